@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Small definitions that every part uses: scope-bound cleanup, array sizes, printf checking.
+ */
+#ifndef RAMSEAL_BASE_DEFS_H
+#define RAMSEAL_BASE_DEFS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* mingw's printf attribute must name the C99 flavour, or %zu and PRIu64 warn. */
+#ifdef __MINGW32__
+#define PRINTF_LIKE(fmt, args) __attribute__((format(gnu_printf, fmt, args)))
+#else
+#define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
+#endif
+
+/* The page of x86-64. Page states, holes and unreadable memory are counted in it. */
+#define PAGE_SHIFT       12
+#define PAGE_SIZE        ((size_t)1 << PAGE_SHIFT)
+
+/* 2^52: the highest physical address of x86-64 plus one (Intel SDM vol. 3, 4.1.4, MAXPHYADDR). */
+#define PHYS_LIMIT       ((uint64_t)1 << 52)
+
+#define MIN(a, b)        ((a) < (b) ? (a) : (b))
+#define MAX(a, b)        ((a) > (b) ? (a) : (b))
+
+/*
+ * Frees when the variable leaves its scope. Hand a value on with `*ret = take_ptr(p)`, after
+ * which the caller owns it.
+ */
+#define CLEANUP(fn)      __attribute__((cleanup(fn)))
+#define _cleanup_free_   CLEANUP(cleanup_free)
+#define _cleanup_fclose_ CLEANUP(cleanup_fclose)
+#define _cleanup_close_  CLEANUP(cleanup_close)
+
+#define take_ptr(p)                                                                                \
+	__extension__({                                                                            \
+		__typeof__(p) taken_ = (p);                                                        \
+		(p) = NULL;                                                                        \
+		taken_;                                                                            \
+	})
+
+static inline void cleanup_free(void *p)
+{
+	free(*(void **)p);
+}
+
+static inline void cleanup_fclose(FILE **f)
+{
+	if (*f)
+		fclose(*f);
+}
+
+/* For descriptors: -1 means that there is nothing to close. */
+static inline void cleanup_close(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two smallest interfaces under all I/O: a `sink` that only appends (a file, a pipe, a socket)
+ * and a `blob` that is read at an offset (a file, a device). Both have a memory version, for
+ * tests and fuzzers.
+ */
+#ifndef RAMSEAL_BASE_IO_H
+#define RAMSEAL_BASE_IO_H
+
+#include <stdbool.h>
+
+#include "formats/base/err.h"
+
+/* Where bytes go. Append-only: nothing that writes through a sink can seek. */
+struct sink {
+	enum status (*write)(struct sink *s, const void *p, size_t len, struct err *e);
+	/* Appends zeros, as a hole where it can. NULL: sink_skip() writes them. */
+	enum status (*skip)(struct sink *s, uint64_t len, struct err *e);
+	/* Drops what lies behind the first `len` bytes, after a failed write. NULL: it cannot. */
+	enum status (*cut)(struct sink *s, uint64_t len, struct err *e);
+};
+
+static inline enum status sink_write(struct sink *s, const void *p, size_t len, struct err *e)
+{
+	return s->write(s, p, len, e);
+}
+
+/* Appends `len` zero bytes. */
+enum status sink_skip(struct sink *s, uint64_t len, struct err *e);
+
+/* ST_OUTPUT if the sink cannot take anything back. */
+enum status sink_cut(struct sink *s, uint64_t len, struct err *e);
+
+/* Writes to a descriptor that stays the caller's. ST_OUTPUT with the reason on failure. */
+struct fd_sink {
+	struct sink sink;
+	int fd;
+	const char *name; /* for messages; borrowed */
+};
+
+void fd_sink_init(struct fd_sink *s, int fd, const char *name);
+
+/* Collects in memory; `limit` bytes at most, then ST_OUTPUT (a full disk in a test). */
+struct mem_sink {
+	struct sink sink;
+	uint8_t *at;
+	size_t len;
+	size_t room;
+	size_t limit;
+};
+
+void mem_sink_init(struct mem_sink *s, size_t limit);
+void mem_sink_deinit(struct mem_sink *s);
+
+/*
+ * Where bytes come from. read_at() fills as much of `len` as there is: *got < len only at the
+ * end of the blob. An I/O error is ST_INPUT.
+ */
+struct blob {
+	enum status (*read_at)(struct blob *b, uint64_t off, void *p, size_t len, size_t *got,
+			       struct err *e);
+	uint64_t size; /* bytes, known when the blob is made */
+};
+
+/* Exactly `len` bytes, or ST_CORRUPT ("ends at ..."). */
+enum status blob_read(struct blob *b, uint64_t off, void *p, size_t len, struct err *e);
+
+/* A regular file or block device. The descriptor is owned and closed by file_blob_deinit(). */
+struct file_blob {
+	struct blob blob;
+	int fd;
+};
+
+enum status file_blob_open(struct file_blob *b, const char *path, struct err *e);
+/* The same over a descriptor that is open already; it is owned also when this fails. */
+enum status file_blob_take(struct file_blob *b, int fd, struct err *e);
+void file_blob_deinit(struct file_blob *b);
+
+/* Borrowed memory. */
+struct mem_blob {
+	struct blob blob;
+	const uint8_t *at;
+};
+
+void mem_blob_init(struct mem_blob *b, const void *p, size_t len);
+
+#endif

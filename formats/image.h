@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory images in the formats that analysts' tools read. One file per format, each with one
+ * `const struct image_format`, listed in image.c.
+ *
+ *	create(spec, sink)
+ *	encode(piece)             on any thread, in any order; most formats have nothing to do here
+ *	put(piece)                on one thread, in rising order of address
+ *	finish()
+ */
+#ifndef RAMSEAL_FORMATS_IMAGE_H
+#define RAMSEAL_FORMATS_IMAGE_H
+
+#include "formats/base/io.h"
+#include "formats/base/page.h"
+#include "formats/base/range.h"
+
+/* Pieces have at most so many pages, and never cross a multiple of that. */
+#define IMAGE_PIECE_PAGES ((size_t)256)
+#define IMAGE_PIECE_BYTES (IMAGE_PIECE_PAGES * PAGE_SIZE)
+
+/* "Stored, not compressed" of image_spec.level. */
+#define IMAGE_LEVEL_STORE 0
+#define IMAGE_LEVEL_MAX   12 /* libdeflate's */
+
+/* What an examiner wants written into the image. NULL where there is nothing. */
+struct image_text {
+	const char *case_number;
+	const char *evidence_number;
+	const char *examiner;
+	const char *notes;
+	const char *description;
+};
+
+/* What must be known before the first page: headers come first. All borrowed until destroy(). */
+struct image_spec {
+	const struct range_list *ranges; /* tidy: where there is memory, readable or not */
+	uint64_t end; /* padded images: the media's size in bytes; 0: behind the last range */
+
+	/* ELF: PT_NOTE bytes as the source had them, or NULL; and the virtual address at which the
+	   kernel maps physical address 0, or 0. */
+	const void *notes;
+	size_t notes_size;
+	uint64_t direct_map;
+
+	/* E01: files are `base`.E01, `base`.E02, … */
+	const char *base;
+	uint64_t segment_size; /* bytes; 0: the default */
+	int level;             /* IMAGE_LEVEL_STORE, or 1..IMAGE_LEVEL_MAX */
+	unsigned threads;      /* encode() comes from so many */
+	bool sha256;           /* of the media, beside the hashes that the format has */
+	struct image_text text;
+};
+
+struct image_piece {
+	uint64_t address;
+	size_t pages;
+	const uint8_t *data; /* what the image shall show of every page, zeros included */
+	const struct page_status *status;
+	void *code; /* image_format.code_size bytes for encode() to fill and put() to find */
+};
+
+/* A hash that the image's format keeps, or that was asked for. */
+struct image_digest {
+	const char *name; /* "md5" */
+	uint8_t bytes[32];
+	size_t size;
+};
+
+struct image_writer;
+
+struct image_format {
+	const char *name;    /* what --format calls it */
+	const char *summary; /* one line for --help */
+	const char *suffix;  /* of a default file name, with its dot */
+
+	/* true: address = offset, so that it can hold a file as well as memory. */
+	bool padded;
+	/*
+	 * true: put() gets every page from address 0 to the end, those outside the ranges as
+	 * PAGE_HOLE. false: pieces lie within one range, and nothing else is put.
+	 */
+	bool wants_holes;
+	bool own_files;   /* makes its own, at spec->base; create() gets no sink */
+	bool compresses;  /* spec->level matters */
+	size_t code_size; /* of image_piece.code */
+
+	/* The sink stays the caller's. */
+	enum status (*create)(const struct image_spec *spec, struct sink *out,
+			      struct image_writer **ret, struct err *e);
+	/* NULL: nothing to do. `worker` < spec->threads tells the threads apart. */
+	enum status (*encode)(struct image_writer *w, unsigned worker, struct image_piece *p,
+			      struct err *e);
+	/* Appends. A format may leave zero pages out, and record unreadable ones in its own way. */
+	enum status (*put)(struct image_writer *w, const struct image_piece *p, struct err *e);
+	/* `whole`: everything was put. false: it ends early, and shall be as readable as it can. */
+	enum status (*finish)(struct image_writer *w, bool whole, struct err *e);
+	void (*destroy)(struct image_writer *w); /* NULL is fine */
+};
+
+/* Every writer begins with this; create() fills it. */
+struct image_writer {
+	const struct image_format *format;
+	const struct image_spec *spec;
+	struct sink *out;
+	struct image_digest digests[3]; /* after finish() */
+	size_t n_digests;
+};
+
+/* Ended by NULL. */
+extern const struct image_format *const image_formats[];
+
+/* NULL if there is no such format. */
+const struct image_format *image_find(const char *name);
+
+/* Where a padded image of that spec ends. */
+uint64_t image_end(const struct image_spec *spec);
+
+/* For the formats: `bytes` of the piece to the sink, pages of zeros as holes. */
+enum status image__write(struct sink *out, const struct image_piece *p, uint64_t bytes,
+			 struct err *e);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * LiME, version 1: a header and the bytes of its range, again and again, to the end of the file.
+ * All integers are little-endian. Source: LiME's doc/README.md, "LiME Memory Range Header Version 1
+ * Specification", and src/lime.h.
+ *
+ *	 0  u32  magic 0x4C694D45 ("EMiL" in the file)
+ *	 4  u32  version 1
+ *	 8  u64  first address of the range
+ *	16  u64  last address of the range, inclusive
+ *	24  u64  reserved; written as 0, ignored by readers
+ */
+#ifndef RAMSEAL_FORMATS_LIME_H
+#define RAMSEAL_FORMATS_LIME_H
+
+#include "formats/image.h"
+
+#define LIME_MAGIC       0x4C694D45u
+#define LIME_VERSION     1u
+#define LIME_HEADER_SIZE 32
+
+/* As many as program headers in a core (formats/elf_core.h); every record is a range of RAM. */
+#define LIME_RECORDS_MAX ((size_t)1 << 20)
+
+/* Writes one: lime_writer.c. */
+extern const struct image_format lime_format;
+
+struct lime_record {
+	struct range range; /* as the header has it: any address, any length */
+	uint64_t offset;    /* of the first byte of the range in the file */
+};
+
+struct lime {
+	struct lime_record *at; /* in the order of the file */
+	size_t count;
+	size_t room;
+	bool cut; /* the file ends inside a header or a range; the last range's rest is missing */
+};
+
+/*
+ * Walks all headers. ST_NOT_MINE if the blob does not begin with the magic; ST_CORRUPT, with the
+ * number of the record (from 0), if a header is wrong. A file that ends too early is not wrong: the
+ * last record names what should be there. deinit also after a failure.
+ */
+enum status lime_init(struct lime *l, struct blob *b, struct err *e);
+void lime_deinit(struct lime *l);
+
+#endif

@@ -1,0 +1,772 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random access: an index of all extents, cut so that each address belongs to its newest capture.
+ */
+#include "formats/rsz_reader.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "formats/base/array.h"
+#include "formats/rsz_decode.h"
+#include "formats/rsz_scan.h"
+
+/* An extent as the index lists it. `order` counts them in file order: the higher, the newer. */
+struct piece {
+	uint64_t address;
+	uint64_t record;
+	uint32_t length;
+	uint32_t stream;
+	uint32_t order;
+};
+
+struct rsz_reader {
+	struct blob *in;
+	struct rsz_identity identity;
+	struct rsz__streams streams;
+	struct rsz_scan_result end;
+	struct piece *pieces; /* once open: by stream and address, disjoint within a stream */
+	size_t count;
+	size_t room;
+};
+
+const struct rsz_identity *rsz_reader_identity(const struct rsz_reader *r)
+{
+	return &r->identity;
+}
+
+size_t rsz_reader_streams(const struct rsz_reader *r)
+{
+	return r->streams.count;
+}
+
+const struct rsz_stream_info *rsz_reader_stream(const struct rsz_reader *r, size_t i)
+{
+	return i < r->streams.count ? &r->streams.at[i] : NULL;
+}
+
+const struct rsz_scan_result *rsz_reader_end(const struct rsz_reader *r)
+{
+	return &r->end;
+}
+
+static enum status add_piece(struct rsz_reader *r, struct piece x, struct err *e)
+{
+	if (r->count == r->room) {
+		struct piece *pieces = array_grow(r->pieces, &r->room, sizeof(*pieces));
+
+		if (!pieces)
+			return err_nomem(e);
+		r->pieces = pieces;
+	}
+	r->pieces[r->count++] = x;
+	return ST_OK;
+}
+
+/*
+ * From front to back: an unsealed container has no index that one could trust to be complete.
+ */
+
+static enum status add_record(struct rsz_reader *r, const struct rsz_record *rec, struct err *e)
+{
+	struct rsz__chunk fields;
+	enum status st;
+
+	/* The scan has judged this header already, as paged as it is. */
+	st = rsz__get_chunk(rec->header, rec->header_length, r->streams.at[rec->stream].kind,
+			    r->streams.at[rec->stream].paged, &fields, e);
+	for (uint32_t i = 0; !st && i < fields.extents; i++) {
+		const struct rsz_extent x =
+			rsz__get_extent(fields.extents_at + (size_t)RSZ__EXTENT_SIZE * i);
+
+		st = add_piece(r,
+			       (struct piece){ .address = x.address,
+					       .record = rec->offset,
+					       .length = x.length,
+					       .stream = rec->stream,
+					       .order = (uint32_t)r->count },
+			       e);
+	}
+	return st;
+}
+
+static enum status open_by_scan(struct rsz_reader *r, struct err *e)
+{
+	struct rsz_scan *scan = NULL;
+	struct rsz_record rec;
+	enum status st = rsz_scan_create(r->in, &scan, e);
+
+	while (!st) {
+		st = rsz_scan_next(scan, &rec, e);
+		if (!st && rec.type == RSZ_STREAM)
+			st = rsz__streams_add(&r->streams, rec.header, rec.header_length, e);
+		if (!st && rec.type == RSZ_CHUNK)
+			st = add_record(r, &rec, e);
+	}
+	if (st == ST_END) {
+		rsz_scan_end(scan, &r->end);
+		r->identity = *rsz_scan_identity(scan);
+		st = ST_OK;
+	}
+	rsz_scan_destroy(scan);
+	return st;
+}
+
+/*
+ * From the end: CLOSE, the last INDEX, the one before it, …
+ */
+
+/* Buffers for one INDEX at a time. */
+struct tail {
+	struct blob *in;
+	struct sha256 *sha;
+	struct rsz_decoder *decoder;
+	struct rsz_loaded loaded;
+	uint8_t id[RSZ_ID_SIZE]; /* as BEGIN says */
+};
+
+/* A record of the wanted type that belongs here. ST_CORRUPT (no message) if it is not. */
+static enum status tail_header(struct tail *t, uint64_t offset, enum rsz_type type,
+			       struct rsz__prefix *ret)
+{
+	if (rsz__read_header(t->in, offset, t->sha, t->loaded.header, ret, NULL))
+		return ST_CORRUPT;
+	if (ret->type != type || ret->offset != offset || memcmp(ret->id, t->id, sizeof(t->id)))
+		return ST_CORRUPT;
+	return ST_OK;
+}
+
+static enum status tail_close(struct tail *t, struct rsz__close *ret, struct rsz__prefix *p)
+{
+	if (t->in->size < RSZ__CLOSE_SIZE)
+		return ST_CORRUPT;
+	if (tail_header(t, t->in->size - RSZ__CLOSE_SIZE, RSZ_CLOSE, p))
+		return ST_CORRUPT;
+	if (p->header != RSZ__CLOSE_SIZE || rsz__get_close(t->loaded.header, p->header, ret, NULL))
+		return ST_CORRUPT;
+	/* A container without an INDEX is one of BEGIN and CLOSE alone. */
+	if (!ret->last_index && ret->records > 1)
+		return ST_CORRUPT;
+	return ret->records == p->sequence ? ST_OK : ST_CORRUPT;
+}
+
+/*
+ * Appends the entries of one INDEX, newest first, because the walk goes backwards. `end` is where
+ * it must lie before; *at moves to the previous INDEX.
+ */
+static enum status tail_index(struct tail *t, struct rsz_reader *r, uint64_t *at, uint64_t end)
+{
+	struct rsz__index fields;
+	struct rsz__prefix p;
+	uint64_t newer;
+
+	if (*at >= end || tail_header(t, *at, RSZ_INDEX, &p) ||
+	    rsz__get_index(t->loaded.header, p.header, &fields, NULL))
+		return ST_CORRUPT;
+	if (fields.previous >= *at || r->count + fields.entries > t->in->size / RSZ__EXTENT_SIZE ||
+	    r->count + fields.entries > UINT32_MAX)
+		return ST_CORRUPT;
+	if (blob_read(t->in, *at + p.header, t->loaded.payload, p.stored, NULL) ||
+	    rsz__decode_payload(t->decoder, &p, t->loaded.payload, t->loaded.chunk.data, NULL))
+		return ST_CORRUPT;
+	newer = *at;
+	for (uint32_t i = fields.entries; i-- > 0;) {
+		const struct rsz__entry x =
+			rsz__get_entry(t->loaded.chunk.data + (size_t)RSZ__ENTRY_SIZE * i);
+		const struct piece piece = {
+			.address = x.address,
+			.record = x.record,
+			.length = x.length,
+			.stream = x.stream,
+		};
+
+		if (x.record > newer || x.record <= fields.previous || x.record == *at ||
+		    add_piece(r, piece, NULL))
+			return ST_CORRUPT;
+		newer = x.record;
+	}
+	*at = fields.previous;
+	return ST_OK;
+}
+
+/* Takes the STREAM records out of the pieces and numbers the rest from old to new. */
+static enum status tail_settle(struct tail *t, struct rsz_reader *r)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0, j = r->count; i + 1 < j; i++) {
+		const struct piece swap = r->pieces[i];
+
+		r->pieces[i] = r->pieces[--j];
+		r->pieces[j] = swap;
+	}
+	for (size_t i = 0; i < r->count; i++) {
+		struct piece x = r->pieces[i];
+		struct rsz__prefix p;
+
+		if (!x.length) {
+			if (tail_header(t, x.record, RSZ_STREAM, &p) ||
+			    rsz__streams_add(&r->streams, t->loaded.header, p.header, NULL))
+				return ST_CORRUPT;
+			continue;
+		}
+		if (x.stream >= r->streams.count || x.length > RSZ_CONTENT_MAX ||
+		    x.address >= 1ull << 63)
+			return ST_CORRUPT;
+		if (r->streams.at[x.stream].paged && x.address % PAGE_SIZE)
+			return ST_CORRUPT;
+		x.order = (uint32_t)kept;
+		r->pieces[kept++] = x;
+	}
+	r->count = kept;
+	return ST_OK;
+}
+
+static enum status walk_tail(struct tail *t, struct rsz_reader *r)
+{
+	struct rsz__close close;
+	struct rsz__prefix p;
+	uint64_t at, end;
+
+	if (rsz__read_header(t->in, 0, t->sha, t->loaded.header, &p, NULL) || p.type != RSZ_BEGIN ||
+	    rsz__identity_from(t->loaded.header, p.header, &p, &r->identity, NULL))
+		return ST_CORRUPT;
+	memcpy(t->id, p.id, sizeof(t->id));
+	if (tail_close(t, &close, &p))
+		return ST_CORRUPT;
+	end = p.offset;
+	for (at = close.last_index; at;) {
+		const uint64_t here = at;
+
+		if (tail_index(t, r, &at, end))
+			return ST_CORRUPT;
+		end = here;
+	}
+	if (tail_settle(t, r))
+		return ST_CORRUPT;
+	r->end = (struct rsz_scan_result){
+		.end = RSZ_END_SEALED,
+		.whole = t->in->size,
+		.records = close.records + 1,
+	};
+	memcpy(r->end.root, close.root, sizeof(r->end.root));
+	return ST_OK;
+}
+
+static enum status tail_init(struct tail *t, struct blob *in, struct err *e)
+{
+	enum status st;
+
+	*t = (struct tail){ .in = in };
+	st = sha256_create(&t->sha, e);
+	if (!st)
+		st = rsz_decoder_create(&t->decoder, e);
+	if (!st)
+		st = rsz_loaded_init(&t->loaded, e);
+	return st;
+}
+
+static void tail_deinit(struct tail *t)
+{
+	sha256_destroy(t->sha);
+	rsz_decoder_destroy(t->decoder);
+	rsz_loaded_deinit(&t->loaded);
+}
+
+/* ST_END if the end cannot be used, for whatever reason: then the container must be walked. */
+static enum status open_from_end(struct rsz_reader *r, struct err *e)
+{
+	struct tail t;
+	enum status st = tail_init(&t, r->in, e);
+
+	if (!st && walk_tail(&t, r)) {
+		rsz__streams_deinit(&r->streams);
+		r->count = 0;
+		st = ST_END;
+	}
+	tail_deinit(&t);
+	return st;
+}
+
+/*
+ * The newest capture of every address. Pieces may overlap in any way; the result does not.
+ */
+
+static int by_stream_address(const void *a, const void *b)
+{
+	const struct piece *x = a, *y = b;
+
+	if (x->stream != y->stream)
+		return x->stream < y->stream ? -1 : 1;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static bool overlaps_next(const struct piece *x)
+{
+	return x[0].stream == x[1].stream && x[1].address - x[0].address < x[0].length;
+}
+
+/* A heap of pieces, the newest on top. */
+struct heap {
+	const struct piece **at;
+	size_t count;
+};
+
+static void heap_push(struct heap *h, const struct piece *x)
+{
+	size_t i = h->count++;
+
+	for (; i && h->at[(i - 1) / 2]->order < x->order; i = (i - 1) / 2)
+		h->at[i] = h->at[(i - 1) / 2];
+	h->at[i] = x;
+}
+
+static void heap_pop(struct heap *h)
+{
+	const struct piece *last = h->at[--h->count];
+	size_t i = 0;
+
+	for (size_t child; (child = 2 * i + 1) < h->count; i = child) {
+		if (child + 1 < h->count && h->at[child + 1]->order > h->at[child]->order)
+			child++;
+		if (h->at[child]->order < last->order)
+			break;
+		h->at[i] = h->at[child];
+	}
+	h->at[i] = last;
+}
+
+/* Appends [from, to) of `x`, joined to the piece before it where it is the same capture. */
+static void emit(struct piece *out, size_t *n, const struct piece *x, uint64_t from, uint64_t to)
+{
+	struct piece *before = *n ? &out[*n - 1] : NULL;
+
+	if (before && before->order == x->order && before->stream == x->stream &&
+	    before->address + before->length == from) {
+		before->length += (uint32_t)(to - from);
+		return;
+	}
+	out[*n] = *x;
+	out[*n].address = from;
+	out[*n].length = (uint32_t)(to - from);
+	(*n)++;
+}
+
+/*
+ * A sweep over the addresses of one stream. At every position the newest of the pieces that cover
+ * it counts, until it ends or the next one begins. Each step ends or begins a piece, so that the
+ * result has at most twice as many.
+ */
+static size_t sweep(const struct piece *in, size_t count, struct heap *h, struct piece *out)
+{
+	uint64_t at = 0;
+	size_t i = 0, n = 0;
+
+	h->count = 0;
+	while (i < count || h->count) {
+		if (!h->count)
+			at = in[i].address;
+		while (i < count && in[i].address <= at)
+			heap_push(h, &in[i++]);
+
+		const struct piece *top = h->at[0];
+		uint64_t to = top->address + top->length;
+
+		if (to <= at) {
+			heap_pop(h);
+			continue;
+		}
+		if (i < count)
+			to = MIN(to, in[i].address);
+		emit(out, &n, top, at, to);
+		at = to;
+	}
+	return n;
+}
+
+static enum status resolve_overlaps(struct rsz_reader *r, struct err *e)
+{
+	struct piece *out;
+	struct heap heap = { 0 };
+	size_t n = 0;
+
+	heap.at = malloc(r->count * sizeof(*heap.at));
+	out = malloc(2 * r->count * sizeof(*out));
+	if (!heap.at || !out) {
+		free(heap.at);
+		free(out);
+		return err_nomem(e);
+	}
+	for (size_t i = 0, j; i < r->count; i = j) {
+		for (j = i; j < r->count && r->pieces[j].stream == r->pieces[i].stream;)
+			j++;
+		n += sweep(r->pieces + i, j - i, &heap, out + n);
+	}
+	free(heap.at);
+	free(r->pieces);
+	r->pieces = out;
+	r->room = 2 * r->count;
+	r->count = n;
+	return ST_OK;
+}
+
+static enum status settle_pieces(struct rsz_reader *r, struct err *e)
+{
+	if (r->count)
+		qsort(r->pieces, r->count, sizeof(*r->pieces), by_stream_address);
+	for (size_t i = 0; i + 1 < r->count; i++)
+		if (overlaps_next(&r->pieces[i]))
+			return resolve_overlaps(r, e);
+	return ST_OK;
+}
+
+enum status rsz_reader_open(struct blob *in, enum rsz_trust trust, struct rsz_reader **ret,
+			    struct err *e)
+{
+	struct rsz_reader *r = calloc(1, sizeof(*r));
+	enum status st;
+
+	if (!r)
+		return err_nomem(e);
+	r->in = in;
+	st = trust == RSZ_TRUST_INDEX ? open_from_end(r, e) : ST_END;
+	if (st == ST_END)
+		st = open_by_scan(r, e);
+	if (!st)
+		st = settle_pieces(r, e);
+	if (st) {
+		rsz_reader_close(r);
+		return st;
+	}
+	*ret = r;
+	return ST_OK;
+}
+
+void rsz_reader_close(struct rsz_reader *r)
+{
+	if (!r)
+		return;
+	rsz__streams_deinit(&r->streams);
+	free(r->pieces);
+	free(r);
+}
+
+/* The first piece of the stream that ends behind `from`, or r->count. */
+static size_t find_piece(const struct rsz_reader *r, uint32_t stream, uint64_t from)
+{
+	size_t low = 0, high = r->count;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+		const struct piece *x = &r->pieces[mid];
+
+		if (x->stream < stream || (x->stream == stream && x->address + x->length <= from))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < r->count && r->pieces[low].stream == stream ? low : r->count;
+}
+
+bool rsz_reader_next(const struct rsz_reader *r, uint32_t stream, uint64_t from,
+		     struct rsz_segment *ret)
+{
+	const size_t i = find_piece(r, stream, from);
+
+	if (i == r->count)
+		return false;
+	*ret = (struct rsz_segment){
+		.address = r->pieces[i].address,
+		.length = r->pieces[i].length,
+		.record = r->pieces[i].record,
+	};
+	return true;
+}
+
+/*
+ * Cursors
+ */
+
+struct rsz_cursor {
+	const struct rsz_reader *reader;
+	struct rsz_decoder *decoder;
+	struct sha256 *sha;
+	struct rsz_loaded *slots;
+	uint64_t *used; /* per slot: when it was last asked for */
+	size_t n_slots;
+	uint64_t now;
+};
+
+enum status rsz_cursor_create(const struct rsz_reader *r, size_t cached, struct rsz_cursor **ret,
+			      struct err *e)
+{
+	struct rsz_cursor *c = calloc(1, sizeof(*c));
+	enum status st = c ? sha256_create(&c->sha, e) : err_nomem(e);
+
+	if (!st)
+		st = rsz_decoder_create(&c->decoder, e);
+	if (!st) {
+		c->reader = r;
+		c->slots = calloc(MAX(cached, 1), sizeof(*c->slots));
+		c->used = calloc(MAX(cached, 1), sizeof(*c->used));
+		st = c->slots && c->used ? ST_OK : err_nomem(e);
+	}
+	while (!st && c->n_slots < MAX(cached, 1))
+		st = rsz_loaded_init(&c->slots[c->n_slots++], e);
+	if (st) {
+		rsz_cursor_destroy(c);
+		return st;
+	}
+	*ret = c;
+	return ST_OK;
+}
+
+void rsz_cursor_destroy(struct rsz_cursor *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->n_slots; i++)
+		rsz_loaded_deinit(&c->slots[i]);
+	rsz_decoder_destroy(c->decoder);
+	sha256_destroy(c->sha);
+	free(c->slots);
+	free(c->used);
+	free(c);
+}
+
+/* The slot that holds the record, or else the one that was not used for longest. */
+static size_t choose_slot(const struct rsz_cursor *c, uint64_t record)
+{
+	size_t oldest = 0;
+
+	for (size_t i = 0; i < c->n_slots; i++) {
+		if (c->slots[i].record == record)
+			return i;
+		if (c->used[i] < c->used[oldest])
+			oldest = i;
+	}
+	return oldest;
+}
+
+static enum status load_record(struct rsz_cursor *c, struct rsz_loaded *l, uint64_t record,
+			       struct err *e)
+{
+	const struct rsz_reader *r = c->reader;
+	struct rsz__prefix p;
+	uint32_t stream;
+	enum status st = rsz__read_header(r->in, record, c->sha, l->header, &p, e);
+
+	if (st == ST_END)
+		st = ST_CORRUPT;
+	if (st)
+		return st;
+	stream = rsz__get_chunk_stream(l->header);
+	if (p.type != RSZ_CHUNK || p.offset != record || stream >= r->streams.count ||
+	    memcmp(p.id, r->identity.id, sizeof(p.id)))
+		return err_set(e, ST_CORRUPT, "no chunk of this container");
+	st = blob_read(r->in, record + p.header, l->payload, p.stored, e);
+	if (!st)
+		st = rsz__decode_chunk(c->decoder, &r->streams.at[stream], &p, l, e);
+	return st;
+}
+
+enum status rsz_cursor_load(struct rsz_cursor *c, uint64_t record, const struct rsz_chunk **ret,
+			    struct err *e)
+{
+	const size_t i = choose_slot(c, record);
+	struct rsz_loaded *l = &c->slots[i];
+
+	c->used[i] = ++c->now;
+	if (l->record != record) {
+		enum status st;
+
+		l->record = UINT64_MAX;
+		st = load_record(c, l, record, e);
+		if (st)
+			return err_add(e, st, "record at offset %" PRIu64, record);
+		l->record = record;
+	}
+	*ret = &l->chunk;
+	return ST_OK;
+}
+
+/*
+ * Where a chunk holds `address`: the extent (the last that covers it), the offset in c->data and
+ * the index of the page. False if it does not: the index has lied.
+ */
+static bool locate(const struct rsz_chunk *c, uint64_t address, const struct rsz_extent **ret,
+		   size_t *ret_data, size_t *ret_page)
+{
+	size_t data = 0, page = 0;
+
+	*ret = NULL;
+	for (size_t i = 0; i < c->n_extents; i++) {
+		const struct rsz_extent *x = &c->extents[i];
+
+		if (address >= x->address && address - x->address < x->length) {
+			*ret = x;
+			*ret_data = data + (size_t)(address - x->address);
+			*ret_page = page + (size_t)((address - x->address) >> PAGE_SHIFT);
+		}
+		data += x->length;
+		page += rsz_extent_pages(x);
+	}
+	return *ret != NULL;
+}
+
+static enum status err_index_lies(struct err *e, uint64_t address)
+{
+	return err_set(e, ST_CORRUPT,
+		       "the index names a chunk for 0x%" PRIx64 " that does not hold it", address);
+}
+
+/* Where the bytes of an address are, once their chunk is decoded. */
+struct place {
+	struct rsz_segment segment;
+	const struct rsz_chunk *chunk;
+	const struct rsz_extent *extent;
+	size_t data; /* in chunk->data */
+	size_t page; /* in chunk->pages */
+	size_t left; /* bytes from there to the end of the extent */
+};
+
+/* ST_END if nothing was captured there. */
+static enum status load_place(struct rsz_cursor *c, uint32_t stream, uint64_t address,
+			      struct place *ret, struct err *e)
+{
+	enum status st;
+
+	if (!rsz_reader_next(c->reader, stream, address, &ret->segment) ||
+	    ret->segment.address > address)
+		return ST_END;
+	st = rsz_cursor_load(c, ret->segment.record, &ret->chunk, e);
+	if (st)
+		return st;
+	if (ret->chunk->stream != stream ||
+	    !locate(ret->chunk, address, &ret->extent, &ret->data, &ret->page))
+		return err_index_lies(e, address);
+	ret->left = (size_t)(ret->extent->length - (address - ret->extent->address));
+	return ST_OK;
+}
+
+enum status rsz_cursor_page(struct rsz_cursor *c, uint32_t stream, uint64_t address,
+			    struct rsz_page *ret, struct err *e)
+{
+	struct place p;
+	enum status st;
+
+	*ret = (struct rsz_page){ 0 };
+	address &= ~(uint64_t)(PAGE_SIZE - 1);
+	st = load_place(c, stream, address, &p, e);
+	if (st)
+		return st == ST_END ? ST_OK : st;
+	if (!p.chunk->paged)
+		return err_index_lies(e, address);
+	*ret = (struct rsz_page){
+		.captured = true,
+		.status = p.chunk->pages[p.page],
+		.start = p.extent->start,
+		.end = p.extent->end,
+		.pass = p.extent->pass,
+		.reason = p.extent->reason,
+		.data = p.chunk->data + p.data,
+		.length = MIN(PAGE_SIZE, p.left),
+	};
+	return ST_OK;
+}
+
+/*
+ * A page's state says what became of its bytes. Where two captures share a page, one without bytes
+ * decides (what is unreadable stays so), then one with data.
+ */
+static struct page_status join_states(struct page_status a, struct page_status b)
+{
+	if (page_is_gap(a) || page_is_gap(b))
+		return page_is_gap(a) ? a : b;
+	return b.state == PAGE_DATA ? b : a;
+}
+
+/* Where a newer capture ends inside the page, the rest is an older one's (SPEC.md, section 7). */
+static enum status read_page(struct rsz_cursor *c, uint32_t stream, uint64_t address, uint8_t *to,
+			     struct page_status *status, struct rsz_times *times, struct err *e)
+{
+	*status = (struct page_status){ PAGE_SKIPPED, SKIP_NOT_CAPTURED };
+	for (size_t at = 0, n; at < PAGE_SIZE; at += n) {
+		struct place p;
+		const enum status st = load_place(c, stream, address + at, &p, e);
+
+		if (st == ST_END) {
+			memset(to + at, 0, PAGE_SIZE - at);
+			return ST_OK;
+		}
+		if (st)
+			return st;
+		if (!p.chunk->paged)
+			return err_index_lies(e, address);
+		n = (size_t)MIN(PAGE_SIZE - at,
+				p.segment.address + p.segment.length - (address + at));
+		n = MIN(n, p.left);
+		memcpy(to + at, p.chunk->data + p.data, n);
+		*status =
+			at ? join_states(*status, p.chunk->pages[p.page]) : p.chunk->pages[p.page];
+		if (times)
+			rsz_times_widen(times, p.extent->start, p.extent->end);
+	}
+	return ST_OK;
+}
+
+enum status rsz_cursor_read(struct rsz_cursor *c, uint32_t stream, uint64_t address, void *buf,
+			    size_t pages, struct page_status *status, struct rsz_times *times,
+			    struct err *e)
+{
+	uint8_t *to = buf;
+
+	for (size_t i = 0; i < pages; i++, to += PAGE_SIZE) {
+		const enum status st = read_page(c, stream, address + (uint64_t)i * PAGE_SIZE, to,
+						 &status[i], times, e);
+
+		if (st)
+			return st;
+	}
+	return ST_OK;
+}
+
+enum status rsz_cursor_next_text(struct rsz_cursor *c, uint32_t stream, uint64_t *at,
+				 const uint8_t **ret, size_t *ret_len, struct err *e)
+{
+	struct rsz_segment seg;
+	struct place p;
+	uint64_t from;
+	enum status st;
+
+	*ret_len = 0;
+	if (!rsz_reader_next(c->reader, stream, *at, &seg))
+		return ST_END;
+	from = MAX(*at, seg.address);
+	*at = seg.address + seg.length;
+	*ret_len = (size_t)(*at - from);
+	st = load_place(c, stream, from, &p, e);
+	if (st)
+		return st;
+	if (*ret_len > p.left)
+		return err_index_lies(e, from);
+	*ret = p.chunk->data + p.data;
+	return ST_OK;
+}
+
+enum status rsz_cursor_byte(struct rsz_cursor *c, uint32_t stream, uint64_t address, uint8_t *ret,
+			    struct err *e)
+{
+	const uint8_t *text = NULL;
+	uint64_t at = address;
+	size_t len = 0;
+	enum status st = rsz_cursor_next_text(c, stream, &at, &text, &len, e);
+
+	if (st == ST_END || (!st && at - len != address))
+		return err_set(e, ST_CORRUPT, "nothing was captured at 0x%" PRIx64, address);
+	if (!st)
+		*ret = *text;
+	return st;
+}
