@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "driver-interface/drv.h"
+
+#include <string.h>
+
+#include "driver-interface/source.h"
+
+/* The ops called `name` (`len` characters), or NULL. */
+static const struct drv_ops *find_ops(const char *name, size_t len)
+{
+	for (const struct drv_ops *const *ops = drv_table; *ops; ops++)
+		if (strlen((*ops)->name) == len && memcmp((*ops)->name, name, len) == 0)
+			return *ops;
+	return NULL;
+}
+
+enum status drv_open(const char *spec, struct drv **ret, struct err *e)
+{
+	const char *colon = strchr(spec, ':');
+	const size_t len = colon ? (size_t)(colon - spec) : strlen(spec);
+	const struct drv_ops *ops = find_ops(spec, len);
+	const char *path;
+	struct drv *d = NULL;
+	enum status st;
+
+	if (!colon && strcmp(spec, "auto") == 0)
+		return chain_open(drv_table, ret, e);
+	if (!ops)
+		return err_set(e, ST_USAGE, "there is no source \"%.*s\"", (int)len, spec);
+	path = colon ? colon + 1 : ops->default_path;
+	if (!path || !*path)
+		return err_set(e, ST_USAGE, "source %s needs a path (%s:PATH)", ops->name,
+			       ops->name);
+	st = ops->open(path, &d, e);
+	if (st) {
+		/* The user named it: there is no next one to try. */
+		return err_add(e, st == ST_NOT_MINE ? ST_NO_SOURCE : st, "%s", ops->name);
+	}
+	*ret = d;
+	return ST_OK;
+}
+
+void drv_close(struct drv *d)
+{
+	if (d)
+		d->ops->close(d);
+}
+
+void drv_note_parts(struct drv *d, bool on)
+{
+	d->noting_parts = on;
+}
+
+const struct drv_part *drv_parts(const struct drv *d, size_t *ret_count)
+{
+	*ret_count = d->n_parts;
+	return d->parts;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Physical memory, wherever it comes from. Every source is one file with one `const struct
+ * drv_ops`, listed in the order of preference in drv.c; whoever acquires sees only this header.
+ *
+ * Lifetime: drv_open() .. drv_close(). One thread at a time per struct drv. Some sources must be
+ * read from a single thread (a Windows driver in PTE mode wants it pinned), so the agent reads
+ * from one thread always.
+ */
+#ifndef RAMSEAL_DRIVER_INTERFACE_DRV_H
+#define RAMSEAL_DRIVER_INTERFACE_DRV_H
+
+#include <stdbool.h>
+
+#include "formats/base/err.h"
+#include "formats/base/page.h"
+#include "formats/base/range.h"
+
+struct drv;
+struct drv_part;
+
+/* One statement of where RAM is, and who made it. */
+struct drv_map {
+	const char *origin;         /* static or owned by the drv: "/proc/iomem", "/proc/kcore" */
+	struct range_list ranges;   /* tidy; owned by the drv */
+	struct range_faults faults; /* what was wrong with the map as the origin told it */
+};
+
+#define DRV_MAPS_MAX 4
+
+/* What is known of a source before the first page is read. Strings live as long as the drv. */
+struct drv_info {
+	const char *source;        /* ops->name */
+	const char *path;          /* device or file */
+	const char *error_numbers; /* whose error numbers page details are: "errno" or "win32" */
+	bool image;                /* what it reads is a file, not the memory of this machine */
+	/* The source fills unreadable pages with zeros and says nothing: "unreadable" is unknowable. */
+	bool silent;
+	const char *note; /* what else it cannot report, one sentence, or NULL */
+
+	bool has_cr3;
+	uint64_t cr3; /* of the kernel, as the source told it */
+	bool has_kernel_base;
+	uint64_t kernel_base; /* virtual address of the kernel image */
+	bool has_kernel_phys;
+	uint64_t kernel_phys; /* physical address of the kernel image */
+	bool has_direct_map;
+	uint64_t direct_map; /* virtual address at which the kernel maps physical address 0 */
+
+	/* PT_NOTE bytes as the source has them (VMCOREINFO and others), for ELF exports; or NULL. */
+	const void *notes;
+	size_t notes_size;
+
+	/*
+	 * Every map that names RAM on this machine. maps[0] is the one that is acquired; where another
+	 * disagrees, both stand in the manifest.
+	 */
+	struct drv_map maps[DRV_MAPS_MAX];
+	size_t n_maps;
+};
+
+/*
+ * The result of one raw read. `good` bytes at the front of the buffer are memory (a multiple of
+ * PAGE_SIZE unless the whole request was read); the rest of the buffer is undefined. When
+ * `good` < len, `error` says why, in the source's own numbers.
+ */
+struct drv_result {
+	size_t good;
+	uint32_t error;
+	/*
+	 * true: the page right behind `good` is the one that failed. false: some page in the rest
+	 * failed and the source cannot tell which: bisect. `good` counts all the same.
+	 */
+	bool exact;
+	/* With `exact`: that page did not fail, the source does not offer it (SKIP_NOT_MAPPED). */
+	bool not_offered;
+	/* true: the device is gone; no later read can succeed. */
+	bool dead;
+};
+
+/*
+ * The error number of a read that ended early without one: end of file, or a device that gives no
+ * reason. It is Linux's ENODATA, on every platform.
+ */
+#define DRV_NO_DATA 61
+
+struct drv_ops {
+	const char *name;         /* what --source calls it */
+	const char *summary;      /* one line for --help */
+	const char *default_path; /* NULL: there is none, the user must give one */
+	bool automatic;           /* takes part in --source auto */
+	size_t read_max;          /* largest useful read in bytes; page multiple */
+
+	/*
+	 * Opens and probes: after ST_OK the source answers reads. ST_NO_SOURCE if it is not there,
+	 * ST_NO_PRIVILEGE if it is but not for us (message: what to do), ST_NOT_MINE if the path is
+	 * something else, ST_CORRUPT if it is malformed.
+	 */
+	enum status (*open)(const char *path, struct drv **ret, struct err *e);
+	/* addr and len are page multiples, len <= read_max, within maps[0]. */
+	struct drv_result (*read)(struct drv *d, uint64_t addr, void *buf, size_t len);
+	/* NULL but for "auto", whose pages come from other sources: all of drv_read_pages(). */
+	enum status (*read_pages)(struct drv *d, uint64_t addr, void *buf, size_t pages,
+				  struct page_status *status, struct err *e);
+	/* Frees everything, with drv__deinit() for what struct drv holds. */
+	void (*close)(struct drv *d);
+};
+
+/* Every source begins with this; ops->open() fills it, drv__init() (source.h) first. */
+struct drv {
+	const struct drv_ops *ops;
+	struct drv_info info;
+	bool dead; /* a read said so: it is not asked again */
+
+	char *path; /* info.path */
+	struct drv_part *parts;
+	size_t n_parts;
+	size_t parts_room;
+	uint64_t parts_untold; /* beyond DRV_PARTS_MAX */
+	size_t newest_part;    /* of a single source; see drv__note_parts() */
+	bool noting_parts;
+};
+
+/* Sources in the order of preference, ended by NULL. */
+extern const struct drv_ops *const drv_table[];
+
+/*
+ * Opens what --source names: "auto", "NAME" or "NAME:PATH". ST_USAGE for a name that is not in
+ * the table; otherwise as ops->open(), with ST_NO_SOURCE for ST_NOT_MINE. "auto" opens every
+ * automatic source that answers and combines them (chain.c); if none does, the message has one
+ * clause for each that was tried.
+ */
+enum status drv_open(const char *spec, struct drv **ret, struct err *e);
+void drv_close(struct drv *d); /* NULL is fine */
+
+/*
+ * Reads `pages` pages at `addr` into `buf` and states what became of each in `status` (PAGE_DATA or
+ * PAGE_UNREADABLE with the source's error; never PAGE_ZERO: judging content is not the driver's).
+ * Large reads first; on failure it goes down to the single page, so that every readable page
+ * around a bad one is kept. The content of unreadable pages in `buf` is undefined. Pages outside
+ * maps[0] come back as PAGE_SKIPPED/SKIP_NOT_MAPPED.
+ *
+ * ST_OK also with unreadable pages; ST_SOURCE_FAILED if the device died: pages from there on are
+ * PAGE_SKIPPED/SKIP_SOURCE_FAILED, those before it are as they say.
+ */
+enum status drv_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages,
+			   struct page_status *status, struct err *e);
+
+/* Beyond so many parts (a page here and a page there, on a hostile machine) they are only counted. */
+#define DRV_PARTS_MAX 65536
+
+/* Which source delivered which pages. */
+struct drv_part {
+	struct range range;
+	const char *source;
+};
+
+/* From now on drv_read_pages() notes parts, or does not any more. At first it does not. */
+void drv_note_parts(struct drv *d, bool on);
+
+/* In the order of the first read of each part. Valid until the next read. */
+const struct drv_part *drv_parts(const struct drv *d, size_t *ret_count);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An image as a source: raw, ELF core or LiME, told apart by content.
+ *
+ * A raw file is the range 0..size-1. Pages are whole or not there: where a range of the file begins
+ * or ends inside a page, that page is left out of the map, the map's faults count it, and the note
+ * says so. To fill it up would be to invent memory.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "driver-interface/extents.h"
+#include "driver-interface/source.h"
+#include "formats/lime.h"
+
+struct file_drv {
+	struct drv drv;
+	struct file_blob file;
+	struct elf_core core;
+	struct extents extents;
+	char note[192];
+};
+
+static void file_close(struct drv *d)
+{
+	struct file_drv *f = (struct file_drv *)d;
+
+	file_blob_deinit(&f->file);
+	elf_core_deinit(&f->core);
+	extents_deinit(&f->extents);
+	drv__deinit(d);
+	free(f);
+}
+
+static void add_note(struct file_drv *f, const char *text)
+{
+	const size_t len = strlen(f->note);
+
+	snprintf(f->note + len, sizeof(f->note) - len, "%s%s", len ? "; " : "", text);
+	f->drv.info.note = f->note;
+}
+
+/* `present` of the `len` bytes at `first` are in the file at `offset`. */
+static enum status add_range(struct file_drv *f, struct range_list *map, uint64_t first,
+			     uint64_t len, uint64_t present, uint64_t offset, struct err *e)
+{
+	const uint64_t last = first + MIN(len - 1, UINT64_MAX - first);
+	enum status st = extents_add(&f->extents, first, present, offset, e);
+
+	return st ? st : range_list_add(map, first, last, e);
+}
+
+/*
+ * A segment with -1 is not physical memory. If there are several and all say 0, nobody filled
+ * p_paddr in: the core of a process, or /proc/kcore of a kernel before 4.11.
+ */
+static bool has_physical(const struct elf_core *c)
+{
+	for (size_t i = 0; i < c->n_loads; i++)
+		if (c->loads[i].paddr != ELF_PADDR_NONE && (c->loads[i].paddr || c->n_loads == 1))
+			return true;
+	return false;
+}
+
+static enum status add_elf(struct file_drv *f, struct range_list *map, struct err *e)
+{
+	bool cut = false;
+	enum status st = elf_core_init(&f->core, &f->file.blob, e);
+
+	if (st)
+		return st;
+	if (!has_physical(&f->core))
+		return err_set(e, ST_INPUT, "a core without physical addresses");
+	for (size_t i = 0; i < f->core.n_loads && !st; i++) {
+		const struct elf_segment *s = &f->core.loads[i];
+
+		if (s->paddr == ELF_PADDR_NONE)
+			continue;
+		cut |= s->offset > f->file.blob.size || s->filesz > f->file.blob.size - s->offset;
+		st = add_range(f, map, s->paddr, s->memsz, s->filesz, s->offset, e);
+	}
+	if (cut)
+		add_note(f, "the file is cut short; what is missing is unreadable");
+	drv__use_notes(&f->drv, &f->core);
+	return st ? st : drv__add_map(&f->drv, "ELF program headers", map, e);
+}
+
+static enum status add_lime(struct file_drv *f, struct range_list *map, struct err *e)
+{
+	struct lime l;
+	enum status st = lime_init(&l, &f->file.blob, e);
+
+	for (size_t i = 0; i < l.count && !st; i++) {
+		const uint64_t len = range_bytes(l.at[i].range);
+
+		st = add_range(f, map, l.at[i].range.first, len, len, l.at[i].offset, e);
+	}
+	if (l.cut)
+		add_note(f, "the file is cut short; what is missing is unreadable");
+	lime_deinit(&l);
+	return st ? st : drv__add_map(&f->drv, "LiME headers", map, e);
+}
+
+/* What would be read as raw memory without a word, and is not. */
+static const struct {
+	const char *magic;
+	size_t len;
+	const char *name;
+} others[] = {
+	{ "\x28\xb5\x2f\xfd", 4, "a zstd file" },
+	{ "PAGEDU64", 8, "a Windows crash dump" },
+	{ "PAGEDUMP", 8, "a Windows crash dump" },
+	{ "KDUMP   ", 8, "a compressed kdump" },
+	{ "EVF\x09\x0d\x0a\xff", 7, "an E01 image" },
+	{ "PK\x03\x04", 4, "a zip (AFF4) file" },
+	{ "QEVM", 4, "a QEMU snapshot" },
+	{ "AVML", 4, "a compressed AVML image" },
+};
+
+static enum status judge_raw(struct file_drv *f, struct err *e)
+{
+	uint8_t head[8] = { 0 };
+	size_t got = 0;
+	const enum status st = f->file.blob.read_at(&f->file.blob, 0, head, sizeof(head), &got, e);
+
+	if (st)
+		return st;
+	/* RFC 8878, 3.1.2: 0x184D2A50 to 0x184D2A5F. */
+	if ((head[0] & 0xf0) == 0x50 && memcmp(head + 1, "\x2a\x4d\x18", 3) == 0)
+		return err_set(e, ST_INPUT, "a container of zstd frames, not memory; export it");
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (memcmp(head, others[i].magic, others[i].len) == 0)
+			return err_set(e, ST_INPUT, "%s, not memory", others[i].name);
+	if (f->file.blob.size < PAGE_SIZE)
+		return err_set(e, ST_INPUT, "%" PRIu64 " bytes are less than a page",
+			       f->file.blob.size);
+	return ST_OK;
+}
+
+static enum status add_raw(struct file_drv *f, struct range_list *map, struct err *e)
+{
+	const uint64_t size = f->file.blob.size;
+	enum status st = judge_raw(f, e);
+
+	if (!st)
+		st = add_range(f, map, 0, size, size, 0, e);
+	return st ? st : drv__add_map(&f->drv, "file size", map, e);
+}
+
+static enum status fill(struct file_drv *f, const char *path, struct err *e)
+{
+	static enum status (*const kinds[])(struct file_drv *, struct range_list *,
+					    struct err *) = {
+		add_elf,
+		add_lime,
+		add_raw,
+	};
+	_cleanup_ranges_ struct range_list map = { 0 };
+	enum status st = drv__init(&f->drv, &file_ops, path, e);
+
+	f->drv.info.image = true;
+	if (!st)
+		st = file_blob_open(&f->file, path, e);
+	if (st)
+		return st;
+	st = ST_NOT_MINE;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds) && st == ST_NOT_MINE; i++)
+		st = kinds[i](f, &map, e);
+	if (st)
+		return err_add(e, st, "%s", path);
+	if (!f->drv.info.maps[0].ranges.count)
+		return err_set(e, ST_INPUT, "%s: has not one whole page of memory", path);
+	if (f->drv.info.maps[0].faults.partial)
+		add_note(f, "some ranges begin or end inside a page; those pages are left out");
+	extents_tidy(&f->extents);
+	return ST_OK;
+}
+
+static enum status file_open(const char *path, struct drv **ret, struct err *e)
+{
+	struct file_drv *f = calloc(1, sizeof(*f));
+	enum status st;
+
+	if (!f)
+		return err_nomem(e);
+	f->file.fd = -1;
+	st = fill(f, path, e);
+	if (st) {
+		file_close(&f->drv);
+		return st;
+	}
+	*ret = &f->drv;
+	return ST_OK;
+}
+
+static struct drv_result file_read(struct drv *d, uint64_t addr, void *buf, size_t len)
+{
+	struct file_drv *f = (struct file_drv *)d;
+
+	return extents_read(&f->extents, f->file.fd, addr, buf, len);
+}
+
+const struct drv_ops file_ops = {
+	.name = "file",
+	.summary = "an image: raw, ELF core or LiME, as file:PATH",
+	.default_path = NULL,
+	.automatic = false,
+	.read_max = DRV_READ_LARGE,
+	.open = file_open,
+	.read = file_read,
+	.close = file_close,
+};

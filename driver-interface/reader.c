@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From single reads that may fail anywhere to the state of every page.
+ */
+#include <inttypes.h>
+
+#include "driver-interface/source.h"
+
+static void mark(struct page_status *at, size_t n, uint32_t state, uint32_t detail)
+{
+	for (size_t i = 0; i < n; i++)
+		at[i] = (struct page_status){ .state = state, .detail = detail };
+}
+
+/* How many of the next `pages` pages lie in one range of maps[0]; 0 if the first does not. */
+static size_t mapped_run(const struct drv *d, uint64_t addr, size_t pages)
+{
+	const struct range *r =
+		d->info.n_maps ? range_list_find(&d->info.maps[0].ranges, addr) : NULL;
+
+	return r ? (size_t)MIN(pages, (r->last - addr) / PAGE_SIZE + 1) : 0;
+}
+
+/*
+ * One read of `pages` pages. Returns how many pages now have a status, and in *whole whether that
+ * is all of them. Bytes behind `good` are never looked at.
+ */
+static size_t read_once(struct drv *d, uint64_t addr, uint8_t *buf, size_t pages,
+			struct page_status *status, bool *whole, uint32_t *error)
+{
+	const struct drv_result r = d->ops->read(d, addr, buf, pages * PAGE_SIZE);
+	const size_t good = MIN(r.good / PAGE_SIZE, pages);
+
+	mark(status, good, PAGE_DATA, 0);
+	*whole = good == pages;
+	*error = r.error;
+	d->dead = r.dead;
+	if (*whole || r.dead)
+		return good;
+	if (r.exact && r.not_offered)
+		mark(status + good, 1, PAGE_SKIPPED, SKIP_NOT_MAPPED);
+	else if (r.exact || pages - good == 1)
+		mark(status + good, 1, PAGE_UNREADABLE, r.error);
+	else
+		return good;
+	return good + 1;
+}
+
+/*
+ * Reads `pages` pages of one range; on return *settled of them have a status, all of them unless
+ * the device died. The size of a read is halved where one failed and the bad page is not known, and
+ * doubled again where one succeeded: a lone bad page costs about 3 log2(n) reads, a bad region one
+ * read a page.
+ */
+static enum status read_run(struct drv *d, uint64_t addr, uint8_t *buf, size_t pages,
+			    struct page_status *status, size_t *settled, struct err *e)
+{
+	const size_t most = MAX(d->ops->read_max / PAGE_SIZE, 1);
+	size_t step = most;
+	size_t at = 0;
+
+	while (at < pages) {
+		const size_t n = MIN(step, pages - at);
+		uint32_t error = 0;
+		bool whole;
+		const size_t moved = read_once(d, addr + at * PAGE_SIZE, buf + at * PAGE_SIZE, n,
+					       status + at, &whole, &error);
+
+		at += moved;
+		*settled = at;
+		if (d->dead)
+			return err_set(e, ST_SOURCE_FAILED,
+				       "%s: failed for good at 0x%" PRIx64 " (%s %" PRIu32 ")",
+				       d->info.path, addr + at * PAGE_SIZE, d->info.error_numbers,
+				       error);
+		if (whole)
+			step = MIN(2 * step, most);
+		else if (!moved)
+			step = n / 2;
+	}
+	return ST_OK;
+}
+
+enum status drv_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages,
+			   struct page_status *status, struct err *e)
+{
+	enum status st = ST_OK;
+	size_t at = 0;
+
+	if (d->ops->read_pages)
+		return d->ops->read_pages(d, addr, buf, pages, status, e);
+	if (d->dead)
+		st = err_set(e, ST_SOURCE_FAILED, "%s: had failed for good", d->info.path);
+	while (at < pages && !st) {
+		const uint64_t from = addr + at * PAGE_SIZE;
+		const size_t run = mapped_run(d, from, pages - at);
+		size_t settled = 1;
+
+		if (run)
+			st = read_run(d, from, (uint8_t *)buf + at * PAGE_SIZE, run, status + at,
+				      &settled, e);
+		else
+			mark(status + at, 1, PAGE_SKIPPED, SKIP_NOT_MAPPED);
+		at += settled;
+	}
+	mark(status + at, pages - at, PAGE_SKIPPED, SKIP_SOURCE_FAILED);
+	drv__note_parts(d, d->info.source, &d->newest_part, addr, pages, status);
+	return st;
+}

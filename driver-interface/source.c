@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "driver-interface/source.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "formats/base/array.h"
+
+enum status drv__init(struct drv *d, const struct drv_ops *ops, const char *path, struct err *e)
+{
+	*d = (struct drv){ .ops = ops, .path = strdup(path) };
+	if (!d->path)
+		return err_nomem(e);
+	d->info.source = ops->name;
+	d->info.path = d->path;
+	d->info.error_numbers = "errno";
+	return ST_OK;
+}
+
+void drv__deinit(struct drv *d)
+{
+	for (size_t i = 0; i < d->info.n_maps; i++)
+		range_list_deinit(&d->info.maps[i].ranges);
+	free(d->parts);
+	free(d->path);
+	*d = (struct drv){ 0 };
+}
+
+enum status drv__add_map(struct drv *d, const char *origin, struct range_list *l, struct err *e)
+{
+	struct drv_map *m;
+
+	if (d->info.n_maps == DRV_MAPS_MAX)
+		return err_set(e, ST_SYSTEM, "more than %d maps of RAM", DRV_MAPS_MAX);
+	m = &d->info.maps[d->info.n_maps++];
+	*m = (struct drv_map){ .origin = origin, .ranges = *l };
+	*l = (struct range_list){ 0 };
+	range_list_tidy(&m->ranges, &m->faults);
+	return ST_OK;
+}
+
+static bool grow_parts(struct drv *d)
+{
+	struct drv_part *parts = array_grow(d->parts, &d->parts_room, sizeof(*parts));
+
+	if (parts)
+		d->parts = parts;
+	return parts != NULL;
+}
+
+/* Bookkeeping must not end an acquisition: what there is no room for is only counted. */
+static void note_part(struct drv *d, const char *source, size_t *newest, struct range r)
+{
+	if (*newest && d->parts[*newest - 1].range.last + 1 == r.first) {
+		d->parts[*newest - 1].range.last = r.last;
+	} else if (d->n_parts < d->parts_room || (d->parts_room < DRV_PARTS_MAX && grow_parts(d))) {
+		d->parts[d->n_parts++] = (struct drv_part){ .range = r, .source = source };
+		*newest = d->n_parts;
+	} else {
+		d->parts_untold++;
+	}
+}
+
+void drv__note_parts(struct drv *d, const char *source, size_t *newest, uint64_t addr, size_t pages,
+		     const struct page_status *status)
+{
+	for (size_t at = 0, n; d->noting_parts && at < pages; at += MAX(n, 1)) {
+		struct range r = { .first = addr + at * PAGE_SIZE };
+
+		for (n = 0; at + n < pages && status[at + n].state == PAGE_DATA;)
+			n++;
+		r.last = r.first + n * PAGE_SIZE - 1;
+		if (n)
+			note_part(d, source, newest, r);
+	}
+}
+
+uint64_t drv__direct_map(const struct elf_core *core)
+{
+	for (size_t i = 0; i < core->n_loads; i++) {
+		const struct elf_segment *s = &core->loads[i];
+
+		if (s->vaddr >= DRV_KERNEL_HALF && s->vaddr < DRV_KERNEL_IMAGE && s->paddr &&
+		    s->paddr != ELF_PADDR_NONE && s->vaddr - s->paddr >= DRV_KERNEL_HALF)
+			return s->vaddr - s->paddr;
+	}
+	return 0;
+}
+
+/*
+ * What lies in the kernel image is physical at address - __START_KERNEL_map + phys_base
+ * (__phys_addr_nodebug() in arch/x86/include/asm/page_64.h).
+ */
+void drv__use_notes(struct drv *d, const struct elf_core *core)
+{
+	size_t size = 0;
+	const uint8_t *text = elf_note_find(core->notes, core->notes_size, "VMCOREINFO", &size);
+	struct drv_info *i = &d->info;
+	uint64_t stext, pgd;
+	int64_t phys_base;
+
+	i->notes = core->notes;
+	i->notes_size = core->notes_size;
+	i->direct_map = drv__direct_map(core);
+	i->has_direct_map = i->direct_map != 0;
+	if (!text)
+		return;
+	/* _stext is _text: nothing stands between them in arch/x86/kernel/vmlinux.lds.S. */
+	i->has_kernel_base = vmcoreinfo_hex(text, size, "SYMBOL(_stext)", &stext);
+	if (i->has_kernel_base)
+		i->kernel_base = stext;
+	if (!vmcoreinfo_decimal(text, size, "NUMBER(phys_base)", &phys_base))
+		return;
+	i->has_kernel_phys = i->has_kernel_base && stext >= DRV_KERNEL_IMAGE;
+	if (i->has_kernel_phys)
+		i->kernel_phys = stext - DRV_KERNEL_IMAGE + (uint64_t)phys_base;
+	/* init_top_pgt was init_level4_pgt before 4.13. */
+	i->has_cr3 = (vmcoreinfo_hex(text, size, "SYMBOL(init_top_pgt)", &pgd) ||
+		      vmcoreinfo_hex(text, size, "SYMBOL(init_level4_pgt)", &pgd)) &&
+		     pgd >= DRV_KERNEL_IMAGE;
+	if (i->has_cr3)
+		i->cr3 = pgd - DRV_KERNEL_IMAGE + (uint64_t)phys_base;
+}
+
+struct pread_result drv__pread(int fd, uint64_t off, void *buf, size_t len)
+{
+	struct pread_result r = { 0 };
+
+	while (r.bytes < len) {
+		const ssize_t n =
+			pread(fd, (uint8_t *)buf + r.bytes, len - r.bytes, (off_t)(off + r.bytes));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			r.error = n ? (uint32_t)errno : DRV_NO_DATA;
+			r.exact = n == 0;
+			return r;
+		}
+		r.bytes += (size_t)n;
+	}
+	return r;
+}
+
+struct drv_result drv__pread_pages(int fd, uint64_t addr, void *buf, size_t len)
+{
+	const struct pread_result p = drv__pread(fd, addr, buf, len);
+
+	return (struct drv_result){
+		.good = p.bytes & ~(PAGE_SIZE - 1),
+		.error = p.error,
+		.exact = p.exact,
+		.dead = p.error == ENODEV || p.error == ENXIO,
+	};
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the sources share. For the files of driver-interface/ and their tests only.
+ *
+ * A source is a struct that begins with struct drv. Its open() allocates it zeroed, calls
+ * drv__init(), adds maps, fills in the rest of `info`; its close() calls drv__deinit() and frees
+ * it. Where open() fails, it cleans up with its own close().
+ */
+#ifndef RAMSEAL_DRIVER_INTERFACE_SOURCE_H
+#define RAMSEAL_DRIVER_INTERFACE_SOURCE_H
+
+#include "driver-interface/drv.h"
+#include "formats/elf_core.h"
+
+/* A good size for sources that take any: one system call per 4 MiB is lost in the noise. */
+#define DRV_READ_LARGE ((size_t)4 << 20)
+
+/* Where sources that touch every page singly stop: not to stay in the source for too long. */
+#define DRV_READ_PAGES ((size_t)1 << 20)
+
+/* `path` is copied. error_numbers becomes "errno". */
+enum status drv__init(struct drv *d, const struct drv_ops *ops, const char *path, struct err *e);
+void drv__deinit(struct drv *d);
+
+/*
+ * Takes the ranges (`l` is left empty), tidies them and adds them as the next map. `origin` lives
+ * as long as the drv. Beyond DRV_MAPS_MAX it is ST_SYSTEM.
+ */
+enum status drv__add_map(struct drv *d, const char *origin, struct range_list *l, struct err *e);
+
+/*
+ * Notes for drv_parts() which of these pages `source` delivered. *newest is that source's own: index
+ * + 1 of the part that may grow; 0 at first.
+ */
+void drv__note_parts(struct drv *d, const char *source, size_t *newest, uint64_t addr, size_t pages,
+		     const struct page_status *status);
+
+/*
+ * __START_KERNEL_map: where the kernel image is mapped, KASLR or not; everything of the direct map,
+ * vmalloc and vmemmap is below (arch/x86/include/asm/page_64_types.h).
+ */
+#define DRV_KERNEL_IMAGE 0xffffffff80000000u
+
+/* The start of the upper half of 48-bit and of 57-bit virtual addresses. */
+#define DRV_KERNEL_HALF  0xff00000000000000u
+
+/*
+ * Where the kernel maps physical address 0, as the first segment tells it that has both addresses
+ * and is not the kernel image; 0 if none does.
+ */
+uint64_t drv__direct_map(const struct elf_core *core);
+
+/* What VMCOREINFO among info.notes tells of the kernel: its place, and CR3. Also the direct map. */
+void drv__use_notes(struct drv *d, const struct elf_core *core);
+
+/* pread() until it ends, as bytes. `exact`: the byte behind `bytes` is known to be the bad one. */
+struct pread_result {
+	size_t bytes;
+	uint32_t error; /* errno or DRV_NO_DATA; 0 if all was read */
+	bool exact;
+};
+
+struct pread_result drv__pread(int fd, uint64_t off, void *buf, size_t len);
+
+/* The same for a source whose file offset is the physical address. */
+struct drv_result drv__pread_pages(int fd, uint64_t addr, void *buf, size_t len);
+
+/*
+ * Opens every automatic source of a table that answers and combines them. They are asked in this
+ * order for each page, until one has it. ST_NO_PRIVILEGE or ST_NO_SOURCE if there is none.
+ */
+enum status chain_open(const struct drv_ops *const *table, struct drv **ret, struct err *e);
+
+/* What kcore reads as /proc/kpageflags, for tests; NULL restores the default. Borrowed. */
+void kcore_set_flags_path(const char *path);
+
+extern const struct drv_ops file_ops, kcore_ops, devmem_ops, pmem_ops, linpmem_ops, crash_ops;
+
+#endif
