@@ -1,0 +1,652 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tsk-extract/extract.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "formats/base/array.h"
+#include "formats/base/bytes.h"
+#include "tsk-extract/mft.h"
+
+/* How often the records of a live file are read before they are believed to be damaged. */
+#define LIVE_TRIES 3
+
+struct extract {
+	struct reader *reader;
+	const struct volume *volume;
+	struct volume whole; /* `volume` of extract_open_whole(), which owns the reader */
+	char *path_text;
+	struct ntfs_path *path;
+	unsigned flags;
+
+	struct extract_state first, now;
+	uint8_t *value;  /* content of a resident file */
+	struct mft *mft; /* kept open for a compressed file only */
+	uint64_t unit;   /* bytes of a compression unit */
+	uint8_t *unit_bytes;
+
+	uint64_t next;   /* offset of extract_next() */
+	uint64_t hinted; /* the reader was told of what lies in front of it */
+	struct extract_bad *bad;
+	size_t n_bad;
+	size_t bad_room;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void state_deinit(struct extract_state *s)
+{
+	extent_list_deinit(&s->extents);
+	free(s->records);
+	*s = (struct extract_state){ 0 };
+}
+
+/* Layout of $STANDARD_INFORMATION: Linux 6.1 fs/ntfs3/ntfs.h, struct ATTR_STD_INFO. */
+static void take_times(struct extract_state *s, const uint8_t *record, size_t size)
+{
+	struct attribute a;
+
+	if (!attribute_find(record, size, ATTRIBUTE_STANDARD_INFORMATION, NULL, &a) ||
+	    !a.resident || a.value_size < 36)
+		return;
+	s->created = get_le64(a.value);
+	s->modified = get_le64(a.value + 8);
+	s->record_modified = get_le64(a.value + 16);
+	s->accessed = get_le64(a.value + 24);
+	s->file_attributes = get_le32(a.value + 32);
+}
+
+/* Moves what a stream knows into a state. */
+static enum status take_stream(struct extract_state *to, struct mft_stream *s, struct err *e)
+{
+	to->size = s->size;
+	to->allocated = s->allocated;
+	to->initialised = s->initialised;
+	to->resident = s->resident;
+	to->compressed = s->flags & ATTRIBUTE_COMPRESSED;
+	to->sparse = s->flags & ATTRIBUTE_SPARSE;
+	to->encrypted = s->flags & ATTRIBUTE_ENCRYPTED;
+	to->lost_records = s->lost_records;
+	to->problem = s->problem;
+	to->extents = s->extents;
+	s->extents = (struct extent_list){ 0 };
+	to->fragments = extent_list_fragments(&to->extents);
+	to->records = calloc(s->n_records, sizeof(*to->records));
+	if (!to->records)
+		return err_nomem(e);
+	to->n_records = s->n_records;
+	for (size_t i = 0; i < s->n_records; i++)
+		to->records[i] =
+			(struct extract_record){ s->records[i].number, s->records[i].sequence };
+	return ST_OK;
+}
+
+/* What one look at the volume brings; moved into the extract when all of it is there. */
+struct look {
+	struct extract_state state;
+	struct mft *mft;
+	uint8_t *value;
+};
+
+static void look_deinit(struct look *l)
+{
+	state_deinit(&l->state);
+	mft_close(l->mft);
+	free(l->value);
+}
+
+static enum status look_at_record(const struct extract *x, uint64_t number, struct look *l,
+				  struct err *e)
+{
+	_cleanup_free_ uint8_t *record = malloc(x->volume->boot.record);
+	_cleanup_stream_ struct mft_stream s = { 0 };
+	enum status st = record ? mft_record(l->mft, number, record, e) : err_nomem(e);
+
+	if (!st)
+		st = mft_stream_load(l->mft, number, ATTRIBUTE_DATA, &x->path->stream, &s, e);
+	if (st)
+		return st;
+	l->state.taken_ns = now_ns();
+	l->state.record = number;
+	l->state.sequence = record_header_of(record).sequence;
+	take_times(&l->state, record, x->volume->boot.record);
+	l->value = take_ptr(s.value);
+	return take_stream(&l->state, &s, e);
+}
+
+/* Opens the volume anew. `number` NULL: by the path; else that record. */
+static enum status look_once(const struct extract *x, const uint64_t *number, struct look *l,
+			     struct err *e)
+{
+	uint64_t found = number ? *number : 0;
+	enum status st = mft_open(x->reader, x->volume, &l->mft, e);
+
+	if (!st && !number)
+		st = mft_find(l->mft, x->path, &found, e);
+	if (!st)
+		st = look_at_record(x, found, l, e);
+	if (!st && !l->state.compressed) {
+		mft_close(l->mft);
+		l->mft = NULL;
+	}
+	return st;
+}
+
+static enum status look(const struct extract *x, const uint64_t *number, struct look *l,
+			struct err *e)
+{
+	const int tries = x->reader->device ? LIVE_TRIES : 1;
+	enum status st = ST_CORRUPT;
+
+	for (int i = 0; i < tries; i++) {
+		*l = (struct look){ 0 };
+		st = look_once(x, number, l, e);
+		if (!st && (!l->state.lost_records || i + 1 == tries))
+			return ST_OK;
+		look_deinit(l);
+		if (st && st != ST_CORRUPT)
+			break;
+	}
+	return st;
+}
+
+/* Makes what was seen the state that is read from. */
+static enum status adopt(struct extract *x, struct look *l, struct err *e)
+{
+	free(x->value);
+	mft_close(x->mft);
+	x->value = take_ptr(l->value);
+	x->mft = take_ptr(l->mft);
+	x->now = l->state;
+	l->state = (struct extract_state){ 0 };
+	if (!x->mft || !x->now.size || x->now.resident)
+		return ST_OK;
+	x->unit = mft_unit_size(x->mft);
+	if (x->unit < PAGE_SIZE && x->unit)
+		x->unit = PAGE_SIZE; /* a multiple: units are powers of two */
+	free(x->unit_bytes);
+	x->unit_bytes = x->unit ? malloc((size_t)x->unit) : NULL;
+	return x->unit_bytes ? ST_OK : err_nomem(e);
+}
+
+static enum status copy_state(const struct extract_state *from, struct extract_state *to,
+			      struct err *e)
+{
+	enum status st = ST_OK;
+
+	*to = *from;
+	to->extents = (struct extent_list){ 0 };
+	to->records = malloc(MAX(from->n_records, (size_t)1) * sizeof(*to->records));
+	if (!to->records)
+		return err_nomem(e);
+	memcpy(to->records, from->records, from->n_records * sizeof(*to->records));
+	for (size_t i = 0; i < from->extents.count && !st; i++)
+		st = extent_list_add(&to->extents, from->extents.at[i], e);
+	return st;
+}
+
+static enum status open_path(struct extract *x, struct err *e)
+{
+	struct look l;
+	enum status st = ntfs_path_parse(x->path_text, x->path, e);
+
+	if (!st)
+		st = look(x, NULL, &l, e);
+	if (st)
+		return st;
+	st = adopt(x, &l, e);
+	look_deinit(&l);
+	return st ? st : copy_state(&x->now, &x->first, e);
+}
+
+enum status extract_open(struct reader *r, const struct volume *v, const char *path, unsigned flags,
+			 struct extract **ret, struct err *e)
+{
+	struct extract *x;
+	enum status st;
+
+	if (!v->readable)
+		return err_set(
+			e, v->kind == VOLUME_NTFS ? ST_CORRUPT : ST_INPUT,
+			"the volume at sector %" PRIu64 " is not readable: %s", v->offset / 512,
+			v->kind == VOLUME_NTFS ? v->problem.message : volume_kind_text(v->kind));
+	x = calloc(1, sizeof(*x));
+	if (!x)
+		return err_nomem(e);
+	x->reader = r;
+	x->volume = v;
+	x->flags = flags;
+	x->path_text = strdup(path);
+	x->path = calloc(1, sizeof(*x->path));
+	st = x->path_text && x->path ? open_path(x, e) : err_nomem(e);
+	if (st) {
+		extract_close(x);
+		return st == ST_USAGE ? st : err_add(e, st, "%s", path);
+	}
+	*ret = x;
+	return ST_OK;
+}
+
+enum status extract_open_whole(struct reader *r, const char *path, struct extract **ret,
+			       struct err *e)
+{
+	const struct extent all = { .length = r->size };
+	struct extract *x = calloc(1, sizeof(*x));
+	enum status st;
+
+	if (!x) {
+		reader_close(r);
+		return err_nomem(e);
+	}
+	x->reader = r;
+	x->whole.length = r->size;
+	x->volume = &x->whole;
+	x->path_text = strdup(path);
+	x->now = (struct extract_state){
+		.taken_ns = now_ns(), .size = r->size, .allocated = r->size, .initialised = r->size
+	};
+	st = x->path_text ? extent_list_add(&x->now.extents, all, e) : err_nomem(e);
+	if (!st)
+		st = copy_state(&x->now, &x->first, e);
+	if (st)
+		extract_close(x);
+	else
+		*ret = x;
+	return st;
+}
+
+void extract_close(struct extract *x)
+{
+	if (!x)
+		return;
+	if (x->volume == &x->whole)
+		reader_close(x->reader);
+	state_deinit(&x->first);
+	state_deinit(&x->now);
+	mft_close(x->mft);
+	free(x->unit_bytes);
+	free(x->value);
+	free(x->bad);
+	free(x->path);
+	free(x->path_text);
+	free(x);
+}
+
+const struct extract_state *extract_first(const struct extract *x)
+{
+	return &x->first;
+}
+
+const struct extract_state *extract_now(const struct extract *x)
+{
+	return &x->now;
+}
+
+const char *extract_path(const struct extract *x)
+{
+	return x->path_text;
+}
+
+const struct extract_bad *extract_bad(const struct extract *x, size_t *ret_count)
+{
+	*ret_count = x->n_bad;
+	return x->bad;
+}
+
+/* The piece that is being filled. */
+struct fill {
+	struct extract *x;
+	uint64_t offset; /* of the piece, in the file */
+	size_t length;
+	uint8_t *buf;
+	struct page_status *status;
+	uint64_t shift; /* file offset minus reader offset, of the extent that is being read */
+};
+
+#define UNSET PAGE_STATES /* a page that nothing has been said of yet */
+
+/*
+ * Says what bytes [off, off + len) of the file are. A page that is covered in parts is what the
+ * header's comment says; the end of the file ends its last page.
+ */
+static void mark(struct fill *f, uint64_t off, uint64_t len, struct page_status what)
+{
+	const uint64_t end = f->offset + f->length;
+
+	for (uint64_t page = off / PAGE_SIZE; page * PAGE_SIZE < off + len; page++) {
+		struct page_status *s = &f->status[page - f->offset / PAGE_SIZE];
+		const uint64_t first = page * PAGE_SIZE, last = MIN(first + PAGE_SIZE, end);
+		const bool whole = off <= first && off + len >= last;
+
+		if (s->state == PAGE_UNREADABLE)
+			continue;
+		if (what.state == PAGE_UNREADABLE || whole || s->state == UNSET)
+			*s = what;
+		else if (!page_status_same(*s, what))
+			*s = (struct page_status){ .state = PAGE_DATA };
+	}
+}
+
+static void note_bad(struct extract *x, uint64_t off, uint64_t len, uint32_t error)
+{
+	struct extract_bad *last = x->n_bad ? &x->bad[x->n_bad - 1] : NULL;
+
+	if (last && last->error == error && last->offset + last->length == off) {
+		last->length += len;
+		return;
+	}
+	if (x->n_bad == x->bad_room) {
+		struct extract_bad *at = array_grow(x->bad, &x->bad_room, sizeof(*at));
+
+		if (!at) /* the page states still say it; only the sectors are lost */
+			return;
+		x->bad = at;
+	}
+	x->bad[x->n_bad++] = (struct extract_bad){ off, len, error };
+}
+
+static void mark_bad(struct fill *f, uint64_t off, uint64_t len, uint32_t error)
+{
+	mark(f, off, len, (struct page_status){ PAGE_UNREADABLE, error });
+	note_bad(f->x, off, len, error);
+}
+
+static void bad_sectors(void *arg, uint64_t off, size_t len, uint32_t error)
+{
+	struct fill *f = arg;
+
+	mark_bad(f, off + f->shift, len, error);
+}
+
+/* Part of an extent on disk, all of it below the initialised size. */
+static void fill_from_disk(struct fill *f, uint64_t off, size_t len, uint64_t disk)
+{
+	const struct volume *v = f->x->volume;
+	uint8_t *to = f->buf + (off - f->offset);
+	const size_t inside = disk < v->length ? (size_t)MIN(len, v->length - disk) : 0;
+
+	mark(f, off, len, (struct page_status){ .state = PAGE_DATA });
+	f->shift = off - (v->offset + disk);
+	if (inside)
+		reader_read_around(f->x->reader, v->offset + disk, to, inside, bad_sectors, f);
+	if (inside < len) {
+		memset(to + inside, 0, len - inside);
+		mark_bad(f, off + inside, len - inside, READ_PAST_END);
+	}
+}
+
+/* Part of one extent. */
+static void fill_from_extent(struct fill *f, const struct extent *x, uint64_t off, size_t len)
+{
+	const struct extract *of = f->x;
+	const uint64_t init = of->flags & EXTRACT_RAW_TAIL ? UINT64_MAX : of->now.initialised;
+	const size_t below = off < init ? (size_t)MIN(len, init - off) : 0;
+
+	if (x->kind == EXTENT_DISK && below)
+		fill_from_disk(f, off, below, x->disk + (off - x->file));
+	if (x->kind == EXTENT_DISK && below == len)
+		return;
+	memset(f->buf + (off - f->offset) + (x->kind == EXTENT_DISK ? below : 0), 0,
+	       x->kind == EXTENT_DISK ? len - below : len);
+	if (x->kind == EXTENT_HOLE)
+		mark(f, off, len, (struct page_status){ .state = PAGE_HOLE });
+	else if (x->kind == EXTENT_LOST)
+		mark_bad(f, off, len, EXTRACT_LOST);
+	else
+		mark(f, off + below, len - below,
+		     (struct page_status){ PAGE_SKIPPED, SKIP_BEYOND_INIT });
+}
+
+/*
+ * Extents one after the other leave a disk idle between them: the system's own readahead sees no
+ * sequence. So it is told of what comes behind this piece. Where that is in memory already the
+ * telling would be half of the cost; its last byte stands for all of it.
+ */
+#define HINT_AHEAD ((uint64_t)4 << 20)
+
+/* Where byte `off` of the file lies for the reader; false if it is not on disk. */
+static bool place_on_disk(const struct extract *x, const struct extent *at, uint64_t off,
+			  uint64_t *ret)
+{
+	*ret = x->volume->offset + at->disk + (off - at->file);
+	return at->kind == EXTENT_DISK && range_fits(at->disk, at->length, x->volume->length);
+}
+
+static void hint_ahead(struct extract *x, uint64_t from)
+{
+	struct reader *r = x->reader;
+	const uint64_t begin = MAX(x->hinted, from), end = MIN(from + HINT_AHEAD, x->now.size);
+	const struct extent *at, *last;
+	uint64_t disk;
+
+	if (!r->ops->hint || begin >= end || (end - begin < HINT_AHEAD / 4 && end < x->now.size))
+		return;
+	x->hinted = end;
+	last = extent_list_find(&x->now.extents, end - 1);
+	if (!place_on_disk(x, last, end - 1, &disk) || r->ops->at_hand(r, disk))
+		return;
+	for (at = extent_list_find(&x->now.extents, begin); at <= last; at++) {
+		const uint64_t off = MAX(at->file, begin);
+
+		if (place_on_disk(x, at, off, &disk))
+			r->ops->hint(r, disk, MIN(at->file + at->length, end) - off);
+	}
+}
+
+static void fill_from_extents(struct fill *f)
+{
+	const struct extent_list *l = &f->x->now.extents;
+	const struct extent *x = extent_list_find(l, f->offset);
+	const uint64_t end = f->offset + f->length;
+
+	hint_ahead(f->x, end);
+	for (uint64_t off = f->offset; off < end; x++) {
+		const size_t len = (size_t)MIN(end - off, x->file + x->length - off);
+
+		fill_from_extent(f, x, off, len);
+		off += len;
+	}
+}
+
+/* What the extents of one compression unit have to say before libtsk is asked. */
+static enum extent_kind unit_kind(const struct extract *x, uint64_t off, uint64_t len)
+{
+	const struct extent *at = extent_list_find(&x->now.extents, off);
+	const enum extent_kind first = at->kind;
+
+	for (; at->file + at->length < off + len; at++)
+		if (at[1].kind == EXTENT_LOST)
+			return EXTENT_LOST;
+	if (first == EXTENT_HOLE && extent_list_find(&x->now.extents, off) == at)
+		return EXTENT_HOLE;
+	return first == EXTENT_LOST ? EXTENT_LOST : EXTENT_DISK;
+}
+
+/* Part of one compression unit that begins at `unit`. */
+static void fill_from_unit(struct fill *f, uint64_t unit, uint64_t off, size_t len)
+{
+	struct extract *x = f->x;
+	const uint64_t whole = MIN(x->unit, x->now.size - unit);
+	const enum extent_kind kind = unit_kind(x, unit, whole);
+	uint8_t *to = f->buf + (off - f->offset);
+
+	memset(to, 0, len);
+	if (kind == EXTENT_HOLE) {
+		mark(f, off, len, (struct page_status){ .state = PAGE_HOLE });
+	} else if (kind == EXTENT_LOST) {
+		mark_bad(f, off, len, EXTRACT_LOST);
+	} else if (unit >= x->now.initialised) {
+		mark(f, off, len, (struct page_status){ PAGE_SKIPPED, SKIP_BEYOND_INIT });
+	} else if (mft_unit_read(x->mft, unit, x->unit_bytes, (size_t)whole, NULL)) {
+		mark_bad(f, off, len, EIO);
+	} else {
+		memcpy(to, x->unit_bytes + (off - unit), len);
+		mark(f, off, len, (struct page_status){ .state = PAGE_DATA });
+	}
+}
+
+static void fill_from_units(struct fill *f)
+{
+	const uint64_t end = f->offset + f->length;
+
+	for (uint64_t off = f->offset; off < end;) {
+		const uint64_t unit = off / f->x->unit * f->x->unit;
+		const size_t len = (size_t)MIN(end - off, unit + f->x->unit - off);
+
+		fill_from_unit(f, unit, off, len);
+		off += len;
+	}
+}
+
+enum status extract_read(struct extract *x, uint64_t offset, void *buf, size_t size,
+			 struct page_status *status, struct extract_piece *ret, struct err *e)
+{
+	struct fill f = { .x = x, .offset = offset, .buf = buf, .status = status };
+
+	if (offset >= x->now.size)
+		return ST_END;
+	if (offset % PAGE_SIZE || size < PAGE_SIZE || size % PAGE_SIZE)
+		return err_set(e, ST_SYSTEM, "a read of %zu bytes at %" PRIu64, size, offset);
+	f.length = (size_t)MIN(size, x->now.size - offset);
+	for (size_t i = 0; i * PAGE_SIZE < f.length; i++)
+		status[i] = (struct page_status){ .state = UNSET };
+	*ret = (struct extract_piece){ .offset = offset, .length = f.length, .start_ns = now_ns() };
+	if (x->now.resident) {
+		memcpy(buf, x->value + offset, f.length);
+		mark(&f, offset, f.length, (struct page_status){ .state = PAGE_DATA });
+	} else if (x->now.compressed) {
+		fill_from_units(&f);
+	} else {
+		fill_from_extents(&f);
+	}
+	ret->end_ns = now_ns();
+	return ST_OK;
+}
+
+enum status extract_next(struct extract *x, void *buf, size_t size, struct page_status *status,
+			 struct extract_piece *ret, struct err *e)
+{
+	const enum status st = extract_read(x, x->next, buf, size, status, ret, e);
+
+	if (!st)
+		x->next += ret->length;
+	return st;
+}
+
+void extract_changes_deinit(struct extract_changes *c)
+{
+	extent_list_deinit(&c->again);
+	*c = (struct extract_changes){ 0 };
+}
+
+static bool same_records(const struct extract_state *a, const struct extract_state *b)
+{
+	if (a->n_records != b->n_records)
+		return false;
+	for (size_t i = 0; i < a->n_records; i++)
+		if (a->records[i].number != b->records[i].number ||
+		    a->records[i].sequence != b->records[i].sequence)
+			return false;
+	return true;
+}
+
+/*
+ * What is newly behind the initialised size or no longer so, where the clusters stayed: that part
+ * was skipped and can be read now.
+ */
+static enum status add_initialised(const struct extract_state *a, const struct extract_state *b,
+				   struct extract_changes *c, struct err *e)
+{
+	const uint64_t from = a->initialised / PAGE_SIZE * PAGE_SIZE;
+	const struct extent x = { .file = from, .length = b->initialised - from };
+
+	if (b->resident || b->initialised <= a->initialised)
+		return ST_OK;
+	return extent_list_add(&c->again, x, e);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct extent *x = a, *y = b;
+
+	return x->file < y->file ? -1 : x->file > y->file;
+}
+
+/* Sorts what is to be read again, joins what touches; where it lies is extract_now()'s business. */
+static void tidy_again(struct extent_list *l)
+{
+	size_t kept = 0;
+
+	if (l->count)
+		qsort(l->at, l->count, sizeof(*l->at), by_place);
+	for (size_t i = 0; i < l->count; i++) {
+		struct extent *last = kept ? &l->at[kept - 1] : NULL;
+		const struct extent x = { .file = l->at[i].file, .length = l->at[i].length };
+
+		if (last && x.file <= last->file + last->length)
+			last->length = MAX(last->length, x.file + x.length - last->file);
+		else
+			l->at[kept++] = x;
+	}
+	l->count = kept;
+}
+
+/* `same_value`: both are resident, with the same content. */
+static enum status compare(const struct extract_state *a, const struct extract_state *b,
+			   bool same_value, struct extract_changes *c, struct err *e)
+{
+	enum status st;
+
+	c->size_changed = a->size != b->size || a->allocated != b->allocated ||
+			  a->initialised != b->initialised;
+	c->records_changed = !same_records(a, b);
+	st = extent_list_changes(&a->extents, &b->extents, &c->again, e);
+	c->moved = c->again.count || a->extents.count != b->extents.count ||
+		   a->resident != b->resident;
+	if (!st && b->resident && !same_value && b->size)
+		st = extent_list_add(&c->again, (struct extent){ .length = b->size }, e);
+	if (!st)
+		st = add_initialised(a, b, c, e);
+	tidy_again(&c->again);
+	c->any = c->size_changed || c->records_changed || c->moved || c->again.count;
+	return st;
+}
+
+enum status extract_check(struct extract *x, struct extract_changes *ret, struct err *e)
+{
+	const uint64_t number = x->now.record;
+	struct look l;
+	struct err why = ERR_INIT;
+	bool same_value;
+	enum status st;
+
+	extract_changes_deinit(ret);
+	if (x->volume == &x->whole)
+		return ST_OK;
+	st = look(x, &number, &l, &why);
+	if (st == ST_INPUT || (!st && l.state.sequence != x->now.sequence)) {
+		if (!st)
+			look_deinit(&l);
+		ret->any = ret->gone = true;
+		return ST_OK;
+	}
+	if (st)
+		return err_set(e, st, "%s: looking again: %s", x->path_text, why.message);
+	same_value = x->now.resident && l.state.resident && x->now.size == l.state.size &&
+		     memcmp(x->value, l.value, (size_t)x->now.size) == 0;
+	st = compare(&x->now, &l.state, same_value, ret, e);
+	if (!st) {
+		state_deinit(&x->now);
+		st = adopt(x, &l, e);
+	}
+	look_deinit(&l);
+	return st;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One file of an NTFS volume, copied through its MFT record: locked or not, the file system is
+ * never asked.
+ *
+ *	extract_open(reader, volume, "pagefile.sys", 0, &x, e)
+ *	while (!(st = extract_next(x, buf, size, status, &piece, e)))
+ *		... piece.offset, piece.length, status[] ...
+ *	extract_check(x, &changes, e)          did it move while we read?
+ *	extract_read(x, off, ...)              those parts again
+ *	extract_close(x)
+ *
+ * Page states (formats/base/page.h) of the 4 KiB pages of the file:
+ *	PAGE_DATA        read. Bytes of the page behind the end of the file are not there at all.
+ *	PAGE_HOLE        sparse; zeros.
+ *	PAGE_SKIPPED     SKIP_BEYOND_INIT: behind the initialised size. The file system shows zeros
+ *	                 there, the clusters hold what they held before; so are the bytes in `buf`
+ *	                 zeros. With EXTRACT_RAW_TAIL the clusters themselves are read, as PAGE_DATA.
+ *	PAGE_UNREADABLE  detail: errno of the read; READ_PAST_END where the image or the volume is
+ *	                 shorter than the run; EXTRACT_LOST where no record says where it is.
+ * A page that is partly one thing and partly another is unreadable if any byte of it is, otherwise
+ * data. Bytes that were not read are zero in `buf`; readable sectors of an unreadable page are in
+ * `buf` as read, and extract_bad() has the exact ranges.
+ *
+ * One thread at a time per reader.
+ */
+#ifndef RAMSEAL_TSK_EXTRACT_EXTRACT_H
+#define RAMSEAL_TSK_EXTRACT_EXTRACT_H
+
+#include "formats/base/page.h"
+#include "tsk-extract/disk.h"
+#include "tsk-extract/extent.h"
+
+/* Detail of pages whose place on disk is not known. */
+#define EXTRACT_LOST ENODATA
+
+enum extract_flags {
+	EXTRACT_RAW_TAIL = 1, /* read what lies behind the initialised size */
+};
+
+/* A record of the MFT that describes the file: the base record first, then its extensions. */
+struct extract_record {
+	uint64_t number;
+	uint16_t sequence;
+};
+
+/* What the MFT says of the file at one moment. Lists belong to the struct extract. */
+struct extract_state {
+	uint64_t taken_ns; /* CLOCK_REALTIME when the records were read, ns since 1970 */
+	uint64_t record;
+	uint16_t sequence;
+	/* Windows FILETIMEs (100 ns since 1601) of $STANDARD_INFORMATION */
+	uint64_t created, modified, record_modified, accessed;
+	uint32_t file_attributes; /* FILE_ATTRIBUTE_... of the same */
+
+	uint64_t size; /* bytes, all three */
+	uint64_t allocated;
+	uint64_t initialised;
+	bool resident;
+	bool compressed;
+	bool sparse;
+	bool encrypted; /* EFS: what is read is the ciphertext */
+
+	struct extent_list extents; /* empty for a resident file */
+	size_t fragments;
+	struct extract_record *records;
+	size_t n_records;
+
+	size_t lost_records; /* extension records that could not be used */
+	struct err problem;  /* ... and why the first could not */
+};
+
+struct extract;
+
+/*
+ * Finds `path` in the volume. ST_USAGE for a path that cannot be one (name.h), ST_INPUT if it is
+ * not there, is a folder or has no such stream, ST_CORRUPT if its records cannot be used. The reader
+ * and the volume are borrowed. A live volume is looked at again (a few times) when its records do
+ * not fit together, because they may have been written that moment.
+ */
+enum status extract_open(struct reader *r, const struct volume *v, const char *path, unsigned flags,
+			 struct extract **ret, struct err *e);
+void extract_close(struct extract *x); /* NULL is fine */
+
+/*
+ * A whole device or file as if it were one extent, for swap areas: no MFT, and extract_check() finds
+ * nothing. Owns the reader from then on, also if this fails. `path` is for messages.
+ */
+enum status extract_open_whole(struct reader *r, const char *path, struct extract **ret,
+			       struct err *e);
+
+/* As of extract_open(), and as of the last extract_check(). Valid until the next one or close. */
+const struct extract_state *extract_first(const struct extract *x);
+const struct extract_state *extract_now(const struct extract *x);
+/* The name of the unnamed stream's file as the MFT writes it is not kept: this is the path given. */
+const char *extract_path(const struct extract *x);
+
+struct extract_piece {
+	uint64_t offset;           /* in the file; a multiple of PAGE_SIZE */
+	size_t length;             /* bytes; status[] has one entry per started page of it */
+	uint64_t start_ns, end_ns; /* CLOCK_REALTIME around the reads */
+};
+
+/* Best size for buffers. Multiples of it keep device reads large and aligned. */
+#define EXTRACT_BUFFER    ((size_t)1 << 19)
+/* Alignment of buffers for which devices need no copy. */
+#define EXTRACT_ALIGNMENT 4096
+
+/*
+ * The next part of the file, in the order of the file, at most `size` bytes (a multiple of
+ * PAGE_SIZE). `status` has room for size / PAGE_SIZE entries. ST_END behind the last one. Nothing is
+ * allocated. Unreadable pages are not errors.
+ */
+enum status extract_next(struct extract *x, void *buf, size_t size, struct page_status *status,
+			 struct extract_piece *ret, struct err *e);
+
+/* The same at a place of the caller's choice (a multiple of PAGE_SIZE within the file). */
+enum status extract_read(struct extract *x, uint64_t offset, void *buf, size_t size,
+			 struct page_status *status, struct extract_piece *ret, struct err *e);
+
+/* Bytes of the file that could not be read so far, to the sector: ascending unless read twice. */
+struct extract_bad {
+	uint64_t offset;
+	uint64_t length;
+	uint32_t error;
+};
+
+const struct extract_bad *extract_bad(const struct extract *x, size_t *ret_count);
+
+/* What extract_check() found. Zero-initialise; extract_changes_deinit() frees and zeroes. */
+struct extract_changes {
+	bool any;             /* one of the following */
+	bool gone;            /* the record was freed, or belongs to another file now */
+	bool size_changed;    /* one of the three sizes */
+	bool moved;           /* clusters were added, moved or given up */
+	bool records_changed; /* it is described by other records, or they were used anew */
+	struct extent_list
+		again; /* parts of the file as it is now that were not copied from there */
+};
+
+void extract_changes_deinit(struct extract_changes *c);
+
+/*
+ * Reads the MFT records again, from the device, and compares with the last state: runs, sizes,
+ * sequence numbers. After it extract_now() is the new state and reads go where the file lies now;
+ * extract_first() stays. If the file is gone, the state stays and reads go where it lay.
+ * ST_CORRUPT, ST_INPUT if the volume cannot be looked at; `ret` then says nothing.
+ */
+enum status extract_check(struct extract *x, struct extract_changes *ret, struct err *e);
+
+#endif

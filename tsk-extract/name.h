@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of NTFS: UTF-16 on disk, UTF-8 with us. Names that are not well-formed UTF-16 exist (NTFS
+ * does not look); a lone surrogate becomes three bytes of "generalised UTF-8" (WTF-8), and back.
+ */
+#ifndef RAMSEAL_TSK_EXTRACT_NAME_H
+#define RAMSEAL_TSK_EXTRACT_NAME_H
+
+#include <stdbool.h>
+
+#include "formats/base/err.h"
+
+#define NAME_MAX_UNITS 255                      /* NTFS; a length is one byte */
+#define NAME_UTF8_SIZE (3 * NAME_MAX_UNITS + 1) /* a unit outside a pair: at most 3 bytes */
+
+struct name {
+	uint16_t unit[NAME_MAX_UNITS];
+	size_t count;
+};
+
+/* `len` bytes of UTF-8. false if they are not UTF-8, or too many for a name. */
+bool name_from_utf8(const char *text, size_t len, struct name *ret);
+
+/* `count` little-endian units at `p`; count <= NAME_MAX_UNITS. */
+void name_from_disk(const uint8_t *p, size_t count, struct name *ret);
+
+/* Cut at whole characters if `size` is too small; always ends with a NUL. */
+void name_to_utf8(const struct name *n, char *ret, size_t size);
+
+bool name_same(const struct name *a, const struct name *b);
+
+/* The 65536 units of a volume's $UpCase decide what is the same letter. */
+#define UPCASE_UNITS 65536
+bool name_same_but_case(const struct name *a, const struct name *b, const uint16_t *upcase);
+
+/* ASCII alone, for when a volume has no $UpCase that can be read. */
+void upcase_ascii(uint16_t ret[static UPCASE_UNITS]);
+
+/*
+ * A path within a volume: components separated by / or \, the last perhaps with ":stream" (and
+ * ":$DATA", which is the only type that can be named). Leading separators are fine.
+ */
+#define PATH_DEPTH_MAX 128
+
+struct ntfs_path {
+	struct name part[PATH_DEPTH_MAX];
+	size_t depth;
+	struct name stream; /* count 0: the unnamed one */
+};
+
+/*
+ * ST_USAGE with the reason: a drive letter, a device path (\\.\, \\?\, \??\), "." or "..", an empty
+ * part, a name that is too long or not UTF-8. Names that only Win32 reserves (CON, AUX) are
+ * allowed: the MFT can hold them, and who hides something there should not be safe from us.
+ */
+enum status ntfs_path_parse(const char *text, struct ntfs_path *ret, struct err *e);
+
+#endif

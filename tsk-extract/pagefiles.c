@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tsk-extract/pagefiles.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "tsk-extract/hive.h"
+#include "tsk-extract/pagefiles_internal.h"
+#include "tsk-extract/system.h"
+
+#define HIVE_PATH "Windows/System32/config/SYSTEM"
+
+const char *pagefile_kind_text(enum pagefile_kind kind)
+{
+	switch (kind) {
+#define X(name, text)                                                                              \
+	case name:                                                                                 \
+		return text;
+		PAGEFILE_KIND_MAP(X)
+#undef X
+	}
+	return "unknown";
+}
+
+const char *number_origin_name(enum number_origin origin)
+{
+	static const char *const names[] = {
+		[NUMBER_NONE] = "none", [NUMBER_ASSUMED] = "assumed", [NUMBER_KNOWN] = "known"
+	};
+
+	return (size_t)origin < ARRAY_SIZE(names) ? names[origin] : "unknown";
+}
+
+void pagefile_list_deinit(struct pagefile_list *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		free(l->at[i].path);
+	free(l->at);
+	*l = (struct pagefile_list){ 0 };
+}
+
+enum status pagefile_list__add(struct pagefile_list *l, const char *path, struct pagefile **ret,
+			       struct err *e)
+{
+	struct pagefile *at = realloc(l->at, (l->count + 1) * sizeof(*at));
+
+	if (!at)
+		return err_nomem(e);
+	l->at = at;
+	at[l->count] = (struct pagefile){ .path = strdup(path) };
+	if (!at[l->count].path)
+		return err_nomem(e);
+	*ret = &at[l->count++];
+	return ST_OK;
+}
+
+/* The list being made, and what its entries are judged by. */
+struct search {
+	struct disk *disk;
+	const struct volume *system; /* that has the hive */
+	struct hive *hive;
+	bool named; /* the hive names page files */
+	uint32_t next_number;
+	struct pagefile_list *to;
+};
+
+/* Opens the file once, for what the MFT says of it. */
+static void probe(const struct search *s, struct pagefile *p)
+{
+	struct extract *x = NULL;
+
+	if (!p->volume)
+		return;
+	if (extract_open(disk_reader(s->disk), p->volume, p->path, 0, &x, &p->problem))
+		return;
+	p->readable = true;
+	p->size = extract_now(x)->size;
+	p->allocated = extract_now(x)->allocated;
+	p->initialised = extract_now(x)->initialised;
+	p->fragments = extract_now(x)->fragments;
+	p->mft_record = extract_now(x)->record;
+	extract_close(x);
+}
+
+static bool is_listed(const struct search *s, const struct volume *v, uint64_t record)
+{
+	for (size_t i = 0; i < s->to->count; i++)
+		if (s->to->at[i].readable && s->to->at[i].volume == v &&
+		    s->to->at[i].mft_record == record)
+			return true;
+	return false;
+}
+
+/* The volume that Windows called by this letter; NULL if it is not on this disk. */
+static const struct volume *volume_of_letter(const struct search *s, char letter)
+{
+	struct hive_mount m;
+	size_t n;
+	const struct volume *v = disk_volumes(s->disk, &n);
+
+	if (letter == '?') /* "wherever Windows is" */
+		return s->system;
+	if (!hive_mount(s->hive, letter, &m) || disk_table(s->disk) == TABLE_NONE)
+		return toupper((unsigned char)letter) == 'C' ? s->system : NULL;
+	for (size_t i = 0; i < n; i++) {
+		if (m.is_gpt ? v[i].has_guid && memcmp(v[i].guid, m.guid, sizeof(m.guid)) == 0
+			     : v[i].offset == m.offset &&
+				       disk_mbr_signature(s->disk) == m.mbr_signature)
+			return &v[i];
+	}
+	return NULL;
+}
+
+/* "\??\C:\pagefile.sys" or "C:\pagefile.sys 0 0" to "C:\pagefile.sys". In place. */
+static char *plain_name(char *name)
+{
+	char *at = name, *end = name + strlen(name);
+
+	if (strncmp(at, "\\??\\", 4) == 0)
+		at += 4;
+	/* PagingFiles: initial and maximum size in MiB behind the name, which may hold blanks. */
+	for (int i = 0; i < 2; i++) {
+		char *digits = end;
+
+		while (digits > at && isdigit((unsigned char)digits[-1]))
+			digits--;
+		if (digits == end || digits == at || digits[-1] != ' ')
+			break;
+		end = digits - 1;
+	}
+	*end = '\0';
+	return at;
+}
+
+static enum pagefile_kind kind_of(const char *path)
+{
+	const char *slash = strrchr(path, '\\');
+	const char *base = slash ? slash + 1 : path;
+
+	return strcasecmp(base, "swapfile.sys") == 0   ? PAGEFILE_SWAPFILE
+	       : strcasecmp(base, "hiberfil.sys") == 0 ? PAGEFILE_HIBERNATION
+						       : PAGEFILE_PAGING;
+}
+
+static enum status add_named(struct search *s, char *name, const char *value, struct err *e)
+{
+	char *full = plain_name(name);
+	const bool has_letter = full[0] && full[1] == ':' && full[2] == '\\';
+	struct pagefile *p = NULL;
+	enum status st = pagefile_list__add(s->to, has_letter ? full + 2 : full, &p, e);
+
+	if (st)
+		return st;
+	p->kind = kind_of(p->path);
+	p->named_by = value;
+	p->origin = NUMBER_ASSUMED;
+	p->number = s->next_number++;
+	p->volume = has_letter ? volume_of_letter(s, full[0]) : NULL;
+	if (!p->volume)
+		err_set(&p->problem, ST_INPUT, "%s: its volume is not on this disk", full);
+	probe(s, p);
+	return ST_OK;
+}
+
+/* Looks for the hive on every volume; the first one counts. No hive is no error. */
+static enum status find_hive(struct search *s)
+{
+	size_t n;
+	const struct volume *v = disk_volumes(s->disk, &n);
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < n && !s->hive; i++) {
+		struct extract *x = NULL;
+
+		if (!v[i].readable ||
+		    extract_open(disk_reader(s->disk), &v[i], HIVE_PATH, 0, &x, NULL))
+			continue;
+		s->system = &v[i];
+		st = hive_load(x, &s->hive, &s->to->note);
+		extract_close(x);
+	}
+	return st == ST_NOMEM ? st : ST_OK;
+}
+
+static enum status add_from_hive(struct search *s, struct err *e)
+{
+	struct hive_names names;
+	enum status st = hive_pagefiles(s->hive, &names, &s->to->note);
+
+	if (st)
+		return ST_OK; /* the root folders remain */
+	s->named = true;
+	for (char **name = names.at; *name && !st; name++)
+		if (**name)
+			st = add_named(s, *name, names.value, e);
+	return st;
+}
+
+/* A file of this name in the root folder, unless it is in the list. */
+static enum status add_from_root(struct search *s, const struct volume *v, const char *name,
+				 struct err *e)
+{
+	struct pagefile found = { .volume = v, .path = NULL }, *p = NULL;
+	struct extract *x = NULL;
+	enum status st = extract_open(disk_reader(s->disk), v, name, 0, &x, &found.problem);
+
+	if (st == ST_INPUT || st == ST_USAGE) /* it is not there */
+		return ST_OK;
+	if (!st) {
+		const bool listed = is_listed(s, v, extract_now(x)->record);
+
+		extract_close(x);
+		if (listed)
+			return ST_OK;
+	}
+	st = pagefile_list__add(s->to, name, &p, e);
+	if (st)
+		return st;
+	p->volume = v;
+	p->kind = kind_of(name);
+	p->named_by = "the root folder";
+	probe(s, p);
+	/*
+	 * A page file that the hive does not name is one that Windows does not use. The swap file of
+	 * store apps is never named and comes behind the page files.
+	 */
+	if (p->kind == PAGEFILE_SWAPFILE ? !s->system || v == s->system
+					 : p->kind == PAGEFILE_PAGING && !s->named) {
+		p->origin = NUMBER_ASSUMED;
+		p->number = s->next_number++;
+	}
+	return ST_OK;
+}
+
+static enum status add_from_roots(struct search *s, const char *name, struct err *e)
+{
+	size_t n;
+	const struct volume *v = disk_volumes(s->disk, &n);
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < n && !st; i++)
+		if (v[i].readable)
+			st = add_from_root(s, &v[i], name, e);
+	return st;
+}
+
+enum status pagefiles_on_disk(struct disk *d, bool hibernation, struct pagefile_list *ret,
+			      struct err *e)
+{
+	struct search s = { .disk = d, .to = ret };
+	enum status st = find_hive(&s);
+
+	if (!st && s.hive)
+		st = add_from_hive(&s, e);
+	if (!st)
+		st = add_from_roots(&s, "pagefile.sys", e);
+	if (!st)
+		st = add_from_roots(&s, "swapfile.sys", e);
+	if (!st && hibernation)
+		st = add_from_roots(&s, "hiberfil.sys", e);
+	hive_close(s.hive);
+	if (st)
+		pagefile_list_deinit(ret);
+	return st;
+}
+
+enum status pagefile_open(struct disk *d, const struct pagefile *p, unsigned flags,
+			  struct extract **ret, struct err *e)
+{
+	struct reader *r = NULL;
+	enum status st;
+
+	if (!p->readable)
+		return err_set(e, ST_INPUT, "%s: %s", p->path,
+			       p->problem.message[0] ? p->problem.message : "cannot be read");
+	if (p->volume)
+		return extract_open(disk_reader(d), p->volume, p->path, flags, ret, e);
+	st = system_open_swap(p->path, &r, e);
+	return st ? st : extract_open_whole(r, p->path, ret, e);
+}

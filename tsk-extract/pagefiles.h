@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What memory is paged out to: on a disk or an image with Windows on it, page files and swap files;
+ * on this machine, its swap areas. Each with the number that page table entries name it by, as far
+ * as that can be known.
+ */
+#ifndef RAMSEAL_TSK_EXTRACT_PAGEFILES_H
+#define RAMSEAL_TSK_EXTRACT_PAGEFILES_H
+
+#include "tsk-extract/extract.h"
+
+#define PAGEFILE_KIND_MAP(X)                                                                       \
+	X(PAGEFILE_PAGING, "page file")                                                            \
+	X(PAGEFILE_SWAPFILE, "swap file of store apps")                                            \
+	X(PAGEFILE_HIBERNATION, "hibernation file")                                                \
+	X(PAGEFILE_LINUX_PARTITION, "swap partition")                                              \
+	X(PAGEFILE_LINUX_FILE, "swap file")                                                        \
+	X(PAGEFILE_LINUX_ZRAM, "zram: compressed swap in RAM, part of the memory image")
+
+enum pagefile_kind {
+#define X(name, text) name,
+	PAGEFILE_KIND_MAP(X)
+#undef X
+};
+
+const char *pagefile_kind_text(enum pagefile_kind kind);
+
+/* How sure the number is. */
+enum number_origin {
+	NUMBER_NONE,    /* not one that page table entries name, or no way to tell */
+	NUMBER_ASSUMED, /* from the order of a list */
+	NUMBER_KNOWN,   /* the kernel said so */
+};
+
+const char *number_origin_name(enum number_origin origin); /* "none", "assumed", "known" */
+
+struct pagefile {
+	enum pagefile_kind kind;
+	char *path;                  /* within the volume; on a live host its full path */
+	const struct volume *volume; /* of the disk; NULL on a live host */
+	const char *named_by;        /* "ExistingPageFiles", "PagingFiles", "the root folder" ... */
+	enum number_origin origin;
+	uint32_t number; /* unless NUMBER_NONE */
+
+	bool readable;      /* it is there and can be opened */
+	struct err problem; /* otherwise: why not */
+	uint64_t size, allocated, initialised;
+	size_t fragments;    /* 0 where it is not known */
+	uint64_t mft_record; /* NTFS */
+	int priority;        /* Linux */
+	uint64_t used;       /* Linux: bytes in use, as /proc/swaps says */
+};
+
+/* Zero-initialise; pagefile_list_deinit() frees and zeroes. */
+struct pagefile_list {
+	struct pagefile *at;
+	size_t count;
+	struct err note; /* something about the whole that should be known, or "" */
+};
+
+void pagefile_list_deinit(struct pagefile_list *l);
+
+/*
+ * All page files on a disk: those that the SYSTEM hive of a Windows on it names, in that order, and
+ * what else lies in the root folder of a volume by the name of pagefile.sys or swapfile.sys (and
+ * hiberfil.sys, if `hibernation`). An empty list is ST_OK. Borrows the disk for as long as the list
+ * lives.
+ */
+enum status pagefiles_on_disk(struct disk *d, bool hibernation, struct pagefile_list *ret,
+			      struct err *e);
+
+/*
+ * The swap areas of this machine. Implemented once per system (system_*.c). ST_NO_SOURCE if the
+ * system does not tell. An empty list is ST_OK.
+ */
+enum status pagefiles_on_host(struct pagefile_list *ret, struct err *e);
+
+/*
+ * Opens one for copying: from `d` if it has a volume, else from this machine (d may be NULL then).
+ * ST_INPUT for one that is not readable.
+ */
+enum status pagefile_open(struct disk *d, const struct pagefile *p, unsigned flags,
+			  struct extract **ret, struct err *e);
+
+#endif

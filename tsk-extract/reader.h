@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the bytes of a disk come from: a device, an image file, a split image, an E01. Everything
+ * in this folder reads through a `struct reader`, libtsk included (as an external image), so that
+ * alignment, bad sectors and freshness are in one hand. One file per kind; the one that opens
+ * devices is the operating system's (reader_linux.c) and is picked by the build.
+ *
+ * One thread at a time per reader.
+ */
+#ifndef RAMSEAL_TSK_EXTRACT_READER_H
+#define RAMSEAL_TSK_EXTRACT_READER_H
+
+#include <stdbool.h>
+
+#include "formats/base/err.h"
+
+struct reader;
+
+/* Error numbers of reads are errno's. This one: the read goes past the end of a shortened image. */
+#define READ_PAST_END ENXIO
+
+struct reader_ops {
+	const char *kind; /* "file", "device", "split raw", "EWF", "memory" */
+	/*
+	 * Reads `len` bytes at `off`; both lie within the size. Returns 0 when all were read, else an
+	 * error number, with *good bytes at the front of `buf` valid. Not tied to any alignment.
+	 */
+	uint32_t (*read)(struct reader *r, uint64_t off, void *buf, size_t len, size_t *good);
+	/*
+	 * Says that this range will be read soon; at_hand(): whether the byte at `off` is in memory
+	 * already. Both NULL where there is nothing to gain by that.
+	 */
+	void (*hint)(struct reader *r, uint64_t off, uint64_t len);
+	bool (*at_hand)(struct reader *r, uint64_t off);
+	void (*close)(struct reader *r);
+};
+
+/* Every reader begins with this; whoever opens it fills it. */
+struct reader {
+	const struct reader_ops *ops;
+	uint64_t size;   /* bytes */
+	uint32_t sector; /* bytes; the smallest unit that can be bad */
+	bool device;     /* a live device: its content changes while we read */
+};
+
+/*
+ * Opens `paths[0..n)`: one path is a device, a raw image, the first segment of a split raw image
+ * (NAME.001, NAME.000, NAME.aa: the others are found) or of an EWF image (E01, Ex01 is not
+ * supported by libewf 2014); several are the segments of a raw image in order. ST_INPUT.
+ */
+enum status reader_open(const char *const *paths, size_t n, struct reader **ret, struct err *e);
+void reader_close(struct reader *r); /* NULL is fine */
+
+/* Borrowed memory, for tests and fuzzers. `sector` as above. */
+enum status reader_open_memory(const void *p, size_t len, uint32_t sector, struct reader **ret,
+			       struct err *e);
+
+/*
+ * As ops->read, for any range: what lies past the end is READ_PAST_END. *good is a multiple of the
+ * sector size unless all was read.
+ */
+uint32_t reader_read(struct reader *r, uint64_t off, void *buf, size_t len, size_t *good);
+
+/*
+ * Reads around bad sectors. Bytes that cannot be read are zero in `buf`, and `bad` is called for
+ * every range of them (merged, ascending; not for READ_PAST_END ranges twice). `bad` may be NULL.
+ */
+typedef void (*reader_bad_fn)(void *arg, uint64_t off, size_t len, uint32_t error);
+void reader_read_around(struct reader *r, uint64_t off, void *buf, size_t len, reader_bad_fn bad,
+			void *arg);
+
+/* What writing a file at `path` could do to what is being read. */
+enum target_risk {
+	TARGET_SAFE,
+	TARGET_ON_SOURCE, /* the file would lie on the volume that is read: warn */
+	TARGET_IS_SOURCE, /* the file is the image or the device itself: refuse */
+};
+
+enum target_risk reader_target_risk(const struct reader *r, const char *path);
+
+/*
+ * For the files of this folder: the kinds. ST_NOT_MINE passes on to the next.
+ */
+enum status reader__open_system(const char *path, struct reader **ret, struct err *e);
+enum status reader__open_split(const char *const *paths, size_t n, struct reader **ret,
+			       struct err *e);
+enum status reader__open_ewf(const char *path, struct reader **ret, struct err *e);
+enum target_risk reader__system_target_risk(const struct reader *r, const char *path);
+extern const struct reader_ops reader__split_ops;
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One MFT record as it lies on disk: its update sequence, its header, the headers of its
+ * attributes. This is what libtsk does not hand out: sequence numbers of references, 64-bit sizes
+ * as they are written, which cluster an attribute's piece begins and ends with, and the bytes that
+ * are compared before and after a copy. Run lists are libtsk's (mft.c).
+ *
+ * Layout: Linux 6.1 fs/ntfs3/ntfs.h (struct MFT_REC, ATTRIB, ATTR_LIST_ENTRY).
+ */
+#ifndef RAMSEAL_TSK_EXTRACT_RECORD_H
+#define RAMSEAL_TSK_EXTRACT_RECORD_H
+
+#include "tsk-extract/name.h"
+
+/* A reference: 48 bits of record number, 16 bits of the sequence number that it must have. */
+#define REFERENCE_RECORD(ref)   ((ref)&0xffffffffffff)
+#define REFERENCE_SEQUENCE(ref) ((uint16_t)((ref) >> 48))
+
+/*
+ * Checks and undoes the update sequence of a record or an index block of `size` bytes that begins
+ * with `magic` ("FILE", "INDX"). ST_CORRUPT if it is torn or is something else.
+ */
+enum status fixup_apply(uint8_t *p, size_t size, const char magic[static 4], struct err *e);
+
+struct record_header {
+	uint64_t base;     /* reference of the base record; 0 if this is one */
+	uint16_t sequence; /* goes up when the record is given to another file */
+	bool in_use;
+	bool directory;
+};
+
+/* After fixup_apply(). */
+struct record_header record_header_of(const uint8_t *record);
+
+enum attribute_type {
+	ATTRIBUTE_STANDARD_INFORMATION = 0x10,
+	ATTRIBUTE_LIST = 0x20,
+	ATTRIBUTE_FILE_NAME = 0x30,
+	ATTRIBUTE_VOLUME_NAME = 0x60,
+	ATTRIBUTE_VOLUME_INFORMATION = 0x70,
+	ATTRIBUTE_DATA = 0x80,
+	ATTRIBUTE_INDEX_ROOT = 0x90,
+	ATTRIBUTE_INDEX_ALLOCATION = 0xa0,
+	ATTRIBUTE_BITMAP = 0xb0,
+	ATTRIBUTE_END = -1,
+};
+
+#define ATTRIBUTE_COMPRESSED 0x0001
+#define ATTRIBUTE_ENCRYPTED  0x4000
+#define ATTRIBUTE_SPARSE     0x8000
+
+struct attribute {
+	size_t at; /* of its header, in the record */
+	uint32_t type;
+	uint16_t id;
+	uint16_t flags;
+	struct name name;
+	bool resident;
+	/* resident */
+	const uint8_t *value; /* in the record */
+	uint32_t value_size;
+	/* not resident */
+	uint64_t first_cluster; /* of the attribute's clusters, which this piece holds */
+	uint64_t last_cluster;
+	const uint8_t *runs; /* in the record: the run list, and how many bytes there are for it */
+	size_t runs_size;
+	bool no_clusters; /* an attribute of 0 clusters: last_cluster is -1 on disk */
+	/* in the first piece only */
+	uint64_t allocated;
+	uint64_t size;
+	uint64_t initialised;
+};
+
+/* Walks the attributes. Zero-initialise but for record and size (the record's). */
+struct attribute_walk {
+	const uint8_t *record;
+	size_t size;
+	size_t at; /* 0: at the start */
+};
+
+/* false behind the last one, and where the record makes no sense any more. */
+bool attribute_next(struct attribute_walk *w, struct attribute *ret);
+
+/* The first of this type and name; `name` NULL: any name. */
+bool attribute_find(const uint8_t *record, size_t size, uint32_t type, const struct name *name,
+		    struct attribute *ret);
+
+/*
+ * Whether libtsk may see the record: every attribute, name, value and run list ends where it has to,
+ * and the last attribute is followed by the end mark. libtsk 4.11 reads run lists up to their zero
+ * byte wherever that is, and $Bitmap's from wherever the record says (ntfs_make_data_run(),
+ * ntfs_load_bmap()): the fuzzer makes it read outside its buffer within minutes.
+ */
+bool record_is_sound(const uint8_t *record, size_t size);
+
+/* Clusters of the first run; 0 if there is none. The record is sound. */
+uint64_t first_run_length(const struct attribute *a);
+
+struct list_entry {
+	uint32_t type;
+	uint16_t id;
+	uint64_t first_cluster;
+	uint64_t reference;
+	struct name name;
+};
+
+/* Walks the content of an $ATTRIBUTE_LIST; as attribute_next(). */
+struct list_walk {
+	const uint8_t *list;
+	size_t size;
+	size_t at;
+};
+
+bool list_next(struct list_walk *w, struct list_entry *ret);
+
+#endif

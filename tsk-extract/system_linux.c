@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tsk-extract/system.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "tsk-extract/pagefiles_internal.h"
+
+enum status system_anonymous_file(int *ret_fd, char path[static 64], struct err *e)
+{
+	const int fd = memfd_create("ramseal", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return err_from_errno(e, ST_SYSTEM, errno, "memfd_create");
+	snprintf(path, 64, "/proc/self/fd/%d", fd);
+	*ret_fd = fd;
+	return ST_OK;
+}
+
+/* Undoes the kernel's escapes in place: \040 for a blank (seq_file_path(), fs/seq_file.c). */
+static void unescape(char *text)
+{
+	char *out = text;
+
+	for (const char *at = text; *at;) {
+		unsigned code;
+
+		if (at[0] == '\\' && sscanf(at, "\\%3o", &code) == 1) {
+			*out++ = (char)code;
+			at += 4;
+		} else {
+			*out++ = *at++;
+		}
+	}
+	*out = '\0';
+}
+
+/* Number of extents of a file by FIEMAP; 0 if its file system does not say. */
+static size_t count_extents(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct fiemap map = { .fm_length = FIEMAP_MAX_OFFSET };
+
+	return fd >= 0 && !ioctl(fd, FS_IOC_FIEMAP, &map) ? map.fm_mapped_extents : 0;
+}
+
+static void probe_swap(struct pagefile *p)
+{
+	struct reader *r = NULL;
+
+	if (p->kind == PAGEFILE_LINUX_ZRAM) {
+		err_set(&p->problem, ST_INPUT, "lies in RAM");
+		return;
+	}
+	if (system_open_swap(p->path, &r, &p->problem))
+		return;
+	p->readable = true;
+	p->size = p->allocated = p->initialised = r->size;
+	p->fragments = p->kind == PAGEFILE_LINUX_FILE ? count_extents(p->path) : 1;
+	reader_close(r);
+}
+
+/* One line of /proc/swaps: name, type, size and used in KiB, priority (mm/swapfile.c, swap_show()). */
+static enum status add_swap(char *line, uint32_t number, struct pagefile_list *to, struct err *e)
+{
+	char type[16];
+	uint64_t size, used;
+	int priority;
+	struct pagefile *p = NULL;
+	const size_t len = strcspn(line, " \t");
+	enum status st;
+
+	if (!line[len] || sscanf(line + len, "%15s %" SCNu64 " %" SCNu64 " %d", type, &size, &used,
+				 &priority) != 4)
+		return err_set(e, ST_CORRUPT, "/proc/swaps: \"%s\"", line);
+	line[len] = '\0';
+	unescape(line);
+	st = pagefile_list__add(to, line, &p, e);
+	if (st)
+		return st;
+	p->kind = strncmp(line, "/dev/zram", 9) == 0 ? PAGEFILE_LINUX_ZRAM
+		  : strcmp(type, "partition") == 0   ? PAGEFILE_LINUX_PARTITION
+						     : PAGEFILE_LINUX_FILE;
+	p->named_by = "/proc/swaps";
+	/* The kernel lists them by their number, but does not list numbers that are free. */
+	p->origin = NUMBER_ASSUMED;
+	p->number = number;
+	p->priority = priority;
+	p->size = size << 10;
+	p->used = used << 10;
+	probe_swap(p);
+	return ST_OK;
+}
+
+/* zswap keeps pages in RAM that the swap area has a slot, but not the content, for. */
+static bool zswap_is_on(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/sys/module/zswap/parameters/enabled", "re");
+
+	return f && getc(f) == 'Y';
+}
+
+enum status pagefiles_on_host(struct pagefile_list *ret, struct err *e)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/swaps", "re");
+	_cleanup_free_ char *line = NULL;
+	size_t room = 0;
+	uint32_t number = 0;
+	enum status st = ST_OK;
+
+	if (!f)
+		return err_from_errno(e, ST_NO_SOURCE, errno, "/proc/swaps");
+	if (getline(&line, &room, f) < 0) /* the heading */
+		return ST_OK;
+	while (!st && getline(&line, &room, f) > 0)
+		st = add_swap(line, number++, ret, e);
+	if (!st && ret->count && zswap_is_on())
+		err_set(&ret->note, ST_OK,
+			"zswap is on: pages that it holds compressed in RAM are "
+			"not in the swap areas yet");
+	if (st)
+		pagefile_list_deinit(ret);
+	return st;
+}
