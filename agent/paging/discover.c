@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/paging/discover.h"
+
+#include <string.h>
+
+#include "agent/paging/discover_internal.h"
+
+const char *dtb_origin_name(enum dtb_origin o)
+{
+	static const char *const names[DTB_ORIGINS] = {
+#define X(name, text) [name] = text,
+		DTB_ORIGIN_MAP(X)
+#undef X
+	};
+
+	return (unsigned)o < DTB_ORIGINS ? names[o] : "unknown";
+}
+
+const char *discover_os_name(enum discover_os os)
+{
+	return os == OS_WINDOWS ? "windows" : os == OS_LINUX ? "linux" : "unknown";
+}
+
+void discover_hints_from_drv(struct discover_hints *h, const struct drv_info *info)
+{
+	h->has_cr3 = info->has_cr3;
+	h->cr3 = info->cr3;
+	h->has_kernel_base = info->has_kernel_base;
+	h->kernel_base = info->kernel_base;
+	h->notes = info->notes;
+	h->notes_size = info->notes_size;
+}
+
+struct virt paging__kernel_space(const struct search *s)
+{
+	return (struct virt){
+		.mem = s->mem,
+		.mode = s->d->mode,
+		.dtb = s->d->kernel_dtb,
+		.ignore = s->d->ignore,
+		.budget = s->budget,
+	};
+}
+
+/*
+ * The kernel
+ */
+
+#define RUN            64
+
+/*
+ * Nobody told anything: every page is asked whether it is VMCOREINFO, or names itself as a Windows
+ * root does, from the bottom, because Windows has its kernel's root in the first 16 MiB. VMCOREINFO
+ * and a root that maps an ntoskrnl settle it; the first root that does not is kept for the end, when
+ * nothing better was found.
+ */
+#define CANDIDATES_MAX 16
+
+struct look {
+	const struct search *s;
+	struct vmcoreinfo v;
+	uint64_t first; /* candidate */
+	unsigned candidates;
+	bool done;
+};
+
+static enum status look_at_candidate(struct look *l, uint64_t pa, struct err *e)
+{
+	struct discovery *d = l->s->d;
+	enum status st;
+
+	if (l->candidates == CANDIDATES_MAX ||
+	    !paging__take_windows_root(l->s, pa, DTB_SELF_REFERENCE))
+		return ST_OK;
+	st = paging__check_windows(l->s, &l->done, e);
+	if (l->done)
+		return st;
+	if (!l->candidates++)
+		l->first = pa;
+	d->os = OS_UNKNOWN;
+	d->kernel_dtb = 0;
+	d->kernel_dtb_origin = DTB_NONE;
+	d->self_index = NO_INDEX;
+	return st;
+}
+
+static enum status look_at_page(struct look *l, const uint8_t *page, uint64_t pa, struct err *e)
+{
+	if (vmcoreinfo_from_page(&l->v, page) && paging__take_vmcoreinfo(l->s, &l->v)) {
+		l->s->d->vmcoreinfo_from_memory = true;
+		l->done = true;
+	} else if (self_map_index(page, pa, 0) != NO_INDEX) {
+		return look_at_candidate(l, pa, e);
+	}
+	return ST_OK;
+}
+
+/* As many pages as the budget has, 64 at most. */
+static size_t take_run(struct walk_budget *b)
+{
+	size_t n = 0;
+
+	while (n < RUN && walk_budget_take(b))
+		n++;
+	return n;
+}
+
+static enum status look_at_range(struct look *l, struct range r, uint8_t *buf, struct err *e)
+{
+	struct physmem_page when[RUN];
+	enum status st = ST_OK;
+	size_t n;
+
+	for (uint64_t pa = r.first; pa < r.last && !l->done && !st; pa += n * PAGE_SIZE) {
+		n = take_run(l->s->budget);
+		n = n ? physmem_read_run(l->s->mem, pa, buf, n, when) : 0;
+		if (!n)
+			break;
+		for (size_t i = 0; i < n && !l->done && !st; i++)
+			if (when[i].readable)
+				st = look_at_page(l, buf + i * PAGE_SIZE, pa + i * PAGE_SIZE, e);
+	}
+	return st;
+}
+
+static enum status look_everywhere(const struct search *s, struct err *e)
+{
+	_cleanup_free_ uint8_t *buf = malloc(RUN * PAGE_SIZE);
+	_cleanup_free_ struct look *l = calloc(1, sizeof(*l));
+	enum status st = ST_OK;
+
+	if (!buf || !l)
+		return err_nomem(e);
+	l->s = s;
+	for (size_t i = 0; i < s->mem->ranges->count && !l->done && !st; i++)
+		st = look_at_range(l, s->mem->ranges->at[i], buf, e);
+	if (!st && !l->done && l->candidates)
+		paging__take_windows_root(s, l->first, DTB_SELF_REFERENCE);
+	return st;
+}
+
+static enum status find_kernel(const struct search *s, struct err *e)
+{
+	_cleanup_free_ struct vmcoreinfo *v = malloc(sizeof(*v));
+
+	if (!v)
+		return err_nomem(e);
+	if (s->hints->notes && vmcoreinfo_from_notes(v, s->hints->notes, s->hints->notes_size) &&
+	    paging__take_vmcoreinfo(s, v))
+		return ST_OK;
+	if (s->hints->has_cr3 && paging__take_windows_root(s, s->hints->cr3, DTB_SOURCE))
+		return ST_OK;
+	if (paging__look_in_low_stub(s))
+		return ST_OK;
+	return look_everywhere(s, e);
+}
+
+/*
+ * List and scan together
+ */
+
+static int compare_address(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a;
+	const uint64_t y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The roots that the list names, sorted. */
+struct listed {
+	uint64_t *at;
+	size_t count;
+};
+
+static enum status listed_init(struct listed *l, const struct discovery *d, struct err *e)
+{
+	*l = (struct listed){ .at = calloc(2 * d->list.count + 1, sizeof(*l->at)) };
+	if (!l->at)
+		return err_nomem(e);
+	for (size_t i = 0; i < d->list.count; i++) {
+		const struct process *p = &d->list.at[i];
+
+		if (p->has_dtb)
+			l->at[l->count++] = p->dtb;
+		if (p->user_dtb)
+			l->at[l->count++] = p->user_dtb;
+	}
+	qsort(l->at, l->count, sizeof(*l->at), compare_address);
+	return ST_OK;
+}
+
+static bool is_listed(const struct listed *l, uint64_t pa)
+{
+	return bsearch(&pa, l->at, l->count, sizeof(*l->at), compare_address) != NULL;
+}
+
+static void add_space(struct discovery *d, struct address_space a)
+{
+	d->spaces[d->n_spaces++] = a;
+}
+
+/* The kernel's own root, unless a process of the list (System) has it. */
+static void add_kernel(struct discovery *d)
+{
+	for (size_t i = 0; i < d->list.count; i++)
+		if (d->list.at[i].has_dtb && d->list.at[i].dtb == d->kernel_dtb)
+			return;
+	add_space(d, (struct address_space){
+			     .process = { .has_dtb = true, .dtb = d->kernel_dtb },
+			     .scanned = root_scan_find(&d->roots, d->kernel_dtb),
+			     .kernel = true,
+		     });
+}
+
+static void add_listed(struct discovery *d, bool scanned)
+{
+	for (size_t i = 0; i < d->list.count; i++) {
+		struct address_space a = { .process = d->list.at[i], .listed = true };
+		const struct root *r;
+
+		if (a.process.has_dtb) {
+			r = root_scan_find(&d->roots, a.process.dtb);
+			a.scanned = r != NULL;
+			a.kernel = a.process.dtb == d->kernel_dtb;
+			if (r && !a.process.user_dtb)
+				a.process.user_dtb = r->twin;
+			d->unscanned += scanned && !r;
+		}
+		add_space(d, a);
+	}
+}
+
+/* The name of a helper's root, or NULL. */
+static const char *helper_name(const struct discovery *d, uint64_t pa)
+{
+	for (size_t i = 0; i < d->n_helpers; i++)
+		if (d->helpers[i].dtb == pa)
+			return d->helpers[i].name;
+	/* real_mode_header's trampoline_pgd must lie where a starting processor can reach it. */
+	return d->os == OS_LINUX && pa < 0x100000 ? "trampoline_pgd" : NULL;
+}
+
+static struct address_space found_by_scan(const struct discovery *d, const struct root *r)
+{
+	struct address_space a = {
+		.process = { .has_dtb = true, .dtb = r->pa, .user_dtb = r->twin },
+		.scanned = true,
+	};
+	const char *name = helper_name(d, r->pa);
+
+	if (name) {
+		a.kernel = true;
+		snprintf(a.process.name, sizeof(a.process.name), "%s", name);
+	}
+	return a;
+}
+
+/* Roots without user pages are the kernel's, or lie in freed memory: counted, not listed. */
+static void add_hidden(struct discovery *d, const struct listed *l)
+{
+	for (size_t i = 0; i < d->roots.count; i++) {
+		const struct root *r = &d->roots.at[i];
+		struct address_space a;
+
+		if (r->user_table || r->pa == d->kernel_dtb || is_listed(l, r->pa))
+			continue;
+		if (!r->user) {
+			d->idle_roots++;
+			continue;
+		}
+		a = found_by_scan(d, r);
+		d->hidden += !a.kernel;
+		add_space(d, a);
+	}
+}
+
+static enum status merge(const struct search *s, struct err *e)
+{
+	struct discovery *d = s->d;
+	struct listed listed;
+	enum status st = listed_init(&listed, d, e);
+	size_t known = 0;
+
+	if (st)
+		return st;
+	d->spaces = calloc(1 + d->list.count + d->roots.count, sizeof(*d->spaces));
+	if (d->spaces) {
+		add_kernel(d);
+		add_listed(d, d->roots.complete);
+		known = d->n_spaces;
+		add_hidden(d, &listed);
+	}
+	free(listed.at);
+	if (!d->spaces)
+		return err_nomem(e);
+	if (d->hidden && d->self_index == NO_INDEX)
+		st = paging__mark_copies(s, known, e);
+	d->hidden -= d->copies;
+	return st;
+}
+
+static enum status read_list(const struct search *s, struct err *e)
+{
+	return s->d->os == OS_WINDOWS ? paging__discover_windows(s, e)
+				      : paging__discover_linux(s, e);
+}
+
+static enum status scan(const struct search *s, struct err *e)
+{
+	const struct root_scan_options o = {
+		.mode = s->d->mode,
+		.kernel_dtb = s->d->kernel_dtb,
+		.self_index = s->d->self_index,
+		.ignore = s->d->ignore,
+		.budget = s->budget,
+	};
+
+	return s->hints->skip_scan ? ST_OK : root_scan(s->mem, &o, &s->d->roots, e);
+}
+
+/* What does not change while a machine runs. */
+static enum status recall(struct discovery *d, const struct discovery *before, struct err *e)
+{
+	struct vmcoreinfo *v = NULL;
+
+	if (before->vmcoreinfo) {
+		v = malloc(sizeof(*v));
+		if (!v)
+			return err_nomem(e);
+		*v = *before->vmcoreinfo;
+	}
+	*d = *before;
+	d->vmcoreinfo = v;
+	d->list = (struct process_list){ 0 };
+	d->roots = (struct root_scan){ 0 };
+	d->spaces = NULL;
+	d->n_spaces = d->hidden = d->copies = d->unscanned = d->idle_roots = 0;
+	return ST_OK;
+}
+
+static enum status run(const struct search *s, struct err *e)
+{
+	const struct discovery *before = s->hints->before;
+	enum status st =
+		before && before->os != OS_UNKNOWN ? recall(s->d, before, e) : find_kernel(s, e);
+
+	if (st || s->d->os == OS_UNKNOWN)
+		return st;
+	st = read_list(s, e);
+	if (!st)
+		st = scan(s, e);
+	return st ? st : merge(s, e);
+}
+
+enum status discover(struct physmem *m, const struct discover_hints *h, struct walk_budget *budget,
+		     struct discovery *ret, struct err *e)
+{
+	struct walk_budget unlimited = WALK_UNLIMITED;
+	const struct search s = { m, h, budget ? budget : &unlimited, ret };
+	const uint64_t begin = s.budget->now ? s.budget->now() : 0;
+	const uint64_t pages = s.budget->pages;
+	enum status st;
+
+	*ret = (struct discovery){ .self_index = NO_INDEX };
+	st = run(&s, e);
+	ret->pages_read = pages - s.budget->pages;
+	ret->ns = s.budget->now ? s.budget->now() - begin : 0;
+	if (st)
+		discovery_deinit(ret);
+	return st;
+}
+
+void discovery_deinit(struct discovery *d)
+{
+	free(d->vmcoreinfo);
+	free(d->spaces);
+	process_list_deinit(&d->list);
+	root_scan_deinit(&d->roots);
+	*d = (struct discovery){ .self_index = NO_INDEX };
+}

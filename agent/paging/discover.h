@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose page tables: from a physical memory and what its source told, to a list of address spaces
+ * with PID and name. The process list and a scan for roots are both asked; where they differ, the
+ * difference is a finding. Everything that was decided is in the result, with how.
+ */
+#ifndef RAMSEAL_AGENT_PAGING_DISCOVER_H
+#define RAMSEAL_AGENT_PAGING_DISCOVER_H
+
+#include "agent/paging/processes.h"
+#include "agent/paging/roots.h"
+
+struct discovery;
+
+/* What is known before. Zero: nothing. Pointers are borrowed. */
+struct discover_hints {
+	/*
+	 * An earlier discovery of the same running machine: its kernel, symbols and offsets still hold,
+	 * and only the list is read again (and the scan made).
+	 */
+	const struct discovery *before;
+	bool has_cr3;
+	uint64_t cr3;
+	bool has_kernel_base; /* Windows: ntoskrnl's */
+	uint64_t kernel_base;
+	const void *notes; /* PT_NOTE bytes */
+	size_t notes_size;
+	const char *kallsyms; /* text of /proc/kallsyms */
+	size_t kallsyms_size;
+	const void *btf; /* /sys/kernel/btf/vmlinux */
+	size_t btf_size;
+	bool skip_scan; /* the list only */
+};
+
+/* From what a source said of itself. */
+void discover_hints_from_drv(struct discover_hints *h, const struct drv_info *info);
+
+enum discover_os { OS_UNKNOWN, OS_WINDOWS, OS_LINUX };
+
+#define DTB_ORIGIN_MAP(X)                                                                          \
+	X(DTB_NONE, "none")                                                                        \
+	X(DTB_SOURCE, "source")     /* the driver's CR3 */                                         \
+	X(DTB_LOW_STUB, "low-stub") /* Windows: the processor start block below 1 MiB */           \
+	X(DTB_SELF_REFERENCE, "self-reference") /* Windows: a scan for a self-map */               \
+	X(DTB_VMCOREINFO, "vmcoreinfo")         /* Linux: init_top_pgt and phys_base */
+
+enum dtb_origin {
+#define X(name, text) name,
+	DTB_ORIGIN_MAP(X)
+#undef X
+		DTB_ORIGINS
+};
+
+const char *dtb_origin_name(enum dtb_origin o);
+const char *discover_os_name(enum discover_os os);
+
+/*
+ * Roots that the kernel keeps for itself, beside its own: Linux patches code through poking_mm, calls
+ * firmware through efi_mm, and starts processors through a root below 1 MiB. They have user pages
+ * and no process, and are no finding.
+ */
+#define HELPERS_MAX 4
+
+struct helper_root {
+	const char *name;
+	uint64_t dtb;
+};
+
+/* One address space. Zero or one root, one or more processes: one of these for each process. */
+struct address_space {
+	struct process process; /* pid and name are set if `listed` */
+	bool listed;            /* the process list has it */
+	bool scanned;           /* the scan found its root */
+	bool copy; /* its root is an ordinary page of process .copy_of: a copy of one */
+	uint32_t copy_of;
+	bool kernel; /* it is the kernel's own, or a helper: then its name says which */
+};
+
+struct discovery {
+	enum discover_os os;
+	enum paging_mode mode;
+	uint64_t ignore; /* bits of entries that are no address: AMD's C-bit */
+	uint64_t kernel_dtb;
+	enum dtb_origin kernel_dtb_origin;
+	uint32_t self_index; /* NO_INDEX: there is none */
+
+	struct windows_kernel windows;
+	struct vmcoreinfo *vmcoreinfo; /* NULL: none */
+	bool vmcoreinfo_from_memory;   /* found by its look, not told by the source */
+	uint64_t init_task;
+	struct linux_offsets linux_offsets;
+	struct helper_root helpers[HELPERS_MAX];
+	size_t n_helpers;
+	const char *btf_origin;     /* "source", "memory" or NULL */
+	const char *symbols_origin; /* "memory", "kallsyms" or NULL */
+
+	struct process_list list;
+	struct root_scan roots;
+	struct address_space *spaces; /* the kernel's first, then the list's, then what it hides */
+	size_t n_spaces;
+	size_t hidden; /* roots with user pages that the list does not know, and no copies */
+	size_t copies; /* such roots that are pages of a process: readers of tables have copies */
+	size_t unscanned;  /* listed, but the scan did not find the root */
+	size_t idle_roots; /* roots without user pages that nobody lists: kernel's or freed ones */
+
+	uint64_t pages_read;
+	uint64_t ns; /* 0 if the budget has no clock */
+};
+
+/*
+ * ST_OK also if little was found; ST_NOMEM. `budget` bounds all of it together: first come the
+ * kernel and the list, then the scan takes what is left.
+ */
+enum status discover(struct physmem *m, const struct discover_hints *h, struct walk_budget *budget,
+		     struct discovery *ret, struct err *e);
+void discovery_deinit(struct discovery *d);
+
+#endif

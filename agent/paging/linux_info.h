@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a Linux kernel says of itself: VMCOREINFO, and its symbols out of memory.
+ */
+#ifndef RAMSEAL_AGENT_PAGING_LINUX_INFO_H
+#define RAMSEAL_AGENT_PAGING_LINUX_INFO_H
+
+#include "agent/paging/walk.h"
+
+/* VMCOREINFO is a text of one page at most (crash_core.h: VMCOREINFO_BYTES is PAGE_SIZE). */
+struct vmcoreinfo {
+	char text[PAGE_SIZE + 1];
+	size_t len;
+};
+
+/* From PT_NOTE bytes, such as /proc/kcore's. False if there is no such note. */
+bool vmcoreinfo_from_notes(struct vmcoreinfo *v, const void *notes, size_t len);
+/* From a page of memory. The kernel writes it at the start of a page, beginning "OSRELEASE=". */
+bool vmcoreinfo_from_page(struct vmcoreinfo *v, const uint8_t *page);
+
+/* Other keys: vmcoreinfo_hex() and vmcoreinfo_decimal() of formats/elf_core.h, over text and len. */
+
+/* SYMBOL(name). */
+bool vmcoreinfo_symbol(const struct vmcoreinfo *v, const char *name, uint64_t *ret);
+/* OSRELEASE "6.1.0-56-amd64" is 601; 0 if it makes no sense. */
+uint32_t vmcoreinfo_version(const struct vmcoreinfo *v);
+
+/*
+ * The kernel's image is mapped at this address plus its physical base
+ * (arch/x86/include/asm/page_64_types.h, __START_KERNEL_map).
+ */
+#define LINUX_KERNEL_MAP UINT64_C(0xffffffff80000000)
+
+/* Physical address of one of the kernel image's own symbols. False without phys_base. */
+bool vmcoreinfo_image_pa(const struct vmcoreinfo *v, uint64_t va, uint64_t *ret);
+
+/*
+ * kallsyms in memory. VMCOREINFO names its tables since 6.0 (kernel/crash_core.c); they are those of
+ * scripts/kallsyms.c.
+ */
+struct kallsyms_wanted {
+	const char *name;
+	uint64_t va; /* set if found */
+	bool found;
+};
+
+#define KALLSYMS_MAX (UINT32_C(1) << 21) /* symbols: twice the 2^20 that no kernel reaches */
+
+/*
+ * Looks for `n` symbols in one pass. False if the tables are not named or make no sense; a symbol
+ * that is not there is not an error. `v` reads the kernel's address space.
+ */
+bool kallsyms_find(const struct virt *v, const struct vmcoreinfo *info, struct kallsyms_wanted *w,
+		   size_t n);
+
+/* The same from the text of /proc/kallsyms. Addresses of zero (no privilege) do not count. */
+bool kallsyms_find_text(const char *text, size_t len, struct kallsyms_wanted *w, size_t n);
+
+#endif

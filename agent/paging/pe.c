@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The export table of a loaded PE32+ image ("PE Format", Microsoft, sections "Optional Header" and
+ * "The .edata Section"), read through page tables. Nothing is believed; no loop is longer than a
+ * binary search.
+ */
+#include <string.h>
+
+#include "agent/paging/processes.h"
+#include "formats/base/bytes.h"
+
+#define MACHINE_AMD64 0x8664
+#define MAGIC_PE32P   0x20b
+#define LFANEW_MAX    0x1000
+#define IMAGE_MAX     (UINT32_C(64) << 20)
+
+/* Up to and with the first data directory, which is the export table's. */
+#define HEADERS_SIZE  (24 + 112 + 8)
+
+struct pe_image {
+	const struct virt *v;
+	uint64_t base;
+	uint32_t size;
+	uint32_t name;      /* of the image itself; like all below, relative to base */
+	uint32_t functions; /* array of u32 */
+	uint32_t n_functions;
+	uint32_t names;    /* array of u32, sorted by what it points at */
+	uint32_t ordinals; /* array of u16 */
+	uint32_t n_names;
+};
+
+static bool read_rva(const struct pe_image *pe, uint64_t rva, void *p, size_t len)
+{
+	return range_fits(rva, len, pe->size) && virt_read(pe->v, pe->base + rva, p, len);
+}
+
+static bool open_headers(struct pe_image *pe, uint32_t *ret_exports)
+{
+	uint8_t dos[64], h[HEADERS_SIZE];
+	uint32_t at;
+
+	if (!virt_read(pe->v, pe->base, dos, sizeof(dos)) || memcmp(dos, "MZ", 2) != 0)
+		return false;
+	at = get_le32(dos + 0x3c);
+	if (at > LFANEW_MAX || !virt_read(pe->v, pe->base + at, h, sizeof(h)) ||
+	    memcmp(h, "PE\0\0", 4) != 0 || get_le16(h + 4) != MACHINE_AMD64 ||
+	    get_le16(h + 24) != MAGIC_PE32P)
+		return false;
+	pe->size = get_le32(h + 24 + 56);
+	*ret_exports = get_le32(h + 24 + 112);
+	return pe->size <= IMAGE_MAX;
+}
+
+static bool open_image(struct pe_image *pe, const struct virt *v, uint64_t base)
+{
+	uint8_t d[40];
+	uint32_t exports;
+
+	*pe = (struct pe_image){ .v = v, .base = base };
+	if (!open_headers(pe, &exports) || !exports || !read_rva(pe, exports, d, sizeof(d)))
+		return false;
+	pe->name = get_le32(d + 12);
+	pe->n_functions = get_le32(d + 20);
+	pe->n_names = get_le32(d + 24);
+	pe->functions = get_le32(d + 28);
+	pe->names = get_le32(d + 32);
+	pe->ordinals = get_le32(d + 36);
+	return true;
+}
+
+#define EXPORT_NAME_MAX 64
+
+/* As much of a string as fits. Reading stops at the page's end if the next one is missing. */
+static bool read_string(const struct pe_image *pe, uint32_t rva, char ret[EXPORT_NAME_MAX])
+{
+	const size_t part = MIN(EXPORT_NAME_MAX - 1, PAGE_SIZE - (pe->base + rva) % PAGE_SIZE);
+
+	memset(ret, 0, EXPORT_NAME_MAX);
+	return read_rva(pe, rva, ret, EXPORT_NAME_MAX - 1) || read_rva(pe, rva, ret, part);
+}
+
+static bool name_at(const struct pe_image *pe, uint32_t i, char ret[EXPORT_NAME_MAX])
+{
+	uint8_t rva[4];
+
+	return read_rva(pe, pe->names + UINT64_C(4) * i, rva, sizeof(rva)) &&
+	       read_string(pe, get_le32(rva), ret);
+}
+
+static bool function_of(const struct pe_image *pe, uint32_t i, uint64_t *ret)
+{
+	uint8_t ordinal[2], rva[4];
+
+	if (!read_rva(pe, pe->ordinals + UINT64_C(2) * i, ordinal, sizeof(ordinal)) ||
+	    get_le16(ordinal) >= pe->n_functions ||
+	    !read_rva(pe, pe->functions + UINT64_C(4) * get_le16(ordinal), rva, sizeof(rva)) ||
+	    get_le32(rva) >= pe->size)
+		return false;
+	*ret = pe->base + get_le32(rva);
+	return true;
+}
+
+bool pe_export(const struct virt *v, uint64_t base, const char *name, uint64_t *ret)
+{
+	char text[EXPORT_NAME_MAX];
+	struct pe_image pe;
+	uint32_t low = 0, high;
+
+	if (!open_image(&pe, v, base))
+		return false;
+	high = pe.n_names;
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+		int order;
+
+		if (!name_at(&pe, middle, text))
+			return false;
+		order = strcmp(name, text);
+		if (!order)
+			return function_of(&pe, middle, ret);
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return false;
+}
+
+bool pe_is_ntoskrnl(const struct virt *v, uint64_t base, uint32_t *ret_size)
+{
+	char text[EXPORT_NAME_MAX];
+	struct pe_image pe;
+
+	if (!open_image(&pe, v, base) || !read_string(&pe, pe.name, text))
+		return false;
+	*ret_size = pe.size;
+	return !strcmp(text, "ntoskrnl.exe");
+}

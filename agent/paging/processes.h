@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lists of processes, read as the kernels keep them, without symbol files: field offsets come from
+ * invariants (Windows) or from the kernel's own BTF (Linux).
+ */
+#ifndef RAMSEAL_AGENT_PAGING_PROCESSES_H
+#define RAMSEAL_AGENT_PAGING_PROCESSES_H
+
+#include "agent/paging/btf.h"
+#include "agent/paging/linux_info.h"
+
+#define PROCESS_NAME_MAX 16
+
+struct process {
+	uint64_t object; /* virtual address of its EPROCESS or task_struct */
+	uint32_t pid;
+	char name[PROCESS_NAME_MAX]; /* raw bytes of a stranger; ends with NUL */
+	bool has_dtb; /* false: kernel threads of Linux, and what could not be read */
+	uint64_t dtb;
+	uint64_t user_dtb; /* KVA shadow or PTI: what runs in user mode; 0: none */
+};
+
+/* How reading a list ended. Only a closed list is whole. */
+#define LIST_END_MAP(X)                                                                            \
+	X(LIST_NOT_FOUND, "not-found")   /* no head, or no offsets */                              \
+	X(LIST_CLOSED, "closed")         /* came back to where it began */                         \
+	X(LIST_UNREADABLE, "unreadable") /* led to memory that is not there */                     \
+	X(LIST_TORN, "torn")             /* a neighbour does not point back */                     \
+	X(LIST_TOO_LONG, "too-long")     /* more entries than there can be */                      \
+	X(LIST_OUT_OF_BUDGET, "budget")  /* not enough time or reads */
+
+enum list_end {
+#define X(name, text) name,
+	LIST_END_MAP(X)
+#undef X
+		LIST_ENDS
+};
+
+const char *list_end_name(enum list_end end);
+
+/* More than any machine has: Linux's pid_max is 2^22 at most, Windows stays far below. */
+#define PROCESSES_MAX ((size_t)1 << 18)
+
+struct process_list {
+	struct process *at;
+	size_t count;
+	size_t room;
+	enum list_end end; /* followed forwards */
+	enum list_end
+		backwards; /* the same list the other way, if it did not close: adds the rest */
+	size_t torn;       /* neighbours that did not point back */
+};
+
+void process_list_deinit(struct process_list *l);
+
+/*
+ * Windows
+ */
+
+/* Offsets in EPROCESS, each with the invariant that it came from. */
+struct windows_offsets {
+	uint32_t dtb;      /* KPROCESS.DirectoryTableBase: 0x28 on every x64 version */
+	uint32_t pid;      /* UniqueProcessId: 4 in System, a multiple of 4 in all */
+	uint32_t links;    /* ActiveProcessLinks: right behind it, and closes */
+	uint32_t name;     /* ImageFileName: "System" in System, printable in all */
+	uint32_t user_dtb; /* UserDirectoryTableBase; 0: none was recognised */
+};
+
+struct windows_kernel {
+	uint64_t base;           /* of ntoskrnl */
+	uint32_t size;           /* SizeOfImage */
+	uint64_t system_process; /* value of PsInitialSystemProcess */
+	struct windows_offsets offsets;
+};
+
+/* Address of an exported symbol in the PE image at `base`. Hostile images end in false. */
+bool pe_export(const struct virt *v, uint64_t base, const char *name, uint64_t *ret);
+/* True if there is a PE32+ image whose export table calls itself ntoskrnl.exe. */
+bool pe_is_ntoskrnl(const struct virt *v, uint64_t base, uint32_t *ret_size);
+/* Looks for it in the kernel's half of an address space, in large pages first. */
+bool windows_find_kernel(const struct virt *v, struct walk_set *set, uint64_t *ret);
+
+/*
+ * Fills `k` (k->base is given) and reads the list. ST_OK also where nothing was found: the list says
+ * how it ended. ST_NOMEM otherwise.
+ */
+enum status windows_processes(const struct virt *v, struct windows_kernel *k,
+			      struct process_list *ret, struct err *e);
+
+/*
+ * Linux
+ */
+
+struct linux_offsets {
+	uint32_t tasks, pid, comm, mm; /* in task_struct */
+	uint32_t pgd;                  /* in mm_struct */
+};
+
+/* False if the BTF lacks one of them. */
+bool linux_offsets_from_btf(struct linux_offsets *o, const struct btf *b);
+
+enum status linux_processes(const struct virt *v, uint64_t init_task, const struct linux_offsets *o,
+			    struct process_list *ret, struct err *e);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/paging/process_list.h"
+
+bool linux_offsets_from_btf(struct linux_offsets *o, const struct btf *b)
+{
+	return btf_offset(b, "task_struct", "tasks", &o->tasks) &&
+	       btf_offset(b, "task_struct", "pid", &o->pid) &&
+	       btf_offset(b, "task_struct", "comm", &o->comm) &&
+	       btf_offset(b, "task_struct", "mm", &o->mm) &&
+	       btf_offset(b, "mm_struct", "pgd", &o->pgd);
+}
+
+/*
+ * A kernel thread has no mm and runs on whatever was there before. The root is a pointer into the
+ * direct map, so that the kernel's own tables turn it into a physical address.
+ */
+static void read_root(const struct virt *v, const struct linux_offsets *o, struct process *p)
+{
+	uint64_t mm, pgd;
+
+	if (!virt_u64(v, p->object + o->mm, &mm) || !paging__is_pointer(v, mm) ||
+	    !virt_u64(v, mm + o->pgd, &pgd) || !virt_translate(v, pgd, &p->dtb))
+		return;
+	p->has_dtb = p->dtb % PAGE_SIZE == 0;
+}
+
+static enum link_kind read_task(const struct process_ring *r, uint64_t link, struct process *ret)
+{
+	const struct linux_offsets *o = r->offsets;
+	uint8_t comm[PROCESS_NAME_MAX];
+
+	ret->object = link - o->tasks;
+	if (!virt_u32(r->v, ret->object + o->pid, &ret->pid) ||
+	    !virt_read(r->v, ret->object + o->comm, comm, sizeof(comm)))
+		return LINK_BAD;
+	paging__set_name(ret, comm);
+	read_root(r->v, o, ret);
+	return LINK_PROCESS;
+}
+
+enum status linux_processes(const struct virt *v, uint64_t init_task, const struct linux_offsets *o,
+			    struct process_list *ret, struct err *e)
+{
+	const struct process_ring r = {
+		.v = v,
+		.start = init_task + o->tasks,
+		.read = read_task,
+		.offsets = o,
+	};
+
+	*ret = (struct process_list){ 0 };
+	return paging__follow_ring(&r, ret, e);
+}

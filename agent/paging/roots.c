@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/paging/roots.h"
+
+#include <string.h>
+
+#include "formats/base/array.h"
+#include "formats/base/bytes.h"
+
+/* Pages per read of the scan. */
+#define RUN   64
+
+/* What of an entry says which table it names: accessed and dirty bits come and go. */
+#define NAMES (PTE_FRAME | PTE_PRESENT)
+
+static uint64_t entry_at(const uint8_t *table, size_t i)
+{
+	return get_le64(table + 8 * i);
+}
+
+/* FNV-1a over what is named and where: equal for a root and its twin, whatever the flags are. */
+uint64_t root_user_print(const uint8_t *table)
+{
+	uint64_t print = UINT64_C(0xcbf29ce484222325);
+	bool any = false;
+
+	for (size_t i = 0; i < ROOT_HALF; i++) {
+		const uint64_t raw = entry_at(table, i);
+
+		if (!(raw & PTE_PRESENT))
+			continue;
+		any = true;
+		print = (print ^ ((raw & PTE_FRAME) | i)) * UINT64_C(0x100000001b3);
+	}
+	return any ? print : 0;
+}
+
+uint32_t self_map_index(const uint8_t *table, uint64_t pa, uint64_t ignore)
+{
+	for (uint32_t i = ROOT_HALF; i < TABLE_ENTRIES; i++) {
+		const uint64_t raw = entry_at(table, i);
+
+		if ((raw & PTE_PRESENT) && !(raw & PTE_LARGE) && (raw & PTE_FRAME & ~ignore) == pa)
+			return i;
+	}
+	return NO_INDEX;
+}
+
+/* The kernel's half of the kernel's own root, without the self-map, which every root has its own. */
+struct kernel_half {
+	uint64_t at[ROOT_HALF]; /* NAMES of each entry; 0: not present */
+	uint16_t count;
+	uint32_t self_index;
+	uint64_t ignore;
+};
+
+static void kernel_half_init(struct kernel_half *k, const uint8_t *table,
+			     const struct root_scan_options *o)
+{
+	*k = (struct kernel_half){ .self_index = o->self_index, .ignore = o->ignore };
+	for (size_t i = 0; i < ROOT_HALF; i++) {
+		const uint64_t raw = entry_at(table, ROOT_HALF + i);
+
+		if (!(raw & PTE_PRESENT) || ROOT_HALF + i == o->self_index)
+			continue;
+		k->at[i] = raw & NAMES;
+		k->count++;
+	}
+}
+
+static struct root measure(const struct kernel_half *k, const uint8_t *page, uint64_t pa)
+{
+	struct root r = { .pa = pa };
+
+	for (size_t i = 0; i < ROOT_HALF; i++)
+		r.user += page[8 * i] & 1U;
+	for (size_t i = 0; i < ROOT_HALF; i++) {
+		const uint64_t raw = entry_at(page, ROOT_HALF + i);
+
+		if (!(raw & PTE_PRESENT))
+			continue;
+		if (ROOT_HALF + i == k->self_index)
+			r.self = (raw & PTE_FRAME & ~k->ignore) == pa;
+		else if ((raw & NAMES) == k->at[i])
+			r.shared++;
+		else
+			r.other++;
+	}
+	r.user_print = root_user_print(page);
+	return r;
+}
+
+/*
+ * With a self-map, naming oneself at the kernel's own index is proof enough, if anything of the
+ * kernel is shared: sessions and hyperspace differ from process to process. Without one, Linux
+ * copies the whole kernel half into every root (sync_global_pgds(), pgd_ctor()), and only the LDT
+ * slot of PTI may differ.
+ */
+static bool is_root(const struct kernel_half *k, const struct root *r)
+{
+	if (k->self_index != NO_INDEX)
+		return r->self && r->shared >= 1 + k->count / 4;
+	return k->count && 4 * r->shared >= 3 * k->count && r->other <= 2;
+}
+
+/* Most pages are no tables at all: some of the kernel's entries must be where they belong. */
+static bool worth_measuring(const struct kernel_half *k, const uint8_t *page, uint64_t pa)
+{
+	unsigned asked = 0, met = 0;
+
+	if (k->self_index != NO_INDEX)
+		return (entry_at(page, k->self_index) & PTE_FRAME & ~k->ignore) == pa;
+	for (size_t i = 0; i < ROOT_HALF && asked < 8; i++) {
+		if (!k->at[i])
+			continue;
+		asked++;
+		met += (entry_at(page, ROOT_HALF + i) & NAMES) == k->at[i];
+	}
+	return met;
+}
+
+static enum status add(struct root_scan *s, const struct root *r, struct err *e)
+{
+	if (s->count == ROOTS_MAX) {
+		s->full = true;
+		return ST_OK;
+	}
+	if (s->count == s->room) {
+		struct root *at = array_grow(s->at, &s->room, sizeof(*at));
+
+		if (!at)
+			return err_nomem(e);
+		s->at = at;
+	}
+	s->at[s->count++] = *r;
+	return ST_OK;
+}
+
+/* One run of pages, as far as the budget goes; *done says how far that was. */
+static enum status scan_run(struct physmem *m, const struct root_scan_options *o,
+			    const struct kernel_half *k, uint64_t pa, uint8_t *buf,
+			    struct root_scan *s, size_t *done, struct err *e)
+{
+	struct physmem_page when[RUN];
+	size_t pages = 0;
+	enum status st = ST_OK;
+
+	while (pages < RUN && walk_budget_take(o->budget))
+		pages++;
+	*done = pages ? physmem_read_run(m, pa, buf, pages, when) : 0;
+	for (size_t i = 0; i < *done && !st; i++, pa += PAGE_SIZE, buf += PAGE_SIZE) {
+		struct root r;
+
+		s->pages++;
+		s->unreadable += !when[i].readable;
+		if (!when[i].readable || !worth_measuring(k, buf, pa))
+			continue;
+		r = measure(k, buf, pa);
+		if (is_root(k, &r))
+			st = add(s, &r, e);
+	}
+	return st;
+}
+
+/*
+ * PTI allocates two pages for a root: the kernel's at an even frame, what runs in user mode behind it
+ * (arch/x86/include/asm/pgtable.h, PTI_PGTABLE_SWITCH_BIT). The twin has the user half and hardly
+ * anything of the kernel's.
+ */
+static void find_twin(struct physmem *m, struct root *r)
+{
+	uint8_t page[PAGE_SIZE];
+	const uint64_t twin = r->pa + PAGE_SIZE;
+
+	if (r->pa % (2 * PAGE_SIZE) || !r->user_print || !physmem_read_page(m, twin, page, NULL) ||
+	    root_user_print(page) != r->user_print)
+		return;
+	r->twin = twin;
+}
+
+/* Where the kernel's half is small enough, twins were taken for roots themselves. */
+static void mark_twins(struct root_scan *s)
+{
+	for (size_t i = 0; i + 1 < s->count; i++)
+		if (s->at[i].twin && s->at[i + 1].pa == s->at[i].twin)
+			s->at[i + 1].user_table = true;
+}
+
+enum status root_scan(struct physmem *m, const struct root_scan_options *o, struct root_scan *ret,
+		      struct err *e)
+{
+	_cleanup_free_ uint8_t *buf = malloc(RUN * PAGE_SIZE);
+	struct kernel_half k;
+	enum status st = ST_OK;
+
+	*ret = (struct root_scan){ 0 };
+	if (!buf)
+		return err_nomem(e);
+	if (o->mode == PAGING_PAE)
+		return err_set(e, ST_USAGE, "PAE roots cannot be told by their look");
+	if (!physmem_read_page(m, o->kernel_dtb & PTE_FRAME, buf, NULL))
+		return ST_OK;
+	kernel_half_init(&k, buf, o);
+	for (size_t i = 0; i < m->ranges->count && !st; i++) {
+		const struct range *r = &m->ranges->at[i];
+		size_t done = 0;
+
+		for (uint64_t pa = r->first; !st && pa < r->last; pa += done * PAGE_SIZE) {
+			st = scan_run(m, o, &k, pa, buf, ret, &done, e);
+			if (!done)
+				return st;
+		}
+	}
+	ret->complete = !st;
+	if (o->self_index == NO_INDEX) {
+		for (size_t i = 0; i < ret->count; i++)
+			find_twin(m, &ret->at[i]);
+		mark_twins(ret);
+	}
+	return st;
+}
+
+void root_scan_deinit(struct root_scan *s)
+{
+	free(s->at);
+	*s = (struct root_scan){ 0 };
+}
+
+static int compare_root(const void *key, const void *member)
+{
+	const uint64_t pa = *(const uint64_t *)key;
+	const struct root *r = member;
+
+	return pa < r->pa ? -1 : pa > r->pa;
+}
+
+const struct root *root_scan_find(const struct root_scan *s, uint64_t pa)
+{
+	return s->count ? bsearch(&pa, s->at, s->count, sizeof(*s->at), compare_root) : NULL;
+}
