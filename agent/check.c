@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/check.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/interrupt.h"
+#include "agent/pipeline.h"
+
+struct check_item {
+	uint64_t offset;
+	uint64_t sequence;
+	size_t header_length;
+	size_t stored;
+	uint8_t *header;
+	uint8_t *
+		payload; /* RSZ_STORED_MAX bytes; what a small record does not touch costs nothing */
+};
+
+struct check {
+	struct blob *in;
+	struct rsz_scan *scan;
+	struct rsz_decoder *decoders[PIPELINE_WORKERS_MAX];
+	struct check_item *items[PIPELINE_WORKERS_MAX + 2];
+	struct progress progress;
+	uint64_t whole;   /* bytes of records that are good */
+	uint64_t records; /* and how many */
+};
+
+static enum status fill(void *arg, void *item, struct err *e)
+{
+	struct check *c = arg;
+	struct check_item *it = item;
+	struct rsz_record rec;
+	enum status st;
+
+	if (interrupted())
+		return err_set(e, ST_INTERRUPTED, "interrupted by a signal");
+	st = rsz_scan_next(c->scan, &rec, e);
+	if (st)
+		return st;
+	it->offset = rec.offset;
+	it->sequence = rec.sequence;
+	it->header_length = rec.header_length;
+	it->stored = rec.stored;
+	memcpy(it->header, rec.header, rec.header_length);
+	return blob_read(c->in, rec.offset + rec.header_length, it->payload, rec.stored, e);
+}
+
+static enum status work(void *arg, unsigned worker, void *item, struct err *e)
+{
+	struct check *c = arg;
+	const struct check_item *it = item;
+	const enum status st =
+		rsz_check(c->decoders[worker], it->header, it->header_length, it->payload, e);
+
+	return st ? err_add(e, st, "offset %" PRIu64, it->offset) : ST_OK;
+}
+
+/*
+ * Comes only for records that are good, so that the last one seen is where it stops being whole;
+ * nothing is if the first one is missing.
+ */
+static enum status drain(void *arg, void *item, struct err *e)
+{
+	struct check *c = arg;
+	const struct check_item *it = item;
+
+	(void)e;
+	if (it->sequence == c->records) {
+		c->whole = it->offset + it->header_length + it->stored;
+		c->records++;
+	}
+	progress_update(&c->progress, it->offset + it->header_length + it->stored, 0);
+	return ST_OK;
+}
+
+static const struct pipeline_ops check_ops = { .fill = fill, .work = work, .drain = drain };
+
+static void item_destroy(struct check_item *it)
+{
+	if (!it)
+		return;
+	free(it->header);
+	free(it->payload);
+	free(it);
+}
+
+static enum status item_create(struct check_item **ret, struct err *e)
+{
+	struct check_item *it = calloc(1, sizeof(*it));
+
+	if (it) {
+		it->header = malloc(RSZ_HEADER_MAX);
+		it->payload = malloc(RSZ_STORED_MAX);
+	}
+	if (!it || !it->header || !it->payload) {
+		item_destroy(it);
+		return err_nomem(e);
+	}
+	*ret = it;
+	return ST_OK;
+}
+
+static void check_deinit(struct check *c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(c->items); i++)
+		item_destroy(c->items[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(c->decoders); i++)
+		rsz_decoder_destroy(c->decoders[i]);
+	rsz_scan_destroy(c->scan);
+}
+
+static enum status check_init(struct check *c, struct blob *in, unsigned threads, struct err *e)
+{
+	enum status st;
+
+	*c = (struct check){ .in = in };
+	st = rsz_scan_create(in, &c->scan, e);
+	for (unsigned i = 0; i < threads && !st; i++)
+		st = rsz_decoder_create(&c->decoders[i], e);
+	for (size_t i = 0; i < pipeline_items(threads) && !st; i++)
+		st = item_create(&c->items[i], e);
+	return st;
+}
+
+/* A payload that is not what its header says: the container is whole up to that record. */
+static enum status bad_payload(const struct check *c, const struct err *why,
+			       struct rsz_scan_result *ret)
+{
+	*ret = (struct rsz_scan_result){
+		.end = RSZ_END_DAMAGED,
+		.whole = c->whole,
+		.records = c->records,
+	};
+	snprintf(ret->reason, sizeof(ret->reason), "%s", why->message);
+	return ST_CORRUPT;
+}
+
+enum status check_container(struct blob *in, unsigned threads, enum progress_mode progress,
+			    struct rsz_scan_result *ret, struct err *e)
+{
+	struct err why = ERR_INIT;
+	struct check c;
+	enum status st = check_init(&c, in, threads, &why);
+
+	if (!st) {
+		progress_init(&c.progress, progress, "verify", in->size);
+		st = pipeline_run(&check_ops, &c, (void *const *)c.items, pipeline_items(threads),
+				  threads, &why);
+		progress_finish(&c.progress);
+		if (st == ST_CORRUPT)
+			bad_payload(&c, &why, ret);
+		if (!st) {
+			rsz_scan_end(c.scan, ret);
+			st = ret->end == RSZ_END_SEALED ? ST_OK : ST_CORRUPT;
+		}
+	}
+	check_deinit(&c);
+	if (st && e)
+		*e = why;
+	return st;
+}

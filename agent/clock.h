@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two clocks of an acquisition. The monotonic one never jumps: capture times and durations
+ * are in it. The wall clock says when that was for people; both stand in every log line, so that
+ * one can be turned into the other even if somebody sets the clock meanwhile.
+ */
+#ifndef RAMSEAL_AGENT_CLOCK_H
+#define RAMSEAL_AGENT_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NS_PER_SECOND UINT64_C(1000000000)
+
+uint64_t clock_mono_ns(void); /* since an arbitrary point, CLOCK_MONOTONIC on Linux */
+uint64_t clock_wall_ns(void); /* since 1970-01-01T00:00:00Z */
+
+/* "2026-11-20T05:30:12.000000042Z": RFC 3339, UTC, nanoseconds. */
+#define CLOCK_RFC3339_SIZE sizeof("2026-11-20T05:30:12.000000042Z")
+void clock_rfc3339(uint64_t wall_ns, char ret[static CLOCK_RFC3339_SIZE]);
+
+/* "20261120T053012Z": ISO 8601 basic, for file names. */
+#define CLOCK_FILE_NAME_SIZE sizeof("20261120T053012Z")
+void clock_file_name(uint64_t wall_ns, char ret[static CLOCK_FILE_NAME_SIZE]);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An existing container as commands want it: the file, its reader, its manifest.
+ */
+#ifndef RAMSEAL_AGENT_CONTAINER_H
+#define RAMSEAL_AGENT_CONTAINER_H
+
+#include <jansson.h>
+
+#include "formats/rsz_reader.h"
+
+#define CONTAINER_EVENTS 3
+
+struct container {
+	struct file_blob file;
+	struct rsz_reader *reader;
+	json_t *events[CONTAINER_EVENTS]; /* lines of the manifest, see container_event() */
+};
+
+/* ST_INPUT if it is no container; one that is not whole opens, see rsz_reader_end(). */
+enum status container_open(const char *path, struct container *ret, struct err *e);
+void container_close(struct container *c);
+
+/* The manifest's first line of that event: "begin", "end" or "sealed_later". Borrowed, or NULL. */
+json_t *container_event(const struct container *c, const char *event);
+
+/*
+ * All lines of these events (ended by NULL), in their order, as a JSON array that the caller owns.
+ * Bounded; read again from the container at each call.
+ */
+enum status container_lines(struct container *c, const char *const *names, json_t **ret,
+			    struct err *e);
+
+/* True if it was sealed by the acquisition itself, and that came to its end. */
+bool container_is_complete(const struct container *c);
+
+/*
+ * {"end": "sealed", "sealed later", "unsealed", …, "reason":, "acquisition": {"exit_code":,
+ * "outcome":, "message":} or null if it did not come to its end}. NULL if out of memory.
+ */
+json_t *container_end_json(const struct container *c);
+
+/* The first stream of that kind, or with that name; ST_INPUT if there is none. */
+enum status container_find_kind(const struct container *c, enum rsz_kind kind, uint32_t *ret,
+				struct err *e);
+enum status container_find_name(const struct container *c, const char *name, uint32_t *ret,
+				struct err *e);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SIGINT, SIGTERM and SIGHUP (on Windows: Ctrl-C, a closed console, logoff) ask us to stop: loops
+ * poll interrupted() and seal what they have. The second SIGINT ends the program at once, by the
+ * signal itself. SIGPIPE is ignored: a reader that goes away is a failed write, ST_OUTPUT.
+ */
+#ifndef RAMSEAL_AGENT_INTERRUPT_H
+#define RAMSEAL_AGENT_INTERRUPT_H
+
+#include <stdbool.h>
+
+/* Once, before the first thread is started. A SIGHUP that was ignored (nohup) stays ignored. */
+void interrupt_init(void);
+
+/* True from the first signal on. Cheap; from any thread. */
+bool interrupted(void);
+
+/* "SIGINT", "SIGTERM", "SIGHUP", or NULL while interrupted() is false. */
+const char *interrupt_name(void);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal: the table of commands, and what every one of them goes through: parse, run, tell how
+ * it ended.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "agent/commands.h"
+#include "agent/interrupt.h"
+#include "agent/log.h"
+
+static const struct command *const commands[] = {
+	&command_acquire, &command_verify,       &command_info,      &command_export,
+	&command_extract, &command_extract_file, &command_pagefiles, &command_seal,
+	&command_smear,   &command_completion,
+};
+
+static const struct program ramseal = {
+	.name = "ramseal",
+	.version = RAMSEAL_VERSION,
+	.summary = "acquires memory into one sealed container",
+	.commands = commands,
+	.n_commands = ARRAY_SIZE(commands),
+};
+
+/*
+ * If the caller closed 0, 1 or 2, the next file that is opened would get that number, and what is
+ * printed would go into it. A placeholder opened the wrong way round keeps the number taken and
+ * still makes every use of it fail.
+ */
+static void keep_standard_descriptors(void)
+{
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			(void)!open("/dev/null", fd ? O_RDONLY : O_WRONLY);
+}
+
+/* A full disk may show only when the last buffer is written. */
+static enum status close_stdout(struct err *e)
+{
+	const bool failed_before = ferror(stdout) != 0;
+
+	errno = 0;
+	if (fclose(stdout) || failed_before)
+		return err_from_errno(e, ST_OUTPUT, errno ? errno : EIO, "stdout");
+	return ST_OK;
+}
+
+static enum status run(struct cli *cli, struct err *e)
+{
+	if (cli->globals.version)
+		printf("%s %s\n", cli->program->name, cli->program->version);
+	else if (cli->globals.help && cli->command)
+		cli_help_command(cli->program, cli->command, stdout);
+	else if (cli->globals.help)
+		cli_help_program(cli->program, stdout);
+	else
+		return cli->command->run(cli, e);
+	return ST_OK;
+}
+
+/* The one line that says why, e.g. "ramseal: acquire: ...". */
+static void report(const struct cli *cli, enum status st, struct err *e)
+{
+	const enum exit_code code = status_exit_code(st);
+
+	if (cli->command)
+		err_add(e, st, "%s", cli->command->name);
+	else if (!e->message[0])
+		err_set(e, st, "%s", status_text(st));
+	log_error_with(
+		LOG_FIELDS(log_i64("exit_code", code), log_text("exit_text", exit_code_text(code))),
+		"failed", "%s", e->message);
+}
+
+int main(int argc, char **argv)
+{
+	_cleanup_cli_ struct cli cli;
+	struct err e = ERR_INIT, late = ERR_INIT;
+	enum status st, closed;
+
+	keep_standard_descriptors();
+	interrupt_init();
+	st = cli_parse(&ramseal, argc, argv, &cli, &e);
+	log_init(&(struct log_config){ .fd = STDERR_FILENO,
+				       .json = cli.globals.log_json,
+				       .quiet = cli.globals.quiet,
+				       .verbose = cli.globals.verbose });
+	if (!st)
+		st = run(&cli, &e);
+	if (st)
+		report(&cli, st, &e);
+	closed = close_stdout(&late);
+	if (closed && !st)
+		report(&cli, st = closed, &late);
+	return status_exit_code(st);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/smear/captures.h"
+
+#include <string.h>
+
+#include "formats/base/array.h"
+
+static enum status append(struct captures *c, struct capture x, struct err *e)
+{
+	struct capture *last = c->count ? &c->at[c->count - 1] : NULL;
+
+	if (last && last->range.last + 1 == x.range.first && last->state == x.state &&
+	    last->start == x.start && last->end == x.end) {
+		last->range.last = x.range.last;
+		return ST_OK;
+	}
+	if (c->count == c->room) {
+		struct capture *at = array_grow(c->at, &c->room, sizeof(*at));
+
+		if (!at)
+			return err_nomem(e);
+		c->at = at;
+	}
+	c->at[c->count++] = x;
+	return ST_OK;
+}
+
+/* The pages of an extent that lie in `part`, one capture for each run of equal states. */
+static enum status add_part(struct captures *c, const struct rsz_extent *x,
+			    const struct page_status *pages, struct range part, struct err *e)
+{
+	const size_t first = (size_t)((part.first - x->address) >> PAGE_SHIFT);
+	const size_t last = (size_t)((part.last - x->address) >> PAGE_SHIFT);
+	enum status st = ST_OK;
+
+	for (size_t i = first, n; i <= last && !st; i += n) {
+		const uint64_t at = x->address + (uint64_t)i * PAGE_SIZE;
+
+		for (n = 1; i + n <= last && pages[i + n].state == pages[i].state;)
+			n++;
+		st = append(c,
+			    (struct capture){ .range = { at, at + n * PAGE_SIZE - 1 },
+					      .start = x->start,
+					      .end = x->end,
+					      .state = pages[i].state },
+			    e);
+	}
+	return st;
+}
+
+/* Only where the reader says that this record is the newest to hold it. */
+static enum status add_extent(struct captures *c, const struct rsz_reader *r,
+			      const struct rsz_record *rec, const struct rsz_extent *x,
+			      const struct page_status *pages, struct err *e)
+{
+	const uint64_t last = x->address + (uint64_t)rsz_extent_pages(x) * PAGE_SIZE - 1;
+	uint64_t from = x->address;
+	struct rsz_segment s;
+	enum status st = ST_OK;
+
+	while (!st && from <= last && rsz_reader_next(r, rec->stream, from, &s) && s.length &&
+	       s.address <= last) {
+		struct range part = { MAX(s.address, from), s.address + (s.length - 1) };
+
+		/* A file's last page may be short in the index. */
+		part.first &= ~(uint64_t)(PAGE_SIZE - 1);
+		part.last = MIN(part.last | (PAGE_SIZE - 1), last);
+		if (s.record == rec->offset)
+			st = add_part(c, x, pages, part, e);
+		from = part.last + 1;
+	}
+	return st;
+}
+
+static enum status add_chunk(struct captures *c, const struct rsz_reader *r,
+			     const struct rsz_record *rec, const struct rsz_chunk *chunk,
+			     struct err *e)
+{
+	const struct page_status *pages = chunk->pages;
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < chunk->n_extents && !st; i++) {
+		st = add_extent(c, r, rec, &chunk->extents[i], pages, e);
+		pages += rsz_extent_pages(&chunk->extents[i]);
+	}
+	return st;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct capture *x = a, *y = b;
+
+	if (x->range.first != y->range.first)
+		return x->range.first < y->range.first ? -1 : 1;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Two extents of one record that overlap come twice: nobody writes that, and any rule will do. */
+static void settle(struct captures *c)
+{
+	size_t kept = 0;
+
+	if (!c->count)
+		return;
+	qsort(c->at, c->count, sizeof(*c->at), compare);
+	for (size_t i = 1; i < c->count; i++) {
+		const uint64_t behind = c->at[kept].range.last + 1;
+
+		if (c->at[i].range.last < behind)
+			continue;
+		c->at[++kept] = c->at[i];
+		c->at[kept].range.first = MAX(c->at[kept].range.first, behind);
+	}
+	c->count = kept + 1;
+}
+
+static bool is_wanted(const struct rsz_stream_info *s)
+{
+	return s && s->paged && (s->kind == RSZ_KIND_MEMORY || s->kind == RSZ_KIND_PAGEFILE);
+}
+
+struct loading {
+	struct stream_captures *to;
+	const struct rsz_reader *reader;
+};
+
+static enum status load_chunk(void *arg, const struct rsz_record *rec, const struct rsz_chunk *c,
+			      struct err *e)
+{
+	const struct loading *l = arg;
+
+	if (rec->stream >= l->to->count || !is_wanted(rsz_reader_stream(l->reader, rec->stream)))
+		return ST_OK;
+	return add_chunk(&l->to->streams[rec->stream], l->reader, rec, c, e);
+}
+
+enum status stream_captures_load(struct stream_captures *ret, struct blob *in,
+				 const struct rsz_reader *r, struct err *e)
+{
+	struct loading l = { ret, r };
+	enum status st;
+
+	*ret = (struct stream_captures){ .count = rsz_reader_streams(r) };
+	ret->streams = calloc(MAX(ret->count, 1), sizeof(*ret->streams));
+	if (!ret->streams)
+		return err_nomem(e);
+	st = rsz_scan_chunks(in, load_chunk, &l, NULL, e);
+	for (size_t i = 0; !st && i < ret->count; i++)
+		settle(&ret->streams[i]);
+	if (st)
+		stream_captures_deinit(ret);
+	return st;
+}
+
+void stream_captures_deinit(struct stream_captures *s)
+{
+	for (size_t i = 0; s->streams && i < s->count; i++)
+		free(s->streams[i].at);
+	free(s->streams);
+	*s = (struct stream_captures){ 0 };
+}
+
+const struct capture *captures_from(const struct captures *c, uint64_t address)
+{
+	size_t low = 0, high = c->count;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (c->at[mid].range.last < address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < c->count ? &c->at[low] : NULL;
+}
+
+bool capture_is_readable(const struct capture *c)
+{
+	return c->state == PAGE_DATA || c->state == PAGE_ZERO || c->state == PAGE_HOLE;
+}
+
+enum status captures_ranges(const struct captures *c, struct range_list *ret, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < c->count && !st; i++) {
+		struct range *last = ret->count ? &ret->at[ret->count - 1] : NULL;
+
+		if (last && last->last + 1 == c->at[i].range.first)
+			last->last = c->at[i].range.last;
+		else
+			st = range_list_add(ret, c->at[i].range.first, c->at[i].range.last, e);
+	}
+	range_list_tidy(ret, NULL);
+	range_list_join(ret);
+	return st;
+}

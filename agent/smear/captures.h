@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When every page of a stream was captured, newest capture first served: from the headers of a
+ * container alone, so that no content is decoded to know it.
+ */
+#ifndef RAMSEAL_AGENT_SMEAR_CAPTURES_H
+#define RAMSEAL_AGENT_SMEAR_CAPTURES_H
+
+#include "formats/base/range.h"
+#include "formats/rsz_reader.h"
+
+/* Neighbouring pages that were captured together and have the same state. */
+struct capture {
+	struct range range;
+	uint64_t start; /* monotonic ns */
+	uint64_t end;
+	uint32_t state; /* enum page_state */
+};
+
+/* Of one stream; sorted and disjoint. */
+struct captures {
+	struct capture *at;
+	size_t count;
+	size_t room;
+};
+
+/* One for each stream of the container; those that are not wanted stay empty. */
+struct stream_captures {
+	struct captures *streams;
+	size_t count;
+};
+
+/* Of all streams of physical memory and all page files. `in` is what `r` was opened on. */
+enum status stream_captures_load(struct stream_captures *ret, struct blob *in,
+				 const struct rsz_reader *r, struct err *e);
+void stream_captures_deinit(struct stream_captures *s);
+
+/* The first capture that ends at or behind `address`; it may begin behind it. NULL: there is none. */
+const struct capture *captures_from(const struct captures *c, uint64_t address);
+
+/* True if the pages have content, zeros included. */
+bool capture_is_readable(const struct capture *c);
+
+/* The addresses that are covered, tidy and joined. */
+enum status captures_ranges(const struct captures *c, struct range_list *ret, struct err *e);
+
+#endif

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/smear/report.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/log.h"
+#include "agent/text.h"
+
+static json_t *integer(uint64_t v)
+{
+	return json_integer((json_int_t)v);
+}
+
+static void put(json_t *o, const char *key, uint64_t v)
+{
+	json_object_set_new(o, key, integer(v));
+}
+
+/*
+ * JSON
+ */
+
+static json_t *window_json(const struct window_summary *w)
+{
+	json_t *o = json_object(), *list = json_array();
+
+	put(o, "pages", w->pages);
+	put(o, "median_ns", w->median);
+	put(o, "p95_ns", w->p95);
+	put(o, "max_ns", w->max);
+	for (unsigned i = 0; i < WINDOW_OCTAVES; i++)
+		if (w->octave[i])
+			json_array_append_new(list, json_pack("{s:o, s:o}", "from_ns",
+							      integer(i ? UINT64_C(1) << i : 0),
+							      "pages", integer(w->octave[i])));
+	json_object_set_new(o, "histogram", list);
+	return o;
+}
+
+/* {"safe": N, "changed": N, …}, those that occurred. */
+static json_t *verdicts_json(const uint64_t verdicts[VERDICTS])
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < VERDICTS; i++)
+		if (verdicts[i])
+			put(o, verdict_name((enum verdict)i), verdicts[i]);
+	return o;
+}
+
+static json_t *copy_json(const struct copy_sums *c)
+{
+	json_t *o = json_object(), *states = json_object(), *trusts = json_object();
+	uint64_t trust[TRUSTS];
+
+	copy_trust(c, trust);
+	for (size_t i = 0; i < TRUSTS; i++)
+		put(trusts, trust_name((enum trust)i), trust[i]);
+	for (size_t i = 0; i < PTE_STATES; i++)
+		if (c->state[i])
+			put(states, pte_state_name((enum pte_state)i), c->state[i]);
+	put(o, "tables", c->tables);
+	put(o, "entries", c->entries);
+	put(o, "not_followed", c->not_followed);
+	put(o, "away", c->away);
+	json_object_set_new(o, "cut", json_boolean(c->cut));
+	json_object_set_new(o, "no_root", json_boolean(c->no_root));
+	json_object_set_new(o, "states", states);
+	json_object_set_new(o, "trust", trusts);
+	json_object_set_new(o, "frames", verdicts_json(c->frames));
+	json_object_set_new(o, "slots", verdicts_json(c->slots));
+	json_object_set_new(o, "window", window_json(&c->window));
+	return o;
+}
+
+static json_t *pair_json(const struct transitions *t)
+{
+	json_t *o = json_object(), *changes = json_object(), *states = json_array();
+
+	for (size_t i = 0; i < CHANGES; i++)
+		if (t->change[i])
+			put(changes, change_name((enum change)i), t->change[i]);
+	for (size_t i = 0; i < t->n_states; i++)
+		json_array_append_new(
+			states, json_pack("{s:s, s:s, s:o}", "from",
+					  pte_state_name((enum pte_state)t->states[i].from), "to",
+					  pte_state_name((enum pte_state)t->states[i].to), "pages",
+					  integer(t->states[i].pages)));
+	json_object_set_new(o, "changes", changes);
+	json_object_set_new(o, "states", states);
+	return o;
+}
+
+static json_t *space_json(const struct smear_space *s)
+{
+	json_t *o = json_object(), *copies = json_object(), *list = json_object();
+
+	for (size_t c = 0; c < COPIES; c++)
+		json_object_set_new(copies, copy_name((enum copy)c), copy_json(&s->copy[c]));
+	for (size_t i = 0; i < PAIRS; i++)
+		json_object_set_new(list, pair_name((enum pair)i), pair_json(&s->pair[i]));
+	json_object_set_new(o, "copies", copies);
+	json_object_set_new(o, "transitions", list);
+	json_object_set_new(o, "tables",
+			    json_pack("{s:o, s:o, s:o}", "kept", integer(s->tables.kept), "freed",
+				      integer(s->tables.freed), "created",
+				      integer(s->tables.created)));
+	return o;
+}
+
+static void put_id(json_t *o, const struct smear_id *id)
+{
+	put(o, "dtb", id->dtb);
+	json_object_set_new(o, "fate", json_string(fate_name(id->fate)));
+	json_object_set_new(o, "listed", json_boolean(id->listed));
+	if (!id->listed)
+		return;
+	put(o, "pid", id->pid);
+	json_object_set_new(o, "name", json_text(id->name));
+	put(o, "sharers", id->sharers);
+}
+
+static json_t *layout_json(const struct smear *s)
+{
+	return json_pack("{s:s, s:s, s:b}", "name", s->layout, "reason", s->layout_reason,
+			 "by_version_only", s->layout_by_version);
+}
+
+json_t *smear_json(const struct smear *s, const char *path)
+{
+	json_t *doc = json_object(), *list = json_array();
+
+	if (!doc || !list)
+		return NULL;
+	for (size_t i = 0; i < s->count; i++) {
+		json_t *o = space_json(&s->at[i]);
+
+		put_id(o, &s->at[i].id);
+		json_array_append_new(list, o);
+	}
+	json_object_set_new(doc, "file", json_text(path));
+	json_object_set_new(doc, "os", json_string(discover_os_name(s->spaces.os)));
+	put(doc, "levels", (uint64_t)s->spaces.mode);
+	put(doc, "page_bytes", PAGE_SIZE);
+	json_object_set_new(doc, "tables_cut", json_boolean(s->spaces.cut));
+	json_object_set_new(doc, "cut", json_boolean(s->cut));
+	json_object_set_new(doc, "layout", layout_json(s));
+	if (s->slots_doubt)
+		json_object_set_new(doc, "slots_doubt", json_string(s->slots_doubt));
+	put(doc, "memory_start_ns", s->memory.start);
+	put(doc, "memory_end_ns", s->memory.end);
+	for (size_t i = 0; i < FATES; i++)
+		put(doc, fate_name((enum fate)i), s->fates[i]);
+	json_object_set_new(doc, "named",
+			    json_pack("{s:o, s:o, s:o, s:o}", "frames", integer(s->frames.named),
+				      "frames_by_several", integer(s->frames.several), "slots",
+				      integer(s->slots.named), "slots_by_several",
+				      integer(s->slots.several)));
+	json_object_set_new(doc, "total", space_json(&s->total));
+	json_object_set_new(doc, "spaces", list);
+	return doc;
+}
+
+/*
+ * Text
+ */
+
+/* A tenth of a percent; "-" of nothing. */
+static void percent(uint64_t part, uint64_t whole, char ret[static 16])
+{
+	if (whole)
+		snprintf(ret, 16, "%.1f %%", 100.0 * (double)part / (double)whole);
+	else
+		snprintf(ret, 16, "-");
+}
+
+/* "12.345 s", "3.2 ms", "810 ns". */
+static void duration(uint64_t ns, char ret[static 32])
+{
+	if (ns >= 1000000000)
+		snprintf(ret, 32, "%.3f s", (double)ns / 1e9);
+	else if (ns >= 1000000)
+		snprintf(ret, 32, "%.1f ms", (double)ns / 1e6);
+	else if (ns >= 1000)
+		snprintf(ret, 32, "%.1f us", (double)ns / 1e3);
+	else
+		snprintf(ret, 32, "%" PRIu64 " ns", ns);
+}
+
+static uint64_t trust_sum(const uint64_t trust[TRUSTS])
+{
+	return trust[TRUST_SAFE] + trust[TRUST_AT_RISK] + trust[TRUST_WRONG];
+}
+
+static void print_copy(const struct copy_sums *c, enum copy copy, FILE *out)
+{
+	char share[TRUSTS][16], median[32], p95[32], max[32];
+	uint64_t trust[TRUSTS];
+
+	copy_trust(c, trust);
+	for (size_t i = 0; i < TRUSTS; i++)
+		percent(trust[i], trust_sum(trust), share[i]);
+	duration(c->window.median, median);
+	duration(c->window.p95, p95);
+	duration(c->window.max, max);
+	fprintf(out,
+		"%-7s %9" PRIu64 " %9" PRIu64 " (%s) %9" PRIu64 " (%s) %9" PRIu64
+		" (%s)   window %s, %s, %s\n",
+		copy_name(copy), c->tables, trust[TRUST_SAFE], share[TRUST_SAFE],
+		trust[TRUST_AT_RISK], share[TRUST_AT_RISK], trust[TRUST_WRONG], share[TRUST_WRONG],
+		median, p95, max);
+}
+
+static void print_counts(const char *label, const char *(*name)(size_t), const uint64_t *counts,
+			 size_t n, FILE *out)
+{
+	bool any = false;
+
+	fprintf(out, "%-14s", label);
+	for (size_t i = 0; i < n; i++) {
+		if (!counts[i])
+			continue;
+		fprintf(out, "%s %" PRIu64 " %s", any ? "," : "", counts[i], name(i));
+		any = true;
+	}
+	fprintf(out, "%s\n", any ? "" : " none");
+}
+
+static const char *name_of_change(size_t i)
+{
+	return change_name((enum change)i);
+}
+
+static const char *name_of_state(size_t i)
+{
+	return pte_state_name((enum pte_state)i);
+}
+
+static const char *name_of_verdict(size_t i)
+{
+	return verdict_name((enum verdict)i);
+}
+
+/* Pages of the image's tables that cannot be relied on. */
+static uint64_t badness(const struct smear_space *s)
+{
+	uint64_t trust[TRUSTS];
+
+	copy_trust(&s->copy[COPY_IMAGE], trust);
+	return trust[TRUST_AT_RISK] + trust[TRUST_WRONG];
+}
+
+static int compare_badness(const void *a, const void *b)
+{
+	const uint64_t x = badness(*(const struct smear_space *const *)a);
+	const uint64_t y = badness(*(const struct smear_space *const *)b);
+
+	return x > y ? -1 : x < y;
+}
+
+#define WORST_SHOWN 10
+
+static void print_space(const struct smear_space *s, FILE *out)
+{
+	const struct copy_sums *c = &s->copy[COPY_IMAGE];
+	const uint64_t *state = c->state;
+	char name[64], share[16];
+	uint64_t trust[TRUSTS];
+
+	copy_trust(c, trust);
+	percent(trust[TRUST_SAFE], trust_sum(trust), share);
+	text_printable(s->id.listed ? s->id.name : "(not listed)", name, sizeof(name));
+	fprintf(out,
+		"%7" PRIu32 " %-16s %-5s %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %8s %9" PRIu64
+		" %9" PRIu64 " %9" PRIu64 "\n",
+		s->id.pid, name, fate_name(s->id.fate), trust[TRUST_SAFE], trust[TRUST_AT_RISK],
+		trust[TRUST_WRONG], share, state[PTE_VALID] + state[PTE_PROT_NONE],
+		state[PTE_TRANSITION],
+		state[PTE_PAGE_FILE] + state[PTE_SWAP] + state[PTE_COMPRESSED]);
+}
+
+static void print_worst(const struct smear *s, FILE *out)
+{
+	const struct smear_space **order = calloc(MAX(s->count, 1), sizeof(*order));
+
+	for (size_t i = 0; order && i < s->count; i++)
+		order[i] = &s->at[i];
+	if (order)
+		qsort(order, s->count, sizeof(const struct smear_space *), compare_badness);
+	fprintf(out,
+		"\nWorst processes, by the image's tables (pages)\n"
+		"    PID name             fate       safe   at risk     wrong   safe %%  resident"
+		" transition paged out\n");
+	for (size_t i = 0; order && i < MIN(s->count, (size_t)WORST_SHOWN); i++)
+		print_space(order[i], out);
+	free(order);
+}
+
+/* The one sentence. */
+static void print_judgement(const struct smear *s, FILE *out)
+{
+	uint64_t trust[TRUSTS], sum;
+	char safe[16], risk[16], wrong[16];
+
+	copy_trust(&s->total.copy[COPY_IMAGE], trust);
+	sum = trust_sum(trust);
+	percent(trust[TRUST_SAFE], sum, safe);
+	percent(trust[TRUST_AT_RISK], sum, risk);
+	percent(trust[TRUST_WRONG], sum, wrong);
+	if (!sum)
+		fprintf(out, "\nThe image's own tables name no user page: nothing can be said.\n");
+	else
+		fprintf(out,
+			"\nOf the user pages that the image's own tables name, %s certainly belong "
+			"there, %s may hold something else, and %s are not in this container.\n",
+			safe, risk, wrong);
+}
+
+void smear_print_text(const struct smear *s, FILE *out)
+{
+	const struct smear_space *t = &s->total;
+	char reason[PTE_REASON_MAX];
+
+	text_printable(s->layout_reason, reason, sizeof(reason));
+	fprintf(out, "%zu address spaces: %zu lived, %zu ended, %zu born between the passes\n",
+		s->count, s->fates[FATE_LIVED], s->fates[FATE_ENDED], s->fates[FATE_BORN]);
+	fprintf(out, "entries of %s, layout %s (%s)\n", discover_os_name(s->spaces.os), s->layout,
+		reason);
+	fprintf(out, "table pages: %" PRIu64 " kept, %" PRIu64 " freed, %" PRIu64 " created\n\n",
+		t->tables.kept, t->tables.freed, t->tables.created);
+	fprintf(out, "copy       tables      safe           at risk             wrong   "
+		     "(4 KiB pages; window: median, 95th percentile, maximum)\n");
+	for (size_t c = 0; c < COPIES; c++)
+		print_copy(&t->copy[c], (enum copy)c, out);
+	fputc('\n', out);
+	for (size_t i = 0; i < PAIRS; i++)
+		print_counts(pair_name((enum pair)i), name_of_change, t->pair[i].change, CHANGES,
+			     out);
+	print_counts("image states", name_of_state, t->copy[COPY_IMAGE].state, PTE_STATES, out);
+	print_counts("image frames", name_of_verdict, t->copy[COPY_IMAGE].frames, VERDICTS, out);
+	print_counts("image slots", name_of_verdict, t->copy[COPY_IMAGE].slots, VERDICTS, out);
+	fprintf(out,
+		"named by several entries: %" PRIu64 " of %" PRIu64 " frames, %" PRIu64
+		" of %" PRIu64 " slots\n",
+		s->frames.several, s->frames.named, s->slots.several, s->slots.named);
+	if (s->slots_doubt)
+		fprintf(out, "no slot is called safe: %s\n", s->slots_doubt);
+	if (s->spaces.cut || s->cut || t->copy[COPY_BEFORE].cut || t->copy[COPY_AFTER].cut)
+		fprintf(out, "not all tables are in these numbers\n");
+	print_worst(s, out);
+	print_judgement(s, out);
+}
+
+/*
+ * CSV (RFC 4180)
+ */
+
+/* A name is a stranger's: quotes are doubled, what a spreadsheet would run is put off. */
+static void print_quoted(const char *text, FILE *out)
+{
+	char shown[256];
+
+	text_printable(text, shown, sizeof(shown));
+	fputc('"', out);
+	if (shown[0] && strchr("=+-@", shown[0]))
+		fputc('\'', out);
+	for (const char *c = shown; *c; c++) {
+		if (*c == '"')
+			fputc('"', out);
+		fputc(*c, out);
+	}
+	fputc('"', out);
+}
+
+static void print_csv_id(const struct smear_id *id, FILE *out)
+{
+	if (id->listed)
+		fprintf(out, "%" PRIu32, id->pid);
+	fputc(',', out);
+	print_quoted(id->name, out);
+	fprintf(out, ",0x%" PRIx64 ",%s", id->dtb, fate_name(id->fate));
+}
+
+void smear_print_csv(const struct smear *s, FILE *out)
+{
+	fprintf(out, "pid,name,dtb,fate,copies,from,to,pages\n");
+	for (size_t i = 0; i < s->count; i++) {
+		for (size_t p = 0; p < PAIRS; p++) {
+			const struct transitions *t = &s->at[i].pair[p];
+
+			for (size_t k = 0; k < t->n_states; k++) {
+				print_csv_id(&s->at[i].id, out);
+				fprintf(out, ",%s,%s,%s,%" PRIu64 "\n", pair_name((enum pair)p),
+					pte_state_name((enum pte_state)t->states[k].from),
+					pte_state_name((enum pte_state)t->states[k].to),
+					t->states[k].pages);
+			}
+		}
+	}
+}
+
+/*
+ * Mappings
+ */
+
+void smear_print_rows_head(FILE *out)
+{
+	fprintf(out, "copy,va,pages,state,raw,frame,file,slot,change,trust,verdict,window_ns\n");
+}
+
+void smear_print_row(const struct smear_row *r, FILE *out)
+{
+	fprintf(out, "%s,0x%" PRIx64 ",%" PRIu64 ",%s,0x%" PRIx64 ",", copy_name(r->copy), r->va,
+		r->pages, pte_state_name(r->pte.state), r->pte.raw);
+	if (pte_place(&r->pte) == PLACE_FRAME)
+		fprintf(out, "0x%" PRIx64 ",,", r->pte.frame);
+	else
+		fprintf(out, ",%" PRIu32 ",0x%" PRIx64, r->pte.file, r->pte.slot);
+	fprintf(out, ",%s,%s,%s,%" PRIu64 "\n", change_name(r->change),
+		trust_name(verdict_trust(r->verdict)), verdict_name(r->verdict), r->window);
+}
+
+json_t *smear_row_json(const struct smear_row *r)
+{
+	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s}", "copy", copy_name(r->copy), "state",
+			      pte_state_name(r->pte.state), "change", change_name(r->change),
+			      "trust", trust_name(verdict_trust(r->verdict)), "verdict",
+			      verdict_name(r->verdict));
+
+	if (!o)
+		return NULL;
+	put(o, "va", r->va);
+	put(o, "pages", r->pages);
+	json_object_set_new(o, "raw", json_sprintf("0x%" PRIx64, r->pte.raw));
+	if (pte_place(&r->pte) == PLACE_FRAME) {
+		put(o, "frame", r->pte.frame);
+	} else {
+		put(o, "file", r->pte.file);
+		put(o, "slot", r->pte.slot);
+	}
+	put(o, "window_ns", r->window);
+	return o;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A measured smear for people, for programs and for tables.
+ */
+#ifndef RAMSEAL_AGENT_SMEAR_REPORT_H
+#define RAMSEAL_AGENT_SMEAR_REPORT_H
+
+#include <jansson.h>
+
+#include "agent/smear/smear.h"
+
+/* NULL if out of memory. `path` is the container's. */
+json_t *smear_json(const struct smear *s, const char *path);
+
+void smear_print_text(const struct smear *s, FILE *out);
+
+/* A row for each process, pair of copies and pair of states; the first line names the columns. */
+void smear_print_csv(const struct smear *s, FILE *out);
+
+/* Rows of single mappings. */
+void smear_print_rows_head(FILE *out);
+void smear_print_row(const struct smear_row *r, FILE *out);
+json_t *smear_row_json(const struct smear_row *r);
+
+#endif

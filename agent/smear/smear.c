@@ -1,0 +1,1046 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/smear/smear.h"
+
+#include <string.h>
+
+#include "agent/interrupt.h"
+#include "agent/smear/captures.h"
+
+#define NAMES(function, type, map, count)                                                          \
+	const char *function(type v)                                                               \
+	{                                                                                          \
+		static const char *const names[] = { map(NAME) };                                  \
+                                                                                                   \
+		return (unsigned)v < (count) ? names[v] : "?";                                     \
+	}
+
+#define NAME(name, text) [name] = text,
+NAMES(copy_name, enum copy, COPY_MAP, COPIES)
+NAMES(trust_name, enum trust, TRUST_MAP, TRUSTS)
+#undef NAME
+#define NAME(name, text, from, to) [name] = text,
+NAMES(pair_name, enum pair, PAIR_MAP, PAIRS)
+#undef NAME
+#define NAME(name, trust, text) [name] = text,
+NAMES(verdict_name, enum verdict, VERDICT_MAP, VERDICTS)
+#undef NAME
+
+enum trust verdict_trust(enum verdict v)
+{
+	static const enum trust trusts[] = {
+#define X(name, trust, text) [name] = trust,
+		VERDICT_MAP(X)
+#undef X
+	};
+
+	return (unsigned)v < VERDICTS ? trusts[v] : TRUST_AT_RISK;
+}
+
+void copy_trust(const struct copy_sums *c, uint64_t ret[static TRUSTS])
+{
+	memset(ret, 0, TRUSTS * sizeof(*ret));
+	for (size_t v = 0; v < VERDICTS; v++)
+		ret[verdict_trust((enum verdict)v)] += c->frames[v] + c->slots[v];
+}
+
+static const struct {
+	enum copy from, to;
+} pairs[] = {
+#define X(name, text, from_, to_) [name] = { from_, to_ },
+	PAIR_MAP(X)
+#undef X
+};
+
+/* A page file or swap area by the number that entries have for it. */
+struct slot_file {
+	const struct captures *captures; /* NULL: there is none */
+	bool assumed;                    /* its number was not the kernel's own word */
+	struct range_list ranges;
+	struct walk_set named;
+	struct walk_set several;
+};
+
+/* One copy of the tables, to be walked space by space. */
+struct source {
+	struct physmem_rsz mem;
+	struct rsz_cursor *cursor;
+	struct walk_set set;
+	struct leaves leaves;
+	struct walk_budget budget;
+	struct windows windows; /* of the space at hand */
+	struct windows all;
+};
+
+/* Everything that the measure needs while it runs. */
+struct measure {
+	const struct smear_plan *plan;
+	struct smear *ret;
+	struct source copy[COPIES];
+	struct stream_captures captures;
+	const struct captures *memory;
+	struct range_list ram;
+	struct walk_set named;
+	struct walk_set several;
+	struct slot_file files[PTE_FILES_MAX];
+	struct entry_reader entries;
+	struct walk walk;
+	uint64_t work;                                  /* steps that judging may still take */
+	uint64_t states[PAIRS][PTE_STATES][PTE_STATES]; /* of the space at hand */
+};
+
+/*
+ * Setting up
+ */
+
+static enum status find_stream(const struct rsz_reader *r, enum rsz_kind kind, uint32_t *ret,
+			       struct err *e)
+{
+	for (uint32_t i = 0; i < rsz_reader_streams(r); i++) {
+		if (rsz_reader_stream(r, i)->kind == (uint32_t)kind) {
+			*ret = i;
+			return ST_OK;
+		}
+	}
+	return err_set(e, ST_INPUT,
+		       "holds no stream of %s; acquire with --pagetables=both to measure smear",
+		       rsz_kind_name(kind));
+}
+
+/* Chunks to keep decoded: the passes stored tables in the order of a walk, the image did not. */
+#define TABLES_CACHED 1
+#define IMAGE_CACHED  8
+
+static enum status open_source(struct source *s, const struct rsz_reader *r, uint32_t stream,
+			       size_t cached, struct err *e)
+{
+	enum status st = rsz_cursor_create(r, cached, &s->cursor, e);
+
+	if (!st)
+		st = physmem_rsz_init(&s->mem, r, s->cursor, &stream, 1, e);
+	if (!st)
+		st = walk_set_init(&s->set, s->mem.mem.ranges, e);
+	return st;
+}
+
+static void close_source(struct source *s)
+{
+	leaves_deinit(&s->leaves);
+	walk_set_deinit(&s->set);
+	physmem_rsz_deinit(&s->mem);
+	rsz_cursor_destroy(s->cursor);
+}
+
+/*
+ * The acquired map of RAM: the first of the "begin" line. Without one, what was captured is all that
+ * is known.
+ */
+static enum status read_ram(struct measure *m, struct err *e)
+{
+	const json_t *line, *o;
+	size_t i, k;
+
+	json_array_foreach(m->plan->manifest, i, line)
+	{
+		const json_t *maps = json_object_get(line, "maps");
+
+		json_array_foreach(json_object_get(json_array_get(maps, 0), "ranges"), k, o)
+		{
+			const json_int_t first = json_integer_value(json_object_get(o, "first"));
+			const json_int_t last = json_integer_value(json_object_get(o, "last"));
+
+			if (first < 0 || last < first)
+				continue;
+			if (range_list_add(&m->ram, (uint64_t)first, (uint64_t)last, e))
+				return ST_NOMEM;
+		}
+	}
+	range_list_tidy(&m->ram, NULL);
+	range_list_join(&m->ram);
+	return m->ram.count ? ST_OK : captures_ranges(m->memory, &m->ram, e);
+}
+
+static enum status open_file(struct measure *m, uint32_t stream, struct err *e)
+{
+	const struct rsz_stream_info *info = rsz_reader_stream(m->plan->reader, stream);
+	json_t *meta = json_loads(info->meta, 0, NULL);
+	const char *origin = json_string_value(json_object_get(meta, "number_origin"));
+	const json_int_t number = json_integer_value(json_object_get(meta, "number"));
+	struct slot_file *f;
+	enum status st = ST_OK;
+
+	if (origin && strcmp(origin, "none") && number >= 0 && number < PTE_FILES_MAX) {
+		f = &m->files[number];
+		if (!f->captures) {
+			f->captures = &m->captures.streams[stream];
+			f->assumed = strcmp(origin, "known") != 0;
+			st = captures_ranges(f->captures, &f->ranges, e);
+			if (!st)
+				st = walk_set_init(&f->named, &f->ranges, e);
+			if (!st)
+				st = walk_set_init(&f->several, &f->ranges, e);
+		}
+	}
+	json_decref(meta);
+	return st;
+}
+
+static enum status open_files(struct measure *m, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (uint32_t i = 0; i < rsz_reader_streams(m->plan->reader) && !st; i++)
+		if (rsz_reader_stream(m->plan->reader, i)->kind == RSZ_KIND_PAGEFILE)
+			st = open_file(m, i, e);
+	return st;
+}
+
+static const json_t *fact(const struct measure *m, const char *section, const char *key)
+{
+	const json_t *line;
+	size_t i;
+
+	json_array_foreach(m->plan->manifest, i, line)
+	{
+		const json_t *v = json_object_get(json_object_get(line, section), key);
+
+		if (v)
+			return v;
+	}
+	return NULL;
+}
+
+/* 601 for Linux 6.1; Windows' build number. 0: nobody says. */
+static uint32_t version_of(const struct measure *m)
+{
+	const char *release = json_string_value(fact(m, "os", "kernel_release"));
+	unsigned major = 0, minor = 0;
+
+	if (m->entries.os == OS_WINDOWS)
+		return (uint32_t)json_integer_value(fact(m, "os", "build"));
+	if (!release || sscanf(release, "%3u.%3u", &major, &minor) != 2 || minor > 99)
+		return 0;
+	return major * 100 + minor;
+}
+
+/*
+ * Where Linux may keep a page that an entry sends to a slot: zswap holds it compressed in memory,
+ * and since 6.12 (commit 0ca0c24e3211) a page of zeros is only a bit in swap_info_struct.zeromap. In
+ * both cases the slot itself holds what was there before.
+ */
+static const char *doubt_slots(const struct measure *m)
+{
+	const char *zswap = json_string_value(fact(m, "memory", "zswap"));
+	const uint32_t version = version_of(m);
+
+	if (m->entries.os != OS_LINUX)
+		return NULL;
+	if (!zswap)
+		return "the manifest does not tell whether zswap was used";
+	if (strcmp(zswap, "N"))
+		return "zswap was enabled";
+	if (!version)
+		return "the manifest does not tell the kernel's version";
+	return version >= 612 ? "since Linux 6.12 pages of zeros are not written to their slots"
+			      : NULL;
+}
+
+static enum status set_up(struct measure *m, struct err *e)
+{
+	const struct smear_plan *plan = m->plan;
+	const struct rsz_reader *r = plan->reader;
+	uint32_t memory = 0, before = 0, after = 0;
+	enum status st = find_stream(r, RSZ_KIND_TABLES_BEFORE, &before, e);
+
+	if (!st)
+		st = find_stream(r, RSZ_KIND_TABLES_AFTER, &after, e);
+	if (!st)
+		st = find_stream(r, RSZ_KIND_MEMORY, &memory, e);
+	if (!st)
+		st = smear_spaces_load(&m->ret->spaces, m->plan->manifest, e);
+	if (!st)
+		st = open_source(&m->copy[COPY_BEFORE], r, before, TABLES_CACHED, e);
+	if (!st)
+		st = open_source(&m->copy[COPY_AFTER], r, after, TABLES_CACHED, e);
+	if (!st)
+		st = open_source(&m->copy[COPY_IMAGE], r, memory,
+				 plan->cached ? plan->cached : IMAGE_CACHED, e);
+	if (!st)
+		st = stream_captures_load(&m->captures, m->plan->in, r, e);
+	if (st)
+		return st;
+	m->memory = &m->captures.streams[memory];
+	for (size_t i = 0; i < m->memory->count; i++)
+		rsz_times_widen(&m->ret->memory, m->memory->at[i].start, m->memory->at[i].end);
+	st = read_ram(m, e);
+	if (!st)
+		st = walk_set_init(&m->named, m->copy[COPY_IMAGE].mem.mem.ranges, e);
+	if (!st)
+		st = walk_set_init(&m->several, m->copy[COPY_IMAGE].mem.mem.ranges, e);
+	return st ? st : open_files(m, e);
+}
+
+static void tear_down(struct measure *m)
+{
+	for (size_t i = 0; i < COPIES; i++)
+		close_source(&m->copy[i]);
+	for (size_t i = 0; i < PTE_FILES_MAX; i++) {
+		range_list_deinit(&m->files[i].ranges);
+		walk_set_deinit(&m->files[i].named);
+		walk_set_deinit(&m->files[i].several);
+	}
+	walk_set_deinit(&m->named);
+	walk_set_deinit(&m->several);
+	range_list_deinit(&m->ram);
+	stream_captures_deinit(&m->captures);
+}
+
+/*
+ * Walking
+ */
+
+/* The last address of the user half (Linux 32-bit has 3 GiB of it, Windows 2 or 3). */
+static uint64_t user_last(enum paging_mode mode)
+{
+	switch (mode) {
+	case PAGING_PAE:
+		return UINT64_C(0xbfffffff);
+	case PAGING_5_LEVEL:
+		return UINT64_C(0x00ffffffffffffff);
+	default:
+		return UINT64_C(0x00007fffffffffff);
+	}
+}
+
+/*
+ * Table pages that the walks of all spaces together may read. Each is read once where tables are
+ * whole (a shared one a few times); beyond a multiple of that, somebody is playing with us.
+ */
+#define BUDGET_FACTOR 16
+#define BUDGET_LEAST  65536
+
+/* And those that one space may have in the image, where a torn entry leads into anything. */
+#define IMAGE_FACTOR  4
+#define IMAGE_LEAST   4096
+
+/* Steps of judging in all: torn entries that map 1 GiB each must not take for ever. */
+#define WORK_MAX      (UINT64_C(1) << 32)
+
+static void begin_budget(struct measure *m)
+{
+	const uint64_t tables = m->copy[COPY_BEFORE].set.pages + m->copy[COPY_AFTER].set.pages;
+
+	for (size_t i = 0; i < COPIES; i++)
+		m->copy[i].budget = (struct walk_budget){
+			.pages = BUDGET_LEAST + BUDGET_FACTOR * tables,
+			.deadline = UINT64_MAX,
+		};
+}
+
+static enum status walk_budgeted(struct measure *m, enum copy copy, uint64_t dtb,
+				 struct walk_budget *budget, struct err *e)
+{
+	struct source *s = &m->copy[copy];
+	const struct walk_options options = {
+		.mode = m->ret->spaces.mode,
+		.last = user_last(m->ret->spaces.mode),
+		.ignore = m->ret->spaces.ignore,
+		.budget = budget,
+	};
+
+	return leaves_walk(&s->leaves, &m->walk, &s->mem.mem, &s->set, &options, dtb, e);
+}
+
+/* The image comes last: what the other two have bounds it. */
+static enum status walk_image(struct measure *m, uint64_t dtb, struct err *e)
+{
+	struct source *s = &m->copy[COPY_IMAGE];
+	const uint64_t tables =
+		m->copy[COPY_BEFORE].leaves.n_tables + m->copy[COPY_AFTER].leaves.n_tables;
+	const uint64_t most = MIN(s->budget.pages, IMAGE_LEAST + IMAGE_FACTOR * tables);
+	struct walk_budget budget = { .pages = most, .deadline = UINT64_MAX };
+	enum status st = walk_budgeted(m, COPY_IMAGE, dtb, &budget, e);
+
+	s->budget.pages -= most - budget.pages;
+	return st;
+}
+
+static bool has_copy(const struct smear_id *id, enum copy copy)
+{
+	switch (copy) {
+	case COPY_BEFORE:
+		return id->fate != FATE_BORN;
+	case COPY_AFTER:
+		return id->fate != FATE_ENDED;
+	default:
+		return id->image;
+	}
+}
+
+static enum status walk_space(struct measure *m, const struct smear_id *id, bool image,
+			      struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < COPIES; i++)
+		leaves_clear(&m->copy[i].leaves);
+	if (has_copy(id, COPY_BEFORE))
+		st = walk_budgeted(m, COPY_BEFORE, id->dtb, &m->copy[COPY_BEFORE].budget, e);
+	if (!st && has_copy(id, COPY_AFTER))
+		st = walk_budgeted(m, COPY_AFTER, id->dtb, &m->copy[COPY_AFTER].budget, e);
+	if (!st && image && has_copy(id, COPY_IMAGE))
+		st = walk_image(m, id->dtb, e);
+	if (!st && interrupted())
+		st = err_set(e, ST_INTERRUPTED, "interrupted by a signal");
+	return st;
+}
+
+/*
+ * The layout: every entry of both passes speaks.
+ */
+
+static void fill_facts(const struct measure *m, struct pte_facts *f)
+{
+	*f = (struct pte_facts){
+		.ranges = &m->ram,
+		.five_levels = m->ret->spaces.mode == PAGING_5_LEVEL,
+		.version = version_of(m),
+	};
+	for (size_t i = 0; i < PTE_FILES_MAX; i++) {
+		const struct range_list *l = &m->files[i].ranges;
+
+		if (!m->files[i].captures)
+			continue;
+		f->files = i + 1;
+		if (l->count)
+			f->file_pages[i] = (l->at[l->count - 1].last >> PAGE_SHIFT) + 1;
+	}
+}
+
+static void add_evidence(const struct measure *m, const struct leaves *l,
+			 struct win_pte_evidence *w, struct linux_pte_evidence *x)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		if (m->entries.os == OS_WINDOWS)
+			win_pte_evidence_add(w, l->at[i].va, l->at[i].raw);
+		else
+			linux_pte_evidence_add(x, l->at[i].level, l->at[i].raw);
+	}
+}
+
+static void choose_windows(struct measure *m, const struct win_pte_evidence *ev)
+{
+	struct win_pte_choice c;
+
+	win_pte_choose(ev, &c);
+	m->entries.windows = c.context;
+	m->ret->layout = c.context.layout ? c.context.layout->name : "none";
+	m->ret->has_layout = c.context.layout != NULL;
+	m->ret->layout_by_version = c.by_version_only;
+	memcpy(m->ret->layout_reason, c.reason, sizeof(c.reason));
+}
+
+/*
+ * /proc/swaps lists areas in order of their numbers, but numbers may be missing (mm/swapfile.c,
+ * alloc_swap_info() takes the lowest that is free). If the areas that were numbered 0 to n-1 by
+ * their order are all here, and entries name just 0 to n-1, then each of these is in use, and nothing
+ * is missing: the order is the numbers. `named` has a bit for each number.
+ */
+static void prove_numbers(struct measure *m, uint32_t named)
+{
+	uint32_t first = 0;
+
+	for (size_t i = 0; i < PTE_FILES_MAX && m->files[i].captures; i++)
+		first |= UINT32_C(1) << i;
+	for (size_t i = 0; named == first && i < PTE_FILES_MAX; i++)
+		m->files[i].assumed = false;
+}
+
+static void choose_linux(struct measure *m, const struct linux_pte_evidence *ev)
+{
+	struct linux_pte_choice c;
+
+	linux_pte_choose(ev, &c);
+	if (c.context.layout)
+		prove_numbers(
+			m, ev->tally[c.context.layout - linux_pte_layouts][c.context.device_private]
+				   .files);
+	m->entries.linux_ = c.context;
+	m->ret->layout = c.context.layout ? c.context.layout->name : "none";
+	m->ret->has_layout = c.context.layout != NULL;
+	m->ret->layout_by_version = c.by_version_only;
+	memcpy(m->ret->layout_reason, c.reason, sizeof(c.reason));
+}
+
+static enum status choose_layout(struct measure *m, struct err *e)
+{
+	struct win_pte_evidence windows = { 0 };
+	struct linux_pte_evidence linux_ = { 0 };
+	enum status st = ST_OK;
+
+	m->entries.os = m->ret->spaces.os;
+	m->entries.ignore = m->ret->spaces.ignore;
+	fill_facts(m, &windows.facts);
+	linux_.facts = windows.facts;
+	begin_budget(m);
+	for (size_t i = 0; i < m->ret->spaces.count && !st; i++) {
+		st = walk_space(m, &m->ret->spaces.at[i], false, e);
+		add_evidence(m, &m->copy[COPY_BEFORE].leaves, &windows, &linux_);
+		add_evidence(m, &m->copy[COPY_AFTER].leaves, &windows, &linux_);
+	}
+	if (m->entries.os == OS_WINDOWS)
+		choose_windows(m, &windows);
+	else
+		choose_linux(m, &linux_);
+	m->ret->slots_doubt = doubt_slots(m);
+	return st;
+}
+
+/*
+ * Pieces: the longest stretches of addresses over which each copy has one entry, or none. So a large
+ * page and the 512 small ones that it was split into can be compared.
+ */
+
+struct view {
+	const struct leaf *leaf; /* NULL: nothing is mapped */
+	const struct leaf_table *table;
+	struct pte pte; /* of the piece: frame and slot are those of its first page */
+};
+
+struct piece {
+	uint64_t va;
+	uint64_t pages;
+	struct view view[COPIES];
+	enum change change[PAIRS];
+};
+
+static struct view view_of(const struct measure *m, const struct leaves *l, const struct leaf *leaf,
+			   uint64_t va)
+{
+	struct view v = { .leaf = leaf };
+
+	if (!leaf)
+		return v;
+	v.table = &l->tables[leaf->table];
+	v.pte = entry_decode(&m->entries, leaf->level, leaf->raw);
+	if (pte_place(&v.pte) == PLACE_FRAME)
+		v.pte.frame += va - leaf->va;
+	else if (pte_place(&v.pte) == PLACE_SLOT)
+		v.pte.slot += (va - leaf->va) >> PAGE_SHIFT;
+	return v;
+}
+
+/* The leaf that covers `va`, or NULL and where the next one begins in *end. */
+static const struct leaf *leaf_at(const struct leaves *l, size_t *i, uint64_t va, uint64_t *end)
+{
+	const struct leaf *x;
+
+	while (*i < l->count && l->at[*i].va + (leaf_size(&l->at[*i]) - 1) < va)
+		++*i;
+	if (*i == l->count)
+		return NULL;
+	x = &l->at[*i];
+	if (x->va > va) {
+		*end = MIN(*end, x->va);
+		return NULL;
+	}
+	*end = MIN(*end, x->va + leaf_size(x));
+	return x;
+}
+
+/* The next address at or behind `va` that any copy has; false if there is none. */
+static bool next_va(struct measure *m, const size_t at[COPIES], uint64_t *va)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (size_t c = 0; c < COPIES; c++) {
+		const struct leaves *l = &m->copy[c].leaves;
+		size_t i = at[c];
+
+		while (i < l->count && l->at[i].va + (leaf_size(&l->at[i]) - 1) < *va)
+			i++;
+		if (i < l->count)
+			best = MIN(best, MAX(l->at[i].va, *va));
+	}
+	*va = best;
+	return best != UINT64_MAX;
+}
+
+static bool next_piece(struct measure *m, size_t at[COPIES], uint64_t from, struct piece *ret)
+{
+	const struct leaf *leaf[COPIES];
+	uint64_t end = UINT64_MAX;
+
+	*ret = (struct piece){ .va = from };
+	if (!next_va(m, at, &ret->va))
+		return false;
+	for (size_t c = 0; c < COPIES; c++)
+		leaf[c] = leaf_at(&m->copy[c].leaves, &at[c], ret->va, &end);
+	ret->pages = (end - ret->va) >> PAGE_SHIFT;
+	for (size_t c = 0; c < COPIES; c++)
+		ret->view[c] = view_of(m, &m->copy[c].leaves, leaf[c], ret->va);
+	return true;
+}
+
+static enum change change_between(const struct measure *m, const struct view *a,
+				  const struct view *b)
+{
+	const bool both = a->leaf && b->leaf;
+
+	return change_of(
+		&a->pte, &b->pte,
+		!both ? a->leaf == b->leaf
+		      : a->leaf->level == b->leaf->level &&
+				entry_same_rights(&m->entries, a->leaf->raw, b->leaf->raw));
+}
+
+/*
+ * Judging a page that one copy's entry names
+ */
+
+/* When the entry is known to have stood: from the pass before to the pass after. */
+static enum verdict judge_entry(const struct smear_id *id, const struct piece *p, enum copy copy)
+{
+	const struct view *b = &p->view[COPY_BEFORE], *a = &p->view[COPY_AFTER];
+
+	if (p->view[copy].pte.state == PTE_COMPRESSED)
+		return VERDICT_STORE;
+	if (p->view[copy].pte.state == PTE_MIGRATION)
+		return VERDICT_MOVING;
+	if (id->fate != FATE_LIVED || p->change[PAIR_BEFORE_AFTER] != CHANGE_STABLE || !b->leaf ||
+	    !a->leaf)
+		return VERDICT_CHANGED;
+	if (copy == COPY_IMAGE && (p->change[PAIR_BEFORE_IMAGE] != CHANGE_STABLE ||
+				   p->change[PAIR_IMAGE_AFTER] != CHANGE_STABLE))
+		return VERDICT_TORN;
+	return b->table->same && a->table->same ? VERDICT_SAFE : VERDICT_PATH;
+}
+
+/* Content that was captured at `c`, where the entry itself gives no reason for doubt. */
+static enum verdict judge_time(const struct piece *p, const struct capture *c, uint64_t settle)
+{
+	const uint64_t since = p->view[COPY_BEFORE].table->since;
+	const uint64_t until = p->view[COPY_AFTER].table->until;
+
+	/* A time of 0 is one that nobody knows. */
+	if (!since || !until || !c->start || c->start < since || c->end > until)
+		return VERDICT_OUT_OF_TIME;
+	return c->start - since < settle ? VERDICT_SLOT : VERDICT_SAFE;
+}
+
+/* The span from the first to the last moment at which entry or content were read. */
+static uint64_t window_of(const struct leaf_table *t, const struct capture *c)
+{
+	return MAX(t->end, c->end) - MIN(t->start, c->start);
+}
+
+/* Neighbouring pages of a mapping whose content was captured together, or is missing together. */
+struct part {
+	uint64_t offset; /* in the piece, in pages */
+	uint64_t pages;
+	enum verdict verdict;
+	uint64_t window;
+	bool has_window;
+};
+
+/* What one piece of one copy is judged by. */
+struct judgement {
+	struct measure *m;
+	struct smear_space *space;
+	const struct piece *piece;
+	enum copy copy;
+	const struct captures *captures;
+	const struct range_list *ranges; /* where there can be content */
+	enum verdict entry;              /* judge_entry()'s */
+	bool slot;
+	bool slot_doubt;
+};
+
+static enum status tell(const struct judgement *j, const struct part *part, struct err *e)
+{
+	const struct smear_plan *plan = j->m->plan;
+	struct smear_row row = {
+		.copy = j->copy,
+		.id = &j->space->id,
+		.va = j->piece->va + part->offset * PAGE_SIZE,
+		.pages = part->pages,
+		.pte = j->piece->view[j->copy].pte,
+		.verdict = part->verdict,
+		.change = j->piece->change[PAIR_BEFORE_AFTER],
+		.window = part->window,
+	};
+
+	if (!plan->row || !j->space->id.listed || j->space->id.pid != plan->row_pid)
+		return ST_OK;
+	if (j->slot)
+		row.pte.slot += part->offset;
+	else
+		row.pte.frame += part->offset * PAGE_SIZE;
+	return plan->row(plan->context, &row, e);
+}
+
+static enum status count_part(const struct judgement *j, const struct part *part, struct err *e)
+{
+	struct copy_sums *sums = &j->space->copy[j->copy];
+
+	(j->slot ? sums->slots : sums->frames)[part->verdict] += part->pages;
+	if (part->has_window)
+		windows_add(&j->m->copy[j->copy].windows, part->window, part->pages);
+	return tell(j, part, e);
+}
+
+/* Where what holds at `at`, which is in no capture, ends: `next` is the capture behind it. */
+static uint64_t gap_end(const struct judgement *j, const struct capture *next,
+			const struct range *ram, uint64_t at, uint64_t last)
+{
+	if (next)
+		last = MIN(last, next->range.first - 1);
+	if (ram)
+		return MIN(last, ram->last);
+	for (size_t i = 0; i < j->ranges->count; i++)
+		if (j->ranges->at[i].first > at)
+			return MIN(last, j->ranges->at[i].first - 1);
+	return last;
+}
+
+/* Of content from `at` to `last`, as much as is of one kind. */
+static struct part judge_part(const struct judgement *j, uint64_t at, uint64_t last)
+{
+	const struct capture *c = captures_from(j->captures, at);
+	const struct range *ram = range_list_find(j->ranges, at);
+	struct part ret = { .verdict = ram ? VERDICT_MISSING : VERDICT_OUTSIDE };
+	uint64_t end;
+
+	if (c && c->range.first <= at) {
+		end = MIN(last, c->range.last);
+		ret.verdict = c->state == PAGE_UNREADABLE ? VERDICT_UNREADABLE : VERDICT_MISSING;
+	} else {
+		end = gap_end(j, c, ram, at, last);
+		c = NULL;
+	}
+	ret.pages = (end - at + 1) >> PAGE_SHIFT;
+	if (!c || !capture_is_readable(c))
+		return ret;
+	ret.has_window = true;
+	ret.window = window_of(j->piece->view[j->copy].table, c);
+	ret.verdict = j->entry;
+	if (ret.verdict == VERDICT_SAFE)
+		ret.verdict = judge_time(
+			j->piece, c, j->slot && j->m->entries.os == OS_LINUX ? SLOT_SETTLE_NS : 0);
+	if (ret.verdict == VERDICT_SAFE && j->slot_doubt)
+		ret.verdict = VERDICT_SLOT;
+	return ret;
+}
+
+/* False, and the result says so, if all that may be spent is spent. */
+static bool take_work(struct measure *m, uint64_t steps)
+{
+	m->ret->cut |= m->work < steps;
+	m->work -= MIN(m->work, steps);
+	return !m->ret->cut;
+}
+
+static enum status judge_content(const struct judgement *j, uint64_t first, struct err *e)
+{
+	const uint64_t last = first + (j->piece->pages * PAGE_SIZE - 1);
+	struct part part;
+	enum status st = ST_OK;
+
+	for (uint64_t done = 0; done < j->piece->pages && !st; done += part.pages) {
+		if (!take_work(j->m, 1))
+			break;
+		part = judge_part(j, first + done * PAGE_SIZE, last);
+		part.offset = done;
+		st = count_part(j, &part, e);
+	}
+	return st;
+}
+
+static void name_pages(struct measure *m, struct walk_set *named, struct walk_set *several,
+		       uint64_t first, uint64_t pages)
+{
+	if (!take_work(m, pages))
+		return;
+	for (uint64_t i = 0; i < pages; i++) {
+		const uint64_t at = first + i * PAGE_SIZE;
+
+		if (range_list_find(named->ranges, at) && walk_set_mark(named, at))
+			walk_set_mark(several, at);
+	}
+}
+
+static enum status judge_frame(struct judgement *j, struct err *e)
+{
+	const struct pte *p = &j->piece->view[j->copy].pte;
+
+	j->captures = j->m->memory;
+	j->ranges = &j->m->ram;
+	if (j->copy == COPY_IMAGE)
+		name_pages(j->m, &j->m->named, &j->m->several, p->frame, j->piece->pages);
+	return judge_content(j, p->frame, e);
+}
+
+static enum status judge_slot(struct judgement *j, struct err *e)
+{
+	const struct pte *p = &j->piece->view[j->copy].pte;
+	struct slot_file *f = p->file < PTE_FILES_MAX ? &j->m->files[p->file] : NULL;
+	struct part part = { .pages = j->piece->pages, .verdict = VERDICT_NO_FILE };
+
+	j->slot = true;
+	if (p->state == PTE_COMPRESSED)
+		part.verdict = VERDICT_STORE;
+	else if (p->slot >> 40) /* 2^52 bytes: no file is that long */
+		part.verdict = VERDICT_OUTSIDE;
+	if (part.verdict != VERDICT_NO_FILE || !f || !f->captures)
+		return count_part(j, &part, e);
+	j->captures = f->captures;
+	j->ranges = &f->ranges;
+	j->slot_doubt = f->assumed || j->m->ret->slots_doubt;
+	if (j->copy == COPY_IMAGE)
+		name_pages(j->m, &f->named, &f->several, p->slot * PAGE_SIZE, j->piece->pages);
+	return judge_content(j, p->slot * PAGE_SIZE, e);
+}
+
+static enum status judge(struct measure *m, struct smear_space *s, const struct piece *p,
+			 enum copy copy, struct err *e)
+{
+	struct judgement j = { .m = m, .space = s, .piece = p, .copy = copy };
+	const struct view *v = &p->view[copy];
+
+	if (!v->leaf)
+		return ST_OK;
+	s->copy[copy].state[v->pte.state] += p->pages;
+	j.entry = judge_entry(&s->id, p, copy);
+	switch (pte_place(&v->pte)) {
+	case PLACE_FRAME:
+		return judge_frame(&j, e);
+	case PLACE_SLOT:
+		return judge_slot(&j, e);
+	default:
+		return ST_OK;
+	}
+}
+
+/*
+ * One space
+ */
+
+static enum status take_piece(struct measure *m, struct smear_space *s, struct piece *p,
+			      struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < PAIRS; i++) {
+		const struct view *a = &p->view[pairs[i].from], *b = &p->view[pairs[i].to];
+
+		p->change[i] = change_between(m, a, b);
+		/* Where a space has no copy, nothing is compared: its fate tells. */
+		if (!has_copy(&s->id, pairs[i].from) || !has_copy(&s->id, pairs[i].to) ||
+		    (!a->leaf && !b->leaf))
+			continue;
+		s->pair[i].change[p->change[i]] += p->pages;
+		m->states[i][a->pte.state][b->pte.state] += p->pages;
+	}
+	for (size_t c = 0; c < COPIES && !st; c++)
+		st = judge(m, s, p, (enum copy)c, e);
+	return st;
+}
+
+/*
+ * Entries above the page table that are not present. Windows pages out page tables, and then such an
+ * entry has the state of the table, not of 512 pages. Linux has migrating and PROT_NONE pages of
+ * 2 MiB, and nothing else (is_pmd_migration_entry(), pmd_protnone()).
+ */
+static bool is_away(const struct measure *m, const struct leaf *l)
+{
+	const struct pte p = entry_decode(&m->entries, l->level, l->raw);
+
+	if (l->level == 1 || (l->raw & PTE_PRESENT))
+		return false;
+	return m->entries.os != OS_LINUX || l->level > 2 || pte_place(&p) != PLACE_FRAME;
+}
+
+static void drop_away(const struct measure *m, struct leaves *l, struct copy_sums *sums)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		if (is_away(m, &l->at[i]))
+			sums->away++;
+		else
+			l->at[kept++] = l->at[i];
+	}
+	l->count = kept;
+}
+
+static enum status keep_states(struct transitions *t, const uint64_t states[PTE_STATES][PTE_STATES],
+			       struct err *e)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < (size_t)PTE_STATES * PTE_STATES; i++)
+		n += states[i / PTE_STATES][i % PTE_STATES] != 0;
+	t->states = calloc(n + 1, sizeof(*t->states));
+	if (!t->states)
+		return err_nomem(e);
+	for (size_t i = 0; i < (size_t)PTE_STATES * PTE_STATES; i++) {
+		const uint8_t from = (uint8_t)(i / PTE_STATES), to = (uint8_t)(i % PTE_STATES);
+
+		if (states[from][to])
+			t->states[t->n_states++] =
+				(struct state_pair){ from, to, states[from][to] };
+	}
+	return ST_OK;
+}
+
+static void begin_space(struct measure *m, struct smear_space *s)
+{
+	memset(m->states, 0, sizeof(m->states));
+	for (size_t c = 0; c < COPIES; c++) {
+		struct leaves *l = &m->copy[c].leaves;
+		struct copy_sums *sums = &s->copy[c];
+
+		memset(&m->copy[c].windows, 0, sizeof(m->copy[c].windows));
+		drop_away(m, l, sums);
+		sums->tables = l->n_tables;
+		sums->entries = l->count;
+		sums->not_followed = l->not_followed;
+		sums->cut = l->stop == WALK_OUT_OF_BUDGET;
+		sums->no_root = l->stop == WALK_NO_ROOT;
+	}
+	leaves_compare(&m->copy[COPY_BEFORE].leaves, &m->copy[COPY_AFTER].leaves, &s->tables);
+}
+
+static enum status measure_space(struct measure *m, struct smear_space *s, struct err *e)
+{
+	size_t at[COPIES] = { 0 };
+	struct piece p;
+	enum status st = walk_space(m, &s->id, true, e);
+
+	if (st)
+		return st;
+	begin_space(m, s);
+	for (uint64_t va = 0; !st && next_piece(m, at, va, &p); va = p.va + p.pages * PAGE_SIZE)
+		st = take_piece(m, s, &p, e);
+	for (size_t c = 0; c < COPIES; c++) {
+		windows_summary(&m->copy[c].windows, &s->copy[c].window);
+		windows_merge(&m->copy[c].all, &m->copy[c].windows);
+	}
+	for (size_t i = 0; i < PAIRS && !st; i++)
+		st = keep_states(&s->pair[i], m->states[i], e);
+	return st;
+}
+
+/*
+ * All of them
+ */
+
+static void add_copy(struct copy_sums *to, const struct copy_sums *c)
+{
+	to->tables += c->tables;
+	to->entries += c->entries;
+	to->not_followed += c->not_followed;
+	to->cut |= c->cut;
+	to->away += c->away;
+	for (size_t i = 0; i < PTE_STATES; i++)
+		to->state[i] += c->state[i];
+	for (size_t i = 0; i < VERDICTS; i++) {
+		to->frames[i] += c->frames[i];
+		to->slots[i] += c->slots[i];
+	}
+}
+
+static void add_space(struct smear *r, const struct smear_space *s,
+		      uint64_t states[PAIRS][PTE_STATES][PTE_STATES])
+{
+	struct smear_space *to = &r->total;
+
+	r->fates[s->id.fate]++;
+	to->tables.kept += s->tables.kept;
+	to->tables.freed += s->tables.freed;
+	to->tables.created += s->tables.created;
+	for (size_t c = 0; c < COPIES; c++)
+		add_copy(&to->copy[c], &s->copy[c]);
+	for (size_t i = 0; i < PAIRS; i++) {
+		for (size_t k = 0; k < CHANGES; k++)
+			to->pair[i].change[k] += s->pair[i].change[k];
+		for (size_t k = 0; k < s->pair[i].n_states; k++) {
+			const struct state_pair *x = &s->pair[i].states[k];
+
+			states[i][x->from][x->to] += x->pages;
+		}
+	}
+}
+
+static enum status measure_all(struct measure *m, struct err *e)
+{
+	struct smear *r = m->ret;
+	enum status st = ST_OK;
+
+	m->work = WORK_MAX;
+	r->at = calloc(MAX(r->spaces.count, 1), sizeof(*r->at));
+	if (!r->at)
+		return err_nomem(e);
+	begin_budget(m);
+	for (; r->count < r->spaces.count && !st; r->count++) {
+		r->at[r->count].id = r->spaces.at[r->count];
+		st = measure_space(m, &r->at[r->count], e);
+	}
+	return st;
+}
+
+static enum status sum_up(struct measure *m, struct err *e)
+{
+	struct smear *r = m->ret;
+	enum status st = ST_OK;
+
+	memset(m->states, 0, sizeof(m->states));
+	for (size_t i = 0; i < r->count; i++)
+		add_space(r, &r->at[i], m->states);
+	for (size_t c = 0; c < COPIES; c++)
+		windows_summary(&m->copy[c].all, &r->total.copy[c].window);
+	for (size_t i = 0; i < PAIRS && !st; i++)
+		st = keep_states(&r->total.pair[i], m->states[i], e);
+	r->frames = (struct naming){ m->named.marked, m->several.marked };
+	for (size_t i = 0; i < PTE_FILES_MAX; i++) {
+		r->slots.named += m->files[i].named.marked;
+		r->slots.several += m->files[i].several.marked;
+	}
+	return st;
+}
+
+enum status smear_measure(const struct smear_plan *plan, struct smear *ret, struct err *e)
+{
+	struct measure *m = calloc(1, sizeof(*m));
+	enum status st;
+
+	*ret = (struct smear){ 0 };
+	if (!m)
+		return err_nomem(e);
+	m->plan = plan;
+	m->ret = ret;
+	st = set_up(m, e);
+	if (!st)
+		st = choose_layout(m, e);
+	if (!st)
+		st = measure_all(m, e);
+	if (!st)
+		st = sum_up(m, e);
+	tear_down(m);
+	free(m);
+	return st;
+}
+
+static void space_deinit(struct smear_space *s)
+{
+	for (size_t i = 0; i < PAIRS; i++)
+		free(s->pair[i].states);
+}
+
+void smear_deinit(struct smear *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		space_deinit(&s->at[i]);
+	space_deinit(&s->total);
+	free(s->at);
+	smear_spaces_deinit(&s->spaces);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How far the page tables and the pages of an image belong together: METHOD.md says what is
+ * measured, and how. Everything is counted in pages of 4 KiB unless it says otherwise.
+ */
+#ifndef RAMSEAL_AGENT_SMEAR_SMEAR_H
+#define RAMSEAL_AGENT_SMEAR_SMEAR_H
+
+#include "agent/smear/change.h"
+#include "agent/smear/leaves.h"
+#include "agent/smear/spaces.h"
+#include "agent/smear/window.h"
+
+/* The three copies of the page tables that a container has. */
+#define COPY_MAP(X)                                                                                \
+	X(COPY_BEFORE, "before")                                                                   \
+	X(COPY_IMAGE, "image") /* inside the memory image: what analysis tools use */              \
+	X(COPY_AFTER, "after")
+
+enum copy {
+#define X(name, text) name,
+	COPY_MAP(X)
+#undef X
+		COPIES
+};
+
+const char *copy_name(enum copy c);
+
+/* Which two are compared. */
+#define PAIR_MAP(X)                                                                                \
+	X(PAIR_BEFORE_AFTER, "before-after", COPY_BEFORE, COPY_AFTER)                              \
+	X(PAIR_BEFORE_IMAGE, "before-image", COPY_BEFORE, COPY_IMAGE)                              \
+	X(PAIR_IMAGE_AFTER, "image-after", COPY_IMAGE, COPY_AFTER)
+
+enum pair {
+#define X(name, text, from, to) name,
+	PAIR_MAP(X)
+#undef X
+		PAIRS
+};
+
+const char *pair_name(enum pair p);
+
+#define TRUST_MAP(X)                                                                               \
+	X(TRUST_SAFE, "safe")                                                                      \
+	X(TRUST_AT_RISK, "at-risk")                                                                \
+	X(TRUST_WRONG, "wrong")
+
+enum trust {
+#define X(name, text) name,
+	TRUST_MAP(X)
+#undef X
+		TRUSTS
+};
+
+const char *trust_name(enum trust t);
+
+/* Why a page is what it is; the first that applies, in this order behind VERDICT_SAFE. */
+#define VERDICT_MAP(X)                                                                             \
+	X(VERDICT_SAFE, TRUST_SAFE, "safe")                                                        \
+	X(VERDICT_OUTSIDE, TRUST_WRONG, "outside")       /* no RAM, or behind the file's end */    \
+	X(VERDICT_UNREADABLE, TRUST_WRONG, "unreadable") /* tried and refused */                   \
+	X(VERDICT_MISSING, TRUST_WRONG, "missing")       /* never captured */                      \
+	X(VERDICT_NO_FILE, TRUST_WRONG, "no-file")       /* its page file is not there */          \
+	X(VERDICT_STORE, TRUST_AT_RISK, "store")         /* Windows: in the compression store */   \
+	X(VERDICT_MOVING, TRUST_AT_RISK, "moving")       /* Linux: the frame is being moved */     \
+	X(VERDICT_CHANGED, TRUST_AT_RISK, "changed")     /* differs from before to after */        \
+	X(VERDICT_TORN, TRUST_AT_RISK, "torn")           /* the image's copy says otherwise */     \
+	X(VERDICT_PATH, TRUST_AT_RISK, "path") /* a table page on the way was replaced */          \
+	X(VERDICT_OUT_OF_TIME, TRUST_AT_RISK, "out-of-time") /* not captured in between */         \
+	X(VERDICT_SLOT, TRUST_AT_RISK, "slot") /* the slot need not hold the page (METHOD.md) */
+
+enum verdict {
+#define X(name, trust, text) name,
+	VERDICT_MAP(X)
+#undef X
+		VERDICTS
+};
+
+const char *verdict_name(enum verdict v);
+enum trust verdict_trust(enum verdict v);
+
+/*
+ * Linux removes a page from the tables before it has written it out. What was read from a slot
+ * sooner than this after the entry was seen may be older than the page.
+ */
+#define SLOT_SETTLE_NS UINT64_C(1000000000)
+
+struct state_pair {
+	uint8_t from, to; /* enum pte_state */
+	uint64_t pages;
+};
+
+struct transitions {
+	uint64_t change[CHANGES];
+	struct state_pair *states; /* those that occurred */
+	size_t n_states;
+};
+
+/* What one copy's tables name. */
+struct copy_sums {
+	uint64_t tables;  /* table pages */
+	uint64_t entries; /* that are not zero and end the walk */
+	uint64_t not_followed;
+	bool cut; /* the walk's budget ended it */
+	bool no_root;
+	uint64_t state[PTE_STATES];
+	uint64_t away; /* entries above the page table that name neither page nor table */
+	uint64_t frames[VERDICTS];
+	uint64_t slots[VERDICTS];
+	struct window_summary window;
+};
+
+struct smear_space {
+	struct smear_id id; /* its name is borrowed from struct smear */
+	struct copy_sums copy[COPIES];
+	struct transitions pair[PAIRS];
+	struct table_changes tables; /* from before to after */
+};
+
+/* Frames and slots that the image's tables name. */
+struct naming {
+	uint64_t named;
+	uint64_t several; /* by more than one entry */
+};
+
+struct smear {
+	struct smear_spaces spaces;
+	struct smear_space *at; /* as spaces.at */
+	size_t count;
+	struct smear_space total; /* without an id */
+	size_t fates[FATES];
+	struct naming frames;
+	struct naming slots;
+	bool has_layout;
+	const char *layout;
+	char layout_reason[PTE_REASON_MAX];
+	bool layout_by_version;
+	const char *slots_doubt; /* why no slot is called safe; NULL: there is no reason */
+	bool cut;                /* judging was ended: something maps too much */
+	struct rsz_times memory; /* when it was captured */
+};
+
+/* One mapping, or a part of a large one, as one copy has it. */
+struct smear_row {
+	enum copy copy;
+	const struct smear_id *id;
+	uint64_t va;
+	uint64_t pages;
+	struct pte pte; /* .frame or .slot is that of the part */
+	enum verdict verdict;
+	enum change change; /* from before to after */
+	uint64_t window;    /* ns; 0 where nothing was captured */
+};
+
+struct smear_plan {
+	struct blob *in; /* what the reader was opened on */
+	const struct rsz_reader *reader;
+	const json_t *manifest;
+	size_t cached; /* chunks of the image to keep decoded, up to 33 MB each; 0: a few */
+	/* Or NULL: called for every mapping of that process. ST_OK, or the measure ends with it. */
+	enum status (*row)(void *context, const struct smear_row *row, struct err *e);
+	void *context;
+	uint32_t row_pid;
+};
+
+/*
+ * ST_INPUT if the container lacks one of the streams or the manifest's lines. ST_OK also for one
+ * that is not sealed. `ret` is to be freed in any case.
+ */
+enum status smear_measure(const struct smear_plan *plan, struct smear *ret, struct err *e);
+void smear_deinit(struct smear *s);
+
+/* Pages of a copy in all, by how far they can be trusted; frames and slots together. */
+void copy_trust(const struct copy_sums *c, uint64_t ret[static TRUSTS]);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The address spaces of a container, from what the two passes over the page tables wrote into its
+ * manifest.
+ */
+#ifndef RAMSEAL_AGENT_SMEAR_SPACES_H
+#define RAMSEAL_AGENT_SMEAR_SPACES_H
+
+#include <jansson.h>
+
+#include "agent/paging/discover.h"
+
+#define FATE_MAP(X)                                                                                \
+	X(FATE_LIVED, "lived") /* both passes have it */                                           \
+	X(FATE_ENDED, "ended") /* the first pass only */                                           \
+	X(FATE_BORN, "born")   /* the second only */
+
+enum fate {
+#define X(name, text) name,
+	FATE_MAP(X)
+#undef X
+		FATES
+};
+
+const char *fate_name(enum fate f);
+
+/* One for each set of tables; several processes may run in it. */
+struct smear_id {
+	uint64_t dtb;
+	bool listed; /* has a PID and a name */
+	uint32_t pid;
+	char *name;     /* text of the manifest; may hold control characters */
+	size_t sharers; /* further processes with the same tables */
+	enum fate fate;
+	bool image; /* the walk of the image's copy is counted here: once for each dtb */
+};
+
+struct smear_spaces {
+	enum discover_os os;
+	enum paging_mode mode;
+	uint64_t ignore;
+	bool cut; /* one of the passes did not come to its end */
+	struct smear_id *at;
+	size_t count;
+};
+
+/* ST_INPUT if one of the lines is missing or they are of no machine that we know. */
+enum status smear_spaces_load(struct smear_spaces *ret, const json_t *manifest, struct err *e);
+void smear_spaces_deinit(struct smear_spaces *s);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/tables.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/clock.h"
+#include "agent/interrupt.h"
+#include "agent/log.h"
+#include "agent/manifest.h"
+
+/*
+ * What one pass may cost at most. A server with two thousand processes has some million table
+ * pages; what goes on for longer than the deadline is torn or hostile.
+ */
+#define TABLES_PAGES_MAX ((uint64_t)8 << 20)
+#define TABLES_NS_MAX    (60 * NS_PER_SECOND)
+
+/* Walks one root after the other, and hands out the tables a piece at a time. */
+struct tables_feed {
+	struct stream_feed feed;
+	struct tables_result *result;
+	struct physmem *mem;
+	struct walk_set set;
+	struct walk_budget *budget;
+	struct walk walk;
+	bool walking;
+	size_t space;
+	bool user_root; /* the next root is the space's user-mode twin */
+};
+
+/* The next root that is to be walked; false behind the last. */
+static bool next_root(struct tables_feed *f, uint64_t *ret)
+{
+	const struct discovery *d = &f->result->found;
+
+	while (f->space < d->n_spaces) {
+		const struct process *p = &d->spaces[f->space].process;
+		const bool user = f->user_root;
+
+		f->user_root = !user;
+		f->space += user;
+		if (user ? p->user_dtb != 0 : p->has_dtb) {
+			*ret = user ? p->user_dtb : p->dtb;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void add_counts(struct walk_counts *sum, const struct walk_counts *c)
+{
+	for (size_t i = 0; i <= WALK_LEVELS; i++)
+		sum->tables[i] += c->tables[i];
+	for (size_t i = 0; i < WALK_REASONS; i++)
+		sum->skipped[i] += c->skipped[i];
+}
+
+/* The next table of any root, or NULL. */
+static const struct walk_table *next_table(struct tables_feed *f)
+{
+	const struct discovery *d = &f->result->found;
+	const struct walk_options options = {
+		.mode = d->mode,
+		.last = UINT64_MAX,
+		.ignore = d->ignore,
+		.budget = f->budget,
+		.tables_only = true,
+	};
+	enum walk_event event;
+	uint64_t root;
+
+	for (;;) {
+		while (f->walking && (event = walk_next(&f->walk)) != WALK_END)
+			if (event == WALK_TABLE)
+				return &f->walk.table;
+		if (f->walking)
+			add_counts(&f->result->counts, &f->walk.counts);
+		f->walking = next_root(f, &root);
+		if (!f->walking)
+			return NULL;
+		walk_begin(&f->walk, f->mem, &f->set, &options, root);
+	}
+}
+
+static enum status next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
+{
+	struct tables_feed *f = (struct tables_feed *)feed;
+	const struct walk_table *t;
+
+	if (interrupted())
+		return err_set(e, ST_INTERRUPTED, "interrupted by a signal");
+	while (p->n_extents < STREAM_EXTENTS && (t = next_table(f))) {
+		const size_t n = p->n_extents++;
+
+		memcpy(p->data + n * PAGE_SIZE, t->bytes, PAGE_SIZE);
+		p->pages[n] = (struct page_status){ .state = PAGE_DATA };
+		p->extents[n] = (struct rsz_extent){
+			.address = t->pa,
+			.length = PAGE_SIZE,
+			.start = t->when.start,
+			.end = t->when.end,
+		};
+	}
+	f->result->tables += p->n_extents;
+	return p->n_extents ? ST_OK : ST_END;
+}
+
+/*
+ * The manifest's line
+ */
+
+static json_t *integer(uint64_t v)
+{
+	return json_integer((json_int_t)v);
+}
+
+static json_t *space_json(const struct address_space *s)
+{
+	const struct process *p = &s->process;
+	json_t *o = json_pack("{s:b, s:b}", "listed", s->listed, "kernel", s->kernel);
+
+	if (o && s->listed) {
+		json_object_set_new(o, "pid", integer(p->pid));
+		json_object_set_new(o, "name",
+				    json_bytes(p->name, strnlen(p->name, sizeof(p->name))));
+	}
+	if (o && p->has_dtb)
+		json_object_set_new(o, "dtb", integer(p->dtb));
+	if (o && p->user_dtb)
+		json_object_set_new(o, "user_dtb", integer(p->user_dtb));
+	return o;
+}
+
+static json_t *spaces_json(const struct discovery *d)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < d->n_spaces; i++)
+		json_array_append_new(list, space_json(&d->spaces[i]));
+	return list;
+}
+
+static json_t *skipped_json(const struct walk_counts *c)
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; o && i < WALK_REASONS; i++)
+		json_object_set_new(o, walk_reason_name((enum walk_reason)i),
+				    integer(c->skipped[i]));
+	return o;
+}
+
+json_t *tables_json(const struct tables_result *r)
+{
+	const struct discovery *d = &r->found;
+
+	return json_pack("{s:s, s:i, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:o}", "os",
+			 discover_os_name(d->os), "levels", (int)d->mode, "kernel_dtb",
+			 integer(d->kernel_dtb), "kernel_dtb_origin",
+			 dtb_origin_name(d->kernel_dtb_origin), "process_list",
+			 list_end_name(d->list.end), "processes", integer(d->list.count), "tables",
+			 integer(r->tables), "start_ns", integer(r->start), "end_ns",
+			 integer(r->end), "cut", r->cut, "not_followed", skipped_json(&r->counts));
+}
+
+static enum status write_line(const struct tables_plan *plan, const struct tables_result *r,
+			      struct err *e)
+{
+	json_t *doc = tables_json(r);
+
+	if (!doc)
+		return err_nomem(e);
+	json_object_set_new(doc, "event", json_string("tables"));
+	json_object_set_new(doc, "when",
+			    json_string(plan->kind == RSZ_KIND_TABLES_BEFORE ? "before" : "after"));
+	json_object_set_new(doc, "search_pages", integer(r->found.pages_read));
+	json_object_set_new(doc, "search_ns", integer(r->found.ns));
+	json_object_set_new(doc, "ignore", integer(r->found.ignore));
+	json_object_set_new(doc, "spaces", spaces_json(&r->found));
+	return sealer_manifest(plan->stream.sealer, doc, e);
+}
+
+/*
+ * The pass
+ */
+
+static enum status find_spaces(const struct tables_plan *plan, struct physmem *mem,
+			       struct walk_budget *budget, struct tables_result *r, struct err *e)
+{
+	/* The scan for roots reads all of memory; whoever has the image can make it there. */
+	struct discover_hints hints = { .before = plan->earlier, .skip_scan = true };
+	struct physmem_cache cache;
+	enum status st = physmem_cache_init(&cache, mem, e);
+
+	discover_hints_from_drv(&hints, &plan->source->info);
+	if (!st)
+		st = discover(&cache.mem, &hints, budget, &r->found, e);
+	physmem_cache_deinit(&cache);
+	return st;
+}
+
+static enum status store_tables(const struct tables_plan *plan, struct physmem *mem,
+				struct walk_budget *budget, struct tables_result *r, struct err *e)
+{
+	struct tables_feed *f = calloc(1, sizeof(*f));
+	struct stream_plan s = plan->stream;
+	enum status st = f ? walk_set_init(&f->set, mem->ranges, e) : err_nomem(e);
+
+	if (!st)
+		st = sealer_stream(s.sealer, plan->kind, rsz_kind_name(plan->kind), NULL, &s.stream,
+				   e);
+	if (!st) {
+		f->feed.next = next;
+		f->result = r;
+		f->mem = mem;
+		f->budget = budget;
+		s.feed = &f->feed;
+		s.label = "page tables";
+		st = stream_pass(&s, &r->stream, e);
+		r->cut = walk_budget_spent(budget);
+	}
+	if (f)
+		walk_set_deinit(&f->set);
+	free(f);
+	return st;
+}
+
+enum status tables_acquire(const struct tables_plan *plan, struct tables_result *ret, struct err *e)
+{
+	struct walk_budget budget = {
+		.pages = TABLES_PAGES_MAX,
+		.deadline = clock_mono_ns() + TABLES_NS_MAX,
+		.now = clock_mono_ns,
+	};
+	struct physmem_drv mem;
+	enum status st;
+
+	physmem_drv_init(&mem, plan->source, clock_mono_ns);
+	ret->start = clock_mono_ns();
+	st = find_spaces(plan, &mem.mem, &budget, ret, e);
+	if (!st && ret->found.n_spaces)
+		st = store_tables(plan, &mem.mem, &budget, ret, e);
+	ret->end = clock_mono_ns();
+	if (!st && !ret->found.n_spaces)
+		log_warning("no-page-tables",
+			    "no page tables were found; smear cannot be measured");
+	if (ret->cut)
+		log_warning("page-tables-cut", "not all page tables could be read in time");
+	return st ? st : write_line(plan, ret, e);
+}
+
+void tables_result_deinit(struct tables_result *r)
+{
+	stream_result_deinit(&r->stream);
+	discovery_deinit(&r->found);
+}

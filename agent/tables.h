@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The page-table pass: every page-table page of every address space, raw, each with the time at
+ * which it was read. Made before and after the memory, the two passes show what moved in between.
+ */
+#ifndef RAMSEAL_AGENT_TABLES_H
+#define RAMSEAL_AGENT_TABLES_H
+
+#include "agent/paging/discover.h"
+#include "agent/stream_pass.h"
+
+struct tables_plan {
+	struct drv *source;
+	const struct discovery *earlier; /* of the first pass, for the second; or NULL */
+	enum rsz_kind kind;              /* RSZ_KIND_TABLES_BEFORE or _AFTER */
+	struct stream_plan stream;       /* without feed, stream, label and total */
+};
+
+/* Zero-initialise. */
+struct tables_result {
+	struct discovery found;
+	struct stream_result stream;
+	struct walk_counts counts;
+	uint64_t tables; /* table pages that were stored */
+	bool cut;        /* the budget ended it: not all tables are there */
+	uint64_t
+		start; /* monotonic ns: before the search for address spaces, after the last page */
+	uint64_t end;
+};
+
+/*
+ * Finds the address spaces, stores their tables in a stream of their own and writes a line about
+ * both into the manifest. A machine whose tables are not found is logged and is ST_OK: the memory
+ * matters more. ST_OUTPUT, ST_NOMEM, ST_INTERRUPTED otherwise.
+ */
+enum status tables_acquire(const struct tables_plan *plan, struct tables_result *ret,
+			   struct err *e);
+void tables_result_deinit(struct tables_result *r);
+
+/* For summaries. */
+json_t *tables_json(const struct tables_result *r);
+
+#endif
