@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/lime.h"
+#include "tests/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct err e = ERR_INIT;
+	struct mem_blob b;
+	struct lime l;
+
+	mem_blob_init(&b, data, size);
+	const enum status st = lime_init(&l, &b.blob, &e);
+	MUST(!st || e.message[0]);
+	MUST(l.count <= size / LIME_HEADER_SIZE);
+	for (size_t i = 0; i < l.count; i++) {
+		MUST(l.at[i].range.first <= l.at[i].range.last);
+		MUST(l.at[i].offset <= size);
+		/* Only the last record may lack bytes, and then the file is cut. */
+		if (range_bytes(l.at[i].range) > size - l.at[i].offset)
+			MUST(i == l.count - 1 && l.cut);
+	}
+	lime_deinit(&l);
+	return 0;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "formats/rsz_reader.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/gen/rsz_recipe.h"
+
+#define SEGMENTS_MAX 64 /* per stream: a bound on time, as each may decode 16 MiB */
+#define TEXT_MAX     ((size_t)1 << 20)
+
+static volatile uint8_t touched; /* so that the compiler reads what is there */
+
+static void check_page(struct rsz_cursor *c, uint32_t stream, uint64_t address)
+{
+	struct page_status status[3];
+	uint8_t buf[3 * PAGE_SIZE];
+	struct err e = ERR_INIT;
+	struct rsz_page page;
+	enum status st = rsz_cursor_page(c, stream, address, &page, &e);
+
+	MUST(!st || (st == ST_CORRUPT && e.message[0]));
+	if (!st && page.captured) {
+		MUST(page.length >= 1 && page.length <= PAGE_SIZE);
+		MUST(page.status.state < PAGE_STATES && page.start <= page.end);
+		memcpy(buf, page.data, page.length);
+		for (size_t i = 0; page.status.state != PAGE_DATA && i < page.length; i++)
+			MUST(!buf[i]);
+	}
+	st = rsz_cursor_read(c, stream, address & ~(uint64_t)(PAGE_SIZE - 1), buf, 3, status, NULL,
+			     &e);
+	MUST(!st || (st == ST_CORRUPT && e.message[0]));
+	for (size_t i = 0; !st && i < 3; i++)
+		MUST(status[i].state < PAGE_STATES);
+}
+
+/* Segments come in ascending order, do not overlap, and do not run over the end of addresses. */
+static void check_stream(const struct rsz_reader *r, struct rsz_cursor *c, uint32_t stream)
+{
+	const struct rsz_stream_info *info = rsz_reader_stream(r, stream);
+	struct rsz_segment seg;
+	uint64_t at = 0;
+	size_t left = SEGMENTS_MAX;
+	const uint8_t *text;
+	size_t len, all = 0;
+	enum status st;
+
+	MUST(info && info->name && info->meta && strlen(info->name));
+	for (; left && rsz_reader_next(r, stream, at, &seg); left--) {
+		MUST(seg.length && seg.address >= at);
+		MUST(seg.length <= RSZ_CONTENT_MAX && seg.address < 1ull << 63);
+		check_page(c, stream, seg.address);
+		check_page(c, stream, seg.address + seg.length - 1);
+		at = seg.address + seg.length;
+	}
+	check_page(c, stream, at);
+	if (!left)
+		return;
+	for (at = 0; all < TEXT_MAX; all += len) {
+		const uint64_t from = at;
+
+		st = rsz_cursor_next_text(c, stream, &at, &text, &len, NULL);
+		if (st == ST_END)
+			break;
+		MUST(st == ST_OK || st == ST_CORRUPT);
+		MUST(at > from && len && len <= RSZ_CONTENT_MAX);
+		for (size_t i = 0; !st && i < len; i++)
+			touched = text[i];
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct rsz_reader *r = NULL;
+	struct rsz_cursor *c = NULL;
+	struct mem_sink bytes;
+	struct mem_blob blob;
+	struct err e = ERR_INIT;
+
+	mem_sink_init(&bytes, SIZE_MAX);
+	recipe_cook(data, size, &bytes);
+	mem_blob_init(&blob, bytes.at, bytes.len);
+	const enum status st = rsz_reader_open(&blob.blob, RSZ_TRUST_INDEX, &r, &e);
+	MUST(!st || (st == ST_INPUT && e.message[0]));
+	if (!st) {
+		const struct rsz_scan_result *end = rsz_reader_end(r);
+
+		MUST(end->whole <= blob.blob.size);
+		MUST((end->end == RSZ_END_SEALED) == !end->reason[0]);
+		MUST(!rsz_cursor_create(r, 1, &c, &e));
+		for (uint32_t i = 0; i < rsz_reader_streams(r) && i < 16; i++)
+			check_stream(r, c, i);
+		rsz_cursor_destroy(c);
+		rsz_reader_close(r);
+	}
+	mem_sink_deinit(&bytes);
+	return 0;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Machines made for tests: sparse physical memory, page tables in it, and the structures by which
+ * Windows and Linux keep their processes. Nothing here comes from agent/: layouts are written down
+ * a second time, from the same sources.
+ */
+#ifndef RAMSEAL_TESTS_GEN_MACHINE_H
+#define RAMSEAL_TESTS_GEN_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tests/gen/images.h"
+
+#define MACHINE_PAGE 4096
+
+struct machine_page {
+	uint64_t pa;
+	uint8_t *bytes;
+};
+
+struct machine {
+	struct machine_page *pages; /* sorted by pa */
+	size_t count;
+	size_t room;
+	uint64_t next;   /* where machine_alloc() goes on; set it before the first */
+	unsigned levels; /* 3: PAE */
+};
+
+void machine_free(struct machine *m);
+
+/* The bytes of the page at `pa`, made of zeros if it is new. Valid until the next new page. */
+uint8_t *machine_page(struct machine *m, uint64_t pa);
+/* Takes a page away again: unreadable memory. */
+void machine_forget(struct machine *m, uint64_t pa);
+uint64_t machine_alloc(struct machine *m);
+void machine_u64(struct machine *m, uint64_t pa, uint64_t v);
+uint64_t machine_get(struct machine *m, uint64_t pa);
+void machine_put(struct machine *m, uint64_t pa, const void *p, size_t len);
+
+/*
+ * Where the entry of `level` for `va` stands in the tables at `root`; the tables above it are made
+ * if they are missing.
+ */
+uint64_t machine_entry(struct machine *m, uint64_t root, uint64_t va, unsigned level);
+/* Maps 4 KiB (level 1), 2 MiB (2) or 1 GiB (3). */
+void machine_map(struct machine *m, uint64_t root, uint64_t va, uint64_t pa, unsigned level);
+/* The same for `len` bytes in fresh 4 KiB pages; then puts bytes there. */
+void machine_map_fresh(struct machine *m, uint64_t root, uint64_t va, size_t len);
+uint64_t machine_pa(struct machine *m, uint64_t root, uint64_t va);
+void machine_put_va(struct machine *m, uint64_t root, uint64_t va, const void *p, size_t len);
+void machine_u64_va(struct machine *m, uint64_t root, uint64_t va, uint64_t v);
+uint64_t machine_get_va(struct machine *m, uint64_t root, uint64_t va);
+
+#define MACHINE_PROCESSES_MAX 32
+
+struct machine_process {
+	const char *name;
+	uint32_t pid;
+	bool unlinked;  /* not in the list */
+	bool no_memory; /* Linux: a kernel thread */
+	/* Set by the generator. */
+	uint64_t object;
+	uint64_t dtb;
+	uint64_t user_dtb;
+};
+
+/* Windows: where the fields are, which version that is, and what is there. */
+struct machine_windows {
+	uint32_t pid, name, user_dtb; /* offsets; links follow pid */
+	bool kva_shadow;
+	bool low_stub;
+	uint32_t self_index;
+	struct machine_process p[MACHINE_PROCESSES_MAX]; /* p[0] is System */
+	size_t count;
+	/* Set by the generator. */
+	uint64_t base; /* of ntoskrnl */
+	uint64_t head; /* PsActiveProcessHead */
+};
+
+void machine_windows(struct machine *m, struct machine_windows *w);
+
+/* Linux: a 4- or 5-level machine (m->levels) with VMCOREINFO, kallsyms, BTF and tasks. */
+struct machine_linux {
+	bool pti;
+	bool no_symbols; /* VMCOREINFO does not name kallsyms, as before 6.0 */
+	struct machine_process p[MACHINE_PROCESSES_MAX]; /* p[0] is swapper/0 */
+	size_t count;
+	/* Set by the generator. */
+	uint64_t root;
+	uint64_t init_task;
+	uint64_t vmcoreinfo_pa;
+	struct image vmcoreinfo; /* text */
+	struct image kallsyms;   /* text of /proc/kallsyms */
+	struct image btf;
+};
+
+void machine_linux(struct machine *m, struct machine_linux *l);
+void machine_linux_free(struct machine_linux *l);
+
+/* A PT_NOTE segment with the machine's VMCOREINFO. */
+void machine_linux_notes(const struct machine_linux *l, struct image *ret);
+
+/* Offsets that the generated BTF states. */
+#define MACHINE_TASK_SIZE  0xa00
+#define MACHINE_TASK_TASKS 0x450
+#define MACHINE_TASK_MM    0x4a0
+#define MACHINE_TASK_PID   0x540
+#define MACHINE_TASK_COMM  0x780
+#define MACHINE_MM_PGD     0x48
+
+void machine_btf(struct image *ret);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every unit test includes: cmocka in the order it wants its headers in, and checks that
+ * print both values.
+ */
+#ifndef RAMSEAL_TESTS_UNIT_TEST_H
+#define RAMSEAL_TESTS_UNIT_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "formats/base/err.h"
+
+/* Fails with the message of `e` when `st` is not the status that the test wants. */
+#define CHECK_STATUS(st, want, e)                                                                  \
+	do {                                                                                       \
+		const enum status st_ = (st);                                                      \
+		if (st_ != (want))                                                                 \
+			fail_msg("%s is \"%s\", wanted \"%s\": %s", #st, status_text(st_),         \
+				 status_text(want), (e)->message);                                 \
+	} while (0)
+
+#define CHECK_OK(st, e) CHECK_STATUS(st, ST_OK, e)
+
+/* Fails unless `text` holds `part`. */
+#define CHECK_HAS(text, part)                                                                      \
+	do {                                                                                       \
+		if (!strstr((text), (part)))                                                       \
+			fail_msg("\"%s\" does not hold \"%s\"", (text), (part));                   \
+	} while (0)
+
+#define TEST(name) static void name(void **state __attribute__((unused)))
+
+#endif

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/test.h"
+
+#include <string.h>
+
+#include "tests/gen/images.h"
+#include "tests/unit/fake_drv.h"
+
+#define PAGES 600 /* more than one retry of the chain */
+#define LAST  (PAGES * PAGE_SIZE - 1)
+
+static struct fake one, two, three;
+static uint8_t buffer[PAGES * PAGE_SIZE];
+static struct page_status status[PAGES];
+
+/* The fakes outlive the chain; opening only hands them over. */
+static enum status open_one(const char *path, struct drv **ret, struct err *e)
+{
+	*ret = &one.drv;
+	return ST_OK;
+}
+
+static enum status open_two(const char *path, struct drv **ret, struct err *e)
+{
+	*ret = &two.drv;
+	return ST_OK;
+}
+
+static enum status open_three(const char *path, struct drv **ret, struct err *e)
+{
+	*ret = &three.drv;
+	return ST_OK;
+}
+
+static enum status open_locked(const char *path, struct drv **ret, struct err *e)
+{
+	return err_set(e, ST_NO_PRIVILEGE, "%s: locked", path);
+}
+
+static enum status open_absent(const char *path, struct drv **ret, struct err *e)
+{
+	return err_set(e, ST_NO_SOURCE, "%s: absent", path);
+}
+
+#define OPS(name_, open_)                                                                          \
+	{                                                                                          \
+		.name = (name_), .default_path = "/dev/" name_, .automatic = true,                 \
+		.read_max = 64 * PAGE_SIZE, .open = (open_), .read = fake_read,                    \
+		.close = fake_close                                                                \
+	}
+
+static const struct drv_ops one_ops = OPS("one", open_one), two_ops = OPS("two", open_two),
+			    three_ops = OPS("three", open_three),
+			    locked_ops = OPS("locked", open_locked),
+			    absent_ops = OPS("absent", open_absent);
+static const struct drv_ops manual_ops = { .name = "manual", .open = open_absent };
+
+static const struct drv_ops *const all[] = { &absent_ops, &one_ops,   &manual_ops,
+					     &two_ops,    &three_ops, NULL };
+
+static int setup(void **state)
+{
+	(void)state;
+	fake_init(&one, &one_ops, 0, LAST);
+	fake_init(&two, &two_ops, 0, LAST);
+	fake_init(&three, &three_ops, 0, LAST);
+	memset(buffer, 0xAA, sizeof(buffer));
+	memset(status, 0xAA, sizeof(status));
+	return 0;
+}
+
+static struct drv *open_all(void)
+{
+	struct err e = ERR_INIT;
+	struct drv *d = NULL;
+
+	CHECK_OK(chain_open(all, &d, &e), &e);
+	drv_note_parts(d, true);
+	return d;
+}
+
+static void check_data(size_t from, size_t to)
+{
+	uint8_t want[PAGE_SIZE];
+
+	for (size_t i = from; i < to; i++) {
+		assert_int_equal(status[i].state, PAGE_DATA);
+		pattern(want, i * PAGE_SIZE, PAGE_SIZE);
+		assert_memory_equal(buffer + i * PAGE_SIZE, want, PAGE_SIZE);
+	}
+}
+
+static void check_part(const struct drv *d, size_t n, const char *source, uint64_t first_page,
+		       uint64_t last_page)
+{
+	size_t count = 0;
+	const struct drv_part *p = drv_parts(d, &count);
+
+	assert_in_range(n, 0, count - 1);
+	assert_string_equal(p[n].source, source);
+	assert_int_equal(p[n].range.first, first_page * PAGE_SIZE);
+	assert_int_equal(p[n].range.last, (last_page + 1) * PAGE_SIZE - 1);
+}
+
+static size_t count_parts(const struct drv *d)
+{
+	size_t count = 0;
+
+	drv_parts(d, &count);
+	return count;
+}
+
+TEST(first_source_alone_is_asked_while_it_works)
+{
+	struct err e = ERR_INIT;
+	struct drv *d = open_all();
+
+	for (size_t i = 0; i < PAGES; i += 100)
+		CHECK_OK(drv_read_pages(d, i * PAGE_SIZE, buffer + i * PAGE_SIZE, 100, status + i,
+					&e),
+			 &e);
+	check_data(0, PAGES);
+	assert_int_equal(two.reads, 0);
+	assert_int_equal(count_parts(d), 1);
+	check_part(d, 0, "one", 0, PAGES - 1);
+	drv_close(d);
+}
+
+/* Bug 12 of the field study: the next source goes on where the first failed, and nowhere else. */
+TEST(next_source_is_asked_for_what_failed_and_nothing_else)
+{
+	struct err e = ERR_INIT;
+	struct drv *d = open_all();
+
+	one.fails = fake_fails_at_k_and_k2;
+	one.exact = true;
+	one.k = 0;
+	one.k2 = 77;
+	CHECK_OK(drv_read_pages(d, 0, buffer, 100, status, &e), &e);
+	CHECK_OK(
+		drv_read_pages(d, 100 * PAGE_SIZE, buffer + 100 * PAGE_SIZE, 100, status + 100, &e),
+		&e);
+	check_data(0, 200);
+	assert_int_equal(two.bytes, 2 * PAGE_SIZE);
+	assert_int_equal(count_parts(d), 4);
+	check_part(d, 0, "one", 1, 76);
+	check_part(d, 1, "one", 78, 199); /* grows on, although "two" came between */
+	check_part(d, 2, "two", 0, 0);
+	check_part(d, 3, "two", 77, 77);
+	drv_close(d);
+}
+
+TEST(page_that_nobody_can_read_keeps_the_first_error)
+{
+	struct err e = ERR_INIT;
+	struct drv *d = open_all();
+
+	one.fails = two.fails = three.fails = fake_fails_at_k;
+	one.k = two.k = three.k = 5;
+	two.exact = two.not_offered = true;
+	CHECK_OK(drv_read_pages(d, 0, buffer, 10, status, &e), &e);
+	check_data(0, 5);
+	check_data(6, 10);
+	assert_int_equal(status[5].state, PAGE_UNREADABLE);
+	assert_int_equal(status[5].detail, FAKE_ERROR);
+	drv_close(d);
+}
+
+TEST(dead_source_is_dropped_and_the_next_goes_on)
+{
+	struct err e = ERR_INIT;
+	struct drv *d = open_all();
+
+	one.dies_at = 300;
+	one.exact = true;
+	two.dies_at = 500;
+	two.exact = true;
+	CHECK_OK(drv_read_pages(d, 0, buffer, PAGES, status, &e), &e);
+	check_data(0, PAGES);
+	assert_int_equal(count_parts(d), 3);
+	check_part(d, 0, "one", 0, 299);
+	check_part(d, 1, "two", 300, 499);
+	check_part(d, 2, "three", 500, PAGES - 1);
+
+	/* The fakes abort if they are asked again after death. */
+	CHECK_OK(drv_read_pages(d, 0, buffer, PAGES, status, &e), &e);
+	check_data(0, PAGES);
+	drv_close(d);
+}
+
+TEST(when_all_are_dead_the_rest_is_skipped)
+{
+	struct err e = ERR_INIT;
+	struct drv *d = open_all();
+
+	one.dies_at = two.dies_at = three.dies_at = 40;
+	one.exact = true;
+	CHECK_STATUS(drv_read_pages(d, 0, buffer, 100, status, &e), ST_SOURCE_FAILED, &e);
+	check_data(0, 40);
+	for (size_t i = 40; i < 100; i++) {
+		assert_int_equal(status[i].state, PAGE_SKIPPED);
+		assert_int_equal(status[i].detail, SKIP_SOURCE_FAILED);
+	}
+	CHECK_STATUS(drv_read_pages(d, 0, buffer, 1, status, &e), ST_SOURCE_FAILED, &e);
+	drv_close(d);
+}
+
+/* A zero page and an unreadable page never look alike, whoever was asked last. */
+TEST(silent_source_does_not_turn_failures_into_zeros)
+{
+	struct err e = ERR_INIT;
+	struct drv *d;
+
+	two.drv.info.silent = three.drv.info.silent = true;
+	d = open_all();
+	assert_true(d->info.silent);
+	one.fails = fake_fails_from_k;
+	one.k = 10;
+	one.k2 = 19;
+	two.fails = fake_fails_from_k;
+	two.zero_fills = true;
+	two.k = 15;
+	two.k2 = 19;
+	three.fails = fake_fails_from_k;
+	three.zero_fills = true;
+	three.k = 0;
+	three.k2 = PAGES;
+	CHECK_OK(drv_read_pages(d, 0, buffer, 30, status, &e), &e);
+	check_data(0, 15);
+	for (size_t i = 15; i < 20; i++)
+		assert_int_equal(status[i].state, PAGE_UNREADABLE);
+	check_data(20, 30);
+	assert_int_equal(count_parts(d), 3);
+	check_part(d, 2, "two", 10, 14);
+	drv_close(d);
+}
+
+TEST(page_outside_the_first_map_comes_from_the_next)
+{
+	struct err e = ERR_INIT;
+	struct drv *d;
+
+	fake_deinit(&one);
+	fake_init(&one, &one_ops, 0, 10 * PAGE_SIZE - 1);
+	d = open_all();
+	assert_int_equal(d->info.n_maps, 2);
+	CHECK_OK(drv_read_pages(d, 0, buffer, 20, status, &e), &e);
+	check_data(0, 20);
+	check_part(d, 1, "two", 10, 19);
+	drv_close(d);
+}
+
+TEST(what_the_sources_know_is_joined)
+{
+	struct drv *d;
+
+	one.drv.info.note = "first note";
+	two.drv.info.note = "second note";
+	two.drv.info.has_cr3 = three.drv.info.has_cr3 = true;
+	two.drv.info.cr3 = 0x1000;
+	three.drv.info.cr3 = 0x2000;
+	d = open_all();
+	assert_string_equal(d->info.source, "auto");
+	assert_string_equal(d->info.path, "one, two, three");
+	assert_string_equal(d->info.note, "one: first note; two: second note");
+	assert_int_equal(d->info.cr3, 0x1000);
+	assert_int_equal(d->info.n_maps, 1); /* all three say the same */
+	drv_close(d);
+}
+
+TEST(when_none_answers_each_says_why)
+{
+	static const struct drv_ops *const locked[] = { &absent_ops, &locked_ops, NULL };
+	static const struct drv_ops *const absent[] = { &absent_ops, NULL };
+	static const struct drv_ops *const manual[] = { &manual_ops, NULL };
+	struct err e = ERR_INIT;
+	struct drv *d = NULL;
+
+	CHECK_STATUS(chain_open(locked, &d, &e), ST_NO_PRIVILEGE, &e);
+	CHECK_HAS(e.message, "absent: /dev/absent: absent; locked: /dev/locked: locked");
+	CHECK_STATUS(chain_open(absent, &d, &e), ST_NO_SOURCE, &e);
+	CHECK_STATUS(chain_open(manual, &d, &e), ST_NO_SOURCE, &e);
+	assert_null(d);
+	fake_deinit(&one);
+	fake_deinit(&two);
+	fake_deinit(&three);
+}
+
+#define CHAIN_TEST(name) cmocka_unit_test_setup(name, setup)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CHAIN_TEST(first_source_alone_is_asked_while_it_works),
+		CHAIN_TEST(next_source_is_asked_for_what_failed_and_nothing_else),
+		CHAIN_TEST(page_that_nobody_can_read_keeps_the_first_error),
+		CHAIN_TEST(dead_source_is_dropped_and_the_next_goes_on),
+		CHAIN_TEST(when_all_are_dead_the_rest_is_skipped),
+		CHAIN_TEST(silent_source_does_not_turn_failures_into_zeros),
+		CHAIN_TEST(page_outside_the_first_map_comes_from_the_next),
+		CHAIN_TEST(what_the_sources_know_is_joined),
+		CHAIN_TEST(when_none_answers_each_says_why),
+	};
+
+	return cmocka_run_group_tests_name("chain", tests, NULL, NULL);
+}

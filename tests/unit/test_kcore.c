@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files made like /proc/kcore of several kernels. The offsets are small, because nobody says that
+ * they are not; everything else is as fs/proc/kcore.c writes it.
+ */
+#include "tests/unit/test.h"
+
+#include <errno.h>
+
+#include "driver-interface/iomem.h"
+#include "driver-interface/source.h"
+#include "tests/unit/drv_check.h"
+
+#define LOAD    1
+#define NOTE    4
+#define NO_ADDR UINT64_MAX
+
+#define KASLR   0xffff968e00000000 /* a page_offset_base: 1 GiB steps */
+#define OLD     0xffff880000000000
+#define TEXT    0xffffffff9e000000
+
+static struct image iomem;
+
+static void use_iomem(const char *text)
+{
+	image_text(&iomem, text);
+	iomem_set_path(image_save(&iomem));
+}
+
+static int no_iomem(void **state)
+{
+	(void)state;
+	image_free(&iomem);
+	iomem_set_path("/nowhere/iomem");
+	return 0;
+}
+
+static const char usual_iomem[] = "00000000-00000fff : Reserved\n"
+				  "00001000-00004bff : System RAM\n"
+				  "00100000-00103fff : System RAM\n"
+				  "40000000-40001fff : System RAM\n";
+
+/*
+ * RAM 0x1000-0x3fff, 0x100000-0x103fff, 0x40000000-0x40001fff, and around it what else is in a
+ * kcore. Segment order as in real ones: image, vmalloc, modules, then RAM and vmemmap mixed.
+ */
+static void make_kcore(struct image *i, uint64_t base, bool paddr)
+{
+	const uint64_t none = paddr ? NO_ADDR : 0;
+	const struct phdr p[] = {
+		{ NOTE, 0x800, 0, 0, 0, 0 },
+		{ LOAD, 0x1000, TEXT, paddr ? 0x100000 : 0, 0x2000, 0x2000 },
+		{ LOAD, 0x1000, base + ((uint64_t)11 << 40), none, (uint64_t)32 << 40,
+		  (uint64_t)32 << 40 },
+		{ LOAD, 0x1000, 0xffffffffc0000000, none, 0x1000000, 0x1000000 },
+		{ LOAD, 0x4000, base + 0x1000, paddr ? 0x1000 : 0, 0x3000, 0x3000 },
+		{ LOAD, 0x1000, base + ((uint64_t)60 << 40), none, 0x1000, 0x1000 },
+		{ LOAD, 0x8000, base + 0x100000, paddr ? 0x100000 : 0, 0x4000, 0x4000 },
+		{ LOAD, 0x1000, base + ((uint64_t)60 << 40) + 0x4000, none, 0x1000, 0x1000 },
+		{ LOAD, 0xc000, base + 0x40000000, paddr ? 0x40000000 : 0, 0x2000, 0x2000 },
+	};
+
+	elf_header(i, p, ARRAY_SIZE(p));
+	image_memory(i, 0x4000, 0x1000, 0x3000);
+	image_memory(i, 0x8000, 0x100000, 0x4000);
+	image_memory(i, 0xc000, 0x40000000, 0x2000);
+}
+
+static void check_ram(struct drv *d)
+{
+	check_data(d, 0x1000, 0x3fff);
+	check_data(d, 0x100000, 0x103fff);
+	check_data(d, 0x40000000, 0x40001fff);
+}
+
+#define USUAL_RAM                                                                                  \
+	{ 0x1000, 0x3fff }, { 0x100000, 0x103fff },                                                \
+	{                                                                                          \
+		0x40000000, 0x40001fff                                                             \
+	}
+
+TEST(kernel_since_4_11_is_read_by_p_paddr)
+{
+	struct image i = { 0 };
+	struct drv *d;
+
+	use_iomem(usual_iomem);
+	make_kcore(&i, KASLR, true);
+	d = open_image("kcore", &i);
+	CHECK_MAP(d, 0, iomem.path, USUAL_RAM);
+	CHECK_MAP(d, 1, i.path, USUAL_RAM);
+	assert_int_equal(d->info.maps[0].faults.partial, 1);
+	check_ram(d);
+	assert_true(d->info.silent);
+	CHECK_HAS(d->info.note, "zeros");
+	assert_true(d->info.has_kernel_base && d->info.has_kernel_phys && !d->info.has_cr3);
+	assert_int_equal(d->info.kernel_base, TEXT);
+	assert_int_equal(d->info.kernel_phys, 0x100000);
+	drv_close(d);
+	image_free(&i);
+}
+
+TEST(without_iomem_the_segments_are_the_map)
+{
+	struct image i = { 0 };
+	struct drv *d;
+
+	make_kcore(&i, KASLR, true);
+	d = open_image("kcore", &i);
+	assert_int_equal(d->info.n_maps, 1);
+	CHECK_MAP(d, 0, i.path, USUAL_RAM);
+	check_ram(d);
+	drv_close(d);
+	image_free(&i);
+}
+
+TEST(hidden_iomem_is_as_good_as_none)
+{
+	struct image i = { 0 };
+	struct drv *d;
+
+	use_iomem("00000000-00000000 : System RAM\n");
+	make_kcore(&i, KASLR, true);
+	d = open_image("kcore", &i);
+	assert_int_equal(d->info.n_maps, 1);
+	drv_close(d);
+	image_free(&i);
+}
+
+TEST(ram_that_kcore_lacks_is_seen_to_be_missing)
+{
+	struct image i = { 0 };
+	struct drv *d;
+
+	use_iomem("1000-3fff : System RAM\n100000-107fff : System RAM\n"
+		  "40000000-40001fff : System RAM\n");
+	make_kcore(&i, KASLR, true);
+	d = open_image("kcore", &i);
+	assert_false(range_list_same(&d->info.maps[0].ranges, &d->info.maps[1].ranges));
+	check_ram(d);
+	CHECK_PAGE(d, 0x104000, PAGE_SKIPPED, SKIP_NOT_MAPPED);
+	CHECK_PAGE(d, 0x107000, PAGE_SKIPPED, SKIP_NOT_MAPPED);
+	drv_close(d);
+	image_free(&i);
+}
+
+TEST(kernel_before_4_11_is_read_without_kaslr)
+{
+	struct image i = { 0 };
+	struct drv *d;
+
+	use_iomem(usual_iomem);
+	make_kcore(&i, OLD, false);
+	d = open_image("kcore", &i);
+	CHECK_MAP(d, 1, i.path, USUAL_RAM);
+	check_ram(d);
+	assert_true(d->info.has_kernel_base && !d->info.has_kernel_phys);
+	assert_int_equal(d->info.kernel_base, TEXT);
+	drv_close(d);
+	image_free(&i);
+}
+
+TEST(kernel_before_4_11_is_read_wherever_kaslr_put_it)
+{
+	for (uint64_t k = 0; k < 48; k++) {
+		struct image i = { 0 };
+		struct drv *d;
+
+		no_iomem(NULL);
+		use_iomem(usual_iomem);
+		make_kcore(&i, OLD + k * 0xff40000000, false);
+		d = open_image("kcore", &i);
+		CHECK_MAP(d, 1, i.path, USUAL_RAM);
+		check_ram(d);
+		drv_close(d);
+		image_free(&i);
+	}
+}
+
+TEST(kernel_before_4_11_without_iomem_is_read_at_the_fixed_base_only)
+{
+	struct image i = { 0 };
+	struct drv *d;
+	size_t vmalloc = 64 + 2 * 56 + 16;
+
+	/* The vmalloc area of that layout begins at ffffc90000000000. */
+	make_kcore(&i, OLD, false);
+	image_u64(&i, vmalloc, 0xffffc90000000000);
+	d = open_image("kcore", &i);
+	assert_int_equal(d->info.n_maps, 1);
+	check_ram(d);
+	drv_close(d);
+	image_free(&i);
+
+	make_kcore(&i, KASLR, false);
+	refuse_image("kcore", &i, ST_NO_SOURCE, "before 4.11");
+}
+
+TEST(iomem_of_another_machine_fits_no_base)
+{
+	struct image i = { 0 };
+
+	use_iomem("1000-1fff : System RAM\n123456000-123456fff : System RAM\n");
+	make_kcore(&i, OLD, false);
+	refuse_image("kcore", &i, ST_NO_SOURCE, "none fits");
+}
+
+TEST(segments_that_overlap_are_read_once)
+{
+	const struct phdr p[] = {
+		{ LOAD, 0x1000, KASLR + 0x3000, 0x3000, 0x3000, 0x3000 },
+		{ LOAD, 0x4000, KASLR + 0x1000, 0x1000, 0x3000, 0x3000 },
+		{ LOAD, 0x8000, KASLR + PHYS_LIMIT - 0x1000, PHYS_LIMIT - 0x1000, 0x2000, 0x2000 },
+		{ LOAD, 0x1000, 0xffffc90000000000, 0, 0x100000, 0x100000 }, /* no place at 0 */
+	};
+	struct image i = { 0 };
+	struct drv *d;
+
+	elf_header(&i, p, ARRAY_SIZE(p));
+	image_memory(&i, 0x1000, 0x3000, 0x3000);
+	image_memory(&i, 0x4000, 0x1000, 0x3000);
+	image_memory(&i, 0x8000, PHYS_LIMIT - 0x1000, 0x1000);
+	d = open_image("kcore", &i);
+	CHECK_MAP(d, 0, i.path, { 0x1000, 0x5fff }, { PHYS_LIMIT - 0x1000, PHYS_LIMIT - 1 });
+	assert_int_equal(d->info.maps[0].faults.unsorted, 1);
+	assert_int_equal(d->info.maps[0].faults.overlapping, 1);
+	assert_int_equal(d->info.maps[0].faults.beyond, 1);
+	check_data(d, 0x1000, 0x5fff);
+	CHECK_PAGE(d, PHYS_LIMIT - 0x1000, PAGE_DATA, 0);
+	drv_close(d);
+	image_free(&i);
+}
+
+TEST(ram_at_zero_is_ram_where_the_direct_map_agrees)
+{
+	const struct phdr p[] = {
+		{ LOAD, 0x1000, KASLR, 0, 0x2000, 0x2000 },
+		{ LOAD, 0x3000, KASLR + 0x100000, 0x100000, 0x1000, 0x1000 },
+	};
+	struct image i = { 0 };
+	struct drv *d;
+
+	elf_header(&i, p, ARRAY_SIZE(p));
+	image_memory(&i, 0x1000, 0, 0x2000);
+	image_memory(&i, 0x3000, 0x100000, 0x1000);
+	d = open_image("kcore", &i);
+	CHECK_MAP(d, 0, i.path, { 0, 0x1fff }, { 0x100000, 0x100fff });
+	check_data(d, 0, 0x1fff);
+	drv_close(d);
+	image_free(&i);
+}
+
+TEST(end_of_the_file_is_an_error_of_the_page_there)
+{
+	struct image i = { 0 };
+	struct drv *d;
+
+	make_kcore(&i, KASLR, true);
+	i.len -= 0x800;
+	d = open_image("kcore", &i);
+	CHECK_PAGE(d, 0x40000000, PAGE_DATA, 0);
+	CHECK_PAGE(d, 0x40001000, PAGE_UNREADABLE, DRV_NO_DATA);
+	drv_close(d);
+	image_free(&i);
+}
+
+TEST(vmcoreinfo_tells_where_the_kernel_is)
+{
+	static const char info[] = "SYMBOL(_stext)=ffffffff9e000000\n"
+				   "SYMBOL(init_top_pgt)=ffffffff9f610000\n"
+				   "NUMBER(phys_base)=4194304\n";
+	struct image i = { 0 };
+	struct drv *d;
+
+	make_kcore(&i, KASLR, true);
+	image_u64(&i, 64 + 32, elf_note(&i, 0x800, "VMCOREINFO", info, sizeof(info) - 1) - 0x800);
+	d = open_image("kcore", &i);
+	assert_true(d->info.has_kernel_base && d->info.has_kernel_phys && d->info.has_cr3);
+	assert_int_equal(d->info.kernel_base, 0xffffffff9e000000);
+	assert_int_equal(d->info.kernel_phys, 0x1e400000);
+	assert_int_equal(d->info.cr3, 0x1fa10000);
+	assert_int_equal(d->info.notes_size, 12 + 12 + (sizeof(info) - 1 + 3) / 4 * 4);
+	drv_close(d);
+	image_free(&i);
+}
+
+static void flag(struct image *flags, uint64_t pfn, unsigned bit)
+{
+	image_u64(flags, pfn * 8, (uint64_t)1 << bit);
+}
+
+/* Zeros that the kernel shows instead of a page are not zeros of the page. */
+TEST(page_flags_tell_hidden_pages_from_zeros)
+{
+	struct image i = { 0 }, flags = { 0 };
+	struct page_status s[4];
+	uint8_t buf[4 * PAGE_SIZE];
+	struct err e = ERR_INIT;
+	struct drv *d;
+
+	image_put(&flags, 0x104 * 8, "", 0);
+	flag(&flags, 0x1, 19);   /* poisoned, and read all the same: before 5.14 */
+	flag(&flags, 0x100, 19); /* poisoned */
+	flag(&flags, 0x101, 23); /* offline */
+	flag(&flags, 0x103, 20); /* no page */
+	kcore_set_flags_path(image_save(&flags));
+	make_kcore(&i, KASLR, true);
+	memset(i.at + 0x8000, 0, 4 * PAGE_SIZE);
+	d = open_image("kcore", &i);
+	kcore_set_flags_path(NULL);
+	assert_false(d->info.silent);
+	CHECK_HAS(d->info.note, "direct map");
+	check_data(d, 0x1000, 0x3fff);
+	check_data(d, 0x40000000, 0x40001fff); /* behind the end of the flags */
+	CHECK_OK(drv_read_pages(d, 0x100000, buf, 4, s, &e), &e);
+	assert_int_equal(s[0].state, PAGE_UNREADABLE);
+	assert_int_equal(s[0].detail, EHWPOISON);
+	assert_int_equal(s[1].state, PAGE_UNREADABLE);
+	assert_int_equal(s[1].detail, DRV_NO_DATA);
+	assert_int_equal(s[2].state, PAGE_DATA);
+	assert_true(bytes_are_zero(buf + 2 * PAGE_SIZE, PAGE_SIZE));
+	assert_int_equal(s[3].state, PAGE_UNREADABLE);
+	drv_close(d);
+	image_free(&i);
+	image_free(&flags);
+}
+
+/* AVML's heuristic: under lockdown some kernels show a file of one page. */
+TEST(kcore_without_ram_speaks_of_lockdown)
+{
+	const struct phdr p = { NOTE, 120, 0, 0, 0, 0 };
+	const struct phdr no_ram[] = {
+		{ LOAD, 0x1000, TEXT, 0x1000000, 0x1000, 0x1000 },
+		{ LOAD, 0x1000, 0xffffc90000000000, NO_ADDR, 0x1000, 0x1000 },
+	};
+	struct image i = { 0 };
+
+	elf_header(&i, &p, 1), image_put(&i, 4096, "", 0);
+	refuse_image("kcore", &i, ST_NO_PRIVILEGE, "lockdown");
+	elf_header(&i, no_ram, 2);
+	refuse_image("kcore", &i, ST_NO_PRIVILEGE, "lockdown");
+}
+
+TEST(what_is_no_kcore_is_refused)
+{
+	struct err e = ERR_INIT;
+	struct drv *d = NULL;
+	struct image i = { 0 };
+
+	image_put(&i, 8192, "", 0);
+	refuse_image("kcore", &i, ST_NO_SOURCE, "not an ELF file");
+	elf_header(&i, NULL, 0), image_u16(&i, 18, 183);
+	refuse_image("kcore", &i, ST_INPUT, "machine 183");
+	CHECK_STATUS(drv_open("kcore:/nowhere/kcore", &d, &e), ST_NO_SOURCE, &e);
+}
+
+#define KCORE_TEST(name) cmocka_unit_test_setup_teardown(name, no_iomem, no_iomem)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		KCORE_TEST(kernel_since_4_11_is_read_by_p_paddr),
+		KCORE_TEST(without_iomem_the_segments_are_the_map),
+		KCORE_TEST(hidden_iomem_is_as_good_as_none),
+		KCORE_TEST(ram_that_kcore_lacks_is_seen_to_be_missing),
+		KCORE_TEST(kernel_before_4_11_is_read_without_kaslr),
+		KCORE_TEST(kernel_before_4_11_is_read_wherever_kaslr_put_it),
+		KCORE_TEST(kernel_before_4_11_without_iomem_is_read_at_the_fixed_base_only),
+		KCORE_TEST(iomem_of_another_machine_fits_no_base),
+		KCORE_TEST(segments_that_overlap_are_read_once),
+		KCORE_TEST(ram_at_zero_is_ram_where_the_direct_map_agrees),
+		KCORE_TEST(end_of_the_file_is_an_error_of_the_page_there),
+		KCORE_TEST(vmcoreinfo_tells_where_the_kernel_is),
+		KCORE_TEST(page_flags_tell_hidden_pages_from_zeros),
+		KCORE_TEST(kcore_without_ram_speaks_of_lockdown),
+		KCORE_TEST(what_is_no_kcore_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("kcore", tests, NULL, NULL);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/test.h"
+
+#include <string.h>
+
+#include "formats/lime.h"
+#include "tests/gen/images.h"
+
+static enum status parse(const struct image *i, struct lime *ret, struct err *e)
+{
+	struct mem_blob b;
+
+	mem_blob_init(&b, i->at, i->len);
+	return lime_init(ret, &b.blob, e);
+}
+
+static void refused(struct image *i, enum status want, const char *text)
+{
+	struct err e = ERR_INIT;
+	struct lime l;
+
+	CHECK_STATUS(parse(i, &l, &e), want, &e);
+	CHECK_HAS(e.message, text);
+	lime_deinit(&l);
+	image_free(i);
+}
+
+static void two_records(struct image *i)
+{
+	lime_range(i, 0x1000, 0x1fff);
+	lime_range(i, 0x3000, 0x30ff);
+}
+
+TEST(records_come_back_with_inclusive_ends)
+{
+	struct image i = { 0 };
+	struct err e = ERR_INIT;
+	struct lime l;
+
+	two_records(&i);
+	CHECK_OK(parse(&i, &l, &e), &e);
+	assert_int_equal(l.count, 2);
+	assert_int_equal(l.at[0].range.first, 0x1000);
+	assert_int_equal(l.at[0].range.last, 0x1fff);
+	assert_int_equal(l.at[0].offset, 32);
+	assert_int_equal(l.at[1].range.last, 0x30ff);
+	assert_int_equal(l.at[1].offset, 32 + 0x1000 + 32);
+	assert_false(l.cut);
+	lime_deinit(&l);
+	image_free(&i);
+}
+
+TEST(what_does_not_begin_with_the_magic_is_not_mine)
+{
+	struct image i = { 0 };
+
+	image_text(&i, "LiME");
+	refused(&i, ST_NOT_MINE, "not a LiME");
+	refused(&i, ST_NOT_MINE, "not a LiME");
+}
+
+TEST(wrong_header_is_corrupt_and_numbered)
+{
+	struct image i = { 0 };
+
+	two_records(&i), image_u32(&i, 4, 2);
+	refused(&i, ST_CORRUPT, "record 0: version 2");
+	two_records(&i), image_u8(&i, 32 + 0x1000, 0);
+	refused(&i, ST_CORRUPT, "record 1: magic");
+	two_records(&i), image_u64(&i, 32 + 0x1000 + 16, 0x2fff);
+	refused(&i, ST_CORRUPT, "record 1: range 0x3000-0x2fff runs backwards");
+	lime_header(&i, 0, UINT64_MAX);
+	refused(&i, ST_CORRUPT, "record 0: range spans");
+}
+
+TEST(reserved_bytes_are_ignored)
+{
+	struct image i = { 0 };
+	struct err e = ERR_INIT;
+	struct lime l;
+
+	two_records(&i), image_u64(&i, 24, UINT64_MAX);
+	CHECK_OK(parse(&i, &l, &e), &e);
+	lime_deinit(&l);
+	image_free(&i);
+}
+
+/* Wherever the file ends, the headers in front of the end count and no byte is taken for more. */
+TEST(file_cut_anywhere_keeps_what_is_there)
+{
+	struct image i = { 0 };
+
+	two_records(&i);
+	for (size_t len = 4; len < i.len; len++) {
+		struct mem_blob b;
+		struct err e = ERR_INIT;
+		struct lime l;
+
+		mem_blob_init(&b, i.at, len);
+		CHECK_OK(lime_init(&l, &b.blob, &e), &e);
+		assert_int_equal(l.count, (len >= 32) + (len >= 32 + 0x1000 + 32));
+		assert_int_equal(l.cut, len != 32 + 0x1000);
+		lime_deinit(&l);
+	}
+	image_free(&i);
+}
+
+TEST(range_longer_than_the_file_is_a_cut_and_does_not_wrap)
+{
+	struct image i = { 0 };
+	struct err e = ERR_INIT;
+	struct lime l;
+
+	lime_header(&i, 1, UINT64_MAX);
+	image_text(&i, "memory, and enough of it that a header could be looked for in there");
+	CHECK_OK(parse(&i, &l, &e), &e);
+	assert_int_equal(l.count, 1);
+	assert_true(l.cut);
+	lime_deinit(&l);
+	image_free(&i);
+}
+
+TEST(thousands_of_records_come_back)
+{
+	struct image i = { 0 };
+	struct err e = ERR_INIT;
+	struct lime l;
+
+	for (uint64_t k = 0; k < 5000; k++)
+		lime_range(&i, k * 0x2000, k * 0x2000 + 7);
+	CHECK_OK(parse(&i, &l, &e), &e);
+	assert_int_equal(l.count, 5000);
+	assert_int_equal(l.at[4999].range.first, 4999 * 0x2000);
+	lime_deinit(&l);
+	image_free(&i);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(records_come_back_with_inclusive_ends),
+		cmocka_unit_test(what_does_not_begin_with_the_magic_is_not_mine),
+		cmocka_unit_test(wrong_header_is_corrupt_and_numbered),
+		cmocka_unit_test(reserved_bytes_are_ignored),
+		cmocka_unit_test(file_cut_anywhere_keeps_what_is_there),
+		cmocka_unit_test(range_longer_than_the_file_is_a_cut_and_does_not_wrap),
+		cmocka_unit_test(thousands_of_records_come_back),
+	};
+
+	return cmocka_run_group_tests_name("lime", tests, NULL, NULL);
+}

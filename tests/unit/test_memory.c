@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory pass and the sealer, from a source that fails by rule into an output that is full at
+ * any size. The output and the signal are this file's: it defines what sealer.c and memory.c call.
+ */
+#include "agent/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/interrupt.h"
+#include "agent/log.h"
+#include "formats/rsz_reader.h"
+#include "tests/gen/images.h"
+#include "tests/unit/fake_drv.h"
+#include "tests/unit/rsz_build.h"
+
+/* Six pages, of which the fourth begins the second chunk. */
+#define FIRST  (STREAM_CHUNK - 3 * PAGE_SIZE)
+#define LAST   (STREAM_CHUNK + 3 * PAGE_SIZE - 1)
+#define PAGES  6
+#define PAGE_0 (FIRST / PAGE_SIZE) /* its number, as the fake counts */
+
+/* A disk that takes `limit` bytes, of the write that does not fit as many as there is room for. */
+struct output {
+	struct sink sink;
+	uint8_t *at;
+	size_t len, room, limit;
+};
+
+struct sink *output_sink(struct output *o)
+{
+	return &o->sink;
+}
+
+static enum status disk_write(struct sink *s, const void *p, size_t len, struct err *e)
+{
+	struct output *o = (struct output *)s;
+	const size_t n = MIN(len, o->limit - o->len);
+
+	if (n > o->room - o->len) {
+		o->room = 2 * o->room + n;
+		o->at = realloc(o->at, o->room);
+		assert_non_null(o->at);
+	}
+	memcpy(o->at + o->len, p, n);
+	o->len += n;
+	return n < len ? err_set(e, ST_OUTPUT, "disk is full") : ST_OK;
+}
+
+static enum status disk_cut(struct sink *s, uint64_t len, struct err *e)
+{
+	struct output *o = (struct output *)s;
+
+	(void)e;
+	assert_true(len <= o->len);
+	o->len = (size_t)len;
+	return ST_OK;
+}
+
+static bool stop_asked;
+
+bool interrupted(void)
+{
+	return stop_asked;
+}
+
+static const struct drv_ops fake_ops = {
+	.name = "fake", .read_max = 16 * PAGE_SIZE, .read = fake_read, .close = fake_close
+};
+
+/* One acquisition and what it left. */
+struct acquired {
+	struct output disk;
+	struct sealer *sealer;
+	struct memory_result result;
+	struct err err;
+	char root[SHA256_HEX_SIZE];
+};
+
+static void acquired_init(struct acquired *a, size_t limit)
+{
+	*a = (struct acquired){
+		.disk = { .sink = { .write = disk_write, .cut = disk_cut }, .limit = limit },
+	};
+	stop_asked = false;
+}
+
+static void acquired_deinit(struct acquired *a)
+{
+	memory_result_deinit(&a->result);
+	sealer_destroy(a->sealer);
+	free(a->disk.at);
+}
+
+/* Everything but the closing. */
+static enum status acquire(struct acquired *a, struct fake *f, unsigned threads)
+{
+	struct memory_plan plan = { .source = &f->drv,
+				    .stream = { .level = 1, .threads = threads } };
+	enum status st = sealer_create(&a->disk, &a->sealer, &a->err);
+
+	if (!st)
+		st = sealer_manifest(a->sealer, json_pack("{s:s}", "event", "begin"), &a->err);
+	if (!st)
+		st = sealer_stream(a->sealer, RSZ_KIND_MEMORY, "memory", NULL, &plan.stream.stream,
+				   &a->err);
+	plan.stream.sealer = a->sealer;
+	return st ? st : memory_acquire(&plan, &a->result, &a->err);
+}
+
+/* Acquires, closes, and checks that the container is whole. */
+static void acquire_sealed(struct acquired *a, struct fake *f, unsigned threads)
+{
+	struct rsz_scan_result end;
+
+	acquired_init(a, SIZE_MAX);
+	CHECK_OK(acquire(a, f, threads), &a->err);
+	CHECK_OK(sealer_close(a->sealer, a->root, &a->err), &a->err);
+	verify_bytes(a->disk.at, a->disk.len, &end);
+	assert_int_equal(end.end, RSZ_END_SEALED);
+}
+
+/* The pages of the container's memory from `first` on. */
+struct pages {
+	uint8_t *data;
+	struct page_status *status;
+};
+
+static void read_back(const struct acquired *a, uint64_t first, size_t pages, struct pages *ret)
+{
+	struct rsz_reader *r = NULL;
+	struct rsz_cursor *c = NULL;
+	struct mem_blob blob;
+	struct err e = ERR_INIT;
+
+	ret->data = malloc(pages * PAGE_SIZE);
+	ret->status = calloc(pages, sizeof(*ret->status));
+	mem_blob_init(&blob, a->disk.at, a->disk.len);
+	CHECK_OK(rsz_reader_open(&blob.blob, RSZ_TRUST_INDEX, &r, &e), &e);
+	CHECK_OK(rsz_cursor_create(r, 1, &c, &e), &e);
+	CHECK_OK(rsz_cursor_read(c, 2, first, ret->data, pages, ret->status, NULL, &e), &e);
+	rsz_cursor_destroy(c);
+	rsz_reader_close(r);
+}
+
+static void pages_free(struct pages *p)
+{
+	free(p->data);
+	free(p->status);
+}
+
+static void check_page(const struct pages *p, size_t i, uint64_t address, uint32_t state,
+		       uint32_t detail)
+{
+	uint8_t want[PAGE_SIZE] = { 0 };
+
+	if (state == PAGE_DATA)
+		pattern(want, address, PAGE_SIZE);
+	assert_int_equal(p->status[i].state, state);
+	assert_int_equal(p->status[i].detail, detail);
+	assert_memory_equal(p->data + i * PAGE_SIZE, want, PAGE_SIZE);
+}
+
+TEST(every_failing_page_is_recorded_and_every_other_page_kept)
+{
+	for (unsigned threads = 1; threads <= 2; threads++)
+		for (size_t k = 0; k < 2 * PAGES; k++) {
+			struct acquired a;
+			struct pages p;
+			struct fake f;
+
+			fake_init(&f, &fake_ops, FIRST, LAST);
+			f.fails = fake_fails_at_k;
+			f.k = PAGE_0 + k / 2;
+			f.exact = k % 2;
+			acquire_sealed(&a, &f, threads);
+			read_back(&a, FIRST, PAGES, &p);
+			for (size_t i = 0; i < PAGES; i++)
+				check_page(&p, i, FIRST + i * PAGE_SIZE,
+					   i == k / 2 ? PAGE_UNREADABLE : PAGE_DATA,
+					   i == k / 2 ? FAKE_ERROR : 0);
+			assert_int_equal(a.result.stopped, ST_OK);
+			assert_int_equal(a.result.stream.tally.pages[PAGE_UNREADABLE], 1);
+			assert_int_equal(a.result.stream.bytes, (PAGES - 1) * PAGE_SIZE);
+			assert_true(a.result.stream.start <= a.result.stream.end);
+			pages_free(&p);
+			acquired_deinit(&a);
+			fake_deinit(&f);
+		}
+}
+
+TEST(zero_pages_are_no_gaps)
+{
+	struct acquired a;
+	struct pages p;
+	struct fake f;
+
+	fake_init(&f, &fake_ops, FIRST, LAST);
+	f.fails = fake_fails_at_k;
+	f.zero_fills = true;
+	f.k = PAGE_0 + 2;
+	acquire_sealed(&a, &f, 1);
+	read_back(&a, FIRST, PAGES, &p);
+	check_page(&p, 2, FIRST + 2 * PAGE_SIZE, PAGE_ZERO, 0);
+	assert_false(tally_has_gaps(&a.result.stream.tally));
+	assert_int_equal(a.result.stream.bytes, PAGES * PAGE_SIZE);
+	pages_free(&p);
+	acquired_deinit(&a);
+	fake_deinit(&f);
+}
+
+TEST(source_that_dies_at_any_page_leaves_a_sealed_container)
+{
+	for (size_t k = 0; k < PAGES; k++) {
+		struct acquired a;
+		struct pages p;
+		struct fake f;
+
+		fake_init(&f, &fake_ops, FIRST, LAST);
+		f.dies_at = PAGE_0 + k;
+		f.exact = true;
+		acquire_sealed(&a, &f, 2);
+		read_back(&a, FIRST, PAGES, &p);
+		for (size_t i = 0; i < PAGES; i++)
+			check_page(&p, i, FIRST + i * PAGE_SIZE, i < k ? PAGE_DATA : PAGE_SKIPPED,
+				   i < k ? 0 : SKIP_SOURCE_FAILED);
+		assert_int_equal(a.result.stopped, ST_SOURCE_FAILED);
+		CHECK_HAS(a.result.why.message, "failed for good");
+		pages_free(&p);
+		acquired_deinit(&a);
+		fake_deinit(&f);
+	}
+}
+
+/* Several ranges' worth of states, in chunks that have far more pages than one with content. */
+TEST(dead_source_skips_more_pages_than_a_chunk_of_data_has)
+{
+	const uint64_t last = ((uint64_t)100 << 20) - 1;
+	struct acquired a;
+	struct fake f;
+
+	fake_init(&f, &fake_ops, 0, last);
+	f.dies_at = 5;
+	f.exact = true;
+	acquire_sealed(&a, &f, 2);
+	assert_int_equal(a.result.stream.tally.pages[PAGE_DATA], 5);
+	assert_int_equal(a.result.stream.tally.pages[PAGE_SKIPPED], (last + 1) / PAGE_SIZE - 5);
+	assert_int_equal(a.result.stream.tally.n_gaps, 1);
+	acquired_deinit(&a);
+	fake_deinit(&f);
+}
+
+/* Asks for the stop from inside the read of page k. */
+static bool stop_at_k(const struct fake *f, uint64_t page)
+{
+	stop_asked |= page == f->k;
+	return false;
+}
+
+TEST(interruption_skips_what_is_left)
+{
+	struct acquired a;
+	struct pages p;
+	struct fake f;
+
+	fake_init(&f, &fake_ops, FIRST, LAST);
+	f.fails = stop_at_k;
+	f.k = PAGE_0 + 1; /* the chunk that is being read is finished */
+	acquire_sealed(&a, &f, 2);
+	read_back(&a, FIRST, PAGES, &p);
+	for (size_t i = 0; i < PAGES; i++)
+		check_page(&p, i, FIRST + i * PAGE_SIZE, i < 3 ? PAGE_DATA : PAGE_SKIPPED,
+			   i < 3 ? 0 : SKIP_INTERRUPTED);
+	assert_int_equal(a.result.stopped, ST_INTERRUPTED);
+	pages_free(&p);
+	acquired_deinit(&a);
+	fake_deinit(&f);
+}
+
+/* What fitted is whole; with the room that cutting gives, and some more, it can be sealed. */
+static void check_full_disk(struct acquired *a, size_t limit)
+{
+	struct rsz_scan_result before, after;
+	const size_t full = a->disk.len;
+
+	assert_int_equal(full, limit);
+	verify_bytes(a->disk.at, full, &before);
+	assert_true(before.end == RSZ_END_CUT || before.end == RSZ_END_UNSEALED);
+	CHECK_OK(sealer_recover(a->sealer, &a->err), &a->err);
+	assert_int_equal(a->disk.len, before.whole);
+	a->disk.limit = SIZE_MAX;
+	CHECK_OK(sealer_close(a->sealer, a->root, &a->err), &a->err);
+	verify_bytes(a->disk.at, a->disk.len, &after);
+	assert_int_equal(after.end, RSZ_END_SEALED);
+	assert_true(after.records > before.records);
+}
+
+TEST(disk_that_is_full_at_any_size_leaves_whole_records_that_can_be_sealed)
+{
+	struct fake f;
+
+	fake_init(&f, &fake_ops, FIRST, LAST);
+	f.fails = fake_fails_from_k; /* one page of data is enough */
+	f.zero_fills = true;
+	f.k = PAGE_0 + 1;
+	f.k2 = PAGE_0 + PAGES;
+	for (size_t limit = 0;; limit++) {
+		struct acquired a;
+		enum status st;
+
+		acquired_init(&a, limit);
+		st = acquire(&a, &f, 1);
+		if (st)
+			CHECK_STATUS(st, ST_OUTPUT, &a.err);
+		if (st && a.sealer)
+			check_full_disk(&a, limit);
+		acquired_deinit(&a);
+		if (!st)
+			break;
+	}
+	fake_deinit(&f);
+}
+
+/* The records that close a container do not fit either: nothing that was whole is harmed. */
+TEST(disk_that_stays_full_keeps_whole_records)
+{
+	struct rsz_scan_result before, after;
+	struct acquired a;
+	struct fake f;
+
+	fake_init(&f, &fake_ops, FIRST, LAST);
+	acquired_init(&a, 8000);
+	CHECK_STATUS(acquire(&a, &f, 2), ST_OUTPUT, &a.err);
+	verify_bytes(a.disk.at, a.disk.len, &before);
+	CHECK_OK(sealer_recover(a.sealer, &a.err), &a.err);
+	a.disk.limit = a.disk.len + 100;
+	CHECK_STATUS(sealer_close(a.sealer, a.root, &a.err), ST_OUTPUT, &a.err);
+	verify_bytes(a.disk.at, a.disk.len, &after);
+	assert_int_equal(after.end, RSZ_END_CUT);
+	assert_int_equal(after.whole, before.whole);
+	acquired_deinit(&a);
+	fake_deinit(&f);
+}
+
+static int quiet(void **state)
+{
+	(void)state;
+	log_init(&(struct log_config){ .fd = -1, .quiet = true });
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_failing_page_is_recorded_and_every_other_page_kept),
+		cmocka_unit_test(zero_pages_are_no_gaps),
+		cmocka_unit_test(source_that_dies_at_any_page_leaves_a_sealed_container),
+		cmocka_unit_test(dead_source_skips_more_pages_than_a_chunk_of_data_has),
+		cmocka_unit_test(interruption_skips_what_is_left),
+		cmocka_unit_test(
+			disk_that_is_full_at_any_size_leaves_whole_records_that_can_be_sealed),
+		cmocka_unit_test(disk_that_stays_full_keeps_whole_records),
+	};
+
+	return cmocka_run_group_tests(tests, quiet, NULL);
+}

@@ -1,0 +1,694 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/test.h"
+
+#include <string.h>
+
+#include "agent/paging/discover.h"
+#include "tests/unit/machine_mem.h"
+
+#define RAM_LAST UINT64_C(0xfffffff) /* 256 MiB */
+
+static struct machine m;
+static struct machine_mem mem;
+static struct discovery d;
+
+/* Runs everything over the machine as it is now. */
+static void look(const struct discover_hints *h, struct walk_budget *budget)
+{
+	struct err e = ERR_INIT;
+
+	CHECK_OK(discover(machine_mem_init(&mem, &m, RAM_LAST), h, budget, &d, &e), &e);
+}
+
+static void end(void)
+{
+	discovery_deinit(&d);
+	machine_mem_deinit(&mem);
+	machine_free(&m);
+}
+
+static const struct address_space *space_of(uint64_t dtb)
+{
+	for (size_t i = 0; i < d.n_spaces; i++)
+		if (d.spaces[i].process.has_dtb && d.spaces[i].process.dtb == dtb)
+			return &d.spaces[i];
+	fail_msg("no address space at 0x%llx", (unsigned long long)dtb);
+	return NULL;
+}
+
+static bool is_listed(uint32_t pid)
+{
+	for (size_t i = 0; i < d.list.count; i++)
+		if (d.list.at[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* Some other process, which no check accepts, if it is not there. */
+static const struct process *listed(uint32_t pid)
+{
+	static const struct process nobody;
+
+	for (size_t i = 0; i < d.list.count; i++)
+		if (d.list.at[i].pid == pid)
+			return &d.list.at[i];
+	return &nobody;
+}
+
+static void check_listed(const struct machine_process *p)
+{
+	const struct process *got = listed(p->pid);
+
+	assert_true(is_listed(p->pid));
+	assert_string_equal(got->name, p->name);
+	assert_int_equal(got->object, p->object);
+	assert_int_equal(got->has_dtb, !p->no_memory);
+	if (got->has_dtb)
+		assert_int_equal(got->dtb, p->dtb);
+	assert_int_equal(got->user_dtb, p->user_dtb);
+}
+
+/*
+ * Windows
+ */
+
+/* Fields as in 20H1; a test may move them. */
+static struct machine_windows windows_10(void)
+{
+	return (struct machine_windows){
+		.pid = 0x440,
+		.name = 0x5a8,
+		.user_dtb = 0x388,
+		.self_index = 0x1ed,
+		.low_stub = true,
+		.p = { { .name = "System", .pid = 4 },
+		       { .name = "smss.exe", .pid = 348 },
+		       { .name = "lsass.exe", .pid = 664 },
+		       { .name = "swapper.exe", .pid = 4412 } },
+		.count = 4,
+	};
+}
+
+TEST(windows_processes_are_found_without_symbols)
+{
+	struct machine_windows w = windows_10();
+	struct discover_hints h = { 0 };
+
+	machine_windows(&m, &w);
+	look(&h, NULL);
+	assert_int_equal(d.os, OS_WINDOWS);
+	assert_int_equal(d.kernel_dtb, w.p[0].dtb);
+	assert_int_equal(d.kernel_dtb_origin, DTB_LOW_STUB);
+	assert_int_equal(d.self_index, 0x1ed);
+	assert_int_equal(d.windows.base, w.base);
+	assert_int_equal(d.windows.offsets.pid, w.pid);
+	assert_int_equal(d.windows.offsets.name, w.name);
+	assert_int_equal(d.list.end, LIST_CLOSED);
+	assert_int_equal(d.list.count, 4);
+	for (size_t i = 0; i < w.count; i++)
+		check_listed(&w.p[i]);
+	assert_int_equal(d.roots.count, 4);
+	assert_true(d.roots.complete);
+	assert_int_equal(d.hidden, 0);
+	assert_int_equal(d.unscanned, 0);
+	assert_int_equal(d.n_spaces, 4);
+	assert_true(space_of(w.p[0].dtb)->kernel);
+	assert_true(d.pages_read > 0);
+	end();
+}
+
+TEST(eprocess_fields_of_other_versions_are_found_too)
+{
+	static const struct {
+		uint32_t pid, name;
+	} versions[] = { { 0x180, 0x2e0 }, { 0x2e0, 0x438 }, { 0x1d0, 0x338 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		struct machine_windows w = windows_10();
+		struct discover_hints h = { 0 };
+
+		w.pid = versions[i].pid;
+		w.name = versions[i].name;
+		w.self_index = 0x100 + 37 * (uint32_t)i + 3;
+		machine_windows(&m, &w);
+		look(&h, NULL);
+		assert_int_equal(d.windows.offsets.pid, w.pid);
+		assert_int_equal(d.windows.offsets.name, w.name);
+		assert_int_equal(d.self_index, w.self_index);
+		assert_int_equal(d.list.count, 4);
+		end();
+	}
+}
+
+TEST(unlinked_process_is_found_by_the_scan)
+{
+	struct machine_windows w = windows_10();
+	struct discover_hints h = { 0 };
+
+	w.p[2].unlinked = true;
+	machine_windows(&m, &w);
+	look(&h, NULL);
+	assert_int_equal(d.list.end, LIST_CLOSED);
+	assert_int_equal(d.list.count, 3);
+	assert_false(is_listed(w.p[2].pid));
+	assert_int_equal(d.hidden, 1);
+	assert_false(space_of(w.p[2].dtb)->listed);
+	assert_true(space_of(w.p[2].dtb)->scanned);
+	assert_int_equal(d.n_spaces, 4);
+	end();
+}
+
+/* Another kernel's, in a virtual machine or in a file: it names itself at the same index. */
+TEST(roots_of_another_kernel_are_none_of_ours)
+{
+	struct machine_windows w = windows_10();
+	struct discover_hints h = { 0 };
+	uint64_t other;
+
+	machine_windows(&m, &w);
+	other = machine_alloc(&m);
+	machine_u64(&m, other + 8 * w.self_index, other | 0x63);
+	for (uint32_t i = 0; i < 300; i += 20)
+		machine_u64(&m, other + 8 * i, machine_alloc(&m) | 0x63);
+	look(&h, NULL);
+	assert_int_equal(d.hidden, 0);
+	assert_int_equal(d.roots.count, 4);
+	end();
+}
+
+TEST(kernel_is_found_by_the_sources_cr3)
+{
+	struct machine_windows w = windows_10();
+	struct discover_hints h = { .has_cr3 = true, .has_kernel_base = true };
+
+	w.low_stub = false;
+	machine_windows(&m, &w);
+	machine_u64(&m, w.p[0].dtb + 8 * 501,
+		    RAM_LAST + 1 + 0x63); /* a table where no RAM is known */
+	h.cr3 = w.p[0].dtb | 2;
+	h.kernel_base = w.base;
+	look(&h, NULL);
+	assert_int_equal(d.kernel_dtb_origin, DTB_SOURCE);
+	assert_int_equal(d.list.count, 4);
+	end();
+}
+
+TEST(kernel_is_found_by_its_self_reference)
+{
+	struct machine_windows w = windows_10();
+	struct discover_hints h = { 0 };
+
+	w.low_stub = false;
+	machine_windows(&m, &w);
+	look(&h, NULL);
+	assert_int_equal(d.kernel_dtb_origin, DTB_SELF_REFERENCE);
+	assert_int_equal(d.kernel_dtb, w.p[0].dtb);
+	assert_int_equal(d.list.count, 4);
+	end();
+}
+
+TEST(kva_shadow_tables_are_recognised)
+{
+	struct machine_windows w = windows_10();
+	struct discover_hints h = { 0 };
+
+	w.kva_shadow = true;
+	machine_windows(&m, &w);
+	look(&h, NULL);
+	assert_int_equal(d.windows.offsets.user_dtb, w.user_dtb);
+	for (size_t i = 1; i < w.count; i++)
+		check_listed(&w.p[i]);
+	assert_int_equal(d.hidden, 0);
+	end();
+}
+
+TEST(broken_list_is_read_from_both_ends)
+{
+	struct machine_windows w = windows_10();
+	struct discover_hints h = { 0 };
+	uint64_t link;
+
+	machine_windows(&m, &w);
+	link = w.p[1].object + w.pid + 8;
+	machine_u64_va(&m, w.p[0].dtb, link, 0xffffc00000000000); /* smss.exe leads nowhere */
+	look(&h, NULL);
+	assert_int_equal(d.list.end, LIST_UNREADABLE);
+	assert_int_equal(d.list.count, 4);
+	assert_int_equal(d.hidden, 0);
+	end();
+}
+
+TEST(list_that_runs_in_a_circle_ends)
+{
+	struct machine_windows w = windows_10();
+	struct discover_hints h = { 0 };
+	uint64_t link;
+
+	machine_windows(&m, &w);
+	link = w.p[1].object + w.pid + 8;
+	machine_u64_va(&m, w.p[0].dtb, w.p[2].object + w.pid + 8,
+		       link); /* lsass.exe back to smss */
+	look(&h, NULL);
+	assert_int_equal(d.list.end, LIST_TORN);
+	assert_true(d.list.torn > 0);
+	assert_true(is_listed(w.p[3].pid)); /* from the other end */
+	end();
+}
+
+TEST(hostile_exports_end)
+{
+	struct machine_windows w = windows_10();
+	struct discover_hints h = { .has_kernel_base = true };
+
+	machine_windows(&m, &w);
+	h.kernel_base = w.base;
+	for (uint32_t at = 20; at < 40; at += 4) {
+		const uint64_t va = w.base + 0x1000 + at;
+		const uint64_t was = machine_get_va(&m, w.p[0].dtb, va);
+
+		machine_u64_va(&m, w.p[0].dtb, va, UINT64_MAX);
+		look(&h, NULL);
+		/* Two of the five do not matter: there are more functions and names than there are. */
+		assert_true(d.list.end == LIST_NOT_FOUND || d.list.end == LIST_CLOSED);
+		assert_int_equal(d.roots.count, 4);
+		discovery_deinit(&d);
+		machine_mem_deinit(&mem);
+		machine_u64_va(&m, w.p[0].dtb, va, was);
+	}
+	look(&h, NULL);
+	assert_int_equal(d.list.end, LIST_CLOSED);
+	end();
+}
+
+TEST(budget_bounds_all_of_it)
+{
+	struct machine_windows w = windows_10();
+	struct discover_hints h = { 0 };
+
+	machine_windows(&m, &w);
+	for (uint64_t pages = 0; pages < 3000; pages += 13) {
+		struct walk_budget budget = { .pages = pages, .deadline = UINT64_MAX };
+
+		look(&h, &budget);
+		assert_true(d.pages_read <= pages);
+		assert_false(d.roots.complete);
+		if (d.list.count && d.list.count < 4)
+			assert_int_equal(d.list.end, LIST_OUT_OF_BUDGET);
+		discovery_deinit(&d);
+		machine_mem_deinit(&mem);
+	}
+	machine_free(&m);
+}
+
+/*
+ * Linux
+ */
+
+static struct machine_linux linux_6(void)
+{
+	return (struct machine_linux){
+		.p = { { .name = "swapper/0", .pid = 0, .no_memory = true },
+		       { .name = "init", .pid = 1 },
+		       { .name = "kthreadd", .pid = 2, .no_memory = true },
+		       { .name = "sh", .pid = 77 },
+		       { .name = "swapper", .pid = 4242 } },
+		.count = 5,
+	};
+}
+
+static void check_linux(const struct machine_linux *l)
+{
+	assert_int_equal(d.os, OS_LINUX);
+	assert_int_equal(d.kernel_dtb, l->root);
+	assert_int_equal(d.init_task, l->init_task);
+	assert_int_equal(d.linux_offsets.tasks, MACHINE_TASK_TASKS);
+	assert_int_equal(d.linux_offsets.pgd, MACHINE_MM_PGD);
+	assert_int_equal(d.list.end, LIST_CLOSED);
+	for (size_t i = 0; i < l->count; i++)
+		if (!l->p[i].unlinked)
+			check_listed(&l->p[i]);
+	assert_true(d.roots.complete);
+}
+
+static void linux_machine_is_found(struct machine_linux *l, unsigned levels, bool notes)
+{
+	struct discover_hints h = { 0 };
+	struct image i = { 0 };
+
+	m.levels = levels;
+	machine_linux(&m, l);
+	machine_linux_notes(l, &i);
+	if (notes) {
+		h.notes = i.at;
+		h.notes_size = i.len;
+	}
+	look(&h, NULL);
+	check_linux(l);
+	assert_int_equal(d.vmcoreinfo_from_memory, !notes);
+	assert_int_equal(d.mode, levels);
+	assert_int_equal(vmcoreinfo_version(d.vmcoreinfo), 601);
+	image_free(&i);
+}
+
+static void end_linux(struct machine_linux *l)
+{
+	end();
+	machine_linux_free(l);
+}
+
+TEST(linux_processes_are_found_by_symbols_in_memory)
+{
+	struct machine_linux l = linux_6();
+
+	linux_machine_is_found(&l, 4, true);
+	assert_string_equal(d.symbols_origin, "memory");
+	assert_string_equal(d.btf_origin, "memory");
+	assert_int_equal(d.list.count, 5);
+	assert_int_equal(d.roots.count, 4); /* the kernel's, and three processes */
+	assert_int_equal(d.hidden, 0);
+	assert_int_equal(d.unscanned, 0);
+	end_linux(&l);
+}
+
+TEST(linux_with_five_levels_and_no_word_from_the_source)
+{
+	struct machine_linux l = linux_6();
+
+	linux_machine_is_found(&l, 5, false);
+	end_linux(&l);
+}
+
+TEST(linux_without_symbol_tables_is_found_by_its_look)
+{
+	struct machine_linux l = linux_6();
+
+	l.no_symbols = true;
+	linux_machine_is_found(&l, 4, true);
+	assert_null(d.symbols_origin);
+	assert_string_equal(d.btf_origin, "memory");
+	end_linux(&l);
+}
+
+TEST(linux_takes_kallsyms_and_btf_from_the_source)
+{
+	struct machine_linux l = linux_6();
+	struct discover_hints h = { 0 };
+
+	l.no_symbols = true;
+	machine_linux(&m, &l);
+	h.kallsyms = (const char *)l.kallsyms.at;
+	h.kallsyms_size = l.kallsyms.len;
+	h.btf = l.btf.at;
+	h.btf_size = l.btf.len;
+	look(&h, NULL);
+	check_linux(&l);
+	assert_string_equal(d.symbols_origin, "kallsyms");
+	assert_string_equal(d.btf_origin, "source");
+	end_linux(&l);
+}
+
+TEST(pti_tables_are_recognised)
+{
+	struct machine_linux l = linux_6();
+
+	l.pti = true;
+	linux_machine_is_found(&l, 4, true);
+	assert_int_equal(d.hidden, 0);
+	assert_int_equal(space_of(l.p[1].dtb)->process.user_dtb, l.p[1].dtb + 0x1000);
+	end_linux(&l);
+}
+
+TEST(unlinked_task_is_found_by_the_scan)
+{
+	struct machine_linux l = linux_6();
+
+	l.pti = true;
+	l.p[3].unlinked = true;
+	linux_machine_is_found(&l, 4, true);
+	assert_int_equal(d.hidden, 1);
+	assert_false(is_listed(77));
+	assert_false(space_of(l.p[3].dtb)->listed);
+	assert_int_equal(space_of(l.p[3].dtb)->process.user_dtb, l.p[3].user_dtb);
+	end_linux(&l);
+}
+
+TEST(freed_roots_are_counted_and_not_listed)
+{
+	struct machine_linux l = linux_6();
+	struct discover_hints h = { 0 };
+	uint64_t freed;
+
+	machine_linux(&m, &l);
+	freed = machine_alloc(&m);
+	for (uint32_t i = 256; i < 512; i++)
+		machine_u64(&m, freed + 8 * i, machine_get(&m, l.root + 8 * i));
+	look(&h, NULL);
+	assert_int_equal(d.idle_roots, 1);
+	assert_int_equal(d.hidden, 0);
+	end_linux(&l);
+}
+
+TEST(copies_of_roots_are_no_finding)
+{
+	struct machine_linux l = linux_6();
+	struct discover_hints h = { 0 };
+	uint64_t copies[2];
+
+	l.p[3].unlinked = true;
+	machine_linux(&m, &l);
+	for (size_t k = 0; k < 2; k++) {
+		copies[k] = machine_alloc(&m);
+		for (uint32_t i = 0; i < 512; i++)
+			machine_u64(&m, copies[k] + 8 * i, machine_get(&m, l.p[1].dtb + 8 * i));
+	}
+	/* The first is in a buffer of "swapper", the second is nobody's. */
+	machine_map(&m, l.p[4].dtb, 0x500000, copies[0], 1);
+	look(&h, NULL);
+	assert_int_equal(d.copies, 1);
+	assert_true(space_of(copies[0])->copy);
+	assert_int_equal(space_of(copies[0])->copy_of, l.p[4].pid);
+	assert_int_equal(d.hidden, 2);
+	assert_false(space_of(copies[1])->copy);
+	assert_false(space_of(l.p[3].dtb)->copy);
+	end_linux(&l);
+}
+
+/* A page table of a direct map that is not made of large pages names itself. */
+static void put_direct_map(uint64_t table)
+{
+	for (uint64_t i = 0; i < 512; i++)
+		machine_u64(&m, table + 8 * i, (table + (i - 320) * 0x1000) | 0x63);
+}
+
+TEST(direct_map_is_no_windows_root)
+{
+	struct discover_hints h = { 0 };
+
+	put_direct_map(0x4040000);
+	look(&h, NULL);
+	assert_int_equal(d.os, OS_UNKNOWN);
+	end();
+}
+
+TEST(root_without_a_kernel_does_not_outweigh_vmcoreinfo)
+{
+	struct machine_linux l = linux_6();
+	struct discover_hints h = { 0 };
+	const uint64_t table = 0x4040000; /* below VMCOREINFO, so that it is met first */
+
+	machine_linux(&m, &l);
+	for (uint64_t i = 256; i < 300; i += 4)
+		machine_u64(&m, table + 8 * i, (0x5000000 + i * 0x7000) | 0x63);
+	machine_u64(&m, table + 8 * 320, table | 0x63);
+	look(&h, NULL);
+	check_linux(&l);
+	end_linux(&l);
+}
+
+TEST(scan_can_be_left_out)
+{
+	struct machine_linux l = linux_6();
+	struct discover_hints h = { .skip_scan = true };
+
+	l.pti = true;
+	machine_linux(&m, &l);
+	look(&h, NULL);
+	assert_int_equal(d.list.end, LIST_CLOSED);
+	assert_int_equal(d.roots.count, 0);
+	assert_int_equal(d.unscanned, 0);
+	assert_int_equal(listed(1)->user_dtb, l.p[1].user_dtb);
+	end_linux(&l);
+}
+
+TEST(second_discovery_takes_the_kernel_from_the_first)
+{
+	struct machine_linux l = linux_6();
+	struct discover_hints h = { .skip_scan = true };
+	struct discovery first;
+	struct image i = { 0 };
+	uint64_t pages;
+
+	machine_linux(&m, &l);
+	machine_linux_notes(&l, &i);
+	h.notes = i.at;
+	h.notes_size = i.len;
+	look(&h, NULL);
+	first = d;
+	pages = d.pages_read;
+	machine_mem_deinit(&mem);
+	/* "sh" has ended since. */
+	machine_u64_va(&m, l.root, l.p[2].object + MACHINE_TASK_TASKS,
+		       l.p[4].object + MACHINE_TASK_TASKS);
+	machine_u64_va(&m, l.root, l.p[4].object + MACHINE_TASK_TASKS + 8,
+		       l.p[2].object + MACHINE_TASK_TASKS);
+	h = (struct discover_hints){ .before = &first, .skip_scan = true };
+	look(&h, NULL);
+	assert_int_equal(d.list.count, 4);
+	assert_int_equal(d.list.end, LIST_CLOSED);
+	assert_false(is_listed(77));
+	assert_int_equal(d.kernel_dtb, l.root);
+	assert_int_equal(d.init_task, l.init_task);
+	assert_true(d.pages_read < pages);
+	discovery_deinit(&first);
+	image_free(&i);
+	end_linux(&l);
+}
+
+TEST(nothing_is_found_in_empty_memory)
+{
+	struct discover_hints h = { .has_cr3 = true, .cr3 = 0x1000, .notes = "x", .notes_size = 1 };
+
+	machine_page(&m, 0x1000);
+	look(&h, NULL);
+	assert_int_equal(d.os, OS_UNKNOWN);
+	assert_int_equal(d.n_spaces, 0);
+	end();
+}
+
+/*
+ * BTF
+ */
+
+TEST(btf_knows_members_of_anonymous_structures)
+{
+	struct image i = { 0 };
+	struct err e = ERR_INIT;
+	uint32_t off;
+	struct btf b;
+
+	machine_btf(&i);
+	CHECK_OK(btf_init(&b, i.at, i.len, &e), &e);
+	assert_int_equal(b.count, 10);
+	assert_true(btf_offset(&b, "mm_struct", "pgd", &off));
+	assert_int_equal(off, MACHINE_MM_PGD);
+	assert_true(btf_offset(&b, "task_struct", "pid", &off));
+	assert_int_equal(off, MACHINE_TASK_PID);
+	assert_true(btf_offset(&b, "task_struct", "tasks.prev", &off)); /* through a typedef */
+	assert_int_equal(off, MACHINE_TASK_TASKS + 8);
+	assert_false(btf_offset(&b, "task_struct", "task", &off));
+	assert_false(btf_offset(&b, "task_struct", "mm.pgd", &off)); /* a pointer is no member */
+	assert_false(btf_offset(&b, "no_struct", "pid", &off));
+	assert_true(btf_size(&b, "task_struct", &off));
+	assert_int_equal(off, MACHINE_TASK_SIZE);
+	btf_deinit(&b);
+	image_free(&i);
+}
+
+TEST(btf_that_is_cut_short_or_lies_is_refused)
+{
+	struct image i = { 0 };
+	struct err e = ERR_INIT;
+	struct btf b;
+
+	machine_btf(&i);
+	for (size_t len = 0; len < i.len; len++) {
+		CHECK_STATUS(btf_init(&b, i.at, len, &e), ST_CORRUPT, &e);
+		btf_deinit(&b);
+	}
+	image_u32(&i, 12, UINT32_MAX);
+	CHECK_STATUS(btf_init(&b, i.at, i.len, &e), ST_CORRUPT, &e);
+	image_free(&i);
+}
+
+TEST(types_that_contain_themselves_end)
+{
+	struct image i = { 0 };
+	struct err e = ERR_INIT;
+	struct btf b;
+	uint32_t off;
+
+	machine_btf(&i);
+	/* Every type number in the section names type 7, the anonymous structure. */
+	CHECK_OK(btf_init(&b, i.at, i.len, &e), &e);
+	off = b.offsets[7 - 1];
+	btf_deinit(&b);
+	for (uint32_t k = 0; k < 2; k++) {
+		image_u32(&i, 24 + off + 12 + 12 * k, 0);
+		image_u32(&i, 24 + off + 12 + 12 * k + 4, 7);
+	}
+	CHECK_OK(btf_init(&b, i.at, i.len, &e), &e);
+	assert_false(btf_offset(&b, "mm_struct", "pgd", &off));
+	btf_deinit(&b);
+	image_free(&i);
+}
+
+/* The kernel that runs the test, where it says what it is made of. */
+TEST(btf_of_this_kernel_is_read)
+{
+	FILE *f = fopen("/sys/kernel/btf/vmlinux", "rb");
+	struct linux_offsets o = { 0 };
+	struct err e = ERR_INIT;
+	struct btf b;
+	uint8_t *p;
+	size_t len;
+
+	if (!f)
+		skip();
+	p = malloc(BTF_SIZE_MAX);
+	assert_non_null(p);
+	len = fread(p, 1, BTF_SIZE_MAX, f);
+	fclose(f);
+	CHECK_OK(btf_init(&b, p, len, &e), &e);
+	assert_true(b.count > 10000);
+	assert_true(linux_offsets_from_btf(&o, &b));
+	assert_true(o.tasks && o.mm && o.pid && o.comm && o.pgd);
+	assert_true(o.pid % 4 == 0 && o.mm % 8 == 0 && o.tasks % 8 == 0 && o.pgd % 8 == 0);
+	btf_deinit(&b);
+	free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(windows_processes_are_found_without_symbols),
+		cmocka_unit_test(eprocess_fields_of_other_versions_are_found_too),
+		cmocka_unit_test(unlinked_process_is_found_by_the_scan),
+		cmocka_unit_test(roots_of_another_kernel_are_none_of_ours),
+		cmocka_unit_test(kernel_is_found_by_the_sources_cr3),
+		cmocka_unit_test(kernel_is_found_by_its_self_reference),
+		cmocka_unit_test(kva_shadow_tables_are_recognised),
+		cmocka_unit_test(broken_list_is_read_from_both_ends),
+		cmocka_unit_test(list_that_runs_in_a_circle_ends),
+		cmocka_unit_test(hostile_exports_end),
+		cmocka_unit_test(budget_bounds_all_of_it),
+		cmocka_unit_test(linux_processes_are_found_by_symbols_in_memory),
+		cmocka_unit_test(linux_with_five_levels_and_no_word_from_the_source),
+		cmocka_unit_test(linux_without_symbol_tables_is_found_by_its_look),
+		cmocka_unit_test(linux_takes_kallsyms_and_btf_from_the_source),
+		cmocka_unit_test(pti_tables_are_recognised),
+		cmocka_unit_test(unlinked_task_is_found_by_the_scan),
+		cmocka_unit_test(freed_roots_are_counted_and_not_listed),
+		cmocka_unit_test(copies_of_roots_are_no_finding),
+		cmocka_unit_test(direct_map_is_no_windows_root),
+		cmocka_unit_test(root_without_a_kernel_does_not_outweigh_vmcoreinfo),
+		cmocka_unit_test(scan_can_be_left_out),
+		cmocka_unit_test(second_discovery_takes_the_kernel_from_the_first),
+		cmocka_unit_test(nothing_is_found_in_empty_memory),
+		cmocka_unit_test(btf_knows_members_of_anonymous_structures),
+		cmocka_unit_test(btf_that_is_cut_short_or_lies_is_refused),
+		cmocka_unit_test(types_that_contain_themselves_end),
+		cmocka_unit_test(btf_of_this_kernel_is_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Golden vectors of entries, each put together by hand from the layout that its comment names, and
+ * the choice of a layout from many entries.
+ */
+#include "tests/unit/test.h"
+
+#include <string.h>
+
+#include "agent/paging/pte.h"
+
+#define MASK      (UINT64_C(1) << 45) /* InvalidPteMask on most Intel processors */
+#define USER_VA   UINT64_C(0x7ff600001000)
+#define KERNEL_VA UINT64_C(0xffffb08000001000)
+
+static const struct win_pte_layout *win_layout(const char *name)
+{
+	for (size_t i = 0; i < win_pte_layout_count; i++)
+		if (!strcmp(win_pte_layouts[i].name, name))
+			return &win_pte_layouts[i];
+	fail_msg("no layout %s", name);
+	return NULL;
+}
+
+static struct win_pte_context win(const char *name, uint64_t mask)
+{
+	return (struct win_pte_context){ win_layout(name), mask, -1 };
+}
+
+static const struct linux_pte_layout *linux_layout(const char *name)
+{
+	for (size_t i = 0; i < linux_pte_layout_count; i++)
+		if (!strcmp(linux_pte_layouts[i].name, name))
+			return &linux_pte_layouts[i];
+	fail_msg("no layout %s", name);
+	return NULL;
+}
+
+struct win_vector {
+	const char *layout;
+	uint64_t mask;
+	uint64_t raw;
+	enum pte_state state;
+	uint64_t value; /* frame, slot or address, whatever the state has */
+	uint32_t file;
+	uint32_t protection;
+};
+
+static uint64_t value_of(const struct pte *p)
+{
+	if (p->has_frame)
+		return p->frame;
+	return p->address ? p->address : p->slot;
+}
+
+static void check_win(const struct win_vector *v, size_t n, bool prototype)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct win_pte_context c = win(v[i].layout, v[i].mask);
+		const struct pte p = prototype ? win_prototype_decode(&c, v[i].raw)
+					       : win_pte_decode(&c, v[i].raw);
+
+		if (p.state != v[i].state || value_of(&p) != v[i].value || p.file != v[i].file ||
+		    p.protection != v[i].protection || p.raw != v[i].raw)
+			fail_msg("vector %zu, 0x%llx: %s 0x%llx file %u protection %u", i,
+				 (unsigned long long)v[i].raw, pte_state_name(p.state),
+				 (unsigned long long)value_of(&p), p.file, p.protection);
+	}
+}
+
+/* Figure 2. */
+TEST(windows_hardware_entries)
+{
+	static const struct win_vector v[] = {
+		/* Valid, and not executable. */
+		{ "7", 0, 0x80000000002da963, PTE_VALID, 0x2da000, 0, 0 },
+		{ "10-1809", MASK, 0x8a00000012345867, PTE_VALID, 0x12345000, 0, 0 },
+		/* Transition: bit 11, not bit 10; protection 4 (read and write) at 5. */
+		{ "7", 0, 0x0000000012345880, PTE_TRANSITION, 0x12345000, 0, 4 },
+		{ "10-1809", MASK, 0x0000200012345880, PTE_TRANSITION, 0x12345000, 0, 4 },
+		/* The same with the swizzle bit: bit 45 was the frame's own. */
+		{ "10-1809", MASK, 0x0000200012345890, PTE_TRANSITION, 0x200012345000, 0, 4 },
+		/* Prototype: bit 10. Protection at 11 up to 1607, at 5 from 1809 on. */
+		{ "10-1507", 0, 0xf8a00112a7c82400, PTE_PROTOTYPE, 0xfffff8a00112a7c8, 0, 4 },
+		{ "10-1809", MASK, 0xb60d0f1e78900490, PTE_PROTOTYPE, 0xffffb60d0f1e7890, 0, 4 },
+		{ "10-1809", MASK, 0xb60d2f1e78900480, PTE_PROTOTYPE, 0xffffb60d0f1e7890, 0, 4 },
+		/* Combined (bit 11 with bit 10) is a prototype all the same; Rekall took it for transition. */
+		{ "10-1809", MASK, 0xb60d0f1e78900c90, PTE_PROTOTYPE, 0xffffb60d0f1e7890, 0, 4 },
+		/* A prototype's protection of 1607 may set bit 11 as well. */
+		{ "10-1507", 0, 0xf8a00112a7c80c00, PTE_PROTOTYPE, 0xfffff8a00112a7c8, 0, 1 },
+		/* VAD markers: Rekall's example, and 0xffffffff in the high half of a software entry. */
+		{ "7", 0, 0xffffffff00000420, PTE_VAD_PROTOTYPE, 0, 0, 0 },
+		{ "7", 0, 0xffffffff00000080, PTE_VAD_PROTOTYPE, 0xffffffff, 0, 4 },
+		/* Page file 2, slot 0x12345. */
+		{ "7", 0, 0x0001234500000084, PTE_PAGE_FILE, 0x12345, 2, 4 },
+		{ "10-1507", 0, 0x0001234500002084, PTE_PAGE_FILE, 0x12345, 2, 4 },
+		{ "10-1809", MASK, 0x0001334500002084, PTE_PAGE_FILE, 0x11345, 2, 4 },
+		/* Swizzled: bit 13 of the slot is the mask's, unless bit 4 says that it was there. */
+		{ "10-1809", MASK, 0x0000234500000084, PTE_PAGE_FILE, 0x345, 0, 4 },
+		{ "10-1809", MASK, 0x0000234500000094, PTE_PAGE_FILE, 0x2345, 0, 4 },
+		{ "11-insider", MASK, 0x0000234500001088, PTE_PAGE_FILE, 0x345, 1, 4 },
+		/* Demand zero; with the mask and without it. */
+		{ "7", 0, 0x0000000000000080, PTE_DEMAND_ZERO, 0, 0, 4 },
+		{ "10-1809", MASK, 0x0000200000000080, PTE_DEMAND_ZERO, 0, 0, 4 },
+		{ "10-1809", MASK, 0x0000000000000080, PTE_DEMAND_ZERO, 0, 0, 4 },
+		{ "10-1809", MASK, 0x0000200000000200, PTE_DECOMMITTED, 0, 0, 16 },
+		/* Free system PTEs of the 107 real pages. */
+		{ "10-1809", MASK, 0x0000b5a000000010, PTE_NO_PAGE, 0xb5a0, 0, 0 },
+		{ "10-1809", MASK, 0x0000609200000000, PTE_NO_PAGE, 0x4092, 0, 0 },
+		{ "7", 0, 0, PTE_EMPTY, 0, 0, 0 },
+	};
+
+	check_win(v, ARRAY_SIZE(v), false);
+}
+
+/* Figure 3. */
+TEST(windows_prototype_entries)
+{
+	static const struct win_vector v[] = {
+		{ "7", 0, 0x8000000012345921, PTE_VALID, 0x12345000, 0, 0 },
+		{ "7", 0, 0x00000000123458a0, PTE_TRANSITION, 0x12345000, 0, 5 },
+		/* A mapped file: bit 10, the subsection's address at 16. */
+		{ "7", 0, 0xfa800312a7c804a0, PTE_SUBSECTION, 0xfffffa800312a7c8, 0, 5 },
+		{ "10-1809", MASK, 0xb60d2f1e789004a0, PTE_SUBSECTION, 0xffffb60d0f1e7890, 0, 5 },
+		/* The same with ColdPage, which is no transition. */
+		{ "10-1809", MASK, 0xb60d2f1e78900ca0, PTE_SUBSECTION, 0xffffb60d0f1e7890, 0, 5 },
+		{ "10-1809", MASK, 0xffff800012345680, PTE_FILE_BACKED, 0xffff800012345680, 0, 0 },
+		{ "7", 0, 0x0001234500000084, PTE_PAGE_FILE, 0x12345, 2, 4 },
+		{ "7", 0, 0x0000000000000080, PTE_DEMAND_ZERO, 0, 0, 4 },
+	};
+
+	check_win(v, ARRAY_SIZE(v), true);
+}
+
+/* Only the hardware's entries send you to the VAD when the slot is 0. */
+TEST(slot_zero_needs_the_vad_in_the_first_stage_only)
+{
+	const struct win_pte_context c = win("7", 0);
+
+	assert_true(win_pte_decode(&c, 0x80).needs_vad);
+	assert_false(win_prototype_decode(&c, 0x80).needs_vad);
+	assert_true(win_pte_decode(&c, 0).needs_vad);
+	assert_true(win_pte_decode(&c, 0xffffffff00000420).needs_vad);
+}
+
+/* UsedPageTableEntries of 0x155 and InStore, where each layout has them. */
+TEST(paged_out_tables_say_how_full_they_were)
+{
+	static const struct {
+		const char *layout;
+		unsigned shift;
+	} v[] = { { "7", 12 }, { "10-1507", 14 }, { "10-1809", 16 }, { "11-insider", 17 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		const struct win_pte_context c = win(v[i].layout, 0);
+		const uint64_t raw = 0x0001000000000080 | UINT64_C(0x155) << v[i].shift;
+
+		assert_int_equal(win_pte_decode(&c, raw).used, 0x155);
+		assert_int_equal(win_pte_decode(&c, raw).slot, 0x10000);
+		assert_int_equal(win_pte_decode(&c, raw | 1 << 22).in_store, i == 0);
+	}
+}
+
+TEST(compressed_pages_are_in_the_store)
+{
+	struct win_pte_context c = win("10-1809", MASK);
+	struct pte p;
+
+	c.store = 2;
+	p = win_pte_decode(&c, 0x0001334500002084);
+	assert_int_equal(p.state, PTE_COMPRESSED);
+	assert_int_equal(p.slot, 0x20011345);
+	c.store = 1;
+	assert_int_equal(win_pte_decode(&c, 0x0001334500002084).state, PTE_PAGE_FILE);
+}
+
+struct linux_vector {
+	const char *layout;
+	unsigned level;
+	uint64_t raw;
+	enum pte_state state;
+	uint64_t value; /* frame or slot */
+	uint32_t file;
+	bool soft_dirty, uffd_wp, exclusive;
+};
+
+TEST(linux_entries)
+{
+	static const struct linux_vector v[] = {
+		{ "5.19", 1, 0x8000000012345867, PTE_VALID, 0x12345000, 0, 0, 0, 0 },
+		{ "5.19", 2, 0x80000000123ff8e7, PTE_VALID, 0x12200000, 0, 0, 0, 0 },
+		/* PROT_NONE: bit 8 without bit 0. Frames are inverted since the L1TF change. */
+		{ "4.14", 1, 0x8000000012345920, PTE_PROT_NONE, 0x12345000, 0, 0, 0, 0 },
+		{ "l1tf", 1, 0x800fffffedcba920, PTE_PROT_NONE, 0x12345000, 0, 0, 0, 0 },
+		{ "l1tf", 2, 0x800fffffedc00180, PTE_PROT_NONE, 0x12200000, 0, 0, 0, 0 },
+		/* A large page whose present bit was taken away while it is split. */
+		{ "6.2", 2, 0x800fffffedc00080, PTE_PROT_NONE, 0x12200000, 0, 0, 0, 0 },
+		/* Swap area 1, slot 0x1234, as each version writes it. */
+		{ "4.0", 1, UINT64_C(0x1234) << 9 | 1 << 1, PTE_SWAP, 0x1234, 1, 0, 0, 0 },
+		{ "4.0", 1, UINT64_C(0x1234) << 9 | 1 << 1 | 0x80, PTE_SWAP, 0x1234, 1, 1, 0, 0 },
+		{ "4.8", 1, UINT64_C(0x1234) << 15 | 1 << 9, PTE_SWAP, 0x1234, 1, 0, 0, 0 },
+		{ "4.9", 1, UINT64_C(0x1234) << 14 | 1 << 9 | 0x80, PTE_SWAP, 0x1234, 1, 1, 0, 0 },
+		{ "4.14", 1, UINT64_C(0x1234) << 14 | 1 << 9 | 2, PTE_SWAP, 0x1234, 1, 1, 0, 0 },
+		/* 6.1 arch/x86/include/asm/pgtable_64.h: ~0x1234 << 14 >> 5 is 0x07ffffffffdb9600. */
+		{ "l1tf", 1, 0x0fffffffffdb9600, PTE_SWAP, 0x1234, 1, 0, 0, 0 },
+		{ "l1tf", 1, 0x0fffffffffdb9606, PTE_SWAP, 0x1234, 1, 1, 0, 0 },
+		{ "5.7", 1, 0x0fffffffffdb9604, PTE_SWAP, 0x1234, 1, 0, 1, 0 },
+		{ "5.19", 1, 0x0fffffffffdb960e, PTE_SWAP, 0x1234, 1, 1, 1, 1 },
+		{ "6.2", 1, 0x07ffffffffdb9608, PTE_SWAP, 0x1234, 0, 0, 0, 1 },
+		{ "6.15", 1, 0x07ffffffffdb9600, PTE_SWAP, 0x1234, 0, 0, 0, 0 },
+		/* Special types of 6.1 without CONFIG_DEVICE_PRIVATE: 26 poison, 27-29 migration,
+		 * 30 marker, 31 error (include/linux/swap.h). Frame 0x12345; young and dirty bits above. */
+		{ "5.19", 1, 0xd7fffffffdb97400, PTE_POISONED, 0x12345000, 26, 0, 0, 0 },
+		{ "5.19", 1, 0xdffffffffdb97400, PTE_MIGRATION, 0x12345000, 27, 0, 0, 0 },
+		{ "5.19", 1, 0xefffe7fffdb97400, PTE_MIGRATION, 0x12345000, 29, 0, 0, 0 },
+		{ "5.19", 1, 0xf7fffffffffffc00, PTE_MARKER, 1, 30, 0, 0, 0 },
+		{ "5.19", 1, 0xfffffffffffffe00, PTE_SWAP_ERROR, 0, 31, 0, 0, 0 },
+		{ "5.19", 1, 0xcfffffffffdb9600, PTE_SWAP, 0x1234, 25, 0, 0, 0 },
+		/* 5.10: 29 poison, 30 and 31 migration. 6.2: 27 poison, 28-30 migration, 31 marker. */
+		{ "5.7", 1, 0xeffffffffdb97400, PTE_POISONED, 0x12345000, 29, 0, 0, 0 },
+		{ "5.7", 1, 0xfffffffffdb97400, PTE_MIGRATION, 0x12345000, 31, 0, 0, 0 },
+		{ "6.2", 1, 0xdffffffffdb97400, PTE_POISONED, 0x12345000, 27, 0, 0, 0 },
+		{ "6.2", 1, 0xfffffffffffffc00, PTE_MARKER, 1, 31, 0, 0, 0 },
+		{ "6.2", 1, 0, PTE_EMPTY, 0, 0, 0, 0, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		const struct linux_pte_context c = { .layout = linux_layout(v[i].layout) };
+		const struct pte p = linux_pte_decode(&c, v[i].level, v[i].raw);
+
+		if (p.state != v[i].state || value_of(&p) != v[i].value || p.file != v[i].file ||
+		    p.soft_dirty != v[i].soft_dirty || p.uffd_wp != v[i].uffd_wp ||
+		    p.exclusive != v[i].exclusive || p.raw != v[i].raw)
+			fail_msg("vector %zu, 0x%llx: %s 0x%llx type %u", i,
+				 (unsigned long long)v[i].raw, pte_state_name(p.state),
+				 (unsigned long long)value_of(&p), p.file);
+	}
+}
+
+TEST(device_types_move_the_others_down)
+{
+	const struct linux_pte_context c = { .layout = linux_layout("5.19"),
+					     .device_private = true };
+
+	/* 22 poison, 23-25 migration, 26-29 device, 30 marker, 31 error. */
+	assert_int_equal(linux_pte_decode(&c, 1, 0xb7fffffffdb97400).state, PTE_POISONED);
+	assert_int_equal(linux_pte_decode(&c, 1, 0xcffffffffdb97400).state, PTE_MIGRATION);
+	assert_int_equal(linux_pte_decode(&c, 1, 0xd7fffffffdb97400).state, PTE_DEVICE);
+	assert_int_equal(linux_pte_decode(&c, 1, 0xf7fffffffffffc00).state, PTE_MARKER);
+}
+
+TEST(young_and_dirty_bits_stand_above_the_frames_of_the_paging_mode)
+{
+	struct linux_pte_context c = { .layout = linux_layout("5.19"), .five_levels = true };
+
+	/* Offset bits 40 and 41 with five levels, 34 and 35 with four. */
+	assert_int_equal(linux_pte_decode(&c, 1, 0xeff9fffffdb97400).frame, 0x12345000);
+	assert_int_equal(linux_pte_decode(&c, 1, 0xefffe7fffdb97400).frame,
+			 0x12345000 | UINT64_C(3) << 46);
+	c.five_levels = false;
+	assert_int_equal(linux_pte_decode(&c, 1, 0xefffe7fffdb97400).frame, 0x12345000);
+}
+
+/*
+ * The choice
+ */
+
+static struct range_list ram;
+
+static int make_ram(void **unused)
+{
+	(void)unused;
+	return range_list_add(&ram, 0, 0x7fffffff, NULL) != ST_OK;
+}
+
+static int free_ram(void **unused)
+{
+	(void)unused;
+	range_list_deinit(&ram);
+	return 0;
+}
+
+/* Entries of a machine with one page file, as a layout writes them. `swizzle`: with the mask. */
+static struct win_pte_evidence entries_of(unsigned file_shift, unsigned allocated, bool swizzle,
+					  size_t n)
+{
+	struct win_pte_evidence ev = { .facts = { .ranges = &ram, .files = 1 } };
+	const uint64_t mask = swizzle ? MASK : 0;
+
+	ev.facts.file_pages[0] = 0x40000;
+	for (uint64_t i = 1; i <= n; i++) {
+		const uint64_t slot = i * 7919 % 0x40000;
+		uint64_t soft = slot << 32 | UINT64_C(0) << file_shift | 0x80;
+		uint64_t transition = (i * 104729 % 0x7ffff) << 12 | 0x880;
+
+		if (allocated)
+			soft |= UINT64_C(1) << allocated;
+		if (soft & mask)
+			soft |= 0x10;
+		win_pte_evidence_add(&ev, USER_VA, soft | mask);
+		win_pte_evidence_add(&ev, USER_VA, transition | mask);
+		win_pte_evidence_add(&ev, USER_VA, 0x80);
+		win_pte_evidence_add(&ev, KERNEL_VA, mask ? i * 977 << 33 | mask : 0);
+	}
+	return ev;
+}
+
+static void check_win_choice(const struct win_pte_evidence *ev, const char *name, uint64_t mask)
+{
+	struct win_pte_choice choice;
+
+	win_pte_choose(ev, &choice);
+	assert_non_null(choice.context.layout);
+	assert_string_equal(choice.context.layout->name, name);
+	assert_int_equal(choice.context.invalid_mask, mask);
+	assert_false(choice.by_version_only);
+	assert_true(choice.reason[0]);
+}
+
+TEST(windows_layout_is_chosen_by_what_entries_look_like)
+{
+	struct win_pte_evidence ev;
+
+	ev = entries_of(12, 2, true, 100);
+	check_win_choice(&ev, "10-1809", MASK);
+	ev = entries_of(1, 13, false, 100);
+	check_win_choice(&ev, "10-1507", 0);
+	/* The new layout on a processor without the mask: only the page file tells. */
+	ev = entries_of(12, 2, false, 100);
+	check_win_choice(&ev, "10-1809", 0);
+	ev = entries_of(1, 0, false, 100);
+	ev.facts.version = 7601;
+	check_win_choice(&ev, "7", 0);
+}
+
+/* No page file is in use: the free system PTEs of the kernel's half have the mask all the same. */
+TEST(mask_alone_tells_the_layout)
+{
+	struct win_pte_evidence ev = { .facts = { .ranges = &ram, .version = 17134 } };
+
+	for (uint64_t i = 1; i < 100; i++)
+		win_pte_evidence_add(&ev, KERNEL_VA, i * 977 << 33 | MASK | (i & 1) << 4);
+	check_win_choice(&ev, "10-1809", MASK);
+}
+
+TEST(build_number_does_not_outweigh_entries)
+{
+	struct win_pte_evidence ev = entries_of(12, 2, true, 100);
+
+	ev.facts.version = 17134; /* 1803, which came with the old layout and was serviced */
+	check_win_choice(&ev, "10-1809", MASK);
+	ev = entries_of(1, 13, false, 100);
+	ev.facts.version = 19041;
+	check_win_choice(&ev, "10-1507", 0);
+}
+
+TEST(without_entries_only_the_version_speaks)
+{
+	struct win_pte_evidence ev = { .facts = { .version = 19045 } };
+	struct linux_pte_evidence lev = { .facts = { .version = 601 } };
+	struct linux_pte_choice linux_choice;
+	struct win_pte_choice choice;
+
+	win_pte_choose(&ev, &choice);
+	assert_true(choice.by_version_only);
+	assert_string_equal(choice.context.layout->name, "10-1809");
+	ev.facts.version = 0;
+	win_pte_choose(&ev, &choice);
+	assert_null(choice.context.layout);
+	linux_pte_choose(&lev, &linux_choice);
+	assert_true(linux_choice.by_version_only);
+	assert_string_equal(linux_choice.context.layout->name, "5.19");
+	lev.facts.version = 0;
+	linux_pte_choose(&lev, &linux_choice);
+	assert_null(linux_choice.context.layout);
+}
+
+static uint64_t linux_swap(bool inverted, uint64_t type, uint64_t slot)
+{
+	return inverted ? ~slot << 14 >> 5 | type << 59 : slot << 14 | type << 9;
+}
+
+static const char *linux_choice_of(bool inverted, uint32_t version, bool files_known)
+{
+	struct linux_pte_evidence ev = { .facts = { .ranges = &ram, .version = version } };
+	struct linux_pte_choice choice;
+
+	ev.facts.files = files_known;
+	ev.facts.file_pages[0] = 0x10000;
+	for (uint64_t i = 1; i < 200; i++) {
+		const uint64_t frame = (i * 104729 % 0x7ffff) << 12;
+
+		linux_pte_evidence_add(&ev, 1, linux_swap(inverted, 0, i * 31 % 0xffff + 1));
+		linux_pte_evidence_add(&ev, 1,
+				       ((inverted ? ~frame : frame) & 0xffffffffff000) | 0x120);
+	}
+	linux_pte_choose(&ev, &choice);
+	assert_non_null(choice.context.layout);
+	assert_false(choice.by_version_only);
+	assert_false(choice.context.device_private);
+	return choice.context.layout->name;
+}
+
+TEST(linux_layout_is_chosen_by_what_entries_look_like)
+{
+	assert_string_equal(linux_choice_of(true, 601, true), "5.19");
+	assert_string_equal(linux_choice_of(true, 612, true), "6.2");
+	assert_string_equal(linux_choice_of(true, 0, true), "l1tf");
+	assert_string_equal(linux_choice_of(true, 601, false), "5.19");
+	assert_string_equal(linux_choice_of(false, 414, true), "4.14");
+	/* A stable 4.9 with the L1TF change carried back: the version says otherwise, and is wrong. */
+	assert_string_equal(linux_choice_of(true, 409, true), "l1tf");
+	/* And a version that claims too much. */
+	assert_string_equal(linux_choice_of(false, 510, true), "4.9");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(windows_hardware_entries),
+		cmocka_unit_test(windows_prototype_entries),
+		cmocka_unit_test(slot_zero_needs_the_vad_in_the_first_stage_only),
+		cmocka_unit_test(paged_out_tables_say_how_full_they_were),
+		cmocka_unit_test(compressed_pages_are_in_the_store),
+		cmocka_unit_test(linux_entries),
+		cmocka_unit_test(device_types_move_the_others_down),
+		cmocka_unit_test(young_and_dirty_bits_stand_above_the_frames_of_the_paging_mode),
+		cmocka_unit_test(windows_layout_is_chosen_by_what_entries_look_like),
+		cmocka_unit_test(mask_alone_tells_the_layout),
+		cmocka_unit_test(build_number_does_not_outweigh_entries),
+		cmocka_unit_test(without_entries_only_the_version_speaks),
+		cmocka_unit_test(linux_layout_is_chosen_by_what_entries_look_like),
+	};
+
+	return cmocka_run_group_tests(tests, make_ram, free_ram);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Containers whose every digest is right and whose content lies: what opening one may cost, and
+ * what it may not believe. Made from recipes (tests/gen/rsz_recipe.h). All memory that the reader
+ * asks for is counted here (linked with --wrap).
+ */
+#include <inttypes.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/base/bytes.h"
+#include "formats/rsz_reader.h"
+#include "tests/gen/images.h"
+#include "tests/gen/rsz_recipe.h"
+#include "tests/unit/test.h"
+
+enum { BEGIN = 1, STREAM, CHUNK, INDEX, CLOSE };
+
+/* Heap blocks in use, and the most there were at a time. */
+static size_t in_use, peak;
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+void __real_free(void *p);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t n);
+void __wrap_free(void *p);
+
+static void *counted(void *p)
+{
+	in_use += malloc_usable_size(p);
+	peak = MAX(peak, in_use);
+	return p;
+}
+
+void *__wrap_malloc(size_t n)
+{
+	return counted(__real_malloc(n));
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return counted(__real_calloc(n, size));
+}
+
+/* Old and new block are both there while it copies. */
+void *__wrap_realloc(void *p, size_t n)
+{
+	const size_t before = malloc_usable_size(p);
+	void *moved = counted(__real_realloc(p, n));
+
+	if (moved)
+		in_use -= before;
+	return moved;
+}
+
+void __wrap_free(void *p)
+{
+	in_use -= malloc_usable_size(p);
+	__real_free(p);
+}
+
+/* The recipe in the making, and the container that it makes. */
+static struct image recipe;
+static struct mem_sink container;
+
+/* Appends a record to the recipe; returns where its body is. The content follows the body. */
+static size_t add(uint8_t type, uint8_t flags, size_t body, size_t content)
+{
+	const size_t at = recipe.len ? recipe.len : 1;
+
+	image_u8(&recipe, at, type);
+	image_u8(&recipe, at + 1, flags);
+	image_u16(&recipe, at + 2, (uint16_t)body);
+	image_u16(&recipe, at + 4, (uint16_t)content);
+	image_put(&recipe, at + 6 + body + content, "", 0);
+	return at + 6;
+}
+
+/* Its offsets in the container: BEGIN 0, the stream 152, whatever comes next 309. */
+#define AT_STREAM 152u
+#define AT_NEXT   309u
+
+static void start(uint32_t kind)
+{
+	size_t at;
+
+	recipe.len = 0;
+	at = add(BEGIN, 0, 24, 0);
+	image_u32(&recipe, at, 1);
+	at = add(STREAM, 0, 24 + 5, 0);
+	image_u32(&recipe, at + 4, kind);
+	image_u32(&recipe, at + 8, rsz_kind_is_paged(kind) ? PAGE_SIZE : 0);
+	image_u32(&recipe, at + 12, 5);
+	image_put(&recipe, at + 24, "stuff", 5);
+}
+
+/* A chunk of zero pages: extents of two pages each, `step` bytes apart. */
+static void add_zero_chunk(uint64_t address, uint32_t extents, uint64_t step)
+{
+	const size_t at = add(CHUNK, 0, 32 + 32 * (size_t)extents + 8, 0);
+
+	image_u32(&recipe, at + 4, extents);
+	image_u32(&recipe, at + 8, 1);
+	image_u32(&recipe, at + 12, extents * 2 * PAGE_SIZE);
+	for (uint32_t i = 0; i < extents; i++) {
+		image_u64(&recipe, at + 32 + 32 * (size_t)i, address + i * step);
+		image_u32(&recipe, at + 32 + 32 * (size_t)i + 8, 2 * PAGE_SIZE);
+	}
+	image_u16(&recipe, at + 32 + 32 * (size_t)extents, (uint16_t)(2 * extents));
+	image_u8(&recipe, at + 32 + 32 * (size_t)extents + 2, PAGE_ZERO);
+}
+
+static void put_entry(size_t at, uint64_t record, uint64_t address, uint32_t length)
+{
+	image_u64(&recipe, at, record);
+	image_u64(&recipe, at + 8, address);
+	image_u32(&recipe, at + 16, length);
+	image_u32(&recipe, at + 20, 0);
+}
+
+static struct rsz_reader *cook_and_open(struct mem_blob *blob)
+{
+	struct rsz_reader *r = NULL;
+	struct err e = ERR_INIT;
+
+	mem_sink_deinit(&container);
+	mem_sink_init(&container, SIZE_MAX);
+	recipe_cook(recipe.at, recipe.len, &container);
+	mem_blob_init(blob, container.at, container.len);
+	in_use = peak = 0;
+	CHECK_OK(rsz_reader_open(&blob->blob, RSZ_TRUST_INDEX, &r, &e), &e);
+	return r;
+}
+
+static size_t cooked_size(void)
+{
+	struct mem_sink so_far;
+	size_t len;
+
+	mem_sink_init(&so_far, SIZE_MAX);
+	recipe_cook(recipe.at, recipe.len, &so_far);
+	len = so_far.len;
+	mem_sink_deinit(&so_far);
+	return len;
+}
+
+/* As rsz_reader.h promises. */
+static void check_peak(const struct mem_blob *blob)
+{
+	if (peak > RSZ_READER_FIXED + RSZ_READER_FACTOR * blob->blob.size)
+		fail_msg("%zu bytes of memory for a container of %" PRIu64, peak, blob->blob.size);
+}
+
+/* 4096 entries in some 400 bytes, 60 times: they would take 26 MB, if they were believed. */
+TEST(index_bomb_is_not_believed)
+{
+	const size_t entries = 64;
+	uint64_t previous = 0, here = AT_NEXT;
+	struct mem_blob blob;
+	struct rsz_reader *r;
+
+	start(RSZ_KIND_MEMORY);
+	for (size_t i = 0; i < 60; i++) {
+		const size_t at = add(INDEX, RECIPE_BY_ZSTD | RECIPE_REPEATED, 16, entries * 24);
+
+		image_u32(&recipe, at, (uint32_t)entries * 64);
+		image_u64(&recipe, at + 8, previous);
+		for (size_t k = 0; k < entries; k++)
+			put_entry(at + 16 + 24 * k, previous + 1, k * PAGE_SIZE, PAGE_SIZE);
+		previous = here;
+		here = cooked_size();
+	}
+	add(CLOSE, RECIPE_HONEST, 0, 0);
+	r = cook_and_open(&blob);
+	assert_int_equal(rsz_reader_end(r)->end, RSZ_END_DAMAGED);
+	check_peak(&blob);
+	rsz_reader_close(r);
+	assert_int_equal(in_use, 0);
+}
+
+/* The most expensive honest container: nothing but extents, all of them overlapping. */
+TEST(memory_of_a_reader_is_bounded_by_the_size_of_the_container)
+{
+	struct mem_blob blob;
+	struct rsz_reader *r;
+
+	start(RSZ_KIND_MEMORY);
+	for (uint64_t i = 0; i < 200; i++) {
+		add_zero_chunk(i << 32, 2040, PAGE_SIZE);
+		if (i % 2)
+			add(INDEX, RECIPE_HONEST | RECIPE_BY_ZSTD, 0, 0);
+	}
+	add(CLOSE, RECIPE_HONEST, 0, 0);
+	r = cook_and_open(&blob);
+	assert_int_equal(rsz_reader_end(r)->end, RSZ_END_SEALED);
+	check_peak(&blob);
+	rsz_reader_close(r);
+	/* The same without its end: walked from the front. */
+	container.len -= 1;
+	blob.blob.size -= 1;
+	in_use = peak = 0;
+	assert_int_equal(rsz_reader_open(&blob.blob, RSZ_TRUST_INDEX, &r, NULL), ST_OK);
+	assert_int_equal(rsz_reader_end(r)->end, RSZ_END_CUT);
+	check_peak(&blob);
+	rsz_reader_close(r);
+	assert_int_equal(in_use, 0);
+}
+
+/* Walked instead, such a container shows what it holds. */
+TEST(closing_record_that_names_no_index_is_not_believed)
+{
+	struct rsz_segment seg;
+	struct mem_blob blob;
+	struct rsz_reader *r;
+
+	start(RSZ_KIND_MEMORY);
+	add_zero_chunk(0x1000, 1, 0);
+	add(CLOSE, RECIPE_HONEST, 0, 0); /* honest: there is none */
+	r = cook_and_open(&blob);
+	assert_int_equal(rsz_reader_end(r)->end, RSZ_END_DAMAGED);
+	assert_int_equal(rsz_reader_streams(r), 1);
+	assert_true(rsz_reader_next(r, 0, 0, &seg));
+	assert_int_equal(seg.address, 0x1000);
+	rsz_reader_close(r);
+}
+
+/* One chunk of two pages at 0x1000, whose index was made by hand and says `address`. */
+static struct rsz_reader *open_indexed(struct mem_blob *blob, uint64_t address)
+{
+	size_t at;
+
+	start(RSZ_KIND_MEMORY);
+	add_zero_chunk(0x1000, 1, 0);
+	at = add(INDEX, 0, 16, 2 * 24);
+	image_u32(&recipe, at, 2);
+	put_entry(at + 16, AT_STREAM, 0, 0);
+	put_entry(at + 16 + 24, AT_NEXT, address, 2 * PAGE_SIZE);
+	add(CLOSE, RECIPE_HONEST, 0, 0);
+	return cook_and_open(blob);
+}
+
+/* Memory that begins inside a page would move everything behind it in an export. */
+TEST(index_with_an_extent_inside_a_page_is_not_believed)
+{
+	struct mem_blob blob;
+	struct rsz_reader *r = open_indexed(&blob, 0x1800);
+	struct rsz_segment seg;
+
+	assert_int_equal(rsz_reader_end(r)->end, RSZ_END_DAMAGED);
+	assert_true(rsz_reader_next(r, 0, 0, &seg));
+	assert_int_equal(seg.address, 0x1000);
+	rsz_reader_close(r);
+}
+
+/* The same with the true address is believed: what is above is refused for the lie alone. */
+TEST(index_made_by_hand_is_believed_when_it_is_true)
+{
+	struct mem_blob blob;
+	struct rsz_reader *r = open_indexed(&blob, 0x1000);
+	struct rsz_segment seg;
+
+	assert_int_equal(rsz_reader_end(r)->end, RSZ_END_SEALED);
+	assert_true(rsz_reader_next(r, 0, 0, &seg));
+	assert_int_equal(seg.length, 2 * PAGE_SIZE);
+	rsz_reader_close(r);
+}
+
+static int forget(void **state)
+{
+	(void)state;
+	image_free(&recipe);
+	mem_sink_deinit(&container);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(index_bomb_is_not_believed),
+		cmocka_unit_test(memory_of_a_reader_is_bounded_by_the_size_of_the_container),
+		cmocka_unit_test(closing_record_that_names_no_index_is_not_believed),
+		cmocka_unit_test(index_with_an_extent_inside_a_page_is_not_believed),
+		cmocka_unit_test(index_made_by_hand_is_believed_when_it_is_true),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, forget);
+}

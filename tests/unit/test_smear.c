@@ -1,0 +1,833 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Small machines whose tables are sealed three times, with times that can be added up by hand: table
+ * pages before at 1000, memory at 10000, a swap area at 2 s, table pages after at 3 s.
+ */
+#include "tests/unit/test.h"
+
+#include <string.h>
+
+#include "agent/smear/report.h"
+#include "tests/gen/machine.h"
+#include "tests/unit/rsz_build.h"
+
+#define ROOT      UINT64_C(0x100000)
+#define RAM_PAGES 64
+#define FRAME(n)  (UINT64_C(0x120000) + (uint64_t)(n)*0x1000)
+#define VA(k)     (UINT64_C(0x10000) + (uint64_t)(k)*0x1000)
+#define P         UINT64_C(0x63) /* present, writable, accessed, dirty */
+#define SECOND    UINT64_C(1000000000)
+
+/* Linux 6.1: type at 59, inverted offset at 9 (pgtable_64.h). */
+#define SWAP(n)   (~(uint64_t)(n) << 14 >> 5)
+
+#define LINUX_BEGIN                                                                                \
+	"{\"event\":\"begin\",\"os\":{\"kernel_release\":\"6.1.0-9\"},\"memory\":{\"zswap\":"      \
+	"\"N\"},"                                                                                  \
+	"\"maps\":[{\"ranges\":[{\"first\":1048576,\"last\":1310719}]}]}\n"
+#define WINDOWS_BEGIN                                                                              \
+	"{\"event\":\"begin\",\"os\":{\"build\":14393},"                                           \
+	"\"maps\":[{\"ranges\":[{\"first\":1048576,\"last\":1310719}]}]}\n"
+#define ONE_SPACE "{\"listed\":true,\"kernel\":false,\"pid\":7,\"name\":\"seven\",\"dtb\":1048576}"
+
+static struct machine m[COPIES];
+static uint64_t taken[RAM_PAGES]; /* when a page of RAM was captured */
+static char captured[RAM_PAGES];  /* see build_extent() */
+static uint64_t taken_again;      /* the page of FRAME(0), once more; 0: not */
+static uint64_t slots_taken;
+static const char *slots;
+static const char *slots_meta;
+static const char *begin_line;
+static const char *os;
+static const char *before_spaces;
+static const char *after_spaces;
+static bool without_after;
+static struct build *b;
+static struct smear s;
+static struct smear_row rows[64];
+static size_t n_rows;
+
+static void set_up(void)
+{
+	for (size_t c = 0; c < COPIES; c++) {
+		m[c] = (struct machine){ .levels = 4, .next = ROOT + 0x1000 };
+		machine_page(&m[c], ROOT);
+		machine_entry(&m[c], ROOT, VA(0), 1); /* tables at 0x101000, 0x102000, 0x103000 */
+	}
+	for (size_t i = 0; i < RAM_PAGES; i++) {
+		taken[i] = 10000 + 100 * i;
+		captured[i] = 'd';
+	}
+	taken_again = 0;
+	slots_taken = 2 * SECOND;
+	slots = "ssssssssssssssss";
+	slots_meta = "{\"number\":0,\"number_origin\":\"known\"}";
+	begin_line = LINUX_BEGIN;
+	os = "linux";
+	before_spaces = after_spaces = ONE_SPACE;
+	without_after = false;
+	n_rows = 0;
+}
+
+static void put_entry(enum copy copy, uint64_t va, uint64_t raw)
+{
+	machine_u64(&m[copy], machine_entry(&m[copy], ROOT, va, 1), raw);
+}
+
+/* The image is as it was before, unless the test says otherwise. */
+static void put_entries(size_t k, uint64_t before, uint64_t after)
+{
+	put_entry(COPY_BEFORE, VA(k), before);
+	put_entry(COPY_IMAGE, VA(k), before);
+	put_entry(COPY_AFTER, VA(k), after);
+}
+
+static void seal_page(uint32_t stream, uint64_t pa, char what, const uint8_t *bytes, uint64_t time)
+{
+	const char states[] = { what, '\0' };
+
+	build_chunk(b, stream, time);
+	build_extent(b, pa, states);
+	if (bytes)
+		memcpy(b->data, bytes, PAGE_SIZE);
+	build_put(b);
+}
+
+static const uint8_t *page_of(const struct machine *x, uint64_t pa)
+{
+	for (size_t i = 0; i < x->count; i++)
+		if (x->pages[i].pa == pa)
+			return x->pages[i].bytes;
+	return NULL;
+}
+
+static void seal_tables(enum rsz_kind kind, const struct machine *x, uint64_t time)
+{
+	const uint32_t stream = build_stream(b, kind, rsz_kind_name(kind));
+
+	for (size_t i = 0; i < x->count; i++)
+		seal_page(stream, x->pages[i].pa, 't', x->pages[i].bytes, time + 20 * i);
+}
+
+static void seal_memory(void)
+{
+	const uint32_t stream = build_stream(b, RSZ_KIND_MEMORY, "memory");
+
+	for (size_t i = 0; i < RAM_PAGES; i++) {
+		const uint64_t pa = ROOT + i * PAGE_SIZE;
+
+		if (captured[i] != '!') /* never captured */
+			seal_page(stream, pa, captured[i], page_of(&m[COPY_IMAGE], pa), taken[i]);
+	}
+	if (taken_again)
+		seal_page(stream, FRAME(0), 'D', NULL, taken_again);
+}
+
+static void seal_slots(void)
+{
+	struct err e = ERR_INIT;
+	uint32_t stream;
+
+	if (!slots_meta)
+		return;
+	CHECK_OK(rsz_writer_stream(b->writer, RSZ_KIND_PAGEFILE, "/dev/vdb", slots_meta, &stream,
+				   &e),
+		 &e);
+	build_chunk(b, stream, slots_taken);
+	build_extent(b, 0, slots);
+	build_put(b);
+}
+
+static void seal_manifest(void)
+{
+	static const char line[] = "{\"event\":\"tables\",\"when\":\"%s\",\"os\":\"%s\","
+				   "\"levels\":4,\"cut\":false,\"spaces\":[%s]}\n";
+	const uint32_t stream = build_stream(b, RSZ_KIND_MANIFEST, "manifest");
+	char text[4096];
+	size_t n = (size_t)snprintf(text, sizeof(text), "%s", begin_line);
+
+	n += (size_t)snprintf(text + n, sizeof(text) - n, line, "before", os, before_spaces);
+	snprintf(text + n, sizeof(text) - n, line, "after", os, after_spaces);
+	build_text(b, stream, 0, text);
+}
+
+static enum status keep_row(void *context, const struct smear_row *row, struct err *e)
+{
+	(void)context;
+	(void)e;
+	if (n_rows < ARRAY_SIZE(rows))
+		rows[n_rows++] = *row;
+	return ST_OK;
+}
+
+/* As agent/container.c reads it: one object a line, here all whole within their chunks. */
+static json_t *read_manifest(const struct rsz_reader *r)
+{
+	json_t *list = json_array();
+	struct err e = ERR_INIT;
+	struct rsz_cursor *c;
+
+	CHECK_OK(rsz_cursor_create(r, 1, &c, &e), &e);
+	for (uint32_t i = 0; i < rsz_reader_streams(r); i++) {
+		const uint8_t *text;
+		uint64_t at = 0;
+		size_t len;
+
+		if (rsz_reader_stream(r, i)->kind != RSZ_KIND_MANIFEST)
+			continue;
+		while (!rsz_cursor_next_text(c, i, &at, &text, &len, &e)) {
+			const uint8_t *end;
+
+			for (; (end = memchr(text, '\n', len)); text = end + 1) {
+				const size_t n = (size_t)(end - text);
+				json_t *o = json_loadb((const char *)text, n, 0, NULL);
+
+				assert_non_null(o);
+				json_array_append_new(list, o);
+				len -= n + 1;
+			}
+		}
+	}
+	rsz_cursor_destroy(c);
+	return list;
+}
+
+static enum status measure(struct err *e)
+{
+	struct smear_plan plan = { .row = keep_row, .row_pid = 7, .cached = 1 };
+	struct rsz_reader *r;
+	struct mem_blob blob;
+	json_t *manifest;
+	enum status st;
+
+	b = calloc(1, sizeof(*b));
+	build_begin(b, 1, 1);
+	seal_tables(RSZ_KIND_TABLES_BEFORE, &m[COPY_BEFORE], 1000);
+	seal_memory();
+	seal_slots();
+	if (!without_after)
+		seal_tables(RSZ_KIND_TABLES_AFTER, &m[COPY_AFTER], 3 * SECOND);
+	seal_manifest();
+	build_close(b);
+	mem_blob_init(&blob, b->out.at, b->out.len);
+	CHECK_OK(rsz_reader_open(&blob.blob, RSZ_TRUST_NOTHING, &r, e), e);
+	manifest = read_manifest(r);
+	plan.in = &blob.blob;
+	plan.reader = r;
+	plan.manifest = manifest;
+	st = smear_measure(&plan, &s, e);
+	json_decref(manifest);
+	rsz_reader_close(r);
+	build_deinit(b);
+	free(b);
+	return st;
+}
+
+static void measure_ok(void)
+{
+	struct err e = ERR_INIT;
+
+	CHECK_OK(measure(&e), &e);
+}
+
+static void tear_down(void)
+{
+	smear_deinit(&s);
+	for (size_t c = 0; c < COPIES; c++)
+		machine_free(&m[c]);
+}
+
+/* All changes of a pair, those that are not named being 0. */
+#define CHECK_CHANGES(space, pair_, ...)                                                           \
+	do {                                                                                       \
+		const uint64_t want_[CHANGES] = { __VA_ARGS__ };                                   \
+		for (size_t i_ = 0; i_ < CHANGES; i_++)                                            \
+			if ((space)->pair[pair_].change[i_] != want_[i_])                          \
+				fail_msg("%s: %llu, wanted %llu", change_name((enum change)i_),    \
+					 (unsigned long long)(space)->pair[pair_].change[i_],      \
+					 (unsigned long long)want_[i_]);                           \
+	} while (0)
+
+#define CHECK_VERDICTS(got, ...)                                                                   \
+	do {                                                                                       \
+		const uint64_t want_[VERDICTS] = { __VA_ARGS__ };                                  \
+		for (size_t i_ = 0; i_ < VERDICTS; i_++)                                           \
+			if ((got)[i_] != want_[i_])                                                \
+				fail_msg(#got " %s: %llu, wanted %llu",                            \
+					 verdict_name((enum verdict)i_),                           \
+					 (unsigned long long)(got)[i_],                            \
+					 (unsigned long long)want_[i_]);                           \
+	} while (0)
+
+static void put_every_change(void)
+{
+	put_entries(0, FRAME(0) | P, FRAME(0) | (P & ~UINT64_C(0x60))); /* accessed and dirty */
+	put_entries(1, FRAME(1) | P, FRAME(2) | P);
+	put_entries(2, FRAME(3) | P, SWAP(5));
+	put_entries(3, SWAP(6), FRAME(4) | P);
+	put_entries(4, 0, FRAME(5) | P);
+	put_entries(5, FRAME(6) | P, 0);
+	put_entries(6, FRAME(7) | P, FRAME(7) | (P & ~UINT64_C(2))); /* not writable any more */
+	put_entries(7, SWAP(7), SWAP(8));
+	put_entries(8, FRAME(8) | P, FRAME(8) | P);
+	put_entry(COPY_IMAGE, VA(8), FRAME(9) | P);
+	put_entries(9, UINT64_C(0xfee00000) | P, UINT64_C(0xfee00000) | P);
+	put_entries(10, FRAME(10) | P, FRAME(10) | P);
+	captured[32 + 10] = '?';
+	put_entries(11, FRAME(11) | P, FRAME(11) | P);
+	captured[32 + 11] = '-';
+	put_entries(12, SWAP(9), SWAP(9));
+	put_entries(13, FRAME(13) | P, FRAME(13) | P);
+	captured[32 + 13] = '!';
+}
+
+TEST(every_change_has_its_class)
+{
+	const struct smear_space *p;
+
+	set_up();
+	put_every_change();
+	measure_ok();
+	assert_int_equal(s.count, 1);
+	p = &s.at[0];
+	assert_int_equal(p->id.pid, 7);
+	CHECK_CHANGES(p, PAIR_BEFORE_AFTER, [CHANGE_STABLE] = 7, [CHANGE_RIGHTS] = 1,
+		      [CHANGE_REMAPPED] = 1, [CHANGE_PAGED_OUT] = 1, [CHANGE_PAGED_IN] = 1,
+		      [CHANGE_MOVED] = 1, [CHANGE_APPEARED] = 1, [CHANGE_GONE] = 1);
+	CHECK_CHANGES(p, PAIR_BEFORE_IMAGE, [CHANGE_STABLE] = 12, [CHANGE_REMAPPED] = 1);
+	CHECK_CHANGES(p, PAIR_IMAGE_AFTER, [CHANGE_STABLE] = 6, [CHANGE_RIGHTS] = 1,
+		      [CHANGE_REMAPPED] = 2, [CHANGE_PAGED_OUT] = 1, [CHANGE_PAGED_IN] = 1,
+		      [CHANGE_MOVED] = 1, [CHANGE_APPEARED] = 1, [CHANGE_GONE] = 1);
+	assert_int_equal(p->tables.kept, 4);
+	assert_int_equal(p->tables.freed + p->tables.created, 0);
+	tear_down();
+}
+
+TEST(every_verdict_has_its_reason)
+{
+	const struct smear_space *p;
+	uint64_t trust[TRUSTS];
+
+	set_up();
+	put_every_change();
+	measure_ok();
+	p = &s.at[0];
+	CHECK_VERDICTS(p->copy[COPY_BEFORE].frames, [VERDICT_SAFE] = 2, [VERDICT_CHANGED] = 4,
+		       [VERDICT_OUTSIDE] = 1, [VERDICT_UNREADABLE] = 1, [VERDICT_MISSING] = 2);
+	CHECK_VERDICTS(p->copy[COPY_IMAGE].frames, [VERDICT_SAFE] = 1, [VERDICT_CHANGED] = 4,
+		       [VERDICT_TORN] = 1, [VERDICT_OUTSIDE] = 1, [VERDICT_UNREADABLE] = 1,
+		       [VERDICT_MISSING] = 2);
+	CHECK_VERDICTS(p->copy[COPY_AFTER].frames, [VERDICT_SAFE] = 2, [VERDICT_CHANGED] = 4,
+		       [VERDICT_OUTSIDE] = 1, [VERDICT_UNREADABLE] = 1, [VERDICT_MISSING] = 2);
+	for (size_t c = 0; c < COPIES; c++)
+		CHECK_VERDICTS(p->copy[c].slots, [VERDICT_SAFE] = 1, [VERDICT_CHANGED] = 2);
+	copy_trust(&s.total.copy[COPY_IMAGE], trust);
+	assert_int_equal(trust[TRUST_SAFE], 2);
+	assert_int_equal(trust[TRUST_AT_RISK], 7);
+	assert_int_equal(trust[TRUST_WRONG], 4);
+	assert_int_equal(p->copy[COPY_IMAGE].state[PTE_VALID], 10);
+	assert_int_equal(p->copy[COPY_IMAGE].state[PTE_SWAP], 3);
+	tear_down();
+}
+
+TEST(windows_span_entry_and_frame)
+{
+	const struct window_summary *w;
+
+	set_up();
+	put_entries(0, FRAME(0) | P, FRAME(0) | P); /* captured at 13200-13210 */
+	put_entries(1, FRAME(1) | P, FRAME(1) | P); /* 13300-13310 */
+	measure_ok();
+	/* The page table is the fourth: 1060-1070 before, 10300-10310 in the image. */
+	w = &s.at[0].copy[COPY_BEFORE].window;
+	assert_int_equal(w->pages, 2);
+	assert_int_equal(w->max, 13310 - 1060);
+	assert_int_equal(w->octave[13], 2); /* 8192 to 16383 */
+	w = &s.at[0].copy[COPY_IMAGE].window;
+	assert_int_equal(w->max, 13310 - 10300);
+	assert_int_equal(w->median, 13210 - 10300);
+	w = &s.at[0].copy[COPY_AFTER].window;
+	assert_int_equal(w->max, 3 * SECOND + 70 - 13200);
+	assert_int_equal(s.total.copy[COPY_IMAGE].window.max, 3010);
+	tear_down();
+}
+
+TEST(rows_tell_of_single_mappings)
+{
+	set_up();
+	put_entries(0, FRAME(0) | P, FRAME(0) | P);
+	put_entries(3, SWAP(6), FRAME(4) | P);
+	measure_ok();
+	assert_int_equal(n_rows, 6);
+	assert_int_equal(rows[1].copy, COPY_IMAGE);
+	assert_int_equal(rows[1].va, VA(0));
+	assert_int_equal(rows[1].pte.frame, FRAME(0));
+	assert_int_equal(rows[1].verdict, VERDICT_SAFE);
+	assert_int_equal(rows[1].window, 2910);
+	assert_int_equal(rows[4].pte.slot, 6);
+	assert_int_equal(rows[4].verdict, VERDICT_CHANGED);
+	assert_int_equal(rows[5].change, CHANGE_PAGED_IN);
+	tear_down();
+}
+
+/* The way to the entry was read from 1000 to 1070 before, and from 3 s on after. */
+TEST(frames_must_be_captured_between_the_passes)
+{
+	static const struct {
+		uint64_t taken;
+		enum verdict want;
+	} cases[] = {
+		{ 1069, VERDICT_OUT_OF_TIME },       { 1070, VERDICT_SAFE },
+		{ 3 * SECOND - 10, VERDICT_SAFE },   { 3 * SECOND - 9, VERDICT_OUT_OF_TIME },
+		{ 4 * SECOND, VERDICT_OUT_OF_TIME },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		set_up();
+		put_entries(0, FRAME(0) | P, FRAME(0) | P);
+		taken[32] = cases[i].taken;
+		measure_ok();
+		assert_int_equal(s.at[0].copy[COPY_IMAGE].frames[cases[i].want], 1);
+		tear_down();
+	}
+}
+
+/* 0x110000 is read behind the page table, from 1080 to 1090: only then is the way known. */
+TEST(whole_way_must_have_been_seen_before)
+{
+	for (int late = 0; late < 2; late++) {
+		set_up();
+		put_entries(0, FRAME(0) | P, FRAME(0) | P);
+		for (size_t c = 0; c < COPIES; c++) {
+			machine_u64(&m[c], 0x110000, UINT64_C(0x102000) | P);
+			machine_u64(&m[c], ROOT, UINT64_C(0x110000) | P);
+		}
+		taken[32] = late ? 1090 : 1089;
+		measure_ok();
+		assert_int_equal(s.at[0].copy[COPY_IMAGE].frames[VERDICT_SAFE], late);
+		tear_down();
+	}
+}
+
+TEST(newest_capture_counts)
+{
+	set_up();
+	put_entries(0, FRAME(0) | P, FRAME(0) | P);
+	put_entries(1, FRAME(1) | P, FRAME(1) | P);
+	taken_again = 4 * SECOND;
+	measure_ok();
+	CHECK_VERDICTS(
+		s.at[0].copy[COPY_IMAGE].frames, [VERDICT_SAFE] = 1, [VERDICT_OUT_OF_TIME] = 1);
+	tear_down();
+}
+
+TEST(pages_of_one_extent_are_told_apart)
+{
+	set_up();
+	put_entries(0, SWAP(2), SWAP(2));
+	put_entries(1, SWAP(3), SWAP(3));
+	put_entries(2, SWAP(4), SWAP(4));
+	put_entries(3, SWAP(16), SWAP(16));
+	slots = "sss?ssssssssssss";
+	measure_ok();
+	CHECK_VERDICTS(s.at[0].copy[COPY_IMAGE].slots, [VERDICT_SAFE] = 2, [VERDICT_UNREADABLE] = 1,
+		       [VERDICT_OUTSIDE] = 1);
+	tear_down();
+}
+
+/* The same entry in the same place of a table that lies elsewhere now. */
+TEST(replaced_table_is_a_reason_for_doubt)
+{
+	set_up();
+	put_entries(0, FRAME(0) | P, FRAME(0) | P);
+	machine_u64(&m[COPY_AFTER], 0x102000, UINT64_C(0x110000) | P);
+	put_entry(COPY_AFTER, VA(0), FRAME(0) | P);
+	measure_ok();
+	CHECK_VERDICTS(s.at[0].copy[COPY_IMAGE].frames, [VERDICT_PATH] = 1);
+	CHECK_CHANGES(&s.at[0], PAIR_BEFORE_AFTER, [CHANGE_STABLE] = 1);
+	assert_int_equal(s.at[0].tables.kept, 3);
+	assert_int_equal(s.at[0].tables.freed, 1);
+	assert_int_equal(s.at[0].tables.created, 1);
+	tear_down();
+}
+
+/* A table above it was replaced by a copy: the page table itself is where it was. */
+TEST(replaced_upper_table_is_a_reason_for_doubt)
+{
+	set_up();
+	put_entries(0, FRAME(0) | P, FRAME(0) | P);
+	machine_u64(&m[COPY_AFTER], 0x101000, UINT64_C(0x110000) | P);
+	machine_u64(&m[COPY_AFTER], 0x110000, UINT64_C(0x103000) | P);
+	measure_ok();
+	CHECK_VERDICTS(s.at[0].copy[COPY_IMAGE].frames, [VERDICT_PATH] = 1);
+	assert_int_equal(s.at[0].tables.kept, 3);
+	tear_down();
+}
+
+TEST(table_that_is_gone_takes_its_entries_along)
+{
+	set_up();
+	put_entries(0, FRAME(0) | P, FRAME(0) | P);
+	put_entries(1, FRAME(1) | P, FRAME(1) | P);
+	machine_u64(&m[COPY_AFTER], 0x102000, 0);
+	machine_forget(&m[COPY_AFTER], 0x103000);
+	measure_ok();
+	CHECK_CHANGES(&s.at[0], PAIR_BEFORE_AFTER, [CHANGE_GONE] = 2);
+	CHECK_VERDICTS(s.at[0].copy[COPY_IMAGE].frames, [VERDICT_CHANGED] = 2);
+	assert_int_equal(s.at[0].tables.freed, 1);
+	assert_int_equal(s.at[0].tables.created, 0);
+	tear_down();
+}
+
+#define SPACE(pid, dtb)                                                                            \
+	"{\"listed\":true,\"kernel\":false,\"pid\":" #pid ",\"name\":\"p\",\"dtb\":" #dtb "}"
+
+TEST(processes_are_born_and_end)
+{
+	set_up();
+	put_entries(0, FRAME(0) | P, FRAME(0) | P);
+	before_spaces = SPACE(7, 1048576) ",{\"listed\":false,\"kernel\":true,\"dtb\":4096}";
+	after_spaces = SPACE(9, 1114112); /* 0x110000 */
+	machine_u64(&m[COPY_AFTER], 0x110000, UINT64_C(0x101000) | P);
+	measure_ok();
+	assert_int_equal(s.count, 2);
+	assert_int_equal(s.at[0].id.fate, FATE_ENDED);
+	assert_int_equal(s.at[1].id.fate, FATE_BORN);
+	assert_int_equal(s.at[1].id.pid, 9);
+	assert_int_equal(s.at[0].copy[COPY_BEFORE].frames[VERDICT_CHANGED], 1);
+	assert_int_equal(s.at[0].copy[COPY_AFTER].entries, 0);
+	assert_int_equal(s.at[1].copy[COPY_AFTER].frames[VERDICT_CHANGED], 1);
+	CHECK_CHANGES(&s.total, PAIR_BEFORE_AFTER, 0);
+	assert_int_equal(s.fates[FATE_BORN], 1);
+	assert_int_equal(s.fates[FATE_ENDED], 1);
+	tear_down();
+}
+
+TEST(root_that_changed_hands_is_two_spaces)
+{
+	set_up();
+	put_entries(0, FRAME(0) | P, FRAME(0) | P);
+	after_spaces = SPACE(8, 1048576);
+	measure_ok();
+	assert_int_equal(s.count, 2);
+	assert_int_equal(s.total.copy[COPY_IMAGE].frames[VERDICT_CHANGED], 1);
+	assert_int_equal(s.total.copy[COPY_IMAGE].frames[VERDICT_SAFE], 0);
+	tear_down();
+}
+
+TEST(processes_with_one_root_are_counted_once)
+{
+	set_up();
+	put_entries(0, FRAME(0) | P, FRAME(0) | P);
+	before_spaces = after_spaces = SPACE(8, 1048576) "," ONE_SPACE;
+	measure_ok();
+	assert_int_equal(s.count, 1);
+	assert_int_equal(s.at[0].id.pid, 7);
+	assert_int_equal(s.at[0].id.sharers, 1);
+	assert_int_equal(s.total.copy[COPY_IMAGE].frames[VERDICT_SAFE], 1);
+	tear_down();
+}
+
+/* 2 MiB from 0 on, of which 64 pages are RAM; afterwards the same frames in 512 entries. */
+TEST(large_page_that_was_split_is_compared_by_page)
+{
+	set_up();
+	for (size_t c = 0; c < COPIES; c++)
+		machine_map(&m[c], ROOT, 0x200000, 0, 2);
+	machine_u64(&m[COPY_AFTER], 0x102008, 0);
+	for (uint64_t i = 0; i < 512; i++)
+		put_entry(COPY_AFTER, 0x200000 + i * 0x1000, i * 0x1000 | P);
+	measure_ok();
+	CHECK_CHANGES(&s.at[0], PAIR_BEFORE_AFTER, [CHANGE_RIGHTS] = 512);
+	CHECK_CHANGES(&s.at[0], PAIR_BEFORE_IMAGE, [CHANGE_STABLE] = 512);
+	CHECK_VERDICTS(
+		s.at[0].copy[COPY_IMAGE].frames, [VERDICT_OUTSIDE] = 448, [VERDICT_CHANGED] = 64);
+	assert_int_equal(s.at[0].copy[COPY_IMAGE].entries, 1);
+	assert_int_equal(s.at[0].copy[COPY_AFTER].entries, 512);
+	tear_down();
+}
+
+TEST(large_page_is_judged_by_its_captures)
+{
+	set_up();
+	for (size_t c = 0; c < COPIES; c++)
+		machine_map(&m[c], ROOT, 0x200000, 0, 2);
+	captured[40] = '?';
+	taken[50] = 4 * SECOND;
+	measure_ok();
+	CHECK_VERDICTS(s.at[0].copy[COPY_IMAGE].frames, [VERDICT_OUTSIDE] = 448,
+		       [VERDICT_SAFE] = 62, [VERDICT_UNREADABLE] = 1, [VERDICT_OUT_OF_TIME] = 1);
+	assert_int_equal(s.at[0].copy[COPY_IMAGE].window.pages, 63);
+	tear_down();
+}
+
+TEST(frames_and_slots_named_twice_are_counted)
+{
+	set_up();
+	put_entries(0, FRAME(0) | P, FRAME(0) | P);
+	put_entries(1, FRAME(0) | P, FRAME(0) | P);
+	put_entries(2, FRAME(0) | P, FRAME(0) | P);
+	put_entries(3, FRAME(1) | P, FRAME(1) | P);
+	put_entries(4, SWAP(3), SWAP(3));
+	put_entries(5, SWAP(3), SWAP(3));
+	measure_ok();
+	assert_int_equal(s.frames.named, 2);
+	assert_int_equal(s.frames.several, 1);
+	assert_int_equal(s.slots.named, 1);
+	assert_int_equal(s.slots.several, 1);
+	tear_down();
+}
+
+/* The verdict on a slot that never changed, in the image's tables. */
+static void check_slot(enum verdict want)
+{
+	if (!machine_get(&m[COPY_BEFORE], machine_entry(&m[COPY_BEFORE], ROOT, VA(0), 1)))
+		put_entries(0, SWAP(9), SWAP(9));
+	measure_ok();
+	if (s.at[0].copy[COPY_IMAGE].slots[want] != 1)
+		fail_msg("the slot is not %s", verdict_name(want));
+	tear_down();
+}
+
+TEST(slots_are_doubted_where_linux_may_keep_the_page_elsewhere)
+{
+	set_up();
+	check_slot(VERDICT_SAFE);
+	set_up(); /* captured at once: the page may still have been on its way */
+	slots_taken = SECOND;
+	check_slot(VERDICT_SLOT);
+	set_up();
+	slots_meta = "{\"number\":0,\"number_origin\":\"assumed\"}";
+	check_slot(VERDICT_SAFE); /* only 0 is named, and the first in the list is here */
+	set_up();
+	slots_meta = "{\"number\":0,\"number_origin\":\"assumed\"}";
+	put_entries(1, SWAP(9) | UINT64_C(1) << 59, SWAP(9) | UINT64_C(1) << 59);
+	check_slot(VERDICT_SLOT);
+	set_up();
+	slots_meta = "{\"number\":1,\"number_origin\":\"assumed\"}";
+	put_entries(0, SWAP(9) | UINT64_C(1) << 59, SWAP(9) | UINT64_C(1) << 59);
+	check_slot(VERDICT_SLOT);
+	set_up();
+	slots_meta = NULL;
+	check_slot(VERDICT_NO_FILE);
+	set_up();
+	begin_line = "{\"event\":\"begin\",\"os\":{\"kernel_release\":\"6.1.0\"}}\n";
+	check_slot(VERDICT_SLOT);
+	set_up();
+	begin_line = "{\"event\":\"begin\",\"os\":{\"kernel_release\":\"6.12.1\"},"
+		     "\"memory\":{\"zswap\":\"N\"}}\n";
+	check_slot(VERDICT_SLOT);
+	set_up();
+	begin_line = "{\"event\":\"begin\",\"os\":{\"kernel_release\":\"6.1.0\"},"
+		     "\"memory\":{\"zswap\":\"Y\"}}\n";
+	check_slot(VERDICT_SLOT);
+}
+
+/* Windows 10 1607: Transition at 11, Protection at 5, PageFileLow at 1, PageFileHigh at 32. */
+#define TRANSITION_TO(n) (FRAME(n) | UINT64_C(0x880))
+#define IN_FILE(slot)    ((uint64_t)(slot) << 32 | UINT64_C(0x2080))
+
+TEST(windows_trims_and_recalls)
+{
+	set_up();
+	os = "windows";
+	begin_line = WINDOWS_BEGIN;
+	put_entries(0, FRAME(0) | P, TRANSITION_TO(0));
+	put_entries(1, TRANSITION_TO(1), FRAME(1) | P);
+	put_entries(2, TRANSITION_TO(2), IN_FILE(4));
+	put_entries(3, IN_FILE(5), FRAME(3) | P);
+	put_entries(4, TRANSITION_TO(4), TRANSITION_TO(4));
+	put_entries(5, FRAME(5) | P, FRAME(5) | P | UINT64_C(3) << 56); /* WsleAge */
+	put_entries(6, UINT64_C(0x80), FRAME(6) | P);                   /* demand zero */
+	put_entries(7, FRAME(7) | P, TRANSITION_TO(8));
+	put_entries(8, IN_FILE(6), IN_FILE(6));
+	for (size_t c = 0; c < COPIES; c++) /* a page table that is itself in transition */
+		machine_u64(&m[c], 0x102010, TRANSITION_TO(20));
+	measure_ok();
+	assert_string_equal(s.layout, "10-1507");
+	CHECK_CHANGES(&s.at[0], PAIR_BEFORE_AFTER, [CHANGE_TRIMMED] = 1, [CHANGE_RECALLED] = 1,
+		      [CHANGE_PAGED_OUT] = 1, [CHANGE_PAGED_IN] = 1, [CHANGE_STABLE] = 3,
+		      [CHANGE_APPEARED] = 1, [CHANGE_REMAPPED] = 1);
+	CHECK_VERDICTS(s.at[0].copy[COPY_IMAGE].frames, [VERDICT_SAFE] = 2, [VERDICT_CHANGED] = 4);
+	CHECK_VERDICTS(s.at[0].copy[COPY_IMAGE].slots, [VERDICT_SAFE] = 1, [VERDICT_CHANGED] = 1);
+	assert_int_equal(s.at[0].copy[COPY_IMAGE].state[PTE_TRANSITION], 3);
+	assert_int_equal(s.at[0].copy[COPY_IMAGE].state[PTE_DEMAND_ZERO], 1);
+	assert_int_equal(s.at[0].copy[COPY_IMAGE].away, 1);
+	tear_down();
+}
+
+TEST(missing_second_pass_is_said)
+{
+	struct err e = ERR_INIT;
+
+	set_up();
+	without_after = true;
+	CHECK_STATUS(measure(&e), ST_INPUT, &e);
+	CHECK_HAS(e.message, "--pagetables=both");
+	assert_int_equal(status_exit_code(ST_INPUT), 9);
+	tear_down();
+}
+
+TEST(machine_without_tables_is_said)
+{
+	struct err e = ERR_INIT;
+
+	set_up();
+	begin_line = "{\"event\":\"tables\",\"when\":\"before\",\"spaces\":[]}\n";
+	CHECK_STATUS(measure(&e), ST_INPUT, &e);
+	CHECK_HAS(e.message, "no page tables were found");
+	tear_down();
+}
+
+TEST(manifest_may_say_anything)
+{
+	set_up();
+	put_entries(0, FRAME(0) | P, FRAME(0) | P);
+	before_spaces =
+		"1,null,\"x\",[],{},{\"dtb\":-1,\"listed\":true},{\"dtb\":\"1048576\"},"
+		"{\"dtb\":9223372036854775807},{\"dtb\":0,\"listed\":true,\"name\":[]}," ONE_SPACE;
+	after_spaces = "{\"user_dtb\":1048576,\"listed\":true,\"pid\":7},{\"dtb\":1048577}";
+	begin_line = "{\"event\":\"begin\",\"maps\":[{\"ranges\":[{\"first\":-1,\"last\":5},"
+		     "{\"first\":9,\"last\":1},{\"last\":\"x\"},7]}],\"os\":{\"kernel_release\":"
+		     "\"x\"}}\n";
+	measure_ok();
+	assert_int_equal(s.count, 3); /* roots 0, 0x100000 and the far one; low bits are flags */
+	assert_int_equal(s.fates[FATE_LIVED], 1);
+	assert_int_equal(s.at[1].copy[COPY_IMAGE].frames[VERDICT_SAFE], 1);
+	tear_down();
+}
+
+static uint64_t seed;
+
+static uint64_t next_random(void)
+{
+	seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return seed ^ seed >> 29;
+}
+
+static uint64_t hostile_entry(void)
+{
+	const uint64_t r = next_random();
+
+	if (r % 16 == 0)
+		return UINT64_MAX;
+	if (r % 4 == 0)
+		return r;
+	return (ROOT + (r >> 20) % RAM_PAGES * PAGE_SIZE) | (r & 0xfe7) | (r % 3 != 0);
+}
+
+/* Every mapping is counted once, whatever the tables say. */
+TEST(hostile_tables_end_and_add_up)
+{
+	for (uint64_t round = 1; round <= 6; round++) {
+		set_up();
+		seed = round;
+		if (round % 3 == 0)
+			os = "windows";
+		for (size_t c = 0; c < COPIES; c++)
+			for (uint64_t i = 0; i < 12 * 512; i++)
+				machine_u64(&m[c], ROOT + 8 * i, hostile_entry());
+		n_rows = 0;
+		before_spaces = after_spaces = SPACE(1, 1048576) "," SPACE(2, 1052672);
+		measure_ok();
+		for (size_t c = 0; c < COPIES; c++) {
+			const struct copy_sums *x = &s.total.copy[c];
+			uint64_t trust[TRUSTS], named;
+
+			copy_trust(x, trust);
+			named = x->state[PTE_VALID] + x->state[PTE_TRANSITION] +
+				x->state[PTE_PROT_NONE] + x->state[PTE_MIGRATION] +
+				x->state[PTE_PAGE_FILE] + x->state[PTE_SWAP];
+			assert_int_equal(trust[0] + trust[1] + trust[2], named);
+			assert_true(x->tables <= 2 * RAM_PAGES);
+			assert_true(named > 0);
+		}
+		assert_false(s.cut);
+		tear_down();
+	}
+}
+
+TEST(report_says_what_was_measured)
+{
+	char *text = NULL;
+	size_t len = 0;
+	FILE *out;
+	json_t *doc, *o;
+
+	set_up();
+	put_every_change();
+	before_spaces = after_spaces =
+		"{\"listed\":true,\"pid\":7,\"name\":\"=a\\\"b\",\"dtb\":1048576}";
+	measure_ok();
+	doc = smear_json(&s, "x.rsz");
+	o = json_object_get(json_object_get(json_object_get(doc, "total"), "copies"), "image");
+	assert_int_equal(json_integer_value(json_object_get(json_object_get(o, "trust"), "safe")),
+			 2);
+	o = json_object_get(json_object_get(o, "frames"), "torn");
+	assert_int_equal(json_integer_value(o), 1);
+	assert_int_equal(json_array_size(json_object_get(doc, "spaces")), 1);
+	json_decref(doc);
+	out = open_memstream(&text, &len);
+	smear_print_csv(&s, out);
+	smear_print_text(&s, out);
+	fclose(out);
+	CHECK_HAS(text, "7,\"'=a\"\"b\",0x100000,lived,before-after,valid,swap,1\n");
+	CHECK_HAS(text, "15.4 % certainly belong");
+	CHECK_HAS(text, "1 lived, 0 ended, 0 born");
+	free(text);
+	tear_down();
+}
+
+TEST(quantiles_are_members)
+{
+	static struct windows w, more;
+	struct window_summary sum;
+
+	for (uint64_t i = 1; i <= 20; i++)
+		windows_add(&w, i, 1);
+	windows_summary(&w, &sum);
+	assert_int_equal(sum.median, 10);
+	assert_int_equal(sum.p95, 19);
+	assert_int_equal(sum.max, 20);
+	assert_int_equal(sum.octave[0], 1);
+	assert_int_equal(sum.octave[4], 5); /* 16 to 20 */
+	windows_add(&more, UINT64_MAX, 1);
+	windows_add(&more, 1000003, 60);
+	windows_merge(&w, &more);
+	assert_int_equal(w.total, 81);
+	assert_int_equal(windows_quantile(&w, 50), 1000003);
+	assert_int_equal(windows_quantile(&w, 100), UINT64_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_change_has_its_class),
+		cmocka_unit_test(every_verdict_has_its_reason),
+		cmocka_unit_test(windows_span_entry_and_frame),
+		cmocka_unit_test(rows_tell_of_single_mappings),
+		cmocka_unit_test(frames_must_be_captured_between_the_passes),
+		cmocka_unit_test(whole_way_must_have_been_seen_before),
+		cmocka_unit_test(newest_capture_counts),
+		cmocka_unit_test(pages_of_one_extent_are_told_apart),
+		cmocka_unit_test(replaced_table_is_a_reason_for_doubt),
+		cmocka_unit_test(replaced_upper_table_is_a_reason_for_doubt),
+		cmocka_unit_test(table_that_is_gone_takes_its_entries_along),
+		cmocka_unit_test(processes_are_born_and_end),
+		cmocka_unit_test(root_that_changed_hands_is_two_spaces),
+		cmocka_unit_test(processes_with_one_root_are_counted_once),
+		cmocka_unit_test(large_page_that_was_split_is_compared_by_page),
+		cmocka_unit_test(large_page_is_judged_by_its_captures),
+		cmocka_unit_test(frames_and_slots_named_twice_are_counted),
+		cmocka_unit_test(slots_are_doubted_where_linux_may_keep_the_page_elsewhere),
+		cmocka_unit_test(windows_trims_and_recalls),
+		cmocka_unit_test(missing_second_pass_is_said),
+		cmocka_unit_test(machine_without_tables_is_said),
+		cmocka_unit_test(manifest_may_say_anything),
+		cmocka_unit_test(hostile_tables_end_and_add_up),
+		cmocka_unit_test(report_says_what_was_measured),
+		cmocka_unit_test(quantiles_are_members),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
