@@ -1,0 +1,518 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+acquire, verify, info and export as a user meets them, bad input first. No VM, no root: what needs
+root is skipped without it. Usage: test_acquire.py RAMSEAL SOURCE-ROOT
+"""
+
+import contextlib
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+SOURCE_ROOT = Path(sys.argv.pop(2)).resolve()
+sys.path.insert(0, str(SOURCE_ROOT / 'tests/reader'))
+from write_rsz import assemble, begin, stream  # noqa: E402
+
+RAMSEAL = os.path.abspath(sys.argv.pop(1))
+PAGE = 4096
+MIB = 1 << 20
+NOBODY = 65534
+NOT_THERE = b'SKIPPED PAGE    ' * (PAGE // 16)
+
+
+def run(*args, **more):
+    more = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'timeout': 300, **more}
+    return subprocess.run([RAMSEAL, *map(str, args)], **more)
+
+
+def memory(pages, seed=1):
+    """Pages of every kind that a compressor meets: random, zero, repetitive, text-like."""
+    draw = random.Random(seed)
+    words = [b'%x ' % draw.getrandbits(24) for _ in range(300)]
+    made = []
+    for i in range(pages):
+        kind = draw.randrange(4)
+        if kind == 0:
+            made.append(draw.randbytes(PAGE))
+        elif kind == 1:
+            made.append(bytes(PAGE))
+        elif kind == 2:
+            made.append(struct.pack('<Q', 0xffff888000000000 + i * PAGE) * (PAGE // 8))
+        else:
+            made.append(b''.join(draw.choices(words, k=PAGE))[:PAGE])
+    return b''.join(made)
+
+
+def pattern(address, size):
+    """Content that is a function of its address."""
+    return b''.join(struct.pack('<Q', (a * 0x9e3779b97f4a7c15 + 1) % 2**64)
+                    for a in range(address, address + size, 8))
+
+
+def elf_core(segments):
+    """An ELF core from (p_paddr, p_filesz, p_memsz); the content is the address's pattern."""
+    at = 64 + 56 * len(segments)
+    headers, content = b'', b''
+    for paddr, filesz, memsz in segments:
+        headers += struct.pack('<IIQQQQQQ', 1, 7, at + len(content), 0xffff888000000000, paddr,
+                               filesz, memsz, PAGE)
+        content += pattern(paddr % 2**63, filesz)
+    return struct.pack('<16sHHIQQQIHHHHHH', b'\x7fELF\2\1\1', 4, 62, 1, 0, 64, 0, 0, 64, 56,
+                       len(segments), 0, 0, 0) + headers + content
+
+
+def lime(ranges):
+    """A LiME file from (first, last)."""
+    return b''.join(struct.pack('<IIQQQ', 0x4c694d45, 1, first, last, 0)
+                    + pattern(first, last - first + 1) for first, last in ranges)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
+        self.addCleanup(folder.cleanup)
+        self.at = Path(folder.name)
+
+    def file(self, name, content):
+        path = self.at / name
+        path.write_bytes(content)
+        return path
+
+    def one_line(self, done, code):
+        """Ended with `code` and one line on stderr."""
+        self.assertEqual((done.returncode, done.stderr.count(b'\n')), (code, 1), done)
+        self.assertRegex(done.stderr, rb'^ramseal: \S')
+
+    def acquire(self, source, name='out.rsz', code=0, *args, **more):
+        """Acquires the image `source`; returns the container's path and what the command said."""
+        path = self.at / name
+        done = run('acquire', '-q', '--source', f'file:{source}', '-o', path, *args, **more)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return path, done
+
+    def verify(self, path, code=0):
+        done = run('verify', path)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def info(self, path):
+        return json.loads(run('info', '--json', path).stdout)
+
+    def assert_cut(self, exported, image):
+        """The front of the image; what was not captured is filled, if it is known that it was there."""
+        had = len(exported)
+        while exported[had - PAGE:had] == NOT_THERE:
+            had -= PAGE
+        self.assertEqual(exported[:had], image[:had])
+        self.assertIn(len(exported), (had, len(image)))
+        return had
+
+    def pages(self, path):
+        return next(s['pages'] for s in self.info(path)['streams'] if s['name'] == 'memory')
+
+    def export(self, path, code=0, *args):
+        out = self.at / 'exported.raw'
+        done = run('export', '-q', '--force', '--format', 'raw', '-o', out, *args, path)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return out.read_bytes()
+
+
+class BadInput(Case):
+    def test_source_that_does_not_exist(self):
+        for source, code in (('nonsense', 2), ('file:/does/not/exist', 9), ('file:/', 9),
+                             ('linpmem:/does/not/exist', 4)):
+            self.one_line(run('acquire', '--source', source, '-o', self.at / 'x'), code)
+        self.assertEqual(list(self.at.iterdir()), [])
+
+    def test_file_that_is_no_memory(self):
+        zstd = b'\x28\xb5\x2f\xfd' + bytes(PAGE)
+        for content in (b'', b'short', zstd, elf_core([])[:60]):
+            image = self.file('image', content)
+            self.one_line(run('acquire', '--source', f'file:{image}', '-o', self.at / 'x'), 9)
+            self.assertFalse((self.at / 'x').exists() or (self.at / 'x.partial').exists())
+
+    def test_container_is_no_source(self):
+        path, _ = self.acquire(self.file('image', memory(4)))
+        self.one_line(run('acquire', '--source', f'file:{path}', '-o', self.at / 'x'), 9)
+
+    @unittest.skipUnless(os.geteuid() == 0, 'needs root, to give it up')
+    def test_no_rights(self):
+        image = self.file('image', memory(4))
+        os.chmod(self.at, 0o777)
+        os.chmod(image, 0o600)
+        program = shutil.copy(RAMSEAL, self.at / 'ramseal')
+        os.chmod(program, 0o755)
+        for source, code in ((f'file:{image}', 9), ('kcore', 4), ('devmem', 4), ('auto', 4)):
+            done = subprocess.run([program, 'acquire', '--source', source, '-o', self.at / 'x'],
+                                  user=NOBODY, group=NOBODY, extra_groups=[], capture_output=True)
+            self.one_line(done, code)
+            self.assertFalse((self.at / 'x').exists() or (self.at / 'x.partial').exists())
+
+    def test_target_that_exists(self):
+        image = self.file('image', memory(4))
+        target = self.file('out.rsz', b'precious')
+        self.one_line(run('acquire', '--source', f'file:{image}', '-o', target), 6)
+        self.assertEqual(target.read_bytes(), b'precious')
+        self.acquire(image, 'out.rsz', 0, '--force')
+        self.verify(target)
+        self.assertEqual(target.stat().st_mode & 0o777, 0o600)
+
+    def test_target_in_a_folder_that_does_not_exist(self):
+        image = self.file('image', memory(4))
+        self.one_line(run('acquire', '--source', f'file:{image}', '-o', self.at / 'no/x'), 6)
+
+    def test_what_is_no_container(self):
+        noise = random.Random(2).randbytes(100000)
+        for content in (b'', b'x', noise, b'\x5b\x2a\x4d\x18' + noise):
+            path = self.file('noise', content)
+            for command in (['verify'], ['info'], ['smear'], ['export', '-o', self.at / 'x']):
+                self.one_line(run(*command, path), 9)
+            self.assertFalse((self.at / 'x').exists())
+        for command in (['verify'], ['info'], ['smear'], ['export', '-o', self.at / 'x']):
+            self.one_line(run(*command, self.at / 'missing'), 9)
+            self.one_line(run(*command, self.at), 9)
+
+    def test_smear_without_page_tables(self):
+        path, _ = self.acquire(self.file('image', memory(4)), 'out.rsz', 0, '--pagetables=none')
+        for options in ([], ['--json'], ['--csv'], ['--mappings', '1']):
+            done = run('smear', *options, path)
+            self.one_line(done, 9)
+            self.assertIn(b'--pagetables=both', done.stderr)
+        self.one_line(run('smear', '--csv', '--json', path), 2)
+
+    def test_flipped_bytes_are_found(self):
+        path, _ = self.acquire(self.file('image', memory(300)))
+        whole = path.read_bytes()
+        draw = random.Random(3)
+        for _ in range(60):
+            flipped = bytearray(whole)
+            place = draw.randrange(len(whole))
+            flipped[place] ^= 1 << draw.randrange(8)
+            bad = self.file('bad.rsz', flipped)
+            done = run('verify', bad)
+            self.one_line(done, 7)
+
+    def test_every_truncation_is_told(self):
+        image = memory(300)
+        path, _ = self.acquire(self.file('image', image), 'out.rsz', 0, '--level', '1')
+        whole = path.read_bytes()
+        lengths = sorted({*range(0, len(whole), len(whole) // 60), *range(len(whole) - 5, len(whole)),
+                          *(m.start() + d for m in re.finditer(rb'\x5b\x2a\x4d\x18.{4}RSZ\x01', whole, re.S)
+                            for d in (-1, 0, 1) if m.start() + d >= 0)})
+        self.assertGreater(len(lengths), 70)
+        exported = 0
+        for length in lengths:
+            cut = self.file('cut.rsz', whole[:length])
+            done = run('verify', cut)
+            self.assertIn(done.returncode, (7, 9))
+            self.one_line(done, done.returncode)
+            self.assertIn(run('info', cut).returncode, (0, 9))
+            out = self.at / 'cut.raw'
+            out.unlink(missing_ok=True)
+            done = run('export', '-q', '--force', '-o', out, cut)
+            self.one_line(done, done.returncode)
+            self.assertIn(done.returncode, (7, 9))
+            if out.exists():
+                self.assert_cut(out.read_bytes(), image)
+                exported += out.stat().st_size > 0
+        self.assertGreater(exported, 10)
+
+    def test_what_a_container_says_is_no_command_to_the_terminal(self):
+        name = '\x1b[31mEVIL!\x07' + 'ä' * 20
+        path = self.file('\x1bpath.rsz', assemble([begin(), *(stream(i, name=name.encode()) for i in range(2))]))
+        for command in (['verify'], ['info'], ['export', '-S', name, '-o', self.at / 'x'],
+                        ['extract', '-f', '-S', name, '-o', self.at / 'x']):
+            done = run(*command, path)
+            self.assertRegex(done.stdout + done.stderr, rb'\\x1b\[31mEVIL!')
+            self.assertNotRegex(done.stdout + done.stderr, rb'[\x00-\x09\x0b-\x1f\x7f]')
+        # The reason cuts the name in the middle of a letter, and is JSON all the same.
+        for command in ('verify', 'info'):
+            self.assertIn('declared twice', json.loads(run(command, '--json', path).stdout)['reason'])
+        self.assertIn('declared twice', (self.at / 'x.gaps.json').read_text())
+
+    def test_more_files_than_one_are_all_verified(self):
+        good, _ = self.acquire(self.file('image', memory(4)))
+        bad = self.file('bad.rsz', good.read_bytes()[:-1])
+        done = run('verify', bad, good, self.at / 'missing')
+        self.assertEqual(done.returncode, 7)
+        self.assertIn(b'out.rsz: whole and sealed', done.stdout)
+        self.assertEqual(done.stderr.count(b'\n'), 2)
+
+
+class LyingRanges(Case):
+    """Files whose headers overlap, run in any order, or lie where no memory can be."""
+
+    def check(self, image, first, last, code=0):
+        path, _ = self.acquire(self.file('image', image), 'out.rsz', code, '--force')
+        self.verify(path)
+        exported = self.export(path, code)
+        self.assertEqual(len(exported), last + 1)
+        self.assertEqual(exported[first:], pattern(first, last + 1 - first))
+        self.assertEqual(exported[:first], bytes(first))
+        return path
+
+    def faults(self, path):
+        return self.info(path)['maps'][0]['faults']
+
+    def test_overlapping_and_unsorted(self):
+        for image in (elf_core([(0x5000, 0x4000, 0x4000), (0x1000, 0x2000, 0x2000),
+                                (0x2000, 0x5000, 0x5000), (0x2000, 0x1000, 0x1000)]),
+                      lime([(0x5000, 0x8fff), (0x1000, 0x2fff), (0x2000, 0x6fff), (0x2000, 0x2fff)])):
+            faults = self.faults(self.check(image, 0x1000, 0x8fff))
+            self.assertGreater(faults['overlapping'], 0)
+            self.assertGreater(faults['unsorted'], 0)
+
+    def test_beyond_what_an_address_can_be(self):
+        for address in (1 << 52, 1 << 63, 2**64 - 0x2000):
+            path = self.check(elf_core([(0x1000, 0x1000, 0x1000), (address, 0x1000, 0x1000)]),
+                              0x1000, 0x1fff)
+            self.assertEqual(self.faults(path)['beyond_2_52'], 1)
+        self.check(lime([(0x1000, 0x1fff), (1 << 52, (1 << 52) + 0xfff)]), 0x1000, 0x1fff)
+
+    def test_nothing_but_lies(self):
+        for image in (elf_core([(1 << 52, 0x1000, 0x1000)]), lime([(0x800, 0xfff)]),
+                      struct.pack('<IIQQQ', 0x4c694d45, 1, 0x2000, 0x1000, 0)):
+            image = self.file('image', image)
+            self.one_line(run('acquire', '--source', f'file:{image}', '-o', self.at / 'x'), 9)
+
+    def test_memory_that_the_file_does_not_hold(self):
+        image = self.file('image', elf_core([(0x1000, 0x1000, 0x3000)]))
+        path, done = self.acquire(image, 'out.rsz', 3)
+        self.verify(path)
+        self.assertEqual(self.pages(path)['data'], 1)
+        exported = self.export(path, 3)
+        self.assertEqual(exported[0x1000:0x2000], pattern(0x1000, 0x1000))
+        self.assertNotEqual(exported[0x2000:0x4000], bytes(0x2000), 'missing pages look like zeros')
+
+    def test_file_that_ends_too_early(self):
+        image = self.file('image', lime([(0x1000, 0x8fff)])[:-0x2800])
+        path, _ = self.acquire(image, 'out.rsz', 3)
+        self.verify(path)
+        pages = self.pages(path)
+        self.assertEqual((pages['data'], pages['unreadable'] + pages['skipped']), (5, 3))
+
+
+class FullOutput(Case):
+    def check_sealed(self, path, done):
+        self.assertRegex(done.stderr.splitlines()[-1], rb'^ramseal: acquire: ')
+        self.verify(path)
+        pages = self.pages(path)
+        self.assertGreater(pages['data'], 0)
+        had = self.assert_cut(self.export(path, 3), self.image)
+        self.assertEqual(had, pages['data'] * PAGE)
+        gaps = json.loads((self.at / 'exported.raw.gaps.json').read_text())
+        self.assertEqual((gaps['complete'], gaps['origin']['end']), (False, 'sealed'))
+        self.assertEqual(gaps['origin']['acquisition']['exit_code'], 6)
+
+    def test_file_size_limit_in_mid_run(self):
+        self.image = random.Random(4).randbytes(8 * MIB)
+        source = self.file('image', self.image)
+        limit = 5 * MIB // 2
+        path, done = self.acquire(
+            source, 'out.rsz', 6, '--force',
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+        self.check_sealed(path, done)
+
+    @contextlib.contextmanager
+    def disk(self, size):
+        folder = self.at / 'disk'
+        folder.mkdir()
+        made = subprocess.run(['mount', '-t', 'tmpfs', '-o', f'size={size}', 'tmpfs', folder],
+                              capture_output=True)
+        if made.returncode:
+            self.skipTest('may not mount')
+        try:
+            yield folder
+        finally:
+            subprocess.run(['umount', folder], check=True)
+
+    @unittest.skipUnless(os.geteuid() == 0, 'needs root, to mount')
+    def test_full_disk_in_mid_run(self):
+        self.image = random.Random(5).randbytes(64 * MIB)
+        source = self.file('image', self.image)
+        with self.disk(4 * MIB) as disk:
+            self.one_line(run('acquire', '--source', f'file:{source}', '-o', disk / 'x'), 6)
+            self.assertEqual(list(disk.iterdir()), [])
+            path, done = self.acquire(source, 'disk/out.rsz', 6, '--force')
+            self.check_sealed(path, done)
+
+    def test_full_device(self):
+        image = self.file('image', memory(600))
+        with open('/dev/full', 'wb') as full:
+            done = run('acquire', '-q', '--source', f'file:{image}', '-o', '-', stdout=full)
+        self.one_line(done, 6)
+
+    def test_reader_that_goes_away(self):
+        image = self.file('image', random.Random(6).randbytes(8 * MIB))
+        r, w = os.pipe()
+        process = subprocess.Popen([RAMSEAL, 'acquire', '-q', '--source', f'file:{image}', '-o', '-'],
+                                   stdout=w, stderr=subprocess.PIPE)
+        os.close(w)
+        got = os.read(r, 65536)
+        os.close(r)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, err.count(b'\n')), (6, 1), err)
+        self.assertTrue(got.startswith(b'\x5b\x2a\x4d\x18'))
+
+
+class Stopped(Case):
+    def start(self, *args, **more):
+        process = subprocess.Popen([RAMSEAL, 'acquire', '--source', f'file:{self.source}', *args],
+                                   stderr=subprocess.PIPE, **more)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def setUp(self):
+        super().setUp()
+        # Under nohup(1) it is ignored, and a child inherits that.
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_DFL))
+        self.image = random.Random(7).randbytes(24 * MIB)
+        self.source = self.file('image', self.image)
+
+    def wait_for_size(self, path, size):
+        deadline = time.monotonic() + 120
+        while not path.exists() or path.stat().st_size < size:
+            self.assertLess(time.monotonic(), deadline, 'nothing was written')
+            time.sleep(0.01)
+
+    def test_sigterm_while_a_slow_reader_holds_it_up(self):
+        fifo = self.at / 'fifo'
+        os.mkfifo(fifo)
+        process = self.start('-q', '-o', fifo, '--threads', '2')
+        with open(fifo, 'rb') as reader:
+            got = reader.read(3 * MIB)
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            got += reader.read()
+        self.assertEqual(process.wait(timeout=60), 8)
+        path = self.file('out.rsz', got)
+        self.verify(path)
+        pages = self.pages(path)
+        self.assertEqual(pages['data'] + pages['skipped'], len(self.image) // PAGE)
+        self.assertGreater(pages['data'], 0)
+        self.assertGreater(pages['skipped'], 0)
+        exported = self.export(path, 3)
+        self.assertEqual(exported[:pages['data'] * PAGE], self.image[:pages['data'] * PAGE])
+
+    def test_every_signal_seals_a_file(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            path = self.at / f'{number}.rsz'
+            process = self.start('-q', '-o', path, '--level', '19', '--threads', '1')
+            self.wait_for_size(self.at / f'{number}.rsz.partial', MIB)
+            process.send_signal(number)
+            self.assertEqual(process.wait(timeout=60), 8)
+            self.verify(path)
+            self.assertFalse((self.at / f'{number}.rsz.partial').exists())
+
+    def test_nohup_outlives_its_terminal(self):
+        path = self.at / 'out.rsz'
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        process = self.start('-q', '-o', path, '--level', '19', '--threads', '1')
+        self.wait_for_size(self.at / 'out.rsz.partial', MIB)
+        process.send_signal(signal.SIGHUP)
+        self.wait_for_size(self.at / 'out.rsz.partial', 5 * MIB)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=60), 8)
+        self.assertGreaterEqual(path.stat().st_size, 5 * MIB)
+
+    def test_kill_leaves_whole_records(self):
+        path = self.at / 'out.rsz'
+        partial = self.at / 'out.rsz.partial'
+        process = self.start('-q', '-o', path, '--level', '19', '--threads', '1')
+        self.wait_for_size(partial, 5 * MIB // 2)
+        process.kill()
+        process.wait()
+        self.assertFalse(path.exists())
+        self.one_line(run('verify', partial), 7)
+        self.assertIn('unsealed' if self.info(partial)['end'] == 'unsealed' else 'cut off',
+                      run('info', partial).stdout.decode())
+        exported = self.export(partial, 7)
+        had = self.assert_cut(exported, self.image)
+        self.assertGreaterEqual(had, 2 * MIB)
+        self.assertEqual(len(exported), len(self.image))
+        gaps = json.loads((self.at / 'exported.raw.gaps.json').read_text())
+        self.assertFalse(gaps['complete'])
+        self.assertIn(gaps['origin']['end'], ('unsealed', 'cut off'))
+        self.assertIsNone(gaps['origin']['acquisition'])
+        self.assertEqual(gaps['skipped'], [{'first': had, 'last': len(self.image) - 1,
+                                            'pages': (len(self.image) - had) // PAGE,
+                                            'reason': 'not captured'}])
+        # The same, once it is sealed: nothing is damaged, but not everything is there either.
+        run('seal', partial)
+        self.assertEqual(self.export(partial, 3), exported)
+        gaps = json.loads((self.at / 'exported.raw.gaps.json').read_text())
+        self.assertEqual((gaps['complete'], gaps['origin']['end'], len(gaps['skipped'])),
+                         (False, 'sealed later', 1))
+        done = run('--log-json', 'extract', '--stream', 'log', '-o', self.at / 'log', partial)
+        summary = next(line for line in map(json.loads, done.stderr.splitlines())
+                       if line['event'] == 'summary')
+        self.assertFalse(summary['complete'])
+        self.assertEqual(summary['origin']['end'], 'sealed later')
+
+
+class RoundTrip(Case):
+    def test_stdout_holds_the_container_and_nothing_else(self):
+        image = memory(700)
+        source = self.file('image', image)
+        path, _ = self.acquire(source)
+        for extra in ([], ['--log-json'], ['--verbose']):
+            done = run('acquire', '--source', f'file:{source}', '-o', '-', *extra)
+            self.assertEqual(done.returncode, 0)
+            piped = self.file('piped.rsz', done.stdout)
+            self.verify(piped)  # rejects bytes behind the end
+            self.assertEqual(self.pages(piped), self.pages(path))
+            self.assertEqual(self.export(piped), image)
+        self.assertEqual(self.export(path), image)
+
+    def test_threads_and_levels_make_no_difference(self):
+        image = memory(1100)
+        source = self.file('image', image)
+        for level in ('store', '-5', '1', '3', '19', 'auto'):
+            for threads in ('1', '2', '3', '4') if level == '1' else ('2',):
+                path, _ = self.acquire(source, 'out.rsz', 0, '--force', '--level', level, '--threads',
+                                       threads)
+                self.verify(path)
+                self.assertEqual(self.export(path, 0, '--threads', threads), image, (level, threads))
+
+    def test_every_frame_is_zstds(self):
+        if not shutil.which('zstd'):
+            self.skipTest('no zstd here')
+        path, _ = self.acquire(self.file('image', memory(300)))
+        subprocess.run(['zstd', '-tq', path], check=True)
+
+    def test_summary_is_the_last_line_of_the_json_log(self):
+        source = self.file('image', memory(300))
+        done = run('--log-json', 'acquire', '--source', f'file:{source}', '-o', self.at / 'o.rsz')
+        last = json.loads(done.stderr.splitlines()[-1])
+        self.assertEqual((last['event'], last['exit_code'], last['sealed']), ('summary', 0, True))
+        self.assertIn(last['root'], self.verify(self.at / 'o.rsz').stdout.decode())
+
+
+class Documents(unittest.TestCase):
+    def test_exit_codes_are_the_same_everywhere(self):
+        code = re.findall(r'X\(EXIT_\w+, (\d+),\s+"([^"]+)"\)',
+                          (SOURCE_ROOT / 'formats/base/err.h').read_text())
+        readme = re.findall(r'^\| (\d+) \| (.+?) \|$', (SOURCE_ROOT / 'README.md').read_text(), re.M)
+        shown = run('--help').stdout.decode().split('Exit status:\n')[1].split('\n\n')[0]
+        shown = re.findall(r'^  (\d+) +(.+)$', shown, re.M)
+        self.assertGreaterEqual(len(code), 10)
+        self.assertEqual(readme, code)
+        self.assertEqual(shown, code)
+
+
+if __name__ == '__main__':
+    unittest.main()

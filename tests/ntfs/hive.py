@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes registry hives with the keys and values that a test needs.
+
+    Hive({'Select': {'Current': 1}, 'ControlSet001': {...}}).pack()
+
+A dict is a key; an int a REG_DWORD, bytes a REG_BINARY, a list of str a REG_MULTI_SZ, a str a
+REG_SZ. Layout: msuhanov's "Windows registry file format specification".
+"""
+import struct
+
+REG_SZ, REG_BINARY, REG_DWORD, REG_MULTI_SZ = 1, 3, 4, 7
+
+
+class Hive:
+    def __init__(self, tree):
+        self.cells = bytearray(32)  # the hbin header, filled in last
+        self.root = self.key('ROOT', tree, 0xffffffff, root=True)
+
+    def cell(self, data):
+        at = len(self.cells)
+        size = (len(data) + 4 + 7) // 8 * 8
+        self.cells += struct.pack('<i', -size) + data + bytes(size - 4 - len(data))
+        return at
+
+    def value(self, name, value):
+        if isinstance(value, int):
+            kind, data = REG_DWORD, struct.pack('<I', value)
+        elif isinstance(value, bytes):
+            kind, data = REG_BINARY, value
+        elif isinstance(value, list):
+            kind, data = REG_MULTI_SZ, ''.join(s + '\0' for s in value + ['']).encode('utf-16-le')
+        else:
+            kind, data = REG_SZ, (value + '\0').encode('utf-16-le')
+        if len(data) <= 4:
+            size, where = len(data) | 0x80000000, data.ljust(4, b'\0')
+        else:
+            size, where = len(data), struct.pack('<I', self.cell(data))
+        return self.cell(b'vk' + struct.pack('<HI4sIHH', len(name), size, where, kind, 1, 0)
+                         + name.encode('latin-1'))
+
+    def key(self, name, tree, parent, root=False):
+        keys = sorted((k for k in tree if isinstance(tree[k], dict)), key=str.upper)
+        values = [k for k in tree if not isinstance(tree[k], dict)]
+        me = self.cell(bytes(76) + name.encode('latin-1'))
+        subkeys = [self.key(k, tree[k], me) for k in keys]
+        index = 0xffffffff
+        if keys:
+            entries = b''.join(struct.pack('<I4s', at, k.encode('latin-1')[:4].ljust(4, b'\0'))
+                               for at, k in zip(subkeys, keys))
+            index = self.cell(b'lf' + struct.pack('<H', len(keys)) + entries)
+        listed = 0xffffffff
+        if values:
+            cells = [self.value(k, tree[k]) for k in values]
+            listed = self.cell(struct.pack(f'<{len(cells)}I', *cells))
+        node = b'nk' + struct.pack('<HQ15IHH', 0x2c if root else 0x20, 0, 0, parent,
+                                   len(keys), 0, index, 0xffffffff, len(values), listed,
+                                   0xffffffff, 0xffffffff, 0, 0, 0, 0, 0, len(name), 0)
+        self.cells[me + 4:me + 4 + len(node)] = node
+        return me
+
+    def pack(self):
+        size = (len(self.cells) + 8 + 4095) // 4096 * 4096
+        rest = size - len(self.cells)
+        cells = self.cells + struct.pack('<i', rest) + bytes(rest - 4)
+        cells[0:32] = struct.pack('<4sIIIIQI', b'hbin', 0, size, 0, 0, 0, 0)
+        head = struct.pack('<4sIIQIIIIIII', b'regf', 1, 1, 0, 1, 5, 0, 1, self.root, size, 1)
+        head = head.ljust(508, b'\0')
+        checksum = 0
+        for (word,) in struct.iter_unpack('<I', head):
+            checksum ^= word
+        return (head + struct.pack('<I', checksum)).ljust(4096, b'\0') + bytes(cells)

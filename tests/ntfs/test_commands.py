@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""ramseal extract-file and ramseal pagefiles, on forged disks with a forged SYSTEM hive.
+
+    test_commands.py RAMSEAL [unittest options]
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from forge import Volume, gpt_disk, mbr_disk
+from hive import Hive
+
+RAMSEAL = os.path.abspath(sys.argv.pop(1))
+MIB = 1 << 20
+OK, USAGE, GAPS, OUTPUT, VERIFY, INPUT = 0, 2, 3, 6, 7, 9
+
+
+def system_hive(existing=None, paging=None, mounts=None, current=2):
+    memory = {}
+    if existing is not None:
+        memory['ExistingPageFiles'] = existing
+    if paging is not None:
+        memory['PagingFiles'] = paging
+    control = {'Control': {'Session Manager': {'Memory Management': memory}}}
+    other = {'Control': {'Session Manager': {'Memory Management': {
+        'ExistingPageFiles': ['\\??\\X:\\of-another-set.sys']}}}}
+    tree = {'Select': {'Current': current}, 'ControlSet001': other, 'ControlSet002': control,
+            'MountedDevices': {f'\\DosDevices\\{k}:': v for k, v in (mounts or {}).items()}}
+    return Hive(tree).pack()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix='ramseal-ntfs-')
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.image = os.path.join(self.folder, 'image.raw')
+        self.out = os.path.join(self.folder, 'out')
+
+    def ramseal(self, *args):
+        return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=120)
+
+    def refused(self, r, code, *parts):
+        self.assertEqual(r.returncode, code, r.stderr)
+        self.assertEqual(len(r.stderr.splitlines()), 1, r.stderr)
+        for part in parts:
+            self.assertIn(part, r.stderr.decode())
+
+
+class ExtractFile(Case):
+    def test_to_stdout_and_to_a_file(self):
+        v = Volume(16 * MIB)
+        f = v.file('pagefile.sys', [(1000 + 2 * i, 1) for i in range(100)], per_record=30)
+        v.write(self.image)
+        r = self.ramseal('extract-file', '--image', self.image, 'pagefile.sys', '-o', '-')
+        self.assertEqual(r.returncode, OK, r.stderr)
+        self.assertTrue(r.stdout == f.content())
+        r = self.ramseal('extract-file', '--image', self.image, 'pagefile.sys', '-o', self.out)
+        self.assertEqual((r.returncode, r.stdout), (OK, b''), r.stderr)
+        with open(self.out, 'rb') as o:
+            self.assertTrue(o.read() == f.content())
+        r = self.ramseal('extract-file', '--image', self.image, 'pagefile.sys', '-o', self.out)
+        self.refused(r, OUTPUT, self.out)
+
+    def test_summary(self):
+        v = Volume(16 * MIB)
+        v.file('pagefile.sys', [(1000, 5), (None, 3), (2000, 4)], init=9 * 4096)
+        v.write(self.image)
+        r = self.ramseal('--log-json', 'extract-file', '-i', self.image, 'pagefile.sys', '-o', '-')
+        line = [json.loads(x) for x in r.stderr.splitlines() if b'file-copied' in x][0]
+        self.assertEqual({k: line[k] for k in line if k.startswith('pages_')},
+                         {'pages_data': 6, 'pages_hole': 3, 'pages_skipped': 3,
+                          'pages_unreadable': 0})
+        self.assertEqual((line['size'], line['fragments'], line['changed']), (49152, 2, False))
+
+    def test_raw_tail(self):
+        v = Volume(16 * MIB)
+        f = v.file('pagefile.sys', [(1000, 5)], init=4096)
+        v.write(self.image)
+        r = self.ramseal('extract-file', '-i', self.image, 'pagefile.sys', '-o', '-')
+        self.assertTrue(r.stdout == f.content())
+        r = self.ramseal('extract-file', '-i', self.image, 'pagefile.sys', '-o', '-', '--raw-tail')
+        self.assertTrue(r.stdout == f.content(raw_tail=True))
+
+    def test_gaps(self):
+        v = Volume(16 * MIB)
+        v.file('pagefile.sys', [(1000, 5), (4094, 10)])
+        v.write(self.image)
+        r = self.ramseal('extract-file', '-i', self.image, 'pagefile.sys', '-o', self.out)
+        self.assertEqual(r.returncode, GAPS)
+        self.assertIn(b'8 pages could not be read', r.stderr)
+        self.assertEqual(os.path.getsize(self.out), 15 * 4096)
+
+    def test_mistakes(self):
+        v = Volume(16 * MIB)
+        v.file('pagefile.sys', [(1000, 5)])
+        v.write(self.image)
+        for code, args, part in (
+                (USAGE, ['pagefile.sys', '-o', '-'], '--image or --volume'),
+                (USAGE, ['-i', self.image, 'pagefile.sys'], '--output'),
+                (USAGE, ['-i', self.image, '-V', self.image, 'x', '-o', '-'], 'exclude'),
+                (USAGE, ['-i', self.image, 'a/../b', '-o', '-'], '".."'),
+                (INPUT, ['-i', self.image, 'nothing', '-o', '-'], 'there is no "nothing"'),
+                (INPUT, ['-i', self.image, '--offset', 5, 'x', '-o', '-'], 'sector 5'),
+                (INPUT, ['-i', self.image, '--offset', 1 << 40, 'x', '-o', '-'], 'behind its end'),
+                (INPUT, ['-i', '/nonexistent', 'x', '-o', '-'], 'No such file'),
+                (OUTPUT, ['-i', self.image, 'pagefile.sys', '-f', '-o', self.image],
+                 'is what is being read')):
+            with self.subTest(args=args):
+                r = self.ramseal('extract-file', *args)
+                self.assertEqual(r.stdout, b'')
+                self.refused(r, code, part)
+
+
+class Pagefiles(Case):
+    def list(self, *args):
+        r = self.ramseal('pagefiles', '--image', self.image, '--json', *args)
+        self.assertEqual(r.returncode, OK, r.stderr)
+        return json.loads(r.stdout)['pagefiles']
+
+    def brief(self, *args):
+        return [(p['path'].strip('\\'), p.get('number'), p['number_origin'], p['readable'],
+                 p.get('volume', {}).get('offset')) for p in self.list(*args)]
+
+    def windows(self, hive, *page_files):
+        """A volume with a SYSTEM hive in its place."""
+        v = Volume(16 * MIB, label='Windows')
+        lcn = 1000
+        for name in page_files:
+            v.file(name, [(lcn, 4), (lcn + 8, 4)])
+            lcn += 20
+        v.nested('Windows/System32/config/SYSTEM', hive)
+        return v
+
+    def data(self, *page_files):
+        v = Volume(16 * MIB, label='data')
+        for i, name in enumerate(page_files):
+            v.file(name, [(1000 + 20 * i, 3)])
+        return v
+
+    def test_two_page_files_on_a_gpt_disk(self):
+        # Volume 0 of the disk is D:, volume 1 is C: with Windows on it.
+        mounts = {'C': b'DMIO:ID:' + bytes([2] * 16), 'D': b'DMIO:ID:' + bytes([1] * 16)}
+        hive = system_hive(['\\??\\C:\\pagefile.sys', '\\??\\D:\\pagefile.sys'], mounts=mounts)
+        offsets = gpt_disk(self.image, [self.data('pagefile.sys'),
+                                        self.windows(hive, 'pagefile.sys', 'swapfile.sys')])
+        self.assertEqual(self.brief(), [
+            ('pagefile.sys', 0, 'assumed', True, offsets[1]),
+            ('pagefile.sys', 1, 'assumed', True, offsets[0]),
+            ('swapfile.sys', 2, 'assumed', True, offsets[1])])
+        first = self.list()[0]
+        self.assertEqual((first['named_by'], first['fragments'], first['size']),
+                         ('ExistingPageFiles', 2, 32768))
+        text = self.ramseal('pagefiles', '-i', self.image).stdout.decode()
+        self.assertEqual(len(text.splitlines()), 3)
+        self.assertIn('#1 (assumed)', text)
+
+    def test_mbr_disk(self):
+        signature, gap = 0x1234abcd, 2048 * 512
+        mounts = {'C': signature.to_bytes(4, 'little') + gap.to_bytes(8, 'little'),
+                  'E': signature.to_bytes(4, 'little') + (17 * MIB).to_bytes(8, 'little')}
+        hive = system_hive(['\\??\\E:\\pagefile.sys'], mounts=mounts)
+        offsets = mbr_disk(self.image, [self.windows(hive), self.data('pagefile.sys')],
+                           signature=signature)
+        self.assertEqual(offsets, [gap, 17 * MIB])
+        self.assertEqual(self.brief(), [('pagefile.sys', 0, 'assumed', True, 17 * MIB)])
+
+    def test_configured_but_not_existing_value(self):
+        hive = system_hive([], ['?:\\pagefile.sys', 'C:\\second page file.sys 16 4096'])
+        self.windows(hive, 'pagefile.sys', 'second page file.sys').write(self.image)
+        self.assertEqual(self.brief(), [('pagefile.sys', 0, 'assumed', True, 0),
+                                        ('second page file.sys', 1, 'assumed', True, 0)])
+
+    def test_named_but_on_another_disk_or_gone(self):
+        hive = system_hive(['\\??\\C:\\pagefile.sys', '\\??\\D:\\pagefile.sys'])
+        self.windows(hive).write(self.image)
+        found = self.list()
+        self.assertEqual([p['readable'] for p in found], [False, False])
+        self.assertIn('there is no "pagefile.sys"', found[0]['problem'])
+        self.assertIn('not on this disk', found[1]['problem'])
+
+    def test_left_over_page_file_has_no_number(self):
+        hive = system_hive(['\\??\\C:\\pagefile.sys'],
+                           mounts={'C': b'DMIO:ID:' + bytes([1] * 16)})
+        gpt_disk(self.image, [self.windows(hive, 'pagefile.sys'), self.data('pagefile.sys')])
+        self.assertEqual([p[1:3] for p in self.brief()], [(0, 'assumed'), (None, 'none')])
+
+    def test_no_hive(self):
+        gpt_disk(self.image, [self.data('pagefile.sys', 'hiberfil.sys'), self.data('PageFile.Sys')])
+        self.assertEqual([p[:3] for p in self.brief()],
+                         [('pagefile.sys', 0, 'assumed'), ('pagefile.sys', 1, 'assumed')])
+        self.assertEqual([p[:3] for p in self.brief('--hibernation')][2],
+                         ('hiberfil.sys', None, 'none'))
+
+    def test_damaged_hive(self):
+        for hive in (b'regf', bytes(8192), system_hive([])[:5000], b'x' * 100000):
+            with self.subTest(hive=hive[:8]):
+                self.windows(hive, 'pagefile.sys').write(self.image)
+                self.assertEqual(self.brief(), [('pagefile.sys', 0, 'assumed', True, 0)])
+
+    def test_none(self):
+        self.data().write(self.image)
+        self.assertEqual(self.list(), [])
+
+    def test_this_machine(self):
+        r = self.ramseal('pagefiles', '--json')
+        self.assertEqual(r.returncode, OK, r.stderr)
+        with open('/proc/swaps') as f:
+            self.assertEqual(len(json.loads(r.stdout)['pagefiles']), len(f.readlines()) - 1)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,558 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Files of forged volumes, read through the MFT: right bytes, right states, one clear line.
+
+    test_forged.py NTFS_TOOL [unittest options]
+
+icat (sleuthkit) is asked too where it is installed and can read the volume.
+"""
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from forge import (Attribute, COMPRESSED, DATA, LIST, Volume, gpt_disk, mbr_disk, words)
+
+TOOL = os.path.abspath(sys.argv.pop(1))
+MIB = 1 << 20
+OK, USAGE, GAPS, VERIFY, INPUT = 0, 2, 3, 7, 9
+
+
+class Result:
+    def __init__(self, process):
+        self.code = process.returncode
+        self.out = process.stdout
+        self.err = process.stderr.decode()
+        # "data=7 hole=2 " and "bad 0+512 error=5"
+        self.pages = {k: int(v) for k, v in re.findall(r'(\w+)=(\d+) ', self.err)}
+        self.bad = re.findall(r'^bad (\d+)\+(\d+) error=(\d+)$', self.err, re.M)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix='ramseal-ntfs-')
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.image = os.path.join(self.folder, 'image.raw')
+
+    def tool(self, *args):
+        return Result(subprocess.run([TOOL, *map(str, args)], capture_output=True, timeout=120))
+
+    def cat(self, path, offset='-', images=None):
+        return self.tool('cat', offset, path, *(images or [self.image]))
+
+    def info(self, path):
+        first, *extents = self.tool('info', '-', path, self.image).out.decode().splitlines()
+        fields = dict(re.findall(r'(\w+)=(\S+)', first))
+        return fields, [e.split() for e in extents]
+
+    def icat(self, number, sectors=0, images=None):
+        if not shutil.which('icat'):
+            return None
+        p = subprocess.run(['icat', '-f', 'ntfs', '-o', str(sectors), *(images or [self.image]),
+                            str(number)], capture_output=True, timeout=120)
+        return p.stdout
+
+    def check(self, volume, f, icat=True, **pages):
+        """The whole content, no gaps, the same as icat's."""
+        volume.write(self.image)
+        r = self.cat(f.name)
+        self.assertEqual(r.code, OK, r.err)
+        self.assertTrue(r.out == f.content(), 'content differs')
+        other = self.icat(f.number) if icat else None
+        if other is not None:
+            self.assertTrue(r.out == other, 'icat differs')
+        for state, count in pages.items():
+            self.assertEqual(r.pages.get(state, 0), count, r.err)
+        return r
+
+    def refused(self, r, code, *parts):
+        """One line on stderr that says why, and this exit code."""
+        self.assertEqual(r.code, code, r.err)
+        self.assertEqual(r.out, b'')
+        self.assertEqual(len(r.err.splitlines()), 1, r.err)
+        for part in parts:
+            self.assertIn(part, r.err)
+
+
+class Geometry(Case):
+    def test_every_cluster_size(self):
+        for shift in range(9, 22):
+            with self.subTest(cluster=1 << shift):
+                v = Volume(max(16 * MIB, 64 << shift), cluster=1 << shift)
+                start = max(16, MIB >> shift)
+                f = v.file('pagefile.sys', [(start, 4), (None, 2), (start + 8, 3)])
+                self.check(v, f, icat=shift <= 16)  # 4.11 knows clusters of up to 64 KiB
+
+    def test_records_of_4_kib_and_sectors_of_4096(self):
+        v = Volume(32 * MIB, record=4096, sector=4096)
+        f = v.file('pagefile.sys', [(2000 + 2 * i, 1) for i in range(1200)], per_record=300)
+        self.check(v, f, data=1200)
+
+    def test_fragmented_mft(self):
+        v = Volume(32 * MIB, mft_runs=[(4, 4), (100, 4), (50, 30)])
+        self.check(v, v.file('pagefile.sys', [(2000, 10)]))
+
+    def test_mft_with_an_attribute_list_of_its_own(self):
+        for sound in (True, False):
+            with self.subTest(sound=sound):
+                v = Volume(32 * MIB, mft_list=True, mft_runs=[(4, 5), (100, 4), (50, 30)])
+                for i in range(40):
+                    f = v.file(f'far {i}', [(2000 + 20 * i, 10), (2011 + 20 * i, 3)])
+                if not sound:
+                    v.spoil.append(15)
+                v.write(self.image)
+                if sound:
+                    self.check(v, f, data=13)
+                    self.assertEqual(len(self.cat('$MFT').out), 39 * 4096)
+                else:
+                    self.assertEqual(self.cat(f.name).code, VERIFY)
+
+    def test_mft_record_in_two_clusters_that_lie_apart(self):
+        v = Volume(16 * MIB, cluster=512, mft_runs=[(16, 31)] + [(100 + 2 * i, 1)
+                                                                for i in range(40)])
+        f = v.file('pagefile.sys', [(2000 + 2 * i, 1) for i in range(100)], per_record=20)
+        self.check(v, f)
+
+
+class Content(Case):
+    def test_one_run(self):
+        v = Volume(16 * MIB)
+        self.check(v, v.file('pagefile.sys', [(1000, 1000)]), data=1000)
+
+    def test_a_thousand_fragments(self):
+        v = Volume(32 * MIB)
+        f = v.file('pagefile.sys', [(1000 + 2 * i, 1) for i in range(1000)], per_record=90)
+        self.check(v, f, data=1000)
+
+    def test_more_extension_records_than_libtsk_looks_at(self):
+        v = Volume(256 * MIB)
+        f = v.file('pagefile.sys', [(2000 + 2 * i, 1) for i in range(20000)], per_record=60)
+        self.check(v, f, icat=False, data=20000)
+        fields, extents = self.info('pagefile.sys')
+        self.assertEqual(fields['records'], '335')
+        self.assertEqual(len(extents), 20000)
+        other = self.icat(f.number)
+        if other is not None:
+            self.assertFalse(other == f.content(), 'libtsk has learnt it: compare with it again')
+
+    def test_attribute_list_resident_and_not(self):
+        for resident in (True, False):
+            with self.subTest(resident=resident):
+                v = Volume(16 * MIB)
+                f = v.file('pagefile.sys', [(1000 + 2 * i, 1) for i in range(12)], per_record=3,
+                           list_resident=resident)
+                self.check(v, f, data=12)
+
+    def test_runs_backwards_and_side_by_side(self):
+        v = Volume(32 * MIB)
+        f = v.file('pagefile.sys', [(5000, 3), (4997, 3), (1000, 1), (1001, 2), (6000, 1)])
+        self.check(v, f, data=10)
+        self.assertEqual(self.info('pagefile.sys')[0]['fragments'], '4')
+
+    def test_resident(self):
+        v = Volume(16 * MIB)
+        self.check(v, v.resident('pagefile.sys', b'small'), data=1)
+
+    def test_empty(self):
+        v = Volume(16 * MIB)
+        self.check(v, v.resident('pagefile.sys', b''))
+        v = Volume(16 * MIB)
+        self.check(v, v.file('pagefile.sys', []))
+
+    def test_size_of_0_in_front_of_allocated_clusters(self):
+        v = Volume(16 * MIB)
+        f = v.file('pagefile.sys', [(1000, 4)], size=0)
+        self.check(v, f, icat=False)  # libtsk takes the clusters for the size
+
+    def test_sparse(self):
+        v = Volume(32 * MIB)
+        f = v.file('pagefile.sys', [(None, 100), (1000, 1), (None, 50)])
+        self.check(v, f, hole=150, data=1)
+
+    def test_behind_the_initialised_size(self):
+        v = Volume(32 * MIB)
+        f = v.file('pagefile.sys', [(1000, 10), (2000, 20)], init=50000, size=30 * 4096 - 100)
+        self.check(v, f, data=13, skipped=17)
+
+    def test_size_that_ends_within_a_page(self):
+        v = Volume(16 * MIB)
+        self.check(v, v.file('pagefile.sys', [(1000, 3)], size=2 * 4096 + 1), data=3)
+
+    def test_pages_of_several_small_clusters(self):
+        v = Volume(16 * MIB, cluster=512)
+        # Page 0: data and a hole. Page 1: a hole. Page 2: data.
+        f = v.file('pagefile.sys', [(5000, 4), (None, 12), (6000, 8)])
+        self.check(v, f, data=2, hole=1)
+
+    def test_compressed_units_stored_plain_and_sparse(self):
+        v = Volume(16 * MIB)
+        f = v.begin('packed')
+        f.runs, f.size = [(1000, 16), (None, 16), (2000, 16)], 48 * 4096
+        f.init = f.size
+        v.add(f.number, Attribute(DATA, None, f.runs, '', f.size, f.size, COMPRESSED,
+                                  unit=4)).allocated = f.size
+        self.check(v, f, data=32, hole=16)
+
+
+class Names(Case):
+    def volume(self):
+        v = Volume(16 * MIB)
+        for name in ('Ähre.sys', 'PageFile.SYS', 'twin', 'TWIN', 'three', 'Three', '\U0001f600',
+                     'con', 'plain'):
+            v.resident(name, name.encode())
+        f = v.begin('streams')
+        v.add(f.number, Attribute(DATA, b'unnamed'))
+        v.add(f.number, Attribute(DATA, b'first', name='One'))
+        v.add(f.number, Attribute(DATA, b'second', name='two'))
+        v.resident('only', b'there', stream='here')
+        return v
+
+    def test_names(self):
+        self.volume().write(self.image)
+        for asked, want in {
+                'pagefile.sys': 'PageFile.SYS', 'PAGEFILE.SYS': 'PageFile.SYS',
+                'ähre.SYS': 'Ähre.sys', 'twin': 'twin', 'TWIN': 'TWIN', 'Three': 'Three',
+                '\U0001f600': '\U0001f600', 'con': 'con', '/plain': 'plain', '\\plain': 'plain',
+                'plain::$DATA': 'plain', 'streams': 'unnamed', 'streams:One': 'first',
+                'streams:one': 'first', 'STREAMS:TWO:$data': 'second', 'only:here': 'there'}.items():
+            with self.subTest(asked=asked):
+                r = self.cat(asked)
+                self.assertEqual((r.code, r.out.decode()), (OK, want), r.err)
+
+    def test_names_that_are_not_there(self):
+        self.volume().write(self.image)
+        for asked, code, part in (
+                ('nothing', INPUT, 'there is no "nothing"'),
+                ('streams:three', INPUT, 'no stream named "three"'),
+                ('only', INPUT, 'has no content'),
+                ('Twin', INPUT, 'differ in case'),
+                ('plain/below', INPUT, 'plain/below'),
+                ('a/../plain', USAGE, '".."'),
+                ('C:\\pagefile.sys', USAGE, 'drive letter'),
+                ('\\\\.\\PhysicalDrive0', USAGE, 'device'),
+                ('', USAGE, 'names no file')):
+            with self.subTest(asked=asked):
+                self.refused(self.cat(asked), code, part)
+
+    def test_folder_of_many_blocks(self):
+        v = Volume(16 * MIB)
+        for i in range(500):
+            v.resident(f'file number {i} with quite a long name', str(i).encode())
+        v.write(self.image)
+        for i in (0, 250, 499):
+            self.assertEqual(self.cat(f'FILE number {i} with quite a long name').out,
+                             str(i).encode())
+
+    def test_the_mft_itself(self):
+        v = Volume(16 * MIB, mft_runs=[(4, 4), (100, 4), (50, 30)])
+        v.write(self.image)
+        r = self.cat('$MFT')
+        self.assertEqual(r.code, OK, r.err)
+        self.assertEqual(len(r.out), 38 * 4096)
+        self.assertEqual(r.out[:4], b'FILE')
+        other = self.icat(0)
+        if other is not None:
+            self.assertTrue(r.out == other)
+
+
+class Damage(Case):
+    """What can be read is kept and the rest is marked; or one line says why nothing can."""
+
+    def test_extension_record_that_is_missing(self):
+        v = Volume(16 * MIB)
+        f = v.file('pagefile.sys', [(1000 + 2 * i, 1) for i in range(30)], per_record=10, drop=[1])
+        v.write(self.image)
+        r = self.cat('pagefile.sys')
+        want = bytearray(f.content())
+        want[10 * 4096:20 * 4096] = bytes(10 * 4096)
+        self.assertEqual(r.code, GAPS)
+        self.assertTrue(r.out == want)
+        self.assertEqual((r.pages['data'], r.pages['unreadable']), (20, 10))
+        self.assertEqual(r.bad[0][:2], ('40960', '40960'))
+        self.assertIn('lost=1', self.tool('info', '-', 'pagefile.sys', self.image).out.decode())
+
+    def test_extension_record_that_is_torn(self):
+        v = Volume(16 * MIB)
+        f = v.file('pagefile.sys', [(1000 + 2 * i, 1) for i in range(30)], per_record=10)
+        v.spoil.append(f.number + 3)
+        v.write(self.image)
+        r = self.cat('pagefile.sys')
+        self.assertEqual((r.code, r.pages['data'], r.pages['unreadable']), (GAPS, 20, 10))
+
+    def test_extension_record_of_another_file(self):
+        v = Volume(16 * MIB)
+        f = v.file('pagefile.sys', [(1000 + 2 * i, 1) for i in range(30)], per_record=10)
+        sequence, flags, _, attributes = v.records[f.number + 2]
+        v.records[f.number + 2] = (sequence, flags, 999 | 1 << 48, attributes)
+        v.write(self.image)
+        r = self.cat('pagefile.sys')
+        self.assertEqual((r.code, r.pages['data'], r.pages['unreadable']), (GAPS, 20, 10), r.err)
+
+    def test_extension_record_that_was_used_anew(self):
+        v = Volume(16 * MIB)
+        f = v.file('pagefile.sys', [(1000 + 2 * i, 1) for i in range(30)], per_record=10)
+        _, flags, base, attributes = v.records[f.number + 2]
+        v.records[f.number + 2] = (2, flags, base, attributes)
+        v.write(self.image)
+        r = self.cat('pagefile.sys')
+        self.assertEqual((r.code, r.pages['data'], r.pages['unreadable']), (GAPS, 20, 10))
+
+    def test_runs_behind_the_end_of_the_volume(self):
+        v = Volume(16 * MIB)
+        v.file('pagefile.sys', [(1000, 10), (4090, 100), (1 << 40, 5), (2000, 1)])
+        v.write(self.image)
+        r = self.cat('pagefile.sys')
+        self.assertEqual((r.code, r.pages['data'], r.pages['unreadable']), (GAPS, 17, 99), r.err)
+
+    def test_run_into_the_next_volume(self):
+        a, b = Volume(16 * MIB), Volume(16 * MIB)
+        f = a.file('pagefile.sys', [(1000, 1), (4096 + 600, 1)])
+        offsets = gpt_disk(self.image, [a, b])
+        r = self.cat('pagefile.sys', offsets[0] // 512)
+        self.assertEqual(r.code, GAPS)
+        self.assertEqual(r.out, f.content()[:4096] + bytes(4096))
+
+    def test_truncated_image(self):
+        v = Volume(16 * MIB)
+        v.top = 900  # all that the volume itself needs lies before the cut
+        f = v.file('pagefile.sys', [(1000, 2000)])
+        v.write(self.image)
+        os.truncate(self.image, 1500 * 4096 + 700)
+        r = self.cat('pagefile.sys')
+        self.assertEqual((r.code, r.pages['data'], r.pages['unreadable']), (GAPS, 500, 1500))
+        self.assertTrue(r.out[:500 * 4096] == f.content()[:500 * 4096])
+
+    def test_runs_that_overlap_in_the_file(self):
+        v = Volume(16 * MIB)
+        f = v.file('pagefile.sys', [(1000 + 2 * i, 1) for i in range(30)], per_record=10)
+        for a in v.records[f.number + 2][3]:
+            a.first = 5
+        v.write(self.image)
+        r = self.cat('pagefile.sys')
+        self.assertEqual(r.code, GAPS)
+        self.assertLessEqual(r.pages['data'], 25)
+
+    def test_attribute_list_that_names_its_own_record_for_ever(self):
+        v = Volume(16 * MIB)
+        f = v.file('pagefile.sys', [(1000, 3)])
+        v.attribute_list(f, [(DATA, i, f.number, 3, '') for i in range(5000)])
+        v.write(self.image)
+        r = self.cat('pagefile.sys')
+        self.assertIn(r.code, (OK, GAPS))
+        self.assertEqual(len(r.out), 3 * 4096)
+
+    def test_attribute_list_that_lists_itself(self):
+        v = Volume(16 * MIB)
+        f = v.file('pagefile.sys', [(1000, 3)])
+        v.attribute_list(f, [(LIST, 0, f.number, 4, ''), (LIST, 0, f.number + 1, 4, '')])
+        v.write(self.image)
+        self.assertTrue(self.cat('pagefile.sys').out == f.content())
+
+    def test_base_record_that_is_torn(self):
+        v = Volume(16 * MIB)
+        f = v.file('pagefile.sys', [(1000, 3)])
+        v.spoil.append(f.number)
+        v.write(self.image)
+        self.refused(self.cat('pagefile.sys'), VERIFY, f'MFT record {f.number}', 'torn')
+
+    def test_torn_mft(self):
+        v = Volume(16 * MIB)
+        v.file('pagefile.sys', [(1000, 3)])
+        v.spoil.append(0)
+        v.write(self.image)
+        self.refused(self.cat('pagefile.sys'), INPUT, 'no NTFS volume that can be read')
+
+    def test_corrupt_boot_sector(self):
+        for at, value in ((11, b'\x03\x00'), (13, b'\x03'), (48, b'\xff' * 8), (64, b'\x00'),
+                          (40, bytes(8))):
+            with self.subTest(at=at):
+                v = Volume(16 * MIB)
+                v.patches.append((at, value))
+                v.write(self.image)
+                self.refused(self.cat('pagefile.sys'), INPUT, 'boot sector')
+
+    def test_other_file_systems_and_noise(self):
+        marks = {'ReFS': (3, b'ReFS\0\0\0\0'), 'FAT': (82, b'FAT32   '), 'exFAT': (3, b'EXFAT   '),
+                 'LUKS': (0, b'LUKS\xba\xbe'), 'BitLocker': (3, b'-FVE-FS-'),
+                 'ext2': (1080, b'\x53\xef'), 'swap': (4086, b'SWAPSPACE2')}
+        for kind, (at, mark) in marks.items():
+            with self.subTest(kind=kind):
+                data = bytearray(words(1, 0, MIB // 8))
+                data[at:at + len(mark)] = mark
+                with open(self.image, 'wb') as f:
+                    f.write(data)
+                self.refused(self.cat('pagefile.sys'), INPUT, kind)
+        for noise in (words(7, 0, MIB // 8), bytes(MIB), b'x', b''):
+            with self.subTest(noise=noise[:4]):
+                with open(self.image, 'wb') as f:
+                    f.write(noise)
+                self.refused(self.cat('pagefile.sys'), INPUT)
+
+    def test_mbr_whose_extended_partition_leads_to_itself(self):
+        with open(self.image, 'wb') as f:
+            f.truncate(4 * MIB)
+            for at in (0, 2048 * 512):
+                f.seek(at + 446)
+                f.write(struct.pack('<B3sB3sII', 0, b'\0' * 3, 5, b'\0' * 3, 2048 if not at else 0,
+                                    4096))
+                f.seek(at + 510)
+                f.write(b'\x55\xaa')
+        self.refused(self.cat('pagefile.sys'), INPUT)
+
+
+class Disks(Case):
+    def volumes(self):
+        made = []
+        for i, cluster in enumerate((512, 4096, 65536)):
+            v = Volume(8 * MIB, cluster=cluster, label=f'volume {i}')
+            start = max(16, 2 * MIB // cluster)
+            v.page = v.file('pagefile.sys', [(start + 2 * k, 1) for k in range(8)], per_record=3)
+            v.page.seed = i
+            made.append(v)
+        return made
+
+    def test_several_volumes(self):
+        for make, guid in ((gpt_disk, '1'), (mbr_disk, '0')):
+            with self.subTest(make=make.__name__):
+                volumes = self.volumes()
+                offsets = make(self.image, volumes)
+                listed = self.tool('volumes', self.image).out.decode().splitlines()
+                self.assertEqual(len(listed), 3)
+                for i, (v, offset) in enumerate(zip(volumes, offsets)):
+                    self.assertIn(f'offset={offset} ', listed[i])
+                    self.assertIn('readable=1', listed[i])
+                    self.assertIn(f'guid={guid}', listed[i])
+                    self.assertIn(f'label=volume {i}', listed[i])
+                    r = self.cat('pagefile.sys', offset // 512)
+                    self.assertTrue(r.out == v.page.content(), r.err)
+                    other = self.icat(v.page.number, offset // 512)
+                    if other is not None:
+                        self.assertTrue(r.out == other)
+                self.refused(self.cat('pagefile.sys'), INPUT, '3 NTFS volumes')
+
+    def test_raw_split_and_ewf_are_the_same(self):
+        v = self.volumes()[1]
+        offset = gpt_disk(self.image, [v])[0] // 512
+        want = self.cat('pagefile.sys', offset).out
+        self.assertTrue(want == v.page.content())
+        with open(self.image, 'rb') as f:
+            data = f.read()
+        for suffixes in (('001', '002', '003', '004'), ('aa', 'ab', 'ac', 'ad')):
+            parts = [os.path.join(self.folder, f'split.{s}') for s in suffixes]
+            step = 2 * MIB + 512 * 3
+            for i, part in enumerate(parts):
+                with open(part, 'wb') as f:
+                    f.write(data[i * step:(i + 1) * step if i < 3 else None])
+            for images in (parts[:1], parts):
+                r = self.cat('pagefile.sys', offset, images)
+                self.assertTrue(r.out == want, r.err)
+            self.assertTrue(self.cat('pagefile.sys', '-', parts[:1]).out == want)
+        if not shutil.which('ewfacquire'):
+            self.skipTest('ewfacquire (ewf-tools) is not installed')
+        ewf = os.path.join(self.folder, 'image')
+        subprocess.run(['ewfacquire', '-u', '-q', '-S', '3145728', '-c', 'none', '-t', ewf,
+                        self.image], check=True, capture_output=True)
+        self.assertTrue(os.path.exists(ewf + '.E02'))
+        r = self.cat('pagefile.sys', '-', [ewf + '.E01'])
+        self.assertEqual(r.code, OK, r.err)
+        self.assertTrue(r.out == want)
+
+    def test_ewf_that_is_cut_short(self):
+        if not shutil.which('ewfacquire'):
+            self.skipTest('ewfacquire (ewf-tools) is not installed')
+        v = self.volumes()[1]
+        v.write(self.image)
+        ewf = os.path.join(self.folder, 'image')
+        subprocess.run(['ewfacquire', '-u', '-q', '-t', ewf, self.image], check=True,
+                       capture_output=True)
+        os.truncate(ewf + '.E01', os.path.getsize(ewf + '.E01') // 2)
+        r = self.cat('pagefile.sys', '-', [ewf + '.E01'])
+        self.assertIn(r.code, (GAPS, INPUT), r.err)
+
+    def test_files_that_cannot_be_opened(self):
+        self.refused(self.cat('x', '-', ['/nonexistent/image']), INPUT, 'No such file')
+        self.refused(self.cat('x', '-', [self.folder]), INPUT, 'neither a file nor a block device')
+
+    def test_real_volume_with_an_attribute_list(self):
+        image = os.environ.get('RAMSEAL_TEST_DATA') or os.path.join(
+            os.path.dirname(__file__), '..', '..', '..', 'shared', 'data')
+        image = os.path.join(image, 'ntfs-attribute-list.E01')
+        if not os.path.exists(image):
+            self.skipTest('no ntfs-attribute-list.E01')
+        import hashlib
+        r = self.cat('ones.bin', '-', [image])
+        self.assertEqual(hashlib.sha256(r.out).hexdigest(),
+                         '396d2ca10e09a4a70bed0dcf580c13d5608e59c433b8592fd3d1f0ccd87244ce')
+        other = self.icat(38, images=[image])
+        if other is not None:
+            self.assertTrue(r.out == other)
+
+
+class Changes(Case):
+    """The image changes while the second half of the file has yet to be copied."""
+
+    def changed(self, before, after, volume=lambda: Volume(16 * MIB), **options):
+        v = volume()
+        v.file('pagefile.sys', before)
+        v.write(self.image)
+        new = os.path.join(self.folder, 'new.raw')
+        w = volume()
+        f = w.file(options.get('name', 'pagefile.sys'), after)
+        sequence, flags, base, attributes = w.records[f.number]
+        w.records[f.number] = (options.get('sequence', sequence), options.get('flags', flags),
+                               base, attributes)
+        w.write(new)
+        r = self.tool('changed', '-', 'pagefile.sys', self.image, f'cp {new} {self.image}')
+        self.assertEqual(r.code, OK, r.err)
+        flags = dict(re.findall(r'(\w+)=(\d+)', r.err))
+        again = [tuple(map(int, a)) for a in re.findall(r'^again (\d+)\+(\d+)$', r.err, re.M)]
+        return flags, again
+
+    def test_nothing(self):
+        flags, again = self.changed([(1000, 10)], [(1000, 10)])
+        self.assertEqual((flags['any'], again), ('0', []))
+
+    def test_grown(self):
+        flags, again = self.changed([(1000, 10)], [(1000, 10), (2000, 5)])
+        self.assertEqual((flags['size'], flags['moved'], flags['first'], flags['now']),
+                         ('1', '1', '40960', '61440'))
+        self.assertEqual(again, [(40960, 20480)])
+
+    def test_shrunk(self):
+        flags, again = self.changed([(1000, 10)], [(1000, 4)])
+        self.assertEqual((flags['any'], flags['size'], flags['now']), ('1', '1', '16384'))
+        self.assertEqual(again, [])
+
+    def test_moved_in_the_middle(self):
+        flags, again = self.changed([(1000, 10)], [(1000, 3), (3000, 2), (1005, 5)])
+        self.assertEqual((flags['size'], flags['moved']), ('0', '1'))
+        self.assertEqual(again, [(12288, 8192)])
+
+    def test_resident(self):
+        for after, again in ((b'before', []), (b'beyond', [(0, 6)]), (b'b', [(0, 1)])):
+            with self.subTest(after=after):
+                new = os.path.join(self.folder, 'new.raw')
+                for value, path in ((b'before', self.image), (after, new)):
+                    v = Volume(16 * MIB)
+                    v.resident('pagefile.sys', value)
+                    v.write(path)
+                r = self.tool('changed', '-', 'pagefile.sys', self.image, f'cp {new} {self.image}')
+                found = [tuple(map(int, a))
+                         for a in re.findall(r'^again (\d+)\+(\d+)$', r.err, re.M)]
+                self.assertEqual(found, again, r.err)
+
+    def test_deleted(self):
+        flags, _ = self.changed([(1000, 10)], [(1000, 10)], flags=0)
+        self.assertEqual((flags['any'], flags['gone']), ('1', '1'))
+
+    def test_record_given_to_another_file(self):
+        flags, _ = self.changed([(1000, 10)], [(1000, 10)], name='other', sequence=2)
+        self.assertEqual(flags['gone'], '1')
+
+
+if __name__ == '__main__':
+    unittest.main()
