@@ -1,0 +1,379 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Acquires the RAM of a running Debian kernel from inside, and compares the image with what the VM
+itself says its memory holds.
+
+    test_live.py KERNEL-FOLDER RAMSEAL HOLDER KDUMP-READ [unittest's arguments, such as Live.test_auto]
+
+One boot serves every test. A line that begins with "note: " is a measurement; build/test shows it.
+"""
+
+import json
+import signal
+import struct
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import acquired  # noqa: E402
+import vm  # noqa: E402
+from acquired import (COMPLETE, GAPS, INTERRUPTED, NO_SOURCE, OUTPUT, PAGE,  # noqa: E402
+                      SOURCE_FAILED, Image, Memory, pages)
+
+HELD_PAGES = 512
+HELD_MAGIC = b'RSHELD\r\n'
+
+SKIPPED_EXIT = 77  # what meson takes for "skipped"
+
+
+def held_page(sequence, address):
+    """The same page as in guest/holder.c."""
+    return HELD_MAGIC + struct.pack('<QQ', sequence, address) + struct.pack('<Q', sequence) * 509
+
+
+class Live(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.work = Path('live').resolve()
+        module = vm.build_module(KERNEL, vm.HERE / 'guest/fakemem.c', 'fakemem')
+        cls.guest = vm.Guest(KERNEL, cls.work, {
+            'bin/ramseal': RAMSEAL,
+            'bin/holder': HOLDER,
+            'lib/fakemem.ko': module,
+        })
+        cls.guest.__enter__()
+        cls.addClassCleanup(cls.guest.__exit__)
+        cls.map = cls.guest.iomem('System RAM')
+        cls.ram = vm.whole_pages(cls.map)
+        cls.text = set(pages(vm.whole_pages(cls.guest.iomem('Kernel code'))))
+        held = cls.guest.check(f'holder {HELD_PAGES} >/tmp/held & '
+                               'while ! [ -s /tmp/held ]; do sleep 0.1; done; cat /tmp/held')
+        cls.held_at = int(held.split()[1], 16)
+        cls.truth = cls.save_memory('truth')
+        cls.held = {pfn for pfn in pages(cls.ram)
+                    if cls.truth.page(pfn).startswith(HELD_MAGIC)}
+
+    @classmethod
+    def save_memory(cls, name):
+        """What the VM's memory holds at this moment, by the VM's own account."""
+        memory = Memory()
+        with cls.guest.stopped():
+            for number, (first, last) in enumerate(cls.ram):
+                path = cls.work / f'{name}{number}'
+                cls.guest.save_memory(first, last, path)
+                memory.add(first, last, path)
+        cls.addClassCleanup(memory.close)
+        return memory
+
+    # --- helpers ---
+
+    def acquire(self, options, expect):
+        """Runs `ramseal acquire` as root in the guest; returns where its container is."""
+        path = self.work / f'{self.id().split(".")[-1]}.rsz'
+        done = self.guest.run(f'ramseal acquire --quiet {options} -o - >/dev/container',
+                              container=path)
+        self.assertEqual(done.code, expect, done.err)
+        return path
+
+    def opened(self, path):
+        """The container of that path, which must be whole and sealed."""
+        image = Image(self, path)
+        self.assertEqual(image.verified.returncode, COMPLETE, image.verified.stderr)
+        self.assertTrue(image.sealed)
+        return image
+
+    def image(self, options, expect=COMPLETE):
+        return self.opened(self.acquire(options, expect))
+
+    def device(self, name, *parameters):
+        """Loads fakemem.ko as that device until the test ends."""
+        self.guest.check(f'insmod /lib/fakemem.ko device={name} {" ".join(parameters)}')
+        self.addCleanup(self.guest.check, 'rmmod fakemem')
+        if name == 'linpmem':
+            self.guest.check('mknod /dev/linpmem c 42 0')
+            self.addCleanup(self.guest.check, 'rm /dev/linpmem')
+
+    def pages_to_fail(self):
+        """The first and the last page, a pair and a single one, of those that no test must see."""
+        free = sorted(set(pages(self.ram)) - self.text - self.held)
+        pair = next(i for i in range(len(free) // 2, len(free)) if free[i + 1] == free[i] + 1)
+        return {free[0], free[pair], free[pair + 1], free[pair + 100], free[-1]}
+
+    def check_constant_memory(self, image, but=()):
+        """Every page of the kernel's text and of the holder is there, as the VM has it."""
+        self.assertGreater(len(self.text), 1000)
+        for pfn in (self.text | self.held) - set(but):
+            self.assertEqual(image.memory.page(pfn), self.truth.page(pfn), f'PFN {pfn:#x}')
+
+    def check_one_line(self, err):
+        """One clear line says what went wrong; warnings are no part of it."""
+        errors = [line for line in err.splitlines() if 'warning: ' not in line]
+        self.assertEqual(len(errors), 1, err)
+
+    def check_mostly_same(self, image, truth, pfns):
+        """
+        ramseal changes the pages that it takes itself, and an idle machine few others. Returns
+        how many are the same in `truth`.
+        """
+        same = sum(image.memory.page(pfn) == truth.page(pfn) for pfn in pfns)
+        footprint = image.info['usage']['peak_rss'] // PAGE
+        self.assertLess(len(pfns) - same, footprint + len(pfns) // 20)
+        return same
+
+    # --- tests ---
+
+    def test_01_the_maps_agree(self):
+        """What /proc/iomem calls RAM is what the firmware gave, less the page 0 of the BIOS."""
+        firmware = set(pages(self.guest.firmware_map()))
+        self.assertEqual(set(pages(self.ram)), firmware - {0})
+        self.assertGreaterEqual(self.ram[-1][0], 1 << 32, 'no RAM above 4 GiB')
+        self.assertEqual(len(self.held), HELD_PAGES)
+
+    def test_02_kcore_is_the_vms_own_memory(self):
+        path = self.acquire('--source kcore', COMPLETE)
+        after = self.save_memory('after')
+        image = self.opened(path)
+        self.assertEqual(set(pages(image.ranges)), set(pages(self.ram)))
+        self.check_constant_memory(image)
+
+        # The holder's pages are found by content alone. A page that the kernel moved while it was
+        # being pinned may still stand where it was first, too, in memory that is free now.
+        found = {}
+        for pfn in pages(image.ranges):
+            page = image.memory.page(pfn)
+            if page.startswith(HELD_MAGIC):
+                sequence, = struct.unpack_from('<Q', page, 8)
+                self.assertEqual(page, held_page(sequence, self.held_at + sequence * PAGE))
+                found.setdefault(sequence, set()).add(pfn)
+        self.assertEqual(sorted(found), list(range(HELD_PAGES)))
+        for sequence, at in found.items():
+            self.assertEqual(len(at & self.held), 1, f'page {sequence}: {at}')
+
+        everything = list(pages(image.ranges))
+        same = self.check_mostly_same(image, after, everything)
+        print(f'note: {same} of {len(everything)} pages ({100 * same / len(everything):.2f} %) '
+              f'are what the VM held when kcore was through')
+
+    def check_device_with_bad_pages(self, name):
+        bad = self.pages_to_fail()
+        self.device(name, 'bad=' + ','.join(map(str, bad)))
+        image = self.image(f'--source {name}', GAPS)
+        self.assertEqual(image.unreadable, bad)
+        self.assertEqual(set(pages(image.ranges)), set(pages(self.ram)))
+        self.check_constant_memory(image)
+
+    def test_03_linpmem_with_bad_pages(self):
+        self.check_device_with_bad_pages('linpmem')
+
+    def test_04_crash_with_bad_pages(self):
+        self.check_device_with_bad_pages('crash')
+
+    def test_05_pmem_is_silent(self):
+        """rekall's driver turns what it cannot read into zeros: the container must say so."""
+        self.device('pmem', 'bad=' + ','.join(map(str, self.pages_to_fail())))
+        image = self.image('--source pmem', GAPS)
+        self.assertTrue(image.info['source']['silent'])
+        # Its two bugs that can be told from zeros: it refuses the first page of every bank
+        # (is_page_valid(): start < address), and ends one byte before the end of RAM.
+        lost = {first // PAGE for first, _ in self.ram} | {self.ram[-1][1] // PAGE}
+        self.assertEqual(image.unreadable, lost)
+        self.check_constant_memory(image, but=lost)
+
+    def test_06_strict_devmem(self):
+        """Debian's refuses RAM with an error, and with zeros below 1 MiB: neither is memory."""
+        image = self.image('--source devmem', GAPS)
+        self.assertEqual(set(pages(image.ranges)), set(pages(self.ram)))
+        self.assertEqual(image.unreadable, set(pages(self.ram)))
+
+    def test_07_auto_mends_one_source_with_the_next(self):
+        # Pages with content, because zeros from kcore would not be believed.
+        text = sorted(self.text)
+        bad = {text[100], text[200], text[201], text[-1], *sorted(self.held)[5:7]}
+        self.device('linpmem', 'bad=' + ','.join(map(str, bad)))
+        image = self.image('--source auto')
+        for part in image.info['parts']:
+            for pfn in pages([(part['first'], part['last'])]):
+                self.assertEqual(part['source'], 'kcore' if pfn in bad else 'linpmem', hex(pfn))
+        self.check_constant_memory(image)
+
+    def test_08_source_dies_midway(self):
+        self.device('linpmem', 'die_after=20000')
+        # Page tables would be read first, with reads of the same device.
+        path = self.acquire('--source linpmem --pagetables none', SOURCE_FAILED)
+        after = self.save_memory('after')
+        image = self.opened(path)
+        # In order of address, and nothing that was read is lost.
+        read = sorted(set(pages(self.ram)) - image.skipped)
+        self.assertEqual(len(read), 20000)
+        self.check_mostly_same(image, after, read)
+
+    def test_09_auto_survives_a_source_that_dies(self):
+        self.device('linpmem', 'die_after=20000')
+        self.check_constant_memory(self.image('--source auto'))
+
+    def test_10_without_rights(self):
+        for source in ('kcore', 'devmem', 'auto'):
+            done = self.guest.run(f'su -s /bin/sh nobody -c '
+                                  f'"ramseal acquire --source {source} -o /tmp/nobody.rsz"')
+            self.assertEqual(done.code, NO_SOURCE, done.err)
+            self.check_one_line(done.err)
+        self.assertEqual(self.guest.check('ls /tmp'), self.guest.check('ls /tmp | grep -v rsz'))
+
+    def test_11_no_such_source(self):
+        done = self.guest.run('ramseal acquire --source linpmem -o /tmp/none.rsz')
+        self.assertEqual(done.code, NO_SOURCE, done.err)
+        self.check_one_line(done.err)
+
+    def test_12_sigterm_seals(self):
+        path = self.work / 'sigterm.rsz'
+        # The pipe is full while its reader sends the signal: however fast the guest is, the run is
+        # not over by then.
+        done = self.guest.run(
+            'mkfifo /tmp/pipe; ramseal acquire --quiet --source kcore -o - >/tmp/pipe & '
+            '{ dd bs=4096 count=256 iflag=fullblock status=none; '
+            f'kill -{signal.SIGTERM.value} $!; cat; }} </tmp/pipe >/dev/container; wait $!',
+            container=path)
+        self.guest.check('rm /tmp/pipe')
+        self.assertEqual(done.code, INTERRUPTED, done.err)
+        image = self.opened(path)
+        self.assertEqual(set(pages(image.ranges)), set(pages(self.ram)))
+        skipped = len(image.skipped)
+        self.assertTrue(100 < skipped < len(list(pages(self.ram))) - 100, skipped)
+
+    def test_13_disk_full_in_mid_run(self):
+        self.guest.check('mkdir /tmp/small && mount -t tmpfs -o size=4m tmpfs /tmp/small')
+        self.addCleanup(self.guest.check, 'umount /tmp/small && rmdir /tmp/small')
+        done = self.guest.run('ramseal acquire --quiet --source kcore -o /tmp/small/m.rsz')
+        self.assertEqual(done.code, OUTPUT, done.err)
+        self.assertEqual(self.guest.check('ls -A /tmp/small'), '', 'refused, and yet wrote')
+
+        done = self.guest.run('ramseal acquire --quiet --force --source kcore -o /tmp/small/m.rsz')
+        self.assertEqual(done.code, OUTPUT, done.err)
+        self.check_one_line(done.err)
+        path = self.work / 'full.rsz'
+        self.guest.check('cat /tmp/small/m.rsz >/dev/container', container=path)
+        image = self.opened(path)
+        self.assertEqual(image.info['exit_code'], OUTPUT)
+        self.assertGreater(image.info['pages']['data'], 100)
+
+    def test_14_file_in_the_guest(self):
+        """A container in a file: mode 0600, in place only when sealed, never over another."""
+        self.guest.check('head -c 1048576 /dev/urandom >/tmp/small.raw')
+        self.addCleanup(self.guest.check, 'rm -f /tmp/small.*')
+        command = 'ramseal acquire --quiet --source file:/tmp/small.raw -o /tmp/small.rsz'
+        self.guest.check(command)
+        self.assertTrue(self.guest.check('ls -l /tmp/small.rsz').startswith('-rw-------'))
+        self.guest.check('ramseal export --format raw -o /tmp/small.back /tmp/small.rsz && '
+                         'cmp /tmp/small.raw /tmp/small.back')
+        self.assertEqual(self.guest.run(command).code, OUTPUT)
+
+        # A device is written as it is.
+        path = self.work / 'device.rsz'
+        self.guest.check(command.replace('/tmp/small.rsz', '/dev/container'), container=path)
+        self.opened(path)
+
+    # --- somebody else's reader ---
+
+    def kernel_symbols(self, *names):
+        """Where the running kernel has them, by its own account."""
+        lines = self.guest.check(f'grep -E " ({"|".join(names)})$" /proc/kallsyms').splitlines()
+        found = {name: int(address, 16) for address, _, name in map(str.split, lines)}
+        self.assertEqual(set(found), set(names))
+        self.assertNotIn(0, found.values(), 'kptr_restrict hides them')
+        return found
+
+    def kdump(self, dump, address, size):
+        """`size` bytes at a virtual address of the kernel, as libkdumpfile reads them."""
+        requests = [f'virt:{at:#x}' for at in range(address, address + size, 64)]
+        done = subprocess.run([KDUMP_READ, dump, *requests], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return b''.join(bytes.fromhex(line.split()[1]) for line in done.stdout.splitlines())
+
+    def test_15_kernel_symbols_through_libkdumpfile(self):
+        """The ELF export is a dump: its page tables lead from the kernel's symbols to their bytes."""
+        at = self.kernel_symbols('_stext', 'linux_banner', 'init_task', 'saved_command_line')
+        path = self.acquire('--source kcore', COMPLETE)
+        dump = path.with_suffix('.elf')
+        dump.unlink(missing_ok=True)
+        done = acquired.ramseal('export', '--quiet', '--format', 'elf', '-o', dump, path)
+        self.assertEqual(done.returncode, COMPLETE, done.stderr)
+        self.addCleanup(dump.unlink)
+
+        # /proc/version prints the banner again from its parts (fs/proc/version.c).
+        banner = self.guest.check('cat /proc/version').encode() + b'\0'
+        self.assertTrue(self.kdump(dump, at['linux_banner'], len(banner)).startswith(banner))
+
+        # A pointer in the kernel's image, to what the allocator gave: two regions of its page tables.
+        pointer, = struct.unpack('<Q', self.kdump(dump, at['saved_command_line'], 64)[:8])
+        line = self.guest.check('cat /proc/cmdline').rstrip('\n').encode() + b'\0'
+        self.assertTrue(self.kdump(dump, pointer, len(line)).startswith(line))
+
+        # task_struct.comm of the idle task (include/linux/sched.h, INIT_TASK_COMM).
+        self.assertIn(b'swapper/0\0', self.kdump(dump, at['init_task'], 4096))
+
+        text = self.guest.iomem('Kernel code')[0][0]
+        self.assertEqual(self.kdump(dump, at['_stext'], PAGE), self.truth.page(text // PAGE))
+
+    # --- page tables ---
+
+    def extracted(self, container, stream):
+        """A stream of a container, padded by address."""
+        path = container.with_suffix('.stream')
+        done = acquired.ramseal('extract', '--quiet', '--force', '--stream', stream, '-o', path,
+                                container)
+        self.assertIn(done.returncode, (COMPLETE, GAPS), done.stderr)
+        self.addCleanup(path.unlink, missing_ok=True)
+        return path
+
+    def translate(self, tables, levels, table, address):
+        """The PFN behind a 4 KiB page, by the hardware's rules and nothing of ours."""
+        for level in range(levels, 0, -1):
+            tables.seek(table + (address >> (3 + 9 * level) & 511) * 8)
+            entry, = struct.unpack('<Q', tables.read(8))
+            self.assertTrue(entry & 1, f'level {level} of {address:#x}')
+            table = entry & 0x000ffffffffff000
+        return table // PAGE
+
+    def test_16_page_tables_twice(self):
+        """All processes, and their page tables: those of the holder lead to the pages it holds."""
+        path = self.acquire('--source kcore --pagetables both', COMPLETE)
+        manifest = self.extracted(path, 'manifest').read_text()
+        passes = {line['when']: line for line in map(json.loads, manifest.splitlines())
+                  if line['event'] == 'tables'}
+        self.assertEqual(set(passes), {'before', 'after'})
+        running = {int(line.split()[0]) for line in
+                   self.guest.check('ps -o pid,comm | tail -n +2').splitlines()}
+        for when, line in passes.items():
+            self.assertEqual((line['os'], line['process_list'], line['cut']),
+                             ('linux', 'closed', False))
+            spaces = {space['pid']: space for space in line['spaces'] if space['listed']}
+            # ps, its shell and ramseal itself come and go.
+            self.assertLessEqual(len(running ^ set(spaces)), 8)
+            holder, = (space for space in spaces.values() if space['name'] == 'holder')
+            with open(self.extracted(path, f'page tables {when}'), 'rb') as tables:
+                found = {self.translate(tables, line['levels'], holder['dtb'],
+                                        self.held_at + i * PAGE) for i in range(HELD_PAGES)}
+            self.assertEqual(found, self.held)
+        cost = {when: (line['end_ns'] - line['start_ns']) / 1e6 for when, line in passes.items()}
+        print(f'note: {passes["before"]["tables"]} table pages; before {cost["before"]:.0f} ms, '
+              f'after {cost["after"]:.0f} ms, of which the search took '
+              f'{passes["before"]["search_ns"] / 1e6:.0f} and '
+              f'{passes["after"]["search_ns"] / 1e6:.0f} ms')
+
+
+def main():
+    global KERNEL, RAMSEAL, HOLDER, KDUMP_READ
+    KERNEL, RAMSEAL, HOLDER, KDUMP_READ = (Path(name).resolve() for name in sys.argv[1:5])
+    acquired.PROGRAM = RAMSEAL
+    if not (KERNEL / 'release').exists():
+        print(f'{KERNEL} is missing: run build/kernel')
+        sys.exit(SKIPPED_EXIT)
+    unittest.main(argv=[sys.argv[0], '--verbose', *sys.argv[5:]])
+
+
+if __name__ == '__main__':
+    main()

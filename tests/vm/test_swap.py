@@ -1,0 +1,315 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Acquires RAM and a swap partition in use into one container, from inside a Debian kernel with too
+little RAM, and compares the swap area with the disk as the VM has it.
+
+    test_swap.py KERNEL-FOLDER RAMSEAL PRESSURE [unittest's arguments, such as Swap.test_1_quiet]
+
+One boot serves every test. A line that begins with "note: " is a measurement; build/test shows it.
+"""
+
+import csv
+import json
+import struct
+import subprocess
+import sys
+import unittest
+import zlib
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import acquired  # noqa: E402
+import vm  # noqa: E402
+from acquired import COMPLETE, PAGE, Image, pages  # noqa: E402
+
+MIB = 1 << 20
+SECTOR = 512
+AREA = '/dev/vda1'
+AREA_AT, AREA_SIZE = MIB, 96 * MIB
+# The kernel takes 120 of the guest's 192 MiB for itself, half of that for bounce buffers (swiotlb),
+# and what ramseal needs must fit beside this.
+WANTED_PAGES = (96 * MIB) // PAGE
+
+MARKED_MAGIC = b'RSMARK\r\n'
+
+SMEAR_ROUNDS = 3
+
+SKIPPED_EXIT = 77  # what meson takes for "skipped"
+
+
+def make_disk(path):
+    """A disk with an MBR and one partition, of type 0x82 (Linux swap)."""
+    entry = struct.pack('<B3sB3sII', 0, b'', 0x82, b'', AREA_AT // SECTOR, AREA_SIZE // SECTOR)
+    with open(path, 'wb') as f:
+        f.write(bytes(446) + entry + bytes(48) + b'\x55\xaa')
+        f.truncate(AREA_AT + AREA_SIZE)
+
+
+def marked(page):
+    """The sequence number of a whole page of guest/pressure.c; None if it is none."""
+    if not page.startswith(MARKED_MAGIC):
+        return None
+    sequence, address = struct.unpack_from('<QQ', page, 8)
+    adler, = struct.unpack_from('<Q', page, PAGE - 8)
+    whole = adler == zlib.adler32(page[:PAGE - 8])
+    return sequence if whole and address == Swap.program_at + sequence * PAGE else None
+
+
+class Area:
+    """The swap area by slot; a slot has the size of a page."""
+
+    def __init__(self, path, offset=0):
+        self.bytes = memoryview(Path(path).read_bytes())[offset:]
+        self.slots = len(self.bytes) // PAGE
+
+    def __getitem__(self, slot):
+        return bytes(self.bytes[slot * PAGE:(slot + 1) * PAGE])
+
+
+class Acquired(Image):
+    """A container with a swap area."""
+
+    def __init__(self, test, path):
+        super().__init__(test, path)
+        test.assertEqual(self.verified.returncode, COMPLETE, self.verified.stderr)
+        self.streams = {s['name']: s for s in self.info['streams']}
+        self.swap = Area(self.stream(test, AREA))
+        lines = self.stream(test, 'manifest').read_text().splitlines()
+        self.manifest = [json.loads(line) for line in lines]
+
+    def stream(self, test, name):
+        path = self.path.with_suffix('.' + name.split('/')[-1])
+        path.unlink(missing_ok=True)
+        done = acquired.ramseal('extract', '--quiet', '--force', '--stream', name, '-o', path,
+                                self.path)
+        test.assertEqual(done.returncode, COMPLETE, done.stderr)
+        test.addCleanup(path.unlink, missing_ok=True)
+        return path
+
+
+class Swap(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.work = Path('swap').resolve()
+        disk = Path('swap.disk').resolve()
+        make_disk(disk)
+        cls.disk = disk
+        cls.guest = vm.Guest(KERNEL, cls.work, {'bin/ramseal': RAMSEAL, 'bin/pressure': PRESSURE},
+                             disk=disk)
+        cls.guest.__enter__()
+        cls.addClassCleanup(cls.guest.__exit__)
+        cls.guest.check(f'modprobe virtio_blk && mkswap {AREA} && swapon {AREA}')
+        said = cls.guest.check(f'pressure {WANTED_PAGES} >/tmp/said & '
+                               'while ! [ -s /tmp/said ]; do sleep 0.1; done; cat /tmp/said')
+        cls.program = said.split()[0]
+        cls.program_at = int(said.split()[1], 16)
+
+    # --- helpers ---
+
+    def quiet(self):
+        """Stops the program, and lets what it has begun come to its end."""
+        self.guest.check(f'kill -STOP {self.program}; sync; sleep 1')
+
+    def disk_now(self):
+        """The swap area as it is on the VM's disk at this moment."""
+        path = self.work / 'disk'
+        with self.guest.stopped():
+            subprocess.run(['cp', '--sparse=always', self.disk, path], check=True)
+        return Area(path, AREA_AT)
+
+    def slots_of_the_program(self):
+        """
+        {sequence: (number of the swap area, slot)} of its pages that are swapped out, as their
+        page table entries have it (Documentation/admin-guide/mm/pagemap.rst).
+        """
+        path = self.work / 'pagemap'
+        first, count = self.program_at // PAGE * 8 // PAGE, WANTED_PAGES * 8 // PAGE
+        self.guest.check(f'dd if=/proc/{self.program}/pagemap of=/dev/container bs={PAGE} '
+                         f'skip={first} count={count}', container=path)
+        entries = struct.unpack(f'<{WANTED_PAGES}Q', path.read_bytes())
+        return {sequence: (e & 0x1f, e >> 5 & (1 << 50) - 1)
+                for sequence, e in enumerate(entries) if e >> 62 & 1}
+
+    def acquire(self, options=''):
+        path = self.work / f'{self.id().split(".")[-1]}.rsz'
+        done = self.guest.run(f'ramseal acquire --quiet --source kcore --pagefile concurrent {options} -o - '
+                              '>/dev/container', container=path)
+        self.assertEqual(done.code, COMPLETE, done.err)
+        return path
+
+    def check_streams(self, image):
+        """Memory and swap area were read at the same time, and the manifest says what is what."""
+        memory, swap = image.streams['memory'], image.streams[AREA]
+        self.assertEqual(swap['kind'], 'page file')
+        self.assertLess(max(memory['start_ns'], swap['start_ns']),
+                        min(memory['end_ns'], swap['end_ns']))
+        line, = (line for line in image.manifest if line['event'] == 'file')
+        self.assertEqual((line['path'], line['number'], line['named_by']),
+                         (AREA, 0, '/proc/swaps'))
+        self.assertEqual(line['copied']['bytes'], AREA_SIZE)
+        self.assertEqual(image.swap.slots, AREA_SIZE // PAGE)
+        return line['number']
+
+    def check_area(self, image, before, after):
+        """
+        Every slot that is the same on the disk before and after is the same in the container.
+        Returns how many are not, which says nothing of the container.
+        """
+        changed = 0
+        for slot in range(before.slots):
+            if before[slot] != after[slot]:
+                changed += 1
+            else:
+                self.assertEqual(image.swap[slot], before[slot], f'slot {slot}')
+        return changed
+
+    def marked_in_swap(self, image):
+        """[sequence number] of the program's pages, by content."""
+        found = (marked(image.swap[slot]) for slot in range(image.swap.slots))
+        return [sequence for sequence in found if sequence is not None]
+
+    def marked_in_memory(self, image):
+        """
+        {sequence number} of the program's pages. What the kernel has taken back from it and begun
+        to use for something else is not whole, and not a page of it.
+        """
+        found = {marked(image.memory.page(pfn)) for pfn in pages(image.ranges)}
+        return found - {None}
+
+    # --- tests ---
+
+    def test_1_quiet(self):
+        self.quiet()
+        slots = self.slots_of_the_program()
+        before = self.disk_now()
+        path = self.acquire()
+        after = self.disk_now()
+        image = Acquired(self, path)
+        number = self.check_streams(image)
+
+        changed = self.check_area(image, before, after)
+        differ = sum(image.swap[slot] != after[slot] for slot in range(after.slots))
+
+        # The page table entries lead to the pages: the right area, the right slot.
+        self.assertGreater(len(slots), 5000)
+        kept = 0
+        for sequence, (area, slot) in slots.items():
+            self.assertEqual(area, number)
+            if before[slot] == after[slot]:
+                self.assertEqual(marked(image.swap[slot]), sequence)
+                kept += 1
+        self.assertGreater(kept, len(slots) * 9 // 10)
+
+        in_swap = self.marked_in_swap(image)
+        in_memory = self.marked_in_memory(image)
+        both = in_memory | set(in_swap)
+        print(f'note: quiet: {differ} of {after.slots} slots are not what the disk has afterwards '
+              f'({changed} changed meanwhile); {len(in_swap)} marked pages found in the swap area '
+              f'by content, {kept} of {len(slots)} by their page table entries')
+        print(f"note: of the program's {WANTED_PAGES} pages memory has {len(in_memory)}, "
+              f'the swap area {len(set(in_swap))}, the container {len(both)}')
+        self.assertGreater(WANTED_PAGES - len(in_memory), 5000, 'memory alone would do')
+        # Only a page that was on its way to the disk meanwhile can be in neither.
+        self.assertGreaterEqual(len(both), WANTED_PAGES - changed)
+
+    def test_2_busy(self):
+        self.quiet()
+        before = self.disk_now()
+        self.guest.check(f'kill -CONT {self.program}')
+        path = self.acquire()
+        self.quiet()
+        after = self.disk_now()
+        image = Acquired(self, path)
+        self.check_streams(image)
+        changed = self.check_area(image, before, after)
+        same = before.slots - changed
+        torn = sum(image.swap[slot] not in (before[slot], after[slot])
+                   for slot in range(before.slots))
+        self.assertGreater(changed, 500, 'it was not busy')
+        self.assertGreater(same, 5000)
+        print(f'note: busy: {changed} of {before.slots} slots changed meanwhile, and {torn} of them '
+              'are neither the one nor the other state; all others are as on the disk')
+
+    def belongs(self, page, address):
+        """Whether a page is the program's own of that address, whatever else was written to it."""
+        sequence = (address - self.program_at) // PAGE
+        return page[:24] == MARKED_MAGIC + struct.pack('<QQ', sequence, address)
+
+    def judged(self, image):
+        """
+        {(copy, trust): [pages, pages whose content is another's]} of the program's pages, by what
+        `ramseal smear` says of every mapping, and by the marks that the program left.
+        """
+        done = acquired.ramseal('smear', '--mappings', self.program, image.path)
+        self.assertEqual(done.returncode, COMPLETE, done.stderr)
+        found = {}
+        for row in csv.DictReader(done.stdout.splitlines()):
+            address = int(row['va'], 16)
+            if not self.program_at <= address < self.program_at + WANTED_PAGES * PAGE:
+                continue
+            self.assertEqual(row['pages'], '1')
+            try:
+                page = (image.memory.page(int(row['frame'], 16) // PAGE) if row['frame']
+                        else image.swap[int(row['slot'], 16)])
+            except KeyError:
+                page = bytes(PAGE)
+            of = found.setdefault((row['copy'], row['trust']), [0, 0])
+            of[0] += 1
+            of[1] += not self.belongs(page, address)
+        return found
+
+    def test_3_smear_under_pressure(self):
+        """What is called safe must be right: no page among it may be another's."""
+        risk = [0, 0]
+        for _ in range(SMEAR_ROUNDS):
+            self.guest.check(f'kill -CONT {self.program}; sleep 0.3')
+            image = Acquired(self, self.acquire('--pagetables both'))
+            found = self.judged(image)
+            for copy in ('before', 'image', 'after'):
+                self.assertEqual(found.get((copy, 'safe'), [0, 0])[1], 0, f'{copy}: {found}')
+                at_risk = found.get((copy, 'at-risk'), [0, 0])
+                risk = [a + b for a, b in zip(risk, at_risk)]
+            self.assertGreater(found[('before', 'safe')][0], 100, found)
+            print('note: smear: ' + ', '.join(f'{copy} {trust} {n} ({wrong} wrong)'
+                                              for (copy, trust), (n, wrong) in found.items()))
+        self.assertGreater(risk[1], 0, 'nothing was wrong: this pressure proves nothing')
+        print(f'note: smear: of {risk[0]} mappings at risk in {SMEAR_ROUNDS} acquisitions, {risk[1]} '
+              f'({100 * risk[1] / risk[0]:.1f} %) named what was not their own; of the safe ones, none')
+
+    def test_4_zram_and_zswap(self):
+        """What lies in RAM is named, and not copied twice."""
+        self.quiet()
+        if self.guest.run('modprobe zram').code:
+            self.skipTest('the kernel has no zram')
+        self.addCleanup(self.guest.check, 'echo N >/sys/module/zswap/parameters/enabled; '
+                        'swapoff /dev/zram0; rmmod zram')
+        self.guest.check('echo 4M >/sys/block/zram0/disksize && mkswap /dev/zram0 && '
+                         'swapon /dev/zram0 && echo Y >/sys/module/zswap/parameters/enabled')
+        found = json.loads(self.guest.check('ramseal pagefiles --json'))
+        self.assertIn('zswap', found['note'])
+        self.assertEqual([(f['path'], f['number']) for f in found['pagefiles']],
+                         [(AREA, 0), ('/dev/zram0', 1)])
+        self.assertIn('RAM', found['pagefiles'][1]['problem'])
+
+        path = self.work / 'zram.rsz'
+        done = self.guest.run('ramseal acquire --source kcore -o - >/dev/container', container=path)
+        self.assertEqual(done.code, COMPLETE, done.err)
+        self.assertIn('/dev/zram0', done.err)
+        self.assertIn('zswap', done.err)
+        image = Acquired(self, path)
+        self.assertNotIn('/dev/zram0', image.streams)
+
+
+def main():
+    global KERNEL, RAMSEAL, PRESSURE
+    KERNEL, RAMSEAL, PRESSURE = (Path(name).resolve() for name in sys.argv[1:4])
+    acquired.PROGRAM = RAMSEAL
+    if not (KERNEL / 'release').exists():
+        print(f'{KERNEL} is missing: run build/kernel')
+        sys.exit(SKIPPED_EXIT)
+    unittest.main(argv=[sys.argv[0], '--verbose', *sys.argv[4:]])
+
+
+if __name__ == '__main__':
+    main()

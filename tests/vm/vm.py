@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+A Debian kernel in QEMU that does what a test says.
+
+    with Guest(kernel, work, {'bin/ramseal': path}) as guest:
+        done = guest.run('ramseal acquire --source kcore -o /dev/container', container=path)
+        with guest.stopped():
+            guest.save_memory(0x1000, 0x2000, path)
+
+Software emulation only (-accel tcg): it works wherever the tests run, and boots in seconds. The
+guest's RAM lies in two banks, one of them above 4 GiB. Nothing here needs root.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+from collections import namedtuple
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+RAM_MIB = 192
+LOW_RAM_MIB = 128  # the rest is put above 4 GiB
+
+BOOT_TIMEOUT = 120
+RUN_TIMEOUT = 120
+
+Done = namedtuple('Done', 'code out err')
+
+
+class GuestError(Exception):
+    pass
+
+
+class Channel:
+    """One end of a socket whose other end QEMU has inherited."""
+
+    def __init__(self):
+        self.ours, self.qemus = socket.socketpair()
+        self.qemu_fd = self.qemus.fileno()
+        self.got = b''
+
+    def started(self):
+        self.qemus.close()
+
+    def close(self):
+        self.ours.close()
+
+    def send(self, line):
+        self.ours.sendall(line.encode() + b'\n')
+
+    def _more(self, deadline):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self.ours.settimeout(left)
+        more = self.ours.recv(1 << 16)
+        if not more:
+            raise GuestError('QEMU has ended')
+        self.got += more
+
+    def line(self, deadline):
+        while b'\n' not in self.got:
+            self._more(deadline)
+        line, self.got = self.got.split(b'\n', 1)
+        return line.decode()
+
+    def take(self, size, deadline):
+        while len(self.got) < size:
+            self._more(deadline)
+        taken, self.got = self.got[:size], self.got[size:]
+        return taken
+
+
+class Guest:
+    def __init__(self, kernel, work, files, disk=None):
+        """
+        `kernel`: what build/kernel made. `work`: a folder for logs and the like. `files`: paths in
+        the guest to paths here. `disk`: a raw image outside `work`, /dev/vda in the guest; while
+        the guest is stopped, the file is what the guest has written.
+        """
+        self.kernel = Path(kernel)
+        self.work = Path(work)
+        self.files = files
+        self.disk = disk
+        self.console = self.work / 'console.log'
+        self.process = None
+        self.control = Channel()
+        self.monitor = Channel()
+
+    # --- life ---
+
+    def __enter__(self):
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+        self.control.close()
+        self.monitor.close()
+
+    def _start(self):
+        shutil.rmtree(self.work, ignore_errors=True)
+        self.work.mkdir(parents=True)
+        initramfs = self._initramfs()
+        fds = (self.control.qemu_fd, self.monitor.qemu_fd)
+        with open(self.work / 'qemu.log', 'wb') as log:
+            self.process = subprocess.Popen([
+                # However the test ends, its QEMU ends too.
+                'setpriv', '--pdeathsig', 'KILL',
+                'qemu-system-x86_64', '-accel', 'tcg', '-cpu', 'max', '-smp', '2',
+                '-machine', f'pc,max-ram-below-4g={LOW_RAM_MIB}M', '-m', str(RAM_MIB),
+                '-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot',
+                '-kernel', self.kernel / 'vmlinuz', '-initrd', initramfs,
+                '-append', 'console=ttyS0 panic=-1',
+                '-chardev', f'file,id=serial,path={self.console}', '-serial', 'chardev:serial',
+                '-chardev', f'socket,id=monitor,fd={fds[1]}', '-mon', 'monitor,mode=control',
+                '-device', 'virtio-serial-pci',
+                '-chardev', f'socket,id=control,fd={fds[0]}',
+                '-device', 'virtserialport,chardev=control,name=control',
+                '-chardev', 'null,id=container',
+                '-device', 'virtserialport,chardev=container,name=container',
+                *self._disk_options(),
+            ], stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=fds)
+        self.control.started()
+        self.monitor.started()
+        deadline = time.monotonic() + BOOT_TIMEOUT
+        try:
+            self.monitor.line(deadline)  # the greeting
+            self.execute('qmp_capabilities')
+            if self.control.line(deadline) != 'ready':
+                raise GuestError('the guest says something else than "ready"')
+        except (TimeoutError, GuestError, OSError) as e:
+            raise GuestError(f'the guest did not come up: {e!r}\n{self._logs()}') from e
+
+    def _disk_options(self):
+        if not self.disk:
+            return []
+        return ['-drive', f'if=none,id=disk,format=raw,cache=writethrough,file={self.disk}',
+                '-device', 'virtio-blk-pci,drive=disk']
+
+    def _initramfs(self):
+        """Busybox, our init and the caller's files, as the kernel unpacks them."""
+        root = self.work / 'initramfs'
+        release = (self.kernel / 'release').read_text().strip()
+        modules = f'lib/modules/{release}'
+        shutil.copytree(self.kernel / modules, root / modules)
+        (root / 'etc').mkdir()
+        (root / 'etc/passwd').write_text('root:x:0:0::/root:/bin/sh\n'
+                                         'nobody:x:65534:65534::/:/bin/sh\n')
+        for inside, outside in {'init': HERE / 'guest/init', 'bin/busybox': '/bin/busybox',
+                                **self.files}.items():
+            (root / inside).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(outside, root / inside)
+        (root / 'bin/sh').symlink_to('busybox')
+        archive = self.work / 'initramfs.cpio'
+        with open(archive, 'wb') as out:
+            names = subprocess.run(['find', '.'], cwd=root, check=True, capture_output=True).stdout
+            subprocess.run(['cpio', '--quiet', '-o', '-H', 'newc', '-R', '0:0'], cwd=root,
+                           input=names, stdout=out, check=True)
+        return archive
+
+    def _logs(self):
+        tail = []
+        for log in (self.work / 'qemu.log', self.console):
+            if log.exists():
+                tail += [f'--- {log}'] + log.read_text(errors='replace').splitlines()[-20:]
+        return '\n'.join(tail)
+
+    # --- inside ---
+
+    def run(self, command, container=None, timeout=RUN_TIMEOUT):
+        """
+        Runs one line of shell as root. What the guest writes to /dev/container meanwhile goes to
+        the file `container` here, which is made anew.
+        """
+        assert '\n' not in command
+        if container:
+            self.execute('chardev-change', id='container',
+                         backend={'type': 'file', 'data': {'out': str(container)}})
+        deadline = time.monotonic() + timeout
+        try:
+            self.control.send(command)
+            code, out, err = map(int, self.control.line(deadline).split())
+            done = Done(code, self.control.take(out, deadline).decode(errors='replace'),
+                        self.control.take(err, deadline).decode(errors='replace'))
+        except (TimeoutError, GuestError, OSError) as e:
+            raise GuestError(f'no answer to {command!r}: {e!r}\n{self._logs()}') from e
+        finally:
+            if container:
+                self.execute('chardev-change', id='container',
+                             backend={'type': 'null', 'data': {}})
+        return done
+
+    def check(self, command, **kwargs):
+        """run() for what must succeed; returns its stdout."""
+        done = self.run(command, **kwargs)
+        if done.code:
+            raise GuestError(f'{command!r} ended with {done.code}: {done.err}')
+        return done.out
+
+    # --- from outside ---
+
+    def execute(self, command, **arguments):
+        """One command to QEMU's monitor (QMP)."""
+        deadline = time.monotonic() + RUN_TIMEOUT
+        self.monitor.send(json.dumps({'execute': command, 'arguments': arguments}))
+        while True:
+            answer = json.loads(self.monitor.line(deadline))
+            if 'error' in answer:
+                raise GuestError(f"{command}: {answer['error']['desc']}")
+            if 'return' in answer:
+                return answer['return']
+
+    @contextlib.contextmanager
+    def stopped(self):
+        self.execute('stop')
+        try:
+            yield
+        finally:
+            self.execute('cont')
+
+    def save_memory(self, first, last, path):
+        self.execute('pmemsave', val=first, size=last - first + 1, filename=str(path))
+
+    def firmware_map(self):
+        """
+        The usable ranges (first, last) of the VM's memory map, as its firmware hands it to the
+        kernel, cut to whole pages.
+        """
+        log = self.console.read_text(errors='replace')
+        found = re.findall(r'BIOS-e820: \[mem (0x\w+)-(0x\w+)\] usable', log)
+        return whole_pages((int(first, 16), int(last, 16)) for first, last in found)
+
+    def iomem(self, name):
+        """The ranges (first, last) that the guest's /proc/iomem calls `name`, at any depth."""
+        lines = self.check('cat /proc/iomem').splitlines()
+        found = [re.fullmatch(r'\s*(\w+)-(\w+) : (.*)', line).groups() for line in lines]
+        return [(int(first, 16), int(last, 16)) for first, last, what in found if what == name]
+
+
+def whole_pages(ranges):
+    """The same ranges, with pages that are only partly covered left out."""
+    inner = [((first + 4095) & ~4095, ((last + 1) & ~4095) - 1) for first, last in ranges]
+    return [(first, last) for first, last in inner if first < last]
+
+
+def build_module(kernel, source, folder):
+    """Builds the kernel module in `source` against Debian's headers; returns the path of the .ko."""
+    release = (Path(kernel) / 'release').read_text().strip()
+    folder = Path(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name in (source, source.with_name('Kbuild')):
+        shutil.copy(name, folder)
+    made = subprocess.run(['make', '-s', '-C', f'/usr/src/linux-headers-{release}',
+                           f'M={folder.resolve()}', 'modules'],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          env={'PATH': os.environ['PATH']})
+    if made.returncode:
+        raise GuestError(f'{source.name} does not build:\n{made.stdout}{made.stderr}')
+    return folder / source.with_suffix('.ko').name
