@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# A thin front to Meson. On a machine without make, start with build/demo or build/test: they
+# install what is missing.
+
+all: out/dev/build.ninja
+	ninja -C out/dev
+	install -m 755 out/dev/agent/ramseal out/ramseal
+
+out/dev/build.ninja:
+	meson setup out/dev
+
+demo:
+	build/demo
+
+test:
+	build/test
+
+bench: all
+	build/kernel
+	meson test -C out/dev --benchmark --verbose
+
+lint:
+	build/lint
+
+clean:
+	rm -rf out
+
+.PHONY: all demo test bench lint clean

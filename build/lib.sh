@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+# What the scripts beside this file share. Plain POSIX sh, and nothing but Debian's essential
+# packages until need_packages() has run. Sourced with the working directory at the top of the tree.
+
+say()
+{
+	printf '== %s\n' "$*"
+}
+
+die()
+{
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+	exit 1
+}
+
+# The names in the given sections of packages.txt.
+packages_in()
+{
+	for section; do
+		sed -n "/^\[$section\]/,/^\[/{ s/#.*//; /^\[/d; s/[[:space:]]//g; /./p; }" build/packages.txt
+	done
+}
+
+missing_of()
+{
+	for package; do
+		[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
+			echo "$package"
+	done
+}
+
+# Runs a command as root, or prints the one line to run by hand and stops.
+as_root()
+{
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	elif command -v sudo >/dev/null && { [ -t 0 ] || sudo -n true 2>/dev/null; }; then
+		sudo "$@"
+	else
+		die "packages are missing, and there is neither root nor sudo here; as root, run:
+    apt-get update && apt-get install --no-install-recommends $wanted"
+	fi
+}
+
+# Installs or upgrades the named packages.
+apt_install()
+{
+	wanted=$*
+	say "missing packages: $wanted"
+	as_root apt-get -q update
+	# shellcheck disable=SC2086 # a list of names
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 \
+		install --no-install-recommends $wanted </dev/null
+}
+
+need_packages()
+{
+	command -v apt-get >/dev/null || die "this is not Debian: install what build/packages.txt lists"
+	# shellcheck disable=SC2046 # lists of names
+	set -- $(missing_of $(packages_in "$@"))
+	[ $# -eq 0 ] || apt_install "$@"
+}
+
+# configure DIR [MESON OPTION...]: makes the build directory, once.
+configure()
+{
+	dir=$1
+	shift
+	[ -f "$dir/build.ninja" ] || meson setup "$dir" "$@"
+}
