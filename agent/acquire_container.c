@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * acquire, into a container: page tables, memory, page files, page tables again, sealed whatever
+ * happens on the way.
+ */
+#include <inttypes.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "agent/acquire.h"
+#include "agent/clock.h"
+#include "agent/commands.h"
+#include "agent/files.h"
+#include "agent/host.h"
+#include "agent/log.h"
+#include "agent/manifest.h"
+#include "agent/memory.h"
+#include "agent/output.h"
+#include "agent/sealer.h"
+#include "agent/tables.h"
+#include "agent/text.h"
+
+/*
+ * A target with less room than this share of memory is refused without --force: container sizes
+ * of busy machines lie between a third and two thirds, and one of idle ones is far smaller, so a
+ * quarter is where it is visibly too small.
+ */
+#define ROOM_SHARE 4
+
+/* Everything that lives from the first line of the manifest to the last. */
+struct acquisition {
+	const struct cli *cli;
+	const struct acquire_options *o;
+	unsigned threads;
+	struct drv *source;
+	struct output *out;
+	struct sealer *sealer;
+	struct memory_result memory;
+	const char *inputs[2]; /* the file that is the source, if it is one */
+	struct disk *disk;     /* of --image or --volume */
+	struct files_plan files_plan;
+	struct files files;
+	struct tables_result before, after;
+	char root[SHA256_HEX_SIZE];
+};
+
+static void acquisition_deinit(struct acquisition *a)
+{
+	memory_result_deinit(&a->memory);
+	files_deinit(&a->files);
+	tables_result_deinit(&a->before);
+	tables_result_deinit(&a->after);
+	disk_close(a->disk);
+	sealer_destroy(a->sealer);
+	output_destroy(a->out);
+	drv_close(a->source);
+}
+
+/*
+ * Whose bytes an image file holds is not this machine's business; everything else is the memory
+ * of the host that the manifest describes.
+ */
+static enum status write_begin(struct acquisition *a, struct err *e)
+{
+	const struct drv_info *info = &a->source->info;
+	json_t *doc = NULL;
+	enum status st = host_describe(a->cli->argc, a->cli->argv, &doc, e);
+
+	if (st)
+		return st;
+	json_object_set_new(doc, "event", json_string("begin"));
+	json_object_set_new(doc, "manifest", json_integer(MANIFEST_VERSION));
+	json_object_set_new(doc, "container", json_string(sealer_id(a->sealer)));
+	json_object_set_new(doc, "source", manifest_source(info));
+	json_object_set_new(doc, "maps", manifest_maps(info));
+	json_object_set_new(doc, "level", json_integer(a->o->level.level));
+	json_object_set_new(doc, "level_auto", json_boolean(a->o->level.automatic));
+	json_object_set_new(doc, "threads", json_integer(a->threads));
+	st = manifest_set_notes(doc, info->notes, info->notes_size, e);
+	if (st) {
+		json_decref(doc);
+		return st;
+	}
+	return sealer_manifest(a->sealer, doc, e);
+}
+
+/* New files take free clusters, and those are what a later look at deleted data would want. */
+static enum status check_target(const struct acquisition *a, struct err *e)
+{
+	const char *to = a->o->output;
+
+	if (!a->disk || (to && !strcmp(to, "-")))
+		return ST_OK;
+	switch (reader_target_risk(disk_reader(a->disk), to ? to : ".")) {
+	case TARGET_IS_SOURCE:
+		return err_set(e, ST_OUTPUT, "%s: is what is being read", to);
+	case TARGET_ON_SOURCE:
+		log_warning("target-on-source", "the output lies on the volume that is read");
+		return ST_OK;
+	case TARGET_SAFE:
+		break;
+	}
+	return ST_OK;
+}
+
+static enum status begin_container(struct acquisition *a, struct err *e)
+{
+	const struct output_options target = {
+		.path = a->o->output,
+		.force = a->o->force,
+		.inputs = a->inputs,
+		.expected = (range_list_bytes(&a->source->info.maps[0].ranges) +
+			     files_bytes(&a->files)) /
+			    ROOM_SHARE,
+	};
+	enum status st = check_target(a, e);
+
+	if (!st)
+		st = output_open(&target, &a->out, e);
+	if (!st)
+		st = sealer_create(a->out, &a->sealer, e);
+	if (!st)
+		st = write_begin(a, e);
+	return st;
+}
+
+static struct stream_plan stream_plan(const struct acquisition *a, unsigned threads,
+				      enum progress_mode progress)
+{
+	return (struct stream_plan){
+		.sealer = a->sealer,
+		.level = a->o->level.level,
+		.level_auto = a->o->level.automatic,
+		.threads = threads,
+		.progress = progress,
+	};
+}
+
+static enum status read_memory(struct acquisition *a, struct err *e)
+{
+	struct memory_plan plan = {
+		.source = a->source,
+		.stream = stream_plan(a, a->threads, command_progress(a->cli)),
+	};
+	json_t *meta = json_pack("{s:o, s:s}", "source", json_text(a->source->info.source),
+				 "error_numbers", a->source->info.error_numbers);
+	enum status st =
+		sealer_stream(a->sealer, RSZ_KIND_MEMORY, "memory", meta, &plan.stream.stream, e);
+
+	return st ? st : memory_acquire(&plan, &a->memory, e);
+}
+
+/*
+ * Page files come from the disk that is named, or else from this machine if it is its memory that is
+ * read.
+ */
+static enum status find_files(struct acquisition *a, struct err *e)
+{
+	const struct acquire_options *o = a->o;
+	const bool named = o->disk.volume || o->disk.images.count;
+	struct files_plan *plan = &a->files_plan;
+	enum status st = ST_OK;
+
+	if (o->files.count && !named)
+		return cli_usage(a->cli, e, "--file wants the volume: --image or --volume");
+	if (named)
+		st = disk_options_open(a->cli, &o->disk, &a->disk,
+				       o->files.count ? &plan->volume : NULL, e);
+	if (st)
+		return st;
+	plan->disk = a->disk;
+	plan->paths = &o->files;
+	plan->pagefiles = !o->no_pagefile && (named || !a->source->info.image);
+	st = files_find(plan, &a->files, e);
+	if (!st || named)
+		return st;
+	/* Nobody asked for them by name, and the memory must not wait for them. */
+	log_warning("pagefiles-not-found", "page files were not looked at: %s", e->message);
+	a->files.lost_volumes++;
+	e->message[0] = '\0';
+	return ST_OK;
+}
+
+/* What goes before or beside the memory may fail, but must not keep it from being read. */
+static enum status tolerate(enum status st, const char *what, struct err *e)
+{
+	if (!st || st == ST_OUTPUT || st == ST_INTERRUPTED)
+		return st;
+	log_warning("left-out", "%s: %s", what, e->message);
+	e->message[0] = '\0';
+	return ST_OK;
+}
+
+/* Beside the memory one thread is enough: the disk is slower than it. */
+#define FILE_THREADS 1
+
+static enum status copy_files(struct acquisition *a, struct err *e)
+{
+	if (!a->files.count)
+		return ST_OK;
+	a->files_plan.stream = a->o->pagefile == PAGEFILE_CONCURRENT
+				       ? stream_plan(a, FILE_THREADS, PROGRESS_QUIET)
+				       : stream_plan(a, a->threads, command_progress(a->cli));
+	return tolerate(files_copy(&a->files_plan, &a->files, e), "page files", e);
+}
+
+struct files_thread {
+	struct acquisition *a;
+	pthread_t thread;
+	enum status st;
+	struct err err;
+};
+
+static void *files_thread(void *arg)
+{
+	struct files_thread *t = arg;
+
+	t->st = copy_files(t->a, &t->err);
+	return NULL;
+}
+
+static enum status read_both(struct acquisition *a, struct err *e)
+{
+	struct files_thread t = { .a = a };
+	enum status st;
+	int error;
+
+	if (!a->files.count)
+		return read_memory(a, e);
+	error = pthread_create(&t.thread, NULL, files_thread, &t);
+	st = read_memory(a, e);
+	if (error && !st)
+		return copy_files(a, e);
+	if (!error)
+		pthread_join(t.thread, NULL);
+	if (!st && t.st)
+		*e = t.err;
+	return st ? st : t.st;
+}
+
+/* An image does not change while it is read: its tables are in it, and once is enough. */
+static bool wants_tables(const struct acquisition *a, enum pagetables pass)
+{
+	const enum pagetables asked = (enum pagetables)a->o->pagetables;
+
+	if (a->source->info.image && !cli_given(a->cli, "pagetables"))
+		return false;
+	return asked == TABLES_BOTH || asked == pass;
+}
+
+static enum status read_tables(struct acquisition *a, enum pagetables pass, struct err *e)
+{
+	const struct tables_plan plan = {
+		.source = a->source,
+		.earlier = pass == TABLES_AFTER && a->before.start ? &a->before.found : NULL,
+		.kind = pass == TABLES_BEFORE ? RSZ_KIND_TABLES_BEFORE : RSZ_KIND_TABLES_AFTER,
+		.stream = stream_plan(a, a->threads, PROGRESS_QUIET),
+	};
+
+	if (!wants_tables(a, pass) || a->source->dead || a->memory.stopped)
+		return ST_OK;
+	return tolerate(tables_acquire(&plan, pass == TABLES_BEFORE ? &a->before : &a->after, e),
+			"page tables", e);
+}
+
+/* Memory and page files, in the order that --pagefile asks for. */
+static enum status read_content(struct acquisition *a, struct err *e)
+{
+	enum status st = ST_OK;
+
+	switch ((enum pagefile_time)a->o->pagefile) {
+	case PAGEFILE_CONCURRENT:
+		return read_both(a, e);
+	case PAGEFILE_BEFORE:
+		st = copy_files(a, e);
+		return st ? st : read_memory(a, e);
+	case PAGEFILE_AFTER:
+		st = read_memory(a, e);
+		return st ? st : copy_files(a, e);
+	}
+	return st;
+}
+
+static enum status read_all(struct acquisition *a, struct err *e)
+{
+	enum status st = read_tables(a, TABLES_BEFORE, e);
+
+	if (!st)
+		st = read_content(a, e);
+	return st ? st : read_tables(a, TABLES_AFTER, e);
+}
+
+/* What the command ends with: the worst of what happened, unless the output failed. */
+static enum status outcome(const struct acquisition *a, enum status output, struct err *e)
+{
+	const struct tally *t = &a->memory.stream.tally;
+
+	if (output)
+		return output;
+	if (a->memory.stopped) {
+		*e = a->memory.why;
+		return err_add(e, a->memory.stopped, "sealed, but not complete");
+	}
+	if (files_have_gaps(&a->files))
+		return err_set(e, ST_UNREADABLE,
+			       "files were not copied, or not all of them; "
+			       "the manifest says which");
+	if (tally_has_gaps(t))
+		return err_set(e, ST_UNREADABLE,
+			       "%" PRIu64 " pages were unreadable and %" PRIu64
+			       " not offered by the source; they are recorded",
+			       t->pages[PAGE_UNREADABLE], t->pages[PAGE_SKIPPED]);
+	return ST_OK;
+}
+
+static enum status write_end(struct acquisition *a, enum status st, const struct err *why,
+			     struct err *e)
+{
+	json_t *doc = json_pack(
+		"{s:s, s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "event", "end", "exit_code",
+		(int)status_exit_code(st), "outcome", exit_code_text(status_exit_code(st)),
+		"message", st ? why->message : "", "memory", manifest_stream(&a->memory.stream),
+		"parts", manifest_parts(a->source), "clocks", manifest_clocks(), "usage",
+		host_usage_json(), "footprint", host_footprint_json());
+
+	return sealer_manifest(a->sealer, doc, e);
+}
+
+/*
+ * Closes the container whatever happened before. When the output failed, its last unfinished
+ * record is given back first, and if that leaves room for the end, what is there is sealed.
+ */
+static enum status end_container(struct acquisition *a, enum status st, struct err *e)
+{
+	struct err late = ERR_INIT;
+	enum status closing = ST_OK;
+
+	if (st == ST_OUTPUT)
+		closing = sealer_recover(a->sealer, &late);
+	if (!closing)
+		closing = write_end(a, st, e, &late);
+	if (!closing)
+		closing = sealer_close(a->sealer, a->root, &late);
+	if (!closing)
+		closing = output_commit(a->out, &late);
+	if (!closing)
+		return st;
+	a->root[0] = '\0';
+	if (st == ST_OUTPUT)
+		return err_add(e, st, "not sealed; whole records are in %s", output_where(a->out));
+	*e = late;
+	return closing;
+}
+
+/* The one line for people, and the object for programs. */
+static void summarise(const struct acquisition *a, enum status st, const struct err *e)
+{
+	const uint64_t wall = clock_wall_ns(), mono = clock_mono_ns();
+	char read[TEXT_SIZE_MAX], written[TEXT_SIZE_MAX], begin[CLOCK_RFC3339_SIZE],
+		end[CLOCK_RFC3339_SIZE];
+	const struct log_field fields[] = {
+		log_text("output", output_where(a->out)),
+		log_bool("sealed", a->root[0] != '\0'),
+		log_text("root", a->root[0] ? a->root : NULL),
+		log_i64("exit_code", status_exit_code(st)),
+		log_text("outcome", exit_code_text(status_exit_code(st))),
+		log_text("error", st ? e->message : NULL),
+		log_text("begin", begin),
+		log_text("end", end),
+		log_u64("duration_ns", mono - sealer_begin_mono(a->sealer)),
+		log_u64("bytes_written", output_bytes(a->out)),
+		log_json("memory", manifest_stream(&a->memory.stream)),
+		log_json("parts", manifest_parts(a->source)),
+		log_json("files", files_json(&a->files)),
+		log_json("tables_before", a->before.start ? tables_json(&a->before) : json_null()),
+		log_json("tables_after", a->after.start ? tables_json(&a->after) : json_null()),
+		log_json("usage", host_usage_json()),
+		log_json("command", host_arguments_json(a->cli->argc, a->cli->argv)),
+		{ .key = NULL },
+	};
+
+	clock_rfc3339(sealer_begin_wall(a->sealer), begin);
+	clock_rfc3339(wall, end);
+	text_size(a->memory.stream.bytes, read);
+	text_size(output_bytes(a->out), written);
+	if (a->root[0])
+		log_result_with(fields, "summary", "%s: %s of memory in %s, root %s",
+				output_where(a->out), read, written, a->root);
+	else
+		log_result_with(fields, "summary", "%s: %s of memory in %s, not sealed",
+				output_where(a->out), read, written);
+}
+
+static enum status acquire(struct acquisition *a, struct err *e)
+{
+	enum status st = acquire_open_source(a->o, &a->source, e);
+
+	if (st)
+		return st;
+	a->inputs[0] = a->source->info.image ? a->source->info.path : NULL;
+	st = find_files(a, e);
+	if (!st)
+		st = begin_container(a, e);
+	if (st)
+		return st;
+	acquire_announce_source(&a->source->info);
+	st = outcome(a, read_all(a, e), e);
+	st = end_container(a, st, e);
+	summarise(a, st, e);
+	return st;
+}
+
+enum status acquire_container(const struct cli *cli, const struct acquire_options *o, struct err *e)
+{
+	struct acquisition a = { .cli = cli, .o = o, .threads = command_threads(o->threads) };
+	const enum status st = acquire(&a, e);
+
+	acquisition_deinit(&a);
+	return st;
+}
