@@ -123,8 +123,8 @@ static void put_id(json_t *o, const struct smear_id *id)
 
 static json_t *layout_json(const struct smear *s)
 {
-	return json_pack("{s:s, s:s, s:b}", "name", s->layout, "reason", s->layout_reason,
-			 "by_version_only", s->layout_by_version);
+	return json_pack("{s:s, s:s, s:b}", "name", s->layout.name, "reason", s->layout.reason,
+			 "by_version_only", s->layout.by_version);
 }
 
 json_t *smear_json(const struct smear *s, const char *path)
@@ -322,11 +322,11 @@ void smear_print_text(const struct smear *s, FILE *out)
 	const struct smear_space *t = &s->total;
 	char reason[PTE_REASON_MAX];
 
-	text_printable(s->layout_reason, reason, sizeof(reason));
+	text_printable(s->layout.reason, reason, sizeof(reason));
 	fprintf(out, "%zu address spaces: %zu lived, %zu ended, %zu born between the passes\n",
 		s->count, s->fates[FATE_LIVED], s->fates[FATE_ENDED], s->fates[FATE_BORN]);
-	fprintf(out, "entries of %s, layout %s (%s)\n", discover_os_name(s->spaces.os), s->layout,
-		reason);
+	fprintf(out, "entries of %s, layout %s (%s)\n", discover_os_name(s->spaces.os),
+		s->layout.name, reason);
 	fprintf(out, "table pages: %" PRIu64 " kept, %" PRIu64 " freed, %" PRIu64 " created\n\n",
 		t->tables.kept, t->tables.freed, t->tables.created);
 	fprintf(out, "copy       tables      safe           at risk             wrong   "

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "agent/interrupt.h"
-#include "agent/smear/captures.h"
+#include "agent/smear/smear_internal.h"
 
 #define NAMES(function, type, map, count)                                                          \
 	const char *function(type v)                                                               \
@@ -50,450 +49,6 @@ static const struct {
 	PAIR_MAP(X)
 #undef X
 };
-
-/* A page file or swap area by the number that entries have for it. */
-struct slot_file {
-	const struct captures *captures; /* NULL: there is none */
-	bool assumed;                    /* its number was not the kernel's own word */
-	struct range_list ranges;
-	struct walk_set named;
-	struct walk_set several;
-};
-
-/* One copy of the tables, to be walked space by space. */
-struct source {
-	struct physmem_rsz mem;
-	struct rsz_cursor *cursor;
-	struct walk_set set;
-	struct leaves leaves;
-	struct walk_budget budget;
-	struct windows windows; /* of the space at hand */
-	struct windows all;
-};
-
-/* Everything that the measure needs while it runs. */
-struct measure {
-	const struct smear_plan *plan;
-	struct smear *ret;
-	struct source copy[COPIES];
-	struct stream_captures captures;
-	const struct captures *memory;
-	struct range_list ram;
-	struct walk_set named;
-	struct walk_set several;
-	struct slot_file files[PTE_FILES_MAX];
-	struct entry_reader entries;
-	struct walk walk;
-	uint64_t work;                                  /* steps that judging may still take */
-	uint64_t states[PAIRS][PTE_STATES][PTE_STATES]; /* of the space at hand */
-};
-
-/*
- * Setting up
- */
-
-static enum status find_stream(const struct rsz_reader *r, enum rsz_kind kind, uint32_t *ret,
-			       struct err *e)
-{
-	for (uint32_t i = 0; i < rsz_reader_streams(r); i++) {
-		if (rsz_reader_stream(r, i)->kind == (uint32_t)kind) {
-			*ret = i;
-			return ST_OK;
-		}
-	}
-	return err_set(e, ST_INPUT,
-		       "holds no stream of %s; acquire with --pagetables=both to measure smear",
-		       rsz_kind_name(kind));
-}
-
-/* Chunks to keep decoded: the passes stored tables in the order of a walk, the image did not. */
-#define TABLES_CACHED 1
-#define IMAGE_CACHED  8
-
-static enum status open_source(struct source *s, const struct rsz_reader *r, uint32_t stream,
-			       size_t cached, struct err *e)
-{
-	enum status st = rsz_cursor_create(r, cached, &s->cursor, e);
-
-	if (!st)
-		st = physmem_rsz_init(&s->mem, r, s->cursor, &stream, 1, e);
-	if (!st)
-		st = walk_set_init(&s->set, s->mem.mem.ranges, e);
-	return st;
-}
-
-static void close_source(struct source *s)
-{
-	leaves_deinit(&s->leaves);
-	walk_set_deinit(&s->set);
-	physmem_rsz_deinit(&s->mem);
-	rsz_cursor_destroy(s->cursor);
-}
-
-/*
- * The acquired map of RAM: the first of the "begin" line. Without one, what was captured is all that
- * is known.
- */
-static enum status read_ram(struct measure *m, struct err *e)
-{
-	const json_t *line, *o;
-	size_t i, k;
-
-	json_array_foreach(m->plan->manifest, i, line)
-	{
-		const json_t *maps = json_object_get(line, "maps");
-
-		json_array_foreach(json_object_get(json_array_get(maps, 0), "ranges"), k, o)
-		{
-			const json_int_t first = json_integer_value(json_object_get(o, "first"));
-			const json_int_t last = json_integer_value(json_object_get(o, "last"));
-
-			if (first < 0 || last < first)
-				continue;
-			if (range_list_add(&m->ram, (uint64_t)first, (uint64_t)last, e))
-				return ST_NOMEM;
-		}
-	}
-	range_list_tidy(&m->ram, NULL);
-	range_list_join(&m->ram);
-	return m->ram.count ? ST_OK : captures_ranges(m->memory, &m->ram, e);
-}
-
-static enum status open_file(struct measure *m, uint32_t stream, struct err *e)
-{
-	const struct rsz_stream_info *info = rsz_reader_stream(m->plan->reader, stream);
-	json_t *meta = json_loads(info->meta, 0, NULL);
-	const char *origin = json_string_value(json_object_get(meta, "number_origin"));
-	const json_int_t number = json_integer_value(json_object_get(meta, "number"));
-	struct slot_file *f;
-	enum status st = ST_OK;
-
-	if (origin && strcmp(origin, "none") && number >= 0 && number < PTE_FILES_MAX) {
-		f = &m->files[number];
-		if (!f->captures) {
-			f->captures = &m->captures.streams[stream];
-			f->assumed = strcmp(origin, "known") != 0;
-			st = captures_ranges(f->captures, &f->ranges, e);
-			if (!st)
-				st = walk_set_init(&f->named, &f->ranges, e);
-			if (!st)
-				st = walk_set_init(&f->several, &f->ranges, e);
-		}
-	}
-	json_decref(meta);
-	return st;
-}
-
-static enum status open_files(struct measure *m, struct err *e)
-{
-	enum status st = ST_OK;
-
-	for (uint32_t i = 0; i < rsz_reader_streams(m->plan->reader) && !st; i++)
-		if (rsz_reader_stream(m->plan->reader, i)->kind == RSZ_KIND_PAGEFILE)
-			st = open_file(m, i, e);
-	return st;
-}
-
-static const json_t *fact(const struct measure *m, const char *section, const char *key)
-{
-	const json_t *line;
-	size_t i;
-
-	json_array_foreach(m->plan->manifest, i, line)
-	{
-		const json_t *v = json_object_get(json_object_get(line, section), key);
-
-		if (v)
-			return v;
-	}
-	return NULL;
-}
-
-/* 601 for Linux 6.1; Windows' build number. 0: nobody says. */
-static uint32_t version_of(const struct measure *m)
-{
-	const char *release = json_string_value(fact(m, "os", "kernel_release"));
-	unsigned major = 0, minor = 0;
-
-	if (m->entries.os == OS_WINDOWS)
-		return (uint32_t)json_integer_value(fact(m, "os", "build"));
-	if (!release || sscanf(release, "%3u.%3u", &major, &minor) != 2 || minor > 99)
-		return 0;
-	return major * 100 + minor;
-}
-
-/*
- * Where Linux may keep a page that an entry sends to a slot: zswap holds it compressed in memory,
- * and since 6.12 (commit 0ca0c24e3211) a page of zeros is only a bit in swap_info_struct.zeromap. In
- * both cases the slot itself holds what was there before.
- */
-static const char *doubt_slots(const struct measure *m)
-{
-	const char *zswap = json_string_value(fact(m, "memory", "zswap"));
-	const uint32_t version = version_of(m);
-
-	if (m->entries.os != OS_LINUX)
-		return NULL;
-	if (!zswap)
-		return "the manifest does not tell whether zswap was used";
-	if (strcmp(zswap, "N"))
-		return "zswap was enabled";
-	if (!version)
-		return "the manifest does not tell the kernel's version";
-	return version >= 612 ? "since Linux 6.12 pages of zeros are not written to their slots"
-			      : NULL;
-}
-
-static enum status set_up(struct measure *m, struct err *e)
-{
-	const struct smear_plan *plan = m->plan;
-	const struct rsz_reader *r = plan->reader;
-	uint32_t memory = 0, before = 0, after = 0;
-	enum status st = find_stream(r, RSZ_KIND_TABLES_BEFORE, &before, e);
-
-	if (!st)
-		st = find_stream(r, RSZ_KIND_TABLES_AFTER, &after, e);
-	if (!st)
-		st = find_stream(r, RSZ_KIND_MEMORY, &memory, e);
-	if (!st)
-		st = smear_spaces_load(&m->ret->spaces, m->plan->manifest, e);
-	if (!st)
-		st = open_source(&m->copy[COPY_BEFORE], r, before, TABLES_CACHED, e);
-	if (!st)
-		st = open_source(&m->copy[COPY_AFTER], r, after, TABLES_CACHED, e);
-	if (!st)
-		st = open_source(&m->copy[COPY_IMAGE], r, memory,
-				 plan->cached ? plan->cached : IMAGE_CACHED, e);
-	if (!st)
-		st = stream_captures_load(&m->captures, m->plan->in, r, e);
-	if (st)
-		return st;
-	m->memory = &m->captures.streams[memory];
-	for (size_t i = 0; i < m->memory->count; i++)
-		rsz_times_widen(&m->ret->memory, m->memory->at[i].start, m->memory->at[i].end);
-	st = read_ram(m, e);
-	if (!st)
-		st = walk_set_init(&m->named, m->copy[COPY_IMAGE].mem.mem.ranges, e);
-	if (!st)
-		st = walk_set_init(&m->several, m->copy[COPY_IMAGE].mem.mem.ranges, e);
-	return st ? st : open_files(m, e);
-}
-
-static void tear_down(struct measure *m)
-{
-	for (size_t i = 0; i < COPIES; i++)
-		close_source(&m->copy[i]);
-	for (size_t i = 0; i < PTE_FILES_MAX; i++) {
-		range_list_deinit(&m->files[i].ranges);
-		walk_set_deinit(&m->files[i].named);
-		walk_set_deinit(&m->files[i].several);
-	}
-	walk_set_deinit(&m->named);
-	walk_set_deinit(&m->several);
-	range_list_deinit(&m->ram);
-	stream_captures_deinit(&m->captures);
-}
-
-/*
- * Walking
- */
-
-/* The last address of the user half (Linux 32-bit has 3 GiB of it, Windows 2 or 3). */
-static uint64_t user_last(enum paging_mode mode)
-{
-	switch (mode) {
-	case PAGING_PAE:
-		return UINT64_C(0xbfffffff);
-	case PAGING_5_LEVEL:
-		return UINT64_C(0x00ffffffffffffff);
-	default:
-		return UINT64_C(0x00007fffffffffff);
-	}
-}
-
-/*
- * Table pages that the walks of all spaces together may read. Each is read once where tables are
- * whole (a shared one a few times); beyond a multiple of that, somebody is playing with us.
- */
-#define BUDGET_FACTOR 16
-#define BUDGET_LEAST  65536
-
-/* And those that one space may have in the image, where a torn entry leads into anything. */
-#define IMAGE_FACTOR  4
-#define IMAGE_LEAST   4096
-
-/* Steps of judging in all: torn entries that map 1 GiB each must not take for ever. */
-#define WORK_MAX      (UINT64_C(1) << 32)
-
-static void begin_budget(struct measure *m)
-{
-	const uint64_t tables = m->copy[COPY_BEFORE].set.pages + m->copy[COPY_AFTER].set.pages;
-
-	for (size_t i = 0; i < COPIES; i++)
-		m->copy[i].budget = (struct walk_budget){
-			.pages = BUDGET_LEAST + BUDGET_FACTOR * tables,
-			.deadline = UINT64_MAX,
-		};
-}
-
-static enum status walk_budgeted(struct measure *m, enum copy copy, uint64_t dtb,
-				 struct walk_budget *budget, struct err *e)
-{
-	struct source *s = &m->copy[copy];
-	const struct walk_options options = {
-		.mode = m->ret->spaces.mode,
-		.last = user_last(m->ret->spaces.mode),
-		.ignore = m->ret->spaces.ignore,
-		.budget = budget,
-	};
-
-	return leaves_walk(&s->leaves, &m->walk, &s->mem.mem, &s->set, &options, dtb, e);
-}
-
-/* The image comes last: what the other two have bounds it. */
-static enum status walk_image(struct measure *m, uint64_t dtb, struct err *e)
-{
-	struct source *s = &m->copy[COPY_IMAGE];
-	const uint64_t tables =
-		m->copy[COPY_BEFORE].leaves.n_tables + m->copy[COPY_AFTER].leaves.n_tables;
-	const uint64_t most = MIN(s->budget.pages, IMAGE_LEAST + IMAGE_FACTOR * tables);
-	struct walk_budget budget = { .pages = most, .deadline = UINT64_MAX };
-	enum status st = walk_budgeted(m, COPY_IMAGE, dtb, &budget, e);
-
-	s->budget.pages -= most - budget.pages;
-	return st;
-}
-
-static bool has_copy(const struct smear_id *id, enum copy copy)
-{
-	switch (copy) {
-	case COPY_BEFORE:
-		return id->fate != FATE_BORN;
-	case COPY_AFTER:
-		return id->fate != FATE_ENDED;
-	default:
-		return id->image;
-	}
-}
-
-static enum status walk_space(struct measure *m, const struct smear_id *id, bool image,
-			      struct err *e)
-{
-	enum status st = ST_OK;
-
-	for (size_t i = 0; i < COPIES; i++)
-		leaves_clear(&m->copy[i].leaves);
-	if (has_copy(id, COPY_BEFORE))
-		st = walk_budgeted(m, COPY_BEFORE, id->dtb, &m->copy[COPY_BEFORE].budget, e);
-	if (!st && has_copy(id, COPY_AFTER))
-		st = walk_budgeted(m, COPY_AFTER, id->dtb, &m->copy[COPY_AFTER].budget, e);
-	if (!st && image && has_copy(id, COPY_IMAGE))
-		st = walk_image(m, id->dtb, e);
-	if (!st && interrupted())
-		st = err_set(e, ST_INTERRUPTED, "interrupted by a signal");
-	return st;
-}
-
-/*
- * The layout: every entry of both passes speaks.
- */
-
-static void fill_facts(const struct measure *m, struct pte_facts *f)
-{
-	*f = (struct pte_facts){
-		.ranges = &m->ram,
-		.five_levels = m->ret->spaces.mode == PAGING_5_LEVEL,
-		.version = version_of(m),
-	};
-	for (size_t i = 0; i < PTE_FILES_MAX; i++) {
-		const struct range_list *l = &m->files[i].ranges;
-
-		if (!m->files[i].captures)
-			continue;
-		f->files = i + 1;
-		if (l->count)
-			f->file_pages[i] = (l->at[l->count - 1].last >> PAGE_SHIFT) + 1;
-	}
-}
-
-static void add_evidence(const struct measure *m, const struct leaves *l,
-			 struct win_pte_evidence *w, struct linux_pte_evidence *x)
-{
-	for (size_t i = 0; i < l->count; i++) {
-		if (m->entries.os == OS_WINDOWS)
-			win_pte_evidence_add(w, l->at[i].va, l->at[i].raw);
-		else
-			linux_pte_evidence_add(x, l->at[i].level, l->at[i].raw);
-	}
-}
-
-static void choose_windows(struct measure *m, const struct win_pte_evidence *ev)
-{
-	struct win_pte_choice c;
-
-	win_pte_choose(ev, &c);
-	m->entries.windows = c.context;
-	m->ret->layout = c.context.layout ? c.context.layout->name : "none";
-	m->ret->has_layout = c.context.layout != NULL;
-	m->ret->layout_by_version = c.by_version_only;
-	memcpy(m->ret->layout_reason, c.reason, sizeof(c.reason));
-}
-
-/*
- * /proc/swaps lists areas in order of their numbers, but numbers may be missing (mm/swapfile.c,
- * alloc_swap_info() takes the lowest that is free). If the areas that were numbered 0 to n-1 by
- * their order are all here, and entries name just 0 to n-1, then each of these is in use, and nothing
- * is missing: the order is the numbers. `named` has a bit for each number.
- */
-static void prove_numbers(struct measure *m, uint32_t named)
-{
-	uint32_t first = 0;
-
-	for (size_t i = 0; i < PTE_FILES_MAX && m->files[i].captures; i++)
-		first |= UINT32_C(1) << i;
-	for (size_t i = 0; named == first && i < PTE_FILES_MAX; i++)
-		m->files[i].assumed = false;
-}
-
-static void choose_linux(struct measure *m, const struct linux_pte_evidence *ev)
-{
-	struct linux_pte_choice c;
-
-	linux_pte_choose(ev, &c);
-	if (c.context.layout)
-		prove_numbers(
-			m, ev->tally[c.context.layout - linux_pte_layouts][c.context.device_private]
-				   .files);
-	m->entries.linux_ = c.context;
-	m->ret->layout = c.context.layout ? c.context.layout->name : "none";
-	m->ret->has_layout = c.context.layout != NULL;
-	m->ret->layout_by_version = c.by_version_only;
-	memcpy(m->ret->layout_reason, c.reason, sizeof(c.reason));
-}
-
-static enum status choose_layout(struct measure *m, struct err *e)
-{
-	struct win_pte_evidence windows = { 0 };
-	struct linux_pte_evidence linux_ = { 0 };
-	enum status st = ST_OK;
-
-	m->entries.os = m->ret->spaces.os;
-	m->entries.ignore = m->ret->spaces.ignore;
-	fill_facts(m, &windows.facts);
-	linux_.facts = windows.facts;
-	begin_budget(m);
-	for (size_t i = 0; i < m->ret->spaces.count && !st; i++) {
-		st = walk_space(m, &m->ret->spaces.at[i], false, e);
-		add_evidence(m, &m->copy[COPY_BEFORE].leaves, &windows, &linux_);
-		add_evidence(m, &m->copy[COPY_AFTER].leaves, &windows, &linux_);
-	}
-	if (m->entries.os == OS_WINDOWS)
-		choose_windows(m, &windows);
-	else
-		choose_linux(m, &linux_);
-	m->ret->slots_doubt = doubt_slots(m);
-	return st;
-}
 
 /*
  * Pieces: the longest stretches of addresses over which each copy has one entry, or none. So a large
@@ -834,8 +389,8 @@ static enum status take_piece(struct measure *m, struct smear_space *s, struct p
 
 		p->change[i] = change_between(m, a, b);
 		/* Where a space has no copy, nothing is compared: its fate tells. */
-		if (!has_copy(&s->id, pairs[i].from) || !has_copy(&s->id, pairs[i].to) ||
-		    (!a->leaf && !b->leaf))
+		if (!smear__has_copy(&s->id, pairs[i].from) ||
+		    !smear__has_copy(&s->id, pairs[i].to) || (!a->leaf && !b->leaf))
 			continue;
 		s->pair[i].change[p->change[i]] += p->pages;
 		m->states[i][a->pte.state][b->pte.state] += p->pages;
@@ -914,7 +469,7 @@ static enum status measure_space(struct measure *m, struct smear_space *s, struc
 {
 	size_t at[COPIES] = { 0 };
 	struct piece p;
-	enum status st = walk_space(m, &s->id, true, e);
+	enum status st = smear__walk_space(m, &s->id, true, e);
 
 	if (st)
 		return st;
@@ -971,6 +526,9 @@ static void add_space(struct smear *r, const struct smear_space *s,
 	}
 }
 
+/* Steps of judging in all: torn entries that map 1 GiB each must not take for ever. */
+#define WORK_MAX (UINT64_C(1) << 32)
+
 static enum status measure_all(struct measure *m, struct err *e)
 {
 	struct smear *r = m->ret;
@@ -980,7 +538,7 @@ static enum status measure_all(struct measure *m, struct err *e)
 	r->at = calloc(MAX(r->spaces.count, 1), sizeof(*r->at));
 	if (!r->at)
 		return err_nomem(e);
-	begin_budget(m);
+	smear__begin_budget(m);
 	for (; r->count < r->spaces.count && !st; r->count++) {
 		r->at[r->count].id = r->spaces.at[r->count];
 		st = measure_space(m, &r->at[r->count], e);
@@ -1018,14 +576,12 @@ enum status smear_measure(const struct smear_plan *plan, struct smear *ret, stru
 		return err_nomem(e);
 	m->plan = plan;
 	m->ret = ret;
-	st = set_up(m, e);
-	if (!st)
-		st = choose_layout(m, e);
+	st = smear__set_up(m, e);
 	if (!st)
 		st = measure_all(m, e);
 	if (!st)
 		st = sum_up(m, e);
-	tear_down(m);
+	smear__tear_down(m);
 	free(m);
 	return st;
 }

@@ -7,6 +7,7 @@
 #define RAMSEAL_AGENT_SMEAR_SMEAR_H
 
 #include "agent/smear/change.h"
+#include "agent/smear/layout.h"
 #include "agent/smear/leaves.h"
 #include "agent/smear/spaces.h"
 #include "agent/smear/window.h"
@@ -132,10 +133,7 @@ struct smear {
 	size_t fates[FATES];
 	struct naming frames;
 	struct naming slots;
-	bool has_layout;
-	const char *layout;
-	char layout_reason[PTE_REASON_MAX];
-	bool layout_by_version;
+	struct layout_choice layout;
 	const char *slots_doubt; /* why no slot is called safe; NULL: there is no reason */
 	bool cut;                /* judging was ended: something maps too much */
 	struct rsz_times memory; /* when it was captured */

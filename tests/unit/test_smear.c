@@ -644,7 +644,7 @@ TEST(windows_trims_and_recalls)
 	for (size_t c = 0; c < COPIES; c++) /* a page table that is itself in transition */
 		machine_u64(&m[c], 0x102010, TRANSITION_TO(20));
 	measure_ok();
-	assert_string_equal(s.layout, "10-1507");
+	assert_string_equal(s.layout.name, "10-1507");
 	CHECK_CHANGES(&s.at[0], PAIR_BEFORE_AFTER, [CHANGE_TRIMMED] = 1, [CHANGE_RECALLED] = 1,
 		      [CHANGE_PAGED_OUT] = 1, [CHANGE_PAGED_IN] = 1, [CHANGE_STABLE] = 3,
 		      [CHANGE_APPEARED] = 1, [CHANGE_REMAPPED] = 1);

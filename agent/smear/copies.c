@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The three copies of the tables: opened, walked space by space, and the layout of their entries. */
+#include <string.h>
+
+#include "agent/interrupt.h"
+#include "agent/smear/smear_internal.h"
+
+/*
+ * Setting up
+ */
+
+static enum status find_stream(const struct rsz_reader *r, enum rsz_kind kind, uint32_t *ret,
+			       struct err *e)
+{
+	for (uint32_t i = 0; i < rsz_reader_streams(r); i++) {
+		if (rsz_reader_stream(r, i)->kind == (uint32_t)kind) {
+			*ret = i;
+			return ST_OK;
+		}
+	}
+	return err_set(e, ST_INPUT,
+		       "holds no stream of %s; acquire with --pagetables=both to measure smear",
+		       rsz_kind_name(kind));
+}
+
+/* Chunks to keep decoded: the passes stored tables in the order of a walk, the image did not. */
+#define TABLES_CACHED 1
+#define IMAGE_CACHED  8
+
+static enum status open_source(struct source *s, const struct rsz_reader *r, uint32_t stream,
+			       size_t cached, struct err *e)
+{
+	enum status st = rsz_cursor_create(r, cached, &s->cursor, e);
+
+	if (!st)
+		st = physmem_rsz_init(&s->mem, r, s->cursor, &stream, 1, e);
+	if (!st)
+		st = walk_set_init(&s->set, s->mem.mem.ranges, e);
+	return st;
+}
+
+static void close_source(struct source *s)
+{
+	leaves_deinit(&s->leaves);
+	walk_set_deinit(&s->set);
+	physmem_rsz_deinit(&s->mem);
+	rsz_cursor_destroy(s->cursor);
+}
+
+/*
+ * The acquired map of RAM: the first of the "begin" line. Without one, what was captured is all that
+ * is known.
+ */
+static enum status read_ram(struct measure *m, struct err *e)
+{
+	const json_t *line, *o;
+	size_t i, k;
+
+	json_array_foreach(m->plan->manifest, i, line)
+	{
+		const json_t *maps = json_object_get(line, "maps");
+
+		json_array_foreach(json_object_get(json_array_get(maps, 0), "ranges"), k, o)
+		{
+			const json_int_t first = json_integer_value(json_object_get(o, "first"));
+			const json_int_t last = json_integer_value(json_object_get(o, "last"));
+
+			if (first < 0 || last < first)
+				continue;
+			if (range_list_add(&m->ram, (uint64_t)first, (uint64_t)last, e))
+				return ST_NOMEM;
+		}
+	}
+	range_list_tidy(&m->ram, NULL);
+	range_list_join(&m->ram);
+	return m->ram.count ? ST_OK : captures_ranges(m->memory, &m->ram, e);
+}
+
+static enum status open_file(struct measure *m, uint32_t stream, struct err *e)
+{
+	const struct rsz_stream_info *info = rsz_reader_stream(m->plan->reader, stream);
+	json_t *meta = json_loads(info->meta, 0, NULL);
+	const char *origin = json_string_value(json_object_get(meta, "number_origin"));
+	const json_int_t number = json_integer_value(json_object_get(meta, "number"));
+	struct slot_file *f;
+	enum status st = ST_OK;
+
+	if (origin && strcmp(origin, "none") && number >= 0 && number < PTE_FILES_MAX) {
+		f = &m->files[number];
+		if (!f->captures) {
+			f->captures = &m->captures.streams[stream];
+			f->assumed = strcmp(origin, "known") != 0;
+			st = captures_ranges(f->captures, &f->ranges, e);
+			if (!st)
+				st = walk_set_init(&f->named, &f->ranges, e);
+			if (!st)
+				st = walk_set_init(&f->several, &f->ranges, e);
+		}
+	}
+	json_decref(meta);
+	return st;
+}
+
+static enum status open_files(struct measure *m, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (uint32_t i = 0; i < rsz_reader_streams(m->plan->reader) && !st; i++)
+		if (rsz_reader_stream(m->plan->reader, i)->kind == RSZ_KIND_PAGEFILE)
+			st = open_file(m, i, e);
+	return st;
+}
+
+static const json_t *fact(const struct measure *m, const char *section, const char *key)
+{
+	const json_t *line;
+	size_t i;
+
+	json_array_foreach(m->plan->manifest, i, line)
+	{
+		const json_t *v = json_object_get(json_object_get(line, section), key);
+
+		if (v)
+			return v;
+	}
+	return NULL;
+}
+
+/* 601 for Linux 6.1; Windows' build number. 0: nobody says. */
+static uint32_t version_of(const struct measure *m)
+{
+	const char *release = json_string_value(fact(m, "os", "kernel_release"));
+	unsigned major = 0, minor = 0;
+
+	if (m->entries.os == OS_WINDOWS)
+		return (uint32_t)json_integer_value(fact(m, "os", "build"));
+	if (!release || sscanf(release, "%3u.%3u", &major, &minor) != 2 || minor > 99)
+		return 0;
+	return major * 100 + minor;
+}
+
+/*
+ * Where Linux may keep a page that an entry sends to a slot: zswap holds it compressed in memory,
+ * and since 6.12 (commit 0ca0c24e3211) a page of zeros is only a bit in swap_info_struct.zeromap. In
+ * both cases the slot itself holds what was there before.
+ */
+static const char *doubt_slots(const struct measure *m)
+{
+	const char *zswap = json_string_value(fact(m, "memory", "zswap"));
+	const uint32_t version = version_of(m);
+
+	if (m->entries.os != OS_LINUX)
+		return NULL;
+	if (!zswap)
+		return "the manifest does not tell whether zswap was used";
+	if (strcmp(zswap, "N"))
+		return "zswap was enabled";
+	if (!version)
+		return "the manifest does not tell the kernel's version";
+	return version >= 612 ? "since Linux 6.12 pages of zeros are not written to their slots"
+			      : NULL;
+}
+
+static enum status open_all(struct measure *m, struct err *e)
+{
+	const struct smear_plan *plan = m->plan;
+	const struct rsz_reader *r = plan->reader;
+	uint32_t memory = 0, before = 0, after = 0;
+	enum status st = find_stream(r, RSZ_KIND_TABLES_BEFORE, &before, e);
+
+	if (!st)
+		st = find_stream(r, RSZ_KIND_TABLES_AFTER, &after, e);
+	if (!st)
+		st = find_stream(r, RSZ_KIND_MEMORY, &memory, e);
+	if (!st)
+		st = smear_spaces_load(&m->ret->spaces, m->plan->manifest, e);
+	if (!st)
+		st = open_source(&m->copy[COPY_BEFORE], r, before, TABLES_CACHED, e);
+	if (!st)
+		st = open_source(&m->copy[COPY_AFTER], r, after, TABLES_CACHED, e);
+	if (!st)
+		st = open_source(&m->copy[COPY_IMAGE], r, memory,
+				 plan->cached ? plan->cached : IMAGE_CACHED, e);
+	if (!st)
+		st = stream_captures_load(&m->captures, m->plan->in, r, e);
+	if (st)
+		return st;
+	m->memory = &m->captures.streams[memory];
+	for (size_t i = 0; i < m->memory->count; i++)
+		rsz_times_widen(&m->ret->memory, m->memory->at[i].start, m->memory->at[i].end);
+	st = read_ram(m, e);
+	if (!st)
+		st = walk_set_init(&m->named, m->copy[COPY_IMAGE].mem.mem.ranges, e);
+	if (!st)
+		st = walk_set_init(&m->several, m->copy[COPY_IMAGE].mem.mem.ranges, e);
+	return st ? st : open_files(m, e);
+}
+
+void smear__tear_down(struct measure *m)
+{
+	for (size_t i = 0; i < COPIES; i++)
+		close_source(&m->copy[i]);
+	for (size_t i = 0; i < PTE_FILES_MAX; i++) {
+		range_list_deinit(&m->files[i].ranges);
+		walk_set_deinit(&m->files[i].named);
+		walk_set_deinit(&m->files[i].several);
+	}
+	walk_set_deinit(&m->named);
+	walk_set_deinit(&m->several);
+	range_list_deinit(&m->ram);
+	stream_captures_deinit(&m->captures);
+}
+
+/*
+ * Walking
+ */
+
+/* The last address of the user half (Linux 32-bit has 3 GiB of it, Windows 2 or 3). */
+static uint64_t user_last(enum paging_mode mode)
+{
+	switch (mode) {
+	case PAGING_PAE:
+		return UINT64_C(0xbfffffff);
+	case PAGING_5_LEVEL:
+		return UINT64_C(0x00ffffffffffffff);
+	default:
+		return UINT64_C(0x00007fffffffffff);
+	}
+}
+
+/*
+ * Table pages that the walks of all spaces together may read. Each is read once where tables are
+ * whole (a shared one a few times); beyond a multiple of that, somebody is playing with us.
+ */
+#define BUDGET_FACTOR 16
+#define BUDGET_LEAST  65536
+
+/* And those that one space may have in the image, where a torn entry leads into anything. */
+#define IMAGE_FACTOR  4
+#define IMAGE_LEAST   4096
+
+void smear__begin_budget(struct measure *m)
+{
+	const uint64_t tables = m->copy[COPY_BEFORE].set.pages + m->copy[COPY_AFTER].set.pages;
+
+	for (size_t i = 0; i < COPIES; i++)
+		m->copy[i].budget = (struct walk_budget){
+			.pages = BUDGET_LEAST + BUDGET_FACTOR * tables,
+			.deadline = UINT64_MAX,
+		};
+}
+
+static enum status walk_budgeted(struct measure *m, enum copy copy, uint64_t dtb,
+				 struct walk_budget *budget, struct err *e)
+{
+	struct source *s = &m->copy[copy];
+	const struct walk_options options = {
+		.mode = m->ret->spaces.mode,
+		.last = user_last(m->ret->spaces.mode),
+		.ignore = m->ret->spaces.ignore,
+		.budget = budget,
+	};
+
+	return leaves_walk(&s->leaves, &m->walk, &s->mem.mem, &s->set, &options, dtb, e);
+}
+
+/* The image comes last: what the other two have bounds it. */
+static enum status walk_image(struct measure *m, uint64_t dtb, struct err *e)
+{
+	struct source *s = &m->copy[COPY_IMAGE];
+	const uint64_t tables =
+		m->copy[COPY_BEFORE].leaves.n_tables + m->copy[COPY_AFTER].leaves.n_tables;
+	const uint64_t most = MIN(s->budget.pages, IMAGE_LEAST + IMAGE_FACTOR * tables);
+	struct walk_budget budget = { .pages = most, .deadline = UINT64_MAX };
+	enum status st = walk_budgeted(m, COPY_IMAGE, dtb, &budget, e);
+
+	s->budget.pages -= most - budget.pages;
+	return st;
+}
+
+bool smear__has_copy(const struct smear_id *id, enum copy copy)
+{
+	switch (copy) {
+	case COPY_BEFORE:
+		return id->fate != FATE_BORN;
+	case COPY_AFTER:
+		return id->fate != FATE_ENDED;
+	default:
+		return id->image;
+	}
+}
+
+enum status smear__walk_space(struct measure *m, const struct smear_id *id, bool image,
+			      struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < COPIES; i++)
+		leaves_clear(&m->copy[i].leaves);
+	if (smear__has_copy(id, COPY_BEFORE))
+		st = walk_budgeted(m, COPY_BEFORE, id->dtb, &m->copy[COPY_BEFORE].budget, e);
+	if (!st && smear__has_copy(id, COPY_AFTER))
+		st = walk_budgeted(m, COPY_AFTER, id->dtb, &m->copy[COPY_AFTER].budget, e);
+	if (!st && image && smear__has_copy(id, COPY_IMAGE))
+		st = walk_image(m, id->dtb, e);
+	if (!st && interrupted())
+		st = err_set(e, ST_INTERRUPTED, "interrupted by a signal");
+	return st;
+}
+
+/*
+ * The layout: every entry of both passes speaks.
+ */
+
+static void fill_facts(const struct measure *m, struct pte_facts *f)
+{
+	*f = (struct pte_facts){
+		.ranges = &m->ram,
+		.five_levels = m->ret->spaces.mode == PAGING_5_LEVEL,
+		.version = version_of(m),
+	};
+	for (size_t i = 0; i < PTE_FILES_MAX; i++) {
+		const struct range_list *l = &m->files[i].ranges;
+
+		if (!m->files[i].captures)
+			continue;
+		f->files = i + 1;
+		if (l->count)
+			f->file_pages[i] = (l->at[l->count - 1].last >> PAGE_SHIFT) + 1;
+	}
+}
+
+/*
+ * /proc/swaps lists areas in order of their numbers, but numbers may be missing (mm/swapfile.c,
+ * alloc_swap_info() takes the lowest that is free). If the areas that were numbered 0 to n-1 by
+ * their order are all here, and entries name just 0 to n-1, then each of these is in use, and nothing
+ * is missing: the order is the numbers. `named` has a bit for each number.
+ */
+static void prove_numbers(struct measure *m, uint32_t named)
+{
+	uint32_t first = 0;
+
+	for (size_t i = 0; i < PTE_FILES_MAX && m->files[i].captures; i++)
+		first |= UINT32_C(1) << i;
+	for (size_t i = 0; named == first && i < PTE_FILES_MAX; i++)
+		m->files[i].assumed = false;
+}
+
+static enum status choose_layout(struct measure *m, struct err *e)
+{
+	struct layout_evidence ev;
+	struct pte_facts facts;
+	enum status st = ST_OK;
+
+	m->entries.os = m->ret->spaces.os;
+	m->entries.ignore = m->ret->spaces.ignore;
+	fill_facts(m, &facts);
+	layout_evidence_init(&ev, m->entries.os, &facts);
+	smear__begin_budget(m);
+	for (size_t i = 0; i < m->ret->spaces.count && !st; i++) {
+		st = smear__walk_space(m, &m->ret->spaces.at[i], false, e);
+		layout_evidence_add(&ev, &m->copy[COPY_BEFORE].leaves);
+		layout_evidence_add(&ev, &m->copy[COPY_AFTER].leaves);
+	}
+	layout_choose(&ev, &m->entries, &m->ret->layout);
+	if (m->entries.os == OS_LINUX && m->ret->layout.found)
+		prove_numbers(m, m->ret->layout.files);
+	m->ret->slots_doubt = doubt_slots(m);
+	return st;
+}
+
+enum status smear__set_up(struct measure *m, struct err *e)
+{
+	const enum status st = open_all(m, e);
+
+	return st ? st : choose_layout(m, e);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/smear/layout.h"
+
+#include <string.h>
+
+void layout_evidence_init(struct layout_evidence *ev, enum discover_os os,
+			  const struct pte_facts *facts)
+{
+	*ev = (struct layout_evidence){ .os = os };
+	ev->windows.facts = *facts;
+	ev->linux_.facts = *facts;
+}
+
+void layout_evidence_add(struct layout_evidence *ev, const struct leaves *l)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		if (ev->os == OS_WINDOWS)
+			win_pte_evidence_add(&ev->windows, l->at[i].va, l->at[i].raw);
+		else
+			linux_pte_evidence_add(&ev->linux_, l->at[i].level, l->at[i].raw);
+	}
+}
+
+static void choose_windows(const struct win_pte_evidence *ev, struct entry_reader *reader,
+			   struct layout_choice *ret)
+{
+	struct win_pte_choice c;
+
+	win_pte_choose(ev, &c);
+	reader->windows = c.context;
+	ret->found = c.context.layout != NULL;
+	ret->name = ret->found ? c.context.layout->name : "none";
+	ret->by_version = c.by_version_only;
+	memcpy(ret->reason, c.reason, sizeof(c.reason));
+}
+
+static void choose_linux(const struct linux_pte_evidence *ev, struct entry_reader *reader,
+			 struct layout_choice *ret)
+{
+	struct linux_pte_choice c;
+
+	linux_pte_choose(ev, &c);
+	reader->linux_ = c.context;
+	ret->found = c.context.layout != NULL;
+	ret->name = ret->found ? c.context.layout->name : "none";
+	ret->by_version = c.by_version_only;
+	memcpy(ret->reason, c.reason, sizeof(c.reason));
+	if (ret->found)
+		ret->files =
+			ev->tally[c.context.layout - linux_pte_layouts][c.context.device_private]
+				.files;
+}
+
+void layout_choose(const struct layout_evidence *ev, struct entry_reader *reader,
+		   struct layout_choice *ret)
+{
+	*ret = (struct layout_choice){ 0 };
+	if (ev->os == OS_WINDOWS)
+		choose_windows(&ev->windows, reader, ret);
+	else
+		choose_linux(&ev->linux_, reader, ret);
+}
