@@ -194,20 +194,21 @@ static enum walk_event enter(struct walk *w, struct walk_skip s)
 {
 	const uint64_t page = s.target & ~(uint64_t)(PAGE_SIZE - 1);
 	const bool pae_root = w->options.mode == PAGING_PAE && s.level == 3;
+	const bool marks = w->set && !pae_root;
 	struct walk__level *t = &w->at[s.level];
 
 	s.reason = WALK_OUTSIDE;
 	if (!range_list_find(w->mem->ranges, page))
 		return skip(w, s);
 	s.reason = WALK_SELF;
-	if (names_itself(w, page))
+	if (w->set && names_itself(w, page))
 		return skip(w, s);
 	s.reason = WALK_SEEN;
-	if (!pae_root && walk_set_has(w->set, page))
+	if (marks && walk_set_has(w->set, page))
 		return skip(w, s);
 	if (!walk_budget_take(w->options.budget))
 		return out_of_budget(w);
-	if (!pae_root)
+	if (marks)
 		walk_set_mark(w->set, page);
 	s.reason = WALK_UNREADABLE;
 	if (!physmem_read_page(w->mem, page, t->bytes, &t->when))
@@ -299,33 +300,44 @@ void walk_pass_over(struct walk *w)
  * Translation
  */
 
-/* `*left`: how many bytes from `va` on lie in the same leaf, one behind the other in memory. */
-static bool translate(const struct virt *v, uint64_t va, uint64_t *ret, uint64_t *left)
+void virt_find(const struct virt *v, uint64_t va, struct virt_end *ret)
 {
-	uint64_t table = paging_root(v->mode, v->dtb);
+	struct entry e = { .kind = ENTRY_TABLE, .frame = paging_root(v->mode, v->dtb) };
 
-	if (paging_canonical(v->mode, va) != va)
-		return false;
+	*ret = (struct virt_end){ .entry = e };
 	for (unsigned level = (unsigned)v->mode; level; level--) {
 		const unsigned bits = v->mode == PAGING_PAE && level == 3 ? 2 : 9;
 		const size_t i = (va >> level_shift(level)) & ((1U << bits) - 1);
-		uint8_t raw[8];
-		struct entry e;
+		uint8_t page[PAGE_SIZE];
+		struct physmem_page when;
 
 		if (!walk_budget_take(v->budget) ||
-		    !physmem_read(v->mem, table + 8 * i, raw, sizeof(raw)))
-			return false;
-		e = entry_judge(v->mode, level, 0, i, get_le64(raw), v->ignore);
-		if (e.kind == ENTRY_LEAF) {
-			*ret = e.frame + (va & (e.size - 1));
-			*left = e.size - (va & (e.size - 1));
-			return true;
-		}
+		    !physmem_read_page(v->mem, e.frame & ~(uint64_t)(PAGE_SIZE - 1), page, &when))
+			return;
+		ret->raw = get_le64(page + e.frame % PAGE_SIZE + 8 * i);
+		e = entry_judge(v->mode, level, 0, i, ret->raw, v->ignore);
+		e.va = va & ~(e.size - 1);
+		ret->entry = e;
+		ret->level = level;
+		ret->when = when;
 		if (e.kind != ENTRY_TABLE)
-			return false;
-		table = e.frame;
+			return;
 	}
-	return false;
+}
+
+/* `*left`: how many bytes from `va` on lie in the same leaf, one behind the other in memory. */
+static bool translate(const struct virt *v, uint64_t va, uint64_t *ret, uint64_t *left)
+{
+	struct virt_end end;
+
+	if (paging_canonical(v->mode, va) != va)
+		return false;
+	virt_find(v, va, &end);
+	if (end.entry.kind != ENTRY_LEAF)
+		return false;
+	*ret = end.entry.frame + (va & (end.entry.size - 1));
+	*left = end.entry.size - (va & (end.entry.size - 1));
+	return true;
 }
 
 bool virt_translate(const struct virt *v, uint64_t va, uint64_t *ret)

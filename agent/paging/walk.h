@@ -189,7 +189,11 @@ struct walk {
 	struct walk__level at[WALK_LEVELS + 1];
 };
 
-/* `dtb` is a CR3 value or a table's address. Everything is borrowed until WALK_END. */
+/*
+ * `dtb` is a CR3 value or a table's address. Everything is borrowed until WALK_END. `set` may be NULL
+ * where [first, last] is small: tables are then followed as the processor does, self-maps and shared
+ * ones as often as they are named, and the addresses alone bound the walk.
+ */
 void walk_begin(struct walk *w, struct physmem *mem, struct walk_set *set,
 		const struct walk_options *options, uint64_t dtb);
 enum walk_event walk_next(struct walk *w);
@@ -209,6 +213,17 @@ struct virt {
 	uint64_t ignore;
 	struct walk_budget *budget; /* for table pages and data; or NULL */
 };
+
+/* Where the tables end for an address. */
+struct virt_end {
+	unsigned level; /* of the table that holds the entry; 0: the root cannot be read */
+	uint64_t raw;
+	struct entry entry;       /* ENTRY_TABLE: it names a table that cannot be read */
+	struct physmem_page when; /* of the table that holds the entry */
+};
+
+/* `va` is canonical. */
+void virt_find(const struct virt *v, uint64_t va, struct virt_end *ret);
 
 bool virt_translate(const struct virt *v, uint64_t va, uint64_t *ret);
 /* All `len` bytes, or false. */

@@ -89,6 +89,7 @@ static enum status open_file(struct measure *m, uint32_t stream, struct err *e)
 		f = &m->files[number];
 		if (!f->captures) {
 			f->captures = &m->captures.streams[stream];
+			f->stream = stream;
 			f->assumed = strcmp(origin, "known") != 0;
 			st = captures_ranges(f->captures, &f->ranges, e);
 			if (!st)
@@ -161,23 +162,46 @@ static const char *doubt_slots(const struct measure *m)
 			      : NULL;
 }
 
+/*
+ * Both passes, or, for whoever only looks, the one that there is: its line in the manifest and its
+ * stream. What lacks one of the two was cut short.
+ */
+static enum status open_passes(struct measure *m, struct err *e)
+{
+	const struct rsz_reader *r = m->plan->reader;
+	uint32_t stream[COPIES] = { 0 };
+	bool has[COPIES];
+	enum status st;
+
+	has[COPY_BEFORE] = !find_stream(r, RSZ_KIND_TABLES_BEFORE, &stream[COPY_BEFORE], e) &&
+			   (!m->look || smear_spaces_has(m->plan->manifest, "before"));
+	if (!has[COPY_BEFORE] && !m->look)
+		return ST_INPUT;
+	has[COPY_AFTER] = !find_stream(r, RSZ_KIND_TABLES_AFTER, &stream[COPY_AFTER], e) &&
+			  (!m->look || smear_spaces_has(m->plan->manifest, "after"));
+	if (!has[COPY_AFTER] && !m->look)
+		return ST_INPUT;
+	if (!has[COPY_BEFORE] && !has[COPY_AFTER])
+		return err_set(e, ST_INPUT,
+			       "was acquired without page tables; acquire with --pagetables=both");
+	m->one_pass = !has[COPY_BEFORE] || !has[COPY_AFTER];
+	st = smear_spaces_load(&m->ret->spaces, m->plan->manifest, m->one_pass, e);
+	if (!st && has[COPY_BEFORE])
+		st = open_source(&m->copy[COPY_BEFORE], r, stream[COPY_BEFORE], TABLES_CACHED, e);
+	if (!st && has[COPY_AFTER])
+		st = open_source(&m->copy[COPY_AFTER], r, stream[COPY_AFTER], TABLES_CACHED, e);
+	return st;
+}
+
 static enum status open_all(struct measure *m, struct err *e)
 {
 	const struct smear_plan *plan = m->plan;
 	const struct rsz_reader *r = plan->reader;
-	uint32_t memory = 0, before = 0, after = 0;
-	enum status st = find_stream(r, RSZ_KIND_TABLES_BEFORE, &before, e);
+	uint32_t memory = 0;
+	enum status st = open_passes(m, e);
 
 	if (!st)
-		st = find_stream(r, RSZ_KIND_TABLES_AFTER, &after, e);
-	if (!st)
 		st = find_stream(r, RSZ_KIND_MEMORY, &memory, e);
-	if (!st)
-		st = smear_spaces_load(&m->ret->spaces, m->plan->manifest, e);
-	if (!st)
-		st = open_source(&m->copy[COPY_BEFORE], r, before, TABLES_CACHED, e);
-	if (!st)
-		st = open_source(&m->copy[COPY_AFTER], r, after, TABLES_CACHED, e);
 	if (!st)
 		st = open_source(&m->copy[COPY_IMAGE], r, memory,
 				 plan->cached ? plan->cached : IMAGE_CACHED, e);
@@ -185,6 +209,7 @@ static enum status open_all(struct measure *m, struct err *e)
 		st = stream_captures_load(&m->captures, m->plan->in, r, e);
 	if (st)
 		return st;
+	m->memory_stream = memory;
 	m->memory = &m->captures.streams[memory];
 	for (size_t i = 0; i < m->memory->count; i++)
 		rsz_times_widen(&m->ret->memory, m->memory->at[i].start, m->memory->at[i].end);
@@ -250,18 +275,25 @@ void smear__begin_budget(struct measure *m)
 		};
 }
 
+static enum status walk_copy(struct measure *m, enum copy copy, uint64_t dtb,
+			     struct walk_options options, struct walk_set *set, struct err *e)
+{
+	struct source *s = &m->copy[copy];
+
+	options.mode = m->ret->spaces.mode;
+	options.ignore = m->ret->spaces.ignore;
+	return leaves_walk(&s->leaves, &m->walk, &s->mem.mem, set, &options, dtb, e);
+}
+
 static enum status walk_budgeted(struct measure *m, enum copy copy, uint64_t dtb,
 				 struct walk_budget *budget, struct err *e)
 {
-	struct source *s = &m->copy[copy];
 	const struct walk_options options = {
-		.mode = m->ret->spaces.mode,
 		.last = user_last(m->ret->spaces.mode),
-		.ignore = m->ret->spaces.ignore,
 		.budget = budget,
 	};
 
-	return leaves_walk(&s->leaves, &m->walk, &s->mem.mem, &s->set, &options, dtb, e);
+	return walk_copy(m, copy, dtb, options, &m->copy[copy].set, e);
 }
 
 /* The image comes last: what the other two have bounds it. */
@@ -290,6 +322,11 @@ bool smear__has_copy(const struct smear_id *id, enum copy copy)
 	}
 }
 
+static bool is_open(const struct measure *m, enum copy copy)
+{
+	return m->copy[copy].cursor != NULL;
+}
+
 enum status smear__walk_space(struct measure *m, const struct smear_id *id, bool image,
 			      struct err *e)
 {
@@ -297,12 +334,30 @@ enum status smear__walk_space(struct measure *m, const struct smear_id *id, bool
 
 	for (size_t i = 0; i < COPIES; i++)
 		leaves_clear(&m->copy[i].leaves);
-	if (smear__has_copy(id, COPY_BEFORE))
+	if (is_open(m, COPY_BEFORE) && smear__has_copy(id, COPY_BEFORE))
 		st = walk_budgeted(m, COPY_BEFORE, id->dtb, &m->copy[COPY_BEFORE].budget, e);
-	if (!st && smear__has_copy(id, COPY_AFTER))
+	if (!st && is_open(m, COPY_AFTER) && smear__has_copy(id, COPY_AFTER))
 		st = walk_budgeted(m, COPY_AFTER, id->dtb, &m->copy[COPY_AFTER].budget, e);
 	if (!st && image && smear__has_copy(id, COPY_IMAGE))
 		st = walk_image(m, id->dtb, e);
+	if (!st && interrupted())
+		st = err_set(e, ST_INTERRUPTED, "interrupted by a signal");
+	return st;
+}
+
+enum status smear__walk_part(struct measure *m, const struct smear_id *id, uint64_t first,
+			     uint64_t last, struct err *e)
+{
+	const struct walk_options options = { .first = first, .last = last };
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < COPIES && !st; i++) {
+		const enum copy c = (enum copy)i;
+
+		leaves_clear(&m->copy[i].leaves);
+		if (is_open(m, c) && (c == COPY_IMAGE || smear__has_copy(id, c)))
+			st = walk_copy(m, c, id->dtb, options, NULL, e);
+	}
 	if (!st && interrupted())
 		st = err_set(e, ST_INTERRUPTED, "interrupted by a signal");
 	return st;

@@ -78,7 +78,8 @@ enum status leaves_walk(struct leaves *l, struct walk *w, struct physmem *mem, s
 	enum status st = ST_OK;
 
 	memset(current, 0xff, sizeof(current));
-	walk_set_clear(set);
+	if (set)
+		walk_set_clear(set);
 	walk_begin(w, mem, set, options, dtb);
 	while (!st && (event = walk_next(w)) != WALK_END) {
 		if (event == WALK_TABLE) {

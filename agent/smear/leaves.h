@@ -44,7 +44,10 @@ struct leaves {
 void leaves_deinit(struct leaves *l);
 void leaves_clear(struct leaves *l);
 
-/* Appends to empty leaves. `options` bounds addresses and cost; the set is cleared first. */
+/*
+ * Appends to empty leaves. `options` bounds addresses and cost. The set is cleared first; it may be
+ * NULL as walk_begin()'s.
+ */
 enum status leaves_walk(struct leaves *l, struct walk *w, struct physmem *mem, struct walk_set *set,
 			const struct walk_options *options, uint64_t dtb, struct err *e);
 

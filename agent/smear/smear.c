@@ -84,8 +84,8 @@ static struct view view_of(const struct measure *m, const struct leaves *l, cons
 	return v;
 }
 
-/* The leaf that covers `va`, or NULL and where the next one begins in *end. */
-static const struct leaf *leaf_at(const struct leaves *l, size_t *i, uint64_t va, uint64_t *end)
+/* The leaf that covers `va`, or NULL; *last is moved down to where that ends. */
+static const struct leaf *leaf_at(const struct leaves *l, size_t *i, uint64_t va, uint64_t *last)
 {
 	const struct leaf *x;
 
@@ -95,10 +95,10 @@ static const struct leaf *leaf_at(const struct leaves *l, size_t *i, uint64_t va
 		return NULL;
 	x = &l->at[*i];
 	if (x->va > va) {
-		*end = MIN(*end, x->va);
+		*last = MIN(*last, x->va - 1);
 		return NULL;
 	}
-	*end = MIN(*end, x->va + leaf_size(x));
+	*last = MIN(*last, x->va + (leaf_size(x) - 1));
 	return x;
 }
 
@@ -123,14 +123,14 @@ static bool next_va(struct measure *m, const size_t at[COPIES], uint64_t *va)
 static bool next_piece(struct measure *m, size_t at[COPIES], uint64_t from, struct piece *ret)
 {
 	const struct leaf *leaf[COPIES];
-	uint64_t end = UINT64_MAX;
+	uint64_t last = UINT64_MAX;
 
 	*ret = (struct piece){ .va = from };
 	if (!next_va(m, at, &ret->va))
 		return false;
 	for (size_t c = 0; c < COPIES; c++)
-		leaf[c] = leaf_at(&m->copy[c].leaves, &at[c], ret->va, &end);
-	ret->pages = (end - ret->va) >> PAGE_SHIFT;
+		leaf[c] = leaf_at(&m->copy[c].leaves, &at[c], ret->va, &last);
+	ret->pages = ((last - ret->va) >> PAGE_SHIFT) + 1;
 	for (size_t c = 0; c < COPIES; c++)
 		ret->view[c] = view_of(m, &m->copy[c].leaves, leaf[c], ret->va);
 	return true;
@@ -153,7 +153,8 @@ static enum change change_between(const struct measure *m, const struct view *a,
  */
 
 /* When the entry is known to have stood: from the pass before to the pass after. */
-static enum verdict judge_entry(const struct smear_id *id, const struct piece *p, enum copy copy)
+static enum verdict judge_entry(const struct measure *m, const struct smear_id *id,
+				const struct piece *p, enum copy copy)
 {
 	const struct view *b = &p->view[COPY_BEFORE], *a = &p->view[COPY_AFTER];
 
@@ -161,6 +162,8 @@ static enum verdict judge_entry(const struct smear_id *id, const struct piece *p
 		return VERDICT_STORE;
 	if (p->view[copy].pte.state == PTE_MIGRATION)
 		return VERDICT_MOVING;
+	if (m->one_pass)
+		return VERDICT_ONE_PASS;
 	if (id->fate != FATE_LIVED || p->change[PAIR_BEFORE_AFTER] != CHANGE_STABLE || !b->leaf ||
 	    !a->leaf)
 		return VERDICT_CHANGED;
@@ -182,10 +185,13 @@ static enum verdict judge_time(const struct piece *p, const struct capture *c, u
 	return c->start - since < settle ? VERDICT_SLOT : VERDICT_SAFE;
 }
 
-/* The span from the first to the last moment at which entry or content were read. */
-static uint64_t window_of(const struct leaf_table *t, const struct capture *c)
+/* The span from the first to the last moment at which entry, prototype or content were read. */
+static uint64_t window_of(const struct leaf_table *t, const struct rsz_times *proto,
+			  const struct capture *c)
 {
-	return MAX(t->end, c->end) - MIN(t->start, c->start);
+	const uint64_t start = MIN(t->start, c->start), end = MAX(t->end, c->end);
+
+	return MAX(end, proto->end) - (proto->end ? MIN(start, proto->start) : start);
 }
 
 /* Neighbouring pages of a mapping whose content was captured together, or is missing together. */
@@ -195,6 +201,7 @@ struct part {
 	enum verdict verdict;
 	uint64_t window;
 	bool has_window;
+	struct rsz_times content; /* when it was captured */
 };
 
 /* What one piece of one copy is judged by. */
@@ -204,33 +211,55 @@ struct judgement {
 	const struct piece *piece;
 	enum copy copy;
 	const struct captures *captures;
+	uint32_t stream;
 	const struct range_list *ranges; /* where there can be content */
 	enum verdict entry;              /* judge_entry()'s */
 	bool slot;
 	bool slot_doubt;
+	bool followed;          /* the piece has what a prototype came to */
+	uint64_t proto;         /* its address, and */
+	struct rsz_times times; /* when it was captured */
 };
+
+static bool is_wanted(const struct judgement *j)
+{
+	const struct smear_plan *plan = j->m->plan;
+
+	if (j->m->look)
+		return j->copy == j->m->look->copy;
+	return plan->row && j->space->id.listed && j->space->id.pid == plan->row_pid;
+}
 
 static enum status tell(const struct judgement *j, const struct part *part, struct err *e)
 {
 	const struct smear_plan *plan = j->m->plan;
+	const struct view *v = &j->piece->view[j->copy];
 	struct smear_row row = {
 		.copy = j->copy,
 		.id = &j->space->id,
 		.va = j->piece->va + part->offset * PAGE_SIZE,
 		.pages = part->pages,
-		.pte = j->piece->view[j->copy].pte,
+		.pte = v->pte,
 		.verdict = part->verdict,
 		.change = j->piece->change[PAIR_BEFORE_AFTER],
 		.window = part->window,
+		.raw = v->leaf->raw,
+		.followed = j->followed,
+		.proto = j->proto,
+		.seen = { v->table->start, v->table->end },
+		.captured = part->has_window,
+		.content = part->content,
+		.stream = j->stream,
 	};
 
-	if (!plan->row || !j->space->id.listed || j->space->id.pid != plan->row_pid)
+	if (!is_wanted(j))
 		return ST_OK;
-	if (j->slot)
+	if (pte_place(&row.pte) == PLACE_SLOT)
 		row.pte.slot += part->offset;
-	else
+	else if (pte_place(&row.pte) == PLACE_FRAME)
 		row.pte.frame += part->offset * PAGE_SIZE;
-	return plan->row(plan->context, &row, e);
+	return j->m->look ? j->m->look->row(j->m->look, &row, e)
+			  : plan->row(plan->context, &row, e);
 }
 
 static enum status count_part(const struct judgement *j, const struct part *part, struct err *e)
@@ -276,15 +305,21 @@ static struct part judge_part(const struct judgement *j, uint64_t at, uint64_t l
 	if (!c || !capture_is_readable(c))
 		return ret;
 	ret.has_window = true;
-	ret.window = window_of(j->piece->view[j->copy].table, c);
+	ret.window = window_of(j->piece->view[j->copy].table, &j->times, c);
+	ret.content = (struct rsz_times){ c->start, c->end };
 	ret.verdict = j->entry;
 	if (ret.verdict == VERDICT_SAFE)
 		ret.verdict = judge_time(
 			j->piece, c, j->slot && j->m->entries.os == OS_LINUX ? SLOT_SETTLE_NS : 0);
 	if (ret.verdict == VERDICT_SAFE && j->slot_doubt)
 		ret.verdict = VERDICT_SLOT;
+	if (ret.verdict == VERDICT_SAFE && j->followed)
+		ret.verdict = VERDICT_PROTOTYPE;
 	return ret;
 }
+
+/* Steps of judging in all: torn entries that map 1 GiB each must not take for ever. */
+#define WORK_MAX (UINT64_C(1) << 32)
 
 /* False, and the result says so, if all that may be spent is spent. */
 static bool take_work(struct measure *m, uint64_t steps)
@@ -328,6 +363,7 @@ static enum status judge_frame(struct judgement *j, struct err *e)
 	const struct pte *p = &j->piece->view[j->copy].pte;
 
 	j->captures = j->m->memory;
+	j->stream = j->m->memory_stream;
 	j->ranges = &j->m->ram;
 	if (j->copy == COPY_IMAGE)
 		name_pages(j->m, &j->m->named, &j->m->several, p->frame, j->piece->pages);
@@ -348,6 +384,7 @@ static enum status judge_slot(struct judgement *j, struct err *e)
 	if (part.verdict != VERDICT_NO_FILE || !f || !f->captures)
 		return count_part(j, &part, e);
 	j->captures = f->captures;
+	j->stream = f->stream;
 	j->ranges = &f->ranges;
 	j->slot_doubt = f->assumed || j->m->ret->slots_doubt;
 	if (j->copy == COPY_IMAGE)
@@ -355,23 +392,52 @@ static enum status judge_slot(struct judgement *j, struct err *e)
 	return judge_content(j, p->slot * PAGE_SIZE, e);
 }
 
+/* What names no page: is there reason to doubt that it names none? */
+static enum status tell_entry(const struct judgement *j, struct err *e)
+{
+	const struct pte *p = &j->piece->view[j->copy].pte;
+	struct part part = { .pages = j->piece->pages, .verdict = j->entry };
+
+	if (!j->m->look)
+		return ST_OK;
+	if (part.verdict == VERDICT_SAFE && j->followed)
+		part.verdict = VERDICT_PROTOTYPE;
+	if (part.verdict == VERDICT_SAFE && p->needs_vad)
+		part.verdict = VERDICT_VAD;
+	return tell(j, &part, e);
+}
+
+/* Puts what a prototype entry comes to in its place. */
+static void follow(struct judgement *j, struct piece *p)
+{
+	const struct look *l = j->m->look;
+	struct pte *pte = &p->view[j->copy].pte;
+
+	if (!l || j->copy != l->copy || pte->state != PTE_PROTOTYPE)
+		return;
+	j->proto = pte->address;
+	j->followed = l->follow(l, pte, &j->times);
+}
+
 static enum status judge(struct measure *m, struct smear_space *s, const struct piece *p,
 			 enum copy copy, struct err *e)
 {
-	struct judgement j = { .m = m, .space = s, .piece = p, .copy = copy };
-	const struct view *v = &p->view[copy];
+	struct piece piece = *p;
+	struct judgement j = { .m = m, .space = s, .piece = &piece, .copy = copy };
+	const struct view *v = &piece.view[copy];
 
 	if (!v->leaf)
 		return ST_OK;
 	s->copy[copy].state[v->pte.state] += p->pages;
-	j.entry = judge_entry(&s->id, p, copy);
+	j.entry = judge_entry(m, &s->id, p, copy);
+	follow(&j, &piece);
 	switch (pte_place(&v->pte)) {
 	case PLACE_FRAME:
 		return judge_frame(&j, e);
 	case PLACE_SLOT:
 		return judge_slot(&j, e);
 	default:
-		return ST_OK;
+		return tell_entry(&j, e);
 	}
 }
 
@@ -485,6 +551,28 @@ static enum status measure_space(struct measure *m, struct smear_space *s, struc
 	return st;
 }
 
+enum status smear__look(struct measure *m, struct smear_space *s, uint64_t first, uint64_t last,
+			struct err *e)
+{
+	size_t at[COPIES] = { 0 };
+	uint64_t va = first;
+	struct piece p;
+	enum status st = smear__walk_part(m, &s->id, first, last, e);
+
+	if (st)
+		return st;
+	begin_space(m, s);
+	m->work = WORK_MAX;
+	while (!st && next_piece(m, at, va, &p) && p.va <= last) {
+		p.pages = MIN(p.pages, ((last - p.va) >> PAGE_SHIFT) + 1);
+		st = take_piece(m, s, &p, e);
+		va = p.va + p.pages * PAGE_SIZE;
+		if (!va || va > last)
+			break;
+	}
+	return st;
+}
+
 /*
  * All of them
  */
@@ -525,9 +613,6 @@ static void add_space(struct smear *r, const struct smear_space *s,
 		}
 	}
 }
-
-/* Steps of judging in all: torn entries that map 1 GiB each must not take for ever. */
-#define WORK_MAX (UINT64_C(1) << 32)
 
 static enum status measure_all(struct measure *m, struct err *e)
 {

@@ -65,11 +65,14 @@ const char *trust_name(enum trust t);
 	X(VERDICT_NO_FILE, TRUST_WRONG, "no-file")       /* its page file is not there */          \
 	X(VERDICT_STORE, TRUST_AT_RISK, "store")         /* Windows: in the compression store */   \
 	X(VERDICT_MOVING, TRUST_AT_RISK, "moving")       /* Linux: the frame is being moved */     \
+	X(VERDICT_ONE_PASS, TRUST_AT_RISK, "one-pass")   /* the tables were read only once */      \
 	X(VERDICT_CHANGED, TRUST_AT_RISK, "changed")     /* differs from before to after */        \
 	X(VERDICT_TORN, TRUST_AT_RISK, "torn")           /* the image's copy says otherwise */     \
 	X(VERDICT_PATH, TRUST_AT_RISK, "path") /* a table page on the way was replaced */          \
 	X(VERDICT_OUT_OF_TIME, TRUST_AT_RISK, "out-of-time") /* not captured in between */         \
-	X(VERDICT_SLOT, TRUST_AT_RISK, "slot") /* the slot need not hold the page (METHOD.md) */
+	X(VERDICT_SLOT, TRUST_AT_RISK, "slot") /* the slot need not hold the page (METHOD.md) */   \
+	X(VERDICT_PROTOTYPE, TRUST_AT_RISK, "prototype") /* led there by a prototype entry */      \
+	X(VERDICT_VAD, TRUST_AT_RISK, "vad")             /* zeros, unless a VAD says otherwise */
 
 enum verdict {
 #define X(name, trust, text) name,
@@ -149,6 +152,14 @@ struct smear_row {
 	enum verdict verdict;
 	enum change change; /* from before to after */
 	uint64_t window;    /* ns; 0 where nothing was captured */
+
+	uint64_t raw;          /* the entry; .pte.raw is the prototype's where one was followed */
+	bool followed;         /* .pte is what a prototype entry came to */
+	uint64_t proto;        /* then: its virtual address */
+	struct rsz_times seen; /* when the table page with the entry was captured */
+	bool captured;         /* the content, and it is readable: in this */
+	uint32_t stream;       /* at .frame or .slot */
+	struct rsz_times content; /* when; 0: nobody knows */
 };
 
 struct smear_plan {

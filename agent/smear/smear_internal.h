@@ -9,7 +9,8 @@
 /* A page file or swap area by the number that entries have for it. */
 struct slot_file {
 	const struct captures *captures; /* NULL: there is none */
-	bool assumed;                    /* its number was not the kernel's own word */
+	uint32_t stream;
+	bool assumed; /* its number was not the kernel's own word */
 	struct range_list ranges;
 	struct walk_set named;
 	struct walk_set several;
@@ -26,13 +27,28 @@ struct source {
 	struct windows all;
 };
 
+/* For whoever looks at one address space instead of measuring all; virtual.c. */
+struct look {
+	enum copy copy; /* whose mappings are told */
+	/*
+	 * Puts what a prototype entry comes to in the place of `pte`, and when that entry was read in
+	 * `when`. False, and nothing is changed, if it cannot be read.
+	 */
+	bool (*follow)(const struct look *l, struct pte *pte, struct rsz_times *when);
+	/* Every mapping, whether or not it names a page. */
+	enum status (*row)(const struct look *l, const struct smear_row *row, struct err *e);
+};
+
 /* Everything that the measure needs while it runs. */
 struct measure {
+	const struct look *look; /* NULL: all is measured */
+	bool one_pass;           /* of two; only with `look` */
 	const struct smear_plan *plan;
 	struct smear *ret;
 	struct source copy[COPIES];
 	struct stream_captures captures;
 	const struct captures *memory;
+	uint32_t memory_stream;
 	struct range_list ram;
 	struct walk_set named;
 	struct walk_set several;
@@ -59,5 +75,16 @@ bool smear__has_copy(const struct smear_id *id, enum copy copy);
 /* Fills the leaves of every copy that the space has; the image's only if `image`. */
 enum status smear__walk_space(struct measure *m, const struct smear_id *id, bool image,
 			      struct err *e);
+
+/* The same of [first, last] alone, tables as the processor follows them; the image's in any case. */
+enum status smear__walk_part(struct measure *m, const struct smear_id *id, uint64_t first,
+			     uint64_t last, struct err *e);
+
+/*
+ * Tells m->look of what the space maps in [first, last], whole pages, in order. ST_OK also if that is
+ * nothing. `s` has its id, and is not to be used for anything else.
+ */
+enum status smear__look(struct measure *m, struct smear_space *s, uint64_t first, uint64_t last,
+			struct err *e);
 
 #endif

@@ -31,6 +31,11 @@ static json_t *line_of(const json_t *manifest, const char *when)
 	return NULL;
 }
 
+bool smear_spaces_has(const json_t *manifest, const char *when)
+{
+	return line_of(manifest, when) != NULL;
+}
+
 static bool get_u64(const json_t *o, const char *key, uint64_t *ret)
 {
 	const json_t *v = json_object_get(o, key);
@@ -74,6 +79,8 @@ static int compare(const void *a, const void *b)
 struct pass {
 	struct smear_id *at;
 	size_t count;
+	struct smear_sharer *sharers;
+	size_t n_sharers;
 };
 
 static void pass_deinit(struct pass *p)
@@ -81,6 +88,7 @@ static void pass_deinit(struct pass *p)
 	for (size_t i = 0; i < p->count; i++)
 		free(p->at[i].name);
 	free(p->at);
+	free(p->sharers);
 }
 
 /* One of each root stays: that with the lowest PID. */
@@ -94,6 +102,9 @@ static void drop_sharers(struct pass *p)
 
 		if (kept && p->at[kept - 1].dtb == x->dtb) {
 			p->at[kept - 1].sharers += x->listed;
+			if (x->listed)
+				p->sharers[p->n_sharers++] =
+					(struct smear_sharer){ x->pid, x->dtb };
 			free(x->name);
 		} else {
 			p->at[kept++] = *x;
@@ -110,7 +121,8 @@ static enum status read_pass(const json_t *line, enum paging_mode mode, struct p
 	size_t i;
 
 	ret->at = calloc(json_array_size(list) + 1, sizeof(*ret->at));
-	if (!ret->at)
+	ret->sharers = calloc(json_array_size(list) + 1, sizeof(*ret->sharers));
+	if (!ret->at || !ret->sharers)
 		return err_nomem(e);
 	json_array_foreach(list, i, o)
 	{
@@ -147,6 +159,19 @@ static void add_both(struct smear_spaces *s, struct smear_id *b, struct smear_id
 	add(s, a->listed ? a : b, FATE_LIVED, true);
 }
 
+static enum status merge_sharers(struct smear_spaces *s, const struct pass *b, const struct pass *a,
+				 struct err *e)
+{
+	s->sharers = calloc(b->n_sharers + a->n_sharers + 1, sizeof(*s->sharers));
+	if (!s->sharers)
+		return err_nomem(e);
+	for (size_t i = 0; i < b->n_sharers; i++)
+		s->sharers[s->n_sharers++] = b->sharers[i];
+	for (size_t i = 0; i < a->n_sharers; i++)
+		s->sharers[s->n_sharers++] = a->sharers[i];
+	return ST_OK;
+}
+
 static enum status merge(struct smear_spaces *s, struct pass *b, struct pass *a, struct err *e)
 {
 	size_t i = 0, j = 0;
@@ -180,13 +205,16 @@ static enum status read_machine(struct smear_spaces *s, const json_t *line, stru
 	return ST_OK;
 }
 
-enum status smear_spaces_load(struct smear_spaces *ret, const json_t *manifest, struct err *e)
+enum status smear_spaces_load(struct smear_spaces *ret, const json_t *manifest, bool one_pass,
+			      struct err *e)
 {
-	const json_t *first = line_of(manifest, "before"), *second = line_of(manifest, "after");
+	json_t *first = line_of(manifest, "before"), *second = line_of(manifest, "after");
 	struct pass before = { 0 }, after = { 0 };
 	enum status st;
 
 	*ret = (struct smear_spaces){ 0 };
+	if (one_pass)
+		first = second = first ? first : second;
 	if (!first || !second)
 		return err_set(e, ST_INPUT,
 			       "the manifest does not tell of page tables %s the memory",
@@ -200,6 +228,8 @@ enum status smear_spaces_load(struct smear_spaces *ret, const json_t *manifest, 
 		st = read_pass(second, ret->mode, &after, e);
 	if (!st)
 		st = merge(ret, &before, &after, e);
+	if (!st)
+		st = merge_sharers(ret, &before, &after, e);
 	pass_deinit(&before);
 	pass_deinit(&after);
 	if (st)
@@ -212,6 +242,6 @@ void smear_spaces_deinit(struct smear_spaces *s)
 	for (size_t i = 0; i < s->count; i++)
 		free(s->at[i].name);
 	free(s->at);
-	s->at = NULL;
-	s->count = 0;
+	free(s->sharers);
+	*s = (struct smear_spaces){ 0 };
 }

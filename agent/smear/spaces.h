@@ -35,6 +35,12 @@ struct smear_id {
 	bool image; /* the walk of the image's copy is counted here: once for each dtb */
 };
 
+/* A process that runs in tables which are counted for one with a lower PID. */
+struct smear_sharer {
+	uint32_t pid;
+	uint64_t dtb;
+};
+
 struct smear_spaces {
 	enum discover_os os;
 	enum paging_mode mode;
@@ -42,10 +48,17 @@ struct smear_spaces {
 	bool cut; /* one of the passes did not come to its end */
 	struct smear_id *at;
 	size_t count;
+	struct smear_sharer *sharers; /* of both passes; one may be there twice */
+	size_t n_sharers;
 };
 
-/* ST_INPUT if one of the lines is missing or they are of no machine that we know. */
-enum status smear_spaces_load(struct smear_spaces *ret, const json_t *manifest, struct err *e);
+/* True if the pass ("before" or "after") left its line. */
+bool smear_spaces_has(const json_t *manifest, const char *when);
+
+/* ST_INPUT if one of the lines is missing or they are of no machine that we know. With
+ * `one_pass` either line is enough: what it names lived. */
+enum status smear_spaces_load(struct smear_spaces *ret, const json_t *manifest, bool one_pass,
+			      struct err *e);
 void smear_spaces_deinit(struct smear_spaces *s);
 
 #endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A small machine whose tables are sealed three times, with times that can be added up by hand: table
+ * pages before at 1000, memory at 10000, swap areas or page files at 2 s, table pages after at 3 s.
+ * For one test program: it is all in static variables, which set_up_machine() makes anew.
+ */
+#ifndef RAMSEAL_TESTS_UNIT_SEALED_MACHINE_H
+#define RAMSEAL_TESTS_UNIT_SEALED_MACHINE_H
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/smear/smear.h"
+#include "tests/gen/machine.h"
+#include "tests/unit/rsz_build.h"
+
+#define ROOT      UINT64_C(0x100000)
+#define RAM_PAGES 64
+#define FRAME(n)  (UINT64_C(0x120000) + (uint64_t)(n)*0x1000)
+#define VA(k)     (UINT64_C(0x10000) + (uint64_t)(k)*0x1000)
+#define P         UINT64_C(0x63) /* present, writable, accessed, dirty */
+#define SECOND    UINT64_C(1000000000)
+
+/* Linux 6.1: type at 59, inverted offset at 9 (pgtable_64.h). */
+#define SWAP(n)   (~(uint64_t)(n) << 14 >> 5)
+
+#define LINUX_BEGIN                                                                                \
+	"{\"event\":\"begin\",\"os\":{\"kernel_release\":\"6.1.0-9\"},\"memory\":{\"zswap\":"      \
+	"\"N\"},"                                                                                  \
+	"\"maps\":[{\"ranges\":[{\"first\":1048576,\"last\":1310719}]}]}\n"
+#define WINDOWS_BEGIN                                                                              \
+	"{\"event\":\"begin\",\"os\":{\"build\":14393},"                                           \
+	"\"maps\":[{\"ranges\":[{\"first\":1048576,\"last\":1310719}]}]}\n"
+#define ONE_SPACE "{\"listed\":true,\"kernel\":false,\"pid\":7,\"name\":\"seven\",\"dtb\":1048576}"
+
+static struct machine m[COPIES];
+static uint64_t taken[RAM_PAGES]; /* when a page of RAM was captured */
+static char captured[RAM_PAGES];  /* see build_extent() */
+static uint64_t taken_again;      /* the page of FRAME(0), once more; 0: not */
+static uint64_t slots_taken;
+static const char *slots;
+static const char *slots_meta;
+static const char *more_slots; /* NULL: there is no second file */
+static const char *more_slots_meta;
+static const char *begin_line;
+static const char *os;
+static const char *before_spaces;
+static const char *after_spaces;
+static bool without_after;
+static struct build *b;
+
+static inline void set_up_machine(void)
+{
+	for (size_t c = 0; c < COPIES; c++) {
+		m[c] = (struct machine){ .levels = 4, .next = ROOT + 0x1000 };
+		machine_page(&m[c], ROOT);
+		machine_entry(&m[c], ROOT, VA(0), 1); /* tables at 0x101000, 0x102000, 0x103000 */
+	}
+	for (size_t i = 0; i < RAM_PAGES; i++) {
+		taken[i] = 10000 + 100 * i;
+		captured[i] = 'd';
+	}
+	taken_again = 0;
+	slots_taken = 2 * SECOND;
+	slots = "ssssssssssssssss";
+	more_slots = NULL;
+	more_slots_meta = "{\"number\":1,\"number_origin\":\"known\"}";
+	slots_meta = "{\"number\":0,\"number_origin\":\"known\"}";
+	begin_line = LINUX_BEGIN;
+	os = "linux";
+	before_spaces = after_spaces = ONE_SPACE;
+	without_after = false;
+}
+
+static inline void put_entry(enum copy copy, uint64_t va, uint64_t raw)
+{
+	machine_u64(&m[copy], machine_entry(&m[copy], ROOT, va, 1), raw);
+}
+
+/* The image is as it was before, unless the test says otherwise. */
+static inline void put_entries(size_t k, uint64_t before, uint64_t after)
+{
+	put_entry(COPY_BEFORE, VA(k), before);
+	put_entry(COPY_IMAGE, VA(k), before);
+	put_entry(COPY_AFTER, VA(k), after);
+}
+
+static inline void seal_page(uint32_t stream, uint64_t pa, char what, const uint8_t *bytes,
+			     uint64_t time)
+{
+	const char states[] = { what, '\0' };
+
+	build_chunk(b, stream, time);
+	build_extent(b, pa, states);
+	if (bytes)
+		memcpy(b->data, bytes, PAGE_SIZE);
+	build_put(b);
+}
+
+static inline const uint8_t *page_of(const struct machine *x, uint64_t pa)
+{
+	for (size_t i = 0; i < x->count; i++)
+		if (x->pages[i].pa == pa)
+			return x->pages[i].bytes;
+	return NULL;
+}
+
+static inline void seal_tables(enum rsz_kind kind, const struct machine *x, uint64_t time)
+{
+	const uint32_t stream = build_stream(b, kind, rsz_kind_name(kind));
+
+	for (size_t i = 0; i < x->count; i++)
+		seal_page(stream, x->pages[i].pa, 't', x->pages[i].bytes, time + 20 * i);
+}
+
+static inline void seal_memory(void)
+{
+	const uint32_t stream = build_stream(b, RSZ_KIND_MEMORY, "memory");
+
+	for (size_t i = 0; i < RAM_PAGES; i++) {
+		const uint64_t pa = ROOT + i * PAGE_SIZE;
+
+		if (captured[i] != '!') /* never captured */
+			seal_page(stream, pa, captured[i], page_of(&m[COPY_IMAGE], pa), taken[i]);
+	}
+	if (taken_again)
+		seal_page(stream, FRAME(0), 'D', NULL, taken_again);
+}
+
+static inline void seal_file(const char *name, const char *states, const char *meta)
+{
+	struct err e = ERR_INIT;
+	uint32_t stream;
+
+	CHECK_OK(rsz_writer_stream(b->writer, RSZ_KIND_PAGEFILE, name, meta, &stream, &e), &e);
+	build_chunk(b, stream, slots_taken);
+	build_extent(b, 0, states);
+	build_put(b);
+}
+
+static inline void seal_manifest(void)
+{
+	static const char line[] = "{\"event\":\"tables\",\"when\":\"%s\",\"os\":\"%s\","
+				   "\"levels\":4,\"cut\":false,\"spaces\":[%s]}\n";
+	const uint32_t stream = build_stream(b, RSZ_KIND_MANIFEST, "manifest");
+	char text[4096];
+	size_t n = (size_t)snprintf(text, sizeof(text), "%s", begin_line);
+
+	n += (size_t)snprintf(text + n, sizeof(text) - n, line, "before", os, before_spaces);
+	if (!without_after)
+		snprintf(text + n, sizeof(text) - n, line, "after", os, after_spaces);
+	build_text(b, stream, 0, text);
+}
+
+/* As agent/container.c reads it: one object a line, here all whole within their chunks. */
+static inline json_t *read_manifest(const struct rsz_reader *r)
+{
+	json_t *list = json_array();
+	struct err e = ERR_INIT;
+	struct rsz_cursor *c;
+
+	CHECK_OK(rsz_cursor_create(r, 1, &c, &e), &e);
+	for (uint32_t i = 0; i < rsz_reader_streams(r); i++) {
+		const uint8_t *text;
+		uint64_t at = 0;
+		size_t len;
+
+		if (rsz_reader_stream(r, i)->kind != RSZ_KIND_MANIFEST)
+			continue;
+		while (!rsz_cursor_next_text(c, i, &at, &text, &len, &e)) {
+			const uint8_t *end;
+
+			for (; (end = memchr(text, '\n', len)); text = end + 1) {
+				const size_t n = (size_t)(end - text);
+				json_t *o = json_loadb((const char *)text, n, 0, NULL);
+
+				assert_non_null(o);
+				json_array_append_new(list, o);
+				len -= n + 1;
+			}
+		}
+	}
+	rsz_cursor_destroy(c);
+	return list;
+}
+
+/* The container; `b->out` has it. Then build_deinit(b) and free(b). */
+static inline void seal_machine(void)
+{
+	b = calloc(1, sizeof(*b));
+	build_begin(b, 1, 1);
+	seal_tables(RSZ_KIND_TABLES_BEFORE, &m[COPY_BEFORE], 1000);
+	seal_memory();
+	if (slots_meta)
+		seal_file("/dev/vdb", slots, slots_meta);
+	if (more_slots)
+		seal_file("/dev/vdc", more_slots, more_slots_meta);
+	if (!without_after)
+		seal_tables(RSZ_KIND_TABLES_AFTER, &m[COPY_AFTER], 3 * SECOND);
+	seal_manifest();
+	build_close(b);
+}
+
+static inline void tear_down_machine(void)
+{
+	for (size_t c = 0; c < COPIES; c++)
+		machine_free(&m[c]);
+}
+
+#endif

@@ -1,0 +1,757 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a process had in its memory, page by page, out of small machines that are sealed. */
+#include "tests/unit/test.h"
+
+#include "agent/smear/virtual.h"
+#include "tests/unit/sealed_machine.h"
+
+#define POOL            UINT64_C(0xffffa00000000000) /* a page of the kernel, */
+#define POOL_PAGE       UINT64_C(0x118000)           /* where it lies */
+#define PROTO(i)        (POOL + 8 * (uint64_t)(i))   /* the i-th entry in it */
+#define SELF            UINT64_C(0xfffff68000000000) /* with a self-map at 0x1ed */
+#define ALL             (64 * (uint64_t)PAGE_SIZE)
+
+/* Layout 10-1507: Prototype at 10, Transition at 11, Protection at 5, PageFileLow at 1. */
+#define PROT            UINT64_C(0x80)
+#define TRANSITION(n)   (FRAME(n) | UINT64_C(0x800) | PROT)
+#define OLD(file, slot) ((uint64_t)(slot) << 32 | (uint64_t)(file) << 1 | UINT64_C(0x2000) | PROT)
+#define TO_PROTO(va)    ((va) << 16 | UINT64_C(0x400))
+#define VAD_PROTO       UINT64_C(0xffffffff00000420)
+#define SUBSECTION      (UINT64_C(0xffffb00012345678) << 16 | UINT64_C(0x400) | PROT)
+
+/* Layout 10-1809: PageFileLow at 12, Allocated at 2; InvalidPteMask is bit 45, Swizzle bit 4. */
+#define MASK            (UINT64_C(1) << 45)
+#define NEW(file, slot) ((uint64_t)(slot) << 32 | (uint64_t)(file) << 12 | UINT64_C(4) | PROT)
+
+struct told {
+	struct virtual_page page;
+	uint8_t first, last; /* bytes of its content */
+	char why[80];
+	char stream[16];
+};
+
+static struct virtual_plan plan;
+static struct virtual_result result;
+static struct told told[512];
+static size_t n_told;
+static uint64_t pages;
+static bool damage;
+
+static enum status keep_page(void *context, const struct virtual_page *p, struct err *e)
+{
+	struct told *t = &told[n_told];
+
+	(void)context;
+	(void)e;
+	assert_int_equal(p->bytes != NULL, p->given != GIVEN_NOTHING);
+	assert_int_equal(p->why != NULL, p->given == GIVEN_NOTHING);
+	pages += p->pages;
+	if (n_told == ARRAY_SIZE(told))
+		return ST_OK;
+	*t = (struct told){ .page = *p };
+	if (p->bytes) {
+		t->first = p->bytes[0];
+		t->last = p->bytes[PAGE_SIZE - 1];
+	}
+	snprintf(t->why, sizeof(t->why), "%s", p->why ? p->why : "");
+	snprintf(t->stream, sizeof(t->stream), "%s", p->stream ? p->stream : "");
+	n_told++;
+	return ST_OK;
+}
+
+static void set_up(void)
+{
+	set_up_machine();
+	for (size_t i = 0; i < RAM_PAGES; i++)
+		captured[i] = (char)(i < 32 ? 'd' : i < 58 ? 'A' + i - 32 : 'z');
+	slots = "0123456789abcdef";
+	plan = (struct virtual_plan){
+		.copy = COPY_IMAGE,
+		.pid = 7,
+		.va = VA(0),
+		.length = ALL,
+		.page = keep_page,
+		.cached = 1,
+	};
+	damage = false;
+}
+
+static void set_up_windows(void)
+{
+	set_up();
+	os = "windows";
+	begin_line = WINDOWS_BEGIN;
+	more_slots = "ABCDEFGHIJKLMNOP";
+	for (size_t c = 0; c < COPIES; c++)
+		put_entry((enum copy)c, POOL, POOL_PAGE | P);
+	machine_page(&m[COPY_IMAGE], POOL_PAGE);
+}
+
+static void put_proto(size_t i, uint64_t raw)
+{
+	machine_u64(&m[COPY_IMAGE], POOL_PAGE + 8 * i, raw);
+}
+
+/* Flips a bit in the last byte of the record that holds FRAME(0): the next one holds FRAME(1). */
+static void damage_frame(const struct rsz_reader *r)
+{
+	struct rsz_segment next;
+
+	for (uint32_t i = 0; i < rsz_reader_streams(r); i++)
+		if (rsz_reader_stream(r, i)->kind == RSZ_KIND_MEMORY &&
+		    rsz_reader_next(r, i, FRAME(1), &next))
+			((uint8_t *)b->out.at)[next.record - 1] ^= 1;
+}
+
+static enum status read_machine(struct err *e)
+{
+	struct rsz_reader *r;
+	struct mem_blob blob;
+	json_t *manifest;
+	enum status st;
+
+	n_told = 0;
+	pages = 0;
+	virtual_result_deinit(&result);
+	seal_machine();
+	mem_blob_init(&blob, b->out.at, b->out.len);
+	CHECK_OK(rsz_reader_open(&blob.blob, RSZ_TRUST_NOTHING, &r, e), e);
+	manifest = read_manifest(r);
+	plan.in = &blob.blob;
+	plan.reader = r;
+	plan.manifest = manifest;
+	if (damage)
+		damage_frame(r);
+	st = virtual_read(&plan, &result, e);
+	json_decref(manifest);
+	rsz_reader_close(r);
+	build_deinit(b);
+	free(b);
+	return st;
+}
+
+static void read_ok(void)
+{
+	struct err e = ERR_INIT;
+
+	CHECK_OK(read_machine(&e), &e);
+	assert_int_equal(pages, (plan.va % PAGE_SIZE + plan.length + PAGE_SIZE - 1) / PAGE_SIZE);
+}
+
+static void tear_down(void)
+{
+	virtual_result_deinit(&result);
+	tear_down_machine();
+}
+
+/* What was told of the page at `va`. */
+static const struct told *at(uint64_t va)
+{
+	for (size_t i = 0; i < n_told; i++)
+		if (va - told[i].page.va < told[i].page.pages * PAGE_SIZE)
+			return &told[i];
+	fail_msg("nothing was told of 0x%llx", (unsigned long long)va);
+	return NULL;
+}
+
+static void check_given(size_t k, enum pte_state state, enum given given, char byte)
+{
+	const struct told *t = at(VA(k));
+
+	if (t->page.row.pte.state != state || t->page.given != given || t->first != (uint8_t)byte ||
+	    t->last != (uint8_t)byte)
+		fail_msg("page %zu: %s, %s, 0x%02x..0x%02x (%s)", k,
+			 pte_state_name(t->page.row.pte.state), given_name(t->page.given), t->first,
+			 t->last, t->why);
+	assert_int_equal(t->page.pages, 1);
+}
+
+static void check_nothing(size_t k, enum pte_state state, const char *why)
+{
+	const struct told *t = at(VA(k));
+
+	if (t->page.row.pte.state != state || t->page.given != GIVEN_NOTHING ||
+	    !strstr(t->why, why))
+		fail_msg("page %zu: %s, %s (%s)", k, pte_state_name(t->page.row.pte.state),
+			 given_name(t->page.given), t->why);
+}
+
+static void check_verdict(size_t k, enum verdict want)
+{
+	const struct told *t = at(VA(k));
+
+	assert_true(t->page.judged);
+	assert_string_equal(verdict_name(t->page.row.verdict), verdict_name(want));
+}
+
+static void put_same(size_t k, uint64_t raw)
+{
+	put_entries(k, raw, raw);
+}
+
+/* Figure 2: what the hardware's own entries come to. */
+TEST(windows_entries_give_what_figure_2_says)
+{
+	set_up_windows();
+	put_same(0, FRAME(0) | P);
+	put_same(1, TRANSITION(1));
+	put_same(2, OLD(0, 5));
+	put_same(3, OLD(1, 5));
+	put_same(4, PROT);
+	put_same(6, VAD_PROTO);
+	put_same(7, UINT64_C(0x10) << 5); /* MM_DECOMMIT */
+	put_same(8, OLD(2, 5));
+	put_same(9, OLD(1, 16));
+	put_same(10, UINT64_C(0xffffffff00000000) | PROT);
+	read_ok();
+	assert_string_equal(result.layout.name, "10-1507");
+	check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
+	check_given(1, PTE_TRANSITION, GIVEN_MEMORY, 'B');
+	check_given(2, PTE_PAGE_FILE, GIVEN_PAGE_FILE, '5');
+	check_given(3, PTE_PAGE_FILE, GIVEN_PAGE_FILE, 'F');
+	check_given(4, PTE_DEMAND_ZERO, GIVEN_ZEROS, 0);
+	check_nothing(5, PTE_EMPTY, "needs the VAD");
+	check_nothing(6, PTE_VAD_PROTOTYPE, "needs the VAD");
+	check_nothing(7, PTE_DECOMMITTED, "given back");
+	check_nothing(8, PTE_PAGE_FILE, "not in this container");
+	check_nothing(9, PTE_PAGE_FILE, "behind the end");
+	check_nothing(10, PTE_VAD_PROTOTYPE, "needs the VAD");
+	check_nothing(11, PTE_EMPTY, "needs the VAD");
+	assert_int_equal(at(VA(11))->page.pages, 53);
+	for (size_t k = 0; k < 4; k++)
+		check_verdict(k, VERDICT_SAFE);
+	check_verdict(4, VERDICT_VAD);
+	assert_string_equal(at(VA(2))->stream, "/dev/vdb");
+	assert_string_equal(at(VA(3))->stream, "/dev/vdc");
+	assert_int_equal(result.given[GIVEN_MEMORY], 2);
+	assert_int_equal(result.given[GIVEN_PAGE_FILE], 2);
+	assert_int_equal(result.given[GIVEN_ZEROS], 1);
+	assert_int_equal(result.given[GIVEN_NOTHING], 59);
+	assert_int_equal(result.trust[TRUST_SAFE], 4);
+	tear_down();
+}
+
+/* Figure 3: what the kernel's prototype entries come to. */
+TEST(prototypes_are_followed_as_figure_3_says)
+{
+	static const uint64_t protos[] = {
+		FRAME(0) | P, TRANSITION(1), OLD(1, 3), PROT, SUBSECTION, 0, OLD(2, 3),
+	};
+
+	set_up_windows();
+	for (size_t i = 0; i < ARRAY_SIZE(protos); i++) {
+		put_same(i, TO_PROTO(PROTO(i)));
+		put_proto(i, protos[i]);
+	}
+	put_same(7, TO_PROTO(POOL + 0x5000)); /* not mapped */
+	put_same(8, TO_PROTO(VA(0)));         /* the process's own memory */
+	put_same(9, TO_PROTO(PROTO(0) + 4));  /* between two entries */
+	put_same(10, OLD(0, 7));              /* tells the layout */
+	read_ok();
+	check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
+	check_given(1, PTE_TRANSITION, GIVEN_MEMORY, 'B');
+	check_given(2, PTE_PAGE_FILE, GIVEN_PAGE_FILE, 'D');
+	check_given(3, PTE_DEMAND_ZERO, GIVEN_ZEROS, 0);
+	check_nothing(4, PTE_SUBSECTION, "needs the mapped file");
+	check_nothing(5, PTE_EMPTY, "prototype entry is empty");
+	check_nothing(6, PTE_PAGE_FILE, "not in this container");
+	for (size_t k = 7; k < 10; k++)
+		check_nothing(k, PTE_PROTOTYPE, "cannot be read");
+	for (size_t k = 0; k < 4; k++) {
+		const struct smear_row *row = &at(VA(k))->page.row;
+
+		check_verdict(k, VERDICT_PROTOTYPE);
+		assert_true(row->followed);
+		assert_int_equal(row->proto, PROTO(k));
+		assert_int_equal(row->pte.raw, protos[k]);
+		assert_int_equal(row->raw, TO_PROTO(PROTO(k)));
+	}
+	/* Frame 0 at 13200-13210; the pool at 12400-12410, the page table in the image at 10300. */
+	assert_int_equal(at(VA(0))->page.row.window, 13210 - 10300);
+	tear_down();
+}
+
+/* The prototype's own page need not be valid either. */
+TEST(prototypes_are_found_in_transition_and_in_page_files)
+{
+	set_up_windows();
+	put_same(0, TO_PROTO(PROTO(0)));
+	put_same(1, OLD(0, 7));
+	put_proto(0, FRAME(4) | P);
+	for (size_t c = 0; c < COPIES; c++)
+		put_entry((enum copy)c, POOL, POOL_PAGE | UINT64_C(0x800) | PROT);
+	read_ok();
+	check_given(0, PTE_VALID, GIVEN_MEMORY, 'E');
+	tear_down();
+
+	set_up_windows();
+	put_same(0, TO_PROTO(PROTO(0)));
+	put_same(1, OLD(0, 7));
+	for (size_t c = 0; c < COPIES; c++)
+		put_entry((enum copy)c, POOL, OLD(0, 1));
+	slots = "z1zz"; /* eight times '1' is a valid entry, too; its frame is far away */
+	read_ok();
+	check_nothing(0, PTE_VALID, "no RAM");
+	assert_int_equal(at(VA(0))->page.row.pte.raw, UINT64_C(0x3131313131313131));
+	tear_down();
+
+	/* But a prototype behind a prototype is not looked for. */
+	set_up_windows();
+	put_same(0, TO_PROTO(PROTO(0)));
+	put_same(1, OLD(0, 7));
+	for (size_t c = 0; c < COPIES; c++)
+		put_entry((enum copy)c, POOL, TO_PROTO(PROTO(1)));
+	read_ok();
+	check_nothing(0, PTE_PROTOTYPE, "cannot be read");
+	tear_down();
+}
+
+TEST(prototypes_are_followed_through_the_passes_too)
+{
+	set_up_windows();
+	plan.copy = COPY_BEFORE;
+	put_same(0, TO_PROTO(PROTO(0)));
+	put_same(1, OLD(0, 7));
+	put_proto(0, FRAME(4) | P);
+	read_ok();
+	check_given(0, PTE_VALID, GIVEN_MEMORY, 'E');
+	/* The page table before: 1060-1070. */
+	assert_int_equal(at(VA(0))->page.row.window, 10000 + 3600 + 10 - 1060);
+	tear_down();
+}
+
+/* Since the L1TF change: another place for the file's number, and frames and slots with a mask. */
+TEST(swizzled_entries_give_the_same)
+{
+	set_up_windows();
+	begin_line = "{\"event\":\"begin\",\"os\":{\"build\":19041},"
+		     "\"maps\":[{\"ranges\":[{\"first\":1048576,\"last\":1310719}]}]}\n";
+	for (size_t k = 20; k < 40; k++) /* enough to see what all have in common */
+		put_same(k, NEW(0, 1 + k % 15) | MASK);
+	put_same(0, TRANSITION(2) | MASK);
+	put_same(1, NEW(1, 9) | MASK);
+	put_same(2, PROT | MASK);
+	put_same(3, TO_PROTO(PROTO(0)) | UINT64_C(0x10)); /* the address has bit 45 itself */
+	put_proto(0, TRANSITION(5) | MASK);
+	read_ok();
+	assert_string_equal(result.layout.name, "10-1809");
+	check_given(0, PTE_TRANSITION, GIVEN_MEMORY, 'C');
+	check_given(1, PTE_PAGE_FILE, GIVEN_PAGE_FILE, 'J');
+	check_given(2, PTE_DEMAND_ZERO, GIVEN_ZEROS, 0);
+	check_given(3, PTE_TRANSITION, GIVEN_MEMORY, 'F');
+	for (size_t k = 20; k < 40; k++)
+		check_given(k, PTE_PAGE_FILE, GIVEN_PAGE_FILE, "0123456789abcdef"[1 + k % 15]);
+	tear_down();
+}
+
+/* Windows pages out page tables: what they held is not looked for, and that is said. */
+TEST(page_table_that_is_paged_out_is_said)
+{
+	set_up_windows();
+	put_same(0, OLD(0, 7));
+	for (size_t c = 0; c < COPIES; c++)
+		machine_u64(&m[c], 0x102008, OLD(0, 3)); /* of 0x200000-0x3fffff */
+	plan.va = 0x200000;
+	read_ok();
+	assert_int_equal(n_told, 1);
+	assert_int_equal(told[0].page.pages, 64);
+	assert_int_equal(told[0].page.level, 2);
+	assert_int_equal(told[0].page.row.pte.state, PTE_PAGE_FILE);
+	CHECK_HAS(told[0].why, "page table is paged out");
+	tear_down();
+}
+
+/* Linux 6.1; 27-29 are migration, 26 is broken memory (swap.h of 5.19-6.1). */
+#define SPECIAL(type, n) (SWAP(n) | (uint64_t)(type) << 59)
+#define PROT_NONE(n)     ((~FRAME(n) & UINT64_C(0x000ffffffffff000)) | UINT64_C(0x160))
+
+TEST(linux_entries_give_what_they_name)
+{
+	set_up();
+	put_same(0, FRAME(0) | P);
+	put_same(1, PROT_NONE(1));
+	put_same(2, SWAP(10));
+	put_same(3, SPECIAL(1, 3));
+	put_same(5, FRAME(5) | P);
+	captured[32 + 5] = '?';
+	put_same(6, FRAME(6) | P);
+	captured[32 + 6] = '!';
+	put_same(7, FRAME(7) | P);
+	captured[32 + 7] = '.';
+	put_same(8, UINT64_C(0xfee00000) | P);
+	put_same(9, SPECIAL(26, FRAME(9) >> 12));
+	put_same(10, SPECIAL(31, 0));
+	put_same(11, SPECIAL(29, FRAME(11) >> 12));
+	read_ok();
+	assert_int_equal(result.os, OS_LINUX);
+	check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
+	check_verdict(0, VERDICT_SAFE);
+	check_given(1, PTE_PROT_NONE, GIVEN_MEMORY, 'B');
+	check_given(2, PTE_SWAP, GIVEN_PAGE_FILE, 'a');
+	check_nothing(3, PTE_SWAP, "not in this container");
+	check_verdict(3, VERDICT_NO_FILE);
+	check_nothing(4, PTE_EMPTY, "not mapped, or never touched");
+	check_nothing(5, PTE_VALID, "could not be read");
+	check_verdict(5, VERDICT_UNREADABLE);
+	check_nothing(6, PTE_VALID, "was not captured");
+	check_given(7, PTE_VALID, GIVEN_MEMORY, 0);
+	check_nothing(8, PTE_VALID, "no RAM");
+	check_nothing(9, PTE_POISONED, "broken memory");
+	check_nothing(10, PTE_SWAP_ERROR, "from its swap area");
+	check_given(11, PTE_MIGRATION, GIVEN_MEMORY, 'L');
+	check_verdict(11, VERDICT_MOVING);
+	tear_down();
+}
+
+static struct smear_row rows[64];
+static size_t n_rows;
+
+static enum status keep_row(void *context, const struct smear_row *row, struct err *e)
+{
+	(void)context;
+	(void)e;
+	if (n_rows < ARRAY_SIZE(rows))
+		rows[n_rows++] = *row;
+	return ST_OK;
+}
+
+static void measure_same(void)
+{
+	struct smear_plan measured = { .row = keep_row, .row_pid = 7, .cached = 1 };
+	struct err e = ERR_INIT;
+	struct rsz_reader *r;
+	struct mem_blob blob;
+	json_t *manifest;
+	struct smear s;
+
+	n_rows = 0;
+	seal_machine();
+	mem_blob_init(&blob, b->out.at, b->out.len);
+	CHECK_OK(rsz_reader_open(&blob.blob, RSZ_TRUST_NOTHING, &r, &e), &e);
+	manifest = read_manifest(r);
+	measured.in = &blob.blob;
+	measured.reader = r;
+	measured.manifest = manifest;
+	CHECK_OK(smear_measure(&measured, &s, &e), &e);
+	smear_deinit(&s);
+	json_decref(manifest);
+	rsz_reader_close(r);
+	build_deinit(b);
+	free(b);
+}
+
+/* Whatever smear_measure() counts a mapping as is what is said of it here, for every copy. */
+TEST(verdicts_are_those_of_the_measure)
+{
+	size_t compared = 0;
+
+	set_up();
+	put_entries(0, FRAME(0) | P, FRAME(0) | P);
+	put_entries(1, FRAME(1) | P, FRAME(2) | P);
+	put_entries(2, FRAME(3) | P, SWAP(5));
+	put_entries(3, SWAP(6), FRAME(4) | P);
+	put_entries(4, 0, FRAME(5) | P);
+	put_entries(5, FRAME(6) | P, 0);
+	put_entry(COPY_IMAGE, VA(6), FRAME(9) | P);
+	put_entry(COPY_BEFORE, VA(6), FRAME(8) | P);
+	put_entry(COPY_AFTER, VA(6), FRAME(8) | P);
+	put_entries(7, FRAME(10) | P, FRAME(10) | P);
+	captured[32 + 10] = '?';
+	put_entries(8, SWAP(9), SWAP(9));
+	put_entries(9, FRAME(13) | P, FRAME(13) | P);
+	taken[32 + 13] = 4 * SECOND;
+	for (size_t c = 0; c < COPIES; c++)
+		machine_map(&m[c], ROOT, 0x200000, 0, 2);
+	measure_same();
+	for (size_t c = 0; c < COPIES; c++) {
+		plan.copy = (enum copy)c;
+		plan.va = 0;
+		plan.length = 0x400000;
+		read_ok();
+		for (size_t i = 0; i < n_rows; i++) {
+			const struct smear_row *got = &at(rows[i].va)->page.row;
+
+			if (rows[i].copy != plan.copy)
+				continue;
+			assert_int_equal(got->verdict, rows[i].verdict);
+			assert_int_equal(got->window, rows[i].window);
+			assert_int_equal(got->change, rows[i].change);
+			assert_int_equal(got->pte.frame, rows[i].pte.frame);
+			compared++;
+		}
+	}
+	assert_true(compared > 30);
+	tear_down();
+}
+
+TEST(each_copy_of_the_tables_leads_elsewhere)
+{
+	static const char want[COPIES] = { 'A', 'B', 'C' };
+
+	for (size_t c = 0; c < COPIES; c++) {
+		set_up();
+		for (size_t i = 0; i < COPIES; i++)
+			put_entry((enum copy)i, VA(0), FRAME(i) | P);
+		plan.copy = (enum copy)c;
+		read_ok();
+		check_given(0, PTE_VALID, GIVEN_MEMORY, want[c]);
+		check_verdict(0, VERDICT_CHANGED);
+		tear_down();
+	}
+}
+
+TEST(range_may_begin_and_end_inside_pages_large_and_small)
+{
+	set_up();
+	for (size_t c = 0; c < COPIES; c++)
+		machine_map(&m[c], ROOT, 0x200000, 0, 2);
+	plan.va = 0x200000 + FRAME(3) + 5; /* frames are addresses in a large page from 0 on */
+	plan.length = 2 * PAGE_SIZE;
+	read_ok();
+	assert_int_equal(n_told, 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(told[i].page.va, 0x200000 + FRAME(3 + i));
+		assert_int_equal(told[i].page.row.pte.frame, FRAME(3 + i));
+		assert_int_equal(told[i].first, 'D' + i);
+	}
+	tear_down();
+}
+
+/* The processor follows a table as often as it is named, and so do we here. */
+TEST(self_map_shows_the_tables)
+{
+	set_up();
+	for (size_t c = 0; c < COPIES; c++)
+		machine_u64(&m[c], ROOT + 8 * 0x1ed, ROOT | P);
+	put_same(0, FRAME(0) | P);
+	plan.va = SELF + (VA(0) >> 9);
+	plan.length = 8;
+	read_ok();
+	assert_int_equal(n_told, 1);
+	assert_int_equal(told[0].page.row.pte.frame, 0x103000);
+	assert_int_equal(told[0].page.given, GIVEN_MEMORY);
+	tear_down();
+}
+
+TEST(last_page_of_all_is_read)
+{
+	set_up();
+	for (size_t c = 0; c < COPIES; c++)
+		put_entry((enum copy)c, UINT64_C(0xfffffffffffff000), FRAME(6) | P);
+	plan.va = UINT64_C(0xffffffffffffe000);
+	plan.length = 2 * PAGE_SIZE;
+	read_ok();
+	assert_int_equal(n_told, 2);
+	assert_int_equal(told[0].page.given, GIVEN_NOTHING);
+	assert_int_equal(told[1].first, 'G');
+	tear_down();
+}
+
+TEST(whole_half_of_the_address_space_is_read_at_once)
+{
+	set_up();
+	put_same(0, FRAME(0) | P);
+	put_same(9, FRAME(9) | P);
+	plan.va = 0;
+	plan.length = UINT64_C(1) << 41;
+	read_ok();
+	check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
+	check_given(9, PTE_VALID, GIVEN_MEMORY, 'J');
+	assert_int_equal(result.given[GIVEN_MEMORY], 2);
+	tear_down();
+}
+
+TEST(tables_that_cannot_be_read_are_said)
+{
+	set_up();
+	put_same(0, FRAME(0) | P);
+	captured[3] = '?'; /* its page table, in the image */
+	for (size_t c = 0; c < COPIES; c++)
+		machine_u64(&m[c], 0x102008, UINT64_C(0xfee00000) | P);
+	plan.length = 0x300000 - VA(0);
+	read_ok();
+	assert_int_equal(n_told, 2);
+	CHECK_HAS(told[0].why, "cannot be read");
+	CHECK_HAS(told[1].why, "not in this copy");
+	tear_down();
+}
+
+TEST(damaged_chunk_is_a_gap)
+{
+	set_up();
+	put_same(0, FRAME(0) | P);
+	put_same(1, FRAME(1) | P);
+	damage = true;
+	read_ok();
+	check_nothing(0, PTE_VALID, "damaged");
+	assert_int_equal(result.damaged, 1);
+	check_given(1, PTE_VALID, GIVEN_MEMORY, 'B');
+	tear_down();
+}
+
+#define SPACE(pid, dtb)                                                                            \
+	"{\"listed\":true,\"kernel\":false,\"pid\":" #pid ",\"name\":\"p\",\"dtb\":" #dtb "}"
+
+TEST(process_is_found_by_any_of_its_names)
+{
+	set_up(); /* one that shares its tables with a lower PID */
+	put_same(0, FRAME(0) | P);
+	before_spaces = after_spaces = ONE_SPACE "," SPACE(9, 1048576);
+	plan.pid = 9;
+	read_ok();
+	check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
+	check_verdict(0, VERDICT_SAFE);
+	assert_int_equal(result.pid, 7);
+	plan.by_dtb = true;
+	plan.dtb = ROOT | 0x18; /* as CR3 has it */
+	read_ok();
+	assert_int_equal(result.pid, 7);
+	check_verdict(0, VERDICT_SAFE);
+	tear_down();
+
+	set_up(); /* a root that is nobody's, but was read with the others */
+	put_same(0, FRAME(0) | P);
+	before_spaces = after_spaces = SPACE(8, 1114112);
+	plan.by_dtb = true;
+	plan.dtb = ROOT;
+	read_ok();
+	assert_false(result.listed);
+	check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
+	check_verdict(0, VERDICT_SAFE);
+	tear_down();
+}
+
+TEST(process_that_came_has_no_tables_before)
+{
+	struct err e = ERR_INIT;
+
+	set_up();
+	put_same(0, FRAME(0) | P);
+	before_spaces = SPACE(8, 1048576);
+	plan.copy = COPY_AFTER;
+	read_ok();
+	check_verdict(0, VERDICT_CHANGED);
+	plan.copy = COPY_IMAGE;
+	read_ok();
+	check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
+	plan.copy = COPY_BEFORE;
+	CHECK_STATUS(read_machine(&e), ST_INPUT, &e);
+	CHECK_HAS(e.message, "process 7 has no page tables that were read before the memory");
+	tear_down();
+}
+
+TEST(one_pass_is_enough_to_read_but_not_to_judge)
+{
+	struct err e = ERR_INIT;
+
+	set_up();
+	put_same(0, FRAME(0) | P);
+	without_after = true;
+	read_ok();
+	check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
+	check_verdict(0, VERDICT_ONE_PASS);
+	plan.copy = COPY_AFTER;
+	CHECK_STATUS(read_machine(&e), ST_INPUT, &e);
+	CHECK_HAS(e.message, "holds no page tables that were read after");
+	tear_down();
+}
+
+static void check_refused(enum status want, const char *message)
+{
+	struct err e = ERR_INIT;
+
+	CHECK_STATUS(read_machine(&e), want, &e);
+	CHECK_HAS(e.message, message);
+	assert_int_equal(n_told, 0);
+}
+
+TEST(what_cannot_be_asked_is_refused)
+{
+	set_up();
+	plan.pid = 8;
+	check_refused(ST_INPUT, "no process 8 with page tables");
+	plan.by_dtb = true;
+	plan.dtb = UINT64_C(0xabc000);
+	check_refused(ST_INPUT, "0xabc000 names no page table in the image");
+	plan.dtb = FRAME(1); /* memory, but no table */
+	plan.copy = COPY_BEFORE;
+	check_refused(ST_INPUT, "names no page table that were read before");
+	plan.by_dtb = false;
+	plan.pid = 7;
+	plan.va = UINT64_C(0x0000800000000000);
+	check_refused(ST_USAGE, "no virtual memory");
+	plan.va = UINT64_C(0x00007ffffffff000); /* its end is not */
+	check_refused(ST_USAGE, "no virtual memory");
+	plan.length = UINT64_C(0xffff000000002000); /* both are, and what lies between is not */
+	check_refused(ST_USAGE, "no virtual memory");
+	plan.va = UINT64_C(0xfffffffffffff000);
+	plan.length = PAGE_SIZE + 1;
+	check_refused(ST_USAGE, "beyond the last address");
+	begin_line = "{\"event\":\"tables\",\"when\":\"before\",\"spaces\":[]}\n";
+	check_refused(ST_INPUT, "no page tables were found");
+	tear_down();
+}
+
+static uint64_t seed;
+
+static uint64_t next_random(void)
+{
+	seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return seed ^ seed >> 29;
+}
+
+/* Entries that name each other and themselves, prototypes among them: every page is told of once. */
+TEST(hostile_tables_end_and_add_up)
+{
+	for (uint64_t round = 1; round <= 6; round++) {
+		set_up();
+		seed = round;
+		os = round % 2 ? "windows" : "linux";
+		for (size_t c = 0; c < COPIES; c++)
+			for (uint64_t i = 0; i < 12 * 512; i++) {
+				const uint64_t r = next_random();
+
+				machine_u64(&m[c], ROOT + 8 * i,
+					    r % 4 ? (ROOT + (r >> 20) % RAM_PAGES * PAGE_SIZE) |
+							    (r & 0xf67) | (r % 3 != 0)
+						  : r);
+			}
+		for (size_t c = 0; c < COPIES; c++) {
+			plan.copy = (enum copy)c;
+			plan.va = 0;
+			plan.length = UINT64_C(1) << 23;
+			read_ok();
+			plan.va = UINT64_C(0xffffffffff800000);
+			read_ok();
+		}
+		tear_down();
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(windows_entries_give_what_figure_2_says),
+		cmocka_unit_test(prototypes_are_followed_as_figure_3_says),
+		cmocka_unit_test(prototypes_are_found_in_transition_and_in_page_files),
+		cmocka_unit_test(prototypes_are_followed_through_the_passes_too),
+		cmocka_unit_test(swizzled_entries_give_the_same),
+		cmocka_unit_test(page_table_that_is_paged_out_is_said),
+		cmocka_unit_test(linux_entries_give_what_they_name),
+		cmocka_unit_test(verdicts_are_those_of_the_measure),
+		cmocka_unit_test(each_copy_of_the_tables_leads_elsewhere),
+		cmocka_unit_test(range_may_begin_and_end_inside_pages_large_and_small),
+		cmocka_unit_test(self_map_shows_the_tables),
+		cmocka_unit_test(last_page_of_all_is_read),
+		cmocka_unit_test(whole_half_of_the_address_space_is_read_at_once),
+		cmocka_unit_test(tables_that_cannot_be_read_are_said),
+		cmocka_unit_test(damaged_chunk_is_a_gap),
+		cmocka_unit_test(process_is_found_by_any_of_its_names),
+		cmocka_unit_test(process_that_came_has_no_tables_before),
+		cmocka_unit_test(one_pass_is_enough_to_read_but_not_to_judge),
+		cmocka_unit_test(what_cannot_be_asked_is_refused),
+		cmocka_unit_test(hostile_tables_end_and_add_up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
