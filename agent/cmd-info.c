@@ -11,6 +11,7 @@
 #include "agent/image_pass.h"
 #include "agent/log.h"
 #include "agent/manifest.h"
+#include "agent/smear/report.h"
 #include "agent/tally.h"
 #include "agent/text.h"
 
@@ -130,6 +131,54 @@ static void put_memory(json_t *doc, struct container *c, const struct sums *s)
 	json_object_set_new(
 		doc, "skipped",
 		tally_gaps_json(&s->streams[stream].tally, PAGE_SKIPPED, TALLY_GAPS_MAX));
+}
+
+/*
+ * The headline of `ramseal smear`. It is measured from the streams of page tables alone, which are
+ * small beside the memory: the image's own tables lie scattered all over that, and to follow them
+ * most of it would have to be decompressed. It is not stored by the acquisition, because then the
+ * machine that is acquired would have to do the measuring. What takes longer is left to `smear`.
+ */
+#define HEADLINE_BYTES ((uint64_t)64 << 20) /* of both passes */
+
+static json_t *too_much(void)
+{
+	return json_pack("{s:s}", "sentence", "There is much to measure: ask `ramseal smear`.");
+}
+
+static enum status put_smear(json_t *doc, struct container *c, const struct sums *sums,
+			     struct err *e)
+{
+	static const char *const events[] = { "begin", "tables", "file", "end", NULL };
+	struct smear_plan plan = {
+		.in = &c->file.blob,
+		.reader = c->reader,
+		.tables_only = true,
+	};
+	uint32_t before, after;
+	struct smear s;
+	json_t *manifest;
+	enum status st;
+
+	if (container_find_kind(c, RSZ_KIND_TABLES_BEFORE, &before, NULL) ||
+	    container_find_kind(c, RSZ_KIND_TABLES_AFTER, &after, NULL))
+		return ST_OK;
+	if (sums->streams[before].captured + sums->streams[after].captured > HEADLINE_BYTES) {
+		json_object_set_new(doc, "smear", too_much());
+		return ST_OK;
+	}
+	st = container_lines(c, events, &manifest, e);
+	if (st)
+		return st;
+	plan.manifest = manifest;
+	st = smear_measure(&plan, &s, e);
+	if (!st)
+		json_object_set_new(doc, "smear",
+				    s.cut ? too_much() : smear_headline_json(&s, COPY_BEFORE));
+	smear_deinit(&s);
+	json_decref(manifest);
+	/* Tables without their lines in the manifest are a cut container's, and it is said that it is. */
+	return st == ST_INPUT ? ST_OK : st;
 }
 
 static json_t *info_json(struct container *c, const char *path, const struct sums *s)
@@ -267,6 +316,8 @@ static void print_text(struct container *c, json_t *doc, const struct sums *s)
 			  : "");
 	print_streams(c, s);
 	print_pages(doc);
+	if (json_object_get(doc, "smear"))
+		print_row("smear", "%s", text_at(doc, "smear", "sentence"));
 	print_ranges(doc, "ranges", "range");
 	print_ranges(doc, "unreadable", "unreadable");
 	print_ranges(doc, "skipped", "skipped");
@@ -285,7 +336,7 @@ static enum status run(struct cli *cli, struct err *e)
 	st = sum_container(&c, &sums, e);
 	if (!st) {
 		doc = info_json(&c, cli->operands[0], &sums);
-		st = doc ? ST_OK : err_nomem(e);
+		st = doc ? put_smear(doc, &c, &sums, e) : err_nomem(e);
 	}
 	if (!st && o->json)
 		st = json_print(json_incref(doc), JSON_INDENT(1), e);

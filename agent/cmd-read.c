@@ -27,12 +27,20 @@ struct read_options {
 	bool json;
 };
 
-static const char *const copy_choices[] = {
-#define X(name, text) [name] = text,
-	COPY_MAP(X)
+/* The image's first: that is the default. */
+#define CHOICE_MAP(X)                                                                              \
+	X("image", COPY_IMAGE)                                                                     \
+	X("before", COPY_BEFORE)                                                                   \
+	X("after", COPY_AFTER)
+
+#define X(name, copy) name,
+static const char *const copy_choices[] = { CHOICE_MAP(X) NULL };
 #undef X
-		NULL
-};
+#define X(name, copy) copy,
+static const enum copy copies[] = { CHOICE_MAP(X) };
+#undef X
+
+static const struct fill_pattern missing_fill = { "MISSING PAGE    ", 16 };
 
 /* A whole address space may be asked for; what is not mapped costs next to nothing. */
 #define LENGTH_MAX (UINT64_C(1) << 56)
@@ -47,8 +55,8 @@ static const struct option_def options[] = {
 	CLI_SIZE(struct read_options, length, 'n', "length", "SIZE", 1, LENGTH_MAX,
 		 "so many bytes; default: 4K"),
 	CLI_CHOICE(struct read_options, tables, 'T', "tables", NULL, copy_choices,
-		   "through the page tables as they were read before the memory, as they lie in "
-		   "its image, or as they were read after it"),
+		   "through the page tables as they lie in the image (default), or as they were "
+		   "read before or after it"),
 	CLI_STRING(struct read_options, output, 'o', "output", "FILE",
 		   "write the bytes to FILE, or '-' for stdout; default: show them in hexadecimal"),
 	CLI_PARSED(struct read_options, fill, 0, "fill", "HEX", image_parse_fill,
@@ -73,17 +81,17 @@ const struct command command_read = {
 		 "file\n"
 		 "could tell, are filled and reported; the exit code is then 3.\n",
 	.values_size = sizeof(struct read_options),
-	.defaults = &(const struct read_options){ .length = PAGE_SIZE,
-						  .tables = COPY_IMAGE,
-						  .fill = { "MISSING PAGE    ", 16 } },
 	.run = run,
 };
 
 struct reading {
 	const struct read_options *o;
 	const char *path;
+	enum copy copy;
+	struct fill_pattern fill;
 	uint64_t first; /* the bytes that were asked for */
 	uint64_t last;
+	uint64_t length;
 	uint64_t begun;     /* the container's first moment, monotonic ns */
 	struct output *out; /* NULL: the bytes are shown, or not wanted */
 	bool is_stdout;
@@ -279,7 +287,7 @@ static enum status write_pages(struct reading *r, const struct virtual_page *p, 
 	enum status st = ST_OK;
 
 	if (!p->bytes)
-		fill_page(&r->o->fill, filled);
+		fill_page(&r->fill, filled);
 	for (uint64_t i = 0; i < p->pages && !st; i++) {
 		const uint8_t *bytes = p->bytes ? p->bytes : filled;
 		size_t from, to;
@@ -328,8 +336,8 @@ static void summarise(const struct reading *r, const struct virtual_result *v)
 			   log_text("os", discover_os_name(v->os)), log_i64("levels", (int)v->mode),
 			   log_text("layout", v->layout.name),
 			   log_text("layout_reason", v->layout.reason),
-			   log_text("tables", copy_name((enum copy)r->o->tables)),
-			   log_u64("pages", r->pages), log_u64("memory", v->given[GIVEN_MEMORY]),
+			   log_text("tables", copy_name(r->copy)), log_u64("pages", r->pages),
+			   log_u64("memory", v->given[GIVEN_MEMORY]),
 			   log_u64("page_file", v->given[GIVEN_PAGE_FILE]),
 			   log_u64("zeros", v->given[GIVEN_ZEROS]),
 			   log_u64("none", v->given[GIVEN_NOTHING]),
@@ -364,7 +372,7 @@ static enum status open_output(struct reading *r, struct err *e)
 		.path = r->o->output,
 		.force = r->o->force,
 		.inputs = inputs,
-		.expected = r->o->length,
+		.expected = r->length,
 	};
 
 	return r->o->output ? output_open(&o, &r->out, e) : ST_OK;
@@ -388,12 +396,12 @@ static enum status read_container(struct cli *cli, struct reading *r, struct err
 {
 	static const char *const events[] = { "begin", "tables", "file", "end", NULL };
 	struct virtual_plan plan = {
-		.copy = (enum copy)r->o->tables,
+		.copy = r->copy,
 		.by_dtb = cli_given(cli, "dtb"),
 		.pid = (uint32_t)r->o->pid,
 		.dtb = r->o->dtb,
 		.va = r->o->va,
-		.length = r->o->length,
+		.length = r->length,
 		.page = take_page,
 		.context = r,
 	};
@@ -428,11 +436,15 @@ static enum status read_container(struct cli *cli, struct reading *r, struct err
 static enum status run(struct cli *cli, struct err *e)
 {
 	const struct read_options *o = cli->values;
+	const uint64_t length = o->length ? o->length : PAGE_SIZE;
 	struct reading r = {
 		.o = o,
 		.path = cli->operands[0],
+		.copy = copies[o->tables],
+		.fill = o->fill.length ? o->fill : missing_fill,
 		.first = o->va,
-		.last = o->va + (o->length - 1), /* checked by virtual_read() */
+		.last = o->va + (length - 1), /* checked by virtual_read() */
+		.length = length,
 		.is_stdout = o->output && !strcmp(o->output, "-"),
 	};
 	enum status st = check_options(cli, &r, e);

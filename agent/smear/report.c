@@ -297,30 +297,51 @@ static void print_worst(const struct smear *s, FILE *out)
 	free(order);
 }
 
-/* The one sentence. */
-static void print_judgement(const struct smear *s, FILE *out)
+void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR_SENTENCE_MAX])
 {
+	static const char *const whose[COPIES] = {
+		[COPY_BEFORE] = "the page tables read before the memory name",
+		[COPY_IMAGE] = "the image's own tables name",
+		[COPY_AFTER] = "the page tables read after the memory name",
+	};
 	uint64_t trust[TRUSTS], sum;
 	char safe[16], risk[16], wrong[16];
 
-	copy_trust(&s->total.copy[COPY_IMAGE], trust);
+	copy_trust(&s->total.copy[copy], trust);
 	sum = trust_sum(trust);
 	percent(trust[TRUST_SAFE], sum, safe);
 	percent(trust[TRUST_AT_RISK], sum, risk);
 	percent(trust[TRUST_WRONG], sum, wrong);
-	if (!sum)
-		fprintf(out, "\nThe image's own tables name no user page: nothing can be said.\n");
+	if (sum)
+		snprintf(ret, SMEAR_SENTENCE_MAX,
+			 "Of the user pages that %s, %s certainly belong there, %s may hold "
+			 "something else, and %s are not in this container.",
+			 whose[copy], safe, risk, wrong);
 	else
-		fprintf(out,
-			"\nOf the user pages that the image's own tables name, %s certainly belong "
-			"there, %s may hold something else, and %s are not in this container.\n",
-			safe, risk, wrong);
+		snprintf(ret, SMEAR_SENTENCE_MAX, "Of user pages %s none: nothing can be said.",
+			 whose[copy]);
+}
+
+json_t *smear_headline_json(const struct smear *s, enum copy copy)
+{
+	char sentence[SMEAR_SENTENCE_MAX];
+	json_t *o = json_pack("{s:s}", "tables", copy_name(copy));
+	uint64_t trust[TRUSTS];
+
+	if (!o)
+		return NULL;
+	copy_trust(&s->total.copy[copy], trust);
+	for (size_t i = 0; i < TRUSTS; i++)
+		put(o, trust_name((enum trust)i), trust[i]);
+	smear_sentence(s, copy, sentence);
+	json_object_set_new(o, "sentence", json_string(sentence));
+	return o;
 }
 
 void smear_print_text(const struct smear *s, FILE *out)
 {
 	const struct smear_space *t = &s->total;
-	char reason[PTE_REASON_MAX];
+	char reason[PTE_REASON_MAX], sentence[SMEAR_SENTENCE_MAX];
 
 	text_printable(s->layout.reason, reason, sizeof(reason));
 	fprintf(out, "%zu address spaces: %zu lived, %zu ended, %zu born between the passes\n",
@@ -349,7 +370,8 @@ void smear_print_text(const struct smear *s, FILE *out)
 	if (s->spaces.cut || s->cut || t->copy[COPY_BEFORE].cut || t->copy[COPY_AFTER].cut)
 		fprintf(out, "not all tables are in these numbers\n");
 	print_worst(s, out);
-	print_judgement(s, out);
+	smear_sentence(s, COPY_IMAGE, sentence);
+	fprintf(out, "\n%s\n", sentence);
 }
 
 /*

@@ -12,6 +12,13 @@
 /* NULL if out of memory. `path` is the container's. */
 json_t *smear_json(const struct smear *s, const char *path);
 
+/* The one sentence, by that copy of the tables. */
+#define SMEAR_SENTENCE_MAX 256
+void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR_SENTENCE_MAX]);
+
+/* {"tables": "before", "safe":, "at-risk":, "wrong":, "sentence":}; NULL if out of memory. */
+json_t *smear_headline_json(const struct smear *s, enum copy copy);
+
 void smear_print_text(const struct smear *s, FILE *out);
 
 /* A row for each process, pair of copies and pair of states; the first line names the columns. */

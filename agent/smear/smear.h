@@ -166,7 +166,8 @@ struct smear_plan {
 	struct blob *in; /* what the reader was opened on */
 	const struct rsz_reader *reader;
 	const json_t *manifest;
-	size_t cached; /* chunks of the image to keep decoded, up to 33 MB each; 0: a few */
+	size_t cached;    /* chunks of the image to keep decoded, up to 33 MB each; 0: a few */
+	bool tables_only; /* no memory is read: what is said of the image's own tables stays 0 */
 	/* Or NULL: called for every mapping of that process. ST_OK, or the measure ends with it. */
 	enum status (*row)(void *context, const struct smear_row *row, struct err *e);
 	void *context;

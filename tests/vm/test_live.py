@@ -51,6 +51,7 @@ class Live(unittest.TestCase):
         cls.text = set(pages(vm.whole_pages(cls.guest.iomem('Kernel code'))))
         held = cls.guest.check(f'holder {HELD_PAGES} >/tmp/held & '
                                'while ! [ -s /tmp/held ]; do sleep 0.1; done; cat /tmp/held')
+        cls.held_by = int(held.split()[0])
         cls.held_at = int(held.split()[1], 16)
         cls.truth = cls.save_memory('truth')
         cls.held = {pfn for pfn in pages(cls.ram)
@@ -363,6 +364,19 @@ class Live(unittest.TestCase):
               f'after {cost["after"]:.0f} ms, of which the search took '
               f'{passes["before"]["search_ns"] / 1e6:.0f} and '
               f'{passes["after"]["search_ns"] / 1e6:.0f} ms')
+
+    def test_17_virtual_memory_of_the_holder(self):
+        """What `read` gives of the holder is what it holds, through each copy of the page tables."""
+        path = self.acquire('--source kcore --pagetables both', COMPLETE)
+        held = b''.join(held_page(i, self.held_at + i * PAGE) for i in range(HELD_PAGES))
+        out = path.with_suffix('.held')
+        self.addCleanup(out.unlink, missing_ok=True)
+        for tables in ('before', 'image', 'after'):
+            done = acquired.ramseal('read', '--quiet', '--force', '--pid', self.held_by, '--va',
+                                    self.held_at, '--length', len(held), '--tables', tables,
+                                    '-o', out, path)
+            self.assertEqual(done.returncode, COMPLETE, done.stderr)
+            self.assertTrue(out.read_bytes() == held, f'not what the holder has: {tables}')
 
 
 def main():

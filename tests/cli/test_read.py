@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+`ramseal read`, and the headline of `ramseal info`, on a small container whose page tables are made
+here from the processor's manual. Usage: test_read.py RAMSEAL SOURCE-ROOT
+"""
+
+import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SOURCE_ROOT = Path(sys.argv.pop(2)).resolve()
+sys.path.insert(0, str(SOURCE_ROOT / 'tests/reader'))
+import write_rsz as rsz  # noqa: E402
+
+RAMSEAL = os.path.abspath(sys.argv.pop(1))
+PAGE = 4096
+SECOND = 10**9
+ROOT = 0x100000
+FRAMES = 0x120000  # where the process's pages lie
+RAM = (0x100000, 0x13ffff)
+VA = 0x400000
+MISSING = b'MISSING PAGE    ' * (PAGE // 16)
+KINDS = {'memory': 1, 'before': 2, 'after': 3, 'page file': 4, 'manifest': 7}
+
+
+def run(*args, **more):
+    more = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'timeout': 300, **more}
+    return subprocess.run([RAMSEAL, *map(str, args)], **more)
+
+
+def page_of(n):
+    """The content of the process's n-th page."""
+    return b'page %-2d of seven' % n + bytes(range(240)) * 17
+
+
+def swap(slot):
+    """Linux 6.1 (pgtable_64.h): type at 59, inverted offset at 9."""
+    return ~(slot << 9) & ((1 << 59) - 1) & ~0x1ff
+
+
+def tables(entries):
+    """Page tables by address: `entries` are those of the page table of VA, one behind the other."""
+    made = {ROOT + i * PAGE: bytearray(PAGE) for i in range(4)}
+    for level, shift in ((0, 39), (1, 30), (2, 21)):
+        struct.pack_into('<Q', made[ROOT + level * PAGE], 8 * (VA >> shift & 511),
+                         (ROOT + (level + 1) * PAGE) | 0x67)
+    struct.pack_into(f'<{len(entries)}Q', made[ROOT + 3 * PAGE], 0, *entries)
+    return made
+
+
+def container(before, after, lines=('before', 'after'), more=()):
+    """Tables before at 1 s, memory at 2 s, a swap area at 3 s, tables after at 5 s."""
+    def stream_of(number, pages, start):
+        return [rsz.chunk(number, [(at, PAGE, 0, 0, start, start + 10)], [(1, rsz.DATA)],
+                          bytes(pages[at]), start=start, end=start + 10) for at in sorted(pages)]
+
+    memory = {at: bytes(PAGE) for at in range(RAM[0], RAM[1], PAGE)}
+    memory.update(tables(before))
+    memory.update({FRAMES + i * PAGE: page_of(i) for i in range(8)})
+    slots = {i * PAGE: b'slot %d' % i + bytes(PAGE - 6) for i in range(4)}
+    manifest = [{'event': 'begin', 'os': {'kernel_release': '6.1.0'}, 'memory': {'zswap': 'N'},
+                 'maps': [{'ranges': [{'first': RAM[0], 'last': RAM[1]}]}]}]
+    for when in lines:
+        manifest.append({'event': 'tables', 'when': when, 'os': 'linux', 'levels': 4, 'cut': False,
+                         'spaces': [{'listed': True, 'kernel': False, 'pid': 7, 'name': 'seven',
+                                     'dtb': ROOT}]})
+    text = ''.join(json.dumps(line) + '\n' for line in manifest).encode()
+    recs = [rsz.begin(), rsz.stream(0, KINDS['manifest'], 0, b'manifest'),
+            rsz.stream(1, KINDS['before'], PAGE, b'page tables before'),
+            rsz.stream(2, KINDS['memory'], PAGE, b'memory'),
+            rsz.stream(3, KINDS['page file'], PAGE, b'/dev/vda',
+                       b'{"number":0,"number_origin":"known"}'),
+            rsz.stream(4, KINDS['after'], PAGE, b'page tables after')]
+    recs += stream_of(1, tables(before), SECOND) + stream_of(2, memory, 2 * SECOND)
+    recs += stream_of(3, slots, 3 * SECOND) + stream_of(4, tables(after), 5 * SECOND)
+    recs += [rsz.chunk(0, [(0, len(text))], [], text), rsz.Rec(rsz.INDEX), rsz.Rec(rsz.CLOSE)]
+    return rsz.assemble(recs)
+
+
+def frame(n):
+    return (FRAMES + n * PAGE) | 0x67
+
+
+class Case(unittest.TestCase):
+    BEFORE = [frame(0), frame(1), 0, swap(2), 0xfee00067, frame(5)]
+    AFTER = [frame(0), frame(4), 0, swap(2), 0xfee00067, frame(5)]
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
+        self.addCleanup(folder.cleanup)
+        self.at = Path(folder.name)
+        self.path = self.at / 'x.rsz'
+        self.path.write_bytes(container(self.BEFORE, self.AFTER))
+
+    def read(self, *options, code=0):
+        done = run('read', '--quiet', self.path, *options)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def one_line(self, code, *options, path=None):
+        done = run('read', path or self.path, *options)
+        self.assertEqual((done.returncode, done.stderr.count(b'\n')), (code, 1), done)
+        self.assertRegex(done.stderr, rb'^ramseal: read: \S')
+        self.assertEqual(done.stdout, b'')
+        return done.stderr.decode()
+
+
+class Usage(Case):
+    def test_what_is_missing_or_too_much(self):
+        for options in (['--va', VA], ['--pid', 7], ['--pid', 7, '--dtb', ROOT, '--va', VA],
+                        ['--pid', 7, '--va', VA, '--fill', '00'],
+                        ['--pid', 7, '--va', VA, '--json', '-o', '-'],
+                        ['--pid', 7, '--va', VA, '--tables', 'both'],
+                        ['--pid', 7, '--va', VA, '--length', 0],
+                        ['--pid', -1, '--va', VA], ['--pid', 7, '--va', 'x']):
+            self.assertIn('--help', self.one_line(2, *options))
+
+    def test_address_that_there_is_not(self):
+        for options in (['--va', 0x800000000000], ['--va', 0x7ffffffff000, '--length', '8K'],
+                        ['--va', 2**64 - PAGE, '--length', PAGE + 1]):
+            self.one_line(2, '--pid', 7, *options)
+
+    def test_space_that_there_is_not(self):
+        self.assertIn('process 8', self.one_line(9, '--pid', 8, '--va', VA))
+        self.assertIn('0xabc000', self.one_line(9, '--dtb', '0xabc000', '--va', VA))
+        self.one_line(9, '--dtb', FRAMES, '--va', VA, '--tables', 'before')
+        out = self.at / 'out'
+        self.one_line(9, '--pid', 8, '--va', VA, '-o', out)
+        self.assertEqual([self.path], list(self.at.iterdir()))
+
+    def test_container_without_tables(self):
+        image = self.at / 'image'
+        image.write_bytes(os.urandom(16 * PAGE))
+        path = self.at / 'none.rsz'
+        run('acquire', '-q', '--pagetables=none', '-s', f'file:{image}', '-o', path, check=True)
+        self.assertIn('--pagetables', self.one_line(9, '--pid', 7, '--va', VA, path=path))
+        self.assertNotIn(b'\nsmear', run('info', path).stdout)
+
+    def test_what_is_no_container(self):
+        noise = self.at / 'noise'
+        noise.write_bytes(os.urandom(10000))
+        for path in (noise, self.at / 'missing', self.at):
+            self.one_line(9, '--pid', 7, '--va', VA, path=path)
+
+    def test_one_pass_is_enough(self):
+        self.path.write_bytes(container(self.BEFORE, self.AFTER, ['before']))
+        done = self.read('--pid', 7, '--va', VA, '--json')
+        self.assertEqual(json.loads(done.stdout)['verdict'], 'one-pass')
+        self.one_line(9, '--pid', 7, '--va', VA, '--tables', 'after')
+
+
+class Bytes(Case):
+    WHOLE = page_of(0) + page_of(1) + MISSING + b'slot 2' + bytes(PAGE - 6) + MISSING + page_of(5)
+
+    def test_file_and_stdout_are_the_same(self):
+        out = self.at / 'out'
+        options = ['--pid', 7, '--va', VA, '--length', 6 * PAGE]
+        rows = self.read(*options, '-o', out, code=3).stdout
+        self.assertEqual(out.read_bytes(), self.WHOLE)
+        self.assertEqual(len(rows.splitlines()), 6)
+        self.assertEqual(out.stat().st_mode & 0o777, 0o600)
+        done = self.read(*options, '-o', '-', code=3)
+        self.assertEqual(done.stdout, self.WHOLE)
+        self.assertEqual(done.stderr.count(b'\n'), 1)
+        done = run('read', self.path, *options, '-o', '-')
+        self.assertEqual(done.stdout, self.WHOLE)
+        self.assertEqual(done.stderr.count(b'ramseal: 0x'), 6)
+
+    def test_existing_file_stays(self):
+        out = self.at / 'out'
+        out.write_bytes(b'precious')
+        self.one_line(6, '--pid', 7, '--va', VA, '-o', out)
+        self.assertEqual(out.read_bytes(), b'precious')
+        self.read('--pid', 7, '--va', VA, '-o', out, '--force')
+        self.assertEqual(out.read_bytes(), page_of(0))
+        self.one_line(6, '--pid', 7, '--va', VA, '-o', self.path, '--force')
+
+    def test_parts_of_pages(self):
+        for first, length in ((5, 1), (PAGE - 1, 2), (0, PAGE), (100, 2 * PAGE), (2 * PAGE + 3, 90)):
+            done = self.read('--pid', 7, '--va', VA + first, '--length', length, '-o', '-',
+                             code=3 if first + length > 2 * PAGE else 0)
+            self.assertEqual(done.stdout, self.WHOLE[first:first + length])
+
+    def test_fill(self):
+        done = self.read('--pid', 7, '--va', VA + PAGE, '--length', 2 * PAGE, '-o', '-', '--fill',
+                         'c0ffee', code=3)
+        self.assertEqual(done.stdout, page_of(1) + (b'\xc0\xff\xee' * PAGE)[:PAGE])
+
+    def test_other_tables(self):
+        for tables, page in (('before', 1), ('image', 1), ('after', 4)):
+            done = self.read('--dtb', ROOT, '--va', VA + PAGE, '--tables', tables, '-o', '-')
+            self.assertEqual(done.stdout, page_of(page))
+
+    def test_never_to_a_terminal(self):
+        master, slave = pty.openpty()
+        try:
+            done = run('read', self.path, '--pid', 7, '--va', VA, '-o', '-', stdout=slave)
+        finally:
+            os.close(slave)
+            os.close(master)
+        self.assertEqual(done.returncode, 6, done.stderr)
+
+
+class Rows(Case):
+    def test_json(self):
+        rows = [json.loads(line) for line in self.read(
+            '--pid', 7, '--va', VA, '--length', 6 * PAGE, '--json', code=3).stdout.splitlines()]
+        self.assertEqual([row['va'] for row in rows], [hex(VA + i * PAGE) for i in range(6)])
+        self.assertEqual([row['state'] for row in rows],
+                         ['valid', 'valid', 'empty', 'swap', 'valid', 'valid'])
+        self.assertEqual([row['content'] for row in rows],
+                         ['memory', 'memory', 'none', 'page-file', 'none', 'memory'])
+        self.assertEqual([row.get('trust') for row in rows],
+                         ['safe', 'at-risk', None, 'safe', 'wrong', 'safe'])
+        self.assertEqual((rows[0]['entry'], rows[0]['frame']), (hex(frame(0)), FRAMES))
+        self.assertEqual((rows[0]['start_ns'], rows[0]['window_ns']), (2 * SECOND, 10))
+        self.assertEqual((rows[1]['change'], rows[1]['verdict']), ('remapped', 'changed'))
+        self.assertEqual((rows[3]['file'], rows[3]['slot'], rows[3]['stream']), (0, 2, '/dev/vda'))
+        self.assertEqual(rows[3]['window_ns'], SECOND + 10)
+        self.assertIn('no RAM', rows[4]['why'])
+
+    def test_dump(self):
+        done = self.read('--pid', 7, '--va', VA + 3 * PAGE + 2, '--length', 0x30)
+        self.assertEqual(done.stdout.decode().splitlines(), [
+            f'{VA + 3 * PAGE:#018x}  entry {swap(2):#x} swap, slot 0x2 of file 0; from "/dev/vda" at '
+            '2.999999 s, window 1.000000 s; safe',
+            f'{VA + 3 * PAGE:#018x}        6f 74 20 32 00 00  00 00 00 00 00 00 00 00  '
+            '|  ot 2..........|',
+            f'{VA + 3 * PAGE + 0x10:#018x}  00 00 00 00 00 00 00 00  00 00 00 00 00 00 00 00  '
+            '|................|',
+            '*',
+            f'{VA + 3 * PAGE + 0x30:#018x}  00 00' + 42 * ' ' + ' ' + '  |..              |'])
+
+    def test_headline_of_info(self):
+        sentence = json.loads(run('info', '--json', self.path).stdout)['smear']
+        self.assertEqual({key: sentence[key] for key in ('tables', 'safe', 'at-risk', 'wrong')},
+                         {'tables': 'before', 'safe': 3, 'at-risk': 1, 'wrong': 1})
+        self.assertIn(f'smear        {sentence["sentence"]}\n'.encode(),
+                      run('info', self.path).stdout)
+        self.assertIn('60.0 % certainly belong', sentence['sentence'])
+
+
+if __name__ == '__main__':
+    unittest.main()
