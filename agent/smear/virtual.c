@@ -7,9 +7,7 @@
 #include "agent/smear/smear_internal.h"
 #include "formats/base/bytes.h"
 
-/*
- * As much as is walked at once: what is kept of a walk grows with it.
- */
+/* As much as is walked at once: what is kept of a walk grows with it. */
 #define STEP_BYTES (UINT64_C(1) << 30)
 
 struct reading {
@@ -445,7 +443,8 @@ static struct virtual_page explain(struct reading *r, uint64_t va)
 		p.why = "a page table on the way has reserved bits set";
 		break;
 	default:
-		p.why = "its page table is paged out";
+		p.why = r->m->entries.os == OS_WINDOWS ? "its page table is paged out"
+						       : "a page table on the way is no table";
 		break;
 	}
 	if (end.entry.kind == ENTRY_TABLE || end.entry.kind == ENTRY_RESERVED)
