@@ -22,6 +22,7 @@ struct reading {
 	struct virt virt;
 	uint64_t next; /* the first page that has not been told of */
 	uint64_t last; /* of the last page, its last byte */
+	bool through;  /* the last page of all addresses was told of: .next is 0 again */
 };
 
 const char *given_name(enum given g)
@@ -297,6 +298,7 @@ static enum status hand_out(struct reading *r, const struct virtual_page *p, str
 	if (p->given != GIVEN_NOTHING)
 		r->ret->trust[verdict_trust(p->row.verdict)] += p->pages;
 	r->next = p->va + p->pages * PAGE_SIZE;
+	r->through = !r->next;
 	return r->plan->page(r->plan->context, p, e);
 }
 
@@ -454,23 +456,24 @@ static struct virtual_page explain(struct reading *r, uint64_t va)
 	return p;
 }
 
-/* From r->next up to and without `end`, which may be 0: the end of all addresses. */
-static enum status give_gap(struct reading *r, uint64_t end, struct err *e)
+/* From r->next up to `last`. */
+static enum status give_gap(struct reading *r, uint64_t last, struct err *e)
 {
 	enum status st = ST_OK;
 
-	while (!st && r->next != end) {
+	while (!st && !r->through && r->next <= last) {
+		const uint64_t left = ((last - r->next) >> PAGE_SHIFT) + 1;
 		struct virtual_page p = explain(r, r->next);
 
 		/* Neighbours that are equally empty are one. */
-		for (uint64_t left; (left = ((end - r->next) >> PAGE_SHIFT)) > p.pages;) {
+		while (p.pages < left) {
 			const struct virtual_page q = explain(r, r->next + p.pages * PAGE_SIZE);
 
 			if (q.why != p.why || q.row.raw != p.row.raw)
 				break;
 			p.pages += q.pages;
 		}
-		p.pages = MIN(p.pages, (end - r->next) >> PAGE_SHIFT);
+		p.pages = MIN(p.pages, left);
 		p.row.va = p.va;
 		p.row.pages = p.pages;
 		st = hand_out(r, &p, e);
@@ -482,7 +485,7 @@ static enum status take_row(const struct look *l, const struct smear_row *row, s
 {
 	struct reading *r = (struct reading *)(uintptr_t)l;
 	struct smear_row one = *row;
-	enum status st = give_gap(r, row->va, e);
+	enum status st = row->va ? give_gap(r, row->va - 1, e) : ST_OK;
 
 	if (!st && !has_content(row))
 		return give_nothing(r, row, e);
@@ -507,7 +510,7 @@ static enum status read_all(struct reading *r, struct err *e)
 		last = MIN(r->last, first | (STEP_BYTES - 1));
 		st = smear__look(r->m, &r->space, first, last, e);
 		if (!st)
-			st = give_gap(r, last + 1, e);
+			st = give_gap(r, last, e);
 		first = last + 1;
 	} while (!st && last != r->last);
 	return st;

@@ -244,7 +244,7 @@ TEST(prototypes_are_followed_as_figure_3_says)
 		put_proto(i, protos[i]);
 	}
 	put_same(7, TO_PROTO(POOL + 0x5000)); /* not mapped */
-	put_same(8, TO_PROTO(VA(0)));         /* the process's own memory */
+	put_same(8, TO_PROTO(VA(10)));        /* the process's own memory */
 	put_same(9, TO_PROTO(PROTO(0) + 4));  /* between two entries */
 	put_same(10, OLD(0, 7));              /* tells the layout */
 	read_ok();
@@ -313,6 +313,7 @@ TEST(prototypes_are_followed_through_the_passes_too)
 	put_same(0, TO_PROTO(PROTO(0)));
 	put_same(1, OLD(0, 7));
 	put_proto(0, FRAME(4) | P);
+	put_entry(COPY_IMAGE, POOL, 0); /* which leads there only before */
 	read_ok();
 	check_given(0, PTE_VALID, GIVEN_MEMORY, 'E');
 	/* The page table before: 1060-1070. */
