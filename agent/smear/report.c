@@ -318,8 +318,8 @@ void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR
 			 "something else, and %s are not in this container.",
 			 whose[copy], safe, risk, wrong);
 	else
-		snprintf(ret, SMEAR_SENTENCE_MAX, "Of user pages %s none: nothing can be said.",
-			 whose[copy]);
+		snprintf(ret, SMEAR_SENTENCE_MAX,
+			 "As for user pages, %s none: nothing can be said.", whose[copy]);
 }
 
 json_t *smear_headline_json(const struct smear *s, enum copy copy)

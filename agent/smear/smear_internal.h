@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What smear.c, which judges, shares with copies.c, which opens the container and walks it. */
+/*
+ * What smear.c, which judges, shares with copies.c, which opens the container and walks it, and with
+ * virtual.c, which reads.
+ */
 #ifndef RAMSEAL_AGENT_SMEAR_SMEAR_INTERNAL_H
 #define RAMSEAL_AGENT_SMEAR_SMEAR_INTERNAL_H
 
