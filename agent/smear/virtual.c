@@ -174,7 +174,7 @@ static enum status open_virt(struct reading *r, struct err *e)
 	struct measure *m = r->m;
 	uint32_t streams[2] = { 0 };
 	size_t n = 0;
-	enum status st = rsz_cursor_create(m->plan->reader, 2, &r->cursor, e);
+	enum status st = rsz_cursor_create(m->plan->reader, 1, &r->cursor, e);
 
 	if (r->plan->copy != COPY_IMAGE)
 		streams[n++] = m->copy[r->plan->copy].mem.streams[0];

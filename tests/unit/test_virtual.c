@@ -704,7 +704,7 @@ static uint64_t next_random(void)
 /* Entries that name each other and themselves, prototypes among them: every page is told of once. */
 TEST(hostile_tables_end_and_add_up)
 {
-	for (uint64_t round = 1; round <= 6; round++) {
+	for (uint64_t round = 1; round <= 2; round++) {
 		set_up();
 		seed = round;
 		os = round % 2 ? "windows" : "linux";
