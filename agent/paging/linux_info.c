@@ -106,7 +106,6 @@ bool vmcoreinfo_image_pa(const struct vmcoreinfo *v, uint64_t va, uint64_t *ret)
 
 #define TOKENS        256
 #define TOKEN_TABLE   4096 /* bytes; 256 tokens, and most have two or three characters */
-#define NAME_TEXT_MAX 512  /* KSYM_NAME_LEN since 6.1 */
 #define STREAM_BUFFER PAGE_SIZE
 
 struct tokens {
@@ -159,25 +158,18 @@ static bool read_tokens(const struct virt *v, const struct vmcoreinfo *info, str
 	return true;
 }
 
-/* The next name, type character first. False when the stream is bad. */
-static bool next_name(struct byte_stream *s, const struct tokens *t, char ret[NAME_TEXT_MAX])
+static void stream_skip(struct byte_stream *s, size_t n)
 {
-	unsigned len = stream_byte(s);
-	size_t out = 0;
+	while (n && !s->bad) {
+		const size_t part = MIN(n, s->end - s->at);
 
-	if (len & 0x80)
-		len = (len & 0x7f) | (unsigned)stream_byte(s) << 7;
-	for (unsigned i = 0; i < len && !s->bad; i++) {
-		const char *token = t->text + t->index[stream_byte(s)];
-		const size_t n = strlen(token);
-
-		if (out + n < NAME_TEXT_MAX) {
-			memcpy(ret + out, token, n);
-			out += n;
+		s->at += part;
+		n -= part;
+		if (n) {
+			stream_byte(s);
+			n--;
 		}
 	}
-	ret[out] = '\0';
-	return !s->bad && len;
 }
 
 /* Where the wanted symbols stand in the tables, and _stext, whose address VMCOREINFO knows. */
@@ -188,25 +180,89 @@ struct positions {
 
 #define NOWHERE UINT32_MAX
 
+/* What names are compared with: the wanted ones, and then _stext. */
+struct name_match {
+	const char *names[ARRAY_SIZE(((struct positions *)0)->at) + 1];
+	size_t count;
+	uint32_t first[UINT8_MAX + 1]; /* the bit set of those that begin with a character */
+};
+
+static void name_match_add(struct name_match *m, const char *name)
+{
+	m->first[(uint8_t)*name] |= UINT32_C(1) << m->count;
+	m->names[m->count++] = name;
+}
+
+/* Of the names in the bit set `alive`, those that have the text at `at`. */
+static uint32_t match_text(const struct name_match *m, uint32_t alive, size_t at, const char *text)
+{
+	for (; *text && alive; text++, at++) {
+		if (!at) {
+			alive &= m->first[(uint8_t)*text];
+			continue;
+		}
+		for (size_t k = 0; k < m->count; k++)
+			if (alive >> k & 1 && m->names[k][at] != *text)
+				alive &= ~(UINT32_C(1) << k);
+	}
+	return alive;
+}
+
+/*
+ * The next name: the bit set of those that it is. A kernel has a hundred thousand, and hardly one is
+ * looked at beyond its first token. False when the stream is bad.
+ */
+static bool next_name(struct byte_stream *s, const struct tokens *t, const struct name_match *m,
+		      uint32_t *ret)
+{
+	unsigned len = stream_byte(s);
+	uint32_t alive = UINT32_MAX;
+	bool typed = false; /* the type, which comes before the name, is past */
+	size_t at = 0;
+
+	if (len & 0x80)
+		len = (len & 0x7f) | (unsigned)stream_byte(s) << 7;
+	*ret = 0;
+	if (!len)
+		return false;
+	for (; len && alive && !s->bad; len--) {
+		const char *text = t->text + t->index[stream_byte(s)];
+
+		if (!typed && *text) {
+			typed = true;
+			text++;
+		}
+		alive = match_text(m, alive, at, text);
+		at += strlen(text);
+	}
+	stream_skip(s, len);
+	for (size_t k = 0; k < m->count && at && alive; k++)
+		if (alive >> k & 1 && !m->names[k][at])
+			*ret |= UINT32_C(1) << k;
+	return !s->bad;
+}
+
 static bool find_positions(const struct virt *v, const struct vmcoreinfo *info, uint32_t count,
 			   const struct kallsyms_wanted *w, size_t n, struct positions *p)
 {
 	struct byte_stream s = { .v = v };
-	char name[NAME_TEXT_MAX];
+	struct name_match m = { 0 };
 	struct tokens t;
+	uint32_t found;
 
 	if (!vmcoreinfo_symbol(info, "kallsyms_names", &s.next) || !read_tokens(v, info, &t))
 		return false;
+	for (size_t k = 0; k < n; k++)
+		name_match_add(&m, w[k].name);
+	name_match_add(&m, "_stext");
 	memset(p, 0xff, sizeof(*p));
 	for (uint32_t i = 0; i < count; i++) {
-		if (!next_name(&s, &t, name))
+		if (!next_name(&s, &t, &m, &found))
 			return false;
-		if (!name[0])
-			continue;
-		if (!strcmp(name + 1, "_stext"))
+		if (found >> n & 1)
 			p->stext = i;
-		for (size_t k = 0; k < n; k++)
-			if (p->at[k] == NOWHERE && !strcmp(name + 1, w[k].name))
+		for (size_t k = 0; k < n && found; k++)
+			if (found >> k & 1 && p->at[k] == NOWHERE)
 				p->at[k] = i;
 	}
 	return true;

@@ -253,13 +253,15 @@ static enum walk_event step(struct walk *w)
 	const size_t i = t->next++;
 	const size_t at = (t->base + i) * 8;
 	const uint64_t raw = get_le64(t->bytes + at);
-	const struct entry e =
-		entry_judge(w->options.mode, w->level, t->va, i, raw, w->options.ignore);
-	struct walk_skip s = { WALK_RESERVED, w->level - 1, raw, t->pa + at, e.va, e.frame };
+	struct walk_skip s;
+	struct entry e;
 
-	if (e.kind == ENTRY_ZERO || e.va > w->options.last ||
-	    e.va + (e.size - 1) < w->options.first)
+	if (!raw) /* most are */
 		return WALK_END;
+	e = entry_judge(w->options.mode, w->level, t->va, i, raw, w->options.ignore);
+	if (e.va > w->options.last || e.va + (e.size - 1) < w->options.first)
+		return WALK_END;
+	s = (struct walk_skip){ WALK_RESERVED, w->level - 1, raw, t->pa + at, e.va, e.frame };
 	if (e.kind == ENTRY_TABLE)
 		return enter(w, s);
 	if (e.kind == ENTRY_RESERVED)
@@ -347,14 +349,36 @@ bool virt_translate(const struct virt *v, uint64_t va, uint64_t *ret)
 	return translate(v, va, ret, &left);
 }
 
-/* Within a leaf, page by page of memory. */
+/* Whole pages of what is read at once, such as types and symbols. */
+#define READ_RUN 32
+
+static size_t read_pages(const struct virt *v, uint64_t pa, uint8_t *out, size_t pages)
+{
+	struct physmem_page status[READ_RUN];
+	size_t n = 0;
+
+	while (n < MIN(pages, (size_t)READ_RUN) && walk_budget_take(v->budget))
+		n++;
+	n = physmem_read_run(v->mem, pa, out, n, status);
+	for (size_t i = 0; i < n; i++)
+		if (!status[i].readable)
+			return 0;
+	return n;
+}
+
+/* Within a leaf. */
 static bool read_leaf(const struct virt *v, uint64_t pa, uint8_t *out, size_t len)
 {
 	while (len) {
-		const size_t part = MIN(len, PAGE_SIZE - (size_t)(pa % PAGE_SIZE));
+		size_t part = MIN(len, PAGE_SIZE - (size_t)(pa % PAGE_SIZE));
 
-		if (!walk_budget_take(v->budget) || !physmem_read(v->mem, pa, out, part))
+		if (pa % PAGE_SIZE == 0 && len >= 2 * PAGE_SIZE) {
+			part = read_pages(v, pa, out, len / PAGE_SIZE) * PAGE_SIZE;
+			if (!part)
+				return false;
+		} else if (!walk_budget_take(v->budget) || !physmem_read(v->mem, pa, out, part)) {
 			return false;
+		}
 		out += part;
 		pa += part;
 		len -= part;
