@@ -41,6 +41,8 @@ struct acquisition {
 	struct files_plan files_plan;
 	struct files files;
 	struct tables_result before, after;
+	struct root_watch watch;
+	bool watching;
 	char root[SHA256_HEX_SIZE];
 };
 
@@ -50,6 +52,7 @@ static void acquisition_deinit(struct acquisition *a)
 	files_deinit(&a->files);
 	tables_result_deinit(&a->before);
 	tables_result_deinit(&a->after);
+	root_watch_deinit(&a->watch);
 	disk_close(a->disk);
 	sealer_destroy(a->sealer);
 	output_destroy(a->out);
@@ -140,6 +143,7 @@ static enum status read_memory(struct acquisition *a, struct err *e)
 {
 	struct memory_plan plan = {
 		.source = a->source,
+		.watch = a->watching ? &a->watch : NULL,
 		.stream = stream_plan(a, a->threads, command_progress(a->cli)),
 	};
 	json_t *meta = json_pack("{s:o, s:s}", "source", json_text(a->source->info.source),
@@ -253,6 +257,7 @@ static enum status read_tables(struct acquisition *a, enum pagetables pass, stru
 	const struct tables_plan plan = {
 		.source = a->source,
 		.earlier = pass == TABLES_AFTER && a->before.start ? &a->before.found : NULL,
+		.watch = pass == TABLES_AFTER && a->watching ? &a->watch : NULL,
 		.kind = pass == TABLES_BEFORE ? RSZ_KIND_TABLES_BEFORE : RSZ_KIND_TABLES_AFTER,
 		.stream = stream_plan(a, a->threads, PROGRESS_QUIET),
 	};
@@ -285,6 +290,8 @@ static enum status read_all(struct acquisition *a, struct err *e)
 {
 	enum status st = read_tables(a, TABLES_BEFORE, e);
 
+	if (!st && wants_tables(a, TABLES_AFTER))
+		a->watching = tables_watch(&a->before, a->source, &a->watch);
 	if (!st)
 		st = read_content(a, e);
 	return st ? st : read_tables(a, TABLES_AFTER, e);

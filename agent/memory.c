@@ -8,6 +8,7 @@
 struct memory_feed {
 	struct stream_feed feed;
 	struct drv *source;
+	struct root_watch *watch;
 	struct memory_result *result;
 	const struct range_list *ranges;
 	size_t range;     /* the one that is being read */
@@ -24,6 +25,17 @@ static void skip_rest(struct memory_feed *f, enum status why, uint32_t reason, c
 	log_warning("acquisition-stopped", "%s; what is left is recorded as skipped", e->message);
 }
 
+static void show_pages(struct root_watch *w, const struct stream_piece *p)
+{
+	const struct rsz_extent *x = p->extents;
+
+	for (size_t i = 0; i < x->length >> PAGE_SHIFT; i++)
+		if (p->pages[i].state == PAGE_DATA)
+			root_watch_page(w, p->data + i * PAGE_SIZE, x->address + i * PAGE_SIZE);
+		else
+			w->seen.unreadable++;
+}
+
 static void read_piece(struct memory_feed *f, struct stream_piece *p)
 {
 	struct rsz_extent *x = p->extents;
@@ -36,6 +48,8 @@ static void read_piece(struct memory_feed *f, struct stream_piece *p)
 	x->end = clock_mono_ns();
 	if (st)
 		skip_rest(f, st, SKIP_SOURCE_FAILED, &e);
+	else if (f->watch)
+		show_pages(f->watch, p);
 }
 
 static void skip_piece(struct memory_feed *f, struct stream_piece *p)
@@ -83,6 +97,7 @@ enum status memory_acquire(const struct memory_plan *plan, struct memory_result 
 	struct memory_feed feed = {
 		.feed.next = next,
 		.source = plan->source,
+		.watch = plan->watch,
 		.result = ret,
 		.ranges = &plan->source->info.maps[0].ranges,
 	};
@@ -97,6 +112,8 @@ enum status memory_acquire(const struct memory_plan *plan, struct memory_result 
 	drv_note_parts(plan->source, true);
 	st = stream_pass(&stream, &ret->stream, e);
 	drv_note_parts(plan->source, false);
+	if (plan->watch)
+		plan->watch->seen.complete = !st && !ret->stopped;
 	return st;
 }
 

@@ -5,11 +5,13 @@
 #ifndef RAMSEAL_AGENT_MEMORY_H
 #define RAMSEAL_AGENT_MEMORY_H
 
+#include "agent/paging/roots.h"
 #include "agent/stream_pass.h"
 #include "driver-interface/drv.h"
 
 struct memory_plan {
 	struct drv *source;
+	struct root_watch *watch;  /* is shown every page that was read; or NULL */
 	struct stream_plan stream; /* without feed, label and total */
 };
 

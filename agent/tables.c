@@ -35,12 +35,13 @@ static bool next_root(struct tables_feed *f, uint64_t *ret)
 	const struct discovery *d = &f->result->found;
 
 	while (f->space < d->n_spaces) {
-		const struct process *p = &d->spaces[f->space].process;
+		const struct address_space *a = &d->spaces[f->space];
+		const struct process *p = &a->process;
 		const bool user = f->user_root;
 
 		f->user_root = !user;
 		f->space += user;
-		if (user ? p->user_dtb != 0 : p->has_dtb) {
+		if (!a->copy && (user ? p->user_dtb != 0 : p->has_dtb)) {
 			*ret = user ? p->user_dtb : p->dtb;
 			return true;
 		}
@@ -115,10 +116,13 @@ static json_t *integer(uint64_t v)
 	return json_integer((json_int_t)v);
 }
 
-static json_t *space_json(const struct address_space *s)
+static json_t *space_json(const struct address_space *s, bool scan)
 {
 	const struct process *p = &s->process;
 	json_t *o = json_pack("{s:b, s:b}", "listed", s->listed, "kernel", s->kernel);
+
+	if (o && scan && p->has_dtb)
+		json_object_set_new(o, "scanned", json_boolean(s->scanned));
 
 	if (o && s->listed) {
 		json_object_set_new(o, "pid", integer(p->pid));
@@ -137,8 +141,22 @@ static json_t *spaces_json(const struct discovery *d)
 	json_t *list = json_array();
 
 	for (size_t i = 0; list && i < d->n_spaces; i++)
-		json_array_append_new(list, space_json(&d->spaces[i]));
+		if (!d->spaces[i].copy)
+			json_array_append_new(list, space_json(&d->spaces[i], d->roots.pages != 0));
 	return list;
+}
+
+/* What the scan for roots says, and where it and the list differ; null if there was none. */
+static json_t *scan_json(const struct discovery *d)
+{
+	const struct root_scan *r = &d->roots;
+
+	if (!r->pages)
+		return json_null();
+	return json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "roots", integer(r->count), "pages",
+			 integer(r->pages), "complete", r->complete && !r->full, "hidden",
+			 integer(d->hidden), "missed", integer(d->unscanned), "copies",
+			 integer(d->copies), "idle", integer(d->idle_roots));
 }
 
 static json_t *skipped_json(const struct walk_counts *c)
@@ -155,13 +173,14 @@ json_t *tables_json(const struct tables_result *r)
 {
 	const struct discovery *d = &r->found;
 
-	return json_pack("{s:s, s:i, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:o}", "os",
+	return json_pack("{s:s, s:i, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "os",
 			 discover_os_name(d->os), "levels", (int)d->mode, "kernel_dtb",
 			 integer(d->kernel_dtb), "kernel_dtb_origin",
 			 dtb_origin_name(d->kernel_dtb_origin), "process_list",
-			 list_end_name(d->list.end), "processes", integer(d->list.count), "tables",
-			 integer(r->tables), "start_ns", integer(r->start), "end_ns",
-			 integer(r->end), "cut", r->cut, "not_followed", skipped_json(&r->counts));
+			 list_end_name(d->list.end), "processes", integer(d->list.count), "scan",
+			 scan_json(d), "tables", integer(r->tables), "start_ns", integer(r->start),
+			 "end_ns", integer(r->end), "search_ns", integer(r->found.ns), "cut",
+			 r->cut, "not_followed", skipped_json(&r->counts));
 }
 
 static enum status write_line(const struct tables_plan *plan, const struct tables_result *r,
@@ -175,7 +194,6 @@ static enum status write_line(const struct tables_plan *plan, const struct table
 	json_object_set_new(doc, "when",
 			    json_string(plan->kind == RSZ_KIND_TABLES_BEFORE ? "before" : "after"));
 	json_object_set_new(doc, "search_pages", integer(r->found.pages_read));
-	json_object_set_new(doc, "search_ns", integer(r->found.ns));
 	json_object_set_new(doc, "ignore", integer(r->found.ignore));
 	json_object_set_new(doc, "spaces", spaces_json(&r->found));
 	return sealer_manifest(plan->stream.sealer, doc, e);
@@ -188,8 +206,10 @@ static enum status write_line(const struct tables_plan *plan, const struct table
 static enum status find_spaces(const struct tables_plan *plan, struct physmem *mem,
 			       struct walk_budget *budget, struct tables_result *r, struct err *e)
 {
-	/* The scan for roots reads all of memory; whoever has the image can make it there. */
-	struct discover_hints hints = { .before = plan->earlier, .skip_scan = true };
+	/* The scan for roots reads all of memory: it is made while that is read anyway. */
+	struct discover_hints hints = { .before = plan->earlier,
+					.skip_scan = true,
+					.watch = plan->watch };
 	struct physmem_cache cache;
 	enum status st = physmem_cache_init(&cache, mem, e);
 
@@ -245,9 +265,29 @@ enum status tables_acquire(const struct tables_plan *plan, struct tables_result 
 	if (!st && !ret->found.n_spaces)
 		log_warning("no-page-tables",
 			    "no page tables were found; smear cannot be measured");
+	if (ret->found.hidden)
+		log_warning("hidden-address-spaces",
+			    "%zu address space%s in memory that no process of the list has; the "
+			    "manifest names them",
+			    ret->found.hidden, ret->found.hidden == 1 ? "" : "s");
 	if (ret->cut)
 		log_warning("page-tables-cut", "not all page tables could be read in time");
 	return st ? st : write_line(plan, ret, e);
+}
+
+bool tables_watch(const struct tables_result *before, struct drv *source, struct root_watch *ret)
+{
+	const struct discovery *d = &before->found;
+	const struct root_scan_options o = {
+		.mode = d->mode,
+		.kernel_dtb = d->kernel_dtb,
+		.self_index = d->self_index,
+		.ignore = d->ignore,
+	};
+	struct physmem_drv mem;
+
+	physmem_drv_init(&mem, source, clock_mono_ns);
+	return d->os != OS_UNKNOWN && root_watch_begin(ret, &mem.mem, &o);
 }
 
 void tables_result_deinit(struct tables_result *r)

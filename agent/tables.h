@@ -12,6 +12,7 @@
 struct tables_plan {
 	struct drv *source;
 	const struct discovery *earlier; /* of the first pass, for the second; or NULL */
+	const struct root_watch *watch;  /* of the memory in between, for the second; or NULL */
 	enum rsz_kind kind;              /* RSZ_KIND_TABLES_BEFORE or _AFTER */
 	struct stream_plan stream;       /* without feed, stream, label and total */
 };
@@ -36,6 +37,12 @@ struct tables_result {
 enum status tables_acquire(const struct tables_plan *plan, struct tables_result *ret,
 			   struct err *e);
 void tables_result_deinit(struct tables_result *r);
+
+/*
+ * Makes ready for a scan for roots while the memory is read. False if the pass found no kernel whose
+ * roots could be told.
+ */
+bool tables_watch(const struct tables_result *before, struct drv *source, struct root_watch *ret);
 
 /* For summaries. */
 json_t *tables_json(const struct tables_result *r);

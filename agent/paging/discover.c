@@ -167,19 +167,19 @@ static int compare_address(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The roots that the list names, sorted. */
+/* The roots that a list names, sorted. */
 struct listed {
 	uint64_t *at;
 	size_t count;
 };
 
-static enum status listed_init(struct listed *l, const struct discovery *d, struct err *e)
+static enum status listed_init(struct listed *l, const struct process_list *list, struct err *e)
 {
-	*l = (struct listed){ .at = calloc(2 * d->list.count + 1, sizeof(*l->at)) };
+	*l = (struct listed){ .at = calloc(2 * list->count + 1, sizeof(*l->at)) };
 	if (!l->at)
 		return err_nomem(e);
-	for (size_t i = 0; i < d->list.count; i++) {
-		const struct process *p = &d->list.at[i];
+	for (size_t i = 0; i < list->count; i++) {
+		const struct process *p = &list->at[i];
 
 		if (p->has_dtb)
 			l->at[l->count++] = p->dtb;
@@ -193,6 +193,12 @@ static enum status listed_init(struct listed *l, const struct discovery *d, stru
 static bool is_listed(const struct listed *l, uint64_t pa)
 {
 	return bsearch(&pa, l->at, l->count, sizeof(*l->at), compare_address) != NULL;
+}
+
+/* A root begins a page: the low bits tell the processes apart that had it one after the other. */
+static uint64_t root_of_process(const struct process *p)
+{
+	return (p->dtb & PTE_FRAME) | p->pid % PAGE_SIZE;
 }
 
 static void add_space(struct discovery *d, struct address_space a)
@@ -213,7 +219,8 @@ static void add_kernel(struct discovery *d)
 		     });
 }
 
-static void add_listed(struct discovery *d, bool scanned)
+/* What is in `earlier`, if there is one, should have been found by a scan made since. */
+static void add_listed(struct discovery *d, bool scanned, const struct listed *earlier)
 {
 	for (size_t i = 0; i < d->list.count; i++) {
 		struct address_space a = { .process = d->list.at[i], .listed = true };
@@ -225,7 +232,9 @@ static void add_listed(struct discovery *d, bool scanned)
 			a.kernel = a.process.dtb == d->kernel_dtb;
 			if (r && !a.process.user_dtb)
 				a.process.user_dtb = r->twin;
-			d->unscanned += scanned && !r;
+			d->unscanned +=
+				scanned && !r &&
+				(!earlier || is_listed(earlier, root_of_process(&a.process)));
 		}
 		add_space(d, a);
 	}
@@ -275,28 +284,55 @@ static void add_hidden(struct discovery *d, const struct listed *l)
 	}
 }
 
+/* The processes of an earlier list with their roots, sorted; a root may be another's by now. */
+static enum status earlier_init(struct listed *l, const struct search *s, struct err *e)
+{
+	const struct discovery *before = s->hints->before;
+
+	*l = (struct listed){ 0 };
+	if (!s->hints->watch || !before)
+		return ST_OK;
+	l->at = calloc(before->list.count + 1, sizeof(*l->at));
+	if (!l->at)
+		return err_nomem(e);
+	for (size_t i = 0; i < before->list.count; i++)
+		if (before->list.at[i].has_dtb)
+			l->at[l->count++] = root_of_process(&before->list.at[i]);
+	qsort(l->at, l->count, sizeof(*l->at), compare_address);
+	return ST_OK;
+}
+
+static enum status add_spaces(const struct search *s, const struct listed *now, struct err *e)
+{
+	struct discovery *d = s->d;
+	struct listed earlier;
+	enum status st = earlier_init(&earlier, s, e);
+	size_t known;
+
+	if (st)
+		return st;
+	add_kernel(d);
+	add_listed(d, d->roots.complete, earlier.at ? &earlier : NULL);
+	free(earlier.at);
+	known = d->n_spaces;
+	add_hidden(d, now);
+	if (d->hidden && d->self_index == NO_INDEX)
+		st = paging__mark_copies(s, known, e);
+	d->hidden -= d->copies;
+	return st;
+}
+
 static enum status merge(const struct search *s, struct err *e)
 {
 	struct discovery *d = s->d;
-	struct listed listed;
-	enum status st = listed_init(&listed, d, e);
-	size_t known = 0;
+	struct listed now;
+	enum status st = listed_init(&now, &d->list, e);
 
 	if (st)
 		return st;
 	d->spaces = calloc(1 + d->list.count + d->roots.count, sizeof(*d->spaces));
-	if (d->spaces) {
-		add_kernel(d);
-		add_listed(d, d->roots.complete);
-		known = d->n_spaces;
-		add_hidden(d, &listed);
-	}
-	free(listed.at);
-	if (!d->spaces)
-		return err_nomem(e);
-	if (d->hidden && d->self_index == NO_INDEX)
-		st = paging__mark_copies(s, known, e);
-	d->hidden -= d->copies;
+	st = d->spaces ? add_spaces(s, &now, e) : err_nomem(e);
+	free(now.at);
 	return st;
 }
 
@@ -316,6 +352,8 @@ static enum status scan(const struct search *s, struct err *e)
 		.budget = s->budget,
 	};
 
+	if (s->hints->watch)
+		return root_watch_confirm(s->hints->watch, s->mem, s->budget, &s->d->roots, e);
 	return s->hints->skip_scan ? ST_OK : root_scan(s->mem, &o, &s->d->roots, e);
 }
 

@@ -30,6 +30,11 @@ struct discover_hints {
 	const void *btf; /* /sys/kernel/btf/vmlinux */
 	size_t btf_size;
 	bool skip_scan; /* the list only */
+	/*
+	 * A scan that was made between the earlier discovery and this one, while memory was read; instead
+	 * of one of discover()'s own.
+	 */
+	const struct root_watch *watch;
 };
 
 /* From what a source said of itself. */
@@ -71,9 +76,9 @@ struct address_space {
 	struct process process; /* pid and name are set if `listed` */
 	bool listed;            /* the process list has it */
 	bool scanned;           /* the scan found its root */
-	bool copy; /* its root is an ordinary page of process .copy_of: a copy of one */
-	uint32_t copy_of;
-	bool kernel; /* it is the kernel's own, or a helper: then its name says which */
+	bool copy;              /* its root is no more than a copy of one: discover_copies.c */
+	uint32_t mapped_by;     /* the process of which a copy is a page; 0: of none */
+	bool kernel;            /* it is the kernel's own, or a helper: then its name says which */
 };
 
 struct discovery {
@@ -89,6 +94,7 @@ struct discovery {
 	bool vmcoreinfo_from_memory;   /* found by its look, not told by the source */
 	uint64_t init_task;
 	struct linux_offsets linux_offsets;
+	uint64_t vmemmap; /* where struct page of frame 0 is; 0: not known */
 	struct helper_root helpers[HELPERS_MAX];
 	size_t n_helpers;
 	const char *btf_origin;     /* "source", "memory" or NULL */
@@ -99,8 +105,8 @@ struct discovery {
 	struct address_space *spaces; /* the kernel's first, then the list's, then what it hides */
 	size_t n_spaces;
 	size_t hidden; /* roots with user pages that the list does not know, and no copies */
-	size_t copies; /* such roots that are pages of a process: readers of tables have copies */
-	size_t unscanned;  /* listed, but the scan did not find the root */
+	size_t copies; /* such roots that are copies: readers of tables have them in their buffers */
+	size_t unscanned;  /* listed (earlier, too), but the scan did not find the root */
 	size_t idle_roots; /* roots without user pages that nobody lists: kernel's or freed ones */
 
 	uint64_t pages_read;

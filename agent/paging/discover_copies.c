@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A root that no list knows may be a copy of one in somebody's memory: whoever reads page tables, as
- * we do, has such copies in his buffers. A copy that names itself no longer does (Windows); one of
- * Linux's looks like the real thing, but it is a page that a process has mapped, which a root never
- * is.
+ * A root that no list knows may be a copy of one: whoever reads page tables, as we do, has such copies
+ * in his buffers, and leaves them behind in free memory. A copy that names itself no longer does
+ * (Windows); one of Linux's looks like the real thing, but
+ *
+ * - it is a page that a process has mapped, which a root never is; or
+ * - the kernel does not know it for the root of anything that is in use; or, where the kernel cannot be asked,
+ * - it names a table that belongs to a process of the list, and no two roots of Linux share one; or
+ * - what it named has been given back, which empties the tables (mm/memory.c, free_pgd_range()): no
+ *   user page is left in it.
  */
 #include "agent/paging/discover_internal.h"
+#include "formats/base/bytes.h"
 
 /* The end of the user's half. */
 static uint64_t user_last(enum paging_mode mode)
@@ -31,22 +37,94 @@ static void mark_within(struct discovery *d, size_t first, const struct entry *l
 		if (d->spaces[low].copy || d->spaces[low].kernel)
 			continue;
 		d->spaces[low].copy = true;
-		d->spaces[low].copy_of = pid;
+		d->spaces[low].mapped_by = pid;
 		d->copies++;
 	}
 }
 
-enum status paging__mark_copies(const struct search *s, size_t first, struct err *e)
+static struct walk_options user_half(const struct search *s)
 {
-	const struct walk_options options = {
+	return (struct walk_options){
 		.mode = s->d->mode,
 		.last = user_last(s->d->mode),
 		.ignore = s->d->ignore,
 		.budget = s->budget,
 	};
+}
+
+/* The listed processes' tables go into `set`; roots among their pages are marked. */
+static void go_through_listed(const struct search *s, struct walk *w, struct walk_set *set,
+			      size_t first)
+{
+	const struct walk_options options = user_half(s);
+	enum walk_event event;
+
+	for (size_t i = 0; i < first; i++) {
+		const struct process *p = &s->d->spaces[i].process;
+
+		if (!s->d->spaces[i].listed || !p->has_dtb)
+			continue;
+		walk_begin(w, s->mem, set, &options, p->dtb);
+		while ((event = walk_next(w)) != WALK_END)
+			if (event == WALK_LEAF && w->leaf.entry.kind == ENTRY_LEAF)
+				mark_within(s->d, first, &w->leaf.entry, p->pid);
+	}
+}
+
+/* True if one of the tables that the root names is in `set`. */
+static bool shares_a_table(const struct search *s, const struct walk_set *set, uint64_t dtb)
+{
+	uint8_t page[PAGE_SIZE];
+
+	if (!walk_budget_take(s->budget) || !physmem_read_page(s->mem, dtb, page, NULL))
+		return false;
+	for (size_t i = 0; i < ROOT_HALF; i++) {
+		const uint64_t raw = get_le64(page + 8 * i);
+		const uint64_t table = raw & PTE_FRAME & ~s->d->ignore;
+
+		if (raw & PTE_PRESENT && range_list_find(set->ranges, table) &&
+		    walk_set_has(set, table))
+			return true;
+	}
+	return false;
+}
+
+/* True unless the tables could be gone through and name no page of memory. */
+static bool has_pages(const struct search *s, struct walk *w, struct walk_set *set, uint64_t dtb)
+{
+	const struct walk_options options = user_half(s);
+	enum walk_event event;
+
+	walk_begin(w, s->mem, set, &options, dtb);
+	while ((event = walk_next(w)) != WALK_END)
+		if (event == WALK_LEAF && w->leaf.entry.kind == ENTRY_LEAF &&
+		    range_list_find(s->mem->ranges, w->leaf.entry.frame))
+			return true;
+	return w->stop != WALK_COMPLETE;
+}
+
+static void judge_rest(const struct search *s, struct walk *w, struct walk_set *set, size_t first)
+{
+	struct discovery *d = s->d;
+
+	for (size_t i = first; i < d->n_spaces; i++) {
+		struct address_space *a = &d->spaces[i];
+
+		if (a->copy || a->kernel)
+			continue;
+		if (paging__knows_owners(s))
+			a->copy = !paging__has_owner(s, a->process.dtb);
+		else
+			a->copy = shares_a_table(s, set, a->process.dtb) ||
+				  !has_pages(s, w, set, a->process.dtb);
+		d->copies += a->copy;
+	}
+}
+
+enum status paging__mark_copies(const struct search *s, size_t first, struct err *e)
+{
 	_cleanup_free_ struct walk *w = malloc(sizeof(*w));
 	struct walk_set set;
-	enum walk_event event;
 	enum status st;
 
 	if (!w)
@@ -54,16 +132,8 @@ enum status paging__mark_copies(const struct search *s, size_t first, struct err
 	st = walk_set_init(&set, s->mem->ranges, e);
 	if (st)
 		return st;
-	for (size_t i = 0; i < first; i++) {
-		const struct process *p = &s->d->spaces[i].process;
-
-		if (!s->d->spaces[i].listed || !p->has_dtb)
-			continue;
-		walk_begin(w, s->mem, &set, &options, p->dtb);
-		while ((event = walk_next(w)) != WALK_END)
-			if (event == WALK_LEAF && w->leaf.entry.kind == ENTRY_LEAF)
-				mark_within(s->d, first, &w->leaf.entry, p->pid);
-	}
+	go_through_listed(s, w, &set, first);
+	judge_rest(s, w, &set, first);
 	walk_set_deinit(&set);
 	return ST_OK;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/paging/discover_internal.h"
+#include "agent/paging/process_list.h"
 #include "formats/elf_core.h"
 
 /*
@@ -50,7 +51,7 @@ bool paging__take_vmcoreinfo(const struct search *s, const struct vmcoreinfo *v)
 	return true;
 }
 
-enum { INIT_TASK, START_BTF, POKING_MM, TEXT_POKE_MM, EFI_MM, SYMBOLS };
+enum { INIT_TASK, START_BTF, POKING_MM, TEXT_POKE_MM, EFI_MM, VMEMMAP_BASE, SYMBOLS };
 
 static void find_symbols(const struct search *s, const struct virt *space,
 			 struct kallsyms_wanted *w)
@@ -247,7 +248,7 @@ static bool find_list(const struct search *s, const struct virt *space)
 	struct kallsyms_wanted w[SYMBOLS] = {
 		[INIT_TASK] = { .name = "init_task" }, [START_BTF] = { .name = "__start_BTF" },
 		[POKING_MM] = { .name = "poking_mm" }, [TEXT_POKE_MM] = { .name = "text_poke_mm" },
-		[EFI_MM] = { .name = "efi_mm" },
+		[EFI_MM] = { .name = "efi_mm" },       [VMEMMAP_BASE] = { .name = "vmemmap_base" },
 	};
 
 	if (s->d->init_task) /* from an earlier discovery */
@@ -256,7 +257,29 @@ static bool find_list(const struct search *s, const struct virt *space)
 	if (!find_offsets(s, space, w) || !find_init_task(s, space, w))
 		return false;
 	find_helpers(s, space, w);
+	if (w[VMEMMAP_BASE].found && virt_u64(space, w[VMEMMAP_BASE].va, &s->d->vmemmap) &&
+	    !paging__is_pointer(space, s->d->vmemmap))
+		s->d->vmemmap = 0;
 	return true;
+}
+
+bool paging__knows_owners(const struct search *s)
+{
+	return s->d->vmemmap && s->d->linux_offsets.page;
+}
+
+bool paging__has_owner(const struct search *s, uint64_t root)
+{
+	const struct linux_offsets *o = &s->d->linux_offsets;
+	const struct virt space = paging__kernel_space(s);
+	const uint64_t page = s->d->vmemmap + (root >> PAGE_SHIFT) * o->page;
+	uint64_t mm, pgd, pa;
+	uint32_t users;
+
+	return virt_u64(&space, page + o->pt_mm, &mm) && paging__is_pointer(&space, mm) &&
+	       virt_u32(&space, mm + o->mm_users, &users) && users &&
+	       virt_u64(&space, mm + o->pgd, &pgd) && virt_translate(&space, pgd, &pa) &&
+	       pa == root;
 }
 
 enum status paging__discover_linux(const struct search *s, struct err *e)

@@ -94,9 +94,13 @@ enum status windows_processes(const struct virt *v, struct windows_kernel *k,
 struct linux_offsets {
 	uint32_t tasks, pid, comm, mm; /* in task_struct */
 	uint32_t pgd;                  /* in mm_struct */
+	/* Whose a root is; `page` is 0 if not all of them are known. */
+	uint32_t page;     /* size of struct page */
+	uint32_t pt_mm;    /* in it, of a root: its mm_struct */
+	uint32_t mm_users; /* in mm_struct */
 };
 
-/* False if the BTF lacks one of them. */
+/* False if the BTF lacks one of them, but for those that tell whose a root is. */
 bool linux_offsets_from_btf(struct linux_offsets *o, const struct btf *b);
 
 enum status linux_processes(const struct virt *v, uint64_t init_task, const struct linux_offsets *o,

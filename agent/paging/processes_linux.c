@@ -3,6 +3,12 @@
 
 bool linux_offsets_from_btf(struct linux_offsets *o, const struct btf *b)
 {
+	/* Since 6.6 what struct page says of tables has a type of its own, laid over it. */
+	if (!btf_size(b, "page", &o->page) ||
+	    !btf_offset(b, "mm_struct", "mm_users", &o->mm_users) ||
+	    (!btf_offset(b, "page", "pt_mm", &o->pt_mm) &&
+	     !btf_offset(b, "ptdesc", "pt_mm", &o->pt_mm)))
+		o->page = 0;
 	return btf_offset(b, "task_struct", "tasks", &o->tasks) &&
 	       btf_offset(b, "task_struct", "pid", &o->pid) &&
 	       btf_offset(b, "task_struct", "comm", &o->comm) &&

@@ -45,14 +45,6 @@ uint32_t self_map_index(const uint8_t *table, uint64_t pa, uint64_t ignore)
 	return NO_INDEX;
 }
 
-/* The kernel's half of the kernel's own root, without the self-map, which every root has its own. */
-struct kernel_half {
-	uint64_t at[ROOT_HALF]; /* NAMES of each entry; 0: not present */
-	uint16_t count;
-	uint32_t self_index;
-	uint64_t ignore;
-};
-
 static void kernel_half_init(struct kernel_half *k, const uint8_t *table,
 			     const struct root_scan_options *o)
 {
@@ -135,6 +127,17 @@ static enum status add(struct root_scan *s, const struct root *r, struct err *e)
 	return ST_OK;
 }
 
+static enum status ask_page(const struct kernel_half *k, const uint8_t *page, uint64_t pa,
+			    struct root_scan *s, struct err *e)
+{
+	struct root r;
+
+	if (!worth_measuring(k, page, pa))
+		return ST_OK;
+	r = measure(k, page, pa);
+	return is_root(k, &r) ? add(s, &r, e) : ST_OK;
+}
+
 /* One run of pages, as far as the budget goes; *done says how far that was. */
 static enum status scan_run(struct physmem *m, const struct root_scan_options *o,
 			    const struct kernel_half *k, uint64_t pa, uint8_t *buf,
@@ -148,15 +151,10 @@ static enum status scan_run(struct physmem *m, const struct root_scan_options *o
 		pages++;
 	*done = pages ? physmem_read_run(m, pa, buf, pages, when) : 0;
 	for (size_t i = 0; i < *done && !st; i++, pa += PAGE_SIZE, buf += PAGE_SIZE) {
-		struct root r;
-
 		s->pages++;
 		s->unreadable += !when[i].readable;
-		if (!when[i].readable || !worth_measuring(k, buf, pa))
-			continue;
-		r = measure(k, buf, pa);
-		if (is_root(k, &r))
-			st = add(s, &r, e);
+		if (when[i].readable)
+			st = ask_page(k, buf, pa, s, e);
 	}
 	return st;
 }
@@ -177,9 +175,11 @@ static void find_twin(struct physmem *m, struct root *r)
 	r->twin = twin;
 }
 
-/* Where the kernel's half is small enough, twins were taken for roots themselves. */
-static void mark_twins(struct root_scan *s)
+static void find_twins(struct physmem *m, struct root_scan *s)
 {
+	for (size_t i = 0; i < s->count; i++)
+		find_twin(m, &s->at[i]);
+	/* Where the kernel's half is small enough, twins were taken for roots themselves. */
 	for (size_t i = 0; i + 1 < s->count; i++)
 		if (s->at[i].twin && s->at[i + 1].pa == s->at[i].twin)
 			s->at[i + 1].user_table = true;
@@ -211,11 +211,54 @@ enum status root_scan(struct physmem *m, const struct root_scan_options *o, stru
 		}
 	}
 	ret->complete = !st;
-	if (o->self_index == NO_INDEX) {
-		for (size_t i = 0; i < ret->count; i++)
-			find_twin(m, &ret->at[i]);
-		mark_twins(ret);
+	if (o->self_index == NO_INDEX)
+		find_twins(m, ret);
+	return st;
+}
+
+bool root_watch_begin(struct root_watch *w, struct physmem *m, const struct root_scan_options *o)
+{
+	uint8_t page[PAGE_SIZE];
+
+	*w = (struct root_watch){ 0 };
+	if (o->mode == PAGING_PAE || !physmem_read_page(m, o->kernel_dtb & PTE_FRAME, page, NULL))
+		return false;
+	kernel_half_init(&w->half, page, o);
+	return true;
+}
+
+void root_watch_page(struct root_watch *w, const uint8_t *page, uint64_t pa)
+{
+	w->seen.pages++;
+	/* Whoever reads memory must not stop for this. */
+	if (ask_page(&w->half, page, pa, &w->seen, NULL))
+		w->seen.full = true;
+}
+
+void root_watch_deinit(struct root_watch *w)
+{
+	root_scan_deinit(&w->seen);
+}
+
+enum status root_watch_confirm(const struct root_watch *w, struct physmem *m,
+			       struct walk_budget *budget, struct root_scan *ret, struct err *e)
+{
+	uint8_t page[PAGE_SIZE];
+	enum status st = ST_OK;
+
+	*ret = w->seen;
+	ret->at = NULL;
+	ret->count = ret->room = 0;
+	for (size_t i = 0; i < w->seen.count && !st; i++) {
+		const uint64_t pa = w->seen.at[i].pa;
+
+		if (!walk_budget_take(budget))
+			ret->complete = false;
+		else if (physmem_read_page(m, pa, page, NULL))
+			st = ask_page(&w->half, page, pa, ret, e);
 	}
+	if (!st && w->half.self_index == NO_INDEX)
+		find_twins(m, ret);
 	return st;
 }
 

@@ -50,6 +50,34 @@ enum status root_scan(struct physmem *m, const struct root_scan_options *o, stru
 		      struct err *e);
 void root_scan_deinit(struct root_scan *s);
 
+/* The kernel's half of the kernel's own root, without the self-map, which every root has its own. */
+struct kernel_half {
+	uint64_t at[ROOT_HALF]; /* what of each entry names its table; 0: not present */
+	uint16_t count;
+	uint32_t self_index;
+	uint64_t ignore;
+};
+
+/*
+ * The same scan for whoever reads all of memory anyway: it is shown every page, in order of address.
+ */
+struct root_watch {
+	struct kernel_half half;
+	struct root_scan seen; /* as the pages were when they were shown; without twins */
+};
+
+/* False if there is nothing to compare with: PAE, or the kernel's root cannot be read. */
+bool root_watch_begin(struct root_watch *w, struct physmem *m, const struct root_scan_options *o);
+void root_watch_page(struct root_watch *w, const uint8_t *page, uint64_t pa);
+void root_watch_deinit(struct root_watch *w);
+
+/*
+ * Those that are roots still, read again: a process that ended meanwhile has given its own back.
+ * The rest of `ret` is as the scan left it.
+ */
+enum status root_watch_confirm(const struct root_watch *w, struct physmem *m,
+			       struct walk_budget *budget, struct root_scan *ret, struct err *e);
+
 const struct root *root_scan_find(const struct root_scan *s, uint64_t pa);
 
 /* A print of the user's half of a root: which tables it names. 0 if it names none. */

@@ -58,6 +58,7 @@ static void make_victims(void)
 
 	linux_spec = (struct machine_linux){
 		.pti = true,
+		.owners = true,
 		.p = { { .name = "swapper/0", .no_memory = true },
 		       { .name = "init", .pid = 1 },
 		       { .name = "kthreadd", .pid = 2, .no_memory = true },

@@ -326,6 +326,7 @@ void machine_windows(struct machine *m, struct machine_windows *w)
 #define LINUX_DIRECT  UINT64_C(0xffff888000000000)
 #define LINUX_DIRECT5 UINT64_C(0xff11000000000000)
 #define LINUX_IMAGE   0x40000 /* bytes */
+#define LINUX_VMEMMAP UINT64_C(0xffffea0000000000)
 
 /* Offsets in the image. */
 #define AT_ROOT       0x1000
@@ -335,6 +336,7 @@ void machine_windows(struct machine *m, struct machine_windows *w)
 #define AT_INDEX      0x7000
 #define AT_OFFSETS    0x8000
 #define AT_BASE       0x9000
+#define AT_VMEMMAP    0x9800
 #define AT_INIT_TASK  0xa878 /* its comm crosses a page */
 #define AT_BTF        0x10000
 
@@ -351,6 +353,7 @@ static const struct symbol symbols[] = {
 	{ "Dinit_task", AT_INIT_TASK, 0 },
 	{ "Dinit_task_other", 0x200, 0 },
 	{ "R__start_BTF", AT_BTF, 0 },
+	{ "Dvmemmap_base", AT_VMEMMAP, 0 },
 };
 
 static void put_image(struct machine *m, uint64_t root, uint32_t at, const struct image *i)
@@ -458,6 +461,11 @@ static uint64_t direct(const struct machine *m, uint64_t pa)
 	return pa + (m->levels == 5 ? LINUX_DIRECT5 : LINUX_DIRECT);
 }
 
+static uint64_t struct_page(uint64_t pa)
+{
+	return LINUX_VMEMMAP + pa / MACHINE_PAGE * MACHINE_PAGE_SIZE;
+}
+
 static void put_task(struct machine *m, const struct machine_linux *l, struct machine_process *p,
 		     bool first)
 {
@@ -470,7 +478,11 @@ static void put_task(struct machine *m, const struct machine_linux *l, struct ma
 		return;
 	mm = machine_alloc(m);
 	machine_u64(m, mm + MACHINE_MM_PGD, direct(m, p->dtb));
+	if (!p->ending)
+		machine_put(m, mm + MACHINE_MM_USERS, &(const uint32_t){ 1 }, 4);
 	machine_u64_va(m, root, p->object + MACHINE_TASK_MM, direct(m, mm));
+	if (l->owners)
+		machine_u64_va(m, root, struct_page(p->dtb) + MACHINE_PAGE_PT_MM, direct(m, mm));
 }
 
 static void put_process_tables(struct machine *m, const struct machine_linux *l,
@@ -508,6 +520,10 @@ void machine_linux(struct machine *m, struct machine_linux *l)
 		machine_map(m, l->root, direct(m, (uint64_t)i << 21), (uint64_t)i << 21, 2);
 	for (uint32_t i = 290; i < 300; i += 3)
 		machine_u64(m, l->root + 8 * i, machine_alloc(m) | PRESENT);
+	if (l->owners) { /* of 16 MiB, in which the processes' tables are */
+		machine_map_fresh(m, l->root, struct_page(m->next), 0x1000 * MACHINE_PAGE_SIZE);
+		machine_u64_va(m, l->root, LINUX_TEXT + AT_VMEMMAP, LINUX_VMEMMAP);
+	}
 	put_kallsyms(m, l, l->root);
 	put_vmcoreinfo(m, l);
 	machine_btf(&l->btf);
@@ -585,8 +601,9 @@ static void put_types(struct btf_maker *b)
 	image_u32(&b->types, b->types.len, 16);
 	type(b, "mm_struct", 4, 2, 0x400); /* 6 */
 	member(b, "", 7, 0x8), member(b, "cpu_bitmap", 1, 0x3f8);
-	type(b, "", 4, 2, 0x3f0); /* 7: within mm_struct */
+	type(b, "", 4, 3, 0x3f0); /* 7: within mm_struct */
 	member(b, "mmap_base", 1, 0), member(b, "pgd", 2, MACHINE_MM_PGD - 0x8);
+	member(b, "mm_users", 1, MACHINE_MM_USERS - 0x8);
 	type(b, "task_struct", 4, 6, MACHINE_TASK_SIZE); /* 8 */
 	member(b, "__state", 1, 0x18), member(b, "tasks", 9, MACHINE_TASK_TASKS);
 	member(b, "mm", 2, MACHINE_TASK_MM), member(b, "active_mm", 2, MACHINE_TASK_MM + 8);
@@ -594,6 +611,12 @@ static void put_types(struct btf_maker *b)
 	type(b, "list_head_t", 8, 0, 3); /* 9: typedef */
 	type(b, "", 5, 2, 8);            /* 10: union */
 	member(b, "pid", 1, 0), member(b, "pid_again", 1, 0);
+	type(b, "page", 4, 2, MACHINE_PAGE_SIZE); /* 11 */
+	member(b, "flags", 1, 0), member(b, "", 12, 8);
+	type(b, "", 5, 1, 0x28); /* 12: union within page */
+	member(b, "", 13, 0);
+	type(b, "", 4, 2, 0x28); /* 13: what it says of tables */
+	member(b, "_pt_pad_1", 1, 0), member(b, "pt_mm", 2, MACHINE_PAGE_PT_MM - 8);
 }
 
 void machine_btf(struct image *ret)

@@ -59,6 +59,7 @@ struct machine_process {
 	const char *name;
 	uint32_t pid;
 	bool unlinked;  /* not in the list */
+	bool ending;    /* Linux: nobody uses its memory any more */
 	bool no_memory; /* Linux: a kernel thread */
 	/* Set by the generator. */
 	uint64_t object;
@@ -85,6 +86,7 @@ void machine_windows(struct machine *m, struct machine_windows *w);
 struct machine_linux {
 	bool pti;
 	bool no_symbols; /* VMCOREINFO does not name kallsyms, as before 6.0 */
+	bool owners;     /* there is a struct page for each root, which names its mm_struct */
 	struct machine_process p[MACHINE_PROCESSES_MAX]; /* p[0] is swapper/0 */
 	size_t count;
 	/* Set by the generator. */
@@ -109,6 +111,9 @@ void machine_linux_notes(const struct machine_linux *l, struct image *ret);
 #define MACHINE_TASK_PID   0x540
 #define MACHINE_TASK_COMM  0x780
 #define MACHINE_MM_PGD     0x48
+#define MACHINE_MM_USERS   0x54
+#define MACHINE_PAGE_SIZE  0x40 /* of struct page */
+#define MACHINE_PAGE_PT_MM 0x20
 
 void machine_btf(struct image *ret);
 

@@ -452,24 +452,71 @@ TEST(copies_of_roots_are_no_finding)
 {
 	struct machine_linux l = linux_6();
 	struct discover_hints h = { 0 };
-	uint64_t copies[2];
+	uint64_t copies[3];
 
 	l.p[3].unlinked = true;
 	machine_linux(&m, &l);
-	for (size_t k = 0; k < 2; k++) {
+	for (size_t k = 0; k < 3; k++) {
 		copies[k] = machine_alloc(&m);
 		for (uint32_t i = 0; i < 512; i++)
 			machine_u64(&m, copies[k] + 8 * i, machine_get(&m, l.p[1].dtb + 8 * i));
 	}
-	/* The first is in a buffer of "swapper", the second is nobody's. */
+	/*
+	 * The first is in a buffer of "swapper", the second in free memory, the third there, too, and
+	 * what it was a copy of has ended: it names a table that is empty now.
+	 */
 	machine_map(&m, l.p[4].dtb, 0x500000, copies[0], 1);
+	for (uint32_t i = 0; i < 256; i++)
+		machine_u64(&m, copies[2] + 8 * i, 0);
+	machine_u64(&m, copies[2], machine_alloc(&m) | 0x67);
 	look(&h, NULL);
-	assert_int_equal(d.copies, 1);
-	assert_true(space_of(copies[0])->copy);
-	assert_int_equal(space_of(copies[0])->copy_of, l.p[4].pid);
-	assert_int_equal(d.hidden, 2);
-	assert_false(space_of(copies[1])->copy);
+	assert_int_equal(d.copies, 3);
+	for (size_t k = 0; k < 3; k++)
+		assert_true(space_of(copies[k])->copy);
+	assert_int_equal(space_of(copies[0])->mapped_by, l.p[4].pid);
+	assert_int_equal(space_of(copies[1])->mapped_by, 0);
+	assert_int_equal(d.hidden, 1);
 	assert_false(space_of(l.p[3].dtb)->copy);
+	end_linux(&l);
+}
+
+/* What looks like a root in every way, and was one of a process that has ended. */
+TEST(kernel_is_asked_whose_a_root_is)
+{
+	for (int owners = 0; owners < 2; owners++) {
+		struct machine_linux l = linux_6();
+		struct discover_hints h = { 0 };
+		uint64_t stale;
+
+		l.owners = owners;
+		l.p[3].unlinked = true;
+		machine_linux(&m, &l);
+		stale = machine_alloc(&m);
+		for (uint32_t i = 256; i < 512; i++)
+			machine_u64(&m, stale + 8 * i, machine_get(&m, l.root + 8 * i));
+		machine_map_fresh(&m, stale, 0x400000, 0x2000);
+		look(&h, NULL);
+		assert_int_equal(d.vmemmap != 0, owners);
+		assert_int_equal(d.hidden, owners ? 1 : 2);
+		assert_int_equal(d.copies, owners);
+		assert_int_equal(space_of(stale)->copy, owners);
+		assert_false(space_of(l.p[3].dtb)->copy);
+		end_linux(&l);
+	}
+}
+
+TEST(process_that_is_being_cleared_away_is_not_hidden)
+{
+	struct machine_linux l = linux_6();
+	struct discover_hints h = { 0 };
+
+	l.owners = true;
+	l.p[3].unlinked = true;
+	l.p[3].ending = true;
+	machine_linux(&m, &l);
+	look(&h, NULL);
+	assert_int_equal(d.hidden, 0);
+	assert_int_equal(d.copies, 1);
 	end_linux(&l);
 }
 
@@ -554,6 +601,134 @@ TEST(second_discovery_takes_the_kernel_from_the_first)
 	end_linux(&l);
 }
 
+/* Between two discoveries every page is shown but that at `missing`. */
+static void watch_memory(struct root_watch *w, uint64_t missing)
+{
+	const struct root_scan_options o = {
+		.mode = d.mode,
+		.kernel_dtb = d.kernel_dtb,
+		.self_index = d.self_index,
+	};
+
+	assert_true(root_watch_begin(w, &mem.pieces.mem, &o));
+	for (size_t i = 0; i < m.count; i++)
+		if (m.pages[i].pa != missing)
+			root_watch_page(w, m.pages[i].bytes, m.pages[i].pa);
+	w->seen.complete = true;
+}
+
+static void unlink_task(const struct machine_linux *l, size_t i)
+{
+	machine_u64_va(&m, l->root, l->p[i - 1].object + MACHINE_TASK_TASKS,
+		       l->p[i + 1].object + MACHINE_TASK_TASKS);
+	machine_u64_va(&m, l->root, l->p[i + 1].object + MACHINE_TASK_TASKS + 8,
+		       l->p[i - 1].object + MACHINE_TASK_TASKS);
+}
+
+/* First a discovery without the scan, then memory, then another that takes what was seen there. */
+static void look_twice(const struct machine_linux *l, uint64_t missing, size_t unlinked,
+		       uint64_t ended)
+{
+	struct discover_hints h = { .skip_scan = true };
+	struct discovery first;
+	struct root_watch w;
+
+	look(&h, NULL);
+	watch_memory(&w, missing);
+	first = d;
+	machine_mem_deinit(&mem);
+	if (unlinked)
+		unlink_task(l, unlinked);
+	for (uint32_t i = 0; ended && i < 256; i++)
+		machine_u64(&m, ended + 8 * i, 0);
+	h.before = &first;
+	h.watch = &w;
+	look(&h, NULL);
+	assert_int_equal(d.list.end, LIST_CLOSED);
+	discovery_deinit(&first);
+	root_watch_deinit(&w);
+}
+
+TEST(scan_made_while_memory_is_read_agrees)
+{
+	struct machine_linux l = linux_6();
+
+	l.pti = true;
+	machine_linux(&m, &l);
+	look_twice(&l, 0, 0, 0);
+	assert_true(d.roots.complete);
+	assert_int_equal(d.roots.pages, m.count);
+	assert_int_equal(d.hidden, 0);
+	assert_int_equal(d.unscanned, 0);
+	for (size_t i = 0; i < l.count; i++)
+		if (!l.p[i].no_memory)
+			assert_true(space_of(l.p[i].dtb)->scanned);
+	assert_int_equal(space_of(l.p[1].dtb)->process.user_dtb, l.p[1].user_dtb);
+	end_linux(&l);
+}
+
+TEST(scan_made_while_memory_is_read_finds_what_is_unlinked)
+{
+	struct machine_linux l = linux_6();
+
+	machine_linux(&m, &l);
+	look_twice(&l, 0, 3, 0);
+	assert_false(is_listed(l.p[3].pid));
+	assert_int_equal(d.hidden, 1);
+	assert_true(space_of(l.p[3].dtb)->scanned);
+	assert_false(space_of(l.p[3].dtb)->listed);
+	end_linux(&l);
+}
+
+TEST(process_that_ended_meanwhile_is_not_hidden)
+{
+	struct machine_linux l = linux_6();
+
+	machine_linux(&m, &l);
+	look_twice(&l, 0, 3, l.p[3].dtb);
+	assert_false(is_listed(l.p[3].pid));
+	assert_int_equal(d.hidden, 0);
+	assert_int_equal(d.idle_roots, 1);
+	end_linux(&l);
+}
+
+TEST(listed_root_that_the_scan_missed_is_counted)
+{
+	struct machine_linux l = linux_6();
+
+	machine_linux(&m, &l);
+	look_twice(&l, l.p[3].dtb, 0, 0);
+	assert_int_equal(d.unscanned, 1);
+	assert_false(space_of(l.p[3].dtb)->scanned);
+	assert_int_equal(d.hidden, 0);
+	end_linux(&l);
+}
+
+/* Its own was given back behind the scan, and that of a new one: it is no miss. */
+TEST(root_that_changed_hands_is_not_missed)
+{
+	struct machine_linux l = linux_6();
+	struct discover_hints h = { .skip_scan = true };
+	const uint32_t pid = 1234;
+	struct discovery first;
+	struct root_watch w;
+
+	machine_linux(&m, &l);
+	look(&h, NULL);
+	watch_memory(&w, l.p[3].dtb);
+	first = d;
+	machine_mem_deinit(&mem);
+	machine_put_va(&m, l.root, l.p[3].object + MACHINE_TASK_PID, &pid, 4);
+	h.before = &first;
+	h.watch = &w;
+	look(&h, NULL);
+	assert_true(is_listed(pid));
+	assert_int_equal(d.unscanned, 0);
+	discovery_deinit(&first);
+	root_watch_deinit(&w);
+	end_linux(&l);
+}
+
 TEST(nothing_is_found_in_empty_memory)
 {
 	struct discover_hints h = { .has_cr3 = true, .cr3 = 0x1000, .notes = "x", .notes_size = 1 };
@@ -578,13 +753,15 @@ TEST(btf_knows_members_of_anonymous_structures)
 
 	machine_btf(&i);
 	CHECK_OK(btf_init(&b, i.at, i.len, &e), &e);
-	assert_int_equal(b.count, 10);
+	assert_int_equal(b.count, 13);
 	assert_true(btf_offset(&b, "mm_struct", "pgd", &off));
 	assert_int_equal(off, MACHINE_MM_PGD);
 	assert_true(btf_offset(&b, "task_struct", "pid", &off));
 	assert_int_equal(off, MACHINE_TASK_PID);
 	assert_true(btf_offset(&b, "task_struct", "tasks.prev", &off)); /* through a typedef */
 	assert_int_equal(off, MACHINE_TASK_TASKS + 8);
+	assert_true(btf_offset(&b, "page", "pt_mm", &off));
+	assert_int_equal(off, MACHINE_PAGE_PT_MM);
 	assert_false(btf_offset(&b, "task_struct", "task", &off));
 	assert_false(btf_offset(&b, "task_struct", "mm.pgd", &off)); /* a pointer is no member */
 	assert_false(btf_offset(&b, "no_struct", "pid", &off));
@@ -679,10 +856,17 @@ int main(void)
 		cmocka_unit_test(unlinked_task_is_found_by_the_scan),
 		cmocka_unit_test(freed_roots_are_counted_and_not_listed),
 		cmocka_unit_test(copies_of_roots_are_no_finding),
+		cmocka_unit_test(kernel_is_asked_whose_a_root_is),
+		cmocka_unit_test(process_that_is_being_cleared_away_is_not_hidden),
 		cmocka_unit_test(direct_map_is_no_windows_root),
 		cmocka_unit_test(root_without_a_kernel_does_not_outweigh_vmcoreinfo),
 		cmocka_unit_test(scan_can_be_left_out),
 		cmocka_unit_test(second_discovery_takes_the_kernel_from_the_first),
+		cmocka_unit_test(scan_made_while_memory_is_read_agrees),
+		cmocka_unit_test(scan_made_while_memory_is_read_finds_what_is_unlinked),
+		cmocka_unit_test(process_that_ended_meanwhile_is_not_hidden),
+		cmocka_unit_test(listed_root_that_the_scan_missed_is_counted),
+		cmocka_unit_test(root_that_changed_hands_is_not_missed),
 		cmocka_unit_test(nothing_is_found_in_empty_memory),
 		cmocka_unit_test(btf_knows_members_of_anonymous_structures),
 		cmocka_unit_test(btf_that_is_cut_short_or_lies_is_refused),
