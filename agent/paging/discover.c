@@ -64,6 +64,19 @@ struct look {
 	bool done;
 };
 
+/* One that is none may lead everywhere: what it costs must leave enough for the others. */
+static enum status check_candidate(struct look *l, struct err *e)
+{
+	struct walk_budget *all = l->s->budget;
+	const uint64_t part = all->pages / (2 * CANDIDATES_MAX);
+	struct walk_budget budget = { part, all->deadline, all->now };
+	const struct search s = { l->s->mem, l->s->hints, &budget, l->s->d };
+	const enum status st = paging__check_windows(&s, &l->done, e);
+
+	all->pages -= part - budget.pages;
+	return st;
+}
+
 static enum status look_at_candidate(struct look *l, uint64_t pa, struct err *e)
 {
 	struct discovery *d = l->s->d;
@@ -72,7 +85,7 @@ static enum status look_at_candidate(struct look *l, uint64_t pa, struct err *e)
 	if (l->candidates == CANDIDATES_MAX ||
 	    !paging__take_windows_root(l->s, pa, DTB_SELF_REFERENCE))
 		return ST_OK;
-	st = paging__check_windows(l->s, &l->done, e);
+	st = check_candidate(l, e);
 	if (l->done)
 		return st;
 	if (!l->candidates++)

@@ -6,10 +6,11 @@
 #define KERNEL_ENTRIES_MIN 6
 
 /*
- * Windows keeps nothing in a root but tables: every entry is zero or names one, in RAM. Pages of
- * anything else that happens to name itself are told apart by that; and a page table of Linux's
- * direct map, which names itself because it maps all memory, by mapping it in order: frame and index
- * grow together.
+ * Windows keeps nothing in a root but tables: every entry is zero or names one, in RAM, and those of
+ * the kernel's half are not for user mode. Pages of anything else that happens to name itself are told
+ * apart by that. Two that do are common: a page table of Linux's direct map, which maps all memory, in
+ * order, so that frame and index grow together; and the copy of a page table in a buffer which that
+ * very table maps, as readers of tables have it, whose entries are for user mode.
  */
 static bool is_all_tables(const struct search *s, const uint8_t *page, uint64_t pa, uint32_t self)
 {
@@ -22,6 +23,7 @@ static bool is_all_tables(const struct search *s, const uint8_t *page, uint64_t 
 		if (!raw)
 			continue;
 		if (!(raw & PTE_PRESENT) || (raw & PTE_LARGE) ||
+		    (i >= ROOT_HALF && (raw & PTE_USER)) ||
 		    !range_list_find(s->mem->ranges, raw & PTE_FRAME))
 			return false;
 		entries++;

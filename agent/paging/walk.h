@@ -28,6 +28,7 @@
 enum paging_mode { PAGING_PAE = 3, PAGING_4_LEVEL = 4, PAGING_5_LEVEL = 5 };
 
 #define PTE_PRESENT   UINT64_C(0x1)
+#define PTE_USER      UINT64_C(0x4)
 #define PTE_LARGE     UINT64_C(0x80)               /* in a level 2 or 3 entry */
 #define PTE_FRAME     UINT64_C(0x000ffffffffff000) /* Intel SDM vol. 3, 4.5, MAXPHYADDR 52 */
 

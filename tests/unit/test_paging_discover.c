@@ -552,6 +552,48 @@ TEST(root_without_a_kernel_does_not_outweigh_vmcoreinfo)
 	end_linux(&l);
 }
 
+/* As a reader of tables has it in his buffer: the copy of a table that maps the buffer. */
+TEST(table_in_a_buffer_that_it_maps_is_no_windows_root)
+{
+	struct machine_linux l = linux_6();
+	struct discover_hints h = { 0 };
+	const uint64_t buffer = 0x4040000;
+
+	machine_linux(&m, &l);
+	for (uint64_t i = 0; i < 512; i++)
+		machine_u64(&m, buffer + 8 * i,
+			    (0x5000000 + (511 - i) * 0x1000) | UINT64_C(0x8000000000000867));
+	machine_u64(&m, buffer + 8 * 400, buffer | UINT64_C(0x8000000000000867));
+	look(&h, NULL);
+	check_linux(&l);
+	end_linux(&l);
+	for (uint64_t i = 0; i < 512; i++)
+		machine_u64(&m, buffer + 8 * i, (0x5000000 + (511 - i) * 0x1000) | 0x867);
+	machine_u64(&m, buffer + 8 * 400, buffer | 0x867);
+	look(&h, NULL);
+	assert_int_equal(d.os, OS_UNKNOWN);
+	end();
+}
+
+TEST(candidate_that_leads_everywhere_leaves_enough_for_the_others)
+{
+	struct machine_linux l = linux_6();
+	struct discover_hints h = { 0 };
+	struct walk_budget budget = { .pages = 1000000, .deadline = UINT64_MAX };
+	const uint64_t root = 0x4040000, table = 0x4041000;
+
+	machine_linux(&m, &l);
+	for (uint64_t i = 256; i < 300; i += 4)
+		machine_u64(&m, root + 8 * i, (0x5000000 + i * 0x7000) | 0x63);
+	machine_u64(&m, root + 8 * 320, root | 0x63);
+	machine_u64(&m, root + 8 * 496, table | 0x63);
+	for (uint64_t i = 0; i < 512; i++)
+		machine_u64(&m, table + 8 * i, i << 30 | 0xe3);
+	look(&h, &budget);
+	check_linux(&l);
+	end_linux(&l);
+}
+
 TEST(scan_can_be_left_out)
 {
 	struct machine_linux l = linux_6();
@@ -860,6 +902,8 @@ int main(void)
 		cmocka_unit_test(process_that_is_being_cleared_away_is_not_hidden),
 		cmocka_unit_test(direct_map_is_no_windows_root),
 		cmocka_unit_test(root_without_a_kernel_does_not_outweigh_vmcoreinfo),
+		cmocka_unit_test(table_in_a_buffer_that_it_maps_is_no_windows_root),
+		cmocka_unit_test(candidate_that_leads_everywhere_leaves_enough_for_the_others),
 		cmocka_unit_test(scan_can_be_left_out),
 		cmocka_unit_test(second_discovery_takes_the_kernel_from_the_first),
 		cmocka_unit_test(scan_made_while_memory_is_read_agrees),
