@@ -81,16 +81,18 @@ class Channel:
 
 
 class Guest:
-    def __init__(self, kernel, work, files, disk=None):
+    def __init__(self, kernel, work, files, disk=None, ram_mib=RAM_MIB):
         """
         `kernel`: what build/kernel made. `work`: a folder for logs and the like. `files`: paths in
         the guest to paths here. `disk`: a raw image outside `work`, /dev/vda in the guest; while
-        the guest is stopped, the file is what the guest has written.
+        the guest is stopped, the file is what the guest has written. `ram_mib`: more than
+        LOW_RAM_MIB.
         """
         self.kernel = Path(kernel)
         self.work = Path(work)
         self.files = files
         self.disk = disk
+        self.ram_mib = ram_mib
         self.console = self.work / 'console.log'
         self.process = None
         self.control = self.monitor = None
@@ -129,7 +131,7 @@ class Guest:
                 # However the test ends, its QEMU ends too.
                 'setpriv', '--pdeathsig', 'KILL',
                 'qemu-system-x86_64', '-accel', 'tcg', '-cpu', 'max', '-smp', '2',
-                '-machine', f'pc,max-ram-below-4g={LOW_RAM_MIB}M', '-m', str(RAM_MIB),
+                '-machine', f'pc,max-ram-below-4g={LOW_RAM_MIB}M', '-m', str(self.ram_mib),
                 '-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot',
                 '-kernel', self.kernel / 'vmlinuz', '-initrd', initramfs,
                 # On a busy host too few timer ticks get through in the time that the kernel's check
