@@ -26,6 +26,8 @@ enum pagefile_time { PAGEFILE_BEFORE, PAGEFILE_AFTER, PAGEFILE_CONCURRENT };
 /* Which passes over the page tables are made. */
 enum pagetables { TABLES_BOTH, TABLES_BEFORE, TABLES_AFTER, TABLES_NONE };
 
+struct order;
+
 struct acquire_options {
 	struct image_options image; /* without a format: into a container */
 	const char *source;
@@ -35,8 +37,9 @@ struct acquire_options {
 	struct cli_strings files;
 	size_t pagefile; /* enum pagefile_time */
 	bool no_pagefile;
-	size_t pagetables; /* enum pagetables */
-	uint64_t threads;  /* 0: one per CPU */
+	size_t pagetables;         /* enum pagetables */
+	const struct order *order; /* NULL: what suits the source */
+	uint64_t threads;          /* 0: one per CPU */
 	bool force;
 };
 

@@ -15,6 +15,7 @@
 #include "agent/log.h"
 #include "agent/manifest.h"
 #include "agent/memory.h"
+#include "agent/order/order.h"
 #include "agent/output.h"
 #include "agent/sealer.h"
 #include "agent/tables.h"
@@ -139,11 +140,25 @@ static struct stream_plan stream_plan(const struct acquisition *a, unsigned thre
 	};
 }
 
+/*
+ * By the page tables, where there are any. An image does not change while it is read, and its
+ * tables are not looked for.
+ */
+static const struct order *choose_order(const struct acquisition *a)
+{
+	if (a->o->order)
+		return a->o->order;
+	return a->before.found.n_spaces ? &guided_order : &linear_order;
+}
+
 static enum status read_memory(struct acquisition *a, struct err *e)
 {
 	struct memory_plan plan = {
 		.source = a->source,
 		.watch = a->watching ? &a->watch : NULL,
+		.order = choose_order(a),
+		.table_pages = a->before.pages.ranges ? &a->before.pages : NULL,
+		.spaces = a->before.found.n_spaces ? &a->before.found : NULL,
 		.stream = stream_plan(a, a->threads, command_progress(a->cli)),
 	};
 	json_t *meta = json_pack("{s:o, s:s}", "source", json_text(a->source->info.source),
@@ -256,6 +271,7 @@ static enum status read_tables(struct acquisition *a, enum pagetables pass, stru
 {
 	const struct tables_plan plan = {
 		.source = a->source,
+		.keep_pages = a->o->order && a->o->order->wants_tables,
 		.earlier = pass == TABLES_AFTER && a->before.start ? &a->before.found : NULL,
 		.watch = pass == TABLES_AFTER && a->watching ? &a->watch : NULL,
 		.kind = pass == TABLES_BEFORE ? RSZ_KIND_TABLES_BEFORE : RSZ_KIND_TABLES_AFTER,
@@ -320,15 +336,25 @@ static enum status outcome(const struct acquisition *a, enum status output, stru
 	return ST_OK;
 }
 
+static json_t *order_json(const struct acquisition *a)
+{
+	const struct memory_result *m = &a->memory;
+
+	return json_pack("{s:s, s:I, s:I, s:I, s:I}", "name", choose_order(a)->name, "guided_pages",
+			 (json_int_t)m->guided_pages, "retaken_pages", (json_int_t)m->retaken_pages,
+			 "tables_changed", (json_int_t)m->tables_changed, "tables_unsettled",
+			 (json_int_t)m->tables_unsettled);
+}
+
 static enum status write_end(struct acquisition *a, enum status st, const struct err *why,
 			     struct err *e)
 {
 	json_t *doc = json_pack(
-		"{s:s, s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "event", "end", "exit_code",
+		"{s:s, s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "end", "exit_code",
 		(int)status_exit_code(st), "outcome", exit_code_text(status_exit_code(st)),
 		"message", st ? why->message : "", "memory", manifest_stream(&a->memory.stream),
-		"parts", manifest_parts(a->source), "clocks", manifest_clocks(), "usage",
-		host_usage_json(), "footprint", host_footprint_json());
+		"order", order_json(a), "parts", manifest_parts(a->source), "clocks",
+		manifest_clocks(), "usage", host_usage_json(), "footprint", host_footprint_json());
 
 	return sealer_manifest(a->sealer, doc, e);
 }
@@ -377,6 +403,7 @@ static void summarise(const struct acquisition *a, enum status st, const struct 
 		log_u64("duration_ns", mono - sealer_begin_mono(a->sealer)),
 		log_u64("bytes_written", output_bytes(a->out)),
 		log_json("memory", manifest_stream(&a->memory.stream)),
+		log_json("order", order_json(a)),
 		log_json("parts", manifest_parts(a->source)),
 		log_json("files", files_json(&a->files)),
 		log_json("tables_before", a->before.start ? tables_json(&a->before) : json_null()),

@@ -8,6 +8,7 @@
 #include "agent/commands.h"
 #include "agent/log.h"
 #include "agent/manifest.h"
+#include "agent/order/order.h"
 #include "agent/text.h"
 
 /*
@@ -29,6 +30,8 @@ static const char *const pagefile_choices[] = { [PAGEFILE_BEFORE] = "before",
 
 static enum status run(struct cli *cli, struct err *e);
 static enum status parse_level(const char *text, void *at, struct err *e);
+static enum status parse_order(const char *text, void *at, struct err *e);
+static const char *suggest_order(size_t i);
 static enum status parse_format(const char *text, void *at, struct err *e);
 static const char *suggest_source(size_t i);
 static const char *suggest_format(size_t i);
@@ -52,6 +55,10 @@ static const struct option_def options[] = {
 		   "copy page files before, after or while memory is read"),
 	CLI_CHOICE(struct acquire_options, pagetables, 0, "pagetables", NULL, pagetables_choices,
 		   "store all page tables, read before or after everything else, or both"),
+	CLI_PARSED(struct acquire_options, order, 0, "order", "ORDER", parse_order,
+		   "in which order memory is read; default: guided, and linear where there are no "
+		   "page tables to go by",
+		   .suggest = suggest_order),
 	CLI_FLAG(struct acquire_options, no_pagefile, 0, "no-pagefile", "copy no page files"),
 	CLI_STRINGS(struct acquire_options, files, 0, "file", "PATH",
 		    "copy a file of the volume too, by its MFT record"),
@@ -106,6 +113,21 @@ static enum status parse_level(const char *text, void *at, struct err *e)
 			       RSZ_LEVEL_MAX);
 	choice->level = (int)level;
 	return ST_OK;
+}
+
+static enum status parse_order(const char *text, void *at, struct err *e)
+{
+	const struct order *o = order_find(text);
+
+	if (!o)
+		return err_set(e, ST_USAGE, "wants linear, tables-first, tables-last or guided");
+	*(const struct order **)at = o;
+	return ST_OK;
+}
+
+static const char *suggest_order(size_t i)
+{
+	return orders[i] ? orders[i]->name : NULL;
 }
 
 static enum status parse_format(const char *text, void *at, struct err *e)
@@ -164,10 +186,15 @@ static enum status check_options(const struct cli *cli, struct err *e)
 	const struct image_format *f = o->image.format;
 	const enum status st = image_options_check(cli, &o->image, e);
 
+	if (!st && o->order && (o->order->wants_tables || o->order->wants_spaces) &&
+	    (o->pagetables == TABLES_AFTER || o->pagetables == TABLES_NONE))
+		return cli_usage(cli, e,
+				 "--order %s goes by the page tables: --pagetables both or before",
+				 o->order->name);
 	if (st || !f)
 		return st;
 	if (o->files.count || o->disk.volume || o->disk.images.count ||
-	    cli_given(cli, "pagefile") || cli_given(cli, "pagetables"))
+	    cli_given(cli, "pagefile") || cli_given(cli, "pagetables") || o->order)
 		return cli_usage(cli, e, "--format %s holds memory only", f->name);
 	if (!cli_given(cli, "level"))
 		return ST_OK;

@@ -21,33 +21,11 @@ struct tables_feed {
 	struct stream_feed feed;
 	struct tables_result *result;
 	struct physmem *mem;
-	struct walk_set set;
 	struct walk_budget *budget;
 	struct walk walk;
 	bool walking;
-	size_t space;
-	bool user_root; /* the next root is the space's user-mode twin */
+	struct root_cursor roots;
 };
-
-/* The next root that is to be walked; false behind the last. */
-static bool next_root(struct tables_feed *f, uint64_t *ret)
-{
-	const struct discovery *d = &f->result->found;
-
-	while (f->space < d->n_spaces) {
-		const struct address_space *a = &d->spaces[f->space];
-		const struct process *p = &a->process;
-		const bool user = f->user_root;
-
-		f->user_root = !user;
-		f->space += user;
-		if (!a->copy && (user ? p->user_dtb != 0 : p->has_dtb)) {
-			*ret = user ? p->user_dtb : p->dtb;
-			return true;
-		}
-	}
-	return false;
-}
 
 static void add_counts(struct walk_counts *sum, const struct walk_counts *c)
 {
@@ -77,10 +55,10 @@ static const struct walk_table *next_table(struct tables_feed *f)
 				return &f->walk.table;
 		if (f->walking)
 			add_counts(&f->result->counts, &f->walk.counts);
-		f->walking = next_root(f, &root);
+		f->walking = discovery_next_root(d, &f->roots, &root);
 		if (!f->walking)
 			return NULL;
-		walk_begin(&f->walk, f->mem, &f->set, &options, root);
+		walk_begin(&f->walk, f->mem, &f->result->pages, &options, root);
 	}
 }
 
@@ -203,21 +181,40 @@ static enum status write_line(const struct tables_plan *plan, const struct table
  * The pass
  */
 
-static enum status find_spaces(const struct tables_plan *plan, struct physmem *mem,
-			       struct walk_budget *budget, struct tables_result *r, struct err *e)
+static enum status find_spaces(struct drv *source, const struct discovery *earlier,
+			       const struct root_watch *watch, struct walk_budget *budget,
+			       struct discovery *ret, struct err *e)
 {
 	/* The scan for roots reads all of memory: it is made while that is read anyway. */
-	struct discover_hints hints = { .before = plan->earlier,
-					.skip_scan = true,
-					.watch = plan->watch };
+	struct discover_hints hints = { .before = earlier, .skip_scan = true, .watch = watch };
 	struct physmem_cache cache;
-	enum status st = physmem_cache_init(&cache, mem, e);
+	struct physmem_drv mem;
+	enum status st;
 
-	discover_hints_from_drv(&hints, &plan->source->info);
+	physmem_drv_init(&mem, source, clock_mono_ns);
+	st = physmem_cache_init(&cache, &mem.mem, e);
+	discover_hints_from_drv(&hints, &source->info);
 	if (!st)
-		st = discover(&cache.mem, &hints, budget, &r->found, e);
+		st = discover(&cache.mem, &hints, budget, ret, e);
 	physmem_cache_deinit(&cache);
 	return st;
+}
+
+static struct walk_budget new_budget(void)
+{
+	return (struct walk_budget){
+		.pages = TABLES_PAGES_MAX,
+		.deadline = clock_mono_ns() + TABLES_NS_MAX,
+		.now = clock_mono_ns,
+	};
+}
+
+enum status tables_find_again(struct drv *source, const struct discovery *earlier,
+			      struct discovery *ret, struct err *e)
+{
+	struct walk_budget budget = new_budget();
+
+	return find_spaces(source, earlier, NULL, &budget, ret, e);
 }
 
 static enum status store_tables(const struct tables_plan *plan, struct physmem *mem,
@@ -225,7 +222,7 @@ static enum status store_tables(const struct tables_plan *plan, struct physmem *
 {
 	struct tables_feed *f = calloc(1, sizeof(*f));
 	struct stream_plan s = plan->stream;
-	enum status st = f ? walk_set_init(&f->set, mem->ranges, e) : err_nomem(e);
+	enum status st = f ? walk_set_init(&r->pages, mem->ranges, e) : err_nomem(e);
 
 	if (!st)
 		st = sealer_stream(s.sealer, plan->kind, rsz_kind_name(plan->kind), NULL, &s.stream,
@@ -240,25 +237,21 @@ static enum status store_tables(const struct tables_plan *plan, struct physmem *
 		st = stream_pass(&s, &r->stream, e);
 		r->cut = walk_budget_spent(budget);
 	}
-	if (f)
-		walk_set_deinit(&f->set);
+	if (!plan->keep_pages)
+		walk_set_deinit(&r->pages);
 	free(f);
 	return st;
 }
 
 enum status tables_acquire(const struct tables_plan *plan, struct tables_result *ret, struct err *e)
 {
-	struct walk_budget budget = {
-		.pages = TABLES_PAGES_MAX,
-		.deadline = clock_mono_ns() + TABLES_NS_MAX,
-		.now = clock_mono_ns,
-	};
+	struct walk_budget budget = new_budget();
 	struct physmem_drv mem;
 	enum status st;
 
 	physmem_drv_init(&mem, plan->source, clock_mono_ns);
 	ret->start = clock_mono_ns();
-	st = find_spaces(plan, &mem.mem, &budget, ret, e);
+	st = find_spaces(plan->source, plan->earlier, plan->watch, &budget, &ret->found, e);
 	if (!st && ret->found.n_spaces)
 		st = store_tables(plan, &mem.mem, &budget, ret, e);
 	ret->end = clock_mono_ns();
@@ -294,4 +287,5 @@ void tables_result_deinit(struct tables_result *r)
 {
 	stream_result_deinit(&r->stream);
 	discovery_deinit(&r->found);
+	walk_set_deinit(&r->pages);
 }

@@ -11,6 +11,7 @@
 
 struct tables_plan {
 	struct drv *source;
+	bool keep_pages;                 /* the result has them in `pages` */
 	const struct discovery *earlier; /* of the first pass, for the second; or NULL */
 	const struct root_watch *watch;  /* of the memory in between, for the second; or NULL */
 	enum rsz_kind kind;              /* RSZ_KIND_TABLES_BEFORE or _AFTER */
@@ -22,8 +23,9 @@ struct tables_result {
 	struct discovery found;
 	struct stream_result stream;
 	struct walk_counts counts;
-	uint64_t tables; /* table pages that were stored */
-	bool cut;        /* the budget ended it: not all tables are there */
+	uint64_t tables;       /* table pages that were stored */
+	struct walk_set pages; /* where they are; empty unless they were to be kept */
+	bool cut;              /* the budget ended it: not all tables are there */
 	uint64_t
 		start; /* monotonic ns: before the search for address spaces, after the last page */
 	uint64_t end;
@@ -43,6 +45,13 @@ void tables_result_deinit(struct tables_result *r);
  * roots could be told.
  */
 bool tables_watch(const struct tables_result *before, struct drv *source, struct root_watch *ret);
+
+/*
+ * Looks for the address spaces of the same machine once more, for those who read memory by its
+ * tables. ST_NOMEM. `ret` is zero-initialised, and to be freed in any case.
+ */
+enum status tables_find_again(struct drv *source, const struct discovery *earlier,
+			      struct discovery *ret, struct err *e);
 
 /* For summaries. */
 json_t *tables_json(const struct tables_result *r);

@@ -43,6 +43,12 @@ enum status tally_add(struct tally *t, uint64_t address, uint64_t pages, struct 
 	return ST_OK;
 }
 
+/* A page that was captured again has been counted; but a gap is one whenever it shows. */
+static bool counts(const struct rsz_extent *x, struct page_status status)
+{
+	return !x->pass || page_is_gap(status);
+}
+
 enum status tally_chunk(struct tally *t, const struct rsz_chunk *c, struct err *e)
 {
 	size_t page = 0;
@@ -52,12 +58,14 @@ enum status tally_chunk(struct tally *t, const struct rsz_chunk *c, struct err *
 
 		for (size_t at = 0, n; at < pages; at += n) {
 			const struct page_status status = c->pages[page + at];
-			enum status st;
+			enum status st = ST_OK;
 
 			for (n = 1; at + n < pages; n++)
 				if (!page_status_same(c->pages[page + at + n], status))
 					break;
-			st = tally_add(t, c->extents[i].address + at * PAGE_SIZE, n, status, e);
+			if (counts(&c->extents[i], status))
+				st = tally_add(t, c->extents[i].address + at * PAGE_SIZE, n, status,
+					       e);
 			if (st)
 				return st;
 		}

@@ -36,7 +36,10 @@ void tally_deinit(struct tally *t);
 enum status tally_add(struct tally *t, uint64_t address, uint64_t pages, struct page_status status,
 		      struct err *e);
 
-/* Counts every page of a chunk of a paged stream. */
+/*
+ * Counts every page of a chunk of a paged stream; content that was captured again (a pass above 0)
+ * is not counted a second time.
+ */
 enum status tally_chunk(struct tally *t, const struct rsz_chunk *c, struct err *e);
 
 uint64_t tally_pages(const struct tally *t);

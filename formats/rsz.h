@@ -50,7 +50,12 @@ bool rsz_kind_is_paged(uint32_t kind);
 bool rsz_kind_is_physical(uint32_t kind);
 
 /* Why an extent was captured again. The numbers are the container's. */
-enum rsz_reason { RSZ_FIRST = 0, RSZ_TABLE_CHANGED = 1, RSZ_FILE_CHANGED = 2 };
+enum rsz_reason {
+	RSZ_FIRST = 0,
+	RSZ_TABLE_CHANGED = 1, /* a page table names them now that did not before */
+	RSZ_FILE_CHANGED = 2,  /* the file's extents changed */
+	RSZ_TABLE_AGAIN = 3,   /* a page table, read again behind what it names */
+};
 
 /* A contiguous piece of a stream and when it was read. Times are monotonic ns. */
 struct rsz_extent {

@@ -391,7 +391,7 @@ static enum status judge_extent(const struct rsz__chunk *c, const struct rsz_ext
 		return err_set(e, ST_CORRUPT, "extent at 0x%" PRIx64, x->address);
 	if (x->start < c->start || x->end < x->start || x->end > c->end)
 		return err_set(e, ST_CORRUPT, "extent's times are outside its chunk's");
-	if (x->reason > RSZ_FILE_CHANGED || (x->pass == 0) != (x->reason == RSZ_FIRST))
+	if (x->reason > RSZ_TABLE_AGAIN || (x->pass == 0) != (x->reason == RSZ_FIRST))
 		return err_set(e, ST_CORRUPT, "extent of pass %d for reason %d", x->pass,
 			       x->reason);
 	return ST_OK;

@@ -430,3 +430,20 @@ void discovery_deinit(struct discovery *d)
 	root_scan_deinit(&d->roots);
 	*d = (struct discovery){ .self_index = NO_INDEX };
 }
+
+bool discovery_next_root(const struct discovery *d, struct root_cursor *c, uint64_t *ret)
+{
+	while (c->space < d->n_spaces) {
+		const struct address_space *a = &d->spaces[c->space];
+		const struct process *p = &a->process;
+		const bool user = c->user;
+
+		c->user = !user;
+		c->space += user;
+		if (!a->copy && (user ? p->user_dtb != 0 : p->has_dtb)) {
+			*ret = user ? p->user_dtb : p->dtb;
+			return true;
+		}
+	}
+	return false;
+}

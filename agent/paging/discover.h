@@ -121,4 +121,13 @@ enum status discover(struct physmem *m, const struct discover_hints *h, struct w
 		     struct discovery *ret, struct err *e);
 void discovery_deinit(struct discovery *d);
 
+/* Goes through the roots of all address spaces: each one's own, then its user-mode twin. */
+struct root_cursor {
+	size_t space;
+	bool user; /* the twin is next */
+};
+
+/* The next root in *ret; false behind the last. Copies of roots are left out. */
+bool discovery_next_root(const struct discovery *d, struct root_cursor *c, uint64_t *ret);
+
 #endif

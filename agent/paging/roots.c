@@ -240,6 +240,27 @@ void root_watch_deinit(struct root_watch *w)
 	root_scan_deinit(&w->seen);
 }
 
+static int compare_roots(const void *a, const void *b)
+{
+	const struct root *x = a, *y = b;
+
+	return x->pa < y->pa ? -1 : x->pa > y->pa;
+}
+
+/* By address, each once: a page that was captured twice was shown twice. */
+static void settle(struct root_scan *s)
+{
+	size_t kept = 0;
+
+	if (!s->count)
+		return;
+	qsort(s->at, s->count, sizeof(*s->at), compare_roots);
+	for (size_t i = 1; i < s->count; i++)
+		if (s->at[i].pa != s->at[kept].pa)
+			s->at[++kept] = s->at[i];
+	s->count = kept + 1;
+}
+
 enum status root_watch_confirm(const struct root_watch *w, struct physmem *m,
 			       struct walk_budget *budget, struct root_scan *ret, struct err *e)
 {
@@ -257,6 +278,7 @@ enum status root_watch_confirm(const struct root_watch *w, struct physmem *m,
 		else if (physmem_read_page(m, pa, page, NULL))
 			st = ask_page(&w->half, page, pa, ret, e);
 	}
+	settle(ret);
 	if (!st && w->half.self_index == NO_INDEX)
 		find_twins(m, ret);
 	return st;

@@ -59,7 +59,7 @@ struct kernel_half {
 };
 
 /*
- * The same scan for whoever reads all of memory anyway: it is shown every page, in order of address.
+ * The same scan for whoever reads all of memory anyway: it is shown every page, in any order.
  */
 struct root_watch {
 	struct kernel_half half;

@@ -160,8 +160,19 @@ void walk_begin(struct walk *w, struct physmem *mem, struct walk_set *set,
 	w->set = set;
 	w->options = *options;
 	w->root = paging_root(options->mode, dtb);
+	w->top = (unsigned)options->mode;
+	w->root_va = 0;
 	w->level = 0;
 	w->begun = false;
+}
+
+void walk_begin_at(struct walk *w, struct physmem *mem, struct walk_set *set,
+		   const struct walk_options *options, unsigned level, uint64_t pa, uint64_t va)
+{
+	walk_begin(w, mem, set, options, 0);
+	w->root = pa;
+	w->root_va = va;
+	w->top = level;
 }
 
 static enum walk_event skip(struct walk *w, struct walk_skip s)
@@ -180,7 +191,7 @@ static enum walk_event out_of_budget(struct walk *w)
 
 static bool names_itself(const struct walk *w, uint64_t pa)
 {
-	for (unsigned l = w->level; l && l <= (unsigned)w->options.mode; l++)
+	for (unsigned l = w->level; l && l <= w->top; l++)
 		if (w->at[l].pa == pa)
 			return true;
 	return false;
@@ -226,7 +237,7 @@ static enum walk_event enter(struct walk *w, struct walk_skip s)
 
 static enum walk_event enter_root(struct walk *w)
 {
-	const struct walk_skip s = { .level = (unsigned)w->options.mode, .target = w->root };
+	const struct walk_skip s = { .level = w->top, .target = w->root, .va = w->root_va };
 	enum walk_event event;
 
 	w->begun = true;
@@ -271,7 +282,7 @@ static enum walk_event step(struct walk *w)
 
 static void leave(struct walk *w)
 {
-	w->level = w->level == (unsigned)w->options.mode ? 0 : w->level + 1;
+	w->level = w->level == w->top ? 0 : w->level + 1;
 }
 
 enum walk_event walk_next(struct walk *w)

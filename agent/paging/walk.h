@@ -185,6 +185,8 @@ struct walk {
 	struct walk_set *set;
 	struct walk_options options;
 	uint64_t root;
+	uint64_t root_va;
+	unsigned top;   /* the root's level */
 	unsigned level; /* 0: the root is still to come, or all is done */
 	bool begun;
 	struct walk__level at[WALK_LEVELS + 1];
@@ -197,6 +199,9 @@ struct walk {
  */
 void walk_begin(struct walk *w, struct physmem *mem, struct walk_set *set,
 		const struct walk_options *options, uint64_t dtb);
+/* The same from a table of `level` at `pa`, whose part of the address space begins at `va`. */
+void walk_begin_at(struct walk *w, struct physmem *mem, struct walk_set *set,
+		   const struct walk_options *options, unsigned level, uint64_t pa, uint64_t va);
 enum walk_event walk_next(struct walk *w);
 
 /* After WALK_TABLE: leaves this table out, with all that is below it. */

@@ -312,7 +312,7 @@ for _kind in (1, 2, 3):
               extents=[(0, 100)], runs=[(1, ZERO)])
 bad_chunk("extent-empty", "empty extent", extents=[(0, PAGE), (PAGE, 0)], runs=[(1, ZERO)])
 bad_chunk("reason-on-pass-0", "reason 1 on pass 0", extents=[(0, PAGE, 0, 1)], runs=[(1, ZERO)])
-bad_chunk("reason-3", "reason 3 on pass 1", extents=[(0, PAGE, 1, 3)], runs=[(1, ZERO)])
+bad_chunk("reason-4", "reason 4 on pass 1", extents=[(0, PAGE, 1, 4)], runs=[(1, ZERO)])
 bad_chunk("no-reason", "reason 0 on pass 1", extents=[(0, PAGE, 1, 0)], runs=[(1, ZERO)])
 for _name, _start, _end in (("starts-early", 9, 15), ("ends-late", 15, 21), ("backwards", 16, 15)):
     bad_chunk(f"extent-{_name}", "extent times", start=10, end=20,

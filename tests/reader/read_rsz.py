@@ -269,7 +269,7 @@ class Reader:
         record.need(extent.address + extent.length <= limit, "extent ends too high")
         record.need(not physical or extent.length % PAGE == 0, "extent ends inside a page")
         record.need(not stream.page_size or extent.address % PAGE == 0, "extent begins inside a page")
-        known = extent.reason == 0 if extent.capture == 0 else extent.reason in (1, 2)
+        known = extent.reason == 0 if extent.capture == 0 else extent.reason in (1, 2, 3)
         record.need(known, f"reason {extent.reason} on pass {extent.capture}")
         record.need(record.start <= extent.start <= extent.end <= record.finish, "extent times out of order")
 

@@ -1,0 +1,722 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory in the order of the page tables: read some tables, read the frames that they name at once,
+ * read the tables again, as one reads under a sequence lock. What changed in between is read once
+ * more, up to a bound. So an entry and its frame lie milliseconds apart, however large the memory
+ * is. What no table names follows in order of address.
+ *
+ * Both readings of a table go into the stream of the memory, which it is a part of: the first, and as
+ * a later capture of the same page the last, so that the image's own tables are the ones that fit
+ * it. With the two, whoever judges the image knows that an entry was the same before its frame was
+ * read and after (smear/METHOD.md). A frame that several tables name is read once, behind the first;
+ * for the others the passes before and after everything else have to answer.
+ *
+ * Tables are taken in groups: as many as name about a chunk full of frames, which are sorted, and
+ * read with one request for each run of neighbours. A table above the lowest level joins a group
+ * when everything below it has been read; so on the way from a root to a frame, every table was read
+ * before the frame and again after it.
+ *
+ * Costs, beside the pipeline's buffers: two bits for each page of memory (frames that were captured,
+ * tables that were visited), and some 7 MiB for the group in hand. Every table is read twice, those
+ * that change up to GUIDED_ROUNDS times more. Every page is taken for a table once at most, which
+ * bounds the whole on hostile tables, too.
+ */
+#include <string.h>
+
+#include "agent/clock.h"
+#include "agent/order/order.h"
+#include "agent/order/sweep.h"
+#include "agent/tables.h"
+#include "formats/base/bytes.h"
+
+/* How often tables that change are taken again. A busy process changes some entries every time. */
+#define GUIDED_ROUNDS  3
+
+/* Tables in one group. Sparse ones name few frames each, and a piece should be worth its record. */
+#define GROUP_TABLES   64
+/* A group is read when it has named so many pages: a chunk's worth. */
+#define GROUP_PAGES    (STREAM_CHUNK / PAGE_SIZE)
+/* The last table of a group adds up to 512 runs, and all of them may change meanwhile. */
+#define GROUP_RUNS     (GROUP_PAGES + (size_t)TABLE_ENTRIES * GROUP_TABLES)
+
+/* Table pages that the walk may read for one group: the last ones may be on the way to the next. */
+#define GROUP_READS    (GROUP_TABLES + WALK_LEVELS)
+
+/*
+ * Everything of a group is read in one go, before any of it is compressed: the pipeline may be busy,
+ * and must not stand between a table and its frames. Only large pages can name more than this.
+ */
+#define STAGE_PAGES    1024
+
+/* Tables that appeared in a table which had been gone through already. */
+#define SUBTREES       64
+
+/* Pages that one entry of a level maps. */
+#define LEVEL_PAGES(l) (UINT64_C(1) << 9 * ((l)-1))
+
+enum step {
+	STEP_TABLES, /* fill the group */
+	STEP_FRAMES, /* read what it names */
+	STEP_CHECK,  /* read its tables again */
+	STEP_REST,   /* what no table names */
+};
+
+/* A table between its first reading and its last. */
+struct table {
+	unsigned level;
+	uint64_t pa;
+	uint64_t va;
+	uint16_t pass; /* of its newest capture */
+	bool open;     /* it is to be read again */
+	uint8_t bytes[PAGE_SIZE];
+};
+
+struct run {
+	uint64_t pa;
+	uint64_t pages;
+	bool again; /* also if it was captured before: its entry has changed */
+};
+
+struct group {
+	struct table *tables;
+	size_t n_tables;
+	struct run *runs;
+	size_t n_runs;
+	uint64_t pages; /* of all runs */
+	size_t run;     /* the one that is being read, */
+	uint64_t page;  /* and the next page of it */
+	unsigned round;
+};
+
+struct subtree {
+	unsigned level;
+	uint64_t pa;
+	uint64_t va;
+};
+
+/* Table pages that were read, until there are enough for a piece. */
+struct batch {
+	uint8_t (*bytes)[PAGE_SIZE];
+	struct rsz_extent extents[STREAM_EXTENTS];
+	size_t n;
+};
+
+/* Frames that were read, until they have gone out. */
+struct stage {
+	struct stream_piece piece; /* room for STAGE_PAGES extents and pages */
+	size_t pages;              /* in it */
+	size_t extent;             /* the next extent to go out, and its first page */
+	size_t page;
+};
+
+struct guided_feed {
+	struct stream_feed feed;
+	struct memory_result *result;
+	struct sweep sweep;
+	struct physmem_drv mem;
+	struct walk_set captured;
+	struct walk_set visited;
+
+	/* The walk, and the tables from its root to where it is, by level. */
+	const struct discovery *first;  /* of the pass before */
+	struct discovery again;         /* when those had been walked */
+	const struct discovery *spaces; /* whose turn it is */
+	struct root_cursor roots;
+	struct walk_budget budget;
+	struct walk walk;
+	bool walking;
+	struct table path[WALK_LEVELS + 1];
+	bool on_path[WALK_LEVELS + 1];
+	struct subtree subtrees[SUBTREES];
+	size_t n_subtrees;
+
+	enum step step;
+	bool group_full; /* it is read before the walk goes on */
+	struct group group;
+	struct stage stage;
+	struct batch before; /* first readings, */
+	struct batch after;  /* and last ones: they go out behind the first */
+	bool emitting;
+};
+
+/*
+ * Batches
+ */
+
+static void batch_add(struct batch *b, const struct table *t, const struct physmem_page *when,
+		      enum rsz_reason reason)
+{
+	const size_t n = b->n++;
+
+	memcpy(b->bytes[n], t->bytes, PAGE_SIZE);
+	b->extents[n] = (struct rsz_extent){
+		.address = t->pa,
+		.length = PAGE_SIZE,
+		.pass = t->pass,
+		.reason = (uint16_t)reason,
+		.start = when->start,
+		.end = when->end,
+	};
+}
+
+static bool batch_has_room(const struct batch *b, size_t n)
+{
+	return STREAM_EXTENTS - b->n >= n;
+}
+
+/* A piece of the stage: whole extents, or as much of one as a piece can hold. */
+static void emit_frames(struct stage *stage, struct stream_piece *p)
+{
+	const struct stream_piece *from = &stage->piece;
+	size_t at = 0;
+
+	while (stage->extent < from->n_extents && p->n_extents < STREAM_EXTENTS) {
+		struct rsz_extent *x = &from->extents[stage->extent];
+		const size_t n = MIN(rsz_extent_pages(x), STREAM_CHUNK / PAGE_SIZE - at);
+
+		if (!n)
+			break;
+		memcpy(p->data + at * PAGE_SIZE, from->data + stage->page * PAGE_SIZE,
+		       n * PAGE_SIZE);
+		memcpy(p->pages + at, from->pages + stage->page, n * sizeof(*p->pages));
+		p->extents[p->n_extents] = *x;
+		p->extents[p->n_extents++].length = (uint32_t)(n * PAGE_SIZE);
+		x->address += n * PAGE_SIZE;
+		x->length -= (uint32_t)(n * PAGE_SIZE);
+		stage->extent += !x->length;
+		stage->page += n;
+		at += n;
+	}
+	if (stage->extent == from->n_extents) {
+		stage->piece.n_extents = 0;
+		stage->pages = stage->extent = stage->page = 0;
+	}
+}
+
+static void emit_batch(struct batch *b, struct stream_piece *p)
+{
+	memcpy(p->data, b->bytes, b->n * PAGE_SIZE);
+	memcpy(p->extents, b->extents, b->n * sizeof(*b->extents));
+	for (size_t i = 0; i < b->n; i++)
+		p->pages[i] = (struct page_status){ .state = PAGE_DATA };
+	p->n_extents = b->n;
+	b->n = 0;
+}
+
+/*
+ * Makes a piece of what is to go out next: of a page that was captured twice, the first capture goes
+ * first. False: there is nothing.
+ */
+static bool emit(struct guided_feed *f, struct stream_piece *p)
+{
+	if (f->emitting && f->before.n)
+		emit_batch(&f->before, p);
+	else if (f->stage.pages)
+		emit_frames(&f->stage, p);
+	else if (f->emitting && f->after.n)
+		emit_batch(&f->after, p);
+	else
+		f->emitting = false;
+	return p->n_extents > 0;
+}
+
+/*
+ * The group
+ */
+
+/*
+ * Linux maps all of memory a second time, with large pages: to follow that map would be to read
+ * memory in order of address. Where the map is not known, no large page of the kernel's is followed
+ * but those of its own image.
+ */
+static bool is_direct_map(const struct guided_feed *f, uint64_t va, uint64_t pa, uint64_t pages)
+{
+	const struct drv_info *info = &f->sweep.source->info;
+
+	if (!(va >> 63) || f->spaces->os != OS_LINUX)
+		return false;
+	if (info->has_direct_map)
+		return va - pa == info->direct_map;
+	return pages > 1 && va < UINT64_C(0xffffffff80000000); /* __START_KERNEL_map */
+}
+
+static void group_add_run(struct guided_feed *f, uint64_t va, uint64_t pa, uint64_t pages,
+			  bool again)
+{
+	struct group *g = &f->group;
+
+	if (g->n_runs == GROUP_RUNS || is_direct_map(f, va, pa, pages))
+		return;
+	if (!again && pages == 1 && walk_set_has(&f->captured, pa))
+		return;
+	g->runs[g->n_runs++] = (struct run){ pa, pages, again };
+	g->pages += pages;
+}
+
+static struct entry judge(const struct guided_feed *f, const struct table *t, size_t i,
+			  const uint8_t *bytes)
+{
+	const struct discovery *d = f->spaces;
+
+	return entry_judge(d->mode, t->level, t->va, i, get_le64(bytes + 8 * i), d->ignore);
+}
+
+/* PAE roots share their page with the roots of others, and map nothing by themselves. */
+static size_t own_entries(const struct guided_feed *f, const struct table *t)
+{
+	return f->spaces->mode == PAGING_PAE && t->level == 3 ? 0 : TABLE_ENTRIES;
+}
+
+/* Everything that a table maps by itself. */
+static void group_add_leaves(struct guided_feed *f, const struct table *t)
+{
+	for (size_t i = 0; i < own_entries(f, t); i++) {
+		const struct entry e = judge(f, t, i, t->bytes);
+
+		if (e.kind == ENTRY_LEAF)
+			group_add_run(f, e.va, e.frame, LEVEL_PAGES(t->level), false);
+	}
+}
+
+static void group_add_table(struct guided_feed *f, const struct table *t)
+{
+	struct table *at = &f->group.tables[f->group.n_tables++];
+
+	*at = *t;
+	at->open = true;
+}
+
+static int compare_runs(const void *a, const void *b)
+{
+	const struct run *x = a, *y = b;
+
+	return x->pa < y->pa ? -1 : x->pa > y->pa;
+}
+
+static void group_sort(struct group *g)
+{
+	qsort(g->runs, g->n_runs, sizeof(*g->runs), compare_runs);
+	g->run = 0;
+	g->page = 0;
+}
+
+static void group_clear_runs(struct group *g)
+{
+	g->n_runs = 0;
+	g->pages = 0;
+	g->run = 0;
+	g->page = 0;
+}
+
+/* A group's worth is in it, or what one more table could add would not fit. */
+static bool group_is_full(const struct guided_feed *f)
+{
+	const struct group *g = &f->group;
+
+	return f->group_full || g->pages >= GROUP_PAGES ||
+	       g->n_tables + WALK_LEVELS + 1 >= GROUP_TABLES;
+}
+
+/*
+ * Frames
+ */
+
+/* The next page of the runs that is to be read; false behind the last. */
+static bool next_page(struct guided_feed *f, uint64_t *pa, bool *again)
+{
+	struct group *g = &f->group;
+
+	for (; g->run < g->n_runs; g->run++, g->page = 0) {
+		const struct run *r = &g->runs[g->run];
+
+		for (; g->page < r->pages; g->page++) {
+			*pa = r->pa + g->page * PAGE_SIZE;
+			*again = walk_set_has(&f->captured, *pa);
+			if (range_list_find(f->sweep.ranges, *pa) && (r->again || !*again))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* A run of neighbours that have the same fate, at most `most` pages. */
+static size_t next_run(struct guided_feed *f, size_t most, uint64_t *ret, bool *ret_again)
+{
+	uint64_t pa;
+	bool again;
+	size_t n = 0;
+
+	while (n < most && next_page(f, &pa, &again)) {
+		if (!n) {
+			*ret = pa;
+			*ret_again = again;
+		} else if (pa != *ret + n * PAGE_SIZE || again != *ret_again) {
+			break;
+		}
+		walk_set_mark(&f->captured, pa);
+		f->group.page++;
+		n++;
+	}
+	return n;
+}
+
+/* As many as there is room for on the stage. */
+static void read_frames(struct guided_feed *f)
+{
+	struct stage *stage = &f->stage;
+	struct stream_piece *p = &stage->piece;
+	uint64_t address = 0;
+	bool again = false;
+	size_t n;
+
+	while (p->n_extents < STAGE_PAGES && !f->sweep.skip &&
+	       (n = next_run(f, STAGE_PAGES - stage->pages, &address, &again))) {
+		sweep_read(&f->sweep, p, stage->pages, address, n);
+		stage->pages += n;
+		if (again) {
+			p->extents[p->n_extents - 1].pass = (uint16_t)(f->group.round + 1);
+			p->extents[p->n_extents - 1].reason = RSZ_TABLE_CHANGED;
+			f->result->retaken_pages += n;
+		} else {
+			f->result->guided_pages += n;
+		}
+	}
+}
+
+/*
+ * Tables, again
+ */
+
+static void add_subtree(struct guided_feed *f, unsigned level, uint64_t pa, uint64_t va)
+{
+	if (f->n_subtrees < SUBTREES && !walk_set_has(&f->visited, pa))
+		f->subtrees[f->n_subtrees++] = (struct subtree){ level, pa, va };
+}
+
+/*
+ * What the new bytes of a table name that the old ones did not: frames to be taken (again), tables
+ * to be walked. Rights, accessed and dirty bits do not matter here. True if there are frames.
+ */
+static bool compare(struct guided_feed *f, const struct table *t, const uint8_t *now)
+{
+	bool frames = false;
+
+	for (size_t i = 0; i < own_entries(f, t); i++) {
+		const struct entry was = judge(f, t, i, t->bytes);
+		const struct entry is = judge(f, t, i, now);
+
+		if (is.kind == was.kind && is.frame == was.frame)
+			continue;
+		frames |= is.kind == ENTRY_LEAF;
+		if (is.kind == ENTRY_LEAF)
+			group_add_run(f, is.va, is.frame, LEVEL_PAGES(t->level), true);
+		else if (is.kind == ENTRY_TABLE)
+			add_subtree(f, t->level - 1, is.frame, is.va);
+	}
+	return frames;
+}
+
+/* Reads one table again. It stays open if something new is to be read for it. */
+static void check_table(struct guided_feed *f, struct table *t)
+{
+	struct group *g = &f->group;
+	struct physmem_page when;
+	uint8_t now[PAGE_SIZE];
+	bool changed;
+
+	t->open = false;
+	/* It was readable a moment ago; what is gone now keeps its first copy. */
+	if (!physmem_read_page(&f->mem.mem, t->pa, now, &when))
+		return;
+	changed = compare(f, t, now);
+	memcpy(t->bytes, now, PAGE_SIZE);
+	f->result->tables_changed += changed && !g->round;
+	t->open = changed && g->round < GUIDED_ROUNDS;
+	if (t->open)
+		return;
+	f->result->tables_unsettled += changed;
+	t->pass++;
+	batch_add(&f->after, t, &when, RSZ_TABLE_AGAIN);
+}
+
+static bool check_tables(struct guided_feed *f)
+{
+	struct group *g = &f->group;
+	bool open = false;
+
+	group_clear_runs(g);
+	for (size_t i = 0; i < g->n_tables; i++) {
+		if (g->tables[i].open)
+			check_table(f, &g->tables[i]);
+		open |= g->tables[i].open;
+	}
+	group_sort(g);
+	return open;
+}
+
+/*
+ * The walk
+ */
+
+/* Tables of `level` and below it on the path are done with: they join the group. */
+static void leave_path(struct guided_feed *f, unsigned level)
+{
+	for (unsigned l = 2; l <= level; l++) {
+		if (f->on_path[l])
+			group_add_table(f, &f->path[l]);
+		f->on_path[l] = false;
+	}
+}
+
+static void enter_table(struct guided_feed *f)
+{
+	const struct walk_table *w = &f->walk.table;
+	const bool lowest = w->level == 1;
+	const size_t runs = f->group.n_runs;
+	struct table *t = &f->path[w->level];
+
+	leave_path(f, w->level);
+	*t = (struct table){ .level = w->level, .pa = w->pa, .va = w->va };
+	memcpy(t->bytes, w->bytes, PAGE_SIZE);
+	t->pass = walk_set_mark(&f->captured, w->pa);
+	batch_add(&f->before, t, &w->when, t->pass ? RSZ_TABLE_AGAIN : RSZ_FIRST);
+	f->on_path[w->level] = !lowest;
+	f->result->guided_pages++;
+	if (f->sweep.watch)
+		root_watch_page(f->sweep.watch, t->bytes, t->pa);
+	group_add_leaves(f, t);
+	if (lowest)
+		group_add_table(f, t);
+	else
+		/* Large pages do not wait for everything that lies below the same table. */
+		f->group_full = f->group.n_runs > runs;
+}
+
+static bool begin_walk(struct guided_feed *f)
+{
+	const struct discovery *d = f->spaces;
+	const struct walk_options options = {
+		.mode = d->mode,
+		.last = UINT64_MAX,
+		.ignore = d->ignore,
+		.budget = &f->budget,
+		.tables_only = true,
+	};
+	uint64_t root;
+
+	if (f->n_subtrees) {
+		const struct subtree *s = &f->subtrees[--f->n_subtrees];
+
+		walk_begin_at(&f->walk, &f->mem.mem, &f->visited, &options, s->level, s->pa, s->va);
+		return true;
+	}
+	if (!discovery_next_root(d, &f->roots, &root))
+		return false;
+	walk_begin(&f->walk, &f->mem.mem, &f->visited, &options, root);
+	return true;
+}
+
+/* Goes on until the group is full. False when there is nothing more to walk. */
+static bool fill_group(struct guided_feed *f)
+{
+	enum walk_event event;
+
+	while (!group_is_full(f)) {
+		if (!f->walking) {
+			f->walking = begin_walk(f);
+			if (!f->walking)
+				return false;
+		}
+		event = walk_next(&f->walk);
+		if (event == WALK_TABLE)
+			enter_table(f);
+		if (event != WALK_END)
+			continue;
+		leave_path(f, WALK_LEVELS);
+		f->walking = false;
+	}
+	return true;
+}
+
+/* Behind the last space: those that began meanwhile. False if they have been walked, too. */
+static enum status look_again(struct guided_feed *f, bool *ret, struct err *e)
+{
+	enum status st;
+
+	*ret = f->spaces == f->first;
+	if (!*ret)
+		return ST_OK;
+	st = tables_find_again(f->sweep.source, f->first, &f->again, e);
+	f->spaces = &f->again;
+	f->roots = (struct root_cursor){ 0 };
+	return st;
+}
+
+/*
+ * The feed
+ */
+
+static void begin_rest(struct guided_feed *f)
+{
+	f->emitting = true;
+	f->step = STEP_REST;
+}
+
+static enum status step_tables(struct guided_feed *f, struct err *e)
+{
+	enum status st;
+	bool more;
+
+	if (fill_group(f) || f->group.n_tables || f->group.n_runs) {
+		f->group_full = false;
+		f->group.round = 0;
+		group_sort(&f->group);
+		f->step = STEP_FRAMES;
+		return ST_OK;
+	}
+	st = look_again(f, &more, e);
+	if (!more)
+		begin_rest(f);
+	return st;
+}
+
+static void step_frames(struct guided_feed *f)
+{
+	read_frames(f);
+	/* Large pages: what is on the stage has to go out before the rest can come. */
+	if (f->stage.pages < STAGE_PAGES)
+		f->step = STEP_CHECK;
+}
+
+static void step_check(struct guided_feed *f)
+{
+	struct group *g = &f->group;
+
+	f->step = STEP_FRAMES;
+	if (check_tables(f)) {
+		g->round++;
+		return;
+	}
+	group_clear_runs(g);
+	g->n_tables = 0;
+	f->step = STEP_TABLES;
+	f->emitting = !batch_has_room(&f->before, GROUP_READS) ||
+		      !batch_has_room(&f->after, GROUP_TABLES);
+}
+
+/*
+ * A group is gone through in one call, and only then there is something to go out, unless it is too
+ * large for the stage.
+ */
+static enum status go_on(struct guided_feed *f, struct err *e)
+{
+	enum status st = ST_OK;
+
+	do {
+		if (sweep_stopped(&f->sweep))
+			begin_rest(f);
+		switch (f->step) {
+		case STEP_TABLES:
+			st = step_tables(f, e);
+			break;
+		case STEP_FRAMES:
+			step_frames(f);
+			break;
+		case STEP_CHECK:
+			step_check(f);
+			break;
+		case STEP_REST:
+			return ST_OK;
+		}
+	} while (!st && f->step != STEP_TABLES && f->stage.pages < STAGE_PAGES);
+	return st;
+}
+
+static enum status next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
+{
+	struct guided_feed *f = (struct guided_feed *)feed;
+	enum status st = ST_OK;
+
+	while (!st && !emit(f, p)) {
+		if (f->step == STEP_REST)
+			return sweep_next(&f->sweep, p);
+		st = go_on(f, e);
+	}
+	return st;
+}
+
+static void close_guided(struct stream_feed *feed)
+{
+	struct guided_feed *f = (struct guided_feed *)feed;
+
+	if (!f)
+		return;
+	walk_set_deinit(&f->captured);
+	walk_set_deinit(&f->visited);
+	discovery_deinit(&f->again);
+	free(f->group.tables);
+	free(f->group.runs);
+	free(f->stage.piece.extents);
+	free(f->stage.piece.pages);
+	free(f->stage.piece.data);
+	free(f->before.bytes);
+	free(f->after.bytes);
+	free(f);
+}
+
+static bool allocate(struct guided_feed *f)
+{
+	struct stream_piece *p = &f->stage.piece;
+
+	p->extents = malloc(STAGE_PAGES * sizeof(*p->extents));
+	p->pages = malloc(STAGE_PAGES * sizeof(*p->pages));
+	p->data = malloc(STAGE_PAGES * PAGE_SIZE);
+	f->group.tables = malloc(GROUP_TABLES * sizeof(*f->group.tables));
+	f->group.runs = malloc(GROUP_RUNS * sizeof(*f->group.runs));
+	f->before.bytes = malloc(STREAM_EXTENTS * sizeof(*f->before.bytes));
+	f->after.bytes = malloc(STREAM_EXTENTS * sizeof(*f->after.bytes));
+	return p->extents && p->pages && p->data && f->group.tables && f->group.runs &&
+	       f->before.bytes && f->after.bytes;
+}
+
+static enum status open_guided(const struct memory_plan *plan, struct memory_result *result,
+			       struct stream_feed **ret, struct err *e)
+{
+	struct guided_feed *f = calloc(1, sizeof(*f));
+	enum status st;
+
+	if (!f)
+		return err_nomem(e);
+	f->feed.next = next;
+	f->result = result;
+	f->first = f->spaces = plan->spaces;
+	f->step = f->first ? STEP_TABLES : STEP_REST;
+	f->budget = (struct walk_budget)WALK_UNLIMITED;
+	f->sweep = (struct sweep){
+		.source = plan->source,
+		.result = result,
+		.ranges = &plan->source->info.maps[0].ranges,
+		.watch = plan->watch,
+		.set = &f->captured,
+	};
+	physmem_drv_init(&f->mem, plan->source, clock_mono_ns);
+	st = allocate(f) ? ST_OK : err_nomem(e);
+	if (!st)
+		st = walk_set_init(&f->captured, f->sweep.ranges, e);
+	if (!st)
+		st = walk_set_init(&f->visited, f->sweep.ranges, e);
+	if (st) {
+		close_guided(&f->feed);
+		return st;
+	}
+	*ret = &f->feed;
+	return ST_OK;
+}
+
+const struct order guided_order = {
+	.name = "guided",
+	.summary = "each page table, what it names at once, and the table again; then the rest",
+	.wants_spaces = true,
+	.open = open_guided,
+	.close = close_guided,
+};

@@ -1,0 +1,553 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Orders of acquisition, over a memory that changes while it is read: the test's own rules say after
+ * which read which entry becomes what. What they deliver is looked at piece by piece. The signal and
+ * the second search for address spaces are this file's.
+ */
+#include "tests/unit/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/interrupt.h"
+#include "agent/order/order.h"
+#include "agent/tables.h"
+#include "driver-interface/source.h"
+#include "formats/base/bytes.h"
+
+#define PAGES   2048
+#define ROOT    1
+#define PDPT    2
+#define PD      3
+#define PT      4 /* PT + n: the n-th page table */
+#define FRAMES  64
+#define SHARED  UINT64_C(0x5) /* present, user */
+#define PRIVATE UINT64_C(0x7) /* and writable */
+
+/* When page `on` has been read `times` times, entry `at` of page `page` becomes `value`. */
+struct change {
+	uint64_t on;
+	unsigned times;
+	uint64_t page;
+	size_t at;
+	uint64_t value;
+};
+
+struct machine {
+	struct drv drv;
+	uint64_t words[PAGES][TABLE_ENTRIES];
+	unsigned reads[PAGES];
+	struct change changes[8];
+	size_t n_changes;
+	uint64_t churn;   /* this page's entry 0 names another frame after each read; 0: none */
+	uint64_t dies_at; /* page; 0: never */
+	unsigned stop_at; /* a signal comes with this read of all; 0: none */
+	unsigned all;
+};
+
+static bool stop_asked;
+static struct discovery found_later;
+
+bool interrupted(void)
+{
+	return stop_asked;
+}
+
+enum status tables_find_again(struct drv *source, const struct discovery *earlier,
+			      struct discovery *ret, struct err *e)
+{
+	(void)source;
+	(void)earlier;
+	(void)e;
+	*ret = found_later;
+	return ST_OK;
+}
+
+static void after_read(struct machine *m, uint64_t page)
+{
+	m->reads[page]++;
+	for (size_t i = 0; i < m->n_changes; i++) {
+		const struct change *c = &m->changes[i];
+
+		if (c->on == page && c->times == m->reads[page])
+			m->words[c->page][c->at] = c->value;
+	}
+	if (m->churn && page == m->churn)
+		m->words[page][0] = ((FRAMES + 500 + m->reads[page]) * PAGE_SIZE) | PRIVATE;
+	stop_asked |= ++m->all == m->stop_at;
+}
+
+static struct drv_result machine_read(struct drv *d, uint64_t addr, void *buf, size_t len)
+{
+	struct machine *m = (struct machine *)d;
+
+	for (size_t at = 0; at < len; at += PAGE_SIZE) {
+		const uint64_t page = (addr + at) / PAGE_SIZE;
+
+		if (m->dies_at && page == m->dies_at)
+			return (struct drv_result){ .good = at, .error = 19, .dead = true };
+		memcpy((uint8_t *)buf + at, m->words[page], PAGE_SIZE);
+		after_read(m, page);
+	}
+	return (struct drv_result){ .good = len };
+}
+
+static const struct drv_ops machine_ops = { .name = "machine",
+					    .read_max = 256 * PAGE_SIZE,
+					    .read = machine_read };
+
+static void name(struct machine *m, uint64_t page, size_t at, uint64_t frame, uint64_t rights)
+{
+	m->words[page][at] = frame * PAGE_SIZE | rights;
+}
+
+/* One space: root, PDPT, PD, and `tables` page tables with `each` frames in a row. */
+static struct machine *machine_create(size_t tables, size_t each)
+{
+	struct machine *m = calloc(1, sizeof(*m));
+	struct range_list l = { 0 };
+	struct err e = ERR_INIT;
+
+	assert_non_null(m);
+	CHECK_OK(drv__init(&m->drv, &machine_ops, "machine", &e), &e);
+	CHECK_OK(range_list_add(&l, 0, PAGES * PAGE_SIZE - 1, &e), &e);
+	CHECK_OK(drv__add_map(&m->drv, "test", &l, &e), &e);
+	for (uint64_t i = 0; i < PAGES; i++)
+		m->words[i][TABLE_ENTRIES - 1] = i << 1; /* not present, and tells pages apart */
+	name(m, ROOT, 0, PDPT, PRIVATE);
+	name(m, PDPT, 0, PD, PRIVATE);
+	for (size_t t = 0; t < tables; t++) {
+		name(m, PD, t, PT + t, PRIVATE);
+		for (size_t i = 0; i < each; i++)
+			name(m, PT + t, i, FRAMES + t * each + i, PRIVATE);
+	}
+	stop_asked = false;
+	found_later = (struct discovery){ .mode = PAGING_4_LEVEL, .os = OS_WINDOWS };
+	return m;
+}
+
+static void machine_destroy(struct machine *m)
+{
+	drv__deinit(&m->drv);
+	free(m);
+}
+
+/* One capture of one page, in the order in which they came. */
+struct seen {
+	uint64_t page;
+	uint64_t start, end;
+	uint64_t word; /* its first entry, as captured */
+	struct page_status status;
+	unsigned pass, reason;
+};
+
+struct result {
+	struct memory_result memory;
+	struct seen at[4 * PAGES];
+	size_t count;
+	size_t captures[PAGES];
+};
+
+static void take_piece(struct result *r, const struct stream_piece *p)
+{
+	size_t page = 0;
+
+	assert_in_range(p->n_extents, 1, STREAM_EXTENTS);
+	for (size_t i = 0; i < p->n_extents; i++) {
+		const struct rsz_extent *x = &p->extents[i];
+
+		assert_true(x->start <= x->end);
+		assert_true(!i || x[-1].end <= x->start);
+		for (size_t k = 0; k < x->length / PAGE_SIZE; k++, page++) {
+			struct seen *s = &r->at[r->count++];
+
+			assert_true(r->count < 4 * PAGES);
+			*s = (struct seen){ .page = x->address / PAGE_SIZE + k,
+					    .start = x->start,
+					    .end = x->end,
+					    .status = p->pages[page],
+					    .pass = x->pass,
+					    .reason = x->reason };
+			if (s->status.state == PAGE_DATA)
+				s->word = get_le64(p->data + page * PAGE_SIZE);
+			assert_int_equal(s->pass != 0, r->captures[s->page] != 0);
+			assert_int_equal(s->pass != 0, s->reason != 0);
+			r->captures[s->page]++;
+		}
+	}
+	assert_true(page <= STREAM_SKIP / PAGE_SIZE);
+}
+
+static struct discovery one_space(uint64_t root)
+{
+	static struct address_space space[2];
+
+	space[0].process = (struct process){ .has_dtb = true, .dtb = root * PAGE_SIZE };
+	return (struct discovery){
+		.mode = PAGING_4_LEVEL, .os = OS_WINDOWS, .spaces = space, .n_spaces = 1
+	};
+}
+
+/* Everything that the order delivers. */
+static struct result *run(struct machine *m, const struct order *order,
+			  const struct walk_set *tables)
+{
+	const struct discovery spaces = one_space(ROOT);
+	const struct memory_plan plan = { .source = &m->drv,
+					  .spaces = &spaces,
+					  .table_pages = tables };
+	struct result *r = calloc(1, sizeof(*r));
+	struct stream_piece p = { .extents = malloc(STREAM_EXTENTS * sizeof(struct rsz_extent)),
+				  .pages = malloc(STREAM_SKIP / PAGE_SIZE *
+						  sizeof(struct page_status)),
+				  .data = malloc(STREAM_CHUNK) };
+	struct stream_feed *feed;
+	struct err e = ERR_INIT;
+	enum status st;
+
+	assert_non_null(r);
+	CHECK_OK(order->open(&plan, &r->memory, &feed, &e), &e);
+	while (!(st = feed->next(feed, &p, &e))) {
+		take_piece(r, &p);
+		p.n_extents = 0;
+	}
+	assert_int_equal(st, ST_END);
+	order->close(feed);
+	free(p.extents);
+	free(p.pages);
+	free(p.data);
+	for (size_t i = 0; i < PAGES; i++)
+		if (!r->captures[i])
+			fail_msg("%s leaves out page %zu", order->name, i);
+	return r;
+}
+
+/* The newest capture of a page, as readers have it, or the first one. */
+static const struct seen *newest(const struct result *r, uint64_t page)
+{
+	for (size_t i = r->count; i--;)
+		if (r->at[i].page == page)
+			return &r->at[i];
+	abort(); /* run() has seen every page */
+}
+
+static const struct seen *oldest(const struct result *r, uint64_t page)
+{
+	for (size_t i = 0; i < r->count; i++)
+		if (r->at[i].page == page)
+			return &r->at[i];
+	abort();
+}
+
+static void check_between(const struct result *r, uint64_t table, uint64_t frame)
+{
+	assert_true(oldest(r, table)->end <= newest(r, frame)->start);
+	assert_true(newest(r, frame)->end <= newest(r, table)->start);
+}
+
+TEST(linear_reads_every_page_once_in_order)
+{
+	struct machine *m = machine_create(3, 100);
+	struct result *r = run(m, &linear_order, NULL);
+
+	assert_int_equal(r->count, PAGES);
+	for (size_t i = 0; i < PAGES; i++)
+		assert_int_equal(r->at[i].page, i);
+	free(r);
+	machine_destroy(m);
+}
+
+static struct result *run_with_tables(struct machine *m, const struct order *order)
+{
+	struct walk_set tables;
+	struct result *r;
+	struct err e = ERR_INIT;
+
+	CHECK_OK(walk_set_init(&tables, &m->drv.info.maps[0].ranges, &e), &e);
+	for (uint64_t i = ROOT; i < PT + 3; i++)
+		walk_set_mark(&tables, i * PAGE_SIZE);
+	walk_set_mark(&tables, (PAGES - 1) * PAGE_SIZE);
+	r = run(m, order, &tables);
+	walk_set_deinit(&tables);
+	return r;
+}
+
+TEST(tables_come_first_or_last)
+{
+	struct machine *m = machine_create(3, 100);
+	struct result *first = run_with_tables(m, &tables_first_order);
+	struct result *last = run_with_tables(m, &tables_last_order);
+	const size_t tables = PT + 3 - ROOT + 1;
+
+	assert_int_equal(first->count, PAGES);
+	assert_int_equal(last->count, PAGES);
+	for (size_t i = 0; i < tables - 1; i++) {
+		assert_int_equal(first->at[i].page, ROOT + i);
+		assert_int_equal(last->at[PAGES - tables + i].page, ROOT + i);
+	}
+	assert_int_equal(first->at[tables - 1].page, PAGES - 1);
+	assert_int_equal(first->at[tables].page, 0);
+	assert_int_equal(last->at[PAGES - 1].page, PAGES - 1);
+	free(first);
+	free(last);
+	machine_destroy(m);
+}
+
+TEST(guided_reads_a_table_before_its_frames_and_behind_them)
+{
+	struct machine *m = machine_create(5, 150);
+	struct result *r = run(m, &guided_order, NULL);
+
+	for (size_t t = 0; t < 5; t++)
+		for (size_t i = 0; i < 150; i++) {
+			const uint64_t frame = FRAMES + t * 150 + i;
+
+			check_between(r, PT + t, frame);
+			check_between(r, PD, frame);
+			check_between(r, PDPT, frame);
+			check_between(r, ROOT, frame);
+			assert_int_equal(r->captures[frame], 1);
+		}
+	for (uint64_t t = ROOT; t < PT + 5; t++) {
+		assert_int_equal(r->captures[t], 2);
+		assert_int_equal(m->reads[t], 2);
+		assert_int_equal(newest(r, t)->reason, RSZ_TABLE_AGAIN);
+	}
+	assert_int_equal(r->count, PAGES + 4 + 4);
+	assert_int_equal(r->memory.guided_pages, 5 * 150 + 4 + 4);
+	assert_int_equal(r->memory.retaken_pages, 0);
+	free(r);
+	machine_destroy(m);
+}
+
+TEST(guided_takes_again_what_changed)
+{
+	struct machine *m = machine_create(1, 10);
+	struct result *r;
+
+	/* While the frames are read, entry 3 comes to name a page that was captured with them. */
+	m->changes[m->n_changes++] =
+		(struct change){ FRAMES + 9, 1, PT, 3, (FRAMES + 5) * PAGE_SIZE | PRIVATE };
+	m->changes[m->n_changes++] = (struct change){ FRAMES + 9, 1, FRAMES + 5, 0, 0x77 << 1 };
+	r = run(m, &guided_order, NULL);
+	assert_int_equal(r->captures[FRAMES + 5], 2);
+	assert_int_equal(newest(r, FRAMES + 5)->reason, RSZ_TABLE_CHANGED);
+	assert_int_equal(newest(r, FRAMES + 5)->word, 0x77 << 1);
+	assert_true(newest(r, FRAMES + 5)->end <= newest(r, PT)->start);
+	assert_int_equal(r->memory.retaken_pages, 1);
+	assert_int_equal(r->memory.tables_changed, 1);
+	assert_int_equal(r->memory.tables_unsettled, 0);
+	assert_int_equal(m->reads[PT], 3);
+	free(r);
+	machine_destroy(m);
+}
+
+/* Accessed, dirty and rights are no other frame. */
+TEST(guided_does_not_mind_flags)
+{
+	struct machine *m = machine_create(1, 10);
+	struct result *r;
+
+	m->changes[m->n_changes++] =
+		(struct change){ FRAMES + 9, 1, PT, 3, (FRAMES + 3) * PAGE_SIZE | PRIVATE | 0x60 };
+	r = run(m, &guided_order, NULL);
+	assert_int_equal(m->reads[PT], 2);
+	assert_int_equal(r->memory.tables_changed, 0);
+	free(r);
+	machine_destroy(m);
+}
+
+TEST(guided_gives_up_on_a_table_that_never_settles)
+{
+	struct machine *m = machine_create(2, 10);
+	struct result *r;
+
+	m->churn = PT;
+	r = run(m, &guided_order, NULL);
+	assert_int_equal(r->memory.tables_changed, 1);
+	assert_int_equal(r->memory.tables_unsettled, 1);
+	assert_int_equal(m->reads[PT], 5);
+	assert_int_equal(m->reads[PT + 1], 2);
+	free(r);
+	machine_destroy(m);
+}
+
+TEST(guided_walks_tables_that_appear_meanwhile)
+{
+	struct machine *m = machine_create(1, 10);
+	struct result *r;
+
+	/* A second page table, while the frames of the first are read. */
+	name(m, PT + 1, 0, FRAMES + 700, PRIVATE);
+	m->changes[m->n_changes++] =
+		(struct change){ FRAMES + 9, 1, PD, 1, (PT + 1) * PAGE_SIZE | PRIVATE };
+	r = run(m, &guided_order, NULL);
+	check_between(r, PT + 1, FRAMES + 700);
+	free(r);
+	machine_destroy(m);
+}
+
+TEST(guided_walks_spaces_that_begin_meanwhile)
+{
+	struct address_space *later = calloc(1, sizeof(*later)); /* the feed's to free */
+	struct machine *m = machine_create(1, 10);
+	struct result *r;
+
+	name(m, 20, 0, 21, PRIVATE);
+	name(m, 21, 0, 22, PRIVATE);
+	name(m, 22, 0, 23, PRIVATE);
+	name(m, 23, 7, FRAMES + 800, PRIVATE);
+	assert_non_null(later);
+	later->process = (struct process){ .has_dtb = true, .dtb = 20 * PAGE_SIZE };
+	found_later.spaces = later;
+	found_later.n_spaces = 1;
+	r = run(m, &guided_order, NULL);
+	check_between(r, 23, FRAMES + 800);
+	free(r);
+	machine_destroy(m);
+}
+
+/* A large page beside page tables: its frames do not wait for theirs, and are read once. */
+TEST(guided_reads_large_pages)
+{
+	struct machine *m = machine_create(2, 10);
+	struct result *r;
+
+	name(m, PD, 2, 512, PRIVATE | PTE_LARGE);
+	name(m, PD, 3, 1024, PRIVATE | PTE_LARGE);
+	name(m, PD, 4, 1536, PRIVATE | PTE_LARGE);
+	r = run(m, &guided_order, NULL);
+	for (uint64_t page = 512; page < 2048; page++) {
+		check_between(r, PD, page);
+		assert_int_equal(r->captures[page], 1);
+	}
+	check_between(r, PD, FRAMES);
+	check_between(r, PT, FRAMES);
+	assert_int_equal(r->captures[PD], 2);
+	/* They come before what lies below the same table. */
+	assert_true(newest(r, 2047)->end <= oldest(r, PT)->start);
+	free(r);
+	machine_destroy(m);
+}
+
+TEST(guided_reads_a_shared_frame_once)
+{
+	struct machine *m = machine_create(2, 200);
+	struct result *r;
+
+	for (size_t i = 0; i < 200; i++)
+		name(m, PT + 1, i, FRAMES + i, SHARED);
+	r = run(m, &guided_order, NULL);
+	for (size_t i = 0; i < 200; i++)
+		assert_int_equal(r->captures[FRAMES + i], 1);
+	free(r);
+	machine_destroy(m);
+}
+
+/* Tables that name themselves, each other, nothing, and everything. */
+TEST(guided_ends_on_hostile_tables)
+{
+	struct machine *m = machine_create(1, 0);
+	struct result *r;
+	uint64_t x = 1;
+
+	for (uint64_t page = ROOT; page < PAGES; page++)
+		for (size_t i = 0; i < TABLE_ENTRIES; i++) {
+			x ^= x << 13;
+			x ^= x >> 7;
+			x ^= x << 17;
+			m->words[page][i] = i % 5 ? (x % (PAGES + 64)) * PAGE_SIZE | PRIVATE |
+							    (i % 7 ? 0 : PTE_LARGE)
+						  : x;
+		}
+	r = run(m, &guided_order, NULL);
+	for (size_t i = 0; i < PAGES; i++)
+		assert_true(m->reads[i] <= 3);
+	free(r);
+	machine_destroy(m);
+}
+
+TEST(guided_keeps_what_it_has_when_a_signal_comes)
+{
+	for (unsigned at = 1; at < 700; at += 13) {
+		struct machine *m = machine_create(5, 150);
+		struct result *r;
+		size_t skipped = 0;
+
+		m->stop_at = at;
+		r = run(m, &guided_order, NULL);
+		assert_int_equal(r->memory.stopped, ST_INTERRUPTED);
+		for (size_t i = 0; i < r->count; i++)
+			skipped += r->at[i].status.state == PAGE_SKIPPED &&
+				   r->at[i].status.detail == SKIP_INTERRUPTED;
+		assert_true(skipped > 0 && skipped < PAGES);
+		free(r);
+		machine_destroy(m);
+	}
+}
+
+TEST(guided_keeps_what_it_has_when_the_source_dies)
+{
+	static const uint64_t at[] = { ROOT, PD, PT + 2, FRAMES + 1, FRAMES + 740, PAGES - 1 };
+
+	for (size_t k = 0; k < ARRAY_SIZE(at); k++) {
+		struct machine *m = machine_create(5, 150);
+		struct result *r;
+
+		m->dies_at = at[k];
+		r = run(m, &guided_order, NULL);
+		assert_int_equal(r->memory.stopped, ST_SOURCE_FAILED);
+		assert_int_equal(newest(r, at[k])->status.state, PAGE_SKIPPED);
+		free(r);
+		machine_destroy(m);
+	}
+}
+
+TEST(guided_without_spaces_is_linear)
+{
+	struct machine *m = machine_create(3, 100);
+	const struct memory_plan plan = { .source = &m->drv };
+	struct memory_result result = { 0 };
+	struct rsz_extent extents[STREAM_EXTENTS];
+	struct page_status *pages = malloc(STREAM_SKIP / PAGE_SIZE * sizeof(*pages));
+	struct stream_piece p = { .extents = extents,
+				  .pages = pages,
+				  .data = malloc(STREAM_CHUNK) };
+	struct stream_feed *feed;
+	struct err e = ERR_INIT;
+	uint64_t at = 0;
+
+	CHECK_OK(guided_order.open(&plan, &result, &feed, &e), &e);
+	for (; !feed->next(feed, &p, &e); p.n_extents = 0) {
+		assert_int_equal(p.n_extents, 1);
+		assert_int_equal(p.extents[0].address, at);
+		at += p.extents[0].length;
+	}
+	assert_int_equal(at, PAGES * PAGE_SIZE);
+	guided_order.close(feed);
+	free(p.data);
+	free(pages);
+	machine_destroy(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(linear_reads_every_page_once_in_order),
+		cmocka_unit_test(tables_come_first_or_last),
+		cmocka_unit_test(guided_reads_a_table_before_its_frames_and_behind_them),
+		cmocka_unit_test(guided_takes_again_what_changed),
+		cmocka_unit_test(guided_does_not_mind_flags),
+		cmocka_unit_test(guided_gives_up_on_a_table_that_never_settles),
+		cmocka_unit_test(guided_walks_tables_that_appear_meanwhile),
+		cmocka_unit_test(guided_walks_spaces_that_begin_meanwhile),
+		cmocka_unit_test(guided_reads_large_pages),
+		cmocka_unit_test(guided_reads_a_shared_frame_once),
+		cmocka_unit_test(guided_ends_on_hostile_tables),
+		cmocka_unit_test(guided_keeps_what_it_has_when_a_signal_comes),
+		cmocka_unit_test(guided_keeps_what_it_has_when_the_source_dies),
+		cmocka_unit_test(guided_without_spaces_is_linear),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
