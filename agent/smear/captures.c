@@ -48,11 +48,46 @@ static enum status add_part(struct captures *c, const struct rsz_extent *x,
 	return st;
 }
 
-/* Only where the reader says that this record is the newest to hold it. */
-static enum status add_extent(struct captures *c, const struct rsz_reader *r,
-			      const struct rsz_record *rec, const struct rsz_extent *x,
-			      const struct page_status *pages, struct err *e)
+/* An extent of a record, and where its bytes begin in the chunk's. */
+struct place {
+	const struct rsz_record *record;
+	const struct rsz_extent *extent;
+	const struct page_status *pages;
+	uint64_t data;
+};
+
+/* The pages in `part`, which a later record has as well. */
+static enum status add_older(struct captures *c, const struct place *p, struct range part,
+			     struct err *e)
 {
+	const struct rsz_extent *x = p->extent;
+
+	for (uint64_t at = part.first; at < part.last; at += PAGE_SIZE) {
+		const uint32_t state = p->pages[(at - x->address) >> PAGE_SHIFT].state;
+
+		if (state != PAGE_DATA && state != PAGE_ZERO)
+			continue;
+		if (c->n_older == c->older_room) {
+			struct older_page *older =
+				array_grow(c->older, &c->older_room, sizeof(*older));
+
+			if (!older)
+				return err_nomem(e);
+			c->older = older;
+		}
+		c->older[c->n_older++] = (struct older_page){
+			at, x->start, x->end, p->record->offset, p->data + (at - x->address),
+		};
+	}
+	return ST_OK;
+}
+
+/* Only where the reader says that this record is the newest to hold it; else it is an older one. */
+static enum status add_extent(struct captures *c, const struct rsz_reader *r, const struct place *p,
+			      bool physical, struct err *e)
+{
+	const struct rsz_record *rec = p->record;
+	const struct rsz_extent *x = p->extent;
 	const uint64_t last = x->address + (uint64_t)rsz_extent_pages(x) * PAGE_SIZE - 1;
 	uint64_t from = x->address;
 	struct rsz_segment s;
@@ -66,7 +101,9 @@ static enum status add_extent(struct captures *c, const struct rsz_reader *r,
 		part.first &= ~(uint64_t)(PAGE_SIZE - 1);
 		part.last = MIN(part.last | (PAGE_SIZE - 1), last);
 		if (s.record == rec->offset)
-			st = add_part(c, x, pages, part, e);
+			st = add_part(c, x, p->pages, part, e);
+		else if (physical)
+			st = add_older(c, p, part, e);
 		from = part.last + 1;
 	}
 	return st;
@@ -76,12 +113,15 @@ static enum status add_chunk(struct captures *c, const struct rsz_reader *r,
 			     const struct rsz_record *rec, const struct rsz_chunk *chunk,
 			     struct err *e)
 {
-	const struct page_status *pages = chunk->pages;
+	const bool physical = rsz_kind_is_physical(rsz_reader_stream(r, rec->stream)->kind);
+	struct place p = { .record = rec, .pages = chunk->pages };
 	enum status st = ST_OK;
 
 	for (size_t i = 0; i < chunk->n_extents && !st; i++) {
-		st = add_extent(c, r, rec, &chunk->extents[i], pages, e);
-		pages += rsz_extent_pages(&chunk->extents[i]);
+		p.extent = &chunk->extents[i];
+		st = add_extent(c, r, &p, physical, e);
+		p.pages += rsz_extent_pages(p.extent);
+		p.data += p.extent->length;
 	}
 	return st;
 }
@@ -95,11 +135,22 @@ static int compare(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
+static int compare_older(const void *a, const void *b)
+{
+	const struct older_page *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
 /* Two extents of one record that overlap come twice: nobody writes that, and any rule will do. */
 static void settle(struct captures *c)
 {
 	size_t kept = 0;
 
+	if (c->n_older)
+		qsort(c->older, c->n_older, sizeof(*c->older), compare_older);
 	if (!c->count)
 		return;
 	qsort(c->at, c->count, sizeof(*c->at), compare);
@@ -154,8 +205,10 @@ enum status stream_captures_load(struct stream_captures *ret, struct blob *in,
 
 void stream_captures_deinit(struct stream_captures *s)
 {
-	for (size_t i = 0; s->streams && i < s->count; i++)
+	for (size_t i = 0; s->streams && i < s->count; i++) {
 		free(s->streams[i].at);
+		free(s->streams[i].older);
+	}
 	free(s->streams);
 	*s = (struct stream_captures){ 0 };
 }
@@ -173,6 +226,21 @@ const struct capture *captures_from(const struct captures *c, uint64_t address)
 			high = mid;
 	}
 	return low < c->count ? &c->at[low] : NULL;
+}
+
+const struct older_page *captures_oldest(const struct captures *c, uint64_t address)
+{
+	size_t low = 0, high = c->n_older;
+
+	while (low < high) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (c->older[mid].address < address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < c->n_older && c->older[low].address == address ? &c->older[low] : NULL;
 }
 
 bool capture_is_readable(const struct capture *c)

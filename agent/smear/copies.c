@@ -23,6 +23,9 @@ static enum status find_stream(const struct rsz_reader *r, enum rsz_kind kind, u
 		       rsz_kind_name(kind));
 }
 
+/* Chunks of the image that hold first readings of tables; they lie in the order of a walk, too. */
+#define FIRST_CACHED  2
+
 /* Chunks to keep decoded: the passes stored tables in the order of a walk, the image did not. */
 #define TABLES_CACHED 1
 #define IMAGE_CACHED  8
@@ -211,9 +214,13 @@ static enum status open_all(struct measure *m, struct err *e)
 		return st;
 	m->memory_stream = memory;
 	m->memory = &m->captures.streams[memory];
+	m->first.captures = m->memory;
+	if (m->memory->n_older)
+		st = rsz_cursor_create(r, FIRST_CACHED, &m->first.cursor, e);
 	for (size_t i = 0; i < m->memory->count; i++)
 		rsz_times_widen(&m->ret->memory, m->memory->at[i].start, m->memory->at[i].end);
-	st = read_ram(m, e);
+	if (!st)
+		st = read_ram(m, e);
 	if (!st)
 		st = walk_set_init(&m->named, m->copy[COPY_IMAGE].mem.mem.ranges, e);
 	if (!st)
@@ -225,6 +232,7 @@ void smear__tear_down(struct measure *m)
 {
 	for (size_t i = 0; i < COPIES; i++)
 		close_source(&m->copy[i]);
+	rsz_cursor_destroy(m->first.cursor);
 	for (size_t i = 0; i < PTE_FILES_MAX; i++) {
 		range_list_deinit(&m->files[i].ranges);
 		walk_set_deinit(&m->files[i].named);
@@ -282,7 +290,8 @@ static enum status walk_copy(struct measure *m, enum copy copy, uint64_t dtb,
 
 	options.mode = m->ret->spaces.mode;
 	options.ignore = m->ret->spaces.ignore;
-	return leaves_walk(&s->leaves, &m->walk, &s->mem.mem, set, &options, dtb, e);
+	return leaves_walk(&s->leaves, &m->walk, &s->mem.mem, set, &options, dtb,
+			   copy == COPY_IMAGE && m->first.cursor ? &m->first : NULL, e);
 }
 
 static enum status walk_budgeted(struct measure *m, enum copy copy, uint64_t dtb,

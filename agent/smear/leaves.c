@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "formats/base/array.h"
+#include "formats/base/bytes.h"
 
 void leaves_deinit(struct leaves *l)
 {
@@ -20,8 +21,53 @@ void leaves_clear(struct leaves *l)
 	l->stop = WALK_COMPLETE;
 }
 
+/* What a processor may change in an entry that is present: accessed and dirty. */
+#define ENTRY_TOUCHED UINT64_C(0x60)
+
+static bool same_entry(uint64_t a, uint64_t b)
+{
+	return a == b || (a & b & PTE_PRESENT && !((a ^ b) & ~ENTRY_TOUCHED));
+}
+
+/* The first reading of a table becomes first->bytes of its level. */
+static const struct older_page *read_first(struct first_readings *first, const struct walk_table *t)
+{
+	const struct older_page *o = captures_oldest(first->captures, t->pa);
+	const struct rsz_chunk *c;
+
+	first->known[t->level] = o && !rsz_cursor_load(first->cursor, o->record, &c, NULL) &&
+				 o->data + PAGE_SIZE <= c->length;
+	if (!first->known[t->level])
+		return NULL;
+	memcpy(first->bytes[t->level], c->data + o->data, PAGE_SIZE);
+	return o;
+}
+
+/* True if the first reading of the table above named this one, too. */
+static bool was_named(const struct first_readings *first, const struct walk_table *t)
+{
+	const size_t i = t->va >> (PAGE_SHIFT + 9 * t->level) & (TABLE_ENTRIES - 1);
+	const uint64_t raw = get_le64(first->bytes[t->level + 1] + 8 * i);
+
+	return (raw & PTE_PRESENT) && (raw & PTE_FRAME) == t->pa;
+}
+
+static void look_around(struct leaf_table *x, const struct leaf_table *above,
+			const struct walk_table *t, struct first_readings *first)
+{
+	const struct older_page *o = read_first(first, t);
+
+	x->around = o && (!above || (above->around && was_named(first, t)));
+	if (!x->around)
+		return;
+	x->first_start = o->start;
+	x->first_end = o->end;
+	x->around_since = MAX(o->end, above ? above->around_since : 0);
+	x->around_until = MIN(x->start, above ? above->around_until : UINT64_MAX);
+}
+
 static enum status add_table(struct leaves *l, const struct walk_table *t, uint32_t parent,
-			     struct err *e)
+			     struct first_readings *first, struct err *e)
 {
 	const struct leaf_table *above;
 	struct leaf_table x = {
@@ -47,12 +93,20 @@ static enum status add_table(struct leaves *l, const struct walk_table *t, uint3
 		x.since = MAX(x.since, above->since);
 		x.until = MIN(x.until, above->until);
 	}
+	if (first)
+		look_around(&x, above, t, first);
 	l->tables[l->n_tables++] = x;
 	return ST_OK;
 }
 
+static bool stood_around(const struct first_readings *first, const struct walk_leaf *leaf)
+{
+	return first && first->known[leaf->level] &&
+	       same_entry(get_le64(first->bytes[leaf->level] + leaf->pa % PAGE_SIZE), leaf->raw);
+}
+
 static enum status add_leaf(struct leaves *l, const struct walk_leaf *leaf, uint32_t table,
-			    struct err *e)
+			    const struct first_readings *first, struct err *e)
 {
 	if (l->count == l->room) {
 		struct leaf *at = array_grow(l->at, &l->room, sizeof(*at));
@@ -66,12 +120,14 @@ static enum status add_leaf(struct leaves *l, const struct walk_leaf *leaf, uint
 		.raw = leaf->raw,
 		.table = table,
 		.level = (uint8_t)leaf->level,
+		.around = stood_around(first, leaf),
 	};
 	return ST_OK;
 }
 
 enum status leaves_walk(struct leaves *l, struct walk *w, struct physmem *mem, struct walk_set *set,
-			const struct walk_options *options, uint64_t dtb, struct err *e)
+			const struct walk_options *options, uint64_t dtb,
+			struct first_readings *first, struct err *e)
 {
 	uint32_t current[WALK_LEVELS + 2]; /* the table of each level on the way to here */
 	enum walk_event event;
@@ -86,10 +142,11 @@ enum status leaves_walk(struct leaves *l, struct walk *w, struct physmem *mem, s
 			const unsigned level = w->table.level;
 			const bool root = level == (unsigned)options->mode;
 
-			st = add_table(l, &w->table, root ? NO_TABLE : current[level + 1], e);
+			st = add_table(l, &w->table, root ? NO_TABLE : current[level + 1], first,
+				       e);
 			current[level] = (uint32_t)(l->n_tables - 1);
 		} else if (event == WALK_LEAF) {
-			st = add_leaf(l, &w->leaf, current[w->leaf.level], e);
+			st = add_leaf(l, &w->leaf, current[w->leaf.level], first, e);
 		} else {
 			l->not_followed++;
 		}

@@ -7,6 +7,7 @@
 #define RAMSEAL_AGENT_SMEAR_LEAVES_H
 
 #include "agent/paging/walk.h"
+#include "agent/smear/captures.h"
 
 #define NO_TABLE UINT32_MAX
 
@@ -15,10 +16,20 @@ struct leaf_table {
 	uint64_t va;
 	uint64_t start; /* when this copy of it was captured, monotonic ns */
 	uint64_t end;
-	uint64_t since;  /* the last end, and */
-	uint64_t until;  /* the first start, of all tables from the root to this */
+	uint64_t since; /* the last end, and */
+	uint64_t until; /* the first start, of all tables from the root to this */
+	/*
+	 * Where the same copy has each table twice, read before its frames and behind them: the last
+	 * end of the first readings, and the first start of the second ones, from the root to this.
+	 * `around`: it has, and every entry on the way named the same table both times.
+	 */
+	uint64_t first_start; /* of the first reading of this one */
+	uint64_t first_end;
+	uint64_t around_since;
+	uint64_t around_until;
 	uint32_t parent; /* NO_TABLE: it is the root */
 	uint8_t level;
+	bool around;
 	bool same; /* set by leaves_compare(): the other copy has this path, page for page */
 };
 
@@ -27,6 +38,16 @@ struct leaf {
 	uint64_t raw;
 	uint32_t table;
 	uint8_t level;
+	bool around; /* the entry was the same in both readings of its table; see there */
+};
+
+/* First readings of tables that were read again: in the memory, if it was read by its tables. */
+struct first_readings {
+	const struct captures *captures;
+	struct rsz_cursor *cursor;
+	/* Of the tables on the way to where a walk is, by level. */
+	uint8_t bytes[WALK_LEVELS + 1][PAGE_SIZE];
+	bool known[WALK_LEVELS + 1];
 };
 
 /* Zero-initialise; the memory is kept from one space to the next. */
@@ -46,10 +67,11 @@ void leaves_clear(struct leaves *l);
 
 /*
  * Appends to empty leaves. `options` bounds addresses and cost. The set is cleared first; it may be
- * NULL as walk_begin()'s.
+ * NULL as walk_begin()'s. `first`: NULL if no table was read twice.
  */
 enum status leaves_walk(struct leaves *l, struct walk *w, struct physmem *mem, struct walk_set *set,
-			const struct walk_options *options, uint64_t dtb, struct err *e);
+			const struct walk_options *options, uint64_t dtb,
+			struct first_readings *first, struct err *e);
 
 static inline uint64_t leaf_size(const struct leaf *l)
 {

@@ -286,6 +286,19 @@ static uint64_t gap_end(const struct judgement *j, const struct capture *next,
 	return last;
 }
 
+/*
+ * Memory that was read by its tables has the answer in itself: the entry stood, on the way from the
+ * root, too, when its table was read before the content and when it was read behind it.
+ */
+static bool stood_around(const struct judgement *j, const struct capture *c)
+{
+	const struct view *v = &j->piece->view[j->copy];
+
+	return j->copy == COPY_IMAGE && !j->slot && !j->followed && j->entry != VERDICT_MOVING &&
+	       v->leaf->around && v->table->around && c->start &&
+	       c->start >= v->table->around_since && c->end <= v->table->around_until;
+}
+
 /* Of content from `at` to `last`, as much as is of one kind. */
 static struct part judge_part(const struct judgement *j, uint64_t at, uint64_t last)
 {
@@ -308,6 +321,15 @@ static struct part judge_part(const struct judgement *j, uint64_t at, uint64_t l
 	ret.window = window_of(j->piece->view[j->copy].table, &j->times, c);
 	ret.content = (struct rsz_times){ c->start, c->end };
 	ret.verdict = j->entry;
+	if (stood_around(j, c)) {
+		const struct leaf_table *t = j->piece->view[j->copy].table;
+
+		/* The same entry was read twice: what counts is the nearer reading. */
+		ret.window =
+			MIN(ret.window, MAX(t->first_end, c->end) - MIN(t->first_start, c->start));
+		ret.verdict = VERDICT_SAFE;
+		return ret;
+	}
 	if (ret.verdict == VERDICT_SAFE)
 		ret.verdict = judge_time(
 			j->piece, c, j->slot && j->m->entries.os == OS_LINUX ? SLOT_SETTLE_NS : 0);

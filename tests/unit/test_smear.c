@@ -246,6 +246,77 @@ TEST(newest_capture_counts)
 	tear_down();
 }
 
+/*
+ * Memory read by its tables: those were read at 12000 to 12070, and again at 20000 to 20310. VA(0) and
+ * VA(1) are two that came after the first pass, so that the passes themselves say nothing of them.
+ */
+static void set_up_around(void)
+{
+	set_up();
+	first = (struct machine){ .levels = 4, .next = ROOT + 0x1000 };
+	machine_page(&first, ROOT);
+	for (size_t k = 0; k < 2; k++) {
+		put_entry(COPY_IMAGE, VA(k), FRAME(k) | P);
+		machine_u64(&first, machine_entry(&first, ROOT, VA(k), 1), FRAME(k) | P);
+	}
+	first_taken = 12000;
+	for (size_t i = 0; i < 4; i++)
+		taken[i] = 20000 + 100 * i;
+}
+
+static void check_around(uint64_t safe, uint64_t changed)
+{
+	measure_ok();
+	CHECK_VERDICTS(s.at[0].copy[COPY_IMAGE].frames, [VERDICT_SAFE] = safe,
+		       [VERDICT_CHANGED] = changed);
+	tear_down();
+}
+
+TEST(entry_that_stood_around_its_frame_is_safe)
+{
+	set_up_around();
+	taken[32] = 12500; /* nearer to the first reading */
+	taken[33] = 19900; /* and to the second one */
+	measure_ok();
+	CHECK_VERDICTS(s.at[0].copy[COPY_IMAGE].frames, [VERDICT_SAFE] = 2);
+	assert_int_equal(s.at[0].copy[COPY_IMAGE].window.max, 12510 - 12060);
+	assert_int_equal(s.at[0].copy[COPY_IMAGE].window.median, 20310 - 19900);
+	tear_down();
+
+	/* Accessed and dirty are the processor's. */
+	set_up_around();
+	machine_u64(&first, machine_entry(&first, ROOT, VA(0), 1),
+		    (FRAME(0) | P) & ~UINT64_C(0x60));
+	check_around(2, 0);
+}
+
+TEST(around_is_not_claimed_without_both_readings)
+{
+	/* The entry, or one on the way to it, named something else at first. */
+	set_up_around();
+	machine_u64(&first, machine_entry(&first, ROOT, VA(0), 1), FRAME(5) | P);
+	check_around(1, 1);
+	set_up_around();
+	machine_u64(&first, machine_entry(&first, ROOT, VA(0), 1), FRAME(0) | (P & ~UINT64_C(2)));
+	check_around(1, 1);
+	set_up_around();
+	machine_u64(&first, ROOT + 0x1000, FRAME(6) | P);
+	check_around(0, 2);
+	/* The frame was captured before the first reading of the whole way, or behind the second. */
+	set_up_around();
+	taken[32] = 12069;
+	check_around(1, 1);
+	set_up_around();
+	taken[33] = 20000 - 9;
+	check_around(1, 1);
+	set_up_around();
+	taken[0] = 13000; /* the root again, before either frame */
+	check_around(0, 2);
+	set_up_around();
+	first_taken = 0;
+	check_around(0, 2);
+}
+
 TEST(pages_of_one_extent_are_told_apart)
 {
 	set_up();
@@ -634,6 +705,8 @@ int main(void)
 		cmocka_unit_test(frames_must_be_captured_between_the_passes),
 		cmocka_unit_test(whole_way_must_have_been_seen_before),
 		cmocka_unit_test(newest_capture_counts),
+		cmocka_unit_test(entry_that_stood_around_its_frame_is_safe),
+		cmocka_unit_test(around_is_not_claimed_without_both_readings),
 		cmocka_unit_test(pages_of_one_extent_are_told_apart),
 		cmocka_unit_test(replaced_table_is_a_reason_for_doubt),
 		cmocka_unit_test(replaced_upper_table_is_a_reason_for_doubt),
