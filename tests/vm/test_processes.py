@@ -7,7 +7,8 @@ the process list beside the scan for roots, and what the page tables cost.
     test_processes.py KERNEL-FOLDER RAMSEAL PRESSURE HOLDER
         [unittest's arguments, such as Processes.test_1_walk_is_pagemap]
 
-Two boots serve the tests: the costs want a guest with more RAM. A line that begins with "note: " is a measurement; build/test shows it.
+Two boots serve the tests: the costs want a guest with more RAM. A line that begins with "note: " is
+a measurement; build/test shows it.
 """
 
 import csv
@@ -93,7 +94,7 @@ class Lime:
 
 def said_by_pagemaps(text):
     """
-    The whole rounds in what guest/pagemaps has written so far: [{pid: {page: entry}}], and the pages
+    The whole rounds in what guest/pagemaps has written so far: [{pid: {page: place}}], and the pages
     of each process that pagemap does not speak of: {pid: {page}}.
     """
     rounds, of, silent, at = [], {}, {}, 0
