@@ -69,3 +69,11 @@ configure()
 	shift
 	[ -f "$dir/build.ninja" ] || meson setup "$dir" "$@"
 }
+
+# configure_windows DIR [MESON OPTION...]: the same for Windows.
+configure_windows()
+{
+	mkdir -p out/windows
+	printf "[constants]\ntop = '%s'\n" "$PWD" >out/windows/top.ini
+	configure "$@" --cross-file out/windows/top.ini --cross-file build/windows.ini
+}

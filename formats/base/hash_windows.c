@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SHA-256, MD5 and SHA-1 by Windows' own bcrypt.dll (CNG). BCRYPT_HASH_REUSABLE_FLAG would save making
+ * the object anew, but it needs Windows 8; BCryptCreateHash() with an object buffer of ours does not
+ * allocate, and so cannot run out of memory halfway.
+ */
+#include <windows.h>
+
+#include <bcrypt.h>
+
+#include "formats/base/bytes.h"
+#include "formats/base/md5_sha1.h"
+#include "formats/base/sha256.h"
+
+/* One algorithm, and one hash of it under way. */
+struct hash {
+	BCRYPT_ALG_HANDLE algorithm;
+	BCRYPT_HASH_HANDLE handle;
+	uint8_t *object; /* what `handle` lives in */
+	ULONG object_size;
+};
+
+/* What cannot fail; if it did, going on would write a hash that is wrong, so stop. */
+static void must(NTSTATUS status)
+{
+	if (!BCRYPT_SUCCESS(status))
+		abort();
+}
+
+static void hash_deinit(struct hash *h)
+{
+	if (h->handle)
+		BCryptDestroyHash(h->handle);
+	if (h->algorithm)
+		BCryptCloseAlgorithmProvider(h->algorithm, 0);
+	free(h->object);
+	*h = (struct hash){ 0 };
+}
+
+static enum status hash_init(struct hash *h, const wchar_t *name, struct err *e)
+{
+	ULONG got = 0;
+	NTSTATUS failed;
+
+	*h = (struct hash){ 0 };
+	failed = BCryptOpenAlgorithmProvider(&h->algorithm, name, NULL, 0);
+	if (BCRYPT_SUCCESS(failed))
+		failed =
+			BCryptGetProperty(h->algorithm, BCRYPT_OBJECT_LENGTH,
+					  (PUCHAR)&h->object_size, sizeof(h->object_size), &got, 0);
+	if (!BCRYPT_SUCCESS(failed)) {
+		hash_deinit(h);
+		return err_set(e, ST_SYSTEM, "bcrypt has no %ls: status 0x%08lx", name,
+			       (unsigned long)failed);
+	}
+	h->object = malloc(MAX(h->object_size, 1));
+	if (!h->object) {
+		hash_deinit(h);
+		return err_nomem(e);
+	}
+	return ST_OK;
+}
+
+static void hash_begin(struct hash *h)
+{
+	if (h->handle)
+		must(BCryptDestroyHash(h->handle));
+	h->handle = NULL;
+	must(BCryptCreateHash(h->algorithm, &h->handle, h->object, h->object_size, NULL, 0, 0));
+}
+
+static void hash_update(struct hash *h, const void *p, size_t len)
+{
+	const uint8_t *at = p;
+
+	while (len) {
+		const ULONG n = (ULONG)MIN(len, (size_t)1 << 30);
+
+		/* It only reads; its prototype lacks the const. */
+		must(BCryptHashData(h->handle, (PUCHAR)(uintptr_t)at, n, 0));
+		at += n;
+		len -= n;
+	}
+}
+
+static void hash_end(struct hash *h, uint8_t *ret, size_t len)
+{
+	must(BCryptFinishHash(h->handle, ret, (ULONG)len, 0));
+}
+
+struct sha256 {
+	struct hash hash;
+};
+
+enum status sha256_create(struct sha256 **ret, struct err *e)
+{
+	struct sha256 *h = calloc(1, sizeof(*h));
+	enum status st;
+
+	if (!h)
+		return err_nomem(e);
+	st = hash_init(&h->hash, BCRYPT_SHA256_ALGORITHM, e);
+	if (st) {
+		free(h);
+		return st;
+	}
+	*ret = h;
+	return ST_OK;
+}
+
+void sha256_destroy(struct sha256 *h)
+{
+	if (!h)
+		return;
+	hash_deinit(&h->hash);
+	free(h);
+}
+
+void sha256_begin(struct sha256 *h)
+{
+	hash_begin(&h->hash);
+}
+
+void sha256_update(struct sha256 *h, const void *p, size_t len)
+{
+	hash_update(&h->hash, p, len);
+}
+
+void sha256_end(struct sha256 *h, uint8_t ret[static SHA256_SIZE])
+{
+	hash_end(&h->hash, ret, SHA256_SIZE);
+}
+
+void sha256_of(struct sha256 *h, const void *p, size_t len, uint8_t ret[static SHA256_SIZE])
+{
+	sha256_begin(h);
+	sha256_update(h, p, len);
+	sha256_end(h, ret);
+}
+
+void sha256_hex(const uint8_t digest[static SHA256_SIZE], char ret[static SHA256_HEX_SIZE])
+{
+	bytes_to_hex(digest, SHA256_SIZE, ret);
+}
+
+struct md5_sha1 {
+	struct hash md5;
+	struct hash sha1;
+};
+
+enum status md5_sha1_create(struct md5_sha1 **ret, struct err *e)
+{
+	struct md5_sha1 *h = calloc(1, sizeof(*h));
+	enum status st;
+
+	if (!h)
+		return err_nomem(e);
+	st = hash_init(&h->md5, BCRYPT_MD5_ALGORITHM, e);
+	if (!st)
+		st = hash_init(&h->sha1, BCRYPT_SHA1_ALGORITHM, e);
+	if (st) {
+		md5_sha1_destroy(h);
+		return st;
+	}
+	hash_begin(&h->md5);
+	hash_begin(&h->sha1);
+	*ret = h;
+	return ST_OK;
+}
+
+void md5_sha1_destroy(struct md5_sha1 *h)
+{
+	if (!h)
+		return;
+	hash_deinit(&h->md5);
+	hash_deinit(&h->sha1);
+	free(h);
+}
+
+void md5_sha1_update(struct md5_sha1 *h, const void *p, size_t len)
+{
+	hash_update(&h->md5, p, len);
+	hash_update(&h->sha1, p, len);
+}
+
+void md5_sha1_end(struct md5_sha1 *h, uint8_t ret_md5[static MD5_SIZE],
+		  uint8_t ret_sha1[static SHA1_SIZE])
+{
+	hash_end(&h->md5, ret_md5, MD5_SIZE);
+	hash_end(&h->sha1, ret_sha1, SHA1_SIZE);
+}
