@@ -6,24 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-static uint64_t clock_ns(clockid_t id)
-{
-	struct timespec ts = { 0 };
-
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_SECOND + (uint64_t)ts.tv_nsec;
-}
-
-uint64_t clock_mono_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
-uint64_t clock_wall_ns(void)
-{
-	return clock_ns(CLOCK_REALTIME);
-}
-
 /* The C library's gmtime_r() is not on Windows, and 64 bits of nanoseconds end in 2554. */
 static void utc(uint64_t wall_ns, struct tm *ret)
 {

@@ -12,7 +12,8 @@
 
 #define NS_PER_SECOND UINT64_C(1000000000)
 
-uint64_t clock_mono_ns(void); /* since an arbitrary point, CLOCK_MONOTONIC on Linux */
+uint64_t clock_mono_ns(
+	void); /* since an arbitrary point: CLOCK_MONOTONIC, or the performance counter */
 uint64_t clock_wall_ns(void); /* since 1970-01-01T00:00:00Z */
 
 /* "2026-11-20T05:30:12.000000042Z": RFC 3339, UTC, nanoseconds. */

@@ -10,6 +10,7 @@
 #include "agent/interrupt.h"
 #include "agent/log.h"
 #include "agent/output.h"
+#include "formats/base/os.h"
 #include "tsk-extract/extract.h"
 
 static enum status run(struct cli *cli, struct err *e);
@@ -65,7 +66,7 @@ static void copy_deinit(struct copy *c)
 	output_destroy(c->out);
 	extract_close(c->file);
 	disk_close(c->disk);
-	free(c->buf);
+	os_buffer_free(c->buf);
 }
 
 static enum status open_input(struct copy *c, struct err *e)
@@ -227,7 +228,7 @@ static enum status run(struct cli *cli, struct err *e)
 
 	if (!c.o->output)
 		return cli_usage(cli, e, "say where to write with --output");
-	c.buf = aligned_alloc(EXTRACT_ALIGNMENT, EXTRACT_BUFFER);
+	c.buf = os_buffer(EXTRACT_BUFFER);
 	st = c.buf ? open_input(&c, e) : err_nomem(e);
 	if (!st)
 		st = open_output(&c, e);

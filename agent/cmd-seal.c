@@ -4,10 +4,9 @@
  * later (formats/SPEC.md, section 10).
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/check.h"
 #include "agent/clock.h"
@@ -15,6 +14,7 @@
 #include "agent/log.h"
 #include "agent/output.h"
 #include "agent/output_target.h"
+#include "formats/base/os.h"
 #include "formats/rsz_writer.h"
 
 static enum status run(struct cli *cli, struct err *e);
@@ -225,26 +225,12 @@ static enum status replace_end(struct sealing *s, const struct mem_sink *end, st
 	if (lseek(s->in.fd, whole, SEEK_SET) < 0)
 		return err_from_errno(e, ST_OUTPUT, errno, "seek");
 	st = sink_write(&out.sink, end->at, end->len, e);
-	if (!st && (ftruncate(s->in.fd, whole + (off_t)end->len) || fsync(s->in.fd)))
+	if (!st && (os_truncate(s->in.fd, s->state.whole + end->len) || os_sync(s->in.fd)))
 		st = err_from_errno(e, ST_OUTPUT, errno, "sync");
 	if (st && lseek(s->in.fd, whole, SEEK_SET) >= 0 &&
 	    !sink_write(&out.sink, s->cut, s->n_cut, NULL))
-		(void)!ftruncate(s->in.fd, whole + (off_t)s->n_cut);
+		(void)!os_truncate(s->in.fd, s->state.whole + s->n_cut);
 	return st;
-}
-
-/* Somebody who does not know our lock may have gone on writing, or put another file there. */
-static enum status check_untouched(const struct sealing *s, struct err *e)
-{
-	struct stat opened, named;
-
-	if (fstat(s->in.fd, &opened) || lstat(s->path, &named))
-		return err_from_errno(e, ST_OUTPUT, errno, "look at it again");
-	if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
-		return err_set(e, ST_OUTPUT, "was replaced by another file while it was checked");
-	if ((uint64_t)opened.st_size != s->in.blob.size)
-		return err_set(e, ST_OUTPUT, "has changed while it was checked");
-	return ST_OK;
 }
 
 static enum status seal_in_place(struct sealing *s, struct err *e)
@@ -256,7 +242,7 @@ static enum status seal_in_place(struct sealing *s, struct err *e)
 	mem_sink_init(&end, SIZE_MAX);
 	st = append_to(s, &end.sink, e);
 	if (!st)
-		st = check_untouched(s, e);
+		st = target_check_untouched(s->in.fd, s->path, s->in.blob.size, e);
 	if (!st)
 		st = replace_end(s, &end, e);
 	mem_sink_deinit(&end);
@@ -322,21 +308,14 @@ static enum status seal(struct sealing *s, struct err *e)
 	return ST_OK;
 }
 
-/* A symbolic link is read through, but never written through. */
 static enum status open_locked(struct sealing *s, struct err *e)
 {
 	const struct seal_options *o = s->cli->values;
-	const int how = o->output ? O_RDONLY : O_RDWR | O_NOFOLLOW;
-	const int fd = open(s->path, how | O_CLOEXEC);
-	enum status st;
+	int fd;
+	enum status st = target_open_existing(s->path, !o->output, &fd, e);
 
-	if (fd < 0 && errno == ELOOP && !o->output)
-		return err_set(e, ST_OUTPUT, "is a symbolic link; name the file itself");
-	if (fd < 0 && (errno == EACCES || errno == EPERM || errno == EROFS) && !o->output)
-		return err_from_errno(e, ST_OUTPUT, errno, "open");
-	if (fd < 0)
-		return err_from_errno(e, ST_INPUT, errno, "open");
-	st = file_blob_take(&s->in, fd, e);
+	if (!st)
+		st = file_blob_take(&s->in, fd, e);
 	return st ? st : target_lock(fd, o->output, e);
 }
 

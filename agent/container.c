@@ -66,6 +66,19 @@ static void collect_line(struct line *l)
 	json_decref(line);
 }
 
+/* Are the `n` bytes at `what` among the `len` bytes at `text`? memmem() is not in C. */
+static bool has_text(const char *text, size_t len, const char *what, size_t n)
+{
+	const char *const end = text + len;
+
+	while ((size_t)(end - text) >= n && (text = memchr(text, what[0], (size_t)(end - text)))) {
+		if ((size_t)(end - text) >= n && !memcmp(text, what, n))
+			return true;
+		text++;
+	}
+	return false;
+}
+
 /* True if the line can be of an event that is not known yet. */
 static bool may_matter(const struct container *c, const char *text, size_t len)
 {
@@ -75,7 +88,7 @@ static bool may_matter(const struct container *c, const char *text, size_t len)
 		char quoted[32];
 		const int n = snprintf(quoted, sizeof(quoted), "\"%s\"", event_names[i]);
 
-		if (!c->events[i] && memmem(text, len, quoted, (size_t)n))
+		if (!c->events[i] && has_text(text, len, quoted, (size_t)n))
 			return true;
 	}
 	return false;

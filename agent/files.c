@@ -105,24 +105,28 @@ static json_t *integer(uint64_t v)
  */
 static char *runs_text(const struct extent_list *l)
 {
-	char *text = NULL;
-	size_t size = 0;
-	FILE *f = open_memstream(&text, &size);
+	struct mem_sink text;
+	enum status st = ST_OK;
 
-	for (size_t i = 0; f && i < l->count; i++) {
+	mem_sink_init(&text, SIZE_MAX);
+	for (size_t i = 0; i < l->count && !st; i++) {
 		const struct extent *x = &l->at[i];
+		char one[96];
+		int n = snprintf(one, sizeof(one), "%s%" PRIu64 "+%" PRIu64 "@", i ? " " : "",
+				 x->file, x->length);
 
-		fprintf(f, "%s%" PRIu64 "+%" PRIu64 "@", i ? " " : "", x->file, x->length);
 		if (x->kind == EXTENT_DISK)
-			fprintf(f, "%" PRIu64, x->disk);
+			n += snprintf(one + n, sizeof(one) - (size_t)n, "%" PRIu64, x->disk);
 		else
-			fputs(extent_kind_name(x->kind), f);
+			n += snprintf(one + n, sizeof(one) - (size_t)n, "%s",
+				      extent_kind_name(x->kind));
+		st = sink_write(&text.sink, one, (size_t)n, NULL);
 	}
-	if (f && fclose(f)) {
-		free(text);
-		text = NULL;
-	}
-	return text;
+	if (!st)
+		st = sink_write(&text.sink, "", 1, NULL);
+	if (st)
+		mem_sink_deinit(&text);
+	return (char *)text.at;
 }
 
 static json_t *records_json(const struct extract_state *s)

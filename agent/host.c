@@ -79,11 +79,12 @@ static enum status hash_file(const char *path, char ret[static SHA256_HEX_SIZE])
 
 static void put_tool(json_t *facts)
 {
+	_cleanup_free_ char *own = host__own_executable();
 	char hex[SHA256_HEX_SIZE];
 
 	host__put(facts, "tool", "name", json_string("ramseal"));
 	host__put(facts, "tool", "version", json_string(RAMSEAL_VERSION));
-	if (hash_file(host__own_executable, hex) == ST_OK)
+	if (own && hash_file(own, hex) == ST_OK)
 		host__put(facts, "tool", "sha256", json_string(hex));
 }
 

@@ -11,10 +11,10 @@ void host__put(json_t *facts, const char *section, const char *key, json_t *valu
 /* What the platform knows. */
 void host__facts(json_t *facts);
 
-/* A path under which the program that runs can be read. */
-extern const char *const host__own_executable;
+/* A path under which the program that runs can be read, for free(); NULL if out of memory. */
+char *host__own_executable(void);
 
-/* In front of every path that host_linux.c reads but the own executable's; a test sets it. */
+/* Linux: in front of every path that host_linux.c reads but the own executable's; a test sets it. */
 extern const char *host__root;
 
 #endif

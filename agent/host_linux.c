@@ -17,8 +17,12 @@
 /* More than any of these files needs for what we look for; a 1000-CPU cpuinfo is larger. */
 #define FILE_MAX (256 * 1024)
 
-const char *const host__own_executable = "/proc/self/exe";
 const char *host__root = "";
+
+char *host__own_executable(void)
+{
+	return strdup("/proc/self/exe");
+}
 
 /* --- reading ------------------------------------------------------------------------------- */
 

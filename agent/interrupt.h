@@ -15,7 +15,7 @@ void interrupt_init(void);
 /* True from the first signal on. Cheap; from any thread. */
 bool interrupted(void);
 
-/* "SIGINT", "SIGTERM", "SIGHUP", or NULL while interrupted() is false. */
+/* "SIGINT", "SIGTERM", "SIGHUP", "Ctrl-C", "logoff" …; or NULL while interrupted() is false. */
 const char *interrupt_name(void);
 
 #endif

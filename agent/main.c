@@ -4,12 +4,12 @@
  * it ended.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "agent/commands.h"
 #include "agent/interrupt.h"
 #include "agent/log.h"
+#include "agent/startup.h"
 
 static const struct command *const commands[] = {
 	&command_acquire, &command_verify,       &command_info,       &command_export,
@@ -24,18 +24,6 @@ static const struct program ramseal = {
 	.commands = commands,
 	.n_commands = ARRAY_SIZE(commands),
 };
-
-/*
- * If the caller closed 0, 1 or 2, the next file that is opened would get that number, and what is
- * printed would go into it. A placeholder opened the wrong way round keeps the number taken and
- * still makes every use of it fail.
- */
-static void keep_standard_descriptors(void)
-{
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
-			(void)!open("/dev/null", fd ? O_RDONLY : O_WRONLY);
-}
 
 /* A full disk may show only when the last buffer is written. */
 static enum status close_stdout(struct err *e)
@@ -81,7 +69,7 @@ int main(int argc, char **argv)
 	struct err e = ERR_INIT, late = ERR_INIT;
 	enum status st, closed;
 
-	keep_standard_descriptors();
+	startup(&argc, &argv);
 	interrupt_init();
 	st = cli_parse(&ramseal, argc, argv, &cli, &e);
 	log_init(&(struct log_config){ .fd = STDERR_FILENO,

@@ -46,6 +46,31 @@ enum status target_lock(int fd, bool shared, struct err *e)
 	return ST_OK;
 }
 
+enum status target_open_existing(const char *path, bool write, int *ret, struct err *e)
+{
+	*ret = open(path, (write ? O_RDWR | O_NOFOLLOW : O_RDONLY) | O_CLOEXEC);
+	if (*ret >= 0)
+		return ST_OK;
+	if (errno == ELOOP && write)
+		return err_set(e, ST_OUTPUT, "is a symbolic link; name the file itself");
+	if ((errno == EACCES || errno == EPERM || errno == EROFS) && write)
+		return err_from_errno(e, ST_OUTPUT, errno, "open");
+	return err_from_errno(e, ST_INPUT, errno, "open");
+}
+
+enum status target_check_untouched(int fd, const char *path, uint64_t size, struct err *e)
+{
+	struct stat opened, named;
+
+	if (fstat(fd, &opened) || lstat(path, &named))
+		return err_from_errno(e, ST_OUTPUT, errno, "look at it again");
+	if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
+		return err_set(e, ST_OUTPUT, "was replaced by another file while it was checked");
+	if ((uint64_t)opened.st_size != size)
+		return err_set(e, ST_OUTPUT, "has changed while it was checked");
+	return ST_OK;
+}
+
 char *target_partial_path(const char *path, unsigned n)
 {
 	char *partial = NULL;

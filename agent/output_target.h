@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The half of output.c that the operating system decides: what a path names, how to create it
- * safely, and how to rename without overwriting. output_linux.c now.
+ * safely, and how to rename without overwriting: output_linux.c and output_windows.c.
  */
 #ifndef RAMSEAL_AGENT_OUTPUT_TARGET_H
 #define RAMSEAL_AGENT_OUTPUT_TARGET_H
@@ -77,6 +77,18 @@ void target_remove_partial(struct target *t);
  * systems that know no locks (some FUSE and network ones) do without.
  */
 enum status target_lock(int fd, bool shared, struct err *e);
+
+/*
+ * Opens a file that is there. `write`: to be changed where it is; a symbolic link is read through, but
+ * never written through. ST_INPUT, or ST_OUTPUT for what can be read, but not changed.
+ */
+enum status target_open_existing(const char *path, bool write, int *ret, struct err *e);
+
+/*
+ * ST_OUTPUT if `path` names another file now than the one that is open, or if that has not `size`
+ * bytes: somebody who does not know our lock may have gone on writing, or put another file there.
+ */
+enum status target_check_untouched(int fd, const char *path, uint64_t size, struct err *e);
 
 /* The directory part of `path`, for free(); "." if there is none. */
 char *target_directory_of(const char *path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random bytes from the operating system: random_linux.c, and a Windows half with the Windows agent.
+ * Random bytes from the operating system: random_linux.c, random_windows.c.
  */
 #ifndef RAMSEAL_AGENT_RANDOM_H
 #define RAMSEAL_AGENT_RANDOM_H

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "formats/base/array.h"
+#include "formats/base/os.h"
 
 enum status drv__init(struct drv *d, const struct drv_ops *ops, const char *path, struct err *e)
 {
@@ -128,7 +129,7 @@ struct pread_result drv__pread(int fd, uint64_t off, void *buf, size_t len)
 
 	while (r.bytes < len) {
 		const ssize_t n =
-			pread(fd, (uint8_t *)buf + r.bytes, len - r.bytes, (off_t)(off + r.bytes));
+			os_pread(fd, (uint8_t *)buf + r.bytes, len - r.bytes, off + r.bytes);
 
 		if (n < 0 && errno == EINTR)
 			continue;

@@ -10,6 +10,7 @@
 
 #include "formats/base/bytes.h"
 #include "formats/base/io.h"
+#include "formats/base/os.h"
 #include "tsk-extract/system.h"
 
 /* Real ones are 10 to 100 MiB. */
@@ -30,7 +31,7 @@ static enum status err_from_hivex(struct err *e, int errnum, const char *what)
 
 static enum status copy_to_fd(struct extract *x, int fd, struct err *e)
 {
-	_cleanup_free_ uint8_t *buf = aligned_alloc(EXTRACT_ALIGNMENT, EXTRACT_BUFFER);
+	_cleanup_buffer_ uint8_t *buf = os_buffer(EXTRACT_BUFFER);
 	struct page_status status[EXTRACT_BUFFER / PAGE_SIZE];
 	struct extract_piece piece;
 	struct fd_sink out;

@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "formats/base/os.h"
+
 /* 26^2 names of split(1), 999 of the numbered kind. */
 #define SEGMENTS_MAX 1000
 
@@ -132,7 +134,7 @@ static enum status add_all(struct split_reader *s, const char *first, struct err
 	suffix = path + (first_suffix(first) - first);
 	do {
 		const enum status st =
-			s->count && access(path, F_OK) ? ST_END : add_segment(s, path, e);
+			s->count && !os_exists(path) ? ST_END : add_segment(s, path, e);
 
 		if (st)
 			return st == ST_END ? ST_OK : st;

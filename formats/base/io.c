@@ -8,13 +8,7 @@
 #include <sys/stat.h>
 
 #include "formats/base/bytes.h"
-
-#ifndef O_BINARY
-#define O_BINARY 0 /* only Windows has a text mode */
-#endif
-#ifndef O_CLOEXEC
-#define O_CLOEXEC 0
-#endif
+#include "formats/base/os.h"
 
 /* Linux moves at most 0x7ffff000 bytes a call, Windows INT_MAX; stay below both. */
 #define IO_MAX ((size_t)1 << 30)
@@ -116,8 +110,8 @@ static enum status file_blob_read_at(struct blob *b, uint64_t off, void *p, size
 
 	*got = 0;
 	while (*got < len) {
-		const ssize_t n = pread(f->fd, (uint8_t *)p + *got, MIN(len - *got, IO_MAX),
-					(off_t)(off + *got));
+		const ssize_t n =
+			os_pread(f->fd, (uint8_t *)p + *got, MIN(len - *got, IO_MAX), off + *got);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -149,7 +143,7 @@ enum status file_blob_take(struct file_blob *b, int fd, struct err *e)
 
 enum status file_blob_open(struct file_blob *b, const char *path, struct err *e)
 {
-	const int fd = open(path, O_RDONLY | O_BINARY | O_CLOEXEC);
+	const int fd = os_open(path, O_RDONLY);
 	enum status st;
 
 	*b = (struct file_blob){ .fd = -1 };

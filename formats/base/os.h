@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The few calls that POSIX and Windows have under different names or with different manners. Paths
+ * are UTF-8 everywhere; on Windows they may be longer than 260 characters, and files are binary.
+ * What is more than a call has a file of its own for each system.
+ */
+#ifndef RAMSEAL_BASE_OS_H
+#define RAMSEAL_BASE_OS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "formats/base/defs.h"
+
+/* Buffers that begin at a multiple of the page, as reads past the cache want them. */
+#define _cleanup_buffer_ CLEANUP(cleanup_buffer)
+
+#ifdef _WIN32
+
+#include <malloc.h>
+
+/* open() with O_RDONLY or O_RDWR of something that exists; others may read, rename and delete it. */
+int os_open(const char *path, int flags);
+ssize_t os_pread(int fd, void *p, size_t len, uint64_t off);
+int os_sync(int fd);                   /* fsync() */
+int os_truncate(int fd, uint64_t len); /* ftruncate() */
+bool os_exists(const char *path);
+
+static inline void *os_buffer(size_t len)
+{
+	return _aligned_malloc(len, PAGE_SIZE);
+}
+
+static inline void os_buffer_free(void *p)
+{
+	_aligned_free(p);
+}
+
+#else
+
+#include <fcntl.h>
+
+static inline int os_open(const char *path, int flags)
+{
+	return open(path, flags | O_CLOEXEC);
+}
+
+static inline ssize_t os_pread(int fd, void *p, size_t len, uint64_t off)
+{
+	return pread(fd, p, len, (off_t)off);
+}
+
+static inline int os_sync(int fd)
+{
+	return fsync(fd);
+}
+
+static inline int os_truncate(int fd, uint64_t len)
+{
+	return ftruncate(fd, (off_t)len);
+}
+
+static inline bool os_exists(const char *path)
+{
+	return access(path, F_OK) == 0;
+}
+
+static inline void *os_buffer(size_t len)
+{
+	return aligned_alloc(PAGE_SIZE, len);
+}
+
+static inline void os_buffer_free(void *p)
+{
+	free(p);
+}
+
+#endif
+
+static inline void cleanup_buffer(void *p)
+{
+	os_buffer_free(*(void **)p);
+}
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The border to Win32: its error numbers as our errors, its UTF-16 as our UTF-8. Windows only.
+ */
+#ifndef RAMSEAL_BASE_WIN32_H
+#define RAMSEAL_BASE_WIN32_H
+
+#include <windows.h>
+
+#include "formats/base/err.h"
+
+/* "context: what Windows calls it (error 5)", in English where Windows has it. */
+enum status err_from_win32(struct err *e, enum status st, DWORD code, const char *fmt, ...)
+	PRINTF_LIKE(4, 5);
+
+/* The errno that the C library would have for it; EIO for what it does not know. */
+int win32_errno(DWORD code);
+
+/* For free(); NULL if out of memory. Bytes that are no UTF-8, and lone surrogates, become U+FFFD. */
+wchar_t *win32_wide(const char *utf8);
+char *win32_utf8(const wchar_t *wide);
+
+/*
+ * A path for the W functions, for free(); NULL if out of memory: slashes become backslashes, and what
+ * is too long for a function that counts to MAX_PATH gets the prefix that lifts the limit (\\?\; it
+ * wants a full path without "." and ".."). Paths that begin with \\?\ or \\.\ stay as they are.
+ */
+wchar_t *win32_path(const char *utf8);
+
+/* The opposite, for people and files: without the prefix. */
+char *win32_plain_path(const wchar_t *wide);
+
+/* A function of a system DLL that older versions of Windows may lack; NULL then. */
+FARPROC win32_function(const wchar_t *dll, const char *name);
+
+#define _cleanup_handle_ CLEANUP(cleanup_handle)
+
+static inline void cleanup_handle(HANDLE *h)
+{
+	if (*h && *h != INVALID_HANDLE_VALUE)
+		CloseHandle(*h);
+}
+
+#endif
