@@ -260,9 +260,8 @@ static void print_pages(json_t *doc)
 	size_t len = 0;
 
 	json_object_foreach(json_object_get(doc, "pages"), state, count) if (len < sizeof(line))
-		len +=
-		(size_t)snprintf(line + len, sizeof(line) - len, "%s%" JSON_INTEGER_FORMAT " %s",
-				 len ? ", " : "", json_integer_value(count), state);
+		len += (size_t)snprintf(line + len, sizeof(line) - len, "%s%" PRId64 " %s",
+					len ? ", " : "", (int64_t)json_integer_value(count), state);
 	if (len)
 		print_row("pages", "%s", line);
 }

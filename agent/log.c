@@ -8,6 +8,7 @@
 
 #include "agent/clock.h"
 #include "agent/text.h"
+#include "formats/base/os.h"
 #include "formats/base/utf8.h"
 
 #define MESSAGE_MAX 2048
@@ -71,7 +72,7 @@ void log_tee(void (*fn)(void *arg, const char *line, size_t len), void *arg)
 static void put(const char *text, size_t len)
 {
 	while (len) {
-		const ssize_t n = write(the_log.config.fd, text, len);
+		const ssize_t n = write(the_log.config.fd, text, (unsigned)MIN(len, IO_MAX));
 
 		if (n < 0 && errno == EINTR)
 			continue;

@@ -71,7 +71,7 @@ static enum status open_target(const struct output_options *o, struct target *re
 	return target_open(o->path ? o->path : standard, o->force, o->inputs, ret, e);
 }
 
-static enum status judge_room(uint64_t room, uint64_t expected, const char *path, struct err *e)
+enum status output_judge_room(uint64_t room, uint64_t expected, const char *path, struct err *e)
 {
 	char need[TEXT_SIZE_MAX], have[TEXT_SIZE_MAX];
 
@@ -83,13 +83,6 @@ static enum status judge_room(uint64_t room, uint64_t expected, const char *path
 		       path, need, have);
 }
 
-enum status output_check_room(int fd, uint64_t expected, const char *path, struct err *e)
-{
-	uint64_t room;
-
-	return target_room_at(fd, &room) ? judge_room(room, expected, path, e) : ST_OK;
-}
-
 /* Better now than after an hour. */
 static enum status check_room(const struct target *t, uint64_t expected, struct err *e)
 {
@@ -97,7 +90,7 @@ static enum status check_room(const struct target *t, uint64_t expected, struct 
 
 	if (!expected || !target_room(t, &room))
 		return ST_OK;
-	return judge_room(room, expected, t->path, e);
+	return output_judge_room(room, expected, t->path, e);
 }
 
 enum status output_open(const struct output_options *options, struct output **ret, struct err *e)

@@ -18,8 +18,8 @@ struct output;
 /* "<host>-<UTC time>" and the suffix, for free(); NULL if out of memory. */
 char *output_default_path(const char *suffix);
 
-/* ST_OUTPUT if the file system of `fd` has less than `expected` bytes; better now than later. */
-enum status output_check_room(int fd, uint64_t expected, const char *path, struct err *e);
+/* ST_OUTPUT if `room` is less than the `expected` bytes; better now than later. */
+enum status output_judge_room(uint64_t room, uint64_t expected, const char *path, struct err *e);
 
 struct output_options {
 	const char *path;   /* "-": stdout; NULL: the default name in the current directory */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/output_target.h"
+#include "agent/output_linux.h"
 
 #include <errno.h>
 #include <fcntl.h>

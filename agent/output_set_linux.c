@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "agent/log.h"
-#include "agent/output_target.h"
+#include "agent/output_linux.h"
 
 struct output_set {
 	char *first;   /* path of the first file */
@@ -176,6 +176,7 @@ static enum status open_set(struct output_set *s, const struct output_options *o
 {
 	_cleanup_free_ char *standard = o->path ? NULL : output_default_path(o->suffix);
 	_cleanup_free_ char *directory = NULL;
+	uint64_t room;
 	enum status st;
 
 	if (!o->path && !standard)
@@ -192,8 +193,8 @@ static enum status open_set(struct output_set *s, const struct output_options *o
 	if (s->directory < 0)
 		return err_from_errno(e, ST_OUTPUT, errno, "%s", directory);
 	st = check_new(s, o, e);
-	if (!st && !s->force)
-		st = output_check_room(s->directory, o->expected, s->first, e);
+	if (!st && !s->force && target_room_at(s->directory, &room))
+		st = output_judge_room(room, o->expected, s->first, e);
 	return st ? st : make_directory(s, e);
 }
 

@@ -22,7 +22,7 @@ struct target {
 	char *path;    /* as the user named it */
 	char *partial; /* TARGET_FILE: the path of the temporary name; else NULL */
 
-	/* TARGET_FILE: both names are looked up in this directory, wherever it is moved. */
+	/* TARGET_FILE: Linux looks both names up in this directory, wherever it is moved. */
 	int directory;
 	const char *name;         /* last component of `path` */
 	const char *partial_name; /* last component of `partial` */
@@ -37,12 +37,6 @@ void target_deinit(struct target *t);
 /* True if `path` names what the target is, or what it will be. */
 bool target_is_at(const struct target *t, const char *path);
 
-/* ST_OUTPUT if another process writes there: this run is not the next try, but one too many. */
-enum status target_check_idle(int directory, const char *name, struct err *e);
-
-/* True if the file `name` in `directory` (AT_FDCWD: a path) is one of the inputs of output.h. */
-bool target_is_input(int directory, const char *name, const char *const *inputs);
-
 /* "PATH.partial", and for n > 1 "PATH.n.partial"; for free(). NULL if out of memory. */
 char *target_partial_path(const char *path, unsigned n);
 
@@ -54,9 +48,6 @@ void target_tell_partials(const char *path, const char *partial);
 
 /* How much can be written, if that is known. */
 bool target_room(const struct target *t, uint64_t *ret);
-
-/* The same of the file system that `fd` is on. */
-bool target_room_at(int fd, uint64_t *ret);
 
 /* A hole of `len` bytes at the end of a TARGET_FILE; `end` is its new length. */
 enum status target_hole(struct target *t, uint64_t len, uint64_t end, struct err *e);
@@ -92,15 +83,5 @@ enum status target_check_untouched(int fd, const char *path, uint64_t size, stru
 
 /* The directory part of `path`, for free(); "." if there is none. */
 char *target_directory_of(const char *path);
-
-/* rename() that replaces nothing. Returns 0 or an errno. */
-int target_rename_new(int from_directory, const char *from, int to_directory, const char *to);
-
-/*
- * The same for file systems without RENAME_NOREPLACE (exFAT, some FUSE and
- * network ones): reserves the new name with an empty file, then renames over that. Used by
- * target_rename_new(); here for its test.
- */
-int target__rename_reserved(int from_directory, const char *from, int to_directory, const char *to);
 
 #endif

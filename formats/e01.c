@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <libdeflate.h>
-#include <libewf.h>
 #include <string.h>
 
 #include "formats/base/md5_sha1.h"
 #include "formats/base/sha256.h"
+#include "formats/ewf.h"
 
 #define SECTOR_SIZE  512
 #define CHUNK_PAGES  8
@@ -286,15 +286,12 @@ static enum status set_values(struct e01_writer *w, struct err *e)
 static enum status open_handle(struct e01_writer *w, struct err *e)
 {
 	libewf_error_t *error = NULL;
-	_cleanup_free_ char *base = strdup(w->base.spec->base); /* libewf wants it writable */
 	enum status st;
 
-	if (!base)
-		return err_nomem(e);
 	errno = 0;
 	if (libewf_handle_initialize(&w->handle, &error) != 1 ||
-	    libewf_handle_open(w->handle, &base, 1, LIBEWF_OPEN_WRITE, &error) != 1)
-		return err_from_ewf(e, ST_OUTPUT, &error, base);
+	    ewf_open_new(w->handle, w->base.spec->base, &error) != 1)
+		return err_from_ewf(e, ST_OUTPUT, &error, w->base.spec->base);
 	st = set_values(w, e);
 	return st ? st : set_texts(w, e);
 }

@@ -51,7 +51,7 @@ static enum status copy_to_fd(struct extract *x, int fd, struct err *e)
 enum status hive_load(struct extract *x, struct hive **ret, struct err *e)
 {
 	struct hive *h;
-	char path[64];
+	char path[SYSTEM_PATH_MAX];
 	enum status st;
 
 	if (extract_now(x)->size > HIVE_SIZE_MAX)

@@ -36,6 +36,9 @@ void pagefile_list_deinit(struct pagefile_list *l)
 {
 	for (size_t i = 0; i < l->count; i++)
 		free(l->at[i].path);
+	for (size_t i = 0; i < l->n_disks; i++)
+		disk_close(l->disks[i]);
+	free(l->disks);
 	free(l->at);
 	*l = (struct pagefile_list){ 0 };
 }
@@ -65,14 +68,11 @@ struct search {
 	struct pagefile_list *to;
 };
 
-/* Opens the file once, for what the MFT says of it. */
-static void probe(const struct search *s, struct pagefile *p)
+void pagefile__probe(struct reader *r, struct pagefile *p)
 {
 	struct extract *x = NULL;
 
-	if (!p->volume)
-		return;
-	if (extract_open(disk_reader(s->disk), p->volume, p->path, 0, &x, &p->problem))
+	if (!p->volume || extract_open(r, p->volume, p->path + p->inner, 0, &x, &p->problem))
 		return;
 	p->readable = true;
 	p->size = extract_now(x)->size;
@@ -112,8 +112,7 @@ static const struct volume *volume_of_letter(const struct search *s, char letter
 	return NULL;
 }
 
-/* "\??\C:\pagefile.sys" or "C:\pagefile.sys 0 0" to "C:\pagefile.sys". In place. */
-static char *plain_name(char *name)
+char *pagefile__plain_name(char *name)
 {
 	char *at = name, *end = name + strlen(name);
 
@@ -133,7 +132,7 @@ static char *plain_name(char *name)
 	return at;
 }
 
-static enum pagefile_kind kind_of(const char *path)
+enum pagefile_kind pagefile__kind_of(const char *path)
 {
 	const char *slash = strrchr(path, '\\');
 	const char *base = slash ? slash + 1 : path;
@@ -145,21 +144,21 @@ static enum pagefile_kind kind_of(const char *path)
 
 static enum status add_named(struct search *s, char *name, const char *value, struct err *e)
 {
-	char *full = plain_name(name);
+	char *full = pagefile__plain_name(name);
 	const bool has_letter = full[0] && full[1] == ':' && full[2] == '\\';
 	struct pagefile *p = NULL;
 	enum status st = pagefile_list__add(s->to, has_letter ? full + 2 : full, &p, e);
 
 	if (st)
 		return st;
-	p->kind = kind_of(p->path);
+	p->kind = pagefile__kind_of(p->path);
 	p->named_by = value;
 	p->origin = NUMBER_ASSUMED;
 	p->number = s->next_number++;
 	p->volume = has_letter ? volume_of_letter(s, full[0]) : NULL;
 	if (!p->volume)
 		err_set(&p->problem, ST_INPUT, "%s: its volume is not on this disk", full);
-	probe(s, p);
+	pagefile__probe(disk_reader(s->disk), p);
 	return ST_OK;
 }
 
@@ -218,9 +217,9 @@ static enum status add_from_root(struct search *s, const struct volume *v, const
 	if (st)
 		return st;
 	p->volume = v;
-	p->kind = kind_of(name);
+	p->kind = pagefile__kind_of(name);
 	p->named_by = "the root folder";
-	probe(s, p);
+	pagefile__probe(disk_reader(s->disk), p);
 	/*
 	 * A page file that the hive does not name is one that Windows does not use. The swap file of
 	 * store apps is never named and comes behind the page files.
@@ -275,7 +274,8 @@ enum status pagefile_open(struct disk *d, const struct pagefile *p, unsigned fla
 		return err_set(e, ST_INPUT, "%s: %s", p->path,
 			       p->problem.message[0] ? p->problem.message : "cannot be read");
 	if (p->volume)
-		return extract_open(disk_reader(d), p->volume, p->path, flags, ret, e);
+		return extract_open(disk_reader(p->disk ? p->disk : d), p->volume,
+				    p->path + p->inner, flags, ret, e);
 	st = system_open_swap(p->path, &r, e);
 	return st ? st : extract_open_whole(r, p->path, ret, e);
 }

@@ -37,7 +37,9 @@ const char *number_origin_name(enum number_origin origin); /* "none", "assumed",
 struct pagefile {
 	enum pagefile_kind kind;
 	char *path;                  /* within the volume; on a live host its full path */
-	const struct volume *volume; /* of the disk; NULL on a live host */
+	size_t inner;                /* where in `path` the path within the volume begins */
+	struct disk *disk;           /* of the list, if it is not the one that was looked at */
+	const struct volume *volume; /* of the disk; NULL: `path` is opened as it is */
 	const char *named_by;        /* "ExistingPageFiles", "PagingFiles", "the root folder" ... */
 	enum number_origin origin;
 	uint32_t number; /* unless NUMBER_NONE */
@@ -55,6 +57,8 @@ struct pagefile {
 struct pagefile_list {
 	struct pagefile *at;
 	size_t count;
+	struct disk **disks; /* of this machine, that entries are on */
+	size_t n_disks;
 	struct err note; /* something about the whole that should be known, or "" */
 };
 
@@ -70,8 +74,8 @@ enum status pagefiles_on_disk(struct disk *d, bool hibernation, struct pagefile_
 			      struct err *e);
 
 /*
- * The swap areas of this machine. Implemented once per system (system_*.c). ST_NO_SOURCE if the
- * system does not tell. An empty list is ST_OK.
+ * The swap areas or page files of this machine. Implemented once per system (system_*.c).
+ * ST_NO_SOURCE if the system does not tell. An empty list is ST_OK.
  */
 enum status pagefiles_on_host(struct pagefile_list *ret, struct err *e);
 

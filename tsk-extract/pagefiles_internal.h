@@ -9,4 +9,13 @@
 enum status pagefile_list__add(struct pagefile_list *l, const char *path, struct pagefile **ret,
 			       struct err *e);
 
+/* "\??\C:\pagefile.sys 0 0" and "\??\C:\pagefile.sys" to "C:\pagefile.sys". In place. */
+char *pagefile__plain_name(char *name);
+
+/* By the last component of a Windows path. */
+enum pagefile_kind pagefile__kind_of(const char *path);
+
+/* Opens the file once, for what the MFT of its volume says of it. */
+void pagefile__probe(struct reader *r, struct pagefile *p);
+
 #endif

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include <libewf.h>
+#include "formats/ewf.h"
 
 struct ewf_reader {
 	struct reader reader;
@@ -65,14 +65,9 @@ static void ewf_close(struct reader *r)
 static enum status open_segments(struct ewf_reader *w, const char *path, struct err *e)
 {
 	libewf_error_t *error = NULL;
-	char **names = NULL;
-	int count = 0, ok;
+	const bool ok = libewf_handle_initialize(&w->handle, &error) == 1 &&
+			ewf_open_set(w->handle, path, &error) == 1;
 
-	if (libewf_glob(path, strlen(path), LIBEWF_FORMAT_UNKNOWN, &names, &count, &error) != 1)
-		return err_from_ewf(e, ST_INPUT, &error, path);
-	ok = libewf_handle_initialize(&w->handle, &error) == 1 &&
-	     libewf_handle_open(w->handle, names, count, LIBEWF_OPEN_READ, &error) == 1;
-	libewf_glob_free(names, count, NULL);
 	return ok ? ST_OK : err_from_ewf(e, ST_INPUT, &error, path);
 }
 
@@ -100,7 +95,7 @@ enum status reader__open_ewf(const char *path, struct reader **ret, struct err *
 	struct ewf_reader *w;
 	enum status st;
 
-	if (libewf_check_file_signature(path, NULL) != 1)
+	if (ewf_check_signature(path) != 1)
 		return ST_NOT_MINE;
 	w = calloc(1, sizeof(*w));
 	if (!w)

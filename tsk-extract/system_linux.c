@@ -13,13 +13,13 @@
 
 #include "tsk-extract/pagefiles_internal.h"
 
-enum status system_anonymous_file(int *ret_fd, char path[static 64], struct err *e)
+enum status system_anonymous_file(int *ret_fd, char path[static SYSTEM_PATH_MAX], struct err *e)
 {
 	const int fd = memfd_create("ramseal", MFD_CLOEXEC);
 
 	if (fd < 0)
 		return err_from_errno(e, ST_SYSTEM, errno, "memfd_create");
-	snprintf(path, 64, "/proc/self/fd/%d", fd);
+	snprintf(path, SYSTEM_PATH_MAX, "/proc/self/fd/%d", fd);
 	*ret_fd = fd;
 	return ST_OK;
 }

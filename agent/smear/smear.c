@@ -230,7 +230,7 @@ static bool is_wanted(const struct judgement *j)
 	return plan->row && j->space->id.listed && j->space->id.pid == plan->row_pid;
 }
 
-static enum status tell(const struct judgement *j, const struct part *part, struct err *e)
+static enum status tell_one(const struct judgement *j, const struct part *part, struct err *e)
 {
 	const struct smear_plan *plan = j->m->plan;
 	const struct view *v = &j->piece->view[j->copy];
@@ -269,7 +269,7 @@ static enum status count_part(const struct judgement *j, const struct part *part
 	(j->slot ? sums->slots : sums->frames)[part->verdict] += part->pages;
 	if (part->has_window)
 		windows_add(&j->m->copy[j->copy].windows, part->window, part->pages);
-	return tell(j, part, e);
+	return tell_one(j, part, e);
 }
 
 /* Where what holds at `at`, which is in no capture, ends: `next` is the capture behind it. */
@@ -427,7 +427,7 @@ static enum status tell_entry(const struct judgement *j, struct err *e)
 		part.verdict = VERDICT_PROTOTYPE;
 	if (part.verdict == VERDICT_SAFE && p->needs_vad)
 		part.verdict = VERDICT_VAD;
-	return tell(j, &part, e);
+	return tell_one(j, &part, e);
 }
 
 /* Puts what a prototype entry comes to in its place. */

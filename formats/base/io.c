@@ -10,9 +10,6 @@
 #include "formats/base/bytes.h"
 #include "formats/base/os.h"
 
-/* Linux moves at most 0x7ffff000 bytes a call, Windows INT_MAX; stay below both. */
-#define IO_MAX ((size_t)1 << 30)
-
 enum status sink_skip(struct sink *s, uint64_t len, struct err *e)
 {
 	static const uint8_t zeros[64 * 1024];
@@ -41,7 +38,7 @@ static enum status fd_sink_write(struct sink *s, const void *p, size_t len, stru
 	const uint8_t *at = p;
 
 	while (len) {
-		const ssize_t n = write(f->fd, at, MIN(len, IO_MAX));
+		const ssize_t n = write(f->fd, at, (unsigned)MIN(len, IO_MAX));
 
 		if (n < 0 && errno == EINTR)
 			continue;

@@ -12,6 +12,9 @@
 
 #include "formats/base/defs.h"
 
+/* Linux moves at most 0x7ffff000 bytes a call, Windows INT_MAX; stay below both. */
+#define IO_MAX           ((size_t)1 << 30)
+
 /* Buffers that begin at a multiple of the page, as reads past the cache want them. */
 #define _cleanup_buffer_ CLEANUP(cleanup_buffer)
 

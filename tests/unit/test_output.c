@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/output.h"
-#include "agent/output_target.h"
+#include "agent/output_linux.h"
 #include "tests/unit/scratch.h"
 
 static struct scratch dir;
