@@ -9,6 +9,14 @@
 
 #include "formats/base/win32.h"
 
+/* Of the C library; mingw-w64 has it in a header of its own (internal.h). */
+struct startup_info {
+	int new_mode;
+};
+
+_CRTIMP int __cdecl __wgetmainargs(int *argc, wchar_t ***argv, wchar_t ***environment,
+				   int expand_wildcards, struct startup_info *info);
+
 static UINT old_output_page;
 
 /* The console outlives us: a cmd.exe that stayed in UTF-8 would surprise what runs next in it. */
@@ -31,7 +39,7 @@ static void set_console(void)
 static void take_wide_arguments(int *argc, char ***argv)
 {
 	wchar_t **wide = NULL, **environment = NULL;
-	_startupinfo start = { 0 };
+	struct startup_info start = { 0 };
 	int n = 0, i = 0;
 	char **ret;
 

@@ -4,16 +4,14 @@
  * the object anew, but it needs Windows 8; BCryptCreateHash() with an object buffer of ours does not
  * allocate, and so cannot run out of memory halfway.
  */
-#include <windows.h>
-
-#include <bcrypt.h>
-
+#include "formats/base/bcrypt.h"
 #include "formats/base/bytes.h"
 #include "formats/base/md5_sha1.h"
 #include "formats/base/sha256.h"
 
 /* One algorithm, and one hash of it under way. */
 struct hash {
+	struct bcrypt dll;
 	BCRYPT_ALG_HANDLE algorithm;
 	BCRYPT_HASH_HANDLE handle;
 	uint8_t *object; /* what `handle` lives in */
@@ -30,9 +28,9 @@ static void must(NTSTATUS status)
 static void hash_deinit(struct hash *h)
 {
 	if (h->handle)
-		BCryptDestroyHash(h->handle);
+		h->dll.BCryptDestroyHash(h->handle);
 	if (h->algorithm)
-		BCryptCloseAlgorithmProvider(h->algorithm, 0);
+		h->dll.BCryptCloseAlgorithmProvider(h->algorithm, 0);
 	free(h->object);
 	*h = (struct hash){ 0 };
 }
@@ -41,13 +39,17 @@ static enum status hash_init(struct hash *h, const wchar_t *name, struct err *e)
 {
 	ULONG got = 0;
 	NTSTATUS failed;
+	enum status st;
 
 	*h = (struct hash){ 0 };
-	failed = BCryptOpenAlgorithmProvider(&h->algorithm, name, NULL, 0);
+	st = bcrypt_load(&h->dll, e);
+	if (st)
+		return st;
+	failed = h->dll.BCryptOpenAlgorithmProvider(&h->algorithm, name, NULL, 0);
 	if (BCRYPT_SUCCESS(failed))
-		failed =
-			BCryptGetProperty(h->algorithm, BCRYPT_OBJECT_LENGTH,
-					  (PUCHAR)&h->object_size, sizeof(h->object_size), &got, 0);
+		failed = h->dll.BCryptGetProperty(h->algorithm, BCRYPT_OBJECT_LENGTH,
+						  (PUCHAR)&h->object_size, sizeof(h->object_size),
+						  &got, 0);
 	if (!BCRYPT_SUCCESS(failed)) {
 		hash_deinit(h);
 		return err_set(e, ST_SYSTEM, "bcrypt has no %ls: status 0x%08lx", name,
@@ -64,9 +66,10 @@ static enum status hash_init(struct hash *h, const wchar_t *name, struct err *e)
 static void hash_begin(struct hash *h)
 {
 	if (h->handle)
-		must(BCryptDestroyHash(h->handle));
+		must(h->dll.BCryptDestroyHash(h->handle));
 	h->handle = NULL;
-	must(BCryptCreateHash(h->algorithm, &h->handle, h->object, h->object_size, NULL, 0, 0));
+	must(h->dll.BCryptCreateHash(h->algorithm, &h->handle, h->object, h->object_size, NULL, 0,
+				     0));
 }
 
 static void hash_update(struct hash *h, const void *p, size_t len)
@@ -77,7 +80,7 @@ static void hash_update(struct hash *h, const void *p, size_t len)
 		const ULONG n = (ULONG)MIN(len, (size_t)1 << 30);
 
 		/* It only reads; its prototype lacks the const. */
-		must(BCryptHashData(h->handle, (PUCHAR)(uintptr_t)at, n, 0));
+		must(h->dll.BCryptHashData(h->handle, (PUCHAR)(uintptr_t)at, n, 0));
 		at += n;
 		len -= n;
 	}
@@ -85,7 +88,7 @@ static void hash_update(struct hash *h, const void *p, size_t len)
 
 static void hash_end(struct hash *h, uint8_t *ret, size_t len)
 {
-	must(BCryptFinishHash(h->handle, ret, (ULONG)len, 0));
+	must(h->dll.BCryptFinishHash(h->handle, ret, (ULONG)len, 0));
 }
 
 struct sha256 {

@@ -17,21 +17,25 @@ int os_open(const char *path, int flags)
 	_cleanup_free_ wchar_t *wide = win32_path(path);
 	const bool write = (flags & (O_WRONLY | O_RDWR)) != 0;
 	HANDLE h;
+	BY_HANDLE_FILE_INFORMATION info;
 	int fd;
 
 	if (!wide) {
 		errno = ENOMEM;
 		return -1;
 	}
-	/*
-	 * Backup semantics: opens folders too, which are then told from files, rather than be
-	 * "access denied".
-	 */
+	/* Backup semantics: folders can be opened too, and told from what is "access denied". */
 	h = CreateFileW(wide, write ? GENERIC_READ | GENERIC_WRITE : GENERIC_READ,
 			FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING,
 			FILE_FLAG_BACKUP_SEMANTICS, NULL);
 	if (h == INVALID_HANDLE_VALUE) {
 		errno = win32_errno(GetLastError());
+		return -1;
+	}
+	if (GetFileInformationByHandle(h, &info) &&
+	    (info.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY)) {
+		CloseHandle(h);
+		errno = EISDIR;
 		return -1;
 	}
 	fd = _open_osfhandle((intptr_t)h, (write ? O_RDWR : O_RDONLY) | O_BINARY | O_NOINHERIT);

@@ -5,6 +5,7 @@
 #ifndef RAMSEAL_BASE_WIN32_H
 #define RAMSEAL_BASE_WIN32_H
 
+#include <stdbool.h>
 #include <windows.h>
 
 #include "formats/base/err.h"

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tsk-extract/system.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <io.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "formats/base/win32.h"
+#include "tsk-extract/pagefiles_internal.h"
+
+#include <winternl.h>
+
+#define MEMORY_KEY L"SYSTEM\\CurrentControlSet\\Control\\Session Manager\\Memory Management"
+
+/*
+ * libhivex opens by name only. The file is in the user's temporary folder, it is marked as one that
+ * need not reach the disk, and it is gone when its last handle is closed, also if we crash.
+ */
+enum status system_anonymous_file(int *ret_fd, char path[static SYSTEM_PATH_MAX], struct err *e)
+{
+	wchar_t folder[MAX_PATH + 1], name[MAX_PATH + 1];
+	_cleanup_free_ char *text = NULL;
+	HANDLE h;
+
+	if (!GetTempPathW(ARRAY_SIZE(folder), folder) || !GetTempFileNameW(folder, L"rms", 0, name))
+		return err_from_win32(e, ST_SYSTEM, GetLastError(), "temporary file");
+	h = CreateFileW(name, GENERIC_READ | GENERIC_WRITE | DELETE,
+			FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, CREATE_ALWAYS,
+			FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE, NULL);
+	if (h == INVALID_HANDLE_VALUE)
+		return err_from_win32(e, ST_SYSTEM, GetLastError(), "temporary file");
+	text = win32_utf8(name);
+	*ret_fd = text && strlen(text) < SYSTEM_PATH_MAX
+			  ? _open_osfhandle((intptr_t)h, O_RDWR | O_BINARY | O_NOINHERIT)
+			  : -1;
+	if (*ret_fd < 0) {
+		CloseHandle(h);
+		return err_set(e, ST_SYSTEM, "temporary file: no name or no descriptor for it");
+	}
+	strcpy(path, text);
+	return ST_OK;
+}
+
+enum status system_open_swap(const char *path, struct reader **ret, struct err *e)
+{
+	return reader__open_system(path, ret, e);
+}
+
+/* --- the kernel's list --------------------------------------------------------------------- */
+
+/*
+ * SystemPageFileInformation, class 18 of NtQuerySystemInformation(): one entry for each paging file, in
+ * the order in which the kernel keeps them, which is that of their numbers; sizes in pages.
+ * Source: the symbols of ole32.dll, which carry it (_SYSTEM_PAGEFILE_INFORMATION).
+ */
+struct kernel_pagefile {
+	ULONG next; /* offset of the next entry; 0: this is the last */
+	ULONG total;
+	ULONG in_use;
+	ULONG peak;
+	UNICODE_STRING name;
+};
+
+#define PAGEFILE_CLASS  18
+#define MISMATCH        ((LONG)0xc0000004) /* STATUS_INFO_LENGTH_MISMATCH */
+#define KERNEL_LIST_MAX ((ULONG)1 << 20)
+
+/* For free(); NULL if the kernel does not tell. */
+static uint8_t *kernel_list(ULONG *ret_size)
+{
+	LONG(WINAPI * query)
+	(int, void *, ULONG, ULONG *) = (LONG(WINAPI *)(int, void *, ULONG, ULONG *))(
+		void (*)(void))win32_function(L"ntdll.dll", "NtQuerySystemInformation");
+	LONG failed = MISMATCH;
+	uint8_t *list = NULL;
+
+	for (ULONG size = 4096; query && failed == MISMATCH && size <= KERNEL_LIST_MAX; size *= 4) {
+		ULONG got = 0;
+
+		free(list);
+		list = calloc(1, size);
+		if (!list)
+			return NULL;
+		failed = query(PAGEFILE_CLASS, list, size, &got);
+		*ret_size = MIN(got, size);
+	}
+	if (!failed && *ret_size)
+		return list;
+	free(list);
+	return NULL;
+}
+
+/* --- the registry's list ------------------------------------------------------------------- */
+
+/* REG_MULTI_SZ, or REG_SZ as if it were one; for free(), with two zeros at its end; NULL: none. */
+static wchar_t *registry_list(const wchar_t *name)
+{
+	DWORD size = 0;
+	wchar_t *list;
+
+	if (RegGetValueW(HKEY_LOCAL_MACHINE, MEMORY_KEY, name, RRF_RT_REG_MULTI_SZ | RRF_RT_REG_SZ,
+			 NULL, NULL, &size) ||
+	    size < 2 * sizeof(*list))
+		return NULL;
+	list = calloc(1, size + 2 * sizeof(*list));
+	if (list && RegGetValueW(HKEY_LOCAL_MACHINE, MEMORY_KEY, name,
+				 RRF_RT_REG_MULTI_SZ | RRF_RT_REG_SZ, NULL, list, &size)) {
+		free(list);
+		return NULL;
+	}
+	if (list && !list[0]) {
+		free(list);
+		return NULL;
+	}
+	return list;
+}
+
+/* --- the volumes they lie on --------------------------------------------------------------- */
+
+struct volumes {
+	struct pagefile_list *list;
+	char (*names)[64]; /* of list->disks, as they were opened */
+};
+
+/* "C:\pagefile.sys": 2; "\\?\Volume{GUID}\pagefile.sys": what is before the backslash; 0: neither. */
+static size_t volume_length(const char *path)
+{
+	const char *end;
+
+	if (isalpha((unsigned char)path[0]) && path[1] == ':' && path[2] == '\\')
+		return 2;
+	if (strncmp(path, "\\\\?\\Volume{", 11) != 0)
+		return 0;
+	end = strchr(path, '}');
+	return end && end[1] == '\\' ? (size_t)(end + 1 - path) : 0;
+}
+
+static enum status remember(struct volumes *v, struct disk *d, const char *name, struct err *e)
+{
+	const size_t n = v->list->n_disks;
+	struct disk **disks = realloc(v->list->disks, (n + 1) * sizeof(*disks));
+	char(*names)[64] = disks ? realloc(v->names, (n + 1) * sizeof(*names)) : NULL;
+
+	if (disks)
+		v->list->disks = disks;
+	if (names)
+		v->names = names;
+	if (!disks || !names) {
+		disk_close(d);
+		return err_nomem(e);
+	}
+	snprintf(names[n], sizeof(names[n]), "%s", name);
+	disks[n] = d;
+	v->list->n_disks++;
+	return ST_OK;
+}
+
+/* The volume, opened once for all files on it. */
+static enum status open_volume(struct volumes *v, const char *path, size_t len, struct disk **ret,
+			       struct err *e)
+{
+	char name[64];
+	const char *at = name;
+	enum status st;
+
+	snprintf(name, sizeof(name), "%s%.*s", len == 2 ? "\\\\.\\" : "", (int)len, path);
+	for (size_t i = 0; i < v->list->n_disks; i++) {
+		if (_stricmp(v->names[i], name) != 0)
+			continue;
+		*ret = v->list->disks[i];
+		return ST_OK;
+	}
+	st = disk_open(&at, 1, ret, e);
+	return st ? st : remember(v, *ret, name, e);
+}
+
+static enum status locate(struct volumes *v, struct pagefile *p)
+{
+	const size_t len = volume_length(p->path);
+	struct disk *d = NULL;
+	enum status st;
+
+	if (!len) {
+		err_set(&p->problem, ST_INPUT, "%s: names no volume", p->path);
+		return ST_OK;
+	}
+	st = open_volume(v, p->path, len, &d, &p->problem);
+	if (!st)
+		st = disk_only_ntfs(d, &p->volume, &p->problem);
+	if (st)
+		return st == ST_NOMEM ? st : ST_OK;
+	p->inner = len;
+	p->disk = d;
+	pagefile__probe(disk_reader(d), p);
+	return ST_OK;
+}
+
+/* --- the list ------------------------------------------------------------------------------ */
+
+/* "?:\pagefile.sys": the system's choice, which is where Windows itself is. */
+static void fill_in_letter(char *path)
+{
+	wchar_t windows[MAX_PATH];
+
+	if (path[0] == '?' && path[1] == ':' && GetSystemWindowsDirectoryW(windows, MAX_PATH) > 1)
+		path[0] = (char)windows[0];
+}
+
+static enum status add(struct volumes *v, const wchar_t *name, const char *named_by,
+		       enum number_origin origin, struct pagefile **ret, struct err *e)
+{
+	_cleanup_free_ char *text = win32_utf8(name);
+	struct pagefile *p = NULL;
+	char *plain;
+	enum status st;
+
+	if (!text)
+		return err_nomem(e);
+	plain = pagefile__plain_name(text);
+	fill_in_letter(plain);
+	st = pagefile_list__add(v->list, plain, &p, e);
+	if (st)
+		return st;
+	p->kind = pagefile__kind_of(plain);
+	p->named_by = named_by;
+	p->origin = origin;
+	p->number = (uint32_t)(v->list->count - 1);
+	st = locate(v, p);
+	*ret = p;
+	return st ? err_nomem(e) : ST_OK;
+}
+
+/* Is the whole entry, its name included, inside of what the kernel wrote? */
+static bool entry_is_whole(const uint8_t *list, ULONG size, ULONG at)
+{
+	const struct kernel_pagefile *k = (const struct kernel_pagefile *)(list + at);
+	const uint8_t *text;
+
+	if (size - at < sizeof(*k))
+		return false;
+	text = (const uint8_t *)k->name.Buffer;
+	return text >= list && text <= list + size && k->name.Length <= list + size - text;
+}
+
+static enum status add_from_kernel(struct volumes *v, const uint8_t *list, ULONG size,
+				   struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (ULONG at = 0; !st && at < size && entry_is_whole(list, size, at);) {
+		const struct kernel_pagefile *k = (const struct kernel_pagefile *)(list + at);
+		const size_t length = k->name.Length / sizeof(wchar_t);
+		_cleanup_free_ wchar_t *name = calloc(length + 1, sizeof(*name));
+		struct pagefile *p;
+
+		if (!name)
+			return err_nomem(e);
+		memcpy(name, k->name.Buffer, length * sizeof(*name));
+		st = add(v, name, "SystemPageFileInformation", NUMBER_KNOWN, &p, e);
+		if (!st) {
+			p->used = (uint64_t)k->in_use * PAGE_SIZE;
+			p->size = p->readable ? p->size : (uint64_t)k->total * PAGE_SIZE;
+		}
+		if (!k->next || k->next > size - at)
+			break;
+		at += k->next;
+	}
+	return st;
+}
+
+static enum status add_from_registry(struct volumes *v, const wchar_t *list, const char *named_by,
+				     struct err *e)
+{
+	struct pagefile *p;
+	enum status st = ST_OK;
+
+	for (const wchar_t *name = list; *name && !st; name += wcslen(name) + 1)
+		st = add(v, name, named_by, NUMBER_ASSUMED, &p, e);
+	return st;
+}
+
+static bool is_listed(const struct pagefile_list *l, const char *path)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (_stricmp(l->at[i].path, path) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * The swap file of store apps: the registry does not name it, and the kernel's list may not. It lies
+ * beside Windows and is numbered behind the page files.
+ */
+static enum status add_swapfile(struct volumes *v, struct err *e)
+{
+	wchar_t windows[MAX_PATH], name[] = L"?:\\swapfile.sys";
+	char path[sizeof(name)];
+	struct pagefile *p = NULL;
+	enum status st;
+
+	if (GetSystemWindowsDirectoryW(windows, MAX_PATH) < 2)
+		return ST_OK;
+	name[0] = windows[0];
+	snprintf(path, sizeof(path), "%ls", name);
+	if (is_listed(v->list, path))
+		return ST_OK;
+	st = add(v, name, "the root folder", NUMBER_ASSUMED, &p, e);
+	if (!st && !p->readable) { /* there is none */
+		free(p->path);
+		v->list->count--;
+	}
+	return st;
+}
+
+/* The first source that names any. The kernel's list is the one that page tables mean. */
+static enum status find(struct volumes *v, struct err *e)
+{
+	static const struct {
+		const wchar_t *value;
+		const char *name;
+	} values[] = {
+		{ L"ExistingPageFiles", "ExistingPageFiles" },
+		{ L"PagingFiles", "PagingFiles" },
+	};
+	ULONG size = 0;
+	_cleanup_free_ uint8_t *kernel = kernel_list(&size);
+	enum status st = kernel ? add_from_kernel(v, kernel, size, e) : ST_OK;
+
+	for (size_t i = 0; i < ARRAY_SIZE(values) && !st && !v->list->count; i++) {
+		_cleanup_free_ wchar_t *list = registry_list(values[i].value);
+
+		if (list)
+			st = add_from_registry(v, list, values[i].name, e);
+	}
+	return st ? st : add_swapfile(v, e);
+}
+
+enum status pagefiles_on_host(struct pagefile_list *ret, struct err *e)
+{
+	struct volumes v = { .list = ret };
+	enum status st = find(&v, e);
+
+	free(v.names);
+	if (st)
+		pagefile_list_deinit(ret);
+	return st;
+}
