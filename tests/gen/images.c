@@ -74,7 +74,7 @@ const char *image_save(struct image *i)
 
 	if (i->path[0])
 		unlink(i->path); /* saved before, and changed since */
-	strcpy(i->path, "/tmp/ramseal-test-XXXXXX");
+	snprintf(i->path, sizeof(i->path), "%s/ramseal-test-XXXXXX", temporary_folder());
 	fd = mkstemp(i->path);
 	f = fd < 0 ? NULL : fdopen(fd, "wb");
 	if (!f || fwrite(i->at, 1, i->len, f) != i->len || fclose(f) != 0)

@@ -9,12 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/gen/temporary.h"
+
 /* A file in the making. Zero-initialise; image_free() at the end. Gaps are zeros. */
 struct image {
 	uint8_t *at;
 	size_t len;
 	size_t room;
-	char path[64]; /* after image_save() */
+	char path[TEMPORARY_MAX]; /* after image_save() */
 };
 
 void image_put(struct image *i, size_t off, const void *p, size_t len);

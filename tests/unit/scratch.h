@@ -5,7 +5,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,26 +13,54 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/gen/temporary.h"
+
+#ifdef _WIN32
+#include <direct.h>
+#include <io.h>
+
+/* Only plain files and folders are made there. */
+#define lstat             stat
+#define mkdir(path, mode) _mkdir(path)
+
+static inline char *mkdtemp(char *path)
+{
+	return *_mktemp(path) && _mkdir(path) == 0 ? path : NULL;
+}
+#endif
+
 struct scratch {
-	char path[64];
+	char path[TEMPORARY_MAX];
 	char at[512]; /* what scratch_path() returned last */
 };
 
 static inline void scratch_init(struct scratch *s)
 {
-	snprintf(s->path, sizeof(s->path), "/tmp/ramseal-test-XXXXXX");
+	snprintf(s->path, sizeof(s->path), "%s/ramseal-test-XXXXXX", temporary_folder());
 	assert_non_null(mkdtemp(s->path));
 }
 
-static inline int scratch_remove(const char *path, const struct stat *sb, int kind, struct FTW *w)
+static inline void scratch_remove(const char *path)
 {
-	(void)sb, (void)kind, (void)w;
-	return remove(path);
+	DIR *d = remove(path) ? opendir(path) : NULL;
+	struct dirent *entry;
+	char below[1024];
+
+	while (d && (entry = readdir(d))) {
+		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+			continue;
+		if (snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) <
+		    (int)sizeof(below))
+			scratch_remove(below);
+	}
+	if (d)
+		closedir(d);
+	rmdir(path);
 }
 
 static inline void scratch_deinit(struct scratch *s)
 {
-	nftw(s->path, scratch_remove, 8, FTW_DEPTH | FTW_PHYS);
+	scratch_remove(s->path);
 }
 
 /* DIRECTORY/name, valid until the next call. */

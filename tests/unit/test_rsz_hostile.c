@@ -29,6 +29,13 @@ void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t n);
 void __wrap_free(void *p);
 
+#ifdef _WIN32
+static size_t malloc_usable_size(void *p)
+{
+	return p ? _msize(p) : 0;
+}
+#endif
+
 static void *counted(void *p)
 {
 	in_use += malloc_usable_size(p);

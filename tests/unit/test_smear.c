@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/smear/report.h"
+#include "tests/gen/text_file.h"
 #include "tests/unit/sealed_machine.h"
 
 static struct smear s;
@@ -645,8 +646,7 @@ TEST(hostile_tables_end_and_add_up)
 
 TEST(report_says_what_was_measured)
 {
-	char *text = NULL;
-	size_t len = 0;
+	char *text;
 	FILE *out;
 	json_t *doc, *o;
 
@@ -663,10 +663,10 @@ TEST(report_says_what_was_measured)
 	assert_int_equal(json_integer_value(o), 1);
 	assert_int_equal(json_array_size(json_object_get(doc, "spaces")), 1);
 	json_decref(doc);
-	out = open_memstream(&text, &len);
+	out = text_file_open();
 	smear_print_csv(&s, out);
 	smear_print_text(&s, out);
-	fclose(out);
+	text = text_file_close(out);
 	CHECK_HAS(text, "7,\"'=a\"\"b\",0x100000,lived,before-after,valid,swap,1\n");
 	CHECK_HAS(text, "15.4 % certainly belong");
 	CHECK_HAS(text, "1 lived, 0 ended, 0 born");

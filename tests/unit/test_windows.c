@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The Windows halves: paths, files that are locked, private and renamed, facts of the host. */
+#include "tests/unit/test.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <wchar.h>
+
+#include "agent/clock.h"
+#include "agent/host.h"
+#include "agent/interrupt.h"
+#include "agent/output.h"
+#include "agent/output_set.h"
+#include "agent/output_target.h"
+#include "agent/random.h"
+#include "formats/base/io.h"
+#include "formats/base/os.h"
+#include "formats/base/win32.h"
+#include "tests/unit/scratch.h"
+
+#include <aclapi.h>
+#include <sddl.h>
+
+/* "ä", "語", and one beyond the BMP. */
+#define FOREIGN "\xc3\xa4 \xe8\xaa\x9e \xf0\x9f\x92\xbe"
+
+static struct scratch dir;
+
+static int make_dir(void **state)
+{
+	(void)state;
+	scratch_init(&dir);
+	return 0;
+}
+
+static int remove_dir(void **state)
+{
+	(void)state;
+	scratch_deinit(&dir);
+	return 0;
+}
+
+/* --- text and paths ------------------------------------------------------------------------ */
+
+TEST(text_goes_to_utf_16_and_back)
+{
+	wchar_t *wide = win32_wide(FOREIGN);
+	char *back = win32_utf8(wide);
+
+	assert_int_equal(wcslen(wide), 6); /* the last one is a pair */
+	assert_string_equal(back, FOREIGN);
+	free(wide);
+	free(back);
+}
+
+TEST(short_paths_stay_and_slashes_turn)
+{
+	wchar_t *wide = win32_path("C:/a/b");
+
+	assert_int_equal(wcscmp(wide, L"C:\\a\\b"), 0);
+	free(wide);
+}
+
+TEST(verbatim_paths_are_not_touched)
+{
+	static const char *const paths[] = { "\\\\?\\C:\\a/b", "\\\\.\\PhysicalDrive0" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		wchar_t *wide = win32_path(paths[i]);
+		char *back = win32_utf8(wide);
+
+		assert_string_equal(back, paths[i]);
+		free(wide);
+		free(back);
+	}
+}
+
+TEST(long_paths_get_the_prefix_and_lose_it_again)
+{
+	char path[600] = "C:\\";
+	wchar_t *wide;
+	char *plain;
+
+	memset(path + 3, 'x', 200);
+	path[203] = '\\';
+	memset(path + 204, 'y', 200);
+	path[404] = '\0';
+	wide = win32_path(path);
+	assert_int_equal(wcsncmp(wide, L"\\\\?\\C:\\xxx", 10), 0);
+	plain = win32_plain_path(wide);
+	assert_string_equal(plain, path);
+	free(wide);
+	free(plain);
+}
+
+TEST(long_paths_of_a_share_get_the_other_prefix)
+{
+	char path[600] = "\\\\server\\share\\";
+	wchar_t *wide;
+	char *plain;
+
+	memset(path + 15, 'x', 250);
+	path[265] = '\0';
+	wide = win32_path(path);
+	assert_int_equal(wcsncmp(wide, L"\\\\?\\UNC\\server\\share\\", 21), 0);
+	plain = win32_plain_path(wide);
+	assert_string_equal(plain, path);
+	free(wide);
+	free(plain);
+}
+
+TEST(errors_have_words_and_the_number)
+{
+	struct err e = ERR_INIT;
+
+	CHECK_STATUS(err_from_win32(&e, ST_INPUT, ERROR_ACCESS_DENIED, "x"), ST_INPUT, &e);
+	CHECK_HAS(e.message, "x: ");
+	CHECK_HAS(e.message, "(error 5)");
+}
+
+/* --- files --------------------------------------------------------------------------------- */
+
+static void write_and_read(const char *path)
+{
+	struct output *o = NULL;
+	struct err e = ERR_INIT;
+	struct file_blob blob;
+	char text[6] = "";
+
+	CHECK_OK(output_open(&(struct output_options){ .path = path }, &o, &e), &e);
+	CHECK_OK(sink_write(output_sink(o), "hello", 5, &e), &e);
+	assert_false(os_exists(path));
+	assert_true(os_exists(output_where(o)));
+	CHECK_OK(output_commit(o, &e), &e);
+	output_destroy(o);
+	CHECK_OK(file_blob_open(&blob, path, &e), &e);
+	assert_int_equal(blob.blob.size, 5);
+	CHECK_OK(blob_read(&blob.blob, 0, text, 5, &e), &e);
+	assert_string_equal(text, "hello");
+	file_blob_deinit(&blob);
+}
+
+TEST(names_of_other_languages_and_long_ones_work)
+{
+	char path[800];
+	wchar_t *wide;
+
+	write_and_read(scratch_path(&dir, FOREIGN ".rsz"));
+	/* Two folders of 150 characters below the scratch one. */
+	snprintf(path, sizeof(path), "%s\\%0150d", dir.path, 1);
+	wide = win32_path(path);
+	assert_true(CreateDirectoryW(wide, NULL));
+	free(wide);
+	snprintf(path + strlen(path), sizeof(path) - strlen(path), "\\%0150d", 2);
+	wide = win32_path(path);
+	assert_true(CreateDirectoryW(wide, NULL));
+	snprintf(path + strlen(path), sizeof(path) - strlen(path), "\\%s.rsz", FOREIGN);
+	assert_true(strlen(path) > 310);
+	write_and_read(path);
+	/* The test's own cleaning up knows no such paths. */
+	{
+		wchar_t *file = win32_path(path);
+
+		assert_true(DeleteFileW(file));
+		free(file);
+	}
+	assert_true(RemoveDirectoryW(wide));
+	free(wide);
+}
+
+TEST(a_folder_is_no_file)
+{
+	struct err e = ERR_INIT;
+	struct file_blob blob;
+
+	CHECK_STATUS(file_blob_open(&blob, dir.path, &e), ST_INPUT, &e);
+	CHECK_STATUS(file_blob_open(&blob, scratch_path(&dir, "nothing"), &e), ST_INPUT, &e);
+	CHECK_HAS(e.message, "No such file");
+}
+
+TEST(offsets_beyond_4_gib_hold)
+{
+	const uint64_t far_away = UINT64_C(5) << 30;
+	struct output *o = NULL;
+	struct err e = ERR_INIT;
+	struct file_blob blob;
+	char text[4] = "";
+
+	CHECK_OK(output_open(&(struct output_options){ .path = scratch_path(&dir, "large") }, &o,
+			     &e),
+		 &e);
+	CHECK_OK(sink_skip(output_sink(o), far_away, &e), &e);
+	CHECK_OK(sink_write(output_sink(o), "end", 3, &e), &e);
+	CHECK_OK(output_commit(o, &e), &e);
+	output_destroy(o);
+	CHECK_OK(file_blob_open(&blob, scratch_path(&dir, "large"), &e), &e);
+	assert_true(blob.blob.size == far_away + 3);
+	CHECK_OK(blob_read(&blob.blob, far_away, text, 3, &e), &e);
+	assert_string_equal(text, "end");
+	file_blob_deinit(&blob);
+}
+
+TEST(what_was_written_is_cut)
+{
+	struct output *o = NULL;
+	struct err e = ERR_INIT;
+	char *text;
+
+	CHECK_OK(output_open(&(struct output_options){ .path = scratch_path(&dir, "cut") }, &o, &e),
+		 &e);
+	CHECK_OK(sink_write(output_sink(o), "hello world", 11, &e), &e);
+	CHECK_OK(sink_cut(output_sink(o), 6, &e), &e);
+	CHECK_OK(sink_write(output_sink(o), "you", 3, &e), &e);
+	CHECK_OK(output_commit(o, &e), &e);
+	output_destroy(o);
+	text = scratch_read(&dir, "cut");
+	assert_string_equal(text, "hello you");
+	free(text);
+}
+
+TEST(existing_files_want_force)
+{
+	struct output_options options = { .path = scratch_path(&dir, "old") };
+	struct output *o = NULL;
+	struct err e = ERR_INIT;
+	char *path = strdup(options.path), *text;
+
+	options.path = path;
+	scratch_write(&dir, "old", "old", 3);
+	CHECK_STATUS(output_open(&options, &o, &e), ST_OUTPUT, &e);
+	CHECK_HAS(e.message, "--force");
+	options.force = true;
+	CHECK_OK(output_open(&options, &o, &e), &e);
+	CHECK_OK(sink_write(output_sink(o), "new", 3, &e), &e);
+	text = scratch_read(&dir, "old");
+	assert_string_equal(text, "old"); /* until it is complete */
+	free(text);
+	CHECK_OK(output_commit(o, &e), &e);
+	output_destroy(o);
+	text = scratch_read(&dir, "old");
+	assert_string_equal(text, "new");
+	free(text);
+	free(path);
+}
+
+/* Never, not even with --force, also by another spelling of its path. */
+TEST(an_input_is_not_written_over)
+{
+	char *path = strdup(scratch_path(&dir, "input"));
+	char other[600];
+	const char *const inputs[] = { path, NULL };
+	struct output *o = NULL;
+	struct err e = ERR_INIT;
+
+	scratch_write(&dir, "input", "x", 1);
+	snprintf(other, sizeof(other), "%s\\.\\INPUT", dir.path);
+	CHECK_STATUS(
+		output_open(
+			&(struct output_options){ .path = other, .force = true, .inputs = inputs },
+			&o, &e),
+		ST_OUTPUT, &e);
+	CHECK_HAS(e.message, "is what is being read");
+	free(path);
+}
+
+TEST(a_file_that_appears_meanwhile_stays)
+{
+	struct output *o = NULL;
+	struct err e = ERR_INIT;
+	char *text;
+
+	CHECK_OK(
+		output_open(&(struct output_options){ .path = scratch_path(&dir, "race") }, &o, &e),
+		&e);
+	CHECK_OK(sink_write(output_sink(o), "ours", 4, &e), &e);
+	scratch_write(&dir, "race", "theirs", 6);
+	CHECK_STATUS(output_commit(o, &e), ST_OUTPUT, &e);
+	CHECK_HAS(e.message, "appeared meanwhile");
+	output_destroy(o);
+	text = scratch_read(&dir, "race");
+	assert_string_equal(text, "theirs");
+	free(text);
+	text = scratch_read(&dir, "race.partial");
+	assert_string_equal(text, "ours");
+	free(text);
+}
+
+TEST(an_unfinished_file_stays_and_a_busy_one_is_refused)
+{
+	const struct output_options options = { .path = strdup(scratch_path(&dir, "busy")) };
+	struct output *first = NULL, *second = NULL;
+	struct err e = ERR_INIT;
+
+	CHECK_OK(output_open(&options, &first, &e), &e);
+	CHECK_OK(sink_write(output_sink(first), "1", 1, &e), &e);
+	CHECK_STATUS(output_open(&options, &second, &e), ST_OUTPUT, &e);
+	CHECK_HAS(e.message, "another process is writing");
+	output_destroy(first); /* without a commit: it is left behind */
+	assert_true(scratch_has(&dir, "busy.partial"));
+	CHECK_OK(output_open(&options, &second, &e), &e);
+	CHECK_HAS(output_where(second), "busy.2.partial");
+	output_discard(second);
+	output_destroy(second);
+	assert_false(scratch_has(&dir, "busy.2.partial"));
+	free((char *)(uintptr_t)options.path);
+}
+
+TEST(devices_are_no_files)
+{
+	struct output *o = NULL;
+	struct err e = ERR_INIT;
+
+	CHECK_OK(output_open(&(struct output_options){ .path = "NUL" }, &o, &e), &e);
+	assert_false(output_is_file(o));
+	CHECK_OK(sink_write(output_sink(o), "x", 1, &e), &e);
+	CHECK_OK(output_commit(o, &e), &e);
+	output_destroy(o);
+}
+
+/* In the words of the descriptor: protected from what the folder passes on, and three who may. */
+TEST(new_files_are_the_owners)
+{
+	struct output *o = NULL;
+	struct err e = ERR_INIT;
+	PSECURITY_DESCRIPTOR descriptor = NULL;
+	char *path = strdup(scratch_path(&dir, "mine"));
+	wchar_t *wide = win32_path(path), *words = NULL;
+
+	CHECK_OK(output_open(&(struct output_options){ .path = path }, &o, &e), &e);
+	CHECK_OK(output_commit(o, &e), &e);
+	output_destroy(o);
+	assert_int_equal(GetNamedSecurityInfoW(wide, SE_FILE_OBJECT, DACL_SECURITY_INFORMATION,
+					       NULL, NULL, NULL, NULL, &descriptor),
+			 0);
+	assert_true(ConvertSecurityDescriptorToStringSecurityDescriptorW(
+		descriptor, SDDL_REVISION_1, DACL_SECURITY_INFORMATION, &words, NULL));
+	/* Everyone (WD), users (BU) and authenticated users (AU) have nothing. */
+	assert_null(wcsstr(words, L";;;WD)"));
+	assert_null(wcsstr(words, L";;;BU)"));
+	assert_null(wcsstr(words, L";;;AU)"));
+	LocalFree(words);
+	LocalFree(descriptor);
+	free(wide);
+	free(path);
+}
+
+static void put_member(const struct output_set *s, const char *ending, const char *text)
+{
+	char path[800];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s.%s", output_set_base(s), ending);
+	f = fopen(path, "wb");
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+TEST(a_set_moves_out_of_its_folder)
+{
+	const struct output_options options = { .path = strdup(scratch_path(&dir, "set.E01")),
+						.suffix = ".E01" };
+	struct output_set *s = NULL, *other = NULL;
+	struct err e = ERR_INIT;
+	char *text;
+
+	CHECK_OK(output_set_open(&options, &s, &e), &e);
+	CHECK_STATUS(output_set_open(&options, &other, &e), ST_OUTPUT, &e);
+	CHECK_HAS(e.message, "another process is writing");
+	put_member(s, "E01", "one");
+	put_member(s, "E02", "two");
+	CHECK_OK(output_set_commit(s, &e), &e);
+	assert_int_equal(output_set_bytes(s), 6);
+	output_set_destroy(s);
+	assert_false(scratch_has(&dir, "set.E01.partial"));
+	text = scratch_read(&dir, "set.E02");
+	assert_string_equal(text, "two");
+	free(text);
+	CHECK_STATUS(output_set_open(&options, &s, &e), ST_OUTPUT, &e);
+	CHECK_HAS(e.message, "set.E01 exists");
+	free((char *)(uintptr_t)options.path);
+}
+
+/* --- the machine --------------------------------------------------------------------------- */
+
+static json_t *fact(json_t *facts, const char *section, const char *key)
+{
+	return json_object_get(json_object_get(facts, section), key);
+}
+
+TEST(facts_of_the_host_are_there_and_of_their_type)
+{
+	char *argv[] = { (char *)(uintptr_t) "test", NULL };
+	RTL_OSVERSIONINFOW v = { .dwOSVersionInfoSize = sizeof(v) };
+	LONG(WINAPI * version)
+	(RTL_OSVERSIONINFOW *) = (LONG(WINAPI *)(RTL_OSVERSIONINFOW *))(
+		void (*)(void))GetProcAddress(GetModuleHandleW(L"ntdll.dll"), "RtlGetVersion");
+	json_t *facts = NULL;
+	struct err e = ERR_INIT;
+
+	CHECK_OK(host_describe(1, argv, &facts, &e), &e);
+	assert_int_equal(version(&v), 0);
+	assert_true(json_is_integer(fact(facts, "os", "build")));
+	assert_int_equal(json_integer_value(fact(facts, "os", "build")), v.dwBuildNumber);
+	assert_string_equal(json_string_value(fact(facts, "os", "id")), "windows");
+	assert_true(json_integer_value(fact(facts, "memory", "total_bytes")) > 1 << 20);
+	assert_true(json_integer_value(fact(facts, "cpu", "online")) > 0);
+	assert_int_equal(json_integer_value(fact(facts, "process", "pid")), GetCurrentProcessId());
+	assert_int_equal(strlen(json_string_value(fact(facts, "tool", "sha256"))), 64);
+	assert_non_null(json_string_value(fact(facts, "clocks", "boot_time")));
+	assert_true(strcmp(json_string_value(fact(facts, "clocks", "boot_time")),
+			   json_string_value(fact(facts, "clocks", "time"))) < 0);
+	json_decref(facts);
+}
+
+TEST(clocks_move_on_and_agree_with_the_c_library)
+{
+	const uint64_t first = clock_mono_ns();
+	const uint64_t wall = clock_wall_ns() / NS_PER_SECOND;
+	const uint64_t library = (uint64_t)time(NULL);
+
+	while (clock_mono_ns() == first)
+		;
+	assert_true(clock_mono_ns() > first);
+	assert_true(wall + 5 > library && library + 5 > wall);
+}
+
+TEST(random_bytes_differ)
+{
+	uint8_t a[32], b[32];
+	struct err e = ERR_INIT;
+
+	CHECK_OK(random_bytes(a, sizeof(a), &e), &e);
+	CHECK_OK(random_bytes(b, sizeof(b), &e), &e);
+	assert_memory_not_equal(a, b, sizeof(a));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_goes_to_utf_16_and_back),
+		cmocka_unit_test(short_paths_stay_and_slashes_turn),
+		cmocka_unit_test(verbatim_paths_are_not_touched),
+		cmocka_unit_test(long_paths_get_the_prefix_and_lose_it_again),
+		cmocka_unit_test(long_paths_of_a_share_get_the_other_prefix),
+		cmocka_unit_test(errors_have_words_and_the_number),
+		cmocka_unit_test(names_of_other_languages_and_long_ones_work),
+		cmocka_unit_test(a_folder_is_no_file),
+		cmocka_unit_test(offsets_beyond_4_gib_hold),
+		cmocka_unit_test(what_was_written_is_cut),
+		cmocka_unit_test(existing_files_want_force),
+		cmocka_unit_test(an_input_is_not_written_over),
+		cmocka_unit_test(a_file_that_appears_meanwhile_stays),
+		cmocka_unit_test(an_unfinished_file_stays_and_a_busy_one_is_refused),
+		cmocka_unit_test(devices_are_no_files),
+		cmocka_unit_test(new_files_are_the_owners),
+		cmocka_unit_test(a_set_moves_out_of_its_folder),
+		cmocka_unit_test(facts_of_the_host_are_there_and_of_their_type),
+		cmocka_unit_test(clocks_move_on_and_agree_with_the_c_library),
+		cmocka_unit_test(random_bytes_differ),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
