@@ -9,6 +9,9 @@ all: out/dev/build.ninja
 out/dev/build.ninja:
 	meson setup out/dev
 
+windows:
+	build/windows
+
 demo:
 	build/demo
 
@@ -25,4 +28,4 @@ lint:
 clean:
 	rm -rf out
 
-.PHONY: all demo test bench lint clean
+.PHONY: all windows demo test bench lint clean
