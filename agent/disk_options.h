@@ -20,7 +20,7 @@ struct disk_options {
 		    "a raw image, the first file of a split one, or an E01; repeat it to name "    \
 		    "the parts of a raw image"),                                                   \
 		CLI_STRING(type, disk.volume, 'V', "volume", "DEV",                                \
-			   "a live volume or disk, such as /dev/sda1"),                            \
+			   "a live volume or disk, such as /dev/sda1 or \\\\.\\C:"),               \
 		CLI_UINT(type, disk.offset, 0, "offset", "SECTORS", 0, UINT64_MAX / 512,           \
 			 "the volume begins SECTORS of 512 bytes in; needed if there are several")
 
