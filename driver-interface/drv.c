@@ -46,6 +46,18 @@ void drv_close(struct drv *d)
 		d->ops->close(d);
 }
 
+void drv_maps_deinit(struct drv_maps *m)
+{
+	for (size_t i = 0; i < m->count; i++)
+		range_list_deinit(&m->at[i].ranges);
+	m->count = 0;
+}
+
+enum status drv_maps_again(struct drv *d, struct drv_maps *ret, struct err *e)
+{
+	return d->ops->maps_again ? d->ops->maps_again(d, ret, e) : ST_OK;
+}
+
 void drv_note_parts(struct drv *d, bool on)
 {
 	d->noting_parts = on;

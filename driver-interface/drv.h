@@ -28,6 +28,14 @@ struct drv_map {
 
 #define DRV_MAPS_MAX 4
 
+/* Something else that a source knows, for the record: "mode", "PTE". */
+struct drv_fact {
+	const char *name; /* static */
+	char value[80];
+};
+
+#define DRV_FACTS_MAX 16
+
 /* What is known of a source before the first page is read. Strings live as long as the drv. */
 struct drv_info {
 	const char *source;        /* ops->name */
@@ -57,7 +65,19 @@ struct drv_info {
 	 */
 	struct drv_map maps[DRV_MAPS_MAX];
 	size_t n_maps;
+
+	struct drv_fact facts[DRV_FACTS_MAX];
+	size_t n_facts;
 };
+
+/* Maps as they are told at another time. Zero-initialise; drv_maps_deinit() frees. */
+struct drv_maps {
+	struct drv_map at[DRV_MAPS_MAX];
+	size_t count;
+};
+
+void drv_maps_deinit(struct drv_maps *m);
+#define _cleanup_drv_maps_ CLEANUP(drv_maps_deinit)
 
 /*
  * The result of one raw read. `good` bytes at the front of the buffer are memory (a multiple of
@@ -102,6 +122,8 @@ struct drv_ops {
 	/* NULL but for "auto", whose pages come from other sources: all of drv_read_pages(). */
 	enum status (*read_pages)(struct drv *d, uint64_t addr, void *buf, size_t pages,
 				  struct page_status *status, struct err *e);
+	/* As drv_maps_again(). NULL: it does not ask twice. */
+	enum status (*maps_again)(struct drv *d, struct drv_maps *ret, struct err *e);
 	/* Frees everything, with drv__deinit() for what struct drv holds. */
 	void (*close)(struct drv *d);
 };
@@ -145,6 +167,13 @@ void drv_close(struct drv *d); /* NULL is fine */
  */
 enum status drv_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages,
 			   struct page_status *status, struct err *e);
+
+/*
+ * Asks those who told the maps again: memory is added and taken away while it is read. `ret` gets
+ * what they say now, tidy, under the same origins as in info.maps; those who do not answer any more,
+ * or never could be asked twice, are left out.
+ */
+enum status drv_maps_again(struct drv *d, struct drv_maps *ret, struct err *e);
 
 /* Beyond so many parts (a page here and a page there, on a hostile machine) they are only counted. */
 #define DRV_PARTS_MAX 65536

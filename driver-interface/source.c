@@ -2,6 +2,7 @@
 #include "driver-interface/source.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "formats/base/array.h"
@@ -27,17 +28,42 @@ void drv__deinit(struct drv *d)
 	*d = (struct drv){ 0 };
 }
 
+static void take_map(struct drv_map *at, const char *origin, struct range_list *l)
+{
+	*at = (struct drv_map){ .origin = origin, .ranges = *l };
+	*l = (struct range_list){ 0 };
+	range_list_tidy(&at->ranges, &at->faults);
+}
+
 enum status drv__add_map(struct drv *d, const char *origin, struct range_list *l, struct err *e)
 {
-	struct drv_map *m;
-
 	if (d->info.n_maps == DRV_MAPS_MAX)
 		return err_set(e, ST_SYSTEM, "more than %d maps of RAM", DRV_MAPS_MAX);
-	m = &d->info.maps[d->info.n_maps++];
-	*m = (struct drv_map){ .origin = origin, .ranges = *l };
-	*l = (struct range_list){ 0 };
-	range_list_tidy(&m->ranges, &m->faults);
+	take_map(&d->info.maps[d->info.n_maps++], origin, l);
 	return ST_OK;
+}
+
+enum status drv__maps_add(struct drv_maps *m, const char *origin, struct range_list *l,
+			  struct err *e)
+{
+	if (m->count == DRV_MAPS_MAX)
+		return err_set(e, ST_SYSTEM, "more than %d maps of RAM", DRV_MAPS_MAX);
+	take_map(&m->at[m->count++], origin, l);
+	return ST_OK;
+}
+
+void drv__fact(struct drv *d, const char *name, const char *fmt, ...)
+{
+	struct drv_fact *f;
+	va_list ap;
+
+	if (d->info.n_facts == DRV_FACTS_MAX)
+		return;
+	f = &d->info.facts[d->info.n_facts++];
+	f->name = name;
+	va_start(ap, fmt);
+	vsnprintf(f->value, sizeof(f->value), fmt, ap);
+	va_end(ap);
 }
 
 static bool grow_parts(struct drv *d)

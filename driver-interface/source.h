@@ -28,6 +28,13 @@ void drv__deinit(struct drv *d);
  */
 enum status drv__add_map(struct drv *d, const char *origin, struct range_list *l, struct err *e);
 
+/* The same for a list of maps that is not the source's first one. */
+enum status drv__maps_add(struct drv_maps *m, const char *origin, struct range_list *l,
+			  struct err *e);
+
+/* Adds a fact; beyond DRV_FACTS_MAX it is forgotten, and a long value is cut. */
+void drv__fact(struct drv *d, const char *name, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
 /*
  * Notes for drv_parts() which of these pages `source` delivered. *newest is that source's own: index
  * + 1 of the part that may grow; 0 at first.
