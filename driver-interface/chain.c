@@ -179,8 +179,26 @@ static enum status merge_info(struct chain *c, const struct drv_info *s, struct 
 		i->has_direct_map = true, i->direct_map = s->direct_map;
 	if (s->notes && !i->notes)
 		i->notes = s->notes, i->notes_size = s->notes_size;
+	for (size_t k = 0; k < s->n_facts; k++)
+		drv__fact(&c->drv, s->facts[k].name, "%s", s->facts[k].value);
 	for (size_t k = 0; k < s->n_maps && !st; k++)
 		st = copy_map(&c->drv, &s->maps[k], e);
+	return st;
+}
+
+/* Of every source that is asked twice. */
+static enum status chain_maps_again(struct drv *d, struct drv_maps *ret, struct err *e)
+{
+	struct chain *c = (struct chain *)d;
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < c->count && !st; i++) {
+		_cleanup_drv_maps_ struct drv_maps one = { 0 };
+
+		st = drv_maps_again(c->sources[i], &one, e);
+		for (size_t k = 0; !st && k < one.count && ret->count < DRV_MAPS_MAX; k++)
+			st = drv__maps_add(ret, one.at[k].origin, &one.at[k].ranges, e);
+	}
 	return st;
 }
 
@@ -189,6 +207,7 @@ static const struct drv_ops chain_ops = {
 	.summary = "every source that answers, the next where one fails",
 	.read_max = DRV_READ_LARGE,
 	.read_pages = chain_read_pages,
+	.maps_again = chain_maps_again,
 	.close = chain_close,
 };
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The order of preference on Windows. "file" is never automatic. */
-#include "driver-interface/source.h"
+#include "driver-interface/winpmem.h"
 
-const struct drv_ops *const drv_table[] = { &file_ops, NULL };
+const struct drv_ops *const drv_table[] = {
+	&winpmem_ops, &winpmem_physical_ops, &winpmem_iospace_ops, &file_ops, NULL,
+};

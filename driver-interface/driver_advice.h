@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Why Windows does not load a driver, said so that one can act on it.
+ */
+#ifndef RAMSEAL_DRIVER_INTERFACE_DRIVER_ADVICE_H
+#define RAMSEAL_DRIVER_INTERFACE_DRIVER_ADVICE_H
+
+#include <stdint.h>
+
+/*
+ * One sentence for an error number of OpenSCManager(), CreateService() or StartService(), without a
+ * full stop. NULL: there is no advice for it. Static.
+ */
+const char *driver_advice(uint32_t error);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The driver that was in driver-interface/drivers/ when this was built; build/embed makes the file.
+ * Without one the size is 0.
+ */
+#ifndef RAMSEAL_DRIVER_INTERFACE_WINPMEM_BUILT_IN_H
+#define RAMSEAL_DRIVER_INTERFACE_WINPMEM_BUILT_IN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+extern const uint8_t winpmem_built_in[];
+extern const size_t winpmem_built_in_size;
+
+#endif

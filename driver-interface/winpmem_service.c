@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "driver-interface/winpmem_service.h"
+
+#include <windows.h>
+
+/* They want it first. */
+#include <bcrypt.h>
+#include <sddl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "driver-interface/driver_advice.h"
+#include "driver-interface/winpmem_file.h"
+#include "formats/base/array.h"
+#include "formats/base/bytes.h"
+
+#define PREFIX       L"" WINPMEM_SERVICE_PREFIX
+#define PREFIX_LEN   (ARRAY_SIZE(PREFIX) - 1)
+#define DIGITS       16
+#define NAME_SIZE    (PREFIX_LEN + DIGITS + 1)
+
+/* One name for all of them, in a folder of its own. */
+#define DRIVER_FILE  L"winpmem.sys"
+
+/* What the service list shows; the second is for those that were left loaded on purpose. */
+#define DISPLAY_NAME L"ramseal memory driver"
+#define KEPT_NAME    L"ramseal memory driver, kept"
+
+/*
+ * Nobody but the system and Administrators, and nothing inherited from the folder above ("P").
+ */
+#define FOLDER_ACL   L"D:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"
+
+/* How long it may take until a driver has stopped, or its file can be deleted. */
+#define PATIENCE_MS  10000
+#define STEP_MS      20
+
+/* A closed console leaves 5 s until the program is ended; sealing gets most of them. */
+#define EMERGENCY_MS 3000
+
+struct winpmem_service {
+	wchar_t name[NAME_SIZE];
+	char utf8_name[NAME_SIZE];
+	wchar_t *folder; /* ends without a backslash */
+	wchar_t *copy;   /* the driver in it */
+	HANDLE mutex;
+	HANDLE pinned; /* the copy, open so that nobody replaces it */
+	SC_HANDLE manager, service;
+	bool folder_made, copy_made, started;
+	char *path, *signer;
+	struct winpmem_file file;
+};
+
+static wchar_t *join(const wchar_t *front, const wchar_t *middle, const wchar_t *back)
+{
+	wchar_t *ret = calloc(wcslen(front) + wcslen(middle) + wcslen(back) + 1, sizeof(*ret));
+
+	if (ret) {
+		wcscpy(ret, front);
+		wcscat(ret, middle);
+		wcscat(ret, back);
+	}
+	return ret;
+}
+
+/* Full, so that Windows and its kernel mean the same; without a backslash at its end. */
+static wchar_t *full_path(const wchar_t *path)
+{
+	const DWORD room = GetFullPathNameW(path, 0, NULL, NULL);
+	wchar_t *ret = calloc((size_t)room + 1, sizeof(*ret));
+	size_t len;
+
+	if (!ret || !room || !GetFullPathNameW(path, room, ret, NULL)) {
+		free(ret);
+		return NULL;
+	}
+	len = wcslen(ret);
+	if (len > 3 && ret[len - 1] == '\\')
+		ret[len - 1] = '\0';
+	return ret;
+}
+
+/* \\?\C:\... for our own calls, whatever the length. */
+static wchar_t *verbatim(wchar_t *path)
+{
+	wchar_t *ret;
+
+	if (!path || wcsncmp(path, L"\\\\", 2) == 0)
+		return path;
+	ret = join(L"\\\\?\\", path, L"");
+	free(path);
+	return ret;
+}
+
+static wchar_t *folder_above(const char *folder)
+{
+	_cleanup_free_ wchar_t *wide = folder ? win32_wide(folder) : calloc(MAX_PATH + 2, 2);
+
+	if (!wide || (!folder && !GetTempPathW(MAX_PATH + 1, wide)))
+		return NULL;
+	return verbatim(full_path(wide));
+}
+
+/*
+ * The name under which the kernel opens it. \??\ takes what follows as it is, spaces and all;
+ * quotation marks would become part of the name (github.com/mullvad/windows-service-rs/issues/57; a
+ * quoted path is how velociraptor/issues/4209 failed).
+ */
+static wchar_t *kernel_path(const wchar_t *path)
+{
+	if (wcsncmp(path, L"\\\\?\\", 4) == 0)
+		return join(L"\\??\\", path + 4, L"");
+	return join(L"\\??\\UNC\\", path + 2, L"");
+}
+
+static enum status advise(struct err *e, DWORD code, const char *what)
+{
+	const enum status st = code == ERROR_ACCESS_DENIED ? ST_NO_PRIVILEGE : ST_NO_SOURCE;
+	const char *advice = driver_advice(code);
+
+	if (!advice)
+		return err_from_win32(e, st, code, "%s", what);
+	return err_set(e, st, "%s (error %lu): %s", what, (unsigned long)code, advice);
+}
+
+static enum status make_name(struct winpmem_service *s, struct err *e)
+{
+	uint8_t random[DIGITS / 2];
+	char hex[DIGITS + 1];
+
+	if (BCryptGenRandom(NULL, random, sizeof(random), BCRYPT_USE_SYSTEM_PREFERRED_RNG))
+		return err_set(e, ST_SYSTEM, "Windows gives no random numbers");
+	bytes_to_hex(random, sizeof(random), hex);
+	snprintf(s->utf8_name, sizeof(s->utf8_name), WINPMEM_SERVICE_PREFIX "%s", hex);
+	for (size_t i = 0; i < NAME_SIZE; i++)
+		s->name[i] = (wchar_t)s->utf8_name[i];
+	return ST_OK;
+}
+
+static wchar_t *mutex_name(const wchar_t *name)
+{
+	return join(L"Global\\", name, L"");
+}
+
+/* Held as long as this program lives, whatever becomes of it. */
+static enum status hold_mutex(struct winpmem_service *s, struct err *e)
+{
+	_cleanup_free_ wchar_t *name = mutex_name(s->name);
+
+	if (!name)
+		return err_nomem(e);
+	s->mutex = CreateMutexW(NULL, FALSE, name);
+	return s->mutex ? ST_OK : err_from_win32(e, ST_SYSTEM, GetLastError(), "mutex");
+}
+
+static bool is_in_use(const wchar_t *name)
+{
+	_cleanup_free_ wchar_t *mutex = mutex_name(name);
+	const HANDLE h = mutex ? OpenMutexW(SYNCHRONIZE, FALSE, mutex) : NULL;
+
+	if (h)
+		CloseHandle(h);
+	/* One that is not for us is there all the same. */
+	return h || (mutex && GetLastError() == ERROR_ACCESS_DENIED);
+}
+
+static enum status make_folder(struct winpmem_service *s, const char *folder, struct err *e)
+{
+	_cleanup_free_ wchar_t *above = folder_above(folder);
+	SECURITY_ATTRIBUTES security = { .nLength = sizeof(security) };
+
+	s->folder = above ? join(above, L"\\", s->name) : NULL;
+	s->copy = s->folder ? join(s->folder, L"\\", DRIVER_FILE) : NULL;
+	if (!s->copy)
+		return err_nomem(e);
+	if (!ConvertStringSecurityDescriptorToSecurityDescriptorW(
+		    FOLDER_ACL, SDDL_REVISION_1, &security.lpSecurityDescriptor, NULL))
+		return err_from_win32(e, ST_SYSTEM, GetLastError(), "access list");
+	s->folder_made = CreateDirectoryW(s->folder, &security);
+	LocalFree(security.lpSecurityDescriptor);
+	if (!s->folder_made)
+		return err_from_win32(e, ST_OUTPUT, GetLastError(), "folder for the driver's copy");
+	return ST_OK;
+}
+
+static enum status make_copy(struct winpmem_service *s, const struct driver_bytes *b, struct err *e)
+{
+	const enum status st = driver_bytes_write(b, s->copy, e);
+
+	s->copy_made = GetFileAttributesW(s->copy) != INVALID_FILE_ATTRIBUTES;
+	if (st)
+		return st;
+	/* The loader wants to share reading and deleting, and nothing else is allowed here. */
+	s->pinned = CreateFileW(s->copy, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_DELETE, NULL,
+				OPEN_EXISTING, 0, NULL);
+	if (s->pinned == INVALID_HANDLE_VALUE)
+		return err_from_win32(e, ST_OUTPUT, GetLastError(), "the driver's copy");
+	s->file.trust = driver_trust(s->copy);
+	s->signer = driver_signer(s->copy);
+	s->file.signer = s->signer;
+	return ST_OK;
+}
+
+static enum status make_service(struct winpmem_service *s, struct err *e)
+{
+	_cleanup_free_ wchar_t *path = kernel_path(s->copy);
+
+	if (!path)
+		return err_nomem(e);
+	s->manager = OpenSCManagerW(NULL, NULL, SC_MANAGER_CREATE_SERVICE);
+	if (!s->manager)
+		return advise(e, GetLastError(), "the service manager does not let us in");
+	s->service = CreateServiceW(s->manager, s->name, DISPLAY_NAME,
+				    SERVICE_START | SERVICE_STOP | SERVICE_QUERY_STATUS |
+					    SERVICE_CHANGE_CONFIG | DELETE,
+				    SERVICE_KERNEL_DRIVER, SERVICE_DEMAND_START,
+				    SERVICE_ERROR_IGNORE, path, NULL, NULL, NULL, NULL, NULL);
+	if (!s->service)
+		return advise(e, GetLastError(), "the driver's service cannot be made");
+	s->started = StartServiceW(s->service, 0, NULL);
+	return s->started ? ST_OK : advise(e, GetLastError(), "the driver cannot be loaded");
+}
+
+/*
+ * When the console is closed, or the user logs off, Windows ends the program after some seconds. It
+ * uses them to seal what it has; if that takes longer, the service goes without the rest: a driver
+ * that is to stop does so when our handles are closed for us. The file stays, for cleanup.
+ */
+static _Atomic(SC_HANDLE) emergency_service;
+static atomic_int ctrl_c;
+
+static void stop_and_delete(void)
+{
+	const SC_HANDLE service = atomic_exchange(&emergency_service, NULL);
+	SERVICE_STATUS status;
+
+	if (!service)
+		return;
+	ControlService(service, SERVICE_CONTROL_STOP, &status);
+	DeleteService(service);
+}
+
+static DWORD WINAPI emergency_thread(void *arg)
+{
+	(void)arg;
+	Sleep(EMERGENCY_MS);
+	stop_and_delete();
+	return 0;
+}
+
+static BOOL WINAPI on_console_event(DWORD event)
+{
+	HANDLE thread;
+
+	switch (event) {
+	case CTRL_C_EVENT:
+	case CTRL_BREAK_EVENT:
+		/* The second one ends the program at once. */
+		if (atomic_fetch_add(&ctrl_c, 1))
+			stop_and_delete();
+		break;
+	default:
+		thread = CreateThread(NULL, 0, emergency_thread, NULL, 0, NULL);
+		if (thread)
+			CloseHandle(thread);
+	}
+	return FALSE; /* the next handler's turn */
+}
+
+static void service_free(struct winpmem_service *s)
+{
+	if (s->pinned && s->pinned != INVALID_HANDLE_VALUE)
+		CloseHandle(s->pinned);
+	if (s->service)
+		CloseServiceHandle(s->service);
+	if (s->manager)
+		CloseServiceHandle(s->manager);
+	if (s->mutex)
+		CloseHandle(s->mutex);
+	free(s->folder);
+	free(s->copy);
+	free(s->path);
+	free(s->signer);
+	free(s);
+}
+
+static enum status load(struct winpmem_service *s, const char *path, const char *folder,
+			struct err *e)
+{
+	_cleanup_driver_bytes_ struct driver_bytes b = { 0 };
+	enum status st = driver_bytes_read(path, &b, e);
+
+	s->path = strdup(path ? path : "built in");
+	if (!st && !s->path)
+		st = err_nomem(e);
+	s->file.path = s->path;
+	if (!st)
+		st = driver_bytes_sha256(&b, s->file.sha256, e);
+	if (!st)
+		st = make_name(s, e);
+	if (!st)
+		st = hold_mutex(s, e);
+	if (!st)
+		st = make_folder(s, folder, e);
+	if (!st)
+		st = make_copy(s, &b, e);
+	if (!st)
+		st = make_service(s, e);
+	if (!st && !winpmem_is_loaded())
+		st = err_set(e, ST_NO_SOURCE,
+			     "%s: was loaded, but there is no memory device: it is not WinPmem",
+			     s->path);
+	return st;
+}
+
+enum status winpmem_service_load(const char *path, const char *folder, struct winpmem_service **ret,
+				 struct err *e)
+{
+	struct winpmem_service *s = calloc(1, sizeof(*s));
+	enum status st;
+
+	if (!s)
+		return err_nomem(e);
+	st = load(s, path, folder, e);
+	if (st) {
+		winpmem_service_unload(s, NULL);
+		return st;
+	}
+	atomic_store(&emergency_service, s->service);
+	SetConsoleCtrlHandler(on_console_event, TRUE);
+	*ret = s;
+	return ST_OK;
+}
+
+const struct winpmem_file *winpmem_service_file(const struct winpmem_service *s)
+{
+	return &s->file;
+}
+
+const char *winpmem_service_name(const struct winpmem_service *s)
+{
+	return s->utf8_name;
+}
+
+static void no_emergency(void)
+{
+	SetConsoleCtrlHandler(on_console_event, FALSE);
+	atomic_store(&emergency_service, NULL);
+}
+
+/* Until it has stopped. Drivers stop when the last handle on their device is closed. */
+static bool has_stopped(SC_HANDLE service)
+{
+	SERVICE_STATUS status = { .dwCurrentState = SERVICE_STOP_PENDING };
+
+	for (DWORD waited = 0; waited < PATIENCE_MS; waited += STEP_MS) {
+		if (!QueryServiceStatus(service, &status) ||
+		    status.dwCurrentState == SERVICE_STOPPED)
+			break;
+		Sleep(STEP_MS);
+	}
+	return status.dwCurrentState == SERVICE_STOPPED;
+}
+
+static enum status stop_service(SC_HANDLE service, const char *name, struct err *e)
+{
+	SERVICE_STATUS status;
+	DWORD error = ERROR_SUCCESS;
+	bool stopped;
+
+	if (!ControlService(service, SERVICE_CONTROL_STOP, &status))
+		error = GetLastError();
+	stopped = error == ERROR_SERVICE_NOT_ACTIVE || has_stopped(service);
+	/* Also one that did not stop: then it is gone after a restart. */
+	if (!DeleteService(service) && GetLastError() != ERROR_SERVICE_MARKED_FOR_DELETE)
+		return err_from_win32(e, ST_SYSTEM, GetLastError(), "service %s", name);
+	if (stopped)
+		return ST_OK;
+	if (error)
+		return err_from_win32(e, ST_SYSTEM, error, "service %s does not stop", name);
+	return err_set(e, ST_SYSTEM, "service %s does not stop: another program uses the device",
+		       name);
+}
+
+/* And the folder that it is in. A virus scanner may hold it for a moment. */
+static enum status delete_copy(const wchar_t *copy, struct err *e)
+{
+	_cleanup_free_ wchar_t *folder = wcsdup(copy);
+	DWORD error = ERROR_SUCCESS;
+
+	if (!folder)
+		return err_nomem(e);
+	*wcsrchr(folder, '\\') = '\0';
+	for (DWORD waited = 0; waited < PATIENCE_MS; waited += STEP_MS) {
+		error = ERROR_SUCCESS;
+		if (!DeleteFileW(copy))
+			error = GetLastError();
+		if (error == ERROR_FILE_NOT_FOUND || error == ERROR_PATH_NOT_FOUND)
+			error = ERROR_SUCCESS;
+		if (!error)
+			break;
+		Sleep(STEP_MS);
+	}
+	if (!error && !RemoveDirectoryW(folder) && GetLastError() != ERROR_FILE_NOT_FOUND &&
+	    GetLastError() != ERROR_PATH_NOT_FOUND)
+		error = GetLastError();
+	if (!error)
+		return ST_OK;
+	MoveFileExW(copy, NULL, MOVEFILE_DELAY_UNTIL_REBOOT);
+	MoveFileExW(folder, NULL, MOVEFILE_DELAY_UNTIL_REBOOT);
+	return err_from_win32(e, ST_SYSTEM, error,
+			      "the driver's copy stays until Windows is restarted");
+}
+
+enum status winpmem_service_unload(struct winpmem_service *s, struct err *e)
+{
+	enum status st = ST_OK, files = ST_OK;
+
+	if (!s)
+		return ST_OK;
+	no_emergency();
+	if (s->service)
+		st = stop_service(s->service, s->utf8_name, e);
+	if (s->pinned && s->pinned != INVALID_HANDLE_VALUE)
+		CloseHandle(s->pinned);
+	s->pinned = NULL;
+	if (s->folder_made)
+		files = delete_copy(s->copy, st ? NULL : e);
+	service_free(s);
+	return st ? st : files;
+}
+
+void winpmem_service_keep(struct winpmem_service *s)
+{
+	no_emergency();
+	ChangeServiceConfigW(s->service, SERVICE_NO_CHANGE, SERVICE_NO_CHANGE, SERVICE_NO_CHANGE,
+			     NULL, NULL, NULL, NULL, NULL, NULL, KEPT_NAME);
+	service_free(s);
+}
+
+void winpmem_entries_deinit(struct winpmem_entries *l)
+{
+	free(l->at);
+	*l = (struct winpmem_entries){ 0 };
+}
+
+/* The prefix and as many lower-case digits as we write. */
+static bool is_ours(const wchar_t *name)
+{
+	return wcslen(name) == NAME_SIZE - 1 && wcsncmp(name, PREFIX, PREFIX_LEN) == 0 &&
+	       wcsspn(name + PREFIX_LEN, L"0123456789abcdef") == DIGITS;
+}
+
+static struct winpmem_entry *find_entry(const struct winpmem_entries *l, const char *name)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (!strcmp(l->at[i].name, name))
+			return &l->at[i];
+	return NULL;
+}
+
+/* Of something that is_ours(). NULL if out of memory. */
+static struct winpmem_entry *add_entry(struct winpmem_entries *l, const wchar_t *name)
+{
+	struct winpmem_entry x = { .in_use = is_in_use(name) };
+	struct winpmem_entry *at;
+
+	for (size_t i = 0; i < NAME_SIZE; i++)
+		x.name[i] = (char)name[i];
+	at = find_entry(l, x.name);
+	if (at)
+		return at;
+	if (l->count == l->room) {
+		at = array_grow(l->at, &l->room, sizeof(*at));
+		if (!at)
+			return NULL;
+		l->at = at;
+	}
+	l->at[l->count] = x;
+	return &l->at[l->count++];
+}
+
+static enum status add_services(const ENUM_SERVICE_STATUS_PROCESSW *found, DWORD count,
+				struct winpmem_entries *ret, struct err *e)
+{
+	for (DWORD i = 0; i < count; i++) {
+		struct winpmem_entry *x;
+
+		if (!is_ours(found[i].lpServiceName))
+			continue;
+		x = add_entry(ret, found[i].lpServiceName);
+		if (!x)
+			return err_nomem(e);
+		x->service = true;
+		x->running = found[i].ServiceStatusProcess.dwCurrentState != SERVICE_STOPPED;
+		x->kept = wcscmp(found[i].lpDisplayName, KEPT_NAME) == 0;
+	}
+	return ST_OK;
+}
+
+/* Services come in pieces of 64 KiB, which is as many as one call ever tells. */
+#define SERVICES_PIECE (64u << 10)
+
+static enum status list_services(SC_HANDLE manager, struct winpmem_entries *ret, struct err *e)
+{
+	_cleanup_free_ uint8_t *piece = malloc(SERVICES_PIECE);
+	DWORD needed = 0, count = 0, resume = 0;
+	enum status st = ST_OK;
+	BOOL all = FALSE;
+
+	if (!piece)
+		return err_nomem(e);
+	while (!all && !st) {
+		all = EnumServicesStatusExW(manager, SC_ENUM_PROCESS_INFO, SERVICE_DRIVER,
+					    SERVICE_STATE_ALL, piece, SERVICES_PIECE, &needed,
+					    &count, &resume, NULL);
+		if (!all && GetLastError() != ERROR_MORE_DATA)
+			return advise(e, GetLastError(), "services cannot be listed");
+		st = add_services((const ENUM_SERVICE_STATUS_PROCESSW *)(void *)piece, count, ret,
+				  e);
+	}
+	return st;
+}
+
+static enum status list_folders(const char *folder, struct winpmem_entries *ret, struct err *e)
+{
+	_cleanup_free_ wchar_t *above = folder_above(folder);
+	_cleanup_free_ wchar_t *pattern = above ? join(above, L"\\", PREFIX L"*") : NULL;
+	WIN32_FIND_DATAW found;
+	enum status st = ST_OK;
+	HANDLE h;
+
+	if (!pattern)
+		return err_nomem(e);
+	h = FindFirstFileW(pattern, &found);
+	if (h == INVALID_HANDLE_VALUE)
+		return ST_OK;
+	do {
+		if ((found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) &&
+		    is_ours(found.cFileName) && !add_entry(ret, found.cFileName))
+			st = err_nomem(e);
+	} while (!st && FindNextFileW(h, &found));
+	FindClose(h);
+	return st;
+}
+
+enum status winpmem_entries_list(const char *folder, struct winpmem_entries *ret, struct err *e)
+{
+	const SC_HANDLE manager =
+		OpenSCManagerW(NULL, NULL, SC_MANAGER_CONNECT | SC_MANAGER_ENUMERATE_SERVICE);
+	enum status st;
+
+	if (!manager)
+		return advise(e, GetLastError(), "the service manager does not let us in");
+	st = list_services(manager, ret, e);
+	CloseServiceHandle(manager);
+	return st ? st : list_folders(folder, ret, e);
+}
+
+/* Where the copy of a service is, if it is where we put copies. For free(); NULL if not. */
+static wchar_t *copy_of(SC_HANDLE service, const wchar_t *name)
+{
+	_cleanup_free_ QUERY_SERVICE_CONFIGW *config = calloc(1, 8192);
+	_cleanup_free_ wchar_t *tail = join(L"\\", name, L"\\" DRIVER_FILE);
+	const wchar_t *path;
+	DWORD needed;
+	size_t len;
+
+	if (!config || !tail || !QueryServiceConfigW(service, config, 8192, &needed))
+		return NULL;
+	path = config->lpBinaryPathName;
+	len = wcslen(path);
+	if (wcsncmp(path, L"\\??\\", 4) != 0 || len < wcslen(tail) + 4 ||
+	    wcscmp(path + len - wcslen(tail), tail) != 0)
+		return NULL;
+	return wcsncmp(path, L"\\??\\UNC\\", 8) == 0 ? join(L"\\\\", path + 8, L"")
+						     : join(L"\\\\?\\", path + 4, L"");
+}
+
+/* Stops and deletes; *copy is where its file is. */
+static enum status remove_service(const struct winpmem_entry *x, const wchar_t *name,
+				  wchar_t **copy, struct err *e)
+{
+	const SC_HANDLE manager = OpenSCManagerW(NULL, NULL, SC_MANAGER_CONNECT);
+	SC_HANDLE service;
+	enum status st;
+
+	if (!manager)
+		return advise(e, GetLastError(), "the service manager does not let us in");
+	service = OpenServiceW(manager, name,
+			       SERVICE_STOP | SERVICE_QUERY_STATUS | SERVICE_QUERY_CONFIG | DELETE);
+	if (service) {
+		*copy = copy_of(service, name);
+		st = stop_service(service, x->name, e);
+		CloseServiceHandle(service);
+	} else if (GetLastError() == ERROR_SERVICE_DOES_NOT_EXIST) {
+		st = ST_OK;
+	} else {
+		st = advise(e, GetLastError(), x->name);
+	}
+	CloseServiceHandle(manager);
+	return st;
+}
+
+enum status winpmem_entry_remove(const struct winpmem_entry *x, const char *folder, struct err *e)
+{
+	_cleanup_free_ wchar_t *name = win32_wide(x->name);
+	_cleanup_free_ wchar_t *above = folder_above(folder);
+	_cleanup_free_ wchar_t *below = name && above ? join(above, L"\\", name) : NULL;
+	_cleanup_free_ wchar_t *copy = NULL;
+	enum status st = ST_OK;
+
+	if (!below)
+		return err_nomem(e);
+	if (x->service)
+		st = remove_service(x, name, &copy, e);
+	if (st)
+		return st;
+	if (!copy)
+		copy = join(below, L"\\", DRIVER_FILE);
+	return copy ? delete_copy(copy, e) : err_nomem(e);
+}

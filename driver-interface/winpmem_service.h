@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The life of a driver that we load: from a file of the user's, or one that was built in, through a
+ * service of our own until nothing of it is left. Windows only.
+ *
+ * The driver is loaded from a copy in a folder that only Administrators and the system may enter, so
+ * that what was hashed is what is loaded. Folder and service have one name, WINPMEM_SERVICE_PREFIX and
+ * 16 random digits; while the program that loaded it runs, it holds a mutex of that name too. So one
+ * can tell what belongs to a running ramseal from what a crash has left.
+ */
+#ifndef RAMSEAL_DRIVER_INTERFACE_WINPMEM_SERVICE_H
+#define RAMSEAL_DRIVER_INTERFACE_WINPMEM_SERVICE_H
+
+#include <stdbool.h>
+
+#include "formats/base/err.h"
+#include "formats/base/sha256.h"
+
+#define WINPMEM_SERVICE_PREFIX "ramseal_"
+
+struct winpmem_service;
+
+/* What is known of a driver's file. Strings live as long as the service. */
+struct winpmem_file {
+	const char *path; /* as it was given; "built in" */
+	char sha256[SHA256_HEX_SIZE];
+	const char *signer; /* the name in the certificate that signed it; NULL: none, or unknown */
+	/* WinVerifyTrust(): 0 is trusted; TRUST_E_... otherwise. Nothing is asked of the network. */
+	uint32_t trust;
+};
+
+/* A driver was built in. */
+bool winpmem_is_built_in(void);
+
+/* The device answers, or would if we had the rights. */
+bool winpmem_is_loaded(void);
+
+/*
+ * Loads `path`, or with NULL what is built in; the copy goes below `folder`, or with NULL below the
+ * folder for temporary files. ST_INPUT if the file is no x64 driver, ST_NO_PRIVILEGE without the
+ * rights, ST_NO_SOURCE if Windows does not load it: the message says what to do. What was made by then
+ * is gone again.
+ */
+enum status winpmem_service_load(const char *path, const char *folder, struct winpmem_service **ret,
+				 struct err *e);
+const struct winpmem_file *winpmem_service_file(const struct winpmem_service *s);
+const char *winpmem_service_name(const struct winpmem_service *s);
+
+/*
+ * Stops and deletes it, and removes the copy. The device must be closed. Frees `s` in any case;
+ * ST_SYSTEM says what is left. NULL is fine.
+ */
+enum status winpmem_service_unload(struct winpmem_service *s, struct err *e);
+
+/* Leaves it loaded, for others. Frees `s`. */
+void winpmem_service_keep(struct winpmem_service *s);
+
+/* One of our services, or folders without a service. */
+struct winpmem_entry {
+	char name[64];
+	bool service; /* there is a service, not only a folder */
+	bool running; /* the driver is loaded */
+	bool in_use;  /* by a ramseal that runs */
+	bool kept;    /* it was left loaded on purpose */
+};
+
+struct winpmem_entries {
+	struct winpmem_entry *at;
+	size_t count, room;
+};
+
+void winpmem_entries_deinit(struct winpmem_entries *l);
+#define _cleanup_winpmem_entries_ CLEANUP(winpmem_entries_deinit)
+
+/* Ours, and folders below `folder` (NULL: the one for temporary files). */
+enum status winpmem_entries_list(const char *folder, struct winpmem_entries *ret, struct err *e);
+
+/* Removes one of them, whatever is left of it. */
+enum status winpmem_entry_remove(const struct winpmem_entry *x, const char *folder, struct err *e);
+
+#endif

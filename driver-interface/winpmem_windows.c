@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The device of winpmem.h as Windows has it.
+ */
+#include <cpuid.h>
+#include <string.h>
+
+#include "driver-interface/resource_list.h"
+#include "driver-interface/winpmem.h"
+#include "driver-interface/winpmem_service.h"
+#include "formats/base/win32.h"
+
+struct windows_host {
+	struct winpmem_host host;
+	HANDLE device;
+
+	/* The thread that is kept on one CPU, and where it was allowed before. */
+	DWORD thread;
+	int cpu;
+	GROUP_AFFINITY before;
+};
+
+static struct windows_host *of(struct winpmem_host *h)
+{
+	return (struct windows_host *)h;
+}
+
+static uint32_t request(struct winpmem_host *h, uint32_t code, const void *in, size_t in_len,
+			void *out, size_t out_len, size_t *ret_len)
+{
+	uint8_t copy[16];
+	DWORD got = 0, error = ERROR_SUCCESS;
+
+	/* DeviceIoControl() takes what it only reads as not const. */
+	if (in_len > sizeof(copy))
+		return ERROR_INVALID_PARAMETER;
+	if (in_len)
+		memcpy(copy, in, in_len);
+	if (!DeviceIoControl(of(h)->device, code, in_len ? copy : NULL, (DWORD)in_len, out,
+			     (DWORD)out_len, &got, NULL))
+		error = GetLastError();
+	*ret_len = error ? 0 : got;
+	return error;
+}
+
+/*
+ * The address is in the OVERLAPPED, not in a file pointer that everyone who has the handle shares. The
+ * handle is a synchronous one all the same.
+ */
+static uint32_t read_device(struct winpmem_host *h, uint64_t addr, void *buf, size_t len,
+			    size_t *ret_len)
+{
+	OVERLAPPED at = { .Offset = (DWORD)addr, .OffsetHigh = (DWORD)(addr >> 32) };
+	DWORD got = 0, error = ERROR_SUCCESS;
+
+	if (!ReadFile(of(h)->device, buf, (DWORD)len, &got, &at))
+		error = GetLastError();
+	*ret_len = error ? 0 : got;
+	return error;
+}
+
+static int pin(struct winpmem_host *host)
+{
+	struct windows_host *h = of(host);
+	const DWORD thread = GetCurrentThreadId();
+	PROCESSOR_NUMBER now;
+	GROUP_AFFINITY one = { 0 };
+
+	if (h->thread == thread)
+		return h->cpu;
+	GetCurrentProcessorNumberEx(&now);
+	one.Group = now.Group;
+	one.Mask = (KAFFINITY)1 << now.Number;
+	if (!SetThreadGroupAffinity(GetCurrentThread(), &one, &h->before))
+		return -1;
+	h->thread = thread;
+	h->cpu = now.Group * 64 + now.Number;
+	return h->cpu;
+}
+
+/* Of the whole value, which may grow between the two questions. */
+static LSTATUS query(HKEY key, uint8_t **ret, DWORD *ret_len)
+{
+	LSTATUS error = ERROR_MORE_DATA;
+
+	*ret = NULL;
+	*ret_len = 0;
+	for (int tries = 0; error == ERROR_MORE_DATA && tries < 8; tries++) {
+		free(*ret);
+		*ret_len += 4096;
+		*ret = malloc(*ret_len);
+		if (!*ret)
+			return ERROR_NOT_ENOUGH_MEMORY;
+		error = RegQueryValueExW(key, L"" RESOURCE_LIST_VALUE, NULL, NULL, *ret, ret_len);
+	}
+	return error;
+}
+
+static enum status resources(struct winpmem_host *h, uint8_t **ret, size_t *ret_len, struct err *e)
+{
+	DWORD len = 0;
+	HKEY key;
+	LSTATUS error =
+		RegOpenKeyExW(HKEY_LOCAL_MACHINE, L"" RESOURCE_LIST_KEY, 0, KEY_QUERY_VALUE, &key);
+
+	(void)h;
+	if (!error) {
+		error = query(key, ret, &len);
+		RegCloseKey(key);
+	}
+	*ret_len = len;
+	if (error == ERROR_NOT_ENOUGH_MEMORY)
+		return err_nomem(e);
+	return error ? err_from_win32(e, ST_NO_SOURCE, (DWORD)error, "the registry's map of memory")
+		     : ST_OK;
+}
+
+static void memory_status(struct winpmem_host *h, uint64_t *ret_used, uint64_t *ret_installed)
+{
+	MEMORYSTATUSEX m = { .dwLength = sizeof(m) };
+	ULONGLONG kib = 0;
+
+	(void)h;
+	*ret_used = GlobalMemoryStatusEx(&m) ? m.ullTotalPhys : 0;
+	*ret_installed = GetPhysicallyInstalledSystemMemory(&kib) ? kib << 10 : 0;
+}
+
+/* RTL_PROCESS_MODULES and its first element, as NtQuerySystemInformation(11) fills them on x64. */
+struct first_module {
+	uint64_t count;
+	uint64_t section, mapped_base, base;
+	uint32_t size, flags;
+	uint16_t order[4];
+	char path[256];
+};
+
+_Static_assert(sizeof(struct first_module) == 8 + 296, "RTL_PROCESS_MODULE_INFORMATION");
+
+#define SYSTEM_MODULE_INFORMATION 11
+
+/* The kernel for five levels is a file of its own, ntkrla57.exe, and the first of all modules. */
+static bool kernel_is_la57(void)
+{
+	typedef LONG(WINAPI * query_fn)(ULONG, void *, ULONG, ULONG *);
+	union {
+		FARPROC any;
+		query_fn fn;
+	} query_system = { win32_function(L"ntdll.dll", "NtQuerySystemInformation") };
+	_cleanup_free_ struct first_module *m = NULL;
+	ULONG len = 0;
+
+	if (!query_system.fn)
+		return false;
+	query_system.fn(SYSTEM_MODULE_INFORMATION, NULL, 0, &len);
+	len += 64 * sizeof(*m); /* for what is loaded meanwhile */
+	m = calloc(1, len);
+	if (!m || query_system.fn(SYSTEM_MODULE_INFORMATION, m, len, &len) < 0 || !m->count)
+		return false;
+	m->path[sizeof(m->path) - 1] = '\0';
+	return strstr(m->path, "la57") != NULL;
+}
+
+/*
+ * CR4 is not for us to read. The CPU must be able to (CPUID 7, ECX bit 16: SDM vol. 2), and Windows
+ * must have taken it up: by its kernel, or by more than 47 bits of addresses for programs.
+ */
+static enum winpmem_la57 la57(struct winpmem_host *h)
+{
+	unsigned a, b, c = 0, d;
+	SYSTEM_INFO system;
+
+	(void)h;
+	if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(c & 1u << 16))
+		return LA57_OFF;
+	GetSystemInfo(&system);
+	if ((uint64_t)(uintptr_t)system.lpMaximumApplicationAddress >> 47)
+		return LA57_ON;
+	return kernel_is_la57() ? LA57_ON : LA57_OFF;
+}
+
+static void close_host(struct winpmem_host *host)
+{
+	struct windows_host *h = of(host);
+
+	if (h->thread == GetCurrentThreadId())
+		SetThreadGroupAffinity(GetCurrentThread(), &h->before, NULL);
+	if (h->device != INVALID_HANDLE_VALUE)
+		CloseHandle(h->device);
+	free(h);
+}
+
+static const struct winpmem_host_ops windows_ops = {
+	.request = request,
+	.read = read_device,
+	.pin = pin,
+	.resources = resources,
+	.memory_status = memory_status,
+	.la57 = la57,
+	.close = close_host,
+};
+
+/* Requests want write access. Where that is refused, reads may still be allowed. */
+static HANDLE open_device(const wchar_t *path)
+{
+	HANDLE h = CreateFileW(path, GENERIC_READ | GENERIC_WRITE,
+			       FILE_SHARE_READ | FILE_SHARE_WRITE, NULL, OPEN_EXISTING, 0, NULL);
+
+	if (h == INVALID_HANDLE_VALUE && GetLastError() == ERROR_ACCESS_DENIED)
+		h = CreateFileW(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE, NULL,
+				OPEN_EXISTING, 0, NULL);
+	return h;
+}
+
+static enum status refusal(const char *path, DWORD error, struct err *e)
+{
+	switch (error) {
+	case ERROR_FILE_NOT_FOUND:
+	case ERROR_PATH_NOT_FOUND:
+		return err_set(e, ST_NO_SOURCE,
+			       "%s: no memory driver is loaded; --driver FILE.sys loads one", path);
+	case ERROR_ACCESS_DENIED:
+		return err_set(e, ST_NO_PRIVILEGE,
+			       "%s: run ramseal from a console that was started as Administrator",
+			       path);
+	default:
+		return err_from_win32(e, ST_NO_SOURCE, error, "%s", path);
+	}
+}
+
+static enum status open_mode(const struct drv_ops *ops, enum winpmem_mode wanted, const char *path,
+			     struct drv **ret, struct err *e)
+{
+	_cleanup_free_ wchar_t *wide = win32_path(path);
+	_cleanup_free_ struct windows_host *h = calloc(1, sizeof(*h));
+
+	if (!wide || !h)
+		return err_nomem(e);
+	h->host.ops = &windows_ops;
+	h->device = open_device(wide);
+	if (h->device == INVALID_HANDLE_VALUE)
+		return refusal(path, GetLastError(), e);
+	return winpmem_open_host(ops, path, &take_ptr(h)->host, wanted, ret, e);
+}
+
+bool winpmem_is_loaded(void)
+{
+	const HANDLE h = CreateFileW(L"" WINPMEM_PATH, 0, FILE_SHARE_READ | FILE_SHARE_WRITE, NULL,
+				     OPEN_EXISTING, 0, NULL);
+
+	if (h != INVALID_HANDLE_VALUE)
+		CloseHandle(h);
+	return h != INVALID_HANDLE_VALUE || GetLastError() == ERROR_ACCESS_DENIED;
+}
+
+static enum status open_best(const char *path, struct drv **ret, struct err *e)
+{
+	return open_mode(&winpmem_ops, WINPMEM_PTE, path, ret, e);
+}
+
+static enum status open_physical(const char *path, struct drv **ret, struct err *e)
+{
+	return open_mode(&winpmem_physical_ops, WINPMEM_PHYSICAL, path, ret, e);
+}
+
+static enum status open_iospace(const char *path, struct drv **ret, struct err *e)
+{
+	return open_mode(&winpmem_iospace_ops, WINPMEM_IOSPACE, path, ret, e);
+}
+
+const struct drv_ops winpmem_ops = {
+	.name = "winpmem",
+	.summary = "the driver WinPmem, in the best mode that it has here",
+	.default_path = WINPMEM_PATH,
+	.automatic = true,
+	.read_max = WINPMEM_READ_MAX,
+	.open = open_best,
+	.read = winpmem_read,
+	.maps_again = winpmem_maps_again,
+	.close = winpmem_close,
+};
+
+const struct drv_ops winpmem_physical_ops = {
+	.name = "winpmem-physical",
+	.summary = "the same in mode PHYSICAL; unreadable pages cannot be detected",
+	.default_path = WINPMEM_PATH,
+	.read_max = WINPMEM_READ_MAX,
+	.open = open_physical,
+	.read = winpmem_read,
+	.maps_again = winpmem_maps_again,
+	.close = winpmem_close,
+};
+
+const struct drv_ops winpmem_iospace_ops = {
+	.name = "winpmem-iospace",
+	.summary = "the same in mode IOSPACE, which may stop Windows",
+	.default_path = WINPMEM_PATH,
+	.read_max = WINPMEM_READ_MAX,
+	.open = open_iospace,
+	.read = winpmem_read,
+	.maps_again = winpmem_maps_again,
+	.close = winpmem_close,
+};
