@@ -8,6 +8,7 @@
 
 #include "agent/cli.h"
 #include "agent/disk_options.h"
+#include "agent/driver.h"
 #include "agent/image_out.h"
 #include "driver-interface/drv.h"
 
@@ -31,6 +32,7 @@ struct order;
 struct acquire_options {
 	struct image_options image; /* without a format: into a container */
 	const char *source;
+	struct driver_options driver;
 	const char *output;
 	struct level_choice level;
 	struct disk_options disk;
@@ -48,6 +50,15 @@ struct acquire_options {
  * drv_open(), with ST_INPUT for a file that is not what it should be.
  */
 enum status acquire_open_source(const struct acquire_options *o, struct drv **ret, struct err *e);
+
+/*
+ * ST_UNREADABLE of a source that fills what it cannot read with zeros: it may have, and nobody can
+ * tell.
+ */
+enum status acquire_judge_source(const struct drv_info *info, struct err *e);
+
+/* Asks for the maps of RAM again, and logs where they have changed; the caller owns `ret`. */
+enum status acquire_maps_again(struct drv *d, struct drv_maps *ret, struct err *e);
 
 /* Logs what the source is, and what it costs not to know, before it starts. */
 void acquire_announce_source(const struct drv_info *info);

@@ -33,7 +33,9 @@ struct acquisition {
 	const struct cli *cli;
 	const struct acquire_options *o;
 	unsigned threads;
+	struct driver_session *driver;
 	struct drv *source;
+	struct drv_maps maps_again;
 	struct output *out;
 	struct sealer *sealer;
 	struct memory_result memory;
@@ -57,7 +59,9 @@ static void acquisition_deinit(struct acquisition *a)
 	disk_close(a->disk);
 	sealer_destroy(a->sealer);
 	output_destroy(a->out);
+	drv_maps_deinit(&a->maps_again);
 	drv_close(a->source);
+	driver_session_end(a->driver);
 }
 
 /*
@@ -77,6 +81,8 @@ static enum status write_begin(struct acquisition *a, struct err *e)
 	json_object_set_new(doc, "container", json_string(sealer_id(a->sealer)));
 	json_object_set_new(doc, "source", manifest_source(info));
 	json_object_set_new(doc, "maps", manifest_maps(info));
+	if (a->driver)
+		json_object_set_new(doc, "driver", driver_session_json(a->driver));
 	json_object_set_new(doc, "level", json_integer(a->o->level.level));
 	json_object_set_new(doc, "level_auto", json_boolean(a->o->level.automatic));
 	json_object_set_new(doc, "threads", json_integer(a->threads));
@@ -310,7 +316,9 @@ static enum status read_all(struct acquisition *a, struct err *e)
 		a->watching = tables_watch(&a->before, a->source, &a->watch);
 	if (!st)
 		st = read_content(a, e);
-	return st ? st : read_tables(a, TABLES_AFTER, e);
+	if (!st)
+		st = read_tables(a, TABLES_AFTER, e);
+	return st ? st : acquire_maps_again(a->source, &a->maps_again, e);
 }
 
 /* What the command ends with: the worst of what happened, unless the output failed. */
@@ -333,7 +341,7 @@ static enum status outcome(const struct acquisition *a, enum status output, stru
 			       "%" PRIu64 " pages were unreadable and %" PRIu64
 			       " not offered by the source; they are recorded",
 			       t->pages[PAGE_UNREADABLE], t->pages[PAGE_SKIPPED]);
-	return ST_OK;
+	return acquire_judge_source(&a->source->info, e);
 }
 
 static json_t *order_json(const struct acquisition *a)
@@ -356,6 +364,8 @@ static enum status write_end(struct acquisition *a, enum status st, const struct
 		"order", order_json(a), "parts", manifest_parts(a->source), "clocks",
 		manifest_clocks(), "usage", host_usage_json(), "footprint", host_footprint_json());
 
+	if (doc && a->maps_again.count)
+		json_object_set_new(doc, "maps", manifest_maps_again(&a->maps_again));
 	return sealer_manifest(a->sealer, doc, e);
 }
 
@@ -405,6 +415,8 @@ static void summarise(const struct acquisition *a, enum status st, const struct 
 		log_json("memory", manifest_stream(&a->memory.stream)),
 		log_json("order", order_json(a)),
 		log_json("parts", manifest_parts(a->source)),
+		log_json("driver", driver_session_json(a->driver)),
+		log_bool("silent", a->source->info.silent),
 		log_json("files", files_json(&a->files)),
 		log_json("tables_before", a->before.start ? tables_json(&a->before) : json_null()),
 		log_json("tables_after", a->after.start ? tables_json(&a->after) : json_null()),
@@ -427,8 +439,10 @@ static void summarise(const struct acquisition *a, enum status st, const struct 
 
 static enum status acquire(struct acquisition *a, struct err *e)
 {
-	enum status st = acquire_open_source(a->o, &a->source, e);
+	enum status st = driver_session_begin(&a->o->driver, a->o->source, &a->driver, e);
 
+	if (!st)
+		st = acquire_open_source(a->o, &a->source, e);
 	if (st)
 		return st;
 	a->inputs[0] = a->source->info.image ? a->source->info.path : NULL;

@@ -13,6 +13,7 @@
 struct image_acquisition {
 	const struct cli *cli;
 	const struct acquire_options *o;
+	struct driver_session *driver;
 	struct drv *source;
 	const char *inputs[2]; /* the file that is the source, if it is one */
 	struct image_out out;
@@ -54,6 +55,7 @@ static void summarise(const struct image_acquisition *a, uint64_t begin_wall, ui
 			   log_json("source", manifest_source(info)),
 			   log_json("maps", manifest_maps(info)),
 			   log_json("parts", manifest_parts(a->source)),
+			   log_json("driver", driver_session_json(a->driver)),
 			   log_json("command", host_arguments_json(a->cli->argc, a->cli->argv))));
 }
 
@@ -62,8 +64,10 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	const uint64_t wall = clock_wall_ns(), mono = clock_mono_ns();
 	const struct drv_info *info;
 	struct drv_pages pages;
-	enum status st = acquire_open_source(a->o, &a->source, e);
+	enum status st = driver_session_begin(&a->o->driver, a->o->source, &a->driver, e);
 
+	if (!st)
+		st = acquire_open_source(a->o, &a->source, e);
 	if (st)
 		return st;
 	info = &a->source->info;
@@ -77,6 +81,8 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 			     json_pack("{s:o}", "source", manifest_source(info)), e);
 	if (!st)
 		st = image_out_judge(&a->out, info->path, e);
+	if (!st)
+		st = acquire_judge_source(info, e);
 	summarise(a, wall, mono, st, e);
 	return st;
 }
@@ -88,5 +94,6 @@ enum status acquire_image(const struct cli *cli, const struct acquire_options *o
 
 	image_out_close(&a.out);
 	drv_close(a.source);
+	driver_session_end(a.driver);
 	return st;
 }

@@ -41,8 +41,9 @@ static const char *const level_choices[] = { "auto", "store", "-5", "1", "3", "9
 static const struct option_def options[] = {
 	CLI_STRING(struct acquire_options, source, 's', "source", "NAME[:PATH]",
 		   "read memory from NAME; PATH is its device or file", .suggest = suggest_source),
-	CLI_STRING(struct acquire_options, output, 'o', "output", "FILE",
-		   "write to FILE, or '-' for stdout; default: <host>-<UTC time>.rsz"),
+	DRIVER_OPTIONS(struct acquire_options, driver)
+		CLI_STRING(struct acquire_options, output, 'o', "output", "FILE",
+			   "write to FILE, or '-' for stdout; default: <host>-<UTC time>.rsz"),
 	CLI_PARSED(struct acquire_options, image.format, 'F', "format", "FORMAT", parse_format,
 		   "what to write; default: rsz, the sealed container", .suggest = suggest_format),
 	CLI_PARSED(struct acquire_options, level, 'l', "level", "N", parse_level,
@@ -205,6 +206,39 @@ static enum status check_options(const struct cli *cli, struct err *e)
 		return cli_usage(cli, e, "--level of --format %s is store or 1..%d", f->name,
 				 IMAGE_LEVEL_MAX);
 	return ST_OK;
+}
+
+enum status acquire_judge_source(const struct drv_info *info, struct err *e)
+{
+	if (!info->silent)
+		return ST_OK;
+	return err_set(e, ST_UNREADABLE,
+		       "%s: unreadable pages cannot be detected; some zeros may be such",
+		       info->path);
+}
+
+static const struct drv_map *find_map(const struct drv_info *info, const char *origin)
+{
+	for (size_t i = 0; i < info->n_maps; i++)
+		if (!strcmp(info->maps[i].origin, origin))
+			return &info->maps[i];
+	return NULL;
+}
+
+enum status acquire_maps_again(struct drv *d, struct drv_maps *ret, struct err *e)
+{
+	const enum status st = drv_maps_again(d, ret, e);
+
+	for (size_t i = 0; !st && i < ret->count; i++) {
+		const struct drv_map *now = &ret->at[i];
+		const struct drv_map *then = find_map(&d->info, now->origin);
+
+		if (!then || !range_list_same(&then->ranges, &now->ranges))
+			log_warning("map-changed",
+				    "%s names other RAM than before; both are recorded",
+				    now->origin);
+	}
+	return st;
 }
 
 static enum status run(struct cli *cli, struct err *e)

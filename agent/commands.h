@@ -13,6 +13,9 @@
 extern const struct command command_acquire, command_verify, command_info, command_export,
 	command_extract, command_extract_file, command_pagefiles, command_read, command_seal,
 	command_smear, command_completion;
+#ifdef _WIN32
+extern const struct command command_driver;
+#endif
 
 /* How the options that every command has want its progress shown. */
 static inline enum progress_mode command_progress(const struct cli *cli)

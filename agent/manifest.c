@@ -14,6 +14,15 @@ static json_t *integer(uint64_t v)
 	return json_integer((json_int_t)v);
 }
 
+static json_t *facts_json(const struct drv_info *info)
+{
+	json_t *facts = json_object();
+
+	for (size_t i = 0; facts && i < info->n_facts; i++)
+		json_object_set_new(facts, info->facts[i].name, json_text(info->facts[i].value));
+	return facts;
+}
+
 json_t *manifest_source(const struct drv_info *info)
 {
 	json_t *source = json_pack("{s:o, s:o, s:b, s:o}", "name", json_text(info->source), "path",
@@ -35,6 +44,8 @@ json_t *manifest_source(const struct drv_info *info)
 				    json_sprintf("0x%" PRIx64, info->direct_map));
 	if (info->has_kernel_phys)
 		json_object_set_new(source, "kernel_phys", integer(info->kernel_phys));
+	if (info->n_facts)
+		json_object_set_new(source, "facts", facts_json(info));
 	return source;
 }
 
@@ -65,6 +76,15 @@ json_t *manifest_maps(const struct drv_info *info)
 
 	for (size_t i = 0; list && i < info->n_maps; i++)
 		json_array_append_new(list, map_json(&info->maps[i]));
+	return list;
+}
+
+json_t *manifest_maps_again(const struct drv_maps *m)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < m->count; i++)
+		json_array_append_new(list, map_json(&m->at[i]));
 	return list;
 }
 

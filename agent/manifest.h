@@ -26,6 +26,9 @@ json_t *manifest_source(const struct drv_info *info);
 /* [{"origin":, "bytes":, "ranges": [{"first":, "last":}], "faults": {…}}], maps[0] first. */
 json_t *manifest_maps(const struct drv_info *info);
 
+/* The same of maps that were asked for again. */
+json_t *manifest_maps_again(const struct drv_maps *m);
+
 /* [{"first":, "last":}] */
 json_t *manifest_ranges(const struct range_list *l);
 
