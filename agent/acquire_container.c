@@ -365,7 +365,7 @@ static enum status write_end(struct acquisition *a, enum status st, const struct
 		manifest_clocks(), "usage", host_usage_json(), "footprint", host_footprint_json());
 
 	if (doc && a->maps_again.count)
-		json_object_set_new(doc, "maps", manifest_maps_again(&a->maps_again));
+		json_object_set_new(doc, "maps_at_end", manifest_maps_again(&a->maps_again));
 	return sealer_manifest(a->sealer, doc, e);
 }
 

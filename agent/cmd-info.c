@@ -183,10 +183,11 @@ static enum status put_smear(json_t *doc, struct container *c, const struct sums
 
 static json_t *info_json(struct container *c, const char *path, const struct sums *s)
 {
-	static const char *const begin_keys[] = { "host",    "os",   "cpu",    "memory", "security",
-						  "process", "tool", "source", "maps",   NULL };
-	static const char *const end_keys[] = { "exit_code", "outcome", "message",
-						"parts",     "usage",   NULL };
+	static const char *const begin_keys[] = { "host",     "os",      "cpu",  "memory",
+						  "security", "process", "tool", "source",
+						  "maps",     "driver",  NULL };
+	static const char *const end_keys[] = { "exit_code",   "outcome", "message", "parts",
+						"maps_at_end", "usage",   NULL };
 	static const char *const later_keys[] = { "sealed_later", NULL };
 	const struct rsz_identity *id = rsz_reader_identity(c->reader);
 	char time[CLOCK_RFC3339_SIZE], root[SHA256_HEX_SIZE];

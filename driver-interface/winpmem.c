@@ -417,14 +417,13 @@ static void pin(struct winpmem *w)
 /* Enough to find one page among those that a hypervisor keeps for itself. */
 #define PROBES 64
 
-/* A page of a range that is not page 0, which later drivers refuse. */
+/* Their first pages, then others spread over each: later drivers refuse page 0, which may be one. */
 static uint64_t probe_address(const struct range_list *l, size_t i)
 {
 	const struct range *r = &l->at[i % l->count];
 	const uint64_t pages = range_bytes(*r) / PAGE_SIZE;
-	const uint64_t page = pages * (i / l->count) / (PROBES / l->count + 1);
 
-	return r->first + (page || r->first || pages == 1 ? page : 1) * PAGE_SIZE;
+	return r->first + pages * (i / l->count) / (PROBES / l->count + 1) * PAGE_SIZE;
 }
 
 /* At least one page must come before this counts as a source. */

@@ -1,0 +1,511 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+acquire through a kernel driver, on Windows as Wine has it: every generation of WinPmem, played by
+fixture.c; the driver's life, crashes included. The container is read by ramseal on Linux.
+Usage: test_driver.py RAMSEAL.exe FIXTURE.sys WINE RAMSEAL [TEST...]
+WINE runs a Windows program; a prefix of its own is made in the current directory.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+EXE, DRIVER, WINE, RAMSEAL = (str(Path(p).absolute()) for p in sys.argv[1:5])
+del sys.argv[1:5]
+
+TOP = Path('wine-driver').absolute()
+PREFIX = TOP / 'prefix'
+C = PREFIX / 'drive_c'
+FIXTURE = C / 'ramseal-fixture'
+ENV = {**os.environ, 'WINEPREFIX': str(PREFIX), 'LC_ALL': 'C.UTF-8'}
+
+PAGE = 4096
+MIB = 1 << 20
+GIB = 1 << 30
+COMPLETE, USAGE, GAPS, NO_SOURCE, SOURCE_FAILED, INPUT = 0, 2, 3, 4, 5, 9
+FILL = b'\xee'
+
+# NTSTATUS (ntstatus.h)
+UNSUCCESSFUL = 0xc0000001
+INVALID_PARAMETER = 0xc000000d
+ACCESS_DENIED = 0xc0000022
+INFO_LENGTH_MISMATCH = 0xc0000004
+INVALID_DEVICE_REQUEST = 0xc0000010
+NOT_SUPPORTED = 0xc00000bb
+WIN32_IO_DEVICE = 1117
+
+IOSPACE, PHYSICAL, PTE, NO_MODE = 0, 1, 2, 99
+NEITHER = {'get_info': 0x22c40f, 'set_mode': 0x22c407}
+BUFFERED = {'get_info': 0x22c40c, 'set_mode': 0x22c404, 'buffered': 1}
+KERNEL_BASE = 0xfffff80312345000
+
+RUNS = [(0x1000, 0x9e000), (0x100000, 0x300000), (4 * GIB, 0x200000),
+        (0x4000000000, 0x1000)]
+
+
+def many(count):
+    return [(GIB + i * 0x3000, 0x2000) for i in range(count)]
+
+
+def resource_list(runs):
+    """CM_RESOURCE_LIST with an interrupt first; what is large is a large descriptor."""
+    def descriptor(kind, flags, start, length):
+        return struct.pack('<BBHQII', kind, 0, flags, start, length, 0)
+    memory = [descriptor(7, 0x200, base, length >> 8) if length >= MIB
+              else descriptor(3, 0, base, length) for base, length in runs]
+    return (struct.pack('<IIIHHI', 1, 0, 0, 1, 1, 1 + len(runs)) + descriptor(2, 0, 0, 1)
+            + b''.join(memory))
+
+
+def info(runs, kpcrs=64, capacity=20, trailing=False, poke=None):
+    """WINPMEM_MEMORY_INFO; `trailing` is how 1.x tells one range more than there is."""
+    count_at = 32 + 8 * kpcrs + 4 * 8 + 0xfe * 8
+    size = count_at + 8 + 16 * (len(runs) + 1 if trailing else capacity)
+    data = bytearray(size)
+    struct.pack_into('<QQQ', data, 0, 0x1ad002, 0xf0004a65, KERNEL_BASE)
+    struct.pack_into('<Q', data, count_at, len(runs))
+    for i, run in enumerate(runs[:(size - count_at - 8) // 16]):
+        struct.pack_into('<QQ', data, count_at + 8 + 16 * i, *run)
+    for at, value in (poke or {}).items():
+        struct.pack_into('<Q', data, count_at + at, value)
+    return bytes(data)
+
+
+class Memory:
+    """What the fixture driver is given; see struct config in fixture.c."""
+    ORDER = ('get_info set_mode least_out told info_status unknown_status first_mode set_once '
+             'pte_status physical_status silent refuses_zero buffered entry_status '
+             'dies_after').split()
+
+    def __init__(self, runs=RUNS, told=None, registry=None, bad=(), seed=1, **more):
+        self.runs = runs
+        self.bad = set(bad)
+        told = told if told is not None else info(runs)
+        registry = resource_list(runs) if registry is None else registry
+        config = {'least_out': len(told), 'told': len(told), 'info_status': 0,
+                  'unknown_status': INVALID_PARAMETER, 'first_mode': PHYSICAL, 'set_once': 0,
+                  'pte_status': 0, 'physical_status': 0, 'silent': 1, 'refuses_zero': 0,
+                  'buffered': 0, 'entry_status': 0, 'dies_after': 0, **NEITHER, **more}
+        draw = random.Random(seed)
+        self.content = [draw.randbytes(length // 2) + bytes(length - length // 2)
+                        for _, length in runs]
+        parts, at = b'', 0
+        for base, length in runs:
+            parts += struct.pack('<QQQ', base, length, at)
+            at += length
+        pages = b''.join(struct.pack('<QQ', page, page) for page in sorted(self.bad))
+        FIXTURE.mkdir(parents=True, exist_ok=True)
+        (FIXTURE / 'log').unlink(missing_ok=True)
+        (FIXTURE / 'image').write_bytes(b''.join(self.content))
+        (FIXTURE / 'config').write_bytes(
+            struct.pack('<Q', 0x5846535245414c01)
+            + b''.join(struct.pack('<Q', config[name]) for name in self.ORDER)
+            + struct.pack('<QQQQ', len(runs), len(self.bad), len(told), len(registry))
+            + parts + pages + told + registry)
+
+
+def gen1(**more):
+    runs = more.pop('runs', RUNS)
+    return Memory(runs, info(runs, 32, trailing=True), first_mode=PTE, **BUFFERED, **more)
+
+
+def gen2(**more):
+    return Memory(**more)
+
+
+LATER = {'first_mode': NO_MODE, 'set_once': 1, 'refuses_zero': 1, 'silent': 0}
+
+
+def gen3(**more):
+    return Memory(**{**LATER, **more})
+
+
+def gen41(**more):
+    runs = more.pop('runs', RUNS)
+    return Memory(runs, info(runs, capacity=300), **{**LATER, **more})
+
+
+def wine(*args, **more):
+    more = {'capture_output': True, 'timeout': 600, 'stdin': subprocess.DEVNULL, **more}
+    return subprocess.run([WINE, *map(str, args)], env=ENV, **more)
+
+
+def text(data):
+    return data.decode(errors='replace')
+
+
+class Driver(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        shutil.rmtree(TOP, ignore_errors=True)
+        C.parent.mkdir(parents=True)
+        wine('cmd', '/c', 'ver')  # makes the prefix
+
+    @classmethod
+    def tearDownClass(cls):
+        subprocess.run(['/usr/lib/wine/wineserver64', '-k'], env=ENV, check=False)
+
+    def setUp(self):
+        self.out = TOP / (self.id().split('.')[-1] + '.rsz')
+
+    def acquire(self, want, *args, driver=DRIVER):
+        """The objects of the log's lines."""
+        self.out.unlink(missing_ok=True)
+        ran = wine(EXE, 'acquire', '--log-json', '--no-pagefile', '--pagetables', 'none', '-o',
+                   self.out, *(['--driver', driver] if driver else []), *args)
+        self.assertEqual(ran.returncode, want, text(ran.stderr))
+        return [json.loads(line) for line in ran.stderr.splitlines() if line.startswith(b'{')]
+
+    def nothing_is_left(self, unloaded=True):
+        """Asked of others than ramseal: the registry, the folders, the driver itself."""
+        services = wine('reg', 'query', 'HKLM\\System\\CurrentControlSet\\Services')
+        self.assertEqual(services.returncode, 0)
+        self.assertNotIn('ramseal_', text(services.stdout))
+        self.assertEqual([str(p) for p in C.rglob('ramseal_*')], [])
+        self.assertEqual((FIXTURE / 'log').exists(), unloaded)
+
+    def log(self):
+        """What the driver has counted."""
+        names = 'mode modes_set iospace_set reads largest_read bytes'.split()
+        return dict(zip(names, struct.unpack('<6Q', (FIXTURE / 'log').read_bytes())))
+
+    def manifest(self):
+        ran = subprocess.run([RAMSEAL, 'info', '--json', self.out], capture_output=True,
+                             check=True)
+        return json.loads(ran.stdout)
+
+    def check_memory(self, memory, sealed=COMPLETE):
+        """ramseal on Linux verifies it; every page is what the fixture holds."""
+        ran = subprocess.run([RAMSEAL, 'verify', '-q', self.out], capture_output=True)
+        self.assertEqual(ran.returncode, sealed, text(ran.stderr))
+        raw = self.out.with_suffix('.raw')
+        subprocess.run([RAMSEAL, 'export', '-q', '-f', '--fill', FILL.hex(), '--hash', 'none',
+                        '-o', raw, self.out], capture_output=True)
+        with open(raw, 'rb') as image:
+            for (base, length), want in zip(memory.runs, memory.content):
+                image.seek(base)
+                got = image.read(length)
+                for at in range(0, length, PAGE):
+                    page = want[at:at + PAGE] if base + at not in memory.bad else FILL * PAGE
+                    self.assertTrue(got[at:at + PAGE] == page, hex(base + at))
+        raw.unlink()
+        Path(str(raw) + '.gaps.json').unlink(missing_ok=True)
+
+    def check(self, memory, want=COMPLETE, *args, mode='PTE', modes_set=1, origin='driver',
+              silent=False, **facts):
+        """One acquisition, and everything that must be so after each. Returns the manifest."""
+        self.acquire(want, *args)
+        manifest = self.manifest()
+        source = manifest['source']
+        self.assertEqual(source['facts']['mode'], mode)
+        self.assertEqual(source['silent'], silent)
+        self.assertEqual(source['error_numbers'], 'win32')
+        for name, value in facts.items():
+            self.assertEqual(source['facts'][name], value, name)
+        self.assertEqual(manifest['maps'][0]['origin'], origin)
+        ranges = [(r['first'], r['last'] - r['first'] + 1) for r in manifest['maps'][0]['ranges']]
+        self.assertEqual(ranges, memory.runs)
+        self.check_memory(memory)
+        self.nothing_is_left()
+        self.assertEqual(self.log()['modes_set'], modes_set)
+        self.assertEqual(self.log()['iospace_set'], 0)
+        self.assertLessEqual(self.log()['largest_read'], MIB)
+        return manifest
+
+    # Generations
+
+    def test_gen1(self):
+        manifest = self.check(gen1(), requests='buffered', kpcrs='32', info_bytes='2440')
+        self.assertEqual(manifest['source']['cr3'], 0x1ad000)
+        self.assertEqual(manifest['source']['kernel_base'], hex(KERNEL_BASE))
+        self.assertEqual(manifest['source']['facts']['build'], '19045')
+        self.assertEqual([m['origin'] for m in manifest['maps_at_end']], ['driver', 'registry'])
+        self.assertEqual(manifest['maps_at_end'][0]['ranges'], manifest['maps'][0]['ranges'])
+        sha256 = subprocess.run(['sha256sum', DRIVER], capture_output=True, check=True)
+        self.assertEqual(manifest['driver']['sha256'], text(sha256.stdout).split()[0])
+        self.assertIsNone(manifest['driver']['signer'])
+
+    def test_2_0_0(self):
+        self.check(Memory(told=info(RUNS), **BUFFERED), requests='buffered', kpcrs='64',
+                   info_bytes='2936')
+
+    def test_gen2(self):
+        self.check(gen2(), requests='neither', kpcrs='64', info_bytes='2936')
+
+    def test_gen3(self):
+        self.check(gen3(), requests='neither', info_bytes='2936')
+
+    def test_gen41(self):
+        self.check(gen41(), requests='neither', info_bytes='7416')
+
+    def test_success_without_bytes_is_no_answer(self):
+        self.check(gen1(unknown_status=0), requests='buffered')
+
+    def test_unknown_requests_fail_otherwise(self):
+        self.check(gen1(unknown_status=INVALID_DEVICE_REQUEST), requests='buffered')
+
+    # Ranges
+
+    def test_21_ranges_of_gen1(self):
+        self.check(gen1(runs=many(21)))
+
+    def test_300_ranges_of_gen1(self):
+        self.check(gen1(runs=many(300)))
+
+    def test_100_ranges_of_gen41(self):
+        self.check(gen41(runs=many(100)))
+
+    def test_300_ranges_of_gen41(self):
+        self.check(gen41(runs=many(300)))
+
+    def test_21_ranges_are_too_many_for_gen2(self):
+        self.check(gen2(runs=many(21), info_status=INFO_LENGTH_MISMATCH), origin='registry')
+
+    def test_301_ranges_are_too_many_for_gen41(self):
+        self.check(gen41(runs=many(301), info_status=INFO_LENGTH_MISMATCH), origin='registry')
+
+    def test_no_map_at_all(self):
+        gen2(info_status=INFO_LENGTH_MISMATCH, registry=b'')
+        self.acquire(NO_SOURCE)
+        self.nothing_is_left()
+        self.assertFalse(self.out.exists())
+
+    def test_info_that_lies(self):
+        for name, poke in {'none': {0: 0}, 'too many': {0: 21}, 'endless': {0: 2**64 - 1},
+                           'in a page': {8: 0x1001}, 'empty': {16: 0}, 'overlap': {16: MIB},
+                           'backwards': {24: 0x1000}, 'beyond': {40: 2**52},
+                           'wraps': {48: 2**64 - PAGE}}.items():
+            with self.subTest(name):
+                self.check(gen2(told=info(RUNS, poke=poke)), origin='registry')
+
+    def test_range_that_is_hidden_is_in_the_other_map(self):
+        self.check(gen2(told=info(RUNS[:-1])), origin='registry')
+
+    # Modes
+
+    def test_no_pte(self):
+        for status in NOT_SUPPORTED, UNSUCCESSFUL:
+            with self.subTest(hex(status)):
+                self.check(gen2(pte_status=status), GAPS, mode='PHYSICAL', silent=True)
+
+    def test_physical_fills_with_zeros_and_says_so(self):
+        memory = gen2(pte_status=UNSUCCESSFUL, bad=[0x105000])
+        self.acquire(GAPS)
+        source = self.manifest()['source']
+        self.assertTrue(source['silent'])
+        self.assertIn('unreadable pages cannot be detected', source['note'])
+        self.assertIn('cannot be detected', self.manifest()['message'])
+        memory.bad.clear()  # it cannot be seen
+        at = 0x105000 - RUNS[1][0]
+        memory.content[1] = (memory.content[1][:at] + bytes(PAGE) + memory.content[1][at + PAGE:])
+        self.check_memory(memory)
+        self.nothing_is_left()
+
+    def test_mode_is_set_already(self):
+        self.check(gen3(first_mode=PTE), mode='unknown', modes_set=0)
+
+    def test_mode_cannot_be_set(self):
+        gen3(pte_status=NOT_SUPPORTED, physical_status=NOT_SUPPORTED)
+        log = self.acquire(NO_SOURCE)
+        self.assertIn('has no mode and takes none', log[-1]['message'])
+        self.nothing_is_left()
+
+    def test_iospace_only_by_name(self):
+        memory = gen2()
+        self.acquire(COMPLETE, '--source', 'winpmem-iospace')
+        self.assertEqual(self.manifest()['source']['facts']['mode'], 'IOSPACE')
+        self.check_memory(memory)
+        self.assertEqual(self.log()['iospace_set'], 1)
+        self.nothing_is_left()
+
+    def test_physical_by_name(self):
+        self.check(gen3(), GAPS, '--source', 'winpmem-physical', mode='PHYSICAL', silent=True)
+
+    # Pages that fail
+
+    def test_pages_that_fail(self):
+        bad = [0x1000, 0x9e000, 0x100000, 0x17f000, 0x180000, 0x3ff000, 4 * GIB + 0x55000]
+        for make in gen1, gen2, gen3:
+            with self.subTest(make.__name__):
+                manifest = self.check(make(bad=bad), GAPS)
+                self.assertIn('7 pages were unreadable', manifest['message'])
+                memory = next(s for s in manifest['streams'] if s['name'] == 'memory')
+                self.assertEqual(memory['pages']['unreadable'], len(bad))
+
+    def test_page_0(self):
+        runs = [(0, 0x9f000), *RUNS[1:]]
+        self.check(gen2(runs=runs, told=info(runs)))
+        memory = gen3(runs=runs, told=info(runs))
+        memory.bad = {0}
+        self.check(memory, GAPS)
+
+    def test_device_that_goes_away(self):
+        gen2(dies_after=MIB)
+        self.acquire(SOURCE_FAILED)
+        ran = subprocess.run([RAMSEAL, 'verify', '-q', self.out])
+        self.assertEqual(ran.returncode, COMPLETE)
+        self.nothing_is_left()
+
+    def test_images(self):
+        memory = gen2()
+        self.out = self.out.with_suffix('.lime')
+        ran = wine(EXE, 'acquire', '--driver', DRIVER, '--format', 'lime', '-o', self.out)
+        self.assertEqual(ran.returncode, COMPLETE, text(ran.stderr))
+        with open(self.out, 'rb') as image:
+            for (base, length), want in zip(memory.runs, memory.content):
+                _, _, first, last, _ = struct.unpack('<IIQQQ', image.read(32))
+                self.assertEqual((first, last), (base, base + length - 1))
+                self.assertTrue(image.read(length) == want)
+            self.assertEqual(image.read(1), b'')
+        self.nothing_is_left()
+
+    # The driver's life
+
+    def test_driver_that_does_not_start(self):
+        gen2(entry_status=UNSUCCESSFUL)
+        log = self.acquire(NO_SOURCE)
+        self.assertIn('(error 31)', log[-1]['message'])
+        self.assertIn('ramseal driver status', log[-1]['message'])
+        self.nothing_is_left(unloaded=False)
+
+    def test_what_is_no_driver(self):
+        gen2()
+        for name, content in ('empty', b''), ('text', b'MZ' + b'x' * 100), ('program', None):
+            with self.subTest(name):
+                path = TOP / 'no.sys'
+                path.write_bytes(Path(EXE).read_bytes() if content is None else content)
+                self.acquire(INPUT, driver=path)
+                self.nothing_is_left(unloaded=False)
+        self.acquire(INPUT, driver=TOP / 'missing.sys')
+        self.acquire(USAGE, '--source', 'file:' + EXE)
+
+    def test_no_driver(self):
+        log = self.acquire(NO_SOURCE, driver=None)
+        self.assertIn('--driver FILE.sys', log[-1]['message'])
+
+    def test_paths(self):
+        """Blanks, letters of other scripts, and more than 260 characters, for file and copy."""
+        long = '/'.join(f'{i} ünïcode имя 名前 ' + 'x' * 50 for i in range(6))
+        folder = C / 'Dri vers & ümlaut' / long
+        folder.mkdir(parents=True)
+        path = folder / 'my dríver.sys'
+        shutil.copy(DRIVER, path)
+        self.assertGreater(len(str(folder.relative_to(C))), 260)
+        name = 'C:\\' + str(path.relative_to(C)).replace('/', '\\')
+        memory = gen2()
+        self.out = folder / 'öut put.rsz'
+        self.acquire(COMPLETE, '--driver-dir', name.rpartition('\\')[0], driver=name)
+        self.assertEqual(self.manifest()['driver']['path'], name)
+        kept, self.out = self.out, TOP / 'paths.rsz'
+        shutil.move(kept, self.out)
+        self.check_memory(memory)
+        self.nothing_is_left()
+
+    def status(self):
+        ran = wine(EXE, 'driver', 'status', '--json')
+        self.assertEqual(ran.returncode, COMPLETE, text(ran.stderr))
+        return json.loads(ran.stdout)
+
+    def driver(self, want, *args):
+        ran = wine(EXE, 'driver', *args)
+        self.assertEqual(ran.returncode, want, text(ran.stderr))
+
+    def test_load_attach_unload(self):
+        memory = gen2()
+        self.assertEqual(self.status()['drivers'], [])
+        self.driver(COMPLETE, 'load', DRIVER)
+        status = self.status()
+        self.assertTrue(status['device'])
+        (entry,) = status['drivers']
+        self.assertTrue(entry['running'] and entry['kept'] and not entry['in_use'])
+        for driver in None, DRIVER:
+            self.acquire(COMPLETE, driver=driver)
+            self.check_memory(memory)
+            self.assertNotIn('driver', self.manifest())
+        self.driver(COMPLETE, 'cleanup')  # what was left on purpose stays
+        self.assertEqual(self.status(), status)
+        self.driver(COMPLETE, 'unload')
+        self.assertFalse(self.status()['device'])
+        self.nothing_is_left()
+
+    def start(self, *args):
+        """An acquisition that takes its time; returns when the driver is loaded."""
+        self.out.unlink(missing_ok=True)
+        ran = subprocess.Popen([WINE, EXE, 'acquire', '--log-json', '--no-pagefile',
+                                '--pagetables', 'none', '-l', '19', '-t', '1', '-o', self.out,
+                                '--driver', DRIVER, *args],
+                               env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE)
+        self.addCleanup(ran.stderr.close)
+        return ran
+
+    def until(self, ran, event):
+        for line in ran.stderr:
+            if line.startswith(b'{') and json.loads(line)['event'] == event:
+                return
+        self.fail(f'it ended without {event}')
+
+    def test_in_use_is_not_cleaned_up(self):
+        memory = gen2(runs=[(MIB, 24 * MIB)])
+        ran = self.start()
+        self.until(ran, 'driver-loaded')
+        (entry,) = self.status()['drivers']
+        if ran.poll() is None:  # it may have come to its end, on a fast machine
+            self.assertTrue(entry['in_use'])
+            self.driver(COMPLETE, 'cleanup')
+        self.until(ran, 'summary')
+        ran.stderr.read()
+        self.assertEqual(ran.wait(timeout=600), COMPLETE)
+        self.check_memory(memory)
+        self.nothing_is_left()
+
+    def test_killed_at_random(self):
+        """Whenever it dies, cleanup removes what it left, and the next run works."""
+        draw = random.Random()
+        seed = draw.randrange(2**32)
+        print('seed', seed)
+        draw.seed(seed)
+        left = 0
+        for i in range(10):
+            gen2(runs=[(MIB, 24 * MIB)])
+            ran = self.start()
+            if i % 2:  # half of them while the driver is loaded
+                self.until(ran, 'driver-loaded')
+            time.sleep(draw.uniform(0, 2))  # this is the chance, not a wait for something
+            ran.kill()
+            ran.stderr.read()
+            ran.wait(timeout=600)
+            left += bool(list(C.rglob('ramseal_*')))
+            self.driver(COMPLETE, 'cleanup')
+            self.nothing_is_left((FIXTURE / 'log').exists())
+            self.assertEqual(self.status()['drivers'], [])
+            self.assertFalse(self.status()['device'])
+        print('note: killed 10 times, left something', left, 'times')
+        self.assertGreater(left, 0)
+        self.check(gen2())
+
+    def test_ctrl_c_seals_and_unloads(self):
+        gen2(runs=[(MIB, 64 * MIB)])
+        ran = self.start()
+        self.until(ran, 'source-opened')
+        ran.send_signal(signal.SIGINT)
+        ran.stderr.read()
+        self.assertIn(ran.wait(timeout=600), (8, COMPLETE))
+        self.assertEqual(subprocess.run([RAMSEAL, 'verify', '-q', self.out]).returncode, COMPLETE)
+        self.nothing_is_left()
+
+
+if __name__ == '__main__':
+    os.makedirs(TOP, exist_ok=True)
+    unittest.main(verbosity=2)
