@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver-interface/winpmem_file.h"
 
-/* The headers want this order. */
+#include <wchar.h>
+
+/* They want windows.h first. */
 #include <softpub.h>
 #include <wincrypt.h>
 #include <wintrust.h>
@@ -119,6 +121,70 @@ enum status driver_bytes_write(const struct driver_bytes *b, const wchar_t *path
 	return ST_OK;
 }
 
+/*
+ * The functions that judge signatures. Their DLLs are not among those that Windows takes from System32
+ * whatever lies beside the program (KnownDLLs), and so are not imported.
+ */
+#define WINTRUST_MAP(X) X(WinVerifyTrust)
+#define CRYPT32_MAP(X)                                                                             \
+	X(CryptQueryObject)                                                                        \
+	X(CryptMsgGetParam)                                                                        \
+	X(CryptMsgClose)                                                                           \
+	X(CertFindCertificateInStore)                                                              \
+	X(CertFreeCertificateContext)                                                              \
+	X(CertGetNameStringW)                                                                      \
+	X(CertCloseStore)
+
+struct wintrust {
+#define X(name) __typeof__(&name) name;
+	WINTRUST_MAP(X)
+#undef X
+};
+
+struct crypt32 {
+#define X(name) __typeof__(&name) name;
+	CRYPT32_MAP(X)
+#undef X
+};
+
+/* By its full path: Windows 7 may not know LOAD_LIBRARY_SEARCH_SYSTEM32. */
+static HMODULE load_system_dll(const wchar_t *name)
+{
+	wchar_t path[MAX_PATH + 32];
+	const UINT n = GetSystemDirectoryW(path, MAX_PATH);
+
+	if (!n || n >= MAX_PATH)
+		return NULL;
+	path[n] = '\\';
+	wcscpy(path + n + 1, name);
+	return LoadLibraryExW(path, NULL, LOAD_WITH_ALTERED_SEARCH_PATH);
+}
+
+#define FIND(name)                                                                                 \
+	ret->name = (__typeof__(ret->name))(void (*)(void))GetProcAddress(dll, #name);             \
+	if (!ret->name)                                                                            \
+		return false;
+
+static bool wintrust_load(struct wintrust *ret)
+{
+	const HMODULE dll = load_system_dll(L"wintrust.dll");
+
+	if (!dll)
+		return false;
+	WINTRUST_MAP(FIND)
+	return true;
+}
+
+static bool crypt32_load(struct crypt32 *ret)
+{
+	const HMODULE dll = load_system_dll(L"crypt32.dll");
+
+	if (!dll)
+		return false;
+	CRYPT32_MAP(FIND)
+	return true;
+}
+
 uint32_t driver_trust(const wchar_t *path)
 {
 	GUID action = WINTRUST_ACTION_GENERIC_VERIFY_V2;
@@ -132,37 +198,41 @@ uint32_t driver_trust(const wchar_t *path)
 		.dwStateAction = WTD_STATEACTION_VERIFY,
 		.dwProvFlags = WTD_CACHE_ONLY_URL_RETRIEVAL,
 	};
-	const LONG verdict = WinVerifyTrust(NULL, &action, &data);
+	struct wintrust w;
+	LONG verdict;
 
+	if (!wintrust_load(&w))
+		return (uint32_t)TRUST_E_PROVIDER_UNKNOWN;
+	verdict = w.WinVerifyTrust(NULL, &action, &data);
 	data.dwStateAction = WTD_STATEACTION_CLOSE;
-	WinVerifyTrust(NULL, &action, &data);
+	w.WinVerifyTrust(NULL, &action, &data);
 	return (uint32_t)verdict;
 }
 
 /* The message's first signer, as the store of its certificates knows it. */
-static PCCERT_CONTEXT find_certificate(HCERTSTORE store, HCRYPTMSG message)
+static PCCERT_CONTEXT find_certificate(const struct crypt32 *c, HCERTSTORE store, HCRYPTMSG message)
 {
 	_cleanup_free_ CMSG_SIGNER_INFO *signer = NULL;
 	CERT_INFO wanted = { 0 };
 	DWORD len = 0;
 
-	if (!CryptMsgGetParam(message, CMSG_SIGNER_INFO_PARAM, 0, NULL, &len))
+	if (!c->CryptMsgGetParam(message, CMSG_SIGNER_INFO_PARAM, 0, NULL, &len))
 		return NULL;
 	signer = calloc(1, len);
-	if (!signer || !CryptMsgGetParam(message, CMSG_SIGNER_INFO_PARAM, 0, signer, &len))
+	if (!signer || !c->CryptMsgGetParam(message, CMSG_SIGNER_INFO_PARAM, 0, signer, &len))
 		return NULL;
 	wanted.Issuer = signer->Issuer;
 	wanted.SerialNumber = signer->SerialNumber;
-	return CertFindCertificateInStore(store, X509_ASN_ENCODING | PKCS_7_ASN_ENCODING, 0,
-					  CERT_FIND_SUBJECT_CERT, &wanted, NULL);
+	return c->CertFindCertificateInStore(store, X509_ASN_ENCODING | PKCS_7_ASN_ENCODING, 0,
+					     CERT_FIND_SUBJECT_CERT, &wanted, NULL);
 }
 
-static char *certificate_name(PCCERT_CONTEXT certificate)
+static char *certificate_name(const struct crypt32 *c, PCCERT_CONTEXT certificate)
 {
 	wchar_t name[256];
 
-	if (CertGetNameStringW(certificate, CERT_NAME_SIMPLE_DISPLAY_TYPE, 0, NULL, name,
-			       ARRAY_SIZE(name)) <= 1)
+	if (c->CertGetNameStringW(certificate, CERT_NAME_SIMPLE_DISPLAY_TYPE, 0, NULL, name,
+				  ARRAY_SIZE(name)) <= 1)
 		return NULL;
 	return win32_utf8(name);
 }
@@ -172,18 +242,20 @@ char *driver_signer(const wchar_t *path)
 	PCCERT_CONTEXT certificate;
 	HCERTSTORE store = NULL;
 	HCRYPTMSG message = NULL;
+	struct crypt32 c;
 	char *name = NULL;
 
-	if (!CryptQueryObject(
-		    CERT_QUERY_OBJECT_FILE, path, CERT_QUERY_CONTENT_FLAG_PKCS7_SIGNED_EMBED,
-		    CERT_QUERY_FORMAT_FLAG_BINARY, 0, NULL, NULL, NULL, &store, &message, NULL))
+	if (!crypt32_load(&c) || !c.CryptQueryObject(CERT_QUERY_OBJECT_FILE, path,
+						     CERT_QUERY_CONTENT_FLAG_PKCS7_SIGNED_EMBED,
+						     CERT_QUERY_FORMAT_FLAG_BINARY, 0, NULL, NULL,
+						     NULL, &store, &message, NULL))
 		return NULL;
-	certificate = find_certificate(store, message);
+	certificate = find_certificate(&c, store, message);
 	if (certificate)
-		name = certificate_name(certificate);
+		name = certificate_name(&c, certificate);
 	if (certificate)
-		CertFreeCertificateContext(certificate);
-	CryptMsgClose(message);
-	CertCloseStore(store, 0);
+		c.CertFreeCertificateContext(certificate);
+	c.CryptMsgClose(message);
+	c.CertCloseStore(store, 0);
 	return name;
 }

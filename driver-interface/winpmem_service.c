@@ -4,7 +4,7 @@
 #include <windows.h>
 
 /* They want it first. */
-#include <bcrypt.h>
+#include <ntsecapi.h>
 #include <sddl.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -129,7 +129,7 @@ static enum status make_name(struct winpmem_service *s, struct err *e)
 	uint8_t random[DIGITS / 2];
 	char hex[DIGITS + 1];
 
-	if (BCryptGenRandom(NULL, random, sizeof(random), BCRYPT_USE_SYSTEM_PREFERRED_RNG))
+	if (!RtlGenRandom(random, sizeof(random)))
 		return err_set(e, ST_SYSTEM, "Windows gives no random numbers");
 	bytes_to_hex(random, sizeof(random), hex);
 	snprintf(s->utf8_name, sizeof(s->utf8_name), WINPMEM_SERVICE_PREFIX "%s", hex);

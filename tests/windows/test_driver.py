@@ -3,7 +3,7 @@
 """
 acquire through a kernel driver, on Windows as Wine has it: every generation of WinPmem, played by
 fixture.c; the driver's life, crashes included. The container is read by ramseal on Linux.
-Usage: test_driver.py RAMSEAL.exe FIXTURE.sys WINE RAMSEAL [TEST...]
+Usage: test_driver.py WINE RAMSEAL.exe RAMSEAL FIXTURE.sys [TEST...]
 WINE runs a Windows program; a prefix of its own is made in the current directory.
 """
 
@@ -19,7 +19,7 @@ import time
 import unittest
 from pathlib import Path
 
-EXE, DRIVER, WINE, RAMSEAL = (str(Path(p).absolute()) for p in sys.argv[1:5])
+WINE, EXE, RAMSEAL, DRIVER = (str(Path(p).absolute()) for p in sys.argv[1:5])
 del sys.argv[1:5]
 
 TOP = Path('wine-driver').absolute()
