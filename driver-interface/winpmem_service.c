@@ -36,6 +36,9 @@
 #define PATIENCE_MS  10000
 #define STEP_MS      20
 
+/* How long others may keep the service database. */
+#define LOCKED_MS    60000
+
 /* A closed console leaves 5 s until the program is ended; sealing gets most of them. */
 #define EMERGENCY_MS 3000
 
@@ -47,7 +50,7 @@ struct winpmem_service {
 	HANDLE mutex;
 	HANDLE pinned; /* the copy, open so that nobody replaces it */
 	SC_HANDLE manager, service;
-	bool folder_made, copy_made, started;
+	bool folder_made;
 	char *path, *signer;
 	struct winpmem_file file;
 };
@@ -188,7 +191,6 @@ static enum status make_copy(struct winpmem_service *s, const struct driver_byte
 {
 	const enum status st = driver_bytes_write(b, s->copy, e);
 
-	s->copy_made = GetFileAttributesW(s->copy) != INVALID_FILE_ATTRIBUTES;
 	if (st)
 		return st;
 	/* The loader wants to share reading and deleting, and nothing else is allowed here. */
@@ -202,9 +204,24 @@ static enum status make_copy(struct winpmem_service *s, const struct driver_byte
 	return ST_OK;
 }
 
+/* While another service is started the database is locked; after Windows has started, for long. */
+static DWORD start_service(SC_HANDLE service)
+{
+	DWORD error = ERROR_SERVICE_DATABASE_LOCKED;
+
+	for (DWORD waited = 0; waited < LOCKED_MS && error == ERROR_SERVICE_DATABASE_LOCKED;
+	     waited += STEP_MS) {
+		error = StartServiceW(service, 0, NULL) ? ERROR_SUCCESS : GetLastError();
+		if (error == ERROR_SERVICE_DATABASE_LOCKED)
+			Sleep(STEP_MS);
+	}
+	return error;
+}
+
 static enum status make_service(struct winpmem_service *s, struct err *e)
 {
 	_cleanup_free_ wchar_t *path = kernel_path(s->copy);
+	DWORD error;
 
 	if (!path)
 		return err_nomem(e);
@@ -218,8 +235,8 @@ static enum status make_service(struct winpmem_service *s, struct err *e)
 				    SERVICE_ERROR_IGNORE, path, NULL, NULL, NULL, NULL, NULL);
 	if (!s->service)
 		return advise(e, GetLastError(), "the driver's service cannot be made");
-	s->started = StartServiceW(s->service, 0, NULL);
-	return s->started ? ST_OK : advise(e, GetLastError(), "the driver cannot be loaded");
+	error = start_service(s->service);
+	return error ? advise(e, error, "the driver cannot be loaded") : ST_OK;
 }
 
 /*

@@ -150,11 +150,25 @@ class Driver(unittest.TestCase):
     def setUpClass(cls):
         shutil.rmtree(TOP, ignore_errors=True)
         C.parent.mkdir(parents=True)
-        wine('cmd', '/c', 'ver')  # makes the prefix
+        # Makes the prefix. Its services get the time that a loaded machine needs.
+        ran = wine('reg', 'add', 'HKLM\\System\\CurrentControlSet\\Control', '/v',
+                   'ServicesPipeTimeout', '/t', 'REG_SZ', '/d', '300000', '/f')
+        assert ran.returncode == 0, text(ran.stderr)
+        cls.wineserver('-k')
+        cls.wineserver('-w')
+        # As long as a program runs, the services do.
+        cls.awake = subprocess.Popen([WINE, 'cmd', '/c', 'pause'], env=ENV, stdin=subprocess.PIPE,
+                                     stdout=subprocess.DEVNULL)
 
     @classmethod
     def tearDownClass(cls):
-        subprocess.run(['/usr/lib/wine/wineserver64', '-k'], env=ENV, check=False)
+        cls.awake.communicate(b'\n', timeout=300)
+        cls.wineserver('-k')
+        cls.wineserver('-w')
+
+    @staticmethod
+    def wineserver(option):
+        subprocess.run(['/usr/lib/wine/wineserver64', option], env=ENV, timeout=300)
 
     def setUp(self):
         self.out = TOP / (self.id().split('.')[-1] + '.rsz')
