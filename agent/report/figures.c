@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/report/figures.h"
+
+#include <math.h>
+#include <string.h>
+
+/*
+ * Bars
+ */
+
+#define BARS_TOP       34 /* the legend */
+#define BARS_LEFT      196
+#define BARS_RIGHT     660
+#define BAR_PITCH      22
+#define BAR_HEIGHT     15
+#define NAME_MAX_SHOWN 26
+
+static double bar_sum(const struct figure_bar *b, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += (double)b->parts[i];
+	return sum;
+}
+
+static void draw_bar(struct doc *d, const struct figure_bars *f, const struct figure_bar *b,
+		     const struct scale *s, double y)
+{
+	double sum = 0, x = s->low;
+
+	doc_printf(d, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", BARS_LEFT - 8, y + 12);
+	doc_text_cut(d, b->name, NAME_MAX_SHOWN - MIN(strlen(b->suffix), NAME_MAX_SHOWN / 2));
+	doc_text(d, b->suffix);
+	doc_put(d, "</text>");
+	for (size_t i = 0; i < f->n_series; i++) {
+		double end;
+
+		if (!b->parts[i])
+			continue;
+		sum += (double)b->parts[i];
+		/* What is there can be seen. */
+		end = fmax(scale_at(s, sum), x + 1.2);
+		doc_printf(d,
+			   "<rect class=\"edge\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+			   "height=\"%d\" fill=\"url(#p%u)\"/>",
+			   x, y, end - x, BAR_HEIGHT, f->series[i].series % SVG_SERIES);
+		x = end;
+	}
+	svg_text(d, BARS_RIGHT + 12, y + 12, "start", "soft", b->note);
+}
+
+void figure_bars(struct doc *d, const struct figure_bars *f, bool alone)
+{
+	const double bottom = BARS_TOP + (double)f->count * BAR_PITCH + 4;
+	struct scale s = { .low = BARS_LEFT, .high = BARS_RIGHT, .to = 1 };
+	double ticks[TICKS_MAX];
+	size_t n;
+
+	for (size_t i = 0; i < f->count; i++)
+		s.to = fmax(s.to, bar_sum(&f->at[i], f->n_series));
+	n = ticks_linear(0, s.to, 6, ticks);
+	svg_begin(d, SVG_WIDTH, bottom + 44, f->title, alone);
+	svg_legend(d, BARS_LEFT, 16, f->series, f->n_series);
+	svg_axis_x(d, &s, BARS_TOP - 6, bottom, ticks, n, TICK_COUNT, f->unit);
+	for (size_t i = 0; i < f->count; i++)
+		draw_bar(d, f, &f->at[i], &s, BARS_TOP + (double)i * BAR_PITCH);
+	svg_end(d);
+}
+
+/*
+ * Windows
+ */
+
+#define WINDOWS_LEFT  84
+#define WINDOWS_RIGHT (SVG_WIDTH - 24)
+#define PANEL_HEIGHT  118
+#define PANEL_PITCH   (PANEL_HEIGHT + 40)
+#define PANELS_TOP    28
+
+/* The octaves that any of them has, as a scale; at least a few, so that a single one has a place. */
+static struct scale window_scale(const struct figure_window *at, size_t count)
+{
+	int low = WINDOW_OCTAVES, high = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		for (int k = 0; k < WINDOW_OCTAVES; k++) {
+			if (!at[i].w->octave[k])
+				continue;
+			low = MIN(low, k);
+			high = MAX(high, k + 1);
+		}
+	}
+	low = MIN(low, MAX(high - 5, 0));
+	return (struct scale){
+		.from = ldexp(1, MAX(low - 1, 0)),
+		.to = ldexp(1, MAX(high + 1, low + 6)),
+		.low = WINDOWS_LEFT,
+		.high = WINDOWS_RIGHT,
+		.log = true,
+	};
+}
+
+static double highest_share(const struct figure_window *at, size_t count)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; at[i].w->pages && k < WINDOW_OCTAVES; k++)
+			most = fmax(most,
+				    100 * (double)at[i].w->octave[k] / (double)at[i].w->pages);
+	return most;
+}
+
+/* What is marked in each panel, and by which dashes. */
+static const struct {
+	const char *name, *dash;
+} marks[] = { { "median", "" }, { "95 %", "7 4" }, { "maximum", "2 3" } };
+
+/* The lines, and what they are at the right end of the title. */
+static void draw_marks(struct doc *d, const struct window_summary *w, const struct scale *s,
+		       double top, double bottom)
+{
+	const uint64_t at[] = { w->median, w->p95, w->max };
+	double left = WINDOWS_RIGHT;
+
+	for (size_t i = ARRAY_SIZE(marks); i-- > 0;) {
+		const double x = scale_at(s, (double)at[i]);
+		char time[NUMBER_MAX], text[2 * NUMBER_MAX];
+
+		number_duration(at[i], time);
+		snprintf(text, sizeof(text), "%s %s", marks[i].name, time);
+		svg_text(d, left, top - 9, "end", "", text);
+		left -= svg_width(text, 12) + 34;
+		doc_printf(d,
+			   "<path class=\"mark\" stroke-dasharray=\"%s\" "
+			   "d=\"M%.1f %.1fV%.1fM%.1f %.1fh26\"/>",
+			   marks[i].dash, x, top, bottom, left, top - 13);
+		left -= 18;
+	}
+}
+
+static void draw_panel(struct doc *d, const struct figure_window *f, const struct scale *x,
+		       double top, double most, bool last)
+{
+	const double bottom = top + PANEL_HEIGHT;
+	const struct scale y = { .to = most, .low = bottom, .high = top };
+	double ticks[TICKS_MAX];
+	char count[NUMBER_MAX];
+	size_t n = ticks_linear(0, most, 4, ticks);
+
+	number_count(f->w->pages, count);
+	doc_printf(d, "<text class=\"title\" x=\"%d\" y=\"%.1f\">", WINDOWS_LEFT, top - 9);
+	doc_text_cut(d, f->name, NAME_MAX_SHOWN);
+	doc_printf(d, ": %s pages</text>", count);
+	svg_axis_y(d, &y, WINDOWS_LEFT, WINDOWS_RIGHT, ticks, n, TICK_PERCENT, "share of pages");
+	n = ticks_decades(x->from, x->to, ticks);
+	svg_axis_x(d, x, top, bottom, ticks, n, last ? TICK_NS : TICK_NONE,
+		   last ? "mapping window (logarithmic; a bar is a doubling of time)" : NULL);
+	for (int k = 0; f->w->pages && k < WINDOW_OCTAVES; k++) {
+		const double left = scale_at(x, ldexp(1, k)), right = scale_at(x, ldexp(1, k + 1));
+		const double share = 100 * (double)f->w->octave[k] / (double)f->w->pages;
+		const double high = fmin(scale_at(&y, share), bottom - 1);
+
+		if (f->w->octave[k])
+			doc_printf(d,
+				   "<rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+				   "height=\"%.1f\"/>",
+				   left + .75, high, right - left - 1.5, bottom - high);
+	}
+	if (!f->w->pages) {
+		svg_text(d, (WINDOWS_LEFT + WINDOWS_RIGHT) / 2.0, top + 60, "middle", "soft",
+			 "no mapping whose content was captured");
+		return;
+	}
+	draw_marks(d, f->w, x, top, bottom);
+}
+
+void figure_windows(struct doc *d, const struct figure_window *at, size_t count, bool alone)
+{
+	const struct scale x = window_scale(at, count);
+	const double most = fmax(1.08 * highest_share(at, count), 1);
+
+	svg_begin(d, SVG_WIDTH, PANELS_TOP + (double)count * PANEL_PITCH + 8,
+		  "How mapping windows are distributed", alone);
+	for (size_t i = 0; i < count; i++)
+		draw_panel(d, &at[i], &x, PANELS_TOP + (double)i * PANEL_PITCH, most,
+			   i + 1 == count);
+	svg_end(d);
+}
+
+#define CURVES_HEIGHT 300
+
+static void draw_curve(struct doc *d, const struct window_summary *w, unsigned series,
+		       const struct scale *x, const struct scale *y)
+{
+	uint64_t sum = 0;
+	bool begun = false;
+
+	if (!w->pages)
+		return;
+	doc_printf(d, "<path class=\"line l%u\" stroke-dasharray=\"%s\" d=\"", series % SVG_SERIES,
+		   svg_dash(series));
+	for (int k = 0; k < WINDOW_OCTAVES && sum < w->pages; k++) {
+		if (!begun && w->octave[k])
+			doc_printf(d, "M%.1f %.1f", scale_at(x, ldexp(1, k)), scale_at(y, 0));
+		begun = begun || w->octave[k];
+		sum += w->octave[k];
+		if (begun)
+			doc_printf(d, "L%.1f %.1f", scale_at(x, ldexp(1, k + 1)),
+				   scale_at(y, 100 * (double)sum / (double)w->pages));
+	}
+	doc_printf(d, "H%.1f\"/>", x->high);
+}
+
+static void curve_legend(struct doc *d, const struct figure_window *f, unsigned series, double y)
+{
+	char median[NUMBER_MAX], p95[NUMBER_MAX], text[200];
+
+	number_duration(f->w->median, median);
+	number_duration(f->w->p95, p95);
+	doc_printf(d,
+		   "<path class=\"line l%u\" stroke-dasharray=\"%s\" d=\"M%d %.1fh46\"/>"
+		   "<text x=\"%d\" y=\"%.1f\">",
+		   series % SVG_SERIES, svg_dash(series), WINDOWS_LEFT, y - 4, WINDOWS_LEFT + 56,
+		   y);
+	doc_text_cut(d, f->name, 48);
+	snprintf(text, sizeof(text), ": median %s, 95 %% %s", median, p95);
+	doc_text(d, f->w->pages ? text : ": nothing to measure");
+	doc_put(d, "</text>");
+}
+
+void figure_curves(struct doc *d, const struct figure_window *at, size_t count, bool alone)
+{
+	static const double shares[] = { 0, 25, 50, 75, 95, 100 };
+	const double top = 24 + 18 * (double)count, bottom = top + CURVES_HEIGHT;
+	const struct scale x = window_scale(at, count);
+	const struct scale y = { .to = 100, .low = bottom, .high = top };
+	double ticks[TICKS_MAX];
+	const size_t n = ticks_decades(x.from, x.to, ticks);
+
+	svg_begin(d, SVG_WIDTH, bottom + 44, "Mapping windows of several acquisitions", alone);
+	for (size_t i = 0; i < count; i++)
+		curve_legend(d, &at[i], (unsigned)i, 16 + 18 * (double)i);
+	svg_axis_y(d, &y, WINDOWS_LEFT, WINDOWS_RIGHT, shares, ARRAY_SIZE(shares), TICK_PERCENT,
+		   "pages with at most that window");
+	svg_axis_x(d, &x, top, bottom, ticks, n, TICK_NS, "mapping window (logarithmic)");
+	for (size_t i = 0; i < count; i++)
+		draw_curve(d, at[i].w, (unsigned)i, &x, &y);
+	svg_end(d);
+}
+
+/*
+ * The matrix
+ */
+
+#define MATRIX_LEFT    120
+#define HEADS_LEVEL    8 /* so many names stand side by side; more are turned */
+#define CELL_HEIGHT    28
+#define CELL_WIDTH_MIN 46
+#define CELL_WIDTH_MAX 92
+
+/* An opacity that leaves the number readable, in light and in dark. */
+static double heat(uint64_t count, uint64_t most)
+{
+	return 0.08 + 0.52 * log10((double)count + 1) / log10((double)most + 1);
+}
+
+/* "12,345", or "12.3 M" where that has no room. */
+static void cell_text(uint64_t n, double width, char ret[static NUMBER_MAX])
+{
+	static const char units[] = "kMGTPE";
+	double amount = (double)n / 1000;
+	size_t unit = 0;
+
+	number_count(n, ret);
+	if (svg_width(ret, 11.5) <= width - 4)
+		return;
+	for (; amount >= 999.5 && units[unit + 1]; unit++)
+		amount /= 1000;
+	snprintf(ret, NUMBER_MAX, "%.3g %c", amount, units[unit]);
+}
+
+static void draw_cell(struct doc *d, uint64_t n, uint64_t most, bool same, double x, double y,
+		      double width)
+{
+	const double h = n ? heat(n, most) : 0;
+	char text[NUMBER_MAX];
+
+	doc_printf(d, "<rect class=\"panel\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\"/>",
+		   x + 1, y + 1, width - 2, CELL_HEIGHT - 2);
+	if (n) {
+		doc_printf(d,
+			   "<rect class=\"heat\" fill-opacity=\"%.2f\" x=\"%.1f\" y=\"%.1f\" "
+			   "width=\"%.1f\" height=\"%d\"/>",
+			   h, x + 1, y + 1, width - 2, CELL_HEIGHT - 2);
+		cell_text(n, width, text);
+		svg_text(d, x + width / 2, y + 18, "middle", "", text);
+	}
+	if (same)
+		doc_printf(d,
+			   "<rect class=\"same\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+			   "height=\"%d\"/>",
+			   x + 1.5, y + 1.5, width - 3, CELL_HEIGHT - 3);
+}
+
+static void draw_heads(struct doc *d, const struct figure_matrix *f, double width, double top)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		const double x = MATRIX_LEFT + ((double)i + .5) * width;
+
+		svg_text(d, MATRIX_LEFT - 8, top + ((double)i + .5) * CELL_HEIGHT + 4, "end", "",
+			 f->names[i]);
+		if (f->n <= HEADS_LEVEL) {
+			svg_text(d, x, top - 8, "middle", "", f->names[i]);
+			continue;
+		}
+		doc_printf(d, "<text transform=\"translate(%.1f %.1f)rotate(-40)\">", x - 4,
+			   top - 6);
+		doc_text(d, f->names[i]);
+		doc_put(d, "</text>");
+	}
+	svg_text(d, MATRIX_LEFT + (double)f->n * width / 2, 14, "middle", "strong", f->to);
+	doc_printf(d,
+		   "<text class=\"strong\" text-anchor=\"middle\" "
+		   "transform=\"translate(14 %.1f)rotate(-90)\">",
+		   top + (double)f->n * CELL_HEIGHT / 2);
+	doc_text(d, f->from);
+	doc_put(d, "</text>");
+}
+
+static void draw_scale(struct doc *d, uint64_t most, double y)
+{
+	double ticks[TICKS_MAX], x = MATRIX_LEFT;
+	const size_t n = ticks_decades(1, (double)most, ticks);
+	char text[NUMBER_MAX];
+
+	for (size_t i = 0; i < n && i < 8; i++) {
+		number_count((uint64_t)ticks[i], text);
+		doc_printf(d,
+			   "<rect class=\"heat\" fill-opacity=\"%.2f\" x=\"%.1f\" y=\"%.1f\" "
+			   "width=\"22\" height=\"12\"/>",
+			   heat((uint64_t)ticks[i], most), x, y - 10);
+		svg_text(d, x + 27, y, "start", "soft", text);
+		x += 27 + svg_width(text, 12) + 14;
+	}
+	svg_text(d, x + 4, y, "start", "soft",
+		 "pages (colour by their logarithm); framed: the state is the same");
+}
+
+void figure_matrix(struct doc *d, const struct figure_matrix *f, bool alone)
+{
+	const double room = (SVG_WIDTH - MATRIX_LEFT - 20) / (double)MAX(f->n, 1);
+	const double width = fmin(fmax(room, CELL_WIDTH_MIN), CELL_WIDTH_MAX);
+	const double top = f->n <= HEADS_LEVEL ? 44 : 96;
+	const double bottom = top + (double)f->n * CELL_HEIGHT;
+	uint64_t most = 1;
+
+	for (size_t i = 0; i < f->n * f->n; i++)
+		most = MAX(most, f->cells[i]);
+	svg_begin(d, fmax(SVG_WIDTH, MATRIX_LEFT + (double)f->n * width + 20), bottom + 34,
+		  f->title, alone);
+	draw_heads(d, f, width, top);
+	for (size_t i = 0; i < f->n * f->n; i++)
+		draw_cell(d, f->cells[i], most, i / f->n == i % f->n,
+			  MATRIX_LEFT + (double)(i % f->n) * width,
+			  top + (double)(i / f->n) * CELL_HEIGHT, width);
+	draw_scale(d, most, bottom + 24);
+	svg_end(d);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The forms that numbers are drawn in. They know nothing of containers, so that whoever has the
+ * numbers can have the drawing. With `alone` each is an SVG file of its own.
+ */
+#ifndef RAMSEAL_AGENT_REPORT_FIGURES_H
+#define RAMSEAL_AGENT_REPORT_FIGURES_H
+
+#include "agent/report/svg.h"
+#include "agent/smear/window.h"
+
+/* One bar: its parts, in the order of the series, lie one behind the other. */
+struct figure_bar {
+	const char *name;
+	char suffix[32]; /* behind the name, and never cut: "" or a number */
+	uint64_t parts[SVG_SERIES];
+	char note[96]; /* at the end of the line, or "" */
+};
+
+struct figure_bars {
+	const char *title;
+	const char *unit; /* of the axis */
+	const struct svg_legend *series;
+	size_t n_series;
+	const struct figure_bar *at;
+	size_t count;
+};
+
+void figure_bars(struct doc *d, const struct figure_bars *f, bool alone);
+
+struct figure_window {
+	const char *name;
+	const struct window_summary *w;
+};
+
+/* Histograms below each other, over one logarithmic axis of time. */
+void figure_windows(struct doc *d, const struct figure_window *at, size_t count, bool alone);
+
+/* The share of pages whose window is not longer than the time below; a line for each. */
+void figure_curves(struct doc *d, const struct figure_window *at, size_t count, bool alone);
+
+/* cells[from * n + to] */
+struct figure_matrix {
+	const char *title;
+	const char *from, *to; /* what rows and columns are */
+	const char *const *names;
+	size_t n;
+	const uint64_t *cells;
+};
+
+void figure_matrix(struct doc *d, const struct figure_matrix *f, bool alone);
+
+#endif

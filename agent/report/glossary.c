@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/report/glossary.h"
+
+static const struct {
+	const char *anchor, *term, *text;
+} terms[] = {
+#define X(name, anchor_, term_, text_) [name] = { anchor_, term_, text_ },
+	TERM_MAP(X)
+#undef X
+};
+
+void glossary_link(struct doc *d, enum term t, const char *text)
+{
+	doc_printf(d, "<a class=\"term\" href=\"#d-%s\">%s</a>", terms[t].anchor, text);
+}
+
+void glossary_links(struct doc *d, const enum term *list)
+{
+	doc_put(d, "<p class=\"defs\">Definitions: ");
+	for (size_t i = 0; list[i] != TERMS; i++) {
+		doc_put(d, i ? " · " : "");
+		glossary_link(d, list[i], terms[list[i]].term);
+	}
+	doc_put(d, "</p>\n");
+}
+
+void glossary_put(struct doc *d)
+{
+	bool open = false;
+
+	for (size_t i = 0; i < TERMS; i++) {
+		if (!*terms[i].anchor) {
+			doc_printf(d, "%s<h3>%s</h3>\n<dl>\n", open ? "</dl>\n" : "",
+				   terms[i].term);
+			open = true;
+			continue;
+		}
+		doc_printf(d, "<dt id=\"d-%s\">", terms[i].anchor);
+		doc_text(d, terms[i].term);
+		doc_put(d, "</dt><dd>");
+		doc_text(d, terms[i].text);
+		doc_put(d, "</dd>\n");
+	}
+	doc_put(d, "</dl>\n");
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One acquisition as a report needs it: everything out of its container, which is closed again.
+ */
+#ifndef RAMSEAL_AGENT_REPORT_RUN_H
+#define RAMSEAL_AGENT_REPORT_RUN_H
+
+#include <jansson.h>
+
+#include "agent/progress.h"
+#include "agent/report/timeline.h"
+#include "agent/smear/smear.h"
+#include "agent/tally.h"
+
+#define RUN_REASONS                                                                                \
+	8 /* of a capture that is not the first: enum rsz_reason; the last takes the rest */
+
+/* What the headers of a stream's chunks add up to. */
+struct run_stream {
+	char *name;
+	uint32_t kind;
+	bool paged;
+	struct tally tally;
+	uint64_t chunks;
+	uint64_t captured;           /* bytes, each as often as it was captured */
+	uint64_t stored;             /* bytes in the file */
+	uint64_t again[RUN_REASONS]; /* bytes of `captured` that were not the first capture */
+	uint64_t start;              /* monotonic ns */
+	uint64_t end;
+};
+
+struct run {
+	const char *path;  /* borrowed */
+	const char *label; /* what the report calls it; borrowed */
+	uint64_t bytes;    /* of the file */
+
+	struct rsz_identity identity;
+	json_t *begin; /* lines of the manifest; NULL: it has none */
+	json_t *finish;
+	json_t *sealed_later;
+	json_t *lines; /* "tables" and "file" lines, and those above */
+
+	struct rsz_scan_result end;
+	bool checked; /* every hash, not only those of the headers */
+
+	struct run_stream *streams;
+	size_t n_streams;
+	struct timeline timeline;
+
+	bool has_smear;
+	struct smear smear;
+	char no_smear[ERR_MESSAGE_MAX]; /* why it has none */
+};
+
+struct run_plan {
+	const char *path;
+	const char *label;
+	bool check; /* every hash */
+	unsigned threads;
+	enum progress_mode progress;
+};
+
+/*
+ * ST_INPUT: no container. ST_OK also for one that is damaged, cut off or not sealed: see `end`. `ret` is
+ * to be freed in any case.
+ */
+enum status run_load(const struct run_plan *plan, struct run *ret, struct err *e);
+void run_deinit(struct run *r);
+
+/* True if it is sealed, and nothing that was checked contradicts. */
+bool run_is_whole(const struct run *r);
+
+/* The first stream of that kind, or NULL. */
+const struct run_stream *run_stream(const struct run *r, enum rsz_kind kind);
+
+/*
+ * Bytes that were read, each as often as it was captured: without pages that were skipped or could
+ * not be read.
+ */
+uint64_t run_stream_read(const struct run_stream *s);
+
+/* Pages in that state, in all streams. */
+uint64_t run_pages(const struct run *r, enum page_state state);
+
+/* Bytes that were captured again, in all streams. */
+uint64_t run_again(const struct run *r);
+
+/* From the beginning of the acquisition to its end, ns; 0 if it did not come to its end. */
+uint64_t run_wall(const struct run *r);
+
+/* The order in which memory was read, as the manifest names it; or NULL. */
+const char *run_order(const struct run *r);
+
+/* Of a line of the manifest: text at object.key, or NULL; the number there, or -1. */
+const char *run_text(const json_t *line, const char *object, const char *key);
+int64_t run_integer(const json_t *line, const char *object, const char *key);
+
+#endif
