@@ -118,6 +118,13 @@ static void put_state(struct doc *d, const struct run *r)
 		doc_put(d, r->sealed_later ? "sealed later" : "sealed");
 }
 
+static const char *outcome_of(const struct run *r)
+{
+	const char *outcome = json_string_value(json_object_get(r->finish, "outcome"));
+
+	return outcome ? outcome : "it did not come to its end";
+}
+
 static void put_integrity(struct doc *d, const struct run *r)
 {
 	const bool whole = run_is_whole(r);
@@ -145,6 +152,11 @@ static void put_integrity(struct doc *d, const struct run *r)
 				   : " is whole by its headers; the contents' hashes were not all "
 				     "checked.");
 		doc_put(d, "</p>");
+	}
+	if (!run_is_complete(r)) {
+		doc_put(d, "<p><b class=\"bad\">The acquisition did not complete:</b> ");
+		strange(d, outcome_of(r));
+		doc_put(d, ".</p>");
 	}
 	if (r->sealed_later)
 		doc_put(d,
@@ -318,7 +330,6 @@ static void put_streams(struct doc *d, const struct run *r)
 static void put_acquisition(struct doc *d, const struct run *r)
 {
 	const int64_t end = run_integer(r->finish, "clocks", "wall_ns");
-	const char *outcome = json_string_value(json_object_get(r->finish, "outcome"));
 
 	doc_put(d, "<div class=\"scroll\"><table><tbody>\n");
 	fact(d, "file", r->path);
@@ -335,8 +346,7 @@ static void put_acquisition(struct doc *d, const struct run *r)
 	fact_of_time(d, "begun", r->identity.wall);
 	fact_of_time(d, "ended", end > 0 ? (uint64_t)end : 0);
 	put_wall(d, r);
-	fact(d, "<a class=\"term\" href=\"#d-outcome\">outcome</a>",
-	     outcome ? outcome : "the acquisition did not come to its end");
+	fact(d, "<a class=\"term\" href=\"#d-outcome\">outcome</a>", outcome_of(r));
 	fact(d, "", json_string_value(json_object_get(r->finish, "message")));
 	doc_put(d, "</tbody></table></div>\n");
 	put_streams(d, r);
@@ -356,7 +366,8 @@ static void put_timeline(struct doc *d, const struct run *r)
 	}
 	doc_put(d, "<figure>");
 	figure_of_timeline(d, r, 1, false);
-	doc_put(d, "<figcaption>A mark: something was captured there then. It covers ");
+	doc_put(d,
+		"<figcaption>A mark: something was captured there then, or given up. It covers ");
 	doc_duration(d, timeline_cell_ns(&r->timeline));
 	doc_put(d, " and at most ");
 	doc_size(d, timeline_cell_bytes(&r->timeline));
@@ -921,6 +932,11 @@ static void put_cards(struct doc *d, const struct run *r)
 	card_begin(d, run_is_whole(r) ? "good" : "bad");
 	put_state(d, r);
 	card_end(d, TERM_CHECKED, r->checked ? "all hashes checked" : "headers and root checked");
+	if (!run_is_complete(r)) {
+		card_begin(d, "bad");
+		doc_put(d, "incomplete");
+		card_end(d, TERM_OUTCOME, "the acquisition did not complete");
+	}
 	card_begin(d, "");
 	doc_size(d, m ? run_stream_read(m) : 0);
 	card_end(d, TERM_READ, "of memory read");

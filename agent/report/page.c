@@ -34,7 +34,8 @@ static const char page_style[] =
 	"caption{text-align:left;font-size:.85rem;padding-bottom:.25rem}"
 	"th,td{padding:.22rem .8rem .22rem 0;text-align:left;vertical-align:top;"
 	"border-bottom:1px solid var(--grid)}"
-	"th{font-weight:600}thead th{border-bottom-color:var(--edge);vertical-align:bottom}"
+	"th{font-weight:600}th.n{white-space:normal}thead "
+	"th{border-bottom-color:var(--edge);vertical-align:bottom}"
 	".n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
 	"tbody th{font-weight:400;color:var(--soft)}tr.sum>*{border-top:1px solid var(--edge);"
 	"font-weight:600;color:inherit}"
@@ -54,17 +55,18 @@ static const char page_style[] =
 	"figure,.scroll{overflow:visible}svg.fig{min-width:0}a{color:inherit;"
 	"text-decoration:none}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}"
 	"details::details-content{content-visibility:visible;block-size:auto}"
-	"summary{color:var(--soft)}}";
+	"summary{color:var(--soft)}table{font-size:8pt}th,td{padding-right:.5rem}}";
 
 void page_begin(struct doc *d, const char *title)
 {
-	doc_put(d, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-		   "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-		   "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
-		   "<meta name=\"referrer\" content=\"no-referrer\">\n"
-		   "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-		   "<meta name=\"generator\" content=\"ramseal " RAMSEAL_VERSION "\">\n"
-		   "<link rel=\"icon\" href=\"data:,\">\n<title>");
+	doc_put(d,
+		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		"style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n"
+		"<meta name=\"referrer\" content=\"no-referrer\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		"<meta name=\"generator\" content=\"ramseal " RAMSEAL_VERSION "\">\n"
+		"<link rel=\"icon\" href=\"data:,\">\n<title>");
 	doc_text(d, title);
 	doc_printf(d, "</title>\n<style>%s\n%s</style>\n</head>\n<body>\n", svg_style, page_style);
 	doc_put(d, "<svg class=\"defs\" aria-hidden=\"true\">");

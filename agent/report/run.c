@@ -177,6 +177,14 @@ bool run_is_whole(const struct run *r)
 	return r->end.end == RSZ_END_SEALED;
 }
 
+bool run_is_complete(const struct run *r)
+{
+	const json_t *code = json_object_get(r->finish, "exit_code");
+
+	return json_is_integer(code) &&
+	       (json_integer_value(code) == EXIT_COMPLETE || json_integer_value(code) == EXIT_GAPS);
+}
+
 const struct run_stream *run_stream(const struct run *r, enum rsz_kind kind)
 {
 	for (size_t i = 0; i < r->n_streams; i++)

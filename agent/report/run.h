@@ -70,6 +70,9 @@ void run_deinit(struct run *r);
 /* True if it is sealed, and nothing that was checked contradicts. */
 bool run_is_whole(const struct run *r);
 
+/* True if the acquisition came to its end, pages without content or not. */
+bool run_is_complete(const struct run *r);
+
 /* The first stream of that kind, or NULL. */
 const struct run_stream *run_stream(const struct run *r, enum rsz_kind kind);
 

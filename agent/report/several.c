@@ -260,7 +260,8 @@ static void put_row_of_run(struct doc *d, const struct run *r)
 	strange(d, run_text(r->begin, "source", "name"));
 	doc_printf(d, "<br>%s</td><td><b class=\"%s\">", time, run_is_whole(r) ? "good" : "bad");
 	doc_put(d, run_is_whole(r) && r->sealed_later ? "sealed later" : rsz_end_name(r->end.end));
-	doc_printf(d, "</b>, %s<br><span class=\"mono\">%s</span></td></tr>\n",
+	doc_printf(d, "</b>%s, %s<br><span class=\"mono\">%s</span></td></tr>\n",
+		   run_is_complete(r) ? "" : ", acquisition not complete",
 		   r->checked ? "all hashes checked" : "headers and root checked", root);
 }
 

@@ -1,0 +1,394 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+`ramseal report`: that the page is well-formed, holds everything itself, says what is so, and lets
+nothing through that an image says. Usage: test_report.py RAMSEAL
+"""
+
+import html.parser
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+import report_data as data  # noqa: E402
+from report_data import EVIL, PAGE, SECOND  # noqa: E402
+
+RAMSEAL = os.path.abspath(sys.argv.pop(1))
+SECTIONS = ['integrity', 'acquisition', 'timeline', 'smear', 'windows', 'transitions', 'processes',
+            'states', 'unreadable', 'hashes', 'glossary']
+FIGURES = ['timeline', 'windows', 'curves', 'verdicts', 'transitions', 'processes', 'states']
+VOID = {'meta', 'link', 'br'}
+ALLOWED = {'html', 'head', 'meta', 'link', 'title', 'style', 'body', 'header', 'main', 'footer', 'nav',
+           'section', 'h1', 'h2', 'h3', 'p', 'a', 'b', 'br', 'code', 'span', 'bdi', 'div', 'figure',
+           'figcaption', 'details', 'summary', 'table', 'caption', 'thead', 'tbody', 'tr', 'th', 'td',
+           'dl', 'dt', 'dd', 'svg', 'g', 'defs', 'pattern', 'rect', 'path', 'text'}
+
+
+def run(*args):
+    return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=600)
+
+
+class Page(html.parser.HTMLParser):
+    """Tags, attributes and text by section; every tag must be closed in its turn."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.faults, self.tags, self.ids, self.links = [], [], [], [], []
+        self.sections, self.section, self.attributes = {'': ''}, '', set()
+        self.feed(text)
+        self.close()
+        if self.open:
+            self.faults.append(f'not closed: {self.open}')
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            self.attributes.add(name)
+            if name == 'id':
+                self.ids.append(value)
+            if name in ('href', 'src', 'xlink:href', 'action', 'data'):
+                self.links.append(value)
+            if tag == 'section' and name == 'id':
+                self.section = value
+                self.sections[value] = ''
+        if tag in ('td', 'th', 'p', 'text', 'br', 'dt', 'b', 'span'):
+            self.sections[self.section] += ' '
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(f'</{tag}> at {self.getpos()}')
+        if tag == 'section':
+            self.section = ''
+
+    def handle_data(self, text):
+        if self.open and self.open[-1] != 'style':
+            self.sections[self.section] += text
+
+    def text(self, section=None):
+        return re.sub(r'\s+', ' ', self.sections[section] if section is not None
+                      else ' '.join(self.sections.values()))
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
+        self.addCleanup(folder.cleanup)
+        self.at = Path(folder.name)
+        self.made = 0
+
+    def container(self, **more):
+        self.made += 1
+        path = self.at / f'{self.made}.rsz'
+        path.write_bytes(data.container(**more))
+        return path
+
+    def write(self, *args, code=0):
+        """The report's text."""
+        out = self.at / 'out'
+        done = run('report', '--quiet', *args, '--force', '-o', out)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertEqual(done.stdout, b'')
+        self.assertEqual(done.stderr.count(b'\n'), code != 0, done.stderr)
+        return out.read_text(encoding='utf-8')
+
+    def page(self, *args, code=0):
+        text = self.write(*args, code=code)
+        page = Page(text)
+        self.assertEqual(page.faults, [])
+        self.check_alone(text, page)
+        return page
+
+    def check_alone(self, text, page):
+        """It loads nothing, runs nothing, and every link leads to a place in it."""
+        self.assertEqual(set(page.tags) - ALLOWED, set())
+        self.assertEqual([name for name in page.attributes if name.startswith('on')], [])
+        self.assertEqual(len(page.ids), len(set(page.ids)))
+        for link in page.links:
+            self.assertTrue(link == 'data:,' or link[0] == '#' and link[1:] in page.ids, link)
+        self.assertEqual(set(re.findall(r'url\(#?[^)]*', text)) - {f'url(#p{i}' for i in range(8)},
+                         set())
+        self.assertNotIn('@import', text)
+        self.assertIn("default-src 'none'", text)
+
+    def one_line(self, code, *args):
+        done = run('report', *args)
+        self.assertEqual((done.returncode, done.stderr.count(b'\n')), (code, 1), done)
+        self.assertRegex(done.stderr, rb'^ramseal: report: \S')
+        self.assertEqual(done.stdout, b'')
+        return done.stderr.decode()
+
+
+class OnePage(Case):
+    def test_has_every_section_and_figure(self):
+        page = self.page(self.container())
+        self.assertEqual([s for s in page.sections if s], SECTIONS)
+        self.assertEqual(page.tags.count('figure'), 7)
+        for section in SECTIONS[:-1]:
+            self.assertIn('Definitions:', page.text(section), section)
+
+    def test_says_what_is_measured(self):
+        path = self.container()
+        page = self.page(path)
+        smear = json.loads(run('smear', '--json', path).stdout)
+        for copy in ('before', 'image', 'after'):
+            sums = smear['total']['copies'][copy]
+            numbers = [f'{sums["tables"]:,}'] + [f'{sums["trust"][t]:,}'
+                                                 for t in ('safe', 'at-risk', 'wrong')]
+            row = re.escape(copy) + r' +' + r' +(?:[\d.]+ % +)?'.join(map(re.escape, numbers))
+            self.assertRegex(page.text('smear'), row)
+            window = sums['window']
+            self.assertGreaterEqual(window['median_ns'], 10**6)
+            for time in (window['median_ns'], window['p95_ns'], window['max_ns']):
+                shown = f'{time / 1e6:.1f} ms' if time < SECOND else f'{time / 1e9:.3f} s'
+                self.assertIn(shown, page.text('windows'))
+                self.assertIn(shown, page.text('smear'))
+        self.assertIn('linear', page.text('acquisition'))
+        self.assertRegex(page.text('acquisition'), r'wall time 5\.000 s')
+        self.assertRegex(page.text('acquisition'), r'read again 8\.0 KiB')
+        self.assertIn('cannot report unreadable', page.text('acquisition'))
+        self.assertIn('5' * 64, page.text('hashes'))
+        root = json.loads(run('info', '--json', path).stdout)['root']
+        self.assertIn(root, page.text('hashes'))
+        self.assertIn(root, page.text('integrity'))
+
+    def test_verdicts_by_process(self):
+        path = self.container()
+        text = self.page(path).text('processes')
+        for space in json.loads(run('smear', '--json', path).stdout)['spaces']:
+            trust = space['copies']['image']['trust']
+            self.assertIn(f'[{space["pid"]}]', text)
+            self.assertIn(f'{trust["at-risk"]} at risk, {trust["wrong"]} wrong', text)
+            self.assertGreater(trust['at-risk'], 0)
+            self.assertGreater(trust['wrong'], 0)
+
+    def test_transitions_are_counted(self):
+        path = self.container(names=['one'])
+        text = self.page(path).text('transitions')
+        states = json.loads(run('smear', '--json', path).stdout)['total']['transitions']
+        self.assertGreater(len(states['before-after']['states']), 3)
+        for pair in states['before-after']['states']:
+            self.assertIn(pair['from'], text)
+            self.assertIn(pair['to'], text)
+
+    def test_hostile_names_are_text(self):
+        text = self.write(self.container(), '--label', EVIL)
+        page = Page(text)
+        self.assertNotIn('<script', text)
+        self.assertNotIn('<img', text)
+        for hidden in '\u202e\u200b\x1b':
+            self.assertNotIn(hidden, text)
+        # Whoever reads it sees what the name was.
+        self.assertIn(EVIL, page.text('acquisition'))
+        self.assertIn(r'gpj\u{202e}.exe\u{200b}\x1b[2J', page.text('processes'))
+        self.assertIn('Memory acquisition of ' + EVIL, page.text(''))
+
+    def test_hostile_names_that_are_no_utf8(self):
+        path = self.at / os.fsdecode(b'<b>\xff.rsz')
+        path.write_bytes(data.container())
+        page = self.page(path)
+        self.assertIn(r'<b>\xff.rsz', page.text('acquisition'))
+
+    def test_pages_without_content(self):
+        page = self.page(self.container(holes=2))
+        text = page.text('unreadable')
+        self.assertIn('0x0000001c0000 - 0x0000001c0fff', text)
+        self.assertIn('error 14 (errno)', text)
+        self.assertIn('skipped', text)
+        self.assertIn('2 pages unreadable or skipped', page.text(''))
+        page = self.page(self.container(holes=0))
+        self.assertIn('No page of any stream was', page.text('unreadable'))
+
+    def test_what_is_many_is_summed(self):
+        names = [f'process {i} <&>' for i in range(70)]
+        with_many = self.container(names=names)
+        page = self.page(with_many)
+        self.assertIn('50 others', page.text('processes'))
+        self.assertIn('sums the 50', page.text('processes'))
+        self.assertIn('10 others', page.text('processes'))  # in the table
+        self.assertEqual(page.text('states').count('50 others'), 1)
+        self.assertLess(len(self.write(with_many)), 300_000)
+        # A range for every other page: there is room for 32 here, and 100 are shown.
+        self.assertNotIn('more ranges', self.page(self.container(holes=32)).text('unreadable'))
+
+    def test_more_ranges_than_are_shown(self):
+        data_ram, data.RAM = data.RAM, (data.RAM[0], 0x3fffff)
+        try:
+            text = self.page(self.container(holes=150)).text('unreadable')
+        finally:
+            data.RAM = data_ram
+        self.assertIn('50 more ranges', text)
+        self.assertEqual(text.count('error 14'), 50)
+
+
+class Wholeness(Case):
+    def test_sealed(self):
+        path = self.container()
+        self.assertIn('Whole and sealed; all hashes were checked.',
+                      self.page(path).text('integrity'))
+        text = self.page(path, '--no-verify').text('integrity')
+        self.assertIn("The contents' hashes were not all checked.", text)
+        self.assertIn('compared with the root noted then', text)
+
+    def test_unsealed(self):
+        page = self.page(self.container(closed=False), code=7)
+        self.assertIn('Not whole. It is unsealed', page.text('integrity'))
+        self.assertIn('is whole, all hashes were checked', page.text('integrity'))
+        self.assertIn('at risk', page.text('processes'))
+
+    def test_cut(self):
+        path = self.container()
+        path.write_bytes(path.read_bytes()[:-10_000])
+        for options in ([], ['--no-verify']):
+            page = self.page(path, *options, code=7)
+            self.assertIn('Not whole.', page.text('integrity'))
+
+    def test_damaged_content(self):
+        path = self.container()
+        whole = path.read_bytes()
+        at = whole.index(b'page 7')
+        path.write_bytes(whole[:at] + b'PAGE' + whole[at + 4:])
+        self.assertIn('It is damaged', self.page(path, code=7).text('integrity'))
+        # Not looked at, not claimed.
+        text = self.page(path, '--no-verify').text('integrity')
+        self.assertNotIn('all hashes were', text)
+
+    def test_acquisition_that_did_not_complete(self):
+        for outcome in (8, None):
+            page = self.page(self.container(outcome=outcome))
+            self.assertIn('incomplete', page.text(''))
+            self.assertIn('did not complete', page.text('integrity'))
+        self.assertNotIn('incomplete', self.page(self.container()).text(''))
+
+    def test_without_page_tables(self):
+        image = self.at / 'image'
+        image.write_bytes(os.urandom(64 * PAGE))
+        path = self.at / 'plain.rsz'
+        done = run('acquire', '-q', '--pagetables=none', '-s', f'file:{image}', '-o', path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = self.page(path)
+        self.assertIn('Not known: page tables and memory could not be compared: ',
+                      page.text('smear'))
+        for section in ('windows', 'transitions', 'processes', 'states'):
+            self.assertIn('Not known', page.text(section))
+        self.assertIn('memory', page.text('timeline'))
+
+    def test_one_pass_only(self):
+        page = self.page(self.container(passes=['before']))
+        self.assertIn('Not known', page.text('smear'))
+
+
+class Usage(Case):
+    def test_bad_input(self):
+        out = self.at / 'out'
+        noise = self.at / 'noise'
+        noise.write_bytes(os.urandom(10000))
+        for path in (noise, self.at / 'missing', self.at):
+            self.one_line(9, path, '-o', out)
+            self.one_line(9, self.container(), path, '-o', out)
+        self.assertFalse(out.exists())
+
+    def test_command_lines(self):
+        path = self.container()
+        for args in ([path], ['-o', self.at / 'out'], [path, '-o', '-', '--figure', 'nonsense'],
+                     [path, path, '-o', '-', '--figure', 'timeline'],
+                     [path, '-o', '-', '--label', 'a', '--label', 'b'],
+                     [*[path] * 17, '-o', '-']):
+            self.assertIn('--help', self.one_line(2, *args))
+
+    def test_existing_files_stay(self):
+        path = self.container()
+        out = self.at / 'out'
+        out.write_bytes(b'precious')
+        self.one_line(6, path, '-o', out)
+        self.assertEqual(out.read_bytes(), b'precious')
+        before = path.read_bytes()
+        self.one_line(6, path, '-o', path, '--force')
+        self.assertEqual(path.read_bytes(), before)
+        self.one_line(6, path, '-o', '/dev/full')
+
+    def test_stdout(self):
+        path = self.container()
+        done = run('report', '-q', path, '-o', '-')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(Page(done.stdout.decode()).faults, [])
+        again = run('report', '-q', path, '-o', '-')
+        self.assertEqual(done.stdout, again.stdout, 'the same container gives the same page')
+
+
+class Several(Case):
+    def test_side_by_side(self):
+        paths = [self.container(), self.container(order='guided <x>', late=6 * SECOND)]
+        page = self.page(*paths, '--label', 'a & <b>')
+        self.assertEqual([s for s in page.sections if s],
+                         ['compared', 'windows', 'verdicts', 'runs', 'glossary'])
+        text = page.text('compared')
+        self.assertIn('a & <b>', text)
+        self.assertIn('2.rsz', text)
+        self.assertRegex(text, r'order linear +guided <x>')
+        self.assertRegex(text, r'wall time 5\.000 s +5\.000 s +× 1')
+        for path, at in zip(paths, (0, 1)):
+            image = json.loads(run('smear', '--json', path).stdout)['total']['copies']['image']
+            self.assertIn(f'{image["trust"]["at-risk"]:,}', text)
+        self.assertEqual(page.text('runs').count('all hashes checked'), 2)
+
+    def test_with_one_that_has_no_tables(self):
+        page = self.page(self.container(), self.container(passes=[]), '--no-verify')
+        self.assertIn('not known', page.text('compared'))
+        self.assertIn('Left out: 1', page.text('windows'))
+        page = self.page(self.container(passes=[]), self.container(passes=[]), '--no-verify')
+        self.assertIn('in none of them', page.text('windows'))
+
+    def test_with_one_that_is_not_whole(self):
+        page = self.page(self.container(), self.container(closed=False), code=7)
+        self.assertIn('unsealed', page.text('runs'))
+
+
+class Figures(Case):
+    def svg(self, *args):
+        text = self.write(*args)
+        root = ElementTree.fromstring(text)
+        self.assertEqual(root.tag, '{http://www.w3.org/2000/svg}svg')
+        for element in root.iter():
+            self.assertNotIn('script', element.tag)
+            self.assertEqual([a for a in element.attrib if a.startswith('on') or 'href' in a], [])
+        return root
+
+    def test_each_is_a_file_of_its_own(self):
+        path = self.container()
+        said = run('report', '--help').stdout.decode()
+        for name in FIGURES:
+            self.assertIn(name, said)
+            root = self.svg(path, '--figure', name)
+            text = ' '.join(root.itertext())
+            self.assertGreater(len(list(root.iter())), 30, name)
+            self.assertNotIn('\x1b', text)
+
+    def test_of_several(self):
+        paths = [self.container(), self.container(late=9 * SECOND)]
+        for name in ('windows', 'curves', 'verdicts'):
+            text = ' '.join(self.svg(*paths, '--figure', name, '-l', 'x<y', '-l', EVIL).itertext())
+            self.assertIn('x<y', text)
+            self.assertIn(EVIL[:12], text)
+
+    def test_of_what_is_not_there(self):
+        path = self.container(passes=[])
+        self.one_line(9, path, '--figure', 'windows', '-o', self.at / 'out')
+        self.svg(path, '--figure', 'timeline')
+
+
+if __name__ == '__main__':
+    unittest.main()
