@@ -213,6 +213,34 @@ static void draw_curve(struct doc *d, const struct window_summary *w, unsigned s
 	doc_printf(d, "H%.1f\"/>", x->high);
 }
 
+/* The time that so many percent do not exceed, as the curve has it. */
+static double curve_at(const struct window_summary *w, double percent, const struct scale *x)
+{
+	const double wanted = percent / 100 * (double)w->pages;
+	double sum = 0, left, right;
+	int k = 0;
+
+	while (k < WINDOW_OCTAVES - 1 && sum + (double)w->octave[k] < wanted)
+		sum += (double)w->octave[k++];
+	left = scale_at(x, ldexp(1, k));
+	right = scale_at(x, ldexp(1, k + 1));
+	return left + (right - left) * (wanted - sum) / fmax((double)w->octave[k], 1);
+}
+
+/* The number of a curve, on it; each at a height of its own, so that no two can meet. */
+static void number_curve(struct doc *d, const struct figure_window *at, size_t i, size_t count,
+			 const struct scale *x, const struct scale *y)
+{
+	const double percent = count > 1 ? 15 + 70 * (double)i / (double)(count - 1) : 50;
+	char text[NUMBER_MAX];
+
+	if (!at[i].w->pages)
+		return;
+	number_count(i + 1, text);
+	svg_text(d, curve_at(at[i].w, percent, x), scale_at(y, percent) + 4, "middle",
+		 "strong halo", text);
+}
+
 static void curve_legend(struct doc *d, const struct figure_window *f, unsigned series, double y)
 {
 	char median[NUMBER_MAX], p95[NUMBER_MAX], text[200];
@@ -221,9 +249,10 @@ static void curve_legend(struct doc *d, const struct figure_window *f, unsigned 
 	number_duration(f->w->p95, p95);
 	doc_printf(d,
 		   "<path class=\"line l%u\" stroke-dasharray=\"%s\" d=\"M%d %.1fh46\"/>"
+		   "<text class=\"strong\" x=\"%d\" y=\"%.1f\">%u</text>"
 		   "<text x=\"%d\" y=\"%.1f\">",
-		   series % SVG_SERIES, svg_dash(series), WINDOWS_LEFT, y - 4, WINDOWS_LEFT + 56,
-		   y);
+		   series % SVG_SERIES, svg_dash(series), WINDOWS_LEFT, y - 4, WINDOWS_LEFT + 56, y,
+		   series + 1, WINDOWS_LEFT + 78, y);
 	doc_text_cut(d, f->name, 48);
 	snprintf(text, sizeof(text), ": median %s, 95 %% %s", median, p95);
 	doc_text(d, f->w->pages ? text : ": nothing to measure");
@@ -247,6 +276,8 @@ void figure_curves(struct doc *d, const struct figure_window *at, size_t count, 
 	svg_axis_x(d, &x, top, bottom, ticks, n, TICK_NS, "mapping window (logarithmic)");
 	for (size_t i = 0; i < count; i++)
 		draw_curve(d, at[i].w, (unsigned)i, &x, &y);
+	for (size_t i = 0; i < count; i++)
+		number_curve(d, at, i, count, &x, &y);
 	svg_end(d);
 }
 
@@ -344,8 +375,9 @@ static void draw_scale(struct doc *d, uint64_t most, double y)
 		svg_text(d, x + 27, y, "start", "soft", text);
 		x += 27 + svg_width(text, 12) + 14;
 	}
-	svg_text(d, x + 4, y, "start", "soft",
-		 "pages (colour by their logarithm); framed: the state is the same");
+	svg_text(d, x, y, "start", "soft", "pages");
+	svg_text(d, MATRIX_LEFT, y + 19, "start", "soft",
+		 "colour by the logarithm of the number; framed: the state is the same");
 }
 
 void figure_matrix(struct doc *d, const struct figure_matrix *f, bool alone)
@@ -358,7 +390,7 @@ void figure_matrix(struct doc *d, const struct figure_matrix *f, bool alone)
 
 	for (size_t i = 0; i < f->n * f->n; i++)
 		most = MAX(most, f->cells[i]);
-	svg_begin(d, fmax(SVG_WIDTH, MATRIX_LEFT + (double)f->n * width + 20), bottom + 34,
+	svg_begin(d, fmax(SVG_WIDTH, MATRIX_LEFT + (double)f->n * width + 20), bottom + 52,
 		  f->title, alone);
 	draw_heads(d, f, width, top);
 	for (size_t i = 0; i < f->n * f->n; i++)

@@ -224,14 +224,15 @@ static void put_map(struct doc *d, const struct run *r)
 {
 	const json_t *map = json_array_get(json_object_get(r->begin, "maps"), 0);
 	const json_int_t bytes = json_integer_value(json_object_get(map, "bytes"));
+	const size_t ranges = json_array_size(json_object_get(map, "ranges"));
 
 	if (!map)
 		return;
 	fact_begin(d, "map of RAM");
 	doc_size(d, bytes > 0 ? (uint64_t)bytes : 0);
 	doc_put(d, " in ");
-	doc_count(d, json_array_size(json_object_get(map, "ranges")));
-	doc_put(d, " ranges, from ");
+	doc_count(d, ranges);
+	doc_put(d, ranges == 1 ? " range, from " : " ranges, from ");
 	strange(d, json_string_value(json_object_get(map, "origin")));
 	fact_end(d);
 }
@@ -306,7 +307,7 @@ static void put_streams(struct doc *d, const struct run *r)
 			again += s->again[k];
 		doc_put(d, "<tr><td class=\"wrap\">");
 		strange(d, s->name);
-		doc_printf(d, "</td><td>%s</td>", rsz_kind_name(s->kind));
+		doc_printf(d, "</td><td class=\"kind\">%s</td>", rsz_kind_name(s->kind));
 		size(d, run_stream_read(s));
 		size(d, s->stored);
 		size(d, again);

@@ -39,7 +39,7 @@ const char svg_style[] =
 	"svg .s6{fill:var(--s6)}svg .s7{fill:var(--s7)}"
 	"svg .l0{stroke:var(--s0)}svg .l1{stroke:var(--s1)}svg .l2{stroke:var(--s2)}"
 	"svg .l3{stroke:var(--s3)}svg .l4{stroke:var(--s4)}svg .l5{stroke:var(--s5)}"
-	"svg .l6{stroke:var(--s6)}svg .l7{stroke:var(--s7)}"
+	"svg .l6{stroke:var(--ink)}svg .l7{stroke:var(--s7)}"
 	"svg .line{fill:none;stroke-width:2.2;stroke-linejoin:round}";
 
 /* What is drawn over the colour of each series; the first one is plain. */
@@ -55,7 +55,7 @@ static const char *const patterns[SVG_SERIES] = {
 };
 
 static const char *const dashes[SVG_SERIES] = {
-	"", "8 4", "2 3", "12 3 2 3", "5 2 1 2 1 2", "16 4", "1 4", "6 6",
+	"", "8 4", "2 3", "12 3 2 3", "5 2 1 2 1 2", "16 4", "4 3", "6 6",
 };
 
 void svg_patterns(struct doc *d)
