@@ -49,7 +49,8 @@ const struct command command_report = {
 	.n_options = ARRAY_SIZE(options),
 	.notes =
 		"The page is one HTML file that needs nothing else. Figures that can stand alone:\n"
-		"timeline, windows, curves, verdicts, transitions, processes, states.\n",
+		"timeline, windows, curves, spread, verdicts, transitions, processes, states.\n"
+		"Files of one label count as repeated runs of one thing in 'spread'.\n",
 	.values_size = sizeof(struct report_options),
 	.run = run,
 };

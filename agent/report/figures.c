@@ -282,6 +282,93 @@ void figure_curves(struct doc *d, const struct figure_window *at, size_t count, 
 }
 
 /*
+ * The spread
+ */
+
+#define SPREAD_TOP   34
+#define SPREAD_PITCH 30
+
+enum spread_mark { SPREAD_MEDIAN, SPREAD_P95, SPREAD_MAX, SPREAD_MARKS };
+
+/* A disc, a square on its corner and an upright line: told apart without colour. */
+static void draw_spread_mark(struct doc *d, enum spread_mark mark, double x, double y)
+{
+	if (mark == SPREAD_MEDIAN)
+		doc_printf(d, "<circle class=\"s0 edge\" cx=\"%.1f\" cy=\"%.1f\" r=\"5\"/>", x, y);
+	else if (mark == SPREAD_P95)
+		doc_printf(d, "<path class=\"s1 edge\" d=\"M%.1f %.1fl6 6l-6 6l-6 -6z\"/>", x,
+			   y - 6);
+	else
+		doc_printf(d, "<path class=\"line l2\" d=\"M%.1f %.1fv12\"/>", x, y - 6);
+}
+
+/* The first of those that have that name. */
+static size_t first_of(const struct figure_window *at, size_t i)
+{
+	size_t first = 0;
+
+	while (strcmp(at[first].name, at[i].name) != 0)
+		first++;
+	return first;
+}
+
+/* How many names there are before the i-th gets its own, or has it. */
+static size_t line_of(const struct figure_window *at, size_t i)
+{
+	const size_t first = first_of(at, i);
+	size_t n = 0;
+
+	for (size_t k = 0; k < first; k++)
+		n += first_of(at, k) == k;
+	return n;
+}
+
+static void spread_legend(struct doc *d)
+{
+	static const char *const names[SPREAD_MARKS] = { "median", "95 %", "maximum" };
+	double x = BARS_LEFT + 6;
+
+	for (unsigned i = 0; i < SPREAD_MARKS; i++) {
+		draw_spread_mark(d, (enum spread_mark)i, x, 12);
+		svg_text(d, x + 12, 16, "start", "", names[i]);
+		x += 12 + svg_width(names[i], 12) + 26;
+	}
+}
+
+void figure_spread(struct doc *d, const struct figure_window *at, size_t count, bool alone)
+{
+	struct scale x = window_scale(at, count);
+	double ticks[TICKS_MAX], bottom;
+	size_t lines = 0, n;
+
+	for (size_t i = 0; i < count; i++)
+		lines = MAX(lines, line_of(at, i) + 1);
+	x.low = BARS_LEFT;
+	bottom = SPREAD_TOP + SPREAD_PITCH * (double)lines;
+	n = ticks_decades(x.from, x.to, ticks);
+	svg_begin(d, SVG_WIDTH, bottom + 44, "Median, 95 % and maximum of mapping windows", alone);
+	spread_legend(d);
+	svg_axis_x(d, &x, SPREAD_TOP - 4, bottom, ticks, n, TICK_NS,
+		   "mapping window (logarithmic)");
+	for (size_t i = 0; i < count; i++) {
+		const struct window_summary *w = at[i].w;
+		const uint64_t marks_at[SPREAD_MARKS] = { w->median, w->p95, w->max };
+		const double y = SPREAD_TOP + SPREAD_PITCH * ((double)line_of(at, i) + .5);
+
+		if (first_of(at, i) == i) {
+			doc_printf(d, "<text text-anchor=\"end\" x=\"%d\" y=\"%.1f\">",
+				   BARS_LEFT - 8, y + 4);
+			doc_text_cut(d, at[i].name, NAME_MAX_SHOWN);
+			doc_put(d, "</text>");
+		}
+		for (unsigned k = 0; w->pages && k < SPREAD_MARKS; k++)
+			draw_spread_mark(d, (enum spread_mark)k, scale_at(&x, (double)marks_at[k]),
+					 y);
+	}
+	svg_end(d);
+}
+
+/*
  * The matrix
  */
 

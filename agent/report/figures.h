@@ -39,6 +39,12 @@ void figure_windows(struct doc *d, const struct figure_window *at, size_t count,
 /* The share of pages whose window is not longer than the time below; a line for each. */
 void figure_curves(struct doc *d, const struct figure_window *at, size_t count, bool alone);
 
+/*
+ * Median, 95 % and maximum of each, as marks over a logarithmic axis of time. Those of one name share a
+ * line: so the spread of repeated runs shows.
+ */
+void figure_spread(struct doc *d, const struct figure_window *at, size_t count, bool alone);
+
 /* cells[from * n + to] */
 struct figure_matrix {
 	const char *title;

@@ -262,6 +262,29 @@ static void put_facts(struct doc *d, const char *name, const json_t *object)
 	json_decref(facts);
 }
 
+/* How much, and why: formats/SPEC.md has the reasons by their numbers. */
+static void put_again(struct doc *d, const struct run *r)
+{
+	static const char *const reasons[RUN_REASONS] = {
+		[1] = "a page table that names it changed",
+		[2] = "the file changed",
+		[3] = "a page table, behind what it names",
+	};
+
+	doc_size(d, run_again(r));
+	for (size_t i = 0; i < RUN_REASONS; i++) {
+		uint64_t sum = 0;
+
+		for (size_t k = 0; k < r->n_streams; k++)
+			sum += r->streams[k].again[i];
+		if (!sum)
+			continue;
+		doc_put(d, ", ");
+		doc_size(d, sum);
+		doc_printf(d, ": %s", reasons[i] ? reasons[i] : "for a reason not known here");
+	}
+}
+
 static void put_wall(struct doc *d, const struct run *r)
 {
 	const struct run_stream *m = run_stream(r, RSZ_KIND_MEMORY);
@@ -280,7 +303,7 @@ static void put_wall(struct doc *d, const struct run *r)
 	strange(d, run_order(r) ? run_order(r) : "not recorded");
 	fact_end(d);
 	fact_begin(d, "<a class=\"term\" href=\"#d-read-again\">read again</a>");
-	doc_size(d, run_again(r));
+	put_again(d, r);
 	fact_end(d);
 }
 
@@ -949,13 +972,19 @@ static void put_cards(struct doc *d, const struct run *r)
 	doc_put(d, "</div>\n");
 }
 
-static void put_head(struct doc *d, const struct run *r)
+static const char *name_of(const struct run *r)
 {
 	const char *host = run_text(r->begin, "host", "name");
+
+	return host ? host : r->label;
+}
+
+static void put_head(struct doc *d, const struct run *r)
+{
 	char time[CLOCK_RFC3339_SIZE];
 
 	doc_put(d, "<header>\n<h1>Memory acquisition of ");
-	strange(d, host ? host : r->label);
+	strange(d, name_of(r));
 	doc_put(d, "</h1>\n<p class=\"soft\">");
 	strange(d, r->path);
 	if (r->identity.wall) {
@@ -972,7 +1001,7 @@ static void put_head(struct doc *d, const struct run *r)
 
 void page_of_one(struct doc *d, const struct run *r)
 {
-	page_begin(d, "Memory acquisition");
+	page_begin(d, "Memory acquisition", name_of(r));
 	put_head(d, r);
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
 		page_section(d, sections[i].id, sections[i].title);

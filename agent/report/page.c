@@ -58,7 +58,7 @@ static const char page_style[] =
 	"details::details-content{content-visibility:visible;block-size:auto}"
 	"summary{color:var(--soft)}table{font-size:8pt}th,td{padding-right:.5rem}}";
 
-void page_begin(struct doc *d, const char *title)
+void page_begin(struct doc *d, const char *title, const char *of)
 {
 	doc_put(d,
 		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -68,7 +68,9 @@ void page_begin(struct doc *d, const char *title)
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 		"<meta name=\"generator\" content=\"ramseal " RAMSEAL_VERSION "\">\n"
 		"<link rel=\"icon\" href=\"data:,\">\n<title>");
-	doc_text(d, title);
+	doc_put(d, title);
+	doc_put(d, of ? " of " : "");
+	doc_text_cut(d, of, 100);
 	doc_printf(d, "</title>\n<style>%s\n%s</style>\n</head>\n<body>\n", svg_style, page_style);
 	doc_put(d, "<svg class=\"defs\" aria-hidden=\"true\">");
 	svg_patterns(d);

@@ -32,7 +32,8 @@ extern const size_t page_n_figures;
  * For those two
  */
 
-void page_begin(struct doc *d, const char *title);
+/* `of`: a stranger's text behind the title, or NULL. */
+void page_begin(struct doc *d, const char *title, const char *of);
 void page_end(struct doc *d);
 void page_section(struct doc *d, const char *id, const char *title);
 void page_section_end(struct doc *d);
@@ -41,6 +42,7 @@ void figure_of_timeline(struct doc *d, const struct run *runs, size_t count, boo
 /* Of one run its three copies, of several their images' tables. */
 void figure_of_windows(struct doc *d, const struct run *runs, size_t count, bool alone);
 void figure_of_curves(struct doc *d, const struct run *runs, size_t count, bool alone);
+void figure_of_spread(struct doc *d, const struct run *runs, size_t count, bool alone);
 void figure_of_verdicts(struct doc *d, const struct run *runs, size_t count, bool alone);
 void figure_of_transitions(struct doc *d, const struct run *runs, size_t count, bool alone);
 void figure_of_processes(struct doc *d, const struct run *runs, size_t count, bool alone);

@@ -13,6 +13,7 @@ const struct page_figure page_figures[] = {
 	{ "timeline", .put = figure_of_timeline },
 	{ "windows", .several = true, .wants_smear = true, .put = figure_of_windows },
 	{ "curves", .several = true, .wants_smear = true, .put = figure_of_curves },
+	{ "spread", .several = true, .wants_smear = true, .put = figure_of_spread },
 	{ "verdicts", .several = true, .wants_smear = true, .put = figure_of_verdicts },
 	{ "transitions", .wants_smear = true, .put = figure_of_transitions },
 	{ "processes", .wants_smear = true, .put = figure_of_processes },
@@ -73,6 +74,16 @@ void figure_of_curves(struct doc *d, const struct run *runs, size_t count, bool 
 
 	if (at)
 		figure_curves(d, at, count, alone);
+	else
+		d->lost = true;
+}
+
+void figure_of_spread(struct doc *d, const struct run *runs, size_t count, bool alone)
+{
+	_cleanup_free_ struct figure_window *at = windows_of(runs, count);
+
+	if (at)
+		figure_spread(d, at, count, alone);
 	else
 		d->lost = true;
 }

@@ -231,6 +231,8 @@ static void put_curves(struct doc *d, const struct run *runs, size_t count)
 	put_figure(d, runs, count, figure_of_curves,
 		   "The further left a line rises, the closer entries and contents were read "
 		   "together. Exact at every doubling of time, straight between.");
+	put_figure(d, runs, count, figure_of_spread,
+		   "By the images' own tables. Acquisitions of one name share a line.");
 	doc_put(d, "<details><summary>The same as histograms</summary>\n");
 	put_figure(d, runs, count, figure_of_windows, "By the images' own tables.");
 	doc_put(d, "</details>\n");
@@ -298,7 +300,7 @@ static const struct {
 
 void page_of_several(struct doc *d, const struct run *runs, size_t count)
 {
-	page_begin(d, "Memory acquisitions compared");
+	page_begin(d, "Memory acquisitions compared", NULL);
 	doc_put(d, "<header>\n<h1>");
 	doc_count(d, count);
 	doc_put(d, " memory acquisitions compared</h1>\n<nav aria-label=\"Sections\">");

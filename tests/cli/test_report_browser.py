@@ -109,7 +109,7 @@ class Browser(unittest.TestCase):
 
     def test_several(self):
         dom = self.dom('several.html')
-        self.assertEqual(dom.count('class="fig"'), 3)
+        self.assertEqual(dom.count('class="fig"'), 4)
 
     def test_what_it_would_complain_about(self):
         """The check can fail: a script is refused by the page's own policy, and the console says so."""

@@ -308,6 +308,25 @@ TEST(windows_are_drawn_whatever_they_are)
 	}
 }
 
+TEST(runs_of_one_name_share_a_line)
+{
+	const struct window_summary fast = window_of(1000, 2000, 9), slow = window_of(900000, 1, 9);
+	const struct figure_window at[] = {
+		{ "linear", &slow }, { "guided", &fast }, { "linear", &fast }, { "<b>", &slow }
+	};
+	_cleanup_doc_ struct doc d = { 0 };
+
+	figure_spread(&d, at, ARRAY_SIZE(at), true);
+	check_drawing(&d);
+	assert_int_equal(times(d.at, "<circle"), 1 + ARRAY_SIZE(at)); /* one is the legend's */
+	assert_int_equal(times(d.at, ">&lt;b&gt;<"), 1);
+	assert_int_equal(times(d.at, ">linear<"), 1);
+	/* The middle of each line: 34, and 30 from one to the next. */
+	assert_int_equal(times(d.at, "cy=\"49.0\" r=\"5\""), 2);
+	assert_int_equal(times(d.at, "cy=\"79.0\" r=\"5\""), 1);
+	assert_int_equal(times(d.at, "cy=\"109.0\" r=\"5\""), 1);
+}
+
 TEST(matrices_have_every_count)
 {
 	static const char *const names[] = { "valid", "swap", "empty" };
@@ -518,6 +537,7 @@ int main(void)
 		cmocka_unit_test(ticks_have_units),
 		cmocka_unit_test(bars_have_their_names_escaped_and_cut),
 		cmocka_unit_test(windows_are_drawn_whatever_they_are),
+		cmocka_unit_test(runs_of_one_name_share_a_line),
 		cmocka_unit_test(matrices_have_every_count),
 		cmocka_unit_test(linear_order_is_a_diagonal),
 		cmocka_unit_test(any_order_of_any_size_is_a_bounded_drawing),
