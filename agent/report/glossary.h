@@ -45,7 +45,10 @@ X(TERM_AGAIN, "read-again", "read again",                                       
   "Bytes that were captured although an earlier capture of the same addresses is in the container, with the reason: "  \
   "a page table that names them changed, a file moved while it was copied, or they are a page table that was read "    \
   "again behind what it names.")                                                                                       \
-X(TERM_ORDER, "order", "order", "In which order physical memory was read, as the acquisition says.")                   \
+X(TERM_ORDER, "order", "order",                                                                                        \
+  "In which order physical memory was read, as the acquisition says. linear: by address. tables-first, tables-last: "  \
+  "page tables ahead of everything else, or behind it. guided: some page tables, at once the frames that they name, and "\
+  "the tables again; then what no table names.")                                                                       \
 X(TERM_SOURCE, "source", "source",                                                                                     \
   "The interface through which physical memory was read. A silent source cannot report pages that it failed to read.") \
 X(TERM_GROUP_PAGES, "", "Pages of a stream", "")                                                                       \
@@ -65,7 +68,8 @@ X(TERM_SPACE, "address-space", "address space",                                 
 X(TERM_COPY, "copy", "before, image, after",                                                                           \
   "Three copies of the page tables. before: as the first pass read them, ahead of the memory and the page files. "     \
   "image: as they lie in the memory image, each table page captured when its turn came; analysis tools use these. "    \
-  "after: as the second pass read them, behind everything else.")                                                      \
+  "after: as the second pass read them, behind everything else. In guided order a table page of the image was read "   \
+  "twice, around the frames that it names: the later reading is image, the earlier one the first reading.")            \
 X(TERM_TABLES, "tables", "table pages", "Pages that hold page tables of the address spaces counted here.")             \
 X(TERM_STATE, "state", "state of an entry",                                                                            \
   "What an entry of a page table says. valid: the hardware maps it. transition (Windows): trimmed, and the frame "     \
@@ -81,6 +85,10 @@ X(TERM_PLACE, "place", "place",                                                 
 X(TERM_FATE, "fate", "lived, ended, born",                                                                             \
   "An address space that both passes have lived, one that only the first has ended, one that only the second has was " \
   "born. For one that did not live no changes are counted: there is nothing to compare with.")                         \
+X(TERM_HIDDEN, "hidden", "hidden, missed",                                                                             \
+  "While the memory was read, every page was asked whether it is the root of an address space. hidden: roots with user "\
+  "pages that no process of the list has (a process that was just being forked or started looks the same). missed: "   \
+  "listed processes whose root was not found so.")                                                                     \
 X(TERM_LAYOUT, "layout", "layout",                                                                                     \
   "By which version of the operating system's format absent entries were read; chosen from what all of them look "     \
   "like.")                                                                                                             \
@@ -104,8 +112,9 @@ X(TERM_MATRIX, "transitions", "transition matrix",                              
 X(TERM_GROUP_TRUST, "", "Windows and trust", "")                                                                       \
 X(TERM_WINDOW, "window", "mapping window",                                                                             \
   "The span of time over which an entry and the content that it names were read: the later of their ends minus the "   \
-  "earlier of their starts. An upper bound for how far apart the two observations are. Given for every mapping whose " \
-  "content was captured, of all verdicts.")                                                                            \
+  "earlier of their starts. An upper bound for how far apart the two observations are. Where the image's entry stood " \
+  "around its frame it was read twice, and the nearer reading counts. Given for every mapping whose content was "      \
+  "captured, of all verdicts.")                                                                                        \
 X(TERM_QUANTILE, "quantile", "median, 95 %, maximum",                                                                  \
   "Half of the pages have a window of at most the median, 95 % one of at most the second. Both are windows that "      \
   "occurred, at most 1/32 above the true quantile. The maximum is exact.")                                             \
@@ -114,8 +123,10 @@ X(TERM_TRUST, "trust", "verdict",                                               
   "together, pages of 4 KiB.")                                                                                         \
 X(TERM_SAFE, "safe", "safe",                                                                                           \
   "The entry was the same in both passes (and, for the image, in the image), every table on the way to it was the "    \
-  "same page, and the content was captured wholly between the two readings of them. It says that the frame belonged "  \
-  "to the address while it was captured, not that neighbouring pages are of one moment.")                              \
+  "same page, and the content was captured wholly between the two readings of them. Or, for the image in guided order, "\
+  "the entry stood around its frame: it and every table on the way were read before and after the frame, and named "   \
+  "the same. It says that the frame belonged to the address while it was captured, not that neighbouring pages are of "\
+  "one moment.")                                                                                                       \
 X(TERM_RISK, "at-risk", "at risk",                                                                                     \
   "It cannot be known. Reasons: store (Windows' compression store), moving (Linux was moving the frame), changed "     \
   "(from before to after it is not stable, or the address space did not live), torn (before and after agree, the "     \

@@ -266,9 +266,9 @@ static void put_facts(struct doc *d, const char *name, const json_t *object)
 static void put_again(struct doc *d, const struct run *r)
 {
 	static const char *const reasons[RUN_REASONS] = {
-		[1] = "a page table that names it changed",
-		[2] = "the file changed",
-		[3] = "a page table, behind what it names",
+		[RSZ_TABLE_CHANGED] = "a page table that names it changed",
+		[RSZ_FILE_CHANGED] = "the file changed",
+		[RSZ_TABLE_AGAIN] = "a page table, behind what it names",
 	};
 
 	doc_size(d, run_again(r));
@@ -282,6 +282,30 @@ static void put_again(struct doc *d, const struct run *r)
 		doc_put(d, ", ");
 		doc_size(d, sum);
 		doc_printf(d, ": %s", reasons[i] ? reasons[i] : "for a reason not known here");
+	}
+}
+
+/* Its name, and what a guided one counted. */
+static void put_order(struct doc *d, const struct run *r)
+{
+	static const struct {
+		const char *key, *text;
+	} counts[] = {
+		{ "guided_pages", "pages read by the page tables" },
+		{ "retaken_pages", "captured again because their entry had changed" },
+		{ "tables_changed", "tables that had changed when they were read again" },
+		{ "tables_unsettled", "tables that did not settle" },
+	};
+
+	strange(d, run_order(r) ? run_order(r) : "not recorded");
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		const int64_t n = run_integer(r->finish, "order", counts[i].key);
+
+		if (n < 0 || run_integer(r->finish, "order", "guided_pages") <= 0)
+			continue;
+		doc_put(d, i ? ", " : ": ");
+		doc_count(d, (uint64_t)n);
+		doc_printf(d, " %s", counts[i].text);
 	}
 }
 
@@ -300,7 +324,7 @@ static void put_wall(struct doc *d, const struct run *r)
 	}
 	fact_end(d);
 	fact_begin(d, "<a class=\"term\" href=\"#d-order\">order</a>");
-	strange(d, run_order(r) ? run_order(r) : "not recorded");
+	put_order(d, r);
 	fact_end(d);
 	fact_begin(d, "<a class=\"term\" href=\"#d-read-again\">read again</a>");
 	put_again(d, r);
@@ -494,6 +518,30 @@ static bool put_no_smear(struct doc *d, const struct run *r)
 	return !r->has_smear;
 }
 
+/* What the scan for roots found beside the list of processes. */
+static void put_scan(struct doc *d, const struct run *r)
+{
+	json_t *line;
+	size_t i;
+
+	json_array_foreach(r->lines, i, line)
+	{
+		const int64_t hidden = run_integer(line, "scan", "hidden");
+		const int64_t missed = run_integer(line, "scan", "missed");
+
+		if (hidden < 0 || missed < 0)
+			continue;
+		doc_put(d, " Of the roots of address spaces found in memory, ");
+		doc_count(d, (uint64_t)hidden);
+		doc_put(d, hidden == 1 ? " is " : " are ");
+		glossary_link(d, TERM_HIDDEN, "hidden");
+		doc_put(d, " from the list of processes; of the processes listed, ");
+		doc_count(d, (uint64_t)missed);
+		doc_put(d, missed == 1 ? " was" : " were");
+		doc_put(d, " not found so.");
+	}
+}
+
 static void put_smear(struct doc *d, const struct run *r)
 {
 	const struct smear *s = &r->smear;
@@ -526,6 +574,7 @@ static void put_smear(struct doc *d, const struct run *r)
 	doc_put(d, " (");
 	strange(d, s->layout.reason);
 	doc_put(d, ").");
+	put_scan(d, r);
 	if (s->slots_doubt) {
 		doc_put(d, " No slot is called safe: ");
 		doc_text(d, s->slots_doubt);
@@ -538,7 +587,8 @@ static void put_smear(struct doc *d, const struct run *r)
 			   "the "
 			   "measure was cut short.</p>\n");
 	glossary_links(d, TERMS_OF(TERM_COPY, TERM_SAFE, TERM_RISK, TERM_WRONG, TERM_WINDOW,
-				   TERM_QUANTILE, TERM_SPACE, TERM_FATE, TERM_LAYOUT, TERM_METHOD));
+				   TERM_QUANTILE, TERM_SPACE, TERM_FATE, TERM_HIDDEN, TERM_LAYOUT,
+				   TERM_METHOD));
 }
 
 static void put_windows(struct doc *d, const struct run *r)

@@ -68,11 +68,13 @@ def manifest(names, passes, host, order, outcome):
                         'ranges': [{'first': RAM[0], 'last': RAM[1]}]}]}]
     for when in passes:
         lines.append({'event': 'tables', 'when': when, 'os': 'linux', 'levels': 4, 'cut': False,
-                      'spaces': spaces(names)})
+                      'spaces': spaces(names),
+                      'scan': {'hidden': 3, 'missed': 1} if when == 'after' else None})
     lines.append({'event': 'file', 'path': EVIL, 'sha256': '5' * 64})
     if outcome is not None:
         lines.append({'event': 'end', 'exit_code': outcome, 'outcome': 'ended <so>', 'message': EVIL,
-                      'order': {'name': order}, 'clocks': {'mono_ns': BEGUN + 5 * SECOND}})
+                      'order': {'name': order, 'guided_pages': 4711, 'retaken_pages': 2},
+                      'clocks': {'mono_ns': BEGUN + 5 * SECOND}})
     return ''.join(json.dumps(line) + '\n' for line in lines).encode()
 
 

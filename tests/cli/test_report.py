@@ -156,7 +156,10 @@ class OnePage(Case):
                 shown = f'{time / 1e6:.1f} ms' if time < SECOND else f'{time / 1e9:.3f} s'
                 self.assertIn(shown, page.text('windows'))
                 self.assertIn(shown, page.text('smear'))
-        self.assertIn('linear', page.text('acquisition'))
+        self.assertIn('order linear: 4,711 pages read by the page tables, 2 captured again',
+                      page.text('acquisition'))
+        self.assertIn('3 are hidden from the list of processes; of the processes listed, 1 was',
+                      page.text('smear'))
         self.assertRegex(page.text('acquisition'), r'wall time 5\.000 s')
         self.assertRegex(page.text('acquisition'), r'read again 8\.0 KiB, 8\.0 KiB: a page table that')
         self.assertIn('cannot report unreadable', page.text('acquisition'))
