@@ -271,6 +271,8 @@ static void put_again(struct doc *d, const struct run *r)
 		[RSZ_TABLE_AGAIN] = "a page table, behind what it names",
 	};
 
+	bool any = false;
+
 	doc_size(d, run_again(r));
 	for (size_t i = 0; i < RUN_REASONS; i++) {
 		uint64_t sum = 0;
@@ -279,10 +281,12 @@ static void put_again(struct doc *d, const struct run *r)
 			sum += r->streams[k].again[i];
 		if (!sum)
 			continue;
-		doc_put(d, ", ");
+		doc_put(d, any ? "; " : " (");
+		any = true;
 		doc_size(d, sum);
 		doc_printf(d, ": %s", reasons[i] ? reasons[i] : "for a reason not known here");
 	}
+	doc_put(d, any ? ")" : "");
 }
 
 /* Its name, and what a guided one counted. */

@@ -161,7 +161,7 @@ class OnePage(Case):
         self.assertIn('3 are hidden from the list of processes; of the processes listed, 1 was',
                       page.text('smear'))
         self.assertRegex(page.text('acquisition'), r'wall time 5\.000 s')
-        self.assertRegex(page.text('acquisition'), r'read again 8\.0 KiB, 8\.0 KiB: a page table that')
+        self.assertRegex(page.text('acquisition'), r'read again 8\.0 KiB \(8\.0 KiB: a page table that')
         self.assertIn('cannot report unreadable', page.text('acquisition'))
         self.assertIn('5' * 64, page.text('hashes'))
         root = json.loads(run('info', '--json', path).stdout)['root']
