@@ -150,7 +150,9 @@ enum term {
 /* A link to the term's entry; `text` is shown as it is. */
 void glossary_link(struct doc *d, enum term t, const char *text);
 
-/* "Definitions: a, b, c." of the terms; the list ends with TERMS. */
+#define TERMS_OF(...) ((const enum term[]){ __VA_ARGS__, TERMS })
+
+/* "Definitions: a, b, c." of TERMS_OF(...). */
 void glossary_links(struct doc *d, const enum term *terms);
 
 /* All of them, as a section's inside. */

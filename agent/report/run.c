@@ -185,6 +185,13 @@ bool run_is_complete(const struct run *r)
 	       (json_integer_value(code) == EXIT_COMPLETE || json_integer_value(code) == EXIT_GAPS);
 }
 
+const char *run_outcome(const struct run *r)
+{
+	const char *outcome = json_string_value(json_object_get(r->finish, "outcome"));
+
+	return outcome ? outcome : "it did not come to its end";
+}
+
 const struct run_stream *run_stream(const struct run *r, enum rsz_kind kind)
 {
 	for (size_t i = 0; i < r->n_streams; i++)

@@ -73,6 +73,9 @@ bool run_is_whole(const struct run *r);
 /* True if the acquisition came to its end, pages without content or not. */
 bool run_is_complete(const struct run *r);
 
+/* How it ended, as the manifest has it, or that it did not. */
+const char *run_outcome(const struct run *r);
+
 /* The first stream of that kind, or NULL. */
 const struct run_stream *run_stream(const struct run *r, enum rsz_kind kind);
 

@@ -7,17 +7,16 @@
 #include <string.h>
 
 #include "agent/clock.h"
+#include "agent/report/html.h"
 #include "agent/report/page.h"
 
 #define TEXT_MAX      120 /* characters of one value */
 
 #define TERMS_OF(...) ((const enum term[]){ __VA_ARGS__, TERMS })
 
-static void strange(struct doc *d, const char *text)
+static const char *recorded(const char *text)
 {
-	doc_put(d, "<bdi>");
-	doc_text_cut(d, text ? text : "not recorded", TEXT_MAX);
-	doc_put(d, "</bdi>");
+	return text ? text : "not recorded";
 }
 
 static const struct copy_sums *image_of(const struct run *r)
@@ -155,7 +154,7 @@ static void put_heads(struct doc *d, const struct run *runs, size_t count)
 	doc_put(d, "<thead><tr><th></th>");
 	for (size_t i = 0; i < count; i++) {
 		doc_put(d, "<th class=\"n\" scope=\"col\">");
-		strange(d, runs[i].label);
+		html_strange(d, runs[i].label);
 		doc_put(d, "</th>");
 	}
 	doc_put(d, "</tr></thead><tbody>\n");
@@ -171,7 +170,7 @@ static void put_numbers(struct doc *d, const struct run *runs, size_t count)
 	doc_put(d, "</th>");
 	for (size_t i = 0; i < count; i++) {
 		doc_put(d, "<td class=\"n\">");
-		strange(d, run_order(&runs[i]));
+		html_strange(d, recorded(run_order(&runs[i])));
 		doc_put(d, "</td>");
 	}
 	doc_put(d, "</tr>\n");
@@ -253,13 +252,13 @@ static void put_row_of_run(struct doc *d, const struct run *r)
 		clock_rfc3339(r->identity.wall, time);
 	sha256_hex(r->end.root, root);
 	doc_put(d, "<tr><th scope=\"row\">");
-	strange(d, r->label);
+	html_strange(d, r->label);
 	doc_put(d, "</th><td class=\"wrap\">");
-	strange(d, r->path);
+	html_strange(d, r->path);
 	doc_put(d, "<br>");
-	strange(d, run_text(r->begin, "host", "name"));
+	html_strange(d, recorded(run_text(r->begin, "host", "name")));
 	doc_put(d, ", ");
-	strange(d, run_text(r->begin, "source", "name"));
+	html_strange(d, recorded(run_text(r->begin, "source", "name")));
 	doc_printf(d, "<br>%s</td><td><b class=\"%s\">", time, run_is_whole(r) ? "good" : "bad");
 	doc_put(d, run_is_whole(r) && r->sealed_later ? "sealed later" : rsz_end_name(r->end.end));
 	doc_printf(d, "</b>%s, %s<br><span class=\"mono\">%s</span></td></tr>\n",
