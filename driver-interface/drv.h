@@ -42,6 +42,7 @@ struct drv_info {
 	const char *path;          /* device or file */
 	const char *error_numbers; /* whose error numbers page details are: "errno" or "win32" */
 	bool image;                /* what it reads is a file, not the memory of this machine */
+	bool simulated;            /* nor is this: a machine that exists nowhere else (sim.c) */
 	/* The source fills unreadable pages with zeros and says nothing: "unreadable" is unknowable. */
 	bool silent;
 	const char *note; /* what else it cannot report, one sentence, or NULL */
@@ -124,6 +125,11 @@ struct drv_ops {
 				  struct page_status *status, struct err *e);
 	/* As drv_maps_again(). NULL: it does not ask twice. */
 	enum status (*maps_again)(struct drv *d, struct drv_maps *ret, struct err *e);
+	/*
+	 * NULL but for what has a clock of its own, which capture times are to be in: monotonic ns,
+	 * not 0. Any thread may ask.
+	 */
+	uint64_t (*now)(struct drv *d);
 	/* Frees everything, with drv__deinit() for what struct drv holds. */
 	void (*close)(struct drv *d);
 };

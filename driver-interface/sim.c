@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A machine that does not exist, behind the same interface as those that do: Windows on x64 with page
+ * tables, processes, page files, and a memory manager that goes on while it is read. It lives in
+ * virtual time, which passes when somebody reads and at no other time: the same seed and the same
+ * reads are the same machine, anywhere. sim/spec.h has what can be set, sim/machine.h how it works,
+ * sim/README.md what it is good for.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "driver-interface/sim/machine.h"
+#include "driver-interface/source.h"
+
+struct sim_drv {
+	struct drv drv;
+	struct machine machine;
+	char *spec;
+	FILE *truth;
+	FILE *files[SIM_FILES];
+	bool ready;             /* it was opened */
+	uint64_t read;          /* bytes so far */
+	_Atomic uint64_t clock; /* the machine's, for other threads */
+};
+
+static void write_truth(struct sim_drv *s)
+{
+	struct err e = ERR_INIT;
+
+	/* close() has nobody to tell; a truth without its last line is none. */
+	for (unsigned i = 0; i < SIM_FILES; i++) {
+		if (s->files[i] && sim__truth_page_file(&s->machine, i, s->files[i], &e))
+			return;
+	}
+	if (s->truth)
+		sim__truth_write(&s->machine, s->truth);
+}
+
+static void sim_close(struct drv *d)
+{
+	struct sim_drv *s = (struct sim_drv *)d;
+
+	if (s->ready)
+		write_truth(s);
+	for (unsigned i = 0; i < SIM_FILES; i++)
+		if (s->files[i])
+			fclose(s->files[i]);
+	if (s->truth)
+		fclose(s->truth);
+	sim__machine_deinit(&s->machine);
+	free(s->spec);
+	drv__deinit(d);
+	free(s);
+}
+
+static enum status create(const char *path, FILE **ret, struct err *e)
+{
+	*ret = fopen(path, "wb");
+	return *ret ? ST_OK : err_from_errno(e, ST_INPUT, errno, "%s", path);
+}
+
+/* What is written when it is closed; better now than then, if it cannot be. */
+static enum status create_files(struct sim_drv *s, struct err *e)
+{
+	const struct sim_spec *spec = &s->machine.spec;
+	enum status st = spec->truth ? create(spec->truth, &s->truth, e) : ST_OK;
+
+	for (unsigned i = 0; i < SIM_FILES && spec->pagefiles && !st; i++) {
+		char path[4096];
+
+		if (i && !spec->pagefile1)
+			continue;
+		if (snprintf(path, sizeof(path), "%s%u.sys", spec->pagefiles, i) >=
+		    (int)sizeof(path))
+			return err_set(e, ST_USAGE, "%s: too long", spec->pagefiles);
+		st = create(path, &s->files[i], e);
+	}
+	return st;
+}
+
+static enum status add_memory(struct sim_drv *s, struct err *e)
+{
+	_cleanup_ranges_ struct range_list map = { 0 };
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < s->machine.n_ranges && !st; i++)
+		st = range_list_add(&map, s->machine.ranges[i].first, s->machine.ranges[i].last, e);
+	return st ? st : drv__add_map(&s->drv, "simulated", &map, e);
+}
+
+static enum status fill(struct sim_drv *s, const char *path, struct err *e)
+{
+	enum status st = sim_spec_parse(path, &s->machine.spec, e);
+
+	if (st)
+		return st;
+	s->spec = sim_spec_text(&s->machine.spec);
+	if (!s->spec)
+		return err_nomem(e);
+	/* The path is the machine as it was meant, so that it is the same in every container. */
+	st = drv__init(&s->drv, &sim_ops, s->spec, e);
+	if (st)
+		return st;
+	s->drv.info.simulated = true;
+	s->drv.info.error_numbers = "errno";
+	s->drv.info.note = "a simulated machine: times are virtual";
+	st = sim__machine_init(&s->machine, e);
+	s->clock = s->machine.now;
+	if (!st)
+		st = create_files(s, e);
+	return st ? st : add_memory(s, e);
+}
+
+static enum status sim_open(const char *path, struct drv **ret, struct err *e)
+{
+	struct sim_drv *s = calloc(1, sizeof(*s));
+	enum status st;
+
+	if (!s)
+		return err_nomem(e);
+	st = fill(s, path, e);
+	if (st) {
+		sim_close(&s->drv);
+		return err_add(e, st, "%s", path);
+	}
+	s->ready = true;
+	*ret = &s->drv;
+	return ST_OK;
+}
+
+static uint64_t page_ns(const struct sim_drv *s)
+{
+	const struct sim_spec *spec = &s->machine.spec;
+	const bool slow = spec->slow_after && s->read >= spec->slow_after;
+
+	return PAGE_SIZE * UINT64_C(1000000000) / (slow ? spec->slow_bandwidth : spec->bandwidth);
+}
+
+/* Page by page: the machine goes on in the middle of a read. */
+static struct drv_result sim_read(struct drv *d, uint64_t addr, void *buf, size_t len)
+{
+	struct sim_drv *s = (struct sim_drv *)d;
+	struct machine *m = &s->machine;
+
+	sim__manager_run(m, m->now + m->spec.latency, 0);
+	for (size_t at = 0; at < len; at += PAGE_SIZE) {
+		sim__manager_run(m, m->now + page_ns(s), PAGE_SIZE);
+		sim__frame_render(m, sim__frame_at(m, addr + at), (uint8_t *)buf + at);
+		s->read += PAGE_SIZE;
+	}
+	s->clock = m->now;
+	return (struct drv_result){ .good = len };
+}
+
+static uint64_t sim_now(struct drv *d)
+{
+	return ((struct sim_drv *)d)->clock;
+}
+
+const struct drv_ops sim_ops = {
+	.name = "sim",
+	.summary = "a simulated machine, as sim:PRESET[,KEY=VALUE...] or sim:FILE",
+	.default_path = NULL,
+	.automatic = false,
+	.read_max = DRV_READ_PAGES,
+	.open = sim_open,
+	.read = sim_read,
+	.now = sim_now,
+	.close = sim_close,
+};

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a simulated machine is like: `--source sim:PRESET[,KEY=VALUE…]` or `sim:FILE[,KEY=VALUE…]`. A
+ * file has a line `preset = NAME` and one `KEY = VALUE` for each key; `#` begins a comment. Numbers
+ * are decimal or 0x…, with K, M or G behind them for 2^10, 2^20 and 2^30. Later settings win.
+ */
+#ifndef RAMSEAL_DRIVER_INTERFACE_SIM_SPEC_H
+#define RAMSEAL_DRIVER_INTERFACE_SIM_SPEC_H
+
+#include <stdbool.h>
+
+#include "formats/base/err.h"
+
+#define SIM_MIB  (UINT64_C(1) << 20)
+#define SIM_GIB  (UINT64_C(1) << 30)
+#define SIM_RATE UINT64_C(100000000) /* per second, at most */
+
+/*
+ * Every number: its name, what it may be, and what it means. Sizes are bytes. Rates of the processes
+ * are for all of them together, each a page at a time; `activity` scales them, and 0 stops whatever
+ * could move, the memory manager as well.
+ */
+#define SIM_KEY_MAP(X)                                                                             \
+	X(seed, 0, UINT64_MAX, "of everything that is drawn")                                      \
+	X(ram, 64 * SIM_MIB, 64 * SIM_GIB, "memory")                                               \
+	X(windows, 7, 10, "7 or 10: whose entries and EPROCESS (7 SP1, or 10 1809 to 11 22H2)")    \
+	X(dtb, 0x100000, 0xf00000, "where the kernel's root is")                                   \
+	X(bandwidth, 4096, UINT64_C(1) << 40, "bytes a second that a read gets")                   \
+	X(latency, 0, 1000000000, "nanoseconds that each read costs besides")                      \
+	X(slow_after, 0, UINT64_MAX,                                                               \
+	  "after so many bytes read, 0 for never, the source gets slow")                           \
+	X(slow_bandwidth, 4096, UINT64_C(1) << 40, "and this is its bandwidth then")               \
+	X(activity, 0, 10000, "percent of the rates below")                                        \
+	X(touch, 0, SIM_RATE, "pages read a second")                                               \
+	X(write, 0, SIM_RATE, "pages written a second")                                            \
+	X(alloc, 0, SIM_RATE, "pages allocated and written a second")                              \
+	X(free, 0, SIM_RATE, "pages freed a second")                                               \
+	X(start, 0, SIM_RATE, "processes started a minute")                                        \
+	X(exit, 0, SIM_RATE, "processes that exit a minute, of those that are not there for good") \
+	X(hot, 1, 100, "percent of a process's pages that get nine of ten accesses")               \
+	X(pressure, 0, 1000, "percent of what is read that goes into the file cache, as output")   \
+	X(cache, 0, 64 * SIM_GIB, "what the file cache takes at most")                             \
+	X(trim, 0, UINT64_C(1) << 40, "bytes a second that the working-set trimmer takes at most") \
+	X(processes, 1, 4000, "processes beside System and the main one")                          \
+	X(allocated, SIM_MIB, 32 * SIM_GIB, "of the main process: pages written")                  \
+	X(resident, 0, 32 * SIM_GIB, "its working set at first")                                   \
+	X(trimmed, 0, 32 * SIM_GIB, "and what the trimmer leaves of it")                           \
+	X(others, 0, 32 * SIM_GIB, "working sets of the other processes together")                 \
+	X(pagefile0, SIM_MIB, 16 * SIM_GIB, "size of the first page file")                         \
+	X(pagefile1, 0, 16 * SIM_GIB, "and of the second; 0: there is none")                       \
+	X(low_tables, 0, 1, "1: page tables lie in the first 16 MiB as long as there is room")
+
+/* And texts, which change nothing of the machine. */
+#define SIM_TEXT_MAP(X)                                                                            \
+	X(truth, "file to write when the source is closed: what only the machine knows (truth.h)") \
+	X(pagefiles, "prefix of files to write then: the page files, PREFIX0.sys and PREFIX1.sys")
+
+struct sim_spec {
+	const char *preset;
+	const char *process; /* name of the main one */
+#define X(name, min, max, text) uint64_t name;
+	SIM_KEY_MAP(X)
+#undef X
+#define X(name, text) char *name;
+	SIM_TEXT_MAP(X)
+#undef X
+};
+
+/* ST_USAGE for what the command line says wrong, ST_INPUT for a file. `ret` is to be freed in any case. */
+enum status sim_spec_parse(const char *text, struct sim_spec *ret, struct err *e);
+void sim_spec_deinit(struct sim_spec *s);
+
+/*
+ * "PRESET,seed=1,…" with every number that differs from the preset, in the order of the map: the
+ * same for the same machine, however it was asked for. For free(); NULL without memory.
+ */
+char *sim_spec_text(const struct sim_spec *s);
+
+#endif

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a Windows kernel is found by: an image of ntoskrnl whose export table names
+ * PsInitialSystemProcess ("PE Format", Microsoft), the ring of EPROCESS from there, and an address
+ * space whose root names itself. And the section that all processes share, with its prototype
+ * entries.
+ */
+#include <string.h>
+
+#include "driver-interface/sim/machine.h"
+#include "formats/base/bytes.h"
+
+/* In the image. */
+#define PE_HEADER   0x100
+#define EXPORTS     0x1000
+#define DATA        0x2000
+#define SYSTEM_AT   (DATA + 0x40)  /* PsInitialSystemProcess */
+#define HEAD_AT     (DATA + 0x100) /* PsActiveProcessHead */
+#define BUILD_AT    (DATA + 0x10)  /* NtBuildNumber */
+
+/*
+ * Fields of EPROCESS: KPROCESS.DirectoryTableBase, UniqueProcessId (ActiveProcessLinks behind it),
+ * ImageFileName; Windows 7 SP1, and 10 20H1 to 22H2 (field study, section 12).
+ */
+#define DTB_FIELD   0x28
+#define NAME_LENGTH 15
+#define IN_PAGE     0x80 /* behind the header of the pool */
+
+static size_t pid_field(const struct machine *m)
+{
+	return m->spec.windows == 7 ? 0x180 : 0x440;
+}
+
+static size_t name_field(const struct machine *m)
+{
+	return m->spec.windows == 7 ? 0x2e0 : 0x5a8;
+}
+
+/* A frame at a kernel address. NULL entry: no memory for its tables. */
+static bool map(struct machine *m, uint64_t va, uint32_t frame)
+{
+	uint8_t *entry = frame == SIM_NONE ? NULL : sim__table_entry(m, m->root, va, 1, true);
+
+	if (entry)
+		put_le64(entry, sim__entry_kernel(m, frame));
+	return entry != NULL;
+}
+
+/* The bytes at a kernel address that map_bytes() has mapped. */
+static uint8_t *kernel_bytes(const struct machine *m, uint64_t va)
+{
+	uint32_t table = m->root;
+
+	for (unsigned l = 4; l; l--) {
+		const size_t i = va >> (PAGE_SHIFT + 9 * (l - 1)) & (SIM_TABLE - 1);
+
+		table = sim__frame_at(m,
+				      get_le64(sim__frame_bytes(m, table) + 8 * i) & ENTRY_ADDRESS);
+	}
+	return sim__frame_bytes(m, table) + va % PAGE_SIZE;
+}
+
+/* `pages` fresh pages that hold bytes, or pages of System's that are drawn. */
+static bool map_fresh(struct machine *m, uint64_t va, uint32_t pages, bool bytes)
+{
+	for (uint32_t i = 0; i < pages; i++, va += PAGE_SIZE) {
+		const uint32_t frame = sim__manager_take(m);
+
+		if (!map(m, va, frame))
+			return false;
+		if (!bytes)
+			sim__frame_put(m, frame, 0, SIM_VPN(va), ++m->generation);
+		else if (!sim__frame_make_bytes(m, frame))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The image
+ */
+
+static void put_headers(uint8_t *page)
+{
+	uint8_t *pe = page + PE_HEADER, *optional = pe + 24;
+
+	memcpy(page, "MZ", 2);
+	put_le32(page + 0x3c, PE_HEADER);
+	memcpy(pe, "PE\0\0", 4);
+	put_le16(pe + 4, 0x8664); /* AMD64 */
+	put_le16(pe + 20, 240);   /* SizeOfOptionalHeader */
+	put_le16(pe + 22, 0x22);  /* executable, large addresses */
+	put_le16(optional, 0x20b);
+	put_le64(optional + 24, SIM_IMAGE);
+	put_le32(optional + 32, PAGE_SIZE); /* alignments */
+	put_le32(optional + 36, 0x200);
+	put_le32(optional + 56, SIM_IMAGE_PAGES * PAGE_SIZE);
+	put_le32(optional + 60, 0x400);
+	put_le16(optional + 68, 1); /* native */
+	put_le32(optional + 108, 16);
+	put_le32(optional + 112, EXPORTS);
+	put_le32(optional + 116, PAGE_SIZE);
+}
+
+/* Sorted by name, as a loader wants it. */
+static const struct {
+	const char *name;
+	uint32_t rva;
+} exports[] = {
+	{ "ExAllocatePoolWithTag", 0x10000 },
+	{ "IoCreateDevice", 0x11000 },
+	{ "KeBugCheckEx", 0x12000 },
+	{ "MmGetPhysicalMemoryRanges", 0x13000 },
+	{ "NtBuildNumber", BUILD_AT },
+	{ "PsGetCurrentProcess", 0x14000 },
+	{ "PsInitialSystemProcess", SYSTEM_AT },
+	{ "PsLookupProcessByProcessId", 0x15000 },
+	{ "ZwClose", 0x16000 },
+};
+
+static void put_exports(uint8_t *page)
+{
+	const uint32_t n = ARRAY_SIZE(exports);
+	const uint32_t functions = 40, names = functions + 4 * n, ordinals = names + 4 * n;
+	uint32_t text = ordinals + 2 * n;
+
+	put_le32(page + 12, EXPORTS + text);
+	text += (uint32_t)sprintf((char *)page + text, "ntoskrnl.exe") + 1;
+	put_le32(page + 16, 1); /* first ordinal */
+	put_le32(page + 20, n);
+	put_le32(page + 24, n);
+	put_le32(page + 28, EXPORTS + functions);
+	put_le32(page + 32, EXPORTS + names);
+	put_le32(page + 36, EXPORTS + ordinals);
+	for (uint32_t i = 0; i < n; i++) {
+		put_le32(page + functions + 4 * i, exports[i].rva);
+		put_le32(page + names + 4 * i, EXPORTS + text);
+		put_le16(page + ordinals + 2 * i, (uint16_t)i);
+		text += (uint32_t)sprintf((char *)page + text, "%s", exports[i].name) + 1;
+	}
+}
+
+static bool init_image(struct machine *m)
+{
+	if (!map_fresh(m, SIM_IMAGE, DATA / PAGE_SIZE + 1, true) ||
+	    !map_fresh(m, SIM_IMAGE + DATA + PAGE_SIZE, SIM_IMAGE_PAGES - DATA / PAGE_SIZE - 1,
+		       false))
+		return false;
+	put_headers(kernel_bytes(m, SIM_IMAGE));
+	put_exports(kernel_bytes(m, SIM_IMAGE + EXPORTS));
+	put_le32(kernel_bytes(m, SIM_IMAGE + BUILD_AT), m->spec.windows == 7 ? 7601 : 19045);
+	put_le64(kernel_bytes(m, SIM_IMAGE + HEAD_AT), SIM_IMAGE + HEAD_AT);
+	put_le64(kernel_bytes(m, SIM_IMAGE + HEAD_AT + 8), SIM_IMAGE + HEAD_AT);
+	return true;
+}
+
+/*
+ * The section: pages of a program that all processes run. Its frames stay where they are; what moves
+ * is who maps them.
+ */
+
+/* One prototype entry. Most pages are there; some of the file were never read, some are paged out. */
+static bool put_prototype(struct machine *m, uint32_t i, uint8_t *at, uint64_t *random)
+{
+	const struct frame paged = { .owner = SIM_SECTION,
+				     .generation = m->generation + 1,
+				     .where = SIM_VPN(SIM_SHARED) + i };
+	const uint64_t kind = sim_below(random, 20);
+	uint32_t frame = SIM_NONE;
+
+	m->section[i] = SIM_NONE;
+	if (kind == 0) {
+		put_le64(at, sim__entry_zero(MM_READWRITE));
+	} else if (kind == 1) {
+		put_le64(at, sim__entry_soft(m, sim__slot_take(m, &paged)));
+		m->generation++;
+	} else if (kind < 4) {
+		put_le64(at, sim__entry_subsection(m, SIM_POOL + 0x3ff000000 + UINT64_C(0x80) * i));
+	} else {
+		frame = sim__manager_take(m);
+		if (frame == SIM_NONE)
+			return false;
+		sim__frame_put(m, frame, SIM_SECTION, SIM_VPN(SIM_SHARED) + i, ++m->generation);
+		put_le64(at, kind < 6 ? sim__entry_transition(m, frame)
+				      : sim__entry_user(m, frame, false) | ENTRY_ACCESSED);
+		if (kind >= 6)
+			m->section[i] = frame;
+	}
+	return true;
+}
+
+static bool init_section(struct machine *m)
+{
+	uint64_t random = ~m->spec.seed;
+
+	if (!map_fresh(m, SIM_PAGED_POOL, SIM_SHARED_PAGES * 8 / PAGE_SIZE, true))
+		return false;
+	for (uint32_t i = 0; i < SIM_SHARED_PAGES; i++)
+		if (!put_prototype(m, i, kernel_bytes(m, SIM_PAGED_POOL + 8 * i), &random))
+			return false;
+	return true;
+}
+
+/*
+ * The address space
+ */
+
+/* The database of page frames is what Windows maps with large pages; its frames are at the top. */
+static bool map_database(struct machine *m)
+{
+	uint32_t frame = m->database;
+	uint64_t va = SIM_PFN_DATABASE;
+
+	for (; frame < m->frames; frame += SIM_TABLE, va += 2 * SIM_MIB) {
+		uint8_t *entry = sim__table_entry(m, m->root, va, 2, true);
+
+		if (!entry)
+			return false;
+		put_le64(entry, sim__entry_kernel(m, frame) | 0x80);
+		for (uint32_t i = 0; i < SIM_TABLE; i++)
+			sim__frame_put(m, frame + i, 0, SIM_VPN(va) + i, ++m->generation);
+	}
+	return true;
+}
+
+/* A tenth of memory is the kernel's own; behind its entries, free ones are chained. */
+static bool map_nonpaged(struct machine *m)
+{
+	const uint32_t pages = m->frames / 10;
+	uint64_t va = SIM_SYSTEM_PTES;
+
+	if (!map_fresh(m, va, pages, false))
+		return false;
+	va += (uint64_t)pages << PAGE_SHIFT;
+	for (uint32_t i = 0; i < 16; i++, va += PAGE_SIZE) {
+		uint8_t *entry = sim__table_entry(m, m->root, va, 1, true);
+
+		if (!entry)
+			return false;
+		put_le64(entry, sim__entry_list(m, (uint32_t)(va >> PAGE_SHIFT) + 1));
+	}
+	return true;
+}
+
+static bool init_space(struct machine *m)
+{
+	uint8_t *root = sim__frame_make_bytes(m, m->root);
+
+	if (!root)
+		return false;
+	put_le64(root + 8 * m->self_index, sim__entry_table(m, m->root, false));
+	return map_database(m) && map_fresh(m, SIM_SESSION, 16, false) &&
+	       map_fresh(m, SIM_CACHE, 1, false) && map_fresh(m, SIM_HAL, 16, false) &&
+	       map_fresh(m, SIM_POOL, 1, true) && map_nonpaged(m);
+}
+
+enum status sim__windows_init(struct machine *m, struct err *e)
+{
+	if (!init_space(m) || !init_image(m) || !init_section(m))
+		return err_set(e, ST_USAGE, "there is not enough ram for the kernel");
+	m->pool_used[0] = 1; /* of the pool itself */
+	return ST_OK;
+}
+
+/*
+ * The ring
+ */
+
+static uint64_t eprocess(const struct process *p)
+{
+	return SIM_POOL + ((uint64_t)p->slot << PAGE_SHIFT) + IN_PAGE;
+}
+
+static void link_at_end(struct machine *m, uint64_t link)
+{
+	const uint64_t head = SIM_IMAGE + HEAD_AT;
+	const uint64_t last = get_le64(kernel_bytes(m, head + 8));
+
+	put_le64(kernel_bytes(m, link), head);
+	put_le64(kernel_bytes(m, link + 8), last);
+	put_le64(kernel_bytes(m, last), link);
+	put_le64(kernel_bytes(m, head + 8), link);
+}
+
+static void take_out(struct machine *m, uint64_t link)
+{
+	const uint64_t next = get_le64(kernel_bytes(m, link));
+	const uint64_t before = get_le64(kernel_bytes(m, link + 8));
+
+	put_le64(kernel_bytes(m, before), next);
+	put_le64(kernel_bytes(m, next + 8), before);
+}
+
+/* The kernel's half is everybody's, and each root names itself. */
+static bool make_root(struct machine *m, struct process *p)
+{
+	uint8_t *bytes;
+
+	p->root = sim__table_take(m);
+	if (p->root == SIM_NONE)
+		return false;
+	bytes = sim__frame_make_bytes(m, p->root);
+	if (!bytes) {
+		sim__frame_free(m, p->root);
+		return false;
+	}
+	memcpy(bytes + PAGE_SIZE / 2, sim__frame_bytes(m, m->root) + PAGE_SIZE / 2, PAGE_SIZE / 2);
+	put_le64(bytes + 8 * m->self_index, sim__entry_table(m, p->root, false));
+	return true;
+}
+
+static bool make_eprocess(struct machine *m, struct process *p)
+{
+	uint8_t *at;
+
+	p->slot = 0;
+	while (p->slot < SIM_POOL_PAGES && m->pool_used[p->slot])
+		p->slot++;
+	if (p->slot == SIM_POOL_PAGES || !map_fresh(m, eprocess(p) - IN_PAGE, 1, true))
+		return false;
+	m->pool_used[p->slot] = 1;
+	at = kernel_bytes(m, eprocess(p));
+	put_le32(at, 0x00580003); /* DISPATCHER_HEADER: a process */
+	put_le64(at + DTB_FIELD, sim__frame_address(m, p->root));
+	put_le64(at + pid_field(m), p->pid);
+	memcpy(at + name_field(m), p->name, strnlen(p->name, NAME_LENGTH));
+	link_at_end(m, eprocess(p) + pid_field(m) + 8);
+	return true;
+}
+
+bool sim__windows_add(struct machine *m, uint32_t process)
+{
+	struct process *p = &m->processes[process];
+
+	p->pid = sim__process_pid(process);
+	p->root = m->root;
+	if (process && !make_root(m, p))
+		return false;
+	if (!make_eprocess(m, p)) {
+		if (process)
+			sim__frame_free(m, p->root);
+		return false;
+	}
+	if (!process)
+		put_le64(kernel_bytes(m, SIM_IMAGE + SYSTEM_AT), eprocess(p));
+	return true;
+}
+
+void sim__windows_remove(struct machine *m, uint32_t process)
+{
+	struct process *p = &m->processes[process];
+	uint8_t *entry = sim__table_entry(m, m->root, eprocess(p), 1, false);
+
+	take_out(m, eprocess(p) + pid_field(m) + 8);
+	sim__frame_free(m, sim__entry_frame(m, get_le64(entry)));
+	put_le64(entry, sim__entry_zero(0));
+	m->pool_used[p->slot] = 0;
+}
