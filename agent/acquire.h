@@ -47,9 +47,11 @@ struct acquire_options {
 
 /*
  * Opens the source that the options name. ST_NO_SOURCE if it names no memory; otherwise as
- * drv_open(), with ST_INPUT for a file that is not what it should be.
+ * drv_open(), with ST_INPUT for a file that is not what it should be. A source that has a clock
+ * of its own is the clock until it is closed.
  */
 enum status acquire_open_source(const struct acquire_options *o, struct drv **ret, struct err *e);
+void acquire_close_source(struct drv *d); /* NULL is fine */
 
 /*
  * ST_UNREADABLE of a source that fills what it cannot read with zeros: it may have, and nobody can

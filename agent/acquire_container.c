@@ -60,8 +60,24 @@ static void acquisition_deinit(struct acquisition *a)
 	sealer_destroy(a->sealer);
 	output_destroy(a->out);
 	drv_maps_deinit(&a->maps_again);
-	drv_close(a->source);
+	acquire_close_source(a->source);
 	driver_session_end(a->driver);
+}
+
+/*
+ * Of a simulated machine the container holds nothing that is not simulated: no host, no arguments, no
+ * number of threads. The same machine, read in the same way, is the same container anywhere.
+ */
+static enum status describe_simulated(json_t **ret, struct err *e)
+{
+	json_t *clocks = manifest_clocks();
+
+	if (clocks)
+		json_object_set_new(clocks, "wall_minus_mono_ns",
+				    json_integer((json_int_t)(clock_wall_ns() - clock_mono_ns())));
+	*ret = json_pack("{s:b, s:o, s:{s:s, s:s}}", "simulated", true, "clocks", clocks, "tool",
+			 "name", "ramseal", "version", RAMSEAL_VERSION);
+	return *ret ? ST_OK : err_nomem(e);
 }
 
 /*
@@ -72,7 +88,8 @@ static enum status write_begin(struct acquisition *a, struct err *e)
 {
 	const struct drv_info *info = &a->source->info;
 	json_t *doc = NULL;
-	enum status st = host_describe(a->cli->argc, a->cli->argv, &doc, e);
+	enum status st = info->simulated ? describe_simulated(&doc, e)
+					 : host_describe(a->cli->argc, a->cli->argv, &doc, e);
 
 	if (st)
 		return st;
@@ -85,7 +102,8 @@ static enum status write_begin(struct acquisition *a, struct err *e)
 		json_object_set_new(doc, "driver", driver_session_json(a->driver));
 	json_object_set_new(doc, "level", json_integer(a->o->level.level));
 	json_object_set_new(doc, "level_auto", json_boolean(a->o->level.automatic));
-	json_object_set_new(doc, "threads", json_integer(a->threads));
+	if (!info->simulated)
+		json_object_set_new(doc, "threads", json_integer(a->threads));
 	st = manifest_set_notes(doc, info->notes, info->notes_size, e);
 	if (st) {
 		json_decref(doc);
@@ -128,7 +146,8 @@ static enum status begin_container(struct acquisition *a, struct err *e)
 	if (!st)
 		st = output_open(&target, &a->out, e);
 	if (!st)
-		st = sealer_create(a->out, &a->sealer, e);
+		st = sealer_create(a->out, a->source->info.simulated ? a->source->info.path : NULL,
+				   &a->sealer, e);
 	if (!st)
 		st = write_begin(a, e);
 	return st;
@@ -195,7 +214,8 @@ static enum status find_files(struct acquisition *a, struct err *e)
 		return st;
 	plan->disk = a->disk;
 	plan->paths = &o->files;
-	plan->pagefiles = !o->no_pagefile && (named || !a->source->info.image);
+	plan->pagefiles =
+		!o->no_pagefile && (named || !(a->source->info.image || a->source->info.simulated));
 	st = files_find(plan, &a->files, e);
 	if (!st || named)
 		return st;
@@ -357,12 +377,17 @@ static json_t *order_json(const struct acquisition *a)
 static enum status write_end(struct acquisition *a, enum status st, const struct err *why,
 			     struct err *e)
 {
-	json_t *doc = json_pack(
-		"{s:s, s:i, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "end", "exit_code",
-		(int)status_exit_code(st), "outcome", exit_code_text(status_exit_code(st)),
-		"message", st ? why->message : "", "memory", manifest_stream(&a->memory.stream),
-		"order", order_json(a), "parts", manifest_parts(a->source), "clocks",
-		manifest_clocks(), "usage", host_usage_json(), "footprint", host_footprint_json());
+	json_t *doc =
+		json_pack("{s:s, s:i, s:s, s:s, s:o, s:o, s:o, s:o}", "event", "end", "exit_code",
+			  (int)status_exit_code(st), "outcome",
+			  exit_code_text(status_exit_code(st)), "message", st ? why->message : "",
+			  "memory", manifest_stream(&a->memory.stream), "order", order_json(a),
+			  "parts", manifest_parts(a->source), "clocks", manifest_clocks());
+
+	if (doc && !a->source->info.simulated) {
+		json_object_set_new(doc, "usage", host_usage_json());
+		json_object_set_new(doc, "footprint", host_footprint_json());
+	}
 
 	if (doc && a->maps_again.count)
 		json_object_set_new(doc, "maps_at_end", manifest_maps_again(&a->maps_again));

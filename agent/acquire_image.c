@@ -93,7 +93,7 @@ enum status acquire_image(const struct cli *cli, const struct acquire_options *o
 	const enum status st = acquire(&a, e);
 
 	image_out_close(&a.out);
-	drv_close(a.source);
+	acquire_close_source(a.source);
 	driver_session_end(a.driver);
 	return st;
 }

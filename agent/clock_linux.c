@@ -11,12 +11,12 @@ static uint64_t clock_ns(clockid_t id)
 	return (uint64_t)ts.tv_sec * NS_PER_SECOND + (uint64_t)ts.tv_nsec;
 }
 
-uint64_t clock_mono_ns(void)
+uint64_t clock__mono_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-uint64_t clock_wall_ns(void)
+uint64_t clock__wall_ns(void)
 {
 	return clock_ns(CLOCK_REALTIME);
 }

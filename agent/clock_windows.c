@@ -6,7 +6,7 @@
 /* 1601 to 1970 in the 100 ns of a FILETIME. */
 #define FILETIME_1970 UINT64_C(116444736000000000)
 
-uint64_t clock_mono_ns(void)
+uint64_t clock__mono_ns(void)
 {
 	LARGE_INTEGER now, per_second;
 
@@ -19,7 +19,7 @@ uint64_t clock_mono_ns(void)
 		       (uint64_t)per_second.QuadPart;
 }
 
-uint64_t clock_wall_ns(void)
+uint64_t clock__wall_ns(void)
 {
 	/* Windows 8 and later; the other one moves on with the timer tick, every 15 ms. */
 	static void(WINAPI * precise)(FILETIME *);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/acquire.h"
+#include "agent/clock.h"
 #include "agent/commands.h"
 #include "agent/log.h"
 #include "agent/manifest.h"
@@ -78,6 +79,8 @@ const struct command command_acquire = {
 	.notes = "Sources, in the order in which \"auto\" asks them: linpmem, pmem, crash, kcore, "
 		 "devmem.\n"
 		 "file:PATH reads an image instead: raw, ELF core or LiME.\n"
+		 "sim:PRESET[,KEY=VALUE...] is a simulated machine "
+		 "(driver-interface/sim/README.md).\n"
 		 "Page files come from --image or --volume, or else from this machine.\n"
 		 "Level 1 takes some 12 MiB of memory at two threads, level 19 some 45 "
 		 "MiB.\n" IMAGE_NOTES,
@@ -166,6 +169,19 @@ void acquire_announce_source(const struct drv_info *info)
 				    info->maps[0].origin, info->maps[i].origin);
 }
 
+static uint64_t source_clock(void *source)
+{
+	struct drv *d = source;
+
+	return d->ops->now(d);
+}
+
+void acquire_close_source(struct drv *d)
+{
+	clock_use(NULL, NULL);
+	drv_close(d);
+}
+
 enum status acquire_open_source(const struct acquire_options *o, struct drv **ret, struct err *e)
 {
 	const struct drv_info *info;
@@ -175,6 +191,8 @@ enum status acquire_open_source(const struct acquire_options *o, struct drv **re
 		st = err_add(e, ST_INPUT, "%s", o->source);
 	if (st)
 		return st;
+	if ((*ret)->ops->now)
+		clock_use(source_clock, *ret);
 	info = &(*ret)->info;
 	if (!info->n_maps || !info->maps[0].ranges.count)
 		return err_set(e, ST_NO_SOURCE, "%s: names no memory", info->path);

@@ -74,9 +74,28 @@ static enum status flush_log(struct sealer *s, size_t least, struct err *e)
 	return ST_OK;
 }
 
-static enum status begin(struct sealer *s, struct err *e)
+static enum status make_id(struct sealer *s, const char *of, struct err *e)
 {
-	enum status st = random_bytes(s->begin.id, sizeof(s->begin.id), e);
+	uint8_t digest[SHA256_SIZE];
+	struct sha256 *h = NULL;
+	enum status st;
+
+	if (!of)
+		return random_bytes(s->begin.id, sizeof(s->begin.id), e);
+	st = sha256_create(&h, e);
+	if (st)
+		return st;
+	sha256_begin(h);
+	sha256_update(h, of, strlen(of));
+	sha256_end(h, digest);
+	sha256_destroy(h);
+	memcpy(s->begin.id, digest, sizeof(s->begin.id));
+	return ST_OK;
+}
+
+static enum status begin(struct sealer *s, const char *id_of, struct err *e)
+{
+	enum status st = make_id(s, id_of, e);
 
 	if (st)
 		return st;
@@ -93,7 +112,7 @@ static enum status begin(struct sealer *s, struct err *e)
 	return st;
 }
 
-enum status sealer_create(struct output *out, struct sealer **ret, struct err *e)
+enum status sealer_create(struct output *out, const char *id_of, struct sealer **ret, struct err *e)
 {
 	struct sealer *s = calloc(1, sizeof(*s));
 	enum status st;
@@ -103,7 +122,7 @@ enum status sealer_create(struct output *out, struct sealer **ret, struct err *e
 	s->out = out;
 	pthread_mutex_init(&s->writing, NULL);
 	pthread_mutex_init(&s->lock, NULL);
-	st = begin(s, e);
+	st = begin(s, id_of, e);
 	if (st) {
 		sealer_destroy(s);
 		return st;

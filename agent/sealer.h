@@ -20,9 +20,11 @@ extern const char *const sealer_stream_names[SEALER_STREAM_NAMES];
 
 /*
  * Begins a container in `out` (the caller's) and declares the manifest and the log. From now on
- * every line of the log is kept for the container.
+ * every line of the log is kept for the container. Its id is drawn, or of the text `id_of`: where the
+ * same input is to be the same container.
  */
-enum status sealer_create(struct output *out, struct sealer **ret, struct err *e);
+enum status sealer_create(struct output *out, const char *id_of, struct sealer **ret,
+			  struct err *e);
 void sealer_destroy(struct sealer *s); /* NULL is fine; what is not closed stays unsealed */
 
 /* The container's random identity, as 32 hexadecimal digits. */

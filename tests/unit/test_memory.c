@@ -98,7 +98,7 @@ static enum status acquire(struct acquired *a, struct fake *f, unsigned threads)
 {
 	struct memory_plan plan = { .source = &f->drv,
 				    .stream = { .level = 1, .threads = threads } };
-	enum status st = sealer_create(&a->disk, &a->sealer, &a->err);
+	enum status st = sealer_create(&a->disk, NULL, &a->sealer, &a->err);
 
 	if (!st)
 		st = sealer_manifest(a->sealer, json_pack("{s:s}", "event", "begin"), &a->err);
