@@ -30,6 +30,28 @@ static uint64_t checksum(const uint8_t *page)
 	       (lane[3] << 48 | lane[3] >> 16);
 }
 
+/*
+ * Words as memory has them: who takes such a page for a page table should meet what he would meet in
+ * a real one.
+ */
+static uint64_t word(size_t i, uint64_t drawn)
+{
+	switch (i % 8) {
+	case 0: /* small letters */
+	case 1:
+	case 4:
+		return (drawn & UINT64_C(0x0f0f0f0f0f0f0f0f)) | UINT64_C(0x6060606060606060);
+	case 2: /* pointers, the kernel's and the program's */
+		return UINT64_C(0xfffffa8000000000) | (drawn & UINT64_C(0x7ffffff8));
+	case 3:
+	case 6:
+		return drawn & UINT64_C(0x000007fffffffff8);
+	case 5: /* a small number */
+		return drawn & 0xffff;
+	}
+	return 0;
+}
+
 void sim_page_fill(uint8_t page[static PAGE_SIZE], uint64_t seed, const struct sim_mark *m)
 {
 	uint64_t state =
@@ -42,7 +64,7 @@ void sim_page_fill(uint8_t page[static PAGE_SIZE], uint64_t seed, const struct s
 	put_le64(page + 16, m->va);
 	put_le64(page + SEED, seed_print(seed));
 	for (size_t i = 0; i < PATTERN; i += 8)
-		put_le64(page + BODY + i, sim_draw(&state));
+		put_le64(page + BODY + i, word(i / 8, sim_draw(&state)));
 	for (size_t at = BODY + PATTERN; at < PAGE_SIZE; at += PATTERN)
 		memcpy(page + at, page + BODY, PATTERN);
 	put_le64(page + CHECKSUM, checksum(page));

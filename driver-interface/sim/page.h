@@ -12,7 +12,7 @@
  *	24      8      of the seed
  *	32      8      checksum of all other words
  *	40      24     zeros
- *	64      4032   64 bytes, drawn for this page, again and again
+ *	64      4032   64 bytes, drawn for this page, again and again: text, pointers, numbers
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_SIM_PAGE_H
 #define RAMSEAL_DRIVER_INTERFACE_SIM_PAGE_H

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How much of a container of a simulated machine is true: for every page that the image's own page
+ * tables show in a process, whether what lies there belongs there. The pages say it themselves
+ * (driver-interface/sim/page.h). Roots, seed and the form of entries are from the machine's own
+ * account (`truth=FILE`, driver-interface/sim/truth.c); walk and decoding are done here, and not by
+ * what is to be tested.
+ *
+ * Usage: sim_truth CONTAINER TRUTH [PID]
+ *
+ * One JSON object; with a PID, CSV of that process instead: va,state,place,verdict.
+ *
+ * Counted are processes that lived from before the acquisition until after it. A page is `right` if
+ * it has the process's PID, or is of the section that all share, and the address. Otherwise it holds
+ * what is another process's (`foreign`), the kernel's (`kernel`), the same process's but of another
+ * address (`moved`), zeros (`zero`), a page table or the like (`other`), or was not captured
+ * (`missing`). Slots count only if the container has page files; the streams' order is taken for
+ * their numbers.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "driver-interface/sim/page.h"
+#include "formats/base/array.h"
+#include "formats/base/bytes.h"
+#include "formats/rsz_reader.h"
+
+#define FRAME_MAX ((uint64_t)24 << 18) /* pages: 24 GiB of addresses */
+#define FILES_MAX 2
+#define SYSTEM    4
+#define PROCESSES 65536
+
+enum content { NOT_CAPTURED, ZEROS, MARKED, OTHER };
+
+struct content_of {
+	uint8_t kind;
+	struct sim_mark mark;
+	uint8_t *bytes; /* OTHER */
+};
+
+#define VERDICT_MAP(X)                                                                             \
+	X(RIGHT, "right")                                                                          \
+	X(FOREIGN, "foreign")                                                                      \
+	X(KERNEL, "kernel")                                                                        \
+	X(MOVED, "moved")                                                                          \
+	X(ZERO, "zero")                                                                            \
+	X(STRANGE, "other")                                                                        \
+	X(MISSING, "missing")
+
+enum verdict {
+#define X(name, text) name,
+	VERDICT_MAP(X)
+#undef X
+		VERDICTS
+};
+
+static const char *const verdicts[] = {
+#define X(name, text) text,
+	VERDICT_MAP(X)
+#undef X
+};
+
+enum state { VALID, TRANSITION, SLOT, STATES };
+static const char *const states[] = { "valid", "transition", "page-file" };
+
+struct process {
+	uint32_t pid;
+	uint64_t root;
+	bool lived;
+};
+
+static struct {
+	uint64_t seed, windows, mask;
+	struct process at[PROCESSES];
+	size_t count;
+	uint32_t main;
+} truth;
+
+static struct content_of *frames;
+static struct content_of *slots[FILES_MAX];
+static uint64_t slot_count[FILES_MAX];
+static size_t files;
+static uint64_t sums[2][STATES][VERDICTS]; /* of all, and of the main process */
+static uint64_t tables_lost;               /* entries that name a table which is none */
+static long only = -1;
+
+static void die(const char *what, const struct err *e)
+{
+	fprintf(stderr, "sim_truth: %s%s%s\n", what, e ? ": " : "", e ? e->message : "");
+	exit(1);
+}
+
+/*
+ * The machine's account
+ */
+
+static void read_truth(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	bool ended = false;
+	char line[8192];
+
+	if (!f)
+		die(path, NULL);
+	while (fgets(line, sizeof(line), f)) {
+		struct process *p = &truth.at[truth.count];
+		uint64_t begin, end;
+
+		if (sscanf(line, "process,%" SCNu32 ",%*[^,],%" SCNx64 ",%" SCNu64 ",%" SCNu64,
+			   &p->pid, &p->root, &begin, &end) == 4) {
+			p->lived = !begin && !end;
+			if (++truth.count == PROCESSES)
+				die("too many processes", NULL);
+		}
+		sscanf(line, "seed,%" SCNu64, &truth.seed);
+		sscanf(line, "entries,%" SCNu64 ",%" SCNx64, &truth.windows, &truth.mask);
+		sscanf(line, "main,%" SCNu32, &truth.main);
+		ended |= !strncmp(line, "end,", 4);
+	}
+	fclose(f);
+	if (!ended || !truth.count)
+		die("the account has no end", NULL);
+}
+
+/*
+ * The container: every chunk of a stream once, in the order in which they were captured, so that the
+ * newest capture of a page is the one that stays.
+ */
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static uint64_t *records_of(const struct rsz_reader *r, uint32_t stream, size_t *ret)
+{
+	struct rsz_segment s;
+	uint64_t *at = NULL, from = 0;
+	size_t room = 0;
+
+	*ret = 0;
+	while (rsz_reader_next(r, stream, from, &s)) {
+		if (*ret == room)
+			at = array_grow(at, &room, sizeof(*at));
+		if (!at)
+			die("out of memory", NULL);
+		at[(*ret)++] = s.record;
+		from = s.address + s.length;
+	}
+	if (*ret)
+		qsort(at, *ret, sizeof(*at), compare);
+	return at;
+}
+
+static void note_page(struct content_of *c, const struct page_status *status, const uint8_t *bytes)
+{
+	static const uint8_t zeros[PAGE_SIZE];
+
+	free(c->bytes);
+	*c = (struct content_of){ .kind = NOT_CAPTURED };
+	if (status->state == PAGE_ZERO || !memcmp(bytes, zeros, PAGE_SIZE)) {
+		c->kind = ZEROS;
+	} else if (status->state == PAGE_DATA) {
+		c->kind = sim_page_read(bytes, truth.seed, &c->mark) ? MARKED : OTHER;
+		c->bytes = c->kind == OTHER ? malloc(PAGE_SIZE) : NULL;
+		if (c->bytes)
+			memcpy(c->bytes, bytes, PAGE_SIZE);
+	}
+}
+
+static void note_chunk(const struct rsz_chunk *k, struct content_of *to, uint64_t most)
+{
+	const uint8_t *bytes = k->data;
+	size_t page = 0;
+
+	for (size_t i = 0; i < k->n_extents; i++) {
+		const struct rsz_extent *x = &k->extents[i];
+
+		for (size_t n = 0; n < rsz_extent_pages(x); n++, page++, bytes += PAGE_SIZE)
+			if ((x->address >> PAGE_SHIFT) + n < most)
+				note_page(&to[(x->address >> PAGE_SHIFT) + n], &k->pages[page],
+					  bytes);
+	}
+}
+
+static void read_stream(const struct rsz_reader *r, uint32_t stream, struct content_of *to,
+			uint64_t most)
+{
+	struct err e = ERR_INIT;
+	struct rsz_cursor *c;
+	size_t n;
+	uint64_t *at = records_of(r, stream, &n);
+
+	if (rsz_cursor_create(r, 1, &c, &e))
+		die("cursor", &e);
+	for (size_t i = 0; i < n; i++) {
+		const struct rsz_chunk *k;
+
+		if (i && at[i] == at[i - 1])
+			continue;
+		if (rsz_cursor_load(c, at[i], &k, &e))
+			die("chunk", &e);
+		note_chunk(k, to, most);
+	}
+	rsz_cursor_destroy(c);
+	free(at);
+}
+
+static uint64_t length_of(const struct rsz_reader *r, uint32_t stream)
+{
+	struct rsz_segment s = { 0 };
+	uint64_t end = 0;
+
+	while (rsz_reader_next(r, stream, end, &s))
+		end = s.address + s.length;
+	return end;
+}
+
+static void read_container(const char *path)
+{
+	struct err e = ERR_INIT;
+	struct file_blob in;
+	struct rsz_reader *r;
+
+	if (file_blob_open(&in, path, &e) || rsz_reader_open(&in.blob, RSZ_TRUST_NOTHING, &r, &e))
+		die(path, &e);
+	frames = calloc(FRAME_MAX, sizeof(*frames));
+	for (uint32_t i = 0; i < rsz_reader_streams(r); i++) {
+		const uint32_t kind = rsz_reader_stream(r, i)->kind;
+
+		if (kind == RSZ_KIND_MEMORY) {
+			read_stream(r, i, frames, FRAME_MAX);
+		} else if (kind == RSZ_KIND_PAGEFILE && files < FILES_MAX) {
+			slot_count[files] = length_of(r, i) >> PAGE_SHIFT;
+			slots[files] = calloc(slot_count[files] + 1, sizeof(**slots));
+			read_stream(r, i, slots[files], slot_count[files]);
+			files++;
+		}
+	}
+	rsz_reader_close(r);
+	file_blob_deinit(&in);
+}
+
+/*
+ * The judgement
+ */
+
+static enum verdict judge(const struct content_of *c, const struct process *p, uint64_t va)
+{
+	switch (c ? (enum content)c->kind : NOT_CAPTURED) {
+	case NOT_CAPTURED:
+		return MISSING;
+	case ZEROS:
+		return ZERO;
+	case OTHER:
+		return STRANGE;
+	case MARKED:
+		break;
+	}
+	if ((c->mark.pid == p->pid || !c->mark.pid) && c->mark.va == va)
+		return RIGHT;
+	if (c->mark.pid == SYSTEM)
+		return KERNEL;
+	return c->mark.pid == p->pid ? MOVED : FOREIGN;
+}
+
+static const struct content_of *frame_of(uint64_t raw)
+{
+	const uint64_t n = (raw & UINT64_C(0x000ffffffffff000)) >> PAGE_SHIFT;
+
+	return n < FRAME_MAX ? &frames[n] : NULL;
+}
+
+static const struct content_of *slot_of(uint64_t raw, uint64_t place)
+{
+	const uint64_t file = raw >> (truth.windows == 7 ? 1 : 12) & 0xf;
+
+	return file < files && place < slot_count[file] ? &slots[file][place] : NULL;
+}
+
+static void judge_entry(const struct process *p, uint64_t va, uint64_t raw)
+{
+	const uint64_t plain = raw & 0x10 ? raw : raw & ~truth.mask; /* SwizzleBit */
+	const struct content_of *c;
+	enum verdict v;
+	enum state s;
+
+	if (raw & 1) {
+		s = VALID;
+		c = frame_of(raw);
+	} else if (raw & 0x400) {
+		return; /* prototype */
+	} else if (raw & 0x800) {
+		s = TRANSITION;
+		c = frame_of(plain);
+	} else if (plain >> 32 && files) {
+		s = SLOT;
+		c = slot_of(raw, plain >> 32);
+	} else {
+		return;
+	}
+	v = judge(c, p, va);
+	sums[0][s][v]++;
+	sums[1][s][v] += p->pid == truth.main;
+	if (only == (long)p->pid)
+		printf("0x%" PRIx64 ",%s,0x%" PRIx64 ",%s\n", va, states[s],
+		       s == SLOT ? plain >> 32 : plain & UINT64_C(0x000ffffffffff000), verdicts[v]);
+}
+
+static void walk(const struct process *p, uint64_t table, unsigned level, uint64_t va)
+{
+	const struct content_of *c = frame_of(table);
+
+	if (!c || c->kind != OTHER) {
+		tables_lost += !c || c->kind != ZEROS;
+		return;
+	}
+	for (uint64_t i = 0; i < (level == 4 ? 256 : 512); i++) {
+		const uint64_t raw = get_le64(c->bytes + 8 * i);
+		const uint64_t at = va + (i << (PAGE_SHIFT + 9 * (level - 1)));
+
+		if (level == 1)
+			judge_entry(p, at, raw);
+		else if (raw & 1)
+			walk(p, raw, level - 1, at);
+	}
+}
+
+static void print_sums(const char *name, uint64_t of[STATES][VERDICTS])
+{
+	printf("\"%s\": {", name);
+	for (int s = 0; s < STATES; s++) {
+		printf("%s\"%s\": {", s ? ", " : "", states[s]);
+		for (int v = 0; v < VERDICTS; v++)
+			printf("%s\"%s\": %" PRIu64, v ? ", " : "", verdicts[v], of[s][v]);
+		printf("}");
+	}
+	printf("}");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 3 && argc != 4) {
+		fprintf(stderr, "usage: sim_truth CONTAINER TRUTH [PID]\n");
+		return 2;
+	}
+	if (argc == 4)
+		only = strtol(argv[3], NULL, 10);
+	read_truth(argv[2]);
+	read_container(argv[1]);
+	if (only >= 0)
+		printf("va,state,place,verdict\n");
+	for (size_t i = 0; i < truth.count; i++)
+		if (truth.at[i].lived && truth.at[i].pid != SYSTEM)
+			walk(&truth.at[i], truth.at[i].root, 4, 0);
+	if (only >= 0)
+		return 0;
+	printf("{");
+	print_sums("all", sums[0]);
+	printf(", ");
+	print_sums("main", sums[1]);
+	printf(", \"main_pid\": %" PRIu32 ", \"tables_lost\": %" PRIu64 "}\n", truth.main,
+	       tables_lost);
+	return 0;
+}
