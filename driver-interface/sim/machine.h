@@ -114,8 +114,8 @@ struct process {
 	X(soft_faults)                                                                             \
 	X(hard_faults)                                                                             \
 	X(demand_zero)                                                                             \
-	X(written) X(freed) X(trims) X(paged_out) X(repurposed) X(cached) X(started) X(exited)     \
-		X(failed)
+	X(written)                                                                                 \
+	X(freed) X(trims) X(paged_out) X(repurposed) X(cached) X(started) X(exited) X(failed)
 
 struct machine {
 	struct sim_spec spec;
@@ -153,7 +153,7 @@ struct machine {
 	uint64_t trim_due, writer_due;
 	uint64_t cache_due;  /* bytes that have been read, times pressure */
 	uint64_t cache_next; /* page */
-	uint64_t io;         /* pages that went to the cache, fading */
+	uint64_t io;         /* pages that went to the cache, times IO_FADES, fading */
 	uint32_t trim_turn;
 	bool trimming; /* since I/O began to press */
 

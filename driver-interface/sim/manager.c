@@ -470,7 +470,7 @@ static void cache_page(struct machine *m)
 	if (m->lists[FRAME_CACHE].count > limit)
 		sim__frame_move(m, m->lists[FRAME_CACHE].head, FRAME_STANDBY);
 	m->counts.cached++;
-	m->io++;
+	m->io += IO_FADES;
 }
 
 static void op_trim(struct machine *m)
@@ -488,7 +488,7 @@ static bool is_pressed(struct machine *m)
 {
 	const uint32_t available = m->lists[FRAME_FREE].count + m->lists[FRAME_STANDBY].count;
 
-	if (m->io <= IO_BUSY || available > m->frames / EASY_SHARE)
+	if (m->io <= IO_BUSY * IO_FADES || available > m->frames / EASY_SHARE)
 		m->trimming = false;
 	else if (available < m->frames / IO_SHARE)
 		m->trimming = true;
@@ -540,12 +540,14 @@ static void tick(struct machine *m)
 	const uint64_t pages = m->spec.trim >> PAGE_SHIFT;
 
 	run_rates(m);
+	for (; m->cache_due >= PAGE_SIZE; m->cache_due -= PAGE_SIZE)
+		cache_page(m);
 	/* What the writer may do is what the trimmer gives it, and a little more. */
 	for (uint64_t n = due(&m->writer_due, pages + pages / 4, SECOND); n && write_out(m); n--)
 		;
 	for (uint64_t n = due(&m->trim_due, pages, SECOND); n && is_pressed(m); n--)
 		op_trim(m);
-	m->io -= (m->io + IO_FADES - 1) / IO_FADES;
+	m->io -= m->io / IO_FADES;
 	if ((m->now - SIM_BOOT) % (SECOND / 10) == 0)
 		note_resident(m);
 }
@@ -554,8 +556,6 @@ void sim__manager_run(struct machine *m, uint64_t now, uint64_t read)
 {
 	if (m->spec.activity) {
 		m->cache_due += read * m->spec.pressure / 100;
-		for (; m->cache_due >= PAGE_SIZE; m->cache_due -= PAGE_SIZE)
-			cache_page(m);
 		for (; m->next_tick <= now; m->next_tick += SIM_TICK) {
 			m->now = m->next_tick;
 			tick(m);
@@ -628,9 +628,13 @@ static bool populate(struct machine *m, uint32_t process, const struct makeup *o
 			if (!populate_page(m, process, page++, kind))
 				return false;
 	}
-	for (uint32_t i = 0; i < SIM_SHARED_PAGES; i++)
-		if (sim_below(random, 2))
+	/* Of the section, a part was never used, and a part was and has been trimmed since. */
+	for (uint32_t i = 0; i < SIM_SHARED_PAGES; i++) {
+		const uint64_t used = sim_below(random, 4);
+
+		for (uint64_t n = used; n > 1; n--)
 			touch_shared(m, process, i);
+	}
 	return true;
 }
 

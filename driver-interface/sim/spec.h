@@ -25,11 +25,11 @@
 	X(ram, 64 * SIM_MIB, 64 * SIM_GIB, "memory")                                               \
 	X(windows, 7, 10, "7 or 10: whose entries and EPROCESS (7 SP1, or 10 1809 to 11 22H2)")    \
 	X(dtb, 0x100000, 0xf00000, "where the kernel's root is")                                   \
-	X(bandwidth, 4096, UINT64_C(1) << 40, "bytes a second that a read gets")                   \
+	X(bandwidth, 4096, UINT64_C(1) << 44, "bytes a second that a read gets")                   \
 	X(latency, 0, 1000000000, "nanoseconds that each read costs besides")                      \
 	X(slow_after, 0, UINT64_MAX,                                                               \
 	  "after so many bytes read, 0 for never, the source gets slow")                           \
-	X(slow_bandwidth, 4096, UINT64_C(1) << 40, "and this is its bandwidth then")               \
+	X(slow_bandwidth, 4096, UINT64_C(1) << 44, "and this is its bandwidth then")               \
 	X(activity, 0, 10000, "percent of the rates below")                                        \
 	X(touch, 0, SIM_RATE, "pages read a second")                                               \
 	X(write, 0, SIM_RATE, "pages written a second")                                            \
