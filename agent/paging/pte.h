@@ -98,6 +98,10 @@ struct pte win_prototype_decode(const struct win_pte_context *c, uint64_t raw);
 #define PTE_FILES_MAX   32
 #define WIN_LAYOUTS_MAX 8
 
+/* Where InvalidPteMask can be: above 64 GiB, and in a frame's number. */
+#define PTE_MASK_FIRST  36
+#define PTE_MASK_BITS   12
+
 /* What is known otherwise, and by which a layout is judged. Zero: nothing. */
 struct pte_facts {
 	size_t files;                       /* page files or swap areas, numbered from 0 */
@@ -127,7 +131,8 @@ struct win_pte_evidence {
 	uint64_t swizzle_set;  /* entries with bit 4 */
 	uint64_t high;         /* entries with anything above bit 31 that is no address */
 	uint64_t common;       /* bits that all of those have */
-	uint64_t varied;       /* bits that some have and some have not */
+	uint64_t varied;       /* bits that any of those have */
+	uint64_t with[PTE_MASK_BITS]; /* how many of those have bit PTE_MASK_FIRST, the next, … */
 	struct pte_tally tally[WIN_LAYOUTS_MAX];
 };
 

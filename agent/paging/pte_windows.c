@@ -249,7 +249,7 @@ static void tally_soft(struct win_pte_evidence *ev, size_t i, uint64_t raw)
 	t->allocated += l->allocated_bit && (raw >> l->allocated_bit & 1);
 }
 
-/* What has no address above bit 31: the mask must be common to all of these. */
+/* What has no address above bit 31: the mask must be common to these. */
 static void add_high(struct win_pte_evidence *ev, uint64_t raw)
 {
 	if (!HIGH(raw) || HIGH(raw) == UINT32_MAX || (raw & PROTOTYPE))
@@ -257,6 +257,8 @@ static void add_high(struct win_pte_evidence *ev, uint64_t raw)
 	ev->common = ev->high ? ev->common & raw : raw;
 	ev->varied |= raw;
 	ev->high++;
+	for (unsigned i = 0; i < PTE_MASK_BITS; i++)
+		ev->with[i] += raw >> (PTE_MASK_FIRST + i) & 1;
 }
 
 void win_pte_evidence_add(struct win_pte_evidence *ev, uint64_t va, uint64_t raw)
@@ -293,20 +295,26 @@ static unsigned first_free_bit(const struct pte_facts *f)
 
 	while (last >> bit)
 		bit++;
-	return MAX(bit, 36U);
+	return MAX(bit, PTE_MASK_FIRST);
 }
 
 /*
- * Bits that every entry has, whatever else it holds, and that are above all memory. They mean
- * nothing unless the entries differ otherwise.
+ * Bits that the entries have, whatever else they hold, and that are above all memory. Not all of them
+ * need to: a running machine's tables are read while they change, and one page that was something else
+ * by then has 512 entries of its own. They mean nothing unless the entries differ otherwise.
  */
+#define STRAYS_ONE_IN 32
+
 static uint64_t find_mask(const struct win_pte_evidence *ev)
 {
-	const uint64_t possible = FRAME & ~((UINT64_C(1) << first_free_bit(&ev->facts)) - 1);
+	const unsigned first = first_free_bit(&ev->facts);
+	uint64_t mask = 0;
 
-	if (ev->high < ENOUGH || ev->varied == ev->common)
-		return 0;
-	return ev->common & possible;
+	for (unsigned i = 0; i < PTE_MASK_BITS; i++)
+		if (PTE_MASK_FIRST + i >= first &&
+		    ev->high - ev->with[i] <= ev->high / STRAYS_ONE_IN)
+			mask |= UINT64_C(1) << (PTE_MASK_FIRST + i);
+	return ev->high < ENOUGH || ev->varied == ev->common ? 0 : mask;
 }
 
 static int per_mille(uint64_t part, uint64_t whole)

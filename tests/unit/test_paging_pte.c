@@ -343,6 +343,16 @@ TEST(mask_alone_tells_the_layout)
 	check_win_choice(&ev, "10-1809", MASK);
 }
 
+/* A page that was no table any more when it was read is no reason to read all others wrong. */
+TEST(mask_is_found_though_a_torn_table_lacks_it)
+{
+	struct win_pte_evidence ev = entries_of(12, 2, true, 8192);
+
+	for (uint64_t i = 0; i < 512; i++)
+		win_pte_evidence_add(&ev, USER_VA, UINT64_C(0x6162636465666768) + (i << 33));
+	check_win_choice(&ev, "10-1809", MASK);
+}
+
 TEST(build_number_does_not_outweigh_entries)
 {
 	struct win_pte_evidence ev = entries_of(12, 2, true, 100);
@@ -427,6 +437,7 @@ int main(void)
 		cmocka_unit_test(young_and_dirty_bits_stand_above_the_frames_of_the_paging_mode),
 		cmocka_unit_test(windows_layout_is_chosen_by_what_entries_look_like),
 		cmocka_unit_test(mask_alone_tells_the_layout),
+		cmocka_unit_test(mask_is_found_though_a_torn_table_lacks_it),
 		cmocka_unit_test(build_number_does_not_outweigh_entries),
 		cmocka_unit_test(without_entries_only_the_version_speaks),
 		cmocka_unit_test(linux_layout_is_chosen_by_what_entries_look_like),
