@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+The simulated machine from outside: the same container for the same seed, what smear says beside what
+is true, and page files by MFT. Usage: test_sim.py RAMSEAL SIM_TRUTH
+"""
+import collections
+import csv
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+RAMSEAL, SIM_TRUTH = (os.path.abspath(p) for p in sys.argv[1:3])
+del sys.argv[1:3]
+MIB = 1 << 20
+SECTOR = 512
+# A machine that is read in a moment, and is short of memory.
+SMALL = ('desktop,ram=128M,allocated=80M,resident=44M,trimmed=24M,others=30M,processes=10,cache=8M,'
+         'pressure=100,bandwidth=80M,pagefile0=96M,pagefile1=64M')
+
+
+def run(*args, **more):
+    return subprocess.run([str(a) for a in args], capture_output=True, timeout=600, **more)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix='ramseal-sim-')
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def acquire(self, spec, name, *options):
+        """Acquires a machine, and keeps its account; returns the summary."""
+        done = run(RAMSEAL, 'acquire', '-q', '--log-json', '--force', '--source',
+                   f'sim:{spec},truth={self.path(name)}.csv', '-o', self.path(f'{name}.rsz'),
+                   *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        verified = run(RAMSEAL, 'verify', self.path(f'{name}.rsz'))
+        self.assertEqual(verified.returncode, 0, verified.stderr)
+        return json.loads(done.stderr.splitlines()[-1])
+
+    def truth(self, name):
+        done = run(SIM_TRUTH, self.path(f'{name}.rsz'), self.path(f'{name}.csv'), check=True)
+        return json.loads(done.stdout)
+
+    def truth_of(self, name, pid):
+        done = run(SIM_TRUTH, self.path(f'{name}.rsz'), self.path(f'{name}.csv'), pid, check=True)
+        return {int(row['va'], 16): row for row in csv.DictReader(done.stdout.decode().split('\n'))}
+
+    def smear(self, name):
+        done = run(RAMSEAL, 'smear', '--json', self.path(f'{name}.rsz'), check=True)
+        return json.loads(done.stdout)
+
+    def mappings(self, name, pid):
+        done = run(RAMSEAL, 'smear', '--mappings', pid, self.path(f'{name}.rsz'), check=True)
+        return [row for row in csv.DictReader(done.stdout.decode().split('\n'))
+                if row['copy'] == 'image']
+
+    def account(self, name, kind):
+        with open(self.path(f'{name}.csv')) as f:
+            return [row[1:] for row in csv.reader(f) if row[0] == kind]
+
+    def compare(self, name):
+        """Each mapping of the main process: (state, trust, truth), counted. All are decoded alike."""
+        pid = self.truth(name)['main_pid']
+        truth = self.truth_of(name, pid)
+        found = collections.Counter()
+        for row in self.mappings(name, pid):
+            if row['state'] not in ('valid', 'transition', 'page-file'):
+                continue
+            true = truth.pop(int(row['va'], 16), None)
+            if true is None:
+                self.assertEqual(row['state'], 'page-file')  # there are no page files
+                continue
+            self.assertEqual((row['state'], int(row['frame'] or row['slot'], 16)),
+                             (true['state'], int(true['place'], 16)))
+            found[row['state'], row['trust'], true['verdict']] += 1
+        self.assertEqual(truth, {})
+        for (_, trust, verdict), n in found.items():
+            if trust == 'safe':
+                self.assertEqual(verdict, 'right', found)
+        return found
+
+
+def wrong(verdicts):
+    return sum(n for verdict, n in verdicts.items() if verdict != 'right')
+
+
+class Determinism(Case):
+    def test_same_seed_same_root(self):
+        for order in ('linear', 'guided'):
+            roots = {self.acquire(f'{SMALL},seed=3', name, '--order', order, '-t', threads)['root']
+                     for name, threads in (('a', 1), ('another name', 1), ('c', 3))}
+            self.assertEqual(len(roots), 1, roots)
+            other = self.acquire(f'{SMALL},seed=4', 'd', '--order', order)['root']
+            self.assertNotIn(other, roots)
+
+    def test_nothing_of_this_host_is_in_the_container(self):
+        self.acquire(SMALL, 'a')
+        out = self.path('manifest')
+        run(RAMSEAL, 'extract', '--stream', 'manifest', '-o', out, self.path('a.rsz'), check=True)
+        with open(out) as f:
+            lines = [json.loads(line) for line in f]
+        self.assertTrue(lines[0]['simulated'])
+        self.assertEqual(sorted(lines[0]['tool']), ['name', 'version'])
+        for line in lines:
+            if line['event'] == 'tables':
+                continue  # they are the simulated machine's
+            for key in ('host', 'os', 'cpu', 'process', 'usage', 'footprint', 'threads'):
+                self.assertNotIn(key, line)
+        self.assertTrue(lines[0]['source']['path'].startswith('desktop,seed=1,'), lines[0])
+        self.assertNotIn(self.folder, json.dumps(lines))
+
+
+class Truth(Case):
+    def test_nothing_is_wrong_where_nothing_moves(self):
+        for order in ('linear', 'guided'):
+            self.acquire(f'{SMALL},activity=0', 'a', '--order', order)
+            truth = self.truth('a')
+            self.assertGreater(truth['all']['valid']['right'], 10000)
+            self.assertEqual([wrong(v) for v in truth['all'].values()], [0, 0, 0])
+            self.assertTrue(all(trust == 'safe' for _, trust, _ in self.compare('a')))
+
+    def test_what_smear_calls_safe_is_right(self):
+        for order in ('linear', 'tables-first', 'tables-last', 'guided'):
+            for seed in (1, 2):
+                self.acquire(f'{SMALL},seed={seed},activity=1000,start=300,exit=300', 'a',
+                             '--order', order)
+                self.assertGreater(sum(self.compare('a').values()), 5000)
+
+    def test_papers_experiment(self):
+        """The paper's own observation, and what is left of it when tables and frames go together."""
+        results = {}
+        for order in ('linear', 'guided'):
+            self.acquire('cohen2015,seed=1', order, '--order', order)
+            resident = [int(n) for _, n in self.account(order, 'resident')]
+            self.assertEqual(resident[0], 347 * MIB >> 12)
+            self.assertLess(min(resident[:80]), 190 * MIB >> 12)  # within eight seconds
+            tables = self.smear(order)
+            results[order] = self.truth(order)
+            valid = results[order]['main']['valid']
+            safe = sum(n for (_, trust, _), n in self.compare(order).items() if trust == 'safe')
+            print(f'note: cohen2015, {order}: of {sum(valid.values())} valid pages of swapper.exe '
+                  f'{wrong(valid)} are wrong ({valid["kernel"]} hold the kernel\'s); smear calls '
+                  f'{safe} pages safe, and all of them are right')
+            self.assertEqual(results[order]['main']['valid']['missing'], 0)
+            self.assertTrue(tables)
+        linear, guided = (results[o]['main']['valid'] for o in ('linear', 'guided'))
+        self.assertGreater(linear['kernel'], 1000)
+        self.assertLess(100 * wrong(guided), wrong(linear))
+
+    def test_source_that_slows_down_half_way(self):
+        summary = self.acquire(f'{SMALL},slow_after=64M,slow_bandwidth=1M', 'a')
+        self.assertGreater(summary['duration_ns'], 60 * 10**9)
+        self.compare('a')
+
+    def test_tables_that_change_faster_than_they_are_read(self):
+        summary = self.acquire(f'{SMALL},write=400000,touch=400000,alloc=50000,free=50000,'
+                               'bandwidth=20M', 'a', '--order', 'guided')
+        self.assertGreater(summary['order']['tables_unsettled'], 0)
+        self.compare('a')
+
+
+@unittest.skipUnless(shutil.which('mkntfs') and shutil.which('ntfscp'), 'ntfs-3g is not installed')
+class PageFiles(Case):
+    def disk(self, files):
+        """A disk with an NTFS partition for each file, which is its pagefile.sys."""
+        at, entries = MIB, b''
+        disk = self.path('disk.raw')
+        with open(disk, 'wb') as out:
+            for file in files:
+                part = self.path('part.raw')
+                size = os.path.getsize(file) + 24 * MIB
+                with open(part, 'wb') as f:
+                    f.truncate(size)
+                run('mkntfs', '-q', '-F', '-Q', '-p', at // SECTOR, '-H', 255, '-S', 63, part,
+                    check=True)
+                run('ntfscp', '-q', part, file, 'pagefile.sys', check=True)
+                out.seek(at)
+                with open(part, 'rb') as f:
+                    while block := f.read(MIB):
+                        if block.count(0) == len(block):
+                            out.seek(len(block), 1)
+                        else:
+                            out.write(block)
+                entries += struct.pack('<4sB3sII', bytes(4), 7, bytes(3), at // SECTOR,
+                                       size // SECTOR)
+                at += size
+            out.truncate(at)
+            out.seek(446)
+            out.write(entries.ljust(64, b'\0') + b'\x55\xaa')
+        return disk
+
+    def test_two_page_files_by_mft(self):
+        spec = f'{SMALL},activity=1000'
+        # The same machine, read in the same way, has the same page files in the end.
+        self.acquire(f'{spec},pagefiles={self.path("pages")}', 'first', '--order', 'guided')
+        self.assertEqual(os.path.getsize(self.path('pages0.sys')), 96 * MIB)
+        self.assertEqual(os.path.getsize(self.path('pages1.sys')), 64 * MIB)
+        disk = self.disk([self.path('pages0.sys'), self.path('pages1.sys')])
+        self.acquire(spec, 'a', '--order', 'guided', '--image', disk)
+        truth = self.truth('a')
+        slots = truth['all']['page-file']
+        print(f'note: of {sum(slots.values())} pages in two page files {wrong(slots)} are wrong, of '
+              f'{sum(truth["all"]["valid"].values())} valid ones {wrong(truth["all"]["valid"])}')
+        self.assertEqual(slots['missing'], 0)
+        self.assertGreater(slots['right'], 5000)
+        self.assertLess(20 * wrong(slots), slots['right'])
+        found = self.compare('a')
+        self.assertTrue(any(state == 'page-file' for state, _, _ in found), found)
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)
