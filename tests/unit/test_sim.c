@@ -416,6 +416,11 @@ static void see(const char *spec, uint64_t before, const char *layout, uint64_t 
 	open_with_files(spec);
 	read_on(before);
 	find(&s.mem, &s.found);
+	s.evidence.facts = (struct pte_facts){
+		.ranges = &d->info.maps[0].ranges,
+		.files = strstr(spec, "pagefile1") ? 2 : 1,
+		.file_pages = { PAGES(128 * MIB), PAGES(64 * MIB) },
+	};
 	walk_all(&s, add_evidence);
 	win_pte_choose(&s.evidence, &s.choice);
 	assert_non_null(s.choice.context.layout);
@@ -440,6 +445,7 @@ static void see(const char *spec, uint64_t before, const char *layout, uint64_t 
 TEST(every_state_occurs_and_leads_to_its_page_on_7)
 {
 	see(SMALL_7 STILL, 0, "7", 0);
+	see(SMALL_7 STILL ",pagefile1=64M", 0, "7", 0);
 }
 
 TEST(every_state_occurs_and_leads_to_its_page_on_10_with_two_page_files)
