@@ -9,16 +9,16 @@ import csv
 import json
 import os
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
 import unittest
 
+import ntfs_disk
+
 RAMSEAL, SIM_TRUTH = (os.path.abspath(p) for p in sys.argv[1:3])
 del sys.argv[1:3]
 MIB = 1 << 20
-SECTOR = 512
 # A machine that is read in a moment, and is short of memory.
 SMALL = ('desktop,ram=128M,allocated=80M,resident=44M,trimmed=24M,others=30M,processes=10,cache=8M,'
          'pressure=100,bandwidth=80M,pagefile0=96M,pagefile1=64M')
@@ -171,41 +171,14 @@ class Truth(Case):
 
 @unittest.skipUnless(shutil.which('mkntfs') and shutil.which('ntfscp'), 'ntfs-3g is not installed')
 class PageFiles(Case):
-    def disk(self, files):
-        """A disk with an NTFS partition for each file, which is its pagefile.sys."""
-        at, entries = MIB, b''
-        disk = self.path('disk.raw')
-        with open(disk, 'wb') as out:
-            for file in files:
-                part = self.path('part.raw')
-                size = os.path.getsize(file) + 24 * MIB
-                with open(part, 'wb') as f:
-                    f.truncate(size)
-                run('mkntfs', '-q', '-F', '-Q', '-p', at // SECTOR, '-H', 255, '-S', 63, part,
-                    check=True)
-                run('ntfscp', '-q', part, file, 'pagefile.sys', check=True)
-                out.seek(at)
-                with open(part, 'rb') as f:
-                    while block := f.read(MIB):
-                        if block.count(0) == len(block):
-                            out.seek(len(block), 1)
-                        else:
-                            out.write(block)
-                entries += struct.pack('<4sB3sII', bytes(4), 7, bytes(3), at // SECTOR,
-                                       size // SECTOR)
-                at += size
-            out.truncate(at)
-            out.seek(446)
-            out.write(entries.ljust(64, b'\0') + b'\x55\xaa')
-        return disk
-
     def test_two_page_files_by_mft(self):
         spec = f'{SMALL},activity=1000'
         # The same machine, read in the same way, has the same page files in the end.
         self.acquire(f'{spec},pagefiles={self.path("pages")}', 'first', '--order', 'guided')
         self.assertEqual(os.path.getsize(self.path('pages0.sys')), 96 * MIB)
         self.assertEqual(os.path.getsize(self.path('pages1.sys')), 64 * MIB)
-        disk = self.disk([self.path('pages0.sys'), self.path('pages1.sys')])
+        disk = self.path('disk.raw')
+        ntfs_disk.make(disk, [self.path('pages0.sys'), self.path('pages1.sys')])
         self.acquire(spec, 'a', '--order', 'guided', '--image', disk)
         truth = self.truth('a')
         slots = truth['all']['page-file']

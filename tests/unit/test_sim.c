@@ -458,7 +458,8 @@ TEST(entries_lead_to_their_pages_after_hard_times)
 {
 	struct told t;
 
-	see(SMALL_7 ",activity=600,pressure=20,slow_after=200M" FROZEN, 200 * MIB, "7", 0);
+	see(SMALL_7 ",pagefile1=64M,activity=600,pressure=20,slow_after=200M" FROZEN, 200 * MIB,
+	    "7", 0);
 	see(SMALL_10 ",bandwidth=80M,activity=600,pressure=20,slow_after=200M" FROZEN, 200 * MIB,
 	    "10-1809", UINT64_C(1) << 45);
 	scratch_init(&dir);
