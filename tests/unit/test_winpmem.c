@@ -84,7 +84,7 @@ static void put_info(const struct pmem *p, uint8_t *at)
 		put_le64(at + p->poke_at, p->poke);
 }
 
-static uint32_t tell(struct pmem *p, void *out, size_t out_len, size_t *ret_len)
+static uint32_t answer_info(struct pmem *p, void *out, size_t out_len, size_t *ret_len)
 {
 	const size_t len = info_len(p);
 
@@ -120,7 +120,7 @@ static uint32_t request(struct winpmem_host *h, uint32_t code, const void *in, s
 	if (p->refuses)
 		return p->refuses;
 	if (code == p->get_info)
-		return tell(p, out, out_len, ret_len);
+		return answer_info(p, out, out_len, ret_len);
 	if (code == p->set_mode && in_len == 4)
 		return take_mode(p, get_le32(in));
 	return p->empty_success ? WIN32_OK : WIN32_INVALID_PARAMETER;
