@@ -61,6 +61,8 @@ enum status drv_maps_again(struct drv *d, struct drv_maps *ret, struct err *e)
 void drv_note_parts(struct drv *d, bool on)
 {
 	d->noting_parts = on;
+	if (!on)
+		drv__tidy_parts(d);
 }
 
 const struct drv_part *drv_parts(const struct drv *d, size_t *ret_count)

@@ -190,10 +190,13 @@ struct drv_part {
 	const char *source;
 };
 
-/* From now on drv_read_pages() notes parts, or does not any more. At first it does not. */
+/*
+ * From now on drv_read_pages() notes parts, or does not any more: then they are put in order of
+ * address, and neighbours of one source are joined. At first it does not.
+ */
 void drv_note_parts(struct drv *d, bool on);
 
-/* In the order of the first read of each part. Valid until the next read. */
+/* Valid until the next read. */
 const struct drv_part *drv_parts(const struct drv *d, size_t *ret_count);
 
 #endif

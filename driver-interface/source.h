@@ -42,6 +42,9 @@ void drv__fact(struct drv *d, const char *name, const char *fmt, ...) PRINTF_LIK
 void drv__note_parts(struct drv *d, const char *source, size_t *newest, uint64_t addr, size_t pages,
 		     const struct page_status *status);
 
+/* What drv_note_parts(d, false) does to them. */
+void drv__tidy_parts(struct drv *d);
+
 /*
  * __START_KERNEL_map: where the kernel image is mapped, KASLR or not; everything of the direct map,
  * vmalloc and vmemmap is below (arch/x86/include/asm/page_64_types.h).

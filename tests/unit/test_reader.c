@@ -247,6 +247,33 @@ TEST(source_that_lies_about_its_success_is_held_to_whole_pages)
 	fake_deinit(&f);
 }
 
+/* Memory that is read here and there, backwards: in the end its parts are the ranges again. */
+TEST(parts_come_down_to_ranges_in_any_order)
+{
+	const uint64_t pages = 4096;
+	struct err e = ERR_INIT;
+	struct fake f;
+	const struct drv_part *parts;
+	size_t count;
+
+	fake_init(&f, &small_ops, 0, pages * PAGE_SIZE - 1);
+	f.fails = fake_fails_at_k;
+	f.k = 1000;
+	drv_note_parts(&f.drv, true);
+	for (uint64_t step = 0; step < 2; step++)
+		for (uint64_t i = pages - 1 - step; i < pages; i -= 2)
+			CHECK_OK(read_all(&f, i * PAGE_SIZE, 1, &e), &e);
+	drv_note_parts(&f.drv, false);
+	parts = drv_parts(&f.drv, &count);
+	assert_int_equal(count, 2);
+	assert_int_equal(parts[0].range.first, 0);
+	assert_int_equal(parts[0].range.last, 1000 * PAGE_SIZE - 1);
+	assert_int_equal(parts[1].range.first, 1001 * PAGE_SIZE);
+	assert_int_equal(parts[1].range.last, pages * PAGE_SIZE - 1);
+	assert_int_equal(f.drv.parts_untold, 0);
+	fake_deinit(&f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +287,7 @@ int main(void)
 		cmocka_unit_test(pages_that_the_source_does_not_offer_are_skipped),
 		cmocka_unit_test(what_was_read_before_a_source_died_is_kept),
 		cmocka_unit_test(source_that_lies_about_its_success_is_held_to_whole_pages),
+		cmocka_unit_test(parts_come_down_to_ranges_in_any_order),
 	};
 
 	return cmocka_run_group_tests_name("reader", tests, NULL, NULL);
