@@ -253,12 +253,39 @@ static void group_add_run(struct guided_feed *f, uint64_t va, uint64_t pa, uint6
 	g->pages += pages;
 }
 
+/*
+ * Frames that only the operating system sees: a transition page of Windows (bit 11, and not bit 10:
+ * prototype), a page of Linux that is kept from its process (PROT_NONE, NUMA balancing: bit 8). Since
+ * the L1TF changes the former may have a bit of InvalidPteMask in it (mostly 45), the latter is
+ * inverted. Which holds is told by evidence, later; here whatever lies in RAM will do, since a guess
+ * that is wrong reads a page somewhat earlier, and no more.
+ */
+static uint64_t soft_frame(const struct guided_feed *f, uint64_t raw)
+{
+	const struct range_list *ram = f->sweep.ranges;
+	const bool windows = f->spaces->os == OS_WINDOWS;
+	const uint64_t frame = raw & PTE_FRAME;
+	const uint64_t other = windows ? frame ^ UINT64_C(1) << 45 : ~raw & PTE_FRAME;
+
+	if (!(windows ? (raw & 0xc00) == 0x800 : f->spaces->os == OS_LINUX && (raw & 0x100)))
+		return 0;
+	if (range_list_find(ram, frame))
+		return frame;
+	return range_list_find(ram, other) ? other : 0;
+}
+
 static struct entry judge(const struct guided_feed *f, const struct table *t, size_t i,
 			  const uint8_t *bytes)
 {
 	const struct discovery *d = f->spaces;
+	const uint64_t raw = get_le64(bytes + 8 * i);
+	struct entry e = entry_judge(d->mode, t->level, t->va, i, raw, d->ignore);
 
-	return entry_judge(d->mode, t->level, t->va, i, get_le64(bytes + 8 * i), d->ignore);
+	if (e.kind == ENTRY_ABSENT && t->level == 1)
+		e.frame = soft_frame(f, raw);
+	if (e.kind == ENTRY_ABSENT && e.frame)
+		e.kind = ENTRY_LEAF;
+	return e;
 }
 
 /* PAE roots share their page with the roots of others, and map nothing by themselves. */

@@ -357,6 +357,23 @@ TEST(guided_does_not_mind_flags)
 	machine_destroy(m);
 }
 
+/* Windows' transition pages, as they stand and with a bit of InvalidPteMask; not prototypes. */
+TEST(guided_follows_transition_pages)
+{
+	struct machine *m = machine_create(1, 10);
+	struct result *r;
+
+	m->words[PT][20] = (FRAMES + 900) * PAGE_SIZE | 0x880;
+	m->words[PT][21] = ((FRAMES + 901) * PAGE_SIZE | 0x890) ^ UINT64_C(1) << 45;
+	m->words[PT][22] = (FRAMES + 902) * PAGE_SIZE | 0xc80;
+	r = run(m, &guided_order, NULL);
+	check_between(r, PT, FRAMES + 900);
+	check_between(r, PT, FRAMES + 901);
+	assert_true(newest(r, FRAMES + 902)->start >= newest(r, PT)->end);
+	free(r);
+	machine_destroy(m);
+}
+
 TEST(guided_gives_up_on_a_table_that_never_settles)
 {
 	struct machine *m = machine_create(2, 10);
@@ -538,6 +555,7 @@ int main(void)
 		cmocka_unit_test(guided_reads_a_table_before_its_frames_and_behind_them),
 		cmocka_unit_test(guided_takes_again_what_changed),
 		cmocka_unit_test(guided_does_not_mind_flags),
+		cmocka_unit_test(guided_follows_transition_pages),
 		cmocka_unit_test(guided_gives_up_on_a_table_that_never_settles),
 		cmocka_unit_test(guided_walks_tables_that_appear_meanwhile),
 		cmocka_unit_test(guided_walks_spaces_that_begin_meanwhile),
