@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/startup.h"
 #include "tsk-extract/extract.h"
 
 static int fail(enum status st, const struct err *e)
@@ -162,7 +163,7 @@ static int with_file(const struct disk *d, int argc, char **argv)
 	return rc;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	const bool volumes = argc > 2 && strcmp(argv[1], "volumes") == 0;
 	const bool command = argc > 5 && strcmp(argv[1], "changed") == 0;
@@ -187,4 +188,10 @@ int main(int argc, char **argv)
 	if (fclose(stdout))
 		rc = EXIT_OUTPUT;
 	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	startup(&argc, &argv);
+	return run(argc, argv);
 }

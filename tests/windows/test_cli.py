@@ -208,6 +208,17 @@ class BothWays(Case):
         self.assertEqual(self.read('back'), data)
 
 
+    def test_a_simulated_machine_is_the_same_container(self):
+        """Its times are virtual: the same seed, the same bytes, whatever the system."""
+        spec = ('sim:desktop,ram=64M,allocated=40M,resident=22M,trimmed=12M,others=12M,processes=6,'
+                'cache=4M,pressure=100,bandwidth=80M,pagefile0=48M,pagefile1=32M,seed=3')
+        for order in 'linear', 'guided':
+            options = ('acquire', '-q', '--source', spec, '--order', order, '-o')
+            self.check(run(*options, windows(self.path(f'{order}-windows.rsz'))))
+            self.check(native(*options, self.path(f'{order}-linux.rsz')))
+            self.assertEqual(self.read(f'{order}-windows.rsz'), self.read(f'{order}-linux.rsz'))
+
+
 class Disks(Case):
     def volume(self, hive=None):
         v = Volume(32 * MIB)
