@@ -8,6 +8,7 @@
 
 #include <hivex.h>
 
+#include "formats/base/array.h"
 #include "formats/base/bytes.h"
 #include "formats/base/io.h"
 #include "formats/base/os.h"
@@ -16,59 +17,293 @@
 /* Real ones are 10 to 100 MiB. */
 #define HIVE_SIZE_MAX ((uint64_t)1 << 30)
 
+/* libhivex takes none that is smaller. */
+#define HIVE_SIZE_MIN 0x2000
+
+/*
+ * Zeros behind the copy. What libhivex 1.3.23 reads past a cell unchecked is a header (80 bytes) or
+ * a list of up to 65535 offsets of 4 bytes (hivex_value_value(), "db").
+ */
+#define HIVE_PADDING  ((off_t)1 << 20)
+
+/* Above this, data lies in several cells behind a "db" cell (msuhanov's specification). */
+#define HIVE_CELL_MAX 16344
+
 struct hive {
+	struct registry registry; /* first: the registry is the hive */
 	hive_h *h;
-	int fd;
+	struct file_blob copy;
+	bool dirty;
+	char name[ERR_MESSAGE_MAX / 4];
 	char **names;
-	char *single[2]; /* `names` of a value that is one string */
+	size_t n_names, names_room;
 };
 
 /* The one place where a libhivex error (errno) becomes ours. */
 static enum status err_from_hivex(struct err *e, int errnum, const char *what)
 {
-	return err_from_errno(e, ST_CORRUPT, errnum, "libhivex: %s", what);
+	return err_from_errno(e, errnum == ENOMEM ? ST_NOMEM : ST_CORRUPT, errnum, "libhivex: %s",
+			      what);
 }
 
-static enum status copy_to_fd(struct extract *x, int fd, struct err *e)
+/* --- cells ---------------------------------------------------------------------------------
+ *
+ * A handle of libhivex is the offset of a cell in the file. Where names are in "nk" and "vk" cells,
+ * behind the cell's own length of 4 bytes: msuhanov's "Windows registry file format specification".
+ */
+struct name_layout {
+	size_t length, flags, name; /* offsets */
+	uint16_t latin1;            /* flag: a byte a character, else UTF-16 */
+};
+
+static const struct name_layout key_layout = { 76, 6, 80, 0x20 };
+static const struct name_layout value_layout = { 6, 20, 24, 0x01 };
+
+/* The name of a key or a value, for free(). */
+static enum status cell_name(struct hive *h, size_t cell, const struct name_layout *l, char **ret,
+			     struct err *e)
+{
+	_cleanup_free_ uint8_t *units = NULL;
+	uint8_t head[80];
+	size_t length;
+	bool latin1;
+	enum status st = blob_read(&h->copy.blob, cell, head, l->name, e);
+
+	if (st)
+		return st;
+	length = get_le16(head + l->length);
+	latin1 = get_le16(head + l->flags) & l->latin1;
+	units = calloc(2, length + 1);
+	if (!units)
+		return err_nomem(e);
+	st = blob_read(&h->copy.blob, cell + l->name, units, length, e);
+	if (st)
+		return st;
+	/* Latin-1 is the first 256 characters of Unicode. From the end, because it grows. */
+	for (size_t i = latin1 ? length : 0; i--;)
+		put_le16(units + 2 * i, units[i]);
+	*ret = registry_utf8(units, latin1 ? length : length / 2);
+	return *ret ? ST_OK : err_nomem(e);
+}
+
+/* --- the registry's verbs ------------------------------------------------------------------ */
+
+static enum status hive_open_key(struct registry *r, registry_key parent, const char *name,
+				 registry_key *ret, struct err *e)
+{
+	struct hive *h = (struct hive *)r;
+	_cleanup_free_ hive_node_h *children = hivex_node_children(h->h, parent);
+	enum status st = ST_OK;
+
+	if (!children)
+		return err_from_hivex(e, errno, "subkeys");
+	for (size_t i = 0; children[i] && !st; i++) {
+		_cleanup_free_ char *found = NULL;
+
+		st = cell_name(h, children[i], &key_layout, &found, e);
+		if (!st && !strcasecmp(found, name)) {
+			*ret = children[i];
+			return ST_OK;
+		}
+	}
+	return st ? st : err_set(e, ST_INPUT, "there is no key \"%s\"", name);
+}
+
+static void hive_close_key(struct registry *r, registry_key key)
+{
+}
+
+static enum status hive_each(struct registry *r, registry_key key, registry_visitor fn, void *arg,
+			     struct err *e)
+{
+	struct hive *h = (struct hive *)r;
+	_cleanup_free_ hive_node_h *children = hivex_node_children(h->h, key);
+	enum status st = ST_OK;
+
+	if (!children)
+		return err_from_hivex(e, errno, "subkeys");
+	for (size_t i = 0; children[i] && !st; i++) {
+		_cleanup_free_ char *name = NULL;
+
+		st = cell_name(h, children[i], &key_layout, &name, e);
+		if (!st)
+			st = fn(arg, name, children[i], e);
+	}
+	return st;
+}
+
+/* The handle of a value, 0 if there is none. */
+static enum status find_value(struct hive *h, registry_key key, const char *name, hive_value_h *ret,
+			      struct err *e)
+{
+	_cleanup_free_ hive_value_h *values = hivex_node_values(h->h, key);
+	enum status st = ST_OK;
+
+	*ret = 0;
+	if (!values)
+		return err_from_hivex(e, errno, "values");
+	for (size_t i = 0; values[i] && !st && !*ret; i++) {
+		_cleanup_free_ char *found = NULL;
+
+		st = cell_name(h, values[i], &value_layout, &found, e);
+		if (!st && !strcasecmp(found, name))
+			*ret = values[i];
+	}
+	return st;
+}
+
+/* Does the data lie in one cell? Where libhivex says where, the cell's length is ours to compare. */
+static enum status check_cell(struct hive *h, hive_value_h value, size_t len, struct err *e)
+{
+	uint8_t head[4];
+	int64_t room;
+	size_t cell;
+	enum status st;
+
+	errno = 0;
+	cell = hivex_value_data_cell_offset(h->h, value, NULL);
+	if (!cell) /* inline */
+		return errno ? err_from_hivex(e, errno, "data of a value") : ST_OK;
+	st = blob_read(&h->copy.blob, cell, head, sizeof(head), e);
+	if (st)
+		return st;
+	room = -(int64_t)(int32_t)get_le32(head) - 4; /* of a cell in use the length is negative */
+	if (len > HIVE_CELL_MAX || room < (int64_t)len)
+		return err_set(e, ST_CORRUPT, "%zu bytes of data in a cell of %" PRId64, len, room);
+	return ST_OK;
+}
+
+static enum status hive_value(struct registry *r, registry_key key, const char *name,
+			      struct registry_value *ret, struct err *e)
+{
+	struct hive *h = (struct hive *)r;
+	hive_value_h value;
+	hive_type type;
+	size_t len;
+	enum status st = find_value(h, key, name, &value, e);
+
+	if (!st && !value)
+		return err_set(e, ST_INPUT, "there is no value \"%s\"", name);
+	if (!st && hivex_value_type(h->h, value, &type, &len))
+		st = err_from_hivex(e, errno, name);
+	if (!st)
+		st = check_cell(h, value, len, e);
+	if (st)
+		return err_add(e, st, "%s", name);
+	ret->at = (uint8_t *)hivex_value_value(h->h, value, &type, &len);
+	if (!ret->at)
+		return err_from_hivex(e, errno, name);
+	ret->type = (uint32_t)type;
+	ret->size = len;
+	return ST_OK;
+}
+
+static const struct registry_ops hive_ops = {
+	.open = hive_open_key,
+	.close = hive_close_key,
+	.each = hive_each,
+	.value = hive_value,
+};
+
+struct registry *hive_registry(struct hive *h)
+{
+	return &h->registry;
+}
+
+bool hive_is_dirty(const struct hive *h)
+{
+	return h->dirty;
+}
+
+/* --- loading ------------------------------------------------------------------------------- */
+
+static enum status copy_extract(struct extract *x, struct sink *to, struct err *e)
 {
 	_cleanup_buffer_ uint8_t *buf = os_buffer(EXTRACT_BUFFER);
 	struct page_status status[EXTRACT_BUFFER / PAGE_SIZE];
 	struct extract_piece piece;
-	struct fd_sink out;
 	enum status st = ST_OK;
 
 	if (!buf)
 		return err_nomem(e);
-	fd_sink_init(&out, fd, "copy of the SYSTEM hive");
 	while (!st) {
 		st = extract_next(x, buf, EXTRACT_BUFFER, status, &piece, e);
 		if (!st)
-			st = sink_write(&out.sink, buf, piece.length, e);
+			st = sink_write(to, buf, piece.length, e);
 	}
 	return st == ST_END ? ST_OK : st;
 }
 
-enum status hive_load(struct extract *x, struct hive **ret, struct err *e)
+static enum status copy_blob(struct blob *b, struct sink *to, struct err *e)
+{
+	_cleanup_free_ uint8_t *buf = malloc(EXTRACT_BUFFER);
+	enum status st = ST_OK;
+
+	if (!buf)
+		return err_nomem(e);
+	for (uint64_t at = 0; at < b->size && !st;) {
+		const size_t n = (size_t)MIN(b->size - at, EXTRACT_BUFFER);
+
+		st = blob_read(b, at, buf, n, e);
+		if (!st)
+			st = sink_write(to, buf, n, e);
+		at += n;
+	}
+	return st;
+}
+
+/* What libhivex reads, and what it says to it. Owns the descriptor. */
+static enum status open_copy(struct hive *h, int fd, const char *path, uint64_t size, struct err *e)
+{
+	uint8_t head[12];
+	enum status st = ST_OK;
+
+	if (os_truncate(fd, size + HIVE_PADDING))
+		st = err_from_errno(e, ST_SYSTEM, errno, "copy of a hive");
+	if (st)
+		close(fd);
+	else
+		st = file_blob_take(&h->copy, fd, e);
+	if (!st)
+		st = blob_read(&h->copy.blob, 0, head, sizeof(head), e);
+	if (st)
+		return st;
+	/* The primary and the secondary sequence number. */
+	h->dirty = memcmp(head + 4, head + 8, 4) != 0;
+	h->h = hivex_open(path, 0);
+	if (!h->h)
+		return err_from_hivex(e, errno, h->name);
+	h->registry =
+		(struct registry){ .ops = &hive_ops, .root = hivex_root(h->h), .name = h->name };
+	return h->registry.root ? ST_OK : err_set(e, ST_CORRUPT, "%s: has no root key", h->name);
+}
+
+/* One of `x` and `b`. */
+static enum status load(struct extract *x, struct blob *b, const char *name, uint64_t size,
+			struct hive **ret, struct err *e)
 {
 	struct hive *h;
+	struct fd_sink out;
 	char path[SYSTEM_PATH_MAX];
+	int fd = -1;
 	enum status st;
 
-	if (extract_now(x)->size > HIVE_SIZE_MAX)
-		return err_set(e, ST_CORRUPT, "a SYSTEM hive of %" PRIu64 " bytes",
-			       extract_now(x)->size);
+	if (size < HIVE_SIZE_MIN || size > HIVE_SIZE_MAX)
+		return err_set(e, ST_CORRUPT, "%s: a hive of %" PRIu64 " bytes", name, size);
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return err_nomem(e);
-	h->fd = -1;
-	st = system_anonymous_file(&h->fd, path, e);
-	if (!st)
-		st = copy_to_fd(x, h->fd, e);
+	h->copy.fd = -1;
+	snprintf(h->name, sizeof(h->name), "%s", name);
+	st = system_anonymous_file(&fd, path, e);
 	if (!st) {
-		h->h = hivex_open(path, 0);
-		if (!h->h)
-			st = err_from_hivex(e, errno, extract_path(x));
+		fd_sink_init(&out, fd, "copy of a hive");
+		st = x ? copy_extract(x, &out.sink, e) : copy_blob(b, &out.sink, e);
+		if (st)
+			close(fd);
 	}
+	if (!st)
+		st = open_copy(h, fd, path, size, e);
 	if (st)
 		hive_close(h);
 	else
@@ -76,13 +311,41 @@ enum status hive_load(struct extract *x, struct hive **ret, struct err *e)
 	return st;
 }
 
+enum status hive_load(struct extract *x, struct hive **ret, struct err *e)
+{
+	return load(x, NULL, extract_path(x), extract_now(x)->size, ret, e);
+}
+
+enum status hive_load_blob(struct blob *b, const char *name, struct hive **ret, struct err *e)
+{
+	return load(NULL, b, name, b->size, ret, e);
+}
+
+enum status hive_find(struct disk *d, const char *name, struct hive **ret, struct err *e)
+{
+	char path[64];
+	size_t n;
+	const struct volume *v = disk_volumes(d, &n);
+
+	snprintf(path, sizeof(path), "Windows/System32/config/%s", name);
+	for (size_t i = 0; i < n; i++) {
+		struct extract *x = NULL;
+		enum status st;
+
+		if (!v[i].readable || extract_open(disk_reader(d), &v[i], path, 0, &x, NULL))
+			continue;
+		st = hive_load(x, ret, e);
+		extract_close(x);
+		return st;
+	}
+	return err_set(e, ST_INPUT, "no volume has %s", path);
+}
+
 static void free_names(struct hive *h)
 {
-	for (char **n = h->names; n && *n; n++)
-		free(*n);
-	if (h->names != h->single)
-		free(h->names);
-	h->names = NULL;
+	for (size_t i = 0; i < h->n_names; i++)
+		free(h->names[i]);
+	h->n_names = 0;
 }
 
 void hive_close(struct hive *h)
@@ -90,75 +353,76 @@ void hive_close(struct hive *h)
 	if (!h)
 		return;
 	free_names(h);
+	free(h->names);
 	if (h->h)
 		hivex_close(h->h);
-	if (h->fd >= 0)
-		close(h->fd);
+	file_blob_deinit(&h->copy);
 	free(h);
 }
 
-/* Select\Current: the number of the control set that Windows runs with. 1 if it is not there. */
-static int32_t current_set(struct hive *h, hive_node_h root)
-{
-	const hive_node_h select = hivex_node_get_child(h->h, root, "Select");
-	const hive_value_h current = select ? hivex_node_get_value(h->h, select, "Current") : 0;
-	hive_type type;
-	size_t len;
-	int32_t number = 1;
+/* --- page files ---------------------------------------------------------------------------- */
 
-	if (current && !hivex_value_type(h->h, current, &type, &len) && type == hive_t_REG_DWORD)
-		number = hivex_value_dword(h->h, current);
-	return number > 0 && number < 1000 ? number : 1;
+unsigned hive_current_set(struct registry *system)
+{
+	struct registry_value v = { 0 };
+	registry_key select = 0;
+	uint64_t number = 1;
+
+	if (registry_open(system, system->root, "Select", &select, NULL))
+		return 1;
+	if (registry_value(system, select, "Current", &v, NULL) || !registry_number(&v, &number) ||
+	    number < 1 || number > 999)
+		number = 1;
+	registry_value_deinit(&v);
+	registry_close(system, select);
+	return (unsigned)number;
 }
 
-static hive_node_h memory_management(struct hive *h)
+/* The strings of a value, into h->names and a NULL behind them; ST_INPUT if it has none. */
+static enum status read_strings(struct hive *h, registry_key key, const char *name, struct err *e)
 {
-	static const char *const keys[] = { "Control", "Session Manager", "Memory Management" };
-	char set[32];
-	hive_node_h node = hivex_root(h->h);
-
-	if (!node)
-		return 0;
-	snprintf(set, sizeof(set), "ControlSet%03d", (int)current_set(h, node));
-	node = hivex_node_get_child(h->h, node, set);
-	for (size_t i = 0; i < ARRAY_SIZE(keys) && node; i++)
-		node = hivex_node_get_child(h->h, node, keys[i]);
-	return node;
-}
-
-/* The strings of a value, into h->names; false if it has none. */
-static bool read_strings(struct hive *h, hive_node_h node, const char *name)
-{
-	const hive_value_h value = hivex_node_get_value(h->h, node, name);
-	hive_type type;
-	size_t len;
+	struct registry_value v = { 0 };
+	enum status st = registry_value(&h->registry, key, name, &v, NULL);
 
 	free_names(h);
-	if (!value || hivex_value_type(h->h, value, &type, &len))
-		return false;
-	if (type == hive_t_REG_MULTI_SZ) {
-		h->names = hivex_value_multiple_strings(h->h, value);
-	} else if (type == hive_t_REG_SZ) {
-		h->single[0] = hivex_value_string(h->h, value);
-		h->names = h->single;
+	while (!st) {
+		if (h->n_names == h->names_room) {
+			char **more = array_grow(h->names, &h->names_room, sizeof(*more));
+
+			if (!more) {
+				st = err_nomem(e);
+				break;
+			}
+			h->names = more;
+		}
+		h->names[h->n_names] = registry_string(&v, h->n_names);
+		if (!h->names[h->n_names])
+			break;
+		h->n_names++;
 	}
-	return h->names && h->names[0] && h->names[0][0];
+	registry_value_deinit(&v);
+	return st == ST_NOMEM ? st : h->n_names ? ST_OK : ST_INPUT;
 }
 
 enum status hive_pagefiles(struct hive *h, struct hive_names *ret, struct err *e)
 {
 	static const char *const values[] = { "ExistingPageFiles", "PagingFiles" };
-	const hive_node_h node = memory_management(h);
+	char path[96];
+	registry_key key = 0;
+	enum status st;
 
-	if (!node)
-		return err_set(e, ST_INPUT, "the SYSTEM hive has no Memory Management key");
-	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
-		if (!read_strings(h, node, values[i]))
-			continue;
+	snprintf(path, sizeof(path), "ControlSet%03u\\Control\\Session Manager\\Memory Management",
+		 hive_current_set(&h->registry));
+	st = registry_open(&h->registry, h->registry.root, path, &key, NULL);
+	if (st)
+		return err_set(e, st, "the SYSTEM hive has no Memory Management key");
+	st = ST_INPUT;
+	for (size_t i = 0; i < ARRAY_SIZE(values) && st == ST_INPUT; i++) {
+		st = read_strings(h, key, values[i], e);
 		*ret = (struct hive_names){ .at = h->names, .value = values[i] };
-		return ST_OK;
 	}
-	return err_set(e, ST_INPUT, "the SYSTEM hive names no page files");
+	registry_close(&h->registry, key);
+	return st == ST_INPUT ? err_set(e, st, "the SYSTEM hive names no page files") : st;
 }
 
 /*
@@ -168,39 +432,27 @@ enum status hive_pagefiles(struct hive *h, struct hive_names *ret, struct err *e
  */
 bool hive_mount(struct hive *h, char letter, struct hive_mount *ret)
 {
-	const hive_node_h root = hivex_root(h->h);
-	const hive_node_h node = root ? hivex_node_get_child(h->h, root, "MountedDevices") : 0;
-	const char name[] = { '\\',
-			      'D',
-			      'o',
-			      's',
-			      'D',
-			      'e',
-			      'v',
-			      'i',
-			      'c',
-			      'e',
-			      's',
-			      '\\',
-			      (char)toupper((unsigned char)letter),
-			      ':',
-			      '\0' };
-	const hive_value_h value = node ? hivex_node_get_value(h->h, node, name) : 0;
-	_cleanup_free_ char *bytes = NULL;
-	hive_type type;
-	size_t len = 0;
+	struct registry_value v = { 0 };
+	registry_key key = 0;
+	char name[32];
+	bool found = true;
 
-	if (value)
-		bytes = hivex_value_value(h->h, value, &type, &len);
 	*ret = (struct hive_mount){ 0 };
-	if (bytes && len == 12) {
-		ret->mbr_signature = get_le32((uint8_t *)bytes);
-		ret->offset = get_le64((uint8_t *)bytes + 4);
-		return true;
-	}
-	if (!bytes || len != 24 || memcmp(bytes, "DMIO:ID:", 8) != 0)
+	snprintf(name, sizeof(name), "\\DosDevices\\%c:", toupper((unsigned char)letter));
+	if (registry_open(&h->registry, h->registry.root, "MountedDevices", &key, NULL))
 		return false;
-	ret->is_gpt = true;
-	memcpy(ret->guid, bytes + 8, sizeof(ret->guid));
-	return true;
+	if (registry_value(&h->registry, key, name, &v, NULL)) {
+		found = false;
+	} else if (v.size == 12) {
+		ret->mbr_signature = get_le32(v.at);
+		ret->offset = get_le64(v.at + 4);
+	} else if (v.size == 24 && !memcmp(v.at, "DMIO:ID:", 8)) {
+		ret->is_gpt = true;
+		memcpy(ret->guid, v.at + 8, sizeof(ret->guid));
+	} else {
+		found = false;
+	}
+	registry_value_deinit(&v);
+	registry_close(&h->registry, key);
+	return found;
 }

@@ -1,17 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the SYSTEM hive of a Windows volume says about its page files, through libhivex.
+ * Registry hives, through libhivex: as a registry to look around in, and what the SYSTEM hive of a
+ * Windows volume says about its page files.
+ *
+ * A hive may be damaged, or made to harm. libhivex checks offsets when it opens one, but not all of
+ * what they lead to; so it is shown a copy with zeros behind the hive that are longer than any of its
+ * structures, it is never asked for a value that is longer than its cell, or large ("db" cells), nor
+ * in the mode that tolerates damage, and names are decoded here: it asks iconv() for them, which in a
+ * static program needs modules of the C library of the host.
  */
 #ifndef RAMSEAL_TSK_EXTRACT_HIVE_H
 #define RAMSEAL_TSK_EXTRACT_HIVE_H
 
+#include "formats/base/io.h"
 #include "tsk-extract/extract.h"
+#include "tsk-extract/registry.h"
 
 struct hive;
 
-/* `x` is the SYSTEM hive, opened and not yet read. ST_CORRUPT if libhivex refuses it. */
+/* `x` is the hive, opened and not yet read. ST_CORRUPT if libhivex refuses it. */
 enum status hive_load(struct extract *x, struct hive **ret, struct err *e);
+/* The same out of a blob, which is read whole and not kept. `name` is for messages. */
+enum status hive_load_blob(struct blob *b, const char *name, struct hive **ret, struct err *e);
 void hive_close(struct hive *h); /* NULL is fine */
+
+/*
+ * The hive of this name ("SYSTEM", "SOFTWARE") of the first Windows on the disk. ST_INPUT if there
+ * is none, ST_CORRUPT if it cannot be used.
+ */
+enum status hive_find(struct disk *d, const char *name, struct hive **ret, struct err *e);
+
+/* Its keys; the root is the hive's. Belongs to the hive. */
+struct registry *hive_registry(struct hive *h);
+
+/*
+ * It was not written out whole (its two sequence numbers differ): the newest changes are in its
+ * transaction logs, which are not read.
+ */
+bool hive_is_dirty(const struct hive *h);
 
 /* Names of page files, as they are written there, in order; ended by NULL. Owned by the hive. */
 struct hive_names {
@@ -21,6 +47,9 @@ struct hive_names {
 
 /* Of the current control set. ST_INPUT if it names none. */
 enum status hive_pagefiles(struct hive *h, struct hive_names *ret, struct err *e);
+
+/* Select\Current: the number of the control set that Windows runs with. 1 if it is not there. */
+unsigned hive_current_set(struct registry *system);
 
 /* What MountedDevices holds for a drive letter; false if nothing. */
 struct hive_mount {
