@@ -10,6 +10,7 @@
 #include "agent/acquire.h"
 #include "agent/clock.h"
 #include "agent/commands.h"
+#include "agent/context.h"
 #include "agent/files.h"
 #include "agent/host.h"
 #include "agent/log.h"
@@ -81,6 +82,28 @@ static enum status describe_simulated(json_t **ret, struct err *e)
 }
 
 /*
+ * What the registry says of the machine whose memory this is: the live one, or that of the disk image
+ * beside a memory image. The registry of a live disk is left alone: reading it would take time, and
+ * memory, from what is to be acquired.
+ */
+static void put_context(const struct acquisition *a, json_t *doc)
+{
+	const bool dead = a->source->info.image;
+	json_t *context = NULL;
+	struct err e = ERR_INIT;
+	enum status st = ST_NO_SOURCE;
+
+	if (!dead)
+		st = context_of_host(&context, &e);
+	else if (a->disk)
+		st = context_of_disk(a->disk, &context, &e);
+	if (!st)
+		json_object_set_new(doc, "context", context);
+	else if (st != ST_NO_SOURCE && st != ST_INPUT)
+		log_warning("context-left-out", "the registry: %s", e.message);
+}
+
+/*
  * Whose bytes an image file holds is not this machine's business; everything else is the memory
  * of the host that the manifest describes.
  */
@@ -102,8 +125,10 @@ static enum status write_begin(struct acquisition *a, struct err *e)
 		json_object_set_new(doc, "driver", driver_session_json(a->driver));
 	json_object_set_new(doc, "level", json_integer(a->o->level.level));
 	json_object_set_new(doc, "level_auto", json_boolean(a->o->level.automatic));
-	if (!info->simulated)
+	if (!info->simulated) {
 		json_object_set_new(doc, "threads", json_integer(a->threads));
+		put_context(a, doc);
+	}
 	st = manifest_set_notes(doc, info->notes, info->notes_size, e);
 	if (st) {
 		json_decref(doc);

@@ -29,11 +29,18 @@
 /* Above this, data lies in several cells behind a "db" cell (msuhanov's specification). */
 #define HIVE_CELL_MAX 16344
 
+/*
+ * Bytes of names that are read before we give up: in a hive that was made to harm, every key may have
+ * the same 70000 keys below it, and so on. Looking around in a real one takes a few MiB.
+ */
+#define HIVE_WORK_MAX ((uint64_t)1 << 29)
+
 struct hive {
 	struct registry registry; /* first: the registry is the hive */
 	hive_h *h;
 	struct file_blob copy;
 	bool dirty;
+	uint64_t work;
 	char name[ERR_MESSAGE_MAX / 4];
 	char **names;
 	size_t n_names, names_room;
@@ -72,6 +79,9 @@ static enum status cell_name(struct hive *h, size_t cell, const struct name_layo
 	if (st)
 		return st;
 	length = get_le16(head + l->length);
+	h->work += sizeof(head) + length;
+	if (h->work > HIVE_WORK_MAX)
+		return err_set(e, ST_CORRUPT, "%s: its keys lead to one another", h->name);
 	latin1 = get_le16(head + l->flags) & l->latin1;
 	units = calloc(2, length + 1);
 	if (!units)
@@ -362,22 +372,6 @@ void hive_close(struct hive *h)
 
 /* --- page files ---------------------------------------------------------------------------- */
 
-unsigned hive_current_set(struct registry *system)
-{
-	struct registry_value v = { 0 };
-	registry_key select = 0;
-	uint64_t number = 1;
-
-	if (registry_open(system, system->root, "Select", &select, NULL))
-		return 1;
-	if (registry_value(system, select, "Current", &v, NULL) || !registry_number(&v, &number) ||
-	    number < 1 || number > 999)
-		number = 1;
-	registry_value_deinit(&v);
-	registry_close(system, select);
-	return (unsigned)number;
-}
-
 /* The strings of a value, into h->names and a NULL behind them; ST_INPUT if it has none. */
 static enum status read_strings(struct hive *h, registry_key key, const char *name, struct err *e)
 {
@@ -412,7 +406,7 @@ enum status hive_pagefiles(struct hive *h, struct hive_names *ret, struct err *e
 	enum status st;
 
 	snprintf(path, sizeof(path), "ControlSet%03u\\Control\\Session Manager\\Memory Management",
-		 hive_current_set(&h->registry));
+		 registry_current_set(&h->registry));
 	st = registry_open(&h->registry, h->registry.root, path, &key, NULL);
 	if (st)
 		return err_set(e, st, "the SYSTEM hive has no Memory Management key");

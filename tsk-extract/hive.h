@@ -48,9 +48,6 @@ struct hive_names {
 /* Of the current control set. ST_INPUT if it names none. */
 enum status hive_pagefiles(struct hive *h, struct hive_names *ret, struct err *e);
 
-/* Select\Current: the number of the control set that Windows runs with. 1 if it is not there. */
-unsigned hive_current_set(struct registry *system);
-
 /* What MountedDevices holds for a drive letter; false if nothing. */
 struct hive_mount {
 	bool is_gpt;

@@ -167,3 +167,19 @@ bool registry_time(uint64_t filetime, uint64_t *ret_ns)
 	*ret_ns = (filetime - FILETIME_1970) * 100;
 	return true;
 }
+
+unsigned registry_current_set(struct registry *system)
+{
+	struct registry_value v = { 0 };
+	registry_key select = 0;
+	uint64_t number = 1;
+
+	if (registry_open(system, system->root, "Select", &select, NULL))
+		return 1;
+	if (registry_value(system, select, "Current", &v, NULL) || !registry_number(&v, &number) ||
+	    number < 1 || number > 999)
+		number = 1;
+	registry_value_deinit(&v);
+	registry_close(system, select);
+	return (unsigned)number;
+}

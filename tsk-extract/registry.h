@@ -101,4 +101,7 @@ char *registry_utf8(const uint8_t *units, size_t count);
 /* FILETIME (100 ns since 1601) to ns since 1970; false where that has no number. */
 bool registry_time(uint64_t filetime, uint64_t *ret_ns);
 
+/* Select\Current: the number of the control set that Windows runs with. 1 if it is not there. */
+unsigned registry_current_set(struct registry *system);
+
 #endif
