@@ -27,6 +27,13 @@ enum pagefile_time { PAGEFILE_BEFORE, PAGEFILE_AFTER, PAGEFILE_CONCURRENT };
 /* Which passes over the page tables are made. */
 enum pagetables { TABLES_BOTH, TABLES_BEFORE, TABLES_AFTER, TABLES_NONE };
 
+/*
+ * A target with less room than this share of memory is refused without --force: container sizes
+ * of busy machines lie between a third and two thirds, and one of idle ones is far smaller, so a
+ * quarter is where it is visibly too small.
+ */
+#define ACQUIRE_ROOM_SHARE 4
+
 struct order;
 
 struct acquire_options {

@@ -22,13 +22,6 @@
 #include "agent/tables.h"
 #include "agent/text.h"
 
-/*
- * A target with less room than this share of memory is refused without --force: container sizes
- * of busy machines lie between a third and two thirds, and one of idle ones is far smaller, so a
- * quarter is where it is visibly too small.
- */
-#define ROOM_SHARE 4
-
 /* Everything that lives from the first line of the manifest to the last. */
 struct acquisition {
 	const struct cli *cli;
@@ -164,7 +157,7 @@ static enum status begin_container(struct acquisition *a, struct err *e)
 		.inputs = a->inputs,
 		.expected = (range_list_bytes(&a->source->info.maps[0].ranges) +
 			     files_bytes(&a->files)) /
-			    ROOM_SHARE,
+			    ACQUIRE_ROOM_SHARE,
 	};
 	enum status st = check_target(a, e);
 

@@ -10,9 +10,9 @@
 #include "agent/pipeline.h"
 #include "agent/progress.h"
 
-extern const struct command command_acquire, command_verify, command_info, command_export,
-	command_extract, command_extract_file, command_pagefiles, command_context, command_read,
-	command_report, command_seal, command_smear, command_completion;
+extern const struct command command_acquire, command_check, command_verify, command_info,
+	command_export, command_extract, command_extract_file, command_pagefiles, command_context,
+	command_read, command_report, command_seal, command_smear, command_completion;
 #ifdef _WIN32
 extern const struct command command_driver;
 #endif

@@ -15,7 +15,10 @@ struct disk_options {
 };
 
 /* For the option table of a command whose struct `type` has a member `disk` of the type above. */
-#define DISK_OPTIONS(type)                                                                         \
+#define DISK_OPTIONS(type) DISK_OPTIONS_AT(type, disk)
+
+/* The same where the member is called something else. */
+#define DISK_OPTIONS_AT(type, disk)                                                                \
 	CLI_STRINGS(type, disk.images, 'i', "image", "FILE",                                       \
 		    "a raw image, the first file of a split one, or an E01; repeat it to name "    \
 		    "the parts of a raw image"),                                                   \

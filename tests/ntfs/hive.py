@@ -4,11 +4,11 @@
     Hive({'Select': {'Current': 1}, 'ControlSet001': {...}}).pack()
 
 A dict is a key; an int a REG_DWORD, bytes a REG_BINARY, a list of str a REG_MULTI_SZ, a str a
-REG_SZ. Layout: msuhanov's "Windows registry file format specification".
+REG_SZ; a pair of a type and bytes is that. Layout: msuhanov's "Windows registry file format specification".
 """
 import struct
 
-REG_SZ, REG_BINARY, REG_DWORD, REG_MULTI_SZ = 1, 3, 4, 7
+REG_SZ, REG_BINARY, REG_DWORD, REG_MULTI_SZ, REG_QWORD = 1, 3, 4, 7, 11
 
 
 class Hive:
@@ -25,6 +25,8 @@ class Hive:
     def value(self, name, value):
         if isinstance(value, int):
             kind, data = REG_DWORD, struct.pack('<I', value)
+        elif isinstance(value, tuple):
+            kind, data = value
         elif isinstance(value, bytes):
             kind, data = REG_BINARY, value
         elif isinstance(value, list):

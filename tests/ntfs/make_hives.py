@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the first inputs of tests/fuzz/fuzz_context.c: small hives.
+
+    tests/ntfs/make_hives.py FOLDER
+"""
+import os
+import struct
+import sys
+
+from hive import REG_QWORD, Hive
+
+IFEO = {'a.exe': {'GlobalFlag': '0x02001000', 'ShutdownFlags': 3, 'StackTraceDatabaseSizeInMb': 32},
+        'b.exe': {'UseFilter': 1, '0': {'FilterFullPath': 'C:\\b.exe', 'GlobalFlag': 0x200}}}
+RADAR = {'Settings': {'CommitThreshold': 5, 'DetectionInterval': 30, 'TimerInterval': 5},
+         'DiagnosedApplications': {
+             'a.exe': {'LastDetectionTime': (REG_QWORD,
+                                             bytes.fromhex('14f3579e046fcc01'))},
+             'b.exe': {'LastDetectionTime': bytes(8)}, 'c.exe': {}}}
+SOFTWARE = {'Microsoft': {
+    'RADAR': {'HeapLeakDetection': RADAR},
+    'Windows NT': {'CurrentVersion': {'ProductName': 'Windows', 'UBR': 1,
+                                      'Image File Execution Options': IFEO}}}}
+CONTROL = {'SystemStartOptions': ' NOEXECUTE=OPTIN  TESTSIGNING',
+           'Session Manager': {'GlobalFlag': 0x400, 'Memory Management': {
+               'PagingFiles': ['?:\\pagefile.sys', 'D:\\p.sys 1 2'],
+               'ExistingPageFiles': ['\\??\\C:\\pagefile.sys'], 'ClearPageFileAtShutdown': 1}},
+           'DeviceGuard': {'EnableVirtualizationBasedSecurity': 1, 'Scenarios': {
+               'HypervisorEnforcedCodeIntegrity': {'Enabled': 1}}},
+           'Lsa': {'LsaCfgFlags': 2}, 'SecureBoot': {'State': {'UEFISecureBootEnabled': 1}}}
+SYSTEM = {'Select': {'Current': 2}, 'ControlSet002': {'Control': CONTROL},
+          'MountedDevices': {'\\DosDevices\\C:': b'DMIO:ID:' + bytes(16)}}
+
+
+def db_value():
+    """A value whose data claims to lie in a list of cells that is longer than the hive."""
+    h = Hive({'Select': {'Current': b'12345'}, 'ControlSet001': {}})
+    at = h.cells.index(b'12345') - 4
+    h.cells[at + 4:at + 12] = b'db' + struct.pack('<HI', 0xffff, at)
+    vk = h.cells.index(b'vk')
+    h.cells[vk + 4:vk + 8] = struct.pack('<I', 16345)
+    return h.pack()
+
+
+def main(folder):
+    os.makedirs(folder, exist_ok=True)
+    for name, data in (('software', Hive(SOFTWARE).pack()), ('system', Hive(SYSTEM).pack()),
+                       ('both', Hive(SOFTWARE | SYSTEM).pack()), ('db', db_value())):
+        with open(os.path.join(folder, name), 'wb') as f:
+            f.write(data)
+
+
+if __name__ == '__main__':
+    main(*sys.argv[1:])
