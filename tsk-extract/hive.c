@@ -33,7 +33,7 @@
  * Bytes of names that are read before we give up: in a hive that was made to harm, every key may have
  * the same 70000 keys below it, and so on. Looking around in a real one takes a few MiB.
  */
-#define HIVE_WORK_MAX ((uint64_t)1 << 29)
+#define HIVE_WORK_MAX ((uint64_t)1 << 26)
 
 struct hive {
 	struct registry registry; /* first: the registry is the hive */

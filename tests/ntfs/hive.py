@@ -4,7 +4,8 @@
     Hive({'Select': {'Current': 1}, 'ControlSet001': {...}}).pack()
 
 A dict is a key; an int a REG_DWORD, bytes a REG_BINARY, a list of str a REG_MULTI_SZ, a str a
-REG_SZ; a pair of a type and bytes is that. Layout: msuhanov's "Windows registry file format specification".
+REG_SZ; a pair of a type and bytes is that. Layout: msuhanov's "Windows registry file format
+specification".
 """
 import struct
 

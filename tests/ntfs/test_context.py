@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""ramseal context, on forged hives, alone and on forged disks. Usage: test_context.py RAMSEAL DATA
+
+One test wants a hive that Windows wrote. It is not a part of the sources: it is looked for in
+$RAMSEAL_DATA, or in DATA, and without it that test is skipped.
+"""
+import json
+import lzma
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from forge import Volume
+from hive import Hive
+from make_hives import CONTROL, SOFTWARE, SYSTEM, db_value
+
+RAMSEAL = os.path.abspath(sys.argv.pop(1))
+DATA = os.environ.get('RAMSEAL_DATA', os.path.abspath(sys.argv.pop(1)))
+REAL = os.path.join(DATA, 'win7sp1-x64-SOFTWARE.xz')
+MIB = 1 << 20
+OK, USAGE, NO_SOURCE, VERIFY, INPUT = 0, 2, 4, 7, 9
+
+
+def ramseal(*arguments):
+    return subprocess.run([RAMSEAL, *map(str, arguments)], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=120)
+
+
+def with_header(hive, at, value):
+    """The hive with 4 bytes of its header changed, and the checksum made right."""
+    head = bytearray(hive[:512])
+    struct.pack_into('<I', head, at, value)
+    checksum = 0
+    for (word,) in struct.iter_unpack('<I', head[:508]):
+        checksum ^= word
+    struct.pack_into('<I', head, 508, checksum)
+    return bytes(head) + hive[512:]
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.folder = directory.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, data):
+        with open(self.path(name), 'wb') as f:
+            f.write(data)
+        return self.path(name)
+
+    def context(self, *arguments, code=OK):
+        done = ramseal('context', '--json', *arguments)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return json.loads(done.stdout)
+
+    def refused(self, code, part, *arguments):
+        done = ramseal('context', *arguments)
+        self.assertEqual((done.returncode, done.stdout), (code, ''), done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn(part, done.stderr)
+
+
+class Hives(Case):
+    def check_software(self, c):
+        self.assertEqual(c['windows']['product'], 'Windows')
+        self.assertEqual(c['radar']['settings'], {
+            'commit_threshold_percent': 5, 'detection_interval_days': 30,
+            'timer_interval_minutes': 5})
+        self.assertEqual([(d['image'], d.get('filetime'), d.get('last_detection'))
+                          for d in c['radar']['diagnosed']], [
+            ('a.exe', '0x01cc6f049e57f314', '2011-09-09T15:24:51.401806800Z'),
+            ('b.exe', '0x0000000000000000', None), ('c.exe', None, None)])
+        a, b = c['heap_debugging']['images']
+        self.assertEqual((a['image'], a['global_flag']['value'], a['stack_trace_database_mb']),
+                         ('a.exe', 0x02001000, 32))
+        self.assertEqual([n[:3] for n in a['global_flag']['names']], ['ust', 'hpa'])
+        self.assertEqual(a['shutdown_flags']['value'], 3)
+        self.assertEqual((b['image'], b['path'], b['global_flag']['value']),
+                         ('b.exe', 'C:\\b.exe', 0x200))
+
+    def check_system(self, c):
+        self.assertEqual(c['windows']['control_set'], 2)
+        self.assertEqual(c['page_files'], {
+            'configured': ['?:\\pagefile.sys', 'D:\\p.sys 1 2'],
+            'existing': ['\\??\\C:\\pagefile.sys'], 'cleared_at_shutdown': True})
+        s = c['security']
+        self.assertEqual((s['vbs'], s['hvci'], s['credential_guard'], s['secure_boot'],
+                          s['test_signing'], s['kernel_debugger']),
+                         (True, True, 2, True, True, False))
+        self.assertEqual(c['heap_debugging']['system']['global_flag']['value'], 0x400)
+
+    def test_software(self):
+        c = self.context('--hive', self.write('s', Hive(SOFTWARE).pack()))
+        self.check_software(c)
+        self.assertEqual([(h['kind'], h['dirty']) for h in c['hives']], [('SOFTWARE', False)])
+        self.assertIsNone(c['security']['test_signing'])
+
+    def test_both_in_any_order(self):
+        software = self.write('x', Hive(SOFTWARE).pack())
+        system = self.write('y', Hive(SYSTEM).pack())
+        for order in ((software, system), (system, software)):
+            c = self.context('--hive', order[0], '--hive', order[1])
+            self.check_software(c)
+            self.check_system(c)
+
+    def test_text(self):
+        done = ramseal('context', '--hive', self.write('s', Hive(SOFTWARE).pack()),
+                       '--hive', self.write('t', Hive(SYSTEM).pack()))
+        self.assertEqual((done.returncode, done.stderr), (OK, ''))
+        for line in ('RADAR: a.exe, last detected 2011-09-09T15:24:51.401806800Z',
+                     'RADAR: c.exe, last detected at an unknown time', 'test signing: yes',
+                     'page files, existing: \\??\\C:\\pagefile.sys'):
+            self.assertIn(line, done.stdout.splitlines())
+
+    def test_names_that_are_not_for_a_terminal(self):
+        tree = {'Microsoft': {'RADAR': {'HeapLeakDetection': {'DiagnosedApplications': {
+            'a\x1b[2Jé.exe': {}}}}}}
+        path = self.write('s', Hive(tree).pack())
+        self.assertIn('RADAR: a\\x1b[2Jé.exe,', ramseal('context', '--hive', path).stdout)
+        self.assertEqual(self.context('--hive', path)['radar']['diagnosed'][0]['image'],
+                         'a\x1b[2Jé.exe')
+
+    def test_dirty(self):
+        path = self.write('s', with_header(Hive(SOFTWARE).pack(), 4, 77))
+        self.assertTrue(self.context('--hive', path)['hives'][0]['dirty'])
+        self.assertIn('are in its logs', ramseal('context', '--hive', path).stdout)
+
+    def test_mistakes(self):
+        software = self.write('s', Hive(SOFTWARE).pack())
+        self.refused(USAGE, 'second SOFTWARE', '--hive', software, '--hive', software)
+        self.refused(USAGE, '--image', '--hive', software, '--image', software)
+        self.refused(USAGE, '--offset', '--offset', 1)
+        self.refused(INPUT, 'neither', '--hive', self.write('n', Hive({'Other': {}}).pack()))
+        self.refused(INPUT, 'No such file', '--hive', self.path('none'))
+        self.refused(NO_SOURCE, 'no registry')
+
+    def test_damaged(self):
+        whole = Hive(SOFTWARE).pack()
+        for name, data in (('empty', b''), ('short', whole[:5000]), ('zeros', bytes(8192)),
+                           ('text', b'x' * 100000), ('cut', whole[:4096] + bytes(4096)),
+                           ('no-root', with_header(whole, 36, 0x28)),
+                           ('far', with_header(whole, 40, 1 << 30))):
+            with self.subTest(name):
+                self.refused(VERIFY, self.path(name), '--hive', self.write(name, data))
+
+    def test_damage_in_one_place_leaves_the_rest(self):
+        h = Hive(SOFTWARE)
+        at = h.cells.index(b'LastDetectionTime')
+        # The data of the first one is said to lie where no cell begins.
+        struct.pack_into('<I', h.cells, at - 20 + 8, 3)
+        path = self.write('s', h.pack())
+        c = self.context('--hive', path, code=VERIFY)
+        self.assertEqual(len(c['problems']), 1)
+        self.assertIn('LastDetectionTime', c['problems'][0])
+        self.assertEqual([d['image'] for d in c['radar']['diagnosed']], ['a.exe', 'b.exe', 'c.exe'])
+        self.assertEqual(c['windows']['product'], 'Windows')
+
+    def test_value_longer_than_its_cell(self):
+        # libhivex would follow a list of 65535 cells, most of them behind the end of the file.
+        c = self.context('--hive', self.write('s', db_value()))
+        self.assertEqual(c['windows']['control_set'], 1)
+
+    def test_keys_that_lead_to_one_another(self):
+        names = {f'{i:03}.exe': {} for i in range(1000)}
+        h = Hive({'Microsoft': {'Windows NT': {'CurrentVersion': {
+            'Image File Execution Options': names}}}})
+        # Each of them has the same keys below it as their parent.
+        parent = h.cells.index(b'Image File Execution Options') - 76
+        subkeys = h.cells[parent + 20:parent + 24], h.cells[parent + 28:parent + 32]
+        for name in names:
+            at = h.cells.index(name.encode()) - 76
+            h.cells[at + 20:at + 24], h.cells[at + 28:at + 32] = subkeys
+        c = self.context('--hive', self.write('s', h.pack()), code=VERIFY)
+        self.assertIn('lead to one another', c['problems'][0])
+
+    @unittest.skipUnless(os.path.exists(REAL), 'the hive is not here')
+    def test_a_hive_of_windows_7(self):
+        with lzma.open(REAL) as f:
+            path = self.write('SOFTWARE', f.read())
+        c = self.context('--hive', path)
+        self.assertEqual(c['radar']['diagnosed'], [{
+            'image': 'TrustedInstaller.exe', 'filetime': '0x01cc6f049e57f314',
+            'last_detection': '2011-09-09T15:24:51.401806800Z'}])
+        self.assertEqual(c['radar']['settings']['commit_threshold_percent'], 5)
+        self.assertEqual(c['windows']['product'], 'Windows 7 Ultimate')
+        self.assertIn('RADAR: TrustedInstaller.exe, last detected 2011-09-09T15:24:51.401806800Z',
+                      ramseal('context', '--hive', path).stdout.splitlines())
+
+
+class Disks(Case):
+    def disk(self, **hives):
+        v = Volume(16 * MIB, label='Windows')
+        for name, data in hives.items():
+            v.nested(f'Windows/System32/config/{name}', data)
+        v.write(self.path('disk'))
+        return self.path('disk')
+
+    def test_software(self):
+        c = self.context('--image', self.disk(SOFTWARE=Hive(SOFTWARE).pack()), code=VERIFY)
+        self.assertEqual(len(c['radar']['diagnosed']), 3)
+        self.assertIn('SYSTEM', c['problems'][0])
+
+    def test_system(self):
+        c = self.context('--image', self.disk(SYSTEM=Hive(SYSTEM).pack()), code=VERIFY)
+        self.assertEqual(c['windows']['control_set'], 2)
+        self.assertIn('SOFTWARE', c['problems'][0])
+
+    def test_none(self):
+        self.refused(INPUT, 'no volume has', '--image', self.disk(OTHER=bytes(8192)))
+        self.refused(VERIFY, 'SYSTEM', '--image', self.disk(SYSTEM=bytes(8192)))
+
+    def test_in_the_manifest_beside_a_memory_image(self):
+        memory = self.write('memory', bytes(MIB))
+        disk = self.disk(SYSTEM=Hive({'Select': {'Current': 1}, 'ControlSet001': {
+            'Control': CONTROL}}).pack())
+        container, manifest = self.path('c.rsz'), self.path('manifest')
+        for extra, there in ((['--image', disk], True), ([], False)):
+            done = ramseal('acquire', '-q', '-f', '-s', f'file:{memory}', '-o', container, *extra)
+            self.assertIn(done.returncode, (0, 3), done.stderr)
+            done = ramseal('extract', '-q', '-f', '--stream', 'manifest', '-o', manifest, container)
+            self.assertEqual(done.returncode, OK, done.stderr)
+            with open(manifest) as f:
+                begin = json.loads(f.readline())
+            self.assertEqual(begin['event'], 'begin')
+            self.assertEqual('context' in begin, there)
+            if there:
+                self.assertTrue(begin['context']['security']['test_signing'])
+                self.assertEqual(begin['context']['windows']['control_set'], 1)
+
+
+if __name__ == '__main__':
+    unittest.main()

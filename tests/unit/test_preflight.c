@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/test.h"
+
+#include <string.h>
+
+#include "agent/preflight.h"
+#include "tests/unit/fake_drv.h"
+#include "tests/unit/scratch.h"
+
+static const struct finding *find(const struct findings *f, const char *what)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (!strcmp(f->at[i].what, what))
+			return &f->at[i];
+	return NULL;
+}
+
+static const char *text_of(const struct findings *f, const char *what)
+{
+	const struct finding *at = find(f, what);
+
+	assert_non_null(at);
+	return at ? at->text.message : "";
+}
+
+/* The findings about a machine of these facts. */
+static struct findings judge(const char *facts)
+{
+	struct findings f = { 0 };
+	json_t *doc = json_loads(facts, 0, NULL);
+
+	assert_non_null(doc);
+	preflight_judge_host(doc, &f);
+	json_decref(doc);
+	return f;
+}
+
+TEST(what_the_machine_is_becomes_notes)
+{
+	struct findings f = judge("{\"cpu\": {\"flags\": [\"la57\", \"sev\", \"hypervisor\"]},"
+				  " \"security\": {\"lockdown\": \"confidentiality\"},"
+				  " \"memory\": {\"zswap\": \"Y\"}}");
+
+	assert_non_null(find(&f, "la57"));
+	CHECK_HAS(text_of(&f, "encrypted-guest"), "sev");
+	CHECK_HAS(text_of(&f, "lockdown"), "confidentiality");
+	assert_non_null(find(&f, "zswap"));
+	assert_null(findings_stop(&f));
+	findings_deinit(&f);
+}
+
+TEST(a_host_that_can_encrypt_its_guests_is_no_guest)
+{
+	struct findings f = judge("{\"cpu\": {\"flags\": [\"sme\", \"sev\", \"sev_es\"]}}");
+
+	assert_non_null(find(&f, "encrypted-memory"));
+	assert_null(find(&f, "encrypted-guest"));
+	findings_deinit(&f);
+	f = judge("{\"cpu\": {\"flags\": [\"tdx_guest\"]}}");
+	assert_non_null(find(&f, "encrypted-guest"));
+	findings_deinit(&f);
+	f = judge("{\"security\": {\"lockdown\": \"none\"}, \"memory\": {\"zswap\": \"N\"}}");
+	assert_int_equal(f.count, 0);
+	findings_deinit(&f);
+}
+
+TEST(swap_in_memory_and_files_that_cannot_be_copied_are_told)
+{
+	struct pagefile at[] = {
+		{ .kind = PAGEFILE_LINUX_ZRAM, .path = (char[]){ "/dev/zram0" } },
+		{ .kind = PAGEFILE_PAGING, .path = (char[]){ "/gone" }, .problem = { "it went" } },
+		{ .kind = PAGEFILE_LINUX_FILE, .path = (char[]){ "/swap" }, .readable = true },
+	};
+	const struct pagefile_list l = { .at = at, .count = ARRAY_SIZE(at) };
+	struct findings f = { 0 };
+
+	preflight_judge_pagefiles(&l, &f);
+	assert_int_equal(f.count, 2);
+	CHECK_HAS(text_of(&f, "zram"), "/dev/zram0");
+	CHECK_HAS(text_of(&f, "pagefile"), "it went");
+	assert_null(findings_stop(&f));
+	findings_deinit(&f);
+}
+
+static const struct drv_ops ops = {
+	.name = "fake",
+	.read_max = (size_t)1 << 20,
+	.read = fake_read,
+	.close = fake_close,
+};
+
+TEST(a_probe_reads_little_and_everywhere)
+{
+	const uint64_t last = ((uint64_t)1 << 32) - 1;
+	struct err e = ERR_INIT;
+	struct fake f;
+	struct probe p;
+
+	fake_init(&f, &ops, 0, last);
+	CHECK_OK(preflight_probe(&f.drv, &p, &e), &e);
+	assert_int_equal(p.pages * PAGE_SIZE, PROBE_PLACES * PROBE_BYTES);
+	assert_int_equal(p.unreadable, 0);
+	assert_int_equal(f.bytes, PROBE_PLACES * PROBE_BYTES);
+	fake_deinit(&f);
+
+	/* The second half of memory: that is half of the places. */
+	fake_init(&f, &ops, 0, last);
+	f.fails = fake_fails_from_k;
+	f.k = (last + 1) / PAGE_SIZE / 2;
+	f.k2 = last / PAGE_SIZE;
+	f.exact = true;
+	CHECK_OK(preflight_probe(&f.drv, &p, &e), &e);
+	assert_int_equal(p.unreadable * 2, p.pages);
+	fake_deinit(&f);
+
+	/* Less memory than would be read. */
+	fake_init(&f, &ops, 0x1000, 0x3fff);
+	CHECK_OK(preflight_probe(&f.drv, &p, &e), &e);
+	assert_int_equal(p.unreadable, 0);
+	assert_true(p.pages > 0);
+	fake_deinit(&f);
+
+	fake_init(&f, &ops, 0, last);
+	f.dies_at = 0;
+	CHECK_STATUS(preflight_probe(&f.drv, &p, &e), ST_SOURCE_FAILED, &e);
+	fake_deinit(&f);
+}
+
+TEST(an_output_is_judged_and_not_made)
+{
+	struct findings f = { 0 };
+	struct scratch dir;
+	uint64_t room = 0;
+	char path[600];
+
+	scratch_init(&dir);
+	snprintf(path, sizeof(path), "%s", scratch_path(&dir, "new.rsz"));
+	preflight_judge_output(path, false, 1, &room, &f);
+	assert_int_equal(f.count, 0);
+	assert_true(room > 0);
+	assert_int_not_equal(access(path, F_OK), 0);
+	/* More than any file system has. */
+	preflight_judge_output(path, false, UINT64_MAX - 1, &room, &f);
+	assert_int_equal(findings_stop(&f)->st, ST_OUTPUT);
+	assert_string_equal(findings_stop(&f)->what, "room");
+	findings_deinit(&f);
+	preflight_judge_output(path, true, UINT64_MAX - 1, &room, &f);
+	assert_non_null(find(&f, "room"));
+	assert_null(findings_stop(&f));
+	findings_deinit(&f);
+
+	scratch_write(&dir, "old.rsz", "x", 1);
+	snprintf(path, sizeof(path), "%s", scratch_path(&dir, "old.rsz"));
+	preflight_judge_output(path, false, 1, &room, &f);
+	CHECK_HAS(findings_stop(&f)->text.message, "--force");
+	findings_deinit(&f);
+	preflight_judge_output(path, true, 1, &room, &f);
+	assert_int_equal(f.count, 0);
+	snprintf(path, sizeof(path), "%s/no/such", dir.path);
+	preflight_judge_output(path, true, 1, &room, &f);
+	assert_int_equal(findings_stop(&f)->st, ST_OUTPUT);
+	assert_true(room == ROOM_UNKNOWN);
+	findings_deinit(&f);
+	preflight_judge_output("/dev/null", false, UINT64_MAX - 1, &room, &f);
+	assert_int_equal(f.count, 0);
+	scratch_deinit(&dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_the_machine_is_becomes_notes),
+		cmocka_unit_test(a_host_that_can_encrypt_its_guests_is_no_guest),
+		cmocka_unit_test(swap_in_memory_and_files_that_cannot_be_copied_are_told),
+		cmocka_unit_test(a_probe_reads_little_and_everywhere),
+		cmocka_unit_test(an_output_is_judged_and_not_made),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
