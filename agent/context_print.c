@@ -7,7 +7,12 @@
 /* Sections in the order of the page, and what their keys are called there. */
 struct line {
 	const char *section, *key, *label;
+	const char *const *words; /* what the numbers mean, ended by NULL; or NULL */
 };
+
+/* LsaCfgFlags and RunAsPPL; the start types of services (CreateServiceW()). Microsoft Learn. */
+static const char *const guards[] = { "off", "on, locked in the firmware", "on", NULL };
+static const char *const starts[] = { "boot", "system", "automatic", "manual", "disabled", NULL };
 
 static const struct line lines[] = {
 	{ "windows", "product", "Windows" },
@@ -20,7 +25,7 @@ static const struct line lines[] = {
 	{ "page_files", "existing", "page files, existing" },
 	{ "page_files", "cleared_at_shutdown", "page files cleared at shutdown" },
 	{ "page_files", "kernel_not_paged", "kernel kept in memory" },
-	{ "memory", "sysmain_start", "start of SysMain, for memory compression" },
+	{ "memory", "sysmain_start", "start of SysMain, for memory compression", starts },
 	{ "memory", "page_combining_disabled", "page combining disabled" },
 	{ "security", "vbs", "virtualization-based security" },
 	{ "security", "vbs_policy", "  by policy" },
@@ -29,10 +34,10 @@ static const struct line lines[] = {
 	{ "security", "hvci", "code integrity by the hypervisor" },
 	{ "security", "hvci_policy", "  by policy" },
 	{ "security", "hvci_locked", "  locked" },
-	{ "security", "credential_guard", "Credential Guard" },
-	{ "security", "credential_guard_policy", "  by policy" },
+	{ "security", "credential_guard", "Credential Guard", guards },
+	{ "security", "credential_guard_policy", "  by policy", guards },
 	{ "security", "credential_guard_scenario", "  scenario" },
-	{ "security", "lsa_protection", "protection of LSA" },
+	{ "security", "lsa_protection", "protection of LSA", guards },
 	{ "security", "secure_boot", "Secure Boot" },
 	{ "security", "start_options", "start options" },
 	{ "security", "test_signing", "test signing" },
@@ -68,6 +73,22 @@ static void print_value(const json_t *v, FILE *out)
 	}
 	if (json_is_array(v) && !i)
 		fputs("none", out);
+}
+
+/* "on (2)" */
+static void print_word(const json_t *v, const char *const *words, FILE *out)
+{
+	json_int_t n = json_integer_value(v);
+
+	if (!words || !json_is_integer(v) || n < 0) {
+		print_value(v, out);
+		return;
+	}
+	for (; n && *words; n--)
+		words++;
+	fprintf(out, "%s (", *words ? *words : "unknown");
+	print_value(v, out);
+	fputc(')', out);
 }
 
 /* "GlobalFlag 0x2000000 (hpa: page heap)" */
@@ -170,7 +191,7 @@ void context_print(const json_t *context, FILE *out)
 		if (!v)
 			continue;
 		fprintf(out, "%s: ", lines[i].label);
-		print_value(v, out);
+		print_word(v, lines[i].words, out);
 		fputc('\n', out);
 	}
 	print_heap(json_object_get(context, "heap_debugging"), out);

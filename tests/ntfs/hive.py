@@ -62,9 +62,9 @@ class Hive:
         return me
 
     def pack(self):
-        size = (len(self.cells) + 8 + 4095) // 4096 * 4096
+        size = (len(self.cells) + 4095) // 4096 * 4096
         rest = size - len(self.cells)
-        cells = self.cells + struct.pack('<i', rest) + bytes(rest - 4)
+        cells = self.cells + (struct.pack('<i', rest) + bytes(rest - 4) if rest else b'')
         cells[0:32] = struct.pack('<4sIIIIQI', b'hbin', 0, size, 0, 0, 0, 0)
         head = struct.pack('<4sIIQIIIIIII', b'regf', 1, 1, 0, 1, 5, 0, 1, self.root, size, 1)
         head = head.ljust(508, b'\0')

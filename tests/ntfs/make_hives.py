@@ -33,11 +33,16 @@ SYSTEM = {'Select': {'Current': 2}, 'ControlSet002': {'Control': CONTROL},
 
 
 def db_value():
-    """A value whose data claims to lie in a list of cells that is longer than the hive."""
+    """
+    A value whose data claims to lie in 65535 cells; the list of them fills the end of the hive, so
+    that a reader that follows it reads on behind the hive.
+    """
     h = Hive({'Select': {'Current': b'12345'}, 'ControlSet001': {}})
     at = h.cells.index(b'12345') - 4
-    h.cells[at + 4:at + 12] = b'db' + struct.pack('<HI', 0xffff, at)
-    vk = h.cells.index(b'vk')
+    vk = h.cells.index(b'Current') - 20
+    nothing = h.cell(b'')
+    listed = h.cell(struct.pack('<I', nothing) * ((4096 - len(h.cells) - 4) // 4))
+    h.cells[at + 4:at + 12] = b'db' + struct.pack('<HI', 0xffff, listed)
     h.cells[vk + 4:vk + 8] = struct.pack('<I', 16345)
     return h.pack()
 

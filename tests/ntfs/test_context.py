@@ -116,7 +116,7 @@ class Hives(Case):
         self.assertEqual((done.returncode, done.stderr), (OK, ''))
         for line in ('RADAR: a.exe, last detected 2011-09-09T15:24:51.401806800Z',
                      'RADAR: c.exe, last detected at an unknown time', 'test signing: yes',
-                     'page files, existing: \\??\\C:\\pagefile.sys'):
+                     'page files, existing: \\??\\C:\\pagefile.sys', 'Credential Guard: on (2)'):
             self.assertIn(line, done.stdout.splitlines())
 
     def test_names_that_are_not_for_a_terminal(self):
@@ -166,6 +166,12 @@ class Hives(Case):
         # libhivex would follow a list of 65535 cells, most of them behind the end of the file.
         c = self.context('--hive', self.write('s', db_value()))
         self.assertEqual(c['windows']['control_set'], 1)
+
+    def test_value_larger_than_any(self):
+        c = self.context('--hive', self.write('s', Hive({'Microsoft': {'Windows NT': {
+            'CurrentVersion': {'ProductName': 'x' * 8172, 'UBR': 7}}}}).pack()), code=VERIFY)
+        self.assertIn('ProductName', c['problems'][0])
+        self.assertEqual(c['windows'], {'revision': 7})
 
     def test_keys_that_lead_to_one_another(self):
         names = {f'{i:03}.exe': {} for i in range(1000)}
