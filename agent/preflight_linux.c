@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "agent/output_target.h"
+#include "agent/output_linux.h"
 #include "agent/preflight.h"
 
 enum preflight_target preflight_target(const char *path, uint64_t *ret_room, struct err *e)
