@@ -113,8 +113,8 @@ X(TERM_GROUP_TRUST, "", "Windows and trust", "")                                
 X(TERM_WINDOW, "window", "mapping window",                                                                             \
   "The span of time over which an entry and the content that it names were read: the later of their ends minus the "   \
   "earlier of their starts. An upper bound for how far apart the two observations are. Where the image's entry stood " \
-  "around its frame it was read twice, and the nearer reading counts. Given for every mapping whose content was "      \
-  "captured, of all verdicts.")                                                                                        \
+  "around its frame it was read twice, and the nearer reading counts. Given for every mapping of a frame that was "       \
+  "captured, of all verdicts; what lies in a page file is left out.")                                                                                        \
 X(TERM_QUANTILE, "quantile", "median, 95 %, maximum",                                                                  \
   "Half of the pages have a window of at most the median, 95 % one of at most the second. Both are windows that "      \
   "occurred, at most 1/32 above the true quantile. The maximum is exact.")                                             \

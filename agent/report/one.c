@@ -55,10 +55,10 @@ static void put_smear_cards(struct doc *d, const struct smear *s)
 	doc_share(d, trust[TRUST_SAFE], all);
 	card_end(d, TERM_SAFE, "of user pages safe, by the image's tables");
 	card_begin(d, "");
-	doc_duration(d, c->window.median);
+	doc_duration(d, c->window[WINDOW_FRAMES].median);
 	card_end(d, TERM_QUANTILE, "median mapping window");
 	card_begin(d, "");
-	doc_duration(d, c->window.p95);
+	doc_duration(d, c->window[WINDOW_FRAMES].p95);
 	card_end(d, TERM_QUANTILE, "95 % of windows at most");
 }
 

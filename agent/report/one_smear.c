@@ -21,9 +21,9 @@ static void put_copy(struct doc *d, const struct copy_sums *c, enum copy copy)
 		html_number(d, trust[i]);
 		html_share(d, trust[i], all);
 	}
-	html_duration(d, c->window.median);
-	html_duration(d, c->window.p95);
-	html_duration(d, c->window.max);
+	html_duration(d, c->window[WINDOW_FRAMES].median);
+	html_duration(d, c->window[WINDOW_FRAMES].p95);
+	html_duration(d, c->window[WINDOW_FRAMES].max);
 	doc_put(d, "</tr>\n");
 }
 
@@ -250,7 +250,7 @@ static void put_process(struct doc *d, const struct smear_space *s)
 		html_number(d, trust[i]);
 	for (size_t i = 0; i < GROUPS; i++)
 		html_number(d, groups[i]);
-	html_duration(d, c->window.median);
+	html_duration(d, c->window[WINDOW_FRAMES].median);
 	doc_put(d, "</tr>\n");
 }
 

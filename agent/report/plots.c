@@ -43,7 +43,7 @@ static struct figure_window *windows_of(const struct run *runs, size_t count)
 
 	for (size_t i = 0; at && i < count; i++) {
 		at[i].name = runs[i].label;
-		at[i].w = &runs[i].smear.total.copy[COPY_IMAGE].window;
+		at[i].w = &runs[i].smear.total.copy[COPY_IMAGE].window[WINDOW_FRAMES];
 	}
 	return at;
 }
@@ -59,7 +59,9 @@ void figure_of_windows(struct doc *d, const struct run *runs, size_t count, bool
 	_cleanup_free_ struct figure_window *at = count > 1 ? windows_of(runs, count) : NULL;
 
 	for (size_t i = 0; i < COPIES; i++)
-		copies[i] = (struct figure_window){ names[i], &runs->smear.total.copy[i].window };
+		copies[i] =
+			(struct figure_window){ names[i],
+						&runs->smear.total.copy[i].window[WINDOW_FRAMES] };
 	if (count == 1)
 		figure_windows(d, copies, COPIES, alone);
 	else if (at)

@@ -74,17 +74,17 @@ static uint64_t if_measured(const struct run *r, uint64_t n)
 
 static uint64_t median(const struct run *r)
 {
-	return if_measured(r, image_of(r)->window.median);
+	return if_measured(r, image_of(r)->window[WINDOW_FRAMES].median);
 }
 
 static uint64_t p95(const struct run *r)
 {
-	return if_measured(r, image_of(r)->window.p95);
+	return if_measured(r, image_of(r)->window[WINDOW_FRAMES].p95);
 }
 
 static uint64_t longest(const struct run *r)
 {
-	return if_measured(r, image_of(r)->window.max);
+	return if_measured(r, image_of(r)->window[WINDOW_FRAMES].max);
 }
 
 static uint64_t pages_named(const struct run *r)

@@ -70,7 +70,8 @@ static json_t *copy_json(const struct copy_sums *c)
 	json_object_set_new(o, "trust", trusts);
 	json_object_set_new(o, "frames", verdicts_json(c->frames));
 	json_object_set_new(o, "slots", verdicts_json(c->slots));
-	json_object_set_new(o, "window", window_json(&c->window));
+	json_object_set_new(o, "window", window_json(&c->window[WINDOW_FRAMES]));
+	json_object_set_new(o, "slot_window", window_json(&c->window[WINDOW_SLOTS]));
 	return o;
 }
 
@@ -193,6 +194,19 @@ static uint64_t trust_sum(const uint64_t trust[TRUSTS])
 	return trust[TRUST_SAFE] + trust[TRUST_AT_RISK] + trust[TRUST_WRONG];
 }
 
+static void print_slots(const struct window_summary *w, FILE *out)
+{
+	char median[32], p95[32], max[32];
+
+	if (!w->pages)
+		return;
+	duration(w->median, median);
+	duration(w->p95, p95);
+	duration(w->max, max);
+	fprintf(out, "image, to the slot of %" PRIu64 " pages: window %s, %s, %s\n", w->pages,
+		median, p95, max);
+}
+
 static void print_copy(const struct copy_sums *c, enum copy copy, FILE *out)
 {
 	char share[TRUSTS][16], median[32], p95[32], max[32];
@@ -201,9 +215,9 @@ static void print_copy(const struct copy_sums *c, enum copy copy, FILE *out)
 	copy_trust(c, trust);
 	for (size_t i = 0; i < TRUSTS; i++)
 		percent(trust[i], trust_sum(trust), share[i]);
-	duration(c->window.median, median);
-	duration(c->window.p95, p95);
-	duration(c->window.max, max);
+	duration(c->window[WINDOW_FRAMES].median, median);
+	duration(c->window[WINDOW_FRAMES].p95, p95);
+	duration(c->window[WINDOW_FRAMES].max, max);
 	fprintf(out,
 		"%-7s %9" PRIu64 " %9" PRIu64 " (%s) %9" PRIu64 " (%s) %9" PRIu64
 		" (%s)   window %s, %s, %s\n",
@@ -351,9 +365,10 @@ void smear_print_text(const struct smear *s, FILE *out)
 	fprintf(out, "table pages: %" PRIu64 " kept, %" PRIu64 " freed, %" PRIu64 " created\n\n",
 		t->tables.kept, t->tables.freed, t->tables.created);
 	fprintf(out, "copy       tables      safe           at risk             wrong   "
-		     "(4 KiB pages; window: median, 95th percentile, maximum)\n");
+		     "(4 KiB pages; window to the frame: median, 95th percentile, maximum)\n");
 	for (size_t c = 0; c < COPIES; c++)
 		print_copy(&t->copy[c], (enum copy)c, out);
+	print_slots(&t->copy[COPY_IMAGE].window[WINDOW_SLOTS], out);
 	fputc('\n', out);
 	for (size_t i = 0; i < PAIRS; i++)
 		print_counts(pair_name((enum pair)i), name_of_change, t->pair[i].change, CHANGES,

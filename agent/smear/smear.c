@@ -268,7 +268,8 @@ static enum status count_part(const struct judgement *j, const struct part *part
 
 	(j->slot ? sums->slots : sums->frames)[part->verdict] += part->pages;
 	if (part->has_window)
-		windows_add(&j->m->copy[j->copy].windows, part->window, part->pages);
+		windows_add(&j->m->copy[j->copy].windows[j->slot ? WINDOW_SLOTS : WINDOW_FRAMES],
+			    part->window, part->pages);
 	return tell_one(j, part, e);
 }
 
@@ -566,8 +567,10 @@ static enum status measure_space(struct measure *m, struct smear_space *s, struc
 	for (uint64_t va = 0; !st && next_piece(m, at, va, &p); va = p.va + p.pages * PAGE_SIZE)
 		st = take_piece(m, s, &p, e);
 	for (size_t c = 0; c < COPIES; c++) {
-		windows_summary(&m->copy[c].windows, &s->copy[c].window);
-		windows_merge(&m->copy[c].all, &m->copy[c].windows);
+		for (size_t k = 0; k < WINDOW_KINDS; k++) {
+			windows_summary(&m->copy[c].windows[k], &s->copy[c].window[k]);
+			windows_merge(&m->copy[c].all[k], &m->copy[c].windows[k]);
+		}
 	}
 	for (size_t i = 0; i < PAIRS && !st; i++)
 		st = keep_states(&s->pair[i], m->states[i], e);
@@ -664,7 +667,8 @@ static enum status sum_up(struct measure *m, struct err *e)
 	for (size_t i = 0; i < r->count; i++)
 		add_space(r, &r->at[i], m->states);
 	for (size_t c = 0; c < COPIES; c++)
-		windows_summary(&m->copy[c].all, &r->total.copy[c].window);
+		for (size_t k = 0; k < WINDOW_KINDS; k++)
+			windows_summary(&m->copy[c].all[k], &r->total.copy[c].window[k]);
 	for (size_t i = 0; i < PAIRS && !st; i++)
 		st = keep_states(&r->total.pair[i], m->states[i], e);
 	r->frames = (struct naming){ m->named.marked, m->several.marked };

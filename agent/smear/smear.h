@@ -101,6 +101,9 @@ struct transitions {
 	size_t n_states;
 };
 
+/* What a mapping window ends at. */
+enum window_kind { WINDOW_FRAMES, WINDOW_SLOTS, WINDOW_KINDS };
+
 /* What one copy's tables name. */
 struct copy_sums {
 	uint64_t tables;  /* table pages */
@@ -112,7 +115,7 @@ struct copy_sums {
 	uint64_t away; /* entries above the page table that name neither page nor table */
 	uint64_t frames[VERDICTS];
 	uint64_t slots[VERDICTS];
-	struct window_summary window;
+	struct window_summary window[WINDOW_KINDS];
 };
 
 struct smear_space {

@@ -26,8 +26,9 @@ struct source {
 	struct walk_set set;
 	struct leaves leaves;
 	struct walk_budget budget;
-	struct windows windows; /* of the space at hand */
-	struct windows all;
+	/* Of frames, and of slots: page files are read at another time, in another order. */
+	struct windows windows[WINDOW_KINDS]; /* of the space at hand */
+	struct windows all[WINDOW_KINDS];
 };
 
 /* For whoever looks at one address space instead of measuring all; virtual.c. */

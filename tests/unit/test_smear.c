@@ -163,18 +163,22 @@ TEST(windows_span_entry_and_frame)
 	set_up();
 	put_entries(0, FRAME(0) | P, FRAME(0) | P); /* captured at 13200-13210 */
 	put_entries(1, FRAME(1) | P, FRAME(1) | P); /* 13300-13310 */
+	put_entries(2, SWAP(5), SWAP(5));           /* a slot, which is counted apart */
 	measure_ok();
 	/* The page table is the fourth: 1060-1070 before, 10300-10310 in the image. */
-	w = &s.at[0].copy[COPY_BEFORE].window;
+	w = &s.at[0].copy[COPY_BEFORE].window[WINDOW_FRAMES];
 	assert_int_equal(w->pages, 2);
 	assert_int_equal(w->max, 13310 - 1060);
 	assert_int_equal(w->octave[13], 2); /* 8192 to 16383 */
-	w = &s.at[0].copy[COPY_IMAGE].window;
+	w = &s.at[0].copy[COPY_IMAGE].window[WINDOW_FRAMES];
 	assert_int_equal(w->max, 13310 - 10300);
 	assert_int_equal(w->median, 13210 - 10300);
-	w = &s.at[0].copy[COPY_AFTER].window;
+	w = &s.at[0].copy[COPY_AFTER].window[WINDOW_FRAMES];
 	assert_int_equal(w->max, 3 * SECOND + 70 - 13200);
-	assert_int_equal(s.total.copy[COPY_IMAGE].window.max, 3010);
+	assert_int_equal(s.total.copy[COPY_IMAGE].window[WINDOW_FRAMES].max, 3010);
+	w = &s.total.copy[COPY_IMAGE].window[WINDOW_SLOTS];
+	assert_int_equal(w->pages, 1);
+	assert_in_range(w->max, 2 * SECOND - 10300, 2 * SECOND);
 	tear_down();
 }
 
@@ -280,8 +284,8 @@ TEST(entry_that_stood_around_its_frame_is_safe)
 	taken[33] = 19900; /* and to the second one */
 	measure_ok();
 	CHECK_VERDICTS(s.at[0].copy[COPY_IMAGE].frames, [VERDICT_SAFE] = 2);
-	assert_int_equal(s.at[0].copy[COPY_IMAGE].window.max, 12510 - 12060);
-	assert_int_equal(s.at[0].copy[COPY_IMAGE].window.median, 20310 - 19900);
+	assert_int_equal(s.at[0].copy[COPY_IMAGE].window[WINDOW_FRAMES].max, 12510 - 12060);
+	assert_int_equal(s.at[0].copy[COPY_IMAGE].window[WINDOW_FRAMES].median, 20310 - 19900);
 	tear_down();
 
 	/* Accessed and dirty are the processor's. */
@@ -454,7 +458,7 @@ TEST(large_page_is_judged_by_its_captures)
 	measure_ok();
 	CHECK_VERDICTS(s.at[0].copy[COPY_IMAGE].frames, [VERDICT_OUTSIDE] = 448,
 		       [VERDICT_SAFE] = 62, [VERDICT_UNREADABLE] = 1, [VERDICT_OUT_OF_TIME] = 1);
-	assert_int_equal(s.at[0].copy[COPY_IMAGE].window.pages, 63);
+	assert_int_equal(s.at[0].copy[COPY_IMAGE].window[WINDOW_FRAMES].pages, 63);
 	tear_down();
 }
 
