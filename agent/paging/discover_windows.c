@@ -88,23 +88,30 @@ bool paging__look_in_low_stub(const struct search *s)
 	return false;
 }
 
+/*
+ * What the source says is believed if ntoskrnl is there. If it is not, and is found nowhere else
+ * either, the source's word is still better than nothing: its headers may be paged out.
+ */
 static enum status find_base(const struct search *s, const struct virt *space, bool *found,
 			     struct err *e)
 {
+	struct windows_kernel *w = &s->d->windows;
+	const uint64_t told = s->hints->has_kernel_base ? s->hints->kernel_base : 0;
 	struct walk_set set;
+	uint32_t size;
 	enum status st;
 
-	*found = s->hints->has_kernel_base || s->d->windows.base;
-	if (s->hints->has_kernel_base)
-		s->d->windows.base = s->hints->kernel_base;
+	if (told && pe_is_ntoskrnl(space, told, &size))
+		w->base = told;
+	*found = w->base != 0;
 	if (*found)
 		return ST_OK;
 	st = walk_set_init(&set, s->mem->ranges, e);
 	if (st)
 		return st;
-	*found = windows_find_kernel(space, &set, &s->d->windows.base);
-	if (!*found)
-		s->d->windows.base = 0;
+	if (!windows_find_kernel(space, &set, &w->base))
+		w->base = told;
+	*found = w->base != 0;
 	walk_set_deinit(&set);
 	return ST_OK;
 }
