@@ -283,6 +283,15 @@ class Disks(Case):
         self.assertEqual(listed[0]['size'], len(f.content()))
 
 
+class Swapper(unittest.TestCase):
+    def test_it_says_where_its_pages_are(self):
+        with subprocess.Popen([WINE, os.environ['SWAPPER'], '64'], stdout=subprocess.PIPE) as p:
+            said = p.stdout.readline().split()
+            p.kill()
+        self.assertEqual(said[1:], [b'0x100000000000', b'64'])
+        self.assertGreater(int(said[0]), 0)
+
+
 class File(unittest.TestCase):
     """What the loader sees."""
 

@@ -66,12 +66,12 @@ def resource_list(runs):
             + b''.join(memory))
 
 
-def info(runs, kpcrs=64, capacity=20, trailing=False, poke=None):
+def info(runs, kpcrs=64, capacity=20, trailing=False, poke=None, cr3=0x1ad002):
     """WINPMEM_MEMORY_INFO; `trailing` is how 1.x tells one range more than there is."""
     count_at = 32 + 8 * kpcrs + 4 * 8 + 0xfe * 8
     size = count_at + 8 + 16 * (len(runs) + 1 if trailing else capacity)
     data = bytearray(size)
-    struct.pack_into('<QQQ', data, 0, 0x1ad002, 0xf0004a65, KERNEL_BASE)
+    struct.pack_into('<QQQ', data, 0, cr3, 0xf0004a65, KERNEL_BASE)
     struct.pack_into('<Q', data, count_at, len(runs))
     for i, run in enumerate(runs[:(size - count_at - 8) // 16]):
         struct.pack_into('<QQ', data, count_at + 8 + 16 * i, *run)
@@ -86,7 +86,7 @@ class Memory:
              'pte_status physical_status silent refuses_zero buffered entry_status '
              'dies_after').split()
 
-    def __init__(self, runs=RUNS, told=None, registry=None, bad=(), seed=1, **more):
+    def __init__(self, runs=RUNS, told=None, registry=None, bad=(), seed=1, content=None, **more):
         self.runs = runs
         self.bad = set(bad)
         told = told if told is not None else info(runs)
@@ -96,8 +96,8 @@ class Memory:
                   'pte_status': 0, 'physical_status': 0, 'silent': 1, 'refuses_zero': 0,
                   'buffered': 0, 'entry_status': 0, 'dies_after': 0, **NEITHER, **more}
         draw = random.Random(seed)
-        self.content = [draw.randbytes(length // 2) + bytes(length - length // 2)
-                        for _, length in runs]
+        self.content = content or [draw.randbytes(length // 2) + bytes(length - length // 2)
+                                   for _, length in runs]
         parts, at = b'', 0
         for base, length in runs:
             parts += struct.pack('<QQQ', base, length, at)
@@ -246,6 +246,57 @@ class Driver(unittest.TestCase):
         self.assertEqual(self.log()['iospace_set'], 0)
         self.assertLessEqual(self.log()['largest_read'], MIB)
         return manifest
+
+    # A whole machine
+
+    def machine(self):
+        """The memory of a simulated Windows, as the Linux ramseal has it, and whose tables it finds."""
+        spec = ('sim:desktop,ram=64M,allocated=40M,resident=22M,trimmed=12M,others=12M,processes=6,'
+                'cache=4M,pressure=0,bandwidth=8000M,pagefile0=48M,pagefile1=32M,seed=5')
+        container, raw = TOP / 'machine.rsz', TOP / 'machine.raw'
+        for args in (('acquire', '-q', '-f', '--source', spec, '--order', 'linear', '-o', container),
+                     ('export', '-q', '-f', '--hash', 'none', '-o', raw, container)):
+            subprocess.run([RAMSEAL, *args], check=True, capture_output=True)
+        lines = self.lines(container)
+        ranges = lines[0]['maps'][0]['ranges']
+        runs = [(r['first'], r['last'] - r['first'] + 1) for r in ranges]
+        bytes_ = raw.read_bytes()
+        content = [bytes_[base:base + length] for base, length in runs]
+        tables = next(line for line in lines if line['event'] == 'tables')
+        return runs, content, tables
+
+    @staticmethod
+    def lines(container):
+        ran = subprocess.run([RAMSEAL, 'extract', '-q', '--stream', 'manifest', '-o', '-', container],
+                             check=True, capture_output=True)
+        return [json.loads(line) for line in ran.stdout.splitlines()]
+
+    def test_a_whole_machine(self):
+        """Memory, page tables twice and the registry's context, as one command takes them."""
+        runs, content, known = self.machine()
+        memory = Memory(runs, info(runs, cr3=known['kernel_dtb'] | 2), content=content)
+        self.out.unlink(missing_ok=True)
+        ran = wine(EXE, 'acquire', '-q', '--no-pagefile', '-o', self.out, '--driver', DRIVER)
+        self.assertEqual(ran.returncode, COMPLETE, text(ran.stderr))
+        self.check_memory(memory)
+        self.nothing_is_left()
+        lines = self.lines(self.out)
+        self.assertIn('context', lines[0])
+        found = [line for line in lines if line['event'] == 'tables']
+        self.assertEqual([line['when'] for line in found], ['before', 'after'])
+        spaces = [(s.get('pid'), s.get('name'), s['dtb']) for s in known['spaces']]
+        self.assertGreater(len(spaces), 6)
+        for line in found:
+            self.assertEqual((line['os'], line['kernel_dtb'], line['kernel_dtb_origin']),
+                             ('windows', known['kernel_dtb'], 'source'))
+            self.assertEqual([(s.get('pid'), s.get('name'), s['dtb']) for s in line['spaces']],
+                             spaces)
+        end = next(line for line in lines if line['event'] == 'end')
+        self.assertEqual((end['order']['name'], end['order']['retaken_pages']), ('guided', 0))
+        smear = json.loads(subprocess.run([RAMSEAL, 'smear', '--json', self.out], check=True,
+                                          capture_output=True).stdout)
+        trust = smear['total']['copies']['image']['trust']
+        self.assertGreater(trust['safe'], 2000)
 
     # Generations
 

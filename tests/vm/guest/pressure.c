@@ -8,22 +8,27 @@
  * "PID FIRST-ADDRESS PAGES", and then does what a busy program does: reads the first eighth of its
  * pages over and over, which keeps them in RAM, and goes on with rewriting the others a few at a
  * time, which brings them in and others out. Stop it with SIGSTOP to have it quiet. Linked
- * statically: the guest has no libc.
+ * statically: the guest has no libc. For Windows it becomes out/swapper.exe, with which the 2015 paper's
+ * experiment can be made again on a real machine.
  */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef _WIN32
+#include <windows.h>
+#else
 #include <sys/mman.h>
 #include <unistd.h>
+#endif
 
 #define MARKED_PAGE   4096
 #define MARKED_MAGIC  "RSMARK\r\n"
 /* Where 4 KiB of /proc/PID/pagemap begin, so that it can be read with a large block size. */
 #define MARKED_AT     ((void *)0x100000000000)
 #define REWRITE_PAGES 32
-#define PAUSE_US      20000
+#define PAUSE_MS      20
 
 /* The same layout is in tests/vm/test_swap.py. */
 struct marked {
@@ -66,6 +71,44 @@ static void mark(struct marked *m, uint64_t sequence, uint64_t round)
 	m->adler = adler32((const unsigned char *)m, offsetof(struct marked, adler));
 }
 
+/* Memory of our own at MARKED_AT; NULL, and a message, if it cannot be had. */
+static struct marked *take(size_t size)
+{
+#ifdef _WIN32
+	void *at = VirtualAlloc(MARKED_AT, size, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+
+	if (!at)
+		fprintf(stderr, "VirtualAlloc: error %lu\n", GetLastError());
+	return at;
+#else
+	void *at = mmap(MARKED_AT, size, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (at != MAP_FAILED)
+		return at;
+	perror("mmap");
+	return NULL;
+#endif
+}
+
+static unsigned long own_pid(void)
+{
+#ifdef _WIN32
+	return GetCurrentProcessId();
+#else
+	return (unsigned long)getpid();
+#endif
+}
+
+static void pause_ms(unsigned ms)
+{
+#ifdef _WIN32
+	Sleep(ms);
+#else
+	usleep(1000 * ms);
+#endif
+}
+
 static void keep_hot(const struct marked *at, size_t pages)
 {
 	for (size_t i = 0; i < pages; i++)
@@ -79,18 +122,15 @@ int main(int argc, char **argv)
 	struct marked *at;
 
 	if (!hot) {
-		fprintf(stderr, "usage: pressure PAGES\n");
+		fprintf(stderr, "usage: %s PAGES\n", argv[0]);
 		return 2;
 	}
-	at = mmap(MARKED_AT, pages * MARKED_PAGE, PROT_READ | PROT_WRITE,
-		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	if (at == MAP_FAILED) {
-		perror("mmap");
+	at = take(pages * MARKED_PAGE);
+	if (!at)
 		return 1;
-	}
 	for (size_t i = 0; i < pages; i++)
 		mark(&at[i], i, 0);
-	printf("%d 0x%llx %zu\n", getpid(), (unsigned long long)(uintptr_t)at, pages);
+	printf("%lu 0x%llx %zu\n", own_pid(), (unsigned long long)(uintptr_t)at, pages);
 	fflush(stdout);
 	for (uint64_t round = 1;; round++) {
 		for (size_t i = hot; i < pages; i++) {
@@ -98,7 +138,7 @@ int main(int argc, char **argv)
 			if (i % REWRITE_PAGES)
 				continue;
 			keep_hot(at, hot);
-			usleep(PAUSE_US);
+			pause_ms(PAUSE_MS);
 		}
 	}
 }
