@@ -276,9 +276,8 @@ static struct pmem *make(enum generation g)
 	case GEN2:
 		break;
 	case GEN41:
-		p->capacity = 300;
-		/* fall through */
 	case GEN3:
+		p->capacity = g == GEN41 ? 300 : p->capacity;
 		p->set_once = p->needs_mode = p->refuses_zero = p->honest_physical = true;
 		p->mode = NO_MODE;
 		break;
