@@ -126,6 +126,13 @@ TEST(a_probe_reads_little_and_everywhere)
 	fake_deinit(&f);
 }
 
+/* Something that takes any number of bytes, and is no file. */
+#ifdef _WIN32
+#define SINK "\\\\.\\NUL"
+#else
+#define SINK "/dev/null"
+#endif
+
 TEST(an_output_is_judged_and_not_made)
 {
 	struct findings f = { 0 };
@@ -161,7 +168,7 @@ TEST(an_output_is_judged_and_not_made)
 	assert_int_equal(findings_stop(&f)->st, ST_OUTPUT);
 	assert_true(room == ROOM_UNKNOWN);
 	findings_deinit(&f);
-	preflight_judge_output("/dev/null", false, UINT64_MAX - 1, &room, &f);
+	preflight_judge_output(SINK, false, UINT64_MAX - 1, &room, &f);
 	assert_int_equal(f.count, 0);
 	scratch_deinit(&dir);
 }
