@@ -5,12 +5,8 @@
 #include <string.h>
 
 #include "agent/acquire.h"
-#include "agent/clock.h"
 #include "agent/commands.h"
-#include "agent/log.h"
-#include "agent/manifest.h"
 #include "agent/order/order.h"
-#include "agent/text.h"
 
 /*
  * Level 1 keeps up with every source that we have measured; what higher ones gain in size they
@@ -77,13 +73,14 @@ const struct command command_acquire = {
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.notes = "Sources, in the order in which \"auto\" asks them: linpmem, pmem, crash, kcore, "
-		 "devmem.\n"
+		 "devmem;\n"
+		 "on Windows: winpmem.\n"
 		 "file:PATH reads an image instead: raw, ELF core or LiME.\n"
 		 "sim:PRESET[,KEY=VALUE...] is a simulated machine "
 		 "(driver-interface/sim/README.md).\n"
 		 "Page files come from --image or --volume, or else from this machine.\n"
-		 "Level 1 takes some 12 MiB of memory at two threads, level 19 some 45 "
-		 "MiB.\n" IMAGE_NOTES,
+		 "Level 1 takes some 12 MiB of memory at two threads, level 19 some 45 MiB; the\n"
+		 "guided order 7 MiB more, and two bits for each page of RAM.\n" IMAGE_NOTES,
 	.values_size = sizeof(struct acquire_options),
 	.defaults = &(const struct acquire_options){ .source = "auto",
 						     .level = { .level = LEVEL_DEFAULT },
@@ -147,58 +144,6 @@ static const char *suggest_format(size_t i)
 	return i ? image_suggest_format(i - 1) : "rsz";
 }
 
-void acquire_announce_source(const struct drv_info *info)
-{
-	const struct range_list *ranges = &info->maps[0].ranges;
-	char size[TEXT_SIZE_MAX];
-
-	text_size(range_list_bytes(ranges), size);
-	log_info_with(LOG_FIELDS(log_json("source", manifest_source(info))), "source-opened",
-		      "%s (%s): %s in %zu range%s", info->source, info->path, size, ranges->count,
-		      ranges->count == 1 ? "" : "s");
-	if (info->silent)
-		log_warning("source-silent",
-			    "%s: this source cannot report unreadable pages; they look like zeros",
-			    info->path);
-	if (info->note)
-		log_info("source-note", "%s: %s", info->source, info->note);
-	for (size_t i = 1; i < info->n_maps; i++)
-		if (!range_list_same(ranges, &info->maps[i].ranges))
-			log_warning("maps-disagree",
-				    "%s and %s name different RAM; both are recorded",
-				    info->maps[0].origin, info->maps[i].origin);
-}
-
-static uint64_t source_clock(void *source)
-{
-	struct drv *d = source;
-
-	return d->ops->now(d);
-}
-
-void acquire_close_source(struct drv *d)
-{
-	clock_use(NULL, NULL);
-	drv_close(d);
-}
-
-enum status acquire_open_source(const struct acquire_options *o, struct drv **ret, struct err *e)
-{
-	const struct drv_info *info;
-	enum status st = drv_open(o->source, ret, e);
-
-	if (st == ST_NOT_MINE || st == ST_CORRUPT)
-		st = err_add(e, ST_INPUT, "%s", o->source);
-	if (st)
-		return st;
-	if ((*ret)->ops->now)
-		clock_use(source_clock, *ret);
-	info = &(*ret)->info;
-	if (!info->n_maps || !info->maps[0].ranges.count)
-		return err_set(e, ST_NO_SOURCE, "%s: names no memory", info->path);
-	return ST_OK;
-}
-
 static enum status check_options(const struct cli *cli, struct err *e)
 {
 	const struct acquire_options *o = cli->values;
@@ -224,39 +169,6 @@ static enum status check_options(const struct cli *cli, struct err *e)
 		return cli_usage(cli, e, "--level of --format %s is store or 1..%d", f->name,
 				 IMAGE_LEVEL_MAX);
 	return ST_OK;
-}
-
-enum status acquire_judge_source(const struct drv_info *info, struct err *e)
-{
-	if (!info->silent)
-		return ST_OK;
-	return err_set(e, ST_UNREADABLE,
-		       "%s: unreadable pages cannot be detected; some zeros may be such",
-		       info->path);
-}
-
-static const struct drv_map *find_map(const struct drv_info *info, const char *origin)
-{
-	for (size_t i = 0; i < info->n_maps; i++)
-		if (!strcmp(info->maps[i].origin, origin))
-			return &info->maps[i];
-	return NULL;
-}
-
-enum status acquire_maps_again(struct drv *d, struct drv_maps *ret, struct err *e)
-{
-	const enum status st = drv_maps_again(d, ret, e);
-
-	for (size_t i = 0; !st && i < ret->count; i++) {
-		const struct drv_map *now = &ret->at[i];
-		const struct drv_map *then = find_map(&d->info, now->origin);
-
-		if (!then || !range_list_same(&then->ranges, &now->ranges))
-			log_warning("map-changed",
-				    "%s names other RAM than before; both are recorded",
-				    now->origin);
-	}
-	return st;
 }
 
 static enum status run(struct cli *cli, struct err *e)
