@@ -147,18 +147,42 @@ static json_t *skipped_json(const struct walk_counts *c)
 	return o;
 }
 
+/* Windows' kernel: where it is, and which PDB belongs to it, as symbol servers index it. */
+static json_t *ntoskrnl_json(const struct windows_kernel *w)
+{
+	json_t *o = json_pack("{s:o, s:o}", "base", json_sprintf("0x%" PRIx64, w->base), "size",
+			      integer(w->size));
+	char guid[PE_GUID_TEXT], key[PE_PDB_MAX + PE_GUID_TEXT + 16];
+
+	if (!o || !w->has_pdb)
+		return o;
+	pe_guid_text(w->pdb.guid, guid);
+	json_object_set_new(o, "guid", json_string(guid));
+	json_object_set_new(o, "age", integer(w->pdb.age));
+	if (!w->pdb.name[0])
+		return o;
+	snprintf(key, sizeof(key), "%s/%s%" PRIX32, w->pdb.name, guid, w->pdb.age);
+	json_object_set_new(o, "pdb", json_text(w->pdb.name));
+	json_object_set_new(o, "symbols", json_text(key));
+	return o;
+}
+
 json_t *tables_json(const struct tables_result *r)
 {
 	const struct discovery *d = &r->found;
+	json_t *o;
 
-	return json_pack("{s:s, s:i, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "os",
-			 discover_os_name(d->os), "levels", (int)d->mode, "kernel_dtb",
-			 integer(d->kernel_dtb), "kernel_dtb_origin",
-			 dtb_origin_name(d->kernel_dtb_origin), "process_list",
-			 list_end_name(d->list.end), "processes", integer(d->list.count), "scan",
-			 scan_json(d), "tables", integer(r->tables), "start_ns", integer(r->start),
-			 "end_ns", integer(r->end), "search_ns", integer(r->found.ns), "cut",
-			 r->cut, "not_followed", skipped_json(&r->counts));
+	o = json_pack("{s:s, s:i, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "os",
+		      discover_os_name(d->os), "levels", (int)d->mode, "kernel_dtb",
+		      integer(d->kernel_dtb), "kernel_dtb_origin",
+		      dtb_origin_name(d->kernel_dtb_origin), "process_list",
+		      list_end_name(d->list.end), "processes", integer(d->list.count), "scan",
+		      scan_json(d), "tables", integer(r->tables), "start_ns", integer(r->start),
+		      "end_ns", integer(r->end), "search_ns", integer(r->found.ns), "cut", r->cut,
+		      "not_followed", skipped_json(&r->counts));
+	if (o && d->windows.base)
+		json_object_set_new(o, "ntoskrnl", ntoskrnl_json(&d->windows));
+	return o;
 }
 
 static enum status write_line(const struct tables_plan *plan, const struct tables_result *r,

@@ -131,5 +131,8 @@ enum status paging__discover_windows(const struct search *s, struct err *e)
 
 	if (st || !found)
 		return st;
+	/* What was paged out at the first look may be there at the second. */
+	if (!s->d->windows.has_pdb)
+		s->d->windows.has_pdb = pe_pdb(&space, s->d->windows.base, &s->d->windows.pdb);
 	return windows_processes(&space, &s->d->windows, &s->d->list, e);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The export table of a loaded PE32+ image ("PE Format", Microsoft, sections "Optional Header" and
- * "The .edata Section"), read through page tables. Nothing is believed; no loop is longer than a
- * binary search.
+ * The export table of a loaded PE32+ image, and which PDB belongs to it ("PE Format", Microsoft, sections
+ * "Optional Header", "The .edata Section" and "The .debug Section"), read through page tables. Nothing
+ * is believed; no loop is longer than a binary search, or than DEBUG_ENTRIES_MAX.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/paging/processes.h"
@@ -16,12 +17,14 @@
 
 /* Up to and with the first data directory, which is the export table's. */
 #define HEADERS_SIZE  (24 + 112 + 8)
+#define DIRECTORIES   (24 + 112) /* 8 bytes each; their number stands in the 4 bytes before */
 
 struct pe_image {
 	const struct virt *v;
 	uint64_t base;
+	uint32_t headers; /* of "PE\0\0"; like all below, relative to base */
 	uint32_t size;
-	uint32_t name;      /* of the image itself; like all below, relative to base */
+	uint32_t name;      /* of the image itself */
 	uint32_t functions; /* array of u32 */
 	uint32_t n_functions;
 	uint32_t names;    /* array of u32, sorted by what it points at */
@@ -46,6 +49,7 @@ static bool open_headers(struct pe_image *pe, uint32_t *ret_exports)
 	    memcmp(h, "PE\0\0", 4) != 0 || get_le16(h + 4) != MACHINE_AMD64 ||
 	    get_le16(h + 24) != MAGIC_PE32P)
 		return false;
+	pe->headers = at;
 	pe->size = get_le32(h + 24 + 56);
 	*ret_exports = get_le32(h + 24 + 112);
 	return pe->size <= IMAGE_MAX;
@@ -135,4 +139,95 @@ bool pe_is_ntoskrnl(const struct virt *v, uint64_t base, uint32_t *ret_size)
 		return false;
 	*ret_size = pe.size;
 	return !strcmp(text, "ntoskrnl.exe");
+}
+
+/*
+ * Which PDB it was built with
+ */
+
+#define DIRECTORY_DEBUG   6
+#define DEBUG_ENTRY       28 /* IMAGE_DEBUG_DIRECTORY */
+#define DEBUG_ENTRIES_MAX 32 /* ntoskrnl has fewer than ten */
+#define DEBUG_CODEVIEW    2  /* IMAGE_DEBUG_TYPE_CODEVIEW */
+
+/*
+ * What a CodeView entry leads to: "RSDS", GUID, age, and the PDB's name with a NUL behind it. The name
+ * may be a path. LLVM has it as PDB70DebugInfo (llvm/Object/CVDebugRecord.h).
+ */
+#define RSDS_NAME         24
+#define PDB_PATH_MAX      512
+
+static bool debug_directory(const struct pe_image *pe, uint32_t *ret, uint32_t *ret_count)
+{
+	uint8_t number[4], d[8];
+
+	if (!read_rva(pe, pe->headers + (uint64_t)DIRECTORIES - 4, number, sizeof(number)) ||
+	    get_le32(number) <= DIRECTORY_DEBUG ||
+	    !read_rva(pe, pe->headers + (uint64_t)DIRECTORIES + 8 * DIRECTORY_DEBUG, d, sizeof(d)))
+		return false;
+	*ret = get_le32(d);
+	*ret_count = MIN(get_le32(d + 4) / DEBUG_ENTRY, (uint32_t)DEBUG_ENTRIES_MAX);
+	return true;
+}
+
+/* As much of the name as is there, without the folders. Empty if its page is not. */
+static void read_pdb_name(const struct pe_image *pe, uint64_t rva, size_t len,
+			  char ret[static PE_PDB_MAX])
+{
+	char path[PDB_PATH_MAX] = "";
+	const char *name = path;
+	size_t got = 0;
+
+	len = MIN(len, sizeof(path) - 1);
+	while (got < len && !memchr(path, 0, got)) {
+		const size_t part = MIN(len - got, PAGE_SIZE - (pe->base + rva + got) % PAGE_SIZE);
+
+		if (!read_rva(pe, rva + got, path + got, part))
+			break;
+		got += part;
+	}
+	/* Without its end it is another name. */
+	if (!memchr(path, 0, got))
+		path[0] = '\0';
+	for (const char *c = path; *c; c++)
+		if (*c == '\\' || *c == '/')
+			name = c + 1;
+	if (strlen(name) < PE_PDB_MAX)
+		memcpy(ret, name, strlen(name) + 1);
+}
+
+static bool read_rsds(const struct pe_image *pe, uint32_t rva, uint32_t len, struct pe_pdb *ret)
+{
+	uint8_t h[RSDS_NAME];
+
+	if (len < sizeof(h) || !read_rva(pe, rva, h, sizeof(h)) || memcmp(h, "RSDS", 4) != 0)
+		return false;
+	*ret = (struct pe_pdb){ .age = get_le32(h + 20) };
+	memcpy(ret->guid, h + 4, sizeof(ret->guid));
+	read_pdb_name(pe, rva + (uint64_t)RSDS_NAME, len - RSDS_NAME, ret->name);
+	return true;
+}
+
+bool pe_pdb(const struct virt *v, uint64_t base, struct pe_pdb *ret)
+{
+	struct pe_image pe = { .v = v, .base = base };
+	uint32_t exports, at, count;
+	uint8_t d[DEBUG_ENTRY];
+
+	if (!open_headers(&pe, &exports) || !debug_directory(&pe, &at, &count))
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		if (read_rva(&pe, at + (uint64_t)DEBUG_ENTRY * i, d, sizeof(d)) &&
+		    get_le32(d + 12) == DEBUG_CODEVIEW &&
+		    read_rsds(&pe, get_le32(d + 20), get_le32(d + 16), ret))
+			return true;
+	return false;
+}
+
+void pe_guid_text(const uint8_t guid[static PE_GUID_SIZE], char ret[static PE_GUID_TEXT])
+{
+	snprintf(ret, PE_GUID_TEXT, "%08X%04X%04X", (unsigned)get_le32(guid),
+		 (unsigned)get_le16(guid + 4), (unsigned)get_le16(guid + 6));
+	for (size_t i = 8; i < PE_GUID_SIZE; i++)
+		snprintf(ret + 2 * i, 3, "%02X", (unsigned)guid[i]);
 }

@@ -66,17 +66,41 @@ struct windows_offsets {
 	uint32_t user_dtb; /* UserDirectoryTableBase; 0: none was recognised */
 };
 
+#define PE_GUID_SIZE 16
+#define PE_GUID_TEXT (2 * PE_GUID_SIZE + 1)
+#define PE_PDB_MAX   64
+
+/*
+ * Which PDB an image was built with. GUID and age name the build: two kernels of one build number may
+ * have other structures and other page-table entries, and then these differ.
+ */
+struct pe_pdb {
+	uint8_t guid[PE_GUID_SIZE]; /* as it lies in memory */
+	uint32_t age;
+	char name
+		[PE_PDB_MAX]; /* raw bytes of a stranger; empty if they are not there, or too many */
+};
+
 struct windows_kernel {
 	uint64_t base;           /* of ntoskrnl */
 	uint32_t size;           /* SizeOfImage */
 	uint64_t system_process; /* value of PsInitialSystemProcess */
 	struct windows_offsets offsets;
+	bool has_pdb; /* its debug directory was there to be read */
+	struct pe_pdb pdb;
 };
 
 /* Address of an exported symbol in the PE image at `base`. Hostile images end in false. */
 bool pe_export(const struct virt *v, uint64_t base, const char *name, uint64_t *ret);
 /* True if there is a PE32+ image whose export table calls itself ntoskrnl.exe. */
 bool pe_is_ntoskrnl(const struct virt *v, uint64_t base, uint32_t *ret_size);
+/* What the debug directory of the PE image at `base` says. Hostile images end in false. */
+bool pe_pdb(const struct virt *v, uint64_t base, struct pe_pdb *ret);
+/*
+ * 32 digits, without hyphens: with the age in hexadecimal digits behind them it is how symbol servers
+ * index a PDB. Theirs ask in capitals (SymSrv); "SSQP Key Conventions" (dotnet/symstore) has the layout.
+ */
+void pe_guid_text(const uint8_t guid[static PE_GUID_SIZE], char ret[static PE_GUID_TEXT]);
 /* Looks for it in the kernel's half of an address space, in large pages first. */
 bool windows_find_kernel(const struct virt *v, struct walk_set *set, uint64_t *ret);
 

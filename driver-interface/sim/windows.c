@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a Windows kernel is found by: an image of ntoskrnl whose export table names
- * PsInitialSystemProcess ("PE Format", Microsoft), the ring of EPROCESS from there, and an address
- * space whose root names itself. And the section that all processes share, with its prototype
- * entries.
+ * PsInitialSystemProcess and whose debug directory names a PDB ("PE Format", Microsoft), the ring of
+ * EPROCESS from there, and an address space whose root names itself. And the section that all processes
+ * share, with its prototype entries.
  */
 #include <string.h>
 
@@ -17,6 +17,8 @@
 #define SYSTEM_AT   (DATA + 0x40)  /* PsInitialSystemProcess */
 #define HEAD_AT     (DATA + 0x100) /* PsActiveProcessHead */
 #define BUILD_AT    (DATA + 0x10)  /* NtBuildNumber */
+#define DEBUG_AT    (DATA + 0x200) /* the debug directory, of one entry */
+#define RSDS_AT     (DATA + 0x240)
 
 /*
  * Fields of EPROCESS: KPROCESS.DirectoryTableBase, UniqueProcessId (ActiveProcessLinks behind it),
@@ -100,6 +102,26 @@ static void put_headers(uint8_t *page)
 	put_le32(optional + 108, 16);
 	put_le32(optional + 112, EXPORTS);
 	put_le32(optional + 116, PAGE_SIZE);
+	put_le32(optional + 160, DEBUG_AT);
+	put_le32(optional + 164, 28);
+}
+
+/* IMAGE_DEBUG_DIRECTORY and the CodeView record that it leads to. No real kernel has this GUID. */
+static void put_debug(const struct machine *m)
+{
+	static const uint8_t guid[16] = { 0x51, 0xed, 0x00, 0x00, 0x0d, 0xf0, 0xad, 0x0b,
+					  0x80, 's',  'i',  'm',  'k',  'r',  'n',  'l' };
+	static const char name[] = "ntkrnlmp.pdb";
+	uint8_t *entry = kernel_bytes(m, SIM_IMAGE + DEBUG_AT);
+	uint8_t *record = kernel_bytes(m, SIM_IMAGE + RSDS_AT);
+
+	put_le32(entry + 12, 2); /* CodeView */
+	put_le32(entry + 16, 24 + sizeof(name));
+	put_le32(entry + 20, RSDS_AT);
+	memcpy(record, "RSDS", 4);
+	memcpy(record + 4, guid, sizeof(guid));
+	put_le32(record + 20, m->spec.windows == 7 ? 2 : 1); /* age */
+	memcpy(record + 24, name, sizeof(name));
 }
 
 /* Sorted by name, as a loader wants it. */
@@ -148,6 +170,7 @@ static bool init_image(struct machine *m)
 		return false;
 	put_headers(kernel_bytes(m, SIM_IMAGE));
 	put_exports(kernel_bytes(m, SIM_IMAGE + EXPORTS));
+	put_debug(m);
 	put_le32(kernel_bytes(m, SIM_IMAGE + BUILD_AT), m->spec.windows == 7 ? 7601 : 19045);
 	put_le64(kernel_bytes(m, SIM_IMAGE + HEAD_AT), SIM_IMAGE + HEAD_AT);
 	put_le64(kernel_bytes(m, SIM_IMAGE + HEAD_AT + 8), SIM_IMAGE + HEAD_AT);

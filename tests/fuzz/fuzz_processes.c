@@ -110,6 +110,7 @@ static void check(const struct discovery *d, bool listed_only)
 	MUST(d->list.count <= PROCESSES_MAX && d->list.end < LIST_ENDS);
 	MUST(!d->n_spaces || d->n_spaces <= 1 + d->list.count + d->roots.count);
 	MUST(!listed_only || !d->roots.count);
+	MUST(memchr(d->windows.pdb.name, 0, sizeof(d->windows.pdb.name)));
 	for (size_t i = 0; i < d->n_spaces; i++) {
 		const struct process *p = &d->spaces[i].process;
 
@@ -143,6 +144,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	MUST(!discover(&v->mem.mem, &h, &budget, &d, &e));
 	check(&d, h.skip_scan);
 	MUST(n || (d.list.end == LIST_CLOSED && d.list.count == (how & 1 ? 4 : 3)));
+	MUST(n || (how & 1) || d.windows.has_pdb);
 	discovery_deinit(&d);
 	while (n--)
 		memcpy(undo[n].at, undo[n].was, 8);

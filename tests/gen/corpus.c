@@ -302,6 +302,22 @@ static void changes(void)
 		snprintf(name, sizeof(name), "some-%u", how);
 		save(&i, "processes", name);
 	}
+	/* The debug directory: where the header has it, its entries, and the record that they lead to. */
+	static const uint16_t debug[] = { 0x178, 0x1a8, 0xc, 0x10, 0x28, 0x2c, 0x30, 0xfe0, 0xff4 };
+
+	for (size_t at = 0; at < sizeof(debug) / sizeof(debug[0]); at++) {
+		char name[16];
+
+		image_u8(&i, 0, 2);
+		for (uint16_t page = 8; page < 20; page++) {
+			image_u16(&i, i.len, page);
+			image_u16(&i, i.len, debug[at]);
+			image_u8(&i, i.len, 0);
+			image_u64(&i, i.len, UINT64_C(0xfffffffa00003fff));
+		}
+		snprintf(name, sizeof(name), "debug-%zu", at);
+		save(&i, "processes", name);
+	}
 }
 
 int main(int argc, char **argv)

@@ -194,9 +194,33 @@ static void share_user(struct machine *m, uint64_t from, uint64_t to)
 #define IMAGE_SIZE    0x6000
 #define EXPORTS       0x1000
 #define DATA          0x5000
+#define DEBUG         0x3000 /* two entries; the second is CodeView */
+#define RSDS          0x3fe0 /* its name begins on the next page but for eight bytes */
+
+/* "PE Format", "The .debug Section"; what is behind a CodeView entry, as LLVM's PDB70DebugInfo. */
+static void put_debug(struct image *i)
+{
+	static const uint8_t guid[] = { 0x33, 0x22, 0x11, 0x00, 0x55, 0x44, 0x77, 0x66,
+					0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0x0f };
+	const char path[] = "d:\\build\\" MACHINE_PDB;
+
+	image_u32(i, 0xf0 + 24 + 108, 16);
+	image_u32(i, 0xf0 + 24 + 160, DEBUG);
+	image_u32(i, 0xf0 + 24 + 164, 2 * 28);
+	image_u32(i, DEBUG + 12, 13); /* POGO */
+	image_u32(i, DEBUG + 16, 0x100);
+	image_u32(i, DEBUG + 20, 0x4800);
+	image_u32(i, DEBUG + 28 + 12, 2);
+	image_u32(i, DEBUG + 28 + 16, 24 + sizeof(path));
+	image_u32(i, DEBUG + 28 + 20, RSDS);
+	image_put(i, RSDS, "RSDS", 4);
+	image_put(i, RSDS + 4, guid, sizeof(guid));
+	image_u32(i, RSDS + 20, MACHINE_PDB_AGE);
+	image_put(i, RSDS + 24, path, sizeof(path));
+}
 
 /*
- * A PE32+ with an export table; PsInitialSystemProcess is at DATA. It stands where a binary search
+ * A PE32+ with an export table and a PDB; PsInitialSystemProcess is at DATA. It stands where a binary search
  * has to turn both ways, and its ordinal is not its place among the names.
  */
 static void put_kernel_image(struct machine *m, uint64_t root, uint64_t base)
@@ -230,6 +254,7 @@ static void put_kernel_image(struct machine *m, uint64_t root, uint64_t base)
 		image_put(&i, text, names[n], strlen(names[n]) + 1);
 		text += strlen(names[n]) + 1;
 	}
+	put_debug(&i);
 	image_u8(&i, IMAGE_SIZE - 1, 0);
 	machine_map_fresh(m, root, base, IMAGE_SIZE);
 	machine_put_va(m, root, base, i.at, i.len);

@@ -80,6 +80,13 @@ struct machine_windows {
 	uint64_t head; /* PsActiveProcessHead */
 };
 
+/* What its kernel's debug directory says. */
+#define MACHINE_PDB "ntkrnlmp.pdb"
+#define MACHINE_PDB_GUID                                                                           \
+	"0011223344556677"                                                                         \
+	"8899AABBCCDDEE0F"
+#define MACHINE_PDB_AGE 26
+
 void machine_windows(struct machine *m, struct machine_windows *w);
 
 /* Linux: a 4- or 5-level machine (m->levels) with VMCOREINFO, kallsyms, BTF and tasks. */

@@ -280,6 +280,118 @@ TEST(hostile_exports_end)
 	end();
 }
 
+/* Where tests/gen has the debug directory, and the record. */
+#define DEBUG_AT 0x3000
+#define RSDS_AT  0x3fe0
+
+TEST(pdb_of_the_kernel_is_read)
+{
+	struct machine_windows w = windows_10();
+	struct discover_hints h = { 0 };
+	char guid[PE_GUID_TEXT];
+
+	machine_windows(&m, &w);
+	look(&h, NULL);
+	assert_true(d.windows.has_pdb);
+	assert_string_equal(d.windows.pdb.name, MACHINE_PDB);
+	assert_int_equal(d.windows.pdb.age, MACHINE_PDB_AGE);
+	pe_guid_text(d.windows.pdb.guid, guid);
+	assert_string_equal(guid, MACHINE_PDB_GUID);
+	end();
+}
+
+TEST(pdb_name_that_is_not_there_leaves_guid_and_age)
+{
+	struct machine_windows w = windows_10();
+	struct discover_hints h = { 0 };
+
+	machine_windows(&m, &w);
+	machine_forget(&m, machine_pa(&m, w.p[0].dtb, w.base + DEBUG_AT + PAGE_SIZE));
+	look(&h, NULL);
+	assert_true(d.windows.has_pdb);
+	assert_string_equal(d.windows.pdb.name, "");
+	assert_int_equal(d.windows.pdb.age, MACHINE_PDB_AGE);
+	assert_int_equal(d.list.count, 4);
+	end();
+}
+
+TEST(kernel_without_its_debug_directory_is_still_one)
+{
+	struct machine_windows w = windows_10();
+	struct discover_hints h = { 0 };
+	struct discovery first;
+
+	machine_windows(&m, &w);
+	const uint64_t pa = machine_pa(&m, w.p[0].dtb, w.base + DEBUG_AT);
+	uint8_t page[PAGE_SIZE];
+
+	memcpy(page, machine_page(&m, pa), sizeof(page));
+	machine_forget(&m, pa);
+	look(&h, NULL);
+	assert_false(d.windows.has_pdb);
+	assert_int_equal(d.list.count, 4);
+
+	/* At the second look it is there again. */
+	first = d;
+	machine_mem_deinit(&mem);
+	machine_put(&m, pa, page, sizeof(page));
+	h.before = &first;
+	look(&h, NULL);
+	assert_true(d.windows.has_pdb);
+	assert_string_equal(d.windows.pdb.name, MACHINE_PDB);
+	discovery_deinit(&first);
+	end();
+}
+
+TEST(hostile_debug_directories_end)
+{
+	/* What is overwritten, with what, and whether GUID and age are still found. */
+	static const struct {
+		uint32_t at;
+		uint64_t value;
+		bool found;
+	} changes[] = {
+		{ 0xf0 + 24 + 108, 0x100000000006, false },        /* there are six directories */
+		{ 0xf0 + 24 + 160, UINT64_MAX, false },            /* beyond the image */
+		{ 0xf0 + 24 + 160, 0xffffffff00003000, true },     /* millions of entries */
+		{ 0xf0 + 24 + 160, 0x1b00003000, false },          /* less than one */
+		{ DEBUG_AT + 28 + 12, UINT64_MAX, false },         /* no CodeView */
+		{ DEBUG_AT + 28 + 16, 0x3fe000000017, false },     /* a record that is too short */
+		{ DEBUG_AT + 28 + 16, 0x3fe0ffffffff, true },      /* a name without end */
+		{ DEBUG_AT + 28 + 16, 0xffffffe000000100, false }, /* that wraps around */
+		{ DEBUG_AT + 28 + 16, 0x5ff000000100, false },     /* that crosses the end */
+		{ RSDS_AT, 0x3031424e, false },                    /* NB10, which has no GUID */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		struct machine_windows w = windows_10();
+		struct discover_hints h = { 0 };
+
+		machine_windows(&m, &w);
+		machine_u64_va(&m, w.p[0].dtb, w.base + changes[i].at, changes[i].value);
+		look(&h, NULL);
+		assert_int_equal(d.windows.has_pdb, changes[i].found);
+		assert_int_equal(d.list.count, 4);
+		end();
+	}
+}
+
+TEST(pdb_name_that_is_too_long_is_left_out)
+{
+	struct machine_windows w = windows_10();
+	struct discover_hints h = { 0 };
+	uint8_t path[700];
+
+	memset(path, 'x', sizeof(path));
+	machine_windows(&m, &w);
+	machine_u64_va(&m, w.p[0].dtb, w.base + DEBUG_AT + 28 + 16, 0x3fe000000400);
+	machine_put_va(&m, w.p[0].dtb, w.base + RSDS_AT + 24, path, sizeof(path));
+	look(&h, NULL);
+	assert_true(d.windows.has_pdb);
+	assert_string_equal(d.windows.pdb.name, "");
+	end();
+}
+
 TEST(budget_bounds_all_of_it)
 {
 	struct machine_windows w = windows_10();
@@ -889,6 +1001,11 @@ int main(void)
 		cmocka_unit_test(broken_list_is_read_from_both_ends),
 		cmocka_unit_test(list_that_runs_in_a_circle_ends),
 		cmocka_unit_test(hostile_exports_end),
+		cmocka_unit_test(pdb_of_the_kernel_is_read),
+		cmocka_unit_test(pdb_name_that_is_not_there_leaves_guid_and_age),
+		cmocka_unit_test(kernel_without_its_debug_directory_is_still_one),
+		cmocka_unit_test(hostile_debug_directories_end),
+		cmocka_unit_test(pdb_name_that_is_too_long_is_left_out),
 		cmocka_unit_test(budget_bounds_all_of_it),
 		cmocka_unit_test(linux_processes_are_found_by_symbols_in_memory),
 		cmocka_unit_test(linux_with_five_levels_and_no_word_from_the_source),
