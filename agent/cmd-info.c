@@ -181,6 +181,35 @@ static enum status put_smear(json_t *doc, struct container *c, const struct sums
 	return st == ST_INPUT ? ST_OK : st;
 }
 
+/* What was found beside the page tables: the kernel, and in each pass the two lists of processes. */
+static enum status put_tables(json_t *doc, struct container *c, struct err *e)
+{
+	static const char *const events[] = { "tables", NULL };
+	static const char *const keys[] = { "ntoskrnl", NULL };
+	json_t *lines, *line, *compared, *all = json_array();
+	enum status st = container_lines(c, events, &lines, e);
+	size_t i;
+
+	if (st) {
+		json_decref(all);
+		return st;
+	}
+	json_array_foreach(lines, i, line)
+	{
+		put_keys(doc, line, keys);
+		compared = json_object_get(line, "processes_compared");
+		if (!json_is_object(compared))
+			continue;
+		json_object_set(compared, "when", json_object_get(line, "when"));
+		json_array_append(all, compared);
+	}
+	if (json_array_size(all))
+		json_object_set(doc, "processes_compared", all);
+	json_decref(all);
+	json_decref(lines);
+	return ST_OK;
+}
+
 static json_t *info_json(struct container *c, const char *path, const struct sums *s)
 {
 	static const char *const begin_keys[] = { "host",     "os",      "cpu",  "memory",
@@ -286,6 +315,56 @@ static void print_ranges(json_t *doc, const char *key, const char *label)
 	}
 }
 
+/* Of the host: "name, Windows 10 Pro (build 19045.3803)". */
+static void print_host(json_t *doc)
+{
+	const json_t *os = json_object_get(doc, "os");
+	const json_t *build = json_object_get(os, "build"), *ubr = json_object_get(os, "ubr");
+	char number[64] = "";
+
+	if (json_is_integer(build) && json_is_integer(ubr))
+		snprintf(number, sizeof(number), " (build %" PRId64 ".%" PRId64 ")",
+			 (int64_t)json_integer_value(build), (int64_t)json_integer_value(ubr));
+	print_row("host", "%s, %s%s", text_at(doc, "host", "name"), text_at(doc, "os", "name"),
+		  number);
+}
+
+static void print_ntoskrnl(json_t *doc)
+{
+	const json_t *o = json_object_get(doc, "ntoskrnl");
+	const char *key = json_string_value(json_object_get(o, "symbols"));
+
+	if (json_object_get(o, "guid"))
+		print_row("ntoskrnl", "%s", key ? key : text_at(doc, "ntoskrnl", "guid"));
+}
+
+/* The first pass whose two lists differ; else the last. */
+static void print_processes(json_t *doc)
+{
+	json_t *list = json_object_get(doc, "processes_compared"), *o = NULL;
+	size_t i = 0;
+
+	while (i < json_array_size(list)) {
+		o = json_array_get(list, i++);
+		if (!json_is_true(json_object_get(o, "agree")))
+			break;
+	}
+	if (json_is_true(json_object_get(o, "agree")))
+		print_row("processes",
+			  "%" PRId64 " in the kernel's list; what the system told agrees",
+			  (int64_t)json_integer_value(json_object_get(o, "kernel")));
+	else if (o)
+		print_row("processes",
+			  "%" PRId64 " in the kernel's list, the system told %" PRId64
+			  ", and they differ: %zu only in the kernel's, %zu only in the system's, "
+			  "%zu with another name (--json names them)",
+			  (int64_t)json_integer_value(json_object_get(o, "kernel")),
+			  (int64_t)json_integer_value(json_object_get(o, "system")),
+			  json_array_size(json_object_get(o, "kernel_only")),
+			  json_array_size(json_object_get(o, "system_only")),
+			  json_array_size(json_object_get(o, "renamed")));
+}
+
 static void print_text(struct container *c, json_t *doc, const struct sums *s)
 {
 	const struct rsz_scan_result *end = &s->end;
@@ -308,12 +387,14 @@ static void print_text(struct container *c, json_t *doc, const struct sums *s)
 	else
 		print_row("begun", "not known: the record that says it is damaged");
 	print_row("tool", "SHA-256 %s", text_at(doc, "tool", "sha256"));
-	print_row("host", "%s, %s", text_at(doc, "host", "name"), text_at(doc, "os", "name"));
+	print_host(doc);
 	print_row("source", "%s (%s)%s", text_at(doc, "source", "name"),
 		  text_at(doc, "source", "path"),
 		  json_is_true(json_object_get(json_object_get(doc, "source"), "silent"))
 			  ? "; it cannot report unreadable pages"
 			  : "");
+	print_ntoskrnl(doc);
+	print_processes(doc);
 	print_streams(c, s);
 	print_pages(doc);
 	if (json_object_get(doc, "smear"))
@@ -336,8 +417,10 @@ static enum status run(struct cli *cli, struct err *e)
 	st = sum_container(&c, &sums, e);
 	if (!st) {
 		doc = info_json(&c, cli->operands[0], &sums);
-		st = doc ? put_smear(doc, &c, &sums, e) : err_nomem(e);
+		st = doc ? put_tables(doc, &c, e) : err_nomem(e);
 	}
+	if (!st)
+		st = put_smear(doc, &c, &sums, e);
 	if (!st && o->json)
 		st = json_print(json_incref(doc), JSON_INDENT(1), e);
 	else if (!st)

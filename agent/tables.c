@@ -8,6 +8,7 @@
 #include "agent/interrupt.h"
 #include "agent/log.h"
 #include "agent/manifest.h"
+#include "agent/process_names.h"
 
 /*
  * What one pass may cost at most. A server with two thousand processes has some million table
@@ -198,6 +199,8 @@ static enum status write_line(const struct tables_plan *plan, const struct table
 	json_object_set_new(doc, "search_pages", integer(r->found.pages_read));
 	json_object_set_new(doc, "ignore", integer(r->found.ignore));
 	json_object_set_new(doc, "spaces", spaces_json(&r->found));
+	if (r->processes)
+		json_object_set(doc, "processes_compared", r->processes);
 	return sealer_manifest(plan->stream.sealer, doc, e);
 }
 
@@ -241,6 +244,103 @@ enum status tables_find_again(struct drv *source, const struct discovery *earlie
 	return find_spaces(source, earlier, NULL, &budget, ret, e);
 }
 
+/*
+ * The processes as this machine tells them
+ */
+
+/* Just before the kernel's list was read, and just after. */
+struct told {
+	struct host_processes before, after;
+	enum status st; /* anything else than ST_OK: it does not tell */
+};
+
+static void ask_host(struct told *t, struct host_processes *ret)
+{
+	struct err e = ERR_INIT;
+
+	if (t->st)
+		return;
+	t->st = host_processes(ret, &e);
+	if (t->st)
+		log_warning("processes-not-told", "the system's list of processes: %s", e.message);
+}
+
+/*
+ * What only the kernel's list had may have been a process that started and ended between the two
+ * questions: then it is gone when the list is read once more.
+ */
+static enum status compare_again(const struct tables_plan *plan, struct process_views *views,
+				 struct tables_result *r, struct err *e)
+{
+	struct discovery again = { 0 };
+	enum status st = tables_find_again(plan->source, &r->found, &again, e);
+
+	if (!st) {
+		views->again = &again.list;
+		json_decref(r->processes);
+		r->processes = process_names_json(views);
+	}
+	discovery_deinit(&again);
+	return st;
+}
+
+static size_t size_of(const json_t *doc, const char *key)
+{
+	return json_array_size(json_object_get(doc, key));
+}
+
+static void warn_of_names(const json_t *doc)
+{
+	if (size_of(doc, "kernel_only") + size_of(doc, "system_only") + size_of(doc, "renamed"))
+		log_warning(
+			"processes-differ",
+			"the kernel's list of processes and what the system tells differ: %zu "
+			"only in the kernel's, %zu only in the system's, %zu with another name; "
+			"the manifest names them",
+			size_of(doc, "kernel_only"), size_of(doc, "system_only"),
+			size_of(doc, "renamed"));
+}
+
+static enum status compare_names(const struct tables_plan *plan, const struct told *t,
+				 struct tables_result *r, struct err *e)
+{
+	struct process_views views = {
+		.os = r->found.os,
+		.kernel = &r->found.list,
+		.before = &t->before,
+		.after = &t->after,
+	};
+	enum status st = ST_OK;
+
+	if (t->st || !r->found.list.count)
+		return ST_OK;
+	r->processes = process_names_json(&views);
+	if (size_of(r->processes, "kernel_only"))
+		st = compare_again(plan, &views, r, e);
+	if (!st && !r->processes)
+		st = err_nomem(e);
+	warn_of_names(r->processes);
+	return st;
+}
+
+/* The address spaces, with what this machine says of its processes around them. */
+static enum status find_and_compare(const struct tables_plan *plan, struct walk_budget *budget,
+				    struct tables_result *r, struct err *e)
+{
+	struct told t = { .st = plan->live ? ST_OK : ST_NO_SOURCE };
+	enum status st;
+
+	ask_host(&t, &t.before);
+	st = find_spaces(plan->source, plan->earlier, plan->watch, budget, &r->found, e);
+	if (!st)
+		ask_host(&t, &t.after);
+	if (!st)
+		st = compare_names(plan, &t, r, e);
+	host_processes_deinit(&t.before);
+	host_processes_deinit(&t.after);
+	return st;
+}
+
 static enum status store_tables(const struct tables_plan *plan, struct physmem *mem,
 				struct walk_budget *budget, struct tables_result *r, struct err *e)
 {
@@ -275,7 +375,7 @@ enum status tables_acquire(const struct tables_plan *plan, struct tables_result 
 
 	physmem_drv_init(&mem, plan->source, clock_mono_ns);
 	ret->start = clock_mono_ns();
-	st = find_spaces(plan->source, plan->earlier, plan->watch, &budget, &ret->found, e);
+	st = find_and_compare(plan, &budget, ret, e);
 	if (!st && ret->found.n_spaces)
 		st = store_tables(plan, &mem.mem, &budget, ret, e);
 	ret->end = clock_mono_ns();
@@ -309,6 +409,7 @@ bool tables_watch(const struct tables_result *before, struct drv *source, struct
 
 void tables_result_deinit(struct tables_result *r)
 {
+	json_decref(r->processes);
 	stream_result_deinit(&r->stream);
 	discovery_deinit(&r->found);
 	walk_set_deinit(&r->pages);

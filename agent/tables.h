@@ -6,11 +6,14 @@
 #ifndef RAMSEAL_AGENT_TABLES_H
 #define RAMSEAL_AGENT_TABLES_H
 
+#include <jansson.h>
+
 #include "agent/paging/discover.h"
 #include "agent/stream_pass.h"
 
 struct tables_plan {
 	struct drv *source;
+	bool live;                       /* it is this machine's memory, and that runs */
 	bool keep_pages;                 /* the result has them in `pages` */
 	const struct discovery *earlier; /* of the first pass, for the second; or NULL */
 	const struct root_watch *watch;  /* of the memory in between, for the second; or NULL */
@@ -21,6 +24,7 @@ struct tables_plan {
 /* Zero-initialise. */
 struct tables_result {
 	struct discovery found;
+	json_t *processes; /* process_names_json(); NULL: not live, or there is nothing to compare */
 	struct stream_result stream;
 	struct walk_counts counts;
 	uint64_t tables;       /* table pages that were stored */

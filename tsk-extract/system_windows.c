@@ -65,33 +65,7 @@ struct kernel_pagefile {
 };
 
 #define PAGEFILE_CLASS  18
-#define MISMATCH        ((LONG)0xc0000004) /* STATUS_INFO_LENGTH_MISMATCH */
 #define KERNEL_LIST_MAX ((ULONG)1 << 20)
-
-/* For free(); NULL if the kernel does not tell. */
-static uint8_t *kernel_list(ULONG *ret_size)
-{
-	LONG(WINAPI * query)
-	(int, void *, ULONG, ULONG *) = (LONG(WINAPI *)(int, void *, ULONG, ULONG *))(
-		void (*)(void))win32_function(L"ntdll.dll", "NtQuerySystemInformation");
-	LONG failed = MISMATCH;
-	uint8_t *list = NULL;
-
-	for (ULONG size = 4096; query && failed == MISMATCH && size <= KERNEL_LIST_MAX; size *= 4) {
-		ULONG got = 0;
-
-		free(list);
-		list = calloc(1, size);
-		if (!list)
-			return NULL;
-		failed = query(PAGEFILE_CLASS, list, size, &got);
-		*ret_size = MIN(got, size);
-	}
-	if (!failed && *ret_size)
-		return list;
-	free(list);
-	return NULL;
-}
 
 /* --- the registry's list ------------------------------------------------------------------- */
 
@@ -326,7 +300,7 @@ static enum status find(struct volumes *v, struct err *e)
 		{ L"PagingFiles", "PagingFiles" },
 	};
 	ULONG size = 0;
-	_cleanup_free_ uint8_t *kernel = kernel_list(&size);
+	_cleanup_free_ uint8_t *kernel = win32_query_system(PAGEFILE_CLASS, KERNEL_LIST_MAX, &size);
 	enum status st = kernel ? add_from_kernel(v, kernel, size, e) : ST_OK;
 
 	for (size_t i = 0; i < ARRAY_SIZE(values) && !st && !v->list->count; i++) {

@@ -164,3 +164,29 @@ FARPROC win32_function(const wchar_t *dll, const char *name)
 
 	return module ? GetProcAddress(module, name) : NULL;
 }
+
+#define MISMATCH ((LONG)0xc0000004) /* STATUS_INFO_LENGTH_MISMATCH */
+
+uint8_t *win32_query_system(int class, ULONG most, ULONG *ret_size)
+{
+	LONG(WINAPI * query)
+	(int, void *, ULONG, ULONG *) = (LONG(WINAPI *)(int, void *, ULONG, ULONG *))(
+		void (*)(void))win32_function(L"ntdll.dll", "NtQuerySystemInformation");
+	LONG failed = MISMATCH;
+	uint8_t *answer = NULL;
+
+	for (ULONG size = 4096; query && failed == MISMATCH && size <= most; size *= 4) {
+		ULONG got = 0;
+
+		free(answer);
+		answer = calloc(1, size);
+		if (!answer)
+			return NULL;
+		failed = query(class, answer, size, &got);
+		*ret_size = MIN(got, size);
+	}
+	if (!failed && *ret_size)
+		return answer;
+	free(answer);
+	return NULL;
+}

@@ -34,6 +34,12 @@ char *win32_plain_path(const wchar_t *wide);
 /* A function of a system DLL that older versions of Windows may lack; NULL then. */
 FARPROC win32_function(const wchar_t *dll, const char *name);
 
+/*
+ * What NtQuerySystemInformation() answers in a class whose answer has no fixed size, for free(). NULL:
+ * Windows does not tell, or more than `most` bytes.
+ */
+uint8_t *win32_query_system(int class, ULONG most, ULONG *ret_size);
+
 #define _cleanup_handle_ CLEANUP(cleanup_handle)
 
 static inline void cleanup_handle(HANDLE *h)

@@ -120,6 +120,31 @@ class Determinism(Case):
         self.assertNotIn(self.folder, json.dumps(lines))
 
 
+class Kernel(Case):
+    # driver-interface/sim/windows.c, as a symbol server is asked for it.
+    SYMBOLS = 'ntkrnlmp.pdb/0000ED51F00D0BAD8073696D6B726E6C'
+
+    def check(self, name, symbols):
+        done = run(RAMSEAL, 'info', '--json', self.path(f'{name}.rsz'), check=True)
+        doc = json.loads(done.stdout)
+        self.assertEqual(doc['ntoskrnl']['symbols'], symbols)
+        self.assertEqual(doc['ntoskrnl']['base'], '0xfffff80002a00000')
+        # These processes are no processes of this machine: nobody was asked.
+        self.assertNotIn('processes_compared', doc)
+        text = run(RAMSEAL, 'info', self.path(f'{name}.rsz'), check=True).stdout.decode()
+        self.assertRegex(text, f'(?m)^ntoskrnl +{symbols}$')
+
+    def test_pdb_of_a_machine_and_of_its_image(self):
+        for windows, age in ((7, 2), (10, 1)):
+            self.acquire(f'{SMALL},windows={windows}', 'a')
+            self.check('a', f'{self.SYMBOLS}{age}')
+        run(RAMSEAL, 'export', '-q', '--hash', 'none', '-o', self.path('a.raw'),
+            self.path('a.rsz'), check=True)
+        run(RAMSEAL, 'acquire', '-q', '--source', f'file:{self.path("a.raw")}', '--pagetables',
+            'before', '-o', self.path('b.rsz'), check=True)
+        self.check('b', f'{self.SYMBOLS}1')
+
+
 class Truth(Case):
     def test_nothing_is_wrong_where_nothing_moves(self):
         for order in ('linear', 'guided'):

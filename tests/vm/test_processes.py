@@ -278,6 +278,18 @@ class Processes(InGuest):
         self.assertEqual((scan['hidden'], scan['missed']), (0, 0), scan)
         self.assertEqual([s for s in line['spaces'] if not s['listed'] and not s['kernel']], [])
 
+    def check_two_sides(self, line, first, last):
+        """What the kernel's list has, and what /proc said to ramseal: no difference is told."""
+        compared = line['processes_compared']
+        self.assertTrue(compared['agree'], compared)
+        told = {p['pid']: p['name'] for p in compared['system_list']}
+        self.assertEqual(len(told), compared['system'])
+        self.assertGreaterEqual(set(told), {pid for pid in first if pid in last})
+        self.assertEqual([told[pid] for pid in (self.holder, self.pressure)],
+                         ['holder', 'pressure'])
+        # It is in the kernel's list itself, and in what it was told.
+        self.assertIn('ramseal', told.values())
+
     # --- tests ---
 
     def test_1_walk_is_pagemap(self):
@@ -309,7 +321,11 @@ class Processes(InGuest):
             last = self.processes_of_the_guest()
             lines = table_lines(container)
             self.check_agreement(lines['after'])
-            self.assertNotIn('hidden-address-spaces', [line.get('event') for line in log])
+            events = [line.get('event') for line in log]
+            self.assertNotIn('hidden-address-spaces', events)
+            self.assertNotIn('processes-differ', events)
+            for line in lines.values():
+                self.check_two_sides(line, first, last)
             self.assertIsNone(lines['before']['scan'])
             by_pid = {s['pid']: s for s in lines['after']['spaces'] if s['listed']}
             stayed = {pid for pid in first if first[pid] == last.get(pid)}
@@ -323,6 +339,24 @@ class Processes(InGuest):
             print(f'note: list and scan: {len(by_pid)} processes, {scan["roots"]} roots, '
                   f'{scan["copies"]} copies of roots, {scan["idle"]} idle, {scan["hidden"]} hidden, '
                   f'{scan["missed"]} missed')
+
+    def test_4_hidden_from_the_system(self):
+        """A process that /proc does not show: an empty folder lies over its own."""
+        name = f'/proc/{self.holder}'
+        self.guest.check(f'mount -t tmpfs none {name}')
+        try:
+            container, log = self.acquire_live('--no-pagefile')
+        finally:
+            self.guest.check(f'umount {name}')
+        self.assertIn('processes-differ', [line.get('event') for line in log])
+        for line in table_lines(container).values():
+            compared = line['processes_compared']
+            self.assertFalse(compared['agree'])
+            self.assertEqual(compared['kernel_only'], [{'pid': self.holder, 'name': 'holder'}])
+            self.assertEqual((compared['system_only'], compared['renamed']), ([], []))
+        done = acquired.ramseal('info', container)
+        self.assertEqual(done.returncode, COMPLETE, done.stderr)
+        self.assertIn('1 only in the kernel\'s, 0 only in the system\'s', done.stdout)
 
     def quiet_memory(self):
         """

@@ -139,6 +139,12 @@ def wine(*args, **more):
     return subprocess.run([WINE, *map(str, args)], env=ENV, **more)
 
 
+def set_value(key, name, value):
+    """A number in Wine's registry."""
+    ran = wine('reg', 'add', key, '/v', name, '/t', 'REG_DWORD', '/d', value, '/f')
+    assert ran.returncode == 0, ran.stderr
+
+
 def text(data):
     return data.decode(errors='replace')
 
@@ -271,13 +277,30 @@ class Driver(unittest.TestCase):
                              check=True, capture_output=True)
         return [json.loads(line) for line in ran.stdout.splitlines()]
 
+    def check_two_machines(self, line):
+        """The fixture's memory is another machine's than the one that tells its processes."""
+        compared = line['processes_compared']
+        kernel = {s['pid']: s['name'] for s in line['spaces'] if s['listed']}
+        system = {p['pid']: p['name'] for p in compared['system_list']}
+        self.assertIn('services.exe', system.values())
+        self.assertTrue(any(Path(EXE).name == name for name in system.values()), system)
+        self.assertFalse(compared['agree'])
+        self.assertEqual((compared['kernel'], compared['system']), (len(kernel), len(system)))
+        self.assertEqual({p['pid'] for p in compared['kernel_only']}, set(kernel) - set(system))
+        # What ended or started meanwhile is not told.
+        self.assertLessEqual({p['pid'] for p in compared['system_only']}, set(system) - set(kernel))
+        self.assertTrue(compared['kernel_only'] and compared['system_only'])
+
     def test_a_whole_machine(self):
         """Memory, page tables twice and the registry's context, as one command takes them."""
         runs, content, known = self.machine()
         memory = Memory(runs, info(runs, cr3=known['kernel_dtb'] | 2), content=content)
         self.out.unlink(missing_ok=True)
-        ran = wine(EXE, 'acquire', '-q', '--no-pagefile', '-o', self.out, '--driver', DRIVER)
+        set_value('HKLM\\Software\\Microsoft\\Windows NT\\CurrentVersion', 'UBR', 3803)
+        ran = wine(EXE, 'acquire', '-q', '--log-json', '--no-pagefile', '-o', self.out, '--driver',
+                   DRIVER)
         self.assertEqual(ran.returncode, COMPLETE, text(ran.stderr))
+        self.assertIn(b'"processes-differ"', ran.stderr)
         self.check_memory(memory)
         self.nothing_is_left()
         lines = self.lines(self.out)
@@ -291,6 +314,15 @@ class Driver(unittest.TestCase):
                              ('windows', known['kernel_dtb'], 'source'))
             self.assertEqual([(s.get('pid'), s.get('name'), s['dtb']) for s in line['spaces']],
                              spaces)
+            self.assertEqual(line['ntoskrnl'], known['ntoskrnl'])
+            self.check_two_machines(line)
+        self.assertEqual(lines[0]['os']['ubr'], 3803)
+        self.assertEqual(lines[0]['context']['windows']['revision'], 3803)
+        shown = text(subprocess.run([RAMSEAL, 'info', self.out], check=True,
+                                    capture_output=True).stdout)
+        self.assertIn(known['ntoskrnl']['symbols'], shown)
+        self.assertIn('.3803)', shown)
+        self.assertRegex(shown, r'processes .* and they differ: [1-9]')
         end = next(line for line in lines if line['event'] == 'end')
         self.assertEqual((end['order']['name'], end['order']['retaken_pages']), ('guided', 0))
         smear = json.loads(subprocess.run([RAMSEAL, 'smear', '--json', self.out], check=True,
