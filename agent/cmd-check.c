@@ -8,6 +8,8 @@
 
 #include "agent/acquire.h"
 #include "agent/commands.h"
+#include "agent/context.h"
+#include "agent/driver_policy.h"
 #include "agent/host.h"
 #include "agent/log.h"
 #include "agent/manifest.h"
@@ -66,6 +68,7 @@ struct check {
 	char *output;
 	uint64_t needed, room;
 	json_t *facts;
+	json_t *policy; /* on drivers; null where there is none */
 	struct findings findings;
 };
 
@@ -73,6 +76,7 @@ static void check_deinit(struct check *c)
 {
 	findings_deinit(&c->findings);
 	json_decref(c->facts);
+	json_decref(c->policy);
 	free(c->output);
 	pagefile_list_deinit(&c->pagefiles);
 	disk_close(c->disk);
@@ -154,6 +158,22 @@ static enum status check_output(struct check *c, struct err *e)
 	return ST_OK;
 }
 
+/* What the system says of drivers matters as long as one has to be loaded. */
+static enum status check_policy(struct check *c, struct err *e)
+{
+	json_t *context = NULL;
+	struct err why = ERR_INIT;
+	const enum status st = context_of_host(&context, &why);
+
+	if (st && st != ST_NO_SOURCE)
+		findings_add(&c->findings, ST_OK, "context", "the registry: %s", why.message);
+	c->policy = driver_policy_json(c->facts, context);
+	json_decref(context);
+	if (!c->source && driver_is_wanted(c->o->acquire.source))
+		driver_policy_judge(c->policy, &c->findings);
+	return c->policy ? ST_OK : err_nomem(e);
+}
+
 /* At the rate of the probe; UINT64_MAX if that is not known. */
 static uint64_t seconds(const struct check *c)
 {
@@ -205,6 +225,8 @@ static json_t *check_json(const struct check *c, enum status st)
 	if (c->room != ROOM_UNKNOWN)
 		json_object_set_new(doc, "output_room", integer(c->room));
 	json_object_set(doc, "machine", c->facts);
+	if (json_is_object(c->policy))
+		json_object_set(doc, "driver_policy", c->policy);
 	return doc;
 }
 
@@ -257,9 +279,10 @@ static enum status find_out(const struct cli *cli, struct check *c, struct err *
 	st = check_pagefiles(cli, c, e);
 	if (!st)
 		st = check_output(c, e);
-	if (!st && !(c->source && c->source->info.image))
-		preflight_judge_host(c->facts, &c->findings);
-	return st;
+	if (st || (c->source && c->source->info.image))
+		return st;
+	preflight_judge_host(c->facts, &c->findings);
+	return check_policy(c, e);
 }
 
 static enum status run(struct cli *cli, struct err *e)

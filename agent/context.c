@@ -24,7 +24,7 @@ struct wanted {
  * Below HKLM\SYSTEM\CurrentControlSet. Sources, all Microsoft Learn: "Memory Management" registry
  * entries; "Enable virtualization-based protection of code integrity" (DeviceGuard); "Configure
  * Credential Guard" and "Configuring additional LSA protection" (Lsa); "Secure boot" troubleshooting
- * (State); GFlags (GlobalFlag). These are settings: what became of them at the last start may differ.
+ * (State); "Microsoft recommended driver block rules" (CI); GFlags (GlobalFlag). These are settings: what became of them at the last start may differ.
  * Whether memory is compressed is no documented value; it needs the service SysMain (Enable-MMAgent).
  */
 static const struct wanted system_values[] = {
@@ -51,6 +51,8 @@ static const struct wanted system_values[] = {
 	{ "Control\\Lsa", "RunAsPPL", "security", "lsa_protection", FORM_NUMBER },
 	{ "Control\\SecureBoot\\State", "UEFISecureBootEnabled", "security", "secure_boot",
 	  FORM_BOOL },
+	{ "Control\\CI\\Config", "VulnerableDriverBlocklistEnable", "security",
+	  "vulnerable_driver_blocklist", FORM_BOOL },
 	{ "Control", "SystemStartOptions", "security", "start_options", FORM_TEXT },
 	{ "Control\\ComputerName\\ComputerName", "ComputerName", "windows", "computer", FORM_TEXT },
 };

@@ -47,6 +47,28 @@ const struct context_flag context_shutdown_flags[] = {
 	{ 0, NULL },
 };
 
+/*
+ * CODEINTEGRITY_OPTION_..., NtQuerySystemInformation(), "SYSTEM_CODEINTEGRITY_INFORMATION", Microsoft
+ * Learn; no header has them.
+ */
+const struct context_flag context_code_integrity[] = {
+	{ CODE_INTEGRITY_ENABLED, "enabled" },
+	{ CODE_INTEGRITY_TEST_SIGN, "test signing" },
+	{ CODE_INTEGRITY_UMCI, "user mode" },
+	{ CODE_INTEGRITY_UMCI_AUDIT, "user mode, audit only" },
+	{ 0x0010, "user mode, exclusion paths" },
+	{ 0x0020, "test build" },
+	{ 0x0040, "pre-production build" },
+	{ 0x0080, "kernel debugger attached" },
+	{ 0x0100, "flight build" },
+	{ 0x0200, "flight signing" },
+	{ CODE_INTEGRITY_HVCI, "memory integrity" },
+	{ CODE_INTEGRITY_HVCI_AUDIT, "memory integrity, audit only" },
+	{ 0x1000, "memory integrity, strict" },
+	{ 0x2000, "isolated user mode" },
+	{ 0, NULL },
+};
+
 json_t *context_flag_names(uint64_t value, const struct context_flag *flags)
 {
 	json_t *list = json_array();

@@ -39,6 +39,7 @@ static const struct line lines[] = {
 	{ "security", "credential_guard_scenario", "  scenario" },
 	{ "security", "lsa_protection", "protection of LSA", guards },
 	{ "security", "secure_boot", "Secure Boot" },
+	{ "security", "vulnerable_driver_blocklist", "list of vulnerable drivers" },
 	{ "security", "start_options", "start options" },
 	{ "security", "test_signing", "test signing" },
 	{ "security", "kernel_debugger", "kernel debugger" },

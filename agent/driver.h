@@ -30,6 +30,9 @@ struct driver_options {
 
 struct driver_session;
 
+/* `source` (what --source says) is, or may become, one that wants such a driver. */
+bool driver_is_wanted(const char *source);
+
 /*
  * Loads a driver if `source` (what --source says) wants one. One that is loaded already is used, and
  * left as it is. *ret is NULL where there is nothing to end. As winpmem_service_load().

@@ -22,7 +22,7 @@ json_t *driver_service_json(const struct winpmem_service *s)
 }
 
 /* "auto", or one of the sources that are this driver. */
-static bool wants_driver(const char *source)
+bool driver_is_wanted(const char *source)
 {
 	return !strcmp(source, "auto") || !strncmp(source, "winpmem", strlen("winpmem"));
 }
@@ -51,9 +51,9 @@ enum status driver_session_begin(const struct driver_options *o, const char *sou
 				 struct driver_session **ret, struct err *e)
 {
 	*ret = NULL;
-	if (!wants_driver(source) && o->file)
+	if (!driver_is_wanted(source) && o->file)
 		return err_set(e, ST_USAGE, "--driver has no meaning for --source %s", source);
-	if (!wants_driver(source))
+	if (!driver_is_wanted(source))
 		return ST_OK;
 	if (!winpmem_is_loaded())
 		return o->file || winpmem_is_built_in() ? load(o, ret, e) : ST_OK;

@@ -11,6 +11,7 @@
 #include <wchar.h>
 
 #include "agent/clock.h"
+#include "agent/context_flags.h"
 #include "agent/host_facts.h"
 #include "agent/log.h"
 #include "formats/base/win32.h"
@@ -40,6 +41,12 @@ struct time_of_day {
 	uint32_t reserved;
 	uint64_t boot_time_bias;  /* what the clock was moved by since the boot */
 	uint64_t sleep_time_bias; /* what it slept, in 100 ns */
+};
+
+/* SystemCodeIntegrityInformation, class 103: what of it is in force, not what is set. */
+struct code_integrity {
+	uint32_t length; /* of this, told by who asks */
+	uint32_t options;
 };
 
 char *host__own_executable(void)
@@ -280,9 +287,21 @@ static void put_process(json_t *facts)
 	host__put(facts, "process", "elevated", elevated(token));
 }
 
+static json_t *code_integrity(void)
+{
+	struct code_integrity c = { .length = sizeof(c) };
+
+	if (!query_system(103, &c, sizeof(c)))
+		return NULL;
+	return json_pack("{s:I, s:o}", "value", (json_int_t)c.options, "names",
+			 context_flag_names(c.options, context_code_integrity));
+}
+
 static void put_security(json_t *facts)
 {
 	DWORD on, size = sizeof(on);
+
+	host__put(facts, "security", "code_integrity", code_integrity());
 
 	/* The firmware's variable needs a privilege; this is the kernel's copy. */
 	if (!RegGetValueW(HKEY_LOCAL_MACHINE,

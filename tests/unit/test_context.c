@@ -267,6 +267,7 @@ TEST(a_live_registry_is_read_through_its_link)
 		TEXT(SET "Control\\", "SystemStartOptions", REGISTRY_SZ, options),
 		NUMBER(SET "Control\\Lsa\\", "LsaCfgFlags", two),
 		NUMBER(SET "Control\\SecureBoot\\State\\", "UEFISecureBootEnabled", one),
+		NUMBER(SET "Control\\CI\\Config\\", "VulnerableDriverBlocklistEnable", one),
 		NUMBER("\\ControlSet002\\Control\\Lsa\\", "RunAsPPL", one),
 	};
 	struct err e = ERR_INIT;
@@ -279,6 +280,7 @@ TEST(a_live_registry_is_read_through_its_link)
 	assert_true(json_is_true(at(doc, "security", "test_signing")));
 	assert_true(json_is_false(at(doc, "security", "kernel_debugger")));
 	assert_true(json_is_true(at(doc, "security", "secure_boot")));
+	assert_true(json_is_true(at(doc, "security", "vulnerable_driver_blocklist")));
 	assert_int_equal(json_integer_value(at(doc, "security", "credential_guard")), 2);
 	assert_null(at(doc, "security", "lsa_protection"));
 	assert_null(at(doc, "windows", "control_set"));

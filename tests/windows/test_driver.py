@@ -330,6 +330,43 @@ class Driver(unittest.TestCase):
         trust = smear['total']['copies']['image']['trust']
         self.assertGreater(trust['safe'], 2000)
 
+    # What stands in the way
+
+    CI = 'HKLM\\System\\CurrentControlSet\\Control\\CI\\Config'
+    SECURE_BOOT = 'HKLM\\System\\CurrentControlSet\\Control\\SecureBoot\\State'
+
+    def policy(self):
+        """What check says without a driver: what the policies are, and of each what to do."""
+        ran = wine(EXE, 'check', '--no-pagefile', '--json', '-o', self.out)
+        self.assertEqual(ran.returncode, NO_SOURCE, text(ran.stderr))
+        doc = json.loads(ran.stdout)
+        found = {f['what']: f for f in doc['findings'] if f['what'].startswith('driver-')}
+        self.assertFalse(any(f['stops'] for f in found.values()))
+        printed = text(wine(EXE, 'check', '--no-pagefile', '-o', self.out).stdout)
+        for finding in found.values():
+            self.assertIn('note: ' + finding['text'], printed)
+        self.assertEqual(doc['machine']['security']['code_integrity']['value'] & 1,
+                         int(doc['driver_policy']['signatures_checked']))
+        return doc['driver_policy'], set(found)
+
+    def test_policies_on_drivers(self):
+        for number, on in ((1, True), (0, False)):
+            set_value(self.CI, 'VulnerableDriverBlocklistEnable', number)
+            set_value(self.SECURE_BOOT, 'UEFISecureBootEnabled', number)
+            policy, found = self.policy()
+            self.assertEqual((policy['blocklist'], policy['blocklist_by'], policy['secure_boot']),
+                             (on, 'registry', on))
+            # What Wine itself says: signatures are checked, and nothing else is on.
+            self.assertEqual((policy['signatures_checked'], policy['test_signing'],
+                              policy['memory_integrity'], policy['application_control']),
+                             (True, False, False, False))
+            self.assertEqual(found, {'driver-signature'} | (
+                {'driver-blocklist', 'driver-secure-boot'} if on else set()))
+        for key in self.CI, self.SECURE_BOOT:
+            self.assertEqual(wine('reg', 'delete', key, '/f').returncode, 0)
+        policy, _ = self.policy()
+        self.assertEqual((policy['blocklist_by'], policy['secure_boot']), ('default', None))
+
     # Generations
 
     def test_gen1(self):
