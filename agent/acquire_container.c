@@ -315,7 +315,6 @@ static enum status read_tables(struct acquisition *a, enum pagetables pass, stru
 {
 	const struct tables_plan plan = {
 		.source = a->source,
-		.live = !a->source->info.image && !a->source->info.simulated,
 		.keep_pages = a->o->order && a->o->order->wants_tables,
 		.earlier = pass == TABLES_AFTER && a->before.start ? &a->before.found : NULL,
 		.watch = pass == TABLES_AFTER && a->watching ? &a->watch : NULL,

@@ -21,6 +21,9 @@ enum status host_describe(int argc, char *const *argv, json_t **ret, struct err 
 #define HOST_NAME_SIZE 256
 void host_name(char ret[static HOST_NAME_SIZE]);
 
+/* Where the kernel that runs was loaded from, for free(); NULL if that helps nobody, or is not known. */
+char *host_kernel_file(void);
+
 /* CPUs that this process may run on; at least 1. */
 unsigned host_cpus(void);
 

@@ -388,6 +388,12 @@ json_t *host_footprint_json(void)
 	return object;
 }
 
+/* What discovery wants of Linux's kernel is in memory: VMCOREINFO, kallsyms, BTF. */
+char *host_kernel_file(void)
+{
+	return NULL;
+}
+
 unsigned host_cpus(void)
 {
 	cpu_set_t set;

@@ -422,6 +422,19 @@ json_t *host_footprint_json(void)
 	return object;
 }
 
+/* Another one can be started by "bcdedit /set kernel"; whether this is it, its headers tell. */
+char *host_kernel_file(void)
+{
+	static const wchar_t name[] = L"\\ntoskrnl.exe";
+	wchar_t path[MAX_PATH + ARRAY_SIZE(name)];
+	const UINT n = GetSystemDirectoryW(path, MAX_PATH);
+
+	if (!n || n >= MAX_PATH)
+		return NULL;
+	memcpy(path + n, name, sizeof(name));
+	return win32_utf8(path);
+}
+
 unsigned host_cpus(void)
 {
 	DWORD_PTR ours = 0, all = 0;

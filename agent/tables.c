@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/clock.h"
+#include "agent/host.h"
 #include "agent/interrupt.h"
 #include "agent/log.h"
 #include "agent/manifest.h"
@@ -155,6 +156,8 @@ static json_t *ntoskrnl_json(const struct windows_kernel *w)
 			      integer(w->size));
 	char guid[PE_GUID_TEXT], key[PE_PDB_MAX + PE_GUID_TEXT + 16];
 
+	if (o && w->file_used)
+		json_object_set_new(o, "file_used", json_true());
 	if (!o || !w->has_pdb)
 		return o;
 	pe_guid_text(w->pdb.guid, guid);
@@ -208,12 +211,29 @@ static enum status write_line(const struct tables_plan *plan, const struct table
  * The pass
  */
 
+/* It is this machine's memory, and that runs. */
+static bool is_live(const struct drv *source)
+{
+	return !source->info.image && !source->info.simulated;
+}
+
+/* The file that the kernel was loaded from. False: there is none to be had. */
+static bool open_kernel_file(const struct drv *source, struct file_blob *ret)
+{
+	_cleanup_free_ char *path = is_live(source) ? host_kernel_file() : NULL;
+
+	return path && !file_blob_open(ret, path, NULL);
+}
+
 static enum status find_spaces(struct drv *source, const struct discovery *earlier,
 			       const struct root_watch *watch, struct walk_budget *budget,
 			       struct discovery *ret, struct err *e)
 {
 	/* The scan for roots reads all of memory: it is made while that is read anyway. */
 	struct discover_hints hints = { .before = earlier, .skip_scan = true, .watch = watch };
+	struct file_blob kernel;
+	struct pe_file file = { .blob = &kernel.blob };
+	const bool has_file = open_kernel_file(source, &kernel);
 	struct physmem_cache cache;
 	struct physmem_drv mem;
 	enum status st;
@@ -221,9 +241,12 @@ static enum status find_spaces(struct drv *source, const struct discovery *earli
 	physmem_drv_init(&mem, source, clock_mono_ns);
 	st = physmem_cache_init(&cache, &mem.mem, e);
 	discover_hints_from_drv(&hints, &source->info);
+	hints.ntoskrnl = has_file ? &file : NULL;
 	if (!st)
 		st = discover(&cache.mem, &hints, budget, ret, e);
 	physmem_cache_deinit(&cache);
+	if (has_file)
+		file_blob_deinit(&kernel);
 	return st;
 }
 
@@ -327,7 +350,7 @@ static enum status compare_names(const struct tables_plan *plan, const struct to
 static enum status find_and_compare(const struct tables_plan *plan, struct walk_budget *budget,
 				    struct tables_result *r, struct err *e)
 {
-	struct told t = { .st = plan->live ? ST_OK : ST_NO_SOURCE };
+	struct told t = { .st = is_live(plan->source) ? ST_OK : ST_NO_SOURCE };
 	enum status st;
 
 	ask_host(&t, &t.before);

@@ -13,7 +13,6 @@
 
 struct tables_plan {
 	struct drv *source;
-	bool live;                       /* it is this machine's memory, and that runs */
 	bool keep_pages;                 /* the result has them in `pages` */
 	const struct discovery *earlier; /* of the first pass, for the second; or NULL */
 	const struct root_watch *watch;  /* of the memory in between, for the second; or NULL */

@@ -23,7 +23,8 @@ struct discover_hints {
 	uint64_t cr3;
 	bool has_kernel_base; /* Windows: ntoskrnl's */
 	uint64_t kernel_base;
-	const void *notes; /* PT_NOTE bytes */
+	struct pe_file *ntoskrnl; /* of the Windows that runs; or NULL */
+	const void *notes;        /* PT_NOTE bytes */
 	size_t notes_size;
 	const char *kallsyms; /* text of /proc/kallsyms */
 	size_t kallsyms_size;

@@ -101,7 +101,7 @@ static enum status find_base(const struct search *s, const struct virt *space, b
 	uint32_t size;
 	enum status st;
 
-	if (told && pe_is_ntoskrnl(space, told, &size))
+	if (told && pe_is_ntoskrnl(space, told, s->hints->ntoskrnl, &size))
 		w->base = told;
 	*found = w->base != 0;
 	if (*found)
@@ -109,7 +109,7 @@ static enum status find_base(const struct search *s, const struct virt *space, b
 	st = walk_set_init(&set, s->mem->ranges, e);
 	if (st)
 		return st;
-	if (!windows_find_kernel(space, &set, &w->base))
+	if (!windows_find_kernel(space, s->hints->ntoskrnl, &set, &w->base))
 		w->base = told;
 	*found = w->base != 0;
 	walk_set_deinit(&set);
@@ -126,13 +126,17 @@ enum status paging__check_windows(const struct search *s, bool *ret, struct err 
 enum status paging__discover_windows(const struct search *s, struct err *e)
 {
 	const struct virt space = paging__kernel_space(s);
+	struct windows_kernel *w = &s->d->windows;
+	struct pe_file *file = s->hints->ntoskrnl;
 	bool found;
 	enum status st = find_base(s, &space, &found, e);
 
 	if (st || !found)
 		return st;
 	/* What was paged out at the first look may be there at the second. */
-	if (!s->d->windows.has_pdb)
-		s->d->windows.has_pdb = pe_pdb(&space, s->d->windows.base, &s->d->windows.pdb);
-	return windows_processes(&space, &s->d->windows, &s->d->list, e);
+	if (!w->has_pdb)
+		w->has_pdb = pe_pdb(&space, w->base, file, &w->pdb);
+	st = windows_processes(&space, w, file, &s->d->list, e);
+	w->file_used |= file && file->used;
+	return st;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The export table of a loaded PE32+ image, and which PDB belongs to it ("PE Format", Microsoft, sections
- * "Optional Header", "The .edata Section" and "The .debug Section"), read through page tables. Nothing
- * is believed; no loop is longer than a binary search, or than DEBUG_ENTRIES_MAX.
+ * "Optional Header", "The .edata Section" and "The .debug Section"), read through page tables, and out of
+ * its file where memory has it not. Nothing is believed; no loop is longer than a binary search, than
+ * DEBUG_ENTRIES_MAX or than SECTIONS_MAX.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,9 +20,20 @@
 #define HEADERS_SIZE  (24 + 112 + 8)
 #define DIRECTORIES   (24 + 112) /* 8 bytes each; their number stands in the 4 bytes before */
 
+/* More than Windows loads ("PE Format", "COFF File Header": 96). */
+#define SECTIONS_MAX  96
+
+/* Bytes [va, va + len) of the image are at `offset` of the file. */
+struct pe_section {
+	uint32_t va, len, offset;
+};
+
 struct pe_image {
 	const struct virt *v;
 	uint64_t base;
+	struct pe_file *file; /* NULL: there is none, or it is another image's */
+	struct pe_section sections[SECTIONS_MAX];
+	size_t n_sections;
 	uint32_t headers; /* of "PE\0\0"; like all below, relative to base */
 	uint32_t size;
 	uint32_t name;      /* of the image itself */
@@ -32,9 +44,26 @@ struct pe_image {
 	uint32_t n_names;
 };
 
+static bool read_from_file(const struct pe_image *pe, uint64_t rva, void *p, size_t len)
+{
+	for (size_t i = 0; i < pe->n_sections; i++) {
+		const struct pe_section *s = &pe->sections[i];
+
+		if (rva < s->va || !range_fits(rva - s->va, len, s->len))
+			continue;
+		if (blob_read(pe->file->blob, s->offset + (rva - s->va), p, len, NULL))
+			return false;
+		pe->file->used = true;
+		return true;
+	}
+	return false;
+}
+
+/* What does not change while an image runs: its headers and what is read-only in it. */
 static bool read_rva(const struct pe_image *pe, uint64_t rva, void *p, size_t len)
 {
-	return range_fits(rva, len, pe->size) && virt_read(pe->v, pe->base + rva, p, len);
+	return range_fits(rva, len, pe->size) &&
+	       (virt_read(pe->v, pe->base + rva, p, len) || read_from_file(pe, rva, p, len));
 }
 
 static bool open_headers(struct pe_image *pe, uint32_t *ret_exports)
@@ -55,13 +84,54 @@ static bool open_headers(struct pe_image *pe, uint32_t *ret_exports)
 	return pe->size <= IMAGE_MAX;
 }
 
-static bool open_image(struct pe_image *pe, const struct virt *v, uint64_t base)
+/* Is the file that of the image in memory, by what differs from build to build? */
+static bool is_same_image(const struct pe_image *pe, const uint8_t *h)
+{
+	uint8_t ours[HEADERS_SIZE];
+
+	return virt_read(pe->v, pe->base + pe->headers, ours, sizeof(ours)) &&
+	       get_le32(h + 8) == get_le32(ours + 8) &&             /* TimeDateStamp */
+	       get_le32(h + 24 + 56) == get_le32(ours + 24 + 56) && /* SizeOfImage */
+	       get_le32(h + 24 + 64) == get_le32(ours + 24 + 64);   /* CheckSum */
+}
+
+/* The section table of the file. Without one, or with one of another image, memory is all there is. */
+static void open_file(struct pe_image *pe, struct pe_file *file)
+{
+	uint8_t dos[64], h[HEADERS_SIZE], s[40];
+	uint64_t at;
+
+	if (!file || blob_read(file->blob, 0, dos, sizeof(dos), NULL))
+		return;
+	at = get_le32(dos + 0x3c);
+	if (blob_read(file->blob, at, h, sizeof(h), NULL) || memcmp(h, "PE\0\0", 4) != 0 ||
+	    !is_same_image(pe, h))
+		return;
+	pe->file = file;
+	at += 24 + (uint64_t)get_le16(h + 20);
+	for (size_t i = 0; i < MIN(get_le16(h + 6), (size_t)SECTIONS_MAX); i++, at += sizeof(s)) {
+		if (blob_read(file->blob, at, s, sizeof(s), NULL))
+			return;
+		/* Behind the bytes of the file a section is filled with zeros: they are not asked for. */
+		pe->sections[pe->n_sections++] = (struct pe_section){
+			.va = get_le32(s + 12),
+			.len = MIN(get_le32(s + 8), get_le32(s + 16)),
+			.offset = get_le32(s + 20),
+		};
+	}
+}
+
+static bool open_image(struct pe_image *pe, const struct virt *v, uint64_t base,
+		       struct pe_file *file)
 {
 	uint8_t d[40];
 	uint32_t exports;
 
 	*pe = (struct pe_image){ .v = v, .base = base };
-	if (!open_headers(pe, &exports) || !exports || !read_rva(pe, exports, d, sizeof(d)))
+	if (!open_headers(pe, &exports))
+		return false;
+	open_file(pe, file);
+	if (!exports || !read_rva(pe, exports, d, sizeof(d)))
 		return false;
 	pe->name = get_le32(d + 12);
 	pe->n_functions = get_le32(d + 20);
@@ -104,13 +174,14 @@ static bool function_of(const struct pe_image *pe, uint32_t i, uint64_t *ret)
 	return true;
 }
 
-bool pe_export(const struct virt *v, uint64_t base, const char *name, uint64_t *ret)
+bool pe_export(const struct virt *v, uint64_t base, struct pe_file *file, const char *name,
+	       uint64_t *ret)
 {
 	char text[EXPORT_NAME_MAX];
 	struct pe_image pe;
 	uint32_t low = 0, high;
 
-	if (!open_image(&pe, v, base))
+	if (!open_image(&pe, v, base, file))
 		return false;
 	high = pe.n_names;
 	while (low < high) {
@@ -130,12 +201,12 @@ bool pe_export(const struct virt *v, uint64_t base, const char *name, uint64_t *
 	return false;
 }
 
-bool pe_is_ntoskrnl(const struct virt *v, uint64_t base, uint32_t *ret_size)
+bool pe_is_ntoskrnl(const struct virt *v, uint64_t base, struct pe_file *file, uint32_t *ret_size)
 {
 	char text[EXPORT_NAME_MAX];
 	struct pe_image pe;
 
-	if (!open_image(&pe, v, base) || !read_string(&pe, pe.name, text))
+	if (!open_image(&pe, v, base, file) || !read_string(&pe, pe.name, text))
 		return false;
 	*ret_size = pe.size;
 	return !strcmp(text, "ntoskrnl.exe");
@@ -208,13 +279,16 @@ static bool read_rsds(const struct pe_image *pe, uint32_t rva, uint32_t len, str
 	return true;
 }
 
-bool pe_pdb(const struct virt *v, uint64_t base, struct pe_pdb *ret)
+bool pe_pdb(const struct virt *v, uint64_t base, struct pe_file *file, struct pe_pdb *ret)
 {
 	struct pe_image pe = { .v = v, .base = base };
 	uint32_t exports, at, count;
 	uint8_t d[DEBUG_ENTRY];
 
-	if (!open_headers(&pe, &exports) || !debug_directory(&pe, &at, &count))
+	if (!open_headers(&pe, &exports))
+		return false;
+	open_file(&pe, file);
+	if (!debug_directory(&pe, &at, &count))
 		return false;
 	for (uint32_t i = 0; i < count; i++)
 		if (read_rva(&pe, at + (uint64_t)DEBUG_ENTRY * i, d, sizeof(d)) &&

@@ -8,6 +8,7 @@
 
 #include "agent/paging/btf.h"
 #include "agent/paging/linux_info.h"
+#include "formats/base/io.h"
 
 #define PROCESS_NAME_MAX 16
 
@@ -66,6 +67,15 @@ struct windows_offsets {
 	uint32_t user_dtb; /* UserDirectoryTableBase; 0: none was recognised */
 };
 
+/*
+ * The file that an image was loaded from, for what of that is paged out or was never read in. It is
+ * believed to be so if time stamp, size and checksum are those of the image in memory.
+ */
+struct pe_file {
+	struct blob *blob;
+	bool used; /* set once something was read that memory has not */
+};
+
 #define PE_GUID_SIZE 16
 #define PE_GUID_TEXT (2 * PE_GUID_SIZE + 1)
 #define PE_PDB_MAX   64
@@ -86,29 +96,35 @@ struct windows_kernel {
 	uint32_t size;           /* SizeOfImage */
 	uint64_t system_process; /* value of PsInitialSystemProcess */
 	struct windows_offsets offsets;
-	bool has_pdb; /* its debug directory was there to be read */
+	bool file_used; /* some of it came out of its file */
+	bool has_pdb;   /* its debug directory was there to be read */
 	struct pe_pdb pdb;
 };
 
-/* Address of an exported symbol in the PE image at `base`. Hostile images end in false. */
-bool pe_export(const struct virt *v, uint64_t base, const char *name, uint64_t *ret);
+/*
+ * Address of an exported symbol in the PE image at `base`. Hostile images end in false. `file` may be
+ * NULL here and below.
+ */
+bool pe_export(const struct virt *v, uint64_t base, struct pe_file *file, const char *name,
+	       uint64_t *ret);
 /* True if there is a PE32+ image whose export table calls itself ntoskrnl.exe. */
-bool pe_is_ntoskrnl(const struct virt *v, uint64_t base, uint32_t *ret_size);
+bool pe_is_ntoskrnl(const struct virt *v, uint64_t base, struct pe_file *file, uint32_t *ret_size);
 /* What the debug directory of the PE image at `base` says. Hostile images end in false. */
-bool pe_pdb(const struct virt *v, uint64_t base, struct pe_pdb *ret);
+bool pe_pdb(const struct virt *v, uint64_t base, struct pe_file *file, struct pe_pdb *ret);
 /*
  * 32 digits, without hyphens: with the age in hexadecimal digits behind them it is how symbol servers
  * index a PDB. Theirs ask in capitals (SymSrv); "SSQP Key Conventions" (dotnet/symstore) has the layout.
  */
 void pe_guid_text(const uint8_t guid[static PE_GUID_SIZE], char ret[static PE_GUID_TEXT]);
 /* Looks for it in the kernel's half of an address space, in large pages first. */
-bool windows_find_kernel(const struct virt *v, struct walk_set *set, uint64_t *ret);
+bool windows_find_kernel(const struct virt *v, struct pe_file *file, struct walk_set *set,
+			 uint64_t *ret);
 
 /*
  * Fills `k` (k->base is given) and reads the list. ST_OK also where nothing was found: the list says
  * how it ended. ST_NOMEM otherwise.
  */
-enum status windows_processes(const struct virt *v, struct windows_kernel *k,
+enum status windows_processes(const struct virt *v, struct windows_kernel *k, struct pe_file *file,
 			      struct process_list *ret, struct err *e);
 
 /*

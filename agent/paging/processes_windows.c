@@ -229,7 +229,7 @@ static void find_user_dtb(const struct virt *v, struct windows_kernel *k, struct
 	}
 }
 
-enum status windows_processes(const struct virt *v, struct windows_kernel *k,
+enum status windows_processes(const struct virt *v, struct windows_kernel *k, struct pe_file *file,
 			      struct process_list *ret, struct err *e)
 {
 	struct eprocess system;
@@ -238,8 +238,8 @@ enum status windows_processes(const struct virt *v, struct windows_kernel *k,
 
 	*ret = (struct process_list){ 0 };
 	k->offsets = (struct windows_offsets){ .dtb = DTB_OFFSET };
-	if (!pe_is_ntoskrnl(v, k->base, &k->size) ||
-	    !pe_export(v, k->base, "PsInitialSystemProcess", &variable) ||
+	if (!pe_is_ntoskrnl(v, k->base, file, &k->size) ||
+	    !pe_export(v, k->base, file, "PsInitialSystemProcess", &variable) ||
 	    !virt_u64(v, variable, &k->system_process) ||
 	    !paging__is_pointer(v, k->system_process) || !load(v, k->system_process, &system) ||
 	    !find_links(v, k, &system) || !find_name(v, k, &system))
@@ -264,16 +264,17 @@ enum status windows_processes(const struct virt *v, struct windows_kernel *k,
 #define IMAGES_FIRST UINT64_C(0xfffff80000000000)
 #define IMAGES_LAST  UINT64_C(0xfffff8ffffffffff)
 
-static bool begins_image(const struct virt *v, uint64_t pa, uint64_t va)
+static bool begins_image(const struct virt *v, struct pe_file *file, uint64_t pa, uint64_t va)
 {
 	uint8_t page[PAGE_SIZE];
 	uint32_t size;
 
 	return walk_budget_take(v->budget) && physmem_read_page(v->mem, pa, page, NULL) &&
-	       !memcmp(page, "MZ", 2) && pe_is_ntoskrnl(v, va, &size);
+	       !memcmp(page, "MZ", 2) && pe_is_ntoskrnl(v, va, file, &size);
 }
 
-bool windows_find_kernel(const struct virt *v, struct walk_set *set, uint64_t *ret)
+bool windows_find_kernel(const struct virt *v, struct pe_file *file, struct walk_set *set,
+			 uint64_t *ret)
 {
 	const struct walk_options options = {
 		.mode = v->mode,
@@ -297,7 +298,7 @@ bool windows_find_kernel(const struct virt *v, struct walk_set *set, uint64_t *r
 		for (uint64_t at = 0; !found && at < l->size; at += PAGE_SIZE) {
 			if (walk_budget_spent(v->budget))
 				break;
-			found = begins_image(v, l->frame + at, l->va + at);
+			found = begins_image(v, file, l->frame + at, l->va + at);
 			*ret = l->va + at;
 		}
 	}

@@ -20,6 +20,9 @@ struct victim {
 };
 
 static struct victim windows;
+static struct victim
+	sparse; /* the same, and what of its kernel can be had from its file is not there */
+static struct image kernel_file;
 static struct victim linux_;
 static struct machine_linux linux_spec;
 
@@ -66,8 +69,13 @@ static void make_victims(void)
 		.count = 4,
 	};
 	machine_windows(&windows.m, &w);
+	machine_windows(&sparse.m, &w);
+	for (uint64_t at = 0x1000; at < 0x5000; at += PAGE_SIZE)
+		machine_forget(&sparse.m, machine_pa(&sparse.m, w.p[0].dtb, w.base + at));
+	machine_kernel_file(&kernel_file);
 	machine_linux(&linux_.m, &linux_spec);
 	freeze(&windows);
+	freeze(&sparse);
 	freeze(&linux_);
 }
 
@@ -78,17 +86,25 @@ struct undo {
 
 #define CHANGES 64
 
+/* With bit 3 in `how` it is a word of the kernel's file. */
+static uint8_t *place_of(struct victim *v, size_t page, size_t off, uint8_t how)
+{
+	if (how & 8)
+		return kernel_file.at + (page * 0x400 + off) % (kernel_file.len - 7);
+	return v->m.pages[page % v->m.count].bytes + off;
+}
+
 static size_t overwrite(struct victim *v, struct cursor *c, struct undo *undo)
 {
 	size_t n = 0;
 
 	while (c->left >= 13 && n < CHANGES) {
-		const size_t page = cur_le16(c) % v->m.count;
+		const size_t page = cur_le16(c);
 		const size_t off = cur_le16(c) % (PAGE_SIZE - 7);
 		const uint8_t how = cur_u8(c);
 		const uint64_t value = cur_le64(c);
 		const struct machine_page *p = &v->m.pages[value % v->m.count];
-		uint8_t *at = v->m.pages[page].bytes + off;
+		uint8_t *at = place_of(v, page, off, how);
 
 		undo[n].at = at;
 		memcpy(undo[n++].was, at, 8);
@@ -125,10 +141,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static bool made;
 	struct cursor c = cursor_over(data, size);
 	const uint8_t how = cur_u8(&c);
-	struct victim *v = how & 1 ? &linux_ : &windows;
+	struct victim *v = how & 1 ? &linux_ : how & 8 ? &sparse : &windows;
 	struct walk_budget budget = { .pages = BUDGET, .deadline = UINT64_MAX };
 	struct discover_hints h = { .skip_scan = how & 2 };
 	struct undo undo[CHANGES];
+	struct mem_blob blob;
+	struct pe_file file = { .blob = &blob.blob };
 	struct err e = ERR_INIT;
 	struct discovery d;
 	size_t n;
@@ -140,6 +158,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		h.kallsyms = (const char *)linux_spec.kallsyms.at;
 		h.kallsyms_size = linux_spec.kallsyms.len;
 	}
+	mem_blob_init(&blob, kernel_file.at, kernel_file.len);
+	if (how & 8)
+		h.ntoskrnl = &file;
 	n = overwrite(v, &c, undo);
 	MUST(!discover(&v->mem.mem, &h, &budget, &d, &e));
 	check(&d, h.skip_scan);

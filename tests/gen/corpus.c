@@ -318,6 +318,22 @@ static void changes(void)
 		snprintf(name, sizeof(name), "debug-%zu", at);
 		save(&i, "processes", name);
 	}
+	/* The kernel's file, for a memory that lacks most of it: as it is, then another one, then sections. */
+	static const uint16_t file[] = { 0xf8, 0x3c, 0xf6, 0x104, 0x200, 0x204, 0x208, 0x20c };
+
+	for (size_t at = 0; at <= sizeof(file) / sizeof(file[0]); at++) {
+		char name[16];
+
+		image_u8(&i, 0, 10);
+		if (at) {
+			image_u16(&i, i.len, 0);
+			image_u16(&i, i.len, file[at - 1]);
+			image_u8(&i, i.len, 8);
+			image_u64(&i, i.len, UINT64_C(0xfffffff000001234));
+		}
+		snprintf(name, sizeof(name), "file-%zu", at);
+		save(&i, "processes", name);
+	}
 }
 
 int main(int argc, char **argv)

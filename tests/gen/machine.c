@@ -219,45 +219,91 @@ static void put_debug(struct image *i)
 	image_put(i, RSDS + 24, path, sizeof(path));
 }
 
+/* As in a file, where they lie closer than in memory; the last one ends before its page does. */
+#define SECTIONS     3
+#define FILE_HEADERS 0x400
+
+static const struct {
+	uint32_t va, size, offset, in_file;
+} sections[SECTIONS] = {
+	{ EXPORTS, 0x2000, 0x400, 0x2000 },
+	{ DEBUG, 0x2000, 0x2400, 0x2000 },
+	{ DATA, 0x1000, 0x4400, 0x200 },
+};
+
+static void put_sections(struct image *i)
+{
+	image_u16(i, 0xf0 + 6, SECTIONS);
+	image_u32(i, 0xf0 + 8, 0x5e0f1ce5);       /* TimeDateStamp */
+	image_u16(i, 0xf0 + 20, 240);             /* SizeOfOptionalHeader */
+	image_u32(i, 0xf0 + 24 + 64, 0x00a1b2c3); /* CheckSum */
+	for (size_t n = 0; n < SECTIONS; n++) {
+		const size_t at = 0xf0 + 24 + 240 + 40 * n;
+
+		image_u32(i, at + 8, sections[n].size);
+		image_u32(i, at + 12, sections[n].va);
+		image_u32(i, at + 16, sections[n].in_file);
+		image_u32(i, at + 20, sections[n].offset);
+	}
+}
+
 /*
  * A PE32+ with an export table and a PDB; PsInitialSystemProcess is at DATA. It stands where a binary search
  * has to turn both ways, and its ordinal is not its place among the names.
  */
-static void put_kernel_image(struct machine *m, uint64_t root, uint64_t base)
+static void make_kernel_image(struct image *i)
 {
 	static const char *const names[] = { "ExAllocatePool", "KeBugCheckEx",
 					     "NtBuildLab",     "PsInitialSystemProcess",
 					     "PsLookup",       "RtlZeroMemory",
 					     "ZwClose",        "ZwOpenKey" };
 	const uint32_t count = sizeof(names) / sizeof(names[0]);
-	struct image i = { 0 };
 	size_t text = EXPORTS + 0x200;
 
-	image_put(&i, 0, "MZ", 2);
-	image_u32(&i, 0x3c, 0xf0);
-	image_put(&i, 0xf0, "PE\0\0", 4);
-	image_u16(&i, 0xf4, 0x8664);
-	image_u16(&i, 0xf0 + 24, 0x20b);
-	image_u32(&i, 0xf0 + 24 + 56, IMAGE_SIZE);
-	image_u32(&i, 0xf0 + 24 + 112, EXPORTS);
-	image_u32(&i, EXPORTS + 12, EXPORTS + 0x180);
-	image_put(&i, EXPORTS + 0x180, "ntoskrnl.exe", 13);
-	image_u32(&i, EXPORTS + 20, count);
-	image_u32(&i, EXPORTS + 24, count);
-	image_u32(&i, EXPORTS + 28, EXPORTS + 0x40);
-	image_u32(&i, EXPORTS + 32, EXPORTS + 0x80);
-	image_u32(&i, EXPORTS + 36, EXPORTS + 0xc0);
+	image_put(i, 0, "MZ", 2);
+	image_u32(i, 0x3c, 0xf0);
+	image_put(i, 0xf0, "PE\0\0", 4);
+	image_u16(i, 0xf4, 0x8664);
+	image_u16(i, 0xf0 + 24, 0x20b);
+	image_u32(i, 0xf0 + 24 + 56, IMAGE_SIZE);
+	image_u32(i, 0xf0 + 24 + 112, EXPORTS);
+	image_u32(i, EXPORTS + 12, EXPORTS + 0x180);
+	image_put(i, EXPORTS + 0x180, "ntoskrnl.exe", 13);
+	image_u32(i, EXPORTS + 20, count);
+	image_u32(i, EXPORTS + 24, count);
+	image_u32(i, EXPORTS + 28, EXPORTS + 0x40);
+	image_u32(i, EXPORTS + 32, EXPORTS + 0x80);
+	image_u32(i, EXPORTS + 36, EXPORTS + 0xc0);
 	for (uint32_t n = 0; n < count; n++) {
-		image_u32(&i, EXPORTS + 0x40 + 4 * n, n == 1 ? DATA : 0x2000 + n);
-		image_u32(&i, EXPORTS + 0x80 + 4 * n, (uint32_t)text);
-		image_u16(&i, EXPORTS + 0xc0 + 2 * n, n == 3 ? 1 : n == 1 ? 3 : (uint16_t)n);
-		image_put(&i, text, names[n], strlen(names[n]) + 1);
+		image_u32(i, EXPORTS + 0x40 + 4 * n, n == 1 ? DATA : 0x2000 + n);
+		image_u32(i, EXPORTS + 0x80 + 4 * n, (uint32_t)text);
+		image_u16(i, EXPORTS + 0xc0 + 2 * n, n == 3 ? 1 : n == 1 ? 3 : (uint16_t)n);
+		image_put(i, text, names[n], strlen(names[n]) + 1);
 		text += strlen(names[n]) + 1;
 	}
-	put_debug(&i);
-	image_u8(&i, IMAGE_SIZE - 1, 0);
+	put_debug(i);
+	put_sections(i);
+	image_u8(i, IMAGE_SIZE - 1, 0);
+}
+
+static void put_kernel_image(struct machine *m, uint64_t root, uint64_t base)
+{
+	struct image i = { 0 };
+
+	make_kernel_image(&i);
 	machine_map_fresh(m, root, base, IMAGE_SIZE);
 	machine_put_va(m, root, base, i.at, i.len);
+	image_free(&i);
+}
+
+void machine_kernel_file(struct image *ret)
+{
+	struct image i = { 0 };
+
+	make_kernel_image(&i);
+	image_put(ret, 0, i.at, FILE_HEADERS);
+	for (size_t n = 0; n < SECTIONS; n++)
+		image_put(ret, sections[n].offset, i.at + sections[n].va, sections[n].in_file);
 	image_free(&i);
 }
 

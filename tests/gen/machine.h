@@ -88,6 +88,8 @@ struct machine_windows {
 #define MACHINE_PDB_AGE 26
 
 void machine_windows(struct machine *m, struct machine_windows *w);
+/* The file that its kernel was loaded from; image_free() it. */
+void machine_kernel_file(struct image *ret);
 
 /* Linux: a 4- or 5-level machine (m->levels) with VMCOREINFO, kallsyms, BTF and tasks. */
 struct machine_linux {

@@ -392,6 +392,70 @@ TEST(pdb_name_that_is_too_long_is_left_out)
 	end();
 }
 
+/* What a kernel's memory has not is in its file. `changed`: a word of the file that is another's. */
+static void look_with_file(uint64_t missing, size_t missing_len, size_t changed)
+{
+	struct machine_windows w = windows_10();
+	struct image bytes = { 0 };
+	struct mem_blob blob;
+	struct pe_file file = { .blob = &blob.blob };
+	struct discover_hints h = { .ntoskrnl = &file };
+
+	machine_windows(&m, &w);
+	for (size_t at = 0; at < missing_len; at += PAGE_SIZE)
+		machine_forget(&m, machine_pa(&m, w.p[0].dtb, w.base + missing + at));
+	machine_kernel_file(&bytes);
+	if (changed)
+		bytes.at[changed]++;
+	mem_blob_init(&blob, bytes.at, bytes.len);
+	look(&h, NULL);
+	image_free(&bytes);
+}
+
+TEST(export_table_comes_from_the_file_if_memory_has_it_not)
+{
+	look_with_file(0x1000, 0x4000, 0);
+	assert_int_equal(d.list.end, LIST_CLOSED);
+	assert_int_equal(d.list.count, 4);
+	assert_true(d.windows.has_pdb);
+	assert_string_equal(d.windows.pdb.name, MACHINE_PDB);
+	assert_true(d.windows.file_used);
+	end();
+}
+
+TEST(file_is_not_asked_for_what_memory_has)
+{
+	look_with_file(0, 0, 0);
+	assert_int_equal(d.list.count, 4);
+	assert_true(d.windows.has_pdb);
+	assert_false(d.windows.file_used);
+	end();
+}
+
+TEST(file_of_another_build_is_left_alone)
+{
+	static const size_t marks[] = { 0xf0 + 8, 0xf0 + 24 + 56, 0xf0 + 24 + 64 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
+		look_with_file(0x1000, 0x4000, marks[i]);
+		assert_int_equal(d.list.end, LIST_NOT_FOUND);
+		assert_false(d.windows.has_pdb);
+		assert_false(d.windows.file_used);
+		end();
+	}
+}
+
+TEST(file_that_is_no_image_is_left_alone)
+{
+	/* No MZ is asked for, but PE is; and its table may lead outside. */
+	look_with_file(0x1000, 0x4000, 0xf0);
+	assert_int_equal(d.list.end, LIST_NOT_FOUND);
+	end();
+	look_with_file(0x1000, 0x4000, 0x3f);
+	assert_int_equal(d.list.end, LIST_NOT_FOUND);
+	end();
+}
+
 TEST(budget_bounds_all_of_it)
 {
 	struct machine_windows w = windows_10();
@@ -1006,6 +1070,10 @@ int main(void)
 		cmocka_unit_test(kernel_without_its_debug_directory_is_still_one),
 		cmocka_unit_test(hostile_debug_directories_end),
 		cmocka_unit_test(pdb_name_that_is_too_long_is_left_out),
+		cmocka_unit_test(export_table_comes_from_the_file_if_memory_has_it_not),
+		cmocka_unit_test(file_is_not_asked_for_what_memory_has),
+		cmocka_unit_test(file_of_another_build_is_left_alone),
+		cmocka_unit_test(file_that_is_no_image_is_left_alone),
 		cmocka_unit_test(budget_bounds_all_of_it),
 		cmocka_unit_test(linux_processes_are_found_by_symbols_in_memory),
 		cmocka_unit_test(linux_with_five_levels_and_no_word_from_the_source),
