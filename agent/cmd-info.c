@@ -11,6 +11,7 @@
 #include "agent/image_pass.h"
 #include "agent/log.h"
 #include "agent/manifest.h"
+#include "agent/process_names.h"
 #include "agent/smear/report.h"
 #include "agent/tally.h"
 #include "agent/text.h"
@@ -352,6 +353,11 @@ static void print_processes(json_t *doc)
 	if (json_is_true(json_object_get(o, "agree")))
 		print_row("processes",
 			  "%" PRId64 " in the kernel's list; what the system told agrees",
+			  (int64_t)json_integer_value(json_object_get(o, "kernel")));
+	else if (o && !process_names_differences(o))
+		print_row("processes",
+			  "the kernel's list could not be read to its end; what there is of it "
+			  "(%" PRId64 ") agrees with what the system told",
 			  (int64_t)json_integer_value(json_object_get(o, "kernel")));
 	else if (o)
 		print_row("processes",

@@ -113,89 +113,112 @@ static json_t *one(uint32_t pid, const char *name)
 	return json_pack("{s:I, s:o}", "pid", (json_int_t)pid, "name", json_text(name));
 }
 
-static int compare_number(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* What of each process of a list is to be found again, sorted. */
-struct keys {
-	uint64_t *at;
+/* The processes of a list, sorted. */
+struct index {
+	const struct process **at;
 	size_t count;
 };
 
-static uint64_t pid_of(const struct process *p)
+typedef int (*compare_fn)(const void *, const void *);
+
+static int by_pid(const void *a, const void *b)
 {
-	return p->pid;
+	const struct process *x = *(const struct process *const *)a;
+	const struct process *y = *(const struct process *const *)b;
+
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-static uint64_t object_of(const struct process *p)
+static int by_object(const void *a, const void *b)
 {
-	return p->object;
+	const struct process *x = *(const struct process *const *)a;
+	const struct process *y = *(const struct process *const *)b;
+
+	return x->object < y->object ? -1 : x->object > y->object;
 }
 
-static bool keys_init(struct keys *k, const struct process_list *l,
-		      uint64_t (*key)(const struct process *))
+static bool index_init(struct index *x, const struct process_list *l, compare_fn order)
 {
-	*k = (struct keys){ .at = calloc(l->count + 1, sizeof(*k->at)) };
-	if (!k->at)
+	*x = (struct index){ .at = calloc(l->count + 1, sizeof(*x->at)) };
+	if (!x->at)
 		return false;
 	for (size_t i = 0; i < l->count; i++)
-		k->at[k->count++] = key(&l->at[i]);
-	qsort(k->at, k->count, sizeof(*k->at), compare_number);
+		x->at[x->count++] = &l->at[i];
+	qsort(x->at, x->count, sizeof(*x->at), order);
 	return true;
 }
 
-static bool keys_have(const struct keys *k, uint64_t key)
+static const struct process *index_find(const struct index *x, const struct process *key,
+					compare_fn order)
 {
-	return bsearch(&key, k->at, k->count, sizeof(*k->at), compare_number) != NULL;
+	const struct process *const *found = bsearch(&key, x->at, x->count, sizeof(*x->at), order);
+
+	return found ? *found : NULL;
 }
 
-/* Where the differences go. */
-struct findings_of_names {
+/* What was compared with, and where the differences go. */
+struct comparison {
+	const struct process_views *v;
+	struct index kernel;              /* by PID */
+	struct index again, again_object; /* of the later list, by PID and by address */
 	json_t *kernel_only, *system_only, *renamed;
 };
 
-static void compare_process(const struct process_views *v, const struct keys *still,
-			    const struct process *p, struct findings_of_names *to)
+/* The same process in the later list; itself, where there is none. */
+static const struct process *still(const struct comparison *c, const struct process *p)
 {
+	return c->v->again ? index_find(&c->again_object, p, by_object) : p;
+}
+
+static void compare_process(struct comparison *c, const struct process *p)
+{
+	const struct process_views *v = c->v;
 	const struct host_process *before = find(v->before, p->pid);
 	const struct host_process *after = find(v->after, p->pid);
+	const struct process *now = still(c, p);
 
+	if (!now)
+		return;
 	if (!before && !after) {
-		if (!v->again || keys_have(still, p->object))
-			json_array_append_new(to->kernel_only, one(p->pid, p->name));
+		json_array_append_new(c->kernel_only, one(p->pid, p->name));
 		return;
 	}
-	/* One that was there only once may have had other names meanwhile. */
+	/* What was there only once, or what changed its name, may have had other names meanwhile. */
 	if (!before || !after || strcmp(before->name, after->name) != 0 ||
-	    process_names_match(v->os, p->name, after->name))
+	    process_names_match(v->os, p->name, after->name) || strcmp(p->name, now->name) != 0)
 		return;
-	json_array_append_new(to->renamed,
+	json_array_append_new(c->renamed,
 			      json_pack("{s:I, s:o, s:o}", "pid", (json_int_t)p->pid, "kernel",
 					json_text(p->name), "system", json_text(after->name)));
 }
 
-static bool compare_lists(const struct process_views *v, struct findings_of_names *to)
+static void compare_told(struct comparison *c, const struct host_process *p)
+{
+	const struct process key = { .pid = p->pid };
+
+	if (find(c->v->before, p->pid) && !index_find(&c->kernel, &key, by_pid) &&
+	    !index_find(&c->again, &key, by_pid))
+		json_array_append_new(c->system_only, one(p->pid, p->name));
+}
+
+/* False without memory. */
+static bool compare_lists(struct comparison *c)
 {
 	static const struct process_list none;
-	struct keys pids, still = { 0 };
-	bool ok = keys_init(&pids, v->kernel, pid_of) &&
-		  keys_init(&still, v->again ? v->again : &none, object_of);
+	const struct process_views *v = c->v;
+	const struct process_list *again = v->again ? v->again : &none;
+	const bool ok = index_init(&c->kernel, v->kernel, by_pid) &&
+			index_init(&c->again, again, by_pid) &&
+			index_init(&c->again_object, again, by_object);
 
 	for (size_t i = 0; ok && i < v->kernel->count; i++)
 		if (v->kernel->at[i].pid)
-			compare_process(v, &still, &v->kernel->at[i], to);
-	for (size_t i = 0; ok && i < v->after->count; i++) {
-		const struct host_process *p = &v->after->at[i];
-
-		if (!keys_have(&pids, p->pid) && find(v->before, p->pid))
-			json_array_append_new(to->system_only, one(p->pid, p->name));
-	}
-	free(pids.at);
-	free(still.at);
+			compare_process(c, &v->kernel->at[i]);
+	for (size_t i = 0; ok && i < v->after->count; i++)
+		compare_told(c, &v->after->at[i]);
+	free(c->kernel.at);
+	free(c->again.at);
+	free(c->again_object.at);
 	return ok;
 }
 
@@ -220,18 +243,30 @@ static size_t processes_of(const struct process_list *l)
 
 json_t *process_names_json(const struct process_views *v)
 {
-	struct findings_of_names found = { json_array(), json_array(), json_array() };
-	const bool ok = compare_lists(v, &found);
-	const bool agree = v->kernel->end == LIST_CLOSED && !json_array_size(found.kernel_only) &&
-			   !json_array_size(found.system_only) && !json_array_size(found.renamed);
+	struct comparison c = {
+		.v = v,
+		.kernel_only = json_array(),
+		.system_only = json_array(),
+		.renamed = json_array(),
+	};
+	const bool ok = compare_lists(&c);
+	const bool agree = v->kernel->end == LIST_CLOSED && !json_array_size(c.kernel_only) &&
+			   !json_array_size(c.system_only) && !json_array_size(c.renamed);
 	json_t *doc = json_pack("{s:I, s:I, s:b, s:o, s:o, s:o, s:o}", "kernel",
 				(json_int_t)processes_of(v->kernel), "system",
 				(json_int_t)v->after->count, "agree", agree, "kernel_only",
-				found.kernel_only, "system_only", found.system_only, "renamed",
-				found.renamed, "system_list", system_list(v->after));
+				c.kernel_only, "system_only", c.system_only, "renamed", c.renamed,
+				"system_list", system_list(v->after));
 
 	if (ok)
 		return doc;
 	json_decref(doc);
 	return NULL;
+}
+
+size_t process_names_differences(const json_t *doc)
+{
+	return json_array_size(json_object_get(doc, "kernel_only")) +
+	       json_array_size(json_object_get(doc, "system_only")) +
+	       json_array_size(json_object_get(doc, "renamed"));
 }

@@ -50,12 +50,16 @@ struct process_views {
  * [the same], "renamed": [{"pid":, "kernel":, "system":}], "system_list": [{"pid":, "name":}]}. NULL if
  * memory ran out.
  *
- * A PID is only the kernel's if the system told of it neither before nor after, and if the kernel had
- * that very process still when it was asked again. It is only the system's if that told of it before
- * and after. A process is renamed if the system had one name for it before and after, and the kernel
- * another. A kernel's list that is not whole agrees with nothing.
+ * A PID is only the kernel's if the system told of it neither before nor after. It is only the system's
+ * if that told of it before and after. A process is renamed if the system had one name for it before and
+ * after, and the kernel another. Each of these must be so in `again`, too: a process may have started and
+ * ended between two questions, and a list that is read while processes end can lead past others. A
+ * kernel's list that is not whole agrees with nothing.
  */
 json_t *process_names_json(const struct process_views *v);
+
+/* How many there are in those three lists together. */
+size_t process_names_differences(const json_t *doc);
 
 /*
  * Whether these are one name: kernels keep its beginning only (Linux 15 bytes of comm, but its /proc says

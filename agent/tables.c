@@ -288,10 +288,7 @@ static void ask_host(struct told *t, struct host_processes *ret)
 		log_warning("processes-not-told", "the system's list of processes: %s", e.message);
 }
 
-/*
- * What only the kernel's list had may have been a process that started and ended between the two
- * questions: then it is gone when the list is read once more.
- */
+/* With the kernel's list once more. */
 static enum status compare_again(const struct tables_plan *plan, struct process_views *views,
 				 struct tables_result *r, struct err *e)
 {
@@ -314,7 +311,7 @@ static size_t size_of(const json_t *doc, const char *key)
 
 static void warn_of_names(const json_t *doc)
 {
-	if (size_of(doc, "kernel_only") + size_of(doc, "system_only") + size_of(doc, "renamed"))
+	if (process_names_differences(doc))
 		log_warning(
 			"processes-differ",
 			"the kernel's list of processes and what the system tells differ: %zu "
@@ -338,7 +335,7 @@ static enum status compare_names(const struct tables_plan *plan, const struct to
 	if (t->st || !r->found.list.count)
 		return ST_OK;
 	r->processes = process_names_json(&views);
-	if (size_of(r->processes, "kernel_only"))
+	if (process_names_differences(r->processes))
 		st = compare_again(plan, &views, r, e);
 	if (!st && !r->processes)
 		st = err_nomem(e);

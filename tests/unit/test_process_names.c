@@ -131,6 +131,18 @@ TEST(what_is_gone_when_the_kernel_is_asked_again_was_passing_by)
 	check_all(compare(OS_LINUX, kernel, host, host, host), "", "", "");
 }
 
+TEST(only_what_is_so_twice_is_told)
+{
+	/* The first list led past 5 and 6, and 7 had another name for a moment. */
+	const struct side host[] = { { 1, "init" }, { 5, "a" }, { 6, "b" },
+				     { 7, "c" },    { 8, "d" }, { 0 } };
+	const struct side kernel[] = { { 1, "init" }, { 7, "x" }, { 8, "y" }, { 0 } };
+	const struct side again[] = { { 1, "init" }, { 5, "a" }, { 7, "c" }, { 8, "y" }, { 0 } };
+
+	check_all(compare(OS_LINUX, kernel, NULL, host, host), "", "5 6 ", "7 8 ");
+	check_all(compare(OS_LINUX, kernel, again, host, host), "", "6 ", "8 ");
+}
+
 TEST(another_machines_lists_have_nothing_in_common)
 {
 	const struct side kernel[] = { { 4, "System" }, { 48, "smss.exe" }, { 0 } };
@@ -222,6 +234,7 @@ int main(void)
 		cmocka_unit_test(what_only_one_side_has_is_named),
 		cmocka_unit_test(what_starts_or_ends_meanwhile_is_no_difference),
 		cmocka_unit_test(what_is_gone_when_the_kernel_is_asked_again_was_passing_by),
+		cmocka_unit_test(only_what_is_so_twice_is_told),
 		cmocka_unit_test(another_machines_lists_have_nothing_in_common),
 		cmocka_unit_test(list_that_is_not_whole_agrees_with_nothing),
 		cmocka_unit_test(names_are_compared_as_kernels_cut_them),

@@ -286,8 +286,8 @@ class Driver(unittest.TestCase):
         self.assertTrue(any(Path(EXE).name == name for name in system.values()), system)
         self.assertFalse(compared['agree'])
         self.assertEqual((compared['kernel'], compared['system']), (len(kernel), len(system)))
-        self.assertEqual({p['pid'] for p in compared['kernel_only']}, set(kernel) - set(system))
         # What ended or started meanwhile is not told.
+        self.assertLessEqual({p['pid'] for p in compared['kernel_only']}, set(kernel) - set(system))
         self.assertLessEqual({p['pid'] for p in compared['system_only']}, set(system) - set(kernel))
         self.assertTrue(compared['kernel_only'] and compared['system_only'])
 
