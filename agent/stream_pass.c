@@ -36,12 +36,14 @@ static enum status fill(void *arg, void *item, struct err *e)
 		.extents = it->extents,
 		.pages = it->pages,
 		.data = it->data,
+		.stream = p->plan->stream,
+		.result = p->result,
 	};
 	st = p->plan->feed->next(p->plan->feed, &it->piece, e);
 	if (st)
 		return st;
 	*c = (struct rsz_chunk){
-		.stream = p->plan->stream,
+		.stream = it->piece.stream,
 		.paged = true,
 		.extents = it->extents,
 		.n_extents = it->piece.n_extents,
@@ -74,7 +76,7 @@ static enum status drain(void *arg, void *item, struct err *e)
 {
 	struct pass *p = arg;
 	struct stream_item *it = item;
-	struct stream_result *r = p->result;
+	struct stream_result *r = it->piece.result;
 	const uint64_t begin = clock_mono_ns();
 	enum status st = sealer_put(p->plan->sealer, &it->frame, e);
 	const uint64_t now = clock_mono_ns();
@@ -87,6 +89,9 @@ static enum status drain(void *arg, void *item, struct err *e)
 	if (!r->start)
 		r->start = it->chunk.start;
 	r->end = it->chunk.end;
+	r->bytes = (r->tally.pages[PAGE_DATA] + r->tally.pages[PAGE_ZERO]) << PAGE_SHIFT;
+	if (r != p->result)
+		return ST_OK;
 	p->done += it->chunk.length;
 	progress_update(&p->progress, p->done, r->tally.pages[PAGE_UNREADABLE]);
 	return ST_OK;
@@ -159,7 +164,6 @@ enum status stream_pass(const struct stream_plan *plan, struct stream_result *re
 		ret->level = governor_level(&p.governor);
 		ret->level_moves = p.governor.changes;
 	}
-	ret->bytes = (ret->tally.pages[PAGE_DATA] + ret->tally.pages[PAGE_ZERO]) << PAGE_SHIFT;
 	pass_deinit(&p);
 	return st;
 }

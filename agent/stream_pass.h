@@ -20,6 +20,8 @@
 /* Pages that lie here and there go into one piece, each with its own time: a page at a time. */
 #define STREAM_EXTENTS (STREAM_CHUNK / PAGE_SIZE)
 
+struct stream_result;
+
 struct stream_piece {
 	/* To be filled: at least one, in the order of their times, and of `pages` and `data`. */
 	struct rsz_extent *extents; /* room for STREAM_EXTENTS */
@@ -27,6 +29,9 @@ struct stream_piece {
 	/* At most STREAM_CHUNK bytes together, or STREAM_SKIP if no page is data. */
 	struct page_status *pages; /* to be filled, one per page */
 	uint8_t *data;             /* to be filled where pages are data: STREAM_CHUNK bytes */
+	/* Where it goes: the plan's stream and result, unless the feed says otherwise. */
+	uint32_t stream;
+	struct stream_result *result;
 };
 
 struct stream_feed {
