@@ -9,7 +9,9 @@
 #include "agent/interrupt.h"
 #include "agent/log.h"
 #include "agent/manifest.h"
+#include "agent/paging/linux_info.h"
 #include "agent/process_names.h"
+#include "formats/base/bytes.h"
 
 /*
  * What one pass may cost at most. A server with two thousand processes has some million table
@@ -26,6 +28,7 @@ struct tables_feed {
 	struct walk_budget *budget;
 	struct walk walk;
 	bool walking;
+	struct layout_evidence *evidence; /* NULL: nobody wants it */
 	struct root_cursor roots;
 };
 
@@ -64,6 +67,22 @@ static const struct walk_table *next_table(struct tables_feed *f)
 	}
 }
 
+/*
+ * Entries of user space that are not present, as many as tell the layouts apart: more would be no
+ * wiser, and the pass is not to take longer for it.
+ */
+#define EVIDENCE_MAX 65536
+
+static void collect_evidence(struct layout_evidence *ev, const struct walk_table *t)
+{
+	if (!ev || t->level != 1 || t->va >> 63 ||
+	    ev->windows.entries + ev->linux_.entries >= EVIDENCE_MAX)
+		return;
+	for (size_t i = 0; i < TABLE_ENTRIES; i++)
+		layout_evidence_add_entry(ev, t->level, t->va + i * PAGE_SIZE,
+					  get_le64(t->bytes + 8 * i));
+}
+
 static enum status next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
 {
 	struct tables_feed *f = (struct tables_feed *)feed;
@@ -74,6 +93,7 @@ static enum status next(struct stream_feed *feed, struct stream_piece *p, struct
 	while (p->n_extents < STREAM_EXTENTS && (t = next_table(f))) {
 		const size_t n = p->n_extents++;
 
+		collect_evidence(f->evidence, t);
 		memcpy(p->data + n * PAGE_SIZE, t->bytes, PAGE_SIZE);
 		p->pages[n] = (struct page_status){ .state = PAGE_DATA };
 		p->extents[n] = (struct rsz_extent){
@@ -361,11 +381,32 @@ static enum status find_and_compare(const struct tables_plan *plan, struct walk_
 	return st;
 }
 
+/* What a pass knows of the machine, beside what it was told. */
+static void begin_evidence(struct layout_evidence *ev, const struct pte_facts *told,
+			   const struct discovery *d)
+{
+	struct pte_facts facts = *told;
+
+	facts.five_levels = d->mode == PAGING_5_LEVEL;
+	if (d->vmcoreinfo)
+		facts.version = vmcoreinfo_version(d->vmcoreinfo);
+	layout_evidence_init(ev, d->os, &facts);
+}
+
+static void end_evidence(const struct layout_evidence *ev, const struct discovery *d,
+			 struct tables_result *r)
+{
+	r->entries.os = d->os;
+	r->entries.ignore = d->ignore;
+	layout_choose(ev, &r->entries, &r->layout);
+}
+
 static enum status store_tables(const struct tables_plan *plan, struct physmem *mem,
 				struct walk_budget *budget, struct tables_result *r, struct err *e)
 {
 	struct tables_feed *f = calloc(1, sizeof(*f));
 	struct stream_plan s = plan->stream;
+	struct layout_evidence evidence;
 	enum status st = f ? walk_set_init(&r->pages, mem->ranges, e) : err_nomem(e);
 
 	if (!st)
@@ -376,10 +417,16 @@ static enum status store_tables(const struct tables_plan *plan, struct physmem *
 		f->result = r;
 		f->mem = mem;
 		f->budget = budget;
+		if (plan->facts) {
+			begin_evidence(&evidence, plan->facts, &r->found);
+			f->evidence = &evidence;
+		}
 		s.feed = &f->feed;
 		s.label = "page tables";
 		st = stream_pass(&s, &r->stream, e);
 		r->cut = walk_budget_spent(budget);
+		if (plan->facts)
+			end_evidence(&evidence, &r->found, r);
 	}
 	if (!plan->keep_pages)
 		walk_set_deinit(&r->pages);

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "agent/paging/discover.h"
+#include "agent/smear/layout.h"
 #include "agent/stream_pass.h"
 
 struct tables_plan {
@@ -16,8 +17,10 @@ struct tables_plan {
 	bool keep_pages;                 /* the result has them in `pages` */
 	const struct discovery *earlier; /* of the first pass, for the second; or NULL */
 	const struct root_watch *watch;  /* of the memory in between, for the second; or NULL */
-	enum rsz_kind kind;              /* RSZ_KIND_TABLES_BEFORE or _AFTER */
-	struct stream_plan stream;       /* without feed, stream, label and total */
+	/* The layout of entries is wanted, and this is known of the machine but for its tables; or NULL. */
+	const struct pte_facts *facts;
+	enum rsz_kind kind;        /* RSZ_KIND_TABLES_BEFORE or _AFTER */
+	struct stream_plan stream; /* without feed, stream, label and total */
 };
 
 /* Zero-initialise. */
@@ -28,7 +31,10 @@ struct tables_result {
 	struct walk_counts counts;
 	uint64_t tables;       /* table pages that were stored */
 	struct walk_set pages; /* where they are; empty unless they were to be kept */
-	bool cut;              /* the budget ended it: not all tables are there */
+	/* How entries are to be read, if that was wanted; layout.found tells whether it can be told. */
+	struct entry_reader entries;
+	struct layout_choice layout;
+	bool cut; /* the budget ended it: not all tables are there */
 	uint64_t
 		start; /* monotonic ns: before the search for address spaces, after the last page */
 	uint64_t end;

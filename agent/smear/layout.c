@@ -11,14 +11,19 @@ void layout_evidence_init(struct layout_evidence *ev, enum discover_os os,
 	ev->linux_.facts = *facts;
 }
 
+void layout_evidence_add_entry(struct layout_evidence *ev, unsigned level, uint64_t va,
+			       uint64_t raw)
+{
+	if (ev->os == OS_WINDOWS)
+		win_pte_evidence_add(&ev->windows, va, raw);
+	else
+		linux_pte_evidence_add(&ev->linux_, level, raw);
+}
+
 void layout_evidence_add(struct layout_evidence *ev, const struct leaves *l)
 {
-	for (size_t i = 0; i < l->count; i++) {
-		if (ev->os == OS_WINDOWS)
-			win_pte_evidence_add(&ev->windows, l->at[i].va, l->at[i].raw);
-		else
-			linux_pte_evidence_add(&ev->linux_, l->at[i].level, l->at[i].raw);
-	}
+	for (size_t i = 0; i < l->count; i++)
+		layout_evidence_add_entry(ev, l->at[i].level, l->at[i].va, l->at[i].raw);
 }
 
 static void choose_windows(const struct win_pte_evidence *ev, struct entry_reader *reader,

@@ -19,6 +19,9 @@ struct layout_evidence {
 void layout_evidence_init(struct layout_evidence *ev, enum discover_os os,
 			  const struct pte_facts *facts);
 void layout_evidence_add(struct layout_evidence *ev, const struct leaves *l);
+/* One entry, which is neither present nor zero, of a table of `level`. */
+void layout_evidence_add_entry(struct layout_evidence *ev, unsigned level, uint64_t va,
+			       uint64_t raw);
 
 struct layout_choice {
 	const char *name; /* "none": nothing spoke for any */

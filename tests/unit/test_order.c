@@ -25,7 +25,7 @@
 #define PRIVATE UINT64_C(0x7) /* and writable */
 
 /* When page `on` has been read `times` times, entry `at` of page `page` becomes `value`. */
-struct change {
+struct rule {
 	uint64_t on;
 	unsigned times;
 	uint64_t page;
@@ -37,7 +37,7 @@ struct machine {
 	struct drv drv;
 	uint64_t words[PAGES][TABLE_ENTRIES];
 	unsigned reads[PAGES];
-	struct change changes[8];
+	struct rule changes[8];
 	size_t n_changes;
 	uint64_t churn;   /* this page's entry 0 names another frame after each read; 0: none */
 	uint64_t dies_at; /* page; 0: never */
@@ -67,7 +67,7 @@ static void after_read(struct machine *m, uint64_t page)
 {
 	m->reads[page]++;
 	for (size_t i = 0; i < m->n_changes; i++) {
-		const struct change *c = &m->changes[i];
+		const struct rule *c = &m->changes[i];
 
 		if (c->on == page && c->times == m->reads[page])
 			m->words[c->page][c->at] = c->value;
@@ -327,8 +327,8 @@ TEST(guided_takes_again_what_changed)
 
 	/* While the frames are read, entry 3 comes to name a page that was captured with them. */
 	m->changes[m->n_changes++] =
-		(struct change){ FRAMES + 9, 1, PT, 3, (FRAMES + 5) * PAGE_SIZE | PRIVATE };
-	m->changes[m->n_changes++] = (struct change){ FRAMES + 9, 1, FRAMES + 5, 0, 0x77 << 1 };
+		(struct rule){ FRAMES + 9, 1, PT, 3, (FRAMES + 5) * PAGE_SIZE | PRIVATE };
+	m->changes[m->n_changes++] = (struct rule){ FRAMES + 9, 1, FRAMES + 5, 0, 0x77 << 1 };
 	r = run(m, &guided_order, NULL);
 	assert_int_equal(r->captures[FRAMES + 5], 2);
 	assert_int_equal(newest(r, FRAMES + 5)->reason, RSZ_TABLE_CHANGED);
@@ -349,7 +349,7 @@ TEST(guided_does_not_mind_flags)
 	struct result *r;
 
 	m->changes[m->n_changes++] =
-		(struct change){ FRAMES + 9, 1, PT, 3, (FRAMES + 3) * PAGE_SIZE | PRIVATE | 0x60 };
+		(struct rule){ FRAMES + 9, 1, PT, 3, (FRAMES + 3) * PAGE_SIZE | PRIVATE | 0x60 };
 	r = run(m, &guided_order, NULL);
 	assert_int_equal(m->reads[PT], 2);
 	assert_int_equal(r->memory.tables_changed, 0);
@@ -397,7 +397,7 @@ TEST(guided_walks_tables_that_appear_meanwhile)
 	/* A second page table, while the frames of the first are read. */
 	name(m, PT + 1, 0, FRAMES + 700, PRIVATE);
 	m->changes[m->n_changes++] =
-		(struct change){ FRAMES + 9, 1, PD, 1, (PT + 1) * PAGE_SIZE | PRIVATE };
+		(struct rule){ FRAMES + 9, 1, PD, 1, (PT + 1) * PAGE_SIZE | PRIVATE };
 	r = run(m, &guided_order, NULL);
 	check_between(r, PT + 1, FRAMES + 700);
 	free(r);
