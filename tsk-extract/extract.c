@@ -447,7 +447,8 @@ static void fill_from_extents(struct fill *f)
 	const struct extent *x = extent_list_find(l, f->offset);
 	const uint64_t end = f->offset + f->length;
 
-	hint_ahead(f->x, end);
+	if (f->offset == f->x->next) /* what is read here and there has nothing behind it */
+		hint_ahead(f->x, end);
 	for (uint64_t off = f->offset; off < end; x++) {
 		const size_t len = (size_t)MIN(end - off, x->file + x->length - off);
 
@@ -539,6 +540,11 @@ enum status extract_next(struct extract *x, void *buf, size_t size, struct page_
 	if (!st)
 		x->next += ret->length;
 	return st;
+}
+
+void extract_seek(struct extract *x, uint64_t offset)
+{
+	x->next = offset;
 }
 
 void extract_changes_deinit(struct extract_changes *c)

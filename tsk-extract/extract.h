@@ -114,7 +114,10 @@ struct extract_piece {
 enum status extract_next(struct extract *x, void *buf, size_t size, struct page_status *status,
 			 struct extract_piece *ret, struct err *e);
 
-/* The same at a place of the caller's choice (a multiple of PAGE_SIZE within the file). */
+/* Makes extract_next() go on at `offset`, a multiple of PAGE_SIZE. */
+void extract_seek(struct extract *x, uint64_t offset);
+
+/* The same as extract_next() at a place of the caller's choice (a multiple of PAGE_SIZE within the file). */
 enum status extract_read(struct extract *x, uint64_t offset, void *buf, size_t size,
 			 struct page_status *status, struct extract_piece *ret, struct err *e);
 
