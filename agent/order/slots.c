@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/order/slots.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/clock.h"
+#include "agent/paging/walk.h"
+#include "formats/base/bytes.h"
+
+/* Wanted at once at most: some groups' worth, 32 MiB. Later they would not be near any more. */
+#define WANTS_MAX   8192
+/* Pages that are read in one go: a piece. */
+#define STAGE_PAGES (STREAM_CHUNK / PAGE_SIZE)
+/* What is not wanted, between two that are, costs less than another request. */
+#define GAP_PAGES   8
+/* The memory waits one part in so many of its time, and this on top in the beginning. */
+#define WAIT_SHARE  5
+#define WAIT_FIRST  (NS_PER_SECOND / 20)
+#define WORD_BITS   64
+
+struct file {
+	struct slots_file file;
+	uint64_t pages; /* whole ones; 0: there is no such file */
+	uint64_t *read; /* one bit each: read, or being read */
+};
+
+struct want {
+	uint32_t round; /* what was asked for together; the newest is the nearest */
+	uint32_t file;
+	uint64_t page;
+};
+
+/* Whose the stage is. */
+enum stage_state {
+	STAGE_EMPTY,   /* the feed's */
+	STAGE_READING, /* the reader's */
+	STAGE_FULL,    /* the feed's, to go out */
+};
+
+struct slots {
+	struct entry_reader entries;
+	bool patient;
+	struct file files[PTE_FILES_MAX];
+	struct want wants[WANTS_MAX];
+	size_t n_wants;
+	bool sorted;
+	uint32_t round;
+	struct slots_counts counts;
+	uint64_t begun; /* monotonic ns: when somebody first asked; 0: nobody has */
+
+	/* What is read in one go, of one file; the extents say what, before it is. */
+	struct rsz_extent extents[STAGE_PAGES];
+	size_t n_extents;
+	struct page_status pages[STAGE_PAGES];
+	void *memory;
+	uint8_t *data; /* in it, on a page, as unbuffered devices want it */
+	uint32_t file;
+
+	pthread_t thread;
+	bool has_thread;
+	pthread_mutex_t lock; /* guards the rest */
+	pthread_cond_t asked;
+	pthread_cond_t done;
+	clockid_t clock; /* that `done` waits by */
+	enum stage_state state;
+	bool quit;
+};
+
+/*
+ * Bits
+ */
+
+static bool has_bit(const struct file *f, uint64_t page)
+{
+	return f->read[page / WORD_BITS] >> page % WORD_BITS & 1;
+}
+
+static void flip_bits(struct file *f, const struct rsz_extent *x)
+{
+	for (uint64_t page = x->address / PAGE_SIZE, n = rsz_extent_pages(x); n; n--, page++)
+		f->read[page / WORD_BITS] ^= UINT64_C(1) << page % WORD_BITS;
+}
+
+bool slots_has(const struct slots *s, uint32_t number, uint64_t page)
+{
+	return s && number < PTE_FILES_MAX && page < s->files[number].pages &&
+	       has_bit(&s->files[number], page);
+}
+
+/*
+ * The reader
+ */
+
+static uint64_t end_of(const struct rsz_extent *x)
+{
+	return x->address + x->length;
+}
+
+/* How many extents from `i` on are read by one request: near neighbours for which there is `room`. */
+static size_t request_at(const struct slots *s, size_t i, size_t room)
+{
+	const struct rsz_extent *first = &s->extents[i];
+	size_t n = 1;
+
+	for (; i + n < s->n_extents; n++) {
+		const struct rsz_extent *x = first + n;
+
+		if (x->address < end_of(x - 1) ||
+		    x->address - end_of(x - 1) > GAP_PAGES * PAGE_SIZE ||
+		    end_of(x) - first->address > room * PAGE_SIZE)
+			break;
+	}
+	return n;
+}
+
+/* Reads `n` extents to `at`, and drops what lies between them. Returns where the next goes. */
+static size_t read_request(struct slots *s, struct rsz_extent *x, size_t n, size_t at)
+{
+	const uint64_t first = x->address, start = clock_mono_ns();
+	const size_t bytes = (size_t)(end_of(&x[n - 1]) - first), to = at;
+	struct extract_piece piece;
+	uint64_t end;
+
+	if (extract_read(s->files[s->file].file.source, first, s->data + to * PAGE_SIZE, bytes,
+			 s->pages + to, &piece, NULL) ||
+	    piece.length != bytes)
+		return at;
+	end = clock_mono_ns();
+	for (size_t i = 0; i < n; i++, x++) {
+		const size_t from = to + (size_t)((x->address - first) / PAGE_SIZE);
+		const size_t pages = rsz_extent_pages(x);
+
+		x->start = start;
+		x->end = end;
+		memmove(s->data + at * PAGE_SIZE, s->data + from * PAGE_SIZE, x->length);
+		memmove(s->pages + at, s->pages + from, pages * sizeof(*s->pages));
+		at += pages;
+	}
+	return at;
+}
+
+static void read_stage(struct slots *s)
+{
+	size_t at = 0;
+
+	for (size_t i = 0, n; i < s->n_extents; i += n) {
+		n = request_at(s, i, STAGE_PAGES - at);
+		at = read_request(s, &s->extents[i], n, at);
+	}
+}
+
+static void *reader_thread(void *arg)
+{
+	struct slots *s = arg;
+
+	pthread_mutex_lock(&s->lock);
+	for (;;) {
+		while (s->state != STAGE_READING && !s->quit)
+			pthread_cond_wait(&s->asked, &s->lock);
+		if (s->state != STAGE_READING)
+			break;
+		pthread_mutex_unlock(&s->lock);
+		read_stage(s);
+		pthread_mutex_lock(&s->lock);
+		s->state = STAGE_FULL;
+		pthread_cond_signal(&s->done);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+/*
+ * Wanting
+ */
+
+/* What an entry of the lowest level names; NULL if it is no slot of a file that is here. */
+static const struct file *find_slot(const struct slots *s, uint64_t raw, struct want *ret)
+{
+	const struct file *f;
+	struct pte p;
+
+	if (!raw || (raw & PTE_PRESENT))
+		return NULL;
+	p = entry_decode(&s->entries, 1, raw);
+	if ((p.state != PTE_PAGE_FILE && p.state != PTE_SWAP) || p.file >= PTE_FILES_MAX)
+		return NULL;
+	f = &s->files[p.file];
+	*ret = (struct want){ s->round, p.file, p.slot };
+	return p.slot < f->pages && !has_bit(f, p.slot) ? f : NULL;
+}
+
+size_t slots_count(const struct slots *s, const uint8_t *table)
+{
+	struct want w;
+	size_t n = 0;
+
+	for (size_t i = 0; s && i < TABLE_ENTRIES; i++)
+		n += find_slot(s, get_le64(table + 8 * i), &w) != NULL;
+	return n;
+}
+
+static int compare_wants(const void *a, const void *b)
+{
+	const struct want *x = a, *y = b;
+
+	if (x->round != y->round)
+		return x->round > y->round ? -1 : 1;
+	if (x->file != y->file)
+		return x->file < y->file ? -1 : 1;
+	return x->page < y->page ? -1 : x->page > y->page;
+}
+
+static void sort_wants(struct slots *s)
+{
+	if (!s->sorted)
+		qsort(s->wants, s->n_wants, sizeof(*s->wants), compare_wants);
+	s->sorted = true;
+}
+
+/* The oldest make room for a table's. */
+static void make_room(struct slots *s)
+{
+	const size_t most = WANTS_MAX - TABLE_ENTRIES;
+
+	if (s->n_wants <= most)
+		return;
+	sort_wants(s);
+	s->counts.dropped += s->n_wants - most;
+	s->n_wants = most;
+}
+
+void slots_want(struct slots *s, const uint8_t *table)
+{
+	struct want w;
+
+	if (s)
+		make_room(s);
+	for (size_t i = 0; s && i < TABLE_ENTRIES; i++) {
+		if (!find_slot(s, get_le64(table + 8 * i), &w))
+			continue;
+		s->wants[s->n_wants++] = w;
+		s->sorted = false;
+	}
+}
+
+/*
+ * The stage
+ */
+
+static bool join(struct rsz_extent *x, uint64_t address)
+{
+	if (x->address + x->length != address)
+		return false;
+	x->length += PAGE_SIZE;
+	return true;
+}
+
+/* Fills the stage with the newest wants of one file, neighbours joined. False: there are none. */
+static bool take_wants(struct slots *s)
+{
+	size_t taken = 0, pages = 0;
+
+	sort_wants(s);
+	s->n_extents = 0;
+	for (; taken < s->n_wants && pages < STAGE_PAGES; taken++) {
+		const struct want *w = &s->wants[taken];
+		struct file *f = &s->files[w->file];
+		const struct rsz_extent one = { .address = w->page * PAGE_SIZE,
+						.length = PAGE_SIZE };
+
+		if (has_bit(f, w->page)) /* named twice */
+			continue;
+		if (pages && w->file != s->file)
+			break;
+		s->file = w->file;
+		flip_bits(f, &one);
+		pages++;
+		if (!s->n_extents || !join(&s->extents[s->n_extents - 1], one.address))
+			s->extents[s->n_extents++] = one;
+	}
+	s->n_wants -= taken;
+	memmove(s->wants, s->wants + taken, s->n_wants * sizeof(*s->wants));
+	return pages != 0;
+}
+
+static enum stage_state state_of(struct slots *s)
+{
+	enum stage_state ret;
+
+	pthread_mutex_lock(&s->lock);
+	ret = s->state;
+	pthread_mutex_unlock(&s->lock);
+	return ret;
+}
+
+static void set_state(struct slots *s, enum stage_state state)
+{
+	pthread_mutex_lock(&s->lock);
+	s->state = state;
+	pthread_cond_signal(&s->asked);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void begin_stage(struct slots *s)
+{
+	if (state_of(s) != STAGE_EMPTY || !take_wants(s))
+		return;
+	if (s->patient) {
+		read_stage(s);
+		set_state(s, STAGE_FULL);
+	} else {
+		set_state(s, STAGE_READING);
+	}
+}
+
+/*
+ * Moves what was read into `p`. False: none of it could be. A run that could not even be tried has no
+ * end, and its pages are the rest's.
+ */
+static bool take_stage(struct slots *s, struct stream_piece *p)
+{
+	struct file *f = &s->files[s->file];
+	size_t pages = 0;
+
+	for (size_t i = 0; i < s->n_extents; i++) {
+		const struct rsz_extent *x = &s->extents[i];
+
+		if (!x->end) {
+			flip_bits(f, x);
+			continue;
+		}
+		p->extents[p->n_extents++] = *x;
+		pages += rsz_extent_pages(x);
+	}
+	if (pages) {
+		memcpy(p->pages, s->pages, pages * sizeof(*s->pages));
+		memcpy(p->data, s->data, pages * PAGE_SIZE);
+		p->stream = f->file.stream;
+		p->result = f->file.result;
+	}
+	s->counts.read += pages;
+	set_state(s, STAGE_EMPTY);
+	begin_stage(s);
+	return pages != 0;
+}
+
+/*
+ * Waiting
+ */
+
+static struct timespec time_in(clockid_t clock, uint64_t ns)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	ns += (uint64_t)t.tv_nsec;
+	t.tv_sec += (time_t)(ns / NS_PER_SECOND);
+	t.tv_nsec = (long)(ns % NS_PER_SECOND);
+	return t;
+}
+
+/* For at most `most` ns; UINT64_MAX: for as long as it takes. Returns how long it was. */
+static uint64_t wait_for_reader(struct slots *s, uint64_t most)
+{
+	const uint64_t begin = clock_mono_ns();
+	const struct timespec until = time_in(s->clock, most == UINT64_MAX ? 0 : most);
+	int error = 0;
+
+	pthread_mutex_lock(&s->lock);
+	while (s->state == STAGE_READING && error != ETIMEDOUT)
+		error = most == UINT64_MAX ? pthread_cond_wait(&s->done, &s->lock)
+					   : pthread_cond_timedwait(&s->done, &s->lock, &until);
+	pthread_mutex_unlock(&s->lock);
+	return clock_mono_ns() - begin;
+}
+
+/* How long the memory may wait now. */
+static uint64_t allowance(struct slots *s)
+{
+	const uint64_t now = clock_mono_ns();
+	uint64_t all;
+
+	if (!s->begun)
+		s->begun = now;
+	all = (now - s->begun) / WAIT_SHARE + WAIT_FIRST;
+	return all > s->counts.waited_ns ? all - s->counts.waited_ns : 0;
+}
+
+bool slots_next(struct slots *s, struct stream_piece *p)
+{
+	uint64_t most;
+
+	if (!s)
+		return false;
+	s->round++;
+	most = allowance(s);
+	begin_stage(s);
+	if (most && state_of(s) == STAGE_READING)
+		s->counts.waited_ns += wait_for_reader(s, most);
+	return state_of(s) == STAGE_FULL && take_stage(s, p);
+}
+
+bool slots_end(struct slots *s, struct stream_piece *p)
+{
+	if (!s)
+		return false;
+	s->counts.dropped += s->n_wants;
+	s->n_wants = 0;
+	if (state_of(s) == STAGE_READING)
+		wait_for_reader(s, UINT64_MAX);
+	return state_of(s) == STAGE_FULL && take_stage(s, p);
+}
+
+struct slots_counts slots_counts(const struct slots *s)
+{
+	return s ? s->counts : (struct slots_counts){ 0 };
+}
+
+/*
+ * Life
+ */
+
+enum status slots_add_file(struct slots *s, uint32_t number, const struct slots_file *f, bool *ret,
+			   struct err *e)
+{
+	const uint64_t pages = extract_now(f->source)->size / PAGE_SIZE;
+	struct file *to = &s->files[number];
+
+	*ret = !to->pages && pages;
+	if (!*ret)
+		return ST_OK;
+	to->read = calloc((size_t)(pages / WORD_BITS + 1), sizeof(*to->read));
+	if (!to->read)
+		return err_nomem(e);
+	to->file = *f;
+	to->pages = pages;
+	return ST_OK;
+}
+
+/* The clock that nobody sets, where conditions can wait by it. */
+static void init_conditions(struct slots *s)
+{
+	pthread_condattr_t by;
+
+	pthread_condattr_init(&by);
+	s->clock = CLOCK_MONOTONIC;
+	if (pthread_condattr_setclock(&by, CLOCK_MONOTONIC))
+		s->clock = CLOCK_REALTIME;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->asked, NULL);
+	pthread_cond_init(&s->done, &by);
+	pthread_condattr_destroy(&by);
+}
+
+enum status slots_create(const struct entry_reader *entries, bool patient, struct slots **ret,
+			 struct err *e)
+{
+	struct slots *s = calloc(1, sizeof(*s));
+	int error;
+
+	if (!s)
+		return err_nomem(e);
+	s->entries = *entries;
+	s->patient = patient;
+	init_conditions(s);
+	s->memory = malloc(STREAM_CHUNK + PAGE_SIZE);
+	if (!s->memory) {
+		slots_destroy(s);
+		return err_nomem(e);
+	}
+	s->data = (uint8_t *)s->memory + PAGE_SIZE - (uintptr_t)s->memory % PAGE_SIZE;
+	error = patient ? 0 : pthread_create(&s->thread, NULL, reader_thread, s);
+	s->has_thread = !patient && !error;
+	if (error) {
+		slots_destroy(s);
+		return err_from_errno(e, ST_SYSTEM, error, "a thread for page files");
+	}
+	*ret = s;
+	return ST_OK;
+}
+
+void slots_destroy(struct slots *s)
+{
+	if (!s)
+		return;
+	if (s->has_thread) {
+		pthread_mutex_lock(&s->lock);
+		s->quit = true;
+		pthread_cond_signal(&s->asked);
+		pthread_mutex_unlock(&s->lock);
+		pthread_join(s->thread, NULL);
+	}
+	pthread_cond_destroy(&s->done);
+	pthread_cond_destroy(&s->asked);
+	pthread_mutex_destroy(&s->lock);
+	for (size_t i = 0; i < PTE_FILES_MAX; i++)
+		free(s->files[i].read);
+	free(s->memory);
+	free(s);
+}
