@@ -20,9 +20,11 @@ struct level_choice {
 /*
  * When page files are copied, relative to the memory. Side by side they are done sooner, but the
  * memory takes longer (by 12 % in a guest with a swap partition in use, by 77 % with a page file as
- * fast as memory on two CPUs), and it is the memory that changes while one waits.
+ * fast as memory on two CPUs), and it is the memory that changes while one waits. Guided: what the
+ * page tables name is read right behind them (order/slots.h), the rest after the memory; all of it
+ * after, if the memory is not read by its tables.
  */
-enum pagefile_time { PAGEFILE_BEFORE, PAGEFILE_AFTER, PAGEFILE_CONCURRENT };
+enum pagefile_time { PAGEFILE_BEFORE, PAGEFILE_AFTER, PAGEFILE_CONCURRENT, PAGEFILE_GUIDED };
 
 /* Which passes over the page tables are made. */
 enum pagetables { TABLES_BOTH, TABLES_BEFORE, TABLES_AFTER, TABLES_NONE };

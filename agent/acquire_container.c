@@ -17,6 +17,7 @@
 #include "agent/manifest.h"
 #include "agent/memory.h"
 #include "agent/order/order.h"
+#include "agent/order/slots.h"
 #include "agent/output.h"
 #include "agent/sealer.h"
 #include "agent/tables.h"
@@ -37,6 +38,7 @@ struct acquisition {
 	struct disk *disk;     /* of --image or --volume */
 	struct files_plan files_plan;
 	struct files files;
+	struct slots *slots; /* read while memory is; NULL: page files have their own time */
 	struct tables_result before, after;
 	struct root_watch watch;
 	bool watching;
@@ -46,6 +48,7 @@ struct acquisition {
 static void acquisition_deinit(struct acquisition *a)
 {
 	memory_result_deinit(&a->memory);
+	slots_destroy(a->slots); /* before what it reads */
 	files_deinit(&a->files);
 	tables_result_deinit(&a->before);
 	tables_result_deinit(&a->after);
@@ -198,6 +201,7 @@ static enum status read_memory(struct acquisition *a, struct err *e)
 {
 	struct memory_plan plan = {
 		.source = a->source,
+		.slots = a->slots,
 		.watch = a->watching ? &a->watch : NULL,
 		.order = choose_order(a),
 		.table_pages = a->before.pages.ranges ? &a->before.pages : NULL,
@@ -311,10 +315,36 @@ static bool wants_tables(const struct acquisition *a, enum pagetables pass)
 	return asked == TABLES_BOTH || asked == pass;
 }
 
+/* What page tables may say of page files. */
+static struct pte_facts slot_facts(const struct acquisition *a)
+{
+	struct pte_facts ret = { .ranges = &a->source->info.maps[0].ranges };
+
+	for (size_t i = 0; i < a->files.count; i++) {
+		const struct pagefile *p = a->files.at[i].pagefile;
+
+		if (!p || p->origin == NUMBER_NONE || p->number >= PTE_FILES_MAX)
+			continue;
+		ret.files = MAX(ret.files, (size_t)p->number + 1);
+		if (!ret.file_pages[p->number])
+			ret.file_pages[p->number] = p->size / PAGE_SIZE;
+	}
+	return ret;
+}
+
+/* Is it any use to read slots by the tables? */
+static bool wants_slots(const struct acquisition *a)
+{
+	return a->o->pagefile == PAGEFILE_GUIDED && a->files.list.count &&
+	       (!a->o->order || a->o->order == &guided_order);
+}
+
 static enum status read_tables(struct acquisition *a, enum pagetables pass, struct err *e)
 {
+	const struct pte_facts facts = slot_facts(a);
 	const struct tables_plan plan = {
 		.source = a->source,
+		.facts = pass == TABLES_BEFORE && wants_slots(a) ? &facts : NULL,
 		.keep_pages = a->o->order && a->o->order->wants_tables,
 		.earlier = pass == TABLES_AFTER && a->before.start ? &a->before.found : NULL,
 		.watch = pass == TABLES_AFTER && a->watching ? &a->watch : NULL,
@@ -328,6 +358,30 @@ static enum status read_tables(struct acquisition *a, enum pagetables pass, stru
 			"page tables", e);
 }
 
+/*
+ * Without tables to go by, or where nobody knows how their entries name slots, page files come after
+ * the memory.
+ */
+static enum status begin_slots(struct acquisition *a, struct err *e)
+{
+	struct files_plan *plan = &a->files_plan;
+	enum status st;
+
+	if (!wants_slots(a) || choose_order(a) != &guided_order)
+		return ST_OK;
+	if (!a->before.layout.found) {
+		log_info("slots-not-told", "how page tables name page files is not known: they "
+					   "come after the memory");
+		return ST_OK;
+	}
+	st = slots_create(&a->before.entries, a->source->info.simulated, &a->slots, e);
+	if (st)
+		return tolerate(st, "page files by the tables", e);
+	plan->slots = a->slots;
+	plan->stream = stream_plan(a, a->threads, PROGRESS_QUIET);
+	return files_begin(plan, &a->files, e);
+}
+
 /* Memory and page files, in the order that --pagefile asks for. */
 static enum status read_content(struct acquisition *a, struct err *e)
 {
@@ -339,11 +393,15 @@ static enum status read_content(struct acquisition *a, struct err *e)
 	case PAGEFILE_BEFORE:
 		st = copy_files(a, e);
 		return st ? st : read_memory(a, e);
+	case PAGEFILE_GUIDED:
+		st = begin_slots(a, e);
+		break;
 	case PAGEFILE_AFTER:
-		st = read_memory(a, e);
-		return st ? st : copy_files(a, e);
+		break;
 	}
-	return st;
+	if (!st)
+		st = read_memory(a, e);
+	return st ? st : copy_files(a, e);
 }
 
 static enum status read_all(struct acquisition *a, struct err *e)
@@ -382,14 +440,26 @@ static enum status outcome(const struct acquisition *a, enum status output, stru
 	return acquire_judge_source(&a->source->info, e);
 }
 
+static json_t *slots_json(const struct slots *s)
+{
+	const struct slots_counts c = slots_counts(s);
+
+	return json_pack("{s:I, s:I, s:I}", "read", (json_int_t)c.read, "dropped",
+			 (json_int_t)c.dropped, "waited_ns", (json_int_t)c.waited_ns);
+}
+
 static json_t *order_json(const struct acquisition *a)
 {
 	const struct memory_result *m = &a->memory;
+	json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I}", "name", choose_order(a)->name,
+			      "guided_pages", (json_int_t)m->guided_pages, "retaken_pages",
+			      (json_int_t)m->retaken_pages, "tables_changed",
+			      (json_int_t)m->tables_changed, "tables_unsettled",
+			      (json_int_t)m->tables_unsettled);
 
-	return json_pack("{s:s, s:I, s:I, s:I, s:I}", "name", choose_order(a)->name, "guided_pages",
-			 (json_int_t)m->guided_pages, "retaken_pages", (json_int_t)m->retaken_pages,
-			 "tables_changed", (json_int_t)m->tables_changed, "tables_unsettled",
-			 (json_int_t)m->tables_unsettled);
+	if (o && a->slots)
+		json_object_set_new(o, "slots", slots_json(a->slots));
+	return o;
 }
 
 static enum status write_end(struct acquisition *a, enum status st, const struct err *why,

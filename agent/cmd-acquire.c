@@ -23,6 +23,7 @@ static const char *const pagetables_choices[] = { [TABLES_BOTH] = "both",
 static const char *const pagefile_choices[] = { [PAGEFILE_BEFORE] = "before",
 						[PAGEFILE_AFTER] = "after",
 						[PAGEFILE_CONCURRENT] = "concurrent",
+						[PAGEFILE_GUIDED] = "guided",
 						NULL };
 
 static enum status run(struct cli *cli, struct err *e);
@@ -49,8 +50,10 @@ static const struct option_def options[] = {
 		   .choices = level_choices),
 	IMAGE_OPTIONS(struct acquire_options, image),
 	IMAGE_E01_OPTIONS(struct acquire_options, image),
-	CLI_CHOICE(struct acquire_options, pagefile, 'p', "pagefile", NULL, pagefile_choices,
-		   "copy page files before, after or while memory is read"),
+	CLI_CHOICE(
+		struct acquire_options, pagefile, 'p', "pagefile", NULL, pagefile_choices,
+		"copy page files before, after or while memory is read; guided: what page tables "
+		"name right behind them, the rest after"),
 	CLI_CHOICE(struct acquire_options, pagetables, 0, "pagetables", NULL, pagetables_choices,
 		   "store all page tables, read before or after everything else, or both"),
 	CLI_PARSED(struct acquire_options, order, 0, "order", "ORDER", parse_order,
@@ -80,11 +83,13 @@ const struct command command_acquire = {
 		 "(driver-interface/sim/README.md).\n"
 		 "Page files come from --image or --volume, or else from this machine.\n"
 		 "Level 1 takes some 12 MiB of memory at two threads, level 19 some 45 MiB; the\n"
-		 "guided order 7 MiB more, and two bits for each page of RAM.\n" IMAGE_NOTES,
+		 "guided order 8 MiB more, and two bits for each page of RAM and one for each of "
+		 "the\n"
+		 "page files.\n" IMAGE_NOTES,
 	.values_size = sizeof(struct acquire_options),
 	.defaults = &(const struct acquire_options){ .source = "auto",
 						     .level = { .level = LEVEL_DEFAULT },
-						     .pagefile = PAGEFILE_AFTER,
+						     .pagefile = PAGEFILE_GUIDED,
 						     .pagetables = TABLES_BOTH },
 	.run = run,
 };
@@ -155,6 +160,10 @@ static enum status check_options(const struct cli *cli, struct err *e)
 		return cli_usage(cli, e,
 				 "--order %s goes by the page tables: --pagetables both or before",
 				 o->order->name);
+	if (!st && cli_given(cli, "pagefile") && o->pagefile == PAGEFILE_GUIDED && o->order &&
+	    o->order != &guided_order)
+		return cli_usage(cli, e,
+				 "--pagefile guided goes by the page tables: --order guided");
 	if (st || !f)
 		return st;
 	if (o->files.count || o->disk.volume || o->disk.images.count ||

@@ -8,6 +8,7 @@
 #include "agent/interrupt.h"
 #include "agent/log.h"
 #include "agent/manifest.h"
+#include "agent/order/slots.h"
 #include "formats/base/bytes.h"
 #include "formats/base/sha256.h"
 
@@ -25,7 +26,9 @@ struct file_feed {
 	const struct extent_list *again; /* passes above 0 */
 	size_t extent;                   /* of `again`, and how far it is in it */
 	uint64_t at;
-	struct sha256 *sha; /* pass 0 */
+	struct sha256 *sha;        /* pass 0; NULL: none is made */
+	const struct slots *slots; /* have read some of it already; or NULL */
+	uint64_t rest;             /* then: the next page to look at */
 };
 
 /* The next part of `again`, widened to whole pages; false behind the last. */
@@ -48,6 +51,33 @@ static bool next_part(struct file_feed *f, uint64_t *offset, size_t *size)
 	return false;
 }
 
+/* Before the rest of the file, by the tables. */
+static bool was_read(const struct file_feed *f, uint64_t page)
+{
+	return !f->pass && f->slots && slots_has(f->slots, f->copy->pagefile->number, page);
+}
+
+/*
+ * What slots have left, in order: from the first such page to the last within a piece's length, in
+ * one read. What lies between them and was read before is dropped by take_rest(): asking for each
+ * part by itself would take longer.
+ */
+static enum status read_rest(struct file_feed *f, struct stream_piece *p, struct extract_piece *ret,
+			     struct err *e)
+{
+	struct extract *const x = f->copy->source;
+	const uint64_t end = (extract_first(x)->size + PAGE_SIZE - 1) / PAGE_SIZE;
+	size_t n = STREAM_CHUNK / PAGE_SIZE;
+
+	while (f->rest < end && was_read(f, f->rest))
+		f->rest++;
+	while (n > 1 && was_read(f, f->rest + n - 1))
+		n--;
+	extract_seek(x, f->rest * PAGE_SIZE);
+	f->rest += n;
+	return extract_next(x, p->data, n * PAGE_SIZE, p->pages, ret, e);
+}
+
 static enum status read_piece(struct file_feed *f, struct stream_piece *p,
 			      struct extract_piece *ret, struct err *e)
 {
@@ -55,6 +85,8 @@ static enum status read_piece(struct file_feed *f, struct stream_piece *p,
 	uint64_t offset;
 	size_t size;
 
+	if (!f->pass && f->slots)
+		return read_rest(f, p, ret, e);
 	if (!f->pass)
 		return extract_next(x, p->data, STREAM_CHUNK, p->pages, ret, e);
 	if (!next_part(f, &offset, &size))
@@ -62,11 +94,48 @@ static enum status read_piece(struct file_feed *f, struct stream_piece *p,
 	return extract_read(x, offset, p->data, size, p->pages, ret, e);
 }
 
+/* A run of pages that are `from` pages behind the beginning of what was read, moved to `at`. */
+static void keep_run(struct stream_piece *p, const struct rsz_extent *all, size_t from, size_t n,
+		     size_t at)
+{
+	const size_t bytes = MIN(n * PAGE_SIZE, all->length - from * PAGE_SIZE);
+	struct rsz_extent *x = &p->extents[p->n_extents++];
+
+	*x = *all;
+	x->address += from * PAGE_SIZE;
+	x->length = (uint32_t)bytes;
+	if (from == at)
+		return;
+	memmove(p->data + at * PAGE_SIZE, p->data + from * PAGE_SIZE, bytes);
+	memmove(p->pages + at, p->pages + from, n * sizeof(*p->pages));
+}
+
+/* Of what was read by one call, all that slots have not read before. */
+static void take_rest(const struct file_feed *f, struct stream_piece *p,
+		      const struct rsz_extent *all)
+{
+	const size_t pages = rsz_extent_pages(all);
+	const uint64_t first = all->address / PAGE_SIZE;
+	size_t at = 0;
+
+	for (size_t i = 0, n; i < pages; i += n) {
+		const bool had = was_read(f, first + i);
+
+		for (n = 1; i + n < pages && was_read(f, first + i + n) == had; n++)
+			;
+		if (had)
+			continue;
+		keep_run(p, all, i, n, at);
+		at += n;
+	}
+}
+
 static enum status next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
 {
 	struct file_feed *f = (struct file_feed *)feed;
 	const uint64_t start = clock_mono_ns();
 	struct extract_piece piece;
+	struct rsz_extent x;
 	enum status st;
 
 	if (interrupted())
@@ -74,8 +143,7 @@ static enum status next(struct stream_feed *feed, struct stream_piece *p, struct
 	st = read_piece(f, p, &piece, e);
 	if (st)
 		return st;
-	p->n_extents = 1;
-	p->extents[0] = (struct rsz_extent){
+	x = (struct rsz_extent){
 		.address = piece.offset,
 		.length = (uint32_t)piece.length,
 		.pass = f->pass,
@@ -85,8 +153,9 @@ static enum status next(struct stream_feed *feed, struct stream_piece *p, struct
 	};
 	if (f->pass)
 		f->copy->recopied += piece.length;
-	else
+	else if (f->sha)
 		sha256_update(f->sha, p->data, piece.length);
+	take_rest(f, p, &x);
 	return ST_OK;
 }
 
@@ -280,19 +349,25 @@ static enum status copy_round(const struct files_plan *plan, struct file_copy *c
 
 /*
  * From its beginning to its end, with a hash of what the file system would show of it: holes, and
- * what lies behind the initialised size, count as zeros.
+ * what lies behind the initialised size, count as zeros. No hash where slots have read parts of it
+ * before: they are gone into the container, and what they hold now is not what they held.
  */
 static enum status copy_first(const struct files_plan *plan, struct file_copy *c, uint32_t stream,
 			      struct err *e)
 {
-	struct file_feed feed = { .pass = 0 };
+	struct file_feed feed = { .pass = 0, .slots = c->guided ? plan->slots : NULL };
+	const uint64_t size = extract_first(c->source)->size;
 	uint8_t digest[SHA256_SIZE];
-	enum status st = sha256_create(&feed.sha, e);
+	enum status st;
 
+	c->guided_pages = tally_pages(&c->result.tally);
+	if (c->guided_pages)
+		return copy_round(plan, c, stream, &feed, size, e);
+	st = sha256_create(&feed.sha, e);
 	if (st)
 		return st;
 	sha256_begin(feed.sha);
-	st = copy_round(plan, c, stream, &feed, extract_first(c->source)->size, e);
+	st = copy_round(plan, c, stream, &feed, size, e);
 	sha256_end(feed.sha, digest);
 	sha256_destroy(feed.sha);
 	if (!st && !c->result.tally.pages[PAGE_UNREADABLE])
@@ -340,6 +415,8 @@ static enum status write_line(const struct files_plan *plan, const struct file_c
 	if (c->changed)
 		json_object_set_new(doc, "last", state_json(extract_now(c->source)));
 	json_object_set_new(doc, "recopied_bytes", integer(c->recopied));
+	if (c->guided)
+		json_object_set_new(doc, "guided_pages", integer(c->guided_pages));
 	json_object_set_new(doc, "bad", bad_json(c->source));
 	if (c->sha256[0])
 		json_object_set_new(doc, "sha256", json_string(c->sha256));
@@ -358,15 +435,11 @@ static enum status open_source(const struct files_plan *plan, struct file_copy *
 static enum status copy_opened(const struct files_plan *plan, struct file_copy *c, struct err *e)
 {
 	struct extract_changes changes = { 0 };
-	uint32_t stream;
-	enum status st = declare(plan, c, &stream, e);
+	enum status st = copy_first(plan, c, c->stream, e);
 	enum status line;
 
-	if (st)
-		return st;
-	st = copy_first(plan, c, stream, e);
 	if (!st)
-		st = copy_changes(plan, c, stream, &changes, e);
+		st = copy_changes(plan, c, c->stream, &changes, e);
 	if (st) {
 		c->st = st;
 		c->why = *e;
@@ -381,25 +454,71 @@ static bool ends_all(enum status st)
 	return st == ST_OUTPUT || st == ST_NOMEM || st == ST_INTERRUPTED;
 }
 
+static enum status begin_one(const struct files_plan *plan, struct file_copy *c, struct err *e)
+{
+	enum status st;
+
+	if (c->begun)
+		return ST_OK;
+	c->begun = true;
+	st = open_source(plan, c, e);
+	return st ? st : declare(plan, c, &c->stream, e);
+}
+
+/* Records why there is no more of a file; the next one may do better. */
+static enum status end_one(struct file_copy *c, enum status st, const struct err *why,
+			   struct err *e)
+{
+	if (!st)
+		return ST_OK;
+	c->st = st;
+	c->why = *why;
+	if (ends_all(st)) {
+		*e = *why;
+		return err_add(e, st, "%s", c->path);
+	}
+	log_warning("file-not-copied", "%s: %s", c->path, why->message);
+	return ST_OK;
+}
+
 static enum status copy_one(const struct files_plan *plan, struct file_copy *c, struct err *e)
 {
 	struct err why = ERR_INIT;
-	enum status st = open_source(plan, c, &why);
+	enum status st;
 
+	if (c->st) /* it could not be begun */
+		return ST_OK;
+	st = begin_one(plan, c, &why);
 	if (!st)
 		st = copy_opened(plan, c, &why);
 	extract_close(c->source);
 	c->source = NULL;
-	if (!st)
-		return ST_OK;
-	c->st = st;
-	c->why = why;
-	if (ends_all(st)) {
-		*e = why;
-		return err_add(e, st, "%s", c->path);
+	return end_one(c, st, &why, e);
+}
+
+static enum status add_slots(const struct files_plan *plan, struct file_copy *c, struct err *e)
+{
+	struct slots_file file;
+	struct err why = ERR_INIT;
+	enum status st = begin_one(plan, c, &why);
+
+	if (st)
+		return end_one(c, st, &why, e);
+	file = (struct slots_file){ c->source, c->stream, &c->result };
+	return slots_add_file(plan->slots, c->pagefile->number, &file, &c->guided, e);
+}
+
+enum status files_begin(const struct files_plan *plan, struct files *f, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < f->count && !st; i++) {
+		const struct pagefile *p = f->at[i].pagefile;
+
+		if (p && p->origin != NUMBER_NONE && p->number < PTE_FILES_MAX)
+			st = add_slots(plan, &f->at[i], e);
 	}
-	log_warning("file-not-copied", "%s: %s", c->path, why.message);
-	return ST_OK;
+	return st;
 }
 
 enum status files_copy(const struct files_plan *plan, struct files *f, struct err *e)
@@ -485,8 +604,10 @@ enum status files_find(const struct files_plan *plan, struct files *ret, struct 
 
 void files_deinit(struct files *f)
 {
-	for (size_t i = 0; i < f->count; i++)
+	for (size_t i = 0; i < f->count; i++) {
+		extract_close(f->at[i].source);
 		stream_result_deinit(&f->at[i].result);
+	}
 	free(f->at);
 	pagefile_list_deinit(&f->list);
 	*f = (struct files){ 0 };
@@ -521,6 +642,8 @@ json_t *files_json(const struct files *f)
 
 		if (o && c->pagefile)
 			put_pagefile(o, c->pagefile);
+		if (o && c->guided)
+			json_object_set_new(o, "guided_pages", integer(c->guided_pages));
 		if (o && c->sha256[0])
 			json_object_set_new(o, "sha256", json_string(c->sha256));
 		json_array_append_new(list, o);

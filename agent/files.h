@@ -18,6 +18,8 @@ struct files_plan {
 	const struct volume *volume;     /* where `paths` are; NULL: none was chosen */
 	const struct cli_strings *paths; /* further files, by their MFT */
 	bool pagefiles;
+	/* Reads slots of them while memory is read (order/slots.h), borrowed; or NULL. */
+	struct slots *slots;
 	struct stream_plan stream; /* without feed, stream, label and total */
 };
 
@@ -26,11 +28,16 @@ struct file_copy {
 	struct pagefile *pagefile; /* of files.list; NULL: one of `paths` */
 	const char *path;
 	struct extract *source; /* open while it is copied */
+	uint32_t stream;        /* declared, if `begun` */
+	bool begun;
+	bool guided; /* it is one of the plan's slots */
 	struct stream_result result;
-	uint64_t recopied;            /* bytes that were copied again because they had moved */
-	bool changed;                 /* it was not the same file before and after */
-	char sha256[SHA256_HEX_SIZE]; /* of the file as copied; "" if it changed or has gaps */
-	enum status st;               /* why there is no more of it */
+	uint64_t guided_pages; /* that were read by the tables, and not with the rest */
+	uint64_t recopied;     /* bytes that were copied again because they had moved */
+	bool changed;          /* it was not the same file before and after */
+	/* Of the file as copied; "" if it changed, has gaps, or was not read in its own order. */
+	char sha256[SHA256_HEX_SIZE];
+	enum status st; /* why there is no more of it */
 	struct err why;
 };
 
@@ -52,7 +59,14 @@ void files_deinit(struct files *f);
 uint64_t files_bytes(const struct files *f);
 
 /*
- * Copies them one after the other. Gaps and files that fail are recorded, logged and left behind;
+ * Opens and declares those that page tables name by a number, and hands them to plan->slots. Those
+ * that fail are recorded as by files_copy(), which goes on with the others. ST_OUTPUT and ST_NOMEM
+ * end it.
+ */
+enum status files_begin(const struct files_plan *plan, struct files *f, struct err *e);
+
+/*
+ * Copies them one after the other, but for what slots have read. Gaps and files that fail are recorded, logged and left behind;
  * ST_OUTPUT, ST_NOMEM and ST_INTERRUPTED end it.
  */
 enum status files_copy(const struct files_plan *plan, struct files *f, struct err *e);

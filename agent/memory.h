@@ -12,6 +12,7 @@
 
 struct discovery;
 struct order;
+struct slots;
 
 struct memory_plan {
 	struct drv *source;
@@ -19,8 +20,10 @@ struct memory_plan {
 	/* Where page tables are, for an order that wants to know; NULL: nobody knows. */
 	const struct walk_set *table_pages;
 	const struct discovery *spaces; /* whose tables there are; NULL: nobody knows */
-	struct root_watch *watch;       /* is shown every page that was read; or NULL */
-	struct stream_plan stream;      /* without feed, label and total */
+	/* Reads page files for an order that goes by the tables; NULL: they have their own time. */
+	struct slots *slots;
+	struct root_watch *watch;  /* is shown every page that was read; or NULL */
+	struct stream_plan stream; /* without feed, label and total */
 };
 
 /* Zero-initialise. */

@@ -25,6 +25,7 @@
 
 #include "agent/clock.h"
 #include "agent/order/order.h"
+#include "agent/order/slots.h"
 #include "agent/order/sweep.h"
 #include "agent/tables.h"
 #include "formats/base/bytes.h"
@@ -82,7 +83,7 @@ struct group {
 	size_t n_tables;
 	struct run *runs;
 	size_t n_runs;
-	uint64_t pages; /* of all runs */
+	uint64_t pages; /* of all runs, and slots */
 	size_t run;     /* the one that is being read, */
 	uint64_t page;  /* and the next page of it */
 	unsigned round;
@@ -137,6 +138,7 @@ struct guided_feed {
 	struct batch before; /* first readings, */
 	struct batch after;  /* and last ones: they go out behind the first */
 	bool emitting;
+	struct slots *slots; /* NULL: page files have their own time */
 };
 
 /*
@@ -209,6 +211,8 @@ static void emit_batch(struct batch *b, struct stream_piece *p)
  */
 static bool emit(struct guided_feed *f, struct stream_piece *p)
 {
+	if (slots_next(f->slots, p))
+		return true;
 	if (f->emitting && f->before.n)
 		emit_batch(&f->before, p);
 	else if (f->stage.pages)
@@ -512,6 +516,7 @@ static void enter_table(struct guided_feed *f)
 	if (f->sweep.watch)
 		root_watch_page(f->sweep.watch, t->bytes, t->pa);
 	group_add_leaves(f, t);
+	f->group.pages += lowest ? slots_count(f->slots, t->bytes) : 0;
 	if (lowest)
 		group_add_table(f, t);
 	else
@@ -615,6 +620,19 @@ static void step_frames(struct guided_feed *f)
 		f->step = STEP_CHECK;
 }
 
+/*
+ * Slots are read behind the last reading of their tables: the image's own entries are those that name
+ * them, and frames do not wait for a disk. Nothing is read again for them (smear/METHOD.md, section 6).
+ */
+static void want_slots(struct guided_feed *f)
+{
+	const struct group *g = &f->group;
+
+	for (size_t i = 0; i < g->n_tables; i++)
+		if (g->tables[i].level == 1)
+			slots_want(f->slots, g->tables[i].bytes);
+}
+
 static void step_check(struct guided_feed *f)
 {
 	struct group *g = &f->group;
@@ -625,6 +643,7 @@ static void step_check(struct guided_feed *f)
 		return;
 	}
 	group_clear_runs(g);
+	want_slots(f);
 	g->n_tables = 0;
 	f->step = STEP_TABLES;
 	f->emitting = !batch_has_room(&f->before, GROUP_READS) ||
@@ -659,6 +678,13 @@ static enum status go_on(struct guided_feed *f, struct err *e)
 	return st;
 }
 
+static enum status next_rest(struct guided_feed *f, struct stream_piece *p)
+{
+	const enum status st = sweep_next(&f->sweep, p);
+
+	return st == ST_END && slots_end(f->slots, p) ? ST_OK : st;
+}
+
 static enum status next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
 {
 	struct guided_feed *f = (struct guided_feed *)feed;
@@ -666,7 +692,7 @@ static enum status next(struct stream_feed *feed, struct stream_piece *p, struct
 
 	while (!st && !emit(f, p)) {
 		if (f->step == STEP_REST)
-			return sweep_next(&f->sweep, p);
+			return next_rest(f, p);
 		st = go_on(f, e);
 	}
 	return st;
@@ -716,6 +742,7 @@ static enum status open_guided(const struct memory_plan *plan, struct memory_res
 		return err_nomem(e);
 	f->feed.next = next;
 	f->result = result;
+	f->slots = plan->slots;
 	f->first = f->spaces = plan->spaces;
 	f->step = f->first ? STEP_TABLES : STEP_REST;
 	f->budget = (struct walk_budget)WALK_UNLIMITED;

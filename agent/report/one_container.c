@@ -362,6 +362,7 @@ static void put_file_hashes(struct doc *d, const struct run *r)
 	{
 		const char *event = json_string_value(json_object_get(line, "event"));
 		const char *hash = json_string_value(json_object_get(line, "sha256"));
+		const bool guided = json_integer_value(json_object_get(line, "guided_pages"));
 
 		if (!event || strcmp(event, "file") != 0)
 			continue;
@@ -372,7 +373,11 @@ static void put_file_hashes(struct doc *d, const struct run *r)
 		doc_put(d, "<tr><td class=\"wrap\">");
 		html_strange(d, json_string_value(json_object_get(line, "path")));
 		doc_put(d, "</td><td class=\"mono\">");
-		doc_text_cut(d, hash ? hash : "none: it changed, or is not complete", 80);
+		doc_text_cut(d,
+			     hash     ? hash
+			     : guided ? "none: parts of it were read before the rest"
+				      : "none: it changed, or is not complete",
+			     80);
 		doc_put(d, "</td></tr>\n");
 	}
 	if (files > shown) {

@@ -77,7 +77,7 @@ class Together(Case):
 
     def test_every_page_file_of_two_volumes(self):
         files = self.forge()
-        for order in ('before', 'after', 'concurrent'):
+        for order in ('before', 'after', 'concurrent', 'guided'):
             self.acquire('--pagefile', order)
             got = [self.extract(name) for name in ('pagefile.sys', 'swapfile.sys',
                                                    'pagefile.sys (2)', 'swapfile.sys (2)')]

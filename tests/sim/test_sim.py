@@ -6,6 +6,7 @@ is true, and page files by MFT. Usage: test_sim.py RAMSEAL SIM_TRUTH
 """
 import collections
 import csv
+import hashlib
 import json
 import os
 import shutil
@@ -196,14 +197,55 @@ class Truth(Case):
 
 @unittest.skipUnless(shutil.which('mkntfs') and shutil.which('ntfscp'), 'ntfs-3g is not installed')
 class PageFiles(Case):
-    def test_two_page_files_by_mft(self):
-        spec = f'{SMALL},activity=1000'
-        # The same machine, read in the same way, has the same page files in the end.
+    def make_disk(self, spec):
+        """The same machine, read in the same way, has the same page files in the end."""
         self.acquire(f'{spec},pagefiles={self.path("pages")}', 'first', '--order', 'guided')
         self.assertEqual(os.path.getsize(self.path('pages0.sys')), 96 * MIB)
         self.assertEqual(os.path.getsize(self.path('pages1.sys')), 64 * MIB)
         disk = self.path('disk.raw')
         ntfs_disk.make(disk, [self.path('pages0.sys'), self.path('pages1.sys')])
+        return disk
+
+    def stream(self, name, stream):
+        run(RAMSEAL, 'extract', '-q', '-f', '--stream', stream, '-o', self.path('stream'),
+            self.path(f'{name}.rsz'), check=True)
+        with open(self.path('stream'), 'rb') as f:
+            return hashlib.sha256(f.read()).digest()
+
+    def test_slots_by_the_tables(self):
+        """Near the tables, the whole files all the same, and again and again alike."""
+        spec = f'{SMALL},activity=1000'
+        disk = self.make_disk(spec)
+        windows, streams, smears = {}, {}, {}
+        for name, time, threads in (('after', 'after', 1), ('a', 'guided', 1), ('b', 'guided', 3)):
+            summary = self.acquire(spec, name, '--order', 'guided', '--image', disk,
+                                   '--pagefile', time, '-t', threads)
+            smears[name] = self.smear(name)
+            del smears[name]['file']
+            windows[name] = smears[name]['total']['copies']['image']['slot_window']
+            streams[name] = [self.stream(name, s) for s in ('pagefile.sys', 'pagefile.sys (2)', 'memory')]
+            for file in summary['files']:
+                self.assertEqual('sha256' in file, time == 'after')
+                self.assertEqual(file['copied']['pages']['unreadable'], 0)
+                self.assertEqual(file.get('guided_pages', 0) > 1000, time == 'guided', file)
+                self.assertEqual(file['copied']['bytes'], (96, 64)[file['number']] * MIB)
+        self.compare('a')
+        for i in range(2):
+            with open(self.path(f'pages{i}.sys'), 'rb') as f:
+                digest = hashlib.sha256(f.read()).digest()
+            self.assertEqual([streams[name][i] for name in streams], 3 * [digest])
+        self.assertEqual(streams['a'], streams['b'])
+        self.assertEqual(smears['a'], smears['b'])
+        print('note: two page files, windows to slots: ' + '; '.join(
+            f'{name} median {w["median_ns"] / 1e6:.3f} ms, 95 % {w["p95_ns"] / 1e6:.3f} ms'
+            for name, w in windows.items() if name != 'b'))
+        self.assertGreater(windows['a']['pages'], 5000)
+        self.assertLess(100 * windows['a']['median_ns'], windows['after']['median_ns'])
+        self.assertLess(100 * windows['a']['p95_ns'], windows['after']['p95_ns'])
+
+    def test_two_page_files_by_mft(self):
+        spec = f'{SMALL},activity=1000'
+        disk = self.make_disk(spec)
         self.acquire(spec, 'a', '--order', 'guided', '--image', disk)
         truth = self.truth('a')
         slots = truth['all']['page-file']

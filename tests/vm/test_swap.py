@@ -34,6 +34,8 @@ WANTED_PAGES = (96 * MIB) // PAGE
 
 MARKED_MAGIC = b'RSMARK\r\n'
 
+SLOT_TIMES = ('after', 'guided', 'concurrent', 'guided', 'after')
+
 SMEAR_ORDERS = ('linear', 'guided', 'linear', 'guided')
 
 SKIPPED_EXIT = 77  # what meson takes for "skipped"
@@ -132,9 +134,9 @@ class Swap(unittest.TestCase):
         return {sequence: (e & 0x1f, e >> 5 & (1 << 50) - 1)
                 for sequence, e in enumerate(entries) if e >> 62 & 1}
 
-    def acquire(self, options=''):
+    def acquire(self, options='', pagefile='concurrent'):
         path = self.work / f'{self.id().split(".")[-1]}.rsz'
-        done = self.guest.run(f'ramseal acquire --quiet --source kcore --pagefile concurrent {options} -o - '
+        done = self.guest.run(f'ramseal acquire --quiet --source kcore --pagefile {pagefile} {options} -o - '
                               '>/dev/container', container=path)
         self.assertEqual(done.code, COMPLETE, done.err)
         return path
@@ -298,7 +300,54 @@ class Swap(unittest.TestCase):
             for order, of in windows.items()))
         self.assertLess(max(windows['guided']), min(windows['linear']))
 
-    def test_4_zram_and_zswap(self):
+    def smear(self, image):
+        done = acquired.ramseal('smear', '--json', image.path)
+        self.assertEqual(done.returncode, COMPLETE, done.stderr)
+        return json.loads(done.stdout)['total']['copies']['image']
+
+    def test_4_slots_by_the_tables(self):
+        """
+        Slots that the tables name are read right behind them, by themselves and as well as with the
+        rest of the area: what a slot of theirs holds is what the disk has, and what is safe is right.
+        """
+        self.quiet()
+        slots = self.slots_of_the_program()
+        before = self.disk_now()
+        path = self.acquire('--order guided', 'guided')
+        after = self.disk_now()
+        image = Acquired(self, path)
+        line, = (line for line in image.manifest if line['event'] == 'file')
+        self.assertEqual(line['copied']['bytes'], AREA_SIZE)
+        self.assertGreater(line['guided_pages'], len(slots) // 2)
+        self.assertNotIn('sha256', line)
+        self.check_area(image, before, after)
+        kept = [sequence for sequence, (_, slot) in slots.items() if before[slot] == after[slot]]
+        self.assertGreater(len(kept), len(slots) * 9 // 10)
+        for sequence in kept:
+            self.assertEqual(marked(image.swap[slots[sequence][1]]), sequence)
+        print(f'note: slots: {line["guided_pages"]} of {AREA_SIZE // PAGE} slots were read by the '
+              f'tables, {len(kept)} of the program\'s compared')
+
+    def test_5_slots_under_pressure(self):
+        windows = {}
+        for time in SLOT_TIMES:
+            self.guest.check(f'kill -CONT {self.program}; sleep 0.3')
+            image = Acquired(self, self.acquire('--order guided', time))
+            found = self.judged(image)
+            for copy in ('before', 'image', 'after'):
+                self.assertEqual(found.get((copy, 'safe'), [0, 0])[1], 0, f'{copy}: {found}')
+            total = self.smear(image)
+            window = total['slot_window']
+            begin, end = image.manifest[0], image.manifest[-1]
+            seconds = (end['clocks']['mono_ns'] - begin['clocks']['mono_ns']) / 1e9
+            windows.setdefault(time, []).append(window['median_ns'])
+            print(f'note: slots: {time}: {window["pages"]} windows to slots, median '
+                  f'{window["median_ns"] / 1e6:.1f} ms, 95 % {window["p95_ns"] / 1e6:.1f} ms; '
+                  f'{total["slots"]}; {seconds:.1f} s in all, {end["usage"]["peak_rss"] >> 10} KiB of '
+                  f'memory; {end["order"].get("slots", "")}')
+        self.assertLess(min(windows['guided']), min(windows['after']))
+
+    def test_6_zram_and_zswap(self):
         """What lies in RAM is named, and not copied twice."""
         self.quiet()
         if self.guest.run('modprobe zram').code:
