@@ -48,6 +48,7 @@ struct acquire_options {
 	struct cli_strings files;
 	size_t pagefile; /* enum pagefile_time */
 	bool no_pagefile;
+	bool hibernation;
 	size_t pagetables;         /* enum pagetables */
 	const struct order *order; /* NULL: what suits the source */
 	uint64_t threads;          /* 0: one per CPU */

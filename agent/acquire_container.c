@@ -238,6 +238,9 @@ static enum status find_files(struct acquisition *a, struct err *e)
 	plan->paths = &o->files;
 	plan->pagefiles =
 		!o->no_pagefile && (named || !(a->source->info.image || a->source->info.simulated));
+	plan->hibernation = o->hibernation;
+	if (plan->hibernation && !plan->pagefiles)
+		return cli_usage(a->cli, e, "--hibernation wants the volume: --image or --volume");
 	st = files_find(plan, &a->files, e);
 	if (!st || named)
 		return st;

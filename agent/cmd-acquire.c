@@ -61,6 +61,8 @@ static const struct option_def options[] = {
 		   "page tables to go by",
 		   .suggest = suggest_order),
 	CLI_FLAG(struct acquire_options, no_pagefile, 0, "no-pagefile", "copy no page files"),
+	CLI_FLAG(struct acquire_options, hibernation, 0, "hibernation",
+		 "copy Windows' hiberfil.sys with the page files"),
 	CLI_STRINGS(struct acquire_options, files, 0, "file", "PATH",
 		    "copy a file of the volume too, by its MFT record"),
 	DISK_OPTIONS(struct acquire_options),
@@ -164,9 +166,11 @@ static enum status check_options(const struct cli *cli, struct err *e)
 	    o->order != &guided_order)
 		return cli_usage(cli, e,
 				 "--pagefile guided goes by the page tables: --order guided");
+	if (!st && o->hibernation && o->no_pagefile)
+		return cli_usage(cli, e, "--hibernation and --no-pagefile exclude each other");
 	if (st || !f)
 		return st;
-	if (o->files.count || o->disk.volume || o->disk.images.count ||
+	if (o->files.count || o->hibernation || o->disk.volume || o->disk.images.count ||
 	    cli_given(cli, "pagefile") || cli_given(cli, "pagetables") || o->order)
 		return cli_usage(cli, e, "--format %s holds memory only", f->name);
 	if (!cli_given(cli, "level"))

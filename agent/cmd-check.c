@@ -32,6 +32,8 @@ static const struct option_def options[] = {
 		   "what acquire would write to; default: <host>-<UTC time>.rsz"),
 	CLI_FLAG(struct check_options, acquire.no_pagefile, 0, "no-pagefile",
 		 "leave page files out"),
+	CLI_FLAG(struct check_options, acquire.hibernation, 0, "hibernation",
+		 "Windows' hiberfil.sys too"),
 	DISK_OPTIONS_AT(struct check_options, acquire.disk),
 	CLI_FLAG(struct check_options, acquire.force, 'f', "force",
 		 "as for acquire: an existing file and little room are no obstacles"),
@@ -133,8 +135,8 @@ static enum status check_pagefiles(const struct cli *cli, struct check *c, struc
 	}
 	if (o->no_pagefile || (!named && c->source && c->source->info.image))
 		return ST_OK;
-	st = named ? pagefiles_on_disk(c->disk, false, &c->pagefiles, &why)
-		   : pagefiles_on_host(&c->pagefiles, &why);
+	st = named ? pagefiles_on_disk(c->disk, o->hibernation, &c->pagefiles, &why)
+		   : pagefiles_on_host(o->hibernation, &c->pagefiles, &why);
 	if (st)
 		findings_add(&c->findings, ST_OK, "pagefiles", "page files: %s", why.message);
 	preflight_judge_pagefiles(&c->pagefiles, &c->findings);

@@ -21,7 +21,8 @@ struct pagefiles_options {
 
 static const struct option_def options[] = {
 	DISK_OPTIONS(struct pagefiles_options),
-	CLI_FLAG(struct pagefiles_options, hibernation, 0, "hibernation", "list hiberfil.sys too"),
+	CLI_FLAG(struct pagefiles_options, hibernation, 0, "hibernation",
+		 "list Windows' hiberfil.sys too"),
 	CLI_FLAG(struct pagefiles_options, json, 'j', "json", "print one JSON object"),
 };
 
@@ -127,7 +128,8 @@ static enum status run(struct cli *cli, struct err *e)
 	if (!live)
 		st = disk_options_open(cli, &o->disk, &d, NULL, e);
 	if (!st)
-		st = live ? pagefiles_on_host(&l, e) : pagefiles_on_disk(d, o->hibernation, &l, e);
+		st = live ? pagefiles_on_host(o->hibernation, &l, e)
+			  : pagefiles_on_disk(d, o->hibernation, &l, e);
 	if (!st && o->json)
 		st = print_json(&l, e);
 	else if (!st)

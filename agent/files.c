@@ -560,10 +560,18 @@ static void count_lost_volumes(const struct files_plan *plan, struct files *f)
 	}
 }
 
+static bool has_kind(const struct pagefile_list *l, enum pagefile_kind kind)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (l->at[i].kind == kind)
+			return true;
+	return false;
+}
+
 static enum status find_pagefiles(const struct files_plan *plan, struct files *f, struct err *e)
 {
-	enum status st = plan->disk ? pagefiles_on_disk(plan->disk, false, &f->list, e)
-				    : pagefiles_on_host(&f->list, e);
+	enum status st = plan->disk ? pagefiles_on_disk(plan->disk, plan->hibernation, &f->list, e)
+				    : pagefiles_on_host(plan->hibernation, &f->list, e);
 
 	if (st == ST_NO_SOURCE && !plan->disk) {
 		log_info("no-pagefiles", "%s", e->message);
@@ -573,6 +581,8 @@ static enum status find_pagefiles(const struct files_plan *plan, struct files *f
 		count_lost_volumes(plan, f);
 	if (!st && plan->disk && !f->list.count)
 		log_warning("no-pagefiles", "no page file was found on the disk");
+	if (!st && plan->hibernation && !has_kind(&f->list, PAGEFILE_HIBERNATION))
+		log_warning("no-hibernation-file", "there is no hiberfil.sys");
 	if (!st && f->list.note.message[0])
 		log_warning("pagefiles-note", "%s", f->list.note.message);
 	return st;
@@ -594,8 +604,10 @@ enum status files_find(const struct files_plan *plan, struct files *ret, struct 
 
 		c->pagefile = p;
 		c->path = p->path;
-		if (!is_worth_copying(p))
+		if (!is_worth_copying(p)) {
 			ret->count--;
+			ret->lost_files += !p->absent && p->kind != PAGEFILE_LINUX_ZRAM;
+		}
 	}
 	for (size_t i = 0; i < paths; i++)
 		ret->at[ret->count++] = (struct file_copy){ .path = plan->paths->at[i] };
@@ -627,7 +639,7 @@ bool files_have_gaps(const struct files *f)
 	for (size_t i = 0; i < f->count; i++)
 		if (f->at[i].st || f->at[i].result.tally.pages[PAGE_UNREADABLE])
 			return true;
-	return f->lost_volumes != 0;
+	return f->lost_volumes || f->lost_files;
 }
 
 json_t *files_json(const struct files *f)

@@ -20,6 +20,7 @@ struct files_plan {
 	bool pagefiles;
 	/* Reads slots of them while memory is read (order/slots.h), borrowed; or NULL. */
 	struct slots *slots;
+	bool hibernation;          /* with them, hiberfil.sys */
 	struct stream_plan stream; /* without feed, stream, label and total */
 };
 
@@ -46,6 +47,7 @@ struct files {
 	struct file_copy *at;
 	size_t count;
 	size_t lost_volumes; /* NTFS, but not readable: page files may lie there */
+	size_t lost_files;   /* page files that are somewhere, but cannot be opened */
 };
 
 /*

@@ -71,8 +71,13 @@ struct search {
 void pagefile__probe(struct reader *r, struct pagefile *p)
 {
 	struct extract *x = NULL;
+	enum status st;
 
-	if (!p->volume || extract_open(r, p->volume, p->path + p->inner, 0, &x, &p->problem))
+	if (!p->volume)
+		return;
+	st = extract_open(r, p->volume, p->path + p->inner, 0, &x, &p->problem);
+	p->absent = st == ST_INPUT || st == ST_USAGE;
+	if (st)
 		return;
 	p->readable = true;
 	p->size = extract_now(x)->size;

@@ -45,6 +45,7 @@ struct pagefile {
 	uint32_t number; /* unless NUMBER_NONE */
 
 	bool readable;      /* it is there and can be opened */
+	bool absent;        /* its volume was looked at, and it is not there */
 	struct err problem; /* otherwise: why not */
 	uint64_t size, allocated, initialised;
 	size_t fragments;    /* 0 where it is not known */
@@ -75,9 +76,10 @@ enum status pagefiles_on_disk(struct disk *d, bool hibernation, struct pagefile_
 
 /*
  * The swap areas or page files of this machine. Implemented once per system (system_*.c).
- * ST_NO_SOURCE if the system does not tell. An empty list is ST_OK.
+ * ST_NO_SOURCE if the system does not tell. An empty list is ST_OK. With `hibernation`, hiberfil.sys
+ * beside Windows; Linux has no such file, it hibernates into a swap area.
  */
-enum status pagefiles_on_host(struct pagefile_list *ret, struct err *e);
+enum status pagefiles_on_host(bool hibernation, struct pagefile_list *ret, struct err *e);
 
 /*
  * Opens one for copying: from `d` if it has a volume, else from this machine (d may be NULL then).

@@ -107,7 +107,7 @@ static bool zswap_is_on(void)
 	return f && getc(f) == 'Y';
 }
 
-enum status pagefiles_on_host(struct pagefile_list *ret, struct err *e)
+enum status pagefiles_on_host(bool hibernation, struct pagefile_list *ret, struct err *e)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/swaps", "re");
 	_cleanup_free_ char *line = NULL;

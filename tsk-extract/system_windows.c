@@ -264,28 +264,49 @@ static bool is_listed(const struct pagefile_list *l, const char *path)
 	return false;
 }
 
+/* Appends a file of the folder that Windows' own folder is in, unless it is in the list. NULL: none. */
+static enum status add_beside_windows(struct volumes *v, const wchar_t *file,
+				      enum number_origin origin, struct pagefile **ret,
+				      struct err *e)
+{
+	wchar_t windows[MAX_PATH], name[32];
+	char path[ARRAY_SIZE(name)];
+
+	*ret = NULL;
+	if (GetSystemWindowsDirectoryW(windows, MAX_PATH) < 2)
+		return ST_OK;
+	swprintf(name, ARRAY_SIZE(name), L"%lc:\\%ls", windows[0], file);
+	snprintf(path, sizeof(path), "%ls", name);
+	return is_listed(v->list, path) ? ST_OK : add(v, name, "the root folder", origin, ret, e);
+}
+
+static void drop_last(struct pagefile_list *l)
+{
+	free(l->at[--l->count].path);
+}
+
 /*
  * The swap file of store apps: the registry does not name it, and the kernel's list may not. It lies
  * beside Windows and is numbered behind the page files.
  */
 static enum status add_swapfile(struct volumes *v, struct err *e)
 {
-	wchar_t windows[MAX_PATH], name[] = L"?:\\swapfile.sys";
-	char path[sizeof(name)];
-	struct pagefile *p = NULL;
-	enum status st;
+	struct pagefile *p;
+	const enum status st = add_beside_windows(v, L"swapfile.sys", NUMBER_ASSUMED, &p, e);
 
-	if (GetSystemWindowsDirectoryW(windows, MAX_PATH) < 2)
-		return ST_OK;
-	name[0] = windows[0];
-	snprintf(path, sizeof(path), "%ls", name);
-	if (is_listed(v->list, path))
-		return ST_OK;
-	st = add(v, name, "the root folder", NUMBER_ASSUMED, &p, e);
-	if (!st && !p->readable) { /* there is none */
-		free(p->path);
-		v->list->count--;
-	}
+	if (!st && p && !p->readable) /* there is none */
+		drop_last(v->list);
+	return st;
+}
+
+/* Somebody wants it: if it is there but cannot be read, that is told. */
+static enum status add_hibernation(struct volumes *v, struct err *e)
+{
+	struct pagefile *p;
+	const enum status st = add_beside_windows(v, L"hiberfil.sys", NUMBER_NONE, &p, e);
+
+	if (!st && p && p->absent)
+		drop_last(v->list);
 	return st;
 }
 
@@ -312,11 +333,13 @@ static enum status find(struct volumes *v, struct err *e)
 	return st ? st : add_swapfile(v, e);
 }
 
-enum status pagefiles_on_host(struct pagefile_list *ret, struct err *e)
+enum status pagefiles_on_host(bool hibernation, struct pagefile_list *ret, struct err *e)
 {
 	struct volumes v = { .list = ret };
 	enum status st = find(&v, e);
 
+	if (!st && hibernation)
+		st = add_hibernation(&v, e);
 	free(v.names);
 	if (st)
 		pagefile_list_deinit(ret);

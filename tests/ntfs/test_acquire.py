@@ -13,6 +13,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from forge import Volume, gpt_disk  # noqa: E402
+from hive import Hive  # noqa: E402
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
 MIB = 1 << 20
@@ -176,6 +177,39 @@ class Together(Case):
         done = self.acquire(code=GAPS)
         self.assertIn('NTFS at sector', done.stderr)
         self.assertEqual(set(self.lines()), {'pagefile.sys', 'swapfile.sys'})
+
+    def test_hibernation_file_on_demand(self):
+        v = Volume(24 * MIB)
+        v.file('pagefile.sys', [(700, 300)])
+        f = v.file('hiberfil.sys', [(2000, 200), (1500, 100)])
+        v.write(self.image)
+        self.acquire()
+        self.assertEqual(set(self.lines()), {'pagefile.sys'})
+        self.acquire('--hibernation')
+        self.assertEqual(self.extract('hiberfil.sys'), f.content())
+        line = self.lines()['hiberfil.sys']
+        self.assertEqual((line['pagefile_kind'], line['number_origin']), ('hibernation file', 'none'))
+        self.assertNotIn('number', line)
+
+    def test_no_hibernation_file(self):
+        self.forge(1)
+        self.assertIn('there is no hiberfil.sys', self.acquire('--hibernation').stderr)
+        self.acquire('--hibernation', '--no-pagefile', code=USAGE)
+        done = ramseal('acquire', '-s', f'file:{self.path("memory.raw")}', '--hibernation', '-o',
+                       self.path('none.rsz'))
+        self.assertEqual(done.returncode, USAGE, done.stderr)
+        self.assertFalse(os.path.exists(self.path('none.rsz')))
+
+    def test_page_file_on_a_disk_that_is_not_there(self):
+        hive = Hive({'Select': {'Current': 1}, 'ControlSet001': {'Control': {'Session Manager': {
+            'Memory Management': {'ExistingPageFiles': ['\\??\\C:\\pagefile.sys',
+                                                        '\\??\\D:\\pagefile.sys']}}}}})
+        v = Volume(24 * MIB)
+        v.file('pagefile.sys', [(700, 300)])
+        v.nested('Windows/System32/config/SYSTEM', hive.pack())
+        v.write(self.image)
+        self.assertIn('not on this disk', self.acquire(code=GAPS).stderr)
+        self.assertEqual(set(self.lines()), {'\\pagefile.sys'})
 
     def test_usage(self):
         self.forge(1)
