@@ -8,7 +8,8 @@
  *
  * Usage: sim_truth CONTAINER TRUTH [PID]
  *
- * One JSON object; with a PID, CSV of that process instead: va,state,place,verdict.
+ * One JSON object; with a PID, CSV of that process instead: va,state,place,file,verdict. The file is
+ * the number of a slot's page file, and 0 for everything else.
  *
  * Counted are processes that lived from before the acquisition until after it. A page is `right` if
  * it has the process's PID, or is of the section that all share, and the address. Otherwise it holds
@@ -273,9 +274,14 @@ static const struct content_of *frame_of(uint64_t raw)
 	return n < FRAME_MAX ? &frames[n] : NULL;
 }
 
+static uint64_t file_of(uint64_t raw)
+{
+	return raw >> (truth.windows == 7 ? 1 : 12) & 0xf;
+}
+
 static const struct content_of *slot_of(uint64_t raw, uint64_t place)
 {
-	const uint64_t file = raw >> (truth.windows == 7 ? 1 : 12) & 0xf;
+	const uint64_t file = file_of(raw);
 
 	return file < files && place < slot_count[file] ? &slots[file][place] : NULL;
 }
@@ -305,8 +311,9 @@ static void judge_entry(const struct process *p, uint64_t va, uint64_t raw)
 	sums[0][s][v]++;
 	sums[1][s][v] += p->pid == truth.main;
 	if (only == (long)p->pid)
-		printf("0x%" PRIx64 ",%s,0x%" PRIx64 ",%s\n", va, states[s],
-		       s == SLOT ? plain >> 32 : plain & UINT64_C(0x000ffffffffff000), verdicts[v]);
+		printf("0x%" PRIx64 ",%s,0x%" PRIx64 ",%" PRIu64 ",%s\n", va, states[s],
+		       s == SLOT ? plain >> 32 : plain & UINT64_C(0x000ffffffffff000),
+		       s == SLOT ? file_of(raw) : 0, verdicts[v]);
 }
 
 static void walk(const struct process *p, uint64_t table, unsigned level, uint64_t va)
@@ -351,7 +358,7 @@ int main(int argc, char **argv)
 	read_truth(argv[2]);
 	read_container(argv[1]);
 	if (only >= 0)
-		printf("va,state,place,verdict\n");
+		printf("va,state,place,file,verdict\n");
 	for (size_t i = 0; i < truth.count; i++)
 		if (truth.at[i].lived && truth.at[i].pid != SYSTEM)
 			walk(&truth.at[i], truth.at[i].root, 4, 0);

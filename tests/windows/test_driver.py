@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 acquire through a kernel driver, on Windows as Wine has it: every generation of WinPmem, played by
-fixture.c; the driver's life, crashes included. The container is read by ramseal on Linux.
-Usage: test_driver.py WINE RAMSEAL.exe RAMSEAL FIXTURE.sys [TEST...]
+fixture.c; the driver's life, crashes included; a whole machine with its page files. The container is
+read by ramseal on Linux.
+Usage: test_driver.py WINE RAMSEAL.exe RAMSEAL FIXTURE.sys SIM_TRUTH.exe [TEST...]
 WINE runs a Windows program; a prefix of its own is made in the current directory.
 """
 
+import csv
 import json
 import os
 import random
@@ -19,8 +21,13 @@ import time
 import unittest
 from pathlib import Path
 
-WINE, EXE, RAMSEAL, DRIVER = (str(Path(p).absolute()) for p in sys.argv[1:5])
-del sys.argv[1:5]
+for part in 'ntfs', 'sim':
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / part))
+from forge import Volume  # noqa: E402
+import ntfs_disk  # noqa: E402
+
+WINE, EXE, RAMSEAL, DRIVER, SIM_TRUTH = (str(Path(p).absolute()) for p in sys.argv[1:6])
+del sys.argv[1:6]
 
 TOP = Path('wine-driver').absolute()
 PREFIX = TOP / 'prefix'
@@ -256,10 +263,12 @@ class Driver(unittest.TestCase):
     # A whole machine
 
     def machine(self):
-        """The memory of a simulated Windows, as the Linux ramseal has it, and whose tables it finds."""
-        spec = ('sim:desktop,ram=64M,allocated=40M,resident=22M,trimmed=12M,others=12M,processes=6,'
-                'cache=4M,pressure=0,bandwidth=8000M,pagefile0=48M,pagefile1=32M,seed=5')
+        """A simulated Windows in which nothing moves: its account, memory and page files, as the Linux
+        ramseal has them, and whose tables it finds."""
         container, raw = TOP / 'machine.rsz', TOP / 'machine.raw'
+        spec = ('sim:desktop,ram=64M,allocated=40M,resident=22M,trimmed=12M,others=12M,processes=6,'
+                'cache=4M,pressure=0,activity=0,bandwidth=8000M,pagefile0=48M,pagefile1=32M,seed=5,'
+                f'truth={TOP}/machine.csv,pagefiles={TOP}/pages')
         for args in (('acquire', '-q', '-f', '--source', spec, '--order', 'linear', '-o', container),
                      ('export', '-q', '-f', '--hash', 'none', '-o', raw, container)):
             subprocess.run([RAMSEAL, *args], check=True, capture_output=True)
@@ -270,6 +279,47 @@ class Driver(unittest.TestCase):
         content = [bytes_[base:base + length] for base, length in runs]
         tables = next(line for line in lines if line['event'] == 'tables')
         return runs, content, tables
+
+    @staticmethod
+    def scattered(volume, name, data):
+        """A file of these bytes in pieces of half a MiB, the last of them first on the volume."""
+        count = len(data) // (MIB // 2)
+        runs = [(400 + 200 * (count - i), 128) for i in range(count)]
+        volume.file(name, runs)
+        for i, (lcn, _) in enumerate(runs):
+            volume.patches.append((lcn * PAGE, data[i * MIB // 2:(i + 1) * MIB // 2]))
+
+    def attach(self, letter, image):
+        """An image as the raw device of a drive: \\\\.\\X: in Wine."""
+        links = PREFIX / 'dosdevices'
+        pairs = [(f'{letter}::', image)] + ([] if letter == 'c' else [(f'{letter}:', TOP)])
+        for name, target in pairs:
+            (links / name).symlink_to(target)
+            self.addCleanup((links / name).unlink)
+
+    def put_page_files(self):
+        """On three volumes: X: by mkntfs, Y: in pieces, C: with what lies beside Windows. By path, the
+        bytes, and number and origin."""
+        first, second = ((TOP / f'pages{i}.sys').read_bytes() for i in range(2))
+        ntfs_disk.format_partition(TOP / 'x.raw', TOP / 'pages0.sys', 0)
+        y, c = Volume(72 * MIB), Volume(24 * MIB)
+        self.scattered(y, 'pagefile.sys', second)
+        swap = c.file('swapfile.sys', [(3000, 300), (None, 40), (2000, 60)])
+        hibernation = c.file('hiberfil.sys', [(4000, 700), (1000, 500)])
+        y.write(str(TOP / 'y.raw'))
+        c.write(str(TOP / 'c.raw'))
+        for letter in 'xyc':
+            self.attach(letter, TOP / f'{letter}.raw')
+        key = 'HKLM\\SYSTEM\\CurrentControlSet\\Control\\Session Manager\\Memory Management'
+        names = '\\??\\X:\\pagefile.sys\\0\\??\\Y:\\pagefile.sys'
+        self.addCleanup(wine, 'reg', 'delete', key, '/v', 'ExistingPageFiles', '/f')
+        added = wine('reg', 'add', key, '/v', 'ExistingPageFiles', '/t', 'REG_MULTI_SZ', '/d', names,
+                     '/f')
+        self.assertEqual(added.returncode, 0)
+        return {'X:\\pagefile.sys': (first, 0, 'assumed'),
+                'Y:\\pagefile.sys': (second, 1, 'assumed'),
+                'C:\\swapfile.sys': (swap.content(), 2, 'assumed'),
+                'C:\\hiberfil.sys': (hibernation.content(), None, 'none')}
 
     @staticmethod
     def lines(container):
@@ -291,20 +341,19 @@ class Driver(unittest.TestCase):
         self.assertLessEqual({p['pid'] for p in compared['system_only']}, set(system) - set(kernel))
         self.assertTrue(compared['kernel_only'] and compared['system_only'])
 
-    def test_a_whole_machine(self):
-        """Memory, page tables twice and the registry's context, as one command takes them."""
-        runs, content, known = self.machine()
-        memory = Memory(runs, info(runs, cr3=known['kernel_dtb'] | 2), content=content)
-        self.out.unlink(missing_ok=True)
-        set_value('HKLM\\Software\\Microsoft\\Windows NT\\CurrentVersion', 'UBR', 3803)
-        ran = wine(EXE, 'acquire', '-q', '--log-json', '--no-pagefile', '-o', self.out, '--driver',
-                   DRIVER)
-        self.assertEqual(ran.returncode, COMPLETE, text(ran.stderr))
-        self.assertIn(b'"processes-differ"', ran.stderr)
-        self.check_memory(memory)
-        self.nothing_is_left()
-        lines = self.lines(self.out)
-        self.assertIn('context', lines[0])
+    def check_page_files(self, files, lines):
+        told = {line['path']: (line.get('number'), line['number_origin']) for line in lines
+                if line['event'] == 'file'}
+        self.assertEqual(told, {path: tuple(rest) for path, (_, *rest) in files.items()})
+        for path, (content, *_) in files.items():
+            out = TOP / 'one.sys'
+            ran = subprocess.run([RAMSEAL, 'extract', '-q', '-f', '--stream', path, '-o', out, self.out],
+                                 capture_output=True)
+            self.assertEqual(ran.returncode, COMPLETE, text(ran.stderr))
+            self.assertTrue(out.read_bytes() == content, path)
+
+    def check_spaces(self, known, lines):
+        """Both passes over the page tables have found every process, and its root."""
         found = [line for line in lines if line['event'] == 'tables']
         self.assertEqual([line['when'] for line in found], ['before', 'after'])
         spaces = [(s.get('pid'), s.get('name'), s['dtb']) for s in known['spaces']]
@@ -316,6 +365,63 @@ class Driver(unittest.TestCase):
                              spaces)
             self.assertEqual(line['ntoskrnl'], known['ntoskrnl'])
             self.check_two_machines(line)
+        with open(TOP / 'machine.csv') as f:
+            account = [row[1:4] for row in csv.reader(f) if row[0] == 'process']
+        for pid, name, dtb in account:
+            self.assertIn((int(pid), name, int(dtb, 16)), spaces)
+        return [int(pid) for pid, *_ in account if pid != '4']
+
+    def check_mappings(self, pid, total):
+        """Every page of a process, by sim_truth's own walk: its state, its frame or slot, the number of
+        its page file, and that what lies there is the page. Both passes and the image have it."""
+        there = wine(SIM_TRUTH, 'Z:' + str(self.out), f'Z:{TOP}/machine.csv', pid)
+        self.assertEqual(there.returncode, 0, text(there.stderr))
+        want = {}
+        for row in csv.DictReader(text(there.stdout).splitlines()):
+            self.assertEqual(row['verdict'], 'right', row)
+            want[int(row['va'], 16)] = (row['state'], int(row['place'], 16), int(row['file']))
+            total[row['state'], row['file']] = total.get((row['state'], row['file']), 0) + 1
+        ran = subprocess.run([RAMSEAL, 'smear', '--mappings', str(pid), self.out],
+                             capture_output=True, check=True)
+        found = {'before': {}, 'image': {}, 'after': {}}
+        for row in csv.DictReader(text(ran.stdout).splitlines()):
+            if row['state'] in ('valid', 'transition', 'page-file'):
+                # The registry's order is not the kernel's word on which file has which number.
+                trust = 'at-risk' if row['state'] == 'page-file' else 'safe'
+                self.assertEqual(row['trust'], trust, row)
+                found[row['copy']][int(row['va'], 16)] = (
+                    row['state'], int(row['frame'] or row['slot'], 16), int(row['file'] or 0))
+        for copy, mappings in found.items():
+            self.assertEqual(mappings, want, copy)
+
+    def root(self):
+        """As both programs compute it."""
+        roots = set()
+        for program, name in ([RAMSEAL], self.out), ([WINE, EXE], f'Z:{self.out}'):
+            ran = subprocess.run([*program, 'verify', '--json', name], env=ENV, capture_output=True,
+                                 timeout=600)
+            self.assertEqual(ran.returncode, COMPLETE, text(ran.stderr))
+            roots.add(json.loads(ran.stdout)['root'])
+        self.assertEqual(len(roots), 1, roots)
+        return roots.pop()
+
+    @unittest.skipUnless(shutil.which('mkntfs') and shutil.which('ntfscp'), 'ntfs-3g is not installed')
+    def test_a_whole_machine(self):
+        """One command: driver, memory, page tables twice, page files by MFT, the registry's context."""
+        runs, content, known = self.machine()
+        files = self.put_page_files()
+        memory = Memory(runs, info(runs, cr3=known['kernel_dtb'] | 2), content=content)
+        self.out.unlink(missing_ok=True)
+        set_value('HKLM\\Software\\Microsoft\\Windows NT\\CurrentVersion', 'UBR', 3803)
+        ran = wine(EXE, 'acquire', '-q', '--log-json', '--hibernation', '-o', self.out, '--driver',
+                   DRIVER)
+        self.assertEqual(ran.returncode, COMPLETE, text(ran.stderr))
+        self.assertIn(b'"processes-differ"', ran.stderr)
+        summary = json.loads(ran.stderr.splitlines()[-1])
+        self.nothing_is_left()
+        self.assertEqual(self.root(), summary['root'])
+        self.check_memory(memory)
+        lines = self.lines(self.out)
         self.assertEqual(lines[0]['os']['ubr'], 3803)
         self.assertEqual(lines[0]['context']['windows']['revision'], 3803)
         shown = text(subprocess.run([RAMSEAL, 'info', self.out], check=True,
@@ -323,12 +429,19 @@ class Driver(unittest.TestCase):
         self.assertIn(known['ntoskrnl']['symbols'], shown)
         self.assertIn('.3803)', shown)
         self.assertRegex(shown, r'processes .* and they differ: [1-9]')
+        self.assertEqual(lines[0]['context']['page_files']['existing'],
+                         ['\\??\\X:\\pagefile.sys', '\\??\\Y:\\pagefile.sys'])
+        self.check_page_files(files, lines)
+        total = {}
+        for pid in self.check_spaces(known, lines):
+            self.check_mappings(pid, total)
+        for place in ('valid', '0'), ('transition', '0'), ('page-file', '0'), ('page-file', '1'):
+            self.assertGreater(total[place], 100, total)
         end = next(line for line in lines if line['event'] == 'end')
         self.assertEqual((end['order']['name'], end['order']['retaken_pages']), ('guided', 0))
-        smear = json.loads(subprocess.run([RAMSEAL, 'smear', '--json', self.out], check=True,
-                                          capture_output=True).stdout)
-        trust = smear['total']['copies']['image']['trust']
-        self.assertGreater(trust['safe'], 2000)
+        print(f'note: ramseal.exe has {Path(EXE).stat().st_size} bytes; with {sum(n for _, n in runs)} '
+              f'bytes of memory and {sum(len(f[0]) for f in files.values())} of page files its working '
+              f'set was {end["usage"]["peak_rss"]} bytes at most', flush=True)
 
     # What stands in the way
 
