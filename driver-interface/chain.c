@@ -127,7 +127,7 @@ static enum status chain_read_pages(struct drv *d, uint64_t addr, void *buf, siz
 	return st;
 }
 
-/* Takes over a map, unless one that says the same is there. */
+/* Takes over a map, unless the same one told the same before. */
 static enum status copy_map(struct drv *d, const struct drv_map *m, struct err *e)
 {
 	_cleanup_ranges_ struct range_list copy = { 0 };
@@ -135,7 +135,8 @@ static enum status copy_map(struct drv *d, const struct drv_map *m, struct err *
 	enum status st;
 
 	for (size_t i = 0; i < d->info.n_maps; i++)
-		if (range_list_same(&d->info.maps[i].ranges, &m->ranges))
+		if (!strcmp(d->info.maps[i].origin, m->origin) &&
+		    range_list_same(&d->info.maps[i].ranges, &m->ranges))
 			return ST_OK;
 	if (d->info.n_maps == DRV_MAPS_MAX)
 		return ST_OK;
