@@ -112,8 +112,7 @@ static enum status check_new(const struct output_set *s, const struct output_opt
 	enum status st = list_members(s, false, &old, e);
 
 	for (size_t i = 0; i < old.count && !st; i++)
-		if (set__is_input(s, old.at[i], o->inputs))
-			st = err_set(e, ST_OUTPUT, "%s: is what is being read", old.at[i]);
+		st = set__check_old(s, old.at[i], o->inputs, e);
 	if (!st && old.count && !s->force)
 		st = err_set(e, ST_OUTPUT, "%s exists; --force replaces it", old.at[0]);
 	free_names(&old);

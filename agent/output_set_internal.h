@@ -58,8 +58,10 @@ enum status set__list(const struct output_set *s, bool made, struct set_names *r
 enum status set__found(const struct output_set *s, const char *name, struct set_names *ret,
 		       struct err *e);
 
-/* Of files where they will be. */
-bool set__is_input(const struct output_set *s, const char *name, const char *const *inputs);
+/* ST_OUTPUT if a file that is there must not be replaced, whatever is asked for. */
+enum status set__check_old(const struct output_set *s, const char *name, const char *const *inputs,
+			   struct err *e);
+/* True if files will be in this folder. */
 bool set__is_place(const struct output_set *s, const char *directory);
 enum status set__remove(const struct output_set *s, const char *name, struct err *e);
 

@@ -110,9 +110,12 @@ enum status set__list(const struct output_set *s, bool made, struct set_names *r
 	return st;
 }
 
-bool set__is_input(const struct output_set *s, const char *name, const char *const *inputs)
+enum status set__check_old(const struct output_set *s, const char *name, const char *const *inputs,
+			   struct err *e)
 {
-	return target_is_input(s->place->directory, name, inputs);
+	if (target_is_input(s->place->directory, name, inputs))
+		return err_set(e, ST_OUTPUT, "%s: is what is being read", name);
+	return ST_OK;
 }
 
 bool set__is_place(const struct output_set *s, const char *directory)

@@ -159,12 +159,16 @@ enum status set__list(const struct output_set *s, bool made, struct set_names *r
 	return st;
 }
 
-bool set__is_input(const struct output_set *s, const char *name, const char *const *inputs)
+enum status set__check_old(const struct output_set *s, const char *name, const char *const *inputs,
+			   struct err *e)
 {
 	_cleanup_free_ char *path = join(s->place->directory, name);
 
-	/* Without memory to know, it is one. */
-	return !path || windows__is_input(path, inputs);
+	if (!path)
+		return err_nomem(e);
+	if (windows__is_input(path, inputs))
+		return err_set(e, ST_OUTPUT, "%s: is what is being read", name);
+	return s->force ? windows__check_replaceable(path, e) : ST_OK;
 }
 
 bool set__is_place(const struct output_set *s, const char *directory)

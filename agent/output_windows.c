@@ -253,6 +253,18 @@ bool windows__is_input(const char *path, const char *const *inputs)
 	return false;
 }
 
+enum status windows__check_replaceable(const char *path, struct err *e)
+{
+	_cleanup_free_ wchar_t *wide = win32_path(path);
+	const DWORD attributes = wide ? GetFileAttributesW(wide) : 0;
+
+	if (!wide)
+		return err_nomem(e);
+	if (attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_READONLY))
+		return err_set(e, ST_OUTPUT, "%s: is read-only, and is not replaced", path);
+	return ST_OK;
+}
+
 bool target_is_at(const struct target *t, const char *path)
 {
 	_cleanup_free_ char *mine = NULL, *other = NULL;
@@ -301,6 +313,7 @@ static enum status open_named(struct target *t, bool force, const char *const *i
 {
 	const DWORD attributes = GetFileAttributesW(wide);
 	const DWORD failed = GetLastError();
+	enum status st;
 
 	if (is_device_path(wide))
 		return open_device(t, wide, e);
@@ -318,7 +331,8 @@ static enum status open_named(struct target *t, bool force, const char *const *i
 			       t->path);
 	if (!force)
 		return err_set(e, ST_OUTPUT, "%s exists; --force replaces it", t->path);
-	return create_partial(t, e);
+	st = windows__check_replaceable(t->path, e);
+	return st ? st : create_partial(t, e);
 }
 
 enum status target_open(const char *path, bool force, const char *const *inputs, struct target *ret,

@@ -15,6 +15,9 @@ PSECURITY_DESCRIPTOR windows__private_descriptor(void);
 /* ST_OUTPUT if another process writes the file. */
 enum status windows__check_idle(const char *path, struct err *e);
 
+/* ST_OUTPUT of a read-only file: Windows would refuse to replace it when all is written. */
+enum status windows__check_replaceable(const char *path, struct err *e);
+
 bool windows__same_file(const char *a, const char *b);
 bool windows__is_input(const char *path, const char *const *inputs);
 

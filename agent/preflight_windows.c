@@ -45,6 +45,10 @@ enum preflight_target preflight_target(const char *path, uint64_t *ret_room, str
 		err_set(e, ST_OUTPUT, "%s: is a folder", path);
 		return PREFLIGHT_NO;
 	}
+	if (attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_READONLY)) {
+		err_set(e, ST_OUTPUT, "%s: is read-only, and is not replaced", path);
+		return PREFLIGHT_NO;
+	}
 	slash[1] = '\0'; /* its folder; of a UNC name it must end in a backslash */
 	if (!GetDiskFreeSpaceExW(full, &room, NULL, NULL)) {
 		err_set(e, ST_OUTPUT, "%s: its folder is not there, or not for us (error %lu)",

@@ -14,6 +14,7 @@
 #include "agent/output.h"
 #include "agent/output_set.h"
 #include "agent/output_target.h"
+#include "agent/preflight.h"
 #include "agent/random.h"
 #include "formats/base/io.h"
 #include "formats/base/os.h"
@@ -245,6 +246,38 @@ TEST(existing_files_want_force)
 	free(path);
 }
 
+/* Found before anything is written: at the end Windows refuses to replace it. */
+TEST(read_only_files_are_not_replaced)
+{
+	struct output_options options = { .path = strdup(scratch_path(&dir, "ro.E01")),
+					  .suffix = ".E01",
+					  .force = true };
+	struct findings findings = { 0 };
+	struct output *o = NULL;
+	struct output_set *s = NULL;
+	struct err e = ERR_INIT;
+	uint64_t room;
+	wchar_t *wide = win32_path(options.path);
+
+	scratch_write(&dir, "ro.E01", "old", 3);
+	assert_true(SetFileAttributesW(wide, FILE_ATTRIBUTE_READONLY));
+	CHECK_STATUS(output_open(&options, &o, &e), ST_OUTPUT, &e);
+	CHECK_HAS(e.message, "is read-only");
+	CHECK_STATUS(output_set_open(&options, &s, &e), ST_OUTPUT, &e);
+	CHECK_HAS(e.message, "is read-only");
+	assert_false(scratch_has(&dir, "ro.E01.partial"));
+	preflight_judge_output(options.path, true, 0, &room, &findings);
+	assert_int_equal(findings.count, 1);
+	CHECK_HAS(findings.at[0].text.message, "is read-only");
+	findings_deinit(&findings);
+	assert_true(SetFileAttributesW(wide, FILE_ATTRIBUTE_NORMAL));
+	CHECK_OK(output_open(&options, &o, &e), &e);
+	output_discard(o);
+	output_destroy(o);
+	free(wide);
+	free((char *)(uintptr_t)options.path);
+}
+
 /* Never, not even with --force, also by another spelling of its path. */
 TEST(an_input_is_not_written_over)
 {
@@ -451,6 +484,7 @@ int main(void)
 		cmocka_unit_test(offsets_beyond_4_gib_hold),
 		cmocka_unit_test(what_was_written_is_cut),
 		cmocka_unit_test(existing_files_want_force),
+		cmocka_unit_test(read_only_files_are_not_replaced),
 		cmocka_unit_test(an_input_is_not_written_over),
 		cmocka_unit_test(a_file_that_appears_meanwhile_stays),
 		cmocka_unit_test(an_unfinished_file_stays_and_a_busy_one_is_refused),
