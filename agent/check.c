@@ -35,7 +35,7 @@ static enum status fill(void *arg, void *item, struct err *e)
 	enum status st;
 
 	if (interrupted())
-		return err_set(e, ST_INTERRUPTED, "interrupted by a signal");
+		return interrupt_status(e);
 	st = rsz_scan_next(c->scan, &rec, e);
 	if (st)
 		return st;

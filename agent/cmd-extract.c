@@ -92,7 +92,7 @@ static enum status copy_text(struct text_run *x, struct err *e)
 			return st;
 		}
 	}
-	return err_set(e, ST_INTERRUPTED, "interrupted by a signal");
+	return interrupt_status(e);
 }
 
 static enum status write_text(struct text_run *x, const struct output_options *target,

@@ -295,7 +295,7 @@ static enum status write_pages(struct reading *r, const struct virtual_page *p, 
 		clip(r, p->va + i * PAGE_SIZE, &from, &to);
 		st = sink_write(output_sink(r->out), bytes + from, to - from, e);
 		if (!st && interrupted())
-			st = err_set(e, ST_INTERRUPTED, "interrupted by a signal");
+			st = interrupt_status(e);
 	}
 	return st;
 }
@@ -314,7 +314,7 @@ static enum status take_page(void *context, const struct virtual_page *p, struct
 		dump_page(r, p->va, p->bytes, from, to);
 	}
 	if (!st && interrupted())
-		st = err_set(e, ST_INTERRUPTED, "interrupted by a signal");
+		st = interrupt_status(e);
 	return st;
 }
 

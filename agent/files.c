@@ -139,7 +139,7 @@ static enum status next(struct stream_feed *feed, struct stream_piece *p, struct
 	enum status st;
 
 	if (interrupted())
-		return err_set(e, ST_INTERRUPTED, "interrupted by a signal");
+		return interrupt_status(e);
 	st = read_piece(f, p, &piece, e);
 	if (st)
 		return st;

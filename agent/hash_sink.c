@@ -31,7 +31,7 @@ static enum status hash_skip(struct sink *s, uint64_t len, struct err *e)
 	for (; len >= LONG_HOLE; len -= sizeof(zeros)) {
 		if (interrupted()) {
 			h->broken = true;
-			return err_set(e, ST_INTERRUPTED, "interrupted by a signal");
+			return interrupt_status(e);
 		}
 		sha256_update(h->hash, zeros, sizeof(zeros));
 	}

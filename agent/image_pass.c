@@ -173,7 +173,7 @@ static enum status fill(void *arg, void *item, struct err *e)
 		return w->failed;
 	}
 	if (interrupted())
-		return err_set(e, ST_INTERRUPTED, "interrupted by a signal");
+		return interrupt_status(e);
 	if (!next_piece(w, it))
 		return ST_END;
 	st = w->plan->pages->parallel ? ST_OK : read_piece(w, 0, it, e);

@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+#include "formats/base/err.h"
+
 /* Once, before the first thread is started. A SIGHUP that was ignored (nohup) stays ignored. */
 void interrupt_init(void);
 
@@ -17,5 +19,11 @@ bool interrupted(void);
 
 /* "SIGINT", "SIGTERM", "SIGHUP", "Ctrl-C", "logoff" …; or NULL while interrupted() is false. */
 const char *interrupt_name(void);
+
+/* ST_INTERRUPTED, and what it was. */
+static inline enum status interrupt_status(struct err *e)
+{
+	return err_set(e, ST_INTERRUPTED, "interrupted by %s", interrupt_name());
+}
 
 #endif

@@ -46,7 +46,7 @@ const char *interrupt_name(void)
 	case CTRL_BREAK_EVENT:
 		return "Ctrl-Break";
 	case CTRL_CLOSE_EVENT:
-		return "closing of the console";
+		return "a closed console";
 	case CTRL_LOGOFF_EVENT:
 		return "logoff";
 	default:

@@ -89,7 +89,7 @@ static enum status next(struct stream_feed *feed, struct stream_piece *p, struct
 	const struct walk_table *t;
 
 	if (interrupted())
-		return err_set(e, ST_INTERRUPTED, "interrupted by a signal");
+		return interrupt_status(e);
 	while (p->n_extents < STREAM_EXTENTS && (t = next_table(f))) {
 		const size_t n = p->n_extents++;
 

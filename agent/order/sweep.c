@@ -23,9 +23,12 @@ void sweep_stop(struct sweep *s, enum status why, uint32_t reason, const struct 
 
 bool sweep_stopped(struct sweep *s)
 {
-	if (!s->skip && interrupted())
-		sweep_stop(s, ST_INTERRUPTED, SKIP_INTERRUPTED,
-			   &(struct err){ "interrupted by a signal" });
+	struct err why = ERR_INIT;
+
+	if (!s->skip && interrupted()) {
+		interrupt_status(&why);
+		sweep_stop(s, ST_INTERRUPTED, SKIP_INTERRUPTED, &why);
+	}
 	return s->skip != 0;
 }
 

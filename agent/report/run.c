@@ -27,7 +27,7 @@ static enum status add_chunk(void *arg, const struct rsz_record *rec, const stru
 	struct run_stream *s;
 
 	if (interrupted())
-		return err_set(e, ST_INTERRUPTED, "interrupted by a signal");
+		return interrupt_status(e);
 	if (rec->stream >= r->n_streams)
 		return ST_OK;
 	s = &r->streams[rec->stream];
@@ -51,7 +51,7 @@ static enum status mark_chunk(void *arg, const struct rsz_record *rec, const str
 	struct run *r = arg;
 
 	if (interrupted())
-		return err_set(e, ST_INTERRUPTED, "interrupted by a signal");
+		return interrupt_status(e);
 	if (rec->stream < r->n_streams && c->paged)
 		timeline_mark(&r->timeline, r->streams[rec->stream].kind, c);
 	return ST_OK;

@@ -350,7 +350,7 @@ enum status smear__walk_space(struct measure *m, const struct smear_id *id, bool
 	if (!st && image && smear__has_copy(id, COPY_IMAGE))
 		st = walk_image(m, id->dtb, e);
 	if (!st && interrupted())
-		st = err_set(e, ST_INTERRUPTED, "interrupted by a signal");
+		st = interrupt_status(e);
 	return st;
 }
 
@@ -368,7 +368,7 @@ enum status smear__walk_part(struct measure *m, const struct smear_id *id, uint6
 			st = walk_copy(m, c, id->dtb, options, NULL, e);
 	}
 	if (!st && interrupted())
-		st = err_set(e, ST_INTERRUPTED, "interrupted by a signal");
+		st = interrupt_status(e);
 	return st;
 }
 

@@ -65,6 +65,11 @@ bool interrupted(void)
 	return stop_asked;
 }
 
+const char *interrupt_name(void)
+{
+	return "the test";
+}
+
 static const struct drv_ops fake_ops = {
 	.name = "fake", .read_max = 16 * PAGE_SIZE, .read = fake_read, .close = fake_close
 };

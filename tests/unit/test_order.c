@@ -53,6 +53,11 @@ bool interrupted(void)
 	return stop_asked;
 }
 
+const char *interrupt_name(void)
+{
+	return "the test";
+}
+
 enum status tables_find_again(struct drv *source, const struct discovery *earlier,
 			      struct discovery *ret, struct err *e)
 {
