@@ -285,6 +285,20 @@ static BOOL WINAPI on_console_event(DWORD event)
 	return FALSE; /* the next handler's turn */
 }
 
+/*
+ * The service that is to go in an emergency; NULL: none. The handler stays: Windows calls handlers under
+ * the lock that it takes to remove one, and while a handler waits for us to end (a closed console), we
+ * would wait for it.
+ */
+static void guard(SC_HANDLE service)
+{
+	static atomic_flag has_handler = ATOMIC_FLAG_INIT;
+
+	atomic_store(&emergency_service, service);
+	if (service && !atomic_flag_test_and_set(&has_handler))
+		SetConsoleCtrlHandler(on_console_event, TRUE);
+}
+
 static void service_free(struct winpmem_service *s)
 {
 	if (s->pinned && s->pinned != INVALID_HANDLE_VALUE)
@@ -344,8 +358,7 @@ enum status winpmem_service_load(const char *path, const char *folder, struct wi
 		winpmem_service_unload(s, NULL);
 		return st;
 	}
-	atomic_store(&emergency_service, s->service);
-	SetConsoleCtrlHandler(on_console_event, TRUE);
+	guard(s->service);
 	*ret = s;
 	return ST_OK;
 }
@@ -358,12 +371,6 @@ const struct winpmem_file *winpmem_service_file(const struct winpmem_service *s)
 const char *winpmem_service_name(const struct winpmem_service *s)
 {
 	return s->utf8_name;
-}
-
-static void no_emergency(void)
-{
-	SetConsoleCtrlHandler(on_console_event, FALSE);
-	atomic_store(&emergency_service, NULL);
 }
 
 /* Until it has stopped. Drivers stop when the last handle on their device is closed. */
@@ -436,7 +443,7 @@ enum status winpmem_service_unload(struct winpmem_service *s, struct err *e)
 
 	if (!s)
 		return ST_OK;
-	no_emergency();
+	guard(NULL);
 	if (s->service)
 		st = stop_service(s->service, s->utf8_name, e);
 	if (s->pinned && s->pinned != INVALID_HANDLE_VALUE)
@@ -450,7 +457,7 @@ enum status winpmem_service_unload(struct winpmem_service *s, struct err *e)
 
 void winpmem_service_keep(struct winpmem_service *s)
 {
-	no_emergency();
+	guard(NULL);
 	ChangeServiceConfigW(s->service, SERVICE_NO_CHANGE, SERVICE_NO_CHANGE, SERVICE_NO_CHANGE,
 			     NULL, NULL, NULL, NULL, NULL, NULL, KEPT_NAME);
 	service_free(s);

@@ -4,14 +4,16 @@
 acquire through a kernel driver, on Windows as Wine has it: every generation of WinPmem, played by
 fixture.c; the driver's life, crashes included; a whole machine with its page files. The container is
 read by ramseal on Linux.
-Usage: test_driver.py WINE RAMSEAL.exe RAMSEAL FIXTURE.sys SIM_TRUTH.exe [TEST...]
+Usage: test_driver.py WINE RAMSEAL.exe RAMSEAL FIXTURE.sys SIM_TRUTH.exe CONSOLE_EVENT.exe [TEST...]
 WINE runs a Windows program; a prefix of its own is made in the current directory.
 """
 
+import contextlib
 import csv
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import struct
@@ -26,8 +28,9 @@ for part in 'ntfs', 'sim':
 from forge import Volume  # noqa: E402
 import ntfs_disk  # noqa: E402
 
-WINE, EXE, RAMSEAL, DRIVER, SIM_TRUTH = (str(Path(p).absolute()) for p in sys.argv[1:6])
-del sys.argv[1:6]
+WINE, EXE, RAMSEAL, DRIVER, SIM_TRUTH, CONSOLE_EVENT = (str(Path(p).absolute())
+                                                        for p in sys.argv[1:7])
+del sys.argv[1:7]
 
 TOP = Path('wine-driver').absolute()
 PREFIX = TOP / 'prefix'
@@ -38,7 +41,7 @@ ENV = {**os.environ, 'WINEPREFIX': str(PREFIX), 'LC_ALL': 'C.UTF-8'}
 PAGE = 4096
 MIB = 1 << 20
 GIB = 1 << 30
-COMPLETE, USAGE, GAPS, NO_SOURCE, SOURCE_FAILED, INTERRUPTED, INPUT = 0, 2, 3, 4, 5, 8, 9
+COMPLETE, USAGE, GAPS, NO_SOURCE, SOURCE_FAILED, OUTPUT, INTERRUPTED, INPUT = 0, 2, 3, 4, 5, 6, 8, 9
 FILL = b'\xee'
 
 # NTSTATUS (ntstatus.h)
@@ -242,7 +245,8 @@ class Driver(unittest.TestCase):
     def check(self, memory, want=COMPLETE, *args, mode='PTE', modes_set=1, origin='driver',
               silent=False, **facts):
         """One acquisition, and everything that must be so after each. Returns the manifest."""
-        self.acquire(want, *args)
+        events = [line['event'] for line in self.acquire(want, *args)]
+        self.assertNotIn('map-changed', events)
         manifest = self.manifest()
         source = manifest['source']
         self.assertEqual(source['facts']['mode'], mode)
@@ -487,8 +491,10 @@ class Driver(unittest.TestCase):
         self.assertEqual(manifest['source']['cr3'], 0x1ad000)
         self.assertEqual(manifest['source']['kernel_base'], hex(KERNEL_BASE))
         self.assertEqual(manifest['source']['facts']['build'], '19045')
-        self.assertEqual([m['origin'] for m in manifest['maps_at_end']], ['driver', 'registry'])
-        self.assertEqual(manifest['maps_at_end'][0]['ranges'], manifest['maps'][0]['ranges'])
+        for maps in manifest['maps'], manifest['maps_at_end']:
+            self.assertEqual([m['origin'] for m in maps], ['driver', 'registry'])
+            for m in maps:
+                self.assertEqual(m['ranges'], manifest['maps'][0]['ranges'])
         sha256 = subprocess.run(['sha256sum', DRIVER], capture_output=True, check=True)
         self.assertEqual(manifest['driver']['sha256'], text(sha256.stdout).split()[0])
         self.assertIsNone(manifest['driver']['signer'])
@@ -626,6 +632,78 @@ class Driver(unittest.TestCase):
             self.assertEqual(image.read(1), b'')
         self.nothing_is_left()
 
+    # Targets that fail
+
+    def acquire_to(self, path, *args, **more):
+        """64 MiB that do not get smaller, to a target that fails. What is on stderr."""
+        memory = gen2(runs=[(MIB, 64 * MIB)])
+        memory.content = [random.Random(3).randbytes(64 * MIB)]
+        (FIXTURE / 'image').write_bytes(memory.content[0])
+        ran = wine(EXE, 'acquire', '-q', '--no-pagefile', '--pagetables', 'none', '-l', 'store', '-o',
+                   path, '--driver', DRIVER, *args, **more)
+        said = text(ran.stderr)
+        self.assertEqual(ran.returncode, OUTPUT, said)
+        (line,) = said.splitlines()
+        self.assertTrue(line.startswith('ramseal: acquire: '), line)
+        self.nothing_is_left()
+        return memory, line
+
+    def check_what_fitted(self, memory, least):
+        """Sealed, and what it has is right; the rest is told to be missing."""
+        self.verify()
+        raw = self.out.with_suffix('.raw')
+        ran = subprocess.run([RAMSEAL, 'export', '-q', '-f', '--fill', FILL.hex(), '--hash', 'none',
+                              '-o', raw, self.out], capture_output=True)
+        self.assertEqual(ran.returncode, GAPS, text(ran.stderr))
+        got = raw.read_bytes()[MIB:]
+        pages = next(s for s in self.manifest()['streams'] if s['name'] == 'memory')['pages']['data']
+        right = sum(got[at:at + PAGE] == memory.content[0][at:at + PAGE]
+                    for at in range(0, len(got), PAGE))
+        self.assertEqual(right, pages)
+        self.assertGreater(pages * PAGE, least)
+        raw.unlink()
+
+    def test_file_size_limit(self):
+        limit = 20 * MIB
+        self.out.unlink(missing_ok=True)
+        memory, _ = self.acquire_to(
+            self.out, restore_signals=False,  # Python ignores SIGXFSZ, and so does its child then
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+        self.check_what_fitted(memory, limit // 2)
+
+    @contextlib.contextmanager
+    def disk(self, *options):
+        folder = TOP / 'disk'
+        folder.mkdir(exist_ok=True)
+        if subprocess.run(['mount', '-t', 'tmpfs', '-o', ','.join(options), 'tmpfs', folder],
+                          capture_output=True).returncode:
+            self.skipTest('may not mount')
+        try:
+            yield folder
+        finally:
+            subprocess.run(['umount', folder], check=True)
+
+    @unittest.skipUnless(os.geteuid() == 0, 'needs root, to mount')
+    def test_full_disk(self):
+        with self.disk('size=12M') as folder:
+            _, line = self.acquire_to(folder / 'out.rsz')  # it is told before anything is written
+            self.assertEqual(list(folder.iterdir()), [], line)
+            memory, _ = self.acquire_to(folder / 'out.rsz', '--force')
+            shutil.copy(folder / 'out.rsz', self.out)
+        self.check_what_fitted(memory, 6 * MIB)
+
+    def test_full_stdout(self):
+        with open('/dev/full', 'wb') as full:
+            self.acquire_to('-', capture_output=False, stdout=full, stderr=subprocess.PIPE)
+
+    @unittest.skipUnless(os.geteuid() == 0, 'needs root, to mount')
+    def test_read_only_disk(self):
+        with self.disk('ro') as folder:
+            self.acquire_to(folder / 'out.rsz')
+
+    def test_folder_that_takes_no_files(self):
+        self.acquire_to('Z:\\sys\\out.rsz')
+
     # The driver's life
 
     def test_driver_that_does_not_start(self):
@@ -697,15 +775,17 @@ class Driver(unittest.TestCase):
         self.assertFalse(self.status()['device'])
         self.nothing_is_left()
 
-    def start(self, *args):
-        """An acquisition that takes its time; returns when the driver is loaded."""
+    def start(self, *args, through=(), **more):
+        """An acquisition that takes its time."""
         self.out.unlink(missing_ok=True)
-        ran = subprocess.Popen([WINE, EXE, 'acquire', '--log-json', '--no-pagefile',
+        more = {'stdin': subprocess.DEVNULL, 'stdout': subprocess.DEVNULL, **more}
+        ran = subprocess.Popen([WINE, *through, EXE, 'acquire', '--log-json', '--no-pagefile',
                                 '--pagetables', 'none', '-l', '19', '-t', '1', '-o', self.out,
                                 '--driver', DRIVER, *args],
-                               env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.PIPE)
-        self.addCleanup(ran.stderr.close)
+                               env=ENV, stderr=subprocess.PIPE, **more)
+        for stream in ran.stdin, ran.stdout, ran.stderr:
+            if stream:
+                self.addCleanup(stream.close)
         return ran
 
     def until(self, ran, event):
@@ -762,6 +842,72 @@ class Driver(unittest.TestCase):
         ran.stderr.read()
         self.assertEqual(ran.wait(timeout=600), INTERRUPTED)
         self.verify()
+        self.nothing_is_left()
+
+    # Console events: wincon.h has their numbers
+    CTRL_C, CTRL_BREAK, CLOSE, LOGOFF, SHUTDOWN = 0, 1, 2, 5, 6
+
+    @staticmethod
+    def deliver(ran, event):
+        ran.stdin.write(b'%d\n' % event)
+        ran.stdin.flush()
+
+    def test_console_events_seal_and_unload(self):
+        for event, name in ((self.CTRL_C, 'Ctrl-C'), (self.CTRL_BREAK, 'Ctrl-Break'),
+                            (self.CLOSE, 'a closed console'), (self.LOGOFF, 'logoff'),
+                            (self.SHUTDOWN, 'shutdown')):
+            with self.subTest(name):
+                gen2(runs=[(MIB, 64 * MIB)])
+                ran = self.start(through=[CONSOLE_EVENT], stdin=subprocess.PIPE)
+                self.until(ran, 'source-opened')
+                self.deliver(ran, event)
+                ran.stdin.close()
+                said = text(ran.stderr.read())
+                self.assertEqual(ran.wait(timeout=600), INTERRUPTED, said)
+                self.assertIn(f'interrupted by {name}', said)
+                self.verify()
+                self.nothing_is_left()
+
+    def stuck(self):
+        """An acquisition into a pipe that nobody reads any more, in the middle of a chunk."""
+        memory = gen2(runs=[(MIB, 64 * MIB)])
+        memory.content = [random.Random(3).randbytes(64 * MIB)]
+        (FIXTURE / 'image').write_bytes(memory.content[0])
+        ran = self.start('-l', 'store', '-o', '-', through=[CONSOLE_EVENT], stdin=subprocess.PIPE,
+                         stdout=subprocess.PIPE)
+        self.until(ran, 'source-opened')
+        self.assertEqual(len(ran.stdout.read(MIB // 2)), MIB // 2)
+        return ran
+
+    def test_second_ctrl_c_ends_it_at_once(self):
+        """Nothing is sealed, but the driver goes; its copy is for cleanup."""
+        ran = self.stuck()
+        self.deliver(ran, self.CTRL_C)
+        self.deliver(ran, self.CTRL_C)
+        ran.stdin.close()
+        ran.wait(timeout=600)
+        self.assertEqual([d for d in self.status()['drivers'] if d['running']], [])
+        self.assertFalse(self.status()['device'])
+        self.driver(COMPLETE, 'cleanup')
+        self.nothing_is_left()
+
+    def test_console_is_closed_and_the_target_hangs(self):
+        """Before Windows ends the program, the driver goes without the seal."""
+        ran = self.stuck()
+        self.deliver(ran, self.CLOSE)
+        for _ in range(100):
+            if not any(d['running'] for d in self.status()['drivers']):
+                break
+            time.sleep(0.2)
+        (entry,) = self.status()['drivers']  # its service goes with the program, which has a handle
+        self.assertFalse(entry['running'])
+        self.assertFalse(self.status()['device'])
+        self.assertIsNone(ran.poll())
+        ran.stdin.close()
+        ran.stdout.read()  # now it goes on, and has no driver any more
+        ran.stderr.read()
+        ran.wait(timeout=600)
+        self.driver(COMPLETE, 'cleanup')
         self.nothing_is_left()
 
 
