@@ -24,7 +24,7 @@
  * Zeros behind the copy. What libhivex 1.3.23 reads past a cell unchecked is a header (80 bytes) or
  * a list of up to 65535 offsets of 4 bytes (hivex_value_value(), "db").
  */
-#define HIVE_PADDING  ((off_t)1 << 20)
+#define HIVE_PADDING  ((size_t)1 << 20)
 
 /* Above this, data lies in several cells behind a "db" cell (msuhanov's specification). */
 #define HIVE_CELL_MAX 16344
@@ -38,7 +38,8 @@
 struct hive {
 	struct registry registry; /* first: the registry is the hive */
 	hive_h *h;
-	struct file_blob copy;
+	struct hive_memory memory; /* the hive and HIVE_PADDING */
+	struct mem_blob copy;      /* of it, for what is read here */
 	bool dirty;
 	uint64_t work;
 	char name[ERR_MESSAGE_MAX / 4];
@@ -227,60 +228,35 @@ bool hive_is_dirty(const struct hive *h)
 
 /* --- loading ------------------------------------------------------------------------------- */
 
-static enum status copy_extract(struct extract *x, struct sink *to, struct err *e)
+static enum status copy_extract(struct hive *h, struct extract *x, uint64_t size, struct err *e)
 {
 	_cleanup_buffer_ uint8_t *buf = os_buffer(EXTRACT_BUFFER);
 	struct page_status status[EXTRACT_BUFFER / PAGE_SIZE];
 	struct extract_piece piece;
+	size_t at = 0;
 	enum status st = ST_OK;
 
 	if (!buf)
 		return err_nomem(e);
 	while (!st) {
 		st = extract_next(x, buf, EXTRACT_BUFFER, status, &piece, e);
-		if (!st)
-			st = sink_write(to, buf, piece.length, e);
+		if (st)
+			break;
+		if (piece.length > size - at)
+			return err_set(e, ST_CORRUPT, "%s: is longer than it was", h->name);
+		memcpy(h->memory.at + at, buf, piece.length);
+		at += piece.length;
 	}
 	return st == ST_END ? ST_OK : st;
 }
 
-static enum status copy_blob(struct blob *b, struct sink *to, struct err *e)
+/* Lets libhivex see the copy, and asks what it says to it. */
+static enum status open_copy(struct hive *h, struct err *e)
 {
-	_cleanup_free_ uint8_t *buf = malloc(EXTRACT_BUFFER);
-	enum status st = ST_OK;
-
-	if (!buf)
-		return err_nomem(e);
-	for (uint64_t at = 0; at < b->size && !st;) {
-		const size_t n = (size_t)MIN(b->size - at, EXTRACT_BUFFER);
-
-		st = blob_read(b, at, buf, n, e);
-		if (!st)
-			st = sink_write(to, buf, n, e);
-		at += n;
-	}
-	return st;
-}
-
-/* What libhivex reads, and what it says to it. Owns the descriptor. */
-static enum status open_copy(struct hive *h, int fd, const char *path, uint64_t size, struct err *e)
-{
-	uint8_t head[12];
-	enum status st = ST_OK;
-
-	if (os_truncate(fd, size + HIVE_PADDING))
-		st = err_from_errno(e, ST_SYSTEM, errno, "copy of a hive");
-	if (st)
-		close(fd);
-	else
-		st = file_blob_take(&h->copy, fd, e);
-	if (!st)
-		st = blob_read(&h->copy.blob, 0, head, sizeof(head), e);
-	if (st)
-		return st;
+	mem_blob_init(&h->copy, h->memory.at, h->memory.size);
 	/* The primary and the secondary sequence number. */
-	h->dirty = memcmp(head + 4, head + 8, 4) != 0;
-	h->h = hivex_open(path, 0);
+	h->dirty = memcmp(h->memory.at + 4, h->memory.at + 8, 4) != 0;
+	h->h = hive_memory_open(&h->memory);
 	if (!h->h)
 		return err_from_hivex(e, errno, h->name);
 	h->registry =
@@ -293,9 +269,6 @@ static enum status load(struct extract *x, struct blob *b, const char *name, uin
 			struct hive **ret, struct err *e)
 {
 	struct hive *h;
-	struct fd_sink out;
-	char path[SYSTEM_PATH_MAX];
-	int fd = -1;
 	enum status st;
 
 	if (size < HIVE_SIZE_MIN || size > HIVE_SIZE_MAX)
@@ -303,17 +276,13 @@ static enum status load(struct extract *x, struct blob *b, const char *name, uin
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return err_nomem(e);
-	h->copy.fd = -1;
 	snprintf(h->name, sizeof(h->name), "%s", name);
-	st = system_anonymous_file(&fd, path, e);
-	if (!st) {
-		fd_sink_init(&out, fd, "copy of a hive");
-		st = x ? copy_extract(x, &out.sink, e) : copy_blob(b, &out.sink, e);
-		if (st)
-			close(fd);
-	}
+	st = hive_memory_init(&h->memory, (size_t)size + HIVE_PADDING, e);
 	if (!st)
-		st = open_copy(h, fd, path, size, e);
+		st = x ? copy_extract(h, x, size, e)
+		       : blob_read(b, 0, h->memory.at, (size_t)size, e);
+	if (!st)
+		st = open_copy(h, e);
 	if (st)
 		hive_close(h);
 	else
@@ -366,7 +335,7 @@ void hive_close(struct hive *h)
 	free(h->names);
 	if (h->h)
 		hivex_close(h->h);
-	file_blob_deinit(&h->copy);
+	hive_memory_deinit(&h->memory);
 	free(h);
 }
 

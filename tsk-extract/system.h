@@ -5,16 +5,27 @@
 #ifndef RAMSEAL_TSK_EXTRACT_SYSTEM_H
 #define RAMSEAL_TSK_EXTRACT_SYSTEM_H
 
+#include <hivex.h>
+
 #include "formats/base/err.h"
 #include "tsk-extract/reader.h"
 
-#define SYSTEM_PATH_MAX 1024
-
 /*
- * A file that no one else sees and that is gone when its descriptor is closed, for libraries that
- * only read files by name. `path` names it as long as the descriptor is open.
+ * Zeroed memory that libhivex, which knows only names of files, can open as one. Nothing of it gets to
+ * a disk, which may be evidence, but for swapping.
  */
-enum status system_anonymous_file(int *ret_fd, char path[static SYSTEM_PATH_MAX], struct err *e);
+struct hive_memory {
+	uint8_t *at;
+	size_t size;
+	int fd; /* Linux: the memfd behind it */
+};
+
+/* Zero-initialise `ret`; hive_memory_deinit() frees and zeroes, behind hivex_close(). */
+enum status hive_memory_init(struct hive_memory *ret, size_t size, struct err *e);
+void hive_memory_deinit(struct hive_memory *m);
+
+/* NULL, and errno says why. */
+hive_h *hive_memory_open(const struct hive_memory *m);
 
 /* Linux. A swap area: never from the page cache, which knows nothing of what the kernel swaps out. */
 enum status system_open_swap(const char *path, struct reader **ret, struct err *e);

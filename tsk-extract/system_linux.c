@@ -13,15 +13,36 @@
 
 #include "tsk-extract/pagefiles_internal.h"
 
-enum status system_anonymous_file(int *ret_fd, char path[static SYSTEM_PATH_MAX], struct err *e)
+enum status hive_memory_init(struct hive_memory *ret, size_t size, struct err *e)
 {
-	const int fd = memfd_create("ramseal", MFD_CLOEXEC);
+	_cleanup_close_ int fd = memfd_create("ramseal", MFD_CLOEXEC);
+	void *at;
 
-	if (fd < 0)
+	if (fd < 0 || ftruncate(fd, (off_t)size))
 		return err_from_errno(e, ST_SYSTEM, errno, "memfd_create");
-	snprintf(path, SYSTEM_PATH_MAX, "/proc/self/fd/%d", fd);
-	*ret_fd = fd;
+	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return err_from_errno(e, ST_NOMEM, errno, "mmap");
+	*ret = (struct hive_memory){ .at = at, .size = size, .fd = fd };
+	fd = -1;
 	return ST_OK;
+}
+
+void hive_memory_deinit(struct hive_memory *m)
+{
+	if (m->at) {
+		munmap(m->at, m->size);
+		close(m->fd);
+	}
+	*m = (struct hive_memory){ 0 };
+}
+
+hive_h *hive_memory_open(const struct hive_memory *m)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", m->fd);
+	return hivex_open(path, 0);
 }
 
 /* Undoes the kernel's escapes in place: \040 for a blank (seq_file_path(), fs/seq_file.c). */

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <wchar.h>
 
+#include <hivex_memory.h>
+
 #include "formats/base/win32.h"
 #include "tsk-extract/pagefiles_internal.h"
 
@@ -15,33 +17,28 @@
 
 #define MEMORY_KEY L"SYSTEM\\CurrentControlSet\\Control\\Session Manager\\Memory Management"
 
-/*
- * libhivex opens by name only. The file is in the user's temporary folder, it is marked as one that
- * need not reach the disk, and it is gone when its last handle is closed, also if we crash.
- */
-enum status system_anonymous_file(int *ret_fd, char path[static SYSTEM_PATH_MAX], struct err *e)
+enum status hive_memory_init(struct hive_memory *ret, size_t size, struct err *e)
 {
-	wchar_t folder[MAX_PATH + 1], name[MAX_PATH + 1];
-	_cleanup_free_ char *text = NULL;
-	HANDLE h;
+	ret->at = VirtualAlloc(NULL, size, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+	ret->size = size;
+	return ret->at ? ST_OK : err_nomem(e);
+}
 
-	if (!GetTempPathW(ARRAY_SIZE(folder), folder) || !GetTempFileNameW(folder, L"rms", 0, name))
-		return err_from_win32(e, ST_SYSTEM, GetLastError(), "temporary file");
-	h = CreateFileW(name, GENERIC_READ | GENERIC_WRITE | DELETE,
-			FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, CREATE_ALWAYS,
-			FILE_ATTRIBUTE_TEMPORARY | FILE_FLAG_DELETE_ON_CLOSE, NULL);
-	if (h == INVALID_HANDLE_VALUE)
-		return err_from_win32(e, ST_SYSTEM, GetLastError(), "temporary file");
-	text = win32_utf8(name);
-	*ret_fd = text && strlen(text) < SYSTEM_PATH_MAX
-			  ? _open_osfhandle((intptr_t)h, O_RDWR | O_BINARY | O_NOINHERIT)
-			  : -1;
-	if (*ret_fd < 0) {
-		CloseHandle(h);
-		return err_set(e, ST_SYSTEM, "temporary file: no name or no descriptor for it");
-	}
-	strcpy(path, text);
-	return ST_OK;
+void hive_memory_deinit(struct hive_memory *m)
+{
+	if (m->at)
+		VirtualFree(m->at, 0, MEM_RELEASE);
+	*m = (struct hive_memory){ 0 };
+}
+
+hive_h *hive_memory_open(const struct hive_memory *m)
+{
+	hive_h *h;
+
+	hivex_lend(m->at, m->size);
+	h = hivex_open("memory", 0);
+	hivex_lend(NULL, 0);
+	return h;
 }
 
 enum status system_open_swap(const char *path, struct reader **ret, struct err *e)

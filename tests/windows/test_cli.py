@@ -245,6 +245,14 @@ class Disks(Case):
         self.assertEqual([(p['named_by'], p['number'], p['readable']) for p in listed],
                          [('ExistingPageFiles', 0, True)])
 
+    def test_a_hive_wants_no_folder_for_temporary_files(self):
+        self.volume(self.hive(['\\??\\C:\\pagefile.sys']))
+        command = (f'set TMP=Z:\\nowhere&set TEMP=Z:\\nowhere&{windows(EXE)} pagefiles --json --image '
+                   + windows(self.path('volume.raw')))
+        done = subprocess.run([WINE, 'cmd', '/c', command], capture_output=True, timeout=250)
+        listed = json.loads(self.check(done).stdout)['pagefiles']
+        self.assertEqual([p['named_by'] for p in listed], ['ExistingPageFiles'])
+
     def attach(self, letter):
         """The image as the raw device of a drive: \\\\.\\X: in Wine."""
         links = Path(os.environ['WINEPREFIX']) / 'dosdevices'
