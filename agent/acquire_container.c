@@ -20,6 +20,7 @@
 #include "agent/order/slots.h"
 #include "agent/output.h"
 #include "agent/sealer.h"
+#include "agent/source_files.h"
 #include "agent/tables.h"
 #include "agent/text.h"
 
@@ -236,10 +237,12 @@ static enum status find_files(struct acquisition *a, struct err *e)
 		return st;
 	plan->disk = a->disk;
 	plan->paths = &o->files;
+	plan->source = !named && source_has_files(a->source) ? a->source : NULL;
 	plan->pagefiles =
-		!o->no_pagefile && (named || !(a->source->info.image || a->source->info.simulated));
+		!o->no_pagefile &&
+		(named || plan->source || !(a->source->info.image || a->source->info.simulated));
 	plan->hibernation = o->hibernation;
-	if (plan->hibernation && !plan->pagefiles)
+	if (plan->hibernation && (!plan->pagefiles || plan->source))
 		return cli_usage(a->cli, e, "--hibernation wants the volume: --image or --volume");
 	st = files_find(plan, &a->files, e);
 	if (!st || named)

@@ -9,6 +9,7 @@
 #include "agent/log.h"
 #include "agent/manifest.h"
 #include "agent/order/slots.h"
+#include "agent/source_files.h"
 #include "formats/base/bytes.h"
 #include "formats/base/sha256.h"
 
@@ -209,14 +210,16 @@ static json_t *records_json(const struct extract_state *s)
 	return list;
 }
 
-static json_t *state_json(const struct extract_state *s)
+static json_t *state_json(const struct extract_state *s, bool simulated)
 {
 	_cleanup_free_ char *runs = runs_text(&s->extents);
-	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:s}", "taken_ns", integer(s->taken_ns),
-			      "size", integer(s->size), "allocated", integer(s->allocated),
-			      "initialised", integer(s->initialised), "fragments",
-			      integer(s->fragments), "runs", runs ? runs : "");
+	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:s}", "size", integer(s->size), "allocated",
+			      integer(s->allocated), "initialised", integer(s->initialised),
+			      "fragments", integer(s->fragments), "runs", runs ? runs : "");
 
+	/* A time of this host is no business of a machine that lives in a time of its own. */
+	if (o && !simulated)
+		json_object_set_new(o, "taken_ns", integer(s->taken_ns));
 	if (!o || !s->n_records)
 		return o;
 	json_object_set_new(o, "mft_records", records_json(s));
@@ -409,11 +412,11 @@ static enum status write_line(const struct files_plan *plan, const struct file_c
 		return err_nomem(e);
 	json_object_set_new(doc, "event", json_string("file"));
 	json_object_set_new(doc, "copied", manifest_stream(&c->result));
-	json_object_set_new(doc, "first", state_json(extract_first(c->source)));
+	json_object_set_new(doc, "first", state_json(extract_first(c->source), plan->source));
 	json_object_set_new(doc, "changed", json_boolean(c->changed));
 	json_object_set_new(doc, "changes", changes_json(changes));
 	if (c->changed)
-		json_object_set_new(doc, "last", state_json(extract_now(c->source)));
+		json_object_set_new(doc, "last", state_json(extract_now(c->source), plan->source));
 	json_object_set_new(doc, "recopied_bytes", integer(c->recopied));
 	if (c->guided)
 		json_object_set_new(doc, "guided_pages", integer(c->guided_pages));
@@ -570,9 +573,12 @@ static bool has_kind(const struct pagefile_list *l, enum pagefile_kind kind)
 
 static enum status find_pagefiles(const struct files_plan *plan, struct files *f, struct err *e)
 {
-	enum status st = plan->disk ? pagefiles_on_disk(plan->disk, plan->hibernation, &f->list, e)
-				    : pagefiles_on_host(plan->hibernation, &f->list, e);
+	enum status st;
 
+	if (plan->source)
+		return source_files_find(plan->source, &f->list, e);
+	st = plan->disk ? pagefiles_on_disk(plan->disk, plan->hibernation, &f->list, e)
+			: pagefiles_on_host(plan->hibernation, &f->list, e);
 	if (st == ST_NO_SOURCE && !plan->disk) {
 		log_info("no-pagefiles", "%s", e->message);
 		st = ST_OK;

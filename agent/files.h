@@ -10,12 +10,14 @@
 
 #include "agent/cli.h"
 #include "agent/stream_pass.h"
+#include "driver-interface/drv.h"
 #include "tsk-extract/pagefiles.h"
 
 /* What to take along. */
 struct files_plan {
-	struct disk *disk;               /* borrowed; NULL: this machine's own swap areas */
-	const struct volume *volume;     /* where `paths` are; NULL: none was chosen */
+	struct disk *disk;           /* borrowed; NULL: this machine's own swap areas */
+	const struct volume *volume; /* where `paths` are; NULL: none was chosen */
+	struct drv *source;          /* borrowed; not NULL: it offers page files, which are taken */
 	const struct cli_strings *paths; /* further files, by their MFT */
 	bool pagefiles;
 	/* Reads slots of them while memory is read (order/slots.h), borrowed; or NULL. */

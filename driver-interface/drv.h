@@ -130,6 +130,13 @@ struct drv_ops {
 	 * not 0. Any thread may ask.
 	 */
 	uint64_t (*now)(struct drv *d);
+	/*
+	 * Both NULL but for a machine whose page files are there to be copied beside its memory: bytes of
+	 * the n-th (0: there is none), and all `len` bytes at `offset` of it, both page multiples. Any
+	 * thread may read.
+	 */
+	uint64_t (*page_file)(struct drv *d, unsigned n);
+	void (*read_page_file)(struct drv *d, unsigned n, uint64_t offset, void *buf, size_t len);
 	/* Frees everything, with drv__deinit() for what struct drv holds. */
 	void (*close)(struct drv *d);
 };

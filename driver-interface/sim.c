@@ -7,6 +7,7 @@
  * sim/README.md what it is good for.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "driver-interface/sim/machine.h"
@@ -18,8 +19,10 @@ struct sim_drv {
 	char *spec;
 	FILE *truth;
 	FILE *files[SIM_FILES];
-	bool ready;             /* it was opened */
-	uint64_t read;          /* bytes so far */
+	pthread_mutex_t
+		lock;  /* of all below, and the machine: page files may be read beside memory */
+	bool ready;    /* it was opened */
+	uint64_t read; /* bytes so far */
 	_Atomic uint64_t clock; /* the machine's, for other threads */
 };
 
@@ -48,6 +51,7 @@ static void sim_close(struct drv *d)
 	if (s->truth)
 		fclose(s->truth);
 	sim__machine_deinit(&s->machine);
+	pthread_mutex_destroy(&s->lock);
 	free(s->spec);
 	drv__deinit(d);
 	free(s);
@@ -118,6 +122,7 @@ static enum status sim_open(const char *path, struct drv **ret, struct err *e)
 
 	if (!s)
 		return err_nomem(e);
+	pthread_mutex_init(&s->lock, NULL);
 	st = fill(s, path, e);
 	if (st) {
 		sim_close(&s->drv);
@@ -136,20 +141,58 @@ static uint64_t page_ns(const struct sim_drv *s)
 	return PAGE_SIZE * UINT64_C(1000000000) / (slow ? spec->slow_bandwidth : spec->bandwidth);
 }
 
+/* What the reading of one page costs. */
+static void pass_page(struct sim_drv *s)
+{
+	struct machine *m = &s->machine;
+
+	sim__manager_run(m, m->now + page_ns(s), PAGE_SIZE);
+	s->read += PAGE_SIZE;
+}
+
 /* Page by page: the machine goes on in the middle of a read. */
 static struct drv_result sim_read(struct drv *d, uint64_t addr, void *buf, size_t len)
 {
 	struct sim_drv *s = (struct sim_drv *)d;
 	struct machine *m = &s->machine;
 
+	pthread_mutex_lock(&s->lock);
 	sim__manager_run(m, m->now + m->spec.latency, 0);
 	for (size_t at = 0; at < len; at += PAGE_SIZE) {
-		sim__manager_run(m, m->now + page_ns(s), PAGE_SIZE);
+		pass_page(s);
 		sim__frame_render(m, sim__frame_at(m, addr + at), (uint8_t *)buf + at);
-		s->read += PAGE_SIZE;
 	}
 	s->clock = m->now;
+	pthread_mutex_unlock(&s->lock);
 	return (struct drv_result){ .good = len };
+}
+
+static uint64_t sim_page_file(struct drv *d, unsigned n)
+{
+	const struct machine *m = &((struct sim_drv *)d)->machine;
+
+	if (!m->spec.live_files || n >= SIM_FILES)
+		return 0;
+	return (uint64_t)m->files[n].count << PAGE_SHIFT;
+}
+
+/* As if it lay where the memory is read from: one bandwidth for both, one read after the other. */
+static void sim_read_page_file(struct drv *d, unsigned n, uint64_t offset, void *buf, size_t len)
+{
+	struct sim_drv *s = (struct sim_drv *)d;
+	struct machine *m = &s->machine;
+
+	pthread_mutex_lock(&s->lock);
+	sim__manager_run(m, m->now + m->spec.latency, 0);
+	for (size_t at = 0; at < len; at += PAGE_SIZE) {
+		uint8_t *page = (uint8_t *)buf + at;
+
+		pass_page(s);
+		if (!sim__slot_render(m, n, (uint32_t)((offset + at) >> PAGE_SHIFT), page))
+			memset(page, 0, PAGE_SIZE);
+	}
+	s->clock = m->now;
+	pthread_mutex_unlock(&s->lock);
 }
 
 static uint64_t sim_now(struct drv *d)
@@ -166,5 +209,7 @@ const struct drv_ops sim_ops = {
 	.open = sim_open,
 	.read = sim_read,
 	.now = sim_now,
+	.page_file = sim_page_file,
+	.read_page_file = sim_read_page_file,
 	.close = sim_close,
 };

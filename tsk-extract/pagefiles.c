@@ -43,8 +43,8 @@ void pagefile_list_deinit(struct pagefile_list *l)
 	*l = (struct pagefile_list){ 0 };
 }
 
-enum status pagefile_list__add(struct pagefile_list *l, const char *path, struct pagefile **ret,
-			       struct err *e)
+enum status pagefile_list_add(struct pagefile_list *l, const char *path, struct pagefile **ret,
+			      struct err *e)
 {
 	struct pagefile *at = realloc(l->at, (l->count + 1) * sizeof(*at));
 
@@ -152,7 +152,7 @@ static enum status add_named(struct search *s, char *name, const char *value, st
 	char *full = pagefile__plain_name(name);
 	const bool has_letter = full[0] && full[1] == ':' && full[2] == '\\';
 	struct pagefile *p = NULL;
-	enum status st = pagefile_list__add(s->to, has_letter ? full + 2 : full, &p, e);
+	enum status st = pagefile_list_add(s->to, has_letter ? full + 2 : full, &p, e);
 
 	if (st)
 		return st;
@@ -218,7 +218,7 @@ static enum status add_from_root(struct search *s, const struct volume *v, const
 		if (listed)
 			return ST_OK;
 	}
-	st = pagefile_list__add(s->to, name, &p, e);
+	st = pagefile_list_add(s->to, name, &p, e);
 	if (st)
 		return st;
 	p->volume = v;
@@ -281,6 +281,6 @@ enum status pagefile_open(struct disk *d, const struct pagefile *p, unsigned fla
 	if (p->volume)
 		return extract_open(disk_reader(p->disk ? p->disk : d), p->volume,
 				    p->path + p->inner, flags, ret, e);
-	st = system_open_swap(p->path, &r, e);
+	st = p->open ? p->open(p, &r, e) : system_open_swap(p->path, &r, e);
 	return st ? st : extract_open_whole(r, p->path, ret, e);
 }

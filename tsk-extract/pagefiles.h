@@ -52,6 +52,10 @@ struct pagefile {
 	uint64_t mft_record; /* NTFS */
 	int priority;        /* Linux */
 	uint64_t used;       /* Linux: bytes in use, as /proc/swaps says */
+
+	/* NULL but for one that nobody here could open: whoever added it does (a simulated machine's). */
+	enum status (*open)(const struct pagefile *p, struct reader **ret, struct err *e);
+	void *context;
 };
 
 /* Zero-initialise; pagefile_list_deinit() frees and zeroes. */
@@ -80,6 +84,10 @@ enum status pagefiles_on_disk(struct disk *d, bool hibernation, struct pagefile_
  * beside Windows; Linux has no such file, it hibernates into a swap area.
  */
 enum status pagefiles_on_host(bool hibernation, struct pagefile_list *ret, struct err *e);
+
+/* Appends one of which only the path is filled in. *ret is valid until the next one. */
+enum status pagefile_list_add(struct pagefile_list *l, const char *path, struct pagefile **ret,
+			      struct err *e);
 
 /*
  * Opens one for copying: from `d` if it has a volume, else from this machine (d may be NULL then).

@@ -5,10 +5,6 @@
 
 #include "tsk-extract/pagefiles.h"
 
-/* Appends an entry of which only the path is filled in. *ret is valid until the next one. */
-enum status pagefile_list__add(struct pagefile_list *l, const char *path, struct pagefile **ret,
-			       struct err *e);
-
 /* "\??\C:\pagefile.sys 0 0" and "\??\C:\pagefile.sys" to "C:\pagefile.sys". In place. */
 char *pagefile__plain_name(char *name);
 

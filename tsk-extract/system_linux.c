@@ -103,7 +103,7 @@ static enum status add_swap(char *line, uint32_t number, struct pagefile_list *t
 		return err_set(e, ST_CORRUPT, "/proc/swaps: \"%s\"", line);
 	line[len] = '\0';
 	unescape(line);
-	st = pagefile_list__add(to, line, &p, e);
+	st = pagefile_list_add(to, line, &p, e);
 	if (st)
 		return st;
 	p->kind = strncmp(line, "/dev/zram", 9) == 0 ? PAGEFILE_LINUX_ZRAM

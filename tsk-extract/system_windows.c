@@ -192,7 +192,7 @@ static enum status add(struct volumes *v, const wchar_t *name, const char *named
 		return err_nomem(e);
 	plain = pagefile__plain_name(text);
 	fill_in_letter(plain);
-	st = pagefile_list__add(v->list, plain, &p, e);
+	st = pagefile_list_add(v->list, plain, &p, e);
 	if (st)
 		return st;
 	p->kind = pagefile__kind_of(plain);

@@ -10,23 +10,21 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
 
 import ntfs_disk
+import simulated
+from simulated import run, wrong
 
 RAMSEAL, SIM_TRUTH = (os.path.abspath(p) for p in sys.argv[1:3])
+simulated.RAMSEAL, simulated.SIM_TRUTH = RAMSEAL, SIM_TRUTH
 del sys.argv[1:3]
 MIB = 1 << 20
 # A machine that is read in a moment, and is short of memory.
 SMALL = ('desktop,ram=128M,allocated=80M,resident=44M,trimmed=24M,others=30M,processes=10,cache=8M,'
          'pressure=100,bandwidth=80M,pagefile0=96M,pagefile1=64M')
-
-
-def run(*args, **more):
-    return subprocess.run([str(a) for a in args], capture_output=True, timeout=600, **more)
 
 
 class Case(unittest.TestCase):
@@ -40,30 +38,17 @@ class Case(unittest.TestCase):
 
     def acquire(self, spec, name, *options):
         """Acquires a machine, and keeps its account; returns the summary."""
-        done = run(RAMSEAL, 'acquire', '-q', '--log-json', '--force', '--source',
-                   f'sim:{spec},truth={self.path(name)}.csv', '-o', self.path(f'{name}.rsz'),
-                   *options)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        summary = simulated.acquire(spec, self.path(f'{name}.rsz'), self.path(f'{name}.csv'),
+                                    *options)
         verified = run(RAMSEAL, 'verify', self.path(f'{name}.rsz'))
         self.assertEqual(verified.returncode, 0, verified.stderr)
-        return json.loads(done.stderr.splitlines()[-1])
+        return summary
 
     def truth(self, name):
-        done = run(SIM_TRUTH, self.path(f'{name}.rsz'), self.path(f'{name}.csv'), check=True)
-        return json.loads(done.stdout)
-
-    def truth_of(self, name, pid):
-        done = run(SIM_TRUTH, self.path(f'{name}.rsz'), self.path(f'{name}.csv'), pid, check=True)
-        return {int(row['va'], 16): row for row in csv.DictReader(done.stdout.decode().split('\n'))}
+        return simulated.truth(self.path(f'{name}.rsz'), self.path(f'{name}.csv'))
 
     def smear(self, name):
-        done = run(RAMSEAL, 'smear', '--json', self.path(f'{name}.rsz'), check=True)
-        return json.loads(done.stdout)
-
-    def mappings(self, name, pid):
-        done = run(RAMSEAL, 'smear', '--mappings', pid, self.path(f'{name}.rsz'), check=True)
-        return [row for row in csv.DictReader(done.stdout.decode().split('\n'))
-                if row['copy'] == 'image']
+        return simulated.smear(self.path(f'{name}.rsz'))
 
     def account(self, name, kind):
         with open(self.path(f'{name}.csv')) as f:
@@ -72,10 +57,10 @@ class Case(unittest.TestCase):
     def compare(self, name):
         """Each mapping of the main process: (state, trust, truth), counted. All are decoded alike."""
         pid = self.truth(name)['main_pid']
-        truth = self.truth_of(name, pid)
+        truth = simulated.truth_of(self.path(f'{name}.rsz'), self.path(f'{name}.csv'), pid)
         found = collections.Counter()
-        for row in self.mappings(name, pid):
-            if row['state'] not in ('valid', 'transition', 'page-file'):
+        for row in simulated.mappings(self.path(f'{name}.rsz'), pid):
+            if row['state'] not in simulated.PLACED:
                 continue
             true = truth.pop(int(row['va'], 16), None)
             if true is None:
@@ -89,10 +74,6 @@ class Case(unittest.TestCase):
             if trust == 'safe':
                 self.assertEqual(verdict, 'right', found)
         return found
-
-
-def wrong(verdicts):
-    return sum(n for verdict, n in verdicts.items() if verdict != 'right')
 
 
 class Determinism(Case):
@@ -193,6 +174,41 @@ class Truth(Case):
                                'bandwidth=20M', 'a', '--order', 'guided')
         self.assertGreater(summary['order']['tables_unsettled'], 0)
         self.compare('a')
+
+
+class LivePageFiles(Case):
+    """Page files that the machine offers itself, and writes to while they are copied."""
+
+    def test_same_seed_same_root(self):
+        for timing in ('before', 'after'):
+            roots = {self.acquire(f'{SMALL},live_files=1', 'a', '--pagefile', timing, '-t', n)['root']
+                     for n in (1, 2)}
+            self.assertEqual(len(roots), 1, timing)
+
+    def test_what_smear_calls_safe_is_right(self):
+        for timing in ('before', 'after'):
+            for order in ('linear', 'guided'):
+                self.acquire(f'{SMALL},live_files=1,activity=1000', 'a', '--order', order,
+                             '--pagefile', timing)
+                found = self.compare('a')
+                slots = {trust: n for (state, trust, verdict), n in found.items()
+                         if state == 'page-file' and verdict == 'right'}
+                self.assertGreater(slots['safe'], 1000, (timing, order, found))
+
+    def test_beside_the_memory(self):
+        """Which read comes first is this host's business; that the machine is whole is not."""
+        self.acquire(f'{SMALL},live_files=1,activity=1000', 'a', '--pagefile', 'concurrent')
+        truth = self.truth('a')['all']
+        self.assertEqual([v['missing'] for v in truth.values()], [0, 0, 0])
+        self.assertGreater(truth['page-file']['right'], 5000)
+
+    def test_reading_them_takes_the_machines_time(self):
+        """80 MB/s: 160 MiB of page files beside 128 MiB of memory."""
+        without = self.acquire(f'{SMALL}', 'a')['duration_ns']
+        with_files = self.acquire(f'{SMALL},live_files=1', 'b')['duration_ns']
+        self.assertGreater(with_files - without, 160 * MIB * 10**9 // (80 * MIB))
+        self.assertEqual(self.acquire(f'{SMALL},live_files=1', 'c', '--no-pagefile')['duration_ns'],
+                         without)
 
 
 @unittest.skipUnless(shutil.which('mkntfs') and shutil.which('ntfscp'), 'ntfs-3g is not installed')
