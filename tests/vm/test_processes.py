@@ -25,7 +25,8 @@ import acquired  # noqa: E402
 import vm  # noqa: E402
 from acquired import COMPLETE, PAGE  # noqa: E402
 from kernel_structs import Kernel  # noqa: E402
-from test_swap import AREA, WANTED_PAGES, make_disk  # noqa: E402
+from marked import AREA, make_disk  # noqa: E402
+from test_swap import AREA_SIZE, WANTED_PAGES  # noqa: E402
 
 # A hundred processes, and a program that wants more than is left beside them.
 SLEEPERS = 100
@@ -162,7 +163,7 @@ class InGuest(unittest.TestCase):
     def setUpClass(cls):
         cls.work = Path(cls.__name__.lower()).resolve()
         disk = cls.work.with_suffix('.disk')
-        make_disk(disk)
+        make_disk(disk, AREA_SIZE)
         cls.guest = vm.Guest(KERNEL, cls.work, {
             'bin/ramseal': RAMSEAL,
             'bin/pressure': PRESSURE,

@@ -16,23 +16,19 @@ import struct
 import subprocess
 import sys
 import unittest
-import zlib
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import acquired  # noqa: E402
+import marked  # noqa: E402
 import vm  # noqa: E402
-from acquired import COMPLETE, PAGE, Image, pages  # noqa: E402
+from acquired import COMPLETE, PAGE, pages  # noqa: E402
+from marked import AREA, AREA_AT, MIB, Area  # noqa: E402
 
-MIB = 1 << 20
-SECTOR = 512
-AREA = '/dev/vda1'
-AREA_AT, AREA_SIZE = MIB, 96 * MIB
+AREA_SIZE = 96 * MIB
 # The kernel takes 120 of the guest's 192 MiB for itself, half of that for bounce buffers (swiotlb),
 # and what ramseal needs must fit beside this.
 WANTED_PAGES = (96 * MIB) // PAGE
-
-MARKED_MAGIC = b'RSMARK\r\n'
 
 SLOT_TIMES = ('after', 'guided', 'concurrent', 'guided', 'after')
 
@@ -41,54 +37,11 @@ SMEAR_ORDERS = ('linear', 'guided', 'linear', 'guided')
 SKIPPED_EXIT = 77  # what meson takes for "skipped"
 
 
-def make_disk(path):
-    """A disk with an MBR and one partition, of type 0x82 (Linux swap)."""
-    entry = struct.pack('<B3sB3sII', 0, b'', 0x82, b'', AREA_AT // SECTOR, AREA_SIZE // SECTOR)
-    with open(path, 'wb') as f:
-        f.write(bytes(446) + entry + bytes(48) + b'\x55\xaa')
-        f.truncate(AREA_AT + AREA_SIZE)
-
-
-def marked(page):
-    """The sequence number of a whole page of guest/pressure.c; None if it is none."""
-    if not page.startswith(MARKED_MAGIC):
-        return None
-    sequence, address = struct.unpack_from('<QQ', page, 8)
-    adler, = struct.unpack_from('<Q', page, PAGE - 8)
-    whole = adler == zlib.adler32(page[:PAGE - 8])
-    return sequence if whole and address == Swap.program_at + sequence * PAGE else None
-
-
-class Area:
-    """The swap area by slot; a slot has the size of a page."""
-
-    def __init__(self, path, offset=0):
-        self.bytes = memoryview(Path(path).read_bytes())[offset:]
-        self.slots = len(self.bytes) // PAGE
-
-    def __getitem__(self, slot):
-        return bytes(self.bytes[slot * PAGE:(slot + 1) * PAGE])
-
-
-class Acquired(Image):
-    """A container with a swap area."""
-
+class Acquired(marked.Acquired):
     def __init__(self, test, path):
         super().__init__(test, path)
-        test.assertEqual(self.verified.returncode, COMPLETE, self.verified.stderr)
-        self.streams = {s['name']: s for s in self.info['streams']}
-        self.swap = Area(self.stream(test, AREA))
         lines = self.stream(test, 'manifest').read_text().splitlines()
         self.manifest = [json.loads(line) for line in lines]
-
-    def stream(self, test, name):
-        path = self.path.with_suffix('.' + name.split('/')[-1])
-        path.unlink(missing_ok=True)
-        done = acquired.ramseal('extract', '--quiet', '--force', '--stream', name, '-o', path,
-                                self.path)
-        test.assertEqual(done.returncode, COMPLETE, done.stderr)
-        test.addCleanup(path.unlink, missing_ok=True)
-        return path
 
 
 class Swap(unittest.TestCase):
@@ -96,17 +49,15 @@ class Swap(unittest.TestCase):
     def setUpClass(cls):
         cls.work = Path('swap').resolve()
         disk = Path('swap.disk').resolve()
-        make_disk(disk)
+        marked.make_disk(disk, AREA_SIZE)
         cls.disk = disk
         cls.guest = vm.Guest(KERNEL, cls.work, {'bin/ramseal': RAMSEAL, 'bin/pressure': PRESSURE},
                              disk=disk)
         cls.guest.__enter__()
         cls.addClassCleanup(cls.guest.__exit__)
-        cls.guest.check(f'modprobe virtio_blk && mkswap {AREA} && swapon {AREA}')
-        said = cls.guest.check(f'pressure {WANTED_PAGES} >/tmp/said & '
-                               'while ! [ -s /tmp/said ]; do sleep 0.1; done; cat /tmp/said')
-        cls.program = said.split()[0]
-        cls.program_at = int(said.split()[1], 16)
+        cls.marked = marked.Program(cls.guest, WANTED_PAGES)
+        cls.program = cls.marked.pid
+        cls.program_at = cls.marked.at
 
     # --- helpers ---
 
@@ -169,7 +120,7 @@ class Swap(unittest.TestCase):
 
     def marked_in_swap(self, image):
         """[sequence number] of the program's pages, by content."""
-        found = (marked(image.swap[slot]) for slot in range(image.swap.slots))
+        found = (self.marked.sequence(image.swap[slot]) for slot in range(image.swap.slots))
         return [sequence for sequence in found if sequence is not None]
 
     def marked_in_memory(self, image):
@@ -177,7 +128,7 @@ class Swap(unittest.TestCase):
         {sequence number} of the program's pages. What the kernel has taken back from it and begun
         to use for something else is not whole, and not a page of it.
         """
-        found = {marked(image.memory.page(pfn)) for pfn in pages(image.ranges)}
+        found = {self.marked.sequence(image.memory.page(pfn)) for pfn in pages(image.ranges)}
         return found - {None}
 
     # --- tests ---
@@ -200,7 +151,7 @@ class Swap(unittest.TestCase):
         for sequence, (area, slot) in slots.items():
             self.assertEqual(area, number)
             if before[slot] == after[slot]:
-                self.assertEqual(marked(image.swap[slot]), sequence)
+                self.assertEqual(self.marked.sequence(image.swap[slot]), sequence)
                 kept += 1
         self.assertGreater(kept, len(slots) * 9 // 10)
 
@@ -234,32 +185,13 @@ class Swap(unittest.TestCase):
         print(f'note: busy: {changed} of {before.slots} slots changed meanwhile, and {torn} of them '
               'are neither the one nor the other state; all others are as on the disk')
 
-    def belongs(self, page, address):
-        """Whether a page is the program's own of that address, whatever else was written to it."""
-        sequence = (address - self.program_at) // PAGE
-        return page[:24] == MARKED_MAGIC + struct.pack('<QQ', sequence, address)
-
     def judged(self, image):
-        """
-        {(copy, trust): [pages, pages whose content is another's]} of the program's pages, by what
-        `ramseal smear` says of every mapping, and by the marks that the program left.
-        """
-        done = acquired.ramseal('smear', '--mappings', self.program, image.path)
-        self.assertEqual(done.returncode, COMPLETE, done.stderr)
+        """{(copy, trust): [pages, pages whose content is another's]} of the program's pages."""
         found = {}
-        for row in csv.DictReader(done.stdout.splitlines()):
-            address = int(row['va'], 16)
-            if not self.program_at <= address < self.program_at + WANTED_PAGES * PAGE:
-                continue
-            self.assertEqual(row['pages'], '1')
-            try:
-                page = (image.memory.page(int(row['frame'], 16) // PAGE) if row['frame']
-                        else image.swap[int(row['slot'], 16)])
-            except KeyError:
-                page = bytes(PAGE)
-            of = found.setdefault((row['copy'], row['trust']), [0, 0])
-            of[0] += 1
-            of[1] += not self.belongs(page, address)
+        for (copy, _, trust, verdict), n in marked.judge(self, image, self.marked).items():
+            of = found.setdefault((copy, trust), [0, 0])
+            of[0] += n
+            of[1] += n if verdict != 'right' else 0
         return found
 
     def median_window(self, image):
@@ -324,7 +256,7 @@ class Swap(unittest.TestCase):
         kept = [sequence for sequence, (_, slot) in slots.items() if before[slot] == after[slot]]
         self.assertGreater(len(kept), len(slots) * 9 // 10)
         for sequence in kept:
-            self.assertEqual(marked(image.swap[slots[sequence][1]]), sequence)
+            self.assertEqual(self.marked.sequence(image.swap[slots[sequence][1]]), sequence)
         print(f'note: slots: {line["guided_pages"]} of {AREA_SIZE // PAGE} slots were read by the '
               f'tables, {len(kept)} of the program\'s compared')
 

@@ -30,7 +30,7 @@
 #define REWRITE_PAGES 32
 #define PAUSE_MS      20
 
-/* The same layout is in tests/vm/test_swap.py. */
+/* The same layout is in tests/vm/marked.py. */
 struct marked {
 	char magic[8];
 	uint64_t sequence;

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The pages of guest/pressure.c, a disk for them to be swapped to, and whether what a container has of
+them is their own.
+"""
+
+import csv
+import struct
+import zlib
+from pathlib import Path
+
+import acquired
+from acquired import COMPLETE, PAGE, Image
+
+MIB = 1 << 20
+SECTOR = 512
+AREA = '/dev/vda1'
+AREA_AT = MIB
+MAGIC = b'RSMARK\r\n'
+
+
+def make_disk(path, size):
+    """A disk with an MBR and one partition of that size, of type 0x82 (Linux swap)."""
+    entry = struct.pack('<B3sB3sII', 0, b'', 0x82, b'', AREA_AT // SECTOR, size // SECTOR)
+    with open(path, 'wb') as f:
+        f.write(bytes(446) + entry + bytes(48) + b'\x55\xaa')
+        f.truncate(AREA_AT + size)
+
+
+class Program:
+    """guest/pressure.c in a guest, at work, with its pages written."""
+
+    def __init__(self, guest, pages, timeout=300):
+        guest.check(f'modprobe virtio_blk && mkswap {AREA} && swapon {AREA}')
+        said = guest.check(f'pressure {pages} >/tmp/said & '
+                           'while ! [ -s /tmp/said ]; do sleep 0.1; done; cat /tmp/said',
+                           timeout=timeout)
+        self.pid = said.split()[0]
+        self.at = int(said.split()[1], 16)
+        self.pages = pages
+
+    def has(self, address):
+        return self.at <= address < self.at + self.pages * PAGE
+
+    def sequence(self, page):
+        """The sequence number of a whole page of it; None if it is none."""
+        if not page.startswith(MAGIC):
+            return None
+        sequence, address = struct.unpack_from('<QQ', page, 8)
+        adler, = struct.unpack_from('<Q', page, PAGE - 8)
+        whole = adler == zlib.adler32(page[:PAGE - 8])
+        return sequence if whole and address == self.at + sequence * PAGE else None
+
+    def verdict(self, page, address):
+        """Whether a page is its own of that address, whatever else was written to it, or what it is."""
+        sequence = (address - self.at) // PAGE
+        if page[:24] == MAGIC + struct.pack('<QQ', sequence, address):
+            return 'right'
+        if page.startswith(MAGIC):
+            return 'moved'
+        return 'other' if page.count(0) < PAGE else 'zero'
+
+
+class Area:
+    """The swap area by slot; a slot has the size of a page."""
+
+    def __init__(self, path, offset=0):
+        self.bytes = memoryview(Path(path).read_bytes())[offset:]
+        self.slots = len(self.bytes) // PAGE
+
+    def __getitem__(self, slot):
+        return bytes(self.bytes[slot * PAGE:(slot + 1) * PAGE])
+
+
+class Acquired(Image):
+    """A container with a swap area."""
+
+    def __init__(self, test, path):
+        super().__init__(test, path)
+        test.assertEqual(self.verified.returncode, COMPLETE, self.verified.stderr)
+        self.streams = {s['name']: s for s in self.info['streams']}
+        self.swap = Area(self.stream(test, AREA))
+
+    def stream(self, test, name):
+        path = self.path.with_suffix('.' + name.split('/')[-1])
+        path.unlink(missing_ok=True)
+        done = acquired.ramseal('extract', '--quiet', '--force', '--stream', name, '-o', path,
+                                self.path)
+        test.assertEqual(done.returncode, COMPLETE, done.stderr)
+        test.addCleanup(path.unlink, missing_ok=True)
+        return path
+
+
+def judge(test, image, program):
+    """
+    {(copy, state, trust, verdict): pages} of the program's pages, by what `ramseal smear` says of every
+    mapping, and by the marks that the program left. State is 'valid' or 'slot'.
+    """
+    done = acquired.ramseal('smear', '--mappings', program.pid, image.path)
+    test.assertEqual(done.returncode, COMPLETE, done.stderr)
+    found = {}
+    for row in csv.DictReader(done.stdout.splitlines()):
+        address = int(row['va'], 16)
+        if not program.has(address):
+            continue
+        test.assertEqual(row['pages'], '1')
+        try:
+            page = (image.memory.page(int(row['frame'], 16) // PAGE) if row['frame']
+                    else image.swap[int(row['slot'], 16)])
+        except KeyError:
+            page = bytes(PAGE)
+        key = (row['copy'], 'valid' if row['frame'] else 'slot', row['trust'],
+               program.verdict(page, address))
+        found[key] = found.get(key, 0) + 1
+    return found
