@@ -302,33 +302,71 @@ static void draw_spread_mark(struct doc *d, enum spread_mark mark, double x, dou
 		doc_printf(d, "<path class=\"line l2\" d=\"M%.1f %.1fv12\"/>", x, y - 6);
 }
 
+/* What is drawn of, as far as lines go: each begins with its name. */
+struct named {
+	const void *at;
+	size_t size; /* of one */
+};
+
+static const char *name_of(const struct named *n, size_t i)
+{
+	const char *name;
+
+	memcpy(&name, (const char *)n->at + i * n->size, sizeof(name));
+	return name;
+}
+
 /* The first of those that have that name. */
-static size_t first_of(const struct figure_window *at, size_t i)
+static size_t first_of(const struct named *n, size_t i)
 {
 	size_t first = 0;
 
-	while (strcmp(at[first].name, at[i].name) != 0)
+	while (strcmp(name_of(n, first), name_of(n, i)) != 0)
 		first++;
 	return first;
 }
 
 /* How many names there are before the i-th gets its own, or has it. */
-static size_t line_of(const struct figure_window *at, size_t i)
+static size_t line_of(const struct named *n, size_t i)
 {
-	const size_t first = first_of(at, i);
-	size_t n = 0;
+	const size_t first = first_of(n, i);
+	size_t lines = 0;
 
 	for (size_t k = 0; k < first; k++)
-		n += first_of(at, k) == k;
-	return n;
+		lines += first_of(n, k) == k;
+	return lines;
 }
 
-static void spread_legend(struct doc *d)
+static size_t lines_of(const struct named *n, size_t count)
 {
-	static const char *const names[SPREAD_MARKS] = { "median", "95 %", "maximum" };
+	size_t lines = 0;
+
+	for (size_t i = 0; i < count; i++)
+		lines = MAX(lines, line_of(n, i) + 1);
+	return lines;
+}
+
+static double line_y(const struct named *n, size_t i)
+{
+	return SPREAD_TOP + SPREAD_PITCH * ((double)line_of(n, i) + .5);
+}
+
+/* The name in front of the line, once. */
+static void name_line(struct doc *d, const struct named *n, size_t i)
+{
+	if (first_of(n, i) != i)
+		return;
+	doc_printf(d, "<text text-anchor=\"end\" x=\"%d\" y=\"%.1f\">", BARS_LEFT - 8,
+		   line_y(n, i) + 4);
+	doc_text_cut(d, name_of(n, i), NAME_MAX_SHOWN);
+	doc_put(d, "</text>");
+}
+
+static void mark_legend(struct doc *d, const char *const *names, size_t count)
+{
 	double x = BARS_LEFT + 6;
 
-	for (unsigned i = 0; i < SPREAD_MARKS; i++) {
+	for (size_t i = 0; i < count; i++) {
 		draw_spread_mark(d, (enum spread_mark)i, x, 12);
 		svg_text(d, x + 12, 16, "start", "", names[i]);
 		x += 12 + svg_width(names[i], 12) + 26;
@@ -337,33 +375,86 @@ static void spread_legend(struct doc *d)
 
 void figure_spread(struct doc *d, const struct figure_window *at, size_t count, bool alone)
 {
+	static const char *const names[SPREAD_MARKS] = { "median", "95 %", "maximum" };
+	const struct named lines = { at, sizeof(*at) };
 	struct scale x = window_scale(at, count);
 	double ticks[TICKS_MAX], bottom;
-	size_t lines = 0, n;
+	size_t n;
 
-	for (size_t i = 0; i < count; i++)
-		lines = MAX(lines, line_of(at, i) + 1);
 	x.low = BARS_LEFT;
-	bottom = SPREAD_TOP + SPREAD_PITCH * (double)lines;
+	bottom = SPREAD_TOP + SPREAD_PITCH * (double)lines_of(&lines, count);
 	n = ticks_decades(x.from, x.to, ticks);
 	svg_begin(d, SVG_WIDTH, bottom + 44, "Median, 95 % and maximum of mapping windows", alone);
-	spread_legend(d);
+	mark_legend(d, names, SPREAD_MARKS);
 	svg_axis_x(d, &x, SPREAD_TOP - 4, bottom, ticks, n, TICK_NS,
 		   "mapping window (logarithmic)");
 	for (size_t i = 0; i < count; i++) {
 		const struct window_summary *w = at[i].w;
 		const uint64_t marks_at[SPREAD_MARKS] = { w->median, w->p95, w->max };
-		const double y = SPREAD_TOP + SPREAD_PITCH * ((double)line_of(at, i) + .5);
 
-		if (first_of(at, i) == i) {
-			doc_printf(d, "<text text-anchor=\"end\" x=\"%d\" y=\"%.1f\">",
-				   BARS_LEFT - 8, y + 4);
-			doc_text_cut(d, at[i].name, NAME_MAX_SHOWN);
-			doc_put(d, "</text>");
-		}
+		name_line(d, &lines, i);
 		for (unsigned k = 0; w->pages && k < SPREAD_MARKS; k++)
 			draw_spread_mark(d, (enum spread_mark)k, scale_at(&x, (double)marks_at[k]),
-					 y);
+					 line_y(&lines, i));
+	}
+	svg_end(d);
+}
+
+/*
+ * Dots
+ */
+
+/* None has a place of its own, left of the logarithmic axis. */
+#define DOTS_NONE (BARS_LEFT + 14)
+#define DOTS_LEFT (BARS_LEFT + 44)
+
+static double dot_at(const struct scale *x, uint64_t n)
+{
+	return n ? scale_at(x, (double)n) : DOTS_NONE;
+}
+
+static uint64_t highest_dot(const struct figure_dots *f)
+{
+	uint64_t most = 10;
+
+	for (size_t i = 0; i < f->count; i++)
+		for (size_t k = 0; k < f->n_series; k++)
+			most = MAX(most, f->at[i].parts[k]);
+	return most;
+}
+
+static void dots_axis(struct doc *d, const struct figure_dots *f, const struct scale *x,
+		      double bottom)
+{
+	double ticks[TICKS_MAX];
+	const size_t n = ticks_decades(x->from, x->to, ticks);
+
+	svg_axis_x(d, x, SPREAD_TOP - 4, bottom, ticks, n, TICK_COUNT, f->unit);
+	doc_printf(d, "<path class=\"grid\" d=\"M%d %dV%.1f\"/>", DOTS_NONE, SPREAD_TOP - 4,
+		   bottom);
+	svg_text(d, DOTS_NONE, bottom + 16, "middle", "soft", "none");
+}
+
+void figure_dots(struct doc *d, const struct figure_dots *f, bool alone)
+{
+	const struct named lines = { f->at, sizeof(*f->at) };
+	const double bottom = SPREAD_TOP + SPREAD_PITCH * (double)lines_of(&lines, f->count);
+	const struct scale x = {
+		.from = 1,
+		.to = tick_above((double)highest_dot(f)),
+		.low = DOTS_LEFT,
+		.high = WINDOWS_RIGHT,
+		.log = true,
+	};
+
+	svg_begin(d, SVG_WIDTH, bottom + 44, f->title, alone);
+	mark_legend(d, f->series, f->n_series);
+	dots_axis(d, f, &x, bottom);
+	for (size_t i = 0; i < f->count; i++) {
+		name_line(d, &lines, i);
+		for (size_t k = 0; k < f->n_series; k++)
+			draw_spread_mark(d, (enum spread_mark)k, dot_at(&x, f->at[i].parts[k]),
+					 line_y(&lines, i));
 	}
 	svg_end(d);
 }

@@ -29,7 +29,7 @@ struct figure_bars {
 void figure_bars(struct doc *d, const struct figure_bars *f, bool alone);
 
 struct figure_window {
-	const char *name;
+	const char *name; /* first, see figures.c */
 	const struct window_summary *w;
 };
 
@@ -44,6 +44,28 @@ void figure_curves(struct doc *d, const struct figure_window *at, size_t count, 
  * line: so the spread of repeated runs shows.
  */
 void figure_spread(struct doc *d, const struct figure_window *at, size_t count, bool alone);
+
+/*
+ * Numbers of pages, as marks over a logarithmic axis with a place for none. Those of one name share a
+ * line.
+ */
+#define FIGURE_DOTS_SERIES 3
+
+struct figure_dot {
+	const char *name; /* first, see figures.c */
+	uint64_t parts[FIGURE_DOTS_SERIES];
+};
+
+struct figure_dots {
+	const char *title;
+	const char *unit;          /* of the axis */
+	const char *const *series; /* their names */
+	size_t n_series;           /* up to FIGURE_DOTS_SERIES */
+	const struct figure_dot *at;
+	size_t count;
+};
+
+void figure_dots(struct doc *d, const struct figure_dots *f, bool alone);
 
 /* cells[from * n + to] */
 struct figure_matrix {

@@ -327,6 +327,29 @@ TEST(runs_of_one_name_share_a_line)
 	assert_int_equal(times(d.at, "cy=\"109.0\" r=\"5\""), 1);
 }
 
+TEST(no_page_has_a_place_of_its_own_among_dots)
+{
+	static const char *const series[] = { "valid", "slot" };
+	const struct figure_dot at[] = { { "linear", { 24218, 1 } },
+					 { "guided", { 0, 0 } },
+					 { "linear", { UINT64_MAX, 10 } },
+					 { "<b>", { 10, 0 } } };
+	_cleanup_doc_ struct doc d = { 0 };
+
+	figure_dots(&d,
+		    &(struct figure_dots){ "wrong & more", "pages", series, 2, at, ARRAY_SIZE(at) },
+		    true);
+	check_drawing(&d);
+	CHECK_HAS(d.at, "<title>wrong &amp; more</title>");
+	assert_int_equal(times(d.at, ">linear<"), 1);
+	assert_int_equal(times(d.at, ">&lt;b&gt;<"), 1);
+	assert_int_equal(times(d.at, ">none<"), 1);
+	/* One line for both runs of linear, then one for each other. */
+	assert_int_equal(times(d.at, "cy=\"49.0\" r=\"5\""), 2);
+	assert_int_equal(times(d.at, "cx=\"210.0\" cy=\"79.0\" r=\"5\""), 1);
+	assert_int_equal(times(d.at, "cy=\"109.0\" r=\"5\""), 1);
+}
+
 TEST(matrices_have_every_count)
 {
 	static const char *const names[] = { "valid", "swap", "empty" };
@@ -538,6 +561,7 @@ int main(void)
 		cmocka_unit_test(bars_have_their_names_escaped_and_cut),
 		cmocka_unit_test(windows_are_drawn_whatever_they_are),
 		cmocka_unit_test(runs_of_one_name_share_a_line),
+		cmocka_unit_test(no_page_has_a_place_of_its_own_among_dots),
 		cmocka_unit_test(matrices_have_every_count),
 		cmocka_unit_test(linear_order_is_a_diagonal),
 		cmocka_unit_test(any_order_of_any_size_is_a_bounded_drawing),
