@@ -22,10 +22,13 @@ bench: all
 	build/kernel
 	meson test -C out/dev --benchmark --verbose
 
+experiment:
+	build/experiment
+
 lint:
 	build/lint
 
 clean:
 	rm -rf out
 
-.PHONY: all windows demo test bench lint clean
+.PHONY: all windows demo test bench experiment lint clean

@@ -8,8 +8,8 @@
  *
  * Usage: sim_truth CONTAINER TRUTH [PID]
  *
- * One JSON object; with a PID, CSV of that process instead: va,state,place,file,verdict. The file is
- * the number of a slot's page file, and 0 for everything else.
+ * One JSON object; with a PID, CSV of that process, va,state,place,file,verdict, and the object on
+ * stderr. The file is the number of a slot's page file, and 0 for everything else.
  *
  * Counted are processes that lived from before the acquisition until after it. A page is `right` if
  * it has the process's PID, or is of the section that all share, and the address. Otherwise it holds
@@ -335,20 +335,22 @@ static void walk(const struct process *p, uint64_t table, unsigned level, uint64
 	}
 }
 
-static void print_sums(const char *name, uint64_t of[STATES][VERDICTS])
+static void print_sums(const char *name, uint64_t of[STATES][VERDICTS], FILE *out)
 {
-	printf("\"%s\": {", name);
+	fprintf(out, "\"%s\": {", name);
 	for (int s = 0; s < STATES; s++) {
-		printf("%s\"%s\": {", s ? ", " : "", states[s]);
+		fprintf(out, "%s\"%s\": {", s ? ", " : "", states[s]);
 		for (int v = 0; v < VERDICTS; v++)
-			printf("%s\"%s\": %" PRIu64, v ? ", " : "", verdicts[v], of[s][v]);
-		printf("}");
+			fprintf(out, "%s\"%s\": %" PRIu64, v ? ", " : "", verdicts[v], of[s][v]);
+		fprintf(out, "}");
 	}
-	printf("}");
+	fprintf(out, "}, ");
 }
 
 int main(int argc, char **argv)
 {
+	FILE *out;
+
 	if (argc != 3 && argc != 4) {
 		fprintf(stderr, "usage: sim_truth CONTAINER TRUTH [PID]\n");
 		return 2;
@@ -362,13 +364,11 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < truth.count; i++)
 		if (truth.at[i].lived && truth.at[i].pid != SYSTEM)
 			walk(&truth.at[i], truth.at[i].root, 4, 0);
-	if (only >= 0)
-		return 0;
-	printf("{");
-	print_sums("all", sums[0]);
-	printf(", ");
-	print_sums("main", sums[1]);
-	printf(", \"main_pid\": %" PRIu32 ", \"tables_lost\": %" PRIu64 "}\n", truth.main,
-	       tables_lost);
+	out = only >= 0 ? stderr : stdout;
+	fprintf(out, "{");
+	print_sums("all", sums[0], out);
+	print_sums("main", sums[1], out);
+	fprintf(out, "\"main_pid\": %" PRIu32 ", \"tables_lost\": %" PRIu64 "}\n", truth.main,
+		tables_lost);
 	return 0;
 }

@@ -8,6 +8,7 @@ Set RAMSEAL and SIM_TRUTH first, the paths of the programs.
 import csv
 import json
 import subprocess
+import tempfile
 
 RAMSEAL = SIM_TRUTH = None
 TIMEOUT = 1800
@@ -50,12 +51,23 @@ def truth(container, account):
     return json.loads(output_of(SIM_TRUTH, container, account))
 
 
-def lines_of(*args):
-    """The lines of what a program prints, as they come: some have millions."""
-    with subprocess.Popen([str(a) for a in args], stdout=subprocess.PIPE, text=True) as process:
-        yield from process.stdout
-        if process.wait():
-            raise Failed(f'{args[0]} {args[1]} ended with {process.returncode}')
+def lines_of(*args, said=None):
+    """The lines of what a program prints, as they come: some have millions. `said` gets its stderr."""
+    with tempfile.TemporaryFile('w+') as err:
+        with subprocess.Popen([str(a) for a in args], stdout=subprocess.PIPE, stderr=err,
+                              text=True) as process:
+            yield from process.stdout
+        err.seek(0)
+        text = err.read()
+    if process.returncode:
+        raise Failed(f'{args[0]} {args[1]} ended with {process.returncode}: {text}')
+    if said is not None:
+        said.append(text)
+
+
+def main_pid(account):
+    with open(account) as f:
+        return next(int(line.split(',')[1]) for line in f if line.startswith('main,'))
 
 
 def truth_of(container, account, pid):

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+A real kernel under memory pressure (tests/vm), acquired from inside while a program of marked pages
+rewrites them and is swapped. One boot serves many runs; what fails boots anew.
+"""
+
+import json
+import shutil
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / 'vm'))
+import acquired  # noqa: E402
+import marked  # noqa: E402
+import measure  # noqa: E402
+import vm  # noqa: E402
+from marked import MIB, PAGE  # noqa: E402
+
+RAM_MIB = 1024
+AREA_MIB = 640
+# Of some 890 MiB that the kernel leaves: what is wanted, and so what is in the swap area at any time.
+WANTED_MIB = {'normal': 1050, 'high': 1350}
+RUN_TIMEOUT = 1200
+
+
+class Judge(ExitStack):
+    """What tests/vm/acquired.py and marked.py want of a test, for something that is none."""
+
+    @staticmethod
+    def assertEqual(a, b, message=''):
+        if a != b:
+            raise vm.GuestError(f'{a!r} is not {b!r} {message}')
+
+    @staticmethod
+    def assertIn(a, b, message=''):
+        if a not in b:
+            raise vm.GuestError(f'{a!r} is not one of {b!r} {message}')
+
+    def addCleanup(self, function, *args, **kwargs):
+        self.callback(function, *args, **kwargs)
+
+
+class Guests:
+    """The guest of the pressure that was asked for last."""
+
+    def __init__(self, kernel, ramseal, pressure, work):
+        self.kernel = kernel
+        self.files = {'bin/ramseal': ramseal, 'bin/pressure': pressure}
+        self.work = work
+        self.guest = self.program = self.pressure = None
+        acquired.PROGRAM = ramseal
+
+    def stop(self):
+        if self.guest:
+            self.guest.__exit__()
+        self.guest = None
+
+    def start(self, pressure):
+        if self.guest and self.pressure == pressure:
+            return
+        self.stop()
+        self.work.mkdir(parents=True, exist_ok=True)
+        disk = self.work / 'disk'
+        disk.unlink(missing_ok=True)
+        marked.make_disk(disk, AREA_MIB * MIB)
+        guest = vm.Guest(self.kernel, self.work / 'vm', self.files, disk=disk, ram_mib=RAM_MIB)
+        self.guest = guest.__enter__()
+        self.pressure = pressure
+        self.program = marked.Program(guest, WANTED_MIB[pressure] * MIB // PAGE, timeout=600)
+
+    def acquire(self, options, container):
+        # After a run the program has the memory back that ramseal took, and goes on.
+        self.guest.check(f'kill -CONT {self.program.pid}; sleep 2')
+        done = self.guest.run('ramseal acquire --quiet --log-json --source kcore '
+                              f'{" ".join(options)} -o - >/dev/container',
+                              container=container, timeout=RUN_TIMEOUT)
+        # What is done with the container needs the host's processors.
+        self.guest.check(f'kill -STOP {self.program.pid}')
+        if done.code:
+            raise vm.GuestError(f'acquire ended with {done.code}: {done.err}')
+        return json.loads(done.err.splitlines()[-1])
+
+    def run(self, cell, options, container):
+        """Everything that runs.csv has of it; vm.GuestError, and the guest is gone."""
+        try:
+            self.start(cell.pressure)
+            summary = self.acquire(options, container)
+        except BaseException:
+            self.stop()
+            raise
+        smear = measure.simulated.smear(container)
+        with Judge() as judge:
+            found = marked.judge(judge, marked.Acquired(judge, container), self.program)
+        return {
+            'clock': 'real', 'peak_bytes': summary['usage']['peak_rss'],
+            **measure.smear_of(smear, int(self.program.pid)),
+            **measure.cost_of(measure.info_of(container), summary), **truth_row(found),
+        }
+
+
+def truth_row(found):
+    """The image's own tables, by the marks."""
+    image = {key[1:]: n for key, n in found.items() if key[0] == 'image'}
+    wrong = {key: n for key, n in image.items() if key[2] != 'right'}
+    row = {'transition_judged': 0, 'transition_wrong': 0}  # Linux has no such state
+    for state in ('valid', 'slot'):
+        row[f'{state}_judged'] = sum(n for key, n in image.items() if key[0] == state)
+        row[f'{state}_wrong'] = sum(n for key, n in wrong.items() if key[0] == state)
+    row['truly_wrong'] = sum(wrong.values())
+    row['foreign'] = sum(n for key, n in wrong.items() if key[2] == 'other')
+    row['safe_but_wrong'] = sum(n for key, n in wrong.items() if key[1] == 'safe')
+    return row
+
+
+def clean(work):
+    shutil.rmtree(work, ignore_errors=True)
