@@ -32,6 +32,12 @@ static bool level_has_large(enum paging_mode mode, unsigned level)
 	return level == 2 || (level == 3 && mode != PAGING_PAE);
 }
 
+/*
+ * In an entry of a large page bit 12 is PAT, and those from there to the frame must be 0 (Intel SDM vol.
+ * 3, tables 4-16 and 4-18): the processor would not use it. Few words that are no entry pass as one.
+ */
+#define PTE_LARGE_PAT UINT64_C(0x1000)
+
 struct entry entry_judge(enum paging_mode mode, unsigned level, uint64_t va, size_t i, uint64_t raw,
 			 uint64_t ignore)
 {
@@ -48,9 +54,9 @@ struct entry entry_judge(enum paging_mode mode, unsigned level, uint64_t va, siz
 		e.kind = ENTRY_LEAF;
 	} else if (!(raw & PTE_LARGE)) {
 		e.kind = ENTRY_TABLE;
-	} else if (level_has_large(mode, level)) {
+	} else if (level_has_large(mode, level) && !(e.frame & (e.size - 1) & ~PTE_LARGE_PAT)) {
 		e.kind = ENTRY_LEAF;
-		e.frame &= ~(e.size - 1); /* the low bits are PAT and reserved ones */
+		e.frame &= ~(e.size - 1);
 	} else {
 		e.kind = ENTRY_RESERVED;
 	}

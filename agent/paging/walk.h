@@ -40,7 +40,7 @@ enum entry_kind {
 	ENTRY_ABSENT,   /* not present, yet not zero: the operating system's own words */
 	ENTRY_LEAF,     /* maps a frame of memory */
 	ENTRY_TABLE,    /* names the next table */
-	ENTRY_RESERVED, /* present, with the large bit where no level has large pages */
+	ENTRY_RESERVED, /* present, but a large page where there are none, or with reserved bits */
 };
 
 struct entry {
@@ -120,7 +120,7 @@ enum walk_reason {
 	WALK_SELF,       /* it names a table that it is a part of: a self-map, or a loop */
 	WALK_OUTSIDE,    /* it names an address outside the ranges */
 	WALK_UNREADABLE, /* its page cannot be read */
-	WALK_RESERVED,   /* the large bit is set where no level has large pages */
+	WALK_RESERVED,   /* it is a large page where there are none, or with bits that must be 0 */
 	WALK_REASONS
 };
 
