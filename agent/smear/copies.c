@@ -4,6 +4,7 @@
 
 #include "agent/interrupt.h"
 #include "agent/smear/smear_internal.h"
+#include "formats/base/bytes.h"
 
 /*
  * Setting up
@@ -305,20 +306,6 @@ static enum status walk_budgeted(struct measure *m, enum copy copy, uint64_t dtb
 	return walk_copy(m, copy, dtb, options, &m->copy[copy].set, e);
 }
 
-/* The image comes last: what the other two have bounds it. */
-static enum status walk_image(struct measure *m, uint64_t dtb, struct err *e)
-{
-	struct source *s = &m->copy[COPY_IMAGE];
-	const uint64_t tables =
-		m->copy[COPY_BEFORE].leaves.n_tables + m->copy[COPY_AFTER].leaves.n_tables;
-	const uint64_t most = MIN(s->budget.pages, IMAGE_LEAST + IMAGE_FACTOR * tables);
-	struct walk_budget budget = { .pages = most, .deadline = UINT64_MAX };
-	enum status st = walk_budgeted(m, COPY_IMAGE, dtb, &budget, e);
-
-	s->budget.pages -= most - budget.pages;
-	return st;
-}
-
 bool smear__has_copy(const struct smear_id *id, enum copy copy)
 {
 	switch (copy) {
@@ -336,6 +323,48 @@ static bool is_open(const struct measure *m, enum copy copy)
 	return m->copy[copy].cursor != NULL;
 }
 
+/*
+ * The page of a root may have been another's when the image came to it: the process had ended, or had not
+ * begun. Its words would lead into anything, by the terabyte. All roots name the same tables for the
+ * kernel's half of the address space, but for few entries: the image's copy has to name most of what
+ * the pass's does. PAE roots have four entries; there it is left to what they name.
+ */
+static bool image_has_root(struct measure *m, const struct smear_id *id)
+{
+	const enum copy pass = smear__has_copy(id, COPY_BEFORE) ? COPY_BEFORE : COPY_AFTER;
+	const uint64_t root = paging_root(m->ret->spaces.mode, id->dtb);
+	uint8_t seen[PAGE_SIZE], there[PAGE_SIZE];
+	size_t named = 0, same = 0;
+
+	if (m->ret->spaces.mode == PAGING_PAE || !is_open(m, pass) ||
+	    !physmem_read_page(&m->copy[pass].mem.mem, root, seen, NULL) ||
+	    !physmem_read_page(&m->copy[COPY_IMAGE].mem.mem, root, there, NULL))
+		return true; /* the walk will tell */
+	for (size_t i = TABLE_ENTRIES / 2; i < TABLE_ENTRIES; i++) {
+		const uint64_t a = get_le64(seen + 8 * i), b = get_le64(there + 8 * i);
+
+		if (!(a & PTE_PRESENT))
+			continue;
+		named++;
+		same += (b & PTE_PRESENT) && !((a ^ b) & PTE_FRAME);
+	}
+	return 2 * same >= named;
+}
+
+/* The image comes last: what the other two have bounds it. */
+static enum status walk_image(struct measure *m, uint64_t dtb, struct err *e)
+{
+	struct source *s = &m->copy[COPY_IMAGE];
+	const uint64_t tables =
+		m->copy[COPY_BEFORE].leaves.n_tables + m->copy[COPY_AFTER].leaves.n_tables;
+	const uint64_t most = MIN(s->budget.pages, IMAGE_LEAST + IMAGE_FACTOR * tables);
+	struct walk_budget budget = { .pages = most, .deadline = UINT64_MAX };
+	enum status st = walk_budgeted(m, COPY_IMAGE, dtb, &budget, e);
+
+	s->budget.pages -= most - budget.pages;
+	return st;
+}
+
 enum status smear__walk_space(struct measure *m, const struct smear_id *id, bool image,
 			      struct err *e)
 {
@@ -347,8 +376,12 @@ enum status smear__walk_space(struct measure *m, const struct smear_id *id, bool
 		st = walk_budgeted(m, COPY_BEFORE, id->dtb, &m->copy[COPY_BEFORE].budget, e);
 	if (!st && is_open(m, COPY_AFTER) && smear__has_copy(id, COPY_AFTER))
 		st = walk_budgeted(m, COPY_AFTER, id->dtb, &m->copy[COPY_AFTER].budget, e);
-	if (!st && image && smear__has_copy(id, COPY_IMAGE))
-		st = walk_image(m, id->dtb, e);
+	if (!st && image && smear__has_copy(id, COPY_IMAGE)) {
+		if (image_has_root(m, id))
+			st = walk_image(m, id->dtb, e);
+		else
+			m->copy[COPY_IMAGE].leaves.stop = WALK_NO_ROOT;
+	}
 	if (!st && interrupted())
 		st = interrupt_status(e);
 	return st;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/smear/report.h"
+#include "formats/base/bytes.h"
 #include "tests/gen/text_file.h"
 #include "tests/unit/sealed_machine.h"
 
@@ -383,6 +384,36 @@ TEST(table_that_is_gone_takes_its_entries_along)
 #define SPACE(pid, dtb)                                                                            \
 	"{\"listed\":true,\"kernel\":false,\"pid\":" #pid ",\"name\":\"p\",\"dtb\":" #dtb "}"
 
+/* Entries of the kernel's half, the same in all roots but for one. */
+static void put_kernel_half(enum copy copy, uint64_t names)
+{
+	for (uint64_t i = 0; i < 5; i++)
+		machine_u64(&m[copy], ROOT + 8 * (256 + 40 * i),
+			    (names + (i == 4 ? 0x1000 * copy : 0x1000 * i)) | P);
+}
+
+TEST(a_root_that_is_something_else_by_then_has_no_image)
+{
+	/* The image's page is a page of data by then, but would lead somewhere. */
+	static const struct {
+		uint64_t kernel;
+		bool there;
+	} cases[] = { { FRAME(20), true }, { FRAME(25), false } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		set_up();
+		put_entries(0, FRAME(0) | P, FRAME(0) | P);
+		put_kernel_half(COPY_BEFORE, FRAME(20));
+		put_kernel_half(COPY_IMAGE, cases[i].kernel);
+		put_kernel_half(COPY_AFTER, FRAME(20));
+		measure_ok();
+		assert_int_equal(s.at[0].copy[COPY_IMAGE].no_root, !cases[i].there);
+		assert_int_equal(s.at[0].copy[COPY_IMAGE].entries, cases[i].there);
+		assert_int_equal(s.at[0].copy[COPY_AFTER].entries, 1);
+		tear_down();
+	}
+}
+
 TEST(processes_are_born_and_end)
 {
 	set_up();
@@ -618,6 +649,14 @@ static uint64_t hostile_entry(void)
 }
 
 /* Every mapping is counted once, whatever the tables say. */
+/* Whatever else the copies say: these are roots of one machine. */
+static void share_kernel_half(uint64_t root)
+{
+	for (uint64_t pa = root + PAGE_SIZE / 2; pa < root + PAGE_SIZE; pa += 8)
+		for (size_t c = 1; c < COPIES; c++)
+			machine_u64(&m[c], pa, get_le64(page_of(&m[0], root) + pa % PAGE_SIZE));
+}
+
 TEST(hostile_tables_end_and_add_up)
 {
 	for (uint64_t round = 1; round <= 6; round++) {
@@ -628,6 +667,8 @@ TEST(hostile_tables_end_and_add_up)
 		for (size_t c = 0; c < COPIES; c++)
 			for (uint64_t i = 0; i < 12 * 512; i++)
 				machine_u64(&m[c], ROOT + 8 * i, hostile_entry());
+		share_kernel_half(ROOT);
+		share_kernel_half(ROOT + PAGE_SIZE);
 		n_rows = 0;
 		before_spaces = after_spaces = SPACE(1, 1048576) "," SPACE(2, 1052672);
 		measure_ok();
@@ -715,6 +756,7 @@ int main(void)
 		cmocka_unit_test(replaced_table_is_a_reason_for_doubt),
 		cmocka_unit_test(replaced_upper_table_is_a_reason_for_doubt),
 		cmocka_unit_test(table_that_is_gone_takes_its_entries_along),
+		cmocka_unit_test(a_root_that_is_something_else_by_then_has_no_image),
 		cmocka_unit_test(processes_are_born_and_end),
 		cmocka_unit_test(root_that_changed_hands_is_two_spaces),
 		cmocka_unit_test(processes_with_one_root_are_counted_once),
