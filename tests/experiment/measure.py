@@ -74,7 +74,7 @@ def truth_of(container, account, pid):
     rows = simulated.lines_of(simulated.SIM_TRUTH, container, account, pid, said=said)
     next(rows)
     pages = {int(va, 16): verdict == 'right\n'
-             for va, _, _, verdict in (row.split(',') for row in rows)}
+             for va, *_, verdict in (row.split(',') for row in rows)}
     return json.loads(said[0]), pages
 
 
