@@ -5,7 +5,7 @@
 #ifndef RAMSEAL_AGENT_CHECK_H
 #define RAMSEAL_AGENT_CHECK_H
 
-#include "agent/progress.h"
+#include "agent/program/progress.h"
 #include "formats/rsz_reader.h"
 
 /*

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/log.h"
+#include "agent/program/log.h"
 
 /*
  * A container may hold gigabytes of text in a few kilobytes, so the manifest is read piece by piece,

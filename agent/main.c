@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "agent/commands.h"
-#include "agent/interrupt.h"
-#include "agent/log.h"
-#include "agent/startup.h"
+#include "agent/commands/commands.h"
+#include "agent/program/interrupt.h"
+#include "agent/program/log.h"
+#include "agent/program/startup.h"
 
 static const struct command *const commands[] = {
 	&command_acquire, &command_check,      &command_verify,       &command_info,

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/clock.h"
+#include "agent/program/clock.h"
 #include "agent/paging/walk.h"
 #include "formats/base/bytes.h"
 

@@ -18,7 +18,7 @@
 #define RAMSEAL_AGENT_ORDER_SLOTS_H
 
 #include "agent/smear/change.h"
-#include "agent/stream_pass.h"
+#include "agent/acquire/stream_pass.h"
 #include "tsk-extract/extract.h"
 
 struct slots;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/order/sweep.h"
 
-#include "agent/clock.h"
-#include "agent/interrupt.h"
-#include "agent/log.h"
+#include "agent/program/clock.h"
+#include "agent/program/interrupt.h"
+#include "agent/program/log.h"
 
 void sweep_restart(struct sweep *s, const struct walk_set *set, bool inside)
 {

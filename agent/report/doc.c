@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "agent/text.h"
+#include "agent/program/text.h"
 #include "formats/base/utf8.h"
 
 void doc_deinit(struct doc *d)

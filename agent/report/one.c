@@ -2,7 +2,7 @@
 /*
  * The report on one acquisition: its head, and the order of its sections.
  */
-#include "agent/clock.h"
+#include "agent/program/clock.h"
 #include "agent/report/one.h"
 
 static void section_glossary(struct doc *d, const struct run *r)

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/clock.h"
+#include "agent/program/clock.h"
 #include "agent/report/one.h"
 
 /* How much of a list is shown. */

@@ -5,8 +5,8 @@
 
 #include "agent/check.h"
 #include "agent/container.h"
-#include "agent/interrupt.h"
-#include "agent/log.h"
+#include "agent/program/interrupt.h"
+#include "agent/program/log.h"
 
 /*
  * Chunks

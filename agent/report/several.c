@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/clock.h"
+#include "agent/program/clock.h"
 #include "agent/report/html.h"
 #include "agent/report/page.h"
 

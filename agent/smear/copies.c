@@ -2,7 +2,7 @@
 /* The three copies of the tables: opened, walked space by space, and the layout of their entries. */
 #include <string.h>
 
-#include "agent/interrupt.h"
+#include "agent/program/interrupt.h"
 #include "agent/smear/smear_internal.h"
 #include "formats/base/bytes.h"
 

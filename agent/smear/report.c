@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/log.h"
-#include "agent/text.h"
+#include "agent/program/log.h"
+#include "agent/program/text.h"
 
 static json_t *integer(uint64_t v)
 {

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "agent/context_flags.h"
-#include "agent/driver_policy.h"
+#include "agent/host/context_flags.h"
+#include "agent/host/driver_policy.h"
 
 #define WINDOWS(build, security)                                                                   \
 	"{\"os\": {\"id\": \"windows\", \"build\": " #build "}, \"security\": {" security "}}"

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "agent/host.h"
-#include "agent/host_facts.h"
+#include "agent/host/host.h"
+#include "agent/host/host_facts.h"
 #include "tests/unit/scratch.h"
 
 static struct scratch dir;

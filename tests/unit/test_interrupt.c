@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/interrupt.h"
+#include "agent/program/interrupt.h"
 
 /* How a child ends that does `body`. */
 static int status_of(void (*body)(void))

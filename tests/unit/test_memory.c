@@ -3,13 +3,13 @@
  * The memory pass and the sealer, from a source that fails by rule into an output that is full at
  * any size. The output and the signal are this file's: it defines what sealer.c and memory.c call.
  */
-#include "agent/memory.h"
+#include "agent/acquire/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/interrupt.h"
-#include "agent/log.h"
+#include "agent/program/interrupt.h"
+#include "agent/program/log.h"
 #include "formats/rsz_reader.h"
 #include "tests/gen/images.h"
 #include "tests/unit/fake_drv.h"

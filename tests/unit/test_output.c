@@ -7,8 +7,8 @@
 #include <signal.h>
 #include <string.h>
 
-#include "agent/output.h"
-#include "agent/output_linux.h"
+#include "agent/output/output.h"
+#include "agent/output/output_linux.h"
 #include "tests/unit/scratch.h"
 
 static struct scratch dir;

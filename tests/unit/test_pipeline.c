@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/pipeline.h"
+#include "agent/acquire/pipeline.h"
 
 #include <sched.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #include <windows.h>
 #endif
 
-#include "agent/process_names.h"
+#include "agent/host/process_names.h"
 
 /* The kernel's list, and what the system told before and after. Names: NULL ends a list. */
 struct side {

@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/log.h"
-#include "agent/progress.h"
-#include "agent/text.h"
+#include "agent/program/log.h"
+#include "agent/program/progress.h"
+#include "agent/program/text.h"
 
 #define GIB (UINT64_C(1) << 30)
 

@@ -8,14 +8,14 @@
 #include <time.h>
 #include <wchar.h>
 
-#include "agent/clock.h"
-#include "agent/host.h"
-#include "agent/interrupt.h"
-#include "agent/output.h"
-#include "agent/output_set.h"
-#include "agent/output_target.h"
-#include "agent/preflight.h"
-#include "agent/random.h"
+#include "agent/program/clock.h"
+#include "agent/host/host.h"
+#include "agent/program/interrupt.h"
+#include "agent/output/output.h"
+#include "agent/output/output_set.h"
+#include "agent/output/output_target.h"
+#include "agent/host/preflight.h"
+#include "agent/program/random.h"
 #include "formats/base/io.h"
 #include "formats/base/os.h"
 #include "formats/base/win32.h"

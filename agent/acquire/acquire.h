@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `ramseal acquire` is asked to do, and its two ways to do it: into a sealed container, or
+ * into an image. commands/acquire.c has the options and chooses.
+ */
+#ifndef RAMSEAL_AGENT_ACQUIRE_ACQUIRE_H
+#define RAMSEAL_AGENT_ACQUIRE_ACQUIRE_H
+
+#include "agent/program/cli.h"
+#include "agent/commands/disk_options.h"
+#include "agent/host/driver.h"
+#include "agent/output/image_out.h"
+#include "driver-interface/drv.h"
+
+struct level_choice {
+	int level;
+	bool automatic;
+};
+
+/*
+ * When page files are copied, relative to the memory. Side by side they are done sooner, but the
+ * memory takes longer (by 12 % in a guest with a swap partition in use, by 77 % with a page file as
+ * fast as memory on two CPUs), and it is the memory that changes while one waits. Guided: what the
+ * page tables name is read right behind them (order/slots.h), the rest after the memory; all of it
+ * after, if the memory is not read by its tables.
+ */
+enum pagefile_time { PAGEFILE_BEFORE, PAGEFILE_AFTER, PAGEFILE_CONCURRENT, PAGEFILE_GUIDED };
+
+/* Which passes over the page tables are made. */
+enum pagetables { TABLES_BOTH, TABLES_BEFORE, TABLES_AFTER, TABLES_NONE };
+
+/*
+ * A target with less room than this share of memory is refused without --force: container sizes
+ * of busy machines lie between a third and two thirds, and one of idle ones is far smaller, so a
+ * quarter is where it is visibly too small.
+ */
+#define ACQUIRE_ROOM_SHARE 4
+
+struct order;
+
+struct acquire_options {
+	struct image_options image; /* without a format: into a container */
+	const char *source;
+	struct driver_options driver;
+	const char *output;
+	struct level_choice level;
+	struct disk_options disk;
+	struct cli_strings files;
+	size_t pagefile; /* enum pagefile_time */
+	bool no_pagefile;
+	bool hibernation;
+	size_t pagetables;         /* enum pagetables */
+	const struct order *order; /* NULL: what suits the source */
+	uint64_t threads;          /* 0: one per CPU */
+	bool force;
+};
+
+/*
+ * Opens the source that the options name. ST_NO_SOURCE if it names no memory; otherwise as
+ * drv_open(), with ST_INPUT for a file that is not what it should be. A source that has a clock
+ * of its own is the clock until it is closed.
+ */
+enum status acquire_open_source(const struct acquire_options *o, struct drv **ret, struct err *e);
+void acquire_close_source(struct drv *d); /* NULL is fine */
+
+/*
+ * ST_UNREADABLE of a source that fills what it cannot read with zeros: it may have, and nobody can
+ * tell.
+ */
+enum status acquire_judge_source(const struct drv_info *info, struct err *e);
+
+/* Asks for the maps of RAM again, and logs where they have changed; the caller owns `ret`. */
+enum status acquire_maps_again(struct drv *d, struct drv_maps *ret, struct err *e);
+
+/* Logs what the source is, and what it costs not to know, before it starts. */
+void acquire_announce_source(const struct drv_info *info);
+
+/* Everything that the options ask for, into one container. */
+enum status acquire_container(const struct cli *cli, const struct acquire_options *o,
+			      struct err *e);
+
+/* Memory alone, into an image of the format that the options name. */
+enum status acquire_image(const struct cli *cli, const struct acquire_options *o, struct err *e);
+
+#endif

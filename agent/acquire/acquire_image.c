@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * acquire --format: memory into an image, with nothing but the summary and the list of gaps to say
+ * where it came from.
+ */
+#include "agent/acquire/acquire.h"
+#include "agent/program/clock.h"
+#include "agent/commands/commands.h"
+#include "agent/host/host.h"
+#include "agent/program/log.h"
+#include "agent/acquire/manifest.h"
+
+struct image_acquisition {
+	const struct cli *cli;
+	const struct acquire_options *o;
+	struct driver_session *driver;
+	struct drv *source;
+	const char *inputs[2]; /* the file that is the source, if it is one */
+	struct image_out out;
+};
+
+static enum status open_image(struct image_acquisition *a, struct err *e)
+{
+	const struct drv_info *info = &a->source->info;
+	const struct image_request r = {
+		.options = &a->o->image,
+		.path = a->o->output,
+		.force = a->o->force,
+		.inputs = a->inputs,
+		.spec = { .ranges = &info->maps[0].ranges,
+			  .notes = info->notes,
+			  .notes_size = info->notes_size,
+			  .direct_map = info->direct_map,
+			  .level = a->o->level.level,
+			  .threads = command_threads(a->o->threads) },
+		.progress = command_progress(a->cli),
+		.phase = "memory",
+	};
+
+	return image_out_open(&r, &a->out, e);
+}
+
+static void summarise(const struct image_acquisition *a, uint64_t begin_wall, uint64_t begin_mono,
+		      enum status st, const struct err *e)
+{
+	const struct drv_info *info = &a->source->info;
+	char begin[CLOCK_RFC3339_SIZE], end[CLOCK_RFC3339_SIZE];
+
+	clock_rfc3339(begin_wall, begin);
+	clock_rfc3339(clock_wall_ns(), end);
+	image_out_summarise(
+		&a->out, st, e,
+		LOG_FIELDS(log_text("begin", begin), log_text("end", end),
+			   log_u64("duration_ns", clock_mono_ns() - begin_mono),
+			   log_json("source", manifest_source(info)),
+			   log_json("maps", manifest_maps(info)),
+			   log_json("parts", manifest_parts(a->source)),
+			   log_json("driver", driver_session_json(a->driver)),
+			   log_json("command", host_arguments_json(a->cli->argc, a->cli->argv))));
+}
+
+static enum status acquire(struct image_acquisition *a, struct err *e)
+{
+	const uint64_t wall = clock_wall_ns(), mono = clock_mono_ns();
+	const struct drv_info *info;
+	struct drv_pages pages;
+	enum status st = driver_session_begin(&a->o->driver, a->o->source, &a->driver, e);
+
+	if (!st)
+		st = acquire_open_source(a->o, &a->source, e);
+	if (st)
+		return st;
+	info = &a->source->info;
+	a->inputs[0] = info->image ? info->path : NULL;
+	st = open_image(a, e);
+	if (st)
+		return st;
+	acquire_announce_source(info);
+	drv_pages_init(&pages, a->source);
+	st = image_out_write(&a->out, &pages.pages,
+			     json_pack("{s:o}", "source", manifest_source(info)), e);
+	if (!st)
+		st = image_out_judge(&a->out, info->path, e);
+	if (!st)
+		st = acquire_judge_source(info, e);
+	summarise(a, wall, mono, st, e);
+	return st;
+}
+
+enum status acquire_image(const struct cli *cli, const struct acquire_options *o, struct err *e)
+{
+	struct image_acquisition a = { .cli = cli, .o = o };
+	const enum status st = acquire(&a, e);
+
+	image_out_close(&a.out);
+	acquire_close_source(a.source);
+	driver_session_end(a.driver);
+	return st;
+}

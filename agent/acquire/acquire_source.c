@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The source of an acquisition: opened, announced, judged, and asked again at the end. */
+#include <string.h>
+
+#include "agent/acquire/acquire.h"
+#include "agent/program/clock.h"
+#include "agent/program/log.h"
+#include "agent/acquire/manifest.h"
+#include "agent/program/text.h"
+
+void acquire_announce_source(const struct drv_info *info)
+{
+	const struct range_list *ranges = &info->maps[0].ranges;
+	char size[TEXT_SIZE_MAX];
+
+	text_size(range_list_bytes(ranges), size);
+	log_info_with(LOG_FIELDS(log_json("source", manifest_source(info))), "source-opened",
+		      "%s (%s): %s in %zu range%s", info->source, info->path, size, ranges->count,
+		      ranges->count == 1 ? "" : "s");
+	if (info->silent)
+		log_warning("source-silent",
+			    "%s: this source cannot report unreadable pages; they look like zeros",
+			    info->path);
+	if (info->note)
+		log_info("source-note", "%s: %s", info->source, info->note);
+	for (size_t i = 1; i < info->n_maps; i++)
+		if (!range_list_same(ranges, &info->maps[i].ranges))
+			log_warning("maps-disagree",
+				    "%s and %s name different RAM; both are recorded",
+				    info->maps[0].origin, info->maps[i].origin);
+}
+
+static uint64_t source_clock(void *source)
+{
+	struct drv *d = source;
+
+	return d->ops->now(d);
+}
+
+void acquire_close_source(struct drv *d)
+{
+	clock_use(NULL, NULL);
+	drv_close(d);
+}
+
+enum status acquire_open_source(const struct acquire_options *o, struct drv **ret, struct err *e)
+{
+	const struct drv_info *info;
+	enum status st = drv_open(o->source, ret, e);
+
+	if (st == ST_NOT_MINE || st == ST_CORRUPT)
+		st = err_add(e, ST_INPUT, "%s", o->source);
+	if (st)
+		return st;
+	if ((*ret)->ops->now)
+		clock_use(source_clock, *ret);
+	info = &(*ret)->info;
+	if (!info->n_maps || !info->maps[0].ranges.count)
+		return err_set(e, ST_NO_SOURCE, "%s: names no memory", info->path);
+	return ST_OK;
+}
+
+enum status acquire_judge_source(const struct drv_info *info, struct err *e)
+{
+	if (!info->silent)
+		return ST_OK;
+	return err_set(e, ST_UNREADABLE,
+		       "%s: unreadable pages cannot be detected; some zeros may be such",
+		       info->path);
+}
+
+static const struct drv_map *find_map(const struct drv_info *info, const char *origin)
+{
+	for (size_t i = 0; i < info->n_maps; i++)
+		if (!strcmp(info->maps[i].origin, origin))
+			return &info->maps[i];
+	return NULL;
+}
+
+enum status acquire_maps_again(struct drv *d, struct drv_maps *ret, struct err *e)
+{
+	const enum status st = drv_maps_again(d, ret, e);
+
+	for (size_t i = 0; !st && i < ret->count; i++) {
+		const struct drv_map *now = &ret->at[i];
+		const struct drv_map *then = find_map(&d->info, now->origin);
+
+		if (!then || !range_list_same(&then->ranges, &now->ranges))
+			log_warning("map-changed",
+				    "%s names other RAM than before; both are recorded",
+				    now->origin);
+	}
+	return st;
+}

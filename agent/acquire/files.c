@@ -1,0 +1,670 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/acquire/files.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/program/clock.h"
+#include "agent/program/interrupt.h"
+#include "agent/program/log.h"
+#include "agent/acquire/manifest.h"
+#include "agent/order/slots.h"
+#include "agent/acquire/source_files.h"
+#include "formats/base/bytes.h"
+#include "formats/base/sha256.h"
+
+/* A live file that moves faster than it can be copied is left as it is after so many rounds. */
+#define COPY_ROUNDS 3
+
+/*
+ * The feed: the file from its beginning, or in later rounds the parts that lie elsewhere now.
+ */
+
+struct file_feed {
+	struct stream_feed feed;
+	struct file_copy *copy;
+	uint16_t pass;
+	const struct extent_list *again; /* passes above 0 */
+	size_t extent;                   /* of `again`, and how far it is in it */
+	uint64_t at;
+	struct sha256 *sha;        /* pass 0; NULL: none is made */
+	const struct slots *slots; /* have read some of it already; or NULL */
+	uint64_t rest;             /* then: the next page to look at */
+};
+
+/* The next part of `again`, widened to whole pages; false behind the last. */
+static bool next_part(struct file_feed *f, uint64_t *offset, size_t *size)
+{
+	const uint64_t mask = PAGE_SIZE - 1;
+
+	for (; f->extent < f->again->count; f->extent++, f->at = 0) {
+		const struct extent *x = &f->again->at[f->extent];
+		const uint64_t first = x->file & ~mask;
+		const uint64_t end = (x->file + x->length + mask) & ~mask;
+
+		if (first + f->at >= end)
+			continue;
+		*offset = first + f->at;
+		*size = (size_t)MIN(end - *offset, STREAM_CHUNK);
+		f->at += *size;
+		return true;
+	}
+	return false;
+}
+
+/* Before the rest of the file, by the tables. */
+static bool was_read(const struct file_feed *f, uint64_t page)
+{
+	return !f->pass && f->slots && slots_has(f->slots, f->copy->pagefile->number, page);
+}
+
+/*
+ * What slots have left, in order: from the first such page to the last within a piece's length, in
+ * one read. What lies between them and was read before is dropped by take_rest(): asking for each
+ * part by itself would take longer.
+ */
+static enum status read_rest(struct file_feed *f, struct stream_piece *p, struct extract_piece *ret,
+			     struct err *e)
+{
+	struct extract *const x = f->copy->source;
+	const uint64_t end = (extract_first(x)->size + PAGE_SIZE - 1) / PAGE_SIZE;
+	size_t n = STREAM_CHUNK / PAGE_SIZE;
+
+	while (f->rest < end && was_read(f, f->rest))
+		f->rest++;
+	while (n > 1 && was_read(f, f->rest + n - 1))
+		n--;
+	extract_seek(x, f->rest * PAGE_SIZE);
+	f->rest += n;
+	return extract_next(x, p->data, n * PAGE_SIZE, p->pages, ret, e);
+}
+
+static enum status read_piece(struct file_feed *f, struct stream_piece *p,
+			      struct extract_piece *ret, struct err *e)
+{
+	struct extract *const x = f->copy->source;
+	uint64_t offset;
+	size_t size;
+
+	if (!f->pass && f->slots)
+		return read_rest(f, p, ret, e);
+	if (!f->pass)
+		return extract_next(x, p->data, STREAM_CHUNK, p->pages, ret, e);
+	if (!next_part(f, &offset, &size))
+		return ST_END;
+	return extract_read(x, offset, p->data, size, p->pages, ret, e);
+}
+
+/* A run of pages that are `from` pages behind the beginning of what was read, moved to `at`. */
+static void keep_run(struct stream_piece *p, const struct rsz_extent *all, size_t from, size_t n,
+		     size_t at)
+{
+	const size_t bytes = MIN(n * PAGE_SIZE, all->length - from * PAGE_SIZE);
+	struct rsz_extent *x = &p->extents[p->n_extents++];
+
+	*x = *all;
+	x->address += from * PAGE_SIZE;
+	x->length = (uint32_t)bytes;
+	if (from == at)
+		return;
+	memmove(p->data + at * PAGE_SIZE, p->data + from * PAGE_SIZE, bytes);
+	memmove(p->pages + at, p->pages + from, n * sizeof(*p->pages));
+}
+
+/* Of what was read by one call, all that slots have not read before. */
+static void take_rest(const struct file_feed *f, struct stream_piece *p,
+		      const struct rsz_extent *all)
+{
+	const size_t pages = rsz_extent_pages(all);
+	const uint64_t first = all->address / PAGE_SIZE;
+	size_t at = 0;
+
+	for (size_t i = 0, n; i < pages; i += n) {
+		const bool had = was_read(f, first + i);
+
+		for (n = 1; i + n < pages && was_read(f, first + i + n) == had; n++)
+			;
+		if (had)
+			continue;
+		keep_run(p, all, i, n, at);
+		at += n;
+	}
+}
+
+static enum status next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
+{
+	struct file_feed *f = (struct file_feed *)feed;
+	const uint64_t start = clock_mono_ns();
+	struct extract_piece piece;
+	struct rsz_extent x;
+	enum status st;
+
+	if (interrupted())
+		return interrupt_status(e);
+	st = read_piece(f, p, &piece, e);
+	if (st)
+		return st;
+	x = (struct rsz_extent){
+		.address = piece.offset,
+		.length = (uint32_t)piece.length,
+		.pass = f->pass,
+		.reason = f->pass ? RSZ_FILE_CHANGED : RSZ_FIRST,
+		.start = start,
+		.end = clock_mono_ns(),
+	};
+	if (f->pass)
+		f->copy->recopied += piece.length;
+	else if (f->sha)
+		sha256_update(f->sha, p->data, piece.length);
+	take_rest(f, p, &x);
+	return ST_OK;
+}
+
+/*
+ * What the manifest says
+ */
+
+static json_t *integer(uint64_t v)
+{
+	return json_integer((json_int_t)v);
+}
+
+/*
+ * "OFFSET+LENGTH@DISK OFFSET+LENGTH@hole …": one text, because a page file in fifty thousand pieces
+ * would make as many JSON objects, and those would need more memory than the whole acquisition.
+ */
+static char *runs_text(const struct extent_list *l)
+{
+	struct mem_sink text;
+	enum status st = ST_OK;
+
+	mem_sink_init(&text, SIZE_MAX);
+	for (size_t i = 0; i < l->count && !st; i++) {
+		const struct extent *x = &l->at[i];
+		char one[96];
+		int n = snprintf(one, sizeof(one), "%s%" PRIu64 "+%" PRIu64 "@", i ? " " : "",
+				 x->file, x->length);
+
+		if (x->kind == EXTENT_DISK)
+			n += snprintf(one + n, sizeof(one) - (size_t)n, "%" PRIu64, x->disk);
+		else
+			n += snprintf(one + n, sizeof(one) - (size_t)n, "%s",
+				      extent_kind_name(x->kind));
+		st = sink_write(&text.sink, one, (size_t)n, NULL);
+	}
+	if (!st)
+		st = sink_write(&text.sink, "", 1, NULL);
+	if (st)
+		mem_sink_deinit(&text);
+	return (char *)text.at;
+}
+
+static json_t *records_json(const struct extract_state *s)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < s->n_records; i++)
+		json_array_append_new(list, json_pack("{s:o, s:i}", "record",
+						      integer(s->records[i].number), "sequence",
+						      (int)s->records[i].sequence));
+	return list;
+}
+
+static json_t *state_json(const struct extract_state *s, bool simulated)
+{
+	_cleanup_free_ char *runs = runs_text(&s->extents);
+	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:s}", "size", integer(s->size), "allocated",
+			      integer(s->allocated), "initialised", integer(s->initialised),
+			      "fragments", integer(s->fragments), "runs", runs ? runs : "");
+
+	/* A time of this host is no business of a machine that lives in a time of its own. */
+	if (o && !simulated)
+		json_object_set_new(o, "taken_ns", integer(s->taken_ns));
+	if (!o || !s->n_records)
+		return o;
+	json_object_set_new(o, "mft_records", records_json(s));
+	json_object_set_new(o, "created_filetime", integer(s->created));
+	json_object_set_new(o, "modified_filetime", integer(s->modified));
+	json_object_set_new(o, "record_modified_filetime", integer(s->record_modified));
+	json_object_set_new(o, "accessed_filetime", integer(s->accessed));
+	json_object_set_new(o, "file_attributes", integer(s->file_attributes));
+	json_object_set_new(o, "resident", json_boolean(s->resident));
+	json_object_set_new(o, "compressed", json_boolean(s->compressed));
+	json_object_set_new(o, "sparse", json_boolean(s->sparse));
+	json_object_set_new(o, "encrypted", json_boolean(s->encrypted));
+	if (s->lost_records)
+		json_object_set_new(o, "lost_records", integer(s->lost_records));
+	return o;
+}
+
+static json_t *bad_json(const struct extract *x)
+{
+	json_t *list = json_array();
+	size_t n;
+	const struct extract_bad *bad = extract_bad(x, &n);
+
+	for (size_t i = 0; list && i < n && i < MANIFEST_GAPS_MAX; i++)
+		json_array_append_new(list,
+				      json_pack("{s:o, s:o, s:o}", "offset", integer(bad[i].offset),
+						"length", integer(bad[i].length), "error",
+						integer(bad[i].error)));
+	return list;
+}
+
+static void put_pagefile(json_t *o, const struct pagefile *p)
+{
+	json_object_set_new(o, "pagefile_kind", json_string(pagefile_kind_text(p->kind)));
+	json_object_set_new(o, "named_by", json_string(p->named_by));
+	json_object_set_new(o, "number_origin", json_string(number_origin_name(p->origin)));
+	if (p->origin != NUMBER_NONE)
+		json_object_set_new(o, "number", integer(p->number));
+}
+
+static void put_volume(json_t *o, const struct volume *v)
+{
+	char guid[33];
+
+	json_object_set_new(o, "volume_serial", json_sprintf("%016" PRIx64, v->boot.serial));
+	json_object_set_new(o, "volume_offset", integer(v->offset));
+	json_object_set_new(o, "volume_label", json_text(v->label));
+	bytes_to_hex(v->guid, sizeof(v->guid), guid);
+	if (v->has_guid)
+		json_object_set_new(o, "partition_guid_bytes", json_string(guid));
+}
+
+/* What a stream's metadata and its manifest line have in common. */
+static json_t *identity_json(const struct files_plan *plan, const struct file_copy *c)
+{
+	const struct volume *v = c->pagefile ? c->pagefile->volume : plan->volume;
+	json_t *o = json_pack("{s:o, s:s}", "path", json_text(c->path), "error_numbers", "errno");
+
+	if (o && c->pagefile)
+		put_pagefile(o, c->pagefile);
+	if (o && v)
+		put_volume(o, v);
+	return o;
+}
+
+/* "gone", "moved", …: what the second look at the MFT has found. */
+static json_t *changes_json(const struct extract_changes *c)
+{
+	return json_pack("{s:b, s:b, s:b, s:b}", "gone", c->gone, "size_changed", c->size_changed,
+			 "moved", c->moved, "records_changed", c->records_changed);
+}
+
+/*
+ * Copying
+ */
+
+/* Neither declared nor kept for a stream that is still to come. */
+static bool name_is_free(struct sealer *sealer, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(sealer_stream_names); i++)
+		if (!strcmp(sealer_stream_names[i], name))
+			return false;
+	return !sealer_has_stream(sealer, name);
+}
+
+/*
+ * The path, or the path with the first number behind it that makes it free: a file may be asked for
+ * twice, and another may have the very name that the second would get.
+ */
+static json_t *stream_name(struct sealer *sealer, const struct file_copy *c)
+{
+	json_t *path = json_text(c->path);
+	json_t *name = json_incref(path);
+
+	for (unsigned n = 2; name && !name_is_free(sealer, json_string_value(name)); n++) {
+		json_decref(name);
+		name = json_sprintf("%s (%u)", json_string_value(path), n);
+	}
+	json_decref(path);
+	return name;
+}
+
+static enum status declare(const struct files_plan *plan, const struct file_copy *c, uint32_t *ret,
+			   struct err *e)
+{
+	json_t *name = stream_name(plan->stream.sealer, c);
+	enum status st = ST_NOMEM;
+
+	if (name)
+		st = sealer_stream(plan->stream.sealer,
+				   c->pagefile ? RSZ_KIND_PAGEFILE : RSZ_KIND_FILE,
+				   json_string_value(name), identity_json(plan, c), ret, e);
+	json_decref(name);
+	return st;
+}
+
+static enum status copy_round(const struct files_plan *plan, struct file_copy *c, uint32_t stream,
+			      struct file_feed *feed, uint64_t total, struct err *e)
+{
+	struct stream_plan s = plan->stream;
+
+	feed->feed.next = next;
+	feed->copy = c;
+	s.feed = &feed->feed;
+	s.stream = stream;
+	s.label = c->path;
+	s.total = total;
+	return stream_pass(&s, &c->result, e);
+}
+
+/*
+ * From its beginning to its end, with a hash of what the file system would show of it: holes, and
+ * what lies behind the initialised size, count as zeros. No hash where slots have read parts of it
+ * before: they are gone into the container, and what they hold now is not what they held.
+ */
+static enum status copy_first(const struct files_plan *plan, struct file_copy *c, uint32_t stream,
+			      struct err *e)
+{
+	struct file_feed feed = { .pass = 0, .slots = c->guided ? plan->slots : NULL };
+	const uint64_t size = extract_first(c->source)->size;
+	uint8_t digest[SHA256_SIZE];
+	enum status st;
+
+	c->guided_pages = tally_pages(&c->result.tally);
+	if (c->guided_pages)
+		return copy_round(plan, c, stream, &feed, size, e);
+	st = sha256_create(&feed.sha, e);
+	if (st)
+		return st;
+	sha256_begin(feed.sha);
+	st = copy_round(plan, c, stream, &feed, size, e);
+	sha256_end(feed.sha, digest);
+	sha256_destroy(feed.sha);
+	if (!st && !c->result.tally.pages[PAGE_UNREADABLE])
+		sha256_hex(digest, c->sha256);
+	return st;
+}
+
+/*
+ * Looks at the MFT again, and copies what lies elsewhere now, until nothing does or the rounds are
+ * used up. *changes is what the last look has found.
+ */
+static enum status copy_changes(const struct files_plan *plan, struct file_copy *c, uint32_t stream,
+				struct extract_changes *changes, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (uint16_t pass = 1; !st; pass++) {
+		struct file_feed feed = { .pass = pass, .again = &changes->again };
+
+		extract_changes_deinit(changes);
+		st = extract_check(c->source, changes, e);
+		if (st || !changes->any)
+			break;
+		c->changed = true;
+		c->sha256[0] = '\0';
+		if (changes->gone || !changes->again.count || pass > COPY_ROUNDS)
+			break;
+		st = copy_round(plan, c, stream, &feed, 0, e);
+	}
+	return st;
+}
+
+static enum status write_line(const struct files_plan *plan, const struct file_copy *c,
+			      const struct extract_changes *changes, struct err *e)
+{
+	json_t *doc = identity_json(plan, c);
+
+	if (!doc)
+		return err_nomem(e);
+	json_object_set_new(doc, "event", json_string("file"));
+	json_object_set_new(doc, "copied", manifest_stream(&c->result));
+	json_object_set_new(doc, "first", state_json(extract_first(c->source), plan->source));
+	json_object_set_new(doc, "changed", json_boolean(c->changed));
+	json_object_set_new(doc, "changes", changes_json(changes));
+	if (c->changed)
+		json_object_set_new(doc, "last", state_json(extract_now(c->source), plan->source));
+	json_object_set_new(doc, "recopied_bytes", integer(c->recopied));
+	if (c->guided)
+		json_object_set_new(doc, "guided_pages", integer(c->guided_pages));
+	json_object_set_new(doc, "bad", bad_json(c->source));
+	if (c->sha256[0])
+		json_object_set_new(doc, "sha256", json_string(c->sha256));
+	if (c->st)
+		json_object_set_new(doc, "problem", json_text(c->why.message));
+	return sealer_manifest(plan->stream.sealer, doc, e);
+}
+
+static enum status open_source(const struct files_plan *plan, struct file_copy *c, struct err *e)
+{
+	if (c->pagefile)
+		return pagefile_open(plan->disk, c->pagefile, 0, &c->source, e);
+	return extract_open(disk_reader(plan->disk), plan->volume, c->path, 0, &c->source, e);
+}
+
+static enum status copy_opened(const struct files_plan *plan, struct file_copy *c, struct err *e)
+{
+	struct extract_changes changes = { 0 };
+	enum status st = copy_first(plan, c, c->stream, e);
+	enum status line;
+
+	if (!st)
+		st = copy_changes(plan, c, c->stream, &changes, e);
+	if (st) {
+		c->st = st;
+		c->why = *e;
+	}
+	line = st == ST_OUTPUT ? ST_OK : write_line(plan, c, &changes, e);
+	extract_changes_deinit(&changes);
+	return st ? st : line;
+}
+
+static bool ends_all(enum status st)
+{
+	return st == ST_OUTPUT || st == ST_NOMEM || st == ST_INTERRUPTED;
+}
+
+static enum status begin_one(const struct files_plan *plan, struct file_copy *c, struct err *e)
+{
+	enum status st;
+
+	if (c->begun)
+		return ST_OK;
+	c->begun = true;
+	st = open_source(plan, c, e);
+	return st ? st : declare(plan, c, &c->stream, e);
+}
+
+/* Records why there is no more of a file; the next one may do better. */
+static enum status end_one(struct file_copy *c, enum status st, const struct err *why,
+			   struct err *e)
+{
+	if (!st)
+		return ST_OK;
+	c->st = st;
+	c->why = *why;
+	if (ends_all(st)) {
+		*e = *why;
+		return err_add(e, st, "%s", c->path);
+	}
+	log_warning("file-not-copied", "%s: %s", c->path, why->message);
+	return ST_OK;
+}
+
+static enum status copy_one(const struct files_plan *plan, struct file_copy *c, struct err *e)
+{
+	struct err why = ERR_INIT;
+	enum status st;
+
+	if (c->st) /* it could not be begun */
+		return ST_OK;
+	st = begin_one(plan, c, &why);
+	if (!st)
+		st = copy_opened(plan, c, &why);
+	extract_close(c->source);
+	c->source = NULL;
+	return end_one(c, st, &why, e);
+}
+
+static enum status add_slots(const struct files_plan *plan, struct file_copy *c, struct err *e)
+{
+	struct slots_file file;
+	struct err why = ERR_INIT;
+	enum status st = begin_one(plan, c, &why);
+
+	if (st)
+		return end_one(c, st, &why, e);
+	file = (struct slots_file){ c->source, c->stream, &c->result };
+	return slots_add_file(plan->slots, c->pagefile->number, &file, &c->guided, e);
+}
+
+enum status files_begin(const struct files_plan *plan, struct files *f, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < f->count && !st; i++) {
+		const struct pagefile *p = f->at[i].pagefile;
+
+		if (p && p->origin != NUMBER_NONE && p->number < PTE_FILES_MAX)
+			st = add_slots(plan, &f->at[i], e);
+	}
+	return st;
+}
+
+enum status files_copy(const struct files_plan *plan, struct files *f, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < f->count && !st; i++)
+		st = copy_one(plan, &f->at[i], e);
+	return st;
+}
+
+/*
+ * Finding
+ */
+
+static bool is_worth_copying(const struct pagefile *p)
+{
+	if (p->readable && p->kind != PAGEFILE_LINUX_ZRAM)
+		return true;
+	if (p->kind == PAGEFILE_LINUX_ZRAM)
+		log_info("swap-in-ram", "%s: %s", p->path, pagefile_kind_text(p->kind));
+	else
+		log_warning("pagefile-not-readable", "%s: %s", p->path, p->problem.message);
+	return false;
+}
+
+/* A volume that cannot be read may hide page files, and that must not look like "none". */
+static void count_lost_volumes(const struct files_plan *plan, struct files *f)
+{
+	size_t n = 0;
+	const struct volume *v = plan->disk ? disk_volumes(plan->disk, &n) : NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].kind != VOLUME_NTFS || v[i].readable)
+			continue;
+		f->lost_volumes++;
+		log_warning("volume-not-readable", "NTFS at sector %" PRIu64 ": %s",
+			    v[i].offset / 512, v[i].problem.message);
+	}
+}
+
+static bool has_kind(const struct pagefile_list *l, enum pagefile_kind kind)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (l->at[i].kind == kind)
+			return true;
+	return false;
+}
+
+static enum status find_pagefiles(const struct files_plan *plan, struct files *f, struct err *e)
+{
+	enum status st;
+
+	if (plan->source)
+		return source_files_find(plan->source, &f->list, e);
+	st = plan->disk ? pagefiles_on_disk(plan->disk, plan->hibernation, &f->list, e)
+			: pagefiles_on_host(plan->hibernation, &f->list, e);
+	if (st == ST_NO_SOURCE && !plan->disk) {
+		log_info("no-pagefiles", "%s", e->message);
+		st = ST_OK;
+	}
+	if (!st)
+		count_lost_volumes(plan, f);
+	if (!st && plan->disk && !f->list.count)
+		log_warning("no-pagefiles", "no page file was found on the disk");
+	if (!st && plan->hibernation && !has_kind(&f->list, PAGEFILE_HIBERNATION))
+		log_warning("no-hibernation-file", "there is no hiberfil.sys");
+	if (!st && f->list.note.message[0])
+		log_warning("pagefiles-note", "%s", f->list.note.message);
+	return st;
+}
+
+enum status files_find(const struct files_plan *plan, struct files *ret, struct err *e)
+{
+	const size_t paths = plan->paths ? plan->paths->count : 0;
+	enum status st = plan->pagefiles ? find_pagefiles(plan, ret, e) : ST_OK;
+
+	if (st)
+		return st;
+	ret->at = calloc(ret->list.count + paths + 1, sizeof(*ret->at));
+	if (!ret->at)
+		return err_nomem(e);
+	for (size_t i = 0; i < ret->list.count; i++) {
+		struct pagefile *p = &ret->list.at[i];
+		struct file_copy *c = &ret->at[ret->count++];
+
+		c->pagefile = p;
+		c->path = p->path;
+		if (!is_worth_copying(p)) {
+			ret->count--;
+			ret->lost_files += !p->absent && p->kind != PAGEFILE_LINUX_ZRAM;
+		}
+	}
+	for (size_t i = 0; i < paths; i++)
+		ret->at[ret->count++] = (struct file_copy){ .path = plan->paths->at[i] };
+	return ST_OK;
+}
+
+void files_deinit(struct files *f)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		extract_close(f->at[i].source);
+		stream_result_deinit(&f->at[i].result);
+	}
+	free(f->at);
+	pagefile_list_deinit(&f->list);
+	*f = (struct files){ 0 };
+}
+
+uint64_t files_bytes(const struct files *f)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < f->count; i++)
+		sum += f->at[i].pagefile ? f->at[i].pagefile->size : 0;
+	return sum;
+}
+
+bool files_have_gaps(const struct files *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (f->at[i].st || f->at[i].result.tally.pages[PAGE_UNREADABLE])
+			return true;
+	return f->lost_volumes || f->lost_files;
+}
+
+json_t *files_json(const struct files *f)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < f->count; i++) {
+		const struct file_copy *c = &f->at[i];
+		json_t *o = json_pack("{s:o, s:o, s:b, s:o}", "path", json_text(c->path), "copied",
+				      manifest_stream(&c->result), "changed", c->changed, "problem",
+				      c->st ? json_text(c->why.message) : json_null());
+
+		if (o && c->pagefile)
+			put_pagefile(o, c->pagefile);
+		if (o && c->guided)
+			json_object_set_new(o, "guided_pages", integer(c->guided_pages));
+		if (o && c->sha256[0])
+			json_object_set_new(o, "sha256", json_string(c->sha256));
+		json_array_append_new(list, o);
+	}
+	return list;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Page files, swap areas and other files on their way into a container: each a stream of its own,
+ * with the time at which every piece was read, and what the MFT said of it before and after.
+ */
+#ifndef RAMSEAL_AGENT_ACQUIRE_FILES_H
+#define RAMSEAL_AGENT_ACQUIRE_FILES_H
+
+#include <jansson.h>
+
+#include "agent/program/cli.h"
+#include "agent/acquire/stream_pass.h"
+#include "driver-interface/drv.h"
+#include "tsk-extract/pagefiles.h"
+
+/* What to take along. */
+struct files_plan {
+	struct disk *disk;           /* borrowed; NULL: this machine's own swap areas */
+	const struct volume *volume; /* where `paths` are; NULL: none was chosen */
+	struct drv *source;          /* borrowed; not NULL: it offers page files, which are taken */
+	const struct cli_strings *paths; /* further files, by their MFT */
+	bool pagefiles;
+	/* Reads slots of them while memory is read (order/slots.h), borrowed; or NULL. */
+	struct slots *slots;
+	bool hibernation;          /* with them, hiberfil.sys */
+	struct stream_plan stream; /* without feed, stream, label and total */
+};
+
+/* One file that will be, or was, copied. */
+struct file_copy {
+	struct pagefile *pagefile; /* of files.list; NULL: one of `paths` */
+	const char *path;
+	struct extract *source; /* open while it is copied */
+	uint32_t stream;        /* declared, if `begun` */
+	bool begun;
+	bool guided; /* it is one of the plan's slots */
+	struct stream_result result;
+	uint64_t guided_pages; /* that were read by the tables, and not with the rest */
+	uint64_t recopied;     /* bytes that were copied again because they had moved */
+	bool changed;          /* it was not the same file before and after */
+	/* Of the file as copied; "" if it changed, has gaps, or was not read in its own order. */
+	char sha256[SHA256_HEX_SIZE];
+	enum status st; /* why there is no more of it */
+	struct err why;
+};
+
+struct files {
+	struct pagefile_list list;
+	struct file_copy *at;
+	size_t count;
+	size_t lost_volumes; /* NTFS, but not readable: page files may lie there */
+	size_t lost_files;   /* page files that are somewhere, but cannot be opened */
+};
+
+/*
+ * Finds the files and declares nothing yet. What cannot be opened is in the list with its reason.
+ * Zero-initialise `ret`; files_deinit() in any case.
+ */
+enum status files_find(const struct files_plan *plan, struct files *ret, struct err *e);
+void files_deinit(struct files *f);
+
+/* Bytes of all of them. */
+uint64_t files_bytes(const struct files *f);
+
+/*
+ * Opens and declares those that page tables name by a number, and hands them to plan->slots. Those
+ * that fail are recorded as by files_copy(), which goes on with the others. ST_OUTPUT and ST_NOMEM
+ * end it.
+ */
+enum status files_begin(const struct files_plan *plan, struct files *f, struct err *e);
+
+/*
+ * Copies them one after the other, but for what slots have read. Gaps and files that fail are recorded, logged and left behind;
+ * ST_OUTPUT, ST_NOMEM and ST_INTERRUPTED end it.
+ */
+enum status files_copy(const struct files_plan *plan, struct files *f, struct err *e);
+
+/* True if a file or a volume could not be read, or not all of it. */
+bool files_have_gaps(const struct files *f);
+
+/* For summaries: what became of each. */
+json_t *files_json(const struct files *f);
+
+#endif

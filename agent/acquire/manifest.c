@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/acquire/manifest.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/program/clock.h"
+#include "agent/program/log.h"
+#include "agent/program/text.h"
+#include "formats/base/bytes.h"
+
+static json_t *integer(uint64_t v)
+{
+	return json_integer((json_int_t)v);
+}
+
+static json_t *facts_json(const struct drv_info *info)
+{
+	json_t *facts = json_object();
+
+	for (size_t i = 0; facts && i < info->n_facts; i++)
+		json_object_set_new(facts, info->facts[i].name, json_text(info->facts[i].value));
+	return facts;
+}
+
+json_t *manifest_source(const struct drv_info *info)
+{
+	json_t *source = json_pack("{s:o, s:o, s:b, s:o}", "name", json_text(info->source), "path",
+				   json_text(info->path), "silent", info->silent, "error_numbers",
+				   json_text(info->error_numbers));
+
+	if (!source)
+		return NULL;
+	if (info->note)
+		json_object_set_new(source, "note", json_text(info->note));
+	if (info->has_cr3)
+		json_object_set_new(source, "cr3", integer(info->cr3));
+	/* A kernel address does not fit the integers of every JSON reader. */
+	if (info->has_kernel_base)
+		json_object_set_new(source, "kernel_base",
+				    json_sprintf("0x%" PRIx64, info->kernel_base));
+	if (info->has_direct_map)
+		json_object_set_new(source, "direct_map",
+				    json_sprintf("0x%" PRIx64, info->direct_map));
+	if (info->has_kernel_phys)
+		json_object_set_new(source, "kernel_phys", integer(info->kernel_phys));
+	if (info->n_facts)
+		json_object_set_new(source, "facts", facts_json(info));
+	return source;
+}
+
+json_t *manifest_ranges(const struct range_list *l)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < l->count; i++)
+		json_array_append_new(list,
+				      json_pack("{s:o, s:o}", "first", integer(l->at[i].first),
+						"last", integer(l->at[i].last)));
+	return list;
+}
+
+static json_t *map_json(const struct drv_map *m)
+{
+	return json_pack(
+		"{s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}}", "origin", json_text(m->origin), "bytes",
+		integer(range_list_bytes(&m->ranges)), "ranges", manifest_ranges(&m->ranges),
+		"faults", "unsorted", (json_int_t)m->faults.unsorted, "overlapping",
+		(json_int_t)m->faults.overlapping, "beyond_2_52", (json_int_t)m->faults.beyond,
+		"partial_pages", (json_int_t)m->faults.partial);
+}
+
+json_t *manifest_maps(const struct drv_info *info)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < info->n_maps; i++)
+		json_array_append_new(list, map_json(&info->maps[i]));
+	return list;
+}
+
+json_t *manifest_maps_again(const struct drv_maps *m)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < m->count; i++)
+		json_array_append_new(list, map_json(&m->at[i]));
+	return list;
+}
+
+json_t *manifest_parts(const struct drv *d)
+{
+	size_t count;
+	const struct drv_part *parts = drv_parts(d, &count);
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < count; i++)
+		json_array_append_new(list, json_pack("{s:o, s:o, s:o}", "source",
+						      json_text(parts[i].source), "first",
+						      integer(parts[i].range.first), "last",
+						      integer(parts[i].range.last)));
+	return list;
+}
+
+json_t *manifest_stream(const struct stream_result *r)
+{
+	return json_pack("{s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o}", "pages",
+			 tally_states_json(&r->tally), "bytes", integer(r->bytes), "start_ns",
+			 integer(r->start), "end_ns", integer(r->end), "level", r->level,
+			 "level_moves", (int)r->level_moves, "unreadable",
+			 tally_gaps_json(&r->tally, PAGE_UNREADABLE, MANIFEST_GAPS_MAX), "skipped",
+			 tally_gaps_json(&r->tally, PAGE_SKIPPED, MANIFEST_GAPS_MAX));
+}
+
+enum status manifest_set_notes(json_t *begin, const void *notes, size_t size, struct err *e)
+{
+	_cleanup_free_ char *hex = NULL;
+
+	if (!size)
+		return ST_OK;
+	if (size > MANIFEST_NOTES_MAX) {
+		log_warning("notes-left-out", "%zu bytes of kernel notes are too many to keep",
+			    size);
+		return ST_OK;
+	}
+	hex = malloc(2 * size + 1);
+	if (!hex)
+		return err_nomem(e);
+	bytes_to_hex(notes, size, hex);
+	return json_object_set_new(begin, "kernel_notes", json_string(hex)) ? err_nomem(e) : ST_OK;
+}
+
+enum status manifest_get_notes(const json_t *begin, uint8_t **ret, size_t *ret_size, struct err *e)
+{
+	const json_t *hex = json_object_get(begin, "kernel_notes");
+	const size_t digits = json_string_length(hex);
+	_cleanup_free_ uint8_t *bytes = NULL;
+
+	*ret = NULL;
+	*ret_size = 0;
+	if (!digits || digits % 2 || digits > 2 * MANIFEST_NOTES_MAX)
+		return ST_OK;
+	bytes = malloc(digits / 2);
+	if (!bytes)
+		return err_nomem(e);
+	if (!text_from_hex(json_string_value(hex), digits, bytes))
+		return ST_OK;
+	*ret = take_ptr(bytes);
+	*ret_size = digits / 2;
+	return ST_OK;
+}
+
+uint64_t manifest_direct_map(const json_t *begin)
+{
+	const char *text =
+		json_string_value(json_object_get(json_object_get(begin, "source"), "direct_map"));
+
+	return text ? strtoull(text, NULL, 16) : 0;
+}
+
+enum status manifest_get_map(const json_t *begin, struct range_list *ret, struct err *e)
+{
+	const json_t *map = json_array_get(json_object_get(begin, "maps"), 0);
+	json_t *range;
+	size_t i;
+
+	json_array_foreach(json_object_get(map, "ranges"), i, range)
+	{
+		const json_int_t first = json_integer_value(json_object_get(range, "first"));
+		const json_int_t last = json_integer_value(json_object_get(range, "last"));
+		enum status st;
+
+		if (first < 0 || last < first)
+			continue;
+		st = range_list_add(ret, (uint64_t)first, (uint64_t)last, e);
+		if (st)
+			return st;
+	}
+	range_list_tidy(ret, NULL);
+	return ST_OK;
+}
+
+json_t *manifest_clocks(void)
+{
+	return json_pack("{s:o, s:o}", "wall_ns", integer(clock_wall_ns()), "mono_ns",
+			 integer(clock_mono_ns()));
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory pass: every range of a source, in the order that was asked for (order/order.h), into a
+ * container.
+ */
+#ifndef RAMSEAL_AGENT_ACQUIRE_MEMORY_H
+#define RAMSEAL_AGENT_ACQUIRE_MEMORY_H
+
+#include "agent/paging/roots.h"
+#include "agent/acquire/stream_pass.h"
+#include "driver-interface/drv.h"
+
+struct discovery;
+struct order;
+struct slots;
+
+struct memory_plan {
+	struct drv *source;
+	const struct order *order; /* NULL: linear */
+	/* Where page tables are, for an order that wants to know; NULL: nobody knows. */
+	const struct walk_set *table_pages;
+	const struct discovery *spaces; /* whose tables there are; NULL: nobody knows */
+	/* Reads page files for an order that goes by the tables; NULL: they have their own time. */
+	struct slots *slots;
+	struct root_watch *watch;  /* is shown every page that was read; or NULL */
+	struct stream_plan stream; /* without feed, label and total */
+};
+
+/* Zero-initialise. */
+struct memory_result {
+	struct stream_result stream;
+	/* Of a guided order: */
+	uint64_t guided_pages;     /* captured right behind an entry that names them */
+	uint64_t retaken_pages;    /* and once more, because the entry had changed */
+	uint64_t tables_changed;   /* tables that named another frame when they were read again */
+	uint64_t tables_unsettled; /* and went on changing until nobody looked any more */
+	/*
+	 * ST_OK, ST_SOURCE_FAILED or ST_INTERRUPTED: why pages are skipped. The container holds
+	 * their states all the same, and can be closed.
+	 */
+	enum status stopped;
+	struct err why;
+};
+
+void memory_result_deinit(struct memory_result *r);
+
+/*
+ * Reads every range of the source's first map. ST_OK also when it was stopped (see the result);
+ * otherwise ST_OUTPUT or ST_NOMEM, and the container ends with the last whole chunk.
+ */
+enum status memory_acquire(const struct memory_plan *plan, struct memory_result *ret,
+			   struct err *e);
+
+#endif

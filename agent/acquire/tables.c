@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/acquire/tables.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/program/clock.h"
+#include "agent/host/host.h"
+#include "agent/program/interrupt.h"
+#include "agent/program/log.h"
+#include "agent/acquire/manifest.h"
+#include "agent/paging/linux_info.h"
+#include "agent/host/process_names.h"
+#include "formats/base/bytes.h"
+
+/*
+ * What one pass may cost at most. A server with two thousand processes has some million table
+ * pages; what goes on for longer than the deadline is torn or hostile.
+ */
+#define TABLES_PAGES_MAX ((uint64_t)8 << 20)
+#define TABLES_NS_MAX    (60 * NS_PER_SECOND)
+
+/* Walks one root after the other, and hands out the tables a piece at a time. */
+struct tables_feed {
+	struct stream_feed feed;
+	struct tables_result *result;
+	struct physmem *mem;
+	struct walk_budget *budget;
+	struct walk walk;
+	bool walking;
+	struct layout_evidence *evidence; /* NULL: nobody wants it */
+	struct root_cursor roots;
+};
+
+static void add_counts(struct walk_counts *sum, const struct walk_counts *c)
+{
+	for (size_t i = 0; i <= WALK_LEVELS; i++)
+		sum->tables[i] += c->tables[i];
+	for (size_t i = 0; i < WALK_REASONS; i++)
+		sum->skipped[i] += c->skipped[i];
+}
+
+/* The next table of any root, or NULL. */
+static const struct walk_table *next_table(struct tables_feed *f)
+{
+	const struct discovery *d = &f->result->found;
+	const struct walk_options options = {
+		.mode = d->mode,
+		.last = UINT64_MAX,
+		.ignore = d->ignore,
+		.budget = f->budget,
+		.tables_only = true,
+	};
+	enum walk_event event;
+	uint64_t root;
+
+	for (;;) {
+		while (f->walking && (event = walk_next(&f->walk)) != WALK_END)
+			if (event == WALK_TABLE)
+				return &f->walk.table;
+		if (f->walking)
+			add_counts(&f->result->counts, &f->walk.counts);
+		f->walking = discovery_next_root(d, &f->roots, &root);
+		if (!f->walking)
+			return NULL;
+		walk_begin(&f->walk, f->mem, &f->result->pages, &options, root);
+	}
+}
+
+/*
+ * Entries of user space that are not present, as many as tell the layouts apart: more would be no
+ * wiser, and the pass is not to take longer for it.
+ */
+#define EVIDENCE_MAX 65536
+
+static void collect_evidence(struct layout_evidence *ev, const struct walk_table *t)
+{
+	if (!ev || t->level != 1 || t->va >> 63 ||
+	    ev->windows.entries + ev->linux_.entries >= EVIDENCE_MAX)
+		return;
+	for (size_t i = 0; i < TABLE_ENTRIES; i++)
+		layout_evidence_add_entry(ev, t->level, t->va + i * PAGE_SIZE,
+					  get_le64(t->bytes + 8 * i));
+}
+
+static enum status next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
+{
+	struct tables_feed *f = (struct tables_feed *)feed;
+	const struct walk_table *t;
+
+	if (interrupted())
+		return interrupt_status(e);
+	while (p->n_extents < STREAM_EXTENTS && (t = next_table(f))) {
+		const size_t n = p->n_extents++;
+
+		collect_evidence(f->evidence, t);
+		memcpy(p->data + n * PAGE_SIZE, t->bytes, PAGE_SIZE);
+		p->pages[n] = (struct page_status){ .state = PAGE_DATA };
+		p->extents[n] = (struct rsz_extent){
+			.address = t->pa,
+			.length = PAGE_SIZE,
+			.start = t->when.start,
+			.end = t->when.end,
+		};
+	}
+	f->result->tables += p->n_extents;
+	return p->n_extents ? ST_OK : ST_END;
+}
+
+/*
+ * The manifest's line
+ */
+
+static json_t *integer(uint64_t v)
+{
+	return json_integer((json_int_t)v);
+}
+
+static json_t *space_json(const struct address_space *s, bool scan)
+{
+	const struct process *p = &s->process;
+	json_t *o = json_pack("{s:b, s:b}", "listed", s->listed, "kernel", s->kernel);
+
+	if (o && scan && p->has_dtb)
+		json_object_set_new(o, "scanned", json_boolean(s->scanned));
+
+	if (o && s->listed) {
+		json_object_set_new(o, "pid", integer(p->pid));
+		json_object_set_new(o, "name",
+				    json_bytes(p->name, strnlen(p->name, sizeof(p->name))));
+	}
+	if (o && p->has_dtb)
+		json_object_set_new(o, "dtb", integer(p->dtb));
+	if (o && p->user_dtb)
+		json_object_set_new(o, "user_dtb", integer(p->user_dtb));
+	return o;
+}
+
+static json_t *spaces_json(const struct discovery *d)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < d->n_spaces; i++)
+		if (!d->spaces[i].copy)
+			json_array_append_new(list, space_json(&d->spaces[i], d->roots.pages != 0));
+	return list;
+}
+
+/* What the scan for roots says, and where it and the list differ; null if there was none. */
+static json_t *scan_json(const struct discovery *d)
+{
+	const struct root_scan *r = &d->roots;
+
+	if (!r->pages)
+		return json_null();
+	return json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "roots", integer(r->count), "pages",
+			 integer(r->pages), "complete", r->complete && !r->full, "hidden",
+			 integer(d->hidden), "missed", integer(d->unscanned), "copies",
+			 integer(d->copies), "idle", integer(d->idle_roots));
+}
+
+static json_t *skipped_json(const struct walk_counts *c)
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; o && i < WALK_REASONS; i++)
+		json_object_set_new(o, walk_reason_name((enum walk_reason)i),
+				    integer(c->skipped[i]));
+	return o;
+}
+
+/* Windows' kernel: where it is, and which PDB belongs to it, as symbol servers index it. */
+static json_t *ntoskrnl_json(const struct windows_kernel *w)
+{
+	json_t *o = json_pack("{s:o, s:o}", "base", json_sprintf("0x%" PRIx64, w->base), "size",
+			      integer(w->size));
+	char guid[PE_GUID_TEXT], key[PE_PDB_MAX + PE_GUID_TEXT + 16];
+
+	if (o && w->file_used)
+		json_object_set_new(o, "file_used", json_true());
+	if (!o || !w->has_pdb)
+		return o;
+	pe_guid_text(w->pdb.guid, guid);
+	json_object_set_new(o, "guid", json_string(guid));
+	json_object_set_new(o, "age", integer(w->pdb.age));
+	if (!w->pdb.name[0])
+		return o;
+	snprintf(key, sizeof(key), "%s/%s%" PRIX32, w->pdb.name, guid, w->pdb.age);
+	json_object_set_new(o, "pdb", json_text(w->pdb.name));
+	json_object_set_new(o, "symbols", json_text(key));
+	return o;
+}
+
+json_t *tables_json(const struct tables_result *r)
+{
+	const struct discovery *d = &r->found;
+	json_t *o;
+
+	o = json_pack("{s:s, s:i, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "os",
+		      discover_os_name(d->os), "levels", (int)d->mode, "kernel_dtb",
+		      integer(d->kernel_dtb), "kernel_dtb_origin",
+		      dtb_origin_name(d->kernel_dtb_origin), "process_list",
+		      list_end_name(d->list.end), "processes", integer(d->list.count), "scan",
+		      scan_json(d), "tables", integer(r->tables), "start_ns", integer(r->start),
+		      "end_ns", integer(r->end), "search_ns", integer(r->found.ns), "cut", r->cut,
+		      "not_followed", skipped_json(&r->counts));
+	if (o && d->windows.base)
+		json_object_set_new(o, "ntoskrnl", ntoskrnl_json(&d->windows));
+	return o;
+}
+
+static enum status write_line(const struct tables_plan *plan, const struct tables_result *r,
+			      struct err *e)
+{
+	json_t *doc = tables_json(r);
+
+	if (!doc)
+		return err_nomem(e);
+	json_object_set_new(doc, "event", json_string("tables"));
+	json_object_set_new(doc, "when",
+			    json_string(plan->kind == RSZ_KIND_TABLES_BEFORE ? "before" : "after"));
+	json_object_set_new(doc, "search_pages", integer(r->found.pages_read));
+	json_object_set_new(doc, "ignore", integer(r->found.ignore));
+	json_object_set_new(doc, "spaces", spaces_json(&r->found));
+	if (r->processes)
+		json_object_set(doc, "processes_compared", r->processes);
+	return sealer_manifest(plan->stream.sealer, doc, e);
+}
+
+/*
+ * The pass
+ */
+
+/* It is this machine's memory, and that runs. */
+static bool is_live(const struct drv *source)
+{
+	return !source->info.image && !source->info.simulated;
+}
+
+/* The file that the kernel was loaded from. False: there is none to be had. */
+static bool open_kernel_file(const struct drv *source, struct file_blob *ret)
+{
+	_cleanup_free_ char *path = is_live(source) ? host_kernel_file() : NULL;
+
+	return path && !file_blob_open(ret, path, NULL);
+}
+
+static enum status find_spaces(struct drv *source, const struct discovery *earlier,
+			       const struct root_watch *watch, struct walk_budget *budget,
+			       struct discovery *ret, struct err *e)
+{
+	/* The scan for roots reads all of memory: it is made while that is read anyway. */
+	struct discover_hints hints = { .before = earlier, .skip_scan = true, .watch = watch };
+	struct file_blob kernel;
+	struct pe_file file = { .blob = &kernel.blob };
+	const bool has_file = open_kernel_file(source, &kernel);
+	struct physmem_cache cache;
+	struct physmem_drv mem;
+	enum status st;
+
+	physmem_drv_init(&mem, source, clock_mono_ns);
+	st = physmem_cache_init(&cache, &mem.mem, e);
+	discover_hints_from_drv(&hints, &source->info);
+	hints.ntoskrnl = has_file ? &file : NULL;
+	if (!st)
+		st = discover(&cache.mem, &hints, budget, ret, e);
+	physmem_cache_deinit(&cache);
+	if (has_file)
+		file_blob_deinit(&kernel);
+	return st;
+}
+
+static struct walk_budget new_budget(void)
+{
+	return (struct walk_budget){
+		.pages = TABLES_PAGES_MAX,
+		.deadline = clock_mono_ns() + TABLES_NS_MAX,
+		.now = clock_mono_ns,
+	};
+}
+
+enum status tables_find_again(struct drv *source, const struct discovery *earlier,
+			      struct discovery *ret, struct err *e)
+{
+	struct walk_budget budget = new_budget();
+
+	return find_spaces(source, earlier, NULL, &budget, ret, e);
+}
+
+/*
+ * The processes as this machine tells them
+ */
+
+/* Just before the kernel's list was read, and just after. */
+struct told {
+	struct host_processes before, after;
+	enum status st; /* anything else than ST_OK: it does not tell */
+};
+
+static void ask_host(struct told *t, struct host_processes *ret)
+{
+	struct err e = ERR_INIT;
+
+	if (t->st)
+		return;
+	t->st = host_processes(ret, &e);
+	if (t->st)
+		log_warning("processes-not-told", "the system's list of processes: %s", e.message);
+}
+
+/* With the kernel's list once more. */
+static enum status compare_again(const struct tables_plan *plan, struct process_views *views,
+				 struct tables_result *r, struct err *e)
+{
+	struct discovery again = { 0 };
+	enum status st = tables_find_again(plan->source, &r->found, &again, e);
+
+	if (!st) {
+		views->again = &again.list;
+		json_decref(r->processes);
+		r->processes = process_names_json(views);
+	}
+	discovery_deinit(&again);
+	return st;
+}
+
+static size_t size_of(const json_t *doc, const char *key)
+{
+	return json_array_size(json_object_get(doc, key));
+}
+
+static void warn_of_names(const json_t *doc)
+{
+	if (process_names_differences(doc))
+		log_warning(
+			"processes-differ",
+			"the kernel's list of processes and what the system tells differ: %zu "
+			"only in the kernel's, %zu only in the system's, %zu with another name; "
+			"the manifest names them",
+			size_of(doc, "kernel_only"), size_of(doc, "system_only"),
+			size_of(doc, "renamed"));
+}
+
+static enum status compare_names(const struct tables_plan *plan, const struct told *t,
+				 struct tables_result *r, struct err *e)
+{
+	struct process_views views = {
+		.os = r->found.os,
+		.kernel = &r->found.list,
+		.before = &t->before,
+		.after = &t->after,
+	};
+	enum status st = ST_OK;
+
+	if (t->st || !r->found.list.count)
+		return ST_OK;
+	r->processes = process_names_json(&views);
+	if (process_names_differences(r->processes))
+		st = compare_again(plan, &views, r, e);
+	if (!st && !r->processes)
+		st = err_nomem(e);
+	warn_of_names(r->processes);
+	return st;
+}
+
+/* The address spaces, with what this machine says of its processes around them. */
+static enum status find_and_compare(const struct tables_plan *plan, struct walk_budget *budget,
+				    struct tables_result *r, struct err *e)
+{
+	struct told t = { .st = is_live(plan->source) ? ST_OK : ST_NO_SOURCE };
+	enum status st;
+
+	ask_host(&t, &t.before);
+	st = find_spaces(plan->source, plan->earlier, plan->watch, budget, &r->found, e);
+	if (!st)
+		ask_host(&t, &t.after);
+	if (!st)
+		st = compare_names(plan, &t, r, e);
+	host_processes_deinit(&t.before);
+	host_processes_deinit(&t.after);
+	return st;
+}
+
+/* What a pass knows of the machine, beside what it was told. */
+static void begin_evidence(struct layout_evidence *ev, const struct pte_facts *told,
+			   const struct discovery *d)
+{
+	struct pte_facts facts = *told;
+
+	facts.five_levels = d->mode == PAGING_5_LEVEL;
+	if (d->vmcoreinfo)
+		facts.version = vmcoreinfo_version(d->vmcoreinfo);
+	layout_evidence_init(ev, d->os, &facts);
+}
+
+static void end_evidence(const struct layout_evidence *ev, const struct discovery *d,
+			 struct tables_result *r)
+{
+	r->entries.os = d->os;
+	r->entries.ignore = d->ignore;
+	layout_choose(ev, &r->entries, &r->layout);
+}
+
+static enum status store_tables(const struct tables_plan *plan, struct physmem *mem,
+				struct walk_budget *budget, struct tables_result *r, struct err *e)
+{
+	struct tables_feed *f = calloc(1, sizeof(*f));
+	struct stream_plan s = plan->stream;
+	struct layout_evidence evidence;
+	enum status st = f ? walk_set_init(&r->pages, mem->ranges, e) : err_nomem(e);
+
+	if (!st)
+		st = sealer_stream(s.sealer, plan->kind, rsz_kind_name(plan->kind), NULL, &s.stream,
+				   e);
+	if (!st) {
+		f->feed.next = next;
+		f->result = r;
+		f->mem = mem;
+		f->budget = budget;
+		if (plan->facts) {
+			begin_evidence(&evidence, plan->facts, &r->found);
+			f->evidence = &evidence;
+		}
+		s.feed = &f->feed;
+		s.label = "page tables";
+		st = stream_pass(&s, &r->stream, e);
+		r->cut = walk_budget_spent(budget);
+		if (plan->facts)
+			end_evidence(&evidence, &r->found, r);
+	}
+	if (!plan->keep_pages)
+		walk_set_deinit(&r->pages);
+	free(f);
+	return st;
+}
+
+enum status tables_acquire(const struct tables_plan *plan, struct tables_result *ret, struct err *e)
+{
+	struct walk_budget budget = new_budget();
+	struct physmem_drv mem;
+	enum status st;
+
+	physmem_drv_init(&mem, plan->source, clock_mono_ns);
+	ret->start = clock_mono_ns();
+	st = find_and_compare(plan, &budget, ret, e);
+	if (!st && ret->found.n_spaces)
+		st = store_tables(plan, &mem.mem, &budget, ret, e);
+	ret->end = clock_mono_ns();
+	if (!st && !ret->found.n_spaces)
+		log_warning("no-page-tables",
+			    "no page tables were found; smear cannot be measured");
+	if (ret->found.hidden)
+		log_warning("hidden-address-spaces",
+			    "%zu address space%s in memory that no process of the list has; the "
+			    "manifest names them",
+			    ret->found.hidden, ret->found.hidden == 1 ? "" : "s");
+	if (ret->cut)
+		log_warning("page-tables-cut", "not all page tables could be read in time");
+	return st ? st : write_line(plan, ret, e);
+}
+
+bool tables_watch(const struct tables_result *before, struct drv *source, struct root_watch *ret)
+{
+	const struct discovery *d = &before->found;
+	const struct root_scan_options o = {
+		.mode = d->mode,
+		.kernel_dtb = d->kernel_dtb,
+		.self_index = d->self_index,
+		.ignore = d->ignore,
+	};
+	struct physmem_drv mem;
+
+	physmem_drv_init(&mem, source, clock_mono_ns);
+	return d->os != OS_UNKNOWN && root_watch_begin(ret, &mem.mem, &o);
+}
+
+void tables_result_deinit(struct tables_result *r)
+{
+	json_decref(r->processes);
+	stream_result_deinit(&r->stream);
+	discovery_deinit(&r->found);
+	walk_set_deinit(&r->pages);
+}

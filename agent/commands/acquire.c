@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal acquire: from a source of physical memory into one sealed container, or into an image.
+ */
+#include <string.h>
+
+#include "agent/acquire/acquire.h"
+#include "agent/commands/commands.h"
+#include "agent/order/order.h"
+
+/*
+ * Level 1 keeps up with every source that we have measured; what higher ones gain in size they
+ * lose in time, and time is smear.
+ */
+#define LEVEL_DEFAULT 1
+
+static const char *const pagetables_choices[] = { [TABLES_BOTH] = "both",
+						  [TABLES_BEFORE] = "before",
+						  [TABLES_AFTER] = "after",
+						  [TABLES_NONE] = "none",
+						  NULL };
+
+static const char *const pagefile_choices[] = { [PAGEFILE_BEFORE] = "before",
+						[PAGEFILE_AFTER] = "after",
+						[PAGEFILE_CONCURRENT] = "concurrent",
+						[PAGEFILE_GUIDED] = "guided",
+						NULL };
+
+static enum status run(struct cli *cli, struct err *e);
+static enum status parse_level(const char *text, void *at, struct err *e);
+static enum status parse_order(const char *text, void *at, struct err *e);
+static const char *suggest_order(size_t i);
+static enum status parse_format(const char *text, void *at, struct err *e);
+static const char *suggest_source(size_t i);
+static const char *suggest_format(size_t i);
+
+static const char *const level_choices[] = { "auto", "store", "-5", "1", "3", "9", "19", NULL };
+
+static const struct option_def options[] = {
+	CLI_STRING(struct acquire_options, source, 's', "source", "NAME[:PATH]",
+		   "read memory from NAME; PATH is its device or file", .suggest = suggest_source),
+	DRIVER_OPTIONS(struct acquire_options, driver)
+		CLI_STRING(struct acquire_options, output, 'o', "output", "FILE",
+			   "write to FILE, or '-' for stdout; default: <host>-<UTC time>.rsz"),
+	CLI_PARSED(struct acquire_options, image.format, 'F', "format", "FORMAT", parse_format,
+		   "what to write; default: rsz, the sealed container", .suggest = suggest_format),
+	CLI_PARSED(struct acquire_options, level, 'l', "level", "N", parse_level,
+		   "compression: auto (follow the output), store, or zstd's -50..-1 and 1..19 "
+		   "(e01: store, 1..12); default: 1",
+		   .choices = level_choices),
+	IMAGE_OPTIONS(struct acquire_options, image),
+	IMAGE_E01_OPTIONS(struct acquire_options, image),
+	CLI_CHOICE(
+		struct acquire_options, pagefile, 'p', "pagefile", NULL, pagefile_choices,
+		"copy page files before, after or while memory is read; guided: what page tables "
+		"name right behind them, the rest after"),
+	CLI_CHOICE(struct acquire_options, pagetables, 0, "pagetables", NULL, pagetables_choices,
+		   "store all page tables, read before or after everything else, or both"),
+	CLI_PARSED(struct acquire_options, order, 0, "order", "ORDER", parse_order,
+		   "in which order memory is read; default: guided, and linear where there are no "
+		   "page tables to go by",
+		   .suggest = suggest_order),
+	CLI_FLAG(struct acquire_options, no_pagefile, 0, "no-pagefile", "copy no page files"),
+	CLI_FLAG(struct acquire_options, hibernation, 0, "hibernation",
+		 "copy Windows' hiberfil.sys with the page files"),
+	CLI_STRINGS(struct acquire_options, files, 0, "file", "PATH",
+		    "copy a file of the volume too, by its MFT record"),
+	DISK_OPTIONS(struct acquire_options),
+	CLI_UINT(struct acquire_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
+		 COMMAND_THREADS_HELP),
+	CLI_FLAG(struct acquire_options, force, 'f', "force",
+		 "replace an existing file, and start though there is little room"),
+};
+
+const struct command command_acquire = {
+	.name = "acquire",
+	.summary = "seal this machine's physical memory into a container",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.notes = "Sources, in the order in which \"auto\" asks them: linpmem, pmem, crash, kcore, "
+		 "devmem;\n"
+		 "on Windows: winpmem.\n"
+		 "file:PATH reads an image instead: raw, ELF core or LiME.\n"
+		 "sim:PRESET[,KEY=VALUE...] is a simulated machine "
+		 "(driver-interface/sim/README.md).\n"
+		 "Page files come from --image or --volume, or else from this machine.\n"
+		 "Level 1 takes some 12 MiB of memory at two threads, level 19 some 45 MiB; the\n"
+		 "guided order 8 MiB more, and two bits for each page of RAM and one for each of "
+		 "the\n"
+		 "page files.\n" IMAGE_NOTES,
+	.values_size = sizeof(struct acquire_options),
+	.defaults = &(const struct acquire_options){ .source = "auto",
+						     .level = { .level = LEVEL_DEFAULT },
+						     .pagefile = PAGEFILE_GUIDED,
+						     .pagetables = TABLES_BOTH },
+	.run = run,
+};
+
+static const char *suggest_source(size_t i)
+{
+	if (!i)
+		return "auto";
+	return drv_table[i - 1] ? drv_table[i - 1]->name : NULL;
+}
+
+static enum status parse_level(const char *text, void *at, struct err *e)
+{
+	struct level_choice *choice = at;
+	char *end;
+	long level;
+
+	*choice = (struct level_choice){ .level = LEVEL_DEFAULT, .automatic = true };
+	if (!strcmp(text, "auto"))
+		return ST_OK;
+	*choice = (struct level_choice){ .level = RSZ_LEVEL_STORE };
+	if (!strcmp(text, "store"))
+		return ST_OK;
+	level = strtol(text, &end, 10);
+	if (!*text || *end || level < RSZ_LEVEL_MIN || level > RSZ_LEVEL_MAX || !level)
+		return err_set(e, ST_USAGE, "wants auto, store, %d..-1 or 1..%d", RSZ_LEVEL_MIN,
+			       RSZ_LEVEL_MAX);
+	choice->level = (int)level;
+	return ST_OK;
+}
+
+static enum status parse_order(const char *text, void *at, struct err *e)
+{
+	const struct order *o = order_find(text);
+
+	if (!o)
+		return err_set(e, ST_USAGE, "wants linear, tables-first, tables-last or guided");
+	*(const struct order **)at = o;
+	return ST_OK;
+}
+
+static const char *suggest_order(size_t i)
+{
+	return orders[i] ? orders[i]->name : NULL;
+}
+
+static enum status parse_format(const char *text, void *at, struct err *e)
+{
+	if (strcmp(text, "rsz") != 0)
+		return image_parse_format(text, at, e);
+	*(const struct image_format **)at = NULL;
+	return ST_OK;
+}
+
+static const char *suggest_format(size_t i)
+{
+	return i ? image_suggest_format(i - 1) : "rsz";
+}
+
+static enum status check_options(const struct cli *cli, struct err *e)
+{
+	const struct acquire_options *o = cli->values;
+	const struct image_format *f = o->image.format;
+	const enum status st = image_options_check(cli, &o->image, e);
+
+	if (!st && o->order && (o->order->wants_tables || o->order->wants_spaces) &&
+	    (o->pagetables == TABLES_AFTER || o->pagetables == TABLES_NONE))
+		return cli_usage(cli, e,
+				 "--order %s goes by the page tables: --pagetables both or before",
+				 o->order->name);
+	if (!st && cli_given(cli, "pagefile") && o->pagefile == PAGEFILE_GUIDED && o->order &&
+	    o->order != &guided_order)
+		return cli_usage(cli, e,
+				 "--pagefile guided goes by the page tables: --order guided");
+	if (!st && o->hibernation && o->no_pagefile)
+		return cli_usage(cli, e, "--hibernation and --no-pagefile exclude each other");
+	if (st || !f)
+		return st;
+	if (o->files.count || o->hibernation || o->disk.volume || o->disk.images.count ||
+	    cli_given(cli, "pagefile") || cli_given(cli, "pagetables") || o->order)
+		return cli_usage(cli, e, "--format %s holds memory only", f->name);
+	if (!cli_given(cli, "level"))
+		return ST_OK;
+	if (!f->compresses)
+		return cli_usage(cli, e, "--level has no meaning for --format %s", f->name);
+	if (o->level.automatic || o->level.level < IMAGE_LEVEL_STORE ||
+	    o->level.level > IMAGE_LEVEL_MAX)
+		return cli_usage(cli, e, "--level of --format %s is store or 1..%d", f->name,
+				 IMAGE_LEVEL_MAX);
+	return ST_OK;
+}
+
+static enum status run(struct cli *cli, struct err *e)
+{
+	const struct acquire_options *o = cli->values;
+	const enum status st = check_options(cli, e);
+
+	if (st)
+		return st;
+	return o->image.format ? acquire_image(cli, o, e) : acquire_container(cli, o, e);
+}

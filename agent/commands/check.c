@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal check: what acquire would do here, how long it would take, and what stands in the way.
+ * Nothing is written; a few MiB of memory are read.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/acquire/acquire.h"
+#include "agent/commands/commands.h"
+#include "agent/host/context.h"
+#include "agent/host/driver_policy.h"
+#include "agent/host/host.h"
+#include "agent/program/log.h"
+#include "agent/acquire/manifest.h"
+#include "agent/output/output.h"
+#include "agent/host/preflight.h"
+#include "agent/program/text.h"
+
+static enum status run(struct cli *cli, struct err *e);
+static const char *suggest_source(size_t i);
+
+struct check_options {
+	struct acquire_options acquire;
+	bool json;
+};
+
+static const struct option_def options[] = {
+	CLI_STRING(struct check_options, acquire.source, 's', "source", "NAME[:PATH]",
+		   "the source that acquire would read", .suggest = suggest_source),
+	CLI_STRING(struct check_options, acquire.output, 'o', "output", "FILE",
+		   "what acquire would write to; default: <host>-<UTC time>.rsz"),
+	CLI_FLAG(struct check_options, acquire.no_pagefile, 0, "no-pagefile",
+		 "leave page files out"),
+	CLI_FLAG(struct check_options, acquire.hibernation, 0, "hibernation",
+		 "Windows' hiberfil.sys too"),
+	DISK_OPTIONS_AT(struct check_options, acquire.disk),
+	CLI_FLAG(struct check_options, acquire.force, 'f', "force",
+		 "as for acquire: an existing file and little room are no obstacles"),
+	CLI_FLAG(struct check_options, json, 'j', "json", "print one JSON object"),
+};
+
+const struct command command_check = {
+	.name = "check",
+	.summary = "tell what acquire would do here, how long it takes, and what stands in the way",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.notes = "Writes nothing. Ends with 0 if acquire can start, else with what it would end "
+		 "with.\n",
+	.values_size = sizeof(struct check_options),
+	.defaults = &(const struct check_options){ .acquire.source = "auto" },
+	.run = run,
+};
+
+static const char *suggest_source(size_t i)
+{
+	if (!i)
+		return "auto";
+	return drv_table[i - 1] ? drv_table[i - 1]->name : NULL;
+}
+
+/* All that was found out. */
+struct check {
+	const struct check_options *o;
+	struct drv *source; /* NULL: there is none */
+	struct probe probe;
+	struct disk *disk;
+	struct pagefile_list pagefiles;
+	uint64_t memory_bytes, pagefile_bytes;
+	char *output;
+	uint64_t needed, room;
+	json_t *facts;
+	json_t *policy; /* on drivers; null where there is none */
+	struct findings findings;
+};
+
+static void check_deinit(struct check *c)
+{
+	findings_deinit(&c->findings);
+	json_decref(c->facts);
+	json_decref(c->policy);
+	free(c->output);
+	pagefile_list_deinit(&c->pagefiles);
+	disk_close(c->disk);
+	drv_close(c->source);
+}
+
+static void check_source(struct check *c)
+{
+	struct err why = ERR_INIT;
+	enum status st = acquire_open_source(&c->o->acquire, &c->source, &why);
+	const struct drv_info *info;
+
+	if (st) {
+		findings_add(&c->findings, st, "source", "%s", why.message);
+		drv_close(c->source);
+		c->source = NULL;
+		return;
+	}
+	info = &c->source->info;
+	c->memory_bytes = range_list_bytes(&info->maps[0].ranges);
+	if (info->silent)
+		findings_add(&c->findings, ST_OK, "source-silent",
+			     "%s: this source cannot report unreadable pages; they look like zeros",
+			     info->path);
+	if (info->note)
+		findings_add(&c->findings, ST_OK, "source-note", "%s: %s", info->source,
+			     info->note);
+	st = preflight_probe(c->source, &c->probe, &why);
+	if (st)
+		findings_add(&c->findings, st, "probe", "%s", why.message);
+	else if (c->probe.unreadable)
+		findings_add(&c->findings, ST_OK, "unreadable",
+			     "%" PRIu64 " of %" PRIu64 " pages that were tried are unreadable",
+			     c->probe.unreadable, c->probe.pages);
+}
+
+/* As acquire finds them: of the disk that is named, else of this machine if it is its memory. */
+static enum status check_pagefiles(const struct cli *cli, struct check *c, struct err *e)
+{
+	const struct acquire_options *o = &c->o->acquire;
+	const bool named = o->disk.volume || o->disk.images.count;
+	struct err why = ERR_INIT;
+	enum status st = ST_OK;
+
+	if (named) {
+		st = disk_options_open(cli, &o->disk, &c->disk, NULL, e);
+		if (st == ST_USAGE || st == ST_NOMEM)
+			return st;
+		if (st) {
+			findings_add(&c->findings, st, "disk", "%s", e->message);
+			e->message[0] = '\0';
+			return ST_OK;
+		}
+	}
+	if (o->no_pagefile || (!named && c->source && c->source->info.image))
+		return ST_OK;
+	st = named ? pagefiles_on_disk(c->disk, o->hibernation, &c->pagefiles, &why)
+		   : pagefiles_on_host(o->hibernation, &c->pagefiles, &why);
+	if (st)
+		findings_add(&c->findings, ST_OK, "pagefiles", "page files: %s", why.message);
+	preflight_judge_pagefiles(&c->pagefiles, &c->findings);
+	for (size_t i = 0; i < c->pagefiles.count; i++)
+		if (c->pagefiles.at[i].readable)
+			c->pagefile_bytes += c->pagefiles.at[i].size;
+	return ST_OK;
+}
+
+static enum status check_output(struct check *c, struct err *e)
+{
+	const char *path = c->o->acquire.output;
+
+	c->needed = (c->memory_bytes + c->pagefile_bytes) / ACQUIRE_ROOM_SHARE;
+	if (path && !strcmp(path, "-"))
+		return ST_OK;
+	c->output = path ? strdup(path) : output_default_path(".rsz");
+	if (!c->output)
+		return err_nomem(e);
+	preflight_judge_output(c->output, c->o->acquire.force, c->needed, &c->room, &c->findings);
+	return ST_OK;
+}
+
+/* What the system says of drivers matters as long as one has to be loaded. */
+static enum status check_policy(struct check *c, struct err *e)
+{
+	json_t *context = NULL;
+	struct err why = ERR_INIT;
+	const enum status st = context_of_host(&context, &why);
+
+	if (st && st != ST_NO_SOURCE)
+		findings_add(&c->findings, ST_OK, "context", "the registry: %s", why.message);
+	c->policy = driver_policy_json(c->facts, context);
+	json_decref(context);
+	if (!c->source && driver_is_wanted(c->o->acquire.source))
+		driver_policy_judge(c->policy, &c->findings);
+	return c->policy ? ST_OK : err_nomem(e);
+}
+
+/* At the rate of the probe; UINT64_MAX if that is not known. */
+static uint64_t seconds(const struct check *c)
+{
+	return c->probe.rate ? c->memory_bytes / c->probe.rate : UINT64_MAX;
+}
+
+/* --- telling ------------------------------------------------------------------------------- */
+
+static json_t *integer(uint64_t v)
+{
+	return json_integer((json_int_t)MIN(v, (uint64_t)INT64_MAX));
+}
+
+static json_t *findings_json(const struct findings *f)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < f->count; i++)
+		json_array_append_new(list, json_pack("{s:s, s:b, s:o}", "what", f->at[i].what,
+						      "stops", f->at[i].st != ST_OK, "text",
+						      json_text(f->at[i].text.message)));
+	return list;
+}
+
+static json_t *check_json(const struct check *c, enum status st)
+{
+	json_t *doc = json_pack("{s:b, s:i, s:o}", "go", !st, "exit_code",
+				(int)status_exit_code(st), "findings", findings_json(&c->findings));
+
+	if (!doc)
+		return NULL;
+	if (c->source) {
+		json_object_set_new(doc, "source", manifest_source(&c->source->info));
+		json_object_set_new(doc, "maps", manifest_maps(&c->source->info));
+		json_object_set_new(doc, "probe",
+				    json_pack("{s:o, s:o, s:o, s:o}", "bytes",
+					      integer(c->probe.pages * PAGE_SIZE),
+					      "unreadable_pages", integer(c->probe.unreadable),
+					      "ns", integer(c->probe.ns), "bytes_per_second",
+					      integer(c->probe.rate)));
+		if (c->probe.rate)
+			json_object_set_new(doc, "seconds_at_least", integer(seconds(c)));
+	}
+	json_object_set_new(doc, "memory_bytes", integer(c->memory_bytes));
+	json_object_set_new(doc, "pagefiles", integer(c->pagefiles.count));
+	json_object_set_new(doc, "pagefile_bytes", integer(c->pagefile_bytes));
+	json_object_set_new(doc, "output", c->output ? json_text(c->output) : json_string("-"));
+	json_object_set_new(doc, "output_needed", integer(c->needed));
+	if (c->room != ROOM_UNKNOWN)
+		json_object_set_new(doc, "output_room", integer(c->room));
+	json_object_set(doc, "machine", c->facts);
+	if (json_is_object(c->policy))
+		json_object_set(doc, "driver_policy", c->policy);
+	return doc;
+}
+
+static void print_source(const struct check *c)
+{
+	const struct drv_info *info = &c->source->info;
+	char size[TEXT_SIZE_MAX], rate[TEXT_SIZE_MAX], time[TEXT_DURATION_MAX];
+	char path[1024];
+
+	text_size(c->memory_bytes, size);
+	text_printable(info->path, path, sizeof(path));
+	printf("memory: %s in %zu range%s, from %s (%s)\n", size, info->maps[0].ranges.count,
+	       info->maps[0].ranges.count == 1 ? "" : "s", info->source, path);
+	if (!c->probe.rate)
+		return;
+	text_size(c->probe.rate, rate);
+	text_duration(seconds(c), time);
+	text_size(c->probe.pages * PAGE_SIZE, size);
+	printf("time: %s at least, at %s/s as measured over %s\n", time, rate, size);
+}
+
+static void print_text(const struct check *c, enum status st)
+{
+	char size[TEXT_SIZE_MAX], path[1024];
+
+	if (c->source)
+		print_source(c);
+	text_size(c->pagefile_bytes, size);
+	printf("page files: %zu, %s\n", c->pagefiles.count, size);
+	text_printable(c->output ? c->output : "stdout", path, sizeof(path));
+	text_size(c->room, size);
+	printf("output: %s", path);
+	if (c->room != ROOM_UNKNOWN)
+		printf(", room for %s", size);
+	putchar('\n');
+	for (size_t i = 0; i < c->findings.count; i++) {
+		text_printable(c->findings.at[i].text.message, path, sizeof(path));
+		printf("%s: %s\n", c->findings.at[i].st ? "no" : "note", path);
+	}
+	puts(st ? "acquire would not start" : "go");
+}
+
+static enum status find_out(const struct cli *cli, struct check *c, struct err *e)
+{
+	enum status st = host_describe(cli->argc, cli->argv, &c->facts, e);
+
+	if (st)
+		return st;
+	check_source(c);
+	st = check_pagefiles(cli, c, e);
+	if (!st)
+		st = check_output(c, e);
+	if (st || (c->source && c->source->info.image))
+		return st;
+	preflight_judge_host(c->facts, &c->findings);
+	return check_policy(c, e);
+}
+
+static enum status run(struct cli *cli, struct err *e)
+{
+	const struct check_options *o = cli->values;
+	struct check c = { .o = o, .room = ROOM_UNKNOWN };
+	enum status st = find_out(cli, &c, e), found = ST_OK;
+	const struct finding *stop = findings_stop(&c.findings);
+
+	if (!st && stop)
+		found = err_set(e, stop->st, "%s", stop->text.message);
+	if (!st && o->json)
+		st = json_print(check_json(&c, found), JSON_INDENT(1), e);
+	else if (!st)
+		print_text(&c, found);
+	check_deinit(&c);
+	return st ? st : found;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RAMSEAL_AGENT_COMMANDS_COMPLETION_H
+#define RAMSEAL_AGENT_COMMANDS_COMPLETION_H
+
+#include "agent/program/cli.h"
+
+enum shell { SHELL_BASH, SHELL_ZSH, SHELL_FISH };
+
+/* A script for that shell which completes commands, options, their values and file names. */
+void completion_write(const struct program *p, enum shell shell, FILE *to);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal context: what the registry of a Windows machine says about how its memory looked.
+ */
+#include "agent/commands/commands.h"
+#include "agent/host/context.h"
+#include "agent/commands/disk_options.h"
+#include "agent/program/log.h"
+
+static enum status run(struct cli *cli, struct err *e);
+
+struct context_options {
+	struct disk_options disk;
+	struct cli_strings hives;
+	bool json;
+};
+
+static const struct option_def options[] = {
+	CLI_STRINGS(struct context_options, hives, 'H', "hive", "FILE",
+		    "a SOFTWARE or a SYSTEM hive; once for each"),
+	DISK_OPTIONS(struct context_options),
+	CLI_FLAG(struct context_options, json, 'j', "json", "print one JSON object"),
+};
+
+const struct command command_context = {
+	.name = "context",
+	.summary = "tell what a Windows registry says about the memory of its machine",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.notes = "Page files, what guards memory, heap debugging, and the programs that RADAR "
+		 "once found\nto take much of it: of hives, of the first Windows on a disk, or of "
+		 "this machine.\n",
+	.values_size = sizeof(struct context_options),
+	.run = run,
+};
+
+static enum status read_context(const struct cli *cli, const struct context_options *o,
+				json_t **ret, struct err *e)
+{
+	const bool disk = o->disk.volume || o->disk.images.count;
+	struct disk *d = NULL;
+	enum status st;
+
+	if (disk && o->hives.count)
+		return cli_usage(cli, e, "--hive goes with neither --image nor --volume");
+	if (!disk && cli_given(cli, "offset"))
+		return cli_usage(cli, e, "--offset wants --image or --volume");
+	if (o->hives.count)
+		return context_of_hives(o->hives.at, o->hives.count, ret, e);
+	if (!disk)
+		return context_of_host(ret, e);
+	st = disk_options_open(cli, &o->disk, &d, NULL, e);
+	if (!st)
+		st = context_of_disk(d, ret, e);
+	disk_close(d);
+	return st;
+}
+
+static enum status run(struct cli *cli, struct err *e)
+{
+	const struct context_options *o = cli->values;
+	const json_t *problems;
+	json_t *doc = NULL;
+	enum status st = read_context(cli, o, &doc, e);
+	size_t n;
+
+	if (st)
+		return st;
+	problems = json_object_get(doc, "problems");
+	n = context_problems(doc);
+	for (size_t i = 0; i < n; i++)
+		log_warning("context-problem", "%s",
+			    json_string_value(json_array_get(problems, i)));
+	if (o->json) {
+		st = json_print(json_incref(doc), JSON_INDENT(1), e);
+	} else {
+		context_print(doc, stdout);
+	}
+	json_decref(doc);
+	if (!st && n)
+		return err_set(e, ST_CORRUPT, "%zu part%s of the registry could not be read", n,
+			       n == 1 ? "" : "s");
+	return st;
+}

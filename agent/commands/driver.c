@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal driver: the memory drivers of ours that are on this machine, and what a crash left of them.
+ * Windows only.
+ */
+#include <string.h>
+
+#include "agent/commands/commands.h"
+#include "agent/host/driver_windows.h"
+#include "agent/program/log.h"
+
+struct driver_command {
+	const char *folder;
+	bool json;
+};
+
+static enum status run(struct cli *cli, struct err *e);
+
+static const struct option_def options[] = {
+	DRIVER_DIR_OPTION(struct driver_command, folder),
+	CLI_FLAG(struct driver_command, json, 'j', "json", "status: print one JSON object"),
+};
+
+static const char *const actions[] = { "status", "load", "unload", "cleanup", NULL };
+
+const struct command command_driver = {
+	.name = "driver",
+	.summary = "show, load or remove memory drivers",
+	.operands = { .text = "status|load|unload|cleanup [FILE.sys]",
+		      .min = 1,
+		      .max = 2,
+		      .choices = actions },
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.notes = "status   what is loaded, and what earlier runs have left; changes nothing\n"
+		 "load     load FILE.sys, or the driver that is built in, and leave it\n"
+		 "unload   remove what load has left\n"
+		 "cleanup  remove what a run left that was killed; not what is in use\n"
+		 "Drivers that are not ours are never touched.\n",
+	.values_size = sizeof(struct driver_command),
+	.run = run,
+};
+
+static json_t *entry_json(const struct winpmem_entry *x)
+{
+	return json_pack("{s:s, s:b, s:b, s:b, s:b}", "name", x->name, "service", x->service,
+			 "running", x->running, "in_use", x->in_use, "kept", x->kept);
+}
+
+static enum status print_json(const struct winpmem_entries *l, struct err *e)
+{
+	json_t *list = json_array();
+	json_t *doc = json_pack("{s:b, s:b, s:o}", "device", winpmem_is_loaded(), "built_in",
+				winpmem_is_built_in(), "drivers", list);
+
+	for (size_t i = 0; doc && i < l->count; i++)
+		json_array_append_new(list, entry_json(&l->at[i]));
+	return json_print(doc, JSON_INDENT(1), e);
+}
+
+static void print_entry(const struct winpmem_entry *x)
+{
+	printf("%s: %s%s\n", x->name,
+	       x->running   ? "loaded"
+	       : x->service ? "a service that is not running"
+			    : "a folder without a service",
+	       x->in_use ? ", in use by a ramseal that runs"
+	       : x->kept
+		       ? ", left on purpose (\"ramseal driver unload\" removes it)"
+		       : ", left by a run that was killed (\"ramseal driver cleanup\" removes it)");
+}
+
+static enum status status(const struct driver_command *o, struct err *e)
+{
+	_cleanup_winpmem_entries_ struct winpmem_entries l = { 0 };
+	const enum status st = winpmem_entries_list(o->folder, &l, e);
+
+	if (st)
+		return st;
+	if (o->json)
+		return print_json(&l, e);
+	printf("memory device: %s\n", winpmem_is_loaded() ? "there is one" : "none");
+	printf("built-in driver: %s\n", winpmem_is_built_in() ? "yes" : "none");
+	for (size_t i = 0; i < l.count; i++)
+		print_entry(&l.at[i]);
+	return ST_OK;
+}
+
+static enum status load(const struct driver_command *o, const char *file, struct err *e)
+{
+	struct winpmem_service *s = NULL;
+	enum status st;
+
+	if (winpmem_is_loaded())
+		return err_set(e, ST_SYSTEM,
+			       "a memory driver is loaded already; see \"ramseal driver status\"");
+	st = winpmem_service_load(file, o->folder, &s, e);
+	if (st)
+		return st;
+	log_result_with(LOG_FIELDS(log_json("driver", driver_service_json(s))), "driver-loaded",
+			"%s is loaded as %s", winpmem_service_file(s)->path,
+			winpmem_service_name(s));
+	winpmem_service_keep(s);
+	return ST_OK;
+}
+
+/* All that are kept, or all that are not. The last failure is told, after all were tried. */
+static enum status remove_entries(const struct driver_command *o, bool kept, struct err *e)
+{
+	_cleanup_winpmem_entries_ struct winpmem_entries l = { 0 };
+	enum status st = winpmem_entries_list(o->folder, &l, e);
+	size_t removed = 0;
+
+	if (st)
+		return st;
+	for (size_t i = 0; i < l.count; i++) {
+		const struct winpmem_entry *x = &l.at[i];
+		enum status one;
+
+		if (x->in_use || x->kept != kept)
+			continue;
+		one = winpmem_entry_remove(x, o->folder, e);
+		if (one) {
+			st = one;
+			continue;
+		}
+		removed++;
+		log_result_with(LOG_FIELDS(log_text("name", x->name)), "driver-removed",
+				"%s is removed", x->name);
+	}
+	if (!st && !removed)
+		log_result("nothing-to-remove", "there is nothing to remove");
+	return st;
+}
+
+static enum status run(struct cli *cli, struct err *e)
+{
+	const struct driver_command *o = cli->values;
+	const char *action = cli->operands[0];
+	const char *file = cli->n_operands > 1 ? cli->operands[1] : NULL;
+
+	if (file && strcmp(action, "load") != 0)
+		return cli_usage(cli, e, "%s takes no file", action);
+	if (!strcmp(action, "status"))
+		return status(o, e);
+	if (!strcmp(action, "load"))
+		return load(o, file, e);
+	if (!strcmp(action, "unload") || !strcmp(action, "cleanup"))
+		return remove_entries(o, !strcmp(action, "unload"), e);
+	return cli_usage(cli, e, "there is no action \"%s\"", action);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal export: a stream of pages in a format that other tools read.
+ */
+#include "agent/commands/commands.h"
+#include "agent/output/export.h"
+#include "formats/raw.h"
+
+static enum status run(struct cli *cli, struct err *e);
+
+struct export_options {
+	struct image_options image;
+	const char *output;
+	const char *stream;
+	int level;
+	uint64_t threads;
+	bool force;
+};
+
+static const char *const level_choices[] = { "store", "1", "6", "12", NULL };
+
+static const struct option_def options[] = {
+	CLI_PARSED(struct export_options, image.format, 'F', "format", "FORMAT", image_parse_format,
+		   "what to write; default: raw", .suggest = image_suggest_format),
+	CLI_STRING(struct export_options, output, 'o', "output", "FILE",
+		   "write to FILE, or '-' for stdout"),
+	CLI_STRING(struct export_options, stream, 'S', "stream", "NAME",
+		   "export the stream NAME; default: the physical memory"),
+	IMAGE_OPTIONS(struct export_options, image),
+	IMAGE_E01_OPTIONS(struct export_options, image),
+	CLI_PARSED(struct export_options, level, 'l', "level", "N", image_parse_level,
+		   "e01: compression, store or 1..12; default: 1", .choices = level_choices),
+	CLI_UINT(struct export_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
+		 COMMAND_THREADS_HELP),
+	CLI_FLAG(struct export_options, force, 'f', "force", COMMAND_FORCE_HELP),
+};
+
+const struct command command_export = {
+	.name = "export",
+	.summary = "write the memory of a container in a format that other tools read",
+	.operands = { .text = "FILE", .min = 1, .max = 1 },
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.notes = IMAGE_NOTES,
+	.values_size = sizeof(struct export_options),
+	.defaults = &(const struct export_options){ .image.format = &raw_format, .level = 1 },
+	.run = run,
+};
+
+static enum status run(struct cli *cli, struct err *e)
+{
+	const struct export_options *o = cli->values;
+	struct container in;
+	const struct export_plan plan = {
+		.cli = cli,
+		.in = &in,
+		.image = &o->image,
+		.output = o->output,
+		.stream = o->stream,
+		.level = o->level,
+		.threads = o->threads,
+		.force = o->force,
+	};
+	enum status st = image_options_check(cli, &o->image, e);
+
+	if (st)
+		return st;
+	if (!o->output)
+		return cli_usage(cli, e, "wants --output FILE");
+	if (cli_given(cli, "level") && !o->image.format->compresses)
+		return cli_usage(cli, e, "--level is for --format e01");
+	st = container_open(cli->operands[0], &in, e);
+	if (st)
+		return st;
+	st = export_stream(&plan, e);
+	container_close(&in);
+	return st;
+}

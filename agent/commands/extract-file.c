@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal extract-file: one file of an NTFS volume, locked or not, through its MFT record.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/commands/commands.h"
+#include "agent/commands/disk_options.h"
+#include "agent/program/interrupt.h"
+#include "agent/program/log.h"
+#include "agent/output/output.h"
+#include "formats/base/os.h"
+#include "tsk-extract/extract.h"
+
+static enum status run(struct cli *cli, struct err *e);
+
+struct extract_options {
+	struct disk_options disk;
+	const char *output;
+	bool raw_tail;
+	bool force;
+};
+
+static const struct option_def options[] = {
+	DISK_OPTIONS(struct extract_options),
+	CLI_STRING(struct extract_options, output, 'o', "output", "FILE",
+		   "write to FILE, or '-' for stdout"),
+	CLI_FLAG(struct extract_options, raw_tail, 0, "raw-tail",
+		 "behind the initialised size, read what the clusters hold; default: zeros"),
+	CLI_FLAG(struct extract_options, force, 'f', "force",
+		 "replace an existing file, or write to the volume that is read"),
+};
+
+const struct command command_extract_file = {
+	.name = "extract-file",
+	.summary = "copy one file out of an NTFS volume, locked or not",
+	.operands = { .text = "PATH", .min = 1, .max = 1 },
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.notes = "PATH is within the volume: pagefile.sys, Windows/System32/config/SYSTEM, $MFT,\n"
+		 "notes.txt:stream. Sectors that cannot be read become zeros and are listed.\n",
+	.values_size = sizeof(struct extract_options),
+	.run = run,
+};
+
+#define BUFFER_PAGES (EXTRACT_BUFFER / PAGE_SIZE)
+
+/* Everything that a copy needs until its end. */
+struct copy {
+	const struct cli *cli;
+	const struct extract_options *o;
+	const char *path;
+	struct disk *disk;
+	struct extract *file;
+	struct output *out;
+	uint8_t *buf;
+	struct page_status status[BUFFER_PAGES];
+	uint64_t pages[PAGE_STATES];
+	struct extract_changes changes;
+};
+
+static void copy_deinit(struct copy *c)
+{
+	extract_changes_deinit(&c->changes);
+	output_destroy(c->out);
+	extract_close(c->file);
+	disk_close(c->disk);
+	os_buffer_free(c->buf);
+}
+
+static enum status open_input(struct copy *c, struct err *e)
+{
+	const struct volume *v = NULL;
+	enum status st = disk_options_open(c->cli, &c->o->disk, &c->disk, &v, e);
+
+	if (st)
+		return st;
+	st = extract_open(disk_reader(c->disk), v, c->path, c->o->raw_tail ? EXTRACT_RAW_TAIL : 0,
+			  &c->file, e);
+	if (st == ST_USAGE)
+		return cli_usage(c->cli, e, "%s", e->message);
+	return st ? err_add(e, st, "%s", disk_options_name(&c->o->disk)) : ST_OK;
+}
+
+/* New files take free clusters, and those are what a later look at deleted data would want. */
+static enum status check_target(const struct copy *c, struct err *e)
+{
+	const char *to = c->o->output;
+
+	if (!to || !strcmp(to, "-"))
+		return ST_OK;
+	switch (reader_target_risk(disk_reader(c->disk), to)) {
+	case TARGET_IS_SOURCE:
+		return err_set(e, ST_OUTPUT, "%s: is what is being read", to);
+	case TARGET_ON_SOURCE:
+		if (!c->o->force)
+			return err_set(e, ST_OUTPUT,
+				       "%s: lies on the volume that is read; --force "
+				       "writes there all the same",
+				       to);
+		log_warning("target-on-source", "%s: lies on the volume that is read", to);
+		return ST_OK;
+	case TARGET_SAFE:
+		break;
+	}
+	return ST_OK;
+}
+
+static enum status open_output(struct copy *c, struct err *e)
+{
+	const struct output_options target = {
+		.path = c->o->output,
+		.force = c->o->force,
+		.expected = extract_now(c->file)->size,
+	};
+	const enum status st = check_target(c, e);
+
+	return st ? st : output_open(&target, &c->out, e);
+}
+
+/* Counts states; true if nothing of the piece was read, so that the output can have a hole there. */
+static bool count_pages(struct copy *c, const struct extract_piece *piece)
+{
+	bool empty = true;
+
+	for (size_t i = 0; i * PAGE_SIZE < piece->length; i++) {
+		const uint32_t state = c->status[i].state;
+
+		c->pages[state]++;
+		empty = empty && (state == PAGE_HOLE || state == PAGE_SKIPPED);
+	}
+	return empty;
+}
+
+static enum status copy_piece(struct copy *c, uint64_t *done, struct err *e)
+{
+	struct extract_piece piece;
+	enum status st =
+		interrupted() ? err_set(e, ST_INTERRUPTED, "%s: interrupted", c->path)
+			      : extract_next(c->file, c->buf, EXTRACT_BUFFER, c->status, &piece, e);
+
+	if (st)
+		return st;
+	*done += piece.length;
+	return count_pages(c, &piece) ? sink_skip(output_sink(c->out), piece.length, e)
+				      : sink_write(output_sink(c->out), c->buf, piece.length, e);
+}
+
+static enum status copy_pieces(struct copy *c, struct err *e)
+{
+	struct progress p;
+	uint64_t done = 0;
+	enum status st = ST_OK;
+
+	progress_init(&p, command_progress(c->cli), "copy", extract_now(c->file)->size);
+	while (!st) {
+		st = copy_piece(c, &done, e);
+		progress_update(&p, done, c->pages[PAGE_UNREADABLE]);
+	}
+	progress_finish(&p);
+	if (st == ST_END)
+		st = extract_check(c->file, &c->changes, e);
+	return st ? st : output_commit(c->out, e);
+}
+
+static json_t *bad_json(const struct extract *x)
+{
+	json_t *list = json_array();
+	size_t n;
+	const struct extract_bad *bad = extract_bad(x, &n);
+
+	for (size_t i = 0; i < n; i++)
+		json_array_append_new(list, json_pack("{s:I, s:I, s:i}", "offset",
+						      (json_int_t)bad[i].offset, "length",
+						      (json_int_t)bad[i].length, "error",
+						      (int)bad[i].error));
+	return list;
+}
+
+static void summarise(const struct copy *c)
+{
+	const struct extract_state *s = extract_first(c->file);
+
+	log_result_with(
+		LOG_FIELDS(log_text("path", c->path), log_text("output", output_name(c->out)),
+			   log_u64("mft_record", s->record), log_u64("sequence", s->sequence),
+			   log_u64("size", s->size), log_u64("allocated", s->allocated),
+			   log_u64("initialised", s->initialised),
+			   log_u64("fragments", s->fragments), log_u64("mft_records", s->n_records),
+			   log_u64("pages_data", c->pages[PAGE_DATA]),
+			   log_u64("pages_hole", c->pages[PAGE_HOLE]),
+			   log_u64("pages_skipped", c->pages[PAGE_SKIPPED]),
+			   log_u64("pages_unreadable", c->pages[PAGE_UNREADABLE]),
+			   log_json("bad", bad_json(c->file)), log_bool("changed", c->changes.any)),
+		"file-copied", "%s: %" PRIu64 " bytes in %zu fragments, MFT record %" PRIu64,
+		c->path, s->size, s->fragments, s->record);
+	if (s->lost_records)
+		log_warning("records-lost", "%s: %zu extension records are lost: %s", c->path,
+			    s->lost_records, s->problem.message);
+	if (s->encrypted)
+		log_warning("encrypted", "%s: is encrypted by EFS; this is the ciphertext",
+			    c->path);
+}
+
+/* An output is only appended to, so nothing can be copied again: say what does not fit together. */
+static enum status judge(const struct copy *c, struct err *e)
+{
+	const struct extract_changes *ch = &c->changes;
+
+	if (ch->gone)
+		return err_set(e, ST_UNREADABLE, "%s: was deleted while it was copied", c->path);
+	if (ch->again.count)
+		return err_set(e, ST_UNREADABLE,
+			       "%s: moved or grew while it was copied; the first "
+			       "of %zu parts that differ is at byte %" PRIu64,
+			       c->path, ch->again.count, ch->again.at[0].file);
+	if (c->pages[PAGE_UNREADABLE])
+		return err_set(e, ST_UNREADABLE, "%s: %" PRIu64 " pages could not be read", c->path,
+			       c->pages[PAGE_UNREADABLE]);
+	return ST_OK;
+}
+
+static enum status run(struct cli *cli, struct err *e)
+{
+	struct copy c = { .cli = cli, .o = cli->values, .path = cli->operands[0] };
+	enum status st;
+
+	if (!c.o->output)
+		return cli_usage(cli, e, "say where to write with --output");
+	c.buf = os_buffer(EXTRACT_BUFFER);
+	st = c.buf ? open_input(&c, e) : err_nomem(e);
+	if (!st)
+		st = open_output(&c, e);
+	if (!st)
+		st = copy_pieces(&c, e);
+	if (!st) {
+		summarise(&c);
+		st = judge(&c, e);
+	}
+	copy_deinit(&c);
+	return st;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal extract: one stream of a container as the file that it was.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/commands/commands.h"
+#include "agent/output/export.h"
+#include "agent/program/interrupt.h"
+#include "formats/raw.h"
+
+static enum status run(struct cli *cli, struct err *e);
+
+struct extract_options {
+	struct image_options image;
+	const char *output;
+	const char *stream;
+	uint64_t threads;
+	bool force;
+};
+
+static const struct option_def options[] = {
+	CLI_STRING(struct extract_options, stream, 'S', "stream", "NAME",
+		   "the stream, as ramseal info lists it"),
+	CLI_STRING(struct extract_options, output, 'o', "output", "FILE",
+		   "write to FILE, or '-' for stdout"),
+	IMAGE_OPTIONS(struct extract_options, image),
+	CLI_UINT(struct extract_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
+		 COMMAND_THREADS_HELP),
+	CLI_FLAG(struct extract_options, force, 'f', "force", COMMAND_FORCE_HELP),
+};
+
+const struct command command_extract = {
+	.name = "extract",
+	.summary = "write a page file, another file, the log or the manifest of a container",
+	.operands = { .text = "FILE", .min = 1, .max = 1 },
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.notes = "The file has the length that it had; holes stay holes, and what lies behind its\n"
+		 "initialised size is zeros, as the file system shows it. Pages without content "
+		 "are\n"
+		 "filled and listed in OUTPUT.gaps.json. The summary has its name, its metadata,\n"
+		 "when it was read, and the SHA-256 of what was written.\n",
+	.values_size = sizeof(struct extract_options),
+	.defaults = &(const struct extract_options){ .image.format = &raw_format },
+	.run = run,
+};
+
+/* The log, the manifest: bytes without pages. */
+struct text_run {
+	const struct container *in;
+	uint32_t stream;
+	struct rsz_cursor *cursor;
+	struct output *out;
+	struct hash_sink hash;
+	char sha256[SHA256_HEX_SIZE];
+	uint64_t damaged; /* bytes that are left out, because their chunk is damaged */
+	struct err why;   /* the first such failure */
+};
+
+static void text_run_deinit(struct text_run *x)
+{
+	hash_sink_deinit(&x->hash);
+	output_destroy(x->out);
+	rsz_cursor_destroy(x->cursor);
+}
+
+/* Piece by piece: a few kilobytes of a container can hold gigabytes of text. */
+static enum status copy_text(struct text_run *x, struct err *e)
+{
+	uint64_t at = 0;
+
+	while (!interrupted()) {
+		struct err why = ERR_INIT;
+		const uint8_t *text;
+		size_t len;
+		enum status st = rsz_cursor_next_text(x->cursor, x->stream, &at, &text, &len, &why);
+
+		if (st == ST_END)
+			return ST_OK;
+		if (st == ST_CORRUPT) {
+			if (!x->damaged)
+				x->why = why;
+			x->damaged += len;
+			continue;
+		}
+		if (!st)
+			st = sink_write(&x->hash.sink, text, len, &why);
+		if (st) {
+			*e = why;
+			return st;
+		}
+	}
+	return interrupt_status(e);
+}
+
+static enum status write_text(struct text_run *x, const struct output_options *target,
+			      struct err *e)
+{
+	enum status st = rsz_cursor_create(x->in->reader, 1, &x->cursor, e);
+
+	if (!st)
+		st = output_open(target, &x->out, e);
+	if (!st)
+		st = hash_sink_init(&x->hash, output_sink(x->out), e);
+	if (!st)
+		st = copy_text(x, e);
+	if (st)
+		return st;
+	hash_sink_end(&x->hash, x->sha256);
+	return output_commit(x->out, e);
+}
+
+static enum status judge_text(const struct text_run *x, const char *path, struct err *e)
+{
+	if (x->damaged)
+		return err_set(e, ST_CORRUPT,
+			       "%s: %" PRIu64 " bytes are damaged and left out: %.300s", path,
+			       x->damaged, x->why.message);
+	return export_judge_end(x->in, path, e);
+}
+
+static void summarise_text(const struct text_run *x, const char *path)
+{
+	const struct rsz_stream_info *info = rsz_reader_stream(x->in->reader, x->stream);
+	const bool complete = !x->damaged && container_is_complete(x->in);
+
+	log_result_with(
+		LOG_FIELDS(log_text("output", output_name(x->out)), log_bool("complete", complete),
+			   log_u64("bytes_written", output_bytes(x->out)),
+			   log_u64("damaged_bytes", x->damaged), log_text("sha256", x->sha256),
+			   log_json("stream", export_stream_json(info)),
+			   log_json("origin", export_origin_json(x->in, path, info))),
+		"summary", "%s: %" PRIu64 " bytes, sha256 %s%s", output_name(x->out),
+		output_bytes(x->out), x->sha256, complete ? "" : ", not complete");
+}
+
+static enum status extract_text(const struct cli *cli, const struct container *in, uint32_t stream,
+				struct err *e)
+{
+	const struct extract_options *o = cli->values;
+	const char *path = cli->operands[0];
+	const struct output_options target = {
+		.path = o->output,
+		.force = o->force,
+		.inputs = (const char *const[]){ path, NULL },
+	};
+	struct text_run x = { .in = in, .stream = stream };
+	enum status st = write_text(&x, &target, e);
+
+	if (!st) {
+		st = judge_text(&x, path, e);
+		summarise_text(&x, path);
+	}
+	text_run_deinit(&x);
+	return st;
+}
+
+static enum status extract_pages(const struct cli *cli, const struct container *in, struct err *e)
+{
+	const struct extract_options *o = cli->values;
+	const struct export_plan plan = {
+		.cli = cli,
+		.in = in,
+		.image = &o->image,
+		.output = o->output,
+		.stream = o->stream,
+		.threads = o->threads,
+		.force = o->force,
+		.whole_file = true,
+	};
+
+	return export_stream(&plan, e);
+}
+
+static enum status run(struct cli *cli, struct err *e)
+{
+	const struct extract_options *o = cli->values;
+	struct container in;
+	uint32_t stream = 0;
+	enum status st;
+
+	if (!o->stream || !o->output)
+		return cli_usage(cli, e, "wants --stream NAME and --output FILE");
+	st = container_open(cli->operands[0], &in, e);
+	if (st)
+		return st;
+	st = container_find_name(&in, o->stream, &stream, e);
+	if (!st && rsz_reader_stream(in.reader, stream)->paged)
+		st = extract_pages(cli, &in, e);
+	else if (!st)
+		st = extract_text(cli, &in, stream, e);
+	container_close(&in);
+	return st;
+}

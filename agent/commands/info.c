@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal info: what is in a container, from its headers and its manifest; no payload is checked.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+
+#include "agent/program/clock.h"
+#include "agent/commands/commands.h"
+#include "agent/container.h"
+#include "agent/output/image_pass.h"
+#include "agent/program/log.h"
+#include "agent/acquire/manifest.h"
+#include "agent/host/process_names.h"
+#include "agent/smear/report.h"
+#include "agent/acquire/tally.h"
+#include "agent/program/text.h"
+
+static enum status run(struct cli *cli, struct err *e);
+
+struct info_options {
+	bool json;
+};
+
+static const struct option_def options[] = {
+	CLI_FLAG(struct info_options, json, 'j', "json", "print one JSON object"),
+};
+
+const struct command command_info = {
+	.name = "info",
+	.summary = "show what a container holds",
+	.operands = { .text = "FILE", .min = 1, .max = 1 },
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.notes = "It believes headers and manifest; `ramseal verify` checks them and every hash.\n",
+	.values_size = sizeof(struct info_options),
+	.run = run,
+};
+
+/* What the headers of a stream's chunks add up to. */
+struct stream_sums {
+	struct tally tally;
+	uint64_t chunks;
+	uint64_t captured; /* bytes that its extents cover, each as often as it was captured */
+	uint64_t stored;   /* bytes of payload in the file */
+	uint64_t start;    /* monotonic ns of the first and last capture */
+	uint64_t end;
+};
+
+struct sums {
+	struct stream_sums *streams;
+	size_t count;
+	struct rsz_scan_result end;
+};
+
+static void sums_deinit(struct sums *s)
+{
+	for (size_t i = 0; s->streams && i < s->count; i++)
+		tally_deinit(&s->streams[i].tally);
+	free(s->streams);
+}
+
+static enum status add_chunk(void *arg, const struct rsz_record *rec, const struct rsz_chunk *c,
+			     struct err *e)
+{
+	const struct sums *all = arg;
+	struct stream_sums *s = &all->streams[rec->stream];
+
+	if (rec->stream >= all->count)
+		return ST_OK;
+	s->chunks++;
+	/* What was added by sealing later has no time. */
+	if (c->end && (!s->start || c->start < s->start))
+		s->start = c->start;
+	s->end = MAX(s->end, c->end);
+	s->captured += c->length;
+	s->stored += rec->stored;
+	return c->paged ? tally_chunk(&s->tally, c, e) : ST_OK;
+}
+
+static enum status sum_container(struct container *c, struct sums *ret, struct err *e)
+{
+	*ret = (struct sums){ .count = rsz_reader_streams(c->reader) };
+	ret->streams = calloc(MAX(ret->count, 1), sizeof(*ret->streams));
+	if (!ret->streams)
+		return err_nomem(e);
+	return rsz_scan_chunks(&c->file.blob, add_chunk, ret, &ret->end, e);
+}
+
+/*
+ * JSON
+ */
+
+static json_t *stream_json(const struct rsz_stream_info *info, const struct stream_sums *s)
+{
+	json_t *stream = json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I}", "name",
+				   json_text(info->name), "kind", rsz_kind_name(info->kind),
+				   "chunks", (json_int_t)s->chunks, "captured_bytes",
+				   (json_int_t)s->captured, "stored_bytes", (json_int_t)s->stored,
+				   "start_ns", (json_int_t)s->start, "end_ns", (json_int_t)s->end);
+	json_t *meta = json_loads(info->meta, 0, NULL);
+
+	if (stream && info->paged)
+		json_object_set_new(stream, "pages", tally_states_json(&s->tally));
+	if (stream && meta)
+		json_object_set(stream, "metadata", meta);
+	json_decref(meta);
+	return stream;
+}
+
+/* Copies the keys of a manifest line that are there. */
+static void put_keys(json_t *doc, json_t *line, const char *const *keys)
+{
+	for (; line && *keys; keys++)
+		if (json_object_get(line, *keys))
+			json_object_set(doc, *keys, json_object_get(line, *keys));
+}
+
+static void put_memory(json_t *doc, struct container *c, const struct sums *s)
+{
+	_cleanup_ranges_ struct range_list ranges = { 0 };
+	uint32_t stream;
+
+	if (container_find_kind(c, RSZ_KIND_MEMORY, &stream, NULL) || stream >= s->count ||
+	    image_ranges(c->reader, stream, &ranges, NULL))
+		return;
+	json_object_set_new(doc, "pages", tally_states_json(&s->streams[stream].tally));
+	json_object_set_new(doc, "ranges", manifest_ranges(&ranges));
+	json_object_set_new(
+		doc, "unreadable",
+		tally_gaps_json(&s->streams[stream].tally, PAGE_UNREADABLE, TALLY_GAPS_MAX));
+	json_object_set_new(
+		doc, "skipped",
+		tally_gaps_json(&s->streams[stream].tally, PAGE_SKIPPED, TALLY_GAPS_MAX));
+}
+
+/*
+ * The headline of `ramseal smear`. It is measured from the streams of page tables alone, which are
+ * small beside the memory: the image's own tables lie scattered all over that, and to follow them
+ * most of it would have to be decompressed. It is not stored by the acquisition, because then the
+ * machine that is acquired would have to do the measuring. What takes longer is left to `smear`.
+ */
+#define HEADLINE_BYTES ((uint64_t)64 << 20) /* of both passes */
+
+static json_t *too_much(void)
+{
+	return json_pack("{s:s}", "sentence", "There is much to measure: ask `ramseal smear`.");
+}
+
+static enum status put_smear(json_t *doc, struct container *c, const struct sums *sums,
+			     struct err *e)
+{
+	static const char *const events[] = { "begin", "tables", "file", "end", NULL };
+	struct smear_plan plan = {
+		.in = &c->file.blob,
+		.reader = c->reader,
+		.tables_only = true,
+	};
+	uint32_t before, after;
+	struct smear s;
+	json_t *manifest;
+	enum status st;
+
+	if (container_find_kind(c, RSZ_KIND_TABLES_BEFORE, &before, NULL) ||
+	    container_find_kind(c, RSZ_KIND_TABLES_AFTER, &after, NULL))
+		return ST_OK;
+	if (sums->streams[before].captured + sums->streams[after].captured > HEADLINE_BYTES) {
+		json_object_set_new(doc, "smear", too_much());
+		return ST_OK;
+	}
+	st = container_lines(c, events, &manifest, e);
+	if (st)
+		return st;
+	plan.manifest = manifest;
+	st = smear_measure(&plan, &s, e);
+	if (!st)
+		json_object_set_new(doc, "smear",
+				    s.cut ? too_much() : smear_headline_json(&s, COPY_BEFORE));
+	smear_deinit(&s);
+	json_decref(manifest);
+	/* Tables without their lines in the manifest are a cut container's, and it is said that it is. */
+	return st == ST_INPUT ? ST_OK : st;
+}
+
+/* What was found beside the page tables: the kernel, and in each pass the two lists of processes. */
+static enum status put_tables(json_t *doc, struct container *c, struct err *e)
+{
+	static const char *const events[] = { "tables", NULL };
+	static const char *const keys[] = { "ntoskrnl", NULL };
+	json_t *lines, *line, *compared, *all = json_array();
+	enum status st = container_lines(c, events, &lines, e);
+	size_t i;
+
+	if (st) {
+		json_decref(all);
+		return st;
+	}
+	json_array_foreach(lines, i, line)
+	{
+		put_keys(doc, line, keys);
+		compared = json_object_get(line, "processes_compared");
+		if (!json_is_object(compared))
+			continue;
+		json_object_set(compared, "when", json_object_get(line, "when"));
+		json_array_append(all, compared);
+	}
+	if (json_array_size(all))
+		json_object_set(doc, "processes_compared", all);
+	json_decref(all);
+	json_decref(lines);
+	return ST_OK;
+}
+
+static json_t *info_json(struct container *c, const char *path, const struct sums *s)
+{
+	static const char *const begin_keys[] = { "host",     "os",      "cpu",  "memory",
+						  "security", "process", "tool", "source",
+						  "maps",     "driver",  NULL };
+	static const char *const end_keys[] = { "exit_code",   "outcome", "message", "parts",
+						"maps_at_end", "usage",   NULL };
+	static const char *const later_keys[] = { "sealed_later", NULL };
+	const struct rsz_identity *id = rsz_reader_identity(c->reader);
+	char time[CLOCK_RFC3339_SIZE], root[SHA256_HEX_SIZE];
+	json_t *streams = json_array();
+	json_t *doc;
+
+	clock_rfc3339(id->wall, time);
+	sha256_hex(s->end.root, root);
+	for (size_t i = 0; i < s->count; i++)
+		json_array_append_new(streams,
+				      stream_json(rsz_reader_stream(c->reader, i), &s->streams[i]));
+	doc = json_pack("{s:o, s:o, s:o, s:b, s:s, s:o, s:I, s:I, s:s, s:o}", "file",
+			json_text(path), "written_by", json_text(id->text), "begun",
+			id->wall ? json_string(time) : json_null(), "sealed",
+			s->end.end == RSZ_END_SEALED, "end", rsz_end_name(s->end.end), "reason",
+			json_text(s->end.reason), "whole_bytes", (json_int_t)s->end.whole,
+			"records", (json_int_t)s->end.records, "root", root, "streams", streams);
+	if (!doc)
+		return NULL;
+	put_keys(doc, container_event(c, "begin"), begin_keys);
+	put_keys(doc, container_event(c, "end"), end_keys);
+	put_keys(doc, container_event(c, "sealed_later"), later_keys);
+	put_memory(doc, c, s);
+	return doc;
+}
+
+/*
+ * Text: the same object, read aloud.
+ */
+
+static const char *text_at(json_t *doc, const char *object, const char *key)
+{
+	const char *text = json_string_value(json_object_get(json_object_get(doc, object), key));
+
+	return text ? text : "not recorded";
+}
+
+static void print_row(const char *label, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void print_row(const char *label, const char *fmt, ...)
+{
+	char value[1024], shown[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(value, sizeof(value), fmt, ap);
+	va_end(ap);
+	text_printable(value, shown, sizeof(shown));
+	printf("%-12s %s\n", label, shown);
+}
+
+static void print_streams(struct container *c, const struct sums *s)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		const struct rsz_stream_info *info = rsz_reader_stream(c->reader, i);
+		const struct stream_sums *sum = &s->streams[i];
+		char captured[TEXT_SIZE_MAX], stored[TEXT_SIZE_MAX];
+
+		text_size(sum->captured, captured);
+		text_size(sum->stored, stored);
+		print_row("stream", "%s (%s): %s in %s, %" PRIu64 " chunks, read within %.3f s",
+			  info->name, rsz_kind_name(info->kind), captured, stored, sum->chunks,
+			  (double)(sum->end - sum->start) / 1e9);
+	}
+}
+
+static void print_pages(json_t *doc)
+{
+	const char *state;
+	json_t *count;
+	char line[256] = "";
+	size_t len = 0;
+
+	json_object_foreach(json_object_get(doc, "pages"), state, count) if (len < sizeof(line))
+		len += (size_t)snprintf(line + len, sizeof(line) - len, "%s%" PRId64 " %s",
+					len ? ", " : "", (int64_t)json_integer_value(count), state);
+	if (len)
+		print_row("pages", "%s", line);
+}
+
+static void print_ranges(json_t *doc, const char *key, const char *label)
+{
+	enum { SHOWN_MAX = 16 };
+	json_t *list = json_object_get(doc, key), *range;
+	size_t i;
+
+	json_array_foreach(list, i, range)
+	{
+		if (i == SHOWN_MAX) {
+			print_row(label, "… and %zu more (--json lists them)",
+				  json_array_size(list) - i);
+			break;
+		}
+		print_row(label, "0x%012" PRIx64 " - 0x%012" PRIx64,
+			  (uint64_t)json_integer_value(json_object_get(range, "first")),
+			  (uint64_t)json_integer_value(json_object_get(range, "last")));
+	}
+}
+
+/* Of the host: "name, Windows 10 Pro (build 19045.3803)". */
+static void print_host(json_t *doc)
+{
+	const json_t *os = json_object_get(doc, "os");
+	const json_t *build = json_object_get(os, "build"), *ubr = json_object_get(os, "ubr");
+	char number[64] = "";
+
+	if (json_is_integer(build) && json_is_integer(ubr))
+		snprintf(number, sizeof(number), " (build %" PRId64 ".%" PRId64 ")",
+			 (int64_t)json_integer_value(build), (int64_t)json_integer_value(ubr));
+	print_row("host", "%s, %s%s", text_at(doc, "host", "name"), text_at(doc, "os", "name"),
+		  number);
+}
+
+static void print_ntoskrnl(json_t *doc)
+{
+	const json_t *o = json_object_get(doc, "ntoskrnl");
+	const char *key = json_string_value(json_object_get(o, "symbols"));
+
+	if (json_object_get(o, "guid"))
+		print_row("ntoskrnl", "%s", key ? key : text_at(doc, "ntoskrnl", "guid"));
+}
+
+/* The first pass whose two lists differ; else the last. */
+static void print_processes(json_t *doc)
+{
+	json_t *list = json_object_get(doc, "processes_compared"), *o = NULL;
+	size_t i = 0;
+
+	while (i < json_array_size(list)) {
+		o = json_array_get(list, i++);
+		if (!json_is_true(json_object_get(o, "agree")))
+			break;
+	}
+	if (json_is_true(json_object_get(o, "agree")))
+		print_row("processes",
+			  "%" PRId64 " in the kernel's list; what the system told agrees",
+			  (int64_t)json_integer_value(json_object_get(o, "kernel")));
+	else if (o && !process_names_differences(o))
+		print_row("processes",
+			  "the kernel's list could not be read to its end; what there is of it "
+			  "(%" PRId64 ") agrees with what the system told",
+			  (int64_t)json_integer_value(json_object_get(o, "kernel")));
+	else if (o)
+		print_row("processes",
+			  "%" PRId64 " in the kernel's list, the system told %" PRId64
+			  ", and they differ: %zu only in the kernel's, %zu only in the system's, "
+			  "%zu with another name (--json names them)",
+			  (int64_t)json_integer_value(json_object_get(o, "kernel")),
+			  (int64_t)json_integer_value(json_object_get(o, "system")),
+			  json_array_size(json_object_get(o, "kernel_only")),
+			  json_array_size(json_object_get(o, "system_only")),
+			  json_array_size(json_object_get(o, "renamed")));
+}
+
+static void print_text(struct container *c, json_t *doc, const struct sums *s)
+{
+	const struct rsz_scan_result *end = &s->end;
+	json_t *outcome = json_object_get(doc, "outcome");
+
+	print_row("file", "%s", json_string_value(json_object_get(doc, "file")));
+	if (end->end == RSZ_END_SEALED)
+		print_row("state", "sealed, %" PRIu64 " records, root %s", end->records,
+			  json_string_value(json_object_get(doc, "root")));
+	else
+		print_row("state", "%s: %s; whole up to offset %" PRIu64, rsz_end_name(end->end),
+			  end->reason, end->whole);
+	if (json_object_get(doc, "sealed_later"))
+		print_row("", "not by the acquisition, but later");
+	print_row("outcome", "%s",
+		  outcome ? json_string_value(outcome) : "the acquisition did not come to its end");
+	if (rsz_reader_identity(c->reader)->wall)
+		print_row("begun", "%s by %s", json_string_value(json_object_get(doc, "begun")),
+			  json_string_value(json_object_get(doc, "written_by")));
+	else
+		print_row("begun", "not known: the record that says it is damaged");
+	print_row("tool", "SHA-256 %s", text_at(doc, "tool", "sha256"));
+	print_host(doc);
+	print_row("source", "%s (%s)%s", text_at(doc, "source", "name"),
+		  text_at(doc, "source", "path"),
+		  json_is_true(json_object_get(json_object_get(doc, "source"), "silent"))
+			  ? "; it cannot report unreadable pages"
+			  : "");
+	print_ntoskrnl(doc);
+	print_processes(doc);
+	print_streams(c, s);
+	print_pages(doc);
+	if (json_object_get(doc, "smear"))
+		print_row("smear", "%s", text_at(doc, "smear", "sentence"));
+	print_ranges(doc, "ranges", "range");
+	print_ranges(doc, "unreadable", "unreadable");
+	print_ranges(doc, "skipped", "skipped");
+}
+
+static enum status run(struct cli *cli, struct err *e)
+{
+	const struct info_options *o = cli->values;
+	struct sums sums = { 0 };
+	struct container c;
+	json_t *doc = NULL;
+	enum status st = container_open(cli->operands[0], &c, e);
+
+	if (st)
+		return st;
+	st = sum_container(&c, &sums, e);
+	if (!st) {
+		doc = info_json(&c, cli->operands[0], &sums);
+		st = doc ? put_tables(doc, &c, e) : err_nomem(e);
+	}
+	if (!st)
+		st = put_smear(doc, &c, &sums, e);
+	if (!st && o->json)
+		st = json_print(json_incref(doc), JSON_INDENT(1), e);
+	else if (!st)
+		print_text(&c, doc, &sums);
+	json_decref(doc);
+	sums_deinit(&sums);
+	container_close(&c);
+	return st;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal pagefiles: what memory is paged out to, on a disk or on this machine.
+ */
+#include <inttypes.h>
+#include <jansson.h>
+
+#include "agent/commands/commands.h"
+#include "agent/commands/disk_options.h"
+#include "agent/program/log.h"
+#include "agent/program/text.h"
+#include "tsk-extract/pagefiles.h"
+
+static enum status run(struct cli *cli, struct err *e);
+
+struct pagefiles_options {
+	struct disk_options disk;
+	bool hibernation;
+	bool json;
+};
+
+static const struct option_def options[] = {
+	DISK_OPTIONS(struct pagefiles_options),
+	CLI_FLAG(struct pagefiles_options, hibernation, 0, "hibernation",
+		 "list Windows' hiberfil.sys too"),
+	CLI_FLAG(struct pagefiles_options, json, 'j', "json", "print one JSON object"),
+};
+
+const struct command command_pagefiles = {
+	.name = "pagefiles",
+	.summary = "list page files and swap areas, of a disk or of this machine",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.notes = "Without --image or --volume: those of this machine.\n",
+	.values_size = sizeof(struct pagefiles_options),
+	.run = run,
+};
+
+static json_t *volume_json(const struct volume *v)
+{
+	char serial[17];
+
+	snprintf(serial, sizeof(serial), "%016" PRIx64, v->boot.serial);
+	return json_pack("{s:I, s:s, s:o, s:I, s:I}", "offset", (json_int_t)v->offset, "serial",
+			 serial, "label", json_text(v->label), "cluster_bytes",
+			 (json_int_t)v->boot.cluster, "mft_record_bytes",
+			 (json_int_t)v->boot.record);
+}
+
+static json_t *pagefile_json(const struct pagefile *p)
+{
+	json_t *o = json_pack("{s:o, s:s, s:s, s:s, s:b}", "path", json_text(p->path), "kind",
+			      pagefile_kind_text(p->kind), "named_by", p->named_by, "number_origin",
+			      number_origin_name(p->origin), "readable", p->readable);
+
+	if (o && p->origin != NUMBER_NONE)
+		json_object_set_new(o, "number", json_integer(p->number));
+	if (o && p->volume)
+		json_object_set_new(o, "volume", volume_json(p->volume));
+	if (o && p->readable) {
+		json_object_set_new(o, "size", json_integer((json_int_t)p->size));
+		json_object_set_new(o, "allocated", json_integer((json_int_t)p->allocated));
+		json_object_set_new(o, "initialised", json_integer((json_int_t)p->initialised));
+		json_object_set_new(o, "fragments", json_integer((json_int_t)p->fragments));
+		json_object_set_new(o, "used", json_integer((json_int_t)p->used));
+	}
+	if (o && p->readable && p->volume)
+		json_object_set_new(o, "mft_record", json_integer((json_int_t)p->mft_record));
+	if (o && p->problem.message[0])
+		json_object_set_new(o, "problem", json_text(p->problem.message));
+	return o;
+}
+
+static enum status print_json(const struct pagefile_list *l, struct err *e)
+{
+	json_t *list = json_array();
+	json_t *doc = json_pack("{s:o}", "pagefiles", list);
+
+	for (size_t i = 0; doc && i < l->count; i++)
+		json_array_append_new(list, pagefile_json(&l->at[i]));
+	if (doc && l->note.message[0])
+		json_object_set_new(doc, "note", json_text(l->note.message));
+	return json_print(doc, JSON_INDENT(1), e);
+}
+
+/* "#0 (assumed)  pagefile.sys  2.0 GiB in 17 fragments, volume at sector 2048; from ..." */
+static void print_line(const struct pagefile *p)
+{
+	char path[1024], size[TEXT_SIZE_MAX];
+
+	text_printable(p->path, path, sizeof(path));
+	if (p->origin == NUMBER_NONE)
+		printf("#-  %s", path);
+	else
+		printf("#%u (%s)  %s", p->number, number_origin_name(p->origin), path);
+	printf("  %s", pagefile_kind_text(p->kind));
+	if (p->readable) {
+		text_size(p->size, size);
+		printf(", %s in %zu fragments", size, p->fragments);
+	}
+	if (p->volume)
+		printf(", volume at sector %" PRIu64, p->volume->offset / 512);
+	printf("; from %s\n", p->named_by);
+	if (!p->readable)
+		printf("    not readable: %s\n", p->problem.message);
+}
+
+static void print_lines(const struct pagefile_list *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		print_line(&l->at[i]);
+	if (!l->count)
+		log_info("no-pagefiles", "there are none");
+	if (l->note.message[0])
+		log_info("pagefiles-note", "%s", l->note.message);
+}
+
+static enum status run(struct cli *cli, struct err *e)
+{
+	const struct pagefiles_options *o = cli->values;
+	const bool live = !o->disk.volume && !o->disk.images.count;
+	struct pagefile_list l = { 0 };
+	struct disk *d = NULL;
+	enum status st = ST_OK;
+
+	if (live && cli_given(cli, "offset"))
+		return cli_usage(cli, e, "--offset wants --image or --volume");
+	if (!live)
+		st = disk_options_open(cli, &o->disk, &d, NULL, e);
+	if (!st)
+		st = live ? pagefiles_on_host(o->hibernation, &l, e)
+			  : pagefiles_on_disk(d, o->hibernation, &l, e);
+	if (!st && o->json)
+		st = print_json(&l, e);
+	else if (!st)
+		print_lines(&l);
+	pagefile_list_deinit(&l);
+	disk_close(d);
+	return st;
+}

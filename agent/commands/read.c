@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal read: virtual memory out of a container, with what each page's bytes are worth.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/commands/commands.h"
+#include "agent/container.h"
+#include "agent/output/image_out.h"
+#include "agent/program/interrupt.h"
+#include "agent/program/log.h"
+#include "agent/smear/virtual.h"
+#include "agent/program/text.h"
+
+static enum status run(struct cli *cli, struct err *e);
+
+struct read_options {
+	uint64_t pid;
+	uint64_t dtb;
+	uint64_t va;
+	uint64_t length;
+	size_t tables;
+	const char *output;
+	struct fill_pattern fill;
+	bool force;
+	bool json;
+};
+
+/* The image's first: that is the default. */
+#define CHOICE_MAP(X)                                                                              \
+	X("image", COPY_IMAGE)                                                                     \
+	X("before", COPY_BEFORE)                                                                   \
+	X("after", COPY_AFTER)
+
+#define X(name, copy) name,
+static const char *const copy_choices[] = { CHOICE_MAP(X) NULL };
+#undef X
+#define X(name, copy) copy,
+static const enum copy copies[] = { CHOICE_MAP(X) };
+#undef X
+
+static const struct fill_pattern missing_fill = { "MISSING PAGE    ", 16 };
+
+/* A whole address space may be asked for; what is not mapped costs next to nothing. */
+#define LENGTH_MAX (UINT64_C(1) << 56)
+
+static const struct option_def options[] = {
+	CLI_UINT(struct read_options, pid, 'p', "pid", "PID", 0, UINT32_MAX,
+		 "of that process's address space"),
+	CLI_UINT(struct read_options, dtb, 0, "dtb", "ADDRESS", 0, UINT64_MAX,
+		 "of the address space whose top table lies at that physical address"),
+	CLI_UINT(struct read_options, va, 'a', "va", "ADDRESS", 0, UINT64_MAX,
+		 "from that virtual address on"),
+	CLI_SIZE(struct read_options, length, 'n', "length", "SIZE", 1, LENGTH_MAX,
+		 "so many bytes; default: 4K"),
+	CLI_CHOICE(struct read_options, tables, 'T', "tables", NULL, copy_choices,
+		   "through the page tables as they lie in the image (default), or as they were "
+		   "read before or after it"),
+	CLI_STRING(struct read_options, output, 'o', "output", "FILE",
+		   "write the bytes to FILE, or '-' for stdout; default: show them in hexadecimal"),
+	CLI_PARSED(struct read_options, fill, 0, "fill", "HEX", image_parse_fill,
+		   "1 to 16 bytes, repeated over pages without content; default: a text that "
+		   "says so"),
+	CLI_FLAG(struct read_options, json, 'j', "json",
+		 "print one JSON object per page, and no bytes"),
+	CLI_FLAG(struct read_options, force, 'f', "force", COMMAND_FORCE_HELP),
+};
+
+const struct command command_read = {
+	.name = "read",
+	.summary = "read the virtual memory of a process",
+	.operands = { .text = "FILE", .min = 1, .max = 1 },
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.notes = "For each page it says: its entry, what that stands for, where the content was "
+		 "found\n"
+		 "and when it was captured, and whether it is safe to take it for the process's\n"
+		 "(agent/smear/METHOD.md). That goes to stdout; with --output - to stderr, unless\n"
+		 "--quiet. Pages that are not in the container, or that only the VAD or a mapped "
+		 "file\n"
+		 "could tell, are filled and reported; the exit code is then 3.\n",
+	.values_size = sizeof(struct read_options),
+	.run = run,
+};
+
+struct reading {
+	const struct read_options *o;
+	const char *path;
+	enum copy copy;
+	struct fill_pattern fill;
+	uint64_t first; /* the bytes that were asked for */
+	uint64_t last;
+	uint64_t length;
+	uint64_t begun;     /* the container's first moment, monotonic ns */
+	struct output *out; /* NULL: the bytes are shown, or not wanted */
+	bool is_stdout;
+	uint64_t pages;
+	/* The line of the dump before this one, to leave out what only repeats it. */
+	uint8_t line[16];
+	bool has_line;
+	bool starred;
+};
+
+/*
+ * What is said of a page
+ */
+
+static const char *state_of(const struct virtual_page *p)
+{
+	return pte_state_name(p->row.pte.state);
+}
+
+static void put_target(const struct virtual_page *p, char *ret, size_t size)
+{
+	const struct pte *x = &p->row.pte;
+
+	if (p->level == 1 && pte_place(x) == PLACE_FRAME)
+		snprintf(ret, size, ", frame 0x%" PRIx64, x->frame);
+	else if (p->level == 1 && pte_place(x) == PLACE_SLOT)
+		snprintf(ret, size, ", slot 0x%" PRIx64 " of file %" PRIu32, x->slot, x->file);
+	else if (p->level != 1)
+		snprintf(ret, size, " at level %u", p->level);
+	else
+		*ret = '\0';
+}
+
+static void put_source(const struct reading *r, const struct virtual_page *p, char *ret,
+		       size_t size)
+{
+	const struct smear_row *row = &p->row;
+
+	if (p->given == GIVEN_NOTHING)
+		snprintf(ret, size, "nothing: %s", p->why);
+	else if (p->given == GIVEN_ZEROS)
+		snprintf(ret, size, "zeros");
+	else
+		snprintf(ret, size, "from \"%.100s\" at %.6f s, window %.6f s", p->stream,
+			 ((double)row->content.start - (double)r->begun) / 1e9,
+			 (double)row->window / 1e9);
+}
+
+static void put_verdict(const struct virtual_page *p, char *ret, size_t size)
+{
+	const enum trust t = verdict_trust(p->row.verdict);
+
+	if (!p->judged || p->given == GIVEN_NOTHING)
+		*ret = '\0';
+	else if (t == TRUST_SAFE)
+		snprintf(ret, size, "; safe");
+	else
+		snprintf(ret, size, "; %s (%s)", trust_name(t), verdict_name(p->row.verdict));
+}
+
+static void put_page(const struct reading *r, const struct virtual_page *p, char *ret, size_t size)
+{
+	char target[64], source[256], verdict[64], pages[40] = "", proto[64] = "", line[640];
+
+	put_target(p, target, sizeof(target));
+	put_source(r, p, source, sizeof(source));
+	put_verdict(p, verdict, sizeof(verdict));
+	if (p->pages > 1)
+		snprintf(pages, sizeof(pages), " (%" PRIu64 " pages)", p->pages);
+	if (p->row.followed)
+		snprintf(proto, sizeof(proto), " -> 0x%" PRIx64 " at 0x%" PRIx64, p->row.pte.raw,
+			 p->row.proto);
+	snprintf(line, sizeof(line), "0x%016" PRIx64 "%s  entry 0x%" PRIx64 "%s %s%s; %s%s", p->va,
+		 pages, p->row.raw, proto, state_of(p), target, source, verdict);
+	text_printable(line, ret, size);
+}
+
+static void put_times(json_t *o, const char *start, const char *end, const struct rsz_times *t)
+{
+	json_object_set_new(o, start, json_integer((json_int_t)t->start));
+	json_object_set_new(o, end, json_integer((json_int_t)t->end));
+}
+
+static json_t *page_json(const struct virtual_page *p)
+{
+	const struct smear_row *row = &p->row;
+	json_t *o = json_pack("{s:o, s:I, s:o, s:s, s:i, s:s}", "va",
+			      json_sprintf("0x%" PRIx64, p->va), "pages", (json_int_t)p->pages,
+			      "entry", json_sprintf("0x%" PRIx64, row->raw), "state", state_of(p),
+			      "level", (int)p->level, "content", given_name(p->given));
+
+	if (!o)
+		return NULL;
+	put_times(o, "entry_start_ns", "entry_end_ns", &row->seen);
+	if (row->followed) {
+		json_object_set_new(o, "prototype", json_sprintf("0x%" PRIx64, row->pte.raw));
+		json_object_set_new(o, "prototype_va", json_sprintf("0x%" PRIx64, row->proto));
+	}
+	if (p->level == 1 && pte_place(&row->pte) == PLACE_FRAME) {
+		json_object_set_new(o, "frame", json_integer((json_int_t)row->pte.frame));
+	} else if (p->level == 1 && pte_place(&row->pte) == PLACE_SLOT) {
+		json_object_set_new(o, "file", json_integer((json_int_t)row->pte.file));
+		json_object_set_new(o, "slot", json_integer((json_int_t)row->pte.slot));
+	}
+	if (p->stream) {
+		json_object_set_new(o, "stream", json_text(p->stream));
+		put_times(o, "start_ns", "end_ns", &row->content);
+		json_object_set_new(o, "window_ns", json_integer((json_int_t)row->window));
+	}
+	if (p->why)
+		json_object_set_new(o, "why", json_string(p->why));
+	if (p->judged) {
+		json_object_set_new(o, "change", json_string(change_name(row->change)));
+		json_object_set_new(o, "trust",
+				    json_string(trust_name(verdict_trust(row->verdict))));
+		json_object_set_new(o, "verdict", json_string(verdict_name(row->verdict)));
+	}
+	return o;
+}
+
+static enum status tell_page(const struct reading *r, const struct virtual_page *p, struct err *e)
+{
+	char line[1024];
+
+	if (r->o->json)
+		return json_print(page_json(p), JSON_COMPACT, e);
+	put_page(r, p, line, sizeof(line));
+	if (r->is_stdout)
+		log_info_with(LOG_FIELDS(log_json("page", page_json(p))), "page", "%s", line);
+	else
+		printf("%s\n", line);
+	return ST_OK;
+}
+
+/*
+ * Its bytes
+ */
+
+/* As hexdump -C has it: 16 bytes a line, what repeats is a star. Bytes around those wanted are blank. */
+static void dump_line(struct reading *r, uint64_t va, const uint8_t *bytes, size_t from, size_t to)
+{
+	const bool whole = from == 0 && to == 16;
+	char text[17];
+
+	if (whole && r->has_line && !memcmp(bytes, r->line, 16)) {
+		if (!r->starred)
+			printf("*\n");
+		r->starred = true;
+		return;
+	}
+	memcpy(r->line, bytes, 16);
+	r->has_line = whole;
+	r->starred = false;
+	printf("0x%016" PRIx64 " ", va);
+	for (size_t i = 0; i < 16; i++) {
+		const bool wanted = i >= from && i < to;
+
+		text[i] = !wanted                               ? ' '
+			  : bytes[i] >= 0x20 && bytes[i] < 0x7f ? (char)bytes[i]
+								: '.';
+		if (wanted)
+			printf("%s%02x", i == 8 ? "  " : " ", bytes[i]);
+		else
+			printf("%s  ", i == 8 ? "  " : " ");
+	}
+	text[16] = '\0';
+	printf("  |%s|\n", text);
+}
+
+static void dump_page(struct reading *r, uint64_t va, const uint8_t *bytes, size_t from, size_t to)
+{
+	r->has_line = false;
+	for (size_t at = from & ~(size_t)15; at < to; at += 16)
+		dump_line(r, va + at, bytes + at, at < from ? from - at : 0, MIN(to - at, 16));
+}
+
+/* What was asked for of the page at `va`: bytes [*from, *to). */
+static void clip(const struct reading *r, uint64_t va, size_t *from, size_t *to)
+{
+	*from = r->first > va ? (size_t)(r->first - va) : 0;
+	*to = r->last - va < PAGE_SIZE - 1 ? (size_t)(r->last - va) + 1 : PAGE_SIZE;
+}
+
+static void fill_page(const struct fill_pattern *f, uint8_t *page)
+{
+	for (size_t i = 0; i < PAGE_SIZE; i++)
+		page[i] = f->bytes[i % f->length];
+}
+
+static enum status write_pages(struct reading *r, const struct virtual_page *p, struct err *e)
+{
+	uint8_t filled[PAGE_SIZE];
+	enum status st = ST_OK;
+
+	if (!p->bytes)
+		fill_page(&r->fill, filled);
+	for (uint64_t i = 0; i < p->pages && !st; i++) {
+		const uint8_t *bytes = p->bytes ? p->bytes : filled;
+		size_t from, to;
+
+		clip(r, p->va + i * PAGE_SIZE, &from, &to);
+		st = sink_write(output_sink(r->out), bytes + from, to - from, e);
+		if (!st && interrupted())
+			st = interrupt_status(e);
+	}
+	return st;
+}
+
+static enum status take_page(void *context, const struct virtual_page *p, struct err *e)
+{
+	struct reading *r = context;
+	enum status st = tell_page(r, p, e);
+	size_t from, to;
+
+	r->pages += p->pages;
+	if (!st && r->out)
+		return write_pages(r, p, e);
+	if (!st && p->bytes && !r->o->json) {
+		clip(r, p->va, &from, &to);
+		dump_page(r, p->va, p->bytes, from, to);
+	}
+	if (!st && interrupted())
+		st = interrupt_status(e);
+	return st;
+}
+
+/*
+ * The end
+ */
+
+static void summarise(const struct reading *r, const struct virtual_result *v)
+{
+	char whose[300], shown[300];
+
+	if (v->listed)
+		snprintf(whose, sizeof(whose), "process %" PRIu32 " (%s)", v->pid, v->name);
+	else
+		snprintf(whose, sizeof(whose), "the tables at 0x%" PRIx64, v->dtb);
+	text_printable(whose, shown, sizeof(shown));
+	log_result_with(
+		LOG_FIELDS(log_u64("dtb", v->dtb), log_text("name", v->listed ? v->name : NULL),
+			   log_text("os", discover_os_name(v->os)), log_i64("levels", (int)v->mode),
+			   log_text("layout", v->layout.name),
+			   log_text("layout_reason", v->layout.reason),
+			   log_text("tables", copy_name(r->copy)), log_u64("pages", r->pages),
+			   log_u64("memory", v->given[GIVEN_MEMORY]),
+			   log_u64("page_file", v->given[GIVEN_PAGE_FILE]),
+			   log_u64("zeros", v->given[GIVEN_ZEROS]),
+			   log_u64("none", v->given[GIVEN_NOTHING]),
+			   log_u64("safe", v->trust[TRUST_SAFE]),
+			   log_u64("at_risk", v->trust[TRUST_AT_RISK]),
+			   log_text("output", r->out ? output_name(r->out) : NULL)),
+		"summary",
+		"%s: of %" PRIu64 " pages %" PRIu64 " from memory, %" PRIu64
+		" from page files, %" PRIu64 " zeros, %" PRIu64 " missing; %" PRIu64
+		" safe, %" PRIu64 " at risk",
+		shown, r->pages, v->given[GIVEN_MEMORY], v->given[GIVEN_PAGE_FILE],
+		v->given[GIVEN_ZEROS], v->given[GIVEN_NOTHING], v->trust[TRUST_SAFE],
+		v->trust[TRUST_AT_RISK]);
+}
+
+static enum status judge(const struct reading *r, const struct virtual_result *v, struct err *e)
+{
+	if (v->damaged)
+		return err_set(e, ST_CORRUPT, "%s: %" PRIu64 " of the pages are damaged", r->path,
+			       v->damaged);
+	if (v->given[GIVEN_NOTHING])
+		return err_set(e, ST_UNREADABLE,
+			       "%s: %" PRIu64 " of %" PRIu64 " pages have no content", r->path,
+			       v->given[GIVEN_NOTHING], r->pages);
+	return ST_OK;
+}
+
+static enum status open_output(struct reading *r, struct err *e)
+{
+	const char *const inputs[] = { r->path, NULL };
+	const struct output_options o = {
+		.path = r->o->output,
+		.force = r->o->force,
+		.inputs = inputs,
+		.expected = r->length,
+	};
+
+	return r->o->output ? output_open(&o, &r->out, e) : ST_OK;
+}
+
+static enum status check_options(struct cli *cli, struct reading *r, struct err *e)
+{
+	if (cli_given(cli, "pid") == cli_given(cli, "dtb"))
+		return cli_usage(cli, e, "wants one of --pid and --dtb");
+	if (!cli_given(cli, "va"))
+		return cli_usage(cli, e, "wants --va ADDRESS");
+	if (cli_given(cli, "fill") && !r->o->output)
+		return cli_usage(cli, e, "--fill is for --output");
+	if (r->o->json && r->is_stdout)
+		return cli_usage(cli, e,
+				 "--json needs stdout for itself; --log-json has the pages");
+	return ST_OK;
+}
+
+static enum status read_container(struct cli *cli, struct reading *r, struct err *e)
+{
+	static const char *const events[] = { "begin", "tables", "file", "end", NULL };
+	struct virtual_plan plan = {
+		.copy = r->copy,
+		.by_dtb = cli_given(cli, "dtb"),
+		.pid = (uint32_t)r->o->pid,
+		.dtb = r->o->dtb,
+		.va = r->o->va,
+		.length = r->length,
+		.page = take_page,
+		.context = r,
+	};
+	struct virtual_result v = { 0 };
+	json_t *manifest = NULL;
+	struct container c;
+	enum status st = container_open(r->path, &c, e);
+
+	if (st)
+		return st;
+	plan.in = &c.file.blob;
+	plan.reader = c.reader;
+	r->begun = rsz_reader_identity(c.reader)->mono;
+	st = container_lines(&c, events, &manifest, e);
+	plan.manifest = manifest;
+	if (!st)
+		st = virtual_read(&plan, &v, e);
+	if (st)
+		st = err_add(e, st, "%s", r->path);
+	else if (r->out)
+		st = output_commit(r->out, e);
+	if (!st) {
+		summarise(r, &v);
+		st = judge(r, &v, e);
+	}
+	virtual_result_deinit(&v);
+	json_decref(manifest);
+	container_close(&c);
+	return st;
+}
+
+static enum status run(struct cli *cli, struct err *e)
+{
+	const struct read_options *o = cli->values;
+	const uint64_t length = o->length ? o->length : PAGE_SIZE;
+	struct reading r = {
+		.o = o,
+		.path = cli->operands[0],
+		.copy = copies[o->tables],
+		.fill = o->fill.length ? o->fill : missing_fill,
+		.first = o->va,
+		.last = o->va + (length - 1), /* checked by virtual_read() */
+		.length = length,
+		.is_stdout = o->output && !strcmp(o->output, "-"),
+	};
+	enum status st = check_options(cli, &r, e);
+
+	if (!st)
+		st = open_output(&r, e);
+	if (!st)
+		st = read_container(cli, &r, e);
+	output_destroy(r.out);
+	return st;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal report: a page for people about one acquisition, or about several side by side.
+ */
+#include <string.h>
+
+#include "agent/commands/commands.h"
+#include "agent/output/output.h"
+#include "agent/report/page.h"
+
+/* More lines in one figure nobody tells apart. */
+#define RUNS_MAX 16
+
+static enum status run(struct cli *cli, struct err *e);
+
+struct report_options {
+	const char *output;
+	const char *figure;
+	struct cli_strings labels;
+	bool no_verify;
+	uint64_t threads;
+	bool force;
+};
+
+static const char *suggest_figure(size_t i)
+{
+	return i < page_n_figures ? page_figures[i].name : NULL;
+}
+
+static const struct option_def options[] = {
+	CLI_STRING(struct report_options, output, 'o', "output", "FILE",
+		   "write to FILE, or '-' for stdout"),
+	CLI_STRINGS(struct report_options, labels, 'l', "label", "TEXT",
+		    "call the first, the second, ... FILE so; default: its name"),
+	CLI_STRING(struct report_options, figure, 0, "figure", "NAME",
+		   "write this figure alone, as SVG", .suggest = suggest_figure),
+	CLI_FLAG(struct report_options, no_verify, 0, "no-verify",
+		 "do not check every hash of the containers, and say so"),
+	CLI_UINT(struct report_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
+		 COMMAND_THREADS_HELP),
+	CLI_FLAG(struct report_options, force, 'f', "force", COMMAND_FORCE_HELP),
+};
+
+const struct command command_report = {
+	.name = "report",
+	.summary = "make a page about an acquisition, or about several side by side",
+	.operands = { .text = "FILE...", .min = 1, .max = RUNS_MAX },
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.notes =
+		"The page is one HTML file that needs nothing else. Figures that can stand alone:\n"
+		"timeline, windows, curves, spread, verdicts, transitions, processes, states.\n"
+		"Files of one label count as repeated runs of one thing in 'spread'.\n",
+	.values_size = sizeof(struct report_options),
+	.run = run,
+};
+
+static const struct page_figure *find_figure(const char *name)
+{
+	for (size_t i = 0; i < page_n_figures; i++)
+		if (!strcmp(page_figures[i].name, name))
+			return &page_figures[i];
+	return NULL;
+}
+
+static enum status check_options(const struct cli *cli, const struct page_figure *f, struct err *e)
+{
+	const struct report_options *o = cli->values;
+
+	if (!o->output)
+		return cli_usage(cli, e, "wants --output FILE");
+	if (o->figure && !f)
+		return cli_usage(cli, e, "--figure wants one that --help names, not '%.50s'",
+				 o->figure);
+	if (f && !f->several && cli->n_operands > 1)
+		return cli_usage(cli, e, "--figure %s is of one FILE", f->name);
+	if (o->labels.count > cli->n_operands)
+		return cli_usage(cli, e, "there are more labels than files");
+	return ST_OK;
+}
+
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+static enum status load(const struct cli *cli, struct run *runs, struct err *e)
+{
+	const struct report_options *o = cli->values;
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < cli->n_operands && !st; i++) {
+		const char *path = cli->operands[i];
+		const struct run_plan plan = {
+			.path = path,
+			.label = i < o->labels.count ? o->labels.at[i] : name_of(path),
+			.check = !o->no_verify && !o->figure,
+			.threads = command_threads(o->threads),
+			.progress = command_progress(cli),
+		};
+
+		st = run_load(&plan, &runs[i], e);
+	}
+	return st;
+}
+
+static enum status make(const struct cli *cli, const struct page_figure *f, const struct run *runs,
+			struct doc *d, struct err *e)
+{
+	for (size_t i = 0; f && f->wants_smear && i < cli->n_operands; i++)
+		if (!runs[i].has_smear)
+			return err_set(e, ST_INPUT, "%s: %s", runs[i].path, runs[i].no_smear);
+	if (f)
+		f->put(d, runs, cli->n_operands, true);
+	else if (cli->n_operands == 1)
+		page_of_one(d, runs);
+	else
+		page_of_several(d, runs, cli->n_operands);
+	return d->lost ? err_nomem(e) : ST_OK;
+}
+
+static enum status write_out(const struct cli *cli, const struct doc *d, struct err *e)
+{
+	const struct report_options *o = cli->values;
+	const char *inputs[RUNS_MAX + 1] = { NULL };
+	const struct output_options options_of = {
+		.path = o->output,
+		.suffix = o->figure ? ".svg" : ".html",
+		.force = o->force,
+		.inputs = inputs,
+		.expected = d->len,
+	};
+	_cleanup_output_ struct output *out = NULL;
+	enum status st;
+
+	memcpy(inputs, cli->operands, cli->n_operands * sizeof(*inputs));
+	st = output_open(&options_of, &out, e);
+	if (!st)
+		st = sink_write(output_sink(out), d->at, d->len, e);
+	if (!st)
+		st = output_commit(out, e);
+	if (st && out)
+		output_discard(out);
+	return st;
+}
+
+/* A page about something that is not whole is made, and does not pass for one of something that is. */
+static enum status judge(const struct cli *cli, const struct run *runs, struct err *e)
+{
+	const struct report_options *o = cli->values;
+
+	for (size_t i = 0; i < cli->n_operands; i++)
+		if (!run_is_whole(&runs[i]))
+			return err_set(e, ST_CORRUPT,
+				       "%s: %s: %.300s; reported what is whole in %s", runs[i].path,
+				       rsz_end_name(runs[i].end.end), runs[i].end.reason,
+				       o->output);
+	return ST_OK;
+}
+
+static enum status run(struct cli *cli, struct err *e)
+{
+	const struct report_options *o = cli->values;
+	const struct page_figure *f = o->figure ? find_figure(o->figure) : NULL;
+	enum status st = check_options(cli, f, e);
+	_cleanup_doc_ struct doc d = { 0 };
+	struct run *runs;
+
+	if (st)
+		return st;
+	runs = calloc(cli->n_operands, sizeof(*runs));
+	if (!runs)
+		return err_nomem(e);
+	st = load(cli, runs, e);
+	if (!st)
+		st = make(cli, f, runs, &d, e);
+	if (!st)
+		st = write_out(cli, &d, e);
+	if (!st)
+		st = judge(cli, runs, e);
+	for (size_t i = 0; i < cli->n_operands; i++)
+		run_deinit(&runs[i]);
+	free(runs);
+	return st;
+}

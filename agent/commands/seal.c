@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal seal: closes a container whose writer was stopped, and says in it that it was closed
+ * later (formats/SPEC.md, section 10).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/check.h"
+#include "agent/program/clock.h"
+#include "agent/commands/commands.h"
+#include "agent/program/log.h"
+#include "agent/output/output.h"
+#include "agent/output/output_target.h"
+#include "formats/base/os.h"
+#include "formats/rsz_writer.h"
+
+static enum status run(struct cli *cli, struct err *e);
+
+struct seal_options {
+	const char *output;
+	uint64_t threads;
+	bool force;
+};
+
+static const struct option_def options[] = {
+	CLI_STRING(struct seal_options, output, 'o', "output", "FILE",
+		   "write the sealed container to FILE; default: seal it where it is"),
+	CLI_UINT(struct seal_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
+		 COMMAND_THREADS_HELP),
+	CLI_FLAG(struct seal_options, force, 'f', "force", "replace an existing --output"),
+};
+
+const struct command command_seal = {
+	.name = "seal",
+	.summary = "close a container that was cut off, marked as closed later",
+	.operands = { .text = "FILE", .min = 1, .max = 1 },
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.notes = "Every hash is checked first; what is damaged is not sealed. Bytes of a record "
+		 "that was\n"
+		 "cut in the middle are kept in a stream named \"fragment\". A container that is "
+		 "still\n"
+		 "being written is left alone.\n",
+	.values_size = sizeof(struct seal_options),
+	.run = run,
+};
+
+/* A stream to append to: the one that is there, or none yet. */
+struct tail {
+	uint32_t stream; /* UINT32_MAX: must be declared first */
+	uint64_t bytes;  /* what it holds already */
+	uint8_t last;    /* the last of these bytes; 0 if there is none */
+};
+
+struct sealing {
+	const struct cli *cli;
+	const char *path;
+	struct file_blob in; /* opened once, and locked: what was checked is what is sealed */
+	struct rsz_scan_result state; /* of the container as it is */
+	struct tail manifest;
+	struct tail fragment; /* there already if it was sealed later, and then cut again */
+	uint8_t *cut;         /* what lies behind the last whole record */
+	size_t n_cut;
+	char root[SHA256_HEX_SIZE];
+};
+
+/* ST_END: it is sealed already. */
+static enum status check_input(struct sealing *s, struct err *e)
+{
+	const struct seal_options *o = s->cli->values;
+	enum status st = check_container(&s->in.blob, command_threads(o->threads),
+					 command_progress(s->cli), &s->state, e);
+
+	if (!st)
+		return ST_END;
+	if (st != ST_CORRUPT)
+		return st;
+	if (!s->state.records && s->state.end == RSZ_END_CUT)
+		return err_set(e, ST_INPUT, "was cut before anything of it was whole");
+	if (s->state.end == RSZ_END_DAMAGED)
+		return err_set(e, ST_CORRUPT, "damaged, not just cut off: %.300s; not sealed",
+			       s->state.reason);
+	/* What is cut off is less than one record, so this is bounded by the format. */
+	s->n_cut = (size_t)(s->in.blob.size - s->state.whole);
+	s->cut = malloc(MAX(s->n_cut, 1));
+	if (!s->cut)
+		return err_nomem(e);
+	return blob_read(&s->in.blob, s->state.whole, s->cut, s->n_cut, e);
+}
+
+/* The last byte of the first stream of that kind. Everything was checked before. */
+static enum status find_tail(const struct rsz_reader *r, enum rsz_kind kind, struct tail *ret,
+			     struct err *e)
+{
+	struct rsz_cursor *cursor = NULL;
+	const struct rsz_stream_info *info;
+	struct rsz_segment seg;
+	enum status st;
+
+	*ret = (struct tail){ .stream = UINT32_MAX };
+	for (uint32_t i = 0; (info = rsz_reader_stream(r, i)) && ret->stream == UINT32_MAX; i++)
+		if (info->kind == (uint32_t)kind)
+			ret->stream = i;
+	while (rsz_reader_next(r, ret->stream, ret->bytes, &seg))
+		ret->bytes = seg.address + seg.length;
+	if (!ret->bytes)
+		return ST_OK;
+	st = rsz_cursor_create(r, 1, &cursor, e);
+	if (!st)
+		st = rsz_cursor_byte(cursor, ret->stream, ret->bytes - 1, &ret->last, e);
+	rsz_cursor_destroy(cursor);
+	return st;
+}
+
+static enum status find_tails(struct sealing *s, struct err *e)
+{
+	struct rsz_reader *reader = NULL;
+	enum status st = rsz_reader_open(&s->in.blob, RSZ_TRUST_NOTHING, &reader, e);
+
+	if (!st)
+		st = find_tail(reader, RSZ_KIND_MANIFEST, &s->manifest, e);
+	if (!st)
+		st = find_tail(reader, RSZ_KIND_FRAGMENT, &s->fragment, e);
+	rsz_reader_close(reader);
+	return st;
+}
+
+/* "fragment", or "fragment (2)", … : a file that was copied may have had that name. */
+static enum status declare(struct rsz_writer *w, enum rsz_kind kind, uint32_t *ret, struct err *e)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s", rsz_kind_name(kind));
+	for (unsigned n = 2; rsz_writer_has_stream(w, name); n++)
+		snprintf(name, sizeof(name), "%s (%u)", rsz_kind_name(kind), n);
+	return rsz_writer_stream(w, kind, name, NULL, ret, e);
+}
+
+static enum status append(struct rsz_writer *w, enum rsz_kind kind, struct tail *t, const void *p,
+			  size_t len, struct err *e)
+{
+	enum status st = ST_OK;
+
+	if (t->stream == UINT32_MAX)
+		st = declare(w, kind, &t->stream, e);
+	if (!st)
+		st = rsz_writer_text(w, t->stream, &t->bytes, p, len, 0, e);
+	/* A container can be so full of streams or addresses that nothing can be added. */
+	return st == ST_SYSTEM ? err_add(e, ST_INPUT, "cannot be sealed") : st;
+}
+
+/* It begins a line of its own also where the writer was stopped in the middle of one. */
+static char *manifest_line(const struct sealing *s)
+{
+	const bool inside = s->manifest.bytes && s->manifest.last != '\n';
+	char time[CLOCK_RFC3339_SIZE], name[HOST_NAME_SIZE], *text = NULL, *line = NULL;
+	json_t *doc;
+
+	clock_rfc3339(clock_wall_ns(), time);
+	host_name(name);
+	doc = json_pack("{s:s, s:b, s:s, s:{s:s, s:s}, s:{s:o}, s:I, s:I, s:I}", "event",
+			"sealed_later", "sealed_later", true, "time", time, "tool", "name",
+			"ramseal", "version", RAMSEAL_VERSION, "host", "name", json_text(name),
+			"whole_bytes", (json_int_t)s->state.whole, "records",
+			(json_int_t)s->state.records, "fragment_bytes", (json_int_t)s->n_cut);
+	if (doc)
+		text = json_dumps(doc, JSON_COMPACT);
+	if (text && asprintf(&line, "%s%s\n", inside ? "\n" : "", text) < 0)
+		line = NULL;
+	json_decref(doc);
+	free(text);
+	return line;
+}
+
+static enum status append_end(struct sealing *s, struct rsz_writer *w, struct err *e)
+{
+	_cleanup_free_ char *line = manifest_line(s);
+	uint8_t root[SHA256_SIZE];
+	enum status st = line ? ST_OK : err_nomem(e);
+
+	if (!st)
+		st = append(w, RSZ_KIND_MANIFEST, &s->manifest, line, strlen(line), e);
+	if (!st && s->n_cut)
+		st = append(w, RSZ_KIND_FRAGMENT, &s->fragment, s->cut, s->n_cut, e);
+	if (!st)
+		st = rsz_writer_close(w, root, e);
+	if (!st)
+		sha256_hex(root, s->root);
+	return st;
+}
+
+/* `out` appends behind the whole records. */
+static enum status append_to(struct sealing *s, struct sink *out, struct err *e)
+{
+	struct rsz_scan *scan = NULL;
+	struct rsz_writer *w = NULL;
+	struct rsz_record rec;
+	enum status st = rsz_scan_create(&s->in.blob, &scan, e);
+
+	while (!st)
+		st = rsz_scan_next(scan, &rec, e);
+	if (st == ST_END)
+		st = rsz_writer_continue(out, scan, &w, e);
+	if (!st)
+		st = append_end(s, w, e);
+	rsz_writer_destroy(w);
+	rsz_scan_destroy(scan);
+	return st;
+}
+
+/*
+ * What lies behind the whole records becomes the end that is in memory; if it does not fit on the
+ * disk, what was there comes back.
+ */
+static enum status replace_end(struct sealing *s, const struct mem_sink *end, struct err *e)
+{
+	const off_t whole = (off_t)s->state.whole;
+	struct fd_sink out;
+	enum status st = ST_OK;
+
+	fd_sink_init(&out, s->in.fd, s->path);
+	if (lseek(s->in.fd, whole, SEEK_SET) < 0)
+		return err_from_errno(e, ST_OUTPUT, errno, "seek");
+	st = sink_write(&out.sink, end->at, end->len, e);
+	if (!st && (os_truncate(s->in.fd, s->state.whole + end->len) || os_sync(s->in.fd)))
+		st = err_from_errno(e, ST_OUTPUT, errno, "sync");
+	if (st && lseek(s->in.fd, whole, SEEK_SET) >= 0 &&
+	    !sink_write(&out.sink, s->cut, s->n_cut, NULL))
+		(void)!os_truncate(s->in.fd, s->state.whole + s->n_cut);
+	return st;
+}
+
+static enum status seal_in_place(struct sealing *s, struct err *e)
+{
+	struct mem_sink end;
+	enum status st;
+
+	/* All new bytes first, in memory, so that the file is not touched before they are known. */
+	mem_sink_init(&end, SIZE_MAX);
+	st = append_to(s, &end.sink, e);
+	if (!st)
+		st = target_check_untouched(s->in.fd, s->path, s->in.blob.size, e);
+	if (!st)
+		st = replace_end(s, &end, e);
+	mem_sink_deinit(&end);
+	return st;
+}
+
+static enum status copy_whole(struct sealing *s, struct sink *out, struct err *e)
+{
+	_cleanup_free_ uint8_t *buf = malloc(1 << 20);
+	enum status st = buf ? ST_OK : err_nomem(e);
+
+	for (uint64_t at = 0; at < s->state.whole && !st;) {
+		const size_t n = (size_t)MIN(s->state.whole - at, 1u << 20);
+
+		st = blob_read(&s->in.blob, at, buf, n, e);
+		if (!st)
+			st = sink_write(out, buf, n, e);
+		at += n;
+	}
+	return st;
+}
+
+static enum status seal_copy(struct sealing *s, struct err *e)
+{
+	const struct seal_options *o = s->cli->values;
+	const struct output_options target = {
+		.path = o->output,
+		.force = o->force,
+		.inputs = (const char *const[]){ s->path, NULL },
+	};
+	_cleanup_output_ struct output *out = NULL;
+	enum status st = output_open(&target, &out, e);
+
+	if (!st)
+		st = copy_whole(s, output_sink(out), e);
+	if (!st)
+		st = append_to(s, output_sink(out), e);
+	return st ? st : output_commit(out, e);
+}
+
+static enum status seal(struct sealing *s, struct err *e)
+{
+	const struct seal_options *o = s->cli->values;
+	enum status st = check_input(s, e);
+
+	if (st == ST_END) {
+		log_info("sealed-already", "%s: is sealed already; nothing was changed", s->path);
+		return ST_OK;
+	}
+	if (!st)
+		st = find_tails(s, e);
+	if (!st)
+		st = o->output ? seal_copy(s, e) : seal_in_place(s, e);
+	if (st)
+		return st;
+	log_result_with(LOG_FIELDS(log_text("output", o->output ? o->output : s->path),
+				   log_text("root", s->root), log_u64("records", s->state.records),
+				   log_u64("fragment_bytes", s->n_cut)),
+			"sealed-later",
+			"%s: sealed later, after %" PRIu64
+			" whole records; %zu cut bytes kept, root %s",
+			o->output ? o->output : s->path, s->state.records, s->n_cut, s->root);
+	return ST_OK;
+}
+
+static enum status open_locked(struct sealing *s, struct err *e)
+{
+	const struct seal_options *o = s->cli->values;
+	int fd;
+	enum status st = target_open_existing(s->path, !o->output, &fd, e);
+
+	if (!st)
+		st = file_blob_take(&s->in, fd, e);
+	return st ? st : target_lock(fd, o->output, e);
+}
+
+static enum status run(struct cli *cli, struct err *e)
+{
+	struct sealing s = { .cli = cli, .path = cli->operands[0], .in.fd = -1 };
+	enum status st = open_locked(&s, e);
+
+	if (!st)
+		st = seal(&s, e);
+	file_blob_deinit(&s.in);
+	free(s.cut);
+	return st ? err_add(e, st, "%s", s.path) : ST_OK;
+}

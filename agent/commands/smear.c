@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal smear: how far the page tables and the pages of a container belong together.
+ */
+#include "agent/commands/commands.h"
+#include "agent/container.h"
+#include "agent/program/log.h"
+#include "agent/smear/report.h"
+
+static enum status run(struct cli *cli, struct err *e);
+
+struct smear_options {
+	bool json;
+	bool csv;
+	uint64_t pid;
+};
+
+static const struct option_def options[] = {
+	CLI_FLAG(struct smear_options, json, 'j', "json", "print one JSON object"),
+	CLI_FLAG(struct smear_options, csv, 0, "csv",
+		 "print a row for each process and pair of states"),
+	CLI_UINT(struct smear_options, pid, 'p', "mappings", "PID", 0, UINT32_MAX,
+		 "print a row for each mapping of that process; with --json, an object"),
+};
+
+const struct command command_smear = {
+	.name = "smear",
+	.summary = "measure how far page tables and pages belong together",
+	.operands = { .text = "FILE", .min = 1, .max = 1 },
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.notes = "The container must have been acquired with --pagetables=both. What the words "
+		 "mean\n"
+		 "is in agent/smear/METHOD.md.\n",
+	.values_size = sizeof(struct smear_options),
+	.run = run,
+};
+
+/* Rows of mappings; nothing is printed before the first. */
+struct rows {
+	bool json;
+	bool begun;
+};
+
+static void begin_rows(struct rows *r)
+{
+	if (!r->begun && !r->json)
+		smear_print_rows_head(stdout);
+	r->begun = true;
+}
+
+static enum status print_row(void *context, const struct smear_row *row, struct err *e)
+{
+	struct rows *r = context;
+
+	begin_rows(r);
+	if (!r->json) {
+		smear_print_row(row, stdout);
+		return ST_OK;
+	}
+	return json_print(smear_row_json(row), JSON_COMPACT, e);
+}
+
+static enum status print(const struct smear_options *o, const struct smear *s, const char *path,
+			 struct err *e)
+{
+	if (o->csv) {
+		smear_print_csv(s, stdout);
+		return ST_OK;
+	}
+	if (!o->json) {
+		smear_print_text(s, stdout);
+		return ST_OK;
+	}
+	return json_print(smear_json(s, path), JSON_INDENT(1), e);
+}
+
+static bool has_pid(const struct smear *s, uint64_t pid)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->at[i].id.listed && s->at[i].id.pid == pid)
+			return true;
+	return false;
+}
+
+static enum status run(struct cli *cli, struct err *e)
+{
+	static const char *const events[] = { "begin", "tables", "file", "end", NULL };
+	const struct smear_options *o = cli->values;
+	const bool mappings = cli_given(cli, "mappings");
+	struct rows rows = { .json = o->json };
+	struct smear_plan plan = { .row = mappings ? print_row : NULL, .context = &rows };
+	struct container c;
+	struct smear s = { 0 };
+	json_t *manifest = NULL;
+	enum status st;
+
+	if (o->csv && (o->json || mappings))
+		return err_set(e, ST_USAGE, "--csv goes with neither --json nor --mappings");
+	st = container_open(cli->operands[0], &c, e);
+	if (st)
+		return st;
+	plan.in = &c.file.blob;
+	plan.reader = c.reader;
+	plan.row_pid = (uint32_t)o->pid;
+	st = container_lines(&c, events, &manifest, e);
+	plan.manifest = manifest;
+	if (!st)
+		st = smear_measure(&plan, &s, e);
+	if (!st && mappings && !has_pid(&s, o->pid))
+		st = err_set(e, ST_INPUT, "no process %u with page tables", plan.row_pid);
+	else if (!st && mappings)
+		begin_rows(&rows);
+	else if (!st)
+		st = print(o, &s, cli->operands[0], e);
+	smear_deinit(&s);
+	json_decref(manifest);
+	container_close(&c);
+	return st ? err_add(e, st, "%s", cli->operands[0]) : ST_OK;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory driver that an acquisition loads for itself, and takes away again. Only Windows has such:
+ * elsewhere there are no options for it, and nothing is loaded.
+ */
+#ifndef RAMSEAL_AGENT_HOST_DRIVER_H
+#define RAMSEAL_AGENT_HOST_DRIVER_H
+
+#include <jansson.h>
+
+#include "agent/program/cli.h"
+
+struct driver_options {
+	const char *file;   /* NULL: what is built in, if it is and none is loaded */
+	const char *folder; /* NULL: the one for temporary files */
+};
+
+#ifdef _WIN32
+#define DRIVER_DIR_OPTION(type, member)                                                            \
+	CLI_STRING(                                                                                \
+		type, member, 0, "driver-dir", "DIR",                                              \
+		"load the driver from a copy below DIR; default: the folder for temporary files")
+#define DRIVER_OPTIONS(type, member)                                                               \
+	CLI_STRING(type, member.file, 0, "driver", "FILE.sys",                                     \
+		   "load this memory driver, and unload it at the end"),                           \
+		DRIVER_DIR_OPTION(type, member.folder),
+#else
+#define DRIVER_OPTIONS(type, member)
+#endif
+
+struct driver_session;
+
+/* `source` (what --source says) is, or may become, one that wants such a driver. */
+bool driver_is_wanted(const char *source);
+
+/*
+ * Loads a driver if `source` (what --source says) wants one. One that is loaded already is used, and
+ * left as it is. *ret is NULL where there is nothing to end. As winpmem_service_load().
+ */
+enum status driver_session_begin(const struct driver_options *o, const char *source,
+				 struct driver_session **ret, struct err *e);
+
+/* {"path":, "sha256":, "signer":, "trust":, "service":}, or null without a session. */
+json_t *driver_session_json(const struct driver_session *s);
+
+/* Takes it away, once the source is closed; what that came to is logged. NULL is fine. */
+void driver_session_end(struct driver_session *s);
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/host/driver_windows.h"
+
+#include <string.h>
+
+#include "agent/program/log.h"
+
+/* What is loaded; a struct of its own, so that the header needs none of Windows. */
+struct driver_session {
+	struct winpmem_service *service;
+};
+
+json_t *driver_service_json(const struct winpmem_service *s)
+{
+	const struct winpmem_file *f = winpmem_service_file(s);
+
+	return json_pack("{s:o, s:s, s:o, s:o, s:s}", "path", json_text(f->path), "sha256",
+			 f->sha256, "signer", json_text(f->signer), "trust",
+			 f->trust ? json_sprintf("0x%08x", (unsigned)f->trust)
+				  : json_string("trusted"),
+			 "service", winpmem_service_name(s));
+}
+
+/* "auto", or one of the sources that are this driver. */
+bool driver_is_wanted(const char *source)
+{
+	return !strcmp(source, "auto") || !strncmp(source, "winpmem", strlen("winpmem"));
+}
+
+static enum status load(const struct driver_options *o, struct driver_session **ret, struct err *e)
+{
+	struct driver_session *s = calloc(1, sizeof(*s));
+	enum status st;
+
+	if (!s)
+		return err_nomem(e);
+	st = winpmem_service_load(o->file, o->folder, &s->service, e);
+	if (st) {
+		free(s);
+		return st;
+	}
+	log_info_with(LOG_FIELDS(log_json("driver", driver_service_json(s->service))),
+		      "driver-loaded", "%s is loaded as %s (SHA-256 %s)",
+		      winpmem_service_file(s->service)->path, winpmem_service_name(s->service),
+		      winpmem_service_file(s->service)->sha256);
+	*ret = s;
+	return ST_OK;
+}
+
+enum status driver_session_begin(const struct driver_options *o, const char *source,
+				 struct driver_session **ret, struct err *e)
+{
+	*ret = NULL;
+	if (!driver_is_wanted(source) && o->file)
+		return err_set(e, ST_USAGE, "--driver has no meaning for --source %s", source);
+	if (!driver_is_wanted(source))
+		return ST_OK;
+	if (!winpmem_is_loaded())
+		return o->file || winpmem_is_built_in() ? load(o, ret, e) : ST_OK;
+	if (o->file)
+		log_warning("driver-present",
+			    "a memory driver is loaded already: it is used and left, and %s is not",
+			    o->file);
+	else
+		log_info("driver-present",
+			 "a memory driver is loaded already: it is used and left");
+	return ST_OK;
+}
+
+json_t *driver_session_json(const struct driver_session *s)
+{
+	return s ? driver_service_json(s->service) : json_null();
+}
+
+void driver_session_end(struct driver_session *s)
+{
+	struct err e = ERR_INIT;
+	char name[64];
+
+	if (!s)
+		return;
+	snprintf(name, sizeof(name), "%s", winpmem_service_name(s->service));
+	if (winpmem_service_unload(s->service, &e))
+		log_warning_with(LOG_FIELDS(log_text("service", name)), "driver-left",
+				 "%s; \"ramseal driver cleanup\" tries again", e.message);
+	else
+		log_info_with(LOG_FIELDS(log_text("service", name)), "driver-unloaded",
+			      "%s is unloaded, and nothing of it is left", name);
+	free(s);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is known of the machine and of ourselves, for the manifest. Everything is read defensively:
+ * what is absent, malformed or too long is left out, never guessed. host_linux.c and
+ * host_windows.c know how; the names of the members are the same on both.
+ */
+#ifndef RAMSEAL_AGENT_HOST_HOST_H
+#define RAMSEAL_AGENT_HOST_HOST_H
+
+#include <jansson.h>
+
+#include "formats/base/err.h"
+
+/*
+ * An object of objects: "host", "os", "cpu", "memory", "security", "clocks", "process", "tool".
+ * What they hold is written where it is put: host.c and host_linux.c. The caller owns it. ST_NOMEM is the only failure.
+ */
+enum status host_describe(int argc, char *const *argv, json_t **ret, struct err *e);
+
+/* The node name, for file names and headlines; "unknown" if there is none. */
+#define HOST_NAME_SIZE 256
+void host_name(char ret[static HOST_NAME_SIZE]);
+
+/* Where the kernel that runs was loaded from, for free(); NULL if that helps nobody, or is not known. */
+char *host_kernel_file(void);
+
+/* CPUs that this process may run on; at least 1. */
+unsigned host_cpus(void);
+
+/* The command line as a list of texts; NULL if out of memory. */
+json_t *host_arguments_json(int argc, char *const *argv);
+
+/* What we cost the machine so far, for the final summary. */
+struct host_usage {
+	uint64_t user_ns;   /* CPU time of all threads in user mode */
+	uint64_t system_ns; /* and in the kernel */
+	uint64_t peak_rss;  /* bytes */
+};
+
+void host_usage(struct host_usage *ret);
+/* {"user_ns":, "system_ns":, "peak_rss":}; NULL if out of memory. */
+json_t *host_usage_json(void);
+
+/* Where our own pages are: {"mappings":, "mapped_bytes":, "rss":, "peak_rss":}; or NULL. */
+json_t *host_footprint_json(void);
+
+#endif

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The same names as in host_linux.c where the facts are the same; what only Windows has, has names of
+ * its own. Registry values are read as they stand: no value is made up where one is missing.
+ */
+#include "agent/host/host.h"
+
+#include <cpuid.h>
+#include <ctype.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "agent/program/clock.h"
+#include "agent/host/context_flags.h"
+#include "agent/host/host_facts.h"
+#include "agent/program/log.h"
+#include "formats/base/win32.h"
+
+#include <psapi.h>
+#include <winternl.h>
+
+#define VERSION_KEY    L"SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion"
+#define BIOS_KEY       L"HARDWARE\\DESCRIPTION\\System\\BIOS"
+#define CPU_KEY        L"HARDWARE\\DESCRIPTION\\System\\CentralProcessor\\0"
+#define FILETIME_1970  INT64_C(116444736000000000)
+
+/*
+ * KUSER_SHARED_DATA, which every process can read at this address (ntddk.h; the address is
+ * MM_SHARED_USER_DATA_VA). BootId counts the boots of an installation from Windows 10 1607 on; in
+ * older ones the field is reserved and 0.
+ */
+#define SHARED_DATA    ((const volatile uint8_t *)0x7ffe0000)
+#define SHARED_BOOT_ID 0x2c4
+
+/* SystemTimeOfDayInformation, class 3 of NtQuerySystemInformation() (winternl.h has it opaque). */
+struct time_of_day {
+	int64_t boot_time; /* FILETIME, and so are the next two */
+	int64_t current_time;
+	int64_t bias;
+	uint32_t zone;
+	uint32_t reserved;
+	uint64_t boot_time_bias;  /* what the clock was moved by since the boot */
+	uint64_t sleep_time_bias; /* what it slept, in 100 ns */
+};
+
+/* SystemCodeIntegrityInformation, class 103: what of it is in force, not what is set. */
+struct code_integrity {
+	uint32_t length; /* of this, told by who asks */
+	uint32_t options;
+};
+
+char *host__own_executable(void)
+{
+	_cleanup_free_ wchar_t *path = calloc(32768, sizeof(*path));
+	const DWORD n = path ? GetModuleFileNameW(NULL, path, 32768) : 0;
+
+	return n && n < 32768 ? win32_utf8(path) : NULL;
+}
+
+/* --- reading ------------------------------------------------------------------------------- */
+
+/* KEY_WOW64_64KEY is the default of a 64-bit program; RRF_ZEROONFAILURE has nothing to hide here. */
+static json_t *registry_text(const wchar_t *key, const wchar_t *name)
+{
+	wchar_t value[512];
+	DWORD size = sizeof(value) - sizeof(*value);
+	_cleanup_free_ char *text = NULL;
+
+	if (RegGetValueW(HKEY_LOCAL_MACHINE, key, name, RRF_RT_REG_SZ, NULL, value, &size) ||
+	    !value[0])
+		return NULL;
+	text = win32_utf8(value);
+	return text ? json_text(text) : NULL;
+}
+
+static json_t *registry_number(const wchar_t *key, const wchar_t *name)
+{
+	DWORD value, size = sizeof(value);
+
+	if (RegGetValueW(HKEY_LOCAL_MACHINE, key, name, RRF_RT_REG_DWORD, NULL, &value, &size))
+		return NULL;
+	return json_integer(value);
+}
+
+/* What GetVersionEx() says depends on the manifest of the program that asks; this does not. */
+static bool true_version(RTL_OSVERSIONINFOW *ret)
+{
+	LONG(WINAPI * get)
+	(RTL_OSVERSIONINFOW *) = (LONG(WINAPI *)(RTL_OSVERSIONINFOW *))(
+		void (*)(void))win32_function(L"ntdll.dll", "RtlGetVersion");
+
+	*ret = (RTL_OSVERSIONINFOW){ .dwOSVersionInfoSize = sizeof(*ret) };
+	return get && get(ret) == 0;
+}
+
+static bool query_system(int class, void *ret, ULONG size)
+{
+	LONG(WINAPI * query)
+	(int, void *, ULONG, ULONG *) = (LONG(WINAPI *)(int, void *, ULONG, ULONG *))(
+		void (*)(void))win32_function(L"ntdll.dll", "NtQuerySystemInformation");
+	ULONG got = 0;
+
+	return query && query(class, ret, size, &got) == 0;
+}
+
+/* --- the machine --------------------------------------------------------------------------- */
+
+static json_t *computer_name(void)
+{
+	wchar_t name[HOST_NAME_SIZE];
+	DWORD n = ARRAY_SIZE(name);
+	_cleanup_free_ char *text = NULL;
+
+	if (!GetComputerNameExW(ComputerNamePhysicalDnsHostname, name, &n) || !n)
+		return NULL;
+	text = win32_utf8(name);
+	return text ? json_text(text) : NULL;
+}
+
+static json_t *boot_id(void)
+{
+	const uint32_t id = *(const volatile uint32_t *)(SHARED_DATA + SHARED_BOOT_ID);
+
+	return id ? json_sprintf("%lu", (unsigned long)id) : NULL;
+}
+
+static const char *machine_name(void)
+{
+	SYSTEM_INFO info;
+
+	GetNativeSystemInfo(&info);
+	switch (info.wProcessorArchitecture) {
+	case PROCESSOR_ARCHITECTURE_AMD64:
+		return "x86_64";
+	case PROCESSOR_ARCHITECTURE_ARM64:
+		return "aarch64";
+	default:
+		return NULL;
+	}
+}
+
+static void put_version(json_t *facts)
+{
+	RTL_OSVERSIONINFOW v;
+
+	if (!true_version(&v))
+		return;
+	host__put(facts, "os", "version_id",
+		  json_sprintf("%lu.%lu", (unsigned long)v.dwMajorVersion,
+			       (unsigned long)v.dwMinorVersion));
+	host__put(facts, "os", "kernel_release",
+		  json_sprintf("%lu.%lu.%lu", (unsigned long)v.dwMajorVersion,
+			       (unsigned long)v.dwMinorVersion, (unsigned long)v.dwBuildNumber));
+	/* The high bits say "free build" in what some functions return; not in this one. */
+	host__put(facts, "os", "build", json_integer(v.dwBuildNumber & 0xffff));
+}
+
+static void put_os(json_t *facts)
+{
+	const char *machine = machine_name();
+
+	host__put(facts, "host", "name", computer_name());
+	host__put(facts, "host", "machine", machine ? json_string(machine) : NULL);
+	host__put(facts, "host", "boot_id", boot_id());
+	host__put(facts, "host", "vendor", registry_text(BIOS_KEY, L"SystemManufacturer"));
+	host__put(facts, "host", "product", registry_text(BIOS_KEY, L"SystemProductName"));
+	host__put(facts, "os", "kernel", json_string("Windows NT"));
+	host__put(facts, "os", "id", json_string("windows"));
+	put_version(facts);
+	host__put(facts, "os", "ubr", registry_number(VERSION_KEY, L"UBR"));
+	host__put(facts, "os", "name", registry_text(VERSION_KEY, L"ProductName"));
+	host__put(facts, "os", "edition", registry_text(VERSION_KEY, L"EditionID"));
+	host__put(facts, "os", "installation", registry_text(VERSION_KEY, L"InstallationType"));
+	host__put(facts, "os", "display_version", registry_text(VERSION_KEY, L"DisplayVersion"));
+	host__put(facts, "os", "release_id", registry_text(VERSION_KEY, L"ReleaseId"));
+	host__put(facts, "os", "kernel_build", registry_text(VERSION_KEY, L"BuildLabEx"));
+	host__put(facts, "os", "command_line",
+		  registry_text(L"SYSTEM\\CurrentControlSet\\Control", L"SystemStartOptions"));
+}
+
+/*
+ * The flags that host_linux.c looks for, asked of the CPU itself: Intel SDM vol. 2A, CPUID, leaves 1
+ * and 7; AMD APM vol. 3, appendix E.4.17 (0x8000001f) for memory encryption. "la57" is what the CPU
+ * can; whether it is on only the kernel knows.
+ */
+static json_t *cpu_flags(void)
+{
+	const struct {
+		unsigned leaf, subleaf;
+		int word; /* 0: eax, 1: ebx, 2: ecx, 3: edx */
+		int bit;
+		const char *name;
+	} flags[] = {
+		{ 1, 0, 2, 31, "hypervisor" },
+		{ 7, 0, 2, 16, "la57" },
+		{ 0x8000001f, 0, 0, 0, "sme" },
+		{ 0x8000001f, 0, 0, 1, "sev" },
+		{ 0x8000001f, 0, 0, 3, "sev_es" },
+		{ 0x8000001f, 0, 0, 4, "sev_snp" },
+		{ 7, 0, 2, 13, "tme" },
+		{ 1, 0, 2, 17, "pcid" },
+		{ 7, 0, 1, 20, "smap" },
+	};
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < ARRAY_SIZE(flags); i++) {
+		unsigned word[4] = { 0 };
+
+		if (__get_cpuid_count(flags[i].leaf, flags[i].subleaf, &word[0], &word[1], &word[2],
+				      &word[3]) &&
+		    (word[flags[i].word] >> flags[i].bit & 1))
+			json_array_append_new(list, json_string(flags[i].name));
+	}
+	return list;
+}
+
+static json_t *positive(DWORD n)
+{
+	return n ? json_integer(n) : NULL;
+}
+
+static json_t *bytes(uint64_t n)
+{
+	return n <= INT64_MAX ? json_integer((json_int_t)n) : NULL;
+}
+
+static void put_cpu(json_t *facts)
+{
+	MEMORYSTATUSEX memory = { .dwLength = sizeof(memory) };
+	ULONGLONG installed_kib = 0;
+
+	host__put(facts, "cpu", "online", positive(GetActiveProcessorCount(ALL_PROCESSOR_GROUPS)));
+	host__put(facts, "cpu", "configured",
+		  positive(GetMaximumProcessorCount(ALL_PROCESSOR_GROUPS)));
+	host__put(facts, "cpu", "groups", positive(GetActiveProcessorGroupCount()));
+	host__put(facts, "cpu", "vendor", registry_text(CPU_KEY, L"VendorIdentifier"));
+	host__put(facts, "cpu", "model", registry_text(CPU_KEY, L"ProcessorNameString"));
+	host__put(facts, "cpu", "flags", cpu_flags());
+	if (GetPhysicallyInstalledSystemMemory(&installed_kib) && installed_kib < UINT64_MAX / 1024)
+		host__put(facts, "memory", "installed_bytes", bytes(installed_kib * 1024));
+	if (!GlobalMemoryStatusEx(&memory))
+		return;
+	host__put(facts, "memory", "total_bytes", bytes(memory.ullTotalPhys));
+	host__put(facts, "memory", "available_bytes", bytes(memory.ullAvailPhys));
+	/* RAM and page files together, less what the kernel keeps: GlobalMemoryStatusEx(). */
+	host__put(facts, "memory", "commit_limit_bytes", bytes(memory.ullTotalPageFile));
+	host__put(facts, "memory", "commit_available_bytes", bytes(memory.ullAvailPageFile));
+}
+
+/* Is the token of this process elevated: can it load drivers and open volumes? */
+static json_t *elevated(HANDLE token)
+{
+	TOKEN_ELEVATION e;
+	DWORD got;
+
+	return GetTokenInformation(token, TokenElevation, &e, sizeof(e), &got)
+		       ? json_boolean(e.TokenIsElevated)
+		       : NULL;
+}
+
+/* "DOMAIN\name" of the user whose token it is. */
+static json_t *user_of(HANDLE token)
+{
+	_Alignas(TOKEN_USER) uint8_t buffer[sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE];
+	const TOKEN_USER *user = (const TOKEN_USER *)buffer;
+	wchar_t name[256], domain[256];
+	DWORD n = ARRAY_SIZE(name), m = ARRAY_SIZE(domain), got;
+	_cleanup_free_ char *name8 = NULL, *domain8 = NULL;
+	SID_NAME_USE use;
+
+	if (!GetTokenInformation(token, TokenUser, buffer, sizeof(buffer), &got) ||
+	    !LookupAccountSidW(NULL, user->User.Sid, name, &n, domain, &m, &use))
+		return NULL;
+	name8 = win32_utf8(name);
+	domain8 = win32_utf8(domain);
+	return name8 && domain8 ? json_sprintf("%s\\%s", domain8, name8) : NULL;
+}
+
+static void put_process(json_t *facts)
+{
+	_cleanup_handle_ HANDLE token = NULL;
+
+	host__put(facts, "process", "pid", json_integer(GetCurrentProcessId()));
+	if (!OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &token))
+		return;
+	host__put(facts, "process", "user", user_of(token));
+	host__put(facts, "process", "elevated", elevated(token));
+}
+
+static json_t *code_integrity(void)
+{
+	struct code_integrity c = { .length = sizeof(c) };
+
+	if (!query_system(103, &c, sizeof(c)))
+		return NULL;
+	return json_pack("{s:I, s:o}", "value", (json_int_t)c.options, "names",
+			 context_flag_names(c.options, context_code_integrity));
+}
+
+static void put_security(json_t *facts)
+{
+	DWORD on, size = sizeof(on);
+
+	host__put(facts, "security", "code_integrity", code_integrity());
+
+	/* The firmware's variable needs a privilege; this is the kernel's copy. */
+	if (!RegGetValueW(HKEY_LOCAL_MACHINE,
+			  L"SYSTEM\\CurrentControlSet\\Control\\SecureBoot\\State",
+			  L"UEFISecureBootEnabled", RRF_RT_REG_DWORD, NULL, &on, &size))
+		host__put(facts, "security", "secure_boot", json_boolean(on));
+}
+
+/* --- clocks -------------------------------------------------------------------------------- */
+
+static json_t *zone_name(const DYNAMIC_TIME_ZONE_INFORMATION *zone)
+{
+	_cleanup_free_ char *text = win32_utf8(zone->TimeZoneKeyName);
+
+	return text && *text ? json_text(text) : NULL;
+}
+
+static void put_clocks(json_t *facts)
+{
+	DYNAMIC_TIME_ZONE_INFORMATION zone = { 0 };
+	const DWORD season = GetDynamicTimeZoneInformation(&zone);
+	struct time_of_day day = { 0 };
+	ULONGLONG boottime = 0;
+	char text[CLOCK_RFC3339_SIZE];
+
+	QueryUnbiasedInterruptTime(&boottime);
+	host__put(facts, "clocks", "awake_ns", bytes(boottime * 100));
+	host__put(facts, "clocks", "boottime_ns", bytes(GetTickCount64() * 1000000));
+	/* The smaller structure of Windows 7 has the boot time in front too; Wine knows the whole. */
+	if (query_system(3, &day, sizeof(day)) && day.boot_time > FILETIME_1970) {
+		clock_rfc3339((uint64_t)(day.boot_time - FILETIME_1970) * 100, text);
+		host__put(facts, "clocks", "boot_time", json_string(text));
+	}
+	host__put(facts, "clocks", "source", json_string("performance counter"));
+	if (season == TIME_ZONE_ID_INVALID)
+		return;
+	host__put(facts, "clocks", "timezone", zone_name(&zone));
+	host__put(facts, "clocks", "utc_offset_s",
+		  json_integer(-60 *
+			       (zone.Bias + (season == TIME_ZONE_ID_DAYLIGHT   ? zone.DaylightBias
+					     : season == TIME_ZONE_ID_STANDARD ? zone.StandardBias
+									       : 0))));
+}
+
+void host__facts(json_t *facts)
+{
+	put_os(facts);
+	put_cpu(facts);
+	put_security(facts);
+	put_process(facts);
+	put_clocks(facts);
+}
+
+void host_name(char ret[static HOST_NAME_SIZE])
+{
+	json_t *name = computer_name();
+
+	snprintf(ret, HOST_NAME_SIZE, "%s", name ? json_string_value(name) : "unknown");
+	json_decref(name);
+	for (char *c = ret; *c; c++)
+		if (!isalnum((unsigned char)*c) && !strchr("-_.", *c))
+			*c = '_';
+	if (ret[0] == '.' || ret[0] == '-')
+		ret[0] = '_';
+}
+
+/* --- ourselves ----------------------------------------------------------------------------- */
+
+static uint64_t filetime_ns(FILETIME t)
+{
+	return ((uint64_t)t.dwHighDateTime << 32 | t.dwLowDateTime) * 100;
+}
+
+static bool memory_counters(PROCESS_MEMORY_COUNTERS *ret)
+{
+	*ret = (PROCESS_MEMORY_COUNTERS){ .cb = sizeof(*ret) };
+	return K32GetProcessMemoryInfo(GetCurrentProcess(), ret, sizeof(*ret));
+}
+
+void host_usage(struct host_usage *ret)
+{
+	FILETIME created, ended, kernel, user;
+	PROCESS_MEMORY_COUNTERS memory;
+
+	*ret = (struct host_usage){ 0 };
+	if (GetProcessTimes(GetCurrentProcess(), &created, &ended, &kernel, &user)) {
+		ret->user_ns = filetime_ns(user);
+		ret->system_ns = filetime_ns(kernel);
+	}
+	if (memory_counters(&memory))
+		ret->peak_rss = memory.PeakWorkingSetSize;
+}
+
+json_t *host_footprint_json(void)
+{
+	json_t *object = json_object();
+	PROCESS_MEMORY_COUNTERS memory;
+	MEMORY_BASIC_INFORMATION m;
+	const uint8_t *at = NULL;
+	uint64_t mapped = 0;
+	int mappings = 0;
+
+	while (VirtualQuery(at, &m, sizeof(m)) && m.RegionSize) {
+		if (m.State == MEM_COMMIT) {
+			mappings++;
+			mapped += m.RegionSize;
+		}
+		at = (const uint8_t *)m.BaseAddress + m.RegionSize;
+	}
+	if (mappings) {
+		json_object_set_new(object, "mappings", json_integer(mappings));
+		json_object_set_new(object, "mapped_bytes", bytes(mapped));
+	}
+	if (memory_counters(&memory)) {
+		json_object_set_new(object, "rss", bytes(memory.WorkingSetSize));
+		json_object_set_new(object, "peak_rss", bytes(memory.PeakWorkingSetSize));
+	}
+	return object;
+}
+
+/* Another one can be started by "bcdedit /set kernel"; whether this is it, its headers tell. */
+char *host_kernel_file(void)
+{
+	static const wchar_t name[] = L"\\ntoskrnl.exe";
+	wchar_t path[MAX_PATH + ARRAY_SIZE(name)];
+	const UINT n = GetSystemDirectoryW(path, MAX_PATH);
+
+	if (!n || n >= MAX_PATH)
+		return NULL;
+	memcpy(path + n, name, sizeof(name));
+	return win32_utf8(path);
+}
+
+unsigned host_cpus(void)
+{
+	DWORD_PTR ours = 0, all = 0;
+	int n = 0;
+
+	if (GetProcessAffinityMask(GetCurrentProcess(), &ours, &all))
+		n = __builtin_popcountll(ours);
+	/* 0: the process has threads in several processor groups, which none of ours is. */
+	return n > 0 ? (unsigned)n : 1;
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/output/image_out.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/host/host.h"
+#include "agent/acquire/manifest.h"
+#include "agent/program/text.h"
+#include "formats/base/bytes.h"
+#include "formats/e01.h"
+
+/*
+ * Options
+ */
+
+const char *const image_hash_choices[] = { "sha256", "none", NULL };
+enum { HASH_SHA256, HASH_NONE };
+
+/* Sixteen characters each, so that they line up in a hex dump. */
+static const struct fill_pattern unreadable_fill = { "UNREADABLE PAGE ", 16 };
+static const struct fill_pattern skipped_fill = { "SKIPPED PAGE    ", 16 };
+
+enum status image_parse_fill(const char *text, void *at, struct err *e)
+{
+	struct fill_pattern *f = at;
+	const size_t digits = strlen(text);
+
+	if (!digits || digits % 2 || digits > 2 * sizeof(f->bytes))
+		return err_set(e, ST_USAGE, "wants 2 to 32 hexadecimal digits, two per byte");
+	if (!text_from_hex(text, digits, f->bytes))
+		return err_set(e, ST_USAGE, "wants hexadecimal digits");
+	f->length = digits / 2;
+	return ST_OK;
+}
+
+enum status image_parse_format(const char *text, void *at, struct err *e)
+{
+	const struct image_format *f = image_find(text);
+
+	if (!f)
+		return err_set(e, ST_USAGE, "wants one of the formats that --help lists");
+	*(const struct image_format **)at = f;
+	return ST_OK;
+}
+
+enum status image_parse_level(const char *text, void *at, struct err *e)
+{
+	char *end;
+	long level = strtol(text, &end, 10);
+
+	if (!strcmp(text, "store"))
+		level = IMAGE_LEVEL_STORE;
+	else if (!*text || *end || level < 1 || level > IMAGE_LEVEL_MAX)
+		return err_set(e, ST_USAGE, "wants store or 1..%d", IMAGE_LEVEL_MAX);
+	*(int *)at = (int)level;
+	return ST_OK;
+}
+
+const char *image_suggest_format(size_t i)
+{
+	return image_formats[i] ? image_formats[i]->name : NULL;
+}
+
+/* Each takes effect in some formats only, and silence would look as if it had. */
+enum status image_options_check(const struct cli *cli, const struct image_options *o, struct err *e)
+{
+	static const char *const image[] = { "fill", "gaps", "hash", NULL };
+	static const char *const e01[] = { "case",        "evidence",     "examiner", "notes",
+					   "description", "segment-size", NULL };
+
+	for (size_t i = 0; image[i] && !o->format; i++)
+		if (cli_given(cli, image[i]))
+			return cli_usage(cli, e, "--%s is for images: give --format", image[i]);
+	for (size_t i = 0; e01[i] && o->format != &e01_format; i++)
+		if (cli_given(cli, e01[i]))
+			return cli_usage(cli, e, "--%s is for --format e01", e01[i]);
+	return ST_OK;
+}
+
+/*
+ * Opening
+ */
+
+static enum status open_set(struct image_out *x, const struct output_options *target, struct err *e)
+{
+	const enum status st = output_set_open(target, &x->set, e);
+
+	if (!st)
+		x->request.spec.base = output_set_base(x->set);
+	return st;
+}
+
+/* The sink that the writer gets: the file, or what hashes on the way to it. */
+static enum status open_sink(struct image_out *x, const struct output_options *target,
+			     struct sink **ret, struct err *e)
+{
+	enum status st = output_open(target, &x->out, e);
+
+	if (st)
+		return st;
+	*ret = output_sink(x->out);
+	if (x->request.options->hash == HASH_NONE)
+		return ST_OK;
+	st = hash_sink_init(&x->hash, *ret, e);
+	*ret = &x->hash.sink;
+	return st;
+}
+
+/*
+ * The list lies beside the image, and is opened before the first page is read: better to fail now
+ * than after all memory was read. NULL: to a device or a stream, and nobody said where.
+ */
+static enum status open_gaps(struct image_out *x, struct err *e)
+{
+	const char *asked = x->request.options->gaps;
+	_cleanup_free_ char *beside = NULL;
+	struct output_options target = { .path = asked,
+					 .force = x->request.force,
+					 .inputs = x->request.inputs };
+
+	if (!asked && x->out && !output_is_file(x->out))
+		return ST_OK;
+	if (!asked) {
+		if (asprintf(&beside, "%s.gaps.json",
+			     x->set ? output_set_name(x->set) : output_name(x->out)) < 0) {
+			beside = NULL;
+			return err_nomem(e);
+		}
+		target.path = beside;
+	}
+	if (x->set ? output_set_has(x->set, target.path) : output_is_at(x->out, target.path))
+		return err_set(e, ST_OUTPUT, "%s: cannot be the image and the list of its gaps",
+			       target.path);
+	return output_open(&target, &x->gaps, e);
+}
+
+/*
+ * Less than this will not do on a machine in use: pages of zeros become holes, and what is
+ * compressed rarely shrinks below a quarter.
+ */
+static uint64_t expected_bytes(const struct image_spec *spec, const struct image_format *f)
+{
+	const uint64_t bytes = range_list_bytes(spec->ranges);
+
+	return f->compresses && spec->level != IMAGE_LEVEL_STORE ? bytes / 4 : bytes / 2;
+}
+
+enum status image_out_open(const struct image_request *r, struct image_out *ret, struct err *e)
+{
+	const struct image_format *f = r->options->format;
+	const struct output_options target = {
+		.path = r->path,
+		.suffix = f->suffix,
+		.force = r->force,
+		.inputs = r->inputs,
+		.expected = expected_bytes(&r->spec, f),
+	};
+	struct sink *sink = NULL;
+	enum status st;
+
+	*ret = (struct image_out){ .request = *r };
+	ret->request.spec.text = r->options->text;
+	ret->request.spec.segment_size = r->options->segment_size;
+	ret->request.spec.sha256 = r->options->hash == HASH_SHA256;
+	if (f->own_files)
+		st = open_set(ret, &target, e);
+	else
+		st = open_sink(ret, &target, &sink, e);
+	if (!st)
+		st = open_gaps(ret, e);
+	return st ? st : f->create(&ret->request.spec, sink, &ret->writer, e);
+}
+
+void image_out_close(struct image_out *x)
+{
+	image_result_deinit(&x->result);
+	if (x->writer)
+		x->writer->format->destroy(x->writer);
+	hash_sink_deinit(&x->hash);
+	output_destroy(x->out);
+	output_set_destroy(x->set);
+	output_destroy(x->gaps);
+}
+
+/*
+ * Writing
+ */
+
+static const char *where(const struct image_out *x)
+{
+	return x->set ? output_set_where(x->set) : output_where(x->out);
+}
+
+/* What the image cannot say itself. */
+static json_t *gaps_json(const struct image_out *x, json_t *origin)
+{
+	const struct tally *t = &x->result.tally;
+
+	return json_pack("{s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:I, s:I}", "image",
+			 json_text(where(x)), "origin", origin, "format",
+			 x->request.options->format->name, "complete", x->complete, "pages",
+			 tally_states_json(t), "ranges", manifest_ranges(x->request.spec.ranges),
+			 "unreadable", tally_gaps_json(t, PAGE_UNREADABLE, TALLY_GAPS_MAX),
+			 "skipped", tally_gaps_json(t, PAGE_SKIPPED, TALLY_GAPS_MAX),
+			 "gaps_not_listed", (json_int_t)t->gaps_untold, "damaged_pages",
+			 (json_int_t)x->result.damaged);
+}
+
+/* Complete or not at all. That of an unfinished image is unfinished by its name, too. */
+static enum status write_gaps(const struct image_out *x, json_t *origin, bool named, struct err *e)
+{
+	json_t *doc = gaps_json(x, origin);
+	_cleanup_free_ char *text = doc ? json_dumps(doc, JSON_INDENT(1)) : NULL;
+	enum status st;
+
+	json_decref(doc);
+	if (!text)
+		return err_nomem(e);
+	st = sink_write(output_sink(x->gaps), text, strlen(text), e);
+	if (!st)
+		st = sink_write(output_sink(x->gaps), "\n", 1, e);
+	if (st)
+		return st;
+	return named ? output_commit(x->gaps, e) : output_keep(x->gaps, e);
+}
+
+/* Skipped pages that should have content. */
+static uint64_t skipped_gaps(const struct image_out *x)
+{
+	return x->result.tally.pages[PAGE_SKIPPED] - x->result.zeros_skipped;
+}
+
+static bool has_gaps(const struct image_out *x)
+{
+	return x->result.tally.pages[PAGE_UNREADABLE] || skipped_gaps(x);
+}
+
+static enum status tell_gaps(const struct image_out *x, json_t *origin, bool named, struct err *e)
+{
+	if (x->gaps)
+		return write_gaps(x, origin, named, e);
+	json_decref(origin);
+	if (has_gaps(x))
+		log_warning("gaps-not-listed", "pages without content are not listed: give "
+					       "--gaps FILE when writing to no regular file");
+	return ST_OK;
+}
+
+static enum status commit(struct image_out *x, struct err *e)
+{
+	const enum status st = x->set ? output_set_commit(x->set, e) : output_commit(x->out, e);
+
+	x->complete = !st && !x->request.partial;
+	return st;
+}
+
+/* As far as it goes it is an image, and all of it is hashed. */
+static bool ended_early(enum status st)
+{
+	return st == ST_INTERRUPTED || st == ST_SOURCE_FAILED;
+}
+
+static enum status pass(struct image_out *x, struct image_pages *from, struct err *e)
+{
+	const struct image_request *r = &x->request;
+	const struct fill_pattern *fill = &r->options->fill;
+	const struct image_plan plan = {
+		.pages = from,
+		.writer = x->writer,
+		.unreadable = fill->length ? *fill : unreadable_fill,
+		.skipped = fill->length ? *fill : skipped_fill,
+		.progress = r->progress,
+		.phase = r->phase,
+	};
+	const enum status st = image_pass(&plan, &x->result, e);
+
+	if (x->hash.hash && (!st || ended_early(st)))
+		hash_sink_end(&x->hash, x->sha256);
+	return st;
+}
+
+enum status image_out_write(struct image_out *x, struct image_pages *from, json_t *origin,
+			    struct err *e)
+{
+	struct err late = ERR_INIT;
+	enum status st = pass(x, from, e);
+	const bool early = ended_early(st);
+	enum status listed;
+
+	if (st && !early) {
+		json_decref(origin);
+		return st;
+	}
+	if (!early)
+		st = commit(x, e);
+	listed = tell_gaps(x, origin, !st, &late);
+	if (early)
+		err_add(e, st, "not complete; what was read is in %s", where(x));
+	if (!listed || (st && !early))
+		return st;
+	*e = late;
+	return listed;
+}
+
+enum status image_out_judge(const struct image_out *x, const char *path, struct err *e)
+{
+	if (!has_gaps(x))
+		return ST_OK;
+	return err_set(e, ST_UNREADABLE, "%s: %" PRIu64 " unreadable and %" PRIu64 " skipped pages",
+		       path, x->result.tally.pages[PAGE_UNREADABLE], skipped_gaps(x));
+}
+
+/*
+ * The summary
+ */
+
+#define FIELDS_MAX 32
+
+struct fields {
+	struct log_field at[FIELDS_MAX + 1];
+	size_t count;
+	char digests[3][2 * sizeof(((struct image_digest *)0)->bytes) + 1];
+};
+
+static void add(struct fields *f, struct log_field field)
+{
+	if (f->count < FIELDS_MAX)
+		f->at[f->count++] = field;
+}
+
+/* Hashes of the media that the format keeps, or of the file. */
+static void add_hashes(struct fields *f, const struct image_out *x)
+{
+	const struct image_writer *w = x->writer;
+
+	if (x->sha256[0])
+		add(f, log_text("sha256", x->sha256));
+	for (size_t i = 0; w && i < w->n_digests; i++) {
+		bytes_to_hex(w->digests[i].bytes, w->digests[i].size, f->digests[i]);
+		add(f, log_text(w->digests[i].name, f->digests[i]));
+	}
+}
+
+static void add_image(struct fields *f, const struct image_out *x, enum status st,
+		      const struct err *e)
+{
+	add(f, log_text("output", where(x)));
+	add(f, log_text("format", x->request.options->format->name));
+	add(f, log_bool("complete", x->complete));
+	if (x->set)
+		add(f, log_json("files", output_set_files(x->set)));
+	add(f, log_text("gaps", x->gaps ? output_where(x->gaps) : NULL));
+	add(f, log_u64("bytes_written", x->set ? output_set_bytes(x->set) : output_bytes(x->out)));
+	add_hashes(f, x);
+	add(f, log_json("pages", tally_states_json(&x->result.tally)));
+	add(f, log_i64("exit_code", status_exit_code(st)));
+	add(f, log_text("outcome", exit_code_text(status_exit_code(st))));
+	add(f, log_text("error", st ? e->message : NULL));
+	add(f, log_json("usage", host_usage_json()));
+}
+
+void image_out_summarise(const struct image_out *x, enum status st, const struct err *e,
+			 const struct log_field *more)
+{
+	const struct tally *t = &x->result.tally;
+	char size[TEXT_SIZE_MAX];
+	struct fields f = { .count = 0 };
+
+	add_image(&f, x, st, e);
+	for (; more && more->key; more++)
+		add(&f, *more);
+	text_size((t->pages[PAGE_DATA] + t->pages[PAGE_ZERO] + t->pages[PAGE_HOLE]) << PAGE_SHIFT,
+		  size);
+	log_result_with(f.at, "summary", "%s: %s as %s%s%s%s", where(x), size,
+			x->request.options->format->name, x->sha256[0] ? ", sha256 " : "",
+			x->sha256, x->complete ? "" : ", not complete");
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/output/output.h"
+
+#include <string.h>
+
+#include "agent/program/clock.h"
+#include "agent/host/host.h"
+#include "agent/output/output_target.h"
+#include "agent/program/text.h"
+
+struct output {
+	struct sink sink;
+	struct fd_sink file; /* what `sink` writes to */
+	struct target target;
+	bool force;
+	bool committed;
+	uint64_t bytes;
+};
+
+static enum status write_counted(struct sink *s, const void *p, size_t len, struct err *e)
+{
+	struct output *o = (struct output *)s;
+	const enum status st = sink_write(&o->file.sink, p, len, e);
+
+	if (!st)
+		o->bytes += len;
+	return st;
+}
+
+/* Holes only in a regular file: a disk keeps its old content where nothing is written. */
+static enum status skip_counted(struct sink *s, uint64_t len, struct err *e)
+{
+	struct output *o = (struct output *)s;
+	const enum status st = target_hole(&o->target, len, o->bytes + len, e);
+
+	if (!st)
+		o->bytes += len;
+	return st;
+}
+
+static enum status cut_counted(struct sink *s, uint64_t len, struct err *e)
+{
+	struct output *o = (struct output *)s;
+	const enum status st = target_cut(&o->target, len, e);
+
+	if (!st)
+		o->bytes = len;
+	return st;
+}
+
+char *output_default_path(const char *suffix)
+{
+	char name[HOST_NAME_SIZE], time[CLOCK_FILE_NAME_SIZE];
+	char *path;
+
+	host_name(name);
+	clock_file_name(clock_wall_ns(), time);
+	if (asprintf(&path, "%s-%s%s", name, time, suffix) < 0)
+		return NULL;
+	return path;
+}
+
+static enum status open_target(const struct output_options *o, struct target *ret, struct err *e)
+{
+	_cleanup_free_ char *standard = NULL;
+
+	if (o->path && !strcmp(o->path, "-"))
+		return target_open_stdout(ret, e);
+	if (!o->path && !(standard = output_default_path(o->suffix ? o->suffix : ".rsz")))
+		return err_nomem(e);
+	return target_open(o->path ? o->path : standard, o->force, o->inputs, ret, e);
+}
+
+enum status output_judge_room(uint64_t room, uint64_t expected, const char *path, struct err *e)
+{
+	char need[TEXT_SIZE_MAX], have[TEXT_SIZE_MAX];
+
+	if (room >= expected)
+		return ST_OK;
+	text_size(expected, need);
+	text_size(room, have);
+	return err_set(e, ST_OUTPUT, "%s: may need %s, has room for %s; --force tries all the same",
+		       path, need, have);
+}
+
+/* Better now than after an hour. */
+static enum status check_room(const struct target *t, uint64_t expected, struct err *e)
+{
+	uint64_t room;
+
+	if (!expected || !target_room(t, &room))
+		return ST_OK;
+	return output_judge_room(room, expected, t->path, e);
+}
+
+enum status output_open(const struct output_options *options, struct output **ret, struct err *e)
+{
+	struct output *o = calloc(1, sizeof(*o));
+	enum status st;
+
+	if (!o)
+		return err_nomem(e);
+	st = open_target(options, &o->target, e);
+	if (!st && !options->force)
+		st = check_room(&o->target, options->expected, e);
+	if (st) {
+		output_destroy(o);
+		return st;
+	}
+	o->sink.write = write_counted;
+	if (o->target.kind == TARGET_FILE) {
+		o->sink.skip = skip_counted;
+		o->sink.cut = cut_counted;
+	}
+	o->force = options->force;
+	fd_sink_init(&o->file, o->target.fd, output_where(o));
+	*ret = o;
+	return ST_OK;
+}
+
+void output_destroy(struct output *o)
+{
+	if (!o)
+		return;
+	if (!o->committed && !o->bytes)
+		target_remove_partial(&o->target);
+	target_deinit(&o->target);
+	free(o);
+}
+
+struct sink *output_sink(struct output *o)
+{
+	return &o->sink;
+}
+
+enum status output_commit(struct output *o, struct err *e)
+{
+	enum status st = target_close(&o->target, e);
+
+	if (!st && o->target.kind == TARGET_FILE)
+		st = target_publish(&o->target, o->force, e);
+	if (!st)
+		o->committed = true;
+	return st;
+}
+
+enum status output_keep(struct output *o, struct err *e)
+{
+	return target_close(&o->target, e);
+}
+
+void output_discard(struct output *o)
+{
+	if (!o->committed)
+		target_remove_partial(&o->target);
+}
+
+bool output_is_file(const struct output *o)
+{
+	return o->target.kind == TARGET_FILE;
+}
+
+bool output_is_at(const struct output *o, const char *path)
+{
+	return target_is_at(&o->target, path);
+}
+
+const char *output_name(const struct output *o)
+{
+	return o->target.path;
+}
+
+const char *output_where(const struct output *o)
+{
+	return o->target.partial && !o->committed ? o->target.partial : o->target.path;
+}
+
+uint64_t output_bytes(const struct output *o)
+{
+	return o->bytes;
+}

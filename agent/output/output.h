@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a result goes. A regular file is written as NAME.partial and becomes NAME only when it is
+ * complete and on the disk: an image without its end is visibly unfinished, and what a crash or a
+ * kill -9 leaves behind can still be read up to its last whole record. stdout, FIFOs and devices
+ * are written directly.
+ *
+ * Lifetime: output_open() .. output_commit() .. output_destroy(). Every failure is ST_OUTPUT, but
+ * for ST_NOMEM, and ST_INTERRUPTED while a FIFO waits for its reader.
+ */
+#ifndef RAMSEAL_AGENT_OUTPUT_OUTPUT_H
+#define RAMSEAL_AGENT_OUTPUT_OUTPUT_H
+
+#include "formats/base/io.h"
+
+struct output;
+
+/* "<host>-<UTC time>" and the suffix, for free(); NULL if out of memory. */
+char *output_default_path(const char *suffix);
+
+/* ST_OUTPUT if `room` is less than the `expected` bytes; better now than later. */
+enum status output_judge_room(uint64_t room, uint64_t expected, const char *path, struct err *e);
+
+struct output_options {
+	const char *path;   /* "-": stdout; NULL: the default name in the current directory */
+	const char *suffix; /* of the default name; NULL: ".rsz" */
+	/* Replace a file of that name, and go on though the target looks too small. */
+	bool force;
+	/*
+	 * Paths of what is being read, ended by NULL; or NULL. No output goes over one of them, not
+	 * even with `force`.
+	 */
+	const char *const *inputs;
+	uint64_t expected; /* bytes that will be written if nothing compresses; 0: not known */
+};
+
+/*
+ * An unfinished NAME.partial of an earlier run is evidence, too: it stays, and this run's is
+ * NAME.2.partial (NAME.3.partial, …). If another process is still writing it, that is refused.
+ *
+ * New files get mode 0600; symbolic links are not followed, except to a device or FIFO when root
+ * or the caller owns the link (as udev's). Refused: a file that exists, a terminal, a directory,
+ * a block device that is in use, and a target with less room than `expected`.
+ */
+enum status output_open(const struct output_options *o, struct output **ret, struct err *e);
+
+/*
+ * Without output_commit() before it, this leaves NAME.partial where it is, unless it is empty.
+ * NULL is fine.
+ */
+void output_destroy(struct output *o);
+#define _cleanup_output_ CLEANUP(output_cleanup)
+
+/*
+ * Append here. Lives as long as the output. sink_skip() makes holes in a regular file, real zeros
+ * elsewhere; sink_cut() works on a regular file only.
+ */
+struct sink *output_sink(struct output *o);
+
+/*
+ * Everything to the disk, then NAME.partial becomes NAME and the directory is synced. A file that
+ * appeared under that name meanwhile stays (without --force): the message says where ours is.
+ * Also for stdout and devices: that is where a late write error shows.
+ */
+enum status output_commit(struct output *o, struct err *e);
+
+/*
+ * Everything to the disk, but under the temporary name: for what belongs to something unfinished.
+ * Nothing can be appended any more.
+ */
+enum status output_keep(struct output *o, struct err *e);
+
+/* Removes NAME.partial: for results that are worth nothing unfinished. Then output_destroy(). */
+void output_discard(struct output *o);
+
+/* A regular file, or one that becomes one. */
+bool output_is_file(const struct output *o);
+/* True if `path` names what the output is, or will be. "-": stdout. */
+bool output_is_at(const struct output *o, const char *path);
+
+/* What to call it in messages: the final path, or "stdout". */
+const char *output_name(const struct output *o);
+/* Where the bytes are now: NAME.partial, NAME after output_commit(), or as output_name(). */
+const char *output_where(const struct output *o);
+uint64_t output_bytes(const struct output *o); /* appended so far */
+
+static inline void output_cleanup(struct output **o)
+{
+	output_destroy(*o);
+}
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/output/output_linux.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "agent/program/interrupt.h"
+#include "agent/program/log.h"
+#include "agent/program/text.h"
+
+void target_deinit(struct target *t)
+{
+	if (t->fd > 0)
+		close(t->fd);
+	if (t->directory > 0)
+		close(t->directory);
+	free(t->path);
+	free(t->partial);
+	*t = (struct target){ 0 };
+}
+
+char *target_directory_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return strdup(".");
+	return slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+static const char *last_component(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+enum status target_lock(int fd, bool shared, struct err *e)
+{
+	if (flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) && errno == EWOULDBLOCK)
+		return err_set(e, ST_OUTPUT, "another process is writing or sealing it");
+	return ST_OK;
+}
+
+enum status target_open_existing(const char *path, bool write, int *ret, struct err *e)
+{
+	*ret = open(path, (write ? O_RDWR | O_NOFOLLOW : O_RDONLY) | O_CLOEXEC);
+	if (*ret >= 0)
+		return ST_OK;
+	if (errno == ELOOP && write)
+		return err_set(e, ST_OUTPUT, "is a symbolic link; name the file itself");
+	if ((errno == EACCES || errno == EPERM || errno == EROFS) && write)
+		return err_from_errno(e, ST_OUTPUT, errno, "open");
+	return err_from_errno(e, ST_INPUT, errno, "open");
+}
+
+enum status target_check_untouched(int fd, const char *path, uint64_t size, struct err *e)
+{
+	struct stat opened, named;
+
+	if (fstat(fd, &opened) || lstat(path, &named))
+		return err_from_errno(e, ST_OUTPUT, errno, "look at it again");
+	if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
+		return err_set(e, ST_OUTPUT, "was replaced by another file while it was checked");
+	if ((uint64_t)opened.st_size != size)
+		return err_set(e, ST_OUTPUT, "has changed while it was checked");
+	return ST_OK;
+}
+
+char *target_partial_path(const char *path, unsigned n)
+{
+	char *partial = NULL;
+
+	if ((n > 1 ? asprintf(&partial, "%s.%u%s", path, n, PARTIAL_SUFFIX)
+		   : asprintf(&partial, "%s%s", path, PARTIAL_SUFFIX)) < 0)
+		return NULL;
+	return partial;
+}
+
+void target_tell_partials(const char *path, const char *partial)
+{
+	log_warning("unfinished-output",
+		    "%s%s exists: an unfinished output. It stays as it is; this one is %s until it "
+		    "is complete",
+		    path, PARTIAL_SUFFIX, partial);
+}
+
+enum status target_check_idle(int directory, const char *name, struct err *e)
+{
+	/* O_NONBLOCK: what has that name may be anything, a FIFO too. */
+	_cleanup_close_ int fd =
+		openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	return fd < 0 ? ST_OK : target_lock(fd, true, e);
+}
+
+/* The first temporary name that is free. What has one already is not ours to touch. */
+static enum status create_partial(struct target *t, struct err *e)
+{
+	for (unsigned n = 1; n <= PARTIALS_MAX; n++) {
+		_cleanup_free_ char *partial = target_partial_path(t->path, n);
+		enum status st;
+
+		if (!partial)
+			return err_nomem(e);
+		/* O_EXCL follows no link, not even a dangling one; O_NOFOLLOW says so to the reader. */
+		t->fd = openat(t->directory, last_component(partial),
+			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (t->fd < 0 && errno == EEXIST) {
+			st = target_check_idle(t->directory, last_component(partial), e);
+			if (st)
+				return err_add(e, st, "%s", partial);
+			continue;
+		}
+		if (t->fd < 0)
+			return err_from_errno(e, ST_OUTPUT, errno, "%s", partial);
+		st = target_lock(t->fd, false, e);
+		if (st)
+			return err_add(e, st, "%s", partial);
+		t->partial = take_ptr(partial);
+		t->partial_name = last_component(t->partial);
+		if (n > 1)
+			target_tell_partials(t->path, t->partial);
+		return ST_OK;
+	}
+	return err_set(e, ST_OUTPUT, "%s: has %u unfinished outputs; move them away", t->path,
+		       PARTIALS_MAX);
+}
+
+/* A regular file: created as NAME.partial beside where NAME will be. */
+static enum status open_file(struct target *t, struct err *e)
+{
+	_cleanup_free_ char *directory = target_directory_of(t->path);
+
+	t->kind = TARGET_FILE;
+	if (!directory)
+		return err_nomem(e);
+	t->name = last_component(t->path);
+	t->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (t->directory < 0)
+		return err_from_errno(e, ST_OUTPUT, errno, "%s", directory);
+	return create_partial(t, e);
+}
+
+/* Files by their inode, devices by their number: a second node is the same disk. */
+static bool same_thing(const struct stat *a, const struct stat *b)
+{
+	const bool devices = (S_ISBLK(a->st_mode) && S_ISBLK(b->st_mode)) ||
+			     (S_ISCHR(a->st_mode) && S_ISCHR(b->st_mode));
+
+	if (devices)
+		return a->st_rdev == b->st_rdev;
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+bool target_is_input(int directory, const char *name, const char *const *inputs)
+{
+	struct stat target, input;
+
+	if (!inputs || !*inputs || fstatat(directory, name, &target, 0))
+		return false;
+	for (; *inputs; inputs++)
+		if (!stat(*inputs, &input) && same_thing(&target, &input))
+			return true;
+	return false;
+}
+
+bool target_is_at(const struct target *t, const char *path)
+{
+	_cleanup_free_ char *directory = target_directory_of(path);
+	struct stat x, y;
+
+	if (!strcmp(path, "-"))
+		return t->kind == TARGET_STREAM && !strcmp(t->path, "stdout");
+	if (t->kind != TARGET_FILE)
+		return !fstat(t->fd, &x) && !stat(path, &y) && same_thing(&x, &y);
+	return directory && !strcmp(last_component(path), t->name) && !fstat(t->directory, &x) &&
+	       !stat(directory, &y) && same_thing(&x, &y);
+}
+
+/*
+ * A link to a device, as udev makes them. In /tmp anybody can make one too, and have us write over
+ * a disk: so its owner must be root or the caller (the rule of fs.protected_symlinks, proc(5)).
+ */
+static enum status check_link(const struct target *t, const struct stat *link, struct stat *ret,
+			      struct err *e)
+{
+	if (stat(t->path, ret) || S_ISREG(ret->st_mode) || S_ISDIR(ret->st_mode))
+		return err_set(e, ST_OUTPUT, "%s: is a symbolic link; name the file itself",
+			       t->path);
+	if (link->st_uid != 0 && link->st_uid != geteuid())
+		return err_set(e, ST_OUTPUT, "%s: is a symbolic link of another user", t->path);
+	return ST_OK;
+}
+
+/* A device or FIFO: `seen` is what the path named; what is opened must be that still. */
+static enum status open_device(struct target *t, const struct stat *seen, struct err *e)
+{
+	/* On a block device O_EXCL is EBUSY if it is mounted or otherwise in use (open(2)). */
+	const int exclusive = S_ISBLK(seen->st_mode) ? O_EXCL : 0;
+	struct stat opened;
+
+	t->kind = S_ISBLK(seen->st_mode) ? TARGET_BLOCK : TARGET_STREAM;
+	do {
+		/* Waits for the reader of a FIFO. */
+		t->fd = open(t->path, O_WRONLY | O_NOCTTY | O_CLOEXEC | exclusive);
+	} while (t->fd < 0 && errno == EINTR && !interrupted());
+	if (t->fd < 0 && errno == EINTR)
+		return err_set(e, ST_INTERRUPTED, "%s: interrupted before it was open", t->path);
+	if (t->fd < 0)
+		return err_from_errno(e, ST_OUTPUT, errno, "%s", t->path);
+	if (fstat(t->fd, &opened) || opened.st_dev != seen->st_dev || opened.st_ino != seen->st_ino)
+		return err_set(e, ST_OUTPUT, "%s: was replaced while it was opened", t->path);
+	if (isatty(t->fd))
+		return err_set(e, ST_OUTPUT, "%s: is a terminal", t->path);
+	return ST_OK;
+}
+
+enum status target_open(const char *path, bool force, const char *const *inputs, struct target *ret,
+			struct err *e)
+{
+	struct stat sb;
+	enum status st;
+
+	*ret = (struct target){ .fd = -1, .directory = -1, .path = strdup(path) };
+	if (!ret->path)
+		return err_nomem(e);
+	if (!*last_component(path))
+		return err_set(e, ST_OUTPUT, "'%s' is not the name of a file", path);
+	if (lstat(path, &sb) && errno == ENOENT)
+		return open_file(ret, e);
+	if (lstat(path, &sb))
+		return err_from_errno(e, ST_OUTPUT, errno, "%s", path);
+	if (target_is_input(AT_FDCWD, path, inputs))
+		return err_set(e, ST_OUTPUT, "%s: is what is being read", path);
+	if (S_ISLNK(sb.st_mode)) {
+		st = check_link(ret, &(struct stat){ .st_uid = sb.st_uid }, &sb, e);
+		if (st)
+			return st;
+	}
+	if (S_ISDIR(sb.st_mode))
+		return err_from_errno(e, ST_OUTPUT, EISDIR, "%s", path);
+	if (S_ISSOCK(sb.st_mode))
+		return err_set(e, ST_OUTPUT, "%s: is a socket", path);
+	if (!S_ISREG(sb.st_mode))
+		return open_device(ret, &sb, e);
+	if (!force)
+		return err_set(e, ST_OUTPUT, "%s exists; --force replaces it", path);
+	return open_file(ret, e);
+}
+
+/*
+ * The descriptor is moved away and stderr put in its place, so that whatever else is printed to
+ * stdout cannot get into the container.
+ */
+enum status target_open_stdout(struct target *ret, struct err *e)
+{
+	*ret = (struct target){ .kind = TARGET_STREAM, .fd = -1, .directory = -1 };
+	ret->path = strdup("stdout");
+	if (!ret->path)
+		return err_nomem(e);
+	if (isatty(STDOUT_FILENO))
+		return err_set(e, ST_OUTPUT, "stdout: is a terminal; send it to a file or a pipe");
+	fflush(stdout);
+	ret->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (ret->fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return err_from_errno(e, ST_OUTPUT, errno, "stdout");
+	return ST_OK;
+}
+
+bool target_room_at(int fd, uint64_t *ret)
+{
+	struct statvfs vfs;
+
+	/* f_blocks of 0: a file system that does not count (some FUSE ones). */
+	if (fstatvfs(fd, &vfs) || !vfs.f_blocks)
+		return false;
+	*ret = (uint64_t)(geteuid() ? vfs.f_bavail : vfs.f_bfree) * vfs.f_frsize;
+	return true;
+}
+
+bool target_room(const struct target *t, uint64_t *ret)
+{
+	off_t end;
+
+	if (t->kind == TARGET_BLOCK) {
+		end = lseek(t->fd, 0, SEEK_END);
+		if (end < 0 || lseek(t->fd, 0, SEEK_SET))
+			return false;
+		*ret = (uint64_t)end;
+		return true;
+	}
+	return t->kind == TARGET_FILE && target_room_at(t->fd, ret);
+}
+
+enum status target_hole(struct target *t, uint64_t len, uint64_t end, struct err *e)
+{
+	/* ftruncate() first: it knows the largest file, and a hole at the end needs it anyway. */
+	if (ftruncate(t->fd, (off_t)end) || lseek(t->fd, (off_t)len, SEEK_CUR) < 0)
+		return err_from_errno(e, ST_OUTPUT, errno, "%s: extend", t->partial);
+	return ST_OK;
+}
+
+enum status target_close(struct target *t, struct err *e)
+{
+	const char *name = t->partial ? t->partial : t->path;
+	int fd = t->fd;
+
+	/* Pipes and most character devices have nothing to sync: EINVAL, or EROFS (fsync(2)). */
+	if (fsync(fd) && (t->kind != TARGET_STREAM || (errno != EINVAL && errno != EROFS)))
+		return err_from_errno(e, ST_OUTPUT, errno, "%s: sync", name);
+	t->fd = -1;
+	if (close(fd))
+		return err_from_errno(e, ST_OUTPUT, errno, "%s: close", name);
+	return ST_OK;
+}
+
+int target__rename_reserved(int from_directory, const char *from, int to_directory, const char *to)
+{
+	const int fd = openat(to_directory, to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int failed;
+
+	if (fd < 0)
+		return errno;
+	close(fd);
+	if (renameat(from_directory, from, to_directory, to) == 0)
+		return 0;
+	failed = errno;
+	unlinkat(to_directory, to, 0); /* an empty file of that name would look like a result */
+	return failed;
+}
+
+int target_rename_new(int from_directory, const char *from, int to_directory, const char *to)
+{
+	if (renameat2(from_directory, from, to_directory, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno == EINVAL || errno == ENOSYS)
+		return target__rename_reserved(from_directory, from, to_directory, to);
+	return errno;
+}
+
+enum status target_publish(struct target *t, bool force, struct err *e)
+{
+	int failed;
+
+	if (force)
+		failed = renameat(t->directory, t->partial_name, t->directory, t->name) ? errno : 0;
+	else
+		failed = target_rename_new(t->directory, t->partial_name, t->directory, t->name);
+	if (failed == EEXIST)
+		return err_set(e, ST_OUTPUT, "%s appeared meanwhile; ours is complete, in %s",
+			       t->path, t->partial);
+	if (failed)
+		return err_from_errno(e, ST_OUTPUT, failed, "%s: rename to %s", t->partial,
+				      t->path);
+	/* The file is safe and named; some file systems cannot sync a directory (EINVAL). */
+	if (fsync(t->directory) && errno != EINVAL)
+		return err_from_errno(e, ST_OUTPUT, errno, "%s: sync of its directory", t->path);
+	return ST_OK;
+}
+
+void target_remove_partial(struct target *t)
+{
+	if (t->partial && t->directory >= 0)
+		unlinkat(t->directory, t->partial_name, 0);
+}
+
+enum status target_cut(struct target *t, uint64_t len, struct err *e)
+{
+	if (ftruncate(t->fd, (off_t)len) || lseek(t->fd, (off_t)len, SEEK_SET) < 0)
+		return err_from_errno(e, ST_OUTPUT, errno, "%s: truncate", t->partial);
+	return ST_OK;
+}

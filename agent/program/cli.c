@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/program/cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "agent/program/text.h"
+
+static const struct option_def global_options[] = {
+	CLI_FLAG(struct cli_globals, log_json, 0, "log-json",
+		 "log JSON lines to stderr, with progress once a second"),
+	CLI_FLAG(struct cli_globals, quiet, 'q', "quiet", "only warnings and errors"),
+	CLI_FLAG(struct cli_globals, verbose, 'v', "verbose", "log more"),
+	CLI_FLAG(struct cli_globals, help, 'h', "help", "show this help"),
+};
+
+static const struct option_def version_option =
+	CLI_FLAG(struct cli_globals, version, 0, "version", "show the version");
+
+const struct option_def *cli_option(const struct command *c, size_t i)
+{
+	const size_t own = c ? c->n_options : 0;
+
+	if (i < own)
+		return &c->options[i];
+	i -= own;
+	if (i < ARRAY_SIZE(global_options))
+		return &global_options[i];
+	return !c && i == ARRAY_SIZE(global_options) ? &version_option : NULL;
+}
+
+const char *cli_suggestion(const struct option_def *o, size_t i)
+{
+	size_t n = 0;
+
+	for (; o->choices && o->choices[n]; n++)
+		if (n == i)
+			return o->choices[n];
+	return o->suggest ? o->suggest(i - n) : NULL;
+}
+
+static const struct command *find_command(const struct program *p, const char *name)
+{
+	for (size_t i = 0; i < p->n_commands; i++)
+		if (!strcmp(p->commands[i]->name, name))
+			return p->commands[i];
+	return NULL;
+}
+
+/* The index for cli_option(); by the long name of `length` characters, or by letter if NULL. */
+static size_t find_option(const struct command *c, const char *name, size_t length, char letter)
+{
+	const struct option_def *o;
+
+	for (size_t i = 0; (o = cli_option(c, i)); i++) {
+		if (!name && o->letter == letter)
+			return i;
+		if (name && strlen(o->name) == length && !memcmp(o->name, name, length))
+			return i;
+	}
+	return SIZE_MAX;
+}
+
+/* Appends where to find help, which no usage message lacks however long its arguments were. */
+PRINTF_LIKE(3, 0)
+static enum status usage_from(const struct cli *cli, struct err *e, const char *fmt, va_list ap)
+{
+	char text[ERR_MESSAGE_MAX - 100];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	return err_set(e, ST_USAGE, "%s; try '%s%s%s --help'", text, cli->program->name,
+		       cli->command ? " " : "", cli->command ? cli->command->name : "");
+}
+
+enum status cli_usage(const struct cli *cli, struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	usage_from(cli, e, fmt, ap);
+	va_end(ap);
+	return ST_USAGE;
+}
+
+/* Decimal or 0x...; `rest` is what follows the digits. False if there are none, or too many. */
+static bool parse_number(const char *text, uint64_t *ret, const char **rest)
+{
+	const int base = text[0] == '0' && (text[1] == 'x' || text[1] == 'X') ? 16 : 10;
+	char *end;
+
+	/* strtoull() would take blanks and signs. */
+	if (!isdigit((unsigned char)text[0]) || (base == 16 && !isxdigit((unsigned char)text[2])))
+		return false;
+	errno = 0;
+	*ret = strtoull(text, &end, base);
+	*rest = end;
+	return errno == 0;
+}
+
+enum status cli_parse_size(const char *text, uint64_t *ret, struct err *e)
+{
+	static const char units[] = "KMGT";
+	const char *rest, *unit;
+	unsigned shift = 0;
+	uint64_t n;
+
+	if (!parse_number(text, &n, &rest))
+		return err_set(e, ST_USAGE, "wants a size such as 4096, 64K, 16M or 2G");
+	if (*rest) {
+		unit = strchr(units, toupper((unsigned char)*rest));
+		if (!unit || (rest[1] && strcmp(rest + 1, "iB") != 0))
+			return err_set(e, ST_USAGE, "wants a size such as 4096, 64K, 16M or 2G");
+		shift = 10 * (unsigned)(unit - units + 1);
+	}
+	if (n > UINT64_MAX >> shift)
+		return err_set(e, ST_USAGE, "wants a size below 2^64");
+	*ret = n << shift;
+	return ST_OK;
+}
+
+static enum status parse_uint(const struct option_def *o, const char *text, void *at, struct err *e)
+{
+	const char *rest;
+	uint64_t n;
+
+	if (!parse_number(text, &n, &rest) || *rest || n < o->min || n > o->max)
+		return err_set(e, ST_USAGE, "wants a number from %" PRIu64 " to %" PRIu64, o->min,
+			       o->max);
+	memcpy(at, &n, sizeof(n));
+	return ST_OK;
+}
+
+static enum status parse_size(const struct option_def *o, const char *text, void *at, struct err *e)
+{
+	char min[TEXT_SIZE_MAX], max[TEXT_SIZE_MAX];
+	enum status st;
+	uint64_t n;
+
+	st = cli_parse_size(text, &n, e);
+	if (st)
+		return st;
+	if (n < o->min || n > o->max) {
+		text_size(o->min, min);
+		text_size(o->max, max);
+		return err_set(e, ST_USAGE, "wants a size from %s to %s", min, max);
+	}
+	memcpy(at, &n, sizeof(n));
+	return ST_OK;
+}
+
+/* "a, b or c", cut short if need be. */
+static void list_choices(const char *const *choices, const char *last, const char *between,
+			 char *ret, size_t size)
+{
+	size_t at = 0;
+
+	ret[0] = '\0';
+	for (size_t i = 0; choices[i] && at < size; i++)
+		at += (size_t)snprintf(ret + at, size - at, "%s%s",
+				       i == 0           ? ""
+				       : choices[i + 1] ? between
+							: last,
+				       choices[i]);
+}
+
+static enum status parse_choice(const struct option_def *o, const char *text, void *at,
+				struct err *e)
+{
+	char all[200];
+
+	for (size_t i = 0; o->choices[i]; i++) {
+		if (!strcmp(o->choices[i], text)) {
+			memcpy(at, &i, sizeof(i));
+			return ST_OK;
+		}
+	}
+	list_choices(o->choices, " or ", ", ", all, sizeof(all));
+	return err_set(e, ST_USAGE, "wants %s", all);
+}
+
+static enum status append_string(const char *text, struct cli_strings *list, struct err *e)
+{
+	const char **at = realloc(list->at, (list->count + 1) * sizeof(*at));
+
+	if (!at)
+		return err_nomem(e);
+	at[list->count++] = text;
+	list->at = at;
+	return ST_OK;
+}
+
+static enum status parse_value(const struct option_def *o, const char *text, void *at,
+			       struct err *e)
+{
+	switch (o->kind) {
+	case OPTION_FLAG:
+		*(bool *)at = true;
+		return ST_OK;
+	case OPTION_STRING:
+		*(const char **)at = text;
+		return ST_OK;
+	case OPTION_UINT:
+		return parse_uint(o, text, at, e);
+	case OPTION_SIZE:
+		return parse_size(o, text, at, e);
+	case OPTION_CHOICE:
+		return parse_choice(o, text, at, e);
+	case OPTION_STRINGS:
+		return append_string(text, at, e);
+	case OPTION_PARSED:
+		return o->parse(text, at, e);
+	}
+	return ST_SYSTEM;
+}
+
+/* Stores one option; `as` is how the user wrote it. */
+static enum status take_option(struct cli *cli, size_t index, const char *as, const char *text,
+			       struct err *e)
+{
+	const struct command *c = cli->command;
+	const struct option_def *o = cli_option(c, index);
+	const bool own = c && index < c->n_options;
+	uint8_t *values = own ? cli->values : (void *)&cli->globals;
+	struct err why = ERR_INIT;
+	enum status st;
+
+	st = parse_value(o, text, values + o->offset, &why);
+	if (st == ST_USAGE)
+		return cli_usage(cli, e, "%s %s, not '%.100s'", as, why.message, text);
+	if (st)
+		return err_set(e, st, "%s", why.message);
+	if (own)
+		cli->given[index] = true;
+	return ST_OK;
+}
+
+/* argv[*at] is "--name" or "--name=value". */
+static enum status take_long(struct cli *cli, int *at, struct err *e)
+{
+	const char *name = cli->argv[*at] + 2;
+	const size_t length = strcspn(name, "=");
+	const char *text = name[length] ? name + length + 1 : NULL;
+	const size_t index = find_option(cli->command, name, length, 0);
+	const struct option_def *o = cli_option(cli->command, index);
+	char as[64];
+
+	if (!o)
+		return cli_usage(cli, e, "unknown option '--%.*s'", (int)MIN(length, 100), name);
+	snprintf(as, sizeof(as), "--%s", o->name);
+	if (o->kind == OPTION_FLAG && text)
+		return cli_usage(cli, e, "%s takes no value", as);
+	if (o->kind != OPTION_FLAG && !text) {
+		if (*at + 1 >= cli->argc)
+			return cli_usage(cli, e, "%s needs a value", as);
+		text = cli->argv[++*at];
+	}
+	return take_option(cli, index, as, text, e);
+}
+
+/* argv[*at] is "-x", "-xyz" or "-xvalue". */
+static enum status take_short(struct cli *cli, int *at, struct err *e)
+{
+	const char *rest = cli->argv[*at] + 1;
+
+	while (*rest) {
+		const char as[] = { '-', *rest, '\0' };
+		const size_t index = find_option(cli->command, NULL, 0, *rest++);
+		const struct option_def *o = cli_option(cli->command, index);
+		const char *text = rest;
+		enum status st;
+
+		if (!o)
+			return cli_usage(cli, e, "unknown option '%s'", as);
+		if (o->kind == OPTION_FLAG) {
+			st = take_option(cli, index, as, NULL, e);
+			if (st || cli->globals.help)
+				return st;
+			continue;
+		}
+		if (!*text && *at + 1 >= cli->argc)
+			return cli_usage(cli, e, "%s needs a value", as);
+		return take_option(cli, index, as, *text ? text : cli->argv[++*at], e);
+	}
+	return ST_OK;
+}
+
+static enum status take_command(struct cli *cli, const char *name, struct err *e)
+{
+	const struct command *c = find_command(cli->program, name);
+
+	if (!c)
+		return cli_usage(cli, e, "unknown command '%.100s'", name);
+	cli->command = c;
+	cli->values = calloc(1, MAX(c->values_size, 1));
+	cli->given = calloc(MAX(c->n_options, 1), sizeof(*cli->given));
+	if (!cli->values || !cli->given)
+		return err_nomem(e);
+	if (c->defaults)
+		memcpy(cli->values, c->defaults, c->values_size);
+	return ST_OK;
+}
+
+static enum status take_operand(struct cli *cli, char *text, struct err *e)
+{
+	const struct operands_def *def = &cli->command->operands;
+
+	if (cli->n_operands >= def->max)
+		return cli_usage(cli, e, "unexpected '%.100s'", text);
+	if (cli->n_operands == 0 && def->choices) {
+		const struct option_def any = { .choices = def->choices };
+		struct err why = ERR_INIT;
+		size_t index;
+
+		if (parse_choice(&any, text, &index, &why))
+			return cli_usage(cli, e, "%s, not '%.100s'", why.message, text);
+	}
+	cli->operands[cli->n_operands++] = text;
+	return ST_OK;
+}
+
+/* What the line as a whole must have. */
+static enum status check_complete(const struct cli *cli, struct err *e)
+{
+	if (!cli->command)
+		return cli_usage(cli, e, "no command given");
+	if (cli->n_operands < cli->command->operands.min)
+		return cli_usage(cli, e, "%s is missing", cli->command->operands.text);
+	return ST_OK;
+}
+
+enum status cli_parse(const struct program *p, int argc, char **argv, struct cli *ret,
+		      struct err *e)
+{
+	bool options_end = false;
+	enum status st = ST_OK;
+
+	*ret = (struct cli){ .program = p, .argc = argc, .argv = argv };
+	ret->operands = calloc((size_t)argc + 1, sizeof(*ret->operands));
+	if (!ret->operands)
+		return err_nomem(e);
+
+	for (int i = 1; i < argc && !st; i++) {
+		char *word = argv[i];
+
+		if (!options_end && !strcmp(word, "--"))
+			options_end = true;
+		else if (!options_end && !strncmp(word, "--", 2))
+			st = take_long(ret, &i, e);
+		else if (!options_end && word[0] == '-' && word[1])
+			st = take_short(ret, &i, e);
+		else if (!ret->command)
+			st = take_command(ret, word, e);
+		else
+			st = take_operand(ret, word, e);
+		if (ret->globals.help || ret->globals.version)
+			return st;
+	}
+	return st ? st : check_complete(ret, e);
+}
+
+void cli_deinit(struct cli *cli)
+{
+	const struct command *c = cli->command;
+
+	for (size_t i = 0; c && cli->values && i < c->n_options; i++)
+		if (c->options[i].kind == OPTION_STRINGS)
+			free(((struct cli_strings *)(void *)((uint8_t *)cli->values +
+							     c->options[i].offset))
+				     ->at);
+	free(cli->values);
+	free(cli->given);
+	free(cli->operands);
+	*cli = (struct cli){ 0 };
+}
+
+bool cli_given(const struct cli *cli, const char *name)
+{
+	for (size_t i = 0; i < cli->command->n_options; i++)
+		if (!strcmp(cli->command->options[i].name, name))
+			return cli->given[i];
+	return false;
+}
+
+/* --- help --------------------------------------------------------------------------------- */
+
+#define HELP_COLUMN 30
+#define HELP_WIDTH  80
+
+/* `text` from column `at` on, broken at blanks so that it stays right of HELP_COLUMN. */
+static void put_wrapped(FILE *to, size_t at, const char *text)
+{
+	if (at + 2 > HELP_COLUMN) {
+		fputc('\n', to);
+		at = 0;
+	}
+	fprintf(to, "%*s", (int)(HELP_COLUMN - at), "");
+	at = HELP_COLUMN;
+	while (*text) {
+		const size_t word = strcspn(text, " ");
+
+		if (at > HELP_COLUMN && at + 1 + word > HELP_WIDTH) {
+			fprintf(to, "\n%*s", HELP_COLUMN, "");
+			at = HELP_COLUMN;
+		}
+		at += (size_t)fprintf(to, "%s%.*s", at > HELP_COLUMN ? " " : "", (int)word, text);
+		text += word + strspn(text + word, " ");
+	}
+	fputc('\n', to);
+}
+
+/* The default as the user would write it, or "" if there is none to speak of. */
+static void default_text(const struct option_def *o, const void *defaults, char *ret, size_t size)
+{
+	const uint8_t *at = defaults ? (const uint8_t *)defaults + o->offset : NULL;
+	char amount[TEXT_SIZE_MAX];
+	const char *text;
+	uint64_t n;
+	size_t i;
+
+	ret[0] = '\0';
+	if (!at)
+		return;
+	switch (o->kind) {
+	case OPTION_STRING:
+		memcpy(&text, at, sizeof(text));
+		if (text)
+			snprintf(ret, size, "%s", text);
+		break;
+	case OPTION_UINT:
+	case OPTION_SIZE:
+		memcpy(&n, at, sizeof(n));
+		if (n < o->min || n > o->max)
+			break;
+		text_size(n, amount);
+		snprintf(ret, size, "%" PRIu64, n);
+		if (o->kind == OPTION_SIZE)
+			snprintf(ret, size, "%s", amount);
+		break;
+	case OPTION_CHOICE:
+		memcpy(&i, at, sizeof(i));
+		snprintf(ret, size, "%s", o->choices[i]);
+		break;
+	case OPTION_FLAG:
+	case OPTION_STRINGS:
+	case OPTION_PARSED:
+		break;
+	}
+}
+
+static void help_option(const struct option_def *o, const void *defaults, FILE *to)
+{
+	char letter[] = "    ";
+	char choices[200] = "", preset[100], text[512];
+	const char *value = o->value;
+	int at;
+
+	if (o->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", o->letter);
+	if (!value && o->choices) {
+		list_choices(o->choices, "|", "|", choices, sizeof(choices));
+		value = choices;
+	}
+	at = fprintf(to, "  %s--%s%s%s", letter, o->name, value ? " " : "", value ? value : "");
+	default_text(o, defaults, preset, sizeof(preset));
+	snprintf(text, sizeof(text), "%s%s%s%s%s", o->help,
+		 o->kind == OPTION_STRINGS ? " (may be repeated)" : "",
+		 preset[0] ? " (default: " : "", preset, preset[0] ? ")" : "");
+	put_wrapped(to, (size_t)MAX(at, 0), text);
+}
+
+void cli_help_command(const struct program *p, const struct command *c, FILE *to)
+{
+	const struct option_def *o;
+
+	fprintf(to, "Usage: %s %s [OPTION...]%s%s%s%s\n\n", p->name, c->name,
+		c->operands.text ? " " : "", c->operands.text && !c->operands.min ? "[" : "",
+		c->operands.text ? c->operands.text : "",
+		c->operands.text && !c->operands.min ? "]" : "");
+	fprintf(to, "%c%s.\n", toupper((unsigned char)c->summary[0]), c->summary + 1);
+	if (c->n_options)
+		fprintf(to, "\nOptions:\n");
+	for (size_t i = 0; (o = cli_option(c, i)); i++) {
+		if (i == c->n_options)
+			fprintf(to, "\nGeneral options:\n");
+		help_option(o, i < c->n_options ? c->defaults : NULL, to);
+	}
+	if (c->notes)
+		fprintf(to, "\n%s", c->notes);
+}
+
+void cli_help_program(const struct program *p, FILE *to)
+{
+	const struct option_def *o;
+
+	fprintf(to, "Usage: %s COMMAND [OPTION...] [OPERAND...]\n\n", p->name);
+	fprintf(to, "%c%s.\n\nCommands:\n", toupper((unsigned char)p->summary[0]), p->summary + 1);
+	for (size_t i = 0; i < p->n_commands; i++)
+		put_wrapped(to, (size_t)fprintf(to, "  %s", p->commands[i]->name),
+			    p->commands[i]->summary);
+	fprintf(to, "\nGeneral options:\n");
+	for (size_t i = 0; (o = cli_option(NULL, i)); i++)
+		help_option(o, NULL, to);
+	fprintf(to, "\nExit status:\n");
+#define X(name, number, text) fprintf(to, "  %d  %s\n", number, text);
+	EXIT_MAP(X)
+#undef X
+	fprintf(to, "\n'%s COMMAND --help' tells more of a command.\n", p->name);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/program/interrupt.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "formats/base/defs.h"
+
+/* Lock-free, and so safe in a handler and between threads (C17 7.14.1.1). */
+static atomic_int first_signal;
+
+static void on_signal(int number)
+{
+	int none = 0;
+
+	if (atomic_compare_exchange_strong(&first_signal, &none, number))
+		return;
+	/*
+	 * Only SIGINT is repeated by a person who means it; timeout(1), for one, sends SIGTERM
+	 * twice. Dying by the signal tells the shell that nothing was sealed.
+	 */
+	if (number == SIGINT) {
+		signal(number, SIG_DFL);
+		raise(number);
+	}
+}
+
+static void handle(int number)
+{
+	/* No SA_RESTART: a wait in open() of a FIFO is to end. */
+	struct sigaction action = { .sa_handler = on_signal };
+	struct sigaction old;
+
+	sigemptyset(&action.sa_mask);
+	if (number == SIGHUP && sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_IGN)
+		return;
+	sigaction(number, &action, NULL);
+}
+
+void interrupt_init(void)
+{
+	handle(SIGINT);
+	handle(SIGTERM);
+	handle(SIGHUP);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file size limit is a failed write too: EFBIG */
+}
+
+bool interrupted(void)
+{
+	return atomic_load(&first_signal) != 0;
+}
+
+const char *interrupt_name(void)
+{
+	switch (atomic_load(&first_signal)) {
+	case 0:
+		return NULL;
+	case SIGINT:
+		return "SIGINT";
+	case SIGTERM:
+		return "SIGTERM";
+	default:
+		return "SIGHUP";
+	}
+}

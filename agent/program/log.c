@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/program/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "agent/program/clock.h"
+#include "agent/program/text.h"
+#include "formats/base/os.h"
+#include "formats/base/utf8.h"
+
+#define MESSAGE_MAX 2048
+
+static const struct {
+	const char *name;  /* in JSON */
+	const char *label; /* for people */
+} levels[] = {
+	[LOG_DEBUG] = { "debug", "debug: " }, [LOG_INFO] = { "info", "" },
+	[LOG_RESULT] = { "result", "" },      [LOG_WARNING] = { "warning", "warning: " },
+	[LOG_ERROR] = { "error", "" },
+};
+
+/* All of it is under the lock. */
+static struct {
+	pthread_mutex_t lock;
+	struct log_config config;
+	void (*tee)(void *arg, const char *line, size_t len);
+	void *tee_arg;
+	char status[512]; /* the transient line, drawn if it is not empty */
+	uint64_t lost;
+} the_log = { .lock = PTHREAD_MUTEX_INITIALIZER, .config = { .fd = STDERR_FILENO } };
+
+/* This thread is inside the tee (and holds the lock). */
+static _Thread_local bool in_tee;
+
+static bool lock_log(void)
+{
+	if (in_tee)
+		return false;
+	pthread_mutex_lock(&the_log.lock);
+	return true;
+}
+
+static void unlock_log(bool locked)
+{
+	if (locked)
+		pthread_mutex_unlock(&the_log.lock);
+}
+
+void log_init(const struct log_config *c)
+{
+	const bool locked = lock_log();
+
+	the_log.config = *c;
+	the_log.status[0] = '\0';
+	the_log.lost = 0;
+	unlock_log(locked);
+}
+
+void log_tee(void (*fn)(void *arg, const char *line, size_t len), void *arg)
+{
+	const bool locked = lock_log();
+
+	the_log.tee = fn;
+	the_log.tee_arg = arg;
+	unlock_log(locked);
+}
+
+/* A log that cannot be written has nobody left to tell. */
+static void put(const char *text, size_t len)
+{
+	while (len) {
+		const ssize_t n = write(the_log.config.fd, text, (unsigned)MIN(len, IO_MAX));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return;
+		text += n;
+		len -= (size_t)n;
+	}
+}
+
+/* One write, so that other programs' lines do not land in the middle of ours. */
+static void put_line(const char *line)
+{
+	static const char erase[] = "\r\033[K";
+	char all[sizeof(erase) + MESSAGE_MAX * 2 + sizeof(the_log.status)];
+	const bool drawn = the_log.status[0] != '\0';
+	const int n =
+		snprintf(all, sizeof(all), "%s%s\n%s", drawn ? erase : "", line, the_log.status);
+
+	put(all, MIN((size_t)n, sizeof(all) - 1));
+}
+
+void log_status_line(const char *text)
+{
+	const bool locked = lock_log();
+	char line[sizeof(the_log.status) + 8];
+	const bool drawn = the_log.status[0] != '\0';
+
+	snprintf(the_log.status, sizeof(the_log.status), "%s", text ? text : "");
+	if (drawn || the_log.status[0]) {
+		const int n = snprintf(line, sizeof(line), "\r\033[K%s", the_log.status);
+		put(line, (size_t)n);
+	}
+	unlock_log(locked);
+}
+
+/* Has `text` bytes that JSON cannot carry, or something that would look like our escapes? */
+static bool needs_escape(const uint8_t *at, size_t len)
+{
+	for (size_t i = 0; i < len;) {
+		const size_t n = utf8_length(at + i, len - i);
+
+		if (!n || !at[i])
+			return true;
+		if (at[i] == '\\' && i + 1 < len && at[i + 1] == 'x')
+			return true;
+		i += n;
+	}
+	return false;
+}
+
+json_t *json_bytes(const void *p, size_t len)
+{
+	_cleanup_free_ char *escaped = NULL;
+	const uint8_t *at = p;
+	char *to;
+
+	if (!needs_escape(at, len))
+		return json_stringn_nocheck(len ? p : "", len);
+	to = escaped = len < SIZE_MAX / 4 ? malloc(4 * len + 1) : NULL;
+	if (!escaped)
+		return NULL;
+	for (size_t i = 0; i < len;) {
+		const size_t n = utf8_length(at + i, len - i);
+
+		if (!n || !at[i]) {
+			to += sprintf(to, "\\x%02x", at[i++]);
+			continue;
+		}
+		if (at[i] == '\\')
+			*to++ = '\\';
+		memcpy(to, at + i, n);
+		to += n;
+		i += n;
+	}
+	return json_stringn_nocheck(escaped, (size_t)(to - escaped));
+}
+
+json_t *json_text(const char *text)
+{
+	return text ? json_bytes(text, strlen(text)) : json_null();
+}
+
+enum status json_print(json_t *doc, size_t flags, struct err *e)
+{
+	if (!doc)
+		return err_nomem(e);
+	json_dumpf(doc, stdout, flags); /* what stdout refused, main() finds when it closes it */
+	putchar('\n');
+	json_decref(doc);
+	return ST_OK;
+}
+
+static json_t *json_u64(uint64_t v)
+{
+	char decimal[24];
+
+	if (v <= INT64_MAX)
+		return json_integer((json_int_t)v);
+	snprintf(decimal, sizeof(decimal), "%llu", (unsigned long long)v);
+	return json_string(decimal);
+}
+
+static json_t *field_value(const struct log_field *f)
+{
+	switch (f->kind) {
+	case FIELD_TEXT:
+		return json_text(f->text);
+	case FIELD_U64:
+		return json_u64(f->u64);
+	case FIELD_I64:
+		return json_integer(f->i64);
+	case FIELD_BOOL:
+		return json_boolean(f->boolean);
+	case FIELD_REAL: {
+		json_t *v = json_real(f->real);
+		return v ? v : json_null(); /* JSON has no NaN */
+	}
+	case FIELD_JSON:
+		return f->json ? f->json : json_null();
+	}
+	return json_null();
+}
+
+/* Adds the fields, consuming their values; false if memory ran out. */
+static bool add_fields(json_t *object, const struct log_field *fields)
+{
+	bool ok = object != NULL;
+
+	for (const struct log_field *f = fields; f && f->key; f++) {
+		json_t *value = field_value(f);
+
+		if (!ok || json_object_get(object, f->key))
+			json_decref(value); /* our own members cannot be overwritten */
+		else if (json_object_set_new(object, f->key, value))
+			ok = false;
+	}
+	return ok;
+}
+
+/* The event as a line of JSON with its line feed, for free(); NULL if memory ran out. */
+static char *json_line(const char *level, const struct log_field *fields, const char *event,
+		       const char *message)
+{
+	const uint64_t mono = clock_mono_ns();
+	char time[CLOCK_RFC3339_SIZE];
+	json_t *object = json_object();
+	char *line = NULL;
+	bool ok;
+
+	clock_rfc3339(clock_wall_ns(), time);
+	ok = !json_object_set_new(object, "time", json_string(time)) &&
+	     !json_object_set_new(object, "mono_ns", json_u64(mono)) &&
+	     !json_object_set_new(object, "level", json_string(level)) &&
+	     !json_object_set_new(object, "event", json_string(event)) &&
+	     (!message || !json_object_set_new(object, "message", json_text(message))) &&
+	     (!the_log.lost || !json_object_set_new(object, "lost", json_u64(the_log.lost)));
+	ok = add_fields(object, fields) && ok;
+	if (ok)
+		line = json_dumps(object, 0);
+	json_decref(object);
+	if (line) {
+		const size_t len = strlen(line);
+		char *longer = realloc(line, len + 2);
+
+		if (!longer)
+			free(line);
+		else
+			memcpy(longer + len, "\n", 2);
+		line = longer;
+	}
+	if (line)
+		the_log.lost = 0;
+	else
+		the_log.lost++;
+	return line;
+}
+
+static bool is_shown(enum log_level level)
+{
+	const struct log_config *c = &the_log.config;
+
+	if (level == LOG_DEBUG)
+		return c->verbose && !c->quiet;
+	return level >= LOG_WARNING || !c->quiet || (level == LOG_RESULT && c->json);
+}
+
+static void show_human(enum log_level level, const char *message)
+{
+	char line[MESSAGE_MAX * 2];
+	char text[MESSAGE_MAX + 64];
+
+	snprintf(text, sizeof(text), "ramseal: %s%s", levels[level].label, message);
+	text_printable(text, line, sizeof(line));
+	put_line(line);
+}
+
+void log_write(enum log_level level, const struct log_field *fields, const char *event,
+	       const char *fmt, ...)
+{
+	char message[MESSAGE_MAX];
+	_cleanup_free_ char *json = NULL;
+	bool locked;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vsnprintf(message, sizeof(message), fmt, ap) >= (int)sizeof(message))
+		memcpy(message + sizeof(message) - 4, "...", 4);
+	va_end(ap);
+
+	locked = lock_log();
+	/* Consumes the fields, and so is made even if nobody looks at it. */
+	json = json_line(levels[level].name, fields, event, message);
+	if (is_shown(level) && !the_log.config.json)
+		show_human(level, message);
+	else if (is_shown(level) && json)
+		put(json, strlen(json));
+	if (the_log.tee && json && !in_tee) {
+		in_tee = true;
+		the_log.tee(the_log.tee_arg, json, strlen(json));
+		in_tee = false;
+	}
+	unlock_log(locked);
+}
+
+void log_progress(const struct log_field *fields)
+{
+	const bool locked = lock_log();
+	_cleanup_free_ char *json = json_line("info", fields, "progress", NULL);
+
+	if (the_log.config.json && !the_log.config.quiet && json)
+		put(json, strlen(json));
+	unlock_log(locked);
+}

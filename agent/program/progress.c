@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/program/progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/program/clock.h"
+#include "agent/program/log.h"
+#include "agent/program/terminal.h"
+#include "agent/program/text.h"
+
+#define BAR_INTERVAL_NS   (NS_PER_SECOND / 10)
+#define EVENT_INTERVAL_NS NS_PER_SECOND
+#define RATE_MEMORY_NS    (5 * NS_PER_SECOND)
+#define BAR_MIN           10 /* characters, brackets included */
+#define BAR_MAX           42
+#define LINE_MAX_CHARS    400
+
+uint64_t progress_seconds_left(const struct progress_numbers *n)
+{
+	if (!n->total || !n->rate)
+		return UINT64_MAX;
+	if (n->done >= n->total)
+		return 0;
+	return (n->total - n->done - 1) / n->rate + 1;
+}
+
+/* Never 100 before the end, never more. */
+static unsigned percent(const struct progress_numbers *n)
+{
+	if (n->done >= n->total)
+		return 100;
+	return (unsigned)((double)n->done / (double)n->total * 100);
+}
+
+/* In the order in which they are given up. */
+enum { PART_BAR, PART_LEFT, PART_RATE, PART_AMOUNT, PART_LABEL, PART_REST };
+
+/* One line without the bar: everything from part `keep` on. */
+static size_t join_parts(const struct progress_numbers *n, int keep, char *ret, size_t size)
+{
+	char done[TEXT_SIZE_MAX], total[TEXT_SIZE_MAX], rate[TEXT_SIZE_MAX];
+	char left[TEXT_DURATION_MAX];
+	size_t at = 0;
+
+#define PUT(...) at += (size_t)snprintf(ret + at, size - at, __VA_ARGS__)
+	ret[0] = '\0';
+	text_size(n->done, done);
+	text_size(n->total, total);
+	text_size(n->rate, rate);
+	text_duration(progress_seconds_left(n), left);
+	if (keep <= PART_LABEL)
+		PUT("%.40s  ", n->label);
+	if (n->total)
+		PUT("%3u%%  ", percent(n));
+	if (keep <= PART_AMOUNT && n->total)
+		PUT("%s/%s  ", done, total);
+	else if (keep <= PART_AMOUNT || !n->total)
+		PUT("%s  ", done);
+	if (keep <= PART_RATE && n->rate)
+		PUT("%s/s  ", rate);
+	if (keep <= PART_LEFT && n->total)
+		PUT("%s left  ", left);
+	if (n->unreadable)
+		PUT("%" PRIu64 " unreadable  ", n->unreadable);
+#undef PUT
+	while (at && ret[at - 1] == ' ')
+		ret[--at] = '\0';
+	return at;
+}
+
+/* Puts a bar of `width` characters behind the label. */
+static size_t insert_bar(const struct progress_numbers *n, size_t width, char *line)
+{
+	const size_t inner = width - 2;
+	const size_t full =
+		MIN(inner, (size_t)((double)n->done / (double)n->total * (double)inner));
+	const size_t label = strnlen(n->label, 40) + 2;
+	const size_t tail = strlen(line + label) + 1;
+	char *bar = line + label;
+
+	memmove(bar + width + 1, bar, tail);
+	memset(bar, ' ', width + 1);
+	bar[0] = '[';
+	memset(bar + 1, '#', full);
+	memset(bar + 1 + full, '-', inner - full);
+	bar[width - 1] = ']';
+	return strlen(line);
+}
+
+size_t progress_format(const struct progress_numbers *n, unsigned columns, char *ret, size_t size)
+{
+	char line[LINE_MAX_CHARS];
+	const size_t room = columns ? columns - 1 : 0;
+	size_t length = 0;
+
+	for (int keep = PART_LEFT; keep <= PART_REST; keep++) {
+		length = join_parts(n, keep, line, sizeof(line));
+		if (length > room)
+			continue;
+		if (keep == PART_LEFT && n->total && room - length > BAR_MIN)
+			length = insert_bar(n, MIN(room - length - 1, BAR_MAX), line);
+		break;
+	}
+	snprintf(ret, size, "%.*s", (int)MIN(length, room), line);
+	return strlen(ret);
+}
+
+void progress_init(struct progress *p, enum progress_mode mode, const char *label, uint64_t total)
+{
+	*p = (struct progress){ .numbers = { .label = label, .total = total } };
+	p->begin_ns = p->sampled_ns = clock_mono_ns();
+	if (mode == PROGRESS_JSON)
+		p->show = PROGRESS_EVENTS;
+	else if (mode == PROGRESS_AUTO && terminal_can_redraw(STDERR_FILENO))
+		p->show = PROGRESS_BAR;
+}
+
+static uint64_t rate_over(uint64_t bytes, uint64_t ns)
+{
+	return ns ? (uint64_t)((double)bytes * (double)NS_PER_SECOND / (double)ns) : 0;
+}
+
+/*
+ * A running mean that forgets: a source that slows down shows in time left,
+ * a single slow chunk does not.
+ */
+static void sample_rate(struct progress *p, uint64_t now)
+{
+	const uint64_t elapsed = now - p->sampled_ns;
+	const uint64_t done = p->numbers.done;
+	const double weight = MIN((double)elapsed / (double)RATE_MEMORY_NS, 1.0);
+	uint64_t fresh;
+
+	if (elapsed < BAR_INTERVAL_NS || done < p->sampled_done)
+		return;
+	fresh = rate_over(done - p->sampled_done, elapsed);
+	if (now - p->begin_ns < RATE_MEMORY_NS)
+		p->numbers.rate = rate_over(done, now - p->begin_ns);
+	else
+		p->numbers.rate =
+			(uint64_t)((1 - weight) * (double)p->numbers.rate + weight * (double)fresh);
+	p->sampled_ns = now;
+	p->sampled_done = done;
+}
+
+static void show_bar(const struct progress *p)
+{
+	char line[LINE_MAX_CHARS];
+
+	progress_format(&p->numbers, terminal_columns(STDERR_FILENO), line, sizeof(line));
+	log_status_line(line);
+}
+
+static void show_event(const struct progress *p, uint64_t now)
+{
+	const uint64_t left = progress_seconds_left(&p->numbers);
+
+	log_progress(LOG_FIELDS(
+		log_text("label", p->numbers.label), log_u64("bytes", p->numbers.done),
+		p->numbers.total ? log_u64("total_bytes", p->numbers.total)
+				 : log_json("total_bytes", NULL),
+		log_u64("bytes_per_second", p->numbers.rate),
+		left < UINT64_MAX ? log_u64("seconds_left", left) : log_json("seconds_left", NULL),
+		log_u64("unreadable_pages", p->numbers.unreadable),
+		log_u64("elapsed_ns", now - p->begin_ns)));
+}
+
+static void show(struct progress *p, uint64_t now)
+{
+	if (p->show == PROGRESS_BAR)
+		show_bar(p);
+	else
+		show_event(p, now);
+	p->shown_ns = now;
+}
+
+void progress_update(struct progress *p, uint64_t done, uint64_t unreadable)
+{
+	uint64_t now;
+
+	p->numbers.done = done;
+	p->numbers.unreadable = unreadable;
+	if (p->show == PROGRESS_NONE)
+		return;
+	now = clock_mono_ns();
+	sample_rate(p, now);
+	if (now - p->shown_ns >= (p->show == PROGRESS_BAR ? BAR_INTERVAL_NS : EVENT_INTERVAL_NS))
+		show(p, now);
+}
+
+void progress_finish(struct progress *p)
+{
+	const uint64_t now = clock_mono_ns();
+
+	if (p->show == PROGRESS_BAR)
+		log_status_line(NULL);
+	p->numbers.rate = rate_over(p->numbers.done, now - p->begin_ns);
+	if (p->show == PROGRESS_EVENTS)
+		show(p, now);
+	p->show = PROGRESS_NONE;
+}
