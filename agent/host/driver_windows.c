@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 
 /* What is loaded; a struct of its own, so that the header needs none of Windows. */
@@ -47,6 +48,22 @@ static enum status load(const struct driver_options *o, struct driver_session **
 	return ST_OK;
 }
 
+/*
+ * What counts the events once there is a driver (winpmem_service.c) knows of none before it: a second
+ * Ctrl-C would be its first. So a driver that comes too late goes again, before anything else.
+ */
+static enum status load_unless_interrupted(const struct driver_options *o,
+					   struct driver_session **ret, struct err *e)
+{
+	const enum status st = interrupted() ? interrupt_status(e) : load(o, ret, e);
+
+	if (st || !interrupted())
+		return st;
+	driver_session_end(*ret);
+	*ret = NULL;
+	return interrupt_status(e);
+}
+
 enum status driver_session_begin(const struct driver_options *o, const char *source,
 				 struct driver_session **ret, struct err *e)
 {
@@ -56,7 +73,8 @@ enum status driver_session_begin(const struct driver_options *o, const char *sou
 	if (!driver_is_wanted(source))
 		return ST_OK;
 	if (!winpmem_is_loaded())
-		return o->file || winpmem_is_built_in() ? load(o, ret, e) : ST_OK;
+		return o->file || winpmem_is_built_in() ? load_unless_interrupted(o, ret, e)
+							: ST_OK;
 	if (o->file)
 		log_warning("driver-present",
 			    "a memory driver is loaded already: it is used and left, and %s is not",
