@@ -51,7 +51,6 @@ struct winpmem_service {
 	HANDLE pinned; /* the copy, open so that nobody replaces it */
 	SC_HANDLE manager, service;
 	bool folder_made;
-	char *path, *signer;
 	struct winpmem_file file;
 };
 
@@ -199,8 +198,7 @@ static enum status make_copy(struct winpmem_service *s, const struct driver_byte
 	if (s->pinned == INVALID_HANDLE_VALUE)
 		return err_from_win32(e, ST_OUTPUT, GetLastError(), "the driver's copy");
 	s->file.trust = driver_trust(s->copy);
-	s->signer = driver_signer(s->copy);
-	s->file.signer = s->signer;
+	s->file.signer = driver_signer(s->copy);
 	return ST_OK;
 }
 
@@ -311,23 +309,56 @@ static void service_free(struct winpmem_service *s)
 		CloseHandle(s->mutex);
 	free(s->folder);
 	free(s->copy);
-	free(s->path);
-	free(s->signer);
+	winpmem_file_deinit(&s->file);
 	free(s);
+}
+
+void winpmem_file_deinit(struct winpmem_file *f)
+{
+	free(f->path);
+	free(f->signer);
+	*f = (struct winpmem_file){ 0 };
+}
+
+static enum status read_file(const char *path, struct driver_bytes *b, struct winpmem_file *ret,
+			     struct err *e)
+{
+	const enum status st = driver_bytes_read(path, b, e);
+
+	if (st)
+		return st;
+	ret->path = strdup(path ? path : "built in");
+	return ret->path ? driver_bytes_sha256(b, ret->sha256, e) : err_nomem(e);
+}
+
+enum status winpmem_service_look(const char *path, struct winpmem_file *ret, struct err *e)
+{
+	_cleanup_driver_bytes_ struct driver_bytes b = { 0 };
+	_cleanup_free_ wchar_t *wide = path ? win32_path(path) : NULL;
+	const enum status st = read_file(path, &b, ret, e);
+	SC_HANDLE manager;
+
+	if (st)
+		return st;
+	if (path && !wide)
+		return err_nomem(e);
+	if (wide) {
+		ret->trust = driver_trust(wide);
+		ret->signer = driver_signer(wide);
+	}
+	manager = OpenSCManagerW(NULL, NULL, SC_MANAGER_CREATE_SERVICE);
+	if (!manager)
+		return advise(e, GetLastError(), "the service manager does not let us in");
+	CloseServiceHandle(manager);
+	return ST_OK;
 }
 
 static enum status load(struct winpmem_service *s, const char *path, const char *folder,
 			struct err *e)
 {
 	_cleanup_driver_bytes_ struct driver_bytes b = { 0 };
-	enum status st = driver_bytes_read(path, &b, e);
+	enum status st = read_file(path, &b, &s->file, e);
 
-	s->path = strdup(path ? path : "built in");
-	if (!st && !s->path)
-		st = err_nomem(e);
-	s->file.path = s->path;
-	if (!st)
-		st = driver_bytes_sha256(&b, s->file.sha256, e);
 	if (!st)
 		st = make_name(s, e);
 	if (!st)
@@ -341,7 +372,7 @@ static enum status load(struct winpmem_service *s, const char *path, const char 
 	if (!st && !winpmem_is_loaded())
 		st = err_set(e, ST_NO_SOURCE,
 			     "%s: was loaded, but there is no memory device: it is not WinPmem",
-			     s->path);
+			     s->file.path);
 	return st;
 }
 

@@ -20,14 +20,24 @@
 
 struct winpmem_service;
 
-/* What is known of a driver's file. Strings live as long as the service. */
+/* What is known of a driver's file. Zero-initialise. */
 struct winpmem_file {
-	const char *path; /* as it was given; "built in" */
+	char *path; /* as it was given; "built in" */
 	char sha256[SHA256_HEX_SIZE];
-	const char *signer; /* the name in the certificate that signed it; NULL: none, or unknown */
+	char *signer; /* the name in the certificate that signed it; NULL: none, or unknown */
 	/* WinVerifyTrust(): 0 is trusted; TRUST_E_... otherwise. Nothing is asked of the network. */
 	uint32_t trust;
 };
+
+void winpmem_file_deinit(struct winpmem_file *f);
+#define _cleanup_winpmem_file_ CLEANUP(winpmem_file_deinit)
+
+/*
+ * What winpmem_service_load() would load, and whether it could: nothing is made or changed. ST_INPUT if
+ * the file is no x64 driver, ST_NO_PRIVILEGE without the rights to load one. Of what is built in nobody
+ * knows the trust before there is a file: it counts as trusted.
+ */
+enum status winpmem_service_look(const char *path, struct winpmem_file *ret, struct err *e);
 
 /* A driver was built in. */
 bool winpmem_is_built_in(void);

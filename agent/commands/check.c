@@ -7,14 +7,14 @@
 #include <string.h>
 
 #include "agent/acquire/acquire.h"
+#include "agent/acquire/manifest.h"
 #include "agent/commands/commands.h"
 #include "agent/host/context.h"
 #include "agent/host/driver_policy.h"
 #include "agent/host/host.h"
-#include "agent/program/log.h"
-#include "agent/acquire/manifest.h"
-#include "agent/output/output.h"
 #include "agent/host/preflight.h"
+#include "agent/output/output.h"
+#include "agent/program/log.h"
 #include "agent/program/text.h"
 
 static enum status run(struct cli *cli, struct err *e);
@@ -34,7 +34,8 @@ static const struct option_def options[] = {
 		 "leave page files out"),
 	CLI_FLAG(struct check_options, acquire.hibernation, 0, "hibernation",
 		 "Windows' hiberfil.sys too"),
-	DISK_OPTIONS_AT(struct check_options, acquire.disk),
+	DRIVER_LOOK_OPTION(struct check_options, acquire.driver)
+		DISK_OPTIONS_AT(struct check_options, acquire.disk),
 	CLI_FLAG(struct check_options, acquire.force, 'f', "force",
 		 "as for acquire: an existing file and little room are no obstacles"),
 	CLI_FLAG(struct check_options, json, 'j', "json", "print one JSON object"),
@@ -62,7 +63,8 @@ static const char *suggest_source(size_t i)
 /* All that was found out. */
 struct check {
 	const struct check_options *o;
-	struct drv *source; /* NULL: there is none */
+	json_t *driver;     /* that would be loaded; NULL: none */
+	struct drv *source; /* NULL: there is none, or not before there is a driver */
 	struct probe probe;
 	struct disk *disk;
 	struct pagefile_list pagefiles;
@@ -77,12 +79,45 @@ struct check {
 static void check_deinit(struct check *c)
 {
 	findings_deinit(&c->findings);
+	json_decref(c->driver);
 	json_decref(c->facts);
 	json_decref(c->policy);
 	free(c->output);
 	pagefile_list_deinit(&c->pagefiles);
 	disk_close(c->disk);
 	drv_close(c->source);
+}
+
+static const char *driver_text(const struct check *c, const char *key)
+{
+	return json_string_value(json_object_get(c->driver, key));
+}
+
+/* The file can be judged, and nothing is loaded; so nothing is known of the source. */
+static enum status check_driver(struct check *c, struct err *e)
+{
+	const struct acquire_options *o = &c->o->acquire;
+	struct err why = ERR_INIT;
+	const enum status st = driver_session_look(&o->driver, o->source, &c->driver, &why);
+
+	if (st == ST_USAGE || st == ST_NOMEM) {
+		*e = why;
+		return st;
+	}
+	if (st)
+		findings_add(&c->findings, st, "driver", "%s", why.message);
+	return ST_OK;
+}
+
+static void expect_driver(struct check *c)
+{
+	const json_t *memory = json_object_get(c->facts, "memory");
+
+	c->memory_bytes = (uint64_t)json_integer_value(json_object_get(memory, "total_bytes"));
+	findings_add(&c->findings, ST_OK, "driver-to-load",
+		     "%s (SHA-256 %s, %s) would be loaded; how fast it is, only loading shows",
+		     driver_text(c, "path"), driver_text(c, "sha256"),
+		     driver_text(c, "signer") ? driver_text(c, "signer") : "no signer known");
 }
 
 static void check_source(struct check *c)
@@ -92,9 +127,12 @@ static void check_source(struct check *c)
 	const struct drv_info *info;
 
 	if (st) {
-		findings_add(&c->findings, st, "source", "%s", why.message);
 		drv_close(c->source);
 		c->source = NULL;
+		if (c->driver)
+			expect_driver(c);
+		else
+			findings_add(&c->findings, st, "source", "%s", why.message);
 		return;
 	}
 	info = &c->source->info;
@@ -172,7 +210,7 @@ static enum status check_policy(struct check *c, struct err *e)
 	c->policy = driver_policy_json(c->facts, context);
 	json_decref(context);
 	if (!c->source && driver_is_wanted(c->o->acquire.source))
-		driver_policy_judge(c->policy, &c->findings);
+		driver_policy_judge(c->policy, c->driver, &c->findings);
 	return c->policy ? ST_OK : err_nomem(e);
 }
 
@@ -227,6 +265,8 @@ static json_t *check_json(const struct check *c, enum status st)
 	if (c->room != ROOM_UNKNOWN)
 		json_object_set_new(doc, "output_room", integer(c->room));
 	json_object_set(doc, "machine", c->facts);
+	if (c->driver)
+		json_object_set(doc, "driver", c->driver);
 	if (json_is_object(c->policy))
 		json_object_set(doc, "driver_policy", c->policy);
 	return doc;
@@ -275,6 +315,8 @@ static enum status find_out(const struct cli *cli, struct check *c, struct err *
 {
 	enum status st = host_describe(cli->argc, cli->argv, &c->facts, e);
 
+	if (!st)
+		st = check_driver(c, e);
 	if (st)
 		return st;
 	check_source(c);

@@ -24,8 +24,12 @@ struct driver_options {
 	CLI_STRING(type, member.file, 0, "driver", "FILE.sys",                                     \
 		   "load this memory driver, and unload it at the end"),                           \
 		DRIVER_DIR_OPTION(type, member.folder),
+#define DRIVER_LOOK_OPTION(type, member)                                                           \
+	CLI_STRING(type, member.file, 0, "driver", "FILE.sys",                                     \
+		   "the memory driver that acquire would load"),
 #else
 #define DRIVER_OPTIONS(type, member)
+#define DRIVER_LOOK_OPTION(type, member)
 #endif
 
 struct driver_session;
@@ -40,7 +44,14 @@ bool driver_is_wanted(const char *source);
 enum status driver_session_begin(const struct driver_options *o, const char *source,
 				 struct driver_session **ret, struct err *e);
 
-/* {"path":, "sha256":, "signer":, "trust":, "service":}, or null without a session. */
+/*
+ * What a session would load: {"path":, "sha256":, "signer":, "trust":}, the caller's; NULL: nothing.
+ * "trust" is "trusted", or Windows' number for why it is not. As winpmem_service_look().
+ */
+enum status driver_session_look(const struct driver_options *o, const char *source, json_t **ret,
+				struct err *e);
+
+/* The same and {"service":} of what is loaded, or null without a session. */
 json_t *driver_session_json(const struct driver_session *s);
 
 /* Takes it away, once the source is closed; what that came to is logged. NULL is fine. */

@@ -95,7 +95,34 @@ static bool is(const json_t *policy, const char *key)
 	return json_is_true(json_object_get(policy, key));
 }
 
-static void judge_signatures(const json_t *policy, struct findings *to)
+/* TRUST_E_NOSIGNATURE (winerror.h), as driver_session_look() writes it. */
+#define NO_SIGNATURE "0x800b0100"
+
+/*
+ * Whom Windows trusts when a program asks is not quite whom its kernel loads: roots that are not there
+ * without a network, signatures across two roots. So what is signed is left to the attempt.
+ */
+static void judge_driver(const json_t *policy, const json_t *driver, struct findings *to)
+{
+	const char *path = json_string_value(json_object_get(driver, "path"));
+	const char *signer = json_string_value(json_object_get(driver, "signer"));
+	const char *trust = json_string_value(json_object_get(driver, "trust"));
+
+	if (!path || !trust || json_is_false(json_object_get(policy, "signatures_checked")))
+		return;
+	if (!strcmp(trust, NO_SIGNATURE))
+		findings_add(to, ST_NO_SOURCE, "driver-not-signed",
+			     "%s: has no signature, and Windows loads signed drivers only (error "
+			     "577); bring the signed WinPmem 2.0.1",
+			     path);
+	else if (strcmp(trust, "trusted") != 0)
+		findings_add(to, ST_OK, "driver-not-trusted",
+			     "%s: Windows does not trust its signature here (%s, %s), and may end "
+			     "loading with error 577; have the signed WinPmem 2.0.1 at hand",
+			     path, signer ? signer : "signer unknown", trust);
+}
+
+static void judge_signatures(const json_t *policy, const json_t *driver, struct findings *to)
 {
 	if (json_is_false(json_object_get(policy, "signatures_checked")))
 		findings_add(
@@ -106,7 +133,7 @@ static void judge_signatures(const json_t *policy, struct findings *to)
 		findings_add(to, ST_OK, "driver-test-signing",
 			     "test signing is on: test-signed drivers (WinPmem 3.0.1 to 4.1) load, "
 			     "too, and so did anybody's; note it down");
-	else
+	else if (!driver)
 		findings_add(to, ST_OK, "driver-signature",
 			     "Windows loads signed drivers only: bring the signed WinPmem 2.0.1, "
 			     "because test-signed ones (3.0.1 to 4.1) end with error 577");
@@ -117,11 +144,12 @@ static void judge_signatures(const json_t *policy, struct findings *to)
 			     "WinPmem 2.0.1 that has it");
 }
 
-void driver_policy_judge(const json_t *policy, struct findings *to)
+void driver_policy_judge(const json_t *policy, const json_t *driver, struct findings *to)
 {
 	if (!json_is_object(policy))
 		return;
-	judge_signatures(policy, to);
+	judge_signatures(policy, driver, to);
+	judge_driver(policy, driver, to);
 	if (is(policy, "memory_integrity"))
 		findings_add(
 			to, ST_OK, "driver-memory-integrity",

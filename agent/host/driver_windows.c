@@ -11,15 +11,21 @@ struct driver_session {
 	struct winpmem_service *service;
 };
 
+static json_t *file_json(const struct winpmem_file *f)
+{
+	return json_pack("{s:o, s:s, s:o, s:o}", "path", json_text(f->path), "sha256", f->sha256,
+			 "signer", json_text(f->signer), "trust",
+			 f->trust ? json_sprintf("0x%08x", (unsigned)f->trust)
+				  : json_string("trusted"));
+}
+
 json_t *driver_service_json(const struct winpmem_service *s)
 {
-	const struct winpmem_file *f = winpmem_service_file(s);
+	json_t *o = file_json(winpmem_service_file(s));
 
-	return json_pack("{s:o, s:s, s:o, s:o, s:s}", "path", json_text(f->path), "sha256",
-			 f->sha256, "signer", json_text(f->signer), "trust",
-			 f->trust ? json_sprintf("0x%08x", (unsigned)f->trust)
-				  : json_string("trusted"),
-			 "service", winpmem_service_name(s));
+	if (o)
+		json_object_set_new(o, "service", json_string(winpmem_service_name(s)));
+	return o;
 }
 
 /* "auto", or one of the sources that are this driver. */
@@ -64,17 +70,42 @@ static enum status load_unless_interrupted(const struct driver_options *o,
 	return interrupt_status(e);
 }
 
+/* *ret: a session would load one, if there is none yet. */
+static enum status check_wanted(const struct driver_options *o, const char *source, bool *ret,
+				struct err *e)
+{
+	*ret = driver_is_wanted(source) && (o->file || winpmem_is_built_in());
+	if (o->file && !*ret)
+		return err_set(e, ST_USAGE, "--driver has no meaning for --source %s", source);
+	return ST_OK;
+}
+
+enum status driver_session_look(const struct driver_options *o, const char *source, json_t **ret,
+				struct err *e)
+{
+	_cleanup_winpmem_file_ struct winpmem_file file = { 0 };
+	bool wanted;
+	enum status st = check_wanted(o, source, &wanted, e);
+
+	*ret = NULL;
+	if (!st && wanted && !winpmem_is_loaded())
+		st = winpmem_service_look(o->file, &file, e);
+	if (!st && file.path)
+		*ret = file_json(&file);
+	return st;
+}
+
 enum status driver_session_begin(const struct driver_options *o, const char *source,
 				 struct driver_session **ret, struct err *e)
 {
+	bool wanted;
+	const enum status st = check_wanted(o, source, &wanted, e);
+
 	*ret = NULL;
-	if (!driver_is_wanted(source) && o->file)
-		return err_set(e, ST_USAGE, "--driver has no meaning for --source %s", source);
-	if (!driver_is_wanted(source))
-		return ST_OK;
+	if (st || !driver_is_wanted(source))
+		return st;
 	if (!winpmem_is_loaded())
-		return o->file || winpmem_is_built_in() ? load_unless_interrupted(o, ret, e)
-							: ST_OK;
+		return wanted ? load_unless_interrupted(o, ret, e) : ST_OK;
 	if (o->file)
 		log_warning("driver-present",
 			    "a memory driver is loaded already: it is used and left, and %s is not",

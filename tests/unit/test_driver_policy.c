@@ -32,7 +32,7 @@ static void check_findings(json_t *policy, const char *want)
 	struct findings f = { 0 };
 	char got[512] = "";
 
-	driver_policy_judge(policy, &f);
+	driver_policy_judge(policy, NULL, &f);
 	for (size_t i = 0; i < f.count; i++) {
 		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s ", f.at[i].what);
 		assert_int_equal(f.at[i].st, ST_OK);
@@ -48,7 +48,7 @@ static void check_text(json_t *policy, const char *what, const char *want)
 	struct findings f = { 0 };
 	const char *text = "";
 
-	driver_policy_judge(policy, &f);
+	driver_policy_judge(policy, NULL, &f);
 	for (size_t i = 0; i < f.count; i++)
 		if (!strcmp(f.at[i].what, what))
 			text = f.at[i].text.message;
@@ -143,6 +143,45 @@ TEST(application_control)
 	check_findings(policy_of(WINDOWS(19045, INTEGRITY(13)), NULL), "driver-signature ");
 }
 
+#define DRIVER(signer, trust)                                                                      \
+	"{\"path\": \"x.sys\", \"signer\": " signer ", \"trust\": \"" trust "\"}"
+
+/* What is told of a driver that was named; its name, or "" for nothing. */
+static void check_driver(const char *driver, int integrity, const char *want, enum status st)
+{
+	json_t *d = json_loads(driver, 0, NULL);
+	json_t *policy = integrity ? policy_of(WINDOWS(19045, INTEGRITY(1)), NULL)
+				   : policy_of(WINDOWS(19045, INTEGRITY(0)), NULL);
+	struct findings f = { 0 };
+	size_t n = 0;
+
+	assert_non_null(d);
+	driver_policy_judge(policy, d, &f);
+	for (size_t i = 0; i < f.count; i++) {
+		assert_string_not_equal(f.at[i].what, "driver-signature");
+		if (!strcmp(f.at[i].what, "driver-unsigned"))
+			continue;
+		n++;
+		assert_string_equal(f.at[i].what, want);
+		assert_int_equal(f.at[i].st, st);
+		CHECK_HAS(f.at[i].text.message, "x.sys: ");
+	}
+	assert_int_equal(n, *want != '\0');
+	findings_deinit(&f);
+	json_decref(policy);
+	json_decref(d);
+}
+
+TEST(driver_that_was_named)
+{
+	check_driver(DRIVER("\"Somebody\"", "trusted"), 1, "", ST_OK);
+	check_driver(DRIVER("null", "0x800b0100"), 1, "driver-not-signed", ST_NO_SOURCE);
+	check_driver(DRIVER("\"Somebody\"", "0x800b0109"), 1, "driver-not-trusted", ST_OK);
+	check_driver(DRIVER("null", "0x800b0003"), 1, "driver-not-trusted", ST_OK);
+	/* Where nothing is checked, anything goes. */
+	check_driver(DRIVER("null", "0x800b0100"), 0, "", ST_OK);
+}
+
 TEST(bits_of_code_integrity_have_names)
 {
 	json_t *names = context_flag_names(0x8401, context_code_integrity);
@@ -164,6 +203,7 @@ int main(void)
 		cmocka_unit_test(memory_integrity_brings_the_list_with_it),
 		cmocka_unit_test(list_of_vulnerable_drivers),
 		cmocka_unit_test(application_control),
+		cmocka_unit_test(driver_that_was_named),
 		cmocka_unit_test(bits_of_code_integrity_have_names),
 	};
 

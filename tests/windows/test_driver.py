@@ -484,6 +484,22 @@ class Driver(unittest.TestCase):
         policy, _ = self.policy()
         self.assertEqual((policy['blocklist_by'], policy['secure_boot']), ('default', None))
 
+    def test_check_judges_the_driver_that_acquire_would_load(self):
+        """Wine loads what has no signature; that Windows would not is said, and nothing is loaded."""
+        ran = wine(EXE, 'check', '--no-pagefile', '--json', '-o', self.out, '--driver', DRIVER)
+        self.assertEqual(ran.returncode, NO_SOURCE, text(ran.stderr))
+        doc = json.loads(ran.stdout)
+        found = {f['what']: f['stops'] for f in doc['findings']}
+        self.assertEqual((found['driver-to-load'], found['driver-not-signed']), (False, True))
+        self.assertNotIn('source', found)
+        sha256 = subprocess.run(['sha256sum', DRIVER], capture_output=True, check=True)
+        self.assertEqual(doc['driver']['sha256'], text(sha256.stdout).split()[0])
+        self.assertEqual(doc['memory_bytes'], doc['machine']['memory']['total_bytes'])
+        self.nothing_is_left()
+        ran = wine(EXE, 'check', '--no-pagefile', '-o', self.out, '--driver', EXE)
+        self.assertEqual(ran.returncode, INPUT, text(ran.stderr))
+        self.assertIn('is a program, not a driver', text(ran.stderr))
+
     # Generations
 
     def test_gen1(self):
