@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/program/interrupt.h"
 #include "agent/acquire/pipeline.h"
+#include "agent/program/interrupt.h"
 
 struct check_item {
 	uint64_t offset;

@@ -6,10 +6,10 @@
 #ifndef RAMSEAL_AGENT_ACQUIRE_ACQUIRE_H
 #define RAMSEAL_AGENT_ACQUIRE_ACQUIRE_H
 
-#include "agent/program/cli.h"
 #include "agent/commands/disk_options.h"
 #include "agent/host/driver.h"
 #include "agent/output/image_out.h"
+#include "agent/program/cli.h"
 #include "driver-interface/drv.h"
 
 struct level_choice {

@@ -8,20 +8,20 @@
 #include <string.h>
 
 #include "agent/acquire/acquire.h"
-#include "agent/program/clock.h"
-#include "agent/commands/commands.h"
-#include "agent/host/context.h"
 #include "agent/acquire/files.h"
-#include "agent/host/host.h"
-#include "agent/program/log.h"
 #include "agent/acquire/manifest.h"
 #include "agent/acquire/memory.h"
-#include "agent/order/order.h"
-#include "agent/order/slots.h"
-#include "agent/output/output.h"
 #include "agent/acquire/sealer.h"
 #include "agent/acquire/source_files.h"
 #include "agent/acquire/tables.h"
+#include "agent/commands/commands.h"
+#include "agent/host/context.h"
+#include "agent/host/host.h"
+#include "agent/order/order.h"
+#include "agent/order/slots.h"
+#include "agent/output/output.h"
+#include "agent/program/clock.h"
+#include "agent/program/log.h"
 #include "agent/program/text.h"
 
 /* Everything that lives from the first line of the manifest to the last. */

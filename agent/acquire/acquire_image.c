@@ -4,11 +4,11 @@
  * where it came from.
  */
 #include "agent/acquire/acquire.h"
-#include "agent/program/clock.h"
+#include "agent/acquire/manifest.h"
 #include "agent/commands/commands.h"
 #include "agent/host/host.h"
+#include "agent/program/clock.h"
 #include "agent/program/log.h"
-#include "agent/acquire/manifest.h"
 
 struct image_acquisition {
 	const struct cli *cli;

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "agent/acquire/acquire.h"
+#include "agent/acquire/manifest.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
-#include "agent/acquire/manifest.h"
 #include "agent/program/text.h"
 
 void acquire_announce_source(const struct drv_info *info)

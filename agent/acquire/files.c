@@ -4,12 +4,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "agent/acquire/manifest.h"
+#include "agent/acquire/source_files.h"
+#include "agent/order/slots.h"
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
-#include "agent/acquire/manifest.h"
-#include "agent/order/slots.h"
-#include "agent/acquire/source_files.h"
 #include "formats/base/bytes.h"
 #include "formats/base/sha256.h"
 

@@ -8,8 +8,8 @@
 
 #include <jansson.h>
 
-#include "agent/program/cli.h"
 #include "agent/acquire/stream_pass.h"
+#include "agent/program/cli.h"
 #include "driver-interface/drv.h"
 #include "tsk-extract/pagefiles.h"
 

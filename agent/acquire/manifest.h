@@ -8,8 +8,8 @@
 
 #include <jansson.h>
 
-#include "agent/acquire/stream_pass.h"
 #include "agent/acquire/sealer.h"
+#include "agent/acquire/stream_pass.h"
 #include "driver-interface/drv.h"
 
 #define MANIFEST_VERSION   1

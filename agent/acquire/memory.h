@@ -6,8 +6,8 @@
 #ifndef RAMSEAL_AGENT_ACQUIRE_MEMORY_H
 #define RAMSEAL_AGENT_ACQUIRE_MEMORY_H
 
-#include "agent/paging/roots.h"
 #include "agent/acquire/stream_pass.h"
+#include "agent/paging/roots.h"
 #include "driver-interface/drv.h"
 
 struct discovery;

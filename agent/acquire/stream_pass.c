@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/acquire/stream_pass.h"
 
-#include "agent/program/clock.h"
 #include "agent/acquire/governor.h"
 #include "agent/acquire/pipeline.h"
+#include "agent/program/clock.h"
 
 struct stream_item {
 	struct rsz_chunk chunk;

@@ -7,9 +7,9 @@
 #ifndef RAMSEAL_AGENT_ACQUIRE_STREAM_PASS_H
 #define RAMSEAL_AGENT_ACQUIRE_STREAM_PASS_H
 
-#include "agent/program/progress.h"
 #include "agent/acquire/sealer.h"
 #include "agent/acquire/tally.h"
+#include "agent/program/progress.h"
 
 /* What is read, compressed and hashed as one piece. Larger compresses hardly better. */
 #define STREAM_CHUNK   ((size_t)1 << 20)

@@ -4,13 +4,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/program/clock.h"
+#include "agent/acquire/manifest.h"
 #include "agent/host/host.h"
+#include "agent/host/process_names.h"
+#include "agent/paging/linux_info.h"
+#include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
-#include "agent/acquire/manifest.h"
-#include "agent/paging/linux_info.h"
-#include "agent/host/process_names.h"
 #include "formats/base/bytes.h"
 
 /*

@@ -8,9 +8,9 @@
 
 #include <jansson.h>
 
+#include "agent/acquire/stream_pass.h"
 #include "agent/paging/discover.h"
 #include "agent/smear/layout.h"
-#include "agent/acquire/stream_pass.h"
 
 struct tables_plan {
 	struct drv *source;

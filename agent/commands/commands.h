@@ -5,9 +5,9 @@
 #ifndef RAMSEAL_AGENT_COMMANDS_COMMANDS_H
 #define RAMSEAL_AGENT_COMMANDS_COMMANDS_H
 
-#include "agent/program/cli.h"
-#include "agent/host/host.h"
 #include "agent/acquire/pipeline.h"
+#include "agent/host/host.h"
+#include "agent/program/cli.h"
 #include "agent/program/progress.h"
 
 extern const struct command command_acquire, command_check, command_verify, command_info,

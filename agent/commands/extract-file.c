@@ -7,9 +7,9 @@
 
 #include "agent/commands/commands.h"
 #include "agent/commands/disk_options.h"
+#include "agent/output/output.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
-#include "agent/output/output.h"
 #include "formats/base/os.h"
 #include "tsk-extract/extract.h"
 

@@ -5,16 +5,16 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
-#include "agent/program/clock.h"
+#include "agent/acquire/manifest.h"
+#include "agent/acquire/tally.h"
 #include "agent/commands/commands.h"
 #include "agent/container.h"
-#include "agent/output/image_pass.h"
-#include "agent/program/log.h"
-#include "agent/acquire/manifest.h"
 #include "agent/host/process_names.h"
-#include "agent/smear/report.h"
-#include "agent/acquire/tally.h"
+#include "agent/output/image_pass.h"
+#include "agent/program/clock.h"
+#include "agent/program/log.h"
 #include "agent/program/text.h"
+#include "agent/smear/report.h"
 
 static enum status run(struct cli *cli, struct err *e);
 

@@ -10,8 +10,8 @@
 #include "agent/output/image_out.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
-#include "agent/smear/virtual.h"
 #include "agent/program/text.h"
+#include "agent/smear/virtual.h"
 
 static enum status run(struct cli *cli, struct err *e);
 

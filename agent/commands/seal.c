@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "agent/check.h"
-#include "agent/program/clock.h"
 #include "agent/commands/commands.h"
-#include "agent/program/log.h"
 #include "agent/output/output.h"
 #include "agent/output/output_target.h"
+#include "agent/program/clock.h"
+#include "agent/program/log.h"
 #include "formats/base/os.h"
 #include "formats/rsz_writer.h"
 

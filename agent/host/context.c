@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/program/clock.h"
 #include "agent/host/context_flags.h"
+#include "agent/program/clock.h"
 #include "agent/program/log.h"
 
 /* --- single values ------------------------------------------------------------------------- */

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "agent/program/clock.h"
 #include "agent/host/host_facts.h"
+#include "agent/program/clock.h"
 #include "agent/program/log.h"
 #include "formats/base/io.h"
 #include "formats/base/sha256.h"

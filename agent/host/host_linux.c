@@ -10,8 +10,8 @@
 #include <sys/utsname.h>
 #include <time.h>
 
-#include "agent/program/clock.h"
 #include "agent/host/host_facts.h"
+#include "agent/program/clock.h"
 #include "agent/program/log.h"
 
 /* More than any of these files needs for what we look for; a 1000-CPU cpuinfo is larger. */

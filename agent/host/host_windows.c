@@ -10,9 +10,9 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "agent/program/clock.h"
 #include "agent/host/context_flags.h"
 #include "agent/host/host_facts.h"
+#include "agent/program/clock.h"
 #include "agent/program/log.h"
 #include "formats/base/win32.h"
 

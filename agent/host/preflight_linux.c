@@ -3,8 +3,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "agent/output/output_linux.h"
 #include "agent/host/preflight.h"
+#include "agent/output/output_linux.h"
 
 enum preflight_target preflight_target(const char *path, uint64_t *ret_room, struct err *e)
 {

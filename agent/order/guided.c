@@ -23,11 +23,11 @@
  */
 #include <string.h>
 
-#include "agent/program/clock.h"
+#include "agent/acquire/tables.h"
 #include "agent/order/order.h"
 #include "agent/order/slots.h"
 #include "agent/order/sweep.h"
-#include "agent/acquire/tables.h"
+#include "agent/program/clock.h"
 #include "formats/base/bytes.h"
 
 /* How often tables that change are taken again. A busy process changes some entries every time. */

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/program/clock.h"
 #include "agent/paging/walk.h"
+#include "agent/program/clock.h"
 #include "formats/base/bytes.h"
 
 /* Wanted at once at most: some groups' worth, 32 MiB. Later they would not be near any more. */

@@ -17,8 +17,8 @@
 #ifndef RAMSEAL_AGENT_ORDER_SLOTS_H
 #define RAMSEAL_AGENT_ORDER_SLOTS_H
 
-#include "agent/smear/change.h"
 #include "agent/acquire/stream_pass.h"
+#include "agent/smear/change.h"
 #include "tsk-extract/extract.h"
 
 struct slots;

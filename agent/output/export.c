@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/commands/commands.h"
 #include "agent/acquire/manifest.h"
+#include "agent/commands/commands.h"
 
 /* Everything that an export needs until its end. */
 struct export_run {

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/host/host.h"
 #include "agent/acquire/manifest.h"
+#include "agent/host/host.h"
 #include "agent/program/text.h"
 #include "formats/base/bytes.h"
 #include "formats/e01.h"

@@ -8,12 +8,12 @@
 #ifndef RAMSEAL_AGENT_OUTPUT_IMAGE_OUT_H
 #define RAMSEAL_AGENT_OUTPUT_IMAGE_OUT_H
 
-#include "agent/program/cli.h"
 #include "agent/output/hash_sink.h"
 #include "agent/output/image_pass.h"
-#include "agent/program/log.h"
 #include "agent/output/output.h"
 #include "agent/output/output_set.h"
+#include "agent/program/cli.h"
+#include "agent/program/log.h"
 #include "formats/e01.h"
 
 struct image_options {

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "agent/program/interrupt.h"
 #include "agent/acquire/pipeline.h"
+#include "agent/program/interrupt.h"
 #include "driver-interface/drv.h"
 
 /* The error number of pages whose chunk is damaged. No system call has it. */

@@ -8,8 +8,8 @@
 #define RAMSEAL_AGENT_OUTPUT_IMAGE_PASS_H
 
 #include "agent/acquire/pipeline.h"
-#include "agent/program/progress.h"
 #include "agent/acquire/tally.h"
+#include "agent/program/progress.h"
 #include "formats/image.h"
 #include "formats/rsz_reader.h"
 

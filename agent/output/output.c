@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "agent/program/clock.h"
 #include "agent/host/host.h"
 #include "agent/output/output_target.h"
+#include "agent/program/clock.h"
 #include "agent/program/text.h"
 
 struct output {

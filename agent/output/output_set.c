@@ -2,9 +2,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "agent/program/log.h"
 #include "agent/output/output_set_internal.h"
 #include "agent/output/output_target.h"
+#include "agent/program/log.h"
 
 /*
  * Names

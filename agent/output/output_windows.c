@@ -11,8 +11,8 @@
 #include <string.h>
 #include <wchar.h>
 
-#include "agent/program/log.h"
 #include "agent/output/output_windows.h"
+#include "agent/program/log.h"
 #include "formats/base/os.h"
 #include "formats/base/win32.h"
 

@@ -7,10 +7,10 @@
 
 #include <jansson.h>
 
+#include "agent/acquire/tally.h"
 #include "agent/program/progress.h"
 #include "agent/report/timeline.h"
 #include "agent/smear/smear.h"
-#include "agent/acquire/tally.h"
 
 #define RUN_REASONS                                                                                \
 	8 /* of a capture that is not the first: enum rsz_reason; the last takes the rest */

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "agent/program/cli.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/completion.h"
+#include "agent/program/cli.h"
 #include "tests/gen/text_file.h"
 
 /* A program that has every kind of option. */

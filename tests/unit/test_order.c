@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/program/interrupt.h"
-#include "agent/order/order.h"
 #include "agent/acquire/tables.h"
+#include "agent/order/order.h"
+#include "agent/program/interrupt.h"
 #include "driver-interface/source.h"
 #include "formats/base/bytes.h"
 

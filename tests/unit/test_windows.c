@@ -8,13 +8,13 @@
 #include <time.h>
 #include <wchar.h>
 
-#include "agent/program/clock.h"
 #include "agent/host/host.h"
-#include "agent/program/interrupt.h"
+#include "agent/host/preflight.h"
 #include "agent/output/output.h"
 #include "agent/output/output_set.h"
 #include "agent/output/output_target.h"
-#include "agent/host/preflight.h"
+#include "agent/program/clock.h"
+#include "agent/program/interrupt.h"
 #include "agent/program/random.h"
 #include "formats/base/io.h"
 #include "formats/base/os.h"
