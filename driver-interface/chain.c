@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "driver-interface/parts.h"
 #include "driver-interface/source.h"
 
 #define CHAIN_MAX   8
@@ -16,7 +17,6 @@
 struct chain {
 	struct drv drv;
 	struct drv *sources[CHAIN_MAX];
-	size_t newest_part[CHAIN_MAX]; /* see drv__note_parts() */
 	size_t count;
 	char note[512];
 	char path[256];
@@ -35,8 +35,8 @@ static void chain_close(struct drv *d)
 static void note_parts(struct chain *c, size_t i, uint64_t addr, size_t pages,
 		       const struct page_status *status)
 {
-	drv__note_parts(&c->drv, c->sources[i]->info.source, &c->newest_part[i], addr, pages,
-			status);
+	if (c->drv.noting_parts)
+		parts_note(c->drv.parts, c->sources[i]->info.source, addr, pages, status);
 }
 
 /*

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "driver-interface/parts.h"
 #include "driver-interface/source.h"
 
 /* The ops called `name` (`len` characters), or NULL. */
@@ -60,13 +61,13 @@ enum status drv_maps_again(struct drv *d, struct drv_maps *ret, struct err *e)
 
 void drv_note_parts(struct drv *d, bool on)
 {
-	d->noting_parts = on;
-	if (!on)
-		drv__tidy_parts(d);
+	if (on && !d->parts)
+		d->parts = parts_create(&d->info.maps[0].ranges);
+	d->noting_parts = on && d->parts;
 }
 
 const struct drv_part *drv_parts(const struct drv *d, size_t *ret_count)
 {
-	*ret_count = d->n_parts;
-	return d->parts;
+	*ret_count = 0;
+	return d->parts ? parts_list(d->parts, ret_count) : NULL;
 }

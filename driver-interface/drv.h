@@ -18,6 +18,7 @@
 
 struct drv;
 struct drv_part;
+struct parts;
 
 /* One statement of where RAM is, and who made it. */
 struct drv_map {
@@ -147,12 +148,8 @@ struct drv {
 	struct drv_info info;
 	bool dead; /* a read said so: it is not asked again */
 
-	char *path; /* info.path */
-	struct drv_part *parts;
-	size_t n_parts;
-	size_t parts_room;
-	uint64_t parts_untold; /* beyond DRV_PARTS_MAX */
-	size_t newest_part;    /* of a single source; see drv__note_parts() */
+	char *path;          /* info.path */
+	struct parts *parts; /* who delivered what (parts.h); NULL: nobody asked */
 	bool noting_parts;
 };
 
@@ -188,7 +185,7 @@ enum status drv_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages
  */
 enum status drv_maps_again(struct drv *d, struct drv_maps *ret, struct err *e);
 
-/* Beyond so many parts (a page here and a page there, on a hostile machine) they are only counted. */
+/* Beyond so many parts (a page here and a page there, on a hostile machine) they are left out. */
 #define DRV_PARTS_MAX 65536
 
 /* Which source delivered which pages. */
@@ -198,12 +195,12 @@ struct drv_part {
 };
 
 /*
- * From now on drv_read_pages() notes parts, or does not any more: then they are put in order of
- * address, and neighbours of one source are joined. At first it does not.
+ * From now on drv_read_pages() notes who delivers which page of the first map, or does not any more. At
+ * first it does not. It takes a bit for each page and source.
  */
 void drv_note_parts(struct drv *d, bool on);
 
-/* Valid until the next read. */
+/* In order of address, neighbours of one source joined. Valid until the next read. */
 const struct drv_part *drv_parts(const struct drv *d, size_t *ret_count);
 
 #endif

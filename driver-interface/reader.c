@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 
+#include "driver-interface/parts.h"
 #include "driver-interface/source.h"
 
 static void mark(struct page_status *at, size_t n, uint32_t state, uint32_t detail)
@@ -104,6 +105,7 @@ enum status drv_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages
 		at += settled;
 	}
 	mark(status + at, pages - at, PAGE_SKIPPED, SKIP_SOURCE_FAILED);
-	drv__note_parts(d, d->info.source, &d->newest_part, addr, pages, status);
+	if (d->noting_parts)
+		parts_note(d->parts, d->info.source, addr, pages, status);
 	return st;
 }

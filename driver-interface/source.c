@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "driver-interface/parts.h"
 #include "formats/base/array.h"
 #include "formats/base/os.h"
 
@@ -23,7 +24,7 @@ void drv__deinit(struct drv *d)
 {
 	for (size_t i = 0; i < d->info.n_maps; i++)
 		range_list_deinit(&d->info.maps[i].ranges);
-	free(d->parts);
+	parts_destroy(d->parts);
 	free(d->path);
 	*d = (struct drv){ 0 };
 }
@@ -64,85 +65,6 @@ void drv__fact(struct drv *d, const char *name, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(f->value, sizeof(f->value), fmt, ap);
 	va_end(ap);
-}
-
-static bool grow_parts(struct drv *d)
-{
-	struct drv_part *parts = array_grow(d->parts, &d->parts_room, sizeof(*parts));
-
-	if (parts)
-		d->parts = parts;
-	return parts != NULL;
-}
-
-static int compare_parts(const void *a, const void *b)
-{
-	const struct drv_part *x = a, *y = b;
-
-	return x->range.first < y->range.first ? -1 : x->range.first > y->range.first;
-}
-
-/* Memory may be read in any order; in order of address it comes down to a few parts again. */
-void drv__tidy_parts(struct drv *d)
-{
-	size_t kept = 0;
-
-	if (!d->n_parts)
-		return;
-	qsort(d->parts, d->n_parts, sizeof(*d->parts), compare_parts);
-	for (size_t i = 1; i < d->n_parts; i++) {
-		struct drv_part *last = &d->parts[kept];
-		const struct drv_part *p = &d->parts[i];
-
-		if (p->source == last->source && p->range.first <= last->range.last + 1)
-			last->range.last = MAX(last->range.last, p->range.last);
-		else
-			d->parts[++kept] = *p;
-	}
-	d->n_parts = kept + 1;
-}
-
-/* True if there is room for one more. What is nearly full after tidying would be so again soon. */
-static bool make_room(struct drv *d)
-{
-	if (d->n_parts < d->parts_room)
-		return true;
-	drv__tidy_parts(d);
-	if (d->n_parts >= d->parts_room / 2 && d->parts_room < DRV_PARTS_MAX)
-		grow_parts(d);
-	return d->n_parts < d->parts_room;
-}
-
-/*
- * Bookkeeping must not end an acquisition: what there is no room for is only counted. After tidying
- * *newest may be any part; it is as good as another one if the range goes on behind it.
- */
-static void note_part(struct drv *d, const char *source, size_t *newest, struct range r)
-{
-	struct drv_part *p = *newest && *newest <= d->n_parts ? &d->parts[*newest - 1] : NULL;
-
-	if (p && p->source == source && p->range.last + 1 == r.first) {
-		p->range.last = r.last;
-	} else if (make_room(d)) {
-		d->parts[d->n_parts++] = (struct drv_part){ .range = r, .source = source };
-		*newest = d->n_parts;
-	} else {
-		d->parts_untold++;
-	}
-}
-
-void drv__note_parts(struct drv *d, const char *source, size_t *newest, uint64_t addr, size_t pages,
-		     const struct page_status *status)
-{
-	for (size_t at = 0, n; d->noting_parts && at < pages; at += MAX(n, 1)) {
-		struct range r = { .first = addr + at * PAGE_SIZE };
-
-		for (n = 0; at + n < pages && status[at + n].state == PAGE_DATA;)
-			n++;
-		r.last = r.first + n * PAGE_SIZE - 1;
-		if (n)
-			note_part(d, source, newest, r);
-	}
 }
 
 uint64_t drv__direct_map(const struct elf_core *core)

@@ -36,16 +36,6 @@ enum status drv__maps_add(struct drv_maps *m, const char *origin, struct range_l
 void drv__fact(struct drv *d, const char *name, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /*
- * Notes for drv_parts() which of these pages `source` delivered. *newest is that source's own: index
- * + 1 of the part that may grow; 0 at first.
- */
-void drv__note_parts(struct drv *d, const char *source, size_t *newest, uint64_t addr, size_t pages,
-		     const struct page_status *status);
-
-/* What drv_note_parts(d, false) does to them. */
-void drv__tidy_parts(struct drv *d);
-
-/*
  * __START_KERNEL_map: where the kernel image is mapped, KASLR or not; everything of the direct map,
  * vmalloc and vmemmap is below (arch/x86/include/asm/page_64_types.h).
  */
