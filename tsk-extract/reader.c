@@ -139,3 +139,35 @@ enum target_risk reader_target_risk(const struct reader *r, const char *path)
 {
 	return reader__system_target_risk(r, path);
 }
+
+static uint32_t read_through(struct reader *r, const struct bounce *b, uint64_t off, void *buf,
+			     size_t len, size_t *good)
+{
+	const uint32_t sector = r->sector;
+
+	while (*good < len) {
+		const uint64_t at = off + *good;
+		const size_t lead = (size_t)(at % sector);
+		const size_t want = MIN(len - *good, b->size - lead);
+		const size_t whole = (lead + want + sector - 1) / sector * sector;
+		size_t got = 0;
+		const uint32_t error = b->read(r, at - lead, b->at, whole, &got);
+		const size_t use = got > lead ? MIN(got - lead, want) : 0;
+
+		memcpy((uint8_t *)buf + *good, b->at + lead, use);
+		*good += use;
+		if (error && use < want)
+			return error;
+	}
+	return 0;
+}
+
+uint32_t reader__read_aligned(struct reader *r, const struct bounce *b, uint64_t off, void *buf,
+			      size_t len, size_t *good)
+{
+	const uint64_t mask = r->sector - 1;
+
+	if ((off & mask) || (len & mask) || ((uintptr_t)buf & mask))
+		return read_through(r, b, off, buf, len, good);
+	return b->read(r, off, buf, len, good);
+}

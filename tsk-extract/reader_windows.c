@@ -75,36 +75,11 @@ static uint32_t file_read(struct reader *r, uint64_t off, void *buf, size_t len,
 	return read_fully((struct file_reader *)r, off, buf, len, good);
 }
 
-static uint32_t read_through_bounce(struct file_reader *f, uint64_t off, void *buf, size_t len,
-				    size_t *good)
-{
-	const uint32_t sector = f->reader.sector;
-
-	while (*good < len) {
-		const uint64_t at = off + *good;
-		const size_t lead = (size_t)(at % sector);
-		const size_t want = MIN(len - *good, BOUNCE_SIZE - lead);
-		const size_t whole = (lead + want + sector - 1) / sector * sector;
-		size_t got = 0;
-		const uint32_t error = read_fully(f, at - lead, f->bounce, whole, &got);
-		const size_t use = got > lead ? MIN(got - lead, want) : 0;
-
-		memcpy((uint8_t *)buf + *good, f->bounce + lead, use);
-		*good += use;
-		if (error && use < want)
-			return error;
-	}
-	return 0;
-}
-
 static uint32_t device_read(struct reader *r, uint64_t off, void *buf, size_t len, size_t *good)
 {
-	struct file_reader *f = (struct file_reader *)r;
-	const uint64_t mask = r->sector - 1;
+	const struct bounce bounce = { ((struct file_reader *)r)->bounce, BOUNCE_SIZE, file_read };
 
-	if ((off & mask) || (len & mask) || ((uintptr_t)buf & mask))
-		return read_through_bounce(f, off, buf, len, good);
-	return read_fully(f, off, buf, len, good);
+	return reader__read_aligned(r, &bounce, off, buf, len, good);
 }
 
 static void file_close(struct reader *r)
