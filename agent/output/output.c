@@ -6,6 +6,7 @@
 #include "agent/host/host.h"
 #include "agent/output/output_target.h"
 #include "agent/program/clock.h"
+#include "agent/program/log.h"
 #include "agent/program/text.h"
 
 struct output {
@@ -16,6 +17,24 @@ struct output {
 	bool committed;
 	uint64_t bytes;
 };
+
+char *target_partial_path(const char *path, unsigned n)
+{
+	char *partial = NULL;
+
+	if ((n > 1 ? asprintf(&partial, "%s.%u%s", path, n, PARTIAL_SUFFIX)
+		   : asprintf(&partial, "%s%s", path, PARTIAL_SUFFIX)) < 0)
+		return NULL;
+	return partial;
+}
+
+void target_tell_partials(const char *path, const char *partial)
+{
+	log_warning("unfinished-output",
+		    "%s%s exists: an unfinished output. It stays as it is; this one is %s until it "
+		    "is complete",
+		    path, PARTIAL_SUFFIX, partial);
+}
 
 static enum status write_counted(struct sink *s, const void *p, size_t len, struct err *e)
 {

@@ -71,24 +71,6 @@ enum status target_check_untouched(int fd, const char *path, uint64_t size, stru
 	return ST_OK;
 }
 
-char *target_partial_path(const char *path, unsigned n)
-{
-	char *partial = NULL;
-
-	if ((n > 1 ? asprintf(&partial, "%s.%u%s", path, n, PARTIAL_SUFFIX)
-		   : asprintf(&partial, "%s%s", path, PARTIAL_SUFFIX)) < 0)
-		return NULL;
-	return partial;
-}
-
-void target_tell_partials(const char *path, const char *partial)
-{
-	log_warning("unfinished-output",
-		    "%s%s exists: an unfinished output. It stays as it is; this one is %s until it "
-		    "is complete",
-		    path, PARTIAL_SUFFIX, partial);
-}
-
 enum status target_check_idle(int directory, const char *name, struct err *e)
 {
 	/* O_NONBLOCK: what has that name may be anything, a FIFO too. */

@@ -91,24 +91,6 @@ enum status target_lock(int fd, bool shared, struct err *e)
 	return lock_handle(handle_of(fd), shared, e);
 }
 
-char *target_partial_path(const char *path, unsigned n)
-{
-	char *partial = NULL;
-
-	if ((n > 1 ? asprintf(&partial, "%s.%u%s", path, n, PARTIAL_SUFFIX)
-		   : asprintf(&partial, "%s%s", path, PARTIAL_SUFFIX)) < 0)
-		return NULL;
-	return partial;
-}
-
-void target_tell_partials(const char *path, const char *partial)
-{
-	log_warning("unfinished-output",
-		    "%s%s exists: an unfinished output. It stays as it is; this one is %s until it "
-		    "is complete",
-		    path, PARTIAL_SUFFIX, partial);
-}
-
 enum status windows__check_idle(const char *path, struct err *e)
 {
 	_cleanup_free_ wchar_t *wide = win32_path(path);
