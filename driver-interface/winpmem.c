@@ -400,7 +400,7 @@ static void judge_mode(struct winpmem *w)
 
 /*
  * 2.0.1 and 1.x clear the TLB of one CPU only: a thread that moves between their remapping a page and
- * copying it gets another page's bytes (pte_mmap_windows.c, "TODO: Make this work").
+ * copying it gets another page's bytes (WinPmem's pte_mmap_windows.c).
  */
 static void pin(struct winpmem *w)
 {

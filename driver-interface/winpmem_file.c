@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver-interface/winpmem_file.h"
 
-#include <wchar.h>
-
 /* They want windows.h first. */
 #include <softpub.h>
 #include <wincrypt.h>
@@ -147,19 +145,6 @@ struct crypt32 {
 #undef X
 };
 
-/* By its full path: Windows 7 may not know LOAD_LIBRARY_SEARCH_SYSTEM32. */
-static HMODULE load_system_dll(const wchar_t *name)
-{
-	wchar_t path[MAX_PATH + 32];
-	const UINT n = GetSystemDirectoryW(path, MAX_PATH);
-
-	if (!n || n >= MAX_PATH)
-		return NULL;
-	path[n] = '\\';
-	wcscpy(path + n + 1, name);
-	return LoadLibraryExW(path, NULL, LOAD_WITH_ALTERED_SEARCH_PATH);
-}
-
 #define FIND(name)                                                                                 \
 	ret->name = (__typeof__(ret->name))(void (*)(void))GetProcAddress(dll, #name);             \
 	if (!ret->name)                                                                            \
@@ -167,7 +152,7 @@ static HMODULE load_system_dll(const wchar_t *name)
 
 static bool wintrust_load(struct wintrust *ret)
 {
-	const HMODULE dll = load_system_dll(L"wintrust.dll");
+	const HMODULE dll = win32_load_system_dll(L"wintrust.dll");
 
 	if (!dll)
 		return false;
@@ -177,7 +162,7 @@ static bool wintrust_load(struct wintrust *ret)
 
 static bool crypt32_load(struct crypt32 *ret)
 {
-	const HMODULE dll = load_system_dll(L"crypt32.dll");
+	const HMODULE dll = win32_load_system_dll(L"crypt32.dll");
 
 	if (!dll)
 		return false;

@@ -190,3 +190,15 @@ uint8_t *win32_query_system(int class, ULONG most, ULONG *ret_size)
 	free(answer);
 	return NULL;
 }
+
+HMODULE win32_load_system_dll(const wchar_t *name)
+{
+	wchar_t path[MAX_PATH + 32];
+	const UINT n = GetSystemDirectoryW(path, MAX_PATH);
+
+	if (!n || n >= MAX_PATH)
+		return NULL;
+	path[n] = '\\';
+	wcscpy(path + n + 1, name);
+	return LoadLibraryExW(path, NULL, LOAD_WITH_ALTERED_SEARCH_PATH);
+}

@@ -48,4 +48,10 @@ static inline void cleanup_handle(HANDLE *h)
 		CloseHandle(*h);
 }
 
+/*
+ * A DLL of Windows' own, by its full path, whatever lies beside the program: Windows 7 may not know
+ * LOAD_LIBRARY_SEARCH_SYSTEM32. NULL: see GetLastError(). It stays loaded.
+ */
+HMODULE win32_load_system_dll(const wchar_t *name);
+
 #endif
