@@ -85,9 +85,8 @@ const struct command command_acquire = {
 		 "(driver-interface/sim/README.md).\n"
 		 "Page files come from --image or --volume, or else from this machine.\n"
 		 "Level 1 takes some 12 MiB of memory at two threads, level 19 some 45 MiB; the\n"
-		 "guided order 8 MiB more, and two bits for each page of RAM and one for each of "
-		 "the\n"
-		 "page files.\n" IMAGE_NOTES,
+		 "guided order 9 MiB more. Beside that three bits for each page of RAM, and one\n"
+		 "for each of the page files.\n" IMAGE_NOTES,
 	.values_size = sizeof(struct acquire_options),
 	.defaults = &(const struct acquire_options){ .source = "auto",
 						     .level = { .level = LEVEL_DEFAULT },

@@ -64,10 +64,11 @@ static enum status add_chunk(void *arg, const struct rsz_record *rec, const stru
 			     struct err *e)
 {
 	const struct sums *all = arg;
-	struct stream_sums *s = &all->streams[rec->stream];
+	struct stream_sums *s;
 
 	if (rec->stream >= all->count)
 		return ST_OK;
+	s = &all->streams[rec->stream];
 	s->chunks++;
 	/* What was added by sealing later has no time. */
 	if (c->end && (!s->start || c->start < s->start))
