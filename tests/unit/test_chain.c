@@ -236,6 +236,24 @@ TEST(silent_source_does_not_turn_failures_into_zeros)
 	drv_close(d);
 }
 
+TEST(page_is_of_the_source_that_delivered_it_last)
+{
+	struct err e = ERR_INIT;
+	struct drv *d = open_all();
+
+	CHECK_OK(drv_read_pages(d, 0, buffer, 10, status, &e), &e);
+	assert_int_equal(count_parts(d), 1);
+	one.fails = fake_fails_at_k;
+	one.k = 5;
+	CHECK_OK(drv_read_pages(d, 0, buffer, 10, status, &e), &e);
+	check_data(0, 10);
+	assert_int_equal(count_parts(d), 3);
+	check_part(d, 0, "one", 0, 4);
+	check_part(d, 1, "two", 5, 5);
+	check_part(d, 2, "one", 6, 9);
+	drv_close(d);
+}
+
 TEST(page_outside_the_first_map_comes_from_the_next)
 {
 	struct err e = ERR_INIT;
@@ -299,6 +317,7 @@ int main(void)
 		CHAIN_TEST(dead_source_is_dropped_and_the_next_goes_on),
 		CHAIN_TEST(when_all_are_dead_the_rest_is_skipped),
 		CHAIN_TEST(silent_source_does_not_turn_failures_into_zeros),
+		CHAIN_TEST(page_is_of_the_source_that_delivered_it_last),
 		CHAIN_TEST(page_outside_the_first_map_comes_from_the_next),
 		CHAIN_TEST(what_the_sources_know_is_joined),
 		CHAIN_TEST(when_none_answers_each_says_why),
