@@ -464,7 +464,7 @@ bool tables_watch(const struct tables_result *before, struct drv *source, struct
 	const struct discovery *d = &before->found;
 	const struct root_scan_options o = {
 		.mode = d->mode,
-		.kernel_dtb = d->kernel_dtb,
+		.kernel_dtb = d->walk_dtb,
 		.self_index = d->self_index,
 		.ignore = d->ignore,
 	};

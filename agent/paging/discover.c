@@ -36,7 +36,7 @@ struct virt paging__kernel_space(const struct search *s)
 	return (struct virt){
 		.mem = s->mem,
 		.mode = s->d->mode,
-		.dtb = s->d->kernel_dtb,
+		.dtb = s->d->walk_dtb,
 		.ignore = s->d->ignore,
 		.budget = s->budget,
 	};
@@ -91,9 +91,10 @@ static enum status look_at_candidate(struct look *l, uint64_t pa, struct err *e)
 	if (!l->candidates++)
 		l->first = pa;
 	d->os = OS_UNKNOWN;
-	d->kernel_dtb = 0;
+	d->kernel_dtb = d->walk_dtb = 0;
 	d->kernel_dtb_origin = DTB_NONE;
 	d->self_index = NO_INDEX;
+	d->windows = (struct windows_kernel){ 0 };
 	return st;
 }
 
@@ -219,22 +220,47 @@ static void add_space(struct discovery *d, struct address_space a)
 	d->spaces[d->n_spaces++] = a;
 }
 
-/* The kernel's own root, unless a process of the list (System) has it. */
-static void add_kernel(struct discovery *d)
+/*
+ * Windows' roots all look alike. One that was found by its look alone is the kernel's if it has
+ * no user half, and may be any process's if it has.
+ */
+static bool knows_kernel_root(const struct search *s)
 {
+	uint8_t page[PAGE_SIZE];
+
+	return s->d->kernel_dtb_origin != DTB_SELF_REFERENCE ||
+	       (physmem_read_page(s->mem, s->d->kernel_dtb, page, NULL) && !root_user_print(page));
+}
+
+/* The kernel's own root, unless a process of the list (System) has it. */
+static void add_kernel(const struct search *s)
+{
+	struct discovery *d = s->d;
+
 	for (size_t i = 0; i < d->list.count; i++)
 		if (d->list.at[i].has_dtb && d->list.at[i].dtb == d->kernel_dtb)
 			return;
 	add_space(d, (struct address_space){
 			     .process = { .has_dtb = true, .dtb = d->kernel_dtb },
 			     .scanned = root_scan_find(&d->roots, d->kernel_dtb),
-			     .kernel = true,
+			     .kernel = knows_kernel_root(s),
 		     });
+	d->unlisted += d->spaces[0].scanned && !d->spaces[0].kernel;
+}
+
+/* The scan did not find a root that is there: what an image lacks, no scan finds. */
+static bool is_missed(const struct search *s, uint64_t dtb)
+{
+	uint8_t page[PAGE_SIZE];
+
+	return physmem_read_page(s->mem, dtb, page, NULL);
 }
 
 /* What is in `earlier`, if there is one, should have been found by a scan made since. */
-static void add_listed(struct discovery *d, bool scanned, const struct listed *earlier)
+static void add_listed(const struct search *s, bool scanned, const struct listed *earlier)
 {
+	struct discovery *d = s->d;
+
 	for (size_t i = 0; i < d->list.count; i++) {
 		struct address_space a = { .process = d->list.at[i], .listed = true };
 		const struct root *r;
@@ -247,7 +273,8 @@ static void add_listed(struct discovery *d, bool scanned, const struct listed *e
 				a.process.user_dtb = r->twin;
 			d->unscanned +=
 				scanned && !r &&
-				(!earlier || is_listed(earlier, root_of_process(&a.process)));
+				(!earlier || is_listed(earlier, root_of_process(&a.process))) &&
+				is_missed(s, a.process.dtb);
 		}
 		add_space(d, a);
 	}
@@ -279,7 +306,7 @@ static struct address_space found_by_scan(const struct discovery *d, const struc
 }
 
 /* Roots without user pages are the kernel's, or lie in freed memory: counted, not listed. */
-static void add_hidden(struct discovery *d, const struct listed *l)
+static void add_unlisted(struct discovery *d, const struct listed *l)
 {
 	for (size_t i = 0; i < d->roots.count; i++) {
 		const struct root *r = &d->roots.at[i];
@@ -292,7 +319,7 @@ static void add_hidden(struct discovery *d, const struct listed *l)
 			continue;
 		}
 		a = found_by_scan(d, r);
-		d->hidden += !a.kernel;
+		d->unlisted += !a.kernel;
 		add_space(d, a);
 	}
 }
@@ -315,6 +342,18 @@ static enum status earlier_init(struct listed *l, const struct search *s, struct
 	return ST_OK;
 }
 
+/*
+ * Who is not in a list that is not whole may be in the part that is not there, and a root that
+ * could not be read is somebody's all the same.
+ */
+static bool has_all_roots(const struct process_list *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (l->at[i].lost_dtb)
+			return false;
+	return process_list_is_whole(l);
+}
+
 static enum status add_spaces(const struct search *s, const struct listed *now, struct err *e)
 {
 	struct discovery *d = s->d;
@@ -324,14 +363,18 @@ static enum status add_spaces(const struct search *s, const struct listed *now, 
 
 	if (st)
 		return st;
-	add_kernel(d);
-	add_listed(d, d->roots.complete, earlier.at ? &earlier : NULL);
+	add_kernel(s);
+	add_listed(s, d->roots.complete, earlier.at ? &earlier : NULL);
 	free(earlier.at);
 	known = d->n_spaces;
-	add_hidden(d, now);
-	if (d->hidden && d->self_index == NO_INDEX)
+	add_unlisted(d, now);
+	if (d->unlisted && d->self_index == NO_INDEX)
 		st = paging__mark_copies(s, known, e);
-	d->hidden -= d->copies;
+	d->unlisted -= d->copies;
+	if (has_all_roots(&d->list)) {
+		d->hidden = d->unlisted;
+		d->unlisted = 0;
+	}
 	return st;
 }
 
@@ -359,7 +402,7 @@ static enum status scan(const struct search *s, struct err *e)
 {
 	const struct root_scan_options o = {
 		.mode = s->d->mode,
-		.kernel_dtb = s->d->kernel_dtb,
+		.kernel_dtb = s->d->walk_dtb,
 		.self_index = s->d->self_index,
 		.ignore = s->d->ignore,
 		.budget = s->budget,
@@ -386,7 +429,7 @@ static enum status recall(struct discovery *d, const struct discovery *before, s
 	d->list = (struct process_list){ 0 };
 	d->roots = (struct root_scan){ 0 };
 	d->spaces = NULL;
-	d->n_spaces = d->hidden = d->copies = d->unscanned = d->idle_roots = 0;
+	d->n_spaces = d->hidden = d->unlisted = d->copies = d->unscanned = d->idle_roots = 0;
 	return ST_OK;
 }
 

@@ -47,8 +47,10 @@ enum discover_os { OS_UNKNOWN, OS_WINDOWS, OS_LINUX };
 	X(DTB_NONE, "none")                                                                        \
 	X(DTB_SOURCE, "source")     /* the driver's CR3 */                                         \
 	X(DTB_LOW_STUB, "low-stub") /* Windows: the processor start block below 1 MiB */           \
-	X(DTB_SELF_REFERENCE, "self-reference") /* Windows: a scan for a self-map */               \
-	X(DTB_VMCOREINFO, "vmcoreinfo")         /* Linux: init_top_pgt and phys_base */
+	X(DTB_SELF_REFERENCE,                                                                      \
+	  "self-reference")             /* Windows: a scan for a self-map; of any process */       \
+	X(DTB_SYSTEM, "system-process") /* Windows: that of the process System */                  \
+	X(DTB_VMCOREINFO, "vmcoreinfo") /* Linux: init_top_pgt and phys_base */
 
 enum dtb_origin {
 #define X(name, text) name,
@@ -88,11 +90,17 @@ struct discovery {
 	uint64_t ignore; /* bits of entries that are no address: AMD's C-bit */
 	uint64_t kernel_dtb;
 	enum dtb_origin kernel_dtb_origin;
+	/*
+	 * The root by which the kernel's memory is read: the kernel's, or, where an image lacks
+	 * that page, a process's.
+	 */
+	uint64_t walk_dtb;
 	uint32_t self_index; /* NO_INDEX: there is none */
 
 	struct windows_kernel windows;
 	struct vmcoreinfo *vmcoreinfo; /* NULL: none */
 	bool vmcoreinfo_from_memory;   /* found by its look, not told by the source */
+	struct linux_uts uts;          /* empty: not there to be read */
 	uint64_t init_task;
 	struct linux_offsets linux_offsets;
 	uint64_t vmemmap; /* where struct page of frame 0 is; 0: not known */
@@ -105,9 +113,15 @@ struct discovery {
 	struct root_scan roots;
 	struct address_space *spaces; /* the kernel's first, then the list's, then what it hides */
 	size_t n_spaces;
-	size_t hidden; /* roots with user pages that the list does not know, and no copies */
+	/*
+	 * Roots with user pages that the list does not have, without copies: of a list that is
+	 * whole they are hidden, else nobody knows.
+	 */
+	size_t hidden;
+	size_t unlisted;
 	size_t copies; /* such roots that are copies: readers of tables have them in their buffers */
-	size_t unscanned;  /* listed (earlier, too), but the scan did not find the root */
+	/* Listed (earlier, too), but the scan did not find the root, though its page is there. */
+	size_t unscanned;
 	size_t idle_roots; /* roots without user pages that nobody lists: kernel's or freed ones */
 
 	uint64_t pages_read;

@@ -12,16 +12,32 @@
 #include "formats/elf_core.h"
 
 /*
- * True if the tables at `root` map the kernel where VMCOREINFO says that it is. `_stext` is in
- * every VMCOREINFO (kernel/crash_core.c).
+ * Do the tables map the kernel where VMCOREINFO says that it is? `_stext` is in every VMCOREINFO
+ * (kernel/crash_core.c). In an image that lacks one of these tables nobody can say.
  */
-static bool maps_kernel(const struct search *s, const struct vmcoreinfo *v)
+enum mapped { MAPPED_THERE, MAPPED_ELSEWHERE, MAPPED_UNKNOWN };
+
+static enum mapped maps_kernel(const struct search *s, const struct vmcoreinfo *v)
 {
 	const struct virt space = paging__kernel_space(s);
 	uint64_t stext, want, got;
+	struct virt_end end;
 
-	return vmcoreinfo_symbol(v, "_stext", &stext) && vmcoreinfo_image_pa(v, stext, &want) &&
-	       virt_translate(&space, stext, &got) && got == want;
+	if (!vmcoreinfo_symbol(v, "_stext", &stext) || !vmcoreinfo_image_pa(v, stext, &want))
+		return MAPPED_ELSEWHERE;
+	if (virt_translate(&space, stext, &got))
+		return got == want ? MAPPED_THERE : MAPPED_ELSEWHERE;
+	virt_find(&space, stext, &end);
+	return !end.level || end.entry.kind == ENTRY_TABLE ? MAPPED_UNKNOWN : MAPPED_ELSEWHERE;
+}
+
+/* VMCOREINFO is of this memory if its tables or the kernel's own name and release say so. */
+static bool is_of_this_memory(const struct search *s, const struct vmcoreinfo *v)
+{
+	const enum mapped mapped = maps_kernel(s, v);
+	const bool named = mapped != MAPPED_ELSEWHERE && vmcoreinfo_uts(v, s->mem, &s->d->uts);
+
+	return mapped == MAPPED_THERE || named;
 }
 
 bool paging__take_vmcoreinfo(const struct search *s, const struct vmcoreinfo *v)
@@ -38,11 +54,12 @@ bool paging__take_vmcoreinfo(const struct search *s, const struct vmcoreinfo *v)
 		return false;
 	vmcoreinfo_decimal(v->text, v->len, "NUMBER(pgtable_l5_enabled)", &levels5);
 	vmcoreinfo_decimal(v->text, v->len, "NUMBER(sme_mask)", &sme);
+	d->walk_dtb = d->kernel_dtb;
 	d->mode = levels5 ? PAGING_5_LEVEL : PAGING_4_LEVEL;
 	d->ignore = (uint64_t)sme;
-	d->vmcoreinfo = maps_kernel(s, v) ? malloc(sizeof(*v)) : NULL;
+	d->vmcoreinfo = is_of_this_memory(s, v) ? malloc(sizeof(*v)) : NULL;
 	if (!d->vmcoreinfo) {
-		d->kernel_dtb = d->ignore = 0;
+		d->kernel_dtb = d->walk_dtb = d->ignore = 0;
 		return false;
 	}
 	*d->vmcoreinfo = *v;

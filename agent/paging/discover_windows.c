@@ -2,20 +2,75 @@
 #include "agent/paging/discover_internal.h"
 #include "formats/base/bytes.h"
 
-/* Entries of a kernel half that a real root has at least (field study, section 12: MemProcFS). */
+/*
+ * Entries of a kernel half that a real root has at least (MemProcFS, vmm/vmmwininit.c, the scan
+ * for a self-reference).
+ */
 #define KERNEL_ENTRIES_MIN 6
 
+/* Tables that vouch for a root in an image that lacks others which it names. */
+#define TABLES_MIN         2
+
+/* Address bits that no machine has needed so far: 256 TiB are below them. */
+#define FRAME_TOO_HIGH     UINT64_C(0x000f000000000000)
+
 /*
- * Windows keeps nothing in a root but tables: every entry is zero or names one, in RAM, and those of
- * the kernel's half are not for user mode. Pages of anything else that happens to name itself are told
- * apart by that. Two that do are common: a page table of Linux's direct map, which maps all memory, in
- * order, so that frame and index grow together; and the copy of a page table in a buffer which that
- * very table maps, as readers of tables have it, whose entries are for user mode.
+ * Is it a table of the level below a root, in the kernel's half? All of its entries that are not
+ * zero are present, and none breaks the processor's rules: of pages of anything else hardly one
+ * comes through.
+ */
+static bool is_table(const struct search *s, uint64_t pa)
+{
+	uint8_t page[PAGE_SIZE];
+	unsigned present = 0;
+
+	if (!physmem_read_page(s->mem, pa, page, NULL))
+		return false;
+	for (size_t i = 0; i < TABLE_ENTRIES; i++) {
+		const uint64_t raw = get_le64(page + 8 * i);
+		const struct entry e = entry_judge(PAGING_4_LEVEL, 3, 0, i, raw, 0);
+
+		if (e.kind == ENTRY_RESERVED || e.kind == ENTRY_ABSENT ||
+		    (e.frame & FRAME_TOO_HIGH))
+			return false;
+		present += e.kind != ENTRY_ZERO;
+	}
+	return present != 0;
+}
+
+/* Of the tables that a root names in the kernel's half, are enough there? */
+static bool has_tables(const struct search *s, const uint8_t *page, uint32_t self)
+{
+	unsigned n = 0;
+
+	for (size_t i = ROOT_HALF; i < TABLE_ENTRIES && n < TABLES_MIN; i++) {
+		const uint64_t raw = get_le64(page + 8 * i);
+
+		if (!raw || i == self)
+			continue;
+		if (!walk_budget_take(s->budget))
+			return false;
+		n += is_table(s, raw & PTE_FRAME);
+	}
+	return n == TABLES_MIN;
+}
+
+/*
+ * Windows keeps nothing in a root but tables: every entry is zero or names one, and those of the
+ * kernel's half are not for user mode. Pages of anything else that happens to name itself are
+ * told apart by that. Two that do are common: a page table of Linux's direct map, which maps all
+ * memory, in order, so that frame and index grow together; and the copy of a page table in a
+ * buffer which that very table maps, as readers of tables have it, whose entries are for user
+ * mode.
+ *
+ * A root names RAM. But an image that was cut off, or has holes, does not have all of it: then
+ * the tables that are there have to vouch for the page.
  */
 static bool is_all_tables(const struct search *s, const uint8_t *page, uint64_t pa, uint32_t self)
 {
 	const uint64_t first = pa - self * PAGE_SIZE; /* what a direct map would have at index 0 */
 	unsigned entries = 0, in_order = 0;
+	bool outside = false;
 
 	for (size_t i = 0; i < TABLE_ENTRIES; i++) {
 		const uint64_t raw = get_le64(page + 8 * i);
@@ -23,13 +78,13 @@ static bool is_all_tables(const struct search *s, const uint8_t *page, uint64_t 
 		if (!raw)
 			continue;
 		if (!(raw & PTE_PRESENT) || (raw & PTE_LARGE) ||
-		    (i >= ROOT_HALF && (raw & PTE_USER)) ||
-		    !range_list_find(s->mem->ranges, raw & PTE_FRAME))
+		    (i >= ROOT_HALF && (raw & PTE_USER)))
 			return false;
 		entries++;
 		in_order += (raw & PTE_FRAME) == first + i * PAGE_SIZE;
+		outside |= !range_list_find(s->mem->ranges, raw & PTE_FRAME);
 	}
-	return 2 * in_order < entries;
+	return 2 * in_order < entries && (!outside || has_tables(s, page, self));
 }
 
 static unsigned kernel_entries(const uint8_t *page)
@@ -57,7 +112,7 @@ bool paging__take_windows_root(const struct search *s, uint64_t pa, enum dtb_ori
 		return false;
 	s->d->os = OS_WINDOWS;
 	s->d->mode = PAGING_4_LEVEL;
-	s->d->kernel_dtb = pa;
+	s->d->kernel_dtb = s->d->walk_dtb = pa;
 	s->d->kernel_dtb_origin = origin;
 	s->d->self_index = self;
 	return true;
@@ -65,8 +120,8 @@ bool paging__take_windows_root(const struct search *s, uint64_t pa, enum dtb_ori
 
 /*
  * PROCESSOR_START_BLOCK: below 1 MiB lies what the other processors start with. A page that begins
- * with a jump and a 1 has the kernel's CR3 at 0xa0 and an address in the kernel at 0x70 (field study,
- * section 12).
+ * with a jump and a 1 has the kernel's CR3 at 0xa0 and an address in the kernel at 0x70 (MemProcFS,
+ * vmm/vmmwininit.c, the low stub).
  */
 bool paging__look_in_low_stub(const struct search *s)
 {
@@ -92,26 +147,28 @@ bool paging__look_in_low_stub(const struct search *s)
  * What the source says is believed if ntoskrnl is there. If it is not, and is found nowhere else
  * either, the source's word is still better than nothing: its headers may be paged out.
  */
-static enum status find_base(const struct search *s, const struct virt *space, bool *found,
-			     struct err *e)
+static enum status find_image(const struct search *s, const struct virt *space, bool *found,
+			      struct err *e)
 {
 	struct windows_kernel *w = &s->d->windows;
 	const uint64_t told = s->hints->has_kernel_base ? s->hints->kernel_base : 0;
 	struct walk_set set;
-	uint32_t size;
 	enum status st;
 
-	if (told && pe_is_ntoskrnl(space, told, s->hints->ntoskrnl, &size))
-		w->base = told;
-	*found = w->base != 0;
+	*found = w->base || w->pdb_record;
 	if (*found)
 		return ST_OK;
+	if (told && pe_is_ntoskrnl(space, told, s->hints->ntoskrnl, &w->size)) {
+		w->base = told;
+		*found = true;
+		return ST_OK;
+	}
 	st = walk_set_init(&set, s->mem->ranges, e);
 	if (st)
 		return st;
-	if (!windows_find_kernel(space, s->hints->ntoskrnl, &set, &w->base))
+	*found = windows_find_kernel(space, s->hints->ntoskrnl, &set, w);
+	if (!w->base)
 		w->base = told;
-	*found = w->base != 0;
 	walk_set_deinit(&set);
 	return ST_OK;
 }
@@ -119,8 +176,52 @@ static enum status find_base(const struct search *s, const struct virt *space, b
 enum status paging__check_windows(const struct search *s, bool *ret, struct err *e)
 {
 	const struct virt space = paging__kernel_space(s);
+	const bool shared = windows_shared_data(&space, &s->d->windows.version);
+	enum status st = find_image(s, &space, ret, e);
 
-	return find_base(s, &space, ret, e);
+	*ret |= shared;
+	return st;
+}
+
+/* Once the list has told where its head is, the block must agree. */
+static void find_kdbg(const struct search *s, const struct virt *space)
+{
+	struct windows_kernel *w = &s->d->windows;
+
+	if (!w->looked_for_kdbg)
+		kdbg_find(space, w, w->head, &w->kdbg);
+	w->looked_for_kdbg = true;
+}
+
+static enum status read_list(const struct search *s, const struct virt *space, struct err *e)
+{
+	struct windows_kernel *w = &s->d->windows;
+	struct process_list *list = &s->d->list;
+	enum status st = windows_processes(space, w, s->hints->ntoskrnl, list, e);
+	const bool again = !st && list->end == LIST_NOT_FOUND && !w->looked_for_kdbg;
+
+	if (!st)
+		find_kdbg(s, space);
+	if (again && w->kdbg.va)
+		st = windows_processes(space, w, s->hints->ntoskrnl, list, e);
+	return st;
+}
+
+/*
+ * The root that was found by its look may be any process's. The list says which is the kernel's:
+ * that of System, whether or not its page is there to be walked.
+ */
+static void take_systems_root(struct discovery *d)
+{
+	for (size_t i = 0; i < d->list.count; i++) {
+		const struct process *p = &d->list.at[i];
+
+		if (p->object != d->windows.system_process || !p->has_dtb ||
+		    p->dtb == d->kernel_dtb)
+			continue;
+		d->kernel_dtb = p->dtb;
+		d->kernel_dtb_origin = DTB_SYSTEM;
+	}
 }
 
 enum status paging__discover_windows(const struct search *s, struct err *e)
@@ -129,14 +230,19 @@ enum status paging__discover_windows(const struct search *s, struct err *e)
 	struct windows_kernel *w = &s->d->windows;
 	struct pe_file *file = s->hints->ntoskrnl;
 	bool found;
-	enum status st = find_base(s, &space, &found, e);
+	enum status st = find_image(s, &space, &found, e);
 
-	if (st || !found)
+	if (!st && !w->version.major)
+		windows_shared_data(&space, &w->version);
+	if (st || !w->base)
 		return st;
 	/* What was paged out at the first look may be there at the second. */
 	if (!w->has_pdb)
 		w->has_pdb = pe_pdb(&space, w->base, file, &w->pdb);
-	st = windows_processes(&space, w, file, &s->d->list, e);
+	st = read_list(s, &space, e);
+	if (!st && !w->version.lab[0])
+		windows_kernel_version(&space, w, file);
+	take_systems_root(s->d);
 	w->file_used |= file && file->used;
 	return st;
 }

@@ -97,6 +97,40 @@ bool vmcoreinfo_image_pa(const struct vmcoreinfo *v, uint64_t va, uint64_t *ret)
 	return *ret < PHYS_LIMIT;
 }
 
+/* Its own text, without a NUL. */
+static size_t release_length(const struct vmcoreinfo *v)
+{
+	return strcspn(v->text + sizeof(opening) - 1, "\n");
+}
+
+bool vmcoreinfo_uts(const struct vmcoreinfo *v, struct physmem *m, struct linux_uts *ret)
+{
+	/*
+	 * Where the name stands in struct uts_namespace (include/linux/utsname.h): since 5.11
+	 * VMCOREINFO says so; before, a struct kref came first.
+	 */
+	int64_t offsets[] = { 0, 0, 4 };
+	const char *release = v->text + sizeof(opening) - 1;
+	const size_t len = release_length(v);
+	uint64_t va, pa;
+
+	vmcoreinfo_decimal(v->text, v->len, "OFFSET(uts_namespace.name)", &offsets[0]);
+	if (!vmcoreinfo_symbol(v, "init_uts_ns", &va) || !vmcoreinfo_image_pa(v, va, &pa))
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
+		if (!physmem_read(m, pa + (uint64_t)offsets[i], ret, sizeof(*ret)))
+			continue;
+		/* Whoever sets a name may leave no NUL behind it. */
+		for (size_t k = 0; k < sizeof(*ret) / UTS_TEXT; k++)
+			((char *)ret)[k * UTS_TEXT + UTS_TEXT - 1] = '\0';
+		if (!strcmp(ret->sysname, "Linux") && strlen(ret->release) == len &&
+		    !memcmp(ret->release, release, len))
+			return true;
+	}
+	*ret = (struct linux_uts){ 0 };
+	return false;
+}
+
 /*
  * kallsyms (kernel/kallsyms.c, scripts/kallsyms.c)
  *

@@ -35,6 +35,26 @@ uint32_t vmcoreinfo_version(const struct vmcoreinfo *v);
 bool vmcoreinfo_image_pa(const struct vmcoreinfo *v, uint64_t va, uint64_t *ret);
 
 /*
+ * struct new_utsname (include/uapi/linux/utsname.h) of the first namespace, init_uts_ns: texts of
+ * at most 64 characters, raw bytes of a stranger.
+ */
+#define UTS_TEXT 65
+
+struct linux_uts {
+	char sysname[UTS_TEXT];
+	char nodename[UTS_TEXT];
+	char release[UTS_TEXT];
+	char version[UTS_TEXT];
+	char machine[UTS_TEXT];
+};
+
+/*
+ * Read at the physical address that VMCOREINFO leads to. True if it is there and of the release
+ * that VMCOREINFO names: then both are of one kernel, whose image lies where VMCOREINFO has it.
+ */
+bool vmcoreinfo_uts(const struct vmcoreinfo *v, struct physmem *m, struct linux_uts *ret);
+
+/*
  * kallsyms in memory. VMCOREINFO names its tables since 6.0 (kernel/crash_core.c); they are those of
  * scripts/kallsyms.c.
  */

@@ -22,6 +22,8 @@
 
 /* More than Windows loads ("PE Format", "COFF File Header": 96). */
 #define SECTIONS_MAX  96
+#define SECTION_SIZE  40
+#define SECTION_WRITE UINT32_C(0x80000000) /* IMAGE_SCN_MEM_WRITE */
 
 /* Bytes [va, va + len) of the image are at `offset` of the file. */
 struct pe_section {
@@ -98,7 +100,7 @@ static bool is_same_image(const struct pe_image *pe, const uint8_t *h)
 /* The section table of the file. Without one, or with one of another image, memory is all there is. */
 static void open_file(struct pe_image *pe, struct pe_file *file)
 {
-	uint8_t dos[64], h[HEADERS_SIZE], s[40];
+	uint8_t dos[64], h[HEADERS_SIZE], s[SECTION_SIZE];
 	uint64_t at;
 
 	if (!file || blob_read(file->blob, 0, dos, sizeof(dos), NULL))
@@ -121,16 +123,10 @@ static void open_file(struct pe_image *pe, struct pe_file *file)
 	}
 }
 
-static bool open_image(struct pe_image *pe, const struct virt *v, uint64_t base,
-		       struct pe_file *file)
+static bool open_exports(struct pe_image *pe, uint32_t exports)
 {
 	uint8_t d[40];
-	uint32_t exports;
 
-	*pe = (struct pe_image){ .v = v, .base = base };
-	if (!open_headers(pe, &exports))
-		return false;
-	open_file(pe, file);
 	if (!exports || !read_rva(pe, exports, d, sizeof(d)))
 		return false;
 	pe->name = get_le32(d + 12);
@@ -139,6 +135,16 @@ static bool open_image(struct pe_image *pe, const struct virt *v, uint64_t base,
 	pe->functions = get_le32(d + 28);
 	pe->names = get_le32(d + 32);
 	pe->ordinals = get_le32(d + 36);
+	return true;
+}
+
+static bool open_image(struct pe_image *pe, const struct virt *v, uint64_t base,
+		       struct pe_file *file, uint32_t *ret_exports)
+{
+	*pe = (struct pe_image){ .v = v, .base = base };
+	if (!open_headers(pe, ret_exports))
+		return false;
+	open_file(pe, file);
 	return true;
 }
 
@@ -179,9 +185,9 @@ bool pe_export(const struct virt *v, uint64_t base, struct pe_file *file, const 
 {
 	char text[EXPORT_NAME_MAX];
 	struct pe_image pe;
-	uint32_t low = 0, high;
+	uint32_t exports, low = 0, high;
 
-	if (!open_image(&pe, v, base, file))
+	if (!open_image(&pe, v, base, file, &exports) || !open_exports(&pe, exports))
 		return false;
 	high = pe.n_names;
 	while (low < high) {
@@ -199,17 +205,6 @@ bool pe_export(const struct virt *v, uint64_t base, struct pe_file *file, const 
 			low = middle + 1;
 	}
 	return false;
-}
-
-bool pe_is_ntoskrnl(const struct virt *v, uint64_t base, struct pe_file *file, uint32_t *ret_size)
-{
-	char text[EXPORT_NAME_MAX];
-	struct pe_image pe;
-
-	if (!open_image(&pe, v, base, file) || !read_string(&pe, pe.name, text))
-		return false;
-	*ret_size = pe.size;
-	return !strcmp(text, "ntoskrnl.exe");
 }
 
 /*
@@ -279,23 +274,90 @@ static bool read_rsds(const struct pe_image *pe, uint32_t rva, uint32_t len, str
 	return true;
 }
 
-bool pe_pdb(const struct virt *v, uint64_t base, struct pe_file *file, struct pe_pdb *ret)
+static bool find_pdb(const struct pe_image *pe, struct pe_pdb *ret)
 {
-	struct pe_image pe = { .v = v, .base = base };
-	uint32_t exports, at, count;
+	uint32_t at, count;
 	uint8_t d[DEBUG_ENTRY];
 
-	if (!open_headers(&pe, &exports))
-		return false;
-	open_file(&pe, file);
-	if (!debug_directory(&pe, &at, &count))
+	if (!debug_directory(pe, &at, &count))
 		return false;
 	for (uint32_t i = 0; i < count; i++)
-		if (read_rva(&pe, at + (uint64_t)DEBUG_ENTRY * i, d, sizeof(d)) &&
+		if (read_rva(pe, at + (uint64_t)DEBUG_ENTRY * i, d, sizeof(d)) &&
 		    get_le32(d + 12) == DEBUG_CODEVIEW &&
-		    read_rsds(&pe, get_le32(d + 20), get_le32(d + 16), ret))
+		    read_rsds(pe, get_le32(d + 20), get_le32(d + 16), ret))
 			return true;
 	return false;
+}
+
+bool pe_pdb(const struct virt *v, uint64_t base, struct pe_file *file, struct pe_pdb *ret)
+{
+	struct pe_image pe;
+	uint32_t exports;
+
+	return open_image(&pe, v, base, file, &exports) && find_pdb(&pe, ret);
+}
+
+bool pe_pdb_record(const struct virt *v, uint64_t va, struct pe_pdb *ret)
+{
+	const uint32_t len = RSDS_NAME + PDB_PATH_MAX;
+	const struct pe_image pe = { .v = v, .base = va, .size = len };
+
+	return read_rsds(&pe, 0, len, ret);
+}
+
+/*
+ * The kernel is not always linked under the name that it is loaded by. These are its names on all
+ * versions (volatility3, volatility3/framework/constants/windows/__init__.py, KERNEL_MODULE_NAMES);
+ * two of them are 32-bit ones.
+ */
+bool pe_pdb_is_ntoskrnl(const struct pe_pdb *pdb)
+{
+	static const char *const names[] = { "ntkrnlmp.pdb", "ntoskrnl.pdb" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!strcmp(pdb->name, names[i]))
+			return true;
+	return false;
+}
+
+/* Where the export table is not there, or not its name, the PDB's name has to do. */
+bool pe_is_ntoskrnl(const struct virt *v, uint64_t base, struct pe_file *file, uint32_t *ret_size)
+{
+	char text[EXPORT_NAME_MAX];
+	struct pe_image pe;
+	struct pe_pdb pdb;
+	uint32_t exports;
+
+	if (!open_image(&pe, v, base, file, &exports))
+		return false;
+	*ret_size = pe.size;
+	if (open_exports(&pe, exports) && read_string(&pe, pe.name, text))
+		return !strcmp(text, "ntoskrnl.exe");
+	return exports && find_pdb(&pe, &pdb) && pe_pdb_is_ntoskrnl(&pdb);
+}
+
+size_t pe_writable(const struct virt *v, uint64_t base, struct range *ret, size_t max)
+{
+	uint8_t h[HEADERS_SIZE], s[SECTION_SIZE];
+	struct pe_image pe;
+	uint32_t exports;
+	uint64_t at;
+	size_t n = 0;
+
+	if (!open_image(&pe, v, base, NULL, &exports) || !read_rva(&pe, pe.headers, h, sizeof(h)))
+		return 0;
+	at = pe.headers + 24 + (uint64_t)get_le16(h + 20);
+	for (size_t i = 0; i < MIN(get_le16(h + 6), (size_t)SECTIONS_MAX) && n < max; i++) {
+		uint32_t va, len;
+
+		if (!read_rva(&pe, at + i * sizeof(s), s, sizeof(s)))
+			break;
+		va = get_le32(s + 12);
+		len = get_le32(s + 8);
+		if ((get_le32(s + 36) & SECTION_WRITE) && len && range_fits(va, len, pe.size))
+			ret[n++] = (struct range){ base + va, base + va + (len - 1) };
+	}
+	return n;
 }
 
 void pe_guid_text(const uint8_t guid[static PE_GUID_SIZE], char ret[static PE_GUID_TEXT])

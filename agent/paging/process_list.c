@@ -16,6 +16,11 @@ const char *list_end_name(enum list_end end)
 	return (unsigned)end < LIST_ENDS ? names[end] : "unknown";
 }
 
+bool process_list_is_whole(const struct process_list *l)
+{
+	return l->end == LIST_CLOSED || l->backwards == LIST_CLOSED;
+}
+
 void process_list_deinit(struct process_list *l)
 {
 	free(l->at);

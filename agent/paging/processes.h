@@ -16,7 +16,8 @@ struct process {
 	uint64_t object; /* virtual address of its EPROCESS or task_struct */
 	uint32_t pid;
 	char name[PROCESS_NAME_MAX]; /* raw bytes of a stranger; ends with NUL */
-	bool has_dtb; /* false: kernel threads of Linux, and what could not be read */
+	bool has_dtb;                /* false: kernel threads of Linux, and */
+	bool lost_dtb;               /* it has a root, but which could not be read */
 	uint64_t dtb;
 	uint64_t user_dtb; /* KVA shadow or PTI: what runs in user mode; 0: none */
 };
@@ -52,6 +53,11 @@ struct process_list {
 	size_t torn;       /* neighbours that did not point back */
 };
 
+/*
+ * Came back to where it began, or met itself from the other end: what it does not have is not in
+ * it.
+ */
+bool process_list_is_whole(const struct process_list *l);
 void process_list_deinit(struct process_list *l);
 
 /*
@@ -91,14 +97,40 @@ struct pe_pdb {
 		[PE_PDB_MAX]; /* raw bytes of a stranger; empty if they are not there, or too many */
 };
 
+/* KDDEBUGGER_DATA64. Its addresses are virtual, and lie in the kernel's image. */
+struct kdbg {
+	uint64_t va; /* 0: it was not found */
+	bool encoded;
+	uint32_t size;      /* as it states it */
+	uint64_t modules;   /* PsLoadedModuleList */
+	uint64_t processes; /* PsActiveProcessHead */
+	uint64_t lab;       /* NtBuildLab; 0: not there to be read */
+};
+
+#define WINDOWS_ROOT_MAX 64
+#define WINDOWS_LAB_MAX  128
+
+/* What Windows says of itself; zeros and empty texts are not known. */
+struct windows_version {
+	uint32_t major, minor, build;
+	char lab[WINDOWS_LAB_MAX];   /* NtBuildLab, "19041.1.amd64fre.vb_release.191206-1406" */
+	char root[WINDOWS_ROOT_MAX]; /* NtSystemRoot, "C:\Windows" */
+};
+
 struct windows_kernel {
-	uint64_t base;           /* of ntoskrnl */
+	uint64_t base;           /* of ntoskrnl; 0: not known */
 	uint32_t size;           /* SizeOfImage */
-	uint64_t system_process; /* value of PsInitialSystemProcess */
+	uint64_t system_process; /* EPROCESS of System */
+	uint64_t head;           /* PsActiveProcessHead, as the list showed it; 0: it did not */
 	struct windows_offsets offsets;
 	bool file_used; /* some of it came out of its file */
-	bool has_pdb;   /* its debug directory was there to be read */
+	bool has_pdb;   /* a debug directory, or a record of its own, was there to be read */
+	uint64_t
+		pdb_record; /* virtual address of a record that was found without its image; or 0 */
 	struct pe_pdb pdb;
+	bool looked_for_kdbg;
+	struct kdbg kdbg;
+	struct windows_version version;
 };
 
 /*
@@ -107,21 +139,49 @@ struct windows_kernel {
  */
 bool pe_export(const struct virt *v, uint64_t base, struct pe_file *file, const char *name,
 	       uint64_t *ret);
-/* True if there is a PE32+ image whose export table calls itself ntoskrnl.exe. */
+/*
+ * True if there is a PE32+ image whose export table calls itself ntoskrnl.exe or, where that is
+ * not there to be read, whose PDB is one of a kernel.
+ */
 bool pe_is_ntoskrnl(const struct virt *v, uint64_t base, struct pe_file *file, uint32_t *ret_size);
 /* What the debug directory of the PE image at `base` says. Hostile images end in false. */
 bool pe_pdb(const struct virt *v, uint64_t base, struct pe_file *file, struct pe_pdb *ret);
+/* The same of a CodeView record at `va` alone ("RSDS", GUID, age, name). */
+bool pe_pdb_record(const struct virt *v, uint64_t va, struct pe_pdb *ret);
+bool pe_pdb_is_ntoskrnl(const struct pe_pdb *pdb);
+/* The addresses of its writable sections, `max` at most; 0: its headers do not tell. */
+size_t pe_writable(const struct virt *v, uint64_t base, struct range *ret, size_t max);
 /*
  * 32 digits, without hyphens: with the age in hexadecimal digits behind them it is how symbol servers
  * index a PDB. Theirs ask in capitals (SymSrv); "SSQP Key Conventions" (dotnet/symstore) has the layout.
  */
 void pe_guid_text(const uint8_t guid[static PE_GUID_SIZE], char ret[static PE_GUID_TEXT]);
-/* Looks for it in the kernel's half of an address space, in large pages first. */
+/*
+ * Looks for ntoskrnl in the kernel's half of an address space: k->base and k->size. Where its
+ * headers are not there, the record of its PDB may be: then k->pdb and k->pdb_record are set.
+ * False: neither.
+ */
 bool windows_find_kernel(const struct virt *v, struct pe_file *file, struct walk_set *set,
-			 uint64_t *ret);
+			 struct windows_kernel *k);
 
 /*
- * Fills `k` (k->base is given) and reads the list. ST_OK also where nothing was found: the list says
+ * From the page that the kernel shares with all processes. False if it is not there, or makes no
+ * sense.
+ */
+bool windows_shared_data(const struct virt *v, struct windows_version *ret);
+/* Adds what the kernel's own image says to k->version; k->base is given. */
+void windows_kernel_version(const struct virt *v, struct windows_kernel *k, struct pe_file *file);
+
+/*
+ * Looks for KDDEBUGGER_DATA64 in the image at k->base, of k->size. `head` is PsActiveProcessHead,
+ * which it must name; 0: that is not known.
+ */
+bool kdbg_find(const struct virt *v, const struct windows_kernel *k, uint64_t head,
+	       struct kdbg *ret);
+
+/*
+ * Fills `k` (k->base is given) and reads the list. System is found by the kernel's exports or,
+ * without them, at the head that k->kdbg names. ST_OK also where nothing was found: the list says
  * how it ended. ST_NOMEM otherwise.
  */
 enum status windows_processes(const struct virt *v, struct windows_kernel *k, struct pe_file *file,

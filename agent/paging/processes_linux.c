@@ -22,12 +22,14 @@ bool linux_offsets_from_btf(struct linux_offsets *o, const struct btf *b)
  */
 static void read_root(const struct virt *v, const struct linux_offsets *o, struct process *p)
 {
-	uint64_t mm, pgd;
+	uint64_t mm = 0, pgd;
+	const bool known = virt_u64(v, p->object + o->mm, &mm);
 
-	if (!virt_u64(v, p->object + o->mm, &mm) || !paging__is_pointer(v, mm) ||
-	    !virt_u64(v, mm + o->pgd, &pgd) || !virt_translate(v, pgd, &p->dtb))
+	if (known && !mm)
 		return;
-	p->has_dtb = p->dtb % PAGE_SIZE == 0;
+	p->has_dtb = paging__is_pointer(v, mm) && virt_u64(v, mm + o->pgd, &pgd) &&
+		     virt_translate(v, pgd, &p->dtb) && p->dtb % PAGE_SIZE == 0;
+	p->lost_dtb = !p->has_dtb;
 }
 
 static enum link_kind read_task(const struct process_ring *r, uint64_t link, struct process *ret)

@@ -49,11 +49,14 @@ static uint64_t field(const struct eprocess *p, size_t off)
 	return range_fits(off, 8, p->len) ? get_le64(p->bytes + off) : 0;
 }
 
-/* The low bits of a DirectoryTableBase are a PCID, or flags under VSM. */
-static bool dtb_of(const struct virt *v, const struct eprocess *p, uint64_t *ret)
+/*
+ * The low bits of a DirectoryTableBase are a PCID, or flags under VSM. Whether the page is there
+ * is not asked: an image may lack it, and it is the root all the same.
+ */
+static bool dtb_of(const struct eprocess *p, uint64_t *ret)
 {
 	*ret = field(p, DTB_OFFSET) & PTE_FRAME;
-	return *ret && range_list_find(v->mem->ranges, *ret) != NULL;
+	return *ret != 0;
 }
 
 static bool pid_is_sound(uint64_t pid)
@@ -86,9 +89,10 @@ static bool links_are_sound(const struct virt *v, const struct windows_kernel *k
 	virt_u64(v, before, &forth);
 	if (back != here && forth != here)
 		return false;
-	if (in_kernel(k, next))
+	/* The head names it: then the image may lack the next process. */
+	if (in_kernel(k, next) || (in_kernel(k, before) && forth == here))
 		return true;
-	return load(v, next - links, &neighbour) && dtb_of(v, &neighbour, &dtb) &&
+	return load(v, next - links, &neighbour) && dtb_of(&neighbour, &dtb) &&
 	       pid_is_sound(field(&neighbour, links - 8));
 }
 
@@ -165,7 +169,7 @@ static enum link_kind read_eprocess(const struct process_ring *r, uint64_t link,
 	ret->object = p.va;
 	ret->pid = (uint32_t)field(&p, o->pid);
 	paging__set_name(ret, p.bytes + o->name);
-	ret->has_dtb = dtb_of(r->v, &p, &ret->dtb);
+	ret->has_dtb = dtb_of(&p, &ret->dtb);
 	return LINK_PROCESS;
 }
 
@@ -229,21 +233,70 @@ static void find_user_dtb(const struct virt *v, struct windows_kernel *k, struct
 	}
 }
 
+/*
+ * System, as the first one behind PsActiveProcessHead: the PID stands before the links, and where
+ * the structure begins is told by its own beginning, a DISPATCHER_HEADER of a process (wdm.h:
+ * Type is ProcessObject, 3) with a root behind it that names itself.
+ */
+#define PROCESS_OBJECT 3
+
+static bool is_process(const struct virt *v, uint64_t va)
+{
+	uint8_t start[DTB_OFFSET + 8], page[PAGE_SIZE];
+	uint64_t dtb;
+
+	if (!virt_read(v, va, start, sizeof(start)) || (start[0] & 0x7f) != PROCESS_OBJECT)
+		return false;
+	dtb = get_le64(start + DTB_OFFSET) & PTE_FRAME;
+	return dtb && physmem_read_page(v->mem, dtb, page, NULL) &&
+	       self_map_index(page, dtb, v->ignore) != NO_INDEX;
+}
+
+static bool find_by_head(const struct virt *v, struct windows_kernel *k)
+{
+	uint64_t link, back, pid;
+
+	if (!k->kdbg.va || !virt_u64(v, k->kdbg.processes, &link) || !paging__is_pointer(v, link) ||
+	    !virt_u64(v, link + 8, &back) || back != k->kdbg.processes ||
+	    !virt_u64(v, link - 8, &pid) || pid != SYSTEM_PID)
+		return false;
+	for (uint32_t off = PID_FIRST; off < EPROCESS_MAX; off += 8) {
+		const uint64_t va = link - 8 - off;
+
+		if (va % 16 || !is_process(v, va))
+			continue;
+		k->system_process = va;
+		return true;
+	}
+	return false;
+}
+
+static bool find_system(const struct virt *v, struct windows_kernel *k, struct pe_file *file)
+{
+	uint64_t variable;
+
+	return (pe_export(v, k->base, file, "PsInitialSystemProcess", &variable) &&
+		virt_u64(v, variable, &k->system_process) &&
+		paging__is_pointer(v, k->system_process)) ||
+	       find_by_head(v, k);
+}
+
 enum status windows_processes(const struct virt *v, struct windows_kernel *k, struct pe_file *file,
 			      struct process_list *ret, struct err *e)
 {
 	struct eprocess system;
-	uint64_t variable;
 	enum status st;
 
 	*ret = (struct process_list){ 0 };
 	k->offsets = (struct windows_offsets){ .dtb = DTB_OFFSET };
-	if (!pe_is_ntoskrnl(v, k->base, file, &k->size) ||
-	    !pe_export(v, k->base, file, "PsInitialSystemProcess", &variable) ||
-	    !virt_u64(v, variable, &k->system_process) ||
-	    !paging__is_pointer(v, k->system_process) || !load(v, k->system_process, &system) ||
-	    !find_links(v, k, &system) || !find_name(v, k, &system))
+	k->head = 0;
+	if (!pe_is_ntoskrnl(v, k->base, file, &k->size) || !find_system(v, k, file) ||
+	    !load(v, k->system_process, &system) || !find_links(v, k, &system) ||
+	    !find_name(v, k, &system))
 		return ST_OK;
+	/* System is the first process; what is before it is the head. */
+	if (in_kernel(k, field(&system, k->offsets.links + 8)))
+		k->head = field(&system, k->offsets.links + 8);
 	st = paging__follow_ring(
 		&(struct process_ring){
 			.v = v,
@@ -255,53 +308,4 @@ enum status windows_processes(const struct virt *v, struct windows_kernel *k, st
 	if (!st)
 		find_user_dtb(v, k, ret);
 	return st;
-}
-
-/*
- * The kernel's image, where nobody said where it is: between these addresses lie the kernel and the
- * drivers of every x64 version (the loader mappings), and little else.
- */
-#define IMAGES_FIRST UINT64_C(0xfffff80000000000)
-#define IMAGES_LAST  UINT64_C(0xfffff8ffffffffff)
-
-static bool begins_image(const struct virt *v, struct pe_file *file, uint64_t pa, uint64_t va)
-{
-	uint8_t page[PAGE_SIZE];
-	uint32_t size;
-
-	return walk_budget_take(v->budget) && physmem_read_page(v->mem, pa, page, NULL) &&
-	       !memcmp(page, "MZ", 2) && pe_is_ntoskrnl(v, va, file, &size);
-}
-
-bool windows_find_kernel(const struct virt *v, struct pe_file *file, struct walk_set *set,
-			 uint64_t *ret)
-{
-	const struct walk_options options = {
-		.mode = v->mode,
-		.first = IMAGES_FIRST,
-		.last = IMAGES_LAST,
-		.ignore = v->ignore,
-		.budget = v->budget,
-	};
-	struct walk *w = malloc(sizeof(*w));
-	enum walk_event event;
-	bool found = false;
-
-	if (!w)
-		return false;
-	walk_begin(w, v->mem, set, &options, v->dtb);
-	while (!found && (event = walk_next(w)) != WALK_END) {
-		const struct entry *l = &w->leaf.entry;
-
-		if (event != WALK_LEAF || l->kind != ENTRY_LEAF)
-			continue;
-		for (uint64_t at = 0; !found && at < l->size; at += PAGE_SIZE) {
-			if (walk_budget_spent(v->budget))
-				break;
-			found = begins_image(v, file, l->frame + at, l->va + at);
-			*ret = l->va + at;
-		}
-	}
-	free(w);
-	return found;
 }

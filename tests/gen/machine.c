@@ -192,10 +192,12 @@ static void share_user(struct machine *m, uint64_t from, uint64_t to)
 #define WINDOWS_IMAGE UINT64_C(0xfffff80312a00000)
 #define WINDOWS_POOL  UINT64_C(0xffffb08000000000)
 #define IMAGE_SIZE    0x6000
-#define EXPORTS       0x1000
-#define DATA          0x5000
-#define DEBUG         0x3000 /* two entries; the second is CodeView */
-#define RSDS          0x3fe0 /* its name begins on the next page but for eight bytes */
+#define EXPORTS       MACHINE_AT_EXPORTS
+#define LAB           0x2002 /* NtBuildLab */
+#define DATA          MACHINE_AT_DATA
+#define KDBG          (DATA + 0x400)
+#define DEBUG         MACHINE_AT_DEBUG /* two entries; the second is CodeView */
+#define RSDS          0x3fe0           /* its name begins on the next page but for eight bytes */
 
 /* "PE Format", "The .debug Section"; what is behind a CodeView entry, as LLVM's PDB70DebugInfo. */
 static void put_debug(struct image *i)
@@ -281,6 +283,7 @@ static void make_kernel_image(struct image *i)
 		image_put(i, text, names[n], strlen(names[n]) + 1);
 		text += strlen(names[n]) + 1;
 	}
+	image_put(i, LAB, MACHINE_LAB, sizeof(MACHINE_LAB));
 	put_debug(i);
 	put_sections(i);
 	image_u8(i, IMAGE_SIZE - 1, 0);
@@ -336,6 +339,54 @@ static void give_user_memory(struct machine *m, struct machine_process *p)
 	machine_map_fresh(m, p->dtb, 0x10000, 0x1000);
 }
 
+/*
+ * KdEncodeDataBlock(), as its inverse in QEMU's contrib/elf2dmp/main.c has it: the rotation is to
+ * the right here.
+ */
+uint64_t machine_kdbg_encode(const struct machine_windows *w, uint64_t word)
+{
+	const uint64_t never = w->kdbg_keys[0], always = w->kdbg_keys[1];
+	const unsigned r = never & 63;
+	uint64_t x = 0;
+
+	if (w->kdbg != MACHINE_KDBG_ENCODED)
+		return word;
+	word ^= always;
+	for (unsigned i = 0; i < 8; i++) /* the other way round */
+		x |= (word >> 8 * i & 0xff) << (56 - 8 * i);
+	x ^= w->kdbg_keys[2];
+	return never ^ (r ? x >> r | x << (64 - r) : x);
+}
+
+/* KDDEBUGGER_DATA64 (wdbgexts.h): what of it is known here; the rest are zeros. */
+static void put_kdbg(struct machine *m, struct machine_windows *w, uint64_t root)
+{
+	uint64_t words[0x340 / 8] = { 0 };
+
+	w->kdbg_va = w->base + KDBG;
+	words[0] = words[1] = w->kdbg_va; /* a list of one */
+	words[2] = UINT64_C(0x340) << 32 | 0x4742444b;
+	words[3] = w->base;
+	words[9] = w->base + DATA + 0x140;
+	words[10] = w->head;
+	words[0x208 / 8] = w->base + LAB;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		machine_u64_va(m, root, w->kdbg_va + 8 * i, machine_kdbg_encode(w, words[i]));
+}
+
+/* KUSER_SHARED_DATA (ntddk.h). */
+static void put_shared_data(struct machine *m, uint64_t root)
+{
+	const uint64_t va = UINT64_C(0xfffff78000000000);
+	const char text[] = MACHINE_ROOT;
+
+	machine_map_fresh(m, root, va, MACHINE_PAGE);
+	for (size_t i = 0; i < sizeof(text); i++)
+		machine_put_va(m, root, va + 0x30 + 2 * i, text + i, 1);
+	machine_put_va(m, root, va + 0x260, &(const uint32_t){ MACHINE_BUILD }, 4);
+	machine_put_va(m, root, va + 0x26c, &(const uint32_t){ 10 }, 4);
+}
+
 static void put_low_stub(struct machine *m, uint64_t root)
 {
 	machine_u64(m, 0x13000, UINT64_C(0x00000001000600e9) | 0x4d00);
@@ -361,6 +412,8 @@ void machine_windows(struct machine *m, struct machine_windows *w)
 	put_kernel_image(m, root, w->base);
 	/* All tables of the kernel's half must exist before the half is shared. */
 	machine_entry(m, root, WINDOWS_POOL, 1);
+	if (w->shared_data)
+		put_shared_data(m, root);
 	for (size_t i = 0; i < w->count; i++) {
 		struct machine_process *p = &w->p[i];
 
@@ -384,6 +437,8 @@ void machine_windows(struct machine *m, struct machine_windows *w)
 	ring[n++] = w->head;
 	link_ring(m, root, ring, n);
 	machine_u64_va(m, root, w->base + DATA, w->p[0].object);
+	if (w->kdbg)
+		put_kdbg(m, w, root);
 	if (w->low_stub)
 		put_low_stub(m, root);
 }
@@ -506,7 +561,7 @@ static void put_vmcoreinfo(struct machine *m, struct machine_linux *l)
 	struct image *i = &l->vmcoreinfo;
 	char line[128];
 
-	image_text(i, "OSRELEASE=6.1.0-test\nBUILD-ID=00\nPAGESIZE=4096\n");
+	image_text(i, "OSRELEASE=" MACHINE_RELEASE "\nBUILD-ID=00\nPAGESIZE=4096\n");
 	line_hex(i, "SYMBOL(init_uts_ns)", LINUX_TEXT + 0x900);
 	line_hex(i, "SYMBOL(swapper_pg_dir)", LINUX_TEXT + AT_ROOT);
 	line_hex(i, "SYMBOL(_stext)", LINUX_TEXT);
@@ -525,6 +580,16 @@ static void put_vmcoreinfo(struct machine *m, struct machine_linux *l)
 	line_hex(i, "KERNELOFFSET", 0);
 	l->vmcoreinfo_pa = machine_alloc(m);
 	machine_put(m, l->vmcoreinfo_pa, i->at, i->len);
+}
+
+/* struct new_utsname (include/uapi/linux/utsname.h): six texts of 65 bytes. */
+static void put_uts(struct machine *m)
+{
+	static const char *const texts[] = { "Linux",  MACHINE_NODENAME, MACHINE_RELEASE,
+					     "#1 SMP", "x86_64",         "(none)" };
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		machine_put(m, MACHINE_UTS_PA + 65 * i, texts[i], strlen(texts[i]) + 1);
 }
 
 static uint64_t direct(const struct machine *m, uint64_t pa)
@@ -597,6 +662,7 @@ void machine_linux(struct machine *m, struct machine_linux *l)
 	}
 	put_kallsyms(m, l, l->root);
 	put_vmcoreinfo(m, l);
+	put_uts(m);
 	machine_btf(&l->btf);
 	put_image(m, l->root, AT_BTF, &l->btf);
 	l->init_task = LINUX_TEXT + AT_INIT_TASK;

@@ -67,27 +67,45 @@ struct machine_process {
 	uint64_t user_dtb;
 };
 
+enum machine_kdbg { MACHINE_NO_KDBG, MACHINE_KDBG_PLAIN, MACHINE_KDBG_ENCODED };
+
 /* Windows: where the fields are, which version that is, and what is there. */
 struct machine_windows {
 	uint32_t pid, name, user_dtb; /* offsets; links follow pid */
 	bool kva_shadow;
 	bool low_stub;
+	bool shared_data; /* KUSER_SHARED_DATA, of MACHINE_BUILD */
+	enum machine_kdbg kdbg;
+	uint64_t kdbg_keys[3]; /* KiWaitNever, KiWaitAlways, address of KdpDataBlockEncoded */
 	uint32_t self_index;
 	struct machine_process p[MACHINE_PROCESSES_MAX]; /* p[0] is System */
 	size_t count;
 	/* Set by the generator. */
 	uint64_t base; /* of ntoskrnl */
 	uint64_t head; /* PsActiveProcessHead */
+	uint64_t kdbg_va;
 };
 
+/* What its kernel says of itself. */
+#define MACHINE_BUILD      19045
+#define MACHINE_LAB        "19041.1.amd64fre.vb_release.191206-1406"
+#define MACHINE_ROOT       "C:\\Windows"
+
+/* Where parts of its image are. */
+#define MACHINE_AT_EXPORTS 0x1000 /* two pages, with what they lead to */
+#define MACHINE_AT_DEBUG   0x3000 /* and the record of its PDB, whose name ends on the next page */
+#define MACHINE_AT_DATA    0x5000
+
 /* What its kernel's debug directory says. */
-#define MACHINE_PDB "ntkrnlmp.pdb"
+#define MACHINE_PDB        "ntkrnlmp.pdb"
 #define MACHINE_PDB_GUID                                                                           \
 	"0011223344556677"                                                                         \
 	"8899AABBCCDDEE0F"
 #define MACHINE_PDB_AGE 26
 
 void machine_windows(struct machine *m, struct machine_windows *w);
+/* A word as a kernel keeps it that was not started for a debugger. */
+uint64_t machine_kdbg_encode(const struct machine_windows *w, uint64_t word);
 /* The file that its kernel was loaded from; image_free() it. */
 void machine_kernel_file(struct image *ret);
 
@@ -106,6 +124,14 @@ struct machine_linux {
 	struct image kallsyms;   /* text of /proc/kallsyms */
 	struct image btf;
 };
+
+/* What its kernel calls itself. */
+#define MACHINE_RELEASE  "6.1.0-test"
+#define MACHINE_NODENAME "gen-host"
+
+/* Physical addresses: init_uts_ns, and _stext, in 4 KiB pages from there on. */
+#define MACHINE_UTS_PA   UINT64_C(0x4000900)
+#define MACHINE_STEXT_PA UINT64_C(0x4000000)
 
 void machine_linux(struct machine *m, struct machine_linux *l);
 void machine_linux_free(struct machine_linux *l);

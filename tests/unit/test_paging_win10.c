@@ -150,6 +150,44 @@ TEST(kernel_root_and_self_map_index_are_found)
 	discovery_deinit(&d);
 }
 
+/*
+ * As a LiME or ELF file would have these pages, and no others: nearly all that the root names is
+ * missing.
+ */
+TEST(root_is_found_where_the_map_has_only_what_is_there)
+{
+	const struct discover_hints h = { 0 };
+	struct range_list there = { 0 };
+	struct physmem_pieces only;
+	struct err e = ERR_INIT;
+	struct discovery d;
+
+	need_pages();
+	for (size_t i = 0; i < n_pages; i++)
+		CHECK_OK(range_list_add(&there, pieces[i].pa, pieces[i].pa + PAGE_SIZE - 1, &e),
+			 &e);
+	range_list_tidy(&there, NULL);
+	physmem_pieces_init(&only, pieces, n_pages, &there);
+	CHECK_OK(discover(&only.mem, &h, NULL, &d, &e), &e);
+	assert_int_equal(d.os, OS_WINDOWS);
+	assert_int_equal(d.walk_dtb, ROOT);
+	assert_int_equal(d.kernel_dtb_origin, DTB_SELF_REFERENCE);
+	assert_int_equal(d.self_index, 0x1f8);
+	/* Nothing else is there, and nothing is told of it. */
+	assert_int_equal(d.windows.base, 0);
+	assert_false(d.windows.has_pdb);
+	assert_int_equal(d.windows.kdbg.va, 0);
+	assert_int_equal(d.windows.version.major, 0);
+	assert_int_equal(d.list.end, LIST_NOT_FOUND);
+	/* It is some process's, with a user half; without a list it is not hidden. */
+	assert_int_equal(d.n_spaces, 1);
+	assert_false(d.spaces[0].kernel);
+	assert_int_equal(d.hidden, 0);
+	assert_int_equal(d.unlisted, 1);
+	discovery_deinit(&d);
+	range_list_deinit(&there);
+}
+
 /* RIP, RSP and GDTR's base of the CPU context lie in pages that are there. */
 TEST(addresses_of_the_cpu_are_mapped)
 {
@@ -191,6 +229,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(seventy_six_pages_are_reached),
 		cmocka_unit_test(kernel_root_and_self_map_index_are_found),
+		cmocka_unit_test(root_is_found_where_the_map_has_only_what_is_there),
 		cmocka_unit_test(addresses_of_the_cpu_are_mapped),
 		cmocka_unit_test(entries_are_recognised_as_swizzled),
 	};

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * KDDEBUGGER_DATA64 (wdbgexts.h of the Windows SDK): where debuggers find the kernel's variables.
+ *
+ * Since Windows 8 the kernel keeps it encoded unless it was started for a debugger. A word p is
+ * then kept as v (QEMU, contrib/elf2dmp/main.c, kdbg decoding; volatility 2,
+ * overlays/windows/win8_kdbg.py):
+ *
+ *	p = bswap(rol(v ^ KiWaitNever, KiWaitNever & 63) ^ &KdpDataBlockEncoded) ^ KiWaitAlways
+ *
+ * Others take these three out of symbols. But rol and bswap are linear over XOR, so that of the
+ * difference of two words only the rotation is not known:
+ *
+ *	p1 ^ p2 = bswap(rol(v1 ^ v2, r))
+ *
+ * One of its words is the kernel's base, which is known: that gives every other one.
+ */
+#include "agent/paging/processes.h"
+#include "formats/base/bytes.h"
+
+/* Words of it, and the size that it states in the half word behind its tag. */
+#define WORD_TAG       2                    /* OwnerTag and Size */
+#define WORD_BASE      3                    /* KernBase */
+#define WORD_MODULES   9                    /* PsLoadedModuleList */
+#define WORD_PROCESSES 10                   /* PsActiveProcessHead */
+#define WORD_LAB       65                   /* NtBuildLab */
+#define TAG            UINT32_C(0x4742444b) /* "KDBG" */
+#define SIZE_LEAST     0x290                /* before Vista */
+#define SIZE_MOST      0x7f8                /* twice that of Windows 11 */
+
+#define ROTATIONS      64
+#define PLAIN          ROTATIONS /* not encoded at all */
+
+struct kdbg_search {
+	const struct virt *v;
+	const struct windows_kernel *k;
+	uint64_t head; /* PsActiveProcessHead, where the list has shown it; or 0 */
+};
+
+static uint64_t rol64(uint64_t x, unsigned r)
+{
+	return r ? x << r | x >> (64 - r) : x;
+}
+
+static bool is_tag(uint64_t p)
+{
+	const uint32_t size = (uint32_t)(p >> 32);
+
+	return (uint32_t)p == TAG && size >= SIZE_LEAST && size <= SIZE_MOST && size % 8 == 0;
+}
+
+/* A word, given that of KernBase as it is kept. */
+static uint64_t decode(const struct kdbg_search *s, unsigned rotation, uint64_t word, uint64_t base)
+{
+	return rotation == PLAIN ? word
+				 : s->k->base ^ __builtin_bswap64(rol64(word ^ base, rotation));
+}
+
+/*
+ * The rotation by which two neighbouring words are tag and KernBase; more than PLAIN if there is
+ * none. A rotation keeps the number of bits that are set, which rules out most words at once: of
+ * the tag's word only eight bits, in its size, are not known.
+ */
+static unsigned find_rotation(const struct kdbg_search *s, uint64_t tag, uint64_t base)
+{
+	const uint64_t known = s->k->base ^ TAG;
+	const int bits = __builtin_popcountll(tag ^ base);
+	const int least = __builtin_popcountll(known & ~(UINT64_C(0x7f8) << 32));
+
+	if (base == s->k->base && is_tag(tag))
+		return PLAIN;
+	if (bits < least || bits > least + 8)
+		return PLAIN + 1;
+	for (unsigned r = 0; r < ROTATIONS; r++)
+		if (is_tag(decode(s, r, tag, base)))
+			return r;
+	return PLAIN + 1;
+}
+
+static bool in_kernel(const struct windows_kernel *k, uint64_t va)
+{
+	return va >= k->base && va - k->base < k->size;
+}
+
+static bool word_at(const struct kdbg_search *s, uint64_t block, unsigned i, unsigned rotation,
+		    uint64_t base, uint64_t *ret)
+{
+	uint64_t raw;
+
+	if (!virt_u64(s->v, block + UINT64_C(8) * i, &raw))
+		return false;
+	*ret = decode(s, rotation, raw, base);
+	return in_kernel(s->k, *ret);
+}
+
+/* Two words in a row could be tag and base: the others must be what they have to be. */
+static bool take_block(const struct kdbg_search *s, uint64_t va, uint64_t tag, uint64_t base,
+		       struct kdbg *ret)
+{
+	const unsigned r = find_rotation(s, tag, base);
+	const uint64_t block = va - UINT64_C(8) * WORD_TAG;
+
+	*ret = (struct kdbg){ .va = block, .encoded = r != PLAIN };
+	if (r > PLAIN || !word_at(s, block, WORD_MODULES, r, base, &ret->modules) ||
+	    !word_at(s, block, WORD_PROCESSES, r, base, &ret->processes) ||
+	    (s->head && ret->processes != s->head))
+		return false;
+	ret->size = (uint32_t)(decode(s, r, tag, base) >> 32);
+	if (!word_at(s, block, WORD_LAB, r, base, &ret->lab))
+		ret->lab = 0;
+	return true;
+}
+
+static bool search_range(const struct kdbg_search *s, struct range r, struct kdbg *ret)
+{
+	uint64_t va = r.first & ~(uint64_t)(PAGE_SIZE - 1);
+	const uint64_t pages = ((r.last - va) >> PAGE_SHIFT) + 1;
+	uint8_t page[PAGE_SIZE];
+	uint64_t last = 0; /* word of the page before */
+	bool had = false;
+
+	for (uint64_t n = 0; n < pages && !walk_budget_spent(s->v->budget); n++, va += PAGE_SIZE) {
+		if (!virt_read(s->v, va, page, PAGE_SIZE)) {
+			had = false;
+			continue;
+		}
+		for (size_t i = 0; i < PAGE_SIZE; i += 8) {
+			const uint64_t word = get_le64(page + i);
+
+			if (had && take_block(s, va + i - 8, last, word, ret))
+				return true;
+			last = word;
+			had = true;
+		}
+	}
+	return false;
+}
+
+#define SECTIONS_MAX 32
+
+bool kdbg_find(const struct virt *v, const struct windows_kernel *k, uint64_t head,
+	       struct kdbg *ret)
+{
+	const struct kdbg_search s = { v, k, head };
+	struct range sections[SECTIONS_MAX];
+	size_t n = pe_writable(v, k->base, sections, SECTIONS_MAX);
+
+	if (!n && range_fits(k->base, k->size, UINT64_MAX) && k->size)
+		sections[n++] = (struct range){ k->base, k->base + (k->size - 1) };
+	for (size_t i = 0; i < n; i++)
+		if (search_range(&s, sections[i], ret))
+			return true;
+	*ret = (struct kdbg){ 0 };
+	return false;
+}
