@@ -64,6 +64,13 @@ enum status acquire_open_source(const struct acquire_options *o, struct drv **re
 void acquire_close_source(struct drv *d); /* NULL is fine */
 
 /*
+ * What an image goes into if nobody named an output: its own name, not that of this machine, and
+ * the time, for free(). NULL: an output was named, or the source is this machine.
+ */
+enum status acquire_output_path(const struct acquire_options *o, const struct drv_info *info,
+				const char *suffix, char **ret, struct err *e);
+
+/*
  * ST_UNREADABLE of a source that fills what it cannot read with zeros: it may have, and nobody can
  * tell.
  */

@@ -16,6 +16,7 @@
 #include "agent/acquire/tables.h"
 #include "agent/commands/commands.h"
 #include "agent/host/context.h"
+#include "agent/host/file_mark.h"
 #include "agent/host/host.h"
 #include "agent/order/order.h"
 #include "agent/order/slots.h"
@@ -36,11 +37,16 @@ struct acquisition {
 	struct sealer *sealer;
 	struct memory_result memory;
 	const char *inputs[2]; /* the file that is the source, if it is one */
+	char *image_output;    /* where to, if that is so and nobody said */
 	struct disk *disk;     /* of --image or --volume */
 	struct files_plan files_plan;
 	struct files files;
 	struct slots *slots; /* read while memory is; NULL: page files have their own time */
 	struct tables_result before, after;
+	struct file_mark mark; /* of a source that is an image, when it was opened */
+	bool still;            /* it is, and it cannot change while it is read */
+	struct tables_result image,
+		image_end; /* an image's tables, before it was read and behind it */
 	struct root_watch watch;
 	bool watching;
 	char root[SHA256_HEX_SIZE];
@@ -53,6 +59,9 @@ static void acquisition_deinit(struct acquisition *a)
 	files_deinit(&a->files);
 	tables_result_deinit(&a->before);
 	tables_result_deinit(&a->after);
+	tables_result_deinit(&a->image);
+	tables_result_deinit(&a->image_end);
+	free(a->image_output);
 	root_watch_deinit(&a->watch);
 	disk_close(a->disk);
 	sealer_destroy(a->sealer);
@@ -101,22 +110,39 @@ static void put_context(const struct acquisition *a, json_t *doc)
 }
 
 /*
- * Whose bytes an image file holds is not this machine's business; everything else is the memory
- * of the host that the manifest describes.
+ * A live source's memory is of the machine that the line describes. An image's is of another one,
+ * of which nothing is known here.
  */
+static enum status describe_machine(struct acquisition *a, json_t **ret, struct err *e)
+{
+	const struct drv_info *info = &a->source->info;
+	enum status st;
+
+	if (info->simulated)
+		return describe_simulated(ret, e);
+	st = host_describe(a->cli->argc, a->cli->argv, ret, e);
+	if (!st && info->image)
+		st = manifest_move_machine(*ret, e);
+	return st;
+}
+
 static enum status write_begin(struct acquisition *a, struct err *e)
 {
 	const struct drv_info *info = &a->source->info;
-	json_t *doc = NULL;
-	enum status st = info->simulated ? describe_simulated(&doc, e)
-					 : host_describe(a->cli->argc, a->cli->argv, &doc, e);
+	json_t *doc = NULL, *source = manifest_source(info);
+	enum status st = describe_machine(a, &doc, e);
 
-	if (st)
+	if (st) {
+		json_decref(source);
+		json_decref(doc);
 		return st;
+	}
+	if (info->image)
+		json_object_set_new(source, "still", json_boolean(a->still));
 	json_object_set_new(doc, "event", json_string("begin"));
 	json_object_set_new(doc, "manifest", json_integer(MANIFEST_VERSION));
 	json_object_set_new(doc, "container", json_string(sealer_id(a->sealer)));
-	json_object_set_new(doc, "source", manifest_source(info));
+	json_object_set_new(doc, "source", source);
 	json_object_set_new(doc, "maps", manifest_maps(info));
 	if (a->driver)
 		json_object_set_new(doc, "driver", driver_session_json(a->driver));
@@ -156,7 +182,7 @@ static enum status check_target(const struct acquisition *a, struct err *e)
 static enum status begin_container(struct acquisition *a, struct err *e)
 {
 	const struct output_options target = {
-		.path = a->o->output,
+		.path = a->image_output ? a->image_output : a->o->output,
 		.force = a->o->force,
 		.inputs = a->inputs,
 		.expected = (range_list_bytes(&a->source->info.maps[0].ranges) +
@@ -311,14 +337,20 @@ static enum status read_both(struct acquisition *a, struct err *e)
 	return st ? st : t.st;
 }
 
-/* An image does not change while it is read: its tables are in it, and once is enough. */
+/*
+ * An image that does not change while it is read has its tables in itself: they are found, and
+ * not stored a second time, unless that was asked for.
+ */
+static bool looks_into_image(const struct acquisition *a)
+{
+	return a->still && !cli_given(a->cli, "pagetables");
+}
+
 static bool wants_tables(const struct acquisition *a, enum pagetables pass)
 {
 	const enum pagetables asked = (enum pagetables)a->o->pagetables;
 
-	if (a->source->info.image && !cli_given(a->cli, "pagetables"))
-		return false;
-	return asked == TABLES_BOTH || asked == pass;
+	return !looks_into_image(a) && (asked == TABLES_BOTH || asked == pass);
 }
 
 /* What page tables may say of page files. */
@@ -410,17 +442,64 @@ static enum status read_content(struct acquisition *a, struct err *e)
 	return st ? st : copy_files(a, e);
 }
 
+/*
+ * What is in an image: before its memory is read, because the kernel must be known while that is
+ * looked through for roots; and then the list of processes beside these.
+ */
+static enum status look_into_image(struct acquisition *a, bool again, struct err *e)
+{
+	const struct tables_plan plan = {
+		.source = a->source,
+		.earlier = again ? &a->image.found : NULL,
+		.watch = again && a->watching ? &a->watch : NULL,
+		.stream = stream_plan(a, a->threads, PROGRESS_QUIET),
+	};
+	struct tables_result *r = again ? &a->image_end : &a->image;
+	enum status st;
+
+	if (again && (a->source->dead || a->memory.stopped))
+		return tables_tell(&plan, &a->image, e);
+	st = tables_find(&plan, r, e);
+	if (!st && again)
+		st = tables_tell(&plan, r, e);
+	return tolerate(st, "page tables", e);
+}
+
+static enum status begin_tables(struct acquisition *a, struct err *e)
+{
+	const bool image = looks_into_image(a);
+	enum status st = image ? look_into_image(a, false, e) : read_tables(a, TABLES_BEFORE, e);
+
+	if (!st && (image || wants_tables(a, TABLES_AFTER)))
+		a->watching = tables_watch(image ? &a->image : &a->before, a->source, &a->watch);
+	return st;
+}
+
 static enum status read_all(struct acquisition *a, struct err *e)
 {
-	enum status st = read_tables(a, TABLES_BEFORE, e);
+	enum status st = begin_tables(a, e);
 
-	if (!st && wants_tables(a, TABLES_AFTER))
-		a->watching = tables_watch(&a->before, a->source, &a->watch);
 	if (!st)
 		st = read_content(a, e);
 	if (!st)
-		st = read_tables(a, TABLES_AFTER, e);
+		st = looks_into_image(a) ? look_into_image(a, true, e)
+					 : read_tables(a, TABLES_AFTER, e);
 	return st ? st : acquire_maps_again(a->source, &a->maps_again, e);
+}
+
+/* Was the image written to since it was opened? */
+static bool is_still_the_same(const struct acquisition *a)
+{
+	struct file_mark now;
+
+	if (!a->still)
+		return false;
+	if (file_mark_take(a->source->info.path, &now) && now.size == a->mark.size &&
+	    now.written == a->mark.written)
+		return true;
+	log_warning("image-changed", "%s: was written to, or opened for that, while it was read",
+		    a->source->info.path);
+	return false;
 }
 
 /* What the command ends with: the worst of what happened, unless the output failed. */
@@ -483,6 +562,8 @@ static enum status write_end(struct acquisition *a, enum status st, const struct
 		json_object_set_new(doc, "footprint", host_footprint_json());
 	}
 
+	if (doc && a->source->info.image)
+		json_object_set_new(doc, "still", json_boolean(is_still_the_same(a)));
 	if (doc && a->maps_again.count)
 		json_object_set_new(doc, "maps_at_end", manifest_maps_again(&a->maps_again));
 	return sealer_manifest(a->sealer, doc, e);
@@ -539,6 +620,8 @@ static void summarise(const struct acquisition *a, enum status st, const struct 
 		log_json("files", files_json(&a->files)),
 		log_json("tables_before", a->before.start ? tables_json(&a->before) : json_null()),
 		log_json("tables_after", a->after.start ? tables_json(&a->after) : json_null()),
+		log_json("tables_image",
+			 a->image_end.start ? tables_json(&a->image_end) : json_null()),
 		log_json("usage", host_usage_json()),
 		log_json("command", host_arguments_json(a->cli->argc, a->cli->argv)),
 		{ .key = NULL },
@@ -564,8 +647,13 @@ static enum status acquire(struct acquisition *a, struct err *e)
 		st = acquire_open_source(a->o, &a->source, e);
 	if (st)
 		return st;
-	a->inputs[0] = a->source->info.image ? a->source->info.path : NULL;
-	st = find_files(a, e);
+	if (a->source->info.image) {
+		a->inputs[0] = a->source->info.path;
+		a->still = file_mark_take(a->source->info.path, &a->mark);
+	}
+	st = acquire_output_path(a->o, &a->source->info, ".rsz", &a->image_output, e);
+	if (!st)
+		st = find_files(a, e);
 	if (!st)
 		st = begin_container(a, e);
 	if (st)

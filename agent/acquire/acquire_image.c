@@ -16,6 +16,7 @@ struct image_acquisition {
 	struct driver_session *driver;
 	struct drv *source;
 	const char *inputs[2]; /* the file that is the source, if it is one */
+	char *output;          /* where to, if that is so and nobody said */
 	struct image_out out;
 };
 
@@ -24,7 +25,7 @@ static enum status open_image(struct image_acquisition *a, struct err *e)
 	const struct drv_info *info = &a->source->info;
 	const struct image_request r = {
 		.options = &a->o->image,
-		.path = a->o->output,
+		.path = a->output ? a->output : a->o->output,
 		.force = a->o->force,
 		.inputs = a->inputs,
 		.spec = { .ranges = &info->maps[0].ranges,
@@ -72,7 +73,9 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 		return st;
 	info = &a->source->info;
 	a->inputs[0] = info->image ? info->path : NULL;
-	st = open_image(a, e);
+	st = acquire_output_path(a->o, info, a->o->image.format->suffix, &a->output, e);
+	if (!st)
+		st = open_image(a, e);
 	if (st)
 		return st;
 	acquire_announce_source(info);
@@ -93,6 +96,7 @@ enum status acquire_image(const struct cli *cli, const struct acquire_options *o
 	const enum status st = acquire(&a, e);
 
 	image_out_close(&a.out);
+	free(a.output);
 	acquire_close_source(a.source);
 	driver_session_end(a.driver);
 	return st;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The source of an acquisition: opened, announced, judged, and asked again at the end. */
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/acquire/acquire.h"
@@ -58,6 +59,31 @@ enum status acquire_open_source(const struct acquire_options *o, struct drv **re
 	if (!info->n_maps || !info->maps[0].ranges.count)
 		return err_set(e, ST_NO_SOURCE, "%s: names no memory", info->path);
 	return ST_OK;
+}
+
+static const char *name_of(const char *path)
+{
+	const char *name = path;
+
+	for (const char *c = path; *c; c++)
+		if ((*c == '/' || *c == '\\') && c[1])
+			name = c + 1;
+	return name;
+}
+
+enum status acquire_output_path(const struct acquire_options *o, const struct drv_info *info,
+				const char *suffix, char **ret, struct err *e)
+{
+	char time[CLOCK_FILE_NAME_SIZE];
+
+	*ret = NULL;
+	if (o->output || !info->image)
+		return ST_OK;
+	clock_file_name(clock_wall_ns(), time);
+	if (asprintf(ret, "%s-%s%s", name_of(info->path), time, suffix) >= 0)
+		return ST_OK;
+	*ret = NULL;
+	return err_nomem(e);
 }
 
 enum status acquire_judge_source(const struct drv_info *info, struct err *e)

@@ -31,6 +31,8 @@ json_t *manifest_source(const struct drv_info *info)
 
 	if (!source)
 		return NULL;
+	if (info->image)
+		json_object_set_new(source, "image", json_true());
 	if (info->note)
 		json_object_set_new(source, "note", json_text(info->note));
 	if (info->has_cr3)
@@ -47,6 +49,22 @@ json_t *manifest_source(const struct drv_info *info)
 	if (info->n_facts)
 		json_object_set_new(source, "facts", facts_json(info));
 	return source;
+}
+
+enum status manifest_move_machine(json_t *begin, struct err *e)
+{
+	static const char *const sections[] = { "host", "os", "cpu", "memory", "security" };
+	json_t *machine = json_object();
+
+	for (size_t i = 0; machine && i < ARRAY_SIZE(sections); i++) {
+		json_t *section = json_object_get(begin, sections[i]);
+
+		if (!section)
+			continue;
+		json_object_set(machine, sections[i], section);
+		json_object_del(begin, sections[i]);
+	}
+	return json_object_set_new(begin, "made_on", machine) ? err_nomem(e) : ST_OK;
 }
 
 json_t *manifest_ranges(const struct range_list *l)

@@ -23,6 +23,12 @@
 /* {"name":, "path":, "silent":, …} */
 json_t *manifest_source(const struct drv_info *info);
 
+/*
+ * Of the "begin" line of an image: what it says of the machine that ramseal runs on goes into an
+ * object "made_on", because it is not the one whose memory this is.
+ */
+enum status manifest_move_machine(json_t *begin, struct err *e);
+
 /* [{"origin":, "bytes":, "ranges": [{"first":, "last":}], "faults": {…}}], maps[0] first. */
 json_t *manifest_maps(const struct drv_info *info);
 

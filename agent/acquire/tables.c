@@ -153,10 +153,11 @@ static json_t *scan_json(const struct discovery *d)
 
 	if (!r->pages)
 		return json_null();
-	return json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o}", "roots", integer(r->count), "pages",
-			 integer(r->pages), "complete", r->complete && !r->full, "hidden",
-			 integer(d->hidden), "missed", integer(d->unscanned), "copies",
-			 integer(d->copies), "idle", integer(d->idle_roots));
+	return json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "roots", integer(r->count),
+			 "pages", integer(r->pages), "complete", r->complete && !r->full, "hidden",
+			 integer(d->hidden), "unlisted", integer(d->unlisted), "missed",
+			 integer(d->unscanned), "copies", integer(d->copies), "idle",
+			 integer(d->idle_roots));
 }
 
 static json_t *skipped_json(const struct walk_counts *c)
@@ -169,25 +170,82 @@ static json_t *skipped_json(const struct walk_counts *c)
 	return o;
 }
 
+/* A kernel address does not fit the integers of every JSON reader. */
+static void put_address(json_t *o, const char *key, uint64_t va)
+{
+	if (o && va)
+		json_object_set_new(o, key, json_sprintf("0x%" PRIx64, va));
+}
+
+static void put_text(json_t *o, const char *key, const char *text)
+{
+	if (o && *text)
+		json_object_set_new(o, key, json_text(text));
+}
+
+static void put_pdb(json_t *o, const struct pe_pdb *pdb)
+{
+	char guid[PE_GUID_TEXT], key[PE_PDB_MAX + PE_GUID_TEXT + 16];
+
+	pe_guid_text(pdb->guid, guid);
+	json_object_set_new(o, "guid", json_string(guid));
+	json_object_set_new(o, "age", integer(pdb->age));
+	if (!pdb->name[0])
+		return;
+	snprintf(key, sizeof(key), "%s/%s%" PRIX32, pdb->name, guid, pdb->age);
+	json_object_set_new(o, "pdb", json_text(pdb->name));
+	json_object_set_new(o, "symbols", json_text(key));
+}
+
 /* Windows' kernel: where it is, and which PDB belongs to it, as symbol servers index it. */
 static json_t *ntoskrnl_json(const struct windows_kernel *w)
 {
-	json_t *o = json_pack("{s:o, s:o}", "base", json_sprintf("0x%" PRIx64, w->base), "size",
-			      integer(w->size));
-	char guid[PE_GUID_TEXT], key[PE_PDB_MAX + PE_GUID_TEXT + 16];
+	json_t *o = json_object();
 
+	put_address(o, "base", w->base);
+	if (o && w->base)
+		json_object_set_new(o, "size", integer(w->size));
+	put_address(o, "pdb_record", w->pdb_record);
 	if (o && w->file_used)
 		json_object_set_new(o, "file_used", json_true());
-	if (!o || !w->has_pdb)
-		return o;
-	pe_guid_text(w->pdb.guid, guid);
-	json_object_set_new(o, "guid", json_string(guid));
-	json_object_set_new(o, "age", integer(w->pdb.age));
-	if (!w->pdb.name[0])
-		return o;
-	snprintf(key, sizeof(key), "%s/%s%" PRIX32, w->pdb.name, guid, w->pdb.age);
-	json_object_set_new(o, "pdb", json_text(w->pdb.name));
-	json_object_set_new(o, "symbols", json_text(key));
+	if (o && w->has_pdb)
+		put_pdb(o, &w->pdb);
+	return o;
+}
+
+static json_t *kdbg_json(const struct kdbg *k)
+{
+	json_t *o = json_pack("{s:b, s:o}", "encoded", k->encoded, "size", integer(k->size));
+
+	put_address(o, "address", k->va);
+	put_address(o, "ps_active_process_head", k->processes);
+	put_address(o, "ps_loaded_module_list", k->modules);
+	return o;
+}
+
+/* What the kernel's memory says of the system; an empty object if it says nothing. */
+static json_t *system_json(const struct discovery *d)
+{
+	const struct windows_version *v = &d->windows.version;
+	const struct linux_uts *u = &d->uts;
+	json_t *o = json_object();
+
+	if (o && v->major)
+		json_object_set_new(o, "version",
+				    json_sprintf("%" PRIu32 ".%" PRIu32, v->major, v->minor));
+	if (o && v->build)
+		json_object_set_new(o, "build", integer(v->build));
+	put_text(o, "build_lab", v->lab);
+	put_text(o, "system_root", v->root);
+	put_text(o, "host_name", u->nodename);
+	put_text(o, "kernel_version", u->version);
+	put_text(o, "machine", u->machine);
+	if (d->vmcoreinfo) {
+		size_t len;
+		const char *release = vmcoreinfo_release(d->vmcoreinfo, &len);
+
+		json_object_set_new(o, "kernel_release", json_bytes(release, len));
+	}
 	return o;
 }
 
@@ -204,21 +262,24 @@ json_t *tables_json(const struct tables_result *r)
 		      scan_json(d), "tables", integer(r->tables), "start_ns", integer(r->start),
 		      "end_ns", integer(r->end), "search_ns", integer(r->found.ns), "cut", r->cut,
 		      "not_followed", skipped_json(&r->counts));
-	if (o && d->windows.base)
+	if (o && d->os != OS_UNKNOWN)
+		json_object_set_new(o, "system", system_json(d));
+	if (o && (d->windows.base || d->windows.has_pdb))
 		json_object_set_new(o, "ntoskrnl", ntoskrnl_json(&d->windows));
+	if (o && d->windows.kdbg.va)
+		json_object_set_new(o, "kdbg", kdbg_json(&d->windows.kdbg));
 	return o;
 }
 
-static enum status write_line(const struct tables_plan *plan, const struct tables_result *r,
-			      struct err *e)
+static enum status write_line(const struct tables_plan *plan, const char *when,
+			      const struct tables_result *r, struct err *e)
 {
 	json_t *doc = tables_json(r);
 
 	if (!doc)
 		return err_nomem(e);
 	json_object_set_new(doc, "event", json_string("tables"));
-	json_object_set_new(doc, "when",
-			    json_string(plan->kind == RSZ_KIND_TABLES_BEFORE ? "before" : "after"));
+	json_object_set_new(doc, "when", json_string(when));
 	json_object_set_new(doc, "search_pages", integer(r->found.pages_read));
 	json_object_set_new(doc, "ignore", integer(r->found.ignore));
 	json_object_set_new(doc, "spaces", spaces_json(&r->found));
@@ -258,16 +319,25 @@ static enum status find_spaces(struct drv *source, const struct discovery *earli
 	struct physmem_drv mem;
 	enum status st;
 
+	const uint64_t begin = clock_mono_ns();
+
 	physmem_drv_init(&mem, source, clock_mono_ns);
 	st = physmem_cache_init(&cache, &mem.mem, e);
 	discover_hints_from_drv(&hints, &source->info);
 	hints.ntoskrnl = has_file ? &file : NULL;
 	if (!st)
 		st = discover(&cache.mem, &hints, budget, ret, e);
+	ret->ns = clock_mono_ns() - begin;
 	physmem_cache_deinit(&cache);
 	if (has_file)
 		file_blob_deinit(&kernel);
 	return st;
+}
+
+/* Whoever interrupts does not want to wait for the rest of a search. */
+static uint64_t now_or_never(void)
+{
+	return interrupted() ? UINT64_MAX : clock_mono_ns();
 }
 
 static struct walk_budget new_budget(void)
@@ -275,7 +345,7 @@ static struct walk_budget new_budget(void)
 	return (struct walk_budget){
 		.pages = TABLES_PAGES_MAX,
 		.deadline = clock_mono_ns() + TABLES_NS_MAX,
-		.now = clock_mono_ns,
+		.now = now_or_never,
 	};
 }
 
@@ -434,8 +504,22 @@ static enum status store_tables(const struct tables_plan *plan, struct physmem *
 	return st;
 }
 
+static void warn_of_spaces(const struct tables_result *r)
+{
+	const struct discovery *d = &r->found;
+
+	if (d->hidden)
+		log_warning("hidden-address-spaces",
+			    "%zu address space%s in memory that no process of the list has; the "
+			    "manifest names them",
+			    d->hidden, d->hidden == 1 ? "" : "s");
+	if (r->cut)
+		log_warning("page-tables-cut", "not all page tables could be read in time");
+}
+
 enum status tables_acquire(const struct tables_plan *plan, struct tables_result *ret, struct err *e)
 {
+	const bool before = plan->kind == RSZ_KIND_TABLES_BEFORE;
 	struct walk_budget budget = new_budget();
 	struct physmem_drv mem;
 	enum status st;
@@ -449,14 +533,29 @@ enum status tables_acquire(const struct tables_plan *plan, struct tables_result 
 	if (!st && !ret->found.n_spaces)
 		log_warning("no-page-tables",
 			    "no page tables were found; smear cannot be measured");
-	if (ret->found.hidden)
-		log_warning("hidden-address-spaces",
-			    "%zu address space%s in memory that no process of the list has; the "
-			    "manifest names them",
-			    ret->found.hidden, ret->found.hidden == 1 ? "" : "s");
-	if (ret->cut)
-		log_warning("page-tables-cut", "not all page tables could be read in time");
-	return st ? st : write_line(plan, ret, e);
+	warn_of_spaces(ret);
+	return st ? st : write_line(plan, before ? "before" : "after", ret, e);
+}
+
+enum status tables_find(const struct tables_plan *plan, struct tables_result *ret, struct err *e)
+{
+	struct walk_budget budget = new_budget();
+	enum status st;
+
+	ret->start = clock_mono_ns();
+	st = find_spaces(plan->source, plan->earlier, plan->watch, &budget, &ret->found, e);
+	ret->end = clock_mono_ns();
+	ret->cut = walk_budget_spent(&budget);
+	return st;
+}
+
+enum status tables_tell(const struct tables_plan *plan, const struct tables_result *r,
+			struct err *e)
+{
+	if (!r->found.n_spaces)
+		log_info("no-page-tables", "the image shows no kernel whose page tables are known");
+	warn_of_spaces(r);
+	return write_line(plan, "image", r, e);
 }
 
 bool tables_watch(const struct tables_result *before, struct drv *source, struct root_watch *ret)

@@ -50,6 +50,15 @@ enum status tables_acquire(const struct tables_plan *plan, struct tables_result 
 void tables_result_deinit(struct tables_result *r);
 
 /*
+ * For an image, whose tables need not be stored: finds the address spaces, as tables_acquire()
+ * does, and then tells of them in the manifest and the log. Of the plan what concerns streams and
+ * times is not used, but for the sealer.
+ */
+enum status tables_find(const struct tables_plan *plan, struct tables_result *ret, struct err *e);
+enum status tables_tell(const struct tables_plan *plan, const struct tables_result *r,
+			struct err *e);
+
+/*
  * Makes ready for a scan for roots while the memory is read. False if the pass found no kernel whose
  * roots could be told.
  */

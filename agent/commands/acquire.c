@@ -39,9 +39,10 @@ static const char *const level_choices[] = { "auto", "store", "-5", "1", "3", "9
 static const struct option_def options[] = {
 	CLI_STRING(struct acquire_options, source, 's', "source", "NAME[:PATH]",
 		   "read memory from NAME; PATH is its device or file", .suggest = suggest_source),
-	DRIVER_OPTIONS(struct acquire_options, driver)
-		CLI_STRING(struct acquire_options, output, 'o', "output", "FILE",
-			   "write to FILE, or '-' for stdout; default: <host>-<UTC time>.rsz"),
+	DRIVER_OPTIONS(struct acquire_options, driver) CLI_STRING(
+		struct acquire_options, output, 'o', "output", "FILE",
+		"write to FILE, or '-' for stdout; default: <host>-<UTC time>.rsz, of an "
+		"image its name instead of the host's"),
 	CLI_PARSED(struct acquire_options, image.format, 'F', "format", "FORMAT", parse_format,
 		   "what to write; default: rsz, the sealed container", .suggest = suggest_format),
 	CLI_PARSED(struct acquire_options, level, 'l', "level", "N", parse_level,

@@ -439,7 +439,7 @@ static enum status run(const struct search *s, struct err *e)
 	enum status st =
 		before && before->os != OS_UNKNOWN ? recall(s->d, before, e) : find_kernel(s, e);
 
-	if (st || s->d->os == OS_UNKNOWN)
+	if (st || s->d->os == OS_UNKNOWN || s->hints->kernel_only)
 		return st;
 	st = read_list(s, e);
 	if (!st)

@@ -30,7 +30,8 @@ struct discover_hints {
 	size_t kallsyms_size;
 	const void *btf; /* /sys/kernel/btf/vmlinux */
 	size_t btf_size;
-	bool skip_scan; /* the list only */
+	bool skip_scan;   /* the list only */
+	bool kernel_only; /* not even that: which system it is, and how its tables are built */
 	/*
 	 * A scan that was made between the earlier discovery and this one, while memory was read; instead
 	 * of one of discover()'s own.

@@ -97,10 +97,12 @@ bool vmcoreinfo_image_pa(const struct vmcoreinfo *v, uint64_t va, uint64_t *ret)
 	return *ret < PHYS_LIMIT;
 }
 
-/* Its own text, without a NUL. */
-static size_t release_length(const struct vmcoreinfo *v)
+const char *vmcoreinfo_release(const struct vmcoreinfo *v, size_t *ret_len)
 {
-	return strcspn(v->text + sizeof(opening) - 1, "\n");
+	const char *release = v->text + sizeof(opening) - 1;
+
+	*ret_len = strcspn(release, "\n");
+	return release;
 }
 
 bool vmcoreinfo_uts(const struct vmcoreinfo *v, struct physmem *m, struct linux_uts *ret)
@@ -110,9 +112,9 @@ bool vmcoreinfo_uts(const struct vmcoreinfo *v, struct physmem *m, struct linux_
 	 * VMCOREINFO says so; before, a struct kref came first.
 	 */
 	int64_t offsets[] = { 0, 0, 4 };
-	const char *release = v->text + sizeof(opening) - 1;
-	const size_t len = release_length(v);
 	uint64_t va, pa;
+	size_t len;
+	const char *release = vmcoreinfo_release(v, &len);
 
 	vmcoreinfo_decimal(v->text, v->len, "OFFSET(uts_namespace.name)", &offsets[0]);
 	if (!vmcoreinfo_symbol(v, "init_uts_ns", &va) || !vmcoreinfo_image_pa(v, va, &pa))

@@ -22,7 +22,9 @@ bool vmcoreinfo_from_page(struct vmcoreinfo *v, const uint8_t *page);
 
 /* SYMBOL(name). */
 bool vmcoreinfo_symbol(const struct vmcoreinfo *v, const char *name, uint64_t *ret);
-/* OSRELEASE "6.1.0-56-amd64" is 601; 0 if it makes no sense. */
+/* OSRELEASE, "6.1.0-56-amd64"; without a NUL. */
+const char *vmcoreinfo_release(const struct vmcoreinfo *v, size_t *ret_len);
+/* Of that, 601; 0 if it makes no sense. */
 uint32_t vmcoreinfo_version(const struct vmcoreinfo *v);
 
 /*

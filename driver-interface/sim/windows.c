@@ -19,6 +19,8 @@
 #define BUILD_AT    (DATA + 0x10)  /* NtBuildNumber */
 #define DEBUG_AT    (DATA + 0x200) /* the debug directory, of one entry */
 #define RSDS_AT     (DATA + 0x240)
+#define KDBG_AT     (DATA + 0x300)
+#define MODULES_AT  (DATA + 0x140) /* PsLoadedModuleList */
 
 /*
  * Fields of EPROCESS: KPROCESS.DirectoryTableBase, UniqueProcessId (ActiveProcessLinks behind it),
@@ -124,6 +126,35 @@ static void put_debug(const struct machine *m)
 	memcpy(record + 24, name, sizeof(name));
 }
 
+/*
+ * KDDEBUGGER_DATA64 (wdbgexts.h), but for the words that nobody asks for. Since Windows 8 it is
+ * kept encoded unless a debugger is expected (KdEncodeDataBlock(); QEMU's contrib/elf2dmp has the
+ * inverse).
+ */
+static void put_kdbg(const struct machine *m)
+{
+	static const uint64_t never = 0x5be0cd19137e2179, always = 0x1f83d9abfb41bd6b;
+	const unsigned r = never & 63;
+	uint64_t words[0x340 / 8] = {
+		[0] = SIM_IMAGE + KDBG_AT,
+		[1] = SIM_IMAGE + KDBG_AT,
+		[2] = UINT64_C(0x340) << 32 | 0x4742444b, /* its size, "KDBG" */
+		[3] = SIM_IMAGE,
+		[9] = SIM_IMAGE + MODULES_AT,
+		[10] = SIM_IMAGE + HEAD_AT,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		uint64_t x = words[i];
+
+		if (m->spec.windows != 7) {
+			x = __builtin_bswap64(x ^ always) ^ (SIM_IMAGE + DATA + 0x20);
+			x = never ^ (x >> r | x << (64 - r));
+		}
+		put_le64(kernel_bytes(m, SIM_IMAGE + KDBG_AT + 8 * i), x);
+	}
+}
+
 /* Sorted by name, as a loader wants it. */
 static const struct {
 	const char *name;
@@ -171,6 +202,7 @@ static bool init_image(struct machine *m)
 	put_headers(kernel_bytes(m, SIM_IMAGE));
 	put_exports(kernel_bytes(m, SIM_IMAGE + EXPORTS));
 	put_debug(m);
+	put_kdbg(m);
 	put_le32(kernel_bytes(m, SIM_IMAGE + BUILD_AT), m->spec.windows == 7 ? 7601 : 19045);
 	put_le64(kernel_bytes(m, SIM_IMAGE + HEAD_AT), SIM_IMAGE + HEAD_AT);
 	put_le64(kernel_bytes(m, SIM_IMAGE + HEAD_AT + 8), SIM_IMAGE + HEAD_AT);

@@ -490,7 +490,7 @@ class Container(Case):
             self.assertEqual(s["sha256"], sha256(out))
             self.assertEqual(s["stream"]["name"], stream)
             if stream == "manifest":
-                self.assertEqual([line["event"] for line in lines], ["begin", "end"])
+                self.assertEqual([line["event"] for line in lines], ["begin", "tables", "end"])
                 self.assertEqual(bytes.fromhex(lines[0]["kernel_notes"]), NOTES)
 
     def test_extract_of_pages_says_when_they_were_read(self):
