@@ -5,12 +5,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "agent/acquire/manifest.h"
 #include "agent/commands/commands.h"
 #include "agent/container.h"
 #include "agent/output/image_out.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
+#include "agent/smear/report.h"
 #include "agent/smear/virtual.h"
 
 static enum status run(struct cli *cli, struct err *e);
@@ -92,7 +94,8 @@ struct reading {
 	uint64_t first; /* the bytes that were asked for */
 	uint64_t last;
 	uint64_t length;
-	uint64_t begun;     /* the container's first moment, monotonic ns */
+	uint64_t begun; /* the container's first moment, monotonic ns */
+	const struct virtual_result *result;
 	struct output *out; /* NULL: the bytes are shown, or not wanted */
 	bool is_stdout;
 	uint64_t pages;
@@ -134,6 +137,8 @@ static void put_source(const struct reading *r, const struct virtual_page *p, ch
 		snprintf(ret, size, "nothing: %s", p->why);
 	else if (p->given == GIVEN_ZEROS)
 		snprintf(ret, size, "zeros");
+	else if (r->result->still)
+		snprintf(ret, size, "from \"%.100s\"", p->stream);
 	else
 		snprintf(ret, size, "from \"%.100s\" at %.6f s, window %.6f s", p->stream,
 			 ((double)row->content.start - (double)r->begun) / 1e9,
@@ -148,6 +153,8 @@ static void put_verdict(const struct virtual_page *p, char *ret, size_t size)
 		*ret = '\0';
 	else if (t == TRUST_SAFE)
 		snprintf(ret, size, "; safe");
+	else if (t == TRUST_NOT_APPLICABLE)
+		snprintf(ret, size, "; safe or at risk: not applicable");
 	else
 		snprintf(ret, size, "; %s (%s)", trust_name(t), verdict_name(p->row.verdict));
 }
@@ -175,7 +182,7 @@ static void put_times(json_t *o, const char *start, const char *end, const struc
 	json_object_set_new(o, end, json_integer((json_int_t)t->end));
 }
 
-static json_t *page_json(const struct virtual_page *p)
+static json_t *page_json(const struct reading *r, const struct virtual_page *p)
 {
 	const struct smear_row *row = &p->row;
 	json_t *o = json_pack("{s:o, s:I, s:o, s:s, s:i, s:s}", "va",
@@ -199,12 +206,13 @@ static json_t *page_json(const struct virtual_page *p)
 	if (p->stream) {
 		json_object_set_new(o, "stream", json_text(p->stream));
 		put_times(o, "start_ns", "end_ns", &row->content);
-		json_object_set_new(o, "window_ns", json_integer((json_int_t)row->window));
+		if (!r->result->still)
+			json_object_set_new(o, "window_ns", json_integer((json_int_t)row->window));
 	}
 	if (p->why)
 		json_object_set_new(o, "why", json_string(p->why));
 	if (p->judged) {
-		json_object_set_new(o, "change", json_string(change_name(row->change)));
+		json_object_set_new(o, "change", json_string(smear_row_change(row)));
 		json_object_set_new(o, "trust",
 				    json_string(trust_name(verdict_trust(row->verdict))));
 		json_object_set_new(o, "verdict", json_string(verdict_name(row->verdict)));
@@ -217,10 +225,10 @@ static enum status tell_page(const struct reading *r, const struct virtual_page 
 	char line[1024];
 
 	if (r->o->json)
-		return json_print(page_json(p), JSON_COMPACT, e);
+		return json_print(page_json(r, p), JSON_COMPACT, e);
 	put_page(r, p, line, sizeof(line));
 	if (r->is_stdout)
-		log_info_with(LOG_FIELDS(log_json("page", page_json(p))), "page", "%s", line);
+		log_info_with(LOG_FIELDS(log_json("page", page_json(r, p))), "page", "%s", line);
 	else
 		printf("%s\n", line);
 	return ST_OK;
@@ -324,13 +332,19 @@ static enum status take_page(void *context, const struct virtual_page *p, struct
 
 static void summarise(const struct reading *r, const struct virtual_result *v)
 {
-	char whose[300], shown[300];
+	char whose[300], shown[300], trust[200];
 
 	if (v->listed)
 		snprintf(whose, sizeof(whose), "process %" PRIu32 " (%s)", v->pid, v->name);
 	else
 		snprintf(whose, sizeof(whose), "the tables at 0x%" PRIx64, v->dtb);
 	text_printable(whose, shown, sizeof(shown));
+	if (v->still)
+		snprintf(trust, sizeof(trust),
+			 "safe or at risk: not applicable, because " ORIGIN_STILL_WHY);
+	else
+		snprintf(trust, sizeof(trust), "%" PRIu64 " safe, %" PRIu64 " at risk",
+			 v->trust[TRUST_SAFE], v->trust[TRUST_AT_RISK]);
 	log_result_with(
 		LOG_FIELDS(log_u64("dtb", v->dtb), log_text("name", v->listed ? v->name : NULL),
 			   log_text("os", discover_os_name(v->os)), log_i64("levels", (int)v->mode),
@@ -343,14 +357,13 @@ static void summarise(const struct reading *r, const struct virtual_result *v)
 			   log_u64("none", v->given[GIVEN_NOTHING]),
 			   log_u64("safe", v->trust[TRUST_SAFE]),
 			   log_u64("at_risk", v->trust[TRUST_AT_RISK]),
+			   log_u64("not_applicable", v->trust[TRUST_NOT_APPLICABLE]),
 			   log_text("output", r->out ? output_name(r->out) : NULL)),
 		"summary",
 		"%s: of %" PRIu64 " pages %" PRIu64 " from memory, %" PRIu64
-		" from page files, %" PRIu64 " zeros, %" PRIu64 " missing; %" PRIu64
-		" safe, %" PRIu64 " at risk",
+		" from page files, %" PRIu64 " zeros, %" PRIu64 " missing; %s",
 		shown, r->pages, v->given[GIVEN_MEMORY], v->given[GIVEN_PAGE_FILE],
-		v->given[GIVEN_ZEROS], v->given[GIVEN_NOTHING], v->trust[TRUST_SAFE],
-		v->trust[TRUST_AT_RISK]);
+		v->given[GIVEN_ZEROS], v->given[GIVEN_NOTHING], trust);
 }
 
 static enum status judge(const struct reading *r, const struct virtual_result *v, struct err *e)
@@ -406,6 +419,7 @@ static enum status read_container(struct cli *cli, struct reading *r, struct err
 		.context = r,
 	};
 	struct virtual_result v = { 0 };
+	_cleanup_free_ uint8_t *notes = NULL;
 	json_t *manifest = NULL;
 	struct container c;
 	enum status st = container_open(r->path, &c, e);
@@ -415,10 +429,19 @@ static enum status read_container(struct cli *cli, struct reading *r, struct err
 	plan.in = &c.file.blob;
 	plan.reader = c.reader;
 	r->begun = rsz_reader_identity(c.reader)->mono;
+	r->result = &v;
 	st = container_lines(&c, events, &manifest, e);
 	plan.manifest = manifest;
 	if (!st)
+		st = manifest_get_notes(container_event(&c, "begin"), &notes, &plan.notes_size, e);
+	plan.notes = notes;
+	if (!st)
 		st = virtual_read(&plan, &v, e);
+	if (v.assumed_levels)
+		log_warning(
+			"levels-assumed",
+			"nothing in this container says how its page tables are built; 4 levels "
+			"are assumed");
 	if (st)
 		st = err_add(e, st, "%s", r->path);
 	else if (r->out)

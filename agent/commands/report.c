@@ -111,7 +111,9 @@ static enum status make(const struct cli *cli, const struct page_figure *f, cons
 {
 	for (size_t i = 0; f && f->wants_smear && i < cli->n_operands; i++)
 		if (!runs[i].has_smear)
-			return err_set(e, ST_INPUT, "%s: %s", runs[i].path, runs[i].no_smear);
+			return err_set(e, ST_INPUT, "%s: %s%s", runs[i].path,
+				       runs[i].origin.still ? "not applicable: " : "",
+				       runs[i].no_smear);
 	if (f)
 		f->put(d, runs, cli->n_operands, true);
 	else if (cli->n_operands == 1)

@@ -136,6 +136,10 @@ X(TERM_RISK, "at-risk", "at risk",                                              
 X(TERM_WRONG, "wrong", "wrong",                                                                                        \
   "The content is known not to be in the container. Reasons: outside (no acquired RAM, or behind the end of the "      \
   "file), unreadable (the source refused it), missing (never captured), no-file (its page file is not there).")        \
+X(TERM_NOT_APPLICABLE, "not-applicable", "not applicable",                                                             \
+  "The source was an image, a file that does not change while it is read: it has one moment. What moved while the "     \
+  "image itself was taken nobody has measured, so that its pages are called neither safe nor at risk. wrong still "     \
+  "means that the content is not in the container, and at risk what cannot be known of any image: store, moving, slot.")\
 X(TERM_METHOD, "method", "how it is measured",                                                                         \
   "agent/smear/METHOD.md of ramseal's sources defines all of this in full, with its limits.")
 /* clang-format on */

@@ -62,6 +62,13 @@ static void put_smear_cards(struct doc *d, const struct smear *s)
 	card_end(d, TERM_QUANTILE, "95 % of windows at most");
 }
 
+static void put_image_card(struct doc *d)
+{
+	card_begin(d, "");
+	doc_put(d, "not applicable");
+	card_end(d, TERM_NOT_APPLICABLE, "safe or at risk, of an image");
+}
+
 static void put_cards(struct doc *d, const struct run *r)
 {
 	const struct run_stream *m = run_stream(r, RSZ_KIND_MEMORY);
@@ -84,14 +91,14 @@ static void put_cards(struct doc *d, const struct run *r)
 	card_end(d, TERM_UNREADABLE, "pages unreadable or skipped");
 	if (r->has_smear)
 		put_smear_cards(d, &r->smear);
+	else if (r->origin.still)
+		put_image_card(d);
 	doc_put(d, "</div>\n");
 }
 
 static const char *name_of(const struct run *r)
 {
-	const char *host = run_text(r->begin, "host", "name");
-
-	return host ? host : r->label;
+	return r->origin.host ? r->origin.host : r->label;
 }
 
 static void put_head(struct doc *d, const struct run *r)

@@ -297,21 +297,30 @@ static void put_streams(struct doc *d, const struct run *r)
 	html_table_end(d);
 }
 
+/* The machine whose memory it is; of an image, also the one that made the container. */
+static void put_machine(struct doc *d, const struct run *r)
+{
+	const struct origin *o = &r->origin;
+	const char *unknown = o->image ? "not known" : NULL;
+
+	fact_of_two(d, "host", o->host ? o->host : unknown, o->image ? o->host_by : o->product);
+	fact(d, "system", o->system[0] ? o->system : unknown);
+	fact_of_two(d, "kernel", o->kernel ? o->kernel : unknown, o->kernel_version);
+	fact(d, "processor", o->cpu ? o->cpu : unknown);
+	if (o->image)
+		fact_of_two(d, "container made on", o->made_on, o->made_on_system);
+}
+
 void section_acquisition(struct doc *d, const struct run *r)
 {
 	const int64_t end = run_integer(r->finish, "clocks", "wall_ns");
 
 	doc_put(d, "<div class=\"scroll\"><table><tbody>\n");
 	fact(d, "file", r->path);
-	fact_of_two(d, "host", run_text(r->begin, "host", "name"),
-		    run_text(r->begin, "host", "product"));
-	fact(d, "system", run_text(r->begin, "os", "name"));
-	fact_of_two(d, "kernel", run_text(r->begin, "os", "kernel_release"),
-		    run_text(r->begin, "os", "kernel_version"));
-	fact(d, "processor", run_text(r->begin, "cpu", "model"));
+	put_machine(d, r);
 	put_source(d, r);
 	put_map(d, r);
-	put_facts(d, "security", json_object_get(r->begin, "security"));
+	put_facts(d, "security", origin_facts(r->begin, "security"));
 	fact(d, "tool", r->identity.text);
 	fact_of_time(d, "begun", r->identity.wall);
 	fact_of_time(d, "ended", end > 0 ? (uint64_t)end : 0);

@@ -90,7 +90,10 @@ static void put_reasons(struct doc *d, const struct smear *s)
 /* Why a section of smear is empty is said in the first one. */
 static bool put_no_smear(struct doc *d, const struct run *r)
 {
-	if (!r->has_smear)
+	if (r->origin.still)
+		doc_put(d,
+			"<p>Not applicable: <a href=\"#smear\">it is an image's memory</a>.</p>\n");
+	else if (!r->has_smear)
 		doc_put(d, "<p>Not known: <a href=\"#smear\">page tables and memory could not be "
 			   "compared</a>.</p>\n");
 	return !r->has_smear;
@@ -106,6 +109,7 @@ static void put_scan(struct doc *d, const struct run *r)
 	{
 		const int64_t hidden = run_integer(line, "scan", "hidden");
 		const int64_t missed = run_integer(line, "scan", "missed");
+		const int64_t unlisted = run_integer(line, "scan", "unlisted");
 
 		if (hidden < 0 || missed < 0)
 			continue;
@@ -117,7 +121,49 @@ static void put_scan(struct doc *d, const struct run *r)
 		doc_count(d, (uint64_t)missed);
 		doc_put(d, missed == 1 ? " was" : " were");
 		doc_put(d, " not found so.");
+		if (unlisted <= 0)
+			continue;
+		doc_put(d, " Of ");
+		doc_count(d, (uint64_t)unlisted);
+		doc_put(d,
+			" more nobody knows whether the list has them, because it is not whole.");
 	}
+}
+
+static void put_layout(struct doc *d, const struct smear *s)
+{
+	doc_put(d, " Entries of ");
+	doc_text(d, discover_os_name(s->spaces.os));
+	doc_put(d, ", layout ");
+	doc_text(d, s->layout.name);
+	doc_put(d, " (");
+	html_strange(d, s->layout.reason);
+	doc_put(d, ").");
+}
+
+/*
+ * An image has one moment: what is there of what its tables name, and why there is no more to
+ * say.
+ */
+static void put_image(struct doc *d, const struct run *r)
+{
+	const struct smear *s = &r->smear;
+	char sentence[SMEAR_SENTENCE_MAX] = SMEAR_NOT_APPLICABLE ".";
+
+	if (r->has_counts)
+		smear_sentence(s, COPY_IMAGE, sentence);
+	doc_put(d, "<p>");
+	doc_text(d, sentence);
+	doc_put(d, "</p>\n<p class=\"soft\">");
+	if (r->has_counts && s->count) {
+		doc_count(d, s->count);
+		doc_put(d, " address spaces.");
+		put_layout(d, s);
+	}
+	put_scan(d, r);
+	doc_put(d, "</p>\n");
+	glossary_links(d, TERMS_OF(TERM_NOT_APPLICABLE, TERM_WRONG, TERM_SPACE, TERM_HIDDEN,
+				   TERM_LAYOUT, TERM_METHOD));
 }
 
 void section_smear(struct doc *d, const struct run *r)
@@ -125,6 +171,10 @@ void section_smear(struct doc *d, const struct run *r)
 	const struct smear *s = &r->smear;
 	char sentence[SMEAR_SENTENCE_MAX];
 
+	if (r->origin.still) {
+		put_image(d, r);
+		return;
+	}
 	if (!r->has_smear) {
 		doc_put(d, "<p>Not known: page tables and memory could not be compared: ");
 		html_strange(d, r->no_smear);
@@ -145,13 +195,8 @@ void section_smear(struct doc *d, const struct run *r)
 		doc_count(d, s->fates[i]);
 		doc_printf(d, " %s", fate_name((enum fate)i));
 	}
-	doc_put(d, " between the passes. Entries of ");
-	doc_text(d, discover_os_name(s->spaces.os));
-	doc_put(d, ", layout ");
-	doc_text(d, s->layout.name);
-	doc_put(d, " (");
-	html_strange(d, s->layout.reason);
-	doc_put(d, ").");
+	doc_put(d, " between the passes.");
+	put_layout(d, s);
 	put_scan(d, r);
 	if (s->slots_doubt) {
 		doc_put(d, " No slot is called safe: ");
@@ -323,8 +368,64 @@ static void put_rest_note(struct doc *d, const struct smear *s, const char *by)
 	doc_put(d, "</figcaption></figure>\n");
 }
 
+/* Those of an image: what is there of each. */
+static void put_image_process(struct doc *d, const struct smear_space *s)
+{
+	const struct copy_sums *c = &s->copy[COPY_IMAGE];
+	uint64_t trust[TRUSTS], groups[GROUPS];
+
+	copy_trust(c, trust);
+	group_states(c, groups);
+	if (s->id.listed)
+		doc_printf(d, "<tr><td class=\"n\">%" PRIu32 "</td><td class=\"wrap\">", s->id.pid);
+	else
+		doc_put(d, "<tr><td></td><td class=\"wrap\">");
+	html_strange(d, s->id.listed ? s->id.name : "(not listed)");
+	doc_printf(d, "</td><td class=\"mono\">0x%" PRIx64 "</td>", s->id.dtb);
+	html_number(d, copy_not_applicable(c));
+	html_number(d, trust[TRUST_WRONG]);
+	html_number(d, trust[TRUST_AT_RISK]);
+	for (size_t i = 0; i < GROUPS; i++)
+		html_number(d, groups[i]);
+	doc_put(d, "</tr>\n");
+}
+
+static void put_image_processes(struct doc *d, const struct smear *s)
+{
+	_cleanup_free_ const struct smear_space **order = spaces_sorted(s, compare_risk);
+	const size_t shown = MIN(s->count, (size_t)PROCESS_ROWS);
+
+	if (!order) {
+		d->lost = true;
+		return;
+	}
+	html_table(d, "Pages of 4 KiB by the image's own tables; those that lack the most first",
+		   "PID");
+	doc_put(d, "<th scope=\"col\">name</th><th scope=\"col\">DTB</th>");
+	html_column(d, TERM_NOT_APPLICABLE, "in the image");
+	html_column(d, TERM_WRONG, "missing");
+	html_column(d, TERM_RISK, "not known");
+#define X(name, text, series) html_column(d, TERM_GROUPED, text);
+	GROUP_MAP(X)
+#undef X
+	html_table_body(d);
+	for (size_t i = 0; i < shown; i++)
+		put_image_process(d, order[i]);
+	html_table_end(d);
+	if (shown < s->count) {
+		doc_put(d, "<p class=\"soft\">");
+		doc_count(d, s->count - shown);
+		doc_put(d, " more have no row of their own.</p>\n");
+	}
+	glossary_links(d, TERMS_OF(TERM_NOT_APPLICABLE, TERM_WRONG, TERM_SPACE, TERM_GROUPED));
+}
+
 void section_processes(struct doc *d, const struct run *r)
 {
+	if (r->has_counts && r->smear.count) {
+		put_image_processes(d, &r->smear);
+		return;
+	}
 	if (put_no_smear(d, r))
 		return;
 	doc_put(d, "<figure>");
@@ -335,11 +436,17 @@ void section_processes(struct doc *d, const struct run *r)
 				   TERM_GROUPED, TERM_WINDOW));
 }
 
+/* An image has its own tables, and no others. */
+static bool is_shown(const struct run *r, size_t copy)
+{
+	return !r->has_counts || copy == COPY_IMAGE;
+}
+
 void section_states(struct doc *d, const struct run *r)
 {
 	const struct smear *s = &r->smear;
 
-	if (put_no_smear(d, r))
+	if (!(r->has_counts && s->count) && put_no_smear(d, r))
 		return;
 	doc_put(d, "<figure>");
 	figure_of_states(d, r, 1, false);
@@ -348,7 +455,9 @@ void section_states(struct doc *d, const struct run *r)
 	html_table(d, "Pages of 4 KiB by the state of their entry, all address spaces",
 		   "<a class=\"term\" href=\"#d-state\">state</a>");
 	for (size_t i = 0; i < COPIES; i++)
-		doc_printf(d, "<th class=\"n\" scope=\"col\">%s</th>", copy_name((enum copy)i));
+		if (is_shown(r, i))
+			doc_printf(d, "<th class=\"n\" scope=\"col\">%s</th>",
+				   copy_name((enum copy)i));
 	html_table_body(d);
 	for (size_t k = 0; k < PTE_STATES; k++) {
 		if (!s->total.copy[COPY_BEFORE].state[k] && !s->total.copy[COPY_IMAGE].state[k] &&
@@ -356,7 +465,8 @@ void section_states(struct doc *d, const struct run *r)
 			continue;
 		doc_printf(d, "<tr><th scope=\"row\">%s</th>", pte_state_name((enum pte_state)k));
 		for (size_t i = 0; i < COPIES; i++)
-			html_number(d, s->total.copy[i].state[k]);
+			if (is_shown(r, i))
+				html_number(d, s->total.copy[i].state[k]);
 		doc_put(d, "</tr>\n");
 	}
 	html_table_end(d);

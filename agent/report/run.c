@@ -94,8 +94,10 @@ static enum status load_smear(struct run *r, struct container *c, struct err *e)
 	};
 	const enum status st = smear_measure(&plan, &r->smear, &why);
 
-	r->has_smear = !st;
-	snprintf(r->no_smear, sizeof(r->no_smear), "%s", why.message);
+	r->has_smear = !st && !r->smear.still;
+	r->has_counts = !st && r->smear.still;
+	snprintf(r->no_smear, sizeof(r->no_smear), "%s",
+		 r->origin.still ? ORIGIN_STILL_WHY : why.message);
 	if (!st || st == ST_INPUT || st == ST_CORRUPT)
 		return ST_OK;
 	*e = why;
@@ -118,6 +120,8 @@ static enum status load(struct run *r, struct container *c, struct err *e)
 	r->end = *rsz_reader_end(c->reader);
 	r->bytes = c->file.blob.size;
 	st = container_lines(c, events, &r->lines, e);
+	if (!st)
+		origin_of_lines(&r->origin, r->lines);
 	if (!st)
 		st = load_streams(r, c, e);
 	return st ? st : load_smear(r, c, e);

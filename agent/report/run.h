@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "agent/acquire/tally.h"
+#include "agent/origin.h"
 #include "agent/program/progress.h"
 #include "agent/report/timeline.h"
 #include "agent/smear/smear.h"
@@ -47,7 +48,9 @@ struct run {
 	size_t n_streams;
 	struct timeline timeline;
 
+	struct origin origin; /* borrows from `lines` */
 	bool has_smear;
+	bool has_counts; /* of an image there is no smear, but what its own tables name was counted */
 	struct smear smear;
 	char no_smear[ERR_MESSAGE_MAX]; /* why it has none */
 };

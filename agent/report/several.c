@@ -113,19 +113,20 @@ static const struct row {
 	uint64_t (*value)(const struct run *r);
 	void (*put)(struct doc *d, uint64_t n);
 	bool of_named; /* with its share of the pages that the tables name */
+	bool of_time;  /* of an image, which has one moment, there is none */
 } rows[] = {
 	{ TERM_WALL, "wall time", wall, doc_duration },
 	{ TERM_READ, "memory read", memory, doc_size },
 	{ TERM_AGAIN, "read again", run_again, doc_size },
 	{ TERM_UNREADABLE, "unreadable pages", unreadable, doc_count },
 	{ TERM_SKIPPED, "skipped pages", skipped, doc_count },
-	{ TERM_QUANTILE, "median window", median, doc_duration },
-	{ TERM_QUANTILE, "95 % of windows at most", p95, doc_duration },
-	{ TERM_QUANTILE, "longest window", longest, doc_duration },
-	{ TERM_COPY, "pages named", pages_named, doc_count },
-	{ TERM_SAFE, "safe", safe, doc_count, true },
-	{ TERM_RISK, "at risk", at_risk, doc_count, true },
-	{ TERM_WRONG, "wrong", wrong, doc_count, true },
+	{ TERM_QUANTILE, "median window", median, doc_duration, .of_time = true },
+	{ TERM_QUANTILE, "95 % of windows at most", p95, doc_duration, .of_time = true },
+	{ TERM_QUANTILE, "longest window", longest, doc_duration, .of_time = true },
+	{ TERM_COPY, "pages named", pages_named, doc_count, .of_time = true },
+	{ TERM_SAFE, "safe", safe, doc_count, true, true },
+	{ TERM_RISK, "at risk", at_risk, doc_count, true, true },
+	{ TERM_WRONG, "wrong", wrong, doc_count, true, true },
 };
 
 static void put_value(struct doc *d, const struct row *row, const struct run *r,
@@ -135,7 +136,8 @@ static void put_value(struct doc *d, const struct row *row, const struct run *r,
 
 	doc_put(d, "<td class=\"n\">");
 	if (n == UINT64_MAX) {
-		doc_put(d, "not known</td>");
+		doc_put(d,
+			row->of_time && r->origin.still ? "not applicable</td>" : "not known</td>");
 		return;
 	}
 	row->put(d, n);
@@ -256,7 +258,10 @@ static void put_row_of_run(struct doc *d, const struct run *r)
 	doc_put(d, "</th><td class=\"wrap\">");
 	html_strange(d, r->path);
 	doc_put(d, "<br>");
-	html_strange(d, recorded(run_text(r->begin, "host", "name")));
+	if (r->origin.image && !r->origin.host)
+		doc_put(d, "host not known");
+	else
+		html_strange(d, recorded(r->origin.host));
 	doc_put(d, ", ");
 	html_strange(d, recorded(run_text(r->begin, "source", "name")));
 	doc_printf(d, "<br>%s</td><td><b class=\"%s\">", time, run_is_whole(r) ? "good" : "bad");

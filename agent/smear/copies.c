@@ -2,6 +2,7 @@
 /* The three copies of the tables: opened, walked space by space, and the layout of their entries. */
 #include <string.h>
 
+#include "agent/origin.h"
 #include "agent/program/interrupt.h"
 #include "agent/smear/smear_internal.h"
 #include "formats/base/bytes.h"
@@ -26,6 +27,13 @@ static enum status find_stream(const struct rsz_reader *r, enum rsz_kind kind, u
 
 /* Chunks of the image that hold first readings of tables; they lie in the order of a walk, too. */
 #define FIRST_CACHED  2
+
+/*
+ * Table pages that the walks of all spaces together may read. Each is read once where tables are
+ * whole (a shared one a few times); beyond a multiple of that, somebody is playing with us.
+ */
+#define BUDGET_FACTOR 16
+#define BUDGET_LEAST  65536
 
 /* Chunks to keep decoded: the passes stored tables in the order of a walk, the image did not. */
 #define TABLES_CACHED 1
@@ -116,6 +124,7 @@ static enum status open_files(struct measure *m, struct err *e)
 	return st;
 }
 
+/* Of the machine whose memory it is, as its system told when it was acquired. */
 static const json_t *fact(const struct measure *m, const char *section, const char *key)
 {
 	const json_t *line;
@@ -123,7 +132,7 @@ static const json_t *fact(const struct measure *m, const char *section, const ch
 
 	json_array_foreach(m->plan->manifest, i, line)
 	{
-		const json_t *v = json_object_get(json_object_get(line, section), key);
+		const json_t *v = json_object_get(origin_facts(line, section), key);
 
 		if (v)
 			return v;
@@ -131,17 +140,31 @@ static const json_t *fact(const struct measure *m, const char *section, const ch
 	return NULL;
 }
 
-/* 601 for Linux 6.1; Windows' build number. 0: nobody says. */
-static uint32_t version_of(const struct measure *m)
+static uint32_t version_of_linux(const char *release)
 {
-	const char *release = json_string_value(fact(m, "os", "kernel_release"));
 	unsigned major = 0, minor = 0;
 
-	if (m->entries.os == OS_WINDOWS)
-		return (uint32_t)json_integer_value(fact(m, "os", "build"));
 	if (!release || sscanf(release, "%3u.%3u", &major, &minor) != 2 || minor > 99)
 		return 0;
 	return major * 100 + minor;
+}
+
+/*
+ * 601 for Linux 6.1; Windows' build number. What the system told comes before what was found in its
+ * memory, because an image has the latter alone. 0: nobody says.
+ */
+static uint32_t version_of(const struct measure *m)
+{
+	const json_t *found = json_object_get(origin_tables(m->plan->manifest), "system");
+	const json_t *release = fact(m, "os", "kernel_release"), *build = fact(m, "os", "build");
+
+	if (m->version)
+		return m->version;
+	if (m->entries.os == OS_WINDOWS)
+		return (uint32_t)json_integer_value(build ? build
+							  : json_object_get(found, "build"));
+	return version_of_linux(
+		json_string_value(release ? release : json_object_get(found, "kernel_release")));
 }
 
 /*
@@ -166,6 +189,30 @@ static const char *doubt_slots(const struct measure *m)
 			      : NULL;
 }
 
+static const char no_processes[] =
+	"was acquired without page tables, so that no processes are known: name the tables with "
+	"--dtb, or acquire with --pagetables=both";
+
+/* The tables of an image are in its memory, even if somebody had them stored a second time. */
+static enum status open_still(struct measure *m, struct err *e)
+{
+	enum status st = smear_spaces_load_still(&m->ret->spaces, m->plan->manifest, e);
+
+	m->image_only = true;
+	if (!st && m->look && !m->look->by_dtb && !m->ret->spaces.mode)
+		return err_set(e, ST_INPUT, "%s", no_processes);
+	return st;
+}
+
+/* Without a list of address spaces, whoever names tables can still be answered. */
+static enum status open_no_pass(struct measure *m, struct err *e)
+{
+	if (!m->look->by_dtb)
+		return err_set(e, ST_INPUT, "%s", no_processes);
+	m->image_only = m->one_pass = true;
+	return ST_OK;
+}
+
 /*
  * Both passes, or, for whoever only looks, the one that there is: its line in the manifest and its
  * stream. What lacks one of the two was cut short.
@@ -177,6 +224,8 @@ static enum status open_passes(struct measure *m, struct err *e)
 	bool has[COPIES];
 	enum status st;
 
+	if (m->ret->still)
+		return open_still(m, e);
 	has[COPY_BEFORE] = !find_stream(r, RSZ_KIND_TABLES_BEFORE, &stream[COPY_BEFORE], e) &&
 			   (!m->look || smear_spaces_has(m->plan->manifest, "before"));
 	if (!has[COPY_BEFORE] && !m->look)
@@ -186,8 +235,7 @@ static enum status open_passes(struct measure *m, struct err *e)
 	if (!has[COPY_AFTER] && !m->look)
 		return ST_INPUT;
 	if (!has[COPY_BEFORE] && !has[COPY_AFTER])
-		return err_set(e, ST_INPUT,
-			       "was acquired without page tables; acquire with --pagetables=both");
+		return open_no_pass(m, e);
 	m->one_pass = !has[COPY_BEFORE] || !has[COPY_AFTER];
 	st = smear_spaces_load(&m->ret->spaces, m->plan->manifest, m->one_pass, e);
 	if (!st && has[COPY_BEFORE])
@@ -197,13 +245,64 @@ static enum status open_passes(struct measure *m, struct err *e)
 	return st;
 }
 
+static uint64_t is_interrupted(void)
+{
+	return interrupted();
+}
+
+/*
+ * Nobody wrote down which system it is, or no one found out: its memory is asked, as far as the
+ * tables at hand need it. If that says nothing, they are taken to have four levels.
+ */
+static enum status find_machine(struct measure *m, struct err *e)
+{
+	struct smear_spaces *s = &m->ret->spaces;
+	const struct discover_hints hints = {
+		.has_cr3 = true,
+		.cr3 = m->look->dtb,
+		.notes = m->look->notes,
+		.notes_size = m->look->notes_size,
+		.kernel_only = true,
+	};
+	struct walk_budget budget = {
+		.pages = 2 * m->copy[COPY_IMAGE].set.pages + BUDGET_LEAST,
+		.deadline = 1,
+		.now = is_interrupted,
+	};
+	struct discovery d;
+	enum status st = discover(&m->copy[COPY_IMAGE].mem.mem, &hints, &budget, &d, e);
+
+	if (!st && interrupted())
+		st = interrupt_status(e);
+	s->at = st ? NULL : calloc(1, sizeof(*s->at));
+	if (!st && s->at) {
+		s->os = d.os;
+		m->ret->assumed_levels = d.os == OS_UNKNOWN;
+		s->mode = d.os == OS_UNKNOWN ? PAGING_4_LEVEL : d.mode;
+		s->ignore = d.ignore;
+		m->version =
+			d.vmcoreinfo ? vmcoreinfo_version(d.vmcoreinfo) : d.windows.version.build;
+		s->at[s->count++] = (struct smear_id){
+			.dtb = paging_root(s->mode, m->look->dtb),
+			.fate = FATE_NOT_APPLICABLE,
+			.image = true,
+		};
+	}
+	discovery_deinit(&d);
+	return st ? st : s->at ? ST_OK : err_nomem(e);
+}
+
 static enum status open_all(struct measure *m, struct err *e)
 {
 	const struct smear_plan *plan = m->plan;
 	const struct rsz_reader *r = plan->reader;
 	uint32_t memory = 0;
-	enum status st = open_passes(m, e);
+	struct origin origin;
+	enum status st;
 
+	origin_of_lines(&origin, plan->manifest);
+	m->ret->still = origin.still;
+	st = open_passes(m, e);
 	if (!st)
 		st = find_stream(r, RSZ_KIND_MEMORY, &memory, e);
 	if (!st)
@@ -222,6 +321,8 @@ static enum status open_all(struct measure *m, struct err *e)
 		rsz_times_widen(&m->ret->memory, m->memory->at[i].start, m->memory->at[i].end);
 	if (!st)
 		st = read_ram(m, e);
+	if (!st && m->look && !m->ret->spaces.mode)
+		st = find_machine(m, e);
 	if (!st)
 		st = walk_set_init(&m->named, m->copy[COPY_IMAGE].mem.mem.ranges, e);
 	if (!st)
@@ -262,20 +363,14 @@ static uint64_t user_last(enum paging_mode mode)
 	}
 }
 
-/*
- * Table pages that the walks of all spaces together may read. Each is read once where tables are
- * whole (a shared one a few times); beyond a multiple of that, somebody is playing with us.
- */
-#define BUDGET_FACTOR 16
-#define BUDGET_LEAST  65536
-
-/* And those that one space may have in the image, where a torn entry leads into anything. */
-#define IMAGE_FACTOR  4
-#define IMAGE_LEAST   4096
+/* Table pages that one space may have in the image, where a torn entry leads into anything. */
+#define IMAGE_FACTOR 4
+#define IMAGE_LEAST  4096
 
 void smear__begin_budget(struct measure *m)
 {
-	const uint64_t tables = m->copy[COPY_BEFORE].set.pages + m->copy[COPY_AFTER].set.pages;
+	const uint64_t tables = m->copy[COPY_BEFORE].set.pages + m->copy[COPY_AFTER].set.pages +
+				(m->image_only ? m->copy[COPY_IMAGE].set.pages : 0);
 
 	for (size_t i = 0; i < COPIES; i++)
 		m->copy[i].budget = (struct walk_budget){
@@ -310,9 +405,9 @@ bool smear__has_copy(const struct smear_id *id, enum copy copy)
 {
 	switch (copy) {
 	case COPY_BEFORE:
-		return id->fate != FATE_BORN;
+		return id->fate == FATE_LIVED || id->fate == FATE_ENDED;
 	case COPY_AFTER:
-		return id->fate != FATE_ENDED;
+		return id->fate == FATE_LIVED || id->fate == FATE_BORN;
 	default:
 		return id->image;
 	}
@@ -357,7 +452,9 @@ static enum status walk_image(struct measure *m, uint64_t dtb, struct err *e)
 	struct source *s = &m->copy[COPY_IMAGE];
 	const uint64_t tables =
 		m->copy[COPY_BEFORE].leaves.n_tables + m->copy[COPY_AFTER].leaves.n_tables;
-	const uint64_t most = MIN(s->budget.pages, IMAGE_LEAST + IMAGE_FACTOR * tables);
+	const uint64_t most = m->image_only
+				      ? s->budget.pages
+				      : MIN(s->budget.pages, IMAGE_LEAST + IMAGE_FACTOR * tables);
 	struct walk_budget budget = { .pages = most, .deadline = UINT64_MAX };
 	enum status st = walk_budgeted(m, COPY_IMAGE, dtb, &budget, e);
 
@@ -406,7 +503,7 @@ enum status smear__walk_part(struct measure *m, const struct smear_id *id, uint6
 }
 
 /*
- * The layout: every entry of both passes speaks.
+ * The layout: every entry of both passes speaks, or every one of an image.
  */
 
 static void fill_facts(const struct measure *m, struct pte_facts *f)
@@ -455,9 +552,11 @@ static enum status choose_layout(struct measure *m, struct err *e)
 	layout_evidence_init(&ev, m->entries.os, &facts);
 	smear__begin_budget(m);
 	for (size_t i = 0; i < m->ret->spaces.count && !st; i++) {
-		st = smear__walk_space(m, &m->ret->spaces.at[i], false, e);
+		st = smear__walk_space(m, &m->ret->spaces.at[i], m->image_only, e);
 		layout_evidence_add(&ev, &m->copy[COPY_BEFORE].leaves);
 		layout_evidence_add(&ev, &m->copy[COPY_AFTER].leaves);
+		if (m->image_only)
+			layout_evidence_add(&ev, &m->copy[COPY_IMAGE].leaves);
 	}
 	layout_choose(&ev, &m->entries, &m->ret->layout);
 	if (m->entries.os == OS_LINUX && m->ret->layout.found)

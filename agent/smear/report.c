@@ -57,6 +57,8 @@ static json_t *copy_json(const struct copy_sums *c)
 	copy_trust(c, trust);
 	for (size_t i = 0; i < TRUSTS; i++)
 		put(trusts, trust_name((enum trust)i), trust[i]);
+	if (copy_not_applicable(c))
+		put(trusts, trust_name(TRUST_NOT_APPLICABLE), copy_not_applicable(c));
 	for (size_t i = 0; i < PTE_STATES; i++)
 		if (c->state[i])
 			put(states, pte_state_name((enum pte_state)i), c->state[i]);
@@ -151,7 +153,10 @@ json_t *smear_json(const struct smear *s, const char *path)
 		json_object_set_new(doc, "slots_doubt", json_string(s->slots_doubt));
 	put(doc, "memory_start_ns", s->memory.start);
 	put(doc, "memory_end_ns", s->memory.end);
-	for (size_t i = 0; i < FATES; i++)
+	json_object_set_new(doc, "applicable", json_boolean(!s->still));
+	if (s->still)
+		json_object_set_new(doc, "why", json_string(ORIGIN_STILL_WHY));
+	for (size_t i = 0; i < FATES && !s->still; i++)
 		put(doc, fate_name((enum fate)i), s->fates[i]);
 	json_object_set_new(doc, "named",
 			    json_pack("{s:o, s:o, s:o, s:o}", "frames", integer(s->frames.named),
@@ -275,6 +280,23 @@ static int compare_badness(const void *a, const void *b)
 
 #define WORST_SHOWN 10
 
+/* Of an image: what is there of it, and what is not. */
+static void print_space_of_image(const struct smear_space *s, FILE *out)
+{
+	const struct copy_sums *c = &s->copy[COPY_IMAGE];
+	uint64_t trust[TRUSTS];
+	char name[64];
+
+	copy_trust(c, trust);
+	text_printable(s->id.listed ? s->id.name : "(not listed)", name, sizeof(name));
+	fprintf(out,
+		"%7" PRIu32 " %-16s %12" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64
+		" %9" PRIu64 "\n",
+		s->id.pid, name, copy_not_applicable(c), trust[TRUST_WRONG], trust[TRUST_AT_RISK],
+		c->state[PTE_VALID] + c->state[PTE_PROT_NONE], c->state[PTE_TRANSITION],
+		c->state[PTE_PAGE_FILE] + c->state[PTE_SWAP] + c->state[PTE_COMPRESSED]);
+}
+
 static void print_space(const struct smear_space *s, FILE *out)
 {
 	const struct copy_sums *c = &s->copy[COPY_IMAGE];
@@ -302,13 +324,41 @@ static void print_worst(const struct smear *s, FILE *out)
 		order[i] = &s->at[i];
 	if (order)
 		qsort(order, s->count, sizeof(const struct smear_space *), compare_badness);
-	fprintf(out,
-		"\nWorst processes, by the image's tables (pages)\n"
-		"    PID name             fate       safe   at risk     wrong   safe %%  resident"
-		" transition paged out\n");
+	if (s->still)
+		fprintf(out, "\nProcesses that lack the most, by the image's tables (pages)\n"
+			     "    PID name             in the image   missing not known  resident"
+			     " transition paged out\n");
+	else
+		fprintf(out,
+			"\nWorst processes, by the image's tables (pages)\n"
+			"    PID name             fate       safe   at risk     wrong   safe %%  "
+			"resident transition paged out\n");
 	for (size_t i = 0; order && i < MIN(s->count, (size_t)WORST_SHOWN); i++)
-		print_space(order[i], out);
+		(s->still ? print_space_of_image : print_space)(order[i], out);
 	free(order);
+}
+
+/* What is there and what is missing is known, whatever moved. */
+static void sentence_of_image(const struct smear *s, char ret[static SMEAR_SENTENCE_MAX])
+{
+	const struct copy_sums *c = &s->total.copy[COPY_IMAGE];
+	uint64_t trust[TRUSTS], sum;
+	char there[16], missing[16], risk[16], rest[64] = "";
+
+	copy_trust(c, trust);
+	sum = trust_sum(trust) + copy_not_applicable(c);
+	percent(copy_not_applicable(c), sum, there);
+	percent(trust[TRUST_WRONG], sum, missing);
+	percent(trust[TRUST_AT_RISK], sum, risk);
+	if (trust[TRUST_AT_RISK])
+		snprintf(rest, sizeof(rest), "; of %s that cannot be known", risk);
+	if (sum)
+		snprintf(ret, SMEAR_SENTENCE_MAX,
+			 SMEAR_NOT_APPLICABLE ". Of the user pages that its own tables name, %s "
+					      "are in this container, and %s are not%s.",
+			 there, missing, rest);
+	else
+		snprintf(ret, SMEAR_SENTENCE_MAX, SMEAR_NOT_APPLICABLE ".");
 }
 
 void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR_SENTENCE_MAX])
@@ -321,6 +371,10 @@ void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR
 	uint64_t trust[TRUSTS], sum;
 	char safe[16], risk[16], wrong[16];
 
+	if (s->still) {
+		sentence_of_image(s, ret);
+		return;
+	}
 	copy_trust(&s->total.copy[copy], trust);
 	sum = trust_sum(trust);
 	percent(trust[TRUST_SAFE], sum, safe);
@@ -352,16 +406,16 @@ json_t *smear_headline_json(const struct smear *s, enum copy copy)
 	return o;
 }
 
-void smear_print_text(const struct smear *s, FILE *out)
+json_t *smear_not_applicable_json(void)
+{
+	return json_pack("{s:b, s:s}", "applicable", false, "sentence", SMEAR_NOT_APPLICABLE ".");
+}
+
+/* What is compared of the copies; there is but one of an image. */
+static void print_comparison(const struct smear *s, FILE *out)
 {
 	const struct smear_space *t = &s->total;
-	char reason[PTE_REASON_MAX], sentence[SMEAR_SENTENCE_MAX];
 
-	text_printable(s->layout.reason, reason, sizeof(reason));
-	fprintf(out, "%zu address spaces: %zu lived, %zu ended, %zu born between the passes\n",
-		s->count, s->fates[FATE_LIVED], s->fates[FATE_ENDED], s->fates[FATE_BORN]);
-	fprintf(out, "entries of %s, layout %s (%s)\n", discover_os_name(s->spaces.os),
-		s->layout.name, reason);
 	fprintf(out, "table pages: %" PRIu64 " kept, %" PRIu64 " freed, %" PRIu64 " created\n\n",
 		t->tables.kept, t->tables.freed, t->tables.created);
 	fprintf(out, "copy       tables      safe           at risk             wrong   "
@@ -373,6 +427,31 @@ void smear_print_text(const struct smear *s, FILE *out)
 	for (size_t i = 0; i < PAIRS; i++)
 		print_counts(pair_name((enum pair)i), name_of_change, t->pair[i].change, CHANGES,
 			     out);
+}
+
+void smear_print_text(const struct smear *s, FILE *out)
+{
+	const struct smear_space *t = &s->total;
+	char reason[PTE_REASON_MAX], sentence[SMEAR_SENTENCE_MAX];
+
+	smear_sentence(s, COPY_IMAGE, sentence);
+	if (s->still && !s->count) {
+		fprintf(out, "%s\n", sentence);
+		return;
+	}
+	text_printable(s->layout.reason, reason, sizeof(reason));
+	if (s->still)
+		fprintf(out, "%zu address spaces of an image\n", s->count);
+	else
+		fprintf(out,
+			"%zu address spaces: %zu lived, %zu ended, %zu born between the passes\n",
+			s->count, s->fates[FATE_LIVED], s->fates[FATE_ENDED], s->fates[FATE_BORN]);
+	fprintf(out, "entries of %s, layout %s (%s)\n", discover_os_name(s->spaces.os),
+		s->layout.name, reason);
+	if (s->still)
+		fprintf(out, "table pages: %" PRIu64 "\n\n", t->copy[COPY_IMAGE].tables);
+	else
+		print_comparison(s, out);
 	print_counts("image states", name_of_state, t->copy[COPY_IMAGE].state, PTE_STATES, out);
 	print_counts("image frames", name_of_verdict, t->copy[COPY_IMAGE].frames, VERDICTS, out);
 	print_counts("image slots", name_of_verdict, t->copy[COPY_IMAGE].slots, VERDICTS, out);
@@ -385,7 +464,6 @@ void smear_print_text(const struct smear *s, FILE *out)
 	if (s->spaces.cut || s->cut || t->copy[COPY_BEFORE].cut || t->copy[COPY_AFTER].cut)
 		fprintf(out, "not all tables are in these numbers\n");
 	print_worst(s, out);
-	smear_sentence(s, COPY_IMAGE, sentence);
 	fprintf(out, "\n%s\n", sentence);
 }
 
@@ -441,6 +519,11 @@ void smear_print_csv(const struct smear *s, FILE *out)
  * Mappings
  */
 
+const char *smear_row_change(const struct smear_row *r)
+{
+	return r->id->fate == FATE_NOT_APPLICABLE ? "not-applicable" : change_name(r->change);
+}
+
 void smear_print_rows_head(FILE *out)
 {
 	fprintf(out, "copy,va,pages,state,raw,frame,file,slot,change,trust,verdict,window_ns\n");
@@ -454,15 +537,15 @@ void smear_print_row(const struct smear_row *r, FILE *out)
 		fprintf(out, "0x%" PRIx64 ",,", r->pte.frame);
 	else
 		fprintf(out, ",%" PRIu32 ",0x%" PRIx64, r->pte.file, r->pte.slot);
-	fprintf(out, ",%s,%s,%s,%" PRIu64 "\n", change_name(r->change),
+	fprintf(out, ",%s,%s,%s,%" PRIu64 "\n", smear_row_change(r),
 		trust_name(verdict_trust(r->verdict)), verdict_name(r->verdict), r->window);
 }
 
 json_t *smear_row_json(const struct smear_row *r)
 {
 	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s}", "copy", copy_name(r->copy), "state",
-			      pte_state_name(r->pte.state), "change", change_name(r->change),
-			      "trust", trust_name(verdict_trust(r->verdict)), "verdict",
+			      pte_state_name(r->pte.state), "change", smear_row_change(r), "trust",
+			      trust_name(verdict_trust(r->verdict)), "verdict",
 			      verdict_name(r->verdict));
 
 	if (!o)

@@ -13,9 +13,10 @@
 		return (unsigned)v < (count) ? names[v] : "?";                                     \
 	}
 
+#define TRUST_NAMES(X)   TRUST_MAP(X) X(TRUST_NOT_APPLICABLE, "not-applicable")
 #define NAME(name, text) [name] = text,
 NAMES(copy_name, enum copy, COPY_MAP, COPIES)
-NAMES(trust_name, enum trust, TRUST_MAP, TRUSTS)
+NAMES(trust_name, enum trust, TRUST_NAMES, TRUST_KINDS)
 #undef NAME
 #define NAME(name, text, from, to) [name] = text,
 NAMES(pair_name, enum pair, PAIR_MAP, PAIRS)
@@ -39,7 +40,13 @@ void copy_trust(const struct copy_sums *c, uint64_t ret[static TRUSTS])
 {
 	memset(ret, 0, TRUSTS * sizeof(*ret));
 	for (size_t v = 0; v < VERDICTS; v++)
-		ret[verdict_trust((enum verdict)v)] += c->frames[v] + c->slots[v];
+		if (v != VERDICT_IMAGE)
+			ret[verdict_trust((enum verdict)v)] += c->frames[v] + c->slots[v];
+}
+
+uint64_t copy_not_applicable(const struct copy_sums *c)
+{
+	return c->frames[VERDICT_IMAGE] + c->slots[VERDICT_IMAGE];
 }
 
 static const struct {
@@ -162,6 +169,8 @@ static enum verdict judge_entry(const struct measure *m, const struct smear_id *
 		return VERDICT_STORE;
 	if (p->view[copy].pte.state == PTE_MIGRATION)
 		return VERDICT_MOVING;
+	if (m->ret->still)
+		return VERDICT_IMAGE;
 	if (m->one_pass)
 		return VERDICT_ONE_PASS;
 	if (id->fate != FATE_LIVED || p->change[PAIR_BEFORE_AFTER] != CHANGE_STABLE || !b->leaf ||
@@ -201,6 +210,7 @@ struct part {
 	enum verdict verdict;
 	uint64_t window;
 	bool has_window;
+	bool captured;            /* and is readable */
 	struct rsz_times content; /* when it was captured */
 };
 
@@ -247,7 +257,7 @@ static enum status tell_one(const struct judgement *j, const struct part *part, 
 		.followed = j->followed,
 		.proto = j->proto,
 		.seen = { v->table->start, v->table->end },
-		.captured = part->has_window,
+		.captured = part->captured,
 		.content = part->content,
 		.stream = j->stream,
 	};
@@ -289,14 +299,15 @@ static uint64_t gap_end(const struct judgement *j, const struct capture *next,
 
 /*
  * Memory that was read by its tables has the answer in itself: the entry stood, on the way from the
- * root, too, when its table was read before the content and when it was read behind it.
+ * root, too, when its table was read before the content and when it was read behind it. Of an image
+ * that says how its file was read, and nothing of the machine.
  */
 static bool stood_around(const struct judgement *j, const struct capture *c)
 {
 	const struct view *v = &j->piece->view[j->copy];
 
-	return j->copy == COPY_IMAGE && !j->slot && !j->followed && j->entry != VERDICT_MOVING &&
-	       v->leaf->around && v->table->around && c->start &&
+	return j->copy == COPY_IMAGE && !j->m->ret->still && !j->slot && !j->followed &&
+	       j->entry != VERDICT_MOVING && v->leaf->around && v->table->around && c->start &&
 	       c->start >= v->table->around_since && c->end <= v->table->around_until;
 }
 
@@ -318,8 +329,10 @@ static struct part judge_part(const struct judgement *j, uint64_t at, uint64_t l
 	ret.pages = (end - at + 1) >> PAGE_SHIFT;
 	if (!c || !capture_is_readable(c))
 		return ret;
-	ret.has_window = true;
-	ret.window = window_of(j->piece->view[j->copy].table, &j->times, c);
+	ret.captured = true;
+	ret.has_window = !j->m->ret->still;
+	if (ret.has_window)
+		ret.window = window_of(j->piece->view[j->copy].table, &j->times, c);
 	ret.content = (struct rsz_times){ c->start, c->end };
 	ret.verdict = j->entry;
 	if (stood_around(j, c)) {
@@ -334,7 +347,7 @@ static struct part judge_part(const struct judgement *j, uint64_t at, uint64_t l
 	if (ret.verdict == VERDICT_SAFE)
 		ret.verdict = judge_time(
 			j->piece, c, j->slot && j->m->entries.os == OS_LINUX ? SLOT_SETTLE_NS : 0);
-	if (ret.verdict == VERDICT_SAFE && j->slot_doubt)
+	if ((ret.verdict == VERDICT_SAFE || ret.verdict == VERDICT_IMAGE) && j->slot_doubt)
 		ret.verdict = VERDICT_SLOT;
 	if (ret.verdict == VERDICT_SAFE && j->followed)
 		ret.verdict = VERDICT_PROTOTYPE;
@@ -426,7 +439,7 @@ static enum status tell_entry(const struct judgement *j, struct err *e)
 		return ST_OK;
 	if (part.verdict == VERDICT_SAFE && j->followed)
 		part.verdict = VERDICT_PROTOTYPE;
-	if (part.verdict == VERDICT_SAFE && p->needs_vad)
+	if ((part.verdict == VERDICT_SAFE || part.verdict == VERDICT_IMAGE) && p->needs_vad)
 		part.verdict = VERDICT_VAD;
 	return tell_one(j, &part, e);
 }

@@ -51,7 +51,10 @@ enum trust {
 #define X(name, text) name,
 	TRUST_MAP(X)
 #undef X
-		TRUSTS
+		TRUSTS,
+	/* None of these: of an image, which has one moment, nobody can say how it was made. */
+	TRUST_NOT_APPLICABLE = TRUSTS,
+	TRUST_KINDS
 };
 
 const char *trust_name(enum trust t);
@@ -65,7 +68,8 @@ const char *trust_name(enum trust t);
 	X(VERDICT_NO_FILE, TRUST_WRONG, "no-file")       /* its page file is not there */          \
 	X(VERDICT_STORE, TRUST_AT_RISK, "store")         /* Windows: in the compression store */   \
 	X(VERDICT_MOVING, TRUST_AT_RISK, "moving")       /* Linux: the frame is being moved */     \
-	X(VERDICT_ONE_PASS, TRUST_AT_RISK, "one-pass")   /* the tables were read only once */      \
+	X(VERDICT_IMAGE, TRUST_NOT_APPLICABLE, "image")  /* it is an image's: one moment */        \
+	X(VERDICT_ONE_PASS, TRUST_AT_RISK, "one-pass")   /* the tables were read once, or never */ \
 	X(VERDICT_CHANGED, TRUST_AT_RISK, "changed")     /* differs from before to after */        \
 	X(VERDICT_TORN, TRUST_AT_RISK, "torn")           /* the image's copy says otherwise */     \
 	X(VERDICT_PATH, TRUST_AT_RISK, "path") /* a table page on the way was replaced */          \
@@ -136,10 +140,12 @@ struct smear {
 	struct smear_space *at; /* as spaces.at */
 	size_t count;
 	struct smear_space total; /* without an id */
-	size_t fates[FATES];
+	bool still; /* of an image, which has one moment: its own tables alone are measured */
+	size_t fates[FATES + 1];
 	struct naming frames;
 	struct naming slots;
 	struct layout_choice layout;
+	bool assumed_levels;     /* nothing says how many; only for whoever looks at one space */
 	const char *slots_doubt; /* why no slot is called safe; NULL: there is no reason */
 	bool cut;                /* judging was ended: something maps too much */
 	struct rsz_times memory; /* when it was captured */
@@ -154,7 +160,7 @@ struct smear_row {
 	struct pte pte; /* .frame or .slot is that of the part */
 	enum verdict verdict;
 	enum change change; /* from before to after */
-	uint64_t window;    /* ns; 0 where nothing was captured */
+	uint64_t window;    /* ns; 0 where nothing was captured, and of an image */
 
 	uint64_t raw;          /* the entry; .pte.raw is the prototype's where one was followed */
 	bool followed;         /* .pte is what a prototype entry came to */
@@ -186,5 +192,7 @@ void smear_deinit(struct smear *s);
 
 /* Pages of a copy in all, by how far they can be trusted; frames and slots together. */
 void copy_trust(const struct copy_sums *c, uint64_t ret[static TRUSTS]);
+/* Those of an image that are there. */
+uint64_t copy_not_applicable(const struct copy_sums *c);
 
 #endif

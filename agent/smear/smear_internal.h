@@ -35,6 +35,14 @@ struct source {
 struct look {
 	enum copy copy; /* whose mappings are told */
 	/*
+	 * The tables that are asked for, and what the source's ELF notes say: where the manifest
+	 * does not tell of any, these have to do.
+	 */
+	bool by_dtb;
+	uint64_t dtb;
+	const void *notes;
+	size_t notes_size;
+	/*
 	 * Puts what a prototype entry comes to in the place of `pte`, and when that entry was read in
 	 * `when`. False, and nothing is changed, if it cannot be read.
 	 */
@@ -46,7 +54,9 @@ struct look {
 /* Everything that the measure needs while it runs. */
 struct measure {
 	const struct look *look; /* NULL: all is measured */
-	bool one_pass;           /* of two; only with `look` */
+	bool one_pass;           /* of two, at most; only with `look` */
+	bool image_only;         /* no pass is open: the tables in the memory are all there is */
+	uint32_t version;        /* of the system; see pte_facts */
 	const struct smear_plan *plan;
 	struct smear *ret;
 	struct source copy[COPIES];

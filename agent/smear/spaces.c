@@ -11,7 +11,7 @@ const char *fate_name(enum fate f)
 #undef X
 	};
 
-	return (unsigned)f < FATES ? names[f] : "?";
+	return f == FATE_NOT_APPLICABLE ? "not-applicable" : (unsigned)f < FATES ? names[f] : "?";
 }
 
 /* The line of a pass, or NULL. */
@@ -230,6 +230,44 @@ enum status smear_spaces_load(struct smear_spaces *ret, const json_t *manifest, 
 		st = merge(ret, &before, &after, e);
 	if (!st)
 		st = merge_sharers(ret, &before, &after, e);
+	pass_deinit(&before);
+	pass_deinit(&after);
+	if (st)
+		smear_spaces_deinit(ret);
+	return st;
+}
+
+static json_t *line_of_image(const json_t *manifest, bool second)
+{
+	json_t *image = line_of(manifest, "image");
+	json_t *before = line_of(manifest, "before"), *after = line_of(manifest, "after");
+
+	if (image)
+		return image;
+	return second ? (after ? after : before) : (before ? before : after);
+}
+
+enum status smear_spaces_load_still(struct smear_spaces *ret, const json_t *manifest, struct err *e)
+{
+	const json_t *first = line_of_image(manifest, false);
+	const json_t *second = line_of_image(manifest, true);
+	struct pass before = { 0 }, after = { 0 };
+	enum status st;
+
+	*ret = (struct smear_spaces){ 0 };
+	if (!first || read_machine(ret, second, NULL))
+		return ST_OK;
+	ret->cut = json_is_true(json_object_get(first, "cut")) ||
+		   json_is_true(json_object_get(second, "cut"));
+	st = read_pass(first, ret->mode, &before, e);
+	if (!st)
+		st = read_pass(second, ret->mode, &after, e);
+	if (!st)
+		st = merge(ret, &before, &after, e);
+	if (!st)
+		st = merge_sharers(ret, &before, &after, e);
+	for (size_t i = 0; !st && i < ret->count; i++)
+		ret->at[i].fate = FATE_NOT_APPLICABLE;
 	pass_deinit(&before);
 	pass_deinit(&after);
 	if (st)

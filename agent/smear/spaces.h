@@ -19,7 +19,8 @@ enum fate {
 #define X(name, text) name,
 	FATE_MAP(X)
 #undef X
-		FATES
+		FATES,
+	FATE_NOT_APPLICABLE = FATES /* of an image, which has one moment */
 };
 
 const char *fate_name(enum fate f);
@@ -59,6 +60,12 @@ bool smear_spaces_has(const json_t *manifest, const char *when);
  * `one_pass` either line is enough: what it names lived. */
 enum status smear_spaces_load(struct smear_spaces *ret, const json_t *manifest, bool one_pass,
 			      struct err *e);
+/*
+ * Of an image that cannot have changed: whatever its lines name, without a fate. ST_OK also if
+ * there are none; then `ret->mode` is 0.
+ */
+enum status smear_spaces_load_still(struct smear_spaces *ret, const json_t *manifest,
+				    struct err *e);
 void smear_spaces_deinit(struct smear_spaces *s);
 
 #endif

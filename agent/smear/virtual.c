@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "agent/origin.h"
 #include "agent/smear/smear_internal.h"
 #include "formats/base/bytes.h"
 
@@ -87,9 +88,10 @@ static struct smear_id id_of_root(struct reading *r, uint64_t dtb)
 
 	return (struct smear_id){
 		.dtb = dtb,
-		.fate = before && after ? FATE_LIVED
-			: after         ? FATE_BORN
-					: FATE_ENDED,
+		.fate = r->m->image_only  ? FATE_NOT_APPLICABLE
+			: before && after ? FATE_LIVED
+			: after           ? FATE_BORN
+					  : FATE_ENDED,
 	};
 }
 
@@ -524,6 +526,8 @@ static enum status tell_result(struct reading *r, struct err *e)
 	ret->os = r->smear.spaces.os;
 	ret->layout = r->smear.layout;
 	ret->dtb = r->space.id.dtb;
+	ret->still = r->smear.still;
+	ret->assumed_levels = r->smear.assumed_levels;
 	ret->listed = r->space.id.listed;
 	ret->pid = r->space.id.pid;
 	ret->name = strdup(ret->listed ? r->space.id.name : "");
@@ -547,6 +551,22 @@ static enum status run(struct reading *r, struct err *e)
 	return st ? st : read_all(r, e);
 }
 
+/*
+ * The tables of an image are the same whenever they were read: those in its memory serve for all.
+ */
+static enum copy copy_of_image(const struct virtual_plan *plan)
+{
+	const enum rsz_kind kind =
+		plan->copy == COPY_BEFORE ? RSZ_KIND_TABLES_BEFORE : RSZ_KIND_TABLES_AFTER;
+	struct origin origin;
+
+	origin_of_lines(&origin, plan->manifest);
+	for (uint32_t i = 0; origin.still && i < rsz_reader_streams(plan->reader); i++)
+		if (rsz_reader_stream(plan->reader, i)->kind == (uint32_t)kind)
+			return COPY_IMAGE;
+	return plan->copy;
+}
+
 enum status virtual_read(const struct virtual_plan *plan, struct virtual_result *ret, struct err *e)
 {
 	const struct smear_plan smear_plan = {
@@ -555,9 +575,11 @@ enum status virtual_read(const struct virtual_plan *plan, struct virtual_result 
 		.manifest = plan->manifest,
 		.cached = plan->cached,
 	};
+	struct virtual_plan one = *plan;
 	struct reading *r = calloc(1, sizeof(*r));
 	enum status st;
 
+	one.copy = copy_of_image(plan);
 	*ret = (struct virtual_result){ 0 };
 	if (r)
 		r->m = calloc(1, sizeof(*r->m));
@@ -565,8 +587,16 @@ enum status virtual_read(const struct virtual_plan *plan, struct virtual_result 
 		free(r);
 		return err_nomem(e);
 	}
-	r->look = (struct look){ .copy = plan->copy, .follow = follow, .row = take_row };
-	r->plan = plan;
+	r->look = (struct look){
+		.copy = one.copy,
+		.by_dtb = plan->by_dtb,
+		.dtb = plan->dtb,
+		.notes = plan->notes,
+		.notes_size = plan->notes_size,
+		.follow = follow,
+		.row = take_row,
+	};
+	r->plan = &one;
 	r->ret = ret;
 	r->m->plan = &smear_plan;
 	r->m->ret = &r->smear;

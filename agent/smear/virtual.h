@@ -49,6 +49,8 @@ struct virtual_plan {
 	bool by_dtb;    /* else by pid */
 	uint32_t pid;
 	uint64_t dtb;
+	const void *notes; /* the source's ELF notes, as the manifest has them; or NULL */
+	size_t notes_size;
 	uint64_t va; /* any byte */
 	uint64_t length;
 	/* Called for all pages that hold a part of it, in order. */
@@ -64,9 +66,11 @@ struct virtual_result {
 	bool listed; /* then: */
 	uint32_t pid;
 	char *name;
+	bool still;             /* an image's: nobody can say how far its pages belong together */
+	bool assumed_levels;    /* nothing says how many levels the tables have */
 	uint64_t given[GIVENS]; /* pages */
-	uint64_t trust[TRUSTS]; /* of those that were given */
-	uint64_t damaged;       /* of GIVEN_NOTHING */
+	uint64_t trust[TRUST_KINDS]; /* of those that were given */
+	uint64_t damaged;            /* of GIVEN_NOTHING */
 };
 
 /*

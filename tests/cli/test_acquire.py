@@ -185,7 +185,10 @@ class BadInput(Case):
             self.one_line(run(*command, self.at), 9)
 
     def test_smear_without_page_tables(self):
-        path, _ = self.acquire(self.file('image', memory(4)), 'out.rsz', 0, '--pagetables=none')
+        path = self.at / 'out.rsz'
+        run('acquire', '-q', '--pagetables=none', '--order=linear', '--source',
+            'sim:desktop,ram=64M,allocated=20M,resident=10M,trimmed=5M,others=5M,processes=3,cache=2M',
+            '-o', path, check=True)
         for options in ([], ['--json'], ['--csv'], ['--mappings', '1']):
             done = run('smear', *options, path)
             self.one_line(done, 9)

@@ -136,12 +136,41 @@ class Usage(Case):
         self.assertEqual([self.path], list(self.at.iterdir()))
 
     def test_container_without_tables(self):
+        self.path.write_bytes(container(self.BEFORE, self.AFTER, []))
+        for option in ('--pagetables', '--dtb'):
+            self.assertIn(option, self.one_line(9, '--pid', 7, '--va', VA))
+        self.assertNotIn(b'\nsmear', run('info', self.path).stdout)
+
+    def test_tables_that_are_named_need_no_stored_ones(self):
+        self.path.write_bytes(container(self.BEFORE, self.AFTER, []))
+        options = ['--dtb', ROOT, '--va', VA, '--length', 2 * PAGE]
+        done = self.read(*options, '-o', '-')
+        self.assertEqual(done.stdout, page_of(0) + page_of(1))
+        # Nobody knows how far to trust it, or even how many levels there are; and it is said.
+        self.assertIn(b'4 levels are assumed', run('read', self.path, *options).stderr)
+        rows = [json.loads(line) for line in self.read(*options, '--json').stdout.splitlines()]
+        self.assertEqual([row['verdict'] for row in rows], ['one-pass', 'one-pass'])
+        self.assertEqual([row['trust'] for row in rows], ['at-risk', 'at-risk'])
+        self.one_line(9, '--dtb', 0x180000, '--va', VA)
+        self.one_line(9, '--dtb', ROOT, '--va', VA, '--tables', 'before')
+
+    def test_tables_of_an_image_without_a_kernel(self):
         image = self.at / 'image'
-        image.write_bytes(os.urandom(16 * PAGE))
-        path = self.at / 'none.rsz'
-        run('acquire', '-q', '--pagetables=none', '-s', f'file:{image}', '-o', path, check=True)
-        self.assertIn('--pagetables', self.one_line(9, '--pid', 7, '--va', VA, path=path))
-        self.assertNotIn(b'\nsmear', run('info', path).stdout)
+        made = tables(self.BEFORE)
+        made.update({FRAMES + i * PAGE: page_of(i) for i in range(8)})
+        image.write_bytes(b''.join(bytes(made.get(at, bytes(PAGE)))
+                                   for at in range(0, RAM[1], PAGE)))
+        for pagetables in ([], ['--pagetables=none'], ['--pagetables=both']):
+            path = self.at / 'image.rsz'
+            run('acquire', '-q', '-f', *pagetables, '-s', f'file:{image}', '-o', path, check=True)
+            done = run('read', '-q', path, '--dtb', ROOT, '--va', VA, '--length', 6 * PAGE, '--json')
+            self.assertEqual(done.returncode, 3, done.stderr)
+            rows = [json.loads(line) for line in done.stdout.splitlines()]
+            self.assertEqual([row.get('frame') for row in rows],
+                             [FRAMES, FRAMES + PAGE, None, None, 0xfee00000, FRAMES + 5 * PAGE])
+            self.assertEqual([row.get('trust') for row in rows], ['not-applicable'] * 2 +
+                             [None, 'not-applicable', 'wrong', 'not-applicable'])
+            self.assertNotIn('window_ns', rows[0])
 
     def test_what_is_no_container(self):
         noise = self.at / 'noise'

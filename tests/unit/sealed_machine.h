@@ -32,6 +32,11 @@
 #define WINDOWS_BEGIN                                                                              \
 	"{\"event\":\"begin\",\"os\":{\"build\":14393},"                                           \
 	"\"maps\":[{\"ranges\":[{\"first\":1048576,\"last\":1310719}]}]}\n"
+/* Of an image, by an older ramseal: what it says of a machine is of the one that it ran on. */
+#define IMAGE_BEGIN                                                                                \
+	"{\"event\":\"begin\",\"os\":{\"kernel_release\":\"6.1.0\",\"build\":14393},"              \
+	"\"memory\":{\"zswap\":\"N\"},\"source\":{\"name\":\"file\",\"path\":\"a.raw\"},"          \
+	"\"maps\":[{\"ranges\":[{\"first\":1048576,\"last\":1310719}]}]}\n"
 #define ONE_SPACE "{\"listed\":true,\"kernel\":false,\"pid\":7,\"name\":\"seven\",\"dtb\":1048576}"
 
 static struct machine m[COPIES];
@@ -50,6 +55,7 @@ static const char *os;
 static const char *before_spaces;
 static const char *after_spaces;
 static bool without_after;
+static bool without_lines; /* the manifest tells of no tables at all */
 static struct build *b;
 
 static inline void set_up_machine(void)
@@ -74,7 +80,7 @@ static inline void set_up_machine(void)
 	begin_line = LINUX_BEGIN;
 	os = "linux";
 	before_spaces = after_spaces = ONE_SPACE;
-	without_after = false;
+	without_after = without_lines = false;
 }
 
 static inline void put_entry(enum copy copy, uint64_t va, uint64_t raw)
@@ -154,8 +160,10 @@ static inline void seal_manifest(void)
 	char text[4096];
 	size_t n = (size_t)snprintf(text, sizeof(text), "%s", begin_line);
 
-	n += (size_t)snprintf(text + n, sizeof(text) - n, line, "before", os, before_spaces);
-	if (!without_after)
+	if (!without_lines)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, line, "before", os,
+				      before_spaces);
+	if (!without_after && !without_lines)
 		snprintf(text + n, sizeof(text) - n, line, "after", os, after_spaces);
 	build_text(b, stream, 0, text);
 }

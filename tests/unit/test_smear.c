@@ -555,6 +555,88 @@ TEST(slots_are_doubted_where_linux_may_keep_the_page_elsewhere)
 	check_slot(VERDICT_SLOT);
 }
 
+/*
+ * Whatever moved in the machine, its image does not: nothing is safe, and nothing is at risk of
+ * that.
+ */
+TEST(image_has_one_moment)
+{
+	static const char *const begin[] = {
+		IMAGE_BEGIN, /* and by this one */
+		"{\"event\":\"begin\",\"source\":{\"name\":\"x\",\"image\":true,\"still\":true},"
+		"\"maps\":[{\"ranges\":[{\"first\":1048576,\"last\":1310719}]}]}\n"
+	};
+	char sentence[SMEAR_SENTENCE_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(begin); i++) {
+		set_up();
+		put_every_change();
+		begin_line = begin[i];
+		measure_ok();
+		assert_true(s.still);
+		CHECK_VERDICTS(
+			s.at[0].copy[COPY_IMAGE].frames, [VERDICT_IMAGE] = 6, [VERDICT_OUTSIDE] = 1,
+			[VERDICT_UNREADABLE] = 1, [VERDICT_MISSING] = 2);
+		/* Nobody says that zswap of the other machine was off. */
+		CHECK_VERDICTS(s.at[0].copy[COPY_IMAGE].slots, [VERDICT_SLOT] = 3);
+		assert_int_equal(s.at[0].copy[COPY_BEFORE].entries, 0);
+		assert_int_equal(s.at[0].copy[COPY_IMAGE].window[WINDOW_FRAMES].pages, 0);
+		CHECK_CHANGES(&s.total, PAIR_BEFORE_IMAGE, [CHANGE_STABLE] = 0);
+		assert_int_equal(s.at[0].id.fate, FATE_NOT_APPLICABLE);
+		assert_int_equal(s.fates[FATE_BORN] + s.fates[FATE_ENDED] + s.fates[FATE_LIVED], 0);
+		for (size_t k = 0; k < n_rows; k++)
+			assert_int_equal(rows[k].copy, COPY_IMAGE);
+		smear_sentence(&s, COPY_IMAGE, sentence);
+		CHECK_HAS(sentence, "Not applicable: an image file does not change");
+		CHECK_HAS(sentence, "46.2 % are in this container, and 30.8 % are not");
+		tear_down();
+	}
+}
+
+/* Its tables stood around their frames in the file, which says nothing of the machine. */
+TEST(image_read_by_its_tables_is_not_safe_either)
+{
+	set_up_around();
+	begin_line = IMAGE_BEGIN;
+	measure_ok();
+	CHECK_VERDICTS(s.at[0].copy[COPY_IMAGE].frames, [VERDICT_IMAGE] = 2);
+	tear_down();
+}
+
+TEST(space_that_only_one_pass_over_an_image_found_is_not_born)
+{
+	set_up();
+	put_entries(0, FRAME(0) | P, FRAME(0) | P);
+	begin_line = IMAGE_BEGIN;
+	before_spaces = "";
+	measure_ok();
+	assert_int_equal(s.count, 1);
+	assert_int_equal(s.at[0].id.fate, FATE_NOT_APPLICABLE);
+	CHECK_VERDICTS(s.at[0].copy[COPY_IMAGE].frames, [VERDICT_IMAGE] = 1);
+	tear_down();
+}
+
+TEST(image_that_was_changed_is_measured)
+{
+	static const char *const begin[] = {
+		/* Somebody had it open; it was another file in the end; it was no file at all. */
+		"{\"event\":\"begin\",\"source\":{\"image\":true,\"still\":false}}\n",
+		("{\"event\":\"begin\",\"source\":{\"image\":true,\"still\":true}}\n"
+		 "{\"event\":\"end\",\"still\":false}\n"),
+		"{\"event\":\"begin\",\"source\":{\"name\":\"file\",\"path\":\"/proc/kcore\"}}\n",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(begin); i++) {
+		set_up();
+		put_entries(0, FRAME(0) | P, FRAME(0) | P);
+		begin_line = begin[i];
+		measure_ok();
+		assert_false(s.still);
+		CHECK_VERDICTS(s.at[0].copy[COPY_IMAGE].frames, [VERDICT_SAFE] = 1);
+		tear_down();
+	}
+}
+
 /* Windows 10 1607: Transition at 11, Protection at 5, PageFileLow at 1, PageFileHigh at 32. */
 #define TRANSITION_TO(n) (FRAME(n) | UINT64_C(0x880))
 #define IN_FILE(slot)    ((uint64_t)(slot) << 32 | UINT64_C(0x2080))
@@ -764,6 +846,10 @@ int main(void)
 		cmocka_unit_test(large_page_is_judged_by_its_captures),
 		cmocka_unit_test(frames_and_slots_named_twice_are_counted),
 		cmocka_unit_test(slots_are_doubted_where_linux_may_keep_the_page_elsewhere),
+		cmocka_unit_test(image_has_one_moment),
+		cmocka_unit_test(image_read_by_its_tables_is_not_safe_either),
+		cmocka_unit_test(space_that_only_one_pass_over_an_image_found_is_not_born),
+		cmocka_unit_test(image_that_was_changed_is_measured),
 		cmocka_unit_test(windows_trims_and_recalls),
 		cmocka_unit_test(missing_second_pass_is_said),
 		cmocka_unit_test(machine_without_tables_is_said),

@@ -657,6 +657,52 @@ TEST(one_pass_is_enough_to_read_but_not_to_judge)
 	tear_down();
 }
 
+/* Of an image every copy of the tables is the same one. */
+TEST(image_is_read_and_not_judged)
+{
+	set_up();
+	put_same(0, FRAME(0) | P);
+	put_same(1, UINT64_C(0xfee00000) | P);
+	begin_line = IMAGE_BEGIN;
+	for (enum copy copy = COPY_BEFORE; copy < COPIES; copy++) {
+		plan.copy = copy;
+		read_ok();
+		assert_true(result.still);
+		check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
+		check_verdict(0, VERDICT_IMAGE);
+		check_verdict(1, VERDICT_OUTSIDE);
+		assert_int_equal(at(VA(0))->page.row.window, 0);
+		assert_int_equal(result.trust[TRUST_NOT_APPLICABLE], 1);
+		assert_int_equal(result.trust[TRUST_SAFE] + result.trust[TRUST_AT_RISK], 0);
+	}
+	tear_down();
+}
+
+/* A manifest that tells of no tables, and somebody who knows where they are. */
+TEST(tables_that_are_named_need_no_list)
+{
+	struct err e = ERR_INIT;
+
+	set_up();
+	put_same(0, FRAME(0) | P);
+	without_lines = true;
+	begin_line = IMAGE_BEGIN;
+	plan.by_dtb = true;
+	plan.dtb = ROOT;
+	read_ok();
+	assert_true(result.assumed_levels);
+	assert_int_equal(result.os, OS_UNKNOWN);
+	check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
+	check_verdict(0, VERDICT_IMAGE);
+	begin_line = LINUX_BEGIN; /* of a live machine nothing tells how long an entry stood */
+	read_ok();
+	check_verdict(0, VERDICT_ONE_PASS);
+	plan.by_dtb = false;
+	CHECK_STATUS(read_machine(&e), ST_INPUT, &e);
+	CHECK_HAS(e.message, "--dtb");
+	tear_down();
+}
+
 static void check_refused(enum status want, const char *message)
 {
 	struct err e = ERR_INIT;
@@ -750,6 +796,8 @@ int main(void)
 		cmocka_unit_test(process_is_found_by_any_of_its_names),
 		cmocka_unit_test(process_that_came_has_no_tables_before),
 		cmocka_unit_test(one_pass_is_enough_to_read_but_not_to_judge),
+		cmocka_unit_test(image_is_read_and_not_judged),
+		cmocka_unit_test(tables_that_are_named_need_no_list),
 		cmocka_unit_test(what_cannot_be_asked_is_refused),
 		cmocka_unit_test(hostile_tables_end_and_add_up),
 	};
