@@ -3,11 +3,11 @@
  * ramseal info: what is in a container, from its headers and its manifest; no payload is checked.
  */
 #include <inttypes.h>
-#include <stdarg.h>
 
 #include "agent/acquire/manifest.h"
 #include "agent/acquire/tally.h"
 #include "agent/commands/commands.h"
+#include "agent/commands/info_machine.h"
 #include "agent/container.h"
 #include "agent/host/process_names.h"
 #include "agent/output/image_pass.h"
@@ -149,19 +149,22 @@ static json_t *too_much(void)
 }
 
 static enum status put_smear(json_t *doc, struct container *c, const struct sums *sums,
-			     struct err *e)
+			     const struct origin *o, const json_t *manifest, struct err *e)
 {
-	static const char *const events[] = { "begin", "tables", "file", "end", NULL };
 	struct smear_plan plan = {
 		.in = &c->file.blob,
 		.reader = c->reader,
+		.manifest = manifest,
 		.tables_only = true,
 	};
 	uint32_t before, after;
 	struct smear s;
-	json_t *manifest;
 	enum status st;
 
+	if (o->still) {
+		json_object_set_new(doc, "smear", smear_not_applicable_json());
+		return ST_OK;
+	}
 	if (container_find_kind(c, RSZ_KIND_TABLES_BEFORE, &before, NULL) ||
 	    container_find_kind(c, RSZ_KIND_TABLES_AFTER, &after, NULL))
 		return ST_OK;
@@ -169,36 +172,23 @@ static enum status put_smear(json_t *doc, struct container *c, const struct sums
 		json_object_set_new(doc, "smear", too_much());
 		return ST_OK;
 	}
-	st = container_lines(c, events, &manifest, e);
-	if (st)
-		return st;
-	plan.manifest = manifest;
 	st = smear_measure(&plan, &s, e);
 	if (!st)
 		json_object_set_new(doc, "smear",
 				    s.cut ? too_much() : smear_headline_json(&s, COPY_BEFORE));
 	smear_deinit(&s);
-	json_decref(manifest);
 	/* Tables without their lines in the manifest are a cut container's, and it is said that it is. */
 	return st == ST_INPUT ? ST_OK : st;
 }
 
-/* What was found beside the page tables: the kernel, and in each pass the two lists of processes. */
-static enum status put_tables(json_t *doc, struct container *c, struct err *e)
+/* In each pass over the page tables, the two lists of processes. */
+static void put_compared(json_t *doc, const json_t *lines)
 {
-	static const char *const events[] = { "tables", NULL };
-	static const char *const keys[] = { "ntoskrnl", NULL };
-	json_t *lines, *line, *compared, *all = json_array();
-	enum status st = container_lines(c, events, &lines, e);
+	json_t *line, *compared, *all = json_array();
 	size_t i;
 
-	if (st) {
-		json_decref(all);
-		return st;
-	}
 	json_array_foreach(lines, i, line)
 	{
-		put_keys(doc, line, keys);
 		compared = json_object_get(line, "processes_compared");
 		if (!json_is_object(compared))
 			continue;
@@ -208,15 +198,12 @@ static enum status put_tables(json_t *doc, struct container *c, struct err *e)
 	if (json_array_size(all))
 		json_object_set(doc, "processes_compared", all);
 	json_decref(all);
-	json_decref(lines);
-	return ST_OK;
 }
 
 static json_t *info_json(struct container *c, const char *path, const struct sums *s)
 {
-	static const char *const begin_keys[] = { "host",     "os",      "cpu",  "memory",
-						  "security", "process", "tool", "source",
-						  "maps",     "driver",  NULL };
+	static const char *const begin_keys[] = { "process", "tool",   "source",
+						  "maps",    "driver", NULL };
 	static const char *const end_keys[] = { "exit_code",   "outcome", "message", "parts",
 						"maps_at_end", "usage",   NULL };
 	static const char *const later_keys[] = { "sealed_later", NULL };
@@ -254,19 +241,6 @@ static const char *text_at(json_t *doc, const char *object, const char *key)
 	const char *text = json_string_value(json_object_get(json_object_get(doc, object), key));
 
 	return text ? text : "not recorded";
-}
-
-static void print_row(const char *label, const char *fmt, ...) PRINTF_LIKE(2, 3);
-static void print_row(const char *label, const char *fmt, ...)
-{
-	char value[1024], shown[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(value, sizeof(value), fmt, ap);
-	va_end(ap);
-	text_printable(value, shown, sizeof(shown));
-	printf("%-12s %s\n", label, shown);
 }
 
 static void print_streams(struct container *c, const struct sums *s)
@@ -317,29 +291,6 @@ static void print_ranges(json_t *doc, const char *key, const char *label)
 	}
 }
 
-/* Of the host: "name, Windows 10 Pro (build 19045.3803)". */
-static void print_host(json_t *doc)
-{
-	const json_t *os = json_object_get(doc, "os");
-	const json_t *build = json_object_get(os, "build"), *ubr = json_object_get(os, "ubr");
-	char number[64] = "";
-
-	if (json_is_integer(build) && json_is_integer(ubr))
-		snprintf(number, sizeof(number), " (build %" PRId64 ".%" PRId64 ")",
-			 (int64_t)json_integer_value(build), (int64_t)json_integer_value(ubr));
-	print_row("host", "%s, %s%s", text_at(doc, "host", "name"), text_at(doc, "os", "name"),
-		  number);
-}
-
-static void print_ntoskrnl(json_t *doc)
-{
-	const json_t *o = json_object_get(doc, "ntoskrnl");
-	const char *key = json_string_value(json_object_get(o, "symbols"));
-
-	if (json_object_get(o, "guid"))
-		print_row("ntoskrnl", "%s", key ? key : text_at(doc, "ntoskrnl", "guid"));
-}
-
 /* The first pass whose two lists differ; else the last. */
 static void print_processes(json_t *doc)
 {
@@ -372,7 +323,8 @@ static void print_processes(json_t *doc)
 			  json_array_size(json_object_get(o, "renamed")));
 }
 
-static void print_text(struct container *c, json_t *doc, const struct sums *s)
+static void print_text(struct container *c, json_t *doc, const struct sums *s,
+		       const struct origin *o)
 {
 	const struct rsz_scan_result *end = &s->end;
 	json_t *outcome = json_object_get(doc, "outcome");
@@ -394,13 +346,13 @@ static void print_text(struct container *c, json_t *doc, const struct sums *s)
 	else
 		print_row("begun", "not known: the record that says it is damaged");
 	print_row("tool", "SHA-256 %s", text_at(doc, "tool", "sha256"));
-	print_host(doc);
+	info_print_host(o);
 	print_row("source", "%s (%s)%s", text_at(doc, "source", "name"),
 		  text_at(doc, "source", "path"),
 		  json_is_true(json_object_get(json_object_get(doc, "source"), "silent"))
 			  ? "; it cannot report unreadable pages"
 			  : "");
-	print_ntoskrnl(doc);
+	info_print_kernel(doc);
 	print_processes(doc);
 	print_streams(c, s);
 	print_pages(doc);
@@ -409,30 +361,44 @@ static void print_text(struct container *c, json_t *doc, const struct sums *s)
 	print_ranges(doc, "ranges", "range");
 	print_ranges(doc, "unreadable", "unreadable");
 	print_ranges(doc, "skipped", "skipped");
+	info_print_spaces(doc);
+}
+
+/* What the manifest says beyond its first and last line. */
+static enum status put_lines(json_t *doc, struct container *c, const struct sums *sums,
+			     struct origin *o, const json_t *lines, struct err *e)
+{
+	origin_of_lines(o, lines);
+	info_put_machine(doc, o, container_event(c, "begin"), lines);
+	put_compared(doc, lines);
+	return put_smear(doc, c, sums, o, lines, e);
 }
 
 static enum status run(struct cli *cli, struct err *e)
 {
+	static const char *const events[] = { "begin", "tables", "file", "end", NULL };
 	const struct info_options *o = cli->values;
 	struct sums sums = { 0 };
+	struct origin origin;
 	struct container c;
-	json_t *doc = NULL;
+	json_t *doc = NULL, *lines = NULL;
 	enum status st = container_open(cli->operands[0], &c, e);
 
 	if (st)
 		return st;
 	st = sum_container(&c, &sums, e);
+	if (!st)
+		st = container_lines(&c, events, &lines, e);
 	if (!st) {
 		doc = info_json(&c, cli->operands[0], &sums);
-		st = doc ? put_tables(doc, &c, e) : err_nomem(e);
+		st = doc ? put_lines(doc, &c, &sums, &origin, lines, e) : err_nomem(e);
 	}
-	if (!st)
-		st = put_smear(doc, &c, &sums, e);
 	if (!st && o->json)
 		st = json_print(json_incref(doc), JSON_INDENT(1), e);
 	else if (!st)
-		print_text(&c, doc, &sums);
+		print_text(&c, doc, &sums, &origin);
 	json_decref(doc);
+	json_decref(lines);
 	sums_deinit(&sums);
 	container_close(&c);
 	return st;

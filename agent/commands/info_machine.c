@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/commands/info_machine.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/program/text.h"
+
+void print_row(const char *label, const char *fmt, ...)
+{
+	char value[1024], shown[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(value, sizeof(value), fmt, ap);
+	va_end(ap);
+	text_printable(value, shown, sizeof(shown));
+	printf("%-12s %s\n", label, shown);
+}
+
+/* Copies the keys that are there. */
+static void put_keys(json_t *to, const json_t *from, const char *const *keys)
+{
+	for (; from && *keys; keys++)
+		if (json_object_get(from, *keys))
+			json_object_set(to, *keys, json_object_get(from, *keys));
+}
+
+static const char *const machine_keys[] = { "host", "os", "cpu", "memory", "security", NULL };
+
+static void put_system(json_t *doc, const json_t *tables)
+{
+	static const char *const keys[] = { "os",           "levels",
+					    "kernel_dtb",   "kernel_dtb_origin",
+					    "process_list", "processes",
+					    "scan",         NULL };
+	json_t *system = json_object(), *told = json_object_get(tables, "system");
+
+	if (json_is_object(told))
+		json_object_update(system, told);
+	put_keys(system, tables, keys);
+	json_object_set_new(doc, "system", system);
+}
+
+void info_put_machine(json_t *doc, const struct origin *o, const json_t *begin, const json_t *lines)
+{
+	const json_t *tables = origin_tables(lines);
+	json_t *made_on = json_object_get(begin, "made_on");
+
+	if (!o->image) {
+		put_keys(doc, begin, machine_keys);
+	} else {
+		/* Before it had a name of its own, it stood where a live machine stands. */
+		made_on = made_on ? json_incref(made_on) : json_object();
+		put_keys(made_on, begin, machine_keys);
+		json_object_set_new(doc, "made_on", made_on);
+		json_object_set_new(doc, "still", json_boolean(o->still));
+	}
+	if (!tables)
+		return;
+	put_system(doc, tables);
+	put_keys(doc, tables, (const char *const[]){ "ntoskrnl", "kdbg", NULL });
+	if (json_object_get(tables, "spaces"))
+		json_object_set(doc, "address_spaces", json_object_get(tables, "spaces"));
+}
+
+/*
+ * Text
+ */
+
+static const char *known(const char *text, const char *otherwise)
+{
+	return text && *text ? text : otherwise;
+}
+
+/* Of an image: what is known of its machine, and which one made the container. */
+static void print_image(const struct origin *o)
+{
+	if (o->host)
+		print_row("host", "%s (%s)", o->host, o->host_by);
+	else
+		print_row("host", "not known: the memory is an image's");
+	print_row("system", "%s", known(o->system, "not known"));
+	print_row("made on", "%s, %s", known(o->made_on, "not recorded"),
+		  known(o->made_on_system, "not recorded"));
+}
+
+void info_print_host(const struct origin *o)
+{
+	if (o->image)
+		print_image(o);
+	else
+		print_row("host", "%s, %s", known(o->host, "not recorded"),
+			  known(o->system, "not recorded"));
+}
+
+static uint64_t number(const json_t *o, const char *key)
+{
+	return (uint64_t)json_integer_value(json_object_get(o, key));
+}
+
+static const char *text(const json_t *o, const char *key)
+{
+	return known(json_string_value(json_object_get(o, key)), "not known");
+}
+
+static void print_ntoskrnl(const json_t *o)
+{
+	const char *key = json_string_value(json_object_get(o, "symbols"));
+
+	if (json_object_get(o, "guid"))
+		print_row("ntoskrnl", "%s", key ? key : text(o, "guid"));
+}
+
+static void print_kdbg(const json_t *o)
+{
+	if (o)
+		print_row("kdbg", "%s, %s", text(o, "address"),
+			  json_is_true(json_object_get(o, "encoded")) ? "encoded" : "not encoded");
+}
+
+void info_print_kernel(const json_t *doc)
+{
+	const json_t *system = json_object_get(doc, "system");
+	const json_t *ntoskrnl = json_object_get(doc, "ntoskrnl");
+	const char *base = json_string_value(json_object_get(ntoskrnl, "base"));
+
+	if (system)
+		print_row("kernel", "DTB 0x%" PRIx64 " (%s), %" PRIu64 " levels of page tables%s%s",
+			  number(system, "kernel_dtb"), text(system, "kernel_dtb_origin"),
+			  number(system, "levels"), base ? ", image at " : "", base ? base : "");
+	print_ntoskrnl(ntoskrnl);
+	print_kdbg(json_object_get(doc, "kdbg"));
+}
+
+/*
+ * Address spaces
+ */
+
+#define SPACES_SHOWN 40
+
+static void print_space(const json_t *space)
+{
+	const json_t *pid = json_object_get(space, "pid");
+	const bool kernel = json_is_true(json_object_get(space, "kernel"));
+
+	if (json_is_integer(pid))
+		print_row("space", "0x%012" PRIx64 " %7" PRId64 " %s%s", number(space, "dtb"),
+			  (int64_t)json_integer_value(pid), text(space, "name"),
+			  kernel ? " (the kernel's)" : "");
+	else
+		print_row("space", "0x%012" PRIx64 "         %s", number(space, "dtb"),
+			  kernel ? "(the kernel's)" : "(of no process in the list)");
+}
+
+/* Of how many there is a root; a kernel thread of Linux has none. */
+static size_t count_roots(const json_t *spaces)
+{
+	const json_t *space;
+	size_t i, n = 0;
+
+	json_array_foreach(spaces, i, space) n += json_object_get(space, "dtb") != NULL;
+	return n;
+}
+
+static void print_summary(const json_t *system, size_t roots)
+{
+	const uint64_t hidden = number(json_object_get(system, "scan"), "hidden");
+	const uint64_t listed = number(system, "processes");
+	const char *end = text(system, "process_list");
+
+	if (strcmp(end, "closed") != 0)
+		print_row("spaces",
+			  "%zu; the kernel's list of processes is not whole (%s), it has %" PRIu64,
+			  roots, end, listed);
+	else if (hidden)
+		print_row("spaces",
+			  "%zu; the kernel's list of processes has %" PRIu64 ", and %" PRIu64
+			  " of these address spaces belong to none of them",
+			  roots, listed, hidden);
+	else
+		print_row("spaces", "%zu; the kernel's list of processes is whole, it has %" PRIu64,
+			  roots, listed);
+}
+
+void info_print_spaces(const json_t *doc)
+{
+	const json_t *spaces = json_object_get(doc, "address_spaces"), *space;
+	const size_t roots = count_roots(spaces);
+	size_t i, shown = 0;
+
+	if (!spaces)
+		return;
+	print_summary(json_object_get(doc, "system"), roots);
+	json_array_foreach(spaces, i, space)
+	{
+		if (!json_object_get(space, "dtb"))
+			continue;
+		if (shown++ == SPACES_SHOWN) {
+			print_row("space", "… and %zu more (--json lists them)",
+				  roots - SPACES_SHOWN);
+			break;
+		}
+		print_space(space);
+	}
+}
