@@ -13,6 +13,7 @@ a measurement; build/test shows it.
 
 import csv
 import json
+import random
 import shutil
 import struct
 import sys
@@ -74,6 +75,32 @@ class Lime:
     def copy(self, path):
         other = object.__new__(Lime)
         other.path, other.parts = Path(shutil.copy(self.path, path)), self.parts
+        return other
+
+    def runs(self, lacks):
+        """[first, last] of pages in a row of which lacks(number, of how many) is not true."""
+        count, n = sum(last - first + 1 for first, last, _ in self.parts) // PAGE, 0
+        for first, last, _ in self.parts:
+            run = None
+            for at in range(first, last, PAGE):
+                if lacks(n, count):
+                    run = None
+                elif run:
+                    run[1] += PAGE
+                else:
+                    run = [at, at + PAGE - 1]
+                    yield run
+                n += 1
+
+    def part(self, path, lacks):
+        """The same without some of its pages."""
+        other = object.__new__(Lime)
+        other.path, other.parts = path, []
+        with open(path, 'wb') as out:
+            for first, last in list(self.runs(lacks)):
+                out.write(self.HEADER.pack(self.MAGIC, self.VERSION, first, last))
+                other.parts.append((first, last, out.tell()))
+                out.write(self.read(first, last - first + 1))
         return other
 
     def offset(self, pa, size):
@@ -302,7 +329,7 @@ class Processes(InGuest):
         container, _ = self.acquire_file(lime)
         for pid, name in names.items():
             found = walked(container, pid)
-            self.assertEqual(set(found), {'before', 'image', 'after'})
+            self.assertEqual(set(found), {'image'})  # of an image there is no other
             for copy, pages in found.items():
                 ours = {page: place for page, place in pages.items()
                         if page not in silent.get(pid, ())}
@@ -408,6 +435,68 @@ class Processes(InGuest):
         space, = (s for s in json.loads(done.stdout)['spaces'] if not s['listed'])
         self.assertEqual(space['dtb'], root)
         self.assertGreaterEqual(space['copies']['image']['states']['valid'], HELD_PAGES)
+
+
+    def acquire_image(self, lime, *options):
+        """As an analyst does, who has nothing but the image: {'info':, 'path':}"""
+        path = lime.path.with_suffix('.image.rsz')
+        done = acquired.ramseal('acquire', '--quiet', '--force', '--source', f'file:{lime.path}',
+                                *options, '-o', path)
+        self.assertEqual(done.returncode, COMPLETE, done.stderr)
+        self.addCleanup(path.unlink, missing_ok=True)
+        return path, json.loads(acquired.ramseal('info', '--json', path).stdout)
+
+    def check_part_of(self, lime, what, lacks, whole):
+        """An image that lacks pages: what is found of it is as in the whole, and nothing is hidden."""
+        part = lime.part(self.work / 'part.lime', lacks)
+        _, info = self.acquire_image(part)
+        part.path.unlink()
+        system = info.get('system', {'os': 'unknown'})
+        if system['os'] != 'unknown':
+            for key in ('os', 'kernel_dtb', 'levels', 'kernel_release'):
+                self.assertEqual(system[key], whole['system'][key])
+            self.assertEqual((system['scan']['hidden'], system['scan']['missed']), (0, 0), system)
+        true = {s['dtb']: s for s in whole['address_spaces'] if 'dtb' in s}
+        for space in info.get('address_spaces', []):
+            if 'dtb' in space and space['listed']:
+                self.assertEqual([space[key] for key in ('pid', 'name')],
+                                 [true[space['dtb']][key] for key in ('pid', 'name')])
+        print(f'note: an image that lacks {what}: {system["os"]}, process list '
+              f'{system.get("process_list", "not looked for")}, {system.get("processes", 0)} of '
+              f'{whole["system"]["processes"]} processes')
+        return system['os']
+
+    def test_5_what_an_image_says(self):
+        """Its kernel's name and release, its processes; with and without stored tables; and in part."""
+        lime, _ = self.quiet_memory()
+        path, info = self.acquire_image(lime)
+        system = info['system']
+        self.assertEqual(system['kernel_release'], self.guest.check('uname -r').strip())
+        self.assertEqual(system['host_name'], self.guest.check('uname -n').strip())
+        self.assertNotIn('host', info)
+        holder, = (s for s in info['address_spaces'] if s.get('pid') == self.holder)
+        rows = acquired.ramseal('smear', '--mappings', self.holder, path).stdout.splitlines()
+        va = next(row['va'] for row in csv.DictReader(rows) if row['state'] == 'valid')
+        done = acquired.ramseal('read', '--json', '--pid', self.holder, '--va', va, path)
+        self.assertEqual(done.returncode, COMPLETE, done.stderr)
+        row = json.loads(done.stdout)
+        self.assertEqual(row['trust'], 'not-applicable')
+
+        # Whoever knows where the tables are needs no list: the kernel's notes are not there either.
+        bare, _ = self.acquire_image(lime, '--pagetables', 'none')
+        done = acquired.ramseal('read', '--json', '--dtb', holder['dtb'], '--va', va, bare)
+        self.assertEqual(done.returncode, COMPLETE, done.stderr)
+        self.assertNotIn('assumed', done.stderr)
+        same = json.loads(done.stdout)
+        self.assertEqual([same[key] for key in ('entry', 'frame', 'state')],
+                         [row[key] for key in ('entry', 'frame', 'state')])
+        chance = random.Random(1)
+        self.check_part_of(lime, 'its end', lambda n, count: n > 0.9 * count, info)
+        for percent in (1, 10):
+            found = self.check_part_of(lime, f'{percent} % of its pages',
+                                       lambda n, count: chance.random() * 100 < percent, info)
+            # Its kernel is known by VMCOREINFO, in a page of its own, and by either of two others.
+            self.assertIn(found, ('linux', 'unknown'))
 
 
 class Cost(InGuest):
