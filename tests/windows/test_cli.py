@@ -92,16 +92,33 @@ class Acquire(Case):
                        windows(self.path('memory.rsz'))))
         self.assertEqual(self.read('back.raw'), data)
 
-    def test_what_it_says_of_the_host(self):
+    def test_what_it_says_of_its_own_machine(self):
+        """The memory is an image's: what ramseal knows of this machine is of the one that read it."""
         self.acquire(memory(10))
         doc = json.loads(self.check(run('info', '--json', windows(self.path('memory.rsz')))).stdout)
-        text = json.dumps(doc)
-        os_facts = doc['manifest']['begin']['machine']['os'] if 'manifest' in doc else None
-        found = os_facts or next(v for v in find(doc, 'os'))
-        self.assertIsInstance(found['build'], int)
-        self.assertEqual(found['id'], 'windows')
+        for key in ('host', 'os', 'cpu', 'memory', 'security'):
+            self.assertNotIn(key, doc)
+        self.assertIsInstance(doc['made_on']['os']['build'], int)
+        self.assertEqual(doc['made_on']['os']['id'], 'windows')
+        self.assertTrue(doc['still'])
         own = hashlib.sha256(Path(EXE).read_bytes()).hexdigest()
-        self.assertIn(own, text)
+        self.assertEqual(doc['tool']['sha256'], own)
+
+    def test_image_that_somebody_has_open_for_writing(self):
+        self.write('memory.raw', memory(10))
+        held = windows(self.path('memory.raw'))
+        with subprocess.Popen([WINE, 'cmd.exe', '/c', f'pause >> {held}'], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as holder:
+            for _ in range(100):  # until it has it open
+                self.check(run('acquire', '-q', '-f', '--no-pagefile', '--source', 'file:' + held,
+                               '-o', windows(self.path('memory.rsz'))))
+                doc = json.loads(run('info', '--json', windows(self.path('memory.rsz'))).stdout)
+                if not doc['still']:
+                    break
+            holder.stdin.write(b'\n')
+            holder.stdin.close()
+            holder.wait(60)
+        self.assertFalse(doc['still'])
 
     def test_a_pipe_gets_the_same_bytes(self):
         self.write('memory.raw', memory(300))
@@ -167,18 +184,6 @@ class Acquire(Case):
         self.assertIn(b'interrupted', said)
         self.write('cut.rsz', b''.join(got))
         self.check(run('verify', windows(self.path('cut.rsz'))))
-
-
-def find(doc, key):
-    """Every object of that name, however deep."""
-    if isinstance(doc, dict):
-        for k, v in doc.items():
-            if k == key and isinstance(v, dict):
-                yield v
-            yield from find(v, key)
-    elif isinstance(doc, list):
-        for v in doc:
-            yield from find(v, key)
 
 
 @unittest.skipUnless(NATIVE, 'no Linux ramseal was named')
