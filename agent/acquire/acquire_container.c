@@ -43,10 +43,10 @@ struct acquisition {
 	struct files files;
 	struct slots *slots; /* read while memory is; NULL: page files have their own time */
 	struct tables_result before, after;
-	struct file_mark mark; /* of a source that is an image, when it was opened */
-	bool still;            /* it is, and it cannot change while it is read */
-	struct tables_result image,
-		image_end; /* an image's tables, before it was read and behind it */
+	struct file_mark mark;          /* of a source that is an image, when it was opened */
+	bool still;                     /* it is, and it cannot change while it is read */
+	struct tables_result image;     /* its tables then, as they were found before it was read */
+	struct tables_result image_end; /* and behind that */
 	struct root_watch watch;
 	bool watching;
 	char root[SHA256_HEX_SIZE];

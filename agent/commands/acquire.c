@@ -56,7 +56,8 @@ static const struct option_def options[] = {
 		"copy page files before, after or while memory is read; guided: what page tables "
 		"name right behind them, the rest after"),
 	CLI_CHOICE(struct acquire_options, pagetables, 0, "pagetables", NULL, pagetables_choices,
-		   "store all page tables, read before or after everything else, or both"),
+		   "store all page tables, read before or after everything else, or both "
+		   "(default); those of an image are found, and stored if this is given"),
 	CLI_PARSED(struct acquire_options, order, 0, "order", "ORDER", parse_order,
 		   "in which order memory is read; default: guided, and linear where there are no "
 		   "page tables to go by",

@@ -81,7 +81,9 @@ const struct command command_read = {
 		 "(agent/smear/METHOD.md). That goes to stdout; with --output - to stderr, unless\n"
 		 "--quiet. Pages that are not in the container, or that only the VAD or a mapped "
 		 "file\n"
-		 "could tell, are filled and reported; the exit code is then 3.\n",
+		 "could tell, are filled and reported; the exit code is then 3. --dtb needs no "
+		 "stored\n"
+		 "page tables: those in the image will do.\n",
 	.values_size = sizeof(struct read_options),
 	.run = run,
 };

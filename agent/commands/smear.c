@@ -29,9 +29,11 @@ const struct command command_smear = {
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "The container must have been acquired with --pagetables=both. What the words "
-		 "mean\n"
-		 "is in agent/smear/METHOD.md.\n",
+	.notes = "The container must have been acquired with --pagetables=both. An image has one "
+		 "moment:\n"
+		 "of one that was not changed while it was read, only what is there is counted. "
+		 "What\n"
+		 "the words mean is in agent/smear/METHOD.md.\n",
 	.values_size = sizeof(struct smear_options),
 	.run = run,
 };
