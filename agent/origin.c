@@ -68,6 +68,13 @@ json_t *origin_tables(const json_t *lines)
 	return found;
 }
 
+/* Has anything of the kernel been found but its tables? Windows' are known by their look. */
+static bool is_told(const json_t *tables)
+{
+	return json_object_size(json_object_get(tables, "system")) ||
+	       json_object_get(tables, "ntoskrnl") || !json_object_get(tables, "system");
+}
+
 /* What the kernel's memory says of it. */
 static void read_system(struct origin *o, const json_t *tables)
 {
@@ -85,8 +92,9 @@ static void read_system(struct origin *o, const json_t *tables)
 		snprintf(o->system, sizeof(o->system), "Linux%s%.64s", o->kernel ? " " : "",
 			 o->kernel ? o->kernel : "");
 	else
-		snprintf(o->system, sizeof(o->system), "Windows%s%.32s", version ? " " : "",
-			 version ? version : "");
+		snprintf(o->system, sizeof(o->system), "Windows%s%.32s%s", version ? " " : "",
+			 version ? version : "",
+			 is_told(tables) ? "" : ", by the look of its page tables alone");
 	if (json_is_integer(build))
 		snprintf(o->system + strlen(o->system), sizeof(o->system) - strlen(o->system),
 			 ", build %lld", (long long)json_integer_value(build));

@@ -181,6 +181,18 @@ class System(Case):
             check=True)
         self.assertFalse(self.info(self.acquire(image))['kdbg']['encoded'])
 
+    def test_windows_is_told_by_its_tables_if_there_is_no_more(self):
+        image = self.at / 'tables.lime'
+        pages = range(len(self.memory) // PAGE)
+        image.write_bytes(lime(self.memory, [n for n in pages
+                                             if self.memory[n * PAGE:n * PAGE + 2] != b'MZ' and
+                                             b'RSDS' not in self.memory[n * PAGE:(n + 1) * PAGE]]))
+        doc = self.info(self.acquire(image))
+        self.assertEqual(doc['system']['os'], 'windows')
+        self.assertNotIn('ntoskrnl', doc)
+        self.assertEqual(self.text(self.at / 'out.rsz')['system'],
+                         ['Windows, by the look of its page tables alone'])
+
     def test_nothing_is_known_of_noise(self):
         image = self.at / 'noise'
         image.write_bytes(os.urandom(64 * PAGE))
