@@ -18,6 +18,8 @@ static void section_glossary(struct doc *d, const struct run *r)
 static const struct {
 	const char *id, *title;
 	void (*put)(struct doc *d, const struct run *r);
+	const char *
+		of_image; /* its title in a report on an image, which has no risk; NULL: the same */
 } sections[] = {
 	{ "integrity", "Is it whole?", section_integrity },
 	{ "acquisition", "What was acquired", section_acquisition },
@@ -25,12 +27,18 @@ static const struct {
 	{ "smear", "Do page tables and pages belong together?", section_smear },
 	{ "windows", "Mapping windows", section_windows },
 	{ "transitions", "What changed meanwhile", section_transitions },
-	{ "processes", "Processes by pages at risk", section_processes },
+	{ "processes", "Processes by pages at risk", section_processes,
+	  "Processes by pages that are missing" },
 	{ "states", "Page states by process", section_states },
 	{ "unreadable", "Unreadable and skipped pages", section_unreadable },
 	{ "hashes", "Hashes", section_hashes },
 	{ "glossary", "Definitions", section_glossary },
 };
+
+static const char *title_of(size_t i, const struct run *r)
+{
+	return r->origin.still && sections[i].of_image ? sections[i].of_image : sections[i].title;
+}
 
 static void card_begin(struct doc *d, const char *style)
 {
@@ -117,7 +125,7 @@ static void put_head(struct doc *d, const struct run *r)
 	put_cards(d, r);
 	doc_put(d, "<nav aria-label=\"Sections\">");
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
-		doc_printf(d, "<a href=\"#%s\">%s</a>\n", sections[i].id, sections[i].title);
+		doc_printf(d, "<a href=\"#%s\">%s</a>\n", sections[i].id, title_of(i, r));
 	doc_put(d, "</nav>\n</header>\n<main>\n");
 }
 
@@ -126,7 +134,7 @@ void page_of_one(struct doc *d, const struct run *r)
 	page_begin(d, "Memory acquisition", name_of(r));
 	put_head(d, r);
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
-		page_section(d, sections[i].id, sections[i].title);
+		page_section(d, sections[i].id, title_of(i, r));
 		sections[i].put(d, r);
 		page_section_end(d);
 	}

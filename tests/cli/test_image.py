@@ -272,6 +272,7 @@ class NotApplicable(Case):
             part = page.split(f'<section id="{section}">')[1].split('</section>')[0]
             self.assertIn('Not applicable', part)
             self.assertNotIn('at risk', part)
+        self.assertNotIn('by pages at risk', page)
         several = run('report', '-q', '-o', '-', path, path, check=True).stdout.decode()
         self.assertIn('not applicable</td>', several)
         done = run('report', '-q', '--figure', 'windows', '-o', '-', path)
