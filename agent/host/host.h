@@ -17,8 +17,9 @@
  */
 enum status host_describe(int argc, char *const *argv, json_t **ret, struct err *e);
 
-/* The node name, for file names and headlines; "unknown" if there is none. */
+/* The node name, for file names and headlines; HOST_NAME_NONE if it has none. */
 #define HOST_NAME_SIZE 256
+#define HOST_NAME_NONE "unnamed"
 void host_name(char ret[static HOST_NAME_SIZE]);
 
 /* Where the kernel that runs was loaded from, for free(); NULL if that helps nobody, or is not known. */

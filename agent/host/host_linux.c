@@ -137,6 +137,12 @@ static json_t *os_release_of(const char *text, const char *key)
 	return at ? json_bytes(at, len) : NULL;
 }
 
+/* Until somebody sets one, it is "(none)" (include/linux/uts.h, UTS_NODENAME). */
+static bool has_name(const struct utsname *u)
+{
+	return u->nodename[0] && strcmp(u->nodename, "(none)") != 0;
+}
+
 static void put_os(json_t *facts)
 {
 	_cleanup_free_ char *release = read_file("/etc/os-release", NULL);
@@ -146,7 +152,8 @@ static void put_os(json_t *facts)
 		release =
 			read_file("/usr/lib/os-release", NULL); /* the fallback of os-release(5) */
 	if (uname(&u) == 0) {
-		host__put(facts, "host", "name", json_text(u.nodename));
+		if (has_name(&u))
+			host__put(facts, "host", "name", json_text(u.nodename));
 		host__put(facts, "host", "machine", json_text(u.machine));
 		host__put(facts, "os", "kernel", json_text(u.sysname));
 		host__put(facts, "os", "kernel_release", json_text(u.release));
@@ -332,7 +339,7 @@ void host_name(char ret[static HOST_NAME_SIZE])
 	struct utsname u;
 
 	snprintf(ret, HOST_NAME_SIZE, "%s",
-		 uname(&u) == 0 && u.nodename[0] ? u.nodename : "unknown");
+		 uname(&u) == 0 && has_name(&u) ? u.nodename : HOST_NAME_NONE);
 	/* The kernel lets root set anything. */
 	for (char *c = ret; *c; c++)
 		if (!isalnum((unsigned char)*c) && !strchr("-_.", *c))

@@ -359,7 +359,7 @@ void host_name(char ret[static HOST_NAME_SIZE])
 {
 	json_t *name = computer_name();
 
-	snprintf(ret, HOST_NAME_SIZE, "%s", name ? json_string_value(name) : "unknown");
+	snprintf(ret, HOST_NAME_SIZE, "%s", name ? json_string_value(name) : HOST_NAME_NONE);
 	json_decref(name);
 	for (char *c = ret; *c; c++)
 		if (!isalnum((unsigned char)*c) && !strchr("-_.", *c))

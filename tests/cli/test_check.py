@@ -61,6 +61,17 @@ class Check(unittest.TestCase):
         said = self.check(*self.source, "-o", "-", code=0)
         self.assertNotIn("output_room", said)
 
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to take a host's name")
+    def test_default_output_of_a_host_without_a_name(self):
+        for name in ("(none)", ""):
+            done = subprocess.run(
+                ["unshare", "--uts", "sh", "-c", 'echo "$1" > /proc/sys/kernel/hostname; shift; exec "$@"',
+                 "sh", name, RAMSEAL, "check", "--json", *self.source],
+                capture_output=True, text=True, timeout=120, cwd=self.folder)
+            if done.returncode and "unshare" in done.stderr:
+                self.skipTest("no namespaces here")
+            self.assertRegex(json.loads(done.stdout)["output"], r"^unnamed-\d{8}T\d{6}Z\.rsz$")
+
     def test_no_source(self):
         for source, code in (("linpmem:" + self.path("none"), 4), ("file:" + self.path("none"), None),
                              ("nonsense", 2)):
