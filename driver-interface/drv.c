@@ -5,6 +5,7 @@
 
 #include "driver-interface/parts.h"
 #include "driver-interface/source.h"
+#include "formats/base/words.h"
 
 /* The ops called `name` (`len` characters), or NULL. */
 static const struct drv_ops *find_ops(const char *name, size_t len)
@@ -13,6 +14,23 @@ static const struct drv_ops *find_ops(const char *name, size_t len)
 		if (strlen((*ops)->name) == len && memcmp((*ops)->name, name, len) == 0)
 			return *ops;
 	return NULL;
+}
+
+static const char *source_at(const void *of, size_t i)
+{
+	(void)of;
+	if (!i)
+		return "auto";
+	return drv_table[i - 1] ? drv_table[i - 1]->name : NULL;
+}
+
+static enum status err_no_such_source(const char *name, size_t len, struct err *e)
+{
+	char all[200];
+
+	words_join(source_at, NULL, ", ", " or ", all, sizeof(all));
+	return err_set(e, ST_USAGE, "there is no source \"%.*s\"; there are %s", (int)MIN(len, 100),
+		       name, all);
 }
 
 enum status drv_open(const char *spec, struct drv **ret, struct err *e)
@@ -27,7 +45,7 @@ enum status drv_open(const char *spec, struct drv **ret, struct err *e)
 	if (!colon && strcmp(spec, "auto") == 0)
 		return chain_open(drv_table, ret, e);
 	if (!ops)
-		return err_set(e, ST_USAGE, "there is no source \"%.*s\"", (int)len, spec);
+		return err_no_such_source(spec, len, e);
 	path = colon ? colon + 1 : ops->default_path;
 	if (!path || !*path)
 		return err_set(e, ST_USAGE, "source %s needs a path (%s:PATH)", ops->name,

@@ -128,8 +128,9 @@ static enum status parse_order(const char *text, void *at, struct err *e)
 {
 	const struct order *o = order_find(text);
 
+	(void)e;
 	if (!o)
-		return err_set(e, ST_USAGE, "wants linear, tables-first, tables-last or guided");
+		return ST_USAGE;
 	*(const struct order **)at = o;
 	return ST_OK;
 }

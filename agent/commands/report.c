@@ -15,7 +15,7 @@ static enum status run(struct cli *cli, struct err *e);
 
 struct report_options {
 	const char *output;
-	const char *figure;
+	const struct page_figure *figure;
 	struct cli_strings labels;
 	bool no_verify;
 	uint64_t threads;
@@ -27,12 +27,24 @@ static const char *suggest_figure(size_t i)
 	return i < page_n_figures ? page_figures[i].name : NULL;
 }
 
+static enum status parse_figure(const char *text, void *at, struct err *e)
+{
+	(void)e;
+	for (size_t i = 0; i < page_n_figures; i++) {
+		if (!strcmp(page_figures[i].name, text)) {
+			*(const struct page_figure **)at = &page_figures[i];
+			return ST_OK;
+		}
+	}
+	return ST_USAGE;
+}
+
 static const struct option_def options[] = {
 	CLI_STRING(struct report_options, output, 'o', "output", "FILE",
 		   "write to FILE, or '-' for stdout"),
 	CLI_STRINGS(struct report_options, labels, 'l', "label", "TEXT",
 		    "call the first, the second, ... FILE so; default: its name"),
-	CLI_STRING(struct report_options, figure, 0, "figure", "NAME",
+	CLI_PARSED(struct report_options, figure, 0, "figure", "NAME", parse_figure,
 		   "write this figure alone, as SVG", .suggest = suggest_figure),
 	CLI_FLAG(struct report_options, no_verify, 0, "no-verify",
 		 "do not check every hash of the containers, and say so"),
@@ -55,23 +67,13 @@ const struct command command_report = {
 	.run = run,
 };
 
-static const struct page_figure *find_figure(const char *name)
-{
-	for (size_t i = 0; i < page_n_figures; i++)
-		if (!strcmp(page_figures[i].name, name))
-			return &page_figures[i];
-	return NULL;
-}
-
-static enum status check_options(const struct cli *cli, const struct page_figure *f, struct err *e)
+static enum status check_options(const struct cli *cli, struct err *e)
 {
 	const struct report_options *o = cli->values;
+	const struct page_figure *f = o->figure;
 
 	if (!o->output)
 		return cli_usage(cli, e, "wants --output FILE");
-	if (o->figure && !f)
-		return cli_usage(cli, e, "--figure wants one that --help names, not '%.50s'",
-				 o->figure);
 	if (f && !f->several && cli->n_operands > 1)
 		return cli_usage(cli, e, "--figure %s is of one FILE", f->name);
 	if (o->labels.count > cli->n_operands)
@@ -165,8 +167,8 @@ static enum status judge(const struct cli *cli, const struct run *runs, struct e
 static enum status run(struct cli *cli, struct err *e)
 {
 	const struct report_options *o = cli->values;
-	const struct page_figure *f = o->figure ? find_figure(o->figure) : NULL;
-	enum status st = check_options(cli, f, e);
+	const struct page_figure *f = o->figure;
+	enum status st = check_options(cli, e);
 	_cleanup_doc_ struct doc d = { 0 };
 	struct run *runs;
 

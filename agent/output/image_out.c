@@ -38,8 +38,9 @@ enum status image_parse_format(const char *text, void *at, struct err *e)
 {
 	const struct image_format *f = image_find(text);
 
+	(void)e;
 	if (!f)
-		return err_set(e, ST_USAGE, "wants one of the formats that --help lists");
+		return ST_USAGE;
 	*(const struct image_format **)at = f;
 	return ST_OK;
 }

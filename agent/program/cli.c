@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/program/text.h"
+#include "formats/base/words.h"
 
 static const struct option_def global_options[] = {
 	CLI_FLAG(struct cli_globals, log_json, 0, "log-json",
@@ -151,34 +152,30 @@ static enum status parse_size(const struct option_def *o, const char *text, void
 	return ST_OK;
 }
 
-/* "a, b or c", cut short if need be. */
-static void list_choices(const char *const *choices, const char *last, const char *between,
-			 char *ret, size_t size)
+static const char *suggestion_at(const void *of, size_t i)
 {
-	size_t at = 0;
+	return cli_suggestion(of, i);
+}
 
-	ret[0] = '\0';
-	for (size_t i = 0; choices[i] && at < size; i++)
-		at += (size_t)snprintf(ret + at, size - at, "%s%s",
-				       i == 0           ? ""
-				       : choices[i + 1] ? between
-							: last,
-				       choices[i]);
+/* The words that the option takes. */
+static enum status err_words(const struct option_def *o, struct err *e)
+{
+	char all[200];
+
+	words_join(suggestion_at, o, ", ", " or ", all, sizeof(all));
+	return err_set(e, ST_USAGE, "wants %s", all);
 }
 
 static enum status parse_choice(const struct option_def *o, const char *text, void *at,
 				struct err *e)
 {
-	char all[200];
-
 	for (size_t i = 0; o->choices[i]; i++) {
 		if (!strcmp(o->choices[i], text)) {
 			memcpy(at, &i, sizeof(i));
 			return ST_OK;
 		}
 	}
-	list_choices(o->choices, " or ", ", ", all, sizeof(all));
-	return err_set(e, ST_USAGE, "wants %s", all);
+	return err_words(o, e);
 }
 
 static enum status append_string(const char *text, struct cli_strings *list, struct err *e)
@@ -190,6 +187,14 @@ static enum status append_string(const char *text, struct cli_strings *list, str
 	at[list->count++] = text;
 	list->at = at;
 	return ST_OK;
+}
+
+static enum status parse_parsed(const struct option_def *o, const char *text, void *at,
+				struct err *e)
+{
+	const enum status st = o->parse(text, at, e);
+
+	return st == ST_USAGE && !e->message[0] ? err_words(o, e) : st;
 }
 
 static enum status parse_value(const struct option_def *o, const char *text, void *at,
@@ -211,7 +216,7 @@ static enum status parse_value(const struct option_def *o, const char *text, voi
 	case OPTION_STRINGS:
 		return append_string(text, at, e);
 	case OPTION_PARSED:
-		return o->parse(text, at, e);
+		return parse_parsed(o, text, at, e);
 	}
 	return ST_SYSTEM;
 }
@@ -460,7 +465,7 @@ static void help_option(const struct option_def *o, const void *defaults, FILE *
 	if (o->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", o->letter);
 	if (!value && o->choices) {
-		list_choices(o->choices, "|", "|", choices, sizeof(choices));
+		words_join(suggestion_at, o, "|", "|", choices, sizeof(choices));
 		value = choices;
 	}
 	at = fprintf(to, "  %s--%s%s%s", letter, o->name, value ? " " : "", value ? value : "");

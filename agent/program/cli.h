@@ -68,7 +68,10 @@ struct option_def {
 	/* The same from a table that is elsewhere: the i-th, or NULL behind the last. */
 	const char *(*suggest)(size_t i);
 
-	/* OPTION_PARSED: `at` is the member. ST_USAGE with "wants ..." if the text is wrong. */
+	/*
+	 * OPTION_PARSED: `at` is the member. ST_USAGE if the text is wrong: with "wants ...", or
+	 * without a message where the suggestions are all the words there are.
+	 */
 	enum status (*parse)(const char *text, void *at, struct err *e);
 };
 

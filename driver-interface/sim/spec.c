@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "formats/base/io.h"
+#include "formats/base/words.h"
 
 /* A file of settings is a page of text. */
 #define FILE_MAX ((size_t)64 << 10)
@@ -188,6 +189,17 @@ static enum status set(struct sim_spec *s, const char *key, const char *value, s
 	return err_set(e, ST_USAGE, "there is no key \"%s\"", key);
 }
 
+static const char *preset_at(const void *of, size_t i)
+{
+	(void)of;
+	return i < ARRAY_SIZE(presets) ? presets[i].preset : NULL;
+}
+
+static void list_presets(char *ret, size_t size)
+{
+	words_join(preset_at, NULL, ", ", " or ", ret, size);
+}
+
 static const struct sim_spec *find_preset(const char *name, size_t len)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(presets); i++)
@@ -200,9 +212,12 @@ static const struct sim_spec *find_preset(const char *name, size_t len)
 static enum status begin(struct sim_spec *s, const char *name, size_t len, struct err *e)
 {
 	const struct sim_spec *preset = find_preset(name, len);
+	char all[100];
 
+	list_presets(all, sizeof(all));
 	if (!preset)
-		return err_set(e, ST_USAGE, "there is no preset \"%.*s\"", (int)len, name);
+		return err_set(e, ST_USAGE, "there is no preset \"%.*s\"; there are %s",
+			       (int)MIN(len, 100), name, all);
 	if (s->preset)
 		return err_set(e, ST_USAGE, "one preset is enough");
 	*s = *preset;
@@ -264,9 +279,11 @@ static enum status load(struct sim_spec *s, const char *path, struct err *e)
 	_cleanup_free_ char *text = NULL;
 	struct file_blob file;
 	enum status st = file_blob_open(&file, path, e);
+	char all[100];
 
+	list_presets(all, sizeof(all));
 	if (st)
-		return err_add(e, st, "neither a preset nor a file");
+		return err_add(e, st, "neither a preset (%s) nor a file", all);
 	if (file.blob.size > FILE_MAX) {
 		st = err_set(e, ST_INPUT, "too long for a text of settings");
 	} else {

@@ -53,6 +53,26 @@ class Skin(unittest.TestCase):
         for c in commands():
             self.check_usage_error(c, "--nonsense", hint=f"ramseal {c}")
 
+    def test_a_wrong_word_is_answered_with_the_right_ones(self):
+        for words, *args in (
+                (("rsz", "raw", "elf", "lime", "e01"), "acquire", "--format"),
+                (("raw", "elf", "lime", "e01"), "export", "--format"),
+                (("linear", "tables-first", "tables-last", "guided"), "acquire", "--order"),
+                (("before", "after", "concurrent", "guided"), "acquire", "--pagefile"),
+                (("both", "before", "after", "none"), "acquire", "--pagetables"),
+                (("auto", "kcore", "file", "sim"), "acquire", "-o-", "--source"),
+                (("auto", "store"), "acquire", "--level"),
+                (("store",), "export", "--level"),
+                (("sha256", "none"), "export", "--hash"),
+                (("image", "before", "after"), "read", "--tables"),
+                (("timeline", "curves", "states"), "report", "--figure"),
+                (("bash", "zsh", "fish"), "completion")):
+            r = run(*args, "wrong")
+            self.assertEqual((r.returncode, r.stdout, r.stderr.count("\n")), (2, "", 1), r)
+            for word in words:
+                self.assertRegex(r.stderr, rf"\b{word}\b", args)
+        self.assertRegex(run("acquire", "-o-", "-s", "sim:wrong").stderr, "cohen2015.*desktop")
+
     def test_mistake_after_log_json_is_json(self):
         r = run("--log-json", "completion", "csh")
         self.assertEqual((r.returncode, r.stdout), (2, ""))

@@ -17,6 +17,7 @@ struct values {
 	size_t format;
 	struct cli_strings files;
 	int level;
+	int colour;
 };
 
 static enum status parse_level(const char *text, void *at, struct err *e)
@@ -26,6 +27,20 @@ static enum status parse_level(const char *text, void *at, struct err *e)
 
 	*level = (int)strtol(text, &end, 10);
 	return *text && !*end ? ST_OK : err_set(e, ST_USAGE, "wants a whole number");
+}
+
+/* Takes what it suggests and nothing else, and leaves the message to the command line. */
+static enum status parse_colour(const char *text, void *at, struct err *e)
+{
+	(void)at, (void)e;
+	return strcmp(text, "red") != 0 && strcmp(text, "blue") != 0 ? ST_USAGE : ST_OK;
+}
+
+static const char *suggest_colour(size_t i)
+{
+	static const char *const known[] = { "red", "blue" };
+
+	return i < ARRAY_SIZE(known) ? known[i] : NULL;
 }
 
 static const char *suggest_level(size_t i)
@@ -47,6 +62,8 @@ static const struct option_def options[] = {
 	CLI_STRINGS(struct values, files, 0, "file", "FILE", "take this along"),
 	CLI_PARSED(struct values, level, 'l', "level", "N", parse_level, "compress so hard",
 		   .suggest = suggest_level),
+	CLI_PARSED(struct values, colour, 0, "colour", "COLOUR", parse_colour, "paint it",
+		   .suggest = suggest_colour),
 };
 
 static enum status run_nothing(struct cli *cli, struct err *e)
@@ -189,6 +206,8 @@ TEST(mistakes_are_one_line_that_points_to_help)
 	check_usage("make --output", "--output needs a value; try 'prog make --help'");
 	check_usage("make --level x",
 		    "--level wants a whole number, not 'x'; try 'prog make --help'");
+	check_usage("make --colour=green",
+		    "--colour wants red or blue, not 'green'; try 'prog make --help'");
 	check_usage("make --format=e01",
 		    "--format wants raw, elf or lime, not 'e01'; try 'prog make --help'");
 	check_usage("make a b c", "unexpected 'c'; try 'prog make --help'");

@@ -528,7 +528,8 @@ TEST(settings_that_mean_nothing_are_named)
 	refuse("cohen2015,windows=8", ST_USAGE, "7 or 10");
 	refuse("cohen2015,trimmed=400M", ST_USAGE, "go up");
 	refuse("cohen2015,pagefile0=1M", ST_USAGE, "too small");
-	refuse("/nowhere/preset", ST_INPUT, "neither a preset nor a file");
+	refuse("/nowhere/preset", ST_INPUT,
+	       "neither a preset (cohen2015, server16g or desktop) nor a file");
 	refuse("cohen2015,truth=/nowhere/truth", ST_INPUT, "/nowhere/truth");
 }
 
