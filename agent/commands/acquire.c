@@ -86,6 +86,7 @@ const struct command command_acquire = {
 		 "sim:PRESET[,KEY=VALUE...] is a simulated machine "
 		 "(driver-interface/sim/README.md).\n"
 		 "Page files come from --image or --volume, or else from this machine.\n"
+		 "On Linux, SIGUSR1 prints how far it is.\n"
 		 "Level 1 takes some 12 MiB of memory at two threads, level 19 some 45 MiB; the\n"
 		 "guided order 9 MiB more. Beside that three bits for each page of RAM, and one\n"
 		 "for each of the page files.\n" IMAGE_NOTES,

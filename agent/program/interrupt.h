@@ -2,7 +2,8 @@
 /*
  * SIGINT, SIGTERM and SIGHUP (on Windows: Ctrl-C, a closed console, logoff) ask us to stop: loops
  * poll interrupted() and seal what they have. The second SIGINT ends the program at once, by the
- * signal itself. SIGPIPE is ignored: a reader that goes away is a failed write, ST_OUTPUT.
+ * signal itself. SIGPIPE is ignored: a reader that goes away is a failed write, ST_OUTPUT. SIGUSR1,
+ * which people know from dd(1), asks how far it is; progress.c answers. Windows has no such signal.
  */
 #ifndef RAMSEAL_AGENT_PROGRAM_INTERRUPT_H
 #define RAMSEAL_AGENT_PROGRAM_INTERRUPT_H

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "agent/program/progress.h"
 #include "formats/base/defs.h"
 
 /* Lock-free, and so safe in a handler and between threads (C17 7.14.1.1). */
@@ -26,6 +27,12 @@ static void on_signal(int number)
 	}
 }
 
+static void on_question(int number)
+{
+	(void)number;
+	progress_ask();
+}
+
 static void handle(int number)
 {
 	/* No SA_RESTART: a wait in open() of a FIFO is to end. */
@@ -38,8 +45,18 @@ static void handle(int number)
 	sigaction(number, &action, NULL);
 }
 
+/* With SA_RESTART: nothing that is under way may notice. */
+static void handle_question(void)
+{
+	struct sigaction action = { .sa_handler = on_question, .sa_flags = SA_RESTART };
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGUSR1, &action, NULL);
+}
+
 void interrupt_init(void)
 {
+	handle_question();
 	handle(SIGINT);
 	handle(SIGTERM);
 	handle(SIGHUP);

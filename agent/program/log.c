@@ -307,3 +307,15 @@ void log_progress(const struct log_field *fields)
 		put(json, strlen(json));
 	unlock_log(locked);
 }
+
+void log_progress_asked(const struct log_field *fields, const char *text)
+{
+	const bool locked = lock_log();
+	_cleanup_free_ char *json = json_line("info", fields, "progress", NULL);
+
+	if (!the_log.config.json)
+		show_human(LOG_INFO, text);
+	else if (json)
+		put(json, strlen(json));
+	unlock_log(locked);
+}

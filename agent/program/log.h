@@ -102,6 +102,9 @@ void log_write(enum log_level level, const struct log_field *fields, const char 
 /* For progress.c: an event that the tee does not get; nothing without --log-json or if quiet. */
 void log_progress(const struct log_field *fields);
 
+/* The same because somebody asked: also if quiet, and without --log-json `text` for people. */
+void log_progress_asked(const struct log_field *fields, const char *text);
+
 /*
  * For progress.c: the line that stands below all others on a terminal. Lines of the log are
  * written above it. NULL or "" takes it away.

@@ -2,6 +2,7 @@
 #include "agent/program/progress.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +18,14 @@
 #define BAR_MIN           10 /* characters, brackets included */
 #define BAR_MAX           42
 #define LINE_MAX_CHARS    400
+
+/* Lock-free, and so safe in a handler and between threads (C17 7.14.1.1). */
+static atomic_bool asked;
+
+void progress_ask(void)
+{
+	atomic_store(&asked, true);
+}
 
 uint64_t progress_seconds_left(const struct progress_numbers *n)
 {
@@ -154,18 +163,25 @@ static void show_bar(const struct progress *p)
 	log_status_line(line);
 }
 
-static void show_event(const struct progress *p, uint64_t now)
+/* `answer`: somebody has asked, and this is it in words; or NULL. */
+static void show_event(const struct progress_numbers *n, uint64_t elapsed, const char *answer)
 {
-	const uint64_t left = progress_seconds_left(&p->numbers);
-
-	log_progress(LOG_FIELDS(
-		log_text("label", p->numbers.label), log_u64("bytes", p->numbers.done),
-		p->numbers.total ? log_u64("total_bytes", p->numbers.total)
-				 : log_json("total_bytes", NULL),
-		log_u64("bytes_per_second", p->numbers.rate),
+	const uint64_t left = progress_seconds_left(n);
+	const struct log_field fields[] = {
+		log_text("label", n->label),
+		log_u64("bytes", n->done),
+		n->total ? log_u64("total_bytes", n->total) : log_json("total_bytes", NULL),
+		log_u64("bytes_per_second", n->rate),
 		left < UINT64_MAX ? log_u64("seconds_left", left) : log_json("seconds_left", NULL),
-		log_u64("unreadable_pages", p->numbers.unreadable),
-		log_u64("elapsed_ns", now - p->begin_ns)));
+		log_u64("unreadable_pages", n->unreadable),
+		log_u64("elapsed_ns", elapsed),
+		{ .key = NULL },
+	};
+
+	if (answer)
+		log_progress_asked(fields, answer);
+	else
+		log_progress(fields);
 }
 
 static void show(struct progress *p, uint64_t now)
@@ -173,8 +189,20 @@ static void show(struct progress *p, uint64_t now)
 	if (p->show == PROGRESS_BAR)
 		show_bar(p);
 	else
-		show_event(p, now);
+		show_event(&p->numbers, now - p->begin_ns, NULL);
 	p->shown_ns = now;
+}
+
+/* Where nothing is shown nobody has kept a rate: then it is the one over all. */
+static void answer(const struct progress *p, uint64_t now)
+{
+	struct progress_numbers n = p->numbers;
+	char line[LINE_MAX_CHARS];
+
+	if (p->show == PROGRESS_NONE)
+		n.rate = rate_over(n.done, now - p->begin_ns);
+	join_parts(&n, PART_LEFT, line, sizeof(line));
+	show_event(&n, now - p->begin_ns, line);
 }
 
 void progress_update(struct progress *p, uint64_t done, uint64_t unreadable)
@@ -183,6 +211,8 @@ void progress_update(struct progress *p, uint64_t done, uint64_t unreadable)
 
 	p->numbers.done = done;
 	p->numbers.unreadable = unreadable;
+	if (atomic_load_explicit(&asked, memory_order_relaxed) && atomic_exchange(&asked, false))
+		answer(p, clock_mono_ns());
 	if (p->show == PROGRESS_NONE)
 		return;
 	now = clock_mono_ns();

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How far it is. On a terminal one line with a bar, ten times a second at most; with --log-json a
- * "progress" event each second; otherwise nothing. It has no thread and waits for nothing: the
- * loop that does the work calls progress_update() as often as it likes (one clock read each).
+ * "progress" event each second; otherwise nothing. Whoever asks by SIGUSR1 gets a line at the next
+ * update, also if quiet. It has no thread and waits for nothing: the loop that does the work calls
+ * progress_update() as often as it likes (one clock read each).
  */
 #ifndef RAMSEAL_AGENT_PROGRAM_PROGRESS_H
 #define RAMSEAL_AGENT_PROGRAM_PROGRESS_H
@@ -48,6 +49,10 @@ enum progress_mode {
 /* `label` is borrowed. */
 void progress_init(struct progress *p, enum progress_mode mode, const char *label, uint64_t total);
 void progress_update(struct progress *p, uint64_t done, uint64_t unreadable);
+/*
+ * Somebody asks: whichever loop updates next answers, in a line of the log. Safe in a signal handler.
+ */
+void progress_ask(void);
 /* Takes the line away; the last event (with what is done in the end) is written. */
 void progress_finish(struct progress *p);
 

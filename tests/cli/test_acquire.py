@@ -421,6 +421,27 @@ class Stopped(Case):
             self.verify(path)
             self.assertFalse((self.at / f'{number}.rsz.partial').exists())
 
+    def test_sigusr1_asks_how_far_it_is(self):
+        for args in (['-q'], ['-q', '--log-json']):
+            fifo = self.at / f'fifo{len(args)}'
+            os.mkfifo(fifo)
+            process = self.start(*args, '-o', fifo)
+            with open(fifo, 'rb') as reader:
+                got = reader.read(3 * MIB)
+                process.send_signal(signal.SIGUSR1)
+                time.sleep(0.3)
+                got += reader.read()
+            said = process.stderr.read().decode()
+            self.assertEqual(process.wait(timeout=60), 0, said)
+            self.verify(self.file('out.rsz', got))
+            if '--log-json' in args:
+                answer = json.loads(said.splitlines()[0])
+                self.assertEqual((answer['event'], answer['label'], answer['total_bytes']),
+                                 ('progress', 'memory', len(self.image)))
+                self.assertGreater(answer['bytes'], 2 * MIB)
+            else:
+                self.assertRegex(said, r'^ramseal: memory +\d+%  \S+ MiB/24.0 MiB  .*\n$')
+
     def test_nohup_outlives_its_terminal(self):
         path = self.at / 'out.rsz'
         signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -65,6 +65,18 @@ static void nohup(void)
 	expect(!interrupted());
 }
 
+static void question(void)
+{
+	raise(SIGUSR1);
+	raise(SIGUSR1);
+	expect(!interrupted());
+}
+
+TEST(sigusr1_stops_nothing)
+{
+	assert_int_equal(status_of(question), 0);
+}
+
 TEST(first_signal_sets_the_flag_and_is_remembered)
 {
 	assert_int_equal(status_of(each_signal), 0);
@@ -91,6 +103,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(first_signal_sets_the_flag_and_is_remembered),
+		cmocka_unit_test(sigusr1_stops_nothing),
 		cmocka_unit_test(second_sigint_ends_the_program),
 		cmocka_unit_test(broken_pipe_is_a_failed_write),
 		cmocka_unit_test(nohup_is_respected),

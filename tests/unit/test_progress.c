@@ -2,10 +2,12 @@
 #include "tests/unit/test.h"
 
 #include <pty.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "agent/program/progress.h"
 #include "agent/program/text.h"
@@ -111,16 +113,21 @@ TEST(amounts_and_durations_read_well)
 	assert_string_equal(duration, ">99 h");
 }
 
-static char *run_progress(enum progress_mode mode)
+/* `ask`: somebody does, at half of it. */
+static char *run_progress(enum progress_mode mode, bool ask)
 {
 	const int fd = memfd_create("log", MFD_CLOEXEC);
 	char *text = calloc(1, 65536);
 	struct progress p;
 
-	log_init(&(struct log_config){ .fd = fd, .json = mode == PROGRESS_JSON });
+	log_init(&(struct log_config){
+		.fd = fd, .json = mode == PROGRESS_JSON, .quiet = mode == PROGRESS_QUIET });
 	progress_init(&p, mode, "memory", 5000);
-	for (unsigned i = 0; i < 5000; i++)
+	for (unsigned i = 0; i < 5000; i++) {
+		if (ask && i == 2500)
+			raise(SIGUSR1);
 		progress_update(&p, i, i / 1000);
+	}
 	progress_update(&p, 5000, 4);
 	progress_finish(&p);
 	(void)!pread(fd, text, 65535, 0);
@@ -131,7 +138,7 @@ static char *run_progress(enum progress_mode mode)
 
 TEST(events_come_once_a_second_and_once_at_the_end)
 {
-	_cleanup_free_ char *text = run_progress(PROGRESS_JSON);
+	_cleanup_free_ char *text = run_progress(PROGRESS_JSON, false);
 	char *last = strchr(text, '\n');
 	json_t *o;
 
@@ -147,9 +154,25 @@ TEST(events_come_once_a_second_and_once_at_the_end)
 
 TEST(quiet_shows_nothing)
 {
-	_cleanup_free_ char *text = run_progress(PROGRESS_QUIET);
+	_cleanup_free_ char *text = run_progress(PROGRESS_QUIET, false);
 
 	assert_string_equal(text, "");
+}
+
+TEST(who_asks_gets_a_line_also_if_quiet)
+{
+	static const char first[] = "ramseal: memory   50%  2.4 KiB/4.9 KiB  ";
+	_cleanup_free_ char *text = run_progress(PROGRESS_QUIET, true);
+	_cleanup_free_ char *json = run_progress(PROGRESS_JSON, true);
+	size_t lines = 0;
+
+	assert_memory_equal(text, first, sizeof(first) - 1);
+	assert_non_null(strstr(text, "2 unreadable\n"));
+	assert_string_equal(strchr(text, '\n'), "\n");
+	for (const char *c = json; *c; c++)
+		lines += *c == '\n';
+	assert_int_equal(lines, 3);
+	assert_non_null(strstr(json, "\"bytes\": 2500"));
 }
 
 /* What a terminal of 60 columns gets on stderr, for free(). */
@@ -216,7 +239,9 @@ int main(void)
 		cmocka_unit_test(quiet_shows_nothing),
 		cmocka_unit_test(terminal_gets_one_line_that_is_taken_away_again),
 		cmocka_unit_test(dumb_terminal_gets_nothing),
+		cmocka_unit_test(who_asks_gets_a_line_also_if_quiet),
 	};
 
+	interrupt_init();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
