@@ -5,6 +5,7 @@
 #include <libdeflate.h>
 #include <string.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "formats/base/bytes.h"
 #include "formats/rsz_scan.h"
@@ -147,6 +148,9 @@ static enum status encode_payload(struct rsz_encoder *x, const uint8_t *content,
 		f->stored = store(f->payload, content, len);
 	} else {
 		f->stored = ZSTD_compress2(x->zstd, f->payload, f->payload_room, content, len);
+		/* No memory to compress in is no reason to lose what was read. */
+		if (ZSTD_getErrorCode(f->stored) == ZSTD_error_memory_allocation)
+			f->stored = store(f->payload, content, len);
 		if (ZSTD_isError(f->stored))
 			return err_from_zstd(e, f->stored);
 	}

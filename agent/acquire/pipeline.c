@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/acquire/pipeline.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 
@@ -146,37 +145,59 @@ static void stop(struct pipeline *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
-static enum status run_threads(struct pipeline *p, unsigned workers, struct err *e)
+/* How many workers were started: perhaps none. With fewer than asked for it takes longer, no more. */
+static unsigned start_workers(struct pipeline *p, struct worker *worker, unsigned workers)
+{
+	unsigned started = 0;
+
+	for (; started < workers; started++) {
+		worker[started] = (struct worker){ .p = p, .number = started };
+		if (pthread_create(&worker[started].thread, NULL, work_thread, &worker[started]))
+			break;
+	}
+	return started;
+}
+
+/* False, and nothing was done, if the threads that it takes cannot be started. */
+static bool run_threads(struct pipeline *p, unsigned workers, enum status *ret, struct err *e)
 {
 	struct worker worker[PIPELINE_WORKERS_MAX];
 	pthread_t drain;
-	unsigned started = 0;
-	enum status st = ST_OK;
-	int error = pthread_create(&drain, NULL, drain_thread, p);
+	unsigned started;
+	bool ran;
 
-	if (error)
-		return err_from_errno(e, ST_SYSTEM, error, "cannot start a thread");
-	for (; started < workers && !error; started++) {
-		worker[started] = (struct worker){ .p = p, .number = started };
-		error = pthread_create(&worker[started].thread, NULL, work_thread,
-				       &worker[started]);
-		if (error)
-			break;
-	}
-	/* With fewer workers than asked for it takes longer, but it works. */
-	if (started)
-		st = fill_all(p, e);
-	else
-		st = err_from_errno(e, ST_SYSTEM, error, "cannot start a thread");
+	if (pthread_create(&drain, NULL, drain_thread, p))
+		return false;
+	started = start_workers(p, worker, workers);
+	ran = started;
+	if (ran)
+		*ret = fill_all(p, e);
 	stop(p);
 	while (started--)
 		pthread_join(worker[started].thread, NULL);
 	pthread_join(drain, NULL);
-	if (p->st) {
+	if (ran && p->st) {
 		if (e)
 			*e = p->err;
-		st = p->st;
+		*ret = p->st;
 	}
+	return ran;
+}
+
+/* One item after the other on this thread: slow, but a result. */
+static enum status run_alone(const struct pipeline *p, struct err *e)
+{
+	void *const item = p->slots[0].item;
+	enum status st;
+
+	do {
+		st = p->ops->fill(p->arg, item, e);
+		if (st)
+			return st == ST_END ? ST_OK : st;
+		st = p->ops->work(p->arg, 0, item, e);
+		if (!st)
+			st = p->ops->drain(p->arg, item, e);
+	} while (!st);
 	return st;
 }
 
@@ -192,14 +213,15 @@ enum status pipeline_run(const struct pipeline_ops *ops, void *arg, void *const 
 		.work = PTHREAD_COND_INITIALIZER,
 		.ready = PTHREAD_COND_INITIALIZER,
 	};
-	enum status st;
+	enum status st = ST_OK;
 
 	p.slots = calloc(n_items, sizeof(*p.slots));
 	if (!p.slots)
 		return err_nomem(e);
 	for (size_t i = 0; i < n_items; i++)
 		p.slots[i].item = items[i];
-	st = run_threads(&p, MAX(1, MIN(workers, PIPELINE_WORKERS_MAX)), e);
+	if (!run_threads(&p, MAX(1, MIN(workers, PIPELINE_WORKERS_MAX)), &st, e))
+		st = run_alone(&p, e);
 	free(p.slots);
 	return st;
 }

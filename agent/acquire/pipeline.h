@@ -36,7 +36,7 @@ static inline size_t pipeline_items(unsigned workers)
 /*
  * Runs until fill() has no more or something fails; the first failure in the order of the items
  * is returned (a failure of fill() comes after all items). `items` are the caller's, each reused
- * many times.
+ * many times. Where the system gives no threads, the caller's does it all.
  */
 enum status pipeline_run(const struct pipeline_ops *ops, void *arg, void *const items[],
 			 size_t n_items, unsigned workers, struct err *e);

@@ -18,6 +18,7 @@ struct stream_item {
 struct pass {
 	const struct stream_plan *plan;
 	struct stream_result *result;
+	unsigned threads; /* as many as the plan wants, or as there is memory for */
 	struct rsz_encoder *encoders[PIPELINE_WORKERS_MAX];
 	struct stream_item *items[PIPELINE_WORKERS_MAX + 2];
 	struct governor governor;
@@ -136,35 +137,53 @@ static void pass_deinit(struct pass *p)
 		rsz_encoder_destroy(p->encoders[i]);
 }
 
-static enum status pass_init(struct pass *p, const struct stream_plan *plan,
+static enum status pass_init(struct pass *p, const struct stream_plan *plan, unsigned threads,
 			     struct stream_result *result, struct err *e)
 {
 	enum status st = ST_OK;
 
-	*p = (struct pass){ .plan = plan, .result = result };
-	for (unsigned i = 0; i < plan->threads && !st; i++)
+	*p = (struct pass){ .plan = plan, .result = result, .threads = threads };
+	for (unsigned i = 0; i < threads && !st; i++)
 		st = rsz_encoder_create(plan->level, STREAM_CHUNK, &p->encoders[i], e);
-	for (size_t i = 0; i < pipeline_items(plan->threads) && !st; i++)
+	for (size_t i = 0; i < pipeline_items(threads) && !st; i++)
 		st = item_create(&p->items[i], e);
+	if (st)
+		pass_deinit(p);
+	return st;
+}
+
+/* Slower is better than not at all. */
+static enum status pass_fit(struct pass *p, const struct stream_plan *plan,
+			    struct stream_result *result, struct err *e)
+{
+	unsigned threads = plan->threads;
+	enum status st = pass_init(p, plan, threads, result, e);
+
+	while (st == ST_NOMEM && threads > 1) {
+		threads /= 2;
+		st = pass_init(p, plan, threads, result, e);
+	}
+	if (!st && e)
+		e->message[0] = '\0';
 	return st;
 }
 
 enum status stream_pass(const struct stream_plan *plan, struct stream_result *ret, struct err *e)
 {
 	struct pass p;
-	enum status st = pass_init(&p, plan, ret, e);
+	enum status st = pass_fit(&p, plan, ret, e);
 
 	if (!st) {
-		governor_init(&p.governor, plan->level, !plan->level_auto, plan->threads,
+		governor_init(&p.governor, plan->level, !plan->level_auto, p.threads,
 			      clock_mono_ns());
 		progress_init(&p.progress, plan->progress, plan->label, plan->total);
-		st = pipeline_run(&pass_ops, &p, (void *const *)p.items,
-				  pipeline_items(plan->threads), plan->threads, e);
+		st = pipeline_run(&pass_ops, &p, (void *const *)p.items, pipeline_items(p.threads),
+				  p.threads, e);
 		progress_finish(&p.progress);
 		ret->level = governor_level(&p.governor);
 		ret->level_moves = p.governor.changes;
+		pass_deinit(&p);
 	}
-	pass_deinit(&p);
 	return st;
 }
 

@@ -488,6 +488,30 @@ class Stopped(Case):
         self.assertEqual(summary['origin']['end'], 'sealed later')
 
 
+class LittleMemory(Case):
+    """What a cgroup, `ulimit -v` or a machine in need allows, down to where no thread can be started."""
+
+    def limited(self, kib, *args):
+        size = kib << 10
+        return run(*args, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)))
+
+    def setUp(self):
+        super().setUp()
+        if self.limited(30000, '--version').returncode:
+            self.skipTest('this build (with sanitizers) does not start with so little')
+
+    def test_all_of_it_with_what_there_is(self):
+        image = memory(3000)
+        source = self.file('image', image)
+        for kib in (25000, 30000, 40000, 60000):
+            with self.subTest(kib):
+                done = self.limited(kib, 'acquire', '-q', '-f', '--source', f'file:{source}', '--threads', '2',
+                                    '-o', self.at / 'out.rsz')
+                self.assertEqual((done.returncode, done.stderr), (0, b''))
+                self.verify(self.at / 'out.rsz')
+                self.assertEqual(self.export(self.at / 'out.rsz'), image)
+
+
 class RoundTrip(Case):
     def test_stdout_holds_the_container_and_nothing_else(self):
         image = memory(700)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/acquire/pipeline.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -203,6 +205,46 @@ TEST(run_that_fails_while_an_item_is_being_filled_ends)
 	}
 }
 
+#ifdef __linux__
+/* Stacks that no address space has room for: from now on no thread can be started. */
+static void forbid_threads(bool on)
+{
+	static pthread_attr_t before;
+	pthread_attr_t huge;
+
+	if (!on) {
+		assert_int_equal(pthread_setattr_default_np(&before), 0);
+		return;
+	}
+	assert_int_equal(pthread_getattr_default_np(&before), 0);
+	pthread_attr_init(&huge);
+	pthread_attr_setstacksize(&huge, (size_t)1 << 48);
+	assert_int_equal(pthread_setattr_default_np(&huge), 0);
+	pthread_attr_destroy(&huge);
+}
+
+TEST(without_threads_the_caller_does_it_all)
+{
+	const struct line ends[] = {
+		{ .length = LENGTH, .bad_fill = NEVER, .bad_work = NEVER, .bad_drain = NEVER },
+		{ .length = LENGTH, .bad_fill = 5, .bad_work = NEVER, .bad_drain = NEVER },
+		{ .length = LENGTH, .bad_fill = NEVER, .bad_work = 5, .bad_drain = NEVER },
+		{ .length = LENGTH, .bad_fill = NEVER, .bad_work = NEVER, .bad_drain = 5 },
+	};
+	static const enum status want[] = { ST_OK, ST_SOURCE_FAILED, ST_SYSTEM, ST_OUTPUT };
+
+	forbid_threads(true);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		struct line l = ends[i];
+		struct err e = ERR_INIT;
+
+		CHECK_STATUS(run(&l, 4, pipeline_items(4), &e), want[i], &e);
+		assert_int_equal(l.drained, want[i] ? 5 : LENGTH);
+	}
+	forbid_threads(false);
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +256,9 @@ int main(void)
 		cmocka_unit_test(first_failure_in_the_order_of_the_items_is_told),
 		cmocka_unit_test(nobody_needs_to_want_the_message),
 		cmocka_unit_test(run_that_fails_while_an_item_is_being_filled_ends),
+#ifdef __linux__
+		cmocka_unit_test(without_threads_the_caller_does_it_all),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

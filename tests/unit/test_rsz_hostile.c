@@ -11,6 +11,7 @@
 
 #include "formats/base/bytes.h"
 #include "formats/rsz_reader.h"
+#include "formats/rsz_writer.h"
 #include "tests/gen/images.h"
 #include "tests/gen/rsz_recipe.h"
 #include "tests/unit/test.h"
@@ -19,6 +20,9 @@ enum { BEGIN = 1, STREAM, CHUNK, INDEX, CLOSE };
 
 /* Heap blocks in use, and the most there were at a time. */
 static size_t in_use, peak;
+
+/* A larger block is refused. */
+static size_t largest = SIZE_MAX;
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -45,12 +49,12 @@ static void *counted(void *p)
 
 void *__wrap_malloc(size_t n)
 {
-	return counted(__real_malloc(n));
+	return n > largest ? NULL : counted(__real_malloc(n));
 }
 
 void *__wrap_calloc(size_t n, size_t size)
 {
-	return counted(__real_calloc(n, size));
+	return n > largest / MAX(size, 1) ? NULL : counted(__real_calloc(n, size));
 }
 
 /* Old and new block are both there while it copies. */
@@ -276,6 +280,39 @@ TEST(index_made_by_hand_is_believed_when_it_is_true)
 	rsz_reader_close(r);
 }
 
+/* Compressible content, into a container: zstd finds no room for its tables. */
+TEST(without_memory_to_compress_in_content_is_stored)
+{
+	enum { LENGTH = 64 * PAGE_SIZE };
+	struct page_status pages[LENGTH / PAGE_SIZE] = { 0 };
+	struct rsz_extent x = { .address = 0x10000, .length = LENGTH };
+	uint8_t *data = malloc(LENGTH);
+	struct rsz_chunk c = { .paged = true,
+			       .extents = &x,
+			       .n_extents = 1,
+			       .length = LENGTH,
+			       .pages = pages,
+			       .n_pages = ARRAY_SIZE(pages),
+			       .data = data };
+	struct rsz_encoder *encoder = NULL;
+	struct err e = ERR_INIT;
+	struct rsz_frame f;
+
+	assert_non_null(data);
+	memset(data, 'A', LENGTH);
+	CHECK_OK(rsz_frame_init(&f, LENGTH, 1, &e), &e);
+	CHECK_OK(rsz_encoder_create(1, LENGTH, &encoder, &e), &e);
+	largest = 4096;
+	CHECK_OK(rsz_encode(encoder, &c, &f, &e), &e);
+	assert_true(f.stored > LENGTH);
+	largest = SIZE_MAX;
+	CHECK_OK(rsz_encode(encoder, &c, &f, &e), &e);
+	assert_true(f.stored < LENGTH / 10);
+	rsz_encoder_destroy(encoder);
+	rsz_frame_deinit(&f);
+	free(data);
+}
+
 static int forget(void **state)
 {
 	(void)state;
@@ -291,6 +328,7 @@ int main(void)
 		cmocka_unit_test(memory_of_a_reader_is_bounded_by_the_size_of_the_container),
 		cmocka_unit_test(closing_record_that_names_no_index_is_not_believed),
 		cmocka_unit_test(index_with_an_extent_inside_a_page_is_not_believed),
+		cmocka_unit_test(without_memory_to_compress_in_content_is_stored),
 		cmocka_unit_test(index_made_by_hand_is_believed_when_it_is_true),
 	};
 
