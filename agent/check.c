@@ -124,17 +124,37 @@ static enum status check_init(struct check *c, struct blob *in, unsigned threads
 	return st;
 }
 
-/* A payload that is not what its header says: the container is whole up to that record. */
-static enum status bad_payload(const struct check *c, const struct err *why,
-			       struct rsz_scan_result *ret)
+/* A writer to a device that is stopped within a payload leaves old bytes in it, and no record behind. */
+static bool was_stopped(const struct check *c, uint64_t *ret_cut)
 {
+	struct rsz_scan_result end = { 0 };
+	struct rsz_record rec;
+
+	if (!c->in->device)
+		return false;
+	while (!rsz_scan_next(c->scan, &rec, NULL))
+		if (rec.sequence > c->records)
+			return false;
+	rsz_scan_end(c->scan, &end);
+	*ret_cut = end.whole - c->whole;
+	return end.end == RSZ_END_UNSEALED && end.records == c->records + 1;
+}
+
+/* A payload that is not what its header says: the container is whole up to that record. */
+static void bad_payload(const struct check *c, const struct err *why, struct rsz_scan_result *ret)
+{
+	uint64_t cut;
+
 	*ret = (struct rsz_scan_result){
 		.end = RSZ_END_DAMAGED,
 		.whole = c->whole,
 		.records = c->records,
 	};
+	if (was_stopped(c, &cut)) {
+		ret->end = RSZ_END_CUT;
+		ret->cut = cut;
+	}
 	snprintf(ret->reason, sizeof(ret->reason), "%s", why->message);
-	return ST_CORRUPT;
 }
 
 enum status check_container(struct blob *in, unsigned threads, enum progress_mode progress,

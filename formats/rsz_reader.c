@@ -90,7 +90,8 @@ static enum status add_record(struct rsz_reader *r, const struct rsz_record *rec
 	return st;
 }
 
-static enum status open_by_scan(struct rsz_reader *r, struct err *e)
+/* `plain`: the streams that are not paged, and no others. */
+static enum status open_by_scan(struct rsz_reader *r, bool plain, struct err *e)
 {
 	struct rsz_scan *scan = NULL;
 	struct rsz_record rec;
@@ -100,7 +101,7 @@ static enum status open_by_scan(struct rsz_reader *r, struct err *e)
 		st = rsz_scan_next(scan, &rec, e);
 		if (!st && rec.type == RSZ_STREAM)
 			st = rsz__streams_add(&r->streams, rec.header, rec.header_length, e);
-		if (!st && rec.type == RSZ_CHUNK)
+		if (!st && rec.type == RSZ_CHUNK && !(plain && r->streams.at[rec.stream].paged))
 			st = add_record(r, &rec, e);
 	}
 	if (st == ST_END) {
@@ -422,6 +423,19 @@ static enum status settle_pieces(struct rsz_reader *r, struct err *e)
 	return ST_OK;
 }
 
+static enum status open_end(struct rsz_reader *r, enum status st, struct rsz_reader **ret,
+			    struct err *e)
+{
+	if (!st)
+		st = settle_pieces(r, e);
+	if (st) {
+		rsz_reader_close(r);
+		return st;
+	}
+	*ret = r;
+	return ST_OK;
+}
+
 enum status rsz_reader_open(struct blob *in, enum rsz_trust trust, struct rsz_reader **ret,
 			    struct err *e)
 {
@@ -433,15 +447,18 @@ enum status rsz_reader_open(struct blob *in, enum rsz_trust trust, struct rsz_re
 	r->in = in;
 	st = trust == RSZ_TRUST_INDEX ? open_from_end(r, e) : ST_END;
 	if (st == ST_END)
-		st = open_by_scan(r, e);
-	if (!st)
-		st = settle_pieces(r, e);
-	if (st) {
-		rsz_reader_close(r);
-		return st;
-	}
-	*ret = r;
-	return ST_OK;
+		st = open_by_scan(r, false, e);
+	return open_end(r, st, ret, e);
+}
+
+enum status rsz_reader_open_plain(struct blob *in, struct rsz_reader **ret, struct err *e)
+{
+	struct rsz_reader *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return err_nomem(e);
+	r->in = in;
+	return open_end(r, open_by_scan(r, true, e), ret, e);
 }
 
 void rsz_reader_close(struct rsz_reader *r)

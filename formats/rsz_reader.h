@@ -77,8 +77,10 @@ enum status rsz_scan_next(struct rsz_scan *s, struct rsz_record *ret, struct err
 
 struct rsz_scan_result {
 	enum rsz_end end;
-	uint64_t whole;               /* bytes of whole, valid records */
-	uint64_t records;             /* how many, CLOSE included */
+	uint64_t whole;   /* bytes of whole, valid records */
+	uint64_t records; /* how many, CLOSE included */
+	uint64_t behind;  /* bytes that follow a sealed container and are not its */
+	uint64_t cut;     /* bytes of the unfinished record behind one that is not sealed */
 	char reason[ERR_MESSAGE_MAX]; /* why it is not sealed; "" if it is */
 	uint8_t root[SHA256_SIZE];    /* over the records so far (without CLOSE) */
 };
@@ -145,7 +147,10 @@ struct rsz_reader;
 #define RSZ_READER_FACTOR 5
 
 enum rsz_trust {
-	/* Believe the index of a sealed container: its last few KiB are read, whatever its size. */
+	/*
+	 * Believe the index of a sealed container: its last few KiB are read, whatever its size.
+	 * Where other bytes follow the container, all is walked.
+	 */
 	RSZ_TRUST_INDEX,
 	/*
 	 * Walk all headers: index, order and root are proven, so that nothing can be hidden from
@@ -153,6 +158,12 @@ enum rsz_trust {
 	 */
 	RSZ_TRUST_NOTHING,
 };
+
+/*
+ * Only the streams of plain bytes (log, manifest, fragment), which are small whatever the memory is:
+ * what the others hold is not found. Walks all headers.
+ */
+enum status rsz_reader_open_plain(struct blob *in, struct rsz_reader **ret, struct err *e);
 
 /*
  * ST_INPUT if it is no container. An unsealed, cut or damaged container opens as far as it is

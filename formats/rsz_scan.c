@@ -312,6 +312,26 @@ static enum status scan_index(struct rsz_scan *s, const struct rsz__prefix *p, s
 	return ST_OK;
 }
 
+/* Do the RSZ__ID_END bytes at `p` begin a record of this container? */
+static bool is_ours(const struct rsz_scan *s, const uint8_t *p)
+{
+	return rsz__may_begin(p, RSZ__MARK_END) &&
+	       !memcmp(p + RSZ__ID_END - RSZ_ID_SIZE, s->identity.id, RSZ_ID_SIZE);
+}
+
+/*
+ * Does the container go on behind `end`? Foreign bytes may stand there, because a device keeps what
+ * was on it; a writer of ours never writes behind CLOSE.
+ */
+static bool goes_on(const struct rsz_scan *s, uint64_t end)
+{
+	uint8_t first[RSZ__ID_END];
+	size_t got = 0;
+
+	return !s->in->read_at(s->in, end, first, sizeof(first), &got, NULL) &&
+	       got == sizeof(first) && is_ours(s, first);
+}
+
 static enum status scan_close(struct rsz_scan *s, const struct rsz__prefix *p, struct err *e)
 {
 	struct rsz__close fields;
@@ -325,9 +345,8 @@ static enum status scan_close(struct rsz_scan *s, const struct rsz__prefix *p, s
 		return err_set(e, ST_CORRUPT, "CLOSE: does not fit the records before it");
 	if (memcmp(root, fields.root, sizeof(root)))
 		return err_set(e, ST_CORRUPT, "CLOSE: another root than that of the records");
-	if (p->offset + p->header != s->in->size)
-		return err_set(e, ST_CORRUPT, "CLOSE: %" PRIu64 " bytes follow the end",
-			       s->in->size - p->offset - p->header);
+	if (goes_on(s, p->offset + p->header))
+		return err_set(e, ST_CORRUPT, "CLOSE: the container goes on behind its end");
 	return ST_OK;
 }
 
@@ -363,6 +382,21 @@ static void add_begin(const struct rsz_scan *s, struct rsz_scan_result *r)
 		 *behind.reason ? ": " : "", behind.reason);
 }
 
+/* Of the record that was cut off. On a device it ends where its header says, if at least that began. */
+static uint64_t cut_bytes(const struct rsz_scan *s)
+{
+	const uint64_t left = s->in->size - s->offset;
+	uint8_t first[RSZ__ID_END];
+	size_t got = 0, size = 0;
+
+	if (!s->in->device || left < sizeof(first))
+		return left;
+	if (s->in->read_at(s->in, s->offset, first, sizeof(first), &got, NULL) ||
+	    !is_ours(s, first) || rsz__get_size(first, &size, NULL))
+		return 0;
+	return MIN(size, left);
+}
+
 /* Remembers why the scan is over. */
 static enum status finish(struct rsz_scan *s, enum rsz_end end, const char *reason)
 {
@@ -373,10 +407,55 @@ static enum status finish(struct rsz_scan *s, enum rsz_end end, const char *reas
 		.records = s->sequence,
 	};
 	snprintf(s->result.reason, sizeof(s->result.reason), "%s", reason);
+	if (end == RSZ_END_SEALED)
+		s->result.behind = s->in->size - s->offset;
+	else if (end != RSZ_END_DAMAGED)
+		s->result.cut = cut_bytes(s);
 	if (s->without_begin)
 		add_begin(s, &s->result);
 	merkle_root(&s->tree, s->sha, s->result.root);
 	return ST_END;
+}
+
+/*
+ * On a device old bytes follow the last record of a writer that was stopped, and are no damage. Of a
+ * container that goes on behind damage, the next record is not farther away than a record can be long.
+ */
+#define STOP_SEARCH (2 * ((uint64_t)RSZ_HEADER_MAX + RSZ_STORED_MAX))
+#define SEARCH_STEP ((size_t)1 << 20)
+
+/*
+ * Does a record of this container begin in the `len` bytes at `p`, which stand at `at`? Its headers lie
+ * in captured memory too, but those say that they stand elsewhere.
+ */
+static bool has_ours(const struct rsz_scan *s, const uint8_t *p, size_t len, uint64_t at)
+{
+	const uint8_t *const first = p, *const end = p + len;
+
+	for (; (size_t)(end - p) >= RSZ__PLACE_END; p++) {
+		p = memchr(p, RSZ__MAGIC & 0xff, (size_t)(end - p) - RSZ__PLACE_END + 1);
+		if (!p)
+			return false;
+		if (is_ours(s, p) && get_le64(p + RSZ__PLACE_END - 8) == at + (uint64_t)(p - first))
+			return true;
+	}
+	return false;
+}
+
+/* Was the writer stopped where the scan is? What cannot be read does not tell. */
+static bool stopped_here(const struct rsz_scan *s)
+{
+	uint8_t *const p = s->in->device ? malloc(SEARCH_STEP) : NULL;
+	uint64_t at = s->offset + 1;
+	bool found = !p;
+	size_t got = SEARCH_STEP;
+
+	for (; !found && got == SEARCH_STEP && at < s->offset + STOP_SEARCH;
+	     at += SEARCH_STEP - RSZ__PLACE_END)
+		found = s->in->read_at(s->in, at, p, SEARCH_STEP, &got, NULL) ||
+			has_ours(s, p, got, at);
+	free(p);
+	return !found;
 }
 
 enum status rsz_scan_next(struct rsz_scan *s, struct rsz_record *ret, struct err *e)
@@ -385,18 +464,24 @@ enum status rsz_scan_next(struct rsz_scan *s, struct rsz_record *ret, struct err
 	struct err why = ERR_INIT;
 	struct rsz__prefix p;
 	enum status st;
+	bool ours;
 
 	if (s->ended)
 		return ST_END;
 	if (s->offset == s->in->size)
 		return finish(s, RSZ_END_UNSEALED, "ends without a closing record");
 	st = rsz__read_header(s->in, s->offset, s->sha, s->header, &p, &why);
+	ours = !st && !memcmp(p.id, s->identity.id, sizeof(p.id));
 	if (!st)
 		st = judge_place(s, &p, &why);
 	if (!st)
 		st = scan_type(s, &p, &rec, &why);
 	if (st == ST_END)
 		return finish(s, RSZ_END_CUT, why.message);
+	if (st == ST_CORRUPT && !ours && stopped_here(s))
+		return finish(s, RSZ_END_UNSEALED,
+			      "ends without a closing record; what follows on "
+			      "the device is not the container's");
 	if (st == ST_CORRUPT) {
 		err_add(&why, st, "offset %" PRIu64, s->offset);
 		return finish(s, RSZ_END_DAMAGED, why.message);

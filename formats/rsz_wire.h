@@ -107,8 +107,10 @@ void rsz__finish(uint8_t *header, struct rsz__prefix *p, struct sha256 *h);
  * the prefix says, its limits and the digest; place in the file and order are the caller's to
  * check. The others take the body of a header that passed it, and judge every field.
  */
-#define RSZ__MARK_END 12 /* magic, size and mark */
-#define RSZ__SIZE_AT  16 /* bytes that rsz__get_size() looks at */
+#define RSZ__MARK_END  12 /* magic, size and mark */
+#define RSZ__SIZE_AT   16 /* bytes that rsz__get_size() looks at */
+#define RSZ__ID_END    32 /* with the container's identity */
+#define RSZ__PLACE_END 48 /* with sequence and offset */
 bool rsz__may_begin(const uint8_t *first, size_t len);
 enum status rsz__get_size(const uint8_t first[static RSZ__SIZE_AT], size_t *ret, struct err *e);
 enum status rsz__get_prefix(const uint8_t *header, size_t len, struct sha256 *h,

@@ -217,12 +217,13 @@ static json_t *info_json(struct container *c, const char *path, const struct sum
 	for (size_t i = 0; i < s->count; i++)
 		json_array_append_new(streams,
 				      stream_json(rsz_reader_stream(c->reader, i), &s->streams[i]));
-	doc = json_pack("{s:o, s:o, s:o, s:b, s:s, s:o, s:I, s:I, s:s, s:o}", "file",
+	doc = json_pack("{s:o, s:o, s:o, s:b, s:s, s:o, s:I, s:I, s:I, s:s, s:o}", "file",
 			json_text(path), "written_by", json_text(id->text), "begun",
 			id->wall ? json_string(time) : json_null(), "sealed",
 			s->end.end == RSZ_END_SEALED, "end", rsz_end_name(s->end.end), "reason",
 			json_text(s->end.reason), "whole_bytes", (json_int_t)s->end.whole,
-			"records", (json_int_t)s->end.records, "root", root, "streams", streams);
+			"records", (json_int_t)s->end.records, "trailing_bytes",
+			(json_int_t)s->end.behind, "root", root, "streams", streams);
 	if (!doc)
 		return NULL;
 	put_keys(doc, container_event(c, "begin"), begin_keys);
@@ -338,6 +339,8 @@ static void print_text(struct container *c, json_t *doc, const struct sums *s,
 			  end->reason, end->whole);
 	if (json_object_get(doc, "sealed_later"))
 		print_row("", "not by the acquisition, but later");
+	if (end->behind)
+		print_row("", "%" PRIu64 " bytes follow that are no part of it", end->behind);
 	print_row("outcome", "%s",
 		  outcome ? json_string_value(outcome) : "the acquisition did not come to its end");
 	if (rsz_reader_identity(c->reader)->wall)

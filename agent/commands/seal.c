@@ -59,6 +59,7 @@ struct sealing {
 	const struct cli *cli;
 	const char *path;
 	struct file_blob in; /* opened once, and locked: what was checked is what is sealed */
+	uint64_t size;       /* of the file; `in` ends with the last whole record */
 	struct rsz_scan_result state; /* of the container as it is */
 	struct tail manifest;
 	struct tail fragment; /* there already if it was sealed later, and then cut again */
@@ -83,12 +84,24 @@ static enum status check_input(struct sealing *s, struct err *e)
 	if (s->state.end == RSZ_END_DAMAGED)
 		return err_set(e, ST_CORRUPT, "damaged, not just cut off: %.300s; not sealed",
 			       s->state.reason);
+	if (s->in.blob.device && !o->output)
+		return err_set(e, ST_OUTPUT,
+			       "is a device, which is left as it is: --output FILE "
+			       "writes it sealed into a file");
 	/* What is cut off is less than one record, so this is bounded by the format. */
-	s->n_cut = (size_t)(s->in.blob.size - s->state.whole);
+	s->n_cut = (size_t)s->state.cut;
 	s->cut = malloc(MAX(s->n_cut, 1));
 	if (!s->cut)
 		return err_nomem(e);
-	return blob_read(&s->in.blob, s->state.whole, s->cut, s->n_cut, e);
+	st = blob_read(&s->in.blob, s->state.whole, s->cut, s->n_cut, e);
+	/*
+	 * From now on that is all of it. A scan alone, which looks at no payload, would take one more
+	 * record where a device has old bytes in the payload that was not written to its end.
+	 */
+	s->size = s->in.blob.size;
+	s->in.blob.size = s->state.whole;
+	s->in.blob.device = false;
+	return st;
 }
 
 /* The last byte of the first stream of that kind. Everything was checked before. */
@@ -242,7 +255,7 @@ static enum status seal_in_place(struct sealing *s, struct err *e)
 	mem_sink_init(&end, SIZE_MAX);
 	st = append_to(s, &end.sink, e);
 	if (!st)
-		st = target_check_untouched(s->in.fd, s->path, s->in.blob.size, e);
+		st = target_check_untouched(s->in.fd, s->path, s->size, e);
 	if (!st)
 		st = replace_end(s, &end, e);
 	mem_sink_deinit(&end);

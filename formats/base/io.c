@@ -124,7 +124,7 @@ static enum status file_blob_read_at(struct blob *b, uint64_t off, void *p, size
 
 enum status file_blob_take(struct file_blob *b, int fd, struct err *e)
 {
-	struct stat sb;
+	struct stat sb = { 0 };
 	off_t end;
 
 	*b = (struct file_blob){ .blob.read_at = file_blob_read_at, .fd = fd };
@@ -135,6 +135,7 @@ enum status file_blob_take(struct file_blob *b, int fd, struct err *e)
 	if (end < 0)
 		return err_from_errno(e, ST_INPUT, errno, "has no size");
 	b->blob.size = (uint64_t)end;
+	b->blob.device = S_ISBLK(sb.st_mode);
 	return ST_OK;
 }
 

@@ -34,6 +34,11 @@ def rule(reason):
     return note
 
 
+def control(change):
+    CONTROLS[change.__name__.replace("_", "-")] = change
+    return change
+
+
 def bad(name, reason, change):
     assert name not in RULES, name
     RULES[name] = (reason, change)
@@ -95,10 +100,10 @@ bad("no-close", "unsealed", lambda recs: recs.pop())
 bad("empty-file", "no container", lambda recs: recs.clear())
 bad("chunk-before-stream", "not declared", lambda recs: insert(
     recs, chunk(streams(recs), [(0, PAGE)], [(1, ZERO)]), stream(streams(recs), name=b"late")))
-bad("close-twice", "bytes behind CLOSE", lambda recs: recs.append(Rec(CLOSE)))
-bad("chunk-behind-close", "bytes behind CLOSE", lambda recs: recs.append(chunk(0, **ONE)))
-bad("byte-behind-close", "bytes behind CLOSE", lambda recs: lambda data: data + b"\0")
-bad("frame-behind-close", "bytes behind CLOSE", lambda recs: lambda data: data + stored_frame(b""))
+bad("close-twice", "behind CLOSE", lambda recs: recs.append(Rec(CLOSE)))
+bad("chunk-behind-close", "behind CLOSE", lambda recs: recs.append(chunk(0, **ONE)))
+bad("itself-behind-close", "behind CLOSE", lambda recs: lambda data: data + data)
+bad("its-own-name-behind-close", "behind CLOSE", lambda recs: lambda data: data + data[:32])
 bad("foreign-skippable-frame", "wrong magic",
     lambda recs: insert(recs, Rec(raw=struct.pack("<II", 0x184D2A50, 4) + b"note")))
 bad("foreign-data-frame", "wrong magic", lambda recs: insert(recs, Rec(raw=stored_frame(b""))))
@@ -454,6 +459,18 @@ def digests(container):
 # What is allowed, up to the limits --------------------------------------------------------------
 
 CONTROLS["as-it-was"] = lambda recs: None
+# A device keeps what was on it behind a container that is shorter.
+for _name, _tail in (("a-byte", b"\0"), ("zeros", bytes(1 << 20)), ("a-frame", stored_frame(b"")),
+                     ("a-magic", b"\x5b\x2a\x4d\x18"), ("31-bytes-of-a-record", None)):
+    CONTROLS[f"{_name}-behind-close"] = lambda recs, tail=_tail: lambda data: data + (tail or data[:31])
+
+
+@control
+def another_container_behind_close(recs):
+    """The end of a longer one: its CLOSE is the last thing on the device."""
+    return lambda data: data + assemble([begin(), stream(0), chunk(0, **ONE), Rec(INDEX), Rec(CLOSE)], bytes(16))
+
+
 CONTROLS["nothing-but-begin"] = lambda recs: recs.__setitem__(slice(1, -1), [])
 CONTROLS["begin-text-longest"] = lambda recs: recs.__setitem__(0, begin(b"t" * 3944))
 CONTROLS["begin-text-empty"] = lambda recs: recs.__setitem__(0, begin(b""))

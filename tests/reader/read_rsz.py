@@ -168,6 +168,7 @@ class Reader:
         self.last_index = 0
         self.leaves = []
         self.root = None
+        self.behind = 0                # bytes that follow CLOSE and are not the container's
 
     def records(self):
         """Yield each record whose header obeys the rules. Stops at the first that does not."""
@@ -188,8 +189,7 @@ class Reader:
                 offset = record.end
             if self.root is None:
                 raise Problem("unsealed", offset, "no CLOSE record")
-            if offset < self.size:
-                raise Problem("damaged", offset, "bytes behind CLOSE")
+            self.behind = self.size - offset
         except Problem as problem:
             self.problem = problem
 
@@ -306,7 +306,13 @@ class Reader:
         record.need(last_index == self.last_index, "CLOSE names another last INDEX")
         record.need(not self.unlisted, "no INDEX after the last STREAM and CHUNK")
         record.need(root == merkle_root(self.leaves), "wrong root")
+        record.need(not self.goes_on(record), "a record of this container behind CLOSE")
         self.root = root
+
+    def goes_on(self, close):                                                                # §2
+        self.file.seek(close.end)
+        start = self.file.read(32)
+        return len(start) == 32 and may_begin(start) and start[16:] == close.container
 
     def contents(self):
         """Yield (record, content), every payload checked. Raises Problem unless sealed and right."""
@@ -379,6 +385,8 @@ def verify(args, reader):
     for _ in reader.contents():
         pass
     print("sealed", reader.root.hex())
+    if reader.behind:
+        print(f"{reader.behind} bytes follow that are not the container's")
 
 
 def extract(args, reader):
