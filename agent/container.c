@@ -232,6 +232,19 @@ enum status container_open(const char *path, struct container *ret, struct err *
 	return ST_OK;
 }
 
+enum status container_open_manifest(struct blob *in, struct container *ret, struct err *e)
+{
+	enum status st;
+
+	*ret = (struct container){ .file.fd = -1 };
+	st = rsz_reader_open_plain(in, &ret->reader, e);
+	if (!st)
+		st = load_manifest(ret, &(struct line){ 0 }, e);
+	if (st)
+		container_close(ret);
+	return st;
+}
+
 void container_close(struct container *c)
 {
 	for (size_t i = 0; i < CONTAINER_EVENTS; i++)
@@ -254,28 +267,54 @@ static bool is_sealed(const struct container *c)
 	return rsz_reader_end(c->reader)->end == RSZ_END_SEALED;
 }
 
-/* Pages that could not be read are gaps within an acquisition that is complete. */
+/*
+ * Pages that could not be read are gaps within an acquisition that is complete. Its last line comes
+ * behind all else: where it is, sealing later has added an end and no more.
+ */
 bool container_is_complete(const struct container *c)
 {
 	const json_t *code = json_object_get(container_event(c, "end"), "exit_code");
 
-	return is_sealed(c) && !container_event(c, "sealed_later") && json_is_integer(code) &&
+	return is_sealed(c) && json_is_integer(code) &&
 	       (json_integer_value(code) == EXIT_COMPLETE || json_integer_value(code) == EXIT_GAPS);
+}
+
+json_t *container_acquisition_json(const struct container *c)
+{
+	static const char *const keys[] = { "exit_code", "outcome", "message", NULL };
+	const json_t *line = container_event(c, "end");
+	json_t *o = line ? json_object() : json_null();
+
+	for (const char *const *key = keys; line && *key; key++)
+		json_object_set(o, *key, json_object_get(line, *key));
+	return o;
+}
+
+enum status container_judge(const struct container *c, struct err *e)
+{
+	const json_t *line = container_event(c, "end");
+	const char *outcome = json_string_value(json_object_get(line, "outcome"));
+	const char *message = json_string_value(json_object_get(line, "message"));
+	uint32_t memory;
+
+	if (!line || !outcome)
+		return err_set(e, ST_PARTIAL, "the acquisition did not come to its end");
+	if (!container_is_complete(c))
+		return err_set(e, ST_PARTIAL, "acquisition: %.150s%s%.300s", outcome,
+			       message && *message ? ": " : "", message ? message : "");
+	if (container_find_kind(c, RSZ_KIND_MEMORY, &memory, NULL))
+		return err_set(e, ST_PARTIAL, "holds no memory");
+	return ST_OK;
 }
 
 json_t *container_end_json(const struct container *c)
 {
 	const struct rsz_scan_result *end = rsz_reader_end(c->reader);
 	const bool later = is_sealed(c) && container_event(c, "sealed_later");
-	const json_t *line = container_event(c, "end");
-	json_t *acquisition = line ? json_object() : json_null();
 
-	for (const char *const *key =
-		     (const char *const[]){ "exit_code", "outcome", "message", NULL };
-	     line && *key; key++)
-		json_object_set(acquisition, *key, json_object_get(line, *key));
 	return json_pack("{s:s, s:o, s:o}", "end", later ? "sealed later" : rsz_end_name(end->end),
-			 "reason", json_text(end->reason), "acquisition", acquisition);
+			 "reason", json_text(end->reason), "acquisition",
+			 container_acquisition_json(c));
 }
 
 enum status container_find_kind(const struct container *c, enum rsz_kind kind, uint32_t *ret,

@@ -21,6 +21,12 @@ struct container {
 enum status container_open(const char *path, struct container *ret, struct err *e);
 void container_close(struct container *c);
 
+/*
+ * The same of a blob that is open already (borrowed), for its manifest alone: memory and files are not
+ * found in it, and what it takes does not grow with them.
+ */
+enum status container_open_manifest(struct blob *in, struct container *ret, struct err *e);
+
 /* The manifest's first line of that event: "begin", "end" or "sealed_later". Borrowed, or NULL. */
 json_t *container_event(const struct container *c, const char *event);
 
@@ -31,12 +37,24 @@ json_t *container_event(const struct container *c, const char *event);
 enum status container_lines(struct container *c, const char *const *names, json_t **ret,
 			    struct err *e);
 
-/* True if it was sealed by the acquisition itself, and that came to its end. */
+/* True if it is sealed, and the acquisition came to its end. */
 bool container_is_complete(const struct container *c);
 
 /*
- * {"end": "sealed", "sealed later", "unsealed", …, "reason":, "acquisition": {"exit_code":,
- * "outcome":, "message":} or null if it did not come to its end}. NULL if out of memory.
+ * Is all there that was to be acquired? ST_PARTIAL, and why not, of one that was stopped on the way,
+ * or holds no memory. Pages that could not be read are recorded gaps of one
+ * that is complete.
+ */
+enum status container_judge(const struct container *c, struct err *e);
+
+/*
+ * How the acquisition ended, by its own account: {"exit_code":, "outcome":, "message":}; null if it
+ * did not come to its end. NULL if out of memory.
+ */
+json_t *container_acquisition_json(const struct container *c);
+
+/*
+ * {"end": "sealed", "sealed later", "unsealed", …, "reason":, "acquisition":}; NULL if out of memory.
  */
 json_t *container_end_json(const struct container *c);
 

@@ -6,6 +6,7 @@
 
 #include "agent/check.h"
 #include "agent/commands/commands.h"
+#include "agent/container.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
 
@@ -31,79 +32,148 @@ const struct command command_verify = {
 	.operands = { .text = "FILE...", .min = 1, .max = SIZE_MAX },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
+	.notes = "What the acquisition says of its end is told, too. Where that was not its end "
+		 "(it was\n"
+		 "stopped, the output was full, `ramseal seal` closed it), the exit code is 10; "
+		 "pages that\n"
+		 "could not be read are recorded, and leave it at 0.\n",
 	.values_size = sizeof(struct verify_options),
 	.run = run,
 };
 
-static enum status print_json(const char *path, enum status st, const struct rsz_scan_result *r,
-			      const char *root, struct err *e)
+/* What was found out about one file. */
+struct verdict {
+	const char *path;
+	enum status st;             /* ST_OK: whole and sealed; ST_PARTIAL; ST_CORRUPT */
+	struct err why;             /* of ST_PARTIAL */
+	struct rsz_scan_result end; /* of the container */
+	char root[SHA256_HEX_SIZE];
+	json_t *acquisition; /* how that ended; null if nobody knows */
+	bool sealed_later;
+};
+
+static enum status print_json(const struct verdict *v, struct err *e)
 {
-	json_t *doc = json_pack("{s:o, s:b, s:s, s:I, s:I, s:o}", "file", json_text(path), "whole",
-				st == ST_OK, "end", rsz_end_name(r->end), "whole_bytes",
-				(json_int_t)r->whole, "records", (json_int_t)r->records,
-				st ? "reason" : "root", json_text(st ? r->reason : root));
+	const bool whole = v->st != ST_CORRUPT;
+	json_t *doc =
+		json_pack("{s:o, s:b, s:b, s:b, s:s, s:I, s:I, s:I, s:o, s:i, s:O}", "file",
+			  json_text(v->path), "whole", whole, "complete", v->st == ST_OK,
+			  "sealed_later", v->sealed_later, "end", rsz_end_name(v->end.end),
+			  "whole_bytes", (json_int_t)v->end.whole, "records",
+			  (json_int_t)v->end.records, "trailing_bytes", (json_int_t)v->end.behind,
+			  whole ? "root" : "reason", json_text(whole ? v->root : v->end.reason),
+			  "exit_code", (int)status_exit_code(v->st), "acquisition", v->acquisition);
 
 	return json_print(doc, JSON_COMPACT, e);
 }
 
 /* The name of a stream may be in the reason, and a stream is named by whoever was captured. */
-static void print_text(const char *path, enum status st, const struct rsz_scan_result *r,
-		       const char *root)
+static void print_text(const struct verdict *v)
 {
-	char shown[PATH_SHOWN_MAX], reason[4 * sizeof(r->reason)];
+	const char *outcome = json_string_value(json_object_get(v->acquisition, "outcome"));
+	char shown[PATH_SHOWN_MAX], reason[4 * sizeof(v->end.reason)];
 
-	text_printable(path, shown, sizeof(shown));
-	text_printable(r->reason, reason, sizeof(reason));
-	if (!st)
-		printf("%s: whole and sealed: %" PRIu64 " records, root %s\n", shown, r->records,
-		       root);
-	else
+	text_printable(v->path, shown, sizeof(shown));
+	if (v->st == ST_CORRUPT) {
+		text_printable(v->end.reason, reason, sizeof(reason));
 		printf("%s: %s: %s; whole up to offset %" PRIu64 " (%" PRIu64 " records)\n", shown,
-		       rsz_end_name(r->end), reason, r->whole, r->records);
+		       rsz_end_name(v->end.end), reason, v->end.whole, v->end.records);
+		return;
+	}
+	text_printable(v->st ? v->why.message : outcome, reason, sizeof(reason));
+	printf("%s: %s: %" PRIu64 " records, root %s; %s%s", shown,
+	       v->st ? "sealed, but not all of it" : "whole and sealed", v->end.records, v->root,
+	       v->st ? "" : "acquisition: ", reason);
+	if (v->sealed_later)
+		printf("; sealed later");
+	if (v->end.behind)
+		printf("; %" PRIu64 " bytes follow that are no part of it", v->end.behind);
+	putchar('\n');
+}
+
+/* What the manifest says of the acquisition. Every hash is right: it says what was written then. */
+static enum status judge_acquisition(struct blob *in, struct verdict *v, struct err *e)
+{
+	struct container c;
+	const enum status st = container_open_manifest(in, &c, e);
+
+	if (st)
+		return st;
+	v->acquisition = container_acquisition_json(&c);
+	v->sealed_later = container_event(&c, "sealed_later");
+	v->st = container_judge(&c, &v->why);
+	container_close(&c);
+	return v->acquisition ? ST_OK : err_nomem(e);
+}
+
+/* ST_OK, and the verdict is in `v`; or why there is none. */
+static enum status look(const struct cli *cli, struct verdict *v, struct err *e)
+{
+	const struct verify_options *o = cli->values;
+	struct file_blob file;
+	enum status st = file_blob_open(&file, v->path, e);
+
+	if (st)
+		return st;
+	v->st = check_container(&file.blob, command_threads(o->threads), command_progress(cli),
+				&v->end, e);
+	sha256_hex(v->end.root, v->root);
+	if (!v->st)
+		st = judge_acquisition(&file.blob, v, e);
+	else if (v->st == ST_CORRUPT)
+		v->acquisition = json_null();
+	else
+		st = v->st;
+	file_blob_deinit(&file);
+	return st ? err_add(e, st, "%s", v->path) : ST_OK;
 }
 
 static enum status verify(const struct cli *cli, const char *path, struct err *e)
 {
 	const struct verify_options *o = cli->values;
-	struct rsz_scan_result result = { 0 };
-	char root[SHA256_HEX_SIZE];
-	struct file_blob file;
-	enum status printed = ST_OK;
-	enum status st = file_blob_open(&file, path, e);
+	struct verdict v = { .path = path };
+	enum status st = look(cli, &v, e);
 
+	if (!st && o->json)
+		st = print_json(&v, e);
+	else if (!st)
+		print_text(&v);
+	json_decref(v.acquisition);
 	if (st)
 		return st;
-	st = check_container(&file.blob, command_threads(o->threads), command_progress(cli),
-			     &result, e);
-	file_blob_deinit(&file);
-	if (st && st != ST_CORRUPT)
-		return err_add(e, st, "%s", path);
-	sha256_hex(result.root, root);
-	if (o->json)
-		printed = print_json(path, st, &result, root, e);
-	else
-		print_text(path, st, &result, root);
-	return st ? err_set(e, st, "%s: %s: %.300s", path, rsz_end_name(result.end), result.reason)
-		  : printed;
+	if (v.st == ST_CORRUPT)
+		return err_set(e, v.st, "%s: %s: %.300s", path, rsz_end_name(v.end.end),
+			       v.end.reason);
+	if (v.st)
+		return err_set(e, v.st, "%s: sealed, but not all of it: %.300s", path,
+			       v.why.message);
+	return ST_OK;
 }
 
-/* Every file is looked at; the first failure decides how it ends. */
+/* The first failure is told, but one that loses something before one that is only not complete. */
+static bool is_worse(enum status st, enum status than)
+{
+	return !than || st == ST_INTERRUPTED || (than == ST_PARTIAL && st != ST_PARTIAL);
+}
+
+/* Every file is looked at. */
 static enum status run(struct cli *cli, struct err *e)
 {
-	enum status first = ST_OK;
+	enum status worst = ST_OK;
 
-	for (size_t i = 0; i < cli->n_operands; i++) {
+	for (size_t i = 0; i < cli->n_operands && worst != ST_INTERRUPTED; i++) {
 		struct err why = ERR_INIT;
 		const enum status st = verify(cli, cli->operands[i], &why);
+		const struct err other = st && is_worse(st, worst) ? *e : why;
 
-		if (st == ST_INTERRUPTED || (st && !first)) {
+		if (!st)
+			continue;
+		if (is_worse(st, worst)) {
 			*e = why;
-			first = st;
-		} else if (st) {
-			log_error("verify-failed", "verify: %s", why.message);
+			worst = st;
 		}
-		if (st == ST_INTERRUPTED)
-			break;
+		if (other.message[0])
+			log_error("verify-failed", "verify: %s", other.message);
 	}
-	return first;
+	return worst;
 }

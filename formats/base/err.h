@@ -34,6 +34,7 @@
 	X(ST_SOURCE_FAILED, EXIT_SOURCE_FAILED, "the source failed midway")                        \
 	X(ST_OUTPUT, EXIT_OUTPUT, "the output could not be written")                               \
 	X(ST_CORRUPT, EXIT_VERIFY, "malformed, damaged or not sealed")                             \
+	X(ST_PARTIAL, EXIT_PARTIAL, "sealed, but not all of it is there")                          \
 	X(ST_INTERRUPTED, EXIT_INTERRUPTED, "interrupted")                                         \
 	X(ST_INPUT, EXIT_INPUT, "the input cannot be opened, or is something else")
 
@@ -50,7 +51,8 @@
 	X(EXIT_OUTPUT, 6, "the output failed, is full, or would overwrite a file")                 \
 	X(EXIT_VERIFY, 7, "damaged, cut short, or not sealed")                                     \
 	X(EXIT_INTERRUPTED, 8, "interrupted; what was written by then is kept")                    \
-	X(EXIT_INPUT, 9, "the input cannot be opened, or is not what the command works on")
+	X(EXIT_INPUT, 9, "the input cannot be opened, or is not what the command works on")        \
+	X(EXIT_PARTIAL, 10, "whole and sealed, but the acquisition did not get to its end (verify)")
 
 enum status {
 #define X(name, code, text) name,

@@ -23,7 +23,7 @@ from pathlib import Path
 
 SOURCE_ROOT = Path(sys.argv.pop(2)).resolve()
 sys.path.insert(0, str(SOURCE_ROOT / 'tests/reader'))
-from write_rsz import assemble, begin, stream  # noqa: E402
+from write_rsz import CLOSE, INDEX, Rec, assemble, begin, chunk, stream  # noqa: E402
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
 PAGE = 4096
@@ -254,6 +254,127 @@ class BadInput(Case):
         self.assertEqual(done.stderr.count(b'\n'), 2)
 
 
+class Outcome(Case):
+    """verify answers whether it is whole, and whether it is all of it."""
+
+    def stopped(self):
+        """Sealed by a signal while a slow reader held it up."""
+        fifo = self.at / 'fifo'
+        os.mkfifo(fifo)
+        source = self.file('large', random.Random(7).randbytes(16 * MIB))
+        process = subprocess.Popen([RAMSEAL, 'acquire', '-q', '-s', f'file:{source}', '-o', fifo],
+                                   stderr=subprocess.DEVNULL)
+        with open(fifo, 'rb') as reader:
+            got = reader.read(MIB)
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            got += reader.read()
+        self.assertEqual(process.wait(timeout=60), 8)
+        return self.file('stopped.rsz', got)
+
+    def check(self, path, code, complete, line, acquisition):
+        done = run('verify', path)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertRegex(done.stdout.decode(), line)
+        self.assertEqual((done.stdout.count(b'\n'), done.stderr.count(b'\n')), (1, int(code > 0)))
+        said = run('verify', '--json', path)
+        verdict = json.loads(said.stdout)
+        self.assertEqual((said.returncode, verdict['exit_code'], verdict['complete'], verdict['whole']),
+                         (code, code, complete, True))
+        self.assertEqual(verdict['acquisition'] and verdict['acquisition']['exit_code'], acquisition)
+
+    def test_of_what_is_sealed(self):
+        good, _ = self.acquire(self.file('image', memory(40)), 'good.rsz')
+        gaps, _ = self.acquire(self.file('cut.lime', lime([(0x1000, 0x8fff)])[:-0x2800]), 'gaps.rsz', 3)
+        nothing = self.file('nothing.rsz', assemble([begin()]))
+        self.check(good, 0, True, r': whole and sealed: .*; acquisition: complete$', 0)
+        self.check(gaps, 0, True, r': whole and sealed: .*; acquisition: complete, but some pages', 3)
+        self.check(self.stopped(), 10, False,
+                   r': sealed, but not all of it: .*; acquisition: interrupted.* by SIGTERM$', 8)
+        whole = good.read_bytes()
+        cut = self.file('cut.rsz', whole[:len(whole) // 2])
+        self.assertEqual(run('seal', cut).returncode, 0)
+        self.check(cut, 10, False, r': sealed, but not all of it: .*did not come to its end; sealed later$',
+                   None)
+        # Cut behind the last line of the manifest: only the end was lost, and that is made again.
+        cut = self.file('cut.rsz', whole[:-176])
+        self.assertEqual(run('seal', cut).returncode, 0)
+        self.check(cut, 0, True, r': whole and sealed: .*; acquisition: complete; sealed later$', 0)
+        self.assertEqual(run('verify', nothing).returncode, 7)
+
+    def test_of_a_container_without_memory(self):
+        empty = assemble([begin(), stream(0, 7, 0, b'manifest'), Rec(INDEX), Rec(CLOSE)])
+        self.check(self.file('empty.rsz', empty), 10, False, 'did not come to its end', None)
+        line = b'{"event":"end","exit_code":0,"outcome":"complete","message":""}\n'
+        empty = assemble([begin(), stream(0, 7, 0, b'manifest'), chunk(0, [(0, len(line))], content=line),
+                          Rec(INDEX), Rec(CLOSE)])
+        self.check(self.file('empty.rsz', empty), 10, False, 'holds no memory', 0)
+
+    def test_damage_is_told_before_what_is_missing(self):
+        stopped = self.stopped()
+        bad = self.file('bad.rsz', stopped.read_bytes()[:-1])
+        done = run('verify', stopped, bad, stopped)
+        self.assertEqual(done.returncode, 7)
+        self.assertEqual((done.stdout.count(b'\n'), done.stderr.count(b'\n')), (3, 3))
+        self.assertIn(b'bad.rsz', done.stderr.splitlines()[-1])
+
+
+@unittest.skipUnless(os.geteuid() == 0, 'needs root, for a loop device')
+class Device(Case):
+    """A disk keeps what was on it: here the rest of a container that was longer."""
+
+    def setUp(self):
+        super().setUp()
+        self.file('disk', random.Random(8).randbytes(24 * MIB))
+        done = subprocess.run(['losetup', '-f', '--show', self.at / 'disk'], capture_output=True)
+        if done.returncode:
+            self.skipTest('no loop device here')
+        self.device = Path(done.stdout.decode().strip())
+        self.addCleanup(subprocess.run, ['losetup', '-d', self.device], check=True)
+        self.long, self.short = (random.Random(9).randbytes(n * MIB) for n in (16, 4))
+
+    def acquire_both(self):
+        for image in (self.long, self.short):
+            done = run('acquire', '-q', '-s', f'file:{self.file("image", image)}', '-o', self.device)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_shorter_one_is_whole(self):
+        self.acquire_both()
+        done = self.verify(self.device)
+        self.assertRegex(done.stdout, rb'whole and sealed: .*; \d+ bytes follow that are no part of it\n')
+        verdict, info = json.loads(run('verify', '--json', self.device).stdout), self.info(self.device)
+        for said in (verdict, info):
+            self.assertEqual(said['whole_bytes'] + said['trailing_bytes'], 24 * MIB)
+        self.assertEqual((info['sealed'], info['end'], info['root']), (True, 'sealed', verdict['root']))
+        self.assertRegex(run('info', self.device).stdout, rb'\d+ bytes follow')
+        self.assertEqual(self.export(self.device), self.short)
+        self.assertIn(b'sealed already', run('seal', self.device).stderr)
+        with open(self.device, 'rb') as disk:
+            copy = self.file('copy.rsz', disk.read())
+        self.verify(copy)
+
+    def test_a_writer_that_was_stopped(self):
+        self.acquire_both()
+        whole, _ = self.acquire(self.file('image', self.short), 'whole.rsz', 0, '--level', '1')
+        half = whole.read_bytes()[:5 * MIB // 2]
+        with open(self.device, 'r+b') as disk:
+            disk.write(half)
+        before = self.at.joinpath('disk').read_bytes()
+        self.assertRegex(self.verify(self.device, 7).stdout, rb'(unsealed|cut off): ')
+        self.assertIn(self.info(self.device)['end'], ('unsealed', 'cut off'))
+        self.one_line(run('seal', '-q', self.device), 6)
+        sealed = self.at / 'sealed.rsz'
+        self.assertEqual(run('seal', '-q', '-o', sealed, self.device).returncode, 0)
+        self.assertEqual(self.at.joinpath('disk').read_bytes(), before)
+        self.verify(sealed, 10)
+        self.assertEqual(self.export(sealed, 3)[:2 * MIB], self.short[:2 * MIB])
+
+    def test_full(self):
+        image = random.Random(10).randbytes(32 * MIB)
+        done = run('acquire', '-q', '-f', '-s', f'file:{self.file("image", image)}', '-o', self.device)
+        self.one_line(done, 6)
+
+
 class LyingRanges(Case):
     """Files whose headers overlap, run in any order, or lie where no memory can be."""
 
@@ -310,7 +431,7 @@ class LyingRanges(Case):
 class FullOutput(Case):
     def check_sealed(self, path, done):
         self.assertRegex(done.stderr.splitlines()[-1], rb'^ramseal: acquire: ')
-        self.verify(path)
+        self.verify(path, 10)
         pages = self.pages(path)
         self.assertGreater(pages['data'], 0)
         had = self.assert_cut(self.export(path, 3), self.image)
@@ -403,7 +524,7 @@ class Stopped(Case):
             got += reader.read()
         self.assertEqual(process.wait(timeout=60), 8)
         path = self.file('out.rsz', got)
-        self.verify(path)
+        self.verify(path, 10)
         pages = self.pages(path)
         self.assertEqual(pages['data'] + pages['skipped'], len(self.image) // PAGE)
         self.assertGreater(pages['data'], 0)
@@ -418,7 +539,7 @@ class Stopped(Case):
             self.wait_for_size(self.at / f'{number}.rsz.partial', MIB)
             process.send_signal(number)
             self.assertEqual(process.wait(timeout=60), 8)
-            self.verify(path)
+            self.verify(path, 10)
             self.assertFalse((self.at / f'{number}.rsz.partial').exists())
 
     def test_sigusr1_asks_how_far_it_is(self):
@@ -521,7 +642,8 @@ class RoundTrip(Case):
             done = run('acquire', '--source', f'file:{source}', '-o', '-', *extra)
             self.assertEqual(done.returncode, 0)
             piped = self.file('piped.rsz', done.stdout)
-            self.verify(piped)  # rejects bytes behind the end
+            verdict = json.loads(run('verify', '--json', piped).stdout)
+            self.assertEqual((verdict['complete'], verdict['trailing_bytes']), (True, 0))
             self.assertEqual(self.pages(piped), self.pages(path))
             self.assertEqual(self.export(piped), image)
         self.assertEqual(self.export(path), image)
