@@ -43,7 +43,7 @@ const struct command command_seal = {
 		 "that was\n"
 		 "cut in the middle are kept in a stream named \"fragment\". A container that is "
 		 "still\n"
-		 "being written is left alone.\n",
+		 "being written is left alone. What was called NAME.partial is called NAME then.\n",
 	.values_size = sizeof(struct seal_options),
 	.run = run,
 };
@@ -299,6 +299,7 @@ static enum status seal_copy(struct sealing *s, struct err *e)
 static enum status seal(struct sealing *s, struct err *e)
 {
 	const struct seal_options *o = s->cli->values;
+	_cleanup_free_ char *name = NULL;
 	enum status st = check_input(s, e);
 
 	if (st == ST_END) {
@@ -311,13 +312,16 @@ static enum status seal(struct sealing *s, struct err *e)
 		st = o->output ? seal_copy(s, e) : seal_in_place(s, e);
 	if (st)
 		return st;
-	log_result_with(LOG_FIELDS(log_text("output", o->output ? o->output : s->path),
-				   log_text("root", s->root), log_u64("records", s->state.records),
+	name = o->output ? strdup(o->output) : target_complete_name(s->path);
+	if (!name)
+		return err_nomem(e);
+	log_result_with(LOG_FIELDS(log_text("output", name), log_text("root", s->root),
+				   log_u64("records", s->state.records),
 				   log_u64("fragment_bytes", s->n_cut)),
 			"sealed-later",
 			"%s: sealed later, after %" PRIu64
 			" whole records; %zu cut bytes kept, root %s",
-			o->output ? o->output : s->path, s->state.records, s->n_cut, s->root);
+			name, s->state.records, s->n_cut, s->root);
 	return ST_OK;
 }
 

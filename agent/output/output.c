@@ -28,6 +28,25 @@ char *target_partial_path(const char *path, unsigned n)
 	return partial;
 }
 
+char *target_complete_name(const char *path)
+{
+	const size_t len = strlen(path), suffix = strlen(PARTIAL_SUFFIX);
+	_cleanup_free_ char *name = NULL;
+	struct err e = ERR_INIT;
+
+	if (len <= suffix || strcmp(path + len - suffix, PARTIAL_SUFFIX) != 0 ||
+	    strchr("/\\:", path[len - suffix - 1]))
+		return strdup(path);
+	name = strdup(path);
+	if (!name)
+		return NULL;
+	name[len - suffix] = '\0';
+	if (!target_rename(path, name, &e))
+		return take_ptr(name);
+	log_warning("name-kept", "%s is complete, but keeps its name: %s", path, e.message);
+	return strdup(path);
+}
+
 void target_tell_partials(const char *path, const char *partial)
 {
 	log_warning("unfinished-output",

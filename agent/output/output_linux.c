@@ -325,6 +325,20 @@ int target_rename_new(int from_directory, const char *from, int to_directory, co
 	return errno;
 }
 
+enum status target_rename(const char *from, const char *to, struct err *e)
+{
+	_cleanup_free_ char *directory = target_directory_of(to);
+	_cleanup_close_ int fd = -1;
+	const int failed = target_rename_new(AT_FDCWD, from, AT_FDCWD, to);
+
+	if (failed)
+		return err_from_errno(e, ST_OUTPUT, failed, "%s", to);
+	fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (fd >= 0)
+		(void)!fsync(fd);
+	return ST_OK;
+}
+
 enum status target_publish(struct target *t, bool force, struct err *e)
 {
 	int failed;

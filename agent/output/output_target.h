@@ -62,6 +62,16 @@ enum status target_close(struct target *t, struct err *e);
 enum status target_publish(struct target *t, bool force, struct err *e);
 void target_remove_partial(struct target *t);
 
+/* Another name in the same folder; ST_OUTPUT if something has it already. The file may be open. */
+enum status target_rename(const char *from, const char *to, struct err *e);
+
+/*
+ * What was "NAME.partial" and is complete now becomes "NAME"; any other name stays. *ret is what it is
+ * called then, for free(), also where it keeps its name because something has the new one, and that is
+ * logged. NULL if out of memory.
+ */
+char *target_complete_name(const char *path);
+
 /*
  * Keeps others from sealing what is being written, or from writing what is being sealed, until the
  * descriptor is closed. `shared`: only read from. ST_OUTPUT if somebody has the file locked. File

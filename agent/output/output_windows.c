@@ -421,6 +421,13 @@ DWORD windows__rename(const char *from, const char *to, bool replace)
 	return GetLastError();
 }
 
+enum status target_rename(const char *from, const char *to, struct err *e)
+{
+	const DWORD failed = windows__rename(from, to, false);
+
+	return failed ? err_from_win32(e, ST_OUTPUT, failed, "%s", to) : ST_OK;
+}
+
 enum status target_publish(struct target *t, bool force, struct err *e)
 {
 	const DWORD failed = windows__rename(t->partial, t->path, force);

@@ -598,11 +598,11 @@ class Stopped(Case):
                                             'reason': 'not captured'}])
         # The same, once it is sealed: nothing is damaged, but not everything is there either.
         run('seal', partial)
-        self.assertEqual(self.export(partial, 3), exported)
+        self.assertEqual(self.export(path, 3), exported)
         gaps = json.loads((self.at / 'exported.raw.gaps.json').read_text())
         self.assertEqual((gaps['complete'], gaps['origin']['end'], len(gaps['skipped'])),
                          (False, 'sealed later', 1))
-        done = run('--log-json', 'extract', '--stream', 'log', '-o', self.at / 'log', partial)
+        done = run('--log-json', 'extract', '--stream', 'log', '-o', self.at / 'log', path)
         summary = next(line for line in map(json.loads, done.stderr.splitlines())
                        if line['event'] == 'summary')
         self.assertFalse(summary['complete'])

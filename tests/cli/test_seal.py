@@ -123,6 +123,22 @@ class Cut(SealCase):
         self.assertTrue(made[:-100].endswith(self.extract(path, 'fragment (2)')))
         self.assertIn(b'sealed_later', self.extract(path, 'manifest (2)'))
 
+    def test_what_is_whole_is_not_called_partial(self):
+        path = self.cut(name='one.rsz.partial')
+        done = run('seal', path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f'{self.at}/one.rsz: sealed later', done.stderr.decode())
+        self.check_sealed_later(self.at / 'one.rsz')
+        self.assertFalse(path.exists())
+        # Nothing is replaced, and a name that is nothing but the suffix is one.
+        for name in ('one.rsz.partial', '.partial'):
+            path = self.cut(name=name)
+            before = (self.at / 'one.rsz').read_bytes()
+            done = self.seal(path)
+            self.assertEqual(b'keeps its name' in done.stderr, name != '.partial')
+            self.check_sealed_later(path)
+            self.assertEqual((self.at / 'one.rsz').read_bytes(), before)
+
     def test_where_there_is_no_room_in_the_format(self):
         full = assemble([begin(), stream(0, 7, 0, b'manifest'), chunk(0, [(2**63 - 5, 5)], content=b'full\n')])
         self.refused(self.file('full.rsz', full), 'not written', code=9)
@@ -254,8 +270,10 @@ class Busy(SealCase):
         process.kill()
         process.wait()
         self.seal(partial)
-        self.check_sealed_later(partial)
-        self.assertGreater(self.assert_cut(self.export(partial, 3), self.image), MIB)
+        self.assertFalse(partial.exists())
+        path = self.at / 'live.rsz'
+        self.check_sealed_later(path)
+        self.assertGreater(self.assert_cut(self.export(path, 3), self.image), MIB)
 
     def test_another_seal(self):
         path = self.cut()
