@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/acquire/manifest.h"
 #include "agent/program/log.h"
 
 /*
@@ -315,6 +316,35 @@ json_t *container_end_json(const struct container *c)
 	return json_pack("{s:s, s:o, s:o}", "end", later ? "sealed later" : rsz_end_name(end->end),
 			 "reason", json_text(end->reason), "acquisition",
 			 container_acquisition_json(c));
+}
+
+/* The parts of a range that no record has. */
+static enum status add_missing(const struct rsz_reader *r, uint32_t stream, const struct range *of,
+			       struct range_list *ret, struct err *e)
+{
+	uint64_t at = of->first;
+	struct rsz_segment seg;
+	enum status st = ST_OK;
+
+	while (!st && at <= of->last && rsz_reader_next(r, stream, at, &seg) &&
+	       seg.address <= of->last) {
+		if (seg.address > at)
+			st = range_list_add(ret, at, seg.address - 1, e);
+		at = seg.address + seg.length;
+	}
+	return st || at > of->last ? st : range_list_add(ret, at, of->last, e);
+}
+
+enum status container_missing(const struct container *c, struct range_list *ret, struct err *e)
+{
+	_cleanup_ranges_ struct range_list map = { 0 };
+	uint32_t stream = UINT32_MAX;
+	enum status st = manifest_get_map(container_event(c, "begin"), &map, e);
+
+	container_find_kind(c, RSZ_KIND_MEMORY, &stream, NULL);
+	for (size_t i = 0; i < map.count && !st; i++)
+		st = add_missing(c->reader, stream, &map.at[i], ret, e);
+	return st;
 }
 
 enum status container_find_kind(const struct container *c, enum rsz_kind kind, uint32_t *ret,

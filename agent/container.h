@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "formats/base/range.h"
 #include "formats/rsz_reader.h"
 
 #define CONTAINER_EVENTS 3
@@ -57,6 +58,12 @@ json_t *container_acquisition_json(const struct container *c);
  * {"end": "sealed", "sealed later", "unsealed", …, "reason":, "acquisition":}; NULL if out of memory.
  */
 json_t *container_end_json(const struct container *c);
+
+/*
+ * What the acquisition's map of RAM names and no record has, not even as skipped: it was cut off, or
+ * its output was too full to say so. Zero-initialise `ret`.
+ */
+enum status container_missing(const struct container *c, struct range_list *ret, struct err *e);
 
 /* The first stream of that kind, or with that name; ST_INPUT if there is none. */
 enum status container_find_kind(const struct container *c, enum rsz_kind kind, uint32_t *ret,

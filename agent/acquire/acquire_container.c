@@ -11,6 +11,7 @@
 #include "agent/acquire/files.h"
 #include "agent/acquire/manifest.h"
 #include "agent/acquire/memory.h"
+#include "agent/acquire/missing.h"
 #include "agent/acquire/sealer.h"
 #include "agent/acquire/source_files.h"
 #include "agent/acquire/tables.h"
@@ -36,9 +37,11 @@ struct acquisition {
 	struct output *out;
 	struct sealer *sealer;
 	struct memory_result memory;
-	const char *inputs[2]; /* the file that is the source, if it is one */
-	char *image_output;    /* where to, if that is so and nobody said */
-	struct disk *disk;     /* of --image or --volume */
+	uint32_t memory_stream; /* UINT32_MAX: not declared yet */
+	bool memory_named;      /* every page of it is in the container, if only as skipped */
+	const char *inputs[2];  /* the file that is the source, if it is one */
+	char *image_output;     /* where to, if that is so and nobody said */
+	struct disk *disk;      /* of --image or --volume */
 	struct files_plan files_plan;
 	struct files files;
 	struct slots *slots; /* read while memory is; NULL: page files have their own time */
@@ -179,15 +182,18 @@ static enum status check_target(const struct acquisition *a, struct err *e)
 	return ST_OK;
 }
 
+/* For what must be written on a full disk too: the manifest's last lines, the log, an index. */
+#define END_ROOM ((uint64_t)512 << 10)
+
 static enum status begin_container(struct acquisition *a, struct err *e)
 {
+	const uint64_t memory = range_list_bytes(&a->source->info.maps[0].ranges);
 	const struct output_options target = {
 		.path = a->image_output ? a->image_output : a->o->output,
 		.force = a->o->force,
 		.inputs = a->inputs,
-		.expected = (range_list_bytes(&a->source->info.maps[0].ranges) +
-			     files_bytes(&a->files)) /
-			    ACQUIRE_ROOM_SHARE,
+		.expected = (memory + files_bytes(&a->files)) / ACQUIRE_ROOM_SHARE,
+		.reserve = END_ROOM + missing_room(memory),
 	};
 	enum status st = check_target(a, e);
 
@@ -224,6 +230,14 @@ static const struct order *choose_order(const struct acquisition *a)
 	return a->before.found.n_spaces ? &guided_order : &linear_order;
 }
 
+static enum status declare_memory(struct acquisition *a, struct err *e)
+{
+	json_t *meta = json_pack("{s:o, s:s}", "source", json_text(a->source->info.source),
+				 "error_numbers", a->source->info.error_numbers);
+
+	return sealer_stream(a->sealer, RSZ_KIND_MEMORY, "memory", meta, &a->memory_stream, e);
+}
+
 static enum status read_memory(struct acquisition *a, struct err *e)
 {
 	struct memory_plan plan = {
@@ -235,12 +249,13 @@ static enum status read_memory(struct acquisition *a, struct err *e)
 		.spaces = a->before.found.n_spaces ? &a->before.found : NULL,
 		.stream = stream_plan(a, a->threads, command_progress(a->cli)),
 	};
-	json_t *meta = json_pack("{s:o, s:s}", "source", json_text(a->source->info.source),
-				 "error_numbers", a->source->info.error_numbers);
-	enum status st =
-		sealer_stream(a->sealer, RSZ_KIND_MEMORY, "memory", meta, &plan.stream.stream, e);
+	enum status st = declare_memory(a, e);
 
-	return st ? st : memory_acquire(&plan, &a->memory, e);
+	plan.stream.stream = a->memory_stream;
+	if (!st)
+		st = memory_acquire(&plan, &a->memory, e);
+	a->memory_named = !st;
+	return st;
 }
 
 /*
@@ -569,17 +584,70 @@ static enum status write_end(struct acquisition *a, enum status st, const struct
 	return sealer_manifest(a->sealer, doc, e);
 }
 
+/* How much of the memory the container lacks, behind why. */
+static void tell_missing(const struct acquisition *a, const struct missing *m, enum status st,
+			 struct err *e)
+{
+	const struct err why = *e;
+
+	if (m->pages)
+		err_set(e, st,
+			"%.400s; sealed, but without %" PRIu64 " of %" PRIu64 " pages of memory",
+			why.message, m->pages, m->captured.pages);
+	else if (a->files.count)
+		err_set(e, st, "%.400s; sealed, with all of the memory", why.message);
+}
+
+/* Best effort: whatever cannot be named must not keep the container from being sealed. */
+static enum status name_missing(struct acquisition *a, const struct missing *m, struct err *e)
+{
+	struct stream_plan plan = stream_plan(a, 1, PROGRESS_QUIET);
+	uint64_t left = m->pages;
+	enum status st = ST_OK;
+
+	if (a->memory_stream == UINT32_MAX)
+		st = declare_memory(a, e);
+	plan.stream = a->memory_stream;
+	if (!st)
+		st = missing_record(m, &plan, &a->memory.stream, &left, e);
+	if (left)
+		log_warning("missing-not-named",
+			    "%" PRIu64 " pages that are missing are in no record", left);
+	return st == ST_OUTPUT ? sealer_recover(a->sealer, e) : ST_OK;
+}
+
 /*
- * Closes the container whatever happened before. When the output failed, its last unfinished
- * record is given back first, and if that leaves room for the end, what is there is sealed.
+ * Reading ended before its time: on a full disk, without memory, by a signal. The output's last
+ * unfinished record is given back, and the pages that the container lacks are named in it.
  */
+static enum status recover(struct acquisition *a, enum status st, struct err *e, struct err *late)
+{
+	struct missing m = { 0 };
+	struct blob *written = a->memory_named ? NULL : sealer_written(a->sealer);
+	const bool found = written && !missing_find(&m, written, &a->source->info.maps[0].ranges,
+						    a->memory_stream, NULL);
+	enum status ret = written || st == ST_OUTPUT ? sealer_recover(a->sealer, late) : ST_OK;
+
+	if (!ret && found && m.pages)
+		ret = name_missing(a, &m, late);
+	if (!ret && (found || a->memory_named))
+		tell_missing(a, &m, st, e);
+	missing_deinit(&m);
+	return ret;
+}
+
+/* Closes the container whatever happened before; the room that was kept for it is used now. */
 static enum status end_container(struct acquisition *a, enum status st, struct err *e)
 {
 	struct err late = ERR_INIT;
+	const struct err why = *e;
 	enum status closing = ST_OK;
 
-	if (st == ST_OUTPUT)
-		closing = sealer_recover(a->sealer, &late);
+	if (st == ST_OUTPUT || (st && !a->memory_named))
+		closing = recover(a, st, e, &late);
+	a->files_plan.stream = stream_plan(a, FILE_THREADS, PROGRESS_QUIET);
+	if (!closing)
+		closing = files_tell_rest(&a->files_plan, &a->files, st ? &why : NULL, &late);
 	if (!closing)
 		closing = write_end(a, st, e, &late);
 	if (!closing)
@@ -589,9 +657,9 @@ static enum status end_container(struct acquisition *a, enum status st, struct e
 	if (!closing)
 		return st;
 	a->root[0] = '\0';
+	*e = st == ST_OUTPUT ? why : late;
 	if (st == ST_OUTPUT)
 		return err_add(e, st, "not sealed; whole records are in %s", output_where(a->out));
-	*e = late;
 	return closing;
 }
 
@@ -667,7 +735,10 @@ static enum status acquire(struct acquisition *a, struct err *e)
 
 enum status acquire_container(const struct cli *cli, const struct acquire_options *o, struct err *e)
 {
-	struct acquisition a = { .cli = cli, .o = o, .threads = command_threads(o->threads) };
+	struct acquisition a = { .cli = cli,
+				 .o = o,
+				 .threads = command_threads(o->threads),
+				 .memory_stream = UINT32_MAX };
 	const enum status st = acquire(&a, e);
 
 	acquisition_deinit(&a);

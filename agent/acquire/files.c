@@ -403,15 +403,27 @@ static enum status copy_changes(const struct files_plan *plan, struct file_copy 
 	return st;
 }
 
-static enum status write_line(const struct files_plan *plan, const struct file_copy *c,
-			      const struct extract_changes *changes, struct err *e)
+/* What there is to say of every file. NULL if out of memory. */
+static json_t *line_json(const struct files_plan *plan, const struct file_copy *c)
 {
 	json_t *doc = identity_json(plan, c);
 
 	if (!doc)
-		return err_nomem(e);
+		return NULL;
 	json_object_set_new(doc, "event", json_string("file"));
 	json_object_set_new(doc, "copied", manifest_stream(&c->result));
+	if (c->st)
+		json_object_set_new(doc, "problem", json_text(c->why.message));
+	return doc;
+}
+
+static enum status write_line(const struct files_plan *plan, struct file_copy *c,
+			      const struct extract_changes *changes, struct err *e)
+{
+	json_t *doc = line_json(plan, c);
+
+	if (!doc)
+		return err_nomem(e);
 	json_object_set_new(doc, "first", state_json(extract_first(c->source), plan->source));
 	json_object_set_new(doc, "changed", json_boolean(c->changed));
 	json_object_set_new(doc, "changes", changes_json(changes));
@@ -423,8 +435,7 @@ static enum status write_line(const struct files_plan *plan, const struct file_c
 	json_object_set_new(doc, "bad", bad_json(c->source));
 	if (c->sha256[0])
 		json_object_set_new(doc, "sha256", json_string(c->sha256));
-	if (c->st)
-		json_object_set_new(doc, "problem", json_text(c->why.message));
+	c->told = true;
 	return sealer_manifest(plan->stream.sealer, doc, e);
 }
 
@@ -530,6 +541,26 @@ enum status files_copy(const struct files_plan *plan, struct files *f, struct er
 
 	for (size_t i = 0; i < f->count && !st; i++)
 		st = copy_one(plan, &f->at[i], e);
+	return st;
+}
+
+enum status files_tell_rest(const struct files_plan *plan, struct files *f, const struct err *why,
+			    struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < f->count && !st; i++) {
+		struct file_copy *c = &f->at[i];
+
+		if (c->told)
+			continue;
+		if (!c->st && why) {
+			c->st = ST_INTERRUPTED;
+			c->why = *why;
+		}
+		c->told = true;
+		st = sealer_manifest(plan->stream.sealer, line_json(plan, c), e);
+	}
 	return st;
 }
 

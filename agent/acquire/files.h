@@ -42,6 +42,7 @@ struct file_copy {
 	char sha256[SHA256_HEX_SIZE];
 	enum status st; /* why there is no more of it */
 	struct err why;
+	bool told; /* it has its line in the manifest */
 };
 
 struct files {
@@ -74,6 +75,13 @@ enum status files_begin(const struct files_plan *plan, struct files *f, struct e
  * ST_OUTPUT, ST_NOMEM and ST_INTERRUPTED end it.
  */
 enum status files_copy(const struct files_plan *plan, struct files *f, struct err *e);
+
+/*
+ * A line of the manifest for each file that has none yet: it could not be opened, its copy was cut
+ * short, or its turn did not come because of `why` (NULL: it has a reason of its own).
+ */
+enum status files_tell_rest(const struct files_plan *plan, struct files *f, const struct err *why,
+			    struct err *e);
 
 /* True if a file or a volume could not be read, or not all of it. */
 bool files_have_gaps(const struct files *f);

@@ -230,6 +230,15 @@ enum status sealer_manifest(struct sealer *s, json_t *doc, struct err *e)
 	return st;
 }
 
+struct blob *sealer_written(struct sealer *s)
+{
+	struct blob *ret = output_blob(s->out);
+
+	if (ret)
+		ret->size = rsz_writer_whole(s->writer);
+	return ret;
+}
+
 enum status sealer_recover(struct sealer *s, struct err *e)
 {
 	const enum status st = sink_cut(output_sink(s->out), rsz_writer_whole(s->writer), e);

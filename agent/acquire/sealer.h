@@ -48,6 +48,12 @@ enum status sealer_put(struct sealer *s, struct rsz_frame *f, struct err *e);
 enum status sealer_manifest(struct sealer *s, json_t *doc, struct err *e);
 
 /*
+ * The whole records so far, to be read; NULL if the output cannot be. sealer_recover() comes before
+ * the next write.
+ */
+struct blob *sealer_written(struct sealer *s);
+
+/*
  * After ST_OUTPUT: gives back what the output holds of an unfinished record, so that a full disk
  * has room for the end. ST_OUTPUT if the output cannot do that.
  */

@@ -117,6 +117,18 @@ static void put_keys(json_t *doc, json_t *line, const char *const *keys)
 			json_object_set(doc, *keys, json_object_get(line, *keys));
 }
 
+/* What was to be acquired, and is in no record. */
+static void put_missing(json_t *doc, const struct container *c)
+{
+	_cleanup_ranges_ struct range_list missing = { 0 };
+
+	if (container_missing(c, &missing, NULL) || !missing.count)
+		return;
+	json_object_set_new(doc, "missing_pages",
+			    json_integer((json_int_t)(range_list_bytes(&missing) / PAGE_SIZE)));
+	json_object_set_new(doc, "missing", manifest_ranges(&missing));
+}
+
 static void put_memory(json_t *doc, struct container *c, const struct sums *s)
 {
 	_cleanup_ranges_ struct range_list ranges = { 0 };
@@ -230,6 +242,7 @@ static json_t *info_json(struct container *c, const char *path, const struct sum
 	put_keys(doc, container_event(c, "end"), end_keys);
 	put_keys(doc, container_event(c, "sealed_later"), later_keys);
 	put_memory(doc, c, s);
+	put_missing(doc, c);
 	return doc;
 }
 
@@ -359,11 +372,15 @@ static void print_text(struct container *c, json_t *doc, const struct sums *s,
 	print_processes(doc);
 	print_streams(c, s);
 	print_pages(doc);
+	if (json_object_get(doc, "missing_pages"))
+		print_row("missing", "%" PRId64 " pages of the map of RAM are in no record",
+			  (int64_t)json_integer_value(json_object_get(doc, "missing_pages")));
 	if (json_object_get(doc, "smear"))
 		print_row("smear", "%s", text_at(doc, "smear", "sentence"));
 	print_ranges(doc, "ranges", "range");
 	print_ranges(doc, "unreadable", "unreadable");
 	print_ranges(doc, "skipped", "skipped");
+	print_ranges(doc, "missing", "missing");
 	info_print_spaces(doc);
 }
 

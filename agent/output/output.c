@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/output/output.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "agent/host/host.h"
@@ -8,6 +9,7 @@
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
+#include "formats/base/os.h"
 
 struct output {
 	struct sink sink;
@@ -16,7 +18,14 @@ struct output {
 	bool force;
 	bool committed;
 	uint64_t bytes;
+	uint64_t reserve; /* kept free behind what is written; 0: none, or given back */
+	uint64_t kept;    /* a file has room up to there, kept for it */
+	uint64_t room;    /* of a disk */
+	struct blob blob; /* for output_blob() */
 };
+
+/* Room is kept in steps, so that not every write has to ask for it. */
+#define RESERVE_STEP ((uint64_t)4 << 20)
 
 char *target_partial_path(const char *path, unsigned n)
 {
@@ -55,11 +64,46 @@ void target_tell_partials(const char *path, const char *partial)
 		    path, PARTIAL_SUFFIX, partial);
 }
 
+/* `end` is where the reserve ends. */
+static enum status keep_in_file(struct output *o, uint64_t end, struct err *e)
+{
+	enum status st = target_reserve(&o->target, o->bytes, end + RESERVE_STEP, NULL);
+
+	if (!st) {
+		o->kept = end + RESERVE_STEP;
+		return ST_OK;
+	}
+	if (st == ST_OUTPUT)
+		st = target_reserve(&o->target, o->bytes, end, e);
+	if (!st)
+		o->kept = end;
+	if (st != ST_NOT_MINE)
+		return st;
+	o->reserve = 0;
+	return ST_OK;
+}
+
+/* ST_OUTPUT, as on a full disk, if `len` more bytes leave too little room for the end. */
+static enum status keep_reserve(struct output *o, size_t len, struct err *e)
+{
+	const uint64_t end = o->bytes + len + o->reserve;
+
+	if (!o->reserve || end <= o->kept)
+		return ST_OK;
+	if (o->target.kind == TARGET_FILE)
+		return keep_in_file(o, end, e);
+	if (end > o->room)
+		return err_from_errno(e, ST_OUTPUT, ENOSPC, "%s: write", o->target.path);
+	return ST_OK;
+}
+
 static enum status write_counted(struct sink *s, const void *p, size_t len, struct err *e)
 {
 	struct output *o = (struct output *)s;
-	const enum status st = sink_write(&o->file.sink, p, len, e);
+	enum status st = keep_reserve(o, len, e);
 
+	if (!st)
+		st = sink_write(&o->file.sink, p, len, e);
 	if (!st)
 		o->bytes += len;
 	return st;
@@ -79,11 +123,48 @@ static enum status skip_counted(struct sink *s, uint64_t len, struct err *e)
 static enum status cut_counted(struct sink *s, uint64_t len, struct err *e)
 {
 	struct output *o = (struct output *)s;
-	const enum status st = target_cut(&o->target, len, e);
+	/* To make the file shorter would give away the room that was kept for it. */
+	const bool kept = o->kept || o->target.kind == TARGET_BLOCK;
+	const enum status st =
+		kept ? target_seek(&o->target, len, e) : target_cut(&o->target, len, e);
 
-	if (!st)
+	if (!st) {
 		o->bytes = len;
+		o->reserve = 0;
+	}
 	return st;
+}
+
+/* Gives back what was kept and not used, and what a cut has left. */
+static enum status give_back(struct output *o, struct err *e)
+{
+	if (!o->kept || o->target.fd < 0)
+		return ST_OK;
+	o->kept = 0;
+	return target_cut(&o->target, o->bytes, e);
+}
+
+static enum status read_back(struct blob *b, uint64_t off, void *p, size_t len, size_t *got,
+			     struct err *e)
+{
+	const struct output *o = (struct output *)((char *)b - offsetof(struct output, blob));
+	ssize_t n = 1;
+
+	for (*got = 0; *got < len && n; *got += (size_t)n) {
+		n = os_pread(o->target.fd, (uint8_t *)p + *got, MIN(len - *got, IO_MAX),
+			     off + *got);
+		if (n < 0)
+			return err_from_errno(e, ST_INPUT, errno, "%s: read", o->target.path);
+	}
+	return ST_OK;
+}
+
+struct blob *output_blob(struct output *o)
+{
+	if (o->target.kind == TARGET_STREAM)
+		return NULL;
+	o->blob = (struct blob){ .read_at = read_back, .size = o->bytes };
+	return &o->blob;
 }
 
 char *output_default_path(const char *suffix)
@@ -150,8 +231,14 @@ enum status output_open(const struct output_options *options, struct output **re
 		o->sink.skip = skip_counted;
 		o->sink.cut = cut_counted;
 	}
+	if (o->target.kind == TARGET_FILE ||
+	    (o->target.kind == TARGET_BLOCK && target_room(&o->target, &o->room)))
+		o->reserve = options->reserve;
+	if (o->reserve)
+		o->sink.cut = cut_counted;
 	o->force = options->force;
-	fd_sink_init(&o->file, o->target.fd, output_where(o));
+	/* With a reserve it gets its name also when the disk is full. */
+	fd_sink_init(&o->file, o->target.fd, options->reserve ? o->target.path : output_where(o));
 	*ret = o;
 	return ST_OK;
 }
@@ -160,7 +247,9 @@ void output_destroy(struct output *o)
 {
 	if (!o)
 		return;
-	if (!o->committed && !o->bytes)
+	if (!o->committed && o->bytes)
+		give_back(o, NULL);
+	else if (!o->committed)
 		target_remove_partial(&o->target);
 	target_deinit(&o->target);
 	free(o);
@@ -173,7 +262,10 @@ struct sink *output_sink(struct output *o)
 
 enum status output_commit(struct output *o, struct err *e)
 {
-	enum status st = target_close(&o->target, e);
+	enum status st = give_back(o, e);
+
+	if (!st)
+		st = target_close(&o->target, e);
 
 	if (!st && o->target.kind == TARGET_FILE)
 		st = target_publish(&o->target, o->force, e);
@@ -184,7 +276,9 @@ enum status output_commit(struct output *o, struct err *e)
 
 enum status output_keep(struct output *o, struct err *e)
 {
-	return target_close(&o->target, e);
+	const enum status st = give_back(o, e);
+
+	return st ? st : target_close(&o->target, e);
 }
 
 void output_discard(struct output *o)

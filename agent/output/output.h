@@ -32,6 +32,12 @@ struct output_options {
 	 */
 	const char *const *inputs;
 	uint64_t expected; /* bytes that will be written if nothing compresses; 0: not known */
+	/*
+	 * Bytes to keep free for an end that must be written whatever happens: a write that would touch
+	 * them fails as on a full disk, and sink_cut() gives them back. Where a file system cannot
+	 * promise room, that has to do which the cut gives back.
+	 */
+	uint64_t reserve;
 };
 
 /*
@@ -53,9 +59,15 @@ void output_destroy(struct output *o);
 
 /*
  * Append here. Lives as long as the output. sink_skip() makes holes in a regular file, real zeros
- * elsewhere; sink_cut() works on a regular file only.
+ * elsewhere; sink_cut() works on a regular file, and with a reserve on a disk.
  */
 struct sink *output_sink(struct output *o);
+
+/*
+ * What has been appended so far, to be read until the next write; NULL of a stream. Behind a read comes
+ * sink_cut() before the next write: it says where that goes.
+ */
+struct blob *output_blob(struct output *o);
 
 /*
  * Everything to the disk, then NAME.partial becomes NAME and the directory is synced. A file that

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
@@ -91,7 +92,7 @@ static enum status create_partial(struct target *t, struct err *e)
 			return err_nomem(e);
 		/* O_EXCL follows no link, not even a dangling one; O_NOFOLLOW says so to the reader. */
 		t->fd = openat(t->directory, last_component(partial),
-			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+			       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (t->fd < 0 && errno == EEXIST) {
 			st = target_check_idle(t->directory, last_component(partial), e);
 			if (st)
@@ -183,13 +184,13 @@ static enum status check_link(const struct target *t, const struct stat *link, s
 static enum status open_device(struct target *t, const struct stat *seen, struct err *e)
 {
 	/* On a block device O_EXCL is EBUSY if it is mounted or otherwise in use (open(2)). */
-	const int exclusive = S_ISBLK(seen->st_mode) ? O_EXCL : 0;
+	const int how = S_ISBLK(seen->st_mode) ? O_RDWR | O_EXCL : O_WRONLY;
 	struct stat opened;
 
 	t->kind = S_ISBLK(seen->st_mode) ? TARGET_BLOCK : TARGET_STREAM;
 	do {
 		/* Waits for the reader of a FIFO. */
-		t->fd = open(t->path, O_WRONLY | O_NOCTTY | O_CLOEXEC | exclusive);
+		t->fd = open(t->path, how | O_NOCTTY | O_CLOEXEC);
 	} while (t->fd < 0 && errno == EINTR && !interrupted());
 	if (t->fd < 0 && errno == EINTR)
 		return err_set(e, ST_INTERRUPTED, "%s: interrupted before it was open", t->path);
@@ -363,6 +364,34 @@ void target_remove_partial(struct target *t)
 {
 	if (t->partial && t->directory >= 0)
 		unlinkat(t->directory, t->partial_name, 0);
+}
+
+enum status target_seek(struct target *t, uint64_t at, struct err *e)
+{
+	if (lseek(t->fd, (off_t)at, SEEK_SET) < 0)
+		return err_from_errno(e, ST_OUTPUT, errno, "%s: seek", t->path);
+	return ST_OK;
+}
+
+/* A limit on the size of files is not looked at by every file system that reserves (setrlimit(2)). */
+static bool is_beyond_limit(uint64_t end)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+	       end > limit.rlim_cur;
+}
+
+enum status target_reserve(struct target *t, uint64_t from, uint64_t end, struct err *e)
+{
+	int failed = is_beyond_limit(end) ? EFBIG : 0;
+
+	while (!failed && fallocate(t->fd, FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)(end - from)))
+		if (errno != EINTR)
+			failed = errno;
+	if (failed == ENOSPC || failed == EDQUOT || failed == EFBIG)
+		return err_from_errno(e, ST_OUTPUT, failed, "%s: write", t->path);
+	return failed ? ST_NOT_MINE : ST_OK;
 }
 
 enum status target_cut(struct target *t, uint64_t len, struct err *e)

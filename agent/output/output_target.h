@@ -55,6 +55,16 @@ enum status target_hole(struct target *t, uint64_t len, uint64_t end, struct err
 /* TARGET_FILE: drops what lies behind the first `len` bytes; writing goes on there. */
 enum status target_cut(struct target *t, uint64_t len, struct err *e);
 
+/* Not TARGET_STREAM: writing goes on there; what lies behind stays until it is overwritten. */
+enum status target_seek(struct target *t, uint64_t at, struct err *e);
+
+/*
+ * TARGET_FILE: keeps room for bytes `from` to `end` without making the file longer; what is not written
+ * is given back by target_cut(). ST_OUTPUT if there is no such room, ST_NOT_MINE if the file system
+ * cannot promise any.
+ */
+enum status target_reserve(struct target *t, uint64_t from, uint64_t end, struct err *e);
+
 /* Everything to the disk, and the descriptor closed: both can report a late write error. */
 enum status target_close(struct target *t, struct err *e);
 

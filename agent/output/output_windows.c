@@ -382,6 +382,30 @@ enum status target_hole(struct target *t, uint64_t len, uint64_t end, struct err
 	return ST_OK;
 }
 
+enum status target_seek(struct target *t, uint64_t at, struct err *e)
+{
+	const LARGE_INTEGER to = { .QuadPart = (LONGLONG)at };
+
+	if (!SetFilePointerEx(handle_of(t->fd), to, NULL, FILE_BEGIN))
+		return err_from_win32(e, ST_OUTPUT, GetLastError(), "%s: seek", t->path);
+	return ST_OK;
+}
+
+/* FILE_ALLOCATION_INFO (winbase.h, Microsoft Learn); what is not written goes when the file is closed. */
+enum status target_reserve(struct target *t, uint64_t from, uint64_t end, struct err *e)
+{
+	FILE_ALLOCATION_INFO info = { .AllocationSize.QuadPart = (LONGLONG)end };
+	DWORD failed;
+
+	(void)from;
+	if (SetFileInformationByHandle(handle_of(t->fd), FileAllocationInfo, &info, sizeof(info)))
+		return ST_OK;
+	failed = GetLastError();
+	if (failed == ERROR_DISK_FULL || failed == ERROR_HANDLE_DISK_FULL)
+		return err_from_win32(e, ST_OUTPUT, failed, "%s: write", t->path);
+	return ST_NOT_MINE;
+}
+
 enum status target_cut(struct target *t, uint64_t len, struct err *e)
 {
 	const LARGE_INTEGER at = { .QuadPart = (LONGLONG)len };

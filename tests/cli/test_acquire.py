@@ -373,6 +373,11 @@ class Device(Case):
         image = random.Random(10).randbytes(32 * MIB)
         done = run('acquire', '-q', '-f', '-s', f'file:{self.file("image", image)}', '-o', self.device)
         self.one_line(done, 6)
+        self.verify(self.device, 10)
+        pages = self.pages(self.device)
+        self.assertGreater(pages['data'], 20 * MIB // PAGE)
+        self.assertEqual(pages['data'] + pages['skipped'], 32 * MIB // PAGE)
+        self.assertEqual(self.export(self.device, 3)[:pages['data'] * PAGE], image[:pages['data'] * PAGE])
 
 
 class LyingRanges(Case):
@@ -431,9 +436,15 @@ class LyingRanges(Case):
 class FullOutput(Case):
     def check_sealed(self, path, done):
         self.assertRegex(done.stderr.splitlines()[-1], rb'^ramseal: acquire: ')
+        # The file has its final name, and the message says that one.
+        self.assertNotIn(b'.partial', done.stderr)
+        self.assertRegex(done.stderr, rb'/out\.rsz: write: .*; sealed, but without \d+ of \d+ pages of memory\n')
         self.verify(path, 10)
         pages = self.pages(path)
         self.assertGreater(pages['data'], 0)
+        self.assertGreater(pages['skipped'], 0)
+        self.assertEqual(pages['data'] + pages['skipped'], len(self.image) // PAGE)
+        self.assertNotIn('missing', self.info(path))
         had = self.assert_cut(self.export(path, 3), self.image)
         self.assertEqual(had, pages['data'] * PAGE)
         gaps = json.loads((self.at / 'exported.raw.gaps.json').read_text())
@@ -471,6 +482,72 @@ class FullOutput(Case):
             self.assertEqual(list(disk.iterdir()), [])
             path, done = self.acquire(source, 'disk/out.rsz', 6, '--force')
             self.check_sealed(path, done)
+
+    MACHINE = ('sim:cohen2015,ram=64M,resident=8M,allocated=16M,trimmed=4M,others=4M,cache=2M,pagefile0=24M,'
+               'live_files=1')
+
+    def test_full_in_every_phase(self):
+        """Before the memory, in it, in page files, in the tables behind: sealed, and nothing is untold."""
+        path = self.at / 'out.rsz'
+        told = set()
+        for mode in ('guided', 'before', 'after', 'concurrent'):
+            for mib in (1, 2, 3, 20, 40, 55, 60, 70):
+                limit = mib * 1000 * 1000
+                done = run('acquire', '-q', '-f', '-s', self.MACHINE, '--level', 'store', '--pagefile', mode,
+                           '-o', path, preexec_fn=lambda n=limit: resource.setrlimit(resource.RLIMIT_FSIZE, (n, n)))
+                with self.subTest(mode=mode, mib=mib):
+                    full = mib < 70
+                    self.assertEqual(done.returncode, 6 if full else 0, done.stderr)
+                    self.verify(path, 10 if full else 0)
+                    info = self.info(path)
+                    whole = sum(r['last'] + 1 - r['first'] for r in info['maps'][0]['ranges']) // PAGE
+                    self.assertEqual(sum(info['pages'].values()), whole)
+                    said = re.search(rb'sealed, but without (\d+) of (\d+) pages|sealed, with all of the memory',
+                                     done.stderr)
+                    self.assertEqual(said is not None, full)
+                    missing = int(said[1] or 0) if said else 0
+                    self.assertEqual(missing, info['pages']['skipped'])
+                    self.assertEqual(len(self.lines(path, 'file')), 1)
+                    told.add((missing == 0, missing == whole, 'problem' in self.lines(path, 'file')[0]))
+        self.assertGreater(len(told), 4)
+
+    def lines(self, path, event):
+        out = self.at / 'manifest'
+        self.assertEqual(run('extract', '-q', '-f', '-S', 'manifest', '-o', out, path).returncode, 0)
+        return [line for line in map(json.loads, out.read_text().splitlines()) if line['event'] == event]
+
+    @unittest.skipUnless(os.geteuid() == 0, 'needs root, to mount')
+    def test_full_file_systems(self):
+        self.image = random.Random(12).randbytes(24 * MIB)
+        source = self.file('image', self.image)
+        folder = self.at / 'disk'
+        folder.mkdir()
+        for kind, size in (('ext4', 16), ('ext2', 16), ('ntfs', 16)):
+            disk = self.file('file-system', b'')
+            os.truncate(disk, size * MIB)
+            made = subprocess.run([f'/sbin/mkfs.{kind}', '-q', '-F', disk], capture_output=True) \
+                if shutil.which(f'mkfs.{kind}', path='/sbin:/usr/sbin') else None
+            mount = ['ntfs-3g'] if kind == 'ntfs' else ['mount', '-o', 'loop']
+            if not made or made.returncode or subprocess.run([*mount, disk, folder],
+                                                             capture_output=True).returncode:
+                continue
+            with self.subTest(kind):
+                try:
+                    path, done = self.acquire(source, 'disk/out.rsz', 6)
+                    self.check_sealed(path, done)
+                    # What was kept for the end was given back.
+                    used = path.stat().st_blocks * 512 - path.stat().st_size
+                    self.assertLess(used, 256 << 10)
+                finally:
+                    subprocess.run(['umount', folder], check=True)
+
+    def test_what_is_cut_is_told_to_be_missing(self):
+        path, _ = self.acquire(self.file('image', random.Random(13).randbytes(4 * MIB)))
+        cut = self.file('cut.rsz', path.read_bytes()[:5 * MIB // 2])
+        info = self.info(cut)
+        self.assertEqual(info['pages']['data'] + info['missing_pages'], 4 * MIB // PAGE)
+        self.assertEqual(info['missing'], [{'first': info['pages']['data'] * PAGE, 'last': 4 * MIB - 1}])
+        self.assertRegex(run('info', cut).stdout, rb'missing +%d pages' % info['missing_pages'])
 
     def test_full_device(self):
         image = self.file('image', memory(600))

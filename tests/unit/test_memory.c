@@ -4,6 +4,7 @@
  * any size. The output and the signal are this file's: it defines what sealer.c and memory.c call.
  */
 #include "agent/acquire/memory.h"
+#include "agent/acquire/missing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 /* A disk that takes `limit` bytes, of the write that does not fit as many as there is room for. */
 struct output {
 	struct sink sink;
+	struct mem_blob blob;
 	uint8_t *at;
 	size_t len, room, limit;
 };
@@ -31,6 +33,12 @@ struct output {
 struct sink *output_sink(struct output *o)
 {
 	return &o->sink;
+}
+
+struct blob *output_blob(struct output *o)
+{
+	mem_blob_init(&o->blob, o->at, o->len);
+	return &o->blob.blob;
 }
 
 static enum status disk_write(struct sink *s, const void *p, size_t len, struct err *e)
@@ -78,6 +86,7 @@ static const struct drv_ops fake_ops = {
 struct acquired {
 	struct output disk;
 	struct sealer *sealer;
+	uint32_t stream; /* UINT32_MAX: not declared */
 	struct memory_result result;
 	struct err err;
 	char root[SHA256_HEX_SIZE];
@@ -87,6 +96,7 @@ static void acquired_init(struct acquired *a, size_t limit)
 {
 	*a = (struct acquired){
 		.disk = { .sink = { .write = disk_write, .cut = disk_cut }, .limit = limit },
+		.stream = UINT32_MAX,
 	};
 	stop_asked = false;
 }
@@ -108,8 +118,8 @@ static enum status acquire(struct acquired *a, struct fake *f, unsigned threads)
 	if (!st)
 		st = sealer_manifest(a->sealer, json_pack("{s:s}", "event", "begin"), &a->err);
 	if (!st)
-		st = sealer_stream(a->sealer, RSZ_KIND_MEMORY, "memory", NULL, &plan.stream.stream,
-				   &a->err);
+		st = sealer_stream(a->sealer, RSZ_KIND_MEMORY, "memory", NULL, &a->stream, &a->err);
+	plan.stream.stream = a->stream;
 	plan.stream.sealer = a->sealer;
 	return st ? st : memory_acquire(&plan, &a->result, &a->err);
 }
@@ -327,6 +337,63 @@ TEST(disk_that_is_full_at_any_size_leaves_whole_records_that_can_be_sealed)
 	fake_deinit(&f);
 }
 
+/* With room for the end, every page that did not fit is named in it. */
+static void name_missing(struct acquired *a, const struct range_list *ranges)
+{
+	struct stream_plan plan = { .sealer = a->sealer, .level = 1, .threads = 1 };
+	struct missing m;
+	uint64_t left = 0;
+
+	CHECK_OK(missing_find(&m, sealer_written(a->sealer), ranges, a->stream, &a->err), &a->err);
+	CHECK_OK(sealer_recover(a->sealer, &a->err), &a->err);
+	a->disk.limit = SIZE_MAX;
+	if (a->stream == UINT32_MAX)
+		CHECK_OK(sealer_stream(a->sealer, RSZ_KIND_MEMORY, "memory", NULL, &a->stream,
+				       &a->err),
+			 &a->err);
+	plan.stream = a->stream;
+	CHECK_OK(missing_record(&m, &plan, &a->result.stream, &left, &a->err), &a->err);
+	assert_int_equal(left, 0);
+	assert_int_equal(a->result.stream.tally.pages[PAGE_SKIPPED], m.pages);
+	missing_deinit(&m);
+	CHECK_OK(sealer_close(a->sealer, a->root, &a->err), &a->err);
+}
+
+TEST(page_that_a_full_disk_has_no_room_for_is_named_as_skipped)
+{
+	size_t had_some = 0;
+	struct fake f;
+
+	fake_init(&f, &fake_ops, FIRST, LAST);
+	for (size_t limit = 2000;; limit += 97) {
+		struct acquired a;
+		struct pages p;
+		size_t data = 0;
+		enum status st;
+
+		acquired_init(&a, limit);
+		st = acquire(&a, &f, 1);
+		if (st && a.sealer) {
+			CHECK_STATUS(st, ST_OUTPUT, &a.err);
+			name_missing(&a, &f.drv.info.maps[0].ranges);
+			read_back(&a, FIRST, PAGES, &p);
+			while (data < PAGES && p.status[data].state == PAGE_DATA)
+				data++;
+			for (size_t i = 0; i < PAGES; i++)
+				check_page(&p, i, FIRST + i * PAGE_SIZE,
+					   i < data ? PAGE_DATA : PAGE_SKIPPED,
+					   i < data ? 0 : SKIP_INTERRUPTED);
+			had_some += data && data < PAGES;
+			pages_free(&p);
+		}
+		acquired_deinit(&a);
+		if (!st)
+			break;
+	}
+	assert_true(had_some > 10);
+	fake_deinit(&f);
+}
+
 /* The records that close a container do not fit either: nothing that was whole is harmed. */
 TEST(disk_that_stays_full_keeps_whole_records)
 {
@@ -365,6 +432,7 @@ int main(void)
 		cmocka_unit_test(interruption_skips_what_is_left),
 		cmocka_unit_test(
 			disk_that_is_full_at_any_size_leaves_whole_records_that_can_be_sealed),
+		cmocka_unit_test(page_that_a_full_disk_has_no_room_for_is_named_as_skipped),
 		cmocka_unit_test(disk_that_stays_full_keeps_whole_records),
 	};
 
