@@ -30,11 +30,10 @@ enum pagefile_time { PAGEFILE_BEFORE, PAGEFILE_AFTER, PAGEFILE_CONCURRENT, PAGEF
 enum pagetables { TABLES_BOTH, TABLES_BEFORE, TABLES_AFTER, TABLES_NONE };
 
 /*
- * A target with less room than this share of memory is refused without --force: container sizes
- * of busy machines lie between a third and two thirds, and one of idle ones is far smaller, so a
- * quarter is where it is visibly too small.
+ * zstd's level 1 keeps up with every source that we have measured; what higher ones gain in size they
+ * lose in time, and time is smear.
  */
-#define ACQUIRE_ROOM_SHARE 4
+#define ACQUIRE_LEVEL 1
 
 struct order;
 
@@ -78,6 +77,19 @@ enum status acquire_judge_source(const struct drv_info *info, struct err *e);
 
 /* Asks for the maps of RAM again, and logs where they have changed; the caller owns `ret`. */
 enum status acquire_maps_again(struct drv *d, struct drv_maps *ret, struct err *e);
+
+/*
+ * Which page files and other files the options ask for: those of the disk that they name, which is
+ * opened, or else of the machine whose memory `source` is (NULL: of this one). Both `check` and
+ * `acquire` decide by this. *ret_disk is the caller's, NULL if none is named; `o` is borrowed by the
+ * plan. ST_USAGE, or as opening the disk fails.
+ */
+struct files_plan;
+enum status acquire_plan_files(const struct cli *cli, const struct acquire_options *o,
+			       struct drv *source, struct disk **ret_disk, struct files_plan *ret,
+			       struct err *e);
+/* True if a disk is named, so that what cannot be found there was asked for. */
+bool acquire_names_disk(const struct acquire_options *o);
 
 /* Logs what the source is, and what it costs not to know, before it starts. */
 void acquire_announce_source(const struct drv_info *info);

@@ -12,8 +12,8 @@
 #include "agent/acquire/manifest.h"
 #include "agent/acquire/memory.h"
 #include "agent/acquire/missing.h"
+#include "agent/acquire/room.h"
 #include "agent/acquire/sealer.h"
-#include "agent/acquire/source_files.h"
 #include "agent/acquire/tables.h"
 #include "agent/commands/commands.h"
 #include "agent/host/context.h"
@@ -182,9 +182,6 @@ static enum status check_target(const struct acquisition *a, struct err *e)
 	return ST_OK;
 }
 
-/* For what must be written on a full disk too: the manifest's last lines, the log, an index. */
-#define END_ROOM ((uint64_t)512 << 10)
-
 static enum status begin_container(struct acquisition *a, struct err *e)
 {
 	const uint64_t memory = range_list_bytes(&a->source->info.maps[0].ranges);
@@ -192,8 +189,8 @@ static enum status begin_container(struct acquisition *a, struct err *e)
 		.path = a->image_output ? a->image_output : a->o->output,
 		.force = a->o->force,
 		.inputs = a->inputs,
-		.expected = (memory + files_bytes(&a->files)) / ACQUIRE_ROOM_SHARE,
-		.reserve = END_ROOM + missing_room(memory),
+		.need = room_need(memory, files_bytes(&a->files_plan, &a->files)),
+		.reserve = room_reserve(memory),
 	};
 	enum status st = check_target(a, e);
 
@@ -258,35 +255,14 @@ static enum status read_memory(struct acquisition *a, struct err *e)
 	return st;
 }
 
-/*
- * Page files come from the disk that is named, or else from this machine if it is its memory that is
- * read.
- */
 static enum status find_files(struct acquisition *a, struct err *e)
 {
-	const struct acquire_options *o = a->o;
-	const bool named = o->disk.volume || o->disk.images.count;
-	struct files_plan *plan = &a->files_plan;
-	enum status st = ST_OK;
+	enum status st = acquire_plan_files(a->cli, a->o, a->source, &a->disk, &a->files_plan, e);
 
-	if (o->files.count && !named)
-		return cli_usage(a->cli, e, "--file wants the volume: --image or --volume");
-	if (named)
-		st = disk_options_open(a->cli, &o->disk, &a->disk,
-				       o->files.count ? &plan->volume : NULL, e);
 	if (st)
 		return st;
-	plan->disk = a->disk;
-	plan->paths = &o->files;
-	plan->source = !named && source_has_files(a->source) ? a->source : NULL;
-	plan->pagefiles =
-		!o->no_pagefile &&
-		(named || plan->source || !(a->source->info.image || a->source->info.simulated));
-	plan->hibernation = o->hibernation;
-	if (plan->hibernation && (!plan->pagefiles || plan->source))
-		return cli_usage(a->cli, e, "--hibernation wants the volume: --image or --volume");
-	st = files_find(plan, &a->files, e);
-	if (!st || named)
+	st = files_find(&a->files_plan, &a->files, e);
+	if (!st || acquire_names_disk(a->o))
 		return st;
 	/* Nobody asked for them by name, and the memory must not wait for them. */
 	log_warning("pagefiles-not-found", "page files were not looked at: %s", e->message);

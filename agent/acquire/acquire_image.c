@@ -28,6 +28,7 @@ static enum status open_image(struct image_acquisition *a, struct err *e)
 		.path = a->output ? a->output : a->o->output,
 		.force = a->o->force,
 		.inputs = a->inputs,
+		.once = !info->image,
 		.spec = { .ranges = &info->maps[0].ranges,
 			  .notes = info->notes,
 			  .notes_size = info->notes_size,

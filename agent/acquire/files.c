@@ -568,9 +568,14 @@ enum status files_tell_rest(const struct files_plan *plan, struct files *f, cons
  * Finding
  */
 
+bool files_takes(const struct pagefile *p)
+{
+	return p->readable && p->kind != PAGEFILE_LINUX_ZRAM;
+}
+
 static bool is_worth_copying(const struct pagefile *p)
 {
-	if (p->readable && p->kind != PAGEFILE_LINUX_ZRAM)
+	if (files_takes(p))
 		return true;
 	if (p->kind == PAGEFILE_LINUX_ZRAM)
 		log_info("swap-in-ram", "%s: %s", p->path, pagefile_kind_text(p->kind));
@@ -602,14 +607,22 @@ static bool has_kind(const struct pagefile_list *l, enum pagefile_kind kind)
 	return false;
 }
 
+enum status files_list(const struct files_plan *plan, struct pagefile_list *ret, struct err *e)
+{
+	if (!plan->pagefiles)
+		return ST_OK;
+	if (plan->source)
+		return source_files_find(plan->source, ret, e);
+	return plan->disk ? pagefiles_on_disk(plan->disk, plan->hibernation, ret, e)
+			  : pagefiles_on_host(plan->hibernation, ret, e);
+}
+
 static enum status find_pagefiles(const struct files_plan *plan, struct files *f, struct err *e)
 {
-	enum status st;
+	enum status st = files_list(plan, &f->list, e);
 
 	if (plan->source)
-		return source_files_find(plan->source, &f->list, e);
-	st = plan->disk ? pagefiles_on_disk(plan->disk, plan->hibernation, &f->list, e)
-			: pagefiles_on_host(plan->hibernation, &f->list, e);
+		return st;
 	if (st == ST_NO_SOURCE && !plan->disk) {
 		log_info("no-pagefiles", "%s", e->message);
 		st = ST_OK;
@@ -662,12 +675,24 @@ void files_deinit(struct files *f)
 	*f = (struct files){ 0 };
 }
 
-uint64_t files_bytes(const struct files *f)
+/* Of a file that was asked for by its path. */
+static uint64_t size_of(const struct files_plan *plan, const char *path)
+{
+	struct extract *x = NULL;
+	uint64_t ret = 0;
+
+	if (!extract_open(disk_reader(plan->disk), plan->volume, path, 0, &x, NULL))
+		ret = extract_first(x)->size;
+	extract_close(x);
+	return ret;
+}
+
+uint64_t files_bytes(const struct files_plan *plan, const struct files *f)
 {
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < f->count; i++)
-		sum += f->at[i].pagefile ? f->at[i].pagefile->size : 0;
+		sum += f->at[i].pagefile ? f->at[i].pagefile->size : size_of(plan, f->at[i].path);
 	return sum;
 }
 

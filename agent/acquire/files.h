@@ -53,6 +53,12 @@ struct files {
 	size_t lost_files;   /* page files that are somewhere, but cannot be opened */
 };
 
+/* The page files of a plan, whether or not they can be read, and nothing is said of them. */
+enum status files_list(const struct files_plan *plan, struct pagefile_list *ret, struct err *e);
+
+/* Will it be copied? It can be read, and does not lie in memory anyway. */
+bool files_takes(const struct pagefile *p);
+
 /*
  * Finds the files and declares nothing yet. What cannot be opened is in the list with its reason.
  * Zero-initialise `ret`; files_deinit() in any case.
@@ -60,8 +66,8 @@ struct files {
 enum status files_find(const struct files_plan *plan, struct files *ret, struct err *e);
 void files_deinit(struct files *f);
 
-/* Bytes of all of them. */
-uint64_t files_bytes(const struct files *f);
+/* Bytes of all of them, as far as they can be opened. */
+uint64_t files_bytes(const struct files_plan *plan, const struct files *f);
 
 /*
  * Opens and declares those that page tables name by a number, and hands them to plan->slots. Those

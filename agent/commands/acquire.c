@@ -8,12 +8,6 @@
 #include "agent/commands/commands.h"
 #include "agent/order/order.h"
 
-/*
- * Level 1 keeps up with every source that we have measured; what higher ones gain in size they
- * lose in time, and time is smear.
- */
-#define LEVEL_DEFAULT 1
-
 static const char *const pagetables_choices[] = { [TABLES_BOTH] = "both",
 						  [TABLES_BEFORE] = "before",
 						  [TABLES_AFTER] = "after",
@@ -92,7 +86,7 @@ const struct command command_acquire = {
 		 "for each of the page files.\n" IMAGE_NOTES,
 	.values_size = sizeof(struct acquire_options),
 	.defaults = &(const struct acquire_options){ .source = "auto",
-						     .level = { .level = LEVEL_DEFAULT },
+						     .level = { .level = ACQUIRE_LEVEL },
 						     .pagefile = PAGEFILE_GUIDED,
 						     .pagetables = TABLES_BOTH },
 	.run = run,
@@ -111,7 +105,7 @@ static enum status parse_level(const char *text, void *at, struct err *e)
 	char *end;
 	long level;
 
-	*choice = (struct level_choice){ .level = LEVEL_DEFAULT, .automatic = true };
+	*choice = (struct level_choice){ .level = ACQUIRE_LEVEL, .automatic = true };
 	if (!strcmp(text, "auto"))
 		return ST_OK;
 	*choice = (struct level_choice){ .level = RSZ_LEVEL_STORE };

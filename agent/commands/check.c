@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "agent/acquire/acquire.h"
+#include "agent/acquire/files.h"
 #include "agent/acquire/manifest.h"
+#include "agent/acquire/room.h"
 #include "agent/commands/commands.h"
 #include "agent/host/context.h"
 #include "agent/host/driver_policy.h"
@@ -46,8 +48,11 @@ const struct command command_check = {
 	.summary = "tell what acquire would do here, how long it takes, and what stands in the way",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "Writes nothing. Ends with 0 if acquire can start, else with what it would end "
-		 "with.\n",
+	.notes =
+		"Writes nothing. Ends with 0 if acquire can start, else with what it would end "
+		"with.\n"
+		"How large the container gets is estimated from a sample of the memory and of the\n"
+		"page files, and may be wrong: acquire starts also where that would not fit.\n",
 	.values_size = sizeof(struct check_options),
 	.defaults = &(const struct check_options){ .acquire.source = "auto" },
 	.run = run,
@@ -66,11 +71,13 @@ struct check {
 	json_t *driver;     /* that would be loaded; NULL: none */
 	struct drv *source; /* NULL: there is none, or not before there is a driver */
 	struct probe probe;
+	struct room_sample *memory_sample, *file_sample;
 	struct disk *disk;
 	struct pagefile_list pagefiles;
 	uint64_t memory_bytes, pagefile_bytes;
 	char *output;
-	uint64_t needed, room;
+	struct output_need need;
+	uint64_t room;
 	json_t *facts;
 	json_t *policy; /* on drivers; null where there is none */
 	struct findings findings;
@@ -84,6 +91,8 @@ static void check_deinit(struct check *c)
 	json_decref(c->policy);
 	free(c->output);
 	pagefile_list_deinit(&c->pagefiles);
+	room_sample_destroy(c->memory_sample);
+	room_sample_destroy(c->file_sample);
 	disk_close(c->disk);
 	drv_close(c->source);
 }
@@ -144,7 +153,7 @@ static void check_source(struct check *c)
 	if (info->note)
 		findings_add(&c->findings, ST_OK, "source-note", "%s: %s", info->source,
 			     info->note);
-	st = preflight_probe(c->source, &c->probe, &why);
+	st = preflight_probe(c->source, room_sample_see, c->memory_sample, &c->probe, &why);
 	if (st)
 		findings_add(&c->findings, st, "probe", "%s", why.message);
 	else if (c->probe.unreadable)
@@ -153,34 +162,36 @@ static void check_source(struct check *c)
 			     c->probe.unreadable, c->probe.pages);
 }
 
-/* As acquire finds them: of the disk that is named, else of this machine if it is its memory. */
+/* How many bytes acquire would copy, and how well they compress. */
+static void measure_pagefiles(struct check *c)
+{
+	for (size_t i = 0; i < c->pagefiles.count; i++) {
+		const struct pagefile *p = &c->pagefiles.at[i];
+
+		if (!files_takes(p))
+			continue;
+		c->pagefile_bytes += p->size;
+		room_sample_file(c->file_sample, c->disk, p);
+	}
+}
+
 static enum status check_pagefiles(const struct cli *cli, struct check *c, struct err *e)
 {
-	const struct acquire_options *o = &c->o->acquire;
-	const bool named = o->disk.volume || o->disk.images.count;
 	struct err why = ERR_INIT;
-	enum status st = ST_OK;
+	struct files_plan plan;
+	enum status st = acquire_plan_files(cli, &c->o->acquire, c->source, &c->disk, &plan, &why);
 
-	if (named) {
-		st = disk_options_open(cli, &o->disk, &c->disk, NULL, e);
-		if (st == ST_USAGE || st == ST_NOMEM)
-			return st;
-		if (st) {
-			findings_add(&c->findings, st, "disk", "%s", e->message);
-			e->message[0] = '\0';
-			return ST_OK;
-		}
-	}
-	if (o->no_pagefile || (!named && c->source && c->source->info.image))
+	if (st == ST_USAGE || st == ST_NOMEM)
+		return err_set(e, st, "%s", why.message);
+	if (st) {
+		findings_add(&c->findings, st, "disk", "%s", why.message);
 		return ST_OK;
-	st = named ? pagefiles_on_disk(c->disk, o->hibernation, &c->pagefiles, &why)
-		   : pagefiles_on_host(o->hibernation, &c->pagefiles, &why);
+	}
+	st = files_list(&plan, &c->pagefiles, &why);
 	if (st)
 		findings_add(&c->findings, ST_OK, "pagefiles", "page files: %s", why.message);
 	preflight_judge_pagefiles(&c->pagefiles, &c->findings);
-	for (size_t i = 0; i < c->pagefiles.count; i++)
-		if (c->pagefiles.at[i].readable)
-			c->pagefile_bytes += c->pagefiles.at[i].size;
+	measure_pagefiles(c);
 	return ST_OK;
 }
 
@@ -188,13 +199,14 @@ static enum status check_output(struct check *c, struct err *e)
 {
 	const char *path = c->o->acquire.output;
 
-	c->needed = (c->memory_bytes + c->pagefile_bytes) / ACQUIRE_ROOM_SHARE;
+	c->need =
+		room_estimate(c->memory_sample, c->memory_bytes, c->file_sample, c->pagefile_bytes);
 	if (path && !strcmp(path, "-"))
 		return ST_OK;
 	c->output = path ? strdup(path) : output_default_path(".rsz");
 	if (!c->output)
 		return err_nomem(e);
-	preflight_judge_output(c->output, c->o->acquire.force, c->needed, &c->room, &c->findings);
+	preflight_judge_output(c->output, c->o->acquire.force, &c->need, &c->room, &c->findings);
 	return ST_OK;
 }
 
@@ -218,6 +230,11 @@ static enum status check_policy(struct check *c, struct err *e)
 static uint64_t seconds(const struct check *c)
 {
 	return c->probe.rate ? c->memory_bytes / c->probe.rate : UINT64_MAX;
+}
+
+static uint64_t sample_bytes(const struct check *c)
+{
+	return room_sample_bytes(c->memory_sample) + room_sample_bytes(c->file_sample);
 }
 
 /* --- telling ------------------------------------------------------------------------------- */
@@ -261,7 +278,12 @@ static json_t *check_json(const struct check *c, enum status st)
 	json_object_set_new(doc, "pagefiles", integer(c->pagefiles.count));
 	json_object_set_new(doc, "pagefile_bytes", integer(c->pagefile_bytes));
 	json_object_set_new(doc, "output", c->output ? json_text(c->output) : json_string("-"));
-	json_object_set_new(doc, "output_needed", integer(c->needed));
+	if (c->need.likely) {
+		json_object_set_new(doc, "output_estimate", integer(c->need.likely));
+		json_object_set_new(doc, "output_sample_bytes", integer(sample_bytes(c)));
+	}
+	json_object_set_new(doc, "output_at_least", integer(c->need.least));
+	json_object_set_new(doc, "output_at_most", integer(c->need.most));
 	if (c->room != ROOM_UNKNOWN)
 		json_object_set_new(doc, "output_room", integer(c->room));
 	json_object_set(doc, "machine", c->facts);
@@ -290,6 +312,27 @@ static void print_source(const struct check *c)
 	printf("time: %s at least, at %s/s as measured over %s\n", time, rate, size);
 }
 
+static void print_output(const struct check *c)
+{
+	char path[1024], room[TEXT_SIZE_MAX], likely[TEXT_SIZE_MAX], most[TEXT_SIZE_MAX],
+		sample[TEXT_SIZE_MAX];
+
+	text_printable(c->output ? c->output : "stdout", path, sizeof(path));
+	text_size(c->room, room);
+	printf("output: %s", path);
+	if (c->room != ROOM_UNKNOWN)
+		printf(", room for %s", room);
+	putchar('\n');
+	text_size(c->need.likely, likely);
+	text_size(c->need.most, most);
+	text_size(sample_bytes(c), sample);
+	if (c->need.likely)
+		printf("size: some %s, estimated from a sample of %s; %s if nothing compresses\n",
+		       likely, sample, most);
+	else if (c->memory_bytes)
+		printf("size: %s if nothing compresses\n", most);
+}
+
 static void print_text(const struct check *c, enum status st)
 {
 	char size[TEXT_SIZE_MAX], path[1024];
@@ -298,12 +341,7 @@ static void print_text(const struct check *c, enum status st)
 		print_source(c);
 	text_size(c->pagefile_bytes, size);
 	printf("page files: %zu, %s\n", c->pagefiles.count, size);
-	text_printable(c->output ? c->output : "stdout", path, sizeof(path));
-	text_size(c->room, size);
-	printf("output: %s", path);
-	if (c->room != ROOM_UNKNOWN)
-		printf(", room for %s", size);
-	putchar('\n');
+	print_output(c);
 	for (size_t i = 0; i < c->findings.count; i++) {
 		text_printable(c->findings.at[i].text.message, path, sizeof(path));
 		printf("%s: %s\n", c->findings.at[i].st ? "no" : "note", path);
@@ -315,6 +353,10 @@ static enum status find_out(const struct cli *cli, struct check *c, struct err *
 {
 	enum status st = host_describe(cli->argc, cli->argv, &c->facts, e);
 
+	if (!st)
+		st = room_sample_create(ACQUIRE_LEVEL, &c->memory_sample, e);
+	if (!st)
+		st = room_sample_create(ACQUIRE_LEVEL, &c->file_sample, e);
 	if (!st)
 		st = check_driver(c, e);
 	if (st)

@@ -112,7 +112,7 @@ static enum status open_output(struct copy *c, struct err *e)
 	const struct output_options target = {
 		.path = c->o->output,
 		.force = c->o->force,
-		.expected = extract_now(c->file)->size,
+		.need.least = extract_now(c->file)->size,
 	};
 	const enum status st = check_target(c, e);
 

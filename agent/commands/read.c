@@ -387,7 +387,7 @@ static enum status open_output(struct reading *r, struct err *e)
 		.path = r->o->output,
 		.force = r->o->force,
 		.inputs = inputs,
-		.expected = r->length,
+		.need.least = r->length,
 	};
 
 	return r->o->output ? output_open(&o, &r->out, e) : ST_OK;

@@ -134,7 +134,7 @@ static enum status write_out(const struct cli *cli, const struct doc *d, struct 
 		.suffix = o->figure ? ".svg" : ".html",
 		.force = o->force,
 		.inputs = inputs,
-		.expected = d->len,
+		.need.least = d->len,
 	};
 	_cleanup_output_ struct output *out = NULL;
 	enum status st;

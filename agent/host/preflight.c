@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "agent/program/clock.h"
-#include "agent/program/text.h"
 #include "formats/base/array.h"
 
 void findings_add(struct findings *f, enum status st, const char *what, const char *fmt, ...)
@@ -60,10 +59,19 @@ static uint64_t page_address(const struct range_list *l, uint64_t page, uint64_t
 	return 0;
 }
 
-static enum status probe_place(struct drv *d, uint64_t page, uint8_t *buf, struct probe *p,
-			       struct err *e)
+struct prober {
+	struct drv *source;
+	uint8_t *buf; /* PROBE_BYTES */
+	probe_fn *see;
+	void *arg;
+	struct probe *result;
+};
+
+static enum status probe_place(const struct prober *x, uint64_t page, struct err *e)
 {
 	struct page_status status[PROBE_BYTES / PAGE_SIZE];
+	struct drv *const d = x->source;
+	struct probe *const p = x->result;
 	uint64_t pages, start;
 	const uint64_t addr = page_address(&d->info.maps[0].ranges, page, &pages);
 	enum status st;
@@ -72,25 +80,31 @@ static enum status probe_place(struct drv *d, uint64_t page, uint8_t *buf, struc
 	if (!pages)
 		return ST_OK;
 	start = clock_mono_ns();
-	st = drv_read_pages(d, addr, buf, (size_t)pages, status, e);
+	st = drv_read_pages(d, addr, x->buf, (size_t)pages, status, e);
 	p->ns += clock_mono_ns() - start;
 	p->pages += pages;
 	for (size_t i = 0; i < pages; i++)
 		p->unreadable += status[i].state != PAGE_DATA;
+	if (!st && x->see)
+		x->see(x->arg, x->buf, status, (size_t)pages);
 	return st;
 }
 
-enum status preflight_probe(struct drv *d, struct probe *ret, struct err *e)
+/* Of little memory each page once. */
+enum status preflight_probe(struct drv *d, probe_fn *see, void *arg, struct probe *ret,
+			    struct err *e)
 {
 	const uint64_t pages = range_list_bytes(&d->info.maps[0].ranges) / PAGE_SIZE;
+	const uint64_t step = MAX(pages / PROBE_PLACES, PROBE_BYTES / PAGE_SIZE);
 	_cleanup_free_ uint8_t *buf = malloc(PROBE_BYTES);
+	const struct prober x = { d, buf, see, arg, ret };
 	enum status st = ST_OK;
 
 	*ret = (struct probe){ 0 };
 	if (!buf)
 		return err_nomem(e);
-	for (uint64_t i = 0; i < PROBE_PLACES && !st; i++)
-		st = probe_place(d, pages / PROBE_PLACES * i, buf, ret, e);
+	for (uint64_t i = 0; i < PROBE_PLACES && i * step < pages && !st; i++)
+		st = probe_place(&x, i * step, e);
 	if (ret->ns && ret->pages > ret->unreadable)
 		ret->rate = (uint64_t)((double)(ret->pages * PAGE_SIZE) * (double)NS_PER_SECOND /
 				       (double)ret->ns);
@@ -186,19 +200,19 @@ void preflight_judge_pagefiles(const struct pagefile_list *l, struct findings *t
 
 /* --- the output ---------------------------------------------------------------------------- */
 
-static void judge_room(const char *path, uint64_t room, uint64_t needed, bool force,
+static void judge_room(const char *path, uint64_t room, const struct output_need *need, bool force,
 		       struct findings *to)
 {
-	char have[TEXT_SIZE_MAX], need[TEXT_SIZE_MAX];
+	struct err why = ERR_INIT;
+	const enum output_room r = output_judge_room(room, need, path, &why);
 
-	text_size(room, have);
-	text_size(needed, need);
-	findings_add(to, force ? ST_OK : ST_OUTPUT, "room", "%s: has room for %s, may need %s",
-		     path, have, need);
+	if (r != ROOM_ENOUGH)
+		findings_add(to, r == ROOM_TOO_LITTLE && !force ? ST_OUTPUT : ST_OK, "room", "%s",
+			     why.message);
 }
 
-void preflight_judge_output(const char *path, bool force, uint64_t needed, uint64_t *ret_room,
-			    struct findings *to)
+void preflight_judge_output(const char *path, bool force, const struct output_need *need,
+			    uint64_t *ret_room, struct findings *to)
 {
 	struct err why = ERR_INIT;
 
@@ -213,10 +227,9 @@ void preflight_judge_output(const char *path, bool force, uint64_t needed, uint6
 				     path);
 		break;
 	case PREFLIGHT_FREE:
-		break;
 	case PREFLIGHT_OTHER:
-		return;
+		break;
 	}
-	if (*ret_room < needed)
-		judge_room(path, *ret_room, needed, force, to);
+	if (*ret_room != ROOM_UNKNOWN)
+		judge_room(path, *ret_room, need, force, to);
 }

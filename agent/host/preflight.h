@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "agent/output/output.h"
 #include "driver-interface/drv.h"
 #include "tsk-extract/pagefiles.h"
 
@@ -38,11 +39,15 @@ struct probe {
 	uint64_t rate; /* bytes a second; 0: not known */
 };
 
-#define PROBE_PLACES 16
+#define PROBE_PLACES 64
 #define PROBE_BYTES  ((size_t)256 << 10) /* at each place */
 
-/* ST_SOURCE_FAILED if the source died of it. */
-enum status preflight_probe(struct drv *d, struct probe *ret, struct err *e);
+/* Is shown each piece that was read, and may change it. */
+typedef void probe_fn(void *arg, uint8_t *data, const struct page_status *status, size_t pages);
+
+/* ST_SOURCE_FAILED if the source died of it. `see` may be NULL. */
+enum status preflight_probe(struct drv *d, probe_fn *see, void *arg, struct probe *ret,
+			    struct err *e);
 
 /* What the facts of host_describe() mean for an acquisition. */
 void preflight_judge_host(const json_t *facts, struct findings *to);
@@ -51,18 +56,18 @@ void preflight_judge_pagefiles(const struct pagefile_list *l, struct findings *t
 
 /*
  * The output as acquire would open it: a file that is there without `force`, a folder that is not or
- * that cannot be written to, less than `needed` bytes of room.
+ * that cannot be written to, too little room; and, which does not stop it, room that may not do.
  */
 #define ROOM_UNKNOWN UINT64_MAX
-void preflight_judge_output(const char *path, bool force, uint64_t needed, uint64_t *ret_room,
-			    struct findings *to);
+void preflight_judge_output(const char *path, bool force, const struct output_need *need,
+			    uint64_t *ret_room, struct findings *to);
 
 /* --- once per system (preflight_*.c) ------------------------------------------------------- */
 
 enum preflight_target {
 	PREFLIGHT_FREE,   /* nothing of that name; its folder can be written to */
 	PREFLIGHT_EXISTS, /* a regular file */
-	PREFLIGHT_OTHER,  /* a device, a FIFO: it has no room that could be asked for */
+	PREFLIGHT_OTHER,  /* a disk, which has room; or what has none that could be asked for */
 	PREFLIGHT_NO,     /* it cannot be written */
 };
 

@@ -137,14 +137,18 @@ static enum status open_gaps(struct image_out *x, struct err *e)
 }
 
 /*
- * Less than this will not do on a machine in use: pages of zeros become holes, and what is
- * compressed rarely shrinks below a quarter.
+ * Less than `least` will rarely do on a machine in use: pages of zeros become holes, and what is
+ * compressed hardly shrinks below a quarter. That is a guess, and good enough for what can be tried
+ * again; what is read only once is not refused for it.
  */
-static uint64_t expected_bytes(const struct image_spec *spec, const struct image_format *f)
+static struct output_need needed(const struct image_request *r, const struct image_format *f)
 {
-	const uint64_t bytes = range_list_bytes(spec->ranges);
+	const uint64_t bytes = range_list_bytes(r->spec.ranges);
+	const bool compressed = f->compresses && r->spec.level != IMAGE_LEVEL_STORE;
 
-	return f->compresses && spec->level != IMAGE_LEVEL_STORE ? bytes / 4 : bytes / 2;
+	if (r->once)
+		return (struct output_need){ .most = bytes + bytes / 64 };
+	return (struct output_need){ .least = compressed ? bytes / 4 : bytes / 2 };
 }
 
 enum status image_out_open(const struct image_request *r, struct image_out *ret, struct err *e)
@@ -155,7 +159,7 @@ enum status image_out_open(const struct image_request *r, struct image_out *ret,
 		.suffix = f->suffix,
 		.force = r->force,
 		.inputs = r->inputs,
-		.expected = expected_bytes(&r->spec, f),
+		.need = needed(r, f),
 	};
 	struct sink *sink = NULL;
 	enum status st;

@@ -80,6 +80,7 @@ struct image_request {
 	bool force;
 	const char *const *inputs; /* as output_options.inputs */
 	bool partial;              /* what is read is itself not all that there was */
+	bool once;                 /* it cannot be read again: little room is only warned of */
 	/* What is in the image; image_out fills in what the options say. */
 	struct image_spec spec;
 	enum progress_mode progress;

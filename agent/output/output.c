@@ -190,26 +190,51 @@ static enum status open_target(const struct output_options *o, struct target *re
 	return target_open(o->path ? o->path : standard, o->force, o->inputs, ret, e);
 }
 
-enum status output_judge_room(uint64_t room, uint64_t expected, const char *path, struct err *e)
+/* An estimate may be wrong by so much and the room still do: a quarter. */
+static uint64_t with_margin(uint64_t likely)
 {
-	char need[TEXT_SIZE_MAX], have[TEXT_SIZE_MAX];
-
-	if (room >= expected)
-		return ST_OK;
-	text_size(expected, need);
-	text_size(room, have);
-	return err_set(e, ST_OUTPUT, "%s: may need %s, has room for %s; --force tries all the same",
-		       path, need, have);
+	return likely + likely / 4;
 }
 
-/* Better now than after an hour. */
-static enum status check_room(const struct target *t, uint64_t expected, struct err *e)
+enum output_room output_judge_room(uint64_t room, const struct output_need *need, const char *path,
+				   struct err *e)
 {
-	uint64_t room;
+	char have[TEXT_SIZE_MAX], least[TEXT_SIZE_MAX], likely[TEXT_SIZE_MAX], most[TEXT_SIZE_MAX];
 
-	if (!expected || !target_room(t, &room))
-		return ST_OK;
-	return output_judge_room(room, expected, t->path, e);
+	text_size(room, have);
+	text_size(need->least, least);
+	text_size(need->likely, likely);
+	text_size(need->most, most);
+	if (room < need->least) {
+		err_set(e, ST_OUTPUT,
+			"%s: may need %s, has room for %s; --force tries all the same", path, least,
+			have);
+		return ROOM_TOO_LITTLE;
+	}
+	if (room >= need->most || (need->likely && room >= with_margin(need->likely)))
+		return ROOM_ENOUGH;
+	if (need->likely)
+		err_set(e, ST_OUTPUT,
+			"%s: has room for %s, may need some %s (estimated from a sample), and %s "
+			"if nothing compresses",
+			path, have, likely, most);
+	else
+		err_set(e, ST_OUTPUT, "%s: has room for %s, may need %s if nothing compresses",
+			path, have, most);
+	return ROOM_DOUBTFUL;
+}
+
+enum status output_check_room(uint64_t room, const struct output_need *need, bool force,
+			      const char *path, struct err *e)
+{
+	struct err why = ERR_INIT;
+	const enum output_room r = force ? ROOM_ENOUGH : output_judge_room(room, need, path, &why);
+
+	if (r == ROOM_TOO_LITTLE)
+		return err_set(e, ST_OUTPUT, "%s", why.message);
+	if (r == ROOM_DOUBTFUL)
+		log_warning("room", "%s", why.message);
+	return ST_OK;
 }
 
 enum status output_open(const struct output_options *options, struct output **ret, struct err *e)
@@ -220,8 +245,8 @@ enum status output_open(const struct output_options *options, struct output **re
 	if (!o)
 		return err_nomem(e);
 	st = open_target(options, &o->target, e);
-	if (!st && !options->force)
-		st = check_room(&o->target, options->expected, e);
+	if (!st && target_room(&o->target, &o->room))
+		st = output_check_room(o->room, &options->need, options->force, o->target.path, e);
 	if (st) {
 		output_destroy(o);
 		return st;
@@ -231,8 +256,7 @@ enum status output_open(const struct output_options *options, struct output **re
 		o->sink.skip = skip_counted;
 		o->sink.cut = cut_counted;
 	}
-	if (o->target.kind == TARGET_FILE ||
-	    (o->target.kind == TARGET_BLOCK && target_room(&o->target, &o->room)))
+	if (o->target.kind == TARGET_FILE || (o->target.kind == TARGET_BLOCK && o->room))
 		o->reserve = options->reserve;
 	if (o->reserve)
 		o->sink.cut = cut_counted;

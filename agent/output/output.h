@@ -18,8 +18,25 @@ struct output;
 /* "<host>-<UTC time>" and the suffix, for free(); NULL if out of memory. */
 char *output_default_path(const char *suffix);
 
-/* ST_OUTPUT if `room` is less than the `expected` bytes; better now than later. */
-enum status output_judge_room(uint64_t room, uint64_t expected, const char *path, struct err *e);
+/* What an output takes, in bytes; 0: not known. */
+struct output_need {
+	uint64_t least;  /* with less room it is of no use */
+	uint64_t likely; /* estimated from a sample */
+	uint64_t most;   /* if nothing compresses */
+};
+
+enum output_room { ROOM_ENOUGH, ROOM_DOUBTFUL, ROOM_TOO_LITTLE };
+
+/* Will it do? If not, or perhaps not, `e` says what is there and what is needed. */
+enum output_room output_judge_room(uint64_t room, const struct output_need *need, const char *path,
+				   struct err *e);
+
+/*
+ * Before anything is written: ST_OUTPUT if there is too little room, a warning if that is doubtful.
+ * Nothing of it with `force`.
+ */
+enum status output_check_room(uint64_t room, const struct output_need *need, bool force,
+			      const char *path, struct err *e);
 
 struct output_options {
 	const char *path;   /* "-": stdout; NULL: the default name in the current directory */
@@ -31,7 +48,7 @@ struct output_options {
 	 * even with `force`.
 	 */
 	const char *const *inputs;
-	uint64_t expected; /* bytes that will be written if nothing compresses; 0: not known */
+	struct output_need need;
 	/*
 	 * Bytes to keep free for an end that must be written whatever happens: a write that would touch
 	 * them fails as on a full disk, and sink_cut() gives them back. Where a file system cannot
@@ -46,7 +63,7 @@ struct output_options {
  *
  * New files get mode 0600; symbolic links are not followed, except to a device or FIFO when root
  * or the caller owns the link (as udev's). Refused: a file that exists, a terminal, a directory,
- * a block device that is in use, and a target with less room than `expected`.
+ * a block device that is in use, and a target with less room than it needs at least.
  */
 enum status output_open(const struct output_options *o, struct output **ret, struct err *e);
 

@@ -155,8 +155,8 @@ static enum status open_set(struct output_set *s, const struct output_options *o
 		st = set__open(s, e);
 	if (!st)
 		st = check_new(s, o, e);
-	if (!st && !s->force && set__room(s, &room))
-		st = output_judge_room(room, o->expected, s->first, e);
+	if (!st && set__room(s, &room))
+		st = output_check_room(room, &o->need, s->force, s->first, e);
 	return st ? st : make_folder(s, e);
 }
 

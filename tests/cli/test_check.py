@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """ramseal check: what it says is what acquire then does. Usage: test_check.py RAMSEAL"""
+import contextlib
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -48,9 +50,11 @@ class Check(unittest.TestCase):
         said = self.check(*self.source, "-o", "new.rsz", code=0)
         self.assertEqual((said["memory_bytes"], said["source"]["name"], said["output"]),
                          (64 * MIB, "file", "new.rsz"))
-        self.assertEqual(said["probe"]["bytes"], 4 * MIB)
+        self.assertEqual(said["probe"]["bytes"], 16 * MIB)
         self.assertGreater(said["probe"]["bytes_per_second"], 0)
-        self.assertEqual(said["output_needed"], 16 * MIB)
+        self.assertEqual(said["output_sample_bytes"], 16 * MIB)
+        self.assertLess(said["output_estimate"], 2 * MIB)
+        self.assertGreater(said["output_at_most"], 64 * MIB)
         self.assertGreater(said["output_room"], 0)
         self.assertEqual(said["maps"][0]["ranges"], [{"first": 0, "last": 64 * MIB - 1}])
         self.assertEqual(self.stops(said), [])
@@ -97,19 +101,85 @@ class Check(unittest.TestCase):
                 self.assertEqual(self.ramseal("acquire", "-q", "-f", *self.source, "-o",
                                               output).returncode, 6)
 
-    def test_too_little_room(self):
-        room = os.statvfs(self.folder)
+    def acquired(self, *args):
+        """The size of the container that acquire makes, and what it says."""
+        done = self.ramseal("acquire", "-q", "-f", *args, "-o", "made.rsz")
+        return os.path.getsize(self.path("made.rsz")), done
+
+    def test_size_of_memory_of_every_kind(self):
+        draw = random.Random(1)
+        text = b"".join(b"%d of %d, " % (draw.getrandbits(9), draw.getrandbits(12)) for _ in range(400000))
+        kinds = {"noise": draw.randbytes(32 * MIB), "zeros": bytes(32 * MIB), "text": (text * 16)[:32 * MIB],
+                 "half": b"".join(draw.randbytes(4096) + bytes(4096) for _ in range(4096)),
+                 "little": draw.randbytes(3 * 4096)}
+        for kind, content in kinds.items():
+            with self.subTest(kind):
+                with open(self.path("memory"), "wb") as f:
+                    f.write(content)
+                said = self.check(*self.source, "-o", "new", code=0)
+                size, done = self.acquired(*self.source)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertLess(size, said["output_at_most"])
+                self.assertLess(size, said["output_estimate"] * 1.1 + MIB)
+                self.assertGreater(size, said["output_estimate"] * 0.9 - MIB)
+                stored, _ = self.acquired(*self.source, "--level", "store")
+                self.assertLess(stored, said["output_at_most"])
+
+    MACHINE = "sim:cohen2015,ram=64M,resident=8M,allocated=16M,trimmed=4M,others=4M,cache=2M,pagefile0=24M"
+
+    def test_page_files_are_those_that_acquire_takes(self):
+        # The simulated machine has none, whatever this one has; or it offers its own.
+        for spec, count, size in ((self.MACHINE, 0, 0), (self.MACHINE + ",live_files=1", 1, 24 * MIB)):
+            with self.subTest(spec):
+                said = self.check("-s", spec, "-o", "new", code=0)
+                self.assertEqual((said["pagefiles"], said["pagefile_bytes"]), (count, size))
+                made, done = self.acquired("-s", spec, "--level", "store")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertLess(made, said["output_at_most"])
+                streams = json.loads(self.ramseal("info", "--json", "made.rsz").stdout)["streams"]
+                self.assertEqual(sum(s["kind"] == "page file" for s in streams), count)
+                self.assertEqual(self.check("-s", spec, "--no-pagefile", code=0)["pagefiles"], 0)
+        said = self.check(*self.source, "-o", "new", code=0)
+        self.assertEqual(said["pagefiles"], 0)
+
+    @contextlib.contextmanager
+    def disk(self, size):
+        os.mkdir(self.path("disk"))
+        made = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", self.path("disk")],
+                              capture_output=True)
+        if made.returncode:
+            self.skipTest("may not mount")
+        try:
+            yield
+        finally:
+            subprocess.run(["umount", self.path("disk")], check=True)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to mount")
+    def test_room_that_may_not_do(self):
+        """Told by both, and refused by neither: what does not compress ends on a full disk, sealed."""
         with open(self.path("memory"), "r+b") as f:
-            try:
-                f.truncate((room.f_bfree * room.f_frsize // (64 * MIB) + 2) * 8 * 64 * MIB)
-            except OSError:
-                self.skipTest("no sparse file of that size here")
-        said = self.check(*self.source, "-o", "new", code=6)
-        self.assertEqual(self.stops(said), ["room"])
-        self.assertEqual(self.ramseal("acquire", "-q", *self.source, "-o", "new").returncode, 6)
-        self.assertNotIn("new", os.listdir(self.folder))
-        said = self.check(*self.source, "-o", "new", "--force", code=0)
-        self.assertIn("room", [f["what"] for f in said["findings"]])
+            f.write(os.urandom(48 * MIB))
+        with self.disk(20 * MIB):
+            said = self.check(*self.source, "-o", "disk/new", code=0)
+            note = next(f for f in said["findings"] if f["what"] == "room")
+            self.assertRegex(note["text"], r"disk/new: has room for .*, may need some .* \(estimated from a sample\)")
+            self.assertFalse(note["stops"])
+            done = self.ramseal("acquire", "-q", *self.source, "-o", "disk/new")
+            self.assertEqual(done.returncode, 6)
+            self.assertRegex(done.stderr, r"^ramseal: warning: disk/new: has room for .* if nothing compresses\n"
+                                          r"ramseal: acquire: disk/new: write: .*; sealed, but without")
+            self.assertEqual(os.listdir(self.path("disk")), ["new"])
+            self.assertNotIn("has room", self.ramseal("acquire", "-q", "-f", *self.source, "-o", "disk/new").stderr)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to mount")
+    def test_room_for_nothing(self):
+        with self.disk(MIB // 4):
+            said = self.check(*self.source, "-o", "disk/new", code=6)
+            self.assertEqual(self.stops(said), ["room"])
+            self.assertEqual(self.ramseal("acquire", "-q", *self.source, "-o", "disk/new").returncode, 6)
+            self.assertEqual(os.listdir(self.path("disk")), [])
+            said = self.check(*self.source, "-o", "disk/new", "--force", code=0)
+            self.assertIn("room", [f["what"] for f in said["findings"]])
 
     def test_no_disk(self):
         done = self.ramseal("check", *self.source, "-i", "a", "-V", "b")

@@ -311,7 +311,7 @@ TEST(full_device_is_an_output_error)
 TEST(target_that_is_visibly_too_small_is_refused_without_force)
 {
 	struct output_options options = { .path = scratch_path(&dir, "a"),
-					  .expected = UINT64_C(1) << 60 };
+					  .need.least = UINT64_C(1) << 60 };
 	struct err e = ERR_INIT;
 	struct output *o = NULL;
 
@@ -324,7 +324,7 @@ TEST(target_that_is_visibly_too_small_is_refused_without_force)
 	output_destroy(o);
 	options.path = scratch_path(&dir, "a");
 	options.force = false;
-	options.expected = 1;
+	options.need.least = 1;
 	CHECK_OK(output_open(&options, &o, &e), &e);
 	output_destroy(o);
 }

@@ -89,16 +89,26 @@ static const struct drv_ops ops = {
 	.close = fake_close,
 };
 
+static void count_pages(void *arg, uint8_t *data, const struct page_status *status, size_t pages)
+{
+	size_t *const seen = arg;
+
+	(void)data, (void)status;
+	*seen += pages;
+}
+
 TEST(a_probe_reads_little_and_everywhere)
 {
 	const uint64_t last = ((uint64_t)1 << 32) - 1;
 	struct err e = ERR_INIT;
+	size_t seen = 0;
 	struct fake f;
 	struct probe p;
 
 	fake_init(&f, &ops, 0, last);
-	CHECK_OK(preflight_probe(&f.drv, &p, &e), &e);
+	CHECK_OK(preflight_probe(&f.drv, count_pages, &seen, &p, &e), &e);
 	assert_int_equal(p.pages * PAGE_SIZE, PROBE_PLACES * PROBE_BYTES);
+	assert_int_equal(seen, p.pages);
 	assert_int_equal(p.unreadable, 0);
 	assert_int_equal(f.bytes, PROBE_PLACES * PROBE_BYTES);
 	fake_deinit(&f);
@@ -109,20 +119,20 @@ TEST(a_probe_reads_little_and_everywhere)
 	f.k = (last + 1) / PAGE_SIZE / 2;
 	f.k2 = last / PAGE_SIZE;
 	f.exact = true;
-	CHECK_OK(preflight_probe(&f.drv, &p, &e), &e);
+	CHECK_OK(preflight_probe(&f.drv, NULL, NULL, &p, &e), &e);
 	assert_int_equal(p.unreadable * 2, p.pages);
 	fake_deinit(&f);
 
 	/* Less memory than would be read. */
 	fake_init(&f, &ops, 0x1000, 0x3fff);
-	CHECK_OK(preflight_probe(&f.drv, &p, &e), &e);
+	CHECK_OK(preflight_probe(&f.drv, NULL, NULL, &p, &e), &e);
 	assert_int_equal(p.unreadable, 0);
-	assert_true(p.pages > 0);
+	assert_int_equal(p.pages, 3); /* each once */
 	fake_deinit(&f);
 
 	fake_init(&f, &ops, 0, last);
 	f.dies_at = 0;
-	CHECK_STATUS(preflight_probe(&f.drv, &p, &e), ST_SOURCE_FAILED, &e);
+	CHECK_STATUS(preflight_probe(&f.drv, NULL, NULL, &p, &e), ST_SOURCE_FAILED, &e);
 	fake_deinit(&f);
 }
 
@@ -133,8 +143,14 @@ TEST(a_probe_reads_little_and_everywhere)
 #define SINK "/dev/null"
 #endif
 
+static struct output_need at_least(uint64_t bytes)
+{
+	return (struct output_need){ .least = bytes };
+}
+
 TEST(an_output_is_judged_and_not_made)
 {
+	const struct output_need little = at_least(1), all = at_least(UINT64_MAX - 1);
 	struct findings f = { 0 };
 	struct scratch dir;
 	uint64_t room = 0;
@@ -142,35 +158,64 @@ TEST(an_output_is_judged_and_not_made)
 
 	scratch_init(&dir);
 	snprintf(path, sizeof(path), "%s", scratch_path(&dir, "new.rsz"));
-	preflight_judge_output(path, false, 1, &room, &f);
+	preflight_judge_output(path, false, &little, &room, &f);
 	assert_int_equal(f.count, 0);
 	assert_true(room > 0);
 	assert_int_not_equal(access(path, F_OK), 0);
 	/* More than any file system has. */
-	preflight_judge_output(path, false, UINT64_MAX - 1, &room, &f);
+	preflight_judge_output(path, false, &all, &room, &f);
 	assert_int_equal(findings_stop(&f)->st, ST_OUTPUT);
 	assert_string_equal(findings_stop(&f)->what, "room");
 	findings_deinit(&f);
-	preflight_judge_output(path, true, UINT64_MAX - 1, &room, &f);
+	preflight_judge_output(path, true, &all, &room, &f);
 	assert_non_null(find(&f, "room"));
 	assert_null(findings_stop(&f));
 	findings_deinit(&f);
 
 	scratch_write(&dir, "old.rsz", "x", 1);
 	snprintf(path, sizeof(path), "%s", scratch_path(&dir, "old.rsz"));
-	preflight_judge_output(path, false, 1, &room, &f);
+	preflight_judge_output(path, false, &little, &room, &f);
 	CHECK_HAS(findings_stop(&f)->text.message, "--force");
 	findings_deinit(&f);
-	preflight_judge_output(path, true, 1, &room, &f);
+	preflight_judge_output(path, true, &little, &room, &f);
 	assert_int_equal(f.count, 0);
 	snprintf(path, sizeof(path), "%s/no/such", dir.path);
-	preflight_judge_output(path, true, 1, &room, &f);
+	preflight_judge_output(path, true, &little, &room, &f);
 	assert_int_equal(findings_stop(&f)->st, ST_OUTPUT);
 	assert_true(room == ROOM_UNKNOWN);
 	findings_deinit(&f);
-	preflight_judge_output(SINK, false, UINT64_MAX - 1, &room, &f);
+	preflight_judge_output(SINK, false, &all, &room, &f);
 	assert_int_equal(f.count, 0);
 	scratch_deinit(&dir);
+}
+
+/* One try: what may not fit is told, and tried all the same. */
+TEST(room_that_may_not_do_is_told_and_stops_nothing)
+{
+	const struct {
+		struct output_need need;
+		enum output_room want;
+		const char *text;
+	} rows[] = {
+		{ { .least = 10, .most = 100 }, ROOM_ENOUGH, NULL },
+		{ { .least = 10, .most = 101 },
+		  ROOM_DOUBTFUL,
+		  "has room for 100 B, may need 101 B if" },
+		{ { .least = 10, .likely = 80, .most = 900 }, ROOM_ENOUGH, NULL },
+		{ { .least = 10, .likely = 81, .most = 900 },
+		  ROOM_DOUBTFUL,
+		  "some 81 B (estimated from a sample), and 900 B" },
+		{ { .least = 101, .most = 900 }, ROOM_TOO_LITTLE, "--force" },
+		{ { 0 }, ROOM_ENOUGH, NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct err e = ERR_INIT;
+
+		assert_int_equal(output_judge_room(100, &rows[i].need, "x", &e), rows[i].want);
+		if (rows[i].text)
+			CHECK_HAS(e.message, rows[i].text);
+	}
 }
 
 int main(void)
@@ -181,6 +226,7 @@ int main(void)
 		cmocka_unit_test(swap_in_memory_and_files_that_cannot_be_copied_are_told),
 		cmocka_unit_test(a_probe_reads_little_and_everywhere),
 		cmocka_unit_test(an_output_is_judged_and_not_made),
+		cmocka_unit_test(room_that_may_not_do_is_told_and_stops_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
