@@ -227,12 +227,10 @@ static const struct order *choose_order(const struct acquisition *a)
 	return a->before.found.n_spaces ? &guided_order : &linear_order;
 }
 
-static enum status declare_memory(struct acquisition *a, struct err *e)
+static json_t *memory_meta(const struct acquisition *a)
 {
-	json_t *meta = json_pack("{s:o, s:s}", "source", json_text(a->source->info.source),
-				 "error_numbers", a->source->info.error_numbers);
-
-	return sealer_stream(a->sealer, RSZ_KIND_MEMORY, "memory", meta, &a->memory_stream, e);
+	return json_pack("{s:o, s:s}", "source", json_text(a->source->info.source), "error_numbers",
+			 a->source->info.error_numbers);
 }
 
 static enum status read_memory(struct acquisition *a, struct err *e)
@@ -246,7 +244,8 @@ static enum status read_memory(struct acquisition *a, struct err *e)
 		.spaces = a->before.found.n_spaces ? &a->before.found : NULL,
 		.stream = stream_plan(a, a->threads, command_progress(a->cli)),
 	};
-	enum status st = declare_memory(a, e);
+	enum status st = sealer_stream(a->sealer, RSZ_KIND_MEMORY, "memory", memory_meta(a),
+				       &a->memory_stream, e);
 
 	plan.stream.stream = a->memory_stream;
 	if (!st)
@@ -561,54 +560,40 @@ static enum status write_end(struct acquisition *a, enum status st, const struct
 }
 
 /* How much of the memory the container lacks, behind why. */
-static void tell_missing(const struct acquisition *a, const struct missing *m, enum status st,
-			 struct err *e)
+static void tell_missing(const struct acquisition *a, uint64_t pages, enum status st, struct err *e)
 {
+	const uint64_t all = range_list_bytes(&a->source->info.maps[0].ranges) / PAGE_SIZE;
 	const struct err why = *e;
 
-	if (m->pages)
+	if (pages && pages != UINT64_MAX)
 		err_set(e, st,
 			"%.400s; sealed, but without %" PRIu64 " of %" PRIu64 " pages of memory",
-			why.message, m->pages, m->captured.pages);
-	else if (a->files.count)
+			why.message, pages, all);
+	else if (!pages)
 		err_set(e, st, "%.400s; sealed, with all of the memory", why.message);
 }
 
-/* Best effort: whatever cannot be named must not keep the container from being sealed. */
-static enum status name_missing(struct acquisition *a, const struct missing *m, struct err *e)
+/* Reading ended before its time: on a full disk, without memory, by a signal. */
+static enum status settle(struct acquisition *a, enum status st, struct err *e, struct err *late)
 {
-	struct stream_plan plan = stream_plan(a, 1, PROGRESS_QUIET);
-	uint64_t left = m->pages;
-	enum status st = ST_OK;
+	json_t *meta = memory_meta(a);
+	struct missing_plan plan = {
+		.ranges = &a->source->info.maps[0].ranges,
+		.meta = meta,
+		.stream = stream_plan(a, 1, PROGRESS_QUIET),
+		.result = &a->memory.stream,
+	};
+	uint64_t pages = 0;
+	enum status ret;
 
-	if (a->memory_stream == UINT32_MAX)
-		st = declare_memory(a, e);
-	plan.stream = a->memory_stream;
-	if (!st)
-		st = missing_record(m, &plan, &a->memory.stream, &left, e);
-	if (left)
-		log_warning("missing-not-named",
-			    "%" PRIu64 " pages that are missing are in no record", left);
-	return st == ST_OUTPUT ? sealer_recover(a->sealer, e) : ST_OK;
-}
-
-/*
- * Reading ended before its time: on a full disk, without memory, by a signal. The output's last
- * unfinished record is given back, and the pages that the container lacks are named in it.
- */
-static enum status recover(struct acquisition *a, enum status st, struct err *e, struct err *late)
-{
-	struct missing m = { 0 };
-	struct blob *written = a->memory_named ? NULL : sealer_written(a->sealer);
-	const bool found = written && !missing_find(&m, written, &a->source->info.maps[0].ranges,
-						    a->memory_stream, NULL);
-	enum status ret = written || st == ST_OUTPUT ? sealer_recover(a->sealer, late) : ST_OK;
-
-	if (!ret && found && m.pages)
-		ret = name_missing(a, &m, late);
-	if (!ret && (found || a->memory_named))
-		tell_missing(a, &m, st, e);
-	missing_deinit(&m);
+	plan.stream.stream = a->memory_stream;
+	if (a->memory_named)
+		ret = st == ST_OUTPUT ? sealer_recover(a->sealer, late) : ST_OK;
+	else
+		ret = missing_settle(&plan, st == ST_OUTPUT, &pages, late);
+	json_decref(meta);
+	if (!ret)
+		tell_missing(a, pages, st, e);
 	return ret;
 }
 
@@ -620,7 +605,7 @@ static enum status end_container(struct acquisition *a, enum status st, struct e
 	enum status closing = ST_OK;
 
 	if (st == ST_OUTPUT || (st && !a->memory_named))
-		closing = recover(a, st, e, &late);
+		closing = settle(a, st, e, &late);
 	a->files_plan.stream = stream_plan(a, FILE_THREADS, PROGRESS_QUIET);
 	if (!closing)
 		closing = files_tell_rest(&a->files_plan, &a->files, st ? &why : NULL, &late);

@@ -1,46 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/acquire/missing.h"
 
+#include <inttypes.h>
+
 #include "agent/order/sweep.h"
+#include "agent/paging/walk.h"
+#include "agent/program/log.h"
 
 /* What an extent takes in its record and, at worst, in the index. */
 #define EXTENT_COST 64
 /* A chunk and its record's header. */
 #define RECORD_COST 256
 
-struct finding_out {
-	struct missing *m;
+/* Which pages the container has. */
+struct holdings {
+	struct walk_set captured;
 	uint32_t stream;
 };
 
 static enum status mark(void *arg, const struct rsz_record *rec, const struct rsz_chunk *c,
 			struct err *e)
 {
-	struct finding_out *f = arg;
+	struct holdings *h = arg;
 
 	(void)e;
-	for (size_t i = 0; rec->stream == f->stream && i < c->n_extents; i++)
+	for (size_t i = 0; rec->stream == h->stream && i < c->n_extents; i++)
 		for (uint64_t at = 0; at < c->extents[i].length; at += PAGE_SIZE)
-			f->m->pages -= !walk_set_mark(&f->m->captured, c->extents[i].address + at);
+			walk_set_mark(&h->captured, c->extents[i].address + at);
 	return ST_OK;
 }
 
-enum status missing_find(struct missing *m, struct blob *written, const struct range_list *ranges,
-			 uint32_t stream, struct err *e)
+static enum status look(struct holdings *h, const struct missing_plan *plan, struct blob *written)
 {
-	struct finding_out f = { .m = m, .stream = stream };
-	enum status st;
+	enum status st = walk_set_init(&h->captured, plan->ranges, NULL);
 
-	*m = (struct missing){ .pages = range_list_bytes(ranges) / PAGE_SIZE };
-	st = walk_set_init(&m->captured, ranges, e);
-	if (!st && stream != UINT32_MAX)
-		st = rsz_scan_chunks(written, mark, &f, NULL, e);
+	h->stream = plan->stream.stream;
+	if (!st && h->stream != UINT32_MAX)
+		st = written ? rsz_scan_chunks(written, mark, h, NULL, NULL) : ST_INPUT;
 	return st;
-}
-
-void missing_deinit(struct missing *m)
-{
-	walk_set_deinit(&m->captured);
 }
 
 struct missing_feed {
@@ -65,29 +62,48 @@ static enum status next(struct stream_feed *feed, struct stream_piece *p, struct
 	return st;
 }
 
-enum status missing_record(const struct missing *m, const struct stream_plan *plan,
-			   struct stream_result *result, uint64_t *ret_left, struct err *e)
+static enum status write_records(const struct missing_plan *plan, const struct holdings *h,
+				 uint64_t pages, struct err *e)
 {
-	const uint64_t end = result->end;
+	const uint64_t end = plan->result->end;
+	struct stream_plan s = plan->stream;
 	struct missing_feed feed = {
 		.feed.next = next,
-		.sweep = { .ranges = m->captured.ranges,
-			   .set = &m->captured,
-			   .skip = SKIP_INTERRUPTED },
-		.left = m->pages,
-		.room = missing_room(range_list_bytes(m->captured.ranges)),
+		.sweep = { .ranges = plan->ranges, .set = &h->captured, .skip = SKIP_INTERRUPTED },
+		.left = pages,
+		.room = missing_room(range_list_bytes(plan->ranges)),
 	};
-	struct stream_plan s = *plan;
-	enum status st;
+	enum status st = ST_OK;
 
 	s.feed = &feed.feed;
 	s.label = "what is missing";
 	s.total = 0;
 	s.threads = 1;
-	st = stream_pass(&s, result, e);
-	/* Nothing was captured by this. */
-	if (end)
-		result->end = end;
-	*ret_left = feed.left;
+	if (s.stream == UINT32_MAX)
+		st = sealer_stream(s.sealer, RSZ_KIND_MEMORY, "memory", json_incref(plan->meta),
+				   &s.stream, e);
+	if (!st)
+		st = stream_pass(&s, plan->result, e);
+	if (end) /* nothing was captured by this */
+		plan->result->end = end;
+	if (feed.left)
+		log_warning("missing-not-named",
+			    "%" PRIu64 " pages that are missing are in no record", feed.left);
+	return st;
+}
+
+enum status missing_settle(const struct missing_plan *plan, bool full, uint64_t *ret_pages,
+			   struct err *e)
+{
+	struct sealer *const sealer = plan->stream.sealer;
+	struct blob *written = sealer_written(sealer);
+	struct holdings h = { 0 };
+	const bool known = !look(&h, plan, written);
+	enum status st = written || full ? sealer_recover(sealer, e) : ST_OK;
+
+	*ret_pages = known ? h.captured.pages - h.captured.marked : UINT64_MAX;
+	if (!st && known && *ret_pages && write_records(plan, &h, *ret_pages, e) == ST_OUTPUT)
+		st = sealer_recover(sealer, e);
+	walk_set_deinit(&h.captured);
 	return st;
 }

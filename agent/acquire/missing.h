@@ -3,21 +3,11 @@
  * After an acquisition that failed on the way: every page of memory that the container does not hold
  * is named in it, as skipped, as it is after a signal. What it holds is not remembered (that would take
  * memory all the time), but read from the container itself.
- *
- *	missing_find();                  before anything else is written
- *	sealer_recover();
- *	missing_record();
  */
 #ifndef RAMSEAL_AGENT_ACQUIRE_MISSING_H
 #define RAMSEAL_AGENT_ACQUIRE_MISSING_H
 
 #include "agent/acquire/stream_pass.h"
-#include "agent/paging/walk.h"
-
-struct missing {
-	struct walk_set captured;
-	uint64_t pages; /* that no record has */
-};
 
 /*
  * Room that the records take, beside the end itself: one for each 16 MiB of memory (200 bytes), and
@@ -28,19 +18,20 @@ static inline uint64_t missing_room(uint64_t memory_bytes)
 	return ((uint64_t)256 << 10) + memory_bytes / 16384;
 }
 
-/*
- * Which pages of `ranges` (borrowed) does the stream not have? `written` is the container so far;
- * UINT32_MAX: the stream is not declared yet. ST_NOMEM, or what reading said.
- */
-enum status missing_find(struct missing *m, struct blob *written, const struct range_list *ranges,
-			 uint32_t stream, struct err *e);
-void missing_deinit(struct missing *m);
+struct missing_plan {
+	const struct range_list *ranges; /* all that was to be acquired */
+	json_t *meta;                    /* of the stream, if it is not declared yet; borrowed */
+	struct stream_plan
+		stream; /* without feed, label and total; stream UINT32_MAX: not declared */
+	struct stream_result *result; /* what is named counts here */
+};
 
 /*
- * Writes the records, which count in `result`, and no more than missing_room() of them; *ret_left pages
- * are not named then. `plan` is without feed, label and total.
+ * Gives back what the output holds of an unfinished record (after ST_OUTPUT, `full`), and names what is
+ * missing as far as there is room; that is best effort. *ret_pages: how many are missing; UINT64_MAX if
+ * that cannot be told, because the output cannot be read back. Failing, the container cannot be closed.
  */
-enum status missing_record(const struct missing *m, const struct stream_plan *plan,
-			   struct stream_result *result, uint64_t *ret_left, struct err *e);
+enum status missing_settle(const struct missing_plan *plan, bool full, uint64_t *ret_pages,
+			   struct err *e);
 
 #endif

@@ -158,7 +158,10 @@ class Together(Case):
         self.forge(1)
         done = self.acquire('--file', 'gone.txt', code=GAPS)
         self.assertIn('gone.txt', done.stderr)
-        self.assertEqual(set(self.lines()), {'pagefile.sys', 'swapfile.sys'})
+        lines = self.lines()
+        self.assertEqual(set(lines), {'pagefile.sys', 'swapfile.sys', 'gone.txt'})
+        self.assertIn('problem', lines['gone.txt'])
+        self.assertNotIn('first', lines['gone.txt'])
 
     def test_pages_that_lie_behind_the_end_of_the_volume(self):
         v = Volume(24 * MIB)
