@@ -105,6 +105,15 @@ class Swap(unittest.TestCase):
         self.assertEqual(image.swap.slots, AREA_SIZE // PAGE)
         return line['number']
 
+    def check_size(self, foretold, size):
+        """The swap area counts, and the bound holds; the estimate is one, and printed."""
+        self.assertEqual((foretold['pagefiles'], foretold['pagefile_bytes']), (1, AREA_SIZE))
+        self.assertLess(size, foretold['output_at_most'])
+        print(f'note: check estimated {foretold["output_estimate"] >> 10} KiB from a sample of '
+              f'{foretold["output_sample_bytes"] >> 10} KiB; the container has {size >> 10} KiB')
+        self.assertLess(size, 2 * foretold['output_estimate'])
+        self.assertGreater(size, foretold['output_estimate'] / 2)
+
     def check_area(self, image, before, after):
         """
         Every slot that is the same on the disk before and after is the same in the container.
@@ -136,11 +145,13 @@ class Swap(unittest.TestCase):
     def test_1_quiet(self):
         self.quiet()
         slots = self.slots_of_the_program()
+        foretold = json.loads(self.guest.check('ramseal check --json --source kcore -o -'))
         before = self.disk_now()
         path = self.acquire()
         after = self.disk_now()
         image = Acquired(self, path)
         number = self.check_streams(image)
+        self.check_size(foretold, path.stat().st_size)
 
         changed = self.check_area(image, before, after)
         differ = sum(image.swap[slot] != after[slot] for slot in range(after.slots))
