@@ -124,7 +124,10 @@ static enum status check_init(struct check *c, struct blob *in, unsigned threads
 	return st;
 }
 
-/* A writer to a device that is stopped within a payload leaves old bytes in it, and no record behind. */
+/*
+ * A writer to a device that is stopped within a payload leaves old bytes in it, and no record
+ * behind.
+ */
 static bool was_stopped(const struct check *c, uint64_t *ret_cut)
 {
 	struct rsz_scan_result end = { 0 };
@@ -165,7 +168,8 @@ enum status check_container(struct blob *in, unsigned threads, enum progress_mod
 	enum status st = check_init(&c, in, threads, &why);
 
 	if (!st) {
-		progress_init(&c.progress, progress, "verify", in->size);
+		/* How much of a device is the container's, only its end will tell. */
+		progress_init(&c.progress, progress, "verify", in->device ? 0 : in->size);
 		st = pipeline_run(&check_ops, &c, (void *const *)c.items, pipeline_items(threads),
 				  threads, &why);
 		progress_finish(&c.progress);

@@ -23,8 +23,8 @@ enum status container_open(const char *path, struct container *ret, struct err *
 void container_close(struct container *c);
 
 /*
- * The same of a blob that is open already (borrowed), for its manifest alone: memory and files are not
- * found in it, and what it takes does not grow with them.
+ * The same of a blob that is open already (borrowed), for its manifest alone: memory and files are
+ * not found in it, and what it takes does not grow with them.
  */
 enum status container_open_manifest(struct blob *in, struct container *ret, struct err *e);
 
@@ -42,9 +42,8 @@ enum status container_lines(struct container *c, const char *const *names, json_
 bool container_is_complete(const struct container *c);
 
 /*
- * Is all there that was to be acquired? ST_PARTIAL, and why not, of one that was stopped on the way,
- * or holds no memory. Pages that could not be read are recorded gaps of one
- * that is complete.
+ * Is all there that was to be acquired? ST_PARTIAL, and why not, of one that was stopped on the
+ * way, or holds no memory. Pages that could not be read are recorded gaps of one that is complete.
  */
 enum status container_judge(const struct container *c, struct err *e);
 
@@ -55,13 +54,14 @@ enum status container_judge(const struct container *c, struct err *e);
 json_t *container_acquisition_json(const struct container *c);
 
 /*
- * {"end": "sealed", "sealed later", "unsealed", …, "reason":, "acquisition":}; NULL if out of memory.
+ * {"end": "sealed", "sealed later", "unsealed", …, "reason":, "acquisition":}; NULL if out of
+ * memory.
  */
 json_t *container_end_json(const struct container *c);
 
 /*
- * What the acquisition's map of RAM names and no record has, not even as skipped: it was cut off, or
- * its output was too full to say so. Zero-initialise `ret`.
+ * What the acquisition's map of RAM names and no record has, not even as skipped: it was cut off,
+ * or its output was too full to say so. Zero-initialise `ret`.
  */
 enum status container_missing(const struct container *c, struct range_list *ret, struct err *e);
 

@@ -160,8 +160,8 @@ enum rsz_trust {
 };
 
 /*
- * Only the streams of plain bytes (log, manifest, fragment), which are small whatever the memory is:
- * what the others hold is not found. Walks all headers.
+ * Only the streams of plain bytes (log, manifest, fragment), which are small whatever the memory
+ * is: what the others hold is not found. Walks all headers.
  */
 enum status rsz_reader_open_plain(struct blob *in, struct rsz_reader **ret, struct err *e);
 

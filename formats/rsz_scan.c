@@ -382,7 +382,10 @@ static void add_begin(const struct rsz_scan *s, struct rsz_scan_result *r)
 		 *behind.reason ? ": " : "", behind.reason);
 }
 
-/* Of the record that was cut off. On a device it ends where its header says, if at least that began. */
+/*
+ * Of the record that was cut off. On a device it ends where its header says, if at least that
+ * began.
+ */
 static uint64_t cut_bytes(const struct rsz_scan *s)
 {
 	const uint64_t left = s->in->size - s->offset;
@@ -418,15 +421,16 @@ static enum status finish(struct rsz_scan *s, enum rsz_end end, const char *reas
 }
 
 /*
- * On a device old bytes follow the last record of a writer that was stopped, and are no damage. Of a
- * container that goes on behind damage, the next record is not farther away than a record can be long.
+ * On a device old bytes follow the last record of a writer that was stopped, and are no damage. Of
+ * a container that goes on behind damage, the next record is not farther away than a record can be
+ * long.
  */
 #define STOP_SEARCH (2 * ((uint64_t)RSZ_HEADER_MAX + RSZ_STORED_MAX))
 #define SEARCH_STEP ((size_t)1 << 20)
 
 /*
- * Does a record of this container begin in the `len` bytes at `p`, which stand at `at`? Its headers lie
- * in captured memory too, but those say that they stand elsewhere.
+ * Does a record of this container begin in the `len` bytes at `p`, which stand at `at`? Its headers
+ * lie in captured memory too, but those say that they stand elsewhere.
  */
 static bool has_ours(const struct rsz_scan *s, const uint8_t *p, size_t len, uint64_t at)
 {

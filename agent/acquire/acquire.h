@@ -30,8 +30,8 @@ enum pagefile_time { PAGEFILE_BEFORE, PAGEFILE_AFTER, PAGEFILE_CONCURRENT, PAGEF
 enum pagetables { TABLES_BOTH, TABLES_BEFORE, TABLES_AFTER, TABLES_NONE };
 
 /*
- * zstd's level 1 keeps up with every source that we have measured; what higher ones gain in size they
- * lose in time, and time is smear.
+ * zstd's level 1 keeps up with every source that we have measured; what higher ones gain in size
+ * they lose in time, and time is smear.
  */
 #define ACQUIRE_LEVEL 1
 
@@ -81,8 +81,8 @@ enum status acquire_maps_again(struct drv *d, struct drv_maps *ret, struct err *
 /*
  * Which page files and other files the options ask for: those of the disk that they name, which is
  * opened, or else of the machine whose memory `source` is (NULL: of this one). Both `check` and
- * `acquire` decide by this. *ret_disk is the caller's, NULL if none is named; `o` is borrowed by the
- * plan. ST_USAGE, or as opening the disk fails.
+ * `acquire` decide by this. *ret_disk is the caller's, NULL if none is named; `o` is borrowed by
+ * the plan. ST_USAGE, or as opening the disk fails.
  */
 struct files_plan;
 enum status acquire_plan_files(const struct cli *cli, const struct acquire_options *o,

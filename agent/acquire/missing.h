@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * After an acquisition that failed on the way: every page of memory that the container does not hold
- * is named in it, as skipped, as it is after a signal. What it holds is not remembered (that would take
- * memory all the time), but read from the container itself.
+ * After an acquisition that failed on the way: every page of memory that the container does not
+ * hold is named in it, as skipped, as it is after a signal. What it holds is not remembered (that
+ * would take memory all the time), but read from the container itself.
  */
 #ifndef RAMSEAL_AGENT_ACQUIRE_MISSING_H
 #define RAMSEAL_AGENT_ACQUIRE_MISSING_H
@@ -20,16 +20,17 @@ static inline uint64_t missing_room(uint64_t memory_bytes)
 
 struct missing_plan {
 	const struct range_list *ranges; /* all that was to be acquired */
-	json_t *meta;                    /* of the stream, if it is not declared yet; borrowed */
-	struct stream_plan
-		stream; /* without feed, label and total; stream UINT32_MAX: not declared */
+	json_t *meta;                    /* of the stream, for that case; borrowed */
+	/* Without feed, label and total; its stream is UINT32_MAX if that is not declared yet. */
+	struct stream_plan stream;
 	struct stream_result *result; /* what is named counts here */
 };
 
 /*
- * Gives back what the output holds of an unfinished record (after ST_OUTPUT, `full`), and names what is
- * missing as far as there is room; that is best effort. *ret_pages: how many are missing; UINT64_MAX if
- * that cannot be told, because the output cannot be read back. Failing, the container cannot be closed.
+ * Gives back what the output holds of an unfinished record (after ST_OUTPUT, `full`), and names
+ * what is missing as far as there is room; that is best effort. *ret_pages: how many are missing;
+ * UINT64_MAX if that cannot be told, because the output cannot be read back. Failing, the container
+ * cannot be closed.
  */
 enum status missing_settle(const struct missing_plan *plan, bool full, uint64_t *ret_pages,
 			   struct err *e);

@@ -145,7 +145,9 @@ static void stop(struct pipeline *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* How many workers were started: perhaps none. With fewer than asked for it takes longer, no more. */
+/*
+ * How many workers were started: perhaps none. With fewer than asked for it takes longer, no more.
+ */
 static unsigned start_workers(struct pipeline *p, struct worker *worker, unsigned workers)
 {
 	unsigned started = 0;

@@ -17,10 +17,10 @@ uint64_t room_reserve(uint64_t memory_bytes)
 }
 
 /*
- * If nothing compresses: each page with its extent, its run and its entry of the index (64 bytes), in a
- * record with others, which is less than 1/32 more. And each page table up to six times more: in the
- * passes before and after, behind what it names, and up to three times because it has changed; tables
- * are rarely 1/64 of the memory, so that is 3/32.
+ * If nothing compresses: each page with its extent, its run and its entry of the index (64 bytes),
+ * in a record with others, which is less than 1/32 more. And each page table up to six times more:
+ * in the passes before and after, behind what it names, and up to three times because it has
+ * changed; tables are rarely 1/64 of the memory, so that is 3/32.
  */
 static uint64_t at_most(uint64_t memory_bytes, uint64_t file_bytes)
 {

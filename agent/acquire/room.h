@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much room a container takes: for `check` and `acquire` alike. An acquisition has one try, and is
- * not refused on a guess: only where there is no room for anything, which is certain.
+ * How much room a container takes: for `check` and `acquire` alike. An acquisition has one try, and
+ * is not refused on a guess: only where there is no room for anything, which is certain.
  */
 #ifndef RAMSEAL_AGENT_ACQUIRE_ROOM_H
 #define RAMSEAL_AGENT_ACQUIRE_ROOM_H
@@ -10,8 +10,8 @@
 #include "agent/output/output.h"
 
 /*
- * Kept for what must be written on a full disk, too: the manifest's last lines, the log, an index, and
- * the records of what is missing.
+ * Kept for what must be written on a full disk, too: the manifest's last lines, the log, an index,
+ * and the records of what is missing.
  */
 uint64_t room_reserve(uint64_t memory_bytes);
 
@@ -36,7 +36,9 @@ void room_sample_file(struct room_sample *s, struct disk *d, const struct pagefi
 
 uint64_t room_sample_bytes(const struct room_sample *s); /* seen so far; of NULL 0 */
 
-/* With an estimate from samples of the memory and of the files; without one if there was no memory. */
+/*
+ * With an estimate from samples of the memory and of the files; without one if there was no memory.
+ */
 struct output_need room_estimate(const struct room_sample *memory, uint64_t memory_bytes,
 				 const struct room_sample *files, uint64_t file_bytes);
 

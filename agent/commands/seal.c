@@ -95,8 +95,8 @@ static enum status check_input(struct sealing *s, struct err *e)
 		return err_nomem(e);
 	st = blob_read(&s->in.blob, s->state.whole, s->cut, s->n_cut, e);
 	/*
-	 * From now on that is all of it. A scan alone, which looks at no payload, would take one more
-	 * record where a device has old bytes in the payload that was not written to its end.
+	 * From now on that is all of it. A scan alone, which looks at no payload, would take one
+	 * more record where a device has old bytes in the payload that was not written to its end.
 	 */
 	s->size = s->in.blob.size;
 	s->in.blob.size = s->state.whole;

@@ -50,9 +50,9 @@ struct output_options {
 	const char *const *inputs;
 	struct output_need need;
 	/*
-	 * Bytes to keep free for an end that must be written whatever happens: a write that would touch
-	 * them fails as on a full disk, and sink_cut() gives them back. Where a file system cannot
-	 * promise room, that has to do which the cut gives back.
+	 * Bytes to keep free for an end that must be written whatever happens: a write that would
+	 * touch them fails as on a full disk, and sink_cut() gives them back. Where a file system
+	 * cannot promise room, that has to do which the cut gives back.
 	 */
 	uint64_t reserve;
 };
@@ -81,8 +81,8 @@ void output_destroy(struct output *o);
 struct sink *output_sink(struct output *o);
 
 /*
- * What has been appended so far, to be read until the next write; NULL of a stream. Behind a read comes
- * sink_cut() before the next write: it says where that goes.
+ * What has been appended so far, to be read until the next write; NULL of a stream. Behind a read
+ * comes sink_cut() before the next write: it says where that goes.
  */
 struct blob *output_blob(struct output *o);
 

@@ -373,7 +373,9 @@ enum status target_seek(struct target *t, uint64_t at, struct err *e)
 	return ST_OK;
 }
 
-/* A limit on the size of files is not looked at by every file system that reserves (setrlimit(2)). */
+/*
+ * A limit on the size of files is not looked at by every file system that reserves (setrlimit(2)).
+ */
 static bool is_beyond_limit(uint64_t end)
 {
 	struct rlimit limit;

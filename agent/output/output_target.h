@@ -59,9 +59,9 @@ enum status target_cut(struct target *t, uint64_t len, struct err *e);
 enum status target_seek(struct target *t, uint64_t at, struct err *e);
 
 /*
- * TARGET_FILE: keeps room for bytes `from` to `end` without making the file longer; what is not written
- * is given back by target_cut(). ST_OUTPUT if there is no such room, ST_NOT_MINE if the file system
- * cannot promise any.
+ * TARGET_FILE: keeps room for bytes `from` to `end` without making the file longer; what is not
+ * written is given back by target_cut(). ST_OUTPUT if there is no such room, ST_NOT_MINE if the
+ * file system cannot promise any.
  */
 enum status target_reserve(struct target *t, uint64_t from, uint64_t end, struct err *e);
 
@@ -76,9 +76,9 @@ void target_remove_partial(struct target *t);
 enum status target_rename(const char *from, const char *to, struct err *e);
 
 /*
- * What was "NAME.partial" and is complete now becomes "NAME"; any other name stays. *ret is what it is
- * called then, for free(), also where it keeps its name because something has the new one, and that is
- * logged. NULL if out of memory.
+ * What was "NAME.partial" and is complete now becomes "NAME"; any other name stays. *ret is what it
+ * is called then, for free(), also where it keeps its name because something has the new one, and
+ * that is logged. NULL if out of memory.
  */
 char *target_complete_name(const char *path);
 

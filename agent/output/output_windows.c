@@ -391,7 +391,10 @@ enum status target_seek(struct target *t, uint64_t at, struct err *e)
 	return ST_OK;
 }
 
-/* FILE_ALLOCATION_INFO (winbase.h, Microsoft Learn); what is not written goes when the file is closed. */
+/*
+ * FILE_ALLOCATION_INFO (winbase.h, Microsoft Learn); what is not written goes when the file is
+ * closed.
+ */
 enum status target_reserve(struct target *t, uint64_t from, uint64_t end, struct err *e)
 {
 	FILE_ALLOCATION_INFO info = { .AllocationSize.QuadPart = (LONGLONG)end };

@@ -50,7 +50,8 @@ enum progress_mode {
 void progress_init(struct progress *p, enum progress_mode mode, const char *label, uint64_t total);
 void progress_update(struct progress *p, uint64_t done, uint64_t unreadable);
 /*
- * Somebody asks: whichever loop updates next answers, in a line of the log. Safe in a signal handler.
+ * Somebody asks: whichever loop updates next answers, in a line of the log. Safe in a signal
+ * handler.
  */
 void progress_ask(void);
 /* Takes the line away; the last event (with what is done in the end) is written. */

@@ -60,7 +60,9 @@ struct blob {
 	enum status (*read_at)(struct blob *b, uint64_t off, void *p, size_t len, size_t *got,
 			       struct err *e);
 	uint64_t size; /* bytes, known when the blob is made */
-	/* A disk: its size is not the length of what was written to it, and old bytes follow that. */
+	/*
+	 * A disk: its size is not the length of what was written to it, and old bytes follow that.
+	 */
 	bool device;
 };
 

@@ -121,8 +121,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		MUST(!rsz_decoder_create(&w.decoder, &e) && !rsz_loaded_init(&w.buffers, &e));
 		walk(&w, &end);
 		/*
-		 * A reader believes the index of a container that ends with CLOSE; a scan does not. So
-		 * it believes an end that was made to look like one behind the true one, too.
+		 * A reader believes the index of a container that ends with CLOSE; a scan does not.
+		 * So it believes an end that was made to look like one behind the true one, too.
 		 */
 		if (w.good && end.end != RSZ_END_DAMAGED && !end.behind && !w.blob.blob.device)
 			must_be_readable(&w.blob, &end);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Containers on a device, which keeps what was on it: here an older container that ran longer, so that
- * its records, its index and its end stand behind the newer one.
+ * Containers on a device, which keeps what was on it: here an older container that ran longer, so
+ * that its records, its index and its end stand behind the newer one.
  */
 #include <string.h>
 
@@ -22,7 +22,9 @@ static void make(struct build *b, uint8_t id, unsigned chunks)
 	build_begin(b, id, RSZ_LEVEL_STORE);
 	memory = build_stream(b, RSZ_KIND_MEMORY, "memory");
 	for (unsigned i = 0; i < chunks; i++) {
-		/* No page is the same in both: else a record could be whole before it is written. */
+		/*
+		 * No page is the same in both: else a record could be whole before it is written.
+		 */
 		const char states[] = { (char)('A' + id), '.', (char)('a' + id), '?', '\0' };
 
 		build_chunk(b, memory, 100);
