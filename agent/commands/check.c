@@ -198,12 +198,18 @@ static enum status check_pagefiles(const struct cli *cli, struct check *c, struc
 static enum status check_output(struct check *c, struct err *e)
 {
 	const char *path = c->o->acquire.output;
+	enum status st = ST_OK;
 
 	c->need =
 		room_estimate(c->memory_sample, c->memory_bytes, c->file_sample, c->pagefile_bytes);
 	if (path && !strcmp(path, "-"))
 		return ST_OK;
-	c->output = path ? strdup(path) : output_default_path(".rsz");
+	if (c->source) /* of an image the default is another */
+		st = acquire_output_path(&c->o->acquire, &c->source->info, ".rsz", &c->output, e);
+	if (st)
+		return st;
+	if (!c->output)
+		c->output = path ? strdup(path) : output_default_path(".rsz");
 	if (!c->output)
 		return err_nomem(e);
 	preflight_judge_output(c->output, c->o->acquire.force, &c->need, &c->room, &c->findings);
