@@ -6,48 +6,6 @@
 
 #include "formats/base/bytes.h"
 
-const char *volume_kind_text(enum volume_kind kind)
-{
-	switch (kind) {
-#define X(name, text)                                                                              \
-	case name:                                                                                 \
-		return text;
-		VOLUME_KIND_MAP(X)
-#undef X
-	}
-	return "unknown";
-}
-
-/*
- * Names that file systems write at fixed places. In this order, because a volume that was formatted
- * again keeps older marks further in. Sources: libblkid's superblock probes (util-linux 2.38), LUKS
- * on-disk format 1.2.3, Microsoft's "[MS-FVEK]"-era notes collected in libbde's documentation.
- */
-static const struct {
-	enum volume_kind kind;
-	uint16_t offset;
-	uint8_t length;
-	const char *mark;
-} marks[] = {
-	{ VOLUME_NTFS, 3, 8, "NTFS    " },     { VOLUME_REFS, 3, 8, "ReFS\0\0\0\0" },
-	{ VOLUME_EXFAT, 3, 8, "EXFAT   " },    { VOLUME_BITLOCKER, 3, 8, "-FVE-FS-" },
-	{ VOLUME_LUKS, 0, 6, "LUKS\xba\xbe" }, { VOLUME_FAT, 82, 8, "FAT32   " },
-	{ VOLUME_FAT, 54, 5, "FAT12" },        { VOLUME_FAT, 54, 5, "FAT16" },
-	{ VOLUME_EXT, 1080, 2, "\x53\xef" },   { VOLUME_SWAP, 4086, 10, "SWAPSPACE2" },
-};
-
-enum volume_kind boot_kind(const uint8_t probe[static BOOT_PROBE_SIZE])
-{
-	size_t i = 0;
-
-	for (size_t m = 0; m < ARRAY_SIZE(marks); m++)
-		if (memcmp(probe + marks[m].offset, marks[m].mark, marks[m].length) == 0)
-			return marks[m].kind;
-	while (i < BOOT_PROBE_SIZE && !probe[i])
-		i++;
-	return i == BOOT_PROBE_SIZE ? VOLUME_EMPTY : VOLUME_UNKNOWN;
-}
-
 static bool is_power_of_two(uint64_t n)
 {
 	return n && !(n & (n - 1));

@@ -20,12 +20,12 @@ struct disk {
 /* Looks at what begins at the volume's offset and fills in the rest. */
 static void probe_volume(struct reader *r, struct volume *v)
 {
-	uint8_t probe[BOOT_PROBE_SIZE] = { 0 };
+	uint8_t probe[VOLUME_PROBE_SIZE] = { 0 };
 	enum status st;
 	size_t good;
 
 	reader_read(r, v->offset, probe, sizeof(probe), &good);
-	v->kind = boot_kind(probe);
+	v->kind = volume_kind_of(probe);
 	if (v->kind != VOLUME_NTFS)
 		return;
 	st = ntfs_boot_parse(probe, &v->boot, &v->problem);
@@ -158,14 +158,14 @@ static enum status open_tables(struct disk *d, struct err *e)
 
 static enum status look_for_volumes(struct disk *d, struct err *e)
 {
-	uint8_t probe[BOOT_PROBE_SIZE] = { 0 };
+	uint8_t probe[VOLUME_PROBE_SIZE] = { 0 };
 	enum volume_kind kind;
 	size_t good;
 
 	reader_read(d->reader, 0, probe, sizeof(probe), &good);
 	if (!good)
 		return err_set(e, ST_INPUT, "cannot be read at its beginning");
-	kind = boot_kind(probe);
+	kind = volume_kind_of(probe);
 	return kind == VOLUME_UNKNOWN || kind == VOLUME_EMPTY ? open_tables(d, e)
 							      : open_bare(d, 0, e);
 }

@@ -190,8 +190,8 @@ static uint64_t size_of(struct file_reader *f)
 	if (ask(f, IOCTL_DISK_GET_LENGTH_INFO, NULL, 0, &length, sizeof(length)) &&
 	    length.Length.QuadPart > 0)
 		return (uint64_t)length.Length.QuadPart;
-	read_fully(f, 0, f->bounce, MAX((size_t)BOOT_PROBE_SIZE, PAGE_SIZE), &good);
-	if (good < BOOT_PROBE_SIZE || ntfs_boot_parse(f->bounce, &boot, NULL))
+	read_fully(f, 0, f->bounce, MAX((size_t)VOLUME_PROBE_SIZE, PAGE_SIZE), &good);
+	if (good < VOLUME_PROBE_SIZE || ntfs_boot_parse(f->bounce, &boot, NULL))
 		return 0;
 	return (get_le64(f->bounce + 40) + 1) * boot.sector;
 }

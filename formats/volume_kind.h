@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which file system, or which encryption, a volume begins with.
+ */
+#ifndef RAMSEAL_FORMATS_VOLUME_KIND_H
+#define RAMSEAL_FORMATS_VOLUME_KIND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What begins at an offset of a disk; the text is for people. */
+#define VOLUME_KIND_MAP(X)                                                                         \
+	X(VOLUME_UNKNOWN, "no file system that is known")                                          \
+	X(VOLUME_EMPTY, "only zeros")                                                              \
+	X(VOLUME_NTFS, "NTFS")                                                                     \
+	X(VOLUME_REFS, "ReFS")                                                                     \
+	X(VOLUME_EXFAT, "exFAT")                                                                   \
+	X(VOLUME_FAT, "FAT")                                                                       \
+	X(VOLUME_BITLOCKER, "BitLocker, locked")                                                   \
+	X(VOLUME_LUKS, "LUKS, locked")                                                             \
+	X(VOLUME_EXT, "ext2, ext3 or ext4")                                                        \
+	X(VOLUME_SWAP, "Linux swap")
+
+enum volume_kind {
+#define X(name, text) name,
+	VOLUME_KIND_MAP(X)
+#undef X
+};
+
+const char *volume_kind_text(enum volume_kind kind);
+
+/* Bytes at the front of a volume that volume_kind_of() judges. */
+#define VOLUME_PROBE_SIZE 4096
+
+/* By the marks alone: VOLUME_EXT, of two bytes, is found in noise now and then. */
+enum volume_kind volume_kind_of(const uint8_t probe[static VOLUME_PROBE_SIZE]);
+
+#endif
