@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An image as a source: raw, ELF core or LiME, told apart by content.
+ * An image as a source: raw, ELF core or LiME, told apart by content; as "raw" it is raw, and nobody
+ * looks. What is none of these is refused if it is known to be something else (formats/foreign.h).
  *
  * A raw file is the range 0..size-1. Pages are whole or not there: where a range of the file begins
  * or ends inside a page, that page is left out of the map, the map's faults count it, and the note
@@ -11,6 +12,7 @@
 
 #include "driver-interface/extents.h"
 #include "driver-interface/source.h"
+#include "formats/foreign.h"
 #include "formats/lime.h"
 
 struct file_drv {
@@ -101,62 +103,39 @@ static enum status add_lime(struct file_drv *f, struct range_list *map, struct e
 	return st ? st : drv__add_map(&f->drv, "LiME headers", map, e);
 }
 
-/* What would be read as raw memory without a word, and is not. */
-static const struct {
-	const char *magic;
-	size_t len;
-	const char *name;
-} others[] = {
-	{ "\x28\xb5\x2f\xfd", 4, "a zstd file" },
-	{ "PAGEDU64", 8, "a Windows crash dump" },
-	{ "PAGEDUMP", 8, "a Windows crash dump" },
-	{ "KDUMP   ", 8, "a compressed kdump" },
-	{ "EVF\x09\x0d\x0a\xff", 7, "an E01 image" },
-	{ "PK\x03\x04", 4, "a zip (AFF4) file" },
-	{ "QEVM", 4, "a QEMU snapshot" },
-	{ "AVML", 4, "a compressed AVML image" },
-};
-
-static enum status judge_raw(struct file_drv *f, struct err *e)
+/* The last of the kinds: what is none of the others, nor known to be something else. */
+static enum status judge_raw(struct file_drv *f, struct range_list *map, struct err *e)
 {
-	uint8_t head[8] = { 0 };
-	size_t got = 0;
-	const enum status st = f->file.blob.read_at(&f->file.blob, 0, head, sizeof(head), &got, e);
+	const struct foreign *is;
+	enum status st = foreign_find(&f->file.blob, &is, e);
 
-	if (st)
-		return st;
-	/* RFC 8878, 3.1.2: 0x184D2A50 to 0x184D2A5F. */
-	if ((head[0] & 0xf0) == 0x50 && memcmp(head + 1, "\x2a\x4d\x18", 3) == 0)
-		return err_set(e, ST_INPUT, "a container of zstd frames, not memory; export it");
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		if (memcmp(head, others[i].magic, others[i].len) == 0)
-			return err_set(e, ST_INPUT, "%s, not memory", others[i].name);
-	if (f->file.blob.size < PAGE_SIZE)
-		return err_set(e, ST_INPUT, "%" PRIu64 " bytes are less than a page",
-			       f->file.blob.size);
-	return ST_OK;
+	if (!st && is)
+		return err_set(
+			e, ST_INPUT,
+			"is %s, not memory%s%s (--source raw:PATH takes it for memory)",
+			is->what, is->advice ? "; " : "", is->advice ? is->advice : "");
+	return st ? st : ST_NOT_MINE;
 }
 
 static enum status add_raw(struct file_drv *f, struct range_list *map, struct err *e)
 {
 	const uint64_t size = f->file.blob.size;
-	enum status st = judge_raw(f, e);
+	enum status st;
 
-	if (!st)
-		st = add_range(f, map, 0, size, size, 0, e);
+	if (size < PAGE_SIZE)
+		return err_set(e, ST_INPUT, "%" PRIu64 " bytes are less than a page", size);
+	st = add_range(f, map, 0, size, size, 0, e);
 	return st ? st : drv__add_map(&f->drv, "file size", map, e);
 }
 
-static enum status fill(struct file_drv *f, const char *path, struct err *e)
+/* One way to look at a file. ST_NOT_MINE passes on to the next; the last one knows no such thing. */
+typedef enum status (*kind_fn)(struct file_drv *f, struct range_list *map, struct err *e);
+
+static enum status fill(struct file_drv *f, const struct drv_ops *ops, const kind_fn *kinds,
+			const char *path, struct err *e)
 {
-	static enum status (*const kinds[])(struct file_drv *, struct range_list *,
-					    struct err *) = {
-		add_elf,
-		add_lime,
-		add_raw,
-	};
 	_cleanup_ranges_ struct range_list map = { 0 };
-	enum status st = drv__init(&f->drv, &file_ops, path, e);
+	enum status st = drv__init(&f->drv, ops, path, e);
 
 	f->drv.info.image = true;
 	if (!st)
@@ -164,8 +143,8 @@ static enum status fill(struct file_drv *f, const char *path, struct err *e)
 	if (st)
 		return st;
 	st = ST_NOT_MINE;
-	for (size_t i = 0; i < ARRAY_SIZE(kinds) && st == ST_NOT_MINE; i++)
-		st = kinds[i](f, &map, e);
+	while (st == ST_NOT_MINE)
+		st = (*kinds++)(f, &map, e);
 	if (st)
 		return err_add(e, st, "%s", path);
 	if (!f->drv.info.maps[0].ranges.count)
@@ -176,7 +155,8 @@ static enum status fill(struct file_drv *f, const char *path, struct err *e)
 	return ST_OK;
 }
 
-static enum status file_open(const char *path, struct drv **ret, struct err *e)
+static enum status open_as(const struct drv_ops *ops, const kind_fn *kinds, const char *path,
+			   struct drv **ret, struct err *e)
 {
 	struct file_drv *f = calloc(1, sizeof(*f));
 	enum status st;
@@ -184,13 +164,27 @@ static enum status file_open(const char *path, struct drv **ret, struct err *e)
 	if (!f)
 		return err_nomem(e);
 	f->file.fd = -1;
-	st = fill(f, path, e);
+	st = fill(f, ops, kinds, path, e);
 	if (st) {
 		file_close(&f->drv);
 		return st;
 	}
 	*ret = &f->drv;
 	return ST_OK;
+}
+
+static enum status file_open(const char *path, struct drv **ret, struct err *e)
+{
+	static const kind_fn kinds[] = { add_elf, add_lime, judge_raw, add_raw };
+
+	return open_as(&file_ops, kinds, path, ret, e);
+}
+
+static enum status raw_open(const char *path, struct drv **ret, struct err *e)
+{
+	static const kind_fn kinds[] = { add_raw };
+
+	return open_as(&raw_ops, kinds, path, ret, e);
 }
 
 static struct drv_result file_read(struct drv *d, uint64_t addr, void *buf, size_t len)
@@ -207,6 +201,17 @@ const struct drv_ops file_ops = {
 	.automatic = false,
 	.read_max = DRV_READ_LARGE,
 	.open = file_open,
+	.read = file_read,
+	.close = file_close,
+};
+
+const struct drv_ops raw_ops = {
+	.name = "raw",
+	.summary = "the same, taken for raw whatever it looks like, as raw:PATH",
+	.default_path = NULL,
+	.automatic = false,
+	.read_max = DRV_READ_LARGE,
+	.open = raw_open,
 	.read = file_read,
 	.close = file_close,
 };

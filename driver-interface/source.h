@@ -74,7 +74,7 @@ enum status chain_open(const struct drv_ops *const *table, struct drv **ret, str
 /* What kcore reads as /proc/kpageflags, for tests; NULL restores the default. Borrowed. */
 void kcore_set_flags_path(const char *path);
 
-extern const struct drv_ops file_ops, sim_ops, kcore_ops, devmem_ops, pmem_ops, linpmem_ops,
-	crash_ops;
+extern const struct drv_ops file_ops, raw_ops, sim_ops, kcore_ops, devmem_ops, pmem_ops,
+	linpmem_ops, crash_ops;
 
 #endif

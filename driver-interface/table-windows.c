@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of preference on Windows. "file" and "sim" are never automatic. */
+/* The order of preference on Windows. "file", "raw" and "sim" are never automatic. */
 #include "driver-interface/winpmem.h"
 
 const struct drv_ops *const drv_table[] = {
-	&winpmem_ops, &winpmem_physical_ops, &winpmem_iospace_ops, &file_ops, &sim_ops, NULL,
+	&winpmem_ops, &winpmem_physical_ops, &winpmem_iospace_ops, &file_ops, &raw_ops, &sim_ops,
+	NULL,
 };

@@ -5,8 +5,11 @@ acquire, verify, info and export as a user meets them, bad input first. No VM, n
 root is skipped without it. Usage: test_acquire.py RAMSEAL SOURCE-ROOT
 """
 
+import bz2
 import contextlib
+import gzip
 import json
+import lzma
 import os
 import random
 import re
@@ -142,6 +145,24 @@ class BadInput(Case):
             image = self.file('image', content)
             self.one_line(run('acquire', '--source', f'file:{image}', '-o', self.at / 'x'), 9)
             self.assertFalse((self.at / 'x').exists() or (self.at / 'x.partial').exists())
+
+    def test_file_that_is_something_else_is_named_and_can_be_forced(self):
+        text = ''.join(f'line {i} of a log\n' for i in range(500)).encode()
+        for content, name in ((gzip.compress(memory(4)), b'a gzip file, not memory; unpack it'),
+                              (lzma.compress(memory(4)), b'an xz file'),
+                              (bz2.compress(memory(4)), b'a bzip2 file'),
+                              (b'%PDF-1.4\n' + memory(4), b'a PDF document'), (text, b'text')):
+            image = self.file('image', content)
+            done = run('acquire', '--source', f'file:{image}', '-o', self.at / 'x')
+            self.one_line(done, 9)
+            self.assertIn(b'is ' + name, done.stderr)
+            self.assertIn(b'--source raw:PATH', done.stderr)
+            self.assertFalse((self.at / 'x').exists())
+            whole = self.file('whole', content[:len(content) // PAGE * PAGE])
+            done = run('acquire', '-q', '--source', f'raw:{whole}', '-o', self.at / 'x', '--force')
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.export(self.at / 'x'), whole.read_bytes())
+            os.unlink(self.at / 'x')
 
     def test_container_is_no_source(self):
         path, _ = self.acquire(self.file('image', memory(4)))

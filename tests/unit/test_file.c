@@ -43,21 +43,192 @@ TEST(part_of_a_page_at_the_end_of_a_raw_file_is_left_out_and_told)
 	image_free(&i);
 }
 
+/* Bytes at a place of a file that is zeros otherwise, and what it is called then. */
+struct begin {
+	size_t offset;
+	const char *bytes;
+	size_t len;
+	const char *name;
+};
+
+#define BEGIN(offset, bytes, name)                                                                 \
+	{                                                                                          \
+		offset, bytes, sizeof(bytes) - 1, name                                             \
+	}
+
+static void put_begin(struct image *i, const struct begin *b)
+{
+	image_put(i, 17 * PAGE_SIZE, "", 0);
+	image_put(i, b->offset, b->bytes, b->len);
+}
+
 TEST(files_that_are_no_memory_are_named)
 {
-	static const char *const heads[][2] = {
-		{ "PAGEDU64", "Windows crash dump" }, { "EVF\x09\x0d\x0a\xff", "E01" },
-		{ "\x28\xb5\x2f\xfd", "zstd" },       { "\x50\x2a\x4d\x18", "container" },
-		{ "\x5e\x2a\x4d\x18", "container" },
+	static const struct begin begins[] = {
+		BEGIN(0, "\x1f\x8b\x08\x00\x11\x22\x33\x44\x00\x03", "a gzip file"),
+		BEGIN(0, "\x28\xb5\x2f\xfd", "a zstd file"),
+		BEGIN(0, "\xfd\x37\x7a\x58\x5a\x00", "an xz file"),
+		BEGIN(0, "BZh91AY&SY", "a bzip2 file"),
+		BEGIN(0, "\x04\x22\x4d\x18", "an LZ4 file"),
+		BEGIN(0, "PK\x03\x04", "a zip file"),
+		BEGIN(0, "7z\xbc\xaf\x27\x1c", "a 7z archive"),
+		BEGIN(0, "Rar!\x1a\x07\x01", "a RAR archive"),
+		BEGIN(257, "ustar", "a tar archive"),
+		BEGIN(0, "PAGEDUMP", "a Windows crash dump"),
+		BEGIN(0, "PAGEDU64", "a Windows crash dump"),
+		BEGIN(0, "MDMP\x93\xa7", "a minidump"),
+		BEGIN(0, "hibr", "hibernation file"),
+		BEGIN(0, "HIBR", "hibernation file"),
+		BEGIN(0, "WAKE", "hibernation file"),
+		BEGIN(0, "RSTR", "hibernation file"),
+		BEGIN(7 * PAGE_SIZE, "\x81\x81xpress", "left of a Windows hibernation file"),
+		BEGIN(0, "KDUMP   ", "a compressed kdump"),
+		BEGIN(0, "DISKDUMP", "a diskdump"),
+		BEGIN(0, "makedumpfile\0\0\0\0", "makedumpfile -R"),
+		BEGIN(0, "\xed\x23\x8f\x61\x73\x01\x19\xa8", "an LKCD dump"),
+		BEGIN(0, "AVML\x02", "avml-convert"),
+		BEGIN(0, "HPAK", "HPAK"),
+		BEGIN(0, "\xcf\xfa\xed\xfe", "a Mach-O file"),
+		BEGIN(0, "QEVM", "dump-guest-memory"),
+		BEGIN(0, "LibvirtQemudSave", "libvirt"),
+		BEGIN(0, "\xd2\xbe\xd2\xbe", "a VMware snapshot"),
+		BEGIN(0, "\xd1\xba\xd1\xba", "a VMware snapshot"),
+		BEGIN(0, "\x7fVirtualBox SavedState V2.0\n", "VirtualBox"),
+		BEGIN(0, "EVF\x09\x0d\x0a\xff\x00", "an E01 image"),
+		BEGIN(0, "EVF2\x0d\x0a\x81\x00", "an Ex01 image"),
+		BEGIN(0, "QFI\xfb", "a qcow2 disk"),
+		BEGIN(0, "KDMV", "a VMDK disk"),
+		BEGIN(0, "COWD", "a VMDK disk"),
+		BEGIN(0, "# Disk DescriptorFile\nversion=1\n", "the descriptor of a VMDK disk"),
+		BEGIN(64, "\x7f\x10\xda\xbe", "a VDI disk"),
+		BEGIN(0, "conectix", "a VHD disk"),
+		BEGIN(0, "vhdxfile", "a VHDX disk"),
+		BEGIN(512, "EFI PART", "a disk with a GPT"),
+		BEGIN(4096, "EFI PART", "a disk with a GPT"),
+		BEGIN(3, "NTFS    ", "an NTFS volume"),
+		BEGIN(3, "-FVE-FS-", "BitLocker"),
+		BEGIN(82, "FAT32   ", "(FAT)"),
+		BEGIN(0, "LUKS\xba\xbe", "LUKS"),
+		BEGIN(4086, "SWAPSPACE2", "Linux swap"),
+		BEGIN(0, "XFSB", "an XFS volume"),
+		BEGIN(0, "%PDF-1.7", "a PDF document"),
+		BEGIN(0, "\x50\x2a\x4d\x18", "container"),
+		BEGIN(0, "\x5e\x2a\x4d\x18", "container"),
 	};
 
-	for (size_t k = 0; k < ARRAY_SIZE(heads); k++) {
+	for (size_t k = 0; k < ARRAY_SIZE(begins); k++) {
 		struct image i = { 0 };
+		struct drv *d;
 
-		image_put(&i, PAGE_SIZE, "", 0);
-		image_put(&i, 0, heads[k][0], strlen(heads[k][0]));
-		refuse_image("file", &i, ST_INPUT, heads[k][1]);
+		put_begin(&i, &begins[k]);
+		refuse_image("file", &i, ST_INPUT, begins[k].name);
+		put_begin(&i, &begins[k]);
+		refuse_image("file", &i, ST_INPUT, "raw:PATH");
+		put_begin(&i, &begins[k]);
+		d = open_image("raw", &i);
+		CHECK_MAP(d, 0, "file size", { 0, 17 * PAGE_SIZE - 1 });
+		drv_close(d);
+		image_free(&i);
 	}
+}
+
+static void put_partition(struct image *i, unsigned n, uint8_t status, uint8_t type, uint32_t lba)
+{
+	image_u8(i, 446 + 16 * n, status);
+	image_u8(i, 446 + 16 * n + 4, type);
+	image_u32(i, 446 + 16 * n + 8, lba);
+	image_u32(i, 446 + 16 * n + 12, 4096);
+	image_u16(i, 510, 0xaa55);
+}
+
+/* The fields that make a superblock of two bytes of magic. */
+static void put_ext(struct image *i, uint32_t blocks_per_group)
+{
+	image_put(i, 2 * PAGE_SIZE, "", 0);
+	image_u32(i, 1024, 128);
+	image_u32(i, 1024 + 0x18, 2);
+	image_u32(i, 1024 + 0x20, blocks_per_group);
+	image_u16(i, 1024 + 0x38, 0xef53);
+	image_u32(i, 1024 + 0x4c, 1);
+}
+
+TEST(disks_and_volumes_with_short_marks_are_named)
+{
+	struct image i = { 0 };
+
+	image_put(&i, 2 * PAGE_SIZE, "", 0);
+	put_partition(&i, 0, 0x80, 7, 2048);
+	put_partition(&i, 2, 0, 0x83, 8192);
+	refuse_image("file", &i, ST_INPUT, "a disk with partitions");
+	put_ext(&i, 32768);
+	refuse_image("file", &i, ST_INPUT, "ext2, ext3 or ext4");
+}
+
+static void put_lines(struct image *i, size_t len)
+{
+	char line[32];
+
+	for (unsigned n = 0; i->len < len; n++) {
+		snprintf(line, sizeof(line), "line %u: \xe2\x82\xac\t\x1b[0m\r\n", n);
+		image_text(i, line);
+	}
+}
+
+TEST(text_is_named)
+{
+	struct image i = { 0 };
+
+	put_lines(&i, 100 << 10);
+	refuse_image("file", &i, ST_INPUT, "is text");
+	/* A character that is cut off by the end of what is looked at is no reason against it. */
+	for (size_t len = (64 << 10) - 3; len < (64 << 10) + 3; len++) {
+		put_lines(&i, len);
+		i.len = len;
+		refuse_image("file", &i, ST_INPUT, "is text");
+	}
+	put_lines(&i, 50);
+	refuse_image("file", &i, ST_INPUT, "is text");
+}
+
+static void accept(struct image *i)
+{
+	struct drv *d = open_image("file", i);
+
+	drv_close(d);
+	image_free(i);
+}
+
+/* What memory may begin with: nobody may refuse that. */
+TEST(what_may_be_memory_is_accepted)
+{
+	static const struct begin begins[] = {
+		BEGIN(0, "\x53\xff\x00\xf0\xc3\xe2\x00\xf0", "interrupt vectors of real mode"),
+		BEGIN(0, "\xe9\x4d\x06\x00\x01\x00\x00\x00", "code that processors begin with"),
+		BEGIN(4096, "PAGEDU64", "a magic elsewhere"),
+		BEGIN(1, "\x28\xb5\x2f\xfd", "one byte behind its place"),
+		BEGIN(0, "\x1f\x8b\x08\xe0", "gzip with reserved flags"),
+		BEGIN(0, "BZh9 and so on", "bzip2 without a block"),
+		BEGIN(1080, "\x53\xef", "the magic of ext4 and nothing around it"),
+		BEGIN(510, "\x55\xaa", "the mark of an MBR and no partition"),
+		BEGIN(100, "all of this is text, but what is around it is not", "text"),
+	};
+	struct image i = { 0 };
+
+	for (size_t k = 0; k < ARRAY_SIZE(begins); k++) {
+		put_begin(&i, &begins[k]);
+		accept(&i);
+	}
+	image_memory(&i, 0, 0, 2 * PAGE_SIZE);
+	accept(&i);
+	put_ext(&i, 32769);
+	accept(&i);
+	image_put(&i, 2 * PAGE_SIZE, "", 0);
+	put_partition(&i, 0, 0x80, 7, 2048);
+	put_partition(&i, 1, 0x41, 7, 8192);
+	accept(&i);
+	for (size_t at = 0; at < 20 * PAGE_SIZE; at += 16)
+		image_put(&i, at, "UNREADABLE PAGE ", 16);
+	accept(&i);
 }
 
 TEST(file_shorter_than_a_page_is_refused)
@@ -280,6 +451,9 @@ int main(void)
 		cmocka_unit_test(raw_file_is_one_range),
 		cmocka_unit_test(part_of_a_page_at_the_end_of_a_raw_file_is_left_out_and_told),
 		cmocka_unit_test(files_that_are_no_memory_are_named),
+		cmocka_unit_test(disks_and_volumes_with_short_marks_are_named),
+		cmocka_unit_test(text_is_named),
+		cmocka_unit_test(what_may_be_memory_is_accepted),
 		cmocka_unit_test(file_shorter_than_a_page_is_refused),
 		cmocka_unit_test(missing_file_is_an_input_error),
 		cmocka_unit_test(lime_records_are_the_map),
