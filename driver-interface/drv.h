@@ -47,6 +47,11 @@ struct drv_info {
 	/* The source fills unreadable pages with zeros and says nothing: "unreadable" is unknowable. */
 	bool silent;
 	const char *note; /* what else it cannot report, one sentence, or NULL */
+	/*
+	 * What it should have and has not, beside pages that are known and unreadable; one sentence, or
+	 * NULL. An acquisition from it is not complete.
+	 */
+	const char *lost;
 
 	bool has_cr3;
 	uint64_t cr3; /* of the kernel, as the source told it */

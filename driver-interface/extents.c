@@ -38,42 +38,118 @@ static int by_first_longest(const void *a, const void *b)
 	return x.last > y.last ? -1 : x.last < y.last;
 }
 
-void extents_tidy(struct extents *x)
-{
-	size_t kept = 0;
-
-	if (x->count)
-		qsort(x->at, x->count, sizeof(*x->at), by_first_longest);
-	for (size_t i = 0; i < x->count; i++) {
-		struct extent e = x->at[i];
-		const uint64_t taken = kept ? x->at[kept - 1].range.last : 0;
-
-		if (kept && e.range.last <= taken)
-			continue;
-		if (kept && e.range.first <= taken) {
-			e.offset += taken + 1 - e.range.first;
-			e.range.first = taken + 1;
-		}
-		x->at[kept++] = e;
-	}
-	x->count = kept;
-}
-
-static const struct extent *find(const struct extents *x, uint64_t addr)
+/* The first extent that ends at `addr` or behind it, or NULL. */
+static const struct extent *first_from(const struct extents *x, uint64_t addr)
 {
 	size_t low = 0, high = x->count;
 
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;
 
-		if (addr < x->at[mid].range.first)
-			high = mid;
-		else if (addr > x->at[mid].range.last)
+		if (x->at[mid].range.last < addr)
 			low = mid + 1;
 		else
-			return &x->at[mid];
+			high = mid;
 	}
-	return NULL;
+	return low < x->count ? &x->at[low] : NULL;
+}
+
+static const struct extent *find(const struct extents *x, uint64_t addr)
+{
+	const struct extent *e = first_from(x, addr);
+
+	return e && e->range.first <= addr ? e : NULL;
+}
+
+/* How many of `len` bytes at two places of the file differ. What cannot be read does. */
+static uint64_t count_different(int fd, uint64_t a, uint64_t b, uint64_t len)
+{
+	static const size_t step = 16 << 10;
+	uint8_t x[2][16 << 10];
+	uint64_t n = 0;
+
+	while (len) {
+		const size_t part = (size_t)MIN(len, step);
+		const size_t got = MIN(drv__pread(fd, a, x[0], part).bytes,
+				       drv__pread(fd, b, x[1], part).bytes);
+
+		for (size_t i = 0; i < part; i++)
+			n += i >= got || x[0][i] != x[1][i];
+		a += part;
+		b += part;
+		len -= part;
+	}
+	return n;
+}
+
+/*
+ * `e` is about to lose its bytes up to `last` to the extents in `kept`. Those need not be one: an
+ * extent that began before all of them may have been the first to lose something.
+ */
+static void compare(const struct extents *kept, const struct extent *e, uint64_t last, int fd,
+		    struct extents_twice *t)
+{
+	for (uint64_t at = e->range.first; at <= last;) {
+		const struct extent *k = find(kept, at);
+		const uint64_t end = k ? MIN(k->range.last, last) : last;
+		const uint64_t len = end - at + 1;
+
+		if (k && k->offset + (at - k->range.first) != e->offset + (at - e->range.first)) {
+			const uint64_t part = MIN(len, EXTENTS_COMPARE - t->compared);
+
+			t->bytes += len;
+			t->compared += part;
+			t->differ += count_different(fd, k->offset + (at - k->range.first),
+						     e->offset + (at - e->range.first), part);
+		}
+		if (end == last)
+			break;
+		at = end + 1;
+	}
+}
+
+/* `t` NULL: nothing is compared. */
+static void tidy(struct extents *x, int fd, struct extents_twice *t)
+{
+	struct extents kept = { .at = x->at };
+
+	if (x->count)
+		qsort(x->at, x->count, sizeof(*x->at), by_first_longest);
+	for (size_t i = 0; i < x->count; i++) {
+		struct extent e = x->at[i];
+		const bool any = kept.count;
+		const uint64_t taken = any ? kept.at[kept.count - 1].range.last : 0;
+
+		if (t && any && e.range.first <= taken)
+			compare(&kept, &e, MIN(e.range.last, taken), fd, t);
+		if (any && e.range.last <= taken)
+			continue;
+		if (any && e.range.first <= taken) {
+			e.offset += taken + 1 - e.range.first;
+			e.range.first = taken + 1;
+		}
+		kept.at[kept.count++] = e;
+	}
+	x->count = kept.count;
+}
+
+void extents_tidy(struct extents *x)
+{
+	tidy(x, -1, NULL);
+}
+
+void extents_tidy_and_compare(struct extents *x, int fd, struct extents_twice *ret)
+{
+	*ret = (struct extents_twice){ 0 };
+	tidy(x, fd, ret);
+}
+
+/* Whether some byte of the page at `page` is there. */
+static bool has_part(const struct extents *x, uint64_t page)
+{
+	const struct extent *e = first_from(x, page);
+
+	return e && e->range.first <= (page | (PAGE_SIZE - 1));
 }
 
 struct drv_result extents_read(const struct extents *x, int fd, uint64_t addr, void *buf,
@@ -86,10 +162,14 @@ struct drv_result extents_read(const struct extents *x, int fd, uint64_t addr, v
 		const uint64_t at = addr + done;
 		const struct extent *e = find(x, at);
 
-		if (!e)
+		if (!e) {
+			const bool part = has_part(x, at & ~mask);
+
 			return (struct drv_result){ .good = done & ~mask,
+						    .error = part ? DRV_NO_DATA : 0,
 						    .exact = true,
-						    .not_offered = true };
+						    .not_offered = !part };
+		}
 
 		const size_t want = (size_t)MIN(len - done - 1, e->range.last - at) + 1;
 		const struct pread_result p = drv__pread(fd, e->offset + (at - e->range.first),

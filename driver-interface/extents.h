@@ -32,7 +32,23 @@ enum status extents_add(struct extents *x, uint64_t first, uint64_t len, uint64_
  */
 void extents_tidy(struct extents *x);
 
-/* As drv_ops.read(): whole pages, gathered from the file. Pages not in it are `not_offered`. */
+/* Bytes of memory that stand in a file at more than one place. */
+struct extents_twice {
+	uint64_t bytes;
+	uint64_t compared; /* of those, as many copies as EXTENTS_COMPARE allows */
+	uint64_t differ;   /* of those */
+};
+
+/* Enough for what overlaps in good faith: a kernel image that a kdump has twice. */
+#define EXTENTS_COMPARE ((uint64_t)256 << 20)
+
+/* The same, and compares what is dropped with what is kept. */
+void extents_tidy_and_compare(struct extents *x, int fd, struct extents_twice *ret);
+
+/*
+ * As drv_ops.read(): whole pages, gathered from the file. Pages not in it are `not_offered`; of a page
+ * that is there in part the error is DRV_NO_DATA.
+ */
 struct drv_result extents_read(const struct extents *x, int fd, uint64_t addr, void *buf,
 			       size_t len);
 

@@ -4,10 +4,11 @@
  * looks. What is none of these is refused if it is known to be something else (formats/foreign.h).
  *
  * A raw file is the range 0..size-1. Pages are whole or not there: where a range of the file begins
- * or ends inside a page, that page is left out of the map, the map's faults count it, and the note
- * says so. To fill it up would be to invent memory.
+ * or ends inside a page and no other has the rest, that page is unreadable, the map's faults count it,
+ * and the note says so. To fill it up would be to invent memory.
  */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "driver-interface/extents.h"
@@ -20,7 +21,9 @@ struct file_drv {
 	struct file_blob file;
 	struct elf_core core;
 	struct extents extents;
+	const char *origin; /* of the map */
 	char note[192];
+	char lost[256];
 };
 
 static void file_close(struct drv *d)
@@ -34,13 +37,21 @@ static void file_close(struct drv *d)
 	free(f);
 }
 
-static void add_note(struct file_drv *f, const char *text)
+/* Appends a clause to one of the two sentences. */
+static PRINTF_LIKE(3, 4) void append(char *to, size_t size, const char *fmt, ...)
 {
-	const size_t len = strlen(f->note);
+	const size_t len = strlen(to);
+	const int n = snprintf(to + len, size - len, "%s", len ? "; " : "");
+	va_list ap;
 
-	snprintf(f->note + len, sizeof(f->note) - len, "%s%s", len ? "; " : "", text);
-	f->drv.info.note = f->note;
+	va_start(ap, fmt);
+	if ((size_t)n < size - len)
+		vsnprintf(to + len + n, size - len - (size_t)n, fmt, ap);
+	va_end(ap);
 }
+
+#define add_note(f, ...) append((f)->note, sizeof((f)->note), __VA_ARGS__)
+#define add_lost(f, ...) append((f)->lost, sizeof((f)->lost), __VA_ARGS__)
 
 /* `present` of the `len` bytes at `first` are in the file at `offset`. */
 static enum status add_range(struct file_drv *f, struct range_list *map, uint64_t first,
@@ -84,7 +95,35 @@ static enum status add_elf(struct file_drv *f, struct range_list *map, struct er
 	if (cut)
 		add_note(f, "the file is cut short; what is missing is unreadable");
 	drv__use_notes(&f->drv, &f->core);
-	return st ? st : drv__add_map(&f->drv, "ELF program headers", map, e);
+	f->origin = "ELF program headers";
+	return st;
+}
+
+static void judge_lime(struct file_drv *f, const struct lime *l)
+{
+	switch (l->end) {
+	case LIME_WHOLE:
+		break;
+	case LIME_CUT_RANGE:
+		add_note(f, "the file is cut short; what is missing is unreadable");
+		break;
+	case LIME_CUT_HEADER:
+		add_lost(f,
+			 "the file ends inside the header of record %zu: what that and others "
+			 "behind it held is lost",
+			 l->count);
+		break;
+	case LIME_ZEROS:
+		add_note(f, "%" PRIu64 " bytes of zeros behind the last record are left out",
+			 l->rest);
+		break;
+	case LIME_NO_HEADER:
+		add_lost(f,
+			 "behind record %zu the next one should begin (%s): %" PRIu64
+			 " bytes are left out, and that record may be longer than it was",
+			 l->count - 1, l->problem.message, l->rest);
+		break;
+	}
 }
 
 static enum status add_lime(struct file_drv *f, struct range_list *map, struct err *e)
@@ -97,35 +136,82 @@ static enum status add_lime(struct file_drv *f, struct range_list *map, struct e
 
 		st = add_range(f, map, l.at[i].range.first, len, len, l.at[i].offset, e);
 	}
-	if (l.cut)
-		add_note(f, "the file is cut short; what is missing is unreadable");
+	if (!st)
+		judge_lime(f, &l);
 	lime_deinit(&l);
-	return st ? st : drv__add_map(&f->drv, "LiME headers", map, e);
+	f->origin = "LiME headers";
+	return st;
 }
 
 /* The last of the kinds: what is none of the others, nor known to be something else. */
 static enum status judge_raw(struct file_drv *f, struct range_list *map, struct err *e)
 {
 	const struct foreign *is;
-	enum status st = foreign_find(&f->file.blob, &is, e);
+	const enum status st = foreign_find(&f->file.blob, &is, e);
 
 	if (!st && is)
-		return err_set(
-			e, ST_INPUT,
-			"is %s, not memory%s%s (--source raw:PATH takes it for memory)",
-			is->what, is->advice ? "; " : "", is->advice ? is->advice : "");
+		return err_set(e, ST_INPUT,
+			       "is %s, not memory%s%s (--source raw:PATH takes it for memory)",
+			       is->what, is->advice ? "; " : "", is->advice ? is->advice : "");
 	return st ? st : ST_NOT_MINE;
 }
 
 static enum status add_raw(struct file_drv *f, struct range_list *map, struct err *e)
 {
 	const uint64_t size = f->file.blob.size;
-	enum status st;
 
 	if (size < PAGE_SIZE)
 		return err_set(e, ST_INPUT, "%" PRIu64 " bytes are less than a page", size);
-	st = add_range(f, map, 0, size, size, 0, e);
-	return st ? st : drv__add_map(&f->drv, "file size", map, e);
+	f->origin = "file size";
+	return add_range(f, map, 0, size, size, 0, e);
+}
+
+/* All pages that the file has a byte of become the map; its faults are those of the file's ranges. */
+static enum status add_pages(struct file_drv *f, struct range_list *map, struct err *e)
+{
+	const uint64_t mask = PAGE_SIZE - 1;
+	_cleanup_ranges_ struct range_list whole = { 0 };
+	struct range_faults faults;
+	uint64_t bytes;
+	enum status st = range_list_copy(&whole, map, e);
+
+	if (st)
+		return st;
+	range_list_tidy(&whole, &faults);
+	if (!whole.count)
+		return err_set(e, ST_INPUT, "%s: has not one whole page of memory",
+			       f->drv.info.path);
+	for (size_t i = 0; i < map->count; i++) {
+		map->at[i].first &= ~mask;
+		map->at[i].last |= mask;
+	}
+	st = drv__add_map(&f->drv, f->origin, map, e);
+	if (st)
+		return st;
+	f->drv.info.maps[0].faults = faults;
+	bytes = range_list_bytes(&f->drv.info.maps[0].ranges) - range_list_bytes(&whole);
+	if (bytes)
+		add_note(f, "pages of which the file has a part only are unreadable: %" PRIu64,
+			 bytes / PAGE_SIZE);
+	return ST_OK;
+}
+
+/* What stands there twice is told, and what of it cannot both be right. */
+static void tidy_extents(struct file_drv *f)
+{
+	struct extents_twice t;
+
+	extents_tidy_and_compare(&f->extents, f->file.fd, &t);
+	if (!t.bytes)
+		return;
+	if (!t.differ && t.compared == t.bytes)
+		add_note(f, "%" PRIu64 " bytes of memory stand in the file twice, and are the same",
+			 t.bytes);
+	else
+		add_lost(f,
+			 "%" PRIu64 " bytes of memory stand in the file twice; of %" PRIu64
+			 " that were compared %" PRIu64 " differ, and the first range counts",
+			 t.bytes, t.compared, t.differ);
 }
 
 /* One way to look at a file. ST_NOT_MINE passes on to the next; the last one knows no such thing. */
@@ -147,11 +233,12 @@ static enum status fill(struct file_drv *f, const struct drv_ops *ops, const kin
 		st = (*kinds++)(f, &map, e);
 	if (st)
 		return err_add(e, st, "%s", path);
-	if (!f->drv.info.maps[0].ranges.count)
-		return err_set(e, ST_INPUT, "%s: has not one whole page of memory", path);
-	if (f->drv.info.maps[0].faults.partial)
-		add_note(f, "some ranges begin or end inside a page; those pages are left out");
-	extents_tidy(&f->extents);
+	st = add_pages(f, &map, e);
+	if (st)
+		return st;
+	tidy_extents(f);
+	f->drv.info.note = f->note[0] ? f->note : NULL;
+	f->drv.info.lost = f->lost[0] ? f->lost : NULL;
 	return ST_OK;
 }
 

@@ -42,28 +42,69 @@ static enum status add_record(struct lime *l, struct range r, uint64_t offset, s
 	return ST_OK;
 }
 
-/* Reads the record at *off and moves *off behind it; ST_END where the file ends. */
+/* Whether nothing but zeros follows, as far as is looked. */
+static enum status only_zeros(struct blob *b, uint64_t off, bool *ret, struct err *e)
+{
+	const uint64_t end = off + MIN(b->size - off, LIME_ZEROS_MAX);
+	uint8_t buf[PAGE_SIZE];
+
+	*ret = true;
+	for (size_t got = 0; off < end && *ret; off += got) {
+		const enum status st =
+			b->read_at(b, off, buf, (size_t)MIN(end - off, sizeof(buf)), &got, e);
+
+		if (st)
+			return st;
+		for (size_t i = 0; i < got; i++)
+			*ret = *ret && !buf[i];
+		if (!got)
+			break;
+	}
+	return ST_OK;
+}
+
+/* What stands where a header should, and is none. */
+static enum status judge_end(struct lime *l, struct blob *b, uint64_t off, bool cut,
+			     const struct err *why, struct err *e)
+{
+	bool zeros;
+	const enum status st = only_zeros(b, off, &zeros, e);
+
+	if (st)
+		return st;
+	l->rest = b->size - off;
+	l->end = zeros ? LIME_ZEROS : cut ? LIME_CUT_HEADER : LIME_NO_HEADER;
+	if (l->end == LIME_NO_HEADER)
+		l->problem = *why;
+	return ST_END;
+}
+
+/* Reads the record at *off and moves *off behind it; ST_END where there are no more. */
 static enum status next_record(struct lime *l, struct blob *b, uint64_t *off, struct err *e)
 {
 	uint8_t h[LIME_HEADER_SIZE];
+	struct err why = ERR_INIT;
 	struct range r = { 0 };
 	size_t got = 0;
 	enum status st = b->read_at(b, *off, h, sizeof(h), &got, e);
 
 	if (st)
 		return st;
-	if (got < sizeof(h)) {
-		l->cut = got > 0;
+	if (!got)
 		return ST_END;
-	}
-	st = parse_header(h, &r, e);
-	if (!st)
-		st = add_record(l, r, *off + sizeof(h), e);
+	if (got < sizeof(h))
+		return judge_end(l, b, *off, true, NULL, e);
+	st = parse_header(h, &r, &why);
+	if (st && l->count)
+		return judge_end(l, b, *off, false, &why, e);
+	if (st)
+		return err_set(e, st, "%s", why.message);
+	st = add_record(l, r, *off + sizeof(h), e);
 	if (st)
 		return st;
 	*off += sizeof(h);
 	if (!range_fits(*off, range_bytes(r), b->size)) {
-		l->cut = true;
+		l->end = LIME_CUT_RANGE;
 		return ST_END;
 	}
 	*off += range_bytes(r);

@@ -30,17 +30,31 @@ struct lime_record {
 	uint64_t offset;    /* of the first byte of the range in the file */
 };
 
+/* How the file ends. */
+enum lime_end {
+	LIME_WHOLE,      /* with the last range */
+	LIME_CUT_RANGE,  /* inside the last range, whose rest is missing */
+	LIME_CUT_HEADER, /* inside a header: of what ranges followed, nobody knows */
+	LIME_ZEROS,      /* in zeros behind the last range: what was written to had been longer */
+	LIME_NO_HEADER,  /* in something else: `problem` says what stands where a header should */
+};
+
+/* As many of the zeros at the end are looked at; what lies behind them is taken to be zeros too. */
+#define LIME_ZEROS_MAX ((uint64_t)64 << 20)
+
 struct lime {
 	struct lime_record *at; /* in the order of the file */
 	size_t count;
 	size_t room;
-	bool cut; /* the file ends inside a header or a range; the last range's rest is missing */
+	enum lime_end end;
+	uint64_t rest; /* bytes behind the last range: of a cut header, zeros or something else */
+	struct err problem; /* LIME_NO_HEADER */
 };
 
 /*
- * Walks all headers. ST_NOT_MINE if the blob does not begin with the magic; ST_CORRUPT, with the
- * number of the record (from 0), if a header is wrong. A file that ends too early is not wrong: the
- * last record names what should be there. deinit also after a failure.
+ * Walks all headers. ST_NOT_MINE if the blob does not begin with the magic; ST_CORRUPT if the first
+ * header is wrong. What is wrong behind the first record loses nothing in front of it: see `end`.
+ * If a range is cut, its record names what should be there. deinit also after a failure.
  */
 enum status lime_init(struct lime *l, struct blob *b, struct err *e);
 void lime_deinit(struct lime *l);

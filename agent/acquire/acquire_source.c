@@ -24,6 +24,8 @@ void acquire_announce_source(const struct drv_info *info)
 			    info->path);
 	if (info->note)
 		log_info("source-note", "%s: %s", info->source, info->note);
+	if (info->lost)
+		log_warning("source-lost", "%s: %s", info->path, info->lost);
 	for (size_t i = 1; i < info->n_maps; i++)
 		if (!range_list_same(ranges, &info->maps[i].ranges))
 			log_warning("maps-disagree",
@@ -88,6 +90,8 @@ enum status acquire_output_path(const struct acquire_options *o, const struct dr
 
 enum status acquire_judge_source(const struct drv_info *info, struct err *e)
 {
+	if (info->lost)
+		return err_set(e, ST_UNREADABLE, "%s: %s", info->path, info->lost);
 	if (!info->silent)
 		return ST_OK;
 	return err_set(e, ST_UNREADABLE,

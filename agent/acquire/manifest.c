@@ -35,6 +35,8 @@ json_t *manifest_source(const struct drv_info *info)
 		json_object_set_new(source, "image", json_true());
 	if (info->note)
 		json_object_set_new(source, "note", json_text(info->note));
+	if (info->lost)
+		json_object_set_new(source, "lost", json_text(info->lost));
 	if (info->has_cr3)
 		json_object_set_new(source, "cr3", integer(info->cr3));
 	/* A kernel address does not fit the integers of every JSON reader. */

@@ -153,6 +153,8 @@ static void check_source(struct check *c)
 	if (info->note)
 		findings_add(&c->findings, ST_OK, "source-note", "%s: %s", info->source,
 			     info->note);
+	if (info->lost)
+		findings_add(&c->findings, ST_OK, "source-lost", "%s: %s", info->path, info->lost);
 	st = preflight_probe(c->source, room_sample_see, c->memory_sample, &c->probe, &why);
 	if (st)
 		findings_add(&c->findings, st, "probe", "%s", why.message);

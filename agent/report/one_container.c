@@ -136,6 +136,7 @@ static void put_source(struct doc *d, const struct run *r)
 	if (json_is_true(json_object_get(source, "silent")))
 		fact(d, "", "it cannot report unreadable pages");
 	fact(d, "", run_text(r->begin, "source", "note"));
+	fact(d, "", run_text(r->begin, "source", "lost"));
 }
 
 static void put_map(struct doc *d, const struct run *r)

@@ -413,6 +413,9 @@ class LyingRanges(Case):
         self.assertEqual(exported[:first], bytes(first))
         return path
 
+    def source(self, path):
+        return self.info(path)['source']
+
     def faults(self, path):
         return self.info(path)['maps'][0]['faults']
 
@@ -423,6 +426,26 @@ class LyingRanges(Case):
             faults = self.faults(self.check(image, 0x1000, 0x8fff))
             self.assertGreater(faults['overlapping'], 0)
             self.assertGreater(faults['unsorted'], 0)
+
+    def test_lime_files_that_lost_something_do_not_end_with_0(self):
+        two = lime([(0x1000, 0x2fff), (0x5000, 0x5fff)])
+        front = lime([(0x1000, 0x2fff)])
+        other = bytearray(two + lime([(0x1800, 0x2fff)]))
+        other[-1] ^= 1
+        for content, code, word in (
+                (two + bytes(5000), 0, None), (front + two[len(front):][:20], 3, 'header'),
+                (front + b'other' * 100, 3, 'left out'), (lime([(0x1000, 0x57ff)]), 3, None),
+                (two[:-0x900], 3, None), (bytes(other), 3, '6144 bytes of memory stand')):
+            image = self.file('image', content)
+            path, _ = self.acquire(image, 'out.rsz', code, '--force')
+            self.verify(path)
+            self.assertEqual(self.export(path, 3 if 'lost' not in self.source(path) and code else 0)
+                             [0x1000:0x3000], pattern(0x1000, 0x2000))
+            self.assertIn(word or '', self.source(path).get('lost', ''))
+            self.assertEqual('lost' in self.source(path), bool(word))
+            raw = run('acquire', '-q', '-s', f'file:{image}', '--format', 'raw', '-o',
+                      self.at / 'x.raw', '--force')
+            self.assertEqual(raw.returncode, code, raw.stderr)
 
     def test_beyond_what_an_address_can_be(self):
         for address in (1 << 52, 1 << 63, 2**64 - 0x2000):

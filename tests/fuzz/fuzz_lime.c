@@ -12,12 +12,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const enum status st = lime_init(&l, &b.blob, &e);
 	MUST(!st || e.message[0]);
 	MUST(l.count <= size / LIME_HEADER_SIZE);
+	MUST(l.rest <= size && (l.end != LIME_NO_HEADER || l.problem.message[0]));
 	for (size_t i = 0; i < l.count; i++) {
 		MUST(l.at[i].range.first <= l.at[i].range.last);
 		MUST(l.at[i].offset <= size);
 		/* Only the last record may lack bytes, and then the file is cut. */
 		if (range_bytes(l.at[i].range) > size - l.at[i].offset)
-			MUST(i == l.count - 1 && l.cut);
+			MUST(i == l.count - 1 && l.end == LIME_CUT_RANGE);
 	}
 	lime_deinit(&l);
 	return 0;

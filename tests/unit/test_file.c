@@ -28,17 +28,19 @@ TEST(raw_file_is_one_range)
 	image_free(&i);
 }
 
-TEST(part_of_a_page_at_the_end_of_a_raw_file_is_left_out_and_told)
+TEST(part_of_a_page_at_the_end_of_a_raw_file_is_unreadable_and_told)
 {
 	struct image i = { 0 };
 	struct drv *d;
 
 	image_memory(&i, 0, 0, 2 * PAGE_SIZE + 100);
 	d = open_image("file", &i);
-	CHECK_MAP(d, 0, "file size", { 0, 2 * PAGE_SIZE - 1 });
+	CHECK_MAP(d, 0, "file size", { 0, 3 * PAGE_SIZE - 1 });
 	assert_int_equal(d->info.maps[0].faults.partial, 1);
-	CHECK_HAS(d->info.note, "inside a page");
+	CHECK_HAS(d->info.note, "has a part only are unreadable: 1");
+	assert_null(d->info.lost);
 	check_data(d, 0, 2 * PAGE_SIZE - 1);
+	CHECK_PAGE(d, 2 * PAGE_SIZE, PAGE_UNREADABLE, DRV_NO_DATA);
 	drv_close(d);
 	image_free(&i);
 }
@@ -261,10 +263,17 @@ TEST(lime_records_are_the_map)
 
 	lime_range(&i, 0x1000, 0x9fbff);
 	lime_range(&i, 0x100000, 0x102fff);
+	lime_range(&i, 0x200800, 0x2017ff); /* two halves of pages */
+	lime_range(&i, 0x300100, 0x3001ff); /* inside one */
 	d = open_image("file", &i);
-	CHECK_MAP(d, 0, "LiME headers", { 0x1000, 0x9efff }, { 0x100000, 0x102fff });
+	CHECK_MAP(d, 0, "LiME headers", { 0x1000, 0x9ffff }, { 0x100000, 0x102fff },
+		  { 0x200000, 0x201fff }, { 0x300000, 0x300fff });
 	check_data(d, 0x1000, 0x9efff);
 	check_data(d, 0x100000, 0x102fff);
+	for (const uint64_t *at = (const uint64_t[]){ 0x9f000, 0x200000, 0x201000, 0x300000, 0 };
+	     *at; at++)
+		CHECK_PAGE(d, *at, PAGE_UNREADABLE, DRV_NO_DATA);
+	CHECK_HAS(d->info.note, "has a part only are unreadable: 4");
 	drv_close(d);
 	image_free(&i);
 }
@@ -303,13 +312,51 @@ TEST(what_a_cut_lime_file_lacks_is_unreadable)
 	image_free(&i);
 }
 
-TEST(corrupt_lime_file_is_refused_with_its_record)
+TEST(what_a_lime_file_lost_without_an_address_is_told)
 {
 	struct image i = { 0 };
+	struct drv *d;
+
+	lime_range(&i, 0x1000, 0x1fff);
+	lime_header(&i, 0x3000, 0x3fff);
+	i.len -= 5;
+	d = open_image("file", &i);
+	CHECK_MAP(d, 0, "LiME headers", { 0x1000, 0x1fff });
+	CHECK_HAS(d->info.lost, "inside the header of record 1");
+	drv_close(d);
+	image_free(&i);
 
 	lime_range(&i, 0x1000, 0x1fff);
 	lime_header(&i, 0x3000, 0x2fff);
-	refuse_image("file", &i, ST_CORRUPT, "record 1: ");
+	d = open_image("file", &i);
+	check_data(d, 0x1000, 0x1fff);
+	CHECK_HAS(d->info.lost, "behind record 0");
+	CHECK_HAS(d->info.lost, "runs backwards): 32 bytes");
+	drv_close(d);
+	image_free(&i);
+}
+
+TEST(lime_file_whose_first_header_is_wrong_is_refused)
+{
+	struct image i = { 0 };
+
+	lime_header(&i, 0x3000, 0x2fff);
+	refuse_image("file", &i, ST_CORRUPT, "record 0: ");
+}
+
+TEST(zeros_behind_a_lime_file_are_left_out)
+{
+	struct image i = { 0 };
+	struct drv *d;
+
+	lime_range(&i, 0x1000, 0x1fff);
+	image_u8(&i, i.len + 99999, 0);
+	d = open_image("file", &i);
+	CHECK_MAP(d, 0, "LiME headers", { 0x1000, 0x1fff });
+	CHECK_HAS(d->info.note, "100000 bytes of zeros");
+	assert_null(d->info.lost);
+	drv_close(d);
+	image_free(&i);
 }
 
 TEST(lime_records_that_lie_are_counted_and_every_byte_is_read_once)
@@ -327,7 +374,47 @@ TEST(lime_records_that_lie_are_counted_and_every_byte_is_read_once)
 	assert_int_equal(d->info.maps[0].faults.unsorted, 1);
 	assert_int_equal(d->info.maps[0].faults.overlapping, 2);
 	assert_int_equal(d->info.maps[0].faults.beyond, 1);
+	CHECK_HAS(d->info.note, "12288 bytes of memory stand in the file twice, and are the same");
+	assert_null(d->info.lost);
 	check_data(d, 0x1000, 0x8fff);
+	drv_close(d);
+	image_free(&i);
+}
+
+TEST(bytes_that_stand_there_twice_and_differ_are_told)
+{
+	struct image i = { 0 };
+	struct drv *d;
+
+	lime_range(&i, 0x1000, 0x4fff);
+	lime_range(&i, 0x3000, 0x8fff);
+	lime_range(&i, 0x4000, 0x6fff); /* shares bytes with both */
+	image_u8(&i, 32 + 0x4000 + 32 + 5, 0xee);
+	image_u8(&i, i.len - 1, 0xee);
+	d = open_image("file", &i);
+	check_data(d, 0x1000, 0x4fff); /* as the first range has it */
+	CHECK_HAS(d->info.lost, "20480 bytes of memory stand in the file twice");
+	CHECK_HAS(d->info.lost, "20480 that were compared 2 differ");
+	drv_close(d);
+	image_free(&i);
+}
+
+/* As our own ELF exports have the kernel's text: the same bytes of the file by two addresses. */
+TEST(segments_of_the_same_bytes_are_nothing_to_tell)
+{
+	const struct phdr p[] = {
+		{ LOAD, 0x1000, 0xffff888000001000, 0x1000, 0x4000, 0x4000 },
+		{ LOAD, 0x2000, 0xffffffff81000000, 0x2000, 0x1000, 0x1000 },
+	};
+	struct image i = { 0 };
+	struct drv *d;
+
+	elf_header(&i, p, 2);
+	image_memory(&i, 0x1000, 0x1000, 0x4000);
+	d = open_image("file", &i);
+	check_data(d, 0x1000, 0x4fff);
+	assert_null(d->info.note);
+	assert_null(d->info.lost);
 	drv_close(d);
 	image_free(&i);
 }
@@ -449,7 +536,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(raw_file_is_one_range),
-		cmocka_unit_test(part_of_a_page_at_the_end_of_a_raw_file_is_left_out_and_told),
+		cmocka_unit_test(part_of_a_page_at_the_end_of_a_raw_file_is_unreadable_and_told),
 		cmocka_unit_test(files_that_are_no_memory_are_named),
 		cmocka_unit_test(disks_and_volumes_with_short_marks_are_named),
 		cmocka_unit_test(text_is_named),
@@ -459,8 +546,12 @@ int main(void)
 		cmocka_unit_test(lime_records_are_the_map),
 		cmocka_unit_test(page_split_between_two_lime_records_is_put_together),
 		cmocka_unit_test(what_a_cut_lime_file_lacks_is_unreadable),
-		cmocka_unit_test(corrupt_lime_file_is_refused_with_its_record),
+		cmocka_unit_test(what_a_lime_file_lost_without_an_address_is_told),
+		cmocka_unit_test(lime_file_whose_first_header_is_wrong_is_refused),
+		cmocka_unit_test(zeros_behind_a_lime_file_are_left_out),
 		cmocka_unit_test(lime_records_that_lie_are_counted_and_every_byte_is_read_once),
+		cmocka_unit_test(bytes_that_stand_there_twice_and_differ_are_told),
+		cmocka_unit_test(segments_of_the_same_bytes_are_nothing_to_tell),
 		cmocka_unit_test(extents_inside_others_are_dropped),
 		cmocka_unit_test(core_is_read_at_its_physical_addresses),
 		cmocka_unit_test(core_without_physical_addresses_is_refused),

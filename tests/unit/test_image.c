@@ -81,7 +81,7 @@ TEST(lime_has_a_header_per_range_with_inclusive_ends)
 	mem_blob_init(&blob, out.at, out.len);
 	CHECK_OK(lime_init(&l, &blob.blob, &e), &e);
 	assert_int_equal(l.count, 2);
-	assert_false(l.cut);
+	assert_int_equal(l.end, LIME_WHOLE);
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(l.at[i].range.first, two[i].first);
 		assert_int_equal(l.at[i].range.last, two[i].last);

@@ -45,7 +45,7 @@ TEST(records_come_back_with_inclusive_ends)
 	assert_int_equal(l.at[0].offset, 32);
 	assert_int_equal(l.at[1].range.last, 0x30ff);
 	assert_int_equal(l.at[1].offset, 32 + 0x1000 + 32);
-	assert_false(l.cut);
+	assert_int_equal(l.end, LIME_WHOLE);
 	lime_deinit(&l);
 	image_free(&i);
 }
@@ -59,18 +59,93 @@ TEST(what_does_not_begin_with_the_magic_is_not_mine)
 	refused(&i, ST_NOT_MINE, "not a LiME");
 }
 
-TEST(wrong_header_is_corrupt_and_numbered)
+TEST(wrong_first_header_is_corrupt)
 {
 	struct image i = { 0 };
 
 	two_records(&i), image_u32(&i, 4, 2);
 	refused(&i, ST_CORRUPT, "record 0: version 2");
-	two_records(&i), image_u8(&i, 32 + 0x1000, 0);
-	refused(&i, ST_CORRUPT, "record 1: magic");
-	two_records(&i), image_u64(&i, 32 + 0x1000 + 16, 0x2fff);
-	refused(&i, ST_CORRUPT, "record 1: range 0x3000-0x2fff runs backwards");
+	lime_header(&i, 0x3000, 0x2fff);
+	refused(&i, ST_CORRUPT, "record 0: range 0x3000-0x2fff runs backwards");
 	lime_header(&i, 0, UINT64_MAX);
 	refused(&i, ST_CORRUPT, "record 0: range spans");
+}
+
+/* How the file ends, with `count` records in front of `rest` bytes. */
+static void check_end(struct image *i, enum lime_end end, size_t count, uint64_t rest,
+		      const char *problem)
+{
+	struct err e = ERR_INIT;
+	struct lime l;
+
+	CHECK_OK(parse(i, &l, &e), &e);
+	assert_int_equal(l.end, end);
+	assert_int_equal(l.count, count);
+	assert_int_equal(l.rest, rest);
+	CHECK_HAS(l.problem.message, problem);
+	lime_deinit(&l);
+	image_free(i);
+}
+
+TEST(what_is_wrong_behind_a_record_does_not_cost_that)
+{
+	struct image i = { 0 };
+
+	two_records(&i), image_u8(&i, 32 + 0x1000, 0);
+	check_end(&i, LIME_NO_HEADER, 1, 32 + 0x100, "magic is 0x4c694d00");
+	two_records(&i), image_u64(&i, 32 + 0x1000 + 16, 0x2fff);
+	check_end(&i, LIME_NO_HEADER, 1, 32 + 0x100, "range 0x3000-0x2fff runs backwards");
+	two_records(&i), image_text(&i, "what a device held before, and it held more than that");
+	check_end(&i, LIME_NO_HEADER, 2, 53, "magic is 0x74616877");
+}
+
+TEST(zeros_behind_the_last_record_are_no_record)
+{
+	struct image i = { 0 };
+
+	for (size_t n = 1; n < 3 * PAGE_SIZE; n += n < 40 ? 1 : 1000) {
+		two_records(&i), image_u8(&i, i.len + n - 1, 0);
+		check_end(&i, LIME_ZEROS, 2, n, "");
+		if (n < 2)
+			continue;
+		two_records(&i), image_u8(&i, i.len + n - 1, 1);
+		check_end(&i, n < 32 ? LIME_CUT_HEADER : LIME_NO_HEADER, 2, n, "");
+	}
+}
+
+/* Zeros without end, of which only so many are read. */
+struct endless {
+	struct blob blob;
+	const struct image *front;
+	uint64_t most;
+};
+
+static enum status endless_read(struct blob *b, uint64_t off, void *p, size_t len, size_t *got,
+				struct err *e)
+{
+	struct endless *x = (struct endless *)b;
+
+	memset(p, 0, len);
+	if (off < x->front->len)
+		memcpy(p, x->front->at + off, MIN(len, x->front->len - off));
+	x->most = MAX(x->most, off + len);
+	*got = len;
+	return ST_OK;
+}
+
+TEST(of_zeros_without_end_some_are_read)
+{
+	struct image i = { 0 };
+	struct endless x = { { endless_read, (uint64_t)1 << 50 }, &i, 0 };
+	struct err e = ERR_INIT;
+	struct lime l;
+
+	two_records(&i);
+	CHECK_OK(lime_init(&l, &x.blob, &e), &e);
+	assert_int_equal(l.end, LIME_ZEROS);
+	assert_in_range(x.most, LIME_ZEROS_MAX, LIME_ZEROS_MAX + i.len);
+	lime_deinit(&l);
+	image_free(&i);
 }
 
 TEST(reserved_bytes_are_ignored)
@@ -91,15 +166,17 @@ TEST(file_cut_anywhere_keeps_what_is_there)
 	struct image i = { 0 };
 
 	two_records(&i);
-	for (size_t len = 4; len < i.len; len++) {
+	for (size_t len = 32; len < i.len; len++) {
 		struct mem_blob b;
 		struct err e = ERR_INIT;
 		struct lime l;
 
 		mem_blob_init(&b, i.at, len);
 		CHECK_OK(lime_init(&l, &b.blob, &e), &e);
-		assert_int_equal(l.count, (len >= 32) + (len >= 32 + 0x1000 + 32));
-		assert_int_equal(l.cut, len != 32 + 0x1000);
+		assert_int_equal(l.count, 1 + (len >= 32 + 0x1000 + 32));
+		assert_int_equal(l.end, len == 32 + 0x1000                       ? LIME_WHOLE
+					: len > 32 + 0x1000 && len < 64 + 0x1000 ? LIME_CUT_HEADER
+										 : LIME_CUT_RANGE);
 		lime_deinit(&l);
 	}
 	image_free(&i);
@@ -115,7 +192,7 @@ TEST(range_longer_than_the_file_is_a_cut_and_does_not_wrap)
 	image_text(&i, "memory, and enough of it that a header could be looked for in there");
 	CHECK_OK(parse(&i, &l, &e), &e);
 	assert_int_equal(l.count, 1);
-	assert_true(l.cut);
+	assert_int_equal(l.end, LIME_CUT_RANGE);
 	lime_deinit(&l);
 	image_free(&i);
 }
@@ -140,7 +217,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_come_back_with_inclusive_ends),
 		cmocka_unit_test(what_does_not_begin_with_the_magic_is_not_mine),
-		cmocka_unit_test(wrong_header_is_corrupt_and_numbered),
+		cmocka_unit_test(wrong_first_header_is_corrupt),
+		cmocka_unit_test(what_is_wrong_behind_a_record_does_not_cost_that),
+		cmocka_unit_test(zeros_behind_the_last_record_are_no_record),
+		cmocka_unit_test(of_zeros_without_end_some_are_read),
 		cmocka_unit_test(reserved_bytes_are_ignored),
 		cmocka_unit_test(file_cut_anywhere_keeps_what_is_there),
 		cmocka_unit_test(range_longer_than_the_file_is_a_cut_and_does_not_wrap),
