@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "driver-interface/iomem.h"
+#include "formats/base/io.h"
 
 /*
  * The mode in force stands in brackets: "none integrity [confidentiality]"
@@ -26,9 +27,13 @@ const char *linux_refusal(void)
 
 enum status linux_open(const char *path, const char *missing, int *ret, struct err *e)
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const int error = errno;
+	const enum status st = input_is_no_pipe(path, e);
+	int fd, error;
 
+	if (st)
+		return st;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	error = errno;
 	if (fd >= 0) {
 		*ret = fd;
 		return ST_OK;

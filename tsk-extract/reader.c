@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "formats/base/bytes.h"
+#include "formats/base/io.h"
 
 struct memory_reader {
 	struct reader reader;
@@ -44,8 +45,12 @@ enum status reader_open_memory(const void *p, size_t len, uint32_t sector, struc
 
 enum status reader_open(const char *const *paths, size_t n, struct reader **ret, struct err *e)
 {
-	enum status st;
+	enum status st = ST_OK;
 
+	for (size_t i = 0; i < n && !st; i++)
+		st = input_is_no_pipe(paths[i], e);
+	if (st)
+		return st;
 	if (n == 1) {
 		st = reader__open_ewf(paths[0], ret, e);
 		if (st != ST_NOT_MINE)

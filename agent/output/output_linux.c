@@ -12,6 +12,7 @@
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
+#include "formats/base/os.h"
 
 void target_deinit(struct target *t)
 {
@@ -49,6 +50,9 @@ enum status target_lock(int fd, bool shared, struct err *e)
 
 enum status target_open_existing(const char *path, bool write, int *ret, struct err *e)
 {
+	*ret = -1;
+	if (os_is_pipe(path))
+		return err_set(e, ST_INPUT, "is a pipe; it has to be a file");
 	*ret = open(path, (write ? O_RDWR | O_NOFOLLOW : O_RDONLY) | O_CLOEXEC);
 	if (*ret >= 0)
 		return ST_OK;

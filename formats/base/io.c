@@ -122,6 +122,13 @@ static enum status file_blob_read_at(struct blob *b, uint64_t off, void *p, size
 	return ST_OK;
 }
 
+enum status input_is_no_pipe(const char *path, struct err *e)
+{
+	if (!os_is_pipe(path))
+		return ST_OK;
+	return err_set(e, ST_INPUT, "%s: is a pipe; it has to be a file or a device", path);
+}
+
 enum status file_blob_take(struct file_blob *b, int fd, struct err *e)
 {
 	struct stat sb = { 0 };
@@ -141,10 +148,13 @@ enum status file_blob_take(struct file_blob *b, int fd, struct err *e)
 
 enum status file_blob_open(struct file_blob *b, const char *path, struct err *e)
 {
-	const int fd = os_open(path, O_RDONLY);
-	enum status st;
+	enum status st = input_is_no_pipe(path, e);
+	int fd;
 
 	*b = (struct file_blob){ .fd = -1 };
+	if (st)
+		return st;
+	fd = os_open(path, O_RDONLY);
 	if (fd < 0)
 		return err_from_errno(e, ST_INPUT, errno, "%s", path);
 	st = file_blob_take(b, fd, e);

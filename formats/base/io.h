@@ -69,6 +69,12 @@ struct blob {
 /* Exactly `len` bytes, or ST_CORRUPT ("ends at ..."). */
 enum status blob_read(struct blob *b, uint64_t off, void *p, size_t len, struct err *e);
 
+/*
+ * ST_INPUT for a FIFO or a socket: to open one waits for its other end, for ever if need be, and none
+ * can be read at an offset. What is not there is ST_OK: opening it says why.
+ */
+enum status input_is_no_pipe(const char *path, struct err *e);
+
 /* A regular file or block device. The descriptor is owned and closed by file_blob_deinit(). */
 struct file_blob {
 	struct blob blob;

@@ -29,6 +29,12 @@ int os_sync(int fd);                   /* fsync() */
 int os_truncate(int fd, uint64_t len); /* ftruncate() */
 bool os_exists(const char *path);
 
+/* Here os_open() refuses a pipe, because to open one does not wait. */
+static inline bool os_is_pipe(const char *path)
+{
+	return false;
+}
+
 static inline void *os_buffer(size_t len)
 {
 	return _aligned_malloc(len, PAGE_SIZE);
@@ -42,6 +48,7 @@ static inline void os_buffer_free(void *p)
 #else
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 static inline int os_open(const char *path, int flags)
 {
@@ -66,6 +73,13 @@ static inline int os_truncate(int fd, uint64_t len)
 static inline bool os_exists(const char *path)
 {
 	return access(path, F_OK) == 0;
+}
+
+static inline bool os_is_pipe(const char *path)
+{
+	struct stat sb;
+
+	return !stat(path, &sb) && (S_ISFIFO(sb.st_mode) || S_ISSOCK(sb.st_mode));
 }
 
 static inline void *os_buffer(size_t len)

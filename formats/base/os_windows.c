@@ -38,6 +38,11 @@ int os_open(const char *path, int flags)
 		errno = EISDIR;
 		return -1;
 	}
+	if (GetFileType(h) == FILE_TYPE_PIPE) {
+		CloseHandle(h);
+		errno = ESPIPE;
+		return -1;
+	}
 	fd = _open_osfhandle((intptr_t)h, (write ? O_RDWR : O_RDONLY) | O_BINARY | O_NOINHERIT);
 	if (fd < 0)
 		CloseHandle(h);

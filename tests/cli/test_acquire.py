@@ -168,6 +168,27 @@ class BadInput(Case):
         path, _ = self.acquire(self.file('image', memory(4)))
         self.one_line(run('acquire', '--source', f'file:{path}', '-o', self.at / 'x'), 9)
 
+    def test_a_pipe_is_refused_at_once(self):
+        """Opening a FIFO waits for its other end. The same of a pipe that stdin is."""
+        fifo = self.at / 'fifo'
+        os.mkfifo(fifo)
+        out = ['-o', self.at / 'x']
+        for name in (fifo, '/dev/stdin'):
+            done = [run(*args, stdin=subprocess.PIPE) for args in (
+                ['verify', name], ['info', name], ['smear', name], ['report', name, *out],
+                ['read', name, '--pid', 1, '--va', 0], ['export', name, '--format', 'raw', *out],
+                ['extract', name, '-S', 'log', *out], ['seal', name], ['seal', name, *out],
+                ['pagefiles', '-i', name], ['pagefiles', '-V', name],
+                ['extract-file', '-i', name, 'pagefile.sys', *out], ['context', '-H', name],
+                ['context', '-i', name], ['check', '-s', f'file:{name}'],
+                ['acquire', '-s', 'sim:cohen2015', '-i', name, *out],
+                *(['acquire', '-s', f'{source}:{name}', *out] for source in (
+                    'file', 'raw', 'sim', 'kcore', 'devmem', 'linpmem', 'pmem', 'crash')))]
+            for d in done:
+                self.one_line(d, 9)
+                self.assertIn(b'is a pipe', d.stderr)
+        self.assertFalse((self.at / 'x').exists())
+
     @unittest.skipUnless(os.geteuid() == 0, 'needs root, to give it up')
     def test_no_rights(self):
         image = self.file('image', memory(4))
