@@ -188,6 +188,8 @@ enum status disk_from_reader(struct reader *r, struct disk **ret, struct err *e)
 
 	if (!st)
 		st = look_for_volumes(d, e);
+	if (st && d && d->reader->note)
+		err_add(e, st, "%s", d->reader->note);
 	if (st)
 		disk_close(d);
 	else

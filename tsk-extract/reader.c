@@ -111,7 +111,7 @@ static void bad_add(struct bad_run *b, uint64_t off, size_t len, uint32_t error)
 }
 
 /*
- * Bytes up to the next sector boundary. The first failing sector was found by the failed read, so
+ * Bytes up to the next unit's boundary. The first failing unit was found by the failed read, so
  * it is left out alone; then large reads go on behind it. A device that fails for a whole region
  * would be asked sector by sector, which is what a single bad sector costs everyone else too.
  */
@@ -119,6 +119,7 @@ void reader_read_around(struct reader *r, uint64_t off, void *buf, size_t len, r
 			void *arg)
 {
 	struct bad_run run = { .told = bad, .arg = arg };
+	const uint32_t unit = r->unit ? r->unit : r->sector;
 	uint8_t *at = buf;
 
 	while (len) {
@@ -130,7 +131,7 @@ void reader_read_around(struct reader *r, uint64_t off, void *buf, size_t len, r
 		len -= good;
 		if (!error)
 			break;
-		skip = error == READ_PAST_END ? len : (size_t)MIN(len, r->sector - off % r->sector);
+		skip = error == READ_PAST_END ? len : (size_t)MIN(len, unit - off % unit);
 		memset(at, 0, skip);
 		bad_add(&run, off, skip, error);
 		at += skip;

@@ -38,9 +38,11 @@ struct reader_ops {
 /* Every reader begins with this; whoever opens it fills it. */
 struct reader {
 	const struct reader_ops *ops;
-	uint64_t size;   /* bytes */
-	uint32_t sector; /* bytes; the smallest unit that can be bad */
-	bool device;     /* a live device: its content changes while we read */
+	uint64_t size;    /* bytes */
+	uint32_t sector;  /* bytes; the smallest unit that can be bad */
+	uint32_t unit;    /* bytes that are bad together, if that is more than a sector; or 0 */
+	bool device;      /* a live device: its content changes while we read */
+	const char *note; /* what is wrong with the image as a whole, static; or NULL */
 };
 
 /*

@@ -13,6 +13,7 @@
 struct ewf_reader {
 	struct reader reader;
 	libewf_handle_t *handle;
+	uint32_t sector; /* bytes; what libewf counts in */
 };
 
 /* The one place where a libewf error becomes ours; it frees `error`. */
@@ -28,7 +29,31 @@ static enum status err_from_ewf(struct err *e, enum status st, libewf_error_t **
 	line = strchr(text, '\n');
 	if (line)
 		*line = '\0';
-	return err_set(e, st, "%s: libewf: %s", path, text[0] ? text : "failed without a reason");
+	return err_set(e, st, "%s: is an E01 that is damaged or cut short (libewf: %s)", path,
+		       text[0] ? text : "no reason given");
+}
+
+/*
+ * Of `len` bytes at `off` that libewf has just read, how many at the front are those of the media.
+ * Chunks that are missing or whose checksum is wrong it gives as zeros, without an error; but it keeps
+ * a list of their sectors.
+ */
+static size_t count_good(const struct ewf_reader *w, uint64_t off, size_t len)
+{
+	uint64_t end = off + len;
+	uint32_t n = 0;
+
+	if (libewf_handle_get_number_of_checksum_errors(w->handle, &n, NULL) != 1)
+		return len;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t first = 0, count = 0;
+
+		if (libewf_handle_get_checksum_error(w->handle, i, &first, &count, NULL) != 1)
+			continue;
+		if (first * w->sector < end && (first + count) * w->sector > off)
+			end = MAX(first * w->sector, off);
+	}
+	return (size_t)(end - off);
 }
 
 static uint32_t ewf_read(struct reader *r, uint64_t off, void *buf, size_t len, size_t *good)
@@ -37,6 +62,7 @@ static uint32_t ewf_read(struct reader *r, uint64_t off, void *buf, size_t len, 
 
 	while (*good < len) {
 		libewf_error_t *error = NULL;
+		size_t part;
 		const ssize_t n =
 			libewf_handle_read_random(w->handle, (uint8_t *)buf + *good, len - *good,
 						  (off64_t)(off + *good), &error);
@@ -46,7 +72,10 @@ static uint32_t ewf_read(struct reader *r, uint64_t off, void *buf, size_t len, 
 			return EIO;
 		if (n == 0)
 			return READ_PAST_END;
-		*good += (size_t)n;
+		part = count_good(w, off + *good, (size_t)n);
+		*good += part;
+		if (part < (size_t)n)
+			return EIO;
 	}
 	return 0;
 }
@@ -75,11 +104,17 @@ static enum status read_geometry(struct ewf_reader *w, const char *path, struct 
 {
 	libewf_error_t *error = NULL;
 	size64_t size = 0;
+	size32_t chunk = 0;
 	uint32_t sector = 0;
 
 	if (libewf_handle_get_media_size(w->handle, &size, &error) != 1 ||
-	    libewf_handle_get_bytes_per_sector(w->handle, &sector, &error) != 1)
+	    libewf_handle_get_bytes_per_sector(w->handle, &sector, &error) != 1 ||
+	    libewf_handle_get_chunk_size(w->handle, &chunk, &error) != 1)
 		return err_from_ewf(e, ST_INPUT, &error, path);
+	if (libewf_handle_segment_files_corrupted(w->handle, NULL) == 1)
+		w->reader.note = "the E01 is damaged or cut short; what it lacks is unreadable";
+	w->sector = sector;
+	w->reader.unit = chunk;
 	if (sector < 512 || (sector & (sector - 1)))
 		sector = 512;
 	w->reader.size = size;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/commands/disk_options.h"
 
+#include "agent/program/log.h"
+
 const char *disk_options_name(const struct disk_options *o)
 {
 	return o->volume ? o->volume : o->images.at[0];
@@ -32,6 +34,8 @@ enum status disk_options_open(const struct cli *cli, const struct disk_options *
 		return cli_usage(cli, e, "--image and --volume exclude each other");
 	st = cli_given(cli, "offset") ? disk_open_at(paths, n, o->offset * 512, &d, e)
 				      : disk_open(paths, n, &d, e);
+	if (!st && disk_reader(d)->note)
+		log_warning("image-damaged", "%s: %s", disk_options_name(o), disk_reader(d)->note);
 	if (!st && ret_volume) {
 		st = choose_volume(cli, d, ret_volume, e);
 		if (st)

@@ -469,17 +469,47 @@ class Disks(Case):
         self.assertEqual(r.code, OK, r.err)
         self.assertTrue(r.out == want)
 
-    def test_ewf_that_is_cut_short(self):
+    def ewf(self, volume, *options):
+        """An E01 of the volume."""
         if not shutil.which('ewfacquire'):
             self.skipTest('ewfacquire (ewf-tools) is not installed')
-        v = self.volumes()[1]
-        v.write(self.image)
+        volume.write(self.image)
         ewf = os.path.join(self.folder, 'image')
-        subprocess.run(['ewfacquire', '-u', '-q', '-t', ewf, self.image], check=True,
+        subprocess.run(['ewfacquire', '-u', '-q', *options, '-t', ewf, self.image], check=True,
                        capture_output=True)
-        os.truncate(ewf + '.E01', os.path.getsize(ewf + '.E01') // 2)
-        r = self.cat('pagefile.sys', '-', [ewf + '.E01'])
-        self.assertIn(r.code, (GAPS, INPUT), r.err)
+        return ewf + '.E01'
+
+    def test_ewf_that_is_cut_short(self):
+        """Nothing has become zeros, and the E01 is to blame, not the disk."""
+        v = Volume(16 * MIB)
+        f = v.file('pagefile.sys', [(100, 400), (600, 3000)])
+        ewf = self.ewf(v, '-c', 'none')
+        size = os.path.getsize(ewf)
+        for cut in (size - 50, size - 1000, size // 2, 1000, 100, 20):
+            with self.subTest(cut=cut):
+                os.truncate(ewf, cut)
+                r = self.cat('pagefile.sys', '-', [ewf])
+                if cut == size - 50: # the last sections are gone, and no chunk
+                    self.assertEqual(r.code, OK, r.err)
+                    self.assertTrue(r.out == f.content())
+                else:
+                    self.refused(r, INPUT, 'E01', 'damaged or cut short')
+
+    def test_ewf_with_a_chunk_that_fails_its_checksum(self):
+        v = Volume(16 * MIB)
+        f = v.file('pagefile.sys', [(100, 400), (600, 3000)])
+        ewf = self.ewf(v, '-c', 'none')
+        with open(ewf, 'r+b') as o:
+            at = o.read().index(f.content()[1 << 20:][:64])
+            o.seek(at)
+            o.write(b'?')
+        r = self.cat('pagefile.sys', '-', [ewf])
+        self.assertEqual(r.code, GAPS, r.err)
+        (at, length, error), = [map(int, b) for b in r.bad]
+        self.assertEqual((length, error), (32 << 10, 5))
+        self.assertTrue(at <= 1 << 20 < at + length)
+        want = f.content()
+        self.assertTrue(r.out == want[:at] + bytes(length) + want[at + length:])
 
     def test_files_that_cannot_be_opened(self):
         self.refused(self.cat('x', '-', ['/nonexistent/image']), INPUT, '/nonexistent/image')
