@@ -54,6 +54,7 @@ enum status ntfs_boot_parse(const uint8_t sector[static 512], struct ntfs_boot *
 			       ret->index_record);
 	ret->clusters = sectors / scale;
 	ret->mft_cluster = get_le64(sector + 48);
+	ret->mirror_cluster = get_le64(sector + 56);
 	ret->serial = get_le64(sector + 72);
 	if (!ret->clusters || ret->clusters > ((uint64_t)1 << 62) / ret->cluster)
 		return err_set(e, ST_CORRUPT, "boot sector: a volume of %" PRIu64 " sectors",

@@ -17,6 +17,7 @@ struct ntfs_boot {
 	uint32_t index_record; /* bytes of an index block */
 	uint64_t clusters;
 	uint64_t mft_cluster;
+	uint64_t mirror_cluster; /* of $MFTMirr; any number */
 	uint64_t serial;
 };
 

@@ -31,7 +31,7 @@ static void probe_volume(struct reader *r, struct volume *v)
 	st = ntfs_boot_parse(probe, &v->boot, &v->problem);
 	if (!st) {
 		v->length = MIN(v->length, v->boot.clusters * v->boot.cluster);
-		st = mft_read_label(r, v, v->label, &v->problem);
+		st = mft_read_label(r, v, v->label, &v->note, &v->problem);
 	}
 	v->readable = !st;
 }

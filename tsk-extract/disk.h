@@ -26,6 +26,7 @@ struct volume {
 	/* NTFS only */
 	bool readable;      /* the boot sector is sound and libtsk can open the volume */
 	struct err problem; /* otherwise: why not */
+	struct err note;    /* readable, and yet not as it should be: what; or "" */
 	struct ntfs_boot boot;
 	char label[VOLUME_LABEL_SIZE]; /* UTF-8 */
 };

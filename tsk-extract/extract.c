@@ -130,7 +130,7 @@ static enum status look_once(const struct extract *x, const uint64_t *number, st
 	enum status st = mft_open(x->reader, x->volume, &l->mft, e);
 
 	if (!st && !number)
-		st = mft_find(l->mft, x->path, &found, e);
+		st = mft_find(l->mft, x->path, &found, &l->state.note, e);
 	if (!st)
 		st = look_at_record(x, found, l, e);
 	if (!st && !l->state.compressed) {
@@ -233,6 +233,36 @@ enum status extract_open(struct reader *r, const struct volume *v, const char *p
 	}
 	*ret = x;
 	return ST_OK;
+}
+
+static enum status exists_once(struct reader *r, const struct volume *v,
+			       const struct ntfs_path *path, struct err *e)
+{
+	struct mft *n = NULL;
+	struct err note = ERR_INIT;
+	uint64_t record;
+	enum status st = mft_open(r, v, &n, e);
+
+	if (!st)
+		st = mft_find(n, path, &record, &note, e);
+	mft_close(n);
+	return st;
+}
+
+enum status extract_exists(struct reader *r, const struct volume *v, const char *path,
+			   struct err *e)
+{
+	_cleanup_free_ struct ntfs_path *parsed = calloc(1, sizeof(*parsed));
+	enum status st = parsed ? ntfs_path_parse(path, parsed, e) : err_nomem(e);
+
+	if (st)
+		return st;
+	for (int i = 0; i < (r->device ? LIVE_TRIES : 1); i++) {
+		st = exists_once(r, v, parsed, e);
+		if (st != ST_CORRUPT)
+			break;
+	}
+	return st;
 }
 
 enum status extract_open_whole(struct reader *r, const char *path, struct extract **ret,

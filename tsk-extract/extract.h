@@ -68,6 +68,7 @@ struct extract_state {
 
 	size_t lost_records; /* extension records that could not be used */
 	struct err problem;  /* ... and why the first could not */
+	struct err note;     /* how it was found, where its folder's index is damaged; or "" */
 };
 
 struct extract;
@@ -81,6 +82,13 @@ struct extract;
 enum status extract_open(struct reader *r, const struct volume *v, const char *path, unsigned flags,
 			 struct extract **ret, struct err *e);
 void extract_close(struct extract *x); /* NULL is fine */
+
+/*
+ * Whether there is such a file, of a volume that is readable: ST_OK, ST_INPUT if there is not,
+ * ST_CORRUPT if the volume is too damaged to tell. ST_USAGE as above.
+ */
+enum status extract_exists(struct reader *r, const struct volume *v, const char *path,
+			   struct err *e);
 
 /*
  * A whole device or file as if it were one extent, for swap areas: no MFT, and extract_check() finds

@@ -5,221 +5,139 @@
 #include <string.h>
 
 #include "formats/base/bytes.h"
-#include "tsk-extract/tsk.h"
-
-/* Sizes and places above this are made up; below it, sums of a few of them do not overflow. */
-#define SIZE_LIMIT ((uint64_t)1 << 60)
-
-/* A volume as libtsk sees it, with or without some attributes. */
-struct view {
-	struct tsk_window *window;
-	TSK_FS_INFO *fs;
-};
-
-/* A type that no one gives to an attribute; an $ATTRIBUTE_LIST's while it is hidden. */
-#define ATTRIBUTE_HIDDEN 0x0ff0
+#include "tsk-extract/packed.h"
 
 struct mft {
 	struct reader *reader;
 	const struct volume *volume;
-	struct view whole;
-	/*
-	 * The volume once more, without the $ATTRIBUTE_LIST of one base record. libtsk 4.11 follows
-	 * the first 256 extension records and drops the others without a word (ntfs.c, mftToDo[256]),
-	 * and one record in the list that now belongs to another file makes it refuse the whole
-	 * file. So lists are followed here, and libtsk is asked for one record at a time.
-	 */
-	struct view shut;
-	uint64_t shut_number;
 	struct extent_list table; /* of the whole $MFT */
 	uint64_t table_size;
-	uint64_t record_0;  /* where the first records are, in the volume */
-	uint64_t secure_at; /* of the length of $Secure's first attribute, in the volume; 0: none */
-	size_t mft_list_at; /* of $MFT's own attribute list, in its record; 0: it has none */
-	bool mft_list_hidden;
+	uint8_t *own; /* $MFT's own record, or its copy where that had to be taken */
+	bool listed;  /* it has an attribute list */
+	struct err note;
 	uint16_t *upcase;
-	/* The file that is being decompressed, kept open from unit to unit. */
-	TSK_FS_FILE *packed;
-	const TSK_FS_ATTR *packed_data;
+	struct packed *packed; /* the compressed stream that was loaded last */
 };
 
-/*
- * Adds the runs of `a` that lie in clusters first..last. FILLER is libtsk's word for clusters whose
- * runs it has not seen; extent_list_settle() finds those gaps by itself.
- */
-static enum status add_runs(const struct mft *n, const TSK_FS_ATTR *a, uint64_t first,
-			    uint64_t last, struct extent_list *ret, struct err *e)
+static struct extent_list take_extents(struct extent_list *l)
+{
+	const struct extent_list taken = *l;
+
+	*l = (struct extent_list){ 0 };
+	return taken;
+}
+
+/* Adds the clusters of one piece of an attribute. What makes no sense stays out, and is lost. */
+static enum status add_runs(const struct mft *n, const struct attribute *a, struct extent_list *ret,
+			    struct err *e)
 {
 	const uint64_t cluster = n->volume->boot.cluster;
-	const uint64_t limit = SIZE_LIMIT / cluster;
+	const uint64_t limit = MFT_SIZE_LIMIT / cluster;
+	struct run_walk w = { .runs = a->runs, .size = a->runs_size };
+	uint64_t at = a->first_cluster;
+	struct run r;
 	enum status st = ST_OK;
 
-	for (const TSK_FS_ATTR_RUN *r = a->nrd.run; r && !st; r = r->next) {
-		const uint64_t from = MAX(r->offset, first);
-		struct extent x = { .file = from * cluster };
+	while (!st && at <= a->last_cluster && at < limit && run_next(&w, &r)) {
+		const uint64_t count = MIN(r.count, a->last_cluster - at + 1);
 
-		if ((r->flags & TSK_FS_ATTR_RUN_FLAG_FILLER) || !r->len || r->offset > last ||
-		    r->offset >= limit || r->len > limit || r->offset + r->len <= first)
-			continue;
-		x.length = (MIN(r->offset + r->len - 1, last) - from + 1) * cluster;
-		if (r->flags & TSK_FS_ATTR_RUN_FLAG_SPARSE) {
-			x.kind = EXTENT_HOLE;
-		} else {
-			if (r->addr >= limit)
-				continue;
-			x.disk = (r->addr + (from - r->offset)) * cluster;
-		}
-		st = extent_list_add(ret, x, e);
+		if (r.count > limit)
+			break;
+		if (r.hole || r.first < limit)
+			st = extent_list_add(ret,
+					     (struct extent){
+						     .file = at * cluster,
+						     .length = count * cluster,
+						     .disk = r.hole ? 0 : r.first * cluster,
+						     .kind = r.hole ? EXTENT_HOLE : EXTENT_DISK,
+					     },
+					     e);
+		at += r.count;
 	}
 	return st;
 }
 
-static void view_close(struct view *w)
-{
-	if (w->fs)
-		tsk_fs_close(w->fs);
-	tsk_window_destroy(w->window);
-	*w = (struct view){ 0 };
-}
-
-/*
- * $Secure is always out of sight: libtsk would load all of it, megabytes on a real volume, for the
- * owners of files, which no one asks for; and parse its index. `hide_at`: an attribute's type that
- * is to be out of sight too, as an offset in the volume; 0: none.
- */
-static enum status view_open(const struct mft *n, uint64_t hide_at, struct view *ret, struct err *e)
-{
-	const struct volume *v = n->volume;
-	enum status st =
-		tsk_window_create(n->reader, v->offset, v->length, &v->boot, &ret->window, e);
-
-	if (st)
-		return st;
-	if (n->secure_at)
-		tsk_window_patch(ret->window, n->secure_at, 0);
-	if (hide_at)
-		tsk_window_patch(ret->window, hide_at, ATTRIBUTE_HIDDEN);
-	ret->fs = tsk_fs_open_img(tsk_window_image(ret->window), 0, TSK_FS_TYPE_NTFS);
-	return ret->fs ? ST_OK : err_from_tsk(e, ST_CORRUPT, "cannot be opened");
-}
-
-/* What libtsk has found of $MFT when it opened the volume. */
-static enum status load_table(struct mft *n, struct err *e)
-{
-	TSK_FS_FILE *file = tsk_fs_file_open_meta(n->whole.fs, NULL, RECORD_MFT);
-	const TSK_FS_ATTR *a;
-	enum status st;
-
-	if (!file)
-		return err_from_tsk(e, ST_CORRUPT, "$MFT");
-	a = tsk_fs_file_attr_get_type(file, TSK_FS_ATTR_TYPE_NTFS_DATA, 0, 0);
-	if (!a || !(a->flags & TSK_FS_ATTR_NONRES) || a->size <= 0 ||
-	    (uint64_t)a->size > SIZE_LIMIT) {
-		tsk_fs_file_close(file);
-		return err_set(e, ST_CORRUPT, "$MFT has no content");
-	}
-	n->table_size = (uint64_t)a->size;
-	st = add_runs(n, a, 0, UINT64_MAX, &n->table, e);
-	if (!st)
-		st = extent_list_settle(&n->table, n->table_size, NULL, e);
-	tsk_fs_file_close(file);
-	return st;
-}
-
-/* One of the first records, before there is a table; they lie together in $MFT's first run. */
-static enum status early_record(struct mft *n, uint64_t number, uint8_t *ret, struct err *e)
-{
-	const uint32_t size = n->volume->boot.record;
-	const uint64_t at = n->record_0 + number * size;
-	size_t good;
-	enum status st;
-
-	if (!range_fits(at, size, n->volume->length) ||
-	    reader_read(n->reader, n->volume->offset + at, ret, size, &good))
-		return err_set(e, ST_CORRUPT, "MFT record %" PRIu64 " cannot be read", number);
-	st = fixup_apply(ret, size, "FILE", e);
-	if (!st && !record_is_sound(ret, size))
-		st = err_set(e, ST_CORRUPT, "its attributes make no sense");
-	return st ? err_add(e, st, "MFT record %" PRIu64, number) : ST_OK;
-}
-
-/* How many clusters hold the records up to $Secure. */
-static uint64_t early_clusters(const struct ntfs_boot *b)
-{
-	return ((RECORD_SECURE + 1) * (uint64_t)b->record + b->cluster - 1) / b->cluster;
-}
-
-/* $MFT's own record: where its list is, and that the records below are where they seem to be. */
-static enum status check_mft_record(struct mft *n, uint8_t *record, struct err *e)
+/* Takes the record that lies at `cluster` for $MFT's own, and the clusters that it names for $MFT. */
+static enum status open_table_at(struct mft *n, uint64_t cluster, const char *magic, struct err *e)
 {
 	static const struct name unnamed;
 	const struct ntfs_boot *b = &n->volume->boot;
-	struct attribute a;
-	enum status st = early_record(n, RECORD_MFT, record, e);
-
-	if (st)
-		return st;
-	if (!attribute_find(record, b->record, ATTRIBUTE_DATA, &unnamed, &a) || a.resident ||
-	    a.first_cluster || first_run_length(&a) < early_clusters(b))
-		return err_set(e, ST_CORRUPT, "$MFT does not begin with its first records");
-	if (attribute_find(record, b->record, ATTRIBUTE_LIST, NULL, &a))
-		n->mft_list_at = a.at;
-	return ST_OK;
-}
-
-/*
- * Looks at every record that libtsk reads when it opens a volume, before it does: $MFT, $Volume,
- * $Bitmap and $Secure.
- */
-static enum status check_early_records(struct mft *n, struct err *e)
-{
-	static const struct name unnamed;
-	const uint32_t size = n->volume->boot.record;
-	_cleanup_free_ uint8_t *record = malloc(size);
-	struct attribute a;
+	const uint64_t at = cluster * b->cluster;
+	struct attribute a, list;
+	size_t good;
 	enum status st;
 
-	if (!record)
-		return err_nomem(e);
-	n->record_0 = n->volume->boot.mft_cluster * n->volume->boot.cluster;
-	st = check_mft_record(n, record, e);
-	if (!st)
-		st = early_record(n, RECORD_VOLUME, record, e);
-	if (!st)
-		st = early_record(n, RECORD_BITMAP, record, e);
-	if (!st && (!attribute_find(record, size, ATTRIBUTE_DATA, &unnamed, &a) || a.resident))
-		st = err_set(e, ST_CORRUPT, "$Bitmap has no content");
-	if (!st && !early_record(n, RECORD_SECURE, record, NULL) &&
-	    attribute_find(record, size, ATTRIBUTE_STANDARD_INFORMATION, NULL, &a))
-		n->secure_at = n->record_0 + (uint64_t)RECORD_SECURE * size + a.at + 4;
-	return st;
-}
-
-static enum status check_listed(struct mft *n, uint64_t number, struct err *e);
-
-/*
- * $MFT has a list of its own: follows it while libtsk does not see it, and lets libtsk see it when
- * every record in it is sound. If one is not, the files in the other records can still be had.
- */
-static enum status follow_mft_list(struct mft *n, struct err *e)
-{
-	static const struct name unnamed;
-	struct mft_stream s = { 0 };
-	enum status st = mft_stream_load(n, RECORD_MFT, ATTRIBUTE_DATA, &unnamed, &s, e);
-
+	if (!range_fits(at, b->record, n->volume->length) ||
+	    reader_read(n->reader, n->volume->offset + at, n->own, b->record, &good))
+		return err_set(e, ST_CORRUPT, "cannot be read");
+	st = fixup_apply(n->own, b->record, magic, e);
 	if (st)
 		return st;
-	if (s.lost_records || check_listed(n, RECORD_MFT, NULL)) {
-		mft_stream_deinit(&s);
+	if (!attribute_find(n->own, b->record, ATTRIBUTE_DATA, &unnamed, &a) || a.resident ||
+	    a.first_cluster || !a.size || a.size > MFT_SIZE_LIMIT)
+		return err_set(e, ST_CORRUPT, "names no clusters");
+	n->listed = attribute_find(n->own, b->record, ATTRIBUTE_LIST, NULL, &list);
+	extent_list_deinit(&n->table);
+	n->table_size = a.size;
+	st = add_runs(n, &a, &n->table, e);
+	return st ? st : extent_list_settle(&n->table, n->table_size, NULL, e);
+}
+
+/*
+ * $MFTMirr has a copy of the first records. Windows calls a record BAAD that was torn when it was
+ * read; what it is called does not make it unreadable, if it is not torn now.
+ */
+static enum status open_table(struct mft *n, struct err *e)
+{
+	const struct ntfs_boot *b = &n->volume->boot;
+	struct err why = ERR_INIT;
+	const enum status st = open_table_at(n, b->mft_cluster, "FILE", &why);
+
+	if (!st)
+		return ST_OK;
+	if (b->mirror_cluster && b->mirror_cluster < b->clusters &&
+	    !open_table_at(n, b->mirror_cluster, "FILE", NULL)) {
+		err_set(&n->note, ST_OK, "MFT record 0 %s; its copy in $MFTMirr was taken",
+			why.message);
 		return ST_OK;
 	}
-	extent_list_deinit(&n->table);
-	n->table = s.extents;
-	s.extents = (struct extent_list){ 0 };
-	mft_stream_deinit(&s);
-	view_close(&n->whole);
-	n->mft_list_hidden = false;
-	return view_open(n, 0, &n->whole, e);
+	if (!open_table_at(n, b->mft_cluster, "BAAD", NULL)) {
+		err_set(&n->note, ST_OK, "MFT record 0 is marked as bad");
+		return ST_OK;
+	}
+	return err_set(e, st, "MFT record 0: %s", why.message);
+}
+
+/* So often is $MFT's list gone through; each time it may lead on to records that were out of sight. */
+#define TABLE_ROUNDS 16
+
+/* The clusters of $MFT that its other records name. Those records lie in $MFT, too. */
+static enum status follow_table(struct mft *n, struct err *e)
+{
+	static const struct name unnamed;
+	size_t lost = SIZE_MAX;
+
+	for (unsigned i = 0; i < TABLE_ROUNDS && lost && n->listed; i++) {
+		struct mft_stream s = { 0 };
+		struct err why = ERR_INIT;
+		const enum status st =
+			mft_stream_load(n, RECORD_MFT, ATTRIBUTE_DATA, &unnamed, &s, &why);
+
+		if (st == ST_NOMEM)
+			return err_nomem(e);
+		if (st || s.lost_records)
+			err_set(&n->note, ST_OK, "$MFT is not whole: %s",
+				st ? why.message : s.problem.message);
+		if (st || s.lost_records >= lost) {
+			mft_stream_deinit(&s);
+			return ST_OK;
+		}
+		lost = s.lost_records;
+		extent_list_deinit(&n->table);
+		n->table = take_extents(&s.extents);
+		mft_stream_deinit(&s);
+	}
+	return ST_OK;
 }
 
 enum status mft_open(struct reader *r, const struct volume *v, struct mft **ret, struct err *e)
@@ -231,14 +149,10 @@ enum status mft_open(struct reader *r, const struct volume *v, struct mft **ret,
 		return err_nomem(e);
 	n->reader = r;
 	n->volume = v;
-	st = check_early_records(n, e);
-	n->mft_list_hidden = n->mft_list_at;
+	n->own = malloc(v->boot.record);
+	st = n->own ? open_table(n, e) : err_nomem(e);
 	if (!st)
-		st = view_open(n, n->mft_list_at ? n->record_0 + n->mft_list_at : 0, &n->whole, e);
-	if (!st)
-		st = load_table(n, e);
-	if (!st && n->mft_list_at)
-		st = follow_mft_list(n, e);
+		st = follow_table(n, e);
 	if (st)
 		mft_close(n);
 	else
@@ -250,13 +164,26 @@ void mft_close(struct mft *n)
 {
 	if (!n)
 		return;
-	if (n->packed)
-		tsk_fs_file_close(n->packed);
-	view_close(&n->shut);
-	view_close(&n->whole);
+	packed_close(n->packed);
 	extent_list_deinit(&n->table);
 	free(n->upcase);
+	free(n->own);
 	free(n);
+}
+
+const struct err *mft_note(const struct mft *n)
+{
+	return &n->note;
+}
+
+struct reader *mft_reader(const struct mft *n)
+{
+	return n->reader;
+}
+
+const struct volume *mft_volume(const struct mft *n)
+{
+	return n->volume;
 }
 
 const struct ntfs_boot *mft_boot_of(const struct mft *n)
@@ -291,22 +218,39 @@ static enum status read_extents(struct mft *n, const struct extent_list *extents
 	return ST_OK;
 }
 
+uint64_t mft_records(const struct mft *n)
+{
+	return n->table_size / n->volume->boot.record;
+}
+
+enum status mft_raw_records(struct mft *n, uint64_t number, size_t count, uint8_t *ret,
+			    struct err *e)
+{
+	const uint64_t size = n->volume->boot.record;
+
+	return read_extents(n, &n->table, number * size, ret, count * size, e);
+}
+
 enum status mft_record(struct mft *n, uint64_t number, uint8_t *ret, struct err *e)
 {
 	const uint32_t size = n->volume->boot.record;
 	enum status st;
 
-	if (number >= n->table_size / size)
+	if (number >= mft_records(n))
 		return err_set(e, ST_CORRUPT, "MFT record %" PRIu64 " of %" PRIu64, number,
-			       n->table_size / size);
-	st = read_extents(n, &n->table, number * size, ret, size, e);
+			       mft_records(n));
+	if (number == RECORD_MFT) {
+		memcpy(ret, n->own, size);
+		return ST_OK;
+	}
+	st = mft_raw_records(n, number, 1, ret, e);
 	if (!st)
 		st = fixup_apply(ret, size, "FILE", e);
 	return st ? err_add(e, st, "MFT record %" PRIu64, number) : ST_OK;
 }
 
 enum status mft_read_label(struct reader *r, const struct volume *v,
-			   char ret[static VOLUME_LABEL_SIZE], struct err *e)
+			   char ret[static VOLUME_LABEL_SIZE], struct err *note, struct err *e)
 {
 	static const struct name unnamed;
 	_cleanup_free_ uint8_t *record = malloc(v->boot.record);
@@ -318,6 +262,7 @@ enum status mft_read_label(struct reader *r, const struct volume *v,
 	if (st)
 		return st;
 	ret[0] = '\0';
+	*note = n->note;
 	if (!mft_record(n, RECORD_VOLUME, record, NULL) &&
 	    attribute_find(record, v->boot.record, ATTRIBUTE_VOLUME_NAME, &unnamed, &a) &&
 	    a.resident) {
@@ -348,34 +293,15 @@ enum status mft_stream_read(struct mft *n, const struct mft_stream *s, uint64_t 
 	return ST_OK;
 }
 
-/*
- * Where a byte of a record lies in the volume. Attributes begin at multiples of 8, so the two bytes
- * of a type lie in one cluster, and not at the end of a sector, where the update sequence is.
- */
-static uint64_t place_in_record(const struct mft *n, uint64_t number, size_t at)
+bool mft_place(const struct mft *n, uint64_t number, size_t at, uint64_t *ret)
 {
 	const uint64_t off = number * n->volume->boot.record + at;
 	const struct extent *x = extent_list_find(&n->table, off);
 
-	return x->disk + (off - x->file);
-}
-
-/* Which view to ask for a record. libtsk needs $MFT's own list to find any record. */
-static enum status view_of_record(struct mft *n, uint64_t number, const uint8_t *record,
-				  const struct view **ret, struct err *e)
-{
-	struct attribute a;
-
-	*ret = &n->whole;
-	if (number == RECORD_MFT ||
-	    !attribute_find(record, n->volume->boot.record, ATTRIBUTE_LIST, NULL, &a))
-		return ST_OK;
-	*ret = &n->shut;
-	if (n->shut.fs && n->shut_number == number)
-		return ST_OK;
-	view_close(&n->shut);
-	n->shut_number = number;
-	return view_open(n, place_in_record(n, number, a.at), &n->shut, e);
+	if (!x || x->kind != EXTENT_DISK)
+		return false;
+	*ret = x->disk + (off - x->file);
+	return true;
 }
 
 /* What one load is about, and the record that it looked at last. */
@@ -388,39 +314,25 @@ struct load {
 	struct mft_stream *to;
 
 	uint8_t *record;
-	uint64_t number; /* of `record` and `file` */
-	TSK_FS_FILE *file;
+	uint64_t number; /* of `record` */
+	bool loaded;
 };
 
-static void load_deinit(struct load *l)
-{
-	if (l->file)
-		tsk_fs_file_close(l->file);
-	free(l->record);
-}
-
-/* Makes `number` the record that is looked at, once for us and once for libtsk. */
+/* Makes `number` the record that is looked at. */
 static enum status load_record(struct load *l, uint64_t number, struct err *e)
 {
-	const struct view *view = NULL;
 	enum status st;
 
-	if (l->file && l->number == number)
+	if (l->loaded && l->number == number)
 		return ST_OK;
-	if (l->file)
-		tsk_fs_file_close(l->file);
-	l->file = NULL;
+	l->loaded = false;
 	l->number = number;
 	st = mft_record(l->mft, number, l->record, e);
-	if (!st && !record_is_sound(l->record, l->mft->volume->boot.record))
+	if (!st && !attributes_end(l->record, l->mft->volume->boot.record))
 		st = err_set(e, ST_CORRUPT, "MFT record %" PRIu64 ": its attributes make no sense",
 			     number);
-	if (!st)
-		st = view_of_record(l->mft, number, l->record, &view, e);
-	if (st)
-		return st;
-	l->file = tsk_fs_file_open_meta(view->fs, NULL, number);
-	return l->file ? ST_OK : err_from_tsk(e, ST_CORRUPT, "MFT record %" PRIu64, number);
+	l->loaded = !st;
+	return st;
 }
 
 static enum status note_record(struct load *l, struct err *e)
@@ -446,8 +358,6 @@ static enum status note_record(struct load *l, struct err *e)
 static enum status load_piece(struct load *l, const struct attribute *a, struct err *e)
 {
 	struct mft_stream *s = l->to;
-	const TSK_FS_ATTR *runs;
-	uint32_t type = a->type;
 
 	if (a->resident || a->first_cluster == 0) {
 		s->size = a->size;
@@ -464,15 +374,7 @@ static enum status load_piece(struct load *l, const struct attribute *a, struct 
 		memcpy(s->value, a->value, a->value_size);
 		return ST_OK;
 	}
-	if (a->no_clusters)
-		return ST_OK;
-	if (type == ATTRIBUTE_LIST && (l->number != RECORD_MFT || l->mft->mft_list_hidden))
-		type = ATTRIBUTE_HIDDEN;
-	runs = tsk_fs_file_attr_get_type(l->file, (TSK_FS_ATTR_TYPE_ENUM)type, a->id, 1);
-	if (!runs || !(runs->flags & TSK_FS_ATTR_NONRES))
-		return err_from_tsk(e, ST_CORRUPT, "MFT record %" PRIu64 ": attribute %u",
-				    l->number, a->id);
-	return add_runs(l->mft, runs, a->first_cluster, a->last_cluster, &s->extents, e);
+	return a->no_clusters ? ST_OK : add_runs(l->mft, a, &s->extents, e);
 }
 
 /* The record must be in use, and belong to the base record, as of the list's sequence number. */
@@ -548,7 +450,16 @@ static void settle_name(struct load *l, const struct name *written, bool *exact,
 		*ret = *written;
 }
 
-/* Whether every record that a file's list names is sound: libtsk may follow it then. */
+enum status mft_record_sound(struct mft *n, uint64_t number, uint8_t *ret, struct err *e)
+{
+	const enum status st = mft_record(n, number, ret, e);
+
+	if (!st && !record_is_sound(ret, n->volume->boot.record))
+		return err_set(e, ST_CORRUPT,
+			       "MFT record %" PRIu64 ": its attributes make no sense", number);
+	return st;
+}
+
 static enum status check_records(struct load *l, const uint8_t *list, size_t size, struct err *e)
 {
 	struct list_walk w = { .list = list, .size = size };
@@ -559,19 +470,14 @@ static enum status check_records(struct load *l, const uint8_t *list, size_t siz
 	while (!st && list_next(&w, &entry)) {
 		const uint64_t number = REFERENCE_RECORD(entry.reference);
 
-		if (number == last)
-			continue;
+		if (number != last)
+			st = mft_record_sound(l->mft, number, l->record, e);
 		last = number;
-		st = mft_record(l->mft, number, l->record, e);
-		if (!st && !record_is_sound(l->record, l->mft->volume->boot.record))
-			st = err_set(e, ST_CORRUPT,
-				     "MFT record %" PRIu64 ": its attributes make no sense",
-				     number);
 	}
 	return st;
 }
 
-static enum status check_listed(struct mft *n, uint64_t number, struct err *e)
+enum status mft_check_listed(struct mft *n, uint64_t number, struct err *e)
 {
 	struct load l = { .mft = n, .base = number };
 	_cleanup_free_ uint8_t *list = NULL;
@@ -579,12 +485,12 @@ static enum status check_listed(struct mft *n, uint64_t number, struct err *e)
 	enum status st;
 
 	l.record = malloc(n->volume->boot.record);
-	st = l.record ? load_record(&l, number, e) : err_nomem(e);
+	st = l.record ? mft_record_sound(n, number, l.record, e) : err_nomem(e);
 	if (!st)
 		st = read_list(&l, &list, &size, e);
 	if (!st)
 		st = check_records(&l, list, size, e);
-	load_deinit(&l);
+	free(l.record);
 	return st == ST_NOT_MINE ? ST_OK : st;
 }
 
@@ -672,74 +578,27 @@ static enum status no_such_stream(const struct load *l, struct err *e)
 		       record_header_of(l->record).directory ? "is a folder" : "has no content");
 }
 
-/* libtsk's attribute of a compressed stream, opened once for all its units. */
-static enum status open_packed(struct mft *n, uint64_t number, const struct name *name,
-			       struct err *e)
+uint64_t mft_unit_size(const struct mft *n)
 {
-	char text[NAME_UTF8_SIZE];
-	enum status st;
-	int count;
-
-	if (n->packed && n->packed->meta->addr == number)
-		return ST_OK;
-	if (n->packed)
-		tsk_fs_file_close(n->packed);
-	n->packed = NULL;
-	st = check_listed(n, number, e);
-	if (st)
-		return st;
-	n->packed = tsk_fs_file_open_meta(n->whole.fs, NULL, number);
-	if (!n->packed)
-		return err_from_tsk(e, ST_CORRUPT, "MFT record %" PRIu64, number);
-	name_to_utf8(name, text, sizeof(text));
-	count = tsk_fs_file_attr_getsize(n->packed);
-	n->packed_data = NULL;
-	for (int i = 0; i < count && !n->packed_data; i++) {
-		const TSK_FS_ATTR *a = tsk_fs_file_attr_get_idx(n->packed, i);
-
-		if (a && a->type == TSK_FS_ATTR_TYPE_NTFS_DATA && (a->flags & TSK_FS_ATTR_COMP) &&
-		    a->nrd.compsize && strcmp(a->name ? a->name : "", text) == 0)
-			n->packed_data = a;
-	}
-	if (n->packed_data)
-		return ST_OK;
-	tsk_fs_file_close(n->packed);
-	n->packed = NULL;
-	return err_set(e, ST_CORRUPT, "MFT record %" PRIu64 ": libtsk finds no compressed stream",
-		       number);
-}
-
-uint64_t mft_unit_size(struct mft *n)
-{
-	return n->packed_data ? (uint64_t)n->packed_data->nrd.compsize * n->volume->boot.cluster
-			      : 0;
+	return n->packed ? packed_unit_size(n->packed) : 0;
 }
 
 enum status mft_unit_read(struct mft *n, uint64_t off, void *buf, size_t len, struct err *e)
 {
-	ssize_t got;
-
-	tsk_window_refill(n->whole.window);
-	got = tsk_fs_attr_read(n->packed_data, (TSK_OFF_T)off, buf, len,
-			       TSK_FS_FILE_READ_FLAG_NONE);
-	if (got < 0 || (size_t)got < len)
-		return err_from_tsk(e, ST_CORRUPT, "byte %" PRIu64, off);
-	return ST_OK;
+	return packed_read(n->packed, off, buf, len, e);
 }
 
-/*
- * libtsk decompresses what libtsk has found, and fills what it has not found with zeros. So its
- * list of extents is the one that counts here: gaps in it are EXTENT_LOST.
- */
 static enum status take_packed_extents(struct load *l, struct err *e)
 {
-	struct mft_stream *s = l->to;
-	enum status st = open_packed(l->mft, l->base, &l->name, e);
+	enum status st;
 
+	packed_close(l->mft->packed);
+	l->mft->packed = NULL;
+	st = packed_open(l->mft, l->base, &l->name, &l->mft->packed, e);
 	if (st)
 		return st;
-	extent_list_deinit(&s->extents);
-	return add_runs(l->mft, l->mft->packed_data, 0, UINT64_MAX, &s->extents, e);
+	extent_list_deinit(&l->to->extents);
+	return packed_extents(l->mft->packed, &l->to->extents, e);
 }
 
 enum status mft_stream_load(struct mft *n, uint64_t number, uint32_t type, const struct name *name,
@@ -748,14 +607,11 @@ enum status mft_stream_load(struct mft *n, uint64_t number, uint32_t type, const
 	struct load l = { .mft = n, .base = number, .type = type, .name = *name, .to = ret };
 	enum status st;
 
-	tsk_window_refill(n->whole.window);
-	if (n->shut.window)
-		tsk_window_refill(n->shut.window);
 	l.record = malloc(n->volume->boot.record);
 	st = l.record ? load_pieces(&l, e) : err_nomem(e);
 	if (st == ST_NOT_MINE)
 		st = no_such_stream(&l, e);
-	if (!st && ret->size > SIZE_LIMIT)
+	if (!st && ret->size > MFT_SIZE_LIMIT)
 		st = err_set(e, ST_CORRUPT, "MFT record %" PRIu64 ": a size of %" PRIu64 " bytes",
 			     number, ret->size);
 	if (!st && !ret->resident && (ret->flags & ATTRIBUTE_COMPRESSED) && ret->size)
@@ -764,7 +620,7 @@ enum status mft_stream_load(struct mft *n, uint64_t number, uint32_t type, const
 		st = extent_list_settle(&ret->extents, ret->size, &ret->overlaps, e);
 	if (!st && ret->overlaps && !ret->problem.message[0])
 		err_set(&ret->problem, ST_CORRUPT, "%zu runs overlap others", ret->overlaps);
-	load_deinit(&l);
+	free(l.record);
 	if (st)
 		mft_stream_deinit(ret);
 	return st;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An NTFS volume as it is at this moment: names to MFT records, MFT records to extents. libtsk
- * opens the volume, finds the records, decodes run lists and undoes LZNT1; what it leaves out
- * (see tsk-extract/README.md) is done here. Nothing is cached from one mft_open() to the next, so
- * looking again at a live volume means opening it again.
+ * An NTFS volume as it is at this moment: names to MFT records, MFT records to extents. Of a damaged
+ * one, all that does not lie in what is damaged: $MFT's own record is enough, or the copy of it in
+ * $MFTMirr. Nothing is cached from one mft_open() to the next, so looking again at a live volume means
+ * opening it again.
  *
  * Internal to this folder; extract.h is what others use.
  */
@@ -26,23 +26,53 @@
 /* A folder whose index is larger than this (some two million names) is made up. */
 #define INDEX_SIZE_MAX ((uint64_t)1 << 30)
 
+/* Sizes and places above this are made up; below it, sums of a few of them do not overflow. */
+#define MFT_SIZE_LIMIT ((uint64_t)1 << 60)
+
 struct mft;
 
 /* The reader and the volume are borrowed. ST_CORRUPT, ST_INPUT. */
 enum status mft_open(struct reader *r, const struct volume *v, struct mft **ret, struct err *e);
 void mft_close(struct mft *n); /* NULL is fine */
 
-/* Opens, reads the label ("" if there is none), closes: proves that the volume can be read. */
+/*
+ * Opens, reads the label ("" if there is none), closes: proves that the volume can be read. `note`:
+ * as mft_note().
+ */
 enum status mft_read_label(struct reader *r, const struct volume *v,
-			   char ret[static VOLUME_LABEL_SIZE], struct err *e);
+			   char ret[static VOLUME_LABEL_SIZE], struct err *note, struct err *e);
 
 const struct ntfs_boot *mft_boot_of(const struct mft *n);
+struct reader *mft_reader(const struct mft *n);
+const struct volume *mft_volume(const struct mft *n);
+
+/* What is wrong with $MFT, although files can be found in it; "" if nothing is known. */
+const struct err *mft_note(const struct mft *n);
 
 /* The bytes of one record, its update sequence undone. `ret` has room for boot.record bytes. */
 enum status mft_record(struct mft *n, uint64_t number, uint8_t *ret, struct err *e);
 
-/* Follows a path from the root. ST_INPUT if there is no such file; see mft_dir.c for case. */
-enum status mft_find(struct mft *n, const struct ntfs_path *path, uint64_t *ret, struct err *e);
+/* The same, and ST_CORRUPT for a record that libtsk must not see (record_is_sound()). */
+enum status mft_record_sound(struct mft *n, uint64_t number, uint8_t *ret, struct err *e);
+
+/* ... and that for the base record and all those in its attribute list. */
+enum status mft_check_listed(struct mft *n, uint64_t number, struct err *e);
+
+/* Where byte `at` of a record lies in the volume; false if it lies nowhere. */
+bool mft_place(const struct mft *n, uint64_t number, size_t at, uint64_t *ret);
+
+/* How many records there are, used or not; and `count` of them as they lie on disk. */
+uint64_t mft_records(const struct mft *n);
+enum status mft_raw_records(struct mft *n, uint64_t number, size_t count, uint8_t *ret,
+			    struct err *e);
+
+/*
+ * Follows a path from the root. ST_INPUT if there is no such file, or no such folder; see mft_dir.c
+ * for case. ST_CORRUPT if that cannot be told. `note` is set where the index of a folder is damaged
+ * and the file was found all the same.
+ */
+enum status mft_find(struct mft *n, const struct ntfs_path *path, uint64_t *ret, struct err *note,
+		     struct err *e);
 
 /* The volume's $UpCase (UPCASE_UNITS), or ASCII's. Owned by `n`; NULL if out of memory. */
 const uint16_t *mft_upcase(struct mft *n);
@@ -90,6 +120,6 @@ enum status mft_stream_read(struct mft *n, const struct mft_stream *s, uint64_t 
  * compression unit, or what is left of it at the end of the stream. ST_CORRUPT if libtsk cannot.
  */
 enum status mft_unit_read(struct mft *n, uint64_t off, void *buf, size_t len, struct err *e);
-uint64_t mft_unit_size(struct mft *n); /* bytes */
+uint64_t mft_unit_size(const struct mft *n); /* bytes; 0: none was loaded */
 
 #endif

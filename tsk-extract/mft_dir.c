@@ -10,6 +10,9 @@
  *
  * A name that matches exactly wins. Otherwise any case matches, as on Windows; but where two files
  * differ in case only, neither is guessed.
+ *
+ * Where an index is damaged and does not have the name, all MFT records are asked for theirs: each
+ * file's own record says what it is called and which folder it is in.
  */
 #include "tsk-extract/mft.h"
 
@@ -20,6 +23,7 @@
 
 struct lookup {
 	struct mft *mft;
+	uint64_t folder; /* record */
 	const struct name *wanted;
 	const uint16_t *upcase;
 	bool found_exact;
@@ -27,7 +31,21 @@ struct lookup {
 	bool found_folded;
 	uint64_t folded; /* record that matches in another case */
 	bool ambiguous;
+	bool damaged; /* the index cannot be believed when it has not got the name */
+	struct err why;
 };
+
+static void call_damaged(struct lookup *l, const char *why)
+{
+	if (!l->damaged)
+		err_set(&l->why, ST_CORRUPT, "%s", why);
+	l->damaged = true;
+}
+
+static bool is_found(const struct lookup *l)
+{
+	return l->found_exact || l->found_folded;
+}
 
 /* Name spaces of $FILE_NAME: Linux 6.1 fs/ntfs3/ntfs.h, struct ATTR_FILE_NAME. */
 #define FILE_NAME_SIZE 66
@@ -54,12 +72,12 @@ static void consider(struct lookup *l, uint64_t record, const uint8_t *file_name
 /* Entries of one node. `header` is the node header (16 bytes, then entries) with `size` bytes. */
 static void scan_node(struct lookup *l, const uint8_t *header, size_t size)
 {
-	size_t at, end;
+	size_t at = 0, end = 0;
 
-	if (size < 16)
-		return;
-	at = get_le32(header);
-	end = MIN((size_t)get_le32(header + 4), size);
+	if (size >= 16) {
+		at = get_le32(header);
+		end = MIN((size_t)get_le32(header + 4), size);
+	}
 	while (at >= 16 && range_fits(at, 16, end)) {
 		const uint8_t *entry = header + at;
 		const size_t len = get_le16(entry + 8), key = get_le16(entry + 10);
@@ -67,31 +85,44 @@ static void scan_node(struct lookup *l, const uint8_t *header, size_t size)
 		if (get_le16(entry + 12) & 2) /* the last one; it has no key */
 			return;
 		if (len < 16 || !range_fits(at, len, end) || key > len - 16)
-			return;
+			break;
 		consider(l, REFERENCE_RECORD(get_le64(entry)), entry + 16, key);
 		at += len;
 	}
+	call_damaged(l, "the entries of a node make no sense");
 }
 
-static enum status scan_root(struct lookup *l, uint64_t folder, const struct name *index,
-			     struct err *e)
+/* Of a folder's record. Sets *large if there are nodes outside it. ST_INPUT if it is no folder's. */
+static enum status scan_root(struct lookup *l, const struct name *index, bool *large, struct err *e)
 {
 	_cleanup_stream_ struct mft_stream s = { 0 };
-	const enum status st = mft_stream_load(l->mft, folder, ATTRIBUTE_INDEX_ROOT, index, &s, e);
+	_cleanup_free_ uint8_t *record = malloc(mft_boot_of(l->mft)->record);
+	struct err why = ERR_INIT;
+	enum status st = record ? mft_record(l->mft, l->folder, record, &why) : err_nomem(e);
 
-	if (!st && s.resident && s.size > 16)
-		scan_node(l, s.value + 16, (size_t)s.size - 16);
-	return st;
+	*large = true;
+	if (!st && !record_header_of(record).directory)
+		return err_set(e, ST_INPUT, "is no folder");
+	if (!st)
+		st = mft_stream_load(l->mft, l->folder, ATTRIBUTE_INDEX_ROOT, index, &s, &why);
+	if (st == ST_NOMEM)
+		return err_nomem(e);
+	if (st || !s.resident || s.size < 32) {
+		call_damaged(l, st ? why.message : "its root makes no sense");
+		return ST_OK;
+	}
+	*large = s.value[16 + 12] & 1;
+	scan_node(l, s.value + 16, (size_t)s.size - 16);
+	return ST_OK;
 }
 
 /* One bit for each block of the allocation: set if it is part of the tree. NULL: all are. */
-static uint8_t *load_bitmap(struct lookup *l, uint64_t folder, const struct name *index,
-			    size_t *ret_size)
+static uint8_t *load_bitmap(struct lookup *l, const struct name *index, size_t *ret_size)
 {
 	_cleanup_stream_ struct mft_stream s = { 0 };
 	uint8_t *bits;
 
-	if (mft_stream_load(l->mft, folder, ATTRIBUTE_BITMAP, index, &s, NULL) ||
+	if (mft_stream_load(l->mft, l->folder, ATTRIBUTE_BITMAP, index, &s, NULL) ||
 	    s.size > INDEX_SIZE_MAX / 512 / 8)
 		return NULL;
 	*ret_size = (size_t)s.size;
@@ -104,43 +135,144 @@ static uint8_t *load_bitmap(struct lookup *l, uint64_t folder, const struct name
 }
 
 /* A block that cannot be read or is torn is passed over: the name may be in another one. */
-static enum status scan_blocks(struct lookup *l, uint64_t folder, const struct name *index,
-			       struct err *e)
+static void scan_block(struct lookup *l, const struct mft_stream *s, uint64_t i, uint8_t *block)
+{
+	const uint32_t size = mft_boot_of(l->mft)->index_record;
+	struct err why = ERR_INIT;
+
+	if (mft_stream_read(l->mft, s, i * size, block, size, &why) ||
+	    fixup_apply(block, size, "INDX", &why))
+		call_damaged(l, why.message);
+	else
+		scan_node(l, block + 24, size - 24);
+}
+
+static enum status scan_blocks(struct lookup *l, const struct name *index, struct err *e)
 {
 	const uint32_t block_size = mft_boot_of(l->mft)->index_record;
 	_cleanup_stream_ struct mft_stream s = { 0 };
 	_cleanup_free_ uint8_t *block = malloc(block_size);
 	_cleanup_free_ uint8_t *bits = NULL;
+	struct err why = ERR_INIT;
 	size_t bits_size = 0;
-	enum status st;
+	enum status st = ST_NOMEM;
 
-	if (!block)
+	if (block)
+		st = mft_stream_load(l->mft, l->folder, ATTRIBUTE_INDEX_ALLOCATION, index, &s,
+				     &why);
+	if (st == ST_NOMEM)
 		return err_nomem(e);
-	st = mft_stream_load(l->mft, folder, ATTRIBUTE_INDEX_ALLOCATION, index, &s, e);
-	if (st || s.size > INDEX_SIZE_MAX)
-		return st == ST_INPUT ? ST_OK : st; /* a small folder has no blocks */
-	bits = load_bitmap(l, folder, index, &bits_size);
-	for (uint64_t i = 0; i < s.size / block_size && !l->found_exact; i++) {
-		if (bits && (i / 8 >= bits_size || !(bits[i / 8] >> (i % 8) & 1)))
-			continue;
-		if (!mft_stream_read(l->mft, &s, i * block_size, block, block_size, NULL) &&
-		    !fixup_apply(block, block_size, "INDX", NULL))
-			scan_node(l, block + 24, block_size - 24);
+	if (st || s.size > INDEX_SIZE_MAX) {
+		call_damaged(l, st ? why.message : "its size makes no sense");
+		return ST_OK;
 	}
+	bits = load_bitmap(l, index, &bits_size);
+	if (!bits)
+		call_damaged(l, "nothing says which of its blocks are in use");
+	for (uint64_t i = 0; i < s.size / block_size && !l->found_exact; i++)
+		if (!bits || (i / 8 < bits_size && (bits[i / 8] >> (i % 8) & 1)))
+			scan_block(l, &s, i, block);
+	return ST_OK;
+}
+
+static enum status scan_index(struct lookup *l, struct err *e)
+{
+	static const struct name i30 = { .unit = { '$', 'I', '3', '0' }, .count = 4 };
+	bool large;
+	enum status st = scan_root(l, &i30, &large, e);
+
+	return st || l->found_exact || !large ? st : scan_blocks(l, &i30, e);
+}
+
+/*
+ * All MFT records
+ */
+
+/* So many are read at once. */
+#define SCAN_RECORDS ((size_t)256)
+
+struct scan {
+	struct lookup *l;
+	uint32_t size;     /* bytes of a record */
+	uint16_t sequence; /* of the folder; 0: not known */
+	uint64_t lost;     /* records that may hold any name */
+};
+
+/* The names of one record, of a file or of an extension of one. */
+static void scan_record(struct scan *s, uint64_t number, uint8_t *record)
+{
+	static const uint8_t never_used[4];
+	struct attribute_walk w = { .record = record, .size = s->size };
+	struct record_header h;
+	struct attribute a;
+
+	if (!memcmp(record, never_used, sizeof(never_used)))
+		return;
+	if (fixup_apply(record, s->size, "FILE", NULL)) {
+		s->lost++;
+		return;
+	}
+	h = record_header_of(record);
+	while (h.in_use && attribute_next(&w, &a)) {
+		const uint64_t parent =
+			a.resident && a.value_size >= FILE_NAME_SIZE ? get_le64(a.value) : 0;
+
+		if (a.type == ATTRIBUTE_FILE_NAME && parent &&
+		    REFERENCE_RECORD(parent) == s->l->folder &&
+		    (!s->sequence || REFERENCE_SEQUENCE(parent) == s->sequence))
+			consider(s->l, h.base ? REFERENCE_RECORD(h.base) : number, a.value,
+				 a.value_size);
+	}
+	s->lost += h.in_use && !attributes_end(record, s->size);
+}
+
+static void scan_some(struct scan *s, uint64_t first, size_t count, uint8_t *buf)
+{
+	const bool all = !mft_raw_records(s->l->mft, first, count, buf, NULL);
+
+	for (size_t i = 0; i < count && !s->l->found_exact; i++) {
+		uint8_t *record = buf + i * s->size;
+
+		if (all || !mft_raw_records(s->l->mft, first + i, 1, record, NULL))
+			scan_record(s, first + i, record);
+		else
+			s->lost++;
+	}
+}
+
+static enum status scan_records(struct lookup *l, struct err *e)
+{
+	struct scan s = { .l = l, .size = mft_boot_of(l->mft)->record };
+	_cleanup_free_ uint8_t *buf = malloc(SCAN_RECORDS * s.size);
+	const uint64_t end = mft_records(l->mft);
+
+	if (!buf)
+		return err_nomem(e);
+	if (!mft_record(l->mft, l->folder, buf, NULL))
+		s.sequence = record_header_of(buf).sequence;
+	for (uint64_t at = 0; at < end && !l->found_exact; at += SCAN_RECORDS)
+		scan_some(&s, at, (size_t)MIN(end - at, SCAN_RECORDS), buf);
+	if (is_found(l))
+		return ST_OK;
+	if (s.lost)
+		return err_set(e, ST_CORRUPT,
+			       "the index of its folder is damaged (%s), and of the MFT records "
+			       "that may have it %" PRIu64 " cannot be read",
+			       l->why.message, s.lost);
 	return ST_OK;
 }
 
 /* The record that `wanted` names in `folder`. */
 static enum status look_up(struct mft *n, uint64_t folder, const struct name *wanted, uint64_t *ret,
-			   struct err *e)
+			   struct err *note, struct err *e)
 {
-	static const struct name i30 = { .unit = { '$', 'I', '3', '0' }, .count = 4 };
-	struct lookup l = { .mft = n, .wanted = wanted, .upcase = mft_upcase(n) };
+	struct lookup l = { .mft = n, .folder = folder, .wanted = wanted, .upcase = mft_upcase(n) };
 	char text[NAME_UTF8_SIZE];
-	enum status st = l.upcase ? scan_root(&l, folder, &i30, e) : err_nomem(e);
+	enum status st = l.upcase ? scan_index(&l, e) : err_nomem(e);
+	const bool scanned = !st && l.damaged && !is_found(&l);
 
-	if (!st && !l.found_exact)
-		st = scan_blocks(&l, folder, &i30, e);
+	if (scanned)
+		st = scan_records(&l, e);
 	name_to_utf8(wanted, text, sizeof(text));
 	if (st)
 		return err_add(e, st, "looking for \"%s\"", text);
@@ -149,18 +281,27 @@ static enum status look_up(struct mft *n, uint64_t folder, const struct name *wa
 			       "\"%s\" is the name of several files that differ in "
 			       "case; write it as it is written",
 			       text);
-	if (!l.found_exact && !l.found_folded)
-		return err_set(e, ST_INPUT, "there is no \"%s\"", text);
+	if (!is_found(&l))
+		return err_set(e, ST_INPUT, "there is no \"%s\"%s", text,
+			       scanned ? "; its folder's index is damaged, but no MFT record has "
+					 "that name"
+				       : "");
+	if (scanned)
+		err_set(note, ST_OK,
+			"the index of its folder is damaged (%s); \"%s\" was found by its MFT "
+			"record",
+			l.why.message, text);
 	*ret = l.found_exact ? l.exact : l.folded;
 	return ST_OK;
 }
 
-enum status mft_find(struct mft *n, const struct ntfs_path *path, uint64_t *ret, struct err *e)
+enum status mft_find(struct mft *n, const struct ntfs_path *path, uint64_t *ret, struct err *note,
+		     struct err *e)
 {
 	uint64_t record = RECORD_ROOT;
 
 	for (size_t i = 0; i < path->depth; i++) {
-		const enum status st = look_up(n, record, &path->part[i], &record, e);
+		const enum status st = look_up(n, record, &path->part[i], &record, note, e);
 
 		if (st)
 			return st;

@@ -106,22 +106,52 @@ bool attribute_find(const uint8_t *record, size_t size, uint32_t type, const str
 	return false;
 }
 
+/* `n` bytes, at most 8, as a number with a sign. */
+static uint64_t get_signed(const uint8_t *p, size_t n)
+{
+	uint64_t v = n && (p[n - 1] & 0x80) ? UINT64_MAX : 0;
+
+	while (n--)
+		v = v << 8 | p[n];
+	return v;
+}
+
 /*
- * A run list: for each run a byte whose low half is the size of the length and whose high half is
- * the size of the offset, then those two; the end is a size of 0 for the length.
+ * A run list: for each run a byte whose low half is the size of the count and whose high half is the
+ * size of the distance from the run before, then those two; without a distance it is a hole. The end
+ * is a size of 0 for the count. Linux 6.1 fs/ntfs3/run.c, run_unpack().
  */
+bool run_next(struct run_walk *w, struct run *ret)
+{
+	const uint8_t count = w->at < w->size ? w->runs[w->at] & 15 : 0;
+	const uint8_t distance = count ? w->runs[w->at] >> 4 : 0;
+
+	if (!count || count > 8 || distance > 8 ||
+	    !range_fits(w->at, 1u + count + distance, w->size))
+		return false;
+	w->last += get_signed(w->runs + w->at + 1 + count, distance);
+	*ret = (struct run){
+		.count = get_signed(w->runs + w->at + 1, count),
+		.first = w->last,
+		.hole = !distance,
+	};
+	w->at += 1u + count + distance;
+	return ret->count != 0;
+}
+
+/* The list comes to its end mark, and no size in it is made up. */
 static bool runs_end(const uint8_t *runs, size_t size)
 {
 	size_t at = 0;
 
 	while (at < size) {
-		const uint8_t length = runs[at] & 15, offset = runs[at] >> 4;
+		const uint8_t count = runs[at] & 15, distance = runs[at] >> 4;
 
-		if (!length)
+		if (!count)
 			return true;
-		if (length > 8 || offset > 8)
+		if (count > 8 || distance > 8)
 			return false;
-		at += 1 + length + offset;
+		at += 1 + count + distance;
 	}
 	return false;
 }
@@ -136,25 +166,26 @@ static bool attribute_is_sound(const struct attribute *a)
 	return a->type != ATTRIBUTE_VOLUME_INFORMATION || a->value_size >= 12;
 }
 
-bool record_is_sound(const uint8_t *record, size_t size)
+/* `judge` NULL: every attribute will do. */
+static bool walk_ends(const uint8_t *record, size_t size, bool (*judge)(const struct attribute *a))
 {
 	struct attribute_walk w = { .record = record, .size = size };
 	struct attribute a;
 
 	while (attribute_next(&w, &a))
-		if (!attribute_is_sound(&a))
+		if (judge && !judge(&a))
 			return false;
 	return range_fits(w.at, 4, size) && get_le32(record + w.at) == (uint32_t)ATTRIBUTE_END;
 }
 
-uint64_t first_run_length(const struct attribute *a)
+bool attributes_end(const uint8_t *record, size_t size)
 {
-	const uint8_t length = a->runs[0] & 15;
-	uint64_t n = 0;
+	return walk_ends(record, size, NULL);
+}
 
-	for (uint8_t i = length; i-- > 0;)
-		n = n << 8 | a->runs[1 + i];
-	return n;
+bool record_is_sound(const uint8_t *record, size_t size)
+{
+	return walk_ends(record, size, attribute_is_sound);
 }
 
 bool list_next(struct list_walk *w, struct list_entry *ret)

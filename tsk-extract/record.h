@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One MFT record as it lies on disk: its update sequence, its header, the headers of its
- * attributes. This is what libtsk does not hand out: sequence numbers of references, 64-bit sizes
- * as they are written, which cluster an attribute's piece begins and ends with, and the bytes that
- * are compared before and after a copy. Run lists are libtsk's (mft.c).
+ * attributes, their run lists.
  *
  * Layout: Linux 6.1 fs/ntfs3/ntfs.h (struct MFT_REC, ATTRIB, ATTR_LIST_ENTRY).
  */
@@ -85,6 +83,9 @@ bool attribute_next(struct attribute_walk *w, struct attribute *ret);
 bool attribute_find(const uint8_t *record, size_t size, uint32_t type, const struct name *name,
 		    struct attribute *ret);
 
+/* The walk over the attributes comes to the end mark: none of them makes no sense. */
+bool attributes_end(const uint8_t *record, size_t size);
+
 /*
  * Whether libtsk may see the record: every attribute, name, value and run list ends where it has to,
  * and the last attribute is followed by the end mark. libtsk 4.11 reads run lists up to their zero
@@ -93,8 +94,23 @@ bool attribute_find(const uint8_t *record, size_t size, uint32_t type, const str
  */
 bool record_is_sound(const uint8_t *record, size_t size);
 
-/* Clusters of the first run; 0 if there is none. The record is sound. */
-uint64_t first_run_length(const struct attribute *a);
+/* Neighbouring clusters of the volume, or of nowhere. */
+struct run {
+	uint64_t count; /* clusters, not 0 */
+	uint64_t first; /* of the volume; any number */
+	bool hole;      /* then `first` means nothing */
+};
+
+/* Walks a run list. Zero-initialise but for runs and size. */
+struct run_walk {
+	const uint8_t *runs;
+	size_t size;
+	size_t at;
+	uint64_t last; /* `first` of the run before */
+};
+
+/* false behind the last one, and where the list makes no sense any more. */
+bool run_next(struct run_walk *w, struct run *ret);
 
 struct list_entry {
 	uint32_t type;

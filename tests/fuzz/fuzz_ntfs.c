@@ -61,6 +61,7 @@ static void read_volume(struct reader *r, const struct volume *v)
 		read_file(x);
 		extract_close(x);
 	}
+	MUST(extract_exists(r, v, "no such file", NULL) != ST_OK);
 }
 
 static void read_disk(const uint8_t *bytes)

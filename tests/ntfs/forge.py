@@ -13,7 +13,7 @@ mounted and no rights are needed. Layout: Linux 6.1 fs/ntfs3/ntfs.h.
 import struct
 from array import array
 
-MFT, VOLUME, ROOT, BITMAP, BOOT, UPCASE = 0, 3, 5, 6, 7, 10
+MFT, VOLUME, ROOT, BITMAP, BOOT, SECURE, UPCASE = 0, 3, 5, 6, 7, 9, 10
 FIRST_USER = 24
 STANDARD_INFORMATION, LIST, FILE_NAME, VOLUME_NAME, VOLUME_INFORMATION = 0x10, 0x20, 0x30, 0x60, 0x70
 DATA, INDEX_ROOT, INDEX_ALLOCATION, INDEX_BITMAP = 0x80, 0x90, 0xa0, 0xb0
@@ -101,11 +101,13 @@ class File:
 
 class Volume:
     def __init__(self, size, cluster=4096, sector=512, record=1024, mft_runs=None, label='forged',
-                 upcase=True, content=True, mft_list=False):
+                 upcase=True, content=True, mft_list=False, mirror=None, secure=b''):
         self.size, self.cluster, self.sector, self.record = size, cluster, sector, record
         self.clusters = size // cluster
         self.label = label
         self.upcase = upcase
+        self.mirror = mirror        # the cluster of $MFTMirr; None: it says where $MFT is
+        self.secure = secure        # content of $Secure:$SDS
         self.mft_list = mft_list    # all but the first of mft_runs are in record 15
         self.write_content = content
         self.records = {}    # number -> (sequence, flags, base reference, [Attribute])
@@ -116,6 +118,7 @@ class Volume:
         self.mft_runs = mft_runs
         self.entries = []    # of the root: (record, name)
         self.extra_records = 0
+        self.system_files_done = lambda: None    # what a test does to their records
 
     def reference(self, number):
         return number | self.records[number][0] << 48 if number in self.records else number | 1 << 48
@@ -134,7 +137,7 @@ class Volume:
 
     def file_name(self, number, name, parent=ROOT, namespace=1):
         text = name.encode('utf-16-le', 'surrogatepass')
-        return (struct.pack('<QQQQQQQII', parent | ROOT << 48, TIME, TIME, TIME, TIME, 0, 0, 0x20, 0)
+        return (struct.pack('<QQQQQQQII', parent | (ROOT if parent == ROOT else 1) << 48, TIME, TIME, TIME, TIME, 0, 0, 0x20, 0)
                 + bytes([len(text) // 2, namespace]) + text)
 
     def begin(self, name, seed=None):
@@ -161,6 +164,10 @@ class Volume:
         child = (f.number, name)
         for folder in reversed(folders):
             number = self.new_record(flags=3)
+            self.add(number, Attribute(FILE_NAME, self.file_name(number, folder)))
+            for a in self.records[child[0]][3]:
+                if a.kind == FILE_NAME:
+                    a.value = self.file_name(*child, parent=number)
             node = self.index_entry(*child) + struct.pack('<QHHHHI', 0, 16, 0, 2, 0, 0)[:16]
             root = struct.pack('<IIIBBBB', FILE_NAME, 1, 4096, 1, 0, 0, 0)
             root += struct.pack('<IIII', 16, 16 + len(node), 16 + len(node), 0) + node
@@ -232,7 +239,7 @@ class Volume:
 
     # ---- writing
 
-    def pack_record(self, number):
+    def pack_record(self, number, whole=False):
         sequence, flags, base, attributes = self.records[number]
         body = b''.join(a.pack() for a in sorted(attributes, key=lambda a: (a.kind, a.name)))
         body += struct.pack('<II', 0xffffffff, 0)
@@ -242,7 +249,7 @@ class Volume:
                            first + len(body), self.record, base, 99, 0, number)
         out = head + bytes(first - len(head)) + body
         assert len(out) <= self.record, f'record {number} needs {len(out)} bytes'
-        return self.fix(out + bytes(self.record - len(out)), 48, number in self.spoil)
+        return self.fix(out + bytes(self.record - len(out)), 48, number in self.spoil and not whole)
 
     @staticmethod
     def fix(data, at, spoil=False):
@@ -312,9 +319,13 @@ class Volume:
         system(VOLUME, '$Volume', Attribute(VOLUME_NAME, self.label.encode('utf-16-le')),
                Attribute(VOLUME_INFORMATION, bytes(8) + b'\x03\x01\0\0'))
         system(BITMAP, '$Bitmap', stored(DATA, b'\xff' * min(-(-self.clusters // 8), 65536)))
+        if self.secure:
+            system(SECURE, '$Secure', stored(DATA, self.secure, '$SDS'))
         if self.upcase:
             self.add_upcase(system, stored)
         self.entries.append((MFT, '$MFT'))
+        if self.secure:
+            self.entries.append((SECURE, '$Secure'))
         blocks = self.index_blocks()
         root = struct.pack('<IIIBBBB', FILE_NAME, 1, 4096, 1, 0, 0, 0)
         root += struct.pack('<IIII', 16, 40, 40, 1) + struct.pack('<QHHHHQ', 0, 24, 0, 3, 0, 0)
@@ -324,6 +335,7 @@ class Volume:
                Attribute(INDEX_BITMAP, bits.to_bytes(-(-bits.bit_length() // 64) * 8 or 8, 'little'),
                          name='$I30'))
         self.records[ROOT] = (ROOT, 3, 0, self.records[ROOT][3])
+        self.system_files_done()
         return runs
 
     @staticmethod
@@ -343,7 +355,7 @@ class Volume:
                          per if per <= 128 else 256 - (per.bit_length() - 1))
         boot[21] = 0xf8
         struct.pack_into('<QQQ', boot, 40, self.clusters * per - 1 + (1 if per > 1 else 0), mft_lcn,
-                         mft_lcn)
+                         self.mirror or mft_lcn)
 
         def size(n):
             return n // self.cluster if n >= self.cluster else 256 - (n.bit_length() - 1)
@@ -372,6 +384,9 @@ class Volume:
             data = self.pack_record(number)
             for i in range(0, self.record, step):
                 put(mft[(number * self.record + i) // step], data[i:i + step])
+            if self.mirror and number < 4:
+                put(self.mirror * self.cluster + number * self.record,
+                    self.pack_record(number, whole=True))
         for f in self.files:
             done = 0
             for lcn, count in f.runs:

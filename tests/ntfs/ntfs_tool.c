@@ -29,11 +29,12 @@ static int show_volumes(const struct disk *d)
 
 	for (size_t i = 0; i < n; i++)
 		printf("%zu offset=%" PRIu64 " length=%" PRIu64 " kind=%s readable=%d guid=%d "
-		       "cluster=%u record=%u serial=%016" PRIx64 " label=%s%s%s\n",
+		       "cluster=%u record=%u serial=%016" PRIx64 " label=%s%s%s%s%s\n",
 		       v[i].number, v[i].offset, v[i].length, volume_kind_text(v[i].kind),
 		       v[i].readable, v[i].has_guid, v[i].boot.cluster, v[i].boot.record,
 		       v[i].boot.serial, v[i].label, v[i].problem.message[0] ? " problem=" : "",
-		       v[i].problem.message);
+		       v[i].problem.message, v[i].note.message[0] ? " note=" : "",
+		       v[i].note.message);
 	return 0;
 }
 
@@ -43,10 +44,11 @@ static int show_info(const struct extract *x)
 
 	printf("record=%" PRIu64 " sequence=%u size=%" PRIu64 " allocated=%" PRIu64
 	       " initialised=%" PRIu64 " resident=%d compressed=%d sparse=%d fragments=%zu "
-	       "records=%zu lost=%zu%s%s\n",
+	       "records=%zu lost=%zu%s%s%s%s\n",
 	       s->record, s->sequence, s->size, s->allocated, s->initialised, s->resident,
 	       s->compressed, s->sparse, s->fragments, s->n_records, s->lost_records,
-	       s->problem.message[0] ? " problem=" : "", s->problem.message);
+	       s->problem.message[0] ? " problem=" : "", s->problem.message,
+	       s->note.message[0] ? " note=" : "", s->note.message);
 	for (size_t i = 0; i < s->extents.count; i++)
 		printf("%" PRIu64 " %" PRIu64 " %s %" PRIu64 "\n", s->extents.at[i].file,
 		       s->extents.at[i].length, extent_kind_name(s->extents.at[i].kind),

@@ -175,11 +175,23 @@ class Together(Case):
         self.assertEqual(self.extract('pagefile.sys', GAPS)[:500 * 4096], f.content()[:500 * 4096])
 
     def test_volume_that_cannot_be_read_is_no_disk_without_page_files(self):
-        self.forge(2)
+        for damage in (b'ABCD', bytes(1024)):
+            self.forge(2)
+            with open(self.image, 'r+b') as f:
+                f.seek(2048 * 512 + 24 * MIB + 8192) # $MFT's own record, of the second volume
+                f.write(damage)
+            done = self.acquire(code=GAPS)
+            self.assertIn('NTFS at sector', done.stderr)
+            self.assertIn('MFT record 0', done.stderr)
+            self.assertEqual(set(self.lines()), {'pagefile.sys', 'swapfile.sys'})
+
+    def test_volume_that_is_cut_short_before_the_index_of_its_root(self):
+        files = self.forge(2)
         os.truncate(self.image, os.path.getsize(self.image) - 10 * MIB)
-        done = self.acquire(code=GAPS)
-        self.assertIn('NTFS at sector', done.stderr)
-        self.assertEqual(set(self.lines()), {'pagefile.sys', 'swapfile.sys'})
+        self.acquire(code=GAPS)
+        self.assertTrue(self.extract('pagefile.sys (2)') == files[2].content())
+        got = self.extract('swapfile.sys (2)', GAPS) # its last three clusters are gone
+        self.assertEqual(got[:-3 * 4096], files[3].content()[:-3 * 4096])
 
     def test_hibernation_file_on_demand(self):
         v = Volume(24 * MIB)

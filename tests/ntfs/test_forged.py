@@ -15,7 +15,8 @@ import sys
 import tempfile
 import unittest
 
-from forge import (Attribute, COMPRESSED, DATA, LIST, Volume, gpt_disk, mbr_disk, words)
+from forge import (Attribute, BITMAP, COMPRESSED, DATA, INDEX_ALLOCATION, INDEX_BITMAP, LIST, MFT,
+                   ROOT, SECURE, UPCASE, VOLUME, Volume, gpt_disk, mbr_disk, words)
 
 TOOL = os.path.abspath(sys.argv.pop(1))
 MIB = 1 << 20
@@ -155,6 +156,13 @@ class Content(Case):
                            list_resident=resident)
                 self.check(v, f, data=12)
 
+    def test_security_descriptors(self):
+        v = Volume(16 * MIB, secure=words(3, 0, 50000))
+        v.write(self.image)
+        r = self.cat('$Secure:$SDS')
+        self.assertEqual(r.code, OK, r.err)
+        self.assertTrue(r.out == v.secure)
+
     def test_runs_backwards_and_side_by_side(self):
         v = Volume(32 * MIB)
         f = v.file('pagefile.sys', [(5000, 3), (4997, 3), (1000, 1), (1001, 2), (6000, 1)])
@@ -254,6 +262,7 @@ class Names(Case):
         for i in (0, 250, 499):
             r = self.cat(f'FILE number {i} with quite a long name')
             self.assertEqual((r.code, r.out), (OK, str(i).encode()), r.err)
+        self.refused(self.cat('FILE number'), INPUT, 'there is no "FILE number"\n')
 
     def test_the_mft_itself(self):
         v = Volume(16 * MIB, mft_runs=[(4, 4), (100, 4), (50, 30)])
@@ -373,6 +382,121 @@ class Damage(Case):
         v.spoil.append(0)
         v.write(self.image)
         self.refused(self.cat('pagefile.sys'), INPUT, 'no NTFS volume that can be read')
+
+    def found_with_note(self, path, f, *parts):
+        """It is read whole, and how it was found is told."""
+        r = self.cat(path)
+        self.assertEqual(r.code, OK, r.err)
+        self.assertTrue(r.out == f.content())
+        told = self.tool('volumes', self.image).out.decode() + \
+            self.tool('info', '-', path, self.image).out.decode()
+        self.assertIn('note=', told)
+        for part in parts:
+            self.assertIn(part, told)
+
+    def test_torn_mft_with_a_mirror(self):
+        for spoil, magic, note in (([MFT], b'FILE', 'copy in $MFTMirr'), ([], b'ABCD', '$MFTMirr')):
+            v = Volume(16 * MIB, mirror=2000, mft_runs=[(4, 10), (100, 30)])
+            f = v.file('pagefile.sys', [(1000, 3)])
+            v.spoil += spoil
+            v.patches.append((4 * 4096, magic))
+            v.write(self.image)
+            self.found_with_note('pagefile.sys', f, note)
+            self.assertEqual(self.cat('$MFT').code, OK)
+
+    def test_mft_record_that_is_called_bad(self):
+        v = Volume(16 * MIB)
+        f = v.file('pagefile.sys', [(1000, 3)])
+        v.patches.append((v.mft_lcn() * 4096, b'BAAD'))
+        v.write(self.image)
+        self.found_with_note('pagefile.sys', f, 'marked as bad')
+        other = self.icat(0)
+        if other is not None:
+            self.assertTrue(self.cat('$MFT').out == other)
+
+    def test_system_files_that_are_torn_cost_nothing_else(self):
+        for number in (VOLUME, BITMAP, SECURE, UPCASE):
+            with self.subTest(number=number):
+                v = Volume(16 * MIB, secure=b'descriptors')
+                f = v.file('pagefile.sys', [(1000, 3)])
+                v.spoil.append(number)
+                v.write(self.image)
+                self.assertTrue(self.cat('pagefile.sys').out == f.content())
+
+    def test_first_run_of_the_mft_that_is_shorter_than_its_first_records(self):
+        for clusters in (1, 2):
+            v = Volume(16 * MIB, mft_runs=[(4, clusters), (100, 40)])
+            f = v.file('pagefile.sys', [(1000, 3)])
+            self.check(v, f)
+            self.assertEqual(self.cat('$MFT').out, self.icat(0) or self.cat('$MFT').out)
+
+    def test_folder_whose_record_is_torn(self):
+        v = Volume(16 * MIB)
+        f = v.file('pagefile.sys', [(1000, 3)])
+        v.spoil.append(ROOT)
+        v.write(self.image)
+        self.found_with_note('PageFile.SYS', f, 'the index of its folder is damaged', 'is torn',
+                             'found by its MFT record')
+        other = self.icat(0)
+        if other is not None:
+            self.assertTrue(self.cat('$MFT').out == other)
+        self.refused(self.cat('nothing'), VERIFY, 'index of its folder is damaged', 'cannot be read')
+
+    def damage_root(self, v, at, data):
+        """Over the first block of the root's index, which the last of its patches wrote."""
+        where = [off for off, d in v.patches if d[:4] == b'INDX']
+        with open(self.image, 'r+b') as image:
+            image.seek(where[-1] + at)
+            image.write(data)
+
+    def test_folder_whose_index_is_damaged(self):
+        """Torn, emptied, an entry of no length, an entry that reaches out of its block."""
+        for at, data in ((510, b'??'), (0, bytes(4096)), (64 + 8, b'\0\0'), (64 + 8, b'\xf0\xff')):
+            with self.subTest(at=at, data=data[:4]):
+                v = Volume(16 * MIB)
+                for i in range(20):
+                    v.resident(f'file {i}', b'x')
+                f = v.file('pagefile.sys', [(1000, 3)])
+                v.write(self.image)
+                self.damage_root(v, at, data)
+                self.found_with_note('pagefile.sys', f, 'found by its MFT record')
+                self.refused(self.cat('nothing'), INPUT, 'there is no "nothing"',
+                             'no MFT record has that name')
+
+    def test_index_that_lacks_its_bitmap_or_its_blocks(self):
+        for kind in (INDEX_ALLOCATION, INDEX_BITMAP):
+            v = Volume(16 * MIB)
+            f = v.file('pagefile.sys', [(1000, 3)])
+            v.system_files_done = lambda: v.records[ROOT][3].__delitem__(
+                [a.kind for a in v.records[ROOT][3]].index(kind))
+            v.write(self.image)
+            self.assertTrue(self.cat('pagefile.sys').out == f.content())
+            self.refused(self.cat('nothing'), INPUT, 'no MFT record has that name')
+
+    def test_folder_in_between_whose_record_is_torn(self):
+        v = Volume(16 * MIB)
+        f = v.nested('Windows/System32/config/SYSTEM', b'a hive, perhaps')
+        v.spoil.append(f.number + 2) # System32
+        v.write(self.image)
+        self.found_with_note('Windows/System32/config/SYSTEM', f, '"config" was found by its MFT')
+
+    def test_names_of_other_folders_and_of_deleted_files_are_not_taken(self):
+        v = Volume(16 * MIB)
+        v.nested('folder/pagefile.sys', b'not this one')
+        deleted = v.file('pagefile.sys', [(1000, 3)])
+        v.records[deleted.number] = (2, 0, *v.records[deleted.number][2:])
+        v.write(self.image)
+        self.damage_root(v, 0, bytes(4096))
+        self.refused(self.cat('pagefile.sys'), INPUT, 'no MFT record has that name')
+
+    def test_records_that_cannot_be_read_may_have_any_name(self):
+        v = Volume(16 * MIB)
+        other = v.resident('other', b'x')
+        v.spoil.append(other.number)
+        v.write(self.image)
+        self.refused(self.cat('pagefile.sys'), INPUT, 'there is no "pagefile.sys"')
+        self.damage_root(v, 0, bytes(4096))
+        self.refused(self.cat('pagefile.sys'), VERIFY, 'its folder is damaged', '1 cannot be read')
 
     def test_corrupt_boot_sector(self):
         for at, value in ((11, b'\x03\x00'), (13, b'\x03'), (48, b'\xff' * 8), (64, b'\x00'),
@@ -526,6 +650,13 @@ class Disks(Case):
         self.assertEqual(hashlib.sha256(r.out).hexdigest(),
                          '396d2ca10e09a4a70bed0dcf580c13d5608e59c433b8592fd3d1f0ccd87244ce')
         other = self.icat(38, images=[image])
+        if other is not None:
+            self.assertTrue(r.out == other)
+        self.assertNotIn('note=', self.tool('info', '-', 'ones.bin', image).out.decode())
+        r = self.cat('$Secure:$SDS', '-', [image])
+        self.assertEqual(hashlib.sha256(r.out).hexdigest(),
+                         'e12749f342f60de738832eeea1fd9d5bd9ca7b8fd1a2583e76862c539beace1c')
+        other = self.icat('9-128-8', images=[image])
         if other is not None:
             self.assertTrue(r.out == other)
 

@@ -60,6 +60,9 @@ class Formatted(unittest.TestCase):
         return {k: int(v) for k, v in re.findall(r'(\w+)=(\d+)', line)}
 
     def check(self, path, want):
+        gone = subprocess.run([TOOL, 'cat', '-', 'no such file', self.image], capture_output=True)
+        self.assertEqual(gone.stderr.decode(), 'ntfs_tool: no such file: there is no "no such file"\n',
+                         'no index is damaged here')
         got = self.cat(path)
         self.assertEqual(len(got), len(want))
         self.assertTrue(got == want, f'{path} differs')
