@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "tsk-extract/hive.h"
@@ -39,6 +40,7 @@ void pagefile_list_deinit(struct pagefile_list *l)
 	for (size_t i = 0; i < l->n_disks; i++)
 		disk_close(l->disks[i]);
 	free(l->disks);
+	free(l->remarks);
 	free(l->at);
 	*l = (struct pagefile_list){ 0 };
 }
@@ -85,6 +87,7 @@ void pagefile__probe(struct reader *r, struct pagefile *p)
 	p->initialised = extract_now(x)->initialised;
 	p->fragments = extract_now(x)->fragments;
 	p->mft_record = extract_now(x)->record;
+	p->note = extract_now(x)->note;
 	extract_close(x);
 }
 
@@ -167,24 +170,126 @@ static enum status add_named(struct search *s, char *name, const char *value, st
 	return ST_OK;
 }
 
-/* Looks for the hive on every volume; the first one counts. No hive is no error. */
-static enum status find_hive(struct search *s)
+/* Adds to the remarks; of several that make the list uncertain the first is enough. */
+static PRINTF_LIKE(5, 6) enum status remark(struct search *s, const struct volume *v, bool blind,
+					    struct err *e, const char *fmt, ...)
+{
+	struct pagefile_list *l = s->to;
+	struct volume_remark *at;
+	va_list ap;
+
+	for (size_t i = 0; i < l->n_remarks; i++)
+		if (blind && l->remarks[i].blind && l->remarks[i].volume == v)
+			return ST_OK;
+	at = realloc(l->remarks, (l->n_remarks + 1) * sizeof(*at));
+	if (!at)
+		return err_nomem(e);
+	l->remarks = at;
+	at += l->n_remarks++;
+	*at = (struct volume_remark){ .volume = v, .blind = blind };
+	va_start(ap, fmt);
+	vsnprintf(at->text.message, sizeof(at->text.message), fmt, ap);
+	va_end(ap);
+	return ST_OK;
+}
+
+/* What cannot be looked into; what of that may hold page files of a Windows makes the list uncertain. */
+static enum status judge_volume(struct search *s, const struct volume *v, struct err *e)
+{
+	switch (v->kind) {
+	case VOLUME_NTFS:
+		s->to->looked += v->readable;
+		if (!v->readable)
+			return remark(s, v, true, e, "%s", v->problem.message);
+		return v->note.message[0] ? remark(s, v, false, e, "%s", v->note.message) : ST_OK;
+	case VOLUME_BITLOCKER:
+		return remark(s, v, true, e,
+			      "what is encrypted cannot be looked into; name the volume that "
+			      "appears when it is unlocked");
+	case VOLUME_LUKS:
+		return remark(s, v, true, e,
+			      "what is encrypted cannot be looked into; name the device that "
+			      "appears when it is opened");
+	case VOLUME_REFS:
+	case VOLUME_UNKNOWN:
+		return remark(s, v, true, e, "cannot be looked into");
+	case VOLUME_FAT:
+	case VOLUME_EXFAT:
+	case VOLUME_EXT:
+	case VOLUME_SWAP:
+		return remark(s, v, false, e, "is not looked into");
+	case VOLUME_EMPTY: /* a partition that Windows keeps for itself, or a wrong offset */
+		return disk_table(s->disk) == TABLE_NONE
+			       ? remark(s, v, true, e, "there is nothing to look into")
+			       : ST_OK;
+	}
+	return ST_OK;
+}
+
+static enum status judge_volumes(struct search *s, struct err *e)
 {
 	size_t n;
 	const struct volume *v = disk_volumes(s->disk, &n);
 	enum status st = ST_OK;
 
-	for (size_t i = 0; i < n && !s->hive; i++) {
-		struct extract *x = NULL;
+	for (size_t i = 0; i < n && !st; i++)
+		st = judge_volume(s, &v[i], e);
+	return st;
+}
 
-		if (!v[i].readable ||
-		    extract_open(disk_reader(s->disk), &v[i], HIVE_PATH, 0, &x, NULL))
+/* Whether the volume has such a file: ST_OK, ST_INPUT if not, or if that cannot be told. */
+static enum status look_for(struct search *s, const struct volume *v, const char *path,
+			    struct err *e)
+{
+	struct err why = ERR_INIT;
+	enum status st = extract_exists(disk_reader(s->disk), v, path, &why);
+
+	if (st == ST_NOMEM)
+		return err_nomem(e);
+	if (st == ST_CORRUPT)
+		st = remark(s, v, true, e, "whether it has %s cannot be told: %s", path,
+			    why.message);
+	else if (!st)
+		return ST_OK;
+	return st == ST_NOMEM ? st : ST_INPUT;
+}
+
+static enum status load_hive(struct search *s, const struct volume *v, struct err *e)
+{
+	struct extract *x = NULL;
+	struct err why = ERR_INIT;
+	enum status st = extract_open(disk_reader(s->disk), v, HIVE_PATH, 0, &x, &why);
+
+	if (!st)
+		st = hive_load(x, &s->hive, &why);
+	extract_close(x);
+	if (!st || st == ST_NOMEM)
+		return st ? err_nomem(e) : ST_OK;
+	return remark(s, v, true, e,
+		      "its SYSTEM hive, which names page files outside the root folders, cannot be "
+		      "used: %s",
+		      why.message);
+}
+
+/* Looks for the hive on every volume; the first one counts. No hive is no error. */
+static enum status find_hive(struct search *s, struct err *e)
+{
+	size_t n;
+	const struct volume *v = disk_volumes(s->disk, &n);
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < n && !s->hive && !st; i++) {
+		if (!v[i].readable)
 			continue;
-		s->system = &v[i];
-		st = hive_load(x, &s->hive, &s->to->note);
-		extract_close(x);
+		st = look_for(s, &v[i], HIVE_PATH, e);
+		if (!st) {
+			s->system = &v[i];
+			st = load_hive(s, &v[i], e);
+		}
+		if (st == ST_INPUT)
+			st = ST_OK;
 	}
-	return st == ST_NOMEM ? st : ST_OK;
+	return st;
 }
 
 static enum status add_from_hive(struct search *s, struct err *e)
@@ -205,11 +310,14 @@ static enum status add_from_hive(struct search *s, struct err *e)
 static enum status add_from_root(struct search *s, const struct volume *v, const char *name,
 				 struct err *e)
 {
-	struct pagefile found = { .volume = v, .path = NULL }, *p = NULL;
+	struct pagefile *p = NULL;
 	struct extract *x = NULL;
-	enum status st = extract_open(disk_reader(s->disk), v, name, 0, &x, &found.problem);
+	enum status st = look_for(s, v, name, e);
 
-	if (st == ST_INPUT || st == ST_USAGE) /* it is not there */
+	if (st)
+		return st == ST_INPUT ? ST_OK : st;
+	st = extract_open(disk_reader(s->disk), v, name, 0, &x, NULL);
+	if (st == ST_INPUT) /* a folder of that name */
 		return ST_OK;
 	if (!st) {
 		const bool listed = is_listed(s, v, extract_now(x)->record);
@@ -253,8 +361,10 @@ enum status pagefiles_on_disk(struct disk *d, bool hibernation, struct pagefile_
 			      struct err *e)
 {
 	struct search s = { .disk = d, .to = ret };
-	enum status st = find_hive(&s);
+	enum status st = judge_volumes(&s, e);
 
+	if (!st)
+		st = find_hive(&s, e);
 	if (!st && s.hive)
 		st = add_from_hive(&s, e);
 	if (!st)

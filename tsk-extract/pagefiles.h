@@ -47,6 +47,7 @@ struct pagefile {
 	bool readable;      /* it is there and can be opened */
 	bool absent;        /* its volume was looked at, and it is not there */
 	struct err problem; /* otherwise: why not */
+	struct err note;    /* how it was found, where its volume is damaged; or "" */
 	uint64_t size, allocated, initialised;
 	size_t fragments;    /* 0 where it is not known */
 	uint64_t mft_record; /* NTFS */
@@ -58,10 +59,20 @@ struct pagefile {
 	void *context;
 };
 
+/* Something about a volume of the disk that whoever reads the list should know. */
+struct volume_remark {
+	const struct volume *volume;
+	bool blind; /* page files may be there that are not in the list */
+	struct err text;
+};
+
 /* Zero-initialise; pagefile_list_deinit() frees and zeroes. */
 struct pagefile_list {
 	struct pagefile *at;
 	size_t count;
+	struct volume_remark *remarks; /* of a disk: at most one of each kind for a volume */
+	size_t n_remarks;
+	size_t looked;       /* volumes of the disk that were looked into */
 	struct disk **disks; /* of this machine, that entries are on */
 	size_t n_disks;
 	struct err note; /* something about the whole that should be known, or "" */
@@ -72,8 +83,9 @@ void pagefile_list_deinit(struct pagefile_list *l);
 /*
  * All page files on a disk: those that the SYSTEM hive of a Windows on it names, in that order, and
  * what else lies in the root folder of a volume by the name of pagefile.sys or swapfile.sys (and
- * hiberfil.sys, if `hibernation`). An empty list is ST_OK. Borrows the disk for as long as the list
- * lives.
+ * hiberfil.sys, if `hibernation`). An empty list is ST_OK; whether it means that there are none, the
+ * remarks say: of volumes that are encrypted, damaged or of another kind. Borrows the disk for as
+ * long as the list lives.
  */
 enum status pagefiles_on_disk(struct disk *d, bool hibernation, struct pagefile_list *ret,
 			      struct err *e);

@@ -15,6 +15,7 @@
 #include "agent/acquire/room.h"
 #include "agent/acquire/sealer.h"
 #include "agent/acquire/tables.h"
+#include "agent/acquire/volume_remarks.h"
 #include "agent/commands/commands.h"
 #include "agent/host/context.h"
 #include "agent/host/file_mark.h"
@@ -149,6 +150,8 @@ static enum status write_begin(struct acquisition *a, struct err *e)
 	json_object_set_new(doc, "maps", manifest_maps(info));
 	if (a->driver)
 		json_object_set_new(doc, "driver", driver_session_json(a->driver));
+	if (a->files.list.n_remarks)
+		json_object_set_new(doc, "volumes", volume_remarks_json(&a->files.list));
 	json_object_set_new(doc, "level", json_integer(a->o->level.level));
 	json_object_set_new(doc, "level_auto", json_boolean(a->o->level.automatic));
 	if (!info->simulated) {

@@ -6,6 +6,7 @@
 
 #include "agent/acquire/manifest.h"
 #include "agent/acquire/source_files.h"
+#include "agent/acquire/volume_remarks.h"
 #include "agent/order/slots.h"
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
@@ -258,6 +259,8 @@ static void put_pagefile(json_t *o, const struct pagefile *p)
 	json_object_set_new(o, "number_origin", json_string(number_origin_name(p->origin)));
 	if (p->origin != NUMBER_NONE)
 		json_object_set_new(o, "number", integer(p->number));
+	if (p->note.message[0])
+		json_object_set_new(o, "note", json_text(p->note.message));
 }
 
 static void put_volume(json_t *o, const struct volume *v)
@@ -575,6 +578,8 @@ bool files_takes(const struct pagefile *p)
 
 static bool is_worth_copying(const struct pagefile *p)
 {
+	if (p->note.message[0])
+		log_warning("pagefile-note", "%s: %s", p->path, p->note.message);
 	if (files_takes(p))
 		return true;
 	if (p->kind == PAGEFILE_LINUX_ZRAM)
@@ -582,21 +587,6 @@ static bool is_worth_copying(const struct pagefile *p)
 	else
 		log_warning("pagefile-not-readable", "%s: %s", p->path, p->problem.message);
 	return false;
-}
-
-/* A volume that cannot be read may hide page files, and that must not look like "none". */
-static void count_lost_volumes(const struct files_plan *plan, struct files *f)
-{
-	size_t n = 0;
-	const struct volume *v = plan->disk ? disk_volumes(plan->disk, &n) : NULL;
-
-	for (size_t i = 0; i < n; i++) {
-		if (v[i].kind != VOLUME_NTFS || v[i].readable)
-			continue;
-		f->lost_volumes++;
-		log_warning("volume-not-readable", "NTFS at sector %" PRIu64 ": %s",
-			    v[i].offset / 512, v[i].problem.message);
-	}
 }
 
 static bool has_kind(const struct pagefile_list *l, enum pagefile_kind kind)
@@ -628,11 +618,15 @@ static enum status find_pagefiles(const struct files_plan *plan, struct files *f
 		st = ST_OK;
 	}
 	if (!st)
-		count_lost_volumes(plan, f);
+		f->lost_volumes += volume_remarks_tell(&f->list);
+	if (!st && plan->disk && !f->list.looked) {
+		f->lost_volumes++;
+		log_warning("no-volume", "the disk has no NTFS volume that can be looked into");
+	}
 	if (!st && plan->disk && !f->list.count)
 		log_warning("no-pagefiles", "no page file was found on the disk");
 	if (!st && plan->hibernation && !has_kind(&f->list, PAGEFILE_HIBERNATION))
-		log_warning("no-hibernation-file", "there is no hiberfil.sys");
+		log_warning("no-hibernation-file", "no hiberfil.sys was found");
 	if (!st && f->list.note.message[0])
 		log_warning("pagefiles-note", "%s", f->list.note.message);
 	return st;

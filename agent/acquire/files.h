@@ -49,7 +49,7 @@ struct files {
 	struct pagefile_list list;
 	struct file_copy *at;
 	size_t count;
-	size_t lost_volumes; /* NTFS, but not readable: page files may lie there */
+	size_t lost_volumes; /* that could not be looked into, or not all: page files may lie there */
 	size_t lost_files;   /* page files that are somewhere, but cannot be opened */
 };
 

@@ -10,6 +10,7 @@
 #include "agent/acquire/files.h"
 #include "agent/acquire/manifest.h"
 #include "agent/acquire/room.h"
+#include "agent/acquire/volume_remarks.h"
 #include "agent/commands/commands.h"
 #include "agent/host/context.h"
 #include "agent/host/driver_policy.h"
@@ -179,6 +180,7 @@ static void measure_pagefiles(struct check *c)
 
 static enum status check_pagefiles(const struct cli *cli, struct check *c, struct err *e)
 {
+	char text[ERR_MESSAGE_MAX];
 	struct err why = ERR_INIT;
 	struct files_plan plan;
 	enum status st = acquire_plan_files(cli, &c->o->acquire, c->source, &c->disk, &plan, &why);
@@ -192,6 +194,10 @@ static enum status check_pagefiles(const struct cli *cli, struct check *c, struc
 	st = files_list(&plan, &c->pagefiles, &why);
 	if (st)
 		findings_add(&c->findings, ST_OK, "pagefiles", "page files: %s", why.message);
+	for (size_t i = 0; i < c->pagefiles.n_remarks; i++) {
+		volume_remark_text(&c->pagefiles.remarks[i], text, sizeof(text));
+		findings_add(&c->findings, ST_OK, "volume", "%s", text);
+	}
 	preflight_judge_pagefiles(&c->pagefiles, &c->findings);
 	measure_pagefiles(c);
 	return ST_OK;

@@ -195,6 +195,8 @@ static void summarise(const struct copy *c)
 			   log_json("bad", bad_json(c->file)), log_bool("changed", c->changes.any)),
 		"file-copied", "%s: %" PRIu64 " bytes in %zu fragments, MFT record %" PRIu64,
 		c->path, s->size, s->fragments, s->record);
+	if (s->note.message[0])
+		log_warning("found-by-record", "%s: %s", c->path, s->note.message);
 	if (s->lost_records)
 		log_warning("records-lost", "%s: %zu extension records are lost: %s", c->path,
 			    s->lost_records, s->problem.message);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 
+#include "agent/acquire/volume_remarks.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/disk_options.h"
 #include "agent/program/log.h"
@@ -31,7 +32,11 @@ const struct command command_pagefiles = {
 	.summary = "list page files and swap areas, of a disk or of this machine",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "Without --image or --volume: those of this machine.\n",
+	.notes = "Without --image or --volume: those of this machine. Where a volume of a disk "
+		 "cannot be\n"
+		 "looked into (it is encrypted, damaged, or of a kind that is not read), or not "
+		 "all of\n"
+		 "it, that is told and the exit code is 3; it is 9 where none can be.\n",
 	.values_size = sizeof(struct pagefiles_options),
 	.run = run,
 };
@@ -68,13 +73,15 @@ static json_t *pagefile_json(const struct pagefile *p)
 		json_object_set_new(o, "mft_record", json_integer((json_int_t)p->mft_record));
 	if (o && p->problem.message[0])
 		json_object_set_new(o, "problem", json_text(p->problem.message));
+	if (o && p->note.message[0])
+		json_object_set_new(o, "note", json_text(p->note.message));
 	return o;
 }
 
 static enum status print_json(const struct pagefile_list *l, struct err *e)
 {
 	json_t *list = json_array();
-	json_t *doc = json_pack("{s:o}", "pagefiles", list);
+	json_t *doc = json_pack("{s:o, s:o}", "pagefiles", list, "volumes", volume_remarks_json(l));
 
 	for (size_t i = 0; doc && i < l->count; i++)
 		json_array_append_new(list, pagefile_json(&l->at[i]));
@@ -103,16 +110,43 @@ static void print_line(const struct pagefile *p)
 	printf("; from %s\n", p->named_by);
 	if (!p->readable)
 		printf("    not readable: %s\n", p->problem.message);
+	if (p->note.message[0])
+		printf("    %s\n", p->note.message);
 }
 
 static void print_lines(const struct pagefile_list *l)
 {
 	for (size_t i = 0; i < l->count; i++)
 		print_line(&l->at[i]);
-	if (!l->count)
-		log_info("no-pagefiles", "there are none");
 	if (l->note.message[0])
 		log_info("pagefiles-note", "%s", l->note.message);
+}
+
+/* There is something of the disk that should have been looked at and could not be. */
+static bool is_blind(const struct pagefile_list *l)
+{
+	for (size_t i = 0; i < l->n_remarks; i++)
+		if (l->remarks[i].blind)
+			return true;
+	for (size_t i = 0; i < l->count; i++)
+		if (l->at[i].volume && !l->at[i].readable && !l->at[i].absent)
+			return true;
+	return false;
+}
+
+/* "There are none" is said only where that is known. */
+static enum status judge(const struct pagefile_list *l, const struct disk *d, const char *name,
+			 struct err *e)
+{
+	if (d && !l->looked)
+		return err_set(e, ST_INPUT, "%s: has no NTFS volume that can be looked into", name);
+	if (d && is_blind(l))
+		return err_set(e, ST_UNREADABLE,
+			       "%s: not all of it could be looked at; there may be %spage files",
+			       name, l->count ? "more " : "");
+	if (!l->count)
+		log_info("no-pagefiles", "there are none");
+	return ST_OK;
 }
 
 static enum status run(struct cli *cli, struct err *e)
@@ -134,6 +168,10 @@ static enum status run(struct cli *cli, struct err *e)
 		st = print_json(&l, e);
 	else if (!st)
 		print_lines(&l);
+	if (!st) {
+		volume_remarks_tell(&l);
+		st = judge(&l, d, live ? NULL : disk_options_name(&o->disk), e);
+	}
 	pagefile_list_deinit(&l);
 	disk_close(d);
 	return st;

@@ -185,11 +185,28 @@ class Together(Case):
             self.assertIn('MFT record 0', done.stderr)
             self.assertEqual(set(self.lines()), {'pagefile.sys', 'swapfile.sys'})
 
+    def test_locked_volumes_are_no_volumes_without_page_files(self):
+        self.forge(2)
+        with open(self.image, 'r+b') as f:
+            f.seek(2048 * 512 + 24 * MIB)
+            f.write(b'\xeb\x58\x90-FVE-FS-')
+        done = self.acquire(code=GAPS)
+        self.assertIn('BitLocker, locked at sector', done.stderr)
+        begin = json.loads(self.extract('manifest').splitlines()[0])
+        self.assertEqual([(v['kind'], v['page_files_may_be_missing']) for v in begin['volumes']],
+                         [('BitLocker, locked', True)])
+        out = ramseal('acquire', '-q', '--force', '-s', f'file:{self.path("memory.raw")}', '-o',
+                      self.container, '--image', self.image, '--offset', 7)
+        self.assertEqual(out.returncode, GAPS, out.stderr)
+        self.assertIn('only zeros at sector 7', out.stderr)
+        self.assertIn('has no NTFS volume that can be looked into', out.stderr)
+
     def test_volume_that_is_cut_short_before_the_index_of_its_root(self):
         files = self.forge(2)
         os.truncate(self.image, os.path.getsize(self.image) - 10 * MIB)
         self.acquire(code=GAPS)
         self.assertTrue(self.extract('pagefile.sys (2)') == files[2].content())
+        self.assertIn('found by its MFT record', self.lines()['pagefile.sys']['note'])
         got = self.extract('swapfile.sys (2)', GAPS) # its last three clusters are gone
         self.assertEqual(got[:-3 * 4096], files[3].content()[:-3 * 4096])
 
@@ -208,7 +225,7 @@ class Together(Case):
 
     def test_no_hibernation_file(self):
         self.forge(1)
-        self.assertIn('there is no hiberfil.sys', self.acquire('--hibernation').stderr)
+        self.assertIn('no hiberfil.sys was found', self.acquire('--hibernation').stderr)
         self.acquire('--hibernation', '--no-pagefile', code=USAGE)
         done = ramseal('acquire', '-s', f'file:{self.path("memory.raw")}', '--hibernation', '-o',
                        self.path('none.rsz'))

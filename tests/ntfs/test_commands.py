@@ -117,14 +117,17 @@ class ExtractFile(Case):
 
 
 class Pagefiles(Case):
-    def list(self, *args):
+    def document(self, *args, code=OK):
         r = self.ramseal('pagefiles', '--image', self.image, '--json', *args)
-        self.assertEqual(r.returncode, OK, r.stderr)
-        return json.loads(r.stdout)['pagefiles']
+        self.assertEqual(r.returncode, code, r.stderr)
+        return json.loads(r.stdout)
 
-    def brief(self, *args):
+    def list(self, *args, **more):
+        return self.document(*args, **more)['pagefiles']
+
+    def brief(self, *args, **more):
         return [(p['path'].strip('\\'), p.get('number'), p['number_origin'], p['readable'],
-                 p.get('volume', {}).get('offset')) for p in self.list(*args)]
+                 p.get('volume', {}).get('offset')) for p in self.list(*args, **more)]
 
     def windows(self, hive, *page_files):
         """A volume with a SYSTEM hive in its place."""
@@ -200,11 +203,109 @@ class Pagefiles(Case):
         for hive in (b'regf', bytes(8192), system_hive([])[:5000], b'x' * 100000):
             with self.subTest(hive=hive[:8]):
                 self.windows(hive, 'pagefile.sys').write(self.image)
-                self.assertEqual(self.brief(), [('pagefile.sys', 0, 'assumed', True, 0)])
+                self.assertEqual(self.brief(code=GAPS), [('pagefile.sys', 0, 'assumed', True, 0)])
+                self.blind('its SYSTEM hive, which names page files outside')
 
     def test_none(self):
         self.data().write(self.image)
-        self.assertEqual(self.list(), [])
+        self.assertEqual(self.document(), {'pagefiles': [], 'volumes': []})
+        r = self.ramseal('pagefiles', '-i', self.image)
+        self.assertEqual((r.returncode, r.stderr), (OK, b'ramseal: there are none\n'))
+
+    def blind(self, *parts, code=GAPS, args=()):
+        """It says that something could not be looked at, and why, and never that there are none."""
+        r = self.ramseal('pagefiles', '-i', self.image, *args)
+        self.assertEqual(r.returncode, code, r.stderr)
+        for part in parts:
+            self.assertIn(part, r.stderr.decode())
+        self.assertNotIn(b'there are none', r.stderr)
+        return r
+
+    def overwrite(self, at, data):
+        with open(self.image, 'r+b') as f:
+            f.seek(at)
+            f.write(data)
+
+    # What a volume of that kind begins with (formats/volume_kind.c says where that is from).
+    KINDS = {
+        'BitLocker': [(0, b'\xeb\x58\x90-FVE-FS-'), (510, b'\x55\xaa')],
+        'BitLocker To Go': [(0, b'\xeb\x58\x90MSWIN4.1'), (82, b'FAT32   '), (510, b'\x55\xaa'),
+                            (424, bytes.fromhex('3bd66749292ed84a8399f6a339e3d001'))],
+        'LUKS': [(0, b'LUKS\xba\xbe\0\2')],
+        'ReFS': [(3, b'ReFS\0\0\0\0')],
+        'no file system that is known': [(0, b'\x5a\xa5' * 300)],
+    }
+
+    def test_volumes_that_cannot_be_looked_into(self):
+        for kind, marks in self.KINDS.items():
+            with self.subTest(kind=kind):
+                offsets = gpt_disk(self.image, [self.data('pagefile.sys'), self.data()])
+                self.overwrite(offsets[1], bytes(64 << 10))
+                for at, data in marks:
+                    self.overwrite(offsets[1] + at, data)
+                name = kind.replace(' To Go', '')
+                r = self.blind(name, f'at sector {offsets[1] // 512}:', 'there may be more page')
+                self.assertIn(b'pagefile.sys', r.stdout)
+                volume, = self.document(code=GAPS)['volumes']
+                self.assertTrue(volume['kind'].startswith(name))
+                self.assertEqual((volume['offset'], volume['looked_into'],
+                                  volume['page_files_may_be_missing']), (offsets[1], False, True))
+                # Alone: there is nothing here that the command works on.
+                self.blind(name, 'no NTFS volume that can be looked into', code=INPUT,
+                           args=('--offset', offsets[1] // 512))
+
+    def test_volumes_that_hold_no_page_files_of_windows_are_named(self):
+        for kind, (at, mark) in {'FAT': (82, b'FAT32   '), 'exFAT': (3, b'EXFAT   '),
+                                 'Linux swap': (4086, b'SWAPSPACE2')}.items():
+            offsets = gpt_disk(self.image, [self.data('pagefile.sys'), self.data()])
+            self.overwrite(offsets[1], bytes(64 << 10))
+            self.overwrite(offsets[1] + at, mark)
+            r = self.ramseal('pagefiles', '-i', self.image)
+            self.assertEqual(r.returncode, OK, r.stderr)
+            self.assertIn(f'{kind} at sector {offsets[1] // 512}: is not looked into',
+                          r.stderr.decode())
+
+    def test_mft_that_cannot_be_read(self):
+        offsets = gpt_disk(self.image, [self.data('pagefile.sys'), self.data('pagefile.sys')])
+        self.overwrite(offsets[1] + 8192, b'ABCD')
+        self.assertEqual(len(self.list(code=GAPS)), 1)
+        self.blind(f'NTFS at sector {offsets[1] // 512}: MFT record 0: is no FILE record')
+        self.overwrite(offsets[0] + 8192, b'ABCD')
+        self.blind('no NTFS volume that can be looked into', code=INPUT)
+
+    def test_wrong_offset(self):
+        self.data('pagefile.sys').write(self.image)
+        self.blind('only zeros at sector 5', 'no NTFS volume that can be looked into', code=INPUT,
+                   args=('--offset', 5))
+        self.blind('no file system that is known at sector 8001', code=INPUT,
+                   args=('--offset', 8001))
+
+    def test_damaged_folder(self):
+        """What the index does not have is looked for in the MFT, and that is said."""
+        v = self.data('pagefile.sys')
+        v.write(self.image)
+        index = [at for at, data in v.patches if data[:4] == b'INDX'][-1]
+        self.overwrite(index, bytes(4096))
+        page_file, = self.list()
+        self.assertIn('found by its MFT record', page_file['note'])
+        r = self.ramseal('pagefiles', '-i', self.image)
+        self.assertIn(b'found by its MFT record', r.stdout)
+        r = self.ramseal('extract-file', '-i', self.image, 'pagefile.sys', '-o', self.out)
+        self.assertEqual(r.returncode, OK, r.stderr)
+        self.assertIn(b'found by its MFT record', r.stderr)
+
+        v = self.data('pagefile.sys')
+        v.spoil.append(v.resident('another file', b'x').number)
+        v.write(self.image)
+        self.overwrite([at for at, data in v.patches if data[:4] == b'INDX'][-1], bytes(4096))
+        self.assertEqual(len(self.list(code=GAPS)), 1)
+        self.blind('NTFS at sector 0: whether it has ', 'cannot be told', '1 cannot be read')
+
+    def test_page_file_whose_record_is_torn(self):
+        v = self.data('pagefile.sys')
+        v.spoil.append(v.files[0].number)
+        v.write(self.image)
+        self.assertEqual([p['readable'] for p in self.list(code=GAPS)], [False])
 
     @unittest.skipIf(os.environ.get('RAMSEAL_SYSTEM') == 'windows', 'no /proc/swaps there')
     def test_this_machine(self):
