@@ -47,11 +47,19 @@ struct hive {
 	size_t n_names, names_room;
 };
 
-/* The one place where a libhivex error (errno) becomes ours. */
+/*
+ * The one place where a libhivex error (errno) becomes ours. It uses few numbers, each for one kind of
+ * damage; what the C library calls them ("Bad address") says nothing to anybody.
+ */
 static enum status err_from_hivex(struct err *e, int errnum, const char *what)
 {
-	return err_from_errno(e, errnum == ENOMEM ? ST_NOMEM : ST_CORRUPT, errnum, "libhivex: %s",
-			      what);
+	if (errnum == ENOMEM)
+		return err_nomem(e);
+	return err_set(e, ST_CORRUPT, "%s: %s", what,
+		       errnum == EFAULT    ? "an offset leads to where no cell is"
+		       : errnum == ERANGE  ? "a length makes no sense"
+		       : errnum == ENOTSUP ? "its cells do not follow each other"
+					   : "its cells make no sense");
 }
 
 /* --- cells ---------------------------------------------------------------------------------
@@ -250,9 +258,42 @@ static enum status copy_extract(struct hive *h, struct extract *x, uint64_t size
 	return st == ST_END ? ST_OK : st;
 }
 
-/* Lets libhivex see the copy, and asks what it says to it. */
-static enum status open_copy(struct hive *h, struct err *e)
+/*
+ * What libhivex would refuse, in words. Of the base block (msuhanov's specification): the signature, the
+ * major version at 20, at 40 how long the bins are that follow its 4096 bytes, and at 508 the XOR of
+ * the 127 words in front of it.
+ */
+static enum status check_header(const struct hive *h, uint64_t size, struct err *e)
 {
+	const uint8_t *head = h->memory.at;
+	const uint64_t end = (uint64_t)0x1000 + get_le32(head + 40);
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < 508; i += 4)
+		sum ^= get_le32(head + i);
+	if (memcmp(head, "regf", 4) != 0)
+		return err_set(e, ST_CORRUPT, "%s: is no registry hive", h->name);
+	if (get_le32(head + 20) != 1)
+		return err_set(e, ST_CORRUPT,
+			       "%s: a hive of version %" PRIu32 ", which is not read", h->name,
+			       get_le32(head + 20));
+	if (get_le32(head + 508) != sum)
+		return err_set(e, ST_CORRUPT, "%s: the checksum of the hive's header is wrong",
+			       h->name);
+	if (end > size)
+		return err_set(e, ST_CORRUPT,
+			       "%s: the hive is cut short, it has %" PRIu64 " of %" PRIu64 " bytes",
+			       h->name, size, end);
+	return ST_OK;
+}
+
+/* Lets libhivex see the copy, and asks what it says to it. */
+static enum status open_copy(struct hive *h, uint64_t size, struct err *e)
+{
+	const enum status st = check_header(h, size, e);
+
+	if (st)
+		return st;
 	mem_blob_init(&h->copy, h->memory.at, h->memory.size);
 	/* The primary and the secondary sequence number. */
 	h->dirty = memcmp(h->memory.at + 4, h->memory.at + 8, 4) != 0;
@@ -272,7 +313,8 @@ static enum status load(struct extract *x, struct blob *b, const char *name, uin
 	enum status st;
 
 	if (size < HIVE_SIZE_MIN || size > HIVE_SIZE_MAX)
-		return err_set(e, ST_CORRUPT, "%s: a hive of %" PRIu64 " bytes", name, size);
+		return err_set(e, ST_CORRUPT, "%s: is no registry hive; it has %" PRIu64 " bytes",
+			       name, size);
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return err_nomem(e);
@@ -282,7 +324,7 @@ static enum status load(struct extract *x, struct blob *b, const char *name, uin
 		st = x ? copy_extract(h, x, size, e)
 		       : blob_read(b, 0, h->memory.at, (size_t)size, e);
 	if (!st)
-		st = open_copy(h, e);
+		st = open_copy(h, size, e);
 	if (st)
 		hive_close(h);
 	else

@@ -36,7 +36,7 @@ size_t context_problems(const json_t *context);
  */
 enum status context_of_disk(struct disk *d, json_t **ret, struct err *e);
 
-/* Of hives by their paths, in any order, one of each kind at most. */
+/* Of hives by their paths, in any order, one of each kind at most. ST_INPUT for what is no hive. */
 enum status context_of_hives(const char *const *paths, size_t count, json_t **ret, struct err *e);
 
 /*

@@ -67,7 +67,7 @@ static enum status add_file(struct hives *to, const char *path, struct err *e)
 	st = hive_load_blob(&file.blob, path, &h, e);
 	file_blob_deinit(&file);
 	if (st)
-		return st;
+		return st == ST_CORRUPT ? ST_INPUT : st; /* it is not what was asked for */
 	if (has_key(h, "Select") || has_key(h, "ControlSet001")) {
 		kind = SYSTEM;
 	} else if (has_key(h, "Microsoft")) {

@@ -144,12 +144,23 @@ class Hives(Case):
 
     def test_damaged(self):
         whole = Hive(SOFTWARE).pack()
-        for name, data in (('empty', b''), ('short', whole[:5000]), ('zeros', bytes(8192)),
-                           ('text', b'x' * 100000), ('cut', whole[:4096] + bytes(4096)),
-                           ('no-root', with_header(whole, 36, 0x28)),
-                           ('far', with_header(whole, 40, 1 << 30))):
+        long = Hive({'Microsoft': {f'key {i}': {} for i in range(200)}}).pack()
+        for name, data, why in (
+                ('empty', b'', 'is no registry hive'), ('short', whole[:5000], 'is no registry hive'),
+                ('zeros', bytes(8192), 'is no registry hive'),
+                ('text', b'x' * 100000, 'is no registry hive'),
+                ('version', with_header(whole, 20, 2), 'version 2, which is not read'),
+                ('torn', whole[:100] + b'?' + whole[101:], 'the checksum of the hive'),
+                ('cut', long[:-4096], 'the hive is cut short'),
+                ('no bins', whole[:4096] + bytes(len(whole) - 4096), 'cells'),
+                ('no-root', with_header(whole, 36, 0x28), 'cells'),
+                ('far', with_header(whole, 40, 1 << 30), 'the hive is cut short')):
             with self.subTest(name):
-                self.refused(VERIFY, self.path(name), '--hive', self.write(name, data))
+                path = self.write(name, data)
+                self.refused(INPUT, path, '--hive', path)
+                r = ramseal('context', '--hive', path)
+                self.assertIn(why, r.stderr)
+                self.assertNotRegex(r.stderr, 'not supported|Invalid argument|Bad address|errno')
 
     def test_damage_in_one_place_leaves_the_rest(self):
         h = Hive(SOFTWARE)
