@@ -359,14 +359,38 @@ enum status container_find_kind(const struct container *c, enum rsz_kind kind, u
 	return err_set(e, ST_INPUT, "holds no stream of %s", rsz_kind_name(kind));
 }
 
+/* "memory", "pagefile.sys", …: as many as there is room for. */
+static void list_names(const struct container *c, char *ret, size_t size)
+{
+	const size_t count = rsz_reader_streams(c->reader);
+	size_t len = 0;
+
+	ret[0] = '\0';
+	for (uint32_t i = 0; i < count; i++) {
+		const char *name = rsz_reader_stream(c->reader, i)->name;
+
+		if (strlen(name) + sizeof("\"\", …") > size - len) {
+			snprintf(ret + len, size - len, "…");
+			return;
+		}
+		len += (size_t)snprintf(ret + len, size - len, "\"%s\"%s", name,
+					i + 1 < count ? ", " : "");
+	}
+	if (!count)
+		snprintf(ret, size, "none");
+}
+
 enum status container_find_name(const struct container *c, const char *name, uint32_t *ret,
 				struct err *e)
 {
+	char names[256];
+
 	for (uint32_t i = 0; i < rsz_reader_streams(c->reader); i++) {
 		if (!strcmp(rsz_reader_stream(c->reader, i)->name, name)) {
 			*ret = i;
 			return ST_OK;
 		}
 	}
-	return err_set(e, ST_INPUT, "holds no stream \"%s\"", name);
+	list_names(c, names, sizeof(names));
+	return err_set(e, ST_INPUT, "holds no stream \"%.100s\"; it has %s", name, names);
 }

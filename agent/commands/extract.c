@@ -8,6 +8,7 @@
 #include "agent/commands/commands.h"
 #include "agent/output/export.h"
 #include "agent/program/interrupt.h"
+#include "agent/program/text.h"
 #include "formats/raw.h"
 
 static enum status run(struct cli *cli, struct err *e);
@@ -22,7 +23,7 @@ struct extract_options {
 
 static const struct option_def options[] = {
 	CLI_STRING(struct extract_options, stream, 'S', "stream", "NAME",
-		   "the stream, as ramseal info lists it"),
+		   "the stream; without this and --output, they are listed"),
 	CLI_STRING(struct extract_options, output, 'o', "output", "FILE",
 		   "write to FILE, or '-' for stdout"),
 	IMAGE_OPTIONS(struct extract_options, image),
@@ -174,6 +175,19 @@ static enum status extract_pages(const struct cli *cli, const struct container *
 	return export_stream(&plan, e);
 }
 
+/* What there is to choose from, one a line: the name, a tab, what it is. */
+static void list_streams(const struct container *in)
+{
+	char name[1024];
+
+	for (uint32_t i = 0; i < rsz_reader_streams(in->reader); i++) {
+		const struct rsz_stream_info *info = rsz_reader_stream(in->reader, i);
+
+		text_printable(info->name, name, sizeof(name));
+		printf("%s\t%s\n", name, rsz_kind_name(info->kind));
+	}
+}
+
 static enum status run(struct cli *cli, struct err *e)
 {
 	const struct extract_options *o = cli->values;
@@ -181,11 +195,18 @@ static enum status run(struct cli *cli, struct err *e)
 	uint32_t stream = 0;
 	enum status st;
 
-	if (!o->stream || !o->output)
-		return cli_usage(cli, e, "wants --stream NAME and --output FILE");
+	if (!o->stream && o->output)
+		return cli_usage(cli, e, "wants --stream NAME; extract FILE alone lists them");
+	if (o->stream && !o->output)
+		return cli_usage(cli, e, "wants --output FILE");
 	st = container_open(cli->operands[0], &in, e);
 	if (st)
 		return st;
+	if (!o->stream) {
+		list_streams(&in);
+		container_close(&in);
+		return ST_OK;
+	}
 	st = container_find_name(&in, o->stream, &stream, e);
 	if (!st && rsz_reader_stream(in.reader, stream)->paged)
 		st = extract_pages(cli, &in, e);

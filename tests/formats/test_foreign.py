@@ -506,9 +506,21 @@ class Container(Case):
         self.acquire(USUAL, "rsz", "c.rsz")
         for command in ("extract", "export"):
             r = run(command, "--stream", "nothing", "-o", self.path("x"), self.path("c.rsz"), code=9)
-            self.assertIn('holds no stream "nothing"', r.error)
+            self.assertIn('holds no stream "nothing"; it has "manifest", "log", "memory"', r.error)
         r = run("export", "--stream", "log", "-o", self.path("x"), self.path("c.rsz"), code=9)
         self.assertIn("extract", r.error)
+
+
+    def test_streams_are_listed(self):
+        self.acquire(USUAL, "rsz", "c.rsz")
+        listed = [line.split(b"\t") for line in run("extract", self.path("c.rsz")).stdout.splitlines()]
+        self.assertIn([b"memory", b"physical memory"], listed)
+        for name, _ in listed:
+            run("extract", "-S", name, "-o", self.path("x"), "-f", self.path("c.rsz"),
+                code=3 if name == b"memory" else 0)
+        r = run("extract", self.path("c.rsz"), "-o", self.path("x"), code=2)
+        self.assertIn("lists them", r.error)
+        run("extract", self.path("c.rsz"), "-S", "memory", code=2)
 
 
 class Options(Case):
