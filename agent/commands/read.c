@@ -347,6 +347,11 @@ static void summarise(const struct reading *r, const struct virtual_result *v)
 	else
 		snprintf(trust, sizeof(trust), "%" PRIu64 " safe, %" PRIu64 " at risk",
 			 v->trust[TRUST_SAFE], v->trust[TRUST_AT_RISK]);
+	if (!v->known)
+		log_warning("dtb-unknown",
+			    "0x%" PRIx64 " is the top table of no address space that was found; if "
+			    "it is none at all, nothing of this is true",
+			    v->dtb);
 	log_result_with(
 		LOG_FIELDS(log_u64("dtb", v->dtb), log_text("name", v->listed ? v->name : NULL),
 			   log_text("os", discover_os_name(v->os)), log_i64("levels", (int)v->mode),

@@ -117,6 +117,7 @@ static enum status find_space(struct reading *r, struct err *e)
 
 		id = find_dtb(s, dtb, plan->copy);
 		r->space.id = id ? *id : id_of_root(r, dtb);
+		r->ret->known = id;
 		if (!has_page(r, plan->copy, dtb))
 			return err_set(e, ST_INPUT, "0x%" PRIx64 " names no page table %s",
 				       plan->dtb, where(plan->copy));
@@ -128,6 +129,7 @@ static enum status find_space(struct reading *r, struct err *e)
 	if (!id)
 		return err_set(e, ST_INPUT, "no process %" PRIu32 " with page tables", plan->pid);
 	r->space.id = *id;
+	r->ret->known = true;
 	if (!has_page(r, plan->copy, id->dtb) ||
 	    (plan->copy != COPY_IMAGE && !smear__has_copy(id, plan->copy)))
 		return err_set(e, ST_INPUT, "process %" PRIu32 " has no page tables %s", plan->pid,
@@ -304,6 +306,25 @@ static enum status hand_out(struct reading *r, const struct virtual_page *p, str
 	return r->plan->page(r->plan->context, p, e);
 }
 
+/* Where no VAD is. A process of a 32-bit Windows can have up to 3 GiB for itself. */
+static bool is_kernel_address(const struct reading *r, uint64_t va)
+{
+	return r->virt.mode == PAGING_PAE ? va >= UINT64_C(0xc0000000) : va >> 63;
+}
+
+/*
+ * Windows, no entry. VADs know the addresses that a process has for itself; so they are no answer for
+ * the kernel's, nor where nobody knows whether these are a process's tables at all.
+ */
+static const char *why_empty(const struct reading *r, uint64_t va)
+{
+	if (is_kernel_address(r, va))
+		return r->ret->known ? "no entry: not mapped"
+				     : "no entry: not mapped, or these are no top table's entries";
+	return r->ret->known ? "no entry: needs the VAD"
+			     : "no entry: needs the VAD, or these are no process's tables";
+}
+
 /* Why an entry that names no page, or one that is not there, gives nothing. */
 static const char *why_state(const struct reading *r, const struct smear_row *row)
 {
@@ -313,14 +334,15 @@ static const char *why_state(const struct reading *r, const struct smear_row *ro
 	case PTE_EMPTY:
 		if (row->followed)
 			return "its prototype entry is empty";
-		return windows ? "no entry: needs the VAD"
-			       : "no entry: not mapped, or never touched";
+		return windows ? why_empty(r, row->va) : "no entry: not mapped, or never touched";
 	case PTE_PROTOTYPE:
 		return r->m->entries.windows.layout->indexed
 			       ? "prototypes are numbers here: needs the kernel's symbols"
 			       : "its prototype entry cannot be read";
 	case PTE_VAD_PROTOTYPE:
-		return "needs the VAD";
+		return is_kernel_address(r, row->va)
+			       ? "its entry is for a VAD, and the kernel's addresses have none"
+			       : "needs the VAD";
 	case PTE_COMPRESSED:
 		return "needs the compression store";
 	case PTE_DECOMMITTED:
@@ -430,6 +452,7 @@ static struct virtual_page explain(struct reading *r, uint64_t va)
 	p.row = (struct smear_row){
 		.copy = r->plan->copy,
 		.id = &r->space.id,
+		.va = va,
 		.raw = end.raw,
 		.pte = entry_decode(&r->m->entries, end.level ? end.level : 1, end.raw),
 		.seen = { end.when.start, end.when.end },

@@ -63,6 +63,7 @@ struct virtual_result {
 	enum discover_os os;
 	struct layout_choice layout;
 	uint64_t dtb;
+	bool known;  /* it is one of the address spaces that were found */
 	bool listed; /* then: */
 	uint32_t pid;
 	char *name;

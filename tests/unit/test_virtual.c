@@ -231,6 +231,33 @@ TEST(windows_entries_give_what_figure_2_says)
 	tear_down();
 }
 
+/* VADs are for what a process has for itself, and only for a process. */
+TEST(no_vad_is_named_for_what_none_can_know)
+{
+	set_up_windows();
+	put_same(6, VAD_PROTO);
+	for (size_t c = 0; c < COPIES; c++) {
+		put_entry((enum copy)c, UINT64_C(0xfffff80000001000), VAD_PROTO);
+		machine_page(&m[c], FRAME(20));
+	}
+	plan.va = UINT64_C(0xfffff80000000000);
+	plan.length = 2 * PAGE_SIZE;
+	read_ok();
+	assert_true(result.known);
+	assert_string_equal(at(plan.va)->why, "no entry: not mapped");
+	CHECK_HAS(at(plan.va + PAGE_SIZE)->why, "the kernel's addresses have none");
+	plan.by_dtb = true; /* a page of zeros that is no top table */
+	plan.dtb = FRAME(20);
+	read_ok();
+	assert_false(result.known);
+	assert_string_equal(at(plan.va)->why,
+			    "no entry: not mapped, or these are no top table's entries");
+	plan.va = VA(0);
+	read_ok();
+	CHECK_HAS(at(plan.va)->why, "or these are no process's tables");
+	tear_down();
+}
+
 /* Figure 3: what the kernel's prototype entries come to. */
 TEST(prototypes_are_followed_as_figure_3_says)
 {
@@ -779,6 +806,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_entries_give_what_figure_2_says),
+		cmocka_unit_test(no_vad_is_named_for_what_none_can_know),
 		cmocka_unit_test(prototypes_are_followed_as_figure_3_says),
 		cmocka_unit_test(prototypes_are_found_in_transition_and_in_page_files),
 		cmocka_unit_test(prototypes_are_followed_through_the_passes_too),
