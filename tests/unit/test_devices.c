@@ -317,7 +317,7 @@ TEST(other_file_is_not_linpmem)
 TEST(order_of_preference_is_the_field_studys)
 {
 	static const char *const order[] = { "linpmem", "pmem", "crash", "kcore",
-					     "devmem",  "file", "raw", "sim" };
+					     "devmem",  "file", "raw",   "sim" };
 	size_t i = 0;
 
 	for (; drv_table[i]; i++) {
