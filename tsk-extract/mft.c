@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tsk-extract/mft_internal.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "formats/base/bytes.h"
-#include "tsk-extract/mft_internal.h"
 #include "tsk-extract/packed.h"
 
 struct mft {
@@ -114,28 +114,28 @@ static enum status open_table(struct mft *n, struct err *e)
 static enum status follow_table(struct mft *n, struct err *e)
 {
 	static const struct name unnamed;
+	struct err why = ERR_INIT;
 	size_t lost = SIZE_MAX;
+	enum status st = ST_OK;
 
-	for (unsigned i = 0; i < TABLE_ROUNDS && lost && n->listed; i++) {
+	for (unsigned i = 0; i < TABLE_ROUNDS && lost && n->listed && !st; i++) {
 		struct mft_stream s = { 0 };
-		struct err why = ERR_INIT;
-		const enum status st =
-			mft_stream_load(n, RECORD_MFT, ATTRIBUTE_DATA, &unnamed, &s, &why);
 
-		if (st == ST_NOMEM)
-			return err_nomem(e);
-		if (st || s.lost_records)
-			err_set(&n->note, ST_OK, "$MFT is not whole: %s",
-				st ? why.message : s.problem.message);
-		if (st || s.lost_records >= lost) {
-			mft_stream_deinit(&s);
-			return ST_OK;
+		st = mft_stream_load(n, RECORD_MFT, ATTRIBUTE_DATA, &unnamed, &s, &why);
+		if (!st && s.lost_records < lost) {
+			lost = s.lost_records;
+			why = s.problem;
+			extent_list_deinit(&n->table);
+			n->table = take_extents(&s.extents);
+		} else if (!st) {
+			st = ST_END;
 		}
-		lost = s.lost_records;
-		extent_list_deinit(&n->table);
-		n->table = take_extents(&s.extents);
 		mft_stream_deinit(&s);
 	}
+	if (st == ST_NOMEM)
+		return err_nomem(e);
+	if (why.message[0] && !n->note.message[0])
+		err_set(&n->note, ST_OK, "$MFT is not whole: %s", why.message);
 	return ST_OK;
 }
 

@@ -2,11 +2,12 @@
 /*
  * One attribute, out of the records that describe it.
  */
+#include "tsk-extract/mft_internal.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 #include "formats/base/bytes.h"
-#include "tsk-extract/mft_internal.h"
 #include "tsk-extract/packed.h"
 
 void mft_stream_deinit(struct mft_stream *s)

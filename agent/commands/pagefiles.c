@@ -122,28 +122,31 @@ static void print_lines(const struct pagefile_list *l)
 		log_info("pagefiles-note", "%s", l->note.message);
 }
 
-/* There is something of the disk that should have been looked at and could not be. */
-static bool is_blind(const struct pagefile_list *l)
+/* Page files of the disk that are there and cannot be opened. */
+static size_t count_lost(const struct pagefile_list *l)
 {
-	for (size_t i = 0; i < l->n_remarks; i++)
-		if (l->remarks[i].blind)
-			return true;
+	size_t n = 0;
+
 	for (size_t i = 0; i < l->count; i++)
-		if (l->at[i].volume && !l->at[i].readable && !l->at[i].absent)
-			return true;
-	return false;
+		n += l->at[i].volume && !l->at[i].readable && !l->at[i].absent;
+	return n;
 }
 
-/* "There are none" is said only where that is known. */
-static enum status judge(const struct pagefile_list *l, const struct disk *d, const char *name,
+/* "There are none" is said only where that is known. `blind`: volumes that may have more of them. */
+static enum status judge(const struct pagefile_list *l, const char *disk, size_t blind,
 			 struct err *e)
 {
-	if (d && !l->looked)
-		return err_set(e, ST_INPUT, "%s: has no NTFS volume that can be looked into", name);
-	if (d && is_blind(l))
+	const size_t lost = count_lost(l);
+
+	if (disk && !l->looked)
+		return err_set(e, ST_INPUT, "%s: has no NTFS volume that can be looked into", disk);
+	if (blind)
 		return err_set(e, ST_UNREADABLE,
 			       "%s: not all of it could be looked at; there may be %spage files",
-			       name, l->count ? "more " : "");
+			       disk, l->count ? "more " : "");
+	if (disk && lost)
+		return err_set(e, ST_UNREADABLE, "%s: %zu page file%s cannot be read", disk, lost,
+			       lost == 1 ? "" : "s");
 	if (!l->count)
 		log_info("no-pagefiles", "there are none");
 	return ST_OK;
@@ -168,10 +171,9 @@ static enum status run(struct cli *cli, struct err *e)
 		st = print_json(&l, e);
 	else if (!st)
 		print_lines(&l);
-	if (!st) {
-		volume_remarks_tell(&l);
-		st = judge(&l, d, live ? NULL : disk_options_name(&o->disk), e);
-	}
+	if (!st)
+		st = judge(&l, live ? NULL : disk_options_name(&o->disk), volume_remarks_tell(&l),
+			   e);
 	pagefile_list_deinit(&l);
 	disk_close(d);
 	return st;

@@ -117,7 +117,7 @@ static enum status find_space(struct reading *r, struct err *e)
 
 		id = find_dtb(s, dtb, plan->copy);
 		r->space.id = id ? *id : id_of_root(r, dtb);
-		r->ret->known = id;
+		r->ret->known = id != NULL;
 		if (!has_page(r, plan->copy, dtb))
 			return err_set(e, ST_INPUT, "0x%" PRIx64 " names no page table %s",
 				       plan->dtb, where(plan->copy));

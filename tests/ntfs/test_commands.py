@@ -306,6 +306,7 @@ class Pagefiles(Case):
         v.spoil.append(v.files[0].number)
         v.write(self.image)
         self.assertEqual([p['readable'] for p in self.list(code=GAPS)], [False])
+        self.blind('1 page file cannot be read')
 
     @unittest.skipIf(os.environ.get('RAMSEAL_SYSTEM') == 'windows', 'no /proc/swaps there')
     def test_this_machine(self):

@@ -120,6 +120,34 @@ class Geometry(Case):
                 else:
                     self.assertEqual(self.cat(f.name).code, VERIFY)
 
+    def test_mft_whose_list_leads_on_record_by_record(self):
+        """Each of its records lies in the part of $MFT that the one before it names."""
+        v = Volume(16 * MIB, mft_runs=[(4, 4), (100, 4), (50, 30)])
+        for i in range(60):
+            v.resident(f'file {i}', str(i).encode())
+        runs = v.mft_runs
+
+        def split():
+            mft = v.records[MFT][3]
+            data = [a for a in mft if a.kind == DATA][0]
+            data.runs = runs[:1]
+            entries, first = [], 4
+            # The second piece is in record 15, which the first names; the third is in record 20,
+            # which lies in the second.
+            for number, run in ((15, runs[1]), (20, runs[2])):
+                v.records[number] = (1, 1, MFT | 1 << 48, [])
+                a = v.add(number, Attribute(DATA, None, [run], first=first))
+                entries.append((DATA, first, number, a.id, ''))
+                first += run[1]
+            f = v.files[0].__class__(v, MFT, '$MFT', 0)
+            v.attribute_list(f, entries[::-1], resident=True)
+        v.system_files_done = split
+        v.write(self.image)
+        for i in (0, 59):
+            r = self.cat(f'file {i}')
+            self.assertEqual((r.code, r.out), (OK, str(i).encode()), r.err)
+        self.assertNotIn('note=', self.tool('volumes', self.image).out.decode())
+
     def test_mft_record_in_two_clusters_that_lie_apart(self):
         v = Volume(16 * MIB, cluster=512, mft_runs=[(16, 31)] + [(100 + 2 * i, 1)
                                                                 for i in range(40)])
