@@ -147,7 +147,9 @@ static void scan_block(struct lookup *l, const struct mft_stream *s, uint64_t i,
 		scan_node(l, block + 24, size - 24);
 }
 
-static enum status scan_blocks(struct lookup *l, const struct name *index, struct err *e)
+/* `large`: the root says that there are some. An index that has shrunk may have them, too. */
+static enum status scan_blocks(struct lookup *l, const struct name *index, bool large,
+			       struct err *e)
 {
 	const uint32_t block_size = mft_boot_of(l->mft)->index_record;
 	_cleanup_stream_ struct mft_stream s = { 0 };
@@ -162,6 +164,8 @@ static enum status scan_blocks(struct lookup *l, const struct name *index, struc
 				     &why);
 	if (st == ST_NOMEM)
 		return err_nomem(e);
+	if (st == ST_INPUT && !large)
+		return ST_OK;
 	if (st || s.size > INDEX_SIZE_MAX) {
 		call_damaged(l, st ? why.message : "its size makes no sense");
 		return ST_OK;
@@ -181,7 +185,7 @@ static enum status scan_index(struct lookup *l, struct err *e)
 	bool large;
 	enum status st = scan_root(l, &i30, &large, e);
 
-	return st || l->found_exact || !large ? st : scan_blocks(l, &i30, e);
+	return st || l->found_exact ? st : scan_blocks(l, &i30, large, e);
 }
 
 /*
