@@ -424,6 +424,7 @@ static enum status write_line(const struct files_plan *plan, struct file_copy *c
 			      const struct extract_changes *changes, struct err *e)
 {
 	json_t *doc = line_json(plan, c);
+	enum status st;
 
 	if (!doc)
 		return err_nomem(e);
@@ -438,8 +439,9 @@ static enum status write_line(const struct files_plan *plan, struct file_copy *c
 	json_object_set_new(doc, "bad", bad_json(c->source));
 	if (c->sha256[0])
 		json_object_set_new(doc, "sha256", json_string(c->sha256));
-	c->told = true;
-	return sealer_manifest(plan->stream.sealer, doc, e);
+	st = sealer_manifest(plan->stream.sealer, doc, e);
+	c->told = !st; /* else, on a full disk, files_tell_rest() does it */
+	return st;
 }
 
 static enum status open_source(const struct files_plan *plan, struct file_copy *c, struct err *e)

@@ -110,7 +110,7 @@ class Check(unittest.TestCase):
     def test_size_of_memory_of_every_kind(self):
         draw = random.Random(1)
         text = b"".join(b"%d of %d, " % (draw.getrandbits(9), draw.getrandbits(12)) for _ in range(400000))
-        kinds = {"noise": draw.randbytes(32 * MIB), "zeros": bytes(32 * MIB), "text": (text * 16)[:32 * MIB],
+        kinds = {"noise": draw.randbytes(32 * MIB), "zeros": bytes(32 * MIB), "text": (bytes(4096) + text * 16)[:32 * MIB],
                  "half": b"".join(draw.randbytes(4096) + bytes(4096) for _ in range(4096)),
                  "little": draw.randbytes(3 * 4096)}
         for kind, content in kinds.items():
