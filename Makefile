@@ -18,6 +18,9 @@ demo:
 test:
 	build/test
 
+test-long:
+	build/test-long
+
 bench: all
 	build/kernel
 	meson test -C out/dev --benchmark --verbose
@@ -31,4 +34,4 @@ lint:
 clean:
 	rm -rf out
 
-.PHONY: all windows demo test bench experiment lint clean
+.PHONY: all windows demo test test-long bench experiment lint clean

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh
+# What build/test and build/test-long share: builds and test runs that are counted. Sourced behind
+# lib.sh.
+
+passed=0
+failed=0
+skipped=0
+
+# step NAME COMMAND...: something that must succeed for the counts to mean anything.
+step()
+{
+	say "$1"
+	shift
+	"$@" && return
+	failed=$((failed + 1))
+	say "FAILED: $*"
+	return 1
+}
+
+# build DIR [MESON OPTION...]
+build()
+{
+	configure "$@" >"$1.configure.log" 2>&1 || { cat "$1.configure.log"; return 1; }
+	ninja -C "$1" --quiet
+}
+
+# How many tests of the last run in DIR ended with RESULT. The log has one JSON object a line, and
+# quotes inside a test's own output are escaped, so the pattern finds the verdict only.
+count()
+{
+	grep -c "\"result\": \"$2\"" "$1/meson-logs/testlog.json" || true
+}
+
+# What did not pass in DIR's last run and was run by an emulator: the guest, or everything of Windows.
+emulated()
+{
+	grep -v '"result": "\(OK\|SKIP\)"' "$1/meson-logs/testlog.json" |
+		sed -n 's,^{"name": "[^"]* / \([a-z_]*/[a-z_0-9]*\)".*,\1,p' |
+		case $1 in
+		*windows*) cat ;;
+		*) grep '^vm/' ;;
+		esac || true
+}
+
+# On a busy machine QEMU and Wine have failed by themselves: a kernel that gave up on its timer, services
+# that did not start. What they ran gets a second chance, and it is said; what is wrong fails twice.
+# Takes what run_tests() takes.
+second_chance()
+{
+	again=$(emulated "$1" | tr '\n' ' ')
+	[ -n "$again" ] || return 0
+	say "once more: $again"
+	# shellcheck disable=SC2086 # a list of names
+	meson test -C "$@" --no-rebuild --timeout-multiplier 4 --print-errorlogs $again || true
+	mended=$(count "$1" OK)
+	ok=$((ok + mended))
+	bad=$((bad - mended))
+	[ "$mended" -eq 0 ] || say "passed the second time: $mended of $again"
+}
+
+# run_tests DIR [MESON TEST OPTION...]
+run_tests()
+{
+	say "running the tests of $1"
+	rm -f "$1/meson-logs/testlog.json"
+	# The limits in meson.build are for an idle machine, without sanitizers.
+	meson test -C "$@" --timeout-multiplier 4 --print-errorlogs && ended=0 || ended=$?
+	if ! [ -s "$1/meson-logs/testlog.json" ]; then
+		failed=$((failed + 1))
+		say "FAILED: no test ran in $1"
+		return
+	fi
+	# What a test measured and wants seen.
+	sed -n 's/^note: /   /p' "$1/meson-logs/testlog.txt"
+	ok=$(count "$1" OK)
+	skip=$(count "$1" SKIP)
+	bad=$(($(grep -c '' "$1/meson-logs/testlog.json") - ok - skip))
+	[ "$ended" -eq 0 ] || [ "$bad" -gt 0 ] || bad=1
+	[ "$bad" -eq 0 ] || second_chance "$@"
+	passed=$((passed + ok))
+	skipped=$((skipped + skip))
+	failed=$((failed + bad))
+}
+
+# The last line of a run, and its exit code.
+summarise()
+{
+	if [ "$failed" -gt 0 ]; then
+		say "logs: out/*/meson-logs/testlog.txt"
+	fi
+	echo "$passed passed, $failed failed, $skipped skipped"
+	[ "$failed" -eq 0 ]
+}
