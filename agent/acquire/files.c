@@ -4,14 +4,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/acquire/manifest.h"
+#include "agent/acquire/files_json.h"
 #include "agent/acquire/source_files.h"
 #include "agent/acquire/volume_remarks.h"
 #include "agent/order/slots.h"
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
-#include "formats/base/bytes.h"
 #include "formats/base/sha256.h"
 
 /* A live file that moves faster than it can be copied is left as it is after so many rounds. */
@@ -162,140 +161,6 @@ static enum status next(struct stream_feed *feed, struct stream_piece *p, struct
 }
 
 /*
- * What the manifest says
- */
-
-static json_t *integer(uint64_t v)
-{
-	return json_integer((json_int_t)v);
-}
-
-/*
- * "OFFSET+LENGTH@DISK OFFSET+LENGTH@hole …": one text, because a page file in fifty thousand pieces
- * would make as many JSON objects, and those would need more memory than the whole acquisition.
- */
-static char *runs_text(const struct extent_list *l)
-{
-	struct mem_sink text;
-	enum status st = ST_OK;
-
-	mem_sink_init(&text, SIZE_MAX);
-	for (size_t i = 0; i < l->count && !st; i++) {
-		const struct extent *x = &l->at[i];
-		char one[96];
-		int n = snprintf(one, sizeof(one), "%s%" PRIu64 "+%" PRIu64 "@", i ? " " : "",
-				 x->file, x->length);
-
-		if (x->kind == EXTENT_DISK)
-			n += snprintf(one + n, sizeof(one) - (size_t)n, "%" PRIu64, x->disk);
-		else
-			n += snprintf(one + n, sizeof(one) - (size_t)n, "%s",
-				      extent_kind_name(x->kind));
-		st = sink_write(&text.sink, one, (size_t)n, NULL);
-	}
-	if (!st)
-		st = sink_write(&text.sink, "", 1, NULL);
-	if (st)
-		mem_sink_deinit(&text);
-	return (char *)text.at;
-}
-
-static json_t *records_json(const struct extract_state *s)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < s->n_records; i++)
-		json_array_append_new(list, json_pack("{s:o, s:i}", "record",
-						      integer(s->records[i].number), "sequence",
-						      (int)s->records[i].sequence));
-	return list;
-}
-
-static json_t *state_json(const struct extract_state *s, bool simulated)
-{
-	_cleanup_free_ char *runs = runs_text(&s->extents);
-	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:s}", "size", integer(s->size), "allocated",
-			      integer(s->allocated), "initialised", integer(s->initialised),
-			      "fragments", integer(s->fragments), "runs", runs ? runs : "");
-
-	/* A time of this host is no business of a machine that lives in a time of its own. */
-	if (o && !simulated)
-		json_object_set_new(o, "taken_ns", integer(s->taken_ns));
-	if (!o || !s->n_records)
-		return o;
-	json_object_set_new(o, "mft_records", records_json(s));
-	json_object_set_new(o, "created_filetime", integer(s->created));
-	json_object_set_new(o, "modified_filetime", integer(s->modified));
-	json_object_set_new(o, "record_modified_filetime", integer(s->record_modified));
-	json_object_set_new(o, "accessed_filetime", integer(s->accessed));
-	json_object_set_new(o, "file_attributes", integer(s->file_attributes));
-	json_object_set_new(o, "resident", json_boolean(s->resident));
-	json_object_set_new(o, "compressed", json_boolean(s->compressed));
-	json_object_set_new(o, "sparse", json_boolean(s->sparse));
-	json_object_set_new(o, "encrypted", json_boolean(s->encrypted));
-	if (s->lost_records)
-		json_object_set_new(o, "lost_records", integer(s->lost_records));
-	return o;
-}
-
-static json_t *bad_json(const struct extract *x)
-{
-	json_t *list = json_array();
-	size_t n;
-	const struct extract_bad *bad = extract_bad(x, &n);
-
-	for (size_t i = 0; list && i < n && i < MANIFEST_GAPS_MAX; i++)
-		json_array_append_new(list,
-				      json_pack("{s:o, s:o, s:o}", "offset", integer(bad[i].offset),
-						"length", integer(bad[i].length), "error",
-						integer(bad[i].error)));
-	return list;
-}
-
-static void put_pagefile(json_t *o, const struct pagefile *p)
-{
-	json_object_set_new(o, "pagefile_kind", json_string(pagefile_kind_text(p->kind)));
-	json_object_set_new(o, "named_by", json_string(p->named_by));
-	json_object_set_new(o, "number_origin", json_string(number_origin_name(p->origin)));
-	if (p->origin != NUMBER_NONE)
-		json_object_set_new(o, "number", integer(p->number));
-	if (p->note.message[0])
-		json_object_set_new(o, "note", json_text(p->note.message));
-}
-
-static void put_volume(json_t *o, const struct volume *v)
-{
-	char guid[33];
-
-	json_object_set_new(o, "volume_serial", json_sprintf("%016" PRIx64, v->boot.serial));
-	json_object_set_new(o, "volume_offset", integer(v->offset));
-	json_object_set_new(o, "volume_label", json_text(v->label));
-	bytes_to_hex(v->guid, sizeof(v->guid), guid);
-	if (v->has_guid)
-		json_object_set_new(o, "partition_guid_bytes", json_string(guid));
-}
-
-/* What a stream's metadata and its manifest line have in common. */
-static json_t *identity_json(const struct files_plan *plan, const struct file_copy *c)
-{
-	const struct volume *v = c->pagefile ? c->pagefile->volume : plan->volume;
-	json_t *o = json_pack("{s:o, s:s}", "path", json_text(c->path), "error_numbers", "errno");
-
-	if (o && c->pagefile)
-		put_pagefile(o, c->pagefile);
-	if (o && v)
-		put_volume(o, v);
-	return o;
-}
-
-/* "gone", "moved", …: what the second look at the MFT has found. */
-static json_t *changes_json(const struct extract_changes *c)
-{
-	return json_pack("{s:b, s:b, s:b, s:b}", "gone", c->gone, "size_changed", c->size_changed,
-			 "moved", c->moved, "records_changed", c->records_changed);
-}
-
-/*
  * Copying
  */
 
@@ -334,7 +199,7 @@ static enum status declare(const struct files_plan *plan, const struct file_copy
 	if (name)
 		st = sealer_stream(plan->stream.sealer,
 				   c->pagefile ? RSZ_KIND_PAGEFILE : RSZ_KIND_FILE,
-				   json_string_value(name), identity_json(plan, c), ret, e);
+				   json_string_value(name), file_identity_json(plan, c), ret, e);
 	json_decref(name);
 	return st;
 }
@@ -406,40 +271,12 @@ static enum status copy_changes(const struct files_plan *plan, struct file_copy 
 	return st;
 }
 
-/* What there is to say of every file. NULL if out of memory. */
-static json_t *line_json(const struct files_plan *plan, const struct file_copy *c)
-{
-	json_t *doc = identity_json(plan, c);
-
-	if (!doc)
-		return NULL;
-	json_object_set_new(doc, "event", json_string("file"));
-	json_object_set_new(doc, "copied", manifest_stream(&c->result));
-	if (c->st)
-		json_object_set_new(doc, "problem", json_text(c->why.message));
-	return doc;
-}
-
 static enum status write_line(const struct files_plan *plan, struct file_copy *c,
 			      const struct extract_changes *changes, struct err *e)
 {
-	json_t *doc = line_json(plan, c);
-	enum status st;
+	json_t *doc = file_line_json(plan, c, changes);
+	const enum status st = doc ? sealer_manifest(plan->stream.sealer, doc, e) : err_nomem(e);
 
-	if (!doc)
-		return err_nomem(e);
-	json_object_set_new(doc, "first", state_json(extract_first(c->source), plan->source));
-	json_object_set_new(doc, "changed", json_boolean(c->changed));
-	json_object_set_new(doc, "changes", changes_json(changes));
-	if (c->changed)
-		json_object_set_new(doc, "last", state_json(extract_now(c->source), plan->source));
-	json_object_set_new(doc, "recopied_bytes", integer(c->recopied));
-	if (c->guided)
-		json_object_set_new(doc, "guided_pages", integer(c->guided_pages));
-	json_object_set_new(doc, "bad", bad_json(c->source));
-	if (c->sha256[0])
-		json_object_set_new(doc, "sha256", json_string(c->sha256));
-	st = sealer_manifest(plan->stream.sealer, doc, e);
 	c->told = !st; /* else, on a full disk, files_tell_rest() does it */
 	return st;
 }
@@ -563,8 +400,7 @@ enum status files_tell_rest(const struct files_plan *plan, struct files *f, cons
 			c->st = ST_INTERRUPTED;
 			c->why = *why;
 		}
-		c->told = true;
-		st = sealer_manifest(plan->stream.sealer, line_json(plan, c), e);
+		st = write_line(plan, c, NULL, e);
 	}
 	return st;
 }
@@ -698,25 +534,4 @@ bool files_have_gaps(const struct files *f)
 		if (f->at[i].st || f->at[i].result.tally.pages[PAGE_UNREADABLE])
 			return true;
 	return f->lost_volumes || f->lost_files;
-}
-
-json_t *files_json(const struct files *f)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; list && i < f->count; i++) {
-		const struct file_copy *c = &f->at[i];
-		json_t *o = json_pack("{s:o, s:o, s:b, s:o}", "path", json_text(c->path), "copied",
-				      manifest_stream(&c->result), "changed", c->changed, "problem",
-				      c->st ? json_text(c->why.message) : json_null());
-
-		if (o && c->pagefile)
-			put_pagefile(o, c->pagefile);
-		if (o && c->guided)
-			json_object_set_new(o, "guided_pages", integer(c->guided_pages));
-		if (o && c->sha256[0])
-			json_object_set_new(o, "sha256", json_string(c->sha256));
-		json_array_append_new(list, o);
-	}
-	return list;
 }
