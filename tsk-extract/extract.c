@@ -268,9 +268,20 @@ enum status extract_exists(struct reader *r, const struct volume *v, const char 
 enum status extract_open_whole(struct reader *r, const char *path, struct extract **ret,
 			       struct err *e)
 {
-	const struct extent all = { .length = r->size };
+	struct extent all = { .length = r->size };
+	const struct extent_list one = { .at = &all, .count = r->size != 0 };
+
+	return extract_open_extents(r, path, &one, ret, e);
+}
+
+enum status extract_open_extents(struct reader *r, const char *path,
+				 const struct extent_list *extents, struct extract **ret,
+				 struct err *e)
+{
+	const struct extent *last = extents->count ? &extents->at[extents->count - 1] : NULL;
+	const uint64_t size = last ? last->file + last->length : 0;
 	struct extract *x = calloc(1, sizeof(*x));
-	enum status st;
+	enum status st = ST_OK;
 
 	if (!x) {
 		reader_close(r);
@@ -281,9 +292,13 @@ enum status extract_open_whole(struct reader *r, const char *path, struct extrac
 	x->volume = &x->whole;
 	x->path_text = strdup(path);
 	x->now = (struct extract_state){
-		.taken_ns = now_ns(), .size = r->size, .allocated = r->size, .initialised = r->size
+		.taken_ns = now_ns(), .size = size, .allocated = size, .initialised = size
 	};
-	st = x->path_text ? extent_list_add(&x->now.extents, all, e) : err_nomem(e);
+	if (!x->path_text)
+		st = err_nomem(e);
+	for (size_t i = 0; i < extents->count && !st; i++)
+		st = extent_list_add(&x->now.extents, extents->at[i], e);
+	x->now.fragments = extent_list_fragments(extents);
 	if (!st)
 		st = copy_state(&x->now, &x->first, e);
 	if (st)

@@ -97,6 +97,14 @@ enum status extract_exists(struct reader *r, const struct volume *v, const char 
 enum status extract_open_whole(struct reader *r, const char *path, struct extract **ret,
 			       struct err *e);
 
+/*
+ * The same for what lies on the device in pieces: `extents` is settled and of kind EXTENT_DISK, and is
+ * copied.
+ */
+enum status extract_open_extents(struct reader *r, const char *path,
+				 const struct extent_list *extents, struct extract **ret,
+				 struct err *e);
+
 /* As of extract_open(), and as of the last extract_check(). Valid until the next one or close. */
 const struct extract_state *extract_first(const struct extract *x);
 const struct extract_state *extract_now(const struct extract *x);

@@ -35,8 +35,11 @@ const char *number_origin_name(enum number_origin origin)
 
 void pagefile_list_deinit(struct pagefile_list *l)
 {
-	for (size_t i = 0; i < l->count; i++)
+	for (size_t i = 0; i < l->count; i++) {
+		slot_map_deinit(&l->at[i].slots);
+		free(l->at[i].device);
 		free(l->at[i].path);
+	}
 	for (size_t i = 0; i < l->n_disks; i++)
 		disk_close(l->disks[i]);
 	free(l->disks);
@@ -391,6 +394,17 @@ enum status pagefile_open(struct disk *d, const struct pagefile *p, unsigned fla
 	if (p->volume)
 		return extract_open(disk_reader(p->disk ? p->disk : d), p->volume,
 				    p->path + p->inner, flags, ret, e);
-	st = p->open ? p->open(p, &r, e) : system_open_swap(p->path, &r, e);
-	return st ? st : extract_open_whole(r, p->path, ret, e);
+	if (p->open)
+		st = p->open(p, &r, e);
+	else
+		st = system_open_swap(p->slots.slots ? p->device : p->path, &r, e);
+	if (st)
+		return st;
+	return p->slots.slots ? extract_open_extents(r, p->path, &p->slots.extents, ret, e)
+			      : extract_open_whole(r, p->path, ret, e);
+}
+
+enum status pagefile_check_slots(const struct pagefile *p, struct err *e)
+{
+	return p->check ? p->check(p, e) : ST_OK;
 }

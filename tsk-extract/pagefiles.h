@@ -8,6 +8,7 @@
 #define RAMSEAL_TSK_EXTRACT_PAGEFILES_H
 
 #include "tsk-extract/extract.h"
+#include "tsk-extract/slot_map.h"
 
 #define PAGEFILE_KIND_MAP(X)                                                                       \
 	X(PAGEFILE_PAGING, "page file")                                                            \
@@ -53,6 +54,15 @@ struct pagefile {
 	uint64_t mft_record; /* NTFS */
 	int priority;        /* Linux */
 	uint64_t used;       /* Linux: bytes in use, as /proc/swaps says */
+	/*
+	 * A swap file of Linux. Where .slots is 0, which part of it each slot is is not known, and
+	 * `slots_problem` says why; it is copied in its own order then.
+	 */
+	struct slot_map slots;
+	char *device; /* that the slots lie on; otherwise NULL */
+	struct err slots_problem;
+	/* pagefile_check_slots(), where there is something to be checked; or NULL. */
+	enum status (*check)(const struct pagefile *p, struct err *e);
 
 	/* NULL but for one that nobody here could open: whoever added it does (a simulated machine's). */
 	enum status (*open)(const struct pagefile *p, struct reader **ret, struct err *e);
@@ -102,10 +112,17 @@ enum status pagefile_list_add(struct pagefile_list *l, const char *path, struct 
 			      struct err *e);
 
 /*
- * Opens one for copying: from `d` if it has a volume, else from this machine (d may be NULL then).
+ * Opens one for copying: from `d` if it has a volume, else from this machine (d may be NULL then). A
+ * swap file whose slots are known comes slot by slot, then the rest of it, as slot_map.h has it.
  * ST_INPUT for one that is not readable.
  */
 enum status pagefile_open(struct disk *d, const struct pagefile *p, unsigned flags,
 			  struct extract **ret, struct err *e);
+
+/*
+ * A second look, when its content was read. ST_OK if its slots lie where they lay, or were not known;
+ * ST_INPUT, and what is different, if what was read as a slot may be none.
+ */
+enum status pagefile_check_slots(const struct pagefile *p, struct err *e);
 
 #endif

@@ -2,16 +2,12 @@
 #include "tsk-extract/system.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <linux/fiemap.h>
-#include <linux/fs.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "tsk-extract/pagefiles_internal.h"
+#include "tsk-extract/swapfile_linux.h"
 
 enum status hive_memory_init(struct hive_memory *ret, size_t size, struct err *e)
 {
@@ -63,13 +59,38 @@ static void unescape(char *text)
 	*out = '\0';
 }
 
-/* Number of extents of a file by FIEMAP; 0 if its file system does not say. */
-static size_t count_extents(const char *path)
+/*
+ * An area that was turned off and on again may have another number and other extents. The kernel keeps
+ * the blocks of a swap file where they are for as long as it is in use (S_SWAPFILE in
+ * include/linux/fs.h, and btrfs' pins), so that two looks which agree are enough.
+ */
+static enum status check_slots(const struct pagefile *p, struct err *e)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct fiemap map = { .fm_length = FIEMAP_MAX_OFFSET };
+	struct pagefile_list l = { 0 };
+	const struct pagefile *now = NULL;
+	enum status st = pagefiles_on_host(false, &l, e);
 
-	return fd >= 0 && !ioctl(fd, FS_IOC_FIEMAP, &map) ? map.fm_mapped_extents : 0;
+	for (size_t i = 0; i < l.count; i++)
+		if (!strcmp(l.at[i].path, p->path))
+			now = &l.at[i];
+	if (!st && (!now || now->number != p->number))
+		st = err_set(e, ST_INPUT, "it is no longer where it was in /proc/swaps");
+	else if (!st && !now->slots.slots)
+		st = err_set(e, ST_INPUT, "%s", now->slots_problem.message);
+	else if (!st && (!slot_map_same(&now->slots, &p->slots) || strcmp(now->device, p->device)))
+		st = err_set(e, ST_INPUT, "its slots lie elsewhere now");
+	pagefile_list_deinit(&l);
+	return st;
+}
+
+/* `in_use`: as in /proc/swaps. */
+static void find_slots(struct pagefile *p, uint64_t in_use)
+{
+	p->fragments = 0;
+	if (swapfile_map(p->path, in_use, &p->slots, &p->device, &p->slots_problem))
+		return;
+	p->fragments = p->slots.fragments;
+	p->check = check_slots;
 }
 
 static void probe_swap(struct pagefile *p)
@@ -83,8 +104,10 @@ static void probe_swap(struct pagefile *p)
 	if (system_open_swap(p->path, &r, &p->problem))
 		return;
 	p->readable = true;
+	p->fragments = 1;
+	if (p->kind == PAGEFILE_LINUX_FILE)
+		find_slots(p, p->size);
 	p->size = p->allocated = p->initialised = r->size;
-	p->fragments = p->kind == PAGEFILE_LINUX_FILE ? count_extents(p->path) : 1;
 	reader_close(r);
 }
 
