@@ -288,6 +288,20 @@ static enum status open_source(const struct files_plan *plan, struct file_copy *
 	return extract_open(disk_reader(plan->disk), plan->volume, c->path, 0, &c->source, e);
 }
 
+/* Behind the copying: is what was taken for a slot still one? */
+static void check_slots(struct file_copy *c, enum status copied)
+{
+	if (!c->pagefile || !c->pagefile->slots.slots)
+		return;
+	if (copied)
+		err_set(&c->slots_why, copied, "it was not copied whole");
+	else
+		c->slots_held = !pagefile_check_slots(c->pagefile, &c->slots_why);
+	if (!c->slots_held)
+		log_warning("slots-unknown", "%s: none of its slots will be called safe: %s",
+			    c->path, c->slots_why.message);
+}
+
 static enum status copy_opened(const struct files_plan *plan, struct file_copy *c, struct err *e)
 {
 	struct extract_changes changes = { 0 };
@@ -300,6 +314,7 @@ static enum status copy_opened(const struct files_plan *plan, struct file_copy *
 		c->st = st;
 		c->why = *e;
 	}
+	check_slots(c, st);
 	line = st == ST_OUTPUT ? ST_OK : write_line(plan, c, &changes, e);
 	extract_changes_deinit(&changes);
 	return st ? st : line;
@@ -418,6 +433,11 @@ static bool is_worth_copying(const struct pagefile *p)
 {
 	if (p->note.message[0])
 		log_warning("pagefile-note", "%s: %s", p->path, p->note.message);
+	if (p->readable && p->slots_problem.message[0])
+		log_warning("slots-unknown",
+			    "%s: which part of it each slot is, is not known, so that none will be "
+			    "called safe: %s",
+			    p->path, p->slots_problem.message);
 	if (files_takes(p))
 		return true;
 	if (p->kind == PAGEFILE_LINUX_ZRAM)

@@ -38,6 +38,9 @@ struct file_copy {
 	uint64_t guided_pages; /* that were read by the tables, and not with the rest */
 	uint64_t recopied;     /* bytes that were copied again because they had moved */
 	bool changed;          /* it was not the same file before and after */
+	/* A swap file of Linux whose slots were known: they lay there behind the copying, too. */
+	bool slots_held;
+	struct err slots_why; /* else: what is different */
 	/* Of the file as copied; "" if it changed, has gaps, or was not read in its own order. */
 	char sha256[SHA256_HEX_SIZE];
 	enum status st; /* why there is no more of it */

@@ -103,6 +103,22 @@ static void put_pagefile(json_t *o, const struct pagefile *p)
 		json_object_set_new(o, "number", integer(p->number));
 	if (p->note.message[0])
 		json_object_set_new(o, "note", json_text(p->note.message));
+	if (p->slots.slots) {
+		json_object_set_new(o, "slots", integer(p->slots.slots));
+		json_object_set_new(o, "device", json_text(p->device));
+	} else if (p->slots_problem.message[0]) {
+		json_object_set_new(o, "slots_problem", json_text(p->slots_problem.message));
+	}
+}
+
+/* What a second look at a swap file says of its slots. */
+static void put_second_look(json_t *o, const struct file_copy *c)
+{
+	if (!c->pagefile || !c->pagefile->slots.slots)
+		return;
+	json_object_set_new(o, "slots_held", json_boolean(c->slots_held));
+	if (!c->slots_held)
+		json_object_set_new(o, "slots_problem", json_text(c->slots_why.message));
 }
 
 static void put_volume(json_t *o, const struct volume *v)
@@ -148,6 +164,7 @@ static void put_copying(json_t *doc, const struct files_plan *plan, const struct
 	if (c->guided)
 		json_object_set_new(doc, "guided_pages", integer(c->guided_pages));
 	json_object_set_new(doc, "bad", bad_json(c->source));
+	put_second_look(doc, c);
 	if (c->sha256[0])
 		json_object_set_new(doc, "sha256", json_string(c->sha256));
 }

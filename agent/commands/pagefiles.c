@@ -69,6 +69,12 @@ static json_t *pagefile_json(const struct pagefile *p)
 		json_object_set_new(o, "fragments", json_integer((json_int_t)p->fragments));
 		json_object_set_new(o, "used", json_integer((json_int_t)p->used));
 	}
+	if (o && p->slots.slots) {
+		json_object_set_new(o, "slots", json_integer((json_int_t)p->slots.slots));
+		json_object_set_new(o, "device", json_text(p->device));
+	}
+	if (o && p->slots_problem.message[0])
+		json_object_set_new(o, "slots_problem", json_text(p->slots_problem.message));
 	if (o && p->readable && p->volume)
 		json_object_set_new(o, "mft_record", json_integer((json_int_t)p->mft_record));
 	if (o && p->problem.message[0])
@@ -108,6 +114,11 @@ static void print_line(const struct pagefile *p)
 	if (p->volume)
 		printf(", volume at sector %" PRIu64, p->volume->offset / 512);
 	printf("; from %s\n", p->named_by);
+	if (p->slots.slots)
+		printf("    %" PRIu64 " slots, on %s\n", p->slots.slots, p->device);
+	if (p->slots_problem.message[0])
+		printf("    which part of it each slot is, is not known: %s\n",
+		       p->slots_problem.message);
 	if (!p->readable)
 		printf("    not readable: %s\n", p->problem.message);
 	if (p->note.message[0])

@@ -157,13 +157,16 @@ static void put_verdict(const struct virtual_page *p, char *ret, size_t size)
 		snprintf(ret, size, "; safe");
 	else if (t == TRUST_NOT_APPLICABLE)
 		snprintf(ret, size, "; safe or at risk: not applicable");
+	else if (p->doubt)
+		snprintf(ret, size, "; %s (%s: %s)", trust_name(t), verdict_name(p->row.verdict),
+			 p->doubt);
 	else
 		snprintf(ret, size, "; %s (%s)", trust_name(t), verdict_name(p->row.verdict));
 }
 
 static void put_page(const struct reading *r, const struct virtual_page *p, char *ret, size_t size)
 {
-	char target[64], source[256], verdict[64], pages[40] = "", proto[64] = "", line[640];
+	char target[64], source[256], verdict[384], pages[40] = "", proto[64] = "", line[960];
 
 	put_target(p, target, sizeof(target));
 	put_source(r, p, source, sizeof(source));
@@ -219,12 +222,14 @@ static json_t *page_json(const struct reading *r, const struct virtual_page *p)
 				    json_string(trust_name(verdict_trust(row->verdict))));
 		json_object_set_new(o, "verdict", json_string(verdict_name(row->verdict)));
 	}
+	if (p->doubt)
+		json_object_set_new(o, "doubt", json_text(p->doubt));
 	return o;
 }
 
 static enum status tell_page(const struct reading *r, const struct virtual_page *p, struct err *e)
 {
-	char line[1024];
+	char line[2048];
 
 	if (r->o->json)
 		return json_print(page_json(r, p), JSON_COMPACT, e);

@@ -203,6 +203,13 @@ void section_smear(struct doc *d, const struct run *r)
 		doc_text(d, s->slots_doubt);
 		doc_put(d, ".");
 	}
+	for (size_t i = 0; i < s->n_file_doubts; i++) {
+		doc_put(d, " Which part of ");
+		html_strange(d, s->file_doubts[i].file);
+		doc_put(d, " each slot is, is not known, so that none of them is called safe: ");
+		html_strange(d, s->file_doubts[i].why);
+		doc_put(d, ".");
+	}
 	doc_put(d, "</p>\n");
 	if (s->spaces.cut || s->cut || s->total.copy[COPY_BEFORE].cut ||
 	    s->total.copy[COPY_AFTER].cut)

@@ -6,6 +6,7 @@
 #include "agent/program/interrupt.h"
 #include "agent/smear/smear_internal.h"
 #include "formats/base/bytes.h"
+#include "tsk-extract/pagefiles.h"
 
 /*
  * Setting up
@@ -88,6 +89,63 @@ static enum status read_ram(struct measure *m, struct err *e)
 	return m->ram.count ? ST_OK : captures_ranges(m->memory, &m->ram, e);
 }
 
+/* The manifest's line on the page file of that number; NULL: it was not written. */
+static const json_t *find_line(const struct measure *m, json_int_t number)
+{
+	const json_t *line, *n;
+	size_t i;
+
+	json_array_foreach(m->plan->manifest, i, line)
+	{
+		const char *event = json_string_value(json_object_get(line, "event"));
+
+		n = json_object_get(line, "number");
+		if (event && !strcmp(event, "file") && n && json_integer_value(n) == number)
+			return line;
+	}
+	return NULL;
+}
+
+/*
+ * Linux numbers the slots of a swap file by its blocks on the device (tsk-extract/slot_map.h). They are
+ * known if the acquisition has found them, and found them there again when it had read them.
+ */
+static const char *doubt_map(const struct measure *m, const json_t *meta, json_int_t number)
+{
+	const char *kind = json_string_value(json_object_get(meta, "pagefile_kind"));
+	const json_t *line = find_line(m, number);
+	const char *why = json_string_value(json_object_get(line, "slots_problem"));
+
+	if (!kind || strcmp(kind, pagefile_kind_text(PAGEFILE_LINUX_FILE)))
+		return NULL;
+	if (!why)
+		why = json_string_value(json_object_get(meta, "slots_problem"));
+	if (why)
+		return why;
+	if (json_integer_value(json_object_get(meta, "slots")) <= 0)
+		return "the acquisition did not look where its slots lie (an older ramseal)";
+	return json_is_true(json_object_get(line, "slots_held"))
+		       ? NULL
+		       : "the acquisition ended before it had looked at its slots again";
+}
+
+static enum status judge_map(struct measure *m, const json_t *meta, json_int_t number,
+			     const char *name, struct err *e)
+{
+	const char *why = doubt_map(m, meta, number);
+	const json_int_t slots = json_integer_value(json_object_get(meta, "slots"));
+	struct slot_file *f = &m->files[number];
+	struct file_doubt *d = &m->ret->file_doubts[m->ret->n_file_doubts];
+
+	f->slots = slots > 0 ? (uint64_t)slots : 0;
+	if (!why)
+		return ST_OK;
+	*d = (struct file_doubt){ strdup(name), strdup(why) };
+	m->ret->n_file_doubts++;
+	f->doubt = d->why;
+	return d->file && d->why ? ST_OK : err_nomem(e);
+}
+
 static enum status open_file(struct measure *m, uint32_t stream, struct err *e)
 {
 	const struct rsz_stream_info *info = rsz_reader_stream(m->plan->reader, stream);
@@ -103,7 +161,9 @@ static enum status open_file(struct measure *m, uint32_t stream, struct err *e)
 			f->captures = &m->captures.streams[stream];
 			f->stream = stream;
 			f->assumed = strcmp(origin, "known") != 0;
-			st = captures_ranges(f->captures, &f->ranges, e);
+			st = judge_map(m, meta, number, info->name, e);
+			if (!st)
+				st = captures_ranges(f->captures, &f->ranges, e);
 			if (!st)
 				st = walk_set_init(&f->named, &f->ranges, e);
 			if (!st)
@@ -519,7 +579,9 @@ static void fill_facts(const struct measure *m, struct pte_facts *f)
 		if (!m->files[i].captures)
 			continue;
 		f->files = i + 1;
-		if (l->count)
+		if (m->files[i].slots)
+			f->file_pages[i] = m->files[i].slots;
+		else if (l->count)
 			f->file_pages[i] = (l->at[l->count - 1].last >> PAGE_SHIFT) + 1;
 	}
 }

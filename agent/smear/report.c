@@ -130,6 +130,17 @@ static json_t *layout_json(const struct smear *s)
 			 "by_version_only", s->layout.by_version);
 }
 
+static json_t *file_doubts_json(const struct smear *s)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < s->n_file_doubts; i++)
+		json_array_append_new(list, json_pack("{s:o, s:o}", "file",
+						      json_text(s->file_doubts[i].file), "why",
+						      json_text(s->file_doubts[i].why)));
+	return list;
+}
+
 json_t *smear_json(const struct smear *s, const char *path)
 {
 	json_t *doc = json_object(), *list = json_array();
@@ -151,6 +162,8 @@ json_t *smear_json(const struct smear *s, const char *path)
 	json_object_set_new(doc, "layout", layout_json(s));
 	if (s->slots_doubt)
 		json_object_set_new(doc, "slots_doubt", json_string(s->slots_doubt));
+	if (s->n_file_doubts)
+		json_object_set_new(doc, "slot_map_doubts", file_doubts_json(s));
 	put(doc, "memory_start_ns", s->memory.start);
 	put(doc, "memory_end_ns", s->memory.end);
 	json_object_set_new(doc, "applicable", json_boolean(!s->still));
@@ -390,9 +403,19 @@ void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR
 			 "As for user pages, %s none: nothing can be said.", whose[copy]);
 }
 
-json_t *smear_headline_json(const struct smear *s, enum copy copy)
+static json_t *headline_sentence(const struct smear *s, enum copy copy)
 {
 	char sentence[SMEAR_SENTENCE_MAX];
+
+	smear_sentence(s, copy, sentence);
+	if (!s->n_file_doubts)
+		return json_string(sentence);
+	return json_sprintf("%s Which part of %s each slot is, is not known.", sentence,
+			    s->n_file_doubts > 1 ? "the swap files" : "the swap file");
+}
+
+json_t *smear_headline_json(const struct smear *s, enum copy copy)
+{
 	json_t *o = json_pack("{s:s}", "tables", copy_name(copy));
 	uint64_t trust[TRUSTS];
 
@@ -401,14 +424,29 @@ json_t *smear_headline_json(const struct smear *s, enum copy copy)
 	copy_trust(&s->total.copy[copy], trust);
 	for (size_t i = 0; i < TRUSTS; i++)
 		put(o, trust_name((enum trust)i), trust[i]);
-	smear_sentence(s, copy, sentence);
-	json_object_set_new(o, "sentence", json_string(sentence));
+	json_object_set_new(o, "sentence", headline_sentence(s, copy));
+	if (s->n_file_doubts)
+		json_object_set_new(o, "slot_map_doubts", file_doubts_json(s));
 	return o;
 }
 
 json_t *smear_not_applicable_json(void)
 {
 	return json_pack("{s:b, s:s}", "applicable", false, "sentence", SMEAR_NOT_APPLICABLE ".");
+}
+
+static void print_file_doubts(const struct smear *s, FILE *out)
+{
+	char file[256], why[ERR_MESSAGE_MAX];
+
+	for (size_t i = 0; i < s->n_file_doubts; i++) {
+		text_printable(s->file_doubts[i].file, file, sizeof(file));
+		text_printable(s->file_doubts[i].why, why, sizeof(why));
+		fprintf(out,
+			"no slot of %s is called safe, because which part of it each is, is not "
+			"known: %s\n",
+			file, why);
+	}
 }
 
 /* What is compared of the copies; there is but one of an image. */
@@ -461,6 +499,7 @@ void smear_print_text(const struct smear *s, FILE *out)
 		s->frames.several, s->frames.named, s->slots.several, s->slots.named);
 	if (s->slots_doubt)
 		fprintf(out, "no slot is called safe: %s\n", s->slots_doubt);
+	print_file_doubts(s, out);
 	if (s->spaces.cut || s->cut || t->copy[COPY_BEFORE].cut || t->copy[COPY_AFTER].cut)
 		fprintf(out, "not all tables are in these numbers\n");
 	print_worst(s, out);

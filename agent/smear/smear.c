@@ -225,6 +225,7 @@ struct judgement {
 	const struct range_list *ranges; /* where there can be content */
 	enum verdict entry;              /* judge_entry()'s */
 	bool slot;
+	bool map_doubt;
 	bool slot_doubt;
 	bool followed;          /* the piece has what a prototype came to */
 	uint64_t proto;         /* its address, and */
@@ -347,6 +348,10 @@ static struct part judge_part(const struct judgement *j, uint64_t at, uint64_t l
 	if (ret.verdict == VERDICT_SAFE)
 		ret.verdict = judge_time(
 			j->piece, c, j->slot && j->m->entries.os == OS_LINUX ? SLOT_SETTLE_NS : 0);
+	if ((ret.verdict == VERDICT_SAFE || ret.verdict == VERDICT_IMAGE ||
+	     ret.verdict == VERDICT_SLOT) &&
+	    j->map_doubt)
+		ret.verdict = VERDICT_SLOT_MAP;
 	if ((ret.verdict == VERDICT_SAFE || ret.verdict == VERDICT_IMAGE) && j->slot_doubt)
 		ret.verdict = VERDICT_SLOT;
 	if (ret.verdict == VERDICT_SAFE && j->followed)
@@ -418,11 +423,14 @@ static enum status judge_slot(struct judgement *j, struct err *e)
 		part.verdict = VERDICT_STORE;
 	else if (p->slot >> 40) /* 2^52 bytes: no file is that long */
 		part.verdict = VERDICT_OUTSIDE;
+	else if (f && f->slots && p->slot >= f->slots) /* what is behind them is none */
+		part.verdict = VERDICT_OUTSIDE;
 	if (part.verdict != VERDICT_NO_FILE || !f || !f->captures)
 		return count_part(j, &part, e);
 	j->captures = f->captures;
 	j->stream = f->stream;
 	j->ranges = &f->ranges;
+	j->map_doubt = f->doubt != NULL;
 	j->slot_doubt = f->assumed || j->m->ret->slots_doubt;
 	if (j->copy == COPY_IMAGE)
 		name_pages(j->m, &f->named, &f->several, p->slot * PAGE_SIZE, j->piece->pages);
@@ -723,6 +731,10 @@ void smear_deinit(struct smear *s)
 	for (size_t i = 0; i < s->count; i++)
 		space_deinit(&s->at[i]);
 	space_deinit(&s->total);
+	for (size_t i = 0; i < s->n_file_doubts; i++) {
+		free(s->file_doubts[i].file);
+		free(s->file_doubts[i].why);
+	}
 	free(s->at);
 	smear_spaces_deinit(&s->spaces);
 }

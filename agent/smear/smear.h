@@ -74,6 +74,7 @@ const char *trust_name(enum trust t);
 	X(VERDICT_TORN, TRUST_AT_RISK, "torn")           /* the image's copy says otherwise */     \
 	X(VERDICT_PATH, TRUST_AT_RISK, "path") /* a table page on the way was replaced */          \
 	X(VERDICT_OUT_OF_TIME, TRUST_AT_RISK, "out-of-time") /* not captured in between */         \
+	X(VERDICT_SLOT_MAP, TRUST_AT_RISK, "slot-map") /* Linux: which part of the file it is */   \
 	X(VERDICT_SLOT, TRUST_AT_RISK, "slot") /* the slot need not hold the page (METHOD.md) */   \
 	X(VERDICT_PROTOTYPE, TRUST_AT_RISK, "prototype") /* led there by a prototype entry */      \
 	X(VERDICT_VAD, TRUST_AT_RISK, "vad")             /* zeros, unless a VAD says otherwise */
@@ -135,6 +136,12 @@ struct naming {
 	uint64_t several; /* by more than one entry */
 };
 
+/* A swap file none of whose slots is called safe, because nobody knows which part of it each is. */
+struct file_doubt {
+	char *file; /* the name of its stream */
+	char *why;
+};
+
 struct smear {
 	struct smear_spaces spaces;
 	struct smear_space *at; /* as spaces.at */
@@ -147,6 +154,8 @@ struct smear {
 	struct layout_choice layout;
 	bool assumed_levels;     /* nothing says how many; only for whoever looks at one space */
 	const char *slots_doubt; /* why no slot is called safe; NULL: there is no reason */
+	struct file_doubt file_doubts[PTE_FILES_MAX];
+	size_t n_file_doubts;
 	bool cut;                /* judging was ended: something maps too much */
 	struct rsz_times memory; /* when it was captured */
 };

@@ -13,7 +13,10 @@
 struct slot_file {
 	const struct captures *captures; /* NULL: there is none */
 	uint32_t stream;
-	bool assumed; /* its number was not the kernel's own word */
+	bool assumed;   /* its number was not the kernel's own word */
+	uint64_t slots; /* Linux swap files: so many, at the front of the stream; 0: unknown */
+	const char
+		*doubt; /* of them: why nobody knows which is which (struct file_doubt); or NULL */
 	struct range_list ranges;
 	struct walk_set named;
 	struct walk_set several;

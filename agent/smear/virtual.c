@@ -411,6 +411,8 @@ static enum status give_page(struct reading *r, const struct smear_row *row, str
 	struct rsz_times when;
 	enum status st = ST_OK;
 
+	if (row->verdict == VERDICT_SLOT_MAP)
+		p.doubt = r->m->files[row->pte.file].doubt;
 	if (row->captured) {
 		const uint64_t at = pte_place(&row->pte) == PLACE_FRAME ? row->pte.frame
 									: row->pte.slot * PAGE_SIZE;

@@ -33,6 +33,7 @@ struct virtual_page {
 	const uint8_t *bytes; /* PAGE_SIZE of them, valid for the call; NULL: GIVEN_NOTHING */
 	const char *why;      /* GIVEN_NOTHING: for people */
 	const char *stream;   /* GIVEN_MEMORY and GIVEN_PAGE_FILE: its name in the container */
+	const char *doubt;    /* verdict VERDICT_SLOT_MAP: why; else NULL */
 	bool damaged;         /* GIVEN_NOTHING because the container is */
 	unsigned level;       /* of the table where the way ends; 0: no root */
 	bool judged;          /* the verdict and the members behind it of `row` are set */

@@ -50,6 +50,7 @@ static const char *slots;
 static const char *slots_meta;
 static const char *more_slots; /* NULL: there is no second file */
 static const char *more_slots_meta;
+static const char *file_line; /* of the manifest, on the file of slots_meta; "": none */
 static const char *begin_line;
 static const char *os;
 static const char *before_spaces;
@@ -77,6 +78,7 @@ static inline void set_up_machine(void)
 	more_slots = NULL;
 	more_slots_meta = "{\"number\":1,\"number_origin\":\"known\"}";
 	slots_meta = "{\"number\":0,\"number_origin\":\"known\"}";
+	file_line = "";
 	begin_line = LINUX_BEGIN;
 	os = "linux";
 	before_spaces = after_spaces = ONE_SPACE;
@@ -160,6 +162,7 @@ static inline void seal_manifest(void)
 	char text[4096];
 	size_t n = (size_t)snprintf(text, sizeof(text), "%s", begin_line);
 
+	n += (size_t)snprintf(text + n, sizeof(text) - n, "%s", file_line);
 	if (!without_lines)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, line, "before", os,
 				      before_spaces);

@@ -70,13 +70,19 @@ TEST(swap_in_memory_and_files_that_cannot_be_copied_are_told)
 		{ .kind = PAGEFILE_LINUX_ZRAM, .path = (char[]){ "/dev/zram0" } },
 		{ .kind = PAGEFILE_PAGING, .path = (char[]){ "/gone" }, .problem = { "it went" } },
 		{ .kind = PAGEFILE_LINUX_FILE, .path = (char[]){ "/swap" }, .readable = true },
+		{ .kind = PAGEFILE_LINUX_FILE,
+		  .path = (char[]){ "/other" },
+		  .readable = true,
+		  .slots_problem = { "FIEMAP: not supported" } },
 	};
 	const struct pagefile_list l = { .at = at, .count = ARRAY_SIZE(at) };
 	struct findings f = { 0 };
 
 	preflight_judge_pagefiles(&l, &f);
-	assert_int_equal(f.count, 2);
+	assert_int_equal(f.count, 3);
 	CHECK_HAS(text_of(&f, "zram"), "/dev/zram0");
+	CHECK_HAS(text_of(&f, "slots"), "/other");
+	CHECK_HAS(text_of(&f, "slots"), "FIEMAP: not supported");
 	CHECK_HAS(text_of(&f, "pagefile"), "it went");
 	assert_null(findings_stop(&f));
 	findings_deinit(&f);

@@ -637,6 +637,58 @@ TEST(image_that_was_changed_is_measured)
 	}
 }
 
+#define SWAP_FILE "\"number\":0,\"number_origin\":\"known\",\"pagefile_kind\":\"swap file\""
+#define FILE_LINE "{\"event\":\"file\",\"number\":0"
+
+/* As check_slot(), of a swap file; `why` in the doubt, or NULL if there is to be none. */
+static void check_swap_file(const char *meta, const char *line, enum verdict want, const char *why)
+{
+	set_up();
+	slots_meta = meta;
+	file_line = line;
+	put_entries(0, SWAP(9), SWAP(9));
+	measure_ok();
+	if (s.at[0].copy[COPY_IMAGE].slots[want] != 1)
+		fail_msg("the slot is not %s", verdict_name(want));
+	assert_int_equal(s.n_file_doubts, why != NULL);
+	if (why) {
+		assert_string_equal(s.file_doubts[0].file, "/dev/vdb");
+		CHECK_HAS(s.file_doubts[0].why, why);
+	}
+	tear_down();
+}
+
+TEST(slots_of_a_swap_file_are_safe_only_where_their_places_are_known)
+{
+	check_swap_file("{" SWAP_FILE ",\"slots\":16}",
+			FILE_LINE ",\"slots\":16,\"slots_held\":true}\n", VERDICT_SAFE, NULL);
+	/* What an older ramseal has written says nothing of slots. */
+	check_swap_file("{" SWAP_FILE "}", FILE_LINE "}\n", VERDICT_SLOT_MAP, "older");
+	check_swap_file("{" SWAP_FILE "}", "", VERDICT_SLOT_MAP, "older");
+	check_swap_file("{" SWAP_FILE ",\"slots\":16}", "", VERDICT_SLOT_MAP, "ended before");
+	check_swap_file("{" SWAP_FILE ",\"slots\":16}", FILE_LINE ",\"slots\":16}\n",
+			VERDICT_SLOT_MAP, "ended before");
+	check_swap_file("{" SWAP_FILE ",\"slots\":16}",
+			FILE_LINE ",\"slots\":16,\"slots_held\":false,"
+				  "\"slots_problem\":\"lie elsewhere\"}\n",
+			VERDICT_SLOT_MAP, "lie elsewhere");
+	check_swap_file("{" SWAP_FILE ",\"slots_problem\":\"FIEMAP: no\"}", "", VERDICT_SLOT_MAP,
+			"FIEMAP: no");
+	/* The line is another file's. */
+	check_swap_file("{" SWAP_FILE ",\"slots\":16}",
+			"{\"event\":\"file\",\"number\":1,\"slots\":16,\"slots_held\":true}\n",
+			VERDICT_SLOT_MAP, "ended before");
+	/* What lies behind the slots is a part of the file, and no slot. */
+	check_swap_file("{" SWAP_FILE ",\"slots\":9}",
+			FILE_LINE ",\"slots\":9,\"slots_held\":true}\n", VERDICT_OUTSIDE, NULL);
+	check_swap_file("{" SWAP_FILE ",\"slots\":10}",
+			FILE_LINE ",\"slots\":10,\"slots_held\":true}\n", VERDICT_SAFE, NULL);
+	/* A partition's slots are numbered by their offset. */
+	check_swap_file("{\"number\":0,\"number_origin\":\"known\","
+			"\"pagefile_kind\":\"swap partition\"}",
+			"", VERDICT_SAFE, NULL);
+}
+
 /* Windows 10 1607: Transition at 11, Protection at 5, PageFileLow at 1, PageFileHigh at 32. */
 #define TRANSITION_TO(n) (FRAME(n) | UINT64_C(0x880))
 #define IN_FILE(slot)    ((uint64_t)(slot) << 32 | UINT64_C(0x2080))
@@ -850,6 +902,7 @@ int main(void)
 		cmocka_unit_test(image_read_by_its_tables_is_not_safe_either),
 		cmocka_unit_test(space_that_only_one_pass_over_an_image_found_is_not_born),
 		cmocka_unit_test(image_that_was_changed_is_measured),
+		cmocka_unit_test(slots_of_a_swap_file_are_safe_only_where_their_places_are_known),
 		cmocka_unit_test(windows_trims_and_recalls),
 		cmocka_unit_test(missing_second_pass_is_said),
 		cmocka_unit_test(machine_without_tables_is_said),

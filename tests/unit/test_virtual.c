@@ -27,6 +27,7 @@ struct told {
 	struct virtual_page page;
 	uint8_t first, last; /* bytes of its content */
 	char why[80];
+	char doubt[80];
 	char stream[16];
 };
 
@@ -54,6 +55,7 @@ static enum status keep_page(void *context, const struct virtual_page *p, struct
 		t->last = p->bytes[PAGE_SIZE - 1];
 	}
 	snprintf(t->why, sizeof(t->why), "%s", p->why ? p->why : "");
+	snprintf(t->doubt, sizeof(t->doubt), "%s", p->doubt ? p->doubt : "");
 	snprintf(t->stream, sizeof(t->stream), "%s", p->stream ? p->stream : "");
 	n_told++;
 	return ST_OK;
@@ -428,6 +430,22 @@ TEST(linux_entries_give_what_they_name)
 	check_nothing(10, PTE_SWAP_ERROR, "from its swap area");
 	check_given(11, PTE_MIGRATION, GIVEN_MEMORY, 'L');
 	check_verdict(11, VERDICT_MOVING);
+	tear_down();
+}
+
+TEST(doubt_about_a_swap_file_is_told_with_its_pages)
+{
+	set_up();
+	slots_meta = "{\"number\":0,\"number_origin\":\"known\",\"pagefile_kind\":\"swap file\","
+		     "\"slots_problem\":\"FIEMAP: not supported\"}";
+	put_same(0, SWAP(10));
+	put_same(1, FRAME(1) | P);
+	read_ok();
+	check_given(0, PTE_SWAP, GIVEN_PAGE_FILE, 'a');
+	check_verdict(0, VERDICT_SLOT_MAP);
+	CHECK_HAS(told[0].doubt, "FIEMAP: not supported");
+	check_verdict(1, VERDICT_SAFE);
+	assert_string_equal(told[1].doubt, "");
 	tear_down();
 }
 
@@ -813,6 +831,7 @@ int main(void)
 		cmocka_unit_test(swizzled_entries_give_the_same),
 		cmocka_unit_test(page_table_that_is_paged_out_is_said),
 		cmocka_unit_test(linux_entries_give_what_they_name),
+		cmocka_unit_test(doubt_about_a_swap_file_is_told_with_its_pages),
 		cmocka_unit_test(verdicts_are_those_of_the_measure),
 		cmocka_unit_test(each_copy_of_the_tables_leads_elsewhere),
 		cmocka_unit_test(range_may_begin_and_end_inside_pages_large_and_small),
