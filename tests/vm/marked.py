@@ -5,11 +5,14 @@ them is their own.
 """
 
 import csv
+import json
 import struct
+import time
 import zlib
 from pathlib import Path
 
 import acquired
+import vm
 from acquired import COMPLETE, PAGE, Image
 
 MIB = 1 << 20
@@ -17,6 +20,18 @@ SECTOR = 512
 AREA = '/dev/vda1'
 AREA_AT = MIB
 MAGIC = b'RSMARK\r\n'
+
+
+# Something that is on its way comes in the end, or never.
+WAIT_SECONDS = 600
+
+
+def wait_for(condition, what):
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise vm.GuestError(f'in vain: {what}')
+        time.sleep(0.1)
 
 
 def make_disk(path, size):
@@ -30,9 +45,11 @@ def make_disk(path, size):
 class Program:
     """guest/pressure.c in a guest, at work, with its pages written."""
 
-    def __init__(self, guest, pages, timeout=300):
-        guest.check(f'modprobe virtio_blk && mkswap {AREA} && swapon {AREA}')
-        said = guest.check(f'pressure {pages} >/tmp/said & '
+    def __init__(self, guest, pages, timeout=300, area=AREA):
+        """`area`: None if there is one already."""
+        if area:
+            guest.check(f'modprobe virtio_blk && mkswap {area} && swapon {area}')
+        said = guest.check(f'rm -f /tmp/said; pressure {pages} >/tmp/said & '
                            'while ! [ -s /tmp/said ]; do sleep 0.1; done; cat /tmp/said',
                            timeout=timeout)
         self.pid = said.split()[0]
@@ -61,6 +78,19 @@ class Program:
         return 'other' if page.count(0) < PAGE else 'zero'
 
 
+    def slots(self, guest, path):
+        """
+        {sequence: (number of the swap area, slot)} of its pages that are swapped out, as their page
+        table entries have it (Documentation/admin-guide/mm/pagemap.rst). `path`: a file to work with.
+        """
+        first, count = self.at // PAGE * 8 // PAGE, self.pages * 8 // PAGE
+        guest.check(f'dd if=/proc/{self.pid}/pagemap of=/dev/container bs={PAGE} '
+                    f'skip={first} count={count}', container=path)
+        entries = struct.unpack(f'<{self.pages}Q', path.read_bytes())
+        return {sequence: (e & 0x1f, e >> 5 & (1 << 50) - 1)
+                for sequence, e in enumerate(entries) if e >> 62 & 1}
+
+
 class Area:
     """The swap area by slot; a slot has the size of a page."""
 
@@ -73,13 +103,13 @@ class Area:
 
 
 class Acquired(Image):
-    """A container with a swap area."""
+    """A container with swap areas; .swap is that of the partition, if it has it."""
 
     def __init__(self, test, path):
         super().__init__(test, path)
         test.assertEqual(self.verified.returncode, COMPLETE, self.verified.stderr)
         self.streams = {s['name']: s for s in self.info['streams']}
-        self.swap = Area(self.stream(test, AREA))
+        self.swap = Area(self.stream(test, AREA)) if AREA in self.streams else None
 
     def stream(self, test, name):
         path = self.path.with_suffix('.' + name.split('/')[-1])
@@ -113,3 +143,29 @@ def judge(test, image, program):
                program.verdict(page, address))
         found[key] = found.get(key, 0) + 1
     return found
+
+
+def read(test, image, program):
+    """
+    [(sequence, what `ramseal read --json` says of it, what its bytes are)] of the program's pages, by its
+    page tables in the image. Bytes are 'right' and so on; None: there are none.
+    """
+    options = ('read', '--pid', program.pid, '--va', hex(program.at), '--length',
+               program.pages * PAGE)
+    said = acquired.ramseal(*options, '--json', image.path)
+    test.assertIn(said.returncode, (COMPLETE, acquired.GAPS), said.stderr)
+    path = image.path.with_suffix('.bytes')
+    wrote = acquired.ramseal(*options, '--quiet', '--force', '-o', path, image.path)
+    test.assertEqual(wrote.returncode, said.returncode, wrote.stderr)
+    test.addCleanup(path.unlink, missing_ok=True)
+    rows = []
+    with open(path, 'rb') as f:
+        for line in said.stdout.splitlines():
+            page = json.loads(line)
+            for i in range(page['pages']):
+                address = int(page['va'], 16) + i * PAGE
+                verdict = program.verdict(f.read(PAGE), address)
+                rows.append(((address - program.at) // PAGE, page,
+                             verdict if page['content'] != 'none' else None))
+    test.assertEqual(len(rows), program.pages)
+    return rows
