@@ -4,7 +4,7 @@
 Acquires RAM and a swap partition in use into one container, from inside a Debian kernel with too
 little RAM, and compares the swap area with the disk as the VM has it.
 
-    test_swap.py KERNEL-FOLDER RAMSEAL PRESSURE [unittest's arguments, such as Swap.test_1_quiet]
+    test_swap.py KERNEL-FOLDER RAMSEAL PRESSURE SWAPFILE [unittest's arguments, such as Swap.test_1_quiet]
 
 One boot serves every test. A line that begins with "note: " is a measurement; build/test shows it.
 """
@@ -19,6 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import acquired  # noqa: E402
+import areas  # noqa: E402
 import marked  # noqa: E402
 import vm  # noqa: E402
 from acquired import COMPLETE, PAGE, pages  # noqa: E402
@@ -28,6 +29,10 @@ AREA_SIZE = 112 * MIB
 # The kernel takes 120 of the guest's 192 MiB for itself, half of that for bounce buffers (swiotlb),
 # and what ramseal needs must fit beside this.
 WANTED_PAGES = (96 * MIB) // PAGE
+
+# In pieces that begin and end within pages of the device.
+FILE_KIB, FILE_PIECE = 32 * 1024, 37
+FILE_USED = 16 * MIB
 
 ASLEEP_PAGES = (8 * MIB) // PAGE
 
@@ -52,8 +57,10 @@ class Swap(unittest.TestCase):
         disk = Path('swap.disk').resolve()
         marked.make_disk(disk, AREA_SIZE)
         cls.disk = disk
-        cls.guest = vm.Guest(KERNEL, cls.work, {'bin/ramseal': RAMSEAL, 'bin/pressure': PRESSURE},
-                             disk=disk)
+        files = {'bin/ramseal': RAMSEAL, 'bin/pressure': PRESSURE, 'bin/swapfile': SWAPFILE}
+        with_blocks_of_1k = areas.make_image(disk.with_name('swap.ext4'), 'ext4-1k', 96 * MIB)
+        cls.guest = vm.Guest(KERNEL, cls.work, files, disk=[disk, with_blocks_of_1k],
+                             filesystems=['ext4'])
         cls.guest.__enter__()
         cls.addClassCleanup(cls.guest.__exit__)
         cls.marked = marked.Program(cls.guest, WANTED_PAGES)
@@ -321,15 +328,62 @@ class Swap(unittest.TestCase):
         image = Acquired(self, path)
         self.assertNotIn('/dev/zram0', image.streams)
 
+    def test_7_swap_file_with_blocks_below_a_page(self):
+        """
+        Beside the partition a file in pieces, whose slots are not where the file has them: none that
+        is safe is wrong, through page tables of two areas. And where it cannot be known, none is safe.
+        """
+        areas.swap_on(self.guest, '/dev/vdb', 'ext4-1k', 'written', FILE_KIB, FILE_PIECE)
+        self.guest.check(f'kill -CONT {self.program}')
+        marked.wait_for(lambda: areas.in_swaps(self.guest, areas.FILE)[1] >= FILE_USED,
+                        'pages in the swap file')
+        self.quiet()
+        found = {f['path']: f for f in json.loads(
+            self.guest.check('ramseal pagefiles --json'))['pagefiles']}[areas.FILE]
+        size, _ = areas.in_swaps(self.guest, areas.FILE)
+        self.assertEqual(found['slots'], size // PAGE + 1)
+        self.assertEqual(found['device'], '/dev/vdb')
+        self.assertGreater(found['fragments'], FILE_KIB // FILE_PIECE)
+
+        path = self.acquire('--pagetables both', 'guided')
+        image = Acquired(self, path)
+        self.assertEqual(image.streams[areas.FILE]['kind'], 'page file')
+        line, = (line for line in image.manifest if line['event'] == 'file' and line['number'] == 1)
+        self.assertEqual((line['path'], line['slots'], line['slots_held'], line['device']),
+                         (areas.FILE, found['slots'], True, '/dev/vdb'))
+        self.assertEqual(line['copied']['bytes'], FILE_KIB << 10)
+        rows = marked.read(self, image, self.marked)
+        safe = areas.check_safe(self, rows)
+        print(f'note: swap file: {line["first"]["fragments"]} pieces, {found["slots"]} slots of '
+              f'{FILE_KIB // 4} pages; {dict(areas.counted(rows))}')
+        self.assertGreater(safe[1], 0)
+
+        # Whatever lies at its path now, it is not what the kernel swaps to.
+        self.guest.check(f'dd if=/dev/zero of=/tmp/other bs=1M count=1 && mount --bind /tmp/other '
+                         f'{areas.FILE}')
+        self.addCleanup(self.guest.check, f'umount {areas.FILE}; rm /tmp/other')
+        path = self.acquire('--pagetables both', 'guided')
+        image = Acquired(self, path)
+        rows = marked.read(self, image, self.marked)
+        safe = areas.check_safe(self, rows)
+        self.assertEqual(safe[1], 0)
+        self.assertIn('header', ' '.join(page.get('doubt', '') for _, page, _ in rows))
+        self.assertEqual(image.info['smear']['slot_map_doubts'][0]['file'], areas.FILE)
+        self.assertIn('each slot is, is not known', image.info['smear']['sentence'])
+        smear = json.loads(acquired.ramseal('smear', '--json', path).stdout)
+        self.assertEqual(smear['slot_map_doubts'][0]['file'], areas.FILE)
+        self.assertIn(f'no slot of {areas.FILE} is called safe',
+                      acquired.ramseal('smear', path).stdout)
+
 
 def main():
-    global KERNEL, RAMSEAL, PRESSURE
-    KERNEL, RAMSEAL, PRESSURE = (Path(name).resolve() for name in sys.argv[1:4])
+    global KERNEL, RAMSEAL, PRESSURE, SWAPFILE
+    KERNEL, RAMSEAL, PRESSURE, SWAPFILE = (Path(name).resolve() for name in sys.argv[1:5])
     acquired.PROGRAM = RAMSEAL
     if not (KERNEL / 'release').exists():
         print(f'{KERNEL} is missing: run build/kernel')
         sys.exit(SKIPPED_EXIT)
-    unittest.main(argv=[sys.argv[0], '--verbose', *sys.argv[4:]])
+    unittest.main(argv=[sys.argv[0], '--verbose', *sys.argv[5:]])
 
 
 if __name__ == '__main__':

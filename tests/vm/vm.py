@@ -81,17 +81,19 @@ class Channel:
 
 
 class Guest:
-    def __init__(self, kernel, work, files, disk=None, ram_mib=RAM_MIB):
+    def __init__(self, kernel, work, files, disk=None, ram_mib=RAM_MIB, filesystems=()):
         """
         `kernel`: what build/kernel made. `work`: a folder for logs and the like. `files`: paths in
-        the guest to paths here. `disk`: a raw image outside `work`, /dev/vda in the guest; while
-        the guest is stopped, the file is what the guest has written. `ram_mib`: more than
-        LOW_RAM_MIB.
+        the guest to paths here. `disk`: a raw image outside `work`, /dev/vda in the guest, or a list of
+        them (vda, vdb, …); while the guest is stopped, the file is what the guest has written.
+        `ram_mib`: more than LOW_RAM_MIB. `filesystems`: those whose modules the guest has, by the
+        modules' names; ext4, XFS and btrfs together take 9 MiB of its RAM.
         """
         self.kernel = Path(kernel)
         self.work = Path(work)
         self.files = files
-        self.disk = disk
+        self.disks = disk if isinstance(disk, (list, tuple)) else [disk] if disk else []
+        self.filesystems = filesystems
         self.ram_mib = ram_mib
         self.console = self.work / 'console.log'
         self.process = None
@@ -158,17 +160,22 @@ class Guest:
             raise GuestError(f'the guest did not come up: {e!r}\n{self._logs()}') from e
 
     def _disk_options(self):
-        if not self.disk:
-            return []
-        return ['-drive', f'if=none,id=disk,format=raw,cache=writethrough,file={self.disk}',
-                '-device', 'virtio-blk-pci,drive=disk']
+        options = []
+        for i, disk in enumerate(self.disks):
+            options += ['-drive', f'if=none,id=disk{i},format=raw,cache=writethrough,file={disk}',
+                        '-device', f'virtio-blk-pci,drive=disk{i}']
+        return options
 
     def _initramfs(self):
         """Busybox, our init and the caller's files, as the kernel unpacks them."""
         root = self.work / 'initramfs'
         release = (self.kernel / 'release').read_text().strip()
         modules = f'lib/modules/{release}'
-        shutil.copytree(self.kernel / modules, root / modules)
+        shutil.copytree(self.kernel / modules, root / modules,
+                        ignore=shutil.ignore_patterns('fs', 'lib', 'crypto'))
+        for module in self._filesystem_modules(self.kernel / modules / 'modules.dep'):
+            (root / modules / module).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(self.kernel / modules / module, root / modules / module)
         (root / 'etc').mkdir()
         (root / 'etc/passwd').write_text('root:x:0:0::/root:/bin/sh\n'
                                          'nobody:x:65534:65534::/:/bin/sh\n')
@@ -183,6 +190,15 @@ class Guest:
             subprocess.run(['cpio', '--quiet', '-o', '-H', 'newc', '-R', '0:0'], cwd=root,
                            input=names, stdout=out, check=True)
         return archive
+
+    def _filesystem_modules(self, dependencies):
+        """Of `filesystems`, with what they need; checksums are asked for by name, so that file too."""
+        wanted = set()
+        for line in dependencies.read_text().splitlines():
+            module, needs = line.split(':')
+            if Path(module).stem in self.filesystems:
+                wanted.update([module, 'kernel/crypto/crc32c_generic.ko', *needs.split()])
+        return wanted
 
     def _logs(self):
         tail = []
