@@ -148,9 +148,10 @@ static enum status place(int fd, const struct stat *sb, struct extent_list *bloc
 	return st ? st : device_node(sb->st_dev, ret_device, e);
 }
 
-static enum status read_header(const char *path, uint64_t *ret_last_page, struct err *e)
+/* Through the file system. Reading so also brings it to the device, if it is still on its way. */
+static enum status read_header(const char *path, uint8_t header[static SWAP_HEADER_SIZE],
+			       struct err *e)
 {
-	uint8_t header[SWAP_HEADER_SIZE];
 	struct reader *r = NULL;
 	size_t good = 0;
 	enum status st = system_open_swap(path, &r, e);
@@ -158,10 +159,46 @@ static enum status read_header(const char *path, uint64_t *ret_last_page, struct
 
 	if (st)
 		return st;
-	error = reader_read(r, 0, header, sizeof(header), &good);
+	error = reader_read(r, 0, header, SWAP_HEADER_SIZE, &good);
 	reader_close(r);
-	return error ? err_from_errno(e, ST_INPUT, (int)error, "its header")
-		     : swap_header_parse(header, ret_last_page, e);
+	return error ? err_from_errno(e, ST_INPUT, (int)error, "its header") : ST_OK;
+}
+
+/* The same bytes, where the blocks of the file lie. */
+static bool has_header(struct reader *device, const struct extent_list *blocks,
+		       const uint8_t header[static SWAP_HEADER_SIZE])
+{
+	uint8_t bytes[SWAP_HEADER_SIZE];
+	size_t good;
+
+	for (size_t at = 0; at < sizeof(bytes);) {
+		const struct extent *x = extent_list_find(blocks, at);
+		const uint64_t in = x ? at - x->file : 0;
+		const size_t n = x ? (size_t)MIN(sizeof(bytes) - at, x->length - in) : 0;
+
+		good = 0;
+		if (!n || x->kind != EXTENT_DISK ||
+		    reader_read(device, x->disk + in, bytes + at, n, &good))
+			return false;
+		at += n;
+	}
+	return !memcmp(bytes, header, sizeof(bytes));
+}
+
+/*
+ * Whatever was said of where the file lies: nothing is ever swapped to its header, so there it is, or
+ * this is another device.
+ */
+static enum status check_device(const char *device, const struct extent_list *blocks,
+				const uint8_t header[static SWAP_HEADER_SIZE], struct err *e)
+{
+	struct reader *r = NULL;
+	enum status st = system_open_swap(device, &r, e);
+
+	if (!st && !has_header(r, blocks, header))
+		st = err_set(e, ST_INPUT, "its header is not where it should be on %s", device);
+	reader_close(r);
+	return st;
 }
 
 enum status swapfile_map(const char *path, uint64_t in_use, struct slot_map *ret, char **ret_device,
@@ -171,13 +208,16 @@ enum status swapfile_map(const char *path, uint64_t in_use, struct slot_map *ret
 	_cleanup_extents_ struct extent_list blocks = { 0 };
 	_cleanup_free_ char *device = NULL;
 	struct slot_facts facts = { .in_use = in_use };
+	uint8_t header[SWAP_HEADER_SIZE];
 	struct stat sb;
 	enum status st;
 
 	if (fd < 0 || fstat(fd, &sb))
 		return err_from_errno(e, ST_INPUT, errno, "%s", path);
 	facts.size = (uint64_t)sb.st_size;
-	st = read_header(path, &facts.last_page, e);
+	st = read_header(path, header, e);
+	if (!st)
+		st = swap_header_parse(header, &facts.last_page, e);
 	if (!st)
 		st = list_blocks(fd, facts.size, &blocks, e);
 	if (!st)
@@ -185,9 +225,10 @@ enum status swapfile_map(const char *path, uint64_t in_use, struct slot_map *ret
 	if (!st)
 		st = extent_list_settle(&blocks, facts.size, NULL, e);
 	if (!st)
+		st = check_device(device, &blocks, header, e);
+	if (!st)
 		st = slot_map_make(&blocks, &facts, ret, e);
-	if (st)
-		return st;
-	*ret_device = take_ptr(device);
-	return ST_OK;
+	if (!st)
+		*ret_device = take_ptr(device);
+	return st;
 }

@@ -10,7 +10,7 @@
 /*
  * Where the slots of the file lie, and the path of the device that they lie on, to be freed. `in_use`: the
  * bytes that /proc/swaps has for it. ST_INPUT and why, if that cannot be said; then nothing is to be
- * freed. Nothing is written, and delayed allocations are not forced.
+ * freed. One block of the device is read, the file's header. Nothing is written, and delayed allocations are not forced.
  *
  * The slots are to be read from the device: the kernel writes to them past the file system, for which
  * the extents of a file that fallocate(2) made stay unwritten and read as zeros.

@@ -289,14 +289,11 @@ static enum status open_source(const struct files_plan *plan, struct file_copy *
 }
 
 /* Behind the copying: is what was taken for a slot still one? */
-static void check_slots(struct file_copy *c, enum status copied)
+static void check_slots(struct file_copy *c)
 {
 	if (!c->pagefile || !c->pagefile->slots.slots)
 		return;
-	if (copied)
-		err_set(&c->slots_why, copied, "it was not copied whole");
-	else
-		c->slots_held = !pagefile_check_slots(c->pagefile, &c->slots_why);
+	c->slots_held = !pagefile_check_slots(c->pagefile, &c->slots_why);
 	if (!c->slots_held)
 		log_warning("slots-unknown", "%s: none of its slots will be called safe: %s",
 			    c->path, c->slots_why.message);
@@ -314,7 +311,7 @@ static enum status copy_opened(const struct files_plan *plan, struct file_copy *
 		c->st = st;
 		c->why = *e;
 	}
-	check_slots(c, st);
+	check_slots(c);
 	line = st == ST_OUTPUT ? ST_OK : write_line(plan, c, &changes, e);
 	extract_changes_deinit(&changes);
 	return st ? st : line;

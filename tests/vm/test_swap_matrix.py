@@ -133,7 +133,11 @@ class Matrix(unittest.TestCase):
 
 def add_file(kind, how, piece=''):
     name = f'test_{kind.replace("-", "_")}_{how}{f"_{piece}" if piece else ""}'
-    setattr(Matrix, name, lambda self: self.check_file(kind, how, piece))
+
+    def test(self):
+        self.check_file(kind, how, piece)
+
+    setattr(Matrix, name, test)
 
 
 # Pieces are of odd numbers of blocks, so that they begin and end within pages where blocks are smaller.
