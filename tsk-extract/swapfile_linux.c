@@ -164,9 +164,8 @@ static enum status read_header(const char *path, uint8_t header[static SWAP_HEAD
 	return error ? err_from_errno(e, ST_INPUT, (int)error, "its header") : ST_OK;
 }
 
-/* The same bytes, where the blocks of the file lie. */
-static bool has_header(struct reader *device, const struct extent_list *blocks,
-		       const uint8_t header[static SWAP_HEADER_SIZE])
+bool swapfile__has_header(struct reader *device, const struct extent_list *blocks,
+			  const uint8_t header[static SWAP_HEADER_SIZE])
 {
 	uint8_t bytes[SWAP_HEADER_SIZE];
 	size_t good;
@@ -195,7 +194,7 @@ static enum status check_device(const char *device, const struct extent_list *bl
 	struct reader *r = NULL;
 	enum status st = system_open_swap(device, &r, e);
 
-	if (!st && !has_header(r, blocks, header))
+	if (!st && !swapfile__has_header(r, blocks, header))
 		st = err_set(e, ST_INPUT, "its header is not where it should be on %s", device);
 	reader_close(r);
 	return st;

@@ -5,6 +5,7 @@
 
 #include <linux/fiemap.h>
 
+#include "tsk-extract/reader.h"
 #include "tsk-extract/slot_map.h"
 
 /*
@@ -19,10 +20,18 @@ enum status swapfile_map(const char *path, uint64_t in_use, struct slot_map *ret
 			 struct err *e);
 
 /*
- * For tests: appends `n` extents of FIEMAP. *from: where the next ones begin, at first 0; *last: there are
- * none. ST_INPUT for what is nowhere on the device as it is.
+ * Its parts, for tests.
+ */
+
+/*
+ * Appends `n` extents of FIEMAP. *from: where the next ones begin, at first 0; *last: there are none.
+ * ST_INPUT for what is nowhere on the device as it is.
  */
 enum status swapfile__take_extents(const struct fiemap_extent *x, size_t n, struct extent_list *to,
 				   uint64_t *from, bool *last, struct err *e);
+
+/* True if the device has these bytes where the file's first blocks lie. */
+bool swapfile__has_header(struct reader *device, const struct extent_list *blocks,
+			  const uint8_t header[static SWAP_HEADER_SIZE]);
 
 #endif

@@ -197,6 +197,30 @@ TEST(btrfs_items_that_do_not_fit_are_refused)
 	free(l.at);
 }
 
+/* Of a file whose first block lies at 7 KiB of its device, and whose others lie at 2 KiB. */
+TEST(header_is_looked_for_where_the_blocks_are)
+{
+	static const struct extent parts[] = { { 0, 1024, 7168, EXTENT_DISK },
+					       { 1024, 7168, 2048, EXTENT_DISK } };
+	const struct extent_list blocks = { .at = (struct extent *)(uintptr_t)parts, .count = 2 };
+	uint8_t header[SWAP_HEADER_SIZE], device[9216] = { 0 };
+	struct reader *r = NULL;
+	struct err e = ERR_INIT;
+
+	for (size_t i = 0; i < sizeof(header); i++)
+		header[i] = (uint8_t)(i / 7);
+	memcpy(device + 7168, header, 1024);
+	memcpy(device + 2048, header + 1024, 3072);
+	CHECK_OK(reader_open_memory(device, sizeof(device), 512, &r, &e), &e);
+	assert_true(swapfile__has_header(r, &blocks, header));
+	device[2048 + 3071] ^= 1;
+	assert_false(swapfile__has_header(r, &blocks, header));
+	reader_close(r);
+	CHECK_OK(reader_open_memory(device, 7000, 512, &r, &e), &e);
+	assert_false(swapfile__has_header(r, &blocks, header)); /* the device is shorter */
+	reader_close(r);
+}
+
 /* Whatever file system this runs on: it never comes to its extents. */
 TEST(file_without_a_header_is_no_swap_file)
 {
@@ -227,6 +251,7 @@ int main(void)
 		cmocka_unit_test(btrfs_extent_across_two_chunks_lies_in_two_places),
 		cmocka_unit_test(btrfs_that_swapon_refuses_is_refused),
 		cmocka_unit_test(btrfs_items_that_do_not_fit_are_refused),
+		cmocka_unit_test(header_is_looked_for_where_the_blocks_are),
 		cmocka_unit_test(file_without_a_header_is_no_swap_file),
 	};
 
