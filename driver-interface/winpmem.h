@@ -108,6 +108,12 @@ struct winpmem_host_ops {
 };
 
 /*
+ * The device of that path, on the system that this is built for (winpmem_windows.c; tests have another).
+ * ST_NO_SOURCE if there is none, ST_NO_PRIVILEGE if it is not for us.
+ */
+enum status winpmem_open_device(const char *path, struct winpmem_host **ret, struct err *e);
+
+/*
  * The source over a device that is open. `wanted` is WINPMEM_PTE for what is best here, or a mode that
  * the user named. `h` is taken, also when it fails. ST_NOT_MINE if what answers is not WinPmem,
  * ST_NO_SOURCE if it does not let its memory be read.
@@ -126,7 +132,7 @@ void winpmem_close(struct drv *d);
  */
 #define WINPMEM_READ_MAX ((size_t)1 << 20)
 
-/* In the order in which "auto" asks them; all but the first must be named. */
+/* winpmem_modes.c, in the order in which "auto" asks them; all but the first must be named. */
 extern const struct drv_ops winpmem_ops, winpmem_physical_ops, winpmem_iospace_ops;
 
 #endif

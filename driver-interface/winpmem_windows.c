@@ -227,8 +227,7 @@ static enum status refusal(const char *path, DWORD error, struct err *e)
 	}
 }
 
-static enum status open_mode(const struct drv_ops *ops, enum winpmem_mode wanted, const char *path,
-			     struct drv **ret, struct err *e)
+enum status winpmem_open_device(const char *path, struct winpmem_host **ret, struct err *e)
 {
 	_cleanup_free_ wchar_t *wide = win32_path(path);
 	_cleanup_free_ struct windows_host *h = calloc(1, sizeof(*h));
@@ -239,7 +238,8 @@ static enum status open_mode(const struct drv_ops *ops, enum winpmem_mode wanted
 	h->device = open_device(wide);
 	if (h->device == INVALID_HANDLE_VALUE)
 		return refusal(path, GetLastError(), e);
-	return winpmem_open_host(ops, path, &take_ptr(h)->host, wanted, ret, e);
+	*ret = &take_ptr(h)->host;
+	return ST_OK;
 }
 
 bool winpmem_is_loaded(void)
@@ -251,52 +251,3 @@ bool winpmem_is_loaded(void)
 		CloseHandle(h);
 	return h != INVALID_HANDLE_VALUE || GetLastError() == ERROR_ACCESS_DENIED;
 }
-
-static enum status open_best(const char *path, struct drv **ret, struct err *e)
-{
-	return open_mode(&winpmem_ops, WINPMEM_PTE, path, ret, e);
-}
-
-static enum status open_physical(const char *path, struct drv **ret, struct err *e)
-{
-	return open_mode(&winpmem_physical_ops, WINPMEM_PHYSICAL, path, ret, e);
-}
-
-static enum status open_iospace(const char *path, struct drv **ret, struct err *e)
-{
-	return open_mode(&winpmem_iospace_ops, WINPMEM_IOSPACE, path, ret, e);
-}
-
-const struct drv_ops winpmem_ops = {
-	.name = "winpmem",
-	.summary = "the driver WinPmem, in the best mode that it has here",
-	.default_path = WINPMEM_PATH,
-	.automatic = true,
-	.read_max = WINPMEM_READ_MAX,
-	.open = open_best,
-	.read = winpmem_read,
-	.maps_again = winpmem_maps_again,
-	.close = winpmem_close,
-};
-
-const struct drv_ops winpmem_physical_ops = {
-	.name = "winpmem-physical",
-	.summary = "the same in mode PHYSICAL; unreadable pages cannot be detected",
-	.default_path = WINPMEM_PATH,
-	.read_max = WINPMEM_READ_MAX,
-	.open = open_physical,
-	.read = winpmem_read,
-	.maps_again = winpmem_maps_again,
-	.close = winpmem_close,
-};
-
-const struct drv_ops winpmem_iospace_ops = {
-	.name = "winpmem-iospace",
-	.summary = "the same in mode IOSPACE, which may stop Windows",
-	.default_path = WINPMEM_PATH,
-	.read_max = WINPMEM_READ_MAX,
-	.open = open_iospace,
-	.read = winpmem_read,
-	.maps_again = winpmem_maps_again,
-	.close = winpmem_close,
-};
