@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who takes an exception, and how it gets there: RtlDispatchException(), RtlUnwindEx(), and the
+ * language handler of C, which every `try` of these drivers names.
+ */
+#include "seh.h"
+
+#include "gate.h"
+#include "thread.h"
+
+#define EXCEPTION_CONTINUE_EXECUTION (-1)
+#define EXCEPTION_CONTINUE_SEARCH    0
+#define EXCEPTION_EXECUTE_HANDLER    1
+
+/* What __C_specific_handler() finds behind its address: SCOPE_TABLE */
+struct scope_table {
+	uint32_t count;
+	struct {
+		uint32_t begin, end;
+		uint32_t handler; /* filter, 1 for "always", or termination handler */
+		uint32_t target;  /* the `except`; 0: this is a `finally` */
+	} record[];
+};
+
+/* A filter, or what stands in a `finally`. */
+typedef int(NTAPI *filter)(struct exception_pointers *, uint64_t frame);
+typedef void(NTAPI *termination)(bool abnormal, uint64_t frame);
+
+static void to_nt(const struct context *c, struct nt_context *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->rax = c->rax;
+	ret->rcx = c->rcx;
+	ret->rdx = c->rdx;
+	ret->rbx = c->rbx;
+	ret->rsp = c->rsp;
+	ret->rbp = c->rbp;
+	ret->rsi = c->rsi;
+	ret->rdi = c->rdi;
+	memcpy(&ret->r8, &c->r8, 8 * sizeof(uint64_t));
+	ret->rip = c->rip;
+}
+
+/*
+ * Stops Windows with the code that it has for an exception of a system call, or of a system
+ * thread.
+ */
+_Noreturn static void nobody_took_it(const struct exception_record *r, const struct context *c)
+{
+	if (thread_current()->request && thread_current()->request->op == OP_LOAD)
+		bug_check(c, SYSTEM_THREAD_EXCEPTION, r->code, r->address, r->parameter[1], 0);
+	bug_check(c, SYSTEM_SERVICE_EXCEPTION, r->code, r->address, r->parameter[1], 0);
+}
+
+/* Where the search has found an `except`; where to unwind to. */
+struct target {
+	uint64_t frame, ip;
+};
+
+static struct target found;
+
+/*
+ * Calls the handlers of `finally` from where it was raised up to the frame that takes it, and
+ * goes there.
+ */
+_Noreturn static void unwind_to(struct target to, struct exception_record *record,
+				const struct context *start)
+{
+	struct context c = *start, caller;
+	struct frame_handler h;
+	struct nt_context nt;
+	struct dispatcher_context d;
+
+	record->flags |= EXCEPTION_UNWINDING;
+	for (;;) {
+		caller = c;
+		unwind_frame(&caller, &h);
+		if (h.establisher == to.frame)
+			record->flags |= EXCEPTION_TARGET_UNWIND;
+		if (h.handler && h.on_unwind) {
+			to_nt(&c, &nt);
+			d = (struct dispatcher_context){ .control_pc = c.rip,
+							 .image_base = image_at(c.rip)->base,
+							 .function = h.function,
+							 .establisher_frame = h.establisher,
+							 .target_ip = to.ip,
+							 .context = &nt,
+							 .handler_data = h.data };
+			h.handler(record, h.establisher, &nt, &d);
+		}
+		if (h.establisher == to.frame)
+			break;
+		c = caller;
+	}
+	gate_unwind(c.rsp);
+	c.rip = to.ip;
+	c.rax = record->code;
+	context_restore(&c);
+}
+
+_Noreturn void seh_dispatch(struct exception_record *record, const struct context *start)
+{
+	struct context c = *start, caller;
+	struct frame_handler h;
+	struct nt_context nt;
+	struct dispatcher_context d;
+
+	while (image_contains(c.rip)) {
+		caller = c;
+		if (!unwind_frame(&caller, &h))
+			break;
+		if (h.handler && h.on_exception) {
+			to_nt(&c, &nt);
+			d = (struct dispatcher_context){ .control_pc = c.rip,
+							 .image_base = image_at(c.rip)->base,
+							 .function = h.function,
+							 .establisher_frame = h.establisher,
+							 .context = &nt,
+							 .handler_data = h.data };
+			found = (struct target){ 0 };
+			if (h.handler(record, h.establisher, &nt, &d) == CONTINUE_EXECUTION)
+				context_restore(start);
+			if (found.ip)
+				unwind_to(found, record, start);
+		}
+		c = caller;
+	}
+	nobody_took_it(record, start);
+}
+
+_Noreturn void seh_raise_from_export(uint32_t code)
+{
+	const struct gate_frame *const f = gate_top();
+	struct context c = {
+		.rbx = f->rbx,
+		.rbp = f->rbp,
+		.rsi = f->rsi,
+		.rdi = f->rdi,
+		.r12 = f->r12,
+		.r13 = f->r13,
+		.r14 = f->r14,
+		.r15 = f->r15,
+		.rip = f->rip,
+		.rsp = f->rsp,
+		.cs = CODE_SELECTOR,
+		.ss = DATA_SELECTOR,
+		.rflags = 0x2,
+	};
+	struct exception_record record = { .code = code, .address = f->rip };
+
+	/* The kernel uses no SSE register: those that must be kept are as the driver left them. */
+	save_fx(&c);
+	gate_unwind(f->rsp);
+	seh_dispatch(&record, &c);
+}
+
+/* --- what the driver imports --- */
+
+/*
+ * The search: the innermost `try` around the place whose filter wants the exception. The real one
+ * unwinds by itself then; here seh_dispatch() does, because nothing of this function is to be kept.
+ */
+static int search_scopes(struct exception_record *record, uint64_t frame,
+			 struct nt_context *context, struct dispatcher_context *d)
+{
+	const struct scope_table *const t = d->handler_data;
+	const uint64_t at = d->control_pc - d->image_base;
+
+	for (uint32_t i = 0; i < t->count; i++) {
+		struct exception_pointers p = { record, context };
+		int answer = EXCEPTION_EXECUTE_HANDLER;
+
+		if (at < t->record[i].begin || at >= t->record[i].end || !t->record[i].target)
+			continue;
+		if (t->record[i].handler != 1)
+			answer = ((filter)(d->image_base + t->record[i].handler))(&p, frame);
+		if (answer < 0)
+			return CONTINUE_EXECUTION;
+		if (answer > 0) {
+			found = (struct target){ frame, d->image_base + t->record[i].target };
+			return CONTINUE_SEARCH;
+		}
+	}
+	return CONTINUE_SEARCH;
+}
+
+/* The unwinding: every `finally` that is left by it. */
+static void run_terminations(const struct exception_record *record, uint64_t frame,
+			     const struct dispatcher_context *d)
+{
+	const struct scope_table *const t = d->handler_data;
+	const uint64_t at = d->control_pc - d->image_base;
+	const uint64_t to = d->target_ip - d->image_base;
+
+	for (uint32_t i = 0; i < t->count; i++) {
+		if (at < t->record[i].begin || at >= t->record[i].end)
+			continue;
+		/* The target is in the same function: what encloses it is not left. */
+		if (record->flags & EXCEPTION_TARGET_UNWIND && to >= t->record[i].begin &&
+		    to < t->record[i].end)
+			return;
+		if (!t->record[i].target)
+			((termination)(d->image_base + t->record[i].handler))(true, frame);
+		else if (record->flags & EXCEPTION_TARGET_UNWIND && to == t->record[i].target)
+			return;
+	}
+}
+
+static int NTAPI __C_specific_handler(struct exception_record *record, uint64_t frame,
+				      struct nt_context *context, struct dispatcher_context *d)
+{
+	if (!(record->flags & EXCEPTION_UNWINDING))
+		return search_scopes(record, frame, context, d);
+	run_terminations(record, frame, d);
+	return CONTINUE_SEARCH;
+}
+
+static void NTAPI ExRaiseStatus(ntstatus status)
+{
+	seh_raise_from_export(status);
+}
+
+const struct export seh_exports[] = {
+	EXPORT(__C_specific_handler),
+	EXPORT(ExRaiseStatus),
+	{ 0 },
+};

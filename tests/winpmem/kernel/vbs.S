@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * void vbs_run(struct control_block *block, uint64_t block_phys, void *host_stack_top)
+ *
+ * The caller goes on as a guest, behind its call. Its exits come back here, on the other stack:
+ * VMRUN keeps rax, rsp, rip and flags of the guest in the block, and the other registers are
+ * saved here around the handler. fs, gs, tr and the like are the same for both.
+ */
+#define BLOCK_RIP 0x578
+#define BLOCK_RSP 0x5d8
+
+	.text
+	.code64
+	.globl vbs_run
+vbs_run:
+	popq	%rax			/* where the guest goes on, */
+	movq	%rax, BLOCK_RIP(%rdi)
+	movq	%rsp, BLOCK_RSP(%rdi)	/* with the stack that it has then */
+	movq	%rdx, %rsp
+	pushq	%rdi			/* for the handler */
+	pushq	%rsi			/* for VMRUN */
+1:	movq	(%rsp), %rax
+	vmrun	%rax
+	pushq	%r15
+	pushq	%r14
+	pushq	%r13
+	pushq	%r12
+	pushq	%r11
+	pushq	%r10
+	pushq	%r9
+	pushq	%r8
+	pushq	%rdi
+	pushq	%rsi
+	pushq	%rbp
+	pushq	%rbx
+	pushq	%rdx
+	pushq	%rcx
+	movq	15 * 8(%rsp), %rdi
+	call	vbs_exit
+	popq	%rcx
+	popq	%rdx
+	popq	%rbx
+	popq	%rbp
+	popq	%rsi
+	popq	%rdi
+	popq	%r8
+	popq	%r9
+	popq	%r10
+	popq	%r11
+	popq	%r12
+	popq	%r13
+	popq	%r14
+	popq	%r15
+	jmp	1b
+
+	.section .note.GNU-stack, "", @progbits
