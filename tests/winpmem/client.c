@@ -70,8 +70,11 @@ static uint32_t win32_error(uint64_t status)
 static bool ring(struct machine_host *h)
 {
 	char byte = '?';
-	bool heard = write(h->bell, &byte, 1) == 1 && read(h->bell, &byte, 1) == 1;
+	bool heard;
 
+	if (h->box->state == MACHINE_STOPPED)
+		return false;
+	heard = write(h->bell, &byte, 1) == 1 && read(h->bell, &byte, 1) == 1;
 	while (heard && h->box->reply.hung)
 		heard = read(h->bell, &byte, 1) == 1;
 	if (!heard)
