@@ -259,7 +259,7 @@ def info_ranges(lab, count, room):
         told = f'; {struct.unpack_from("<Q", a.data, at)[0]} told'
     leaked = m.counters()['pool_bytes'] - before['pool_bytes']
     # The module list, which is lost whatever the number of ranges, has a row of its own.
-    lost = f'; {leaked} bytes lost' if a.status and leaked else ''
+    lost = f'; {leaked} bytes leaked' if a.status and leaked else ''
     return ioctl_text(a) + told + lost
 
 
@@ -288,7 +288,7 @@ def info_affinity(lab):
     m, h = lab.fresh()
     m.set(PROCESSORS, 0xF)
     m.ioctl(h, lab.original.get_info, out_len=64 << 10)
-    return f'kept: {m.counters()["affinity"]:#x}' if m.counters()['affinity'] else 'given back'
+    return f'left at {m.counters()["affinity"]:#x}' if m.counters()['affinity'] else 'restored'
 
 
 # --- modes ---
@@ -318,23 +318,24 @@ def mode_of_next(lab):
 
 
 LOADING = [
-    ('says it is', version),
+    ('its name', version),
     ('DriverEntry()', load),
     ('who may open the device', device_access),
     ('registry, below `Control\\Class`', registry, 0),
-    ('the same, were IoCreateDeviceSecure() an export of the kernel', registry, 1),
-    ('loaded while it is loaded', load_twice),
-    ('unloaded, after 1 MiB was read in PTE mode', unload, False),
-    ('unloaded, after GET_INFO and that', unload, True),
-    ('loaded, and each allocation fails in turn', load_without_memory),
-    ('after the last of these: SET_MODE', after_failed_load, act_modes),
-    ('after the last of these: SET_MODE PHYSICAL and a read', after_failed_load, act_read),
-    ('after the last of these: unload', after_failed_load, act_unload),
-    ('five levels: loaded, new pool is zeros', la57_load, 0),
-    ('five levels: loaded, new pool is 0xCD', la57_load, 0xCDCDCDCDCDCDCDCD),
-    ('five levels: loaded, new pool is full of old pointers', la57_load, None),
-    ('five levels: PTE', la57_mode, PTE),
-    ('five levels: PHYSICAL', la57_mode, PHYSICAL),
+    ('the same, if the kernel exported IoCreateDeviceSecure()', registry, 1),
+    ('loaded a second time', load_twice),
+    ('unloaded after a read of 1 MiB in PTE mode', unload, False),
+    ('unloaded after GET_INFO and such a read', unload, True),
+    ('loaded, each allocation failing in turn', load_without_memory),
+    ('after the last of these failures: SET_MODE', after_failed_load, act_modes),
+    ('after the last of these failures: SET_MODE PHYSICAL, and a read', after_failed_load,
+     act_read),
+    ('after the last of these failures: unloaded', after_failed_load, act_unload),
+    ('five levels: loaded, new pool all zeros', la57_load, 0),
+    ('five levels: loaded, new pool all 0xCD', la57_load, 0xCDCDCDCDCDCDCDCD),
+    ('five levels: loaded, new pool full of old pointers', la57_load, None),
+    ('five levels: SET_MODE PTE', la57_mode, PTE),
+    ('five levels: SET_MODE PHYSICAL', la57_mode, PHYSICAL),
 ]
 
 LENGTHS = (8, 2375, 2423, 2424, 2935, 2936, 64 << 10, MIB)
@@ -344,14 +345,14 @@ REQUESTS = [
     *[(f'GET_INFO, room for {n}', request, 'GET_INFO', b'', n) for n in LENGTHS],
     ('GET_INFO, 64 KiB at NULL', request, 'GET_INFO', b'', 64 << 10, 'NULL'),
     ('GET_INFO, 64 KiB in the kernel', request, 'GET_INFO', b'', 64 << 10, 'kernel'),
-    ('GET_INFO, 64 KiB that are not mapped', request, 'GET_INFO', b'', 64 << 10, 'not mapped'),
-    ('GET_INFO, a page that is read-only', request, 'GET_INFO', b'', PAGE, 'read-only'),
-    ('GET_INFO and a read through a handle without write access', request_of_reader),
-    ('GET_INFO: what it tells', info_fields),
-    ('GET_INFO: the thread\'s affinity', info_affinity),
-    ('GET_INFO: lost with each success, 200 modules loaded', info_leaks),
-    ('GET_INFO: lost with one success, 10 modules loaded', info_modules, 10),
-    ('GET_INFO, each allocation fails in turn', info_without_memory),
+    ('GET_INFO, 64 KiB of unmapped memory', request, 'GET_INFO', b'', 64 << 10, 'not mapped'),
+    ('GET_INFO, a read-only page', request, 'GET_INFO', b'', PAGE, 'read-only'),
+    ('GET_INFO, and a read, without write access', request_of_reader),
+    ('GET_INFO: its fields', info_fields),
+    ('GET_INFO: affinity of the thread afterwards', info_affinity),
+    ('GET_INFO: leak of each success, 200 modules loaded', info_leaks),
+    ('GET_INFO: leak of each success, 10 modules loaded', info_modules, 10),
+    ('GET_INFO, each allocation failing in turn', info_without_memory),
     *[(f'GET_INFO, {n} ranges, room for {room >> 10} KiB', info_ranges, n, room)
       for n, room in ((20, 64 << 10), (21, 64 << 10), (300, 64 << 10), (301, 64 << 10),
                       (8000, 64 << 10), (8000, MIB))],
@@ -361,7 +362,7 @@ REQUESTS = [
     ('SET_MODE, 4 KiB', request, 'SET_MODE', b'\2' + bytes(PAGE - 1)),
     ('SET_MODE, 4 bytes at NULL', request, 'SET_MODE', bytes(4), 0, None, 'NULL'),
     ('SET_MODE, 4 bytes in the kernel', request, 'SET_MODE', bytes(4), 0, None, 'kernel'),
-    ('SET_MODE, 4 bytes that are not mapped', request, 'SET_MODE', bytes(4), 0, None, 'not mapped'),
+    ('SET_MODE, 4 bytes of unmapped memory', request, 'SET_MODE', bytes(4), 0, None, 'not mapped'),
     ('SET_MODE 3', request, 'SET_MODE', b'\3\0\0\0'),
     ('SET_MODE 0xFFFFFFFF', request, 'SET_MODE', b'\xff' * 4),
     ('0x22C404, SET_MODE buffered, PTE', request, 0x22C404, b'\2\0\0\0'),
@@ -374,11 +375,11 @@ REQUESTS = [
     ('0x22C408, WRITE_ENABLE buffered', request, 0x22C408),
     ('0x22C40B, WRITE_ENABLE neither', request, 0x22C40B),
     ('0x22C413, reverse search', request, 0x22C413, bytes(8), 8),
-    ('0x22C417, SET_MODE neither and a bit', request, 0x22C417, b'\2\0\0\0'),
+    ('0x22C417, SET_MODE neither with another bit', request, 0x22C417, b'\2\0\0\0'),
     ('0x22C40D, GET_INFO with METHOD_IN_DIRECT', request, 0x22C40D, b'', 64 << 10),
     ('0x22C40E, GET_INFO with METHOD_OUT_DIRECT', request, 0x22C40E, b'', 64 << 10),
-    ('0x22C7FC, no request of anybody', request, 0x22C7FC),
-    ('0', request, 0),
+    ('0x22C7FC, an unknown request', request, 0x22C7FC),
+    ('request 0', request, 0),
 ]
 
 CHOICES = [
@@ -390,5 +391,5 @@ CHOICES = [
     ('SET_MODE PHYSICAL, PTE', mode_used, (PHYSICAL, PTE)),
     ('SET_MODE IOSPACE, PTE', mode_used, (IOSPACE, PTE)),
     ('SET_MODE PTE, PTE', mode_used, (PTE, PTE)),
-    ('SET_MODE PHYSICAL when the handle that chose PTE is closed', mode_of_next),
+    ('SET_MODE PTE, handle closed and opened again, PHYSICAL', mode_of_next),
 ]

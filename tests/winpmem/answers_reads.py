@@ -22,7 +22,7 @@ def read(lab, mode, address, length):
 
 def read_into(lab, mode, where):
     m, h = lab.in_mode(mode)
-    buffers = {'NULL': 0, 'kernel': KERNEL_VA, 'not mapped': NOT_MAPPED,
+    buffers = {'NULL': 0, 'in the kernel': KERNEL_VA, 'unmapped': NOT_MAPPED,
                'read-only': m.box.user_read_only}
     a = m.read(h, SOMEWHERE, PAGE, buffers[where])
     return status_text(a.status)
@@ -98,7 +98,7 @@ def paths(lab, mode):
     ways = [names[m.read(h, address, PAGE).value[0]]
             for address in (SOMEWHERE + PAGE, SOMEWHERE + PAGE)]
     if mode == PTE:
-        ways.append(names[m.read(h, SOMEWHERE, PAGE).value[0]] + ' if it fails')
+        ways.append(names[m.read(h, SOMEWHERE, PAGE).value[0]] + ' on failure')
     m.request(HIDE, FROM_READS, SOMEWHERE // PAGE, 1, 0)
     return ', '.join(ways)
 
@@ -127,7 +127,7 @@ def affinity(lab, mode):
     m.read(h, SOMEWHERE, PAGE)
     m.read(h, SOMEWHERE, PAGE)
     kept = m.counters()['affinity']
-    return f'set to {kept:#x}, not given back' if kept else 'as it was'
+    return f'left at {kept:#x}' if kept else 'as before'
 
 
 def level(lab, mode):
@@ -135,7 +135,7 @@ def level(lab, mode):
     before = m.counters()['mapped_above_passive']
     m.read(h, SOMEWHERE, 2 * PAGE)
     above = m.counters()['mapped_above_passive'] - before
-    return 'APC_LEVEL, where it is not allowed' if above else 'PASSIVE_LEVEL'
+    return 'APC_LEVEL (PASSIVE_LEVEL is required)' if above else 'PASSIVE_LEVEL'
 
 
 # --- handles ---
@@ -201,7 +201,7 @@ def closed_reading(lab):
 
 # Where a page table entry can point, but nothing is. Of the other modes the kernel decides.
 BEYOND = [
-    ('the first page that the processor cannot address (2^40)', 1 << 40, PAGE),
+    ('the first page beyond the processor\'s addresses (2^40)', 1 << 40, PAGE),
     ('the last page below 2^52', (1 << 52) - PAGE, PAGE),
     ('2^52 + 0x2000000', (1 << 52) + SOMEWHERE, PAGE),
     ('the last page below 2^63', (1 << 63) - PAGE, PAGE),
@@ -216,51 +216,50 @@ PLACES = [
     ('1 byte', SOMEWHERE + 5, 1),
     ('100 bytes across a page boundary', SOMEWHERE + PAGE - 50, 100),
     ('3 pages from the middle of one on', SOMEWHERE + 0x800, 3 * PAGE),
-    ('no byte', SOMEWHERE, 0),
+    ('0 bytes', SOMEWHERE, 0),
     ('1 MiB', SOMEWHERE - MIB, MIB),
     ('4 MiB', SOMEWHERE - 4 * MIB, 4 * MIB),
     ('4 MiB less a byte', SOMEWHERE - 4 * MIB, 4 * MIB - 1),
-    ('the last page of RAM and the one behind it', HIGH + HIGH_BYTES - PAGE, 2 * PAGE),
+    ('the last page of RAM and the next one', HIGH + HIGH_BYTES - PAGE, 2 * PAGE),
     ('a page in the hole below 4 GiB', 0x70000000, PAGE),
-    ('a page far behind RAM', 1 << 38, PAGE),
+    ('a page far beyond RAM', 1 << 38, PAGE),
 ]
 
-BUFFERS = ['NULL', 'kernel', 'not mapped', 'read-only']
+BUFFERS = ['NULL', 'in the kernel', 'unmapped', 'read-only']
 
 
 def section_of(mode):
     places = PLACES + (BEYOND if mode == PTE else [])
     questions = [(words, read, mode, address, length) for words, address, length in places]
-    questions += [(f'a page into a buffer that is {where}' if where != 'kernel' else
-                   'a page into a buffer in the kernel', read_into, mode, where)
-                  for where in BUFFERS]
+    questions += [(f'a page, the buffer: {where}', read_into, mode, where) for where in BUFFERS]
     questions += [
-        ('the way of the first, the second read', paths, mode),
-        ('secure memory, a page', read_hidden, mode, 0),
-        ('secure memory behind 2 good pages', read_hidden, mode, 2),
-        ('secure memory, were it a machine check', read_hidden, mode, 0, MACHINE_CHECK),
-        ('a page that Windows does not map, behind 2 good ones', read_refused, mode, 2),
-        ('2 pages, each allocation fails in turn', read_without_memory, mode, False),
-        ('the same, not the first read', read_without_memory, mode, True),
-        ('another handle is closed meanwhile', closed_meanwhile, mode),
+        ('path of the first read, of later reads', paths, mode),
+        ('a page of secure memory', read_hidden, mode, 0),
+        ('a page of secure memory after 2 good pages', read_hidden, mode, 2),
+        ('a page of secure memory, if it raised a machine check', read_hidden, mode, 0,
+         MACHINE_CHECK),
+        ('a page that Windows refuses to map after 2 good pages', read_refused, mode, 2),
+        ('2 pages, each allocation failing in turn', read_without_memory, mode, False),
+        ('the same in a later read', read_without_memory, mode, True),
+        ('another handle is closed during the read', closed_meanwhile, mode),
     ]
     return questions
 
 
 IOSPACES = [
-    ('IOSPACE, where Windows stops for RAM that nobody has locked', read_iospace, IOSPACE_STOPS),
-    ('IOSPACE, where MmMapIoSpace() gives nothing for RAM', read_iospace, IOSPACE_NULL),
+    ('a page, if MmMapIoSpace() stops Windows for unlocked RAM', read_iospace, IOSPACE_STOPS),
+    ('a page, if MmMapIoSpace() returns NULL for RAM', read_iospace, IOSPACE_NULL),
 ]
 
 TOGETHER = [
-    ('PTE: two pages in turn', alternate, True),
-    ('PTE: the same, its invlpg overwritten', alternate, False),
-    ('PTE: affinity of the thread that has read', affinity, PTE),
-    ('PHYSICAL: ZwMapViewOfSection() at', level, PHYSICAL),
-    ('PTE: the first allocation of a later read fails, were there no look at the IRQL afterwards',
+    ('PTE: two pages read alternately', alternate, True),
+    ('PTE: the same, with its invlpg overwritten', alternate, False),
+    ('PTE: affinity of the thread after a read', affinity, PTE),
+    ('PHYSICAL: IRQL at ZwMapViewOfSection()', level, PHYSICAL),
+    ('PTE: the first allocation of a later read fails, if Windows did not check the IRQL',
      read_without_mdl),
-    ('PHYSICAL: another thread reads in the middle of a read', second_reader, PHYSICAL),
-    ('unload while a handle is open', unload_open),
-    ('unload in the middle of a read', unload_reading),
-    ('the handle is closed in the middle of a read', closed_reading),
+    ('PHYSICAL: another thread reads during a read', second_reader, PHYSICAL),
+    ('unloaded while a handle is open', unload_open),
+    ('unloaded during a read', unload_reading),
+    ('the handle is closed during a read', closed_reading),
 ]

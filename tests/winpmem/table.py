@@ -31,8 +31,8 @@ SECTIONS = [
     ('Modes', answers.CHOICES),
     *[(f'Reads in mode {MODES[mode]}', answers_reads.section_of(mode))
       for mode in (PTE, PHYSICAL, IOSPACE)],
-    ('Mode IOSPACE on other Windows', answers_reads.IOSPACES),
-    ('More than one', answers_reads.TOGETHER),
+    ('Mode IOSPACE on other versions of Windows', answers_reads.IOSPACES),
+    ('Threads, handles, the processor', answers_reads.TOGETHER),
 ]
 
 

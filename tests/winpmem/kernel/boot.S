@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From where QEMU starts us to 64-bit C.
+ * From QEMU's entry point to 64-bit C.
  *
- * QEMU (and Xen) start an ELF file with this note in 32-bit protected mode, paging off, flat
+ * QEMU, like Xen, starts an ELF file that has this note in 32-bit protected mode: paging off, flat
  * segments, and the address of struct hvm_start_info in ebx (Xen's
- * public/arch-x86/hvm/start_info.h, "PVH"). Whether page tables shall have five levels must be
- * known now, because CR4.LA57 cannot be changed any more once paging is on in long mode (Intel
- * SDM vol. 3, 4.5): the word "la57" on the command line says so.
+ * public/arch-x86/hvm/start_info.h, "PVH"). The number of page-table levels must be chosen here,
+ * because CR4.LA57 cannot be changed in long mode (Intel SDM vol. 3, 4.5). The word "la57" on the
+ * command line asks for five.
  */
 #include "layout.h"
 
@@ -41,7 +41,7 @@ boot_start:
 	call	wants_five_levels
 	movl	%eax, %ebp
 
-	/* The first 4 GiB where they are, in four directories of large pages. */
+	/* Map the first 4 GiB at their own addresses, with four directories of large pages. */
 	movl	$PHYS(early_low_directories), %edi
 	movl	$(PRESENT_WRITE | LARGE), %eax
 	movl	$2048, %ecx
@@ -60,7 +60,7 @@ boot_start:
 	movl	%eax, PHYS(early_low_pdpt) + 24
 	movl	$PHYS(early_low_pdpt) + PRESENT_WRITE, PHYS(early_pml4)
 
-	/* And the kernel's image where it is linked. */
+	/* Map the kernel's image where it is linked. */
 	movl	$PHYS(early_kernel_directory) + 8 * ((KERNEL_VA >> 21) & 511), %edi
 	movl	$(KERNEL_PHYS + PRESENT_WRITE + LARGE), %eax
 	movl	$(KERNEL_EARLY_SIZE / LARGE_PAGE), %ecx
@@ -73,7 +73,7 @@ boot_start:
 	movl	$PHYS(early_kernel_pdpt) + PRESENT_WRITE, \
 		PHYS(early_pml4) + 8 * ((KERNEL_VA >> 39) & 511)
 
-	/* With five levels one table serves both halves. */
+	/* With five levels the same table serves both halves. */
 	movl	$PHYS(early_pml4) + PRESENT_WRITE, PHYS(early_pml5)
 	movl	$PHYS(early_pml4) + PRESENT_WRITE, PHYS(early_pml5) + 8 * 511
 
@@ -96,7 +96,7 @@ boot_start:
 	lgdt	PHYS(boot_gdt_pointer)
 	ljmp	$CODE_SELECTOR, $PHYS(long_mode)
 
-/* eax: 1 if "la57" is on the command line. Keeps ebx. */
+/* Returns 1 in eax if "la57" is on the command line. Preserves ebx. */
 wants_five_levels:
 	movl	START_INFO_CMDLINE(%ebx), %esi
 	xorl	%eax, %eax

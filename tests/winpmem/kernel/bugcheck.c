@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of Windows, told to the Linux side. */
+/* Bug checks. */
 #include "cpu.h"
 #include "gate.h"
 #include "image.h"
@@ -7,7 +7,7 @@
 #include "seh.h"
 #include "transport.h"
 
-/* Return addresses up to where the driver was called from. */
+/* The return addresses in the driver. */
 static void write_trace(const struct context *from)
 {
 	struct machine_bugcheck *const b = &mailbox.bugcheck;
@@ -46,7 +46,7 @@ _Noreturn void bug_check(const struct context *at, uint32_t code, uint64_t p1, u
 		say("*** the last call into the kernel: %s(%lx, %lx, %lx, %lx) from %lx",
 		    export_at(call->number)->name, call->arg[0], call->arg[1], call->arg[2],
 		    call->arg[3], call->rip);
-	/* In a function of the kernel's the trace begins at the driver's call. */
+	/* In a kernel function the trace begins where the driver called it. */
 	if (at && image_contains(at->rip))
 		write_trace(at);
 	else if (call)

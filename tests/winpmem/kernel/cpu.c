@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The processor's tables, and the two devices that are used: interrupt controllers and a serial
- * port.
- */
+/* The processor's tables, and the only devices in use: interrupt controllers and a serial port. */
 #include "cpu.h"
 
 #define TASK_ENTRY             (TASK_SELECTOR / 8)
@@ -78,7 +75,7 @@ static void load_tables(void)
 #define PIC1 0x20
 #define PIC2 0xa0
 
-/* Of both interrupt controllers only the serial port's line (IRQ 4) is let through. */
+/* Masks every line of both interrupt controllers but the serial port's, IRQ 4. */
 static void interrupt_controllers_init(void)
 {
 	out_byte(PIC1, 0x11);
@@ -105,8 +102,8 @@ void cpu_init(void)
 	load_tables();
 	interrupt_controllers_init();
 	out_byte(SERIAL_LINE, 0x03);   /* 8 bits */
-	out_byte(SERIAL_ENABLE, 0x01); /* an interrupt for each byte that comes */
-	out_byte(SERIAL_MODEM, 0x0b);  /* and let it out */
+	out_byte(SERIAL_ENABLE, 0x01); /* interrupt when a byte has arrived */
+	out_byte(SERIAL_MODEM, 0x0b);  /* OUT2 lets the interrupt out */
 	write_cr0((read_cr0() | CR0_MP | CR0_WP) & ~(uint64_t)CR0_EM);
 	write_cr4(read_cr4() | CR4_OSFXSR | CR4_OSXMMEXCPT);
 	write_msr(MSR_EFER, read_msr(MSR_EFER) | EFER_NXE);
@@ -115,10 +112,7 @@ void cpu_init(void)
 	write_msr(MSR_GS_BASE, (uint64_t)&kpcr);
 }
 
-/*
- * sti takes effect behind the instruction that follows it, so no byte comes between them and is
- * missed.
- */
+/* sti takes effect after the next instruction, so no byte can slip in between the two. */
 uint8_t cpu_wait_for_byte(void)
 {
 	while (!(in_byte(SERIAL_STATUS) & SERIAL_HAS_BYTE))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processor: its registers, its tables (GDT, IDT, TSS), and what it reports (traps.S). Bits and
- * layouts are the Intel SDM's, vol. 3.
+ * The processor: registers, tables (GDT, IDT, TSS) and exceptions (traps.S). Bits and layouts are
+ * from the Intel SDM, vol. 3.
  */
 #ifndef WINPMEM_KERNEL_CPU_H
 #define WINPMEM_KERNEL_CPU_H
@@ -30,7 +30,7 @@
 #define TRAP_MACHINE       18
 #define TRAPS              32
 
-/* Interrupts of the two PICs come behind the processor's own vectors. */
+/* The two PICs' interrupts follow the processor's own vectors. */
 #define VECTOR_SERIAL      (TRAPS + 4)
 
 #define PAGE_FAULT_PRESENT 0x1
@@ -98,7 +98,7 @@ static inline uint64_t ticks(void)
 	return (uint64_t)high << 32 | low;
 }
 
-/* IRQL is the task priority register on x64 (CR8). */
+/* On x64 the IRQL is the task priority register, CR8. */
 static inline unsigned irql(void)
 {
 	return (unsigned)read_cr8();
@@ -110,8 +110,8 @@ static inline void set_irql(unsigned level)
 }
 
 /*
- * All registers, as FXSAVE has the SSE ones. traps.S pushes the first part as it is here and
- * knows the offsets; context_restore() makes the processor go on there.
+ * All registers; the SSE ones as FXSAVE writes them. traps.S pushes the first part in this order
+ * and knows the offsets. context_restore() resumes at such a context.
  */
 struct context {
 	uint64_t rax, rcx, rdx, rbx, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15;
@@ -132,12 +132,12 @@ static inline void save_fx(struct context *c)
 	__asm__ volatile("fxsave (%0)" ::"r"(c->fx) : "memory");
 }
 
-/* The general register that UNWIND_INFO and ModRM number so. */
+/* The general register with that number in UNWIND_INFO (and in ModRM). */
 uint64_t *context_register(struct context *c, unsigned number);
 
 /*
- * KPCR, and the KPRCB in it, as far as drivers read it through gs: Self at 0x18, CurrentThread of
- * the PRCB at 0x188.
+ * KPCR with its KPRCB, as far as drivers read it through gs: KPCR.Self at 0x18, and the PRCB's
+ * CurrentThread at 0x188.
  */
 struct kpcr {
 	uint8_t opaque[0x18];
@@ -150,10 +150,10 @@ struct kpcr {
 
 extern struct kpcr kpcr;
 
-/* GDT, IDT, TSS, gs, and the serial port's interrupt. */
+/* Sets up GDT, IDT, TSS, gs, and the serial port's interrupt. */
 void cpu_init(void);
 
-/* Sleeps until the serial port has a byte, and takes it. */
+/* Halts until the serial port has a byte, and takes it. */
 uint8_t cpu_wait_for_byte(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * printf() as DbgPrint() and _snwprintf() have it: flags '0' and '#', a width, the length
- * prefixes h, l, ll, I64 and w, and the conversions d i u x X p c s S wZ.
+ * What DbgPrint() and _snwprintf() need of printf(): flags 0 and #, a width, the prefixes h, l, ll,
+ * I64 and w, and the conversions d i u x X p c s S wZ.
  */
 #include "kernel.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Page frames. The kernel takes all that it needs from one part of RAM; all other RAM is filled
- * once, each eight bytes with what their address makes of them, and never changes: that is the
- * memory which is acquired and compared.
+ * Page frames. The kernel takes all its memory from one part of RAM. The rest is filled once, every
+ * eight bytes with their own address, and never changes: that is what an acquisition is compared
+ * with.
  */
 #include "paging.h"
 
@@ -48,7 +48,7 @@ void frames_init(uint64_t first, uint64_t bytes)
 	}
 }
 
-/* The lowest that is free, so that few frames ever change. */
+/* Takes the lowest free frame, so that few frames ever change. */
 uint64_t frame_take(void)
 {
 	while (lowest < frame_count && is_used(lowest))
@@ -71,7 +71,7 @@ void frame_free(uint64_t phys)
 	mailbox.counters.frames--;
 }
 
-/* From the end of the part, so that what is needed singly is found at once. */
+/* Searches from the end, to leave the lower frames to frame_take(). */
 uint64_t frames_take(uint64_t count)
 {
 	uint64_t run = 0, n = frame_count;

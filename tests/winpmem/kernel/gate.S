@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the driver's calls into the kernel arrive (gate.h), and how one thread hands the
- * processor to another.
+ * Where the driver's calls into the kernel arrive (gate.h), and how threads switch.
  *
- * A driver's import is the address of a stub here, not of the function. The stub notes the
- * caller's registers that a function must keep (Microsoft's x64 convention: rbx, rbp, rsi, rdi,
- * r12 to r15) and where it will go on, so that the kernel function can raise an exception there,
- * whatever it has done with the registers meanwhile. The arguments stay where they are: only the
- * return address changes.
+ * A driver's imports point at stubs here, not at the functions. A stub records where the caller
+ * will resume and the registers that a function must preserve in Microsoft's x64 convention: rbx,
+ * rbp, rsi, rdi, r12 to r15. So the kernel function can raise an exception at the caller, whatever
+ * it has done to the registers since. Arguments stay where they are; only the return address is
+ * replaced.
  */
 #include "gate_offsets.h"
 
@@ -50,7 +49,7 @@ gate_entry:
 	leaq	gate_return(%rip), %r10
 	movq	%r10, (%rsp)
 
-	/* rsp is 8 below a multiple of 16, as a call leaves it */
+	/* rsp is 8 below a multiple of 16, as after any call */
 	movq	%rax, %rcx
 	subq	$0x28, %rsp
 	call	gate_enter		/* rax: the function */
@@ -67,7 +66,7 @@ gate_return:
 	subq	$0x30, %rsp
 	movq	%rax, 0x20(%rsp)
 	movq	%rax, %rcx
-	call	gate_leave		/* rax: where the caller goes on */
+	call	gate_leave		/* rax: where the caller resumes */
 	movq	%rax, 0x28(%rsp)
 	movq	0x20(%rsp), %rax
 	addq	$0x28, %rsp
@@ -95,7 +94,7 @@ thread_switch:
 	popq	%rbx
 	ret
 
-	/* What a new thread first returns to: thread_main(struct thread *) does not return. */
+	/* Where a new thread begins; rbx is the struct thread. thread_main() does not return. */
 	.globl thread_start
 thread_start:
 	movq	%rbx, %rdi

@@ -38,7 +38,7 @@ static unsigned count;
 static bool tracing;
 static uint64_t trigger_after, fail_after;
 
-/* Since when the clock runs for whom. */
+/* When time was last charged, and how many calls into the driver are nested. */
 static uint64_t last_tick;
 static unsigned driver_depth;
 

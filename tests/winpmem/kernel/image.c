@@ -62,7 +62,9 @@ static const struct pe_headers *headers_of(const uint8_t *file, size_t len)
 	return h;
 }
 
-/* CheckSumMappedFile(): the sum of all 16-bit words but the checksum's own, and the length. */
+/*
+ * As CheckSumMappedFile(): the sum of all 16-bit words except the checksum itself, plus the length.
+ */
 static uint32_t checksum_of(const uint8_t *file, size_t len, const uint8_t *own)
 {
 	const size_t skip = (size_t)(own - file);
@@ -171,9 +173,7 @@ static bool map_image(const struct pe_headers *h, struct image *image)
 	if (slot == IMAGES_MAX)
 		return false;
 	*image = (struct image){
-		/*
-		 * Never where one was before, while there is room: nobody shall find its remains.
-		 */
+		/* A new place each time, so that a stale pointer into an old image faults. */
 		.base = DRIVERS_VA + (uint64_t)(next_slot++ % IMAGE_SLOTS) * IMAGE_GAP,
 		.pages = (uint32_t)(ROUND_UP(h->optional.image_size, PAGE_SIZE) / PAGE_SIZE),
 	};
@@ -187,7 +187,7 @@ static bool map_image(const struct pe_headers *h, struct image *image)
 	return true;
 }
 
-/* A page of it may be mapped elsewhere by now: that is what these drivers do for a living. */
+/* These drivers change their own page table entries, and must have put them back. */
 static void drop_page(struct image *image, uint32_t n)
 {
 	const uint64_t va = image->base + n * PAGE_SIZE;

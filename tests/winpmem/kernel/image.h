@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The driver's file in memory. Layouts are those of Microsoft's "PE Format"; constants have its
- * names.
- */
+/* The driver's file in memory. Layouts and constants are from Microsoft's "PE Format". */
 #ifndef WINPMEM_KERNEL_IMAGE_H
 #define WINPMEM_KERNEL_IMAGE_H
 
@@ -76,18 +73,18 @@ struct image {
 };
 
 /*
- * Maps and links the file. STATUS_INVALID_IMAGE_FORMAT if it is no x64 driver,
- * STATUS_IMAGE_CHECKSUM_MISMATCH if it was changed, STATUS_DRIVER_ENTRYPOINT_NOT_FOUND for an
- * import that nobody has. `ret` is image_unload()'s afterwards, unless it failed.
+ * Maps and links a file. STATUS_INVALID_IMAGE_FORMAT if it is not an x64 driver,
+ * STATUS_IMAGE_CHECKSUM_MISMATCH if it was changed, STATUS_DRIVER_ENTRYPOINT_NOT_FOUND if an import
+ * is missing. After success, image_unload() releases it.
  */
 ntstatus image_load(const uint8_t *file, size_t len, struct image *ret);
 void image_unload(struct image *image);
 
-/* What DriverEntry() alone needs is thrown away when it has succeeded. */
+/* Discards what only DriverEntry() needed, once that has succeeded. */
 void image_discard_init(struct image *image);
 
 bool image_contains(uint64_t address);
-/* The image that the address is in; NULL: none. */
+/* The image that contains the address, or NULL. */
 const struct image *image_at(uint64_t address);
 
 static inline void *image_rva(const struct image *i, uint64_t rva)

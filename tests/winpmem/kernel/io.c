@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drivers and devices. How loading, failing and unloading go together is documented for
- * DriverEntry, IoCreateDevice and "Writing an Unload routine" (learn.microsoft.com); a device
- * holds a reference to its driver, so one that fails without deleting its device stays in memory.
+ * Drivers and devices, after the documentation of DriverEntry, IoCreateDevice and "Writing an
+ * Unload Routine" (learn.microsoft.com). A device holds a reference to its driver, so a driver that
+ * fails without deleting its device stays in memory.
  */
 #include "io.h"
 
@@ -18,14 +18,13 @@
 #define LINKS_MAX      4
 
 struct driver driver_now;
-uint32_t io_security_len;
 
-/* A name in ASCII, as everything that these drivers name is. */
+/* These drivers use ASCII names only. */
 struct name {
 	char text[64];
 };
 
-/* In front of each device, for the object manager. */
+/* A device and its name. */
 struct named_device {
 	struct name name;
 	struct device_object device;
@@ -119,7 +118,7 @@ ntstatus io_load(const uint8_t *file, size_t len, uint64_t patch_rva, const uint
 {
 	ntstatus status;
 
-	/* It would get another name on Windows; the device's and the link's would be taken. */
+	/* Another service could load it again on Windows, but the device's name would be taken. */
 	if (driver_now.loaded)
 		return STATUS_OBJECT_NAME_COLLISION;
 	status = image_load(file, len, &driver_now.image);
@@ -127,7 +126,6 @@ ntstatus io_load(const uint8_t *file, size_t len, uint64_t patch_rva, const uint
 		return status;
 	apply_patch(patch_rva, patch, patch_len);
 	driver_now.loaded = true;
-	io_security_len = 0;
 	make_driver_object(&driver_now);
 	status = run_entry();
 	if (NT_SUCCESS(status)) {
@@ -144,7 +142,7 @@ ntstatus io_load(const uint8_t *file, size_t len, uint64_t patch_rva, const uint
 	return status;
 }
 
-/* A driver that goes leaves nothing; what it does leave nobody can free any more. */
+/* Whatever the driver leaves behind now, nobody can free. */
 static void run_unload(void)
 {
 	gate_driver_begins();
@@ -169,7 +167,7 @@ static bool is_open(void)
 
 ntstatus io_unload(void)
 {
-	/* The name of one that failed has gone (ReactOS, ntoskrnl/io/iomgr/driver.c). */
+	/* After a failure the driver object has no name (ReactOS, ntoskrnl/io/iomgr/driver.c). */
 	if (!driver_now.loaded || driver_now.failed)
 		return STATUS_OBJECT_NAME_NOT_FOUND;
 	if (!driver_now.object.unload)
@@ -254,7 +252,7 @@ static void NTAPI IofCompleteRequest(struct irp *irp, int8_t boost)
 	t->completed = true;
 }
 
-/* IopInvalidDeviceRequest(): what a driver has not taken over. */
+/* IopInvalidDeviceRequest(), for functions that the driver does not implement. */
 static ntstatus NTAPI invalid_request(struct device_object *device, struct irp *irp)
 {
 	(void)device;
@@ -344,13 +342,13 @@ static ntstatus NTAPI IoDeleteSymbolicLink(const struct unicode_string *from)
 	return STATUS_SUCCESS;
 }
 
-/* x64 Windows XP is WDM 1.32, Vista 6.0, and so on: everything up to there is there. */
+/* XP is WDM 1.32, and everything since Vista is 6.0. */
 static bool NTAPI IoIsWdmVersionAvailable(uint8_t major, uint8_t minor)
 {
 	return major < 6 || (major == 6 && !minor);
 }
 
-/* OBJECT_TYPE is nobody's business: it is compared by its address. */
+/* Only its address matters. */
 static uint64_t device_type;
 static const void *IoDeviceObjectType = &device_type;
 

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A kernel that is Windows' to one driver at a time: it starts in QEMU, loads the driver, and
- * does for it what a Linux process asks (../protocol.h). This header is what all its files need.
+ * A small kernel that plays Windows to one driver at a time. QEMU starts it; then it loads the
+ * driver, and does with it what a Linux process asks (../protocol.h). Every file includes this one.
  *
- *	boot.S traps.S cpu.c     the processor
- *	frames.c paging.c        memory as the processor sees it
- *	pool.c thread.c          memory and threads as the driver sees them
- *	image.c unwind.c seh.c   the driver's file, and its exceptions
- *	gate.c gate.S            where the driver calls into the kernel, and what is noted there
- *	nt_*.c                   what it calls, by area; exports.c has the table
- *	io.c                     what an I/O manager does: IRPs, fast I/O, loading and unloading
- *	vbs.c                    a hypervisor below all that, which keeps pages for itself
- *	transport.c main.c       the Linux side
+ *	boot.S main.c            start-up
+ *	cpu.c traps.S trap.c     the processor and its exceptions
+ *	frames.c paging.c        page frames and page tables
+ *	pool.c thread.c          pool and threads
+ *	image.c ntoskrnl.c       the driver's PE file, and this kernel's
+ *	unwind.c seh.c           structured exception handling
+ *	gate.c gate.S            the gate for the driver's calls into the kernel
+ *	nt_*.c                   the functions that it calls, by area
+ *	io.c requests.c          the I/O manager
+ *	vbs.c vbs.S              a hypervisor below all that, which hides pages
+ *	bugcheck.c transport.c   what the Linux side gets to see
  */
 #ifndef WINPMEM_KERNEL_KERNEL_H
 #define WINPMEM_KERNEL_KERNEL_H
@@ -20,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Everything is linked into one image: no address is looked up in a table (-fPIE). */
+/* Everything is linked into one image, so -fPIE needs no table of addresses. */
 #pragma GCC visibility push(hidden)
 
 #include "../protocol.h"
@@ -37,7 +39,7 @@
 extern struct mailbox mailbox;
 extern uint8_t kernel_start[], kernel_end[], nt_image[], text_start[], text_end[];
 
-/* gcc calls these by itself; string.c */
+/* string.c; gcc calls these on its own */
 void *memcpy(void *to, const void *from, size_t len);
 void *memset(void *to, int byte, size_t len);
 void *memmove(void *to, const void *from, size_t len);
@@ -47,20 +49,20 @@ int strcmp(const char *a, const char *b);
 
 /* --- format.c --- */
 
-/* How long what "%lx" prints is: it depends on who wrote the format. */
+/* How long a "long" is, which depends on who wrote the format. */
 enum long_is { LONG_32, LONG_64 };
 
 /*
- * printf() into `to`; `args` are 8-byte slots, as Microsoft's va_list is. Returns the length
- * without the final 0, which is always there; what does not fit is left out.
+ * printf() into `to`. `args` are 8-byte slots, which is what Microsoft's va_list points at. Cuts
+ * what does not fit, always ends with a 0, and returns the length without it.
  */
 size_t format(char *to, size_t room, const char *fmt, const uint64_t *args, enum long_is longs);
 
 /* --- transport.c --- */
 
-/* One line of the log in the mailbox; the line feed is added. */
+/* Adds a line to the log in the mailbox. */
 void NTAPI say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-/* The same for what Driver Verifier would have stopped Windows for. Counted. */
+/* The same for something that Driver Verifier would stop Windows for. It is counted. */
 void NTAPI complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_text(const char *text, size_t len);
 
@@ -78,13 +80,13 @@ void log_text(const char *text, size_t len);
 #define INVALID_KERNEL_HANDLE          0x93
 #define MACHINE_CHECK_EXCEPTION        0x9c
 #define BAD_POOL_CALLER                0xc2
-/* Not Windows': this kernel has met something that it does not know how to play. */
+/* Not one of Windows': something happened that this kernel does not know how to play. */
 #define HOST_CANNOT                    0xffff0001
 
-/* Where the machine stood when something went wrong. */
+/* The registers when something went wrong. */
 struct context;
 
-/* Writes down what happened, tells the Linux side, and stands still for good. `at` may be NULL. */
+/* Records what happened, tells the Linux side, and halts for good. `at` may be NULL. */
 _Noreturn void bug_check(const struct context *at, uint32_t code, uint64_t p1, uint64_t p2,
 			 uint64_t p3, uint64_t p4);
 

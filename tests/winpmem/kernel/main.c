@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the first line of C to the loop that carries out what the Linux side asks. What can be
- * chosen when the machine starts is on its command line: "la57", "vbs", "system=MIB" (how much
- * RAM is the kernel's own).
+ * Start-up, and the loop that serves the Linux side. Options on the machine's command line: "la57",
+ * "vbs", and "system=MIB", the amount of RAM for the kernel itself.
  */
 #include "cpu.h"
 #include "gate.h"
@@ -16,9 +15,9 @@
 #define MEMORY_RAM   1
 #define SYSTEM_FIRST 0x100000
 #define SYSTEM_MIB   24
-#define USER_BYTES   0xa00000 /* the process's buffers: two reads of 4 MiB, and some */
+#define USER_BYTES   0xa00000 /* the process's buffers: enough for two reads of 4 MiB */
 
-/* struct hvm_start_info and hvm_memmap_table_entry of Xen's start_info.h */
+/* struct hvm_start_info and hvm_memmap_table_entry (Xen's start_info.h) */
 struct start_info {
 	uint32_t magic, version, flags, modules;
 	uint64_t modules_at, command_line, rsdp, memory_at;
@@ -78,7 +77,7 @@ static void fill_page(uint64_t phys)
 		at[i] = phys + 8 * i;
 }
 
-/* Everything but page 0, and what is the kernel's. */
+/* Everything but page 0 and the kernel's own part. */
 static void fill_ram(uint64_t system_end)
 {
 	for (uint64_t i = 0; i < mailbox.ram_count; i++)
@@ -88,10 +87,7 @@ static void fill_ram(uint64_t system_end)
 				fill_page(at);
 }
 
-/*
- * What the asking process has: buffers to read and write, one page to read, and Windows' shared
- * page.
- */
+/* The asking process: buffers, a read-only page, and Windows' KUSER_SHARED_DATA. */
 static void make_process(void)
 {
 	const uint64_t shared = frame_take();

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a driver and Windows' kernel have in common, as far as the four WinPmem drivers touch it:
- * x64, from wdm.h, ntddk.h, ntifs.h and winnt.h of the Windows Driver Kit, where each structure
- * has the name in capitals. The assertions below are offsets as the DDK headers of mingw-w64 have
- * them.
+ * What drivers share with Windows' kernel on x64, as far as the WinPmem drivers use it: wdm.h,
+ * ntddk.h, ntifs.h and winnt.h of the Windows Driver Kit, which has each structure under the same
+ * name in capitals. The asserted offsets are those of mingw-w64's DDK headers.
  */
 #ifndef WINPMEM_KERNEL_NT_H
 #define WINPMEM_KERNEL_NT_H
@@ -12,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Microsoft's x64 calling convention: what a driver calls, and how it is called. */
+/* Microsoft's x64 calling convention, in both directions. */
 #define NTAPI __attribute__((ms_abi))
 
 typedef uint32_t ntstatus;
@@ -111,7 +110,7 @@ struct io_status_block {
 	uint64_t information;
 };
 
-/* FAST_IO_DISPATCH: only the read is anybody's here */
+/* FAST_IO_DISPATCH; WinPmem fills in the read only */
 struct fast_io_dispatch {
 	uint32_t size, pad;
 	void *check_if_possible;
@@ -237,7 +236,7 @@ struct irp {
 	struct io_stack_location *current;
 	struct file_object *original_file;
 	uint8_t opaque4[0xd0 - 0xc8];
-	struct io_stack_location stack[1]; /* behind the IRP; StackSize is 1 here */
+	struct io_stack_location stack[1]; /* they follow the IRP; here there is one */
 };
 
 struct object_attributes {
@@ -252,7 +251,7 @@ struct physical_range {
 	uint64_t base, bytes;
 };
 
-/* RTL_PROCESS_MODULES: a count, padded to 8 bytes, and these */
+/* RTL_PROCESS_MODULES is a count, padded to 8 bytes, followed by these */
 struct module_information {
 	uint64_t section, mapped_base, base;
 	uint32_t size, flags;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ke and Ex: levels, affinity, events, fast mutexes, pool, and the probes of user buffers. Also
- * what can be chosen of this Windows.
+ * Ke and Ex: IRQL, affinity, events, fast mutexes, pool, and probing. Also everything about this
+ * Windows that can be chosen.
  */
 #include "cpu.h"
 #include "gate.h"
@@ -72,10 +72,7 @@ static uint64_t NTAPI KeQueryActiveProcessors(void)
 	return nt_processors;
 }
 
-/*
- * There is one processor, whatever its number: what matters is whether the affinity is given
- * back.
- */
+/* There is only one processor. What matters is whether the affinity is restored. */
 static void NTAPI KeSetSystemAffinityThread(uint64_t affinity)
 {
 	thread_current()->affinity = affinity;
@@ -112,7 +109,7 @@ static void NTAPI KeBugCheckEx(uint32_t code, uint64_t p1, uint64_t p2, uint64_t
 
 /* --- Ex --- */
 
-/* Count is 1 while nobody has it. Who does not get it waits for its event. */
+/* Count is 1 while the mutex is free. Otherwise the thread waits for the event. */
 static void NTAPI ExAcquireFastMutex(struct fast_mutex *m)
 {
 	const unsigned level = irql();
@@ -132,7 +129,7 @@ static void NTAPI ExAcquireFastMutex(struct fast_mutex *m)
 	m->old_irql = level;
 }
 
-/* To one who waits it is handed over. */
+/* If a thread is waiting, it gets the mutex. */
 static void NTAPI ExReleaseFastMutex(struct fast_mutex *m)
 {
 	const unsigned level = m->old_irql;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory manager for drivers: MDLs, device memory, ranges of RAM, addresses. What each function
- * promises is in the WDK's documentation of its name.
+ * What the memory manager offers drivers: MDLs, device memory, ranges of RAM, addresses. Each
+ * function is documented in the WDK under its name.
  */
 #include "gate.h"
 #include "memory.h"
@@ -101,7 +101,7 @@ static void NTAPI MmProbeAndLockPages(struct mdl *m, uint8_t mode, uint32_t oper
 		seh_raise_from_export(STATUS_ACCESS_VIOLATION);
 }
 
-/* A driver may have mapped something else there: that is what PTE mode is. */
+/* In PTE mode a driver maps other frames here, and must have put this one back. */
 static void unmap_mdl(struct mdl *m)
 {
 	const uint64_t va = PAGE_OF(m->mapped_system_va);
@@ -240,9 +240,7 @@ static void NTAPI MmUnmapIoSpace(void *address, uint64_t bytes)
 
 /* --- what is where --- */
 
-/*
- * As long as nobody says otherwise, what the firmware told but page 0, which Windows never names.
- */
+/* By default, what the firmware reports without page 0, which Windows never lists. */
 static const struct physical_range *ranges;
 static uint64_t range_count;
 
@@ -293,8 +291,8 @@ static struct physical_range *NTAPI MmGetPhysicalMemoryRanges(void)
 }
 
 /*
- * The address at which the frame's page table entry maps it, without looking whether it does;
- * there is no database for what is not RAM.
+ * Where the frame's page table entry maps it, according to the database. Like Windows, this does
+ * not check anything; it faults for what is not RAM.
  */
 static uint64_t NTAPI MmGetVirtualForPhysical(uint64_t phys)
 {

@@ -62,7 +62,7 @@ static uint32_t NTAPI DbgPrint(const char *fmt, ...)
 	return 0;
 }
 
-/* Returns -1 if it does not fit, and ends with no 0 then. */
+/* If the text does not fit, there is no final 0 and the result is -1. */
 static int NTAPI _snwprintf(wchar *to, uint64_t room, const wchar *fmt, ...)
 {
 	char narrow[256], text[256];

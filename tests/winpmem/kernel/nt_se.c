@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Security descriptors, which IoCreateDeviceSecure() makes out of the text that a driver gives
- * it. That function is in each driver (wdmsec.lib) and calls these. Layouts: winnt.h and MS-DTYP
+ * Security descriptors. IoCreateDeviceSecure() makes one from the text that a driver gives it; it
+ * is linked into each driver (wdmsec.lib) and calls these functions. Layouts: winnt.h and MS-DTYP
  * 2.4.
  */
 #include "gate.h"
@@ -48,7 +48,7 @@ struct descriptor {
 
 _Static_assert(offsetof(struct descriptor, dacl) == 0x20, "SECURITY_DESCRIPTOR.Dacl");
 
-/* SECURITY_DESCRIPTOR_RELATIVE: all in one piece, with four offsets behind `control`. */
+/* SECURITY_DESCRIPTOR_RELATIVE: one block of memory, with four offsets after `control`. */
 #define RELATIVE_OFFSETS 0x04
 #define RELATIVE_SIZE    0x14
 
@@ -225,7 +225,7 @@ static ntstatus NTAPI SeCaptureSecurityDescriptor(const struct descriptor *from,
 	return STATUS_SUCCESS;
 }
 
-/* SE_EXPORTS of ntifs.h: privileges, then pointers to SIDs; it grows with Windows. */
+/* SE_EXPORTS of ntifs.h: privileges and pointers to SIDs. It has grown with Windows. */
 #define SE_EXPORTS_SIZE  576
 #define SE_NULL_SID      184
 #define SE_WORLD_SID     192
@@ -265,7 +265,7 @@ static ntstatus NTAPI ObOpenObjectByPointer(void *object, uint32_t attributes, v
 	return *ret ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
 }
 
-/* One line says who may open the device. */
+/* Logs who may open the device. */
 static void log_dacl(const struct acl *a)
 {
 	uint32_t at = sizeof(*a);
@@ -290,15 +290,11 @@ static ntstatus NTAPI ZwSetSecurityObject(uint64_t handle, uint32_t what,
 		return STATUS_INVALID_HANDLE;
 	if (allocation_fails())
 		return STATUS_INSUFFICIENT_RESOURCES;
-	io_security_len = RtlLengthSecurityDescriptor(d);
 	log_dacl(part_of(d, DACL));
 	return STATUS_SUCCESS;
 }
 
-/*
- * If a Windows had it as an export (SET_SECURE), the drivers would call this instead of their
- * own.
- */
+/* With SET_SECURE it is an export, and the drivers call it instead of their own copy. */
 static ntstatus NTAPI IoCreateDeviceSecure(struct driver_object *driver, uint32_t extension_size,
 					   const struct unicode_string *name, uint32_t type,
 					   uint32_t characteristics, bool exclusive,

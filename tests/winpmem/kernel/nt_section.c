@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * \Device\PhysicalMemory: its section object, and views of it in the address space of the process
- * that happens to be the current one.
- */
+/* \Device\PhysicalMemory: the section, and views of it in the current process. */
 #include "cpu.h"
 #include "gate.h"
 #include "handles.h"
@@ -10,7 +7,7 @@
 #include "nt_strings.h"
 #include "paging.h"
 
-#define VIEW_PAGES     0x1000 /* of virtual memory for views: each begins at 64 KiB */
+#define VIEW_PAGES     0x1000 /* virtual memory for views */
 #define GRANULARITY    16     /* pages */
 
 #define PAGE_READWRITE 4
@@ -54,8 +51,8 @@ static uint64_t map_view(uint64_t phys, uint64_t pages, unsigned flags)
 }
 
 /*
- * The offset is rounded down: to a page, because the section is of physical memory (other
- * sections: to 64 KiB). There is no limit to it; what is behind the offset may be anything.
+ * The offset is rounded down to a page; only other sections want multiples of 64 KiB. There may be
+ * anything at that address, or nothing.
  */
 static ntstatus NTAPI ZwMapViewOfSection(uint64_t section, uint64_t process, uint64_t *base,
 					 uint64_t zero_bits, uint64_t commit, uint64_t *offset,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between Windows' strings and the kernel's own. */
+/* Conversions between Windows' strings and C's. */
 #ifndef WINPMEM_KERNEL_NT_STRINGS_H
 #define WINPMEM_KERNEL_NT_STRINGS_H
 
@@ -8,7 +8,7 @@
 /* The text stays the caller's. */
 struct unicode_string nt_string(wchar *text);
 
-/* Cut if it does not fit; what is not ASCII becomes a question mark. NULL is empty. */
+/* Cuts what does not fit, and turns what is not ASCII into question marks. NULL is empty. */
 void nt_to_ascii(const struct unicode_string *s, char *ret, size_t room);
 
 #endif

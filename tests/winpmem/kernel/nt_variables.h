@@ -7,7 +7,7 @@
 
 ntstatus variable_set(uint64_t setting, uint64_t value);
 
-/* KeQueryActiveProcessors(), NtBuildNumber, and the length of the module list */
+/* What KeQueryActiveProcessors() returns, NtBuildNumber, and the length of the module list. */
 extern uint64_t nt_processors;
 extern uint32_t NtBuildNumber;
 extern uint64_t nt_modules;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * WDFLDR.SYS. WinPmem 2.0.1 is linked as a KMDF 1.9 driver and calls none of the framework's
- * functions: it binds, runs, and unbinds. Source: Windows-Driver-Frameworks
- * (github.com/microsoft), wdfldr.h and fxldr.h: WDF_BIND_INFO, WDF_DRIVER_GLOBALS.
+ * WDFLDR.SYS. WinPmem 2.0.1 is linked as a KMDF 1.9 driver, but calls none of the framework's
+ * functions: it only binds and unbinds. WDF_BIND_INFO and WDF_DRIVER_GLOBALS are in wdfldr.h and
+ * fxldr.h of github.com/microsoft/Windows-Driver-Frameworks.
  */
 #include "gate.h"
 #include "pool.h"
@@ -23,8 +23,8 @@ struct wdf_globals {
 	uint32_t flags, tag;
 	char name[32];
 	/*
-	 * The framework's own unload comes first; that is how KMDF sets it
-	 * (FxAllocateDriverGlobals).
+	 * KMDF sets it (FxAllocateDriverGlobals()), and then unloads the driver through its own
+	 * stub
 	 */
 	uint8_t displace_unload;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System services that drivers call: handles, the registry, and the list of modules. The registry
- * begins with the keys that every Windows has, remembers what is created, and logs it: it is what
- * a driver leaves behind on the disk.
+ * System services that drivers call: handles, the registry, the list of modules. The registry
+ * starts with one key that every Windows has. It remembers what is created and logs it, because
+ * that is what a driver leaves on disk.
  */
 #include "gate.h"
 #include "handles.h"
@@ -13,7 +13,7 @@
 
 #define HANDLES_MAX               64
 #define KEYS_MAX                  16
-#define KERNEL_HANDLE             0xffffffff80000000u /* kernel handles have the upper bits set */
+#define KERNEL_HANDLE             0xffffffff80000000u /* set in all kernel handles */
 
 #define OBJ_KERNEL_HANDLE         0x200
 #define REG_CREATED_NEW_KEY       1
@@ -77,7 +77,7 @@ static size_t find_key(const char *path)
 	return i;
 }
 
-/* The whole path of what the attributes name. */
+/* The full path that the attributes name. */
 static void key_path(const struct object_attributes *a, char *ret, size_t room)
 {
 	uint64_t root;
@@ -148,7 +148,7 @@ static ntstatus NTAPI ZwSetValueKey(uint64_t key, const struct unicode_string *n
 	return STATUS_SUCCESS;
 }
 
-/* No key has values: what is set is only logged. */
+/* Values are logged when they are set, but not kept. */
 static ntstatus NTAPI ZwQueryValueKey(uint64_t key, const struct unicode_string *name,
 				      uint32_t class, void *ret, uint32_t room, uint32_t *ret_len)
 {
@@ -167,7 +167,7 @@ static ntstatus NTAPI ZwQueryValueKey(uint64_t key, const struct unicode_string 
 
 uint64_t nt_modules = 200;
 
-/* Names as Windows has them; with five levels the kernel is a file of its own. */
+/* Paths as Windows has them. With five levels it has a kernel of its own. */
 static void put_module(struct module_information *m, unsigned i)
 {
 	static const char drivers[] = "\\SystemRoot\\System32\\drivers\\device%03u.sys";
@@ -192,7 +192,7 @@ static void put_module(struct module_information *m, unsigned i)
 	       NULL, LONG_64);
 }
 
-/* Called in kernel mode it believes the address; that it is none, its own `try` finds out. */
+/* In kernel mode the address is trusted; the function's own `__try` catches a bad one. */
 static ntstatus NTAPI ZwQuerySystemInformation(uint32_t class, void *ret, uint32_t room,
 					       uint32_t *ret_len)
 {

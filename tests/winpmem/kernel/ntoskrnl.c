@@ -28,7 +28,7 @@ static char *put_text(char *to, const char *text)
 	return to + strlen(text) + 1;
 }
 
-/* The directory, three tables, then the names. */
+/* Writes the directory, its three tables, and the names. */
 static uint32_t put_exports(unsigned count)
 {
 	struct pe_exports *const e = (struct pe_exports *)(headers + EXPORTS_AT);

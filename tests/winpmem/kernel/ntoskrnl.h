@@ -3,8 +3,8 @@
 #define WINPMEM_KERNEL_NTOSKRNL_H
 
 /*
- * Writes the headers and the export table that make this kernel's image a PE file in memory.
- * WinPmem 1.x walks down from NtBuildNumber to them and takes four functions out of the table.
+ * Writes headers and an export table in front of this kernel, which make it a PE image. WinPmem 1.x
+ * searches downwards from NtBuildNumber for them, and looks up four functions by name.
  */
 void ntoskrnl_init(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Page tables (SDM vol. 3, 4.5) and the page frame database. Tables are changed through the
- * window; their self-map addresses are what drivers get to see.
+ * Page tables (SDM vol. 3, 4.5) and the page frame database. This file changes tables through the
+ * window; drivers see them at their addresses in the self-map.
  */
 #include "paging.h"
 
@@ -12,10 +12,7 @@
 unsigned paging_levels;
 uint64_t paging_system_root, paging_user_root;
 
-/*
- * Of the database: where the entry is that maps the frame. One 8-byte cell a frame, not MMPFN's
- * 48.
- */
+/* The page frame database, reduced to PteAddress: 8 bytes a frame instead of MMPFN's 48. */
 static uint64_t *const pfn_database = (uint64_t *)PFN_DATABASE_VA;
 static bool has_database;
 
@@ -41,7 +38,10 @@ static uint64_t pte_base(void)
 	return canonical((uint64_t)SELF_MAP_SLOT << (12 + 9 * (paging_levels - 1)));
 }
 
-/* In the self-map. Done twice it is where the entry is that maps the table, and so on. */
+/*
+ * The address in the self-map of the entry that maps `va`. Applied twice, of the one above it, and
+ * so on.
+ */
 static uint64_t pte_address(uint64_t va)
 {
 	return pte_base() + (va & address_bits()) / PAGE_SIZE * 8;
@@ -75,7 +75,7 @@ static uint64_t new_table(uint64_t va, unsigned level)
 	return phys;
 }
 
-/* The entry of that level (1: of a page); with `make`, tables that are missing are made. */
+/* The entry for `va` at that level; level 1 maps pages. `make` adds missing tables. */
 static uint64_t *entry(uint64_t root, uint64_t va, unsigned level, bool make)
 {
 	uint64_t table = root;
@@ -160,7 +160,7 @@ void map_protect(uint64_t va, unsigned flags)
 	flush_tlb_page(va);
 }
 
-/* The window is in large pages, and so is what the first page tables were. */
+/* False for large pages; nothing but the window has any. */
 bool is_mapped(uint64_t va)
 {
 	return find_pte(va) != NULL;
@@ -207,7 +207,7 @@ static void map_kernel(uint64_t root)
 		       at >= text_start && at < text_end ? MAP_EXECUTE : MAP_WRITE);
 }
 
-/* Before there is a window, what the first page tables map serves as one: the first 4 GiB, at 0. */
+/* Before there is a window: the first page tables map the first 4 GiB at address 0. */
 static uint64_t *early_entry(uint64_t root, uint64_t va, unsigned level)
 {
 	uint64_t table = root;
@@ -225,10 +225,7 @@ static uint64_t *early_entry(uint64_t root, uint64_t va, unsigned level)
 	return (uint64_t *)table + slot(va, level);
 }
 
-/*
- * The window itself must be there before anything else can be mapped: into the first page tables,
- * over what RAM they reach, and then into the system's own.
- */
+/* Nothing can be mapped without the window, so it comes first, into the tables of boot.S. */
 static void early_window(void)
 {
 	const uint64_t root = root_now();
@@ -238,7 +235,7 @@ static void early_window(void)
 			at | PTE_PRESENT | PTE_WRITE | PTE_LARGE | PTE_NX;
 }
 
-/* Top-level entries of the upper half, so that both address spaces have the same ones for ever. */
+/* All tables below the top level of the upper half now, so that both address spaces share them. */
 static void make_top_level(uint64_t root)
 {
 	static const uint64_t regions[] = { KERNEL_VA,       DRIVERS_VA, SHARED_DATA_VA,
@@ -249,7 +246,7 @@ static void make_top_level(uint64_t root)
 		entry(root, regions[i], paging_levels - 1, true);
 }
 
-/* The entry that maps a top-level table is in the table, and maps itself. */
+/* The self-map: a top-level entry that points at its own table. */
 static void make_self_map(uint64_t root)
 {
 	uint64_t at = 0;
@@ -278,7 +275,7 @@ static void map_database(uint64_t root)
 	}
 }
 
-/* What was mapped before there was a database to say so. */
+/* Enters what was mapped before there was a database. */
 static void note_tables(uint64_t table, uint64_t va, unsigned level)
 {
 	for (unsigned i = ENTRIES / 2 * (level == paging_levels); i < ENTRIES; i++) {

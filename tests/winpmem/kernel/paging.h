@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Page tables, with four levels or five, as Windows keeps them: one set for the system process
- * and one for the process that asks, the upper half in common, a top-level entry that names the
- * table itself (PTE_BASE), and a database that says of each page frame where the entry is that
- * maps it. MmGetVirtualForPhysical() reads that, and drivers find page tables with it.
+ * Page tables with four or five levels, laid out as Windows does it. The system process and the
+ * process that asks have tables of their own and share the upper half. One top-level entry points
+ * at the table itself, which makes all tables visible at PTE_BASE. A database has for each page
+ * frame the address of the entry that maps it; MmGetVirtualForPhysical() reads it, and that is how
+ * drivers find page tables.
  */
 #ifndef WINPMEM_KERNEL_PAGING_H
 #define WINPMEM_KERNEL_PAGING_H
@@ -14,7 +15,7 @@
 #define MAP_USER     0x2
 #define MAP_EXECUTE  0x4
 #define MAP_UNCACHED 0x8
-/* The frame is not the mapping's: the database does not say that it is mapped here. */
+/* A second mapping of a frame: the database does not change. */
 #define MAP_ALIAS    0x10
 
 #define PTE_PRESENT  0x001u
@@ -27,9 +28,9 @@
 
 /* --- frames.c --- */
 
-/* RAM as the firmware tells it, and from `first` on `bytes` of it that are this kernel's. */
+/* The part of RAM that belongs to this kernel. */
 void frames_init(uint64_t first, uint64_t bytes);
-/* A frame of the kernel's part; junk is in it. There is always one, or the machine stops. */
+/* A frame from that part, with junk in it. If there is none, the machine stops. */
 uint64_t frame_take(void);
 void frame_free(uint64_t phys);
 /* So many in a row. */
@@ -42,7 +43,7 @@ bool is_ram(uint64_t phys);
 extern unsigned paging_levels;
 extern uint64_t paging_system_root, paging_user_root; /* physical */
 
-/* Makes both address spaces, and changes to the system's. */
+/* Makes both address spaces and switches to the system's. */
 void paging_init(unsigned levels);
 
 static inline void *window(uint64_t phys)
@@ -52,7 +53,7 @@ static inline void *window(uint64_t phys)
 
 /* Maps one page in the current address space. */
 void map(uint64_t va, uint64_t phys, unsigned flags);
-/* Takes it out, and returns the frame's address as the entry has it now. */
+/* Unmaps a page; returns the frame that the entry named at the end. */
 uint64_t unmap(uint64_t va);
 /* New frames; their content is junk. */
 void map_new(uint64_t va, uint64_t pages, unsigned flags);
@@ -60,7 +61,7 @@ void map_new(uint64_t va, uint64_t pages, unsigned flags);
 void unmap_free(uint64_t va, uint64_t pages);
 void map_protect(uint64_t va, unsigned flags);
 
-/* The entry that maps `va`, as the processor finds it; NULL without one. */
+/* The entry that maps `va`; NULL if nothing does. */
 uint64_t *find_pte(uint64_t va);
 bool is_mapped(uint64_t va);
 /* 0 if it is not mapped. */
@@ -69,15 +70,17 @@ uint64_t physical(uint64_t va);
 /* Whether a program could read, or write, all of it. */
 bool is_user_memory(uint64_t va, uint64_t len, bool write);
 
-/* Where the entry is that maps the frame, in the self-map; 0: none, or not RAM. */
+/*
+ * The database: the self-map address of the entry that maps the frame; 0: none. Faults beyond RAM.
+ */
 uint64_t pfn_pte_address(uint64_t pfn);
 /* What that entry maps. */
 uint64_t address_of_pte(uint64_t pte_address);
 
 /*
- * Pages that are free in a region of virtual memory. The search goes round in the first `round`
- * pages, so that what was freed stays unused for a while and QEMU's TLB small; these double when
- * they are full. Each run has one page behind it unused.
+ * Free pages in a region of virtual memory. Each run is followed by an unused page. The search
+ * circles in the first `round` pages, so that freed pages rest for a while and yet QEMU's TLB stays
+ * small; `round` doubles when they are full.
  */
 struct region {
 	uint64_t base;

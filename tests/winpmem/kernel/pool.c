@@ -9,15 +9,15 @@
 #define ALIGNMENT  16
 #define LISTED_MAX 20
 #define OWN_TAG    0x6c6e726bu /* "krnl" */
-#define BAD_FREE   0x46        /* bug check 0xC2: an address that is no block */
+#define BAD_FREE   0x46        /* bug check 0xC2: not the address of a block */
 #define WRONG_TAG  0x0a        /* a block of another tag */
 
-/* In front of each block, on its own page. */
+/* Directly in front of each block. */
 struct header {
 	uint64_t magic; /* the block's address, turned round */
 	uint64_t size;
 	uint32_t tag, pages;
-	uint64_t caller; /* where in the driver it was asked for */
+	uint64_t caller; /* where the driver asked for it */
 };
 
 static uint8_t used[POOL_PAGES];
@@ -108,7 +108,7 @@ static void say_block(const struct header *h)
 	    h->caller);
 }
 
-/* A block is told by its header, which is somewhere on one of its pages. */
+/* Finds blocks by the headers on their pages. */
 void pool_list(void)
 {
 	unsigned lines = 0;

@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pool as Driver Verifier's special pool has it: each block ends at a page that is not mapped,
- * what is freed is not mapped any more, and new memory holds junk.
+ * Pool in the manner of Driver Verifier's special pool: each block ends at an unmapped page, freed
+ * blocks are unmapped, and new blocks are full of junk.
  */
 #ifndef WINPMEM_KERNEL_POOL_H
 #define WINPMEM_KERNEL_POOL_H
 
 #include "kernel.h"
 
-/* NULL if allocation_fails(), or if nothing is left. */
+/* NULL if allocation_fails(), or if there is no more. */
 void *pool_allocate(uint64_t size, uint32_t tag);
 
-/*
- * A block of the kernel's own, in place of the driver: it never fails on demand and is not
- * counted.
- */
+/* For the kernel's own use: not counted, and never made to fail. */
 void *pool_allocate_own(uint64_t size);
 
-/* Stops Windows for what is no block, as ExFreePoolWithTag() does. `tag` 0: any. */
+/* As ExFreePoolWithTag(): stops Windows if it is not a block. Tag 0 matches any. */
 void pool_free(void *block, uint32_t tag);
 
 /* What new blocks are filled with. */
 void pool_set_junk(uint64_t junk);
 
-/* A line of the log for each block that a driver has, up to twenty. */
+/* Logs each block that a driver holds, up to twenty. */
 void pool_list(void);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NtCreateFile(), NtReadFile(), NtDeviceIoControlFile() and NtClose() for a program, as far as a
- * device that is no file system sees the difference: which buffers an IRP carries for which
- * transfer (Microsoft's "Buffer Descriptions for I/O Control Codes"), when fast I/O is asked
- * first and when its answer counts (ReactOS, ntoskrnl/io/iomgr/iofunc.c, NtReadFile()), and what
- * comes back to the program.
+ * NtCreateFile(), NtReadFile(), NtDeviceIoControlFile() and NtClose() as a program calls them.
+ * Which buffers an IRP carries: Microsoft's "Buffer Descriptions for I/O Control Codes". When fast
+ * I/O is tried first, and when its answer counts: ReactOS, ntoskrnl/io/iomgr/iofunc.c,
+ * NtReadFile().
  */
 #include "requests.h"
 
@@ -30,7 +29,7 @@ enum method { METHOD_BUFFERED, METHOD_IN_DIRECT, METHOD_OUT_DIRECT, METHOD_NEITH
 
 struct opened {
 	bool used;
-	bool closing; /* the handle has gone, a request goes on */
+	bool closing; /* the handle is closed, but a request is still running */
 	unsigned busy;
 	uint32_t access;
 	struct device_object *device;
@@ -46,7 +45,7 @@ static struct opened *find_handle(uint64_t handle)
 	return o && o->used && !o->closing ? o : NULL;
 }
 
-/* An IRP without buffers, to its end. */
+/* A request without buffers. */
 static ntstatus simple_request(struct opened *o, uint8_t major)
 {
 	struct irp *const irp = io_allocate_irp(o->device, o->file, major);
@@ -100,7 +99,7 @@ static void open_device(const struct machine_request *q, struct machine_reply *r
 	}
 }
 
-/* When neither a handle nor a request is left. */
+/* There is neither a handle nor a request left. */
 static void last_reference(struct opened *o)
 {
 	simple_request(o, IRP_MJ_CLOSE);
@@ -131,7 +130,7 @@ static ntstatus close_handle(uint64_t handle)
 
 /* --- device control --- */
 
-/* Buffers that the I/O manager makes for an IRP, and what becomes of them. */
+/* The buffers of a device control request. */
 static ntstatus make_buffers(struct irp *irp, const struct machine_request *q)
 {
 	const uint32_t code = (uint32_t)q->arg[1];
@@ -161,7 +160,7 @@ static ntstatus make_buffers(struct irp *irp, const struct machine_request *q)
 	return STATUS_SUCCESS;
 }
 
-/* IopCompleteRequest(): how much is copied, the driver says. */
+/* IopCompleteRequest(): copies as much as the driver says. */
 static void copy_back(struct irp *irp, uint64_t room)
 {
 	const uint64_t bytes = irp->io_status.information;
@@ -174,7 +173,7 @@ static void copy_back(struct irp *irp, uint64_t room)
 		memcpy(irp->user_buffer, irp->system_buffer, bytes);
 }
 
-/* An error leaves the caller's I/O status block as it was. */
+/* On an error the caller's I/O status block is not written. */
 static void finish(struct irp *irp, uint64_t room, struct machine_reply *reply)
 {
 	if (!io_is_completed(irp)) {
@@ -229,8 +228,8 @@ static void device_control(struct opened *o, const struct machine_request *q,
 /* --- reading --- */
 
 /*
- * A file object that has a cache map is asked through fast I/O first: that is how WinPmem 2.0.1
- * and later make it so. Anything but success is asked again with an IRP.
+ * Fast I/O is tried when the file object has a cache map; WinPmem 2.0.1 and later pretend one to
+ * get there. Anything but success is repeated as an IRP.
  */
 static bool fast_read(struct opened *o, uint64_t buffer, uint32_t len, int64_t offset,
 		      struct machine_reply *reply)
@@ -344,7 +343,7 @@ uint64_t request_cr3(const struct machine_request *q)
 	return q->op == OP_LOAD || q->op == OP_UNLOAD ? paging_system_root : paging_user_root;
 }
 
-/* KiSystemServiceExit(): nobody goes back to user mode above PASSIVE_LEVEL. */
+/* KiSystemServiceExit(): no thread returns to user mode above PASSIVE_LEVEL. */
 static void check_return(void)
 {
 	if (irql() != PASSIVE_LEVEL && !nt_is_lenient)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a Linux process asks for, as a Windows program would have asked. */
+/* The requests of the Linux side, carried out as those of a Windows program. */
 #ifndef WINPMEM_KERNEL_REQUESTS_H
 #define WINPMEM_KERNEL_REQUESTS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who takes an exception, and how it gets there: RtlDispatchException(), RtlUnwindEx(), and the
- * language handler of C, which every `try` of these drivers names.
+ * RtlDispatchException() and RtlUnwindEx(), and the language handler that every `__try` of these
+ * drivers refers to.
  */
 #include "seh.h"
 
@@ -12,17 +12,17 @@
 #define EXCEPTION_CONTINUE_SEARCH    0
 #define EXCEPTION_EXECUTE_HANDLER    1
 
-/* What __C_specific_handler() finds behind its address: SCOPE_TABLE */
+/* SCOPE_TABLE, the data of __C_specific_handler() */
 struct scope_table {
 	uint32_t count;
 	struct {
 		uint32_t begin, end;
-		uint32_t handler; /* filter, 1 for "always", or termination handler */
-		uint32_t target;  /* the `except`; 0: this is a `finally` */
+		uint32_t handler; /* a filter, 1 for "always", or a termination handler */
+		uint32_t target;  /* the `__except` block; 0: this is a `__finally` */
 	} record[];
 };
 
-/* A filter, or what stands in a `finally`. */
+/* What such an entry calls. */
 typedef int(NTAPI *filter)(struct exception_pointers *, uint64_t frame);
 typedef void(NTAPI *termination)(bool abnormal, uint64_t frame);
 
@@ -41,10 +41,7 @@ static void to_nt(const struct context *c, struct nt_context *ret)
 	ret->rip = c->rip;
 }
 
-/*
- * Stops Windows with the code that it has for an exception of a system call, or of a system
- * thread.
- */
+/* Nobody takes it: bug check 0x3B in a system call, 0x7E in a system thread. */
 _Noreturn static void nobody_took_it(const struct exception_record *r, const struct context *c)
 {
 	if (thread_current()->request && thread_current()->request->op == OP_LOAD)
@@ -52,17 +49,14 @@ _Noreturn static void nobody_took_it(const struct exception_record *r, const str
 	bug_check(c, SYSTEM_SERVICE_EXCEPTION, r->code, r->address, r->parameter[1], 0);
 }
 
-/* Where the search has found an `except`; where to unwind to. */
+/* The frame and the `__except` block that take the exception. */
 struct target {
 	uint64_t frame, ip;
 };
 
 static struct target found;
 
-/*
- * Calls the handlers of `finally` from where it was raised up to the frame that takes it, and
- * goes there.
- */
+/* Runs every `__finally` on the way up to the frame that takes the exception, and resumes there. */
 _Noreturn static void unwind_to(struct target to, struct exception_record *record,
 				const struct context *start)
 {
@@ -148,7 +142,7 @@ _Noreturn void seh_raise_from_export(uint32_t code)
 	};
 	struct exception_record record = { .code = code, .address = f->rip };
 
-	/* The kernel uses no SSE register: those that must be kept are as the driver left them. */
+	/* The kernel never uses SSE registers, so they still are as the driver left them. */
 	save_fx(&c);
 	gate_unwind(f->rsp);
 	seh_dispatch(&record, &c);
@@ -157,8 +151,8 @@ _Noreturn void seh_raise_from_export(uint32_t code)
 /* --- what the driver imports --- */
 
 /*
- * The search: the innermost `try` around the place whose filter wants the exception. The real one
- * unwinds by itself then; here seh_dispatch() does, because nothing of this function is to be kept.
+ * The search phase: the innermost `__try` whose filter wants the exception. Where the real one
+ * calls RtlUnwind(), this one leaves the unwinding to seh_dispatch().
  */
 static int search_scopes(struct exception_record *record, uint64_t frame,
 			 struct nt_context *context, struct dispatcher_context *d)
@@ -184,7 +178,7 @@ static int search_scopes(struct exception_record *record, uint64_t frame,
 	return CONTINUE_SEARCH;
 }
 
-/* The unwinding: every `finally` that is left by it. */
+/* The unwind phase: every `__finally` that is left. */
 static void run_terminations(const struct exception_record *record, uint64_t frame,
 			     const struct dispatcher_context *d)
 {
@@ -195,7 +189,7 @@ static void run_terminations(const struct exception_record *record, uint64_t fra
 	for (uint32_t i = 0; i < t->count; i++) {
 		if (at < t->record[i].begin || at >= t->record[i].end)
 			continue;
-		/* The target is in the same function: what encloses it is not left. */
+		/* A scope that also encloses the target is not left. */
 		if (record->flags & EXCEPTION_TARGET_UNWIND && to >= t->record[i].begin &&
 		    to < t->record[i].end)
 			return;

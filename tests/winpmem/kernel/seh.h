@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Structured exceptions: how Windows on x64 finds the `except` of a `try`. Source: Microsoft's
- * "x64 exception handling" (learn.microsoft.com/cpp/build/exception-handling-x64), where
+ * Structured exception handling: how x64 Windows gets from a fault to the right `__except`.
  * UNWIND_INFO, its operations, the language handler's arguments and DISPATCHER_CONTEXT are
- * described; winnt.h.
+ * described in Microsoft's "x64 exception handling"
+ * (learn.microsoft.com/cpp/build/exception-handling-x64) and declared in winnt.h.
  */
 #ifndef WINPMEM_KERNEL_SEH_H
 #define WINPMEM_KERNEL_SEH_H
@@ -23,10 +23,7 @@ struct exception_record {
 	uint64_t parameter[15];
 };
 
-/*
- * CONTEXT of winnt.h, as far as filters and handlers of these drivers could read it: the general
- * registers at their places.
- */
+/* CONTEXT of winnt.h, with the general registers only: more than these drivers' filters read. */
 struct nt_context {
 	uint8_t opaque[0x78];
 	uint64_t rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8, r9, r10, r11, r12, r13, r14, r15, rip;
@@ -63,30 +60,30 @@ typedef int(NTAPI *language_handler)(struct exception_record *, uint64_t frame, 
 
 /* --- unwind.c --- */
 
-/* What the frame that `c` is in has to say to an exception. */
+/* The exception handler of one stack frame. */
 struct frame_handler {
 	language_handler handler; /* NULL: nothing */
 	const void *data;
 	bool on_exception, on_unwind;
 	struct runtime_function *function;
-	uint64_t establisher; /* its frame: rsp, or the frame register, behind the prologue */
+	uint64_t establisher; /* rsp after the prologue, or what the frame register points at */
 };
 
 /*
- * Makes `c` the caller's, as it will be when this function has returned. `ret` may be NULL. false
- * if the image's tables make no sense.
+ * Turns the context of a function into that of its caller, as it will be after the return. `ret`
+ * may be NULL. false if the unwind information makes no sense.
  */
 bool unwind_frame(struct context *c, struct frame_handler *ret);
 
 /* --- seh.c --- */
 
 /*
- * Carries on at the `except` that takes the exception, with `c` as the registers were where it was
- * raised, in a driver's image. If none does, Windows stops.
+ * Resumes in the `__except` block that takes the exception; `c` is the context in the driver where
+ * it was raised. If none takes it, Windows stops.
  */
 _Noreturn void seh_dispatch(struct exception_record *record, const struct context *c);
 
-/* From a function of the kernel that the driver called: ExRaiseStatus(). */
+/* ExRaiseStatus() from a kernel function that the driver has called. */
 _Noreturn void seh_raise_from_export(uint32_t code);
 
 #endif

@@ -11,7 +11,7 @@ void thread_switch(struct thread *from, struct thread *to);
 void thread_start(void);
 _Noreturn void thread_main(struct thread *t);
 
-/* The first is main()'s, which hands out requests. */
+/* The first belongs to kernel_main(), which hands out the requests. */
 static struct thread threads[THREADS_MAX];
 
 struct thread *thread_current(void)
@@ -23,7 +23,7 @@ static void reset(struct thread *t)
 {
 	uint64_t *stack = (uint64_t *)t->stack_top;
 
-	/* What thread_switch() pops: r15, r14, r13, r12, rbp, rbx, and where it returns to. */
+	/* What thread_switch() pops: six registers, rbx last, and its return address. */
 	*--stack = (uint64_t)thread_start;
 	*--stack = (uint64_t)t;
 	for (int i = 0; i < 5; i++)
@@ -43,7 +43,7 @@ void threads_init(void)
 	for (unsigned i = 1; i < THREADS_MAX; i++) {
 		struct thread *const t = &threads[i];
 
-		/* A page that is not mapped below each stack. */
+		/* Below each stack is an unmapped page. */
 		t->stack_limit = STACKS_VA + i * (STACK_SIZE + PAGE_SIZE) + PAGE_SIZE;
 		t->stack_top = t->stack_limit + STACK_SIZE;
 		map_new(t->stack_limit, STACK_SIZE / PAGE_SIZE, MAP_WRITE);
@@ -63,7 +63,7 @@ static void switch_to(struct thread *to)
 	__asm__ volatile("fxsave (%0)" ::"r"(from->fx) : "memory");
 	kpcr.current_thread = to;
 	to->state = THREAD_RUNNING;
-	/* The first thread lives in any address space: what it needs is in all of them. */
+	/* The first thread needs nothing that is not in every address space. */
 	if (to != &threads[0] && to->cr3 != from->cr3)
 		write_cr3(to->cr3);
 	thread_switch(from, to);
@@ -113,7 +113,7 @@ void thread_run(const struct machine_request *request, struct machine_reply *rep
 	threads[0].state = THREAD_RUNNING;
 }
 
-/* The one that goes on later is ready all the while: the first thread picks it up again. */
+/* The caller stays ready, so the first thread picks it up again later. */
 void thread_run_meanwhile(const struct machine_request *request, struct machine_reply *reply)
 {
 	struct thread *const me = thread_current(), *const other = prepare(request, reply);
@@ -123,8 +123,8 @@ void thread_run_meanwhile(const struct machine_request *request, struct machine_
 }
 
 /*
- * The wait list is the event's own, in the driver's memory, and is walked as Windows walks it: at
- * DISPATCH_LEVEL, believing what is there. An event that was never initialised has no list.
+ * The wait list is in the event, in the driver's memory. As in Windows it is used at DISPATCH_LEVEL
+ * and trusted: in an event that was never initialised its pointers are wild.
  */
 void event_wait(struct kevent *event)
 {
@@ -151,7 +151,7 @@ void event_wait(struct kevent *event)
 	me->waits_for = NULL;
 }
 
-/* One waiter goes on, if there is one; the state stays as it is then. */
+/* Releases one waiter. Only if there is none does the event become signalled. */
 void event_set(struct kevent *event)
 {
 	const unsigned level = irql();

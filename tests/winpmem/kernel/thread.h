@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that carry out requests, each on a stack of the size that Windows' kernel stacks have.
- * One runs until it ends or waits; so what happens meanwhile happens at a known moment and no
- * other, and a wait that nobody can end is seen at once.
+ * Threads that carry out requests, each on a stack as large as Windows' kernel stacks. A thread
+ * runs until it ends or waits. So two requests interleave at a known point and nowhere else, and a
+ * wait that nobody can end is noticed at once.
  */
 #ifndef WINPMEM_KERNEL_THREAD_H
 #define WINPMEM_KERNEL_THREAD_H
@@ -14,7 +14,7 @@
 #define THREADS_MAX 6
 #define STACK_SIZE  0x6000 /* KERNEL_STACK_SIZE of x64 */
 
-/* KWAIT_BLOCK, as far as lists need it */
+/* KWAIT_BLOCK, as far as the list goes */
 struct wait_block {
 	struct list_entry list;
 	struct thread *thread;
@@ -35,7 +35,7 @@ struct thread {
 	uint64_t affinity;
 	uint64_t stack_limit, stack_top;
 
-	/* What it is to do, and what came of it. */
+	/* What it has to do, and where its answer goes. */
 	const struct machine_request *request;
 	struct machine_reply *reply;
 
@@ -46,12 +46,12 @@ void threads_init(void);
 struct thread *thread_current(void);
 
 /*
- * Carries out a request on a thread of its own, and whatever else becomes ready by it. Returns when
- * nothing is left that can run; reply->done tells whether the request has ended.
+ * Carries out a request on a thread of its own, and runs every other thread that becomes ready.
+ * Returns when none is left that can run; reply->done says whether the request has ended.
  */
 void thread_run(const struct machine_request *request, struct machine_reply *reply);
 
-/* From a request's thread: the same, before it goes on itself. */
+/* The same from within a request, which goes on afterwards. */
 void thread_run_meanwhile(const struct machine_request *request, struct machine_reply *reply);
 
 /* KeWaitForSingleObject() and KeSetEvent(), as far as mutexes need them. */

@@ -5,10 +5,10 @@
 
 #include "kernel.h"
 
-/* Says that the mailbox has changed. */
+/* Tells the Linux side to look at the mailbox. */
 void transport_ring(void);
 
-/* Sleeps until the other side says so. */
+/* Halts until the other side rings. */
 void transport_wait(void);
 
 #endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What an exception of the processor is to Windows: an interrupt, something that the driver may
- * catch, or the end.
- */
+/* What Windows makes of a processor exception: something that the driver may catch, or the end. */
 #include "cpu.h"
 #include "gate.h"
 #include "image.h"
@@ -21,7 +18,7 @@ static bool is_write(const struct context *c)
 	return c->error & PAGE_FAULT_WRITE;
 }
 
-/* The exception that Windows makes of it; false: it makes none. */
+/* The exception record for it; false if Windows makes none. */
 static bool describe(const struct context *c, struct exception_record *ret)
 {
 	*ret = (struct exception_record){ .address = c->rip };
@@ -36,7 +33,7 @@ static bool describe(const struct context *c, struct exception_record *ret)
 		ret->code = STATUS_ILLEGAL_INSTRUCTION;
 		return true;
 	case TRAP_GENERAL:
-		/* KiGeneralProtectionFault(): an access violation whose address is not known. */
+		/* KiGeneralProtectionFault(): an access violation at an unknown address. */
 		ret->code = STATUS_ACCESS_VIOLATION;
 		ret->parameters = 2;
 		ret->parameter[1] = UINT64_MAX;
@@ -53,9 +50,8 @@ static bool describe(const struct context *c, struct exception_record *ret)
 }
 
 /*
- * Which page faults no handler is asked about: above APC_LEVEL none is allowed, and an address of
- * the kernel that is not mapped stops Windows whether or not there is a try around it (bug check
- * 0x50).
+ * Page faults that no handler gets to see. Above APC_LEVEL there must be none. An unmapped address
+ * of the kernel stops Windows with bug check 0x50, even inside a `__try`.
  */
 static void judge_page_fault(const struct context *c)
 {
@@ -67,7 +63,7 @@ static void judge_page_fault(const struct context *c)
 		bug_check(c, PAGE_FAULT_IN_NONPAGED_AREA, address, is_write(c), c->rip, c->error);
 }
 
-/* The function that the driver called raises, instead of going on. */
+/* The kernel function that the driver called raises instead of going on. */
 static void raise_from_export(struct context *frame, uint32_t code)
 {
 	frame->rip = (uint64_t)seh_raise_from_export;

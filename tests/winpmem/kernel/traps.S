@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Exceptions and interrupts: every vector saves all registers as struct context (cpu.h) has them
- * and calls trap(); if that returns, the processor goes on where it was.
+ * Exceptions and interrupts. Each vector pushes all registers in the order of struct context
+ * (cpu.h) and calls trap(). If trap() returns, the processor resumes where it was.
  */
 #include "layout.h"
 

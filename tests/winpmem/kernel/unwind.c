@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a function to its caller, by the tables in .pdata: what RtlVirtualUnwind() does. Epilogues
- * are left out: no instruction of one can fault, and no call returns into one.
+ * RtlVirtualUnwind(): from a function to its caller, by the tables in .pdata. Epilogues are not
+ * recognised, because nothing in them faults and no call returns into them.
  */
 #include "seh.h"
 
@@ -25,11 +25,11 @@ enum {
 #define UNW_CHAININFO 0x4
 
 struct unwind_code {
-	uint8_t offset, op_info; /* in the prologue; operation in the low half, info in the high */
+	uint8_t offset, op_info; /* offset in the prologue; operation in the low half of op_info */
 };
 
 struct unwind_info {
-	uint8_t version_flags, prologue, codes, frame; /* register in the low half, offset/16 */
+	uint8_t version_flags, prologue, codes, frame; /* the frame register, and its offset / 16 */
 	struct unwind_code code[];
 };
 
@@ -55,7 +55,7 @@ static uint32_t operand32(const struct unwind_code *c)
 	return operand16(c) | (uint32_t)operand16(c + 1) << 16;
 }
 
-/* How many slots of the array an operation takes. */
+/* How many array slots an operation takes. */
 static unsigned slots(const struct unwind_code *c)
 {
 	switch (c->op_info & 15) {
@@ -80,7 +80,7 @@ static void pop_machine_frame(struct context *c, bool has_error)
 	c->rsp = at[3];
 }
 
-/* Takes back one operation; true for the one behind which there is no return address to pop. */
+/* Undoes one operation. true if it also gave rip, so that there is no return address to pop. */
 static bool take_back(const struct unwind_code *u, uint64_t frame, const struct unwind_info *info,
 		      struct context *c)
 {
@@ -121,10 +121,7 @@ static bool take_back(const struct unwind_code *u, uint64_t frame, const struct 
 	return false;
 }
 
-/*
- * Where the frame is: the frame register's word, once the prologue has set it; rsp before and
- * without.
- */
+/* The frame register, once the prologue has set it, less its offset; otherwise rsp. */
 static uint64_t establisher(const struct unwind_info *info, uint32_t offset, struct context *c)
 {
 	for (unsigned i = 0; info->frame & 15 && i < info->codes; i += slots(&info->code[i]))
@@ -182,7 +179,7 @@ bool unwind_frame(struct context *c, struct frame_handler *ret)
 		chained = true;
 		function = info->version_flags >> 3 & UNW_CHAININFO ? behind_codes(info) : NULL;
 	}
-	/* Without an entry it is a leaf, which has changed nothing. */
+	/* A function without an entry is a leaf: it has not moved rsp. */
 	if (!has_rip) {
 		c->rip = *(uint64_t *)c->rsp;
 		c->rsp += 8;

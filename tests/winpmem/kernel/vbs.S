@@ -2,9 +2,9 @@
 /*
  * void vbs_run(struct control_block *block, uint64_t block_phys, void *host_stack_top)
  *
- * The caller goes on as a guest, behind its call. Its exits come back here, on the other stack:
- * VMRUN keeps rax, rsp, rip and flags of the guest in the block, and the other registers are
- * saved here around the handler. fs, gs, tr and the like are the same for both.
+ * The call returns as a guest. Each exit of that guest comes back here, on the other stack. VMRUN
+ * keeps the guest's rax, rsp, rip and flags in the block; the other registers are saved here around
+ * the handler. fs, gs, tr and the like are the same for both.
  */
 #define BLOCK_RIP 0x578
 #define BLOCK_RSP 0x5d8

@@ -78,9 +78,7 @@ static uint8_t host_stack[2 * PAGE_SIZE] __attribute__((aligned(16)));
 static uint64_t nested_root;
 static uint64_t event_vector = TRAP_GENERAL;
 
-/*
- * vbs.S: goes on behind the call as a guest, whose exits then call vbs_exit() on the other stack.
- */
+/* vbs.S: returns as a guest. Its exits call vbs_exit(), on the other stack. */
 void vbs_run(struct control_block *block, uint64_t block_phys, void *host_stack_top);
 void vbs_exit(struct control_block *block);
 
@@ -94,7 +92,7 @@ void vbs_set_event(uint64_t vector)
 	event_vector = vector;
 }
 
-/* --- nested page tables: the first 512 GiB where they are, in pages of 1 GiB, 2 MiB, 4 KiB --- */
+/* --- nested page tables: the first 512 GiB at their own addresses --- */
 
 #define NESTED_FLAGS (PTE_PRESENT | PTE_WRITE | PTE_USER)
 
@@ -134,7 +132,7 @@ static void make_nested_tables(void)
 
 /* --- the guest's exits --- */
 
-/* The hidden page is not named: to the reader it looks as its instruction were to blame. */
+/* As a fault of the reading instruction; it does not say which page. */
 static void raise_in_guest(struct control_block *b)
 {
 	const bool has_error = event_vector != TRAP_MACHINE;
