@@ -7,8 +7,8 @@ questions: words, a function of a Lab (lab.py), and its arguments. answers_reads
 import struct
 
 from lab import PAGE, ioctl_text, read_text
-from machine import (FAIL_AT, JUNK, KERNEL_VA, MODULES, PROCESSORS, RANGES, READ_DATA, SECURE,
-                     Stopped)
+from machine import (FAIL_AT, FAR, JUNK, KERNEL_VA, MODULES, PROCESSORS, RANGES, READ_DATA,
+                     SECURE, Stopped)
 from originals import IOSPACE, MODES, PHYSICAL, PTE, status_text
 
 MIB = 1 << 20
@@ -68,6 +68,13 @@ def registry(lab, exported):
     m.unload()
     c = m.counters()
     return f'{c["keys_created"]} keys created, {c["values_set"]} values set, none removed'
+
+
+def load_far(lab):
+    m = lab.bare()
+    m.set(FAR, 1)
+    before = m.counters()
+    return status_text(m.load(lab.file)) + ('' if m.counters()['devices'] else left(m, before))
 
 
 def load_twice(lab):
@@ -323,6 +330,7 @@ LOADING = [
     ('who may open the device', device_access),
     ('registry, below `Control\\Class`', registry, 0),
     ('the same, if the kernel exported IoCreateDeviceSecure()', registry, 1),
+    ('loaded, the kernel so large that its headers are not found', load_far),
     ('loaded a second time', load_twice),
     ('unloaded after a read of 1 MiB in PTE mode', unload, False),
     ('unloaded after GET_INFO and such a read', unload, True),

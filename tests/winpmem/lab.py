@@ -8,14 +8,15 @@ import struct
 from collections import Counter
 from pathlib import Path
 
-from machine import (FAIL_AT, IOSPACE as SET_IOSPACE, JUNK, LENIENT, MODULES, PROCESSORS, RANGES,
-                     SECURE, TRIGGER, VBS_EVENT, Machine, Stopped)
+from machine import (FAIL_AT, FAR, IOSPACE as SET_IOSPACE, JUNK, LENIENT, MODULES, PROCESSORS,
+                     RANGES, SECURE, TRIGGER, VBS_EVENT, Machine, Stopped)
 from originals import STOPS, status_text
 
 PAGE = 4096
 
 DEFAULTS = ((FAIL_AT, 0), (JUNK, 0xCDCDCDCDCDCDCDCD), (SET_IOSPACE, 0), (SECURE, 0), (MODULES, 200),
-            (PROCESSORS, 1), (TRIGGER, 0), (VBS_EVENT, 13), (LENIENT, 0))
+            (PROCESSORS, 1), (TRIGGER, 0), (VBS_EVENT, 13), (LENIENT, 0),
+            (FAR, 0))
 
 
 def imports(file):

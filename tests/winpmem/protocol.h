@@ -62,6 +62,7 @@ enum setting {
 	SET_TRIGGER,    /* `other` runs at the n-th call of trigger[] from now; 0: it does not */
 	SET_VBS_EVENT,  /* the vector that a read of secure memory raises: 13 or 18 */
 	SET_LENIENT,    /* do not check the IRQL when a system service returns */
+	SET_FAR,        /* the kernel's PE headers are not found below NtBuildNumber */
 };
 
 /* What MmMapIoSpace() does for RAM that nobody has locked. */

@@ -7,6 +7,7 @@
 #include "gate.h"
 #include "memory.h"
 #include "nt_variables.h"
+#include "ntoskrnl.h"
 #include "paging.h"
 #include "pool.h"
 #include "seh.h"
@@ -53,6 +54,9 @@ ntstatus variable_set(uint64_t setting, uint64_t value)
 		break;
 	case SET_LENIENT:
 		nt_is_lenient = value;
+		break;
+	case SET_FAR:
+		ntoskrnl_show(!value);
 		break;
 	default:
 		return STATUS_INVALID_PARAMETER;

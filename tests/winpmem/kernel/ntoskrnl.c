@@ -60,11 +60,16 @@ static uint32_t put_exports(unsigned count)
 	return rva(text) - EXPORTS_AT;
 }
 
+void ntoskrnl_show(bool on)
+{
+	*(uint16_t *)headers = on ? DOS_SIGNATURE : 0;
+}
+
 void ntoskrnl_init(void)
 {
 	struct pe_headers *const h = (struct pe_headers *)(headers + PE_AT);
 
-	*(uint16_t *)headers = DOS_SIGNATURE;
+	ntoskrnl_show(true);
 	*(uint32_t *)(headers + DOS_HEADER_AT) = PE_AT;
 	h->signature = PE_SIGNATURE;
 	h->file.machine = PE_MACHINE_AMD64;
