@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What happens at the gate, and the table of all exports behind it.
+ */
 #include "gate.h"
 
 #include "cpu.h"

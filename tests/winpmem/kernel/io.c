@@ -195,13 +195,8 @@ struct tracked_irp {
 
 struct irp *io_allocate_irp(struct device_object *device, struct file_object *file, uint8_t major)
 {
-	struct tracked_irp *t;
+	struct tracked_irp *const t = pool_allocate_own(sizeof(*t));
 
-	if (allocation_fails())
-		return NULL;
-	t = pool_allocate_own(sizeof(*t));
-	if (!t)
-		return NULL;
 	memset(t, 0, sizeof(*t));
 	t->irp.type = IO_TYPE_IRP;
 	t->irp.size = sizeof(struct irp);

@@ -36,7 +36,7 @@ void io_unload_if_pending(void);
 /* Calls the dispatch function that the IRP is for. */
 ntstatus io_call_driver(struct device_object *device, struct irp *irp);
 
-/* An IRP with a single, current stack location. `file` may be NULL. */
+/* An IRP with a single, current stack location. It never fails. */
 struct irp *io_allocate_irp(struct device_object *device, struct file_object *file, uint8_t major);
 void io_free_irp(struct irp *irp);
 bool io_is_completed(const struct irp *irp);

@@ -27,6 +27,8 @@ enum method { METHOD_BUFFERED, METHOD_IN_DIRECT, METHOD_OUT_DIRECT, METHOD_NEITH
 
 #define FILE_READ_DATA 1
 
+#define IO_TYPE_FILE   5
+
 struct opened {
 	bool used;
 	bool closing; /* the handle is closed, but a request is still running */
@@ -45,58 +47,58 @@ static struct opened *find_handle(uint64_t handle)
 	return o && o->used && !o->closing ? o : NULL;
 }
 
-/* A request without buffers. */
+/* A request without buffers. Closing must always work, so its IRP is never refused. */
 static ntstatus simple_request(struct opened *o, uint8_t major)
 {
 	struct irp *const irp = io_allocate_irp(o->device, o->file, major);
-	ntstatus status;
+	const ntstatus status = io_call_driver(o->device, irp);
 
-	if (!irp)
-		return STATUS_INSUFFICIENT_RESOURCES;
-	status = io_call_driver(o->device, irp);
 	if (!io_is_completed(irp))
 		complain("major function %u has not completed its IRP", major);
 	io_free_irp(irp);
 	return status;
 }
 
-static void open_device(const struct machine_request *q, struct machine_reply *reply)
+static struct opened *new_handle(struct device_object *d, uint32_t access)
+{
+	for (struct opened *o = opened; o < opened + HANDLES_MAX; o++) {
+		if (o->used)
+			continue;
+		*o = (struct opened){ .used = true, .access = access, .device = d };
+		o->file = pool_allocate_own(sizeof(*o->file));
+		*o->file = (struct file_object){
+			.type = IO_TYPE_FILE,
+			.size = sizeof(*o->file),
+			.device = d,
+			.flags = FO_SYNCHRONOUS_IO,
+		};
+		return o;
+	}
+	return NULL;
+}
+
+static ntstatus open_device(uint32_t access, uint64_t *ret)
 {
 	struct device_object *const d = io_find_device(DEVICE_LINK);
-	uint64_t handle = 0;
+	struct opened *o;
+	ntstatus status;
 
-	if (!d) {
-		reply->status = STATUS_OBJECT_NAME_NOT_FOUND;
-		return;
-	}
-	if (driver_now.unload_pending || d->flags & DO_DEVICE_INITIALIZING) {
-		reply->status = STATUS_NO_SUCH_DEVICE;
-		return;
-	}
-	while (handle < HANDLES_MAX && opened[handle].used)
-		handle++;
-	if (handle == HANDLES_MAX) {
-		reply->status = STATUS_INSUFFICIENT_RESOURCES;
-		return;
-	}
-	opened[handle] = (struct opened){ .used = true,
-					  .access = (uint32_t)q->arg[0],
-					  .device = d,
-					  .file = pool_allocate_own(sizeof(struct file_object)) };
-	*opened[handle].file = (struct file_object){
-		.type = 5,
-		.size = sizeof(struct file_object),
-		.device = d,
-		.flags = FO_SYNCHRONOUS_IO,
-	};
+	if (!d)
+		return STATUS_OBJECT_NAME_NOT_FOUND;
+	if (driver_now.unload_pending || d->flags & DO_DEVICE_INITIALIZING)
+		return STATUS_NO_SUCH_DEVICE;
+	o = allocation_fails() ? NULL : new_handle(d, access);
+	if (!o)
+		return STATUS_INSUFFICIENT_RESOURCES;
 	d->references++;
-	reply->value[0] = handle;
-	reply->status = simple_request(&opened[handle], IRP_MJ_CREATE);
-	if (!NT_SUCCESS(reply->status)) {
+	status = simple_request(o, IRP_MJ_CREATE);
+	if (!NT_SUCCESS(status)) {
 		d->references--;
-		pool_free(opened[handle].file, 0);
-		opened[handle].used = false;
+		pool_free(o->file, 0);
+		o->used = false;
 	}
+	*ret = (uint64_t)(o - opened);
+	return status;
 }
 
 /* There is neither a handle nor a request left. */
@@ -155,9 +157,10 @@ static ntstatus make_buffers(struct irp *irp, const struct machine_request *q)
 	}
 	if (METHOD(code) == METHOD_BUFFERED && out_len)
 		irp->flags |= IRP_BUFFERED_IO | IRP_INPUT_OPERATION;
-	if (METHOD(code) != METHOD_BUFFERED && out_len)
-		irp->mdl = mdl_make(out, out_len, USER_MODE);
-	return STATUS_SUCCESS;
+	if (METHOD(code) == METHOD_BUFFERED || !out_len)
+		return STATUS_SUCCESS;
+	irp->mdl = mdl_make(out, out_len, USER_MODE);
+	return irp->mdl ? STATUS_SUCCESS : STATUS_INSUFFICIENT_RESOURCES;
 }
 
 /* IopCompleteRequest(): copies as much as the driver says. */
@@ -193,6 +196,8 @@ static void finish(struct irp *irp, uint64_t room, struct machine_reply *reply)
 
 static void give_up(struct irp *irp, ntstatus status, struct machine_reply *reply)
 {
+	if (irp->system_buffer)
+		pool_free(irp->system_buffer, 0);
 	io_free_irp(irp);
 	reply->status = status;
 }
@@ -208,11 +213,11 @@ static void device_control(struct opened *o, const struct machine_request *q,
 		reply->status = STATUS_ACCESS_DENIED;
 		return;
 	}
-	irp = io_allocate_irp(o->device, o->file, IRP_MJ_DEVICE_CONTROL);
-	if (!irp) {
+	if (allocation_fails()) {
 		reply->status = STATUS_INSUFFICIENT_RESOURCES;
 		return;
 	}
+	irp = io_allocate_irp(o->device, o->file, IRP_MJ_DEVICE_CONTROL);
 	irp->current->device_control.code = code;
 	irp->current->device_control.input_length = (uint32_t)q->arg[3];
 	irp->current->device_control.output_length = (uint32_t)q->arg[5];
@@ -289,11 +294,11 @@ static void read_device(struct opened *o, const struct machine_request *q,
 		reply->status = STATUS_INVALID_PARAMETER;
 	if (reply->status || fast_read(o, buffer, len, offset, reply))
 		return;
-	irp = io_allocate_irp(o->device, o->file, IRP_MJ_READ);
-	if (!irp) {
+	if (allocation_fails()) {
 		reply->status = STATUS_INSUFFICIENT_RESOURCES;
 		return;
 	}
+	irp = io_allocate_irp(o->device, o->file, IRP_MJ_READ);
 	irp->current->read.length = len;
 	irp->current->read.offset = offset;
 	status = make_read_buffer(irp, buffer, len);
@@ -360,7 +365,7 @@ void request_run(const struct machine_request *q, struct machine_reply *reply)
 		reply->status = io_unload();
 		break;
 	case OP_OPEN:
-		open_device(q, reply);
+		reply->status = open_device((uint32_t)q->arg[0], &reply->value[0]);
 		break;
 	case OP_CLOSE:
 		reply->status = close_handle(q->arg[0]);

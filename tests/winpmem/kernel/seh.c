@@ -8,8 +8,8 @@
 #include "gate.h"
 #include "thread.h"
 
+/* What a filter answers: to go on as if nothing had happened, to look further, to take it. */
 #define EXCEPTION_CONTINUE_EXECUTION (-1)
-#define EXCEPTION_CONTINUE_SEARCH    0
 #define EXCEPTION_EXECUTE_HANDLER    1
 
 /* SCOPE_TABLE, the data of __C_specific_handler() */
@@ -49,45 +49,52 @@ _Noreturn static void nobody_took_it(const struct exception_record *r, const str
 	bug_check(c, SYSTEM_SERVICE_EXCEPTION, r->code, r->address, r->parameter[1], 0);
 }
 
-/* The frame and the `__except` block that take the exception. */
-struct target {
-	uint64_t frame, ip;
-};
+/*
+ * Asks the handler of the frame that `c` is in. In the search phase *target_ip becomes the `__except`
+ * block that takes the exception, if it is in this frame; in the unwind phase it is that block.
+ */
+static int ask_handler(const struct frame_handler *h, struct exception_record *record,
+		       const struct context *c, uint64_t *target_ip)
+{
+	struct nt_context nt;
+	struct dispatcher_context d = {
+		.control_pc = c->rip,
+		.image_base = image_at(c->rip)->base,
+		.function = h->function,
+		.establisher_frame = h->establisher,
+		.target_ip = *target_ip,
+		.context = &nt,
+		.handler_data = h->data,
+	};
+	int answer;
 
-static struct target found;
+	to_nt(c, &nt);
+	answer = h->handler(record, h->establisher, &nt, &d);
+	*target_ip = d.target_ip;
+	return answer;
+}
 
 /* Runs every `__finally` on the way up to the frame that takes the exception, and resumes there. */
-_Noreturn static void unwind_to(struct target to, struct exception_record *record,
+_Noreturn static void unwind_to(uint64_t frame, uint64_t ip, struct exception_record *record,
 				const struct context *start)
 {
 	struct context c = *start, caller;
 	struct frame_handler h;
-	struct nt_context nt;
-	struct dispatcher_context d;
 
 	record->flags |= EXCEPTION_UNWINDING;
 	for (;;) {
 		caller = c;
 		unwind_frame(&caller, &h);
-		if (h.establisher == to.frame)
+		if (h.establisher == frame)
 			record->flags |= EXCEPTION_TARGET_UNWIND;
-		if (h.handler && h.on_unwind) {
-			to_nt(&c, &nt);
-			d = (struct dispatcher_context){ .control_pc = c.rip,
-							 .image_base = image_at(c.rip)->base,
-							 .function = h.function,
-							 .establisher_frame = h.establisher,
-							 .target_ip = to.ip,
-							 .context = &nt,
-							 .handler_data = h.data };
-			h.handler(record, h.establisher, &nt, &d);
-		}
-		if (h.establisher == to.frame)
+		if (h.handler && h.on_unwind)
+			ask_handler(&h, record, &c, &ip);
+		if (h.establisher == frame)
 			break;
 		c = caller;
 	}
 	gate_unwind(c.rsp);
-	c.rip = to.ip;
+	c.rip = ip;
 	c.rax = record->code;
 	context_restore(&c);
 }
@@ -96,28 +103,19 @@ _Noreturn void seh_dispatch(struct exception_record *record, const struct contex
 {
 	struct context c = *start, caller;
 	struct frame_handler h;
-	struct nt_context nt;
-	struct dispatcher_context d;
 
-	while (image_contains(c.rip)) {
+	for (; image_contains(c.rip); c = caller) {
+		uint64_t target = 0;
+
 		caller = c;
 		if (!unwind_frame(&caller, &h))
 			break;
-		if (h.handler && h.on_exception) {
-			to_nt(&c, &nt);
-			d = (struct dispatcher_context){ .control_pc = c.rip,
-							 .image_base = image_at(c.rip)->base,
-							 .function = h.function,
-							 .establisher_frame = h.establisher,
-							 .context = &nt,
-							 .handler_data = h.data };
-			found = (struct target){ 0 };
-			if (h.handler(record, h.establisher, &nt, &d) == CONTINUE_EXECUTION)
-				context_restore(start);
-			if (found.ip)
-				unwind_to(found, record, start);
-		}
-		c = caller;
+		if (!h.handler || !h.on_exception)
+			continue;
+		if (ask_handler(&h, record, &c, &target) == CONTINUE_EXECUTION)
+			context_restore(start);
+		if (target)
+			unwind_to(h.establisher, target, record, start);
 	}
 	nobody_took_it(record, start);
 }
@@ -168,10 +166,10 @@ static int search_scopes(struct exception_record *record, uint64_t frame,
 			continue;
 		if (t->record[i].handler != 1)
 			answer = ((filter)(d->image_base + t->record[i].handler))(&p, frame);
-		if (answer < 0)
+		if (answer <= EXCEPTION_CONTINUE_EXECUTION)
 			return CONTINUE_EXECUTION;
-		if (answer > 0) {
-			found = (struct target){ frame, d->image_base + t->record[i].target };
+		if (answer >= EXCEPTION_EXECUTE_HANDLER) {
+			d->target_ip = d->image_base + t->record[i].target;
 			return CONTINUE_SEARCH;
 		}
 	}
