@@ -22,10 +22,7 @@ struct wdf_globals {
 	void *driver;
 	uint32_t flags, tag;
 	char name[32];
-	/*
-	 * KMDF sets it (FxAllocateDriverGlobals()), and then unloads the driver through its own
-	 * stub
-	 */
+	/* KMDF sets it (FxAllocateDriverGlobals()) and unloads the driver through its own stub. */
 	uint8_t displace_unload;
 };
 

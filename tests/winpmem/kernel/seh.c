@@ -50,8 +50,9 @@ _Noreturn static void nobody_took_it(const struct exception_record *r, const str
 }
 
 /*
- * Asks the handler of the frame that `c` is in. In the search phase *target_ip becomes the `__except`
- * block that takes the exception, if it is in this frame; in the unwind phase it is that block.
+ * Asks the handler of the frame that `c` is in. In the search phase *target_ip becomes the
+ * `__except` block that takes the exception, if it is in this frame; in the unwind phase it is that
+ * block.
  */
 static int ask_handler(const struct frame_handler *h, struct exception_record *record,
 		       const struct context *c, uint64_t *target_ip)
