@@ -186,8 +186,18 @@ def act_info(lab, m, h):
     return ioctl_text(m.ioctl(h, lab.original.get_info, out_len=64 << 10))
 
 
-def info_without_memory(lab):
-    return each_failing(lab, lambda lab: lab.fresh(), act_info)
+def act_set_pte(lab, m, h):
+    return status_text(lab.set_mode(m, h, PTE))
+
+
+def act_next_read(lab, m, h):
+    text = read_text(m, h, SOMEWHERE + MIB, PAGE)
+    return '' if text == 'ok, right' else '; the next read: ' + text
+
+
+def request_without_memory(lab, act):
+    """And a read afterwards."""
+    return each_failing(lab, lambda lab: lab.fresh(), act, act_next_read)
 
 
 # --- five levels of page tables ---
@@ -230,7 +240,7 @@ def code_of(lab, code):
 def request(lab, code, data=b'', out_len=0, out=None, inp=None):
     m, h = lab.fresh()
     addresses = {'kernel': KERNEL_VA, 'not mapped': NOT_MAPPED, 'NULL': 0,
-                 'read-only': m.box.user_read_only}
+                 'read-only': m.box.user_read_only, 'small': m.box.user_va + m.OUTPUT}
     said = len(m.log())
     a = m.ioctl(h, code_of(lab, code), data, out_len, addresses.get(out), addresses.get(inp))
     return ioctl_text(a) + complaints(m, said)
@@ -300,20 +310,28 @@ def info_affinity(lab):
 
 # --- modes ---
 
-def mode_used(lab, choose=()):
-    """
-    By what the driver calls to read a page, after these modes were chosen one after the other.
-    """
-    m, h = lab.fresh()
-    chosen = [status_text(lab.set_mode(m, h, mode)) for mode in choose]
+def how_read(m, h):
+    """By what the driver calls to read a page."""
     by = {'MmMapIoSpace': IOSPACE, 'ZwMapViewOfSection': PHYSICAL}
     before = {e.name.decode(): e.calls for e in m.box.exports}
     text = read_text(m, h, SOMEWHERE, PAGE)
     used = [MODES[by[e.name.decode()]] for e in m.box.exports
             if e.name.decode() in by and e.calls > before[e.name.decode()]]
-    if not text.startswith('ok'):
-        return ', '.join(chosen + ['read: ' + text])
-    return ', '.join(chosen + [f'reads by {(used or ["PTE"])[0]}'])
+    return f'reads by {(used or ["PTE"])[0]}' if text.startswith('ok') else 'read: ' + text
+
+
+def mode_used(lab, choose=()):
+    """After these modes were chosen one after the other."""
+    m, h = lab.fresh()
+    chosen = [status_text(lab.set_mode(m, h, mode)) for mode in choose]
+    return ', '.join([*chosen, how_read(m, h)])
+
+
+def mode_of_other(lab):
+    """Of a handle while another one chooses."""
+    m, h = lab.in_mode(PTE)
+    status = lab.set_mode(m, m.open(), PHYSICAL)
+    return f'{status_text(status)}, {how_read(m, h)}'
 
 
 def mode_of_next(lab):
@@ -351,6 +369,8 @@ LENGTHS = (8, 2375, 2423, 2424, 2935, 2936, 64 << 10, MIB)
 REQUESTS = [
     ('GET_INFO, no buffer', request, 'GET_INFO'),
     *[(f'GET_INFO, room for {n}', request, 'GET_INFO', b'', n) for n in LENGTHS],
+    ('GET_INFO, 4 GiB less a byte at a smaller buffer', request, 'GET_INFO', b'', (4 << 30) - 1,
+     'small'),
     ('GET_INFO, 64 KiB at NULL', request, 'GET_INFO', b'', 64 << 10, 'NULL'),
     ('GET_INFO, 64 KiB in the kernel', request, 'GET_INFO', b'', 64 << 10, 'kernel'),
     ('GET_INFO, 64 KiB of unmapped memory', request, 'GET_INFO', b'', 64 << 10, 'not mapped'),
@@ -360,17 +380,19 @@ REQUESTS = [
     ('GET_INFO: affinity of the thread afterwards', info_affinity),
     ('GET_INFO: leak of each success, 200 modules loaded', info_leaks),
     ('GET_INFO: leak of each success, 10 modules loaded', info_modules, 10),
-    ('GET_INFO, each allocation failing in turn', info_without_memory),
+    ('GET_INFO, each allocation failing in turn', request_without_memory, act_info),
     *[(f'GET_INFO, {n} ranges, room for {room >> 10} KiB', info_ranges, n, room)
-      for n, room in ((20, 64 << 10), (21, 64 << 10), (300, 64 << 10), (301, 64 << 10),
-                      (8000, 64 << 10), (8000, MIB))],
+      for n, room in ((20, 64 << 10), (21, 64 << 10), (100, 64 << 10), (300, 64 << 10),
+                      (301, 64 << 10), (8000, 64 << 10), (8000, MIB))],
     ('SET_MODE, no buffer', request, 'SET_MODE'),
     ('SET_MODE, 1 byte', request, 'SET_MODE', b'\2'),
     ('SET_MODE, 3 bytes', request, 'SET_MODE', b'\2\0\0'),
     ('SET_MODE, 4 KiB', request, 'SET_MODE', b'\2' + bytes(PAGE - 1)),
+    ('SET_MODE, 4 MiB', request, 'SET_MODE', b'\2' + bytes(4 * MIB - 1)),
     ('SET_MODE, 4 bytes at NULL', request, 'SET_MODE', bytes(4), 0, None, 'NULL'),
     ('SET_MODE, 4 bytes in the kernel', request, 'SET_MODE', bytes(4), 0, None, 'kernel'),
     ('SET_MODE, 4 bytes of unmapped memory', request, 'SET_MODE', bytes(4), 0, None, 'not mapped'),
+    ('SET_MODE PTE, each allocation failing in turn', request_without_memory, act_set_pte),
     ('SET_MODE 3', request, 'SET_MODE', b'\3\0\0\0'),
     ('SET_MODE 0xFFFFFFFF', request, 'SET_MODE', b'\xff' * 4),
     ('0x22C404, SET_MODE buffered, PTE', request, 0x22C404, b'\2\0\0\0'),
@@ -399,5 +421,6 @@ CHOICES = [
     ('SET_MODE PHYSICAL, PTE', mode_used, (PHYSICAL, PTE)),
     ('SET_MODE IOSPACE, PTE', mode_used, (IOSPACE, PTE)),
     ('SET_MODE PTE, PTE', mode_used, (PTE, PTE)),
+    ('SET_MODE PTE, then PHYSICAL on another handle: how the first handle reads', mode_of_other),
     ('SET_MODE PTE, handle closed and opened again, PHYSICAL', mode_of_next),
 ]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each driver makes of reads, in each mode."""
 
-from answers import MIB, NOT_MAPPED, SOMEWHERE, complaints, each_failing
+from answers import MIB, NOT_MAPPED, SOMEWHERE, act_next_read, complaints, each_failing
 from lab import PAGE, Hung, content_text, read_text
 from machine import (CLOSE, FAIL_AT, FAST, FROM_MAPS, FROM_READS, HIDE, IOSPACE as SET_IOSPACE,
                      IOSPACE_NULL, IOSPACE_STOPS, IRP, KERNEL_VA, LENIENT, OPEN, READ, STOPPED,
@@ -59,11 +59,6 @@ def read_iospace(lab, policy):
 
 def act_read(lab, m, h):
     return read_text(m, h, SOMEWHERE, 2 * PAGE)
-
-
-def act_next_read(lab, m, h):
-    text = read_text(m, h, SOMEWHERE + MIB, PAGE)
-    return '' if text == 'ok, right' else '; the next: ' + text
 
 
 def read_without_memory(lab, mode, fast):

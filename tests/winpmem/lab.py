@@ -171,7 +171,7 @@ def read_text(m, h, address, length, buffer=None):
         raise Hung
     content = content_text(m, address, a.data)
     if not a.status and a.information == length:
-        return 'ok, ' + content
+        return ', '.join(filter(None, ('ok', content)))
     text = status_text(a.status) + ('' if a.status else f', {a.information} bytes')
     return text + ('; ' + content if content not in ('', 'untouched') else '')
 
