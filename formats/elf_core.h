@@ -75,6 +75,11 @@ void elf_core_deinit(struct elf_core *c);
  */
 const uint8_t *elf_note_find(const void *notes, size_t size, const char *name, size_t *ret_size);
 
+/* Bytes of a note with that name (with its NUL) and description, padded as in notes of Linux. */
+size_t elf_note_size(const char *name, size_t desc_size);
+/* Puts it there, with n_type 0: names tell notes apart. elf_note_size() bytes. */
+void elf_note_put(void *at, const char *name, const void *desc, size_t desc_size);
+
 /*
  * Linux's VMCOREINFO note is text, one KEY=VALUE a line (kernel/vmcore_info.c, before 6.9
  * kernel/crash_core.c). These look one key up, such as "SYMBOL(_stext)"; false if it is absent or

@@ -32,16 +32,23 @@ struct image_text {
 	const char *description;
 };
 
+/* What an ELF core tells of the kernel whose memory it is. Zero: nothing is known. */
+struct image_kernel {
+	const void *notes; /* PT_NOTE bytes, or NULL */
+	size_t notes_size;
+	uint64_t direct_map; /* virtual address at which the kernel maps physical address 0, or 0 */
+	/* Where it maps its own image, text and data; whole pages, and 0 bytes: not known. */
+	uint64_t image_va;
+	uint64_t image_pa;
+	uint64_t image_bytes;
+};
+
 /* What must be known before the first page: headers come first. All borrowed until destroy(). */
 struct image_spec {
 	const struct range_list *ranges; /* tidy: where there is memory, readable or not */
 	uint64_t end; /* padded images: the media's size in bytes; 0: behind the last range */
 
-	/* ELF: PT_NOTE bytes as the source had them, or NULL; and the virtual address at which the
-	   kernel maps physical address 0, or 0. */
-	const void *notes;
-	size_t notes_size;
-	uint64_t direct_map;
+	struct image_kernel kernel; /* ELF */
 
 	/* E01: files are `base`.E01, `base`.E02, … */
 	const char *base;

@@ -128,15 +128,15 @@ static enum status open_output(struct export_run *x, struct err *e)
 		.partial = !container_is_complete(p->in),
 		.spec = { .ranges = &x->ranges,
 			  .end = p->whole_file ? file_size(x) : 0,
-			  .direct_map = manifest_direct_map(begin),
+			  .kernel.direct_map = manifest_direct_map(begin),
 			  .level = p->level,
 			  .threads = x->threads },
 		.progress = command_progress(p->cli),
 		.phase = p->whole_file ? "extract" : "export",
 	};
-	enum status st = manifest_get_notes(begin, &x->notes, &r.spec.notes_size, e);
+	enum status st = manifest_get_notes(begin, &x->notes, &r.spec.kernel.notes_size, e);
 
-	r.spec.notes = x->notes;
+	r.spec.kernel.notes = x->notes;
 	return st ? st : image_out_open(&r, &x->out, e);
 }
 

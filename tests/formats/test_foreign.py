@@ -196,10 +196,10 @@ def lime_walk(path):
     return found
 
 
-def readelf_loads(path):
+def readelf_loads(path, align):
     """[(offset, virtual, physical, file size, memory size)] of readelf -lW."""
     out = tool("readelf", "-lW", path)
-    row = r"^\s+LOAD\s+(0x\w+)\s+(0x\w+)\s+(0x\w+)\s+(0x\w+)\s+(0x\w+)\s+RWE\s+0x1000$"
+    row = rf"^\s+LOAD\s+(0x\w+)\s+(0x\w+)\s+(0x\w+)\s+(0x\w+)\s+(0x\w+)\s+RWE\s+{align}$"
     return [tuple(int(v, 16) for v in m) for m in re.findall(row, out, re.M)]
 
 
@@ -334,8 +334,8 @@ class Lime(Case):
 
 
 class Elf(Case):
-    def check(self, path, memory, joined):
-        loads = readelf_loads(path)
+    def check(self, path, memory, joined, align="0"):
+        loads = readelf_loads(path, align)
         self.assertEqual([(p, p + size - 1) for _, _, p, _, size in loads],
                          memory.ranges(joined))
         for offset, virtual, physical, in_file, in_memory in loads:
@@ -362,7 +362,7 @@ class Elf(Case):
         small.write_elf(self.path("s.elf"), notes=b"")
         run("acquire", "--source", "file:" + self.path("s.elf"), "--format", "elf", "-o",
             self.path("a.elf"))
-        self.assertEqual(len(self.check(self.path("a.elf"), small, True)), 1)
+        self.assertEqual(len(self.check(self.path("a.elf"), small, True, "0x1000")), 1)
         self.assertNotIn("NOTE", tool("readelf", "-lW", self.path("a.elf")))
 
     def test_notes_are_what_they_were(self):

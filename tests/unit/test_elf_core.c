@@ -238,6 +238,28 @@ TEST(note_that_reaches_past_the_end_ends_the_search)
 	image_free(&i);
 }
 
+TEST(note_that_was_put_is_found)
+{
+	static const char text[] = "OSRELEASE=6.1.0";
+	uint8_t notes[128];
+	size_t at = 0, size = 0;
+
+	for (size_t len = 0; len < 4; len++) {
+		const char name[] = { "ABC"[len], '\0' };
+
+		elf_note_put(notes + at, name, text, len);
+		at += elf_note_size(name, len);
+		assert_int_equal(at % 4, 0);
+	}
+	elf_note_put(notes + at, "VMCOREINFO", text, 15);
+	at += elf_note_size("VMCOREINFO", 15);
+	assert_true(at <= sizeof(notes));
+	assert_memory_equal(elf_note_find(notes, at, "VMCOREINFO", &size), text, 15);
+	assert_int_equal(size, 15);
+	assert_memory_equal(elf_note_find(notes, at, "C", &size), text, 2);
+	assert_int_equal(size, 2);
+}
+
 TEST(vmcoreinfo_gives_numbers_by_key)
 {
 	static const char text[] = "OSRELEASE=6.1.0\n"
@@ -282,6 +304,7 @@ int main(void)
 		cmocka_unit_test(notes_past_the_end_are_corrupt),
 		cmocka_unit_test(too_many_bytes_of_notes_are_refused_before_they_are_read),
 		cmocka_unit_test(note_that_reaches_past_the_end_ends_the_search),
+		cmocka_unit_test(note_that_was_put_is_found),
 		cmocka_unit_test(vmcoreinfo_gives_numbers_by_key),
 	};
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "formats/base/bytes.h"
 #include "formats/elf_core.h"
 #include "formats/lime.h"
 #include "formats/raw.h"
@@ -109,9 +110,9 @@ TEST(elf_names_every_range_and_keeps_notes_and_direct_map)
 	static const char notes[] = "notes of any kind";
 	const struct image_spec spec = {
 		.ranges = &two_ranges,
-		.notes = notes,
-		.notes_size = sizeof(notes),
-		.direct_map = 0xffff888000000000u,
+		.kernel = { .notes = notes,
+			    .notes_size = sizeof(notes),
+			    .direct_map = 0xffff888000000000u },
 	};
 	struct mem_sink out;
 	struct mem_blob blob;
@@ -129,7 +130,7 @@ TEST(elf_names_every_range_and_keeps_notes_and_direct_map)
 	assert_memory_equal(c.notes, notes, sizeof(notes));
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(c.loads[i].paddr, two[i].first);
-		assert_int_equal(c.loads[i].vaddr, spec.direct_map + two[i].first);
+		assert_int_equal(c.loads[i].vaddr, spec.kernel.direct_map + two[i].first);
 		assert_int_equal(c.loads[i].filesz, range_bytes(two[i]));
 		assert_int_equal(c.loads[i].offset % PAGE_SIZE, 0);
 	}
@@ -141,14 +142,112 @@ TEST(elf_names_every_range_and_keeps_notes_and_direct_map)
 	mem_sink_deinit(&out);
 }
 
+#define TEXT   UINT64_C(0xffffffff81000000)
+#define DIRECT UINT64_C(0xffff888000000000)
+
+/* A PT_LOAD as it should be: what it begins with, where, and how long it is in pages. */
+struct load {
+	uint64_t paddr, vaddr, pages;
+};
+
+/* An ELF core of 16 pages from 0x10000 on and one at 5 GiB, with an image of the kernel in it. */
+static void check_loads(uint64_t image_pa, uint64_t pages, const struct load *want, size_t n)
+{
+	static struct range at[] = { { 0x10000, 0x1ffff }, { 5 * GIB, 5 * GIB + PAGE_SIZE - 1 } };
+	const struct range_list list = { .at = at, .count = 2 };
+	const struct image_spec spec = {
+		.ranges = &list,
+		.kernel = { .notes = "notes",
+			    .notes_size = 5,
+			    .direct_map = DIRECT,
+			    .image_va = TEXT,
+			    .image_pa = image_pa,
+			    .image_bytes = pages * PAGE_SIZE },
+	};
+	struct mem_sink out;
+	struct mem_blob blob;
+	struct elf_core c;
+	struct err e = ERR_INIT;
+	struct image_writer *w = create(&elf_format, &spec, &out);
+
+	put(w, 0x10000, 16, 0);
+	put(w, 5 * GIB, 1, 0);
+	finish(w, true);
+	mem_blob_init(&blob, out.at, out.len);
+	CHECK_OK(elf_core_init(&c, &blob.blob, &e), &e);
+	assert_int_equal(c.n_loads, n);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(c.loads[i].paddr, want[i].paddr);
+		assert_int_equal(c.loads[i].vaddr, want[i].vaddr);
+		assert_int_equal(c.loads[i].filesz, want[i].pages * PAGE_SIZE);
+		check_pattern(out.at + c.loads[i].offset, want[i].paddr, c.loads[i].filesz);
+	}
+	assert_int_equal(c.loads[n - 1].offset + c.loads[n - 1].filesz, out.len);
+	elf_core_deinit(&c);
+	mem_sink_deinit(&out);
+}
+
+TEST(elf_has_the_kernels_image_in_a_segment_of_its_own)
+{
+	const struct load last = { 5 * GIB, DIRECT + 5 * GIB, 1 };
+	const struct load inside[] = { { 0x10000, DIRECT + 0x10000, 2 },
+				       { 0x12000, TEXT, 4 },
+				       { 0x16000, DIRECT + 0x16000, 10 },
+				       last };
+	const struct load begins[] = { { 0x10000, TEXT, 3 },
+				       { 0x13000, DIRECT + 0x13000, 13 },
+				       last };
+	const struct load ends[] = { { 0x10000, DIRECT + 0x10000, 15 },
+				     { 0x1f000, TEXT, 1 },
+				     last };
+	const struct load before[] = { { 0x10000, TEXT + 0x2000, 2 },
+				       { 0x12000, DIRECT + 0x12000, 14 },
+				       last };
+	const struct load behind[] = { { 0x10000, DIRECT + 0x10000, 12 },
+				       { 0x1c000, TEXT, 4 },
+				       last };
+	const struct load all[] = { { 0x10000, TEXT, 16 }, last };
+	const struct load none[] = { { 0x10000, DIRECT + 0x10000, 16 }, last };
+
+	check_loads(0x12000, 4, inside, ARRAY_SIZE(inside));
+	check_loads(0x10000, 3, begins, ARRAY_SIZE(begins));
+	check_loads(0x1f000, 1, ends, ARRAY_SIZE(ends));
+	check_loads(0xe000, 4, before, ARRAY_SIZE(before));
+	check_loads(0x1c000, 8, behind, ARRAY_SIZE(behind));
+	check_loads(0x10000, 16, all, ARRAY_SIZE(all));
+	check_loads(0x20000, 4, none, ARRAY_SIZE(none));
+	check_loads(0x12000, 0, none, ARRAY_SIZE(none));
+}
+
+/* p_align of the first PT_LOAD, which is where a netdump says its page size: crash, netdump.c. */
+static uint64_t first_align(const char *notes)
+{
+	const struct image_spec spec = { .ranges = &two_ranges,
+					 .kernel = { .notes = notes,
+						     .notes_size = notes ? strlen(notes) : 0 } };
+	struct mem_sink out;
+	uint64_t align;
+
+	finish(create(&elf_format, &spec, &out), false);
+	align = get_le64(out.at + ELF_EHDR_SIZE + (notes ? ELF_PHDR_SIZE : 0) + 48);
+	mem_sink_deinit(&out);
+	return align;
+}
+
+TEST(elf_with_notes_is_no_netdump)
+{
+	assert_int_equal(first_align("notes"), 0);
+	assert_int_equal(first_align(NULL), PAGE_SIZE);
+}
+
 /* 65534 program headers still fit e_phnum; with the notes it is one more, and they do not. */
 static void check_count(size_t ranges, bool notes, uint16_t phnum)
 {
 	struct range *at = calloc(ranges, sizeof(*at));
 	const struct range_list list = { .at = at, .count = ranges };
 	const struct image_spec spec = { .ranges = &list,
-					 .notes = notes ? "note" : NULL,
-					 .notes_size = notes ? 4 : 0 };
+					 .kernel = { .notes = notes ? "note" : NULL,
+						     .notes_size = notes ? 4 : 0 } };
 	struct mem_sink out;
 	struct mem_blob blob;
 	struct elf_core c;
@@ -273,6 +372,8 @@ int main(void)
 		cmocka_unit_test(lime_has_a_header_per_range_with_inclusive_ends),
 		cmocka_unit_test(lime_range_in_several_pieces_has_one_header),
 		cmocka_unit_test(elf_names_every_range_and_keeps_notes_and_direct_map),
+		cmocka_unit_test(elf_has_the_kernels_image_in_a_segment_of_its_own),
+		cmocka_unit_test(elf_with_notes_is_no_netdump),
 		cmocka_unit_test(elf_counts_program_headers_in_section_0_when_they_are_too_many),
 		cmocka_unit_test(elf_refuses_more_ranges_than_its_reader_takes),
 		cmocka_unit_test(raw_is_padded_up_to_the_first_range_and_between),
