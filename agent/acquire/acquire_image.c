@@ -7,16 +7,19 @@
 #include "agent/acquire/manifest.h"
 #include "agent/commands/commands.h"
 #include "agent/host/host.h"
+#include "agent/output/image_kernel.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
+#include "formats/elf_core.h"
 
 struct image_acquisition {
 	const struct cli *cli;
 	const struct acquire_options *o;
 	struct driver_session *driver;
 	struct drv *source;
-	const char *inputs[2]; /* the file that is the source, if it is one */
-	char *output;          /* where to, if that is so and nobody said */
+	const char *inputs[2];  /* the file that is the source, if it is one */
+	char *output;           /* where to, if that is so and nobody said */
+	struct linux_dump dump; /* ELF */
 	struct image_out out;
 };
 
@@ -30,9 +33,7 @@ static enum status open_image(struct image_acquisition *a, struct err *e)
 		.inputs = a->inputs,
 		.once = !info->image,
 		.spec = { .ranges = &info->maps[0].ranges,
-			  .kernel = { .notes = info->notes,
-				      .notes_size = info->notes_size,
-				      .direct_map = info->direct_map },
+			  .kernel = a->dump.kernel,
 			  .level = a->o->level.level,
 			  .threads = command_threads(a->o->threads) },
 		.progress = command_progress(a->cli),
@@ -58,7 +59,8 @@ static void summarise(const struct image_acquisition *a, uint64_t begin_wall, ui
 			   log_json("maps", manifest_maps(info)),
 			   log_json("parts", manifest_parts(a->source)),
 			   log_json("driver", driver_session_json(a->driver)),
-			   log_json("command", host_arguments_json(a->cli->argc, a->cli->argv))));
+			   log_json("command", host_arguments_json(a->cli->argc, a->cli->argv)),
+			   image_kernel_field(a->o->image.format, &a->dump)));
 }
 
 static enum status acquire(struct image_acquisition *a, struct err *e)
@@ -75,6 +77,8 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	info = &a->source->info;
 	a->inputs[0] = info->image ? info->path : NULL;
 	st = acquire_output_path(a->o, info, a->o->image.format->suffix, &a->output, e);
+	if (!st && a->o->image.format == &elf_format)
+		st = image_kernel_of_source(a->source, &a->dump, e);
 	if (!st)
 		st = open_image(a, e);
 	if (st)
@@ -98,6 +102,7 @@ enum status acquire_image(const struct cli *cli, const struct acquire_options *o
 
 	image_out_close(&a.out);
 	free(a.output);
+	linux_dump_deinit(&a.dump);
 	acquire_close_source(a.source);
 	driver_session_end(a.driver);
 	return st;

@@ -158,7 +158,7 @@ static enum status extract_text(const struct cli *cli, const struct container *i
 	return st;
 }
 
-static enum status extract_pages(const struct cli *cli, const struct container *in, struct err *e)
+static enum status extract_pages(const struct cli *cli, struct container *in, struct err *e)
 {
 	const struct extract_options *o = cli->values;
 	const struct export_plan plan = {

@@ -6,6 +6,8 @@
 
 #include "agent/acquire/manifest.h"
 #include "agent/commands/commands.h"
+#include "agent/output/image_kernel.h"
+#include "formats/elf_core.h"
 
 /* Everything that an export needs until its end. */
 struct export_run {
@@ -16,7 +18,7 @@ struct export_run {
 	uint32_t stream;
 	struct range_list ranges;
 	struct container_pages pages;
-	uint8_t *notes;
+	struct linux_dump dump; /* ELF */
 	struct image_out out;
 };
 
@@ -24,7 +26,7 @@ static void run_deinit(struct export_run *x)
 {
 	image_out_close(&x->out);
 	container_pages_deinit(&x->pages);
-	free(x->notes);
+	linux_dump_deinit(&x->dump);
 	range_list_deinit(&x->ranges);
 }
 
@@ -119,8 +121,7 @@ static uint64_t file_size(const struct export_run *x)
 static enum status open_output(struct export_run *x, struct err *e)
 {
 	const struct export_plan *p = x->plan;
-	const json_t *begin = container_event(p->in, "begin");
-	struct image_request r = {
+	const struct image_request r = {
 		.options = p->image,
 		.path = p->output,
 		.force = p->force,
@@ -128,16 +129,14 @@ static enum status open_output(struct export_run *x, struct err *e)
 		.partial = !container_is_complete(p->in),
 		.spec = { .ranges = &x->ranges,
 			  .end = p->whole_file ? file_size(x) : 0,
-			  .kernel.direct_map = manifest_direct_map(begin),
+			  .kernel = x->dump.kernel,
 			  .level = p->level,
 			  .threads = x->threads },
 		.progress = command_progress(p->cli),
 		.phase = p->whole_file ? "extract" : "export",
 	};
-	enum status st = manifest_get_notes(begin, &x->notes, &r.spec.kernel.notes_size, e);
 
-	r.spec.kernel.notes = x->notes;
-	return st ? st : image_out_open(&r, &x->out, e);
+	return image_out_open(&r, &x->out, e);
 }
 
 json_t *export_origin_json(const struct container *c, const char *path,
@@ -188,9 +187,12 @@ static struct rsz_times read_times(const struct export_run *x)
 
 static enum status run(struct export_run *x, struct err *e)
 {
+	const struct image_format *format = x->plan->image->format;
 	enum status st = open_input(x, e);
 	struct rsz_times t;
 
+	if (!st && format == &elf_format)
+		st = image_kernel_of_container(x->plan->in, x->stream, &x->dump, e);
 	if (!st)
 		st = open_output(x, e);
 	if (st)
@@ -202,7 +204,8 @@ static enum status run(struct export_run *x, struct err *e)
 	t = read_times(x);
 	image_out_summarise(&x->out, st, e,
 			    LOG_FIELDS(log_json("stream", export_stream_json(stream_of(x))),
-				       log_u64("start_ns", t.start), log_u64("end_ns", t.end)));
+				       log_u64("start_ns", t.start), log_u64("end_ns", t.end),
+				       image_kernel_field(format, &x->dump)));
 	return st;
 }
 

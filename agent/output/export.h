@@ -9,8 +9,8 @@
 #include "agent/output/image_out.h"
 
 struct export_plan {
-	const struct cli *cli;      /* its first operand is the container, */
-	const struct container *in; /* this one */
+	const struct cli *cli; /* its first operand is the container, */
+	struct container *in;  /* this one */
 	const struct image_options *image;
 	const char *output;
 	const char *stream; /* NULL: the physical memory */

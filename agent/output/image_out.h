@@ -58,7 +58,8 @@ const char *image_suggest_format(size_t i);
 #define IMAGE_NOTES                                                                                \
 	"Formats:\n"                                                                               \
 	"  raw   padded: physical address = file offset; pages of zeros are holes\n"               \
-	"  elf   ELF64 core with the kernel's notes: for crash, drgn, libkdumpfile\n"              \
+	"  elf   ELF64 core: of Linux, a dump for crash, drgn and makedumpfile; VMCOREINFO is\n"   \
+	"        the source's, or else looked for in memory\n"                                     \
 	"  lime  LiME version 1: a header and the bytes of each range\n"                           \
 	"  e01   EnCase 6 evidence files FILE.E01, FILE.E02, ...: padded, compressed\n"            \
 	"Pages without content are filled, listed in OUTPUT.gaps.json and, in e01, in the\n"       \

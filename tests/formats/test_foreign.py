@@ -365,6 +365,18 @@ class Elf(Case):
         self.assertEqual(len(self.check(self.path("a.elf"), small, True, "0x1000")), 1)
         self.assertNotIn("NOTE", tool("readelf", "-lW", self.path("a.elf")))
 
+    def test_windows_has_nothing_of_a_kdump(self):
+        source = ("sim:desktop,ram=64M,allocated=40M,resident=25M,trimmed=10M,others=10M,cache=4M,"
+                  "activity=0")
+        run("acquire", "--source", source, "-o", self.path("c.rsz"))
+        for s in (run("acquire", "--source", source, "--format", "elf", "-o", self.path("a.elf")),
+                  run("export", "--format", "elf", "-o", self.path("b.elf"), self.path("c.rsz"))):
+            self.assertEqual(s.summary["kernel"], {"os": "windows", "vmcoreinfo": None,
+                                                   "direct_map": None, "image": None})
+            path = s.summary["output"]
+            self.assertEqual({virtual for _, virtual, *_ in readelf_loads(path, "0x1000")}, {0})
+            self.assertNotIn("NOTE", tool("readelf", "-lW", path))
+
     def test_notes_are_what_they_were(self):
         self.both(USUAL, "elf", ".elf")
         for name in ("direct.elf", "export.elf"):

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What makes an ELF core of a Linux machine's memory a dump that crash, drgn and libkdumpfile open
+ * as it is: a VMCOREINFO note, and where the kernel maps all of memory and its own image.
+ */
+#ifndef RAMSEAL_AGENT_PAGING_LINUX_DUMP_H
+#define RAMSEAL_AGENT_PAGING_LINUX_DUMP_H
+
+#include "agent/paging/discover.h"
+#include "formats/image.h"
+
+struct linux_dump {
+	struct image_kernel kernel; /* its notes are `notes` */
+	uint8_t *notes;
+	const char *vmcoreinfo; /* where it is from: "source", "memory" or NULL */
+	enum discover_os os;
+};
+
+/*
+ * What `known` (notes and direct map as the source told them) lacks is looked for in memory, as
+ * far as the budget goes. Memory that is no Linux is ST_OK, and what was known is the result; where
+ * page tables are missing, no maps are found. ST_NOMEM. linux_dump_deinit() also after a failure.
+ */
+enum status linux_dump_init(struct linux_dump *ret, struct physmem *m,
+			    const struct image_kernel *known, struct walk_budget *budget,
+			    struct err *e);
+void linux_dump_deinit(struct linux_dump *d);
+
+#endif
