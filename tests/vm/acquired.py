@@ -6,7 +6,10 @@ Set PROGRAM first, the path of ramseal.
 """
 
 import json
+import shutil
+import struct
 import subprocess
+from pathlib import Path
 
 PAGE = 4096
 
@@ -47,6 +50,72 @@ class Memory:
     def close(self):
         for *_, file, _ in self.files:
             file.close()
+
+
+class Lime:
+    """The memory of a guest, stopped by the caller, as a LiME file that can be read and changed."""
+
+    HEADER = struct.Struct('<IIQQ8x')
+    MAGIC, VERSION = 0x4c694d45, 1
+
+    def __init__(self, guest, path, ranges):
+        self.path, self.parts = path, []
+        with open(path, 'wb') as out:
+            for first, last in ranges:
+                out.write(self.HEADER.pack(self.MAGIC, self.VERSION, first, last))
+                self.parts.append((first, last, out.tell()))
+                piece = path.with_suffix('.piece')
+                guest.save_memory(first, last, piece)
+                with open(piece, 'rb') as f:
+                    shutil.copyfileobj(f, out)
+                piece.unlink()
+
+    def copy(self, path):
+        other = object.__new__(Lime)
+        other.path, other.parts = Path(shutil.copy(self.path, path)), self.parts
+        return other
+
+    def runs(self, lacks):
+        """[first, last] of pages in a row of which lacks(number, of how many) is not true."""
+        count, n = sum(last - first + 1 for first, last, _ in self.parts) // PAGE, 0
+        for first, last, _ in self.parts:
+            run = None
+            for at in range(first, last, PAGE):
+                if lacks(n, count):
+                    run = None
+                elif run:
+                    run[1] += PAGE
+                else:
+                    run = [at, at + PAGE - 1]
+                    yield run
+                n += 1
+
+    def part(self, path, lacks):
+        """The same without some of its pages."""
+        other = object.__new__(Lime)
+        other.path, other.parts = path, []
+        with open(path, 'wb') as out:
+            for first, last in list(self.runs(lacks)):
+                out.write(self.HEADER.pack(self.MAGIC, self.VERSION, first, last))
+                other.parts.append((first, last, out.tell()))
+                out.write(self.read(first, last - first + 1))
+        return other
+
+    def offset(self, pa, size):
+        for first, last, at in self.parts:
+            if first <= pa and pa + size - 1 <= last:
+                return at + pa - first
+        raise KeyError(hex(pa))
+
+    def read(self, pa, size):
+        with open(self.path, 'rb') as f:
+            f.seek(self.offset(pa, size))
+            return f.read(size)
+
+    def write(self, pa, data):
+        with open(self.path, 'r+b') as f:
+            f.seek(self.offset(pa, len(data)))
+            f.write(data)
 
 
 class Image:

@@ -14,7 +14,6 @@ a measurement; build/test shows it.
 import csv
 import json
 import random
-import shutil
 import struct
 import sys
 import time
@@ -24,7 +23,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import acquired  # noqa: E402
 import vm  # noqa: E402
-from acquired import COMPLETE, PAGE  # noqa: E402
+from acquired import COMPLETE, PAGE, Lime  # noqa: E402
 from kernel_structs import Kernel  # noqa: E402
 from marked import AREA, make_disk  # noqa: E402
 from test_swap import AREA_SIZE, WANTED_PAGES  # noqa: E402
@@ -52,72 +51,6 @@ PAGEMAP_PRESENT, PAGEMAP_SWAP = 1 << 63, 1 << 62
 PAGEMAP_FRAME = (1 << 55) - 1
 
 SKIPPED_EXIT = 77  # what meson takes for "skipped"
-
-
-class Lime:
-    """The stopped VM's memory as a LiME file, which can be read and changed by physical address."""
-
-    HEADER = struct.Struct('<IIQQ8x')
-    MAGIC, VERSION = 0x4c694d45, 1
-
-    def __init__(self, guest, path, ranges):
-        self.path, self.parts = path, []
-        with open(path, 'wb') as out:
-            for first, last in ranges:
-                out.write(self.HEADER.pack(self.MAGIC, self.VERSION, first, last))
-                self.parts.append((first, last, out.tell()))
-                piece = path.with_suffix('.piece')
-                guest.save_memory(first, last, piece)
-                with open(piece, 'rb') as f:
-                    shutil.copyfileobj(f, out)
-                piece.unlink()
-
-    def copy(self, path):
-        other = object.__new__(Lime)
-        other.path, other.parts = Path(shutil.copy(self.path, path)), self.parts
-        return other
-
-    def runs(self, lacks):
-        """[first, last] of pages in a row of which lacks(number, of how many) is not true."""
-        count, n = sum(last - first + 1 for first, last, _ in self.parts) // PAGE, 0
-        for first, last, _ in self.parts:
-            run = None
-            for at in range(first, last, PAGE):
-                if lacks(n, count):
-                    run = None
-                elif run:
-                    run[1] += PAGE
-                else:
-                    run = [at, at + PAGE - 1]
-                    yield run
-                n += 1
-
-    def part(self, path, lacks):
-        """The same without some of its pages."""
-        other = object.__new__(Lime)
-        other.path, other.parts = path, []
-        with open(path, 'wb') as out:
-            for first, last in list(self.runs(lacks)):
-                out.write(self.HEADER.pack(self.MAGIC, self.VERSION, first, last))
-                other.parts.append((first, last, out.tell()))
-                out.write(self.read(first, last - first + 1))
-        return other
-
-    def offset(self, pa, size):
-        for first, last, at in self.parts:
-            if first <= pa and pa + size - 1 <= last:
-                return at + pa - first
-        raise KeyError(hex(pa))
-
-    def read(self, pa, size):
-        with open(self.path, 'rb') as f:
-            f.seek(self.offset(pa, size))
-            return f.read(size)
-
-    def write(self, pa, data):
-        with open(self.path, 'r+b') as f:
-            f.seek(self.offset(pa, len(data)))
-            f.write(data)
 
 
 def said_by_pagemaps(text):
