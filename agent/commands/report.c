@@ -117,7 +117,7 @@ static enum status make(const struct cli *cli, const struct page_figure *f, cons
 				       runs[i].origin.still ? "not applicable: " : "",
 				       runs[i].no_smear);
 	if (f)
-		f->put(d, runs, cli->n_operands, true);
+		f->put(d, runs, cli->n_operands, SVG_ALONE);
 	else if (cli->n_operands == 1)
 		page_of_one(d, runs);
 	else

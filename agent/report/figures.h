@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The forms that numbers are drawn in. They know nothing of containers, so that whoever has the
- * numbers can have the drawing. With `alone` each is an SVG file of its own.
+ * The ways in which numbers are drawn. They know nothing of containers, so that whoever has the
+ * numbers can have the drawing.
  */
 #ifndef RAMSEAL_AGENT_REPORT_FIGURES_H
 #define RAMSEAL_AGENT_REPORT_FIGURES_H
 
 #include "agent/report/svg.h"
 #include "agent/smear/window.h"
+
+/* Where names stand left of what they name, they end here, and have so many characters. */
+#define FIGURE_NAMES    196
+#define FIGURE_NAME_MAX 26
 
 /* One bar: its parts, in the order of the series, lie one behind the other. */
 struct figure_bar {
@@ -26,33 +30,34 @@ struct figure_bars {
 	size_t count;
 };
 
-void figure_bars(struct doc *d, const struct figure_bars *f, bool alone);
+void figure_bars(struct doc *d, const struct figure_bars *f, enum svg_form form);
 
 struct figure_window {
-	const char *name; /* first, see figures.c */
+	const char *name; /* first, see figures_windows.c */
 	const struct window_summary *w;
 };
 
 /* Histograms below each other, over one logarithmic axis of time. */
-void figure_windows(struct doc *d, const struct figure_window *at, size_t count, bool alone);
+void figure_windows(struct doc *d, const struct figure_window *at, size_t count,
+		    enum svg_form form);
 
 /* The share of pages whose window is not longer than the time below; a line for each. */
-void figure_curves(struct doc *d, const struct figure_window *at, size_t count, bool alone);
+void figure_curves(struct doc *d, const struct figure_window *at, size_t count, enum svg_form form);
 
 /*
  * Median, 95 % and maximum of each, as marks over a logarithmic axis of time. Those of one name share a
  * line: so the spread of repeated runs shows.
  */
-void figure_spread(struct doc *d, const struct figure_window *at, size_t count, bool alone);
+void figure_spread(struct doc *d, const struct figure_window *at, size_t count, enum svg_form form);
 
 /*
  * Numbers of pages, as marks over a logarithmic axis with a place for none. Those of one name share a
- * line.
+ * line. Always a file of its own.
  */
 #define FIGURE_DOTS_SERIES 3
 
 struct figure_dot {
-	const char *name; /* first, see figures.c */
+	const char *name; /* first, see figures_windows.c */
 	uint64_t parts[FIGURE_DOTS_SERIES];
 };
 
@@ -65,17 +70,18 @@ struct figure_dots {
 	size_t count;
 };
 
-void figure_dots(struct doc *d, const struct figure_dots *f, bool alone);
+void figure_dots(struct doc *d, const struct figure_dots *f);
 
-/* cells[from * n + to] */
+/* cells[from * n + to]. On a small screen, bars of those that differ. */
 struct figure_matrix {
 	const char *title;
 	const char *from, *to; /* what rows and columns are */
+	const char *change;    /* what a page outside the diagonal is: "before → after" */
 	const char *const *names;
 	size_t n;
 	const uint64_t *cells;
 };
 
-void figure_matrix(struct doc *d, const struct figure_matrix *f, bool alone);
+void figure_matrix(struct doc *d, const struct figure_matrix *f, enum svg_form form);
 
 #endif

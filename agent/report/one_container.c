@@ -345,7 +345,7 @@ void section_timeline(struct doc *d, const struct run *r)
 		return;
 	}
 	doc_put(d, "<figure>");
-	figure_of_timeline(d, r, 1, false);
+	figure_of_timeline(d, r, 1, SVG_WIDE);
 	doc_put(d,
 		"<figcaption>A mark: something was captured there then, or given up. It covers ");
 	doc_duration(d, timeline_cell_ns(&r->timeline));

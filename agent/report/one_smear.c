@@ -226,7 +226,7 @@ void section_windows(struct doc *d, const struct run *r)
 	if (put_no_smear(d, r))
 		return;
 	doc_put(d, "<figure>");
-	figure_of_windows(d, r, 1, false);
+	figure_of_windows(d, r, 1, SVG_WIDE);
 	doc_put(d, "<figcaption>Each page that an entry names, by the span of time over which the "
 		   "entry and its content were read; pages whose content was captured.</figcaption>"
 		   "</figure>\n");
@@ -263,7 +263,7 @@ void section_transitions(struct doc *d, const struct run *r)
 		return;
 	}
 	doc_put(d, "<figure>");
-	figure_of_pair(d, s, PAIR_BEFORE_AFTER, false);
+	figure_of_pair(d, s, PAIR_BEFORE_AFTER, SVG_WIDE);
 	doc_put(d,
 		"<figcaption>Pages of address space by the state of their entry in the pass before "
 		"and in the pass after.</figcaption></figure>\n");
@@ -271,7 +271,7 @@ void section_transitions(struct doc *d, const struct run *r)
 		doc_printf(d, "<details><summary>The same, %s</summary>\n<figure>",
 			   p == PAIR_BEFORE_IMAGE ? "from before to the image"
 						  : "from the image to after");
-		figure_of_pair(d, s, (enum pair)p, false);
+		figure_of_pair(d, s, (enum pair)p, SVG_WIDE);
 		doc_put(d, "</figure></details>\n");
 	}
 	put_changes(d, s);
@@ -436,7 +436,7 @@ void section_processes(struct doc *d, const struct run *r)
 	if (put_no_smear(d, r))
 		return;
 	doc_put(d, "<figure>");
-	figure_of_processes(d, r, 1, false);
+	figure_of_processes(d, r, 1, SVG_WIDE);
 	put_rest_note(d, &r->smear, "those with the most pages at risk or wrong first");
 	put_process_table(d, &r->smear);
 	glossary_links(d, TERMS_OF(TERM_SAFE, TERM_RISK, TERM_WRONG, TERM_SPACE, TERM_FATE,
@@ -456,7 +456,7 @@ void section_states(struct doc *d, const struct run *r)
 	if (!(r->has_counts && s->count) && put_no_smear(d, r))
 		return;
 	doc_put(d, "<figure>");
-	figure_of_states(d, r, 1, false);
+	figure_of_states(d, r, 1, SVG_WIDE);
 	put_rest_note(d, s, "those with the most pages first");
 	doc_put(d, "<details><summary>All states in numbers</summary>\n");
 	html_table(d, "Pages of 4 KiB by the state of their entry, all address spaces",

@@ -22,7 +22,7 @@ struct page_figure {
 	const char *name;
 	bool several;     /* takes more than one */
 	bool wants_smear; /* needs both passes over the page tables in each */
-	void (*put)(struct doc *d, const struct run *runs, size_t count, bool alone);
+	void (*put)(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
 };
 
 extern const struct page_figure page_figures[];
@@ -38,18 +38,18 @@ void page_end(struct doc *d);
 void page_section(struct doc *d, const char *id, const char *title);
 void page_section_end(struct doc *d);
 
-void figure_of_timeline(struct doc *d, const struct run *runs, size_t count, bool alone);
+void figure_of_timeline(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
 /* Of one run its three copies, of several their images' tables. */
-void figure_of_windows(struct doc *d, const struct run *runs, size_t count, bool alone);
-void figure_of_curves(struct doc *d, const struct run *runs, size_t count, bool alone);
-void figure_of_spread(struct doc *d, const struct run *runs, size_t count, bool alone);
-void figure_of_verdicts(struct doc *d, const struct run *runs, size_t count, bool alone);
-void figure_of_transitions(struct doc *d, const struct run *runs, size_t count, bool alone);
-void figure_of_processes(struct doc *d, const struct run *runs, size_t count, bool alone);
-void figure_of_states(struct doc *d, const struct run *runs, size_t count, bool alone);
+void figure_of_windows(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
+void figure_of_curves(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
+void figure_of_spread(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
+void figure_of_verdicts(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
+void figure_of_transitions(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
+void figure_of_processes(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
+void figure_of_states(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
 
 /* The same for another pair of copies. */
-void figure_of_pair(struct doc *d, const struct smear *s, enum pair p, bool alone);
+void figure_of_pair(struct doc *d, const struct smear *s, enum pair p, enum svg_form form);
 
 /* The address spaces in that order, for free(); NULL if out of memory. */
 typedef int space_compare(const void *a, const void *b);

@@ -21,7 +21,7 @@ const struct page_figure page_figures[] = {
 };
 const size_t page_n_figures = ARRAY_SIZE(page_figures);
 
-void figure_of_timeline(struct doc *d, const struct run *runs, size_t count, bool alone)
+void figure_of_timeline(struct doc *d, const struct run *runs, size_t count, enum svg_form form)
 {
 	struct timeline_lane lanes[LANES_MAX];
 	size_t n = 0;
@@ -33,7 +33,7 @@ void figure_of_timeline(struct doc *d, const struct run *runs, size_t count, boo
 		if (s->paged && s->end)
 			lanes[n++] = (struct timeline_lane){ s->name, s->kind, s->start, s->end };
 	}
-	timeline_draw(d, &runs->timeline, lanes, n, alone);
+	timeline_draw(d, &runs->timeline, lanes, n, form);
 }
 
 /* One for each run, by the image's tables; NULL if out of memory. */
@@ -48,7 +48,7 @@ static struct figure_window *windows_of(const struct run *runs, size_t count)
 	return at;
 }
 
-void figure_of_windows(struct doc *d, const struct run *runs, size_t count, bool alone)
+void figure_of_windows(struct doc *d, const struct run *runs, size_t count, enum svg_form form)
 {
 	static const char *const names[COPIES] = {
 		[COPY_BEFORE] = "tables before the memory",
@@ -63,29 +63,29 @@ void figure_of_windows(struct doc *d, const struct run *runs, size_t count, bool
 			(struct figure_window){ names[i],
 						&runs->smear.total.copy[i].window[WINDOW_FRAMES] };
 	if (count == 1)
-		figure_windows(d, copies, COPIES, alone);
+		figure_windows(d, copies, COPIES, form);
 	else if (at)
-		figure_windows(d, at, count, alone);
+		figure_windows(d, at, count, form);
 	else
 		d->lost = true;
 }
 
-void figure_of_curves(struct doc *d, const struct run *runs, size_t count, bool alone)
+void figure_of_curves(struct doc *d, const struct run *runs, size_t count, enum svg_form form)
 {
 	_cleanup_free_ struct figure_window *at = windows_of(runs, count);
 
 	if (at)
-		figure_curves(d, at, count, alone);
+		figure_curves(d, at, count, form);
 	else
 		d->lost = true;
 }
 
-void figure_of_spread(struct doc *d, const struct run *runs, size_t count, bool alone)
+void figure_of_spread(struct doc *d, const struct run *runs, size_t count, enum svg_form form)
 {
 	_cleanup_free_ struct figure_window *at = windows_of(runs, count);
 
 	if (at)
-		figure_spread(d, at, count, alone);
+		figure_spread(d, at, count, form);
 	else
 		d->lost = true;
 }
@@ -119,21 +119,21 @@ static void note_trust(struct figure_bar *b)
 }
 
 static void put_trust(struct doc *d, const char *title, const struct figure_bar *at, size_t count,
-		      bool alone)
+		      enum svg_form form)
 {
 	const struct figure_bars f = {
 		.title = title,
-		.unit = "pages of 4 KiB that the image's own tables name",
+		.unit = "pages of 4 KiB that the image's tables name",
 		.series = trust_legends,
 		.n_series = TRUSTS,
 		.at = at,
 		.count = count,
 	};
 
-	figure_bars(d, &f, alone);
+	figure_bars(d, &f, form);
 }
 
-void figure_of_verdicts(struct doc *d, const struct run *runs, size_t count, bool alone)
+void figure_of_verdicts(struct doc *d, const struct run *runs, size_t count, enum svg_form form)
 {
 	_cleanup_free_ struct figure_bar *at = calloc(count, sizeof(*at));
 
@@ -143,7 +143,7 @@ void figure_of_verdicts(struct doc *d, const struct run *runs, size_t count, boo
 		note_trust(&at[i]);
 	}
 	if (at)
-		put_trust(d, "Safe, at risk and wrong", at, count, alone);
+		put_trust(d, "Safe, at risk and wrong", at, count, form);
 	else
 		d->lost = true;
 }
@@ -170,14 +170,17 @@ static size_t states_that_occur(const struct transitions *t, uint8_t place[stati
 	return n;
 }
 
-void figure_of_pair(struct doc *d, const struct smear *s, enum pair p, bool alone)
+void figure_of_pair(struct doc *d, const struct smear *s, enum pair p, enum svg_form form)
 {
 	static const struct {
-		const char *from, *to;
+		const char *from, *to, *change;
 	} titles[PAIRS] = {
-		[PAIR_BEFORE_AFTER] = { "state before", "state after" },
-		[PAIR_BEFORE_IMAGE] = { "state before", "state in the image" },
-		[PAIR_IMAGE_AFTER] = { "state in the image", "state after" },
+		[PAIR_BEFORE_AFTER] = { "state before", "state after",
+					"state before → state after" },
+		[PAIR_BEFORE_IMAGE] = { "state before", "state in the image",
+					"state before → state in the image" },
+		[PAIR_IMAGE_AFTER] = { "state in the image", "state after",
+				       "state in the image → state after" },
 	};
 	const struct transitions *t = &s->total.pair[p];
 	uint64_t cells[PTE_STATES * PTE_STATES] = { 0 };
@@ -189,14 +192,14 @@ void figure_of_pair(struct doc *d, const struct smear *s, enum pair p, bool alon
 		cells[place[t->states[i].from] * n + place[t->states[i].to]] += t->states[i].pages;
 	figure_matrix(d,
 		      &(struct figure_matrix){ "Transitions of page states", titles[p].from,
-					       titles[p].to, names, n, cells },
-		      alone);
+					       titles[p].to, titles[p].change, names, n, cells },
+		      form);
 }
 
-void figure_of_transitions(struct doc *d, const struct run *runs, size_t count, bool alone)
+void figure_of_transitions(struct doc *d, const struct run *runs, size_t count, enum svg_form form)
 {
 	(void)count;
-	figure_of_pair(d, &runs->smear, PAIR_BEFORE_AFTER, alone);
+	figure_of_pair(d, &runs->smear, PAIR_BEFORE_AFTER, form);
 }
 
 /*
@@ -291,7 +294,7 @@ static bool make_bars(struct bars *b, const struct smear *s, space_compare *comp
 	return true;
 }
 
-void figure_of_processes(struct doc *d, const struct run *runs, size_t count, bool alone)
+void figure_of_processes(struct doc *d, const struct run *runs, size_t count, enum svg_form form)
 {
 	struct bars b;
 
@@ -302,7 +305,7 @@ void figure_of_processes(struct doc *d, const struct run *runs, size_t count, bo
 	}
 	for (size_t i = 0; i < b.count; i++)
 		note_trust(&b.at[i]);
-	put_trust(d, "Processes by pages at risk", b.at, b.count, alone);
+	put_trust(d, "Processes by pages at risk", b.at, b.count, form);
 }
 
 /*
@@ -349,7 +352,7 @@ static void add_states(struct figure_bar *b, const struct copy_sums *c)
 		b->parts[i] += sums[i];
 }
 
-void figure_of_states(struct doc *d, const struct run *runs, size_t count, bool alone)
+void figure_of_states(struct doc *d, const struct run *runs, size_t count, enum svg_form form)
 {
 	static const struct svg_legend legends[GROUPS] = {
 #define X(name, text, series) [name] = { text, series },
@@ -359,7 +362,7 @@ void figure_of_states(struct doc *d, const struct run *runs, size_t count, bool 
 	struct bars b;
 	struct figure_bars f = {
 		.title = "Page states by process",
-		.unit = "pages of 4 KiB, by the image's own tables",
+		.unit = "pages of 4 KiB, by the image's tables",
 		.series = legends,
 		.n_series = GROUPS,
 		.at = b.at,
@@ -378,5 +381,5 @@ void figure_of_states(struct doc *d, const struct run *runs, size_t count, bool 
 		number_count(b.at[i].parts[GROUP_PAGED_OUT], out);
 		snprintf(b.at[i].note, sizeof(b.at[i].note), "%.24s in, %.24s out", in, out);
 	}
-	figure_bars(d, &f, alone);
+	figure_bars(d, &f, form);
 }

@@ -203,7 +203,7 @@ static struct run *measured(const struct run *runs, size_t count, size_t *ret)
 }
 
 static void put_figure(struct doc *d, const struct run *runs, size_t count,
-		       void (*put)(struct doc *, const struct run *, size_t, bool),
+		       void (*put)(struct doc *, const struct run *, size_t, enum svg_form),
 		       const char *caption)
 {
 	size_t n;
@@ -217,7 +217,7 @@ static void put_figure(struct doc *d, const struct run *runs, size_t count,
 		return;
 	}
 	doc_put(d, "<figure>");
-	put(d, at, n, false);
+	put(d, at, n, SVG_WIDE);
 	doc_printf(d, "<figcaption>%s", caption);
 	if (n < count) {
 		doc_put(d, " Left out: ");

@@ -7,15 +7,13 @@
 #define LIGHT                                                                                      \
 	"--bg:#fff;--panel:#f6f7f9;--ink:#16191d;--soft:#555c66;--grid:#dde1e6;--edge:#aab1ba;"    \
 	"--link:#0058a3;--s0:#0072b2;--s1:#e69f00;--s2:#d55e00;--s3:#009e73;--s4:#cc79a7;"         \
-	"--s5:#56b4e9;--s6:#f0e442;--s7:#9aa0a8;--mark:#16191d;--heat:#0072b2;--bar:#56b4e9;--"    \
-	"good:#00684c;"                                                                            \
-	"--bad:#b04a00"
+	"--s5:#56b4e9;--s6:#f0e442;--s7:#9aa0a8;--mark:#16191d;--heat:#0072b2;--bar:#56b4e9;"      \
+	"--good:#00684c;--fair:#7a5200;--bad:#a3260f"
 #define DARK                                                                                       \
 	"--bg:#14171b;--panel:#1d2127;--ink:#e9ecef;--soft:#a9b1bb;--grid:#333a43;--edge:#5c6570;" \
 	"--link:#7cc4f5;--s0:#3d9bd9;--s1:#e69f00;--s2:#e8681a;--s3:#1fb58a;--s4:#d992b8;"         \
-	"--s5:#8fcdf2;--s6:#f0e442;--s7:#7f8790;--mark:#0b0d10;--heat:#3d9bd9;--bar:#2b6d9a;--"    \
-	"good:#4fd1a5;"                                                                            \
-	"--bad:#ff9a4d"
+	"--s5:#8fcdf2;--s6:#f0e442;--s7:#7f8790;--mark:#0b0d10;--heat:#3d9bd9;--bar:#2b6d9a;"      \
+	"--good:#4fd1a5;--fair:#f2bd4a;--bad:#ff8f78"
 
 const char svg_style[] =
 	":root{color-scheme:light dark;" LIGHT "}"
@@ -31,8 +29,8 @@ const char svg_style[] =
 	"svg .mark{stroke:var(--ink);stroke-width:1.5;fill:none}"
 	"svg .back{fill:var(--bg)}svg .panel{fill:var(--panel)}svg .heat{fill:var(--heat)}svg "
 	".bar{fill:var(--bar)}"
-	"svg .same{fill:none;stroke:var(--ink);stroke-width:1.5}svg "
-	".cells{fill:none;stroke-width:2}"
+	"svg .same{fill:none;stroke:var(--ink);stroke-width:1.5}"
+	"svg .cells{fill:none;stroke-width:2}svg .rough{stroke-width:3}"
 	"svg .k{fill:var(--mark)}svg .edge{stroke:var(--bg);stroke-width:.5}"
 	"svg .s0{fill:var(--s0)}svg .s1{fill:var(--s1)}svg .s2{fill:var(--s2)}"
 	"svg .s3{fill:var(--s3)}svg .s4{fill:var(--s4)}svg .s5{fill:var(--s5)}"
@@ -70,18 +68,25 @@ void svg_patterns(struct doc *d)
 	doc_put(d, "</defs>");
 }
 
-void svg_begin(struct doc *d, double width, double height, const char *title, bool alone)
+void svg_begin(struct doc *d, enum svg_form form, double width, double height, const char *title)
 {
+	static const char *const classes[] = {
+		[SVG_WIDE] = "fig wide",
+		[SVG_NARROW] = "fig narrow",
+		[SVG_ALONE] = "fig",
+	};
+
 	doc_put(d, "<svg ");
-	if (alone)
+	if (form == SVG_ALONE)
 		doc_put(d, "xmlns=\"http://www.w3.org/2000/svg\" ");
-	doc_printf(d, "class=\"fig\" role=\"img\" viewBox=\"0 0 %.0f %.0f\"", width, height);
-	if (alone)
+	doc_printf(d, "class=\"%s\" role=\"img\" viewBox=\"0 0 %.0f %.0f\"", classes[form], width,
+		   height);
+	if (form == SVG_ALONE)
 		doc_printf(d, " width=\"%.0f\" height=\"%.0f\"", width, height);
 	doc_put(d, "><title>");
 	doc_text(d, title);
 	doc_put(d, "</title>");
-	if (!alone)
+	if (form != SVG_ALONE)
 		return;
 	doc_printf(d, "<style>%s</style>", svg_style);
 	svg_patterns(d);
@@ -207,10 +212,32 @@ static void line(struct doc *d, const char *style, double x1, double y1, double 
 	doc_printf(d, "<path class=\"%s\" d=\"M%.1f %.1fL%.1f %.1f\"/>", style, x1, y1, x2, y2);
 }
 
-void svg_axis_x(struct doc *d, const struct scale *s, double top, double bottom,
+#define LABEL_SIZE 12
+#define LABEL_GAP  8 /* between two labels, at least */
+
+/* Below its tick, or as near as the drawing's end lets it. Returns where it ends. */
+static double axis_label(struct doc *d, enum svg_form form, double x, double y, double free,
+			 const char *text)
+{
+	const double width = svg_width(text, LABEL_SIZE);
+	const double most = svg_form_width(form) - width - 1;
+	const double left = fmin(fmax(x - width / 2, 1), most);
+
+	if (!*text || left < free)
+		return free;
+	if (left == x - width / 2)
+		svg_text(d, x, y, "middle", "soft", text);
+	else
+		svg_text(d, left == most ? most + width : left, y, left == most ? "end" : "start",
+			 "soft", text);
+	return left + width + LABEL_GAP;
+}
+
+void svg_axis_x(struct doc *d, enum svg_form form, const struct scale *s, double top, double bottom,
 		const double *ticks, size_t n_ticks, enum tick_unit unit, const char *title)
 {
 	char text[NUMBER_MAX];
+	double free = 0;
 
 	for (size_t i = 0; i < n_ticks; i++) {
 		const double x = scale_at(s, ticks[i]);
@@ -218,7 +245,7 @@ void svg_axis_x(struct doc *d, const struct scale *s, double top, double bottom,
 		line(d, "grid", x, top, x, bottom);
 		line(d, "axis", x, bottom, x, bottom + 4);
 		tick_text(ticks[i], unit, text);
-		svg_text(d, x, bottom + 17, "middle", "soft", text);
+		free = axis_label(d, form, x, bottom + 17, free, text);
 	}
 	line(d, "axis", s->low, bottom, s->high, bottom);
 	if (title)
@@ -249,16 +276,48 @@ void svg_axis_y(struct doc *d, const struct scale *s, double left, double right,
 	doc_put(d, "</text>");
 }
 
-void svg_legend(struct doc *d, double x, double y, const struct svg_legend *entries, size_t count)
+#define LEGEND_KEY 28 /* the colour and the space behind it */
+#define LEGEND_GAP 22
+
+/* Where an entry goes, and where the next one would. */
+struct legend_place {
+	double first, x, y, next;
+};
+
+static void legend_step(struct legend_place *p, enum svg_form form, const char *name)
 {
+	const double width = LEGEND_KEY + svg_width(name, LABEL_SIZE);
+
+	p->x = p->next;
+	if (p->x > p->first && p->x + width > svg_form_width(form)) {
+		p->x = p->first;
+		p->y += SVG_LEGEND_PITCH;
+	}
+	p->next = p->x + width + LEGEND_GAP;
+}
+
+void svg_legend(struct doc *d, enum svg_form form, double x, double y,
+		const struct svg_legend *entries, size_t count)
+{
+	struct legend_place p = { .first = x, .y = y, .next = x };
+
 	for (size_t i = 0; i < count; i++) {
+		legend_step(&p, form, entries[i].name);
 		doc_printf(d,
 			   "<rect x=\"%.1f\" y=\"%.1f\" width=\"22\" height=\"12\" "
 			   "fill=\"url(#p%u)\"/>",
-			   x, y - 10, entries[i].series % SVG_SERIES);
-		svg_text(d, x + 28, y, "start", "", entries[i].name);
-		x += 28 + svg_width(entries[i].name, 12) + 22;
+			   p.x, p.y - 10, entries[i].series % SVG_SERIES);
+		svg_text(d, p.x + LEGEND_KEY, p.y, "start", "", entries[i].name);
 	}
+}
+
+double svg_legend_more(enum svg_form form, double x, const struct svg_legend *entries, size_t count)
+{
+	struct legend_place p = { .first = x, .next = x };
+
+	for (size_t i = 0; i < count; i++)
+		legend_step(&p, form, entries[i].name);
+	return p.y;
 }
 
 const char *svg_dash(unsigned series)
@@ -266,17 +325,52 @@ const char *svg_dash(unsigned series)
 	return dashes[series % SVG_SERIES];
 }
 
+/* In em, by the first byte of its UTF-8; from U+3000 on letters are as wide as high. */
+static double letter_width(char c)
+{
+	if ((uint8_t)c >= 0xe3)
+		return 1;
+	if (strchr("fijlrtI.,:;|' ()[]", c))
+		return 0.38;
+	return strchr("mwMW%<>+=", c) ? 0.96 : 0.64;
+}
+
 double svg_width(const char *text, double size)
 {
 	double width = 0;
 
-	for (; *text; text++) {
-		if ((*text & 0xc0) == 0x80)
-			continue;
-		if (strchr("fijlrtI.,:;|' ()[]", *text))
-			width += 0.36;
-		else
-			width += strchr("mwMW%", *text) ? 0.92 : 0.61;
+	for (; *text; text++)
+		if ((*text & 0xc0) != 0x80)
+			width += letter_width(*text);
+	return width * size;
+}
+
+/* The width of markup that doc_text_cut() wrote: an entity is one letter. */
+static double shown_width(const char *markup, double size)
+{
+	double width = 0;
+
+	for (const char *at = markup; at && *at; at++) {
+		if (*at == '&') {
+			width += 0.96;
+			at = strchr(at, ';');
+		} else if ((*at & 0xc0) != 0x80) {
+			width += letter_width(*at);
+		}
+		if (!at)
+			break;
 	}
 	return width * size;
+}
+
+size_t svg_fit(const char *text, size_t most, double size, double room)
+{
+	for (; most > 1; most--) {
+		_cleanup_doc_ struct doc d = { 0 };
+
+		doc_text_cut(&d, text, most);
+		if (!d.at || shown_width(d.at, size) <= room)
+			return most;
+	}
+	return 1;
 }

@@ -13,7 +13,20 @@
 
 #include "agent/report/doc.h"
 
-#define SVG_WIDTH 900
+/* What a drawing is for. */
+enum svg_form {
+	SVG_WIDE,   /* in a page, where there is room */
+	SVG_NARROW, /* in a page on a small screen: a page has both, and its style shows one */
+	SVG_ALONE,  /* a file of its own, as wide */
+};
+
+#define SVG_WIDTH        900
+#define SVG_WIDTH_NARROW 380
+
+static inline double svg_form_width(enum svg_form f)
+{
+	return f == SVG_NARROW ? SVG_WIDTH_NARROW : SVG_WIDTH;
+}
 
 /* Colours for light and dark, print is light; then what figures share. */
 extern const char svg_style[];
@@ -22,8 +35,8 @@ extern const char svg_style[];
 #define SVG_SERIES 8
 void svg_patterns(struct doc *d);
 
-/* `alone`: a file of its own, with style, patterns and background. `title` is for screen readers. */
-void svg_begin(struct doc *d, double width, double height, const char *title, bool alone);
+/* A file of its own has style, patterns and background. `title` is for screen readers. */
+void svg_begin(struct doc *d, enum svg_form form, double width, double height, const char *title);
 void svg_end(struct doc *d);
 
 /*
@@ -65,8 +78,12 @@ void tick_text(double value, enum tick_unit unit, char ret[static NUMBER_MAX]);
 void svg_text(struct doc *d, double x, double y, const char *anchor, const char *style,
 	      const char *text);
 
-/* A line below (or left of) the plot with ticks, labels, lines through the plot, and a title. */
-void svg_axis_x(struct doc *d, const struct scale *s, double top, double bottom,
+/*
+ * A line below (or left of) the plot with ticks, labels, lines through the plot, and a title. A
+ * label that would reach over the drawing's end is moved inwards; one that would touch the one
+ * before it is left out.
+ */
+void svg_axis_x(struct doc *d, enum svg_form form, const struct scale *s, double top, double bottom,
 		const double *ticks, size_t n_ticks, enum tick_unit unit, const char *title);
 void svg_axis_y(struct doc *d, const struct scale *s, double left, double right,
 		const double *ticks, size_t n_ticks, enum tick_unit unit, const char *title);
@@ -76,13 +93,24 @@ struct svg_legend {
 	unsigned series;
 };
 
-/* In one row from x on. */
-void svg_legend(struct doc *d, double x, double y, const struct svg_legend *entries, size_t count);
+/* From x on, in as many rows as it takes; the first one's letters stand on y. */
+#define SVG_LEGEND_PITCH 18
+void svg_legend(struct doc *d, enum svg_form form, double x, double y,
+		const struct svg_legend *entries, size_t count);
+/* What its rows but the first add to the height. */
+double svg_legend_more(enum svg_form form, double x, const struct svg_legend *entries,
+		       size_t count);
 
 /* The dashes by which lines differ that have no pattern; "" is a line without. */
 const char *svg_dash(unsigned series);
 
-/* About how wide a text of that size will be: fonts differ. */
+/*
+ * How many characters of a stranger's text, `most` of them, are shown in so much room (at least
+ * one): what doc_text() writes in other words takes more.
+ */
+size_t svg_fit(const char *text, size_t most, double size, double room);
+
+/* About how wide a text of that size will be, in the widest of the usual fonts (DejaVu Sans). */
 double svg_width(const char *text, double size);
 
 #endif

@@ -9,7 +9,7 @@
 #ifndef RAMSEAL_AGENT_REPORT_TIMELINE_H
 #define RAMSEAL_AGENT_REPORT_TIMELINE_H
 
-#include "agent/report/doc.h"
+#include "agent/report/svg.h"
 #include "formats/rsz_reader.h"
 
 #define TIMELINE_COLUMNS 384
@@ -59,10 +59,23 @@ struct timeline_lane {
 };
 
 void timeline_draw(struct doc *d, const struct timeline *t, const struct timeline_lane *lanes,
-		   size_t n_lanes, bool alone);
+		   size_t n_lanes, enum svg_form form);
 
 /* What a cell of the plot covers: nanoseconds, and bytes of address in the widest band. */
 uint64_t timeline_cell_ns(const struct timeline *t);
 uint64_t timeline_cell_bytes(const struct timeline *t);
+
+/* Internal: what measuring and drawing share. */
+
+/* Rows between two bands, so that the addresses at their ends can both be read. */
+#define TIMELINE__BREAK 8
+
+static inline uint64_t timeline__band_bytes(const struct timeline_band *b)
+{
+	return b->last - b->first + 1;
+}
+
+/* The row of an address, with its part. */
+double timeline__row(const struct timeline_band *b, uint64_t address);
 
 #endif

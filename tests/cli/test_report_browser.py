@@ -100,7 +100,7 @@ class Browser(unittest.TestCase):
     def test_one(self):
         dom = self.dom('one.html')
         self.assertEqual(dom.count('<figure'), dom.count('</figure>'))
-        self.assertEqual(dom.count('class="fig"'), 7)
+        self.assertEqual(dom.count('class="fig wide"'), 7)
         for title in ('Physical address against capture time', 'How mapping windows are distributed',
                       'Transitions of page states', 'Processes by pages at risk',
                       'Page states by process'):
@@ -109,7 +109,7 @@ class Browser(unittest.TestCase):
 
     def test_several(self):
         dom = self.dom('several.html')
-        self.assertEqual(dom.count('class="fig"'), 4)
+        self.assertEqual(dom.count('class="fig wide"'), 4)
 
     def test_what_it_would_complain_about(self):
         """The check can fail: a script is refused by the page's own policy, and the console says so."""

@@ -65,9 +65,9 @@ static void draw_windows(struct doc *d, bool curves)
 		read_octaves(field(&line), w);
 	}
 	if (curves)
-		figure_curves(d, at, count, true);
+		figure_curves(d, at, count, SVG_ALONE);
 	else
-		figure_spread(d, at, count, true);
+		figure_spread(d, at, count, SVG_ALONE);
 }
 
 static void draw_dots(struct doc *d, int argc, char **argv)
@@ -89,7 +89,7 @@ static void draw_dots(struct doc *d, int argc, char **argv)
 		for (size_t k = 0; k < f.n_series; k++)
 			at[i].parts[k] = number(&line);
 	}
-	figure_dots(d, &f, true);
+	figure_dots(d, &f);
 }
 
 int main(int argc, char **argv)

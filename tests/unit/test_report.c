@@ -265,12 +265,60 @@ TEST(bars_have_their_names_escaped_and_cut)
 
 	figure_bars(&d,
 		    &(struct figure_bars){ "title & more", "pages", series, 2, at, ARRAY_SIZE(at) },
-		    true);
+		    SVG_ALONE);
 	check_drawing(&d);
 	CHECK_HAS(d.at, "<title>title &amp; more</title>");
 	CHECK_HAS(d.at, "&lt;script&gt;alert(1)");
 	CHECK_HAS(d.at, "… [7]</text>");
 	CHECK_HAS(d.at, "xmlns=\"http://www.w3.org/2000/svg\"");
+}
+
+TEST(labels_of_an_axis_stay_within_and_apart)
+{
+	const struct scale s = { .to = 100, .low = 10, .high = SVG_WIDTH_NARROW - 4 };
+	double ticks[] = { 0, 1, 2, 50, 100 };
+	_cleanup_doc_ struct doc d = { 0 };
+
+	svg_axis_x(&d, SVG_NARROW, &s, 0, 100, ticks, ARRAY_SIZE(ticks), TICK_PERCENT, NULL);
+	/* A line for every tick, but a label only where there is room. */
+	assert_int_equal(times(d.at, "class=\"grid\""), ARRAY_SIZE(ticks));
+	assert_int_equal(times(d.at, "<text"), 3);
+	CHECK_HAS(d.at, "text-anchor=\"end\" class=\"soft\">100 %</text>");
+	CHECK_HAS(d.at, "text-anchor=\"middle\" class=\"soft\">50 %</text>");
+	CHECK_HAS(d.at, "<text x=\"379.0\"");
+}
+
+TEST(legends_take_as_many_rows_as_they_need)
+{
+	static const struct svg_legend entries[] = {
+		{ "page tables, before", 0 }, { "memory", 1 },     { "memory, again", 2 },
+		{ "page tables, after", 3 },  { "unreadable", 4 },
+	};
+	const size_t n = ARRAY_SIZE(entries);
+	_cleanup_doc_ struct doc d = { 0 };
+
+	assert_true(svg_legend_more(SVG_WIDE, 138, entries, n) == 0);
+	assert_true(svg_legend_more(SVG_NARROW, 0, entries, n) == 2 * SVG_LEGEND_PITCH);
+	svg_legend(&d, SVG_NARROW, 0, 16, entries, n);
+	assert_int_equal(times(d.at, "<text x=\"28.0\""), 3);
+	assert_int_equal(times(d.at, "y=\"52.0\""), 1);
+}
+
+TEST(names_are_cut_by_what_is_shown_of_them)
+{
+	assert_int_equal(svg_fit("abcdef", 26, 10, 1000), 26);
+	assert_int_equal(svg_fit("abcdefghijklmnopqrstuvwxyz", 26, 10, 70), 12);
+	/* Each of these is shown in eight letters. */
+	assert_int_equal(svg_fit("\u202e\u202e\u202e\u202e", 4, 10, 100), 2);
+	assert_int_equal(svg_fit("漢字漢字", 4, 10, 31), 3);
+	assert_int_equal(svg_fit("漢字漢字", 4, 10, 0), 1);
+}
+
+/* Every figure but dots has a form for small screens, in units of which one is a pixel there. */
+static void check_narrow(const struct doc *d)
+{
+	check_drawing(d);
+	CHECK_HAS(d->at, "class=\"fig narrow\" role=\"img\" viewBox=\"0 0 380 ");
 }
 
 static struct window_summary window_of(uint64_t first, uint64_t second, uint64_t pages)
@@ -297,15 +345,42 @@ TEST(windows_are_drawn_whatever_they_are)
 	for (size_t n = 1; n <= ARRAY_SIZE(at); n++) {
 		_cleanup_doc_ struct doc histograms = { 0 }, curves = { 0 };
 
-		figure_windows(&histograms, at, n, false);
+		figure_windows(&histograms, at, n, SVG_WIDE);
 		check_drawing(&histograms);
-		figure_curves(&curves, at, n, false);
+		figure_curves(&curves, at, n, SVG_WIDE);
 		check_drawing(&curves);
 		assert_int_equal(times(histograms.at, "no mapping whose content"), 1);
 		assert_int_equal(times(histograms.at, "xmlns"), 0);
 		if (n > 2)
 			CHECK_HAS(curves.at, "some &amp; more: median 1.0 ms, 95 % 3.000 s");
 	}
+}
+
+TEST(small_screens_have_forms_of_their_own)
+{
+	static const char *const names[] = { "valid", "swap", "empty" };
+	static const struct svg_legend series[] = { { "safe", 0 } };
+	const uint64_t cells[] = { 1000, 1, 0, 22, 333, 4444, 0, 0, 7 };
+	const struct window_summary w = window_of(1000000, 3000000000, 500);
+	const struct figure_window at = { "a name that is much too long for its place", &w };
+	const struct figure_bar bar = { .name = "bar", .parts = { 7 }, .note = "a note" };
+	struct doc d[5] = { 0 };
+
+	figure_windows(&d[0], &at, 1, SVG_NARROW);
+	figure_curves(&d[1], &at, 1, SVG_NARROW);
+	figure_spread(&d[2], &at, 1, SVG_NARROW);
+	figure_bars(&d[3], &(struct figure_bars){ "t", "pages", series, 1, &bar, 1 }, SVG_NARROW);
+	figure_matrix(&d[4],
+		      &(struct figure_matrix){ "t", "before", "after", "before → after", names, 3,
+					       cells },
+		      SVG_NARROW);
+	for (size_t i = 0; i < ARRAY_SIZE(d); i++)
+		check_narrow(&d[i]);
+	/* Of the matrix the pairs that differ, the largest first, and how many are the same. */
+	CHECK_HAS(strstr(strstr(d[4].at, "swap → empty"), "swap → valid"), "valid → swap");
+	CHECK_HAS(d[4].at, "of 1,340 more the state is the same");
+	for (size_t i = 0; i < ARRAY_SIZE(d); i++)
+		doc_deinit(&d[i]);
 }
 
 TEST(runs_of_one_name_share_a_line)
@@ -316,7 +391,7 @@ TEST(runs_of_one_name_share_a_line)
 	};
 	_cleanup_doc_ struct doc d = { 0 };
 
-	figure_spread(&d, at, ARRAY_SIZE(at), true);
+	figure_spread(&d, at, ARRAY_SIZE(at), SVG_ALONE);
 	check_drawing(&d);
 	assert_int_equal(times(d.at, "<circle"), 1 + ARRAY_SIZE(at)); /* one is the legend's */
 	assert_int_equal(times(d.at, ">&lt;b&gt;<"), 1);
@@ -336,9 +411,8 @@ TEST(no_page_has_a_place_of_its_own_among_dots)
 					 { "<b>", { 10, 0 } } };
 	_cleanup_doc_ struct doc d = { 0 };
 
-	figure_dots(&d,
-		    &(struct figure_dots){ "wrong & more", "pages", series, 2, at, ARRAY_SIZE(at) },
-		    true);
+	figure_dots(&d, &(struct figure_dots){ "wrong & more", "pages", series, 2, at,
+					       ARRAY_SIZE(at) });
 	check_drawing(&d);
 	CHECK_HAS(d.at, "<title>wrong &amp; more</title>");
 	assert_int_equal(times(d.at, ">linear<"), 1);
@@ -356,8 +430,10 @@ TEST(matrices_have_every_count)
 	const uint64_t cells[] = { 1234567890123, 1, 0, 22, 333, 4444, 0, 0, 0 };
 	_cleanup_doc_ struct doc d = { 0 };
 
-	figure_matrix(&d, &(struct figure_matrix){ "t", "before", "after", names, 3, cells },
-		      false);
+	figure_matrix(&d,
+		      &(struct figure_matrix){ "t", "before", "after", "before → after", names, 3,
+					       cells },
+		      SVG_WIDE);
 	check_drawing(&d);
 	assert_int_equal(times(d.at, ">1.23 T<"), 1);
 	assert_int_equal(times(d.at, ">22<") + times(d.at, ">333<") + times(d.at, ">4,444<"), 3);
@@ -445,14 +521,18 @@ TEST(linear_order_is_a_diagonal)
 TEST(any_order_of_any_size_is_a_bounded_drawing)
 {
 	const struct timeline_lane lane = { "mem<ory>", RSZ_KIND_MEMORY, 1, 65536000 };
-	_cleanup_doc_ struct doc d = { 0 };
+	_cleanup_doc_ struct doc d = { 0 }, narrow = { 0 };
 
 	memset(&t, 0, sizeof(t));
 	make_timeline(0, 65536, scattered);
-	timeline_draw(&d, &t, &lane, 1, false);
+	timeline_draw(&d, &t, &lane, 1, SVG_WIDE);
 	check_drawing(&d);
 	CHECK_HAS(d.at, "mem&lt;ory&gt;");
 	assert_true(d.len < 1 << 20);
+	timeline_draw(&narrow, &t, &lane, 1, SVG_NARROW);
+	check_narrow(&narrow);
+	CHECK_HAS(narrow.at, "mem&lt;ory&gt;, 65.5 ms");
+	assert_true(narrow.len < d.len);
 }
 
 TEST(addresses_that_nobody_captured_are_left_out)
@@ -472,7 +552,7 @@ TEST(addresses_that_nobody_captured_are_left_out)
 	assert_true(b[1].first <= 512 * GIB && b[1].last >= 512 * GIB + MIB - 1);
 	assert_true(b[0].high < b[1].low && b[1].high <= TIMELINE_ROWS);
 	assert_true(cell(TIMELINE_MEMORY, b[1].low, 0));
-	timeline_draw(&d, &t, NULL, 0, true);
+	timeline_draw(&d, &t, NULL, 0, SVG_ALONE);
 	check_drawing(&d);
 	CHECK_HAS(d.at, "nothing was captured in between");
 }
@@ -521,7 +601,7 @@ TEST(wild_times_and_addresses_stay_within)
 	assert_true(t.n_bands >= 1 && t.n_bands <= TIMELINE_BANDS);
 	for (size_t i = 0; i < t.n_bands; i++)
 		assert_true(t.bands[i].low < t.bands[i].high && t.bands[i].high <= TIMELINE_ROWS);
-	timeline_draw(&d, &t, NULL, 0, false);
+	timeline_draw(&d, &t, NULL, 0, SVG_WIDE);
 	check_drawing(&d);
 }
 
@@ -559,7 +639,11 @@ int main(void)
 		cmocka_unit_test(ticks_of_anything_are_bounded),
 		cmocka_unit_test(ticks_have_units),
 		cmocka_unit_test(bars_have_their_names_escaped_and_cut),
+		cmocka_unit_test(labels_of_an_axis_stay_within_and_apart),
+		cmocka_unit_test(legends_take_as_many_rows_as_they_need),
+		cmocka_unit_test(names_are_cut_by_what_is_shown_of_them),
 		cmocka_unit_test(windows_are_drawn_whatever_they_are),
+		cmocka_unit_test(small_screens_have_forms_of_their_own),
 		cmocka_unit_test(runs_of_one_name_share_a_line),
 		cmocka_unit_test(no_page_has_a_place_of_its_own_among_dots),
 		cmocka_unit_test(matrices_have_every_count),
