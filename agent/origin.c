@@ -11,6 +11,14 @@ static const char *text_at(const json_t *line, const char *object, const char *k
 	return json_string_value(json_object_get(json_object_get(line, object), key));
 }
 
+/* Linux calls a machine that nobody named "(none)" (include/linux/uts.h, UTS_NODENAME). */
+static const char *host_at(const json_t *line, const char *object, const char *key)
+{
+	const char *name = text_at(line, object, key);
+
+	return name && *name && strcmp(name, "(none)") != 0 ? name : NULL;
+}
+
 static bool begins(const char *text, const char *with)
 {
 	return text && !strncmp(text, with, strlen(with));
@@ -84,7 +92,7 @@ static void read_system(struct origin *o, const json_t *tables)
 
 	if (!os)
 		return;
-	o->host = text_at(tables, "system", "host_name");
+	o->host = host_at(tables, "system", "host_name");
 	o->host_by = o->host ? "as its memory has it" : NULL;
 	o->kernel = text_at(tables, "system", "kernel_release");
 	o->kernel_version = text_at(tables, "system", "kernel_version");
@@ -121,7 +129,7 @@ static void read_live(struct origin *o, const json_t *begin)
 	const json_t *build = json_object_get(os, "build"), *ubr = json_object_get(os, "ubr");
 	const char *name = text_at(begin, "os", "name");
 
-	o->host = text_at(begin, "host", "name");
+	o->host = host_at(begin, "host", "name");
 	o->product = text_at(begin, "host", "product");
 	o->cpu = text_at(begin, "cpu", "model");
 	o->kernel = text_at(begin, "os", "kernel_release");
@@ -150,7 +158,7 @@ void origin_read(struct origin *o, const json_t *begin, const json_t *end, const
 	/* Before it had a name of its own, that machine stood where a live one stands. */
 	if (!maker)
 		maker = begin;
-	o->made_on = text_at(maker, "host", "name");
+	o->made_on = host_at(maker, "host", "name");
 	o->made_on_system = text_at(maker, "os", "name");
 }
 

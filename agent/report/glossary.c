@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/report/glossary.h"
 
+#define TEXT_MAX 120 /* characters of what is linked */
+
 static const struct {
 	const char *anchor, *term, *text;
 } terms[] = {
@@ -11,17 +13,9 @@ static const struct {
 
 void glossary_link(struct doc *d, enum term t, const char *text)
 {
-	doc_printf(d, "<a class=\"term\" href=\"#d-%s\">%s</a>", terms[t].anchor, text);
-}
-
-void glossary_links(struct doc *d, const enum term *list)
-{
-	doc_put(d, "<p class=\"defs\">Definitions: ");
-	for (size_t i = 0; list[i] != TERMS; i++) {
-		doc_put(d, i ? " · " : "");
-		glossary_link(d, list[i], terms[list[i]].term);
-	}
-	doc_put(d, "</p>\n");
+	doc_printf(d, "<a class=\"term\" href=\"#d-%s\">", terms[t].anchor);
+	doc_text_cut(d, text, TEXT_MAX);
+	doc_put(d, "</a>");
 }
 
 void glossary_put(struct doc *d)

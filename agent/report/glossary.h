@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the words in a report mean. Every figure and table links to its words here, so that a number
- * and its definition are one click apart. The texts are short forms of agent/smear/METHOD.md and
+ * What the words in a report mean. Figures and tables link their words to here, so that a number and
+ * its definition are one click apart. The texts are short forms of agent/smear/METHOD.md and
  * formats/SPEC.md, which stand above them.
  */
 #ifndef RAMSEAL_AGENT_REPORT_GLOSSARY_H
@@ -140,6 +140,11 @@ X(TERM_NOT_APPLICABLE, "not-applicable", "not applicable",                      
   "The source was an image, a file that does not change while it is read: it has one moment. What moved while the "     \
   "image itself was taken nobody has measured, so that its pages are called neither safe nor at risk. wrong still "     \
   "means that the content is not in the container, and at risk what cannot be known of any image: store, moving, slot.")\
+X(TERM_JUDGED, "judged", "how it is judged",                                                                           \
+  "By the share of user pages that are safe, by the image's tables. good: 95 % or more, so that at most one page in "  \
+  "20 misleads or is missing, the rate of error that statistics commonly accept. poor: less than half, so that an "    \
+  "entry fails more often than it holds. fair: between. It is about all processes together: a single one can be "      \
+  "better or worse.")                                                                                                  \
 X(TERM_METHOD, "method", "how it is measured",                                                                         \
   "agent/smear/METHOD.md of ramseal's sources defines all of this in full, with its limits.")
 /* clang-format on */
@@ -151,13 +156,8 @@ enum term {
 		TERMS
 };
 
-/* A link to the term's entry; `text` is shown as it is. */
+/* A link to the term's entry. `text` may be a stranger's. */
 void glossary_link(struct doc *d, enum term t, const char *text);
-
-#define TERMS_OF(...) ((const enum term[]){ __VA_ARGS__, TERMS })
-
-/* "Definitions: a, b, c." of TERMS_OF(...). */
-void glossary_links(struct doc *d, const enum term *terms);
 
 /* All of them, as a section's inside. */
 void glossary_put(struct doc *d);

@@ -8,21 +8,29 @@
 #include "agent/report/html.h"
 #include "agent/report/page.h"
 
-/* one_container.c: what it is, and whether it is whole. */
-void section_integrity(struct doc *d, const struct run *r);
-void section_acquisition(struct doc *d, const struct run *r);
-void section_timeline(struct doc *d, const struct run *r);
-void section_hashes(struct doc *d, const struct run *r);
+/*
+ * has_: whether there is anything to say. What is not there is not in the page; why there is
+ * nothing of page tables stands in its head.
+ */
 
-/* "sealed", "sealed later", "cut", ... */
-void put_seal_state(struct doc *d, const struct run *r);
+/* one_container.c: what it is. */
+void section_acquisition(struct doc *d, const struct run *r);
+bool has_timeline(const struct run *r);
+void section_timeline(struct doc *d, const struct run *r);
+void section_integrity(struct doc *d, const struct run *r);
 
 /* one_missing.c: pages without content. */
+void put_page_states(struct doc *d, const struct run *r);
+bool has_unreadable(const struct run *r);
 void section_unreadable(struct doc *d, const struct run *r);
 
 /* one_smear.c: page tables and pages. */
+bool has_smear(const struct run *r);
+/* The same, and an image, of which it is counted what its own tables name. */
+bool has_tables(const struct run *r);
 void section_smear(struct doc *d, const struct run *r);
 void section_windows(struct doc *d, const struct run *r);
+bool has_transitions(const struct run *r);
 void section_transitions(struct doc *d, const struct run *r);
 void section_processes(struct doc *d, const struct run *r);
 void section_states(struct doc *d, const struct run *r);

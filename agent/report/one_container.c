@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was acquired, when, and whether it is whole.
+ * What was acquired, when, and its seal.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "agent/program/clock.h"
 #include "agent/report/one.h"
+#include "formats/base/bytes.h"
 
 /* How much of a list is shown. */
 #define FILES_MAX 40
@@ -21,73 +22,6 @@ static void fact_begin(struct doc *d, const char *name)
 static void fact_end(struct doc *d)
 {
 	doc_put(d, "</td></tr>\n");
-}
-
-static void put_hash(struct doc *d, const uint8_t *hash)
-{
-	char hex[SHA256_HEX_SIZE];
-
-	sha256_hex(hash, hex);
-	doc_printf(d, "<span class=\"mono\">%s</span>", hex);
-}
-
-/*
- * Whether it is whole
- */
-
-void put_seal_state(struct doc *d, const struct run *r)
-{
-	if (!run_is_whole(r))
-		doc_text(d, rsz_end_name(r->end.end));
-	else
-		doc_put(d, r->sealed_later ? "sealed later" : "sealed");
-}
-
-void section_integrity(struct doc *d, const struct run *r)
-{
-	const bool whole = run_is_whole(r);
-
-	doc_printf(d, "<div class=\"box %s\"><p><b class=\"%s\">", whole ? "good" : "bad",
-		   whole ? "good" : "bad");
-	if (whole && r->checked)
-		doc_put(d, "Whole and sealed; all hashes were checked.");
-	else if (whole)
-		doc_put(d,
-			"Sealed; its headers and its root agree. The contents' hashes were not all "
-			"checked.");
-	else
-		doc_put(d, "Not whole.");
-	doc_put(d, "</b></p>");
-	if (!whole) {
-		doc_put(d, "<p>It is ");
-		put_seal_state(d, r);
-		doc_put(d, ": ");
-		html_strange(d, r->end.reason);
-		doc_put(d, ". Everything before offset ");
-		doc_count(d, r->end.whole);
-		doc_put(d, r->checked
-				   ? " is whole, all hashes were checked."
-				   : " is whole by its headers; the contents' hashes were not all "
-				     "checked.");
-		doc_put(d, "</p>");
-	}
-	if (!run_is_complete(r)) {
-		doc_put(d, "<p><b class=\"bad\">The acquisition did not complete:</b> ");
-		html_strange(d, run_outcome(r));
-		doc_put(d, ".</p>");
-	}
-	if (r->sealed_later)
-		doc_put(d,
-			"<p>It was not sealed by the acquisition, but later: nothing proves what "
-			"happened to it in between.</p>");
-	doc_put(d, "<p>Root over ");
-	doc_count(d, r->end.records);
-	doc_put(d, " records: ");
-	put_hash(d, r->end.root);
-	doc_put(d, "</p><p>The root proves that this is the container that was sealed then only if "
-		   "it is compared with the root noted then. This report cannot know that one.</p>"
-		   "</div>\n");
-	glossary_links(d, TERMS_OF(TERM_SEALED, TERM_ROOT, TERM_CHECKED));
 }
 
 /*
@@ -142,13 +76,12 @@ static void put_source(struct doc *d, const struct run *r)
 static void put_map(struct doc *d, const struct run *r)
 {
 	const json_t *map = json_array_get(json_object_get(r->begin, "maps"), 0);
-	const json_int_t bytes = json_integer_value(json_object_get(map, "bytes"));
 	const size_t ranges = json_array_size(json_object_get(map, "ranges"));
 
 	if (!map)
 		return;
 	fact_begin(d, "map of RAM");
-	doc_size(d, bytes > 0 ? (uint64_t)bytes : 0);
+	doc_size(d, run_map_bytes(r));
 	doc_put(d, " in ");
 	doc_count(d, ranges);
 	doc_put(d, ranges == 1 ? " range, from " : " ranges, from ");
@@ -254,48 +187,68 @@ static void put_wall(struct doc *d, const struct run *r)
 	fact_end(d);
 }
 
+static uint64_t stream_again(const struct run_stream *s)
+{
+	uint64_t again = 0;
+
+	for (size_t i = 0; i < RUN_REASONS; i++)
+		again += s->again[i];
+	return again;
+}
+
+static void put_stream(struct html_table *t, const struct run_stream *s)
+{
+	const char *kind = rsz_kind_name(s->kind);
+
+	html_row(t);
+	html_cell(t, "wrap");
+	html_strange(t->d, s->name);
+	if (strcmp(s->name, kind) != 0)
+		doc_printf(t->d, " <span class=\"soft kind\">%s</span>", kind);
+	html_cell_end(t);
+	html_size(t, run_stream_read(s));
+	html_size(t, s->stored);
+	html_size(t, stream_again(s));
+	if (s->paged) {
+		html_duration(t, s->end - s->start);
+	} else {
+		html_cell(t, "n");
+		doc_put(t->d, "-");
+		html_cell_end(t);
+	}
+	html_row_end(t);
+}
+
 static void put_streams(struct doc *d, const struct run *r)
 {
-	struct run_stream rest = { 0 };
+	struct html_table t;
+	uint64_t read = 0, stored = 0;
 
-	html_table(d, "What the container holds", "stream");
-	doc_put(d, "<th scope=\"col\">kind</th>");
-	html_column(d, TERM_READ, "read");
-	html_column(d, TERM_CONTAINER, "stored");
-	html_column(d, TERM_AGAIN, "read again");
-	html_column(d, TERM_CAPTURE, "read within");
-	html_table_body(d);
-	for (size_t i = 0; i < r->n_streams; i++) {
-		const struct run_stream *s = &r->streams[i];
-		uint64_t again = 0;
-
-		rest.captured += i < ONE_STREAMS ? 0 : run_stream_read(s);
-		rest.stored += i < ONE_STREAMS ? 0 : s->stored;
-		if (i >= ONE_STREAMS)
-			continue;
-		for (size_t k = 0; k < RUN_REASONS; k++)
-			again += s->again[k];
-		doc_put(d, "<tr><td class=\"wrap\">");
-		html_strange(d, s->name);
-		doc_printf(d, "</td><td class=\"kind\">%s</td>", rsz_kind_name(s->kind));
-		html_size(d, run_stream_read(s));
-		html_size(d, s->stored);
-		html_size(d, again);
-		if (s->paged)
-			html_duration(d, s->end - s->start);
-		else
-			doc_put(d, "<td class=\"n\">-</td>");
-		doc_put(d, "</tr>\n");
+	html_table(&t, d, "What the container holds");
+	html_column(&t, TERM_STREAM, "stream");
+	html_column_of_numbers(&t, TERM_READ, "read");
+	html_column_of_numbers(&t, TERM_CONTAINER, "stored");
+	html_column_of_numbers(&t, TERM_AGAIN, "read again");
+	html_column_of_numbers(&t, TERM_CAPTURE, "read within");
+	html_table_body(&t);
+	for (size_t i = 0; i < MIN(r->n_streams, (size_t)ONE_STREAMS); i++)
+		put_stream(&t, &r->streams[i]);
+	for (size_t i = ONE_STREAMS; i < r->n_streams; i++) {
+		read += run_stream_read(&r->streams[i]);
+		stored += r->streams[i].stored;
 	}
 	if (r->n_streams > ONE_STREAMS) {
-		doc_put(d, "<tr class=\"sum\"><td>");
+		html_row_of_rest(&t);
+		html_cell(&t, "");
 		doc_count(d, r->n_streams - ONE_STREAMS);
-		doc_put(d, " more</td><td></td>");
-		html_size(d, rest.captured);
-		html_size(d, rest.stored);
-		doc_put(d, "<td></td><td></td></tr>\n");
+		doc_put(d, " more");
+		html_cell_end(&t);
+		html_size(&t, read);
+		html_size(&t, stored);
+		html_cells_empty(&t, 2);
+		html_row_end(&t);
 	}
-	html_table_end(d);
+	html_table_end(&t);
 }
 
 /* The machine whose memory it is; of an image, also the one that made the container. */
@@ -316,7 +269,7 @@ void section_acquisition(struct doc *d, const struct run *r)
 {
 	const int64_t end = run_integer(r->finish, "clocks", "wall_ns");
 
-	doc_put(d, "<div class=\"scroll\"><table><tbody>\n");
+	doc_put(d, "<table class=\"facts\"><tbody>\n");
 	fact(d, "file", r->path);
 	put_machine(d, r);
 	put_source(d, r);
@@ -326,102 +279,125 @@ void section_acquisition(struct doc *d, const struct run *r)
 	fact_of_time(d, "begun", r->identity.wall);
 	fact_of_time(d, "ended", end > 0 ? (uint64_t)end : 0);
 	put_wall(d, r);
-	fact(d, "<a class=\"term\" href=\"#d-outcome\">outcome</a>", run_outcome(r));
-	fact(d, "", json_string_value(json_object_get(r->finish, "message")));
-	doc_put(d, "</tbody></table></div>\n");
+	doc_put(d, "</tbody></table>\n");
 	put_streams(d, r);
-	glossary_links(d, TERMS_OF(TERM_CONTAINER, TERM_STREAM, TERM_SOURCE, TERM_OUTCOME,
-				   TERM_WALL, TERM_ORDER, TERM_READ, TERM_AGAIN));
+	put_page_states(d, r);
 }
 
 /*
  * When
  */
 
+bool has_timeline(const struct run *r)
+{
+	return r->timeline.n_bands && r->timeline.end;
+}
+
 void section_timeline(struct doc *d, const struct run *r)
 {
-	if (!r->timeline.n_bands || !r->timeline.end) {
-		doc_put(d, "<p>Nothing was captured that has a physical address and a time.</p>\n");
-		return;
-	}
-	doc_put(d, "<figure>");
-	figure_of_timeline(d, r, 1, SVG_WIDE);
-	doc_put(d,
-		"<figcaption>A mark: something was captured there then, or given up. It covers ");
+	page_figure_begin(d, figure_of_timeline, r, 1);
+	doc_put(d, "<figcaption>A mark: something was ");
+	glossary_link(d, TERM_CAPTURE, "captured");
+	doc_put(d, " there then, or given up. It covers ");
 	doc_duration(d, timeline_cell_ns(&r->timeline));
 	doc_put(d, " and at most ");
 	doc_size(d, timeline_cell_bytes(&r->timeline));
-	doc_put(d, " of addresses, however many captures fall into it. Long stretches of addresses "
+	doc_put(d, " of addresses (on a small screen twice as much of both), however many captures "
+		   "fall into it. Long stretches of addresses "
 		   "that nobody captured are left out. Below: when each stream was read.");
 	if (r->n_streams > ONE_STREAMS)
 		doc_put(d, " Only the first streams are shown.");
-	doc_put(d, "</figcaption></figure>\n");
-	glossary_links(d, TERMS_OF(TERM_CAPTURE, TERM_COPY, TERM_AGAIN));
+	doc_put(d, "</figcaption>");
+	page_figure_end(d);
 }
 
 /*
- * Hashes
+ * Seal and hashes
  */
 
-static void put_file_hashes(struct doc *d, const struct run *r)
+/* A row of what it is (ours) and of its hash, which is text or a reason why there is none. */
+static void put_hash(struct html_table *t, enum term term, const char *of, const char *hash)
 {
-	size_t shown = 0, files = 0, i;
+	html_row(t);
+	html_cell(t, "");
+	if (term == TERMS)
+		doc_put(t->d, of);
+	else
+		glossary_link(t->d, term, of);
+	html_cell_end(t);
+	html_cell(t, "mono");
+	doc_text_cut(t->d, hash, 80);
+	html_cell_end(t);
+	html_row_end(t);
+}
+
+static void put_file_hash(struct html_table *t, const json_t *line)
+{
+	const char *hash = json_string_value(json_object_get(line, "sha256"));
+	const bool guided = json_integer_value(json_object_get(line, "guided_pages"));
+
+	html_row(t);
+	html_text(t, json_string_value(json_object_get(line, "path")));
+	html_cell(t, "mono");
+	doc_text_cut(t->d,
+		     hash     ? hash
+		     : guided ? "none: parts of it were read before the rest"
+			      : "none: it changed, or is not complete",
+		     80);
+	html_cell_end(t);
+	html_row_end(t);
+}
+
+static void put_file_hashes(struct html_table *t, const struct run *r)
+{
+	size_t files = 0, i;
 	json_t *line;
 
 	json_array_foreach(r->lines, i, line)
 	{
 		const char *event = json_string_value(json_object_get(line, "event"));
-		const char *hash = json_string_value(json_object_get(line, "sha256"));
-		const bool guided = json_integer_value(json_object_get(line, "guided_pages"));
 
 		if (!event || strcmp(event, "file") != 0)
 			continue;
-		files++;
-		if (files > FILES_MAX)
-			continue;
-		shown++;
-		doc_put(d, "<tr><td class=\"wrap\">");
-		html_strange(d, json_string_value(json_object_get(line, "path")));
-		doc_put(d, "</td><td class=\"mono\">");
-		doc_text_cut(d,
-			     hash     ? hash
-			     : guided ? "none: parts of it were read before the rest"
-				      : "none: it changed, or is not complete",
-			     80);
-		doc_put(d, "</td></tr>\n");
+		if (files++ < FILES_MAX)
+			put_file_hash(t, line);
 	}
-	if (files > shown) {
-		doc_put(d, "<tr class=\"sum\"><td colspan=\"2\">");
-		doc_count(d, files - shown);
-		doc_put(d, " more files</td></tr>\n");
-	}
+	if (files <= FILES_MAX)
+		return;
+	html_row_of_rest(t);
+	html_cell(t, "");
+	doc_count(t->d, files - FILES_MAX);
+	doc_put(t->d, " more files");
+	html_cell_end(t);
+	html_cells_empty(t, 1);
+	html_row_end(t);
 }
 
-void section_hashes(struct doc *d, const struct run *r)
+void section_integrity(struct doc *d, const struct run *r)
 {
 	const char *tool = run_text(r->begin, "tool", "sha256");
-	char id[2 * RSZ_ID_SIZE + 1];
+	char id[2 * RSZ_ID_SIZE + 1], root[SHA256_HEX_SIZE];
+	struct html_table t;
 
-	for (size_t i = 0; i < RSZ_ID_SIZE; i++)
-		snprintf(id + 2 * i, 3, "%02x", r->identity.id[i]);
-	html_table(d, NULL, "of");
-	doc_put(d, "<th scope=\"col\">SHA-256 (the identity is random)</th>");
-	html_table_body(d);
-	doc_put(d, "<tr><td>");
-	glossary_link(d, TERM_ROOT, "root of the container");
-	doc_put(d, "</td><td>");
-	put_hash(d, r->end.root);
-	doc_printf(d,
-		   "</td></tr>\n<tr><td>identity of the container</td>"
-		   "<td class=\"mono\">%s</td></tr>\n",
-		   id);
-	doc_put(d, "<tr><td>the acquiring program</td><td class=\"mono\">");
-	doc_text_cut(d, tool ? tool : "not recorded", 80);
-	doc_put(d, "</td></tr>\n");
-	put_file_hashes(d, r);
-	html_table_end(d);
+	sha256_hex(r->end.root, root);
+	bytes_to_hex(r->identity.id, RSZ_ID_SIZE, id);
+	doc_put(d, "<p>");
+	glossary_link(d, TERM_CHECKED, r->checked ? "All hashes" : "Headers and root");
+	doc_put(d, " of the ");
+	doc_count(d, r->end.records);
+	doc_put(d,
+		" records that are whole were checked. The root proves that this is the "
+		"container that was sealed then only if it is compared with the root noted then. "
+		"This report cannot know that one.</p>\n");
+	html_table(&t, d, NULL);
+	html_column(&t, TERMS, "of");
+	html_column(&t, TERMS, "SHA-256 (the identity is random)");
+	html_table_body(&t);
+	put_hash(&t, TERM_ROOT, "root of the container", root);
+	put_hash(&t, TERMS, "identity of the container", id);
+	put_hash(&t, TERMS, "the acquiring program", tool ? tool : "not recorded");
+	put_file_hashes(&t, r);
+	html_table_end(&t);
 	doc_put(d, "<p class=\"soft\">Hashes of the program and of files are what the acquisition "
-		   "wrote "
-		   "into its manifest.</p>\n");
-	glossary_links(d, TERMS_OF(TERM_ROOT, TERM_CHECKED, TERM_SEALED));
+		   "wrote into its manifest.</p>\n");
 }

@@ -18,11 +18,13 @@ void page_of_several(struct doc *d, const struct run *runs, size_t count);
 /*
  * One figure as an SVG file of its own, of one acquisition or of several.
  */
+typedef void figure_put(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
+
 struct page_figure {
 	const char *name;
 	bool several;     /* takes more than one */
 	bool wants_smear; /* needs both passes over the page tables in each */
-	void (*put)(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
+	figure_put *put;
 };
 
 extern const struct page_figure page_figures[];
@@ -36,17 +38,22 @@ extern const size_t page_n_figures;
 void page_begin(struct doc *d, const char *title, const char *of);
 void page_end(struct doc *d);
 void page_section(struct doc *d, const char *id, const char *title);
+/* What belongs to the section before it. */
+void page_part(struct doc *d, const char *id, const char *title);
 void page_section_end(struct doc *d);
+/* A drawing for wide and for small screens. The figure stays open for a caption. */
+void page_figure_begin(struct doc *d, figure_put *put, const struct run *runs, size_t count);
+void page_figure_end(struct doc *d);
 
-void figure_of_timeline(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
+figure_put figure_of_timeline;
 /* Of one run its three copies, of several their images' tables. */
-void figure_of_windows(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
-void figure_of_curves(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
-void figure_of_spread(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
-void figure_of_verdicts(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
-void figure_of_transitions(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
-void figure_of_processes(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
-void figure_of_states(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
+figure_put figure_of_windows;
+figure_put figure_of_curves;
+figure_put figure_of_spread;
+figure_put figure_of_verdicts;
+figure_put figure_of_transitions;
+figure_put figure_of_processes;
+figure_put figure_of_states;
 
 /* The same for another pair of copies. */
 void figure_of_pair(struct doc *d, const struct smear *s, enum pair p, enum svg_form form);

@@ -239,6 +239,14 @@ uint64_t run_wall(const struct run *r)
 	return begin >= 0 && end > begin ? (uint64_t)(end - begin) : 0;
 }
 
+uint64_t run_map_bytes(const struct run *r)
+{
+	const json_t *map = json_array_get(json_object_get(r->begin, "maps"), 0);
+	const json_int_t bytes = json_integer_value(json_object_get(map, "bytes"));
+
+	return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
 const char *run_order(const struct run *r)
 {
 	return run_text(r->finish, "order", "name");

@@ -97,6 +97,9 @@ uint64_t run_again(const struct run *r);
 /* From the beginning of the acquisition to its end, ns; 0 if it did not come to its end. */
 uint64_t run_wall(const struct run *r);
 
+/* Bytes of the map of RAM that was to be acquired; 0 if there is none in the manifest. */
+uint64_t run_map_bytes(const struct run *r);
+
 /* The order in which memory was read, as the manifest names it; or NULL. */
 const char *run_order(const struct run *r);
 

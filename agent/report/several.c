@@ -8,11 +8,8 @@
 
 #include "agent/program/clock.h"
 #include "agent/report/html.h"
+#include "agent/report/judge.h"
 #include "agent/report/page.h"
-
-#define TEXT_MAX      120 /* characters of one value */
-
-#define TERMS_OF(...) ((const enum term[]){ __VA_ARGS__, TERMS })
 
 static const char *recorded(const char *text)
 {
@@ -112,81 +109,129 @@ static const struct row {
 	const char *name;
 	uint64_t (*value)(const struct run *r);
 	void (*put)(struct doc *d, uint64_t n);
+	bool of_smear; /* not of runs that were not measured, or of images, which have one moment */
 	bool of_named; /* with its share of the pages that the tables name */
-	bool of_time;  /* of an image, which has one moment, there is none */
 } rows[] = {
-	{ TERM_WALL, "wall time", wall, doc_duration },
-	{ TERM_READ, "memory read", memory, doc_size },
-	{ TERM_AGAIN, "read again", run_again, doc_size },
-	{ TERM_UNREADABLE, "unreadable pages", unreadable, doc_count },
-	{ TERM_SKIPPED, "skipped pages", skipped, doc_count },
-	{ TERM_QUANTILE, "median window", median, doc_duration, .of_time = true },
-	{ TERM_QUANTILE, "95 % of windows at most", p95, doc_duration, .of_time = true },
-	{ TERM_QUANTILE, "longest window", longest, doc_duration, .of_time = true },
-	{ TERM_COPY, "pages named", pages_named, doc_count, .of_time = true },
+	{ TERM_WALL, "wall time", wall, doc_duration, false, false },
+	{ TERM_READ, "memory read", memory, doc_size, false, false },
+	{ TERM_AGAIN, "read again", run_again, doc_size, false, false },
+	{ TERM_UNREADABLE, "unreadable pages", unreadable, doc_count, false, false },
+	{ TERM_SKIPPED, "skipped pages", skipped, doc_count, false, false },
+	{ TERM_QUANTILE, "median window", median, doc_duration, true, false },
+	{ TERM_QUANTILE, "95 % of windows at most", p95, doc_duration, true, false },
+	{ TERM_QUANTILE, "longest window", longest, doc_duration, true, false },
+	{ TERM_COPY, "pages named", pages_named, doc_count, true, false },
 	{ TERM_SAFE, "safe", safe, doc_count, true, true },
 	{ TERM_RISK, "at risk", at_risk, doc_count, true, true },
 	{ TERM_WRONG, "wrong", wrong, doc_count, true, true },
 };
 
-static void put_value(struct doc *d, const struct row *row, const struct run *r,
+static void put_judged_safe(struct doc *d, const struct run *r)
+{
+	uint64_t trust[TRUSTS];
+
+	copy_trust(image_of(r), trust);
+	doc_put(d, "<br> ");
+	judged_put(d, safe_judge(trust), safe_word(trust));
+}
+
+/* Three digits, and no exponent. */
+static void put_multiple(struct doc *d, double n)
+{
+	doc_printf(d,
+		   n < 999.5 ? "<br> <span class=\"soft\">× %.3g</span>"
+			     : "<br> <span class=\"soft\">× %.0f</span>",
+		   n);
+}
+
+static void put_value(struct html_table *t, const struct row *row, const struct run *r,
 		      const struct run *first)
 {
 	const uint64_t n = row->value(r), base = row->value(first);
 
-	doc_put(d, "<td class=\"n\">");
+	html_cell(t, "n");
 	if (n == UINT64_MAX) {
-		doc_put(d,
-			row->of_time && r->origin.still ? "not applicable</td>" : "not known</td>");
+		doc_put(t->d, row->of_smear && r->origin.still ? "not applicable" : "not known");
+		html_cell_end(t);
 		return;
 	}
-	row->put(d, n);
+	doc_put(t->d, "<span>");
+	row->put(t->d, n);
 	if (row->of_named) {
-		doc_put(d, "<br><span class=\"soft\">");
-		doc_share(d, n, named(r));
-		doc_put(d, "</span>");
+		doc_put(t->d, "<br> <span class=\"soft\">");
+		doc_share(t->d, n, named(r));
+		doc_put(t->d, "</span>");
+		if (row->value == safe && named(r))
+			put_judged_safe(t->d, r);
 	} else if (r != first && base && base != UINT64_MAX) {
-		doc_printf(d, "<br><span class=\"soft\">× %.3g</span>", (double)n / (double)base);
+		put_multiple(t->d, (double)n / (double)base);
 	}
-	doc_put(d, "</td>");
+	doc_put(t->d, "</span>");
+	html_cell_end(t);
 }
 
-static void put_heads(struct doc *d, const struct run *runs, size_t count)
+static void put_row_head(struct html_table *t, enum term term, const char *name)
 {
-	doc_put(d, "<thead><tr><th></th>");
-	for (size_t i = 0; i < count; i++) {
-		doc_put(d, "<th class=\"n\" scope=\"col\">");
-		html_strange(d, runs[i].label);
-		doc_put(d, "</th>");
-	}
-	doc_put(d, "</tr></thead><tbody>\n");
+	html_row(t);
+	html_cell(t, "");
+	glossary_link(t->d, term, name);
+	html_cell_end(t);
+}
+
+static bool any_measured(const struct run *runs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (runs[i].has_smear)
+			return true;
+	return false;
+}
+
+/* Why images have no such numbers. */
+static void put_images_note(struct doc *d, const struct run *runs, size_t count)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++)
+		any = any || runs[i].origin.still;
+	if (!any)
+		return;
+	doc_put(d,
+		"<p class=\"soft\">Mapping windows, and how many pages are safe or at risk, are ");
+	glossary_link(d, TERM_NOT_APPLICABLE, "not applicable");
+	doc_put(d, " to images: " ORIGIN_STILL_WHY ".</p>\n");
 }
 
 static void put_numbers(struct doc *d, const struct run *runs, size_t count)
 {
-	doc_put(d, "<div class=\"scroll\"><table><caption>Windows and verdicts by the images' own "
-		   "tables, pages of 4 KiB; × is the multiple of the first column</caption>");
-	put_heads(d, runs, count);
-	doc_put(d, "<tr><th scope=\"row\">");
-	glossary_link(d, TERM_ORDER, "order");
-	doc_put(d, "</th>");
+	const bool measured = any_measured(runs, count);
+	struct html_table t;
+
+	html_table(&t, d,
+		   measured
+			   ? "Windows and verdicts by the images' own tables, pages of 4 KiB; × is "
+			     "the multiple of the first column"
+			   : "× is the multiple of the first column");
+	html_column(&t, TERMS, "");
+	for (size_t i = 0; i < count; i++)
+		html_column_of_numbers(&t, TERMS, runs[i].label);
+	html_table_body(&t);
+	put_row_head(&t, TERM_ORDER, "order");
 	for (size_t i = 0; i < count; i++) {
-		doc_put(d, "<td class=\"n\">");
+		html_cell(&t, "n");
 		html_strange(d, recorded(run_order(&runs[i])));
-		doc_put(d, "</td>");
+		html_cell_end(&t);
 	}
-	doc_put(d, "</tr>\n");
+	html_row_end(&t);
 	for (size_t k = 0; k < ARRAY_SIZE(rows); k++) {
-		doc_put(d, "<tr><th scope=\"row\">");
-		glossary_link(d, rows[k].term, rows[k].name);
-		doc_put(d, "</th>");
+		if (rows[k].of_smear && !measured)
+			continue;
+		put_row_head(&t, rows[k].term, rows[k].name);
 		for (size_t i = 0; i < count; i++)
-			put_value(d, &rows[k], &runs[i], runs);
-		doc_put(d, "</tr>\n");
+			put_value(&t, &rows[k], &runs[i], runs);
+		html_row_end(&t);
 	}
-	doc_put(d, "</tbody></table></div>\n");
-	glossary_links(d, TERMS_OF(TERM_ORDER, TERM_WALL, TERM_AGAIN, TERM_WINDOW, TERM_QUANTILE,
-				   TERM_SAFE, TERM_RISK, TERM_WRONG, TERM_METHOD));
+	html_table_end(&t);
+	put_images_note(d, runs, count);
 }
 
 /* The runs that were measured, packed; NULL if there are none. */
@@ -202,87 +247,108 @@ static struct run *measured(const struct run *runs, size_t count, size_t *ret)
 	return at;
 }
 
-static void put_figure(struct doc *d, const struct run *runs, size_t count,
-		       void (*put)(struct doc *, const struct run *, size_t, enum svg_form),
+/* What the caption says of it, open for more. */
+static void put_figure(struct doc *d, const struct run *runs, size_t count, figure_put *put,
 		       const char *caption)
 {
 	size_t n;
 	_cleanup_free_ struct run *at = measured(runs, count, &n);
 
-	if (!at)
+	if (!at) {
 		d->lost = true;
-	if (!n) {
-		doc_put(d, "<p>Not known: in none of them page tables and memory can be "
-			   "compared.</p>\n");
 		return;
 	}
-	doc_put(d, "<figure>");
-	put(d, at, n, SVG_WIDE);
+	page_figure_begin(d, put, at, n);
 	doc_printf(d, "<figcaption>%s", caption);
 	if (n < count) {
 		doc_put(d, " Left out: ");
 		doc_count(d, count - n);
 		doc_put(d, " whose page tables and memory cannot be compared.");
 	}
-	doc_put(d, "</figcaption></figure>\n");
+	doc_put(d, "</figcaption>");
+	page_figure_end(d);
 }
 
 static void put_curves(struct doc *d, const struct run *runs, size_t count)
 {
+	doc_put(d, "<p>How far apart entries and contents were read, by the ");
+	glossary_link(d, TERM_COPY, "images' own tables");
+	doc_put(d, ": the ");
+	glossary_link(d, TERM_WINDOW, "mapping window");
+	doc_put(d, " of each page.</p>\n");
 	put_figure(d, runs, count, figure_of_curves,
 		   "The further left a line rises, the closer entries and contents were read "
 		   "together. Exact at every doubling of time, straight between.");
-	put_figure(d, runs, count, figure_of_spread,
-		   "By the images' own tables. Acquisitions of one name share a line.");
+	put_figure(d, runs, count, figure_of_spread, "Acquisitions of one name share a line.");
 	doc_put(d, "<details><summary>The same as histograms</summary>\n");
-	put_figure(d, runs, count, figure_of_windows, "By the images' own tables.");
+	put_figure(d, runs, count, figure_of_windows, "");
 	doc_put(d, "</details>\n");
-	glossary_links(d, TERMS_OF(TERM_WINDOW, TERM_QUANTILE, TERM_COPY));
 }
 
 static void put_verdicts(struct doc *d, const struct run *runs, size_t count)
 {
 	put_figure(d, runs, count, figure_of_verdicts, "By the images' own tables.");
-	glossary_links(d, TERMS_OF(TERM_SAFE, TERM_RISK, TERM_WRONG, TERM_PAGE));
 }
 
-static void put_row_of_run(struct doc *d, const struct run *r)
+/*
+ * What they are, and what became of them
+ */
+
+static void put_state(struct html_table *t, const struct run *r)
 {
-	char root[SHA256_HEX_SIZE], time[CLOCK_RFC3339_SIZE] = "not recorded";
+	char root[SHA256_HEX_SIZE];
+
+	sha256_hex(r->end.root, root);
+	html_cell(t, "wrap");
+	doc_put(t->d, "<span>");
+	judged_put(t->d, outcome_judge(r), outcome_headline(r));
+	doc_put(t->d, "<br>");
+	if (run_is_whole(r) && r->sealed_later)
+		doc_put(t->d, "sealed later");
+	else
+		doc_put(t->d, rsz_end_name(r->end.end));
+	doc_printf(t->d, ", %s<br><span class=\"mono\">%s</span></span>",
+		   r->checked ? "all hashes checked" : "headers and root checked", root);
+	html_cell_end(t);
+}
+
+static void put_origin(struct html_table *t, const struct run *r)
+{
+	char time[CLOCK_RFC3339_SIZE] = "not recorded";
 
 	if (r->identity.wall)
 		clock_rfc3339(r->identity.wall, time);
-	sha256_hex(r->end.root, root);
-	doc_put(d, "<tr><th scope=\"row\">");
-	html_strange(d, r->label);
-	doc_put(d, "</th><td class=\"wrap\">");
-	html_strange(d, r->path);
-	doc_put(d, "<br>");
+	html_cell(t, "wrap");
+	doc_put(t->d, "<span>");
+	html_strange(t->d, r->path);
+	doc_put(t->d, "<br>");
 	if (r->origin.image && !r->origin.host)
-		doc_put(d, "host not known");
+		doc_put(t->d, "host not known");
 	else
-		html_strange(d, recorded(r->origin.host));
-	doc_put(d, ", ");
-	html_strange(d, recorded(run_text(r->begin, "source", "name")));
-	doc_printf(d, "<br>%s</td><td><b class=\"%s\">", time, run_is_whole(r) ? "good" : "bad");
-	doc_put(d, run_is_whole(r) && r->sealed_later ? "sealed later" : rsz_end_name(r->end.end));
-	doc_printf(d, "</b>%s, %s<br><span class=\"mono\">%s</span></td></tr>\n",
-		   run_is_complete(r) ? "" : ", acquisition not complete",
-		   r->checked ? "all hashes checked" : "headers and root checked", root);
+		html_strange(t->d, recorded(r->origin.host));
+	doc_put(t->d, ", ");
+	html_strange(t->d, recorded(run_text(r->begin, "source", "name")));
+	doc_printf(t->d, "<br>%s</span>", time);
+	html_cell_end(t);
 }
 
 static void put_runs(struct doc *d, const struct run *runs, size_t count)
 {
-	doc_put(d, "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">name</th>"
-		   "<th scope=\"col\">file, host and source, begun</th><th scope=\"col\">");
-	glossary_link(d, TERM_SEALED, "state");
-	doc_put(d, " and ");
-	glossary_link(d, TERM_ROOT, "root");
-	doc_put(d, "</th></tr></thead><tbody>\n");
-	for (size_t i = 0; i < count; i++)
-		put_row_of_run(d, &runs[i]);
-	doc_put(d, "</tbody></table></div>\n");
-	glossary_links(d, TERMS_OF(TERM_SEALED, TERM_CHECKED, TERM_ROOT, TERM_SOURCE));
+	struct html_table t;
+
+	html_table(&t, d, NULL);
+	html_column(&t, TERMS, "name");
+	html_column(&t, TERM_OUTCOME, "outcome, state, root");
+	html_column(&t, TERM_SOURCE, "file, host and source, begun");
+	html_table_body(&t);
+	for (size_t i = 0; i < count; i++) {
+		html_row(&t);
+		html_text(&t, runs[i].label);
+		put_state(&t, &runs[i]);
+		put_origin(&t, &runs[i]);
+		html_row_end(&t);
+	}
+	html_table_end(&t);
 }
 
 static void put_glossary(struct doc *d, const struct run *runs, size_t count)
@@ -293,25 +359,72 @@ static void put_glossary(struct doc *d, const struct run *runs, size_t count)
 
 static const struct {
 	const char *id, *title;
+	bool (*has)(const struct run *runs, size_t count); /* NULL: always */
 	void (*put)(struct doc *d, const struct run *runs, size_t count);
 } sections[] = {
-	{ "compared", "Side by side", put_numbers },
-	{ "windows", "Mapping windows", put_curves },
-	{ "verdicts", "Safe, at risk, wrong", put_verdicts },
-	{ "runs", "The acquisitions", put_runs },
-	{ "glossary", "Definitions", put_glossary },
+	{ "runs", "The acquisitions", NULL, put_runs },
+	{ "compared", "Side by side", NULL, put_numbers },
+	{ "windows", "Mapping windows", any_measured, put_curves },
+	{ "verdicts", "Safe, at risk, wrong", any_measured, put_verdicts },
+	{ "glossary", "Definitions", NULL, put_glossary },
 };
+
+static bool is_there(size_t i, const struct run *runs, size_t count)
+{
+	return !sections[i].has || sections[i].has(runs, count);
+}
+
+/* How many of them are as they should be; the worst of them colours it. */
+static void put_outcome(struct doc *d, const struct run *runs, size_t count)
+{
+	enum judged worst = JUDGED_GOOD;
+	char headline[64];
+	size_t good = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const enum judged j = outcome_judge(&runs[i]);
+
+		good += j == JUDGED_GOOD;
+		worst = MAX(worst, j);
+	}
+	if (good == count)
+		snprintf(headline, sizeof(headline), "All %zu complete and sealed", count);
+	else
+		snprintf(headline, sizeof(headline), "%zu of %zu complete and sealed", good, count);
+	doc_printf(d, "<div class=\"outcome %s\" id=\"outcome\">\n<p class=\"headline\">",
+		   judged_style(worst));
+	judged_put(d, worst, headline);
+	doc_put(d, "</p>\n");
+	for (size_t i = 0; i < count; i++) {
+		const enum judged j = outcome_judge(&runs[i]);
+
+		if (j == JUDGED_GOOD)
+			continue;
+		doc_put(d, "<p>");
+		html_strange(d, runs[i].label);
+		doc_put(d, ": ");
+		judged_put(d, j, outcome_headline(&runs[i]));
+		doc_put(d, "</p>\n");
+	}
+	doc_put(d, "</div>\n");
+}
 
 void page_of_several(struct doc *d, const struct run *runs, size_t count)
 {
 	page_begin(d, "Memory acquisitions compared", NULL);
 	doc_put(d, "<header>\n<h1>");
 	doc_count(d, count);
-	doc_put(d, " memory acquisitions compared</h1>\n<nav aria-label=\"Sections\">");
+	doc_put(d, " memory acquisitions compared</h1>\n");
+	put_outcome(d, runs, count);
+	doc_put(d, "<nav aria-label=\"Sections\">");
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
-		doc_printf(d, "<a href=\"#%s\">%s</a>\n", sections[i].id, sections[i].title);
+		if (is_there(i, runs, count))
+			doc_printf(d, "<a href=\"#%s\">%s</a>\n", sections[i].id,
+				   sections[i].title);
 	doc_put(d, "</nav>\n</header>\n<main>\n");
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
+		if (!is_there(i, runs, count))
+			continue;
 		page_section(d, sections[i].id, sections[i].title);
 		sections[i].put(d, runs, count);
 		page_section_end(d);

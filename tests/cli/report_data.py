@@ -58,10 +58,10 @@ def spaces(names):
              'dtb': ROOTS + (i - 1) * PAGE if i else ROOT} for i, name in enumerate(names)]
 
 
-def manifest(names, passes, host, order, outcome):
+def manifest(names, passes, host, order, outcome, silent):
     lines = [{'event': 'begin', 'host': {'name': host}, 'cpu': {'model': HIDDEN},
               'os': {'name': 'Debian <12>', 'kernel_release': '6.1.0'}, 'memory': {'zswap': 'N'},
-              'source': {'name': 'made', 'path': EVIL, 'silent': True, 'error_numbers': 'errno'},
+              'source': {'name': 'made', 'path': EVIL, 'silent': silent, 'error_numbers': 'errno'},
               'security': {EVIL: EVIL}, 'tool': {'sha256': EVIL},
               'clocks': {'mono_ns': BEGUN},
               'maps': [{'origin': EVIL, 'bytes': RAM[1] - RAM[0] + 1,
@@ -101,12 +101,12 @@ def memory(entries, processes, holes):
 
 
 def container(names=(EVIL, HIDDEN, 'two'), passes=('before', 'after'), holes=2, host=EVIL,
-              order='linear', late=3 * SECOND, closed=True, outcome=3):
+              order='linear', late=3 * SECOND, closed=True, outcome=3, silent=True):
     """
     Tables before at 1 s, memory at 2 s, swap at 3 s, tables after at `late` + 2 s; some of the memory
     is captured again.
     """
-    text = manifest(names, passes, host, order, outcome)
+    text = manifest(names, passes, host, order, outcome, silent)
     recs = [rsz.begin(b'ramseal <test>'), rsz.stream(0, KINDS['manifest'], 0, b'manifest'),
             rsz.stream(1, KINDS['before'], PAGE, b'page tables before'),
             rsz.stream(2, KINDS['memory'], PAGE, b'memory'),

@@ -9,6 +9,7 @@ Usage: test_image.py RAMSEAL SOURCE-ROOT
 import json
 import os
 import random
+import re
 import socket
 import struct
 import subprocess
@@ -85,8 +86,8 @@ class Case(unittest.TestCase):
             rows.setdefault(line[:13].strip(), []).append(line[13:])
         return rows
 
-    def report(self, path):
-        done = run('report', '-q', '-o', '-', path, check=True)
+    def report(self, *paths):
+        done = run('report', '-q', '-o', '-', *paths, check=True)
         return done.stdout.decode()
 
     def events(self):
@@ -268,13 +269,27 @@ class NotApplicable(Case):
         path = self.acquire(self.raw)
         page = self.report(path)
         self.assertIn('Not applicable: ' + WHY, page)
-        for section in ('windows', 'transitions'):
-            part = page.split(f'<section id="{section}">')[1].split('</section>')[0]
-            self.assertIn('Not applicable', part)
-            self.assertNotIn('at risk', part)
+        self.assertIn('safe or at risk, of an image', page.split('<main>')[0])
+        # What has no answer has no section; what is there of each process has one.
+        self.assertEqual(re.findall(r'<section (?:class="part" )?id="(\w+)"', page),
+                         ['acquisition', 'timeline', 'smear', 'processes', 'states', 'integrity',
+                          'glossary'])
+        processes = page.split('id="processes"')[1].split('</section>')[0]
+        self.assertIn('Processes by pages that are missing', processes)
+        self.assertNotIn('at risk', processes)
+        self.assertRegex(processes, r'data-column="in the image">[1-9]')
         self.assertNotIn('by pages at risk', page)
-        several = run('report', '-q', '-o', '-', path, path, check=True).stdout.decode()
-        self.assertIn('not applicable</td>', several)
+        # Without tables, why is said in the head.
+        page = self.report(self.acquire(self.raw, '--pagetables=none'))
+        self.assertEqual(page.count('Not applicable: ' + WHY), 1)
+        self.assertNotIn('id="processes"', page)
+        several = self.report(path, path)
+        self.assertIn('not applicable</a> to images: ' + WHY, several)
+        self.assertNotIn('not known<', several)
+        live = self.at / 'live.rsz'
+        done = run('acquire', '-q', '-s', MACHINE, '-o', live)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('>not applicable</td>', self.report(live, path))
         done = run('report', '-q', '--figure', 'windows', '-o', '-', path)
         self.assertEqual(done.returncode, 9)
         self.assertIn(b'not applicable: an image file', done.stderr)

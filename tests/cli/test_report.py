@@ -21,8 +21,9 @@ import report_data as data  # noqa: E402
 from report_data import EVIL, PAGE, SECOND  # noqa: E402
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
-SECTIONS = ['integrity', 'acquisition', 'timeline', 'smear', 'windows', 'transitions', 'processes',
-            'states', 'unreadable', 'hashes', 'glossary']
+SECTIONS = ['acquisition', 'timeline', 'unreadable', 'smear', 'windows', 'transitions', 'processes',
+            'states', 'integrity', 'glossary']
+WITHOUT_TABLES = ['acquisition', 'timeline', 'integrity', 'glossary']
 FIGURES = ['timeline', 'windows', 'curves', 'spread', 'verdicts', 'transitions', 'processes', 'states']
 VOID = {'meta', 'link', 'br'}
 ALLOWED = {'html', 'head', 'meta', 'link', 'title', 'style', 'body', 'header', 'main', 'footer', 'nav',
@@ -137,8 +138,9 @@ class OnePage(Case):
         page = self.page(self.container())
         self.assertEqual([s for s in page.sections if s], SECTIONS)
         self.assertEqual(page.tags.count('figure'), 7)
-        for section in SECTIONS[:-1]:
-            self.assertIn('Definitions:', page.text(section), section)
+        self.assertEqual(page.tags.count('svg'), 1 + 2 * 7)  # wide and narrow, and the patterns
+        # Every word that is explained is explained once, and what is shown leads to its words.
+        self.assertGreater(len({link for link in page.links if link.startswith('#d-')}), 25)
 
     def test_says_what_is_measured(self):
         path = self.container()
@@ -163,10 +165,20 @@ class OnePage(Case):
         self.assertRegex(page.text('acquisition'), r'wall time 5\.000 s')
         self.assertRegex(page.text('acquisition'), r'read again 8\.0 KiB \(8\.0 KiB: a page table that')
         self.assertIn('cannot report unreadable', page.text('acquisition'))
-        self.assertIn('5' * 64, page.text('hashes'))
+        self.assertIn('5' * 64, page.text('integrity'))
         root = json.loads(run('info', '--json', path).stdout)['root']
-        self.assertIn(root, page.text('hashes'))
         self.assertIn(root, page.text('integrity'))
+
+    def test_share_of_safe_pages_is_judged_with_its_reason(self):
+        path = self.container()
+        trust = json.loads(run('smear', '--json', path).stdout)['total']['copies']['image']['trust']
+        share = 100 * trust['safe'] / sum(trust.values())
+        worst = max('at-risk', 'wrong', key=trust.get)
+        said = {'at-risk': 'may hold something else', 'wrong': 'are not in this container'}[worst]
+        word = 'good' if share >= 95 else 'fair' if share >= 50 else 'poor'
+        text = self.page(path).text('')
+        self.assertIn(f'{share:.1f} % of user pages safe', text)
+        self.assertRegex(text, rf'[✓!✗] {word}: {100 * trust[worst] / sum(trust.values()):.1f} % {said}')
 
     def test_verdicts_by_process(self):
         path = self.container()
@@ -212,8 +224,10 @@ class OnePage(Case):
         self.assertIn('error 14 (errno)', text)
         self.assertIn('skipped', text)
         self.assertIn('2 pages unreadable or skipped', page.text(''))
+        self.assertIn('1 page was unreadable and 1 was skipped', page.text(''))
         page = self.page(self.container(holes=0))
-        self.assertIn('No page of any stream was', page.text('unreadable'))
+        self.assertNotIn('unreadable', page.sections)
+        self.assertIn('0 pages unreadable or skipped', page.text(''))
 
     def test_what_is_many_is_summed(self):
         names = [f'process {i} <&>' for i in range(70)]
@@ -222,8 +236,8 @@ class OnePage(Case):
         self.assertIn('50 others', page.text('processes'))
         self.assertIn('sums the 50', page.text('processes'))
         self.assertIn('10 others', page.text('processes'))  # in the table
-        self.assertEqual(page.text('states').count('50 others'), 1)
-        self.assertLess(len(self.write(with_many)), 300_000)
+        self.assertEqual(page.text('states').count('50 others'), 2)  # wide and narrow
+        self.assertLess(len(self.write(with_many)), 400_000)
         # A range for every other page: there is room for 32 here, and 100 are shown.
         self.assertNotIn('more ranges', self.page(self.container(holes=32)).text('unreadable'))
 
@@ -237,60 +251,98 @@ class OnePage(Case):
         self.assertEqual(text.count('error 14'), 50)
 
 
-class Wholeness(Case):
-    def test_sealed(self):
-        path = self.container()
-        self.assertIn('Whole and sealed; all hashes were checked.',
-                      self.page(path).text('integrity'))
-        text = self.page(path, '--no-verify').text('integrity')
-        self.assertIn("The contents' hashes were not all checked.", text)
-        self.assertIn('compared with the root noted then', text)
+class Outcome(Case):
+    """The first thing that is said, and what it is judged by."""
+
+    def headline(self, page):
+        """Between the time of its beginning and the reasons."""
+        return re.search(r' begun \S+Z ([✓!✗] .*?) (?:The|It) ', page.text(''))[1]
+
+    def test_complete(self):
+        path = self.container(outcome=0, holes=0, silent=False)
+        page = self.page(path)
+        self.assertEqual(self.headline(page), '✓ Complete')
+        self.assertIn('recorded no gap. The container is sealed. All its hashes were checked',
+                      page.text(''))
+        page = self.page(path, '--no-verify')
+        self.assertEqual(self.headline(page), '✓ Complete')
+        self.assertIn("the contents' hashes were not all checked.", page.text(''))
+        self.assertNotIn('All', page.text('integrity').split('The root')[0])
+        self.assertIn('compared with the root noted then', page.text('integrity'))
+
+    def test_gaps(self):
+        page = self.page(self.container())
+        self.assertEqual(self.headline(page), '! Complete, with gaps')
+        self.assertIn('Its source cannot report unreadable pages', page.text(''))
 
     def test_unsealed(self):
         page = self.page(self.container(closed=False), code=7)
-        self.assertIn('Not whole. It is unsealed', page.text('integrity'))
-        self.assertIn('is whole, all hashes were checked', page.text('integrity'))
+        self.assertEqual(self.headline(page), '✗ Not sealed')
+        self.assertIn('The container is unsealed: ', page.text(''))
+        self.assertIn('is whole, all hashes were checked', page.text(''))
         self.assertIn('at risk', page.text('processes'))
+
+    def test_sealed_later(self):
+        path = self.container(closed=False)
+        done = run('seal', path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = self.page(path)
+        self.assertEqual(self.headline(page), '! Complete, with gaps')
+        self.assertIn('was not sealed by the acquisition, but later', page.text(''))
 
     def test_cut(self):
         path = self.container()
         path.write_bytes(path.read_bytes()[:-10_000])
         for options in ([], ['--no-verify']):
-            page = self.page(path, *options, code=7)
-            self.assertIn('Not whole.', page.text('integrity'))
+            self.assertEqual(self.headline(self.page(path, *options, code=7)), '✗ Cut off')
 
     def test_damaged_content(self):
         path = self.container()
         whole = path.read_bytes()
         at = whole.index(b'page 7')
         path.write_bytes(whole[:at] + b'PAGE' + whole[at + 4:])
-        self.assertIn('It is damaged', self.page(path, code=7).text('integrity'))
+        page = self.page(path, code=7)
+        self.assertEqual(self.headline(page), '✗ Damaged')
+        self.assertIn('The container is damaged: ', page.text(''))
         # Not looked at, not claimed.
-        text = self.page(path, '--no-verify').text('integrity')
-        self.assertNotIn('all hashes were', text)
+        self.assertNotRegex(self.page(path, '--no-verify').text(''), r'(?i)all (its )?hashes were')
 
     def test_acquisition_that_did_not_complete(self):
-        for outcome in (8, None):
-            page = self.page(self.container(outcome=outcome))
-            self.assertIn('incomplete', page.text(''))
-            self.assertIn('did not complete', page.text('integrity'))
-        self.assertNotIn('incomplete', self.page(self.container()).text(''))
+        page = self.page(self.container(outcome=8, holes=0))
+        self.assertEqual(self.headline(page), '✗ Not complete')
+        self.assertIn('did not complete: ended <so>. It said: ' + EVIL, page.text(''))
+        # It is not known what else there would have been.
+        self.assertNotIn('0 pages unreadable or skipped', page.text(''))
+        self.assertIn('of memory read, of 1.0 MiB', page.text(''))
+        page = self.page(self.container(outcome=None))
+        self.assertEqual(self.headline(page), '✗ Not complete')
+        self.assertIn('did not come to its end', page.text(''))
+
+    def test_machine_without_a_name(self):
+        page = self.page(self.container(host='(none)'), '--label', 'evidence 7')
+        self.assertIn('Memory acquisition of evidence 7', page.text(''))
+
+
+class WithoutTables(Case):
+    """What there is nothing to say about is not there, and why is said once."""
 
     def test_without_page_tables(self):
         path = self.at / 'plain.rsz'
         done = run('acquire', '-q', '--pagetables=none', '-s', 'sim:desktop,ram=64M,allocated=20M,'
                    'resident=10M,trimmed=5M,others=5M,processes=3,cache=2M', '-o', path)
         self.assertEqual(done.returncode, 0, done.stderr)
-        page = self.page(path)
-        self.assertIn('Not known: page tables and memory could not be compared: ',
-                      page.text('smear'))
-        for section in ('windows', 'transitions', 'processes', 'states'):
-            self.assertIn('Not known', page.text(section))
-        self.assertIn('memory', page.text('timeline'))
+        text = self.write(path)
+        page = Page(text)
+        self.assertEqual([s for s in page.sections if s], WITHOUT_TABLES)
+        self.assertEqual(text.lower().count('not known ('), 1)
+        self.assertIn('Whether page tables and pages belong together is not known (', page.text(''))
+        for section in page.sections:
+            self.assertIn(f'href="#{section}"' if section not in ('', 'timeline') else '', text)
 
     def test_one_pass_only(self):
         page = self.page(self.container(passes=['before']))
-        self.assertIn('Not known', page.text('smear'))
+        self.assertNotIn('smear', page.sections)
+        self.assertIn('is not known (', page.text(''))
 
 
 class Usage(Case):
@@ -336,7 +388,8 @@ class Several(Case):
         paths = [self.container(), self.container(order='guided <x>', late=6 * SECOND)]
         page = self.page(*paths, '--label', 'a & <b>')
         self.assertEqual([s for s in page.sections if s],
-                         ['compared', 'windows', 'verdicts', 'runs', 'glossary'])
+                         ['runs', 'compared', 'windows', 'verdicts', 'glossary'])
+        self.assertIn('! 0 of 2 complete and sealed', page.text(''))
         text = page.text('compared')
         self.assertIn('a & <b>', text)
         self.assertIn('2.rsz', text)
@@ -352,11 +405,13 @@ class Several(Case):
         self.assertIn('not known', page.text('compared'))
         self.assertIn('Left out: 1', page.text('windows'))
         page = self.page(self.container(passes=[]), self.container(passes=[]), '--no-verify')
-        self.assertIn('in none of them', page.text('windows'))
+        self.assertEqual([s for s in page.sections if s], ['runs', 'compared', 'glossary'])
+        self.assertNotIn('not known', page.text('compared'))
 
     def test_with_one_that_is_not_whole(self):
         page = self.page(self.container(), self.container(closed=False), code=7)
-        self.assertIn('unsealed', page.text('runs'))
+        self.assertIn('✗ Not sealed', page.text('runs'))
+        self.assertIn('✗ Not sealed', page.text(''))
 
 
 class Figures(Case):

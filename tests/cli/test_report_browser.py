@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Opens reports in headless Chromium: nothing is complained about, the figures are there, light is light
-and dark is dark, and it can be printed. The screenshots stay in FOLDER, for people to look at.
+Opens reports in headless Chromium: nothing is complained about; what stands where, how wide it is and
+what can be told apart is measured; light is light and dark is dark, and it can be printed. The
+screenshots stay in FOLDER, for people to look at.
 Usage: test_report_browser.py RAMSEAL FOLDER
 """
 
@@ -19,30 +20,71 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import report_data as data  # noqa: E402
+from chromium import TIMEOUT, Chromium  # noqa: E402
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
 FOLDER = Path(sys.argv.pop(1)).resolve()
 SKIPPED_EXIT = 77  # what meson takes for "skipped"
-TIMEOUT = 900      # for a start of the browser on a machine that does much else
-DARK = '--blink-settings=preferredColorScheme=0'
+WIDTHS = (1280, 768, 420, 360)
 
+UNFOLD = "document.querySelectorAll('details').forEach(d => d.open = true)"
 
-def chromium(*args):
-    """What it says on stderr (its own log and the page's console), and what it prints."""
-    with tempfile.TemporaryDirectory(prefix='ramseal-chromium-') as profile:
-        done = subprocess.run(
-            ['chromium', '--headless', '--no-sandbox', '--disable-gpu', '--disable-quic',
-             '--no-first-run', '--disable-background-networking', '--disable-dev-shm-usage',
-             '--hide-scrollbars', '--enable-logging=stderr', f'--user-data-dir={profile}', *args],
-            stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT)
-    if done.returncode:
-        raise AssertionError(f'chromium ended with {done.returncode}: {done.stderr[-2000:]}')
-    return done.stderr.decode(errors='replace'), done.stdout.decode(errors='replace')
+# Each of these asks the page for what is wrong with it: an empty list is right.
 
+# What is wider than its place: the page, or something in it that would have to be scrolled.
+TOO_WIDE = """
+[document.documentElement, ...document.querySelectorAll('.scroll, figure, table, svg.fig, p, td, th')]
+    .filter(e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth ||
+                 e.getBoundingClientRect().right > innerWidth + 1)
+    .map(e => `${e.tagName} ${e.className.baseVal || e.className} ${e.textContent.slice(0, 60)}`)
+"""
 
-def console(log):
-    """The lines that the page itself caused."""
-    return [line for line in log.splitlines() if ':CONSOLE' in line]
+# Text that reaches over the edge of its drawing, which cuts it off.
+CLIPPED = """
+[...document.querySelectorAll('svg.fig text')].filter(t => t.getClientRects().length).filter(t => {
+    const box = t.getBoundingClientRect(), svg = t.ownerSVGElement.getBoundingClientRect();
+    return box.left < svg.left - .5 || box.right > svg.right + .5 ||
+           box.top < svg.top - .5 || box.bottom > svg.bottom + .5;
+}).map(t => `${t.ownerSVGElement.querySelector('title').textContent}: ${t.textContent}`)
+"""
+
+# Labels of one axis or legend that run into each other.
+COLLIDING = """
+[...document.querySelectorAll('svg.fig')].flatMap(svg => {
+    const texts = [...svg.querySelectorAll('text:not(.halo)')].filter(t => t.getClientRects().length)
+        .map(t => [t, t.getBoundingClientRect()]);
+    return texts.flatMap(([a, x], i) => texts.slice(i + 1).filter(([b, y]) =>
+        Math.min(x.right, y.right) - Math.max(x.left, y.left) > 1 &&
+        Math.min(x.bottom, y.bottom) - Math.max(x.top, y.top) > 4
+    ).map(([b]) => `${svg.querySelector('title').textContent}: ${a.textContent} | ${b.textContent}`));
+})
+"""
+
+# Letters that are too small to be read.
+SMALL = """
+[...document.querySelectorAll('svg.fig text')].filter(t => t.getClientRects().length).filter(t =>
+    parseFloat(getComputedStyle(t).fontSize) * t.ownerSVGElement.getBoundingClientRect().width /
+    t.ownerSVGElement.viewBox.baseVal.width < 9).map(t => t.textContent)
+"""
+
+# What is judged by its colour alone, or by a colour that does not stand out (WCAG 2.1, 1.4.3).
+JUDGED_BADLY = """
+(() => {
+    const parse = c => c.match(/[\\d.]+/g).slice(0, 3).map(Number);
+    const light = c => { const [r, g, b] = parse(c).map(v => v / 255).map(v =>
+        v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+        return .2126 * r + .7152 * g + .0722 * b; };
+    const behind = e => { for (; e; e = e.parentElement) {
+        const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)|transparent/.test(c)) return c; }
+        return 'rgb(255, 255, 255)'; };
+    const words = { good: /^✓ \\S/, fair: /^! \\S/, bad: /^✗ \\S/ };
+    return [...document.querySelectorAll('.judged')].filter(e => {
+        const [kind] = Object.keys(words).filter(k => e.classList.contains(k));
+        const [a, b] = [light(getComputedStyle(e).color), light(behind(e))].sort((x, y) => y - x);
+        return !words[kind].test(e.textContent) || (a + .05) / (b + .05) < 4.5;
+    }).map(e => `${e.className}: ${e.textContent}`);
+})()
+"""
 
 
 def pixels(path):
@@ -77,30 +119,65 @@ def pixels(path):
     return width, height, found
 
 
+def acquired(name, *options):
+    """A container that ramseal made of a simulated machine."""
+    path = FOLDER / f'{name}.rsz'
+    subprocess.run([RAMSEAL, 'acquire', '-q', '--source',
+                    'sim:desktop,ram=128M,allocated=80M,resident=50M,trimmed=25M,others=30M,cache=8M,'
+                    'pagefile0=96M,activity=1000,pressure=100', *options, '-o', path], check=True,
+                   timeout=TIMEOUT)
+    return path
+
+
 class Browser(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         shutil.rmtree(FOLDER, ignore_errors=True)
         FOLDER.mkdir(parents=True)
-        paths = []
-        for name, more in (('linear', {}), ('guided', {'late': 9 * data.SECOND, 'order': 'guided'})):
-            paths.append(FOLDER / f'{name}.rsz')
-            paths[-1].write_bytes(data.container(**more))
-        for out, inputs in (('one.html', paths[:1]), ('several.html', paths)):
-            subprocess.run([RAMSEAL, 'report', '-q', *inputs, '-o', FOLDER / out], check=True,
-                           timeout=TIMEOUT)
+        made = {name: FOLDER / f'{name}.rsz' for name in ('linear', 'guided', 'tables', 'failed', 'cut')}
+        many = [f'a process with a long name {i}' for i in range(30)]
+        made['linear'].write_bytes(data.container())
+        made['guided'].write_bytes(data.container(late=9 * data.SECOND, order='guided', names=many,
+                                                  outcome=0, holes=0))
+        made['tables'].write_bytes(data.container(passes=[], outcome=0, holes=0, silent=False))
+        made['failed'].write_bytes(data.container(passes=['before'], outcome=6, holes=9))
+        made['cut'].write_bytes(data.container()[:-20_000])
+        made['long'] = FOLDER / ('anamewithoutaplacetobreakit' * 3 + '.rsz')
+        made['long'].write_bytes(data.container(passes=[]))
+        made['sim'] = acquired('sim')
+        made['sim-linear'] = acquired('sim-linear', '--order', 'linear')
+        cls.pages = {name: [path] for name, path in made.items()}
+        cls.pages['one'] = cls.pages.pop('linear')
+        cls.pages['several'] = [made[name] for name in ('linear', 'guided')]
+        cls.pages['all'] = list(made.values())
+        cls.pages['none'] = [made['tables'], made['failed']]
+        for name, inputs in cls.pages.items():
+            done = subprocess.run([RAMSEAL, 'report', '-q', *inputs, '-o', FOLDER / f'{name}.html'],
+                                  timeout=TIMEOUT, stderr=subprocess.DEVNULL)
+            assert done.returncode in (0, 7), name
+        cls.browser = cls.enterClassContext(Chromium())
+
+    def open(self, name, width=1280, dark=False):
+        self.browser.open(FOLDER / f'{name}.html', width, dark)
+        self.assertEqual(self.browser.console, [])
+
+    def texts(self, selector):
+        return self.browser.value(f"[...document.querySelectorAll('{selector}')]"
+                                  ".filter(e => e.getClientRects().length).map(e => e.innerText)")
 
     def dom(self, name):
-        log, dom = chromium('--dump-dom', f'file://{FOLDER / name}')
-        self.assertEqual(console(log), [])
-        self.assertNotIn('<script', dom)
-        self.assertNotIn('<img', dom)
-        return dom
+        self.open(name)
+        return self.browser.value('document.documentElement.outerHTML')
+
+    # --- what is there ---
 
     def test_one(self):
-        dom = self.dom('one.html')
+        dom = self.dom('one')
+        self.assertNotIn('<script', dom)
+        self.assertNotIn('<img', dom)
         self.assertEqual(dom.count('<figure'), dom.count('</figure>'))
-        self.assertEqual(dom.count('class="fig wide"'), 7)
+        for form in ('wide', 'narrow'):
+            self.assertEqual(dom.count(f'class="fig {form}"'), 7)
         for title in ('Physical address against capture time', 'How mapping windows are distributed',
                       'Transitions of page states', 'Processes by pages at risk',
                       'Page states by process'):
@@ -108,8 +185,9 @@ class Browser(unittest.TestCase):
         self.assertIn('&lt;script&gt;alert(1)', dom)
 
     def test_several(self):
-        dom = self.dom('several.html')
+        dom = self.dom('several')
         self.assertEqual(dom.count('class="fig wide"'), 4)
+        self.assertNotIn('class="fig', self.dom('none'))
 
     def test_what_it_would_complain_about(self):
         """The check can fail: a script is refused by the page's own policy, and the console says so."""
@@ -118,26 +196,95 @@ class Browser(unittest.TestCase):
             bad = Path(folder) / 'bad.html'
             bad.write_text(re.sub('<body>', '<body><script>document.title = "run"</script>', text),
                            encoding='utf-8')
-            log, dom = chromium('--dump-dom', f'file://{bad}')
-        self.assertNotEqual(console(log), [])
-        self.assertNotIn('<title>run', dom)
+            self.browser.open(bad)
+        self.assertNotEqual(self.browser.console, [])
+        self.assertNotEqual(self.browser.value('document.title'), 'run')
 
-    def screenshot(self, name, page, height, *more):
-        path = FOLDER / name
-        log, _ = chromium(f'--window-size=1120,{height}', f'--screenshot={path}', *more,
-                          f'file://{FOLDER / page}')
-        self.assertEqual(console(log), [])
-        self.assertGreater(path.stat().st_size, 10_000)
-        return path
+    # --- what comes first ---
+
+    def test_outcome_is_first_and_largest(self):
+        for name, headline in (('one', '! Complete, with gaps'), ('guided', '✓ Complete'),
+                               ('failed', '✗ Not complete'), ('cut', '✗ Cut off'),
+                               ('several', '! 1 of 2 complete and sealed')):
+            for width in (1280, 420):
+                with self.subTest(name, width=width):
+                    self.open(name, width)
+                    self.assertEqual(self.texts('.headline'), [headline])
+                    sizes = self.browser.value("""
+                        [...document.querySelectorAll('body *')].filter(e => e.getClientRects().length)
+                            .map(e => [parseFloat(getComputedStyle(e).fontSize),
+                                       e.closest('.outcome') != null])
+                    """)
+                    self.assertEqual({inside for size, inside in sizes
+                                      if size == max(size for size, _ in sizes)}, {True})
+                    order = self.browser.value("""
+                        ['h1', '.outcome', '.cards', 'nav', 'main'].map(s => document.querySelector(s))
+                            .filter(e => e).map(e => e.getBoundingClientRect().top)
+                    """)
+                    self.assertEqual(order, sorted(order))
+                    # It is seen without scrolling.
+                    self.assertLess(order[1], 300)
+
+    def test_judged_by_sign_word_and_colour(self):
+        for name in self.pages:
+            for dark in (False, True):
+                with self.subTest(name, dark=dark):
+                    self.open(name, dark=dark)
+                    self.assertGreaterEqual(self.browser.value(
+                        "document.querySelectorAll('.judged').length"), 1)
+                    self.assertEqual(self.browser.value(JUDGED_BADLY), [])
+
+    def test_few_links_lead_on(self):
+        for name in self.pages:
+            self.open(name)
+            links = self.texts('nav a')
+            self.assertTrue(3 <= len(links) <= 6, links)
+            self.assertLessEqual(len(links), len(self.texts('h2')))
+
+    # --- whether it has room ---
+
+    def test_everything_has_room(self):
+        """Nothing is wider than the window, no label is cut off, meets another, or is too small."""
+        for name in self.pages:
+            for width in WIDTHS:
+                self.open(name, width)
+                found = {'too small': self.browser.value(SMALL),
+                         'colliding': self.browser.value(COLLIDING)}
+                self.browser.value(UNFOLD)
+                found.update({'too wide': self.browser.value(TOO_WIDE),
+                              'cut off': self.browser.value(CLIPPED)})
+                for what, where in found.items():
+                    with self.subTest(name, width=width, what=what):
+                        self.assertEqual(where, [])
+
+    def test_cells_say_their_column_on_a_small_screen(self):
+        self.open('one', 420)
+        self.browser.value(UNFOLD)
+        self.assertEqual(self.browser.value("""
+            [...document.querySelectorAll('.rows td')].filter(e => e.getClientRects().length)
+                .filter(e => getComputedStyle(e, '::before').content.length < 3)
+                .map(e => e.textContent)
+        """), [])
+
+    # --- light, dark, paper ---
 
     def test_screenshots(self):
-        for page in ('one', 'several'):
-            self.screenshot(f'{page}-light.png', f'{page}.html', 6500)
-            self.screenshot(f'{page}-dark.png', f'{page}.html', 6500, DARK)
+        for page in self.pages:
+            for width in (1280, 420):
+                for dark in (False, True):
+                    self.open(page, width, dark)
+                    path = FOLDER / f'{page}-{width}-{"dark" if dark else "light"}.png'
+                    self.browser.screenshot(path)
+                    self.assertGreater(path.stat().st_size, 10_000)
 
     def test_light_and_dark(self):
-        light, dark = (pixels(self.screenshot(f'top-{name}.png', 'one.html', 700, *more))
-                       for name, more in (('light', []), ('dark', [DARK])))
+        found = []
+        for name, dark in (('light', False), ('dark', True)):
+            path = FOLDER / f'top-{name}.png'
+            self.open('one', dark=dark)
+            self.browser.screenshot(path, height=700)
+            found.append(pixels(path))
+        light, dark = found
         self.assertEqual(light[:2], dark[:2])
         self.assertGreater(sum(light[2]) / len(light[2]), 200)
         self.assertLess(sum(dark[2]) / len(dark[2]), 80)
@@ -145,13 +292,23 @@ class Browser(unittest.TestCase):
     def test_prints(self):
         for page in ('one', 'several'):
             path = FOLDER / f'{page}.pdf'
-            log, _ = chromium(f'--print-to-pdf={path}', '--no-pdf-header-footer',
-                              f'file://{FOLDER / page}.html')
-            self.assertEqual(console(log), [])
+            self.open(page, dark=True)
+            self.browser.pdf(path)
             pdf = path.read_bytes()
             self.assertTrue(pdf.startswith(b'%PDF-'))
             pages = len(re.findall(rb'/Type\s*/Page\b(?!s)', pdf))
             self.assertTrue(2 <= pages <= 30, pages)
+
+    def test_paper_is_light_and_wide(self):
+        """Whatever the screen: its colours are those of the light page, its figures the wide ones."""
+        self.open('one', 420, dark=True)
+        self.browser.call('Emulation.setEmulatedMedia', media='print')
+        self.addCleanup(self.browser.call, 'Emulation.setEmulatedMedia', media='')
+        self.assertEqual(self.browser.value('getComputedStyle(document.body).backgroundColor'),
+                         'rgb(255, 255, 255)')
+        self.assertEqual(self.browser.value(JUDGED_BADLY), [])
+        self.assertEqual(self.browser.value(
+            "[...document.querySelectorAll('svg.narrow')].filter(e => e.getClientRects().length).length"), 0)
 
 
 if __name__ == '__main__':

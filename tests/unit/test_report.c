@@ -7,6 +7,7 @@
 
 #include "agent/report/figures.h"
 #include "agent/report/glossary.h"
+#include "agent/report/judge.h"
 #include "agent/report/timeline.h"
 #include "formats/base/utf8.h"
 
@@ -606,6 +607,35 @@ TEST(wild_times_and_addresses_stay_within)
 }
 
 /*
+ * Judgements
+ */
+
+TEST(share_of_safe_pages_is_judged_at_95_and_50_percent)
+{
+	static const struct {
+		uint64_t trust[TRUSTS]; /* safe, at risk, wrong */
+		enum judged judged;
+		const char *reason;
+	} cases[] = {
+		{ { 100, 0, 0 }, JUDGED_GOOD, "good</span>" },
+		{ { 95, 5, 0 }, JUDGED_GOOD, "good</span>: 5.0 % may hold something else" },
+		{ { 9499, 1, 500 }, JUDGED_FAIR, "fair</span>: 5.0 % are not in this container" },
+		{ { 50, 25, 25 }, JUDGED_FAIR, "fair</span>: 25.0 % may hold" },
+		{ { 49, 1, 50 }, JUDGED_BAD, "poor</span>: 50.0 % are not" },
+		{ { 0, 0, 1 }, JUDGED_BAD, "poor</span>: 100.0 % are not" },
+		{ { UINT64_MAX / 8, 1, 0 }, JUDGED_GOOD, "good</span>: &lt;0.1 % may" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_doc_ struct doc d = { 0 };
+
+		assert_int_equal(safe_judge(cases[i].trust), cases[i].judged);
+		safe_put_reason(&d, cases[i].trust);
+		CHECK_HAS(d.at, cases[i].reason);
+	}
+}
+
+/*
  * Words
  */
 
@@ -653,6 +683,7 @@ int main(void)
 		cmocka_unit_test(pages_without_content_have_a_mark_of_their_own),
 		cmocka_unit_test(nothing_captured_is_nothing_drawn),
 		cmocka_unit_test(wild_times_and_addresses_stay_within),
+		cmocka_unit_test(share_of_safe_pages_is_judged_at_95_and_50_percent),
 		cmocka_unit_test(every_word_has_one_entry_of_its_own),
 	};
 

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/report/judge.h"
+
+const char *judged_style(enum judged j)
+{
+	return j == JUDGED_GOOD ? "good" : j == JUDGED_FAIR ? "fair" : "bad";
+}
+
+void judged_put(struct doc *d, enum judged j, const char *text)
+{
+	static const char *const signs[] = {
+		[JUDGED_GOOD] = "✓",
+		[JUDGED_FAIR] = "!",
+		[JUDGED_BAD] = "✗",
+	};
+
+	doc_printf(d, "<span class=\"judged %s\"><span aria-hidden=\"true\">%s</span> %s</span>",
+		   judged_style(j), signs[j], text);
+}
+
+/*
+ * The outcome
+ */
+
+static bool has_gaps(const struct run *r)
+{
+	return json_integer_value(json_object_get(r->finish, "exit_code")) == EXIT_GAPS;
+}
+
+enum judged outcome_judge(const struct run *r)
+{
+	if (!run_is_whole(r) || !run_is_complete(r))
+		return JUDGED_BAD;
+	return has_gaps(r) || r->sealed_later ? JUDGED_FAIR : JUDGED_GOOD;
+}
+
+static const char *end_headline(enum rsz_end end)
+{
+	switch (end) {
+	case RSZ_END_UNSEALED:
+		return "Not sealed";
+	case RSZ_END_CUT:
+		return "Cut off";
+	default:
+		return "Damaged";
+	}
+}
+
+const char *outcome_headline(const struct run *r)
+{
+	if (!run_is_whole(r))
+		return end_headline(r->end.end);
+	if (!run_is_complete(r))
+		return "Not complete";
+	if (has_gaps(r))
+		return "Complete, with gaps";
+	return r->sealed_later ? "Complete, sealed later" : "Complete";
+}
+
+static void put_not_whole(struct doc *d, const struct run *r)
+{
+	doc_put(d, "<p>The container is ");
+	doc_put(d, rsz_end_name(r->end.end));
+	doc_put(d, ": ");
+	html_strange(d, r->end.reason);
+	doc_put(d, ". Everything before offset ");
+	doc_count(d, r->end.whole);
+	doc_put(d, r->checked ? " is whole, all hashes were checked.</p>"
+			      : " is whole by its headers; the contents' hashes were not all "
+				"checked.</p>");
+}
+
+static void put_early_end(struct doc *d, const struct run *r)
+{
+	const char *message = json_string_value(json_object_get(r->finish, "message"));
+
+	if (!r->finish) {
+		doc_put(d, "<p>The acquisition did not come to its end.</p>");
+		return;
+	}
+	doc_put(d, "<p>The acquisition did not complete: ");
+	html_strange(d, run_outcome(r));
+	doc_put(d, ".");
+	if (message) {
+		doc_put(d, " It said: ");
+		html_strange(d, message);
+		doc_put(d, ".");
+	}
+	doc_put(d, "</p>");
+}
+
+static void put_gaps(struct doc *d, const struct run *r)
+{
+	const uint64_t unreadable = run_pages(r, PAGE_UNREADABLE);
+	const uint64_t skipped = run_pages(r, PAGE_SKIPPED);
+
+	doc_put(d, "<p>The acquisition came to its end. ");
+	if (unreadable || skipped) {
+		doc_count(d, unreadable);
+		doc_put(d, unreadable == 1 ? " page was unreadable and "
+					   : " pages were unreadable and ");
+		doc_count(d, skipped);
+		doc_put(d, skipped == 1 ? " was skipped" : " were skipped");
+		doc_put(d, "; <a href=\"#unreadable\">each is recorded</a>. ");
+	}
+	if (json_is_true(json_object_get(json_object_get(r->begin, "source"), "silent")))
+		doc_put(d, "Its source cannot report unreadable pages: they look like zeros.");
+	doc_put(d, "</p>");
+}
+
+static void put_seal(struct doc *d, const struct run *r)
+{
+	if (r->sealed_later)
+		doc_put(d, "<p>The container was not sealed by the acquisition, but later: nothing "
+			   "proves what happened to it in between. ");
+	else
+		doc_put(d, "<p>The container is sealed. ");
+	doc_put(d, r->checked ? "All its hashes were checked, and agree.</p>"
+			      : "Its headers and its root agree; the contents' hashes were not all "
+				"checked.</p>");
+}
+
+void outcome_put_reasons(struct doc *d, const struct run *r)
+{
+	if (!run_is_whole(r))
+		put_not_whole(d, r);
+	if (!run_is_complete(r))
+		put_early_end(d, r);
+	else if (has_gaps(r))
+		put_gaps(d, r);
+	else
+		doc_put(d, "<p>The acquisition came to its end, and recorded no gap.</p>");
+	if (run_is_whole(r))
+		put_seal(d, r);
+}
+
+/*
+ * Safe pages
+ */
+
+static uint64_t sum_of(const uint64_t trust[static TRUSTS])
+{
+	return trust[TRUST_SAFE] + trust[TRUST_AT_RISK] + trust[TRUST_WRONG];
+}
+
+enum judged safe_judge(const uint64_t trust[static TRUSTS])
+{
+	const double safe = 100 * (double)trust[TRUST_SAFE];
+	const double all = (double)sum_of(trust);
+
+	return safe >= JUDGE_SAFE_GOOD * all   ? JUDGED_GOOD
+	       : safe >= JUDGE_SAFE_FAIR * all ? JUDGED_FAIR
+					       : JUDGED_BAD;
+}
+
+const char *safe_word(const uint64_t trust[static TRUSTS])
+{
+	static const char *const words[] = {
+		[JUDGED_GOOD] = "good",
+		[JUDGED_FAIR] = "fair",
+		[JUDGED_BAD] = "poor",
+	};
+
+	return words[safe_judge(trust)];
+}
+
+void safe_put_reason(struct doc *d, const uint64_t trust[static TRUSTS])
+{
+	const bool risk = trust[TRUST_AT_RISK] >= trust[TRUST_WRONG];
+	const uint64_t most = trust[risk ? TRUST_AT_RISK : TRUST_WRONG];
+
+	judged_put(d, safe_judge(trust), safe_word(trust));
+	if (!most)
+		return;
+	doc_put(d, ": ");
+	doc_share(d, most, sum_of(trust));
+	doc_put(d, risk ? " may hold something else" : " are not in this container");
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a report judges, and how that looks: a sign, a word and a colour, so that nothing depends
+ * on the colour; and the reason beside it.
+ */
+#ifndef RAMSEAL_AGENT_REPORT_JUDGE_H
+#define RAMSEAL_AGENT_REPORT_JUDGE_H
+
+#include "agent/report/html.h"
+#include "agent/report/run.h"
+
+/* From the best to the worst. */
+enum judged { JUDGED_GOOD, JUDGED_FAIR, JUDGED_BAD };
+
+/* The class of the page's style. */
+const char *judged_style(enum judged j);
+/* The sign and the text (ours), in one element. */
+void judged_put(struct doc *d, enum judged j, const char *text);
+
+/*
+ * The acquisition as a whole: bad if it did not come to its end, or if its container is not whole;
+ * fair if pages are missing, or if somebody sealed it later.
+ */
+enum judged outcome_judge(const struct run *r);
+/* In few words: "Complete", "Cut off". */
+const char *outcome_headline(const struct run *r);
+/* Why, in paragraphs. */
+void outcome_put_reasons(struct doc *d, const struct run *r);
+
+/*
+ * How many of the user pages are safe, by the image's tables: good from JUDGE_SAFE_GOOD percent
+ * on, bad below JUDGE_SAFE_FAIR. TERM_JUDGED tells why there.
+ */
+#define JUDGE_SAFE_GOOD 95
+#define JUDGE_SAFE_FAIR 50
+
+enum judged safe_judge(const uint64_t trust[static TRUSTS]);
+const char *safe_word(const uint64_t trust[static TRUSTS]); /* "good", "fair", "poor" */
+/* The word, and what most of the others are: "fair: 16.9 % may hold something else". */
+void safe_put_reason(struct doc *d, const uint64_t trust[static TRUSTS]);
+
+#endif
