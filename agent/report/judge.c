@@ -24,12 +24,14 @@ void judged_put(struct doc *d, enum judged j, const char *text)
 
 static bool has_gaps(const struct run *r)
 {
-	return json_integer_value(json_object_get(r->finish, "exit_code")) == EXIT_GAPS;
+	const json_t *code = json_object_get(r->finish, "exit_code");
+
+	return json_integer_value(code) == EXIT_GAPS || r->missing;
 }
 
 enum judged outcome_judge(const struct run *r)
 {
-	if (!run_is_whole(r) || !run_is_complete(r))
+	if (!run_is_whole(r) || r->partial[0])
 		return JUDGED_BAD;
 	return has_gaps(r) || r->sealed_later ? JUDGED_FAIR : JUDGED_GOOD;
 }
@@ -50,8 +52,8 @@ const char *outcome_headline(const struct run *r)
 {
 	if (!run_is_whole(r))
 		return end_headline(r->end.end);
-	if (!run_is_complete(r))
-		return "Not complete";
+	if (r->partial[0])
+		return "Sealed, but not all of it";
 	if (has_gaps(r))
 		return "Complete, with gaps";
 	return r->sealed_later ? "Complete, sealed later" : "Complete";
@@ -87,6 +89,25 @@ static void put_early_end(struct doc *d, const struct run *r)
 		doc_put(d, ".");
 	}
 	doc_put(d, "</p>");
+}
+
+static void put_partial(struct doc *d, const struct run *r)
+{
+	doc_put(d, "<p>The acquisition came to its end, but not all of it is there: it ");
+	html_strange(d, r->partial);
+	doc_put(d, ".</p>");
+}
+
+static void put_missing(struct doc *d, const struct run *r)
+{
+	if (!r->missing)
+		return;
+	doc_put(d, "<p>");
+	doc_count(d, r->missing);
+	doc_put(d, r->missing == 1 ? " page" : " pages");
+	doc_put(d, " of the map of RAM ");
+	doc_put(d, r->missing == 1 ? "is" : "are");
+	doc_put(d, " in no record.</p>");
 }
 
 static void put_gaps(struct doc *d, const struct run *r)
@@ -126,10 +147,13 @@ void outcome_put_reasons(struct doc *d, const struct run *r)
 		put_not_whole(d, r);
 	if (!run_is_complete(r))
 		put_early_end(d, r);
+	else if (run_is_whole(r) && r->partial[0])
+		put_partial(d, r);
 	else if (has_gaps(r))
 		put_gaps(d, r);
 	else
 		doc_put(d, "<p>The acquisition came to its end, and recorded no gap.</p>");
+	put_missing(d, r);
 	if (run_is_whole(r))
 		put_seal(d, r);
 }

@@ -18,8 +18,8 @@ const char *judged_style(enum judged j);
 void judged_put(struct doc *d, enum judged j, const char *text);
 
 /*
- * The acquisition as a whole: bad if it did not come to its end, or if its container is not whole;
- * fair if pages are missing, or if somebody sealed it later.
+ * The acquisition as a whole: bad if its container is not whole, or where `verify` says that it is
+ * not all of it; fair if pages are missing, or if somebody sealed it later.
  */
 enum judged outcome_judge(const struct run *r);
 /* In few words: "Complete", "Cut off". */

@@ -103,7 +103,7 @@ static void put_image_card(struct doc *d)
 	card_end(d, TERM_NOT_APPLICABLE, "safe or at risk, of an image");
 }
 
-/* Of one that ended early, how much there would have been. */
+/* Of one that is not all of it, how much there would have been. */
 static void put_memory_card(struct doc *d, const struct run *r)
 {
 	const struct run_stream *m = run_stream(r, RSZ_KIND_MEMORY);
@@ -113,7 +113,7 @@ static void put_memory_card(struct doc *d, const struct run *r)
 	doc_size(d, m ? run_stream_read(m) : 0);
 	doc_put(d, "</b><span>");
 	glossary_link(d, TERM_READ, "of memory read");
-	if (map && !run_is_complete(r)) {
+	if (map && r->partial[0]) {
 		doc_put(d, ", of ");
 		doc_size(d, map);
 	}
@@ -121,13 +121,13 @@ static void put_memory_card(struct doc *d, const struct run *r)
 }
 
 /*
- * That there are none is not said of one that ended early: what it did not come to may lack, too.
+ * That there are none is not said of what is not all of it: what it did not come to may lack, too.
  */
 static void put_gaps_card(struct doc *d, const struct run *r)
 {
 	const uint64_t gaps = run_pages(r, PAGE_UNREADABLE) + run_pages(r, PAGE_SKIPPED);
 
-	if (!gaps && !run_is_complete(r))
+	if (!gaps && (r->partial[0] || r->missing))
 		return;
 	card_begin(d, gaps ? "bad" : "");
 	doc_count(d, gaps);

@@ -108,6 +108,18 @@ static enum status load_smear(struct run *r, struct container *c, struct err *e)
  * All of it
  */
 
+/* By what `verify` and `info` say of it. */
+static void load_outcome(struct run *r, const struct container *c)
+{
+	_cleanup_ranges_ struct range_list missing = { 0 };
+	struct err why = ERR_INIT;
+
+	if (container_judge(c, &why))
+		snprintf(r->partial, sizeof(r->partial), "%s", why.message);
+	if (!container_missing(c, &missing, NULL))
+		r->missing = range_list_bytes(&missing) / PAGE_SIZE;
+}
+
 static enum status load(struct run *r, struct container *c, struct err *e)
 {
 	static const char *const events[] = { "begin", "tables", "file", "end", NULL };
@@ -119,6 +131,7 @@ static enum status load(struct run *r, struct container *c, struct err *e)
 	r->sealed_later = json_incref(container_event(c, "sealed_later"));
 	r->end = *rsz_reader_end(c->reader);
 	r->bytes = c->file.blob.size;
+	load_outcome(r, c);
 	st = container_lines(c, events, &r->lines, e);
 	if (!st)
 		origin_of_lines(&r->origin, r->lines);

@@ -42,7 +42,9 @@ struct run {
 	json_t *lines; /* "tables" and "file" lines, and those above */
 
 	struct rsz_scan_result end;
-	bool checked; /* every hash, not only those of the headers */
+	bool checked;                  /* every hash, not only those of the headers */
+	char partial[ERR_MESSAGE_MAX]; /* container_judge(): why it is not all of it; or "" */
+	uint64_t missing;              /* pages of the map of RAM that are in no record */
 
 	struct run_stream *streams;
 	size_t n_streams;

@@ -18,6 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import report_data as data  # noqa: E402
+import write_rsz as rsz  # noqa: E402
 from report_data import EVIL, PAGE, SECOND  # noqa: E402
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
@@ -309,14 +310,30 @@ class Outcome(Case):
 
     def test_acquisition_that_did_not_complete(self):
         page = self.page(self.container(outcome=8, holes=0))
-        self.assertEqual(self.headline(page), '✗ Not complete')
+        self.assertEqual(self.headline(page), '✗ Sealed, but not all of it')
         self.assertIn('did not complete: ended <so>. It said: ' + EVIL, page.text(''))
         # It is not known what else there would have been.
         self.assertNotIn('0 pages unreadable or skipped', page.text(''))
         self.assertIn('of memory read, of 1.0 MiB', page.text(''))
         page = self.page(self.container(outcome=None))
-        self.assertEqual(self.headline(page), '✗ Not complete')
+        self.assertEqual(self.headline(page), '✗ Sealed, but not all of it')
         self.assertIn('did not come to its end', page.text(''))
+
+    def test_what_verify_does_not_call_all_of_it(self):
+        """The acquisition came to its end, by its own account, and there is no memory."""
+        text = data.manifest([], [], 'host', 'linear', 0, False)
+        path = self.at / 'empty.rsz'
+        path.write_bytes(rsz.assemble([
+            rsz.begin(), rsz.stream(0, 7, 0, b'manifest'), rsz.chunk(0, [(0, len(text))], [], text),
+            rsz.Rec(rsz.INDEX), rsz.Rec(rsz.CLOSE)]))
+        done = run('verify', path)
+        self.assertEqual(done.returncode, 10)
+        self.assertIn(b': sealed, but not all of it: ', done.stdout)
+        page = self.page(path)
+        self.assertEqual(self.headline(page), '✗ Sealed, but not all of it')
+        self.assertIn('not all of it is there: it holds no memory.', page.text(''))
+        self.assertIn('256 pages of the map of RAM are in no record.', page.text(''))
+        self.assertNotIn('in no record', self.page(self.container()).text(''))
 
     def test_machine_without_a_name(self):
         page = self.page(self.container(host='(none)'), '--label', 'evidence 7')
