@@ -361,11 +361,14 @@ static void put_process(struct html_table *t, const struct smear_space *s, bool 
 	if (s->id.listed)
 		doc_printf(t->d, "%" PRIu32, s->id.pid);
 	html_cell_end(t);
-	html_cell(t, "mono");
+	html_cell(t, "mono address");
 	doc_printf(t->d, "0x%" PRIx64, s->id.dtb);
 	html_cell_end(t);
-	if (!still)
-		html_text(t, fate_name(s->id.fate));
+	if (!still) {
+		html_cell(t, "");
+		doc_put(t->d, fate_name(s->id.fate));
+		html_cell_end(t);
+	}
 	put_sums(t, &sums, still);
 	if (!still)
 		html_duration(t, c->window[WINDOW_FRAMES].median);
@@ -403,7 +406,7 @@ static void put_process_columns(struct html_table *t, bool still)
 	};
 
 	html_column(t, TERMS, "name");
-	html_column_of_numbers(t, TERMS, "PID");
+	html_column_of_numbers(t, TERM_SPACE, "PID");
 	html_column(t, TERM_SPACE, "DTB");
 	if (!still)
 		html_column(t, TERM_FATE, "fate");

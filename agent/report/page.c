@@ -55,6 +55,9 @@ static const char page_style[] =
 	".mono{font:.85rem/1.5 ui-monospace,'DejaVu Sans Mono',Consolas,monospace;"
 	"overflow-wrap:anywhere}"
 	".wrap{overflow-wrap:anywhere}td.wrap{min-width:8rem}.kind{white-space:nowrap}"
+	/* Where there is room, words of ours and addresses stay whole. */
+	"@media screen and (min-width:60rem){.rows thead a.term{overflow-wrap:break-word}"
+	".rows tbody th.wrap{min-width:6.5rem}.rows td.address{white-space:nowrap}}"
 	/* Figures: each is there twice. */
 	"figure{margin:.75rem 0}svg.fig{display:block;height:auto;width:100%}"
 	"svg.narrow{display:none;max-width:30rem}"
