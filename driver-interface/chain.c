@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * "auto": several sources as one. Each page is asked of the first source; what it cannot give is
- * asked of the next, and so on. A source that died is not asked again.
+ * asked of the next, and so on. A source that died is not asked again. A source is opened when
+ * those before it have left a page that may be read, and not before: what nobody needs is not
+ * touched.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -11,13 +13,14 @@
 
 #define CHAIN_MAX   8
 
-/* Pages of one retry: its states are kept on the stack. */
+/* Pages of one retry: their states are kept on the stack. */
 #define RETRY_PAGES 256
 
 struct chain {
 	struct drv drv;
 	struct drv *sources[CHAIN_MAX];
 	size_t count;
+	const struct drv_ops *const *next; /* in the table: not tried yet */
 	char note[512];
 	char path[256];
 };
@@ -76,57 +79,6 @@ static enum status retry(struct chain *c, size_t i, uint64_t addr, uint8_t *buf,
 	return ST_OK;
 }
 
-/* Asks source `i` for every page that is not data yet. */
-static enum status retry_missing(struct chain *c, size_t i, uint64_t addr, uint8_t *buf,
-				 size_t pages, struct page_status *status, struct err *e)
-{
-	enum status st = ST_OK;
-
-	for (size_t at = 0, n; at < pages && !st; at += MAX(n, 1)) {
-		for (n = 0; at + n < pages && n < RETRY_PAGES && status[at + n].state != PAGE_DATA;
-		     n++)
-			;
-		if (n)
-			st = retry(c, i, addr + at * PAGE_SIZE, buf + at * PAGE_SIZE, n,
-				   status + at, e);
-	}
-	return st;
-}
-
-static enum status chain_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages,
-				    struct page_status *status, struct err *e)
-{
-	struct chain *c = (struct chain *)d;
-	bool first = true, alive = false;
-	enum status st = ST_OK;
-
-	for (size_t i = 0; i < pages; i++)
-		status[i] = (struct page_status){ PAGE_SKIPPED, SKIP_SOURCE_FAILED };
-	for (size_t i = 0; i < c->count && !st; i++) {
-		struct drv *s = c->sources[i];
-
-		if (s->dead)
-			continue;
-		if (first) {
-			st = drv_read_pages(s, addr, buf, pages, status, NULL);
-			if (!st || st == ST_SOURCE_FAILED) {
-				note_parts(c, i, addr, pages, status);
-				st = ST_OK;
-			}
-		} else {
-			st = retry_missing(c, i, addr, buf, pages, status, e);
-		}
-		first = false;
-		alive |= !s->dead;
-	}
-	if (!st && !alive) {
-		d->dead = true;
-		return err_set(e, ST_SOURCE_FAILED,
-			       "every source has failed, the last at or behind 0x%" PRIx64, addr);
-	}
-	return st;
-}
-
 /* Takes over a map, unless the same one told the same before. */
 static enum status copy_map(struct drv *d, const struct drv_map *m, struct err *e)
 {
@@ -167,9 +119,13 @@ static enum status merge_info(struct chain *c, const struct drv_info *s, struct 
 	enum status st = ST_OK;
 
 	append(c->path, sizeof(c->path), ", ", s->path, NULL);
-	if (s->note)
+	if (s->note) {
 		append(c->note, sizeof(c->note), "; ", s->source, s->note);
+		i->note = c->note;
+	}
 	i->silent |= s->silent;
+	i->withholds |= s->withholds;
+	i->grows |= s->grows;
 	if (s->has_cr3 && !i->has_cr3)
 		i->has_cr3 = true, i->cr3 = s->cr3;
 	if (s->has_kernel_base && !i->has_kernel_base)
@@ -187,7 +143,187 @@ static enum status merge_info(struct chain *c, const struct drv_info *s, struct 
 	return st;
 }
 
-/* Of every source that is asked twice. */
+/* --- opening ------------------------------------------------------------------------------- */
+
+/* One clause for each source that did not answer. */
+struct refusals {
+	char privilege[ERR_MESSAGE_MAX]; /* those that lack rights stand first */
+	char others[ERR_MESSAGE_MAX];
+	char names[128];
+};
+
+static void add_refusal(struct refusals *no, const char *name, enum status st, const char *why)
+{
+	char *list = st == ST_NO_PRIVILEGE ? no->privilege : no->others;
+
+	append(list, ERR_MESSAGE_MAX, "; ", name, why[0] ? why : status_text(st));
+	append(no->names, sizeof(no->names), ", ", name, NULL);
+}
+
+/* Opens the next automatic source that answers. False: there is none left, or `st` says why. */
+static bool open_next(struct chain *c, struct refusals *no, enum status *st, struct err *e)
+{
+	while (*c->next && c->count < CHAIN_MAX) {
+		const struct drv_ops *ops = *c->next++;
+		struct err why = ERR_INIT;
+		struct drv *s = NULL;
+
+		if (!ops->automatic)
+			continue;
+		*st = ops->open(ops->default_path, &s, &why);
+		if (!*st) {
+			c->sources[c->count++] = s;
+			*st = merge_info(c, &s->info, e);
+			return !*st;
+		}
+		if (*st == ST_NOMEM) {
+			err_nomem(e);
+			return false;
+		}
+		if (no)
+			add_refusal(no, ops->name, *st, why.message);
+		*st = ST_OK;
+	}
+	return false;
+}
+
+/* The i-th source of those that answer; NULL: there is none, or `st` says why. */
+static struct drv *source_at(struct chain *c, size_t i, enum status *st, struct err *e)
+{
+	while (i >= c->count)
+		if (!open_next(c, NULL, st, e))
+			return NULL;
+	return c->sources[i];
+}
+
+/* --- reading ------------------------------------------------------------------------------- */
+
+/* Of the sources all ask the same system: the first that can does. */
+static void chain_withhold(struct drv *d, uint64_t addr, size_t pages, struct page_status *status)
+{
+	struct chain *c = (struct chain *)d;
+
+	for (size_t i = 0; i < c->count; i++)
+		if (c->sources[i]->info.withholds) {
+			c->sources[i]->ops->withhold(c->sources[i], addr, pages, status);
+			return;
+		}
+	for (size_t i = 0; i < pages; i++)
+		status[i] = (struct page_status){ PAGE_DATA, 0 };
+}
+
+/* Which of at most RETRY_PAGES pages nobody has given yet, though they may be read. */
+static bool find_missing(struct chain *c, uint64_t addr, size_t pages,
+			 const struct page_status *status, bool *missing)
+{
+	struct page_status may[RETRY_PAGES];
+	bool any = false;
+
+	for (size_t i = 0; i < pages; i++)
+		any |= missing[i] = status[i].state != PAGE_DATA;
+	if (!any)
+		return false;
+	any = false;
+	chain_withhold(&c->drv, addr, pages, may);
+	for (size_t i = 0; i < pages; i++)
+		any |= missing[i] = missing[i] && may[i].state == PAGE_DATA;
+	return any;
+}
+
+/* Asks the sources from the i-th on, one behind the other, for what is missing of RETRY_PAGES. */
+static enum status ask_the_others(struct chain *c, size_t i, uint64_t addr, uint8_t *buf,
+				  size_t pages, struct page_status *status, struct err *e)
+{
+	bool missing[RETRY_PAGES];
+	enum status st = ST_OK;
+
+	for (; !st && find_missing(c, addr, pages, status, missing); i++) {
+		const struct drv *s = source_at(c, i, &st, e);
+
+		if (!s)
+			break;
+		for (size_t at = 0, n; at < pages && !st && !s->dead; at += MAX(n, 1)) {
+			for (n = 0; at + n < pages && missing[at + n]; n++)
+				;
+			if (n)
+				st = retry(c, i, addr + at * PAGE_SIZE, buf + at * PAGE_SIZE, n,
+					   status + at, e);
+		}
+	}
+	return st;
+}
+
+/* The first that lives is asked for everything. Returns its number, or that of nobody. */
+static size_t ask_the_first(struct chain *c, uint64_t addr, void *buf, size_t pages,
+			    struct page_status *status, enum status *st, struct err *e)
+{
+	struct drv *s;
+	size_t i = 0;
+
+	while ((s = source_at(c, i, st, e)) && s->dead)
+		i++;
+	if (!s)
+		return i;
+	*st = drv_read_pages(s, addr, buf, pages, status, e);
+	if (*st == ST_SOURCE_FAILED)
+		*st = ST_OK;
+	if (!*st)
+		note_parts(c, i, addr, pages, status);
+	return i;
+}
+
+static bool is_dead(const struct chain *c)
+{
+	for (const struct drv_ops *const *left = c->next; *left; left++)
+		if ((*left)->automatic)
+			return false;
+	for (size_t i = 0; i < c->count; i++)
+		if (!c->sources[i]->dead)
+			return false;
+	return true;
+}
+
+/* What the last one died of, where it is known. */
+static enum status report_death(const struct chain *c, uint64_t addr, struct err *e)
+{
+	const struct drv *last = c->sources[c->count - 1];
+
+	return err_set(e, ST_SOURCE_FAILED,
+		       "every source has failed, the last at or behind 0x%" PRIx64 "%s%s%s%s", addr,
+		       last->death ? ": " : "", last->death ? last->path : "",
+		       last->death ? ": " : "", last->death ? last->death : "");
+}
+
+static enum status chain_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages,
+				    struct page_status *status, struct err *e)
+{
+	struct chain *c = (struct chain *)d;
+	enum status st = ST_OK;
+	size_t first;
+
+	for (size_t i = 0; i < pages; i++)
+		status[i] = (struct page_status){ PAGE_SKIPPED, SKIP_SOURCE_FAILED };
+	first = ask_the_first(c, addr, buf, pages, status, &st, e);
+	for (size_t at = 0, n; at < pages && !st; at += n) {
+		n = MIN(pages - at, RETRY_PAGES);
+		st = ask_the_others(c, first + 1, addr + at * PAGE_SIZE,
+				    (uint8_t *)buf + at * PAGE_SIZE, n, status + at, e);
+	}
+	if (st || !is_dead(c))
+		return st;
+	d->dead = true;
+	return report_death(c, addr, e);
+}
+
+static bool has_map(const struct drv_maps *m, const char *origin)
+{
+	for (size_t i = 0; i < m->count; i++)
+		if (!strcmp(m->at[i].origin, origin))
+			return true;
+	return false;
+}
+
+/* Of every source that is asked twice; two that name the same origin say the same. */
 static enum status chain_maps_again(struct drv *d, struct drv_maps *ret, struct err *e)
 {
 	struct chain *c = (struct chain *)d;
@@ -198,7 +334,8 @@ static enum status chain_maps_again(struct drv *d, struct drv_maps *ret, struct 
 
 		st = drv_maps_again(c->sources[i], &one, e);
 		for (size_t k = 0; !st && k < one.count && ret->count < DRV_MAPS_MAX; k++)
-			st = drv__maps_add(ret, one.at[k].origin, &one.at[k].ranges, e);
+			if (!has_map(ret, one.at[k].origin))
+				st = drv__maps_add(ret, one.at[k].origin, &one.at[k].ranges, e);
 	}
 	return st;
 }
@@ -206,35 +343,29 @@ static enum status chain_maps_again(struct drv *d, struct drv_maps *ret, struct 
 static const struct drv_ops chain_ops = {
 	.name = "auto",
 	.summary = "every source that answers, the next where one fails",
+	.kind = DRV_OWN,
+	.reason = "never a source with a hazard",
 	.read_max = DRV_READ_LARGE,
 	.read_pages = chain_read_pages,
+	.withhold = chain_withhold,
 	.maps_again = chain_maps_again,
 	.close = chain_close,
 };
 
-/* One clause for each source that did not answer. */
-struct refusals {
-	char text[ERR_MESSAGE_MAX];
-	bool privilege;
-};
-
-static enum status try_source(struct chain *c, const struct drv_ops *ops, struct refusals *no,
-			      struct err *e)
+/*
+ * Where this process lacks something that every source asks for, that alone is what has to be
+ * said.
+ */
+static enum status refuse(const struct refusals *no, struct err *e)
 {
-	struct err why = ERR_INIT;
-	struct drv *s = NULL;
-	const enum status st = ops->open(ops->default_path, &s, &why);
+	const char *lacks = drv__lacks();
 
-	if (st == ST_NOMEM)
-		return err_nomem(e);
-	if (st) {
-		no->privilege |= st == ST_NO_PRIVILEGE;
-		append(no->text, sizeof(no->text), "; ", ops->name,
-		       why.message[0] ? why.message : status_text(st));
-		return ST_OK;
-	}
-	c->sources[c->count++] = s;
-	return merge_info(c, &s->info, e);
+	if (no->privilege[0] && lacks)
+		return err_set(e, ST_NO_PRIVILEGE, "%s (tried %s)", lacks, no->names);
+	return err_set(e, no->privilege[0] ? ST_NO_PRIVILEGE : ST_NO_SOURCE,
+		       "no source of memory answers: %s%s%s",
+		       no->names[0] ? no->privilege : "this system has none that is automatic",
+		       no->privilege[0] && no->others[0] ? "; " : "", no->others);
 }
 
 static enum status fill(struct chain *c, const struct drv_ops *const *table, struct err *e)
@@ -242,17 +373,12 @@ static enum status fill(struct chain *c, const struct drv_ops *const *table, str
 	struct refusals no = { 0 };
 	enum status st = drv__init(&c->drv, &chain_ops, "", e);
 
-	for (; *table && c->count < CHAIN_MAX && !st; table++)
-		if ((*table)->automatic)
-			st = try_source(c, *table, &no, e);
+	c->next = table;
+	if (!st && !open_next(c, &no, &st, e) && !st)
+		st = refuse(&no, e);
 	if (st)
 		return st;
-	if (!c->count)
-		return err_set(e, no.privilege ? ST_NO_PRIVILEGE : ST_NO_SOURCE,
-			       "no source of memory answers: %s",
-			       no.text[0] ? no.text : "this system has none that is automatic");
 	c->drv.info.path = c->path;
-	c->drv.info.note = c->note[0] ? c->note : NULL;
 	c->drv.info.error_numbers = c->sources[0]->info.error_numbers;
 	return ST_OK;
 }

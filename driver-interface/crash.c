@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /dev/crash, of the RHEL family (crash-utility's memory_driver/crash.c, version 1.1): the offset is
- * the physical address, a read may not cross a page (EINVAL), and a PFN without a struct page is
+ * /dev/crash, of the RHEL family and of crash-utility (memory_driver/crash.c): the offset is the
+ * physical address, a read may not cross a page (EINVAL), and a PFN without a struct page is
  * EFAULT.
+ *
+ * It reads by the kernel's direct map (kmap()), so with the kernel's own caching attributes, and
+ * what the kernel has unmapped there is EFAULT: since 2018 it copies with probe_kernel_read(),
+ * later copy_from_kernel_nofault(). Since version 1.3 (2016) it copies into a page of its own
+ * first, which hardened usercopy (kernel 4.8) allows; 1.1 does not, and would meet the same BUG as
+ * rekall's pmem. It asks nobody whether a page is poisoned or unplugged. So it is read by a
+ * process of its own, and for what the kernel's own interface leaves.
  */
-#include "driver-interface/linux.h"
+#include "driver-interface/module.h"
 
-static enum status crash_open(const char *path, struct drv **ret, struct err *e)
+static struct drv_result read_device(int fd, uint64_t addr, void *buf, size_t len)
 {
-	struct fd_drv *f = NULL;
-	const enum status st =
-		linux_open_device(&crash_ops, path, "RHEL family: modprobe crash", &f, e);
-
-	if (!st)
-		*ret = &f->drv;
-	return st;
-}
-
-static struct drv_result crash_read(struct drv *d, uint64_t addr, void *buf, size_t len)
-{
-	const int fd = ((struct fd_drv *)d)->fd;
 	struct drv_result r = { 0 };
 
 	while (r.good < len) {
@@ -37,13 +32,30 @@ static struct drv_result crash_read(struct drv *d, uint64_t addr, void *buf, siz
 	return r;
 }
 
+static const struct reader_device device = { .read = read_device };
+
+static enum status crash_open(const char *path, struct drv **ret, struct err *e)
+{
+	struct module_drv *m = NULL;
+	const enum status st =
+		module_open(&crash_ops, &device, path, "RHEL family: modprobe crash", &m, e);
+
+	if (!st)
+		*ret = &m->base.drv;
+	return st;
+}
+
 const struct drv_ops crash_ops = {
 	.name = "crash",
 	.summary = "/dev/crash, the driver of the RHEL family",
+	.kind = DRV_MODULE,
+	.reason = "reads by the kernel's own map, a page at a time, and catches faults",
 	.default_path = "/dev/crash",
 	.automatic = true,
 	.read_max = DRV_READ_PAGES,
 	.open = crash_open,
-	.read = crash_read,
-	.close = linux_close_device,
+	.read = module_read,
+	.withhold = linux_withhold,
+	.maps_again = linux_maps_again,
+	.close = module_close,
 };

@@ -77,6 +77,61 @@ enum status drv_maps_again(struct drv *d, struct drv_maps *ret, struct err *e)
 	return d->ops->maps_again ? d->ops->maps_again(d, ret, e) : ST_OK;
 }
 
+/* --- pages that must not be read ----------------------------------------------------------- */
+
+void drv_withheld_deinit(struct drv_withheld *w)
+{
+	range_list_deinit(&w->offline);
+	range_list_deinit(&w->poisoned);
+	*w = (struct drv_withheld){ 0 };
+}
+
+static enum status add_page(struct drv_withheld *w, struct range_list *l, uint64_t addr,
+			    struct err *e)
+{
+	struct range *last = l->count ? &l->at[l->count - 1] : NULL;
+
+	if (last && last->last + 1 == addr)
+		last->last += PAGE_SIZE;
+	else if (l->count < DRV_WITHHELD_MAX)
+		return range_list_add(l, addr, addr + PAGE_SIZE - 1, e);
+	else
+		w->untold++;
+	return ST_OK;
+}
+
+/* Pages that are asked for at once, on the stack. */
+#define WITHHELD_PAGES 512
+
+static enum status add_range(struct drv *d, struct range r, struct drv_withheld *ret, struct err *e)
+{
+	struct page_status status[WITHHELD_PAGES];
+	enum status st = ST_OK;
+
+	for (uint64_t addr = r.first; addr < r.last && !st;) {
+		const size_t n = (size_t)MIN((r.last - addr) / PAGE_SIZE + 1, WITHHELD_PAGES);
+
+		d->ops->withhold(d, addr, n, status);
+		for (size_t i = 0; i < n && !st; i++, addr += PAGE_SIZE)
+			if (status[i].state == PAGE_UNREADABLE)
+				st = add_page(ret, &ret->poisoned, addr, e);
+			else if (status[i].state != PAGE_DATA)
+				st = add_page(ret, &ret->offline, addr, e);
+	}
+	return st;
+}
+
+enum status drv_withheld(struct drv *d, struct drv_withheld *ret, struct err *e)
+{
+	const struct range_list *l = &d->info.maps[0].ranges;
+	enum status st = ST_OK;
+
+	ret->known = d->ops->withhold && d->info.withholds;
+	for (size_t i = 0; ret->known && i < l->count && !st; i++)
+		st = add_range(d, l->at[i], ret, e);
+	return st;
+}
+
 void drv_note_parts(struct drv *d, bool on)
 {
 	if (on && !d->parts)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Physical memory, wherever it comes from. Every source is one file with one `const struct
- * drv_ops`, listed in the order of preference in drv.c; whoever acquires sees only this header.
+ * drv_ops`, listed in the order of preference in table-*.c; whoever acquires sees only this header.
  *
  * Lifetime: drv_open() .. drv_close(). One thread at a time per struct drv. Some sources must be
  * read from a single thread (a Windows driver in PTE mode wants it pinned), so the agent reads
@@ -44,14 +44,21 @@ struct drv_info {
 	const char *error_numbers; /* whose error numbers page details are: "errno" or "win32" */
 	bool image;                /* what it reads is a file, not the memory of this machine */
 	bool simulated;            /* nor is this: a machine that exists nowhere else (sim.c) */
-	/* The source fills unreadable pages with zeros and says nothing: "unreadable" is unknowable. */
+	/*
+	 * The source fills unreadable pages with zeros and says nothing: "unreadable" is
+	 * unknowable.
+	 */
 	bool silent;
 	const char *note; /* what else it cannot report, one sentence, or NULL */
 	/*
-	 * What it should have and has not, beside pages that are known and unreadable; one sentence, or
-	 * NULL. An acquisition from it is not complete.
+	 * What it should have and has not, beside pages that are known and unreadable; one sentence,
+	 * or NULL. An acquisition from it is not complete.
 	 */
 	const char *lost;
+	/* The system can be asked which pages must not be read (drv_withheld()). */
+	bool withholds;
+	/* Memory that was added to the machine is there when the source is opened once more. */
+	bool grows;
 
 	bool has_cr3;
 	uint64_t cr3; /* of the kernel, as the source told it */
@@ -62,13 +69,15 @@ struct drv_info {
 	bool has_direct_map;
 	uint64_t direct_map; /* virtual address at which the kernel maps physical address 0 */
 
-	/* PT_NOTE bytes as the source has them (VMCOREINFO and others), for ELF exports; or NULL. */
+	/*
+	 * PT_NOTE bytes as the source has them (VMCOREINFO and others), for ELF exports; or NULL.
+	 */
 	const void *notes;
 	size_t notes_size;
 
 	/*
-	 * Every map that names RAM on this machine. maps[0] is the one that is acquired; where another
-	 * disagrees, both stand in the manifest.
+	 * Every map that names RAM on this machine. maps[0] is the one that is acquired; where
+	 * another disagrees, both stand in the manifest.
 	 */
 	struct drv_map maps[DRV_MAPS_MAX];
 	size_t n_maps;
@@ -111,11 +120,25 @@ struct drv_result {
  */
 #define DRV_NO_DATA 61
 
+/* What reading a source can do to the machine that it reads. */
+enum drv_kind {
+	DRV_DEAD,   /* nothing: it reads an image, or a machine that does not exist */
+	DRV_OWN,    /* the system's own interface: it knows which of its pages may be read */
+	DRV_MODULE, /* a module from elsewhere, without a hazard that is known */
+	/*
+	 * It can kill who reads it, or harm the machine. Used if it is named and never otherwise,
+	 * and not to try something out: `check` does not read it.
+	 */
+	DRV_HAZARD,
+};
+
 struct drv_ops {
-	const char *name;         /* what --source calls it */
-	const char *summary;      /* one line for --help */
+	const char *name;    /* what --source calls it */
+	const char *summary; /* one line for --help */
+	enum drv_kind kind;
+	const char *reason;       /* why it is of that kind: a clause for people, lower case */
 	const char *default_path; /* NULL: there is none, the user must give one */
-	bool automatic;           /* takes part in --source auto */
+	bool automatic;           /* takes part in --source auto; never a DRV_HAZARD */
 	size_t read_max;          /* largest useful read in bytes; page multiple */
 
 	/*
@@ -129,6 +152,12 @@ struct drv_ops {
 	/* NULL but for "auto", whose pages come from other sources: all of drv_read_pages(). */
 	enum status (*read_pages)(struct drv *d, uint64_t addr, void *buf, size_t pages,
 				  struct page_status *status, struct err *e);
+	/*
+	 * Asks the system, now, which of these pages must not be read: their status becomes that
+	 * of a page that is withheld (drv_withheld()), that of the others PAGE_DATA. No page is
+	 * touched. NULL: nobody can be asked.
+	 */
+	void (*withhold)(struct drv *d, uint64_t addr, size_t pages, struct page_status *status);
 	/* As drv_maps_again(). NULL: it does not ask twice. */
 	enum status (*maps_again)(struct drv *d, struct drv_maps *ret, struct err *e);
 	/*
@@ -137,9 +166,9 @@ struct drv_ops {
 	 */
 	uint64_t (*now)(struct drv *d);
 	/*
-	 * Both NULL but for a machine whose page files are there to be copied beside its memory: bytes of
-	 * the n-th (0: there is none), and all `len` bytes at `offset` of it, both page multiples. Any
-	 * thread may read.
+	 * Both NULL but for a machine whose page files are there to be copied beside its memory:
+	 * bytes of the n-th (0: there is none), and all `len` bytes at `offset` of it, both page
+	 * multiples. Any thread may read.
 	 */
 	uint64_t (*page_file)(struct drv *d, unsigned n);
 	void (*read_page_file)(struct drv *d, unsigned n, uint64_t offset, void *buf, size_t len);
@@ -152,6 +181,10 @@ struct drv {
 	const struct drv_ops *ops;
 	struct drv_info info;
 	bool dead; /* a read said so: it is not asked again */
+	/*
+	 * Of what it died, where that is better known than by an error number; static or its own.
+	 */
+	const char *death;
 
 	char *path;          /* info.path */
 	struct parts *parts; /* who delivered what (parts.h); NULL: nobody asked */
@@ -163,9 +196,9 @@ extern const struct drv_ops *const drv_table[];
 
 /*
  * Opens what --source names: "auto", "NAME" or "NAME:PATH". ST_USAGE for a name that is not in
- * the table; otherwise as ops->open(), with ST_NO_SOURCE for ST_NOT_MINE. "auto" opens every
- * automatic source that answers and combines them (chain.c); if none does, the message has one
- * clause for each that was tried.
+ * the table; otherwise as ops->open(), with ST_NO_SOURCE for ST_NOT_MINE. "auto" opens the first
+ * automatic source that answers, and each further one when those before it leave pages that may be
+ * read (chain.c); if none answers, the message says what is missing, or has one clause for each.
  */
 enum status drv_open(const char *spec, struct drv **ret, struct err *e);
 void drv_close(struct drv *d); /* NULL is fine */
@@ -185,10 +218,35 @@ enum status drv_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages
 
 /*
  * Asks those who told the maps again: memory is added and taken away while it is read. `ret` gets
- * what they say now, tidy, under the same origins as in info.maps; those who do not answer any more,
- * or never could be asked twice, are left out.
+ * what they say now, tidy, under the same origins as in info.maps; those who do not answer any
+ * more, or never could be asked twice, are left out.
  */
 enum status drv_maps_again(struct drv *d, struct drv_maps *ret, struct err *e);
+
+/*
+ * Pages that must not be read, because the system says so of them: it has them offline, or has
+ * given them back (unplugged, in a balloon), or its hardware has lost their content (poisoned).
+ * Such a page is PAGE_SKIPPED/SKIP_NOT_MAPPED, or PAGE_UNREADABLE/DRV_POISONED.
+ */
+struct drv_withheld {
+	bool known;                /* someone could be asked */
+	struct range_list offline; /* in order of address, and so are these: */
+	struct range_list poisoned;
+	uint64_t untold; /* pages beyond DRV_WITHHELD_MAX ranges */
+};
+
+/* A bound on memory, in a list, where every other page is in a balloon. */
+#define DRV_WITHHELD_MAX 65536
+
+/* Linux's EHWPOISON, on every platform: the error number of a page that is poisoned. */
+#define DRV_POISONED     133
+
+/*
+ * Asks for every page of the first map: 8 bytes and some 20 ns each. Zero-initialise `ret`;
+ * drv_withheld_deinit() frees.
+ */
+enum status drv_withheld(struct drv *d, struct drv_withheld *ret, struct err *e);
+void drv_withheld_deinit(struct drv_withheld *w);
 
 /* Beyond so many parts (a page here and a page there, on a hostile machine) they are left out. */
 #define DRV_PARTS_MAX 65536
@@ -200,8 +258,8 @@ struct drv_part {
 };
 
 /*
- * From now on drv_read_pages() notes who delivers which page of the first map, or does not any more. At
- * first it does not. It takes a bit for each page and source.
+ * From now on drv_read_pages() notes who delivers which page of the first map, or does not any
+ * more. At first it does not. It takes a bit for each page and source.
  */
 void drv_note_parts(struct drv *d, bool on);
 

@@ -284,6 +284,8 @@ static struct drv_result file_read(struct drv *d, uint64_t addr, void *buf, size
 const struct drv_ops file_ops = {
 	.name = "file",
 	.summary = "an image: raw, ELF core or LiME, as file:PATH",
+	.kind = DRV_DEAD,
+	.reason = "an image does not change",
 	.default_path = NULL,
 	.automatic = false,
 	.read_max = DRV_READ_LARGE,
@@ -295,6 +297,8 @@ const struct drv_ops file_ops = {
 const struct drv_ops raw_ops = {
 	.name = "raw",
 	.summary = "the same, taken for raw whatever it looks like, as raw:PATH",
+	.kind = DRV_DEAD,
+	.reason = "an image does not change",
 	.default_path = NULL,
 	.automatic = false,
 	.read_max = DRV_READ_LARGE,

@@ -185,7 +185,7 @@ enum status iomem_read(struct range_list *ret, struct err *e)
 	_cleanup_close_ int fd = -1;
 	_cleanup_free_ char *text = NULL;
 	size_t len = 0;
-	enum status st = linux_open(current_path, NULL, &fd, e);
+	enum status st = linux_open(current_path, NULL, LOCKDOWN_NEVER, &fd, e);
 
 	if (st)
 		return st;

@@ -7,15 +7,22 @@
  * p_paddr says where a segment is, but only since 4.11 (commit 464920104bf7): real for RAM and the
  * kernel image, -1 for the rest. Before, it is 0 everywhere, and the base of the direct map must be
  * found first, because since 4.8 KASLR moves it.
+ *
+ * The list of areas is made again whenever someone opens the file after memory was added or taken
+ * away (kcore_update_ram()), for everyone who has it open; and the data begin on the page behind
+ * the headers, of which there is one for each area (get_kcore_size() in read_kcore()). So what
+ * lies at an offset can change while it is read, and the number of headers says when.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "driver-interface/extents.h"
 #include "driver-interface/iomem.h"
 #include "driver-interface/linux.h"
+#include "formats/base/bytes.h"
 
 /* page_offset_base without KASLR, before 4.20 (Documentation/x86/x86_64/mm.txt, 4.10). */
 #define OLD_BASE       0xffff880000000000u
@@ -27,38 +34,28 @@
 /* How many segments are tried before the file is taken for a closed door. */
 #define PROBES         16
 
-/* Entries of /proc/kpageflags that are read at once: those of one large read. */
-#define FLAGS          (DRV_READ_LARGE / PAGE_SIZE)
+/* Where e_phnum stands (System V ABI, gABI 4.1, chapter 4). */
+#define PHNUM_OFFSET   56
+
+/* How often one read is made again because the offsets changed meanwhile. */
+#define RELOADS        8
 
 struct kcore {
-	struct drv drv;
+	struct linux_drv base;
 	struct file_blob file;
 	struct elf_core core;
 	struct extents ram;
-
-	int flags_fd; /* /proc/kpageflags, or -1 */
-	uint64_t flags[FLAGS];
-	uint64_t flags_pfn; /* of flags[0] */
-	size_t n_flags;
+	uint16_t phnum; /* of the headers that `ram` is from */
 };
-
-static const char *flags_path;
-
-void kcore_set_flags_path(const char *path)
-{
-	flags_path = path;
-}
 
 static void kcore_close(struct drv *d)
 {
 	struct kcore *k = (struct kcore *)d;
 
-	if (k->flags_fd >= 0)
-		close(k->flags_fd);
 	file_blob_deinit(&k->file);
 	elf_core_deinit(&k->core);
 	extents_deinit(&k->ram);
-	drv__deinit(d);
+	linux_deinit(&k->base);
 	free(k);
 }
 
@@ -188,11 +185,13 @@ static enum status add_derived(struct kcore *k, const struct range_list *ram,
 	return st;
 }
 
-/* Where notes do not tell: the lowest segment of the image is the kernel, the others are modules. */
+/*
+ * Where notes do not tell: the lowest segment of the image is the kernel, the others are modules.
+ */
 static void use_image(struct kcore *k)
 {
 	const struct elf_segment *lowest = NULL;
-	struct drv_info *info = &k->drv.info;
+	struct drv_info *info = &k->base.drv.info;
 
 	for (size_t i = 0; i < k->core.n_loads; i++) {
 		const struct elf_segment *s = &k->core.loads[i];
@@ -212,6 +211,26 @@ static void use_image(struct kcore *k)
 	}
 }
 
+/* Finds RAM in the segments. `iomem` is empty if it could not be read. */
+static enum status find_ram(struct kcore *k, const struct range_list *iomem, struct range_list *map,
+			    struct err *e)
+{
+	enum status st;
+
+	/* AVML saw files of one page under the lockdown of some kernels (src/snapshot.rs). */
+	if (!k->core.n_loads)
+		return err_set(e, ST_NO_PRIVILEGE, "shows nothing: %s",
+			       linux_refusal(LOCKDOWN_CONFIDENTIALITY));
+	st = has_paddr(&k->core) ? add_placed(k, map, e) : add_derived(k, iomem, map, e);
+	if (st)
+		return st;
+	extents_tidy(&k->ram);
+	if (!k->ram.count)
+		return err_set(e, ST_NO_PRIVILEGE, "shows no RAM: %s",
+			       linux_refusal(LOCKDOWN_CONFIDENTIALITY));
+	return ST_OK;
+}
+
 /* maps[0] is /proc/iomem if we have it: where kcore offers less, the gap is visible. */
 static enum status map_ram(struct kcore *k, struct err *e)
 {
@@ -220,83 +239,107 @@ static enum status map_ram(struct kcore *k, struct err *e)
 	_cleanup_ranges_ struct range_list map = { 0 };
 	enum status st;
 
-	/* AVML saw files of one page under the lockdown of some kernels (src/snapshot.rs). */
-	if (!k->core.n_loads)
-		return err_set(e, ST_NO_PRIVILEGE, "shows nothing: %s", linux_refusal());
 	if (iomem_read(&iomem, NULL))
 		iomem.count = 0;
 	st = range_list_copy(&ram, &iomem, e);
 	range_list_tidy(&ram, NULL);
 	if (!st)
-		st = has_paddr(&k->core) ? add_placed(k, &map, e) : add_derived(k, &ram, &map, e);
-	if (st)
-		return st;
-	extents_tidy(&k->ram);
-	if (!k->ram.count)
-		return err_set(e, ST_NO_PRIVILEGE, "shows no RAM: %s", linux_refusal());
-	if (ram.count)
-		st = drv__add_map(&k->drv, iomem_path(), &iomem, e);
-	return st ? st : drv__add_map(&k->drv, k->drv.info.path, &map, e);
+		st = find_ram(k, &ram, &map, e);
+	if (!st && ram.count)
+		st = drv__add_map(&k->base.drv, iomem_path(), &iomem, e);
+	return st ? st : drv__add_map(&k->base.drv, k->base.drv.info.path, &map, e);
 }
 
 /* Lockdown of distributions before 5.4 let the file be opened and refused the reads. */
 static enum status probe(struct kcore *k, struct err *e)
 {
-	struct pread_result p = { 0 };
+	struct pread_result p = { .error = DRV_NO_DATA };
+	struct page_status status;
 	uint8_t byte;
 
 	for (size_t i = 0; i < k->ram.count && i < PROBES; i++) {
+		linux_withhold(&k->base.drv, k->ram.at[i].range.first, 1, &status);
+		if (status.state != PAGE_DATA)
+			continue;
 		p = drv__pread(k->file.fd, k->ram.at[i].offset, &byte, 1);
 		if (!p.error)
 			return ST_OK;
 	}
 	if (p.error == EPERM || p.error == EACCES)
 		return err_set(e, ST_NO_PRIVILEGE, "read: %s: %s", strerror((int)p.error),
-			       linux_refusal());
+			       linux_refusal(LOCKDOWN_CONFIDENTIALITY));
 	return err_set(e, ST_NO_SOURCE, "read: %s", strerror((int)p.error));
 }
 
 /*
  * The kernel gives zeros and no error for what it does not want to read (read_kcore_iter(), 6.6):
  * pages that are offline, ballooned or poisoned since 5.14, and any that faults as long as the file
- * exists. /proc/kpageflags names the former. It is the running kernel's: of no use for a copy.
+ * exists. The former are withheld and never asked for.
  */
-static void open_flags(struct kcore *k, const char *path)
+static void describe(struct kcore *k)
 {
-	const bool live = strcmp(path, kcore_ops.default_path) == 0;
-	const char *from = flags_path ? flags_path : live ? "/proc/kpageflags" : NULL;
+	linux_use_flags(&k->base, "the kernel gives zeros and no error for pages that are "
+				  "offline, ballooned, poisoned or unmapped");
+	if (k->base.drv.info.withholds)
+		linux_note(&k->base, "the kernel gives zeros and no error for pages that are not "
+				     "in its direct map (memfd_secret) or not yet accepted");
+}
 
-	if (from)
-		k->flags_fd = open(from, O_RDONLY | O_CLOEXEC);
-	k->drv.info.silent = k->flags_fd < 0;
-	k->drv.info.note = k->drv.info.silent
-				   ? "the kernel gives zeros and no error for pages that are "
-				     "offline, ballooned, poisoned or unmapped"
-				   : "the kernel gives zeros and no error for pages that are not "
-				     "in its direct map (memfd_secret) or not yet accepted";
+/* Container engines bind /dev/null over it. */
+static bool is_masked(int fd)
+{
+	struct stat sb;
+
+	return !fstat(fd, &sb) && S_ISCHR(sb.st_mode);
+}
+
+static enum status open_file(struct kcore *k, const char *path, struct err *e)
+{
+	int fd = -1;
+	const enum status st = linux_open(path, "kernel without CONFIG_PROC_KCORE",
+					  LOCKDOWN_CONFIDENTIALITY, &fd, e);
+
+	if (st)
+		return st;
+	if (is_masked(fd)) {
+		close(fd);
+		return err_set(e, ST_NO_PRIVILEGE,
+			       "%s: is masked, as container engines do it: run it outside of the "
+			       "container, or privileged",
+			       path);
+	}
+	return file_blob_take(&k->file, fd, e);
+}
+
+static uint16_t read_phnum(const struct kcore *k)
+{
+	uint8_t bytes[2] = { 0 };
+
+	drv__pread(k->file.fd, PHNUM_OFFSET, bytes, sizeof(bytes));
+	return get_le16(bytes);
 }
 
 static enum status fill(struct kcore *k, const char *path, struct err *e)
 {
-	int fd = -1;
-	enum status st = drv__init(&k->drv, &kcore_ops, path, e);
+	enum status st = linux_init(&k->base, &kcore_ops, path, e);
 
 	if (!st)
-		st = linux_open(path, "kernel without CONFIG_PROC_KCORE", &fd, e);
+		st = open_file(k, path, e);
 	if (st)
 		return st;
-	st = file_blob_take(&k->file, fd, e);
-	if (!st)
-		st = elf_core_init(&k->core, &k->file.blob, e);
+	k->phnum = read_phnum(k);
+	st = elf_core_init(&k->core, &k->file.blob, e);
 	if (!st)
 		st = map_ram(k, e);
+	if (!st)
+		describe(k);
 	if (!st)
 		st = probe(k, e);
 	if (st)
 		return err_add(e, st, "%s", path);
-	drv__use_notes(&k->drv, &k->core);
+	k->base.drv.info.grows = true;
+	drv__use_notes(&k->base.drv, &k->core);
 	use_image(k);
-	open_flags(k, path);
 	return ST_OK;
 }
 
@@ -307,94 +350,89 @@ static enum status kcore_open(const char *path, struct drv **ret, struct err *e)
 
 	if (!k)
 		return err_nomem(e);
-	k->file.fd = k->flags_fd = -1;
+	k->file.fd = -1;
 	st = fill(k, path, e);
 	if (st) {
-		kcore_close(&k->drv);
+		kcore_close(&k->base.drv);
 		return st;
 	}
-	*ret = &k->drv;
+	*ret = &k->base.drv;
 	return ST_OK;
 }
 
-/* include/uapi/linux/kernel-page-flags.h: HWPOISON and NOPAGE since 2.6.32, OFFLINE since 5.2. */
-#define KPF_HWPOISON ((uint64_t)1 << 19)
-#define KPF_NOPAGE   ((uint64_t)1 << 20)
-#define KPF_OFFLINE  ((uint64_t)1 << 23)
-
-/*
- * The error that explains zeros at `addr`, or 0 if they are just zeros. The flags are read a window
- * at a time: a balloon has hidden pages by the million, and they come in a row.
- */
-static uint32_t why_zeros(struct kcore *k, uint64_t addr)
+/* Exchanges the segments alone. */
+static void swap_loads(struct elf_core *a, struct elf_core *b)
 {
-	const uint64_t pfn = addr / PAGE_SIZE;
-	uint64_t flags;
+	const struct elf_core was = *a;
 
-	if (k->flags_fd < 0)
-		return 0;
-	if (pfn < k->flags_pfn || pfn - k->flags_pfn >= k->n_flags) {
-		k->flags_pfn = pfn;
-		k->n_flags =
-			drv__pread(k->flags_fd, pfn * sizeof(flags), k->flags, sizeof(k->flags))
-				.bytes /
-			sizeof(flags);
+	a->loads = b->loads;
+	a->n_loads = b->n_loads;
+	a->loads_room = b->loads_room;
+	b->loads = was.loads;
+	b->n_loads = was.n_loads;
+	b->loads_room = was.loads_room;
+}
+
+/* The notes stay those of the opening: they are told already. */
+static enum status reload(struct kcore *k)
+{
+	const struct drv_info *info = &k->base.drv.info;
+	_cleanup_ranges_ struct range_list map = { 0 };
+	const struct range_list none = { 0 };
+	struct elf_core core = { 0 };
+	enum status st;
+
+	k->phnum = read_phnum(k);
+	st = elf_core_init(&core, &k->file.blob, NULL);
+	if (!st) {
+		swap_loads(&k->core, &core);
+		extents_deinit(&k->ram);
+		st = find_ram(k, info->n_maps > 1 ? &info->maps[0].ranges : &none, &map, NULL);
 	}
-	flags = k->n_flags ? k->flags[pfn - k->flags_pfn] : 0;
-	if (flags & KPF_HWPOISON)
-		return EHWPOISON;
-	return flags & (KPF_NOPAGE | KPF_OFFLINE) ? DRV_NO_DATA : 0;
+	elf_core_deinit(&core);
+	return st;
 }
 
-/* A single page is only suspected when it is zero: page tables lie here and there. */
-static struct drv_result read_page(struct kcore *k, uint64_t addr, uint8_t *buf)
-{
-	const struct drv_result r = extents_read(&k->ram, k->file.fd, addr, buf, PAGE_SIZE);
-	uint32_t why;
-
-	if (!r.good || !bytes_are_zero(buf, PAGE_SIZE) || !(why = why_zeros(k, addr)))
-		return r;
-	return (struct drv_result){ .error = why, .exact = true };
-}
-
-/*
- * Pages that the flags suspect are read one by one, so that a row of hidden ones costs one small
- * read each; the others go in one. A suspect that is not zero was read (kernels before 5.14).
- */
 static struct drv_result kcore_read(struct drv *d, uint64_t addr, void *buf, size_t len)
 {
 	struct kcore *k = (struct kcore *)d;
-	size_t done = 0;
 
-	if (len == PAGE_SIZE)
-		return read_page(k, addr, buf);
-	while (done < len) {
-		uint8_t *const at = (uint8_t *)buf + done;
-		const uint32_t why = why_zeros(k, addr + done);
-		size_t n = PAGE_SIZE;
-		struct drv_result r;
+	for (int i = 0; i < RELOADS; i++) {
+		const struct drv_result r = extents_read(&k->ram, k->file.fd, addr, buf, len);
 
-		while (!why && done + n < len && !why_zeros(k, addr + done + n))
-			n += PAGE_SIZE;
-		r = extents_read(&k->ram, k->file.fd, addr + done, at, n);
-		if (why && r.good && bytes_are_zero(at, PAGE_SIZE))
-			r = (struct drv_result){ .error = why, .exact = true };
-		done += r.good;
-		if (r.good < n) {
-			r.good = done;
+		if (read_phnum(k) == k->phnum)
 			return r;
-		}
+		if (reload(k))
+			break;
 	}
-	return (struct drv_result){ .good = len };
+	d->death = "its headers changed and make no sense any more";
+	return (struct drv_result){ .error = DRV_NO_DATA, .exact = true, .dead = true };
+}
+
+/* Its own map as a newcomer finds it: opening the file brings it up to date. */
+static enum status kcore_maps_again(struct drv *d, struct drv_maps *ret, struct err *e)
+{
+	enum status st = linux_maps_again(d, ret, e);
+	struct drv *now = NULL;
+
+	if (st || kcore_ops.open(d->path, &now, NULL))
+		return st;
+	st = drv__maps_add(ret, d->info.path, &now->info.maps[now->info.n_maps - 1].ranges, e);
+	drv_close(now);
+	return st;
 }
 
 const struct drv_ops kcore_ops = {
 	.name = "kcore",
 	.summary = "/proc/kcore, what every Linux has",
+	.kind = DRV_OWN,
+	.reason = "the kernel's own: reads by the kernel's map and catches faults",
 	.default_path = "/proc/kcore",
 	.automatic = true,
 	.read_max = DRV_READ_LARGE,
 	.open = kcore_open,
 	.read = kcore_read,
+	.withhold = linux_withhold,
+	.maps_again = kcore_maps_again,
 	.close = kcore_close,
 };

@@ -3,12 +3,27 @@
  * /dev/linpmem of Velocidex. It has no read(), only ioctls (userspace_interface/linpmem_shared.h),
  * and a read may not cross a page. The node must be made by hand, major 42; we do not make it:
  * 42 is everybody's experimental number, and a tool that acquires leaves the machine as it is.
+ *
+ * Why it is a hazard, by its source (version 0.9.1, src/pte_mmap.c, src/linpmem.c):
+ *
+ *   - For each page it writes the page-table entry of a page of its own, in the running kernel,
+ *     without the kernel's locks, and flushes that address on one CPU only. pte_mmap_read() copies
+ *     after that with preemption on: a reader that moves to another CPU in between gets what that
+ *     CPU's TLB still has there, an earlier page. So its reader stays on one CPU.
+ *   - The entry keeps its caching attributes whatever the page has elsewhere (write-combining,
+ *     uncached), and a page that the kernel took out of its own map because it is poisoned is
+ *     mapped again.
+ *   - A page table may not be written like this everywhere (Xen PV); it refuses LA57, SEV and SME
+ *     only.
+ *   - src/precompiler.h defines DEBUG: four lines in the kernel's log for each page, which push out
+ *     whatever the log held.
+ *
+ * With hardened usercopy it lives: it calls _copy_to_user(), which does not judge.
  */
 #include <errno.h>
-#include <string.h>
 #include <sys/ioctl.h>
 
-#include "driver-interface/linux.h"
+#include "driver-interface/module.h"
 
 /* LINPMEM_DATA_TRANSFER, 40 bytes. */
 struct linpmem_read {
@@ -37,45 +52,21 @@ _Static_assert(LINPMEM_CR3 == 0xC0106163, "as the driver was built");
  * The CR3 of process 1, because ours is gone when the image is read; every process maps the kernel.
  * In a PID namespace without a process 1 that the driver finds, ours.
  */
-static enum status query_cr3(struct fd_drv *f, struct err *e)
+static int query_cr3(int fd, uint64_t *cr3)
 {
 	struct linpmem_cr3 q = { .pid = 1 };
-	int rc = ioctl(f->fd, LINPMEM_CR3, &q);
+	int rc = ioctl(fd, LINPMEM_CR3, &q);
 
 	if (rc < 0 && errno == ESRCH) {
 		q = (struct linpmem_cr3){ .pid = 0 };
-		rc = ioctl(f->fd, LINPMEM_CR3, &q);
+		rc = ioctl(fd, LINPMEM_CR3, &q);
 	}
-	if (rc < 0 && (errno == ENOTTY || errno == EINVAL))
-		return err_set(e, ST_NOT_MINE, "%s: is not linpmem", f->drv.info.path);
-	if (rc < 0)
-		return err_from_errno(e, ST_NO_SOURCE, errno, "%s: CR3", f->drv.info.path);
-	f->drv.info.has_cr3 = true;
-	f->drv.info.cr3 = q.cr3;
-	return ST_OK;
+	*cr3 = q.cr3;
+	return rc < 0 ? errno : 0;
 }
 
-static enum status linpmem_open(const char *path, struct drv **ret, struct err *e)
+static struct drv_result read_device(int fd, uint64_t addr, void *buf, size_t len)
 {
-	struct fd_drv *f = NULL;
-	enum status st = linux_open_device(
-		&linpmem_ops, path, "if the module is loaded: mknod /dev/linpmem c 42 0", &f, e);
-
-	if (st)
-		return st;
-	st = query_cr3(f, e);
-	if (st) {
-		linux_close_device(&f->drv);
-		return st;
-	}
-	f->drv.info.note = "CR3 is that of a user process, with the kernel mapped in it";
-	*ret = &f->drv;
-	return ST_OK;
-}
-
-static struct drv_result linpmem_read(struct drv *d, uint64_t addr, void *buf, size_t len)
-{
-	const int fd = ((struct fd_drv *)d)->fd;
 	size_t good = 0;
 
 	while (good < len) {
@@ -102,13 +93,44 @@ static struct drv_result linpmem_read(struct drv *d, uint64_t addr, void *buf, s
 	return (struct drv_result){ .good = good };
 }
 
+static const struct reader_device device = {
+	.begin = query_cr3,
+	.read = read_device,
+	.one_cpu = true,
+};
+
+static enum status linpmem_open(const char *path, struct drv **ret, struct err *e)
+{
+	struct module_drv *m = NULL;
+	const enum status st =
+		module_open(&linpmem_ops, &device, path,
+			    "if the module is loaded: mknod /dev/linpmem c 42 0", &m, e);
+
+	if (st)
+		return st;
+	m->base.drv.info.has_cr3 = true;
+	m->base.drv.info.cr3 = m->how.fact;
+	linux_note(&m->base, "CR3 is that of a user process, with the kernel mapped in it");
+	if (m->how.cpu >= 0)
+		drv__fact(&m->base.drv, "pinned_to_cpu", "%d", m->how.cpu);
+	else
+		linux_note(&m->base, "its reader could not be kept on one CPU: a page may be an "
+				     "earlier one");
+	*ret = &m->base.drv;
+	return ST_OK;
+}
+
 const struct drv_ops linpmem_ops = {
 	.name = "linpmem",
 	.summary = "/dev/linpmem, the driver of Velocidex",
+	.kind = DRV_HAZARD,
+	.reason = "rewrites a page-table entry of the running kernel for each page, without the "
+		  "kernel's locks, and as published fills the kernel's log",
 	.default_path = "/dev/linpmem",
-	.automatic = true,
 	.read_max = DRV_READ_PAGES,
 	.open = linpmem_open,
-	.read = linpmem_read,
-	.close = linux_close_device,
+	.read = module_read,
+	.withhold = linux_withhold,
+	.maps_again = linux_maps_again,
+	.close = module_close,
 };

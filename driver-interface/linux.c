@@ -3,44 +3,124 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "driver-interface/iomem.h"
 #include "formats/base/io.h"
+
+/* include/uapi/linux/magic.h, include/uapi/linux/capability.h */
+#define PROC_SUPER_MAGIC 0x9fa0
+#define CAP_SYS_RAWIO    17
+
+enum status linux_init(struct linux_drv *l, const struct drv_ops *ops, const char *path,
+		       struct err *e)
+{
+	l->flags.fd = -1;
+	return drv__init(&l->drv, ops, path, e);
+}
+
+void linux_deinit(struct linux_drv *l)
+{
+	kpageflags_close(&l->flags);
+	drv__deinit(&l->drv);
+}
+
+void linux_note(struct linux_drv *l, const char *text)
+{
+	const size_t len = strlen(l->notes);
+
+	snprintf(l->notes + len, sizeof(l->notes) - len, "%s%s", len ? "; " : "", text);
+	l->drv.info.note = l->notes;
+}
+
+/* --- rights -------------------------------------------------------------------------------- */
+
+/* The beginning of a small file of the system; an empty text if it cannot be read. */
+static void read_beginning(const char *path, char *ret, size_t room)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const ssize_t n = fd < 0 ? -1 : read(fd, ret, room - 1);
+
+	ret[MAX(n, 0)] = '\0';
+}
+
+/*
+ * The first user namespace maps every user to itself, 4294967295 of them, and no other one does
+ * (user_namespaces(7)). Without /proc nobody knows, and the kernel's own is the likely one.
+ */
+static bool in_user_namespace(void)
+{
+	char map[128];
+	unsigned long inside, outside, count;
+
+	read_beginning("/proc/self/uid_map", map, sizeof(map));
+	if (sscanf(map, "%lu %lu %lu", &inside, &outside, &count) != 3)
+		return false;
+	return inside || outside || count != 4294967295;
+}
+
+/* What every source of memory asks for: capable(CAP_SYS_RAWIO). */
+static bool has_rawio(void)
+{
+	char status[4096];
+	const char *effective;
+
+	read_beginning("/proc/self/status", status, sizeof(status));
+	effective = strstr(status, "\nCapEff:");
+	return !effective ||
+	       strtoull(effective + strlen("\nCapEff:"), NULL, 16) >> CAP_SYS_RAWIO & 1;
+}
+
+const char *drv__lacks(void)
+{
+	if (in_user_namespace())
+		return "root of a user namespace is not root of the machine: run it outside of the "
+		       "container";
+	if (has_rawio())
+		return NULL;
+	if (geteuid())
+		return "not root: run it as root";
+	return "root without CAP_SYS_RAWIO, as in a container or a restricted service: run it with "
+	       "that capability";
+}
 
 /*
  * The mode in force stands in brackets: "none integrity [confidentiality]"
  * (security/lockdown/lockdown.c, lockdown_read(); since 5.4).
  */
-const char *linux_refusal(void)
+static const char *lockdown_refusal(enum lockdown from)
 {
-	char modes[64] = "";
-	_cleanup_close_ int fd = open("/sys/kernel/security/lockdown", O_RDONLY | O_CLOEXEC);
-	const ssize_t n = fd < 0 ? -1 : read(fd, modes, sizeof(modes) - 1);
+	char modes[64];
 
-	if (n > 0 && strstr(modes, "[confidentiality]"))
+	read_beginning("/sys/kernel/security/lockdown", modes, sizeof(modes));
+	if (from != LOCKDOWN_NEVER && strstr(modes, "[confidentiality]"))
 		return "kernel lockdown (confidentiality mode) forbids it";
-	if (n > 0 && strstr(modes, "[integrity]"))
+	if (from == LOCKDOWN_INTEGRITY && strstr(modes, "[integrity]"))
 		return "kernel lockdown (integrity mode) forbids it";
-	return "run as root (CAP_SYS_RAWIO); if you are, kernel lockdown forbids it";
+	if (from != LOCKDOWN_NEVER && !modes[0])
+		return "kernel lockdown may forbid it, which only /sys/kernel/security/lockdown "
+		       "would show, or a security module";
+	return "a security module or the rules of a container forbid it";
 }
 
-enum status linux_open(const char *path, const char *missing, int *ret, struct err *e)
+const char *linux_refusal(enum lockdown from)
 {
-	const enum status st = input_is_no_pipe(path, e);
-	int fd, error;
+	const char *lacks = drv__lacks();
 
-	if (st)
-		return st;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	error = errno;
-	if (fd >= 0) {
-		*ret = fd;
-		return ST_OK;
-	}
+	if (!lacks && geteuid())
+		return "not root: run it as root";
+	return lacks ? lacks : lockdown_refusal(from);
+}
+
+enum status linux_refused(const char *path, const char *missing, enum lockdown from, int error,
+			  struct err *e)
+{
 	if (error == EPERM || error == EACCES)
 		return err_set(e, ST_NO_PRIVILEGE, "%s: %s: %s", path, strerror(error),
-			       linux_refusal());
+			       linux_refusal(from));
 	if (error != ENOENT && error != ENXIO && error != ENODEV)
 		return err_from_errno(e, ST_SYSTEM, error, "%s", path);
 	if (!missing)
@@ -48,47 +128,77 @@ enum status linux_open(const char *path, const char *missing, int *ret, struct e
 	return err_set(e, ST_NO_SOURCE, "%s: %s (%s)", path, strerror(error), missing);
 }
 
-void linux_close_device(struct drv *d)
+enum status linux_open(const char *path, const char *missing, enum lockdown from, int *ret,
+		       struct err *e)
 {
-	struct fd_drv *f = (struct fd_drv *)d;
+	const enum status st = input_is_no_pipe(path, e);
+	int fd;
 
-	if (f->fd >= 0)
-		close(f->fd);
-	drv__deinit(d);
-	free(f);
+	if (st)
+		return st;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return linux_refused(path, missing, from, errno, e);
+	*ret = fd;
+	return ST_OK;
 }
 
-static enum status fill(struct fd_drv *f, const struct drv_ops *ops, const char *path,
-			const char *missing, struct err *e)
+/* --- pages that must not be read ----------------------------------------------------------- */
+
+static bool is_live(const char *path)
+{
+	struct stat sb;
+	struct statfs fs;
+
+	if (!stat(path, &sb) && S_ISCHR(sb.st_mode))
+		return true;
+	return !statfs(path, &fs) && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+void linux_use_flags(struct linux_drv *l, const char *otherwise)
+{
+	if (is_live(l->drv.path) || kpageflags_is_set())
+		kpageflags_open(&l->flags);
+	l->drv.info.withholds = l->flags.fd >= 0;
+	if (l->drv.info.withholds)
+		return;
+	l->drv.info.silent = true;
+	linux_note(l, otherwise);
+}
+
+void linux_withhold(struct drv *d, uint64_t addr, size_t pages, struct page_status *status)
+{
+	struct linux_drv *l = (struct linux_drv *)d;
+
+	if (d->info.withholds) {
+		d->info.withholds = kpageflags_withhold(&l->flags, addr, pages, status);
+		d->info.silent |= !d->info.withholds;
+		return;
+	}
+	for (size_t i = 0; i < pages; i++)
+		status[i] = (struct page_status){ PAGE_DATA, 0 };
+}
+
+/* --- the map ------------------------------------------------------------------------------- */
+
+enum status linux_add_iomem(struct drv *d, struct err *e)
 {
 	_cleanup_ranges_ struct range_list ram = { 0 };
-	enum status st = drv__init(&f->drv, ops, path, e);
+	enum status st = iomem_read(&ram, e);
 
 	if (!st)
-		st = linux_open(path, missing, &f->fd, e);
-	if (!st)
-		st = iomem_read(&ram, e);
-	if (!st)
-		st = drv__add_map(&f->drv, iomem_path(), &ram, e);
-	if (!st && !f->drv.info.maps[0].ranges.count)
+		st = drv__add_map(d, iomem_path(), &ram, e);
+	if (!st && !d->info.maps[0].ranges.count)
 		return err_set(e, ST_CORRUPT, "%s: has not one whole page of RAM", iomem_path());
 	return st;
 }
 
-enum status linux_open_device(const struct drv_ops *ops, const char *path, const char *missing,
-			      struct fd_drv **ret, struct err *e)
+enum status linux_maps_again(struct drv *d, struct drv_maps *ret, struct err *e)
 {
-	struct fd_drv *f = calloc(1, sizeof(*f));
-	enum status st;
+	_cleanup_ranges_ struct range_list ram = { 0 };
 
-	if (!f)
-		return err_nomem(e);
-	f->fd = -1;
-	st = fill(f, ops, path, missing, e);
-	if (st) {
-		linux_close_device(&f->drv);
-		return st;
-	}
-	*ret = f;
-	return ST_OK;
+	(void)d;
+	if (iomem_read(&ram, NULL))
+		return ST_OK;
+	return drv__maps_add(ret, iomem_path(), &ram, e);
 }

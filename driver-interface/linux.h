@@ -1,34 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the Linux devices share, on top of source.h.
+ * What the Linux sources share, on top of source.h.
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_LINUX_H
 #define RAMSEAL_DRIVER_INTERFACE_LINUX_H
 
+#include "driver-interface/kpageflags.h"
 #include "driver-interface/source.h"
 
-/* A source that is a descriptor and nothing else. */
-struct fd_drv {
+/* Every source of a running Linux begins with this. */
+struct linux_drv {
 	struct drv drv;
-	int fd;
-	bool zeros_in_low_memory; /* devmem's: the kernel hides RAM below 1 MiB */
+	struct kpageflags flags; /* fd -1: what it reads is no running kernel's, or nobody tells */
+	char notes[512];         /* info.note */
 };
+
+/* As drv__init(); zero-initialise before. linux_deinit() frees what a struct linux_drv holds. */
+enum status linux_init(struct linux_drv *l, const struct drv_ops *ops, const char *path,
+		       struct err *e);
+void linux_deinit(struct linux_drv *l);
+
+/* Appends a sentence to info.note. */
+void linux_note(struct linux_drv *l, const char *text);
+
+/*
+ * From which lockdown mode on the kernel refuses (enum lockdown_reason, include/linux/security.h).
+ */
+enum lockdown { LOCKDOWN_NEVER, LOCKDOWN_INTEGRITY, LOCKDOWN_CONFIDENTIALITY };
 
 /*
  * Opens for reading. ST_NO_SOURCE if nothing is there (with `missing`, which says what to do about
- * it, or NULL), ST_NO_PRIVILEGE if we may not: the message names kernel lockdown if that is on.
+ * it, or NULL), ST_NO_PRIVILEGE if we may not: the message says why, as linux_refusal() does.
  */
-enum status linux_open(const char *path, const char *missing, int *ret, struct err *e);
+enum status linux_open(const char *path, const char *missing, enum lockdown from, int *ret,
+		       struct err *e);
+
+/* The message of such a refusal, of an open() or a read() that ended with `error`. */
+enum status linux_refused(const char *path, const char *missing, enum lockdown from, int error,
+			  struct err *e);
 
 /*
- * "kernel lockdown (confidentiality mode) forbids it" where lockdown is on, else "run as root".
+ * Why this process is refused, as far as it can be found out: no root, root of a user namespace
+ * only, a capability that is missing, lockdown (if it is in a mode that forbids such a source).
  * Static.
  */
-const char *linux_refusal(void);
+const char *linux_refusal(enum lockdown from);
 
-/* drv__init(), the device opened, and /proc/iomem as maps[0]. */
-enum status linux_open_device(const struct drv_ops *ops, const char *path, const char *missing,
-			      struct fd_drv **ret, struct err *e);
-void linux_close_device(struct drv *d);
+/*
+ * Opens /proc/kpageflags for a source that is the running kernel's memory: a device, or a file of
+ * a proc file system; a regular file is a copy. Where it cannot be had nobody can tell which pages
+ * must not be read: info.silent is set, and `otherwise`, what the source does with them, becomes a
+ * note.
+ */
+void linux_use_flags(struct linux_drv *l, const char *otherwise);
+
+/* drv_ops.withhold of every source that begins with a struct linux_drv. */
+void linux_withhold(struct drv *d, uint64_t addr, size_t pages, struct page_status *status);
+
+/* /proc/iomem as maps[0]. ST_CORRUPT if it has not one whole page. */
+enum status linux_add_iomem(struct drv *d, struct err *e);
+
+/* drv_ops.maps_again of sources whose map is that. */
+enum status linux_maps_again(struct drv *d, struct drv_maps *ret, struct err *e);
 
 #endif

@@ -7,21 +7,35 @@
  *     refused, silently. Such a page that reads as zeros is reported as unreadable here.
  *   - the size is the inclusive end, so the very last byte of RAM cannot be read and the last page
  *     comes one byte short. Half a page is not a page: unreadable.
+ *
+ * A third one is the hazard: pmem_read_partial() hands the kernel's address of the page to
+ * copy_to_user(). Since 4.8 hardened usercopy judges that (mm/usercopy.c): a page of the kernel's
+ * text, or one that is cut into slab objects, is a BUG, which kills the reader with the device in
+ * its hands. Most distributions build it in; hardened_usercopy=off on the kernel's command line
+ * turns it off.
  */
-#include "driver-interface/linux.h"
+#include "driver-interface/module.h"
+
+static const struct reader_device device = { .read = drv__pread_pages };
 
 static enum status pmem_open(const char *path, struct drv **ret, struct err *e)
 {
-	struct fd_drv *f = NULL;
-	const enum status st =
-		linux_open_device(&pmem_ops, path, "the module of rekall is not loaded", &f, e);
+	struct module_drv *m = NULL;
+	enum status st;
 
+	if (reader_process_is_fatal())
+		return err_set(e, ST_NO_SOURCE,
+			       "%s: not touched, because kernel.panic_on_oops is set: where "
+			       "hardened usercopy is on, this driver would stop the machine; "
+			       "sysctl kernel.panic_on_oops=0 allows it",
+			       path);
+	st = module_open(&pmem_ops, &device, path, "the module of rekall is not loaded", &m, e);
 	if (st)
 		return st;
-	f->drv.info.silent = true;
-	f->drv.info.note = "fills what it cannot read with zeros, nested System RAM among it, and "
-			   "cannot give the first page of a range nor the last page of RAM";
-	*ret = &f->drv;
+	m->base.drv.info.silent = true;
+	linux_note(&m->base, "fills what it cannot read with zeros, nested System RAM among it, "
+			     "and cannot give the first page of a range nor the last page of RAM");
+	*ret = &m->base.drv;
 	return ST_OK;
 }
 
@@ -34,7 +48,7 @@ static bool begins_a_range(const struct drv *d, uint64_t addr)
 
 static struct drv_result pmem_read(struct drv *d, uint64_t addr, void *buf, size_t len)
 {
-	const struct drv_result r = drv__pread_pages(((struct fd_drv *)d)->fd, addr, buf, len);
+	const struct drv_result r = module_read(d, addr, buf, len);
 
 	if (r.good && begins_a_range(d, addr) && bytes_are_zero(buf, PAGE_SIZE))
 		return (struct drv_result){ .error = DRV_NO_DATA, .exact = true };
@@ -44,10 +58,14 @@ static struct drv_result pmem_read(struct drv *d, uint64_t addr, void *buf, size
 const struct drv_ops pmem_ops = {
 	.name = "pmem",
 	.summary = "/dev/pmem, the driver of rekall; unreadable pages read as zeros",
+	.kind = DRV_HAZARD,
+	.reason = "where the kernel has hardened usercopy (most since 4.8), reading ends in a BUG "
+		  "that kills the reader, or the machine",
 	.default_path = "/dev/pmem",
-	.automatic = true,
-	.read_max = DRV_READ_LARGE,
+	.read_max = DRV_READ_PAGES,
 	.open = pmem_open,
 	.read = pmem_read,
-	.close = linux_close_device,
+	.withhold = linux_withhold,
+	.maps_again = linux_maps_again,
+	.close = module_close,
 };

@@ -47,6 +47,15 @@ static size_t read_once(struct drv *d, uint64_t addr, uint8_t *buf, size_t pages
 	return good + 1;
 }
 
+static enum status report_death(const struct drv *d, uint64_t addr, uint32_t error, struct err *e)
+{
+	if (d->death)
+		return err_set(e, ST_SOURCE_FAILED, "%s: %s (at 0x%" PRIx64 ")", d->info.path,
+			       d->death, addr);
+	return err_set(e, ST_SOURCE_FAILED, "%s: failed for good at 0x%" PRIx64 " (%s %" PRIu32 ")",
+		       d->info.path, addr, d->info.error_numbers, error);
+}
+
 /*
  * Reads `pages` pages of one range; on return *settled of them have a status, all of them unless
  * the device died. The size of a read is halved where one failed and the bad page is not known, and
@@ -70,16 +79,67 @@ static enum status read_run(struct drv *d, uint64_t addr, uint8_t *buf, size_t p
 		at += moved;
 		*settled = at;
 		if (d->dead)
-			return err_set(e, ST_SOURCE_FAILED,
-				       "%s: failed for good at 0x%" PRIx64 " (%s %" PRIu32 ")",
-				       d->info.path, addr + at * PAGE_SIZE, d->info.error_numbers,
-				       error);
+			return report_death(d, addr + at * PAGE_SIZE, error, e);
 		if (whole)
 			step = MIN(2 * step, most);
 		else if (!moved)
 			step = n / 2;
 	}
 	return ST_OK;
+}
+
+/* Pages whose states are asked for at once, on the stack. */
+#define WITHHOLD_PAGES 256
+
+/*
+ * A page that went while it was read may have come as zeros, from whoever gives those instead of an
+ * error: zeros are none of a page that is withheld now.
+ */
+static void drop_withheld_zeros(struct drv *d, uint64_t addr, const uint8_t *buf, size_t pages,
+				struct page_status *status)
+{
+	struct page_status now[WITHHOLD_PAGES];
+
+	for (size_t at = 0, n; at < pages; at += n) {
+		bool asked = false;
+
+		n = MIN(pages - at, WITHHOLD_PAGES);
+		for (size_t i = 0; i < n; i++) {
+			if (status[at + i].state != PAGE_DATA ||
+			    !bytes_are_zero(buf + (at + i) * PAGE_SIZE, PAGE_SIZE))
+				continue;
+			if (!asked)
+				d->ops->withhold(d, addr + at * PAGE_SIZE, n, now);
+			asked = true;
+			if (now[i].state != PAGE_DATA)
+				status[at + i] = now[i];
+		}
+	}
+}
+
+/* Pages of one range: those that may be read, in runs. As read_run(). */
+static enum status read_allowed(struct drv *d, uint64_t addr, uint8_t *buf, size_t pages,
+				struct page_status *status, size_t *settled, struct err *e)
+{
+	enum status st = ST_OK;
+	size_t at = 0;
+
+	if (!d->ops->withhold)
+		return read_run(d, addr, buf, pages, status, settled, e);
+	d->ops->withhold(d, addr, pages, status);
+	while (at < pages && !st) {
+		size_t n = 0, done = 1;
+
+		while (at + n < pages && status[at + n].state == PAGE_DATA)
+			n++;
+		if (n)
+			st = read_run(d, addr + at * PAGE_SIZE, buf + at * PAGE_SIZE, n,
+				      status + at, &done, e);
+		at += done;
+	}
+	*settled = at;
+	drop_withheld_zeros(d, addr, buf, at, status);
+	return st;
 }
 
 enum status drv_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages,
@@ -98,8 +158,8 @@ enum status drv_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages
 		size_t settled = 1;
 
 		if (run)
-			st = read_run(d, from, (uint8_t *)buf + at * PAGE_SIZE, run, status + at,
-				      &settled, e);
+			st = read_allowed(d, from, (uint8_t *)buf + at * PAGE_SIZE, run,
+					  status + at, &settled, e);
 		else
 			mark(status + at, 1, PAGE_SKIPPED, SKIP_NOT_MAPPED);
 		at += settled;

@@ -203,6 +203,8 @@ static uint64_t sim_now(struct drv *d)
 const struct drv_ops sim_ops = {
 	.name = "sim",
 	.summary = "a simulated machine, as sim:PRESET[,KEY=VALUE...] or sim:FILE",
+	.kind = DRV_DEAD,
+	.reason = "a machine that does not exist",
 	.default_path = NULL,
 	.automatic = false,
 	.read_max = DRV_READ_PAGES,

@@ -66,13 +66,17 @@ struct pread_result drv__pread(int fd, uint64_t off, void *buf, size_t len);
 struct drv_result drv__pread_pages(int fd, uint64_t addr, void *buf, size_t len);
 
 /*
- * Opens every automatic source of a table that answers and combines them. They are asked in this
- * order for each page, until one has it. ST_NO_PRIVILEGE or ST_NO_SOURCE if there is none.
+ * Combines the automatic sources of a table. They are asked in this order for each page, until one
+ * has it; none is opened before those in front of it have left a page that may be read, but for
+ * the first that answers. ST_NO_PRIVILEGE or ST_NO_SOURCE if there is none.
  */
 enum status chain_open(const struct drv_ops *const *table, struct drv **ret, struct err *e);
 
-/* What kcore reads as /proc/kpageflags, for tests; NULL restores the default. Borrowed. */
-void kcore_set_flags_path(const char *path);
+/*
+ * What this process lacks to read the memory of this machine, whatever the source: the first
+ * clause of the message when none answers. NULL: nothing that is known. Static.
+ */
+const char *drv__lacks(void);
 
 extern const struct drv_ops file_ops, raw_ops, sim_ops, kcore_ops, devmem_ops, pmem_ops,
 	linpmem_ops, crash_ops;

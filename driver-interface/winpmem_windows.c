@@ -44,8 +44,8 @@ static uint32_t request(struct winpmem_host *h, uint32_t code, const void *in, s
 }
 
 /*
- * The address is in the OVERLAPPED, not in a file pointer that everyone who has the handle shares. The
- * handle is a synchronous one all the same.
+ * The address is in the OVERLAPPED, not in a file pointer that everyone who has the handle shares.
+ * The handle is a synchronous one all the same.
  */
 static uint32_t read_device(struct winpmem_host *h, uint64_t addr, void *buf, size_t len,
 			    size_t *ret_len)

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 
 #include "driver-interface/iomem.h"
+#include "driver-interface/kpageflags.h"
 #include "driver-interface/source.h"
 #include "tests/unit/drv_check.h"
 
@@ -182,7 +183,8 @@ TEST(refusal_in_the_middle_costs_nothing_in_front_of_it)
 	struct drv *d = open_strict_devmem();
 
 	refused_from = 0x103000;
-	assert_null(d->info.note); /* zeros are zeros: nothing was refused at the start of RAM */
+	/* Zeros are zeros: nothing was refused at the start of RAM. */
+	assert_null(strstr(d->info.note, "STRICT_DEVMEM"));
 	check_devmem(d, FIRST, low, 8);
 	check_devmem(d, 0x100000, high, 4);
 	refused_from = -1;
@@ -263,11 +265,14 @@ TEST(linpmem_reads_page_by_page_and_size_0_is_unreadable)
 	check_data(d, FIRST, 0x3fff);
 	check_data(d, 0x5000, LAST);
 	CHECK_PAGE(d, 0x4000, PAGE_UNREADABLE, DRV_NO_DATA);
-	linpmem_errno = EIO;
-	CHECK_PAGE(d, 0x4000, PAGE_UNREADABLE, EIO);
-	assert_false(d->info.silent);
 	assert_true(d->info.has_cr3);
 	assert_int_equal(d->info.cr3, 0x1001);
+	drv_close(d);
+
+	/* Its process has what was there when it began. */
+	linpmem_errno = EIO;
+	d = open_image("linpmem", &memory);
+	CHECK_PAGE(d, 0x4000, PAGE_UNREADABLE, EIO);
 	drv_close(d);
 	linpmem_is_there = false;
 }
@@ -314,21 +319,85 @@ TEST(other_file_is_not_linpmem)
 	CHECK_HAS(e.message, "is not linpmem");
 }
 
-TEST(order_of_preference_is_the_field_studys)
+/* What is not this machine is never taken for it, and what can harm it never used unasked. */
+TEST(order_of_preference_begins_with_what_cannot_harm)
 {
-	static const char *const order[] = { "linpmem", "pmem", "crash", "kcore",
-					     "devmem",  "file", "raw",   "sim" };
+	static const struct {
+		const char *name;
+		enum drv_kind kind;
+		bool automatic;
+	} order[] = {
+		{ "kcore", DRV_OWN, true },    { "crash", DRV_MODULE, true },
+		{ "devmem", DRV_OWN, true },   { "linpmem", DRV_HAZARD, false },
+		{ "pmem", DRV_HAZARD, false }, { "file", DRV_DEAD, false },
+		{ "raw", DRV_DEAD, false },    { "sim", DRV_DEAD, false },
+	};
 	size_t i = 0;
 
 	for (; drv_table[i]; i++) {
 		assert_in_range(i, 0, ARRAY_SIZE(order) - 1);
-		assert_string_equal(drv_table[i]->name, order[i]);
-		/* What is not this machine is never taken for it. */
-		assert_int_equal(drv_table[i]->automatic, i < 5);
+		assert_string_equal(drv_table[i]->name, order[i].name);
+		assert_int_equal(drv_table[i]->kind, order[i].kind);
+		assert_int_equal(drv_table[i]->automatic, order[i].automatic);
 		assert_int_equal(drv_table[i]->read_max % PAGE_SIZE, 0);
 		assert_non_null(drv_table[i]->summary);
+		assert_non_null(drv_table[i]->reason);
 	}
 	assert_int_equal(i, ARRAY_SIZE(order));
+}
+
+/* All of them ask the same, and none touches what must not be read. */
+TEST(no_source_reads_what_must_not_be_read)
+{
+	static const char *const names[] = { "kcore", "devmem", "crash", "pmem" };
+	const struct phdr p = { 1, 0x1000, 0xffff888000001000, 0x1000, 0x8000, 0x8000 };
+	struct image flags = { 0 }, kcore = { 0 };
+
+	elf_header(&kcore, &p, 1);
+	image_memory(&kcore, 0x1000, 0x1000, 0x8000);
+	for (uint64_t pfn = 0; pfn <= LAST / PAGE_SIZE; pfn++)
+		image_u64(&flags, pfn * 8, pfn == 3 ? 1 << 19 : pfn == 5 ? 1 << 23 : 0);
+	kpageflags_set_path(image_save(&flags));
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct drv *d = open_image(names[i], i ? &memory : &kcore);
+		struct drv_withheld w = { 0 };
+		struct err e = ERR_INIT;
+
+		check_data(d, 0x1000, 0x2fff);
+		CHECK_PAGE(d, 0x3000, PAGE_UNREADABLE, DRV_POISONED);
+		CHECK_PAGE(d, 0x4000, PAGE_DATA, 0);
+		CHECK_PAGE(d, 0x5000, PAGE_SKIPPED, SKIP_NOT_MAPPED);
+		check_data(d, 0x6000, LAST);
+		CHECK_OK(drv_withheld(d, &w, &e), &e);
+		assert_true(w.known);
+		assert_int_equal(w.poisoned.count, 1);
+		assert_int_equal(w.poisoned.at[0].first, 0x3000);
+		assert_int_equal(w.offline.count, 1);
+		assert_int_equal(w.offline.at[0].last, 0x5fff);
+		drv_withheld_deinit(&w);
+		drv_close(d);
+	}
+	kpageflags_set_path(NULL);
+	image_free(&flags);
+	image_free(&kcore);
+}
+
+/* Where nobody can be asked, that is said, and a hole may look like zeros. */
+TEST(source_that_cannot_ask_says_so)
+{
+	static const char *const names[] = { "devmem", "crash", "pmem" };
+
+	kpageflags_set_path("/nowhere/kpageflags");
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct drv *d = open_image(names[i], &memory);
+
+		assert_true(d->info.silent);
+		assert_false(d->info.withholds);
+		CHECK_HAS(d->info.note, "/proc/kpageflags");
+		check_data(d, FIRST, LAST);
+		drv_close(d);
+	}
+	kpageflags_set_path(NULL);
 }
 
 #define DEVICE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -348,7 +417,9 @@ int main(void)
 		DEVICE_TEST(linpmem_without_process_1_tells_our_cr3),
 		DEVICE_TEST(linpmem_that_is_unloaded_is_dead),
 		DEVICE_TEST(other_file_is_not_linpmem),
-		DEVICE_TEST(order_of_preference_is_the_field_studys),
+		DEVICE_TEST(order_of_preference_begins_with_what_cannot_harm),
+		DEVICE_TEST(no_source_reads_what_must_not_be_read),
+		DEVICE_TEST(source_that_cannot_ask_says_so),
 	};
 
 	return cmocka_run_group_tests_name("devices", tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "driver-interface/iomem.h"
+#include "driver-interface/kpageflags.h"
 #include "driver-interface/source.h"
 #include "tests/unit/drv_check.h"
 
@@ -289,8 +290,8 @@ static void flag(struct image *flags, uint64_t pfn, unsigned bit)
 	image_u64(flags, pfn * 8, (uint64_t)1 << bit);
 }
 
-/* Zeros that the kernel shows instead of a page are not zeros of the page. */
-TEST(page_flags_tell_hidden_pages_from_zeros)
+/* kcore gives zeros for such pages, or before 5.14 reads them: they are not asked for. */
+TEST(pages_that_must_not_be_read_are_not)
 {
 	struct image i = { 0 }, flags = { 0 };
 	struct page_status s[4];
@@ -298,31 +299,98 @@ TEST(page_flags_tell_hidden_pages_from_zeros)
 	struct err e = ERR_INIT;
 	struct drv *d;
 
-	image_put(&flags, 0x104 * 8, "", 0);
-	flag(&flags, 0x1, 19);   /* poisoned, and read all the same: before 5.14 */
+	image_put(&flags, 0x40002 * 8, "", 0);
+	flag(&flags, 0x1, 19);   /* poisoned */
 	flag(&flags, 0x100, 19); /* poisoned */
 	flag(&flags, 0x101, 23); /* offline */
 	flag(&flags, 0x103, 20); /* no page */
-	kcore_set_flags_path(image_save(&flags));
+	kpageflags_set_path(image_save(&flags));
 	make_kcore(&i, KASLR, true);
 	memset(i.at + 0x8000, 0, 4 * PAGE_SIZE);
 	d = open_image("kcore", &i);
-	kcore_set_flags_path(NULL);
+	kpageflags_set_path(NULL);
 	assert_false(d->info.silent);
+	assert_true(d->info.withholds);
 	CHECK_HAS(d->info.note, "direct map");
-	check_data(d, 0x1000, 0x3fff);
-	check_data(d, 0x40000000, 0x40001fff); /* behind the end of the flags */
+	CHECK_PAGE(d, 0x1000, PAGE_UNREADABLE, EHWPOISON);
+	check_data(d, 0x2000, 0x3fff);
+	check_data(d, 0x40000000, 0x40001fff);
 	CHECK_OK(drv_read_pages(d, 0x100000, buf, 4, s, &e), &e);
 	assert_int_equal(s[0].state, PAGE_UNREADABLE);
 	assert_int_equal(s[0].detail, EHWPOISON);
-	assert_int_equal(s[1].state, PAGE_UNREADABLE);
-	assert_int_equal(s[1].detail, DRV_NO_DATA);
+	assert_int_equal(s[1].state, PAGE_SKIPPED);
+	assert_int_equal(s[1].detail, SKIP_NOT_MAPPED);
 	assert_int_equal(s[2].state, PAGE_DATA);
 	assert_true(bytes_are_zero(buf + 2 * PAGE_SIZE, PAGE_SIZE));
-	assert_int_equal(s[3].state, PAGE_UNREADABLE);
+	assert_int_equal(s[3].state, PAGE_SKIPPED);
 	drv_close(d);
 	image_free(&i);
 	image_free(&flags);
+}
+
+static void save_again(const struct image *i)
+{
+	FILE *f = fopen(i->path, "r+");
+
+	assert_non_null(f);
+	assert_int_equal(fwrite(i->at, 1, i->len, f), i->len);
+	assert_int_equal(fclose(f), 0);
+}
+
+/*
+ * Memory is added, somebody opens the file, and there is one header more than fits its page: every
+ * offset has moved by a page.
+ */
+TEST(offsets_that_move_under_the_reader_are_found_again)
+{
+	const struct phdr before[] = { { LOAD, 0x2000, KASLR + 0x1000, 0x1000, 0x3000, 0x3000 } };
+	const struct phdr after[] = {
+		{ LOAD, 0x3000, KASLR + 0x1000, 0x1000, 0x3000, 0x3000 },
+		{ LOAD, 0x6000, KASLR + 0x40000000, 0x40000000, 0x2000, 0x2000 },
+	};
+	struct image i = { 0 };
+	struct drv_maps maps = { 0 };
+	struct err e = ERR_INIT;
+	struct drv *d;
+
+	elf_header(&i, before, 1);
+	image_memory(&i, 0x2000, 0x1000, 0x3000);
+	image_put(&i, 0x8000, "", 0);
+	d = open_image("kcore", &i);
+	check_data(d, 0x1000, 0x3fff);
+	elf_header(&i, after, 2);
+	image_memory(&i, 0x3000, 0x1000, 0x3000);
+	image_memory(&i, 0x6000, 0x40000000, 0x2000);
+	save_again(&i);
+	check_data(d, 0x1000, 0x3fff);
+
+	/* And what was added is told when it is asked for. */
+	CHECK_OK(drv_maps_again(d, &maps, &e), &e);
+	assert_int_equal(maps.count, 1);
+	assert_string_equal(maps.at[0].origin, i.path);
+	assert_int_equal(maps.at[0].ranges.count, 2);
+	assert_int_equal(maps.at[0].ranges.at[1].first, 0x40000000);
+	drv_maps_deinit(&maps);
+
+	/* A file that is none any more is no source. */
+	memset(i.at, 0, 64);
+	save_again(&i);
+	CHECK_STATUS(drv_read_pages(d, 0x1000, (uint8_t[PAGE_SIZE]){ 0 }, 1,
+				    &(struct page_status){ 0 }, &e),
+		     ST_SOURCE_FAILED, &e);
+	CHECK_HAS(e.message, "headers");
+	drv_close(d);
+	image_free(&i);
+}
+
+/* Container engines bind /dev/null over it. */
+TEST(kcore_that_is_masked_is_told_from_none)
+{
+	struct err e = ERR_INIT;
+	struct drv *d = NULL;
+
+	CHECK_STATUS(drv_open("kcore:/dev/null", &d, &e), ST_NO_PRIVILEGE, &e);
+	CHECK_HAS(e.message, "masked");
 }
 
 /* AVML's heuristic: under lockdown some kernels show a file of one page. */
@@ -371,7 +439,9 @@ int main(void)
 		KCORE_TEST(ram_at_zero_is_ram_where_the_direct_map_agrees),
 		KCORE_TEST(end_of_the_file_is_an_error_of_the_page_there),
 		KCORE_TEST(vmcoreinfo_tells_where_the_kernel_is),
-		KCORE_TEST(page_flags_tell_hidden_pages_from_zeros),
+		KCORE_TEST(pages_that_must_not_be_read_are_not),
+		KCORE_TEST(offsets_that_move_under_the_reader_are_found_again),
+		KCORE_TEST(kcore_that_is_masked_is_told_from_none),
 		KCORE_TEST(kcore_without_ram_speaks_of_lockdown),
 		KCORE_TEST(what_is_no_kcore_is_refused),
 	};

@@ -176,6 +176,90 @@ TEST(pages_that_the_source_does_not_offer_are_skipped)
 	fake_deinit(&f);
 }
 
+/* Withheld: 10..20 at once, and 30..32 from the second time on that anyone asks. */
+static unsigned asked;
+
+static void withhold(struct drv *d, uint64_t addr, size_t pages, struct page_status *ret)
+{
+	(void)d;
+	asked++;
+	for (size_t i = 0; i < pages; i++) {
+		const uint64_t page = addr / PAGE_SIZE + i;
+
+		ret[i] = (struct page_status){ PAGE_DATA, 0 };
+		if (page >= 10 && page <= 20)
+			ret[i] = (struct page_status){ PAGE_UNREADABLE, DRV_POISONED };
+		if (page >= 30 && page <= 32 && asked > 1)
+			ret[i] = (struct page_status){ PAGE_SKIPPED, SKIP_NOT_MAPPED };
+	}
+}
+
+static const struct drv_ops withholding_ops = { .name = "fake",
+						.read_max = 16 * PAGE_SIZE,
+						.read = fake_read,
+						.withhold = withhold,
+						.close = fake_close };
+
+TEST(pages_that_must_not_be_read_are_not_touched)
+{
+	struct err e = ERR_INIT;
+	struct fake f;
+
+	asked = 0;
+	fake_init(&f, &withholding_ops, 0, PAGES * PAGE_SIZE - 1);
+	CHECK_OK(read_all(&f, 0, PAGES, &e), &e);
+	assert_int_equal(asked, 1); /* no page of zeros: no reason to doubt */
+	check_pages(&f, 0, 0, 10);
+	check_pages(&f, 0, 21, PAGES);
+	for (size_t i = 10; i <= 20; i++) {
+		assert_int_equal(status[i].state, PAGE_UNREADABLE);
+		assert_int_equal(status[i].detail, DRV_POISONED);
+	}
+	assert_int_equal(f.bytes, (PAGES - 11) * PAGE_SIZE);
+	fake_deinit(&f);
+}
+
+/*
+ * A page that went between the question and the reading: the source gives zeros, and they are
+ * none.
+ */
+TEST(zeros_of_a_page_that_went_meanwhile_are_no_zeros)
+{
+	struct err e = ERR_INIT;
+	struct fake f;
+
+	asked = 0;
+	fake_init(&f, &withholding_ops, 0, PAGES * PAGE_SIZE - 1);
+	f.fails = fake_fails_from_k;
+	f.zero_fills = true;
+	f.k = 29;
+	f.k2 = 31;
+	CHECK_OK(read_all(&f, 0, PAGES, &e), &e);
+	assert_int_equal(status[29].state, PAGE_DATA);
+	assert_true(bytes_are_zero(buffer + 29 * PAGE_SIZE, PAGE_SIZE));
+	check_skipped(30, 32, SKIP_NOT_MAPPED);
+	assert_int_equal(status[32].state, PAGE_DATA); /* it went, but with content */
+	assert_int_equal(status[33].state, PAGE_DATA);
+	fake_deinit(&f);
+}
+
+TEST(source_that_dies_behind_withheld_pages_keeps_what_it_gave)
+{
+	struct err e = ERR_INIT;
+	struct fake f;
+
+	asked = 0;
+	fake_init(&f, &withholding_ops, 0, PAGES * PAGE_SIZE - 1);
+	f.dies_at = 25;
+	f.exact = true;
+	CHECK_STATUS(read_all(&f, 0, PAGES, &e), ST_SOURCE_FAILED, &e);
+	check_pages(&f, 0, 0, 10);
+	assert_int_equal(status[20].state, PAGE_UNREADABLE);
+	check_pages(&f, 0, 21, 25);
+	check_skipped(25, PAGES, SKIP_SOURCE_FAILED);
+	fake_deinit(&f);
+}
+
 static void dies_at_every_k(bool exact)
 {
 	for (size_t k = 0; k < PAGES; k++) {
@@ -284,6 +368,9 @@ int main(void)
 		cmocka_unit_test(bad_region_costs_one_read_a_page),
 		cmocka_unit_test(pages_outside_the_map_are_skipped_and_not_asked_for),
 		cmocka_unit_test(pages_that_the_source_does_not_offer_are_skipped),
+		cmocka_unit_test(pages_that_must_not_be_read_are_not_touched),
+		cmocka_unit_test(zeros_of_a_page_that_went_meanwhile_are_no_zeros),
+		cmocka_unit_test(source_that_dies_behind_withheld_pages_keeps_what_it_gave),
 		cmocka_unit_test(what_was_read_before_a_source_died_is_kept),
 		cmocka_unit_test(source_that_lies_about_its_success_is_held_to_whole_pages),
 		cmocka_unit_test(parts_come_down_to_ranges_in_any_order),

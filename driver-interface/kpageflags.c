@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "driver-interface/kpageflags.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "driver-interface/source.h"
+
+/* include/uapi/linux/kernel-page-flags.h */
+#define KPF_COMPOUND_TAIL ((uint64_t)1 << 16)
+#define KPF_HUGE          ((uint64_t)1 << 17)
+#define KPF_HWPOISON      ((uint64_t)1 << 19)
+#define KPF_NOPAGE        ((uint64_t)1 << 20)
+#define KPF_OFFLINE       ((uint64_t)1 << 23)
+
+/* Entries that are read at once: those of a megabyte of RAM. */
+#define ENTRIES           256
+
+/* PFNs in a huge page of each size that x86-64 has. */
+#define HUGE_2M           ((uint64_t)1 << 9)
+#define HUGE_1G           ((uint64_t)1 << 18)
+
+#define NO_BLOCK          UINT64_MAX
+
+static const char *test_path;
+
+void kpageflags_set_path(const char *path)
+{
+	test_path = path;
+}
+
+bool kpageflags_is_set(void)
+{
+	return test_path != NULL;
+}
+
+void kpageflags_open(struct kpageflags *f)
+{
+	*f = (struct kpageflags){
+		.fd = open(test_path ? test_path : "/proc/kpageflags", O_RDONLY | O_CLOEXEC),
+		.block = NO_BLOCK,
+	};
+}
+
+void kpageflags_close(struct kpageflags *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+}
+
+/*
+ * Flags of `n` pages. The file ends behind the last page that the kernel knows (max_pfn): what
+ * /proc/iomem names beyond it has no page. False if the read failed.
+ */
+static bool read_flags(const struct kpageflags *f, uint64_t pfn, uint64_t *flags, size_t n)
+{
+	const struct pread_result r =
+		drv__pread(f->fd, pfn * sizeof(*flags), flags, n * sizeof(*flags));
+
+	if (r.error && r.error != DRV_NO_DATA)
+		return false;
+	for (size_t i = r.bytes / sizeof(*flags); i < n; i++)
+		flags[i] = KPF_NOPAGE;
+	return true;
+}
+
+/*
+ * A huge page is poisoned as a whole, as is_page_hwpoison() has it, but until 6.9 only its first
+ * PFN is marked (stable_page_flags()). `pfn` is one of the others.
+ */
+static bool huge_page_is_poisoned(struct kpageflags *f, uint64_t pfn)
+{
+	uint64_t head;
+
+	if (f->block == pfn / HUGE_2M)
+		return f->poisoned;
+	if (!read_flags(f, pfn & ~(HUGE_2M - 1), &head, 1))
+		return false;
+	if (head & KPF_COMPOUND_TAIL && !read_flags(f, pfn & ~(HUGE_1G - 1), &head, 1))
+		return false;
+	f->block = pfn / HUGE_2M;
+	f->poisoned = head & KPF_HUGE && head & KPF_HWPOISON;
+	return f->poisoned;
+}
+
+static struct page_status judge(struct kpageflags *f, uint64_t pfn, uint64_t flags)
+{
+	if (flags & KPF_HWPOISON ||
+	    (flags & KPF_HUGE && flags & KPF_COMPOUND_TAIL && huge_page_is_poisoned(f, pfn)))
+		return (struct page_status){ PAGE_UNREADABLE, DRV_POISONED };
+	if (flags & (KPF_NOPAGE | KPF_OFFLINE))
+		return (struct page_status){ PAGE_SKIPPED, SKIP_NOT_MAPPED };
+	return (struct page_status){ PAGE_DATA, 0 };
+}
+
+bool kpageflags_withhold(struct kpageflags *f, uint64_t addr, size_t pages,
+			 struct page_status *status)
+{
+	const uint64_t pfn = addr / PAGE_SIZE;
+	uint64_t flags[ENTRIES];
+	bool known = true;
+
+	f->block = NO_BLOCK; /* it may have changed since */
+	for (size_t at = 0, n; at < pages; at += n) {
+		n = MIN(pages - at, ENTRIES);
+		known = known && read_flags(f, pfn + at, flags, n);
+		for (size_t i = 0; i < n; i++)
+			status[at + i] = known ? judge(f, pfn + at + i, flags[i])
+					       : (struct page_status){ PAGE_DATA, 0 };
+	}
+	return known;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * /proc/kpageflags: 64 bits for each PFN, of which three say that a page must not be read
+ * (include/uapi/linux/kernel-page-flags.h, Documentation/admin-guide/mm/pagemap.rst):
+ *
+ *	HWPOISON  since 2.6.32: the hardware has lost its content. Reading it raises a machine
+ *	          check, which in the kernel's own code can stop the machine.
+ *	NOPAGE    since 2.6.32: no online page. RAM that was added and is not used yet, or is to
+ *	          be taken away: /proc/iomem names it all the same.
+ *	OFFLINE   since 5.2, before that BALLOON in the same place: given back to the hypervisor
+ *	          (virtio-balloon since 5.2, VMware, Hyper-V and Xen balloons, the unplugged parts
+ *	          of virtio-mem since 5.8). Reading it yields zeros, takes memory from the host, or
+ *	          faults.
+ *
+ * Only the kernel's own /proc/kcore asks that itself, since 5.14, and then gives zeros without an
+ * error (fs/proc/kcore.c, read_kcore()).
+ */
+#ifndef RAMSEAL_DRIVER_INTERFACE_KPAGEFLAGS_H
+#define RAMSEAL_DRIVER_INTERFACE_KPAGEFLAGS_H
+
+#include "formats/base/page.h"
+
+struct kpageflags {
+	int fd;         /* -1: it cannot be asked */
+	uint64_t block; /* of huge_page_is_poisoned(): the last answer, and the PFN it is for */
+	bool poisoned;
+};
+
+/* Where it is missing (CONFIG_PROC_PAGE_MONITOR), or needs rights that we lack, fd is -1. */
+void kpageflags_open(struct kpageflags *f);
+void kpageflags_close(struct kpageflags *f);
+
+/* As drv_ops.withhold(). False if it cannot tell any more: then the rest counts as readable. */
+bool kpageflags_withhold(struct kpageflags *f, uint64_t addr, size_t pages,
+			 struct page_status *status);
+
+/* What is opened instead of /proc/kpageflags, for tests; NULL restores it. Borrowed. */
+void kpageflags_set_path(const char *path);
+
+/* Whether a test has set such a path. */
+bool kpageflags_is_set(void);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the devices of kernel modules from elsewhere share: a process of its own reads them
+ * (reader_process.h).
+ */
+#ifndef RAMSEAL_DRIVER_INTERFACE_MODULE_H
+#define RAMSEAL_DRIVER_INTERFACE_MODULE_H
+
+#include "driver-interface/linux.h"
+#include "driver-interface/reader_process.h"
+
+struct module_drv {
+	struct linux_drv base;
+	struct reader_process *reader;
+	struct reader_opening how;
+};
+
+/*
+ * The device opened, /proc/iomem as maps[0], and /proc/kpageflags. `missing` as in linux_open();
+ * what begin() said other than 0 is in the message, but for `not_mine`, ST_NOT_MINE.
+ */
+enum status module_open(const struct drv_ops *ops, const struct reader_device *device,
+			const char *path, const char *missing, struct module_drv **ret,
+			struct err *e);
+
+/* drv_ops.read and drv_ops.close. */
+struct drv_result module_read(struct drv *d, uint64_t addr, void *buf, size_t len);
+void module_close(struct drv *d);
+
+#endif
