@@ -356,12 +356,16 @@ static const struct drv_ops chain_ops = {
  * Where this process lacks something that every source asks for, that alone is what has to be
  * said.
  */
-static enum status refuse(const struct refusals *no, struct err *e)
+static enum status refuse(struct refusals *no, const struct drv_ops *const *table, struct err *e)
 {
 	const char *lacks = drv__lacks();
 
 	if (no->privilege[0] && lacks)
 		return err_set(e, ST_NO_PRIVILEGE, "%s (tried %s)", lacks, no->names);
+	for (; *table; table++)
+		if ((*table)->kind == DRV_HAZARD && drv_is_there(*table))
+			append(no->others, sizeof(no->others), "; ", (*table)->name,
+			       "is there, but used only if it is named, because it is a hazard");
 	return err_set(e, no->privilege[0] ? ST_NO_PRIVILEGE : ST_NO_SOURCE,
 		       "no source of memory answers: %s%s%s",
 		       no->names[0] ? no->privilege : "this system has none that is automatic",
@@ -375,7 +379,7 @@ static enum status fill(struct chain *c, const struct drv_ops *const *table, str
 
 	c->next = table;
 	if (!st && !open_next(c, &no, &st, e) && !st)
-		st = refuse(&no, e);
+		st = refuse(&no, table, e);
 	if (st)
 		return st;
 	c->drv.info.path = c->path;

@@ -107,8 +107,8 @@ const struct drv_ops devmem_ops = {
 	.name = "devmem",
 	.summary = "/dev/mem; most kernels refuse RAM in it",
 	.kind = DRV_OWN,
-	.reason = "the kernel's own; asked last, because a kernel in lockdown writes into its log "
-		  "that somebody tried",
+	.reason = "asked last, because a kernel in lockdown writes into its log that somebody "
+		  "tried",
 	.default_path = "/dev/mem",
 	.automatic = true,
 	.read_max = DRV_READ_LARGE,

@@ -16,12 +16,17 @@ static const struct drv_ops *find_ops(const char *name, size_t len)
 	return NULL;
 }
 
-static const char *source_at(const void *of, size_t i)
+const char *drv_source_name(size_t i)
 {
-	(void)of;
 	if (!i)
 		return "auto";
 	return drv_table[i - 1] ? drv_table[i - 1]->name : NULL;
+}
+
+static const char *source_at(const void *of, size_t i)
+{
+	(void)of;
+	return drv_source_name(i);
 }
 
 static enum status err_no_such_source(const char *name, size_t len, struct err *e)
@@ -31,6 +36,21 @@ static enum status err_no_such_source(const char *name, size_t len, struct err *
 	words_join(source_at, NULL, ", ", " or ", all, sizeof(all));
 	return err_set(e, ST_USAGE, "there is no source \"%.*s\"; there are %s", (int)MIN(len, 100),
 		       name, all);
+}
+
+const char *drv_kind_name(enum drv_kind kind)
+{
+	switch (kind) {
+	case DRV_OWN:
+		return "the system's own";
+	case DRV_MODULE:
+		return "a module";
+	case DRV_HAZARD:
+		return "a hazard";
+	case DRV_DEAD:
+		break;
+	}
+	return "not a running machine";
 }
 
 enum status drv_open(const char *spec, struct drv **ret, struct err *e)

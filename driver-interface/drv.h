@@ -108,6 +108,8 @@ struct drv_result {
 	 * failed and the source cannot tell which: bisect. `good` counts all the same.
 	 */
 	bool exact;
+	/* With `exact`: so many pages in a row failed alike; 0 is as good as 1. */
+	size_t bad;
 	/* With `exact`: that page did not fail, the source does not offer it (SKIP_NOT_MAPPED). */
 	bool not_offered;
 	/* true: the device is gone; no later read can succeed. */
@@ -193,6 +195,15 @@ struct drv {
 
 /* Sources in the order of preference, ended by NULL. */
 extern const struct drv_ops *const drv_table[];
+
+/* What a source may be called: "auto", and every name of the table; NULL behind the last. */
+const char *drv_source_name(size_t i);
+
+/* "the system's own", "a module", "a hazard" or "not a running machine". */
+const char *drv_kind_name(enum drv_kind kind);
+
+/* Whether its device has a name here. It is not opened. */
+bool drv_is_there(const struct drv_ops *ops);
 
 /*
  * Opens what --source names: "auto", "NAME" or "NAME:PATH". ST_USAGE for a name that is not in

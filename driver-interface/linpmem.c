@@ -124,8 +124,8 @@ const struct drv_ops linpmem_ops = {
 	.name = "linpmem",
 	.summary = "/dev/linpmem, the driver of Velocidex",
 	.kind = DRV_HAZARD,
-	.reason = "rewrites a page-table entry of the running kernel for each page, without the "
-		  "kernel's locks, and as published fills the kernel's log",
+	.reason = "rewrites a page-table entry of the running kernel for every page, without the "
+		  "kernel's locks, and as published floods the kernel's log",
 	.default_path = "/dev/linpmem",
 	.read_max = DRV_READ_PAGES,
 	.open = linpmem_open,

@@ -143,6 +143,11 @@ enum status linux_open(const char *path, const char *missing, enum lockdown from
 	return ST_OK;
 }
 
+bool drv_is_there(const struct drv_ops *ops)
+{
+	return ops->default_path && !access(ops->default_path, F_OK);
+}
+
 /* --- pages that must not be read ----------------------------------------------------------- */
 
 static bool is_live(const char *path)

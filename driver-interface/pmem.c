@@ -59,8 +59,8 @@ const struct drv_ops pmem_ops = {
 	.name = "pmem",
 	.summary = "/dev/pmem, the driver of rekall; unreadable pages read as zeros",
 	.kind = DRV_HAZARD,
-	.reason = "where the kernel has hardened usercopy (most since 4.8), reading ends in a BUG "
-		  "that kills the reader, or the machine",
+	.reason = "where hardened usercopy is on, as in most kernels since 4.8, reading ends in a "
+		  "kernel BUG, which kills the reader, or stops the machine",
 	.default_path = "/dev/pmem",
 	.read_max = DRV_READ_PAGES,
 	.open = pmem_open,

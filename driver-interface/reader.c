@@ -31,6 +31,7 @@ static size_t read_once(struct drv *d, uint64_t addr, uint8_t *buf, size_t pages
 {
 	const struct drv_result r = d->ops->read(d, addr, buf, pages * PAGE_SIZE);
 	const size_t good = MIN(r.good / PAGE_SIZE, pages);
+	size_t bad;
 
 	mark(status, good, PAGE_DATA, 0);
 	*whole = good == pages;
@@ -38,13 +39,14 @@ static size_t read_once(struct drv *d, uint64_t addr, uint8_t *buf, size_t pages
 	d->dead = r.dead;
 	if (*whole || r.dead)
 		return good;
+	bad = r.exact ? MIN(MAX(r.bad, 1), pages - good) : 1;
 	if (r.exact && r.not_offered)
-		mark(status + good, 1, PAGE_SKIPPED, SKIP_NOT_MAPPED);
+		mark(status + good, bad, PAGE_SKIPPED, SKIP_NOT_MAPPED);
 	else if (r.exact || pages - good == 1)
-		mark(status + good, 1, PAGE_UNREADABLE, r.error);
+		mark(status + good, bad, PAGE_UNREADABLE, r.error);
 	else
 		return good;
-	return good + 1;
+	return good + bad;
 }
 
 static enum status report_death(const struct drv *d, uint64_t addr, uint32_t error, struct err *e)

@@ -100,15 +100,34 @@ static struct reader_opening open_device(const struct reader_device *device, con
 	return how;
 }
 
+/*
+ * How many pages in a row fail as the one behind `last.good` did: an answer for each of them would
+ * take longer than finding out.
+ */
+static size_t count_alike(const struct reader_device *device, int fd, const struct request *q,
+			  struct drv_result last, uint8_t *scratch)
+{
+	size_t bad = 1;
+
+	for (size_t at = last.good + PAGE_SIZE; at < q->len; at += PAGE_SIZE, bad++) {
+		const struct drv_result r = device->read(fd, q->addr + at, scratch, PAGE_SIZE);
+
+		if (r.good || !r.exact || r.dead || r.error != last.error)
+			break;
+	}
+	return bad;
+}
+
 static void serve(const struct reader_device *device, int fd, int socket, uint8_t *shared,
 		  size_t size)
 {
 	struct request q;
 
 	while (recv(socket, &q, sizeof(q), 0) == sizeof(q)) {
-		const struct drv_result r =
-			device->read(fd, q.addr, shared, MIN((size_t)q.len, size));
+		struct drv_result r = device->read(fd, q.addr, shared, MIN((size_t)q.len, size));
 
+		if (r.exact && !r.dead && r.good < q.len)
+			r.bad = count_alike(device, fd, &q, r, shared + r.good);
 		if (send(socket, &r, sizeof(r), MSG_NOSIGNAL) != sizeof(r))
 			return;
 	}

@@ -7,6 +7,13 @@ const char *drv__lacks(void)
 	return NULL; /* the driver's own message says what to do */
 }
 
+/* The one device is every source's, and has no name that could be looked up without opening it. */
+bool drv_is_there(const struct drv_ops *ops)
+{
+	(void)ops;
+	return false;
+}
+
 const struct drv_ops *const drv_table[] = {
 	&winpmem_ops, &winpmem_physical_ops, &winpmem_iospace_ops, &file_ops, &raw_ops, &sim_ops,
 	NULL,

@@ -75,9 +75,6 @@ enum status acquire_output_path(const struct acquire_options *o, const struct dr
  */
 enum status acquire_judge_source(const struct drv_info *info, struct err *e);
 
-/* Asks for the maps of RAM again, and logs where they have changed; the caller owns `ret`. */
-enum status acquire_maps_again(struct drv *d, struct drv_maps *ret, struct err *e);
-
 /*
  * Which page files and other files the options ask for: those of the disk that they name, which is
  * opened, or else of the machine whose memory `source` is (NULL: of this one). Both `check` and

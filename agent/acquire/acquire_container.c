@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/acquire/acquire.h"
+#include "agent/acquire/changes.h"
 #include "agent/acquire/files.h"
 #include "agent/acquire/manifest.h"
 #include "agent/acquire/memory.h"
@@ -34,7 +35,7 @@ struct acquisition {
 	unsigned threads;
 	struct driver_session *driver;
 	struct drv *source;
-	struct drv_maps maps_again;
+	struct memory_changes changes;
 	struct output *out;
 	struct sealer *sealer;
 	struct memory_result memory;
@@ -70,14 +71,14 @@ static void acquisition_deinit(struct acquisition *a)
 	disk_close(a->disk);
 	sealer_destroy(a->sealer);
 	output_destroy(a->out);
-	drv_maps_deinit(&a->maps_again);
+	memory_changes_deinit(&a->changes);
 	acquire_close_source(a->source);
 	driver_session_end(a->driver);
 }
 
 /*
- * Of a simulated machine the container holds nothing that is not simulated: no host, no arguments, no
- * number of threads. The same machine, read in the same way, is the same container anywhere.
+ * Of a simulated machine the container holds nothing that is not simulated: no host, no arguments,
+ * no number of threads. The same machine, read in the same way, is the same container anywhere.
  */
 static enum status describe_simulated(json_t **ret, struct err *e)
 {
@@ -92,9 +93,9 @@ static enum status describe_simulated(json_t **ret, struct err *e)
 }
 
 /*
- * What the registry says of the machine whose memory this is: the live one, or that of the disk image
- * beside a memory image. The registry of a live disk is left alone: reading it would take time, and
- * memory, from what is to be acquired.
+ * What the registry says of the machine whose memory this is: the live one, or that of the disk
+ * image beside a memory image. The registry of a live disk is left alone: reading it would take
+ * time, and memory, from what is to be acquired.
  */
 static void put_context(const struct acquisition *a, json_t *doc)
 {
@@ -148,6 +149,8 @@ static enum status write_begin(struct acquisition *a, struct err *e)
 	json_object_set_new(doc, "container", json_string(sealer_id(a->sealer)));
 	json_object_set_new(doc, "source", source);
 	json_object_set_new(doc, "maps", manifest_maps(info));
+	if (!info->image && !info->simulated)
+		json_object_set_new(doc, "withheld", changes_withheld_json(&a->changes));
 	if (a->driver)
 		json_object_set_new(doc, "driver", driver_session_json(a->driver));
 	if (a->files.list.n_remarks)
@@ -236,9 +239,9 @@ static json_t *memory_meta(const struct acquisition *a)
 			 a->source->info.error_numbers);
 }
 
-static enum status read_memory(struct acquisition *a, struct err *e)
+static struct memory_plan memory_plan(struct acquisition *a)
 {
-	struct memory_plan plan = {
+	struct memory_plan ret = {
 		.source = a->source,
 		.slots = a->slots,
 		.watch = a->watching ? &a->watch : NULL,
@@ -247,12 +250,33 @@ static enum status read_memory(struct acquisition *a, struct err *e)
 		.spaces = a->before.found.n_spaces ? &a->before.found : NULL,
 		.stream = stream_plan(a, a->threads, command_progress(a->cli)),
 	};
+
+	ret.stream.stream = a->memory_stream;
+	return ret;
+}
+
+static enum status read_memory(struct acquisition *a, struct err *e)
+{
+	struct memory_plan plan;
 	enum status st = sealer_stream(a->sealer, RSZ_KIND_MEMORY, "memory", memory_meta(a),
 				       &a->memory_stream, e);
 
-	plan.stream.stream = a->memory_stream;
-	if (!st)
-		st = memory_acquire(&plan, &a->memory, e);
+	if (st)
+		return st;
+	plan = memory_plan(a);
+	st = memory_acquire(&plan, &a->memory, e);
+	a->memory_named = !st;
+	return st;
+}
+
+/* What was added to the machine since its memory was looked at, or since the last time. */
+static enum status read_added_memory(struct acquisition *a, struct err *e)
+{
+	const struct memory_plan plan = memory_plan(a);
+	enum status st;
+
+	a->memory_named = false;
+	st = changes_acquire(&a->changes, a->source, a->o->source, &plan, &a->memory, e);
 	a->memory_named = !st;
 	return st;
 }
@@ -374,7 +398,7 @@ static enum status read_tables(struct acquisition *a, enum pagetables pass, stru
 {
 	const struct pte_facts facts = slot_facts(a);
 	const struct tables_plan plan = {
-		.source = a->source,
+		.source = changes_source(&a->changes, a->source),
 		.facts = pass == TABLES_BEFORE && wants_slots(a) ? &facts : NULL,
 		.keep_pages = a->o->order && a->o->order->wants_tables,
 		.earlier = pass == TABLES_AFTER && a->before.start ? &a->before.found : NULL,
@@ -390,8 +414,8 @@ static enum status read_tables(struct acquisition *a, enum pagetables pass, stru
 }
 
 /*
- * Without tables to go by, or where nobody knows how their entries name slots, page files come after
- * the memory.
+ * Without tables to go by, or where nobody knows how their entries name slots, page files come
+ * after the memory.
  */
 static enum status begin_slots(struct acquisition *a, struct err *e)
 {
@@ -475,9 +499,13 @@ static enum status read_all(struct acquisition *a, struct err *e)
 	if (!st)
 		st = read_content(a, e);
 	if (!st)
+		st = read_added_memory(a, e); /* which the tables may name by now */
+	if (!st)
 		st = looks_into_image(a) ? look_into_image(a, true, e)
 					 : read_tables(a, TABLES_AFTER, e);
-	return st ? st : acquire_maps_again(a->source, &a->maps_again, e);
+	if (!st)
+		st = read_added_memory(a, e);
+	return st ? st : changes_end(&a->changes, a->source, e);
 }
 
 /* Was the image written to since it was opened? */
@@ -515,6 +543,8 @@ static enum status outcome(const struct acquisition *a, enum status output, stru
 			       "%" PRIu64 " pages were unreadable and %" PRIu64
 			       " not offered by the source; they are recorded",
 			       t->pages[PAGE_UNREADABLE], t->pages[PAGE_SKIPPED]);
+	if (changes_judge(&a->changes, e))
+		return ST_UNREADABLE;
 	return acquire_judge_source(&a->source->info, e);
 }
 
@@ -543,12 +573,13 @@ static json_t *order_json(const struct acquisition *a)
 static enum status write_end(struct acquisition *a, enum status st, const struct err *why,
 			     struct err *e)
 {
-	json_t *doc =
-		json_pack("{s:s, s:i, s:s, s:s, s:o, s:o, s:o, s:o}", "event", "end", "exit_code",
-			  (int)status_exit_code(st), "outcome",
-			  exit_code_text(status_exit_code(st)), "message", st ? why->message : "",
-			  "memory", manifest_stream(&a->memory.stream), "order", order_json(a),
-			  "parts", manifest_parts(a->source), "clocks", manifest_clocks());
+	json_t *changes = changes_json(&a->changes);
+	json_t *doc = json_pack(
+		"{s:s, s:i, s:s, s:s, s:o, s:o, s:o, s:o}", "event", "end", "exit_code",
+		(int)status_exit_code(st), "outcome", exit_code_text(status_exit_code(st)),
+		"message", st ? why->message : "", "memory", manifest_stream(&a->memory.stream),
+		"order", order_json(a), "parts", changes_parts_json(&a->changes, a->source),
+		"clocks", manifest_clocks());
 
 	if (doc && !a->source->info.simulated) {
 		json_object_set_new(doc, "usage", host_usage_json());
@@ -557,8 +588,10 @@ static enum status write_end(struct acquisition *a, enum status st, const struct
 
 	if (doc && a->source->info.image)
 		json_object_set_new(doc, "still", json_boolean(is_still_the_same(a)));
-	if (doc && a->maps_again.count)
-		json_object_set_new(doc, "maps_at_end", manifest_maps_again(&a->maps_again));
+	if (doc && a->changes.now.count)
+		json_object_set_new(doc, "maps_at_end", manifest_maps_again(&a->changes.now));
+	if (changes)
+		json_object_set_new(doc, "memory_changes", changes);
 	return sealer_manifest(a->sealer, doc, e);
 }
 
@@ -646,7 +679,7 @@ static void summarise(const struct acquisition *a, enum status st, const struct 
 		log_u64("bytes_written", output_bytes(a->out)),
 		log_json("memory", manifest_stream(&a->memory.stream)),
 		log_json("order", order_json(a)),
-		log_json("parts", manifest_parts(a->source)),
+		log_json("parts", changes_parts_json(&a->changes, a->source)),
 		log_json("driver", driver_session_json(a->driver)),
 		log_bool("silent", a->source->info.silent),
 		log_json("files", files_json(&a->files)),
@@ -686,6 +719,8 @@ static enum status acquire(struct acquisition *a, struct err *e)
 	st = acquire_output_path(a->o, &a->source->info, ".rsz", &a->image_output, e);
 	if (!st)
 		st = find_files(a, e);
+	if (!st)
+		st = changes_begin(&a->changes, a->source, e);
 	if (!st)
 		st = begin_container(a, e);
 	if (st)

@@ -4,6 +4,7 @@
  * where it came from.
  */
 #include "agent/acquire/acquire.h"
+#include "agent/acquire/changes.h"
 #include "agent/acquire/manifest.h"
 #include "agent/commands/commands.h"
 #include "agent/host/host.h"
@@ -17,6 +18,7 @@ struct image_acquisition {
 	const struct acquire_options *o;
 	struct driver_session *driver;
 	struct drv *source;
+	struct memory_changes changes;
 	const char *inputs[2];  /* the file that is the source, if it is one */
 	char *output;           /* where to, if that is so and nobody said */
 	struct linux_dump dump; /* ELF */
@@ -57,10 +59,20 @@ static void summarise(const struct image_acquisition *a, uint64_t begin_wall, ui
 			   log_u64("duration_ns", clock_mono_ns() - begin_mono),
 			   log_json("source", manifest_source(info)),
 			   log_json("maps", manifest_maps(info)),
+			   log_json("withheld", changes_withheld_json(&a->changes)),
+			   log_json("memory_changes", changes_json(&a->changes)),
 			   log_json("parts", manifest_parts(a->source)),
 			   log_json("driver", driver_session_json(a->driver)),
 			   log_json("command", host_arguments_json(a->cli->argc, a->cli->argv)),
 			   image_kernel_field(a->o->image.format, &a->dump)));
+}
+
+/* The ranges of an image are those that it began with: what was added is told, and not in it. */
+static enum status look_for_changes(struct image_acquisition *a, struct err *e)
+{
+	const enum status st = changes_look(&a->changes, a->source, e);
+
+	return st ? st : changes_end(&a->changes, a->source, e);
 }
 
 static enum status acquire(struct image_acquisition *a, struct err *e)
@@ -80,6 +92,8 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	if (!st && a->o->image.format == &elf_format)
 		st = image_kernel_of_source(a->source, &a->dump, e);
 	if (!st)
+		st = changes_begin(&a->changes, a->source, e);
+	if (!st)
 		st = open_image(a, e);
 	if (st)
 		return st;
@@ -88,7 +102,11 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	st = image_out_write(&a->out, &pages.pages,
 			     json_pack("{s:o}", "source", manifest_source(info)), e);
 	if (!st)
+		st = look_for_changes(a, e);
+	if (!st)
 		st = image_out_judge(&a->out, info->path, e);
+	if (!st)
+		st = changes_judge(&a->changes, e);
 	if (!st)
 		st = acquire_judge_source(info, e);
 	summarise(a, wall, mono, st, e);
@@ -103,6 +121,7 @@ enum status acquire_image(const struct cli *cli, const struct acquire_options *o
 	image_out_close(&a.out);
 	free(a.output);
 	linux_dump_deinit(&a.dump);
+	memory_changes_deinit(&a.changes);
 	acquire_close_source(a.source);
 	driver_session_end(a.driver);
 	return st;

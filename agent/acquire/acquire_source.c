@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The source of an acquisition: opened, announced, judged, and asked again at the end. */
+/* The source of an acquisition: opened, announced, judged. */
 #include <stdio.h>
-#include <string.h>
 
 #include "agent/acquire/acquire.h"
 #include "agent/acquire/manifest.h"
@@ -97,28 +96,4 @@ enum status acquire_judge_source(const struct drv_info *info, struct err *e)
 	return err_set(e, ST_UNREADABLE,
 		       "%s: unreadable pages cannot be detected; some zeros may be such",
 		       info->path);
-}
-
-static const struct drv_map *find_map(const struct drv_info *info, const char *origin)
-{
-	for (size_t i = 0; i < info->n_maps; i++)
-		if (!strcmp(info->maps[i].origin, origin))
-			return &info->maps[i];
-	return NULL;
-}
-
-enum status acquire_maps_again(struct drv *d, struct drv_maps *ret, struct err *e)
-{
-	const enum status st = drv_maps_again(d, ret, e);
-
-	for (size_t i = 0; !st && i < ret->count; i++) {
-		const struct drv_map *now = &ret->at[i];
-		const struct drv_map *then = find_map(&d->info, now->origin);
-
-		if (!then || !range_list_same(&then->ranges, &now->ranges))
-			log_warning("map-changed",
-				    "%s names other RAM than before; both are recorded",
-				    now->origin);
-	}
-	return st;
 }

@@ -12,7 +12,7 @@ enum status memory_acquire(const struct memory_plan *plan, struct memory_result 
 	if (st)
 		return st;
 	stream.label = "memory";
-	stream.total = range_list_bytes(&plan->source->info.maps[0].ranges);
+	stream.total = range_list_bytes(memory_ranges(plan));
 	drv_note_parts(plan->source, true);
 	st = stream_pass(&stream, &ret->stream, e);
 	drv_note_parts(plan->source, false);

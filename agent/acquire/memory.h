@@ -16,7 +16,8 @@ struct slots;
 
 struct memory_plan {
 	struct drv *source;
-	const struct order *order; /* NULL: linear */
+	const struct range_list *ranges; /* what of its first map is read; NULL: all of it */
+	const struct order *order;       /* NULL: linear */
 	/* Where page tables are, for an order that wants to know; NULL: nobody knows. */
 	const struct walk_set *table_pages;
 	const struct discovery *spaces; /* whose tables there are; NULL: nobody knows */
@@ -42,10 +43,17 @@ struct memory_result {
 	struct err why;
 };
 
+/* What is read: the plan's ranges, or the source's first map. */
+static inline const struct range_list *memory_ranges(const struct memory_plan *plan)
+{
+	return plan->ranges ? plan->ranges : &plan->source->info.maps[0].ranges;
+}
+
 void memory_result_deinit(struct memory_result *r);
 
 /*
- * Reads every range of the source's first map. ST_OK also when it was stopped (see the result);
+ * Reads every range of the source's first map, or those of the plan. A result that holds another
+ * pass's is added to. ST_OK also when it was stopped (see the result);
  * otherwise ST_OUTPUT or ST_NOMEM, and the container ends with the last whole chunk.
  */
 enum status memory_acquire(const struct memory_plan *plan, struct memory_result *ret,

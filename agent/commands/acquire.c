@@ -6,6 +6,7 @@
 
 #include "agent/acquire/acquire.h"
 #include "agent/commands/commands.h"
+#include "agent/commands/sources.h"
 #include "agent/order/order.h"
 
 static const char *const pagetables_choices[] = { [TABLES_BOTH] = "both",
@@ -25,14 +26,13 @@ static enum status parse_level(const char *text, void *at, struct err *e);
 static enum status parse_order(const char *text, void *at, struct err *e);
 static const char *suggest_order(size_t i);
 static enum status parse_format(const char *text, void *at, struct err *e);
-static const char *suggest_source(size_t i);
 static const char *suggest_format(size_t i);
 
 static const char *const level_choices[] = { "auto", "store", "-5", "1", "3", "9", "19", NULL };
 
 static const struct option_def options[] = {
 	CLI_STRING(struct acquire_options, source, 's', "source", "NAME[:PATH]",
-		   "read memory from NAME; PATH is its device or file", .suggest = suggest_source),
+		   "read memory from NAME; PATH is its device or file", .suggest = drv_source_name),
 	DRIVER_OPTIONS(struct acquire_options, driver) CLI_STRING(
 		struct acquire_options, output, 'o', "output", "FILE",
 		"write to FILE, or '-' for stdout; default: <host>-<UTC time>.rsz, of an "
@@ -73,14 +73,9 @@ const struct command command_acquire = {
 	.summary = "seal this machine's physical memory into a container",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "Sources, in the order in which \"auto\" asks them: linpmem, pmem, crash, kcore, "
-		 "devmem;\n"
-		 "on Windows: winpmem.\n"
-		 "file:PATH reads an image instead: raw, ELF core or LiME. What is known to be no\n"
-		 "memory (an archive, a disk, a crash dump) is refused; raw:PATH takes it as it "
-		 "is.\n"
-		 "sim:PRESET[,KEY=VALUE...] is a simulated machine "
-		 "(driver-interface/sim/README.md).\n"
+	.put_notes = sources_put_notes,
+	.notes = "driver-interface/sim/README.md has the presets of sim. file refuses what is known to\n"
+		 "be no memory (an archive, a disk, a crash dump).\n"
 		 "Page files come from --image or --volume, or else from this machine.\n"
 		 "On Linux, SIGUSR1 prints how far it is.\n"
 		 "Level 1 takes some 12 MiB of memory at two threads, level 19 some 45 MiB; the\n"
@@ -93,13 +88,6 @@ const struct command command_acquire = {
 						     .pagetables = TABLES_BOTH },
 	.run = run,
 };
-
-static const char *suggest_source(size_t i)
-{
-	if (!i)
-		return "auto";
-	return drv_table[i - 1] ? drv_table[i - 1]->name : NULL;
-}
 
 static enum status parse_level(const char *text, void *at, struct err *e)
 {

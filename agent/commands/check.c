@@ -12,6 +12,7 @@
 #include "agent/acquire/room.h"
 #include "agent/acquire/volume_remarks.h"
 #include "agent/commands/commands.h"
+#include "agent/commands/sources.h"
 #include "agent/host/context.h"
 #include "agent/host/driver_policy.h"
 #include "agent/host/host.h"
@@ -21,7 +22,6 @@
 #include "agent/program/text.h"
 
 static enum status run(struct cli *cli, struct err *e);
-static const char *suggest_source(size_t i);
 
 struct check_options {
 	struct acquire_options acquire;
@@ -30,7 +30,7 @@ struct check_options {
 
 static const struct option_def options[] = {
 	CLI_STRING(struct check_options, acquire.source, 's', "source", "NAME[:PATH]",
-		   "the source that acquire would read", .suggest = suggest_source),
+		   "the source that acquire would read", .suggest = drv_source_name),
 	CLI_STRING(struct check_options, acquire.output, 'o', "output", "FILE",
 		   "what acquire would write to; default: <host>-<UTC time>.rsz"),
 	CLI_FLAG(struct check_options, acquire.no_pagefile, 0, "no-pagefile",
@@ -49,22 +49,16 @@ const struct command command_check = {
 	.summary = "tell what acquire would do here, how long it takes, and what stands in the way",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
+	.put_notes = sources_put_notes,
 	.notes =
-		"Writes nothing. Ends with 0 if acquire can start, else with what it would end "
-		"with.\n"
+		"A source that is a hazard is opened, but not read. Writes nothing. Ends with 0\n"
+		"if acquire can start, else with what it would end with.\n"
 		"How large the container gets is estimated from a sample of the memory and of the\n"
 		"page files, and may be wrong: acquire starts also where that would not fit.\n",
 	.values_size = sizeof(struct check_options),
 	.defaults = &(const struct check_options){ .acquire.source = "auto" },
 	.run = run,
 };
-
-static const char *suggest_source(size_t i)
-{
-	if (!i)
-		return "auto";
-	return drv_table[i - 1] ? drv_table[i - 1]->name : NULL;
-}
 
 /* All that was found out. */
 struct check {
@@ -130,6 +124,34 @@ static void expect_driver(struct check *c)
 		     driver_text(c, "signer") ? driver_text(c, "signer") : "no signer known");
 }
 
+/* Somebody has loaded them for some reason, and "auto" will not touch them. */
+static void find_hazards(struct check *c)
+{
+	for (const struct drv_ops *const *ops = drv_table; *ops; ops++)
+		if ((*ops)->kind == DRV_HAZARD && drv_is_there(*ops))
+			findings_add(&c->findings, ST_OK, "hazard-is-there",
+				     "%s: is there, and is used only if it is named (--source %s), "
+				     "because it is a hazard: %s",
+				     (*ops)->default_path, (*ops)->name, (*ops)->reason);
+}
+
+static void check_withheld(struct check *c)
+{
+	struct drv_withheld w = { 0 };
+	struct err why = ERR_INIT;
+	const enum status st = drv_withheld(c->source, &w, &why);
+
+	if (st)
+		findings_add(&c->findings, st, "withheld", "%s", why.message);
+	else if (w.offline.count || w.poisoned.count)
+		findings_add(&c->findings, ST_OK, "pages-withheld",
+			     "%" PRIu64 " pages are offline, unplugged or in a balloon, and "
+			     "%" PRIu64 " poisoned: they will not be read",
+			     range_list_bytes(&w.offline) / PAGE_SIZE,
+			     range_list_bytes(&w.poisoned) / PAGE_SIZE);
+	drv_withheld_deinit(&w);
+}
+
 static void check_source(struct check *c)
 {
 	struct err why = ERR_INIT;
@@ -147,6 +169,7 @@ static void check_source(struct check *c)
 	}
 	info = &c->source->info;
 	c->memory_bytes = range_list_bytes(&info->maps[0].ranges);
+	check_withheld(c);
 	if (info->silent)
 		findings_add(&c->findings, ST_OK, "source-silent",
 			     "%s: this source cannot report unreadable pages; they look like zeros",
@@ -156,6 +179,12 @@ static void check_source(struct check *c)
 			     info->note);
 	if (info->lost)
 		findings_add(&c->findings, ST_OK, "source-lost", "%s: %s", info->path, info->lost);
+	if (c->source->ops->kind == DRV_HAZARD) {
+		findings_add(&c->findings, ST_OK, "source-hazard",
+			     "%s: is not read by check, because it is a hazard: %s", info->path,
+			     c->source->ops->reason);
+		return;
+	}
 	st = preflight_probe(c->source, room_sample_see, c->memory_sample, &c->probe, &why);
 	if (st)
 		findings_add(&c->findings, st, "probe", "%s", why.message);
@@ -376,6 +405,8 @@ static enum status find_out(const struct cli *cli, struct check *c, struct err *
 	if (st)
 		return st;
 	check_source(c);
+	if (!strcmp(c->o->acquire.source, "auto"))
+		find_hazards(c);
 	st = check_pagefiles(cli, c, e);
 	if (!st)
 		st = check_output(c, e);

@@ -82,9 +82,10 @@ static enum status probe_place(const struct prober *x, uint64_t page, struct err
 	start = clock_mono_ns();
 	st = drv_read_pages(d, addr, x->buf, (size_t)pages, status, e);
 	p->ns += clock_mono_ns() - start;
-	p->pages += pages;
-	for (size_t i = 0; i < pages; i++)
-		p->unreadable += status[i].state != PAGE_DATA;
+	for (size_t i = 0; i < pages; i++) {
+		p->pages += status[i].state != PAGE_SKIPPED;
+		p->unreadable += status[i].state == PAGE_UNREADABLE;
+	}
 	if (!st && x->see)
 		x->see(x->arg, x->buf, status, (size_t)pages);
 	return st;

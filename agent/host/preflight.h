@@ -34,9 +34,9 @@ const struct finding *findings_stop(const struct findings *f);
 
 /* How fast the source is, from a few reads spread over what it names. */
 struct probe {
-	uint64_t pages, unreadable;
-	uint64_t ns;   /* time within the source */
-	uint64_t rate; /* bytes a second; 0: not known */
+	uint64_t pages, unreadable; /* pages that were tried, and of them */
+	uint64_t ns;                /* time within the source */
+	uint64_t rate;              /* bytes a second; 0: not known */
 };
 
 #define PROBE_PLACES 64
@@ -55,8 +55,8 @@ void preflight_judge_host(const json_t *facts, struct findings *to);
 void preflight_judge_pagefiles(const struct pagefile_list *l, struct findings *to);
 
 /*
- * The output as acquire would open it: a file that is there without `force`, a folder that is not or
- * that cannot be written to, too little room; and, which does not stop it, room that may not do.
+ * The output as acquire would open it: a file that is there without `force`, a folder that is not
+ * or that cannot be written to, too little room; and, which does not stop it, room that may not do.
  */
 #define ROOM_UNKNOWN UINT64_MAX
 void preflight_judge_output(const char *path, bool force, const struct output_need *need,
@@ -71,7 +71,9 @@ enum preflight_target {
 	PREFLIGHT_NO,     /* it cannot be written */
 };
 
-/* `ret_room`: bytes free where the file would be, if there can be one. PREFLIGHT_NO: `e` says why. */
+/*
+ * `ret_room`: bytes free where the file would be, if there can be one. PREFLIGHT_NO: `e` says why.
+ */
 enum preflight_target preflight_target(const char *path, uint64_t *ret_room, struct err *e);
 
 /* Signs of guest memory that its host cannot read, beyond the facts; NULL if there are none. */

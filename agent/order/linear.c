@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three orders that are sweeps over the map, in order of address: once over everything, or first the
- * page tables and then the rest, or the other way round.
+ * Three orders that are sweeps over the map, in order of address: once over everything, or first
+ * the page tables and then the rest, or the other way round.
  */
 #include "agent/order/order.h"
 #include "agent/order/sweep.h"
@@ -39,7 +39,7 @@ static enum status open_sweeps(const struct memory_plan *plan, struct memory_res
 		.feed.next = next,
 		.sweep = { .source = plan->source,
 			   .result = result,
-			   .ranges = &plan->source->info.maps[0].ranges,
+			   .ranges = memory_ranges(plan),
 			   .watch = plan->watch },
 		.tables = split ? plan->table_pages : NULL,
 		.tables_first = tables_first,

@@ -394,8 +394,7 @@ bool cli_given(const struct cli *cli, const char *name)
 #define HELP_COLUMN 30
 #define HELP_WIDTH  80
 
-/* `text` from column `at` on, broken at blanks so that it stays right of HELP_COLUMN. */
-static void put_wrapped(FILE *to, size_t at, const char *text)
+void cli_put_wrapped(FILE *to, size_t at, const char *text)
 {
 	if (at + 2 > HELP_COLUMN) {
 		fputc('\n', to);
@@ -473,7 +472,7 @@ static void help_option(const struct option_def *o, const void *defaults, FILE *
 	snprintf(text, sizeof(text), "%s%s%s%s%s", o->help,
 		 o->kind == OPTION_STRINGS ? " (may be repeated)" : "",
 		 preset[0] ? " (default: " : "", preset, preset[0] ? ")" : "");
-	put_wrapped(to, (size_t)MAX(at, 0), text);
+	cli_put_wrapped(to, (size_t)MAX(at, 0), text);
 }
 
 void cli_help_command(const struct program *p, const struct command *c, FILE *to)
@@ -492,8 +491,12 @@ void cli_help_command(const struct program *p, const struct command *c, FILE *to
 			fprintf(to, "\nGeneral options:\n");
 		help_option(o, i < c->n_options ? c->defaults : NULL, to);
 	}
+	if (c->notes || c->put_notes)
+		fputc('\n', to);
+	if (c->put_notes)
+		c->put_notes(to);
 	if (c->notes)
-		fprintf(to, "\n%s", c->notes);
+		fputs(c->notes, to);
 }
 
 void cli_help_program(const struct program *p, FILE *to)
@@ -503,8 +506,8 @@ void cli_help_program(const struct program *p, FILE *to)
 	fprintf(to, "Usage: %s COMMAND [OPTION...] [OPERAND...]\n\n", p->name);
 	fprintf(to, "%c%s.\n\nCommands:\n", toupper((unsigned char)p->summary[0]), p->summary + 1);
 	for (size_t i = 0; i < p->n_commands; i++)
-		put_wrapped(to, (size_t)fprintf(to, "  %s", p->commands[i]->name),
-			    p->commands[i]->summary);
+		cli_put_wrapped(to, (size_t)fprintf(to, "  %s", p->commands[i]->name),
+				p->commands[i]->summary);
 	fprintf(to, "\nGeneral options:\n");
 	for (size_t i = 0; (o = cli_option(NULL, i)); i++)
 		help_option(o, NULL, to);

@@ -137,7 +137,9 @@ struct command {
 	struct operands_def operands;
 	const struct option_def *options;
 	size_t n_options;
-	const char *notes;    /* more for --help, whole lines; or NULL */
+	const char *notes; /* more for --help, whole lines; or NULL */
+	/* The same in front of the notes, where a table knows; or NULL. */
+	void (*put_notes)(FILE *to);
 	size_t values_size;   /* of the struct that the options fill; 0: there is none */
 	const void *defaults; /* such a struct, or NULL: all zero */
 	enum status (*run)(struct cli *cli, struct err *e);
@@ -200,6 +202,8 @@ bool cli_given(const struct cli *cli, const char *name);
 enum status cli_usage(const struct cli *cli, struct err *e, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 void cli_help_program(const struct program *p, FILE *to);
+/* `text` from column `at` on, broken at blanks so that it stays in the column of explanations. */
+void cli_put_wrapped(FILE *to, size_t at, const char *text);
 void cli_help_command(const struct program *p, const struct command *c, FILE *to);
 
 /* "4K", "16M", "2G", "1T", plain bytes. ST_USAGE, "wants ..." if it is something else. */

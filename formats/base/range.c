@@ -163,6 +163,40 @@ bool range_list_same(const struct range_list *a, const struct range_list *b)
 	return i == a->count && j == b->count;
 }
 
+/* What of one range is not in the list, whose ranges before index `from` all end before it. */
+static enum status subtract_from(struct range r, const struct range_list *b, size_t from,
+				 struct range_list *ret, struct err *e)
+{
+	for (; from < b->count && b->at[from].first <= r.last; from++) {
+		const struct range hole = b->at[from];
+
+		if (hole.first > r.first) {
+			const enum status st = range_list_add(ret, r.first, hole.first - 1, e);
+
+			if (st)
+				return st;
+		}
+		if (hole.last >= r.last)
+			return ST_OK;
+		r.first = MAX(r.first, hole.last + 1);
+	}
+	return range_list_add(ret, r.first, r.last, e);
+}
+
+enum status range_list_subtract(const struct range_list *a, const struct range_list *b,
+				struct range_list *ret, struct err *e)
+{
+	enum status st = ST_OK;
+	size_t from = 0;
+
+	for (size_t i = 0; i < a->count && !st; i++) {
+		while (from < b->count && b->at[from].last < a->at[i].first)
+			from++;
+		st = subtract_from(a->at[i], b, from, ret, e);
+	}
+	return st;
+}
+
 const struct range *range_list_find(const struct range_list *l, uint64_t addr)
 {
 	size_t low = 0, high = l->count;

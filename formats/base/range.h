@@ -58,6 +58,10 @@ uint64_t range_list_bytes(const struct range_list *l);
 /* True if both name the same addresses, however they are cut. Both must be tidy. */
 bool range_list_same(const struct range_list *a, const struct range_list *b);
 
+/* Appends what of `a` is not in `b`. Both must be tidy; so is what is appended. */
+enum status range_list_subtract(const struct range_list *a, const struct range_list *b,
+				struct range_list *ret, struct err *e);
+
 /* The range that holds `addr`, or NULL. The list must be tidy. O(log n). */
 const struct range *range_list_find(const struct range_list *l, uint64_t addr);
 

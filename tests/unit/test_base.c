@@ -161,6 +161,42 @@ TEST(same_addresses_cut_differently_are_the_same_map)
 	assert_int_equal(b.count, 2);
 }
 
+/* Every pair of lists over eight pages, neighbouring pages apart or in one range. */
+static void add_pages(struct range_list *l, unsigned pages, bool joined)
+{
+	for (uint64_t i = 0; i < 8; i++)
+		if (pages >> i & 1)
+			add(l, i * 0x1000, i * 0x1000 + 0xfff);
+	if (joined)
+		range_list_join(l);
+}
+
+static unsigned pages_of(const struct range_list *l)
+{
+	unsigned pages = 0;
+
+	for (size_t i = 0; i < l->count; i++)
+		for (uint64_t page = l->at[i].first / 0x1000; page <= l->at[i].last / 0x1000;
+		     page++)
+			pages |= 1u << page;
+	return pages;
+}
+
+TEST(subtraction_leaves_what_is_in_the_first_alone)
+{
+	for (unsigned i = 0; i < 1 << 16; i++) {
+		_cleanup_ranges_ struct range_list a = { 0 }, b = { 0 }, left = { 0 };
+		struct err e = ERR_INIT;
+
+		add_pages(&a, i & 0xff, i & 1);
+		add_pages(&b, i >> 8, i & 2);
+		CHECK_OK(range_list_subtract(&a, &b, &left, &e), &e);
+		assert_int_equal(pages_of(&left), (i & 0xff) & ~(i >> 8));
+		assert_int_equal(range_list_bytes(&left),
+				 0x1000 * (uint64_t)__builtin_popcount((i & 0xff) & ~(i >> 8)));
+	}
+}
+
 TEST(find_hits_ends_and_misses_gaps)
 {
 	_cleanup_ranges_ struct range_list l = { 0 };
@@ -276,6 +312,7 @@ int main(void)
 		cmocka_unit_test(first_page_of_memory_survives_tidy),
 		cmocka_unit_test(page_that_two_ranges_cover_together_survives_tidy),
 		cmocka_unit_test(same_addresses_cut_differently_are_the_same_map),
+		cmocka_unit_test(subtraction_leaves_what_is_in_the_first_alone),
 		cmocka_unit_test(find_hits_ends_and_misses_gaps),
 		cmocka_unit_test(one_bit_anywhere_is_not_zero),
 		cmocka_unit_test(memory_sink_is_full_at_its_limit),

@@ -126,6 +126,37 @@ static void check_read(struct reader_process *p, uint64_t page)
 	assert_memory_equal(buffer, want, SIZE);
 }
 
+static struct drv_result fails_from_8_to_10(int fd, uint64_t addr, void *buf, size_t len)
+{
+	const uint64_t page = addr / PAGE_SIZE;
+	const size_t good = page < 8 ? MIN(len, (8 - page) * PAGE_SIZE) : page > 10 ? len : 0;
+
+	if (plain(fd, addr, buf, good).good != good)
+		abort();
+	return (struct drv_result){ .good = good,
+				    .error = good < len ? 14 + (page == 10) : 0,
+				    .exact = true };
+}
+
+/* One answer for all that fail alike, and no page lost behind them. */
+TEST(pages_that_fail_alike_come_in_one_answer)
+{
+	static const struct reader_device device = { .read = fails_from_8_to_10 };
+	struct reader_process *p = start(&device);
+	struct drv_result r = reader_process_read(p, 7 * PAGE_SIZE, buffer, SIZE);
+	uint8_t want[PAGE_SIZE];
+
+	assert_int_equal(r.good, PAGE_SIZE);
+	assert_int_equal(r.error, 14);
+	assert_int_equal(r.bad, 2); /* the third fails in another way */
+	pattern(want, 7 * PAGE_SIZE, PAGE_SIZE);
+	assert_memory_equal(buffer, want, PAGE_SIZE);
+	r = reader_process_read(p, 10 * PAGE_SIZE, buffer, SIZE);
+	assert_int_equal(r.bad, 1);
+	assert_int_equal(reader_process_read(p, 11 * PAGE_SIZE, buffer, SIZE).good, SIZE);
+	reader_process_stop(p);
+}
+
 TEST(memory_comes_from_another_process)
 {
 	static const struct reader_device device = { .begin = begin_with_a_fact, .read = plain },
@@ -247,6 +278,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		PROCESS_TEST(memory_comes_from_another_process),
+		PROCESS_TEST(pages_that_fail_alike_come_in_one_answer),
 		PROCESS_TEST(it_keeps_nothing_of_ours_open),
 		PROCESS_TEST(its_death_is_an_error_and_not_ours),
 		PROCESS_TEST(waiting_for_it_has_an_end),

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/commands/sources.h"
+
+#include "agent/program/cli.h"
+#include "driver-interface/drv.h"
+
+static void put_source(const struct drv_ops *ops, FILE *to)
+{
+	char text[400];
+
+	if (ops->kind == DRV_DEAD)
+		snprintf(text, sizeof(text), "%s", ops->summary);
+	else
+		snprintf(text, sizeof(text), "%s; %s: %s", ops->summary, drv_kind_name(ops->kind),
+			 ops->reason);
+	cli_put_wrapped(to, (size_t)fprintf(to, "  %s", ops->name), text);
+}
+
+static void put_sources(bool automatic, FILE *to)
+{
+	for (const struct drv_ops *const *ops = drv_table; *ops; ops++)
+		if ((*ops)->automatic == automatic)
+			put_source(*ops, to);
+}
+
+void sources_put_notes(FILE *to)
+{
+	fprintf(to, "Sources that \"auto\" asks, each for what those before it leave:\n");
+	put_sources(true, to);
+	fprintf(to, "Sources that are used only if they are named:\n");
+	put_sources(false, to);
+}
