@@ -4,7 +4,7 @@
 Acquires the RAM of a running Debian kernel from inside, and compares the image with what the VM
 itself says its memory holds.
 
-    test_live.py KERNEL-FOLDER RAMSEAL HOLDER KDUMP-READ [unittest's arguments, such as Live.test_auto]
+    test_live.py KERNEL-FOLDER RAMSEAL HOLDER WITHOUT KDUMP-READ DATA-FOLDER [unittest's arguments]
 
 One boot serves every test. A line that begins with "note: " is a measurement; build/test shows it.
 """
@@ -21,7 +21,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import acquired  # noqa: E402
 import vm  # noqa: E402
 from acquired import (COMPLETE, GAPS, INTERRUPTED, NO_SOURCE, OUTPUT, PAGE,  # noqa: E402
-                      PARTIAL, SOURCE_FAILED, Image, Memory, pages)
+                      SOURCE_FAILED, pages)
+from case import GuestCase, originals  # noqa: E402
 
 HELD_PAGES = 512
 HELD_MAGIC = b'RSHELD\r\n'
@@ -34,21 +35,18 @@ def held_page(sequence, address):
     return HELD_MAGIC + struct.pack('<QQ', sequence, address) + struct.pack('<Q', sequence) * 509
 
 
-class Live(unittest.TestCase):
+class Live(GuestCase):
     @classmethod
     def setUpClass(cls):
-        cls.work = Path('live').resolve()
         module = vm.build_module(KERNEL, vm.HERE / 'guest/fakemem.c', 'fakemem')
-        cls.guest = vm.Guest(KERNEL, cls.work, {
+        cls.originals = originals(KERNEL, 'originals', DATA)
+        cls.start(KERNEL, 'live', {
             'bin/ramseal': RAMSEAL,
             'bin/holder': HOLDER,
+            'bin/without': WITHOUT,
             'lib/fakemem.ko': module,
+            **cls.originals,
         })
-        cls.guest.__enter__()
-        cls.addClassCleanup(cls.guest.__exit__)
-        cls.map = cls.guest.iomem('System RAM')
-        cls.ram = vm.whole_pages(cls.map)
-        cls.text = set(pages(vm.whole_pages(cls.guest.iomem('Kernel code'))))
         held = cls.guest.check(f'holder {HELD_PAGES} >/tmp/held & '
                                'while ! [ -s /tmp/held ]; do sleep 0.1; done; cat /tmp/held')
         cls.held_by = int(held.split()[0])
@@ -57,47 +55,7 @@ class Live(unittest.TestCase):
         cls.held = {pfn for pfn in pages(cls.ram)
                     if cls.truth.page(pfn).startswith(HELD_MAGIC)}
 
-    @classmethod
-    def save_memory(cls, name):
-        """What the VM's memory holds at this moment, by the VM's own account."""
-        memory = Memory()
-        with cls.guest.stopped():
-            for number, (first, last) in enumerate(cls.ram):
-                path = cls.work / f'{name}{number}'
-                cls.guest.save_memory(first, last, path)
-                memory.add(first, last, path)
-        cls.addClassCleanup(memory.close)
-        return memory
-
     # --- helpers ---
-
-    def acquire(self, options, expect):
-        """Runs `ramseal acquire` as root in the guest; returns where its container is."""
-        path = self.work / f'{self.id().split(".")[-1]}.rsz'
-        done = self.guest.run(f'ramseal acquire --quiet {options} -o - >/dev/container',
-                              container=path)
-        self.assertEqual(done.code, expect, done.err)
-        return path
-
-    def opened(self, path):
-        """The container of that path, which must be whole and sealed; and complete, if it says so."""
-        image = Image(self, path)
-        complete = image.info['exit_code'] in (COMPLETE, GAPS)
-        self.assertEqual(image.verified.returncode, COMPLETE if complete else PARTIAL, image.verified.stderr)
-        self.assertNotIn('missing_pages', image.info)
-        self.assertTrue(image.sealed)
-        return image
-
-    def image(self, options, expect=COMPLETE):
-        return self.opened(self.acquire(options, expect))
-
-    def device(self, name, *parameters):
-        """Loads fakemem.ko as that device until the test ends."""
-        self.guest.check(f'insmod /lib/fakemem.ko device={name} {" ".join(parameters)}')
-        self.addCleanup(self.guest.check, 'rmmod fakemem')
-        if name == 'linpmem':
-            self.guest.check('mknod /dev/linpmem c 42 0')
-            self.addCleanup(self.guest.check, 'rm /dev/linpmem')
 
     def pages_to_fail(self):
         """The first and the last page, a pair and a single one, of those that no test must see."""
@@ -110,11 +68,6 @@ class Live(unittest.TestCase):
         self.assertGreater(len(self.text), 1000)
         for pfn in (self.text | self.held) - set(but):
             self.assertEqual(image.memory.page(pfn), self.truth.page(pfn), f'PFN {pfn:#x}')
-
-    def check_one_line(self, err):
-        """One clear line says what went wrong; warnings are no part of it."""
-        errors = [line for line in err.splitlines() if 'warning: ' not in line]
-        self.assertEqual(len(errors), 1, err)
 
     def check_mostly_same(self, image, truth, pfns):
         """
@@ -176,7 +129,7 @@ class Live(unittest.TestCase):
 
     def test_05_pmem_is_silent(self):
         """rekall's driver turns what it cannot read into zeros: the container must say so."""
-        self.device('pmem', 'bad=' + ','.join(map(str, self.pages_to_fail())))
+        self.device('pmem', 'bounce=1', 'bad=' + ','.join(map(str, self.pages_to_fail())))
         image = self.image('--source pmem', GAPS)
         self.assertTrue(image.info['source']['silent'])
         # Its two bugs that can be told from zeros: it refuses the first page of every bank
@@ -191,15 +144,21 @@ class Live(unittest.TestCase):
         self.assertEqual(set(pages(image.ranges)), set(pages(self.ram)))
         self.assertEqual(image.unreadable, set(pages(self.ram)))
 
-    def test_07_auto_mends_one_source_with_the_next(self):
-        # Pages with content, because zeros from kcore would not be believed.
-        text = sorted(self.text)
-        bad = {text[100], text[200], text[201], text[-1], *sorted(self.held)[5:7]}
-        self.device('linpmem', 'bad=' + ','.join(map(str, bad)))
+    def test_07_auto_touches_nothing_that_it_does_not_need(self):
+        self.device('crash')
         image = self.image('--source auto')
-        for part in image.info['parts']:
-            for pfn in pages([(part['first'], part['last'])]):
-                self.assertEqual(part['source'], 'kcore' if pfn in bad else 'linpmem', hex(pfn))
+        self.assertEqual({part['source'] for part in image.info['parts']}, {'kcore'})
+        self.check_constant_memory(image)
+        self.assertEqual(self.counter('opened'), 0)
+
+    def test_07_auto_goes_on_with_the_next_source(self):
+        """No /proc/kcore in a container: the module then, and /dev/mem for what that cannot give."""
+        bad = self.pages_to_fail()
+        self.device('crash', 'bad=' + ','.join(map(str, bad)))
+        self.mask_kcore()
+        image = self.image('--source auto', GAPS)
+        self.assertEqual({part['source'] for part in image.info['parts']}, {'crash'})
+        self.assertEqual(image.unreadable, bad)
         self.check_constant_memory(image)
 
     def test_08_source_dies_midway(self):
@@ -214,15 +173,33 @@ class Live(unittest.TestCase):
         self.check_mostly_same(image, after, read)
 
     def test_09_auto_survives_a_source_that_dies(self):
-        self.device('linpmem', 'die_after=20000')
-        self.check_constant_memory(self.image('--source auto'))
+        self.device('crash', 'die_after=20000')
+        self.mask_kcore()
+        image = self.image('--source auto --pagetables none', GAPS)
+        # What is left is asked of /dev/mem, which refuses it.
+        self.assertEqual(len(set(pages(self.ram)) - image.unreadable), 20000)
+
+    def refused(self, command, *words):
+        done = self.guest.run(command)
+        self.assertEqual(done.code, NO_SOURCE, done.err)
+        self.check_one_line(done.err)
+        for word in words:
+            self.assertIn(word, done.err)
+        return done.err
 
     def test_10_without_rights(self):
-        for source in ('kcore', 'devmem', 'auto'):
-            done = self.guest.run(f'su -s /bin/sh nobody -c '
-                                  f'"ramseal acquire --source {source} -o /tmp/nobody.rsz"')
-            self.assertEqual(done.code, NO_SOURCE, done.err)
-            self.check_one_line(done.err)
+        """What is missing comes first: everything else follows from it."""
+        for source in 'kcore', 'devmem', 'auto':
+            said = self.refused(f'su -s /bin/sh nobody -c '
+                                f'"ramseal acquire --source {source} -o /tmp/nobody.rsz"',
+                                'not root')
+        self.assertTrue(said.startswith('ramseal: acquire: not root'), said)
+        said = self.refused('unshare -U -r ramseal acquire -o /tmp/nobody.rsz')
+        self.assertTrue(said.startswith('ramseal: acquire: root of a user namespace'), said)
+        said = self.refused('without 17 ramseal acquire -o /tmp/nobody.rsz')
+        self.assertTrue(said.startswith('ramseal: acquire: root without CAP_SYS_RAWIO'), said)
+        self.mask_kcore()
+        self.refused('ramseal acquire --source kcore -o /tmp/nobody.rsz', 'masked')
         self.assertEqual(self.guest.check('ls /tmp'), self.guest.check('ls /tmp | grep -v rsz'))
 
     def test_11_no_such_source(self):
@@ -324,15 +301,6 @@ class Live(unittest.TestCase):
 
     # --- page tables ---
 
-    def extracted(self, container, stream):
-        """A stream of a container, padded by address."""
-        path = container.with_suffix('.stream')
-        done = acquired.ramseal('extract', '--quiet', '--force', '--stream', stream, '-o', path,
-                                container)
-        self.assertIn(done.returncode, (COMPLETE, GAPS), done.stderr)
-        self.addCleanup(path.unlink, missing_ok=True)
-        return path
-
     def translate(self, tables, levels, table, address):
         """The PFN behind a 4 KiB page, by the hardware's rules and nothing of ours."""
         for level in range(levels, 0, -1):
@@ -382,14 +350,51 @@ class Live(unittest.TestCase):
             self.assertTrue(out.read_bytes() == held, f'not what the holder has: {tables}')
 
 
+    # --- modules that are a hazard ---
+
+    def check_hazard(self):
+        """/dev/pmem is there, and reading it ends in a BUG of the kernel."""
+        before = self.kernel_log('kernel BUG at')
+        said = self.guest.check('ramseal check --force')
+        self.assertIn('/dev/pmem: is there', said)
+        said = self.guest.check('ramseal check --force --source pmem')
+        self.assertIn('not read by check', said)
+        self.assertEqual(self.kernel_log('kernel BUG at'), before)
+
+        path = self.acquire('--source pmem --pagetables none', SOURCE_FAILED)
+        self.assertEqual(self.kernel_log('kernel BUG at'), before + 1)
+        self.check_one_line(self.said)
+        self.assertIn('killed by signal 11', self.said)
+        image = self.opened(path)
+        self.assertTrue(set(pages(self.ram)) > image.skipped > set())
+
+        # Where the BUG would be the end of the machine, it is not risked.
+        self.guest.check('sysctl -w kernel.panic_on_oops=1')
+        self.addCleanup(self.guest.check, 'sysctl -w kernel.panic_on_oops=0')
+        self.refused('ramseal acquire --source pmem -o /tmp/none.rsz', 'panic_on_oops')
+
+    def test_18_hazard_kills_nobody_but_its_reader(self):
+        self.device('pmem')
+        self.check_constant_memory(self.image('--source auto --pagetables none'))
+        self.assertEqual(self.counter('opened'), 0)
+        self.check_hazard()
+
+    def test_19_hazard_of_the_original(self):
+        if not self.originals:
+            self.skipTest('no sources of the original drivers')
+        self.insert('/lib/original-pmem.ko', 'pmem')
+        self.check_hazard()
+
+
 def main():
-    global KERNEL, RAMSEAL, HOLDER, KDUMP_READ
-    KERNEL, RAMSEAL, HOLDER, KDUMP_READ = (Path(name).resolve() for name in sys.argv[1:5])
+    global KERNEL, RAMSEAL, HOLDER, WITHOUT, KDUMP_READ, DATA
+    KERNEL, RAMSEAL, HOLDER, WITHOUT, KDUMP_READ, DATA = (
+        Path(name).resolve() for name in sys.argv[1:7])
     acquired.PROGRAM = RAMSEAL
     if not (KERNEL / 'release').exists():
         print(f'{KERNEL} is missing: run build/kernel')
         sys.exit(SKIPPED_EXIT)
-    unittest.main(argv=[sys.argv[0], '--verbose', *sys.argv[5:]])
+    unittest.main(argv=[sys.argv[0], '--verbose', *sys.argv[7:]])
 
 
 if __name__ == '__main__':

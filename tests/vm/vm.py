@@ -35,6 +35,10 @@ RUN_TIMEOUT = 300
 
 Done = namedtuple('Done', 'code out err')
 
+# What a machine has beside the usual: `cpu` and further `options` of QEMU, `slots` behind the size of
+# -m (",slots=2,maxmem=1G") for memory that is added later, and `words` of the kernel's command line.
+Machine = namedtuple('Machine', 'cpu options slots words', defaults=('max', (), '', ''))
+
 
 class GuestError(Exception):
     pass
@@ -81,19 +85,22 @@ class Channel:
 
 
 class Guest:
-    def __init__(self, kernel, work, files, disk=None, ram_mib=RAM_MIB, filesystems=()):
+    def __init__(self, kernel, work, files, disk=None, ram_mib=RAM_MIB, filesystems=(),
+                 machine=None):
         """
         `kernel`: what build/kernel made. `work`: a folder for logs and the like. `files`: paths in
         the guest to paths here. `disk`: a raw image outside `work`, /dev/vda in the guest, or a list of
         them (vda, vdb, …); while the guest is stopped, the file is what the guest has written.
         `ram_mib`: more than LOW_RAM_MIB. `filesystems`: those whose modules the guest has, by the
-        modules' names; ext4, XFS and btrfs together take 9 MiB of its RAM.
+        modules' names; ext4, XFS and btrfs together take 9 MiB of its RAM. `machine`: what is not as
+        usual.
         """
         self.kernel = Path(kernel)
         self.work = Path(work)
         self.files = files
         self.disks = disk if isinstance(disk, (list, tuple)) else [disk] if disk else []
         self.filesystems = filesystems
+        self.machine = machine or Machine()
         self.ram_mib = ram_mib
         self.console = self.work / 'console.log'
         self.process = None
@@ -132,13 +139,14 @@ class Guest:
             self.process = subprocess.Popen([
                 # However the test ends, its QEMU ends too.
                 'setpriv', '--pdeathsig', 'KILL',
-                'qemu-system-x86_64', '-accel', 'tcg', '-cpu', 'max', '-smp', '2',
-                '-machine', f'pc,max-ram-below-4g={LOW_RAM_MIB}M', '-m', str(self.ram_mib),
+                'qemu-system-x86_64', '-accel', 'tcg', '-cpu', self.machine.cpu, '-smp', '2',
+                '-machine', f'pc,max-ram-below-4g={LOW_RAM_MIB}M',
+                '-m', f'{self.ram_mib}{self.machine.slots}',
                 '-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot',
                 '-kernel', self.kernel / 'vmlinuz', '-initrd', initramfs,
                 # On a busy host too few timer ticks get through in the time that the kernel's check
                 # of the IO-APIC allows, and it would panic.
-                '-append', 'console=ttyS0 panic=-1 no_timer_check',
+                '-append', f'console=ttyS0 panic=-1 no_timer_check {self.machine.words}',
                 '-chardev', f'file,id=serial,path={self.console}', '-serial', 'chardev:serial',
                 '-chardev', f'socket,id=monitor,fd={fds[1]}', '-mon', 'monitor,mode=control',
                 '-device', 'virtio-serial-pci',
@@ -146,7 +154,7 @@ class Guest:
                 '-device', 'virtserialport,chardev=control,name=control',
                 '-chardev', 'null,id=container',
                 '-device', 'virtserialport,chardev=container,name=container',
-                *self._disk_options(),
+                *self._disk_options(), *self.machine.options,
             ], stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=fds)
         self.control.started()
         self.monitor.started()
@@ -272,11 +280,15 @@ class Guest:
         found = re.findall(r'BIOS-e820: \[mem (0x\w+)-(0x\w+)\] usable', log)
         return whole_pages((int(first, 16), int(last, 16)) for first, last in found)
 
-    def iomem(self, name):
-        """The ranges (first, last) that the guest's /proc/iomem calls `name`, at any depth."""
+    def ram(self):
+        """Everything that /proc/iomem calls RAM, what drivers added among it."""
+        return self.iomem('System RAM', 'System RAM (virtio_mem)')
+
+    def iomem(self, *names):
+        """The ranges (first, last) that the guest's /proc/iomem calls by one of `names`, at any depth."""
         lines = self.check('cat /proc/iomem').splitlines()
         found = [re.fullmatch(r'\s*(\w+)-(\w+) : (.*)', line).groups() for line in lines]
-        return [(int(first, 16), int(last, 16)) for first, last, what in found if what == name]
+        return [(int(first, 16), int(last, 16)) for first, last, what in found if what in names]
 
 
 def whole_pages(ranges):
@@ -287,16 +299,36 @@ def whole_pages(ranges):
 
 def build_module(kernel, source, folder):
     """Builds the kernel module in `source` against Debian's headers; returns the path of the .ko."""
-    release = (Path(kernel) / 'release').read_text().strip()
+    folder = _new_folder(folder)
+    for name in (source, source.with_name('Kbuild')):
+        shutil.copy(name, folder)
+    _make_modules(kernel, folder)
+    return folder / source.with_suffix('.ko').name
+
+
+def build_original(kernel, sources, name, folder):
+    """
+    The same for the published sources of somebody's module, a folder as it is, which are copied to
+    `folder` and built there without a change.
+    """
+    folder = _new_folder(folder)
+    shutil.copytree(sources, folder, dirs_exist_ok=True)
+    _make_modules(kernel, folder)
+    return folder / f'{name}.ko'
+
+
+def _new_folder(folder):
     folder = Path(folder)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for name in (source, source.with_name('Kbuild')):
-        shutil.copy(name, folder)
+    return folder
+
+
+def _make_modules(kernel, folder):
+    release = (Path(kernel) / 'release').read_text().strip()
     made = subprocess.run(['make', '-s', '-C', f'/usr/src/linux-headers-{release}',
                            f'M={folder.resolve()}', 'modules'],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           env={'PATH': os.environ['PATH']})
     if made.returncode:
-        raise GuestError(f'{source.name} does not build:\n{made.stdout}{made.stderr}')
-    return folder / source.with_suffix('.ko').name
+        raise GuestError(f'{folder.name} does not build:\n{made.stdout}{made.stderr}')

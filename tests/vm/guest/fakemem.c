@@ -5,13 +5,19 @@
  *
  *	linpmem  major 42, make the node by hand; ioctls only, a page at a time
  *	         (Velocidex/Linpmem 09b23bc, userspace_interface/linpmem_shared.h, src/linpmem.c)
- *	pmem     /dev/pmem; read and seek, silent zeros where it cannot read
- *	         (google/rekall 14ea403, tools/linux/pmem.c)
- *	crash    /dev/crash; reads within one page
- *	         (crash-utility/crash 03e3937, memory_driver/crash.c)
+ *	pmem     /dev/pmem; read and seek, silent zeros where it cannot read, and the kernel's own
+ *	         address of a page given to copy_to_user(), which hardened usercopy answers with a BUG
+ *	         (google/rekall 55d1925, tools/linux/pmem.c)
+ *	crash    /dev/crash; reads within one page, for who has CAP_SYS_RAWIO
+ *	         (crash-utility/crash abcb45e, memory_driver/crash.c)
  *
- * Parameters: device=NAME (which of them to offer; one at a time), bad=PFN,... (pages that
- * cannot be read), die_after=N (the device is gone after N good pages; 0: never).
+ * Like the originals it asks nobody whether a page is poisoned or unplugged.
+ *
+ * Parameters: device=NAME (which of them to offer; one at a time), bounce=1 (pmem copies through a
+ * page of its own, as no original does), bad=PFN,... (pages that cannot be read), die_after=N (the
+ * device is gone after N good pages; 0: never), hang_after=N (who reads on hangs in the kernel and
+ * cannot be killed, until somebody writes 0 to it), opened and given (to be read: how often it was
+ * opened, and how many pages it has given).
  *
  * Unlike the rest of ramseal this file is GPL-2.0-only: page_is_ram() and
  * copy_from_kernel_nofault() are exported to GPL modules alone. It is loaded into a test guest
@@ -24,6 +30,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/pid.h>
 #include <linux/sched/mm.h>
 #include <linux/uaccess.h>
 #include <asm/io.h>
@@ -37,11 +44,18 @@ static unsigned int n_bad;
 module_param_array(bad, ulong, &n_bad, 0444);
 static unsigned long die_after;
 module_param(die_after, ulong, 0444);
-
-/* The bounce page and the count of pages that were given out. */
-static DEFINE_MUTEX(lock);
-static u8 *bounce;
+static unsigned long hang_after;
+module_param(hang_after, ulong, 0644);
+static bool bounce;
+module_param(bounce, bool, 0444);
 static unsigned long given;
+module_param(given, ulong, 0444);
+static unsigned long opened;
+module_param(opened, ulong, 0444);
+
+/* Guards the page that content goes through, and the count of pages that were given out. */
+static DEFINE_MUTEX(lock);
+static u8 *page;
 
 static bool is_bad(unsigned long pfn)
 {
@@ -61,18 +75,26 @@ static int give(char __user *to, u64 address, size_t len)
 	const unsigned long pfn = address >> PAGE_SHIFT;
 	int ret = 0;
 
+	while (hang_after && given >= hang_after)
+		schedule_timeout_uninterruptible(HZ / 10);
 	mutex_lock(&lock);
 	if (die_after && given >= die_after)
 		ret = -ENODEV;
 	else if (!pfn_valid(pfn) || is_bad(pfn) ||
-		 copy_from_kernel_nofault(bounce, __va(address), len))
+		 copy_from_kernel_nofault(page, __va(address), len))
 		ret = -EIO;
-	else if (copy_to_user(to, bounce, len))
+	else if (copy_to_user(to, page, len))
 		ret = -EFAULT;
 	else
 		given++;
 	mutex_unlock(&lock);
 	return ret;
+}
+
+static int count_open(struct inode *inode, struct file *f)
+{
+	opened++;
+	return 0;
 }
 
 /* --- linpmem --- */
@@ -130,16 +152,28 @@ static long linpmem_read(struct linpmem_read __user *user)
 	return copy_to_user(user, &r, sizeof(r)) ? -EFAULT : 0;
 }
 
-/* Of the caller: the test needs no other, and so does ramseal. */
+/* Of the caller, or of any process. */
 static long linpmem_cr3(struct linpmem_cr3 __user *user)
 {
 	struct linpmem_cr3 c;
+	struct pid *pid;
+	struct task_struct *task;
+	struct mm_struct *mm;
 
 	if (copy_from_user(&c, user, sizeof(c)))
 		return -EFAULT;
-	if (c.pid && c.pid != task_tgid_vnr(current))
+	pid = c.pid ? find_get_pid(c.pid) : get_task_pid(current, PIDTYPE_PID);
+	task = get_pid_task(pid, PIDTYPE_PID);
+	mm = task ? get_task_mm(task) : NULL;
+	if (mm) {
+		c.cr3 = __pa(mm->pgd);
+		mmput(mm);
+	}
+	if (task)
+		put_task_struct(task);
+	put_pid(pid);
+	if (!mm)
 		return -ESRCH;
-	c.cr3 = __pa(current->mm->pgd);
 	return copy_to_user(user, &c, sizeof(c)) ? -EFAULT : 0;
 }
 
@@ -177,6 +211,7 @@ static long linpmem_ioctl(struct file *f, unsigned int request, unsigned long ar
 
 static const struct file_operations linpmem_ops = {
 	.owner = THIS_MODULE,
+	.open = count_open,
 	.unlocked_ioctl = linpmem_ioctl,
 };
 
@@ -212,6 +247,17 @@ static loff_t pmem_llseek(struct file *f, loff_t offset, int whence)
 	return generic_file_llseek_size(f, offset, whence, MAX_LFS_FILESIZE, pmem_size());
 }
 
+/* Straight from the kernel's map, as in the real driver. */
+static int pmem_give(char __user *to, u64 address, size_t len)
+{
+	if (bounce)
+		return give(to, address, len);
+	if (copy_to_user(to, __va(address), len))
+		return -EIO;
+	given++;
+	return 0;
+}
+
 static ssize_t pmem_read(struct file *f, char __user *to, size_t count, loff_t *pos)
 {
 	const u64 size = pmem_size();
@@ -222,7 +268,7 @@ static ssize_t pmem_read(struct file *f, char __user *to, size_t count, loff_t *
 	count = min_t(u64, count, size - *pos);
 	while (done < count) {
 		const size_t part = min_t(size_t, count - done, PAGE_SIZE - offset_in_page(*pos));
-		const int ret = pmem_valid(*pos) ? give(to + done, *pos, part) : -EIO;
+		const int ret = pmem_valid(*pos) ? pmem_give(to + done, *pos, part) : -EIO;
 
 		if (ret == -ENODEV)
 			return done ?: ret;
@@ -236,6 +282,7 @@ static ssize_t pmem_read(struct file *f, char __user *to, size_t count, loff_t *
 
 static const struct file_operations pmem_ops = {
 	.owner = THIS_MODULE,
+	.open = count_open,
 	.llseek = pmem_llseek,
 	.read = pmem_read,
 };
@@ -263,8 +310,14 @@ static ssize_t crash_read(struct file *f, char __user *to, size_t count, loff_t 
 	return count;
 }
 
+static int crash_open(struct inode *inode, struct file *f)
+{
+	return capable(CAP_SYS_RAWIO) ? count_open(inode, f) : -EPERM;
+}
+
 static const struct file_operations crash_ops = {
 	.owner = THIS_MODULE,
+	.open = crash_open,
 	.llseek = crash_llseek,
 	.read = crash_read,
 };
@@ -293,12 +346,12 @@ static int __init fakemem_init(void)
 {
 	int ret;
 
-	bounce = (u8 *)__get_free_page(GFP_KERNEL);
-	if (!bounce)
+	page = (u8 *)__get_free_page(GFP_KERNEL);
+	if (!page)
 		return -ENOMEM;
 	ret = offer();
 	if (ret)
-		free_page((unsigned long)bounce);
+		free_page((unsigned long)page);
 	return ret;
 }
 
@@ -308,7 +361,7 @@ static void __exit fakemem_exit(void)
 		unregister_chrdev(LINPMEM_MAJOR, "linpmem");
 	else
 		misc_deregister(&misc);
-	free_page((unsigned long)bounce);
+	free_page((unsigned long)page);
 }
 
 module_init(fakemem_init);

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of an acquisition in the guest have in common."""
+
+import json
+import os
+import unittest
+from pathlib import Path
+
+import acquired
+import vm
+from acquired import COMPLETE, GAPS, PARTIAL, Image, Memory, pages
+
+# The published sources of other people's drivers, as they are; not part of this repository.
+ORIGINALS = {'linpmem': ('linpmem', 'linpmem'), 'pmem': ('rekall-pmem', 'pmem'),
+             'crash': ('crash', 'crash')}
+
+
+def originals(kernel, folder, data):
+    """
+    Builds the modules of other people that are found in `data` (or RAMSEAL_TEST_DATA), below `folder`.
+    Returns names in the guest to paths here, or nothing.
+    """
+    sources = Path(os.environ.get('RAMSEAL_TEST_DATA') or data) / 'linux-drivers'
+    if not sources.exists():
+        return {}
+    return {f'lib/original-{device}.ko':
+            vm.build_original(kernel, sources / inside, module, Path(folder) / inside)
+            for device, (inside, module) in ORIGINALS.items()}
+
+
+class GuestCase(unittest.TestCase):
+    """A test whose class has `guest`, `work` and `ram`."""
+
+    @classmethod
+    def start(cls, kernel, name, files, **kwargs):
+        cls.work = Path(name).resolve()
+        cls.guest = vm.Guest(kernel, cls.work, files, **kwargs)
+        cls.guest.__enter__()
+        cls.addClassCleanup(cls.guest.__exit__)
+        cls.look()
+
+    @classmethod
+    def look(cls):
+        """At the memory that the guest says it has."""
+        cls.ram = vm.whole_pages(cls.guest.ram())
+        cls.text = set(pages(vm.whole_pages(cls.guest.iomem('Kernel code'))))
+
+    @classmethod
+    def save_memory(cls, name):
+        """What the VM's memory holds at this moment, by the VM's own account."""
+        memory = Memory()
+        with cls.guest.stopped():
+            for number, (first, last) in enumerate(cls.ram):
+                path = cls.work / f'{name}{number}'
+                cls.guest.save_memory(first, last, path)
+                memory.add(first, last, path)
+        cls.addClassCleanup(memory.close)
+        return memory
+
+    def acquire(self, options, expect):
+        """Runs `ramseal acquire` as root in the guest; returns where its container is."""
+        path = self.work / f'{self.id().split(".")[-1]}.rsz'
+        done = self.guest.run(f'ramseal acquire --quiet {options} -o - >/dev/container',
+                              container=path)
+        self.assertEqual(done.code, expect, done.err)
+        self.said = done.err
+        return path
+
+    def opened(self, path):
+        """The container of that path: whole and sealed, and complete if it says so."""
+        image = Image(self, path)
+        complete = image.info['exit_code'] in (COMPLETE, GAPS)
+        self.assertEqual(image.verified.returncode, COMPLETE if complete else PARTIAL,
+                         image.verified.stderr)
+        self.assertNotIn('missing_pages', image.info)
+        self.assertTrue(image.sealed)
+        return image
+
+    def image(self, options, expect=COMPLETE):
+        return self.opened(self.acquire(options, expect))
+
+    def extracted(self, container, stream):
+        """A stream of a container, padded by address."""
+        path = container.with_suffix('.stream')
+        done = acquired.ramseal('extract', '--quiet', '--force', '--stream', stream, '-o', path,
+                                container)
+        self.assertIn(done.returncode, (COMPLETE, GAPS), done.stderr)
+        self.addCleanup(path.unlink, missing_ok=True)
+        return path
+
+    def manifest(self, container, event):
+        """The manifest's last line of that kind."""
+        lines = map(json.loads, self.extracted(container, 'manifest').read_text().splitlines())
+        return [line for line in lines if line['event'] == event][-1]
+
+    def check_one_line(self, err):
+        """One clear line says what went wrong; warnings are no part of it."""
+        errors = [line for line in err.splitlines() if 'warning: ' not in line]
+        self.assertEqual(len(errors), 1, err)
+
+    # --- devices ---
+
+    def insert(self, path, device, *parameters):
+        """Loads a module that offers that device until the test ends."""
+        self.guest.check(f'insmod {path} {" ".join(parameters)}')
+        module = 'fakemem' if 'fakemem' in path else ORIGINALS[device][1]
+        self.addCleanup(self.guest.check, f'rmmod {module}')
+        if device == 'linpmem':
+            self.guest.check('mknod /dev/linpmem c 42 0')
+            self.addCleanup(self.guest.check, 'rm /dev/linpmem')
+
+    def device(self, name, *parameters):
+        """Loads fakemem.ko as that device."""
+        self.insert('/lib/fakemem.ko', name, f'device={name}', *parameters)
+
+    def counter(self, name):
+        """What fakemem.ko has counted."""
+        return int(self.guest.check(f'cat /sys/module/fakemem/parameters/{name}'))
+
+    def mask_kcore(self):
+        """As container engines do it."""
+        self.guest.check('mount --bind /dev/null /proc/kcore')
+        self.addCleanup(self.guest.check, 'umount /proc/kcore')
+
+    def kernel_log(self, pattern):
+        """How many lines of it match."""
+        return int(self.guest.run(f'dmesg | grep -c "{pattern}"').out)
