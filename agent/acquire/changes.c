@@ -192,7 +192,7 @@ enum status changes_end(struct memory_changes *c, struct drv *d, struct err *e)
 	warn(&c->missing, "memory-missing", "were added, and not acquired,");
 	warn(&c->removed, "memory-removed", "were taken away");
 	warn(&c->withheld, "memory-withheld", "went offline or were poisoned");
-	warn(&c->returned, "memory-returned", "came back online, and are recorded as not read,");
+	warn(&c->returned, "memory-returned", "came back online");
 	return st;
 }
 
