@@ -42,6 +42,7 @@ PATCHY = vm.Machine(
              '-numa', 'node,nodeid=0,memdev=node0', '-numa', 'node,nodeid=1,memdev=node1',
              '-device', 'virtio-balloon-pci,id=balloon'))
 
+LARGEST = 1024  # pages of the buddy allocator's largest block (MAX_ORDER 10)
 FILLED = 1024  # pages of a file in memory that was added
 
 LINEAR = '--pagetables none --order linear'
@@ -80,8 +81,8 @@ class Patchy(GuestCase):
         cls.vmem, = cls.guest.iomem('System RAM (virtio_mem)')
         # Where nobody uses them; and one that the kernel does use, which it then cannot isolate.
         # (A page of a process would be its end.)
-        free = cls.free_pages(*cls.vmem)
-        cls.poisoned = {*free[len(free) // 2:][:2], cls.guest.iomem('Kernel data')[0][0] // PAGE}
+        free = cls.free_block(*cls.vmem)
+        cls.poisoned = {free, free + 1, cls.guest.iomem('Kernel data')[0][0] // PAGE}
         for pfn in cls.poisoned:
             cls.poison(pfn)
         cls.truth = cls.save_memory('truth')
@@ -96,13 +97,17 @@ class Patchy(GuestCase):
             time.sleep(0.2)
 
     @classmethod
-    def free_pages(cls, first, last):
-        """PFNs that are in the buddy allocator (KPF_BUDDY, admin-guide/mm/pagemap.rst)."""
+    def free_block(cls, first, last):
+        """
+        The first PFN of a free block of the buddy allocator's largest order (KPF_BUDDY,
+        admin-guide/mm/pagemap.rst), which is split when no smaller one is left: the last but one.
+        """
         flags = cls.guest.check(f'dd if=/proc/kpageflags bs=8 skip={first // PAGE} '
                                 f'count={(last + 1 - first) // PAGE} status=none | '
                                 'hexdump -v -e \'2/4 "%x " "\\n"\'').splitlines()
-        return [first // PAGE + i for i, line in enumerate(flags)
-                if int(line.split()[0], 16) >> 10 & 1]
+        free = [int(line.split()[0], 16) >> 10 & 1 for line in flags]
+        blocks = [i for i in range(0, len(free), LARGEST) if all(free[i:i + LARGEST])]
+        return first // PAGE + blocks[-2]
 
     @classmethod
     def plugged(cls):
