@@ -4,16 +4,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/capability.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 
 #include "driver-interface/iomem.h"
 #include "formats/base/io.h"
-
-/* include/uapi/linux/magic.h, include/uapi/linux/capability.h */
-#define PROC_SUPER_MAGIC 0x9fa0
-#define CAP_SYS_RAWIO    17
 
 enum status linux_init(struct linux_drv *l, const struct drv_ops *ops, const char *path,
 		       struct err *e)
@@ -65,13 +64,11 @@ static bool in_user_namespace(void)
 /* What every source of memory asks for: capable(CAP_SYS_RAWIO). */
 static bool has_rawio(void)
 {
-	char status[4096];
-	const char *effective;
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = { 0 };
 
-	read_beginning("/proc/self/status", status, sizeof(status));
-	effective = strstr(status, "\nCapEff:");
-	return !effective ||
-	       strtoull(effective + strlen("\nCapEff:"), NULL, 16) >> CAP_SYS_RAWIO & 1;
+	return syscall(SYS_capget, &head, sets) ||
+	       sets[CAP_TO_INDEX(CAP_SYS_RAWIO)].effective & CAP_TO_MASK(CAP_SYS_RAWIO);
 }
 
 const char *drv__lacks(void)
