@@ -79,10 +79,10 @@ class Patchy(GuestCase):
             'cat /sys/devices/system/memory/memory*/state'))
         cls.look()
         cls.vmem, = cls.guest.iomem('System RAM (virtio_mem)')
-        # Where nobody uses them; and one that the kernel does use, which it then cannot isolate.
+        # Two where nobody uses them; and one that the kernel does use, which it then cannot isolate.
         # (A page of a process would be its end.)
-        free = cls.free_block(*cls.vmem)
-        cls.poisoned = {free, free + 1, cls.guest.iomem('Kernel data')[0][0] // PAGE}
+        cls.poisoned = {*cls.free_blocks(*cls.vmem)[-4:-2],
+                        cls.guest.iomem('Kernel data')[0][0] // PAGE}
         for pfn in cls.poisoned:
             cls.poison(pfn)
         cls.truth = cls.save_memory('truth')
@@ -97,17 +97,18 @@ class Patchy(GuestCase):
             time.sleep(0.2)
 
     @classmethod
-    def free_block(cls, first, last):
+    def free_blocks(cls, first, last):
         """
-        The first PFN of a free block of the buddy allocator's largest order (KPF_BUDDY,
-        admin-guide/mm/pagemap.rst), which is split when no smaller one is left: the last but one.
+        The first PFNs of the free blocks of the buddy allocator's largest order (KPF_BUDDY,
+        admin-guide/mm/pagemap.rst). Such a block is split when no smaller one is left, or when one
+        of its pages is poisoned. What remains is the next to be taken: poison one page of each.
         """
         flags = cls.guest.check(f'dd if=/proc/kpageflags bs=8 skip={first // PAGE} '
                                 f'count={(last + 1 - first) // PAGE} status=none | '
                                 'hexdump -v -e \'2/4 "%x " "\\n"\'').splitlines()
         free = [int(line.split()[0], 16) >> 10 & 1 for line in flags]
-        blocks = [i for i in range(0, len(free), LARGEST) if all(free[i:i + LARGEST])]
-        return first // PAGE + blocks[-2]
+        return [first // PAGE + i for i in range(0, len(free), LARGEST)
+                if all(free[i:i + LARGEST])]
 
     @classmethod
     def plugged(cls):
