@@ -596,9 +596,8 @@ static enum status write_end(struct acquisition *a, enum status st, const struct
 }
 
 /* How much of the memory the container lacks, behind why. */
-static void tell_missing(const struct acquisition *a, uint64_t pages, enum status st, struct err *e)
+static void tell_missing(uint64_t pages, uint64_t all, enum status st, struct err *e)
 {
-	const uint64_t all = range_list_bytes(&a->source->info.maps[0].ranges) / PAGE_SIZE;
 	const struct err why = *e;
 
 	if (pages && pages != UINT64_MAX)
@@ -613,23 +612,24 @@ static void tell_missing(const struct acquisition *a, uint64_t pages, enum statu
 static enum status settle(struct acquisition *a, enum status st, struct err *e, struct err *late)
 {
 	json_t *meta = memory_meta(a);
+	_cleanup_ranges_ struct range_list ranges = { 0 };
 	struct missing_plan plan = {
-		.ranges = &a->source->info.maps[0].ranges,
+		.ranges = &ranges,
 		.meta = meta,
 		.stream = stream_plan(a, 1, PROGRESS_QUIET),
 		.result = &a->memory.stream,
 	};
-	uint64_t pages = 0;
-	enum status ret;
+	uint64_t pages = range_list_bytes(&a->changes.missing) / PAGE_SIZE;
+	enum status ret = changes_ranges(&a->changes, a->source, &ranges, late);
 
 	plan.stream.stream = a->memory_stream;
-	if (a->memory_named)
-		ret = st == ST_OUTPUT ? sealer_recover(a->sealer, late) : ST_OK;
-	else
+	if (!ret && !a->memory_named)
 		ret = missing_settle(&plan, st == ST_OUTPUT, &pages, late);
+	else if (!ret && st == ST_OUTPUT)
+		ret = sealer_recover(a->sealer, late);
 	json_decref(meta);
 	if (!ret)
-		tell_missing(a, pages, st, e);
+		tell_missing(pages, range_list_bytes(&ranges) / PAGE_SIZE, st, e);
 	return ret;
 }
 

@@ -110,8 +110,10 @@ static enum status acquire_missing(struct memory_changes *c, const struct memory
 	rest.ranges = &c->missing;
 	rest.order = &linear_order;
 	st = memory_acquire(&rest, ret, e);
+	if (st)
+		return st;
 	range_list_deinit(&c->missing);
-	return st ? st : range_list_copy(&c->acquired, &c->added, e);
+	return range_list_copy(&c->acquired, &c->added, e);
 }
 
 enum status changes_acquire(struct memory_changes *c, struct drv *d, const char *spec,
@@ -125,6 +127,17 @@ enum status changes_acquire(struct memory_changes *c, struct drv *d, const char 
 		if (!st)
 			st = changes_look(c, d, e);
 	}
+	return st;
+}
+
+enum status changes_ranges(const struct memory_changes *c, const struct drv *d,
+			   struct range_list *ret, struct err *e)
+{
+	enum status st = range_list_copy(ret, &d->info.maps[0].ranges, e);
+
+	for (size_t i = 0; i < c->added.count && !st; i++)
+		st = range_list_add(ret, c->added.at[i].first, c->added.at[i].last, e);
+	range_list_tidy(ret, NULL);
 	return st;
 }
 

@@ -47,6 +47,10 @@ enum status changes_acquire(struct memory_changes *c, struct drv *d, const char 
 			    const struct memory_plan *plan, struct memory_result *ret,
 			    struct err *e);
 
+/* All that was to be acquired: the source's first map, and what was added to it. */
+enum status changes_ranges(const struct memory_changes *c, const struct drv *d,
+			   struct range_list *ret, struct err *e);
+
 /* The source that knows most of the memory there is: `d`, or the last of `again`. */
 struct drv *changes_source(const struct memory_changes *c, struct drv *d);
 

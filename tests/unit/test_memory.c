@@ -4,6 +4,7 @@
  * any size. The output and the signal are this file's: it defines what sealer.c and memory.c call.
  */
 #include "agent/acquire/memory.h"
+#include "agent/acquire/changes.h"
 #include "agent/acquire/missing.h"
 
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "tests/gen/images.h"
 #include "tests/unit/fake_drv.h"
 #include "tests/unit/rsz_build.h"
+#include "tests/unit/scratch.h"
 
 /* Six pages, of which the fourth begins the second chunk. */
 #define FIRST  (STREAM_CHUNK - 3 * PAGE_SIZE)
@@ -391,6 +393,81 @@ TEST(page_that_a_full_disk_has_no_room_for_is_named_as_skipped)
 	fake_deinit(&f);
 }
 
+#define ADDED 3 /* pages behind the six */
+
+static enum status tell_more(struct drv *d, struct drv_maps *ret, struct err *e)
+{
+	_cleanup_ranges_ struct range_list l = { 0 };
+	enum status st = range_list_add(&l, FIRST, LAST + ADDED * PAGE_SIZE, e);
+
+	return st ? st : drv__maps_add(ret, d->info.maps[0].origin, &l, e);
+}
+
+static const struct drv_ops growing_ops = { .name = "fake",
+					    .read_max = 16 * PAGE_SIZE,
+					    .read = fake_read,
+					    .maps_again = tell_more,
+					    .close = fake_close };
+
+/* An image that has all of it is what the source is when it is opened again. */
+static void make_grown(struct scratch *s, char *spec, size_t room)
+{
+	const size_t len = LAST + 1 + ADDED * PAGE_SIZE;
+	uint8_t *bytes = malloc(len);
+
+	assert_non_null(bytes);
+	for (size_t at = 0; at < len; at += PAGE_SIZE)
+		pattern(bytes + at, at, PAGE_SIZE);
+	scratch_init(s);
+	scratch_write(s, "grown", bytes, len);
+	snprintf(spec, room, "file:%s", scratch_path(s, "grown"));
+	free(bytes);
+}
+
+/* The memory fitted, and what was added to it meanwhile does not. */
+static void check_added(struct fake *f, const char *spec, size_t limit)
+{
+	_cleanup_ranges_ struct range_list all = { 0 };
+	struct memory_changes c = { 0 };
+	struct acquired a;
+	struct pages p;
+	struct memory_plan plan = { .source = &f->drv };
+
+	acquired_init(&a, SIZE_MAX);
+	CHECK_OK(acquire(&a, f, 1), &a.err);
+	plan.stream = (struct stream_plan){
+		.sealer = a.sealer, .stream = a.stream, .level = 1, .threads = 1
+	};
+	a.disk.limit = a.disk.len + limit;
+	CHECK_STATUS(changes_acquire(&c, &f->drv, spec, &plan, &a.result, &a.err), ST_OUTPUT,
+		     &a.err);
+	assert_int_equal(range_list_bytes(&c.missing), ADDED * PAGE_SIZE);
+	CHECK_OK(changes_ranges(&c, &f->drv, &all, &a.err), &a.err);
+	name_missing(&a, &all);
+	read_back(&a, FIRST, PAGES + ADDED, &p);
+	for (size_t i = 0; i < PAGES + ADDED; i++)
+		check_page(&p, i, FIRST + i * PAGE_SIZE, i < PAGES ? PAGE_DATA : PAGE_SKIPPED,
+			   i < PAGES ? 0 : SKIP_INTERRUPTED);
+	pages_free(&p);
+	memory_changes_deinit(&c);
+	acquired_deinit(&a);
+}
+
+TEST(memory_that_was_added_and_a_full_disk_has_no_room_for_is_named_too)
+{
+	struct scratch s;
+	char spec[600];
+	struct fake f;
+
+	make_grown(&s, spec, sizeof(spec));
+	fake_init(&f, &growing_ops, FIRST, LAST);
+	f.drv.info.grows = true;
+	for (size_t limit = 0; limit < 300; limit += 30)
+		check_added(&f, spec, limit);
+	fake_deinit(&f);
+	scratch_deinit(&s);
+}
+
 /* The records that close a container do not fit either: nothing that was whole is harmed. */
 TEST(disk_that_stays_full_keeps_whole_records)
 {
@@ -430,6 +507,8 @@ int main(void)
 		cmocka_unit_test(
 			disk_that_is_full_at_any_size_leaves_whole_records_that_can_be_sealed),
 		cmocka_unit_test(page_that_a_full_disk_has_no_room_for_is_named_as_skipped),
+		cmocka_unit_test(
+			memory_that_was_added_and_a_full_disk_has_no_room_for_is_named_too),
 		cmocka_unit_test(disk_that_stays_full_keeps_whole_records),
 	};
 
