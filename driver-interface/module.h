@@ -16,8 +16,9 @@ struct module_drv {
 };
 
 /*
- * The device opened, /proc/iomem as maps[0], and /proc/kpageflags. `missing` as in linux_open();
- * what begin() said other than 0 is in the message, but for `not_mine`, ST_NOT_MINE.
+ * The device opened, /proc/iomem as maps[0], and /proc/kpageflags. `missing` as in linux_open().
+ * ST_NOT_MINE if begin() said that the device does not know its request; what else it said is in
+ * the message.
  */
 enum status module_open(const struct drv_ops *ops, const struct reader_device *device,
 			const char *path, const char *missing, struct module_drv **ret,
