@@ -214,10 +214,10 @@ static void put_compared(json_t *doc, const json_t *lines)
 
 static json_t *info_json(struct container *c, const char *path, const struct sums *s)
 {
-	static const char *const begin_keys[] = { "process", "tool",   "source",
-						  "maps",    "driver", NULL };
-	static const char *const end_keys[] = { "exit_code",   "outcome", "message", "parts",
-						"maps_at_end", "usage",   NULL };
+	static const char *const begin_keys[] = { "process",  "tool",   "source", "maps",
+						  "withheld", "driver", NULL };
+	static const char *const end_keys[] = { "exit_code",   "outcome",        "message", "parts",
+						"maps_at_end", "memory_changes", "usage",   NULL };
 	static const char *const later_keys[] = { "sealed_later", NULL };
 	const struct rsz_identity *id = rsz_reader_identity(c->reader);
 	char time[CLOCK_RFC3339_SIZE], root[SHA256_HEX_SIZE];
@@ -305,6 +305,31 @@ static void print_ranges(json_t *doc, const char *key, const char *label)
 	}
 }
 
+/* One row for a kind of change, if there was any: how much. */
+static void print_changed(json_t *doc, const char *key, const char *what)
+{
+	char size[TEXT_SIZE_MAX];
+	uint64_t bytes = 0;
+	json_t *range;
+	size_t i;
+
+	json_array_foreach(json_object_get(json_object_get(doc, "memory_changes"), key), i, range)
+		bytes += (uint64_t)json_integer_value(json_object_get(range, "last")) -
+			 (uint64_t)json_integer_value(json_object_get(range, "first")) + 1;
+	text_size(bytes, size);
+	if (bytes)
+		print_row("meanwhile", "%s %s", size, what);
+}
+
+static void print_changes(json_t *doc)
+{
+	print_changed(doc, "added", "of memory were added to the machine");
+	print_changed(doc, "missing", "of that were not acquired");
+	print_changed(doc, "removed", "of memory were taken away");
+	print_changed(doc, "withheld", "of memory went offline or were poisoned");
+	print_changed(doc, "returned", "of memory came back online");
+}
+
 /* The first pass whose two lists differ; else the last. */
 static void print_processes(json_t *doc)
 {
@@ -375,6 +400,7 @@ static void print_text(struct container *c, json_t *doc, const struct sums *s,
 	if (json_object_get(doc, "missing_pages"))
 		print_row("missing", "%" PRId64 " pages of the map of RAM are in no record",
 			  (int64_t)json_integer_value(json_object_get(doc, "missing_pages")));
+	print_changes(doc);
 	if (json_object_get(doc, "smear"))
 		print_row("smear", "%s", text_at(doc, "smear", "sentence"));
 	print_ranges(doc, "ranges", "range");
