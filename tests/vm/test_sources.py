@@ -52,6 +52,14 @@ def addresses(ranges):
     return [(r['first'], r['last']) for r in ranges]
 
 
+def kernel_of(series):
+    """The folder of a newer kernel, or of the usual one (None)."""
+    kernel = KERNEL.with_name(f'{KERNEL.name}-{series}') if series else KERNEL
+    if not (kernel / 'release').exists():
+        raise unittest.SkipTest(f'{kernel} is missing: run build/kernel {series}')
+    return kernel
+
+
 class Patchy(GuestCase):
     """Helpers for machines like PATCHY."""
     WITH_ORIGINALS = False
@@ -63,15 +71,10 @@ class Patchy(GuestCase):
             raise unittest.SkipTest('helpers')
         cls.originals = cls.WITH_ORIGINALS and originals(KERNEL, 'originals-sources', DATA) or {}
         files = {'bin/ramseal': RAMSEAL, **cls.originals}
-        kernel = KERNEL
-        if cls.SERIES:
-            kernel = KERNEL.with_name(f'{KERNEL.name}-{cls.SERIES}')
-        else:
+        if not cls.SERIES:
             files['lib/fakemem.ko'] = vm.build_module(KERNEL, vm.HERE / 'guest/fakemem.c',
                                                       f'fakemem-{cls.__name__}')
-        if not (kernel / 'release').exists():
-            raise unittest.SkipTest(f'{kernel} is missing: run build/kernel {cls.SERIES}')
-        cls.start(kernel, f'sources-{cls.__name__}', files, machine=PATCHY)
+        cls.start(kernel_of(cls.SERIES), f'sources-{cls.__name__}', files, machine=PATCHY)
         cls.guest.check('echo online_movable >/sys/devices/system/memory/auto_online_blocks; '
                         'modprobe virtio_mem')
         cls.wait_for(lambda: cls.plugged() == HALF)
@@ -229,6 +232,10 @@ class Changing(Patchy):
         self.assertEqual(code, GAPS)
         image = self.opened(path)
         changes = self.manifest(path, 'end')['memory_changes']
+        self.assertEqual(image.info['memory_changes'], changes)
+        told = acquired.ramseal('info', path).stdout
+        self.assertIn('128.0 MiB of memory were added to the machine', told)
+        self.assertIn('64.0 MiB of memory came back online', told)
         self.assertEqual(addresses(changes['added']), [self.dimm])
         self.assertEqual((changes['missing'], changes['removed']), ([], []))
         self.assertEqual(set(pages(addresses(changes['withheld']))), {late, early})
@@ -382,11 +389,13 @@ class Confidentiality(Lockdown):
 
 class FiveLevels(GuestCase):
     """Long: LA57, which the guest uses where the processor has it."""
+    SERIES = None
 
     @classmethod
     def setUpClass(cls):
-        cls.originals = originals(KERNEL, 'originals-la57', DATA)
-        cls.start(KERNEL, 'sources-la57', {'bin/ramseal': RAMSEAL, **cls.originals},
+        cls.originals = not cls.SERIES and originals(KERNEL, 'originals-la57', DATA) or {}
+        cls.start(kernel_of(cls.SERIES), f'sources-{cls.__name__}',
+                  {'bin/ramseal': RAMSEAL, **cls.originals},
                   machine=vm.Machine(cpu='max,la57=on'))
 
     def test_kcore(self):
@@ -399,6 +408,12 @@ class FiveLevels(GuestCase):
             self.skipTest('no sources of the original drivers')
         self.assertNotEqual(self.guest.run('insmod /lib/original-linpmem.ko').code, 0)
         self.assertIn('linpmem', self.guest.run('ramseal check --source linpmem').err)
+
+
+class NewerFiveLevels(FiveLevels):
+    """Long: the same on Debian 12's newer kernel."""
+    SERIES = '6.12'
+    test_original_linpmem_refuses = None
 
 
 def main():
