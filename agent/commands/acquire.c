@@ -74,8 +74,8 @@ const struct command command_acquire = {
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.put_notes = sources_put_notes,
-	.notes = "driver-interface/sim/README.md has the presets of sim. file refuses what is known to\n"
-		 "be no memory (an archive, a disk, a crash dump).\n"
+	.notes = "file refuses what is known to be no memory (an archive, a disk, a crash dump).\n"
+		 "driver-interface/sim/README.md has the presets of sim.\n"
 		 "Page files come from --image or --volume, or else from this machine.\n"
 		 "On Linux, SIGUSR1 prints how far it is.\n"
 		 "Level 1 takes some 12 MiB of memory at two threads, level 19 some 45 MiB; the\n"
