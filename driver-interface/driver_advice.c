@@ -17,8 +17,9 @@
 	       "the other driver, or acquire without --driver")                                    \
 	X(193, "the file is not a driver for this system: use the 64-bit one")                     \
 	X(225, "the virus scanner refuses the driver: allow its SHA-256 there")                    \
-	X(577, "Windows does not accept the driver's signature: use the signed WinPmem 2.0.1, or " \
-	       "for a test-signed one turn on test signing and restart")                           \
+	X(577, "Windows does not accept the driver's signature: use the signed WinPmem 2.0.1, "    \
+	       "where that was refused (as Windows Server with Secure Boot may) the hypervisor, "  \
+	       "or for a test-signed one turn on test signing and restart")                        \
 	X(1055, "Windows is busy starting services: try again when it has started")                \
 	X(1058, "the service is disabled: run \"ramseal driver cleanup\" and try again")           \
 	X(1060, "the service was removed meanwhile: try again")                                    \

@@ -49,7 +49,7 @@ const struct context_flag context_shutdown_flags[] = {
 
 /*
  * CODEINTEGRITY_OPTION_..., NtQuerySystemInformation(), "SYSTEM_CODEINTEGRITY_INFORMATION", Microsoft
- * Learn; no header has them.
+ * Learn; the last two are in phnt's ntexapi.h alone (System Informer, 103cc43).
  */
 const struct context_flag context_code_integrity[] = {
 	{ CODE_INTEGRITY_ENABLED, "enabled" },
@@ -66,6 +66,8 @@ const struct context_flag context_code_integrity[] = {
 	{ CODE_INTEGRITY_HVCI_AUDIT, "memory integrity, audit only" },
 	{ 0x1000, "memory integrity, strict" },
 	{ 0x2000, "isolated user mode" },
+	{ CODE_INTEGRITY_WHQL, "WHQL enforcement" },
+	{ CODE_INTEGRITY_WHQL_AUDIT, "WHQL enforcement, audit only" },
 	{ 0, NULL },
 };
 

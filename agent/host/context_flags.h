@@ -20,6 +20,8 @@ extern const struct context_flag context_global_flags[], context_shutdown_flags[
 #define CODE_INTEGRITY_UMCI_AUDIT 0x0008
 #define CODE_INTEGRITY_HVCI       0x0400 /* of the kernel, by the hypervisor */
 #define CODE_INTEGRITY_HVCI_AUDIT 0x0800
+#define CODE_INTEGRITY_WHQL       0x4000 /* only drivers that passed Microsoft's tests */
+#define CODE_INTEGRITY_WHQL_AUDIT 0x8000
 
 extern const struct context_flag context_code_integrity[];
 

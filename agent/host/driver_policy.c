@@ -3,8 +3,11 @@
  * Sources, all Microsoft Learn unless named: NtQuerySystemInformation(), SystemCodeIntegrityInformation
  * (the bits); "Microsoft recommended driver block rules" and KB5020779 (the list of vulnerable drivers);
  * "Enable virtualization-based protection of code integrity"; "Driver Signing Policy" (Secure Boot); "The
- * TESTSIGNING boot configuration option". Of the WinPmem drivers that are handed out (go-winpmem's
- * releases) 2.0.1 has Microsoft's own signature, and the later ones are test-signed.
+ * TESTSIGNING boot configuration option"; "Driver signing offerings" (attestation is for desktop
+ * editions, "Windows 10 Desktop and later"). On Windows Server see OSR, "Driver Signing: More Details
+ * Emerge" (2016-06-02): "Attestation Signing is not an option"; a user of osr.com's forum saw Server 2016
+ * load such a driver all the same (2016-09-30), and so it is said as likely and stops nothing. Of the WinPmem
+ * drivers that are handed out 2.0.1 has Microsoft's attestation, and the later ones are test-signed.
  */
 #include "agent/host/driver_policy.h"
 
@@ -61,6 +64,14 @@ static void put_blocklist(json_t *policy, const json_t *facts, const json_t *con
 	json_object_set_new(policy, "blocklist_by", by ? json_string(by) : json_null());
 }
 
+/* "Server" or "Server Core" (InstallationType in the registry); null: nobody tells. */
+static json_t *is_server(const json_t *facts)
+{
+	const char *type = json_string_value(value_of(facts, "os", "installation"));
+
+	return type ? json_boolean(!strncmp(type, "Server", strlen("Server"))) : json_null();
+}
+
 json_t *driver_policy_json(const json_t *facts, const json_t *context)
 {
 	const char *os = json_string_value(value_of(facts, "os", "id"));
@@ -70,7 +81,7 @@ json_t *driver_policy_json(const json_t *facts, const json_t *context)
 	if (!os || strcmp(os, "windows") != 0)
 		return json_null();
 	policy = json_pack(
-		"{s:O?, s:o, s:o, s:o, s:o, s:o}", "code_integrity", integrity,
+		"{s:O?, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "code_integrity", integrity,
 		"signatures_checked", bit(integrity, CODE_INTEGRITY_ENABLED, 0), "test_signing",
 		or_set(bit(integrity, CODE_INTEGRITY_TEST_SIGN, 0),
 		       value_of(context, "security", "test_signing")),
@@ -78,7 +89,8 @@ json_t *driver_policy_json(const json_t *facts, const json_t *context)
 		bit(integrity, CODE_INTEGRITY_UMCI, CODE_INTEGRITY_UMCI_AUDIT), "memory_integrity",
 		or_set(bit(integrity, CODE_INTEGRITY_HVCI, CODE_INTEGRITY_HVCI_AUDIT),
 		       value_of(context, "security", "hvci")),
-		"secure_boot",
+		"whql_enforcement", bit(integrity, CODE_INTEGRITY_WHQL, CODE_INTEGRITY_WHQL_AUDIT),
+		"server", is_server(facts), "secure_boot",
 		or_set(or_set(json_null(), value_of(facts, "security", "secure_boot")),
 		       value_of(context, "security", "secure_boot")));
 	if (policy)
@@ -122,6 +134,43 @@ static void judge_driver(const json_t *policy, const json_t *driver, struct find
 			     path, signer ? signer : "signer unknown", trust);
 }
 
+/* Microsoft's signature for what passed its tests, which every edition takes. */
+static bool passed_tests(const json_t *driver)
+{
+	const json_t *signers = json_object_get(driver, "signers");
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(signers, i,
+			   one) if (is(one, "whql") && !is(one, "attestation")) return true;
+	return false;
+}
+
+/*
+ * Where Microsoft's attestation, the best signature that a WinPmem has, is not enough: more is said then
+ * than to bring that driver. Returns whether it is so.
+ */
+static bool judge_attestation(const json_t *policy, const json_t *driver, struct findings *to)
+{
+	if (passed_tests(driver) || json_is_false(json_object_get(policy, "signatures_checked")))
+		return false;
+	if (is(policy, "whql_enforcement"))
+		findings_add(
+			to, ST_OK, "driver-whql",
+			"Windows takes only drivers that passed Microsoft's tests (WHQL "
+			"enforcement), and no WinPmem did: it will probably refuse each (error "
+			"577), so take the memory from the hypervisor");
+	else if (is(policy, "server") && is(policy, "secure_boot"))
+		findings_add(to, ST_OK, "driver-server",
+			     "this is a Windows Server with Secure Boot: Microsoft's attestation, "
+			     "which the signed WinPmem 2.0.1 has, is for desktop editions, and it "
+			     "will probably be refused (error 577); take the memory from the "
+			     "hypervisor if there is one");
+	else
+		return false;
+	return true;
+}
+
 static void judge_signatures(const json_t *policy, const json_t *driver, struct findings *to)
 {
 	if (json_is_false(json_object_get(policy, "signatures_checked")))
@@ -137,6 +186,8 @@ static void judge_signatures(const json_t *policy, const json_t *driver, struct 
 		findings_add(to, ST_OK, "driver-signature",
 			     "Windows loads signed drivers only: bring the signed WinPmem 2.0.1, "
 			     "because test-signed ones (3.0.1 to 4.1) end with error 577");
+	if (judge_attestation(policy, driver, to))
+		return;
 	if (is(policy, "secure_boot"))
 		findings_add(to, ST_OK, "driver-secure-boot",
 			     "Secure Boot is on: test signing cannot be turned on, and Windows 10 "

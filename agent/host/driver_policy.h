@@ -9,8 +9,8 @@
 #include "agent/host/preflight.h"
 
 /*
- * {"signatures_checked":, "test_signing":, "application_control":, "memory_integrity":, "blocklist":,
- * "secure_boot":}, each true, false, or null where nobody tells; "blocklist_by": "registry", "memory
+ * {"signatures_checked":, "test_signing":, "application_control":, "memory_integrity":,
+ * "whql_enforcement":, "blocklist":, "secure_boot":, "server":}, each true, false, or null where nobody tells; "blocklist_by": "registry", "memory
  * integrity" or "default", or null; "code_integrity": {"value":, "names":} or null. What runs wins over
  * what is set. The caller owns it. Null of a system other than Windows; NULL if memory ran out.
  * `context` may be NULL.

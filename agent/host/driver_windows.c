@@ -3,20 +3,32 @@
 
 #include <string.h>
 
+#include "agent/host/driver_signers.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
+#include "driver-interface/winpmem_built_in.h"
 
 /* What is loaded; a struct of its own, so that the header needs none of Windows. */
 struct driver_session {
 	struct winpmem_service *service;
 };
 
+/* Of what is built in the path is no file's. */
+static json_t *signers_json(const struct winpmem_file *f)
+{
+	json_t *ret = driver_signers_of_file(f->path, f->sha256);
+
+	if (!json_is_null(ret) || !winpmem_is_built_in())
+		return ret;
+	return driver_signers_json(winpmem_built_in, winpmem_built_in_size, f->sha256);
+}
+
 static json_t *file_json(const struct winpmem_file *f)
 {
-	return json_pack("{s:o, s:s, s:o, s:o}", "path", json_text(f->path), "sha256", f->sha256,
-			 "signer", json_text(f->signer), "trust",
-			 f->trust ? json_sprintf("0x%08x", (unsigned)f->trust)
-				  : json_string("trusted"));
+	return json_pack(
+		"{s:o, s:s, s:o, s:o, s:o}", "path", json_text(f->path), "sha256", f->sha256,
+		"signer", json_text(f->signer), "signers", signers_json(f), "trust",
+		f->trust ? json_sprintf("0x%08x", (unsigned)f->trust) : json_string("trusted"));
 }
 
 json_t *driver_service_json(const struct winpmem_service *s)

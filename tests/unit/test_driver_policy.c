@@ -5,6 +5,9 @@
 
 #include "agent/host/context_flags.h"
 #include "agent/host/driver_policy.h"
+#include "agent/host/driver_signers.h"
+#include "formats/base/sha256.h"
+#include "tests/unit/scratch.h"
 
 #define WINDOWS(build, security)                                                                   \
 	"{\"os\": {\"id\": \"windows\", \"build\": " #build "}, \"security\": {" security "}}"
@@ -73,7 +76,7 @@ TEST(what_nobody_tells_is_null)
 	json_t *value;
 
 	json_object_foreach(policy, key, value) if (!json_is_null(value)) fail_msg("%s", key);
-	assert_int_equal(json_object_size(policy), 8);
+	assert_int_equal(json_object_size(policy), 10);
 	check_findings(policy, "driver-signature ");
 }
 
@@ -182,14 +185,106 @@ TEST(driver_that_was_named)
 	check_driver(DRIVER("null", "0x800b0100"), 0, "", ST_OK);
 }
 
+#define SERVER(installation, security)                                                             \
+	"{\"os\": {\"id\": \"windows\", \"build\": 17763, \"installation\": \"" installation       \
+	"\"}, \"security\": {" security "}}"
+
+/* What stands in the way of a driver with these signers; NULL: none was named. */
+static void check_signers(const char *facts, const char *signers, const char *want)
+{
+	json_t *policy = policy_of(facts, NULL);
+	json_t *driver = signers ? json_loads(signers, 0, NULL) : NULL;
+	struct findings f = { 0 };
+	char got[256] = "";
+
+	assert_true(!signers || driver);
+	driver_policy_judge(policy, driver, &f);
+	for (size_t i = 0; i < f.count; i++)
+		if (strcmp(f.at[i].what, "driver-signature") != 0)
+			snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s ", f.at[i].what);
+	assert_string_equal(got, want);
+	findings_deinit(&f);
+	json_decref(driver);
+	json_decref(policy);
+}
+
+#define SIGNED(signers) "{\"path\": \"x.sys\", \"trust\": \"trusted\", \"signers\": [" signers "]}"
+#define PLAIN           "{\"whql\": false, \"attestation\": false}"
+#define ATTESTED        "{\"whql\": true, \"attestation\": true}"
+#define TESTED          "{\"whql\": true, \"attestation\": false}"
+
+TEST(attestation_is_not_for_servers)
+{
+	static const char on[] = SERVER("Server Core", INTEGRITY(1) ", \"secure_boot\": true");
+
+	check_signers(on, NULL, "driver-server ");
+	check_signers(on, SIGNED(PLAIN "," ATTESTED), "driver-server ");
+	check_signers(on, SIGNED(""), "driver-server ");
+	check_signers(on, SIGNED(PLAIN "," TESTED), "driver-secure-boot ");
+	check_signers(SERVER("Server", INTEGRITY(1) ", \"secure_boot\": true"), NULL,
+		      "driver-server ");
+	check_signers(SERVER("Server", INTEGRITY(1) ", \"secure_boot\": false"), NULL, "");
+	check_signers(SERVER("Client", INTEGRITY(1) ", \"secure_boot\": true"), NULL,
+		      "driver-secure-boot ");
+	/* Where nothing is checked, a server takes anything, too. */
+	check_signers(SERVER("Server", INTEGRITY(0) ", \"secure_boot\": true"), NULL,
+		      "driver-unsigned driver-secure-boot ");
+	check_text(policy_of(on, NULL), "driver-server", "hypervisor");
+}
+
+TEST(whql_enforcement_wants_tested_drivers)
+{
+	static const char on[] = WINDOWS(19045, INTEGRITY(16385));
+
+	check_signers(on, NULL, "driver-whql ");
+	check_signers(on, SIGNED(ATTESTED), "driver-whql ");
+	check_signers(on, SIGNED(TESTED), "");
+	/* Bit 0x8000: it only writes down what it would refuse. */
+	check_signers(WINDOWS(19045, INTEGRITY(49153)), NULL, "");
+}
+
+static void check_signers_json(json_t *signers, bool known)
+{
+	assert_int_equal(json_is_array(signers), known);
+	assert_int_equal(json_is_null(signers), !known);
+	json_decref(signers);
+}
+
+TEST(signers_are_those_of_the_bytes_that_were_hashed)
+{
+	/* PE headers without a signature: an empty list of signers. */
+	uint8_t file[0x200] = { 'M', 'Z', [0x3c] = 0x80, [0x80] = 'P', 'E', [0x98] = 0x0b, 0x02 };
+	uint8_t digest[SHA256_SIZE];
+	char hex[SHA256_HEX_SIZE];
+	struct sha256 *h;
+	struct scratch dir;
+
+	CHECK_OK(sha256_create(&h, NULL), &(struct err)ERR_INIT);
+	sha256_of(h, file, sizeof(file), digest);
+	sha256_destroy(h);
+	sha256_hex(digest, hex);
+	check_signers_json(driver_signers_json(file, sizeof(file), hex), true);
+	check_signers_json(driver_signers_json(file, sizeof(file) - 1, hex), false);
+	scratch_init(&dir);
+	scratch_write(&dir, "x.sys", file, sizeof(file));
+	check_signers_json(driver_signers_of_file(scratch_path(&dir, "x.sys"), hex), true);
+	hex[0] ^= 1;
+	check_signers_json(driver_signers_of_file(scratch_path(&dir, "x.sys"), hex), false);
+	check_signers_json(driver_signers_of_file(scratch_path(&dir, "y.sys"), hex), false);
+	scratch_deinit(&dir);
+}
+
 TEST(bits_of_code_integrity_have_names)
 {
-	json_t *names = context_flag_names(0x8401, context_code_integrity);
+	json_t *names = context_flag_names(0x1c401, context_code_integrity);
 
-	assert_int_equal(json_array_size(names), 3);
+	assert_int_equal(json_array_size(names), 5);
 	assert_string_equal(json_string_value(json_array_get(names, 0)), "enabled");
 	assert_string_equal(json_string_value(json_array_get(names, 1)), "memory integrity");
-	assert_string_equal(json_string_value(json_array_get(names, 2)), "0x8000");
+	assert_string_equal(json_string_value(json_array_get(names, 2)), "WHQL enforcement");
+	assert_string_equal(json_string_value(json_array_get(names, 3)),
+			    "WHQL enforcement, audit only");
+	assert_string_equal(json_string_value(json_array_get(names, 4)), "0x10000");
 	json_decref(names);
 }
 
@@ -204,6 +299,9 @@ int main(void)
 		cmocka_unit_test(list_of_vulnerable_drivers),
 		cmocka_unit_test(application_control),
 		cmocka_unit_test(driver_that_was_named),
+		cmocka_unit_test(attestation_is_not_for_servers),
+		cmocka_unit_test(whql_enforcement_wants_tested_drivers),
+		cmocka_unit_test(signers_are_those_of_the_bytes_that_were_hashed),
 		cmocka_unit_test(bits_of_code_integrity_have_names),
 	};
 
