@@ -30,7 +30,7 @@ const char *pagefile_kind_text(enum pagefile_kind kind);
 enum number_origin {
 	NUMBER_NONE,    /* not one that page table entries name, or no way to tell */
 	NUMBER_ASSUMED, /* from the order of a list */
-	NUMBER_KNOWN,   /* the kernel said so */
+	NUMBER_KNOWN,   /* the kernel has no other, or its own structures say so */
 };
 
 const char *number_origin_name(enum number_origin origin); /* "none", "assumed", "known" */

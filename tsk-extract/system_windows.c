@@ -11,9 +11,8 @@
 #include <hivex_memory.h>
 
 #include "formats/base/win32.h"
+#include "tsk-extract/kernel_pagefiles.h"
 #include "tsk-extract/pagefiles_internal.h"
-
-#include <winternl.h>
 
 #define MEMORY_KEY L"SYSTEM\\CurrentControlSet\\Control\\Session Manager\\Memory Management"
 
@@ -47,19 +46,6 @@ enum status system_open_swap(const char *path, struct reader **ret, struct err *
 }
 
 /* --- the kernel's list --------------------------------------------------------------------- */
-
-/*
- * SystemPageFileInformation, class 18 of NtQuerySystemInformation(): one entry for each paging file, in
- * the order in which the kernel keeps them, which is that of their numbers; sizes in pages.
- * Source: the symbols of ole32.dll, which carry it (_SYSTEM_PAGEFILE_INFORMATION).
- */
-struct kernel_pagefile {
-	ULONG next; /* offset of the next entry; 0: this is the last */
-	ULONG total;
-	ULONG in_use;
-	ULONG peak;
-	UNICODE_STRING name;
-};
 
 #define PAGEFILE_CLASS  18
 #define KERNEL_LIST_MAX ((ULONG)1 << 20)
@@ -180,17 +166,14 @@ static void fill_in_letter(char *path)
 		path[0] = (char)windows[0];
 }
 
-static enum status add(struct volumes *v, const wchar_t *name, const char *named_by,
+/* Changes the name in place. */
+static enum status add(struct volumes *v, char *name, const char *named_by,
 		       enum number_origin origin, struct pagefile **ret, struct err *e)
 {
-	_cleanup_free_ char *text = win32_utf8(name);
+	char *const plain = pagefile__plain_name(name);
 	struct pagefile *p = NULL;
-	char *plain;
 	enum status st;
 
-	if (!text)
-		return err_nomem(e);
-	plain = pagefile__plain_name(text);
 	fill_in_letter(plain);
 	st = pagefile_list_add(v->list, plain, &p, e);
 	if (st)
@@ -204,42 +187,24 @@ static enum status add(struct volumes *v, const wchar_t *name, const char *named
 	return st ? err_nomem(e) : ST_OK;
 }
 
-/* Is the whole entry, its name included, inside of what the kernel wrote? */
-static bool entry_is_whole(const uint8_t *list, ULONG size, ULONG at)
-{
-	const struct kernel_pagefile *k = (const struct kernel_pagefile *)(list + at);
-	const uint8_t *text;
-
-	if (size - at < sizeof(*k))
-		return false;
-	text = (const uint8_t *)k->name.Buffer;
-	return text >= list && text <= list + size && k->name.Length <= list + size - text;
-}
-
 static enum status add_from_kernel(struct volumes *v, const uint8_t *list, ULONG size,
 				   struct err *e)
 {
-	enum status st = ST_OK;
+	struct kernel_pagefiles k = kernel_pagefiles_begin(list, size, (uintptr_t)list);
+	const enum number_origin origin = kernel_pagefiles_origin(k);
+	struct kernel_pagefile one;
+	struct pagefile *p;
+	enum status st;
 
-	for (ULONG at = 0; !st && at < size && entry_is_whole(list, size, at);) {
-		const struct kernel_pagefile *k = (const struct kernel_pagefile *)(list + at);
-		const size_t length = k->name.Length / sizeof(wchar_t);
-		_cleanup_free_ wchar_t *name = calloc(length + 1, sizeof(*name));
-		struct pagefile *p;
-
-		if (!name)
-			return err_nomem(e);
-		memcpy(name, k->name.Buffer, length * sizeof(*name));
-		st = add(v, name, "SystemPageFileInformation", NUMBER_KNOWN, &p, e);
-		if (!st) {
-			p->used = (uint64_t)k->in_use * PAGE_SIZE;
-			p->size = p->readable ? p->size : (uint64_t)k->total * PAGE_SIZE;
-		}
-		if (!k->next || k->next > size - at)
-			break;
-		at += k->next;
+	while (kernel_pagefiles_next(&k, &one, &st)) {
+		st = add(v, one.name, "SystemPageFileInformation", origin, &p, e);
+		free(one.name);
+		if (st)
+			return st;
+		p->used = (uint64_t)one.in_use * PAGE_SIZE;
+		p->size = p->readable ? p->size : (uint64_t)one.total * PAGE_SIZE;
 	}
-	return st;
+	return st ? err_nomem(e) : ST_OK;
 }
 
 static enum status add_from_registry(struct volumes *v, const wchar_t *list, const char *named_by,
@@ -248,8 +213,11 @@ static enum status add_from_registry(struct volumes *v, const wchar_t *list, con
 	struct pagefile *p;
 	enum status st = ST_OK;
 
-	for (const wchar_t *name = list; *name && !st; name += wcslen(name) + 1)
-		st = add(v, name, named_by, NUMBER_ASSUMED, &p, e);
+	for (const wchar_t *name = list; *name && !st; name += wcslen(name) + 1) {
+		_cleanup_free_ char *text = win32_utf8(name);
+
+		st = text ? add(v, text, named_by, NUMBER_ASSUMED, &p, e) : err_nomem(e);
+	}
 	return st;
 }
 
@@ -266,15 +234,14 @@ static enum status add_beside_windows(struct volumes *v, const wchar_t *file,
 				      enum number_origin origin, struct pagefile **ret,
 				      struct err *e)
 {
-	wchar_t windows[MAX_PATH], name[32];
-	char path[ARRAY_SIZE(name)];
+	wchar_t windows[MAX_PATH];
+	char path[32];
 
 	*ret = NULL;
 	if (GetSystemWindowsDirectoryW(windows, MAX_PATH) < 2)
 		return ST_OK;
-	swprintf(name, ARRAY_SIZE(name), L"%lc:\\%ls", windows[0], file);
-	snprintf(path, sizeof(path), "%ls", name);
-	return is_listed(v->list, path) ? ST_OK : add(v, name, "the root folder", origin, ret, e);
+	snprintf(path, sizeof(path), "%lc:\\%ls", windows[0], file);
+	return is_listed(v->list, path) ? ST_OK : add(v, path, "the root folder", origin, ret, e);
 }
 
 static void drop_last(struct pagefile_list *l)
@@ -307,7 +274,7 @@ static enum status add_hibernation(struct volumes *v, struct err *e)
 	return st;
 }
 
-/* The first source that names any. The kernel's list is the one that page tables mean. */
+/* The first source that names any. The kernel's list has the files that page tables mean. */
 static enum status find(struct volumes *v, struct err *e)
 {
 	static const struct {
