@@ -9,6 +9,7 @@
 
 #include "agent/acquire/acquire.h"
 #include "agent/acquire/changes.h"
+#include "agent/acquire/confirm_numbers.h"
 #include "agent/acquire/files.h"
 #include "agent/acquire/manifest.h"
 #include "agent/acquire/memory.h"
@@ -496,6 +497,8 @@ static enum status read_all(struct acquisition *a, struct err *e)
 {
 	enum status st = begin_tables(a, e);
 
+	if (!a->source->info.image)
+		confirm_numbers(&a->files.list, &a->before.found.windows.paging_files);
 	if (!st)
 		st = read_content(a, e);
 	if (!st)

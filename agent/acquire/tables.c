@@ -223,6 +223,23 @@ static json_t *kdbg_json(const struct kdbg *k)
 	return o;
 }
 
+/* Which number belongs to which file, as the kernel's table has it. */
+static json_t *paging_files_json(const struct paging_files *f)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < f->count; i++) {
+		const struct paging_file *x = &f->at[i];
+
+		json_array_append_new(list, json_pack("{s:o, s:o, s:b, s:b, s:o}", "number",
+						      integer(i), "name",
+						      x->name[0] ? json_text(x->name) : json_null(),
+						      "store", x->store, "apps", x->apps, "bytes",
+						      integer(x->pages * PAGE_SIZE)));
+	}
+	return list;
+}
+
 /* What the kernel's memory says of the system; an empty object if it says nothing. */
 static json_t *system_json(const struct discovery *d)
 {
@@ -268,6 +285,8 @@ json_t *tables_json(const struct tables_result *r)
 		json_object_set_new(o, "ntoskrnl", ntoskrnl_json(&d->windows));
 	if (o && d->windows.kdbg.va)
 		json_object_set_new(o, "kdbg", kdbg_json(&d->windows.kdbg));
+	if (o && d->windows.paging_files.count)
+		json_object_set_new(o, "paging_files", paging_files_json(&d->windows.paging_files));
 	return o;
 }
 

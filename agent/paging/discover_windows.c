@@ -242,6 +242,8 @@ enum status paging__discover_windows(const struct search *s, struct err *e)
 	st = read_list(s, &space, e);
 	if (!st && !w->version.lab[0])
 		windows_kernel_version(&space, w, file);
+	if (!st && !w->paging_files.count)
+		paging_files_find(&space, w, &w->paging_files);
 	take_systems_root(s->d);
 	w->file_used |= file && file->used;
 	return st;

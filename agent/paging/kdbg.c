@@ -136,17 +136,13 @@ static bool search_range(const struct kdbg_search *s, struct range r, struct kdb
 	return false;
 }
 
-#define SECTIONS_MAX 32
-
 bool kdbg_find(const struct virt *v, const struct windows_kernel *k, uint64_t head,
 	       struct kdbg *ret)
 {
 	const struct kdbg_search s = { v, k, head };
-	struct range sections[SECTIONS_MAX];
-	size_t n = pe_writable(v, k->base, sections, SECTIONS_MAX);
+	struct range sections[WINDOWS_SECTIONS_MAX];
+	const size_t n = windows_writable(v, k, sections);
 
-	if (!n && range_fits(k->base, k->size, UINT64_MAX) && k->size)
-		sections[n++] = (struct range){ k->base, k->base + (k->size - 1) };
 	for (size_t i = 0; i < n; i++)
 		if (search_range(&s, sections[i], ret))
 			return true;

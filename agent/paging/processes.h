@@ -8,6 +8,7 @@
 
 #include "agent/paging/btf.h"
 #include "agent/paging/linux_info.h"
+#include "agent/paging/paging_files.h"
 #include "formats/base/io.h"
 
 #define PROCESS_NAME_MAX 16
@@ -130,6 +131,7 @@ struct windows_kernel {
 	struct pe_pdb pdb;
 	bool looked_for_kdbg;
 	struct kdbg kdbg;
+	struct paging_files paging_files;
 	struct windows_version version;
 };
 
@@ -151,6 +153,10 @@ bool pe_pdb_record(const struct virt *v, uint64_t va, struct pe_pdb *ret);
 bool pe_pdb_is_ntoskrnl(const struct pe_pdb *pdb);
 /* The addresses of its writable sections, `max` at most; 0: its headers do not tell. */
 size_t pe_writable(const struct virt *v, uint64_t base, struct range *ret, size_t max);
+/* The same of the kernel's image, or all of that where its headers do not tell. */
+#define WINDOWS_SECTIONS_MAX 32
+size_t windows_writable(const struct virt *v, const struct windows_kernel *k,
+			struct range ret[static WINDOWS_SECTIONS_MAX]);
 /*
  * 32 digits, without hyphens: with the age in hexadecimal digits behind them it is how symbol servers
  * index a PDB. Theirs ask in capitals (SymSrv); "SSQP Key Conventions" (dotnet/symstore) has the layout.

@@ -97,6 +97,7 @@ struct pte win_prototype_decode(const struct win_pte_context *c, uint64_t raw);
 
 #define PTE_FILES_MAX   32
 #define WIN_LAYOUTS_MAX 8
+#define WIN_PTE_FILES   16 /* PageFileLow has 4 bits */
 
 /* Where InvalidPteMask can be: above 64 GiB, and in a frame's number. */
 #define PTE_MASK_FIRST  36
@@ -134,6 +135,7 @@ struct win_pte_evidence {
 	uint64_t varied;       /* bits that any of those have */
 	uint64_t with[PTE_MASK_BITS]; /* how many of those have bit PTE_MASK_FIRST, the next, … */
 	struct pte_tally tally[WIN_LAYOUTS_MAX];
+	uint64_t named[WIN_LAYOUTS_MAX][WIN_PTE_FILES]; /* of `soft`: how many name each file */
 };
 
 void win_pte_evidence_add(struct win_pte_evidence *ev, uint64_t va, uint64_t raw);
@@ -148,6 +150,13 @@ struct win_pte_choice {
 };
 
 void win_pte_choose(const struct win_pte_evidence *ev, struct win_pte_choice *ret);
+
+/*
+ * By this layout, the one number that entries name though it is none of `files` (one bit each); -1 if
+ * they name none, or several. A few that name others are torn tables, and do not count.
+ */
+int win_pte_foreign_file(const struct win_pte_evidence *ev, const struct win_pte_layout *l,
+			 uint32_t files);
 
 /*
  * Linux, x86-64

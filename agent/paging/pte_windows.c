@@ -241,6 +241,7 @@ static void tally_soft(struct win_pte_evidence *ev, size_t i, uint64_t raw)
 	const uint64_t slot = HIGH(raw) & (swizzled ? ~UINT32_C(0x2000) : UINT32_MAX);
 
 	t->files |= UINT32_C(1) << file;
+	ev->named[i][file]++;
 	if (file < f->files) {
 		t->file_known++;
 		t->slot_fits += !f->file_pages[file] || slot < f->file_pages[file];
@@ -377,4 +378,21 @@ void win_pte_choose(const struct win_pte_evidence *ev, struct win_pte_choice *re
 		 " with bit 4; common high bits 0x%" PRIx64 "%s",
 		 ev->entries, ev->soft, ev->transition, ev->plain_in_ram, ev->swizzle_set, mask,
 		 ret->by_version_only ? "; the build number decided" : "");
+}
+
+int win_pte_foreign_file(const struct win_pte_evidence *ev, const struct win_pte_layout *l,
+			 uint32_t files)
+{
+	const uint64_t *const named = ev->named[l - win_pte_layouts];
+	uint64_t all = 0;
+	int best = -1;
+
+	for (int i = 0; i < WIN_PTE_FILES; i++) {
+		if (files >> i & 1)
+			continue;
+		all += named[i];
+		if (named[i] && (best < 0 || named[i] > named[best]))
+			best = i;
+	}
+	return best >= 0 && all - named[best] <= all / STRAYS_ONE_IN ? best : -1;
 }

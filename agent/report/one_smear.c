@@ -158,6 +158,11 @@ static void put_layout(struct doc *d, const struct smear *s)
 	doc_put(d, " (");
 	html_strange(d, s->layout.reason);
 	doc_put(d, ").");
+	if (s->store < 0)
+		return;
+	doc_printf(d, " Page file %d is the compression store (", s->store);
+	doc_text(d, s->store_by);
+	doc_put(d, ").");
 }
 
 static void put_spaces(struct doc *d, const struct smear *s)

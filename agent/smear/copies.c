@@ -621,6 +621,7 @@ static enum status choose_layout(struct measure *m, struct err *e)
 			layout_evidence_add(&ev, &m->copy[COPY_IMAGE].leaves);
 	}
 	layout_choose(&ev, &m->entries, &m->ret->layout);
+	smear__find_store(m, &ev.windows);
 	if (m->entries.os == OS_LINUX && m->ret->layout.found)
 		prove_numbers(m, m->ret->layout.files);
 	m->ret->slots_doubt = doubt_slots(m);

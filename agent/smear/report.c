@@ -126,8 +126,10 @@ static void put_id(json_t *o, const struct smear_id *id)
 
 static json_t *layout_json(const struct smear *s)
 {
-	return json_pack("{s:s, s:s, s:b}", "name", s->layout.name, "reason", s->layout.reason,
-			 "by_version_only", s->layout.by_version);
+	return json_pack("{s:s, s:s, s:b, s:o, s:s?}", "name", s->layout.name, "reason",
+			 s->layout.reason, "by_version_only", s->layout.by_version, "store",
+			 s->store < 0 ? json_null() : json_integer(s->store), "store_by",
+			 s->store_by);
 }
 
 static json_t *file_doubts_json(const struct smear *s)
@@ -486,6 +488,8 @@ void smear_print_text(const struct smear *s, FILE *out)
 			s->count, s->fates[FATE_LIVED], s->fates[FATE_ENDED], s->fates[FATE_BORN]);
 	fprintf(out, "entries of %s, layout %s (%s)\n", discover_os_name(s->spaces.os),
 		s->layout.name, reason);
+	if (s->store >= 0)
+		fprintf(out, "page file %d is the compression store (%s)\n", s->store, s->store_by);
 	if (s->still)
 		fprintf(out, "table pages: %" PRIu64 "\n\n", t->copy[COPY_IMAGE].tables);
 	else

@@ -152,6 +152,13 @@ struct smear {
 	struct naming frames;
 	struct naming slots;
 	struct layout_choice layout;
+	/*
+	 * Windows: the number of the page file that is the compression store; -1: there is none, or nobody
+	 * knows. And how that is known: "kernel" (its own table says so, or says that there is none),
+	 * "inferred" (its process is in the list, and entries name a number that no file has), NULL.
+	 */
+	int store;
+	const char *store_by;
 	bool assumed_levels;     /* nothing says how many; only for whoever looks at one space */
 	const char *slots_doubt; /* why no slot is called safe; NULL: there is no reason */
 	struct file_doubt file_doubts[PTE_FILES_MAX];

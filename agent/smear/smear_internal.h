@@ -84,6 +84,12 @@ struct measure {
 enum status smear__set_up(struct measure *m, struct err *e);
 void smear__tear_down(struct measure *m);
 
+/*
+ * m->ret->store, and how it is known; and what reads entries is told of it. Behind layout_choose(), with
+ * the same evidence.
+ */
+void smear__find_store(struct measure *m, const struct win_pte_evidence *ev);
+
 /* The budgets of all copies anew: before all spaces are walked. */
 void smear__begin_budget(struct measure *m);
 

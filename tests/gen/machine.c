@@ -196,6 +196,7 @@ static void share_user(struct machine *m, uint64_t from, uint64_t to)
 #define LAB           0x2002 /* NtBuildLab */
 #define DATA          MACHINE_AT_DATA
 #define KDBG          (DATA + 0x400)
+#define PARTITION     (DATA + 0x908)
 #define DEBUG         MACHINE_AT_DEBUG /* two entries; the second is CodeView */
 #define RSDS          0x3fe0           /* its name begins on the next page but for eight bytes */
 
@@ -375,6 +376,49 @@ static void put_kdbg(struct machine *m, struct machine_windows *w, uint64_t root
 }
 
 /* KUSER_SHARED_DATA (ntddk.h). */
+/* _MMPAGING_FILE of 1703 and of 24H2, and the head of _MI_VISIBLE_PARTITION (ntdiff/headers). */
+#define WINDOWS_FILES (WINDOWS_POOL + 0x100000)
+
+static void put_paging_file(struct machine *m, const struct machine_windows *w, uint64_t root,
+			    size_t n)
+{
+	const bool old = w->paging_layout == 1703;
+	const uint64_t at = w->file_object[n], name = at + 0x200;
+	const char *text = w->files[n].name ? w->files[n].name : "";
+	const uint32_t sizes[] = { 0x40000, 0x80000, 0x40000, 0x3f000 };
+	const uint16_t length[] = { (uint16_t)(2 * strlen(text)),
+				    (uint16_t)(2 * strlen(text) + 2) };
+	const uint16_t flags = (uint16_t)(n | w->files[n].flags | 0x80);
+
+	for (size_t i = 0; i < 4; i++)
+		machine_put_va(m, root, at + i * (old ? 8 : 4), &sizes[i], sizeof(sizes[i]));
+	if (*text) {
+		machine_u64_va(m, root, at + (old ? 0x38 : 0x18), at + 0x800);
+		machine_put_va(m, root, at + (old ? 0x60 : 0x40), length, sizeof(length));
+		machine_u64_va(m, root, at + (old ? 0x68 : 0x48), name);
+	}
+	for (size_t i = 0; text[i]; i++)
+		machine_put_va(m, root, name + 2 * i, &text[i], 1);
+	machine_put_va(m, root, at + (old ? 0xcc : 0xac), &flags, sizeof(flags));
+}
+
+static void put_paging_files(struct machine *m, struct machine_windows *w, uint64_t root)
+{
+	const uint32_t count = (uint32_t)w->n_files;
+
+	w->partition = w->base + PARTITION;
+	machine_u64_va(m, root, w->partition, 1);
+	machine_u64_va(m, root, w->partition + 8, 0x7fff);
+	machine_u64_va(m, root, w->partition + 0x10, 0x7f00);
+	machine_put_va(m, root, w->partition + 0x18, &count, sizeof(count));
+	for (size_t n = 0; n < w->n_files; n++) {
+		w->file_object[n] = WINDOWS_FILES + 0x1000 * n + 0x40;
+		machine_map_fresh(m, root, w->file_object[n] & ~UINT64_C(4095), MACHINE_PAGE);
+		put_paging_file(m, w, root, n);
+		machine_u64_va(m, root, w->partition + 0x20 + 8 * n, w->file_object[n]);
+	}
+}
+
 static void put_shared_data(struct machine *m, uint64_t root)
 {
 	const uint64_t va = UINT64_C(0xfffff78000000000);
@@ -439,6 +483,8 @@ void machine_windows(struct machine *m, struct machine_windows *w)
 	machine_u64_va(m, root, w->base + DATA, w->p[0].object);
 	if (w->kdbg)
 		put_kdbg(m, w, root);
+	if (w->paging_layout)
+		put_paging_files(m, w, root);
 	if (w->low_stub)
 		put_low_stub(m, root);
 }

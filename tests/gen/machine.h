@@ -76,6 +76,12 @@ struct machine_windows {
 	bool low_stub;
 	bool shared_data; /* KUSER_SHARED_DATA, of MACHINE_BUILD */
 	enum machine_kdbg kdbg;
+	unsigned paging_layout; /* 0: no table of paging files; 1703 or 2409: as in that version */
+	struct machine_paging_file {
+		const char *name; /* NULL: the compression store */
+		unsigned flags;   /* beside the number: 0x10 apps, 0x40 store */
+	} files[16];
+	size_t n_files;
 	uint64_t kdbg_keys[3]; /* KiWaitNever, KiWaitAlways, address of KdpDataBlockEncoded */
 	uint32_t self_index;
 	struct machine_process p[MACHINE_PROCESSES_MAX]; /* p[0] is System */
@@ -84,6 +90,8 @@ struct machine_windows {
 	uint64_t base; /* of ntoskrnl */
 	uint64_t head; /* PsActiveProcessHead */
 	uint64_t kdbg_va;
+	uint64_t partition;       /* _MI_VISIBLE_PARTITION */
+	uint64_t file_object[16]; /* _MMPAGING_FILE of each */
 };
 
 /* What its kernel says of itself. */

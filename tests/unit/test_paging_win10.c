@@ -147,6 +147,8 @@ TEST(kernel_root_and_self_map_index_are_found)
 	CHECK_OK(discover(&source.mem, &h, NULL, &d, &e), &e);
 	assert_int_equal(d.kernel_dtb, ROOT);
 	assert_int_equal(d.self_index, 0x1f8);
+	/* Its kernel's data is not among the pages, and nothing else is taken for the table. */
+	assert_int_equal(d.windows.paging_files.count, 0);
 	discovery_deinit(&d);
 }
 

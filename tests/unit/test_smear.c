@@ -722,6 +722,76 @@ TEST(windows_trims_and_recalls)
 	tear_down();
 }
 
+/* The same layout, with the file's number: PageFileLow at 1. */
+#define IN_FILE_OF(n, slot) (IN_FILE(slot) | (uint64_t)(n) << 1)
+#define STORE_PROCESS                                                                              \
+	",{\"listed\":true,\"kernel\":false,\"pid\":9,\"name\":\"MemCompression\",\"dtb\":"        \
+	"1064960}"
+/* What follows the list of spaces in the line. */
+#define TABLE(files)   "],\"paging_files\":[" files
+#define PAGEFILE_ENTRY "{\"number\":0,\"name\":\"p\",\"store\":false}"
+#define STORE_ENTRY    "{\"number\":2,\"name\":null,\"store\":true}"
+
+static bool lost_file; /* number 2 could not be copied, and has a line */
+
+/*
+ * Entries of a standard client: few in the page file, number 0, and most in the store, number 2. What
+ * they come to: `store` pages there, `missing` ones of a file that nobody has.
+ */
+static void check_store(const char *spaces, uint64_t store, uint64_t missing, int number,
+			const char *by)
+{
+	os = "windows";
+	begin_line =
+		lost_file ? WINDOWS_BEGIN "{\"event\":\"file\",\"number\":2}\n" : WINDOWS_BEGIN;
+	before_spaces = after_spaces = spaces;
+	put_entries(0, IN_FILE(4), IN_FILE(4));
+	for (size_t k = 1; k < 9; k++)
+		put_entries(k, IN_FILE_OF(2, 0x30000 + k), IN_FILE_OF(2, 0x30000 + k));
+	measure_ok();
+	assert_string_equal(s.layout.name, "10-1507");
+	assert_int_equal(s.store, number);
+	if (by)
+		assert_string_equal(s.store_by, by);
+	else
+		assert_null(s.store_by);
+	CHECK_VERDICTS(s.at[0].copy[COPY_IMAGE].slots, [VERDICT_SAFE] = slots_meta ? 1 : 0,
+		       [VERDICT_STORE] = store, [VERDICT_NO_FILE] = missing);
+	assert_int_equal(s.at[0].copy[COPY_IMAGE].state[PTE_COMPRESSED], store);
+	tear_down();
+}
+
+TEST(pages_in_the_compression_store_are_not_wrong)
+{
+	set_up();
+	check_store(ONE_SPACE STORE_PROCESS, 8, 0, 2, "inferred");
+	set_up();
+	check_store(ONE_SPACE TABLE(PAGEFILE_ENTRY "," STORE_ENTRY), 8, 0, 2, "kernel");
+}
+
+TEST(store_is_not_made_up)
+{
+	/* Nothing runs that would hold it. */
+	set_up();
+	check_store(ONE_SPACE, 0, 8, -1, NULL);
+	/* The kernel knows better. */
+	set_up();
+	check_store(ONE_SPACE STORE_PROCESS TABLE(PAGEFILE_ENTRY), 0, 8, -1, "kernel");
+	/* No page file is known: number 2 may be one as well. */
+	set_up();
+	slots_meta = NULL;
+	check_store(ONE_SPACE STORE_PROCESS, 0, 9, -1, NULL);
+	/* It is a file's, of which only the manifest tells. */
+	set_up();
+	lost_file = true;
+	check_store(ONE_SPACE STORE_PROCESS, 0, 8, -1, NULL);
+	lost_file = false;
+	/* Two numbers are nobody's. */
+	set_up();
+	put_entries(10, IN_FILE_OF(5, 1), IN_FILE_OF(5, 1));
+	check_store(ONE_SPACE STORE_PROCESS, 0, 9, -1, NULL);
+}
+
 TEST(missing_second_pass_is_said)
 {
 	struct err e = ERR_INIT;
@@ -904,6 +974,8 @@ int main(void)
 		cmocka_unit_test(image_that_was_changed_is_measured),
 		cmocka_unit_test(slots_of_a_swap_file_are_safe_only_where_their_places_are_known),
 		cmocka_unit_test(windows_trims_and_recalls),
+		cmocka_unit_test(pages_in_the_compression_store_are_not_wrong),
+		cmocka_unit_test(store_is_not_made_up),
 		cmocka_unit_test(missing_second_pass_is_said),
 		cmocka_unit_test(machine_without_tables_is_said),
 		cmocka_unit_test(manifest_may_say_anything),
