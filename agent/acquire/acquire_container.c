@@ -27,6 +27,7 @@
 #include "agent/output/output.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
+#include "agent/program/stay_awake.h"
 #include "agent/program/text.h"
 
 /* Everything that lives from the first line of the manifest to the last. */
@@ -160,6 +161,7 @@ static enum status write_begin(struct acquisition *a, struct err *e)
 	json_object_set_new(doc, "level_auto", json_boolean(a->o->level.automatic));
 	if (!info->simulated) {
 		json_object_set_new(doc, "threads", json_integer(a->threads));
+		json_object_set_new(doc, "stays_awake", json_boolean(stay_awake_is_on()));
 		put_context(a, doc);
 	}
 	st = manifest_set_notes(doc, info->notes, info->notes_size, e);
@@ -587,6 +589,7 @@ static enum status write_end(struct acquisition *a, enum status st, const struct
 	if (doc && !a->source->info.simulated) {
 		json_object_set_new(doc, "usage", host_usage_json());
 		json_object_set_new(doc, "footprint", host_footprint_json());
+		json_object_set_new(doc, "sleeps", sealer_sleeps_json(a->sealer));
 	}
 
 	if (doc && a->source->info.image)

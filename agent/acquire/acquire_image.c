@@ -6,6 +6,7 @@
 #include "agent/acquire/acquire.h"
 #include "agent/acquire/changes.h"
 #include "agent/acquire/manifest.h"
+#include "agent/acquire/sleep_watch.h"
 #include "agent/commands/commands.h"
 #include "agent/host/host.h"
 #include "agent/output/image_kernel.h"
@@ -80,6 +81,7 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 {
 	const uint64_t wall = clock_wall_ns(), mono = clock_mono_ns();
 	const struct drv_info *info;
+	struct sleep_watch sleeps;
 	struct drv_pages pages;
 	enum status st = driver_session_begin(&a->o->driver, a->o->source, &a->driver, e);
 
@@ -99,9 +101,11 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	if (st)
 		return st;
 	acquire_announce_source(info);
+	sleep_watch_begin(&sleeps);
 	drv_pages_init(&pages, a->source);
 	st = image_out_write(&a->out, &pages.pages,
 			     json_pack("{s:o}", "source", manifest_source(info)), e);
+	sleep_watch_look(&sleeps);
 	if (!st)
 		st = look_for_changes(a, e);
 	if (!st)

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "agent/acquire/sleep_watch.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
 #include "agent/program/random.h"
@@ -27,6 +28,7 @@ struct sealer {
 	uint32_t manifest, log; /* streams */
 	uint64_t manifest_bytes, log_bytes;
 	bool manifest_torn; /* its last line lacks its end */
+	struct sleep_watch sleeps;
 
 	pthread_mutex_t writing; /* guards all of the above: two passes may run at once */
 	pthread_mutex_t lock;    /* guards the rest */
@@ -102,6 +104,7 @@ static enum status begin(struct sealer *s, const char *id_of, struct err *e)
 	bytes_to_hex(s->begin.id, RSZ_ID_SIZE, s->id);
 	s->begin.wall = clock_wall_ns();
 	s->begin.mono = clock_mono_ns();
+	sleep_watch_begin(&s->sleeps);
 	s->begin.text = "ramseal " RAMSEAL_VERSION;
 	st = rsz_writer_create(output_sink(s->out), &s->begin, &s->writer, e);
 	if (!st)
@@ -189,6 +192,7 @@ enum status sealer_put(struct sealer *s, struct rsz_frame *f, struct err *e)
 	enum status st;
 
 	pthread_mutex_lock(&s->writing);
+	sleep_watch_look(&s->sleeps);
 	st = rsz_writer_put(s->writer, f, e);
 	if (!st)
 		st = flush_log(s, LOG_FLUSH, e);
@@ -228,6 +232,17 @@ enum status sealer_manifest(struct sealer *s, json_t *doc, struct err *e)
 	st = write_line(s, text, len, e);
 	pthread_mutex_unlock(&s->writing);
 	return st;
+}
+
+json_t *sealer_sleeps_json(struct sealer *s)
+{
+	json_t *ret;
+
+	pthread_mutex_lock(&s->writing);
+	sleep_watch_look(&s->sleeps);
+	ret = sleep_watch_json(&s->sleeps);
+	pthread_mutex_unlock(&s->writing);
+	return ret;
 }
 
 struct blob *sealer_written(struct sealer *s)

@@ -47,6 +47,9 @@ enum status sealer_put(struct sealer *s, struct rsz_frame *f, struct err *e);
 /* Appends a line to the manifest. `doc` is consumed. */
 enum status sealer_manifest(struct sealer *s, json_t *doc, struct err *e);
 
+/* When the machine slept since sealer_create(), as sleep_watch_json(). Chunk by chunk it was looked. */
+json_t *sealer_sleeps_json(struct sealer *s);
+
 /*
  * The whole records so far, to be read; NULL if the output cannot be. sealer_recover() comes before
  * the next write.

@@ -8,6 +8,7 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/sources.h"
 #include "agent/order/order.h"
+#include "agent/program/stay_awake.h"
 
 static const char *const pagetables_choices[] = { [TABLES_BOTH] = "both",
 						  [TABLES_BEFORE] = "before",
@@ -174,9 +175,12 @@ static enum status check_options(const struct cli *cli, struct err *e)
 static enum status run(struct cli *cli, struct err *e)
 {
 	const struct acquire_options *o = cli->values;
-	const enum status st = check_options(cli, e);
+	enum status st = check_options(cli, e);
 
 	if (st)
 		return st;
-	return o->image.format ? acquire_image(cli, o, e) : acquire_container(cli, o, e);
+	stay_awake_begin();
+	st = o->image.format ? acquire_image(cli, o, e) : acquire_container(cli, o, e);
+	stay_awake_end();
+	return st;
 }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "agent/acquire/manifest.h"
+#include "agent/acquire/sleep_watch.h"
 #include "agent/acquire/tally.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/info_machine.h"
@@ -214,10 +215,11 @@ static void put_compared(json_t *doc, const json_t *lines)
 
 static json_t *info_json(struct container *c, const char *path, const struct sums *s)
 {
-	static const char *const begin_keys[] = { "process",  "tool",   "source", "maps",
-						  "withheld", "driver", NULL };
-	static const char *const end_keys[] = { "exit_code",   "outcome",        "message", "parts",
-						"maps_at_end", "memory_changes", "usage",   NULL };
+	static const char *const begin_keys[] = { "process",  "tool",   "source",      "maps",
+						  "withheld", "driver", "stays_awake", NULL };
+	static const char *const end_keys[] = { "exit_code", "outcome",     "message",
+						"parts",     "maps_at_end", "memory_changes",
+						"usage",     "sleeps",      NULL };
 	static const char *const later_keys[] = { "sealed_later", NULL };
 	const struct rsz_identity *id = rsz_reader_identity(c->reader);
 	char time[CLOCK_RFC3339_SIZE], root[SHA256_HEX_SIZE];
@@ -367,6 +369,7 @@ static void print_text(struct container *c, json_t *doc, const struct sums *s,
 {
 	const struct rsz_scan_result *end = &s->end;
 	json_t *outcome = json_object_get(doc, "outcome");
+	char slept[SLEEP_TEXT_MAX];
 
 	print_row("file", "%s", json_string_value(json_object_get(doc, "file")));
 	if (end->end == RSZ_END_SEALED)
@@ -381,6 +384,8 @@ static void print_text(struct container *c, json_t *doc, const struct sums *s,
 		print_row("", "%" PRIu64 " bytes follow that are no part of it", end->behind);
 	print_row("outcome", "%s",
 		  outcome ? json_string_value(outcome) : "the acquisition did not come to its end");
+	if (sleep_watch_text(json_object_get(doc, "sleeps"), slept))
+		print_row("", "%s", slept);
 	if (rsz_reader_identity(c->reader)->wall)
 		print_row("begun", "%s by %s", json_string_value(json_object_get(doc, "begun")),
 			  json_string_value(json_object_get(doc, "written_by")));

@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 
+#include "agent/acquire/sleep_watch.h"
 #include "agent/check.h"
 #include "agent/commands/commands.h"
 #include "agent/container.h"
@@ -72,6 +73,7 @@ static void print_text(const struct verdict *v)
 {
 	const char *outcome = json_string_value(json_object_get(v->acquisition, "outcome"));
 	char shown[PATH_SHOWN_MAX], reason[4 * sizeof(v->end.reason)];
+	char slept[SLEEP_TEXT_MAX];
 
 	text_printable(v->path, shown, sizeof(shown));
 	if (v->st == ST_CORRUPT) {
@@ -84,6 +86,8 @@ static void print_text(const struct verdict *v)
 	printf("%s: %s: %" PRIu64 " records, root %s; %s%s", shown,
 	       v->st ? "sealed, but not all of it" : "whole and sealed", v->end.records, v->root,
 	       v->st ? "" : "acquisition: ", reason);
+	if (sleep_watch_text(json_object_get(v->acquisition, "sleeps"), slept))
+		printf("; %s", slept);
 	if (v->sealed_later)
 		printf("; sealed later");
 	if (v->end.behind)

@@ -27,6 +27,13 @@ uint64_t clock_wall_ns(void)
 	return other.now ? CLOCK_VIRTUAL_WALL + other.now(other.arg) : clock__wall_ns();
 }
 
+uint64_t (*clock__asleep)(void) = clock__slept_ns;
+
+uint64_t clock_asleep_ns(void)
+{
+	return other.now ? 0 : clock__asleep();
+}
+
 /* The C library's gmtime_r() is not on Windows, and 64 bits of nanoseconds end in 2554. */
 static void utc(uint64_t wall_ns, struct tm *ret)
 {

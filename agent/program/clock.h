@@ -25,9 +25,20 @@ void clock_use(uint64_t (*now)(void *arg), void *arg);
 uint64_t clock_mono_ns(void);
 uint64_t clock_wall_ns(void); /* since 1970-01-01T00:00:00Z */
 
+/*
+ * How long the machine has slept (suspend, hibernation) since it was started, as far as the system
+ * counts that; 0 of a clock that clock_use() has set. Only what it grows by means anything: it may jump
+ * back by a timer tick.
+ */
+uint64_t clock_asleep_ns(void);
+
 /* The same of the system, whatever clock_use() said: clock.c's halves. */
 uint64_t clock__mono_ns(void);
 uint64_t clock__wall_ns(void);
+uint64_t clock__slept_ns(void);
+
+/* What clock_asleep_ns() asks: clock__slept_ns(), unless a test sets another. */
+extern uint64_t (*clock__asleep)(void);
 
 /* "2026-11-20T05:30:12.000000042Z": RFC 3339, UTC, nanoseconds. */
 #define CLOCK_RFC3339_SIZE sizeof("2026-11-20T05:30:12.000000042Z")

@@ -352,6 +352,19 @@ class Outcome(Case):
                           Rec(INDEX), Rec(CLOSE)])
         self.check(self.file('empty.rsz', empty), 10, False, 'holds no memory', 0)
 
+    def test_sleep_of_the_machine_is_told(self):
+        good, _ = self.acquire(self.file('image', memory(40)), 'good.rsz')
+        said = json.loads(run('info', '--json', good).stdout)
+        self.assertEqual((said['sleeps'], said['stays_awake']), ([], False))
+        self.assertNotIn(b'slept', run('info', good).stdout + run('verify', good).stdout)
+        line = json.dumps({'event': 'end', 'exit_code': 0, 'outcome': 'complete', 'message': '', 'sleeps': [
+            {'from_ns': 5, 'to_ns': 9, 'asleep_ns': 7200 * 10**9}]}).encode() + b'\n'
+        slept = self.file('slept.rsz', assemble([
+            begin(), stream(0, 7, 0, b'manifest'), stream(1, 1, 4096, b'memory'),
+            chunk(0, [(0, len(line))], content=line), Rec(INDEX), Rec(CLOSE)]))
+        self.check(slept, 0, True, r'acquisition: complete; the machine slept 1 time meanwhile, for 2:00:00$', 0)
+        self.assertIn(b'the machine slept 1 time meanwhile, for 2:00:00', run('info', slept).stdout)
+
     def test_damage_is_told_before_what_is_missing(self):
         stopped = self.stopped()
         bad = self.file('bad.rsz', stopped.read_bytes()[:-1])

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "formats/rsz_reader.h"
@@ -496,11 +497,40 @@ static int quiet(void **state)
 	return 0;
 }
 
+/* A minute's sleep between any two looks at the clock. */
+static uint64_t sleepy(void)
+{
+	static uint64_t slept;
+
+	return slept += 60 * NS_PER_SECOND;
+}
+
+TEST(sleep_while_memory_is_read_is_recorded)
+{
+	struct acquired a;
+	struct fake f;
+	json_t *sleeps;
+
+	clock__asleep = sleepy;
+	fake_init(&f, &fake_ops, FIRST, LAST);
+	acquire_sealed(&a, &f, 1);
+	sleeps = sealer_sleeps_json(a.sealer);
+	assert_true(json_array_size(sleeps) >= 2); /* two chunks, and now */
+	assert_int_equal(
+		json_integer_value(json_object_get(json_array_get(sleeps, 0), "asleep_ns")),
+		60 * NS_PER_SECOND);
+	json_decref(sleeps);
+	acquired_deinit(&a);
+	fake_deinit(&f);
+	clock__asleep = clock__slept_ns;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_failing_page_is_recorded_and_every_other_page_kept),
 		cmocka_unit_test(zero_pages_are_no_gaps),
+		cmocka_unit_test(sleep_while_memory_is_read_is_recorded),
 		cmocka_unit_test(source_that_dies_at_any_page_leaves_a_sealed_container),
 		cmocka_unit_test(dead_source_skips_more_pages_than_a_chunk_of_data_has),
 		cmocka_unit_test(interruption_skips_what_is_left),

@@ -16,6 +16,7 @@
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/random.h"
+#include "agent/program/stay_awake.h"
 #include "formats/base/io.h"
 #include "formats/base/os.h"
 #include "formats/base/win32.h"
@@ -470,6 +471,30 @@ TEST(random_bytes_differ)
 	assert_memory_not_equal(a, b, sizeof(a));
 }
 
+/* Wine keeps the state as Windows does, of the process at least; nothing of it sleeps. */
+TEST(system_is_kept_awake_only_meanwhile)
+{
+	const EXECUTION_STATE all = ES_CONTINUOUS | ES_SYSTEM_REQUIRED;
+
+	SetThreadExecutionState(ES_CONTINUOUS);
+	assert_false(stay_awake_is_on());
+	assert_true(stay_awake_begin());
+	assert_true(stay_awake_is_on());
+	assert_int_equal(SetThreadExecutionState(all) & all, all);
+	stay_awake_end();
+	assert_false(stay_awake_is_on());
+	assert_int_equal(SetThreadExecutionState(ES_CONTINUOUS) & all, ES_CONTINUOUS);
+	stay_awake_end();
+}
+
+TEST(awake_machine_does_not_grow_sleepy)
+{
+	const uint64_t before = clock_asleep_ns();
+
+	Sleep(300);
+	assert_true(clock_asleep_ns() < before + NS_PER_SECOND / 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -492,6 +517,8 @@ int main(void)
 		cmocka_unit_test(new_files_are_the_owners),
 		cmocka_unit_test(a_set_moves_out_of_its_folder),
 		cmocka_unit_test(facts_of_the_host_are_there_and_of_their_type),
+		cmocka_unit_test(system_is_kept_awake_only_meanwhile),
+		cmocka_unit_test(awake_machine_does_not_grow_sleepy),
 		cmocka_unit_test(clocks_move_on_and_agree_with_the_c_library),
 		cmocka_unit_test(random_bytes_differ),
 	};

@@ -101,6 +101,7 @@ class Acquire(Case):
         self.assertIsInstance(doc['made_on']['os']['build'], int)
         self.assertEqual(doc['made_on']['os']['id'], 'windows')
         self.assertTrue(doc['still'])
+        self.assertEqual((doc['stays_awake'], doc['sleeps']), (True, []))
         own = hashlib.sha256(Path(EXE).read_bytes()).hexdigest()
         self.assertEqual(doc['tool']['sha256'], own)
 
@@ -317,6 +318,21 @@ class File(unittest.TestCase):
         names = {n.lower() for n in re.findall(r'DLL Name: (\S+)', self.headers)}
         self.assertIn('kernel32.dll', names)
         self.assertLessEqual(names, KNOWN)
+
+    def test_only_functions_that_windows_7_has(self):
+        known = {tuple(line.split()) for line in (HERE / 'imports.txt').read_text().splitlines()
+                 if not line.startswith('#')}
+        dll, found = None, set()
+        for line in self.headers.splitlines():
+            if 'DLL Name:' in line:
+                dll = line.split()[-1].lower()
+            name = re.fullmatch(r'\s+[0-9a-f]+\s+\d+\s+(\w+)', line)
+            if dll in ('kernel32.dll', 'advapi32.dll') and name:
+                found.add((dll, name[1]))
+        self.assertGreater(len(found), 100)
+        self.assertEqual(found - known, set())
+        # Windows 8; the library for threads, too, has to look for it at run time.
+        self.assertNotIn(('kernel32.dll', 'GetSystemTimePreciseAsFileTime'), known)
 
     def test_no_time_in_it(self):
         self.assertRegex(self.headers, r'Time/Date\s+(Thu Jan +1 00:00:00 1970|0+\b)')
