@@ -16,6 +16,7 @@
 #include "agent/host/context.h"
 #include "agent/host/driver_policy.h"
 #include "agent/host/host.h"
+#include "agent/host/inventory.h"
 #include "agent/host/preflight.h"
 #include "agent/output/output.h"
 #include "agent/program/log.h"
@@ -74,7 +75,8 @@ struct check {
 	struct output_need need;
 	uint64_t room;
 	json_t *facts;
-	json_t *policy; /* on drivers; null where there is none */
+	json_t *policy;  /* on drivers; null where there is none */
+	json_t *context; /* what the registry of this Windows says; NULL: there is none */
 	struct findings findings;
 };
 
@@ -84,6 +86,7 @@ static void check_deinit(struct check *c)
 	json_decref(c->driver);
 	json_decref(c->facts);
 	json_decref(c->policy);
+	json_decref(c->context);
 	free(c->output);
 	pagefile_list_deinit(&c->pagefiles);
 	room_sample_destroy(c->memory_sample);
@@ -256,14 +259,12 @@ static enum status check_output(struct check *c, struct err *e)
 /* What the system says of drivers matters as long as one has to be loaded. */
 static enum status check_policy(struct check *c, struct err *e)
 {
-	json_t *context = NULL;
 	struct err why = ERR_INIT;
-	const enum status st = context_of_host(&context, &why);
+	const enum status st = context_of_host(&c->context, &why);
 
 	if (st && st != ST_NO_SOURCE)
 		findings_add(&c->findings, ST_OK, "context", "the registry: %s", why.message);
-	c->policy = driver_policy_json(c->facts, context);
-	json_decref(context);
+	c->policy = driver_policy_json(c->facts, c->context);
 	if (!c->source && driver_is_wanted(c->o->acquire.source))
 		driver_policy_judge(c->policy, c->driver, &c->findings);
 	return c->policy ? ST_OK : err_nomem(e);
@@ -298,6 +299,15 @@ static json_t *findings_json(const struct findings *f)
 	return list;
 }
 
+static json_t *pagefiles_json(const struct pagefile_list *l)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < l->count; i++)
+		json_array_append_new(list, command_pagefile_json(&l->at[i]));
+	return list;
+}
+
 static json_t *check_json(const struct check *c, enum status st)
 {
 	json_t *doc = json_pack("{s:b, s:i, s:o}", "go", !st, "exit_code",
@@ -320,6 +330,7 @@ static json_t *check_json(const struct check *c, enum status st)
 	json_object_set_new(doc, "memory_bytes", integer(c->memory_bytes));
 	json_object_set_new(doc, "pagefiles", integer(c->pagefiles.count));
 	json_object_set_new(doc, "pagefile_bytes", integer(c->pagefile_bytes));
+	json_object_set_new(doc, "pagefile_list", pagefiles_json(&c->pagefiles));
 	json_object_set_new(doc, "output", c->output ? json_text(c->output) : json_string("-"));
 	if (c->need.likely) {
 		json_object_set_new(doc, "output_estimate", integer(c->need.likely));
@@ -334,6 +345,8 @@ static json_t *check_json(const struct check *c, enum status st)
 		json_object_set(doc, "driver", c->driver);
 	if (json_is_object(c->policy))
 		json_object_set(doc, "driver_policy", c->policy);
+	if (c->context)
+		json_object_set(doc, "context", c->context);
 	return doc;
 }
 
@@ -396,6 +409,8 @@ static enum status find_out(const struct cli *cli, struct check *c, struct err *
 {
 	enum status st = host_describe(cli->argc, cli->argv, &c->facts, e);
 
+	if (!st)
+		host_inventory(c->facts);
 	if (!st)
 		st = room_sample_create(ACQUIRE_LEVEL, &c->memory_sample, e);
 	if (!st)

@@ -41,4 +41,8 @@ static inline unsigned command_threads(uint64_t asked)
 #define COMMAND_THREADS_HELP                                                                       \
 	"compress, hash and check on N threads; default: one per CPU, at most 8"
 
+/* What is known of a page file, for `pagefiles` and `check`; NULL if out of memory. */
+struct pagefile;
+json_t *command_pagefile_json(const struct pagefile *p);
+
 #endif

@@ -61,7 +61,7 @@ void info_put_machine(json_t *doc, const struct origin *o, const json_t *begin, 
 	if (!tables)
 		return;
 	put_system(doc, tables);
-	put_keys(doc, tables, (const char *const[]){ "ntoskrnl", "kdbg", NULL });
+	put_keys(doc, tables, (const char *const[]){ "ntoskrnl", "kdbg", "paging_files", NULL });
 	if (json_object_get(tables, "spaces"))
 		json_object_set(doc, "address_spaces", json_object_get(tables, "spaces"));
 }

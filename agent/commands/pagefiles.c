@@ -52,7 +52,7 @@ static json_t *volume_json(const struct volume *v)
 			 (json_int_t)v->boot.record);
 }
 
-static json_t *pagefile_json(const struct pagefile *p)
+json_t *command_pagefile_json(const struct pagefile *p)
 {
 	json_t *o = json_pack("{s:o, s:s, s:s, s:s, s:b}", "path", json_text(p->path), "kind",
 			      pagefile_kind_text(p->kind), "named_by", p->named_by, "number_origin",
@@ -90,7 +90,7 @@ static enum status print_json(const struct pagefile_list *l, struct err *e)
 	json_t *doc = json_pack("{s:o, s:o}", "pagefiles", list, "volumes", volume_remarks_json(l));
 
 	for (size_t i = 0; doc && i < l->count; i++)
-		json_array_append_new(list, pagefile_json(&l->at[i]));
+		json_array_append_new(list, command_pagefile_json(&l->at[i]));
 	if (doc && l->note.message[0])
 		json_object_set_new(doc, "note", json_text(l->note.message));
 	return json_print(doc, JSON_INDENT(1), e);

@@ -146,6 +146,6 @@ void driver_session_end(struct driver_session *s)
 				 "%s; \"ramseal driver cleanup\" tries again", e.message);
 	else
 		log_info_with(LOG_FIELDS(log_text("service", name)), "driver-unloaded",
-			      "%s is unloaded, and nothing of it is left", name);
+			      "%s is unloaded; its service and its copy are removed", name);
 	free(s);
 }

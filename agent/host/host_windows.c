@@ -7,11 +7,13 @@
 
 #include <cpuid.h>
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 #include <wchar.h>
 
 #include "agent/host/context_flags.h"
 #include "agent/host/host_facts.h"
+#include "agent/host/system_answers.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
 #include "formats/base/win32.h"
@@ -93,14 +95,21 @@ static bool true_version(RTL_OSVERSIONINFOW *ret)
 	return get && get(ret) == 0;
 }
 
-static bool query_system(int class, void *ret, ULONG size)
+/* *ret_got: bytes that came, or that it wants. */
+static bool query_system_sized(int class, void *ret, ULONG size, ULONG *ret_got)
 {
 	LONG(WINAPI * query)
 	(int, void *, ULONG, ULONG *) = (LONG(WINAPI *)(int, void *, ULONG, ULONG *))(
 		void (*)(void))win32_function(L"ntdll.dll", "NtQuerySystemInformation");
+
+	return query && query(class, ret, size, ret_got) == 0;
+}
+
+static bool query_system(int class, void *ret, ULONG size)
+{
 	ULONG got = 0;
 
-	return query && query(class, ret, size, &got) == 0;
+	return query_system_sized(class, ret, size, &got);
 }
 
 /* --- the machine --------------------------------------------------------------------------- */
@@ -178,6 +187,20 @@ static void put_os(json_t *facts)
 		  registry_text(L"SYSTEM\\CurrentControlSet\\Control", L"SystemStartOptions"));
 }
 
+/* Leaves 0x40000000 and 0x40000003; false: no hypervisor is told of, and they mean nothing. */
+static bool hypervisor_leaves(uint32_t ret_0[static 4], uint32_t ret_3[static 4])
+{
+	uint32_t one[4] = { 0 };
+
+	memset(ret_3, 0, 4 * sizeof(*ret_3));
+	if (!__get_cpuid(1, &one[0], &one[1], &one[2], &one[3]) || !(one[2] >> 31))
+		return false;
+	__cpuid(0x40000000, ret_0[0], ret_0[1], ret_0[2], ret_0[3]);
+	if (ret_0[0] >= 0x40000003)
+		__cpuid(0x40000003, ret_3[0], ret_3[1], ret_3[2], ret_3[3]);
+	return true;
+}
+
 /*
  * The flags that host_linux.c looks for, asked of the CPU itself: Intel SDM vol. 2A, CPUID, leaves 1
  * and 7; AMD APM vol. 3, appendix E.4.17 (0x8000001f) for memory encryption. "la57" is what the CPU
@@ -202,6 +225,7 @@ static json_t *cpu_flags(void)
 		{ 7, 0, 1, 20, "smap" },
 	};
 	json_t *list = json_array();
+	uint32_t hypervisor[4], features[4];
 
 	for (size_t i = 0; list && i < ARRAY_SIZE(flags); i++) {
 		unsigned word[4] = { 0 };
@@ -211,7 +235,30 @@ static json_t *cpu_flags(void)
 		    (word[flags[i].word] >> flags[i].bit & 1))
 			json_array_append_new(list, json_string(flags[i].name));
 	}
+	if (list && hypervisor_leaves(hypervisor, features) && hyperv_is_root(hypervisor, features))
+		json_array_append_new(list, json_string("hyperv_root"));
 	return list;
+}
+
+static json_t *hypervisor_json(void)
+{
+	uint32_t hypervisor[4], features[4];
+	char name[HYPERVISOR_NAME_MAX];
+
+	if (!hypervisor_leaves(hypervisor, features))
+		return NULL;
+	hypervisor_name(hypervisor, name);
+	return json_text(name);
+}
+
+/* One byte behind what a program can use: 2^47 with four levels of page tables, 2^56 with five. */
+static json_t *user_address_end(void)
+{
+	SYSTEM_INFO info;
+
+	GetNativeSystemInfo(&info);
+	return json_sprintf("0x%" PRIx64,
+			    (uint64_t)(uintptr_t)info.lpMaximumApplicationAddress + 1);
 }
 
 static json_t *positive(DWORD n)
@@ -236,6 +283,8 @@ static void put_cpu(json_t *facts)
 	host__put(facts, "cpu", "vendor", registry_text(CPU_KEY, L"VendorIdentifier"));
 	host__put(facts, "cpu", "model", registry_text(CPU_KEY, L"ProcessorNameString"));
 	host__put(facts, "cpu", "flags", cpu_flags());
+	host__put(facts, "cpu", "hypervisor", hypervisor_json());
+	host__put(facts, "memory", "user_address_end", user_address_end());
 	if (GetPhysicallyInstalledSystemMemory(&installed_kib) && installed_kib < UINT64_MAX / 1024)
 		host__put(facts, "memory", "installed_bytes", bytes(installed_kib * 1024));
 	if (!GlobalMemoryStatusEx(&memory))
@@ -297,9 +346,25 @@ static json_t *code_integrity(void)
 			 context_flag_names(c.options, context_code_integrity));
 }
 
+/* The structure has had one size so far; if a later Windows wants another, it says which. */
+static json_t *vbs(void)
+{
+	uint8_t answer[64] = { 0 };
+	ULONG size = VBS_ANSWER_SIZE, got = 0;
+	bool told = query_system_sized(165, answer, size, &got);
+
+	if (!told && got > size && got <= sizeof(answer)) {
+		size = got;
+		told = query_system_sized(165, answer, size, &got);
+	}
+	return told ? vbs_json(answer, got && got < size ? got : size) : NULL;
+}
+
 static void put_security(json_t *facts)
 {
 	DWORD on, size = sizeof(on);
+
+	host__put(facts, "security", "vbs", vbs());
 
 	host__put(facts, "security", "code_integrity", code_integrity());
 

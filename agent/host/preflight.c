@@ -131,7 +131,8 @@ static bool has_flag(const json_t *facts, const char *flag)
 
 /*
  * Of a processor that can encrypt memory the host shows sme and sev, too; so it is the hypervisor's
- * flag beside them that makes it a guest. A guest under TDX has a flag of its own
+ * flag beside them that makes it a guest, unless that hypervisor was started from this very system (VBS). A
+ * guest under TDX has a flag of its own
  * (arch/x86/include/asm/cpufeatures.h).
  */
 static void judge_encryption(const json_t *facts, struct findings *to)
@@ -140,7 +141,8 @@ static void judge_encryption(const json_t *facts, struct findings *to)
 	const char *why = has_flag(facts, "tdx_guest") ? "tdx_guest" : NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(sev) && !why; i++)
-		if (has_flag(facts, sev[i]) && has_flag(facts, "hypervisor"))
+		if (has_flag(facts, sev[i]) && has_flag(facts, "hypervisor") &&
+		    !has_flag(facts, "hyperv_root"))
 			why = sev[i];
 	if (!why)
 		why = preflight_encrypted_guest();
@@ -157,12 +159,47 @@ static void judge_encryption(const json_t *facts, struct findings *to)
 			"that maps physical memory its own way delivers ciphertext");
 }
 
+/* Virtualization-based security: what is in force, not what is set. */
+static void judge_vbs(const json_t *facts, struct findings *to)
+{
+	const json_t *vbs = json_object_get(json_object_get(facts, "security"), "vbs");
+
+	if (!json_is_true(json_object_get(vbs, "secure_kernel_running")))
+		return;
+	findings_add(to, ST_OK, "vbs",
+		     "virtualization-based security is on: the pages of the secure kernel cannot "
+		     "be read and are recorded as unreadable; to read them through "
+		     "\\Device\\PhysicalMemory or MmMapIoSpace() can stop Windows");
+	if (json_is_true(json_object_get(vbs, "hardware_enforced_hvpt")))
+		findings_add(
+			to, ST_OK, "hvpt",
+			"the processor enforces the hypervisor's page tables (HVPT): no driver "
+			"that remaps page table entries was tried under that, so have another "
+			"way ready, such as the hypervisor");
+}
+
+static void judge_antivirus(const json_t *facts, struct findings *to)
+{
+	const json_t *list =
+		json_object_get(json_object_get(facts, "security"), "antivirus_filters");
+	const char *name = json_string_value(json_object_get(json_array_get(list, 0), "name"));
+	const size_t n = json_array_size(list);
+
+	if (n && name)
+		findings_add(to, ST_OK, "antivirus",
+			     "a virus scanner filters files (%s%s): it may take the driver's copy "
+			     "or slow the output down",
+			     name, n > 1 ? " and others" : "");
+}
+
 void preflight_judge_host(const json_t *facts, struct findings *to)
 {
 	const char *lockdown = fact(facts, "security", "lockdown");
 	const char *zswap = fact(facts, "memory", "zswap");
 
 	judge_encryption(facts, to);
+	judge_vbs(facts, to);
+	judge_antivirus(facts, to);
 	if (has_flag(facts, "la57"))
 		findings_add(to, ST_OK, "la57",
 			     "page tables may have five levels: drivers that walk four (Linpmem, "

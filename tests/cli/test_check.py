@@ -37,6 +37,9 @@ class Check(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stderr)
         said = json.loads(done.stdout)
         self.assertEqual((said["go"], said["exit_code"]), (code == 0, code))
+        self.assertEqual(len(said["pagefile_list"]), said["pagefiles"])
+        for one in said["pagefile_list"]:
+            self.assertIn(one["number_origin"], ("none", "assumed", "known"), one)
         text = self.ramseal("check", *args)
         self.assertEqual(text.returncode, code, text.stderr)
         self.assertEqual(text.stdout.splitlines()[-1], "acquire would not start" if code else "go")

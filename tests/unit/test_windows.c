@@ -9,6 +9,7 @@
 #include <wchar.h>
 
 #include "agent/host/host.h"
+#include "agent/host/inventory.h"
 #include "agent/host/preflight.h"
 #include "agent/output/output.h"
 #include "agent/output/output_set.h"
@@ -440,6 +441,8 @@ TEST(facts_of_the_host_are_there_and_of_their_type)
 	assert_int_equal(json_integer_value(fact(facts, "os", "build")), v.dwBuildNumber);
 	assert_string_equal(json_string_value(fact(facts, "os", "id")), "windows");
 	assert_true(json_integer_value(fact(facts, "memory", "total_bytes")) > 1 << 20);
+	/* Four levels: Wine's programs end below 2^47. */
+	CHECK_HAS(json_string_value(fact(facts, "memory", "user_address_end")), "0x7ff");
 	assert_true(json_integer_value(fact(facts, "cpu", "online")) > 0);
 	assert_int_equal(json_integer_value(fact(facts, "process", "pid")), GetCurrentProcessId());
 	assert_int_equal(strlen(json_string_value(fact(facts, "tool", "sha256"))), 64);
@@ -469,6 +472,51 @@ TEST(random_bytes_differ)
 	CHECK_OK(random_bytes(a, sizeof(a), &e), &e);
 	CHECK_OK(random_bytes(b, sizeof(b), &e), &e);
 	assert_memory_not_equal(a, b, sizeof(a));
+}
+
+#define SERVICE L"SYSTEM\\CurrentControlSet\\Services\\ramseal_test_filter"
+
+/* A service with one instance at this altitude; removed again by RegDeleteTreeW(). */
+static void put_filter(const wchar_t *altitude, DWORD start)
+{
+	const DWORD size = (DWORD)((wcslen(altitude) + 1) * sizeof(*altitude));
+
+	assert_int_equal(RegSetKeyValueW(HKEY_LOCAL_MACHINE, SERVICE, L"Start", REG_DWORD, &start,
+					 sizeof(start)),
+			 0);
+	assert_int_equal(RegSetKeyValueW(HKEY_LOCAL_MACHINE, SERVICE L"\\Instances\\one",
+					 L"Altitude", REG_SZ, altitude, size),
+			 0);
+}
+
+static size_t filters_found(void)
+{
+	json_t *facts = json_object();
+	const json_t *list;
+	size_t ret;
+
+	host_inventory(facts);
+	list = fact(facts, "security", "antivirus_filters");
+	assert_true(json_is_array(list));
+	ret = json_array_size(list);
+	if (ret)
+		assert_string_equal(
+			json_string_value(json_object_get(json_array_get(list, 0), "name")),
+			"ramseal_test_filter");
+	json_decref(facts);
+	return ret;
+}
+
+TEST(virus_scanners_are_known_by_their_altitude)
+{
+	assert_int_equal(filters_found(), 0);
+	put_filter(L"328010", 0);
+	assert_int_equal(filters_found(), 1);
+	put_filter(L"328010", 4); /* disabled */
+	assert_int_equal(filters_found(), 0);
+	put_filter(L"180451", 0);
+	assert_int_equal(filters_found(), 0);
+	assert_int_equal(RegDeleteTreeW(HKEY_LOCAL_MACHINE, SERVICE), 0);
 }
 
 /* Wine keeps the state as Windows does, of the process at least; nothing of it sleeps. */
@@ -517,6 +565,7 @@ int main(void)
 		cmocka_unit_test(new_files_are_the_owners),
 		cmocka_unit_test(a_set_moves_out_of_its_folder),
 		cmocka_unit_test(facts_of_the_host_are_there_and_of_their_type),
+		cmocka_unit_test(virus_scanners_are_known_by_their_altitude),
 		cmocka_unit_test(system_is_kept_awake_only_meanwhile),
 		cmocka_unit_test(awake_machine_does_not_grow_sleepy),
 		cmocka_unit_test(clocks_move_on_and_agree_with_the_c_library),

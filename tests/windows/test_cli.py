@@ -121,6 +121,21 @@ class Acquire(Case):
             holder.wait(60)
         self.assertFalse(doc['still'])
 
+    def test_check_gathers_what_a_tester_would_type_in(self):
+        done = run('check', '--json', '--no-pagefile', '-o', windows(self.path('memory.rsz')))
+        said = json.loads(done.stdout)
+        self.assertEqual(said['exit_code'], done.returncode)
+        machine = said['machine']
+        self.assertIsInstance(machine['os']['build'], int)
+        self.assertRegex(machine['memory']['user_address_end'], '^0x7ff')
+        self.assertIsInstance(machine['security']['antivirus_filters'], list)
+        self.assertIsInstance(machine['cpu']['flags'], list)
+        self.assertEqual(said['pagefile_list'], [])
+        for key in ('whql_enforcement', 'server', 'secure_boot', 'memory_integrity', 'blocklist'):
+            self.assertIn(key, said['driver_policy'])
+        self.assertIn('security', said['context'])
+        self.assertFalse(os.path.exists(self.path('memory.rsz')))
+
     def test_a_pipe_gets_the_same_bytes(self):
         self.write('memory.raw', memory(300))
         done = self.check(run('acquire', '--source', 'file:' + windows(self.path('memory.raw')),
@@ -320,7 +335,8 @@ class File(unittest.TestCase):
         self.assertLessEqual(names, KNOWN)
 
     def test_only_functions_that_windows_7_has(self):
-        known = {tuple(line.split()) for line in (HERE / 'imports.txt').read_text().splitlines()
+        text = (Path(__file__).resolve().parent / 'imports.txt').read_text()
+        known = {tuple(line.split()) for line in text.splitlines()
                  if not line.startswith('#')}
         dll, found = None, set()
         for line in self.headers.splitlines():
