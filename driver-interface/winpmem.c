@@ -1,149 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which WinPmem it is, what it is set to, where RAM is, and reads.
+ * Which WinPmem it is, what it is set to, and reads. WINPMEM.md has what the drivers themselves
+ * answered to each of these requests.
  */
-#include "driver-interface/winpmem.h"
+#include "driver-interface/winpmem_internal.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "driver-interface/resource_list.h"
+#include "driver-interface/driver_safety.h"
 #include "formats/base/bytes.h"
 
-/* The two ways in which requests are transferred, the newer one first. */
-static const struct family {
-	const char *name;
-	uint32_t set_mode, get_info;
-} families[] = {
-	{ "neither", 0x22C407, 0x22C40F },
-	{ "buffered", 0x22C404, 0x22C40C },
+/*
+ * The newer one first. Its answer has a fixed size whatever the room is, and 2.0.1 leaks memory of the
+ * kernel each time; the older one tells as many ranges as there is room for.
+ */
+static const struct winpmem_family families[] = {
+	{ "neither", 0x22C407, 0x22C40F, { (size_t)64 << 10 } },
+	{ "buffered", 0x22C404, 0x22C40C, { (size_t)64 << 10, (size_t)1 << 20 } },
 };
 
-/* WINPMEM_MEMORY_INFO; all fields are 64 bits (winpmem_shared.h, pack(2)). x86 has the second too. */
-#define INFO_CR3         0
-#define INFO_BUILD       8
-#define INFO_KERNEL_BASE 16
+#define NEITHER (&families[0])
 
-static const struct layout {
-	unsigned kpcrs;
-	size_t count, ranges; /* offsets */
-} layouts[] = {
-	{ 64, 2608, 2616 },
-	{ 32, 2352, 2360 },
-};
+static bool risk_is_taken;
 
-#define RANGE_SIZE 16 /* PHYSICAL_MEMORY_RANGE: base, length */
-
-/* More ranges than fit into the first are told into the second, by drivers that can. */
-static const size_t info_sizes[] = { (size_t)64 << 10, (size_t)1 << 20 };
-
-struct winpmem {
-	struct drv drv;
-	struct winpmem_host *host;
-	const struct family *family; /* NULL: no request is let through */
-	enum winpmem_mode mode;
-	bool set_once; /* it answered that the mode has been set */
-	char note[512];
-};
-
-void winpmem_info_deinit(struct winpmem_info *i)
+void winpmem_take_risk(bool on)
 {
-	range_list_deinit(&i->ranges);
+	risk_is_taken = on;
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
+bool winpmem__is_2_0_1(const struct winpmem *w)
 {
-	return a > b ? a - b : b - a;
+	return w->family == NEITHER && w->early;
 }
 
-/* ST_CORRUPT if the ranges of this layout make no sense. */
-static enum status parse_ranges(const uint8_t *p, size_t len, const struct layout *l,
-				struct range_list *ret, struct err *e)
+void winpmem__note(struct winpmem *w, const char *text)
 {
-	uint64_t n, end = 0;
-	enum status st = ST_OK;
+	const size_t len = strlen(w->note);
 
-	if (len < l->ranges)
-		return err_set(e, ST_CORRUPT, "%zu bytes are too few", len);
-	n = get_le64(p + l->count);
-	if (!n || n > (len - l->ranges) / RANGE_SIZE)
-		return err_set(e, ST_CORRUPT, "%" PRIu64 " ranges in %zu bytes", n, len);
-	for (uint64_t i = 0; i < n && !st; i++) {
-		const uint8_t *at = p + l->ranges + i * RANGE_SIZE;
-		const uint64_t first = get_le64(at), bytes = get_le64(at + 8);
-
-		if (!bytes || (first | bytes) % PAGE_SIZE || first < end ||
-		    !range_fits(first, bytes, PHYS_LIMIT))
-			return err_set(e, ST_CORRUPT,
-				       "range %" PRIu64 ", 0x%" PRIx64 " of 0x%" PRIx64 " bytes", i,
-				       first, bytes);
-		end = first + bytes;
-		st = range_list_add(ret, first, end - 1, e);
-	}
-	return st;
+	snprintf(w->note + len, sizeof(w->note) - len, "%s%s", len ? "; " : "", text);
+	w->drv.info.note = w->note;
 }
 
-/* The low bits of CR3 are the PCID, bit 63 keeps the TLB (SDM vol. 3, 4.10.4.1). */
-static uint64_t plausible_cr3(uint64_t cr3)
-{
-	const uint64_t base = cr3 & ~((uint64_t)1 << 63) & ~(uint64_t)(PAGE_SIZE - 1);
-
-	return base < PHYS_LIMIT ? base : 0;
-}
-
-/* In the upper half, on a page boundary. */
-static uint64_t plausible_base(uint64_t base)
-{
-	return base >= DRV_KERNEL_HALF && base % PAGE_SIZE == 0 ? base : 0;
-}
-
-static void take_candidate(struct winpmem_info *ret, struct range_list *l, unsigned kpcrs)
-{
-	range_list_deinit(&ret->ranges);
-	ret->ranges = *l;
-	*l = (struct range_list){ 0 };
-	ret->kpcrs = kpcrs;
-}
-
-enum status winpmem_parse_info(const void *p, size_t len, uint64_t ram_bytes,
-			       struct winpmem_info *ret, struct err *e)
-{
-	const uint8_t *at = p;
-
-	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
-		_cleanup_ranges_ struct range_list l = { 0 };
-		const enum status st =
-			parse_ranges(at, len, &layouts[i], &l, ret->kpcrs ? NULL : e);
-
-		if (st == ST_NOMEM)
-			return err_nomem(e);
-		if (!st &&
-		    (!ret->kpcrs || distance(range_list_bytes(&l), ram_bytes) <
-					    distance(range_list_bytes(&ret->ranges), ram_bytes)))
-			take_candidate(ret, &l, layouts[i].kpcrs);
-	}
-	if (!ret->kpcrs)
-		return err_add(e, ST_CORRUPT, "what the driver tells of RAM makes no sense");
-	ret->cr3 = plausible_cr3(get_le64(at + INFO_CR3));
-	ret->kernel_base = plausible_base(get_le64(at + INFO_KERNEL_BASE));
-	/* The upper half tells checked builds from free ones (NtBuildNumber). */
-	ret->build = get_le16(at + INFO_BUILD);
-	if (e)
-		e->message[0] = '\0';
-	return ST_OK;
-}
-
-/* What GET_INFO came to. */
-struct answer {
-	const struct family *family; /* that answered; NULL: none */
-	uint32_t error;
-	uint8_t *info; /* owned; NULL unless it told something */
-	size_t len;
-};
-
-/* One request of one family. */
-static enum status ask(struct winpmem_host *h, const struct family *f, size_t room,
-		       struct answer *ret, struct err *e)
+/* One request. */
+static enum status ask_with(struct winpmem_host *h, const struct winpmem_family *f, size_t room,
+			    struct winpmem_answer *ret, struct err *e)
 {
 	_cleanup_free_ uint8_t *buf = calloc(1, room);
 	size_t len = 0;
@@ -160,167 +61,46 @@ static enum status ask(struct winpmem_host *h, const struct family *f, size_t ro
 	return ST_OK;
 }
 
-/*
- * Which family answers. "Bad length" is an answer too: it has more ranges than it can tell. The first
- * family's error is the one to report if none answers.
- */
-static enum status ask_info(struct winpmem_host *h, struct answer *ret, struct err *e)
+/* "Bad length" is an answer of this family too: it has more ranges than it can tell. */
+enum status winpmem__ask(struct winpmem_host *h, const struct winpmem_family *f,
+			 struct winpmem_answer *ret, struct err *e)
 {
-	uint32_t first_error = WIN32_OK;
 	enum status st = ST_OK;
 
-	for (size_t i = 0; i < ARRAY_SIZE(families) && !ret->family && !st; i++) {
-		for (size_t k = 0; k < ARRAY_SIZE(info_sizes) && !st; k++) {
-			st = ask(h, &families[i], info_sizes[k], ret, e);
-			if (ret->error != WIN32_BAD_LENGTH)
-				break;
-		}
-		if (ret->error == WIN32_BAD_LENGTH)
-			ret->family = &families[i];
-		if (!i)
-			first_error = ret->error;
-	}
-	if (!ret->family)
-		ret->error = first_error;
+	ret->error = WIN32_BAD_LENGTH;
+	for (const size_t *room = f->rooms; *room && ret->error == WIN32_BAD_LENGTH && !st; room++)
+		st = ask_with(h, f, *room, ret, e);
+	if (ret->error == WIN32_BAD_LENGTH)
+		ret->family = f;
 	return st;
 }
 
-static enum status registry_ranges(struct winpmem_host *h, struct range_list *ret, struct err *e)
-{
-	_cleanup_free_ uint8_t *value = NULL;
-	size_t len = 0;
-	enum status st = h->ops->resources(h, &value, &len, e);
-
-	return st ? st : resource_list_parse(value, len, ret, e);
-}
-
-static void add_note(struct winpmem *w, const char *text)
-{
-	const size_t len = strlen(w->note);
-
-	snprintf(w->note + len, sizeof(w->note) - len, "%s%s", len ? "; " : "", text);
-	w->drv.info.note = w->note;
-}
-
-#define DRIVER_ORIGIN   "driver"
-#define REGISTRY_ORIGIN "registry"
-
 /*
- * Whether a map is as large as what Windows says it uses. It may use less than there is
- * (truncatememory, licence), and the driver's ranges leave out what is known to be bad.
+ * Which family answers. If only one says "access denied", it is that one: it got the request, and could
+ * not list the ranges. If both do, it is the handle that has no write access. The first family's error is
+ * the one to report if none answers.
  */
-static bool is_near(uint64_t bytes, uint64_t used)
+static enum status ask_info(struct winpmem_host *h, struct winpmem_answer *ret, struct err *e)
 {
-	return !used || distance(bytes, used) <= used / 64 + ((uint64_t)16 << 20);
-}
-
-/* The registry's map has been tidied before it was added. */
-static void put_faults(struct winpmem *w, const struct range_faults *faults)
-{
-	for (size_t i = 0; i < w->drv.info.n_maps; i++)
-		if (!strcmp(w->drv.info.maps[i].origin, REGISTRY_ORIGIN))
-			w->drv.info.maps[i].faults = *faults;
-}
-
-/*
- * The driver asks the memory manager and is believed, unless what it tells is not what Windows uses
- * and the registry comes nearer to that: one changed number in the kernel's memory makes tools pass
- * over RAM (mdpi.com/2079-9292/10/12/1380).
- */
-static enum status add_maps(struct winpmem *w, struct range_list *driver,
-			    struct range_list *registry, uint64_t used, struct err *e)
-{
-	struct range_faults faults = { 0 };
-	uint64_t told, kept;
-	bool registry_first;
+	uint32_t errors[ARRAY_SIZE(families)] = { 0 };
 	enum status st = ST_OK;
 
-	range_list_tidy(registry, &faults);
-	told = range_list_bytes(driver);
-	kept = range_list_bytes(registry);
-	registry_first = registry->count &&
-			 (!driver->count ||
-			  (!is_near(told, used) && distance(kept, used) < distance(told, used)));
-
-	if (registry_first)
-		st = drv__add_map(&w->drv, REGISTRY_ORIGIN, registry, e);
-	if (!st && driver->count)
-		st = drv__add_map(&w->drv, DRIVER_ORIGIN, driver, e);
-	if (!st && registry->count)
-		st = drv__add_map(&w->drv, REGISTRY_ORIGIN, registry, e);
-	if (st)
+	for (size_t i = 0; i < ARRAY_SIZE(families) && !ret->family && !st; i++) {
+		st = winpmem__ask(h, &families[i], ret, e);
+		errors[i] = ret->error;
+	}
+	if (st || ret->family)
 		return st;
-	put_faults(w, &faults);
-	if (registry_first && told)
-		add_note(w, "what the driver tells of RAM is not what Windows uses; the registry's "
-			    "map is read");
-	if (!is_near(registry_first ? kept : told, used))
-		add_note(w, "no map of RAM has the size that Windows uses");
+	ret->error = errors[0];
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++)
+		if (errors[i] == WIN32_ACCESS_DENIED && errors[!i] != WIN32_ACCESS_DENIED)
+			ret->family = &families[i];
 	return ST_OK;
 }
 
-static void put_info(struct winpmem *w, const struct winpmem_info *i)
-{
-	struct drv_info *info = &w->drv.info;
-
-	info->has_cr3 = i->cr3 != 0;
-	info->cr3 = i->cr3;
-	info->has_kernel_base = i->kernel_base != 0;
-	info->kernel_base = i->kernel_base;
-	drv__fact(&w->drv, "kpcrs", "%u", i->kpcrs);
-	drv__fact(&w->drv, "build", "%" PRIu32, i->build);
-}
-
-static enum status use_info(struct winpmem *w, const struct answer *a, uint64_t used,
-			    struct range_list *ret, struct err *e)
-{
-	struct winpmem_info i = { 0 };
-	struct err why = ERR_INIT;
-	enum status st;
-
-	if (!a->info) {
-		if (a->family)
-			add_note(w, "the driver has more ranges than it can tell");
-		return ST_OK;
-	}
-	drv__fact(&w->drv, "info_bytes", "%zu", a->len);
-	st = winpmem_parse_info(a->info, a->len, used, &i, &why);
-	if (!st) {
-		put_info(w, &i);
-		*ret = i.ranges;
-		return ST_OK;
-	}
-	winpmem_info_deinit(&i);
-	if (st == ST_NOMEM)
-		return err_nomem(e);
-	add_note(w, why.message);
-	return ST_OK;
-}
-
-/* Everything that says where RAM is. */
-static enum status find_ranges(struct winpmem *w, const struct answer *a, struct err *e)
-{
-	_cleanup_ranges_ struct range_list driver = { 0 }, registry = { 0 };
-	struct err why = ERR_INIT;
-	uint64_t used = 0, installed = 0;
-	enum status st;
-
-	w->host->ops->memory_status(w->host, &used, &installed);
-	drv__fact(&w->drv, "memory_status", "%" PRIu64, used);
-	drv__fact(&w->drv, "memory_installed", "%" PRIu64, installed);
-	st = use_info(w, a, used, &driver, e);
-	if (st)
-		return st;
-	st = registry_ranges(w->host, &registry, &why);
-	if (st == ST_NOMEM)
-		return err_nomem(e);
-	if (st)
-		add_note(w, why.message);
-	if (!driver.count && !registry.count)
-		return err_set(e, ST_NO_SOURCE, "%s: nothing says where RAM is: %s",
-			       w->drv.info.path, w->note);
-	return add_maps(w, &driver, &registry, used, e);
-}
+/*
+ * Modes
+ */
 
 static uint32_t set_mode(struct winpmem *w, enum winpmem_mode mode)
 {
@@ -330,46 +110,170 @@ static uint32_t set_mode(struct winpmem *w, enum winpmem_mode mode)
 
 	put_le32(in, (uint32_t)mode);
 	error = w->host->ops->request(w->host, w->family->set_mode, in, sizeof(in), NULL, 0, &none);
-	w->set_once |= error == WIN32_ACCESS_DENIED;
-	w->mode = error ? WINPMEM_MODE_UNKNOWN : mode;
+	if (!error)
+		w->mode = mode;
 	return error;
+}
+
+/* ST_OK if the user takes it; then it is on record. */
+static enum status dare(struct winpmem *w, enum status st, struct err *e)
+{
+	if (!st || !risk_is_taken)
+		return st;
+	drv__fact(&w->drv, "risk_taken", "--" RISK_OPTION);
+	if (e) {
+		winpmem__note(w, e->message);
+		e->message[0] = '\0';
+	}
+	return ST_OK;
+}
+
+/*
+ * A secure kernel keeps pages from this one. Before 3.0 a read of one in mode PHYSICAL stops Windows,
+ * as it may in mode IOSPACE with every version; nobody knows beforehand which pages these are.
+ */
+static enum status check_secure_kernel(struct winpmem *w, const char *mode, struct err *e)
+{
+	const enum nt_tells secure = w->host->nt ? nt_secure_kernel(w->host->nt) : NT_NO;
+
+	if (secure == NT_NO)
+		return ST_OK;
+	return dare(w,
+		    err_set(e, ST_NO_SOURCE,
+			    "%s: a secure kernel %s here (VBS), and reading its pages %s may stop "
+			    "Windows; take the memory from the hypervisor, or add --" RISK_OPTION,
+			    w->drv.info.path, secure == NT_YES ? "runs" : "may run", mode),
+		    e);
+}
+
+static enum status err_left_behind(const struct winpmem *w, struct err *e)
+{
+	return err_set(e, ST_NO_SOURCE,
+		       "%s: the driver did not start and left this device, and reading it stops "
+		       "Windows: restart Windows first (win32 %d)",
+		       w->drv.info.path, WIN32_GEN_FAILURE);
+}
+
+/*
+ * Whether a driver that has a mode lets it be set again: 1.x and 2.0.1 do. A device that 2.0.1 left when
+ * it did not start says "general failure" to PTE, and nothing of PHYSICAL; reading it stops Windows.
+ */
+static enum status find_generation(struct winpmem *w, struct err *e)
+{
+	const enum winpmem_mode mode = w->mode;
+	const uint32_t error = set_mode(w, WINPMEM_PTE);
+
+	w->mode = mode;
+	if (error == WIN32_GEN_FAILURE)
+		return err_left_behind(w, e);
+	w->set_once = error == WIN32_ACCESS_DENIED;
+	w->early = !error;
+	if (!error && mode != WINPMEM_PTE && set_mode(w, mode))
+		return err_set(e, ST_NO_SOURCE, "%s: the mode could not be set again",
+			       w->drv.info.path);
+	return ST_OK;
 }
 
 /* A mode that the user named is that one or none. */
 static enum status set_named_mode(struct winpmem *w, enum winpmem_mode wanted, struct err *e)
 {
-	const uint32_t error = w->family ? set_mode(w, wanted) : WIN32_ACCESS_DENIED;
+	enum status st = check_secure_kernel(
+		w, wanted == WINPMEM_PHYSICAL ? "in mode PHYSICAL" : "in mode IOSPACE", e);
+	uint32_t error;
 
+	if (st)
+		return st;
+	error = w->family ? set_mode(w, wanted) : WIN32_ACCESS_DENIED;
 	if (error)
 		return err_set(
 			e, ST_NO_SOURCE,
 			"%s: the mode that was asked for could not be set%s (win32 %" PRIu32 ")",
 			w->drv.info.path,
 			error == WIN32_ACCESS_DENIED ? ", because another one is" : "", error);
+	/* IOSPACE is what later versions have at first, and would take another mode after it. */
+	if (wanted != WINPMEM_PHYSICAL || w->host->ops->la57(w->host) == LA57_ON)
+		return ST_OK;
+	return find_generation(w, e);
+}
+
+/* What is left where the driver itself says that it has no PTE mode here. */
+static enum status set_physical(struct winpmem *w, struct err *e)
+{
+	const enum status st = check_secure_kernel(w, "in mode PHYSICAL", e);
+	uint32_t error;
+
+	if (st)
+		return st;
+	error = set_mode(w, WINPMEM_PHYSICAL);
+	/* Without a mode these read by IOSPACE. */
+	if (error && error != WIN32_ACCESS_DENIED)
+		return err_set(e, ST_NO_SOURCE,
+			       "%s: the driver has no mode and takes none (win32 %" PRIu32
+			       "); unload it and load it again",
+			       w->drv.info.path, error);
+	w->set_once = true;
 	return ST_OK;
 }
 
 /*
- * PTE, or where there is none PHYSICAL. On page tables of five levels PTE would walk four of them
- * and change an entry of something else; only 4.0.1 and later look (winpmem.c, DriverEntry()).
+ * On page tables of five levels PTE would walk four of them, and change an entry of something else.
+ * 4.0.1 and later say that they cannot; of others nobody knows what they did when they were loaded.
+ */
+static enum status set_mode_of_five_levels(struct winpmem *w, struct err *e)
+{
+	const uint32_t error = w->family ? set_mode(w, WINPMEM_PTE) : WIN32_ACCESS_DENIED;
+	enum status st;
+
+	if (error == WIN32_NOT_SUPPORTED)
+		return set_physical(w, e);
+	if (!error && set_mode(w, WINPMEM_PHYSICAL))
+		w->mode = WINPMEM_MODE_UNKNOWN;
+	st = err_set(e, ST_NO_SOURCE,
+		     "%s: page tables have five levels here, and the driver does not know it "
+		     "(win32 %" PRIu32 "): reading may stop Windows",
+		     w->drv.info.path, error);
+	if (w->mode != WINPMEM_PHYSICAL)
+		return st;
+	st = dare(w, st, e);
+	return st ? st : check_secure_kernel(w, "in mode PHYSICAL", e);
+}
+
+/* 2.0.1 begins with PHYSICAL, 1.x with PTE; which of them it is, or what others set, is not known. */
+static enum status leave_mode(struct winpmem *w, struct err *e)
+{
+	return check_secure_kernel(w, "in a mode that is not known", e);
+}
+
+/*
+ * PTE; PHYSICAL only where the driver says that there is no PTE ("not supported", 3.0.1 and later). Any
+ * other answer is one that a working driver does not give.
  */
 static enum status set_best_mode(struct winpmem *w, struct err *e)
 {
 	const bool la57 = w->host->ops->la57(w->host) == LA57_ON;
-	uint32_t error = w->family ? WIN32_OK : WIN32_ACCESS_DENIED;
+	uint32_t error;
 
-	w->mode = WINPMEM_MODE_UNKNOWN;
 	drv__fact(&w->drv, "page_table_levels", "%d", la57 ? 5 : 4);
-	if (w->family && !la57)
-		error = set_mode(w, WINPMEM_PTE);
-	if (w->family && (la57 || (error && error != WIN32_ACCESS_DENIED)))
-		error = set_mode(w, WINPMEM_PHYSICAL);
-	if (la57 && error)
+	if (la57)
+		return set_mode_of_five_levels(w, e);
+	if (!w->family)
+		return leave_mode(w, e);
+	error = set_mode(w, WINPMEM_PTE);
+	switch (error) {
+	case WIN32_OK:
+		return find_generation(w, e);
+	case WIN32_ACCESS_DENIED:
+		w->set_once = true;
+		return ST_OK;
+	case WIN32_NOT_SUPPORTED:
+		return set_physical(w, e);
+	case WIN32_GEN_FAILURE:
+		return err_left_behind(w, e);
+	default:
 		return err_set(e, ST_NO_SOURCE,
-			       "%s: page tables have five levels here, and the driver cannot be "
-			       "kept from its PTE mode, which knows four (win32 %" PRIu32 ")",
+			       "%s: the driver does not take its mode PTE (win32 %" PRIu32 ")",
 			       w->drv.info.path, error);
-	return ST_OK;
+	}
 }
 
 static const char *mode_name(enum winpmem_mode mode)
@@ -389,18 +293,19 @@ static void judge_mode(struct winpmem *w)
 		w->mode == WINPMEM_PHYSICAL || (w->mode == WINPMEM_MODE_UNKNOWN && !w->set_once);
 	drv__fact(&w->drv, "mode", "%s", mode_name(w->mode));
 	if (w->mode == WINPMEM_PHYSICAL)
-		add_note(w, "unreadable pages cannot be detected in mode PHYSICAL");
+		winpmem__note(w, "unreadable pages cannot be detected in mode PHYSICAL");
 	if (w->mode == WINPMEM_MODE_UNKNOWN)
-		add_note(w, w->set_once ? "the mode was set by another program and is not known"
+		winpmem__note(w, w->set_once ? "the mode was set by another program and is not known"
 					: "the mode could not be set and is not known: unreadable "
 					  "pages cannot be detected");
 	if (w->mode == WINPMEM_IOSPACE)
-		add_note(w, "in mode IOSPACE a page that is not locked may stop Windows");
+		winpmem__note(w, "in mode IOSPACE a page that is not locked may stop Windows");
 }
 
 /*
  * 2.0.1 and 1.x clear the TLB of one CPU only: a thread that moves between their remapping a page and
- * copying it gets another page's bytes (WinPmem's pte_mmap_windows.c).
+ * copying it gets another page's bytes (WinPmem's pte_mmap_windows.c). Later ones move the thread to the
+ * first CPU themselves, in their first read, and leave it there: ours is no longer where it is.
  */
 static void pin(struct winpmem *w)
 {
@@ -408,51 +313,14 @@ static void pin(struct winpmem *w)
 				? w->host->ops->pin(w->host)
 				: -2;
 
-	if (cpu >= 0)
+	if (cpu >= 0 && !w->set_once)
 		drv__fact(&w->drv, "pinned_to_cpu", "%d", cpu);
-	if (cpu == -1)
-		add_note(w, "the reading thread could not be kept on one CPU");
-}
-
-/* Enough to find one page among those that a hypervisor keeps for itself. */
-#define PROBES 64
-
-/* Their first pages, then others spread over each: later drivers refuse page 0, which may be one. */
-static uint64_t probe_address(const struct range_list *l, size_t i)
-{
-	const struct range *r = &l->at[i % l->count];
-	const uint64_t pages = range_bytes(*r) / PAGE_SIZE;
-
-	return r->first + pages * (i / l->count) / (PROBES / l->count + 1) * PAGE_SIZE;
-}
-
-/* At least one page must come before this counts as a source. */
-static enum status probe(struct winpmem *w, struct err *e)
-{
-	const struct range_list *l = &w->drv.info.maps[0].ranges;
-	_cleanup_free_ uint8_t *page = malloc(PAGE_SIZE);
-	struct drv_result r = { 0 };
-
-	if (!page)
-		return err_nomem(e);
-	for (size_t i = 0; i < PROBES; i++) {
-		r = winpmem_read(&w->drv, probe_address(l, i), page, PAGE_SIZE);
-		if (r.good == PAGE_SIZE)
-			return ST_OK;
-		if (r.dead)
-			break;
-	}
-	if (r.error == WIN32_NOT_READY)
-		return err_set(e, ST_NO_SOURCE,
-			       "%s: the driver has no mode and takes none; unload it and load it "
-			       "again",
-			       w->drv.info.path);
-	return err_set(e, ST_NO_SOURCE, "%s: not one page of RAM can be read (win32 %" PRIu32 ")",
-		       w->drv.info.path, r.error);
+	if (cpu == -1 && !w->set_once)
+		winpmem__note(w, "the reading thread could not be kept on one CPU");
 }
 
 /* GET_INFO wants a handle with write access, which a policy may refuse: then the rest must do. */
-static enum status identify(struct winpmem *w, const struct answer *a, struct err *e)
+static enum status identify(struct winpmem *w, const struct winpmem_answer *a, struct err *e)
 {
 	w->family = a->family;
 	if (!a->family && a->error != WIN32_ACCESS_DENIED)
@@ -462,19 +330,28 @@ static enum status identify(struct winpmem *w, const struct answer *a, struct er
 			       w->drv.info.path, a->error);
 	drv__fact(&w->drv, "requests", "%s", a->family ? a->family->name : "refused");
 	if (!a->family)
-		add_note(w, "the device takes no requests from us");
+		winpmem__note(w, "the device takes no requests from us");
 	return ST_OK;
+}
+
+/* Of a device that was there before us nobody knows the file. */
+static void warn_of_1_x(struct winpmem *w)
+{
+	if (w->family && w->family != NEITHER && w->host->nt &&
+	    nt_secure_kernel(w->host->nt) != NT_NO && !w->host->file_is_known)
+		winpmem__note(w, "versions before 1.6.3 stop Windows where a secure kernel runs, as it "
+				 "does here, and this is one of 1.x");
 }
 
 static enum status negotiate(struct winpmem *w, enum winpmem_mode wanted, struct err *e)
 {
-	struct answer a = { 0 };
+	struct winpmem_answer a = { 0 };
 	enum status st = ask_info(w->host, &a, e);
 
 	if (!st)
 		st = identify(w, &a, e);
 	if (!st)
-		st = find_ranges(w, &a, e);
+		st = winpmem__find_ranges(w, &a, e);
 	free(a.info);
 	if (!st)
 		st = wanted == WINPMEM_PTE ? set_best_mode(w, e) : set_named_mode(w, wanted, e);
@@ -482,7 +359,8 @@ static enum status negotiate(struct winpmem *w, enum winpmem_mode wanted, struct
 		return st;
 	judge_mode(w);
 	pin(w);
-	return probe(w, e);
+	warn_of_1_x(w);
+	return winpmem__try(w, e);
 }
 
 enum status winpmem_open_host(const struct drv_ops *ops, const char *path, struct winpmem_host *h,
@@ -496,6 +374,7 @@ enum status winpmem_open_host(const struct drv_ops *ops, const char *path, struc
 		return err_nomem(e);
 	}
 	w->host = h;
+	w->mode = WINPMEM_MODE_UNKNOWN;
 	st = drv__init(&w->drv, ops, path, e);
 	w->drv.info.error_numbers = "win32";
 	if (!st)
@@ -550,8 +429,15 @@ static size_t written(uint64_t addr, const uint8_t *buf, size_t len)
 	return at;
 }
 
-static bool is_dead(uint32_t error)
+/*
+ * Where 2.0.1 gets no memory for an MDL it does not give back its mutex, and says "success" with no
+ * bytes, or "no system resources" where other allocations fail: the next read hangs, or has stopped
+ * Windows. 1.x gets its buffers from the I/O manager, and a smaller one may be there.
+ */
+static bool is_dead(const struct winpmem *w, uint32_t error, size_t got)
 {
+	if (winpmem__is_2_0_1(w) && (error == WIN32_NO_SYSTEM_RESOURCES || (!error && !got)))
+		return true;
 	switch (error) {
 	case WIN32_INVALID_HANDLE:
 	case WIN32_NOT_READY:
@@ -581,29 +467,11 @@ struct drv_result winpmem_read(struct drv *d, uint64_t addr, void *buf, size_t l
 	if (d->info.silent)
 		stamp_pages(addr, buf, len);
 	error = w->host->ops->read(w->host, addr, buf, len, &got);
-	if (error)
-		return (struct drv_result){ .error = error, .dead = is_dead(error) };
+	if (error || !got)
+		return (struct drv_result){ .error = error ? error : DRV_NO_DATA,
+					    .dead = is_dead(w, error, got) };
 	good = MIN(got, len) & ~(PAGE_SIZE - 1);
 	if (d->info.silent)
 		good = written(addr, buf, good);
 	return (struct drv_result){ .good = good, .error = good < len ? DRV_NO_DATA : 0 };
-}
-
-enum status winpmem_maps_again(struct drv *d, struct drv_maps *ret, struct err *e)
-{
-	struct winpmem *w = (struct winpmem *)d;
-	_cleanup_ranges_ struct range_list registry = { 0 };
-	struct winpmem_info i = { 0 };
-	struct answer a = { 0 };
-	uint64_t used = 0, installed = 0;
-	enum status st = ask_info(w->host, &a, e);
-
-	w->host->ops->memory_status(w->host, &used, &installed);
-	if (!st && a.info && winpmem_parse_info(a.info, a.len, used, &i, NULL) == ST_OK)
-		st = drv__maps_add(ret, DRIVER_ORIGIN, &i.ranges, e);
-	if (!st && registry_ranges(w->host, &registry, NULL) == ST_OK)
-		st = drv__maps_add(ret, REGISTRY_ORIGIN, &registry, e);
-	winpmem_info_deinit(&i);
-	free(a.info);
-	return st;
 }

@@ -13,17 +13,22 @@
  *   GET_INFO   0x22C40C          0x22C40F            0x22C40F           0x22C40F
  *   KPCR[]     32                64                  64                 64
  *   told       2376 + 16 n       2936 (20 ranges)    2936 (20 ranges)   7416 (300 ranges)
- *   at first   PTE               PHYSICAL            no mode            no mode
+ *   at first   PTE               PHYSICAL            IOSPACE            IOSPACE
  *   again      may               may                 ACCESS_DENIED      ACCESS_DENIED
- *   PHYSICAL   fills with zeros  fills with zeros    fails              fails
+ *   PHYSICAL:
+ *    secure    stops Windows     stops Windows       fails              fails
+ *    unmapped  fills with zeros  fills with zeros    fails              fails
  *   address 0  reads             reads               fails              fails
  *
  * Requests are CTL_CODE(0x22, 0x101 or 0x103, method, FILE_READ_DATA | FILE_WRITE_DATA). The version
  * is nowhere among the answers, and "4.1" names two sizes: all is told from the answers themselves.
+ * "Secure" are pages that a secure kernel (VBS) keeps for itself, "unmapped" such as Windows refuses to
+ * map. WINPMEM.md has what the binaries answered that could be run.
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_WINPMEM_H
 #define RAMSEAL_DRIVER_INTERFACE_WINPMEM_H
 
+#include "driver-interface/nt.h"
 #include "driver-interface/source.h"
 
 #define WINPMEM_PATH "\\\\.\\pmem"
@@ -32,7 +37,7 @@
 enum winpmem_mode {
 	/* MmMapIoSpace(): stops Windows (bug check 0x1A) at a page that is not locked (read.c). */
 	WINPMEM_IOSPACE = 0,
-	/* \Device\PhysicalMemory: before 3.0 what cannot be read comes as zeros, or not at all. */
+	/* \Device\PhysicalMemory: what cannot be mapped comes as zeros, and secure memory stops Windows. */
 	WINPMEM_PHYSICAL = 1,
 	/* An own page table entry, remapped for every page. */
 	WINPMEM_PTE = 2,
@@ -57,6 +62,7 @@ enum winpmem_mode {
 #define WIN32_NO_SUCH_DEVICE       433
 #define WIN32_IO_DEVICE            1117 /* a page that cannot be read */
 #define WIN32_DEVICE_NOT_CONNECTED 1167
+#define WIN32_NO_SYSTEM_RESOURCES  1450 /* STATUS_INSUFFICIENT_RESOURCES */
 #define WIN32_DEVICE_REMOVED       1617
 
 /* What GET_INFO tells, as far as it makes sense. Zero-initialise. */
@@ -83,6 +89,8 @@ enum winpmem_la57 { LA57_OFF, LA57_ON };
 /* The device and the host that it is on. */
 struct winpmem_host {
 	const struct winpmem_host_ops *ops;
+	struct nt *nt;      /* the Windows; NULL: nobody can be asked */
+	bool file_is_known; /* whoever loaded the driver judged its version (driver_safety.h) */
 };
 
 struct winpmem_host_ops {
@@ -112,6 +120,13 @@ struct winpmem_host_ops {
  * ST_NO_SOURCE if there is none, ST_NO_PRIVILEGE if it is not for us.
  */
 enum status winpmem_open_device(const char *path, struct winpmem_host **ret, struct err *e);
+
+/*
+ * From now on what may stop Windows is done if the source that the user named wants it: a mode that
+ * the secure kernel's pages are fatal to, a driver that does not know of five levels. Once it is, the
+ * facts of the source have "risk_taken".
+ */
+void winpmem_take_risk(bool on);
 
 /*
  * The source over a device that is open. `wanted` is WINPMEM_PTE for what is best here, or a mode that

@@ -11,6 +11,7 @@
 #include <wchar.h>
 
 #include "driver-interface/driver_advice.h"
+#include "driver-interface/driver_safety.h"
 #include "driver-interface/winpmem_file.h"
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
@@ -234,6 +235,11 @@ static enum status make_service(struct winpmem_service *s, struct err *e)
 	if (!s->service)
 		return advise(e, GetLastError(), "the driver's service cannot be made");
 	error = start_service(s->service);
+	if (driver_left_device(error, winpmem_is_loaded()))
+		return err_set(e, ST_NO_SOURCE,
+			       "the driver did not start and left its device (error %lu): reading that "
+			       "stops Windows, so restart Windows before the next try",
+			       (unsigned long)error);
 	return error ? advise(e, error, "the driver cannot be loaded") : ST_OK;
 }
 
@@ -297,6 +303,11 @@ static void guard(SC_HANDLE service)
 		SetConsoleCtrlHandler(on_console_event, TRUE);
 }
 
+bool winpmem_service_is_ours(void)
+{
+	return atomic_load(&emergency_service) != NULL;
+}
+
 static void service_free(struct winpmem_service *s)
 {
 	if (s->pinned && s->pinned != INVALID_HANDLE_VALUE)
@@ -317,30 +328,49 @@ void winpmem_file_deinit(struct winpmem_file *f)
 {
 	free(f->path);
 	free(f->signer);
+	free(f->risk);
 	*f = (struct winpmem_file){ 0 };
 }
 
-static enum status read_file(const char *path, struct driver_bytes *b, struct winpmem_file *ret,
-			     struct err *e)
+/* Before anything is made. */
+static enum status judge_safety(const struct winpmem_load *l, const struct driver_bytes *b,
+				struct winpmem_file *ret, struct err *e)
 {
-	const enum status st = driver_bytes_read(path, b, e);
+	struct err why = ERR_INIT;
+	const enum status st = driver_may_be_loaded(driver_version_of(b->at, b->len), ret->path,
+						    l->nt, l->risk, &why);
+
+	if (st)
+		return err_set(e, st, "%s; --" RISK_OPTION " loads it all the same", why.message);
+	if (!why.message[0])
+		return ST_OK;
+	ret->risk = strdup(why.message);
+	return ret->risk ? ST_OK : err_nomem(e);
+}
+
+static enum status read_file(const struct winpmem_load *l, struct driver_bytes *b,
+			     struct winpmem_file *ret, struct err *e)
+{
+	enum status st = driver_bytes_read(l->path, b, e);
 
 	if (st)
 		return st;
-	ret->path = strdup(path ? path : "built in");
-	return ret->path ? driver_bytes_sha256(b, ret->sha256, e) : err_nomem(e);
+	ret->path = strdup(l->path ? l->path : "built in");
+	st = ret->path ? driver_bytes_sha256(b, ret->sha256, e) : err_nomem(e);
+	return st ? st : judge_safety(l, b, ret, e);
 }
 
-enum status winpmem_service_look(const char *path, struct winpmem_file *ret, struct err *e)
+enum status winpmem_service_look(const struct winpmem_load *l, struct winpmem_file *ret,
+				 struct err *e)
 {
 	_cleanup_driver_bytes_ struct driver_bytes b = { 0 };
-	_cleanup_free_ wchar_t *wide = path ? win32_path(path) : NULL;
-	const enum status st = read_file(path, &b, ret, e);
+	_cleanup_free_ wchar_t *wide = l->path ? win32_path(l->path) : NULL;
+	const enum status st = read_file(l, &b, ret, e);
 	SC_HANDLE manager;
 
 	if (st)
 		return st;
-	if (path && !wide)
+	if (l->path && !wide)
 		return err_nomem(e);
 	if (wide) {
 		ret->trust = driver_trust(wide);
@@ -353,18 +383,17 @@ enum status winpmem_service_look(const char *path, struct winpmem_file *ret, str
 	return ST_OK;
 }
 
-static enum status load(struct winpmem_service *s, const char *path, const char *folder,
-			struct err *e)
+static enum status load(struct winpmem_service *s, const struct winpmem_load *l, struct err *e)
 {
 	_cleanup_driver_bytes_ struct driver_bytes b = { 0 };
-	enum status st = read_file(path, &b, &s->file, e);
+	enum status st = read_file(l, &b, &s->file, e);
 
 	if (!st)
 		st = make_name(s, e);
 	if (!st)
 		st = hold_mutex(s, e);
 	if (!st)
-		st = make_folder(s, folder, e);
+		st = make_folder(s, l->folder, e);
 	if (!st)
 		st = make_copy(s, &b, e);
 	if (!st)
@@ -376,7 +405,7 @@ static enum status load(struct winpmem_service *s, const char *path, const char 
 	return st;
 }
 
-enum status winpmem_service_load(const char *path, const char *folder, struct winpmem_service **ret,
+enum status winpmem_service_load(const struct winpmem_load *l, struct winpmem_service **ret,
 				 struct err *e)
 {
 	struct winpmem_service *s = calloc(1, sizeof(*s));
@@ -384,7 +413,7 @@ enum status winpmem_service_load(const char *path, const char *folder, struct wi
 
 	if (!s)
 		return err_nomem(e);
-	st = load(s, path, folder, e);
+	st = load(s, l, e);
 	if (st) {
 		winpmem_service_unload(s, NULL);
 		return st;

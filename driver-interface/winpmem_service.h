@@ -14,6 +14,7 @@
 #include <stdbool.h>
 
 #include "formats/base/err.h"
+#include "driver-interface/nt.h"
 #include "formats/base/sha256.h"
 
 #define WINPMEM_SERVICE_PREFIX "ramseal_"
@@ -25,6 +26,7 @@ struct winpmem_file {
 	char *path; /* as it was given; "built in" */
 	char sha256[SHA256_HEX_SIZE];
 	char *signer; /* the name in the certificate that signed it; NULL: none, or unknown */
+	char *risk;   /* why it should not have been loaded here, if the user wanted it; or NULL */
 	/* WinVerifyTrust(): 0 is trusted; TRUST_E_... otherwise. Nothing is asked of the network. */
 	uint32_t trust;
 };
@@ -32,12 +34,22 @@ struct winpmem_file {
 void winpmem_file_deinit(struct winpmem_file *f);
 #define _cleanup_winpmem_file_ CLEANUP(winpmem_file_deinit)
 
+/* What to load, and where. */
+struct winpmem_load {
+	const char *path;   /* NULL: what is built in */
+	const char *folder; /* for the copy; NULL: the one for temporary files */
+	bool risk;          /* also what may stop this host (driver_safety.h) */
+	struct nt *nt;      /* which is this one */
+};
+
 /*
  * What winpmem_service_load() would load, and whether it could: nothing is made or changed. ST_INPUT if
- * the file is no x64 driver, ST_NO_PRIVILEGE without the rights to load one. Of what is built in nobody
+ * the file is no x64 driver, ST_NO_SOURCE if it may stop this host, ST_NO_PRIVILEGE without the rights to
+ * load one. Of what is built in nobody
  * knows the trust before there is a file: it counts as trusted.
  */
-enum status winpmem_service_look(const char *path, struct winpmem_file *ret, struct err *e);
+enum status winpmem_service_look(const struct winpmem_load *l, struct winpmem_file *ret,
+				 struct err *e);
 
 /* A driver was built in. */
 bool winpmem_is_built_in(void);
@@ -45,13 +57,16 @@ bool winpmem_is_built_in(void);
 /* The device answers, or would if we had the rights. */
 bool winpmem_is_loaded(void);
 
+/* One that this program loaded answers: its file was looked at before. */
+bool winpmem_service_is_ours(void);
+
 /*
- * Loads `path`, or with NULL what is built in; the copy goes below `folder`, or with NULL below the
- * folder for temporary files. ST_INPUT if the file is no x64 driver, ST_NO_PRIVILEGE without the
- * rights, ST_NO_SOURCE if Windows does not load it: the message says what to do. What was made by then
- * is gone again.
+ * ST_INPUT if the file is no x64 driver, ST_NO_PRIVILEGE without the rights, ST_NO_SOURCE if it may stop
+ * this host (then nothing was done), or Windows does not load it: the message says what to do. What was
+ * made by then is gone again, but for a device that a driver leaves when it does not start: then the
+ * message says to restart.
  */
-enum status winpmem_service_load(const char *path, const char *folder, struct winpmem_service **ret,
+enum status winpmem_service_load(const struct winpmem_load *l, struct winpmem_service **ret,
 				 struct err *e);
 const struct winpmem_file *winpmem_service_file(const struct winpmem_service *s);
 const char *winpmem_service_name(const struct winpmem_service *s);

@@ -2,7 +2,6 @@
 /*
  * The device of winpmem.h as Windows has it.
  */
-#include <cpuid.h>
 #include <string.h>
 
 #include "driver-interface/resource_list.h"
@@ -14,8 +13,9 @@ struct windows_host {
 	struct winpmem_host host;
 	HANDLE device;
 
-	/* The thread that is kept on one CPU, and where it was allowed before. */
+	/* The thread that is kept on one CPU (0: none), and where it was allowed before. */
 	DWORD thread;
+	bool pinned; /* there was one, and `cpu` is its CPU */
 	int cpu;
 	GROUP_AFFINITY before;
 };
@@ -59,6 +59,20 @@ static uint32_t read_device(struct winpmem_host *h, uint64_t addr, void *buf, si
 	return error;
 }
 
+/* Where it was allowed before. It may have ended meanwhile. */
+static void unpin(struct windows_host *h)
+{
+	_cleanup_handle_ HANDLE thread =
+		h->thread ? OpenThread(THREAD_SET_INFORMATION | THREAD_QUERY_INFORMATION, FALSE,
+				       h->thread)
+			  : NULL;
+
+	if (thread)
+		SetThreadGroupAffinity(thread, &h->before, NULL);
+	h->thread = 0;
+}
+
+/* Another thread that reads goes where the first one was. */
 static int pin(struct winpmem_host *host)
 {
 	struct windows_host *h = of(host);
@@ -68,12 +82,18 @@ static int pin(struct winpmem_host *host)
 
 	if (h->thread == thread)
 		return h->cpu;
-	GetCurrentProcessorNumberEx(&now);
+	unpin(h);
+	if (h->pinned) {
+		now = (PROCESSOR_NUMBER){ .Group = (WORD)(h->cpu / 64), .Number = (BYTE)(h->cpu % 64) };
+	} else {
+		GetCurrentProcessorNumberEx(&now);
+	}
 	one.Group = now.Group;
 	one.Mask = (KAFFINITY)1 << now.Number;
 	if (!SetThreadGroupAffinity(GetCurrentThread(), &one, &h->before))
 		return -1;
 	h->thread = thread;
+	h->pinned = true;
 	h->cpu = now.Group * 64 + now.Number;
 	return h->cpu;
 }
@@ -125,65 +145,17 @@ static void memory_status(struct winpmem_host *h, uint64_t *ret_used, uint64_t *
 	*ret_installed = GetPhysicallyInstalledSystemMemory(&kib) ? kib << 10 : 0;
 }
 
-/* RTL_PROCESS_MODULES and its first element, as NtQuerySystemInformation(11) fills them on x64. */
-struct first_module {
-	uint64_t count;
-	uint64_t section, mapped_base, base;
-	uint32_t size, flags;
-	uint16_t order[4];
-	char path[256];
-};
-
-_Static_assert(sizeof(struct first_module) == 8 + 296, "RTL_PROCESS_MODULE_INFORMATION");
-
-#define SYSTEM_MODULE_INFORMATION 11
-
-/* The kernel for five levels is a file of its own, ntkrla57.exe, and the first of all modules. */
-static bool kernel_is_la57(void)
-{
-	typedef LONG(WINAPI * query_fn)(ULONG, void *, ULONG, ULONG *);
-	union {
-		FARPROC any;
-		query_fn fn;
-	} query_system = { win32_function(L"ntdll.dll", "NtQuerySystemInformation") };
-	_cleanup_free_ struct first_module *m = NULL;
-	ULONG len = 0;
-
-	if (!query_system.fn)
-		return false;
-	query_system.fn(SYSTEM_MODULE_INFORMATION, NULL, 0, &len);
-	len += 64 * sizeof(*m); /* for what is loaded meanwhile */
-	m = calloc(1, len);
-	if (!m || query_system.fn(SYSTEM_MODULE_INFORMATION, m, len, &len) < 0 || !m->count)
-		return false;
-	m->path[sizeof(m->path) - 1] = '\0';
-	return strstr(m->path, "la57") != NULL;
-}
-
-/*
- * CR4 is not for us to read. The CPU must be able to (CPUID 7, ECX bit 16: SDM vol. 2), and Windows
- * must have taken it up: by its kernel, or by more than 47 bits of addresses for programs.
- */
+/* What is not known is taken for the worse. */
 static enum winpmem_la57 la57(struct winpmem_host *h)
 {
-	unsigned a, b, c = 0, d;
-	SYSTEM_INFO system;
-
-	(void)h;
-	if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(c & 1u << 16))
-		return LA57_OFF;
-	GetSystemInfo(&system);
-	if ((uint64_t)(uintptr_t)system.lpMaximumApplicationAddress >> 47)
-		return LA57_ON;
-	return kernel_is_la57() ? LA57_ON : LA57_OFF;
+	return nt_five_levels(h->nt) == NT_NO ? LA57_OFF : LA57_ON;
 }
 
 static void close_host(struct winpmem_host *host)
 {
 	struct windows_host *h = of(host);
 
-	if (h->thread == GetCurrentThreadId())
-		SetThreadGroupAffinity(GetCurrentThread(), &h->before, NULL);
+	unpin(h);
 	if (h->device != INVALID_HANDLE_VALUE)
 		CloseHandle(h->device);
 	free(h);
@@ -235,6 +207,8 @@ enum status winpmem_open_device(const char *path, struct winpmem_host **ret, str
 	if (!wide || !h)
 		return err_nomem(e);
 	h->host.ops = &windows_ops;
+	h->host.nt = nt_here();
+	h->host.file_is_known = winpmem_service_is_ours();
 	h->device = open_device(wide);
 	if (h->device == INVALID_HANDLE_VALUE)
 		return refusal(path, GetLastError(), e);

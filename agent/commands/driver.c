@@ -12,12 +12,14 @@
 struct driver_command {
 	const char *folder;
 	bool json;
+	bool risk;
 };
 
 static enum status run(struct cli *cli, struct err *e);
 
 static const struct option_def options[] = {
 	DRIVER_DIR_OPTION(struct driver_command, folder),
+	DRIVER_RISK_OPTION(struct driver_command, risk),
 	CLI_FLAG(struct driver_command, json, 'j', "json", "status: print one JSON object"),
 };
 
@@ -88,13 +90,16 @@ static enum status status(const struct driver_command *o, struct err *e)
 
 static enum status load(const struct driver_command *o, const char *file, struct err *e)
 {
+	const struct winpmem_load what = {
+		.path = file, .folder = o->folder, .risk = o->risk, .nt = nt_here()
+	};
 	struct winpmem_service *s = NULL;
 	enum status st;
 
 	if (winpmem_is_loaded())
 		return err_set(e, ST_SYSTEM,
 			       "a memory driver is loaded already; see \"ramseal driver status\"");
-	st = winpmem_service_load(file, o->folder, &s, e);
+	st = winpmem_service_load(&what, &s, e);
 	if (st)
 		return st;
 	log_result_with(LOG_FIELDS(log_json("driver", driver_service_json(s))), "driver-loaded",

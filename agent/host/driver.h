@@ -9,10 +9,12 @@
 #include <jansson.h>
 
 #include "agent/program/cli.h"
+#include "driver-interface/driver_safety.h"
 
 struct driver_options {
 	const char *file;   /* NULL: what is built in, if it is and none is loaded */
 	const char *folder; /* NULL: the one for temporary files */
+	bool risk;          /* the user takes it that the host may stop */
 };
 
 #ifdef _WIN32
@@ -20,13 +22,18 @@ struct driver_options {
 	CLI_STRING(                                                                                \
 		type, member, 0, "driver-dir", "DIR",                                              \
 		"load the driver from a copy below DIR; default: the folder for temporary files")
+#define DRIVER_RISK_OPTION(type, member)                                                           \
+	CLI_FLAG(type, member, 0, RISK_OPTION,                                                     \
+		 "do also what may stop Windows here: load a driver that does not know of five "   \
+		 "levels of page tables, read in modes that a secure kernel's pages are fatal to")
 #define DRIVER_OPTIONS(type, member)                                                               \
 	CLI_STRING(type, member.file, 0, "driver", "FILE.sys",                                     \
 		   "load this memory driver, and unload it at the end"),                           \
-		DRIVER_DIR_OPTION(type, member.folder),
+		DRIVER_DIR_OPTION(type, member.folder), DRIVER_RISK_OPTION(type, member.risk),
 #define DRIVER_LOOK_OPTION(type, member)                                                           \
 	CLI_STRING(type, member.file, 0, "driver", "FILE.sys",                                     \
-		   "the memory driver that acquire would load"),
+		   "the memory driver that acquire would load"),                           \
+		DRIVER_RISK_OPTION(type, member.risk),
 #else
 #define DRIVER_OPTIONS(type, member)
 #define DRIVER_LOOK_OPTION(type, member)
@@ -45,7 +52,7 @@ enum status driver_session_begin(const struct driver_options *o, const char *sou
 				 struct driver_session **ret, struct err *e);
 
 /*
- * What a session would load: {"path":, "sha256":, "signer":, "trust":}, the caller's; NULL: nothing.
+ * What a session would load: {"path":, "sha256":, "signer":, "trust":}, and "risk" if the user takes one; the caller's; NULL: nothing.
  * "trust" is "trusted", or Windows' number for why it is not. As winpmem_service_look().
  */
 enum status driver_session_look(const struct driver_options *o, const char *source, json_t **ret,

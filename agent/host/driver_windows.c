@@ -6,6 +6,7 @@
 #include "agent/host/driver_signers.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
+#include "driver-interface/winpmem.h"
 #include "driver-interface/winpmem_built_in.h"
 
 /* What is loaded; a struct of its own, so that the header needs none of Windows. */
@@ -25,10 +26,14 @@ static json_t *signers_json(const struct winpmem_file *f)
 
 static json_t *file_json(const struct winpmem_file *f)
 {
-	return json_pack(
+	json_t *o = json_pack(
 		"{s:o, s:s, s:o, s:o, s:o}", "path", json_text(f->path), "sha256", f->sha256,
 		"signer", json_text(f->signer), "signers", signers_json(f), "trust",
 		f->trust ? json_sprintf("0x%08x", (unsigned)f->trust) : json_string("trusted"));
+
+	if (o && f->risk)
+		json_object_set_new(o, "risk", json_text(f->risk));
+	return o;
 }
 
 json_t *driver_service_json(const struct winpmem_service *s)
@@ -46,18 +51,31 @@ bool driver_is_wanted(const char *source)
 	return !strcmp(source, "auto") || !strncmp(source, "winpmem", strlen("winpmem"));
 }
 
+static struct winpmem_load what_to_load(const struct driver_options *o)
+{
+	return (struct winpmem_load){
+		.path = o->file,
+		.folder = o->folder,
+		.risk = o->risk,
+		.nt = nt_here(),
+	};
+}
+
 static enum status load(const struct driver_options *o, struct driver_session **ret, struct err *e)
 {
+	const struct winpmem_load what = what_to_load(o);
 	struct driver_session *s = calloc(1, sizeof(*s));
 	enum status st;
 
 	if (!s)
 		return err_nomem(e);
-	st = winpmem_service_load(o->file, o->folder, &s->service, e);
+	st = winpmem_service_load(&what, &s->service, e);
 	if (st) {
 		free(s);
 		return st;
 	}
+	if (winpmem_service_file(s->service)->risk)
+		log_warning("driver-risk", "%s", winpmem_service_file(s->service)->risk);
 	log_info_with(LOG_FIELDS(log_json("driver", driver_service_json(s->service))),
 		      "driver-loaded", "%s is loaded as %s (SHA-256 %s)",
 		      winpmem_service_file(s->service)->path, winpmem_service_name(s->service),
@@ -96,12 +114,14 @@ enum status driver_session_look(const struct driver_options *o, const char *sour
 				struct err *e)
 {
 	_cleanup_winpmem_file_ struct winpmem_file file = { 0 };
+	const struct winpmem_load what = what_to_load(o);
 	bool wanted;
 	enum status st = check_wanted(o, source, &wanted, e);
 
 	*ret = NULL;
+	winpmem_take_risk(o->risk);
 	if (!st && wanted && !winpmem_is_loaded())
-		st = winpmem_service_look(o->file, &file, e);
+		st = winpmem_service_look(&what, &file, e);
 	if (!st && file.path)
 		*ret = file_json(&file);
 	return st;
@@ -114,6 +134,7 @@ enum status driver_session_begin(const struct driver_options *o, const char *sou
 	const enum status st = check_wanted(o, source, &wanted, e);
 
 	*ret = NULL;
+	winpmem_take_risk(o->risk);
 	if (st || !driver_is_wanted(source))
 		return st;
 	if (!winpmem_is_loaded())

@@ -33,8 +33,8 @@ struct pmem {
 	/* Where it is. */
 	struct range runs[RUNS_MAX];
 	size_t n_runs;
-	struct range kept[64]; /* by the registry */
-	size_t n_kept;
+	struct range told[64]; /* by the registry */
+	size_t n_told;
 	size_t cut_registry; /* bytes missing at its end */
 	uint64_t used;
 	enum winpmem_la57 la57;
@@ -43,11 +43,28 @@ struct pmem {
 	bool never_writes;  /* success without a byte written */
 	bool short_success; /* a bad page ends the read early, as a success */
 	uint32_t refuses;   /* this error for every request */
+	uint32_t info_error;     /* this one for GET_INFO */
+	uint32_t read_error;     /* this one for reads of more than `reads_up_to` bytes */
+	size_t reads_up_to;
+	bool empty_read;         /* reads are successes without bytes */
+	enum { TLB_CLEARED, TLB_STALE_INSIDE, TLB_STALE_BETWEEN, TLB_STALE_ALWAYS } tlb;
 	uint64_t dies_at;
 	uint64_t poke_at, poke; /* into the info, if poke_at */
 
+	/* The Windows below it; nt.ops NULL: nobody asks it. */
+	struct nt nt;
+	uint32_t isolation_status; /* of class 165 */
+	bool secure_kernel;
+	struct range fetched[64]; /* by superfetch */
+	size_t n_fetched;
+	uint32_t fetched_version; /* the one that it answers to */
+	unsigned phys_bits;
+
 	/* What happened. */
 	uint32_t mode;
+	unsigned infos, raised, lowered;
+	bool kept;       /* by the test, after it was refused */
+	uint64_t mapped; /* the page whose translation the TLB has, and 1 */
 	unsigned modes_set, pins, reads_unpinned, reads;
 	bool iospace_asked, pinned, closed;
 	size_t largest;
@@ -88,6 +105,9 @@ static uint32_t answer_info(struct pmem *p, void *out, size_t out_len, size_t *r
 {
 	const size_t len = info_len(p);
 
+	p->infos++;
+	if (p->info_error)
+		return p->info_error;
 	if (!p->trailing && p->n_runs > p->capacity)
 		return WIN32_BAD_LENGTH;
 	if (out_len < len)
@@ -131,6 +151,15 @@ static bool is_bad(const struct pmem *p, uint64_t addr)
 	return addr == p->bad || addr == p->bad2 || (!addr && p->refuses_zero);
 }
 
+/* Whose bytes come for this page. */
+static uint64_t translated(struct pmem *p, uint64_t addr, bool first)
+{
+	if (p->tlb == TLB_CLEARED || (p->tlb == TLB_STALE_INSIDE && first) ||
+	    (p->tlb == TLB_STALE_BETWEEN && p->reads % 2) || !p->mapped)
+		p->mapped = addr | 1;
+	return p->mapped & ~(uint64_t)1;
+}
+
 /* Page by page; what failed loses the count, not the bytes in front of it. */
 static uint32_t read_device(struct winpmem_host *h, uint64_t addr, void *buf, size_t len,
 			    size_t *ret_len)
@@ -144,11 +173,15 @@ static uint32_t read_device(struct winpmem_host *h, uint64_t addr, void *buf, si
 	p->largest = MAX(p->largest, len);
 	if (p->mode == NO_MODE)
 		return WIN32_NOT_READY;
+	if (p->read_error && len > p->reads_up_to)
+		return p->read_error;
+	if (p->empty_read)
+		return WIN32_OK;
 	for (size_t at = 0; at < len && !p->never_writes; at += PAGE_SIZE) {
 		if (addr + at >= p->dies_at)
 			return WIN32_DEVICE_REMOVED;
 		if (!is_bad(p, addr + at)) {
-			pattern(to + at, addr + at, PAGE_SIZE);
+			pattern(to + at, translated(p, addr + at, !at), PAGE_SIZE);
 		} else if (p->short_success) {
 			*ret_len = at;
 			return WIN32_OK;
@@ -177,24 +210,24 @@ static enum status resources(struct winpmem_host *h, uint8_t **ret, size_t *ret_
 	struct pmem *p = of(h);
 	struct appender a;
 
-	if (!p->n_kept)
+	if (!p->n_told)
 		return err_set(e, ST_NO_SOURCE, "the registry names no memory");
-	*ret_len = 4 + 16 + 20 * (p->n_kept + 1) - p->cut_registry;
+	*ret_len = 4 + 16 + 20 * (p->n_told + 1) - p->cut_registry;
 	*ret = calloc(1, *ret_len + p->cut_registry);
 	a.at = *ret;
 	app_le32(&a, 1);
 	app_le64(&a, 0);
 	app_le32(&a, 0x10001);
-	app_le32(&a, (uint32_t)p->n_kept + 1);
+	app_le32(&a, (uint32_t)p->n_told + 1);
 	app_u8(&a, 2);
 	a.at += 19;
-	for (size_t i = 0; i < p->n_kept; i++) {
-		const uint64_t bytes = range_bytes(p->kept[i]);
+	for (size_t i = 0; i < p->n_told; i++) {
+		const uint64_t bytes = range_bytes(p->told[i]);
 
 		app_u8(&a, bytes >> 32 ? 7 : 3);
 		app_u8(&a, 0);
 		app_le16(&a, bytes >> 32 ? 0x0200 : 0);
-		app_le64(&a, p->kept[i].first);
+		app_le64(&a, p->told[i].first);
 		app_le32(&a, (uint32_t)(bytes >> 32 ? bytes >> 8 : bytes));
 		a.at += 4;
 	}
@@ -210,6 +243,98 @@ static void memory_status(struct winpmem_host *h, uint64_t *ret_used, uint64_t *
 static enum winpmem_la57 la57(struct winpmem_host *h)
 {
 	return of(h)->la57;
+}
+
+static struct pmem *below(struct nt *nt)
+{
+	return (struct pmem *)((uint8_t *)nt - offsetof(struct pmem, nt));
+}
+
+/* SUPERFETCH_INFORMATION and PF_MEMORY_RANGE_INFO_V1 or _V2 (nt.c). */
+static uint32_t answer_ranges(const struct pmem *p, const uint8_t *ask, size_t *ret_len)
+{
+	uint8_t *to = (uint8_t *)(uintptr_t)get_le64(ask + 16);
+	const size_t front = p->fetched_version == 2 ? 16 : 8;
+	const size_t want = front + 16 * p->n_fetched;
+
+	assert_int_equal(get_le32(ask), 45);
+	assert_int_equal(get_le32(ask + 4), 0x6B756843);
+	assert_int_equal(get_le32(ask + 8), 17);
+	assert_int_equal(p->raised, p->lowered + 1);
+	if (get_le32(to) != p->fetched_version)
+		return 0xc000000d; /* STATUS_INVALID_PARAMETER */
+	*ret_len = want;
+	if (get_le32(ask + 24) < want)
+		return NT_BUFFER_TOO_SMALL;
+	put_le32(to + 4, p->fetched_version == 1 ? (uint32_t)p->n_fetched : 0);
+	if (p->fetched_version == 2)
+		put_le64(to + 8, p->n_fetched);
+	for (size_t i = 0; i < p->n_fetched; i++) {
+		put_le64(to + front + 16 * i, p->fetched[i].first >> 12);
+		put_le64(to + front + 8 + 16 * i, range_bytes(p->fetched[i]) >> 12);
+	}
+	return 0;
+}
+
+static uint32_t answer_modules(uint8_t *to, size_t len, size_t *ret_len)
+{
+	*ret_len = 8 + 296;
+	if (len < *ret_len)
+		return NT_INFO_LENGTH_MISMATCH;
+	put_le32(to, 1);
+	put_le64(to + 8 + 16, KERNEL + 0x1000000);
+	strcpy((char *)to + 8 + 40, "\\SystemRoot\\system32\\ntoskrnl.exe");
+	return 0;
+}
+
+static uint32_t nt_query(struct nt *nt, enum nt_class class, void *buf, size_t len, size_t *ret_len)
+{
+	struct pmem *p = below(nt);
+
+	switch (class) {
+	case NT_ISOLATION:
+		if (p->isolation_status)
+			return p->isolation_status;
+		assert_true(len >= 16);
+		((uint8_t *)buf)[0] = p->secure_kernel;
+		*ret_len = 16;
+		return 0;
+	case NT_SUPERFETCH:
+		assert_int_equal(len, 32);
+		return p->n_fetched ? answer_ranges(p, buf, ret_len) : NT_INVALID_INFO_CLASS;
+	case NT_MODULES:
+		return answer_modules(buf, len, ret_len);
+	default:
+		return NT_INVALID_INFO_CLASS;
+	}
+}
+
+static void nt_privileges(struct nt *nt, bool on)
+{
+	struct pmem *p = below(nt);
+
+	p->raised += on;
+	p->lowered += !on;
+}
+
+static void nt_cpu(struct nt *nt, struct nt_cpu *ret)
+{
+	*ret = (struct nt_cpu){ .phys_bits = below(nt)->phys_bits, .highest_user = 0x7ffffffeffff };
+}
+
+static const struct nt_ops nt_ops = {
+	.query = nt_query,
+	.privileges = nt_privileges,
+	.cpu = nt_cpu,
+};
+
+/* Windows 10 and later; before that class 165 is unknown. */
+static void put_windows(struct pmem *p)
+{
+	p->nt.ops = &nt_ops;
+	p->host.nt = &p->nt;
+	p->phys_bits = 46;
+	p->fetched_version = 1;
 }
 
 static void close_host(struct winpmem_host *h)
@@ -238,10 +363,10 @@ static const struct drv_ops ops = {
 /* Some 3 MiB of RAM on both sides of 4 GiB; the registry agrees. */
 static void put_ram(struct pmem *p)
 {
-	p->runs[0] = p->kept[0] = (struct range){ 0x1000, 0x9efff };
-	p->runs[1] = p->kept[1] = (struct range){ 0x100000, MIB(3) - 1 };
-	p->runs[2] = p->kept[2] = (struct range){ GIB(4), GIB(4) + 0x7ffff };
-	p->n_runs = p->n_kept = 3;
+	p->runs[0] = p->told[0] = (struct range){ 0x1000, 0x9efff };
+	p->runs[1] = p->told[1] = (struct range){ 0x100000, MIB(3) - 1 };
+	p->runs[2] = p->told[2] = (struct range){ GIB(4), GIB(4) + 0x7ffff };
+	p->n_runs = p->n_told = 3;
 	p->used = 0x9e000 + MIB(2) + 0x80000;
 }
 
@@ -305,7 +430,14 @@ static void refused_in(struct pmem *p, enum winpmem_mode wanted, enum status wan
 	CHECK_HAS(e.message, text);
 	assert_null(d);
 	assert_true(p->closed);
-	free(p);
+	if (!p->kept)
+		free(p);
+}
+
+/* The test looks at what happened, and frees it. */
+static void keep(struct pmem *p)
+{
+	p->kept = true;
 }
 
 static void done(struct drv *d, struct pmem *p)
@@ -322,6 +454,14 @@ static const char *fact(const struct drv *d, const char *name)
 			return d->info.facts[i].value;
 	fail_msg("no fact %s", name);
 	return NULL;
+}
+
+static bool has_fact(const struct drv *d, const char *name)
+{
+	for (size_t i = 0; i < d->info.n_facts; i++)
+		if (!strcmp(d->info.facts[i].name, name))
+			return true;
+	return false;
 }
 
 #define RAM_RANGES                                                                                 \
@@ -350,7 +490,11 @@ TEST(every_generation_is_recognised_and_read_in_pte_mode)
 		assert_string_equal(fact(d, "info_bytes"), want[g].bytes);
 		assert_string_equal(fact(d, "mode"), "PTE");
 		assert_string_equal(fact(d, "build"), "19045");
-		assert_string_equal(fact(d, "pinned_to_cpu"), "1");
+		if (g == GEN1 || g == GEN2)
+			assert_string_equal(fact(d, "pinned_to_cpu"), "1");
+		else
+			assert_false(has_fact(d, "pinned_to_cpu"));
+		assert_int_equal(p->infos, 1);
 		assert_string_equal(d->info.error_numbers, "win32");
 		assert_false(d->info.silent);
 		assert_null(d->info.note);
@@ -361,7 +505,7 @@ TEST(every_generation_is_recognised_and_read_in_pte_mode)
 		check_data(d, 0x100000, MIB(3) - 1);
 		check_data(d, GIB(4), GIB(4) + 0x7ffff);
 		assert_int_equal(p->mode, WINPMEM_PTE);
-		assert_int_equal(p->modes_set, 1);
+		assert_int_equal(p->modes_set, g == GEN1 || g == GEN2 ? 2 : 1);
 		assert_int_equal(p->reads_unpinned, 0);
 		assert_int_equal(p->largest, WINPMEM_READ_MAX);
 		assert_false(p->iospace_asked);
@@ -427,7 +571,7 @@ TEST(as_many_ranges_as_a_driver_can_tell_are_taken)
 		struct drv *d;
 
 		put_many(p, n);
-		p->n_kept = 0;
+		p->n_told = 0;
 		d = opened(p);
 		assert_int_equal(d->info.maps[0].ranges.count, n);
 		assert_int_equal(d->info.maps[0].ranges.at[n - 1].last, p->runs[n - 1].last);
@@ -465,7 +609,7 @@ TEST(large_memory_descriptors_count)
 	struct drv *d;
 
 	p->n_runs = 21;
-	p->kept[2].last = GIB(4) + GIB(20) - 1;
+	p->told[2].last = GIB(4) + GIB(20) - 1;
 	p->used += GIB(20);
 	d = opened(p);
 	assert_int_equal(d->info.maps[0].ranges.at[2].last, GIB(24) - 1);
@@ -478,7 +622,7 @@ TEST(without_any_map_there_is_no_source)
 	struct pmem *p = make(GEN2);
 
 	p->n_runs = 21;
-	p->n_kept = 0;
+	p->n_told = 0;
 	refused_in(p, WINPMEM_PTE, ST_NO_SOURCE, "nothing says where RAM is");
 }
 
@@ -509,21 +653,50 @@ TEST(mode_that_another_program_set_is_not_known)
 
 TEST(without_pte_mode_it_is_physical_and_silent)
 {
-	static const uint32_t errors[] = { WIN32_NOT_SUPPORTED, WIN32_INVALID_FUNCTION,
-					   WIN32_GEN_FAILURE };
+	struct pmem *p = make(GEN3);
+	struct drv *d;
 
-	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
-		struct pmem *p = make(i % 2 ? GEN2 : GEN3);
-		struct drv *d;
+	p->pte_error = WIN32_NOT_SUPPORTED;
+	d = opened(p);
+	assert_string_equal(fact(d, "mode"), "PHYSICAL");
+	assert_true(d->info.silent);
+	CHECK_HAS(d->info.note, "unreadable pages cannot be detected");
+	assert_false(p->iospace_asked);
+	check_data(d, 0x100000, MIB(3) - 1);
+	done(d, p);
+}
 
-		p->pte_error = errors[i];
-		d = opened(p);
-		assert_string_equal(fact(d, "mode"), "PHYSICAL");
-		assert_true(d->info.silent);
-		CHECK_HAS(d->info.note, "unreadable pages cannot be detected");
-		assert_false(p->iospace_asked);
-		check_data(d, 0x100000, MIB(3) - 1);
-		done(d, p);
+TEST(only_not_supported_leads_to_physical)
+{
+	static const uint32_t errors[] = { WIN32_INVALID_FUNCTION, WIN32_NOT_READY, WIN32_BAD_LENGTH,
+					   WIN32_INVALID_PARAMETER, WIN32_NO_SYSTEM_RESOURCES };
+
+	for (enum generation g = GEN1; g < GENERATIONS; g++)
+		for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+			struct pmem *p = make(g);
+
+			p->pte_error = errors[i];
+			keep(p);
+			refused_in(p, WINPMEM_PTE, ST_NO_SOURCE, "does not take its mode PTE");
+			assert_int_equal(p->reads, 0);
+			assert_int_equal(p->modes_set, 0);
+			free(p);
+		}
+}
+
+/* The table's "after the last of these failures": PTE is refused with 31, PHYSICAL is not, reads stop Windows. */
+TEST(device_that_a_failed_load_left_is_never_read)
+{
+	static const enum winpmem_mode modes[] = { WINPMEM_PTE, WINPMEM_PHYSICAL };
+
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		struct pmem *p = make(GEN2);
+
+		p->pte_error = WIN32_GEN_FAILURE;
+		keep(p);
+		refused_in(p, modes[i], ST_NO_SOURCE, "restart Windows");
+		assert_int_equal(p->reads, 0);
+		free(p);
 	}
 }
 
@@ -533,10 +706,9 @@ TEST(page_that_was_never_written_is_not_memory)
 	struct page_status s[2];
 	uint8_t buf[2 * PAGE_SIZE];
 	struct err e = ERR_INIT;
-	struct drv *d;
+	struct drv *d = NULL;
 
-	p->pte_error = WIN32_GEN_FAILURE;
-	d = opened(p);
+	CHECK_OK(winpmem_open_host(&ops, WINPMEM_PATH, &p->host, WINPMEM_PHYSICAL, &d, &e), &e);
 	p->never_writes = true;
 	pattern(buf, 0x100000, sizeof(buf)); /* stale, and right by chance */
 	CHECK_OK(drv_read_pages(d, 0x100000, buf, 2, s, &e), &e);
@@ -544,9 +716,8 @@ TEST(page_that_was_never_written_is_not_memory)
 	assert_int_equal(s[1].state, PAGE_UNREADABLE);
 	done(d, p);
 	p = make(GEN2);
-	p->pte_error = WIN32_GEN_FAILURE;
 	p->never_writes = true;
-	refused_in(p, WINPMEM_PTE, ST_NO_SOURCE, "not one page of RAM can be read");
+	refused_in(p, WINPMEM_PHYSICAL, ST_NO_SOURCE, "not one page of RAM can be read");
 }
 
 TEST(driver_that_takes_no_mode_is_refused)
@@ -557,26 +728,115 @@ TEST(driver_that_takes_no_mode_is_refused)
 	refused_in(p, WINPMEM_PTE, ST_NO_SOURCE, "has no mode and takes none");
 }
 
-TEST(five_levels_never_get_pte_mode)
+TEST(five_levels_are_for_drivers_that_know_them)
 {
-	struct pmem *p = make(GEN1); /* PTE by itself */
+	struct pmem *p = make(GEN41);
 	struct drv *d;
 
 	p->la57 = LA57_ON;
+	p->pte_error = WIN32_NOT_SUPPORTED; /* 4.1, "five levels: SET_MODE PTE" */
 	d = opened(p);
 	assert_int_equal(p->mode, WINPMEM_PHYSICAL);
-	assert_int_equal(p->modes_set, 1);
 	assert_true(d->info.silent);
 	assert_string_equal(fact(d, "page_table_levels"), "5");
 	done(d, p);
-	p = make(GEN3);
-	p->la57 = LA57_ON;
-	p->mode = WINPMEM_PTE;
-	refused_in(p, WINPMEM_PTE, ST_NO_SOURCE, "five levels");
-	p = make(GEN1);
-	p->la57 = LA57_ON;
-	p->physical_error = WIN32_GEN_FAILURE;
-	refused_in(p, WINPMEM_PTE, ST_NO_SOURCE, "five levels");
+	for (enum generation g = GEN1; g < GENERATIONS; g++) {
+		p = make(g);
+		p->la57 = LA57_ON;
+		keep(p);
+		refused_in(p, WINPMEM_PTE, ST_NO_SOURCE, "five levels");
+		assert_int_equal(p->reads, 0);
+		if (g == GEN1 || g == GEN2)
+			assert_int_equal(p->mode, WINPMEM_PHYSICAL);
+		free(p);
+	}
+}
+
+static struct pmem *make_secure(enum generation g)
+{
+	struct pmem *p = make(g);
+
+	put_windows(p);
+	p->secure_kernel = true;
+	return p;
+}
+
+/* PTE is the only mode whose failing reads no version is known to die of. */
+TEST(secure_kernel_leaves_pte_mode_alone)
+{
+	for (enum generation g = GEN1; g < GENERATIONS; g++) {
+		static const enum winpmem_mode named[] = { WINPMEM_PHYSICAL, WINPMEM_IOSPACE };
+		struct pmem *p = make_secure(g);
+		struct drv *d = opened(p);
+
+		assert_string_equal(fact(d, "mode"), "PTE");
+		assert_false(has_fact(d, "risk_taken"));
+		done(d, p);
+		for (size_t i = 0; i < ARRAY_SIZE(named); i++) {
+			p = make_secure(g);
+			keep(p);
+			refused_in(p, named[i], ST_NO_SOURCE, "secure kernel runs here");
+			assert_int_equal(p->modes_set, 0);
+			assert_int_equal(p->reads, 0);
+			free(p);
+		}
+	}
+}
+
+TEST(secure_kernel_forbids_the_way_out_of_pte_mode)
+{
+	struct pmem *p = make_secure(GEN3);
+
+	p->pte_error = WIN32_NOT_SUPPORTED;
+	refused_in(p, WINPMEM_PTE, ST_NO_SOURCE, "secure kernel");
+	/* The mode cannot be set, and 2.0.1 begins with PHYSICAL. */
+	p = make_secure(GEN2);
+	p->refuses = WIN32_ACCESS_DENIED;
+	refused_in(p, WINPMEM_PTE, ST_NO_SOURCE, "secure kernel");
+	/* One that may run is as bad as one that does. */
+	p = make_secure(GEN2);
+	p->isolation_status = 0xc0000022;
+	refused_in(p, WINPMEM_PHYSICAL, ST_NO_SOURCE, "may run");
+}
+
+TEST(windows_without_class_165_has_no_secure_kernel)
+{
+	struct pmem *p = make_secure(GEN2);
+	struct err e = ERR_INIT;
+	struct drv *d = NULL;
+
+	p->isolation_status = NT_INVALID_INFO_CLASS;
+	CHECK_OK(winpmem_open_host(&ops, WINPMEM_PATH, &p->host, WINPMEM_PHYSICAL, &d, &e), &e);
+	done(d, p);
+}
+
+TEST(risk_that_the_user_takes_is_on_record)
+{
+	struct pmem *p = make_secure(GEN2);
+	struct err e = ERR_INIT;
+	struct drv *d = NULL;
+
+	winpmem_take_risk(true);
+	CHECK_OK(winpmem_open_host(&ops, WINPMEM_PATH, &p->host, WINPMEM_PHYSICAL, &d, &e), &e);
+	winpmem_take_risk(false);
+	assert_string_equal(fact(d, "mode"), "PHYSICAL");
+	assert_string_equal(fact(d, "risk_taken"), "--i-know-this-may-stop-the-host");
+	CHECK_HAS(d->info.note, "secure kernel");
+	done(d, p);
+}
+
+TEST(early_1_x_beside_a_secure_kernel_is_warned_of)
+{
+	struct pmem *p = make_secure(GEN1);
+	struct drv *d = opened(p);
+
+	CHECK_HAS(d->info.note, "before 1.6.3");
+	done(d, p);
+	p = make_secure(GEN1);
+	p->host.file_is_known = true; /* it was judged when it was loaded */
+	d = opened(p);
+	assert_true(!d->info.note || !strstr(d->info.note, "1.6.3"));
+	done(d, p);
 }
 
 TEST(named_mode_is_that_one_or_none)
@@ -611,7 +871,8 @@ TEST(bad_page_at_every_place_costs_that_page_alone)
 		for (size_t bad = 0; bad < PAGES; bad++) {
 			p->bad = first + bad * PAGE_SIZE;
 			p->bad2 = first + (bad * 7 % PAGES) * PAGE_SIZE;
-			p->short_success = bad % 3 == 1;
+			/* Of 2.0.1 success without a byte is the end. */
+			p->short_success = bad % 3 == 1 && g != GEN2;
 			memset(got, 0xEE, PAGES * PAGE_SIZE);
 			CHECK_OK(drv_read_pages(d, first, got, PAGES, s, &e), &e);
 			for (size_t i = 0; i < PAGES; i++) {
@@ -636,7 +897,7 @@ TEST(page_zero_is_refused_by_some_and_costs_itself_alone)
 		struct pmem *p = make(g);
 		struct drv *d;
 
-		p->runs[0].first = p->kept[0].first = 0;
+		p->runs[0].first = p->told[0].first = 0;
 		d = opened(p);
 		if (g == GEN1 || g == GEN2)
 			CHECK_PAGE(d, 0, PAGE_DATA, 0);
@@ -659,6 +920,217 @@ TEST(device_that_goes_away_ends_the_source)
 	CHECK_STATUS(drv_read_pages(d, 0x100000, buf, 4, s, &e), ST_SOURCE_FAILED, &e);
 	CHECK_HAS(e.message, "win32 1617");
 	assert_int_equal(s[3].state, PAGE_SKIPPED);
+	done(d, p);
+}
+
+static void read_fails_with(struct drv *d, uint64_t addr, size_t pages, enum status want)
+{
+	struct page_status s[16];
+	uint8_t buf[16 * PAGE_SIZE];
+	struct err e = ERR_INIT;
+
+	CHECK_STATUS(drv_read_pages(d, addr, buf, pages, s, &e), want, &e);
+}
+
+/* The next read hangs, or Windows has stopped (WINPMEM.md, "each allocation failing in turn"). */
+TEST(gen2_is_not_read_again_without_memory)
+{
+	struct pmem *p = make(GEN2);
+	struct drv *d = opened(p);
+	unsigned reads = p->reads;
+
+	p->read_error = WIN32_NO_SYSTEM_RESOURCES;
+	read_fails_with(d, 0x100000, 16, ST_SOURCE_FAILED);
+	read_fails_with(d, 0x100000, 16, ST_SOURCE_FAILED);
+	assert_int_equal(p->reads, reads + 1);
+	done(d, p);
+	p = make(GEN2);
+	d = opened(p);
+	reads = p->reads;
+	p->empty_read = true;
+	read_fails_with(d, 0x100000, 16, ST_SOURCE_FAILED);
+	assert_int_equal(p->reads, reads + 1);
+	done(d, p);
+}
+
+/* The I/O manager's buffer was too large; a smaller one is there. */
+TEST(gen1_reads_less_at_once_without_memory)
+{
+	struct pmem *p = make(GEN1);
+	struct drv *d = opened(p);
+
+	p->read_error = WIN32_NO_SYSTEM_RESOURCES;
+	p->reads_up_to = 4 * PAGE_SIZE;
+	check_data(d, 0x100000, MIB(3) - 1);
+	done(d, p);
+}
+
+/* 2.0.1 leaks memory of the kernel with each answer. */
+TEST(gen2_tells_its_ranges_once)
+{
+	static const enum generation ones[] = { GEN2, GEN3 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(ones); i++) {
+		_cleanup_drv_maps_ struct drv_maps again = { 0 };
+		struct pmem *p = make(ones[i]);
+		struct err e = ERR_INIT;
+		struct drv *d;
+
+		put_windows(p);
+		memcpy(p->fetched, p->runs, sizeof(p->fetched));
+		p->n_fetched = p->n_runs;
+		d = opened(p);
+		CHECK_OK(drv_maps_again(d, &again, &e), &e);
+		assert_int_equal(p->infos, ones[i] == GEN2 ? 1 : 2);
+		assert_int_equal(again.count, ones[i] == GEN2 ? 2 : 3);
+		done(d, p);
+	}
+}
+
+TEST(gen2_with_too_many_ranges_is_asked_once)
+{
+	struct pmem *p = make(GEN2);
+	struct drv *d;
+
+	p->n_runs = 21;
+	d = opened(p);
+	assert_int_equal(p->infos, 1);
+	done(d, p);
+}
+
+/* MmGetPhysicalMemoryRanges() failed: the request got through, and so will SET_MODE. */
+TEST(driver_that_cannot_list_ranges_is_still_set_to_pte)
+{
+	for (enum generation g = GEN1; g < GENERATIONS; g++) {
+		struct pmem *p = make(g);
+		struct drv *d;
+
+		p->info_error = WIN32_ACCESS_DENIED;
+		d = opened(p);
+		assert_string_equal(fact(d, "mode"), "PTE");
+		CHECK_MAP(d, 0, "registry", RAM_RANGES);
+		done(d, p);
+	}
+}
+
+TEST(driver_with_a_stale_tlb_is_refused)
+{
+	struct pmem *p;
+
+	for (int i = TLB_STALE_INSIDE; i <= TLB_STALE_ALWAYS; i++) {
+		p = make(GEN41);
+		p->tlb = i;
+		refused_in(p, WINPMEM_PTE, ST_NO_SOURCE, "TLB");
+	}
+}
+
+/* Each map with what the driver and the registry do not know. */
+static struct drv *open_fetched(struct pmem *p, uint32_t version)
+{
+	put_windows(p);
+	p->fetched_version = version;
+	p->n_fetched = 40;
+	for (size_t i = 0; i < 40; i++)
+		p->fetched[i] = (struct range){ GIB(1) + i * 0x3000, GIB(1) + i * 0x3000 + 0x1fff };
+	p->used = UINT64_C(40) * 0x2000;
+	return opened(p);
+}
+
+TEST(more_ranges_than_the_driver_can_tell_come_from_the_memory_manager)
+{
+	for (uint32_t version = 1; version <= 2; version++) {
+		struct pmem *p = make(GEN2);
+		struct drv *d;
+
+		p->n_runs = 40;
+		d = open_fetched(p, version);
+		assert_int_equal(d->info.n_maps, 2);
+		assert_string_equal(d->info.maps[0].origin, "superfetch");
+		assert_int_equal(d->info.maps[0].ranges.count, 40);
+		CHECK_MAP(d, 1, "registry", RAM_RANGES);
+		assert_true(d->info.has_kernel_base && d->info.kernel_base == KERNEL + 0x1000000);
+		assert_int_equal(p->raised, p->lowered);
+		CHECK_PAGE(d, GIB(1) + 39 * 0x3000, PAGE_DATA, 0);
+		done(d, p);
+	}
+}
+
+TEST(three_maps_are_recorded)
+{
+	struct pmem *p = make(GEN2);
+	struct drv *d;
+
+	put_windows(p);
+	p->fetched[0] = (struct range){ 0x1000, MIB(3) - 1 };
+	p->n_fetched = 1;
+	d = opened(p);
+	assert_int_equal(d->info.n_maps, 3);
+	assert_string_equal(d->info.maps[0].origin, "driver");
+	assert_string_equal(d->info.maps[1].origin, "superfetch");
+	assert_string_equal(d->info.maps[2].origin, "registry");
+	assert_int_equal(d->info.kernel_base, KERNEL);
+	done(d, p);
+}
+
+TEST(map_that_makes_no_sense_is_not_used)
+{
+	static const struct {
+		struct range range;
+		const char *note;
+	} lies[] = {
+		{ { UINT64_C(1) << 52, (UINT64_C(1) << 52) + 0xfff }, "makes no sense" },
+		{ { 0x1000, 0xfff }, "makes no sense" }, /* no pages */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
+		struct pmem *p = make(GEN2);
+		struct drv *d;
+
+		put_windows(p);
+		p->fetched[0] = lies[i].range;
+		p->n_fetched = 1;
+		d = opened(p);
+		assert_int_equal(d->info.n_maps, 2);
+		CHECK_HAS(d->info.note, lies[i].note);
+		done(d, p);
+	}
+}
+
+TEST(map_that_is_out_of_order_is_put_in_order)
+{
+	struct pmem *p = make(GEN2);
+	struct drv *d;
+
+	put_windows(p);
+	p->n_runs = 21;
+	p->fetched[0] = (struct range){ GIB(4), GIB(4) + 0x7ffff };
+	p->fetched[1] = (struct range){ 0x100000, MIB(3) - 1 };
+	p->fetched[2] = (struct range){ 0x1000, 0x9efff };
+	p->fetched[3] = (struct range){ 0x102000, MIB(2) - 1 };
+	p->n_fetched = 4;
+	d = opened(p);
+	CHECK_MAP(d, 0, "superfetch", RAM_RANGES);
+	assert_int_equal(d->info.maps[0].faults.unsorted, 2);
+	assert_int_equal(d->info.maps[0].faults.overlapping, 1);
+	check_data(d, GIB(4), GIB(4) + 0x7ffff);
+	done(d, p);
+}
+
+/* Reading there sets reserved bits of a page table entry, and stops Windows (WINPMEM.md, 2^40). */
+TEST(nothing_is_read_beyond_what_the_processor_can_address)
+{
+	struct pmem *p = make(GEN2);
+	struct drv *d;
+
+	put_windows(p);
+	p->phys_bits = 40;
+	p->runs[2] = p->told[2] = (struct range){ GIB(1023), GIB(1025) - 1 };
+	p->used = 0x9e000 + MIB(2) + GIB(2);
+	d = opened(p);
+	CHECK_MAP(d, 0, "driver", { 0x1000, 0x9efff }, { 0x100000, MIB(3) - 1 },
+		  { GIB(1023), GIB(1024) - 1 });
+	CHECK_HAS(d->info.note, "beyond what the processor can address");
+	CHECK_PAGE(d, GIB(1024), PAGE_SKIPPED, SKIP_NOT_MAPPED);
 	done(d, p);
 }
 
@@ -694,7 +1166,7 @@ TEST(driver_that_hides_ranges_is_not_believed)
 	struct drv *d;
 
 	/* 32 GiB, of which it tells 2 MiB. */
-	p->kept[2].last = GIB(36) - 1;
+	p->told[2].last = GIB(36) - 1;
 	p->used = GIB(32);
 	p->n_runs = 2;
 	d = opened(p);
@@ -789,7 +1261,7 @@ TEST(both_layouts_make_sense_and_the_memory_status_decides)
 TEST(maps_are_asked_again)
 {
 	_cleanup_drv_maps_ struct drv_maps again = { 0 };
-	struct pmem *p = make(GEN2);
+	struct pmem *p = make(GEN3);
 	struct drv *d = opened(p);
 	struct err e = ERR_INIT;
 
@@ -870,13 +1342,31 @@ int main(void)
 		cmocka_unit_test(what_is_not_winpmem_is_not_mine),
 		cmocka_unit_test(mode_that_another_program_set_is_not_known),
 		cmocka_unit_test(without_pte_mode_it_is_physical_and_silent),
+		cmocka_unit_test(only_not_supported_leads_to_physical),
+		cmocka_unit_test(device_that_a_failed_load_left_is_never_read),
 		cmocka_unit_test(page_that_was_never_written_is_not_memory),
 		cmocka_unit_test(driver_that_takes_no_mode_is_refused),
-		cmocka_unit_test(five_levels_never_get_pte_mode),
+		cmocka_unit_test(five_levels_are_for_drivers_that_know_them),
+		cmocka_unit_test(secure_kernel_leaves_pte_mode_alone),
+		cmocka_unit_test(secure_kernel_forbids_the_way_out_of_pte_mode),
+		cmocka_unit_test(windows_without_class_165_has_no_secure_kernel),
+		cmocka_unit_test(risk_that_the_user_takes_is_on_record),
+		cmocka_unit_test(early_1_x_beside_a_secure_kernel_is_warned_of),
 		cmocka_unit_test(named_mode_is_that_one_or_none),
 		cmocka_unit_test(bad_page_at_every_place_costs_that_page_alone),
 		cmocka_unit_test(page_zero_is_refused_by_some_and_costs_itself_alone),
 		cmocka_unit_test(device_that_goes_away_ends_the_source),
+		cmocka_unit_test(gen2_is_not_read_again_without_memory),
+		cmocka_unit_test(gen1_reads_less_at_once_without_memory),
+		cmocka_unit_test(gen2_tells_its_ranges_once),
+		cmocka_unit_test(gen2_with_too_many_ranges_is_asked_once),
+		cmocka_unit_test(driver_that_cannot_list_ranges_is_still_set_to_pte),
+		cmocka_unit_test(driver_with_a_stale_tlb_is_refused),
+		cmocka_unit_test(more_ranges_than_the_driver_can_tell_come_from_the_memory_manager),
+		cmocka_unit_test(three_maps_are_recorded),
+		cmocka_unit_test(map_that_makes_no_sense_is_not_used),
+		cmocka_unit_test(map_that_is_out_of_order_is_put_in_order),
+		cmocka_unit_test(nothing_is_read_beyond_what_the_processor_can_address),
 		cmocka_unit_test(handle_without_write_access_is_read_and_silent),
 		cmocka_unit_test(thread_that_cannot_be_pinned_is_noted),
 		cmocka_unit_test(driver_that_hides_ranges_is_not_believed),
