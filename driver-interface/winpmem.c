@@ -253,6 +253,7 @@ static enum status set_best_mode(struct winpmem *w, struct err *e)
 	const bool la57 = w->host->ops->la57(w->host) == LA57_ON;
 	uint32_t error;
 
+	w->drv.info.five_levels = la57;
 	drv__fact(&w->drv, "page_table_levels", "%d", la57 ? 5 : 4);
 	if (la57)
 		return set_mode_of_five_levels(w, e);
@@ -295,9 +296,10 @@ static void judge_mode(struct winpmem *w)
 	if (w->mode == WINPMEM_PHYSICAL)
 		winpmem__note(w, "unreadable pages cannot be detected in mode PHYSICAL");
 	if (w->mode == WINPMEM_MODE_UNKNOWN)
-		winpmem__note(w, w->set_once ? "the mode was set by another program and is not known"
-					: "the mode could not be set and is not known: unreadable "
-					  "pages cannot be detected");
+		winpmem__note(w, w->set_once
+					 ? "the mode was set by another program and is not known"
+					 : "the mode could not be set and is not known: unreadable "
+					   "pages cannot be detected");
 	if (w->mode == WINPMEM_IOSPACE)
 		winpmem__note(w, "in mode IOSPACE a page that is not locked may stop Windows");
 }
@@ -339,8 +341,9 @@ static void warn_of_1_x(struct winpmem *w)
 {
 	if (w->family && w->family != NEITHER && w->host->nt &&
 	    nt_secure_kernel(w->host->nt) != NT_NO && !w->host->file_is_known)
-		winpmem__note(w, "versions before 1.6.3 stop Windows where a secure kernel runs, as it "
-				 "does here, and this is one of 1.x");
+		winpmem__note(
+			w, "versions before 1.6.3 stop Windows where a secure kernel runs, as it "
+			   "does here, and this is one of 1.x");
 }
 
 static enum status negotiate(struct winpmem *w, enum winpmem_mode wanted, struct err *e)

@@ -23,7 +23,6 @@ static const struct layout {
 
 #define RANGE_SIZE 16 /* PHYSICAL_MEMORY_RANGE: base, length */
 
-
 void winpmem_info_deinit(struct winpmem_info *i)
 {
 	range_list_deinit(&i->ranges);

@@ -90,7 +90,8 @@ static void tidy(struct winpmem *w, struct range_list *l, const char *origin,
 	if (!cut)
 		return;
 	snprintf(text, sizeof(text),
-		 "the map of %s goes beyond what the processor can address, and is cut at 0x%" PRIx64,
+		 "the map of %s goes beyond what the processor can address, and is cut at "
+		 "0x%" PRIx64,
 		 origin, limit);
 	winpmem__note(w, text);
 }

@@ -236,10 +236,11 @@ static enum status make_service(struct winpmem_service *s, struct err *e)
 		return advise(e, GetLastError(), "the driver's service cannot be made");
 	error = start_service(s->service);
 	if (driver_left_device(error, winpmem_is_loaded()))
-		return err_set(e, ST_NO_SOURCE,
-			       "the driver did not start and left its device (error %lu): reading that "
-			       "stops Windows, so restart Windows before the next try",
-			       (unsigned long)error);
+		return err_set(
+			e, ST_NO_SOURCE,
+			"the driver did not start and left its device (error %lu): reading that "
+			"stops Windows, so restart Windows before the next try",
+			(unsigned long)error);
 	return error ? advise(e, error, "the driver cannot be loaded") : ST_OK;
 }
 

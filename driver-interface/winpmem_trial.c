@@ -94,7 +94,7 @@ static bool differs(const struct pair *p)
 /* What was seen of neighbours. */
 struct pairs {
 	size_t different;
-	size_t equal;     /* both have the same bytes, */
+	size_t equal;          /* both have the same bytes, */
 	size_t equal_not_zero; /* which is rare in memory unless it is zero */
 };
 
@@ -109,10 +109,11 @@ static void count_pair(const struct pair *p, struct pairs *n)
 
 static enum status err_stale(const struct winpmem *w, const char *what, struct err *e)
 {
-	return err_set(e, ST_NO_SOURCE,
-		       "%s: %s: the driver does not clear the processor's TLB, and what it reads is "
-		       "no evidence; use another version",
-		       w->drv.info.path, what);
+	return err_set(
+		e, ST_NO_SOURCE,
+		"%s: %s: the driver does not clear the processor's TLB, and what it reads is "
+		"no evidence; use another version",
+		w->drv.info.path, what);
 }
 
 static enum status judge_pairs(struct winpmem *w, const struct pairs *n, struct err *e)

@@ -84,7 +84,8 @@ static int pin(struct winpmem_host *host)
 		return h->cpu;
 	unpin(h);
 	if (h->pinned) {
-		now = (PROCESSOR_NUMBER){ .Group = (WORD)(h->cpu / 64), .Number = (BYTE)(h->cpu % 64) };
+		now = (PROCESSOR_NUMBER){ .Group = (WORD)(h->cpu / 64),
+					  .Number = (BYTE)(h->cpu % 64) };
 	} else {
 		GetCurrentProcessorNumberEx(&now);
 	}

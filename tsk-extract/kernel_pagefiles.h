@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The paging files that a running Windows' kernel lists: SystemPageFileInformation, class 18 of
- * NtQuerySystemInformation(). Nothing of Windows is called here, so that answers of any length and any
- * content can be tried anywhere.
- *
- * Each entry is _SYSTEM_PAGEFILE_INFORMATION of phnt's ntexapi.h (System Informer, 103cc43), on x64:
- *
- *	 0  u32  NextEntryOffset, from the entry's own beginning; 0: this is the last
- *	 4  u32  TotalSize, 8 TotalInUse, 12 PeakUsage: in pages
- *	16  u16  length of PageFileName in bytes, 18 u16 room, 24 u64 its address in the asker's memory
+ * The paging files that a running Windows' kernel lists: SystemPageFileInformation (nt_answers.h).
+ * Nothing of Windows is called here, so that answers of any length and any content can be tried
+ * anywhere.
  */
 #ifndef RAMSEAL_TSK_EXTRACT_KERNEL_PAGEFILES_H
 #define RAMSEAL_TSK_EXTRACT_KERNEL_PAGEFILES_H
 
 #include <stdbool.h>
 
+#include "formats/base/nt_answers.h"
 #include "tsk-extract/pagefiles.h"
 
 struct kernel_pagefile {
@@ -24,13 +19,11 @@ struct kernel_pagefile {
 
 /* Where reading an answer has come to. */
 struct kernel_pagefiles {
-	const uint8_t *list;
-	size_t size;
-	uint64_t base;   /* the address that `list` had when the kernel wrote it */
-	size_t at;       /* of the next entry; SIZE_MAX: there is none */
+	struct nt_list list;
 	size_t nameless; /* entries without a name so far: the compression store is no file */
 };
 
+/* `base`: the address that `list` had when the kernel wrote it. */
 struct kernel_pagefiles kernel_pagefiles_begin(const void *list, size_t size, uint64_t base);
 
 /*

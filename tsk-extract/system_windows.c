@@ -10,6 +10,7 @@
 
 #include <hivex_memory.h>
 
+#include "formats/base/nt_answers.h"
 #include "formats/base/win32.h"
 #include "tsk-extract/kernel_pagefiles.h"
 #include "tsk-extract/pagefiles_internal.h"
@@ -47,7 +48,6 @@ enum status system_open_swap(const char *path, struct reader **ret, struct err *
 
 /* --- the kernel's list --------------------------------------------------------------------- */
 
-#define PAGEFILE_CLASS  18
 #define KERNEL_LIST_MAX ((ULONG)1 << 20)
 
 /* --- the registry's list ------------------------------------------------------------------- */
@@ -285,7 +285,7 @@ static enum status find(struct volumes *v, struct err *e)
 		{ L"PagingFiles", "PagingFiles" },
 	};
 	ULONG size = 0;
-	_cleanup_free_ uint8_t *kernel = win32_query_system(PAGEFILE_CLASS, KERNEL_LIST_MAX, &size);
+	_cleanup_free_ uint8_t *kernel = win32_query_system(NT_PAGE_FILES, KERNEL_LIST_MAX, &size);
 	enum status st = kernel ? add_from_kernel(v, kernel, size, e) : ST_OK;
 
 	for (size_t i = 0; i < ARRAY_SIZE(values) && !st && !v->list->count; i++) {

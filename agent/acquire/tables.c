@@ -470,15 +470,24 @@ static enum status find_and_compare(const struct tables_plan *plan, struct walk_
 	return st;
 }
 
+/* The build as the kernel's memory has it; of this machine Windows tells it, too. */
+static uint32_t windows_build(const struct drv *source, const struct discovery *d)
+{
+	return d->windows.version.build || !is_live(source) ? d->windows.version.build
+							    : host_windows_build();
+}
+
 /* What a pass knows of the machine, beside what it was told. */
-static void begin_evidence(struct layout_evidence *ev, const struct pte_facts *told,
+static void begin_evidence(struct layout_evidence *ev, const struct tables_plan *plan,
 			   const struct discovery *d)
 {
-	struct pte_facts facts = *told;
+	struct pte_facts facts = *plan->facts;
 
 	facts.five_levels = d->mode == PAGING_5_LEVEL;
 	if (d->vmcoreinfo)
 		facts.version = vmcoreinfo_version(d->vmcoreinfo);
+	else if (d->os == OS_WINDOWS)
+		facts.version = windows_build(plan->source, d);
 	layout_evidence_init(ev, d->os, &facts);
 }
 
@@ -507,7 +516,7 @@ static enum status store_tables(const struct tables_plan *plan, struct physmem *
 		f->mem = mem;
 		f->budget = budget;
 		if (plan->facts) {
-			begin_evidence(&evidence, plan->facts, &r->found);
+			begin_evidence(&evidence, plan, &r->found);
 			f->evidence = &evidence;
 		}
 		s.feed = &f->feed;
@@ -550,8 +559,12 @@ enum status tables_acquire(const struct tables_plan *plan, struct tables_result 
 		st = store_tables(plan, &mem.mem, &budget, ret, e);
 	ret->end = clock_mono_ns();
 	if (!st && !ret->found.n_spaces)
-		log_warning("no-page-tables",
-			    "no page tables were found; smear cannot be measured");
+		log_warning(
+			"no-page-tables",
+			plan->source->info.five_levels
+				? "page tables have five levels, which ramseal does not know of "
+				  "Windows; smear cannot be measured"
+				: "no page tables were found; smear cannot be measured");
 	warn_of_spaces(ret);
 	return st ? st : write_line(plan, before ? "before" : "after", ret, e);
 }

@@ -32,7 +32,7 @@ struct driver_options {
 		DRIVER_DIR_OPTION(type, member.folder), DRIVER_RISK_OPTION(type, member.risk),
 #define DRIVER_LOOK_OPTION(type, member)                                                           \
 	CLI_STRING(type, member.file, 0, "driver", "FILE.sys",                                     \
-		   "the memory driver that acquire would load"),                           \
+		   "the memory driver that acquire would load"),                                   \
 		DRIVER_RISK_OPTION(type, member.risk),
 #else
 #define DRIVER_OPTIONS(type, member)

@@ -25,6 +25,9 @@ void host_name(char ret[static HOST_NAME_SIZE]);
 /* Where the kernel that runs was loaded from, for free(); NULL if that helps nobody, or is not known. */
 char *host_kernel_file(void);
 
+/* The build of the Windows that runs; 0: it is none, or does not tell. */
+uint32_t host_windows_build(void);
+
 /* CPUs that this process may run on; at least 1. */
 unsigned host_cpus(void);
 

@@ -401,6 +401,11 @@ char *host_kernel_file(void)
 	return NULL;
 }
 
+uint32_t host_windows_build(void)
+{
+	return 0;
+}
+
 unsigned host_cpus(void)
 {
 	cpu_set_t set;

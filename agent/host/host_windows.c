@@ -16,6 +16,7 @@
 #include "agent/host/system_answers.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
+#include "formats/base/nt_answers.h"
 #include "formats/base/win32.h"
 
 #include <psapi.h>
@@ -85,14 +86,21 @@ static json_t *registry_number(const wchar_t *key, const wchar_t *name)
 }
 
 /* What GetVersionEx() says depends on the manifest of the program that asks; this does not. */
-static bool true_version(RTL_OSVERSIONINFOW *ret)
+static bool true_version(struct nt_version *ret)
 {
 	LONG(WINAPI * get)
 	(RTL_OSVERSIONINFOW *) = (LONG(WINAPI *)(RTL_OSVERSIONINFOW *))(
 		void (*)(void))win32_function(L"ntdll.dll", "RtlGetVersion");
+	RTL_OSVERSIONINFOW v = { .dwOSVersionInfoSize = sizeof(v) };
 
-	*ret = (RTL_OSVERSIONINFOW){ .dwOSVersionInfoSize = sizeof(*ret) };
-	return get && get(ret) == 0;
+	return get && get(&v) == 0 && nt_version_read(&v, sizeof(v), ret);
+}
+
+uint32_t host_windows_build(void)
+{
+	struct nt_version v;
+
+	return true_version(&v) ? v.build : 0;
 }
 
 /* *ret_got: bytes that came, or that it wants. */
@@ -150,18 +158,29 @@ static const char *machine_name(void)
 
 static void put_version(json_t *facts)
 {
-	RTL_OSVERSIONINFOW v;
+	struct nt_version v;
 
 	if (!true_version(&v))
 		return;
 	host__put(facts, "os", "version_id",
-		  json_sprintf("%lu.%lu", (unsigned long)v.dwMajorVersion,
-			       (unsigned long)v.dwMinorVersion));
+		  json_sprintf("%lu.%lu", (unsigned long)v.major, (unsigned long)v.minor));
 	host__put(facts, "os", "kernel_release",
-		  json_sprintf("%lu.%lu.%lu", (unsigned long)v.dwMajorVersion,
-			       (unsigned long)v.dwMinorVersion, (unsigned long)v.dwBuildNumber));
-	/* The high bits say "free build" in what some functions return; not in this one. */
-	host__put(facts, "os", "build", json_integer(v.dwBuildNumber & 0xffff));
+		  json_sprintf("%lu.%lu.%lu", (unsigned long)v.major, (unsigned long)v.minor,
+			       (unsigned long)v.build));
+	host__put(facts, "os", "build", json_integer(v.build));
+}
+
+/* Its structure was shorter on Windows 7, and each release takes its own length alone. */
+static json_t *firmware(void)
+{
+	uint8_t answer[NT_BOOT_SIZE] = { 0 };
+	struct nt_boot b;
+
+	if ((!query_system(NT_BOOT, answer, NT_BOOT_SIZE) &&
+	     !query_system(NT_BOOT, answer, NT_BOOT_FRONT)) ||
+	    !nt_boot_read(answer, sizeof(answer), &b))
+		return NULL;
+	return b.firmware == 1 ? json_string("BIOS") : b.firmware == 2 ? json_string("UEFI") : NULL;
 }
 
 static void put_os(json_t *facts)
@@ -171,6 +190,7 @@ static void put_os(json_t *facts)
 	host__put(facts, "host", "name", computer_name());
 	host__put(facts, "host", "machine", machine ? json_string(machine) : NULL);
 	host__put(facts, "host", "boot_id", boot_id());
+	host__put(facts, "host", "firmware", firmware());
 	host__put(facts, "host", "vendor", registry_text(BIOS_KEY, L"SystemManufacturer"));
 	host__put(facts, "host", "product", registry_text(BIOS_KEY, L"SystemProductName"));
 	host__put(facts, "os", "kernel", json_string("Windows NT"));
@@ -339,23 +359,38 @@ static void put_process(json_t *facts)
 static json_t *code_integrity(void)
 {
 	struct code_integrity c = { .length = sizeof(c) };
+	uint32_t options;
 
-	if (!query_system(103, &c, sizeof(c)))
+	if (!query_system(NT_CODE_INTEGRITY, &c, sizeof(c)) ||
+	    !nt_code_integrity_read(&c, sizeof(c), &options))
 		return NULL;
-	return json_pack("{s:I, s:o}", "value", (json_int_t)c.options, "names",
-			 context_flag_names(c.options, context_code_integrity));
+	return json_pack("{s:I, s:o}", "value", (json_int_t)options, "names",
+			 context_flag_names(options, context_code_integrity));
+}
+
+/* Whether processes have a second root, and which bit entries that are not present carry (L1TF). */
+static json_t *kva_shadow(void)
+{
+	uint8_t answer[NT_KVA_SHADOW_SIZE] = { 0 };
+	struct nt_kva_shadow s;
+
+	if (!query_system(NT_KVA_SHADOW, answer, sizeof(answer)) ||
+	    !nt_kva_shadow_read(answer, sizeof(answer), &s))
+		return NULL;
+	return json_pack("{s:b, s:I, s:I}", "on", s.on, "invalid_pte_bit",
+			 (json_int_t)s.invalid_pte_bit, "value", (json_int_t)s.flags);
 }
 
 /* The structure has had one size so far; if a later Windows wants another, it says which. */
 static json_t *vbs(void)
 {
 	uint8_t answer[64] = { 0 };
-	ULONG size = VBS_ANSWER_SIZE, got = 0;
-	bool told = query_system_sized(165, answer, size, &got);
+	ULONG size = NT_ISOLATION_SIZE, got = 0;
+	bool told = query_system_sized(NT_ISOLATION, answer, size, &got);
 
 	if (!told && got > size && got <= sizeof(answer)) {
 		size = got;
-		told = query_system_sized(165, answer, size, &got);
+		told = query_system_sized(NT_ISOLATION, answer, size, &got);
 	}
 	return told ? vbs_json(answer, got && got < size ? got : size) : NULL;
 }
@@ -365,6 +400,7 @@ static void put_security(json_t *facts)
 	DWORD on, size = sizeof(on);
 
 	host__put(facts, "security", "vbs", vbs());
+	host__put(facts, "security", "kva_shadow", kva_shadow());
 
 	host__put(facts, "security", "code_integrity", code_integrity());
 

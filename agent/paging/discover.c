@@ -25,6 +25,7 @@ void discover_hints_from_drv(struct discover_hints *h, const struct drv_info *in
 {
 	h->has_cr3 = info->has_cr3;
 	h->cr3 = info->cr3;
+	h->five_levels = info->five_levels;
 	h->has_kernel_base = info->has_kernel_base;
 	h->kernel_base = info->kernel_base;
 	h->notes = info->notes;
@@ -161,6 +162,9 @@ static enum status find_kernel(const struct search *s, struct err *e)
 		return err_nomem(e);
 	if (s->hints->notes && vmcoreinfo_from_notes(v, s->hints->notes, s->hints->notes_size) &&
 	    paging__take_vmcoreinfo(s, v))
+		return ST_OK;
+	/* Of Windows only roots of four levels are known, and a fifth one would be taken for such. */
+	if (s->hints->five_levels)
 		return ST_OK;
 	if (s->hints->has_cr3 && paging__take_windows_root(s, s->hints->cr3, DTB_SOURCE))
 		return ST_OK;

@@ -21,6 +21,7 @@ struct discover_hints {
 	const struct discovery *before;
 	bool has_cr3;
 	uint64_t cr3;
+	bool five_levels;     /* of Windows: then its roots are not looked for */
 	bool has_kernel_base; /* Windows: ntoskrnl's */
 	uint64_t kernel_base;
 	struct pe_file *ntoskrnl; /* of the Windows that runs; or NULL */

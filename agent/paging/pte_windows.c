@@ -347,10 +347,24 @@ static int score(const struct win_pte_evidence *ev, size_t i, uint64_t mask)
 	return points;
 }
 
-/* Which layout the version would suggest, for ties. Builds: 14393 is 1607, 17763 is 1809. */
+/* Builds: 14393 is 1607, 17763 is 1809, 26200 is 11 25H2, whose symbols have been seen. */
+#define BUILD_8      9200
+#define BUILD_1809   17763
+#define BUILD_LATEST 26200
+
+/* Which layout the version would suggest. */
 static size_t by_version(uint32_t build)
 {
-	return build < 9200 ? 0 : build < 17763 ? 1 : 2;
+	return build < BUILD_8 ? 0 : build < BUILD_1809 ? 1 : 2;
+}
+
+/*
+ * Whether that is certain. From 1809 on the layout came with the build; the change for L1TF reached earlier
+ * ones, 1803 for certain, by servicing (ADV180018), and of later ones nobody knows.
+ */
+static bool version_decides(uint32_t build)
+{
+	return build >= BUILD_1809 && build <= BUILD_LATEST;
 }
 
 void win_pte_choose(const struct win_pte_evidence *ev, struct win_pte_choice *ret)
@@ -365,6 +379,8 @@ void win_pte_choose(const struct win_pte_evidence *ev, struct win_pte_choice *re
 		if (ret->scores[i] > ret->scores[best])
 			best = i;
 	}
+	if (version_decides(ev->facts.version))
+		best = hint;
 	ret->by_version_only = !ev->soft && !mask;
 	if (ret->by_version_only && !ev->facts.version) {
 		snprintf(ret->reason, sizeof(ret->reason), "no entry tells the layouts apart");
@@ -377,7 +393,9 @@ void win_pte_choose(const struct win_pte_evidence *ev, struct win_pte_choice *re
 		 " in transition (%" PRIu64 " name RAM as they stand), %" PRIu64
 		 " with bit 4; common high bits 0x%" PRIx64 "%s",
 		 ev->entries, ev->soft, ev->transition, ev->plain_in_ram, ev->swizzle_set, mask,
-		 ret->by_version_only ? "; the build number decided" : "");
+		 ret->by_version_only || version_decides(ev->facts.version)
+			 ? "; the build number decided"
+			 : "");
 }
 
 int win_pte_foreign_file(const struct win_pte_evidence *ev, const struct win_pte_layout *l,

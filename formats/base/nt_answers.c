@@ -73,7 +73,7 @@ bool nt_page_file_next(struct nt_list *l, struct nt_page_file *ret)
 		.peak = get_le32(p + 12),
 		.name = text_in(l, p + PAGE_FILE_NAME),
 	};
-	return true;
+	return ret->name.at || get_le16(p + PAGE_FILE_NAME) < 2;
 }
 
 /* RTL_PROCESS_MODULES: their number, and on an address of 8 RTL_PROCESS_MODULE_INFORMATION[]. */

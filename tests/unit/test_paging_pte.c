@@ -353,15 +353,29 @@ TEST(mask_is_found_though_a_torn_table_lacks_it)
 	check_win_choice(&ev, "10-1809", MASK);
 }
 
-TEST(build_number_does_not_outweigh_entries)
+TEST(build_number_does_not_outweigh_entries_where_servicing_changed_them)
 {
 	struct win_pte_evidence ev = entries_of(12, 2, true, 100);
 
 	ev.facts.version = 17134; /* 1803, which came with the old layout and was serviced */
 	check_win_choice(&ev, "10-1809", MASK);
 	ev = entries_of(1, 13, false, 100);
-	ev.facts.version = 19041;
+	ev.facts.version = 30000; /* nobody knows it yet */
 	check_win_choice(&ev, "10-1507", 0);
+}
+
+/* Without a mask, and with slots in the store of compressed pages, entries look like the older layout's. */
+TEST(build_number_decides_from_1809_on)
+{
+	static const uint32_t builds[] = { 17763, 18362, 19041, 19045, 20348,
+					   22000, 22621, 22631, 26100, 26200 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(builds); i++) {
+		struct win_pte_evidence ev = entries_of(1, 13, false, 100);
+
+		ev.facts.version = builds[i];
+		check_win_choice(&ev, "10-1809", 0);
+	}
 }
 
 TEST(without_entries_only_the_version_speaks)
@@ -438,7 +452,9 @@ int main(void)
 		cmocka_unit_test(windows_layout_is_chosen_by_what_entries_look_like),
 		cmocka_unit_test(mask_alone_tells_the_layout),
 		cmocka_unit_test(mask_is_found_though_a_torn_table_lacks_it),
-		cmocka_unit_test(build_number_does_not_outweigh_entries),
+		cmocka_unit_test(
+			build_number_does_not_outweigh_entries_where_servicing_changed_them),
+		cmocka_unit_test(build_number_decides_from_1809_on),
 		cmocka_unit_test(without_entries_only_the_version_speaks),
 		cmocka_unit_test(linux_layout_is_chosen_by_what_entries_look_like),
 	};

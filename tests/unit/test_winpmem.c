@@ -39,14 +39,14 @@ struct pmem {
 	uint64_t used;
 	enum winpmem_la57 la57;
 	int cpu;
-	uint64_t bad, bad2; /* pages that cannot be read */
-	bool never_writes;  /* success without a byte written */
-	bool short_success; /* a bad page ends the read early, as a success */
-	uint32_t refuses;   /* this error for every request */
-	uint32_t info_error;     /* this one for GET_INFO */
-	uint32_t read_error;     /* this one for reads of more than `reads_up_to` bytes */
+	uint64_t bad, bad2;  /* pages that cannot be read */
+	bool never_writes;   /* success without a byte written */
+	bool short_success;  /* a bad page ends the read early, as a success */
+	uint32_t refuses;    /* this error for every request */
+	uint32_t info_error; /* this one for GET_INFO */
+	uint32_t read_error; /* this one for reads of more than `reads_up_to` bytes */
 	size_t reads_up_to;
-	bool empty_read;         /* reads are successes without bytes */
+	bool empty_read; /* reads are successes without bytes */
 	enum { TLB_CLEARED, TLB_STALE_INSIDE, TLB_STALE_BETWEEN, TLB_STALE_ALWAYS } tlb;
 	uint64_t dies_at;
 	uint64_t poke_at, poke; /* into the info, if poke_at */
@@ -668,8 +668,9 @@ TEST(without_pte_mode_it_is_physical_and_silent)
 
 TEST(only_not_supported_leads_to_physical)
 {
-	static const uint32_t errors[] = { WIN32_INVALID_FUNCTION, WIN32_NOT_READY, WIN32_BAD_LENGTH,
-					   WIN32_INVALID_PARAMETER, WIN32_NO_SYSTEM_RESOURCES };
+	static const uint32_t errors[] = { WIN32_INVALID_FUNCTION, WIN32_NOT_READY,
+					   WIN32_BAD_LENGTH, WIN32_INVALID_PARAMETER,
+					   WIN32_NO_SYSTEM_RESOURCES };
 
 	for (enum generation g = GEN1; g < GENERATIONS; g++)
 		for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
@@ -738,6 +739,7 @@ TEST(five_levels_are_for_drivers_that_know_them)
 	d = opened(p);
 	assert_int_equal(p->mode, WINPMEM_PHYSICAL);
 	assert_true(d->info.silent);
+	assert_true(d->info.five_levels);
 	assert_string_equal(fact(d, "page_table_levels"), "5");
 	done(d, p);
 	for (enum generation g = GEN1; g < GENERATIONS; g++) {
