@@ -174,6 +174,7 @@ static bool open_next(struct chain *c, struct refusals *no, enum status *st, str
 		*st = ops->open(ops->default_path, &s, &why);
 		if (!*st) {
 			c->sources[c->count++] = s;
+			s->watch = &c->drv.own_watch;
 			*st = merge_info(c, &s->info, e);
 			return !*st;
 		}

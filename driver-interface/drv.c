@@ -81,8 +81,13 @@ enum status drv_open(const char *spec, struct drv **ret, struct err *e)
 
 void drv_close(struct drv *d)
 {
-	if (d)
+	static struct drv *left; /* not lost, only never closed */
+
+	if (d && drv_is_abandoned(d))
+		left = d;
+	else if (d)
 		d->ops->close(d);
+	(void)left;
 }
 
 void drv_maps_deinit(struct drv_maps *m)
@@ -94,7 +99,7 @@ void drv_maps_deinit(struct drv_maps *m)
 
 enum status drv_maps_again(struct drv *d, struct drv_maps *ret, struct err *e)
 {
-	return d->ops->maps_again ? d->ops->maps_again(d, ret, e) : ST_OK;
+	return d->ops->maps_again && !drv_is_abandoned(d) ? d->ops->maps_again(d, ret, e) : ST_OK;
 }
 
 /* --- pages that must not be read ----------------------------------------------------------- */
@@ -146,7 +151,7 @@ enum status drv_withheld(struct drv *d, struct drv_withheld *ret, struct err *e)
 	const struct range_list *l = &d->info.maps[0].ranges;
 	enum status st = ST_OK;
 
-	ret->known = d->ops->withhold && d->info.withholds;
+	ret->known = d->ops->withhold && d->info.withholds && !drv_is_abandoned(d);
 	for (size_t i = 0; ret->known && i < l->count && !st; i++)
 		st = add_range(d, l->at[i], ret, e);
 	return st;

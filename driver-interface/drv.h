@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 
+#include "driver-interface/watch.h"
 #include "formats/base/err.h"
 #include "formats/base/page.h"
 #include "formats/base/range.h"
@@ -189,6 +190,9 @@ struct drv {
 	 */
 	const char *death;
 
+	/* Of what reads this: itself, or the chain that it is in. */
+	struct drv_watch own_watch, *watch;
+
 	char *path;          /* info.path */
 	struct parts *parts; /* who delivered what (parts.h); NULL: nobody asked */
 	bool noting_parts;
@@ -221,6 +225,8 @@ void drv_close(struct drv *d); /* NULL is fine */
  * Large reads first; on failure it goes down to the single page, so that every readable page
  * around a bad one is kept. The content of unreadable pages in `buf` is undefined. Pages outside
  * maps[0] come back as PAGE_SKIPPED/SKIP_NOT_MAPPED.
+ *
+ * Only one read is under way at a time; watch.h is for those that never return.
  *
  * ST_OK also with unreadable pages; ST_SOURCE_FAILED if the device died: pages from there on are
  * PAGE_SKIPPED/SKIP_SOURCE_FAILED, those before it are as they say.

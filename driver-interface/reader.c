@@ -29,8 +29,13 @@ static size_t mapped_run(const struct drv *d, uint64_t addr, size_t pages)
 static size_t read_once(struct drv *d, uint64_t addr, uint8_t *buf, size_t pages,
 			struct page_status *status, bool *whole, uint32_t *error)
 {
-	const struct drv_result r = d->ops->read(d, addr, buf, pages * PAGE_SIZE);
-	const size_t good = MIN(r.good / PAGE_SIZE, pages);
+	struct drv_result r;
+	size_t good;
+
+	watch_begin(d->watch, addr, pages * PAGE_SIZE);
+	r = d->ops->read(d, addr, buf, pages * PAGE_SIZE);
+	watch_end(d->watch);
+	good = MIN(r.good / PAGE_SIZE, pages);
 	size_t bad;
 
 	mark(status, good, PAGE_DATA, 0);
@@ -150,6 +155,10 @@ enum status drv_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages
 	enum status st = ST_OK;
 	size_t at = 0;
 
+	if (drv_is_abandoned(d)) {
+		mark(status, pages, PAGE_SKIPPED, SKIP_SOURCE_FAILED);
+		return err_set(e, ST_SOURCE_FAILED, "%s: a read was given up", d->info.path);
+	}
 	if (d->ops->read_pages)
 		return d->ops->read_pages(d, addr, buf, pages, status, e);
 	if (d->dead)

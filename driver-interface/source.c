@@ -12,6 +12,7 @@
 enum status drv__init(struct drv *d, const struct drv_ops *ops, const char *path, struct err *e)
 {
 	*d = (struct drv){ .ops = ops, .path = strdup(path) };
+	d->watch = &d->own_watch;
 	if (!d->path)
 		return err_nomem(e);
 	d->info.source = ops->name;

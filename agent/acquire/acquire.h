@@ -52,6 +52,7 @@ struct acquire_options {
 	const struct order *order; /* NULL: what suits the source */
 	uint64_t threads;          /* 0: one per CPU */
 	bool force;
+	uint64_t read_timeout; /* seconds; 0: none */
 };
 
 /*

@@ -14,6 +14,7 @@
 #include "agent/acquire/manifest.h"
 #include "agent/acquire/memory.h"
 #include "agent/acquire/missing.h"
+#include "agent/acquire/reading.h"
 #include "agent/acquire/room.h"
 #include "agent/acquire/sealer.h"
 #include "agent/acquire/tables.h"
@@ -37,6 +38,7 @@ struct acquisition {
 	unsigned threads;
 	struct driver_session *driver;
 	struct drv *source;
+	struct reading reading; /* the watchdog over it */
 	struct memory_changes changes;
 	struct output *out;
 	struct sealer *sealer;
@@ -225,6 +227,15 @@ static struct stream_plan stream_plan(const struct acquisition *a, unsigned thre
 	};
 }
 
+/* Of a pass that reads the source. */
+static struct stream_plan watched_plan(const struct acquisition *a, enum progress_mode progress)
+{
+	struct stream_plan ret = stream_plan(a, a->threads, progress);
+
+	ret.reading = &a->reading;
+	return ret;
+}
+
 /*
  * By the page tables, where there are any. An image does not change while it is read, and its
  * tables are not looked for.
@@ -251,7 +262,7 @@ static struct memory_plan memory_plan(struct acquisition *a)
 		.order = choose_order(a),
 		.table_pages = a->before.pages.ranges ? &a->before.pages : NULL,
 		.spaces = a->before.found.n_spaces ? &a->before.found : NULL,
-		.stream = stream_plan(a, a->threads, command_progress(a->cli)),
+		.stream = watched_plan(a, command_progress(a->cli)),
 	};
 
 	ret.stream.stream = a->memory_stream;
@@ -268,7 +279,7 @@ static enum status read_memory(struct acquisition *a, struct err *e)
 		return st;
 	plan = memory_plan(a);
 	st = memory_acquire(&plan, &a->memory, e);
-	a->memory_named = !st;
+	a->memory_named = !st && !drv_is_abandoned(a->source);
 	return st;
 }
 
@@ -278,9 +289,11 @@ static enum status read_added_memory(struct acquisition *a, struct err *e)
 	const struct memory_plan plan = memory_plan(a);
 	enum status st;
 
+	if (drv_is_abandoned(a->source))
+		return ST_OK;
 	a->memory_named = false;
 	st = changes_acquire(&a->changes, a->source, a->o->source, &plan, &a->memory, e);
-	a->memory_named = !st;
+	a->memory_named = !st && !drv_is_abandoned(changes_source(&a->changes, a->source));
 	return st;
 }
 
@@ -407,7 +420,7 @@ static enum status read_tables(struct acquisition *a, enum pagetables pass, stru
 		.earlier = pass == TABLES_AFTER && a->before.start ? &a->before.found : NULL,
 		.watch = pass == TABLES_AFTER && a->watching ? &a->watch : NULL,
 		.kind = pass == TABLES_BEFORE ? RSZ_KIND_TABLES_BEFORE : RSZ_KIND_TABLES_AFTER,
-		.stream = stream_plan(a, a->threads, PROGRESS_QUIET),
+		.stream = watched_plan(a, PROGRESS_QUIET),
 	};
 
 	if (!wants_tables(a, pass) || a->source->dead || a->memory.stopped)
@@ -472,7 +485,7 @@ static enum status look_into_image(struct acquisition *a, bool again, struct err
 		.source = a->source,
 		.earlier = again ? &a->image.found : NULL,
 		.watch = again && a->watching ? &a->watch : NULL,
-		.stream = stream_plan(a, a->threads, PROGRESS_QUIET),
+		.stream = watched_plan(a, PROGRESS_QUIET),
 	};
 	struct tables_result *r = again ? &a->image_end : &a->image;
 	enum status st;
@@ -491,7 +504,7 @@ static enum status begin_tables(struct acquisition *a, struct err *e)
 	enum status st = image ? look_into_image(a, false, e) : read_tables(a, TABLES_BEFORE, e);
 
 	if (!st && (image || wants_tables(a, TABLES_AFTER)))
-		a->watching = tables_watch(image ? &a->image : &a->before, a->source, &a->watch);
+		a->watching = tables_watch(&a->reading, image ? &a->image : &a->before, &a->watch);
 	return st;
 }
 
@@ -624,6 +637,7 @@ static enum status settle(struct acquisition *a, enum status st, struct err *e, 
 		.meta = meta,
 		.stream = stream_plan(a, 1, PROGRESS_QUIET),
 		.result = &a->memory.stream,
+		.reason = drv_is_abandoned(a->source) ? SKIP_SOURCE_FAILED : SKIP_INTERRUPTED,
 	};
 	uint64_t pages = range_list_bytes(&a->changes.missing) / PAGE_SIZE;
 	enum status ret = changes_ranges(&a->changes, a->source, &ranges, late);
@@ -718,6 +732,8 @@ static enum status acquire(struct acquisition *a, struct err *e)
 		st = acquire_open_source(a->o, &a->source, e);
 	if (st)
 		return st;
+	a->reading =
+		(struct reading){ .source = a->source, .limit_s = (unsigned)a->o->read_timeout };
 	if (a->source->info.image) {
 		a->inputs[0] = a->source->info.path;
 		a->still = file_mark_take(a->source->info.path, &a->mark);

@@ -69,7 +69,7 @@ static enum status write_records(const struct missing_plan *plan, const struct h
 	struct stream_plan s = plan->stream;
 	struct missing_feed feed = {
 		.feed.next = next,
-		.sweep = { .ranges = plan->ranges, .set = &h->captured, .skip = SKIP_INTERRUPTED },
+		.sweep = { .ranges = plan->ranges, .set = &h->captured, .skip = plan->reason },
 		.left = pages,
 		.room = missing_room(range_list_bytes(plan->ranges)),
 	};

@@ -24,6 +24,7 @@ struct missing_plan {
 	/* Without feed, label and total; its stream is UINT32_MAX if that is not declared yet. */
 	struct stream_plan stream;
 	struct stream_result *result; /* what is named counts here */
+	uint32_t reason;              /* SKIP_... of pages that are missing */
 };
 
 /*

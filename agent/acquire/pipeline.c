@@ -17,6 +17,7 @@ struct slot {
 
 struct pipeline {
 	const struct pipeline_ops *ops;
+	struct pipeline_filler filler;
 	void *arg;
 	struct slot *slots;
 	size_t n_slots;
@@ -115,8 +116,9 @@ static struct slot *wait_for_room(struct pipeline *p)
 	return s;
 }
 
-static enum status fill_all(struct pipeline *p, struct err *e)
+static enum status fill_all(void *arg, struct err *e)
 {
+	struct pipeline *p = arg;
 	struct slot *s;
 
 	while ((s = wait_for_room(p))) {
@@ -173,7 +175,8 @@ static bool run_threads(struct pipeline *p, unsigned workers, enum status *ret, 
 	started = start_workers(p, worker, workers);
 	ran = started;
 	if (ran)
-		*ret = fill_all(p, e);
+		*ret = p->filler.run ? p->filler.run(p->filler.with, fill_all, p, e)
+				     : fill_all(p, e);
 	stop(p);
 	while (started--)
 		pthread_join(worker[started].thread, NULL);
@@ -206,8 +209,17 @@ static enum status run_alone(const struct pipeline *p, struct err *e)
 enum status pipeline_run(const struct pipeline_ops *ops, void *arg, void *const items[],
 			 size_t n_items, unsigned workers, struct err *e)
 {
+	return pipeline_run_with(ops, (struct pipeline_filler){ 0 }, arg, items, n_items, workers,
+				 e);
+}
+
+enum status pipeline_run_with(const struct pipeline_ops *ops, struct pipeline_filler filler,
+			      void *arg, void *const items[], size_t n_items, unsigned workers,
+			      struct err *e)
+{
 	struct pipeline p = {
 		.ops = ops,
+		.filler = filler,
 		.arg = arg,
 		.n_slots = n_items,
 		.lock = PTHREAD_MUTEX_INITIALIZER,

@@ -27,6 +27,16 @@ struct pipeline_ops {
 	enum status (*drain)(void *arg, void *item, struct err *e);
 };
 
+/*
+ * Who fills, if not the caller's thread: run() is as fn(arg, e), but may return before it: then fn has
+ * stopped for ever, inside of fill(), and the item that it was filling must stay.
+ */
+struct pipeline_filler {
+	enum status (*run)(const void *with, enum status (*fn)(void *arg, struct err *e), void *arg,
+			   struct err *e);
+	const void *with;
+};
+
 /* Items enough to keep everyone busy: one being filled, one being drained, one per worker. */
 static inline size_t pipeline_items(unsigned workers)
 {
@@ -40,5 +50,10 @@ static inline size_t pipeline_items(unsigned workers)
  */
 enum status pipeline_run(const struct pipeline_ops *ops, void *arg, void *const items[],
 			 size_t n_items, unsigned workers, struct err *e);
+
+/* The same; a filler without run() is the caller's thread. */
+enum status pipeline_run_with(const struct pipeline_ops *ops, struct pipeline_filler filler,
+			      void *arg, void *const items[], size_t n_items, unsigned workers,
+			      struct err *e);
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/acquire/stream_pass.h"
 
+#include <string.h>
+
 #include "agent/acquire/governor.h"
 #include "agent/acquire/pipeline.h"
+#include "agent/acquire/reading.h"
 #include "agent/program/clock.h"
 
 struct stream_item {
@@ -137,6 +140,17 @@ static void pass_deinit(struct pass *p)
 		rsz_encoder_destroy(p->encoders[i]);
 }
 
+/* One of the items is still being read into. */
+static void pass_leave(const struct pass *p)
+{
+	static struct stream_item *left[ARRAY_SIZE(p->items)];
+
+	memcpy(left, p->items, sizeof(left));
+	(void)left;
+	for (size_t i = 0; i < ARRAY_SIZE(p->encoders); i++)
+		rsz_encoder_destroy(p->encoders[i]);
+}
+
 static enum status pass_init(struct pass *p, const struct stream_plan *plan, unsigned threads,
 			     struct stream_result *result, struct err *e)
 {
@@ -170,6 +184,7 @@ static enum status pass_fit(struct pass *p, const struct stream_plan *plan,
 
 enum status stream_pass(const struct stream_plan *plan, struct stream_result *ret, struct err *e)
 {
+	const bool was_left = plan->reading && drv_is_abandoned(plan->reading->source);
 	struct pass p;
 	enum status st = pass_fit(&p, plan, ret, e);
 
@@ -177,12 +192,16 @@ enum status stream_pass(const struct stream_plan *plan, struct stream_result *re
 		governor_init(&p.governor, plan->level, !plan->level_auto, p.threads,
 			      clock_mono_ns());
 		progress_init(&p.progress, plan->progress, plan->label, plan->total);
-		st = pipeline_run(&pass_ops, &p, (void *const *)p.items, pipeline_items(p.threads),
-				  p.threads, e);
+		st = pipeline_run_with(&pass_ops, reading_filler(plan->reading), &p,
+				       (void *const *)p.items, pipeline_items(p.threads), p.threads,
+				       e);
 		progress_finish(&p.progress);
 		ret->level = governor_level(&p.governor);
 		ret->level_moves = p.governor.changes;
-		pass_deinit(&p);
+		if (plan->reading && !was_left && drv_is_abandoned(plan->reading->source))
+			pass_leave(&p);
+		else
+			pass_deinit(&p);
 	}
 	return st;
 }

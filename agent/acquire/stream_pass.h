@@ -39,8 +39,12 @@ struct stream_feed {
 	enum status (*next)(struct stream_feed *f, struct stream_piece *p, struct err *e);
 };
 
+struct reading;
+
 struct stream_plan {
 	struct stream_feed *feed;
+	/* Watches over the source that the feed reads; NULL: it reads none. */
+	const struct reading *reading;
 	struct sealer *sealer;
 	uint32_t stream;
 	int level;       /* zstd's, or RSZ_LEVEL_STORE; the first one, if it may move */
@@ -65,7 +69,8 @@ void stream_result_deinit(struct stream_result *r);
 
 /*
  * Until the feed has no more. On failure the container ends with the last whole chunk: ST_OUTPUT,
- * ST_NOMEM, or what the feed said. Two passes may run at once on one sealer.
+ * ST_NOMEM, or what the feed said. If a read was given up (reading.h), the feed must not be freed.
+ * Two passes may run at once on one sealer.
  */
 enum status stream_pass(const struct stream_plan *plan, struct stream_result *ret, struct err *e);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/acquire/manifest.h"
+#include "agent/acquire/reading.h"
 #include "agent/host/host.h"
 #include "agent/host/process_names.h"
 #include "agent/paging/linux_info.h"
@@ -325,9 +326,9 @@ static bool open_kernel_file(const struct drv *source, struct file_blob *ret)
 	return path && !file_blob_open(ret, path, NULL);
 }
 
-static enum status find_spaces(struct drv *source, const struct discovery *earlier,
-			       const struct root_watch *watch, struct walk_budget *budget,
-			       struct discovery *ret, struct err *e)
+static enum status find_spaces_here(struct drv *source, const struct discovery *earlier,
+				    const struct root_watch *watch, struct walk_budget *budget,
+				    struct discovery *ret, struct err *e)
 {
 	/* The scan for roots reads all of memory: it is made while that is read anyway. */
 	struct discover_hints hints = { .before = earlier, .skip_scan = true, .watch = watch };
@@ -353,6 +354,45 @@ static enum status find_spaces(struct drv *source, const struct discovery *earli
 	return st;
 }
 
+/* A search, as the thread that reads has it. It stays if a read is given up. */
+struct search_run {
+	struct drv *source;
+	const struct discovery *earlier;
+	const struct root_watch *watch;
+	struct walk_budget budget;
+	struct discovery found;
+};
+
+static enum status run_search(void *arg, struct err *e)
+{
+	struct search_run *s = arg;
+
+	return find_spaces_here(s->source, s->earlier, s->watch, &s->budget, &s->found, e);
+}
+
+static enum status find_spaces(const struct reading *reading, struct drv *source,
+			       const struct discovery *earlier, const struct root_watch *watch,
+			       struct walk_budget *budget, struct discovery *ret, struct err *e)
+{
+	const struct reading none = { .source = source };
+	const bool was_left = drv_is_abandoned(source);
+	struct search_run *s = calloc(1, sizeof(*s));
+	enum status st;
+
+	if (!s)
+		return err_nomem(e);
+	*s = (struct search_run){
+		.source = source, .earlier = earlier, .watch = watch, .budget = *budget
+	};
+	st = reading_run(reading ? reading : &none, run_search, s, e);
+	if (!was_left && drv_is_abandoned(source))
+		return st;
+	*budget = s->budget;
+	*ret = s->found;
+	free(s);
+	return st;
+}
+
 /* Whoever interrupts does not want to wait for the rest of a search. */
 static uint64_t now_or_never(void)
 {
@@ -373,7 +413,7 @@ enum status tables_find_again(struct drv *source, const struct discovery *earlie
 {
 	struct walk_budget budget = new_budget();
 
-	return find_spaces(source, earlier, NULL, &budget, ret, e);
+	return find_spaces(NULL, source, earlier, NULL, &budget, ret, e);
 }
 
 /*
@@ -460,7 +500,8 @@ static enum status find_and_compare(const struct tables_plan *plan, struct walk_
 	enum status st;
 
 	ask_host(&t, &t.before);
-	st = find_spaces(plan->source, plan->earlier, plan->watch, budget, &r->found, e);
+	st = find_spaces(plan->stream.reading, plan->source, plan->earlier, plan->watch, budget,
+			 &r->found, e);
 	if (!st)
 		ask_host(&t, &t.after);
 	if (!st)
@@ -502,6 +543,7 @@ static void end_evidence(const struct layout_evidence *ev, const struct discover
 static enum status store_tables(const struct tables_plan *plan, struct physmem *mem,
 				struct walk_budget *budget, struct tables_result *r, struct err *e)
 {
+	const bool was_left = drv_is_abandoned(plan->source);
 	struct tables_feed *f = calloc(1, sizeof(*f));
 	struct stream_plan s = plan->stream;
 	struct layout_evidence evidence;
@@ -525,6 +567,18 @@ static enum status store_tables(const struct tables_plan *plan, struct physmem *
 		r->cut = walk_budget_spent(budget);
 		if (plan->facts)
 			end_evidence(&evidence, &r->found, r);
+	}
+	if (!was_left && drv_is_abandoned(plan->source)) {
+		/* A thread that was left behind is inside of it. */
+		static struct tables_feed *left;
+		static struct walk_set pages;
+
+		left = f;
+		pages = r->pages;
+		(void)left;
+		(void)pages;
+		r->pages = (struct walk_set){ 0 };
+		return st;
 	}
 	if (!plan->keep_pages)
 		walk_set_deinit(&r->pages);
@@ -575,7 +629,8 @@ enum status tables_find(const struct tables_plan *plan, struct tables_result *re
 	enum status st;
 
 	ret->start = clock_mono_ns();
-	st = find_spaces(plan->source, plan->earlier, plan->watch, &budget, &ret->found, e);
+	st = find_spaces(plan->stream.reading, plan->source, plan->earlier, plan->watch, &budget,
+			 &ret->found, e);
 	ret->end = clock_mono_ns();
 	ret->cut = walk_budget_spent(&budget);
 	return st;
@@ -590,19 +645,46 @@ enum status tables_tell(const struct tables_plan *plan, const struct tables_resu
 	return write_line(plan, "image", r, e);
 }
 
-bool tables_watch(const struct tables_result *before, struct drv *source, struct root_watch *ret)
+/* The beginning of a watch, likewise. */
+struct watch_run {
+	struct root_scan_options options;
+	struct physmem_drv mem;
+	struct root_watch watch;
+	bool begun;
+};
+
+static enum status run_watch(void *arg, struct err *e)
+{
+	struct watch_run *w = arg;
+
+	(void)e;
+	w->begun = root_watch_begin(&w->watch, &w->mem.mem, &w->options);
+	return ST_OK;
+}
+
+bool tables_watch(const struct reading *reading, const struct tables_result *before,
+		  struct root_watch *ret)
 {
 	const struct discovery *d = &before->found;
-	const struct root_scan_options o = {
+	struct watch_run *w = d->os == OS_UNKNOWN ? NULL : calloc(1, sizeof(*w));
+	struct err why = ERR_INIT;
+	bool begun;
+
+	if (!w)
+		return false;
+	w->options = (struct root_scan_options){
 		.mode = d->mode,
 		.kernel_dtb = d->walk_dtb,
 		.self_index = d->self_index,
 		.ignore = d->ignore,
 	};
-	struct physmem_drv mem;
-
-	physmem_drv_init(&mem, source, clock_mono_ns);
-	return d->os != OS_UNKNOWN && root_watch_begin(ret, &mem.mem, &o);
+	physmem_drv_init(&w->mem, reading->source, clock_mono_ns);
+	if (reading_run(reading, run_watch, w, &why))
+		return false;
+	begun = w->begun;
+	*ret = w->watch;
+	free(w);
+	return begun;
 }
 
 void tables_result_deinit(struct tables_result *r)

@@ -62,7 +62,8 @@ enum status tables_tell(const struct tables_plan *plan, const struct tables_resu
  * Makes ready for a scan for roots while the memory is read. False if the pass found no kernel whose
  * roots could be told.
  */
-bool tables_watch(const struct tables_result *before, struct drv *source, struct root_watch *ret);
+bool tables_watch(const struct reading *reading, const struct tables_result *before,
+		  struct root_watch *ret);
 
 /*
  * Looks for the address spaces of the same machine once more, for those who read memory by its

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/acquire/acquire.h"
+#include "agent/acquire/reading.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/sources.h"
 #include "agent/order/order.h"
@@ -65,6 +66,10 @@ static const struct option_def options[] = {
 	DISK_OPTIONS(struct acquire_options),
 	CLI_UINT(struct acquire_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
 		 COMMAND_THREADS_HELP),
+	CLI_UINT(struct acquire_options, read_timeout, 0, "read-timeout", "SECONDS", 0, 86400,
+		 "give up a source that does not answer one read for so long, and seal what there "
+		 "is; "
+		 "0: wait for ever; default: 300"),
 	CLI_FLAG(struct acquire_options, force, 'f', "force",
 		 "replace an existing file, and start though there is little room"),
 };
@@ -86,7 +91,8 @@ const struct command command_acquire = {
 	.defaults = &(const struct acquire_options){ .source = "auto",
 						     .level = { .level = ACQUIRE_LEVEL },
 						     .pagefile = PAGEFILE_GUIDED,
-						     .pagetables = TABLES_BOTH },
+						     .pagetables = TABLES_BOTH,
+						     .read_timeout = READING_LIMIT_S },
 	.run = run,
 };
 

@@ -6,9 +6,12 @@
 #include "agent/acquire/memory.h"
 #include "agent/acquire/changes.h"
 #include "agent/acquire/missing.h"
+#include "agent/acquire/reading.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
@@ -115,10 +118,13 @@ static void acquired_deinit(struct acquired *a)
 }
 
 /* Everything but the closing. */
-static enum status acquire(struct acquired *a, struct fake *f, unsigned threads)
+static enum status acquire_watched(struct acquired *a, struct fake *f, unsigned threads,
+				   const struct reading *reading)
 {
-	struct memory_plan plan = { .source = &f->drv,
-				    .stream = { .level = 1, .threads = threads } };
+	struct memory_plan plan = {
+		.source = &f->drv,
+		.stream = { .level = 1, .threads = threads, .reading = reading },
+	};
 	enum status st = sealer_create(&a->disk, NULL, &a->sealer, &a->err);
 
 	if (!st)
@@ -128,6 +134,11 @@ static enum status acquire(struct acquired *a, struct fake *f, unsigned threads)
 	plan.stream.stream = a->stream;
 	plan.stream.sealer = a->sealer;
 	return st ? st : memory_acquire(&plan, &a->result, &a->err);
+}
+
+static enum status acquire(struct acquired *a, struct fake *f, unsigned threads)
+{
+	return acquire_watched(a, f, threads, NULL);
 }
 
 /* Acquires, closes, and checks that the container is whole. */
@@ -344,9 +355,11 @@ TEST(disk_that_is_full_at_any_size_leaves_whole_records_that_can_be_sealed)
 }
 
 /* With room for the end, every page that did not fit is named in it. */
-static void name_missing(struct acquired *a, const struct range_list *ranges)
+static void name_missing(struct acquired *a, const struct range_list *ranges, bool full,
+			 uint32_t reason)
 {
 	const struct missing_plan plan = {
+		.reason = reason,
 		.ranges = ranges,
 		.stream = { .sealer = a->sealer, .stream = a->stream, .level = 1, .threads = 1 },
 		.result = &a->result.stream,
@@ -354,7 +367,7 @@ static void name_missing(struct acquired *a, const struct range_list *ranges)
 	uint64_t pages = 0;
 
 	a->disk.kept = true;
-	CHECK_OK(missing_settle(&plan, true, &pages, &a->err), &a->err);
+	CHECK_OK(missing_settle(&plan, full, &pages, &a->err), &a->err);
 	assert_int_equal(a->result.stream.tally.pages[PAGE_SKIPPED], pages);
 	CHECK_OK(sealer_close(a->sealer, a->root, &a->err), &a->err);
 }
@@ -375,7 +388,7 @@ TEST(page_that_a_full_disk_has_no_room_for_is_named_as_skipped)
 		st = acquire(&a, &f, 1);
 		if (st && a.sealer) {
 			CHECK_STATUS(st, ST_OUTPUT, &a.err);
-			name_missing(&a, &f.drv.info.maps[0].ranges);
+			name_missing(&a, &f.drv.info.maps[0].ranges, true, SKIP_INTERRUPTED);
 			read_back(&a, FIRST, PAGES, &p);
 			while (data < PAGES && p.status[data].state == PAGE_DATA)
 				data++;
@@ -490,6 +503,144 @@ TEST(disk_that_stays_full_keeps_whole_records)
 	fake_deinit(&f);
 }
 
+/*
+ * Reads that do not return
+ */
+
+/* A source that hangs in the read of one page: for ever, or until the watchdog took so many steps. */
+struct hanging {
+	struct fake fake; /* first, for drv_ops */
+	uint64_t page;
+	unsigned lasts; /* steps; 0: for ever */
+	atomic_bool hangs;
+	atomic_uint steps; /* while it hung */
+};
+
+static struct drv_result hanging_read(struct drv *d, uint64_t addr, void *buf, size_t len)
+{
+	struct hanging *h = (struct hanging *)d;
+	const uint64_t first = addr / PAGE_SIZE;
+
+	if (h->page >= first && h->page < first + len / PAGE_SIZE) {
+		atomic_store(&h->hangs, true);
+		while (!h->lasts || atomic_load(&h->steps) < h->lasts)
+			usleep(1000);
+		atomic_store(&h->hangs, false);
+		h->page = UINT64_MAX;
+	}
+	return fake_read(d, addr, buf, len);
+}
+
+static const struct drv_ops hanging_ops = {
+	.name = "hanging", .read_max = PAGE_SIZE, .read = hanging_read, .close = fake_close
+};
+
+/* A second of the watchdog passes only while the source hangs, however slow this machine is. */
+static void step(void *with)
+{
+	struct hanging *h = with;
+
+	if (!atomic_load(&h->hangs)) {
+		usleep(1000);
+		return;
+	}
+	atomic_fetch_add(&h->steps, 1);
+	while (h->lasts && atomic_load(&h->hangs) && atomic_load(&h->steps) >= h->lasts)
+		usleep(1000);
+}
+
+static void step_and_interrupt(void *with)
+{
+	stop_asked = ((struct hanging *)with)->steps > 0;
+	step(with);
+}
+
+static void hanging_init(struct hanging *h, uint64_t page, unsigned lasts, struct reading *ret)
+{
+	memset(h, 0, sizeof(*h));
+	fake_init(&h->fake, &hanging_ops, FIRST, LAST);
+	h->page = page;
+	h->lasts = lasts;
+	*ret = (struct reading){ .source = &h->fake.drv, .limit_s = 300, .step = step, .with = h };
+}
+
+TEST(read_that_never_returns_is_given_up_and_the_rest_is_sealed)
+{
+	/* Threads that are left behind use them to the end of the program. */
+	static struct hanging hung[PAGES];
+
+	for (size_t bad = 0; bad < PAGES; bad++) {
+		struct hanging *h = &hung[bad];
+		struct reading reading;
+		struct acquired a;
+		struct pages p;
+		char at[32];
+
+		hanging_init(h, PAGE_0 + bad, 0, &reading);
+		acquired_init(&a, SIZE_MAX);
+		CHECK_OK(acquire_watched(&a, &h->fake, 2, &reading), &a.err);
+		assert_int_equal(a.result.stopped, ST_SOURCE_FAILED);
+		snprintf(at, sizeof(at), "0x%zx", FIRST + bad * PAGE_SIZE);
+		CHECK_HAS(a.result.why.message, "did not return");
+		CHECK_HAS(a.result.why.message, at);
+		assert_true(drv_is_abandoned(&h->fake.drv));
+		name_missing(&a, &h->fake.drv.info.maps[0].ranges, false, SKIP_SOURCE_FAILED);
+		read_back(&a, FIRST, PAGES, &p);
+		/* A chunk that was not full when it hung is lost with it: three pages here. */
+		for (size_t i = 0; i < PAGES; i++) {
+			const bool had = i / 3 < bad / 3;
+
+			check_page(&p, i, FIRST + i * PAGE_SIZE, had ? PAGE_DATA : PAGE_SKIPPED,
+				   had ? 0 : SKIP_SOURCE_FAILED);
+		}
+		/* Nobody touches it any more. */
+		CHECK_STATUS(drv_read_pages(&h->fake.drv, FIRST, p.data, 1, p.status, &a.err),
+			     ST_SOURCE_FAILED, &a.err);
+		drv_close(&h->fake.drv);
+		pages_free(&p);
+		acquired_deinit(&a);
+	}
+}
+
+TEST(slow_source_is_not_given_up)
+{
+	struct hanging h;
+	struct reading reading;
+	struct acquired a;
+	struct pages p;
+
+	/* Once it is seen to be under way, 300 seconds more are too many. */
+	hanging_init(&h, PAGE_0 + 1, 299, &reading);
+	acquired_init(&a, SIZE_MAX);
+	CHECK_OK(acquire_watched(&a, &h.fake, 1, &reading), &a.err);
+	assert_int_equal(a.result.stopped, ST_OK);
+	CHECK_OK(sealer_close(a.sealer, a.root, &a.err), &a.err);
+	read_back(&a, FIRST, PAGES, &p);
+	for (size_t i = 0; i < PAGES; i++)
+		check_page(&p, i, FIRST + i * PAGE_SIZE, PAGE_DATA, 0);
+	pages_free(&p);
+	acquired_deinit(&a);
+	fake_deinit(&h.fake);
+}
+
+TEST(who_interrupts_a_read_that_hangs_need_not_wait_for_long)
+{
+	static struct hanging h;
+	struct reading reading;
+	struct acquired a;
+
+	hanging_init(&h, PAGE_0 + 1, 0, &reading);
+	acquired_init(&a, SIZE_MAX);
+	stop_asked = false;
+	h.fake.fails = NULL;
+	reading.limit_s = 100000;
+	reading.step = step_and_interrupt;
+	CHECK_OK(acquire_watched(&a, &h.fake, 1, &reading), &a.err);
+	assert_int_equal(a.result.stopped, ST_SOURCE_FAILED);
+	assert_true(h.steps < 100);
+	acquired_deinit(&a);
+}
+
 static int quiet(void **state)
 {
 	(void)state;
@@ -540,6 +691,9 @@ int main(void)
 		cmocka_unit_test(
 			memory_that_was_added_and_a_full_disk_has_no_room_for_is_named_too),
 		cmocka_unit_test(disk_that_stays_full_keeps_whole_records),
+		cmocka_unit_test(read_that_never_returns_is_given_up_and_the_rest_is_sealed),
+		cmocka_unit_test(slow_source_is_not_given_up),
+		cmocka_unit_test(who_interrupts_a_read_that_hangs_need_not_wait_for_long),
 	};
 
 	return cmocka_run_group_tests(tests, quiet, NULL);
