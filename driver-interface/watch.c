@@ -31,24 +31,34 @@ void watch_end(struct drv_watch *w)
 		stop_for_ever();
 }
 
-struct drv_request drv_reading(struct drv *d)
+struct drv_request watch_now(struct drv_watch *w)
 {
-	const uint64_t number = atomic_load(&d->watch->now);
+	const uint64_t number = atomic_load(&w->now);
 
 	if (!number || number == WATCH_ABANDONED)
 		return (struct drv_request){ 0 };
 	return (struct drv_request){
 		.number = number,
-		.addr = atomic_load_explicit(&d->watch->addr, memory_order_relaxed),
-		.len = atomic_load_explicit(&d->watch->len, memory_order_relaxed),
+		.addr = atomic_load_explicit(&w->addr, memory_order_relaxed),
+		.len = atomic_load_explicit(&w->len, memory_order_relaxed),
 	};
+}
+
+bool watch_abandon(struct drv_watch *w, uint64_t number)
+{
+	unsigned long long expected = number;
+
+	return atomic_compare_exchange_strong(&w->now, &expected, WATCH_ABANDONED);
+}
+
+struct drv_request drv_reading(struct drv *d)
+{
+	return watch_now(d->watch);
 }
 
 bool drv_abandon(struct drv *d, uint64_t number)
 {
-	unsigned long long expected = number;
-
-	if (!atomic_compare_exchange_strong(&d->watch->now, &expected, WATCH_ABANDONED))
+	if (!watch_abandon(d->watch, number))
 		return false;
 	d->dead = true;
 	return true;

@@ -43,6 +43,10 @@ bool drv_abandon(struct drv *d, uint64_t number);
 
 bool drv_is_abandoned(struct drv *d);
 
+/* The same of a watch. */
+struct drv_request watch_now(struct drv_watch *w);
+bool watch_abandon(struct drv_watch *w, uint64_t number);
+
 /* Around each read. watch_end() does not return if the read was given up. */
 void watch_begin(struct drv_watch *w, uint64_t addr, size_t len);
 void watch_end(struct drv_watch *w);

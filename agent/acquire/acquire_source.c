@@ -4,6 +4,7 @@
 
 #include "agent/acquire/acquire.h"
 #include "agent/acquire/manifest.h"
+#include "agent/acquire/reading.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
@@ -45,10 +46,43 @@ void acquire_close_source(struct drv *d)
 	drv_close(d);
 }
 
+struct opening {
+	const char *spec;
+	struct drv *source;
+};
+
+static enum status run_opening(void *arg, struct err *e)
+{
+	struct opening *o = arg;
+
+	return drv_open(o->spec, &o->source, e);
+}
+
+/* The first reads, and what decides about them, may hang as well; then nothing has been opened. */
+static enum status open_watched(const struct acquire_options *o, struct drv **ret, struct err *e)
+{
+	const struct reading reading = { .limit_s = (unsigned)o->read_timeout };
+	static struct opening *opening; /* stays if it is given up */
+	enum status st;
+
+	*ret = NULL;
+	opening = calloc(1, sizeof(*opening));
+	if (!opening)
+		return err_nomem(e);
+	opening->spec = o->source;
+	st = reading_run(&reading, run_opening, opening, e);
+	if (st == ST_SOURCE_FAILED)
+		return st;
+	*ret = opening->source;
+	free(opening);
+	opening = NULL;
+	return st;
+}
+
 enum status acquire_open_source(const struct acquire_options *o, struct drv **ret, struct err *e)
 {
 	const struct drv_info *info;
-	enum status st = drv_open(o->source, ret, e);
+	enum status st = open_watched(o, ret, e);
 
 	if (st == ST_NOT_MINE || st == ST_CORRUPT)
 		st = err_add(e, ST_INPUT, "%s", o->source);

@@ -16,7 +16,8 @@ struct run {
 	void *arg;
 	enum status st;
 	struct err err;
-	pthread_mutex_t lock; /* guards `done` */
+	struct drv_watch opening; /* without a source: over all of it */
+	pthread_mutex_t lock;     /* guards `done` */
 	pthread_cond_t ended;
 	bool done;
 };
@@ -31,7 +32,9 @@ static void *read_thread(void *arg)
 {
 	struct run *run = arg;
 
+	watch_begin(&run->opening, 0, 0);
 	run->st = run->fn(run->arg, &run->err);
+	watch_end(&run->opening);
 	pthread_mutex_lock(&run->lock);
 	run->done = true;
 	pthread_cond_signal(&run->ended);
@@ -91,20 +94,25 @@ static bool wait_a_step(struct run *run, const struct reading *r)
 }
 
 /* True if the read that is under way was so for too long, and is given up now. */
-static bool give_up(const struct reading *r, struct patience *p, struct err *e)
+static bool give_up(struct run *run, const struct reading *r, struct patience *p, struct err *e)
 {
-	const struct drv_request q = drv_reading(r->source);
+	const struct drv_request q = r->source ? drv_reading(r->source) : watch_now(&run->opening);
 	const unsigned limit = interrupted() ? MIN(r->limit_s, READING_INTERRUPT_S) : r->limit_s;
 
 	p->steps = q.number && q.number == p->number ? p->steps + 1 : 0;
 	p->number = q.number;
-	if (p->steps < limit || !drv_abandon(r->source, q.number))
+	if (p->steps < limit || !(r->source ? drv_abandon(r->source, q.number)
+					    : watch_abandon(&run->opening, q.number)))
 		return false;
-	err_set(e, ST_SOURCE_FAILED,
-		"%s: a read of %zu bytes at 0x%" PRIx64
-		" did not return in %u seconds, and was given "
-		"up",
-		r->source->info.path, q.len, q.addr, p->steps);
+	if (r->source)
+		err_set(e, ST_SOURCE_FAILED,
+			"%s: a read of %zu bytes at 0x%" PRIx64
+			" did not return in %u seconds, and was given up",
+			r->source->info.path, q.len, q.addr, p->steps);
+	else
+		err_set(e, ST_SOURCE_FAILED,
+			"the source did not let itself be opened in %u seconds, and was given up",
+			p->steps);
 	log_warning("source-hangs", "%s; the program may be unable to end before the system does",
 		    e->message);
 	return true;
@@ -118,7 +126,7 @@ static enum status wait_for(struct run *run, const struct reading *r, pthread_t 
 	enum status st;
 
 	while (!wait_a_step(run, r)) {
-		if (!give_up(r, &p, e))
+		if (!give_up(run, r, &p, e))
 			continue;
 		pthread_detach(thread);
 		return ST_SOURCE_FAILED;
@@ -136,7 +144,9 @@ static enum status wait_for(struct run *run, const struct reading *r, pthread_t 
 enum status reading_run(const struct reading *r, enum status (*fn)(void *arg, struct err *e),
 			void *arg, struct err *e)
 {
-	struct run *run = r->limit_s && !r->source->info.simulated ? calloc(1, sizeof(*run)) : NULL;
+	struct run *run = r->limit_s && !(r->source && r->source->info.simulated)
+				  ? calloc(1, sizeof(*run))
+				  : NULL;
 	pthread_t thread;
 	struct err own = ERR_INIT;
 

@@ -19,8 +19,8 @@
 #define READING_INTERRUPT_S 10
 
 struct reading {
-	struct drv *source;
-	unsigned limit_s; /* 0: reads may take as long as they like */
+	struct drv *source; /* NULL: it is being opened, and that as a whole counts as one read */
+	unsigned limit_s;   /* 0: reads may take as long as they like */
 	/* Instead of waiting for a second, for tests; NULL: a second. */
 	void (*step)(void *with);
 	void *with;

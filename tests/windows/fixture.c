@@ -47,6 +47,8 @@ struct config {
 	ULONGLONG buffered;
 	ULONGLONG entry_status; /* the driver does not start */
 	ULONGLONG dies_after;   /* so many bytes were read; 0: never */
+	ULONGLONG hangs_after;  /* likewise: the next read never returns */
+	ULONGLONG leaves;       /* where it does not start, its device stays (2.0.1) */
 	ULONGLONG n_parts, n_bad, info_len, resources_len;
 };
 
@@ -123,7 +125,8 @@ static NTSTATUS read_config(void)
 	bad = (const struct bad *)(parts + config->n_parts);
 	info = (const UCHAR *)(bad + config->n_bad);
 	resources = info + config->info_len;
-	return config->entry_status ? (NTSTATUS)config->entry_status : STATUS_SUCCESS;
+	return config->entry_status && !config->leaves ? (NTSTATUS)config->entry_status
+						       : STATUS_SUCCESS;
 }
 
 static NTSTATUS create_key(HANDLE above, const WCHAR *name, HANDLE *ret)
@@ -285,6 +288,10 @@ static NTSTATUS NTAPI on_read(DEVICE_OBJECT *device, IRP *irp)
 	NTSTATUS st;
 
 	(void)device;
+	if (config->hangs_after && counted.bytes >= config->hangs_after) {
+		IoMarkIrpPending(irp);
+		return STATUS_PENDING;
+	}
 	ExAcquireFastMutex(&mutex);
 	counted.reads++;
 	if (len > counted.largest_read)
@@ -367,5 +374,5 @@ NTSTATUS NTAPI DriverEntry(DRIVER_OBJECT *driver, UNICODE_STRING *path)
 	driver->MajorFunction[IRP_MJ_DEVICE_CONTROL] = on_request;
 	driver->MajorFunction[IRP_MJ_READ] = on_read;
 	driver->DriverUnload = on_unload;
-	return STATUS_SUCCESS;
+	return (NTSTATUS)config->entry_status;
 }

@@ -95,7 +95,7 @@ class Memory:
     """What the fixture driver is given; see struct config in fixture.c."""
     ORDER = ('get_info set_mode least_out told info_status unknown_status first_mode set_once '
              'pte_status physical_status silent refuses_zero buffered entry_status '
-             'dies_after').split()
+             'dies_after hangs_after leaves').split()
 
     def __init__(self, runs=RUNS, told=None, registry=None, bad=(), seed=1, content=None, **more):
         self.runs = runs
@@ -105,7 +105,9 @@ class Memory:
         config = {'least_out': len(told), 'told': len(told), 'info_status': 0,
                   'unknown_status': INVALID_PARAMETER, 'first_mode': PHYSICAL, 'set_once': 0,
                   'pte_status': 0, 'physical_status': 0, 'silent': 1, 'refuses_zero': 0,
-                  'buffered': 0, 'entry_status': 0, 'dies_after': 0, **NEITHER, **more}
+                  'buffered': 0, 'entry_status': 0, 'dies_after': 0, 'hangs_after': 0, 'leaves': 0, **NEITHER, **more}
+        # A mode that can be set twice is.
+        self.modes_set = 1 if config['set_once'] else 2
         draw = random.Random(seed)
         self.content = content or [draw.randbytes(length // 2) + bytes(length - length // 2)
                                    for _, length in runs]
@@ -243,7 +245,7 @@ class Driver(unittest.TestCase):
         raw.unlink()
         Path(str(raw) + '.gaps.json').unlink(missing_ok=True)
 
-    def check(self, memory, want=COMPLETE, *args, mode='PTE', modes_set=1, origin='driver',
+    def check(self, memory, want=COMPLETE, *args, mode='PTE', modes_set=None, origin='driver',
               silent=False, **facts):
         """One acquisition, and everything that must be so after each. Returns the manifest."""
         events = [line['event'] for line in self.acquire(want, *args)]
@@ -260,7 +262,8 @@ class Driver(unittest.TestCase):
         self.assertEqual(ranges, memory.runs)
         self.check_memory(memory)
         self.nothing_is_left()
-        self.assertEqual(self.log()['modes_set'], modes_set)
+        self.assertEqual(self.log()['modes_set'],
+                         memory.modes_set if modes_set is None else modes_set)
         self.assertEqual(self.log()['iospace_set'], 0)
         self.assertLessEqual(self.log()['largest_read'], MIB)
         return manifest
@@ -575,13 +578,28 @@ class Driver(unittest.TestCase):
     # Modes
 
     def test_no_pte(self):
-        for status in NOT_SUPPORTED, UNSUCCESSFUL:
+        self.check(gen3(pte_status=NOT_SUPPORTED), GAPS, mode='PHYSICAL', silent=True)
+        for status in INVALID_PARAMETER, INVALID_DEVICE_REQUEST:
             with self.subTest(hex(status)):
-                self.check(gen2(pte_status=status), GAPS, mode='PHYSICAL', silent=True)
+                gen2(pte_status=status)
+                log = self.acquire(NO_SOURCE)
+                self.assertIn('does not take its mode PTE', log[-1]['message'])
+                self.nothing_is_left()
+                self.assertEqual(self.log()['reads'], 0)
+
+    def test_device_that_a_failed_load_left(self):
+        """Whatever loaded it: by name and by itself, it is not read."""
+        gen2(pte_status=UNSUCCESSFUL)
+        for source in 'winpmem', 'winpmem-physical':
+            log = self.acquire(NO_SOURCE, '--source', source)
+            self.assertIn('restart Windows', log[-1]['message'])
+            self.nothing_is_left()
+            self.assertEqual(self.log()['reads'], 0)
+            self.assertFalse(self.out.exists())
 
     def test_physical_fills_with_zeros_and_says_so(self):
-        memory = gen2(pte_status=UNSUCCESSFUL, bad=[0x105000])
-        self.acquire(GAPS)
+        memory = gen2(bad=[0x105000])
+        self.acquire(GAPS, '--source', 'winpmem-physical')
         source = self.manifest()['source']
         self.assertTrue(source['silent'])
         self.assertIn('unreadable pages cannot be detected', source['note'])
@@ -634,6 +652,29 @@ class Driver(unittest.TestCase):
         gen2(dies_after=MIB)
         self.acquire(SOURCE_FAILED)
         self.verify(PARTIAL)
+        self.nothing_is_left()
+
+    def test_read_that_never_returns(self):
+        """The watchdog ends it, and what there is is sealed. The limit may be as short as it is, because
+        the read that it is for never ends."""
+        gen2(runs=[(MIB, 8 * MIB)], hangs_after=2 * MIB)
+        log = self.acquire(SOURCE_FAILED, '--read-timeout', '3')
+        (hang,) = [line for line in log if line['event'] == 'source-hangs']
+        self.assertRegex(hang['message'], 'a read of [0-9]+ bytes at 0x[0-9a-f]+ did not return')
+        self.verify(PARTIAL)
+        self.assertIn('did not return', self.manifest()['message'])
+        states = next(s for s in self.manifest()['streams'] if s['name'] == 'memory')['pages']
+        self.assertGreater(states['data'], 0)
+        self.assertEqual(states['data'] + states['zero'] + states['skipped'], 8 * MIB // PAGE)
+        self.driver(COMPLETE, 'cleanup')
+        self.nothing_is_left()
+
+    def test_read_that_never_returns_while_it_is_opened(self):
+        gen2(hangs_after=1)
+        log = self.acquire(SOURCE_FAILED, '--read-timeout', '3')
+        self.assertIn('did not let itself be opened', log[-1]['message'])
+        self.assertFalse(self.out.exists())
+        self.driver(COMPLETE, 'cleanup')
         self.nothing_is_left()
 
     def test_images(self):
@@ -732,6 +773,12 @@ class Driver(unittest.TestCase):
         self.assertIn('(error 31)', log[-1]['message'])
         self.assertIn('ramseal driver status', log[-1]['message'])
         self.nothing_is_left(unloaded=False)
+
+    def test_driver_that_does_not_start_and_leaves_its_device(self):
+        gen2(entry_status=UNSUCCESSFUL, leaves=1)
+        log = self.acquire(NO_SOURCE)
+        self.assertIn('restart Windows', log[-1]['message'])
+        self.assertFalse(self.out.exists())
 
     def test_what_is_no_driver(self):
         gen2()
