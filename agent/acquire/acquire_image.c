@@ -6,6 +6,7 @@
 #include "agent/acquire/acquire.h"
 #include "agent/acquire/changes.h"
 #include "agent/acquire/manifest.h"
+#include "agent/acquire/reading.h"
 #include "agent/acquire/sleep_watch.h"
 #include "agent/commands/commands.h"
 #include "agent/host/host.h"
@@ -19,6 +20,7 @@ struct image_acquisition {
 	const struct acquire_options *o;
 	struct driver_session *driver;
 	struct drv *source;
+	struct reading reading; /* the watchdog over it */
 	struct memory_changes changes;
 	const char *inputs[2];  /* the file that is the source, if it is one */
 	char *output;           /* where to, if that is so and nobody said */
@@ -103,6 +105,9 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	acquire_announce_source(info);
 	sleep_watch_begin(&sleeps);
 	drv_pages_init(&pages, a->source);
+	a->reading = (struct reading){ .source = a->source,
+				       .limit_s = (unsigned)a->o->read_timeout };
+	pages.pages.reading = &a->reading;
 	st = image_out_write(&a->out, &pages.pages,
 			     json_pack("{s:o}", "source", manifest_source(info)), e);
 	sleep_watch_look(&sleeps);

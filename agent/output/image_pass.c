@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/acquire/pipeline.h"
+#include "agent/acquire/reading.h"
 #include "agent/program/interrupt.h"
 #include "driver-interface/drv.h"
 
@@ -314,8 +315,8 @@ static enum status run(struct image_work *w, unsigned threads, struct err *e)
 	if (st)
 		return st;
 	progress_init(&w->progress, w->plan->progress, w->plan->phase, range_list_bytes(w->ranges));
-	st = pipeline_run(&image_ops, w, (void *const *)w->items, pipeline_items(threads), threads,
-			  e);
+	st = pipeline_run_with(&image_ops, reading_filler(w->plan->pages->reading), w,
+			       (void *const *)w->items, pipeline_items(threads), threads, e);
 	progress_finish(&w->progress);
 	return st;
 }
@@ -349,7 +350,15 @@ enum status image_pass(const struct image_plan *plan, struct image_result *ret, 
 		.end = page_up(image_end(spec)),
 	};
 	const enum status st = run(&w, spec->threads, e);
+	const struct reading *reading = plan->pages->reading;
+	static struct image_item *left[ARRAY_SIZE(w.items)];
 
+	/* One of them is still being read into. */
+	if (reading && drv_is_abandoned(reading->source)) {
+		memcpy(left, w.items, sizeof(left));
+		(void)left;
+		return finish(&w, st, e);
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(w.items); i++)
 		item_destroy(w.items[i]);
 	return finish(&w, st, e);

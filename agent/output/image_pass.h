@@ -19,6 +19,8 @@ struct fill_pattern {
 	size_t length; /* 1..16 */
 };
 
+struct reading;
+
 struct image_pages {
 	/*
 	 * Fills `data` and `status`. ST_CORRUPT: these pages are damaged, go on; what `e` says is
@@ -32,6 +34,7 @@ struct image_pages {
 	 * damaged: at least one. NULL if read() never says ST_CORRUPT.
 	 */
 	size_t (*together)(struct image_pages *p, uint64_t address, size_t pages);
+	const struct reading *reading; /* watches over the source that is read, on one thread; or NULL */
 	bool parallel; /* read() may come from all workers at once, else it comes from one thread */
 };
 

@@ -49,6 +49,7 @@ struct config {
 	ULONGLONG dies_after;   /* so many bytes were read; 0: never */
 	ULONGLONG hangs_after;  /* likewise: the next read never returns */
 	ULONGLONG leaves;       /* where it does not start, its device stays (2.0.1) */
+	ULONGLONG no_device;    /* it starts, and makes none */
 	ULONGLONG n_parts, n_bad, info_len, resources_len;
 };
 
@@ -325,8 +326,10 @@ static void NTAPI on_unload(DRIVER_OBJECT *driver)
 	UNICODE_STRING link;
 
 	RtlInitUnicodeString(&link, LINK_NAME);
-	IoDeleteSymbolicLink(&link);
-	IoDeleteDevice(driver->DeviceObject);
+	if (!config->no_device) {
+		IoDeleteSymbolicLink(&link);
+		IoDeleteDevice(driver->DeviceObject);
+	}
 	ZwClose(image);
 	write_log();
 	ExFreePoolWithTag(config, POOL_TAG);
@@ -362,7 +365,7 @@ NTSTATUS NTAPI DriverEntry(DRIVER_OBJECT *driver, UNICODE_STRING *path)
 	(void)path;
 	if (NT_SUCCESS(st))
 		st = open_file(IMAGE_PATH, GENERIC_READ, FILE_OPEN, &image);
-	if (NT_SUCCESS(st))
+	if (NT_SUCCESS(st) && !config->no_device)
 		st = make_device(driver);
 	if (!NT_SUCCESS(st))
 		return st;

@@ -95,7 +95,7 @@ class Memory:
     """What the fixture driver is given; see struct config in fixture.c."""
     ORDER = ('get_info set_mode least_out told info_status unknown_status first_mode set_once '
              'pte_status physical_status silent refuses_zero buffered entry_status '
-             'dies_after hangs_after leaves').split()
+             'dies_after hangs_after leaves no_device').split()
 
     def __init__(self, runs=RUNS, told=None, registry=None, bad=(), seed=1, content=None, **more):
         self.runs = runs
@@ -105,7 +105,8 @@ class Memory:
         config = {'least_out': len(told), 'told': len(told), 'info_status': 0,
                   'unknown_status': INVALID_PARAMETER, 'first_mode': PHYSICAL, 'set_once': 0,
                   'pte_status': 0, 'physical_status': 0, 'silent': 1, 'refuses_zero': 0,
-                  'buffered': 0, 'entry_status': 0, 'dies_after': 0, 'hangs_after': 0, 'leaves': 0, **NEITHER, **more}
+                  'buffered': 0, 'entry_status': 0, 'dies_after': 0, 'hangs_after': 0, 'leaves': 0, 'no_device': 0,
+                  **NEITHER, **more}
         # A mode that can be set twice is.
         self.modes_set = 1 if config['set_once'] else 2
         draw = random.Random(seed)
@@ -779,6 +780,30 @@ class Driver(unittest.TestCase):
         log = self.acquire(NO_SOURCE)
         self.assertIn('restart Windows', log[-1]['message'])
         self.assertFalse(self.out.exists())
+
+    def test_driver_whose_device_does_not_appear(self):
+        gen2(no_device=1)
+        log = self.acquire(NO_SOURCE)
+        self.assertIn('is not WinPmem', log[-1]['message'])
+        self.nothing_is_left()
+
+    def test_driver_for_another_architecture(self):
+        gen2()
+        image = bytearray(Path(DRIVER).read_bytes())
+        at = struct.unpack_from('<I', image, 0x3c)[0]
+        for machine in 0x14c, 0xaa64:
+            struct.pack_into('<H', image, at + 4, machine)
+            (TOP / 'other.sys').write_bytes(image)
+            log = self.acquire(INPUT, driver=TOP / 'other.sys')
+            self.assertIn('is not for x64', log[-1]['message'])
+        self.nothing_is_left(unloaded=False)
+
+    def test_answers_of_random_bytes(self):
+        draw = random.Random(11)
+        gen2(told=draw.randbytes(2936), registry=draw.randbytes(500))
+        log = self.acquire(NO_SOURCE)
+        self.assertIn('nothing says where RAM is', log[-1]['message'])
+        self.nothing_is_left()
 
     def test_what_is_no_driver(self):
         gen2()
