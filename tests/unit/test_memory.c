@@ -457,7 +457,7 @@ static void check_added(struct fake *f, const char *spec, size_t limit)
 		     &a.err);
 	assert_int_equal(range_list_bytes(&c.missing), ADDED * PAGE_SIZE);
 	CHECK_OK(changes_ranges(&c, &f->drv, &all, &a.err), &a.err);
-	name_missing(&a, &all);
+	name_missing(&a, &all, true, SKIP_INTERRUPTED);
 	read_back(&a, FIRST, PAGES + ADDED, &p);
 	for (size_t i = 0; i < PAGES + ADDED; i++)
 		check_page(&p, i, FIRST + i * PAGE_SIZE, i < PAGES ? PAGE_DATA : PAGE_SKIPPED,
