@@ -134,7 +134,11 @@ static void put_source(const struct reading *r, const struct virtual_page *p, ch
 		       size_t size)
 {
 	const struct smear_row *row = &p->row;
+	char captures[64] = "";
 
+	if (row->captures > 1 || row->older)
+		snprintf(captures, sizeof(captures), ", %s of %" PRIu64 " captures",
+			 row->older ? "an older" : "the newest", row->captures);
 	if (p->given == GIVEN_NOTHING)
 		snprintf(ret, size, "nothing: %s", p->why);
 	else if (p->given == GIVEN_ZEROS)
@@ -142,9 +146,9 @@ static void put_source(const struct reading *r, const struct virtual_page *p, ch
 	else if (r->result->still)
 		snprintf(ret, size, "from \"%.100s\"", p->stream);
 	else
-		snprintf(ret, size, "from \"%.100s\" at %.6f s, window %.6f s", p->stream,
+		snprintf(ret, size, "from \"%.100s\" at %.6f s, window %.6f s%s", p->stream,
 			 ((double)row->content.start - (double)r->begun) / 1e9,
-			 (double)row->window / 1e9);
+			 (double)row->window / 1e9, captures);
 }
 
 static void put_verdict(const struct virtual_page *p, char *ret, size_t size)
@@ -211,6 +215,8 @@ static json_t *page_json(const struct reading *r, const struct virtual_page *p)
 	if (p->stream) {
 		json_object_set_new(o, "stream", json_text(p->stream));
 		put_times(o, "start_ns", "end_ns", &row->content);
+		json_object_set_new(o, "captures", json_integer((json_int_t)row->captures));
+		json_object_set_new(o, "newest", json_boolean(!row->older));
 		if (!r->result->still)
 			json_object_set_new(o, "window_ns", json_integer((json_int_t)row->window));
 	}

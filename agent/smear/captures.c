@@ -53,6 +53,7 @@ struct place {
 	const struct rsz_record *record;
 	const struct rsz_extent *extent;
 	const struct page_status *pages;
+	const bool *hidden; /* by a later extent of the same record; NULL: none of the chunk is */
 	uint64_t data;
 };
 
@@ -76,15 +77,39 @@ static enum status add_older(struct captures *c, const struct place *p, struct r
 			c->older = older;
 		}
 		c->older[c->n_older++] = (struct older_page){
-			at, x->start, x->end, p->record->offset, p->data + (at - x->address),
+			.address = at,
+			.start = x->start,
+			.end = x->end,
+			.record = p->record->offset,
+			.data = (uint32_t)(p->data + (at - x->address)),
+			.length = (uint16_t)MIN(x->length - (at - x->address), PAGE_SIZE),
 		};
 	}
 	return ST_OK;
 }
 
+/* The pages in `part`, which no later record has: a later extent of this one may. */
+static enum status add_newest(struct captures *c, const struct place *p, struct range part,
+			      struct err *e)
+{
+	enum status st = ST_OK;
+
+	if (!p->hidden)
+		return add_part(c, p->extent, p->pages, part, e);
+	for (uint64_t at = part.first; at < part.last && !st; at += PAGE_SIZE) {
+		const struct range page = { at, MIN(at | (PAGE_SIZE - 1), part.last) };
+
+		if (p->hidden[(at - p->extent->address) >> PAGE_SHIFT])
+			st = add_older(c, p, page, e);
+		else
+			st = add_part(c, p->extent, p->pages, page, e);
+	}
+	return st;
+}
+
 /* Only where the reader says that this record is the newest to hold it; else it is an older one. */
 static enum status add_extent(struct captures *c, const struct rsz_reader *r, const struct place *p,
-			      bool physical, struct err *e)
+			      struct err *e)
 {
 	const struct rsz_record *rec = p->record;
 	const struct rsz_extent *x = p->extent;
@@ -101,26 +126,75 @@ static enum status add_extent(struct captures *c, const struct rsz_reader *r, co
 		part.first &= ~(uint64_t)(PAGE_SIZE - 1);
 		part.last = MIN(part.last | (PAGE_SIZE - 1), last);
 		if (s.record == rec->offset)
-			st = add_part(c, x, p->pages, part, e);
-		else if (physical)
+			st = add_newest(c, p, part, e);
+		else
 			st = add_older(c, p, part, e);
 		from = part.last + 1;
 	}
 	return st;
 }
 
+/* A page of a chunk: its address, and which of all its pages it is. */
+struct numbered {
+	uint64_t address;
+	size_t number;
+};
+
+static int compare_numbered(const void *a, const void *b)
+{
+	const struct numbered *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static bool is_in_order(const struct rsz_chunk *c)
+{
+	for (size_t i = 1; i < c->n_extents; i++)
+		if (c->extents[i].address < c->extents[i - 1].address + c->extents[i - 1].length)
+			return false;
+	return true;
+}
+
+/*
+ * A chunk may have a page twice; the later extent counts (SPEC.md, section 7). Which of all its pages
+ * are hidden so; *ret is to be freed, and stays NULL if its extents are in order.
+ */
+static enum status find_hidden(const struct rsz_chunk *c, bool **ret, struct err *e)
+{
+	_cleanup_free_ struct numbered *at = NULL;
+	size_t n = 0;
+
+	if (is_in_order(c))
+		return ST_OK;
+	at = calloc(c->n_pages, sizeof(*at));
+	*ret = calloc(c->n_pages, sizeof(**ret));
+	if (!at || !*ret)
+		return err_nomem(e);
+	for (size_t i = 0; i < c->n_extents; i++)
+		for (size_t k = 0; k < rsz_extent_pages(&c->extents[i]); k++, n++)
+			at[n] = (struct numbered){ c->extents[i].address + k * PAGE_SIZE, n };
+	qsort(at, n, sizeof(*at), compare_numbered);
+	for (size_t i = 1; i < n; i++)
+		(*ret)[at[i - 1].number] = at[i].address == at[i - 1].address;
+	return ST_OK;
+}
+
 static enum status add_chunk(struct captures *c, const struct rsz_reader *r,
 			     const struct rsz_record *rec, const struct rsz_chunk *chunk,
 			     struct err *e)
 {
-	const bool physical = rsz_kind_is_physical(rsz_reader_stream(r, rec->stream)->kind);
+	_cleanup_free_ bool *hidden = NULL;
 	struct place p = { .record = rec, .pages = chunk->pages };
-	enum status st = ST_OK;
+	enum status st = find_hidden(chunk, &hidden, e);
 
+	p.hidden = hidden;
 	for (size_t i = 0; i < chunk->n_extents && !st; i++) {
 		p.extent = &chunk->extents[i];
-		st = add_extent(c, r, &p, physical, e);
+		st = add_extent(c, r, &p, e);
 		p.pages += rsz_extent_pages(p.extent);
+		p.hidden += p.hidden ? rsz_extent_pages(p.extent) : 0;
 		p.data += p.extent->length;
 	}
 	return st;
@@ -141,7 +215,9 @@ static int compare_older(const void *a, const void *b)
 
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
-	return x->start < y->start ? -1 : x->start > y->start;
+	if (x->record != y->record)
+		return x->record < y->record ? -1 : 1;
+	return x->data < y->data ? -1 : x->data > y->data;
 }
 
 /* Two extents of one record that overlap come twice: nobody writes that, and any rule will do. */
@@ -228,10 +304,11 @@ const struct capture *captures_from(const struct captures *c, uint64_t address)
 	return low < c->count ? &c->at[low] : NULL;
 }
 
-const struct older_page *captures_oldest(const struct captures *c, uint64_t address)
+const struct older_page *captures_older_from(const struct captures *c, uint64_t address, size_t *n)
 {
 	size_t low = 0, high = c->n_older;
 
+	*n = 0;
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;
 
@@ -240,7 +317,21 @@ const struct older_page *captures_oldest(const struct captures *c, uint64_t addr
 		else
 			high = mid;
 	}
-	return low < c->n_older && c->older[low].address == address ? &c->older[low] : NULL;
+	if (low == c->n_older)
+		return NULL;
+	while (low + *n < c->n_older && c->older[low + *n].address == c->older[low].address)
+		++*n;
+	return &c->older[low];
+}
+
+const struct older_page *captures_older(const struct captures *c, uint64_t address, size_t *n)
+{
+	const struct older_page *o = captures_older_from(c, address, n);
+
+	if (o && o->address == address)
+		return o;
+	*n = 0;
+	return NULL;
 }
 
 bool capture_is_readable(const struct capture *c)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When every page of a stream was captured, newest capture first served: from the headers of a
- * container alone, so that no content is decoded to know it.
+ * When every page of a stream was captured, the newest capture and the older ones apart: from the
+ * headers of a container alone, so that no content is decoded to know it.
  */
 #ifndef RAMSEAL_AGENT_SMEAR_CAPTURES_H
 #define RAMSEAL_AGENT_SMEAR_CAPTURES_H
@@ -17,13 +17,14 @@ struct capture {
 	uint32_t state; /* enum page_state */
 };
 
-/* One page as an earlier record has it: it was captured again later. */
+/* One page as an earlier record has it, and it was read: it was captured again later. */
 struct older_page {
 	uint64_t address;
 	uint64_t start; /* monotonic ns */
 	uint64_t end;
 	uint64_t record; /* offset of the CHUNK record */
-	uint64_t data;   /* where its bytes begin in the chunk's */
+	uint32_t data;   /* where its bytes begin in the chunk's */
+	uint16_t length; /* PAGE_SIZE, or less at the end of a file */
 };
 
 /* Of one stream; sorted and disjoint. */
@@ -31,7 +32,7 @@ struct captures {
 	struct capture *at;
 	size_t count;
 	size_t room;
-	struct older_page *older; /* of physical memory, readable ones: by address, then by time */
+	struct older_page *older; /* by address, then in the order of their records */
 	size_t n_older;
 	size_t older_room;
 };
@@ -50,8 +51,14 @@ void stream_captures_deinit(struct stream_captures *s);
 /* The first capture that ends at or behind `address`; it may begin behind it. NULL: there is none. */
 const struct capture *captures_from(const struct captures *c, uint64_t address);
 
-/* The first capture of a page that was captured more than once; NULL: it was not. */
-const struct older_page *captures_oldest(const struct captures *c, uint64_t address);
+/*
+ * The first page at or behind `address` that was captured more than once: *n older captures of it, in
+ * the order in which they were written. NULL: there is none.
+ */
+const struct older_page *captures_older_from(const struct captures *c, uint64_t address, size_t *n);
+
+/* Those of the page at `address`; NULL, and *n is 0: it was captured once at most. */
+const struct older_page *captures_older(const struct captures *c, uint64_t address, size_t *n);
 
 /* True if the pages have content, zeros included. */
 bool capture_is_readable(const struct capture *c);

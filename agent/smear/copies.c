@@ -26,19 +26,19 @@ static enum status find_stream(const struct rsz_reader *r, enum rsz_kind kind, u
 		       rsz_kind_name(kind));
 }
 
-/* Chunks of the image that hold first readings of tables; they lie in the order of a walk, too. */
-#define FIRST_CACHED  2
+/* Chunks of the image that hold earlier readings of tables; they lie in the order of a walk, too. */
+#define EARLIER_CACHED 2
 
 /*
  * Table pages that the walks of all spaces together may read. Each is read once where tables are
  * whole (a shared one a few times); beyond a multiple of that, somebody is playing with us.
  */
-#define BUDGET_FACTOR 16
-#define BUDGET_LEAST  65536
+#define BUDGET_FACTOR  16
+#define BUDGET_LEAST   65536
 
 /* Chunks to keep decoded: the passes stored tables in the order of a walk, the image did not. */
-#define TABLES_CACHED 1
-#define IMAGE_CACHED  8
+#define TABLES_CACHED  1
+#define IMAGE_CACHED   8
 
 static enum status open_source(struct source *s, const struct rsz_reader *r, uint32_t stream,
 			       size_t cached, struct err *e)
@@ -374,9 +374,10 @@ static enum status open_all(struct measure *m, struct err *e)
 		return st;
 	m->memory_stream = memory;
 	m->memory = &m->captures.streams[memory];
-	m->first.captures = m->memory;
+	m->earlier.captures = m->memory;
+	m->earlier.entries = &m->entries;
 	if (m->memory->n_older)
-		st = rsz_cursor_create(r, FIRST_CACHED, &m->first.cursor, e);
+		st = rsz_cursor_create(r, EARLIER_CACHED, &m->earlier.cursor, e);
 	for (size_t i = 0; i < m->memory->count; i++)
 		rsz_times_widen(&m->ret->memory, m->memory->at[i].start, m->memory->at[i].end);
 	if (!st)
@@ -394,7 +395,7 @@ void smear__tear_down(struct measure *m)
 {
 	for (size_t i = 0; i < COPIES; i++)
 		close_source(&m->copy[i]);
-	rsz_cursor_destroy(m->first.cursor);
+	rsz_cursor_destroy(m->earlier.cursor);
 	for (size_t i = 0; i < PTE_FILES_MAX; i++) {
 		range_list_deinit(&m->files[i].ranges);
 		walk_set_deinit(&m->files[i].named);
@@ -447,7 +448,7 @@ static enum status walk_copy(struct measure *m, enum copy copy, uint64_t dtb,
 	options.mode = m->ret->spaces.mode;
 	options.ignore = m->ret->spaces.ignore;
 	return leaves_walk(&s->leaves, &m->walk, &s->mem.mem, set, &options, dtb,
-			   copy == COPY_IMAGE && m->first.cursor ? &m->first : NULL, e);
+			   copy == COPY_IMAGE && m->earlier.cursor ? &m->earlier : NULL, e);
 }
 
 static enum status walk_budgeted(struct measure *m, enum copy copy, uint64_t dtb,

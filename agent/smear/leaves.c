@@ -10,6 +10,7 @@ void leaves_deinit(struct leaves *l)
 {
 	free(l->at);
 	free(l->tables);
+	free(l->readings);
 	*l = (struct leaves){ 0 };
 }
 
@@ -17,57 +18,94 @@ void leaves_clear(struct leaves *l)
 {
 	l->count = 0;
 	l->n_tables = 0;
+	l->n_readings = 0;
 	l->not_followed = 0;
 	l->stop = WALK_COMPLETE;
 }
 
-/* What a processor may change in an entry that is present: accessed and dirty. */
-#define ENTRY_TOUCHED UINT64_C(0x60)
-
-static bool same_entry(uint64_t a, uint64_t b)
+static enum status add_reading(struct leaves *l, struct rsz_times when, struct err *e)
 {
-	return a == b || (a & b & PTE_PRESENT && !((a ^ b) & ~ENTRY_TOUCHED));
+	if (l->n_readings == l->readings_room) {
+		struct rsz_times *at = array_grow(l->readings, &l->readings_room, sizeof(*at));
+
+		if (!at)
+			return err_nomem(e);
+		l->readings = at;
+	}
+	l->readings[l->n_readings++] = when;
+	return ST_OK;
 }
 
-/* The first reading of a table becomes first->bytes of its level. */
-static const struct older_page *read_first(struct first_readings *first, const struct walk_table *t)
+/*
+ * The earlier readings of a table become those of its level. One that cannot be read may have said
+ * anything, and so may those that are too many: then the way is broken before the rest.
+ */
+static enum status read_earlier(struct leaves *l, struct leaf_table *x, unsigned level,
+				struct earlier_readings *earlier, struct err *e)
 {
-	const struct older_page *o = captures_oldest(first->captures, t->pa);
 	const struct rsz_chunk *c;
+	size_t n;
+	const struct older_page *o = captures_older(earlier->captures, x->pa, &n);
+	const size_t skipped = n > READINGS_MAX ? n - READINGS_MAX : 0;
+	uint8_t *count = &earlier->count[level];
+	enum status st = ST_OK;
 
-	first->known[t->level] = o && !rsz_cursor_load(first->cursor, o->record, &c, NULL) &&
-				 o->data + PAGE_SIZE <= c->length;
-	if (!first->known[t->level])
-		return NULL;
-	memcpy(first->bytes[t->level], c->data + o->data, PAGE_SIZE);
-	return o;
+	*count = 0;
+	x->broken = skipped > 0;
+	x->first_reading = (uint32_t)l->n_readings;
+	for (size_t i = skipped; i < n && !st; i++) {
+		if (rsz_cursor_load(earlier->cursor, o[i].record, &c, NULL) ||
+		    o[i].data + PAGE_SIZE > c->length) {
+			*count = 0;
+			x->broken = true;
+			x->first_reading = (uint32_t)l->n_readings;
+			continue;
+		}
+		memcpy(earlier->bytes[level][*count], c->data + o[i].data, PAGE_SIZE);
+		++*count;
+		st = add_reading(l, (struct rsz_times){ o[i].start, o[i].end }, e);
+	}
+	x->n_readings = *count;
+	return st;
 }
 
-/* True if the first reading of the table above named this one, too. */
-static bool was_named(const struct first_readings *first, const struct walk_table *t)
+/* In how many of the readings above, the latest of them, this table was named. */
+static unsigned times_named(const struct earlier_readings *earlier, const struct walk_table *t)
 {
 	const size_t i = t->va >> (PAGE_SHIFT + 9 * t->level) & (TABLE_ENTRIES - 1);
-	const uint64_t raw = get_le64(first->bytes[t->level + 1] + 8 * i);
+	unsigned n = 0;
 
-	return (raw & PTE_PRESENT) && (raw & PTE_FRAME) == t->pa;
+	for (unsigned k = earlier->count[t->level + 1]; k-- > 0; n++) {
+		const uint64_t raw = get_le64(earlier->bytes[t->level + 1][k] + 8 * i);
+
+		if (!(raw & PTE_PRESENT) || (raw & PTE_FRAME) != t->pa)
+			break;
+	}
+	return n;
 }
 
-static void look_around(struct leaf_table *x, const struct leaf_table *above,
-			const struct walk_table *t, struct first_readings *first)
+static enum status look_back(struct leaves *l, struct leaf_table *x, const struct leaf_table *above,
+			     const struct walk_table *t, struct earlier_readings *earlier,
+			     struct err *e)
 {
-	const struct older_page *o = read_first(first, t);
+	const enum status st = read_earlier(l, x, t->level, earlier, e);
+	unsigned named;
 
-	x->around = o && (!above || (above->around && was_named(first, t)));
-	if (!x->around)
-		return;
-	x->first_start = o->start;
-	x->first_end = o->end;
-	x->around_since = MAX(o->end, above ? above->around_since : 0);
-	x->around_until = MIN(x->start, above ? above->around_until : UINT64_MAX);
+	x->held = !above;
+	if (st || !above)
+		return st;
+	named = times_named(earlier, t);
+	x->held = above->held && named;
+	x->broken |= above->broken || named < above->n_readings;
+	if (x->held)
+		x->held_since =
+			MAX(above->held_since,
+			    l->readings[above->first_reading + above->n_readings - named].end);
+	return ST_OK;
 }
 
 static enum status add_table(struct leaves *l, const struct walk_table *t, uint32_t parent,
-			     struct first_readings *first, struct err *e)
+			     struct earlier_readings *earlier, struct err *e)
 {
 	const struct leaf_table *above;
 	struct leaf_table x = {
@@ -80,6 +118,7 @@ static enum status add_table(struct leaves *l, const struct walk_table *t, uint3
 		.parent = parent,
 		.level = (uint8_t)t->level,
 	};
+	enum status st = ST_OK;
 
 	if (l->n_tables == l->tables_room) {
 		struct leaf_table *tables = array_grow(l->tables, &l->tables_room, sizeof(*tables));
@@ -93,20 +132,28 @@ static enum status add_table(struct leaves *l, const struct walk_table *t, uint3
 		x.since = MAX(x.since, above->since);
 		x.until = MIN(x.until, above->until);
 	}
-	if (first)
-		look_around(&x, above, t, first);
+	if (earlier)
+		st = look_back(l, &x, above, t, earlier, e);
 	l->tables[l->n_tables++] = x;
-	return ST_OK;
+	return st;
 }
 
-static bool stood_around(const struct first_readings *first, const struct walk_leaf *leaf)
+static uint8_t times_same(const struct earlier_readings *earlier, const struct walk_leaf *leaf)
 {
-	return first && first->known[leaf->level] &&
-	       same_entry(get_le64(first->bytes[leaf->level] + leaf->pa % PAGE_SIZE), leaf->raw);
+	uint8_t n = 0;
+
+	for (unsigned k = earlier ? earlier->count[leaf->level] : 0; k-- > 0; n++) {
+		const uint8_t *bytes = earlier->bytes[leaf->level][k];
+
+		if (!entry_same_rights(earlier->entries, get_le64(bytes + leaf->pa % PAGE_SIZE),
+				       leaf->raw))
+			break;
+	}
+	return n;
 }
 
 static enum status add_leaf(struct leaves *l, const struct walk_leaf *leaf, uint32_t table,
-			    const struct first_readings *first, struct err *e)
+			    const struct earlier_readings *earlier, struct err *e)
 {
 	if (l->count == l->room) {
 		struct leaf *at = array_grow(l->at, &l->room, sizeof(*at));
@@ -120,14 +167,14 @@ static enum status add_leaf(struct leaves *l, const struct walk_leaf *leaf, uint
 		.raw = leaf->raw,
 		.table = table,
 		.level = (uint8_t)leaf->level,
-		.around = stood_around(first, leaf),
+		.same = times_same(earlier, leaf),
 	};
 	return ST_OK;
 }
 
 enum status leaves_walk(struct leaves *l, struct walk *w, struct physmem *mem, struct walk_set *set,
 			const struct walk_options *options, uint64_t dtb,
-			struct first_readings *first, struct err *e)
+			struct earlier_readings *earlier, struct err *e)
 {
 	uint32_t current[WALK_LEVELS + 2]; /* the table of each level on the way to here */
 	enum walk_event event;
@@ -142,11 +189,11 @@ enum status leaves_walk(struct leaves *l, struct walk *w, struct physmem *mem, s
 			const unsigned level = w->table.level;
 			const bool root = level == (unsigned)options->mode;
 
-			st = add_table(l, &w->table, root ? NO_TABLE : current[level + 1], first,
+			st = add_table(l, &w->table, root ? NO_TABLE : current[level + 1], earlier,
 				       e);
 			current[level] = (uint32_t)(l->n_tables - 1);
 		} else if (event == WALK_LEAF) {
-			st = add_leaf(l, &w->leaf, current[w->leaf.level], first, e);
+			st = add_leaf(l, &w->leaf, current[w->leaf.level], earlier, e);
 		} else {
 			l->not_followed++;
 		}
@@ -161,6 +208,18 @@ static int compare_tables(const struct leaf_table *a, const struct leaf_table *b
 	if (a->va != b->va)
 		return a->va < b->va ? -1 : 1;
 	return a->level > b->level ? -1 : a->level < b->level;
+}
+
+bool leaves_same_way(const struct leaves *x, const struct leaf_table *a, const struct leaves *y,
+		     const struct leaf_table *b)
+{
+	while (a && b && a->pa == b->pa && a->level == b->level) {
+		if (a->parent == NO_TABLE || b->parent == NO_TABLE)
+			return a->parent == b->parent;
+		a = &x->tables[a->parent];
+		b = &y->tables[b->parent];
+	}
+	return false;
 }
 
 /* A table is at the same place if its page is, and all above it are. */

@@ -8,6 +8,7 @@
 
 #include "agent/paging/walk.h"
 #include "agent/smear/captures.h"
+#include "agent/smear/change.h"
 
 #define NO_TABLE UINT32_MAX
 
@@ -19,17 +20,18 @@ struct leaf_table {
 	uint64_t since; /* the last end, and */
 	uint64_t until; /* the first start, of all tables from the root to this */
 	/*
-	 * Where the same copy has each table twice, read before its frames and behind them: the last
-	 * end of the first readings, and the first start of the second ones, from the root to this.
-	 * `around`: it has, and every entry on the way named the same table both times.
+	 * Where the same copy has this table more than once: earlier readings of its page, at
+	 * leaves.readings[first_reading], in order. `held`: the way from the root to here was the same
+	 * in the later of them, page for page, from `held_since` on: the last end of the earliest of
+	 * those readings. `broken`: it was another one in a reading before that, or nobody knows.
 	 */
-	uint64_t first_start; /* of the first reading of this one */
-	uint64_t first_end;
-	uint64_t around_since;
-	uint64_t around_until;
+	uint64_t held_since;
+	uint32_t first_reading;
+	uint8_t n_readings;
+	bool held;
+	bool broken;
 	uint32_t parent; /* NO_TABLE: it is the root */
 	uint8_t level;
-	bool around;
 	bool same; /* set by leaves_compare(): the other copy has this path, page for page */
 };
 
@@ -38,16 +40,20 @@ struct leaf {
 	uint64_t raw;
 	uint32_t table;
 	uint8_t level;
-	bool around; /* the entry was the same in both readings of its table; see there */
+	uint8_t same; /* in so many of its table's earlier readings, the latest of them, without a break */
 };
 
-/* First readings of tables that were read again: in the memory, if it was read by its tables. */
-struct first_readings {
+/* Earlier readings of one table that are looked at, the latest of them: a walk makes two or three. */
+#define READINGS_MAX 4
+
+/* Tables that were read more than once: in the memory, if it was read by its tables. */
+struct earlier_readings {
 	const struct captures *captures;
+	const struct entry_reader *entries; /* what makes two entries the same */
 	struct rsz_cursor *cursor;
 	/* Of the tables on the way to where a walk is, by level. */
-	uint8_t bytes[WALK_LEVELS + 1][PAGE_SIZE];
-	bool known[WALK_LEVELS + 1];
+	uint8_t bytes[WALK_LEVELS + 1][READINGS_MAX][PAGE_SIZE];
+	uint8_t count[WALK_LEVELS + 1];
 };
 
 /* Zero-initialise; the memory is kept from one space to the next. */
@@ -58,6 +64,9 @@ struct leaves {
 	struct leaf_table *tables;
 	size_t n_tables;
 	size_t tables_room;
+	struct rsz_times *readings; /* when tables were read before; see struct leaf_table */
+	size_t n_readings;
+	size_t readings_room;
 	enum walk_stop stop;
 	uint64_t not_followed; /* entries that name a table which could not be followed */
 };
@@ -67,16 +76,23 @@ void leaves_clear(struct leaves *l);
 
 /*
  * Appends to empty leaves. `options` bounds addresses and cost. The set is cleared first; it may be
- * NULL as walk_begin()'s. `first`: NULL if no table was read twice.
+ * NULL as walk_begin()'s. `earlier`: NULL if no table was read more than once.
  */
 enum status leaves_walk(struct leaves *l, struct walk *w, struct physmem *mem, struct walk_set *set,
 			const struct walk_options *options, uint64_t dtb,
-			struct first_readings *first, struct err *e);
+			struct earlier_readings *earlier, struct err *e);
 
 static inline uint64_t leaf_size(const struct leaf *l)
 {
 	return (uint64_t)PAGE_SIZE << 9 * (l->level - 1);
 }
+
+/*
+ * True if the ways from the root to these tables of two copies lead over the same pages. NULL: there is
+ * none.
+ */
+bool leaves_same_way(const struct leaves *x, const struct leaf_table *a, const struct leaves *y,
+		     const struct leaf_table *b);
 
 /* Table pages of two copies of one space: in both at the same place, in the first only, or not. */
 struct table_changes {

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "agent/smear/smear_internal.h"
+#include "agent/smear/piece.h"
+#include "agent/smear/stand.h"
 
 #define NAMES(function, type, map, count)                                                          \
 	const char *function(type v)                                                               \
@@ -58,108 +59,10 @@ static const struct {
 };
 
 /*
- * Pieces: the longest stretches of addresses over which each copy has one entry, or none. So a large
- * page and the 512 small ones that it was split into can be compared.
- */
-
-struct view {
-	const struct leaf *leaf; /* NULL: nothing is mapped */
-	const struct leaf_table *table;
-	struct pte pte; /* of the piece: frame and slot are those of its first page */
-};
-
-struct piece {
-	uint64_t va;
-	uint64_t pages;
-	struct view view[COPIES];
-	enum change change[PAIRS];
-};
-
-static struct view view_of(const struct measure *m, const struct leaves *l, const struct leaf *leaf,
-			   uint64_t va)
-{
-	struct view v = { .leaf = leaf };
-
-	if (!leaf)
-		return v;
-	v.table = &l->tables[leaf->table];
-	v.pte = entry_decode(&m->entries, leaf->level, leaf->raw);
-	if (pte_place(&v.pte) == PLACE_FRAME)
-		v.pte.frame += va - leaf->va;
-	else if (pte_place(&v.pte) == PLACE_SLOT)
-		v.pte.slot += (va - leaf->va) >> PAGE_SHIFT;
-	return v;
-}
-
-/* The leaf that covers `va`, or NULL; *last is moved down to where that ends. */
-static const struct leaf *leaf_at(const struct leaves *l, size_t *i, uint64_t va, uint64_t *last)
-{
-	const struct leaf *x;
-
-	while (*i < l->count && l->at[*i].va + (leaf_size(&l->at[*i]) - 1) < va)
-		++*i;
-	if (*i == l->count)
-		return NULL;
-	x = &l->at[*i];
-	if (x->va > va) {
-		*last = MIN(*last, x->va - 1);
-		return NULL;
-	}
-	*last = MIN(*last, x->va + (leaf_size(x) - 1));
-	return x;
-}
-
-/* The next address at or behind `va` that any copy has; false if there is none. */
-static bool next_va(struct measure *m, const size_t at[COPIES], uint64_t *va)
-{
-	uint64_t best = UINT64_MAX;
-
-	for (size_t c = 0; c < COPIES; c++) {
-		const struct leaves *l = &m->copy[c].leaves;
-		size_t i = at[c];
-
-		while (i < l->count && l->at[i].va + (leaf_size(&l->at[i]) - 1) < *va)
-			i++;
-		if (i < l->count)
-			best = MIN(best, MAX(l->at[i].va, *va));
-	}
-	*va = best;
-	return best != UINT64_MAX;
-}
-
-static bool next_piece(struct measure *m, size_t at[COPIES], uint64_t from, struct piece *ret)
-{
-	const struct leaf *leaf[COPIES];
-	uint64_t last = UINT64_MAX;
-
-	*ret = (struct piece){ .va = from };
-	if (!next_va(m, at, &ret->va))
-		return false;
-	for (size_t c = 0; c < COPIES; c++)
-		leaf[c] = leaf_at(&m->copy[c].leaves, &at[c], ret->va, &last);
-	ret->pages = ((last - ret->va) >> PAGE_SHIFT) + 1;
-	for (size_t c = 0; c < COPIES; c++)
-		ret->view[c] = view_of(m, &m->copy[c].leaves, leaf[c], ret->va);
-	return true;
-}
-
-static enum change change_between(const struct measure *m, const struct view *a,
-				  const struct view *b)
-{
-	const bool both = a->leaf && b->leaf;
-
-	return change_of(
-		&a->pte, &b->pte,
-		!both ? a->leaf == b->leaf
-		      : a->leaf->level == b->leaf->level &&
-				entry_same_rights(&m->entries, a->leaf->raw, b->leaf->raw));
-}
-
-/*
  * Judging a page that one copy's entry names
  */
 
-/* When the entry is known to have stood: from the pass before to the pass after. */
+/* What is to be said of an entry where nothing shows that its content was captured in time. */
 static enum verdict judge_entry(const struct measure *m, const struct smear_id *id,
 				const struct piece *p, enum copy copy)
 {
@@ -182,27 +85,6 @@ static enum verdict judge_entry(const struct measure *m, const struct smear_id *
 	return b->table->same && a->table->same ? VERDICT_SAFE : VERDICT_PATH;
 }
 
-/* Content that was captured at `c`, where the entry itself gives no reason for doubt. */
-static enum verdict judge_time(const struct piece *p, const struct capture *c, uint64_t settle)
-{
-	const uint64_t since = p->view[COPY_BEFORE].table->since;
-	const uint64_t until = p->view[COPY_AFTER].table->until;
-
-	/* A time of 0 is one that nobody knows. */
-	if (!since || !until || !c->start || c->start < since || c->end > until)
-		return VERDICT_OUT_OF_TIME;
-	return c->start - since < settle ? VERDICT_SLOT : VERDICT_SAFE;
-}
-
-/* The span from the first to the last moment at which entry, prototype or content were read. */
-static uint64_t window_of(const struct leaf_table *t, const struct rsz_times *proto,
-			  const struct capture *c)
-{
-	const uint64_t start = MIN(t->start, c->start), end = MAX(t->end, c->end);
-
-	return MAX(end, proto->end) - (proto->end ? MIN(start, proto->start) : start);
-}
-
 /* Neighbouring pages of a mapping whose content was captured together, or is missing together. */
 struct part {
 	uint64_t offset; /* in the piece, in pages */
@@ -210,8 +92,9 @@ struct part {
 	enum verdict verdict;
 	uint64_t window;
 	bool has_window;
-	bool captured;            /* and is readable */
-	struct rsz_times content; /* when it was captured */
+	bool captured; /* and is readable */
+	struct content content;
+	uint64_t captures; /* that can be read */
 };
 
 /* What one piece of one copy is judged by. */
@@ -224,6 +107,7 @@ struct judgement {
 	uint32_t stream;
 	const struct range_list *ranges; /* where there can be content */
 	enum verdict entry;              /* judge_entry()'s */
+	struct stand stand;              /* of the entry; unless it is an image's */
 	bool slot;
 	bool map_doubt;
 	bool slot_doubt;
@@ -259,7 +143,9 @@ static enum status tell_one(const struct judgement *j, const struct part *part, 
 		.proto = j->proto,
 		.seen = { v->table->start, v->table->end },
 		.captured = part->captured,
-		.content = part->content,
+		.content = part->content.when,
+		.older = part->content.older,
+		.captures = part->captures,
 		.stream = j->stream,
 	};
 
@@ -298,18 +184,53 @@ static uint64_t gap_end(const struct judgement *j, const struct capture *next,
 	return last;
 }
 
-/*
- * Memory that was read by its tables has the answer in itself: the entry stood, on the way from the
- * root, too, when its table was read before the content and when it was read behind it. Of an image
- * that says how its file was read, and nothing of the machine.
- */
-static bool stood_around(const struct judgement *j, const struct capture *c)
+/* Content that was captured while the entry stood; Linux writes a slot only then, so let it settle. */
+static enum verdict judge_time(const struct judgement *j, const struct rsz_times *when)
 {
-	const struct view *v = &j->piece->view[j->copy];
+	const uint64_t settle = j->slot && j->m->entries.os == OS_LINUX ? SLOT_SETTLE_NS : 0;
 
-	return j->copy == COPY_IMAGE && !j->m->ret->still && !j->slot && !j->followed &&
-	       j->entry != VERDICT_MOVING && v->leaf->around && v->table->around && c->start &&
-	       c->start >= v->table->around_since && c->end <= v->table->around_until;
+	if (j->entry == VERDICT_MOVING || j->entry == VERDICT_IMAGE)
+		return j->entry;
+	if (stand_has(&j->stand, when))
+		return when->start - j->stand.since < settle ? VERDICT_SLOT : VERDICT_SAFE;
+	return j->entry == VERDICT_SAFE ? VERDICT_OUT_OF_TIME : j->entry;
+}
+
+/* What content is worth that is there. */
+static enum verdict judge_captured(const struct judgement *j, const struct rsz_times *when)
+{
+	enum verdict v = judge_time(j, when);
+
+	if ((v == VERDICT_SAFE || v == VERDICT_IMAGE || v == VERDICT_SLOT) && j->map_doubt)
+		v = VERDICT_SLOT_MAP;
+	if ((v == VERDICT_SAFE || v == VERDICT_IMAGE) && j->slot_doubt)
+		v = VERDICT_SLOT;
+	if (v == VERDICT_SAFE && j->followed)
+		v = VERDICT_PROTOTYPE;
+	return v;
+}
+
+/* Which capture of the page at `at` is taken; `last` is moved to where that is another matter. */
+static struct content choose(const struct judgement *j, const struct capture *c, uint64_t at,
+			     uint64_t *last, uint64_t *captures)
+{
+	const struct content newest = { { c->start, c->end }, capture_is_readable(c), NULL };
+	size_t n;
+	const struct older_page *older = captures_older_from(j->captures, at, &n);
+
+	*captures = newest.readable;
+	if (older && older->address > at) {
+		*last = MIN(*last, older->address - 1);
+		older = NULL;
+	}
+	if (!older)
+		return newest;
+	*last = MIN(*last, at | (PAGE_SIZE - 1));
+	*captures += n;
+	/* Of an image that says how its file was read, and nothing of the machine. */
+	if (j->m->ret->still)
+		return newest;
+	return stand_choose(j->m, &j->piece->view[j->copy], j->copy, &j->stand, c, older, n);
 }
 
 /* Of content from `at` to `last`, as much as is of one kind. */
@@ -317,45 +238,25 @@ static struct part judge_part(const struct judgement *j, uint64_t at, uint64_t l
 {
 	const struct capture *c = captures_from(j->captures, at);
 	const struct range *ram = range_list_find(j->ranges, at);
+	const struct view *v = &j->piece->view[j->copy];
 	struct part ret = { .verdict = ram ? VERDICT_MISSING : VERDICT_OUTSIDE };
 	uint64_t end;
 
 	if (c && c->range.first <= at) {
 		end = MIN(last, c->range.last);
 		ret.verdict = c->state == PAGE_UNREADABLE ? VERDICT_UNREADABLE : VERDICT_MISSING;
+		ret.content = choose(j, c, at, &end, &ret.captures);
 	} else {
 		end = gap_end(j, c, ram, at, last);
-		c = NULL;
 	}
 	ret.pages = (end - at + 1) >> PAGE_SHIFT;
-	if (!c || !capture_is_readable(c))
+	if (!ret.content.readable)
 		return ret;
 	ret.captured = true;
 	ret.has_window = !j->m->ret->still;
 	if (ret.has_window)
-		ret.window = window_of(j->piece->view[j->copy].table, &j->times, c);
-	ret.content = (struct rsz_times){ c->start, c->end };
-	ret.verdict = j->entry;
-	if (stood_around(j, c)) {
-		const struct leaf_table *t = j->piece->view[j->copy].table;
-
-		/* The same entry was read twice: what counts is the nearer reading. */
-		ret.window =
-			MIN(ret.window, MAX(t->first_end, c->end) - MIN(t->first_start, c->start));
-		ret.verdict = VERDICT_SAFE;
-		return ret;
-	}
-	if (ret.verdict == VERDICT_SAFE)
-		ret.verdict = judge_time(
-			j->piece, c, j->slot && j->m->entries.os == OS_LINUX ? SLOT_SETTLE_NS : 0);
-	if ((ret.verdict == VERDICT_SAFE || ret.verdict == VERDICT_IMAGE ||
-	     ret.verdict == VERDICT_SLOT) &&
-	    j->map_doubt)
-		ret.verdict = VERDICT_SLOT_MAP;
-	if ((ret.verdict == VERDICT_SAFE || ret.verdict == VERDICT_IMAGE) && j->slot_doubt)
-		ret.verdict = VERDICT_SLOT;
-	if (ret.verdict == VERDICT_SAFE && j->followed)
-		ret.verdict = VERDICT_PROTOTYPE;
+		ret.window = stand_window(j->m, v, j->copy, &j->times, &ret.content.when);
+	ret.verdict = judge_captured(j, &ret.content.when);
 	return ret;
 }
 
@@ -475,6 +376,7 @@ static enum status judge(struct measure *m, struct smear_space *s, const struct 
 		return ST_OK;
 	s->copy[copy].state[v->pte.state] += p->pages;
 	j.entry = judge_entry(m, &s->id, p, copy);
+	j.stand = stand_of(m, p, copy);
 	follow(&j, &piece);
 	switch (pte_place(&v->pte)) {
 	case PLACE_FRAME:
@@ -498,7 +400,7 @@ static enum status take_piece(struct measure *m, struct smear_space *s, struct p
 	for (size_t i = 0; i < PAIRS; i++) {
 		const struct view *a = &p->view[pairs[i].from], *b = &p->view[pairs[i].to];
 
-		p->change[i] = change_between(m, a, b);
+		p->change[i] = piece_change(m, a, b);
 		/* Where a space has no copy, nothing is compared: its fate tells. */
 		if (!smear__has_copy(&s->id, pairs[i].from) ||
 		    !smear__has_copy(&s->id, pairs[i].to) || (!a->leaf && !b->leaf))
@@ -585,7 +487,7 @@ static enum status measure_space(struct measure *m, struct smear_space *s, struc
 	if (st)
 		return st;
 	begin_space(m, s);
-	for (uint64_t va = 0; !st && next_piece(m, at, va, &p); va = p.va + p.pages * PAGE_SIZE)
+	for (uint64_t va = 0; !st && piece_next(m, at, va, &p); va = p.va + p.pages * PAGE_SIZE)
 		st = take_piece(m, s, &p, e);
 	for (size_t c = 0; c < COPIES; c++) {
 		for (size_t k = 0; k < WINDOW_KINDS; k++) {
@@ -610,7 +512,7 @@ enum status smear__look(struct measure *m, struct smear_space *s, uint64_t first
 		return st;
 	begin_space(m, s);
 	m->work = WORK_MAX;
-	while (!st && next_piece(m, at, va, &p) && p.va <= last) {
+	while (!st && piece_next(m, at, va, &p) && p.va <= last) {
 		p.pages = MIN(p.pages, ((last - p.va) >> PAGE_SHIFT) + 1);
 		st = take_piece(m, s, &p, e);
 		va = p.va + p.pages * PAGE_SIZE;

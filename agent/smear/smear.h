@@ -6,6 +6,7 @@
 #ifndef RAMSEAL_AGENT_SMEAR_SMEAR_H
 #define RAMSEAL_AGENT_SMEAR_SMEAR_H
 
+#include "agent/smear/captures.h"
 #include "agent/smear/change.h"
 #include "agent/smear/layout.h"
 #include "agent/smear/leaves.h"
@@ -185,6 +186,9 @@ struct smear_row {
 	bool captured;         /* the content, and it is readable: in this */
 	uint32_t stream;       /* at .frame or .slot */
 	struct rsz_times content; /* when; 0: nobody knows */
+	uint64_t captures;        /* of the page, as many as can be read */
+	const struct older_page
+		*older; /* which of them; NULL: the newest, as a flat image has it */
 };
 
 struct smear_plan {

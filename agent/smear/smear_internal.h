@@ -65,7 +65,7 @@ struct measure {
 	struct source copy[COPIES];
 	struct stream_captures captures;
 	const struct captures *memory;
-	struct first_readings first; /* of the image's tables, where its order was by tables */
+	struct earlier_readings earlier; /* of the image's tables, where its order was by tables */
 	uint32_t memory_stream;
 	struct range_list ram;
 	struct walk_set named;

@@ -226,6 +226,26 @@ static enum status read_stream(struct reading *r, uint32_t stream, uint64_t addr
 	return ST_OK;
 }
 
+/* A capture that is not the newest: as read_stream(). */
+static enum status read_older(struct reading *r, const struct smear_row *row, uint8_t *buf,
+			      struct err *e)
+{
+	const struct older_page *o = row->older;
+	struct rsz_cursor *c =
+		row->stream == r->m->memory_stream ? r->m->copy[COPY_IMAGE].cursor : r->cursor;
+	const struct rsz_chunk *chunk;
+	const enum status st = rsz_cursor_load(c, o->record, &chunk, e);
+
+	if (st)
+		return st;
+	if ((uint64_t)o->data + o->length > chunk->length)
+		return err_set(e, ST_CORRUPT, "a capture of 0x%" PRIx64 " is not where it was",
+			       o->address);
+	memcpy(buf, chunk->data + o->data, o->length);
+	memset(buf + o->length, 0, PAGE_SIZE - o->length);
+	return ST_OK;
+}
+
 /* Where the bytes of an entry's page are; false if they are in no stream. */
 static bool locate(const struct reading *r, const struct pte *p, uint32_t *stream,
 		   uint64_t *address)
@@ -419,7 +439,8 @@ static enum status give_page(struct reading *r, const struct smear_row *row, str
 
 		p.given = row->stream == r->m->memory_stream ? GIVEN_MEMORY : GIVEN_PAGE_FILE;
 		p.stream = rsz_reader_stream(r->m->plan->reader, row->stream)->name;
-		st = read_stream(r, row->stream, at, bytes, &when, e);
+		st = row->older ? read_older(r, row, bytes, e)
+				: read_stream(r, row->stream, at, bytes, &when, e);
 	}
 	if (st && st != ST_CORRUPT && st != ST_END)
 		return st;

@@ -43,6 +43,7 @@ static struct machine m[COPIES];
 static uint64_t taken[RAM_PAGES]; /* when a page of RAM was captured */
 static char captured[RAM_PAGES];  /* see build_extent() */
 static uint64_t taken_again;      /* the page of FRAME(0), once more; 0: not */
+static char again;                /* and what it was then */
 static struct machine first; /* what the image's tables were when they were read first, if twice */
 static uint64_t first_taken; /* and when that was, 20 ns from one to the next; 0: once */
 static uint64_t slots_taken;
@@ -71,6 +72,7 @@ static inline void set_up_machine(void)
 		captured[i] = 'd';
 	}
 	taken_again = 0;
+	again = 'D';
 	first = (struct machine){ 0 };
 	first_taken = 0;
 	slots_taken = 2 * SECOND;
@@ -140,7 +142,7 @@ static inline void seal_memory(void)
 			seal_page(stream, pa, captured[i], page_of(&m[COPY_IMAGE], pa), taken[i]);
 	}
 	if (taken_again)
-		seal_page(stream, FRAME(0), 'D', NULL, taken_again);
+		seal_page(stream, FRAME(0), again, NULL, taken_again);
 }
 
 static inline void seal_file(const char *name, const char *states, const char *meta)

@@ -546,6 +546,34 @@ TEST(each_copy_of_the_tables_leads_elsewhere)
 	}
 }
 
+/* FRAME(0) has A at 13200 and Z behind everything else: the pass after is nearer to that. */
+TEST(bytes_are_those_of_the_capture_that_is_told)
+{
+	for (int changed = 0; changed < 2; changed++) {
+		for (size_t c = 0; c < COPIES; c++) {
+			const bool newest = changed && c == COPY_AFTER;
+
+			set_up();
+			put_entries(0, FRAME(0) | P, FRAME(0) | P);
+			put_entry(COPY_IMAGE, VA(0), FRAME(0) | P);
+			if (changed)
+				put_entry(COPY_BEFORE, VA(0), FRAME(1) | P);
+			taken_again = 4 * SECOND;
+			again = 'Z';
+			plan.copy = (enum copy)c;
+			read_ok();
+			check_given(0, PTE_VALID, GIVEN_MEMORY,
+				    changed && c == COPY_BEFORE ? 'B'
+				    : newest                    ? 'Z'
+								: 'A');
+			assert_int_equal(told[0].page.row.captures, changed && !c ? 1 : 2);
+			assert_int_equal(told[0].page.row.older == NULL,
+					 newest || (changed && c == COPY_BEFORE));
+			tear_down();
+		}
+	}
+}
+
 TEST(range_may_begin_and_end_inside_pages_large_and_small)
 {
 	set_up();
@@ -834,6 +862,7 @@ int main(void)
 		cmocka_unit_test(doubt_about_a_swap_file_is_told_with_its_pages),
 		cmocka_unit_test(verdicts_are_those_of_the_measure),
 		cmocka_unit_test(each_copy_of_the_tables_leads_elsewhere),
+		cmocka_unit_test(bytes_are_those_of_the_capture_that_is_told),
 		cmocka_unit_test(range_may_begin_and_end_inside_pages_large_and_small),
 		cmocka_unit_test(self_map_shows_the_tables),
 		cmocka_unit_test(last_page_of_all_is_read),
