@@ -7,6 +7,7 @@
 
 #include "agent/acquire/manifest.h"
 #include "agent/commands/commands.h"
+#include "agent/commands/read_captures.h"
 #include "agent/container.h"
 #include "agent/output/image_out.h"
 #include "agent/program/interrupt.h"
@@ -22,6 +23,8 @@ struct read_options {
 	uint64_t dtb;
 	uint64_t va;
 	uint64_t length;
+	uint64_t pa;
+	uint64_t capture;
 	size_t tables;
 	const char *output;
 	struct fill_pattern fill;
@@ -59,6 +62,10 @@ static const struct option_def options[] = {
 	CLI_CHOICE(struct read_options, tables, 'T', "tables", NULL, copy_choices,
 		   "through the page tables as they lie in the image (default), or as they were "
 		   "read before or after it"),
+	CLI_UINT(struct read_options, pa, 0, "pa", "ADDRESS", 0, UINT64_MAX,
+		 "instead: every capture of the page at that physical address"),
+	CLI_UINT(struct read_options, capture, 0, "capture", "N", 1, UINT64_MAX,
+		 "with --pa and --output: the N-th of them; default: the newest"),
 	CLI_STRING(struct read_options, output, 'o', "output", "FILE",
 		   "write the bytes to FILE, or '-' for stdout; default: show them in hexadecimal"),
 	CLI_PARSED(struct read_options, fill, 0, "fill", "HEX", image_parse_fill,
@@ -83,7 +90,12 @@ const struct command command_read = {
 		 "file\n"
 		 "could tell, are filled and reported; the exit code is then 3. --dtb needs no "
 		 "stored\n"
-		 "page tables: those in the image will do.\n",
+		 "page tables: those in the image will do.\n"
+		 "\n"
+		 "A page may have been captured more than once. Each mapping is given the capture "
+		 "that fits\n"
+		 "its entry best, and its line says which; a flat image has the newest. --pa lists "
+		 "them all.\n",
 	.values_size = sizeof(struct read_options),
 	.run = run,
 };
@@ -411,9 +423,16 @@ static enum status open_output(struct reading *r, struct err *e)
 
 static enum status check_options(struct cli *cli, struct reading *r, struct err *e)
 {
-	if (cli_given(cli, "pid") == cli_given(cli, "dtb"))
-		return cli_usage(cli, e, "wants one of --pid and --dtb");
-	if (!cli_given(cli, "va"))
+	static const char *const virtual_only[] = { "va", "length", "tables", "fill" };
+
+	if (cli_given(cli, "pid") + cli_given(cli, "dtb") + cli_given(cli, "pa") != 1)
+		return cli_usage(cli, e, "wants one of --pid, --dtb and --pa");
+	for (size_t i = 0; i < ARRAY_SIZE(virtual_only); i++)
+		if (cli_given(cli, "pa") && cli_given(cli, virtual_only[i]))
+			return cli_usage(cli, e, "--%s is not for --pa", virtual_only[i]);
+	if (cli_given(cli, "capture") && !(cli_given(cli, "pa") && r->o->output))
+		return cli_usage(cli, e, "--capture is for --pa and --output");
+	if (!cli_given(cli, "pa") && !cli_given(cli, "va"))
 		return cli_usage(cli, e, "wants --va ADDRESS");
 	if (cli_given(cli, "fill") && !r->o->output)
 		return cli_usage(cli, e, "--fill is for --output");
@@ -474,6 +493,21 @@ static enum status read_container(struct cli *cli, struct reading *r, struct err
 	return st;
 }
 
+static enum status read_physical(const struct reading *r, struct err *e)
+{
+	const struct captures_request request = {
+		.path = r->path,
+		.pa = r->o->pa,
+		.number = r->o->capture,
+		.out = r->out,
+		.json = r->o->json,
+		.silent = r->is_stdout,
+	};
+	const enum status st = read_captures(&request, e);
+
+	return st || !r->out ? st : output_commit(r->out, e);
+}
+
 static enum status run(struct cli *cli, struct err *e)
 {
 	const struct read_options *o = cli->values;
@@ -492,7 +526,9 @@ static enum status run(struct cli *cli, struct err *e)
 
 	if (!st)
 		st = open_output(&r, e);
-	if (!st)
+	if (!st && cli_given(cli, "pa"))
+		st = read_physical(&r, e);
+	else if (!st)
 		st = read_container(cli, &r, e);
 	output_destroy(r.out);
 	return st;

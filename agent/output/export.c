@@ -19,6 +19,7 @@ struct export_run {
 	struct range_list ranges;
 	struct container_pages pages;
 	struct linux_dump dump; /* ELF */
+	struct image_captures captures;
 	struct image_out out;
 };
 
@@ -27,6 +28,7 @@ static void run_deinit(struct export_run *x)
 	image_out_close(&x->out);
 	container_pages_deinit(&x->pages);
 	linux_dump_deinit(&x->dump);
+	image_captures_deinit(&x->captures);
 	range_list_deinit(&x->ranges);
 }
 
@@ -93,6 +95,8 @@ static enum status open_input(struct export_run *x, struct err *e)
 
 	if (!st)
 		st = container_pages_init(&x->pages, x->plan->in->reader, x->stream, x->threads, e);
+	if (!st)
+		st = image_captures_load(x->plan->in, x->stream, &x->captures, e);
 	return st ? err_add(e, st, "%s", x->path) : ST_OK;
 }
 
@@ -132,6 +136,7 @@ static enum status open_output(struct export_run *x, struct err *e)
 			  .kernel = x->dump.kernel,
 			  .level = p->level,
 			  .threads = x->threads },
+		.captures = &x->captures,
 		.progress = command_progress(p->cli),
 		.phase = p->whole_file ? "extract" : "export",
 	};

@@ -200,16 +200,18 @@ static const char *where(const struct image_out *x)
 /* What the image cannot say itself. */
 static json_t *gaps_json(const struct image_out *x, json_t *origin)
 {
+	const struct image_captures *again = x->request.captures;
 	const struct tally *t = &x->result.tally;
 
-	return json_pack("{s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:I, s:I}", "image",
+	return json_pack("{s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:I, s:I, s:O*}", "image",
 			 json_text(where(x)), "origin", origin, "format",
 			 x->request.options->format->name, "complete", x->complete, "pages",
 			 tally_states_json(t), "ranges", manifest_ranges(x->request.spec.ranges),
 			 "unreadable", tally_gaps_json(t, PAGE_UNREADABLE, TALLY_GAPS_MAX),
 			 "skipped", tally_gaps_json(t, PAGE_SKIPPED, TALLY_GAPS_MAX),
 			 "gaps_not_listed", (json_int_t)t->gaps_untold, "damaged_pages",
-			 (json_int_t)x->result.damaged);
+			 (json_int_t)x->result.damaged, "captured_again",
+			 again ? again->list : NULL);
 }
 
 /* Complete or not at all. That of an unfinished image is unfinished by its name, too. */
@@ -359,17 +361,32 @@ static void add_image(struct fields *f, const struct image_out *x, enum status s
 	add(f, log_u64("bytes_written", x->set ? output_set_bytes(x->set) : output_bytes(x->out)));
 	add_hashes(f, x);
 	add(f, log_json("pages", tally_states_json(&x->result.tally)));
+	if (x->request.captures) {
+		add(f, log_u64("captured_again", x->request.captures->pages));
+		add(f, log_u64("captured_again_tables", x->request.captures->tables));
+	}
 	add(f, log_i64("exit_code", status_exit_code(st)));
 	add(f, log_text("outcome", exit_code_text(status_exit_code(st))));
 	add(f, log_text("error", st ? e->message : NULL));
 	add(f, log_json("usage", host_usage_json()));
 }
 
+/* Page tables that were read again are no reason to look further. */
+static void put_again(const struct image_out *x, char *ret, size_t size)
+{
+	const struct image_captures *c = x->request.captures;
+
+	*ret = '\0';
+	if (c && c->pages > c->tables)
+		snprintf(ret, size, "; %" PRIu64 " page%s older captures, which \"read\" can use",
+			 c->pages - c->tables, c->pages - c->tables == 1 ? " has" : "s have");
+}
+
 void image_out_summarise(const struct image_out *x, enum status st, const struct err *e,
 			 const struct log_field *more)
 {
 	const struct tally *t = &x->result.tally;
-	char size[TEXT_SIZE_MAX];
+	char size[TEXT_SIZE_MAX], again[128];
 	struct fields f = { .count = 0 };
 
 	add_image(&f, x, st, e);
@@ -377,7 +394,8 @@ void image_out_summarise(const struct image_out *x, enum status st, const struct
 		add(&f, *more);
 	text_size((t->pages[PAGE_DATA] + t->pages[PAGE_ZERO] + t->pages[PAGE_HOLE]) << PAGE_SHIFT,
 		  size);
-	log_result_with(f.at, "summary", "%s: %s as %s%s%s%s", where(x), size,
+	put_again(x, again, sizeof(again));
+	log_result_with(f.at, "summary", "%s: %s as %s%s%s%s%s", where(x), size,
 			x->request.options->format->name, x->sha256[0] ? ", sha256 " : "",
-			x->sha256, x->complete ? "" : ", not complete");
+			x->sha256, again, x->complete ? "" : ", not complete");
 }

@@ -9,6 +9,7 @@
 #define RAMSEAL_AGENT_OUTPUT_IMAGE_OUT_H
 
 #include "agent/output/hash_sink.h"
+#include "agent/output/image_captures.h"
 #include "agent/output/image_pass.h"
 #include "agent/output/output.h"
 #include "agent/output/output_set.h"
@@ -68,7 +69,8 @@ const char *image_suggest_format(size_t i);
 	"format keeps. An image that ends early (interrupted, source failed, disk full)\n"         \
 	"keeps its temporary name OUTPUT.partial, and so does its list of gaps, which names\n"     \
 	"what is missing (but for a full disk). A device, a pipe and stdout have no list\n"        \
-	"unless --gaps says where.\n"
+	"unless --gaps says where. Of a page that was captured more than once an image has the\n"  \
+	"newest capture; the list has the times of all, and 'read' shows each process its own.\n"
 
 /* ST_USAGE if an option was given that the format (NULL: none) has no use for. */
 enum status image_options_check(const struct cli *cli, const struct image_options *o,
@@ -84,6 +86,7 @@ struct image_request {
 	bool once;                 /* it cannot be read again: little room is only warned of */
 	/* What is in the image; image_out fills in what the options say. */
 	struct image_spec spec;
+	const struct image_captures *captures; /* NULL: each page was captured once */
 	enum progress_mode progress;
 	const char *phase; /* for the progress: "export" */
 };

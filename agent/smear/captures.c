@@ -10,7 +10,7 @@ static enum status append(struct captures *c, struct capture x, struct err *e)
 	struct capture *last = c->count ? &c->at[c->count - 1] : NULL;
 
 	if (last && last->range.last + 1 == x.range.first && last->state == x.state &&
-	    last->start == x.start && last->end == x.end) {
+	    last->reason == x.reason && last->start == x.start && last->end == x.end) {
 		last->range.last = x.range.last;
 		return ST_OK;
 	}
@@ -42,7 +42,8 @@ static enum status add_part(struct captures *c, const struct rsz_extent *x,
 			    (struct capture){ .range = { at, at + n * PAGE_SIZE - 1 },
 					      .start = x->start,
 					      .end = x->end,
-					      .state = pages[i].state },
+					      .state = (uint16_t)pages[i].state,
+					      .reason = x->reason },
 			    e);
 	}
 	return st;
@@ -68,6 +69,10 @@ static enum status add_older(struct captures *c, const struct place *p, struct r
 
 		if (state != PAGE_DATA && state != PAGE_ZERO)
 			continue;
+		if (c->n_older == CAPTURES_OLDER_MAX) {
+			c->older_untold++;
+			continue;
+		}
 		if (c->n_older == c->older_room) {
 			struct older_page *older =
 				array_grow(c->older, &c->older_room, sizeof(*older));
@@ -83,6 +88,7 @@ static enum status add_older(struct captures *c, const struct place *p, struct r
 			.record = p->record->offset,
 			.data = (uint32_t)(p->data + (at - x->address)),
 			.length = (uint16_t)MIN(x->length - (at - x->address), PAGE_SIZE),
+			.reason = x->reason,
 		};
 	}
 	return ST_OK;

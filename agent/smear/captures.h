@@ -14,7 +14,8 @@ struct capture {
 	struct range range;
 	uint64_t start; /* monotonic ns */
 	uint64_t end;
-	uint32_t state; /* enum page_state */
+	uint16_t state;  /* enum page_state */
+	uint16_t reason; /* enum rsz_reason */
 };
 
 /* One page as an earlier record has it, and it was read: it was captured again later. */
@@ -25,7 +26,14 @@ struct older_page {
 	uint64_t record; /* offset of the CHUNK record */
 	uint32_t data;   /* where its bytes begin in the chunk's */
 	uint16_t length; /* PAGE_SIZE, or less at the end of a file */
+	uint16_t reason; /* enum rsz_reason */
 };
+
+/*
+ * So many older pages of a stream are kept, 8 GiB of memory: an acquisition does not capture that much
+ * again, and a record of 200 bytes can say that it has 4,096.
+ */
+#define CAPTURES_OLDER_MAX ((size_t)1 << 21)
 
 /* Of one stream; sorted and disjoint. */
 struct captures {
@@ -35,6 +43,7 @@ struct captures {
 	struct older_page *older; /* by address, then in the order of their records */
 	size_t n_older;
 	size_t older_room;
+	uint64_t older_untold; /* that there were more of: of no page all are known */
 };
 
 /* One for each stream of the container; those that are not wanted stay empty. */

@@ -51,7 +51,7 @@ static enum status read_earlier(struct leaves *l, struct leaf_table *x, unsigned
 	enum status st = ST_OK;
 
 	*count = 0;
-	x->broken = skipped > 0;
+	x->broken = skipped > 0 || earlier->captures->older_untold;
 	x->first_reading = (uint32_t)l->n_readings;
 	for (size_t i = skipped; i < n && !st; i++) {
 		if (rsz_cursor_load(earlier->cursor, o[i].record, &c, NULL) ||

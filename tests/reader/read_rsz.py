@@ -6,6 +6,7 @@ Read a ramseal container (.rsz). Written from formats/SPEC.md alone; § refers t
     read_rsz.py verify  FILE                              exit status 0: sealed, every rule holds
     read_rsz.py list    FILE                              headers only: payloads are not unpacked
     read_rsz.py extract FILE STREAM -o OUT [--fill HEX]   newest content, padded by address
+    read_rsz.py captures FILE STREAM                      of each page with several: all that can be read
 
 A container is a row of records: a header, then perhaps a payload. Read this file in that order:
 Record is one header, Reader.records() walks them and holds each to the rules, Reader.contents()
@@ -31,6 +32,8 @@ BATCH = 32 * MIB                       # unpacked at a time, because starting zs
 BEGIN, STREAM, CHUNK, INDEX, CLOSE = 1, 2, 3, 4, 5
 DATA, ZERO, UNREADABLE, SKIPPED, HOLE = range(5)
 STATES = ["data", "zero", "unreadable", "skipped", "hole"]
+READ = {DATA, ZERO}
+REASONS = ["first", "table-changed", "file-changed", "table-again"]
 PHYSICAL_KINDS, PAGED_KINDS, PLAIN_KINDS = {1, 2, 3}, {1, 2, 3, 4, 5}, {6, 7, 8}
 
 MAGIC = struct.pack("<I", 0x184D2A5B)  # a zstd skippable frame
@@ -416,6 +419,30 @@ def write_pieces(out, record, content, fill):
             os.pwrite(out.fileno(), data, address)
 
 
+def list_captures(args, reader):
+    """A JSON line for each page that was captured more than once, in order of address (§7)."""
+    found = {}
+    for record, content in reader.contents():
+        if record.type != CHUNK or reader.streams[record.stream].name != args.stream:
+            continue
+        at = page = 0
+        states = [(state, detail) for pages, state, detail in record.runs for _ in range(pages)]
+        for extent in record.extents:                   # within a record, too, a later extent is newer
+            for address in range(extent.address, extent.address + extent.length, PAGE):
+                length = min(PAGE, extent.address + extent.length - address)
+                state = states[page][0]
+                data = content[at:at + length] if state == DATA else bytes(length)
+                at, page = at + (length if state == DATA else 0), page + 1
+                digest = hashlib.sha256(data.ljust(PAGE, b"\0")).hexdigest() if state in READ else None
+                found.setdefault(address, []).append((extent.start, extent.end, extent.reason, digest))
+    for address, captures in sorted(found.items()):
+        captures = [c for c in captures[:-1] if c[3]] + captures[-1:]
+        if len(captures) > 1:
+            print(json.dumps({"address": address, "captures": [
+                {"start_ns": start, "end_ns": end, "reason": REASONS[reason], "sha256": digest}
+                for start, end, reason, digest in captures]}))
+
+
 def list_streams(args, reader):
     chunks = [record for record in reader.records() if record.type == CHUNK]
     if not reader.begin:
@@ -465,12 +492,14 @@ def one_byte(text):
 
 def main():
     parser = argparse.ArgumentParser(description="Read a ramseal container; formats/SPEC.md explains it.")
-    verbs = parser.add_subparsers(required=True, metavar="verify|list|extract")
-    for name, verb in (("verify", verify), ("list", list_streams), ("extract", extract)):
+    verbs = parser.add_subparsers(required=True, metavar="verify|list|captures|extract")
+    for name, verb in (("verify", verify), ("list", list_streams), ("captures", list_captures),
+                       ("extract", extract)):
         command = verbs.add_parser(name)
         command.add_argument("file")
         command.set_defaults(verb=verb)
-    command.add_argument("stream")
+        if verb in (list_captures, extract):
+            command.add_argument("stream")
     command.add_argument("-o", "--output", required=True)
     command.add_argument("--fill", type=one_byte, default=0,
                          help="for unreadable and skipped pages; what no extent covers is always zero")

@@ -5,6 +5,7 @@ The two readers, ours in C and the one that was written from SPEC.md alone, must
 what ramseal writes, on the bytes of a stream, and on every container in which one rule is broken.
 Usage: test_agree.py RAMSEAL
 """
+import hashlib
 import json
 import os
 import random
@@ -82,6 +83,43 @@ class Agree(unittest.TestCase):
         image = self.dir / 'image.lime'
         lime(image, [(i * 0x3000, i * 0x3000 + 0xfff) for i in range(5000)])
         self.check(image)
+
+    def test_on_every_capture_of_a_page(self):
+        """Memory in the order of its tables: they are read twice, and some frames are."""
+        path, image = self.dir / 'm.rsz', self.dir / 'image'
+        spec = ('sim:desktop,ram=128M,allocated=80M,resident=44M,trimmed=24M,others=30M,processes=10,cache=8M,'
+                'pressure=100,bandwidth=80M,pagefile0=96M,pagefile1=64M')
+        done = ramseal('acquire', '-q', '-s', spec, '--order', 'guided', '-o', path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        exported = ramseal('export', '-o', image, path)
+        self.assertEqual(exported.returncode, 0, exported.stderr)
+        listed = json.loads((self.dir / 'image.gaps.json').read_text())['captured_again']
+        done = reader('read_rsz.py', 'captures', path, 'memory')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        theirs = {page['address']: page['captures'] for page in map(json.loads, done.stdout.splitlines())}
+        frames = [at for at, page in theirs.items() if page[-1]['reason'] != 'table-again']
+        self.assertTrue(frames)
+        self.assertEqual((listed['pages'], listed['page_tables'], listed['ranges_not_listed']),
+                         (len(theirs), len(theirs) - len(frames), 0))
+        self.assertRegex(exported.stderr, f' {len(frames)} pages? ha(s|ve) older captures')
+        times = [{key: capture[key] for key in ('start_ns', 'end_ns', 'reason')}
+                 for page in theirs.values() for capture in page]
+        self.assertEqual([capture for entry in listed['ranges']
+                          for capture in entry['captures'] * entry['pages']], times)
+        for address in [*list(theirs)[:20], *frames]:
+            done = ramseal('read', '--pa', hex(address), '--json', path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            ours = [json.loads(line) for line in done.stdout.splitlines()]
+            self.assertEqual([{key: x[key] for key in theirs[address][0]} for x in ours], theirs[address])
+            self.assertEqual([x['newest'] for x in ours], [False] * (len(ours) - 1) + [True])
+        with open(image, 'rb') as flat:
+            for number, capture in enumerate(theirs[frames[0]]):
+                page = self.dir / 'page'
+                done = ramseal('read', '--pa', hex(frames[0]), '--capture', number + 1, '-f', '-o', page, path)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(hashlib.sha256(page.read_bytes()).hexdigest(), capture['sha256'])
+            flat.seek(frames[0])
+            self.assertEqual(flat.read(PAGE), page.read_bytes())
 
     def test_sealed_later(self):
         image = self.dir / 'image.lime'
