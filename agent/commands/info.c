@@ -408,6 +408,8 @@ static void print_text(struct container *c, json_t *doc, const struct sums *s,
 	print_changes(doc);
 	if (json_object_get(doc, "smear"))
 		print_row("smear", "%s", text_at(doc, "smear", "sentence"));
+	if (json_object_get(json_object_get(doc, "smear"), "advice"))
+		print_row("", "%s", text_at(doc, "smear", "advice"));
 	print_ranges(doc, "ranges", "range");
 	print_ranges(doc, "unreadable", "unreadable");
 	print_ranges(doc, "skipped", "skipped");

@@ -64,11 +64,11 @@ static void card_end(struct doc *d, enum term t, const char *text)
 }
 
 /* A judged one has its judgement below. */
-static void put_safe_card(struct doc *d, const struct copy_sums *c)
+static void put_safe_card(struct doc *d, const struct smear *s)
 {
 	uint64_t trust[TRUSTS];
 
-	copy_trust(c, trust);
+	smear_trust(s, COPY_IMAGE, trust);
 	if (!(trust[TRUST_SAFE] + trust[TRUST_AT_RISK] + trust[TRUST_WRONG]))
 		return;
 	doc_printf(d, "<div class=\"card first\"><b class=\"%s\">",
@@ -139,7 +139,7 @@ static void put_cards(struct doc *d, const struct run *r)
 {
 	doc_put(d, "<div class=\"cards\">\n");
 	if (r->has_smear)
-		put_safe_card(d, &r->smear.total.copy[COPY_IMAGE]);
+		put_safe_card(d, &r->smear);
 	else if (r->origin.still)
 		put_image_card(d);
 	put_memory_card(d, r);

@@ -9,12 +9,13 @@
 
 #define PROCESS_ROWS 60 /* of the table; the rest is summed */
 
-static void put_copy(struct html_table *t, const struct copy_sums *c, enum copy copy)
+static void put_copy(struct html_table *t, const struct smear *s, enum copy copy)
 {
+	const struct copy_sums *c = &s->total.copy[copy];
 	const struct window_summary *w = &c->window[WINDOW_FRAMES];
 	uint64_t trust[TRUSTS], all;
 
-	copy_trust(c, trust);
+	smear_trust(s, copy, trust);
 	all = trust[TRUST_SAFE] + trust[TRUST_AT_RISK] + trust[TRUST_WRONG];
 	html_row(t);
 	html_text(t, copy_name(copy));
@@ -31,7 +32,9 @@ static void put_copies(struct doc *d, const struct smear *s)
 {
 	struct html_table t;
 
-	html_table(&t, d, "Pages of 4 KiB that each copy of the page tables names");
+	html_table(&t, d,
+		   "Pages of 4 KiB that each copy of the page tables names, in "
+		   "processes that lived");
 	html_column(&t, TERM_COPY, "copy");
 	html_column_of_numbers(&t, TERM_TABLES, "table pages");
 	html_column_of_numbers(&t, TERM_SAFE, "safe");
@@ -42,7 +45,7 @@ static void put_copies(struct doc *d, const struct smear *s)
 	html_column_of_numbers(&t, TERM_QUANTILE, "maximum");
 	html_table_body(&t);
 	for (size_t i = 0; i < COPIES; i++)
-		put_copy(&t, &s->total.copy[i], (enum copy)i);
+		put_copy(&t, s, (enum copy)i);
 	html_table_end(&t);
 }
 
@@ -184,6 +187,40 @@ static void put_spaces(struct doc *d, const struct smear *s)
 	doc_put(d, " between the passes.");
 }
 
+/* What to do with it, and who is not in the numbers. */
+static void put_advice(struct doc *d, const struct smear *s)
+{
+	static const char *const text[COHORTS] = {
+		[COHORT_ENDED] = "ended between the passes",
+		[COHORT_BORN] = "were born between the passes",
+		[COHORT_OTHER_ROOT] = "have a root that is something else in the image",
+		[COHORT_TORN] = "have torn tables in the image, from which some hang",
+	};
+	char advice[SMEAR_ADVICE_MAX];
+
+	smear_advice_text(s, COPY_IMAGE, advice);
+	if (*advice) {
+		doc_put(d, "<p>");
+		doc_text(d, advice);
+		doc_put(d, "</p>\n");
+	}
+	for (size_t c = COHORT_LIVED + 1; c < COHORTS; c++) {
+		const struct cohort_sums *x = &s->cohorts[c];
+
+		if (!x->spaces)
+			continue;
+		doc_put(d, "<p class=\"soft\">Apart from these: ");
+		doc_count(d, x->spaces);
+		doc_printf(d, " %s: ", text[c]);
+		doc_count(d, x->trust[COPY_IMAGE][TRUST_SAFE]);
+		doc_put(d, " pages safe, ");
+		doc_count(d, x->trust[COPY_IMAGE][TRUST_AT_RISK]);
+		doc_put(d, " at risk, ");
+		doc_count(d, x->trust[COPY_IMAGE][TRUST_WRONG]);
+		doc_put(d, " wrong.</p>\n");
+	}
+}
+
 void section_smear(struct doc *d, const struct run *r)
 {
 	const struct smear *s = &r->smear;
@@ -195,6 +232,7 @@ void section_smear(struct doc *d, const struct run *r)
 	doc_put(d, " ");
 	glossary_link(d, TERM_METHOD, "How it is measured");
 	doc_put(d, ".</p>\n");
+	put_advice(d, s);
 	if (s->spaces.cut || s->cut || s->total.copy[COPY_BEFORE].cut ||
 	    s->total.copy[COPY_AFTER].cut)
 		doc_put(d, "<p><b class=\"bad\">Not all tables are in these numbers.</b> A pass or "

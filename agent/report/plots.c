@@ -139,7 +139,7 @@ void figure_of_verdicts(struct doc *d, const struct run *runs, size_t count, enu
 
 	for (size_t i = 0; at && i < count; i++) {
 		at[i].name = runs[i].label;
-		add_trust(&at[i], &runs[i].smear.total.copy[COPY_IMAGE]);
+		smear_trust(&runs[i].smear, COPY_IMAGE, at[i].parts);
 		note_trust(&at[i]);
 	}
 	if (at)

@@ -26,7 +26,7 @@ static uint64_t named(const struct run *r)
 {
 	uint64_t trust[TRUSTS];
 
-	copy_trust(image_of(r), trust);
+	smear_trust(&r->smear, COPY_IMAGE, trust);
 	return trust[TRUST_SAFE] + trust[TRUST_AT_RISK] + trust[TRUST_WRONG];
 }
 
@@ -34,7 +34,7 @@ static uint64_t trusted(const struct run *r, enum trust t)
 {
 	uint64_t trust[TRUSTS];
 
-	copy_trust(image_of(r), trust);
+	smear_trust(&r->smear, COPY_IMAGE, trust);
 	return trust[t];
 }
 
@@ -130,7 +130,7 @@ static void put_judged_safe(struct doc *d, const struct run *r)
 {
 	uint64_t trust[TRUSTS];
 
-	copy_trust(image_of(r), trust);
+	smear_trust(&r->smear, COPY_IMAGE, trust);
 	doc_put(d, "<br> ");
 	judged_put(d, safe_judge(trust), safe_word(trust));
 }

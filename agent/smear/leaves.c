@@ -258,3 +258,18 @@ void leaves_compare(struct leaves *before, struct leaves *after, struct table_ch
 		}
 	}
 }
+
+void leaves_mark_known(struct leaves *image, const struct leaves *pass)
+{
+	size_t i = 0, j = 0;
+
+	while (i < image->n_tables && j < pass->n_tables) {
+		const int order = compare_tables(&image->tables[i], &pass->tables[j]);
+
+		if (!order)
+			image->tables[i].known |=
+				leaves_same_way(image, &image->tables[i], pass, &pass->tables[j]);
+		i += order <= 0;
+		j += order >= 0;
+	}
+}

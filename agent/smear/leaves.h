@@ -32,7 +32,8 @@ struct leaf_table {
 	bool broken;
 	uint32_t parent; /* NO_TABLE: it is the root */
 	uint8_t level;
-	bool same; /* set by leaves_compare(): the other copy has this path, page for page */
+	bool known; /* set by leaves_mark_known() */
+	bool same;  /* set by leaves_compare(): the other copy has this path, page for page */
 };
 
 struct leaf {
@@ -93,6 +94,9 @@ static inline uint64_t leaf_size(const struct leaf *l)
  */
 bool leaves_same_way(const struct leaves *x, const struct leaf_table *a, const struct leaves *y,
 		     const struct leaf_table *b);
+
+/* Marks the tables of `image` that `pass` has in the same place, as leaves_same_way() says. */
+void leaves_mark_known(struct leaves *image, const struct leaves *pass);
 
 /* Table pages of two copies of one space: in both at the same place, in the first only, or not. */
 struct table_changes {

@@ -66,6 +66,7 @@ static json_t *copy_json(const struct copy_sums *c)
 	put(o, "entries", c->entries);
 	put(o, "not_followed", c->not_followed);
 	put(o, "away", c->away);
+	put(o, "older_captures", c->older);
 	json_object_set_new(o, "cut", json_boolean(c->cut));
 	json_object_set_new(o, "no_root", json_boolean(c->no_root));
 	json_object_set_new(o, "states", states);
@@ -132,7 +133,7 @@ static json_t *layout_json(const struct smear *s)
 			 s->store_by);
 }
 
-static json_t *file_doubts_json(const struct smear *s)
+json_t *smear_doubts_json(const struct smear *s)
 {
 	json_t *list = json_array();
 
@@ -141,6 +142,44 @@ static json_t *file_doubts_json(const struct smear *s)
 						      json_text(s->file_doubts[i].file), "why",
 						      json_text(s->file_doubts[i].why)));
 	return list;
+}
+
+static json_t *trust_json(const uint64_t trust[TRUSTS])
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; i < TRUSTS; i++)
+		put(o, trust_name((enum trust)i), trust[i]);
+	return o;
+}
+
+/* {"lived": {"spaces":, "before": {"safe":, …}, "image":, "after":}, "ended":, …} */
+static json_t *cohorts_json(const struct smear *s)
+{
+	json_t *all = json_object();
+
+	for (size_t g = 0; g < COHORTS; g++) {
+		json_t *o = json_object();
+
+		put(o, "spaces", s->cohorts[g].spaces);
+		for (size_t c = 0; c < COPIES; c++)
+			json_object_set_new(o, copy_name((enum copy)c),
+					    trust_json(s->cohorts[g].trust[c]));
+		json_object_set_new(all, cohort_name((enum cohort)g), o);
+	}
+	return all;
+}
+
+static json_t *advice_json(const struct smear *s)
+{
+	char text[SMEAR_ADVICE_MAX];
+	struct smear_advice a;
+
+	smear_advise(s, COPY_IMAGE, &a);
+	smear_advice_text(s, COPY_IMAGE, text);
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:b}", "sentence", text, "processes",
+			 integer(a.processes), "usable", integer(a.usable), "at_risk_of_others",
+			 integer(a.at_risk), "older_captures", integer(a.older), "again", a.again);
 }
 
 json_t *smear_json(const struct smear *s, const char *path)
@@ -165,7 +204,7 @@ json_t *smear_json(const struct smear *s, const char *path)
 	if (s->slots_doubt)
 		json_object_set_new(doc, "slots_doubt", json_string(s->slots_doubt));
 	if (s->n_file_doubts)
-		json_object_set_new(doc, "slot_map_doubts", file_doubts_json(s));
+		json_object_set_new(doc, "slot_map_doubts", smear_doubts_json(s));
 	put(doc, "memory_start_ns", s->memory.start);
 	put(doc, "memory_end_ns", s->memory.end);
 	json_object_set_new(doc, "applicable", json_boolean(!s->still));
@@ -178,6 +217,10 @@ json_t *smear_json(const struct smear *s, const char *path)
 				      "frames_by_several", integer(s->frames.several), "slots",
 				      integer(s->slots.named), "slots_by_several",
 				      integer(s->slots.several)));
+	if (!s->still) {
+		json_object_set_new(doc, "cohorts", cohorts_json(s));
+		json_object_set_new(doc, "advice", advice_json(s));
+	}
 	json_object_set_new(doc, "total", space_json(&s->total));
 	json_object_set_new(doc, "spaces", list);
 	return doc;
@@ -227,12 +270,14 @@ static void print_slots(const struct window_summary *w, FILE *out)
 		median, p95, max);
 }
 
-static void print_copy(const struct copy_sums *c, enum copy copy, FILE *out)
+/* Trust is of those that lived. */
+static void print_copy(const struct smear *s, enum copy copy, FILE *out)
 {
+	const struct copy_sums *c = &s->total.copy[copy];
 	char share[TRUSTS][16], median[32], p95[32], max[32];
 	uint64_t trust[TRUSTS];
 
-	copy_trust(c, trust);
+	smear_trust(s, copy, trust);
 	for (size_t i = 0; i < TRUSTS; i++)
 		percent(trust[i], trust_sum(trust), share[i]);
 	duration(c->window[WINDOW_FRAMES].median, median);
@@ -353,90 +398,6 @@ static void print_worst(const struct smear *s, FILE *out)
 	free(order);
 }
 
-/* What is there and what is missing is known, whatever moved. */
-static void sentence_of_image(const struct smear *s, char ret[static SMEAR_SENTENCE_MAX])
-{
-	const struct copy_sums *c = &s->total.copy[COPY_IMAGE];
-	uint64_t trust[TRUSTS], sum;
-	char there[16], missing[16], risk[16], rest[64] = "";
-
-	copy_trust(c, trust);
-	sum = trust_sum(trust) + copy_not_applicable(c);
-	percent(copy_not_applicable(c), sum, there);
-	percent(trust[TRUST_WRONG], sum, missing);
-	percent(trust[TRUST_AT_RISK], sum, risk);
-	if (trust[TRUST_AT_RISK])
-		snprintf(rest, sizeof(rest), "; of %s that cannot be known", risk);
-	if (sum)
-		snprintf(ret, SMEAR_SENTENCE_MAX,
-			 SMEAR_NOT_APPLICABLE ". Of the user pages that its own tables name, %s "
-					      "are in this container, and %s are not%s.",
-			 there, missing, rest);
-	else
-		snprintf(ret, SMEAR_SENTENCE_MAX, SMEAR_NOT_APPLICABLE ".");
-}
-
-void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR_SENTENCE_MAX])
-{
-	static const char *const whose[COPIES] = {
-		[COPY_BEFORE] = "the page tables read before the memory name",
-		[COPY_IMAGE] = "the image's own tables name",
-		[COPY_AFTER] = "the page tables read after the memory name",
-	};
-	uint64_t trust[TRUSTS], sum;
-	char safe[16], risk[16], wrong[16];
-
-	if (s->still) {
-		sentence_of_image(s, ret);
-		return;
-	}
-	copy_trust(&s->total.copy[copy], trust);
-	sum = trust_sum(trust);
-	percent(trust[TRUST_SAFE], sum, safe);
-	percent(trust[TRUST_AT_RISK], sum, risk);
-	percent(trust[TRUST_WRONG], sum, wrong);
-	if (sum)
-		snprintf(ret, SMEAR_SENTENCE_MAX,
-			 "Of the user pages that %s, %s certainly belong there, %s may hold "
-			 "something else, and %s are not in this container.",
-			 whose[copy], safe, risk, wrong);
-	else
-		snprintf(ret, SMEAR_SENTENCE_MAX,
-			 "As for user pages, %s none: nothing can be said.", whose[copy]);
-}
-
-static json_t *headline_sentence(const struct smear *s, enum copy copy)
-{
-	char sentence[SMEAR_SENTENCE_MAX];
-
-	smear_sentence(s, copy, sentence);
-	if (!s->n_file_doubts)
-		return json_string(sentence);
-	return json_sprintf("%s Which part of %s each slot is, is not known.", sentence,
-			    s->n_file_doubts > 1 ? "the swap files" : "the swap file");
-}
-
-json_t *smear_headline_json(const struct smear *s, enum copy copy)
-{
-	json_t *o = json_pack("{s:s}", "tables", copy_name(copy));
-	uint64_t trust[TRUSTS];
-
-	if (!o)
-		return NULL;
-	copy_trust(&s->total.copy[copy], trust);
-	for (size_t i = 0; i < TRUSTS; i++)
-		put(o, trust_name((enum trust)i), trust[i]);
-	json_object_set_new(o, "sentence", headline_sentence(s, copy));
-	if (s->n_file_doubts)
-		json_object_set_new(o, "slot_map_doubts", file_doubts_json(s));
-	return o;
-}
-
-json_t *smear_not_applicable_json(void)
-{
-	return json_pack("{s:b, s:s}", "applicable", false, "sentence", SMEAR_NOT_APPLICABLE ".");
-}
-
 static void print_file_doubts(const struct smear *s, FILE *out)
 {
 	char file[256], why[ERR_MESSAGE_MAX];
@@ -451,6 +412,29 @@ static void print_file_doubts(const struct smear *s, FILE *out)
 	}
 }
 
+/* What is not in the headline, and why, by the image's tables. */
+static void print_apart(const struct smear *s, FILE *out)
+{
+	static const char *const text[COHORTS] = {
+		[COHORT_ENDED] = "ended between the passes",
+		[COHORT_BORN] = "were born between the passes",
+		[COHORT_OTHER_ROOT] = "have a root that is something else in the image",
+		[COHORT_TORN] = "have torn tables in the image, from which hang",
+	};
+
+	for (size_t g = COHORT_LIVED + 1; g < COHORTS; g++) {
+		const struct cohort_sums *x = &s->cohorts[g];
+		const uint64_t *trust = x->trust[COPY_IMAGE];
+
+		if (x->spaces)
+			fprintf(out,
+				"apart: %zu %s: %" PRIu64 " safe, %" PRIu64 " at risk, %" PRIu64
+				" wrong\n",
+				x->spaces, text[g], trust[TRUST_SAFE], trust[TRUST_AT_RISK],
+				trust[TRUST_WRONG]);
+	}
+}
+
 /* What is compared of the copies; there is but one of an image. */
 static void print_comparison(const struct smear *s, FILE *out)
 {
@@ -459,10 +443,12 @@ static void print_comparison(const struct smear *s, FILE *out)
 	fprintf(out, "table pages: %" PRIu64 " kept, %" PRIu64 " freed, %" PRIu64 " created\n\n",
 		t->tables.kept, t->tables.freed, t->tables.created);
 	fprintf(out, "copy       tables      safe           at risk             wrong   "
-		     "(4 KiB pages; window to the frame: median, 95th percentile, maximum)\n");
+		     "(4 KiB pages of processes that lived; window to the frame, of all: median, "
+		     "95th percentile, maximum)\n");
 	for (size_t c = 0; c < COPIES; c++)
-		print_copy(&t->copy[c], (enum copy)c, out);
+		print_copy(s, (enum copy)c, out);
 	print_slots(&t->copy[COPY_IMAGE].window[WINDOW_SLOTS], out);
+	print_apart(s, out);
 	fputc('\n', out);
 	for (size_t i = 0; i < PAIRS; i++)
 		print_counts(pair_name((enum pair)i), name_of_change, t->pair[i].change, CHANGES,
@@ -472,7 +458,7 @@ static void print_comparison(const struct smear *s, FILE *out)
 void smear_print_text(const struct smear *s, FILE *out)
 {
 	const struct smear_space *t = &s->total;
-	char reason[PTE_REASON_MAX], sentence[SMEAR_SENTENCE_MAX];
+	char reason[PTE_REASON_MAX], sentence[SMEAR_SENTENCE_MAX], advice[SMEAR_ADVICE_MAX];
 
 	smear_sentence(s, COPY_IMAGE, sentence);
 	if (s->still && !s->count) {
@@ -507,7 +493,8 @@ void smear_print_text(const struct smear *s, FILE *out)
 	if (s->spaces.cut || s->cut || t->copy[COPY_BEFORE].cut || t->copy[COPY_AFTER].cut)
 		fprintf(out, "not all tables are in these numbers\n");
 	print_worst(s, out);
-	fprintf(out, "\n%s\n", sentence);
+	smear_advice_text(s, COPY_IMAGE, advice);
+	fprintf(out, "\n%s\n%s%s", sentence, advice, *advice ? "\n" : "");
 }
 
 /*

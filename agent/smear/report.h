@@ -7,27 +7,13 @@
 
 #include <jansson.h>
 
-#include "agent/origin.h"
-#include "agent/smear/smear.h"
-
-/* What is said of an image instead of how far its tables and pages belong together. */
-#define SMEAR_NOT_APPLICABLE "Not applicable: " ORIGIN_STILL_WHY
+#include "agent/smear/headline.h"
 
 /* NULL if out of memory. `path` is the container's. */
 json_t *smear_json(const struct smear *s, const char *path);
 
-/*
- * The one sentence, by that copy of the tables; of an image, that there is nothing to say, and
- * why.
- */
-#define SMEAR_SENTENCE_MAX 384
-void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR_SENTENCE_MAX]);
-
-/* {"tables": "before", "safe":, "at-risk":, "wrong":, "sentence":}; NULL if out of memory. */
-json_t *smear_headline_json(const struct smear *s, enum copy copy);
-
-/* {"applicable": false, "sentence":} of an image, which has one moment; NULL if out of memory. */
-json_t *smear_not_applicable_json(void);
+/* [{"file":, "why":}] of swap files none of whose slots is safe. */
+json_t *smear_doubts_json(const struct smear *s);
 
 void smear_print_text(const struct smear *s, FILE *out);
 

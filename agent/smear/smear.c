@@ -161,8 +161,13 @@ static enum status tell_one(const struct judgement *j, const struct part *part, 
 
 static enum status count_part(const struct judgement *j, const struct part *part, struct err *e)
 {
+	const struct leaf_table *t = j->piece->view[j->copy].table;
 	struct copy_sums *sums = &j->space->copy[j->copy];
+	const enum trust trust = verdict_trust(part->verdict);
 
+	sums->older += part->content.older ? part->pages : 0;
+	if (j->copy == COPY_IMAGE && !t->known && !t->held && trust < TRUSTS)
+		j->space->torn[trust] += part->pages;
 	(j->slot ? sums->slots : sums->frames)[part->verdict] += part->pages;
 	if (part->has_window)
 		windows_add(&j->m->copy[j->copy].windows[j->slot ? WINDOW_SLOTS : WINDOW_FRAMES],
@@ -476,6 +481,8 @@ static void begin_space(struct measure *m, struct smear_space *s)
 		sums->no_root = l->stop == WALK_NO_ROOT;
 	}
 	leaves_compare(&m->copy[COPY_BEFORE].leaves, &m->copy[COPY_AFTER].leaves, &s->tables);
+	leaves_mark_known(&m->copy[COPY_IMAGE].leaves, &m->copy[COPY_BEFORE].leaves);
+	leaves_mark_known(&m->copy[COPY_IMAGE].leaves, &m->copy[COPY_AFTER].leaves);
 }
 
 static enum status measure_space(struct measure *m, struct smear_space *s, struct err *e)
@@ -533,6 +540,7 @@ static void add_copy(struct copy_sums *to, const struct copy_sums *c)
 	to->not_followed += c->not_followed;
 	to->cut |= c->cut;
 	to->away += c->away;
+	to->older += c->older;
 	for (size_t i = 0; i < PTE_STATES; i++)
 		to->state[i] += c->state[i];
 	for (size_t i = 0; i < VERDICTS; i++) {
@@ -581,6 +589,21 @@ static enum status measure_all(struct measure *m, struct err *e)
 	return st;
 }
 
+static bool is_guided(const json_t *manifest)
+{
+	const json_t *line;
+	size_t i;
+
+	json_array_foreach(manifest, i, line)
+	{
+		const json_t *name = json_object_get(json_object_get(line, "order"), "name");
+
+		if (name)
+			return json_is_string(name) && !strcmp(json_string_value(name), "guided");
+	}
+	return false;
+}
+
 static enum status sum_up(struct measure *m, struct err *e)
 {
 	struct smear *r = m->ret;
@@ -589,6 +612,8 @@ static enum status sum_up(struct measure *m, struct err *e)
 	memset(m->states, 0, sizeof(m->states));
 	for (size_t i = 0; i < r->count; i++)
 		add_space(r, &r->at[i], m->states);
+	smear__divide(r);
+	r->guided = is_guided(m->plan->manifest);
 	for (size_t c = 0; c < COPIES; c++)
 		for (size_t k = 0; k < WINDOW_KINDS; k++)
 			windows_summary(&m->copy[c].all[k], &r->total.copy[c].window[k]);

@@ -118,7 +118,8 @@ struct copy_sums {
 	bool cut; /* the walk's budget ended it */
 	bool no_root;
 	uint64_t state[PTE_STATES];
-	uint64_t away; /* entries above the page table that name neither page nor table */
+	uint64_t away;  /* entries above the page table that name neither page nor table */
+	uint64_t older; /* pages whose mapping has another capture than a flat image */
 	uint64_t frames[VERDICTS];
 	uint64_t slots[VERDICTS];
 	struct window_summary window[WINDOW_KINDS];
@@ -129,6 +130,35 @@ struct smear_space {
 	struct copy_sums copy[COPIES];
 	struct transitions pair[PAIRS];
 	struct table_changes tables; /* from before to after */
+	/* Of the image's: through tables that neither pass has there, nor an earlier reading. */
+	uint64_t torn[TRUSTS];
+};
+
+/*
+ * What speaks of smear are the processes that lived. The others are counted apart: what a walk finds of
+ * them says when they began and ended.
+ */
+#define COHORT_MAP(X)                                                                              \
+	X(COHORT_LIVED, "lived") /* from the pass before to the pass after */                      \
+	X(COHORT_ENDED, "ended")                                                                   \
+	X(COHORT_BORN, "born")                                                                     \
+	X(COHORT_OTHER_ROOT,                                                                       \
+	  "other-root")               /* lived, but the image's page of its root is another's */   \
+	X(COHORT_TORN, "torn-tables") /* lived: what hangs from tables that are torn */
+
+enum cohort {
+#define X(name, text) name,
+	COHORT_MAP(X)
+#undef X
+		COHORTS
+};
+
+const char *cohort_name(enum cohort g);
+
+/* A process is in one of the first four; in COHORT_TORN also if it has torn tables. */
+struct cohort_sums {
+	size_t spaces;
+	uint64_t trust[COPIES][TRUSTS]; /* pages, frames and slots together */
 };
 
 /* Frames and slots that the image's tables name. */
@@ -148,8 +178,10 @@ struct smear {
 	struct smear_space *at; /* as spaces.at */
 	size_t count;
 	struct smear_space total; /* without an id */
-	bool still; /* of an image, which has one moment: its own tables alone are measured */
+	bool still;  /* of an image, which has one moment: its own tables alone are measured */
+	bool guided; /* the memory was read by its page tables */
 	size_t fates[FATES + 1];
+	struct cohort_sums cohorts[COHORTS]; /* of an image: nothing */
 	struct naming frames;
 	struct naming slots;
 	struct layout_choice layout;
@@ -212,6 +244,8 @@ void smear_deinit(struct smear *s);
 
 /* Pages of a copy in all, by how far they can be trusted; frames and slots together. */
 void copy_trust(const struct copy_sums *c, uint64_t ret[static TRUSTS]);
+/* The same of the processes that lived; of an image, of all. */
+void smear_trust(const struct smear *s, enum copy copy, uint64_t ret[static TRUSTS]);
 /* Those of an image that are there. */
 uint64_t copy_not_applicable(const struct copy_sums *c);
 

@@ -104,6 +104,9 @@ enum status smear__walk_space(struct measure *m, const struct smear_id *id, bool
 enum status smear__walk_part(struct measure *m, const struct smear_id *id, uint64_t first,
 			     uint64_t last, struct err *e);
 
+/* Fills in ret->cohorts from its spaces; headline.c. */
+void smear__divide(struct smear *ret);
+
 /*
  * Tells m->look of what the space maps in [first, last], whole pages, in order. ST_OK also if that is
  * nothing. `s` has its id, and is not to be used for anything else.

@@ -12,6 +12,8 @@
 static struct smear s;
 static struct smear_row rows[64];
 static size_t n_rows;
+static uint64_t trust[TRUSTS];
+static char sentence[SMEAR_SENTENCE_MAX], advice[SMEAR_ADVICE_MAX];
 
 static void set_up(void)
 {
@@ -133,7 +135,6 @@ TEST(every_change_has_its_class)
 TEST(every_verdict_has_its_reason)
 {
 	const struct smear_space *p;
-	uint64_t trust[TRUSTS];
 
 	set_up();
 	put_every_change();
@@ -484,6 +485,10 @@ TEST(a_root_that_is_something_else_by_then_has_no_image)
 		assert_int_equal(s.at[0].copy[COPY_IMAGE].no_root, !cases[i].there);
 		assert_int_equal(s.at[0].copy[COPY_IMAGE].entries, cases[i].there);
 		assert_int_equal(s.at[0].copy[COPY_AFTER].entries, 1);
+		assert_int_equal(s.cohorts[COHORT_OTHER_ROOT].spaces, !cases[i].there);
+		assert_int_equal(s.cohorts[COHORT_LIVED].trust[COPY_IMAGE][TRUST_SAFE],
+				 cases[i].there);
+		assert_int_equal(s.cohorts[COHORT_LIVED].trust[COPY_BEFORE][TRUST_SAFE], 1);
 		tear_down();
 	}
 }
@@ -506,7 +511,83 @@ TEST(processes_are_born_and_end)
 	CHECK_CHANGES(&s.total, PAIR_BEFORE_AFTER, 0);
 	assert_int_equal(s.fates[FATE_BORN], 1);
 	assert_int_equal(s.fates[FATE_ENDED], 1);
+	/* Nobody lived, so that the headline has nothing to say. */
+	assert_int_equal(s.cohorts[COHORT_LIVED].spaces, 0);
+	assert_int_equal(s.cohorts[COHORT_ENDED].trust[COPY_BEFORE][TRUST_AT_RISK], 1);
+	assert_int_equal(s.cohorts[COHORT_BORN].trust[COPY_AFTER][TRUST_AT_RISK], 1);
+	smear_trust(&s, COPY_AFTER, trust);
+	assert_int_equal(trust[TRUST_AT_RISK], 0);
+	smear_sentence(&s, COPY_IMAGE, sentence);
+	CHECK_HAS(sentence, "none: nothing can be said");
+	smear_advice_text(&s, COPY_IMAGE, advice);
+	assert_string_equal(advice, "");
 	tear_down();
+}
+
+/*
+ * The image has a table where neither pass has one, and nobody read it before: what hangs from it is not
+ * spoken of in the headline.
+ */
+TEST(torn_tables_are_counted_apart)
+{
+	for (int read_before = 0; read_before < 2; read_before++) {
+		set_up();
+		put_entries(0, FRAME(0) | P, FRAME(0) | P);
+		machine_u64(&m[COPY_IMAGE], 0x102000 + 8, UINT64_C(0x110000) | P);
+		put_entry(COPY_IMAGE, 0x200000, FRAME(1) | P);
+		put_entry(COPY_IMAGE, 0x201000, UINT64_C(0xfee00000) | P);
+		if (read_before) {
+			first = (struct machine){ .levels = 4, .next = ROOT + 0x1000 };
+			machine_page(&first, ROOT);
+			machine_entry(&first, ROOT, VA(0), 1);
+			machine_u64(&first, 0x102000 + 8, UINT64_C(0x110000) | P);
+			first_taken = 12000;
+		}
+		measure_ok();
+		assert_int_equal(s.cohorts[COHORT_TORN].spaces, !read_before);
+		assert_int_equal(s.cohorts[COHORT_TORN].trust[COPY_IMAGE][TRUST_AT_RISK],
+				 !read_before);
+		assert_int_equal(s.cohorts[COHORT_TORN].trust[COPY_IMAGE][TRUST_WRONG],
+				 !read_before);
+		assert_int_equal(s.cohorts[COHORT_LIVED].trust[COPY_IMAGE][TRUST_WRONG],
+				 read_before);
+		/* In all of the image they stay. */
+		copy_trust(&s.total.copy[COPY_IMAGE], trust);
+		assert_int_equal(trust[TRUST_WRONG], 1);
+		tear_down();
+	}
+}
+
+static void advise(size_t changed, const char *line)
+{
+	set_up();
+	file_line = line;
+	for (size_t k = 0; k < 20; k++)
+		put_entries(k, FRAME(k) | P, (k < changed ? 0 : FRAME(k)) | P);
+	taken_again = 4 * SECOND;
+	measure_ok();
+	smear_advice_text(&s, COPY_IMAGE, advice);
+	tear_down();
+}
+
+TEST(advice_is_by_what_is_at_risk)
+{
+	static const char guided[] = "{\"event\":\"end\",\"order\":{\"name\":\"guided\"}}\n";
+
+	advise(0, "");
+	CHECK_HAS(advice, "What is there of 1 of 1 processes that lived can be used as it is");
+	CHECK_HAS(advice,
+		  "for 1 page of which a flat image has another capture ask `ramseal read`");
+	CHECK_HAS(advice, "a second acquisition is not worth it.");
+	/* 2 of 20 are 10 %, and 3 are 15. */
+	advise(2, "");
+	CHECK_HAS(advice, "What is there of 0 of 1 processes that lived can be used as it is");
+	CHECK_HAS(advice, "for the 2 pages at risk of the others");
+	CHECK_HAS(advice, "a second acquisition is not worth it.");
+	advise(3, "");
+	CHECK_HAS(advice, "a second acquisition is worth it, with --order guided.");
+	advise(3, guided);
+	CHECK_HAS(advice, "a second acquisition is worth it if the machine is less busy then.");
 }
 
 TEST(root_that_changed_hands_is_two_spaces)
@@ -640,7 +721,6 @@ TEST(image_has_one_moment)
 		"{\"event\":\"begin\",\"source\":{\"name\":\"x\",\"image\":true,\"still\":true},"
 		"\"maps\":[{\"ranges\":[{\"first\":1048576,\"last\":1310719}]}]}\n"
 	};
-	char sentence[SMEAR_SENTENCE_MAX];
 
 	for (size_t i = 0; i < ARRAY_SIZE(begin); i++) {
 		set_up();
@@ -1039,6 +1119,8 @@ int main(void)
 		cmocka_unit_test(table_that_is_gone_takes_its_entries_along),
 		cmocka_unit_test(a_root_that_is_something_else_by_then_has_no_image),
 		cmocka_unit_test(processes_are_born_and_end),
+		cmocka_unit_test(torn_tables_are_counted_apart),
+		cmocka_unit_test(advice_is_by_what_is_at_risk),
 		cmocka_unit_test(root_that_changed_hands_is_two_spaces),
 		cmocka_unit_test(processes_with_one_root_are_counted_once),
 		cmocka_unit_test(large_page_that_was_split_is_compared_by_page),
