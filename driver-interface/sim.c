@@ -160,7 +160,9 @@ static struct drv_result sim_read(struct drv *d, uint64_t addr, void *buf, size_
 	sim__manager_run(m, m->now + m->spec.latency, 0);
 	for (size_t at = 0; at < len; at += PAGE_SIZE) {
 		pass_page(s);
+		sim__race_run(m);
 		sim__frame_render(m, sim__frame_at(m, addr + at), (uint8_t *)buf + at);
+		sim__race_note(m, sim__frame_at(m, addr + at));
 	}
 	s->clock = m->now;
 	pthread_mutex_unlock(&s->lock);

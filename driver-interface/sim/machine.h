@@ -7,6 +7,7 @@
  *	machine.c   frames, tables, entries, slots
  *	windows.c   the kernel's image, its address space, EPROCESS: what is looked for by name
  *	manager.c   the memory manager and the processes, in virtual time
+ *	race.c      changes that are made where a reader is
  *	truth.c     what only the machine knows
  *
  * Entries are written here after figures 2 and 3 of the 2015 paper and the _MMPTE headers of project
@@ -117,6 +118,14 @@ struct process {
 	X(written)                                                                                 \
 	X(freed) X(trims) X(paged_out) X(repurposed) X(cached) X(started) X(exited) X(failed)
 
+/* A page table of a process's heap. */
+struct sim_recent {
+	uint32_t process;
+	uint32_t table;
+};
+
+#define SIM_RECENT 64
+
 struct machine {
 	struct sim_spec spec;
 	struct range ranges[SIM_RANGES];
@@ -155,6 +164,9 @@ struct machine {
 	uint64_t cache_next; /* page */
 	uint64_t io;         /* pages that went to the cache, times IO_FADES, fading */
 	uint32_t trim_turn;
+	struct sim_recent recent[SIM_RECENT]; /* page tables that were read, see race.c */
+	uint32_t n_recent;                    /* in all */
+	uint64_t race_due;
 	bool trimming; /* since I/O began to press */
 
 #define X(name) uint64_t name;
@@ -278,6 +290,15 @@ enum status sim__manager_init(struct machine *m, uint64_t *random, struct err *e
 uint32_t sim__manager_take(struct machine *m);
 /* Time passes, and what is due happens. `read`: bytes that were read meanwhile. */
 void sim__manager_run(struct machine *m, uint64_t now, uint64_t read);
+
+/*
+ * race.c
+ */
+
+/* This frame was read: if it is a page table, something is going to happen to what it names. */
+void sim__race_note(struct machine *m, uint32_t frame);
+/* A page was read; what is due may happen. */
+void sim__race_run(struct machine *m);
 
 /*
  * truth.c

@@ -48,6 +48,8 @@
 	X(others, 0, 32 * SIM_GIB, "working sets of the other processes together")                 \
 	X(pagefile0, SIM_MIB, 16 * SIM_GIB, "size of the first page file")                         \
 	X(pagefile1, 0, 16 * SIM_GIB, "and of the second; 0: there is none")                       \
+	X(race, 0, 512,                                                                            \
+	  "frames that go to another page, each time that a page table which names them is read")  \
 	X(low_tables, 0, 1, "1: page tables lie in the first 16 MiB as long as there is room")     \
 	X(live_files, 0, 1, "1: its page files can be copied while it runs")
 

@@ -1032,7 +1032,7 @@ TEST(hostile_tables_end_and_add_up)
 		measure_ok();
 		for (size_t c = 0; c < COPIES; c++) {
 			const struct copy_sums *x = &s.total.copy[c];
-			uint64_t trust[TRUSTS], named;
+			uint64_t named;
 
 			copy_trust(x, trust);
 			named = x->state[PTE_VALID] + x->state[PTE_TRANSITION] +
