@@ -556,7 +556,8 @@ const char *smear_row_change(const struct smear_row *r)
 
 void smear_print_rows_head(FILE *out)
 {
-	fprintf(out, "copy,va,pages,state,raw,frame,file,slot,change,trust,verdict,window_ns\n");
+	fprintf(out, "copy,va,pages,state,raw,frame,file,slot,change,trust,verdict,window_ns,"
+		     "captured_ns\n");
 }
 
 void smear_print_row(const struct smear_row *r, FILE *out)
@@ -567,8 +568,11 @@ void smear_print_row(const struct smear_row *r, FILE *out)
 		fprintf(out, "0x%" PRIx64 ",,", r->pte.frame);
 	else
 		fprintf(out, ",%" PRIu32 ",0x%" PRIx64, r->pte.file, r->pte.slot);
-	fprintf(out, ",%s,%s,%s,%" PRIu64 "\n", smear_row_change(r),
+	fprintf(out, ",%s,%s,%s,%" PRIu64 ",", smear_row_change(r),
 		trust_name(verdict_trust(r->verdict)), verdict_name(r->verdict), r->window);
+	if (r->captured)
+		fprintf(out, "%" PRIu64, r->content.start);
+	fputc('\n', out);
 }
 
 json_t *smear_row_json(const struct smear_row *r)
@@ -590,5 +594,7 @@ json_t *smear_row_json(const struct smear_row *r)
 		put(o, "slot", r->pte.slot);
 	}
 	put(o, "window_ns", r->window);
+	if (r->captured)
+		put(o, "captured_ns", r->content.start);
 	return o;
 }

@@ -8,8 +8,10 @@
  *
  * Usage: sim_truth CONTAINER TRUTH [PID]
  *
- * One JSON object; with a PID, CSV of that process, va,state,place,file,verdict, and the object on
- * stderr. The file is the number of a slot's page file, and 0 for everything else.
+ * One JSON object; with a PID, CSV of that process, va,state,place,file,verdict,captures, and the object
+ * on stderr. The file is the number of a slot's page file, and 0 for everything else. The verdict is of
+ * the newest capture of a page, as a flat image has it; the captures are START:VERDICT of all of them,
+ * the newest first, for whoever takes another one for this mapping.
  *
  * Counted are processes that lived from before the acquisition until after it. A page is `right` if
  * it has the process's PID, or is of the section that all share, and the address. Otherwise it holds
@@ -37,6 +39,8 @@ struct content_of {
 	uint8_t kind;
 	struct sim_mark mark;
 	uint8_t *bytes; /* OTHER */
+	uint64_t start; /* monotonic ns */
+	struct content_of *older; /* an earlier capture; NULL: there is none */
 };
 
 #define VERDICT_MAP(X)                                                                             \
@@ -125,7 +129,7 @@ static void read_truth(const char *path)
 
 /*
  * The container: every chunk of a stream once, in the order in which they were captured, so that the
- * newest capture of a page is the one that stays.
+ * newest capture of a page is the one that comes first, with the others behind it.
  */
 
 static int compare(const void *a, const void *b)
@@ -155,12 +159,19 @@ static uint64_t *records_of(const struct rsz_reader *r, uint32_t stream, size_t 
 	return at;
 }
 
-static void note_page(struct content_of *c, const struct page_status *status, const uint8_t *bytes)
+static void note_page(struct content_of *c, const struct page_status *status, const uint8_t *bytes,
+		      uint64_t start)
 {
 	static const uint8_t zeros[PAGE_SIZE];
+	struct content_of *older = NULL;
 
-	free(c->bytes);
-	*c = (struct content_of){ .kind = NOT_CAPTURED };
+	if (c->start) {
+		older = malloc(sizeof(*older));
+		if (!older)
+			die("out of memory", NULL);
+		*older = *c;
+	}
+	*c = (struct content_of){ .kind = NOT_CAPTURED, .start = start, .older = older };
 	if (status->state == PAGE_ZERO || !memcmp(bytes, zeros, PAGE_SIZE)) {
 		c->kind = ZEROS;
 	} else if (status->state == PAGE_DATA) {
@@ -182,7 +193,7 @@ static void note_chunk(const struct rsz_chunk *k, struct content_of *to, uint64_
 		for (size_t n = 0; n < rsz_extent_pages(x); n++, page++, bytes += PAGE_SIZE)
 			if ((x->address >> PAGE_SHIFT) + n < most)
 				note_page(&to[(x->address >> PAGE_SHIFT) + n], &k->pages[page],
-					  bytes);
+					  bytes, x->start);
 	}
 }
 
@@ -286,6 +297,24 @@ static const struct content_of *slot_of(uint64_t raw, uint64_t place)
 	return file < files && place < slot_count[file] ? &slots[file][place] : NULL;
 }
 
+struct row {
+	const struct process *process;
+	uint64_t va;
+	enum state state;
+	uint64_t place, file;
+	const struct content_of *content;
+};
+
+static void print_row(const struct row *r)
+{
+	printf("0x%" PRIx64 ",%s,0x%" PRIx64 ",%" PRIu64 ",%s,", r->va, states[r->state], r->place,
+	       r->file, verdicts[judge(r->content, r->process, r->va)]);
+	for (const struct content_of *c = r->content; c && c->start; c = c->older)
+		printf("%s%" PRIu64 ":%s", c == r->content ? "" : " ", c->start,
+		       verdicts[judge(c, r->process, r->va)]);
+	printf("\n");
+}
+
 static void judge_entry(const struct process *p, uint64_t va, uint64_t raw)
 {
 	const uint64_t plain = raw & 0x10 ? raw : raw & ~truth.mask; /* SwizzleBit */
@@ -311,9 +340,10 @@ static void judge_entry(const struct process *p, uint64_t va, uint64_t raw)
 	sums[0][s][v]++;
 	sums[1][s][v] += p->pid == truth.main;
 	if (only == (long)p->pid)
-		printf("0x%" PRIx64 ",%s,0x%" PRIx64 ",%" PRIu64 ",%s\n", va, states[s],
-		       s == SLOT ? plain >> 32 : plain & UINT64_C(0x000ffffffffff000),
-		       s == SLOT ? file_of(raw) : 0, verdicts[v]);
+		print_row(&(struct row){ p, va, s,
+					 s == SLOT ? plain >> 32
+						   : plain & UINT64_C(0x000ffffffffff000),
+					 s == SLOT ? file_of(raw) : 0, c });
 }
 
 static void walk(const struct process *p, uint64_t table, unsigned level, uint64_t va)
@@ -360,7 +390,7 @@ int main(int argc, char **argv)
 	read_truth(argv[2]);
 	read_container(argv[1]);
 	if (only >= 0)
-		printf("va,state,place,file,verdict\n");
+		printf("va,state,place,file,verdict,captures\n");
 	for (size_t i = 0; i < truth.count; i++)
 		if (truth.at[i].lived && truth.at[i].pid != SYSTEM)
 			walk(&truth.at[i], truth.at[i].root, 4, 0);

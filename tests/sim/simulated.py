@@ -76,6 +76,15 @@ def truth_of(container, account, pid):
     return {int(row['va'], 16): row for row in rows}
 
 
+def verdict_of(row, captured):
+    """
+    Of a row of sim_truth: the verdict of the capture that was begun at this time (the text of
+    `captured_ns`), or `missing`.
+    """
+    verdicts = dict(c.split(':') for c in row['captures'].split())
+    return verdicts[captured] if captured else 'missing'
+
+
 def mappings(container, pid):
     """What smear says of each mapping of the image's own tables."""
     rows = csv.DictReader(lines_of(RAMSEAL, 'smear', '--mappings', pid, container))
