@@ -26,6 +26,7 @@
 #include "agent/acquire/tables.h"
 #include "agent/order/order.h"
 #include "agent/order/slots.h"
+#include "agent/order/stage.h"
 #include "agent/order/sweep.h"
 #include "agent/program/clock.h"
 #include "formats/base/bytes.h"
@@ -42,12 +43,6 @@
 
 /* Table pages that the walk may read for one group: the last ones may be on the way to the next. */
 #define GROUP_READS    (GROUP_TABLES + WALK_LEVELS)
-
-/*
- * Everything of a group is read in one go, before any of it is compressed: the pipeline may be busy,
- * and must not stand between a table and its frames. Only large pages can name more than this.
- */
-#define STAGE_PAGES    1024
 
 /* Tables that appeared in a table which had been gone through already. */
 #define SUBTREES       64
@@ -95,21 +90,6 @@ struct subtree {
 	uint64_t va;
 };
 
-/* Table pages that were read, until there are enough for a piece. */
-struct batch {
-	uint8_t (*bytes)[PAGE_SIZE];
-	struct rsz_extent extents[STREAM_EXTENTS];
-	size_t n;
-};
-
-/* Frames that were read, until they have gone out. */
-struct stage {
-	struct stream_piece piece; /* room for STAGE_PAGES extents and pages */
-	size_t pages;              /* in it */
-	size_t extent;             /* the next extent to go out, and its first page */
-	size_t page;
-};
-
 struct guided_feed {
 	struct stream_feed feed;
 	struct memory_result *result;
@@ -141,17 +121,10 @@ struct guided_feed {
 	struct slots *slots; /* NULL: page files have their own time */
 };
 
-/*
- * Batches
- */
-
-static void batch_add(struct batch *b, const struct table *t, const struct physmem_page *when,
-		      enum rsz_reason reason)
+static void add_reading(struct batch *b, const struct table *t, const struct physmem_page *when,
+			enum rsz_reason reason)
 {
-	const size_t n = b->n++;
-
-	memcpy(b->bytes[n], t->bytes, PAGE_SIZE);
-	b->extents[n] = (struct rsz_extent){
+	const struct rsz_extent x = {
 		.address = t->pa,
 		.length = PAGE_SIZE,
 		.pass = t->pass,
@@ -159,50 +132,8 @@ static void batch_add(struct batch *b, const struct table *t, const struct physm
 		.start = when->start,
 		.end = when->end,
 	};
-}
 
-static bool batch_has_room(const struct batch *b, size_t n)
-{
-	return STREAM_EXTENTS - b->n >= n;
-}
-
-/* A piece of the stage: whole extents, or as much of one as a piece can hold. */
-static void emit_frames(struct stage *stage, struct stream_piece *p)
-{
-	const struct stream_piece *from = &stage->piece;
-	size_t at = 0;
-
-	while (stage->extent < from->n_extents && p->n_extents < STREAM_EXTENTS) {
-		struct rsz_extent *x = &from->extents[stage->extent];
-		const size_t n = MIN(rsz_extent_pages(x), STREAM_CHUNK / PAGE_SIZE - at);
-
-		if (!n)
-			break;
-		memcpy(p->data + at * PAGE_SIZE, from->data + stage->page * PAGE_SIZE,
-		       n * PAGE_SIZE);
-		memcpy(p->pages + at, from->pages + stage->page, n * sizeof(*p->pages));
-		p->extents[p->n_extents] = *x;
-		p->extents[p->n_extents++].length = (uint32_t)(n * PAGE_SIZE);
-		x->address += n * PAGE_SIZE;
-		x->length -= (uint32_t)(n * PAGE_SIZE);
-		stage->extent += !x->length;
-		stage->page += n;
-		at += n;
-	}
-	if (stage->extent == from->n_extents) {
-		stage->piece.n_extents = 0;
-		stage->pages = stage->extent = stage->page = 0;
-	}
-}
-
-static void emit_batch(struct batch *b, struct stream_piece *p)
-{
-	memcpy(p->data, b->bytes, b->n * PAGE_SIZE);
-	memcpy(p->extents, b->extents, b->n * sizeof(*b->extents));
-	for (size_t i = 0; i < b->n; i++)
-		p->pages[i] = (struct page_status){ .state = PAGE_DATA };
-	p->n_extents = b->n;
-	b->n = 0;
+	batch_add(b, &x, t->bytes);
 }
 
 /*
@@ -214,11 +145,11 @@ static bool emit(struct guided_feed *f, struct stream_piece *p)
 	if (slots_next(f->slots, p))
 		return true;
 	if (f->emitting && f->before.n)
-		emit_batch(&f->before, p);
+		batch_emit(&f->before, p);
 	else if (f->stage.pages)
-		emit_frames(&f->stage, p);
+		stage_emit(&f->stage, p);
 	else if (f->emitting && f->after.n)
-		emit_batch(&f->after, p);
+		batch_emit(&f->after, p);
 	else
 		f->emitting = false;
 	return p->n_extents > 0;
@@ -467,7 +398,7 @@ static void check_table(struct guided_feed *f, struct table *t)
 		return;
 	f->result->tables_unsettled += changed;
 	t->pass++;
-	batch_add(&f->after, t, &when, RSZ_TABLE_AGAIN);
+	add_reading(&f->after, t, &when, RSZ_TABLE_AGAIN);
 }
 
 static bool check_tables(struct guided_feed *f)
@@ -510,7 +441,7 @@ static void enter_table(struct guided_feed *f)
 	*t = (struct table){ .level = w->level, .pa = w->pa, .va = w->va };
 	memcpy(t->bytes, w->bytes, PAGE_SIZE);
 	t->pass = walk_set_mark(&f->captured, w->pa);
-	batch_add(&f->before, t, &w->when, t->pass ? RSZ_TABLE_AGAIN : RSZ_FIRST);
+	add_reading(&f->before, t, &w->when, t->pass ? RSZ_TABLE_AGAIN : RSZ_FIRST);
 	f->on_path[w->level] = !lowest;
 	f->result->guided_pages++;
 	if (f->sweep.watch)
@@ -709,27 +640,18 @@ static void close_guided(struct stream_feed *feed)
 	discovery_deinit(&f->again);
 	free(f->group.tables);
 	free(f->group.runs);
-	free(f->stage.piece.extents);
-	free(f->stage.piece.pages);
-	free(f->stage.piece.data);
-	free(f->before.bytes);
-	free(f->after.bytes);
+	stage_deinit(&f->stage);
+	batch_deinit(&f->before);
+	batch_deinit(&f->after);
 	free(f);
 }
 
 static bool allocate(struct guided_feed *f)
 {
-	struct stream_piece *p = &f->stage.piece;
-
-	p->extents = malloc(STAGE_PAGES * sizeof(*p->extents));
-	p->pages = malloc(STAGE_PAGES * sizeof(*p->pages));
-	p->data = malloc(STAGE_PAGES * PAGE_SIZE);
 	f->group.tables = malloc(GROUP_TABLES * sizeof(*f->group.tables));
 	f->group.runs = malloc(GROUP_RUNS * sizeof(*f->group.runs));
-	f->before.bytes = malloc(STREAM_EXTENTS * sizeof(*f->before.bytes));
-	f->after.bytes = malloc(STREAM_EXTENTS * sizeof(*f->after.bytes));
-	return p->extents && p->pages && p->data && f->group.tables && f->group.runs &&
-	       f->before.bytes && f->after.bytes;
+	return f->group.tables && f->group.runs && stage_init(&f->stage) &&
+	       batch_init(&f->before) && batch_init(&f->after);
 }
 
 static enum status open_guided(const struct memory_plan *plan, struct memory_result *result,
