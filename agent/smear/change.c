@@ -96,6 +96,11 @@ static bool same_target(const struct pte *a, const struct pte *b)
 	       a->address == b->address;
 }
 
+uint64_t entry_hard_bits(const struct entry_reader *r, uint64_t raw)
+{
+	return raw & ~soft_bits(r, raw);
+}
+
 /* Both name frames. */
 static enum change change_of_frames(const struct pte *a, const struct pte *b, bool same_rights)
 {

@@ -49,6 +49,12 @@ enum place pte_place(const struct pte *p);
 /* True if they differ in nothing but what the processor or an ageing scan changes by itself. */
 bool entry_same_rights(const struct entry_reader *r, uint64_t a, uint64_t b);
 
+/*
+ * The entry without those bits. Two entries that are the same by entry_same_rights() are the same here;
+ * the reverse holds, too, where both are present, or neither.
+ */
+uint64_t entry_hard_bits(const struct entry_reader *r, uint64_t raw);
+
 /* `same_rights`: entry_same_rights() of the two, and the same level. */
 enum change change_of(const struct pte *a, const struct pte *b, bool same_rights);
 
