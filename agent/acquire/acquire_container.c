@@ -262,6 +262,7 @@ static struct memory_plan memory_plan(struct acquisition *a)
 		.order = choose_order(a),
 		.table_pages = a->before.pages.ranges ? &a->before.pages : NULL,
 		.spaces = a->before.found.n_spaces ? &a->before.found : NULL,
+		.prints = a->before.found.n_spaces ? &a->before.prints : NULL,
 		.stream = watched_plan(a, command_progress(a->cli)),
 	};
 
@@ -294,6 +295,7 @@ static enum status read_added_memory(struct acquisition *a, struct err *e)
 	a->memory_named = false;
 	st = changes_acquire(&a->changes, a->source, a->o->source, &plan, &a->memory, e);
 	a->memory_named = !st && !drv_is_abandoned(changes_source(&a->changes, a->source));
+	table_prints_deinit(&a->before.prints);
 	return st;
 }
 
@@ -417,6 +419,7 @@ static enum status read_tables(struct acquisition *a, enum pagetables pass, stru
 		.source = changes_source(&a->changes, a->source),
 		.facts = pass == TABLES_BEFORE && wants_slots(a) ? &facts : NULL,
 		.keep_pages = a->o->order && a->o->order->wants_tables,
+		.keep_prints = pass == TABLES_BEFORE && (!a->o->order || a->o->order->wants_spaces),
 		.earlier = pass == TABLES_AFTER && a->before.start ? &a->before.found : NULL,
 		.watch = pass == TABLES_AFTER && a->watching ? &a->watch : NULL,
 		.kind = pass == TABLES_BEFORE ? RSZ_KIND_TABLES_BEFORE : RSZ_KIND_TABLES_AFTER,
@@ -577,11 +580,11 @@ static json_t *slots_json(const struct slots *s)
 static json_t *order_json(const struct acquisition *a)
 {
 	const struct memory_result *m = &a->memory;
-	json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I}", "name", choose_order(a)->name,
-			      "guided_pages", (json_int_t)m->guided_pages, "retaken_pages",
-			      (json_int_t)m->retaken_pages, "tables_changed",
-			      (json_int_t)m->tables_changed, "tables_unsettled",
-			      (json_int_t)m->tables_unsettled);
+	json_t *o = json_pack(
+		"{s:s, s:I, s:I, s:I, s:I, s:I}", "name", choose_order(a)->name, "guided_pages",
+		(json_int_t)m->guided_pages, "retaken_pages", (json_int_t)m->retaken_pages,
+		"not_retaken", (json_int_t)m->not_retaken, "tables_changed",
+		(json_int_t)m->tables_changed, "tables_unsettled", (json_int_t)m->tables_unsettled);
 
 	if (o && a->slots)
 		json_object_set_new(o, "slots", slots_json(a->slots));

@@ -13,6 +13,7 @@
 struct discovery;
 struct order;
 struct slots;
+struct table_prints;
 
 struct memory_plan {
 	struct drv *source;
@@ -21,6 +22,9 @@ struct memory_plan {
 	/* Where page tables are, for an order that wants to know; NULL: nobody knows. */
 	const struct walk_set *table_pages;
 	const struct discovery *spaces; /* whose tables there are; NULL: nobody knows */
+	/* What the entries of its tables were then; NULL: nobody knows, and nothing is captured again. */
+	const struct table_prints *prints;
+	uint64_t again_max; /* pages to capture again for that at most; 0: what is usual */
 	/* Reads page files for an order that goes by the tables; NULL: they have their own time. */
 	struct slots *slots;
 	struct root_watch *watch;  /* is shown every page that was read; or NULL */
@@ -31,9 +35,10 @@ struct memory_plan {
 struct memory_result {
 	struct stream_result stream;
 	/* Of a guided order: */
-	uint64_t guided_pages;     /* captured right behind an entry that names them */
-	uint64_t retaken_pages;    /* and once more, because the entry had changed */
-	uint64_t tables_changed;   /* tables that named another frame when they were read again */
+	uint64_t guided_pages;   /* captured right behind an entry that names them */
+	uint64_t retaken_pages;  /* captured again, because an entry had changed that names them */
+	uint64_t not_retaken;    /* were to be, but it had been too much already */
+	uint64_t tables_changed; /* tables that named another frame when they were read again */
 	uint64_t tables_unsettled; /* and went on changing until nobody looked any more */
 	/*
 	 * ST_OK, ST_SOURCE_FAILED or ST_INTERRUPTED: why pages are skipped. The container holds

@@ -30,6 +30,7 @@ struct tables_feed {
 	struct walk walk;
 	bool walking;
 	struct layout_evidence *evidence; /* NULL: nobody wants it */
+	bool keep_prints;
 	struct root_cursor roots;
 };
 
@@ -84,6 +85,13 @@ static void collect_evidence(struct layout_evidence *ev, const struct walk_table
 					  get_le64(t->bytes + 8 * i));
 }
 
+/* The user's: what the kernel maps is not captured again (order/guided.c). */
+static void keep_print(struct table_prints *p, const struct walk_table *t)
+{
+	if (!(t->va >> 63))
+		table_prints_add(p, &(struct printed_table){ t->level, t->pa, t->va, t->bytes });
+}
+
 static enum status next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
 {
 	struct tables_feed *f = (struct tables_feed *)feed;
@@ -95,6 +103,8 @@ static enum status next(struct stream_feed *feed, struct stream_piece *p, struct
 		const size_t n = p->n_extents++;
 
 		collect_evidence(f->evidence, t);
+		if (f->keep_prints)
+			keep_print(&f->result->prints, t);
 		memcpy(p->data + n * PAGE_SIZE, t->bytes, PAGE_SIZE);
 		p->pages[n] = (struct page_status){ .state = PAGE_DATA };
 		p->extents[n] = (struct rsz_extent){
@@ -557,6 +567,9 @@ static enum status store_tables(const struct tables_plan *plan, struct physmem *
 		f->result = r;
 		f->mem = mem;
 		f->budget = budget;
+		f->keep_prints = plan->keep_prints;
+		r->prints.entries =
+			(struct entry_reader){ .os = r->found.os, .ignore = r->found.ignore };
 		if (plan->facts) {
 			begin_evidence(&evidence, plan, &r->found);
 			f->evidence = &evidence;
@@ -693,4 +706,5 @@ void tables_result_deinit(struct tables_result *r)
 	stream_result_deinit(&r->stream);
 	discovery_deinit(&r->found);
 	walk_set_deinit(&r->pages);
+	table_prints_deinit(&r->prints);
 }

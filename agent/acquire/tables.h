@@ -11,10 +11,12 @@
 #include "agent/acquire/stream_pass.h"
 #include "agent/paging/discover.h"
 #include "agent/smear/layout.h"
+#include "agent/smear/prints.h"
 
 struct tables_plan {
 	struct drv *source;
 	bool keep_pages;                 /* the result has them in `pages` */
+	bool keep_prints;                /* and what their entries were in `prints` */
 	const struct discovery *earlier; /* of the first pass, for the second; or NULL */
 	const struct root_watch *watch;  /* of the memory in between, for the second; or NULL */
 	/* The layout of entries is wanted, and this is known of the machine but for its tables; or NULL. */
@@ -29,8 +31,9 @@ struct tables_result {
 	json_t *processes; /* process_names_json(); NULL: not live, or there is nothing to compare */
 	struct stream_result stream;
 	struct walk_counts counts;
-	uint64_t tables;       /* table pages that were stored */
-	struct walk_set pages; /* where they are; empty unless they were to be kept */
+	uint64_t tables;            /* table pages that were stored */
+	struct walk_set pages;      /* where they are; empty unless they were to be kept */
+	struct table_prints prints; /* empty unless they were to be kept */
 	/* How entries are to be read, if that was wanted; layout.found tells whether it can be told. */
 	struct entry_reader entries;
 	struct layout_choice layout;

@@ -217,9 +217,10 @@ static json_t *info_json(struct container *c, const char *path, const struct sum
 {
 	static const char *const begin_keys[] = { "process",  "tool",   "source",      "maps",
 						  "withheld", "driver", "stays_awake", NULL };
-	static const char *const end_keys[] = { "exit_code", "outcome",     "message",
-						"parts",     "maps_at_end", "memory_changes",
-						"usage",     "sleeps",      NULL };
+	static const char *const end_keys[] = { "exit_code",   "outcome",        "message",
+						"order",       "parts",          "maps_at_end",
+						"memory_changes", "usage",       "sleeps",
+						NULL };
 	static const char *const later_keys[] = { "sealed_later", NULL };
 	const struct rsz_identity *id = rsz_reader_identity(c->reader);
 	char time[CLOCK_RFC3339_SIZE], root[SHA256_HEX_SIZE];
@@ -286,6 +287,24 @@ static void print_pages(json_t *doc)
 					len ? ", " : "", (int64_t)json_integer_value(count), state);
 	if (len)
 		print_row("pages", "%s", line);
+}
+
+static int64_t order_count(json_t *doc, const char *key)
+{
+	return (int64_t)json_integer_value(json_object_get(json_object_get(doc, "order"), key));
+}
+
+/* What was captured again for the page tables, and whether all of it could be. */
+static void print_again(json_t *doc)
+{
+	const int64_t again = order_count(doc, "retaken_pages");
+	const int64_t not = order_count(doc, "not_retaken");
+
+	if (again)
+		print_row("again", "%" PRId64 " pages, because entries that name them had changed",
+			  again);
+	if (not )
+		print_row("", "%" PRId64 " more were not: the bound for that was reached", not );
 }
 
 static void print_ranges(json_t *doc, const char *key, const char *label)
@@ -402,6 +421,7 @@ static void print_text(struct container *c, json_t *doc, const struct sums *s,
 	print_processes(doc);
 	print_streams(c, s);
 	print_pages(doc);
+	print_again(doc);
 	if (json_object_get(doc, "missing_pages"))
 		print_row("missing", "%" PRId64 " pages of the map of RAM are in no record",
 			  (int64_t)json_integer_value(json_object_get(doc, "missing_pages")));

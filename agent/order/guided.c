@@ -8,18 +8,22 @@
  * Both readings of a table go into the stream of the memory, which it is a part of: the first, and as
  * a later capture of the same page the last, so that the image's own tables are the ones that fit
  * it. With the two, whoever judges the image knows that an entry was the same before its frame was
- * read and after (smear/METHOD.md). A frame that several tables name is read once, behind the first;
- * for the others the passes before and after everything else have to answer.
+ * read and after (smear/METHOD.md). A frame that several tables name is read once, behind the first,
+ * as long as the others name it as the pass before the memory saw them do: then it is theirs, too. An
+ * entry that is another one by now, and a table that was not there, have their frames captured again,
+ * between the table's own two readings. Each capture is kept, and a mapping has its own.
  *
  * Tables are taken in groups: as many as name about a chunk full of frames, which are sorted, and
  * read with one request for each run of neighbours. A table above the lowest level joins a group
  * when everything below it has been read; so on the way from a root to a frame, every table was read
  * before the frame and again after it.
  *
- * Costs, beside the pipeline's buffers: two bits for each page of memory (frames that were captured,
- * tables that were visited), and some 7 MiB for the group in hand. Every table is read twice, those
- * that change up to GUIDED_ROUNDS times more. Every page is taken for a table once at most, which
- * bounds the whole on hostile tables, too.
+ * Costs, beside the pipeline's buffers: five bits for each page of memory (how often it was captured,
+ * tables that were visited), some 7 MiB for the group in hand, and 144 bytes for each table of the pass
+ * before, up to 38 MiB (smear/prints.h). Every table is read twice, those that change up to
+ * GUIDED_ROUNDS times more. Every page is taken for a table once at most, is captured CAPTURES times at
+ * most, and not more than a part of the memory is captured again, which bounds the whole on hostile
+ * tables, too.
  */
 #include <string.h>
 
@@ -29,6 +33,7 @@
 #include "agent/order/stage.h"
 #include "agent/order/sweep.h"
 #include "agent/program/clock.h"
+#include "agent/smear/prints.h"
 #include "formats/base/bytes.h"
 
 /* How often tables that change are taken again. A busy process changes some entries every time. */
@@ -40,6 +45,14 @@
 #define GROUP_PAGES    (STREAM_CHUNK / PAGE_SIZE)
 /* The last table of a group adds up to 512 runs, and all of them may change meanwhile. */
 #define GROUP_RUNS     (GROUP_PAGES + (size_t)TABLE_ENTRIES * GROUP_TABLES)
+
+/*
+ * What may be captured again: a part of the memory, and each page so often. Whoever changes his entries
+ * all the time does not fill the container, nor the time.
+ */
+#define AGAIN_SHARE    8
+#define AGAIN_MIN      ((uint64_t)64 << 20 >> PAGE_SHIFT)
+#define CAPTURES       4
 
 /* Table pages that the walk may read for one group: the last ones may be on the way to the next. */
 #define GROUP_READS    (GROUP_TABLES + WALK_LEVELS)
@@ -70,7 +83,7 @@ struct table {
 struct run {
 	uint64_t pa;
 	uint64_t pages;
-	bool again; /* also if it was captured before: its entry has changed */
+	bool again; /* also if it was captured before: its entry is another one than then */
 };
 
 struct group {
@@ -95,8 +108,10 @@ struct guided_feed {
 	struct memory_result *result;
 	struct sweep sweep;
 	struct physmem_drv mem;
-	struct walk_set captured;
+	struct walk_set captured[CAPTURES]; /* at least once, twice, and so on */
 	struct walk_set visited;
+	const struct table_prints *prints; /* NULL: nobody knows what the pass before saw */
+	uint64_t again_left;               /* pages */
 
 	/* The walk, and the tables from its root to where it is, by level. */
 	const struct discovery *first;  /* of the pass before */
@@ -159,6 +174,31 @@ static bool emit(struct guided_feed *f, struct stream_piece *p)
  * The group
  */
 
+/* How often a page was captured; CAPTURES: so often, or more. */
+static unsigned captures_of(const struct guided_feed *f, uint64_t pa)
+{
+	unsigned n = 0;
+
+	while (n < CAPTURES && walk_set_has(&f->captured[n], pa))
+		n++;
+	return n;
+}
+
+/* Once more. Returns how often it had been. */
+static unsigned count_capture(struct guided_feed *f, uint64_t pa)
+{
+	const unsigned n = captures_of(f, pa);
+
+	if (n < CAPTURES)
+		walk_set_mark(&f->captured[n], pa);
+	return n;
+}
+
+static bool is_captured(const struct guided_feed *f, uint64_t pa)
+{
+	return walk_set_has(&f->captured[0], pa);
+}
+
 /*
  * Linux maps all of memory a second time, with large pages: to follow that map would be to read
  * memory in order of address. Where the map is not known, no large page of the kernel's is followed
@@ -182,7 +222,7 @@ static void group_add_run(struct guided_feed *f, uint64_t va, uint64_t pa, uint6
 
 	if (g->n_runs == GROUP_RUNS || is_direct_map(f, va, pa, pages))
 		return;
-	if (!again && pages == 1 && walk_set_has(&f->captured, pa))
+	if (!again && pages == 1 && is_captured(f, pa))
 		return;
 	g->runs[g->n_runs++] = (struct run){ pa, pages, again };
 	g->pages += pages;
@@ -229,14 +269,31 @@ static size_t own_entries(const struct guided_feed *f, const struct table *t)
 	return f->spaces->mode == PAGING_PAE && t->level == 3 ? 0 : TABLE_ENTRIES;
 }
 
+/*
+ * Which of a table's entries, 8 for each bit, are others than when the pass before read them. What they
+ * name, and was captured already, may have been something else's then. Of the kernel's half, which maps
+ * much, changes all the time and is in no measure, and of 1 GiB pages nothing is captured again.
+ */
+static uint64_t changed_entries(const struct guided_feed *f, const struct table *t)
+{
+	const struct printed_table now = { t->level, t->pa, t->va, t->bytes };
+
+	if (!f->prints || t->va >> 63 || t->level > 2)
+		return 0;
+	return table_prints_changed(f->prints, &now);
+}
+
 /* Everything that a table maps by itself. */
 static void group_add_leaves(struct guided_feed *f, const struct table *t)
 {
+	const uint64_t changed = changed_entries(f, t);
+
 	for (size_t i = 0; i < own_entries(f, t); i++) {
 		const struct entry e = judge(f, t, i, t->bytes);
 
 		if (e.kind == ENTRY_LEAF)
-			group_add_run(f, e.va, e.frame, LEVEL_PAGES(t->level), false);
+			group_add_run(f, e.va, e.frame, LEVEL_PAGES(t->level),
+				      changed >> i / 8 & 1);
 	}
 }
 
@@ -252,7 +309,11 @@ static int compare_runs(const void *a, const void *b)
 {
 	const struct run *x = a, *y = b;
 
-	return x->pa < y->pa ? -1 : x->pa > y->pa;
+	if (x->pa != y->pa)
+		return x->pa < y->pa ? -1 : 1;
+	if (x->pages != y->pages)
+		return x->pages < y->pages ? -1 : 1;
+	return y->again - x->again;
 }
 
 static void group_sort(struct group *g)
@@ -283,41 +344,69 @@ static bool group_is_full(const struct guided_feed *f)
  * Frames
  */
 
+/* Several entries of a group may name the same, which is then captured in the bracket of each. */
+static bool is_repeated(const struct group *g)
+{
+	const struct run *r = &g->runs[g->run];
+
+	return g->run && r[-1].pa == r->pa && r[-1].pages == r->pages;
+}
+
+/*
+ * Within what may be captured again. A page that is a table and has not gone out yet cannot: its
+ * captures go out in the order in which they were made.
+ */
+static bool may_again(const struct guided_feed *f, uint64_t pa)
+{
+	return f->again_left && !walk_set_has(&f->captured[CAPTURES - 1], pa) &&
+	       !(walk_set_has(&f->visited, pa) &&
+		 (batch_has(&f->before, pa) || batch_has(&f->after, pa)));
+}
+
+static bool is_wanted(struct guided_feed *f, const struct run *r, uint64_t pa)
+{
+	if (!range_list_find(f->sweep.ranges, pa))
+		return false;
+	if (!is_captured(f, pa) || (r->again && may_again(f, pa)))
+		return true;
+	f->result->not_retaken += r->again;
+	return false;
+}
+
 /* The next page of the runs that is to be read; false behind the last. */
-static bool next_page(struct guided_feed *f, uint64_t *pa, bool *again)
+static bool next_page(struct guided_feed *f, uint64_t *pa)
 {
 	struct group *g = &f->group;
 
 	for (; g->run < g->n_runs; g->run++, g->page = 0) {
 		const struct run *r = &g->runs[g->run];
 
-		for (; g->page < r->pages; g->page++) {
+		for (; g->page < r->pages && !is_repeated(g); g->page++) {
 			*pa = r->pa + g->page * PAGE_SIZE;
-			*again = walk_set_has(&f->captured, *pa);
-			if (range_list_find(f->sweep.ranges, *pa) && (r->again || !*again))
+			if (is_wanted(f, r, *pa))
 				return true;
 		}
 	}
 	return false;
 }
 
-/* A run of neighbours that have the same fate, at most `most` pages. */
-static size_t next_run(struct guided_feed *f, size_t most, uint64_t *ret, bool *ret_again)
+/* A run of neighbours that were captured `*pass` times, at most `most` pages. */
+static size_t next_run(struct guided_feed *f, size_t most, uint64_t *ret, unsigned *pass)
 {
 	uint64_t pa;
-	bool again;
 	size_t n = 0;
 
-	while (n < most && next_page(f, &pa, &again)) {
+	for (; n < most && next_page(f, &pa); n++, f->group.page++) {
+		const unsigned times = captures_of(f, pa);
+
 		if (!n) {
 			*ret = pa;
-			*ret_again = again;
-		} else if (pa != *ret + n * PAGE_SIZE || again != *ret_again) {
+			*pass = times;
+		} else if (pa != *ret + n * PAGE_SIZE || times != *pass) {
 			break;
 		}
-		walk_set_mark(&f->captured, pa);
-		f->group.page++;
-		n++;
+		count_capture(f, pa);
+		f->again_left -= times > 0;
 	}
 	return n;
 }
@@ -328,15 +417,15 @@ static void read_frames(struct guided_feed *f)
 	struct stage *stage = &f->stage;
 	struct stream_piece *p = &stage->piece;
 	uint64_t address = 0;
-	bool again = false;
+	unsigned pass = 0;
 	size_t n;
 
 	while (p->n_extents < STAGE_PAGES && !f->sweep.skip &&
-	       (n = next_run(f, STAGE_PAGES - stage->pages, &address, &again))) {
+	       (n = next_run(f, STAGE_PAGES - stage->pages, &address, &pass))) {
 		sweep_read(&f->sweep, p, stage->pages, address, n);
 		stage->pages += n;
-		if (again) {
-			p->extents[p->n_extents - 1].pass = (uint16_t)(f->group.round + 1);
+		if (pass) {
+			p->extents[p->n_extents - 1].pass = (uint16_t)pass;
 			p->extents[p->n_extents - 1].reason = RSZ_TABLE_CHANGED;
 			f->result->retaken_pages += n;
 		} else {
@@ -398,6 +487,7 @@ static void check_table(struct guided_feed *f, struct table *t)
 		return;
 	f->result->tables_unsettled += changed;
 	t->pass++;
+	count_capture(f, t->pa);
 	add_reading(&f->after, t, &when, RSZ_TABLE_AGAIN);
 }
 
@@ -440,7 +530,7 @@ static void enter_table(struct guided_feed *f)
 	leave_path(f, w->level);
 	*t = (struct table){ .level = w->level, .pa = w->pa, .va = w->va };
 	memcpy(t->bytes, w->bytes, PAGE_SIZE);
-	t->pass = walk_set_mark(&f->captured, w->pa);
+	t->pass = (uint16_t)count_capture(f, w->pa);
 	add_reading(&f->before, t, &w->when, t->pass ? RSZ_TABLE_AGAIN : RSZ_FIRST);
 	f->on_path[w->level] = !lowest;
 	f->result->guided_pages++;
@@ -635,7 +725,8 @@ static void close_guided(struct stream_feed *feed)
 
 	if (!f)
 		return;
-	walk_set_deinit(&f->captured);
+	for (size_t i = 0; i < CAPTURES; i++)
+		walk_set_deinit(&f->captured[i]);
 	walk_set_deinit(&f->visited);
 	discovery_deinit(&f->again);
 	free(f->group.tables);
@@ -673,18 +764,21 @@ static enum status open_guided(const struct memory_plan *plan, struct memory_res
 		.result = result,
 		.ranges = &plan->source->info.maps[0].ranges,
 		.watch = plan->watch,
-		.set = &f->captured,
+		.set = &f->captured[0],
 	};
 	physmem_drv_init(&f->mem, plan->source, clock_mono_ns);
 	st = allocate(f) ? ST_OK : err_nomem(e);
-	if (!st)
-		st = walk_set_init(&f->captured, f->sweep.ranges, e);
+	for (size_t i = 0; i < CAPTURES && !st; i++)
+		st = walk_set_init(&f->captured[i], f->sweep.ranges, e);
 	if (!st)
 		st = walk_set_init(&f->visited, f->sweep.ranges, e);
 	if (st) {
 		close_guided(&f->feed);
 		return st;
 	}
+	f->prints = plan->prints;
+	f->again_left =
+		plan->again_max ? plan->again_max : MAX(f->visited.pages / AGAIN_SHARE, AGAIN_MIN);
 	*ret = &f->feed;
 	return ST_OK;
 }

@@ -69,26 +69,37 @@ def info_of(container):
 # --- the simulator ---
 
 def truth_of(container, account, pid):
-    """What sim_truth says of all, and of the process {virtual address: whether its content is its own}."""
+    """
+    What sim_truth says of all, and of the process {virtual address: {time: verdict} of each capture of
+    what it names}.
+    """
     said = []
     rows = simulated.lines_of(simulated.SIM_TRUTH, container, account, pid, said=said)
     next(rows)
-    pages = {int(va, 16): verdict == 'right\n'
-             for va, *_, verdict in (row.split(',') for row in rows)}
+    pages = {int(va, 16): captures.rstrip('\n')
+             for va, *_, captures in (row.split(',') for row in rows)}
     return json.loads(said[0]), pages
 
 
-def safe_but_wrong(container, pid, pages):
-    """Pages of the process that smear calls safe, and that are not its own."""
+def read_of(container, pid, pages):
+    """
+    Pages of the process that are not its own by the capture that `read` takes for each, and those of
+    them that smear calls safe.
+    """
     rows = simulated.lines_of(simulated.RAMSEAL, 'smear', '--mappings', pid, container)
     names = next(rows).rstrip('\n').split(',')
-    copy, va, state, trust = (names.index(n) for n in ('copy', 'va', 'state', 'trust'))
-    found = 0
+    copy, va, state, trust, when = (names.index(n) for n in ('copy', 'va', 'state', 'trust',
+                                                             'captured_ns'))
+    wrong = safe = 0
     for row in rows:
-        row = row.split(',')
-        if row[copy] == 'image' and row[trust] == 'safe' and row[state] in simulated.PLACED:
-            found += not pages.get(int(row[va], 16), False)
-    return found
+        row = row.rstrip('\n').split(',')
+        captures = pages.get(int(row[va], 16)) if row[copy] == 'image' else None
+        if captures is None or row[state] not in simulated.PLACED:
+            continue
+        if f'{row[when]}:right' not in captures.split():
+            wrong += 1
+            safe += row[trust] == 'safe'
+    return {'read_wrong': wrong, 'safe_but_wrong': safe}
 
 
 def truth_row(truth):
@@ -111,5 +122,5 @@ def simulated_run(spec, options, container, account):
     return {
         'clock': 'virtual',
         **smear_of(simulated.smear(container), pid), **cost_of(info_of(container), summary),
-        **truth_row(truth), 'safe_but_wrong': safe_but_wrong(container, pid, pages),
+        **truth_row(truth), **read_of(container, pid, pages),
     }

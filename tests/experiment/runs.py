@@ -22,6 +22,7 @@ NUMBERS = (
     'mappings', *TRUST,  # by the verdict of `ramseal smear`
     *(f'frames_{name}' for name in TRUST), *(f'slots_{name}' for name in TRUST),
     *(f'{state}_{name}' for state in STATES for name in TRUTH),  # by the oracle
+    'read_wrong',  # by the capture that `ramseal read` takes for each, and not the newest
     'truly_wrong',  # in all states; of these: not the process's own, and the kernel's
     'foreign', 'kernel',
     'safe_but_wrong',  # called safe, and wrong: must be 0
@@ -31,7 +32,7 @@ NUMBERS = (
 TEXTS = ('frame_octaves', 'slot_octaves', 'root', 'tool', 'program')
 FIELDS = (*Cell._fields, 'outcome', 'problem', 'clock', *NUMBERS, *TEXTS)
 WINDOWS = [f'{name}_{key}' for name in ('frame', 'slot') for key in WINDOW[1:]]
-OPTIONAL = {'all_truly_wrong', 'kernel', 'peak_bytes', *WINDOWS}  # what not every machine has
+OPTIONAL = {'read_wrong', 'all_truly_wrong', 'kernel', 'peak_bytes', *WINDOWS}  # what not every machine has
 
 
 def parse(row):

@@ -38,8 +38,8 @@ enum content { NOT_CAPTURED, ZEROS, MARKED, OTHER };
 struct content_of {
 	uint8_t kind;
 	struct sim_mark mark;
-	uint8_t *bytes; /* OTHER */
-	uint64_t start; /* monotonic ns */
+	uint8_t *bytes;           /* OTHER */
+	uint64_t start;           /* monotonic ns */
 	struct content_of *older; /* an earlier capture; NULL: there is none */
 };
 
@@ -340,10 +340,9 @@ static void judge_entry(const struct process *p, uint64_t va, uint64_t raw)
 	sums[0][s][v]++;
 	sums[1][s][v] += p->pid == truth.main;
 	if (only == (long)p->pid)
-		print_row(&(struct row){ p, va, s,
-					 s == SLOT ? plain >> 32
-						   : plain & UINT64_C(0x000ffffffffff000),
-					 s == SLOT ? file_of(raw) : 0, c });
+		print_row(&(struct row){
+			p, va, s, s == SLOT ? plain >> 32 : plain & UINT64_C(0x000ffffffffff000),
+			s == SLOT ? file_of(raw) : 0, c });
 }
 
 static void walk(const struct process *p, uint64_t table, unsigned level, uint64_t va)

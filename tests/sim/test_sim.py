@@ -58,7 +58,9 @@ class Case(unittest.TestCase):
 
     def reading(self, name, pid, vas):
         """What `read` gives of these addresses: the owner's PID and the address that each page has in itself."""
-        page, first = self.path('pages'), min(vas)
+        page, first = self.path('pages'), min(vas, default=0)
+        if not vas:
+            return {}
         done = run(RAMSEAL, 'read', '-q', '-f', '--json', '--pid', pid, '--va', hex(first), '--length',
                    max(vas) - first + PAGE, '-o', page, self.path(f'{name}.rsz'))
         self.assertIn(done.returncode, (0, 3), done.stderr)
@@ -72,12 +74,12 @@ class Case(unittest.TestCase):
 
     def compare(self, name):
         """
-        Each mapping of the main process: (state, trust, truth), counted. All are decoded alike. The truth is
-        of the flat image, that is of the newest capture; what is safe may rest on another one.
+        Each mapping of the main process: (state, trust, truth), counted, each by its own capture as
+        `read` takes it. All are decoded alike.
         """
         pid = self.truth(name)['main_pid']
         truth = simulated.truth_of(self.path(f'{name}.rsz'), self.path(f'{name}.csv'), pid)
-        found, others = collections.Counter(), []
+        found, mended = collections.Counter(), []
         for row in simulated.mappings(self.path(f'{name}.rsz'), pid):
             if row['state'] not in simulated.PLACED:
                 continue
@@ -87,16 +89,14 @@ class Case(unittest.TestCase):
                 continue
             self.assertEqual((row['state'], int(row['frame'] or row['slot'], 16)),
                              (true['state'], int(true['place'], 16)))
-            if row['trust'] == 'safe' and true['verdict'] != 'right':
-                others.append((int(row['va'], 16), row['state'], true['verdict']))
-            else:
-                found[row['state'], row['trust'], true['verdict']] += 1
+            verdict = simulated.verdict_of(true, row['captured_ns'])
+            found[row['state'], row['trust'], verdict] += 1
+            if verdict == 'right' != true['verdict']:
+                mended.append(int(row['va'], 16))
         self.assertEqual(truth, {})
-        reading = self.reading(name, pid, [va for va, _, _ in others]) if others else {}
-        for va, state, verdict in others:
-            right = reading[va] in ((0, va), (pid, va))
-            found[state, 'safe', 'right' if right else verdict] += 1
-        self.mended = len(others)
+        self.mended = len(mended)  # right by another capture than the newest
+        for va, mark in self.reading(name, pid, mended).items():
+            self.assertIn(mark, ((0, va), (pid, va)))
         for (_, trust, verdict), n in found.items():
             if trust == 'safe':
                 self.assertEqual(verdict, 'right', found)
@@ -172,7 +172,7 @@ class Truth(Case):
 
     def test_papers_experiment(self):
         """The paper's own observation, and what is left of it when tables and frames go together."""
-        results = {}
+        results, read = {}, {}
         for order in ('linear', 'guided'):
             self.acquire('cohen2015,seed=1', order, '--order', order)
             resident = [int(n) for _, n in self.account(order, 'resident')]
@@ -181,7 +181,9 @@ class Truth(Case):
             tables = self.smear(order)
             results[order] = self.truth(order)
             valid = results[order]['main']['valid']
-            safe = sum(n for (_, trust, _), n in self.compare(order).items() if trust == 'safe')
+            found = self.compare(order)
+            safe = sum(n for (_, trust, _), n in found.items() if trust == 'safe')
+            read[order] = sum(n for (*_, verdict), n in found.items() if verdict != 'right')
             print(f'note: cohen2015, {order}: of {sum(valid.values())} valid pages of swapper.exe '
                   f'{wrong(valid)} are wrong ({valid["kernel"]} hold the kernel\'s); smear calls '
                   f'{safe} pages safe, and all of them are right')
@@ -189,7 +191,9 @@ class Truth(Case):
             self.assertTrue(tables)
         linear, guided = (results[o]['main']['valid'] for o in ('linear', 'guided'))
         self.assertGreater(linear['kernel'], 1000)
-        self.assertLess(100 * wrong(guided), wrong(linear))
+        # A flat image has one capture of a page that was captured for several; `read` has each.
+        self.assertLess(20 * wrong(guided), wrong(linear))
+        self.assertLess(1000 * read['guided'], read['linear'])
 
     def test_source_that_slows_down_half_way(self):
         summary = self.acquire(f'{SMALL},slow_after=64M,slow_bandwidth=1M', 'a')
@@ -199,8 +203,12 @@ class Truth(Case):
     def test_tables_that_change_faster_than_they_are_read(self):
         summary = self.acquire(f'{SMALL},write=400000,touch=400000,alloc=50000,free=50000,'
                                'bandwidth=20M', 'a', '--order', 'guided')
+        again = summary['order']['retaken_pages']
         self.assertGreater(summary['order']['tables_unsettled'], 0)
+        self.assertGreater(again, 0)
         self.compare('a')
+        shown = simulated.output_of(simulated.RAMSEAL, 'info', self.path('a.rsz')).decode()
+        self.assertIn(f'{again} pages, because entries that name them had changed', shown)
 
 
 class LivePageFiles(Case):

@@ -151,6 +151,7 @@ struct result {
 	struct seen at[4 * PAGES];
 	size_t count;
 	size_t captures[PAGES];
+	uint64_t last[PAGES]; /* when the newest capture of a page began */
 };
 
 static void take_piece(struct result *r, const struct stream_piece *p)
@@ -175,8 +176,10 @@ static void take_piece(struct result *r, const struct stream_piece *p)
 					    .reason = x->reason };
 			if (s->status.state == PAGE_DATA)
 				s->word = get_le64(p->data + page * PAGE_SIZE);
-			assert_int_equal(s->pass != 0, r->captures[s->page] != 0);
+			assert_int_equal(s->pass, r->captures[s->page]);
 			assert_int_equal(s->pass != 0, s->reason != 0);
+			assert_true(!r->captures[s->page] || s->start > r->last[s->page]);
+			r->last[s->page] = s->start;
 			r->captures[s->page]++;
 		}
 	}
@@ -194,13 +197,10 @@ static struct discovery one_space(uint64_t root)
 }
 
 /* Everything that the order delivers. */
-static struct result *run(struct machine *m, const struct order *order,
-			  const struct walk_set *tables)
+static struct result *run_plan(struct machine *m, const struct order *order,
+			       struct memory_plan plan)
 {
 	const struct discovery spaces = one_space(ROOT);
-	const struct memory_plan plan = { .source = &m->drv,
-					  .spaces = &spaces,
-					  .table_pages = tables };
 	struct result *r = calloc(1, sizeof(*r));
 	struct stream_piece p = { .extents = malloc(STREAM_EXTENTS * sizeof(struct rsz_extent)),
 				  .pages = malloc(STREAM_SKIP / PAGE_SIZE *
@@ -210,6 +210,8 @@ static struct result *run(struct machine *m, const struct order *order,
 	struct err e = ERR_INIT;
 	enum status st;
 
+	plan.source = &m->drv;
+	plan.spaces = &spaces;
 	assert_non_null(r);
 	CHECK_OK(order->open(&plan, &r->memory, &feed, &e), &e);
 	while (!(st = feed->next(feed, &p, &e))) {
@@ -225,6 +227,12 @@ static struct result *run(struct machine *m, const struct order *order,
 		if (!r->captures[i])
 			fail_msg("%s leaves out page %zu", order->name, i);
 	return r;
+}
+
+static struct result *run(struct machine *m, const struct order *order,
+			  const struct walk_set *tables)
+{
+	return run_plan(m, order, (struct memory_plan){ .table_pages = tables });
 }
 
 /* The newest capture of a page, as readers have it, or the first one. */
@@ -343,6 +351,184 @@ TEST(guided_takes_again_what_changed)
 	assert_int_equal(r->memory.tables_changed, 1);
 	assert_int_equal(r->memory.tables_unsettled, 0);
 	assert_int_equal(m->reads[PT], 3);
+	free(r);
+	machine_destroy(m);
+}
+
+/*
+ * What the pass before saw
+ */
+
+/* A group's worth of frames for each table: so each has its own group, and bracket. */
+#define EACH 300
+
+static struct table_prints look_before(const struct machine *m, size_t tables)
+{
+	struct table_prints p = { .entries = { .os = OS_WINDOWS } };
+
+	for (uint64_t page = ROOT; page < PT; page++)
+		table_prints_add(&p, &(struct printed_table){ 4 + ROOT - (unsigned)page,
+							      page * PAGE_SIZE, 0,
+							      (const uint8_t *)m->words[page] });
+	for (size_t t = 0; t < tables; t++)
+		table_prints_add(&p, &(struct printed_table){ 1, (PT + t) * PAGE_SIZE,
+							      t * TABLE_ENTRIES * PAGE_SIZE,
+							      (const uint8_t *)m->words[PT + t] });
+	return p;
+}
+
+static struct result *run_from(struct machine *m, struct table_prints *prints)
+{
+	struct result *r = run_plan(m, &guided_order, (struct memory_plan){ .prints = prints });
+
+	table_prints_deinit(prints);
+	return r;
+}
+
+/* With the last frame of the first table, frame 5 becomes what table `t` names at entry `at`. */
+static void gets_another(struct machine *m, size_t t, size_t at)
+{
+	m->changes[m->n_changes++] = (struct rule){ FRAMES + EACH - 1, 1, PT + t, at,
+						    (FRAMES + 5) * PAGE_SIZE | PRIVATE };
+	m->changes[m->n_changes++] =
+		(struct rule){ FRAMES + EACH - 1, 1, FRAMES + 5, 0, 0x77 << 1 };
+}
+
+TEST(guided_takes_again_what_another_entry_got)
+{
+	for (size_t at = EACH - 1; at < TABLE_ENTRIES - 1; at += 53) {
+		struct machine *m = machine_create(3, EACH);
+		struct table_prints before = look_before(m, 3);
+		struct result *r;
+
+		gets_another(m, 2, at);
+		r = run_from(m, &before);
+		assert_int_equal(r->captures[FRAMES + 5], 2);
+		check_between(r, PT + 2, FRAMES + 5);
+		assert_true(oldest(r, FRAMES + 5)->end <= newest(r, PT)->start);
+		assert_int_equal(newest(r, FRAMES + 5)->reason, RSZ_TABLE_CHANGED);
+		assert_int_equal(newest(r, FRAMES + 5)->word, 0x77 << 1);
+		assert_int_equal(r->memory.retaken_pages, 1);
+		assert_int_equal(r->memory.not_retaken, 0);
+		free(r);
+		machine_destroy(m);
+	}
+}
+
+/* What the pass before saw as it is now was captured in between: once is enough. */
+TEST(guided_does_not_take_again_what_stood)
+{
+	struct machine *m = machine_create(3, EACH);
+	struct table_prints before;
+	struct result *r;
+
+	for (size_t i = 0; i < EACH; i++)
+		name(m, PT + 2, i, FRAMES + i, SHARED);
+	before = look_before(m, 3);
+	for (size_t i = 0; i < EACH; i++)
+		m->words[PT + 2][i] |= 0x60 | UINT64_C(5) << 52; /* accessed, dirty, and an age */
+	r = run_from(m, &before);
+	for (size_t i = 0; i < EACH; i++)
+		assert_int_equal(r->captures[FRAMES + i], 1);
+	assert_int_equal(r->memory.retaken_pages, 0);
+	free(r);
+	machine_destroy(m);
+}
+
+/* A table that the pass before did not see, or saw at another place, may name anything. */
+TEST(guided_takes_again_what_a_new_table_names)
+{
+	for (int moved = 0; moved < 2; moved++) {
+		struct machine *m = machine_create(3, EACH);
+		struct table_prints before = look_before(m, 2);
+		struct result *r;
+
+		if (moved)
+			table_prints_add(&before, &(struct printed_table){
+							  1, (PT + 2) * PAGE_SIZE, 0,
+							  (const uint8_t *)m->words[PT + 2] });
+		name(m, PT + 2, 0, FRAMES + 5, SHARED);
+		name(m, PT + 2, 1, FRAMES + 5, SHARED); /* twice: captured once more all the same */
+		r = run_from(m, &before);
+		assert_int_equal(r->captures[FRAMES + 5], 2);
+		check_between(r, PT + 2, FRAMES + 5);
+		free(r);
+		machine_destroy(m);
+	}
+}
+
+TEST(guided_takes_large_pages_again)
+{
+	struct machine *m = machine_create(2, EACH);
+	struct table_prints before = look_before(m, 2);
+	struct result *r;
+
+	/* The table above the two is read before them: from there the large page is known. */
+	name(m, PD, 1, 0, PRIVATE | PTE_LARGE);
+	name(m, PDPT, 1, 30, PRIVATE);
+	name(m, 30, 0, 0, PRIVATE | PTE_LARGE);
+	r = run_from(m, &before);
+	for (uint64_t page = FRAMES; page < 512; page++)
+		assert_int_equal(r->captures[page], 2);
+	check_between(r, 30, FRAMES);
+	free(r);
+	machine_destroy(m);
+}
+
+/* The kernel's half changes all the time, and is in no measure. */
+TEST(guided_takes_nothing_again_for_the_kernel)
+{
+	struct machine *m = machine_create(1, EACH);
+	struct table_prints before = look_before(m, 1);
+	struct result *r;
+
+	name(m, ROOT, 400, 20, PRIVATE);
+	name(m, 20, 0, 21, PRIVATE);
+	name(m, 21, 0, 22, PRIVATE);
+	name(m, 22, 0, FRAMES + 5, PRIVATE);
+	r = run_from(m, &before);
+	assert_int_equal(r->captures[FRAMES + 5], 1);
+	free(r);
+	machine_destroy(m);
+}
+
+/* Tables that all came later, and name the same: each page so often, and all of it together. */
+TEST(guided_takes_again_within_bounds)
+{
+	for (uint64_t most = 0; most < 600; most += 150) {
+		struct machine *m = machine_create(6, EACH);
+		struct table_prints before = look_before(m, 1);
+		struct result *r;
+
+		for (size_t t = 1; t < 6; t++)
+			for (size_t i = 0; i < EACH; i++)
+				name(m, PT + t, i, FRAMES + i, PRIVATE);
+		r = run_plan(m, &guided_order,
+			     (struct memory_plan){ .prints = &before, .again_max = most });
+		assert_int_equal(r->memory.retaken_pages, most ? most : 3 * EACH);
+		assert_int_equal(r->memory.not_retaken, 5 * EACH - (most ? most : 3 * EACH));
+		for (size_t i = 0; i < EACH; i++)
+			assert_in_range(r->captures[FRAMES + i], 1, 4);
+		table_prints_deinit(&before);
+		free(r);
+		machine_destroy(m);
+	}
+}
+
+/* A page that was a table, was freed, and is a process's now. */
+TEST(guided_takes_again_what_was_a_table)
+{
+	struct machine *m = machine_create(3, EACH);
+	struct table_prints before = look_before(m, 3);
+	struct result *r;
+
+	m->changes[m->n_changes++] = (struct rule){ FRAMES + EACH - 1, 1, PD, 0, 0 };
+	m->changes[m->n_changes++] =
+		(struct rule){ FRAMES + EACH - 1, 1, PT + 2, 2, PT * PAGE_SIZE | PRIVATE };
+	r = run_from(m, &before);
+	/* Its last reading as a table waits to go out, and the order of captures is that of time. */
+	assert_int_equal(r->captures[PT], 2);
+	assert_int_equal(r->memory.not_retaken, 1);
 	free(r);
 	machine_destroy(m);
 }
@@ -559,6 +745,13 @@ int main(void)
 		cmocka_unit_test(tables_come_first_or_last),
 		cmocka_unit_test(guided_reads_a_table_before_its_frames_and_behind_them),
 		cmocka_unit_test(guided_takes_again_what_changed),
+		cmocka_unit_test(guided_takes_again_what_another_entry_got),
+		cmocka_unit_test(guided_does_not_take_again_what_stood),
+		cmocka_unit_test(guided_takes_again_what_a_new_table_names),
+		cmocka_unit_test(guided_takes_large_pages_again),
+		cmocka_unit_test(guided_takes_nothing_again_for_the_kernel),
+		cmocka_unit_test(guided_takes_again_within_bounds),
+		cmocka_unit_test(guided_takes_again_what_was_a_table),
 		cmocka_unit_test(guided_does_not_mind_flags),
 		cmocka_unit_test(guided_follows_transition_pages),
 		cmocka_unit_test(guided_gives_up_on_a_table_that_never_settles),
