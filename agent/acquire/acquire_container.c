@@ -573,8 +573,9 @@ static json_t *slots_json(const struct slots *s)
 {
 	const struct slots_counts c = slots_counts(s);
 
-	return json_pack("{s:I, s:I, s:I}", "read", (json_int_t)c.read, "dropped",
-			 (json_int_t)c.dropped, "waited_ns", (json_int_t)c.waited_ns);
+	return json_pack("{s:I, s:I, s:I, s:I}", "read", (json_int_t)c.read, "again",
+			 (json_int_t)c.again, "dropped", (json_int_t)c.dropped, "waited_ns",
+			 (json_int_t)c.waited_ns);
 }
 
 static json_t *order_json(const struct acquisition *a)

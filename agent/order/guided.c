@@ -57,6 +57,14 @@
 /* Table pages that the walk may read for one group: the last ones may be on the way to the next. */
 #define GROUP_READS    (GROUP_TABLES + WALK_LEVELS)
 
+/*
+ * Tables whose slots are being read, to be read again behind them. When there are more, the oldest are
+ * not: a disk that is too slow does not hold up the memory. Each waits so often, while it goes on to
+ * name other slots.
+ */
+#define WAITING        256
+#define WAITS          2
+
 /* Tables that appeared in a table which had been gone through already. */
 #define SUBTREES       64
 
@@ -75,8 +83,11 @@ struct table {
 	unsigned level;
 	uint64_t pa;
 	uint64_t va;
-	uint16_t pass; /* of its newest capture */
-	bool open;     /* it is to be read again */
+	uint16_t pass;    /* of its newest capture */
+	bool open;        /* it is to be read again */
+	unsigned waits;   /* how often it waited for slots */
+	uint32_t batch;   /* then: with whom */
+	uint64_t changed; /* entries, 8 for each bit, that are others than in the pass before */
 	uint8_t bytes[PAGE_SIZE];
 };
 
@@ -127,13 +138,18 @@ struct guided_feed {
 	size_t n_subtrees;
 
 	enum step step;
+	bool walked;     /* all tables have been */
 	bool group_full; /* it is read before the walk goes on */
 	struct group group;
 	struct stage stage;
 	struct batch before; /* first readings, */
 	struct batch after;  /* and last ones: they go out behind the first */
 	bool emitting;
-	struct slots *slots; /* NULL: page files have their own time */
+	struct slots *slots;   /* NULL: page files have their own time */
+	struct table *waiting; /* for slots, in the order of their batches */
+	size_t n_waiting;
+	uint32_t batches;
+	uint64_t slots_seen; /* when somebody last looked whether they wait for anything */
 };
 
 static void add_reading(struct batch *b, const struct table *t, const struct physmem_page *when,
@@ -284,16 +300,15 @@ static uint64_t changed_entries(const struct guided_feed *f, const struct table 
 }
 
 /* Everything that a table maps by itself. */
-static void group_add_leaves(struct guided_feed *f, const struct table *t)
+static void group_add_leaves(struct guided_feed *f, struct table *t)
 {
-	const uint64_t changed = changed_entries(f, t);
-
+	t->changed = changed_entries(f, t);
 	for (size_t i = 0; i < own_entries(f, t); i++) {
 		const struct entry e = judge(f, t, i, t->bytes);
 
 		if (e.kind == ENTRY_LEAF)
 			group_add_run(f, e.va, e.frame, LEVEL_PAGES(t->level),
-				      changed >> i / 8 & 1);
+				      t->changed >> i / 8 & 1);
 	}
 }
 
@@ -448,7 +463,7 @@ static void add_subtree(struct guided_feed *f, unsigned level, uint64_t pa, uint
  * What the new bytes of a table name that the old ones did not: frames to be taken (again), tables
  * to be walked. Rights, accessed and dirty bits do not matter here. True if there are frames.
  */
-static bool compare(struct guided_feed *f, const struct table *t, const uint8_t *now)
+static bool compare(struct guided_feed *f, struct table *t, const uint8_t *now)
 {
 	bool frames = false;
 
@@ -456,6 +471,8 @@ static bool compare(struct guided_feed *f, const struct table *t, const uint8_t 
 		const struct entry was = judge(f, t, i, t->bytes);
 		const struct entry is = judge(f, t, i, now);
 
+		if (is.kind == ENTRY_ABSENT && memcmp(t->bytes + 8 * i, now + 8 * i, 8))
+			t->changed |= UINT64_C(1) << i / 8;
 		if (is.kind == was.kind && is.frame == was.frame)
 			continue;
 		frames |= is.kind == ENTRY_LEAF;
@@ -481,11 +498,12 @@ static void check_table(struct guided_feed *f, struct table *t)
 		return;
 	changed = compare(f, t, now);
 	memcpy(t->bytes, now, PAGE_SIZE);
-	f->result->tables_changed += changed && !g->round;
+	f->result->tables_changed += changed && !g->round && !t->waits;
 	t->open = changed && g->round < GUIDED_ROUNDS;
-	if (t->open)
+	f->result->tables_unsettled += changed && !t->open;
+	/* What comes behind it begins its bracket; room for the last ones is kept. */
+	if (t->open && !batch_has_room(&f->after, GROUP_TABLES + 1))
 		return;
-	f->result->tables_unsettled += changed;
 	t->pass++;
 	count_capture(f, t->pa);
 	add_reading(&f->after, t, &when, RSZ_TABLE_AGAIN);
@@ -606,12 +624,102 @@ static enum status look_again(struct guided_feed *f, bool *ret, struct err *e)
 }
 
 /*
+ * Slots
+ *
+ * They are read behind their tables, since frames do not wait for a disk, and then the tables are read once
+ * more: all of the group, so that the way to them is read again, too. What is the same around its slot has a
+ * bracket like a frame's; what is not is taken again like any change (smear/METHOD.md, section 6).
+ */
+
+/* False: the group names none that are to come. */
+static bool want_slots(struct guided_feed *f)
+{
+	const struct group *g = &f->group;
+	size_t due = 0;
+
+	for (size_t i = 0; i < g->n_tables; i++)
+		if (g->tables[i].level == 1 && g->tables[i].waits < WAITS)
+			due += slots_want(f->slots, g->tables[i].bytes, g->tables[i].changed);
+	return due > 0;
+}
+
+static void drop_waiting(struct guided_feed *f, size_t first, size_t n)
+{
+	f->n_waiting -= n;
+	memmove(f->waiting + first, f->waiting + first + n,
+		(f->n_waiting - first) * sizeof(*f->waiting));
+}
+
+/* How many tables wait together from `first` on, and whether for nothing any more. */
+static size_t waiting_batch(const struct guided_feed *f, size_t first, bool *ready)
+{
+	size_t n = 0;
+
+	*ready = true;
+	for (; first + n < f->n_waiting; n++) {
+		const struct table *t = &f->waiting[first + n];
+
+		if (t->batch != f->waiting[first].batch)
+			break;
+		*ready = *ready && !(t->level == 1 && slots_due(f->slots, t->bytes));
+	}
+	return n;
+}
+
+/* All of the group. */
+static void wait_for_slots(struct guided_feed *f)
+{
+	const struct group *g = &f->group;
+	bool ready;
+
+	while (WAITING - f->n_waiting < g->n_tables)
+		drop_waiting(f, 0, waiting_batch(f, 0, &ready));
+	f->batches++;
+	for (size_t i = 0; i < g->n_tables; i++) {
+		struct table *t = &f->waiting[f->n_waiting++];
+
+		*t = g->tables[i];
+		t->batch = f->batches;
+		t->waits++;
+		t->changed = 0; /* what changes from now on counts */
+	}
+	f->slots_seen = UINT64_MAX;
+}
+
+/* The empty group becomes the first whose slots have been read. False: there is none. */
+static bool take_waiting(struct guided_feed *f)
+{
+	const struct slots_counts counts = slots_counts(f->slots);
+	const uint64_t seen = counts.read + counts.failed + counts.dropped;
+	struct group *g = &f->group;
+	bool ready = false;
+	size_t n;
+
+	if (f->slots_seen == seen || sweep_stopped(&f->sweep))
+		return false;
+	for (size_t i = 0; i < f->n_waiting && !ready; i += n) {
+		n = waiting_batch(f, i, &ready);
+		if (!ready)
+			continue;
+		for (size_t k = 0; k < n; k++)
+			group_add_table(f, &f->waiting[i + k]);
+		drop_waiting(f, i, n);
+	}
+	if (!ready)
+		f->slots_seen = seen;
+	g->round = 0;
+	f->step = ready ? STEP_CHECK : f->step;
+	return ready;
+}
+
+/*
  * The feed
  */
 
 static void begin_rest(struct guided_feed *f)
 {
 	f->emitting = true;
+	f->walked = true;
 	f->step = STEP_REST;
 }
 
@@ -620,6 +728,8 @@ static enum status step_tables(struct guided_feed *f, struct err *e)
 	enum status st;
 	bool more;
 
+	if (take_waiting(f))
+		return ST_OK;
 	if (fill_group(f) || f->group.n_tables || f->group.n_runs) {
 		f->group_full = false;
 		f->group.round = 0;
@@ -641,19 +751,6 @@ static void step_frames(struct guided_feed *f)
 		f->step = STEP_CHECK;
 }
 
-/*
- * Slots are read behind the last reading of their tables: the image's own entries are those that name
- * them, and frames do not wait for a disk. Nothing is read again for them (smear/METHOD.md, section 6).
- */
-static void want_slots(struct guided_feed *f)
-{
-	const struct group *g = &f->group;
-
-	for (size_t i = 0; i < g->n_tables; i++)
-		if (g->tables[i].level == 1)
-			slots_want(f->slots, g->tables[i].bytes);
-}
-
 static void step_check(struct guided_feed *f)
 {
 	struct group *g = &f->group;
@@ -664,10 +761,11 @@ static void step_check(struct guided_feed *f)
 		return;
 	}
 	group_clear_runs(g);
-	want_slots(f);
+	if (want_slots(f))
+		wait_for_slots(f);
 	g->n_tables = 0;
-	f->step = STEP_TABLES;
-	f->emitting = !batch_has_room(&f->before, GROUP_READS) ||
+	f->step = f->walked ? STEP_REST : STEP_TABLES;
+	f->emitting = f->walked || !batch_has_room(&f->before, GROUP_READS) ||
 		      !batch_has_room(&f->after, GROUP_TABLES);
 }
 
@@ -699,11 +797,20 @@ static enum status go_on(struct guided_feed *f, struct err *e)
 	return st;
 }
 
+/* What no table names, and then the slots that are still being read. */
 static enum status next_rest(struct guided_feed *f, struct stream_piece *p)
 {
 	const enum status st = sweep_next(&f->sweep, p);
 
-	return st == ST_END && slots_end(f->slots, p) ? ST_OK : st;
+	for (size_t i = 0; i < p->n_extents; i++)
+		for (size_t k = 0; k < rsz_extent_pages(&p->extents[i]); k++)
+			count_capture(f, p->extents[i].address + k * PAGE_SIZE);
+	if (st != ST_END || slots_end(f->slots, p))
+		return st == ST_END ? ST_OK : st;
+	/* From now on the files are not ours. */
+	f->slots = NULL;
+	f->slots_seen = UINT64_MAX;
+	return ST_END;
 }
 
 static enum status next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
@@ -712,8 +819,11 @@ static enum status next(struct stream_feed *feed, struct stream_piece *p, struct
 	enum status st = ST_OK;
 
 	while (!st && !emit(f, p)) {
-		if (f->step == STEP_REST)
-			return next_rest(f, p);
+		if (f->step == STEP_REST && !take_waiting(f)) {
+			st = next_rest(f, p);
+			if (st != ST_END || !take_waiting(f))
+				return st;
+		}
 		st = go_on(f, e);
 	}
 	return st;
@@ -731,6 +841,7 @@ static void close_guided(struct stream_feed *feed)
 	discovery_deinit(&f->again);
 	free(f->group.tables);
 	free(f->group.runs);
+	free(f->waiting);
 	stage_deinit(&f->stage);
 	batch_deinit(&f->before);
 	batch_deinit(&f->after);
@@ -741,7 +852,8 @@ static bool allocate(struct guided_feed *f)
 {
 	f->group.tables = malloc(GROUP_TABLES * sizeof(*f->group.tables));
 	f->group.runs = malloc(GROUP_RUNS * sizeof(*f->group.runs));
-	return f->group.tables && f->group.runs && stage_init(&f->stage) &&
+	f->waiting = malloc(WAITING * sizeof(*f->waiting));
+	return f->group.tables && f->group.runs && f->waiting && stage_init(&f->stage) &&
 	       batch_init(&f->before) && batch_init(&f->after);
 }
 

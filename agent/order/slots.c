@@ -23,8 +23,10 @@
 
 struct file {
 	struct slots_file file;
-	uint64_t pages; /* whole ones; 0: there is no such file */
-	uint64_t *read; /* one bit each: read, or being read */
+	uint64_t pages;  /* whole ones; 0: there is no such file */
+	uint64_t *read;  /* one bit each: read, or being read */
+	uint64_t *again; /* likewise, and it had been read before */
+	uint64_t *due;   /* likewise: wanted, or being read */
 };
 
 struct want {
@@ -73,21 +75,26 @@ struct slots {
  * Bits
  */
 
-static bool has_bit(const struct file *f, uint64_t page)
+static bool has_bit(const uint64_t *bits, uint64_t page)
 {
-	return f->read[page / WORD_BITS] >> page % WORD_BITS & 1;
+	return bits[page / WORD_BITS] >> page % WORD_BITS & 1;
 }
 
-static void flip_bits(struct file *f, const struct rsz_extent *x)
+static void flip_bit(uint64_t *bits, uint64_t page)
+{
+	bits[page / WORD_BITS] ^= UINT64_C(1) << page % WORD_BITS;
+}
+
+static void flip_bits(uint64_t *bits, const struct rsz_extent *x)
 {
 	for (uint64_t page = x->address / PAGE_SIZE, n = rsz_extent_pages(x); n; n--, page++)
-		f->read[page / WORD_BITS] ^= UINT64_C(1) << page % WORD_BITS;
+		flip_bit(bits, page);
 }
 
 bool slots_has(const struct slots *s, uint32_t number, uint64_t page)
 {
 	return s && number < PTE_FILES_MAX && page < s->files[number].pages &&
-	       has_bit(&s->files[number], page);
+	       has_bit(s->files[number].read, page);
 }
 
 /*
@@ -177,9 +184,9 @@ static void *reader_thread(void *arg)
  */
 
 /* What an entry of the lowest level names; NULL if it is no slot of a file that is here. */
-static const struct file *find_slot(const struct slots *s, uint64_t raw, struct want *ret)
+static struct file *find_slot(struct slots *s, uint64_t raw, struct want *ret)
 {
-	const struct file *f;
+	struct file *f;
 	struct pte p;
 
 	if (!raw || (raw & PTE_PRESENT))
@@ -189,17 +196,33 @@ static const struct file *find_slot(const struct slots *s, uint64_t raw, struct 
 		return NULL;
 	f = &s->files[p.file];
 	*ret = (struct want){ s->round, p.file, p.slot };
-	return p.slot < f->pages && !has_bit(f, p.slot) ? f : NULL;
+	return p.slot < f->pages ? f : NULL;
 }
 
-size_t slots_count(const struct slots *s, const uint8_t *table)
+size_t slots_count(struct slots *s, const uint8_t *table)
 {
 	struct want w;
 	size_t n = 0;
 
-	for (size_t i = 0; s && i < TABLE_ENTRIES; i++)
-		n += find_slot(s, get_le64(table + 8 * i), &w) != NULL;
+	for (size_t i = 0; s && i < TABLE_ENTRIES; i++) {
+		const struct file *f = find_slot(s, get_le64(table + 8 * i), &w);
+
+		n += f && !has_bit(f->read, w.page);
+	}
 	return n;
+}
+
+bool slots_due(struct slots *s, const uint8_t *table)
+{
+	struct want w;
+
+	for (size_t i = 0; s && i < TABLE_ENTRIES; i++) {
+		const struct file *f = find_slot(s, get_le64(table + 8 * i), &w);
+
+		if (f && has_bit(f->due, w.page))
+			return true;
+	}
+	return false;
 }
 
 static int compare_wants(const void *a, const void *b)
@@ -220,42 +243,77 @@ static void sort_wants(struct slots *s)
 	s->sorted = true;
 }
 
-/* The oldest make room for a table's. */
-static void make_room(struct slots *s)
+/* All but the newest `keep` are not wanted any more. */
+static void drop_wants(struct slots *s, size_t keep)
 {
-	const size_t most = WANTS_MAX - TABLE_ENTRIES;
-
-	if (s->n_wants <= most)
+	if (s->n_wants <= keep)
 		return;
 	sort_wants(s);
-	s->counts.dropped += s->n_wants - most;
-	s->n_wants = most;
+	for (size_t i = keep; i < s->n_wants; i++)
+		flip_bit(s->files[s->wants[i].file].due, s->wants[i].page);
+	s->counts.dropped += s->n_wants - keep;
+	s->n_wants = keep;
 }
 
-void slots_want(struct slots *s, const uint8_t *table)
+/* Once for everybody, and once more for those whose entry came to name it later. */
+static bool is_wanted(const struct file *f, uint64_t page, bool changed)
+{
+	return !has_bit(f->read, page) || (changed && !has_bit(f->again, page));
+}
+
+size_t slots_want(struct slots *s, const uint8_t *table, uint64_t changed)
 {
 	struct want w;
+	size_t n = 0;
 
+	/* The oldest make room for a table's. */
 	if (s)
-		make_room(s);
+		drop_wants(s, WANTS_MAX - TABLE_ENTRIES);
 	for (size_t i = 0; s && i < TABLE_ENTRIES; i++) {
-		if (!find_slot(s, get_le64(table + 8 * i), &w))
+		const struct file *f = find_slot(s, get_le64(table + 8 * i), &w);
+
+		if (f && has_bit(f->due, w.page)) {
+			n++;
 			continue;
+		}
+		if (!f || !is_wanted(f, w.page, changed >> i / 8 & 1))
+			continue;
+		flip_bit(f->due, w.page);
 		s->wants[s->n_wants++] = w;
 		s->sorted = false;
+		n++;
 	}
+	return n;
 }
 
 /*
  * The stage
  */
 
-static bool join(struct rsz_extent *x, uint64_t address)
+static bool join(struct rsz_extent *x, const struct rsz_extent *next)
 {
-	if (x->address + x->length != address)
+	if (end_of(x) != next->address || x->pass != next->pass)
 		return false;
-	x->length += PAGE_SIZE;
+	x->length += next->length;
 	return true;
+}
+
+/* The bits that say that it was read so often. */
+static uint64_t *bits_of(struct file *f, unsigned pass)
+{
+	return pass ? f->again : f->read;
+}
+
+static struct rsz_extent extent_of(const struct file *f, uint64_t page)
+{
+	const bool again = has_bit(f->read, page);
+
+	return (struct rsz_extent){
+		.address = page * PAGE_SIZE,
+		.length = PAGE_SIZE,
+		.pass = again,
+		.reason = again ? RSZ_TABLE_CHANGED : RSZ_FIRST,
+	};
 }
 
 /* Fills the stage with the newest wants of one file, neighbours joined. False: there are none. */
@@ -268,17 +326,14 @@ static bool take_wants(struct slots *s)
 	for (; taken < s->n_wants && pages < STAGE_PAGES; taken++) {
 		const struct want *w = &s->wants[taken];
 		struct file *f = &s->files[w->file];
-		const struct rsz_extent one = { .address = w->page * PAGE_SIZE,
-						.length = PAGE_SIZE };
+		const struct rsz_extent one = extent_of(f, w->page);
 
-		if (has_bit(f, w->page)) /* named twice */
-			continue;
 		if (pages && w->file != s->file)
 			break;
 		s->file = w->file;
-		flip_bits(f, &one);
+		flip_bit(bits_of(f, one.pass), w->page);
 		pages++;
-		if (!s->n_extents || !join(&s->extents[s->n_extents - 1], one.address))
+		if (!s->n_extents || !join(&s->extents[s->n_extents - 1], &one))
 			s->extents[s->n_extents++] = one;
 	}
 	s->n_wants -= taken;
@@ -328,12 +383,15 @@ static bool take_stage(struct slots *s, struct stream_piece *p)
 	for (size_t i = 0; i < s->n_extents; i++) {
 		const struct rsz_extent *x = &s->extents[i];
 
+		flip_bits(f->due, x);
 		if (!x->end) {
-			flip_bits(f, x);
+			flip_bits(bits_of(f, x->pass), x);
+			s->counts.failed += rsz_extent_pages(x);
 			continue;
 		}
 		p->extents[p->n_extents++] = *x;
 		pages += rsz_extent_pages(x);
+		s->counts.again += x->pass ? rsz_extent_pages(x) : 0;
 	}
 	if (pages) {
 		memcpy(p->pages, s->pages, pages * sizeof(*s->pages));
@@ -407,8 +465,7 @@ bool slots_end(struct slots *s, struct stream_piece *p)
 {
 	if (!s)
 		return false;
-	s->counts.dropped += s->n_wants;
-	s->n_wants = 0;
+	drop_wants(s, 0);
 	if (state_of(s) == STAGE_READING)
 		wait_for_reader(s, UINT64_MAX);
 	return state_of(s) == STAGE_FULL && take_stage(s, p);
@@ -433,7 +490,9 @@ enum status slots_add_file(struct slots *s, uint32_t number, const struct slots_
 	if (!*ret)
 		return ST_OK;
 	to->read = calloc((size_t)(pages / WORD_BITS + 1), sizeof(*to->read));
-	if (!to->read)
+	to->again = calloc((size_t)(pages / WORD_BITS + 1), sizeof(*to->again));
+	to->due = calloc((size_t)(pages / WORD_BITS + 1), sizeof(*to->due));
+	if (!to->read || !to->again || !to->due)
 		return err_nomem(e);
 	to->file = *f;
 	to->pages = pages;
@@ -496,8 +555,11 @@ void slots_destroy(struct slots *s)
 	pthread_cond_destroy(&s->done);
 	pthread_cond_destroy(&s->asked);
 	pthread_mutex_destroy(&s->lock);
-	for (size_t i = 0; i < PTE_FILES_MAX; i++)
+	for (size_t i = 0; i < PTE_FILES_MAX; i++) {
 		free(s->files[i].read);
+		free(s->files[i].again);
+		free(s->files[i].due);
+	}
 	free(s->memory);
 	free(s);
 }

@@ -11,8 +11,8 @@
  * threads there, and the same machine is the same container.
  *
  * One thread calls all of this, but for the reading. The files are the caller's, and theirs alone to
- * read between slots_create() and slots_end(). Memory: some 1.2 MiB, and a bit for each page of the
- * files.
+ * read between slots_create() and slots_end(). Memory: some 1.2 MiB, and three bits for each page of
+ * the files.
  */
 #ifndef RAMSEAL_AGENT_ORDER_SLOTS_H
 #define RAMSEAL_AGENT_ORDER_SLOTS_H
@@ -31,6 +31,8 @@ struct slots_file {
 
 struct slots_counts {
 	uint64_t read;      /* pages */
+	uint64_t again;     /* of them: they had been read before, for somebody else */
+	uint64_t failed;    /* could not even be tried */
 	uint64_t dropped;   /* wanted, but left to the rest: too many at once */
 	uint64_t waited_ns; /* that the memory waited for them */
 };
@@ -55,9 +57,14 @@ enum status slots_add_file(struct slots *s, uint32_t number, const struct slots_
  * How many slots the entries of a table of level 1 name that were not read yet. All of these may be
  * called with NULL: then there are none.
  */
-size_t slots_count(const struct slots *s, const uint8_t *table);
-/* Asks for them. */
-void slots_want(struct slots *s, const uint8_t *table);
+size_t slots_count(struct slots *s, const uint8_t *table);
+/*
+ * Asks for them, and once more for those that were read before, where an entry came to name them since:
+ * bit n of `changed` says so of entries 8n to 8n+7. Returns how many are to come: they are due.
+ */
+size_t slots_want(struct slots *s, const uint8_t *table, uint64_t changed);
+/* True while one that it names is due. What is dropped, or cannot be read, is not due any more. */
+bool slots_due(struct slots *s, const uint8_t *table);
 
 /*
  * A piece of what was read, for the pipeline; begins to read more. If there is none it waits, within

@@ -132,31 +132,26 @@ static void read_truth(const char *path)
  * newest capture of a page is the one that comes first, with the others behind it.
  */
 
-static int compare(const void *a, const void *b)
+struct records {
+	uint32_t stream;
+	uint64_t *at; /* offsets */
+	size_t count, room;
+};
+
+static enum status note_record(void *arg, const struct rsz_record *record,
+			       const struct rsz_chunk *chunk, struct err *e)
 {
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	struct records *r = arg;
 
-	return x < y ? -1 : x > y;
-}
-
-static uint64_t *records_of(const struct rsz_reader *r, uint32_t stream, size_t *ret)
-{
-	struct rsz_segment s;
-	uint64_t *at = NULL, from = 0;
-	size_t room = 0;
-
-	*ret = 0;
-	while (rsz_reader_next(r, stream, from, &s)) {
-		if (*ret == room)
-			at = array_grow(at, &room, sizeof(*at));
-		if (!at)
-			die("out of memory", NULL);
-		at[(*ret)++] = s.record;
-		from = s.address + s.length;
-	}
-	if (*ret)
-		qsort(at, *ret, sizeof(*at), compare);
-	return at;
+	(void)chunk;
+	if (record->stream != r->stream)
+		return ST_OK;
+	if (r->count == r->room)
+		r->at = array_grow(r->at, &r->room, sizeof(*r->at));
+	if (!r->at)
+		return err_nomem(e);
+	r->at[r->count++] = record->offset;
+	return ST_OK;
 }
 
 static void note_page(struct content_of *c, const struct page_status *status, const uint8_t *bytes,
@@ -197,27 +192,24 @@ static void note_chunk(const struct rsz_chunk *k, struct content_of *to, uint64_
 	}
 }
 
-static void read_stream(const struct rsz_reader *r, uint32_t stream, struct content_of *to,
-			uint64_t most)
+static void read_stream(struct blob *in, const struct rsz_reader *r, uint32_t stream,
+			struct content_of *to, uint64_t most)
 {
+	struct records records = { .stream = stream };
 	struct err e = ERR_INIT;
 	struct rsz_cursor *c;
-	size_t n;
-	uint64_t *at = records_of(r, stream, &n);
 
-	if (rsz_cursor_create(r, 1, &c, &e))
-		die("cursor", &e);
-	for (size_t i = 0; i < n; i++) {
+	if (rsz_scan_chunks(in, note_record, &records, NULL, &e) || rsz_cursor_create(r, 1, &c, &e))
+		die("records", &e);
+	for (size_t i = 0; i < records.count; i++) {
 		const struct rsz_chunk *k;
 
-		if (i && at[i] == at[i - 1])
-			continue;
-		if (rsz_cursor_load(c, at[i], &k, &e))
+		if (rsz_cursor_load(c, records.at[i], &k, &e))
 			die("chunk", &e);
 		note_chunk(k, to, most);
 	}
 	rsz_cursor_destroy(c);
-	free(at);
+	free(records.at);
 }
 
 static uint64_t length_of(const struct rsz_reader *r, uint32_t stream)
@@ -243,11 +235,11 @@ static void read_container(const char *path)
 		const uint32_t kind = rsz_reader_stream(r, i)->kind;
 
 		if (kind == RSZ_KIND_MEMORY) {
-			read_stream(r, i, frames, FRAME_MAX);
+			read_stream(&in.blob, r, i, frames, FRAME_MAX);
 		} else if (kind == RSZ_KIND_PAGEFILE && files < FILES_MAX) {
 			slot_count[files] = length_of(r, i) >> PAGE_SHIFT;
 			slots[files] = calloc(slot_count[files] + 1, sizeof(**slots));
-			read_stream(r, i, slots[files], slot_count[files]);
+			read_stream(&in.blob, r, i, slots[files], slot_count[files]);
 			files++;
 		}
 	}

@@ -11,6 +11,7 @@
 
 #include "agent/acquire/tables.h"
 #include "agent/order/order.h"
+#include "agent/order/slots.h"
 #include "agent/program/interrupt.h"
 #include "driver-interface/source.h"
 #include "formats/base/bytes.h"
@@ -152,11 +153,31 @@ struct result {
 	size_t count;
 	size_t captures[PAGES];
 	uint64_t last[PAGES]; /* when the newest capture of a page began */
+	struct seen slots[64];
+	size_t n_slots;
 };
+
+static void take_slots(struct result *r, const struct stream_piece *p)
+{
+	for (size_t i = 0; i < p->n_extents; i++)
+		for (size_t k = 0; k < p->extents[i].length / PAGE_SIZE; k++) {
+			assert_true(r->n_slots < ARRAY_SIZE(r->slots));
+			r->slots[r->n_slots++] =
+				(struct seen){ .page = p->extents[i].address / PAGE_SIZE + k,
+					       .start = p->extents[i].start,
+					       .end = p->extents[i].end,
+					       .pass = p->extents[i].pass };
+		}
+}
 
 static void take_piece(struct result *r, const struct stream_piece *p)
 {
 	size_t page = 0;
+
+	if (p->result) {
+		take_slots(r, p);
+		return;
+	}
 
 	assert_in_range(p->n_extents, 1, STREAM_EXTENTS);
 	for (size_t i = 0; i < p->n_extents; i++) {
@@ -217,6 +238,7 @@ static struct result *run_plan(struct machine *m, const struct order *order,
 	while (!(st = feed->next(feed, &p, &e))) {
 		take_piece(r, &p);
 		p.n_extents = 0;
+		p.result = NULL;
 	}
 	assert_int_equal(st, ST_END);
 	order->close(feed);
@@ -533,6 +555,143 @@ TEST(guided_takes_again_what_was_a_table)
 	machine_destroy(m);
 }
 
+/*
+ * Slots
+ */
+
+#define SLOT(n) ((uint64_t)(n) << 32 | 4 << 5) /* _MMPTE_SOFTWARE of Windows 7, page file 0 */
+
+/* A page file; with its first read the machine's rules for page 0 happen, which nothing else reads. */
+struct page_file {
+	struct reader reader;
+	struct machine *machine;
+	struct extract *file;
+	struct slots *slots;
+	struct stream_result result;
+};
+
+static uint32_t page_file_read(struct reader *r, uint64_t off, void *buf, size_t len, size_t *good)
+{
+	struct page_file *f = (struct page_file *)r;
+
+	(void)off;
+	memset(buf, 1, len);
+	*good = len;
+	after_read(f->machine, 0);
+	return 0;
+}
+
+static void page_file_close(struct reader *r)
+{
+	(void)r;
+}
+
+static const struct reader_ops page_file_ops = { .kind = "made up",
+						 .read = page_file_read,
+						 .close = page_file_close };
+
+static struct result *run_with_slots(struct machine *m)
+{
+	const struct entry_reader entries = {
+		.os = OS_WINDOWS,
+		.windows = { .layout = &win_pte_layouts[0], .store = -1 },
+	};
+	struct page_file f = {
+		.reader = { .ops = &page_file_ops, .size = 1024 * PAGE_SIZE, .sector = 512 },
+		.machine = m
+	};
+	struct slots_file file = { .stream = 1, .result = &f.result };
+	struct table_prints before = look_before(m, 3);
+	struct result *r;
+	struct err e = ERR_INIT;
+	bool taken;
+
+	CHECK_OK(extract_open_whole(&f.reader, "made up", &f.file, &e), &e);
+	CHECK_OK(slots_create(&entries, true, &f.slots, &e), &e);
+	file.source = f.file;
+	CHECK_OK(slots_add_file(f.slots, 0, &file, &taken, &e), &e);
+	r = run_plan(m, &guided_order, (struct memory_plan){ .prints = &before, .slots = f.slots });
+	slots_destroy(f.slots);
+	extract_close(f.file);
+	table_prints_deinit(&before);
+	return r;
+}
+
+/* Of the last two readings of a table, the first was over before it, and the second began behind it. */
+static void check_around(const struct result *r, uint64_t table, const struct seen *slot)
+{
+	const struct seen *last = newest(r, table), *earlier = NULL;
+
+	for (const struct seen *s = r->at; s < last; s++)
+		if (s->page == table)
+			earlier = s;
+	assert_non_null(earlier);
+	assert_true(earlier->end <= slot->start && slot->end <= last->start);
+}
+
+TEST(guided_reads_tables_again_behind_their_slots)
+{
+	struct machine *m = machine_create(3, EACH);
+	struct result *r;
+
+	m->words[PT][400] = SLOT(7);
+	m->words[PT][401] = SLOT(8);
+	m->words[PT + 2][300] = SLOT(300);
+	m->words[PT + 2][301] = SLOT(7); /* as it was before: once will do */
+	r = run_with_slots(m);
+	assert_int_equal(r->n_slots, 3);
+	check_around(r, PT, &r->slots[0]);
+	check_around(r, PT, &r->slots[1]);
+	check_around(r, PT + 2, &r->slots[2]);
+	for (uint64_t t = ROOT; t < PT; t++)
+		check_around(r, t, &r->slots[2]); /* with the way to them */
+	assert_int_equal(r->captures[PT], 3);
+	assert_int_equal(r->captures[PT + 1], 2);
+	assert_int_equal(r->captures[PT + 2], 3);
+	assert_int_equal(r->memory.retaken_pages, 0);
+	free(r);
+	machine_destroy(m);
+}
+
+/* While its slot is read, an entry comes back to a frame that was captured for another one. */
+TEST(guided_takes_what_came_back_from_a_slot)
+{
+	struct machine *m = machine_create(3, EACH);
+	struct result *r;
+
+	m->words[PT][400] = SLOT(7);
+	m->changes[m->n_changes++] =
+		(struct rule){ 0, 1, PT, 400, (FRAMES + 5) * PAGE_SIZE | PRIVATE };
+	r = run_with_slots(m);
+	assert_int_equal(r->captures[FRAMES + 5], 2);
+	assert_true(newest(r, FRAMES + 5)->end <= newest(r, PT)->start);
+	/* The reading that said so is kept: it is the beginning of a bracket. */
+	assert_int_equal(r->captures[PT], 4);
+	free(r);
+	machine_destroy(m);
+}
+
+/* And one goes to another slot meanwhile, which had been read for somebody else, and so on for ever. */
+TEST(guided_reads_slots_that_are_named_meanwhile)
+{
+	struct machine *m = machine_create(3, EACH);
+	struct result *r;
+
+	m->words[PT][400] = SLOT(7);
+	m->words[PT][401] = SLOT(8);
+	m->changes[m->n_changes++] = (struct rule){ 0, 1, PT, 400, SLOT(8) };
+	m->changes[m->n_changes++] = (struct rule){ 0, 2, PT, 401, SLOT(20) };
+	m->changes[m->n_changes++] = (struct rule){ 0, 3, PT, 402, SLOT(21) };
+	r = run_with_slots(m);
+	assert_int_equal(r->n_slots, 3);
+	assert_int_equal(r->slots[2].page, 8);
+	assert_int_equal(r->slots[2].pass, 1);
+	check_around(r, PT, &r->slots[2]);
+	assert_int_equal(r->captures[PT], 4);
+	free(r);
+	machine_destroy(m);
+}
+
 /* Accessed, dirty and rights are no other frame. */
 TEST(guided_does_not_mind_flags)
 {
@@ -752,6 +911,9 @@ int main(void)
 		cmocka_unit_test(guided_takes_nothing_again_for_the_kernel),
 		cmocka_unit_test(guided_takes_again_within_bounds),
 		cmocka_unit_test(guided_takes_again_what_was_a_table),
+		cmocka_unit_test(guided_reads_tables_again_behind_their_slots),
+		cmocka_unit_test(guided_takes_what_came_back_from_a_slot),
+		cmocka_unit_test(guided_reads_slots_that_are_named_meanwhile),
 		cmocka_unit_test(guided_does_not_mind_flags),
 		cmocka_unit_test(guided_follows_transition_pages),
 		cmocka_unit_test(guided_gives_up_on_a_table_that_never_settles),

@@ -155,7 +155,7 @@ static size_t check_piece(const struct fixture *f)
 	for (size_t i = 0; i < p->n_extents; i++) {
 		const struct rsz_extent *x = &p->extents[i];
 
-		assert_int_equal(x->pass, 0);
+		assert_int_equal(x->pass != 0, x->reason != 0);
 		assert_true(x->start && x->start <= x->end);
 		assert_true(!i || x->start >= p->extents[i - 1].start);
 		for (size_t k = 0; k < rsz_extent_pages(x); k++, at++) {
@@ -185,7 +185,7 @@ TEST(what_a_table_names_is_read_once_and_neighbours_in_one_request)
 	put_le64(f->table + 8 * 8, UINT64_C(0x5000) | 0x880); /* in transition */
 	name_slot(f, 9, 0, 20); /* near enough to be read with what is before it */
 	assert_int_equal(slots_count(f->slots, f->table), 6);
-	slots_want(f->slots, f->table);
+	slots_want(f->slots, f->table, 0);
 	assert_true(slots_next(f->slots, empty_piece(f)));
 	assert_int_equal(check_piece(f), 5);
 	assert_int_equal(f->piece.n_extents, 3);
@@ -197,7 +197,7 @@ TEST(what_a_table_names_is_read_once_and_neighbours_in_one_request)
 
 	assert_false(slots_next(f->slots, empty_piece(f)));
 	assert_int_equal(slots_count(f->slots, f->table), 0);
-	slots_want(f->slots, f->table);
+	slots_want(f->slots, f->table, 0);
 	assert_false(slots_end(f->slots, empty_piece(f)));
 	for (uint64_t page = 0; page <= PAGES; page++)
 		assert_int_equal(slots_has(f->slots, 0, page),
@@ -208,6 +208,61 @@ TEST(what_a_table_names_is_read_once_and_neighbours_in_one_request)
 	fixture_destroy(f);
 }
 
+/* Whoever came to name a slot after it was read may have put something else there. */
+TEST(a_slot_is_read_again_for_who_came_later)
+{
+	struct fixture *f = fixture_create(true);
+
+	name_slot(f, 0, 0, 10);
+	name_slot(f, 9, 0, 11);
+	assert_int_equal(slots_want(f->slots, f->table, UINT64_MAX), 2);
+	assert_true(slots_next(f->slots, empty_piece(f)));
+	assert_int_equal(f->piece.n_extents, 1);
+	assert_int_equal(f->extents[0].pass, 0);
+
+	assert_int_equal(slots_want(f->slots, f->table, UINT64_C(1) << 1), 1); /* entries 8 to 15 */
+	assert_true(slots_next(f->slots, empty_piece(f)));
+	assert_int_equal(check_piece(f), 1);
+	assert_int_equal(f->extents[0].address, 11 * PAGE_SIZE);
+	assert_int_equal(f->extents[0].pass, 1);
+	assert_int_equal(f->extents[0].reason, RSZ_TABLE_CHANGED);
+
+	/* Once; and the two are no neighbours, because one had been read and the other had not. */
+	name_slot(f, 10, 0, 12);
+	assert_int_equal(slots_want(f->slots, f->table, UINT64_MAX), 2);
+	assert_true(slots_next(f->slots, empty_piece(f)));
+	assert_int_equal(f->piece.n_extents, 2);
+	assert_int_equal(f->extents[0].pass, 1);
+	assert_int_equal(f->extents[1].pass, 0);
+	assert_false(slots_next(f->slots, empty_piece(f)));
+	assert_int_equal(slots_counts(f->slots).read, 5);
+	assert_int_equal(slots_counts(f->slots).again, 2);
+	fixture_destroy(f);
+}
+
+TEST(what_is_asked_for_is_due_until_it_came_or_was_given_up)
+{
+	struct fixture *f = fixture_create(false);
+
+	name_slot(f, 0, 0, 10);
+	name_slot(f, 1, 1, 10);
+	assert_false(slots_due(f->slots, f->table));
+	set_hangs(&f->disks[0], true);
+	assert_int_equal(slots_want(f->slots, f->table, 0), 2);
+	assert_int_equal(slots_want(f->slots, f->table, 0), 2); /* still */
+	assert_true(slots_due(f->slots, f->table));
+	assert_false(slots_next(f->slots, empty_piece(f)));
+	await_request(&f->disks[0]);
+	assert_true(slots_due(f->slots, f->table));
+	set_hangs(&f->disks[0], false);
+	while (slots_end(f->slots, empty_piece(f)))
+		check_piece(f);
+	assert_false(slots_due(f->slots, f->table));
+	assert_int_equal(slots_counts(f->slots).read, 1);
+	assert_int_equal(slots_counts(f->slots).dropped, 1);
+	fixture_destroy(f);
+}
+
 TEST(a_piece_is_of_one_file)
 {
 	struct fixture *f = fixture_create(true);
@@ -215,7 +270,7 @@ TEST(a_piece_is_of_one_file)
 
 	for (size_t i = 0; i < TABLE_ENTRIES; i++)
 		name_slot(f, i, i % 2, 1 + i);
-	slots_want(f->slots, f->table);
+	slots_want(f->slots, f->table, 0);
 	while (slots_next(f->slots, empty_piece(f)))
 		of[f->piece.stream - 7] += check_piece(f);
 	assert_int_equal(of[0], TABLE_ENTRIES / 2);
@@ -231,7 +286,7 @@ TEST(a_page_that_cannot_be_read_is_recorded_like_any)
 	name_slot(f, 0, 0, 20);
 	name_slot(f, 1, 0, 21);
 	name_slot(f, 2, 0, 22);
-	slots_want(f->slots, f->table);
+	slots_want(f->slots, f->table, 0);
 	assert_true(slots_next(f->slots, empty_piece(f)));
 	assert_int_equal(f->piece.n_extents, 1);
 	assert_int_equal(f->status[0].state, PAGE_DATA);
@@ -247,7 +302,7 @@ static void want_table(struct fixture *f, uint64_t first)
 {
 	for (size_t i = 0; i < TABLE_ENTRIES; i++)
 		name_slot(f, i, 0, first + i);
-	slots_want(f->slots, f->table);
+	slots_want(f->slots, f->table, 0);
 }
 
 TEST(a_disk_that_hangs_holds_up_nobody)
@@ -307,7 +362,7 @@ TEST(nobody_is_there)
 
 	name_slot(f, 0, 0, 10);
 	assert_int_equal(slots_count(NULL, f->table), 0);
-	slots_want(NULL, f->table);
+	slots_want(NULL, f->table, 0);
 	assert_false(slots_next(NULL, empty_piece(f)));
 	assert_false(slots_end(NULL, empty_piece(f)));
 	assert_false(slots_has(NULL, 0, 10));
@@ -320,6 +375,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_table_names_is_read_once_and_neighbours_in_one_request),
+		cmocka_unit_test(a_slot_is_read_again_for_who_came_later),
+		cmocka_unit_test(what_is_asked_for_is_due_until_it_came_or_was_given_up),
 		cmocka_unit_test(a_piece_is_of_one_file),
 		cmocka_unit_test(a_page_that_cannot_be_read_is_recorded_like_any),
 		cmocka_unit_test(a_disk_that_hangs_holds_up_nobody),
