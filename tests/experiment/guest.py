@@ -91,12 +91,20 @@ class Guests:
             raise
         smear = measure.simulated.smear(container)
         with Judge() as judge:
-            found = marked.judge(judge, marked.Acquired(judge, container), self.program)
+            image = marked.Acquired(judge, container)
+            read, flat = (marked.judge(judge, image, self.program, flat) for flat in (False, True))
         return {
             'clock': 'real', 'peak_bytes': summary['usage']['peak_rss'],
             **measure.smear_of(smear, int(self.program.pid)),
-            **measure.cost_of(measure.info_of(container), summary), **truth_row(found),
+            **measure.cost_of(measure.info_of(container), summary), **truth_row(flat),
+            'read_wrong': wrong_of(read), 'safe_but_wrong': wrong_of(read, 'safe'),
         }
+
+
+def wrong_of(found, trust=None):
+    """Pages by the image's own tables that are not right."""
+    return sum(n for (copy, _, of, verdict), n in found.items()
+               if copy == 'image' and verdict != 'right' and trust in (None, of))
 
 
 def truth_row(found):
@@ -109,7 +117,6 @@ def truth_row(found):
         row[f'{state}_wrong'] = sum(n for key, n in wrong.items() if key[0] == state)
     row['truly_wrong'] = sum(wrong.values())
     row['foreign'] = sum(n for key, n in wrong.items() if key[2] == 'other')
-    row['safe_but_wrong'] = sum(n for key, n in wrong.items() if key[1] == 'safe')
     return row
 
 

@@ -121,37 +121,47 @@ class Acquired(Image):
         return path
 
 
-def judge(test, image, program):
+def _flat(image, row):
+    """What a flat image has where a mapping leads: the newest capture. Zeros if that is nothing."""
+    try:
+        return (image.memory.page(int(row['frame'], 16) // PAGE) if row['frame']
+                else image.swap[int(row['slot'], 16)])
+    except KeyError:
+        return bytes(PAGE)
+
+
+def judge(test, image, program, flat=False):
     """
     {(copy, state, trust, verdict): pages} of the program's pages, by what `ramseal smear` says of every
-    mapping, and by the marks that the program left. State is 'valid' or 'slot'.
+    mapping, and by the marks that the program left in what `ramseal read` gives for it, or a flat image.
+    State is 'valid' or 'slot'.
     """
     done = acquired.ramseal('smear', '--mappings', program.pid, image.path)
     test.assertEqual(done.returncode, COMPLETE, done.stderr)
-    found = {}
+    found, verdicts = {}, {}
     for row in csv.DictReader(done.stdout.splitlines()):
-        address = int(row['va'], 16)
+        address, copy = int(row['va'], 16), row['copy']
         if not program.has(address):
             continue
         test.assertEqual(row['pages'], '1')
-        try:
-            page = (image.memory.page(int(row['frame'], 16) // PAGE) if row['frame']
-                    else image.swap[int(row['slot'], 16)])
-        except KeyError:
-            page = bytes(PAGE)
-        key = (row['copy'], 'valid' if row['frame'] else 'slot', row['trust'],
-               program.verdict(page, address))
+        if flat:
+            verdict = program.verdict(_flat(image, row), address)
+        else:
+            if copy not in verdicts:
+                verdicts[copy] = [verdict for *_, verdict in read(test, image, program, copy)]
+            verdict = verdicts[copy][(address - program.at) // PAGE]
+        key = (copy, 'valid' if row['frame'] else 'slot', row['trust'], verdict or 'missing')
         found[key] = found.get(key, 0) + 1
     return found
 
 
-def read(test, image, program):
+def read(test, image, program, tables='image'):
     """
     [(sequence, what `ramseal read --json` says of it, what its bytes are)] of the program's pages, by its
-    page tables in the image. Bytes are 'right' and so on; None: there are none.
+    page tables in the image or in a pass. Bytes are 'right' and so on; None: there are none.
     """
     options = ('read', '--pid', program.pid, '--va', hex(program.at), '--length',
-               program.pages * PAGE)
+               program.pages * PAGE, '--tables', tables)
     said = acquired.ramseal(*options, '--json', image.path)
     test.assertIn(said.returncode, (COMPLETE, acquired.GAPS), said.stderr)
     path = image.path.with_suffix('.bytes')
