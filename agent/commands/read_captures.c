@@ -64,7 +64,7 @@ static enum status load(struct telling *t, size_t i, struct one *ret, struct err
 	return ST_OK;
 }
 
-static enum status tell(const struct telling *t, size_t i, const struct one *x, struct err *e)
+static enum status tell_one(const struct telling *t, size_t i, const struct one *x, struct err *e)
 {
 	uint8_t digest[SHA256_SIZE];
 	char hex[SHA256_HEX_SIZE];
@@ -104,7 +104,7 @@ static enum status tell_all(struct telling *t, struct err *e)
 	for (size_t i = 0; i < t->captures && !st; i++) {
 		st = load(t, i, &x, e);
 		if (!st)
-			st = tell(t, i, &x, e);
+			st = tell_one(t, i, &x, e);
 		if (!st && t->r->out && i + 1 == wanted)
 			st = sink_write(output_sink(t->r->out), x.bytes, PAGE_SIZE, e);
 	}

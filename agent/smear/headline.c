@@ -224,9 +224,7 @@ void smear_advise(const struct smear *s, enum copy copy, struct smear_advice *re
 }
 
 /* Part by part; what does not fit is not there. */
-static void add(char ret[static SMEAR_ADVICE_MAX], const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
+PRINTF_LIKE(2, 3)
 static void add(char ret[static SMEAR_ADVICE_MAX], const char *format, ...)
 {
 	const size_t len = strlen(ret);
