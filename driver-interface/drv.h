@@ -45,7 +45,7 @@ struct drv_info {
 	const char *error_numbers; /* whose error numbers page details are: "errno" or "win32" */
 	bool image;                /* what it reads is a file, not the memory of this machine */
 	bool simulated;            /* nor is this: a machine that exists nowhere else (sim.c) */
-	bool five_levels; /* Windows: its page tables have so many, as it tells itself */
+	bool five_levels;          /* Windows: its page tables have so many, as it tells itself */
 	/*
 	 * The source fills unreadable pages with zeros and says nothing: "unreadable" is
 	 * unknowable.
