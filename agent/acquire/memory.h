@@ -22,7 +22,7 @@ struct memory_plan {
 	/* Where page tables are, for an order that wants to know; NULL: nobody knows. */
 	const struct walk_set *table_pages;
 	const struct discovery *spaces; /* whose tables there are; NULL: nobody knows */
-	/* What the entries of its tables were then; NULL: nobody knows, and nothing is captured again. */
+	/* What its tables' entries were then; NULL: nobody knows, nothing is captured again. */
 	const struct table_prints *prints;
 	uint64_t again_max; /* pages to capture again for that at most; 0: what is usual */
 	/* Reads page files for an order that goes by the tables; NULL: they have their own time. */

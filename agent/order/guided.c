@@ -5,24 +5,29 @@
  * more, up to a bound. So an entry and its frame lie milliseconds apart, however large the memory
  * is. What no table names follows in order of address.
  *
- * Both readings of a table go into the stream of the memory, which it is a part of: the first, and as
- * a later capture of the same page the last, so that the image's own tables are the ones that fit
- * it. With the two, whoever judges the image knows that an entry was the same before its frame was
- * read and after (smear/METHOD.md). A frame that several tables name is read once, behind the first,
- * as long as the others name it as the pass before the memory saw them do: then it is theirs, too. An
- * entry that is another one by now, and a table that was not there, have their frames captured again,
- * between the table's own two readings. Each capture is kept, and a mapping has its own.
+ * Both readings of a table go into the stream of the memory, which it is a part of: the first, and
+ * as a later capture of the same page the last, so that the image's own tables are the ones that
+ * fit it. With the two, whoever judges the image knows that an entry was the same before its frame
+ * was read and after (smear/METHOD.md). A frame that several tables name is read once, behind the
+ * first, as long as the others name it as the pass before the memory saw them do: then it is
+ * theirs, too. An entry that is another one by now, and a table that was not there, have their
+ * frames captured again, between the table's own two readings. Each capture is kept, and a mapping
+ * has its own.
+ *
+ * Where slots of page files are read by the tables, a group waits for those that it names, while
+ * the walk goes on, and its tables are read once more behind them.
  *
  * Tables are taken in groups: as many as name about a chunk full of frames, which are sorted, and
  * read with one request for each run of neighbours. A table above the lowest level joins a group
- * when everything below it has been read; so on the way from a root to a frame, every table was read
- * before the frame and again after it.
+ * when everything below it has been read; so on the way from a root to a frame, every table was
+ * read before the frame and again after it.
  *
- * Costs, beside the pipeline's buffers: five bits for each page of memory (how often it was captured,
- * tables that were visited), some 7 MiB for the group in hand, and 144 bytes for each table of the pass
- * before, up to 38 MiB (smear/prints.h). Every table is read twice, those that change up to
- * GUIDED_ROUNDS times more. Every page is taken for a table once at most, is captured CAPTURES times at
- * most, and not more than a part of the memory is captured again, which bounds the whole on hostile
+ * Costs, beside the pipeline's buffers: five bits for each page of memory (how often it was
+ * captured, tables that were visited), some 8 MiB for the group in hand and for those that wait,
+ * and 144 bytes for each table of the pass before, up to 38 MiB (smear/prints.h). Every table is
+ * read twice, once more behind its slots, and those that change up to GUIDED_ROUNDS times more.
+ * Every page is taken for a table once at most, is captured CAPTURES times at most but for tables,
+ * and not more than a part of the memory is captured again, which bounds the whole on hostile
  * tables, too.
  */
 #include <string.h>
@@ -33,8 +38,8 @@
 #include "agent/program/clock.h"
 
 /*
- * What may be captured again: a part of the memory, and each page so often. Whoever changes his entries
- * all the time does not fill the container, nor the time.
+ * What may be captured again: a part of the memory, and each page so often. Whoever changes his
+ * entries all the time does not fill the container, nor the time.
  */
 #define AGAIN_SHARE 8
 #define AGAIN_MIN   ((uint64_t)64 << 20 >> PAGE_SHIFT)
@@ -43,8 +48,8 @@
 #define GROUP_READS (GROUP_TABLES + WALK_LEVELS)
 
 /*
- * Makes a piece of what is to go out next: of a page that was captured twice, the first capture goes
- * first. False: there is nothing.
+ * Makes a piece of what is to go out next: of a page that was captured twice, the first capture
+ * goes first. False: there is nothing.
  */
 static bool emit(struct guided_feed *f, struct stream_piece *p)
 {
@@ -250,7 +255,8 @@ static enum status next_rest(struct guided_feed *f, struct stream_piece *p)
 {
 	const enum status st = sweep_next(&f->sweep, p);
 
-	for (size_t i = 0; i < p->n_extents; i++)
+	/* Tables that still wait may name it. */
+	for (size_t i = 0; f->n_waiting && i < p->n_extents; i++)
 		for (size_t k = 0; k < rsz_extent_pages(&p->extents[i]); k++)
 			guided__count_capture(f, p->extents[i].address + k * PAGE_SIZE);
 	if (st != ST_END || slots_end(f->slots, p))

@@ -64,10 +64,10 @@ void guided__group_add_run(struct guided_feed *f, uint64_t va, uint64_t pa, uint
 
 /*
  * Frames that only the operating system sees: a transition page of Windows (bit 11, and not bit 10:
- * prototype), a page of Linux that is kept from its process (PROT_NONE, NUMA balancing: bit 8). Since
- * the L1TF changes the former may have a bit of InvalidPteMask in it (mostly 45), the latter is
- * inverted. Which holds is told by evidence, later; here whatever lies in RAM will do, since a guess
- * that is wrong reads a page somewhat earlier, and no more.
+ * prototype), a page of Linux that is kept from its process (PROT_NONE, NUMA balancing: bit 8).
+ * Since the L1TF changes the former may have a bit of InvalidPteMask in it (mostly 45), the latter
+ * is inverted. Which holds is told by evidence, later; here whatever lies in RAM will do, since a
+ * guess that is wrong reads a page somewhat earlier, and no more.
  */
 static uint64_t soft_frame(const struct guided_feed *f, uint64_t raw)
 {
@@ -104,9 +104,10 @@ size_t guided__own_entries(const struct guided_feed *f, const struct table *t)
 }
 
 /*
- * Which of a table's entries, 8 for each bit, are others than when the pass before read them. What they
- * name, and was captured already, may have been something else's then. Of the kernel's half, which maps
- * much, changes all the time and is in no measure, and of 1 GiB pages nothing is captured again.
+ * Which of a table's entries, 8 for each bit, are others than when the pass before read them. What
+ * they name, and was captured already, may have been something else's then. Of the kernel's half,
+ * which maps much, changes all the time and is in no measure, and of 1 GiB pages nothing is
+ * captured again.
  */
 static uint64_t changed_entries(const struct guided_feed *f, const struct table *t)
 {

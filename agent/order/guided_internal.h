@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What guided.c, which walks, shares with guided_frames.c, which captures what a group of tables names,
- * and with guided_tables.c, which reads the tables again.
+ * What guided.c, which walks, shares with guided_frames.c, which captures what a group of tables
+ * names, and with guided_tables.c, which reads the tables again.
  */
 #ifndef RAMSEAL_AGENT_ORDER_GUIDED_INTERNAL_H
 #define RAMSEAL_AGENT_ORDER_GUIDED_INTERNAL_H
@@ -24,8 +24,8 @@
 #define GROUP_RUNS     (GROUP_PAGES + (size_t)TABLE_ENTRIES * GROUP_TABLES)
 
 /*
- * Tables whose slots are being read, to be read again behind them. When there are more, the oldest are
- * not: a disk that is too slow does not hold up the memory.
+ * Tables whose slots are being read, to be read again behind them. When there are more, the oldest
+ * are not: a disk that is too slow does not hold up the memory.
  */
 #define WAITING        256
 

@@ -102,9 +102,10 @@ bool guided__check_tables(struct guided_feed *f)
 /*
  * Slots
  *
- * They are read behind their tables, since frames do not wait for a disk, and then the tables are read once
- * more: all of the group, so that the way to them is read again, too. What is the same around its slot has a
- * bracket like a frame's; what is not is taken again like any change (smear/METHOD.md, section 6).
+ * They are read behind their tables, since frames do not wait for a disk, and then the tables are
+ * read once more: all of the group, so that the way to them is read again, too. What is the same
+ * around its slot has a bracket like a frame's; what is not is taken again like any change
+ * (smear/METHOD.md, section 6).
  */
 
 /* False: the group names none that are to come. */

@@ -372,8 +372,8 @@ static void begin_stage(struct slots *s)
 }
 
 /*
- * Moves what was read into `p`. False: none of it could be. A run that could not even be tried has no
- * end, and its pages are the rest's.
+ * Moves what was read into `p`. False: none of it could be. A run that could not even be tried has
+ * no end, and its pages are the rest's.
  */
 static bool take_stage(struct slots *s, struct stream_piece *p)
 {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Slots of page files and swap areas that page tables name, read right behind the tables: what
- * `--pagefile guided` adds to the guided order. The pieces go into the streams of the files, through
- * the pipeline of the memory; what was not read here is copied with the rest of its file.
+ * `--pagefile guided` adds to the guided order. The pieces go into the streams of the files,
+ * through the pipeline of the memory; what was not read here is copied with the rest of its file.
  *
- * A slow disk must not hold up the memory. So a thread of its own reads, the feed waits for it only so
- * much (a fifth of the time), the newest is read first, and what is wanted beyond a bound is dropped: it
- * is no loss but of nearness. Reading on the caller's thread would be simpler, but a disk that hangs would
- * hang the memory then, too. Where time is virtual it is done so all the same: nothing depends on
- * threads there, and the same machine is the same container.
+ * A slow disk must not hold up the memory. So a thread of its own reads, the feed waits for it only
+ * so much (a fifth of the time), the newest is read first, and what is wanted beyond a bound is
+ * dropped: it is no loss but of nearness. Reading on the caller's thread would be simpler, but a
+ * disk that hangs would hang the memory then, too. Where time is virtual it is done so all the
+ * same: nothing depends on threads there, and the same machine is the same container.
  *
- * One thread calls all of this, but for the reading. The files are the caller's, and theirs alone to
- * read between slots_create() and slots_end(). Memory: some 1.2 MiB, and three bits for each page of
- * the files.
+ * One thread calls all of this, but for the reading. The files are the caller's, and theirs alone
+ * to read between slots_create() and slots_end(). Memory: some 1.2 MiB, and three bits for each
+ * page of the files.
  */
 #ifndef RAMSEAL_AGENT_ORDER_SLOTS_H
 #define RAMSEAL_AGENT_ORDER_SLOTS_H
@@ -38,8 +38,8 @@ struct slots_counts {
 };
 
 /*
- * `entries` tells how entries are to be read; it is copied. `patient`: what is wanted is read at once,
- * however long that takes. ST_NOMEM, or ST_SYSTEM if there is no thread to be had.
+ * `entries` tells how entries are to be read; it is copied. `patient`: what is wanted is read at
+ * once, however long that takes. ST_NOMEM, or ST_SYSTEM if there is no thread to be had.
  */
 enum status slots_create(const struct entry_reader *entries, bool patient, struct slots **ret,
 			 struct err *e);
@@ -59,16 +59,17 @@ enum status slots_add_file(struct slots *s, uint32_t number, const struct slots_
  */
 size_t slots_count(struct slots *s, const uint8_t *table);
 /*
- * Asks for them, and once more for those that were read before, where an entry came to name them since:
- * bit n of `changed` says so of entries 8n to 8n+7. Returns how many are to come: they are due.
+ * Asks for them, and once more for those that were read before, where an entry came to name them
+ * since: bit n of `changed` says so of entries 8n to 8n+7. Returns how many are to come: they are
+ * due.
  */
 size_t slots_want(struct slots *s, const uint8_t *table, uint64_t changed);
 /* True while one that it names is due. What is dropped, or cannot be read, is not due any more. */
 bool slots_due(struct slots *s, const uint8_t *table);
 
 /*
- * A piece of what was read, for the pipeline; begins to read more. If there is none it waits, within
- * bounds. False: go on without.
+ * A piece of what was read, for the pipeline; begins to read more. If there is none it waits,
+ * within bounds. False: go on without.
  */
 bool slots_next(struct slots *s, struct stream_piece *p);
 /*

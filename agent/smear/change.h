@@ -50,8 +50,8 @@ enum place pte_place(const struct pte *p);
 bool entry_same_rights(const struct entry_reader *r, uint64_t a, uint64_t b);
 
 /*
- * The entry without those bits. Two entries that are the same by entry_same_rights() are the same here;
- * the reverse holds, too, where both are present, or neither.
+ * The entry without those bits. Two entries that are the same by entry_same_rights() are the same
+ * here; the reverse holds, too, where both are present, or neither.
  */
 uint64_t entry_hard_bits(const struct entry_reader *r, uint64_t raw);
 

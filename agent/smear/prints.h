@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fingerprints of page tables: what the pass before the memory saw, for whoever reads the memory by its
- * tables and comes to the same table later. Has an entry changed since? If it has not, a frame that was
- * captured since then was captured while the entry stood (METHOD.md, section 5, from a pass to the image).
+ * Fingerprints of page tables: what the pass before the memory saw, for whoever reads the memory by
+ * its tables and comes to the same table later. Has an entry changed since? If it has not, a frame
+ * that was captured since then was captured while the entry stood (METHOD.md, section 5, from a
+ * pass to the image).
  *
- * 16 bits for each 8 entries, a cache line: a change is missed once in 65,536 times, and seven unchanged
- * entries count as changed with it. Neither makes anything be called safe that is not, because smear
- * measures by the tables themselves; what is missed is not captured again, and may be at risk or wrong.
+ * 16 bits for each 8 entries, a cache line: a change is missed once in 65,536 times, and seven
+ * unchanged entries count as changed with it. Neither makes anything be called safe that is not,
+ * because smear measures by the tables themselves; what is missed is not captured again, and may be
+ * at risk or wrong.
  *
- * Memory: 144 bytes for each table, at most 36 MiB, and 2 MiB for an index. Tables beyond that are unknown.
+ * Memory: 144 bytes for each table, at most 36 MiB, and 2 MiB for an index. Tables beyond that are
+ * unknown.
  */
 #ifndef RAMSEAL_AGENT_SMEAR_PRINTS_H
 #define RAMSEAL_AGENT_SMEAR_PRINTS_H
@@ -43,8 +46,9 @@ void table_prints_deinit(struct table_prints *p);
 void table_prints_add(struct table_prints *p, const struct printed_table *t);
 
 /*
- * Bit n: entries 8n to 8n+7 are not known to be the same (METHOD.md, section 3) as they were. All bits
- * for a table that is unknown, or was another level's or address's. `p` may be NULL: nothing is known.
+ * Bit n: entries 8n to 8n+7 are not known to be the same (METHOD.md, section 3) as they were. All
+ * bits for a table that is unknown, or was another level's or address's. `p` may be NULL: nothing
+ * is known.
  */
 uint64_t table_prints_changed(const struct table_prints *p, const struct printed_table *t);
 

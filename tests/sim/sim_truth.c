@@ -8,17 +8,17 @@
  *
  * Usage: sim_truth CONTAINER TRUTH [PID]
  *
- * One JSON object; with a PID, CSV of that process, va,state,place,file,verdict,captures, and the object
- * on stderr. The file is the number of a slot's page file, and 0 for everything else. The verdict is of
- * the newest capture of a page, as a flat image has it; the captures are START:VERDICT of all of them,
- * the newest first, for whoever takes another one for this mapping.
+ * One JSON object; with a PID, CSV of that process, va,state,place,file,verdict,captures, and the
+ * object on stderr. The file is the number of a slot's page file, and 0 for everything else. The
+ * verdict is of the newest capture of a page, as a flat image has it; the captures are
+ * START:VERDICT of all of them, the newest first, for whoever takes another one for this mapping.
  *
  * Counted are processes that lived from before the acquisition until after it. A page is `right` if
- * it has the process's PID, or is of the section that all share, and the address. Otherwise it holds
- * what is another process's (`foreign`), the kernel's (`kernel`), the same process's but of another
- * address (`moved`), zeros (`zero`), a page table or the like (`other`), or was not captured
- * (`missing`). Slots count only if the container has page files; the streams' order is taken for
- * their numbers.
+ * it has the process's PID, or is of the section that all share, and the address. Otherwise it
+ * holds what is another process's (`foreign`), the kernel's (`kernel`), the same process's but of
+ * another address (`moved`), zeros (`zero`), a page table or the like (`other`), or was not
+ * captured (`missing`). Slots count only if the container has page files; the streams' order is
+ * taken for their numbers.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -128,8 +128,8 @@ static void read_truth(const char *path)
 }
 
 /*
- * The container: every chunk of a stream once, in the order in which they were captured, so that the
- * newest capture of a page is the one that comes first, with the others behind it.
+ * The container: every chunk of a stream once, in the order in which they were captured, so that
+ * the newest capture of a page is the one that comes first, with the others behind it.
  */
 
 struct records {
