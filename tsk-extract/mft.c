@@ -221,6 +221,29 @@ uint64_t mft_records(const struct mft *n)
 	return n->table_size / n->volume->boot.record;
 }
 
+uint64_t mft_stretch(const struct mft *n, uint64_t number, enum extent_kind *kind)
+{
+	const uint64_t off = number * n->volume->boot.record;
+	const struct extent *x = extent_list_find(&n->table, off);
+	uint64_t left = x ? x->length - (off - x->file) : 0;
+
+	*kind = x ? x->kind : EXTENT_LOST;
+	if (!x)
+		return 1;
+	if (x->kind == EXTENT_DISK) {
+		const uint64_t disk = x->disk + (off - x->file);
+
+		if (disk >= n->volume->length)
+			*kind = EXTENT_LOST;
+		else
+			left = MIN(left, n->volume->length - disk);
+	}
+	/* A record larger than a cluster can begin in one extent and end in the next. */
+	if (left < n->volume->boot.record)
+		*kind = EXTENT_DISK;
+	return MAX(left / n->volume->boot.record, (uint64_t)1);
+}
+
 enum status mft_raw_records(struct mft *n, uint64_t number, size_t count, uint8_t *ret,
 			    struct err *e)
 {

@@ -63,6 +63,11 @@ bool mft_place(const struct mft *n, uint64_t number, size_t at, uint64_t *ret);
 
 /* How many records there are, used or not; and `count` of them as they lie on disk. */
 uint64_t mft_records(const struct mft *n);
+/*
+ * How many records from `number` on are in one extent of $MFT, at least 1; those on the disk are all
+ * within the volume. *kind: of that extent, EXTENT_LOST also where none of it is in the volume.
+ */
+uint64_t mft_stretch(const struct mft *n, uint64_t number, enum extent_kind *kind);
 enum status mft_raw_records(struct mft *n, uint64_t number, size_t count, uint8_t *ret,
 			    struct err *e);
 

@@ -244,18 +244,41 @@ static void scan_some(struct scan *s, uint64_t first, size_t count, uint8_t *buf
 	}
 }
 
+/*
+ * $MFT's size and runs are what a damaged record says: what is nowhere on the disk is passed over
+ * at once, and no more is read than a volume can have.
+ */
+static void scan_stretches(struct scan *s, uint8_t *buf)
+{
+	struct mft *n = s->l->mft;
+	const uint64_t end = mft_records(n);
+	uint64_t left = mft_volume(n)->length / s->size;
+
+	for (uint64_t at = 0, count; at < end && !s->l->found_exact; at += count) {
+		enum extent_kind kind;
+
+		count = MIN(mft_stretch(n, at, &kind), end - at);
+		if (kind == EXTENT_DISK && left) {
+			count = MIN(count, MIN(left, SCAN_RECORDS));
+			scan_some(s, at, (size_t)count, buf);
+			left -= count;
+		} else if (kind != EXTENT_HOLE) {
+			s->lost += count;
+		}
+	}
+}
+
 static enum status scan_records(struct lookup *l, struct err *e)
 {
 	struct scan s = { .l = l, .size = mft_boot_of(l->mft)->record };
-	_cleanup_free_ uint8_t *buf = malloc(SCAN_RECORDS * s.size);
-	const uint64_t end = mft_records(l->mft);
+	const size_t room = (size_t)MIN(MAX(mft_records(l->mft), (uint64_t)1), SCAN_RECORDS);
+	_cleanup_free_ uint8_t *buf = malloc(room * s.size);
 
 	if (!buf)
 		return err_nomem(e);
 	if (!mft_record(l->mft, l->folder, buf, NULL))
 		s.sequence = record_header_of(buf).sequence;
-	for (uint64_t at = 0; at < end && !l->found_exact; at += SCAN_RECORDS)
-		scan_some(&s, at, (size_t)MIN(end - at, SCAN_RECORDS), buf);
+	scan_stretches(&s, buf);
 	if (is_found(l))
 		return ST_OK;
 	if (s.lost)

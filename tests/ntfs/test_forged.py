@@ -526,6 +526,26 @@ class Damage(Case):
         self.damage_root(v, 0, bytes(4096))
         self.refused(self.cat('pagefile.sys'), VERIFY, 'its folder is damaged', '1 cannot be read')
 
+    def test_mft_that_claims_more_than_there_can_be(self):
+        """The search through its records ends: neither what is nowhere nor what comes again is read."""
+        def larger(a):
+            a.size = a.init = a.allocated = 1 << 55
+
+        def again(a):
+            a.runs = a.runs + [(3000, 1000)] * 100    # which are empty
+            a.size = a.init = a.allocated = sum(n for _, n in a.runs) * 4096
+
+        for change in (larger, again):
+            with self.subTest(change=change.__name__):
+                v = Volume(16 * MIB)
+                f = v.file('pagefile.sys', [(1000, 3)])
+                v.system_files_done = lambda: change([a for a in v.records[MFT][3]
+                                                      if a.kind == DATA][0])
+                v.write(self.image)
+                self.damage_root(v, 0, bytes(4096))
+                self.found_with_note('pagefile.sys', f, 'found by its MFT record')
+                self.refused(self.cat('nothing'), VERIFY, 'its folder is damaged', 'cannot be read')
+
     def test_corrupt_boot_sector(self):
         for at, value in ((11, b'\x03\x00'), (13, b'\x03'), (48, b'\xff' * 8), (64, b'\x00'),
                           (40, bytes(8))):
