@@ -15,7 +15,8 @@ struct mft {
 	uint8_t *own; /* $MFT's own record, or its copy where that had to be taken */
 	bool listed;  /* it has an attribute list */
 	struct err note;
-	uint16_t *upcase;
+	uint8_t *upcase; /* UPCASE_SIZE bytes; NULL: not looked for, or it cannot be read */
+	bool upcase_sought;
 	struct packed *packed; /* the compressed stream that was loaded last */
 };
 
@@ -330,25 +331,30 @@ enum status mft_unit_read(struct mft *n, uint64_t off, void *buf, size_t len, st
 	return packed_read(n->packed, off, buf, len, e);
 }
 
-const uint16_t *mft_upcase(struct mft *n)
+static enum status load_upcase(struct mft *n, struct err *e)
 {
 	static const struct name unnamed;
 	_cleanup_stream_ struct mft_stream s = { 0 };
-	const size_t size = UPCASE_UNITS * sizeof(uint16_t);
-	uint8_t *bytes;
+	_cleanup_free_ uint8_t *bytes = NULL;
+	enum status st = mft_stream_load(n, RECORD_UPCASE, ATTRIBUTE_DATA, &unnamed, &s, NULL);
 
-	if (n->upcase)
-		return n->upcase;
-	n->upcase = malloc(size);
-	if (!n->upcase)
-		return NULL;
-	bytes = (uint8_t *)n->upcase;
-	if (mft_stream_load(n, RECORD_UPCASE, ATTRIBUTE_DATA, &unnamed, &s, NULL) ||
-	    mft_stream_read(n, &s, 0, bytes, size, NULL)) {
-		upcase_ascii(n->upcase);
-		return n->upcase;
-	}
-	for (size_t i = 0; i < UPCASE_UNITS; i++)
-		n->upcase[i] = get_le16(bytes + 2 * i);
-	return n->upcase;
+	if (st == ST_NOMEM)
+		return err_nomem(e);
+	if (st)
+		return ST_OK;
+	bytes = malloc(UPCASE_SIZE);
+	if (!bytes)
+		return err_nomem(e);
+	if (!mft_stream_read(n, &s, 0, bytes, UPCASE_SIZE, NULL))
+		n->upcase = take_ptr(bytes);
+	return ST_OK;
+}
+
+enum status mft_upcase(struct mft *n, const uint8_t **ret, struct err *e)
+{
+	const enum status st = n->upcase_sought ? ST_OK : load_upcase(n, e);
+
+	n->upcase_sought = !st;
+	*ret = n->upcase;
+	return st;
 }

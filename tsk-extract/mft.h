@@ -79,8 +79,11 @@ enum status mft_raw_records(struct mft *n, uint64_t number, size_t count, uint8_
 enum status mft_find(struct mft *n, const struct ntfs_path *path, uint64_t *ret, struct err *note,
 		     struct err *e);
 
-/* The volume's $UpCase (UPCASE_UNITS), or ASCII's. Owned by `n`; NULL if out of memory. */
-const uint16_t *mft_upcase(struct mft *n);
+/*
+ * The volume's $UpCase, for name_same_but_case(); *ret is `n`'s, and NULL if it cannot be read. It
+ * is looked for once. ST_NOMEM.
+ */
+enum status mft_upcase(struct mft *n, const uint8_t **ret, struct err *e);
 
 /* One attribute's content. Zero-initialise; mft_stream_deinit() frees and zeroes. */
 struct mft_stream {

@@ -25,7 +25,7 @@ struct lookup {
 	struct mft *mft;
 	uint64_t folder; /* record */
 	const struct name *wanted;
-	const uint16_t *upcase;
+	const uint8_t *upcase; /* NULL: by ASCII */
 	bool found_exact;
 	uint64_t exact; /* record */
 	bool found_folded;
@@ -293,11 +293,14 @@ static enum status scan_records(struct lookup *l, struct err *e)
 static enum status look_up(struct mft *n, uint64_t folder, const struct name *wanted, uint64_t *ret,
 			   struct err *note, struct err *e)
 {
-	struct lookup l = { .mft = n, .folder = folder, .wanted = wanted, .upcase = mft_upcase(n) };
+	struct lookup l = { .mft = n, .folder = folder, .wanted = wanted };
 	char text[NAME_UTF8_SIZE];
-	enum status st = l.upcase ? scan_index(&l, e) : err_nomem(e);
-	const bool scanned = !st && l.damaged && !is_found(&l);
+	enum status st = mft_upcase(n, &l.upcase, e);
+	bool scanned;
 
+	if (!st)
+		st = scan_index(&l, e);
+	scanned = !st && l.damaged && !is_found(&l);
 	if (scanned)
 		st = scan_records(&l, e);
 	name_to_utf8(wanted, text, sizeof(text));

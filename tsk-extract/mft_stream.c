@@ -162,7 +162,7 @@ static enum status read_list(struct load *l, uint8_t **ret, size_t *ret_size, st
 /* The name as it is written, if there is one that differs in case only. */
 static void settle_name(struct load *l, const struct name *written, bool *exact, struct name *ret)
 {
-	const uint16_t *upcase;
+	const uint8_t *upcase;
 
 	if (*exact)
 		return;
@@ -171,8 +171,9 @@ static void settle_name(struct load *l, const struct name *written, bool *exact,
 		*ret = *written;
 		return;
 	}
-	upcase = written->count == l->name.count ? mft_upcase(l->mft) : NULL;
-	if (upcase && name_same_but_case(written, &l->name, upcase))
+	if (written->count != l->name.count || mft_upcase(l->mft, &upcase, NULL))
+		return;
+	if (name_same_but_case(written, &l->name, upcase))
 		*ret = *written;
 }
 

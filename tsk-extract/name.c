@@ -106,20 +106,21 @@ bool name_same(const struct name *a, const struct name *b)
 	return a->count == b->count && memcmp(a->unit, b->unit, a->count * sizeof(a->unit[0])) == 0;
 }
 
-bool name_same_but_case(const struct name *a, const struct name *b, const uint16_t *upcase)
+static uint16_t fold(uint16_t c, const uint8_t *upcase)
+{
+	if (upcase)
+		return get_le16(upcase + (size_t)2 * c);
+	return (uint16_t)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+}
+
+bool name_same_but_case(const struct name *a, const struct name *b, const uint8_t *upcase)
 {
 	if (a->count != b->count)
 		return false;
 	for (size_t i = 0; i < a->count; i++)
-		if (upcase[a->unit[i]] != upcase[b->unit[i]])
+		if (fold(a->unit[i], upcase) != fold(b->unit[i], upcase))
 			return false;
 	return true;
-}
-
-void upcase_ascii(uint16_t ret[static UPCASE_UNITS])
-{
-	for (uint32_t c = 0; c < UPCASE_UNITS; c++)
-		ret[c] = (uint16_t)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
 }
 
 static bool is_separator(char c)

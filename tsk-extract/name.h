@@ -29,12 +29,12 @@ void name_to_utf8(const struct name *n, char *ret, size_t size);
 
 bool name_same(const struct name *a, const struct name *b);
 
-/* The 65536 units of a volume's $UpCase decide what is the same letter. */
-#define UPCASE_UNITS 65536
-bool name_same_but_case(const struct name *a, const struct name *b, const uint16_t *upcase);
-
-/* ASCII alone, for when a volume has no $UpCase that can be read. */
-void upcase_ascii(uint16_t ret[static UPCASE_UNITS]);
+/*
+ * A volume's $UpCase decides what is the same letter: UPCASE_SIZE bytes as on the disk, one
+ * little-endian unit for each unit. NULL: ASCII alone, for when that cannot be read.
+ */
+#define UPCASE_SIZE ((size_t)2 * 65536)
+bool name_same_but_case(const struct name *a, const struct name *b, const uint8_t *upcase);
 
 /*
  * A path within a volume: components separated by / or \, the last perhaps with ":stream" (and
