@@ -116,40 +116,43 @@ static enum status add_partitions(struct disk *d, const TSK_VS_INFO *vs, struct 
 }
 
 /* ST_NOT_MINE if there is no table of this type. */
-static enum status open_table(struct disk *d, TSK_VS_TYPE_ENUM type, struct err *e)
+static enum status open_table(struct disk *d, struct tsk_window *w, TSK_VS_TYPE_ENUM type,
+			      struct err *e)
 {
-	struct tsk_window *w = NULL;
 	TSK_VS_INFO *vs;
-	enum status st = tsk_window_create(d->reader, 0, d->reader->size, NULL, &w, e);
+	enum status st;
 
-	if (st)
-		return st;
+	tsk_window_refill(w);
 	vs = tsk_vs_open(tsk_window_image(w), 0, type);
 	st = vs ? add_partitions(d, vs, e) : ST_NOT_MINE;
 	if (vs)
 		tsk_vs_close(vs);
 	tsk_error_reset();
-	tsk_window_destroy(w);
 	return st;
 }
 
 static enum status open_tables(struct disk *d, struct err *e)
 {
+	struct tsk_window *w = NULL;
 	uint8_t mbr[512];
 	size_t good;
-	enum status st = open_table(d, TSK_VS_TYPE_GPT, e);
+	enum status st = tsk_window_create(d->reader, 0, d->reader->size, NULL, &w, e);
 
+	if (st)
+		return st;
+	st = open_table(d, w, TSK_VS_TYPE_GPT, e);
 	if (!st) {
 		d->table = TABLE_GPT;
 		add_guids(d);
 	}
 	if (st == ST_NOT_MINE) {
-		st = open_table(d, TSK_VS_TYPE_DOS, e);
+		st = open_table(d, w, TSK_VS_TYPE_DOS, e);
 		if (!st && !reader_read(d->reader, 0, mbr, sizeof(mbr), &good)) {
 			d->table = TABLE_MBR;
 			d->mbr_signature = get_le32(mbr + 0x1b8);
 		}
 	}
+	tsk_window_destroy(w);
 	if (st == ST_NOT_MINE)
 		st = err_set(e, ST_INPUT,
 			     "holds no partition table and no file system that is known");
