@@ -13,9 +13,10 @@
 #include "formats/rsz_wire.h"
 
 struct rsz_decoder {
-	ZSTD_DCtx *zstd;
+	ZSTD_DCtx *zstd; /* made for the first payload */
 	struct sha256 *sha;
-	uint8_t *content; /* RSZ_CONTENT_MAX bytes, for rsz_check(); made when it is first used */
+	uint8_t *content; /* for rsz_check(), as large as the largest so far */
+	size_t content_room;
 };
 
 enum status rsz_decoder_create(struct rsz_decoder **ret, struct err *e)
@@ -23,10 +24,6 @@ enum status rsz_decoder_create(struct rsz_decoder **ret, struct err *e)
 	struct rsz_decoder *d = calloc(1, sizeof(*d));
 	enum status st = d ? sha256_create(&d->sha, e) : err_nomem(e);
 
-	if (!st) {
-		d->zstd = ZSTD_createDCtx();
-		st = d->zstd ? ST_OK : err_nomem(e);
-	}
 	if (st) {
 		rsz_decoder_destroy(d);
 		return st;
@@ -83,6 +80,10 @@ enum status rsz__decode_payload(struct rsz_decoder *d, const struct rsz__prefix 
 	st = judge_frame(p, payload, e);
 	if (st)
 		return st;
+	if (!d->zstd)
+		d->zstd = ZSTD_createDCtx();
+	if (!d->zstd)
+		return err_nomem(e);
 	n = ZSTD_decompressDCtx(d->zstd, to, p->content, payload, p->stored);
 	if (ZSTD_isError(n))
 		return err_set(e, ST_CORRUPT, "zstd: %s", ZSTD_getErrorName(n));
@@ -95,6 +96,30 @@ enum status rsz__decode_payload(struct rsz_decoder *d, const struct rsz__prefix 
 	return ST_OK;
 }
 
+/* What was there is lost. */
+static enum status make_room(uint8_t **at, size_t *room, size_t len, struct err *e)
+{
+	if (len <= *room)
+		return ST_OK;
+	free(*at);
+	*at = malloc(len);
+	*room = *at ? len : 0;
+	return *at ? ST_OK : err_nomem(e);
+}
+
+enum status rsz__make_data_room(struct rsz_loaded *l, size_t len, struct err *e)
+{
+	return make_room(&l->chunk.data, &l->data_room, len, e);
+}
+
+enum status rsz__read_payload(struct blob *in, uint64_t offset, const struct rsz__prefix *p,
+			      struct rsz_loaded *l, struct err *e)
+{
+	const enum status st = make_room(&l->payload, &l->payload_room, p->stored, e);
+
+	return st ? st : blob_read(in, offset + p->header, l->payload, p->stored, e);
+}
+
 enum status rsz_check(struct rsz_decoder *d, const uint8_t *header, size_t header_length,
 		      const uint8_t *payload, struct err *e)
 {
@@ -103,11 +128,8 @@ enum status rsz_check(struct rsz_decoder *d, const uint8_t *header, size_t heade
 
 	if (st || !p.stored)
 		return st;
-	if (!d->content)
-		d->content = malloc(RSZ_CONTENT_MAX);
-	if (!d->content)
-		return err_nomem(e);
-	return rsz__decode_payload(d, &p, payload, d->content, e);
+	st = make_room(&d->content, &d->content_room, p.content, e);
+	return st ? st : rsz__decode_payload(d, &p, payload, d->content, e);
 }
 
 enum status rsz_loaded_init(struct rsz_loaded *l, struct err *e)
@@ -116,13 +138,11 @@ enum status rsz_loaded_init(struct rsz_loaded *l, struct err *e)
 		.chunk = {
 			.extents = malloc(RSZ_EXTENTS_MAX * sizeof(struct rsz_extent)),
 			.pages = malloc(RSZ_PAGES_MAX * sizeof(struct page_status)),
-			.data = malloc(RSZ_CONTENT_MAX),
 		},
 		.record = UINT64_MAX,
 		.header = malloc(RSZ_HEADER_MAX),
-		.payload = malloc(RSZ_STORED_MAX),
 	};
-	if (l->chunk.extents && l->chunk.pages && l->chunk.data && l->header && l->payload)
+	if (l->chunk.extents && l->chunk.pages && l->header)
 		return ST_OK;
 	rsz_loaded_deinit(l);
 	return err_nomem(e);
@@ -191,6 +211,8 @@ enum status rsz__decode_chunk(struct rsz_decoder *d, const struct rsz_stream_inf
 	enum status st =
 		rsz__get_chunk(l->header, p->header, stream->kind, stream->paged, &fields, e);
 
+	if (!st)
+		st = rsz__make_data_room(l, fields.length, e);
 	if (!st)
 		st = rsz__decode_payload(d, p, l->payload, l->chunk.data, e);
 	if (st)

@@ -19,6 +19,16 @@ enum status rsz__decode_payload(struct rsz_decoder *d, const struct rsz__prefix 
 void rsz__expand_header(const struct rsz__chunk *fields, bool paged, struct rsz_chunk *c);
 
 /*
+ * Makes room in l->payload for what follows a header at `offset`, and reads it. ST_NO_MEMORY, or
+ * what the blob says.
+ */
+enum status rsz__read_payload(struct blob *in, uint64_t offset, const struct rsz__prefix *p,
+			      struct rsz_loaded *l, struct err *e);
+
+/* Room for `len` bytes in l->chunk.data, whose bytes are undefined then. */
+enum status rsz__make_data_room(struct rsz_loaded *l, size_t len, struct err *e);
+
+/*
  * l->header and l->payload hold the record, `p` is its prefix, checked. Fills l->chunk; ST_CORRUPT
  * if payload or fields are not as they must be, and then l->chunk is undefined.
  */

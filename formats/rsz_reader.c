@@ -167,7 +167,8 @@ static enum status tail_index(struct tail *t, struct rsz_reader *r, uint64_t *at
 	if (fields.previous >= *at || r->count + fields.entries > t->in->size / RSZ__EXTENT_SIZE ||
 	    r->count + fields.entries > UINT32_MAX)
 		return ST_CORRUPT;
-	if (blob_read(t->in, *at + p.header, t->loaded.payload, p.stored, NULL) ||
+	if (rsz__read_payload(t->in, *at, &p, &t->loaded, NULL) ||
+	    rsz__make_data_room(&t->loaded, p.content, NULL) ||
 	    rsz__decode_payload(t->decoder, &p, t->loaded.payload, t->loaded.chunk.data, NULL))
 		return ST_CORRUPT;
 	newer = *at;
@@ -583,7 +584,7 @@ static enum status load_record(struct rsz_cursor *c, struct rsz_loaded *l, uint6
 	if (p.type != RSZ_CHUNK || p.offset != record || stream >= r->streams.count ||
 	    memcmp(p.id, r->identity.id, sizeof(p.id)))
 		return err_set(e, ST_CORRUPT, "no chunk of this container");
-	st = blob_read(r->in, record + p.header, l->payload, p.stored, e);
+	st = rsz__read_payload(r->in, record, &p, l, e);
 	if (!st)
 		st = rsz__decode_chunk(c->decoder, &r->streams.at[stream], &p, l, e);
 	return st;

@@ -108,15 +108,20 @@ void rsz_decoder_destroy(struct rsz_decoder *d); /* NULL is fine */
 enum status rsz_check(struct rsz_decoder *d, const uint8_t *header, size_t header_length,
 		      const uint8_t *payload, struct err *e);
 
-/* A chunk with buffers for any legal chunk; memory that a small one does not touch is not used. */
+/*
+ * A chunk with buffers for any legal header. Those of payload and content grow with what is loaded:
+ * a payload is never larger than its file, and most chunks are smaller than the largest.
+ */
 struct rsz_loaded {
 	struct rsz_chunk chunk;
 	uint64_t record; /* its offset; UINT64_MAX: nothing loaded */
 	uint8_t *header;
 	uint8_t *payload;
+	size_t payload_room;
+	size_t data_room; /* of chunk.data */
 };
 
-/* `ret` of rsz_scan_chunk() is the `chunk` of such a buffer. */
+/* `ret` of rsz_scan_chunk() is the `chunk` of such a buffer; its `data` is not used. */
 enum status rsz_loaded_init(struct rsz_loaded *l, struct err *e);
 void rsz_loaded_deinit(struct rsz_loaded *l);
 
@@ -139,11 +144,11 @@ enum status rsz_scan_chunks(struct blob *in, rsz_chunk_fn *fn, void *arg,
 struct rsz_reader;
 
 /*
- * What opening takes, at most: the buffers of one record of the largest size, and a few bytes for
- * each byte of the container (an extent takes 32 there, and 32 here; the table of them is doubled
- * when it is full, and once more where captures overlap).
+ * What opening takes, at most: buffers for one header and one INDEX of the largest size, and a few
+ * bytes for each byte of the container (an extent takes 32 there, and 32 here; the table of them is
+ * doubled when it is full, and once more where captures overlap).
  */
-#define RSZ_READER_FIXED  ((size_t)40 << 20)
+#define RSZ_READER_FIXED  ((size_t)1 << 20)
 #define RSZ_READER_FACTOR 5
 
 enum rsz_trust {
