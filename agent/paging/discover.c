@@ -47,8 +47,6 @@ struct virt paging__kernel_space(const struct search *s)
  * The kernel
  */
 
-#define RUN            64
-
 /*
  * Nobody told anything: every page is asked whether it is VMCOREINFO, or names itself as a Windows
  * root does, from the bottom, because Windows has its kernel's root in the first 16 MiB. VMCOREINFO
@@ -110,19 +108,19 @@ static enum status look_at_page(struct look *l, const uint8_t *page, uint64_t pa
 	return ST_OK;
 }
 
-/* As many pages as the budget has, 64 at most. */
+/* As many pages as the budget has, PHYSMEM_RUN at most. */
 static size_t take_run(struct walk_budget *b)
 {
 	size_t n = 0;
 
-	while (n < RUN && walk_budget_take(b))
+	while (n < PHYSMEM_RUN && walk_budget_take(b))
 		n++;
 	return n;
 }
 
 static enum status look_at_range(struct look *l, struct range r, uint8_t *buf, struct err *e)
 {
-	struct physmem_page when[RUN];
+	struct physmem_page when[PHYSMEM_RUN];
 	enum status st = ST_OK;
 	size_t n;
 
@@ -140,7 +138,7 @@ static enum status look_at_range(struct look *l, struct range r, uint8_t *buf, s
 
 static enum status look_everywhere(const struct search *s, struct err *e)
 {
-	_cleanup_free_ uint8_t *buf = malloc(RUN * PAGE_SIZE);
+	_cleanup_free_ uint8_t *buf = malloc(PHYSMEM_RUN * PAGE_SIZE);
 	_cleanup_free_ struct look *l = calloc(1, sizeof(*l));
 	enum status st = ST_OK;
 

@@ -103,6 +103,7 @@ static bool search_image(const struct search *s, const struct virt *space,
 {
 	/* The last page stays before this one, for what begins there and ends here. */
 	const size_t first = PAGE_SIZE - (i->len - 1) / i->align * i->align;
+	const uint8_t begin = *(const uint8_t *)i->pattern;
 	uint8_t buf[2 * PAGE_SIZE] = { 0 };
 	uint64_t va;
 
@@ -114,7 +115,7 @@ static bool search_image(const struct search *s, const struct virt *space,
 		if (!virt_read(space, va, buf + PAGE_SIZE, PAGE_SIZE))
 			memset(buf + PAGE_SIZE, 0, PAGE_SIZE);
 		for (size_t at = first; at + i->len <= sizeof(buf); at += i->align)
-			if (!memcmp(buf + at, i->pattern, i->len) &&
+			if (buf[at] == begin && !memcmp(buf + at, i->pattern, i->len) &&
 			    i->fits(s, space, va + at - PAGE_SIZE, i->arg))
 				return true;
 		va += PAGE_SIZE;

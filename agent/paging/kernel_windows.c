@@ -24,11 +24,13 @@ struct hunt {
 	struct pe_pdb pdb;
 };
 
+#define RSDS UINT32_C(0x53445352) /* "RSDS" */
+
 /* CodeView records stand at multiples of 4. */
 static void look_for_record(struct hunt *h, const uint8_t *page, uint64_t va)
 {
 	for (size_t i = 0; !h->record && i < PAGE_SIZE; i += 4)
-		if (!memcmp(page + i, "RSDS", 4) && pe_pdb_record(h->v, va + i, &h->pdb) &&
+		if (get_le32(page + i) == RSDS && pe_pdb_record(h->v, va + i, &h->pdb) &&
 		    pe_pdb_is_ntoskrnl(&h->pdb))
 			h->record = va + i;
 }

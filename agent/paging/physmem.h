@@ -41,6 +41,9 @@ bool physmem_read_page(struct physmem *m, uint64_t pa, uint8_t *buf, struct phys
 size_t physmem_read_run(struct physmem *m, uint64_t pa, uint8_t *buf, size_t pages,
 			struct physmem_page *ret);
 
+/* Pages per read of who goes through memory: 64 KiB. */
+#define PHYSMEM_RUN 16
+
 /* Bytes at any physical address, which may cross pages. False if one of the pages is missing. */
 bool physmem_read(struct physmem *m, uint64_t pa, void *buf, size_t len);
 

@@ -6,9 +6,6 @@
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
 
-/* Pages per read of the scan. */
-#define RUN   64
-
 /* What of an entry says which table it names: accessed and dirty bits come and go. */
 #define NAMES (PTE_FRAME | PTE_PRESENT)
 
@@ -143,11 +140,11 @@ static enum status scan_run(struct physmem *m, const struct root_scan_options *o
 			    const struct kernel_half *k, uint64_t pa, uint8_t *buf,
 			    struct root_scan *s, size_t *done, struct err *e)
 {
-	struct physmem_page when[RUN];
+	struct physmem_page when[PHYSMEM_RUN];
 	size_t pages = 0;
 	enum status st = ST_OK;
 
-	while (pages < RUN && walk_budget_take(o->budget))
+	while (pages < PHYSMEM_RUN && walk_budget_take(o->budget))
 		pages++;
 	*done = pages ? physmem_read_run(m, pa, buf, pages, when) : 0;
 	for (size_t i = 0; i < *done && !st; i++, pa += PAGE_SIZE, buf += PAGE_SIZE) {
@@ -188,7 +185,7 @@ static void find_twins(struct physmem *m, struct root_scan *s)
 enum status root_scan(struct physmem *m, const struct root_scan_options *o, struct root_scan *ret,
 		      struct err *e)
 {
-	_cleanup_free_ uint8_t *buf = malloc(RUN * PAGE_SIZE);
+	_cleanup_free_ uint8_t *buf = malloc(PHYSMEM_RUN * PAGE_SIZE);
 	struct kernel_half k;
 	enum status st = ST_OK;
 
