@@ -11,6 +11,10 @@
 #include "agent/program/log.h"
 #include "agent/program/startup.h"
 
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+#error "a fuzzing build takes checksums as right: it is for the fuzzers alone (ninja fuzzers)"
+#endif
+
 static const struct command *const commands[] = {
 	&command_acquire, &command_check,      &command_verify,       &command_info,
 	&command_export,  &command_extract,    &command_extract_file, &command_pagefiles,

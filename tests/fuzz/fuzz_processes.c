@@ -10,7 +10,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/gen/machine.h"
 
-#define BUDGET 3000
+#define BUDGET 1000
 
 struct victim {
 	struct machine m;

@@ -30,7 +30,7 @@ struct kitchen {
 	struct mem_sink entries; /* what an honest INDEX says */
 	uint64_t last_index;
 	uint64_t records;
-	uint8_t (*leaves)[SHA256_SIZE];
+	struct mem_sink leaves; /* SHA256_SIZE bytes for each record */
 };
 
 static void put(struct mem_sink *s, const void *p, size_t len)
@@ -70,7 +70,7 @@ static void tree_hash(struct kitchen *k, size_t first, size_t n, uint8_t *ret)
 	size_t split = 1;
 
 	if (n == 1) {
-		memcpy(ret, k->leaves[first], SHA256_SIZE);
+		memcpy(ret, k->leaves.at + first * SHA256_SIZE, SHA256_SIZE);
 		return;
 	}
 	while (2 * split < n)
@@ -165,7 +165,8 @@ static void finish_record(struct kitchen *k, uint8_t type, uint8_t flags,
 	put(&header, digest, sizeof(digest));
 	put(k->out, header.at, header.len);
 	put(k->out, payload.at, payload.len);
-	memcpy(k->leaves[k->records++], digest, sizeof(digest));
+	put(&k->leaves, digest, sizeof(digest));
+	k->records++;
 	mem_sink_deinit(&payload);
 	mem_sink_deinit(&header);
 }
@@ -208,11 +209,11 @@ void recipe_cook(const uint8_t *data, size_t size, struct mem_sink *out)
 		return;
 	}
 	mem_sink_init(&k.entries, SIZE_MAX);
-	k.leaves = malloc(RECORDS_MAX * sizeof(*k.leaves));
-	MUST(k.leaves && !sha256_create(&k.sha, NULL));
+	mem_sink_init(&k.leaves, SIZE_MAX);
+	MUST(!sha256_create(&k.sha, NULL));
 	while (c.left >= 6 && k.records < RECORDS_MAX)
 		cook_record(&k, &c);
-	free(k.leaves);
+	mem_sink_deinit(&k.leaves);
 	sha256_destroy(k.sha);
 	mem_sink_deinit(&k.entries);
 }
