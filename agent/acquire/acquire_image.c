@@ -105,8 +105,8 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	acquire_announce_source(info);
 	sleep_watch_begin(&sleeps);
 	drv_pages_init(&pages, a->source);
-	a->reading = (struct reading){ .source = a->source,
-				       .limit_s = (unsigned)a->o->read_timeout };
+	a->reading =
+		(struct reading){ .source = a->source, .limit_s = (unsigned)a->o->read_timeout };
 	pages.pages.reading = &a->reading;
 	st = image_out_write(&a->out, &pages.pages,
 			     json_pack("{s:o}", "source", manifest_source(info)), e);

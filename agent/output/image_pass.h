@@ -34,7 +34,8 @@ struct image_pages {
 	 * damaged: at least one. NULL if read() never says ST_CORRUPT.
 	 */
 	size_t (*together)(struct image_pages *p, uint64_t address, size_t pages);
-	const struct reading *reading; /* watches over the source that is read, on one thread; or NULL */
+	const struct reading
+		*reading; /* watches over the source that is read, on one thread; or NULL */
 	bool parallel; /* read() may come from all workers at once, else it comes from one thread */
 };
 

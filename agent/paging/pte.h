@@ -109,7 +109,7 @@ struct pte_facts {
 	uint64_t file_pages[PTE_FILES_MAX]; /* 0: not known */
 	const struct range_list *ranges;    /* RAM */
 	bool five_levels;                   /* Linux: the paging mode */
-	uint32_t version;                   /* build, or kernel as 601 for 6.1; see win_pte_choose() */
+	uint32_t version; /* build, or kernel as 601 for 6.1; see win_pte_choose() */
 };
 
 /* What a layout makes of the entries that were seen. */
