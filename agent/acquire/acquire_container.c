@@ -3,63 +3,15 @@
  * acquire, into a container: page tables, memory, page files, page tables again, sealed whatever
  * happens on the way.
  */
-#include <inttypes.h>
 #include <pthread.h>
-#include <string.h>
 
-#include "agent/acquire/acquire.h"
-#include "agent/acquire/changes.h"
+#include "agent/acquire/acquire_internal.h"
 #include "agent/acquire/confirm_numbers.h"
-#include "agent/acquire/files.h"
 #include "agent/acquire/manifest.h"
-#include "agent/acquire/memory.h"
-#include "agent/acquire/missing.h"
-#include "agent/acquire/reading.h"
-#include "agent/acquire/room.h"
-#include "agent/acquire/sealer.h"
-#include "agent/acquire/tables.h"
-#include "agent/acquire/volume_remarks.h"
 #include "agent/commands/commands.h"
-#include "agent/host/context.h"
-#include "agent/host/file_mark.h"
-#include "agent/host/host.h"
 #include "agent/order/order.h"
-#include "agent/order/slots.h"
-#include "agent/output/output.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
-#include "agent/program/stay_awake.h"
-#include "agent/program/text.h"
-
-/* Everything that lives from the first line of the manifest to the last. */
-struct acquisition {
-	const struct cli *cli;
-	const struct acquire_options *o;
-	unsigned threads;
-	struct driver_session *driver;
-	struct drv *source;
-	struct reading reading; /* the watchdog over it */
-	struct memory_changes changes;
-	struct output *out;
-	struct sealer *sealer;
-	struct memory_result memory;
-	uint32_t memory_stream; /* UINT32_MAX: not declared yet */
-	bool memory_named;      /* every page of it is in the container, if only as skipped */
-	const char *inputs[2];  /* the file that is the source, if it is one */
-	char *image_output;     /* where to, if that is so and nobody said */
-	struct disk *disk;      /* of --image or --volume */
-	struct files_plan files_plan;
-	struct files files;
-	struct slots *slots; /* read while memory is; NULL: page files have their own time */
-	struct tables_result before, after;
-	struct file_mark mark;          /* of a source that is an image, when it was opened */
-	bool still;                     /* it is, and it cannot change while it is read */
-	struct tables_result image;     /* its tables then, as they were found before it was read */
-	struct tables_result image_end; /* and behind that */
-	struct root_watch watch;
-	bool watching;
-	char root[SHA256_HEX_SIZE];
-};
 
 static void acquisition_deinit(struct acquisition *a)
 {
@@ -80,143 +32,8 @@ static void acquisition_deinit(struct acquisition *a)
 	driver_session_end(a->driver);
 }
 
-/*
- * Of a simulated machine the container holds nothing that is not simulated: no host, no arguments,
- * no number of threads. The same machine, read in the same way, is the same container anywhere.
- */
-static enum status describe_simulated(json_t **ret, struct err *e)
-{
-	json_t *clocks = manifest_clocks();
-
-	if (clocks)
-		json_object_set_new(clocks, "wall_minus_mono_ns",
-				    json_integer((json_int_t)(clock_wall_ns() - clock_mono_ns())));
-	*ret = json_pack("{s:b, s:o, s:{s:s, s:s}}", "simulated", true, "clocks", clocks, "tool",
-			 "name", "ramseal", "version", RAMSEAL_VERSION);
-	return *ret ? ST_OK : err_nomem(e);
-}
-
-/*
- * What the registry says of the machine whose memory this is: the live one, or that of the disk
- * image beside a memory image. The registry of a live disk is left alone: reading it would take
- * time, and memory, from what is to be acquired.
- */
-static void put_context(const struct acquisition *a, json_t *doc)
-{
-	const bool dead = a->source->info.image;
-	json_t *context = NULL;
-	struct err e = ERR_INIT;
-	enum status st = ST_NO_SOURCE;
-
-	if (!dead)
-		st = context_of_host(&context, &e);
-	else if (a->disk)
-		st = context_of_disk(a->disk, &context, &e);
-	if (!st)
-		json_object_set_new(doc, "context", context);
-	else if (st != ST_NO_SOURCE && st != ST_INPUT)
-		log_warning("context-left-out", "the registry: %s", e.message);
-}
-
-/*
- * A live source's memory is of the machine that the line describes. An image's is of another one,
- * of which nothing is known here.
- */
-static enum status describe_machine(struct acquisition *a, json_t **ret, struct err *e)
-{
-	const struct drv_info *info = &a->source->info;
-	enum status st;
-
-	if (info->simulated)
-		return describe_simulated(ret, e);
-	st = host_describe(a->cli->argc, a->cli->argv, ret, e);
-	if (!st && info->image)
-		st = manifest_move_machine(*ret, e);
-	return st;
-}
-
-static enum status write_begin(struct acquisition *a, struct err *e)
-{
-	const struct drv_info *info = &a->source->info;
-	json_t *doc = NULL, *source = manifest_source(info);
-	enum status st = describe_machine(a, &doc, e);
-
-	if (st) {
-		json_decref(source);
-		json_decref(doc);
-		return st;
-	}
-	if (info->image)
-		json_object_set_new(source, "still", json_boolean(a->still));
-	json_object_set_new(doc, "event", json_string("begin"));
-	json_object_set_new(doc, "manifest", json_integer(MANIFEST_VERSION));
-	json_object_set_new(doc, "container", json_string(sealer_id(a->sealer)));
-	json_object_set_new(doc, "source", source);
-	json_object_set_new(doc, "maps", manifest_maps(info));
-	if (!info->image && !info->simulated)
-		json_object_set_new(doc, "withheld", changes_withheld_json(&a->changes));
-	if (a->driver)
-		json_object_set_new(doc, "driver", driver_session_json(a->driver));
-	if (a->files.list.n_remarks)
-		json_object_set_new(doc, "volumes", volume_remarks_json(&a->files.list));
-	json_object_set_new(doc, "level", json_integer(a->o->level.level));
-	json_object_set_new(doc, "level_auto", json_boolean(a->o->level.automatic));
-	if (!info->simulated) {
-		json_object_set_new(doc, "threads", json_integer(a->threads));
-		json_object_set_new(doc, "stays_awake", json_boolean(stay_awake_is_on()));
-		put_context(a, doc);
-	}
-	st = manifest_set_notes(doc, info->notes, info->notes_size, e);
-	if (st) {
-		json_decref(doc);
-		return st;
-	}
-	return sealer_manifest(a->sealer, doc, e);
-}
-
-/* New files take free clusters, and those are what a later look at deleted data would want. */
-static enum status check_target(const struct acquisition *a, struct err *e)
-{
-	const char *to = a->o->output;
-
-	if (!a->disk || (to && !strcmp(to, "-")))
-		return ST_OK;
-	switch (reader_target_risk(disk_reader(a->disk), to ? to : ".")) {
-	case TARGET_IS_SOURCE:
-		return err_set(e, ST_OUTPUT, "%s: is what is being read", to);
-	case TARGET_ON_SOURCE:
-		log_warning("target-on-source", "the output lies on the volume that is read");
-		return ST_OK;
-	case TARGET_SAFE:
-		break;
-	}
-	return ST_OK;
-}
-
-static enum status begin_container(struct acquisition *a, struct err *e)
-{
-	const uint64_t memory = range_list_bytes(&a->source->info.maps[0].ranges);
-	const struct output_options target = {
-		.path = a->image_output ? a->image_output : a->o->output,
-		.force = a->o->force,
-		.inputs = a->inputs,
-		.need = room_need(memory, files_bytes(&a->files_plan, &a->files)),
-		.reserve = room_reserve(memory),
-	};
-	enum status st = check_target(a, e);
-
-	if (!st)
-		st = output_open(&target, &a->out, e);
-	if (!st)
-		st = sealer_create(a->out, a->source->info.simulated ? a->source->info.path : NULL,
-				   &a->sealer, e);
-	if (!st)
-		st = write_begin(a, e);
-	return st;
-}
-
-static struct stream_plan stream_plan(const struct acquisition *a, unsigned threads,
-				      enum progress_mode progress)
+struct stream_plan acquire__stream_plan(const struct acquisition *a, unsigned threads,
+					enum progress_mode progress)
 {
 	return (struct stream_plan){
 		.sealer = a->sealer,
@@ -230,7 +47,7 @@ static struct stream_plan stream_plan(const struct acquisition *a, unsigned thre
 /* Of a pass that reads the source. */
 static struct stream_plan watched_plan(const struct acquisition *a, enum progress_mode progress)
 {
-	struct stream_plan ret = stream_plan(a, a->threads, progress);
+	struct stream_plan ret = acquire__stream_plan(a, a->threads, progress);
 
 	ret.reading = &a->reading;
 	return ret;
@@ -240,14 +57,14 @@ static struct stream_plan watched_plan(const struct acquisition *a, enum progres
  * By the page tables, where there are any. An image does not change while it is read, and its
  * tables are not looked for.
  */
-static const struct order *choose_order(const struct acquisition *a)
+const struct order *acquire__order(const struct acquisition *a)
 {
 	if (a->o->order)
 		return a->o->order;
 	return a->before.found.n_spaces ? &guided_order : &linear_order;
 }
 
-static json_t *memory_meta(const struct acquisition *a)
+json_t *acquire__memory_meta(const struct acquisition *a)
 {
 	return json_pack("{s:o, s:s}", "source", json_text(a->source->info.source), "error_numbers",
 			 a->source->info.error_numbers);
@@ -259,7 +76,7 @@ static struct memory_plan memory_plan(struct acquisition *a)
 		.source = a->source,
 		.slots = a->slots,
 		.watch = a->watching ? &a->watch : NULL,
-		.order = choose_order(a),
+		.order = acquire__order(a),
 		.table_pages = a->before.pages.ranges ? &a->before.pages : NULL,
 		.spaces = a->before.found.n_spaces ? &a->before.found : NULL,
 		.prints = a->before.found.n_spaces ? &a->before.prints : NULL,
@@ -273,8 +90,8 @@ static struct memory_plan memory_plan(struct acquisition *a)
 static enum status read_memory(struct acquisition *a, struct err *e)
 {
 	struct memory_plan plan;
-	enum status st = sealer_stream(a->sealer, RSZ_KIND_MEMORY, "memory", memory_meta(a),
-				       &a->memory_stream, e);
+	enum status st = sealer_stream(a->sealer, RSZ_KIND_MEMORY, "memory",
+				       acquire__memory_meta(a), &a->memory_stream, e);
 
 	if (st)
 		return st;
@@ -325,16 +142,14 @@ static enum status tolerate(enum status st, const char *what, struct err *e)
 	return ST_OK;
 }
 
-/* Beside the memory one thread is enough: the disk is slower than it. */
-#define FILE_THREADS 1
-
 static enum status copy_files(struct acquisition *a, struct err *e)
 {
 	if (!a->files.count)
 		return ST_OK;
-	a->files_plan.stream = a->o->pagefile == PAGEFILE_CONCURRENT
-				       ? stream_plan(a, FILE_THREADS, PROGRESS_QUIET)
-				       : stream_plan(a, a->threads, command_progress(a->cli));
+	a->files_plan.stream =
+		a->o->pagefile == PAGEFILE_CONCURRENT
+			? acquire__stream_plan(a, FILE_THREADS, PROGRESS_QUIET)
+			: acquire__stream_plan(a, a->threads, command_progress(a->cli));
 	return tolerate(files_copy(&a->files_plan, &a->files, e), "page files", e);
 }
 
@@ -441,7 +256,7 @@ static enum status begin_slots(struct acquisition *a, struct err *e)
 	struct files_plan *plan = &a->files_plan;
 	enum status st;
 
-	if (!wants_slots(a) || choose_order(a) != &guided_order)
+	if (!wants_slots(a) || acquire__order(a) != &guided_order)
 		return ST_OK;
 	if (!a->before.layout.found) {
 		log_info("slots-not-told", "how page tables name page files is not known: they "
@@ -452,7 +267,7 @@ static enum status begin_slots(struct acquisition *a, struct err *e)
 	if (st)
 		return tolerate(st, "page files by the tables", e);
 	plan->slots = a->slots;
-	plan->stream = stream_plan(a, a->threads, PROGRESS_QUIET);
+	plan->stream = acquire__stream_plan(a, a->threads, PROGRESS_QUIET);
 	return files_begin(plan, &a->files, e);
 }
 
@@ -529,205 +344,6 @@ static enum status read_all(struct acquisition *a, struct err *e)
 	return st ? st : changes_end(&a->changes, a->source, e);
 }
 
-/* Was the image written to since it was opened? */
-static bool is_still_the_same(const struct acquisition *a)
-{
-	struct file_mark now;
-
-	if (!a->still)
-		return false;
-	if (file_mark_take(a->source->info.path, &now) && now.size == a->mark.size &&
-	    now.written == a->mark.written)
-		return true;
-	log_warning("image-changed", "%s: was written to, or opened for that, while it was read",
-		    a->source->info.path);
-	return false;
-}
-
-/* What the command ends with: the worst of what happened, unless the output failed. */
-static enum status outcome(const struct acquisition *a, enum status output, struct err *e)
-{
-	const struct tally *t = &a->memory.stream.tally;
-
-	if (output)
-		return output;
-	if (a->memory.stopped) {
-		*e = a->memory.why;
-		return err_add(e, a->memory.stopped, "sealed, but not complete");
-	}
-	if (files_have_gaps(&a->files))
-		return err_set(e, ST_UNREADABLE,
-			       "files were not copied, or not all of them; "
-			       "the manifest says which");
-	if (tally_has_gaps(t))
-		return err_set(e, ST_UNREADABLE,
-			       "%" PRIu64 " pages were unreadable and %" PRIu64
-			       " not offered by the source; they are recorded",
-			       t->pages[PAGE_UNREADABLE], t->pages[PAGE_SKIPPED]);
-	if (changes_judge(&a->changes, e))
-		return ST_UNREADABLE;
-	return acquire_judge_source(&a->source->info, e);
-}
-
-static json_t *slots_json(const struct slots *s)
-{
-	const struct slots_counts c = slots_counts(s);
-
-	return json_pack("{s:I, s:I, s:I, s:I}", "read", (json_int_t)c.read, "again",
-			 (json_int_t)c.again, "dropped", (json_int_t)c.dropped, "waited_ns",
-			 (json_int_t)c.waited_ns);
-}
-
-static json_t *order_json(const struct acquisition *a)
-{
-	const struct memory_result *m = &a->memory;
-	json_t *o = json_pack(
-		"{s:s, s:I, s:I, s:I, s:I, s:I}", "name", choose_order(a)->name, "guided_pages",
-		(json_int_t)m->guided_pages, "retaken_pages", (json_int_t)m->retaken_pages,
-		"not_retaken", (json_int_t)m->not_retaken, "tables_changed",
-		(json_int_t)m->tables_changed, "tables_unsettled", (json_int_t)m->tables_unsettled);
-
-	if (o && a->slots)
-		json_object_set_new(o, "slots", slots_json(a->slots));
-	return o;
-}
-
-static enum status write_end(struct acquisition *a, enum status st, const struct err *why,
-			     struct err *e)
-{
-	json_t *changes = changes_json(&a->changes);
-	json_t *doc = json_pack(
-		"{s:s, s:i, s:s, s:s, s:o, s:o, s:o, s:o}", "event", "end", "exit_code",
-		(int)status_exit_code(st), "outcome", exit_code_text(status_exit_code(st)),
-		"message", st ? why->message : "", "memory", manifest_stream(&a->memory.stream),
-		"order", order_json(a), "parts", changes_parts_json(&a->changes, a->source),
-		"clocks", manifest_clocks());
-
-	if (doc && !a->source->info.simulated) {
-		json_object_set_new(doc, "usage", host_usage_json());
-		json_object_set_new(doc, "footprint", host_footprint_json());
-		json_object_set_new(doc, "sleeps", sealer_sleeps_json(a->sealer));
-	}
-
-	if (doc && a->source->info.image)
-		json_object_set_new(doc, "still", json_boolean(is_still_the_same(a)));
-	if (doc && a->changes.now.count)
-		json_object_set_new(doc, "maps_at_end", manifest_maps_again(&a->changes.now));
-	if (changes)
-		json_object_set_new(doc, "memory_changes", changes);
-	return sealer_manifest(a->sealer, doc, e);
-}
-
-/* How much of the memory the container lacks, behind why. */
-static void tell_missing(uint64_t pages, uint64_t all, enum status st, struct err *e)
-{
-	const struct err why = *e;
-
-	if (pages && pages != UINT64_MAX)
-		err_set(e, st,
-			"%.400s; sealed, but without %" PRIu64 " of %" PRIu64 " pages of memory",
-			why.message, pages, all);
-	else if (!pages)
-		err_set(e, st, "%.400s; sealed, with all of the memory", why.message);
-}
-
-/* Reading ended before its time: on a full disk, without memory, by a signal. */
-static enum status settle(struct acquisition *a, enum status st, struct err *e, struct err *late)
-{
-	json_t *meta = memory_meta(a);
-	_cleanup_ranges_ struct range_list ranges = { 0 };
-	struct missing_plan plan = {
-		.ranges = &ranges,
-		.meta = meta,
-		.stream = stream_plan(a, 1, PROGRESS_QUIET),
-		.result = &a->memory.stream,
-		.reason = drv_is_abandoned(a->source) ? SKIP_SOURCE_FAILED : SKIP_INTERRUPTED,
-	};
-	uint64_t pages = range_list_bytes(&a->changes.missing) / PAGE_SIZE;
-	enum status ret = changes_ranges(&a->changes, a->source, &ranges, late);
-
-	plan.stream.stream = a->memory_stream;
-	if (!ret && !a->memory_named)
-		ret = missing_settle(&plan, st == ST_OUTPUT, &pages, late);
-	else if (!ret && st == ST_OUTPUT)
-		ret = sealer_recover(a->sealer, late);
-	json_decref(meta);
-	if (!ret)
-		tell_missing(pages, range_list_bytes(&ranges) / PAGE_SIZE, st, e);
-	return ret;
-}
-
-/* Closes the container whatever happened before; the room that was kept for it is used now. */
-static enum status end_container(struct acquisition *a, enum status st, struct err *e)
-{
-	struct err late = ERR_INIT;
-	const struct err why = *e;
-	enum status closing = ST_OK;
-
-	if (st == ST_OUTPUT || (st && !a->memory_named))
-		closing = settle(a, st, e, &late);
-	a->files_plan.stream = stream_plan(a, FILE_THREADS, PROGRESS_QUIET);
-	if (!closing)
-		closing = files_tell_rest(&a->files_plan, &a->files, st ? &why : NULL, &late);
-	if (!closing)
-		closing = write_end(a, st, e, &late);
-	if (!closing)
-		closing = sealer_close(a->sealer, a->root, &late);
-	if (!closing)
-		closing = output_commit(a->out, &late);
-	if (!closing)
-		return st;
-	a->root[0] = '\0';
-	*e = st == ST_OUTPUT ? why : late;
-	if (st == ST_OUTPUT)
-		return err_add(e, st, "not sealed; whole records are in %s", output_where(a->out));
-	return closing;
-}
-
-/* The one line for people, and the object for programs. */
-static void summarise(const struct acquisition *a, enum status st, const struct err *e)
-{
-	const uint64_t wall = clock_wall_ns(), mono = clock_mono_ns();
-	char read[TEXT_SIZE_MAX], written[TEXT_SIZE_MAX], begin[CLOCK_RFC3339_SIZE],
-		end[CLOCK_RFC3339_SIZE];
-	const struct log_field fields[] = {
-		log_text("output", output_where(a->out)),
-		log_bool("sealed", a->root[0] != '\0'),
-		log_text("root", a->root[0] ? a->root : NULL),
-		log_i64("exit_code", status_exit_code(st)),
-		log_text("outcome", exit_code_text(status_exit_code(st))),
-		log_text("error", st ? e->message : NULL),
-		log_text("begin", begin),
-		log_text("end", end),
-		log_u64("duration_ns", mono - sealer_begin_mono(a->sealer)),
-		log_u64("bytes_written", output_bytes(a->out)),
-		log_json("memory", manifest_stream(&a->memory.stream)),
-		log_json("order", order_json(a)),
-		log_json("parts", changes_parts_json(&a->changes, a->source)),
-		log_json("driver", driver_session_json(a->driver)),
-		log_bool("silent", a->source->info.silent),
-		log_json("files", files_json(&a->files)),
-		log_json("tables_before", a->before.start ? tables_json(&a->before) : json_null()),
-		log_json("tables_after", a->after.start ? tables_json(&a->after) : json_null()),
-		log_json("tables_image",
-			 a->image_end.start ? tables_json(&a->image_end) : json_null()),
-		log_json("usage", host_usage_json()),
-		log_json("command", host_arguments_json(a->cli->argc, a->cli->argv)),
-		{ .key = NULL },
-	};
-
-	clock_rfc3339(sealer_begin_wall(a->sealer), begin);
-	clock_rfc3339(wall, end);
-	text_size(a->memory.stream.bytes, read);
-	text_size(output_bytes(a->out), written);
-	if (a->root[0])
-		log_result_with(fields, "summary", "%s: %s of memory in %s, root %s",
-				output_where(a->out), read, written, a->root);
-	else
-		log_result_with(fields, "summary", "%s: %s of memory in %s, not sealed",
-				output_where(a->out), read, written);
-}
-
 static enum status acquire(struct acquisition *a, struct err *e)
 {
 	enum status st = driver_session_begin(&a->o->driver, a->o->source, &a->driver, e);
@@ -748,13 +364,13 @@ static enum status acquire(struct acquisition *a, struct err *e)
 	if (!st)
 		st = changes_begin(&a->changes, a->source, e);
 	if (!st)
-		st = begin_container(a, e);
+		st = acquire__begin(a, e);
 	if (st)
 		return st;
 	acquire_announce_source(&a->source->info);
-	st = outcome(a, read_all(a, e), e);
-	st = end_container(a, st, e);
-	summarise(a, st, e);
+	st = acquire__outcome(a, read_all(a, e), e);
+	st = acquire__end(a, st, e);
+	acquire__summarise(a, st, e);
 	return st;
 }
 

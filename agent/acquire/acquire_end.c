@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "agent/acquire/acquire_internal.h"
+#include "agent/acquire/manifest.h"
+#include "agent/acquire/missing.h"
+#include "agent/host/host.h"
+#include "agent/order/order.h"
+#include "agent/program/clock.h"
+#include "agent/program/log.h"
+#include "agent/program/text.h"
+
+/* Was the image written to since it was opened? */
+static bool is_still_the_same(const struct acquisition *a)
+{
+	struct file_mark now;
+
+	if (!a->still)
+		return false;
+	if (file_mark_take(a->source->info.path, &now) && now.size == a->mark.size &&
+	    now.written == a->mark.written)
+		return true;
+	log_warning("image-changed", "%s: was written to, or opened for that, while it was read",
+		    a->source->info.path);
+	return false;
+}
+
+enum status acquire__outcome(const struct acquisition *a, enum status output, struct err *e)
+{
+	const struct tally *t = &a->memory.stream.tally;
+
+	if (output)
+		return output;
+	if (a->memory.stopped) {
+		*e = a->memory.why;
+		return err_add(e, a->memory.stopped, "sealed, but not complete");
+	}
+	if (files_have_gaps(&a->files))
+		return err_set(e, ST_UNREADABLE,
+			       "files were not copied, or not all of them; "
+			       "the manifest says which");
+	if (tally_has_gaps(t))
+		return err_set(e, ST_UNREADABLE,
+			       "%" PRIu64 " pages were unreadable and %" PRIu64
+			       " not offered by the source; they are recorded",
+			       t->pages[PAGE_UNREADABLE], t->pages[PAGE_SKIPPED]);
+	if (changes_judge(&a->changes, e))
+		return ST_UNREADABLE;
+	return acquire_judge_source(&a->source->info, e);
+}
+
+static json_t *slots_json(const struct slots *s)
+{
+	const struct slots_counts c = slots_counts(s);
+
+	return json_pack("{s:I, s:I, s:I, s:I}", "read", (json_int_t)c.read, "again",
+			 (json_int_t)c.again, "dropped", (json_int_t)c.dropped, "waited_ns",
+			 (json_int_t)c.waited_ns);
+}
+
+static json_t *order_json(const struct acquisition *a)
+{
+	const struct memory_result *m = &a->memory;
+	json_t *o = json_pack(
+		"{s:s, s:I, s:I, s:I, s:I, s:I}", "name", acquire__order(a)->name, "guided_pages",
+		(json_int_t)m->guided_pages, "retaken_pages", (json_int_t)m->retaken_pages,
+		"not_retaken", (json_int_t)m->not_retaken, "tables_changed",
+		(json_int_t)m->tables_changed, "tables_unsettled", (json_int_t)m->tables_unsettled);
+
+	if (o && a->slots)
+		json_object_set_new(o, "slots", slots_json(a->slots));
+	return o;
+}
+
+static enum status write_end(struct acquisition *a, enum status st, const struct err *why,
+			     struct err *e)
+{
+	json_t *changes = changes_json(&a->changes);
+	json_t *doc = json_pack(
+		"{s:s, s:i, s:s, s:s, s:o, s:o, s:o, s:o}", "event", "end", "exit_code",
+		(int)status_exit_code(st), "outcome", exit_code_text(status_exit_code(st)),
+		"message", st ? why->message : "", "memory", manifest_stream(&a->memory.stream),
+		"order", order_json(a), "parts", changes_parts_json(&a->changes, a->source),
+		"clocks", manifest_clocks());
+
+	if (doc && !a->source->info.simulated) {
+		json_object_set_new(doc, "usage", host_usage_json());
+		json_object_set_new(doc, "footprint", host_footprint_json());
+		json_object_set_new(doc, "sleeps", sealer_sleeps_json(a->sealer));
+	}
+
+	if (doc && a->source->info.image)
+		json_object_set_new(doc, "still", json_boolean(is_still_the_same(a)));
+	if (doc && a->changes.now.count)
+		json_object_set_new(doc, "maps_at_end", manifest_maps_again(&a->changes.now));
+	if (changes)
+		json_object_set_new(doc, "memory_changes", changes);
+	return sealer_manifest(a->sealer, doc, e);
+}
+
+/* How much of the memory the container lacks, behind why. */
+static void tell_missing(uint64_t pages, uint64_t all, enum status st, struct err *e)
+{
+	const struct err why = *e;
+
+	if (pages && pages != UINT64_MAX)
+		err_set(e, st,
+			"%.400s; sealed, but without %" PRIu64 " of %" PRIu64 " pages of memory",
+			why.message, pages, all);
+	else if (!pages)
+		err_set(e, st, "%.400s; sealed, with all of the memory", why.message);
+}
+
+/* Reading ended before its time: on a full disk, without memory, by a signal. */
+static enum status settle(struct acquisition *a, enum status st, struct err *e, struct err *late)
+{
+	json_t *meta = acquire__memory_meta(a);
+	_cleanup_ranges_ struct range_list ranges = { 0 };
+	struct missing_plan plan = {
+		.ranges = &ranges,
+		.meta = meta,
+		.stream = acquire__stream_plan(a, 1, PROGRESS_QUIET),
+		.result = &a->memory.stream,
+		.reason = drv_is_abandoned(a->source) ? SKIP_SOURCE_FAILED : SKIP_INTERRUPTED,
+	};
+	uint64_t pages = range_list_bytes(&a->changes.missing) / PAGE_SIZE;
+	enum status ret = changes_ranges(&a->changes, a->source, &ranges, late);
+
+	plan.stream.stream = a->memory_stream;
+	if (!ret && !a->memory_named)
+		ret = missing_settle(&plan, st == ST_OUTPUT, &pages, late);
+	else if (!ret && st == ST_OUTPUT)
+		ret = sealer_recover(a->sealer, late);
+	json_decref(meta);
+	if (!ret)
+		tell_missing(pages, range_list_bytes(&ranges) / PAGE_SIZE, st, e);
+	return ret;
+}
+
+enum status acquire__end(struct acquisition *a, enum status st, struct err *e)
+{
+	struct err late = ERR_INIT;
+	const struct err why = *e;
+	enum status closing = ST_OK;
+
+	if (st == ST_OUTPUT || (st && !a->memory_named))
+		closing = settle(a, st, e, &late);
+	a->files_plan.stream = acquire__stream_plan(a, FILE_THREADS, PROGRESS_QUIET);
+	if (!closing)
+		closing = files_tell_rest(&a->files_plan, &a->files, st ? &why : NULL, &late);
+	if (!closing)
+		closing = write_end(a, st, e, &late);
+	if (!closing)
+		closing = sealer_close(a->sealer, a->root, &late);
+	if (!closing)
+		closing = output_commit(a->out, &late);
+	if (!closing)
+		return st;
+	a->root[0] = '\0';
+	*e = st == ST_OUTPUT ? why : late;
+	if (st == ST_OUTPUT)
+		return err_add(e, st, "not sealed; whole records are in %s", output_where(a->out));
+	return closing;
+}
+
+void acquire__summarise(const struct acquisition *a, enum status st, const struct err *e)
+{
+	const uint64_t wall = clock_wall_ns(), mono = clock_mono_ns();
+	char read[TEXT_SIZE_MAX], written[TEXT_SIZE_MAX], begin[CLOCK_RFC3339_SIZE],
+		end[CLOCK_RFC3339_SIZE];
+	const struct log_field fields[] = {
+		log_text("output", output_where(a->out)),
+		log_bool("sealed", a->root[0] != '\0'),
+		log_text("root", a->root[0] ? a->root : NULL),
+		log_i64("exit_code", status_exit_code(st)),
+		log_text("outcome", exit_code_text(status_exit_code(st))),
+		log_text("error", st ? e->message : NULL),
+		log_text("begin", begin),
+		log_text("end", end),
+		log_u64("duration_ns", mono - sealer_begin_mono(a->sealer)),
+		log_u64("bytes_written", output_bytes(a->out)),
+		log_json("memory", manifest_stream(&a->memory.stream)),
+		log_json("order", order_json(a)),
+		log_json("parts", changes_parts_json(&a->changes, a->source)),
+		log_json("driver", driver_session_json(a->driver)),
+		log_bool("silent", a->source->info.silent),
+		log_json("files", files_json(&a->files)),
+		log_json("tables_before", a->before.start ? tables_json(&a->before) : json_null()),
+		log_json("tables_after", a->after.start ? tables_json(&a->after) : json_null()),
+		log_json("tables_image",
+			 a->image_end.start ? tables_json(&a->image_end) : json_null()),
+		log_json("usage", host_usage_json()),
+		log_json("command", host_arguments_json(a->cli->argc, a->cli->argv)),
+		{ .key = NULL },
+	};
+
+	clock_rfc3339(sealer_begin_wall(a->sealer), begin);
+	clock_rfc3339(wall, end);
+	text_size(a->memory.stream.bytes, read);
+	text_size(output_bytes(a->out), written);
+	if (a->root[0])
+		log_result_with(fields, "summary", "%s: %s of memory in %s, root %s",
+				output_where(a->out), read, written, a->root);
+	else
+		log_result_with(fields, "summary", "%s: %s of memory in %s, not sealed",
+				output_where(a->out), read, written);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What acquire_container.c, which reads, shares with acquire_begin.c, which describes the machine before
+ * anything is read, and with acquire_end.c, which seals whatever there is.
+ */
+#ifndef RAMSEAL_AGENT_ACQUIRE_ACQUIRE_INTERNAL_H
+#define RAMSEAL_AGENT_ACQUIRE_ACQUIRE_INTERNAL_H
+
+#include "agent/acquire/acquire.h"
+#include "agent/acquire/changes.h"
+#include "agent/acquire/files.h"
+#include "agent/acquire/memory.h"
+#include "agent/acquire/reading.h"
+#include "agent/acquire/sealer.h"
+#include "agent/acquire/tables.h"
+#include "agent/host/file_mark.h"
+#include "agent/order/slots.h"
+#include "agent/output/output.h"
+
+/* Beside the memory one thread is enough: the disk is slower than it. */
+#define FILE_THREADS 1
+
+/* Everything that lives from the first line of the manifest to the last. */
+struct acquisition {
+	const struct cli *cli;
+	const struct acquire_options *o;
+	unsigned threads;
+	struct driver_session *driver;
+	struct drv *source;
+	struct reading reading; /* the watchdog over it */
+	struct memory_changes changes;
+	struct output *out;
+	struct sealer *sealer;
+	struct memory_result memory;
+	uint32_t memory_stream; /* UINT32_MAX: not declared yet */
+	bool memory_named;      /* every page of it is in the container, if only as skipped */
+	const char *inputs[2];  /* the file that is the source, if it is one */
+	char *image_output;     /* where to, if that is so and nobody said */
+	struct disk *disk;      /* of --image or --volume */
+	struct files_plan files_plan;
+	struct files files;
+	struct slots *slots; /* read while memory is; NULL: page files have their own time */
+	struct tables_result before, after;
+	struct file_mark mark;          /* of a source that is an image, when it was opened */
+	bool still;                     /* it is, and it cannot change while it is read */
+	struct tables_result image;     /* its tables then, as they were found before it was read */
+	struct tables_result image_end; /* and behind that */
+	struct root_watch watch;
+	bool watching;
+	char root[SHA256_HEX_SIZE];
+};
+
+/*
+ * acquire_container.c
+ */
+
+struct stream_plan acquire__stream_plan(const struct acquisition *a, unsigned threads,
+					enum progress_mode progress);
+const struct order *acquire__order(const struct acquisition *a);
+/* What the stream of the memory says of itself; the caller's. NULL if out of memory. */
+json_t *acquire__memory_meta(const struct acquisition *a);
+
+/*
+ * acquire_begin.c: looks at where the output is to go, opens it, and writes the manifest's first line.
+ */
+enum status acquire__begin(struct acquisition *a, struct err *e);
+
+/*
+ * acquire_end.c
+ */
+
+/* What the command ends with: the worst of what happened, unless the output failed. */
+enum status acquire__outcome(const struct acquisition *a, enum status output, struct err *e);
+/* Closes the container whatever happened before; the room that was kept for it is used now. */
+enum status acquire__end(struct acquisition *a, enum status st, struct err *e);
+/* The one line for people, and the object for programs. */
+void acquire__summarise(const struct acquisition *a, enum status st, const struct err *e);
+
+#endif
