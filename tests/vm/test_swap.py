@@ -36,6 +36,7 @@ FILE_USED = 16 * MIB
 
 ASLEEP_PAGES = (8 * MIB) // PAGE
 
+TRUSTS = ('safe', 'at-risk', 'wrong')
 SLOT_TIMES = ('after', 'guided', 'concurrent', 'guided', 'after')
 
 SMEAR_ORDERS = ('linear', 'guided', 'linear', 'guided')
@@ -301,7 +302,8 @@ class Swap(unittest.TestCase):
             windows.setdefault(time, []).append(window['median_ns'])
             print(f'note: slots: {time}: {window["pages"]} windows to slots, median '
                   f'{window["median_ns"] / 1e6:.1f} ms, 95 % {window["p95_ns"] / 1e6:.1f} ms; '
-                  f'{total["slots"]}; {seconds:.1f} s in all, {end["usage"]["peak_rss"] >> 10} KiB of '
+                  f'{total["slots"]}, {sum(found.get(("image", t), [0, 0])[1] for t in TRUSTS)} of all '
+                  f'mappings wrong; {seconds:.1f} s in all, {end["usage"]["peak_rss"] >> 10} KiB of '
                   f'memory; {end["order"].get("slots", "")}')
         self.assertLess(min(windows['guided']), min(windows['after']))
 
