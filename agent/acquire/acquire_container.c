@@ -112,7 +112,6 @@ static enum status read_added_memory(struct acquisition *a, struct err *e)
 	a->memory_named = false;
 	st = changes_acquire(&a->changes, a->source, a->o->source, &plan, &a->memory, e);
 	a->memory_named = !st && !drv_is_abandoned(changes_source(&a->changes, a->source));
-	table_prints_deinit(&a->before.prints);
 	return st;
 }
 

@@ -217,10 +217,10 @@ static json_t *info_json(struct container *c, const char *path, const struct sum
 {
 	static const char *const begin_keys[] = { "process",  "tool",   "source",      "maps",
 						  "withheld", "driver", "stays_awake", NULL };
-	static const char *const end_keys[] = { "exit_code",   "outcome",        "message",
-						"order",       "parts",          "maps_at_end",
-						"memory_changes", "usage",       "sleeps",
-						NULL };
+	static const char *const end_keys[] = {
+		"exit_code",   "outcome",        "message", "order",  "parts",
+		"maps_at_end", "memory_changes", "usage",   "sleeps", NULL
+	};
 	static const char *const later_keys[] = { "sealed_later", NULL };
 	const struct rsz_identity *id = rsz_reader_identity(c->reader);
 	char time[CLOCK_RFC3339_SIZE], root[SHA256_HEX_SIZE];
