@@ -12,12 +12,22 @@ static bool agrees(const struct measure *m, const struct piece *p, enum pair pai
 	       leaves_same_way(&m->copy[x].leaves, a->table, &m->copy[y].leaves, b->table);
 }
 
-/* An entry of a pass has its twin in the other pass, and nothing else. */
+/*
+ * Both passes have the entry, and the image's own reading, which lies between, has another one: it
+ * changed and changed back. Where the image has no such entry at all, nothing was observed.
+ */
+static bool changed_between(const struct measure *m, const struct piece *p)
+{
+	return p->view[COPY_IMAGE].leaf &&
+	       !agrees(m, p, PAIR_BEFORE_IMAGE, COPY_BEFORE, COPY_IMAGE);
+}
+
+/* An entry of a pass has its twin in the other pass, unless the image contradicts the two. */
 static struct stand stand_of_passes(const struct measure *m, const struct piece *p)
 {
 	struct stand s = none;
 
-	if (!agrees(m, p, PAIR_BEFORE_AFTER, COPY_BEFORE, COPY_AFTER))
+	if (!agrees(m, p, PAIR_BEFORE_AFTER, COPY_BEFORE, COPY_AFTER) || changed_between(m, p))
 		return none;
 	s.since = p->view[COPY_BEFORE].table->since;
 	s.until = p->view[COPY_AFTER].table->until;
