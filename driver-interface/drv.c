@@ -5,6 +5,7 @@
 
 #include "driver-interface/parts.h"
 #include "driver-interface/source.h"
+#include "formats/base/left.h"
 #include "formats/base/words.h"
 
 /* The ops called `name` (`len` characters), or NULL. */
@@ -81,13 +82,10 @@ enum status drv_open(const char *spec, struct drv **ret, struct err *e)
 
 void drv_close(struct drv *d)
 {
-	static struct drv *left; /* not lost, only never closed */
-
 	if (d && drv_is_abandoned(d))
-		left = d;
+		left_keep(d);
 	else if (d)
 		d->ops->close(d);
-	(void)left;
 }
 
 void drv_maps_deinit(struct drv_maps *m)

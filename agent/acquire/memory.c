@@ -3,6 +3,7 @@
 
 #include "agent/acquire/reading.h"
 #include "agent/order/order.h"
+#include "formats/base/left.h"
 
 enum status memory_acquire(const struct memory_plan *plan, struct memory_result *ret, struct err *e)
 {
@@ -25,10 +26,7 @@ enum status memory_acquire(const struct memory_plan *plan, struct memory_result 
 	st = stream_pass(&stream, &ret->stream, e);
 	if (!was_left && drv_is_abandoned(plan->source)) {
 		/* The feed stays, and so does the list of parts. What was left out is not known here. */
-		static struct stream_feed *left;
-
-		left = stream.feed;
-		(void)left;
+		left_keep(stream.feed);
 		ret->stopped = st;
 		ret->why = *e;
 		return ST_OK;

@@ -7,6 +7,7 @@
 #include "agent/acquire/pipeline.h"
 #include "agent/acquire/reading.h"
 #include "agent/program/clock.h"
+#include "formats/base/left.h"
 
 struct stream_item {
 	struct rsz_chunk chunk;
@@ -143,10 +144,8 @@ static void pass_deinit(struct pass *p)
 /* One of the items is still being read into. */
 static void pass_leave(const struct pass *p)
 {
-	static struct stream_item *left[ARRAY_SIZE(p->items)];
-
-	memcpy(left, p->items, sizeof(left));
-	(void)left;
+	for (size_t i = 0; i < ARRAY_SIZE(p->items); i++)
+		left_keep(p->items[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(p->encoders); i++)
 		rsz_encoder_destroy(p->encoders[i]);
 }

@@ -13,6 +13,7 @@
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "formats/base/bytes.h"
+#include "formats/base/left.h"
 
 /*
  * What one pass may cost at most. A server with two thousand processes has some million table
@@ -583,13 +584,9 @@ static enum status store_tables(const struct tables_plan *plan, struct physmem *
 	}
 	if (!was_left && drv_is_abandoned(plan->source)) {
 		/* A thread that was left behind is inside of it. */
-		static struct tables_feed *left;
-		static struct walk_set pages;
-
-		left = f;
-		pages = r->pages;
-		(void)left;
-		(void)pages;
+		left_keep(f);
+		left_keep(r->pages.bits);
+		left_keep(r->pages.before);
 		r->pages = (struct walk_set){ 0 };
 		return st;
 	}

@@ -7,6 +7,7 @@
 #include "agent/acquire/reading.h"
 #include "agent/program/interrupt.h"
 #include "driver-interface/drv.h"
+#include "formats/base/left.h"
 
 /* The error number of pages whose chunk is damaged. No system call has it. */
 #define DAMAGED_CHUNK UINT32_MAX
@@ -351,12 +352,11 @@ enum status image_pass(const struct image_plan *plan, struct image_result *ret, 
 	};
 	const enum status st = run(&w, spec->threads, e);
 	const struct reading *reading = plan->pages->reading;
-	static struct image_item *left[ARRAY_SIZE(w.items)];
 
 	/* One of them is still being read into. */
 	if (reading && drv_is_abandoned(reading->source)) {
-		memcpy(left, w.items, sizeof(left));
-		(void)left;
+		for (size_t i = 0; i < ARRAY_SIZE(w.items); i++)
+			left_keep(w.items[i]);
 		return finish(&w, st, e);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(w.items); i++)

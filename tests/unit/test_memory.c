@@ -58,7 +58,8 @@ static enum status disk_write(struct sink *s, const void *p, size_t len, struct 
 		o->at = realloc(o->at, o->room);
 		assert_non_null(o->at);
 	}
-	memcpy(o->at + o->len, p, n);
+	if (n)
+		memcpy(o->at + o->len, p, n);
 	o->len += n;
 	return n < len ? err_set(e, ST_OUTPUT, "disk is full") : ST_OK;
 }
