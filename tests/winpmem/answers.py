@@ -313,10 +313,9 @@ def info_affinity(lab):
 def how_read(m, h):
     """By what the driver calls to read a page."""
     by = {'MmMapIoSpace': IOSPACE, 'ZwMapViewOfSection': PHYSICAL}
-    before = {e.name.decode(): e.calls for e in m.box.exports}
+    before = m.calls()
     text = read_text(m, h, SOMEWHERE, PAGE)
-    used = [MODES[by[e.name.decode()]] for e in m.box.exports
-            if e.name.decode() in by and e.calls > before[e.name.decode()]]
+    used = [MODES[mode] for name, mode in by.items() if m.calls()[name] > before[name]]
     return f'reads by {(used or ["PTE"])[0]}' if text.startswith('ok') else 'read: ' + text
 
 

@@ -63,9 +63,7 @@ class Lab:
         self.machine = None
 
     def _count_calls(self):
-        for export in self.machine.box.exports:
-            if export.calls:
-                self.calls[export.name.decode()] += export.calls
+        self.calls += self.machine.calls()
 
     def _boot(self, options):
         self.close()

@@ -20,7 +20,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import namedtuple
+from collections import Counter, namedtuple
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / 'vm'))
@@ -323,6 +323,10 @@ class Machine:
 
     def counters(self):
         return {name: getattr(self.box.counters, name) for name, _ in Counters._fields_}
+
+    def calls(self):
+        """How often the driver has called each function of the kernel: a Counter by name."""
+        return Counter({e.name.decode(): e.calls for e in self.box.exports})
 
     def ram(self):
         """(first, bytes) of each bank"""
