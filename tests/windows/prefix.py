@@ -26,6 +26,14 @@ class Prefix:
         assert ran.returncode == 0
         self._server('-k')
         self._server('-w')
+        self._stay_awake()
+
+    def restart(self):
+        """All programs and drivers are gone, as when Windows restarts."""
+        self.stop()
+        self._stay_awake()
+
+    def _stay_awake(self):
         # As long as a program runs, the services do. They hold what its descriptors are, and whoever
         # waits for the end of a pipe must not be the one who started them.
         self.awake = subprocess.Popen([self.wine, 'cmd', '/c', 'echo up & pause'], env=self.env,
