@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every generation of WinPmem, played by a fake device that is made of what winpmem.h cites. Memory is
- * pattern() of tests/gen/images.h.
+ * Every generation of WinPmem, played by a fake device that answers as WINPMEM.md has it. Memory is
+ * pattern() of tests/gen/images.h, and there is some everywhere.
  */
 #include "tests/unit/drv_check.h"
 
@@ -15,7 +15,6 @@
 #define NO_PAGE  UINT64_MAX
 #define ALWAYS   UINT32_MAX
 #define KERNEL   0xfffff80312345000u
-#define NO_MODE  99
 
 struct pmem {
 	struct winpmem_host host;
@@ -26,7 +25,7 @@ struct pmem {
 	size_t capacity;  /* ranges; SIZE_MAX: as the buffer allows */
 	bool trailing;    /* one range too many in the length, and as long as needed */
 	size_t fixed_len; /* of the info otherwise */
-	bool set_once, needs_mode, refuses_zero, honest_physical;
+	bool set_once, refuses_zero, refuses_empty, honest_physical;
 	bool empty_success; /* an unknown request is a success without bytes */
 	uint32_t pte_error, physical_error;
 
@@ -65,7 +64,7 @@ struct pmem {
 	unsigned infos, raised, lowered;
 	bool kept;       /* by the test, after it was refused */
 	uint64_t mapped; /* the page whose translation the TLB has, and 1 */
-	unsigned modes_set, pins, reads_unpinned, reads;
+	unsigned modes_set, pins, reads_unpinned, reads, reads_by_iospace;
 	bool iospace_asked, pinned, closed;
 	size_t largest;
 };
@@ -108,6 +107,8 @@ static uint32_t answer_info(struct pmem *p, void *out, size_t out_len, size_t *r
 	p->infos++;
 	if (p->info_error)
 		return p->info_error;
+	if (!out)
+		return p->refuses_empty ? WIN32_INVALID_PARAMETER : WIN32_BAD_LENGTH;
 	if (!p->trailing && p->n_runs > p->capacity)
 		return WIN32_BAD_LENGTH;
 	if (out_len < len)
@@ -119,8 +120,10 @@ static uint32_t answer_info(struct pmem *p, void *out, size_t out_len, size_t *r
 
 static uint32_t take_mode(struct pmem *p, uint32_t mode)
 {
-	if (p->set_once && p->mode != NO_MODE && p->mode != WINPMEM_IOSPACE)
+	if (p->set_once && p->mode != WINPMEM_IOSPACE)
 		return WIN32_ACCESS_DENIED;
+	if (mode > WINPMEM_PTE)
+		return WIN32_INVALID_PARAMETER;
 	if (mode == WINPMEM_PTE && p->pte_error)
 		return p->pte_error;
 	if (mode == WINPMEM_PHYSICAL && p->physical_error)
@@ -141,8 +144,8 @@ static uint32_t request(struct winpmem_host *h, uint32_t code, const void *in, s
 		return p->refuses;
 	if (code == p->get_info)
 		return answer_info(p, out, out_len, ret_len);
-	if (code == p->set_mode && in_len == 4)
-		return take_mode(p, get_le32(in));
+	if (code == p->set_mode)
+		return in_len >= 4 ? take_mode(p, get_le32(in)) : WIN32_BAD_LENGTH;
 	return p->empty_success ? WIN32_OK : WIN32_INVALID_PARAMETER;
 }
 
@@ -171,8 +174,9 @@ static uint32_t read_device(struct winpmem_host *h, uint64_t addr, void *buf, si
 	p->reads++;
 	p->reads_unpinned += !p->pinned;
 	p->largest = MAX(p->largest, len);
-	if (p->mode == NO_MODE)
-		return WIN32_NOT_READY;
+	p->reads_by_iospace += p->mode == WINPMEM_IOSPACE;
+	if (!len && p->refuses_empty)
+		return WIN32_INVALID_PARAMETER;
 	if (p->read_error && len > p->reads_up_to)
 		return p->read_error;
 	if (p->empty_read)
@@ -383,6 +387,7 @@ static struct pmem *make(enum generation g)
 		.set_mode = 0x22C407,
 		.kpcrs = 64,
 		.capacity = 20,
+		.refuses_empty = true,
 		.mode = WINPMEM_PHYSICAL,
 		.cpu = 1,
 		.bad = NO_PAGE,
@@ -396,6 +401,7 @@ static struct pmem *make(enum generation g)
 		p->set_mode = 0x22C404;
 		p->kpcrs = 32;
 		p->trailing = true;
+		p->refuses_empty = false;
 		p->mode = WINPMEM_PTE;
 		break;
 	case GEN2:
@@ -403,8 +409,8 @@ static struct pmem *make(enum generation g)
 	case GEN41:
 	case GEN3:
 		p->capacity = g == GEN41 ? 300 : p->capacity;
-		p->set_once = p->needs_mode = p->refuses_zero = p->honest_physical = true;
-		p->mode = NO_MODE;
+		p->set_once = p->refuses_zero = p->honest_physical = true;
+		p->mode = WINPMEM_IOSPACE;
 		break;
 	case GENERATIONS:
 		break;
@@ -509,6 +515,7 @@ TEST(every_generation_is_recognised_and_read_in_pte_mode)
 		assert_int_equal(p->reads_unpinned, 0);
 		assert_int_equal(p->largest, WINPMEM_READ_MAX);
 		assert_false(p->iospace_asked);
+		assert_int_equal(p->reads_by_iospace, 0);
 		done(d, p);
 	}
 }
@@ -726,7 +733,10 @@ TEST(driver_that_takes_no_mode_is_refused)
 	struct pmem *p = make(GEN3);
 
 	p->pte_error = p->physical_error = WIN32_NOT_SUPPORTED;
+	keep(p);
 	refused_in(p, WINPMEM_PTE, ST_NO_SOURCE, "has no mode and takes none");
+	assert_int_equal(p->reads, 0); /* they would be by IOSPACE */
+	free(p);
 }
 
 TEST(five_levels_are_for_drivers_that_know_them)
