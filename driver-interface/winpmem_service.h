@@ -54,7 +54,7 @@ enum status winpmem_service_look(const struct winpmem_load *l, struct winpmem_fi
 /* A driver was built in. */
 bool winpmem_is_built_in(void);
 
-/* The device answers, or would if we had the rights. */
+/* There is the device. It is not opened: that disturbs whoever reads (winpmem_windows.c). */
 bool winpmem_is_loaded(void);
 
 /* One that this program loaded answers: its file was looked at before. */

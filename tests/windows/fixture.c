@@ -87,6 +87,7 @@ struct config {
 struct log {
 	ULONGLONG mode, modes_set, iospace_set, reads, largest_read, bytes;
 	ULONGLONG stopped; /* the bug check */
+	ULONGLONG opens;
 	ULONGLONG by[3];   /* reads by mode */
 };
 
@@ -228,6 +229,7 @@ static NTSTATUS complete(IRP *irp, NTSTATUS st, ULONG_PTR information)
 static NTSTATUS NTAPI on_open_close(DEVICE_OBJECT *device, IRP *irp)
 {
 	(void)device;
+	counted.opens += IoGetCurrentIrpStackLocation(irp)->MajorFunction == IRP_MJ_CREATE;
 	return complete(irp, STATUS_SUCCESS, 0);
 }
 

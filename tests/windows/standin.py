@@ -29,8 +29,8 @@ GOOD, SECURE, SECURE_MACHINE_CHECK, UNMAPPED = range(4)
 
 # Requests of the stand-in's own, and what it counts: struct log.
 REQUEST_CONFIG, REQUEST_LOG = 0x223ff8, 0x223ffc
-LOG = ('mode modes_set iospace_set reads largest_read bytes stopped by_iospace by_physical '
-       'by_pte').split()
+LOG = ('mode modes_set iospace_set reads largest_read bytes stopped opens by_iospace '
+       'by_physical by_pte').split()
 LOG_BYTES = 8 * len(LOG)
 KERNEL_BASE = 0xfffff80312345000
 

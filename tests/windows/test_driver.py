@@ -745,6 +745,8 @@ class Driver(unittest.TestCase):
         self.driver(COMPLETE, 'unload')
         self.assertFalse(self.status()['device'])
         self.nothing_is_left()
+        # Only by what reads it: closing a handle of 1.6.3 or 2.0.1 disturbs another's reads.
+        self.assertEqual(self.log()['opens'], 2)
 
     def start(self, *args, through=(), **more):
         """An acquisition that takes its time."""
