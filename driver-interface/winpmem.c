@@ -455,6 +455,19 @@ static bool is_dead(const struct winpmem *w, uint32_t error, size_t got)
 }
 
 /*
+ * Those that let the mode be set once answer "I/O error" when they run out of memory too, and the next
+ * read works (WINPMEM.md): a page is lost only if it fails twice.
+ */
+static uint32_t read_device(struct winpmem *w, uint64_t addr, void *buf, size_t len, size_t *ret_len)
+{
+	const uint32_t error = w->host->ops->read(w->host, addr, buf, len, ret_len);
+
+	if (error != WIN32_IO_DEVICE || !w->set_once || len > PAGE_SIZE)
+		return error;
+	return w->host->ops->read(w->host, addr, buf, len, ret_len);
+}
+
+/*
  * A read that fails has copied the pages in front of the bad one, but their number is lost: none of
  * them is used, and the reader halves the read until it knows which page it is.
  */
@@ -469,7 +482,7 @@ struct drv_result winpmem_read(struct drv *d, uint64_t addr, void *buf, size_t l
 		w->host->ops->pin(w->host);
 	if (d->info.silent)
 		stamp_pages(addr, buf, len);
-	error = w->host->ops->read(w->host, addr, buf, len, &got);
+	error = read_device(w, addr, buf, len, &got);
 	if (error || !got)
 		return (struct drv_result){ .error = error ? error : DRV_NO_DATA,
 					    .dead = is_dead(w, error, got) };

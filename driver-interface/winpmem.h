@@ -12,13 +12,19 @@
  *   SET_MODE   0x22C404          0x22C407            0x22C407           0x22C407
  *   GET_INFO   0x22C40C          0x22C40F            0x22C40F           0x22C40F
  *   KPCR[]     32                64                  64                 64
- *   told       2376 + 16 n       2936 (20 ranges)    2936 (20 ranges)   7416 (300 ranges)
+ *   told       2376 + 16 n       2936 (20 ranges)    2936 (20 ranges)   7416 (300 ranges)*
  *   at first   PTE               PHYSICAL            IOSPACE            IOSPACE
  *   again      may               may                 ACCESS_DENIED      ACCESS_DENIED
  *   PHYSICAL:
  *    secure    stops Windows     stops Windows       fails              fails
  *    unmapped  fills with zeros  fills with zeros    fails              fails
  *   address 0  reads             reads               fails              fails
+ *
+ * (*) The test driver that was published as 4.1 has the 20 of 3.0.1.
+ *
+ * Of 1.x and 2.0.1 the mode, and what PHYSICAL reads through, belong to the device: another program can
+ * choose another mode meanwhile, and when it closes its handle, a read in mode PHYSICAL that is under way
+ * gets zeros for a page.
  *
  * Requests are CTL_CODE(0x22, 0x101 or 0x103, method, FILE_READ_DATA | FILE_WRITE_DATA). The version
  * is nowhere among the answers, and "4.1" names two sizes: all is told from the answers themselves.
@@ -53,14 +59,14 @@ enum winpmem_mode {
 #define WIN32_INVALID_FUNCTION     1 /* STATUS_NOT_IMPLEMENTED, STATUS_INVALID_DEVICE_REQUEST */
 #define WIN32_ACCESS_DENIED        5
 #define WIN32_INVALID_HANDLE       6
-#define WIN32_NOT_READY            21 /* STATUS_DEVICE_NOT_READY: no mode has been set */
+#define WIN32_NOT_READY            21 /* STATUS_DEVICE_NOT_READY: from no WinPmem */
 #define WIN32_BAD_LENGTH           24 /* STATUS_INFO_LENGTH_MISMATCH */
 #define WIN32_GEN_FAILURE          31 /* STATUS_UNSUCCESSFUL */
 #define WIN32_NOT_SUPPORTED        50
 #define WIN32_DEV_NOT_EXIST        55
 #define WIN32_INVALID_PARAMETER    87 /* an unknown request, for every WinPmem */
 #define WIN32_NO_SUCH_DEVICE       433
-#define WIN32_IO_DEVICE            1117 /* a page that cannot be read */
+#define WIN32_IO_DEVICE            1117 /* a page that cannot be read; out of memory, since 3.0 */
 #define WIN32_DEVICE_NOT_CONNECTED 1167
 #define WIN32_NO_SYSTEM_RESOURCES  1450 /* STATUS_INSUFFICIENT_RESOURCES */
 #define WIN32_DEVICE_REMOVED       1617

@@ -32,11 +32,6 @@ static enum status probe(struct winpmem *w, uint8_t *page, struct err *e)
 		if (r.dead)
 			break;
 	}
-	if (r.error == WIN32_NOT_READY)
-		return err_set(e, ST_NO_SOURCE,
-			       "%s: the driver has no mode and takes none; unload it and load it "
-			       "again",
-			       w->drv.info.path);
 	return err_set(e, ST_NO_SOURCE, "%s: not one page of RAM can be read (win32 %" PRIu32 ")",
 		       w->drv.info.path, r.error);
 }

@@ -39,6 +39,7 @@ struct pmem {
 	enum winpmem_la57 la57;
 	int cpu;
 	uint64_t bad, bad2;  /* pages that cannot be read */
+	uint64_t bad_once;   /* a page for which there is no memory, the first time */
 	bool never_writes;   /* success without a byte written */
 	bool short_success;  /* a bad page ends the read early, as a success */
 	uint32_t refuses;    /* this error for every request */
@@ -149,8 +150,12 @@ static uint32_t request(struct winpmem_host *h, uint32_t code, const void *in, s
 	return p->empty_success ? WIN32_OK : WIN32_INVALID_PARAMETER;
 }
 
-static bool is_bad(const struct pmem *p, uint64_t addr)
+static bool is_bad(struct pmem *p, uint64_t addr)
 {
+	if (addr == p->bad_once) {
+		p->bad_once = NO_PAGE;
+		return true;
+	}
 	return addr == p->bad || addr == p->bad2 || (!addr && p->refuses_zero);
 }
 
@@ -392,6 +397,7 @@ static struct pmem *make(enum generation g)
 		.cpu = 1,
 		.bad = NO_PAGE,
 		.bad2 = NO_PAGE,
+		.bad_once = NO_PAGE,
 		.dies_at = NO_PAGE,
 	};
 	put_ram(p);
@@ -655,6 +661,22 @@ TEST(mode_that_another_program_set_is_not_known)
 	assert_int_equal(p->reads_unpinned, 0);
 	CHECK_PAGE(d, MIB(2), PAGE_UNREADABLE, WIN32_IO_DEVICE);
 	CHECK_PAGE(d, MIB(2) + PAGE_SIZE, PAGE_DATA, 0);
+	done(d, p);
+}
+
+TEST(page_that_later_drivers_had_no_memory_for_is_read_again)
+{
+	struct pmem *p = make(GEN3);
+	struct drv *d = opened(p);
+
+	p->bad_once = MIB(2);
+	CHECK_PAGE(d, MIB(2), PAGE_DATA, 0);
+	assert_true(p->bad_once == NO_PAGE);
+	done(d, p);
+	p = make(GEN2); /* which says so */
+	d = opened(p);
+	p->bad_once = MIB(2);
+	CHECK_PAGE(d, MIB(2), PAGE_UNREADABLE, WIN32_IO_DEVICE);
 	done(d, p);
 }
 
@@ -1353,6 +1375,7 @@ int main(void)
 		cmocka_unit_test(without_any_map_there_is_no_source),
 		cmocka_unit_test(what_is_not_winpmem_is_not_mine),
 		cmocka_unit_test(mode_that_another_program_set_is_not_known),
+		cmocka_unit_test(page_that_later_drivers_had_no_memory_for_is_read_again),
 		cmocka_unit_test(without_pte_mode_it_is_physical_and_silent),
 		cmocka_unit_test(only_not_supported_leads_to_physical),
 		cmocka_unit_test(device_that_a_failed_load_left_is_never_read),
