@@ -458,7 +458,8 @@ static bool is_dead(const struct winpmem *w, uint32_t error, size_t got)
  * Those that let the mode be set once answer "I/O error" when they run out of memory too, and the next
  * read works (WINPMEM.md): a page is lost only if it fails twice.
  */
-static uint32_t read_device(struct winpmem *w, uint64_t addr, void *buf, size_t len, size_t *ret_len)
+static uint32_t read_device(struct winpmem *w, uint64_t addr, void *buf, size_t len,
+			    size_t *ret_len)
 {
 	const uint32_t error = w->host->ops->read(w->host, addr, buf, len, ret_len);
 

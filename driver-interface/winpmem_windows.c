@@ -268,8 +268,8 @@ static bool object_exists(wchar_t *folder, const wchar_t *name)
 
 	if (!query_directory || !open_directory(folder, &directory))
 		return true;
-	while (!found && query_directory(directory, &one, sizeof(one), TRUE, !context, &context,
-					 &len) == 0)
+	while (!found &&
+	       query_directory(directory, &one, sizeof(one), TRUE, !context, &context, &len) == 0)
 		found = has_name(&one.entry, name);
 	return found;
 }

@@ -5,8 +5,8 @@
  *
  * Usage: ask DEVICE
  *
- * A request is struct request and `in_len` bytes, an answer struct answer and `out_len` bytes; numbers
- * are as this machine has them. Ends behind the end of stdin.
+ * A request is struct request and `in_len` bytes, an answer struct answer and `out_len` bytes;
+ * numbers are as this machine has them. Ends behind the end of stdin.
  */
 #include <windows.h>
 
@@ -43,9 +43,9 @@ static HANDLE handles[HANDLES];
 
 static uint64_t open_device(const wchar_t *name, uint64_t handle)
 {
-	handles[handle] = CreateFileW(name, GENERIC_READ | GENERIC_WRITE,
-				      FILE_SHARE_READ | FILE_SHARE_WRITE, NULL, OPEN_EXISTING, 0,
-				      NULL);
+	handles[handle] =
+		CreateFileW(name, GENERIC_READ | GENERIC_WRITE, FILE_SHARE_READ | FILE_SHARE_WRITE,
+			    NULL, OPEN_EXISTING, 0, NULL);
 	return handles[handle] == INVALID_HANDLE_VALUE ? GetLastError() : 0;
 }
 

@@ -27,11 +27,12 @@
 #define POOL_TAG     0x78667372u
 
 /* Two requests that no WinPmem has, for the test. Anybody may ask them. */
-#define OWN_REQUEST(function) CTL_CODE(FILE_DEVICE_UNKNOWN, function, METHOD_BUFFERED, FILE_ANY_ACCESS)
+#define OWN_REQUEST(function)                                                                      \
+	CTL_CODE(FILE_DEVICE_UNKNOWN, function, METHOD_BUFFERED, FILE_ANY_ACCESS)
 /* Reads the config anew. With any input everything is then as after loading. */
-#define REQUEST_CONFIG        OWN_REQUEST(0xFFE)
+#define REQUEST_CONFIG OWN_REQUEST(0xFFE)
 /* Tells struct log. */
-#define REQUEST_LOG           OWN_REQUEST(0xFFF)
+#define REQUEST_LOG    OWN_REQUEST(0xFFF)
 
 enum mode { MODE_IOSPACE, MODE_PHYSICAL, MODE_PTE };
 
@@ -40,16 +41,16 @@ enum mode { MODE_IOSPACE, MODE_PHYSICAL, MODE_PTE };
 #define MACHINE_CHECK_EXCEPTION  0x9C
 
 /* What a page table entry holds of an address (SDM vol. 3, 4.5). */
-#define PTE_ADDRESS 0x000FFFFFFFFFFFFFu
+#define PTE_ADDRESS              0x000FFFFFFFFFFFFFu
 
 /* 0x22C400 of 1.6.3, before it had another: so much it tells, wherever that goes. */
-#define OLD_INFO_LEN 84
+#define OLD_INFO_LEN             84
 
 struct part {
 	ULONGLONG first, bytes, offset;
 };
 
-/* Secure memory: it can be mapped, and reading it raises an exception. Unmapped: Windows refuses. */
+/* Secure memory can be mapped, and reading it raises an exception. Unmapped memory cannot. */
 enum kind { GOOD, SECURE, SECURE_MACHINE_CHECK, UNMAPPED };
 
 /* What MmMapIoSpace() does for RAM that is not locked. */
@@ -63,15 +64,16 @@ struct config {
 	ULONGLONG magic;
 	ULONGLONG get_info, set_mode; /* request codes */
 	ULONGLONG set_mode_too, old_info, denied;
-	ULONGLONG least_out;          /* GET_INFO wants this much room */
-	ULONGLONG told;               /* and says that so much came */
-	ULONGLONG info_status;        /* or fails with this, */
-	ULONGLONG null_status;        /* and without a buffer with this */
-	ULONGLONG unknown_status;     /* of any other request */
+	ULONGLONG least_out;      /* GET_INFO wants this much room */
+	ULONGLONG told;           /* and says that so much came */
+	ULONGLONG info_status;    /* or fails with this, */
+	ULONGLONG null_status;    /* and without a buffer with this */
+	ULONGLONG unknown_status; /* of any other request */
 	ULONGLONG first_mode;
 	ULONGLONG set_once;
 	ULONGLONG pte_status, physical_status; /* of setting them */
-	ULONGLONG silent; /* PHYSICAL fills with zeros what is unmapped, and secure memory stops it */
+	/* PHYSICAL fills with zeros what is unmapped, and secure memory stops Windows. */
+	ULONGLONG silent;
 	ULONGLONG refuses_zero, refuses_empty; /* address 0, and reads of no bytes */
 	ULONGLONG iospace;
 	ULONGLONG phys_bits; /* of the processor's addresses */
@@ -88,7 +90,7 @@ struct log {
 	ULONGLONG mode, modes_set, iospace_set, reads, largest_read, bytes;
 	ULONGLONG stopped; /* the bug check */
 	ULONGLONG opens;
-	ULONGLONG by[3];   /* reads by mode */
+	ULONGLONG by[3]; /* reads by mode */
 };
 
 static struct config *config;
@@ -329,9 +331,9 @@ static NTSTATUS NTAPI on_request(DEVICE_OBJECT *device, IRP *irp)
 				      : at->Parameters.DeviceIoControl.Type3InputBuffer;
 	UCHAR *out = is_buffered ? irp->AssociatedIrp.SystemBuffer : irp->UserBuffer;
 	ULONG_PTR information = 0;
-	const NTSTATUS st =
-		is_own(code) ? own_request(device, code, in_len, out, out_len, &information)
-			     : answer(code, in, in_len, out, out_len, &information);
+	const NTSTATUS st = is_own(code)
+				    ? own_request(device, code, in_len, out, out_len, &information)
+				    : answer(code, in, in_len, out, out_len, &information);
 
 	return complete(irp, st, information);
 }
@@ -344,7 +346,7 @@ static enum kind kind_of(ULONGLONG addr)
 	return GOOD;
 }
 
-/* Of a page, or some of it. Where there is no RAM, there are zeros (or a device, which is not played). */
+/* Of a page, or some of it. Where there is no RAM, there are zeros. */
 static NTSTATUS copy_memory(ULONGLONG addr, UCHAR *buf, ULONG len)
 {
 	for (ULONGLONG i = 0; i < config->n_parts; i++)

@@ -34,8 +34,8 @@ class Prefix:
         self._stay_awake()
 
     def _stay_awake(self):
-        # As long as a program runs, the services do. They hold what its descriptors are, and whoever
-        # waits for the end of a pipe must not be the one who started them.
+        # As long as a program runs, the services do. They hold what its descriptors are, and
+        # whoever waits for the end of a pipe must not be the one who started them.
         self.awake = subprocess.Popen([self.wine, 'cmd', '/c', 'echo up & pause'], env=self.env,
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                       stderr=subprocess.DEVNULL)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the stand-in driver (fixture.c) is told to be: each generation of WinPmem, over memory of our own.
+What the stand-in driver (fixture.c) is told to be: each generation of WinPmem, over memory of our
+own.
 """
 
 import random
@@ -72,10 +73,10 @@ class Memory:
     in `told`, and `ram`, if that is more, what there is. `bad`: pages of secure memory; `unmapped`:
     such as Windows does not map.
     """
-    ORDER = ('get_info set_mode set_mode_too old_info denied least_out told info_status null_status '
-             'unknown_status first_mode set_once pte_status physical_status silent refuses_zero '
-             'refuses_empty iospace phys_bits buffered entry_status dies_after hangs_after leaves '
-             'no_device').split()
+    ORDER = ('get_info set_mode set_mode_too old_info denied least_out told info_status '
+             'null_status unknown_status first_mode set_once pte_status physical_status silent '
+             'refuses_zero refuses_empty iospace phys_bits buffered entry_status dies_after '
+             'hangs_after leaves no_device').split()
     folder = None  # where the stand-in looks for all this
 
     def __init__(self, runs=RUNS, told=None, registry=None, bad=(), unmapped=(), seed=1,

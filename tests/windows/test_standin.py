@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 The stand-in driver (fixture.c) answers as the original drivers do: the questions of tests/winpmem,
-put to it under Wine as each of them, and compared with driver-interface/WINPMEM.md, where the answers
-of the originals are. Needs neither them nor QEMU.
+put to it under Wine as each of them, and compared with driver-interface/WINPMEM.md, where the
+answers of the originals are. Needs neither them nor QEMU.
 Usage: test_standin.py WINE RAMSEAL.exe FIXTURE.sys ASK.exe TABLE [TEST...]
 A prefix of its own is made in the current directory.
 """
@@ -230,7 +230,7 @@ BUFFER = 'Wine\'s driver process has copies of the buffers, not their addresses'
 DURING = 'Wine hands a driver one request after the other'
 KERNEL = 'it is about what the driver calls and leaves in the kernel'
 
-# What is not asked of the stand-in, and why: by the function that asks, or the words of one question.
+# What is not asked of the stand-in, and why: by the function that asks, or a question's words.
 NOT_ASKED = {
     answers.version: 'it is a text for debuggers',
     answers.load: LOADER,
@@ -293,8 +293,8 @@ def answers_of_originals():
 
 def comparable(answer):
     """
-    Without the place in the original where it stops, what it leaks, and how much of a read that failed
-    was copied: Wine copies nothing then.
+    Without the place in the original where it stops, what it leaks, and how much of a read that
+    failed was copied: Wine copies nothing then.
     """
     answer = re.sub(r' at \+[0-9a-f]+|; [0-9]+ bytes leaked', '', answer)
     return re.sub(r'(IO_DEVICE_ERROR \(1117\)); [0-9]+ right, [0-9]+ untouched', r'\1', answer)
