@@ -4,6 +4,7 @@
  * (cpu.h) and calls trap(). If trap() returns, the processor resumes where it was.
  */
 #include "layout.h"
+#include "registers.inc"
 
 #define CONTEXT_RIP 136
 #define CONTEXT_FX  176
@@ -29,39 +30,13 @@ trap_stubs:
 	.endr
 
 trap_common:
-	pushq	%r15
-	pushq	%r14
-	pushq	%r13
-	pushq	%r12
-	pushq	%r11
-	pushq	%r10
-	pushq	%r9
-	pushq	%r8
-	pushq	%rdi
-	pushq	%rsi
-	pushq	%rbp
-	pushq	%rbx
-	pushq	%rdx
-	pushq	%rcx
+	push_registers
 	pushq	%rax
 	cld
 	movq	%rsp, %rdi
 	call	trap
 	popq	%rax
-	popq	%rcx
-	popq	%rdx
-	popq	%rbx
-	popq	%rbp
-	popq	%rsi
-	popq	%rdi
-	popq	%r8
-	popq	%r9
-	popq	%r10
-	popq	%r11
-	popq	%r12
-	popq	%r13
-	popq	%r14
-	popq	%r15
+	pop_registers
 	addq	$16, %rsp
 	iretq
 

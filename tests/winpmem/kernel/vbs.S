@@ -6,6 +6,8 @@
  * keeps the guest's rax, rsp, rip and flags in the block; the other registers are saved here around
  * the handler. fs, gs, tr and the like are the same for both.
  */
+#include "registers.inc"
+
 #define BLOCK_RIP 0x578
 #define BLOCK_RSP 0x5d8
 
@@ -21,36 +23,10 @@ vbs_run:
 	pushq	%rsi			/* for VMRUN */
 1:	movq	(%rsp), %rax
 	vmrun	%rax
-	pushq	%r15
-	pushq	%r14
-	pushq	%r13
-	pushq	%r12
-	pushq	%r11
-	pushq	%r10
-	pushq	%r9
-	pushq	%r8
-	pushq	%rdi
-	pushq	%rsi
-	pushq	%rbp
-	pushq	%rbx
-	pushq	%rdx
-	pushq	%rcx
+	push_registers
 	movq	15 * 8(%rsp), %rdi
 	call	vbs_exit
-	popq	%rcx
-	popq	%rdx
-	popq	%rbx
-	popq	%rbp
-	popq	%rsi
-	popq	%rdi
-	popq	%r8
-	popq	%r9
-	popq	%r10
-	popq	%r11
-	popq	%r12
-	popq	%r13
-	popq	%r14
-	popq	%r15
+	pop_registers
 	jmp	1b
 
 	.section .note.GNU-stack, "", @progbits
