@@ -3,6 +3,7 @@
 
 import json
 import os
+import sys
 import unittest
 from pathlib import Path
 
@@ -13,6 +14,27 @@ from acquired import COMPLETE, GAPS, PARTIAL, Image, Memory, pages
 # The published sources of other people's drivers, as they are; not part of this repository.
 ORIGINALS = {'linpmem': ('linpmem', 'linpmem'), 'pmem': ('rekall-pmem', 'pmem'),
              'crash': ('crash', 'crash')}
+
+
+SKIPPED_EXIT = 77  # what meson takes for "skipped"
+
+
+def arguments(count):
+    """
+    A test's first arguments, as paths: the kernel's folder, ramseal, and what else it takes. Without
+    a kernel it ends as skipped.
+    """
+    paths = [Path(name).resolve() for name in sys.argv[1:1 + count]]
+    acquired.PROGRAM = paths[1]
+    if not (paths[0] / 'release').exists():
+        print(f'{paths[0]} is missing: run build/kernel')
+        sys.exit(SKIPPED_EXIT)
+    return paths
+
+
+def run_tests(count):
+    """With the arguments behind the first `count`."""
+    unittest.main(argv=[sys.argv[0], '--verbose', *sys.argv[1 + count:]])
 
 
 def originals(kernel, folder, data):

@@ -22,9 +22,9 @@ import acquired  # noqa: E402
 import vm  # noqa: E402
 import vmlinux  # noqa: E402
 from acquired import COMPLETE, Lime  # noqa: E402
+from case import SKIPPED_EXIT, arguments, run_tests  # noqa: E402
 from kernel_structs import Kernel  # noqa: E402
 
-SKIPPED_EXIT = 77  # what meson takes for "skipped"
 TOOLS = ('crash', 'drgn', 'makedumpfile')
 
 DRGN_SCRIPT = """
@@ -198,16 +198,12 @@ class Dumps(unittest.TestCase):
 
 def main():
     global KERNEL, RAMSEAL
-    KERNEL, RAMSEAL = (Path(name).resolve() for name in sys.argv[1:3])
-    acquired.PROGRAM = RAMSEAL
-    if not (KERNEL / 'release').exists():
-        print(f'{KERNEL} is missing: run build/kernel')
-        sys.exit(SKIPPED_EXIT)
+    KERNEL, RAMSEAL = arguments(2)
     missing = [name for name in TOOLS if not shutil.which(name)]
     if missing:
         print(f'not installed: {", ".join(missing)}')
         sys.exit(SKIPPED_EXIT)
-    unittest.main(argv=[sys.argv[0], '--verbose', *sys.argv[3:]])
+    run_tests(2)
 
 
 if __name__ == '__main__':

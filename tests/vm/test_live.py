@@ -22,12 +22,10 @@ import acquired  # noqa: E402
 import vm  # noqa: E402
 from acquired import (COMPLETE, GAPS, INTERRUPTED, NO_SOURCE, OUTPUT, PAGE,  # noqa: E402
                       SOURCE_FAILED, pages)
-from case import GuestCase, originals  # noqa: E402
+from case import GuestCase, arguments, originals, run_tests  # noqa: E402
 
 HELD_PAGES = 512
 HELD_MAGIC = b'RSHELD\r\n'
-
-SKIPPED_EXIT = 77  # what meson takes for "skipped"
 
 
 def held_page(sequence, address):
@@ -388,13 +386,8 @@ class Live(GuestCase):
 
 def main():
     global KERNEL, RAMSEAL, HOLDER, WITHOUT, KDUMP_READ, DATA
-    KERNEL, RAMSEAL, HOLDER, WITHOUT, KDUMP_READ, DATA = (
-        Path(name).resolve() for name in sys.argv[1:7])
-    acquired.PROGRAM = RAMSEAL
-    if not (KERNEL / 'release').exists():
-        print(f'{KERNEL} is missing: run build/kernel')
-        sys.exit(SKIPPED_EXIT)
-    unittest.main(argv=[sys.argv[0], '--verbose', *sys.argv[7:]])
+    KERNEL, RAMSEAL, HOLDER, WITHOUT, KDUMP_READ, DATA = arguments(6)
+    run_tests(6)
 
 
 if __name__ == '__main__':

@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import acquired  # noqa: E402
 import vm  # noqa: E402
 from acquired import COMPLETE, PAGE, Lime  # noqa: E402
+from case import arguments, run_tests  # noqa: E402
 from kernel_structs import Kernel  # noqa: E402
 from marked import AREA, make_disk  # noqa: E402
 from test_swap import AREA_SIZE, WANTED_PAGES  # noqa: E402
@@ -49,8 +50,6 @@ PF_KTHREAD = 0x00200000
 # Documentation/admin-guide/mm/pagemap.rst
 PAGEMAP_PRESENT, PAGEMAP_SWAP = 1 << 63, 1 << 62
 PAGEMAP_FRAME = (1 << 55) - 1
-
-SKIPPED_EXIT = 77  # what meson takes for "skipped"
 
 
 def said_by_pagemaps(text):
@@ -459,12 +458,8 @@ class Cost(InGuest):
 
 def main():
     global KERNEL, RAMSEAL, PRESSURE, HOLDER
-    KERNEL, RAMSEAL, PRESSURE, HOLDER = (Path(name).resolve() for name in sys.argv[1:5])
-    acquired.PROGRAM = RAMSEAL
-    if not (KERNEL / 'release').exists():
-        print(f'{KERNEL} is missing: run build/kernel')
-        sys.exit(SKIPPED_EXIT)
-    unittest.main(argv=[sys.argv[0], '--verbose', *sys.argv[5:]])
+    KERNEL, RAMSEAL, PRESSURE, HOLDER = arguments(4)
+    run_tests(4)
 
 
 if __name__ == '__main__':

@@ -20,9 +20,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import acquired  # noqa: E402
 import vm  # noqa: E402
 from acquired import (COMPLETE, GAPS, NO_SOURCE, PAGE, SOURCE_FAILED, pages)  # noqa: E402
-from case import GuestCase, originals  # noqa: E402
+from case import GuestCase, arguments, originals, run_tests  # noqa: E402
 
-SKIPPED_EXIT = 77  # what meson takes for "skipped"
 
 MIB = 1 << 20
 BLOCK = 128 * MIB  # Linux's memory block on x86-64: the least that can be added
@@ -418,12 +417,8 @@ class NewerFiveLevels(FiveLevels):
 
 def main():
     global KERNEL, RAMSEAL, DATA
-    KERNEL, RAMSEAL, DATA = (Path(name).resolve() for name in sys.argv[1:4])
-    acquired.PROGRAM = RAMSEAL
-    if not (KERNEL / 'release').exists():
-        print(f'{KERNEL} is missing: run build/kernel')
-        sys.exit(SKIPPED_EXIT)
-    unittest.main(argv=[sys.argv[0], '--verbose', *sys.argv[4:]])
+    KERNEL, RAMSEAL, DATA = arguments(3)
+    run_tests(3)
 
 
 if __name__ == '__main__':

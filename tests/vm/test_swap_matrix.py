@@ -15,11 +15,11 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-import acquired  # noqa: E402
 import areas  # noqa: E402
 import marked  # noqa: E402
 import vm  # noqa: E402
 from acquired import COMPLETE, PAGE  # noqa: E402
+from case import arguments, run_tests  # noqa: E402
 from marked import AREA, MIB  # noqa: E402
 
 AREA_SIZE = 128 * MIB  # of which a fifth may be no slots
@@ -30,8 +30,6 @@ RAM_MIB = vm.RAM_MIB + 24
 
 # What is not known of a slot whose place is: when it was written, and whether the entry stood.
 OF_TIME = {'slot', 'changed', 'torn', 'path', 'out-of-time'}
-
-SKIPPED_EXIT = 77  # what meson takes for "skipped"
 
 
 class Matrix(unittest.TestCase):
@@ -141,23 +139,19 @@ def add_file(kind, how, piece=''):
 
 
 # Pieces are of odd numbers of blocks, so that they begin and end within pages where blocks are smaller.
-for arguments in (('ext4-1k', 'written'), ('ext4-1k', 'allocated'), ('ext4-1k', 'written', 37),
-                  ('ext4-1k', 'allocated', 13), ('ext4-2k', 'allocated'), ('ext4-2k', 'written', 38),
-                  ('ext4-4k', 'written'), ('ext4-4k', 'allocated'), ('ext4-4k', 'written', 36),
-                  ('ext2-1k', 'written'), ('xfs-1k', 'allocated'), ('xfs-1k', 'written', 37),
-                  ('xfs-4k', 'allocated'), ('xfs-4k', 'written', 36), ('btrfs', 'allocated'),
-                  ('btrfs', 'written'), ('btrfs', 'allocated', 36)):
-    add_file(*arguments)
+for kind in (('ext4-1k', 'written'), ('ext4-1k', 'allocated'), ('ext4-1k', 'written', 37),
+             ('ext4-1k', 'allocated', 13), ('ext4-2k', 'allocated'), ('ext4-2k', 'written', 38),
+             ('ext4-4k', 'written'), ('ext4-4k', 'allocated'), ('ext4-4k', 'written', 36),
+             ('ext2-1k', 'written'), ('xfs-1k', 'allocated'), ('xfs-1k', 'written', 37),
+             ('xfs-4k', 'allocated'), ('xfs-4k', 'written', 36), ('btrfs', 'allocated'),
+             ('btrfs', 'written'), ('btrfs', 'allocated', 36)):
+    add_file(*kind)
 
 
 def main():
     global KERNEL, RAMSEAL, PRESSURE, SWAPFILE
-    KERNEL, RAMSEAL, PRESSURE, SWAPFILE = (Path(name).resolve() for name in sys.argv[1:5])
-    acquired.PROGRAM = RAMSEAL
-    if not (KERNEL / 'release').exists():
-        print(f'{KERNEL} is missing: run build/kernel')
-        sys.exit(SKIPPED_EXIT)
-    unittest.main(argv=[sys.argv[0], '--verbose', *sys.argv[5:]])
+    KERNEL, RAMSEAL, PRESSURE, SWAPFILE = arguments(4)
+    run_tests(4)
 
 
 if __name__ == '__main__':
