@@ -17,7 +17,6 @@
  * 103cc43). {"secure_kernel_running":, "hvci":, …, "bytes": hexadecimal, of all that came}. Flags of
  * bytes that an older Windows does not have are left out. NULL: nothing came, or out of memory.
  */
-#define VBS_ANSWER_SIZE 16
 json_t *vbs_json(const void *p, size_t len);
 
 /*

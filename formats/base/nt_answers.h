@@ -25,7 +25,6 @@ enum nt_class {
 	NT_SUPERFETCH = 79,      /* SystemSuperfetchInformation; Vista */
 	NT_BOOT = 90,            /* SystemBootEnvironmentInformation; Vista */
 	NT_CODE_INTEGRITY = 103, /* SystemCodeIntegrityInformation; Windows 7 */
-	NT_PAGE_FILES_EX = 144,  /* SystemPageFileInformationEx; 8.1 */
 	NT_ISOLATION = 165,      /* SystemIsolatedUserModeInformation; 10 1507 */
 	NT_KVA_SHADOW =
 		196, /* SystemKernelVaShadowInformation; 10 1803, and patches of January 2018 */
@@ -109,14 +108,12 @@ bool nt_boot_read(const void *answer, size_t len, struct nt_boot *ret);
 
 bool nt_code_integrity_read(const void *answer, size_t len, uint32_t *ret_options);
 
-/* SYSTEM_ISOLATED_USER_MODE_INFORMATION: two bytes of flags in front, the first one in bits 0 to 7. */
+/*
+ * SYSTEM_ISOLATED_USER_MODE_INFORMATION: two bytes of flags in front, the first one in bits 0 to 7. All
+ * of them by name: agent/host/system_answers.h.
+ */
 #define NT_ISOLATION_SIZE 16
 #define NT_SECURE_KERNEL  0x0001 /* SecureKernelRunning */
-#define NT_HVCI           0x0002 /* HvciEnabled */
-#define NT_HVCI_STRICT    0x0004 /* HvciStrictMode */
-#define NT_TRUSTLET       0x0100 /* TrustletRunning: Credential Guard and the like */
-#define NT_HARDWARE_VBS   0x0400 /* HardwareEnforcedVbs */
-#define NT_HARDWARE_HVPT  0x2000 /* HardwareEnforcedHvpt, 24H2 */
 
 bool nt_isolation_read(const void *answer, size_t len, uint32_t *ret_flags);
 

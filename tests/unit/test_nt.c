@@ -19,8 +19,13 @@
 #include "driver-interface/driver_safety.h"
 #include "formats/base/bytes.h"
 
-#define KERNEL  UINT64_C(0xfffff80412345000)
-#define UNKNOWN NT_INVALID_INFO_CLASS
+/* Flags of SYSTEM_ISOLATED_USER_MODE_INFORMATION (phnt) beside the one that decides. */
+#define HVCI          0x0002
+#define TRUSTLET      0x0100
+#define HARDWARE_HVPT 0x2000
+
+#define KERNEL        UINT64_C(0xfffff80412345000)
+#define UNKNOWN       NT_INVALID_INFO_CLASS
 
 /* A release, as its answers differ from those of others. */
 static const struct release {
@@ -181,13 +186,13 @@ TEST(secure_kernel_of_each_release)
 			struct windows w = windows_of(r);
 
 			assert_int_equal(nt_secure_kernel(&w.nt), NT_NO);
-			w.isolation = NT_SECURE_KERNEL | NT_HVCI | NT_TRUSTLET;
+			w.isolation = NT_SECURE_KERNEL | HVCI | TRUSTLET;
 			assert_int_equal(nt_secure_kernel(&w.nt), r->isolation ? NT_YES : NT_NO);
 			/* A structure that is longer, in a release to come. */
 			w.grown = 16;
 			assert_int_equal(nt_secure_kernel(&w.nt), r->isolation ? NT_YES : NT_NO);
 			/* Memory integrity that is only set is no secure kernel. */
-			w.isolation = NT_HVCI;
+			w.isolation = HVCI;
 			assert_int_equal(nt_secure_kernel(&w.nt), NT_NO);
 			w.isolation_status = 0xc0000022;
 			assert_int_equal(nt_secure_kernel(&w.nt),
@@ -459,11 +464,11 @@ TEST(isolation_flags_in_every_length)
 	uint8_t answer[32] = { 0 };
 	uint32_t flags = 0;
 
-	put_le16(answer, NT_SECURE_KERNEL | NT_HARDWARE_HVPT);
+	put_le16(answer, NT_SECURE_KERNEL | HARDWARE_HVPT);
 	for (size_t len = 0; len <= sizeof(answer); len++) {
 		assert_int_equal(nt_isolation_read(answer, len, &flags), len >= 2);
 		if (len >= 2)
-			assert_int_equal(flags, NT_SECURE_KERNEL | NT_HARDWARE_HVPT);
+			assert_int_equal(flags, NT_SECURE_KERNEL | HARDWARE_HVPT);
 	}
 }
 

@@ -5,6 +5,7 @@
 
 #include "agent/host/preflight.h"
 #include "agent/host/system_answers.h"
+#include "formats/base/nt_answers.h"
 
 static void check_flag(const json_t *o, const char *name, int want)
 {
@@ -17,8 +18,8 @@ static void check_flag(const json_t *o, const char *name, int want)
 TEST(vbs_is_told_flag_by_flag)
 {
 	/* A Windows 11 with memory integrity; then what each bit alone says. */
-	const uint8_t usual[VBS_ANSWER_SIZE] = { 0x33, 0x05 };
-	const uint8_t hvpt[VBS_ANSWER_SIZE] = { 0x01, 0x60 };
+	const uint8_t usual[NT_ISOLATION_SIZE] = { 0x33, 0x05 };
+	const uint8_t hvpt[NT_ISOLATION_SIZE] = { 0x01, 0x60 };
 	json_t *o = vbs_json(usual, sizeof(usual));
 
 	check_flag(o, "secure_kernel_running", 1);
