@@ -432,7 +432,7 @@ static bool is_worth_copying(const struct pagefile *p)
 		log_warning("pagefile-note", "%s: %s", p->path, p->note.message);
 	if (p->readable && p->slots_problem.message[0])
 		log_warning("slots-unknown",
-			    "%s: which part of it each slot is, is not known, so that none will be "
+			    "%s: it is not known which part of it each slot is, so none will be "
 			    "called safe: %s",
 			    p->path, p->slots_problem.message);
 	if (files_takes(p))

@@ -37,7 +37,7 @@ struct memory_result {
 	/* Of a guided order: */
 	uint64_t guided_pages;   /* captured right behind an entry that names them */
 	uint64_t retaken_pages;  /* captured again, because an entry had changed that names them */
-	uint64_t not_retaken;    /* were to be, but it had been too much already */
+	uint64_t not_retaken;    /* were to be, but the limit was reached */
 	uint64_t tables_changed; /* tables that named another frame when they were read again */
 	uint64_t tables_unsettled; /* and went on changing until nobody looked any more */
 	/*

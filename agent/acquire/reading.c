@@ -107,14 +107,14 @@ static bool give_up(struct run *run, const struct reading *r, struct patience *p
 	if (r->source)
 		err_set(e, ST_SOURCE_FAILED,
 			"%s: a read of %zu bytes at 0x%" PRIx64
-			" did not return in %u seconds, and was given up",
+			" did not return within %u seconds and was given up",
 			r->source->info.path, q.len, q.addr, p->steps);
 	else
 		err_set(e, ST_SOURCE_FAILED,
-			"the source did not let itself be opened in %u seconds, and was given up",
+			"the source could not be opened within %u seconds and was given up",
 			p->steps);
-	log_warning("source-hangs", "%s; the program may be unable to end before the system does",
-		    e->message);
+	log_warning("source-hangs",
+		    "%s; ramseal may not be able to exit before the system restarts", e->message);
 	return true;
 }
 

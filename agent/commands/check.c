@@ -55,7 +55,7 @@ const struct command command_check = {
 		"A source that is a hazard is opened, but not read. Writes nothing. Ends with 0\n"
 		"if acquire can start, else with what it would end with.\n"
 		"How large the container gets is estimated from a sample of the memory and of the\n"
-		"page files, and may be wrong: acquire starts also where that would not fit.\n",
+		"page files, and may be wrong: acquire starts even if that would not fit.\n",
 	.values_size = sizeof(struct check_options),
 	.defaults = &(const struct check_options){ .acquire.source = "auto" },
 	.run = run,
@@ -383,7 +383,7 @@ static void print_output(const struct check *c)
 	text_size(c->need.most, most);
 	text_size(sample_bytes(c), sample);
 	if (c->need.likely)
-		printf("size: some %s, estimated from a sample of %s; %s if nothing compresses\n",
+		printf("size: about %s, estimated from a sample of %s; %s if nothing compresses\n",
 		       likely, sample, most);
 	else if (c->memory_bytes)
 		printf("size: %s if nothing compresses\n", most);

@@ -117,7 +117,7 @@ static void print_line(const struct pagefile *p)
 	if (p->slots.slots)
 		printf("    %" PRIu64 " slots, on %s\n", p->slots.slots, p->device);
 	if (p->slots_problem.message[0])
-		printf("    which part of it each slot is, is not known: %s\n",
+		printf("    it is not known which part of it each slot is: %s\n",
 		       p->slots_problem.message);
 	if (!p->readable)
 		printf("    not readable: %s\n", p->problem.message);

@@ -373,7 +373,7 @@ static void summarise(const struct reading *r, const struct virtual_result *v)
 	if (!v->known)
 		log_warning("dtb-unknown",
 			    "0x%" PRIx64 " is the top table of no address space that was found; if "
-			    "it is none at all, nothing of this is true",
+			    "it is no page table at all, what follows is meaningless",
 			    v->dtb);
 	log_result_with(
 		LOG_FIELDS(log_u64("dtb", v->dtb), log_text("name", v->listed ? v->name : NULL),

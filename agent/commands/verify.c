@@ -33,11 +33,11 @@ const struct command command_verify = {
 	.operands = { .text = "FILE...", .min = 1, .max = SIZE_MAX },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "What the acquisition says of its end is told, too. Where that was not its end "
-		 "(it was\n"
-		 "stopped, the output was full, `ramseal seal` closed it), the exit code is 10; "
-		 "pages that\n"
-		 "could not be read are recorded, and leave it at 0.\n",
+	.notes = "It also tells how the acquisition ended. If that was before its time (it was "
+		 "stopped,\n"
+		 "the output was full, `ramseal seal` closed it), the exit code is 10. Pages that "
+		 "could\n"
+		 "not be read are recorded, and leave it at 0.\n",
 	.values_size = sizeof(struct verify_options),
 	.run = run,
 };

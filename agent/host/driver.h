@@ -24,8 +24,8 @@ struct driver_options {
 		"load the driver from a copy below DIR; default: the folder for temporary files")
 #define DRIVER_RISK_OPTION(type, member)                                                           \
 	CLI_FLAG(type, member, 0, RISK_OPTION,                                                     \
-		 "do also what may stop Windows here: load a driver that does not know of five "   \
-		 "levels of page tables, read in modes that a secure kernel's pages are fatal to")
+		 "allow what may stop Windows on this machine: a driver that does not know five "  \
+		 "levels of page tables, and modes to which a secure kernel's pages are fatal")
 #define DRIVER_OPTIONS(type, member)                                                               \
 	CLI_STRING(type, member.file, 0, "driver", "FILE.sys",                                     \
 		   "load this memory driver, and unload it at the end"),                           \

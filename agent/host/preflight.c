@@ -234,11 +234,10 @@ void preflight_judge_pagefiles(const struct pagefile_list *l, struct findings *t
 			findings_add(to, ST_OK, "pagefile", "%s: cannot be copied: %s", p->path,
 				     p->problem.message);
 		else if (p->slots_problem.message[0])
-			findings_add(
-				to, ST_OK, "slots",
-				"%s: which part of it each slot is, is not known, so that none "
-				"will be called safe: %s",
-				p->path, p->slots_problem.message);
+			findings_add(to, ST_OK, "slots",
+				     "%s: it is not known which part of it each slot is, so none "
+				     "will be called safe: %s",
+				     p->path, p->slots_problem.message);
 	}
 }
 

@@ -215,7 +215,7 @@ enum output_room output_judge_room(uint64_t room, const struct output_need *need
 		return ROOM_ENOUGH;
 	if (need->likely)
 		err_set(e, ST_OUTPUT,
-			"%s: has room for %s, may need some %s (estimated from a sample), and %s "
+			"%s: has room for %s, may need about %s (estimated from a sample), and %s "
 			"if nothing compresses",
 			path, have, likely, most);
 	else

@@ -149,7 +149,7 @@ static void put_order(struct doc *d, const struct run *r)
 	} counts[] = {
 		{ "guided_pages", "pages read by the page tables" },
 		{ "retaken_pages", "captured again because their entry had changed" },
-		{ "not_retaken", "not captured again: it had been too much already" },
+		{ "not_retaken", "not captured again, because the limit was reached" },
 		{ "tables_changed", "tables that had changed when they were read again" },
 		{ "tables_unsettled", "tables that did not settle" },
 	};

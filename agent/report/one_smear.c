@@ -251,9 +251,9 @@ void section_smear(struct doc *d, const struct run *r)
 		doc_put(d, ".");
 	}
 	for (size_t i = 0; i < s->n_file_doubts; i++) {
-		doc_put(d, " Which part of ");
+		doc_put(d, " It is not known which part of ");
 		html_strange(d, s->file_doubts[i].file);
-		doc_put(d, " each slot is, is not known, so that none of them is called safe: ");
+		doc_put(d, " each slot is, so none of them is called safe: ");
 		html_strange(d, s->file_doubts[i].why);
 		doc_put(d, ".");
 	}

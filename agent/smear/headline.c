@@ -149,7 +149,7 @@ static json_t *headline_sentence(const struct smear *s, enum copy copy)
 	smear_sentence(s, copy, sentence);
 	if (!s->n_file_doubts)
 		return json_string(sentence);
-	return json_sprintf("%s Which part of %s each slot is, is not known.", sentence,
+	return json_sprintf("%s It is not known which part of %s each slot is.", sentence,
 			    s->n_file_doubts > 1 ? "the swap files" : "the swap file");
 }
 
@@ -252,9 +252,8 @@ void smear_advice_text(const struct smear *s, enum copy copy, char ret[static SM
 	if (!a.processes)
 		return;
 	add(ret,
-	    "What is there of %zu of %zu processes that lived can be used as it is (at most %d %% "
-	    "of "
-	    "it is at risk); ",
+	    "%zu of %zu processes that lived can be used as they are, as far as they are there "
+	    "(at most %d %% of that is at risk); ",
 	    a.usable, a.processes, SMEAR_USABLE);
 	if (a.at_risk)
 		add(ret, "for the %" PRIu64 " page%s at risk of the others%s ", a.at_risk,

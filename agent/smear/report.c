@@ -406,8 +406,8 @@ static void print_file_doubts(const struct smear *s, FILE *out)
 		text_printable(s->file_doubts[i].file, file, sizeof(file));
 		text_printable(s->file_doubts[i].why, why, sizeof(why));
 		fprintf(out,
-			"no slot of %s is called safe, because which part of it each is, is not "
-			"known: %s\n",
+			"no slot of %s is called safe, because it is not known which part of the "
+			"file each is: %s\n",
 			file, why);
 	}
 }

@@ -166,7 +166,7 @@ class Check(unittest.TestCase):
         with self.disk(20 * MIB):
             said = self.check(*self.source, "-o", "disk/new", code=0)
             note = next(f for f in said["findings"] if f["what"] == "room")
-            self.assertRegex(note["text"], r"disk/new: has room for .*, may need some .* \(estimated from a sample\)")
+            self.assertRegex(note["text"], r"disk/new: has room for .*, may need about .* \(estimated from a sample\)")
             self.assertFalse(note["stops"])
             done = self.ramseal("acquire", "-q", *self.source, "-o", "disk/new")
             self.assertEqual(done.returncode, 6)

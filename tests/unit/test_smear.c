@@ -578,13 +578,13 @@ TEST(advice_is_by_what_is_at_risk)
 	static const char guided[] = "{\"event\":\"end\",\"order\":{\"name\":\"guided\"}}\n";
 
 	advise(0, "");
-	CHECK_HAS(advice, "What is there of 1 of 1 processes that lived can be used as it is");
+	CHECK_HAS(advice, "1 of 1 processes that lived can be used as they are");
 	CHECK_HAS(advice,
 		  "for 1 page of which a flat image has another capture ask `ramseal read`");
 	CHECK_HAS(advice, "a second acquisition is not worth it.");
 	/* 2 of 20 are 10 %, and 3 are 15. */
 	advise(2, "");
-	CHECK_HAS(advice, "What is there of 0 of 1 processes that lived can be used as it is");
+	CHECK_HAS(advice, "0 of 1 processes that lived can be used as they are");
 	CHECK_HAS(advice, "for the 2 pages at risk of the others");
 	CHECK_HAS(advice, "a second acquisition is not worth it.");
 	advise(3, "");

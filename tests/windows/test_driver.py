@@ -551,7 +551,7 @@ class Driver(unittest.TestCase):
     def test_read_that_never_returns_while_it_is_opened(self):
         gen2(hangs_after=1)
         log = self.acquire(SOURCE_FAILED, '--read-timeout', '3')
-        self.assertIn('did not let itself be opened', log[-1]['message'])
+        self.assertIn('could not be opened within', log[-1]['message'])
         self.assertFalse(self.out.exists())
         self.driver(COMPLETE, 'cleanup')
         self.nothing_is_left()
