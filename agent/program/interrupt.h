@@ -15,7 +15,16 @@
 /* Once, before the first thread is started. A SIGHUP that was ignored (nohup) stays ignored. */
 void interrupt_init(void);
 
-/* True from the first signal on. Cheap; from any thread. */
+/*
+ * Asks to stop, as a signal does; `name` is static, and what interrupt_name() gives. False: somebody
+ * asked before, whose name stays. From any thread, and from a signal's handler.
+ */
+bool interrupt_ask(const char *name);
+
+/* As if nobody had asked: for what goes on afterwards, such as the next test. */
+void interrupt_forget(void);
+
+/* True from the first request on. Cheap; from any thread. */
 bool interrupted(void);
 
 /* "SIGINT", "SIGTERM", "SIGHUP", "Ctrl-C", "logoff" …; or NULL while interrupted() is false. */

@@ -2,20 +2,26 @@
 #include "agent/program/interrupt.h"
 
 #include <signal.h>
-#include <stdatomic.h>
 #include <stddef.h>
 
 #include "agent/program/progress.h"
 #include "formats/base/defs.h"
 
-/* Lock-free, and so safe in a handler and between threads (C17 7.14.1.1). */
-static atomic_int first_signal;
+static const char *name_of(int number)
+{
+	switch (number) {
+	case SIGINT:
+		return "SIGINT";
+	case SIGTERM:
+		return "SIGTERM";
+	default:
+		return "SIGHUP";
+	}
+}
 
 static void on_signal(int number)
 {
-	int none = 0;
-
-	if (atomic_compare_exchange_strong(&first_signal, &none, number))
+	if (interrupt_ask(name_of(number)))
 		return;
 	/*
 	 * Only SIGINT is repeated by a person who means it; timeout(1), for one, sends SIGTERM
@@ -62,23 +68,4 @@ void interrupt_init(void)
 	handle(SIGHUP);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a file size limit is a failed write too: EFBIG */
-}
-
-bool interrupted(void)
-{
-	return atomic_load(&first_signal) != 0;
-}
-
-const char *interrupt_name(void)
-{
-	switch (atomic_load(&first_signal)) {
-	case 0:
-		return NULL;
-	case SIGINT:
-		return "SIGINT";
-	case SIGTERM:
-		return "SIGTERM";
-	default:
-		return "SIGHUP";
-	}
 }

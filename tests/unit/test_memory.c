@@ -76,18 +76,6 @@ static enum status disk_cut(struct sink *s, uint64_t len, struct err *e)
 	return ST_OK;
 }
 
-static bool stop_asked;
-
-bool interrupted(void)
-{
-	return stop_asked;
-}
-
-const char *interrupt_name(void)
-{
-	return "the test";
-}
-
 static const struct drv_ops fake_ops = {
 	.name = "fake", .read_max = 16 * PAGE_SIZE, .read = fake_read, .close = fake_close
 };
@@ -108,7 +96,7 @@ static void acquired_init(struct acquired *a, size_t limit)
 		.disk = { .sink = { .write = disk_write, .cut = disk_cut }, .limit = limit },
 		.stream = UINT32_MAX,
 	};
-	stop_asked = false;
+	interrupt_forget();
 }
 
 static void acquired_deinit(struct acquired *a)
@@ -287,7 +275,8 @@ TEST(dead_source_skips_more_pages_than_a_chunk_of_data_has)
 /* Asks for the stop from inside the read of page k. */
 static bool stop_at_k(const struct fake *f, uint64_t page)
 {
-	stop_asked |= page == f->k;
+	if (page == f->k)
+		interrupt_ask("the test");
 	return false;
 }
 
@@ -552,7 +541,8 @@ static void step(void *with)
 
 static void step_and_interrupt(void *with)
 {
-	stop_asked = ((struct hanging *)with)->steps > 0;
+	if (((struct hanging *)with)->steps > 0)
+		interrupt_ask("the test");
 	step(with);
 }
 
@@ -632,7 +622,7 @@ TEST(who_interrupts_a_read_that_hangs_need_not_wait_for_long)
 
 	hanging_init(&h, PAGE_0 + 1, 0, &reading);
 	acquired_init(&a, SIZE_MAX);
-	stop_asked = false;
+	interrupt_forget();
 	h.fake.fails = NULL;
 	reading.limit_s = 100000;
 	reading.step = step_and_interrupt;
