@@ -10,8 +10,8 @@
 
 #include "agent/acquire/stream_pass.h"
 #include "agent/paging/discover.h"
-#include "agent/smear/layout.h"
-#include "agent/smear/prints.h"
+#include "agent/paging/layout.h"
+#include "agent/paging/prints.h"
 
 struct tables_plan {
 	struct drv *source;

@@ -11,7 +11,7 @@
 #include "agent/order/sweep.h"
 #include "agent/paging/discover.h"
 #include "agent/paging/physmem.h"
-#include "agent/smear/prints.h"
+#include "agent/paging/prints.h"
 
 /* A page is captured so often at most, but for tables. */
 #define CAPTURES       4
@@ -89,6 +89,8 @@ struct guided_feed {
 	uint64_t again_left;               /* pages */
 
 	/* The walk, and the tables from its root to where it is, by level. */
+	enum status (*find_again)(struct drv *source, const struct discovery *earlier,
+				  struct discovery *ret, struct err *e);
 	const struct discovery *first;  /* of the pass before */
 	struct discovery again;         /* when those had been walked */
 	const struct discovery *spaces; /* whose turn it is */

@@ -18,7 +18,7 @@
 #define RAMSEAL_AGENT_ORDER_SLOTS_H
 
 #include "agent/acquire/stream_pass.h"
-#include "agent/smear/change.h"
+#include "agent/paging/entry_reader.h"
 #include "tsk-extract/extract.h"
 
 struct slots;

@@ -603,6 +603,12 @@ static void prove_numbers(struct measure *m, uint32_t named)
 		m->files[i].assumed = false;
 }
 
+static void add_evidence(struct layout_evidence *ev, const struct leaves *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		layout_evidence_add_entry(ev, l->at[i].level, l->at[i].va, l->at[i].raw);
+}
+
 static enum status choose_layout(struct measure *m, struct err *e)
 {
 	struct layout_evidence ev;
@@ -616,10 +622,10 @@ static enum status choose_layout(struct measure *m, struct err *e)
 	smear__begin_budget(m);
 	for (size_t i = 0; i < m->ret->spaces.count && !st; i++) {
 		st = smear__walk_space(m, &m->ret->spaces.at[i], m->image_only, e);
-		layout_evidence_add(&ev, &m->copy[COPY_BEFORE].leaves);
-		layout_evidence_add(&ev, &m->copy[COPY_AFTER].leaves);
+		add_evidence(&ev, &m->copy[COPY_BEFORE].leaves);
+		add_evidence(&ev, &m->copy[COPY_AFTER].leaves);
 		if (m->image_only)
-			layout_evidence_add(&ev, &m->copy[COPY_IMAGE].leaves);
+			add_evidence(&ev, &m->copy[COPY_IMAGE].leaves);
 	}
 	layout_choose(&ev, &m->entries, &m->ret->layout);
 	smear__find_store(m, &ev.windows);

@@ -8,7 +8,7 @@
 
 #include "agent/paging/walk.h"
 #include "agent/smear/captures.h"
-#include "agent/smear/change.h"
+#include "agent/paging/entry_reader.h"
 
 #define NO_TABLE UINT32_MAX
 

@@ -8,7 +8,7 @@
 
 #include "agent/smear/captures.h"
 #include "agent/smear/change.h"
-#include "agent/smear/layout.h"
+#include "agent/paging/layout.h"
 #include "agent/smear/leaves.h"
 #include "agent/smear/spaces.h"
 #include "agent/smear/window.h"

@@ -3,7 +3,7 @@
 #include "tests/unit/test.h"
 
 #include "agent/paging/walk.h"
-#include "agent/smear/prints.h"
+#include "agent/paging/prints.h"
 #include "formats/base/bytes.h"
 
 #define WINDOWS ((struct table_prints){ .entries = { .os = OS_WINDOWS } })

@@ -3,11 +3,10 @@
  * The layout by which a machine's entries are read: chosen from what all of them look like, and told
  * with its reasons. What is not present is PTE_UNKNOWN where nothing spoke for any layout.
  */
-#ifndef RAMSEAL_AGENT_SMEAR_LAYOUT_H
-#define RAMSEAL_AGENT_SMEAR_LAYOUT_H
+#ifndef RAMSEAL_AGENT_PAGING_LAYOUT_H
+#define RAMSEAL_AGENT_PAGING_LAYOUT_H
 
-#include "agent/smear/change.h"
-#include "agent/smear/leaves.h"
+#include "agent/paging/entry_reader.h"
 
 /* Of one machine; `facts` of layout_evidence_init() are copied, and what they name is borrowed. */
 struct layout_evidence {
@@ -18,7 +17,6 @@ struct layout_evidence {
 
 void layout_evidence_init(struct layout_evidence *ev, enum discover_os os,
 			  const struct pte_facts *facts);
-void layout_evidence_add(struct layout_evidence *ev, const struct leaves *l);
 /* One entry, which is neither present nor zero, of a table of `level`. */
 void layout_evidence_add_entry(struct layout_evidence *ev, unsigned level, uint64_t va,
 			       uint64_t raw);

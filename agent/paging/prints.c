@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/smear/prints.h"
+#include "agent/paging/prints.h"
 
 #include <stdlib.h>
 

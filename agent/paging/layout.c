@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/smear/layout.h"
+#include "agent/paging/layout.h"
 
 #include <string.h>
 
@@ -18,12 +18,6 @@ void layout_evidence_add_entry(struct layout_evidence *ev, unsigned level, uint6
 		win_pte_evidence_add(&ev->windows, va, raw);
 	else
 		linux_pte_evidence_add(&ev->linux_, level, raw);
-}
-
-void layout_evidence_add(struct layout_evidence *ev, const struct leaves *l)
-{
-	for (size_t i = 0; i < l->count; i++)
-		layout_evidence_add_entry(ev, l->at[i].level, l->at[i].va, l->at[i].raw);
 }
 
 static void choose_windows(const struct win_pte_evidence *ev, struct entry_reader *reader,

@@ -13,10 +13,10 @@
  * Memory: 144 bytes for each table, at most 36 MiB, and 2 MiB for an index. Tables beyond that are
  * unknown.
  */
-#ifndef RAMSEAL_AGENT_SMEAR_PRINTS_H
-#define RAMSEAL_AGENT_SMEAR_PRINTS_H
+#ifndef RAMSEAL_AGENT_PAGING_PRINTS_H
+#define RAMSEAL_AGENT_PAGING_PRINTS_H
 
-#include "agent/smear/change.h"
+#include "agent/paging/entry_reader.h"
 
 /* 512 GiB of mapped memory, if each maps all it can. */
 #define PRINTS_MAX ((size_t)1 << 18)
