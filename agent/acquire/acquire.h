@@ -6,7 +6,7 @@
 #ifndef RAMSEAL_AGENT_ACQUIRE_ACQUIRE_H
 #define RAMSEAL_AGENT_ACQUIRE_ACQUIRE_H
 
-#include "agent/commands/disk_options.h"
+#include "agent/acquire/disk_options.h"
 #include "agent/host/driver.h"
 #include "agent/output/image_out.h"
 #include "agent/program/cli.h"

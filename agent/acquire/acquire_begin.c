@@ -5,7 +5,6 @@
 #include "agent/acquire/manifest.h"
 #include "agent/acquire/room.h"
 #include "agent/acquire/volume_remarks.h"
-#include "agent/commands/commands.h"
 #include "agent/host/context.h"
 #include "agent/host/host.h"
 #include "agent/program/clock.h"

@@ -8,7 +8,7 @@
 #include "agent/acquire/acquire_internal.h"
 #include "agent/acquire/confirm_numbers.h"
 #include "agent/acquire/manifest.h"
-#include "agent/commands/commands.h"
+#include "agent/acquire/pipeline.h"
 #include "agent/order/order.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
@@ -59,9 +59,7 @@ static struct stream_plan watched_plan(const struct acquisition *a, enum progres
  */
 const struct order *acquire__order(const struct acquisition *a)
 {
-	if (a->o->order)
-		return a->o->order;
-	return a->before.found.n_spaces ? &guided_order : &linear_order;
+	return a->o->order ? a->o->order : order_default(a->before.found.n_spaces);
 }
 
 json_t *acquire__memory_meta(const struct acquisition *a)
@@ -80,7 +78,8 @@ static struct memory_plan memory_plan(struct acquisition *a)
 		.table_pages = a->before.pages.ranges ? &a->before.pages : NULL,
 		.spaces = a->before.found.n_spaces ? &a->before.found : NULL,
 		.prints = a->before.found.n_spaces ? &a->before.prints : NULL,
-		.stream = watched_plan(a, command_progress(a->cli)),
+		.find_again = tables_find_again,
+		.stream = watched_plan(a, cli_progress(a->cli)),
 	};
 
 	ret.stream.stream = a->memory_stream;
@@ -145,10 +144,9 @@ static enum status copy_files(struct acquisition *a, struct err *e)
 {
 	if (!a->files.count)
 		return ST_OK;
-	a->files_plan.stream =
-		a->o->pagefile == PAGEFILE_CONCURRENT
-			? acquire__stream_plan(a, FILE_THREADS, PROGRESS_QUIET)
-			: acquire__stream_plan(a, a->threads, command_progress(a->cli));
+	a->files_plan.stream = a->o->pagefile == PAGEFILE_CONCURRENT
+				       ? acquire__stream_plan(a, FILE_THREADS, PROGRESS_QUIET)
+				       : acquire__stream_plan(a, a->threads, cli_progress(a->cli));
 	return tolerate(files_copy(&a->files_plan, &a->files, e), "page files", e);
 }
 
@@ -223,7 +221,7 @@ static struct pte_facts slot_facts(const struct acquisition *a)
 static bool wants_slots(const struct acquisition *a)
 {
 	return a->o->pagefile == PAGEFILE_GUIDED && a->files.list.count &&
-	       (!a->o->order || a->o->order == &guided_order);
+	       (!a->o->order || a->o->order->takes_slots);
 }
 
 static enum status read_tables(struct acquisition *a, enum pagetables pass, struct err *e)
@@ -255,7 +253,7 @@ static enum status begin_slots(struct acquisition *a, struct err *e)
 	struct files_plan *plan = &a->files_plan;
 	enum status st;
 
-	if (!wants_slots(a) || acquire__order(a) != &guided_order)
+	if (!wants_slots(a) || !acquire__order(a)->takes_slots)
 		return ST_OK;
 	if (!a->before.layout.found) {
 		log_info("slots-not-told", "how page tables name page files is not known: they "
@@ -377,7 +375,7 @@ enum status acquire_container(const struct cli *cli, const struct acquire_option
 {
 	struct acquisition a = { .cli = cli,
 				 .o = o,
-				 .threads = command_threads(o->threads),
+				 .threads = pipeline_threads(o->threads),
 				 .memory_stream = UINT32_MAX };
 	const enum status st = acquire(&a, e);
 

@@ -8,7 +8,7 @@
 #include "agent/acquire/manifest.h"
 #include "agent/acquire/reading.h"
 #include "agent/acquire/sleep_watch.h"
-#include "agent/commands/commands.h"
+#include "agent/acquire/pipeline.h"
 #include "agent/host/host.h"
 #include "agent/output/image_kernel.h"
 #include "agent/program/clock.h"
@@ -40,8 +40,8 @@ static enum status open_image(struct image_acquisition *a, struct err *e)
 		.spec = { .ranges = &info->maps[0].ranges,
 			  .kernel = a->dump.kernel,
 			  .level = a->o->level.level,
-			  .threads = command_threads(a->o->threads) },
-		.progress = command_progress(a->cli),
+			  .threads = pipeline_threads(a->o->threads) },
+		.progress = cli_progress(a->cli),
 		.phase = "memory",
 	};
 

@@ -27,6 +27,9 @@ struct memory_plan {
 	uint64_t again_max; /* pages to capture again for that at most; 0: what is usual */
 	/* Reads page files for an order that goes by the tables; NULL: they have their own time. */
 	struct slots *slots;
+	/* Finds the spaces that there are now, besides `earlier`; NULL: nobody looks again. */
+	enum status (*find_again)(struct drv *source, const struct discovery *earlier,
+				  struct discovery *ret, struct err *e);
 	struct root_watch *watch;  /* is shown every page that was read; or NULL */
 	struct stream_plan stream; /* without feed, label and total */
 };

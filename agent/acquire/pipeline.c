@@ -4,6 +4,9 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "agent/host/host.h"
+#include "formats/base/defs.h"
+
 /*
  * Items are numbered as they are filled; item n lives in slot n % n_slots. Always
  * drained <= taken <= filled <= drained + n_slots.
@@ -238,4 +241,11 @@ enum status pipeline_run_with(const struct pipeline_ops *ops, struct pipeline_fi
 		st = run_alone(&p, e);
 	free(p.slots);
 	return st;
+}
+
+unsigned pipeline_threads(uint64_t asked)
+{
+	if (asked)
+		return (unsigned)MIN(asked, PIPELINE_WORKERS_MAX);
+	return MIN(host_cpus(), PIPELINE_WORKERS_USUAL);
 }

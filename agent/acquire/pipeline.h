@@ -9,7 +9,13 @@
 
 #include "formats/base/err.h"
 
-#define PIPELINE_WORKERS_MAX 64
+#define PIPELINE_WORKERS_MAX   64
+
+/* More threads than this by default would take a machine over that others still work on. */
+#define PIPELINE_WORKERS_USUAL 8
+
+/* What --threads asks for; 0: it was not given. */
+unsigned pipeline_threads(uint64_t asked);
 
 struct pipeline_ops {
 	/*

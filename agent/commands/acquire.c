@@ -157,7 +157,7 @@ static enum status check_options(const struct cli *cli, struct err *e)
 				 "--order %s goes by the page tables: --pagetables both or before",
 				 o->order->name);
 	if (!st && cli_given(cli, "pagefile") && o->pagefile == PAGEFILE_GUIDED && o->order &&
-	    o->order != &guided_order)
+	    !o->order->takes_slots)
 		return cli_usage(cli, e,
 				 "--pagefile guided goes by the page tables: --order guided");
 	if (!st && o->hibernation && o->no_pagefile)

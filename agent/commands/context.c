@@ -3,7 +3,7 @@
  * ramseal context: what the registry of a Windows machine says about how its memory looked.
  */
 #include "agent/commands/commands.h"
-#include "agent/commands/disk_options.h"
+#include "agent/acquire/disk_options.h"
 #include "agent/host/context.h"
 #include "agent/program/log.h"
 

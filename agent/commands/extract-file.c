@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
-#include "agent/commands/disk_options.h"
+#include "agent/acquire/disk_options.h"
 #include "agent/output/output.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
@@ -153,7 +153,7 @@ static enum status copy_pieces(struct copy *c, struct err *e)
 	uint64_t done = 0;
 	enum status st = ST_OK;
 
-	progress_init(&p, command_progress(c->cli), "copy", extract_now(c->file)->size);
+	progress_init(&p, cli_progress(c->cli), "copy", extract_now(c->file)->size);
 	while (!st) {
 		st = copy_piece(c, &done, e);
 		progress_update(&p, done, c->pages[PAGE_UNREADABLE]);

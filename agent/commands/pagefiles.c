@@ -7,7 +7,7 @@
 
 #include "agent/acquire/volume_remarks.h"
 #include "agent/commands/commands.h"
-#include "agent/commands/disk_options.h"
+#include "agent/acquire/disk_options.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
 #include "tsk-extract/pagefiles.h"

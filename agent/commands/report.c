@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "agent/acquire/pipeline.h"
 #include "agent/commands/commands.h"
 #include "agent/output/output.h"
 #include "agent/report/page.h"
@@ -99,8 +100,8 @@ static enum status load(const struct cli *cli, struct run *runs, struct err *e)
 			.path = path,
 			.label = i < o->labels.count ? o->labels.at[i] : name_of(path),
 			.check = !o->no_verify && !o->figure,
-			.threads = command_threads(o->threads),
-			.progress = command_progress(cli),
+			.threads = pipeline_threads(o->threads),
+			.progress = cli_progress(cli),
 		};
 
 		st = run_load(&plan, &runs[i], e);

@@ -8,8 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/acquire/pipeline.h"
 #include "agent/check.h"
 #include "agent/commands/commands.h"
+#include "agent/host/host.h"
 #include "agent/output/output.h"
 #include "agent/output/output_target.h"
 #include "agent/program/clock.h"
@@ -72,8 +74,8 @@ struct sealing {
 static enum status check_input(struct sealing *s, struct err *e)
 {
 	const struct seal_options *o = s->cli->values;
-	enum status st = check_container(&s->in.blob, command_threads(o->threads),
-					 command_progress(s->cli), &s->state, e);
+	enum status st = check_container(&s->in.blob, pipeline_threads(o->threads),
+					 cli_progress(s->cli), &s->state, e);
 
 	if (!st)
 		return ST_END;

@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 
+#include "agent/acquire/pipeline.h"
 #include "agent/acquire/sleep_watch.h"
 #include "agent/check.h"
 #include "agent/commands/commands.h"
@@ -119,7 +120,7 @@ static enum status look(const struct cli *cli, struct verdict *v, struct err *e)
 
 	if (st)
 		return st;
-	v->st = check_container(&file.blob, command_threads(o->threads), command_progress(cli),
+	v->st = check_container(&file.blob, pipeline_threads(o->threads), cli_progress(cli),
 				&v->end, e);
 	sha256_hex(v->end.root, v->root);
 	if (!v->st)

@@ -32,7 +32,6 @@
  */
 #include <string.h>
 
-#include "agent/acquire/tables.h"
 #include "agent/order/guided_internal.h"
 #include "agent/order/order.h"
 #include "agent/program/clock.h"
@@ -156,10 +155,10 @@ static enum status look_again(struct guided_feed *f, bool *ret, struct err *e)
 {
 	enum status st;
 
-	*ret = f->spaces == f->first;
+	*ret = f->find_again && f->spaces == f->first;
 	if (!*ret)
 		return ST_OK;
-	st = tables_find_again(f->sweep.source, f->first, &f->again, e);
+	st = f->find_again(f->sweep.source, f->first, &f->again, e);
 	f->spaces = &f->again;
 	f->roots = (struct root_cursor){ 0 };
 	return st;
@@ -322,6 +321,7 @@ static enum status open_guided(const struct memory_plan *plan, struct memory_res
 	f->feed.next = next;
 	f->result = result;
 	f->slots = plan->slots;
+	f->find_again = plan->find_again;
 	f->first = f->spaces = plan->spaces;
 	f->step = f->first ? STEP_TABLES : STEP_REST;
 	f->budget = (struct walk_budget)WALK_UNLIMITED;
@@ -353,6 +353,7 @@ const struct order guided_order = {
 	.name = "guided",
 	.summary = "each page table, what it names at once, and the table again; then the rest",
 	.wants_spaces = true,
+	.takes_slots = true,
 	.open = open_guided,
 	.close = close_guided,
 };

@@ -18,6 +18,8 @@ struct order {
 	bool wants_tables;
 	/* It wants the address spaces, from the same pass. */
 	bool wants_spaces;
+	/* It reads slots of page files behind the tables that name them: memory_plan.slots. */
+	bool takes_slots;
 	/* *ret is for close(). `plan` and `result` are borrowed until then. */
 	enum status (*open)(const struct memory_plan *plan, struct memory_result *result,
 			    struct stream_feed **ret, struct err *e);
@@ -28,6 +30,9 @@ struct order {
 extern const struct order *const orders[];
 
 const struct order *order_find(const char *name); /* NULL: there is none */
+
+/* What is taken where none is asked for, with address spaces and without. */
+const struct order *order_default(bool spaces);
 
 extern const struct order linear_order, tables_first_order, tables_last_order, guided_order;
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/acquire/manifest.h"
-#include "agent/commands/commands.h"
+#include "agent/acquire/pipeline.h"
 #include "agent/output/image_kernel.h"
 #include "formats/elf_core.h"
 
@@ -137,7 +137,7 @@ static enum status open_output(struct export_run *x, struct err *e)
 			  .level = p->level,
 			  .threads = x->threads },
 		.captures = &x->captures,
-		.progress = command_progress(p->cli),
+		.progress = cli_progress(p->cli),
 		.phase = p->whole_file ? "extract" : "export",
 	};
 
@@ -220,7 +220,7 @@ enum status export_stream(const struct export_plan *plan, struct err *e)
 		.plan = plan,
 		.path = plan->cli->operands[0],
 		.inputs = { plan->cli->operands[0] },
-		.threads = command_threads(plan->threads),
+		.threads = pipeline_threads(plan->threads),
 	};
 	const enum status st = run(&x, e);
 

@@ -33,6 +33,7 @@
 
 #include <stdbool.h>
 
+#include "agent/program/progress.h"
 #include "formats/base/err.h"
 
 /* What an option's value is, and the type of the member that receives it. */
@@ -181,6 +182,14 @@ struct cli {
 };
 
 #define _cleanup_cli_ CLEANUP(cli_deinit)
+
+/* How the options that every command has want its progress shown. */
+static inline enum progress_mode cli_progress(const struct cli *cli)
+{
+	if (cli->globals.quiet)
+		return PROGRESS_QUIET;
+	return cli->globals.log_json ? PROGRESS_JSON : PROGRESS_AUTO;
+}
 
 /*
  * Accepts --name=value, --name value, -xvalue, -x value, -xyz for flags, and "--" before

@@ -2,17 +2,17 @@
 /*
  * Orders of acquisition, over a memory that changes while it is read: the test's own rules say
  * after which read which entry becomes what. What they deliver is looked at piece by piece. The
- * signal and the second search for address spaces are this file's.
+ * second search for address spaces is this file's.
  */
 #include "tests/unit/test.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/acquire/tables.h"
 #include "agent/order/order.h"
 #include "agent/order/slots.h"
 #include "agent/program/interrupt.h"
+#include "agent/paging/prints.h"
 #include "driver-interface/source.h"
 #include "formats/base/bytes.h"
 
@@ -46,20 +46,9 @@ struct machine {
 	unsigned all;
 };
 
-static bool stop_asked;
 static struct discovery found_later;
 
-bool interrupted(void)
-{
-	return stop_asked;
-}
-
-const char *interrupt_name(void)
-{
-	return "the test";
-}
-
-enum status tables_find_again(struct drv *source, const struct discovery *earlier,
+static enum status find_later(struct drv *source, const struct discovery *earlier,
 			      struct discovery *ret, struct err *e)
 {
 	(void)source;
@@ -80,7 +69,8 @@ static void after_read(struct machine *m, uint64_t page)
 	}
 	if (m->churn && page == m->churn)
 		m->words[page][0] = ((FRAMES + 500 + m->reads[page]) * PAGE_SIZE) | PRIVATE;
-	stop_asked |= ++m->all == m->stop_at;
+	if (++m->all == m->stop_at)
+		interrupt_ask("the test");
 }
 
 static struct drv_result machine_read(struct drv *d, uint64_t addr, void *buf, size_t len)
@@ -127,7 +117,7 @@ static struct machine *machine_create(size_t tables, size_t each)
 		for (size_t i = 0; i < each; i++)
 			name(m, PT + t, i, FRAMES + t * each + i, PRIVATE);
 	}
-	stop_asked = false;
+	interrupt_forget();
 	found_later = (struct discovery){ .mode = PAGING_4_LEVEL, .os = OS_WINDOWS };
 	return m;
 }
@@ -233,6 +223,7 @@ static struct result *run_plan(struct machine *m, const struct order *order,
 
 	plan.source = &m->drv;
 	plan.spaces = &spaces;
+	plan.find_again = find_later;
 	assert_non_null(r);
 	CHECK_OK(order->open(&plan, &r->memory, &feed, &e), &e);
 	while (!(st = feed->next(feed, &p, &e))) {

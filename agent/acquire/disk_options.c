@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/commands/disk_options.h"
+#include "agent/acquire/disk_options.h"
 
 #include "agent/program/log.h"
 

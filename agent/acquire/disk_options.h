@@ -2,8 +2,8 @@
 /*
  * The options that name a disk, of every command that reads one.
  */
-#ifndef RAMSEAL_AGENT_COMMANDS_DISK_OPTIONS_H
-#define RAMSEAL_AGENT_COMMANDS_DISK_OPTIONS_H
+#ifndef RAMSEAL_AGENT_ACQUIRE_DISK_OPTIONS_H
+#define RAMSEAL_AGENT_ACQUIRE_DISK_OPTIONS_H
 
 #include "agent/program/cli.h"
 #include "tsk-extract/disk.h"
