@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "driver-interface/sim/machine.h"
+#include "driver-interface/sim/manager.h"
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
 
@@ -37,11 +37,6 @@
 /* After so many accesses the hot part moves on. */
 #define HOT_MOVES     4096
 
-static uint64_t entry_get(const uint8_t *entry)
-{
-	return get_le64(entry);
-}
-
 /*
  * Frames
  */
@@ -64,7 +59,7 @@ static uint32_t repurpose(struct machine *m)
 }
 
 /* The oldest modified page goes to the page file. False: there is none, or the files are full. */
-static bool write_out(struct machine *m)
+bool sim__write_out(struct machine *m)
 {
 	const uint32_t n = m->lists[FRAME_MODIFIED].head;
 	uint32_t slot;
@@ -96,7 +91,7 @@ static bool trim(struct machine *m, uint32_t process)
 			p->hand |= SIM_TABLE - 1;
 			continue;
 		}
-		raw = entry_get(entry);
+		raw = sim__entry_get(entry);
 		if (!(raw & ENTRY_VALID_BIT))
 			continue;
 		if (raw & ENTRY_ACCESSED) {
@@ -126,7 +121,7 @@ static bool squeeze(struct machine *m)
 		if (m->processes[process].alive && m->processes[process].valid && trim(m, process))
 			break;
 	}
-	return write_out(m);
+	return sim__write_out(m);
 }
 
 uint32_t sim__manager_take(struct machine *m)
@@ -146,11 +141,6 @@ uint32_t sim__manager_take(struct machine *m)
  * Accesses
  */
 
-static uint64_t heap_vpn(const struct machine *m, uint32_t process, uint32_t page)
-{
-	return m->processes[process].first + page;
-}
-
 /* There is no copy elsewhere any more, so that the page counts as written. */
 static void map_page(struct machine *m, uint32_t process, uint8_t *entry, uint32_t frame)
 {
@@ -161,7 +151,7 @@ static void map_page(struct machine *m, uint32_t process, uint8_t *entry, uint32
 
 static void recall(struct machine *m, uint32_t process, uint8_t *entry)
 {
-	const uint32_t frame = sim__entry_frame(m, entry_get(entry));
+	const uint32_t frame = sim__entry_frame(m, sim__entry_get(entry));
 
 	sim__slot_free(m, frame_slot(&m->frame[frame]));
 	sim__frame_set_slot(&m->frame[frame], 0);
@@ -173,13 +163,13 @@ static void recall(struct machine *m, uint32_t process, uint8_t *entry)
 static bool bring(struct machine *m, uint32_t process, uint32_t page, uint8_t *entry)
 {
 	const uint32_t frame = sim__manager_take(m);
-	const uint32_t slot = sim__entry_kind(m, entry_get(entry)) == IS_SOFT
-				      ? sim__entry_slot(m, entry_get(entry))
+	const uint32_t slot = sim__entry_kind(m, sim__entry_get(entry)) == IS_SOFT
+				      ? sim__entry_slot(m, sim__entry_get(entry))
 				      : 0;
 
 	if (frame == SIM_NONE)
 		return false;
-	sim__frame_put(m, frame, process, heap_vpn(m, process, page),
+	sim__frame_put(m, frame, process, sim__heap_vpn(m, process, page),
 		       slot ? sim__slot_at(m, slot)->generation : ++m->generation);
 	sim__slot_free(m, slot);
 	map_page(m, process, entry, frame);
@@ -190,16 +180,14 @@ static bool bring(struct machine *m, uint32_t process, uint32_t page, uint8_t *e
 	return true;
 }
 
-enum access { ACCESS_READ, ACCESS_WRITE, ACCESS_ALLOCATE };
-
-static bool access_page(struct machine *m, uint32_t process, uint32_t page, enum access how)
+bool sim__access(struct machine *m, uint32_t process, uint32_t page, enum access how)
 {
 	uint8_t *entry = sim__heap_entry(m, process, page, true);
 	uint64_t raw;
 
 	if (!entry)
 		return false;
-	switch (sim__entry_kind(m, entry_get(entry))) {
+	switch (sim__entry_kind(m, sim__entry_get(entry))) {
 	case IS_VALID:
 		break;
 	case IS_TRANSITION:
@@ -215,7 +203,7 @@ static bool access_page(struct machine *m, uint32_t process, uint32_t page, enum
 		if (!bring(m, process, page, entry))
 			return false;
 	}
-	raw = entry_get(entry) | ENTRY_ACCESSED;
+	raw = sim__entry_get(entry) | ENTRY_ACCESSED;
 	if (how != ACCESS_READ) {
 		m->frame[sim__entry_frame(m, raw)].generation = ++m->generation;
 		m->counts.written++;
@@ -227,7 +215,7 @@ static bool access_page(struct machine *m, uint32_t process, uint32_t page, enum
 /* The frame, and what is in the page file, is of no use any more. */
 static void release(struct machine *m, uint32_t process, uint8_t *entry)
 {
-	const uint64_t raw = entry_get(entry);
+	const uint64_t raw = sim__entry_get(entry);
 	uint32_t frame;
 
 	switch (sim__entry_kind(m, raw)) {
@@ -250,14 +238,14 @@ static void release(struct machine *m, uint32_t process, uint8_t *entry)
 }
 
 /* A process maps a page of the section, or the trimmer takes it from it. */
-static void touch_shared(struct machine *m, uint32_t process, uint32_t i)
+void sim__touch_shared(struct machine *m, uint32_t process, uint32_t i)
 {
 	const uint64_t va = SIM_SHARED + ((uint64_t)i << PAGE_SHIFT);
 	uint8_t *entry = sim__table_entry(m, m->processes[process].root, va, 1, true);
 
 	if (!entry) {
 		m->counts.failed++;
-	} else if (entry_get(entry) & ENTRY_VALID_BIT) {
+	} else if (sim__entry_get(entry) & ENTRY_VALID_BIT) {
 		put_le64(entry, sim__entry_prototype(m, SIM_PAGED_POOL + 8 * i));
 	} else if (m->section[i] != SIM_NONE) {
 		put_le64(entry, sim__entry_user(m, m->section[i], false) | ENTRY_ACCESSED);
@@ -272,7 +260,7 @@ static void touch_shared(struct machine *m, uint32_t process, uint32_t i)
  */
 
 /* Who is asked next: each process by its size, all of them sometimes. */
-static void deal(struct machine *m)
+void sim__deal(struct machine *m)
 {
 	uint64_t sum = 0;
 	uint32_t n = 0;
@@ -291,7 +279,7 @@ static void deal(struct machine *m)
 }
 
 /* SIM_NONE: there is no memory for it. */
-static uint32_t add_process(struct machine *m, const char *name, uint32_t pages, uint64_t *random)
+uint32_t sim__process_add(struct machine *m, const char *name, uint32_t pages, uint64_t *random)
 {
 	const uint32_t n = m->n_processes;
 	const uint32_t tables = (pages + SIM_TABLE - 1) / SIM_TABLE;
@@ -329,7 +317,7 @@ static void free_tables(struct machine *m, uint32_t table, unsigned level)
 	const size_t end = level == 4 ? SIM_TABLE / 2 : SIM_TABLE;
 
 	for (size_t i = 0; level > 1 && i < end; i++) {
-		const uint64_t raw = entry_get(sim__frame_bytes(m, table) + 8 * i);
+		const uint64_t raw = sim__entry_get(sim__frame_bytes(m, table) + 8 * i);
 
 		if (raw & ENTRY_VALID_BIT)
 			free_tables(m, sim__frame_at(m, raw & ENTRY_ADDRESS), level - 1);
@@ -358,7 +346,7 @@ static void end_process(struct machine *m, uint32_t process)
 	p->alive = false;
 	p->end = m->now;
 	m->counts.exited++;
-	deal(m);
+	sim__deal(m);
 }
 
 /*
@@ -385,7 +373,7 @@ static void op_access(struct machine *m, enum access how)
 
 	if (!process)
 		return;
-	m->counts.failed += !access_page(m, process, pick_page(m, &m->processes[process]), how);
+	m->counts.failed += !sim__access(m, process, pick_page(m, &m->processes[process]), how);
 }
 
 static void op_touch(struct machine *m)
@@ -393,7 +381,7 @@ static void op_touch(struct machine *m)
 	const uint32_t process = pick_process(m);
 
 	if (process && !sim_below(&m->random, SHARED_ONE_IN))
-		touch_shared(m, process, (uint32_t)sim_below(&m->random, SIM_SHARED_PAGES));
+		sim__touch_shared(m, process, (uint32_t)sim_below(&m->random, SIM_SHARED_PAGES));
 	else
 		op_access(m, ACCESS_READ);
 }
@@ -426,7 +414,7 @@ static void op_free(struct machine *m)
 static void op_start(struct machine *m)
 {
 	const uint32_t pages = 256 + (uint32_t)sim_below(&m->random, 4096);
-	const uint32_t process = add_process(m, "worker.exe", pages, &m->random);
+	const uint32_t process = sim__process_add(m, "worker.exe", pages, &m->random);
 
 	if (process == SIM_NONE) {
 		m->counts.failed++;
@@ -435,11 +423,11 @@ static void op_start(struct machine *m)
 	m->processes[process].transient = true;
 	m->processes[process].floor = pages / 4;
 	for (uint32_t i = 0; i < pages / 4; i++)
-		m->counts.failed += !access_page(m, process, i, ACCESS_WRITE);
+		m->counts.failed += !sim__access(m, process, i, ACCESS_WRITE);
 	for (uint32_t i = 0; i < 64; i++)
-		touch_shared(m, process, i);
+		sim__touch_shared(m, process, i);
 	m->counts.started++;
-	deal(m);
+	sim__deal(m);
 }
 
 static void op_exit(struct machine *m)
@@ -522,7 +510,7 @@ static void run_rates(struct machine *m)
 			rates[i].op(m);
 }
 
-static enum status note_resident(struct machine *m)
+enum status sim__note_resident(struct machine *m)
 {
 	if (m->n_resident == m->resident_room) {
 		uint32_t *at = array_grow(m->resident, &m->resident_room, sizeof(*at));
@@ -543,13 +531,14 @@ static void tick(struct machine *m)
 	for (; m->cache_due >= PAGE_SIZE; m->cache_due -= PAGE_SIZE)
 		cache_page(m);
 	/* What the writer may do is what the trimmer gives it, and a little more. */
-	for (uint64_t n = due(&m->writer_due, pages + pages / 4, SECOND); n && write_out(m); n--)
+	for (uint64_t n = due(&m->writer_due, pages + pages / 4, SECOND); n && sim__write_out(m);
+	     n--)
 		;
 	for (uint64_t n = due(&m->trim_due, pages, SECOND); n && is_pressed(m); n--)
 		op_trim(m);
 	m->io -= m->io / IO_FADES;
 	if ((m->now - SIM_BOOT) % (SECOND / 10) == 0)
-		note_resident(m);
+		sim__note_resident(m);
 }
 
 void sim__manager_run(struct machine *m, uint64_t now, uint64_t read)
@@ -562,180 +551,4 @@ void sim__manager_run(struct machine *m, uint64_t now, uint64_t read)
 		}
 	}
 	m->now = now;
-}
-
-/*
- * What is there at first
- */
-
-/* Pages of a heap, by what they are; in runs, as programs use memory. */
-struct makeup {
-	uint32_t valid, transition, paged, zero, decommitted, empty;
-};
-
-#define RUN_MAX 32
-
-static bool populate_page(struct machine *m, uint32_t process, uint32_t page, unsigned kind)
-{
-	struct frame f = { .owner = process, .where = heap_vpn(m, process, page) };
-	uint8_t *entry;
-	uint32_t slot;
-
-	if (kind == 5)
-		return true;
-	entry = sim__heap_entry(m, process, page, true);
-	if (!entry)
-		return false;
-	if (kind == 0)
-		return access_page(m, process, page, ACCESS_WRITE);
-	if (kind == 1) {
-		if (!access_page(m, process, page, ACCESS_WRITE))
-			return false;
-		m->processes[process].valid--;
-		slot = sim__entry_frame(m, entry_get(entry));
-		put_le64(entry, sim__entry_transition(m, slot));
-		sim__frame_move(m, slot, FRAME_MODIFIED);
-		return write_out(m);
-	}
-	if (kind == 2) {
-		f.generation = ++m->generation;
-		slot = sim__slot_take(m, &f);
-		if (slot)
-			put_le64(entry, sim__entry_soft(m, slot));
-		return slot != 0;
-	}
-	put_le64(entry, sim__entry_zero(kind == 3 ? MM_READWRITE : MM_DECOMMIT));
-	return true;
-}
-
-static bool populate(struct machine *m, uint32_t process, const struct makeup *of, uint64_t *random)
-{
-	uint32_t left[] = { of->valid, of->transition,  of->paged,
-			    of->zero,  of->decommitted, of->empty };
-	const uint32_t pages = m->processes[process].pages;
-
-	for (uint32_t page = 0; page < pages;) {
-		uint64_t at = sim_below(random, pages - page);
-		unsigned kind = 0;
-		uint32_t n;
-
-		while (at >= left[kind])
-			at -= left[kind++];
-		n = 1 + (uint32_t)sim_below(random, RUN_MAX);
-		n = MIN(n, left[kind]);
-		left[kind] -= n;
-		for (; n; n--)
-			if (!populate_page(m, process, page++, kind))
-				return false;
-	}
-	/* Of the section, a part was never used, and a part was and has been trimmed since. */
-	for (uint32_t i = 0; i < SIM_SHARED_PAGES; i++) {
-		const uint64_t used = sim_below(random, 4);
-
-		for (uint64_t n = used; n > 1; n--)
-			touch_shared(m, process, i);
-	}
-	return true;
-}
-
-static bool add_main(struct machine *m, uint64_t *random)
-{
-	const uint32_t pages = (uint32_t)(m->spec.allocated >> PAGE_SHIFT);
-	struct makeup of = { .valid = (uint32_t)(m->spec.resident >> PAGE_SHIFT) };
-	uint32_t rest = pages - of.valid;
-
-	/* Of what is not resident: some a moment ago, hardly anything was never written or freed. */
-	of.transition = rest / 12;
-	of.zero = of.decommitted = of.empty = rest / 100;
-	of.paged = rest - of.transition - of.zero - of.decommitted - of.empty;
-	m->main = add_process(m, m->spec.process, pages, random);
-	if (m->main == SIM_NONE || !populate(m, m->main, &of, random))
-		return false;
-	m->processes[m->main].floor = (uint32_t)(m->spec.trimmed >> PAGE_SHIFT);
-	return true;
-}
-
-static bool add_other(struct machine *m, uint32_t i, uint32_t valid, uint64_t *random)
-{
-	static const char *const names[] = { "smss.exe",    "csrss.exe",    "wininit.exe",
-					     "lsass.exe",   "services.exe", "svchost.exe",
-					     "svchost.exe", "explorer.exe" };
-	const bool transient = i >= ARRAY_SIZE(names) && i % 2;
-	const char *name = i < ARRAY_SIZE(names) ? names[i]
-			   : transient           ? "worker.exe"
-						 : "svchost.exe";
-	const struct makeup of = {
-		valid, valid / 10, valid / 4, valid / 10, valid / 20, valid / 10
-	};
-	const uint32_t pages =
-		of.valid + of.transition + of.paged + of.zero + of.decommitted + of.empty;
-	const uint32_t process = add_process(m, name, pages, random);
-
-	if (process == SIM_NONE)
-		return false;
-	m->processes[process].transient = transient;
-	m->processes[process].floor = valid / 5 * 3;
-	return populate(m, process, &of, random);
-}
-
-/* Sizes differ by a factor of eight. */
-static bool add_others(struct machine *m, uint64_t *random)
-{
-	const uint64_t pages = m->spec.others >> PAGE_SHIFT;
-
-	for (uint32_t i = 0; i < m->spec.processes; i++) {
-		const uint64_t parts = 1 + sim_below(random, 8);
-		const uint64_t valid = pages * 2 * parts / 9 / m->spec.processes;
-
-		if (i == 4 && !add_main(m, random))
-			return false;
-		if (!add_other(m, i, (uint32_t)MAX(valid, 16), random))
-			return false;
-	}
-	return m->main || add_main(m, random);
-}
-
-/*
- * What nobody has is the cache's, files that were read once (standby), freed, or never used. Old
- * standby pages are processes' and files' alike.
- */
-static void fill_rest(struct machine *m, uint64_t *random)
-{
-	const uint32_t left = m->lists[FRAME_FREE].count;
-	const uint64_t cache = MIN(m->spec.cache / 4 >> PAGE_SHIFT, left / 4);
-
-	for (uint32_t i = 0; i < left / 4 * 3; i++) {
-		const uint32_t frame = sim__manager_take(m);
-
-		sim__frame_put(m, frame, 0, SIM_VPN(SIM_CACHE) + 16 + m->cache_next++,
-			       ++m->generation);
-		if (i < cache)
-			sim__frame_move(m, frame, FRAME_CACHE);
-		else
-			sim__frame_move(m, frame, i % 3 ? FRAME_STANDBY : FRAME_FREE);
-		if (i >= cache && sim_below(random, 2) && m->lists[FRAME_STANDBY].count > 1)
-			sim__frame_move(m, m->lists[FRAME_STANDBY].head, FRAME_STANDBY);
-	}
-}
-
-/* What tables did not need of the low part, or are not to have. */
-static void give_low(struct machine *m)
-{
-	while (!m->spec.low_tables && m->low_next < m->low_end)
-		sim__frame_move(m, m->low_next++, FRAME_FREE);
-}
-
-enum status sim__manager_init(struct machine *m, uint64_t *random, struct err *e)
-{
-	give_low(m);
-	if (add_process(m, "System", 0, random) == SIM_NONE || !add_others(m, random))
-		return err_set(e, ST_USAGE,
-			       "ram or page files are too small for what the processes have");
-	fill_rest(m, random);
-	for (uint32_t i = 0; i < m->n_processes; i++)
-		m->processes[i].begin = 0;
-	m->counts = (__typeof__(m->counts)){ 0 };
-	deal(m);
-	note_resident(m);
-	return ST_OK;
 }
