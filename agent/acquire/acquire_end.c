@@ -4,6 +4,7 @@
 #include "agent/acquire/acquire_internal.h"
 #include "agent/acquire/manifest.h"
 #include "agent/acquire/missing.h"
+#include "agent/acquire/tables_json.h"
 #include "agent/host/host.h"
 #include "agent/order/order.h"
 #include "agent/program/clock.h"

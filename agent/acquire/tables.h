@@ -75,7 +75,4 @@ bool tables_watch(const struct reading *reading, const struct tables_result *bef
 enum status tables_find_again(struct drv *source, const struct discovery *earlier,
 			      struct discovery *ret, struct err *e);
 
-/* For summaries. */
-json_t *tables_json(const struct tables_result *r);
-
 #endif
