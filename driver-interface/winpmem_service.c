@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "driver-interface/winpmem_service.h"
+#include "driver-interface/winpmem_service_internal.h"
 
-#include <windows.h>
-
-/* They want it first. */
+/* They want windows.h first. */
 #include <ntsecapi.h>
 #include <sddl.h>
 #include <stdatomic.h>
@@ -13,20 +11,7 @@
 #include "driver-interface/driver_advice.h"
 #include "driver-interface/driver_safety.h"
 #include "driver-interface/winpmem_file.h"
-#include "formats/base/array.h"
 #include "formats/base/bytes.h"
-
-#define PREFIX       L"" WINPMEM_SERVICE_PREFIX
-#define PREFIX_LEN   (ARRAY_SIZE(PREFIX) - 1)
-#define DIGITS       16
-#define NAME_SIZE    (PREFIX_LEN + DIGITS + 1)
-
-/* One name for all of them, in a folder of its own. */
-#define DRIVER_FILE  L"winpmem.sys"
-
-/* What the service list shows; the second is for those that were left loaded on purpose. */
-#define DISPLAY_NAME L"ramseal memory driver"
-#define KEPT_NAME    L"ramseal memory driver, kept"
 
 /*
  * Nobody but the system and Administrators, and nothing inherited from the folder above ("P").
@@ -55,7 +40,7 @@ struct winpmem_service {
 	struct winpmem_file file;
 };
 
-static wchar_t *join(const wchar_t *front, const wchar_t *middle, const wchar_t *back)
+wchar_t *winpmem__join(const wchar_t *front, const wchar_t *middle, const wchar_t *back)
 {
 	wchar_t *ret = calloc(wcslen(front) + wcslen(middle) + wcslen(back) + 1, sizeof(*ret));
 
@@ -91,12 +76,12 @@ static wchar_t *verbatim(wchar_t *path)
 
 	if (!path || wcsncmp(path, L"\\\\", 2) == 0)
 		return path;
-	ret = join(L"\\\\?\\", path, L"");
+	ret = winpmem__join(L"\\\\?\\", path, L"");
 	free(path);
 	return ret;
 }
 
-static wchar_t *folder_above(const char *folder)
+wchar_t *winpmem__folder_above(const char *folder)
 {
 	_cleanup_free_ wchar_t *wide = folder ? win32_wide(folder) : calloc(MAX_PATH + 2, 2);
 
@@ -113,11 +98,11 @@ static wchar_t *folder_above(const char *folder)
 static wchar_t *kernel_path(const wchar_t *path)
 {
 	if (wcsncmp(path, L"\\\\?\\", 4) == 0)
-		return join(L"\\??\\", path + 4, L"");
-	return join(L"\\??\\UNC\\", path + 2, L"");
+		return winpmem__join(L"\\??\\", path + 4, L"");
+	return winpmem__join(L"\\??\\UNC\\", path + 2, L"");
 }
 
-static enum status advise(struct err *e, DWORD code, const char *what)
+enum status winpmem__advise(struct err *e, DWORD code, const char *what)
 {
 	const enum status st = code == ERROR_ACCESS_DENIED ? ST_NO_PRIVILEGE : ST_NO_SOURCE;
 	const char *advice = driver_advice(code);
@@ -143,7 +128,7 @@ static enum status make_name(struct winpmem_service *s, struct err *e)
 
 static wchar_t *mutex_name(const wchar_t *name)
 {
-	return join(L"Global\\", name, L"");
+	return winpmem__join(L"Global\\", name, L"");
 }
 
 /* Held as long as this program lives, whatever becomes of it. */
@@ -157,7 +142,7 @@ static enum status hold_mutex(struct winpmem_service *s, struct err *e)
 	return s->mutex ? ST_OK : err_from_win32(e, ST_SYSTEM, GetLastError(), "mutex");
 }
 
-static bool is_in_use(const wchar_t *name)
+bool winpmem__is_in_use(const wchar_t *name)
 {
 	_cleanup_free_ wchar_t *mutex = mutex_name(name);
 	const HANDLE h = mutex ? OpenMutexW(SYNCHRONIZE, FALSE, mutex) : NULL;
@@ -170,11 +155,11 @@ static bool is_in_use(const wchar_t *name)
 
 static enum status make_folder(struct winpmem_service *s, const char *folder, struct err *e)
 {
-	_cleanup_free_ wchar_t *above = folder_above(folder);
+	_cleanup_free_ wchar_t *above = winpmem__folder_above(folder);
 	SECURITY_ATTRIBUTES security = { .nLength = sizeof(security) };
 
-	s->folder = above ? join(above, L"\\", s->name) : NULL;
-	s->copy = s->folder ? join(s->folder, L"\\", DRIVER_FILE) : NULL;
+	s->folder = above ? winpmem__join(above, L"\\", s->name) : NULL;
+	s->copy = s->folder ? winpmem__join(s->folder, L"\\", DRIVER_FILE) : NULL;
 	if (!s->copy)
 		return err_nomem(e);
 	if (!ConvertStringSecurityDescriptorToSecurityDescriptorW(
@@ -226,14 +211,14 @@ static enum status make_service(struct winpmem_service *s, struct err *e)
 		return err_nomem(e);
 	s->manager = OpenSCManagerW(NULL, NULL, SC_MANAGER_CREATE_SERVICE);
 	if (!s->manager)
-		return advise(e, GetLastError(), "the service manager does not let us in");
+		return winpmem__advise(e, GetLastError(), "the service manager does not let us in");
 	s->service = CreateServiceW(s->manager, s->name, DISPLAY_NAME,
 				    SERVICE_START | SERVICE_STOP | SERVICE_QUERY_STATUS |
 					    SERVICE_CHANGE_CONFIG | DELETE,
 				    SERVICE_KERNEL_DRIVER, SERVICE_DEMAND_START,
 				    SERVICE_ERROR_IGNORE, path, NULL, NULL, NULL, NULL, NULL);
 	if (!s->service)
-		return advise(e, GetLastError(), "the driver's service cannot be made");
+		return winpmem__advise(e, GetLastError(), "the driver's service cannot be made");
 	error = start_service(s->service);
 	if (driver_left_device(error, winpmem_is_loaded()))
 		return err_set(
@@ -241,7 +226,7 @@ static enum status make_service(struct winpmem_service *s, struct err *e)
 			"the driver did not start and left its device (error %lu): reading that "
 			"stops Windows, so restart Windows before the next try",
 			(unsigned long)error);
-	return error ? advise(e, error, "the driver cannot be loaded") : ST_OK;
+	return error ? winpmem__advise(e, error, "the driver cannot be loaded") : ST_OK;
 }
 
 /*
@@ -379,7 +364,7 @@ enum status winpmem_service_look(const struct winpmem_load *l, struct winpmem_fi
 	}
 	manager = OpenSCManagerW(NULL, NULL, SC_MANAGER_CREATE_SERVICE);
 	if (!manager)
-		return advise(e, GetLastError(), "the service manager does not let us in");
+		return winpmem__advise(e, GetLastError(), "the service manager does not let us in");
 	CloseServiceHandle(manager);
 	return ST_OK;
 }
@@ -448,7 +433,7 @@ static bool has_stopped(SC_HANDLE service)
 	return status.dwCurrentState == SERVICE_STOPPED;
 }
 
-static enum status stop_service(SC_HANDLE service, const char *name, struct err *e)
+enum status winpmem__stop_service(SC_HANDLE service, const char *name, struct err *e)
 {
 	SERVICE_STATUS status;
 	DWORD error = ERROR_SUCCESS;
@@ -469,7 +454,7 @@ static enum status stop_service(SC_HANDLE service, const char *name, struct err 
 }
 
 /* And the folder that it is in. A virus scanner may hold it for a moment. */
-static enum status delete_copy(const wchar_t *copy, struct err *e)
+enum status winpmem__delete_copy(const wchar_t *copy, struct err *e)
 {
 	_cleanup_free_ wchar_t *folder = wcsdup(copy);
 	DWORD error = ERROR_SUCCESS;
@@ -506,12 +491,12 @@ enum status winpmem_service_unload(struct winpmem_service *s, struct err *e)
 		return ST_OK;
 	guard(NULL);
 	if (s->service)
-		st = stop_service(s->service, s->utf8_name, e);
+		st = winpmem__stop_service(s->service, s->utf8_name, e);
 	if (s->pinned && s->pinned != INVALID_HANDLE_VALUE)
 		CloseHandle(s->pinned);
 	s->pinned = NULL;
 	if (s->folder_made)
-		files = delete_copy(s->copy, st ? NULL : e);
+		files = winpmem__delete_copy(s->copy, st ? NULL : e);
 	service_free(s);
 	return st ? st : files;
 }
@@ -522,187 +507,4 @@ void winpmem_service_keep(struct winpmem_service *s)
 	ChangeServiceConfigW(s->service, SERVICE_NO_CHANGE, SERVICE_NO_CHANGE, SERVICE_NO_CHANGE,
 			     NULL, NULL, NULL, NULL, NULL, NULL, KEPT_NAME);
 	service_free(s);
-}
-
-void winpmem_entries_deinit(struct winpmem_entries *l)
-{
-	free(l->at);
-	*l = (struct winpmem_entries){ 0 };
-}
-
-/* The prefix and as many lower-case digits as we write. */
-static bool is_ours(const wchar_t *name)
-{
-	return wcslen(name) == NAME_SIZE - 1 && wcsncmp(name, PREFIX, PREFIX_LEN) == 0 &&
-	       wcsspn(name + PREFIX_LEN, L"0123456789abcdef") == DIGITS;
-}
-
-static struct winpmem_entry *find_entry(const struct winpmem_entries *l, const char *name)
-{
-	for (size_t i = 0; i < l->count; i++)
-		if (!strcmp(l->at[i].name, name))
-			return &l->at[i];
-	return NULL;
-}
-
-/* Of something that is_ours(). NULL if out of memory. */
-static struct winpmem_entry *add_entry(struct winpmem_entries *l, const wchar_t *name)
-{
-	struct winpmem_entry x = { .in_use = is_in_use(name) };
-	struct winpmem_entry *at;
-
-	for (size_t i = 0; i < NAME_SIZE; i++)
-		x.name[i] = (char)name[i];
-	at = find_entry(l, x.name);
-	if (at)
-		return at;
-	if (l->count == l->room) {
-		at = array_grow(l->at, &l->room, sizeof(*at));
-		if (!at)
-			return NULL;
-		l->at = at;
-	}
-	l->at[l->count] = x;
-	return &l->at[l->count++];
-}
-
-static enum status add_services(const ENUM_SERVICE_STATUS_PROCESSW *found, DWORD count,
-				struct winpmem_entries *ret, struct err *e)
-{
-	for (DWORD i = 0; i < count; i++) {
-		struct winpmem_entry *x;
-
-		if (!is_ours(found[i].lpServiceName))
-			continue;
-		x = add_entry(ret, found[i].lpServiceName);
-		if (!x)
-			return err_nomem(e);
-		x->service = true;
-		x->running = found[i].ServiceStatusProcess.dwCurrentState != SERVICE_STOPPED;
-		x->kept = wcscmp(found[i].lpDisplayName, KEPT_NAME) == 0;
-	}
-	return ST_OK;
-}
-
-/* Services come in pieces of 64 KiB, which is as many as one call ever tells. */
-#define SERVICES_PIECE (64u << 10)
-
-static enum status list_services(SC_HANDLE manager, struct winpmem_entries *ret, struct err *e)
-{
-	_cleanup_free_ uint8_t *piece = malloc(SERVICES_PIECE);
-	DWORD needed = 0, count = 0, resume = 0;
-	enum status st = ST_OK;
-	BOOL all = FALSE;
-
-	if (!piece)
-		return err_nomem(e);
-	while (!all && !st) {
-		all = EnumServicesStatusExW(manager, SC_ENUM_PROCESS_INFO, SERVICE_DRIVER,
-					    SERVICE_STATE_ALL, piece, SERVICES_PIECE, &needed,
-					    &count, &resume, NULL);
-		if (!all && GetLastError() != ERROR_MORE_DATA)
-			return advise(e, GetLastError(), "services cannot be listed");
-		st = add_services((const ENUM_SERVICE_STATUS_PROCESSW *)(void *)piece, count, ret,
-				  e);
-	}
-	return st;
-}
-
-static enum status list_folders(const char *folder, struct winpmem_entries *ret, struct err *e)
-{
-	_cleanup_free_ wchar_t *above = folder_above(folder);
-	_cleanup_free_ wchar_t *pattern = above ? join(above, L"\\", PREFIX L"*") : NULL;
-	WIN32_FIND_DATAW found;
-	enum status st = ST_OK;
-	HANDLE h;
-
-	if (!pattern)
-		return err_nomem(e);
-	h = FindFirstFileW(pattern, &found);
-	if (h == INVALID_HANDLE_VALUE)
-		return ST_OK;
-	do {
-		if ((found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) &&
-		    is_ours(found.cFileName) && !add_entry(ret, found.cFileName))
-			st = err_nomem(e);
-	} while (!st && FindNextFileW(h, &found));
-	FindClose(h);
-	return st;
-}
-
-enum status winpmem_entries_list(const char *folder, struct winpmem_entries *ret, struct err *e)
-{
-	const SC_HANDLE manager =
-		OpenSCManagerW(NULL, NULL, SC_MANAGER_CONNECT | SC_MANAGER_ENUMERATE_SERVICE);
-	enum status st;
-
-	if (!manager)
-		return advise(e, GetLastError(), "the service manager does not let us in");
-	st = list_services(manager, ret, e);
-	CloseServiceHandle(manager);
-	return st ? st : list_folders(folder, ret, e);
-}
-
-/* Where the copy of a service is, if it is where we put copies. For free(); NULL if not. */
-static wchar_t *copy_of(SC_HANDLE service, const wchar_t *name)
-{
-	_cleanup_free_ QUERY_SERVICE_CONFIGW *config = calloc(1, 8192);
-	_cleanup_free_ wchar_t *tail = join(L"\\", name, L"\\" DRIVER_FILE);
-	const wchar_t *path;
-	DWORD needed;
-	size_t len;
-
-	if (!config || !tail || !QueryServiceConfigW(service, config, 8192, &needed))
-		return NULL;
-	path = config->lpBinaryPathName;
-	len = wcslen(path);
-	if (wcsncmp(path, L"\\??\\", 4) != 0 || len < wcslen(tail) + 4 ||
-	    wcscmp(path + len - wcslen(tail), tail) != 0)
-		return NULL;
-	return wcsncmp(path, L"\\??\\UNC\\", 8) == 0 ? join(L"\\\\", path + 8, L"")
-						     : join(L"\\\\?\\", path + 4, L"");
-}
-
-/* Stops and deletes; *copy is where its file is. */
-static enum status remove_service(const struct winpmem_entry *x, const wchar_t *name,
-				  wchar_t **copy, struct err *e)
-{
-	const SC_HANDLE manager = OpenSCManagerW(NULL, NULL, SC_MANAGER_CONNECT);
-	SC_HANDLE service;
-	enum status st;
-
-	if (!manager)
-		return advise(e, GetLastError(), "the service manager does not let us in");
-	service = OpenServiceW(manager, name,
-			       SERVICE_STOP | SERVICE_QUERY_STATUS | SERVICE_QUERY_CONFIG | DELETE);
-	if (service) {
-		*copy = copy_of(service, name);
-		st = stop_service(service, x->name, e);
-		CloseServiceHandle(service);
-	} else if (GetLastError() == ERROR_SERVICE_DOES_NOT_EXIST) {
-		st = ST_OK;
-	} else {
-		st = advise(e, GetLastError(), x->name);
-	}
-	CloseServiceHandle(manager);
-	return st;
-}
-
-enum status winpmem_entry_remove(const struct winpmem_entry *x, const char *folder, struct err *e)
-{
-	_cleanup_free_ wchar_t *name = win32_wide(x->name);
-	_cleanup_free_ wchar_t *above = folder_above(folder);
-	_cleanup_free_ wchar_t *below = name && above ? join(above, L"\\", name) : NULL;
-	_cleanup_free_ wchar_t *copy = NULL;
-	enum status st = ST_OK;
-
-	if (!below)
-		return err_nomem(e);
-	if (x->service)
-		st = remove_service(x, name, &copy, e);
-	if (st)
-		return st;
-	if (!copy)
-		copy = join(below, L"\\", DRIVER_FILE);
-	return copy ? delete_copy(copy, e) : err_nomem(e);
 }

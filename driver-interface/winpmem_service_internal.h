@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What loading and unloading a driver (winpmem_service.c) shares with finding what was left behind
+ * (winpmem_leftovers.c).
+ */
+#ifndef RAMSEAL_DRIVER_INTERFACE_WINPMEM_SERVICE_INTERNAL_H
+#define RAMSEAL_DRIVER_INTERFACE_WINPMEM_SERVICE_INTERNAL_H
+
+#include <windows.h>
+
+#include "driver-interface/winpmem_service.h"
+#include "formats/base/defs.h"
+
+#define PREFIX       L"" WINPMEM_SERVICE_PREFIX
+#define PREFIX_LEN   (ARRAY_SIZE(PREFIX) - 1)
+#define DIGITS       16
+#define NAME_SIZE    (PREFIX_LEN + DIGITS + 1)
+
+/* One name for all of them, in a folder of its own. */
+#define DRIVER_FILE  L"winpmem.sys"
+
+/* What the service list shows; the second is for those that were left loaded on purpose. */
+#define DISPLAY_NAME L"ramseal memory driver"
+#define KEPT_NAME    L"ramseal memory driver, kept"
+
+/* One text of three. For free(); NULL: no memory. */
+wchar_t *winpmem__join(const wchar_t *front, const wchar_t *middle, const wchar_t *back);
+/* Where copies are made: `folder`, or that for temporary files; without a backslash at its end. */
+wchar_t *winpmem__folder_above(const char *folder);
+
+/* An error of Windows, with what can be done about it. */
+enum status winpmem__advise(struct err *e, DWORD code, const char *what);
+
+/* True while a program holds the service of that name. */
+bool winpmem__is_in_use(const wchar_t *name);
+
+/* Stops and deletes; waits until it has stopped. */
+enum status winpmem__stop_service(SC_HANDLE service, const char *name, struct err *e);
+/* The copy of a driver, and the folder that was made for it. */
+enum status winpmem__delete_copy(const wchar_t *copy, struct err *e);
+
+#endif
