@@ -109,7 +109,8 @@ struct reading {
 	uint64_t last;
 	uint64_t length;
 	uint64_t begun; /* the container's first moment, monotonic ns */
-	const struct virtual_result *result;
+	const struct virtual_info *info;
+	struct virtual_counts counts;
 	struct output *out; /* NULL: the bytes are shown, or not wanted */
 	bool is_stdout;
 	uint64_t pages;
@@ -155,7 +156,7 @@ static void put_source(const struct reading *r, const struct virtual_page *p, ch
 		snprintf(ret, size, "nothing: %s", p->why);
 	else if (p->given == GIVEN_ZEROS)
 		snprintf(ret, size, "zeros");
-	else if (r->result->still)
+	else if (r->info->still)
 		snprintf(ret, size, "from \"%.100s\"", p->stream);
 	else
 		snprintf(ret, size, "from \"%.100s\" at %.6f s, window %.6f s%s", p->stream,
@@ -229,7 +230,7 @@ static json_t *page_json(const struct reading *r, const struct virtual_page *p)
 		put_times(o, "start_ns", "end_ns", &row->content);
 		json_object_set_new(o, "captures", json_integer((json_int_t)row->captures));
 		json_object_set_new(o, "newest", json_boolean(!row->older));
-		if (!r->result->still)
+		if (!r->info->still)
 			json_object_set_new(o, "window_ns", json_integer((json_int_t)row->window));
 	}
 	if (p->why)
@@ -355,8 +356,10 @@ static enum status take_page(void *context, const struct virtual_page *p, struct
  * The end
  */
 
-static void summarise(const struct reading *r, const struct virtual_result *v)
+static void summarise(const struct reading *r)
 {
+	const struct virtual_info *v = r->info;
+	const struct virtual_counts *c = &r->counts;
 	char whose[300], shown[300], trust[200];
 
 	if (v->listed)
@@ -369,7 +372,7 @@ static void summarise(const struct reading *r, const struct virtual_result *v)
 			 "safe or at risk: not applicable, because " ORIGIN_STILL_WHY);
 	else
 		snprintf(trust, sizeof(trust), "%" PRIu64 " safe, %" PRIu64 " at risk",
-			 v->trust[TRUST_SAFE], v->trust[TRUST_AT_RISK]);
+			 c->trust[TRUST_SAFE], c->trust[TRUST_AT_RISK]);
 	if (!v->known)
 		log_warning("dtb-unknown",
 			    "0x%" PRIx64 " is the top table of no address space that was found; if "
@@ -381,30 +384,32 @@ static void summarise(const struct reading *r, const struct virtual_result *v)
 			   log_text("layout", v->layout.name),
 			   log_text("layout_reason", v->layout.reason),
 			   log_text("tables", copy_name(r->copy)), log_u64("pages", r->pages),
-			   log_u64("memory", v->given[GIVEN_MEMORY]),
-			   log_u64("page_file", v->given[GIVEN_PAGE_FILE]),
-			   log_u64("zeros", v->given[GIVEN_ZEROS]),
-			   log_u64("none", v->given[GIVEN_NOTHING]),
-			   log_u64("safe", v->trust[TRUST_SAFE]),
-			   log_u64("at_risk", v->trust[TRUST_AT_RISK]),
-			   log_u64("not_applicable", v->trust[TRUST_NOT_APPLICABLE]),
+			   log_u64("memory", c->given[GIVEN_MEMORY]),
+			   log_u64("page_file", c->given[GIVEN_PAGE_FILE]),
+			   log_u64("zeros", c->given[GIVEN_ZEROS]),
+			   log_u64("none", c->given[GIVEN_NOTHING]),
+			   log_u64("safe", c->trust[TRUST_SAFE]),
+			   log_u64("at_risk", c->trust[TRUST_AT_RISK]),
+			   log_u64("not_applicable", c->trust[TRUST_NOT_APPLICABLE]),
 			   log_text("output", r->out ? output_name(r->out) : NULL)),
 		"summary",
 		"%s: of %" PRIu64 " pages %" PRIu64 " from memory, %" PRIu64
 		" from page files, %" PRIu64 " zeros, %" PRIu64 " missing; %s",
-		shown, r->pages, v->given[GIVEN_MEMORY], v->given[GIVEN_PAGE_FILE],
-		v->given[GIVEN_ZEROS], v->given[GIVEN_NOTHING], trust);
+		shown, r->pages, c->given[GIVEN_MEMORY], c->given[GIVEN_PAGE_FILE],
+		c->given[GIVEN_ZEROS], c->given[GIVEN_NOTHING], trust);
 }
 
-static enum status judge(const struct reading *r, const struct virtual_result *v, struct err *e)
+static enum status judge(const struct reading *r, struct err *e)
 {
-	if (v->damaged)
+	const struct virtual_counts *c = &r->counts;
+
+	if (c->damaged)
 		return err_set(e, ST_CORRUPT, "%s: %" PRIu64 " of the pages are damaged", r->path,
-			       v->damaged);
-	if (v->given[GIVEN_NOTHING])
+			       c->damaged);
+	if (c->given[GIVEN_NOTHING])
 		return err_set(e, ST_UNREADABLE,
 			       "%s: %" PRIu64 " of %" PRIu64 " pages have no content", r->path,
-			       v->given[GIVEN_NOTHING], r->pages);
+			       c->given[GIVEN_NOTHING], r->pages);
 	return ST_OK;
 }
 
@@ -442,6 +447,34 @@ static enum status check_options(struct cli *cli, struct reading *r, struct err 
 	return ST_OK;
 }
 
+/* Everything that is asked for, once the container is open. */
+static enum status read_virtual(struct reading *r, const struct virtual_plan *plan, struct err *e)
+{
+	const struct virtual_reader reader = { take_page, r };
+	struct virtual_memory *v;
+	enum status st = virtual_open(plan, &v, e);
+
+	if (st)
+		return err_add(e, st, "%s", r->path);
+	r->info = virtual_info(v);
+	st = virtual_read(v, r->o->va, r->length, &reader, &r->counts, e);
+	if (r->info->assumed_levels)
+		log_warning(
+			"levels-assumed",
+			"nothing in this container says how its page tables are built; 4 levels "
+			"are assumed");
+	if (st)
+		st = err_add(e, st, "%s", r->path);
+	else if (r->out)
+		st = output_commit(r->out, e);
+	if (!st) {
+		summarise(r);
+		st = judge(r, e);
+	}
+	virtual_close(v);
+	return st;
+}
+
 static enum status read_container(struct cli *cli, struct reading *r, struct err *e)
 {
 	static const char *const events[] = { "begin", "tables", "file", "end", NULL };
@@ -450,12 +483,7 @@ static enum status read_container(struct cli *cli, struct reading *r, struct err
 		.by_dtb = cli_given(cli, "dtb"),
 		.pid = (uint32_t)r->o->pid,
 		.dtb = r->o->dtb,
-		.va = r->o->va,
-		.length = r->length,
-		.page = take_page,
-		.context = r,
 	};
-	struct virtual_result v = { 0 };
 	_cleanup_free_ uint8_t *notes = NULL;
 	json_t *manifest = NULL;
 	struct container c;
@@ -466,28 +494,12 @@ static enum status read_container(struct cli *cli, struct reading *r, struct err
 	plan.in = &c.file.blob;
 	plan.reader = c.reader;
 	r->begun = rsz_reader_identity(c.reader)->mono;
-	r->result = &v;
 	st = container_lines(&c, events, &manifest, e);
 	plan.manifest = manifest;
 	if (!st)
 		st = manifest_get_notes(container_event(&c, "begin"), &notes, &plan.notes_size, e);
 	plan.notes = notes;
-	if (!st)
-		st = virtual_read(&plan, &v, e);
-	if (v.assumed_levels)
-		log_warning(
-			"levels-assumed",
-			"nothing in this container says how its page tables are built; 4 levels "
-			"are assumed");
-	if (st)
-		st = err_add(e, st, "%s", r->path);
-	else if (r->out)
-		st = output_commit(r->out, e);
-	if (!st) {
-		summarise(r, &v);
-		st = judge(r, &v, e);
-	}
-	virtual_result_deinit(&v);
+	st = st ? err_add(e, st, "%s", r->path) : read_virtual(r, &plan, e);
 	json_decref(manifest);
 	container_close(&c);
 	return st;

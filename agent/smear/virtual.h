@@ -41,7 +41,7 @@ struct virtual_page {
 };
 
 struct virtual_plan {
-	struct blob *in; /* as struct smear_plan */
+	struct blob *in; /* as struct smear_plan; all of it is borrowed until virtual_close() */
 	const struct rsz_reader *reader;
 	const json_t *manifest;
 	size_t cached;
@@ -52,36 +52,53 @@ struct virtual_plan {
 	uint64_t dtb;
 	const void *notes; /* the source's ELF notes, as the manifest has them; or NULL */
 	size_t notes_size;
-	uint64_t va; /* any byte */
-	uint64_t length;
-	/* Called for all pages that hold a part of it, in order. */
-	enum status (*page)(void *context, const struct virtual_page *p, struct err *e);
-	void *context;
 };
 
-struct virtual_result {
+/* What is the same for all pages of it. */
+struct virtual_info {
 	enum paging_mode mode;
 	enum discover_os os;
 	struct layout_choice layout;
+	enum copy copy; /* the plan's; of an image the tables that it has */
 	uint64_t dtb;
 	bool known;  /* it is one of the address spaces that were found */
 	bool listed; /* then: */
 	uint32_t pid;
-	char *name;
-	bool still;             /* an image's: nobody can say how far its pages belong together */
-	bool assumed_levels;    /* nothing says how many levels the tables have */
-	uint64_t given[GIVENS]; /* pages */
+	const char *name;    /* until virtual_close() */
+	bool still;          /* an image's: nobody can say how far its pages belong together */
+	bool assumed_levels; /* nothing says how many levels the tables have */
+};
+
+/* Pages that were told of: zero-initialise, each read adds to it. */
+struct virtual_counts {
+	uint64_t given[GIVENS];
 	uint64_t trust[TRUST_KINDS]; /* of those that were given */
 	uint64_t damaged;            /* of GIVEN_NOTHING */
 };
 
+/* Called for all pages that hold a part of what is read, in order; anything but ST_OK ends it. */
+struct virtual_reader {
+	enum status (*page)(void *context, const struct virtual_page *p, struct err *e);
+	void *context;
+};
+
 /*
- * ST_INPUT: no tables, no such process, no table at `dtb`. ST_USAGE: an address that the machine does
- * not have. ST_OK also where nothing could be given. `ret` is to be freed in any case; all but the
- * counts is set before the first page.
+ * The layout is chosen and the address space is found once, here; reads after it cost what they read.
+ * ST_INPUT: no tables, no such process, no table at `dtb`. One thread at a time.
  */
-enum status virtual_read(const struct virtual_plan *plan, struct virtual_result *ret,
+struct virtual_memory;
+enum status virtual_open(const struct virtual_plan *plan, struct virtual_memory **ret,
 			 struct err *e);
-void virtual_result_deinit(struct virtual_result *r);
+void virtual_close(struct virtual_memory *v); /* NULL is fine */
+
+const struct virtual_info *virtual_info(const struct virtual_memory *v);
+
+/*
+ * `va`: any byte. ST_USAGE: an address that the machine does not have. ST_OK also where nothing could
+ * be given, or the container is damaged there.
+ */
+enum status virtual_read(struct virtual_memory *v, uint64_t va, uint64_t length,
+			 const struct virtual_reader *reader, struct virtual_counts *counts,
+			 struct err *e);
 
 #endif

@@ -32,11 +32,25 @@ struct told {
 };
 
 static struct virtual_plan plan;
-static struct virtual_result result;
+/* What is read, in one read or, if `apart`, page by page through the same handle. */
+static struct {
+	uint64_t va, length;
+	bool apart;
+} asked;
+static struct virtual_info info;
+static struct virtual_counts counts;
 static struct told told[512];
 static size_t n_told;
 static uint64_t pages;
 static bool damage;
+
+static enum status forget_page(void *context, const struct virtual_page *p, struct err *e)
+{
+	(void)context;
+	(void)p;
+	(void)e;
+	return ST_OK;
+}
 
 static enum status keep_page(void *context, const struct virtual_page *p, struct err *e)
 {
@@ -70,11 +84,9 @@ static void set_up(void)
 	plan = (struct virtual_plan){
 		.copy = COPY_IMAGE,
 		.pid = 7,
-		.va = VA(0),
-		.length = ALL,
-		.page = keep_page,
 		.cached = 1,
 	};
+	asked = (__typeof__(asked)){ .va = VA(0), .length = ALL };
 	damage = false;
 }
 
@@ -105,8 +117,29 @@ static void damage_frame(const struct rsz_reader *r)
 			((uint8_t *)b->out.at)[next.record - 1] ^= 1;
 }
 
+static enum status read_pages(struct virtual_memory *v, struct err *e)
+{
+	const struct virtual_reader reader = { .page = keep_page };
+	const uint64_t end = asked.va + asked.length;
+	enum status st = ST_OK;
+
+	if (!asked.apart)
+		return virtual_read(v, asked.va, asked.length, &reader, &counts, e);
+	/* The last one first: a read leaves nothing behind that another one could stumble over. */
+	for (uint64_t va = asked.va; va < end && !st; va += PAGE_SIZE) {
+		const uint64_t back = end - PAGE_SIZE - (va - asked.va);
+		const struct virtual_reader silent = { .page = forget_page };
+		struct virtual_counts unused = { 0 };
+
+		CHECK_OK(virtual_read(v, back, PAGE_SIZE, &silent, &unused, e), e);
+		st = virtual_read(v, va, PAGE_SIZE, &reader, &counts, e);
+	}
+	return st;
+}
+
 static enum status read_machine(struct err *e)
 {
+	struct virtual_memory *v = NULL;
 	struct rsz_reader *r;
 	struct mem_blob blob;
 	json_t *manifest;
@@ -114,7 +147,8 @@ static enum status read_machine(struct err *e)
 
 	n_told = 0;
 	pages = 0;
-	virtual_result_deinit(&result);
+	info = (struct virtual_info){ 0 };
+	counts = (struct virtual_counts){ 0 };
 	seal_machine();
 	mem_blob_init(&blob, b->out.at, b->out.len);
 	CHECK_OK(rsz_reader_open(&blob.blob, RSZ_TRUST_NOTHING, &r, e), e);
@@ -124,7 +158,13 @@ static enum status read_machine(struct err *e)
 	plan.manifest = manifest;
 	if (damage)
 		damage_frame(r);
-	st = virtual_read(&plan, &result, e);
+	st = virtual_open(&plan, &v, e);
+	if (!st) {
+		info = *virtual_info(v);
+		info.name = "";
+		st = read_pages(v, e);
+	}
+	virtual_close(v);
 	json_decref(manifest);
 	rsz_reader_close(r);
 	build_deinit(b);
@@ -137,12 +177,11 @@ static void read_ok(void)
 	struct err e = ERR_INIT;
 
 	CHECK_OK(read_machine(&e), &e);
-	assert_int_equal(pages, (plan.va % PAGE_SIZE + plan.length + PAGE_SIZE - 1) / PAGE_SIZE);
+	assert_int_equal(pages, (asked.va % PAGE_SIZE + asked.length + PAGE_SIZE - 1) / PAGE_SIZE);
 }
 
 static void tear_down(void)
 {
-	virtual_result_deinit(&result);
 	tear_down_machine();
 }
 
@@ -191,6 +230,37 @@ static void put_same(size_t k, uint64_t raw)
 	put_entries(k, raw, raw);
 }
 
+/* What is told of single pages is what is told of them in one read. */
+TEST(one_handle_gives_the_same_page_by_page)
+{
+	static struct told whole[ARRAY_SIZE(told)];
+	struct virtual_counts all;
+
+	set_up_windows();
+	put_same(0, FRAME(0) | P);
+	put_same(1, TRANSITION(1));
+	put_same(2, OLD(0, 5));
+	put_entries(3, FRAME(3) | P, FRAME(4) | P);
+	put_same(4, PROT);
+	put_same(5, OLD(2, 5));
+	asked.length = 16 * PAGE_SIZE;
+	read_ok();
+	memcpy(whole, told, sizeof(whole));
+	all = counts;
+	asked.apart = true;
+	read_ok();
+	assert_int_equal(n_told, 16); /* neighbours that are equally empty are told of one by one */
+	assert_memory_equal(&counts, &all, sizeof(counts));
+	for (size_t i = 0; i < 6; i++) {
+		assert_int_equal(told[i].page.given, whole[i].page.given);
+		assert_int_equal(told[i].page.row.raw, whole[i].page.row.raw);
+		assert_int_equal(told[i].page.row.verdict, whole[i].page.row.verdict);
+		assert_int_equal(told[i].first, whole[i].first);
+		assert_string_equal(told[i].why, whole[i].why);
+	}
+	tear_down();
+}
+
 /* Figure 2: what the hardware's own entries come to. */
 TEST(windows_entries_give_what_figure_2_says)
 {
@@ -206,7 +276,7 @@ TEST(windows_entries_give_what_figure_2_says)
 	put_same(9, OLD(1, 16));
 	put_same(10, UINT64_C(0xffffffff00000000) | PROT);
 	read_ok();
-	assert_string_equal(result.layout.name, "10-1507");
+	assert_string_equal(info.layout.name, "10-1507");
 	check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
 	check_given(1, PTE_TRANSITION, GIVEN_MEMORY, 'B');
 	check_given(2, PTE_PAGE_FILE, GIVEN_PAGE_FILE, '5');
@@ -225,11 +295,11 @@ TEST(windows_entries_give_what_figure_2_says)
 	check_verdict(4, VERDICT_VAD);
 	assert_string_equal(at(VA(2))->stream, "/dev/vdb");
 	assert_string_equal(at(VA(3))->stream, "/dev/vdc");
-	assert_int_equal(result.given[GIVEN_MEMORY], 2);
-	assert_int_equal(result.given[GIVEN_PAGE_FILE], 2);
-	assert_int_equal(result.given[GIVEN_ZEROS], 1);
-	assert_int_equal(result.given[GIVEN_NOTHING], 59);
-	assert_int_equal(result.trust[TRUST_SAFE], 4);
+	assert_int_equal(counts.given[GIVEN_MEMORY], 2);
+	assert_int_equal(counts.given[GIVEN_PAGE_FILE], 2);
+	assert_int_equal(counts.given[GIVEN_ZEROS], 1);
+	assert_int_equal(counts.given[GIVEN_NOTHING], 59);
+	assert_int_equal(counts.trust[TRUST_SAFE], 4);
 	tear_down();
 }
 
@@ -242,21 +312,21 @@ TEST(no_vad_is_named_for_what_none_can_know)
 		put_entry((enum copy)c, UINT64_C(0xfffff80000001000), VAD_PROTO);
 		machine_page(&m[c], FRAME(20));
 	}
-	plan.va = UINT64_C(0xfffff80000000000);
-	plan.length = 2 * PAGE_SIZE;
+	asked.va = UINT64_C(0xfffff80000000000);
+	asked.length = 2 * PAGE_SIZE;
 	read_ok();
-	assert_true(result.known);
-	assert_string_equal(at(plan.va)->why, "no entry: not mapped");
-	CHECK_HAS(at(plan.va + PAGE_SIZE)->why, "the kernel's addresses have none");
+	assert_true(info.known);
+	assert_string_equal(at(asked.va)->why, "no entry: not mapped");
+	CHECK_HAS(at(asked.va + PAGE_SIZE)->why, "the kernel's addresses have none");
 	plan.by_dtb = true; /* a page of zeros that is no top table */
 	plan.dtb = FRAME(20);
 	read_ok();
-	assert_false(result.known);
-	assert_string_equal(at(plan.va)->why,
+	assert_false(info.known);
+	assert_string_equal(at(asked.va)->why,
 			    "no entry: not mapped, or these are no top table's entries");
-	plan.va = VA(0);
+	asked.va = VA(0);
 	read_ok();
-	CHECK_HAS(at(plan.va)->why, "or these are no process's tables");
+	CHECK_HAS(at(asked.va)->why, "or these are no process's tables");
 	tear_down();
 }
 
@@ -364,7 +434,7 @@ TEST(swizzled_entries_give_the_same)
 	put_same(3, TO_PROTO(PROTO(0)) | UINT64_C(0x10)); /* the address has bit 45 itself */
 	put_proto(0, TRANSITION(5) | MASK);
 	read_ok();
-	assert_string_equal(result.layout.name, "10-1809");
+	assert_string_equal(info.layout.name, "10-1809");
 	check_given(0, PTE_TRANSITION, GIVEN_MEMORY, 'C');
 	check_given(1, PTE_PAGE_FILE, GIVEN_PAGE_FILE, 'J');
 	check_given(2, PTE_DEMAND_ZERO, GIVEN_ZEROS, 0);
@@ -381,7 +451,7 @@ TEST(page_table_that_is_paged_out_is_said)
 	put_same(0, OLD(0, 7));
 	for (size_t c = 0; c < COPIES; c++)
 		machine_u64(&m[c], 0x102008, OLD(0, 3)); /* of 0x200000-0x3fffff */
-	plan.va = 0x200000;
+	asked.va = 0x200000;
 	read_ok();
 	assert_int_equal(n_told, 1);
 	assert_int_equal(told[0].page.pages, 64);
@@ -413,7 +483,7 @@ TEST(linux_entries_give_what_they_name)
 	put_same(10, SPECIAL(31, 0));
 	put_same(11, SPECIAL(29, FRAME(11) >> 12));
 	read_ok();
-	assert_int_equal(result.os, OS_LINUX);
+	assert_int_equal(info.os, OS_LINUX);
 	check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
 	check_verdict(0, VERDICT_SAFE);
 	check_given(1, PTE_PROT_NONE, GIVEN_MEMORY, 'B');
@@ -511,8 +581,8 @@ TEST(verdicts_are_those_of_the_measure)
 	measure_same();
 	for (size_t c = 0; c < COPIES; c++) {
 		plan.copy = (enum copy)c;
-		plan.va = 0;
-		plan.length = 0x400000;
+		asked.va = 0;
+		asked.length = 0x400000;
 		read_ok();
 		for (size_t i = 0; i < n_rows; i++) {
 			const struct smear_row *got = &at(rows[i].va)->page.row;
@@ -579,8 +649,8 @@ TEST(range_may_begin_and_end_inside_pages_large_and_small)
 	set_up();
 	for (size_t c = 0; c < COPIES; c++)
 		machine_map(&m[c], ROOT, 0x200000, 0, 2);
-	plan.va = 0x200000 + FRAME(3) + 5; /* frames are addresses in a large page from 0 on */
-	plan.length = 2 * PAGE_SIZE;
+	asked.va = 0x200000 + FRAME(3) + 5; /* frames are addresses in a large page from 0 on */
+	asked.length = 2 * PAGE_SIZE;
 	read_ok();
 	assert_int_equal(n_told, 3);
 	for (size_t i = 0; i < 3; i++) {
@@ -598,8 +668,8 @@ TEST(self_map_shows_the_tables)
 	for (size_t c = 0; c < COPIES; c++)
 		machine_u64(&m[c], ROOT + 8 * 0x1ed, ROOT | P);
 	put_same(0, FRAME(0) | P);
-	plan.va = SELF + (VA(0) >> 9);
-	plan.length = 8;
+	asked.va = SELF + (VA(0) >> 9);
+	asked.length = 8;
 	read_ok();
 	assert_int_equal(n_told, 1);
 	assert_int_equal(told[0].page.row.pte.frame, 0x103000);
@@ -612,8 +682,8 @@ TEST(last_page_of_all_is_read)
 	set_up();
 	for (size_t c = 0; c < COPIES; c++)
 		put_entry((enum copy)c, UINT64_C(0xfffffffffffff000), FRAME(6) | P);
-	plan.va = UINT64_C(0xffffffffffffe000);
-	plan.length = 2 * PAGE_SIZE;
+	asked.va = UINT64_C(0xffffffffffffe000);
+	asked.length = 2 * PAGE_SIZE;
 	read_ok();
 	assert_int_equal(n_told, 2);
 	assert_int_equal(told[0].page.given, GIVEN_NOTHING);
@@ -626,12 +696,12 @@ TEST(whole_half_of_the_address_space_is_read_at_once)
 	set_up();
 	put_same(0, FRAME(0) | P);
 	put_same(9, FRAME(9) | P);
-	plan.va = 0;
-	plan.length = UINT64_C(1) << 41;
+	asked.va = 0;
+	asked.length = UINT64_C(1) << 41;
 	read_ok();
 	check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
 	check_given(9, PTE_VALID, GIVEN_MEMORY, 'J');
-	assert_int_equal(result.given[GIVEN_MEMORY], 2);
+	assert_int_equal(counts.given[GIVEN_MEMORY], 2);
 	tear_down();
 }
 
@@ -642,7 +712,7 @@ TEST(tables_that_cannot_be_read_are_said)
 	captured[3] = '?'; /* its page table, in the image */
 	for (size_t c = 0; c < COPIES; c++)
 		machine_u64(&m[c], 0x102008, UINT64_C(0xfee00000) | P);
-	plan.length = 0x300000 - VA(0);
+	asked.length = 0x300000 - VA(0);
 	read_ok();
 	assert_int_equal(n_told, 2);
 	CHECK_HAS(told[0].why, "cannot be read");
@@ -658,7 +728,7 @@ TEST(damaged_chunk_is_a_gap)
 	damage = true;
 	read_ok();
 	check_nothing(0, PTE_VALID, "damaged");
-	assert_int_equal(result.damaged, 1);
+	assert_int_equal(counts.damaged, 1);
 	check_given(1, PTE_VALID, GIVEN_MEMORY, 'B');
 	tear_down();
 }
@@ -675,11 +745,11 @@ TEST(process_is_found_by_any_of_its_names)
 	read_ok();
 	check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
 	check_verdict(0, VERDICT_SAFE);
-	assert_int_equal(result.pid, 7);
+	assert_int_equal(info.pid, 7);
 	plan.by_dtb = true;
 	plan.dtb = ROOT | 0x18; /* as CR3 has it */
 	read_ok();
-	assert_int_equal(result.pid, 7);
+	assert_int_equal(info.pid, 7);
 	check_verdict(0, VERDICT_SAFE);
 	tear_down();
 
@@ -689,7 +759,7 @@ TEST(process_is_found_by_any_of_its_names)
 	plan.by_dtb = true;
 	plan.dtb = ROOT;
 	read_ok();
-	assert_false(result.listed);
+	assert_false(info.listed);
 	check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
 	check_verdict(0, VERDICT_SAFE);
 	tear_down();
@@ -740,13 +810,13 @@ TEST(image_is_read_and_not_judged)
 	for (enum copy copy = COPY_BEFORE; copy < COPIES; copy++) {
 		plan.copy = copy;
 		read_ok();
-		assert_true(result.still);
+		assert_true(info.still);
 		check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
 		check_verdict(0, VERDICT_IMAGE);
 		check_verdict(1, VERDICT_OUTSIDE);
 		assert_int_equal(at(VA(0))->page.row.window, 0);
-		assert_int_equal(result.trust[TRUST_NOT_APPLICABLE], 1);
-		assert_int_equal(result.trust[TRUST_SAFE] + result.trust[TRUST_AT_RISK], 0);
+		assert_int_equal(counts.trust[TRUST_NOT_APPLICABLE], 1);
+		assert_int_equal(counts.trust[TRUST_SAFE] + counts.trust[TRUST_AT_RISK], 0);
 	}
 	tear_down();
 }
@@ -763,8 +833,8 @@ TEST(tables_that_are_named_need_no_list)
 	plan.by_dtb = true;
 	plan.dtb = ROOT;
 	read_ok();
-	assert_true(result.assumed_levels);
-	assert_int_equal(result.os, OS_UNKNOWN);
+	assert_true(info.assumed_levels);
+	assert_int_equal(info.os, OS_UNKNOWN);
 	check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
 	check_verdict(0, VERDICT_IMAGE);
 	begin_line = LINUX_BEGIN; /* of a live machine nothing tells how long an entry stood */
@@ -798,14 +868,14 @@ TEST(what_cannot_be_asked_is_refused)
 	check_refused(ST_INPUT, "names no page table that were read before");
 	plan.by_dtb = false;
 	plan.pid = 7;
-	plan.va = UINT64_C(0x0000800000000000);
+	asked.va = UINT64_C(0x0000800000000000);
 	check_refused(ST_USAGE, "no virtual memory");
-	plan.va = UINT64_C(0x00007ffffffff000); /* its end is not */
+	asked.va = UINT64_C(0x00007ffffffff000); /* its end is not */
 	check_refused(ST_USAGE, "no virtual memory");
-	plan.length = UINT64_C(0xffff000000002000); /* both are, and what lies between is not */
+	asked.length = UINT64_C(0xffff000000002000); /* both are, and what lies between is not */
 	check_refused(ST_USAGE, "no virtual memory");
-	plan.va = UINT64_C(0xfffffffffffff000);
-	plan.length = PAGE_SIZE + 1;
+	asked.va = UINT64_C(0xfffffffffffff000);
+	asked.length = PAGE_SIZE + 1;
 	check_refused(ST_USAGE, "beyond the last address");
 	begin_line = "{\"event\":\"tables\",\"when\":\"before\",\"spaces\":[]}\n";
 	check_refused(ST_INPUT, "no page tables were found");
@@ -838,10 +908,10 @@ TEST(hostile_tables_end_and_add_up)
 			}
 		for (size_t c = 0; c < COPIES; c++) {
 			plan.copy = (enum copy)c;
-			plan.va = 0;
-			plan.length = UINT64_C(1) << 23;
+			asked.va = 0;
+			asked.length = UINT64_C(1) << 23;
 			read_ok();
-			plan.va = UINT64_C(0xffffffffff800000);
+			asked.va = UINT64_C(0xffffffffff800000);
 			read_ok();
 		}
 		tear_down();
@@ -851,6 +921,7 @@ TEST(hostile_tables_end_and_add_up)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_handle_gives_the_same_page_by_page),
 		cmocka_unit_test(windows_entries_give_what_figure_2_says),
 		cmocka_unit_test(no_vad_is_named_for_what_none_can_know),
 		cmocka_unit_test(prototypes_are_followed_as_figure_3_says),
