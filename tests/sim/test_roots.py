@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+The containers of three simulated machines, byte for byte as roots.json has them: nobody changes what is
+written, or what the manifest says, unseen. Usage: test_roots.py RAMSEAL
+
+Where such a change is wanted, `test_roots.py RAMSEAL --write` writes roots.json anew; it belongs into the
+same commit. The roots are those of the libzstd of Debian 12: another one may compress to other bytes.
+"""
+import hashlib
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+import simulated
+
+simulated.RAMSEAL = os.path.abspath(sys.argv[1])
+EXPECTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'roots.json')
+SMALL = ('desktop,ram=128M,allocated=80M,resident=44M,trimmed=24M,others=30M,processes=10,cache=8M,'
+         'pressure=100,bandwidth=80M,pagefile0=96M,pagefile1=64M')
+MACHINES = {
+    'seed 1, linear': (f'{SMALL},seed=1', '--order', 'linear'),
+    'seed 2, guided, read by three threads': (f'{SMALL},seed=2,activity=1000', '--order', 'guided', '-t', 3),
+    'seed 3, guided, with page files': (f'{SMALL},seed=3,live_files=1', '--pagefile', 'guided', '-l', 3),
+}
+
+
+def acquired(spec, *options):
+    with tempfile.TemporaryDirectory(prefix='ramseal-roots-') as folder:
+        container = os.path.join(folder, 'a.rsz')
+        root = simulated.acquire(spec, container, os.path.join(folder, 'a.csv'), *options)['root']
+        with open(container, 'rb') as f:
+            return {'root': root, 'sha256': hashlib.sha256(f.read()).hexdigest()}
+
+
+class Roots(unittest.TestCase):
+    maxDiff = None
+
+    def test_same_bytes_as_ever(self):
+        with open(EXPECTED) as f:
+            expected = json.load(f)
+        self.assertEqual(sorted(expected), sorted(MACHINES))
+        for name, machine in MACHINES.items():
+            with self.subTest(name):
+                self.assertEqual(acquired(*machine), expected[name],
+                                 'wanted? tests/sim/test_roots.py RAMSEAL --write')
+
+
+if __name__ == '__main__':
+    if sys.argv[2:] == ['--write']:
+        with open(EXPECTED, 'w') as out:
+            json.dump({name: acquired(*machine) for name, machine in MACHINES.items()}, out, indent=1)
+            out.write('\n')
+    else:
+        del sys.argv[1]
+        unittest.main(verbosity=2)
