@@ -64,8 +64,8 @@ enum status acquire_open_source(const struct acquire_options *o, struct drv **re
 void acquire_close_source(struct drv *d); /* NULL is fine */
 
 /*
- * What an image goes into if nobody named an output: its own name, not that of this machine, and
- * the time, for free(). NULL: an output was named, or the source is this machine.
+ * Where it goes, for free(): what was named, or else a name and the time; of an image its own name,
+ * not that of this machine.
  */
 enum status acquire_output_path(const struct acquire_options *o, const struct drv_info *info,
 				const char *suffix, char **ret, struct err *e);

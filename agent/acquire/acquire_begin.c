@@ -129,7 +129,7 @@ enum status acquire__begin(struct acquisition *a, struct err *e)
 {
 	const uint64_t memory = range_list_bytes(&a->source->info.maps[0].ranges);
 	const struct output_options target = {
-		.path = a->image_output ? a->image_output : a->o->output,
+		.path = a->output,
 		.force = a->o->force,
 		.inputs = a->inputs,
 		.need = room_need(memory, files_bytes(&a->files_plan, &a->files)),

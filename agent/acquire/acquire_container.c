@@ -22,7 +22,7 @@ static void acquisition_deinit(struct acquisition *a)
 	tables_result_deinit(&a->after);
 	tables_result_deinit(&a->image);
 	tables_result_deinit(&a->image_end);
-	free(a->image_output);
+	free(a->output);
 	root_watch_deinit(&a->watch);
 	disk_close(a->disk);
 	sealer_destroy(a->sealer);
@@ -355,7 +355,7 @@ static enum status acquire(struct acquisition *a, struct err *e)
 		a->inputs[0] = a->source->info.path;
 		a->still = file_mark_take(a->source->info.path, &a->mark);
 	}
-	st = acquire_output_path(a->o, &a->source->info, ".rsz", &a->image_output, e);
+	st = acquire_output_path(a->o, &a->source->info, ".rsz", &a->output, e);
 	if (!st)
 		st = find_files(a, e);
 	if (!st)

@@ -23,7 +23,7 @@ struct image_acquisition {
 	struct reading reading; /* the watchdog over it */
 	struct memory_changes changes;
 	const char *inputs[2];  /* the file that is the source, if it is one */
-	char *output;           /* where to, if that is so and nobody said */
+	char *output;           /* where to */
 	struct linux_dump dump; /* ELF */
 	struct image_out out;
 };
@@ -33,7 +33,7 @@ static enum status open_image(struct image_acquisition *a, struct err *e)
 	const struct drv_info *info = &a->source->info;
 	const struct image_request r = {
 		.options = &a->o->image,
-		.path = a->output ? a->output : a->o->output,
+		.path = a->output,
 		.force = a->o->force,
 		.inputs = a->inputs,
 		.once = !info->image,

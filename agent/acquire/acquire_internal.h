@@ -35,7 +35,7 @@ struct acquisition {
 	uint32_t memory_stream; /* UINT32_MAX: not declared yet */
 	bool memory_named;      /* every page of it is in the container, if only as skipped */
 	const char *inputs[2];  /* the file that is the source, if it is one */
-	char *image_output;     /* where to, if that is so and nobody said */
+	char *output;           /* where to */
 	struct disk *disk;      /* of --image or --volume */
 	struct files_plan files_plan;
 	struct files files;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The source of an acquisition: opened, announced, judged. */
 #include <stdio.h>
+#include <string.h>
 
 #include "agent/acquire/acquire.h"
 #include "agent/acquire/manifest.h"
 #include "agent/acquire/reading.h"
+#include "agent/host/host.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
@@ -111,14 +113,14 @@ enum status acquire_output_path(const struct acquire_options *o, const struct dr
 {
 	char time[CLOCK_FILE_NAME_SIZE];
 
-	*ret = NULL;
-	if (o->output || !info->image)
-		return ST_OK;
 	clock_file_name(clock_wall_ns(), time);
-	if (asprintf(ret, "%s-%s%s", name_of(info->path), time, suffix) >= 0)
-		return ST_OK;
-	*ret = NULL;
-	return err_nomem(e);
+	if (o->output)
+		*ret = strdup(o->output);
+	else if (!info->image)
+		*ret = host_output_path(suffix);
+	else if (asprintf(ret, "%s-%s%s", name_of(info->path), time, suffix) < 0)
+		*ret = NULL;
+	return *ret ? ST_OK : err_nomem(e);
 }
 
 enum status acquire_judge_source(const struct drv_info *info, struct err *e)

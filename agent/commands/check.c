@@ -246,12 +246,10 @@ static enum status check_output(struct check *c, struct err *e)
 		return ST_OK;
 	if (c->source) /* of an image the default is another */
 		st = acquire_output_path(&c->o->acquire, &c->source->info, ".rsz", &c->output, e);
+	else if (!(c->output = path ? strdup(path) : host_output_path(".rsz")))
+		st = err_nomem(e);
 	if (st)
 		return st;
-	if (!c->output)
-		c->output = path ? strdup(path) : output_default_path(".rsz");
-	if (!c->output)
-		return err_nomem(e);
 	preflight_judge_output(c->output, c->o->acquire.force, &c->need, &c->room, &c->findings);
 	return ST_OK;
 }

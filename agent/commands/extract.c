@@ -54,7 +54,6 @@ struct text_run {
 	uint32_t stream;
 	struct rsz_cursor *cursor;
 	struct output *out;
-	struct hash_sink hash;
 	char sha256[SHA256_HEX_SIZE];
 	uint64_t damaged; /* bytes that are left out, because their chunk is damaged */
 	struct err why;   /* the first such failure */
@@ -62,7 +61,6 @@ struct text_run {
 
 static void text_run_deinit(struct text_run *x)
 {
-	hash_sink_deinit(&x->hash);
 	output_destroy(x->out);
 	rsz_cursor_destroy(x->cursor);
 }
@@ -87,7 +85,7 @@ static enum status copy_text(struct text_run *x, struct err *e)
 			continue;
 		}
 		if (!st)
-			st = sink_write(&x->hash.sink, text, len, &why);
+			st = sink_write(output_sink(x->out), text, len, &why);
 		if (st) {
 			*e = why;
 			return st;
@@ -104,12 +102,12 @@ static enum status write_text(struct text_run *x, const struct output_options *t
 	if (!st)
 		st = output_open(target, &x->out, e);
 	if (!st)
-		st = hash_sink_init(&x->hash, output_sink(x->out), e);
+		st = hash_sink_put_on(&x->out, e);
 	if (!st)
 		st = copy_text(x, e);
 	if (st)
 		return st;
-	hash_sink_end(&x->hash, x->sha256);
+	hash_sink_end(x->out, x->sha256);
 	return output_commit(x->out, e);
 }
 

@@ -41,6 +41,16 @@ static void put_clocks(json_t *facts)
 	host__put(facts, "clocks", "wall_minus_mono_ns", json_integer((json_int_t)(wall - mono)));
 }
 
+char *host_output_path(const char *suffix)
+{
+	char name[HOST_NAME_SIZE], time[CLOCK_FILE_NAME_SIZE];
+	char *path;
+
+	host_name(name);
+	clock_file_name(clock_wall_ns(), time);
+	return asprintf(&path, "%s-%s%s", name, time, suffix) < 0 ? NULL : path;
+}
+
 json_t *host_arguments_json(int argc, char *const *argv)
 {
 	json_t *list = json_array();

@@ -85,7 +85,7 @@ enum status image_options_check(const struct cli *cli, const struct image_option
 
 static enum status open_set(struct image_out *x, const struct output_options *target, struct err *e)
 {
-	const enum status st = output_set_open(target, &x->set, e);
+	const enum status st = output_set_open(target, x->request.options->format->suffix, &x->set, e);
 
 	if (!st)
 		x->request.spec.base = output_set_base(x->set);
@@ -98,13 +98,12 @@ static enum status open_sink(struct image_out *x, const struct output_options *t
 {
 	enum status st = output_open(target, &x->out, e);
 
-	if (st)
-		return st;
-	*ret = output_sink(x->out);
-	if (x->request.options->hash == HASH_NONE)
-		return ST_OK;
-	st = hash_sink_init(&x->hash, *ret, e);
-	*ret = &x->hash.sink;
+	if (!st && x->request.options->hash != HASH_NONE) {
+		st = hash_sink_put_on(&x->out, e);
+		x->hashed = !st;
+	}
+	if (!st)
+		*ret = output_sink(x->out);
 	return st;
 }
 
@@ -156,7 +155,6 @@ enum status image_out_open(const struct image_request *r, struct image_out *ret,
 	const struct image_format *f = r->options->format;
 	const struct output_options target = {
 		.path = r->path,
-		.suffix = f->suffix,
 		.force = r->force,
 		.inputs = r->inputs,
 		.need = needed(r, f),
@@ -182,7 +180,6 @@ void image_out_close(struct image_out *x)
 	image_result_deinit(&x->result);
 	if (x->writer)
 		x->writer->format->destroy(x->writer);
-	hash_sink_deinit(&x->hash);
 	output_destroy(x->out);
 	output_set_destroy(x->set);
 	output_destroy(x->gaps);
@@ -282,8 +279,8 @@ static enum status pass(struct image_out *x, struct image_pages *from, struct er
 	};
 	const enum status st = image_pass(&plan, &x->result, e);
 
-	if (x->hash.hash && (!st || ended_early(st)))
-		hash_sink_end(&x->hash, x->sha256);
+	if (x->hashed && (!st || ended_early(st)))
+		hash_sink_end(x->out, x->sha256);
 	return st;
 }
 

@@ -1,119 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/output/output.h"
 
-#include <errno.h>
-#include <string.h>
-
-#include "agent/host/host.h"
-#include "agent/output/output_target.h"
-#include "agent/program/clock.h"
+#include "agent/output/output_sink.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
-#include "formats/base/os.h"
 
-struct output {
-	struct sink sink;
-	struct fd_sink file; /* what `sink` writes to */
-	struct target target;
-	bool force;
-	bool committed;
-	uint64_t bytes;
-	uint64_t reserve; /* kept free behind what is written; 0: none, or given back */
-	uint64_t kept;    /* a file has room up to there, kept for it */
-	uint64_t room;    /* of a disk */
-	struct blob blob; /* for output_blob() */
+/* Asked in this order; what only looks at the path, and not at what is there, comes first. */
+static const struct output_ops *const table[] = {
+	&stdout_sink,
+	&pipe_sink,
+	&device_sink,
+	&file_sink,
 };
-
-/* Room is kept in steps, so that not every write has to ask for it. */
-#define RESERVE_STEP ((uint64_t)4 << 20)
-
-char *target_partial_path(const char *path, unsigned n)
-{
-	char *partial = NULL;
-
-	if ((n > 1 ? asprintf(&partial, "%s.%u%s", path, n, PARTIAL_SUFFIX)
-		   : asprintf(&partial, "%s%s", path, PARTIAL_SUFFIX)) < 0)
-		return NULL;
-	return partial;
-}
-
-char *target_complete_name(const char *path)
-{
-	const size_t len = strlen(path), suffix = strlen(PARTIAL_SUFFIX);
-	_cleanup_free_ char *name = NULL;
-	struct err e = ERR_INIT;
-
-	if (len <= suffix || strcmp(path + len - suffix, PARTIAL_SUFFIX) != 0 ||
-	    strchr("/\\:", path[len - suffix - 1]))
-		return strdup(path);
-	name = strdup(path);
-	if (!name)
-		return NULL;
-	name[len - suffix] = '\0';
-	if (!target_rename(path, name, &e))
-		return take_ptr(name);
-	log_warning("name-kept", "%s is complete, but keeps its name: %s", path, e.message);
-	return strdup(path);
-}
-
-void target_tell_partials(const char *path, const char *partial)
-{
-	log_warning("unfinished-output",
-		    "%s%s exists: an unfinished output. It stays as it is; this one is %s until it "
-		    "is complete",
-		    path, PARTIAL_SUFFIX, partial);
-}
-
-/* `end` is where the reserve ends. */
-static enum status keep_in_file(struct output *o, uint64_t end, struct err *e)
-{
-	enum status st = target_reserve(&o->target, o->bytes, end + RESERVE_STEP, NULL);
-
-	if (!st) {
-		o->kept = end + RESERVE_STEP;
-		return ST_OK;
-	}
-	if (st == ST_OUTPUT)
-		st = target_reserve(&o->target, o->bytes, end, e);
-	if (!st)
-		o->kept = end;
-	if (st != ST_NOT_MINE)
-		return st;
-	o->reserve = 0;
-	return ST_OK;
-}
-
-/* ST_OUTPUT, as on a full disk, if `len` more bytes leave too little room for the end. */
-static enum status keep_reserve(struct output *o, size_t len, struct err *e)
-{
-	const uint64_t end = o->bytes + len + o->reserve;
-
-	if (!o->reserve || end <= o->kept)
-		return ST_OK;
-	if (o->target.kind == TARGET_FILE)
-		return keep_in_file(o, end, e);
-	if (end > o->room)
-		return err_from_errno(e, ST_OUTPUT, ENOSPC, "%s: write", o->target.path);
-	return ST_OK;
-}
 
 static enum status write_counted(struct sink *s, const void *p, size_t len, struct err *e)
 {
 	struct output *o = (struct output *)s;
-	enum status st = keep_reserve(o, len, e);
+	const enum status st = o->ops->write(o, p, len, e);
 
-	if (!st)
-		st = sink_write(&o->file.sink, p, len, e);
 	if (!st)
 		o->bytes += len;
 	return st;
 }
 
-/* Holes only in a regular file: a disk keeps its old content where nothing is written. */
 static enum status skip_counted(struct sink *s, uint64_t len, struct err *e)
 {
 	struct output *o = (struct output *)s;
-	const enum status st = target_hole(&o->target, len, o->bytes + len, e);
+	const enum status st = o->ops->skip(o, len, e);
 
 	if (!st)
 		o->bytes += len;
@@ -123,71 +36,38 @@ static enum status skip_counted(struct sink *s, uint64_t len, struct err *e)
 static enum status cut_counted(struct sink *s, uint64_t len, struct err *e)
 {
 	struct output *o = (struct output *)s;
-	/* To make the file shorter would give away the room that was kept for it. */
-	const bool kept = o->kept || o->target.kind == TARGET_BLOCK;
-	const enum status st =
-		kept ? target_seek(&o->target, len, e) : target_cut(&o->target, len, e);
+	const enum status st = o->ops->cut(o, len, e);
 
-	if (!st) {
+	if (!st)
 		o->bytes = len;
-		o->reserve = 0;
-	}
 	return st;
 }
 
-/* Gives back what was kept and not used, and what a cut has left. */
-static enum status give_back(struct output *o, struct err *e)
+void output_init(struct output *o, const struct output_ops *ops, struct output *below)
 {
-	if (!o->kept || o->target.fd < 0)
-		return ST_OK;
-	o->kept = 0;
-	return target_cut(&o->target, o->bytes, e);
+	*o = (struct output){
+		.sink = { .write = write_counted,
+			  .skip = ops->skip ? skip_counted : NULL,
+			  .cut = ops->cut ? cut_counted : NULL },
+		.ops = ops,
+		.below = below,
+	};
 }
 
-static enum status read_back(struct blob *b, uint64_t off, void *p, size_t len, size_t *got,
-			     struct err *e)
+/* The first one from `o` downwards that has the operation; the lowest has all that can be asked so. */
+#define ASK(o, operation)                                                                          \
+	({                                                                                         \
+		__typeof__(o) asked_ = (o);                                                        \
+		while (!asked_->ops->operation && asked_->below)                                   \
+			asked_ = asked_->below;                                                    \
+		asked_;                                                                            \
+	})
+
+static const struct output *lowest(const struct output *o)
 {
-	const struct output *o = (struct output *)((char *)b - offsetof(struct output, blob));
-	ssize_t n = 1;
-
-	for (*got = 0; *got < len && n; *got += (size_t)n) {
-		n = os_pread(o->target.fd, (uint8_t *)p + *got, MIN(len - *got, IO_MAX),
-			     off + *got);
-		if (n < 0)
-			return err_from_errno(e, ST_INPUT, errno, "%s: read", o->target.path);
-	}
-	return ST_OK;
-}
-
-struct blob *output_blob(struct output *o)
-{
-	if (o->target.kind == TARGET_STREAM)
-		return NULL;
-	o->blob = (struct blob){ .read_at = read_back, .size = o->bytes };
-	return &o->blob;
-}
-
-char *output_default_path(const char *suffix)
-{
-	char name[HOST_NAME_SIZE], time[CLOCK_FILE_NAME_SIZE];
-	char *path;
-
-	host_name(name);
-	clock_file_name(clock_wall_ns(), time);
-	if (asprintf(&path, "%s-%s%s", name, time, suffix) < 0)
-		return NULL;
-	return path;
-}
-
-static enum status open_target(const struct output_options *o, struct target *ret, struct err *e)
-{
-	_cleanup_free_ char *standard = NULL;
-
-	if (o->path && !strcmp(o->path, "-"))
-		return target_open_stdout(ret, e);
-	if (!o->path && !(standard = output_default_path(o->suffix ? o->suffix : ".rsz")))
-		return err_nomem(e);
-	return target_open(o->path ? o->path : standard, o->force, o->inputs, ret, e);
+	while (o->below)
+		o = o->below;
+	return o;
 }
 
 /* An estimate may be wrong by so much and the room still do: a quarter. */
@@ -237,46 +117,42 @@ enum status output_check_room(uint64_t room, const struct output_need *need, boo
 	return ST_OK;
 }
 
+static enum status open_any(const struct output_options *options, struct output **ret,
+			    struct err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		const enum status st = table[i]->open(options, ret, e);
+
+		if (st != ST_NOT_MINE)
+			return st;
+	}
+	return err_set(e, ST_OUTPUT, "%s: was replaced while it was opened", options->path);
+}
+
 enum status output_open(const struct output_options *options, struct output **ret, struct err *e)
 {
-	struct output *o = calloc(1, sizeof(*o));
-	enum status st;
+	struct output *o = NULL;
+	uint64_t room;
+	enum status st = open_any(options, &o, e);
 
-	if (!o)
-		return err_nomem(e);
-	st = open_target(options, &o->target, e);
-	if (!st && target_room(&o->target, &o->room))
-		st = output_check_room(o->room, &options->need, options->force, o->target.path, e);
+	if (!st && output_room(o, &room))
+		st = output_check_room(room, &options->need, options->force, output_name(o), e);
 	if (st) {
 		output_destroy(o);
 		return st;
 	}
-	o->sink.write = write_counted;
-	if (o->target.kind == TARGET_FILE) {
-		o->sink.skip = skip_counted;
-		o->sink.cut = cut_counted;
-	}
-	if (o->target.kind == TARGET_FILE || (o->target.kind == TARGET_BLOCK && o->room))
-		o->reserve = options->reserve;
-	if (o->reserve)
-		o->sink.cut = cut_counted;
-	o->force = options->force;
-	/* With a reserve it gets its name also when the disk is full. */
-	fd_sink_init(&o->file, o->target.fd, options->reserve ? o->target.path : output_where(o));
 	*ret = o;
 	return ST_OK;
 }
 
 void output_destroy(struct output *o)
 {
-	if (!o)
-		return;
-	if (!o->committed && o->bytes)
-		give_back(o, NULL);
-	else if (!o->committed)
-		target_remove_partial(&o->target);
-	target_deinit(&o->target);
-	free(o);
+	while (o) {
+		struct output *below = o->below;
+
+		o->ops->destroy(o);
+		o = below;
+	}
 }
 
 struct sink *output_sink(struct output *o)
@@ -284,54 +160,66 @@ struct sink *output_sink(struct output *o)
 	return &o->sink;
 }
 
+struct blob *output_blob(struct output *o)
+{
+	return o->ops->blob ? o->ops->blob(o, o->bytes) : NULL;
+}
+
+bool output_room(const struct output *o, uint64_t *ret)
+{
+	o = ASK(o, room);
+	return o->ops->room && o->ops->room(o, ret);
+}
+
 enum status output_commit(struct output *o, struct err *e)
 {
-	enum status st = give_back(o, e);
+	struct output *does = ASK(o, commit);
+	const enum status st = does->ops->commit(does, e);
 
-	if (!st)
-		st = target_close(&o->target, e);
-
-	if (!st && o->target.kind == TARGET_FILE)
-		st = target_publish(&o->target, o->force, e);
-	if (!st)
+	for (; !st && o; o = o->below)
 		o->committed = true;
 	return st;
 }
 
 enum status output_keep(struct output *o, struct err *e)
 {
-	const enum status st = give_back(o, e);
-
-	return st ? st : target_close(&o->target, e);
+	o = ASK(o, keep);
+	return o->ops->keep(o, e);
 }
 
 void output_discard(struct output *o)
 {
-	if (!o->committed)
-		target_remove_partial(&o->target);
+	if (o->committed)
+		return;
+	o = ASK(o, discard);
+	if (o->ops->discard)
+		o->ops->discard(o);
 }
 
 bool output_is_file(const struct output *o)
 {
-	return o->target.kind == TARGET_FILE;
+	return lowest(o)->ops->is_file;
 }
 
 bool output_is_at(const struct output *o, const char *path)
 {
-	return target_is_at(&o->target, path);
+	o = ASK(o, is_at);
+	return o->ops->is_at(o, path);
 }
 
 const char *output_name(const struct output *o)
 {
-	return o->target.path;
+	o = ASK(o, path);
+	return o->ops->path(o);
 }
 
 const char *output_where(const struct output *o)
 {
-	return o->target.partial && !o->committed ? o->target.partial : o->target.path;
+	o = ASK(o, where);
+	return o->ops->where ? o->ops->where(o) : output_name(o);
 }
 
 uint64_t output_bytes(const struct output *o)
 {
-	return o->bytes;
+	return lowest(o)->bytes;
 }

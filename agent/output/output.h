@@ -3,7 +3,8 @@
  * Where a result goes. A regular file is written as NAME.partial and becomes NAME only when it is
  * complete and on the disk: an image without its end is visibly unfinished, and what a crash or a
  * kill -9 leaves behind can still be read up to its last whole record. stdout, FIFOs and devices
- * are written directly.
+ * are written directly. Outputs can stand on each other (hash_sink.h): whoever holds the uppermost
+ * holds all of them. output_sink.h is for those who write another kind.
  *
  * Lifetime: output_open() .. output_commit() .. output_destroy(). Every failure is ST_OUTPUT, but
  * for ST_NOMEM, and ST_INTERRUPTED while a FIFO waits for its reader.
@@ -14,9 +15,6 @@
 #include "formats/base/io.h"
 
 struct output;
-
-/* "<host>-<UTC time>" and the suffix, for free(); NULL if out of memory. */
-char *output_default_path(const char *suffix);
 
 /* What an output takes, in bytes; 0: not known. */
 struct output_need {
@@ -39,8 +37,7 @@ enum status output_check_room(uint64_t room, const struct output_need *need, boo
 			      const char *path, struct err *e);
 
 struct output_options {
-	const char *path;   /* "-": stdout; NULL: the default name in the current directory */
-	const char *suffix; /* of the default name; NULL: ".rsz" */
+	const char *path; /* "-": stdout */
 	/* Replace a file of that name, and go on though the target looks too small. */
 	bool force;
 	/*
@@ -102,6 +99,9 @@ enum status output_keep(struct output *o, struct err *e);
 /* Removes NAME.partial: for results that are worth nothing unfinished. Then output_destroy(). */
 void output_discard(struct output *o);
 
+/* What can still be written, in bytes, if that is known. */
+bool output_room(const struct output *o, uint64_t *ret);
+
 /* A regular file, or one that becomes one. */
 bool output_is_file(const struct output *o);
 /* True if `path` names what the output is, or will be. "-": stdout. */
@@ -111,7 +111,8 @@ bool output_is_at(const struct output *o, const char *path);
 const char *output_name(const struct output *o);
 /* Where the bytes are now: NAME.partial, NAME after output_commit(), or as output_name(). */
 const char *output_where(const struct output *o);
-uint64_t output_bytes(const struct output *o); /* appended so far */
+/* What the lowest of them was given so far: a hash or a cipher above it does not count. */
+uint64_t output_bytes(const struct output *o);
 
 static inline void output_cleanup(struct output **o)
 {

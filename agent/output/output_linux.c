@@ -118,13 +118,12 @@ static enum status create_partial(struct target *t, struct err *e)
 		       PARTIALS_MAX);
 }
 
-/* A regular file: created as NAME.partial beside where NAME will be. */
-static enum status open_file(struct target *t, struct err *e)
+enum status target_create(const char *path, struct target *t, struct err *e)
 {
-	_cleanup_free_ char *directory = target_directory_of(t->path);
+	_cleanup_free_ char *directory = target_directory_of(path);
 
-	t->kind = TARGET_FILE;
-	if (!directory)
+	*t = (struct target){ .fd = -1, .directory = -1, .path = strdup(path) };
+	if (!directory || !t->path)
 		return err_nomem(e);
 	t->name = last_component(t->path);
 	t->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -156,42 +155,49 @@ bool target_is_input(int directory, const char *name, const char *const *inputs)
 	return false;
 }
 
-bool target_is_at(const struct target *t, const char *path)
+bool target_has_name(const struct target *t, const char *path)
 {
 	_cleanup_free_ char *directory = target_directory_of(path);
 	struct stat x, y;
 
-	if (!strcmp(path, "-"))
-		return t->kind == TARGET_STREAM && !strcmp(t->path, "stdout");
-	if (t->kind != TARGET_FILE)
-		return !fstat(t->fd, &x) && !stat(path, &y) && same_thing(&x, &y);
-	return directory && !strcmp(last_component(path), t->name) && !fstat(t->directory, &x) &&
-	       !stat(directory, &y) && same_thing(&x, &y);
+	return directory && strcmp(path, "-") != 0 && !strcmp(last_component(path), t->name) &&
+	       !fstat(t->directory, &x) && !stat(directory, &y) && same_thing(&x, &y);
+}
+
+bool target_is_device(const struct target *t, const char *path)
+{
+	struct stat x, y;
+
+	return strcmp(path, "-") != 0 && !fstat(t->fd, &x) && !stat(path, &y) &&
+	       same_thing(&x, &y);
 }
 
 /*
  * A link to a device, as udev makes them. In /tmp anybody can make one too, and have us write over
  * a disk: so its owner must be root or the caller (the rule of fs.protected_symlinks, proc(5)).
  */
-static enum status check_link(const struct target *t, const struct stat *link, struct stat *ret,
+static enum status check_link(const char *path, const struct stat *link, struct stat *ret,
 			      struct err *e)
 {
-	if (stat(t->path, ret) || S_ISREG(ret->st_mode) || S_ISDIR(ret->st_mode))
-		return err_set(e, ST_OUTPUT, "%s: is a symbolic link; name the file itself",
-			       t->path);
+	if (stat(path, ret) || S_ISREG(ret->st_mode) || S_ISDIR(ret->st_mode))
+		return err_set(e, ST_OUTPUT, "%s: is a symbolic link; name the file itself", path);
 	if (link->st_uid != 0 && link->st_uid != geteuid())
-		return err_set(e, ST_OUTPUT, "%s: is a symbolic link of another user", t->path);
+		return err_set(e, ST_OUTPUT, "%s: is a symbolic link of another user", path);
 	return ST_OK;
 }
 
-/* A device or FIFO: `seen` is what the path named; what is opened must be that still. */
-static enum status open_device(struct target *t, const struct stat *seen, struct err *e)
+/* `seen` is what the path named; what is opened must be that still. */
+enum status target_open_device(const char *path, const struct target_look *seen, struct target *t,
+			       struct err *e)
 {
 	/* On a block device O_EXCL is EBUSY if it is mounted or otherwise in use (open(2)). */
-	const int how = S_ISBLK(seen->st_mode) ? O_RDWR | O_EXCL : O_WRONLY;
+	const int how = seen->is == PATH_IS_DISK ? O_RDWR | O_EXCL : O_WRONLY;
 	struct stat opened;
 
-	t->kind = S_ISBLK(seen->st_mode) ? TARGET_BLOCK : TARGET_STREAM;
+	*t = (struct target){ .fd = -1, .directory = -1, .path = strdup(path) };
+	if (!t->path)
+		return err_nomem(e);
+	t->stream = seen->is == PATH_IS_STREAM;
 	do {
 		/* Waits for the reader of a FIFO. */
 		t->fd = open(t->path, how | O_NOCTTY | O_CLOEXEC);
@@ -200,32 +206,31 @@ static enum status open_device(struct target *t, const struct stat *seen, struct
 		return err_set(e, ST_INTERRUPTED, "%s: interrupted before it was open", t->path);
 	if (t->fd < 0)
 		return err_from_errno(e, ST_OUTPUT, errno, "%s", t->path);
-	if (fstat(t->fd, &opened) || opened.st_dev != seen->st_dev || opened.st_ino != seen->st_ino)
+	if (fstat(t->fd, &opened) || opened.st_dev != seen->volume ||
+	    opened.st_ino != seen->number)
 		return err_set(e, ST_OUTPUT, "%s: was replaced while it was opened", t->path);
 	if (isatty(t->fd))
 		return err_set(e, ST_OUTPUT, "%s: is a terminal", t->path);
 	return ST_OK;
 }
 
-enum status target_open(const char *path, bool force, const char *const *inputs, struct target *ret,
-			struct err *e)
+enum status target_look(const char *path, bool force, const char *const *inputs,
+			struct target_look *ret, struct err *e)
 {
 	struct stat sb;
 	enum status st;
 
-	*ret = (struct target){ .fd = -1, .directory = -1, .path = strdup(path) };
-	if (!ret->path)
-		return err_nomem(e);
+	*ret = (struct target_look){ .is = PATH_IS_FILE };
 	if (!*last_component(path))
 		return err_set(e, ST_OUTPUT, "'%s' is not the name of a file", path);
 	if (lstat(path, &sb) && errno == ENOENT)
-		return open_file(ret, e);
+		return ST_OK;
 	if (lstat(path, &sb))
 		return err_from_errno(e, ST_OUTPUT, errno, "%s", path);
 	if (target_is_input(AT_FDCWD, path, inputs))
 		return err_set(e, ST_OUTPUT, "%s: is what is being read", path);
 	if (S_ISLNK(sb.st_mode)) {
-		st = check_link(ret, &(struct stat){ .st_uid = sb.st_uid }, &sb, e);
+		st = check_link(path, &(struct stat){ .st_uid = sb.st_uid }, &sb, e);
 		if (st)
 			return st;
 	}
@@ -233,11 +238,15 @@ enum status target_open(const char *path, bool force, const char *const *inputs,
 		return err_from_errno(e, ST_OUTPUT, EISDIR, "%s", path);
 	if (S_ISSOCK(sb.st_mode))
 		return err_set(e, ST_OUTPUT, "%s: is a socket", path);
-	if (!S_ISREG(sb.st_mode))
-		return open_device(ret, &sb, e);
-	if (!force)
+	if (S_ISREG(sb.st_mode) && !force)
 		return err_set(e, ST_OUTPUT, "%s exists; --force replaces it", path);
-	return open_file(ret, e);
+	if (!S_ISREG(sb.st_mode))
+		*ret = (struct target_look){
+			.is = S_ISBLK(sb.st_mode) ? PATH_IS_DISK : PATH_IS_STREAM,
+			.volume = sb.st_dev,
+			.number = sb.st_ino,
+		};
+	return ST_OK;
 }
 
 /*
@@ -246,7 +255,7 @@ enum status target_open(const char *path, bool force, const char *const *inputs,
  */
 enum status target_open_stdout(struct target *ret, struct err *e)
 {
-	*ret = (struct target){ .kind = TARGET_STREAM, .fd = -1, .directory = -1 };
+	*ret = (struct target){ .stream = true, .fd = -1, .directory = -1 };
 	ret->path = strdup("stdout");
 	if (!ret->path)
 		return err_nomem(e);
@@ -272,16 +281,17 @@ bool target_room_at(int fd, uint64_t *ret)
 
 bool target_room(const struct target *t, uint64_t *ret)
 {
-	off_t end;
+	return target_room_at(t->fd, ret);
+}
 
-	if (t->kind == TARGET_BLOCK) {
-		end = lseek(t->fd, 0, SEEK_END);
-		if (end < 0 || lseek(t->fd, 0, SEEK_SET))
-			return false;
-		*ret = (uint64_t)end;
-		return true;
-	}
-	return t->kind == TARGET_FILE && target_room_at(t->fd, ret);
+bool target_disk_size(const struct target *t, uint64_t *ret)
+{
+	const off_t end = lseek(t->fd, 0, SEEK_END);
+
+	if (end < 0 || lseek(t->fd, 0, SEEK_SET))
+		return false;
+	*ret = (uint64_t)end;
+	return true;
 }
 
 enum status target_hole(struct target *t, uint64_t len, uint64_t end, struct err *e)
@@ -298,7 +308,7 @@ enum status target_close(struct target *t, struct err *e)
 	int fd = t->fd;
 
 	/* Pipes and most character devices have nothing to sync: EINVAL, or EROFS (fsync(2)). */
-	if (fsync(fd) && (t->kind != TARGET_STREAM || (errno != EINVAL && errno != EROFS)))
+	if (fsync(fd) && (!t->stream || (errno != EINVAL && errno != EROFS)))
 		return err_from_errno(e, ST_OUTPUT, errno, "%s: sync", name);
 	t->fd = -1;
 	if (close(fd))

@@ -140,17 +140,15 @@ static enum status make_folder(struct output_set *s, struct err *e)
 	return set__enter(s, e);
 }
 
-static enum status open_set(struct output_set *s, const struct output_options *o, struct err *e)
+static enum status open_set(struct output_set *s, const struct output_options *o,
+			    const char *suffix, struct err *e)
 {
-	_cleanup_free_ char *standard = o->path ? NULL : output_default_path(o->suffix);
 	uint64_t room;
 	enum status st;
 
-	if (!o->path && !standard)
-		return err_nomem(e);
-	if (o->path && !strcmp(o->path, "-"))
+	if (!strcmp(o->path, "-"))
 		return err_set(e, ST_OUTPUT, "stdout: this format needs files, and seeks in them");
-	st = make_names(s, o->path ? o->path : standard, o->suffix, e);
+	st = make_names(s, o->path, suffix, e);
 	if (!st)
 		st = set__open(s, e);
 	if (!st)
@@ -160,7 +158,8 @@ static enum status open_set(struct output_set *s, const struct output_options *o
 	return st ? st : make_folder(s, e);
 }
 
-enum status output_set_open(const struct output_options *o, struct output_set **ret, struct err *e)
+enum status output_set_open(const struct output_options *o, const char *suffix,
+			    struct output_set **ret, struct err *e)
 {
 	struct output_set *s = calloc(1, sizeof(*s));
 	enum status st;
@@ -168,7 +167,7 @@ enum status output_set_open(const struct output_options *o, struct output_set **
 	if (!s)
 		return err_nomem(e);
 	s->force = o->force;
-	st = open_set(s, o, e);
+	st = open_set(s, o, suffix, e);
 	if (st) {
 		output_set_destroy(s);
 		return st;

@@ -15,12 +15,13 @@
 struct output_set;
 
 /*
- * `o->path` names the first file, with or without its ending; `o->suffix` is that ending. Refused:
+ * `o->path` names the first file, with or without its ending, which is `suffix`. Refused:
  * "-", a file of the set that exists (with `force` they are all replaced, those that the new set
  * does not need too, unless one is an input), and too little room. A directory of an earlier run
  * stays, and this run's is STEM.E01.2.partial.
  */
-enum status output_set_open(const struct output_options *o, struct output_set **ret, struct err *e);
+enum status output_set_open(const struct output_options *o, const char *suffix,
+			    struct output_set **ret, struct err *e);
 
 /* Without output_set_commit() before it, this leaves the directory, unless it is empty. */
 void output_set_destroy(struct output_set *s); /* NULL is fine */

@@ -1,41 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The half of output.c that the operating system decides: what a path names, how to create it
- * safely, and how to rename without overwriting: output_linux.c and output_windows.c.
+ * What the operating system decides of an output: what a path names, how to create it safely, and how
+ * to rename without overwriting: output_linux.c and output_windows.c. The sinks are made of this.
  */
 #ifndef RAMSEAL_AGENT_OUTPUT_OUTPUT_TARGET_H
 #define RAMSEAL_AGENT_OUTPUT_OUTPUT_TARGET_H
 
 #include <stdbool.h>
 
-#include "formats/base/err.h"
+#include "formats/base/io.h"
 
 #define PARTIAL_SUFFIX ".partial"
 
+/* What is written to. */
 struct target {
-	enum {
-		TARGET_FILE,   /* a new regular file, under its temporary name */
-		TARGET_BLOCK,  /* a disk: has a size, and old content where nothing is written */
-		TARGET_STREAM, /* stdout, FIFO, character device */
-	} kind;
 	int fd;
+	bool stream;   /* stdout, FIFO, character device: most have nothing to sync */
 	char *path;    /* as the user named it */
-	char *partial; /* TARGET_FILE: the path of the temporary name; else NULL */
+	char *partial; /* a new file: the path of its temporary name; else NULL */
 
-	/* TARGET_FILE: Linux looks both names up in this directory, wherever it is moved. */
+	/* A new file: Linux looks both names up in this directory, wherever it is moved. */
 	int directory;
 	const char *name;         /* last component of `path` */
 	const char *partial_name; /* last component of `partial` */
 };
 
-/* Opens `path` for writing as output.h says. Everything in `ret` is freed by target_deinit(). */
-enum status target_open(const char *path, bool force, const char *const *inputs, struct target *ret,
-			struct err *e);
+/* What a path names, before anything is opened. */
+struct target_look {
+	enum {
+		PATH_IS_FILE,   /* a name that is free, or that of a file that --force replaces */
+		PATH_IS_DISK,   /* a block device */
+		PATH_IS_STREAM, /* FIFO, character device; on Windows a named pipe, or NUL */
+	} is;
+	uint64_t volume, number; /* which device or FIFO: it is to be the same when it is opened */
+};
+
+/* ST_OUTPUT of what cannot be written, as output.h says. */
+enum status target_look(const char *path, bool force, const char *const *inputs,
+			struct target_look *ret, struct err *e);
+
+/*
+ * Each for one of these; everything in `ret` is freed by target_deinit(), also after a failure.
+ * target_create() makes a new regular file, under its temporary name.
+ */
+enum status target_create(const char *path, struct target *ret, struct err *e);
+enum status target_open_device(const char *path, const struct target_look *seen, struct target *ret,
+			       struct err *e);
 enum status target_open_stdout(struct target *ret, struct err *e);
 void target_deinit(struct target *t);
 
-/* True if `path` names what the target is, or what it will be. */
-bool target_is_at(const struct target *t, const char *path);
+/* True if `path` is the name that the new file will have; or if it names the device. */
+bool target_has_name(const struct target *t, const char *path);
+bool target_is_device(const struct target *t, const char *path);
 
 /* "PATH.partial", and for n > 1 "PATH.n.partial"; for free(). NULL if out of memory. */
 char *target_partial_path(const char *path, unsigned n);
@@ -46,20 +62,29 @@ char *target_partial_path(const char *path, unsigned n);
 /* Says that earlier ones are there, and stay. */
 void target_tell_partials(const char *path, const char *partial);
 
-/* How much can be written, if that is known. */
+/* How much the file system of a new file has left, or how large a disk is, if that is known. */
 bool target_room(const struct target *t, uint64_t *ret);
+bool target_disk_size(const struct target *t, uint64_t *ret);
 
-/* A hole of `len` bytes at the end of a TARGET_FILE; `end` is its new length. */
+/* What was written to a file or disk, to be read until the next write. */
+struct target_blob {
+	struct blob blob;
+	const struct target *target; /* borrowed */
+};
+
+struct blob *target_blob_of(struct target_blob *b, const struct target *t, uint64_t size);
+
+/* A hole of `len` bytes at the end of a file; `end` is its new length. */
 enum status target_hole(struct target *t, uint64_t len, uint64_t end, struct err *e);
 
-/* TARGET_FILE: drops what lies behind the first `len` bytes; writing goes on there. */
+/* A file: drops what lies behind the first `len` bytes; writing goes on there. */
 enum status target_cut(struct target *t, uint64_t len, struct err *e);
 
-/* Not TARGET_STREAM: writing goes on there; what lies behind stays until it is overwritten. */
+/* No stream: writing goes on there; what lies behind stays until it is overwritten. */
 enum status target_seek(struct target *t, uint64_t at, struct err *e);
 
 /*
- * TARGET_FILE: keeps room for bytes `from` to `end` without making the file longer; what is not
+ * A file: keeps room for bytes `from` to `end` without making the file longer; what is not
  * written is given back by target_cut(). ST_OUTPUT if there is no such room, ST_NOT_MINE if the
  * file system cannot promise any.
  */
@@ -68,7 +93,7 @@ enum status target_reserve(struct target *t, uint64_t from, uint64_t end, struct
 /* Everything to the disk, and the descriptor closed: both can report a late write error. */
 enum status target_close(struct target *t, struct err *e);
 
-/* TARGET_FILE, closed: the temporary name becomes the name. */
+/* A file, closed: the temporary name becomes the name. */
 enum status target_publish(struct target *t, bool force, struct err *e);
 void target_remove_partial(struct target *t);
 

@@ -247,18 +247,18 @@ enum status windows__check_replaceable(const char *path, struct err *e)
 	return ST_OK;
 }
 
-bool target_is_at(const struct target *t, const char *path)
+bool target_has_name(const struct target *t, const char *path)
 {
-	_cleanup_free_ char *mine = NULL, *other = NULL;
+	_cleanup_free_ char *mine = target_directory_of(t->path);
+	_cleanup_free_ char *other = target_directory_of(path);
 
-	if (!strcmp(path, "-"))
-		return t->kind == TARGET_STREAM && !strcmp(t->path, "stdout");
-	if (t->kind != TARGET_FILE)
-		return !_stricmp(t->path, path);
-	mine = target_directory_of(t->path);
-	other = target_directory_of(path);
-	return mine && other && !_stricmp(windows__last_component(path), t->name) &&
-	       windows__same_file(mine, other);
+	return mine && other && strcmp(path, "-") != 0 &&
+	       !_stricmp(windows__last_component(path), t->name) && windows__same_file(mine, other);
+}
+
+bool target_is_device(const struct target *t, const char *path)
+{
+	return !_stricmp(t->path, path);
 }
 
 /* What Windows makes of the whole path: "NUL" and "C:\x\NUL" become \\.\NUL. */
@@ -271,12 +271,18 @@ static bool is_device_path(const wchar_t *path)
 }
 
 /* A named pipe, or NUL. Disks and volumes are not written to. */
-static enum status open_device(struct target *t, const wchar_t *path, struct err *e)
+enum status target_open_device(const char *path, const struct target_look *seen, struct target *t,
+			       struct err *e)
 {
-	HANDLE h = CreateFileW(path, GENERIC_WRITE, 0, NULL, OPEN_EXISTING, 0, NULL);
+	_cleanup_free_ wchar_t *wide = win32_path(path);
 	DWORD mode;
+	HANDLE h;
 
-	t->kind = TARGET_STREAM;
+	(void)seen;
+	*t = (struct target){ .stream = true, .fd = -1, .directory = -1, .path = strdup(path) };
+	if (!t->path || !wide)
+		return err_nomem(e);
+	h = CreateFileW(wide, GENERIC_WRITE, 0, NULL, OPEN_EXISTING, 0, NULL);
 	if (h == INVALID_HANDLE_VALUE)
 		return err_from_win32(e, ST_OUTPUT, GetLastError(), "%s", t->path);
 	if (GetConsoleMode(h, &mode)) {
@@ -290,44 +296,47 @@ static enum status open_device(struct target *t, const wchar_t *path, struct err
 	return take_handle(t, h, t->path, e);
 }
 
-static enum status open_named(struct target *t, bool force, const char *const *inputs,
-			      const wchar_t *wide, struct err *e)
+enum status target_create(const char *path, struct target *ret, struct err *e)
+{
+	*ret = (struct target){ .fd = -1, .directory = -1, .path = strdup(path) };
+	return ret->path ? create_partial(ret, e) : err_nomem(e);
+}
+
+static enum status check_named(const char *path, bool force, const char *const *inputs,
+			       const wchar_t *wide, struct err *e)
 {
 	const DWORD attributes = GetFileAttributesW(wide);
 	const DWORD failed = GetLastError();
-	enum status st;
 
-	if (is_device_path(wide))
-		return open_device(t, wide, e);
-	t->kind = TARGET_FILE;
 	if (attributes == INVALID_FILE_ATTRIBUTES && failed == ERROR_FILE_NOT_FOUND)
-		return create_partial(t, e);
+		return ST_OK;
 	if (attributes == INVALID_FILE_ATTRIBUTES)
-		return err_from_win32(e, ST_OUTPUT, failed, "%s", t->path);
-	if (windows__is_input(t->path, inputs))
-		return err_set(e, ST_OUTPUT, "%s: is what is being read", t->path);
+		return err_from_win32(e, ST_OUTPUT, failed, "%s", path);
+	if (windows__is_input(path, inputs))
+		return err_set(e, ST_OUTPUT, "%s: is what is being read", path);
 	if (attributes & FILE_ATTRIBUTE_DIRECTORY)
-		return err_from_errno(e, ST_OUTPUT, EISDIR, "%s", t->path);
+		return err_from_errno(e, ST_OUTPUT, EISDIR, "%s", path);
 	if (attributes & FILE_ATTRIBUTE_REPARSE_POINT)
-		return err_set(e, ST_OUTPUT, "%s: is a symbolic link; name the file itself",
-			       t->path);
+		return err_set(e, ST_OUTPUT, "%s: is a symbolic link; name the file itself", path);
 	if (!force)
-		return err_set(e, ST_OUTPUT, "%s exists; --force replaces it", t->path);
-	st = windows__check_replaceable(t->path, e);
-	return st ? st : create_partial(t, e);
+		return err_set(e, ST_OUTPUT, "%s exists; --force replaces it", path);
+	return windows__check_replaceable(path, e);
 }
 
-enum status target_open(const char *path, bool force, const char *const *inputs, struct target *ret,
-			struct err *e)
+enum status target_look(const char *path, bool force, const char *const *inputs,
+			struct target_look *ret, struct err *e)
 {
 	_cleanup_free_ wchar_t *wide = win32_path(path);
 
-	*ret = (struct target){ .fd = -1, .directory = -1, .path = strdup(path) };
-	if (!ret->path || !wide)
+	*ret = (struct target_look){ .is = PATH_IS_FILE };
+	if (!wide)
 		return err_nomem(e);
 	if (!*windows__last_component(path))
 		return err_set(e, ST_OUTPUT, "'%s' is not the name of a file", path);
-	return open_named(ret, force, inputs, wide, e);
+	if (!is_device_path(wide))
+		return check_named(path, force, inputs, wide, e);
+	ret->is = PATH_IS_STREAM;
+	return ST_OK;
 }
 
 /* As on Linux: stderr takes the place of stdout, and nothing printed gets into the container. */
@@ -335,7 +344,7 @@ enum status target_open_stdout(struct target *ret, struct err *e)
 {
 	DWORD mode;
 
-	*ret = (struct target){ .kind = TARGET_STREAM, .fd = -1, .directory = -1 };
+	*ret = (struct target){ .stream = true, .fd = -1, .directory = -1 };
 	ret->path = strdup("stdout");
 	if (!ret->path)
 		return err_nomem(e);
@@ -364,7 +373,15 @@ bool target_room(const struct target *t, uint64_t *ret)
 {
 	_cleanup_free_ char *directory = target_directory_of(t->path);
 
-	return t->kind == TARGET_FILE && directory && windows__room_at(directory, ret);
+	return directory && windows__room_at(directory, ret);
+}
+
+/* There is none: see target_open_device(). */
+bool target_disk_size(const struct target *t, uint64_t *ret)
+{
+	(void)t;
+	(void)ret;
+	return false;
 }
 
 enum status target_hole(struct target *t, uint64_t len, uint64_t end, struct err *e)

@@ -167,13 +167,27 @@ TEST(host_name_is_fit_for_a_file_name)
 	assert_null(strpbrk(name, "/\\: "));
 }
 
+TEST(default_name_is_host_and_time)
+{
+	_cleanup_free_ char *path = host_output_path(".raw");
+	const char *name;
+	unsigned date, time;
+
+	assert_non_null(path);
+	name = strrchr(path, '-');
+	assert_non_null(name);
+	assert_null(strchr(path, '/'));
+	assert_int_equal(sscanf(name, "-%8uT%6uZ.raw", &date, &time), 2);
+	assert_true(date >= 20200101);
+}
+
 int main(void)
 {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		ROW(facts_are_taken_from_where_they_stand), ROW(what_is_absent_is_left_out),
 		ROW(what_is_malformed_is_left_out),         ROW(tool_and_arguments_are_ours),
-		ROW(host_name_is_fit_for_a_file_name),
+		ROW(host_name_is_fit_for_a_file_name),      ROW(default_name_is_host_and_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

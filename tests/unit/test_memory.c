@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The memory pass and the sealer, from a source that fails by rule into an output that is full at
- * any size. The output and the signal are this file's: it defines what sealer.c and memory.c call.
+ * any size. The output is a sink of this file's, and so is the signal, which memory.c asks for.
  */
 #include "agent/acquire/memory.h"
 #include "agent/acquire/changes.h"
@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/output/output_sink.h"
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
@@ -29,28 +30,25 @@
 #define PAGE_0 (FIRST / PAGE_SIZE) /* its number, as the fake counts */
 
 /* A disk that takes `limit` bytes, of the write that does not fit as many as there is room for. */
-struct output {
-	struct sink sink;
+struct disk {
+	struct output output;
 	struct mem_blob blob;
 	uint8_t *at;
 	size_t len, room, limit;
 	bool kept; /* what is cut gives back room that was kept for the end */
 };
 
-struct sink *output_sink(struct output *o)
+static struct blob *disk_blob(struct output *output, uint64_t size)
 {
-	return &o->sink;
-}
+	struct disk *o = (struct disk *)output;
 
-struct blob *output_blob(struct output *o)
-{
-	mem_blob_init(&o->blob, o->at, o->len);
+	mem_blob_init(&o->blob, o->at, size);
 	return &o->blob.blob;
 }
 
-static enum status disk_write(struct sink *s, const void *p, size_t len, struct err *e)
+static enum status disk_write(struct output *output, const void *p, size_t len, struct err *e)
 {
-	struct output *o = (struct output *)s;
+	struct disk *o = (struct disk *)output;
 	const size_t n = MIN(len, o->limit - o->len);
 
 	if (n > o->room - o->len) {
@@ -64,9 +62,9 @@ static enum status disk_write(struct sink *s, const void *p, size_t len, struct 
 	return n < len ? err_set(e, ST_OUTPUT, "disk is full") : ST_OK;
 }
 
-static enum status disk_cut(struct sink *s, uint64_t len, struct err *e)
+static enum status disk_cut(struct output *output, uint64_t len, struct err *e)
 {
-	struct output *o = (struct output *)s;
+	struct disk *o = (struct disk *)output;
 
 	(void)e;
 	assert_true(len <= o->len);
@@ -76,13 +74,17 @@ static enum status disk_cut(struct sink *s, uint64_t len, struct err *e)
 	return ST_OK;
 }
 
+static const struct output_ops disk_ops = {
+	.name = "disk", .write = disk_write, .cut = disk_cut, .blob = disk_blob
+};
+
 static const struct drv_ops fake_ops = {
 	.name = "fake", .read_max = 16 * PAGE_SIZE, .read = fake_read, .close = fake_close
 };
 
 /* One acquisition and what it left. */
 struct acquired {
-	struct output disk;
+	struct disk disk;
 	struct sealer *sealer;
 	uint32_t stream; /* UINT32_MAX: not declared */
 	struct memory_result result;
@@ -93,9 +95,10 @@ struct acquired {
 static void acquired_init(struct acquired *a, size_t limit)
 {
 	*a = (struct acquired){
-		.disk = { .sink = { .write = disk_write, .cut = disk_cut }, .limit = limit },
+		.disk = { .limit = limit },
 		.stream = UINT32_MAX,
 	};
+	output_init(&a->disk.output, &disk_ops, NULL);
 	interrupt_forget();
 }
 
@@ -114,7 +117,7 @@ static enum status acquire_watched(struct acquired *a, struct fake *f, unsigned 
 		.source = &f->drv,
 		.stream = { .level = 1, .threads = threads, .reading = reading },
 	};
-	enum status st = sealer_create(&a->disk, NULL, &a->sealer, &a->err);
+	enum status st = sealer_create(&a->disk.output, NULL, &a->sealer, &a->err);
 
 	if (!st)
 		st = sealer_manifest(a->sealer, json_pack("{s:s}", "event", "begin"), &a->err);

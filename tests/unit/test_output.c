@@ -2,10 +2,12 @@
 #include "tests/unit/test.h"
 
 #include <errno.h>
+#include <linux/loop.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "agent/output/output.h"
 #include "agent/output/output_linux.h"
@@ -428,21 +430,106 @@ TEST(nothing_but_the_output_reaches_stdout)
 	close(ends[0]);
 }
 
-TEST(default_name_is_host_and_time)
+/* What a reader of a pipe has, it has: nothing more can be kept. */
+TEST(early_end_of_a_pipe_leaves_what_was_written)
 {
-	_cleanup_output_ struct output *o = NULL;
-	struct err e = ERR_INIT;
-	const char *name;
-	unsigned date, time;
+	_cleanup_free_ char *path = strdup(scratch_path(&dir, "fifo"));
+	char got[16] = "";
+	struct output *o;
+	int reader;
 
-	assert_int_equal(chdir(dir.path), 0);
-	CHECK_OK(output_open(&(struct output_options){ .suffix = ".raw" }, &o, &e), &e);
-	name = strrchr(output_name(o), '-');
-	assert_non_null(name);
-	assert_null(strchr(output_name(o), '/'));
-	assert_int_equal(sscanf(name, "-%8uT%6uZ.raw", &date, &time), 2);
-	assert_true(date >= 20200101);
-	assert_int_equal(chdir("/"), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	reader = open(path, O_RDONLY | O_NONBLOCK);
+	o = open_named("fifo", false);
+	append(o, "so far");
+	output_destroy(o);
+	assert_int_equal(read(reader, got, sizeof(got)), 6);
+	assert_string_equal(got, "so far");
+	assert_int_equal(read(reader, got, sizeof(got)), 0);
+	close(reader);
+}
+
+TEST(early_end_of_stdout_leaves_what_was_written)
+{
+	const int before = dup(STDOUT_FILENO);
+	struct output *o = NULL;
+	struct err e = ERR_INIT;
+	char got[16] = "";
+	int ends[2];
+
+	fflush(stdout);
+	assert_int_equal(pipe(ends), 0);
+	dup2(ends[1], STDOUT_FILENO);
+	close(ends[1]);
+	CHECK_OK(output_open(&(struct output_options){ .path = "-" }, &o, &e), &e);
+	assert_false(output_is_file(o));
+	assert_true(output_is_at(o, "-"));
+	append(o, "so far");
+	output_destroy(o);
+	fflush(stdout);
+	dup2(before, STDOUT_FILENO);
+	close(before);
+	assert_int_equal(read(ends[0], got, sizeof(got)), 6);
+	assert_string_equal(got, "so far");
+	assert_int_equal(read(ends[0], got, sizeof(got)), 0);
+	close(ends[0]);
+}
+
+/* A disk of 64 KiB, of which all bytes are 'x'. -1: not for us. */
+static int make_disk(char ret[static 32])
+{
+	static char old[65536];
+	const int control = open("/dev/loop-control", O_RDWR);
+	const int number = control < 0 ? -1 : ioctl(control, LOOP_CTL_GET_FREE);
+	int disk, file;
+
+	close(control);
+	snprintf(ret, 32, "/dev/loop%d", number);
+	disk = number < 0 ? -1 : open(ret, O_RDWR);
+	if (disk < 0)
+		return -1;
+	memset(old, 'x', sizeof(old));
+	scratch_write(&dir, "disk", old, sizeof(old));
+	file = open(scratch_path(&dir, "disk"), O_RDWR);
+	if (ioctl(disk, LOOP_SET_FD, file)) {
+		close(disk);
+		disk = -1;
+	}
+	close(file);
+	return disk;
+}
+
+TEST(early_end_of_a_disk_leaves_what_was_written)
+{
+	struct output_options options = { .reserve = 1 << 14 };
+	struct err e = ERR_INIT;
+	struct output *o = NULL;
+	char path[32], bytes[1 << 14] = "";
+	int disk = make_disk(path);
+	uint64_t room = 0;
+
+	if (disk < 0)
+		skip();
+	options.path = path;
+	CHECK_OK(output_open(&options, &o, &e), &e);
+	assert_true(output_room(o, &room));
+	assert_int_equal(room, 65536);
+	assert_false(output_is_file(o));
+	for (int i = 0; i < 3; i++)
+		CHECK_OK(sink_write(output_sink(o), bytes, sizeof(bytes), &e), &e);
+	/* The last quarter is kept for an end, until a cut gives it back. */
+	CHECK_STATUS(sink_write(output_sink(o), bytes, 1, &e), ST_OUTPUT, &e);
+	CHECK_HAS(e.message, "write: No space left on device");
+	CHECK_OK(sink_cut(output_sink(o), 2 * sizeof(bytes), &e), &e);
+	append(o, "end");
+	assert_int_equal(output_bytes(o), 2 * sizeof(bytes) + 3);
+	output_destroy(o);
+	assert_int_equal(pread(disk, bytes, 5, 2 * sizeof(bytes)), 5);
+	assert_memory_equal(bytes, "end\0", 5);
+	assert_int_equal(pread(disk, bytes, 1, 3 * sizeof(bytes)), 1);
+	assert_memory_equal(bytes, "x", 1);
+	ioctl(disk, LOOP_CLR_FD);
+	close(disk);
 }
 
 int main(void)
@@ -470,7 +557,9 @@ int main(void)
 		ROW(fifo_is_written_directly_and_gets_real_zeros),
 		ROW(reader_that_goes_away_is_an_output_error),
 		ROW(nothing_but_the_output_reaches_stdout),
-		ROW(default_name_is_host_and_time),
+		ROW(early_end_of_a_pipe_leaves_what_was_written),
+		ROW(early_end_of_stdout_leaves_what_was_written),
+		ROW(early_end_of_a_disk_leaves_what_was_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

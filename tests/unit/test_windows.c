@@ -252,7 +252,6 @@ TEST(existing_files_want_force)
 TEST(read_only_files_are_not_replaced)
 {
 	struct output_options options = { .path = strdup(scratch_path(&dir, "ro.E01")),
-					  .suffix = ".E01",
 					  .force = true };
 	struct findings findings = { 0 };
 	struct output *o = NULL;
@@ -265,7 +264,7 @@ TEST(read_only_files_are_not_replaced)
 	assert_true(SetFileAttributesW(wide, FILE_ATTRIBUTE_READONLY));
 	CHECK_STATUS(output_open(&options, &o, &e), ST_OUTPUT, &e);
 	CHECK_HAS(e.message, "is read-only");
-	CHECK_STATUS(output_set_open(&options, &s, &e), ST_OUTPUT, &e);
+	CHECK_STATUS(output_set_open(&options, ".E01", &s, &e), ST_OUTPUT, &e);
 	CHECK_HAS(e.message, "is read-only");
 	assert_false(scratch_has(&dir, "ro.E01.partial"));
 	preflight_judge_output(options.path, true, 0, &room, &findings);
@@ -395,14 +394,13 @@ static void put_member(const struct output_set *s, const char *ending, const cha
 
 TEST(a_set_moves_out_of_its_folder)
 {
-	const struct output_options options = { .path = strdup(scratch_path(&dir, "set.E01")),
-						.suffix = ".E01" };
+	const struct output_options options = { .path = strdup(scratch_path(&dir, "set.E01")) };
 	struct output_set *s = NULL, *other = NULL;
 	struct err e = ERR_INIT;
 	char *text;
 
-	CHECK_OK(output_set_open(&options, &s, &e), &e);
-	CHECK_STATUS(output_set_open(&options, &other, &e), ST_OUTPUT, &e);
+	CHECK_OK(output_set_open(&options, ".E01", &s, &e), &e);
+	CHECK_STATUS(output_set_open(&options, ".E01", &other, &e), ST_OUTPUT, &e);
 	CHECK_HAS(e.message, "another process is writing");
 	put_member(s, "E01", "one");
 	put_member(s, "E02", "two");
@@ -413,7 +411,7 @@ TEST(a_set_moves_out_of_its_folder)
 	text = scratch_read(&dir, "set.E02");
 	assert_string_equal(text, "two");
 	free(text);
-	CHECK_STATUS(output_set_open(&options, &s, &e), ST_OUTPUT, &e);
+	CHECK_STATUS(output_set_open(&options, ".E01", &s, &e), ST_OUTPUT, &e);
 	CHECK_HAS(e.message, "set.E01 exists");
 	free((char *)(uintptr_t)options.path);
 }

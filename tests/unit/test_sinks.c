@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Outputs that stand on each other: what each does itself, and what it leaves to the one below. */
+#include "tests/unit/test.h"
+
+#include <string.h>
+
+#include "agent/output/hash_sink.h"
+#include "agent/output/output_sink.h"
+#include "formats/base/sha256.h"
+#include "tests/unit/scratch.h"
+
+static struct scratch dir;
+
+static int set_up(void **state)
+{
+	(void)state;
+	scratch_init(&dir);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	scratch_deinit(&dir);
+	return 0;
+}
+
+/*
+ * A cipher, as far as the seam is concerned: other bytes, and an end of its own that belongs also to
+ * what ends early.
+ */
+struct cipher {
+	struct output output;
+	bool ended;
+};
+
+static enum status cipher_write(struct output *o, const void *p, size_t len, struct err *e)
+{
+	uint8_t other[64];
+
+	assert_true(len <= sizeof(other));
+	for (size_t i = 0; i < len; i++)
+		other[i] = ((const uint8_t *)p)[i] ^ 0x20;
+	return sink_write(output_sink(o->below), other, len, e);
+}
+
+static enum status cipher_end(struct cipher *c, struct err *e)
+{
+	c->ended = true;
+	return sink_write(output_sink(c->output.below), "!", 1, e);
+}
+
+static enum status cipher_commit(struct output *o, struct err *e)
+{
+	const enum status st = cipher_end((struct cipher *)o, e);
+
+	return st ? st : output_commit(o->below, e);
+}
+
+static enum status cipher_keep(struct output *o, struct err *e)
+{
+	const enum status st = cipher_end((struct cipher *)o, e);
+
+	return st ? st : output_keep(o->below, e);
+}
+
+static void cipher_destroy(struct output *o)
+{
+	struct cipher *c = (struct cipher *)o;
+
+	if (!c->ended && o->bytes)
+		cipher_end(c, NULL);
+	free(c);
+}
+
+static const struct output_ops cipher_ops = {
+	.name = "cipher",
+	.write = cipher_write,
+	.commit = cipher_commit,
+	.keep = cipher_keep,
+	.destroy = cipher_destroy,
+};
+
+static struct output *open_file(const char *name)
+{
+	const struct output_options options = { .path = scratch_path(&dir, name) };
+	struct output *o = NULL;
+	struct err e = ERR_INIT;
+
+	CHECK_OK(output_open(&options, &o, &e), &e);
+	return o;
+}
+
+static struct output *put_cipher_on(struct output *below)
+{
+	struct cipher *c = calloc(1, sizeof(*c));
+
+	assert_non_null(c);
+	output_init(&c->output, &cipher_ops, below);
+	return &c->output;
+}
+
+/* A hash of what is said, on a cipher of it, on a file. */
+static struct output *open_stack(const char *name)
+{
+	struct output *o = put_cipher_on(open_file(name));
+	struct err e = ERR_INIT;
+
+	CHECK_OK(hash_sink_put_on(&o, &e), &e);
+	return o;
+}
+
+static void append(struct output *o, const char *text)
+{
+	struct err e = ERR_INIT;
+
+	CHECK_OK(sink_write(output_sink(o), text, strlen(text), &e), &e);
+}
+
+static void check_content(const char *name, const char *want)
+{
+	_cleanup_free_ char *text = scratch_read(&dir, name);
+
+	assert_non_null(text);
+	assert_string_equal(text, want);
+}
+
+static void check_hash(struct output *o, const void *p, size_t len)
+{
+	char got[SHA256_HEX_SIZE], want[SHA256_HEX_SIZE];
+	uint8_t digest[SHA256_SIZE];
+	struct sha256 *h = NULL;
+	struct err e = ERR_INIT;
+
+	CHECK_OK(sha256_create(&h, &e), &e);
+	sha256_of(h, p, len, digest);
+	sha256_destroy(h);
+	sha256_hex(digest, want);
+	hash_sink_end(o, got);
+	assert_string_equal(got, want);
+}
+
+TEST(hash_counts_holes_as_the_zeros_that_they_are)
+{
+	static const char zeros[100000];
+	struct output *o = open_file("a");
+	char all[sizeof(zeros) + 3];
+	struct err e = ERR_INIT;
+
+	memset(all, 0, sizeof(all));
+	all[0] = 'a';
+	memcpy(all + sizeof(all) - 2, "zz", 2);
+	CHECK_OK(hash_sink_put_on(&o, &e), &e);
+	append(o, "a");
+	CHECK_OK(sink_skip(output_sink(o), sizeof(zeros), &e), &e);
+	append(o, "zz");
+	check_hash(o, all, sizeof(all));
+	assert_int_equal(output_bytes(o), sizeof(all));
+	CHECK_OK(output_commit(o, &e), &e);
+	output_destroy(o);
+	assert_true(scratch_has(&dir, "a"));
+}
+
+TEST(what_a_sink_does_not_know_the_one_below_is_asked)
+{
+	struct output *o = open_stack("a");
+	uint64_t room = 0;
+
+	assert_true(output_room(o, &room) && room);
+	assert_true(output_is_file(o));
+	assert_true(output_is_at(o, scratch_path(&dir, "a")));
+	assert_false(output_is_at(o, "-"));
+	CHECK_HAS(output_name(o), "a");
+	CHECK_HAS(output_where(o), "a.partial");
+	output_destroy(o);
+	assert_false(scratch_has(&dir, "a.partial"));
+}
+
+/* The file below could do both, but then hash and cipher would not be of what is there. */
+TEST(nothing_is_taken_back_behind_the_back_of_an_upper_sink)
+{
+	struct output *o = open_stack("a");
+	struct err e = ERR_INIT;
+
+	append(o, "abc");
+	CHECK_STATUS(sink_cut(output_sink(o), 1, &e), ST_OUTPUT, &e);
+	assert_string_equal(e.message, "what was written cannot be taken back");
+	assert_null(output_blob(o));
+	output_destroy(o);
+}
+
+TEST(each_ends_its_own_part_before_the_one_below)
+{
+	struct output *o = open_stack("a");
+	struct err e = ERR_INIT;
+
+	append(o, "Seal");
+	append(o, "ed");
+	assert_false(scratch_has(&dir, "a"));
+	check_hash(o, "Sealed", 6);
+	CHECK_OK(output_commit(o, &e), &e);
+	assert_int_equal(output_bytes(o), 7);
+	CHECK_HAS(output_where(o), "a");
+	assert_null(strstr(output_where(o), ".partial"));
+	output_destroy(o);
+	check_content("a", "sEALED!");
+	assert_false(scratch_has(&dir, "a.partial"));
+}
+
+TEST(holes_go_through_what_changes_the_bytes)
+{
+	struct output *o = put_cipher_on(open_file("a"));
+	struct err e = ERR_INIT;
+
+	CHECK_OK(sink_skip(output_sink(o), 3, &e), &e);
+	CHECK_OK(output_commit(o, &e), &e);
+	output_destroy(o);
+	check_content("a", "   !");
+}
+
+TEST(early_end_of_all_keeps_what_was_written)
+{
+	struct output *o = open_stack("a");
+
+	append(o, "sofar");
+	output_destroy(o);
+	check_content("a.partial", "SOFAR!");
+	assert_false(scratch_has(&dir, "a"));
+}
+
+TEST(kept_output_has_its_end_and_not_its_name)
+{
+	struct output *o = open_stack("a");
+	struct err e = ERR_INIT;
+
+	append(o, "sofar");
+	CHECK_OK(output_keep(o, &e), &e);
+	output_destroy(o);
+	check_content("a.partial", "SOFAR!");
+	assert_false(scratch_has(&dir, "a"));
+}
+
+TEST(discarded_output_leaves_nothing)
+{
+	struct output *o = open_stack("a");
+
+	append(o, "nothing");
+	output_discard(o);
+	output_destroy(o);
+	assert_false(scratch_has(&dir, "a"));
+	assert_false(scratch_has(&dir, "a.partial"));
+}
+
+TEST(empty_output_that_ends_early_leaves_nothing)
+{
+	output_destroy(open_stack("a"));
+	assert_false(scratch_has(&dir, "a.partial"));
+}
+
+int main(void)
+{
+#define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		ROW(hash_counts_holes_as_the_zeros_that_they_are),
+		ROW(what_a_sink_does_not_know_the_one_below_is_asked),
+		ROW(nothing_is_taken_back_behind_the_back_of_an_upper_sink),
+		ROW(each_ends_its_own_part_before_the_one_below),
+		ROW(holes_go_through_what_changes_the_bytes),
+		ROW(early_end_of_all_keeps_what_was_written),
+		ROW(kept_output_has_its_end_and_not_its_name),
+		ROW(discarded_output_leaves_nothing),
+		ROW(empty_output_that_ends_early_leaves_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
