@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "agent/acquire/pipeline.h"
-#include "agent/check.h"
+#include "agent/container/verify.h"
 #include "agent/commands/commands.h"
 #include "agent/host/host.h"
 #include "agent/output/output.h"
@@ -74,8 +74,8 @@ struct sealing {
 static enum status check_input(struct sealing *s, struct err *e)
 {
 	const struct seal_options *o = s->cli->values;
-	enum status st = check_container(&s->in.blob, pipeline_threads(o->threads),
-					 cli_progress(s->cli), &s->state, e);
+	enum status st = container_verify(&s->in.blob, pipeline_threads(o->threads),
+					  cli_progress(s->cli), &s->state, e);
 
 	if (!st)
 		return ST_END;

@@ -6,7 +6,7 @@
 
 #include "agent/acquire/pipeline.h"
 #include "agent/acquire/sleep_watch.h"
-#include "agent/check.h"
+#include "agent/container/verify.h"
 #include "agent/commands/commands.h"
 #include "agent/container.h"
 #include "agent/program/log.h"
@@ -120,8 +120,8 @@ static enum status look(const struct cli *cli, struct verdict *v, struct err *e)
 
 	if (st)
 		return st;
-	v->st = check_container(&file.blob, pipeline_threads(o->threads), cli_progress(cli),
-				&v->end, e);
+	v->st = container_verify(&file.blob, pipeline_threads(o->threads), cli_progress(cli),
+				 &v->end, e);
 	sha256_hex(v->end.root, v->root);
 	if (!v->st)
 		st = judge_acquisition(&file.blob, v, e);

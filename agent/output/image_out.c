@@ -85,7 +85,8 @@ enum status image_options_check(const struct cli *cli, const struct image_option
 
 static enum status open_set(struct image_out *x, const struct output_options *target, struct err *e)
 {
-	const enum status st = output_set_open(target, x->request.options->format->suffix, &x->set, e);
+	const enum status st =
+		output_set_open(target, x->request.options->format->suffix, &x->set, e);
 
 	if (!st)
 		x->request.spec.base = output_set_base(x->set);

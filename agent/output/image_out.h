@@ -95,7 +95,7 @@ struct image_out {
 	struct image_request request;
 	struct output *out;     /* or */
 	struct output_set *set; /* of a format that makes its own files */
-	bool hashed; /* `out` is a hash on what is written */
+	bool hashed;            /* `out` is a hash on what is written */
 	struct image_writer *writer;
 	struct image_result result;
 	struct output *gaps;          /* the list; NULL: there is none */

@@ -168,8 +168,7 @@ bool target_is_device(const struct target *t, const char *path)
 {
 	struct stat x, y;
 
-	return strcmp(path, "-") != 0 && !fstat(t->fd, &x) && !stat(path, &y) &&
-	       same_thing(&x, &y);
+	return strcmp(path, "-") != 0 && !fstat(t->fd, &x) && !stat(path, &y) && same_thing(&x, &y);
 }
 
 /*
@@ -206,8 +205,7 @@ enum status target_open_device(const char *path, const struct target_look *seen,
 		return err_set(e, ST_INTERRUPTED, "%s: interrupted before it was open", t->path);
 	if (t->fd < 0)
 		return err_from_errno(e, ST_OUTPUT, errno, "%s", t->path);
-	if (fstat(t->fd, &opened) || opened.st_dev != seen->volume ||
-	    opened.st_ino != seen->number)
+	if (fstat(t->fd, &opened) || opened.st_dev != seen->volume || opened.st_ino != seen->number)
 		return err_set(e, ST_OUTPUT, "%s: was replaced while it was opened", t->path);
 	if (isatty(t->fd))
 		return err_set(e, ST_OUTPUT, "%s: is a terminal", t->path);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent/check.h"
+#include "agent/container/verify.h"
 #include "agent/container.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
@@ -145,7 +145,7 @@ static enum status check(struct run *r, const struct run_plan *plan, struct cont
 {
 	struct rsz_scan_result found = { 0 };
 	const enum status st =
-		check_container(&c->file.blob, plan->threads, plan->progress, &found, e);
+		container_verify(&c->file.blob, plan->threads, plan->progress, &found, e);
 
 	if (st && st != ST_CORRUPT)
 		return st;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checking a whole container: every record and every payload, in parallel.
+ * Verifying a whole container: every record and every payload, in parallel.
  */
-#ifndef RAMSEAL_AGENT_CHECK_H
-#define RAMSEAL_AGENT_CHECK_H
+#ifndef RAMSEAL_AGENT_CONTAINER_VERIFY_H
+#define RAMSEAL_AGENT_CONTAINER_VERIFY_H
 
 #include "agent/program/progress.h"
 #include "formats/rsz_reader.h"
@@ -12,7 +12,7 @@
  * ST_OK: sealed, and every bit as it was sealed. ST_CORRUPT: `ret` says how far it is whole (a bad
  * payload counts as damage at its record). Others: it could not be read, and `ret` is undefined.
  */
-enum status check_container(struct blob *in, unsigned threads, enum progress_mode progress,
-			    struct rsz_scan_result *ret, struct err *e);
+enum status container_verify(struct blob *in, unsigned threads, enum progress_mode progress,
+			     struct rsz_scan_result *ret, struct err *e);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/check.h"
+#include "agent/container/verify.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -7,30 +7,29 @@
 #include "agent/acquire/pipeline.h"
 #include "agent/program/interrupt.h"
 
-struct check_item {
+struct verify_item {
 	uint64_t offset;
 	uint64_t sequence;
 	size_t header_length;
 	size_t stored;
 	uint8_t *header;
-	uint8_t *
-		payload; /* RSZ_STORED_MAX bytes; what a small record does not touch costs nothing */
+	uint8_t *payload; /* RSZ_STORED_MAX; what a small record does not touch costs nothing */
 };
 
-struct check {
+struct verification {
 	struct blob *in;
 	struct rsz_scan *scan;
 	struct rsz_decoder *decoders[PIPELINE_WORKERS_MAX];
-	struct check_item *items[PIPELINE_WORKERS_MAX + 2];
+	struct verify_item *items[PIPELINE_WORKERS_MAX + 2];
 	struct progress progress;
 	uint64_t whole;   /* bytes of records that are good */
 	uint64_t records; /* and how many */
 };
 
-static enum status fill(void *arg, void *item, struct err *e)
+static enum status verify_fill(void *arg, void *item, struct err *e)
 {
-	struct check *c = arg;
-	struct check_item *it = item;
+	struct verification *c = arg;
+	struct verify_item *it = item;
 	struct rsz_record rec;
 	enum status st;
 
@@ -47,10 +46,10 @@ static enum status fill(void *arg, void *item, struct err *e)
 	return blob_read(c->in, rec.offset + rec.header_length, it->payload, rec.stored, e);
 }
 
-static enum status work(void *arg, unsigned worker, void *item, struct err *e)
+static enum status verify_work(void *arg, unsigned worker, void *item, struct err *e)
 {
-	struct check *c = arg;
-	const struct check_item *it = item;
+	struct verification *c = arg;
+	const struct verify_item *it = item;
 	const enum status st =
 		rsz_check(c->decoders[worker], it->header, it->header_length, it->payload, e);
 
@@ -61,10 +60,10 @@ static enum status work(void *arg, unsigned worker, void *item, struct err *e)
  * Comes only for records that are good, so that the last one seen is where it stops being whole;
  * nothing is if the first one is missing.
  */
-static enum status drain(void *arg, void *item, struct err *e)
+static enum status verify_drain(void *arg, void *item, struct err *e)
 {
-	struct check *c = arg;
-	const struct check_item *it = item;
+	struct verification *c = arg;
+	const struct verify_item *it = item;
 
 	(void)e;
 	if (it->sequence == c->records) {
@@ -75,9 +74,11 @@ static enum status drain(void *arg, void *item, struct err *e)
 	return ST_OK;
 }
 
-static const struct pipeline_ops check_ops = { .fill = fill, .work = work, .drain = drain };
+static const struct pipeline_ops verify_ops = { .fill = verify_fill,
+						.work = verify_work,
+						.drain = verify_drain };
 
-static void item_destroy(struct check_item *it)
+static void item_destroy(struct verify_item *it)
 {
 	if (!it)
 		return;
@@ -86,9 +87,9 @@ static void item_destroy(struct check_item *it)
 	free(it);
 }
 
-static enum status item_create(struct check_item **ret, struct err *e)
+static enum status item_create(struct verify_item **ret, struct err *e)
 {
-	struct check_item *it = calloc(1, sizeof(*it));
+	struct verify_item *it = calloc(1, sizeof(*it));
 
 	if (it) {
 		it->header = malloc(RSZ_HEADER_MAX);
@@ -102,7 +103,7 @@ static enum status item_create(struct check_item **ret, struct err *e)
 	return ST_OK;
 }
 
-static void check_deinit(struct check *c)
+static void verification_deinit(struct verification *c)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(c->items); i++)
 		item_destroy(c->items[i]);
@@ -111,11 +112,12 @@ static void check_deinit(struct check *c)
 	rsz_scan_destroy(c->scan);
 }
 
-static enum status check_init(struct check *c, struct blob *in, unsigned threads, struct err *e)
+static enum status verification_init(struct verification *c, struct blob *in, unsigned threads,
+				     struct err *e)
 {
 	enum status st;
 
-	*c = (struct check){ .in = in };
+	*c = (struct verification){ .in = in };
 	st = rsz_scan_create(in, &c->scan, e);
 	for (unsigned i = 0; i < threads && !st; i++)
 		st = rsz_decoder_create(&c->decoders[i], e);
@@ -128,7 +130,7 @@ static enum status check_init(struct check *c, struct blob *in, unsigned threads
  * A writer to a device that is stopped within a payload leaves old bytes in it, and no record
  * behind.
  */
-static bool was_stopped(const struct check *c, uint64_t *ret_cut)
+static bool was_stopped(const struct verification *c, uint64_t *ret_cut)
 {
 	struct rsz_scan_result end = { 0 };
 	struct rsz_record rec;
@@ -144,7 +146,8 @@ static bool was_stopped(const struct check *c, uint64_t *ret_cut)
 }
 
 /* A payload that is not what its header says: the container is whole up to that record. */
-static void bad_payload(const struct check *c, const struct err *why, struct rsz_scan_result *ret)
+static void bad_payload(const struct verification *c, const struct err *why,
+			struct rsz_scan_result *ret)
 {
 	uint64_t cut;
 
@@ -160,17 +163,17 @@ static void bad_payload(const struct check *c, const struct err *why, struct rsz
 	snprintf(ret->reason, sizeof(ret->reason), "%s", why->message);
 }
 
-enum status check_container(struct blob *in, unsigned threads, enum progress_mode progress,
-			    struct rsz_scan_result *ret, struct err *e)
+enum status container_verify(struct blob *in, unsigned threads, enum progress_mode progress,
+			     struct rsz_scan_result *ret, struct err *e)
 {
 	struct err why = ERR_INIT;
-	struct check c;
-	enum status st = check_init(&c, in, threads, &why);
+	struct verification c;
+	enum status st = verification_init(&c, in, threads, &why);
 
 	if (!st) {
 		/* How much of a device is the container's, only its end will tell. */
 		progress_init(&c.progress, progress, "verify", in->device ? 0 : in->size);
-		st = pipeline_run(&check_ops, &c, (void *const *)c.items, pipeline_items(threads),
+		st = pipeline_run(&verify_ops, &c, (void *const *)c.items, pipeline_items(threads),
 				  threads, &why);
 		progress_finish(&c.progress);
 		if (st == ST_CORRUPT)
@@ -180,7 +183,7 @@ enum status check_container(struct blob *in, unsigned threads, enum progress_mod
 			st = ret->end == RSZ_END_SEALED ? ST_OK : ST_CORRUPT;
 		}
 	}
-	check_deinit(&c);
+	verification_deinit(&c);
 	if (st && e)
 		*e = why;
 	return st;
