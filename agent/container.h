@@ -7,15 +7,14 @@
 
 #include <jansson.h>
 
+#include "agent/container/manifest_lines.h"
 #include "formats/base/range.h"
 #include "formats/rsz_reader.h"
-
-#define CONTAINER_EVENTS 3
 
 struct container {
 	struct file_blob file;
 	struct rsz_reader *reader;
-	json_t *events[CONTAINER_EVENTS]; /* lines of the manifest, see container_event() */
+	json_t *events[MANIFEST_EVENTS]; /* lines of the manifest, see container_event() */
 };
 
 /* ST_INPUT if it is no container; one that is not whole opens, see rsz_reader_end(). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The manifest's lines, as formats/MANIFEST.md names their keys. All return NULL if memory ran
- * out; the caller owns what they return.
+ * The manifest's lines, as formats/MANIFEST.md names their keys, as they are written; manifest_read.h
+ * reads them. All return NULL if memory ran out; the caller owns what they return.
  */
 #ifndef RAMSEAL_AGENT_ACQUIRE_MANIFEST_H
 #define RAMSEAL_AGENT_ACQUIRE_MANIFEST_H
@@ -10,15 +10,13 @@
 
 #include "agent/acquire/sealer.h"
 #include "agent/acquire/stream_pass.h"
+#include "agent/container/manifest_read.h"
 #include "driver-interface/drv.h"
 
-#define MANIFEST_VERSION   1
+#define MANIFEST_VERSION  1
 
 /* Unreadable ranges that a summary lists; the chunks have them all. */
-#define MANIFEST_GAPS_MAX  100
-
-/* kcore's notes are 4 KiB, a kdump's grow by 400 bytes a CPU. */
-#define MANIFEST_NOTES_MAX ((size_t)1 << 20)
+#define MANIFEST_GAPS_MAX 100
 
 /* {"name":, "path":, "silent":, …} */
 json_t *manifest_source(const struct drv_info *info);
@@ -45,18 +43,10 @@ json_t *manifest_parts(const struct drv *d);
 json_t *manifest_stream(const struct stream_result *r);
 
 /*
- * Kernel notes in the "begin" line: hexadecimal, under "kernel_notes". Set leaves them out, with a
- * warning, beyond MANIFEST_NOTES_MAX. Get gives NULL if there are none or they are malformed; the
- * caller frees *ret.
+ * Kernel notes in the "begin" line: hexadecimal, under "kernel_notes". Beyond MANIFEST_NOTES_MAX they are
+ * left out, with a warning.
  */
 enum status manifest_set_notes(json_t *begin, const void *notes, size_t size, struct err *e);
-enum status manifest_get_notes(const json_t *begin, uint8_t **ret, size_t *ret_size, struct err *e);
-
-/* "direct_map" of the "begin" line's source; 0 if it is not known. */
-uint64_t manifest_direct_map(const json_t *begin);
-
-/* The map that was acquired, tidy: maps[0] of the "begin" line; what is malformed is left out. */
-enum status manifest_get_map(const json_t *begin, struct range_list *ret, struct err *e);
 
 /* {"wall_ns":, "mono_ns":}: both clocks now. */
 json_t *manifest_clocks(void);

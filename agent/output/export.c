@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/acquire/manifest.h"
 #include "agent/acquire/pipeline.h"
+#include "agent/container/manifest_read.h"
 #include "agent/output/image_kernel.h"
 #include "formats/elf_core.h"
 

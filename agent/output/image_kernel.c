@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/acquire/manifest.h"
+#include "agent/container/manifest_read.h"
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "formats/elf_core.h"
