@@ -55,35 +55,48 @@ enum status container_lines(struct container *c, const char *const *names, json_
 	return st;
 }
 
-enum status container_open(const char *path, struct container *ret, struct err *e)
+static enum status open_reader(struct container *c, struct err *e)
 {
-	enum status st;
+	uint32_t memory;
+	enum status st = ST_OK;
 
-	*ret = (struct container){ .file.fd = -1 };
-	st = file_blob_open(&ret->file, path, e);
+	c->blob = c->in->blob;
+	if (c->in->forward) {
+		st = outline_read(c->blob, &c->outline, e);
+		c->blob = st ? NULL : outline_blob(c->outline);
+	}
+	if (!st)
+		st = rsz_reader_open(c->blob, RSZ_TRUST_NOTHING, &c->reader, e);
 	if (st)
 		return st;
-	st = rsz_reader_open(&ret->file.blob, RSZ_TRUST_NOTHING, &ret->reader, e);
-	if (!st)
-		st = load_manifest(ret, &(struct manifest_lines){ .events = ret->events }, e);
-	if (st) {
-		container_close(ret);
-		return err_add(e, st, "%s", path);
-	}
-	return ST_OK;
+	c->end = *rsz_reader_end(c->reader);
+	c->has_memory = !container_find_kind(c, RSZ_KIND_MEMORY, &memory, NULL);
+	return load_manifest(c, &(struct manifest_lines){ .events = c->events }, e);
 }
 
-enum status container_open_manifest(struct blob *in, struct container *ret, struct err *e)
+static enum status open_input(const struct input_options *o, struct container *ret, struct err *e)
 {
 	enum status st;
 
-	*ret = (struct container){ .file.fd = -1 };
-	st = rsz_reader_open_plain(in, &ret->reader, e);
-	if (!st)
-		st = load_manifest(ret, &(struct manifest_lines){ .events = ret->events }, e);
+	*ret = (struct container){ 0 };
+	st = input_open(o, &ret->in, e);
 	if (st)
-		container_close(ret);
-	return st;
+		return st;
+	st = open_reader(ret, e);
+	if (!st)
+		return ST_OK;
+	container_close(ret);
+	return err_add(e, st, "%s", input_name(o->path));
+}
+
+enum status container_open(const char *path, struct container *ret, struct err *e)
+{
+	return open_input(&(struct input_options){ .path = path }, ret, e);
+}
+
+enum status container_open_outline(const char *path, struct container *ret, struct err *e)
+{
+	return open_input(&(struct input_options){ .path = path, .forward = true }, ret, e);
 }
 
 void container_close(struct container *c)
@@ -91,8 +104,9 @@ void container_close(struct container *c)
 	for (size_t i = 0; i < MANIFEST_EVENTS; i++)
 		json_decref(c->events[i]);
 	rsz_reader_close(c->reader);
-	file_blob_deinit(&c->file);
-	*c = (struct container){ .file.fd = -1 };
+	outline_destroy(c->outline);
+	input_close(c->in);
+	*c = (struct container){ 0 };
 }
 
 json_t *container_event(const struct container *c, const char *event)
@@ -105,7 +119,7 @@ json_t *container_event(const struct container *c, const char *event)
 
 static bool is_sealed(const struct container *c)
 {
-	return rsz_reader_end(c->reader)->end == RSZ_END_SEALED;
+	return c->end.end == RSZ_END_SEALED;
 }
 
 /*
@@ -136,21 +150,20 @@ enum status container_judge(const struct container *c, struct err *e)
 	const json_t *line = container_event(c, "end");
 	const char *outcome = json_string_value(json_object_get(line, "outcome"));
 	const char *message = json_string_value(json_object_get(line, "message"));
-	uint32_t memory;
 
 	if (!line || !outcome)
 		return err_set(e, ST_PARTIAL, "the acquisition did not come to its end");
 	if (!container_is_complete(c))
 		return err_set(e, ST_PARTIAL, "acquisition: %.150s%s%.300s", outcome,
 			       message && *message ? ": " : "", message ? message : "");
-	if (container_find_kind(c, RSZ_KIND_MEMORY, &memory, NULL))
+	if (!c->has_memory)
 		return err_set(e, ST_PARTIAL, "holds no memory");
 	return ST_OK;
 }
 
 json_t *container_end_json(const struct container *c)
 {
-	const struct rsz_scan_result *end = rsz_reader_end(c->reader);
+	const struct rsz_scan_result *end = &c->end;
 	const bool later = is_sealed(c) && container_event(c, "sealed_later");
 
 	return json_pack("{s:s, s:o, s:o}", "end", later ? "sealed later" : rsz_end_name(end->end),

@@ -7,13 +7,19 @@
 
 #include <jansson.h>
 
+#include "agent/container/input.h"
 #include "agent/container/manifest_lines.h"
+#include "agent/container/outline.h"
 #include "formats/base/range.h"
 #include "formats/rsz_reader.h"
 
 struct container {
-	struct file_blob file;
+	struct input *in;
+	struct outline *outline; /* of what could only be read forward; else NULL */
+	struct blob *blob;       /* the container itself, or that */
 	struct rsz_reader *reader;
+	struct rsz_scan_result end;      /* as rsz_reader_end() */
+	bool has_memory;                 /* a stream of it was declared */
 	json_t *events[MANIFEST_EVENTS]; /* lines of the manifest, see container_event() */
 };
 
@@ -22,10 +28,10 @@ enum status container_open(const char *path, struct container *ret, struct err *
 void container_close(struct container *c);
 
 /*
- * The same of a blob that is open already (borrowed), for its manifest alone: memory and files are
- * not found in it, and what it takes does not grow with them.
+ * The same for who wants headers, manifest and page tables alone: also from stdin ("-"), which is read
+ * to its end then.
  */
-enum status container_open_manifest(struct blob *in, struct container *ret, struct err *e);
+enum status container_open_outline(const char *path, struct container *ret, struct err *e);
 
 /* The manifest's first line of that event: "begin", "end" or "sealed_later". Borrowed, or NULL. */
 json_t *container_event(const struct container *c, const char *event);

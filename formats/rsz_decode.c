@@ -122,16 +122,30 @@ enum status rsz__read_payload(struct blob *in, uint64_t offset, const struct rsz
 	return st ? st : blob_read(in, offset + p->header, l->payload, p->stored, e);
 }
 
-enum status rsz_check(struct rsz_decoder *d, const uint8_t *header, size_t header_length,
-		      const uint8_t *payload, struct err *e)
+enum status rsz_content(struct rsz_decoder *d, const uint8_t *header, size_t header_length,
+			const uint8_t *payload, const uint8_t **ret, size_t *ret_len, struct err *e)
 {
 	struct rsz__prefix p;
 	enum status st = rsz__get_prefix(header, header_length, d->sha, &p, e);
 
+	*ret_len = 0;
 	if (st || !p.stored)
 		return st;
 	st = make_room(&d->content, &d->content_room, p.content, e);
-	return st ? st : rsz__decode_payload(d, &p, payload, d->content, e);
+	if (!st)
+		st = rsz__decode_payload(d, &p, payload, d->content, e);
+	*ret = d->content;
+	*ret_len = st ? 0 : p.content;
+	return st;
+}
+
+enum status rsz_check(struct rsz_decoder *d, const uint8_t *header, size_t header_length,
+		      const uint8_t *payload, struct err *e)
+{
+	const uint8_t *content;
+	size_t len;
+
+	return rsz_content(d, header, header_length, payload, &content, &len, e);
 }
 
 enum status rsz_loaded_init(struct rsz_loaded *l, struct err *e)

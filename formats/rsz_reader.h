@@ -63,7 +63,8 @@ struct rsz_scan;
 
 /*
  * ST_INPUT if the blob is no container: it does not begin like a record, and has no record 1 either
- * (SPEC.md, section 2). The blob stays the caller's.
+ * (SPEC.md, section 2). The blob stays the caller's; it can be one that is read forward only, whose
+ * last record and the bytes in front of it are there as long as the next one is not asked for.
  */
 enum status rsz_scan_create(struct blob *in, struct rsz_scan **ret, struct err *e);
 void rsz_scan_destroy(struct rsz_scan *s); /* NULL is fine */
@@ -107,6 +108,14 @@ void rsz_decoder_destroy(struct rsz_decoder *d); /* NULL is fine */
  */
 enum status rsz_check(struct rsz_decoder *d, const uint8_t *header, size_t header_length,
 		      const uint8_t *payload, struct err *e);
+
+/*
+ * The content of such a record: for those of a stream that is not paged, its text. Checked as by
+ * rsz_check(); valid until the decoder is used again.
+ */
+enum status rsz_content(struct rsz_decoder *d, const uint8_t *header, size_t header_length,
+			const uint8_t *payload, const uint8_t **ret, size_t *ret_len,
+			struct err *e);
 
 /*
  * A chunk with buffers for any legal header. Those of payload and content grow with what is loaded:

@@ -123,12 +123,17 @@ enum status rsz__read_header(struct blob *in, uint64_t offset, struct sha256 *h,
 	st = rsz__get_size(buf, &size, e);
 	if (st)
 		return st;
+	st = blob_reach(in, offset + size, e);
+	if (st)
+		return st;
 	if (!range_fits(offset, size, in->size))
 		return err_set(e, ST_END, "the last record is cut off in its header");
 	if (size > got)
 		st = blob_read(in, offset + got, buf + got, size - got, e);
 	if (!st)
 		st = rsz__get_prefix(buf, size, h, ret, e);
+	if (!st)
+		st = blob_reach(in, offset + size + ret->stored, e);
 	if (st)
 		return st;
 	if (!range_fits(offset + size, ret->stored, in->size))
@@ -347,7 +352,8 @@ static enum status scan_close(struct rsz_scan *s, const struct rsz__prefix *p, s
 		return err_set(e, ST_CORRUPT, "CLOSE: another root than that of the records");
 	if (goes_on(s, p->offset + p->header))
 		return err_set(e, ST_CORRUPT, "CLOSE: the container goes on behind its end");
-	return ST_OK;
+	/* How much follows is told, too. */
+	return blob_reach(s->in, BLOB_ENDLESS, e);
 }
 
 static enum status scan_type(struct rsz_scan *s, const struct rsz__prefix *p,
@@ -472,6 +478,9 @@ enum status rsz_scan_next(struct rsz_scan *s, struct rsz_record *ret, struct err
 
 	if (s->ended)
 		return ST_END;
+	st = blob_reach(s->in, s->offset + 1, e);
+	if (st)
+		return st;
 	if (s->offset == s->in->size)
 		return finish(s, RSZ_END_UNSEALED, "ends without a closing record");
 	st = rsz__read_header(s->in, s->offset, s->sha, s->header, &p, &why);

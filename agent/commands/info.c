@@ -33,7 +33,10 @@ const struct command command_info = {
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "It believes headers and manifest; `ramseal verify` checks them and every hash.\n",
+	.notes = "It believes headers and manifest; `ramseal verify` checks them and every hash.\n"
+		 "FILE can be '-': from stdin a container is read to its end, and what is shown of "
+		 "it\n"
+		 "is kept in memory (headers, manifest, page tables; 512 MiB at most).\n",
 	.values_size = sizeof(struct info_options),
 	.run = run,
 };
@@ -86,7 +89,7 @@ static enum status sum_container(struct container *c, struct sums *ret, struct e
 	ret->streams = calloc(MAX(ret->count, 1), sizeof(*ret->streams));
 	if (!ret->streams)
 		return err_nomem(e);
-	return rsz_scan_chunks(&c->file.blob, add_chunk, ret, &ret->end, e);
+	return rsz_scan_chunks(c->blob, add_chunk, ret, &ret->end, e);
 }
 
 /*
@@ -165,7 +168,7 @@ static enum status put_smear(json_t *doc, struct container *c, const struct sums
 			     const struct origin *o, const json_t *manifest, struct err *e)
 {
 	struct smear_plan plan = {
-		.in = &c->file.blob,
+		.in = c->blob,
 		.reader = c->reader,
 		.manifest = manifest,
 		.tables_only = true,
@@ -455,7 +458,7 @@ static enum status run(struct cli *cli, struct err *e)
 	struct origin origin;
 	struct container c;
 	json_t *doc = NULL, *lines = NULL;
-	enum status st = container_open(cli->operands[0], &c, e);
+	enum status st = container_open_outline(cli->operands[0], &c, e);
 
 	if (st)
 		return st;
@@ -463,7 +466,7 @@ static enum status run(struct cli *cli, struct err *e)
 	if (!st)
 		st = container_lines(&c, events, &lines, e);
 	if (!st) {
-		doc = info_json(&c, cli->operands[0], &sums);
+		doc = info_json(&c, input_name(cli->operands[0]), &sums);
 		st = doc ? put_lines(doc, &c, &sums, &origin, lines, e) : err_nomem(e);
 	}
 	if (!st && o->json)

@@ -491,7 +491,7 @@ static enum status read_container(struct cli *cli, struct reading *r, struct err
 
 	if (st)
 		return st;
-	plan.in = &c.file.blob;
+	plan.in = c.blob;
 	plan.reader = c.reader;
 	r->begun = rsz_reader_identity(c.reader)->mono;
 	st = container_lines(&c, events, &manifest, e);

@@ -118,7 +118,7 @@ static enum status open_page(struct telling *t, struct err *e)
 	enum status st = container_find_kind(&t->c, RSZ_KIND_MEMORY, &t->stream, e);
 
 	if (!st)
-		st = stream_captures_load(&t->all, &t->c.file.blob, t->c.reader, e);
+		st = stream_captures_load(&t->all, t->c.blob, t->c.reader, e);
 	if (!st)
 		st = rsz_cursor_create(t->c.reader, 2, &t->cursor, e);
 	if (!st)

@@ -129,10 +129,9 @@ static enum status make(const struct cli *cli, const struct page_figure *f, cons
 static enum status write_out(const struct cli *cli, const struct doc *d, struct err *e)
 {
 	const struct report_options *o = cli->values;
-	_cleanup_free_ char *standard = host_output_path(o->figure ? ".svg" : ".html");
 	const char *inputs[RUNS_MAX + 1] = { NULL };
 	const struct output_options options_of = {
-		.path = o->output ? o->output : standard,
+		.path = o->output,
 		.force = o->force,
 		.inputs = inputs,
 		.need.least = d->len,
@@ -140,8 +139,6 @@ static enum status write_out(const struct cli *cli, const struct doc *d, struct 
 	_cleanup_output_ struct output *out = NULL;
 	enum status st;
 
-	if (!standard)
-		return err_nomem(e);
 	memcpy(inputs, cli->operands, cli->n_operands * sizeof(*inputs));
 	st = output_open(&options_of, &out, e);
 	if (!st)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/acquire/pipeline.h"
+#include "agent/container/input.h"
 #include "agent/container/verify.h"
 #include "agent/commands/commands.h"
 #include "agent/host/host.h"
@@ -60,7 +61,8 @@ struct tail {
 struct sealing {
 	const struct cli *cli;
 	const char *path;
-	struct file_blob in; /* opened once, and locked: what was checked is what is sealed */
+	struct input *input; /* opened once, and locked: what was checked is what is sealed */
+	struct blob *in;     /* of it */
 	uint64_t size;       /* of the file; `in` ends with the last whole record */
 	struct rsz_scan_result state; /* of the container as it is */
 	struct tail manifest;
@@ -74,8 +76,8 @@ struct sealing {
 static enum status check_input(struct sealing *s, struct err *e)
 {
 	const struct seal_options *o = s->cli->values;
-	enum status st = container_verify(&s->in.blob, pipeline_threads(o->threads),
-					  cli_progress(s->cli), &s->state, e);
+	enum status st = container_verify(s->in, pipeline_threads(o->threads), cli_progress(s->cli),
+					  &s->state, NULL, e);
 
 	if (!st)
 		return ST_END;
@@ -86,7 +88,7 @@ static enum status check_input(struct sealing *s, struct err *e)
 	if (s->state.end == RSZ_END_DAMAGED)
 		return err_set(e, ST_CORRUPT, "damaged, not just cut off: %.300s; not sealed",
 			       s->state.reason);
-	if (s->in.blob.device && !o->output)
+	if (s->in->device && !o->output)
 		return err_set(e, ST_OUTPUT,
 			       "is a device, which is left as it is: --output FILE "
 			       "writes it sealed into a file");
@@ -95,14 +97,14 @@ static enum status check_input(struct sealing *s, struct err *e)
 	s->cut = malloc(MAX(s->n_cut, 1));
 	if (!s->cut)
 		return err_nomem(e);
-	st = blob_read(&s->in.blob, s->state.whole, s->cut, s->n_cut, e);
+	st = blob_read(s->in, s->state.whole, s->cut, s->n_cut, e);
 	/*
 	 * From now on that is all of it. A scan alone, which looks at no payload, would take one
 	 * more record where a device has old bytes in the payload that was not written to its end.
 	 */
-	s->size = s->in.blob.size;
-	s->in.blob.size = s->state.whole;
-	s->in.blob.device = false;
+	s->size = s->in->size;
+	s->in->size = s->state.whole;
+	s->in->device = false;
 	return st;
 }
 
@@ -133,7 +135,7 @@ static enum status find_tail(const struct rsz_reader *r, enum rsz_kind kind, str
 static enum status find_tails(struct sealing *s, struct err *e)
 {
 	struct rsz_reader *reader = NULL;
-	enum status st = rsz_reader_open(&s->in.blob, RSZ_TRUST_NOTHING, &reader, e);
+	enum status st = rsz_reader_open(s->in, RSZ_TRUST_NOTHING, &reader, e);
 
 	if (!st)
 		st = find_tail(reader, RSZ_KIND_MANIFEST, &s->manifest, e);
@@ -213,7 +215,7 @@ static enum status append_to(struct sealing *s, struct sink *out, struct err *e)
 	struct rsz_scan *scan = NULL;
 	struct rsz_writer *w = NULL;
 	struct rsz_record rec;
-	enum status st = rsz_scan_create(&s->in.blob, &scan, e);
+	enum status st = rsz_scan_create(s->in, &scan, e);
 
 	while (!st)
 		st = rsz_scan_next(scan, &rec, e);
@@ -236,15 +238,15 @@ static enum status replace_end(struct sealing *s, const struct mem_sink *end, st
 	struct fd_sink out;
 	enum status st = ST_OK;
 
-	fd_sink_init(&out, s->in.fd, s->path);
-	if (lseek(s->in.fd, whole, SEEK_SET) < 0)
+	fd_sink_init(&out, s->input->fd, s->path);
+	if (lseek(s->input->fd, whole, SEEK_SET) < 0)
 		return err_from_errno(e, ST_OUTPUT, errno, "seek");
 	st = sink_write(&out.sink, end->at, end->len, e);
-	if (!st && (os_truncate(s->in.fd, s->state.whole + end->len) || os_sync(s->in.fd)))
+	if (!st && (os_truncate(s->input->fd, s->state.whole + end->len) || os_sync(s->input->fd)))
 		st = err_from_errno(e, ST_OUTPUT, errno, "sync");
-	if (st && lseek(s->in.fd, whole, SEEK_SET) >= 0 &&
+	if (st && lseek(s->input->fd, whole, SEEK_SET) >= 0 &&
 	    !sink_write(&out.sink, s->cut, s->n_cut, NULL))
-		(void)!os_truncate(s->in.fd, s->state.whole + s->n_cut);
+		(void)!os_truncate(s->input->fd, s->state.whole + s->n_cut);
 	return st;
 }
 
@@ -257,7 +259,7 @@ static enum status seal_in_place(struct sealing *s, struct err *e)
 	mem_sink_init(&end, SIZE_MAX);
 	st = append_to(s, &end.sink, e);
 	if (!st)
-		st = target_check_untouched(s->in.fd, s->path, s->size, e);
+		st = target_check_untouched(s->input->fd, s->path, s->size, e);
 	if (!st)
 		st = replace_end(s, &end, e);
 	mem_sink_deinit(&end);
@@ -272,7 +274,7 @@ static enum status copy_whole(struct sealing *s, struct sink *out, struct err *e
 	for (uint64_t at = 0; at < s->state.whole && !st;) {
 		const size_t n = (size_t)MIN(s->state.whole - at, 1u << 20);
 
-		st = blob_read(&s->in.blob, at, buf, n, e);
+		st = blob_read(s->in, at, buf, n, e);
 		if (!st)
 			st = sink_write(out, buf, n, e);
 		at += n;
@@ -327,25 +329,18 @@ static enum status seal(struct sealing *s, struct err *e)
 	return ST_OK;
 }
 
-static enum status open_locked(struct sealing *s, struct err *e)
-{
-	const struct seal_options *o = s->cli->values;
-	int fd;
-	enum status st = target_open_existing(s->path, !o->output, &fd, e);
-
-	if (!st)
-		st = file_blob_take(&s->in, fd, e);
-	return st ? st : target_lock(fd, o->output, e);
-}
-
 static enum status run(struct cli *cli, struct err *e)
 {
-	struct sealing s = { .cli = cli, .path = cli->operands[0], .in.fd = -1 };
-	enum status st = open_locked(&s, e);
+	const struct seal_options *o = cli->values;
+	struct sealing s = { .cli = cli, .path = cli->operands[0] };
+	const struct input_options how = { .path = s.path, .lock = true, .change = !o->output };
+	enum status st = input_open(&how, &s.input, e);
 
-	if (!st)
-		st = seal(&s, e);
-	file_blob_deinit(&s.in);
+	if (st)
+		return st;
+	s.in = s.input->blob;
+	st = seal(&s, e);
+	input_close(s.input);
 	free(s.cut);
 	return st ? err_add(e, st, "%s", s.path) : ST_OK;
 }

@@ -102,7 +102,7 @@ static enum status run(struct cli *cli, struct err *e)
 	st = container_open(cli->operands[0], &c, e);
 	if (st)
 		return st;
-	plan.in = &c.file.blob;
+	plan.in = c.blob;
 	plan.reader = c.reader;
 	plan.row_pid = (uint32_t)o->pid;
 	st = container_lines(&c, events, &manifest, e);

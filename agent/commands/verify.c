@@ -38,7 +38,11 @@ const struct command command_verify = {
 		 "stopped,\n"
 		 "the output was full, `ramseal seal` closed it), the exit code is 10. Pages that "
 		 "could\n"
-		 "not be read are recorded, and leave it at 0.\n",
+		 "not be read are recorded, and leave it at 0.\n"
+		 "FILE can be '-': a container is read once, from front to back, so that it can "
+		 "come "
+		 "from\n"
+		 "a pipe.\n",
 	.values_size = sizeof(struct verify_options),
 	.run = run,
 };
@@ -97,48 +101,46 @@ static void print_text(const struct verdict *v)
 }
 
 /* What the manifest says of the acquisition. Every hash is right: it says what was written then. */
-static enum status judge_acquisition(struct blob *in, struct verdict *v, struct err *e)
+static enum status judge_acquisition(const struct container *c, struct verdict *v, struct err *e)
 {
-	struct container c;
-	const enum status st = container_open_manifest(in, &c, e);
-
-	if (st)
-		return st;
-	v->acquisition = container_acquisition_json(&c);
-	v->sealed_later = container_event(&c, "sealed_later");
-	v->st = container_judge(&c, &v->why);
-	container_close(&c);
+	v->acquisition = container_acquisition_json(c);
+	v->sealed_later = container_event(c, "sealed_later");
+	v->st = container_judge(c, &v->why);
 	return v->acquisition ? ST_OK : err_nomem(e);
 }
 
 /* ST_OK, and the verdict is in `v`; or why there is none. */
-static enum status look(const struct cli *cli, struct verdict *v, struct err *e)
+static enum status verify_input(const struct cli *cli, struct input *in, struct verdict *v,
+				struct err *e)
 {
 	const struct verify_options *o = cli->values;
-	struct file_blob file;
-	enum status st = file_blob_open(&file, v->path, e);
+	struct container told = { 0 };
+	enum status st = ST_OK;
 
-	if (st)
-		return st;
-	v->st = container_verify(&file.blob, pipeline_threads(o->threads), cli_progress(cli),
-				 &v->end, e);
+	v->st = container_verify(in->blob, pipeline_threads(o->threads), cli_progress(cli), &v->end,
+				 &told, e);
 	sha256_hex(v->end.root, v->root);
 	if (!v->st)
-		st = judge_acquisition(&file.blob, v, e);
+		st = judge_acquisition(&told, v, e);
 	else if (v->st == ST_CORRUPT)
 		v->acquisition = json_null();
 	else
 		st = v->st;
-	file_blob_deinit(&file);
+	container_close(&told);
 	return st ? err_add(e, st, "%s", v->path) : ST_OK;
 }
 
 static enum status verify(const struct cli *cli, const char *path, struct err *e)
 {
 	const struct verify_options *o = cli->values;
-	struct verdict v = { .path = path };
-	enum status st = look(cli, &v, e);
+	struct verdict v = { .path = input_name(path) };
+	struct input *in = NULL;
+	enum status st =
+		input_open(&(struct input_options){ .path = path, .forward = true }, &in, e);
 
+	if (!st)
+		st = verify_input(cli, in, &v, e);
+	input_close(in);
 	if (!st && o->json)
 		st = print_json(&v, e);
 	else if (!st)
@@ -147,10 +149,10 @@ static enum status verify(const struct cli *cli, const char *path, struct err *e
 	if (st)
 		return st;
 	if (v.st == ST_CORRUPT)
-		return err_set(e, v.st, "%s: %s: %.300s", path, rsz_end_name(v.end.end),
+		return err_set(e, v.st, "%s: %s: %.300s", v.path, rsz_end_name(v.end.end),
 			       v.end.reason);
 	if (v.st)
-		return err_set(e, v.st, "%s: sealed, but not all of it: %.300s", path,
+		return err_set(e, v.st, "%s: sealed, but not all of it: %.300s", v.path,
 			       v.why.message);
 	return ST_OK;
 }

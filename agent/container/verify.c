@@ -12,6 +12,7 @@ struct verify_item {
 	uint64_t sequence;
 	size_t header_length;
 	size_t stored;
+	bool manifest; /* the next piece of its text */
 	uint8_t *header;
 	uint8_t *payload; /* RSZ_STORED_MAX; what a small record does not touch costs nothing */
 };
@@ -24,7 +25,41 @@ struct verification {
 	struct progress progress;
 	uint64_t whole;   /* bytes of records that are good */
 	uint64_t records; /* and how many */
+
+	struct container *told; /* NULL: nobody asks what the manifest says */
+	struct manifest_lines lines;
+	struct rsz_decoder *text;
+	struct rsz_loaded loaded; /* for headers of the manifest */
+	uint64_t text_end; /* of the manifest, so far; UINT64_MAX: it does not go on from there */
 };
+
+static bool is_manifest(const struct rsz_scan *scan, const struct rsz_record *rec)
+{
+	if (rec->type != RSZ_CHUNK)
+		return false;
+	for (uint32_t i = 0; i < rec->stream; i++)
+		if (rsz_scan_stream(scan, i)->kind == RSZ_KIND_MANIFEST)
+			return false; /* another one is the manifest */
+	return rsz_scan_stream(scan, rec->stream)->kind == RSZ_KIND_MANIFEST;
+}
+
+/* Every writer appends to it; where text is captured anew, or out of order, it is no writer's of ours. */
+static bool goes_on(struct verification *c, const struct rsz_record *rec)
+{
+	const struct rsz_chunk *chunk = &c->loaded.chunk;
+	uint64_t at = c->text_end;
+
+	if (rsz_scan_chunk(c->scan, rec, &c->loaded.chunk, NULL))
+		return false;
+	for (size_t i = 0; i < chunk->n_extents; i++) {
+		if (chunk->extents[i].address != at)
+			at = UINT64_MAX;
+		if (at != UINT64_MAX)
+			at += chunk->extents[i].length;
+	}
+	c->text_end = at;
+	return at != UINT64_MAX;
+}
 
 static enum status verify_fill(void *arg, void *item, struct err *e)
 {
@@ -42,6 +77,7 @@ static enum status verify_fill(void *arg, void *item, struct err *e)
 	it->sequence = rec.sequence;
 	it->header_length = rec.header_length;
 	it->stored = rec.stored;
+	it->manifest = c->told && is_manifest(c->scan, &rec) && goes_on(c, &rec);
 	memcpy(it->header, rec.header, rec.header_length);
 	return blob_read(c->in, rec.offset + rec.header_length, it->payload, rec.stored, e);
 }
@@ -56,6 +92,18 @@ static enum status verify_work(void *arg, unsigned worker, void *item, struct er
 	return st ? err_add(e, st, "offset %" PRIu64, it->offset) : ST_OK;
 }
 
+static enum status take_text(struct verification *c, const struct verify_item *it, struct err *e)
+{
+	const uint8_t *text = NULL;
+	size_t len;
+	enum status st =
+		rsz_content(c->text, it->header, it->header_length, it->payload, &text, &len, e);
+
+	if (!st)
+		st = manifest_lines_take(&c->lines, (const char *)text, len, e);
+	return st == ST_END ? ST_OK : st;
+}
+
 /*
  * Comes only for records that are good, so that the last one seen is where it stops being whole;
  * nothing is if the first one is missing.
@@ -65,13 +113,12 @@ static enum status verify_drain(void *arg, void *item, struct err *e)
 	struct verification *c = arg;
 	const struct verify_item *it = item;
 
-	(void)e;
 	if (it->sequence == c->records) {
 		c->whole = it->offset + it->header_length + it->stored;
 		c->records++;
 	}
 	progress_update(&c->progress, it->offset + it->header_length + it->stored, 0);
-	return ST_OK;
+	return it->manifest ? take_text(c, it, e) : ST_OK;
 }
 
 static const struct pipeline_ops verify_ops = { .fill = verify_fill,
@@ -110,6 +157,35 @@ static void verification_deinit(struct verification *c)
 	for (size_t i = 0; i < ARRAY_SIZE(c->decoders); i++)
 		rsz_decoder_destroy(c->decoders[i]);
 	rsz_scan_destroy(c->scan);
+	rsz_decoder_destroy(c->text);
+	if (c->told)
+		rsz_loaded_deinit(&c->loaded);
+	manifest_lines_deinit(&c->lines);
+}
+
+/* For the manifest. */
+static enum status init_text(struct verification *c, struct container *told, struct err *e)
+{
+	enum status st = rsz_decoder_create(&c->text, e);
+
+	if (!st)
+		st = rsz_loaded_init(&c->loaded, e);
+	if (st)
+		return st;
+	*told = (struct container){ 0 };
+	c->told = told;
+	c->lines.events = told->events;
+	return ST_OK;
+}
+
+/* All of it was good. */
+static void end_text(struct verification *c, const struct rsz_scan_result *end)
+{
+	manifest_lines_end(&c->lines);
+	c->told->end = *end;
+	for (uint32_t i = 0; i < rsz_scan_streams(c->scan); i++)
+		if (rsz_scan_stream(c->scan, i)->kind == RSZ_KIND_MEMORY)
+			c->told->has_memory = true;
 }
 
 static enum status verification_init(struct verification *c, struct blob *in, unsigned threads,
@@ -164,15 +240,18 @@ static void bad_payload(const struct verification *c, const struct err *why,
 }
 
 enum status container_verify(struct blob *in, unsigned threads, enum progress_mode progress,
-			     struct rsz_scan_result *ret, struct err *e)
+			     struct rsz_scan_result *ret, struct container *told, struct err *e)
 {
 	struct err why = ERR_INIT;
 	struct verification c;
 	enum status st = verification_init(&c, in, threads, &why);
 
+	if (!st && told)
+		st = init_text(&c, told, &why);
 	if (!st) {
 		/* How much of a device is the container's, only its end will tell. */
-		progress_init(&c.progress, progress, "verify", in->device ? 0 : in->size);
+		progress_init(&c.progress, progress, "verify",
+			      in->device || in->size == BLOB_ENDLESS ? 0 : in->size);
 		st = pipeline_run(&verify_ops, &c, (void *const *)c.items, pipeline_items(threads),
 				  threads, &why);
 		progress_finish(&c.progress);
@@ -182,6 +261,8 @@ enum status container_verify(struct blob *in, unsigned threads, enum progress_mo
 			rsz_scan_end(c.scan, ret);
 			st = ret->end == RSZ_END_SEALED ? ST_OK : ST_CORRUPT;
 		}
+		if (!st && told)
+			end_text(&c, ret);
 	}
 	verification_deinit(&c);
 	if (st && e)

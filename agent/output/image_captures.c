@@ -105,7 +105,7 @@ enum status image_captures_load(struct container *c, uint32_t stream, struct ima
 				struct err *e)
 {
 	struct stream_captures all;
-	enum status st = stream_captures_load(&all, &c->file.blob, c->reader, e);
+	enum status st = stream_captures_load(&all, c->blob, c->reader, e);
 
 	*ret = (struct image_captures){ 0 };
 	if (!st)

@@ -74,9 +74,9 @@ static enum status load_streams(struct run *r, struct container *c, struct err *
 		if (!r->streams[i].name)
 			return err_nomem(e);
 	}
-	st = rsz_scan_chunks(&c->file.blob, add_chunk, r, NULL, e);
+	st = rsz_scan_chunks(c->blob, add_chunk, r, NULL, e);
 	timeline_fix(&r->timeline);
-	return st ? st : rsz_scan_chunks(&c->file.blob, mark_chunk, r, NULL, e);
+	return st ? st : rsz_scan_chunks(c->blob, mark_chunk, r, NULL, e);
 }
 
 /*
@@ -88,7 +88,7 @@ static enum status load_smear(struct run *r, struct container *c, struct err *e)
 {
 	struct err why = ERR_INIT;
 	const struct smear_plan plan = {
-		.in = &c->file.blob,
+		.in = c->blob,
 		.reader = c->reader,
 		.manifest = r->lines,
 	};
@@ -130,7 +130,7 @@ static enum status load(struct run *r, struct container *c, struct err *e)
 	r->finish = json_incref(container_event(c, "end"));
 	r->sealed_later = json_incref(container_event(c, "sealed_later"));
 	r->end = *rsz_reader_end(c->reader);
-	r->bytes = c->file.blob.size;
+	r->bytes = c->blob->size;
 	load_outcome(r, c);
 	st = container_lines(c, events, &r->lines, e);
 	if (!st)
@@ -145,7 +145,7 @@ static enum status check(struct run *r, const struct run_plan *plan, struct cont
 {
 	struct rsz_scan_result found = { 0 };
 	const enum status st =
-		container_verify(&c->file.blob, plan->threads, plan->progress, &found, e);
+		container_verify(c->blob, plan->threads, plan->progress, &found, NULL, e);
 
 	if (st && st != ST_CORRUPT)
 		return st;

@@ -59,12 +59,28 @@ void mem_sink_deinit(struct mem_sink *s);
 struct blob {
 	enum status (*read_at)(struct blob *b, uint64_t off, void *p, size_t len, size_t *got,
 			       struct err *e);
-	uint64_t size; /* bytes, known when the blob is made */
+	/*
+	 * Of a stream, whose end is not known beforehand: reads on until it has `end` bytes, or knows
+	 * how many there are. See blob_reach(). NULL: the size is known.
+	 */
+	enum status (*reach)(struct blob *b, uint64_t end, struct err *e);
+	uint64_t size; /* bytes; BLOB_ENDLESS as long as the end of a stream was not seen */
 	/*
 	 * A disk: its size is not the length of what was written to it, and old bytes follow that.
 	 */
 	bool device;
 };
+
+#define BLOB_ENDLESS UINT64_MAX
+
+/*
+ * Afterwards b->size can be compared with `end`, and with all that is below it. BLOB_ENDLESS: the size
+ * is known then. Of a stream that is read to there, what lies before may be gone.
+ */
+static inline enum status blob_reach(struct blob *b, uint64_t end, struct err *e)
+{
+	return b->reach && b->size == BLOB_ENDLESS ? b->reach(b, end, e) : ST_OK;
+}
 
 /* Exactly `len` bytes, or ST_CORRUPT ("ends at ..."). */
 enum status blob_read(struct blob *b, uint64_t off, void *p, size_t len, struct err *e);

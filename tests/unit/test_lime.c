@@ -136,7 +136,7 @@ static enum status endless_read(struct blob *b, uint64_t off, void *p, size_t le
 TEST(of_zeros_without_end_some_are_read)
 {
 	struct image i = { 0 };
-	struct endless x = { { endless_read, (uint64_t)1 << 50 }, &i, 0 };
+	struct endless x = { { .read_at = endless_read, .size = (uint64_t)1 << 50 }, &i, 0 };
 	struct err e = ERR_INIT;
 	struct lime l;
 

@@ -48,7 +48,7 @@ static enum status check(bool device, struct rsz_scan_result *ret)
 
 	mem_blob_init(&blob, disk, old.out.len);
 	blob.blob.device = device;
-	return container_verify(&blob.blob, 1, PROGRESS_QUIET, ret, &e);
+	return container_verify(&blob.blob, 1, PROGRESS_QUIET, ret, NULL, &e);
 }
 
 TEST(what_follows_the_end_is_told_and_not_taken)
