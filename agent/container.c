@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/container/manifest_read.h"
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 
 static enum status read_lines(struct rsz_cursor *cursor, uint32_t stream, struct manifest_lines *l,
 			      struct err *e)

@@ -66,9 +66,9 @@ static void report(const struct cli *cli, enum status st, struct err *e)
 		err_add(e, st, "%s", cli->command->name);
 	else if (!e->message[0])
 		err_set(e, st, "%s", status_text(st));
-	log_error_with(
-		LOG_FIELDS(log_i64("exit_code", code), log_text("exit_text", exit_code_text(code))),
-		"failed", "%s", e->message);
+	log_error_with(JSON_FIELDS(field_i64("exit_code", code),
+				   field_text("exit_text", exit_code_text(code))),
+		       "failed", "%s", e->message);
 }
 
 int main(int argc, char **argv)

@@ -62,11 +62,12 @@ static json_t *slots_json(const struct slots *s)
 static json_t *order_json(const struct acquisition *a)
 {
 	const struct memory_result *m = &a->memory;
-	json_t *o = json_pack(
-		"{s:s, s:I, s:I, s:I, s:I, s:I}", "name", acquire__order(a)->name, "guided_pages",
-		(json_int_t)m->guided_pages, "retaken_pages", (json_int_t)m->retaken_pages,
-		"not_retaken", (json_int_t)m->not_retaken, "tables_changed",
-		(json_int_t)m->tables_changed, "tables_unsettled", (json_int_t)m->tables_unsettled);
+	json_t *o = json_fields(JSON_FIELDS(field_text("name", acquire__order(a)->name),
+					    field_u64("guided_pages", m->guided_pages),
+					    field_u64("retaken_pages", m->retaken_pages),
+					    field_u64("not_retaken", m->not_retaken),
+					    field_u64("tables_changed", m->tables_changed),
+					    field_u64("tables_unsettled", m->tables_unsettled)));
 
 	if (o && a->slots)
 		json_object_set_new(o, "slots", slots_json(a->slots));
@@ -77,12 +78,14 @@ static enum status write_end(struct acquisition *a, enum status st, const struct
 			     struct err *e)
 {
 	json_t *changes = changes_json(&a->changes);
-	json_t *doc = json_pack(
-		"{s:s, s:i, s:s, s:s, s:o, s:o, s:o, s:o}", "event", "end", "exit_code",
-		(int)status_exit_code(st), "outcome", exit_code_text(status_exit_code(st)),
-		"message", st ? why->message : "", "memory", manifest_stream(&a->memory.stream),
-		"order", order_json(a), "parts", changes_parts_json(&a->changes, a->source),
-		"clocks", manifest_clocks());
+	json_t *doc = json_fields(JSON_FIELDS(
+		field_text("event", "end"), field_i64("exit_code", status_exit_code(st)),
+		field_text("outcome", exit_code_text(status_exit_code(st))),
+		field_text("message", st ? why->message : ""),
+		field_made("memory", manifest_stream(&a->memory.stream)),
+		field_made("order", order_json(a)),
+		field_made("parts", changes_parts_json(&a->changes, a->source)),
+		field_made("clocks", manifest_clocks())));
 
 	if (doc && !a->source->info.simulated) {
 		json_object_set_new(doc, "usage", host_usage_json());
@@ -169,29 +172,30 @@ void acquire__summarise(const struct acquisition *a, enum status st, const struc
 	const uint64_t wall = clock_wall_ns(), mono = clock_mono_ns();
 	char read[TEXT_SIZE_MAX], written[TEXT_SIZE_MAX], begin[CLOCK_RFC3339_SIZE],
 		end[CLOCK_RFC3339_SIZE];
-	const struct log_field fields[] = {
-		log_text("output", output_where(a->out)),
-		log_bool("sealed", a->root[0] != '\0'),
-		log_text("root", a->root[0] ? a->root : NULL),
-		log_i64("exit_code", status_exit_code(st)),
-		log_text("outcome", exit_code_text(status_exit_code(st))),
-		log_text("error", st ? e->message : NULL),
-		log_text("begin", begin),
-		log_text("end", end),
-		log_u64("duration_ns", mono - sealer_begin_mono(a->sealer)),
-		log_u64("bytes_written", output_bytes(a->out)),
-		log_json("memory", manifest_stream(&a->memory.stream)),
-		log_json("order", order_json(a)),
-		log_json("parts", changes_parts_json(&a->changes, a->source)),
-		log_json("driver", driver_session_json(a->driver)),
-		log_bool("silent", a->source->info.silent),
-		log_json("files", files_json(&a->files)),
-		log_json("tables_before", a->before.start ? tables_json(&a->before) : json_null()),
-		log_json("tables_after", a->after.start ? tables_json(&a->after) : json_null()),
-		log_json("tables_image",
-			 a->image_end.start ? tables_json(&a->image_end) : json_null()),
-		log_json("usage", host_usage_json()),
-		log_json("command", host_arguments_json(a->cli->argc, a->cli->argv)),
+	const struct json_field fields[] = {
+		field_text("output", output_where(a->out)),
+		field_bool("sealed", a->root[0] != '\0'),
+		field_text("root", a->root[0] ? a->root : NULL),
+		field_i64("exit_code", status_exit_code(st)),
+		field_text("outcome", exit_code_text(status_exit_code(st))),
+		field_text("error", st ? e->message : NULL),
+		field_text("begin", begin),
+		field_text("end", end),
+		field_u64("duration_ns", mono - sealer_begin_mono(a->sealer)),
+		field_u64("bytes_written", output_bytes(a->out)),
+		field_json("memory", manifest_stream(&a->memory.stream)),
+		field_json("order", order_json(a)),
+		field_json("parts", changes_parts_json(&a->changes, a->source)),
+		field_json("driver", driver_session_json(a->driver)),
+		field_bool("silent", a->source->info.silent),
+		field_json("files", files_json(&a->files)),
+		field_json("tables_before",
+			   a->before.start ? tables_json(&a->before) : json_null()),
+		field_json("tables_after", a->after.start ? tables_json(&a->after) : json_null()),
+		field_json("tables_image",
+			   a->image_end.start ? tables_json(&a->image_end) : json_null()),
+		field_json("usage", host_usage_json()),
+		field_json("command", host_arguments_json(a->cli->argc, a->cli->argv)),
 		{ .key = NULL },
 	};
 

@@ -58,17 +58,17 @@ static void summarise(const struct image_acquisition *a, uint64_t begin_wall, ui
 	clock_rfc3339(clock_wall_ns(), end);
 	image_out_summarise(
 		&a->out, st, e,
-		LOG_FIELDS(log_text("begin", begin), log_text("end", end),
-			   log_u64("duration_ns", clock_mono_ns() - begin_mono),
-			   log_json("source", manifest_source(info)),
-			   log_json("maps", manifest_maps(info)),
-			   log_json("withheld",
-				    info->image ? NULL : changes_withheld_json(&a->changes)),
-			   log_json("memory_changes", changes_json(&a->changes)),
-			   log_json("parts", manifest_parts(a->source)),
-			   log_json("driver", driver_session_json(a->driver)),
-			   log_json("command", host_arguments_json(a->cli->argc, a->cli->argv)),
-			   image_kernel_field(a->o->image.format, &a->dump)));
+		JSON_FIELDS(field_text("begin", begin), field_text("end", end),
+			    field_u64("duration_ns", clock_mono_ns() - begin_mono),
+			    field_json("source", manifest_source(info)),
+			    field_json("maps", manifest_maps(info)),
+			    field_json("withheld",
+				       info->image ? NULL : changes_withheld_json(&a->changes)),
+			    field_json("memory_changes", changes_json(&a->changes)),
+			    field_json("parts", manifest_parts(a->source)),
+			    field_json("driver", driver_session_json(a->driver)),
+			    field_json("command", host_arguments_json(a->cli->argc, a->cli->argv)),
+			    image_kernel_field(a->o->image.format, &a->dump)));
 }
 
 /* The ranges of an image are those that it began with: what was added is told, and not in it. */

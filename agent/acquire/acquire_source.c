@@ -17,7 +17,7 @@ void acquire_announce_source(const struct drv_info *info)
 	char size[TEXT_SIZE_MAX];
 
 	text_size(range_list_bytes(ranges), size);
-	log_info_with(LOG_FIELDS(log_json("source", manifest_source(info))), "source-opened",
+	log_info_with(JSON_FIELDS(field_json("source", manifest_source(info))), "source-opened",
 		      "%s (%s): %s in %zu range%s", info->source, info->path, size, ranges->count,
 		      ranges->count == 1 ? "" : "s");
 	if (info->silent)

@@ -4,13 +4,8 @@
 #include <inttypes.h>
 
 #include "agent/acquire/manifest.h"
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 #include "formats/base/bytes.h"
-
-static json_t *integer(uint64_t v)
-{
-	return json_integer((json_int_t)v);
-}
 
 /*
  * "OFFSET+LENGTH@DISK OFFSET+LENGTH@hole …": one text, because a page file in fifty thousand pieces
@@ -48,7 +43,7 @@ static json_t *records_json(const struct extract_state *s)
 
 	for (size_t i = 0; i < s->n_records; i++)
 		json_array_append_new(list, json_pack("{s:o, s:i}", "record",
-						      integer(s->records[i].number), "sequence",
+						      json_u64(s->records[i].number), "sequence",
 						      (int)s->records[i].sequence));
 	return list;
 }
@@ -56,27 +51,27 @@ static json_t *records_json(const struct extract_state *s)
 static json_t *state_json(const struct extract_state *s, bool simulated)
 {
 	_cleanup_free_ char *runs = runs_text(&s->extents);
-	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:s}", "size", integer(s->size), "allocated",
-			      integer(s->allocated), "initialised", integer(s->initialised),
-			      "fragments", integer(s->fragments), "runs", runs ? runs : "");
+	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:s}", "size", json_u64(s->size), "allocated",
+			      json_u64(s->allocated), "initialised", json_u64(s->initialised),
+			      "fragments", json_u64(s->fragments), "runs", runs ? runs : "");
 
 	/* A time of this host is no business of a machine that lives in a time of its own. */
 	if (o && !simulated)
-		json_object_set_new(o, "taken_ns", integer(s->taken_ns));
+		json_object_set_new(o, "taken_ns", json_u64(s->taken_ns));
 	if (!o || !s->n_records)
 		return o;
 	json_object_set_new(o, "mft_records", records_json(s));
-	json_object_set_new(o, "created_filetime", integer(s->created));
-	json_object_set_new(o, "modified_filetime", integer(s->modified));
-	json_object_set_new(o, "record_modified_filetime", integer(s->record_modified));
-	json_object_set_new(o, "accessed_filetime", integer(s->accessed));
-	json_object_set_new(o, "file_attributes", integer(s->file_attributes));
+	json_object_set_new(o, "created_filetime", json_u64(s->created));
+	json_object_set_new(o, "modified_filetime", json_u64(s->modified));
+	json_object_set_new(o, "record_modified_filetime", json_u64(s->record_modified));
+	json_object_set_new(o, "accessed_filetime", json_u64(s->accessed));
+	json_object_set_new(o, "file_attributes", json_u64(s->file_attributes));
 	json_object_set_new(o, "resident", json_boolean(s->resident));
 	json_object_set_new(o, "compressed", json_boolean(s->compressed));
 	json_object_set_new(o, "sparse", json_boolean(s->sparse));
 	json_object_set_new(o, "encrypted", json_boolean(s->encrypted));
 	if (s->lost_records)
-		json_object_set_new(o, "lost_records", integer(s->lost_records));
+		json_object_set_new(o, "lost_records", json_u64(s->lost_records));
 	return o;
 }
 
@@ -87,10 +82,10 @@ static json_t *bad_json(const struct extract *x)
 	const struct extract_bad *bad = extract_bad(x, &n);
 
 	for (size_t i = 0; list && i < n && i < MANIFEST_GAPS_MAX; i++)
-		json_array_append_new(list,
-				      json_pack("{s:o, s:o, s:o}", "offset", integer(bad[i].offset),
-						"length", integer(bad[i].length), "error",
-						integer(bad[i].error)));
+		json_array_append_new(list, json_pack("{s:o, s:o, s:o}", "offset",
+						      json_u64(bad[i].offset), "length",
+						      json_u64(bad[i].length), "error",
+						      json_u64(bad[i].error)));
 	return list;
 }
 
@@ -100,11 +95,11 @@ static void put_pagefile(json_t *o, const struct pagefile *p)
 	json_object_set_new(o, "named_by", json_string(p->named_by));
 	json_object_set_new(o, "number_origin", json_string(number_origin_name(p->origin)));
 	if (p->origin != NUMBER_NONE)
-		json_object_set_new(o, "number", integer(p->number));
+		json_object_set_new(o, "number", json_u64(p->number));
 	if (p->note.message[0])
 		json_object_set_new(o, "note", json_text(p->note.message));
 	if (p->slots.slots) {
-		json_object_set_new(o, "slots", integer(p->slots.slots));
+		json_object_set_new(o, "slots", json_u64(p->slots.slots));
 		json_object_set_new(o, "device", json_text(p->device));
 	} else if (p->slots_problem.message[0]) {
 		json_object_set_new(o, "slots_problem", json_text(p->slots_problem.message));
@@ -126,7 +121,7 @@ static void put_volume(json_t *o, const struct volume *v)
 	char guid[33];
 
 	json_object_set_new(o, "volume_serial", json_sprintf("%016" PRIx64, v->boot.serial));
-	json_object_set_new(o, "volume_offset", integer(v->offset));
+	json_object_set_new(o, "volume_offset", json_u64(v->offset));
 	json_object_set_new(o, "volume_label", json_text(v->label));
 	bytes_to_hex(v->guid, sizeof(v->guid), guid);
 	if (v->has_guid)
@@ -160,9 +155,9 @@ static void put_copying(json_t *doc, const struct files_plan *plan, const struct
 	json_object_set_new(doc, "changes", changes_json(changes));
 	if (c->changed)
 		json_object_set_new(doc, "last", state_json(extract_now(c->source), plan->source));
-	json_object_set_new(doc, "recopied_bytes", integer(c->recopied));
+	json_object_set_new(doc, "recopied_bytes", json_u64(c->recopied));
 	if (c->guided)
-		json_object_set_new(doc, "guided_pages", integer(c->guided_pages));
+		json_object_set_new(doc, "guided_pages", json_u64(c->guided_pages));
 	json_object_set_new(doc, "bad", bad_json(c->source));
 	put_second_look(doc, c);
 	if (c->sha256[0])
@@ -198,7 +193,7 @@ json_t *files_json(const struct files *f)
 		if (o && c->pagefile)
 			put_pagefile(o, c->pagefile);
 		if (o && c->guided)
-			json_object_set_new(o, "guided_pages", integer(c->guided_pages));
+			json_object_set_new(o, "guided_pages", json_u64(c->guided_pages));
 		if (o && c->sha256[0])
 			json_object_set_new(o, "sha256", json_string(c->sha256));
 		json_array_append_new(list, o);

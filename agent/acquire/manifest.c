@@ -8,11 +8,6 @@
 #include "agent/program/log.h"
 #include "formats/base/bytes.h"
 
-static json_t *integer(uint64_t v)
-{
-	return json_integer((json_int_t)v);
-}
-
 static json_t *facts_json(const struct drv_info *info)
 {
 	json_t *facts = json_object();
@@ -37,7 +32,7 @@ json_t *manifest_source(const struct drv_info *info)
 	if (info->lost)
 		json_object_set_new(source, "lost", json_text(info->lost));
 	if (info->has_cr3)
-		json_object_set_new(source, "cr3", integer(info->cr3));
+		json_object_set_new(source, "cr3", json_u64(info->cr3));
 	/* A kernel address does not fit the integers of every JSON reader. */
 	if (info->has_kernel_base)
 		json_object_set_new(source, "kernel_base",
@@ -46,7 +41,7 @@ json_t *manifest_source(const struct drv_info *info)
 		json_object_set_new(source, "direct_map",
 				    json_sprintf("0x%" PRIx64, info->direct_map));
 	if (info->has_kernel_phys)
-		json_object_set_new(source, "kernel_phys", integer(info->kernel_phys));
+		json_object_set_new(source, "kernel_phys", json_u64(info->kernel_phys));
 	if (info->n_facts)
 		json_object_set_new(source, "facts", facts_json(info));
 	return source;
@@ -74,8 +69,8 @@ json_t *manifest_ranges(const struct range_list *l)
 
 	for (size_t i = 0; list && i < l->count; i++)
 		json_array_append_new(list,
-				      json_pack("{s:o, s:o}", "first", integer(l->at[i].first),
-						"last", integer(l->at[i].last)));
+				      json_pack("{s:o, s:o}", "first", json_u64(l->at[i].first),
+						"last", json_u64(l->at[i].last)));
 	return list;
 }
 
@@ -83,7 +78,7 @@ static json_t *map_json(const struct drv_map *m)
 {
 	return json_pack(
 		"{s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}}", "origin", json_text(m->origin), "bytes",
-		integer(range_list_bytes(&m->ranges)), "ranges", manifest_ranges(&m->ranges),
+		json_u64(range_list_bytes(&m->ranges)), "ranges", manifest_ranges(&m->ranges),
 		"faults", "unsorted", (json_int_t)m->faults.unsorted, "overlapping",
 		(json_int_t)m->faults.overlapping, "beyond_2_52", (json_int_t)m->faults.beyond,
 		"partial_pages", (json_int_t)m->faults.partial);
@@ -116,16 +111,16 @@ json_t *manifest_parts(const struct drv *d)
 	for (size_t i = 0; list && i < count; i++)
 		json_array_append_new(list, json_pack("{s:o, s:o, s:o}", "source",
 						      json_text(parts[i].source), "first",
-						      integer(parts[i].range.first), "last",
-						      integer(parts[i].range.last)));
+						      json_u64(parts[i].range.first), "last",
+						      json_u64(parts[i].range.last)));
 	return list;
 }
 
 json_t *manifest_stream(const struct stream_result *r)
 {
 	return json_pack("{s:o, s:o, s:o, s:o, s:i, s:i, s:o, s:o}", "pages",
-			 tally_states_json(&r->tally), "bytes", integer(r->bytes), "start_ns",
-			 integer(r->start), "end_ns", integer(r->end), "level", r->level,
+			 tally_states_json(&r->tally), "bytes", json_u64(r->bytes), "start_ns",
+			 json_u64(r->start), "end_ns", json_u64(r->end), "level", r->level,
 			 "level_moves", (int)r->level_moves, "unreadable",
 			 tally_gaps_json(&r->tally, PAGE_UNREADABLE, MANIFEST_GAPS_MAX), "skipped",
 			 tally_gaps_json(&r->tally, PAGE_SKIPPED, MANIFEST_GAPS_MAX));
@@ -151,6 +146,6 @@ enum status manifest_set_notes(json_t *begin, const void *notes, size_t size, st
 
 json_t *manifest_clocks(void)
 {
-	return json_pack("{s:o, s:o}", "wall_ns", integer(clock_wall_ns()), "mono_ns",
-			 integer(clock_mono_ns()));
+	return json_pack("{s:o, s:o}", "wall_ns", json_u64(clock_wall_ns()), "mono_ns",
+			 json_u64(clock_mono_ns()));
 }

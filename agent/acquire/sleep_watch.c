@@ -37,7 +37,7 @@ void sleep_watch_look(struct sleep_watch *w)
 	if (!sleep_watch_add(w, clock_mono_ns(), clock_asleep_ns(), &s))
 		return;
 	text_duration(s.ns / NS_PER_SECOND, text);
-	log_warning_with(LOG_FIELDS(log_u64("asleep_ns", s.ns)), "machine-slept",
+	log_warning_with(JSON_FIELDS(field_u64("asleep_ns", s.ns)), "machine-slept",
 			 "the machine slept for %s while it was acquired: what was read before and "
 			 "after is of two times",
 			 text);

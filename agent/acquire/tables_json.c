@@ -5,12 +5,7 @@
 #include <string.h>
 
 #include "agent/paging/linux_info.h"
-#include "agent/program/log.h"
-
-static json_t *integer(uint64_t v)
-{
-	return json_integer((json_int_t)v);
-}
+#include "agent/program/json.h"
 
 static json_t *space_json(const struct address_space *s, bool scan)
 {
@@ -21,14 +16,14 @@ static json_t *space_json(const struct address_space *s, bool scan)
 		json_object_set_new(o, "scanned", json_boolean(s->scanned));
 
 	if (o && s->listed) {
-		json_object_set_new(o, "pid", integer(p->pid));
+		json_object_set_new(o, "pid", json_u64(p->pid));
 		json_object_set_new(o, "name",
 				    json_bytes(p->name, strnlen(p->name, sizeof(p->name))));
 	}
 	if (o && p->has_dtb)
-		json_object_set_new(o, "dtb", integer(p->dtb));
+		json_object_set_new(o, "dtb", json_u64(p->dtb));
 	if (o && p->user_dtb)
-		json_object_set_new(o, "user_dtb", integer(p->user_dtb));
+		json_object_set_new(o, "user_dtb", json_u64(p->user_dtb));
 	return o;
 }
 
@@ -49,11 +44,11 @@ static json_t *scan_json(const struct discovery *d)
 
 	if (!r->pages)
 		return json_null();
-	return json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "roots", integer(r->count),
-			 "pages", integer(r->pages), "complete", r->complete && !r->full, "hidden",
-			 integer(d->hidden), "unlisted", integer(d->unlisted), "missed",
-			 integer(d->unscanned), "copies", integer(d->copies), "idle",
-			 integer(d->idle_roots));
+	return json_pack("{s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "roots", json_u64(r->count),
+			 "pages", json_u64(r->pages), "complete", r->complete && !r->full, "hidden",
+			 json_u64(d->hidden), "unlisted", json_u64(d->unlisted), "missed",
+			 json_u64(d->unscanned), "copies", json_u64(d->copies), "idle",
+			 json_u64(d->idle_roots));
 }
 
 static json_t *skipped_json(const struct walk_counts *c)
@@ -62,7 +57,7 @@ static json_t *skipped_json(const struct walk_counts *c)
 
 	for (size_t i = 0; o && i < WALK_REASONS; i++)
 		json_object_set_new(o, walk_reason_name((enum walk_reason)i),
-				    integer(c->skipped[i]));
+				    json_u64(c->skipped[i]));
 	return o;
 }
 
@@ -85,7 +80,7 @@ static void put_pdb(json_t *o, const struct pe_pdb *pdb)
 
 	pe_guid_text(pdb->guid, guid);
 	json_object_set_new(o, "guid", json_string(guid));
-	json_object_set_new(o, "age", integer(pdb->age));
+	json_object_set_new(o, "age", json_u64(pdb->age));
 	if (!pdb->name[0])
 		return;
 	snprintf(key, sizeof(key), "%s/%s%" PRIX32, pdb->name, guid, pdb->age);
@@ -100,7 +95,7 @@ static json_t *ntoskrnl_json(const struct windows_kernel *w)
 
 	put_address(o, "base", w->base);
 	if (o && w->base)
-		json_object_set_new(o, "size", integer(w->size));
+		json_object_set_new(o, "size", json_u64(w->size));
 	put_address(o, "pdb_record", w->pdb_record);
 	if (o && w->file_used)
 		json_object_set_new(o, "file_used", json_true());
@@ -111,7 +106,7 @@ static json_t *ntoskrnl_json(const struct windows_kernel *w)
 
 static json_t *kdbg_json(const struct kdbg *k)
 {
-	json_t *o = json_pack("{s:b, s:o}", "encoded", k->encoded, "size", integer(k->size));
+	json_t *o = json_pack("{s:b, s:o}", "encoded", k->encoded, "size", json_u64(k->size));
 
 	put_address(o, "address", k->va);
 	put_address(o, "ps_active_process_head", k->processes);
@@ -128,10 +123,10 @@ static json_t *paging_files_json(const struct paging_files *f)
 		const struct paging_file *x = &f->at[i];
 
 		json_array_append_new(list, json_pack("{s:o, s:o, s:b, s:b, s:o}", "number",
-						      integer(i), "name",
+						      json_u64(i), "name",
 						      x->name[0] ? json_text(x->name) : json_null(),
 						      "store", x->store, "apps", x->apps, "bytes",
-						      integer(x->pages * PAGE_SIZE)));
+						      json_u64(x->pages * PAGE_SIZE)));
 	}
 	return list;
 }
@@ -147,7 +142,7 @@ static json_t *system_json(const struct discovery *d)
 		json_object_set_new(o, "version",
 				    json_sprintf("%" PRIu32 ".%" PRIu32, v->major, v->minor));
 	if (o && v->build)
-		json_object_set_new(o, "build", integer(v->build));
+		json_object_set_new(o, "build", json_u64(v->build));
 	put_text(o, "build_lab", v->lab);
 	put_text(o, "system_root", v->root);
 	put_text(o, "host_name", u->nodename);
@@ -169,11 +164,11 @@ json_t *tables_json(const struct tables_result *r)
 
 	o = json_pack("{s:s, s:i, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o}", "os",
 		      discover_os_name(d->os), "levels", (int)d->mode, "kernel_dtb",
-		      integer(d->kernel_dtb), "kernel_dtb_origin",
+		      json_u64(d->kernel_dtb), "kernel_dtb_origin",
 		      dtb_origin_name(d->kernel_dtb_origin), "process_list",
-		      list_end_name(d->list.end), "processes", integer(d->list.count), "scan",
-		      scan_json(d), "tables", integer(r->tables), "start_ns", integer(r->start),
-		      "end_ns", integer(r->end), "search_ns", integer(r->found.ns), "cut", r->cut,
+		      list_end_name(d->list.end), "processes", json_u64(d->list.count), "scan",
+		      scan_json(d), "tables", json_u64(r->tables), "start_ns", json_u64(r->start),
+		      "end_ns", json_u64(r->end), "search_ns", json_u64(r->found.ns), "cut", r->cut,
 		      "not_followed", skipped_json(&r->counts));
 	if (o && d->os != OS_UNKNOWN)
 		json_object_set_new(o, "system", system_json(d));
@@ -194,8 +189,8 @@ json_t *tables_line_json(const struct tables_result *r, const char *when)
 		return NULL;
 	json_object_set_new(o, "event", json_string("tables"));
 	json_object_set_new(o, "when", json_string(when));
-	json_object_set_new(o, "search_pages", integer(r->found.pages_read));
-	json_object_set_new(o, "ignore", integer(r->found.ignore));
+	json_object_set_new(o, "search_pages", json_u64(r->found.pages_read));
+	json_object_set_new(o, "ignore", json_u64(r->found.ignore));
 	json_object_set_new(o, "spaces", spaces_json(&r->found));
 	if (r->processes)
 		json_object_set(o, "processes_compared", r->processes);

@@ -102,7 +102,7 @@ static enum status load(const struct driver_command *o, const char *file, struct
 	st = winpmem_service_load(&what, &s, e);
 	if (st)
 		return st;
-	log_result_with(LOG_FIELDS(log_json("driver", driver_service_json(s))), "driver-loaded",
+	log_result_with(JSON_FIELDS(field_json("driver", driver_service_json(s))), "driver-loaded",
 			"%s is loaded as %s", winpmem_service_file(s)->path,
 			winpmem_service_name(s));
 	winpmem_service_keep(s);
@@ -130,7 +130,7 @@ static enum status remove_entries(const struct driver_command *o, bool kept, str
 			continue;
 		}
 		removed++;
-		log_result_with(LOG_FIELDS(log_text("name", x->name)), "driver-removed",
+		log_result_with(JSON_FIELDS(field_text("name", x->name)), "driver-removed",
 				"%s is removed", x->name);
 	}
 	if (!st && !removed)

@@ -183,16 +183,18 @@ static void summarise(const struct copy *c)
 	const struct extract_state *s = extract_first(c->file);
 
 	log_result_with(
-		LOG_FIELDS(log_text("path", c->path), log_text("output", output_name(c->out)),
-			   log_u64("mft_record", s->record), log_u64("sequence", s->sequence),
-			   log_u64("size", s->size), log_u64("allocated", s->allocated),
-			   log_u64("initialised", s->initialised),
-			   log_u64("fragments", s->fragments), log_u64("mft_records", s->n_records),
-			   log_u64("pages_data", c->pages[PAGE_DATA]),
-			   log_u64("pages_hole", c->pages[PAGE_HOLE]),
-			   log_u64("pages_skipped", c->pages[PAGE_SKIPPED]),
-			   log_u64("pages_unreadable", c->pages[PAGE_UNREADABLE]),
-			   log_json("bad", bad_json(c->file)), log_bool("changed", c->changes.any)),
+		JSON_FIELDS(field_text("path", c->path), field_text("output", output_name(c->out)),
+			    field_u64("mft_record", s->record), field_u64("sequence", s->sequence),
+			    field_u64("size", s->size), field_u64("allocated", s->allocated),
+			    field_u64("initialised", s->initialised),
+			    field_u64("fragments", s->fragments),
+			    field_u64("mft_records", s->n_records),
+			    field_u64("pages_data", c->pages[PAGE_DATA]),
+			    field_u64("pages_hole", c->pages[PAGE_HOLE]),
+			    field_u64("pages_skipped", c->pages[PAGE_SKIPPED]),
+			    field_u64("pages_unreadable", c->pages[PAGE_UNREADABLE]),
+			    field_json("bad", bad_json(c->file)),
+			    field_bool("changed", c->changes.any)),
 		"file-copied", "%s: %" PRIu64 " bytes in %zu fragments, MFT record %" PRIu64,
 		c->path, s->size, s->fragments, s->record);
 	if (s->note.message[0])

@@ -8,6 +8,7 @@
 #include "agent/commands/commands.h"
 #include "agent/output/export.h"
 #include "agent/program/interrupt.h"
+#include "agent/program/log.h"
 #include "agent/program/text.h"
 #include "formats/raw.h"
 
@@ -125,14 +126,15 @@ static void summarise_text(const struct text_run *x, const char *path)
 	const struct rsz_stream_info *info = rsz_reader_stream(x->in->reader, x->stream);
 	const bool complete = !x->damaged && container_is_complete(x->in);
 
-	log_result_with(
-		LOG_FIELDS(log_text("output", output_name(x->out)), log_bool("complete", complete),
-			   log_u64("bytes_written", output_bytes(x->out)),
-			   log_u64("damaged_bytes", x->damaged), log_text("sha256", x->sha256),
-			   log_json("stream", export_stream_json(info)),
-			   log_json("origin", export_origin_json(x->in, path, info))),
-		"summary", "%s: %" PRIu64 " bytes, sha256 %s%s", output_name(x->out),
-		output_bytes(x->out), x->sha256, complete ? "" : ", not complete");
+	log_result_with(JSON_FIELDS(field_text("output", output_name(x->out)),
+				    field_bool("complete", complete),
+				    field_u64("bytes_written", output_bytes(x->out)),
+				    field_u64("damaged_bytes", x->damaged),
+				    field_text("sha256", x->sha256),
+				    field_json("stream", export_stream_json(info)),
+				    field_json("origin", export_origin_json(x->in, path, info))),
+			"summary", "%s: %" PRIu64 " bytes, sha256 %s%s", output_name(x->out),
+			output_bytes(x->out), x->sha256, complete ? "" : ", not complete");
 }
 
 static enum status extract_text(const struct cli *cli, const struct container *in, uint32_t stream,

@@ -13,7 +13,7 @@
 #include "agent/host/process_names.h"
 #include "agent/output/image_pass.h"
 #include "agent/program/clock.h"
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 #include "agent/program/text.h"
 #include "agent/smear/report.h"
 
@@ -98,11 +98,11 @@ static enum status sum_container(struct container *c, struct sums *ret, struct e
 
 static json_t *stream_json(const struct rsz_stream_info *info, const struct stream_sums *s)
 {
-	json_t *stream = json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I}", "name",
-				   json_text(info->name), "kind", rsz_kind_name(info->kind),
-				   "chunks", (json_int_t)s->chunks, "captured_bytes",
-				   (json_int_t)s->captured, "stored_bytes", (json_int_t)s->stored,
-				   "start_ns", (json_int_t)s->start, "end_ns", (json_int_t)s->end);
+	json_t *stream = json_fields(JSON_FIELDS(
+		field_text("name", info->name), field_text("kind", rsz_kind_name(info->kind)),
+		field_u64("chunks", s->chunks), field_u64("captured_bytes", s->captured),
+		field_u64("stored_bytes", s->stored), field_u64("start_ns", s->start),
+		field_u64("end_ns", s->end)));
 	json_t *meta = json_loads(info->meta, 0, NULL);
 
 	if (stream && info->paged)
@@ -235,13 +235,14 @@ static json_t *info_json(struct container *c, const char *path, const struct sum
 	for (size_t i = 0; i < s->count; i++)
 		json_array_append_new(streams,
 				      stream_json(rsz_reader_stream(c->reader, i), &s->streams[i]));
-	doc = json_pack("{s:o, s:o, s:o, s:b, s:s, s:o, s:I, s:I, s:I, s:s, s:o}", "file",
-			json_text(path), "written_by", json_text(id->text), "begun",
-			id->wall ? json_string(time) : json_null(), "sealed",
-			s->end.end == RSZ_END_SEALED, "end", rsz_end_name(s->end.end), "reason",
-			json_text(s->end.reason), "whole_bytes", (json_int_t)s->end.whole,
-			"records", (json_int_t)s->end.records, "trailing_bytes",
-			(json_int_t)s->end.behind, "root", root, "streams", streams);
+	doc = json_fields(JSON_FIELDS(
+		field_text("file", path), field_text("written_by", id->text),
+		field_text("begun", id->wall ? time : NULL),
+		field_bool("sealed", s->end.end == RSZ_END_SEALED),
+		field_text("end", rsz_end_name(s->end.end)), field_text("reason", s->end.reason),
+		field_u64("whole_bytes", s->end.whole), field_u64("records", s->end.records),
+		field_u64("trailing_bytes", s->end.behind), field_text("root", root),
+		field_made("streams", streams)));
 	if (!doc)
 		return NULL;
 	put_keys(doc, container_event(c, "begin"), begin_keys);

@@ -254,7 +254,7 @@ static enum status tell_page(const struct reading *r, const struct virtual_page 
 		return json_print(page_json(r, p), JSON_COMPACT, e);
 	put_page(r, p, line, sizeof(line));
 	if (r->is_stdout)
-		log_info_with(LOG_FIELDS(log_json("page", page_json(r, p))), "page", "%s", line);
+		log_info_with(JSON_FIELDS(field_json("page", page_json(r, p))), "page", "%s", line);
 	else
 		printf("%s\n", line);
 	return ST_OK;
@@ -379,19 +379,20 @@ static void summarise(const struct reading *r)
 			    "it is no page table at all, what follows is meaningless",
 			    v->dtb);
 	log_result_with(
-		LOG_FIELDS(log_u64("dtb", v->dtb), log_text("name", v->listed ? v->name : NULL),
-			   log_text("os", discover_os_name(v->os)), log_i64("levels", (int)v->mode),
-			   log_text("layout", v->layout.name),
-			   log_text("layout_reason", v->layout.reason),
-			   log_text("tables", copy_name(r->copy)), log_u64("pages", r->pages),
-			   log_u64("memory", c->given[GIVEN_MEMORY]),
-			   log_u64("page_file", c->given[GIVEN_PAGE_FILE]),
-			   log_u64("zeros", c->given[GIVEN_ZEROS]),
-			   log_u64("none", c->given[GIVEN_NOTHING]),
-			   log_u64("safe", c->trust[TRUST_SAFE]),
-			   log_u64("at_risk", c->trust[TRUST_AT_RISK]),
-			   log_u64("not_applicable", c->trust[TRUST_NOT_APPLICABLE]),
-			   log_text("output", r->out ? output_name(r->out) : NULL)),
+		JSON_FIELDS(field_u64("dtb", v->dtb),
+			    field_text("name", v->listed ? v->name : NULL),
+			    field_text("os", discover_os_name(v->os)),
+			    field_i64("levels", (int)v->mode), field_text("layout", v->layout.name),
+			    field_text("layout_reason", v->layout.reason),
+			    field_text("tables", copy_name(r->copy)), field_u64("pages", r->pages),
+			    field_u64("memory", c->given[GIVEN_MEMORY]),
+			    field_u64("page_file", c->given[GIVEN_PAGE_FILE]),
+			    field_u64("zeros", c->given[GIVEN_ZEROS]),
+			    field_u64("none", c->given[GIVEN_NOTHING]),
+			    field_u64("safe", c->trust[TRUST_SAFE]),
+			    field_u64("at_risk", c->trust[TRUST_AT_RISK]),
+			    field_u64("not_applicable", c->trust[TRUST_NOT_APPLICABLE]),
+			    field_text("output", r->out ? output_name(r->out) : NULL)),
 		"summary",
 		"%s: of %" PRIu64 " pages %" PRIu64 " from memory, %" PRIu64
 		" from page files, %" PRIu64 " zeros, %" PRIu64 " missing; %s",

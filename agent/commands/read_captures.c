@@ -7,7 +7,7 @@
 #include "agent/commands/commands.h"
 #include "agent/container.h"
 #include "agent/output/image_captures.h"
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 #include "agent/smear/captures.h"
 #include "formats/base/bytes.h"
 #include "formats/base/sha256.h"

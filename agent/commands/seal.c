@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "agent/acquire/pipeline.h"
+#include "agent/commands/commands.h"
 #include "agent/container/input.h"
 #include "agent/container/verify.h"
-#include "agent/commands/commands.h"
 #include "agent/host/host.h"
 #include "agent/output/output.h"
 #include "agent/output/output_target.h"
@@ -178,11 +178,15 @@ static char *manifest_line(const struct sealing *s)
 
 	clock_rfc3339(clock_wall_ns(), time);
 	host_name(name);
-	doc = json_pack("{s:s, s:b, s:s, s:{s:s, s:s}, s:{s:o}, s:I, s:I, s:I}", "event",
-			"sealed_later", "sealed_later", true, "time", time, "tool", "name",
-			"ramseal", "version", RAMSEAL_VERSION, "host", "name", json_text(name),
-			"whole_bytes", (json_int_t)s->state.whole, "records",
-			(json_int_t)s->state.records, "fragment_bytes", (json_int_t)s->n_cut);
+	doc = json_fields(JSON_FIELDS(
+		field_text("event", "sealed_later"), field_bool("sealed_later", true),
+		field_text("time", time),
+		field_made("tool",
+			   json_fields(JSON_FIELDS(field_text("name", "ramseal"),
+						   field_text("version", RAMSEAL_VERSION)))),
+		field_made("host", json_fields(JSON_FIELDS(field_text("name", name)))),
+		field_u64("whole_bytes", s->state.whole), field_u64("records", s->state.records),
+		field_u64("fragment_bytes", s->n_cut)));
 	if (doc)
 		text = json_dumps(doc, JSON_COMPACT);
 	if (text && asprintf(&line, "%s%s\n", inside ? "\n" : "", text) < 0)
@@ -319,9 +323,9 @@ static enum status seal(struct sealing *s, struct err *e)
 	name = o->output ? strdup(o->output) : target_complete_name(s->path);
 	if (!name)
 		return err_nomem(e);
-	log_result_with(LOG_FIELDS(log_text("output", name), log_text("root", s->root),
-				   log_u64("records", s->state.records),
-				   log_u64("fragment_bytes", s->n_cut)),
+	log_result_with(JSON_FIELDS(field_text("output", name), field_text("root", s->root),
+				    field_u64("records", s->state.records),
+				    field_u64("fragment_bytes", s->n_cut)),
 			"sealed-later",
 			"%s: sealed later, after %" PRIu64
 			" whole records; %zu cut bytes kept, root %s",

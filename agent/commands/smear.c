@@ -4,7 +4,7 @@
  */
 #include "agent/commands/commands.h"
 #include "agent/container.h"
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 #include "agent/smear/report.h"
 
 static enum status run(struct cli *cli, struct err *e);

@@ -61,14 +61,14 @@ struct verdict {
 static enum status print_json(const struct verdict *v, struct err *e)
 {
 	const bool whole = v->st != ST_CORRUPT;
-	json_t *doc =
-		json_pack("{s:o, s:b, s:b, s:b, s:s, s:I, s:I, s:I, s:o, s:i, s:O}", "file",
-			  json_text(v->path), "whole", whole, "complete", v->st == ST_OK,
-			  "sealed_later", v->sealed_later, "end", rsz_end_name(v->end.end),
-			  "whole_bytes", (json_int_t)v->end.whole, "records",
-			  (json_int_t)v->end.records, "trailing_bytes", (json_int_t)v->end.behind,
-			  whole ? "root" : "reason", json_text(whole ? v->root : v->end.reason),
-			  "exit_code", (int)status_exit_code(v->st), "acquisition", v->acquisition);
+	json_t *doc = json_fields(JSON_FIELDS(
+		field_text("file", v->path), field_bool("whole", whole),
+		field_bool("complete", v->st == ST_OK), field_bool("sealed_later", v->sealed_later),
+		field_text("end", rsz_end_name(v->end.end)), field_u64("whole_bytes", v->end.whole),
+		field_u64("records", v->end.records), field_u64("trailing_bytes", v->end.behind),
+		field_text(whole ? "root" : "reason", whole ? v->root : v->end.reason),
+		field_i64("exit_code", status_exit_code(v->st)),
+		field_made("acquisition", json_incref(v->acquisition))));
 
 	return json_print(doc, JSON_COMPACT, e);
 }

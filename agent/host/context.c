@@ -6,7 +6,7 @@
 
 #include "agent/host/context_flags.h"
 #include "agent/program/clock.h"
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 
 /* --- single values ------------------------------------------------------------------------- */
 

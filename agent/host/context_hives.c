@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/host/context.h"
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 #include "formats/base/io.h"
 #include "tsk-extract/hive.h"
 

@@ -76,7 +76,7 @@ static enum status load(const struct driver_options *o, struct driver_session **
 	}
 	if (winpmem_service_file(s->service)->risk)
 		log_warning("driver-risk", "%s", winpmem_service_file(s->service)->risk);
-	log_info_with(LOG_FIELDS(log_json("driver", driver_service_json(s->service))),
+	log_info_with(JSON_FIELDS(field_json("driver", driver_service_json(s->service))),
 		      "driver-loaded", "%s is loaded as %s (SHA-256 %s)",
 		      winpmem_service_file(s->service)->path, winpmem_service_name(s->service),
 		      winpmem_service_file(s->service)->sha256);
@@ -163,10 +163,10 @@ void driver_session_end(struct driver_session *s)
 		return;
 	snprintf(name, sizeof(name), "%s", winpmem_service_name(s->service));
 	if (winpmem_service_unload(s->service, &e))
-		log_warning_with(LOG_FIELDS(log_text("service", name)), "driver-left",
+		log_warning_with(JSON_FIELDS(field_text("service", name)), "driver-left",
 				 "%s; \"ramseal driver cleanup\" tries again", e.message);
 	else
-		log_info_with(LOG_FIELDS(log_text("service", name)), "driver-unloaded",
+		log_info_with(JSON_FIELDS(field_text("service", name)), "driver-unloaded",
 			      "%s is unloaded; its service and its copy are removed", name);
 	free(s);
 }

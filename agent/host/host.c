@@ -9,7 +9,7 @@
 
 #include "agent/host/host_facts.h"
 #include "agent/program/clock.h"
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 #include "formats/base/io.h"
 #include "formats/base/sha256.h"
 

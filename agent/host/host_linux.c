@@ -12,7 +12,7 @@
 
 #include "agent/host/host_facts.h"
 #include "agent/program/clock.h"
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 
 /* More than any of these files needs for what we look for; a 1000-CPU cpuinfo is larger. */
 #define FILE_MAX (256 * 1024)

@@ -15,7 +15,7 @@
 #include "agent/host/host_facts.h"
 #include "agent/host/system_answers.h"
 #include "agent/program/clock.h"
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 #include "formats/base/nt_answers.h"
 #include "formats/base/win32.h"
 

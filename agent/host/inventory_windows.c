@@ -7,7 +7,7 @@
 
 #include "agent/host/host_facts.h"
 #include "agent/host/system_answers.h"
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 #include "driver-interface/resource_list.h"
 #include "formats/base/win32.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 #include "formats/base/array.h"
 
 enum status host_processes_add(struct host_processes *l, uint32_t pid, const char *name,

@@ -208,9 +208,9 @@ static enum status run(struct export_run *x, struct err *e)
 		st = outcome(x, e);
 	t = read_times(x);
 	image_out_summarise(&x->out, st, e,
-			    LOG_FIELDS(log_json("stream", export_stream_json(stream_of(x))),
-				       log_u64("start_ns", t.start), log_u64("end_ns", t.end),
-				       image_kernel_field(format, &x->dump)));
+			    JSON_FIELDS(field_json("stream", export_stream_json(stream_of(x))),
+					field_u64("start_ns", t.start), field_u64("end_ns", t.end),
+					image_kernel_field(format, &x->dump)));
 	return st;
 }
 

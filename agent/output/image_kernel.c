@@ -7,6 +7,7 @@
 #include "agent/container/manifest_read.h"
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
+#include "agent/program/log.h"
 #include "formats/elf_core.h"
 
 /* For walks: as many pages as any kernel has tables for its own half. */
@@ -140,15 +141,15 @@ static json_t *mapping_json(const struct image_kernel *k)
 			 (json_int_t)k->image_pa, "bytes", (json_int_t)k->image_bytes);
 }
 
-struct log_field image_kernel_field(const struct image_format *f, const struct linux_dump *d)
+struct json_field image_kernel_field(const struct image_format *f, const struct linux_dump *d)
 {
 	const struct image_kernel *k = &d->kernel;
 	json_t *map;
 
 	if (f != &elf_format)
-		return (struct log_field){ 0 };
+		return (struct json_field){ 0 };
 	map = k->direct_map ? json_sprintf("0x%" PRIx64, k->direct_map) : json_null();
-	return log_json("kernel", json_pack("{s:s, s:s?, s:o, s:o}", "os", discover_os_name(d->os),
-					    "vmcoreinfo", d->vmcoreinfo, "direct_map", map, "image",
-					    mapping_json(k)));
+	return field_json("kernel", json_pack("{s:s, s:s?, s:o, s:o}", "os",
+					      discover_os_name(d->os), "vmcoreinfo", d->vmcoreinfo,
+					      "direct_map", map, "image", mapping_json(k)));
 }

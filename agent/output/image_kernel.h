@@ -10,7 +10,7 @@
 
 #include "agent/container.h"
 #include "agent/paging/linux_dump.h"
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 
 /*
  * Both: ST_OK if little or nothing was found, and also when interrupted; ST_NOMEM. `ret` is
@@ -28,6 +28,6 @@ enum status image_kernel_of_source(struct drv *source, struct linux_dump *ret, s
  * "direct_map":, "image": {"va":, "pa":, "bytes":} or null}. Of another format: the end of the
  * list.
  */
-struct log_field image_kernel_field(const struct image_format *f, const struct linux_dump *d);
+struct json_field image_kernel_field(const struct image_format *f, const struct linux_dump *d);
 
 #endif

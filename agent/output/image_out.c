@@ -6,6 +6,7 @@
 
 #include "agent/acquire/manifest.h"
 #include "agent/host/host.h"
+#include "agent/program/log.h"
 #include "agent/program/text.h"
 #include "formats/base/bytes.h"
 #include "formats/e01.h"
@@ -201,15 +202,19 @@ static json_t *gaps_json(const struct image_out *x, json_t *origin)
 	const struct image_captures *again = x->request.captures;
 	const struct tally *t = &x->result.tally;
 
-	return json_pack("{s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:I, s:I, s:O*}", "image",
-			 json_text(where(x)), "origin", origin, "format",
-			 x->request.options->format->name, "complete", x->complete, "pages",
-			 tally_states_json(t), "ranges", manifest_ranges(x->request.spec.ranges),
-			 "unreadable", tally_gaps_json(t, PAGE_UNREADABLE, TALLY_GAPS_MAX),
-			 "skipped", tally_gaps_json(t, PAGE_SKIPPED, TALLY_GAPS_MAX),
-			 "gaps_not_listed", (json_int_t)t->gaps_untold, "damaged_pages",
-			 (json_int_t)x->result.damaged, "captured_again",
-			 again ? again->list : NULL);
+	json_t *doc = json_fields(JSON_FIELDS(
+		field_text("image", where(x)), field_made("origin", origin),
+		field_text("format", x->request.options->format->name),
+		field_bool("complete", x->complete), field_made("pages", tally_states_json(t)),
+		field_made("ranges", manifest_ranges(x->request.spec.ranges)),
+		field_made("unreadable", tally_gaps_json(t, PAGE_UNREADABLE, TALLY_GAPS_MAX)),
+		field_made("skipped", tally_gaps_json(t, PAGE_SKIPPED, TALLY_GAPS_MAX)),
+		field_u64("gaps_not_listed", t->gaps_untold),
+		field_u64("damaged_pages", x->result.damaged)));
+
+	if (doc && again)
+		json_object_set(doc, "captured_again", again->list);
+	return doc;
 }
 
 /* Complete or not at all. That of an unfinished image is unfinished by its name, too. */
@@ -323,12 +328,12 @@ enum status image_out_judge(const struct image_out *x, const char *path, struct 
 #define FIELDS_MAX 32
 
 struct fields {
-	struct log_field at[FIELDS_MAX + 1];
+	struct json_field at[FIELDS_MAX + 1];
 	size_t count;
 	char digests[3][2 * sizeof(((struct image_digest *)0)->bytes) + 1];
 };
 
-static void add(struct fields *f, struct log_field field)
+static void add(struct fields *f, struct json_field field)
 {
 	if (f->count < FIELDS_MAX)
 		f->at[f->count++] = field;
@@ -340,33 +345,34 @@ static void add_hashes(struct fields *f, const struct image_out *x)
 	const struct image_writer *w = x->writer;
 
 	if (x->sha256[0])
-		add(f, log_text("sha256", x->sha256));
+		add(f, field_text("sha256", x->sha256));
 	for (size_t i = 0; w && i < w->n_digests; i++) {
 		bytes_to_hex(w->digests[i].bytes, w->digests[i].size, f->digests[i]);
-		add(f, log_text(w->digests[i].name, f->digests[i]));
+		add(f, field_text(w->digests[i].name, f->digests[i]));
 	}
 }
 
 static void add_image(struct fields *f, const struct image_out *x, enum status st,
 		      const struct err *e)
 {
-	add(f, log_text("output", where(x)));
-	add(f, log_text("format", x->request.options->format->name));
-	add(f, log_bool("complete", x->complete));
+	add(f, field_text("output", where(x)));
+	add(f, field_text("format", x->request.options->format->name));
+	add(f, field_bool("complete", x->complete));
 	if (x->set)
-		add(f, log_json("files", output_set_files(x->set)));
-	add(f, log_text("gaps", x->gaps ? output_where(x->gaps) : NULL));
-	add(f, log_u64("bytes_written", x->set ? output_set_bytes(x->set) : output_bytes(x->out)));
+		add(f, field_json("files", output_set_files(x->set)));
+	add(f, field_text("gaps", x->gaps ? output_where(x->gaps) : NULL));
+	add(f,
+	    field_u64("bytes_written", x->set ? output_set_bytes(x->set) : output_bytes(x->out)));
 	add_hashes(f, x);
-	add(f, log_json("pages", tally_states_json(&x->result.tally)));
+	add(f, field_json("pages", tally_states_json(&x->result.tally)));
 	if (x->request.captures) {
-		add(f, log_u64("captured_again", x->request.captures->pages));
-		add(f, log_u64("captured_again_tables", x->request.captures->tables));
+		add(f, field_u64("captured_again", x->request.captures->pages));
+		add(f, field_u64("captured_again_tables", x->request.captures->tables));
 	}
-	add(f, log_i64("exit_code", status_exit_code(st)));
-	add(f, log_text("outcome", exit_code_text(status_exit_code(st))));
-	add(f, log_text("error", st ? e->message : NULL));
-	add(f, log_json("usage", host_usage_json()));
+	add(f, field_i64("exit_code", status_exit_code(st)));
+	add(f, field_text("outcome", exit_code_text(status_exit_code(st))));
+	add(f, field_text("error", st ? e->message : NULL));
+	add(f, field_json("usage", host_usage_json()));
 }
 
 /* Page tables that were read again are no reason to look further. */
@@ -381,7 +387,7 @@ static void put_again(const struct image_out *x, char *ret, size_t size)
 }
 
 void image_out_summarise(const struct image_out *x, enum status st, const struct err *e,
-			 const struct log_field *more)
+			 const struct json_field *more)
 {
 	const struct tally *t = &x->result.tally;
 	char size[TEXT_SIZE_MAX], again[128];

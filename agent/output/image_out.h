@@ -14,7 +14,7 @@
 #include "agent/output/output.h"
 #include "agent/output/output_set.h"
 #include "agent/program/cli.h"
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 #include "formats/e01.h"
 
 struct image_options {
@@ -120,6 +120,6 @@ enum status image_out_judge(const struct image_out *x, const char *path, struct 
 
 /* The result line of the command; `more` (ended by a NULL key, or NULL) goes into it. */
 void image_out_summarise(const struct image_out *x, enum status st, const struct err *e,
-			 const struct log_field *more);
+			 const struct json_field *more);
 
 #endif

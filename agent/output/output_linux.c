@@ -10,7 +10,7 @@
 #include <sys/statvfs.h>
 
 #include "agent/program/interrupt.h"
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 #include "agent/program/text.h"
 #include "formats/base/os.h"
 

@@ -4,7 +4,7 @@
 
 #include "agent/output/output_set_internal.h"
 #include "agent/output/output_target.h"
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 
 /*
  * Names

@@ -12,7 +12,7 @@
 #include <wchar.h>
 
 #include "agent/output/output_windows.h"
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 #include "formats/base/os.h"
 #include "formats/base/win32.h"
 

@@ -9,7 +9,6 @@
 #include "agent/program/clock.h"
 #include "agent/program/text.h"
 #include "formats/base/os.h"
-#include "formats/base/utf8.h"
 
 #define MESSAGE_MAX 2048
 
@@ -109,112 +108,8 @@ void log_status_line(const char *text)
 	unlock_log(locked);
 }
 
-/* Has `text` bytes that JSON cannot carry, or something that would look like our escapes? */
-static bool needs_escape(const uint8_t *at, size_t len)
-{
-	for (size_t i = 0; i < len;) {
-		const size_t n = utf8_length(at + i, len - i);
-
-		if (!n || !at[i])
-			return true;
-		if (at[i] == '\\' && i + 1 < len && at[i + 1] == 'x')
-			return true;
-		i += n;
-	}
-	return false;
-}
-
-json_t *json_bytes(const void *p, size_t len)
-{
-	_cleanup_free_ char *escaped = NULL;
-	const uint8_t *at = p;
-	char *to;
-
-	if (!needs_escape(at, len))
-		return json_stringn_nocheck(len ? p : "", len);
-	to = escaped = len < SIZE_MAX / 4 ? malloc(4 * len + 1) : NULL;
-	if (!escaped)
-		return NULL;
-	for (size_t i = 0; i < len;) {
-		const size_t n = utf8_length(at + i, len - i);
-
-		if (!n || !at[i]) {
-			to += sprintf(to, "\\x%02x", at[i++]);
-			continue;
-		}
-		if (at[i] == '\\')
-			*to++ = '\\';
-		memcpy(to, at + i, n);
-		to += n;
-		i += n;
-	}
-	return json_stringn_nocheck(escaped, (size_t)(to - escaped));
-}
-
-json_t *json_text(const char *text)
-{
-	return text ? json_bytes(text, strlen(text)) : json_null();
-}
-
-enum status json_print(json_t *doc, size_t flags, struct err *e)
-{
-	if (!doc)
-		return err_nomem(e);
-	json_dumpf(doc, stdout, flags); /* what stdout refused, main() finds when it closes it */
-	putchar('\n');
-	json_decref(doc);
-	return ST_OK;
-}
-
-static json_t *json_u64(uint64_t v)
-{
-	char decimal[24];
-
-	if (v <= INT64_MAX)
-		return json_integer((json_int_t)v);
-	snprintf(decimal, sizeof(decimal), "%llu", (unsigned long long)v);
-	return json_string(decimal);
-}
-
-static json_t *field_value(const struct log_field *f)
-{
-	switch (f->kind) {
-	case FIELD_TEXT:
-		return json_text(f->text);
-	case FIELD_U64:
-		return json_u64(f->u64);
-	case FIELD_I64:
-		return json_integer(f->i64);
-	case FIELD_BOOL:
-		return json_boolean(f->boolean);
-	case FIELD_REAL: {
-		json_t *v = json_real(f->real);
-		return v ? v : json_null(); /* JSON has no NaN */
-	}
-	case FIELD_JSON:
-		return f->json ? f->json : json_null();
-	}
-	return json_null();
-}
-
-/* Adds the fields, consuming their values; false if memory ran out. */
-static bool add_fields(json_t *object, const struct log_field *fields)
-{
-	bool ok = object != NULL;
-
-	for (const struct log_field *f = fields; f && f->key; f++) {
-		json_t *value = field_value(f);
-
-		if (!ok || json_object_get(object, f->key))
-			json_decref(value); /* our own members cannot be overwritten */
-		else if (json_object_set_new(object, f->key, value))
-			ok = false;
-	}
-	return ok;
-}
-
 /* The event as a line of JSON with its line feed, for free(); NULL if memory ran out. */
-static char *json_line(const char *level, const struct log_field *fields, const char *event,
+static char *json_line(const char *level, const struct json_field *fields, const char *event,
 		       const char *message)
 {
 	const uint64_t mono = clock_mono_ns();
@@ -230,7 +125,7 @@ static char *json_line(const char *level, const struct log_field *fields, const 
 	     !json_object_set_new(object, "event", json_string(event)) &&
 	     (!message || !json_object_set_new(object, "message", json_text(message))) &&
 	     (!the_log.lost || !json_object_set_new(object, "lost", json_u64(the_log.lost)));
-	ok = add_fields(object, fields) && ok;
+	ok = json_add_fields(object, fields) && ok;
 	if (ok)
 		line = json_dumps(object, 0);
 	json_decref(object);
@@ -270,7 +165,7 @@ static void show_human(enum log_level level, const char *message)
 	put_line(line);
 }
 
-void log_write(enum log_level level, const struct log_field *fields, const char *event,
+void log_write(enum log_level level, const struct json_field *fields, const char *event,
 	       const char *fmt, ...)
 {
 	char message[MESSAGE_MAX];
@@ -298,7 +193,7 @@ void log_write(enum log_level level, const struct log_field *fields, const char 
 	unlock_log(locked);
 }
 
-void log_progress(const struct log_field *fields)
+void log_progress(const struct json_field *fields)
 {
 	const bool locked = lock_log();
 	_cleanup_free_ char *json = json_line("info", fields, "progress", NULL);
@@ -308,7 +203,7 @@ void log_progress(const struct log_field *fields)
 	unlock_log(locked);
 }
 
-void log_progress_asked(const struct log_field *fields, const char *text)
+void log_progress_asked(const struct json_field *fields, const char *text)
 {
 	const bool locked = lock_log();
 	_cleanup_free_ char *json = json_line("info", fields, "progress", NULL);

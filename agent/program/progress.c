@@ -167,14 +167,15 @@ static void show_bar(const struct progress *p)
 static void show_event(const struct progress_numbers *n, uint64_t elapsed, const char *answer)
 {
 	const uint64_t left = progress_seconds_left(n);
-	const struct log_field fields[] = {
-		log_text("label", n->label),
-		log_u64("bytes", n->done),
-		n->total ? log_u64("total_bytes", n->total) : log_json("total_bytes", NULL),
-		log_u64("bytes_per_second", n->rate),
-		left < UINT64_MAX ? log_u64("seconds_left", left) : log_json("seconds_left", NULL),
-		log_u64("unreadable_pages", n->unreadable),
-		log_u64("elapsed_ns", elapsed),
+	const struct json_field fields[] = {
+		field_text("label", n->label),
+		field_u64("bytes", n->done),
+		n->total ? field_u64("total_bytes", n->total) : field_json("total_bytes", NULL),
+		field_u64("bytes_per_second", n->rate),
+		left < UINT64_MAX ? field_u64("seconds_left", left)
+				  : field_json("seconds_left", NULL),
+		field_u64("unreadable_pages", n->unreadable),
+		field_u64("elapsed_ns", elapsed),
 		{ .key = NULL },
 	};
 

@@ -6,7 +6,7 @@
 #include "agent/container/verify.h"
 #include "agent/container.h"
 #include "agent/program/interrupt.h"
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 
 /*
  * Chunks

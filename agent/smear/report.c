@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 #include "agent/program/text.h"
 
 static json_t *integer(uint64_t v)

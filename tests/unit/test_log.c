@@ -89,11 +89,12 @@ TEST(json_line_has_all_fields)
 	_cleanup_free_ char *text = NULL;
 	json_t *o;
 
-	log_warning_with(LOG_FIELDS(log_text("t", "x"), log_text("none", NULL), log_u64("u", 7),
-				    log_u64("huge", UINT64_MAX), log_i64("i", -7),
-				    log_bool("b", true), log_real("r", 0.5), log_real("nan", NAN),
-				    log_json("j", json_pack("[i]", 3)),
-				    log_text("event", "cannot overwrite ours")),
+	log_warning_with(JSON_FIELDS(field_text("t", "x"), field_text("none", NULL),
+				     field_u64("u", 7), field_u64("huge", UINT64_MAX),
+				     field_i64("i", -7), field_bool("b", true),
+				     field_real("r", 0.5), field_real("nan", NAN),
+				     field_json("j", json_pack("[i]", 3)),
+				     field_text("event", "cannot overwrite ours")),
 			 "some-event", "text %d", 5);
 	text = end(fd);
 	o = parsed(text);
@@ -167,7 +168,7 @@ TEST(path_of_any_bytes_makes_valid_json)
 	for (int i = 0; i < 255; i++)
 		path[i] = (char)(i + 1);
 	path[255] = '\0';
-	log_info_with(LOG_FIELDS(log_text("path", path)), "e", "%s", path);
+	log_info_with(JSON_FIELDS(field_text("path", path)), "e", "%s", path);
 	text = end(fd);
 	o = parsed(text);
 	CHECK_HAS(json_string_value(json_object_get(o, "path")), "\\x80\\x81");
@@ -215,7 +216,7 @@ TEST(tee_gets_json_of_every_level_but_no_progress)
 
 	log_tee(collect, &c);
 	log_all_levels();
-	log_progress(LOG_FIELDS(log_u64("bytes", 1)));
+	log_progress(JSON_FIELDS(field_u64("bytes", 1)));
 	log_tee(NULL, NULL);
 	log_info("e", "after");
 	text = end(fd);
@@ -229,7 +230,7 @@ TEST(tee_gets_json_of_every_level_but_no_progress)
 static void *log_many(void *arg)
 {
 	for (int i = 0; i < 200; i++)
-		log_info_with(LOG_FIELDS(log_i64("i", i)), "e", "thread %s line %d",
+		log_info_with(JSON_FIELDS(field_i64("i", i)), "e", "thread %s line %d",
 			      (const char *)arg, i);
 	return NULL;
 }

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/program/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "formats/base/utf8.h"
+
+/* Has `text` bytes that JSON cannot carry, or something that would look like our escapes? */
+static bool needs_escape(const uint8_t *at, size_t len)
+{
+	for (size_t i = 0; i < len;) {
+		const size_t n = utf8_length(at + i, len - i);
+
+		if (!n || !at[i])
+			return true;
+		if (at[i] == '\\' && i + 1 < len && at[i + 1] == 'x')
+			return true;
+		i += n;
+	}
+	return false;
+}
+
+json_t *json_bytes(const void *p, size_t len)
+{
+	_cleanup_free_ char *escaped = NULL;
+	const uint8_t *at = p;
+	char *to;
+
+	if (!needs_escape(at, len))
+		return json_stringn_nocheck(len ? p : "", len);
+	to = escaped = len < SIZE_MAX / 4 ? malloc(4 * len + 1) : NULL;
+	if (!escaped)
+		return NULL;
+	for (size_t i = 0; i < len;) {
+		const size_t n = utf8_length(at + i, len - i);
+
+		if (!n || !at[i]) {
+			to += sprintf(to, "\\x%02x", at[i++]);
+			continue;
+		}
+		if (at[i] == '\\')
+			*to++ = '\\';
+		memcpy(to, at + i, n);
+		to += n;
+		i += n;
+	}
+	return json_stringn_nocheck(escaped, (size_t)(to - escaped));
+}
+
+json_t *json_text(const char *text)
+{
+	return text ? json_bytes(text, strlen(text)) : json_null();
+}
+
+enum status json_print(json_t *doc, size_t flags, struct err *e)
+{
+	if (!doc)
+		return err_nomem(e);
+	json_dumpf(doc, stdout, flags); /* what stdout refused, main() finds when it closes it */
+	putchar('\n');
+	json_decref(doc);
+	return ST_OK;
+}
+
+json_t *json_u64(uint64_t v)
+{
+	char decimal[24];
+
+	if (v <= INT64_MAX)
+		return json_integer((json_int_t)v);
+	snprintf(decimal, sizeof(decimal), "%llu", (unsigned long long)v);
+	return json_string(decimal);
+}
+
+static json_t *field_value(const struct json_field *f)
+{
+	switch (f->kind) {
+	case FIELD_TEXT:
+		return json_text(f->text);
+	case FIELD_U64:
+		return json_u64(f->u64);
+	case FIELD_I64:
+		return json_integer(f->i64);
+	case FIELD_BOOL:
+		return json_boolean(f->boolean);
+	case FIELD_REAL: {
+		json_t *v = json_real(f->real);
+		return v ? v : json_null(); /* JSON has no NaN */
+	}
+	case FIELD_JSON:
+		return f->json ? f->json : json_null();
+	case FIELD_MADE:
+		return f->json;
+	}
+	return json_null();
+}
+
+bool json_add_fields(json_t *object, const struct json_field *fields)
+{
+	bool ok = object != NULL;
+
+	for (const struct json_field *f = fields; f && f->key; f++) {
+		json_t *value = field_value(f);
+
+		if (!value || !ok || json_object_get(object, f->key))
+			json_decref(value);
+		else if (json_object_set_new(object, f->key, value))
+			ok = false;
+		ok = ok && value;
+	}
+	return ok;
+}
+
+json_t *json_fields(const struct json_field *fields)
+{
+	json_t *object = json_object();
+
+	if (json_add_fields(object, fields))
+		return object;
+	json_decref(object);
+	return NULL;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON objects from a list of typed, named values, which keeps a name beside its value:
+ *
+ *	doc = json_fields(JSON_FIELDS(field_text("file", path), field_u64("records", n),
+ *				      field_made("pages", tally_states_json(t))));
+ *
+ * They stand in the object in the order of the list.
+ */
+#ifndef RAMSEAL_AGENT_PROGRAM_JSON_H
+#define RAMSEAL_AGENT_PROGRAM_JSON_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "formats/base/defs.h"
+#include "formats/base/err.h"
+
+/* One named value, made by the functions below; `text` is borrowed, `json` is consumed. */
+struct json_field {
+	const char *key; /* NULL ends a list */
+	enum {
+		FIELD_TEXT,
+		FIELD_U64,
+		FIELD_I64,
+		FIELD_BOOL,
+		FIELD_REAL,
+		FIELD_JSON,
+		FIELD_MADE,
+	} kind;
+	union {
+		const char *text; /* NULL becomes null; need not be UTF-8, see json_text() */
+		uint64_t u64;     /* as json_u64() */
+		int64_t i64;
+		bool boolean;
+		double real;
+		json_t *json; /* FIELD_JSON: NULL becomes null; FIELD_MADE: then memory ran out */
+	};
+};
+
+/* clang-format off */
+static inline struct json_field field_text(const char *key, const char *v)
+{ return (struct json_field){ .key = key, .kind = FIELD_TEXT, .text = v }; }
+static inline struct json_field field_u64(const char *key, uint64_t v)
+{ return (struct json_field){ .key = key, .kind = FIELD_U64, .u64 = v }; }
+static inline struct json_field field_i64(const char *key, int64_t v)
+{ return (struct json_field){ .key = key, .kind = FIELD_I64, .i64 = v }; }
+static inline struct json_field field_bool(const char *key, bool v)
+{ return (struct json_field){ .key = key, .kind = FIELD_BOOL, .boolean = v }; }
+static inline struct json_field field_real(const char *key, double v)
+{ return (struct json_field){ .key = key, .kind = FIELD_REAL, .real = v }; }
+static inline struct json_field field_json(const char *key, json_t *v)
+{ return (struct json_field){ .key = key, .kind = FIELD_JSON, .json = v }; }
+static inline struct json_field field_made(const char *key, json_t *v)
+{ return (struct json_field){ .key = key, .kind = FIELD_MADE, .json = v }; }
+/* clang-format on */
+
+#define JSON_FIELDS(...) ((const struct json_field[]){ __VA_ARGS__, { .key = NULL } })
+
+/* The caller's; NULL if memory ran out. The values of the fields are consumed in any case. */
+json_t *json_fields(const struct json_field *fields);
+
+/* Adds them; what the object has already stays. False if memory ran out, or `object` is NULL. */
+bool json_add_fields(json_t *object, const struct json_field *fields);
+
+/* A number; above INT64_MAX it is a text, because JSON readers lose it. */
+json_t *json_u64(uint64_t v);
+
+/*
+ * A JSON string from bytes that should be UTF-8. What is not (and NUL, which JSON readers in C
+ * cannot take) becomes \xNN, and then every backslash becomes \\, so that the bytes can be had
+ * back; a text that is proper UTF-8 is itself. NULL only if out of memory.
+ */
+json_t *json_bytes(const void *p, size_t len);
+json_t *json_text(const char *text); /* NULL gives null */
+
+/* A line to stdout, or lines with JSON_INDENT(1); frees `doc`. ST_NOMEM if it is NULL. */
+enum status json_print(json_t *doc, size_t flags, struct err *e);
+
+#endif
