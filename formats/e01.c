@@ -241,9 +241,16 @@ static enum status set_text(struct e01_writer *w, const char *key, const char *v
 	return ST_OK;
 }
 
+static const struct e01_settings *settings_of(const struct e01_writer *w)
+{
+	static const struct e01_settings none;
+
+	return w->base.spec->own ? w->base.spec->own : &none;
+}
+
 static enum status set_texts(struct e01_writer *w, struct err *e)
 {
-	const struct image_text *t = &w->base.spec->text;
+	const struct e01_text *t = &settings_of(w)->text;
 	const char *const texts[][2] = {
 		{ "case_number", t->case_number },
 		{ "evidence_number", t->evidence_number },
@@ -265,7 +272,7 @@ static enum status set_texts(struct e01_writer *w, struct err *e)
  */
 static enum status set_values(struct e01_writer *w, struct err *e)
 {
-	const struct image_spec *s = w->base.spec;
+	const struct e01_settings *s = settings_of(w);
 	const uint64_t segment = s->segment_size ? s->segment_size : E01_SEGMENT_DEFAULT;
 	libewf_handle_t *h = w->handle;
 	libewf_error_t *error = NULL;
@@ -310,13 +317,14 @@ static enum status pack_zeros(struct e01_writer *w, struct err *e)
 
 static enum status make_compressors(struct e01_writer *w, struct err *e)
 {
-	const struct image_spec *s = w->base.spec;
+	const unsigned threads = w->base.spec->threads;
+	const int level = settings_of(w)->level;
 
-	w->compressors = calloc(s->threads, sizeof(*w->compressors));
+	w->compressors = calloc(threads, sizeof(*w->compressors));
 	if (!w->compressors)
 		return err_nomem(e);
-	for (unsigned i = 0; i < s->threads && s->level != IMAGE_LEVEL_STORE; i++) {
-		w->compressors[i] = libdeflate_alloc_compressor(s->level);
+	for (unsigned i = 0; i < threads && level != IMAGE_LEVEL_STORE; i++) {
+		w->compressors[i] = libdeflate_alloc_compressor(level);
 		if (!w->compressors[i])
 			return err_nomem(e);
 	}

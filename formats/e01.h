@@ -25,6 +25,22 @@
 #define E01_SEGMENT_MIN     ((uint64_t)1 << 20)
 #define E01_SEGMENT_MAX     ((uint64_t)1 << 60)
 
+/* What an examiner wants written into the image. NULL where there is nothing. */
+struct e01_text {
+	const char *case_number;
+	const char *evidence_number;
+	const char *examiner;
+	const char *notes;
+	const char *description;
+};
+
+/* image_spec.own; files are `base`.E01, `base`.E02, … */
+struct e01_settings {
+	uint64_t segment_size; /* bytes; 0: the default */
+	int level;             /* IMAGE_LEVEL_STORE, or 1..IMAGE_LEVEL_MAX */
+	struct e01_text text;
+};
+
 extern const struct image_format e01_format;
 
 #endif

@@ -24,6 +24,13 @@ struct layout {
 	bool extended; /* phnum is in section header 0 */
 };
 
+static const struct image_kernel *kernel_of(const struct image_spec *spec)
+{
+	static const struct image_kernel none;
+
+	return spec->own ? spec->own : &none;
+}
+
 /* Whether a range goes on over that address. */
 static bool cuts_range(const struct image_spec *spec, uint64_t pa)
 {
@@ -34,7 +41,7 @@ static bool cuts_range(const struct image_spec *spec, uint64_t pa)
 
 static struct layout lay_out(const struct image_spec *spec)
 {
-	const struct image_kernel *k = &spec->kernel;
+	const struct image_kernel *k = kernel_of(spec);
 	struct layout l = { .phnum = spec->ranges->count + (k->notes_size ? 1 : 0) };
 
 	if (k->image_bytes)
@@ -155,7 +162,7 @@ static enum status put_loads(struct sink *out, const struct image_spec *spec, ui
 		.out = out,
 		.batch = batch,
 		.next = { batch },
-		.align = spec->kernel.notes_size ? 0 : PAGE_SIZE,
+		.align = kernel_of(spec)->notes_size ? 0 : PAGE_SIZE,
 		.offset = offset,
 	};
 	enum status st = ST_OK;
@@ -163,7 +170,7 @@ static enum status put_loads(struct sink *out, const struct image_spec *spec, ui
 	if (!batch)
 		return err_nomem(e);
 	for (size_t i = 0; i < spec->ranges->count && !st; i++)
-		st = put_range(&t, &spec->kernel, spec->ranges->at[i], e);
+		st = put_range(&t, kernel_of(spec), spec->ranges->at[i], e);
 	return st ? st : phdr_table_flush(&t, e);
 }
 
@@ -192,7 +199,7 @@ static enum status put_section(struct sink *out, uint64_t phnum, struct err *e)
 
 static enum status put_headers(struct sink *out, const struct image_spec *spec, struct err *e)
 {
-	const struct image_kernel *k = &spec->kernel;
+	const struct image_kernel *k = kernel_of(spec);
 	const struct layout l = lay_out(spec);
 	enum status st = put_ehdr(out, &l, e);
 

@@ -19,18 +19,9 @@
 #define IMAGE_PIECE_PAGES ((size_t)256)
 #define IMAGE_PIECE_BYTES (IMAGE_PIECE_PAGES * PAGE_SIZE)
 
-/* "Stored, not compressed" of image_spec.level. */
+/* "Stored, not compressed", of formats that compress. */
 #define IMAGE_LEVEL_STORE 0
 #define IMAGE_LEVEL_MAX   12 /* libdeflate's */
-
-/* What an examiner wants written into the image. NULL where there is nothing. */
-struct image_text {
-	const char *case_number;
-	const char *evidence_number;
-	const char *examiner;
-	const char *notes;
-	const char *description;
-};
 
 /* What an ELF core tells of the kernel whose memory it is. Zero: nothing is known. */
 struct image_kernel {
@@ -48,15 +39,11 @@ struct image_spec {
 	const struct range_list *ranges; /* tidy: where there is memory, readable or not */
 	uint64_t end; /* padded images: the media's size in bytes; 0: behind the last range */
 
-	struct image_kernel kernel; /* ELF */
-
-	/* E01: files are `base`.E01, `base`.E02, … */
-	const char *base;
-	uint64_t segment_size; /* bytes; 0: the default */
-	int level;             /* IMAGE_LEVEL_STORE, or 1..IMAGE_LEVEL_MAX */
-	unsigned threads;      /* encode() comes from so many */
-	bool sha256;           /* of the media, beside the hashes that the format has */
-	struct image_text text;
+	unsigned threads; /* encode() comes from so many */
+	bool sha256;      /* of the media, beside the hashes that the format has */
+	const char *base; /* of a format with files of its own: what their names begin with */
+	/* What one format alone wants to know: struct e01_settings, struct image_kernel; or NULL. */
+	const void *own;
 };
 
 struct image_piece {
@@ -78,7 +65,7 @@ struct image_writer;
 
 struct image_format {
 	const char *name;    /* what --format calls it */
-	const char *summary; /* one line for --help */
+	const char *summary; /* one line */
 	const char *suffix;  /* of a default file name, with its dot */
 
 	/* true: address = offset, so that it can hold a file as well as memory. */
@@ -89,7 +76,7 @@ struct image_format {
 	 */
 	bool wants_holes;
 	bool own_files;   /* makes its own, at spec->base; create() gets no sink */
-	bool compresses;  /* spec->level matters */
+	bool compresses;  /* at a level that its own settings have */
 	size_t code_size; /* of image_piece.code */
 
 	/* The sink stays the caller's. */

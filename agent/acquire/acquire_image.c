@@ -13,7 +13,6 @@
 #include "agent/output/image_kernel.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
-#include "formats/elf_core.h"
 
 struct image_acquisition {
 	const struct cli *cli;
@@ -37,10 +36,10 @@ static enum status open_image(struct image_acquisition *a, struct err *e)
 		.force = a->o->force,
 		.inputs = a->inputs,
 		.once = !info->image,
-		.spec = { .ranges = &info->maps[0].ranges,
-			  .kernel = a->dump.kernel,
-			  .level = a->o->level.level,
-			  .threads = pipeline_threads(a->o->threads) },
+		.ranges = &info->maps[0].ranges,
+		.kernel = &a->dump.kernel,
+		.level = a->o->level.level,
+		.threads = pipeline_threads(a->o->threads),
 		.progress = cli_progress(a->cli),
 		.phase = "memory",
 	};
@@ -94,7 +93,7 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	info = &a->source->info;
 	a->inputs[0] = info->image ? info->path : NULL;
 	st = acquire_output_path(a->o, info, a->o->image.format->suffix, &a->output, e);
-	if (!st && a->o->image.format == &elf_format)
+	if (!st && image_wants_kernel(a->o->image.format))
 		st = image_kernel_of_source(a->source, &a->dump, e);
 	if (!st)
 		st = changes_begin(&a->changes, a->source, e);

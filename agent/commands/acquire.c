@@ -45,8 +45,8 @@ static const struct option_def options[] = {
 		   "compression: auto (follow the output), store, or zstd's -50..-1 and 1..19 "
 		   "(e01: store, 1..12); default: 1",
 		   .choices = level_choices),
-	IMAGE_OPTIONS(struct acquire_options, image),
-	IMAGE_E01_OPTIONS(struct acquire_options, image),
+	CLI_GROUP(struct acquire_options, image, &image_option_group),
+	CLI_GROUP(struct acquire_options, image, &image_format_option_group),
 	CLI_CHOICE(
 		struct acquire_options, pagefile, 'p', "pagefile", NULL, pagefile_choices,
 		"copy page files before, after or while memory is read; guided: what page tables "
@@ -74,19 +74,26 @@ static const struct option_def options[] = {
 		 "replace an existing file, and start though there is little room"),
 };
 
+static void put_notes(FILE *to)
+{
+	sources_put_notes(to);
+	fputs("file refuses what is known to be no memory (an archive, a disk, a crash dump).\n"
+	      "driver-interface/sim/README.md has the presets of sim.\n"
+	      "Page files come from --image or --volume, or else from this machine.\n"
+	      "On Linux, SIGUSR1 prints how far it is.\n"
+	      "Level 1 takes some 12 MiB of memory at two threads, level 19 some 45 MiB; the\n"
+	      "guided order 9 MiB more. Beside that three bits for each page of RAM, and one\n"
+	      "for each of the page files.\n",
+	      to);
+	image_put_notes(to);
+}
+
 const struct command command_acquire = {
 	.name = "acquire",
 	.summary = "seal this machine's physical memory into a container",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.put_notes = sources_put_notes,
-	.notes = "file refuses what is known to be no memory (an archive, a disk, a crash dump).\n"
-		 "driver-interface/sim/README.md has the presets of sim.\n"
-		 "Page files come from --image or --volume, or else from this machine.\n"
-		 "On Linux, SIGUSR1 prints how far it is.\n"
-		 "Level 1 takes some 12 MiB of memory at two threads, level 19 some 45 MiB; the\n"
-		 "guided order 9 MiB more. Beside that three bits for each page of RAM, and one\n"
-		 "for each of the page files.\n" IMAGE_NOTES,
+	.put_notes = put_notes,
 	.values_size = sizeof(struct acquire_options),
 	.defaults = &(const struct acquire_options){ .source = "auto",
 						     .level = { .level = ACQUIRE_LEVEL },

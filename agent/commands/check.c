@@ -19,7 +19,7 @@
 #include "agent/host/inventory.h"
 #include "agent/host/preflight.h"
 #include "agent/output/output.h"
-#include "agent/program/log.h"
+#include "agent/program/json.h"
 #include "agent/program/text.h"
 
 static enum status run(struct cli *cli, struct err *e);

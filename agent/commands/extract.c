@@ -27,7 +27,7 @@ static const struct option_def options[] = {
 		   "the stream; without this and --output, they are listed"),
 	CLI_STRING(struct extract_options, output, 'o', "output", "FILE",
 		   "write to FILE, or '-' for stdout"),
-	IMAGE_OPTIONS(struct extract_options, image),
+	CLI_GROUP(struct extract_options, image, &image_option_group),
 	CLI_UINT(struct extract_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
 		 COMMAND_THREADS_HELP),
 	CLI_FLAG(struct extract_options, force, 'f', "force", COMMAND_FORCE_HELP),

@@ -7,7 +7,6 @@
 #include "agent/acquire/pipeline.h"
 #include "agent/container/manifest_read.h"
 #include "agent/output/image_kernel.h"
-#include "formats/elf_core.h"
 
 /* Everything that an export needs until its end. */
 struct export_run {
@@ -131,11 +130,11 @@ static enum status open_output(struct export_run *x, struct err *e)
 		.force = p->force,
 		.inputs = x->inputs,
 		.partial = !container_is_complete(p->in),
-		.spec = { .ranges = &x->ranges,
-			  .end = p->whole_file ? file_size(x) : 0,
-			  .kernel = x->dump.kernel,
-			  .level = p->level,
-			  .threads = x->threads },
+		.ranges = &x->ranges,
+		.end = p->whole_file ? file_size(x) : 0,
+		.kernel = &x->dump.kernel,
+		.level = p->level,
+		.threads = x->threads,
 		.captures = &x->captures,
 		.progress = cli_progress(p->cli),
 		.phase = p->whole_file ? "extract" : "export",
@@ -196,7 +195,7 @@ static enum status run(struct export_run *x, struct err *e)
 	enum status st = open_input(x, e);
 	struct rsz_times t;
 
-	if (!st && format == &elf_format)
+	if (!st && image_wants_kernel(format))
 		st = image_kernel_of_container(x->plan->in, x->stream, &x->dump, e);
 	if (!st)
 		st = open_output(x, e);

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "agent/container/manifest_read.h"
+#include "agent/output/image_options.h"
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
-#include "formats/elf_core.h"
 
 /* For walks: as many pages as any kernel has tables for its own half. */
 #define WALK_PAGES  (UINT64_C(1) << 20)
@@ -146,7 +146,7 @@ struct json_field image_kernel_field(const struct image_format *f, const struct 
 	const struct image_kernel *k = &d->kernel;
 	json_t *map;
 
-	if (f != &elf_format)
+	if (!image_wants_kernel(f))
 		return (struct json_field){ 0 };
 	map = k->direct_map ? json_sprintf("0x%" PRIx64, k->direct_map) : json_null();
 	return field_json("kernel", json_pack("{s:s, s:s?, s:o, s:o}", "os",

@@ -11,74 +11,9 @@
 #include "formats/base/bytes.h"
 #include "formats/e01.h"
 
-/*
- * Options
- */
-
-const char *const image_hash_choices[] = { "sha256", "none", NULL };
-enum { HASH_SHA256, HASH_NONE };
-
 /* Sixteen characters each, so that they line up in a hex dump. */
 static const struct fill_pattern unreadable_fill = { "UNREADABLE PAGE ", 16 };
 static const struct fill_pattern skipped_fill = { "SKIPPED PAGE    ", 16 };
-
-enum status image_parse_fill(const char *text, void *at, struct err *e)
-{
-	struct fill_pattern *f = at;
-	const size_t digits = strlen(text);
-
-	if (!digits || digits % 2 || digits > 2 * sizeof(f->bytes))
-		return err_set(e, ST_USAGE, "wants 2 to 32 hexadecimal digits, two per byte");
-	if (!text_from_hex(text, digits, f->bytes))
-		return err_set(e, ST_USAGE, "wants hexadecimal digits");
-	f->length = digits / 2;
-	return ST_OK;
-}
-
-enum status image_parse_format(const char *text, void *at, struct err *e)
-{
-	const struct image_format *f = image_find(text);
-
-	(void)e;
-	if (!f)
-		return ST_USAGE;
-	*(const struct image_format **)at = f;
-	return ST_OK;
-}
-
-enum status image_parse_level(const char *text, void *at, struct err *e)
-{
-	char *end;
-	long level = strtol(text, &end, 10);
-
-	if (!strcmp(text, "store"))
-		level = IMAGE_LEVEL_STORE;
-	else if (!*text || *end || level < 1 || level > IMAGE_LEVEL_MAX)
-		return err_set(e, ST_USAGE, "wants store or 1..%d", IMAGE_LEVEL_MAX);
-	*(int *)at = (int)level;
-	return ST_OK;
-}
-
-const char *image_suggest_format(size_t i)
-{
-	return image_formats[i] ? image_formats[i]->name : NULL;
-}
-
-/* Each takes effect in some formats only, and silence would look as if it had. */
-enum status image_options_check(const struct cli *cli, const struct image_options *o, struct err *e)
-{
-	static const char *const image[] = { "fill", "gaps", "hash", NULL };
-	static const char *const e01[] = { "case",        "evidence",     "examiner", "notes",
-					   "description", "segment-size", NULL };
-
-	for (size_t i = 0; image[i] && !o->format; i++)
-		if (cli_given(cli, image[i]))
-			return cli_usage(cli, e, "--%s is for images: give --format", image[i]);
-	for (size_t i = 0; e01[i] && o->format != &e01_format; i++)
-		if (cli_given(cli, e01[i]))
-			return cli_usage(cli, e, "--%s is for --format e01", e01[i]);
-	return ST_OK;
-}
 
 /*
  * Opening
@@ -90,7 +25,7 @@ static enum status open_set(struct image_out *x, const struct output_options *ta
 		output_set_open(target, x->request.options->format->suffix, &x->set, e);
 
 	if (!st)
-		x->request.spec.base = output_set_base(x->set);
+		x->spec.base = output_set_base(x->set);
 	return st;
 }
 
@@ -100,7 +35,7 @@ static enum status open_sink(struct image_out *x, const struct output_options *t
 {
 	enum status st = output_open(target, &x->out, e);
 
-	if (!st && x->request.options->hash != HASH_NONE) {
+	if (!st && x->request.options->hash != IMAGE_HASH_NONE) {
 		st = hash_sink_put_on(&x->out, e);
 		x->hashed = !st;
 	}
@@ -144,12 +79,31 @@ static enum status open_gaps(struct image_out *x, struct err *e)
  */
 static struct output_need needed(const struct image_request *r, const struct image_format *f)
 {
-	const uint64_t bytes = range_list_bytes(r->spec.ranges);
-	const bool compressed = f->compresses && r->spec.level != IMAGE_LEVEL_STORE;
+	const uint64_t bytes = range_list_bytes(r->ranges);
+	const bool compressed = f->compresses && r->level != IMAGE_LEVEL_STORE;
 
 	if (r->once)
 		return (struct output_need){ .most = bytes + bytes / 64 };
 	return (struct output_need){ .least = compressed ? bytes / 4 : bytes / 2 };
+}
+
+/* The one place where it is filled; open_set() adds the name of files. */
+static void fill_spec(struct image_out *x)
+{
+	const struct image_request *r = &x->request;
+
+	x->e01 = r->options->e01;
+	x->e01.level = r->level;
+	x->spec = (struct image_spec){
+		.ranges = r->ranges,
+		.end = r->end,
+		.threads = r->threads,
+		.sha256 = r->options->hash == IMAGE_HASH_SHA256,
+	};
+	if (r->options->format == &e01_format)
+		x->spec.own = &x->e01;
+	else if (image_wants_kernel(r->options->format))
+		x->spec.own = r->kernel;
 }
 
 enum status image_out_open(const struct image_request *r, struct image_out *ret, struct err *e)
@@ -165,16 +119,14 @@ enum status image_out_open(const struct image_request *r, struct image_out *ret,
 	enum status st;
 
 	*ret = (struct image_out){ .request = *r };
-	ret->request.spec.text = r->options->text;
-	ret->request.spec.segment_size = r->options->segment_size;
-	ret->request.spec.sha256 = r->options->hash == HASH_SHA256;
+	fill_spec(ret);
 	if (f->own_files)
 		st = open_set(ret, &target, e);
 	else
 		st = open_sink(ret, &target, &sink, e);
 	if (!st)
 		st = open_gaps(ret, e);
-	return st ? st : f->create(&ret->request.spec, sink, &ret->writer, e);
+	return st ? st : f->create(&ret->spec, sink, &ret->writer, e);
 }
 
 void image_out_close(struct image_out *x)
@@ -206,7 +158,7 @@ static json_t *gaps_json(const struct image_out *x, json_t *origin)
 		field_text("image", where(x)), field_made("origin", origin),
 		field_text("format", x->request.options->format->name),
 		field_bool("complete", x->complete), field_made("pages", tally_states_json(t)),
-		field_made("ranges", manifest_ranges(x->request.spec.ranges)),
+		field_made("ranges", manifest_ranges(x->spec.ranges)),
 		field_made("unreadable", tally_gaps_json(t, PAGE_UNREADABLE, TALLY_GAPS_MAX)),
 		field_made("skipped", tally_gaps_json(t, PAGE_SKIPPED, TALLY_GAPS_MAX)),
 		field_u64("gaps_not_listed", t->gaps_untold),

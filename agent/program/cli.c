@@ -21,13 +21,54 @@ static const struct option_def global_options[] = {
 static const struct option_def version_option =
 	CLI_FLAG(struct cli_globals, version, 0, "version", "show the version");
 
+/*
+ * The *i-th of these options, groups opened; *ret_at is where its value goes, `base` where the offsets
+ * count from. NULL: there are fewer, and *i is less by them.
+ */
+static const struct option_def *nth_option(const struct option_def *options, size_t n, size_t base,
+					   size_t *i, size_t *ret_at)
+{
+	for (const struct option_def *o = options; o < options + n; o++) {
+		if (o->kind == OPTION_GROUP) {
+			const struct option_def *found =
+				nth_option(o->group->options, o->group->n_options, base + o->offset,
+					   i, ret_at);
+
+			if (found)
+				return found;
+		} else if (!*i) {
+			*ret_at = base + o->offset;
+			return o;
+		} else {
+			(*i)--;
+		}
+	}
+	return NULL;
+}
+
+/* The command's own i-th option; NULL behind the last. */
+static const struct option_def *own_option(const struct command *c, size_t i, size_t *ret_at)
+{
+	return c ? nth_option(c->options, c->n_options, 0, &i, ret_at) : NULL;
+}
+
+static size_t count_own(const struct command *c)
+{
+	size_t n = 0, at;
+
+	while (own_option(c, n, &at))
+		n++;
+	return n;
+}
+
 const struct option_def *cli_option(const struct command *c, size_t i)
 {
-	const size_t own = c ? c->n_options : 0;
+	size_t at;
+	const struct option_def *own = own_option(c, i, &at);
 
-	if (i < own)
-		return &c->options[i];
-	i -= own;
+	if (own)
+		return own;
+	i -= count_own(c);
 	if (i < ARRAY_SIZE(global_options))
 		return &global_options[i];
 	return !c && i == ARRAY_SIZE(global_options) ? &version_option : NULL;
@@ -217,6 +258,8 @@ static enum status parse_value(const struct option_def *o, const char *text, voi
 		return append_string(text, at, e);
 	case OPTION_PARSED:
 		return parse_parsed(o, text, at, e);
+	case OPTION_GROUP:
+		break;
 	}
 	return ST_SYSTEM;
 }
@@ -225,14 +268,14 @@ static enum status parse_value(const struct option_def *o, const char *text, voi
 static enum status take_option(struct cli *cli, size_t index, const char *as, const char *text,
 			       struct err *e)
 {
-	const struct command *c = cli->command;
-	const struct option_def *o = cli_option(c, index);
-	const bool own = c && index < c->n_options;
+	const struct option_def *o = cli_option(cli->command, index);
+	size_t at = o->offset;
+	const bool own = own_option(cli->command, index, &at);
 	uint8_t *values = own ? cli->values : (void *)&cli->globals;
 	struct err why = ERR_INIT;
 	enum status st;
 
-	st = parse_value(o, text, values + o->offset, &why);
+	st = parse_value(o, text, values + at, &why);
 	if (st == ST_USAGE)
 		return cli_usage(cli, e, "%s %s, not '%.100s'", as, why.message, text);
 	if (st)
@@ -300,7 +343,7 @@ static enum status take_command(struct cli *cli, const char *name, struct err *e
 		return cli_usage(cli, e, "unknown command '%.100s'", name);
 	cli->command = c;
 	cli->values = calloc(1, MAX(c->values_size, 1));
-	cli->given = calloc(MAX(c->n_options, 1), sizeof(*cli->given));
+	cli->given = calloc(count_own(c) + 1, sizeof(*cli->given));
 	if (!cli->values || !cli->given)
 		return err_nomem(e);
 	if (c->defaults)
@@ -368,13 +411,12 @@ enum status cli_parse(const struct program *p, int argc, char **argv, struct cli
 
 void cli_deinit(struct cli *cli)
 {
-	const struct command *c = cli->command;
+	const struct option_def *o;
+	size_t at;
 
-	for (size_t i = 0; c && cli->values && i < c->n_options; i++)
-		if (c->options[i].kind == OPTION_STRINGS)
-			free(((struct cli_strings *)(void *)((uint8_t *)cli->values +
-							     c->options[i].offset))
-				     ->at);
+	for (size_t i = 0; cli->values && (o = own_option(cli->command, i, &at)); i++)
+		if (o->kind == OPTION_STRINGS)
+			free(((struct cli_strings *)(void *)((uint8_t *)cli->values + at))->at);
 	free(cli->values);
 	free(cli->given);
 	free(cli->operands);
@@ -383,10 +425,21 @@ void cli_deinit(struct cli *cli)
 
 bool cli_given(const struct cli *cli, const char *name)
 {
-	for (size_t i = 0; i < cli->command->n_options; i++)
-		if (!strcmp(cli->command->options[i].name, name))
+	const struct option_def *o;
+	size_t at;
+
+	for (size_t i = 0; (o = own_option(cli->command, i, &at)); i++)
+		if (!strcmp(o->name, name))
 			return cli->given[i];
 	return false;
+}
+
+const struct option_def *cli_given_of(const struct cli *cli, const struct option_group *g)
+{
+	for (size_t i = 0; g && i < g->n_options; i++)
+		if (cli_given(cli, g->options[i].name))
+			return &g->options[i];
+	return NULL;
 }
 
 /* --- help --------------------------------------------------------------------------------- */
@@ -416,9 +469,8 @@ void cli_put_wrapped(FILE *to, size_t at, const char *text)
 }
 
 /* The default as the user would write it, or "" if there is none to speak of. */
-static void default_text(const struct option_def *o, const void *defaults, char *ret, size_t size)
+static void default_text(const struct option_def *o, const uint8_t *at, char *ret, size_t size)
 {
-	const uint8_t *at = defaults ? (const uint8_t *)defaults + o->offset : NULL;
 	char amount[TEXT_SIZE_MAX];
 	const char *text;
 	uint64_t n;
@@ -450,11 +502,13 @@ static void default_text(const struct option_def *o, const void *defaults, char 
 	case OPTION_FLAG:
 	case OPTION_STRINGS:
 	case OPTION_PARSED:
+	case OPTION_GROUP:
 		break;
 	}
 }
 
-static void help_option(const struct option_def *o, const void *defaults, FILE *to)
+/* `preset_at`: its default, or NULL. */
+static void help_option(const struct option_def *o, const uint8_t *preset_at, FILE *to)
 {
 	char letter[] = "    ";
 	char choices[200] = "", preset[100], text[512];
@@ -468,7 +522,7 @@ static void help_option(const struct option_def *o, const void *defaults, FILE *
 		value = choices;
 	}
 	at = fprintf(to, "  %s--%s%s%s", letter, o->name, value ? " " : "", value ? value : "");
-	default_text(o, defaults, preset, sizeof(preset));
+	default_text(o, preset_at, preset, sizeof(preset));
 	snprintf(text, sizeof(text), "%s%s%s%s%s", o->help,
 		 o->kind == OPTION_STRINGS ? " (may be repeated)" : "",
 		 preset[0] ? " (default: " : "", preset, preset[0] ? ")" : "");
@@ -478,6 +532,7 @@ static void help_option(const struct option_def *o, const void *defaults, FILE *
 void cli_help_command(const struct program *p, const struct command *c, FILE *to)
 {
 	const struct option_def *o;
+	size_t at;
 
 	fprintf(to, "Usage: %s %s [OPTION...]%s%s%s%s\n\n", p->name, c->name,
 		c->operands.text ? " " : "", c->operands.text && !c->operands.min ? "[" : "",
@@ -487,9 +542,11 @@ void cli_help_command(const struct program *p, const struct command *c, FILE *to
 	if (c->n_options)
 		fprintf(to, "\nOptions:\n");
 	for (size_t i = 0; (o = cli_option(c, i)); i++) {
-		if (i == c->n_options)
+		const bool own = own_option(c, i, &at);
+
+		if (i == count_own(c))
 			fprintf(to, "\nGeneral options:\n");
-		help_option(o, i < c->n_options ? c->defaults : NULL, to);
+		help_option(o, own && c->defaults ? (const uint8_t *)c->defaults + at : NULL, to);
 	}
 	if (c->notes || c->put_notes)
 		fputc('\n', to);

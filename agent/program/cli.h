@@ -45,12 +45,15 @@ enum option_kind {
 	OPTION_CHOICE,  /* size_t: index into choices[] */
 	OPTION_STRINGS, /* struct cli_strings: may be given more than once */
 	OPTION_PARSED,  /* anything: parse() fills it */
+	OPTION_GROUP,   /* a struct, and the options that fill it; they stand in this one's place */
 };
 
 struct cli_strings {
 	const char **at; /* owned by struct cli */
 	size_t count;
 };
+
+struct option_group;
 
 struct option_def {
 	char letter;      /* 0: has no short form */
@@ -74,6 +77,14 @@ struct option_def {
 	 * without a message where the suggestions are all the words there are.
 	 */
 	enum status (*parse)(const char *text, void *at, struct err *e);
+
+	const struct option_group *group; /* OPTION_GROUP */
+};
+
+/* Options of several commands: their offsets count from the member that they fill. */
+struct option_group {
+	const struct option_def *options;
+	size_t n_options;
 };
 
 /* offsetof() that does not compile unless the member has the type that its kind needs. */
@@ -120,6 +131,11 @@ struct option_def {
 		.letter = (letter_), .name = (name_), .kind = OPTION_PARSED,                       \
 		.offset = offsetof(type, member), .value = (value_), .parse = (parse_),            \
 		.help = (help_), __VA_ARGS__                                                       \
+	}
+
+#define CLI_GROUP(type, member, group_)                                                            \
+	{                                                                                          \
+		.kind = OPTION_GROUP, .offset = offsetof(type, member), .group = (group_)          \
 	}
 
 /* What stands behind the options. All zero: the command takes none. */
@@ -176,7 +192,7 @@ struct cli {
 	void *values;    /* the command's struct, defaults filled in; owned */
 	char **operands; /* borrowed from argv; the array is owned */
 	size_t n_operands;
-	bool *given; /* given[i]: the command's options[i] stood on the command line; owned */
+	bool *given; /* given[i]: cli_option(command, i) stood on the command line; owned */
 	int argc;    /* the command line as it was, for the manifest */
 	char **argv;
 };
@@ -206,6 +222,9 @@ void cli_deinit(struct cli *cli);
 
 /* True if the option with that long name stood on the command line. */
 bool cli_given(const struct cli *cli, const char *name);
+
+/* The first option of the group that stood on the command line, or NULL. */
+const struct option_def *cli_given_of(const struct cli *cli, const struct option_group *g);
 
 /* For what only the command can judge: ST_USAGE, "...; try 'PROGRAM COMMAND --help'". */
 enum status cli_usage(const struct cli *cli, struct err *e, const char *fmt, ...) PRINTF_LIKE(3, 4);

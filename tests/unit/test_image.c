@@ -110,9 +110,9 @@ TEST(elf_names_every_range_and_keeps_notes_and_direct_map)
 	static const char notes[] = "notes of any kind";
 	const struct image_spec spec = {
 		.ranges = &two_ranges,
-		.kernel = { .notes = notes,
-			    .notes_size = sizeof(notes),
-			    .direct_map = 0xffff888000000000u },
+		.own = &(const struct image_kernel){ .notes = notes,
+						     .notes_size = sizeof(notes),
+						     .direct_map = 0xffff888000000000u },
 	};
 	struct mem_sink out;
 	struct mem_blob blob;
@@ -130,7 +130,9 @@ TEST(elf_names_every_range_and_keeps_notes_and_direct_map)
 	assert_memory_equal(c.notes, notes, sizeof(notes));
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(c.loads[i].paddr, two[i].first);
-		assert_int_equal(c.loads[i].vaddr, spec.kernel.direct_map + two[i].first);
+		assert_int_equal(c.loads[i].vaddr,
+				 ((const struct image_kernel *)spec.own)->direct_map +
+					 two[i].first);
 		assert_int_equal(c.loads[i].filesz, range_bytes(two[i]));
 		assert_int_equal(c.loads[i].offset % PAGE_SIZE, 0);
 	}
@@ -157,12 +159,12 @@ static void check_loads(uint64_t image_pa, uint64_t pages, const struct load *wa
 	const struct range_list list = { .at = at, .count = 2 };
 	const struct image_spec spec = {
 		.ranges = &list,
-		.kernel = { .notes = "notes",
-			    .notes_size = 5,
-			    .direct_map = DIRECT,
-			    .image_va = TEXT,
-			    .image_pa = image_pa,
-			    .image_bytes = pages * PAGE_SIZE },
+		.own = &(const struct image_kernel){ .notes = "notes",
+						     .notes_size = 5,
+						     .direct_map = DIRECT,
+						     .image_va = TEXT,
+						     .image_pa = image_pa,
+						     .image_bytes = pages * PAGE_SIZE },
 	};
 	struct mem_sink out;
 	struct mem_blob blob;
@@ -223,8 +225,9 @@ TEST(elf_has_the_kernels_image_in_a_segment_of_its_own)
 static uint64_t first_align(const char *notes)
 {
 	const struct image_spec spec = { .ranges = &two_ranges,
-					 .kernel = { .notes = notes,
-						     .notes_size = notes ? strlen(notes) : 0 } };
+					 .own = &(const struct image_kernel){
+						 .notes = notes,
+						 .notes_size = notes ? strlen(notes) : 0 } };
 	struct mem_sink out;
 	uint64_t align;
 
@@ -246,8 +249,9 @@ static void check_count(size_t ranges, bool notes, uint16_t phnum)
 	struct range *at = calloc(ranges, sizeof(*at));
 	const struct range_list list = { .at = at, .count = ranges };
 	const struct image_spec spec = { .ranges = &list,
-					 .kernel = { .notes = notes ? "note" : NULL,
-						     .notes_size = notes ? 4 : 0 } };
+					 .own = &(const struct image_kernel){
+						 .notes = notes ? "note" : NULL,
+						 .notes_size = notes ? 4 : 0 } };
 	struct mem_sink out;
 	struct mem_blob blob;
 	struct elf_core c;
