@@ -9,7 +9,7 @@
 #include "agent/acquire/tally.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/info_machine.h"
-#include "agent/container.h"
+#include "agent/container/sums.h"
 #include "agent/host/process_names.h"
 #include "agent/output/image_pass.h"
 #include "agent/program/clock.h"
@@ -40,57 +40,6 @@ const struct command command_info = {
 	.values_size = sizeof(struct info_options),
 	.run = run,
 };
-
-/* What the headers of a stream's chunks add up to. */
-struct stream_sums {
-	struct tally tally;
-	uint64_t chunks;
-	uint64_t captured; /* bytes that its extents cover, each as often as it was captured */
-	uint64_t stored;   /* bytes of payload in the file */
-	uint64_t start;    /* monotonic ns of the first and last capture */
-	uint64_t end;
-};
-
-struct sums {
-	struct stream_sums *streams;
-	size_t count;
-	struct rsz_scan_result end;
-};
-
-static void sums_deinit(struct sums *s)
-{
-	for (size_t i = 0; s->streams && i < s->count; i++)
-		tally_deinit(&s->streams[i].tally);
-	free(s->streams);
-}
-
-static enum status add_chunk(void *arg, const struct rsz_record *rec, const struct rsz_chunk *c,
-			     struct err *e)
-{
-	const struct sums *all = arg;
-	struct stream_sums *s;
-
-	if (rec->stream >= all->count)
-		return ST_OK;
-	s = &all->streams[rec->stream];
-	s->chunks++;
-	/* What was added by sealing later has no time. */
-	if (c->end && (!s->start || c->start < s->start))
-		s->start = c->start;
-	s->end = MAX(s->end, c->end);
-	s->captured += c->length;
-	s->stored += rec->stored;
-	return c->paged ? tally_chunk(&s->tally, c, e) : ST_OK;
-}
-
-static enum status sum_container(struct container *c, struct sums *ret, struct err *e)
-{
-	*ret = (struct sums){ .count = rsz_reader_streams(c->reader) };
-	ret->streams = calloc(MAX(ret->count, 1), sizeof(*ret->streams));
-	if (!ret->streams)
-		return err_nomem(e);
-	return rsz_scan_chunks(c->blob, add_chunk, ret, &ret->end, e);
-}
 
 /*
  * JSON
@@ -133,7 +82,7 @@ static void put_missing(json_t *doc, const struct container *c)
 	json_object_set_new(doc, "missing", manifest_ranges(&missing));
 }
 
-static void put_memory(json_t *doc, struct container *c, const struct sums *s)
+static void put_memory(json_t *doc, struct container *c, const struct container_sums *s)
 {
 	_cleanup_ranges_ struct range_list ranges = { 0 };
 	uint32_t stream;
@@ -164,7 +113,7 @@ static json_t *too_much(void)
 	return json_pack("{s:s}", "sentence", "There is much to measure: ask `ramseal smear`.");
 }
 
-static enum status put_smear(json_t *doc, struct container *c, const struct sums *sums,
+static enum status put_smear(json_t *doc, struct container *c, const struct container_sums *sums,
 			     const struct origin *o, const json_t *manifest, struct err *e)
 {
 	struct smear_plan plan = {
@@ -216,7 +165,7 @@ static void put_compared(json_t *doc, const json_t *lines)
 	json_decref(all);
 }
 
-static json_t *info_json(struct container *c, const char *path, const struct sums *s)
+static json_t *info_json(struct container *c, const char *path, const struct container_sums *s)
 {
 	static const char *const begin_keys[] = { "process",  "tool",   "source",      "maps",
 						  "withheld", "driver", "stays_awake", NULL };
@@ -264,7 +213,7 @@ static const char *text_at(json_t *doc, const char *object, const char *key)
 	return text ? text : "not recorded";
 }
 
-static void print_streams(struct container *c, const struct sums *s)
+static void print_streams(struct container *c, const struct container_sums *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		const struct rsz_stream_info *info = rsz_reader_stream(c->reader, i);
@@ -387,7 +336,7 @@ static void print_processes(json_t *doc)
 			  json_array_size(json_object_get(o, "renamed")));
 }
 
-static void print_text(struct container *c, json_t *doc, const struct sums *s,
+static void print_text(struct container *c, json_t *doc, const struct container_sums *s,
 		       const struct origin *o)
 {
 	const struct rsz_scan_result *end = &s->end;
@@ -442,7 +391,7 @@ static void print_text(struct container *c, json_t *doc, const struct sums *s,
 }
 
 /* What the manifest says beyond its first and last line. */
-static enum status put_lines(json_t *doc, struct container *c, const struct sums *sums,
+static enum status put_lines(json_t *doc, struct container *c, const struct container_sums *sums,
 			     struct origin *o, const json_t *lines, struct err *e)
 {
 	origin_of_lines(o, lines);
@@ -455,7 +404,7 @@ static enum status run(struct cli *cli, struct err *e)
 {
 	static const char *const events[] = { "begin", "tables", "file", "end", NULL };
 	const struct info_options *o = cli->values;
-	struct sums sums = { 0 };
+	struct container_sums sums = { 0 };
 	struct origin origin;
 	struct container c;
 	json_t *doc = NULL, *lines = NULL;
@@ -463,7 +412,7 @@ static enum status run(struct cli *cli, struct err *e)
 
 	if (st)
 		return st;
-	st = sum_container(&c, &sums, e);
+	st = container_sums(&c, NULL, NULL, &sums, e);
 	if (!st)
 		st = container_lines(&c, events, &lines, e);
 	if (!st) {
@@ -476,7 +425,7 @@ static enum status run(struct cli *cli, struct err *e)
 		print_text(&c, doc, &sums, &origin);
 	json_decref(doc);
 	json_decref(lines);
-	sums_deinit(&sums);
+	container_sums_deinit(&sums);
 	container_close(&c);
 	return st;
 }

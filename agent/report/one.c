@@ -106,7 +106,7 @@ static void put_image_card(struct doc *d)
 /* Of one that is not all of it, how much there would have been. */
 static void put_memory_card(struct doc *d, const struct run *r)
 {
-	const struct run_stream *m = run_stream(r, RSZ_KIND_MEMORY);
+	const struct stream_sums *m = run_stream(r, RSZ_KIND_MEMORY);
 	const uint64_t map = run_map_bytes(r);
 
 	card_begin(d, "");

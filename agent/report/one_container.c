@@ -117,7 +117,7 @@ static void put_facts(struct doc *d, const char *name, const json_t *object)
 /* How much, and why: formats/SPEC.md has the reasons by their numbers. */
 static void put_again(struct doc *d, const struct run *r)
 {
-	static const char *const reasons[RUN_REASONS] = {
+	static const char *const reasons[SUMS_REASONS] = {
 		[RSZ_TABLE_CHANGED] = "a page table that names it changed",
 		[RSZ_FILE_CHANGED] = "the file changed",
 		[RSZ_TABLE_AGAIN] = "a page table, behind what it names",
@@ -126,11 +126,11 @@ static void put_again(struct doc *d, const struct run *r)
 	bool any = false;
 
 	doc_size(d, run_again(r));
-	for (size_t i = 0; i < RUN_REASONS; i++) {
+	for (size_t i = 0; i < SUMS_REASONS; i++) {
 		uint64_t sum = 0;
 
-		for (size_t k = 0; k < r->n_streams; k++)
-			sum += r->streams[k].again[i];
+		for (size_t k = 0; k < r->sums.count; k++)
+			sum += r->sums.streams[k].again[i];
 		if (!sum)
 			continue;
 		doc_put(d, any ? "; " : " (");
@@ -168,7 +168,7 @@ static void put_order(struct doc *d, const struct run *r)
 
 static void put_wall(struct doc *d, const struct run *r)
 {
-	const struct run_stream *m = run_stream(r, RSZ_KIND_MEMORY);
+	const struct stream_sums *m = run_stream(r, RSZ_KIND_MEMORY);
 
 	fact_begin(d, "<a class=\"term\" href=\"#d-wall-time\">wall time</a>");
 	if (run_wall(r))
@@ -188,16 +188,16 @@ static void put_wall(struct doc *d, const struct run *r)
 	fact_end(d);
 }
 
-static uint64_t stream_again(const struct run_stream *s)
+static uint64_t stream_again(const struct stream_sums *s)
 {
 	uint64_t again = 0;
 
-	for (size_t i = 0; i < RUN_REASONS; i++)
+	for (size_t i = 0; i < SUMS_REASONS; i++)
 		again += s->again[i];
 	return again;
 }
 
-static void put_stream(struct html_table *t, const struct run_stream *s)
+static void put_stream(struct html_table *t, const struct stream_sums *s)
 {
 	const char *kind = rsz_kind_name(s->kind);
 
@@ -232,16 +232,16 @@ static void put_streams(struct doc *d, const struct run *r)
 	html_column_of_numbers(&t, TERM_AGAIN, "read again");
 	html_column_of_numbers(&t, TERM_CAPTURE, "read within");
 	html_table_body(&t);
-	for (size_t i = 0; i < MIN(r->n_streams, (size_t)ONE_STREAMS); i++)
-		put_stream(&t, &r->streams[i]);
-	for (size_t i = ONE_STREAMS; i < r->n_streams; i++) {
-		read += run_stream_read(&r->streams[i]);
-		stored += r->streams[i].stored;
+	for (size_t i = 0; i < MIN(r->sums.count, (size_t)ONE_STREAMS); i++)
+		put_stream(&t, &r->sums.streams[i]);
+	for (size_t i = ONE_STREAMS; i < r->sums.count; i++) {
+		read += run_stream_read(&r->sums.streams[i]);
+		stored += r->sums.streams[i].stored;
 	}
-	if (r->n_streams > ONE_STREAMS) {
+	if (r->sums.count > ONE_STREAMS) {
 		html_row_of_rest(&t);
 		html_cell(&t, "");
-		doc_count(d, r->n_streams - ONE_STREAMS);
+		doc_count(d, r->sums.count - ONE_STREAMS);
 		doc_put(d, " more");
 		html_cell_end(&t);
 		html_size(&t, read);
@@ -306,7 +306,7 @@ void section_timeline(struct doc *d, const struct run *r)
 	doc_put(d, " of addresses (on a small screen twice as much of both), however many captures "
 		   "fall into it. Long stretches of addresses "
 		   "that nobody captured are left out. Below: when each stream was read.");
-	if (r->n_streams > ONE_STREAMS)
+	if (r->sums.count > ONE_STREAMS)
 		doc_put(d, " Only the first streams are shown.");
 	doc_put(d, "</figcaption>");
 	page_figure_end(d);

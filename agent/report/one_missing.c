@@ -25,20 +25,20 @@ void put_page_states(struct doc *d, const struct run *r)
 	for (uint32_t i = 0; i < PAGE_STATES; i++)
 		html_column_of_numbers(&t, terms[i], page_state_name(i));
 	html_table_body(&t);
-	for (size_t i = 0; i < MIN(r->n_streams, (size_t)ONE_STREAMS); i++) {
-		if (!r->streams[i].paged)
+	for (size_t i = 0; i < MIN(r->sums.count, (size_t)ONE_STREAMS); i++) {
+		if (!r->sums.streams[i].paged)
 			continue;
 		html_row(&t);
-		html_text(&t, r->streams[i].name);
+		html_text(&t, r->sums.streams[i].name);
 		for (size_t k = 0; k < PAGE_STATES; k++)
-			html_number(&t, r->streams[i].tally.pages[k]);
+			html_number(&t, r->sums.streams[i].tally.pages[k]);
 		html_row_end(&t);
 	}
 	html_table_end(&t);
 	doc_put(d, "</details>\n");
 }
 
-static void put_why(struct html_table *t, const struct run *r, const struct run_stream *s,
+static void put_why(struct html_table *t, const struct run *r, const struct stream_sums *s,
 		    const struct page_status *status)
 {
 	const char *numbers = run_text(r->begin, "source", "error_numbers");
@@ -57,7 +57,7 @@ static void put_why(struct html_table *t, const struct run *r, const struct run_
 	html_cell_end(t);
 }
 
-static void put_gap(struct html_table *t, const struct run *r, const struct run_stream *s,
+static void put_gap(struct html_table *t, const struct run *r, const struct stream_sums *s,
 		    const struct tally_gap *g)
 {
 	html_row(t);
@@ -77,8 +77,8 @@ static uint64_t ranges_without(const struct run *r)
 {
 	uint64_t ranges = 0;
 
-	for (size_t i = 0; i < r->n_streams; i++)
-		ranges += r->streams[i].tally.n_gaps + r->streams[i].tally.gaps_untold;
+	for (size_t i = 0; i < r->sums.count; i++)
+		ranges += r->sums.streams[i].tally.n_gaps + r->sums.streams[i].tally.gaps_untold;
 	return ranges;
 }
 
@@ -100,9 +100,10 @@ void section_unreadable(struct doc *d, const struct run *r)
 	html_column(&t, TERM_UNREADABLE, "state");
 	html_column(&t, TERM_SKIPPED, "why");
 	html_table_body(&t);
-	for (size_t i = 0; i < r->n_streams; i++)
-		for (size_t k = 0; k < r->streams[i].tally.n_gaps && shown < GAPS_MAX; k++, shown++)
-			put_gap(&t, r, &r->streams[i], &r->streams[i].tally.gaps[k]);
+	for (size_t i = 0; i < r->sums.count; i++)
+		for (size_t k = 0; k < r->sums.streams[i].tally.n_gaps && shown < GAPS_MAX;
+		     k++, shown++)
+			put_gap(&t, r, &r->sums.streams[i], &r->sums.streams[i].tally.gaps[k]);
 	html_table_end(&t);
 	if (ranges > shown) {
 		doc_put(d, "<p>");

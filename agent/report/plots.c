@@ -27,8 +27,8 @@ void figure_of_timeline(struct doc *d, const struct run *runs, size_t count, enu
 	size_t n = 0;
 
 	(void)count;
-	for (size_t i = 0; i < runs->n_streams && n < LANES_MAX; i++) {
-		const struct run_stream *s = &runs->streams[i];
+	for (size_t i = 0; i < runs->sums.count && n < LANES_MAX; i++) {
+		const struct stream_sums *s = &runs->sums.streams[i];
 
 		if (s->paged && s->end)
 			lanes[n++] = (struct timeline_lane){ s->name, s->kind, s->start, s->end };

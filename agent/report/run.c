@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "agent/container/verify.h"
-#include "agent/container.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/json.h"
 
@@ -12,37 +11,15 @@
  * Chunks
  */
 
-static void add_again(struct run_stream *s, const struct rsz_chunk *c)
-{
-	for (size_t i = 0; i < c->n_extents; i++)
-		if (c->extents[i].pass)
-			s->again[MIN(c->extents[i].reason, RUN_REASONS - 1)] +=
-				c->extents[i].length;
-}
-
-static enum status add_chunk(void *arg, const struct rsz_record *rec, const struct rsz_chunk *c,
-			     struct err *e)
+static enum status measure_chunk(void *arg, const struct stream_sums *s, const struct rsz_chunk *c,
+				 struct err *e)
 {
 	struct run *r = arg;
-	struct run_stream *s;
 
-	if (interrupted())
-		return interrupt_status(e);
-	if (rec->stream >= r->n_streams)
-		return ST_OK;
-	s = &r->streams[rec->stream];
-	s->chunks++;
-	/* What was added by sealing later has no time. */
-	if (c->end && (!s->start || c->start < s->start))
-		s->start = c->start;
-	s->end = MAX(s->end, c->end);
-	s->captured += c->length;
-	s->stored += rec->stored;
-	add_again(s, c);
-	if (!c->paged)
-		return ST_OK;
-	timeline_measure(&r->timeline, s->kind, c);
-	return tally_chunk(&s->tally, c, e);
+	(void)e;
+	if (c->paged)
+		timeline_measure(&r->timeline, s->kind, c);
+	return ST_OK;
 }
 
 static enum status mark_chunk(void *arg, const struct rsz_record *rec, const struct rsz_chunk *c,
@@ -52,29 +29,15 @@ static enum status mark_chunk(void *arg, const struct rsz_record *rec, const str
 
 	if (interrupted())
 		return interrupt_status(e);
-	if (rec->stream < r->n_streams && c->paged)
-		timeline_mark(&r->timeline, r->streams[rec->stream].kind, c);
+	if (rec->stream < r->sums.count && c->paged)
+		timeline_mark(&r->timeline, r->sums.streams[rec->stream].kind, c);
 	return ST_OK;
 }
 
 static enum status load_streams(struct run *r, struct container *c, struct err *e)
 {
-	enum status st;
+	const enum status st = container_sums(c, measure_chunk, r, &r->sums, e);
 
-	r->n_streams = rsz_reader_streams(c->reader);
-	r->streams = calloc(MAX(r->n_streams, 1), sizeof(*r->streams));
-	if (!r->streams)
-		return err_nomem(e);
-	for (size_t i = 0; i < r->n_streams; i++) {
-		const struct rsz_stream_info *info = rsz_reader_stream(c->reader, i);
-
-		r->streams[i].name = strdup(info->name);
-		r->streams[i].kind = info->kind;
-		r->streams[i].paged = info->paged;
-		if (!r->streams[i].name)
-			return err_nomem(e);
-	}
-	st = rsz_scan_chunks(c->blob, add_chunk, r, NULL, e);
 	timeline_fix(&r->timeline);
 	return st ? st : rsz_scan_chunks(c->blob, mark_chunk, r, NULL, e);
 }
@@ -172,11 +135,7 @@ enum status run_load(const struct run_plan *plan, struct run *ret, struct err *e
 
 void run_deinit(struct run *r)
 {
-	for (size_t i = 0; r->streams && i < r->n_streams; i++) {
-		free(r->streams[i].name);
-		tally_deinit(&r->streams[i].tally);
-	}
-	free(r->streams);
+	container_sums_deinit(&r->sums);
 	smear_deinit(&r->smear);
 	json_decref(r->begin);
 	json_decref(r->finish);
@@ -209,15 +168,15 @@ const char *run_outcome(const struct run *r)
 	return outcome ? outcome : "it did not come to its end";
 }
 
-const struct run_stream *run_stream(const struct run *r, enum rsz_kind kind)
+const struct stream_sums *run_stream(const struct run *r, enum rsz_kind kind)
 {
-	for (size_t i = 0; i < r->n_streams; i++)
-		if (r->streams[i].kind == (uint32_t)kind)
-			return &r->streams[i];
+	for (size_t i = 0; i < r->sums.count; i++)
+		if (r->sums.streams[i].kind == (uint32_t)kind)
+			return &r->sums.streams[i];
 	return NULL;
 }
 
-uint64_t run_stream_read(const struct run_stream *s)
+uint64_t run_stream_read(const struct stream_sums *s)
 {
 	const uint64_t *pages = s->tally.pages;
 	const uint64_t without = PAGE_SIZE * (pages[PAGE_UNREADABLE] + pages[PAGE_SKIPPED]);
@@ -229,8 +188,8 @@ uint64_t run_pages(const struct run *r, enum page_state state)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < r->n_streams; i++)
-		sum += r->streams[i].tally.pages[state];
+	for (size_t i = 0; i < r->sums.count; i++)
+		sum += r->sums.streams[i].tally.pages[state];
 	return sum;
 }
 
@@ -238,9 +197,9 @@ uint64_t run_again(const struct run *r)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < r->n_streams; i++)
-		for (size_t k = 0; k < RUN_REASONS; k++)
-			sum += r->streams[i].again[k];
+	for (size_t i = 0; i < r->sums.count; i++)
+		for (size_t k = 0; k < SUMS_REASONS; k++)
+			sum += r->sums.streams[i].again[k];
 	return sum;
 }
 

@@ -7,28 +7,11 @@
 
 #include <jansson.h>
 
-#include "agent/acquire/tally.h"
+#include "agent/container/sums.h"
 #include "agent/origin.h"
 #include "agent/program/progress.h"
 #include "agent/report/timeline.h"
 #include "agent/smear/smear.h"
-
-#define RUN_REASONS                                                                                \
-	8 /* of a capture that is not the first: enum rsz_reason; the last takes the rest */
-
-/* What the headers of a stream's chunks add up to. */
-struct run_stream {
-	char *name;
-	uint32_t kind;
-	bool paged;
-	struct tally tally;
-	uint64_t chunks;
-	uint64_t captured;           /* bytes, each as often as it was captured */
-	uint64_t stored;             /* bytes in the file */
-	uint64_t again[RUN_REASONS]; /* bytes of `captured` that were not the first capture */
-	uint64_t start;              /* monotonic ns */
-	uint64_t end;
-};
 
 struct run {
 	const char *path;  /* borrowed */
@@ -46,8 +29,7 @@ struct run {
 	char partial[ERR_MESSAGE_MAX]; /* container_judge(): why it is not all of it; or "" */
 	uint64_t missing;              /* pages of the map of RAM that are in no record */
 
-	struct run_stream *streams;
-	size_t n_streams;
+	struct container_sums sums;
 	struct timeline timeline;
 
 	struct origin origin; /* borrows from `lines` */
@@ -82,13 +64,13 @@ bool run_is_complete(const struct run *r);
 const char *run_outcome(const struct run *r);
 
 /* The first stream of that kind, or NULL. */
-const struct run_stream *run_stream(const struct run *r, enum rsz_kind kind);
+const struct stream_sums *run_stream(const struct run *r, enum rsz_kind kind);
 
 /*
  * Bytes that were read, each as often as it was captured: without pages that were skipped or could
  * not be read.
  */
-uint64_t run_stream_read(const struct run_stream *s);
+uint64_t run_stream_read(const struct stream_sums *s);
 
 /* Pages in that state, in all streams. */
 uint64_t run_pages(const struct run *r, enum page_state state);

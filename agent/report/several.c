@@ -49,7 +49,7 @@ static uint64_t wall(const struct run *r)
 
 static uint64_t memory(const struct run *r)
 {
-	const struct run_stream *m = run_stream(r, RSZ_KIND_MEMORY);
+	const struct stream_sums *m = run_stream(r, RSZ_KIND_MEMORY);
 
 	return m ? run_stream_read(m) : UINT64_MAX;
 }
