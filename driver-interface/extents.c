@@ -18,20 +18,20 @@ enum status extents_add(struct extents *x, uint64_t first, uint64_t len, uint64_
 	if (!len)
 		return ST_OK;
 	if (x->count == x->room) {
-		struct extent *at = array_grow(x->at, &x->room, sizeof(*at));
+		struct file_extent *at = array_grow(x->at, &x->room, sizeof(*at));
 
 		if (!at)
 			return err_nomem(e);
 		x->at = at;
 	}
-	x->at[x->count++] = (struct extent){ { first, last }, offset };
+	x->at[x->count++] = (struct file_extent){ { first, last }, offset };
 	return ST_OK;
 }
 
 static int by_first_longest(const void *a, const void *b)
 {
-	const struct range x = ((const struct extent *)a)->range;
-	const struct range y = ((const struct extent *)b)->range;
+	const struct range x = ((const struct file_extent *)a)->range;
+	const struct range y = ((const struct file_extent *)b)->range;
 
 	if (x.first != y.first)
 		return x.first < y.first ? -1 : 1;
@@ -39,7 +39,7 @@ static int by_first_longest(const void *a, const void *b)
 }
 
 /* The first extent that ends at `addr` or behind it, or NULL. */
-static const struct extent *first_from(const struct extents *x, uint64_t addr)
+static const struct file_extent *first_from(const struct extents *x, uint64_t addr)
 {
 	size_t low = 0, high = x->count;
 
@@ -54,9 +54,9 @@ static const struct extent *first_from(const struct extents *x, uint64_t addr)
 	return low < x->count ? &x->at[low] : NULL;
 }
 
-static const struct extent *find(const struct extents *x, uint64_t addr)
+static const struct file_extent *find(const struct extents *x, uint64_t addr)
 {
-	const struct extent *e = first_from(x, addr);
+	const struct file_extent *e = first_from(x, addr);
 
 	return e && e->range.first <= addr ? e : NULL;
 }
@@ -86,11 +86,11 @@ static uint64_t count_different(int fd, uint64_t a, uint64_t b, uint64_t len)
  * `e` is about to lose its bytes up to `last` to the extents in `kept`. Those need not be one: an
  * extent that began before all of them may have been the first to lose something.
  */
-static void compare(const struct extents *kept, const struct extent *e, uint64_t last, int fd,
+static void compare(const struct extents *kept, const struct file_extent *e, uint64_t last, int fd,
 		    struct extents_twice *t)
 {
 	for (uint64_t at = e->range.first; at <= last;) {
-		const struct extent *k = find(kept, at);
+		const struct file_extent *k = find(kept, at);
 		const uint64_t end = k ? MIN(k->range.last, last) : last;
 		const uint64_t len = end - at + 1;
 
@@ -116,7 +116,7 @@ static void tidy(struct extents *x, int fd, struct extents_twice *t)
 	if (x->count)
 		qsort(x->at, x->count, sizeof(*x->at), by_first_longest);
 	for (size_t i = 0; i < x->count; i++) {
-		struct extent e = x->at[i];
+		struct file_extent e = x->at[i];
 		const bool any = kept.count;
 		const uint64_t taken = any ? kept.at[kept.count - 1].range.last : 0;
 
@@ -147,7 +147,7 @@ void extents_tidy_and_compare(struct extents *x, int fd, struct extents_twice *r
 /* Whether some byte of the page at `page` is there. */
 static bool has_part(const struct extents *x, uint64_t page)
 {
-	const struct extent *e = first_from(x, page);
+	const struct file_extent *e = first_from(x, page);
 
 	return e && e->range.first <= (page | (PAGE_SIZE - 1));
 }
@@ -160,7 +160,7 @@ struct drv_result extents_read(const struct extents *x, int fd, uint64_t addr, v
 
 	while (done < len) {
 		const uint64_t at = addr + done;
-		const struct extent *e = find(x, at);
+		const struct file_extent *e = find(x, at);
 
 		if (!e) {
 			const bool part = has_part(x, at & ~mask);

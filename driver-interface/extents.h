@@ -9,13 +9,13 @@
 
 #include "driver-interface/drv.h"
 
-struct extent {
+struct file_extent {
 	struct range range;
 	uint64_t offset; /* of range.first in the file */
 };
 
 struct extents {
-	struct extent *at;
+	struct file_extent *at;
 	size_t count;
 	size_t room;
 };

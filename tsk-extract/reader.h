@@ -81,8 +81,9 @@ enum target_risk {
 enum target_risk reader_target_risk(const struct reader *r, const char *path);
 
 /*
- * For the files of this folder: the kinds. ST_NOT_MINE passes on to the next.
+ * For the files of this folder
  */
+
 /*
  * For devices that want offset, length and address to be multiples of a sector: memory that is, and how
  * to read once everything is. Sizes in bytes, whole sectors.
@@ -97,6 +98,7 @@ struct bounce {
 uint32_t reader__read_aligned(struct reader *r, const struct bounce *b, uint64_t off, void *buf,
 			      size_t len, size_t *good);
 
+/* The kinds. ST_NOT_MINE passes on to the next. */
 enum status reader__open_system(const char *path, struct reader **ret, struct err *e);
 enum status reader__open_split(const char *const *paths, size_t n, struct reader **ret,
 			       struct err *e);

@@ -87,10 +87,9 @@ static enum status drain(void *arg, void *item, struct err *e)
 	const uint64_t now = clock_mono_ns();
 
 	governor_wrote(&p->governor, now - begin, now);
-	if (!st)
-		st = tally_chunk(&r->tally, &it->chunk, e);
 	if (st)
 		return st;
+	tally_chunk(&r->tally, &it->chunk);
 	if (!r->start)
 		r->start = it->chunk.start;
 	r->end = it->chunk.end;

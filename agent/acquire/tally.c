@@ -32,15 +32,12 @@ static void add_gap(struct tally *t, struct tally_gap gap)
 		t->gaps_untold++;
 }
 
-enum status tally_add(struct tally *t, uint64_t address, uint64_t pages, struct page_status status,
-		      struct err *e)
+void tally_add(struct tally *t, uint64_t address, uint64_t pages, struct page_status status)
 {
 	t->pages[status.state] += pages;
-	(void)e;
-	if (!page_is_gap(status))
-		return ST_OK;
-	add_gap(t, (struct tally_gap){ { address, address + pages * PAGE_SIZE - 1 }, status });
-	return ST_OK;
+	if (page_is_gap(status))
+		add_gap(t,
+			(struct tally_gap){ { address, address + pages * PAGE_SIZE - 1 }, status });
 }
 
 /* A page that was captured again has been counted; but a gap is one whenever it shows. */
@@ -49,7 +46,7 @@ static bool counts(const struct rsz_extent *x, struct page_status status)
 	return !x->pass || page_is_gap(status);
 }
 
-enum status tally_chunk(struct tally *t, const struct rsz_chunk *c, struct err *e)
+void tally_chunk(struct tally *t, const struct rsz_chunk *c)
 {
 	size_t page = 0;
 
@@ -58,20 +55,15 @@ enum status tally_chunk(struct tally *t, const struct rsz_chunk *c, struct err *
 
 		for (size_t at = 0, n; at < pages; at += n) {
 			const struct page_status status = c->pages[page + at];
-			enum status st = ST_OK;
 
 			for (n = 1; at + n < pages; n++)
 				if (!page_status_same(c->pages[page + at + n], status))
 					break;
 			if (counts(&c->extents[i], status))
-				st = tally_add(t, c->extents[i].address + at * PAGE_SIZE, n, status,
-					       e);
-			if (st)
-				return st;
+				tally_add(t, c->extents[i].address + at * PAGE_SIZE, n, status);
 		}
 		page += pages;
 	}
-	return ST_OK;
 }
 
 uint64_t tally_pages(const struct tally *t)

@@ -33,14 +33,13 @@ void tally_deinit(struct tally *t);
 #define _cleanup_tally_ CLEANUP(tally_deinit)
 
 /* Counts one page, or a run of `pages` pages of the same state. */
-enum status tally_add(struct tally *t, uint64_t address, uint64_t pages, struct page_status status,
-		      struct err *e);
+void tally_add(struct tally *t, uint64_t address, uint64_t pages, struct page_status status);
 
 /*
  * Counts every page of a chunk of a paged stream; content that was captured again (a pass above 0)
  * is not counted a second time.
  */
-enum status tally_chunk(struct tally *t, const struct rsz_chunk *c, struct err *e);
+void tally_chunk(struct tally *t, const struct rsz_chunk *c);
 
 uint64_t tally_pages(const struct tally *t);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every command of the program; each is defined at the end of its NAME.c here and listed in main.c.
+ * Every command of the program; each is defined at the top of its NAME.c here and listed in main.c.
  */
 #ifndef RAMSEAL_AGENT_COMMANDS_COMMANDS_H
 #define RAMSEAL_AGENT_COMMANDS_COMMANDS_H

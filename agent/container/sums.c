@@ -24,7 +24,6 @@ static enum status add_chunk(void *arg, const struct rsz_record *rec, const stru
 {
 	const struct summing *x = arg;
 	struct stream_sums *s;
-	enum status st = ST_OK;
 
 	if (interrupted())
 		return interrupt_status(e);
@@ -40,8 +39,8 @@ static enum status add_chunk(void *arg, const struct rsz_record *rec, const stru
 	s->stored += rec->stored;
 	add_again(s, c);
 	if (c->paged)
-		st = tally_chunk(&s->tally, c, e);
-	return st || !x->fn ? st : x->fn(x->arg, s, c, e);
+		tally_chunk(&s->tally, c);
+	return x->fn ? x->fn(x->arg, s, c, e) : ST_OK;
 }
 
 static enum status name_streams(struct container_sums *s, const struct rsz_reader *r, struct err *e)

@@ -105,7 +105,7 @@ json_t *export_stream_json(const struct rsz_stream_info *s)
 		s->meta && *s->meta ? json_loads(s->meta, JSON_REJECT_DUPLICATES, NULL) : NULL;
 
 	return json_pack("{s:o, s:s, s:o}", "name", json_text(s->name), "kind",
-			 rsz_kind_name(s->kind), "meta", meta ? meta : json_null());
+			 rsz_kind_name(s->kind), "metadata", meta ? meta : json_null());
 }
 
 /* A file may end in a hole that no extent covers: its metadata knows its size. */
@@ -115,7 +115,7 @@ static uint64_t file_size(const struct export_run *x)
 	const uint64_t end = l->count ? l->at[l->count - 1].last + 1 : 0;
 	json_t *stream = export_stream_json(stream_of(x));
 	const json_int_t size =
-		json_integer_value(json_object_get(json_object_get(stream, "meta"), "size"));
+		json_integer_value(json_object_get(json_object_get(stream, "metadata"), "size"));
 
 	json_decref(stream);
 	return size > 0 ? MAX((uint64_t)size, end) : end;

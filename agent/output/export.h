@@ -23,7 +23,7 @@ struct export_plan {
 /* Writes the image, its list of gaps, and the summary. */
 enum status export_stream(const struct export_plan *plan, struct err *e);
 
-/* What is known of a stream beside its bytes, for summaries: {"name":, "kind":, "meta":}. */
+/* What is known of a stream beside its bytes, for summaries: {"name":, "kind":, "metadata":}. */
 json_t *export_stream_json(const struct rsz_stream_info *s);
 
 /* {"container": `path`, "stream":, and what container_end_json() says} */

@@ -224,24 +224,22 @@ static enum status work(void *arg, unsigned worker, void *item, struct err *e)
 }
 
 /* A hole between the ranges is no page of the stream; one within them is. */
-static enum status count_pages(struct image_work *w, const struct image_item *it, struct err *e)
+static void count_pages(struct image_work *w, const struct image_item *it)
 {
 	const uint64_t first = it->piece.address;
 	const uint64_t last = first + it->piece.pages * PAGE_SIZE - 1;
-	enum status st = ST_OK;
 
 	for (size_t i = it->range; i < w->ranges->count && w->ranges->at[i].first <= last; i++) {
 		const struct range r = w->ranges->at[i];
 
-		for (uint64_t at = MAX(r.first, first); at <= MIN(r.last, last) && !st;
+		for (uint64_t at = MAX(r.first, first); at <= MIN(r.last, last);
 		     at += PAGE_SIZE, w->done += PAGE_SIZE) {
 			const struct page_status s = it->status[(at - first) >> PAGE_SHIFT];
 
 			w->result->zeros_skipped += page_is_gap(s) && page_reads_as_zeros(s);
-			st = tally_add(&w->result->tally, at, 1, s, e);
+			tally_add(&w->result->tally, at, 1, s);
 		}
 	}
-	return st;
 }
 
 static enum status drain(void *arg, void *item, struct err *e)
@@ -256,7 +254,7 @@ static enum status drain(void *arg, void *item, struct err *e)
 		w->result->why = it->why;
 	w->result->damaged += it->damaged;
 	w->put = it->piece.address + it->piece.pages * PAGE_SIZE;
-	st = count_pages(w, it, e);
+	count_pages(w, it);
 	progress_update(&w->progress, w->done, w->result->tally.pages[PAGE_UNREADABLE]);
 	return st;
 }
@@ -291,20 +289,18 @@ static enum status item_create(const struct image_format *f, struct image_item *
 }
 
 /* The image ends here: what it does not hold is skipped, and so the list of gaps has it. */
-static enum status skip_rest(struct image_work *w, enum skip_reason reason, struct err *e)
+static void skip_rest(struct image_work *w, enum skip_reason reason)
 {
 	const struct page_status skipped = { PAGE_SKIPPED, reason };
-	enum status st = ST_OK;
 
-	for (size_t i = 0; i < w->ranges->count && !st; i++) {
+	for (size_t i = 0; i < w->ranges->count; i++) {
 		const struct range r = w->ranges->at[i];
 		const uint64_t from = MAX(r.first, w->put);
 
 		if (r.last >= from)
-			st = tally_add(&w->result->tally, from,
-				       (page_up(r.last + 1) - from) >> PAGE_SHIFT, skipped, e);
+			tally_add(&w->result->tally, from,
+				  (page_up(r.last + 1) - from) >> PAGE_SHIFT, skipped);
 	}
-	return st;
 }
 
 static enum status run(struct image_work *w, unsigned threads, struct err *e)
@@ -324,17 +320,16 @@ static enum status run(struct image_work *w, unsigned threads, struct err *e)
 
 static enum status finish(struct image_work *w, enum status st, struct err *e)
 {
-	enum status ending = ST_OK;
 	struct err late = ERR_INIT;
+	enum status ending;
 
 	if (st == ST_INTERRUPTED)
-		ending = skip_rest(w, SKIP_INTERRUPTED, &late);
+		skip_rest(w, SKIP_INTERRUPTED);
 	else if (st == ST_SOURCE_FAILED)
-		ending = skip_rest(w, SKIP_SOURCE_FAILED, &late);
+		skip_rest(w, SKIP_SOURCE_FAILED);
 	else if (st)
 		return st;
-	if (!ending)
-		ending = w->format->finish(w->plan->writer, !st, &late);
+	ending = w->format->finish(w->plan->writer, !st, &late);
 	if (ending && e)
 		*e = late;
 	return ending ? ending : st;

@@ -309,12 +309,6 @@ enum walk_event walk_next(struct walk *w)
 	return WALK_END;
 }
 
-void walk_pass_over(struct walk *w)
-{
-	if (w->level)
-		leave(w);
-}
-
 /*
  * Translation
  */

@@ -204,9 +204,6 @@ void walk_begin_at(struct walk *w, struct physmem *mem, struct walk_set *set,
 		   const struct walk_options *options, unsigned level, uint64_t pa, uint64_t va);
 enum walk_event walk_next(struct walk *w);
 
-/* After WALK_TABLE: leaves this table out, with all that is below it. */
-void walk_pass_over(struct walk *w);
-
 /*
  * Translation of single addresses
  */

@@ -73,10 +73,11 @@ void text_printable(const char *text, char *ret, size_t size)
 
 static int hex_digit(char c)
 {
-	static const char hex_digits[] = "0123456789abcdef";
-	const char *at = c ? strchr(hex_digits, c | 0x20) : NULL;
-
-	return at ? (int)(at - hex_digits) : -1;
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
 bool text_from_hex(const char *text, size_t digits, uint8_t *ret)

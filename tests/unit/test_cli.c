@@ -6,6 +6,7 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/completion.h"
 #include "agent/program/cli.h"
+#include "agent/program/text.h"
 #include "tests/gen/text_file.h"
 
 /* A program that has every kind of option. */
@@ -413,6 +414,19 @@ TEST(completion_quotes_what_its_shell_would_read)
 	CHECK_HAS(f, "write to FILE, or \\'-\\' for stdout");
 }
 
+TEST(hexadecimal_digits_are_those_alone)
+{
+	uint8_t bytes[2] = { 0 };
+
+	assert_true(text_from_hex("09aF", 4, bytes));
+	assert_int_equal(bytes[0], 0x09);
+	assert_int_equal(bytes[1], 0xaf);
+	/* 0x10 to 0x19 are the digits without bit 5. */
+	for (int c = 1; c < 256; c++)
+		assert_int_equal(text_from_hex((char[]){ (char)c, '0' }, 2, bytes),
+				 strchr("0123456789abcdefABCDEF", c) != NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -430,6 +444,7 @@ int main(void)
 		cmocka_unit_test(program_help_lists_commands_and_exit_codes),
 		cmocka_unit_test(completion_mentions_every_command_option_and_choice),
 		cmocka_unit_test(completion_quotes_what_its_shell_would_read),
+		cmocka_unit_test(hexadecimal_digits_are_those_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -402,35 +402,6 @@ TEST(budget_ends_a_walk)
 	machine_free(&m);
 }
 
-TEST(tables_can_be_passed_over)
-{
-	struct walk_options o = whole(PAGING_4_LEVEL);
-	struct machine_mem mem;
-	struct walk_set set;
-	struct err e = ERR_INIT;
-	enum walk_event event;
-	size_t leaves = 0;
-	struct machine m;
-	struct physmem *p;
-
-	begin(&m, 4);
-	machine_map(&m, ROOT, 0x1000, 0x5000, 1);
-	machine_map(&m, ROOT, 0x200000, 0x6000, 1);
-	p = machine_mem_init(&mem, &m, RAM_LAST);
-	CHECK_OK(walk_set_init(&set, p->ranges, &e), &e);
-	walk_begin(&w, p, &set, &o, ROOT);
-	while ((event = walk_next(&w)) != WALK_END) {
-		if (event == WALK_TABLE && w.table.level == 1 && !w.table.va)
-			walk_pass_over(&w);
-		leaves += event == WALK_LEAF;
-	}
-	assert_int_equal(leaves, 1);
-	assert_int_equal(w.leaf.entry.va, 0x200000);
-	walk_set_deinit(&set);
-	machine_mem_deinit(&mem);
-	machine_free(&m);
-}
-
 TEST(bits_that_are_no_address_can_be_ignored)
 {
 	const uint64_t c_bit = UINT64_C(1) << 47; /* AMD SME */
@@ -568,7 +539,6 @@ int main(void)
 		cmocka_unit_test(tables_that_name_each_other_end),
 		cmocka_unit_test(random_tables_end),
 		cmocka_unit_test(budget_ends_a_walk),
-		cmocka_unit_test(tables_can_be_passed_over),
 		cmocka_unit_test(bits_that_are_no_address_can_be_ignored),
 		cmocka_unit_test(virtual_memory_is_read_across_pages),
 		cmocka_unit_test(live_memory_has_times_and_holes),
