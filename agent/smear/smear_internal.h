@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What smear.c, which judges, shares with copies.c, which opens the container and walks it, and with
- * virtual.c, which reads.
+ * What smear.c, which judges, and measure.c, which adds up, share with copies.c, which opens the container,
+ * with walks.c, which walks its tables, and with virtual.c, which reads.
  */
 #ifndef RAMSEAL_AGENT_SMEAR_SMEAR_INTERNAL_H
 #define RAMSEAL_AGENT_SMEAR_SMEAR_INTERNAL_H
@@ -89,6 +89,9 @@ void smear__tear_down(struct measure *m);
  * the same evidence.
  */
 void smear__find_store(struct measure *m, const struct win_pte_evidence *ev);
+
+/* What is left to walks at least, in table pages, however few tables there are. */
+#define SMEAR__BUDGET_LEAST 65536
 
 /* The budgets of all copies anew: before all spaces are walked. */
 void smear__begin_budget(struct measure *m);

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Measuring: space by space, piece by piece, and what that adds up to. */
+#include <string.h>
+
+#include "agent/smear/piece.h"
+
+/* Steps of judging in all: torn entries that map 1 GiB each must not take for ever. */
+#define WORK_QUICK (UINT64_C(1) << 24) /* with `tables_only`, which is to be quick */
+#define WORK_MAX   (UINT64_C(1) << 32)
+
+static const struct {
+	enum copy from, to;
+} pairs[] = {
+#define X(name, text, from_, to_) [name] = { from_, to_ },
+	PAIR_MAP(X)
+#undef X
+};
+
+/*
+ * One space
+ */
+
+static enum status take_piece(struct measure *m, struct smear_space *s, struct piece *p,
+			      struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < PAIRS; i++) {
+		const struct view *a = &p->view[pairs[i].from], *b = &p->view[pairs[i].to];
+
+		p->change[i] = piece_change(m, a, b);
+		/* Where a space has no copy, nothing is compared: its fate tells. */
+		if (!smear__has_copy(&s->id, pairs[i].from) ||
+		    !smear__has_copy(&s->id, pairs[i].to) || (!a->leaf && !b->leaf))
+			continue;
+		s->pair[i].change[p->change[i]] += p->pages;
+		m->states[i][a->pte.state][b->pte.state] += p->pages;
+	}
+	for (size_t c = 0; c < COPIES && !st; c++)
+		st = smear__judge(m, s, p, (enum copy)c, e);
+	return st;
+}
+
+/*
+ * Entries above the page table that are not present. Windows pages out page tables, and then such an
+ * entry has the state of the table, not of 512 pages. Linux has migrating and PROT_NONE pages of
+ * 2 MiB, and nothing else (is_pmd_migration_entry(), pmd_protnone()).
+ */
+static bool is_away(const struct measure *m, const struct leaf *l)
+{
+	const struct pte p = entry_decode(&m->entries, l->level, l->raw);
+
+	if (l->level == 1 || (l->raw & PTE_PRESENT))
+		return false;
+	return m->entries.os != OS_LINUX || l->level > 2 || pte_place(&p) != PLACE_FRAME;
+}
+
+static void drop_away(const struct measure *m, struct leaves *l, struct copy_sums *sums)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		if (is_away(m, &l->at[i]))
+			sums->away++;
+		else
+			l->at[kept++] = l->at[i];
+	}
+	l->count = kept;
+}
+
+static enum status keep_states(struct transitions *t, const uint64_t states[PTE_STATES][PTE_STATES],
+			       struct err *e)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < (size_t)PTE_STATES * PTE_STATES; i++)
+		n += states[i / PTE_STATES][i % PTE_STATES] != 0;
+	t->states = calloc(n + 1, sizeof(*t->states));
+	if (!t->states)
+		return err_nomem(e);
+	for (size_t i = 0; i < (size_t)PTE_STATES * PTE_STATES; i++) {
+		const uint8_t from = (uint8_t)(i / PTE_STATES), to = (uint8_t)(i % PTE_STATES);
+
+		if (states[from][to])
+			t->states[t->n_states++] =
+				(struct state_pair){ from, to, states[from][to] };
+	}
+	return ST_OK;
+}
+
+static void begin_space(struct measure *m, struct smear_space *s)
+{
+	memset(m->states, 0, sizeof(m->states));
+	for (size_t c = 0; c < COPIES; c++) {
+		struct leaves *l = &m->copy[c].leaves;
+		struct copy_sums *sums = &s->copy[c];
+
+		memset(&m->copy[c].windows, 0, sizeof(m->copy[c].windows));
+		drop_away(m, l, sums);
+		sums->tables = l->n_tables;
+		sums->entries = l->count;
+		sums->not_followed = l->not_followed;
+		sums->cut = l->stop == WALK_OUT_OF_BUDGET;
+		sums->no_root = l->stop == WALK_NO_ROOT;
+	}
+	leaves_compare(&m->copy[COPY_BEFORE].leaves, &m->copy[COPY_AFTER].leaves, &s->tables);
+	leaves_mark_known(&m->copy[COPY_IMAGE].leaves, &m->copy[COPY_BEFORE].leaves);
+	leaves_mark_known(&m->copy[COPY_IMAGE].leaves, &m->copy[COPY_AFTER].leaves);
+}
+
+static enum status measure_space(struct measure *m, struct smear_space *s, struct err *e)
+{
+	size_t at[COPIES] = { 0 };
+	struct piece p;
+	enum status st = smear__walk_space(m, &s->id, true, e);
+
+	if (st)
+		return st;
+	begin_space(m, s);
+	for (uint64_t va = 0; !st && piece_next(m, at, va, &p); va = p.va + p.pages * PAGE_SIZE)
+		st = take_piece(m, s, &p, e);
+	for (size_t c = 0; c < COPIES; c++) {
+		for (size_t k = 0; k < WINDOW_KINDS; k++) {
+			windows_summary(&m->copy[c].windows[k], &s->copy[c].window[k]);
+			windows_merge(&m->copy[c].all[k], &m->copy[c].windows[k]);
+		}
+	}
+	for (size_t i = 0; i < PAIRS && !st; i++)
+		st = keep_states(&s->pair[i], m->states[i], e);
+	return st;
+}
+
+enum status smear__look(struct measure *m, struct smear_space *s, uint64_t first, uint64_t last,
+			struct err *e)
+{
+	size_t at[COPIES] = { 0 };
+	uint64_t va = first;
+	struct piece p;
+	enum status st = smear__walk_part(m, &s->id, first, last, e);
+
+	if (st)
+		return st;
+	begin_space(m, s);
+	m->work = WORK_MAX;
+	while (!st && piece_next(m, at, va, &p) && p.va <= last) {
+		p.pages = MIN(p.pages, ((last - p.va) >> PAGE_SHIFT) + 1);
+		st = take_piece(m, s, &p, e);
+		va = p.va + p.pages * PAGE_SIZE;
+		if (!va || va > last)
+			break;
+	}
+	return st;
+}
+
+/*
+ * All of them
+ */
+
+static void add_copy(struct copy_sums *to, const struct copy_sums *c)
+{
+	to->tables += c->tables;
+	to->entries += c->entries;
+	to->not_followed += c->not_followed;
+	to->cut |= c->cut;
+	to->away += c->away;
+	to->older += c->older;
+	for (size_t i = 0; i < PTE_STATES; i++)
+		to->state[i] += c->state[i];
+	for (size_t i = 0; i < VERDICTS; i++) {
+		to->frames[i] += c->frames[i];
+		to->slots[i] += c->slots[i];
+	}
+}
+
+static void add_space(struct smear *r, const struct smear_space *s,
+		      uint64_t states[PAIRS][PTE_STATES][PTE_STATES])
+{
+	struct smear_space *to = &r->total;
+
+	r->fates[s->id.fate]++;
+	to->tables.kept += s->tables.kept;
+	to->tables.freed += s->tables.freed;
+	to->tables.created += s->tables.created;
+	for (size_t c = 0; c < COPIES; c++)
+		add_copy(&to->copy[c], &s->copy[c]);
+	for (size_t i = 0; i < PAIRS; i++) {
+		for (size_t k = 0; k < CHANGES; k++)
+			to->pair[i].change[k] += s->pair[i].change[k];
+		for (size_t k = 0; k < s->pair[i].n_states; k++) {
+			const struct state_pair *x = &s->pair[i].states[k];
+
+			states[i][x->from][x->to] += x->pages;
+		}
+	}
+}
+
+static enum status measure_all(struct measure *m, struct err *e)
+{
+	struct smear *r = m->ret;
+	enum status st = ST_OK;
+
+	m->work = m->plan->tables_only ? WORK_QUICK : WORK_MAX;
+	r->at = calloc(MAX(r->spaces.count, 1), sizeof(*r->at));
+	if (!r->at)
+		return err_nomem(e);
+	smear__begin_budget(m);
+	for (; r->count < r->spaces.count && !st; r->count++) {
+		r->at[r->count].id = r->spaces.at[r->count];
+		r->at[r->count].id.image &= !m->plan->tables_only;
+		st = measure_space(m, &r->at[r->count], e);
+	}
+	return st;
+}
+
+static bool is_guided(const json_t *manifest)
+{
+	const json_t *line;
+	size_t i;
+
+	json_array_foreach(manifest, i, line)
+	{
+		const json_t *name = json_object_get(json_object_get(line, "order"), "name");
+
+		if (name)
+			return json_is_string(name) && !strcmp(json_string_value(name), "guided");
+	}
+	return false;
+}
+
+static enum status sum_up(struct measure *m, struct err *e)
+{
+	struct smear *r = m->ret;
+	enum status st = ST_OK;
+
+	memset(m->states, 0, sizeof(m->states));
+	for (size_t i = 0; i < r->count; i++)
+		add_space(r, &r->at[i], m->states);
+	smear__divide(r);
+	r->guided = is_guided(m->plan->manifest);
+	for (size_t c = 0; c < COPIES; c++)
+		for (size_t k = 0; k < WINDOW_KINDS; k++)
+			windows_summary(&m->copy[c].all[k], &r->total.copy[c].window[k]);
+	for (size_t i = 0; i < PAIRS && !st; i++)
+		st = keep_states(&r->total.pair[i], m->states[i], e);
+	r->frames = (struct naming){ m->named.marked, m->several.marked };
+	for (size_t i = 0; i < PTE_FILES_MAX; i++) {
+		r->slots.named += m->files[i].named.marked;
+		r->slots.several += m->files[i].several.marked;
+	}
+	return st;
+}
+
+enum status smear_measure(const struct smear_plan *plan, struct smear *ret, struct err *e)
+{
+	struct measure *m = calloc(1, sizeof(*m));
+	enum status st;
+
+	*ret = (struct smear){ 0 };
+	if (!m)
+		return err_nomem(e);
+	m->plan = plan;
+	m->ret = ret;
+	st = smear__set_up(m, e);
+	if (!st)
+		st = measure_all(m, e);
+	if (!st)
+		st = sum_up(m, e);
+	smear__tear_down(m);
+	free(m);
+	return st;
+}
+
+static void space_deinit(struct smear_space *s)
+{
+	for (size_t i = 0; i < PAIRS; i++)
+		free(s->pair[i].states);
+}
+
+void smear_deinit(struct smear *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		space_deinit(&s->at[i]);
+	space_deinit(&s->total);
+	for (size_t i = 0; i < s->n_file_doubts; i++) {
+		free(s->file_doubts[i].file);
+		free(s->file_doubts[i].why);
+	}
+	free(s->at);
+	smear_spaces_deinit(&s->spaces);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The walks through the three copies of the tables, space by space. */
+#include "agent/program/interrupt.h"
+#include "agent/smear/smear_internal.h"
+#include "formats/base/bytes.h"
+
+/*
+ * Walking
+ */
+
+/* The last address of the user half (Linux 32-bit has 3 GiB of it, Windows 2 or 3). */
+static uint64_t user_last(enum paging_mode mode)
+{
+	switch (mode) {
+	case PAGING_PAE:
+		return UINT64_C(0xbfffffff);
+	case PAGING_5_LEVEL:
+		return UINT64_C(0x00ffffffffffffff);
+	default:
+		return UINT64_C(0x00007fffffffffff);
+	}
+}
+
+/* Table pages that one space may have in the image, where a torn entry leads into anything. */
+#define IMAGE_FACTOR  4
+#define IMAGE_LEAST   4096
+
+/*
+ * Table pages that the walks of all spaces together may read. Each is read once where tables are
+ * whole (a shared one a few times); beyond a multiple of that, somebody is playing with us.
+ */
+#define BUDGET_FACTOR 16
+
+void smear__begin_budget(struct measure *m)
+{
+	const uint64_t tables = m->copy[COPY_BEFORE].set.pages + m->copy[COPY_AFTER].set.pages +
+				(m->image_only ? m->copy[COPY_IMAGE].set.pages : 0);
+
+	for (size_t i = 0; i < COPIES; i++)
+		m->copy[i].budget = (struct walk_budget){
+			.pages = SMEAR__BUDGET_LEAST + BUDGET_FACTOR * tables,
+			.deadline = UINT64_MAX,
+		};
+}
+
+static enum status walk_copy(struct measure *m, enum copy copy, uint64_t dtb,
+			     struct walk_options options, struct walk_set *set, struct err *e)
+{
+	struct source *s = &m->copy[copy];
+
+	options.mode = m->ret->spaces.mode;
+	options.ignore = m->ret->spaces.ignore;
+	return leaves_walk(&s->leaves, &m->walk, &s->mem.mem, set, &options, dtb,
+			   copy == COPY_IMAGE && m->earlier.cursor ? &m->earlier : NULL, e);
+}
+
+static enum status walk_budgeted(struct measure *m, enum copy copy, uint64_t dtb,
+				 struct walk_budget *budget, struct err *e)
+{
+	const struct walk_options options = {
+		.last = user_last(m->ret->spaces.mode),
+		.budget = budget,
+	};
+
+	return walk_copy(m, copy, dtb, options, &m->copy[copy].set, e);
+}
+
+bool smear__has_copy(const struct smear_id *id, enum copy copy)
+{
+	switch (copy) {
+	case COPY_BEFORE:
+		return id->fate == FATE_LIVED || id->fate == FATE_ENDED;
+	case COPY_AFTER:
+		return id->fate == FATE_LIVED || id->fate == FATE_BORN;
+	default:
+		return id->image;
+	}
+}
+
+static bool is_open(const struct measure *m, enum copy copy)
+{
+	return m->copy[copy].cursor != NULL;
+}
+
+/*
+ * The page of a root may have been another's when the image came to it: the process had ended, or had not
+ * begun. Its words would lead into anything, by the terabyte. All roots name the same tables for the
+ * kernel's half of the address space, but for few entries: the image's copy has to name most of what
+ * the pass's does. PAE roots have four entries; there it is left to what they name.
+ */
+static bool image_has_root(struct measure *m, const struct smear_id *id)
+{
+	const enum copy pass = smear__has_copy(id, COPY_BEFORE) ? COPY_BEFORE : COPY_AFTER;
+	const uint64_t root = paging_root(m->ret->spaces.mode, id->dtb);
+	uint8_t seen[PAGE_SIZE], there[PAGE_SIZE];
+	size_t named = 0, same = 0;
+
+	if (m->ret->spaces.mode == PAGING_PAE || !is_open(m, pass) ||
+	    !physmem_read_page(&m->copy[pass].mem.mem, root, seen, NULL) ||
+	    !physmem_read_page(&m->copy[COPY_IMAGE].mem.mem, root, there, NULL))
+		return true; /* the walk will tell */
+	for (size_t i = TABLE_ENTRIES / 2; i < TABLE_ENTRIES; i++) {
+		const uint64_t a = get_le64(seen + 8 * i), b = get_le64(there + 8 * i);
+
+		if (!(a & PTE_PRESENT))
+			continue;
+		named++;
+		same += (b & PTE_PRESENT) && !((a ^ b) & PTE_FRAME);
+	}
+	return 2 * same >= named;
+}
+
+/* The image comes last: what the other two have bounds it. */
+static enum status walk_image(struct measure *m, uint64_t dtb, struct err *e)
+{
+	struct source *s = &m->copy[COPY_IMAGE];
+	const uint64_t tables =
+		m->copy[COPY_BEFORE].leaves.n_tables + m->copy[COPY_AFTER].leaves.n_tables;
+	const uint64_t most = m->image_only
+				      ? s->budget.pages
+				      : MIN(s->budget.pages, IMAGE_LEAST + IMAGE_FACTOR * tables);
+	struct walk_budget budget = { .pages = most, .deadline = UINT64_MAX };
+	enum status st = walk_budgeted(m, COPY_IMAGE, dtb, &budget, e);
+
+	s->budget.pages -= most - budget.pages;
+	return st;
+}
+
+enum status smear__walk_space(struct measure *m, const struct smear_id *id, bool image,
+			      struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < COPIES; i++)
+		leaves_clear(&m->copy[i].leaves);
+	if (is_open(m, COPY_BEFORE) && smear__has_copy(id, COPY_BEFORE))
+		st = walk_budgeted(m, COPY_BEFORE, id->dtb, &m->copy[COPY_BEFORE].budget, e);
+	if (!st && is_open(m, COPY_AFTER) && smear__has_copy(id, COPY_AFTER))
+		st = walk_budgeted(m, COPY_AFTER, id->dtb, &m->copy[COPY_AFTER].budget, e);
+	if (!st && image && smear__has_copy(id, COPY_IMAGE)) {
+		if (image_has_root(m, id))
+			st = walk_image(m, id->dtb, e);
+		else
+			m->copy[COPY_IMAGE].leaves.stop = WALK_NO_ROOT;
+	}
+	if (!st && interrupted())
+		st = interrupt_status(e);
+	return st;
+}
+
+enum status smear__walk_part(struct measure *m, const struct smear_id *id, uint64_t first,
+			     uint64_t last, struct err *e)
+{
+	const struct walk_options options = { .first = first, .last = last };
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < COPIES && !st; i++) {
+		const enum copy c = (enum copy)i;
+
+		leaves_clear(&m->copy[i].leaves);
+		if (is_open(m, c) && (c == COPY_IMAGE || smear__has_copy(id, c)))
+			st = walk_copy(m, c, id->dtb, options, NULL, e);
+	}
+	if (!st && interrupted())
+		st = interrupt_status(e);
+	return st;
+}
