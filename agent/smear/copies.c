@@ -440,10 +440,29 @@ static void prove_numbers(struct measure *m, uint32_t named)
 		m->files[i].assumed = false;
 }
 
-static void add_evidence(struct layout_evidence *ev, const struct leaves *l)
+static void add_leaves(struct layout_evidence *ev, const struct leaves *l)
 {
 	for (size_t i = 0; i < l->count; i++)
 		layout_evidence_add_entry(ev, l->at[i].level, l->at[i].va, l->at[i].raw);
+}
+
+/* All copies that are open, but the image's only where its own tables are all that there is. */
+static enum status add_evidence(struct measure *m, struct smear_id *id, struct layout_evidence *ev,
+				struct err *e)
+{
+	uint64_t last;
+	enum status st = ST_OK;
+
+	smear__begin_walks(m, id, m->image_only);
+	while (!st && smear__next_slice(m, &last)) {
+		st = smear__take_slice(m, last, e);
+		for (size_t c = 0; c < COPIES; c++)
+			add_leaves(ev, &m->copy[c].leaves);
+	}
+	smear__end_walks(m);
+	id->pass_tables =
+		m->copy[COPY_BEFORE].leaves.n_tables + m->copy[COPY_AFTER].leaves.n_tables;
+	return st;
 }
 
 static enum status choose_layout(struct measure *m, struct err *e)
@@ -457,13 +476,8 @@ static enum status choose_layout(struct measure *m, struct err *e)
 	fill_facts(m, &facts);
 	layout_evidence_init(&ev, m->entries.os, &facts);
 	smear__begin_budget(m);
-	for (size_t i = 0; i < m->ret->spaces.count && !st; i++) {
-		st = smear__walk_space(m, &m->ret->spaces.at[i], m->image_only, e);
-		add_evidence(&ev, &m->copy[COPY_BEFORE].leaves);
-		add_evidence(&ev, &m->copy[COPY_AFTER].leaves);
-		if (m->image_only)
-			add_evidence(&ev, &m->copy[COPY_IMAGE].leaves);
-	}
+	for (size_t i = 0; i < m->ret->spaces.count && !st; i++)
+		st = add_evidence(m, &m->ret->spaces.at[i], &ev, e);
 	layout_choose(&ev, &m->entries, &m->ret->layout);
 	smear__find_store(m, &ev.windows);
 	if (m->entries.os == OS_LINUX && m->ret->layout.found)

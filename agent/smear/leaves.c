@@ -18,9 +18,11 @@ void leaves_clear(struct leaves *l)
 {
 	l->count = 0;
 	l->n_tables = 0;
+	l->first_table = 0;
 	l->n_readings = 0;
 	l->not_followed = 0;
 	l->stop = WALK_COMPLETE;
+	l->event = WALK_END;
 }
 
 static enum status add_reading(struct leaves *l, struct rsz_times when, struct err *e)
@@ -172,33 +174,66 @@ static enum status add_leaf(struct leaves *l, const struct walk_leaf *leaf, uint
 	return ST_OK;
 }
 
-enum status leaves_walk(struct leaves *l, struct walk *w, struct physmem *mem, struct walk_set *set,
-			const struct walk_options *options, uint64_t dtb,
-			struct earlier_readings *earlier, struct err *e)
+void leaves_begin(struct leaves *l, struct physmem *mem, struct walk_set *set,
+		  const struct walk_options *options, uint64_t dtb,
+		  struct earlier_readings *earlier)
 {
-	uint32_t current[WALK_LEVELS + 2]; /* the table of each level on the way to here */
-	enum walk_event event;
-	enum status st = ST_OK;
-
-	memset(current, 0xff, sizeof(current));
+	leaves_clear(l);
+	memset(l->current, 0xff, sizeof(l->current));
 	if (set)
 		walk_set_clear(set);
-	walk_begin(w, mem, set, options, dtb);
-	while (!st && (event = walk_next(w)) != WALK_END) {
-		if (event == WALK_TABLE) {
-			const unsigned level = w->table.level;
-			const bool root = level == (unsigned)options->mode;
+	l->earlier = earlier;
+	walk_begin(&l->walk, mem, set, options, dtb);
+	l->event = walk_next(&l->walk);
+	l->stop = l->walk.stop;
+}
 
-			st = add_table(l, &w->table, root ? NO_TABLE : current[level + 1], earlier,
-				       e);
-			current[level] = (uint32_t)(l->n_tables - 1);
-		} else if (event == WALK_LEAF) {
-			st = add_leaf(l, &w->leaf, current[w->leaf.level], earlier, e);
-		} else {
-			l->not_followed++;
-		}
+uint64_t leaves_next_va(const struct leaves *l)
+{
+	switch (l->event) {
+	case WALK_TABLE:
+		return l->walk.table.va;
+	case WALK_LEAF:
+		return l->walk.leaf.entry.va;
+	case WALK_SKIP:
+		return l->walk.skip.va;
+	default:
+		return UINT64_MAX;
 	}
-	l->stop = w->stop;
+}
+
+void leaves_next_slice(struct leaves *l)
+{
+	l->count = 0;
+	l->first_table = l->n_tables;
+}
+
+static enum status take_table(struct leaves *l, struct err *e)
+{
+	const struct walk_table *t = &l->walk.table;
+	const bool root = t->level == (unsigned)l->walk.options.mode;
+	const enum status st =
+		add_table(l, t, root ? NO_TABLE : l->current[t->level + 1], l->earlier, e);
+
+	l->current[t->level] = (uint32_t)(l->n_tables - 1);
+	return st;
+}
+
+enum status leaves_take(struct leaves *l, uint64_t last, struct err *e)
+{
+	enum status st = ST_OK;
+
+	while (!st && l->event != WALK_END && leaves_next_va(l) <= last) {
+		if (l->event == WALK_TABLE)
+			st = take_table(l, e);
+		else if (l->event == WALK_LEAF)
+			st = add_leaf(l, &l->walk.leaf, l->current[l->walk.leaf.level], l->earlier,
+				      e);
+		else
+			l->not_followed++;
+		l->event = walk_next(&l->walk);
+		l->stop = l->walk.stop;
+	}
 	return st;
 }
 
@@ -238,9 +273,8 @@ static void match(struct leaves *x, struct leaf_table *a, struct leaves *y, stru
 
 void leaves_compare(struct leaves *before, struct leaves *after, struct table_changes *ret)
 {
-	size_t i = 0, j = 0;
+	size_t i = before->first_table, j = after->first_table;
 
-	*ret = (struct table_changes){ 0 };
 	while (i < before->n_tables || j < after->n_tables) {
 		const int order = i == before->n_tables ? 1
 				  : j == after->n_tables
@@ -261,7 +295,7 @@ void leaves_compare(struct leaves *before, struct leaves *after, struct table_ch
 
 void leaves_mark_known(struct leaves *image, const struct leaves *pass)
 {
-	size_t i = 0, j = 0;
+	size_t i = image->first_table, j = pass->first_table;
 
 	while (i < image->n_tables && j < pass->n_tables) {
 		const int order = compare_tables(&image->tables[i], &pass->tables[j]);

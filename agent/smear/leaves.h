@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The user half of one address space as one copy of its tables shows it: table pages and the entries
- * that end there, both in order of virtual address.
+ * that end there, both in order of virtual address. A walk can be made slice by slice, so that only the
+ * entries of a slice are kept; the tables are 1/512 of them, and stay.
  */
 #ifndef RAMSEAL_AGENT_SMEAR_LEAVES_H
 #define RAMSEAL_AGENT_SMEAR_LEAVES_H
@@ -68,20 +69,37 @@ struct leaves {
 	struct rsz_times *readings; /* when tables were read before; see struct leaf_table */
 	size_t n_readings;
 	size_t readings_room;
+	size_t first_table; /* the first of those in `tables` that this slice has added */
 	enum walk_stop stop;
 	uint64_t not_followed; /* entries that name a table which could not be followed */
+
+	/* The walk, and where it stands: `event` comes next. */
+	struct walk walk;
+	enum walk_event event;
+	struct earlier_readings *earlier;
+	uint32_t current[WALK_LEVELS + 2]; /* the table of each level on the way to here */
 };
 
 void leaves_deinit(struct leaves *l);
 void leaves_clear(struct leaves *l);
 
 /*
- * Appends to empty leaves. `options` bounds addresses and cost. The set is cleared first; it may be
- * NULL as walk_begin()'s. `earlier`: NULL if no table was read more than once.
+ * Begins a walk with empty leaves; none of it is in them yet. `options` bounds addresses and cost. The set
+ * is cleared; it may be NULL as walk_begin()'s. `earlier`: NULL if no table was read more than once. All
+ * that is pointed to has to stay until the walk is over.
  */
-enum status leaves_walk(struct leaves *l, struct walk *w, struct physmem *mem, struct walk_set *set,
-			const struct walk_options *options, uint64_t dtb,
-			struct earlier_readings *earlier, struct err *e);
+void leaves_begin(struct leaves *l, struct physmem *mem, struct walk_set *set,
+		  const struct walk_options *options, uint64_t dtb,
+		  struct earlier_readings *earlier);
+
+/* The address of what comes next; UINT64_MAX: the walk is over, or none was begun. */
+uint64_t leaves_next_va(const struct leaves *l);
+
+/* Lets go of the entries; tables stay. What is taken next is another slice. */
+void leaves_next_slice(struct leaves *l);
+
+/* Appends what begins at `last` or before. Addresses have to be of one half. */
+enum status leaves_take(struct leaves *l, uint64_t last, struct err *e);
 
 static inline uint64_t leaf_size(const struct leaf *l)
 {
@@ -95,7 +113,10 @@ static inline uint64_t leaf_size(const struct leaf *l)
 bool leaves_same_way(const struct leaves *x, const struct leaf_table *a, const struct leaves *y,
 		     const struct leaf_table *b);
 
-/* Marks the tables of `image` that `pass` has in the same place, as leaves_same_way() says. */
+/*
+ * Marks the tables of `image` that `pass` has in the same place, as leaves_same_way() says: those of this
+ * slice, which both have taken to the same address.
+ */
 void leaves_mark_known(struct leaves *image, const struct leaves *pass);
 
 /* Table pages of two copies of one space: in both at the same place, in the first only, or not. */
@@ -105,6 +126,7 @@ struct table_changes {
 	uint64_t created;
 };
 
+/* Adds those of this slice, which both have taken to the same address, to *ret. */
 void leaves_compare(struct leaves *before, struct leaves *after, struct table_changes *ret);
 
 #endif

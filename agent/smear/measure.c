@@ -55,11 +55,13 @@ static bool is_away(const struct measure *m, const struct leaf *l)
 	return m->entries.os != OS_LINUX || l->level > 2 || pte_place(&p) != PLACE_FRAME;
 }
 
-static void drop_away(const struct measure *m, struct leaves *l, struct copy_sums *sums)
+/* Those from the first on. */
+static void drop_away(const struct measure *m, struct leaves *l, size_t first,
+		      struct copy_sums *sums)
 {
-	size_t kept = 0;
+	size_t kept = first;
 
-	for (size_t i = 0; i < l->count; i++) {
+	for (size_t i = first; i < l->count; i++) {
 		if (is_away(m, &l->at[i]))
 			sums->away++;
 		else
@@ -88,43 +90,95 @@ static enum status keep_states(struct transitions *t, const uint64_t states[PTE_
 	return ST_OK;
 }
 
-static void begin_space(struct measure *m, struct smear_space *s)
+static void begin_space(struct measure *m)
 {
 	memset(m->states, 0, sizeof(m->states));
+	for (size_t c = 0; c < COPIES; c++)
+		memset(&m->copy[c].windows, 0, sizeof(m->copy[c].windows));
+}
+
+/* Behind walks that are over. */
+static void end_space(struct measure *m, struct smear_space *s)
+{
 	for (size_t c = 0; c < COPIES; c++) {
-		struct leaves *l = &m->copy[c].leaves;
+		const struct leaves *l = &m->copy[c].leaves;
 		struct copy_sums *sums = &s->copy[c];
 
-		memset(&m->copy[c].windows, 0, sizeof(m->copy[c].windows));
-		drop_away(m, l, sums);
 		sums->tables = l->n_tables;
-		sums->entries = l->count;
 		sums->not_followed = l->not_followed;
 		sums->cut = l->stop == WALK_OUT_OF_BUDGET;
 		sums->no_root = l->stop == WALK_NO_ROOT;
+		for (size_t k = 0; k < WINDOW_KINDS; k++) {
+			windows_summary(&m->copy[c].windows[k], &sums->window[k]);
+			windows_merge(&m->copy[c].all[k], &m->copy[c].windows[k]);
+		}
 	}
+}
+
+static void begin_slice(struct measure *m, struct smear_space *s)
+{
+	for (size_t c = 0; c < COPIES; c++)
+		s->copy[c].entries += m->copy[c].leaves.count;
 	leaves_compare(&m->copy[COPY_BEFORE].leaves, &m->copy[COPY_AFTER].leaves, &s->tables);
 	leaves_mark_known(&m->copy[COPY_IMAGE].leaves, &m->copy[COPY_BEFORE].leaves);
 	leaves_mark_known(&m->copy[COPY_IMAGE].leaves, &m->copy[COPY_AFTER].leaves);
 }
 
-static enum status measure_space(struct measure *m, struct smear_space *s, struct err *e)
+static uint64_t leaves_last(const struct leaves *l)
+{
+	const struct leaf *x = l->count ? &l->at[l->count - 1] : NULL;
+
+	return x ? x->va + (leaf_size(x) - 1) : 0;
+}
+
+/* Large pages may lead beyond the slice: it ends where none does, so that no piece is cut in two. */
+static enum status take_slice(struct measure *m, struct smear_space *s, uint64_t last,
+			      struct err *e)
+{
+	size_t had[COPIES] = { 0 };
+	uint64_t end = last;
+	enum status st;
+
+	do {
+		last = end;
+		st = smear__take_slice(m, last, e);
+		for (size_t c = 0; c < COPIES && !st; c++) {
+			struct leaves *l = &m->copy[c].leaves;
+
+			drop_away(m, l, had[c], &s->copy[c]);
+			had[c] = l->count;
+			end = MAX(end, leaves_last(l));
+		}
+	} while (!st && end > last);
+	return st;
+}
+
+static enum status measure_slice(struct measure *m, struct smear_space *s, uint64_t last,
+				 struct err *e)
 {
 	size_t at[COPIES] = { 0 };
 	struct piece p;
-	enum status st = smear__walk_space(m, &s->id, true, e);
+	enum status st = take_slice(m, s, last, e);
 
 	if (st)
 		return st;
-	begin_space(m, s);
+	begin_slice(m, s);
 	for (uint64_t va = 0; !st && piece_next(m, at, va, &p); va = p.va + p.pages * PAGE_SIZE)
 		st = take_piece(m, s, &p, e);
-	for (size_t c = 0; c < COPIES; c++) {
-		for (size_t k = 0; k < WINDOW_KINDS; k++) {
-			windows_summary(&m->copy[c].windows[k], &s->copy[c].window[k]);
-			windows_merge(&m->copy[c].all[k], &m->copy[c].windows[k]);
-		}
-	}
+	return st;
+}
+
+static enum status measure_space(struct measure *m, struct smear_space *s, struct err *e)
+{
+	uint64_t last;
+	enum status st = ST_OK;
+
+	begin_space(m);
+	smear__begin_walks(m, &s->id, true);
+	while (!st && smear__next_slice(m, &last))
+		st = measure_slice(m, s, last, e);
+	smear__end_walks(m);
+	end_space(m, s);
 	for (size_t i = 0; i < PAIRS && !st; i++)
 		st = keep_states(&s->pair[i], m->states[i], e);
 	return st;
@@ -140,7 +194,10 @@ enum status smear__look(struct measure *m, struct smear_space *s, uint64_t first
 
 	if (st)
 		return st;
-	begin_space(m, s);
+	begin_space(m);
+	for (size_t c = 0; c < COPIES; c++)
+		drop_away(m, &m->copy[c].leaves, 0, &s->copy[c]);
+	begin_slice(m, s);
 	m->work = WORK_MAX;
 	while (!st && piece_next(m, at, va, &p) && p.va <= last) {
 		p.pages = MIN(p.pages, ((last - p.va) >> PAGE_SHIFT) + 1);

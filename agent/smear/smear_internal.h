@@ -29,6 +29,7 @@ struct source {
 	struct walk_set set;
 	struct leaves leaves;
 	struct walk_budget budget;
+	struct walk_budget share; /* the image's: what the space at hand may take of it */
 	/* Of frames, and of slots: page files are read at another time, in another order. */
 	struct windows windows[WINDOW_KINDS]; /* of the space at hand */
 	struct windows all[WINDOW_KINDS];
@@ -72,7 +73,6 @@ struct measure {
 	struct walk_set several;
 	struct slot_file files[PTE_FILES_MAX];
 	struct entry_reader entries;
-	struct walk walk;
 	uint64_t work;                                  /* steps that judging may still take */
 	uint64_t states[PAIRS][PTE_STATES][PTE_STATES]; /* of the space at hand */
 };
@@ -99,11 +99,31 @@ void smear__begin_budget(struct measure *m);
 /* True if a space has tables in that copy that are to be walked. */
 bool smear__has_copy(const struct smear_id *id, enum copy copy);
 
-/* Fills the leaves of every copy that the space has; the image's only if `image`. */
-enum status smear__walk_space(struct measure *m, const struct smear_id *id, bool image,
-			      struct err *e);
+/*
+ * Goes through a space slice by slice, because all that a process of a large machine maps is too much to hold:
+ *
+ *	smear__begin_walks(m, id, image);
+ *	while (smear__next_slice(m, &last))
+ *		st = smear__take_slice(m, last, e);
+ *	smear__end_walks(m);
+ *
+ * Begins with every copy that the space has; the image's only if `image`.
+ */
+void smear__begin_walks(struct measure *m, const struct smear_id *id, bool image);
 
-/* The same of [first, last] alone, tables as the processor follows them; the image's in any case. */
+/*
+ * The end of the slice that holds what comes next in any copy; the leaves of all copies are without entries
+ * then. False if nothing comes.
+ */
+bool smear__next_slice(struct measure *m, uint64_t *last);
+
+/* Fills in the leaves of every copy up to `last`. It may be asked for more of the same slice. */
+enum status smear__take_slice(struct measure *m, uint64_t last, struct err *e);
+
+/* Settles the budgets. */
+void smear__end_walks(struct measure *m);
+
+/* The leaves of [first, last] alone, tables as the processor follows them; the image's in any case. */
 enum status smear__walk_part(struct measure *m, const struct smear_id *id, uint64_t first,
 			     uint64_t last, struct err *e);
 

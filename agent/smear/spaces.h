@@ -33,7 +33,8 @@ struct smear_id {
 	char *name;     /* text of the manifest; may hold control characters */
 	size_t sharers; /* further processes with the same tables */
 	enum fate fate;
-	bool image; /* the walk of the image's copy is counted here: once for each dtb */
+	bool image;           /* the walk of the image's copy is counted here: once for each dtb */
+	uint64_t pass_tables; /* table pages in both passes; known once the layout is chosen */
 };
 
 /* A process that runs in tables which are counted for one with a lower PID. */

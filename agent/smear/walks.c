@@ -43,26 +43,26 @@ void smear__begin_budget(struct measure *m)
 		};
 }
 
-static enum status walk_copy(struct measure *m, enum copy copy, uint64_t dtb,
-			     struct walk_options options, struct walk_set *set, struct err *e)
+static void begin_copy(struct measure *m, enum copy copy, uint64_t dtb, struct walk_options options,
+		       struct walk_set *set)
 {
 	struct source *s = &m->copy[copy];
 
 	options.mode = m->ret->spaces.mode;
 	options.ignore = m->ret->spaces.ignore;
-	return leaves_walk(&s->leaves, &m->walk, &s->mem.mem, set, &options, dtb,
-			   copy == COPY_IMAGE && m->earlier.cursor ? &m->earlier : NULL, e);
+	leaves_begin(&s->leaves, &s->mem.mem, set, &options, dtb,
+		     copy == COPY_IMAGE && m->earlier.cursor ? &m->earlier : NULL);
 }
 
-static enum status walk_budgeted(struct measure *m, enum copy copy, uint64_t dtb,
-				 struct walk_budget *budget, struct err *e)
+static void begin_budgeted(struct measure *m, enum copy copy, uint64_t dtb,
+			   struct walk_budget *budget)
 {
 	const struct walk_options options = {
 		.last = user_last(m->ret->spaces.mode),
 		.budget = budget,
 	};
 
-	return walk_copy(m, copy, dtb, options, &m->copy[copy].set, e);
+	begin_copy(m, copy, dtb, options, &m->copy[copy].set);
 }
 
 bool smear__has_copy(const struct smear_id *id, enum copy copy)
@@ -110,58 +110,81 @@ static bool image_has_root(struct measure *m, const struct smear_id *id)
 	return 2 * same >= named;
 }
 
-/* The image comes last: what the other two have bounds it. */
-static enum status walk_image(struct measure *m, uint64_t dtb, struct err *e)
+/* What the passes have bounds it. */
+static void begin_image(struct measure *m, const struct smear_id *id)
 {
 	struct source *s = &m->copy[COPY_IMAGE];
-	const uint64_t tables =
-		m->copy[COPY_BEFORE].leaves.n_tables + m->copy[COPY_AFTER].leaves.n_tables;
-	const uint64_t most = m->image_only
-				      ? s->budget.pages
-				      : MIN(s->budget.pages, IMAGE_LEAST + IMAGE_FACTOR * tables);
-	struct walk_budget budget = { .pages = most, .deadline = UINT64_MAX };
-	enum status st = walk_budgeted(m, COPY_IMAGE, dtb, &budget, e);
+	const uint64_t most = IMAGE_LEAST + IMAGE_FACTOR * id->pass_tables;
 
-	s->budget.pages -= most - budget.pages;
-	return st;
+	s->share = s->budget;
+	if (!m->image_only)
+		s->share.pages = MIN(s->share.pages, most);
+	s->budget.pages -= s->share.pages;
+	begin_budgeted(m, COPY_IMAGE, id->dtb, &s->share);
 }
 
-enum status smear__walk_space(struct measure *m, const struct smear_id *id, bool image,
-			      struct err *e)
+void smear__begin_walks(struct measure *m, const struct smear_id *id, bool image)
+{
+	for (size_t i = 0; i < COPIES; i++)
+		leaves_clear(&m->copy[i].leaves);
+	m->copy[COPY_IMAGE].share.pages = 0;
+	if (is_open(m, COPY_BEFORE) && smear__has_copy(id, COPY_BEFORE))
+		begin_budgeted(m, COPY_BEFORE, id->dtb, &m->copy[COPY_BEFORE].budget);
+	if (is_open(m, COPY_AFTER) && smear__has_copy(id, COPY_AFTER))
+		begin_budgeted(m, COPY_AFTER, id->dtb, &m->copy[COPY_AFTER].budget);
+	if (!image || !smear__has_copy(id, COPY_IMAGE))
+		return;
+	if (image_has_root(m, id))
+		begin_image(m, id);
+	else
+		m->copy[COPY_IMAGE].leaves.stop = WALK_NO_ROOT;
+}
+
+/* 64 MiB of addresses: at most 16,384 entries of each copy, unless a 1 GiB page stretches it. */
+#define SLICE_BYTES (UINT64_C(1) << 26)
+
+bool smear__next_slice(struct measure *m, uint64_t *last)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (size_t i = 0; i < COPIES; i++) {
+		next = MIN(next, leaves_next_va(&m->copy[i].leaves));
+		leaves_next_slice(&m->copy[i].leaves);
+	}
+	*last = next | (SLICE_BYTES - 1);
+	return next != UINT64_MAX;
+}
+
+enum status smear__take_slice(struct measure *m, uint64_t last, struct err *e)
 {
 	enum status st = ST_OK;
 
-	for (size_t i = 0; i < COPIES; i++)
-		leaves_clear(&m->copy[i].leaves);
-	if (is_open(m, COPY_BEFORE) && smear__has_copy(id, COPY_BEFORE))
-		st = walk_budgeted(m, COPY_BEFORE, id->dtb, &m->copy[COPY_BEFORE].budget, e);
-	if (!st && is_open(m, COPY_AFTER) && smear__has_copy(id, COPY_AFTER))
-		st = walk_budgeted(m, COPY_AFTER, id->dtb, &m->copy[COPY_AFTER].budget, e);
-	if (!st && image && smear__has_copy(id, COPY_IMAGE)) {
-		if (image_has_root(m, id))
-			st = walk_image(m, id->dtb, e);
-		else
-			m->copy[COPY_IMAGE].leaves.stop = WALK_NO_ROOT;
-	}
+	for (size_t i = 0; i < COPIES && !st; i++)
+		st = leaves_take(&m->copy[i].leaves, last, e);
 	if (!st && interrupted())
 		st = interrupt_status(e);
 	return st;
+}
+
+void smear__end_walks(struct measure *m)
+{
+	struct source *s = &m->copy[COPY_IMAGE];
+
+	s->budget.pages += s->share.pages;
+	s->share.pages = 0;
 }
 
 enum status smear__walk_part(struct measure *m, const struct smear_id *id, uint64_t first,
 			     uint64_t last, struct err *e)
 {
 	const struct walk_options options = { .first = first, .last = last };
-	enum status st = ST_OK;
 
-	for (size_t i = 0; i < COPIES && !st; i++) {
+	for (size_t i = 0; i < COPIES; i++) {
 		const enum copy c = (enum copy)i;
 
 		leaves_clear(&m->copy[i].leaves);
 		if (is_open(m, c) && (c == COPY_IMAGE || smear__has_copy(id, c)))
-			st = walk_copy(m, c, id->dtb, options, NULL, e);
+			begin_copy(m, c, id->dtb, options, NULL);
 	}
-	if (!st && interrupted())
-		st = interrupt_status(e);
-	return st;
+	return smear__take_slice(m, UINT64_MAX, e);
 }
