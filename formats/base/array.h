@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays that grow by one element at a time, and so double. Each owner keeps its own pointer,
- * count and room, and calls this where count has reached room.
+ * Arrays that grow by one element at a time, and so double: each owner keeps its own pointer, count and
+ * room, and calls array_grow() where count has reached room. And sorting where they lie.
  */
 #ifndef RAMSEAL_BASE_ARRAY_H
 #define RAMSEAL_BASE_ARRAY_H
@@ -14,5 +14,11 @@
  * where the size has no number: `at` and *room are as they were.
  */
 void *array_grow(void *at, size_t *room, size_t size);
+
+/*
+ * As qsort(), without memory of its own (glibc's takes as much again as the array has), and in
+ * O(n log n) whatever the order. Equal elements come in any order.
+ */
+void array_sort(void *at, size_t count, size_t size, int (*compare)(const void *, const void *));
 
 #endif

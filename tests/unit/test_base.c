@@ -266,6 +266,77 @@ TEST(array_without_a_number_for_its_size_does_not_grow)
 	}
 }
 
+/* Three words, so that elements are no power of two. */
+struct element {
+	uint64_t key, number, more;
+};
+
+static uint64_t comparisons;
+
+static int compare_elements(const void *a, const void *b)
+{
+	const struct element *x = a, *y = b;
+
+	comparisons++;
+	return x->key < y->key ? -1 : x->key > y->key;
+}
+
+/* Orders that are known to be hard for some way of sorting. */
+static uint64_t key_of(unsigned order, size_t i, size_t count)
+{
+	switch (order) {
+	case 0:
+		return i;
+	case 1:
+		return count - i;
+	case 2:
+		return 7;
+	case 3:
+		return i < count / 2 ? i : count - i;
+	case 4: /* what a median of three likes least */
+		return i % 2 ? i : i + count / 2;
+	case 5:
+		return i % 3;
+	default:
+		return (i * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
+	}
+}
+
+static void check_sorted(const struct element *at, size_t count, unsigned order)
+{
+	uint64_t numbers = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		assert_true(!i || at[i - 1].key <= at[i].key);
+		assert_int_equal(at[i].key, key_of(order, (size_t)at[i].number, count));
+		assert_int_equal(at[i].more, ~at[i].number);
+		numbers += at[i].number;
+	}
+	assert_int_equal(numbers, count * (count - 1) / 2);
+}
+
+TEST(array_is_sorted_where_it_lies_from_any_order)
+{
+	static const size_t counts[] = { 1, 2, 3, 15, 16, 17, 18, 100, 4096, 50000 };
+	static struct element at[50000];
+
+	for (size_t k = 0; k < ARRAY_SIZE(counts) * 7; k++) {
+		const size_t n = counts[k / 7];
+		const unsigned order = (unsigned)(k % 7);
+		uint64_t log = 1;
+
+		while (n >> log)
+			log++;
+		for (size_t i = 0; i < n; i++)
+			at[i] = (struct element){ key_of(order, i, n), i, ~(uint64_t)i };
+		comparisons = 0;
+		array_sort(at, n, sizeof(*at), compare_elements);
+		check_sorted(at, n, order);
+		assert_true(comparisons <= 6 * n * log);
+	}
+	array_sort(NULL, 0, sizeof(*at), compare_elements);
+}
+
 TEST(blob_that_ends_too_early_says_where)
 {
 	struct err e = ERR_INIT;
@@ -318,6 +389,7 @@ int main(void)
 		cmocka_unit_test(memory_sink_is_full_at_its_limit),
 		cmocka_unit_test(array_keeps_its_elements_while_it_grows),
 		cmocka_unit_test(array_without_a_number_for_its_size_does_not_grow),
+		cmocka_unit_test(array_is_sorted_where_it_lies_from_any_order),
 		cmocka_unit_test(blob_that_ends_too_early_says_where),
 		cmocka_unit_test(sha256_of_known_messages),
 	};
