@@ -52,6 +52,20 @@ static enum status add_piece(struct rsz_reader *r, struct piece x, struct err *e
 	return ST_OK;
 }
 
+static enum status make_room(struct rsz_reader *r, size_t count, struct err *e)
+{
+	struct piece *pieces;
+
+	if (count <= r->room)
+		return ST_OK;
+	pieces = realloc(r->pieces, count * sizeof(*pieces));
+	if (!pieces)
+		return err_nomem(e);
+	r->pieces = pieces;
+	r->room = count;
+	return ST_OK;
+}
+
 /*
  * From front to back: an unsealed container has no index that one could trust to be complete.
  */
@@ -294,11 +308,6 @@ static int by_stream_address(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static bool overlaps_next(const struct piece *x)
-{
-	return x[0].stream == x[1].stream && x[1].address - x[0].address < x[0].length;
-}
-
 /* A heap of pieces, the newest on top. */
 struct heap {
 	const struct piece **at;
@@ -377,40 +386,107 @@ static size_t sweep(const struct piece *in, size_t count, struct heap *h, struct
 	return n;
 }
 
-static enum status resolve_overlaps(struct rsz_reader *r, struct err *e)
+/* From `i` on: how many pieces overlap, each with one before it. 1: this one with none. */
+static size_t run_of_overlaps(const struct rsz_reader *r, size_t i)
 {
-	struct piece *out;
-	struct heap heap = { 0 };
-	size_t n = 0;
+	uint64_t end = r->pieces[i].address + r->pieces[i].length;
+	size_t n = 1;
 
-	heap.at = malloc(r->count * sizeof(*heap.at));
-	out = malloc(2 * r->count * sizeof(*out));
-	if (!heap.at || !out) {
-		free(heap.at);
-		free(out);
-		return err_nomem(e);
+	for (; i + n < r->count; n++) {
+		const struct piece *x = &r->pieces[i + n];
+
+		if (x->stream != r->pieces[i].stream || x->address >= end)
+			break;
+		end = MAX(end, x->address + x->length);
 	}
-	for (size_t i = 0, j; i < r->count; i = j) {
-		for (j = i; j < r->count && r->pieces[j].stream == r->pieces[i].stream;)
-			j++;
-		n += sweep(r->pieces + i, j - i, &heap, out + n);
+	return n;
+}
+
+/* What runs of overlapping pieces become. Such runs are few: most is captured once. */
+struct resolved {
+	struct piece *at;
+	const struct piece **heap;
+	size_t count;
+};
+
+/* The stream of what stands for a run; its `order` is how many pieces that comes to. */
+#define A_RUN UINT32_MAX
+
+/* Puts one such piece in the place of each run. */
+static void resolve_runs(struct rsz_reader *r, struct resolved *x)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0, n; i < r->count; i += n) {
+		struct heap heap = { .at = x->heap };
+		size_t made;
+
+		n = run_of_overlaps(r, i);
+		if (n == 1) {
+			r->pieces[kept++] = r->pieces[i];
+			continue;
+		}
+		made = sweep(&r->pieces[i], n, &heap, x->at + x->count);
+		x->count += made;
+		r->pieces[kept++] = (struct piece){ .stream = A_RUN, .order = (uint32_t)made };
 	}
-	free(heap.at);
-	free(r->pieces);
-	r->pieces = out;
-	r->room = 2 * r->count;
-	r->count = n;
-	return ST_OK;
+	r->count = kept;
+}
+
+/* Puts what runs came to in their places, from the back, where the room is. */
+static void spread_runs(struct rsz_reader *r, const struct resolved *x, size_t count)
+{
+	size_t from = x->count, to = count;
+
+	for (size_t i = r->count; i-- > 0;) {
+		const struct piece p = r->pieces[i];
+
+		if (p.stream != A_RUN) {
+			r->pieces[--to] = p;
+			continue;
+		}
+		from -= p.order;
+		to -= p.order;
+		memcpy(&r->pieces[to], &x->at[from], p.order * sizeof(p));
+	}
+	r->count = count;
+}
+
+static enum status resolve_overlaps(struct rsz_reader *r, size_t overlapping, struct err *e)
+{
+	struct resolved x = { 0 };
+	enum status st = ST_OK;
+	size_t count = 0;
+
+	/* sweep() makes twice as many at most. */
+	x.heap = malloc(overlapping * sizeof(*x.heap));
+	x.at = malloc(2 * overlapping * sizeof(*x.at));
+	if (!x.heap || !x.at) {
+		st = err_nomem(e);
+	} else {
+		resolve_runs(r, &x);
+		for (size_t i = 0; i < r->count; i++)
+			count += r->pieces[i].stream == A_RUN ? r->pieces[i].order : 1;
+		st = make_room(r, count, e);
+	}
+	if (!st)
+		spread_runs(r, &x, count);
+	free(x.heap);
+	free(x.at);
+	return st;
 }
 
 static enum status settle_pieces(struct rsz_reader *r, struct err *e)
 {
+	size_t overlapping = 0;
+
 	if (r->count)
-		qsort(r->pieces, r->count, sizeof(*r->pieces), by_stream_address);
-	for (size_t i = 0; i + 1 < r->count; i++)
-		if (overlaps_next(&r->pieces[i]))
-			return resolve_overlaps(r, e);
-	return ST_OK;
+		array_sort(r->pieces, r->count, sizeof(*r->pieces), by_stream_address);
+	for (size_t i = 0, n; i < r->count; i += n) {
+		n = run_of_overlaps(r, i);
+		overlapping += n > 1 ? n : 0;
+	}
+	return overlapping ? resolve_overlaps(r, overlapping, e) : ST_OK;
 }
 
 static enum status open_end(struct rsz_reader *r, enum status st, struct rsz_reader **ret,

@@ -181,7 +181,7 @@ static enum status find_hidden(const struct rsz_chunk *c, bool **ret, struct err
 	for (size_t i = 0; i < c->n_extents; i++)
 		for (size_t k = 0; k < rsz_extent_pages(&c->extents[i]); k++, n++)
 			at[n] = (struct numbered){ c->extents[i].address + k * PAGE_SIZE, n };
-	qsort(at, n, sizeof(*at), compare_numbered);
+	array_sort(at, n, sizeof(*at), compare_numbered);
 	for (size_t i = 1; i < n; i++)
 		(*ret)[at[i - 1].number] = at[i].address == at[i - 1].address;
 	return ST_OK;
@@ -232,10 +232,10 @@ static void settle(struct captures *c)
 	size_t kept = 0;
 
 	if (c->n_older)
-		qsort(c->older, c->n_older, sizeof(*c->older), compare_older);
+		array_sort(c->older, c->n_older, sizeof(*c->older), compare_older);
 	if (!c->count)
 		return;
-	qsort(c->at, c->count, sizeof(*c->at), compare);
+	array_sort(c->at, c->count, sizeof(*c->at), compare);
 	for (size_t i = 1; i < c->count; i++) {
 		const uint64_t behind = c->at[kept].range.last + 1;
 
