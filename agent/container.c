@@ -171,32 +171,33 @@ json_t *container_end_json(const struct container *c)
 			 container_acquisition_json(c));
 }
 
-/* The parts of a range that no record has. */
-static enum status add_missing(const struct rsz_reader *r, uint32_t stream, const struct range *of,
+/* The parts of a range that are not in `has`, which is in order. */
+static enum status add_missing(const struct range_list *has, const struct range *of,
 			       struct range_list *ret, struct err *e)
 {
 	uint64_t at = of->first;
-	struct rsz_segment seg;
 	enum status st = ST_OK;
 
-	while (!st && at <= of->last && rsz_reader_next(r, stream, at, &seg) &&
-	       seg.address <= of->last) {
-		if (seg.address > at)
-			st = range_list_add(ret, at, seg.address - 1, e);
-		at = seg.address + seg.length;
+	for (size_t i = 0; !st && i < has->count && has->at[i].first <= of->last; i++) {
+		if (has->at[i].last < at)
+			continue;
+		if (has->at[i].first > at)
+			st = range_list_add(ret, at, has->at[i].first - 1, e);
+		at = has->at[i].last + 1;
 	}
 	return st || at > of->last ? st : range_list_add(ret, at, of->last, e);
 }
 
 enum status container_missing(const struct container *c, struct range_list *ret, struct err *e)
 {
-	_cleanup_ranges_ struct range_list map = { 0 };
+	_cleanup_ranges_ struct range_list map = { 0 }, has = { 0 };
 	uint32_t stream = UINT32_MAX;
 	enum status st = manifest_get_map(container_event(c, "begin"), &map, e);
 
-	container_find_kind(c, RSZ_KIND_MEMORY, &stream, NULL);
+	if (!st && !container_find_kind(c, RSZ_KIND_MEMORY, &stream, NULL))
+		st = rsz_reader_ranges(c->reader, stream, &has, e);
 	for (size_t i = 0; i < map.count && !st; i++)
-		st = add_missing(c->reader, stream, &map.at[i], ret, e);
+		st = add_missing(&has, &map.at[i], ret, e);
 	return st;
 }
 

@@ -567,3 +567,23 @@ bool rsz_reader_next(const struct rsz_reader *r, uint32_t stream, uint64_t from,
 	};
 	return true;
 }
+
+enum status rsz_reader_ranges(const struct rsz_reader *r, uint32_t stream, struct range_list *ret,
+			      struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = find_piece(r, stream, 0), j; !st && i < r->count; i = j) {
+		uint64_t end = r->pieces[i].address;
+
+		if (r->pieces[i].stream != stream)
+			break;
+		for (j = i; j < r->count && r->pieces[j].stream == stream; j++) {
+			if (r->pieces[j].address != end)
+				break;
+			end += r->pieces[j].length;
+		}
+		st = range_list_add(ret, r->pieces[i].address, end - 1, e);
+	}
+	return st;
+}

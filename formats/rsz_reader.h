@@ -15,6 +15,7 @@
 #define RAMSEAL_FORMATS_RSZ_READER_H
 
 #include "formats/base/io.h"
+#include "formats/base/range.h"
 #include "formats/rsz.h"
 
 /* How a container ends. */
@@ -211,6 +212,13 @@ struct rsz_segment {
  */
 bool rsz_reader_next(const struct rsz_reader *r, uint32_t stream, uint64_t from,
 		     struct rsz_segment *ret);
+
+/*
+ * Appends the addresses of `stream` that something was captured of: in order, disjoint, as few ranges as
+ * they make. Faster than asking for segment after segment, of which there may be millions.
+ */
+enum status rsz_reader_ranges(const struct rsz_reader *r, uint32_t stream, struct range_list *ret,
+			      struct err *e);
 
 struct rsz_cursor;
 

@@ -88,7 +88,7 @@ static void put_memory(json_t *doc, struct container *c, const struct container_
 	uint32_t stream;
 
 	if (container_find_kind(c, RSZ_KIND_MEMORY, &stream, NULL) || stream >= s->count ||
-	    image_ranges(c->reader, stream, &ranges, NULL))
+	    rsz_reader_ranges(c->reader, stream, &ranges, NULL))
 		return;
 	json_object_set_new(doc, "pages", tally_states_json(&s->streams[stream].tally));
 	json_object_set_new(doc, "ranges", manifest_ranges(&ranges));

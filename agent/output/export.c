@@ -82,7 +82,7 @@ static enum status find_stream(struct export_run *x, struct err *e)
 	if (!st)
 		st = check_stream(x, e);
 	if (!st)
-		st = image_ranges(x->plan->in->reader, x->stream, &x->ranges, e);
+		st = rsz_reader_ranges(x->plan->in->reader, x->stream, &x->ranges, e);
 	if (st || stream_of(x)->kind != RSZ_KIND_MEMORY)
 		return st;
 	return add_missing(&x->ranges, container_event(x->plan->in, "begin"), e);

@@ -430,22 +430,3 @@ void drv_pages_init(struct drv_pages *p, struct drv *d)
 {
 	*p = (struct drv_pages){ .pages.read = read_drv, .drv = d };
 }
-
-enum status image_ranges(const struct rsz_reader *r, uint32_t stream, struct range_list *ret,
-			 struct err *e)
-{
-	struct rsz_segment seg;
-	enum status st = ST_OK;
-
-	for (uint64_t at = 0; !st && rsz_reader_next(r, stream, at, &seg);) {
-		const uint64_t last = seg.address + seg.length - 1;
-
-		/* Joined at once, or a fragmented container would need a range per extent. */
-		if (ret->count && ret->at[ret->count - 1].last + 1 == seg.address)
-			ret->at[ret->count - 1].last = last;
-		else
-			st = range_list_add(ret, seg.address, last, e);
-		at = last + 1;
-	}
-	return st;
-}

@@ -82,10 +82,6 @@ struct image_result {
 
 void image_result_deinit(struct image_result *r);
 
-/* The ranges that the stream's captures cover, tidy and joined. */
-enum status image_ranges(const struct rsz_reader *r, uint32_t stream, struct range_list *ret,
-			 struct err *e);
-
 /*
  * ST_OK also with damaged chunks: their pages get the unreadable pattern, and are counted.
  * ST_INTERRUPTED or ST_SOURCE_FAILED: the image ends early, and pages that are not in it are

@@ -144,28 +144,6 @@ static void rsz_read(struct physmem *m, uint64_t pa, uint8_t *buf, size_t pages,
 		ret[i] = rsz_one((struct physmem_rsz *)m, pa + i * PAGE_SIZE, buf + i * PAGE_SIZE);
 }
 
-/* Adjacent segments become one range, so that the list stays short however small the chunks are. */
-static enum status add_segments(struct range_list *l, const struct rsz_reader *r, uint32_t stream,
-				struct err *e)
-{
-	struct rsz_segment s;
-	uint64_t from = 0;
-	enum status st = ST_OK;
-
-	while (!st && rsz_reader_next(r, stream, from, &s)) {
-		struct range *last = l->count ? &l->at[l->count - 1] : NULL;
-
-		if (!s.length || s.address > UINT64_MAX - s.length)
-			break;
-		from = s.address + s.length;
-		if (last && last->last + 1 == s.address)
-			last->last = from - 1;
-		else
-			st = range_list_add(l, s.address, from - 1, e);
-	}
-	return st;
-}
-
 enum status physmem_rsz_init(struct physmem_rsz *m, const struct rsz_reader *r,
 			     struct rsz_cursor *c, const uint32_t *streams, size_t n_streams,
 			     struct err *e)
@@ -176,7 +154,7 @@ enum status physmem_rsz_init(struct physmem_rsz *m, const struct rsz_reader *r,
 	m->mem.ranges = &m->ranges;
 	for (size_t i = 0; i < n_streams && i < PHYSMEM_STREAMS_MAX && !st; i++) {
 		m->streams[m->n_streams++] = streams[i];
-		st = add_segments(&m->ranges, r, streams[i], e);
+		st = rsz_reader_ranges(r, streams[i], &m->ranges, e);
 	}
 	if (st) {
 		physmem_rsz_deinit(m);
