@@ -15,6 +15,7 @@
 #include "agent/program/clock.h"
 #include "agent/program/json.h"
 #include "agent/program/text.h"
+#include "agent/smear/input.h"
 #include "agent/smear/report.h"
 
 static enum status run(struct cli *cli, struct err *e);
@@ -113,15 +114,11 @@ static json_t *too_much(void)
 	return json_pack("{s:s}", "sentence", "There is much to measure: ask `ramseal smear`.");
 }
 
-static enum status put_smear(json_t *doc, struct container *c, const struct container_sums *sums,
-			     const struct origin *o, const json_t *manifest, struct err *e)
+static enum status put_smear(json_t *doc, struct smear_input *in, const struct container_sums *sums,
+			     const struct origin *o, struct err *e)
 {
-	struct smear_plan plan = {
-		.in = c->blob,
-		.reader = c->reader,
-		.manifest = manifest,
-		.tables_only = true,
-	};
+	const struct container *c = &in->container;
+	struct smear_plan plan = smear_input_plan(in);
 	uint32_t before, after;
 	struct smear s;
 	enum status st;
@@ -137,6 +134,7 @@ static enum status put_smear(json_t *doc, struct container *c, const struct cont
 		json_object_set_new(doc, "smear", too_much());
 		return ST_OK;
 	}
+	plan.tables_only = true;
 	st = smear_measure(&plan, &s, e);
 	if (!st)
 		json_object_set_new(doc, "smear",
@@ -391,41 +389,43 @@ static void print_text(struct container *c, json_t *doc, const struct container_
 }
 
 /* What the manifest says beyond its first and last line. */
-static enum status put_lines(json_t *doc, struct container *c, const struct container_sums *sums,
-			     struct origin *o, const json_t *lines, struct err *e)
+static enum status put_lines(json_t *doc, struct smear_input *in, const struct container_sums *sums,
+			     struct origin *o, struct err *e)
 {
-	origin_of_lines(o, lines);
-	info_put_machine(doc, o, container_event(c, "begin"), lines);
-	put_compared(doc, lines);
-	return put_smear(doc, c, sums, o, lines, e);
+	origin_of_lines(o, in->lines);
+	info_put_machine(doc, o, container_event(&in->container, "begin"), in->lines);
+	put_compared(doc, in->lines);
+	return put_smear(doc, in, sums, o, e);
+}
+
+static enum status tell(struct cli *cli, struct smear_input *in, const struct container_sums *sums,
+			struct err *e)
+{
+	const struct info_options *o = cli->values;
+	struct origin origin;
+	json_t *doc = info_json(&in->container, input_name(cli->operands[0]), sums);
+	enum status st = doc ? put_lines(doc, in, sums, &origin, e) : err_nomem(e);
+
+	if (!st && o->json)
+		st = json_print(json_incref(doc), JSON_INDENT(1), e);
+	else if (!st)
+		print_text(&in->container, doc, sums, &origin);
+	json_decref(doc);
+	return st;
 }
 
 static enum status run(struct cli *cli, struct err *e)
 {
-	static const char *const events[] = { "begin", "tables", "file", "end", NULL };
-	const struct info_options *o = cli->values;
 	struct container_sums sums = { 0 };
-	struct origin origin;
-	struct container c;
-	json_t *doc = NULL, *lines = NULL;
-	enum status st = container_open_outline(cli->operands[0], &c, e);
+	struct smear_input in;
+	enum status st = smear_input_open_outline(cli->operands[0], &in, e);
 
 	if (st)
 		return st;
-	st = container_sums(&c, NULL, NULL, &sums, e);
+	st = container_sums(&in.container, NULL, NULL, &sums, e);
 	if (!st)
-		st = container_lines(&c, events, &lines, e);
-	if (!st) {
-		doc = info_json(&c, input_name(cli->operands[0]), &sums);
-		st = doc ? put_lines(doc, &c, &sums, &origin, lines, e) : err_nomem(e);
-	}
-	if (!st && o->json)
-		st = json_print(json_incref(doc), JSON_INDENT(1), e);
-	else if (!st)
-		print_text(&c, doc, &sums, &origin);
-	json_decref(doc);
-	json_decref(lines);
+		st = tell(cli, &in, &sums, e);
 	container_sums_deinit(&sums);
-	container_close(&c);
+	smear_input_close(&in);
 	return st;
 }

@@ -13,6 +13,7 @@
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
+#include "agent/smear/input.h"
 #include "agent/smear/report.h"
 #include "agent/smear/virtual.h"
 
@@ -478,31 +479,27 @@ static enum status read_virtual(struct reading *r, const struct virtual_plan *pl
 
 static enum status read_container(struct cli *cli, struct reading *r, struct err *e)
 {
-	static const char *const events[] = { "begin", "tables", "file", "end", NULL };
+	_cleanup_free_ uint8_t *notes = NULL;
 	struct virtual_plan plan = {
 		.copy = r->copy,
 		.by_dtb = cli_given(cli, "dtb"),
 		.pid = (uint32_t)r->o->pid,
 		.dtb = r->o->dtb,
 	};
-	_cleanup_free_ uint8_t *notes = NULL;
-	json_t *manifest = NULL;
-	struct container c;
-	enum status st = container_open(r->path, &c, e);
+	struct smear_input in;
+	enum status st = smear_input_open(r->path, &in, e);
 
 	if (st)
 		return st;
-	plan.in = c.blob;
-	plan.reader = c.reader;
-	r->begun = rsz_reader_identity(c.reader)->mono;
-	st = container_lines(&c, events, &manifest, e);
-	plan.manifest = manifest;
-	if (!st)
-		st = manifest_get_notes(container_event(&c, "begin"), &notes, &plan.notes_size, e);
+	plan.in = in.container.blob;
+	plan.reader = in.container.reader;
+	plan.manifest = in.lines;
+	r->begun = rsz_reader_identity(in.container.reader)->mono;
+	st = manifest_get_notes(container_event(&in.container, "begin"), &notes, &plan.notes_size,
+				e);
 	plan.notes = notes;
 	st = st ? err_add(e, st, "%s", r->path) : read_virtual(r, &plan, e);
-	json_decref(manifest);
-	container_close(&c);
+	smear_input_close(&in);
 	return st;
 }
 

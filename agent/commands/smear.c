@@ -3,8 +3,8 @@
  * ramseal smear: how far the page tables and the pages of a container belong together.
  */
 #include "agent/commands/commands.h"
-#include "agent/container.h"
 #include "agent/program/json.h"
+#include "agent/smear/input.h"
 #include "agent/smear/report.h"
 
 static enum status run(struct cli *cli, struct err *e);
@@ -85,38 +85,42 @@ static bool has_pid(const struct smear *s, uint64_t pid)
 	return false;
 }
 
-static enum status run(struct cli *cli, struct err *e)
+static enum status measure(const struct smear_options *o, struct smear_input *in, const char *path,
+			   bool mappings, struct err *e)
 {
-	static const char *const events[] = { "begin", "tables", "file", "end", NULL };
-	const struct smear_options *o = cli->values;
-	const bool mappings = cli_given(cli, "mappings");
 	struct rows rows = { .json = o->json };
-	struct smear_plan plan = { .row = mappings ? print_row : NULL, .context = &rows };
-	struct container c;
-	struct smear s = { 0 };
-	json_t *manifest = NULL;
+	struct smear_plan plan = smear_input_plan(in);
+	struct smear s;
 	enum status st;
 
-	if (o->csv && (o->json || mappings))
-		return err_set(e, ST_USAGE, "--csv goes with neither --json nor --mappings");
-	st = container_open(cli->operands[0], &c, e);
-	if (st)
-		return st;
-	plan.in = c.blob;
-	plan.reader = c.reader;
+	plan.row = mappings ? print_row : NULL;
+	plan.context = &rows;
 	plan.row_pid = (uint32_t)o->pid;
-	st = container_lines(&c, events, &manifest, e);
-	plan.manifest = manifest;
-	if (!st)
-		st = smear_measure(&plan, &s, e);
+	st = smear_measure(&plan, &s, e);
 	if (!st && mappings && !has_pid(&s, o->pid))
 		st = err_set(e, ST_INPUT, "no process %u with page tables", plan.row_pid);
 	else if (!st && mappings)
 		begin_rows(&rows);
 	else if (!st)
-		st = print(o, &s, cli->operands[0], e);
+		st = print(o, &s, path, e);
 	smear_deinit(&s);
-	json_decref(manifest);
-	container_close(&c);
-	return st ? err_add(e, st, "%s", cli->operands[0]) : ST_OK;
+	return st ? err_add(e, st, "%s", path) : ST_OK;
+}
+
+static enum status run(struct cli *cli, struct err *e)
+{
+	const struct smear_options *o = cli->values;
+	const bool mappings = cli_given(cli, "mappings");
+	const char *path = cli->operands[0];
+	struct smear_input in;
+	enum status st;
+
+	if (o->csv && (o->json || mappings))
+		return err_set(e, ST_USAGE, "--csv goes with neither --json nor --mappings");
+	st = smear_input_open(path, &in, e);
+	if (st)
+		return st;
+	st = measure(o, &in, path, mappings, e);
+	smear_input_close(&in);
+	return st;
 }

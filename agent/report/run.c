@@ -6,6 +6,7 @@
 #include "agent/container/verify.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/json.h"
+#include "agent/smear/input.h"
 
 /*
  * Chunks
@@ -47,14 +48,10 @@ static enum status load_streams(struct run *r, struct container *c, struct err *
  */
 
 /* What is missing or damaged is said in the report; what is wrong with this machine ends it. */
-static enum status load_smear(struct run *r, struct container *c, struct err *e)
+static enum status load_smear(struct run *r, struct smear_input *in, struct err *e)
 {
 	struct err why = ERR_INIT;
-	const struct smear_plan plan = {
-		.in = c->blob,
-		.reader = c->reader,
-		.manifest = r->lines,
-	};
+	const struct smear_plan plan = smear_input_plan(in);
 	const enum status st = smear_measure(&plan, &r->smear, &why);
 
 	r->has_smear = !st && !r->smear.still;
@@ -83,9 +80,9 @@ static void load_outcome(struct run *r, const struct container *c)
 		r->missing = range_list_bytes(&missing) / PAGE_SIZE;
 }
 
-static enum status load(struct run *r, struct container *c, struct err *e)
+static enum status load(struct run *r, struct smear_input *in, struct err *e)
 {
-	static const char *const events[] = { "begin", "tables", "file", "end", NULL };
+	struct container *const c = &in->container;
 	enum status st;
 
 	r->identity = *rsz_reader_identity(c->reader);
@@ -95,12 +92,10 @@ static enum status load(struct run *r, struct container *c, struct err *e)
 	r->end = *rsz_reader_end(c->reader);
 	r->bytes = c->blob->size;
 	load_outcome(r, c);
-	st = container_lines(c, events, &r->lines, e);
-	if (!st)
-		origin_of_lines(&r->origin, r->lines);
-	if (!st)
-		st = load_streams(r, c, e);
-	return st ? st : load_smear(r, c, e);
+	r->lines = json_incref(in->lines);
+	origin_of_lines(&r->origin, r->lines);
+	st = load_streams(r, c, e);
+	return st ? st : load_smear(r, in, e);
 }
 
 static enum status check(struct run *r, const struct run_plan *plan, struct container *c,
@@ -119,17 +114,17 @@ static enum status check(struct run *r, const struct run_plan *plan, struct cont
 
 enum status run_load(const struct run_plan *plan, struct run *ret, struct err *e)
 {
-	struct container c;
+	struct smear_input in;
 	enum status st;
 
 	*ret = (struct run){ .path = plan->path, .label = plan->label };
-	st = container_open(plan->path, &c, e);
+	st = smear_input_open(plan->path, &in, e);
 	if (st)
 		return st;
-	st = load(ret, &c, e);
+	st = load(ret, &in, e);
 	if (!st && plan->check)
-		st = check(ret, plan, &c, e);
-	container_close(&c);
+		st = check(ret, plan, &in.container, e);
+	smear_input_close(&in);
 	return st ? err_add(e, st, "%s", plan->path) : ST_OK;
 }
 
