@@ -651,6 +651,49 @@ TEST(large_page_is_judged_by_its_captures)
 	tear_down();
 }
 
+#define GIB         UINT64_C(0x40000000)
+#define FAR         UINT64_C(0x7f0000000000)
+#define SMALLER(at) (GIB + (at)*UINT64_C(0x100000))
+
+static size_t count_rows(enum copy copy, uint64_t from, uint64_t to)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_rows; i++)
+		n += rows[i].copy == copy && rows[i].va >= from && rows[i].va <= to;
+	return n;
+}
+
+/*
+ * A page of 1 GiB before, two of 2 MiB in its place afterwards, 80 and 900 MiB in: further apart than what is
+ * walked at once. And something at the far end of the user half.
+ */
+TEST(large_page_is_compared_with_all_that_came_in_its_place)
+{
+	set_up();
+	for (size_t c = 0; c < COPIES; c++)
+		put_entry((enum copy)c, FAR, FRAME(1) | P);
+	machine_map(&m[COPY_BEFORE], ROOT, GIB, GIB, 3);
+	machine_map(&m[COPY_IMAGE], ROOT, GIB, GIB, 3);
+	machine_map(&m[COPY_AFTER], ROOT, SMALLER(80), SMALLER(80), 2);
+	machine_map(&m[COPY_AFTER], ROOT, SMALLER(900), SMALLER(900), 2);
+	measure_ok();
+	CHECK_CHANGES(&s.at[0], PAIR_BEFORE_AFTER, [CHANGE_STABLE] = 1, [CHANGE_RIGHTS] = 1024,
+		      [CHANGE_GONE] = 262144 - 1024);
+	CHECK_CHANGES(&s.at[0], PAIR_BEFORE_IMAGE, [CHANGE_STABLE] = 262145);
+	CHECK_VERDICTS(
+		s.at[0].copy[COPY_IMAGE].frames, [VERDICT_OUTSIDE] = 262144, [VERDICT_SAFE] = 1);
+	assert_int_equal(s.at[0].copy[COPY_BEFORE].entries, 2);
+	assert_int_equal(s.at[0].copy[COPY_AFTER].entries, 3);
+	assert_int_equal(s.at[0].copy[COPY_BEFORE].tables + 1, s.at[0].copy[COPY_AFTER].tables);
+	assert_int_equal(s.at[0].tables.created, 1);
+	assert_int_equal(count_rows(COPY_BEFORE, GIB, 2 * GIB - 1), 5);
+	assert_int_equal(count_rows(COPY_IMAGE, GIB, 2 * GIB - 1), 5);
+	assert_int_equal(count_rows(COPY_AFTER, GIB, 2 * GIB - 1), 2);
+	assert_int_equal(count_rows(COPY_IMAGE, FAR, FAR), 1);
+	tear_down();
+}
+
 TEST(frames_and_slots_named_twice_are_counted)
 {
 	set_up();
@@ -1128,6 +1171,7 @@ int main(void)
 		cmocka_unit_test(processes_with_one_root_are_counted_once),
 		cmocka_unit_test(large_page_that_was_split_is_compared_by_page),
 		cmocka_unit_test(large_page_is_judged_by_its_captures),
+		cmocka_unit_test(large_page_is_compared_with_all_that_came_in_its_place),
 		cmocka_unit_test(frames_and_slots_named_twice_are_counted),
 		cmocka_unit_test(slots_are_doubted_where_linux_may_keep_the_page_elsewhere),
 		cmocka_unit_test(image_has_one_moment),
