@@ -156,7 +156,7 @@ struct rsz_reader;
 /*
  * What opening takes, at most: buffers for one header and one INDEX of the largest size, and a few
  * bytes for each byte of the container (an extent takes 32 there, and 32 here; the table of them is
- * doubled when it is full, and once more where captures overlap).
+ * doubled when it is full, and once more for those that overlap).
  */
 #define RSZ_READER_FIXED  ((size_t)1 << 20)
 #define RSZ_READER_FACTOR 5
