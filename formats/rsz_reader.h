@@ -214,8 +214,9 @@ bool rsz_reader_next(const struct rsz_reader *r, uint32_t stream, uint64_t from,
 		     struct rsz_segment *ret);
 
 /*
- * Appends the addresses of `stream` that something was captured of: in order, disjoint, as few ranges as
- * they make. Faster than asking for segment after segment, of which there may be millions.
+ * Appends the addresses of `stream` that something was captured of: in order, disjoint, as few
+ * ranges as they make. Faster than asking for segment after segment, of which there may be
+ * millions.
  */
 enum status rsz_reader_ranges(const struct rsz_reader *r, uint32_t stream, struct range_list *ret,
 			      struct err *e);

@@ -106,10 +106,10 @@ static void put_memory(json_t *doc, struct container *c, const struct container_
  * small beside the memory: the image's own tables lie scattered all over that, and to follow them
  * most of it would have to be decompressed. What takes longer is left to `smear`.
  *
- * It is not stored by the acquisition. That has neither the tables of its first pass nor the times of its
- * captures in memory when it comes to its end: of a table it keeps 128 bytes of 4 KiB, and of a page a few
- * bits. It would have to keep them, or to read its own output again, on the machine that it is to leave alone;
- * where that is cheap, it is as cheap here.
+ * It is not stored by the acquisition. That has neither the tables of its first pass nor the times
+ * of its captures in memory when it comes to its end: of a table it keeps 128 bytes of 4 KiB, and
+ * of a page a few bits. It would have to keep them, or to read its own output again, on the machine
+ * that it is to leave alone; where that is cheap, it is as cheap here.
  */
 #define HEADLINE_BYTES ((uint64_t)64 << 20) /* of both passes */
 

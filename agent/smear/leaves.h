@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The user half of one address space as one copy of its tables shows it: table pages and the entries
- * that end there, both in order of virtual address. A walk can be made slice by slice, so that only the
- * entries of a slice are kept; the tables are 1/512 of them, and stay.
+ * The user half of one address space as one copy of its tables shows it: table pages and the
+ * entries that end there, both in order of virtual address. A walk can be made slice by slice, so
+ * that only the entries of a slice are kept; the tables are 1/512 of them, and stay.
  */
 #ifndef RAMSEAL_AGENT_SMEAR_LEAVES_H
 #define RAMSEAL_AGENT_SMEAR_LEAVES_H
@@ -84,9 +84,9 @@ void leaves_deinit(struct leaves *l);
 void leaves_clear(struct leaves *l);
 
 /*
- * Begins a walk with empty leaves; none of it is in them yet. `options` bounds addresses and cost. The set
- * is cleared; it may be NULL as walk_begin()'s. `earlier`: NULL if no table was read more than once. All
- * that is pointed to has to stay until the walk is over.
+ * Begins a walk with empty leaves; none of it is in them yet. `options` bounds addresses and cost.
+ * The set is cleared; it may be NULL as walk_begin()'s. `earlier`: NULL if no table was read more
+ * than once. All that is pointed to has to stay until the walk is over.
  */
 void leaves_begin(struct leaves *l, struct physmem *mem, struct walk_set *set,
 		  const struct walk_options *options, uint64_t dtb,
@@ -114,8 +114,8 @@ bool leaves_same_way(const struct leaves *x, const struct leaf_table *a, const s
 		     const struct leaf_table *b);
 
 /*
- * Marks the tables of `image` that `pass` has in the same place, as leaves_same_way() says: those of this
- * slice, which both have taken to the same address.
+ * Marks the tables of `image` that `pass` has in the same place, as leaves_same_way() says: those
+ * of this slice, which both have taken to the same address.
  */
 void leaves_mark_known(struct leaves *image, const struct leaves *pass);
 

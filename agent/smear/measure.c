@@ -42,8 +42,8 @@ static enum status take_piece(struct measure *m, struct smear_space *s, struct p
 }
 
 /*
- * Entries above the page table that are not present. Windows pages out page tables, and then such an
- * entry has the state of the table, not of 512 pages. Linux has migrating and PROT_NONE pages of
+ * Entries above the page table that are not present. Windows pages out page tables, and then such
+ * an entry has the state of the table, not of 512 pages. Linux has migrating and PROT_NONE pages of
  * 2 MiB, and nothing else (is_pmd_migration_entry(), pmd_protnone()).
  */
 static bool is_away(const struct measure *m, const struct leaf *l)
@@ -131,7 +131,9 @@ static uint64_t leaves_last(const struct leaves *l)
 	return x ? x->va + (leaf_size(x) - 1) : 0;
 }
 
-/* Large pages may lead beyond the slice: it ends where none does, so that no piece is cut in two. */
+/*
+ * Large pages may lead beyond the slice: it ends where none does, so that no piece is cut in two.
+ */
 static enum status take_slice(struct measure *m, struct smear_space *s, uint64_t last,
 			      struct err *e)
 {

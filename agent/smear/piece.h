@@ -28,8 +28,8 @@ struct piece {
 bool piece_next(struct measure *m, size_t at[COPIES], uint64_t from, struct piece *ret);
 
 /*
- * Counts what that copy's entry names in the space's sums, and tells m->look or the plan's row() of it.
- * ST_OK, or what they returned. smear.c.
+ * Counts what that copy's entry names in the space's sums, and tells m->look or the plan's row() of
+ * it. ST_OK, or what they returned. smear.c.
  */
 enum status smear__judge(struct measure *m, struct smear_space *s, const struct piece *p,
 			 enum copy copy, struct err *e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What smear.c, which judges, and measure.c, which adds up, share with copies.c, which opens the container,
- * with walks.c, which walks its tables, and with virtual.c, which reads.
+ * What smear.c, which judges, and measure.c, which adds up, share with copies.c, which opens the
+ * container, with walks.c, which walks its tables, and with virtual.c, which reads.
  */
 #ifndef RAMSEAL_AGENT_SMEAR_SMEAR_INTERNAL_H
 #define RAMSEAL_AGENT_SMEAR_SMEAR_INTERNAL_H
@@ -100,7 +100,8 @@ void smear__begin_budget(struct measure *m);
 bool smear__has_copy(const struct smear_id *id, enum copy copy);
 
 /*
- * Goes through a space slice by slice, because all that a process of a large machine maps is too much to hold:
+ * Goes through a space slice by slice, because all that a process of a large machine maps is too
+ * much to hold:
  *
  *	smear__begin_walks(m, id, image);
  *	while (smear__next_slice(m, &last))
@@ -112,8 +113,8 @@ bool smear__has_copy(const struct smear_id *id, enum copy copy);
 void smear__begin_walks(struct measure *m, const struct smear_id *id, bool image);
 
 /*
- * The end of the slice that holds what comes next in any copy; the leaves of all copies are without entries
- * then. False if nothing comes.
+ * The end of the slice that holds what comes next in any copy; the leaves of all copies are without
+ * entries then. False if nothing comes.
  */
 bool smear__next_slice(struct measure *m, uint64_t *last);
 
@@ -123,7 +124,10 @@ enum status smear__take_slice(struct measure *m, uint64_t last, struct err *e);
 /* Settles the budgets. */
 void smear__end_walks(struct measure *m);
 
-/* The leaves of [first, last] alone, tables as the processor follows them; the image's in any case. */
+/*
+ * The leaves of [first, last] alone, tables as the processor follows them; the image's in any
+ * case.
+ */
 enum status smear__walk_part(struct measure *m, const struct smear_id *id, uint64_t first,
 			     uint64_t last, struct err *e);
 

@@ -83,10 +83,11 @@ static bool is_open(const struct measure *m, enum copy copy)
 }
 
 /*
- * The page of a root may have been another's when the image came to it: the process had ended, or had not
- * begun. Its words would lead into anything, by the terabyte. All roots name the same tables for the
- * kernel's half of the address space, but for few entries: the image's copy has to name most of what
- * the pass's does. PAE roots have four entries; there it is left to what they name.
+ * The page of a root may have been another's when the image came to it: the process had ended, or
+ * had not begun. Its words would lead into anything, by the terabyte. All roots name the same
+ * tables for the kernel's half of the address space, but for few entries: the image's copy has to
+ * name most of what the pass's does. PAE roots have four entries; there it is left to what they
+ * name.
  */
 static bool image_has_root(struct measure *m, const struct smear_id *id)
 {

@@ -19,8 +19,9 @@ void *array_grow(void *at, size_t *room, size_t size)
 }
 
 /*
- * Sorting: quicksort of three medians; what its pivots do not halve for too long is left to a heap, and
- * small pieces to insertion (introsort; Musser, "Introspective Sorting and Selection Algorithms", 1997).
+ * Sorting: quicksort of three medians; what its pivots do not halve for too long is left to a heap,
+ * and small pieces to insertion (introsort; Musser, "Introspective Sorting and Selection
+ * Algorithms", 1997).
  */
 
 struct sorted {
@@ -88,8 +89,8 @@ static void order_two(const struct sorted *s, uint8_t *a, uint8_t *b)
 }
 
 /*
- * Of three elements at least: what is not above the median of three comes before it, what is not below
- * behind it. Returns its place.
+ * Of three elements at least: what is not above the median of three comes before it, what is not
+ * below behind it. Returns its place.
  */
 static size_t part(const struct sorted *s, uint8_t *at, size_t count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays that grow by one element at a time, and so double: each owner keeps its own pointer, count and
- * room, and calls array_grow() where count has reached room. And sorting where they lie.
+ * Arrays that grow by one element at a time, and so double: each owner keeps its own pointer, count
+ * and room, and calls array_grow() where count has reached room. And sorting where they lie.
  */
 #ifndef RAMSEAL_BASE_ARRAY_H
 #define RAMSEAL_BASE_ARRAY_H

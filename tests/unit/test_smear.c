@@ -665,8 +665,8 @@ static size_t count_rows(enum copy copy, uint64_t from, uint64_t to)
 }
 
 /*
- * A page of 1 GiB before, two of 2 MiB in its place afterwards, 80 and 900 MiB in: further apart than what is
- * walked at once. And something at the far end of the user half.
+ * A page of 1 GiB before, two of 2 MiB in its place afterwards, 80 and 900 MiB in: further apart
+ * than what is walked at once. And something at the far end of the user half.
  */
 TEST(large_page_is_compared_with_all_that_came_in_its_place)
 {
