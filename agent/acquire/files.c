@@ -13,8 +13,11 @@
 #include "agent/program/log.h"
 #include "formats/base/sha256.h"
 
+/* A page that was read by the tables, between two that were not, costs less than another request. */
+#define REST_GAP_PAGES 1
+
 /* A live file that moves faster than it can be copied is left as it is after so many rounds. */
-#define COPY_ROUNDS 3
+#define COPY_ROUNDS    3
 
 /*
  * The feed: the file from its beginning, or in later rounds the parts that lie elsewhere now.
@@ -58,22 +61,31 @@ static bool was_read(const struct file_feed *f, uint64_t page)
 	return !f->pass && f->slots && slots_has(f->slots, f->copy->pagefile->number, page);
 }
 
+/* How many pages are read at once: up to what was read before and is no small gap. */
+static size_t part_of_rest(const struct file_feed *f)
+{
+	size_t n = 1;
+
+	for (size_t i = 1; i < STREAM_CHUNK / PAGE_SIZE && i - n <= REST_GAP_PAGES; i++)
+		if (!was_read(f, f->rest + i))
+			n = i + 1;
+	return n;
+}
+
 /*
- * What slots have left, in order: from the first such page to the last within a piece's length, in
- * one read. What lies between them and was read before is dropped by take_rest(): asking for each
- * part by itself would take longer.
+ * What slots have left, in order. What lies between its parts and was read before is dropped by
+ * take_rest(): so little costs no more than another request.
  */
 static enum status read_rest(struct file_feed *f, struct stream_piece *p, struct extract_piece *ret,
 			     struct err *e)
 {
 	struct extract *const x = f->copy->source;
 	const uint64_t end = (extract_first(x)->size + PAGE_SIZE - 1) / PAGE_SIZE;
-	size_t n = STREAM_CHUNK / PAGE_SIZE;
+	size_t n;
 
 	while (f->rest < end && was_read(f, f->rest))
 		f->rest++;
-	while (n > 1 && was_read(f, f->rest + n - 1))
-		n--;
+	n = part_of_rest(f);
 	extract_seek(x, f->rest * PAGE_SIZE);
 	f->rest += n;
 	return extract_next(x, p->data, n * PAGE_SIZE, p->pages, ret, e);

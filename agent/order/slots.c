@@ -14,7 +14,7 @@
 #define WANTS_MAX   8192
 /* Pages that are read in one go: a piece. */
 #define STAGE_PAGES (STREAM_CHUNK / PAGE_SIZE)
-/* What is not wanted, between two that are, costs less than another request. */
+/* What lies between two wanted ones costs less than another request. */
 #define GAP_PAGES   8
 /* The memory waits one part in so many of its time, and this on top in the beginning. */
 #define WAIT_SHARE  5
@@ -316,7 +316,35 @@ static struct rsz_extent extent_of(const struct file *f, uint64_t page)
 	};
 }
 
-/* Fills the stage with the newest wants of one file, neighbours joined. False: there are none. */
+static void stage_page(struct slots *s, struct file *f, uint64_t page)
+{
+	const struct rsz_extent one = extent_of(f, page);
+
+	flip_bit(bits_of(f, one.pass), page);
+	if (!s->n_extents || !join(&s->extents[s->n_extents - 1], &one))
+		s->extents[s->n_extents++] = one;
+}
+
+/* How many pages lie between the stage and the next that is wanted, if none was read or wanted yet. */
+static size_t gap_before(const struct slots *s, const struct file *f, uint64_t page)
+{
+	const struct rsz_extent *last = s->n_extents ? &s->extents[s->n_extents - 1] : NULL;
+	const uint64_t from = last && !last->pass ? end_of(last) / PAGE_SIZE : page;
+
+	if (page <= from || page - from > GAP_PAGES || has_bit(f->read, page))
+		return 0;
+	for (uint64_t i = from; i < page; i++)
+		if (has_bit(f->read, i) || has_bit(f->due, i))
+			return 0;
+	return (size_t)(page - from);
+}
+
+/*
+ * Fills the stage with the newest wants of one file, neighbours joined. What lies between two near ones
+ * is read with them, and kept: else it would be read once more with the rest of the file. Whoever
+ * comes to name it later has it captured again, like anything that somebody else had read. False:
+ * there are none.
+ */
 static bool take_wants(struct slots *s)
 {
 	size_t taken = 0, pages = 0;
@@ -326,15 +354,19 @@ static bool take_wants(struct slots *s)
 	for (; taken < s->n_wants && pages < STAGE_PAGES; taken++) {
 		const struct want *w = &s->wants[taken];
 		struct file *f = &s->files[w->file];
-		const struct rsz_extent one = extent_of(f, w->page);
+		size_t gap;
 
 		if (pages && w->file != s->file)
 			break;
 		s->file = w->file;
-		flip_bit(bits_of(f, one.pass), w->page);
+		gap = gap_before(s, f, w->page);
+		if (pages + gap < STAGE_PAGES)
+			for (; gap; gap--, pages++) {
+				flip_bit(f->due, w->page - gap);
+				stage_page(s, f, w->page - gap);
+			}
+		stage_page(s, f, w->page);
 		pages++;
-		if (!s->n_extents || !join(&s->extents[s->n_extents - 1], &one))
-			s->extents[s->n_extents++] = one;
 	}
 	s->n_wants -= taken;
 	memmove(s->wants, s->wants + taken, s->n_wants * sizeof(*s->wants));

@@ -183,17 +183,18 @@ TEST(what_a_table_names_is_read_once_and_neighbours_in_one_request)
 	name_slot(f, 6, 2, 10);    /* there is no such file */
 	put_le64(f->table + 8 * 7, UINT64_C(0x5000) | PTE_PRESENT);
 	put_le64(f->table + 8 * 8, UINT64_C(0x5000) | 0x880); /* in transition */
-	name_slot(f, 9, 0, 20); /* near enough to be read with what is before it */
-	assert_int_equal(slots_count(f->slots, f->table), 6);
+	name_slot(f, 9, 0, 20);  /* near enough to be read with what is before it, */
+	name_slot(f, 10, 0, 30); /* and this is not */
+	assert_int_equal(slots_count(f->slots, f->table), 7);
 	slots_want(f->slots, f->table, 0);
 	assert_true(slots_next(f->slots, empty_piece(f)));
-	assert_int_equal(check_piece(f), 5);
+	assert_int_equal(check_piece(f), 13);
 	assert_int_equal(f->piece.n_extents, 3);
 	assert_int_equal(f->extents[0].address, 10 * PAGE_SIZE);
-	assert_int_equal(f->extents[0].length, 3 * PAGE_SIZE);
-	assert_int_equal(f->extents[1].address, 20 * PAGE_SIZE);
+	assert_int_equal(f->extents[0].length, 11 * PAGE_SIZE);
+	assert_int_equal(f->extents[1].address, 30 * PAGE_SIZE);
 	assert_int_equal(f->extents[2].address, 500 * PAGE_SIZE);
-	assert_int_equal(f->disks[0].requests, 2);
+	assert_int_equal(f->disks[0].requests, 3);
 
 	assert_false(slots_next(f->slots, empty_piece(f)));
 	assert_int_equal(slots_count(f->slots, f->table), 0);
@@ -201,10 +202,82 @@ TEST(what_a_table_names_is_read_once_and_neighbours_in_one_request)
 	assert_false(slots_end(f->slots, empty_piece(f)));
 	for (uint64_t page = 0; page <= PAGES; page++)
 		assert_int_equal(slots_has(f->slots, 0, page),
-				 (page >= 10 && page <= 12) || page == 20 || page == 500);
+				 (page >= 10 && page <= 20) || page == 30 || page == 500);
 	assert_false(slots_has(f->slots, 1, 10));
 	assert_false(slots_has(f->slots, 2, 10));
-	assert_int_equal(slots_counts(f->slots).read, 5);
+	assert_int_equal(slots_counts(f->slots).read, 13);
+	fixture_destroy(f);
+}
+
+/* What lay between two wanted slots is captured, and like any capture somebody else's. */
+TEST(what_lies_between_is_kept_and_read_again_for_who_came_later)
+{
+	struct fixture *f = fixture_create(true);
+
+	name_slot(f, 0, 0, 10);
+	name_slot(f, 1, 0, 14);
+	slots_want(f->slots, f->table, 0);
+	assert_true(slots_next(f->slots, empty_piece(f)));
+	assert_int_equal(check_piece(f), 5);
+
+	/* Its entry stood all the time. */
+	name_slot(f, 0, 0, 12);
+	assert_int_equal(slots_count(f->slots, f->table), 0);
+	assert_int_equal(slots_want(f->slots, f->table, 0), 0);
+	/* It did not. */
+	assert_int_equal(slots_want(f->slots, f->table, 1), 2);
+	assert_true(slots_next(f->slots, empty_piece(f)));
+	assert_int_equal(check_piece(f), 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(f->extents[i].pass, 1);
+	assert_int_equal(f->disks[0].requests, 2);
+	fixture_destroy(f);
+}
+
+/* Somebody else waits for what lies between: it is his, and nobody reads it twice for himself. */
+TEST(what_lies_between_and_is_wanted_is_read_once)
+{
+	struct fixture *f = fixture_create(true);
+	uint8_t older[PAGE_SIZE];
+
+	name_slot(f, 0, 1, 12);
+	memcpy(older, f->table, PAGE_SIZE);
+	slots_want(f->slots, older, 0);
+	/* Two stages of another file, so that a newer round comes before that page. */
+	for (size_t i = 0; i < 300; i++)
+		name_slot(f, i, 0, 1 + 10 * i);
+	slots_want(f->slots, f->table, 0);
+	assert_true(slots_next(f->slots, empty_piece(f)));
+	memset(f->table, 0, PAGE_SIZE);
+	name_slot(f, 0, 1, 10);
+	name_slot(f, 1, 1, 14);
+	slots_want(f->slots, f->table, 0);
+	while (slots_next(f->slots, empty_piece(f)))
+		check_piece(f);
+	assert_false(slots_due(f->slots, older));
+	assert_false(slots_due(f->slots, f->table));
+	assert_true(slots_has(f->slots, 1, 12));
+	assert_int_equal(slots_counts(f->slots).read, 303);
+	assert_int_equal(slots_counts(f->slots).again, 0);
+	fixture_destroy(f);
+}
+
+/* Between two that are wanted lies one that was read: it is read through, and not kept again. */
+TEST(what_was_read_before_and_lies_between_is_dropped)
+{
+	struct fixture *f = fixture_create(true);
+
+	name_slot(f, 0, 0, 12);
+	slots_want(f->slots, f->table, 0);
+	assert_true(slots_next(f->slots, empty_piece(f)));
+	name_slot(f, 0, 0, 10);
+	name_slot(f, 1, 0, 14);
+	slots_want(f->slots, f->table, 0);
+	assert_true(slots_next(f->slots, empty_piece(f)));
+	assert_int_equal(check_piece(f), 2);
+	assert_int_equal(f->disks[0].requests, 2);
+	assert_false(slots_has(f->slots, 0, 11));
+	assert_int_equal(slots_counts(f->slots).again, 0);
 	fixture_destroy(f);
 }
 
@@ -273,8 +346,9 @@ TEST(a_piece_is_of_one_file)
 	slots_want(f->slots, f->table, 0);
 	while (slots_next(f->slots, empty_piece(f)))
 		of[f->piece.stream - 7] += check_piece(f);
-	assert_int_equal(of[0], TABLE_ENTRIES / 2);
-	assert_int_equal(of[1], TABLE_ENTRIES / 2);
+	/* Each has every other page, and what lies between is kept. */
+	assert_in_range(of[0], TABLE_ENTRIES - 2 * DISKS, TABLE_ENTRIES);
+	assert_in_range(of[1], TABLE_ENTRIES - 2 * DISKS, TABLE_ENTRIES);
 	fixture_destroy(f);
 }
 
@@ -375,6 +449,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_table_names_is_read_once_and_neighbours_in_one_request),
+		cmocka_unit_test(what_lies_between_is_kept_and_read_again_for_who_came_later),
+		cmocka_unit_test(what_lies_between_and_is_wanted_is_read_once),
+		cmocka_unit_test(what_was_read_before_and_lies_between_is_dropped),
 		cmocka_unit_test(a_slot_is_read_again_for_who_came_later),
 		cmocka_unit_test(what_is_asked_for_is_due_until_it_came_or_was_given_up),
 		cmocka_unit_test(a_piece_is_of_one_file),
