@@ -221,6 +221,22 @@ static void put_advice(struct doc *d, const struct smear *s)
 	}
 }
 
+/* Which page file a number means, as content says; a contradiction is judged. */
+static void put_numbers(struct doc *d, const struct smear *s)
+{
+	char text[SMEAR_NUMBER_MAX];
+
+	for (size_t i = 0; i < s->n_numbers; i++) {
+		const bool bad = s->numbers[i].numbering == NUMBERING_CONTRADICTED;
+
+		smear_number_text(&s->numbers[i], text);
+		doc_put(d, bad ? " <b class=\"bad\">The numbers of page files are mixed up:</b> "
+			       : " By content, ");
+		doc_text(d, text);
+		doc_put(d, ".");
+	}
+}
+
 void section_smear(struct doc *d, const struct run *r)
 {
 	const struct smear *s = &r->smear;
@@ -250,6 +266,7 @@ void section_smear(struct doc *d, const struct run *r)
 		doc_text(d, s->slots_doubt);
 		doc_put(d, ".");
 	}
+	put_numbers(d, s);
 	for (size_t i = 0; i < s->n_file_doubts; i++) {
 		doc_put(d, " It is not known which part of ");
 		html_strange(d, s->file_doubts[i].file);

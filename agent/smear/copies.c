@@ -4,7 +4,7 @@
 
 #include "agent/origin.h"
 #include "agent/program/interrupt.h"
-#include "agent/smear/smear_internal.h"
+#include "agent/smear/votes.h"
 #include "formats/base/bytes.h"
 #include "tsk-extract/pagefiles.h"
 
@@ -488,7 +488,9 @@ static enum status choose_layout(struct measure *m, struct err *e)
 
 enum status smear__set_up(struct measure *m, struct err *e)
 {
-	const enum status st = open_all(m, e);
+	enum status st = open_all(m, e);
 
-	return st ? st : choose_layout(m, e);
+	if (!st)
+		st = choose_layout(m, e);
+	return st ? st : smear__vote(m, e);
 }

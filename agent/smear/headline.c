@@ -145,12 +145,17 @@ void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR
 static json_t *headline_sentence(const struct smear *s, enum copy copy)
 {
 	char sentence[SMEAR_SENTENCE_MAX];
+	const char *map = "", *numbers = "";
 
 	smear_sentence(s, copy, sentence);
-	if (!s->n_file_doubts)
-		return json_string(sentence);
-	return json_sprintf("%s It is not known which part of %s each slot is.", sentence,
-			    s->n_file_doubts > 1 ? "the swap files" : "the swap file");
+	if (s->n_file_doubts)
+		map = s->n_file_doubts > 1
+			      ? " It is not known which part of the swap files each slot is."
+			      : " It is not known which part of the swap file each slot is.";
+	if (smear_numbers_contradicted(s))
+		numbers = " Content contradicts the number of a page file: `ramseal smear` says "
+			  "which.";
+	return json_sprintf("%s%s%s", sentence, map, numbers);
 }
 
 json_t *smear_headline_json(const struct smear *s, enum copy copy)
@@ -171,6 +176,8 @@ json_t *smear_headline_json(const struct smear *s, enum copy copy)
 		json_object_set_new(o, "advice", json_string(advice));
 	if (s->n_file_doubts)
 		json_object_set_new(o, "slot_map_doubts", smear_doubts_json(s));
+	if (s->n_numbers)
+		json_object_set_new(o, "page_files", smear_numbers_json(s));
 	return o;
 }
 

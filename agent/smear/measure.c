@@ -344,6 +344,10 @@ void smear_deinit(struct smear *s)
 		free(s->file_doubts[i].file);
 		free(s->file_doubts[i].why);
 	}
+	for (size_t i = 0; i < s->n_numbers; i++) {
+		free(s->numbers[i].file);
+		free(s->numbers[i].other);
+	}
 	free(s->at);
 	smear_spaces_deinit(&s->spaces);
 }

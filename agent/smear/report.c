@@ -205,6 +205,8 @@ json_t *smear_json(const struct smear *s, const char *path)
 		json_object_set_new(doc, "slots_doubt", json_string(s->slots_doubt));
 	if (s->n_file_doubts)
 		json_object_set_new(doc, "slot_map_doubts", smear_doubts_json(s));
+	if (s->n_numbers)
+		json_object_set_new(doc, "page_files", smear_numbers_json(s));
 	put(doc, "memory_start_ns", s->memory.start);
 	put(doc, "memory_end_ns", s->memory.end);
 	json_object_set_new(doc, "applicable", json_boolean(!s->still));
@@ -412,6 +414,16 @@ static void print_file_doubts(const struct smear *s, FILE *out)
 	}
 }
 
+static void print_numbers(const struct smear *s, FILE *out)
+{
+	char text[SMEAR_NUMBER_MAX];
+
+	for (size_t i = 0; i < s->n_numbers; i++) {
+		smear_number_text(&s->numbers[i], text);
+		fprintf(out, "%s\n", text);
+	}
+}
+
 /* What is not in the headline, and why, by the image's tables. */
 static void print_apart(const struct smear *s, FILE *out)
 {
@@ -490,6 +502,7 @@ void smear_print_text(const struct smear *s, FILE *out)
 	if (s->slots_doubt)
 		fprintf(out, "no slot is called safe: %s\n", s->slots_doubt);
 	print_file_doubts(s, out);
+	print_numbers(s, out);
 	if (s->spaces.cut || s->cut || t->copy[COPY_BEFORE].cut || t->copy[COPY_AFTER].cut)
 		fprintf(out, "not all tables are in these numbers\n");
 	print_worst(s, out);

@@ -26,4 +26,14 @@ void smear_print_rows_head(FILE *out);
 void smear_print_row(const struct smear_row *r, FILE *out);
 json_t *smear_row_json(const struct smear_row *r);
 
+/* What content says of the numbers of page files: a list, empty where they are known anyway. */
+json_t *smear_numbers_json(const struct smear *s);
+/* True if some number is another file's than was assumed. */
+bool smear_numbers_contradicted(const struct smear *s);
+
+#define SMEAR_NUMBER_MAX 800
+
+/* One number, in a clause without a full stop. */
+void smear_number_text(const struct number_votes *v, char ret[static SMEAR_NUMBER_MAX]);
+
 #endif

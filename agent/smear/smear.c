@@ -22,6 +22,9 @@ NAMES(trust_name, enum trust, TRUST_NAMES, TRUST_KINDS)
 #define NAME(name, text, from, to) [name] = text,
 NAMES(pair_name, enum pair, PAIR_MAP, PAIRS)
 #undef NAME
+#define NAME(name, text) [name] = text,
+NAMES(numbering_name, enum numbering, NUMBERING_MAP, NUMBERINGS)
+#undef NAME
 #define NAME(name, trust, text) [name] = text,
 NAMES(verdict_name, enum verdict, VERDICT_MAP, VERDICTS)
 #undef NAME

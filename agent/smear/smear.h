@@ -173,6 +173,43 @@ struct file_doubt {
 	char *why;
 };
 
+/* How it is known which file the number in entries means. */
+#define NUMBERING_MAP(X)                                                                           \
+	X(NUMBERING_NONE, "none")           /* no file in the container has this number */         \
+	X(NUMBERING_ASSUMED, "assumed")     /* by the order of a list; no slot is safe by it */    \
+	X(NUMBERING_CONFIRMED, "confirmed") /* assumed, and SMEAR_VOTES contents say so, too */    \
+	X(NUMBERING_KNOWN, "known")         /* by the acquisition, or by all entries together */   \
+	X(NUMBERING_CONTRADICTED, "contradicted") /* as many say that it is another file */
+
+enum numbering {
+#define X(name, text) name,
+	NUMBERING_MAP(X)
+#undef X
+		NUMBERINGS
+};
+
+const char *numbering_name(enum numbering n);
+
+/*
+ * So many different contents, each of which went from a frame to this slot or back: the chance that
+ * a file has them all there although it is another one is 1 to this number's factorial at most
+ * (METHOD.md, section 6).
+ */
+#define SMEAR_VOTES 16
+
+/* What content says of a number (votes.h). */
+struct number_votes {
+	uint32_t number;
+	enum numbering numbering;
+	bool store;        /* it is taken for the compression store, which has no file */
+	char *file;        /* the name of the stream that has this number; NULL: none has */
+	uint64_t moved;    /* pages that went between memory and a slot of it */
+	uint64_t compared; /* a sample of them, whose content was looked for */
+	uint64_t votes;    /* and found in that file; */
+	uint64_t against;  /* or in the same slot of another one: */
+	char *other;       /* of that which had most; NULL: of none */
+};
+
 struct smear {
 	struct smear_spaces spaces;
 	struct smear_space *at; /* as spaces.at */
@@ -196,6 +233,8 @@ struct smear {
 	const char *slots_doubt; /* why no slot is called safe; NULL: there is no reason */
 	struct file_doubt file_doubts[PTE_FILES_MAX];
 	size_t n_file_doubts;
+	struct number_votes numbers[PTE_FILES_MAX]; /* none where all numbers are known anyway */
+	size_t n_numbers;
 	bool cut;                /* judging was ended: something maps too much */
 	struct rsz_times memory; /* when it was captured */
 };
