@@ -247,7 +247,6 @@ class LivePageFiles(Case):
                          without)
 
 
-@unittest.skipUnless(shutil.which('mkntfs') and shutil.which('ntfscp'), 'ntfs-3g is not installed')
 class Races(Case):
     """
     What a page table names changes soon after that was read, among the readings of tables and frames: frames
@@ -282,15 +281,24 @@ class Races(Case):
                 self.compare(timing)
 
 
+@unittest.skipUnless(shutil.which('mkntfs') and shutil.which('ntfscp'), 'ntfs-3g is not installed')
 class PageFiles(Case):
-    def make_disk(self, spec):
+    def make_disk(self, spec, swapped=False):
         """The same machine, read in the same way, has the same page files in the end."""
         self.acquire(f'{spec},pagefiles={self.path("pages")}', 'first', '--order', 'guided')
         self.assertEqual(os.path.getsize(self.path('pages0.sys')), 96 * MIB)
         self.assertEqual(os.path.getsize(self.path('pages1.sys')), 64 * MIB)
         disk = self.path('disk.raw')
-        ntfs_disk.make(disk, [self.path('pages0.sys'), self.path('pages1.sys')])
+        files = [self.path('pages0.sys'), self.path('pages1.sys')]
+        ntfs_disk.make(disk, files[::-1] if swapped else files)
         return disk
+
+    def slots(self, name):
+        """{trust: slots of the main process}, and what content says of the numbers."""
+        sums = collections.Counter()
+        for (state, trust, _), n in self.compare(name).items():
+            sums[trust] += n if state == 'page-file' else 0
+        return sums, self.smear(name).get('page_files')
 
     def stream(self, name, stream):
         run(RAMSEAL, 'extract', '-q', '-f', '--stream', stream, '-o', self.path('stream'),
@@ -329,10 +337,44 @@ class PageFiles(Case):
         self.assertLess(100 * windows['a']['median_ns'], windows['after']['median_ns'])
         self.assertLess(100 * windows['a']['p95_ns'], windows['after']['p95_ns'])
 
+    def test_numbers_that_are_mixed_up(self):
+        """The list has the files in the wrong order; content finds it out, and no slot is safe."""
+        spec = f'{SMALL},activity=1000'
+        self.acquire(spec, 'a', '--order', 'guided', '--image', self.make_disk(spec, swapped=True))
+        sums, numbers = self.slots('a')
+        self.assertEqual([(n['number'], n['number_origin'], n['file'], n['other'], n['votes'])
+                          for n in numbers],
+                         [(0, 'contradicted', 'pagefile.sys', 'pagefile.sys (2)', 0),
+                          (1, 'contradicted', 'pagefile.sys (2)', 'pagefile.sys', 0)])
+        self.assertGreater(sums['at-risk'], 1000)
+        self.assertEqual(sums['safe'], 0)
+        told = run(RAMSEAL, 'smear', self.path('a.rsz')).stdout.decode()
+        self.assertIn('page file 0 is not pagefile.sys, but pagefile.sys (2)', told)
+        told = run(RAMSEAL, 'info', self.path('a.rsz')).stdout.decode()
+        self.assertIn('Content contradicts the number of a page file', told)
+        run(RAMSEAL, 'report', '-q', self.path('a.rsz'), '-o', self.path('a.html'), check=True)
+        with open(self.path('a.html')) as f:
+            self.assertIn('The numbers of page files are mixed up', f.read())
+
+    def test_numbers_without_enough_votes(self):
+        """Nothing moves between two readings: nobody can say, and no slot is safe."""
+        spec = f'{SMALL},activity=0,pressure=0'
+        self.acquire(spec, 'a', '--order', 'guided', '--image', self.make_disk(spec))
+        sums, numbers = self.slots('a')
+        self.assertEqual([n['number_origin'] for n in numbers], ['assumed', 'assumed'])
+        self.assertTrue(all(n['votes'] < 16 and not n['against'] for n in numbers), numbers)
+        self.assertGreater(sums['at-risk'], 1000)
+        self.assertEqual(sums['safe'], 0)
+
     def test_two_page_files_by_mft(self):
         spec = f'{SMALL},activity=1000'
         disk = self.make_disk(spec)
         self.acquire(spec, 'a', '--order', 'guided', '--image', disk)
+        sums, numbers = self.slots('a')
+        self.assertEqual([(n['number'], n['number_origin'], n['against']) for n in numbers],
+                         [(0, 'confirmed', 0), (1, 'confirmed', 0)])
+        self.assertTrue(all(16 <= n['votes'] <= n['compared'] <= n['moved'] for n in numbers), numbers)
+        self.assertLess(50 * sums['at-risk'], sums['safe'])
         truth = self.truth('a')
         slots = truth['all']['page-file']
         print(f'note: of {sum(slots.values())} pages in two page files {wrong(slots)} are wrong, of '
