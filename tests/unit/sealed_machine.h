@@ -42,6 +42,8 @@
 static struct machine m[COPIES];
 static uint64_t taken[RAM_PAGES]; /* when a page of RAM was captured */
 static char captured[RAM_PAGES];  /* see build_extent() */
+static uint8_t marks[RAM_PAGES];  /* its content is put_mark()'s of that; 0: what `captured` says */
+static uint8_t slot_marks[2][64]; /* likewise of slots and more_slots */
 static uint64_t taken_again;      /* the page of FRAME(0), once more; 0: not */
 static char again;                /* and what it was then */
 static struct machine first; /* what the image's tables were when they were read first, if twice */
@@ -71,6 +73,8 @@ static inline void set_up_machine(void)
 		taken[i] = 10000 + 100 * i;
 		captured[i] = 'd';
 	}
+	memset(marks, 0, sizeof(marks));
+	memset(slot_marks, 0, sizeof(slot_marks));
 	taken_again = 0;
 	again = 'D';
 	first = (struct machine){ 0 };
@@ -98,6 +102,13 @@ static inline void put_entries(size_t k, uint64_t before, uint64_t after)
 	put_entry(COPY_BEFORE, VA(k), before);
 	put_entry(COPY_IMAGE, VA(k), before);
 	put_entry(COPY_AFTER, VA(k), after);
+}
+
+/* A content that no other mark has, and that does not repeat itself. */
+static inline void put_mark(uint8_t *page, uint8_t mark)
+{
+	for (size_t i = 0; i < PAGE_SIZE; i++)
+		page[i] = (uint8_t)(i / 256 + 17 * mark + i);
 }
 
 static inline void seal_page(uint32_t stream, uint64_t pa, char what, const uint8_t *bytes,
@@ -137,7 +148,13 @@ static inline void seal_memory(void)
 			  first_taken + 20 * i);
 	for (size_t i = 0; i < RAM_PAGES; i++) {
 		const uint64_t pa = ROOT + i * PAGE_SIZE;
+		uint8_t page[PAGE_SIZE];
 
+		if (marks[i]) {
+			put_mark(page, marks[i]);
+			seal_page(stream, pa, 'm', page, taken[i]);
+			continue;
+		}
 		if (captured[i] != '!') /* never captured */
 			seal_page(stream, pa, captured[i], page_of(&m[COPY_IMAGE], pa), taken[i]);
 	}
@@ -145,7 +162,8 @@ static inline void seal_memory(void)
 		seal_page(stream, FRAME(0), again, NULL, taken_again);
 }
 
-static inline void seal_file(const char *name, const char *states, const char *meta)
+static inline void seal_file(const char *name, const char *states, const char *meta,
+			     const uint8_t *of_slots)
 {
 	struct err e = ERR_INIT;
 	uint32_t stream;
@@ -153,6 +171,9 @@ static inline void seal_file(const char *name, const char *states, const char *m
 	CHECK_OK(rsz_writer_stream(b->writer, RSZ_KIND_PAGEFILE, name, meta, &stream, &e), &e);
 	build_chunk(b, stream, slots_taken);
 	build_extent(b, 0, states);
+	for (size_t i = 0; i < strlen(states); i++)
+		if (of_slots[i])
+			put_mark(b->data + i * PAGE_SIZE, of_slots[i]);
 	build_put(b);
 }
 
@@ -213,9 +234,9 @@ static inline void seal_machine(void)
 	seal_tables(RSZ_KIND_TABLES_BEFORE, &m[COPY_BEFORE], 1000);
 	seal_memory();
 	if (slots_meta)
-		seal_file("/dev/vdb", slots, slots_meta);
+		seal_file("/dev/vdb", slots, slots_meta, slot_marks[0]);
 	if (more_slots)
-		seal_file("/dev/vdc", more_slots, more_slots_meta);
+		seal_file("/dev/vdc", more_slots, more_slots_meta, slot_marks[1]);
 	if (!without_after)
 		seal_tables(RSZ_KIND_TABLES_AFTER, &m[COPY_AFTER], 3 * SECOND);
 	seal_manifest();
