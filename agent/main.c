@@ -22,6 +22,8 @@ static const struct command *const commands[] = {
 	&command_smear,   &command_completion,
 #ifdef _WIN32
 	&command_driver,
+#else
+	&command_manual,
 #endif
 };
 

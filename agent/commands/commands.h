@@ -14,6 +14,8 @@ extern const struct command command_acquire, command_check, command_verify, comm
 	command_read, command_report, command_seal, command_smear, command_completion;
 #ifdef _WIN32
 extern const struct command command_driver;
+#else
+extern const struct command command_manual;
 #endif
 
 #define COMMAND_FORCE_HELP "replace an existing file, and write though there is little room"

@@ -507,33 +507,44 @@ static void default_text(const struct option_def *o, const uint8_t *at, char *re
 	}
 }
 
-/* `preset_at`: its default, or NULL. */
-static void help_option(const struct option_def *o, const uint8_t *preset_at, FILE *to)
+size_t cli_own_options(const struct command *c)
 {
+	return count_own(c);
+}
+
+void cli_option_text(const struct command *c, size_t i, struct cli_option_text *ret)
+{
+	const struct option_def *o = cli_option(c, i);
+	size_t at;
+	const bool own = own_option(c, i, &at);
+	char preset[100];
+
+	snprintf(ret->value, sizeof(ret->value), "%s", o->value ? o->value : "");
+	if (!o->value && o->choices)
+		words_join(suggestion_at, o, "|", "|", ret->value, sizeof(ret->value));
+	default_text(o, own && c->defaults ? (const uint8_t *)c->defaults + at : NULL, preset,
+		     sizeof(preset));
+	snprintf(ret->help, sizeof(ret->help), "%s%s%s%s%s", o->help,
+		 o->kind == OPTION_STRINGS ? " (may be repeated)" : "",
+		 preset[0] ? " (default: " : "", preset, preset[0] ? ")" : "");
+}
+
+static void help_option(const struct command *c, size_t i, FILE *to)
+{
+	const struct option_def *o = cli_option(c, i);
+	struct cli_option_text text;
 	char letter[] = "    ";
-	char choices[200] = "", preset[100], text[512];
-	const char *value = o->value;
 	int at;
 
 	if (o->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", o->letter);
-	if (!value && o->choices) {
-		words_join(suggestion_at, o, "|", "|", choices, sizeof(choices));
-		value = choices;
-	}
-	at = fprintf(to, "  %s--%s%s%s", letter, o->name, value ? " " : "", value ? value : "");
-	default_text(o, preset_at, preset, sizeof(preset));
-	snprintf(text, sizeof(text), "%s%s%s%s%s", o->help,
-		 o->kind == OPTION_STRINGS ? " (may be repeated)" : "",
-		 preset[0] ? " (default: " : "", preset, preset[0] ? ")" : "");
-	cli_put_wrapped(to, (size_t)MAX(at, 0), text);
+	cli_option_text(c, i, &text);
+	at = fprintf(to, "  %s--%s%s%s", letter, o->name, text.value[0] ? " " : "", text.value);
+	cli_put_wrapped(to, (size_t)MAX(at, 0), text.help);
 }
 
 void cli_help_command(const struct program *p, const struct command *c, FILE *to)
 {
-	const struct option_def *o;
-	size_t at;
-
 	fprintf(to, "Usage: %s %s [OPTION...]%s%s%s%s\n\n", p->name, c->name,
 		c->operands.text ? " " : "", c->operands.text && !c->operands.min ? "[" : "",
 		c->operands.text ? c->operands.text : "",
@@ -541,12 +552,10 @@ void cli_help_command(const struct program *p, const struct command *c, FILE *to
 	fprintf(to, "%c%s.\n", toupper((unsigned char)c->summary[0]), c->summary + 1);
 	if (c->n_options)
 		fprintf(to, "\nOptions:\n");
-	for (size_t i = 0; (o = cli_option(c, i)); i++) {
-		const bool own = own_option(c, i, &at);
-
+	for (size_t i = 0; cli_option(c, i); i++) {
 		if (i == count_own(c))
 			fprintf(to, "\nGeneral options:\n");
-		help_option(o, own && c->defaults ? (const uint8_t *)c->defaults + at : NULL, to);
+		help_option(c, i, to);
 	}
 	if (c->notes || c->put_notes)
 		fputc('\n', to);
@@ -558,16 +567,14 @@ void cli_help_command(const struct program *p, const struct command *c, FILE *to
 
 void cli_help_program(const struct program *p, FILE *to)
 {
-	const struct option_def *o;
-
 	fprintf(to, "Usage: %s COMMAND [OPTION...] [OPERAND...]\n\n", p->name);
 	fprintf(to, "%c%s.\n\nCommands:\n", toupper((unsigned char)p->summary[0]), p->summary + 1);
 	for (size_t i = 0; i < p->n_commands; i++)
 		cli_put_wrapped(to, (size_t)fprintf(to, "  %s", p->commands[i]->name),
 				p->commands[i]->summary);
 	fprintf(to, "\nGeneral options:\n");
-	for (size_t i = 0; (o = cli_option(NULL, i)); i++)
-		help_option(o, NULL, to);
+	for (size_t i = 0; cli_option(NULL, i); i++)
+		help_option(NULL, i, to);
 	fprintf(to, "\nExit status:\n");
 #define X(name, number, text) fprintf(to, "  %d  %s\n", number, text);
 	EXIT_MAP(X)

@@ -185,6 +185,9 @@ struct cli_globals {
  */
 const struct option_def *cli_option(const struct command *c, size_t i);
 
+/* So many of them are the command's own. */
+size_t cli_own_options(const struct command *c);
+
 struct cli {
 	const struct program *program;
 	const struct command *command; /* NULL: only the program itself was addressed */
@@ -233,6 +236,15 @@ void cli_help_program(const struct program *p, FILE *to);
 /* `text` from column `at` on, broken at blanks so that it stays in the column of explanations. */
 void cli_put_wrapped(FILE *to, size_t at, const char *text);
 void cli_help_command(const struct program *p, const struct command *c, FILE *to);
+
+/* What --help and the manual page say of an option. */
+struct cli_option_text {
+	char value[200]; /* "FILE", "a|b|c"; "" for a flag */
+	char help[512];  /* with "(may be repeated)" and the default, where there is one to name */
+};
+
+/* Of what cli_option() gives. */
+void cli_option_text(const struct command *c, size_t i, struct cli_option_text *ret);
 
 /* "4K", "16M", "2G", "1T", plain bytes. ST_USAGE, "wants ..." if it is something else. */
 enum status cli_parse_size(const char *text, uint64_t *ret, struct err *e);

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal manual: the manual page, in the language of man(7), from the tables that --help prints.
+ * Only what no table has is written here: description, environment, files, examples. The build
+ * writes ramseal.1 with it; whoever carries only the executable reads it by
+ * `ramseal manual | man -l -`.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/commands/commands.h"
+
+static enum status run(struct cli *cli, struct err *e);
+
+const struct command command_manual = {
+	.name = "manual",
+	.summary = "print the manual page, for man -l",
+	.notes = "Read it with: ramseal manual | man -l -\n",
+	.run = run,
+};
+
+static const char description[] =
+	".B ramseal\n"
+	"acquires the memory of a live machine as evidence: physical RAM, page by page, into one\n"
+	"compressed container (\\fI.rsz\\fR) with SHA-256 hashes under one Merkle root. A page "
+	"that\n"
+	"could not be read is recorded with its error and never looks like a page of zeros. Page\n"
+	"files and swap areas are copied beside the memory, and the page tables before and after\n"
+	"it. The container can be verified anywhere and exported for other tools.\n"
+	".PP\n"
+	"Every command prints its own help with\n"
+	".BR \\-\\-help .\n"
+	"Messages and progress go to stderr, results to stdout.\n";
+
+static const char environment[] =
+	".TP\n.B TERM\n"
+	"If it is unset, empty or \"dumb\", no progress bar is drawn.\n"
+	".TP\n.B COLUMNS\n"
+	"Width of the progress bar, where the terminal does not report its width.\n"
+	".TP\n.B TZ\n"
+	"The host's time zone as\n.B acquire\nrecords it; without it, that of /etc/localtime.\n";
+
+static const char files[] =
+	".TP\n.I /proc/kcore\\fR, \\fI/dev/crash\\fR, \\fI/dev/mem\n"
+	"Sources of memory that\n.B acquire\ntries, in this order.\n"
+	".TP\n.I OUTPUT.partial\n"
+	"An output that is still being written, or was not finished. For a container,\n"
+	".B seal\ncloses it.\n"
+	".TP\n.I OUTPUT.gaps.json\n"
+	"The pages without content of an exported image.\n";
+
+static const char examples[] =
+	"Acquire this machine to a USB disk, and note down the root hash that is printed last:\n"
+	".PP\n.RS\n.nf\n"
+	"ramseal check \\-o /mnt/usb/host.rsz\n"
+	"ramseal acquire \\-o /mnt/usb/host.rsz\n"
+	".fi\n.RE\n.PP\n"
+	"Prove later that the container is unchanged: the root hash must be the same, and the "
+	"exit\n"
+	"status 0:\n"
+	".PP\n.RS\n.nf\n"
+	"ramseal verify /mnt/usb/host.rsz\n"
+	".fi\n.RE\n.PP\n"
+	"Open the memory in another tool:\n"
+	".PP\n.RS\n.nf\n"
+	"ramseal export \\-F elf \\-o host.elf /mnt/usb/host.rsz\n"
+	".fi\n.RE\n.PP\n"
+	"See which processes have pages that cannot be trusted, and why:\n"
+	".PP\n.RS\n.nf\n"
+	"ramseal smear /mnt/usb/host.rsz\n"
+	"ramseal smear \\-\\-mappings 1234 /mnt/usb/host.rsz\n"
+	".fi\n.RE\n";
+
+/* --- roff ---------------------------------------------------------------------------------- */
+
+/* Text that is none of roff's requests; a dash is one that can be copied into a shell. */
+static void put_text(FILE *to, const char *text, size_t n)
+{
+	static const char *const escapes[] = {
+		['\\'] = "\\e",  ['-'] = "\\-",   ['\''] = "\\(aq", ['`'] = "\\(ga",
+		['^'] = "\\(ha", ['~'] = "\\(ti", ['"'] = "\\(dq",
+	};
+
+	if (n && *text == '.')
+		fputs("\\&", to);
+	for (size_t i = 0; i < n; i++) {
+		const unsigned char c = (unsigned char)text[i];
+
+		if (c < ARRAY_SIZE(escapes) && escapes[c])
+			fputs(escapes[c], to);
+		else
+			fputc(c, to);
+	}
+}
+
+static void put_word(FILE *to, const char *font, const char *text)
+{
+	fputs(font, to);
+	put_text(to, text, strlen(text));
+	fputs("\\fR", to);
+}
+
+static void put_sentence(FILE *to, const char *text)
+{
+	fputc(toupper((unsigned char)text[0]), to);
+	put_text(to, text + 1, strlen(text + 1));
+	fputs(".\n", to);
+}
+
+static void put_option(FILE *to, const struct command *c, size_t i)
+{
+	const struct option_def *o = cli_option(c, i);
+	const char letter[] = { '-', o->letter, '\0' };
+	struct cli_option_text text;
+	char name[64];
+
+	cli_option_text(c, i, &text);
+	snprintf(name, sizeof(name), "--%s", o->name);
+	fputs(".TP\n", to);
+	if (o->letter) {
+		put_word(to, "\\fB", letter);
+		fputs(", ", to);
+	}
+	put_word(to, "\\fB", name);
+	if (text.value[0]) {
+		fputs(" ", to);
+		put_word(to, "\\fI", text.value);
+	}
+	fputc('\n', to);
+	put_text(to, text.help, strlen(text.help));
+	fputc('\n', to);
+}
+
+/* The i-th option and those behind it, up to `end`. */
+static void put_options(FILE *to, const struct command *c, size_t i, size_t end)
+{
+	for (; i < end && cli_option(c, i); i++)
+		put_option(to, c, i);
+}
+
+/*
+ * A line of the notes below a command's options: prose, or "  word  what it is", which begins an
+ * item that deeper lines continue. Prose after an item, and what announces items, begins anew.
+ */
+static void put_note(FILE *to, const char *line, size_t n, bool *in_list)
+{
+	const size_t indent = strspn(line, " ");
+	const char *text = line + indent, *gap;
+	size_t length = n - indent;
+
+	if (indent == 2) {
+		gap = memmem(text, length, "  ", 2);
+		fputs(".TP\n\\fB", to);
+		put_text(to, text, gap ? (size_t)(gap - text) : length);
+		fputs("\\fR\n", to);
+		text = gap ? gap + strspn(gap, " ") : text + length;
+		length = n - (size_t)(text - line);
+	} else if (!length || (!indent && (*in_list || line[n - 1] == ':'))) {
+		fputs(".PP\n", to);
+	}
+	*in_list = indent > 0;
+	if (!length)
+		return;
+	put_text(to, text, length);
+	fputc('\n', to);
+}
+
+static void put_notes(FILE *to, const char *notes)
+{
+	bool in_list = true;
+
+	while (*notes) {
+		const size_t n = strcspn(notes, "\n");
+
+		put_note(to, notes, n, &in_list);
+		notes += n + (notes[n] == '\n');
+	}
+}
+
+static enum status put_table_notes(FILE *to, const struct command *c, struct err *e)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *memory = open_memstream(&text, &size);
+
+	if (!memory)
+		return err_nomem(e);
+	c->put_notes(memory);
+	if (fclose(memory))
+		return err_nomem(e);
+	put_notes(to, text);
+	return ST_OK;
+}
+
+/* --- the page ------------------------------------------------------------------------------ */
+
+static enum status put_command(FILE *to, const struct program *p, const struct command *c,
+			       struct err *e)
+{
+	enum status st = ST_OK;
+
+	fprintf(to, ".SS %s\n\\fB%s %s\\fR [\\fIOPTION\\fR...]", c->name, p->name, c->name);
+	if (c->operands.text) {
+		fputs(c->operands.min ? " " : " [", to);
+		put_word(to, "\\fI", c->operands.text);
+		fputs(c->operands.min ? "" : "]", to);
+	}
+	fputs("\n.PP\n", to);
+	put_sentence(to, c->summary);
+	put_options(to, c, 0, cli_own_options(c));
+	if (c->put_notes)
+		st = put_table_notes(to, c, e);
+	if (c->notes)
+		put_notes(to, c->notes);
+	return st;
+}
+
+static enum status put_commands(FILE *to, const struct program *p, struct err *e)
+{
+	enum status st;
+
+	fputs(".SH COMMANDS\n", to);
+	for (size_t i = 0; i < p->n_commands; i++) {
+		st = put_command(to, p, p->commands[i], e);
+		if (st)
+			return st;
+	}
+	return ST_OK;
+}
+
+static void put_exit_codes(FILE *to)
+{
+	fputs(".SH EXIT STATUS\n", to);
+#define X(name, number, text)                                                                      \
+	fprintf(to, ".TP\n.B %d\n", number);                                                       \
+	put_text(to, text, strlen(text));                                                          \
+	fputc('\n', to);
+	EXIT_MAP(X)
+#undef X
+}
+
+static enum status run(struct cli *cli, struct err *e)
+{
+	const struct program *p = cli->program;
+	FILE *to = stdout;
+	enum status st;
+
+	fprintf(to, ".TH RAMSEAL 1 \"\" \"%s %s\"\n", p->name, p->version);
+	fprintf(to, ".SH NAME\n%s \\- %s\n", p->name, p->summary);
+	fprintf(to, ".SH SYNOPSIS\n.B %s\n", p->name);
+	fputs("\\fICOMMAND\\fR [\\fIOPTION\\fR...] [\\fIOPERAND\\fR...]\n.SH DESCRIPTION\n", to);
+	fputs(description, to);
+	st = put_commands(to, p, e);
+	fputs(".SH GENERAL OPTIONS\n", to);
+	put_options(to, NULL, 0, SIZE_MAX);
+	put_exit_codes(to);
+	fprintf(to, ".SH ENVIRONMENT\n%s.SH FILES\n%s.SH EXAMPLES\n%s", environment, files,
+		examples);
+	return st;
+}

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The manual page, and what `meson install` installs. Usage: test_install.py RAMSEAL BUILD-DIR"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+RAMSEAL = os.path.abspath(sys.argv.pop(1))
+BUILD = os.path.abspath(sys.argv.pop(1))
+
+
+def run(*args, **more):
+    return subprocess.run(args, capture_output=True, text=True, timeout=60, **more)
+
+
+def ramseal(*args):
+    r = run(RAMSEAL, *args)
+    assert (r.returncode, r.stderr) == (0, ""), r
+    return r.stdout
+
+
+def commands():
+    listed = ramseal("--help").split("Commands:\n")[1].split("\n\n")[0]
+    return re.findall(r"^  ([a-z-]+)", listed, re.M)
+
+
+class Manual(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.roff = ramseal("manual")
+        # One long line per paragraph, no hyphens, no bold.
+        r = run("groff", "-man", "-Tascii", "-P-cbou", "-rLL=1000n", "-rHY=0", input=cls.roff)
+        cls.text = r.stdout
+
+    def section(self, name, level=""):
+        """What stands below a heading; those of commands are indented by three blanks."""
+        parts = re.split(rf"^{level}([A-Za-z][A-Za-z -]*)$", self.text, flags=re.M)
+        return dict(zip(parts[1::2], parts[2::2]))[name]
+
+    def test_groff_has_nothing_to_warn_of(self):
+        r = run("groff", "-man", "-Tutf8", "-ww", "-z", input=self.roff)
+        self.assertEqual((r.returncode, r.stderr), (0, ""))
+        wrong = run("groff", "-man", "-Tutf8", "-ww", "-z", input=self.roff + ".nonsense\n")
+        self.assertIn("nonsense", wrong.stderr, "groff warns of nothing at all")
+
+    def test_every_command_has_a_section_with_its_options(self):
+        for c in commands():
+            section = self.section(c, "   ")
+            wanted = ramseal(c, "--help").split("General options:")[0]
+            options = re.findall(r"^ +(?:-., )?--[a-z0-9-]+(?: \S+)?", wanted, re.M)
+            for option in options:
+                self.assertIn(option.strip(), section, c)
+
+    def test_help_and_manual_say_the_same(self):
+        def words(text):
+            return re.sub(r"\s+", " ", text)
+
+        for c in commands():
+            section = words(self.section(c, "   "))
+            parts = ramseal(c, "--help").split("\n\n", 1)[1]
+            parts = re.sub(r"General options:\n(?:  .*\n)*", "", parts).replace("Options:\n", "")
+            for paragraph in parts.split("\n\n"):
+                # An option's help begins in a column of its own, a note's item after two blanks.
+                for piece in re.split(r"\n(?=\S)|\n  (?=[ -]*\S)| {2,}(?=[^- ])", paragraph):
+                    self.assertIn(words(piece).strip(), section, c)
+
+    def test_exit_codes_and_general_options(self):
+        listed = re.findall(r"^  (\d+)  (.*)$", ramseal("--help"), re.M)
+        self.assertEqual(len(listed), 11)
+        for code, text in listed:
+            self.assertRegex(self.section("EXIT STATUS"), rf"(?m)^ +{code} +{re.escape(text)}$")
+        self.assertIn("--log-json", self.section("GENERAL OPTIONS"))
+        for name in ("ENVIRONMENT", "FILES", "EXAMPLES"):
+            self.assertTrue(self.section(name).strip(), name)
+
+    def test_examples_are_command_lines_of_ours(self):
+        lines = re.findall(r"^ +ramseal ([a-z-]+) (.*)$", self.section("EXAMPLES"), re.M)
+        self.assertGreater(len(lines), 3)
+        for command, rest in lines:
+            for option in re.findall(r"(?<!\S)--?[A-Za-z-]+", rest):
+                self.assertRegex(ramseal(command, "--help"), rf"(?m)^ +.*{option}[, ]", command)
+
+
+class Install(unittest.TestCase):
+    def test_everything_goes_below_destdir(self):
+        with tempfile.TemporaryDirectory() as d:
+            r = run("meson", "install", "--no-rebuild", "-C", BUILD, "--destdir", d)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            found = {os.path.join(at, name)[len(d):].replace("/usr/local", "", 1)
+                     for at, _, names in os.walk(d) for name in names}
+            for path in ("/bin/ramseal", "/share/man/man1/ramseal.1", "/share/doc/ramseal/LICENSE",
+                         "/share/bash-completion/completions/ramseal.bash",
+                         "/share/zsh/site-functions/_ramseal",
+                         "/share/fish/vendor_completions.d/ramseal.fish"):
+                self.assertIn(path, found)
+            prefix = d + "/usr/local"
+            self.assertEqual(run(prefix + "/bin/ramseal", "--version").stdout, ramseal("--version"))
+            for path, *args in (("man/man1/ramseal.1", "manual"),
+                                ("bash-completion/completions/ramseal.bash", "completion", "bash"),
+                                ("zsh/site-functions/_ramseal", "completion", "zsh"),
+                                ("fish/vendor_completions.d/ramseal.fish", "completion", "fish")):
+                with open(os.path.join(prefix, "share", path)) as f:
+                    self.assertEqual(f.read(), ramseal(*args), path)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
