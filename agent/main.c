@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
+#include "agent/linked.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "agent/program/startup.h"
@@ -27,9 +28,19 @@ static const struct command *const commands[] = {
 #endif
 };
 
+static const struct library libraries[] = {
+#define X(name_, version_, licence_)                                                               \
+	{ .name = (name_), .version = (version_), .licence = (licence_) },
+	LINKED(X)
+#undef X
+};
+
 static const struct program ramseal = {
 	.name = "ramseal",
 	.version = RAMSEAL_VERSION,
+	.licence = "Apache-2.0",
+	.libraries = libraries,
+	.n_libraries = ARRAY_SIZE(libraries),
 	.summary = "acquires memory into one sealed container",
 	.commands = commands,
 	.n_commands = ARRAY_SIZE(commands),
@@ -49,7 +60,7 @@ static enum status close_stdout(struct err *e)
 static enum status run(struct cli *cli, struct err *e)
 {
 	if (cli->globals.version)
-		printf("%s %s\n", cli->program->name, cli->program->version);
+		cli_version(cli->program, cli->globals.verbose, stdout);
 	else if (cli->globals.help && cli->command)
 		cli_help_command(cli->program, cli->command, stdout);
 	else if (cli->globals.help)

@@ -19,7 +19,8 @@ static const struct option_def global_options[] = {
 };
 
 static const struct option_def version_option =
-	CLI_FLAG(struct cli_globals, version, 0, "version", "show the version");
+	CLI_FLAG(struct cli_globals, version, 0, "version",
+		 "show the version; with --verbose also what it is linked with");
 
 /*
  * The *i-th of these options, groups opened; *ret_at is where its value goes, `base` where the offsets
@@ -379,6 +380,12 @@ static enum status check_complete(const struct cli *cli, struct err *e)
 	return ST_OK;
 }
 
+/* `word` NULL: the line ended. */
+static bool is_verbose(const char *word)
+{
+	return word && (!strcmp(word, "--verbose") || !strcmp(word, "-v"));
+}
+
 enum status cli_parse(const struct program *p, int argc, char **argv, struct cli *ret,
 		      struct err *e)
 {
@@ -403,8 +410,10 @@ enum status cli_parse(const struct program *p, int argc, char **argv, struct cli
 			st = take_command(ret, word, e);
 		else
 			st = take_operand(ret, word, e);
-		if (ret->globals.help || ret->globals.version)
+		if (ret->globals.help || ret->globals.version) {
+			ret->globals.verbose |= is_verbose(argv[i + 1]);
 			return st;
+		}
 	}
 	return st ? st : check_complete(ret, e);
 }
@@ -563,6 +572,17 @@ void cli_help_command(const struct program *p, const struct command *c, FILE *to
 		c->put_notes(to);
 	if (c->notes)
 		fputs(c->notes, to);
+}
+
+void cli_version(const struct program *p, bool verbose, FILE *to)
+{
+	fprintf(to, "%s %s\n", p->name, p->version);
+	if (!verbose)
+		return;
+	fprintf(to, "Licence: %s\nContains code of:\n", p->licence);
+	for (size_t i = 0; i < p->n_libraries; i++)
+		fprintf(to, "  %s %s: %s\n", p->libraries[i].name, p->libraries[i].version,
+			p->libraries[i].licence);
 }
 
 void cli_help_program(const struct program *p, FILE *to)

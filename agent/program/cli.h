@@ -162,9 +162,19 @@ struct command {
 	enum status (*run)(struct cli *cli, struct err *e);
 };
 
+/* What the program is linked with, for --version --verbose. */
+struct library {
+	const char *name;
+	const char *version;
+	const char *licence; /* an SPDX expression */
+};
+
 struct program {
 	const char *name;
 	const char *version;
+	const char *licence; /* the program's own */
+	const struct library *libraries;
+	size_t n_libraries;
 	const char *summary;
 	const struct command *const *commands;
 	size_t n_commands;
@@ -217,7 +227,8 @@ static inline enum progress_mode cli_progress(const struct cli *cli)
  *
  * ST_USAGE with a message that ends in "try 'PROGRAM COMMAND --help'". `ret` is valid (and to be
  * freed by cli_deinit()) in any case; its globals are those that were seen before the mistake.
- * If --help or --version was asked for, nothing else about the line has been judged.
+ * If --help or --version was asked for, nothing else about the line has been judged, except for a
+ * --verbose right behind it.
  */
 enum status cli_parse(const struct program *p, int argc, char **argv, struct cli *ret,
 		      struct err *e);
@@ -232,6 +243,8 @@ const struct option_def *cli_given_of(const struct cli *cli, const struct option
 /* For what only the command can judge: ST_USAGE, "...; try 'PROGRAM COMMAND --help'". */
 enum status cli_usage(const struct cli *cli, struct err *e, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
+/* One line; if `verbose` also the program's licence and its libraries. */
+void cli_version(const struct program *p, bool verbose, FILE *to);
 void cli_help_program(const struct program *p, FILE *to);
 /* `text` from column `at` on, broken at blanks so that it stays in the column of explanations. */
 void cli_put_wrapped(FILE *to, size_t at, const char *text);

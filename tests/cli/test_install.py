@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The manual page, and what `meson install` installs. Usage: test_install.py RAMSEAL BUILD-DIR"""
+"""The manual page, the libraries, and what `meson install` installs.
+Usage: test_install.py RAMSEAL BUILD-DIR SOURCE-DIR"""
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,6 +13,7 @@ import unittest
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
 BUILD = os.path.abspath(sys.argv.pop(1))
+TREE = os.path.abspath(sys.argv.pop(1))
 
 
 def run(*args, **more):
@@ -85,6 +88,38 @@ class Manual(unittest.TestCase):
                 self.assertRegex(ramseal(command, "--help"), rf"(?m)^ +.*{option}[, ]", command)
 
 
+def table():
+    """{library: (licence, package)} of THIRD-PARTY.md for this system."""
+    with open(os.path.join(TREE, "THIRD-PARTY.md")) as f:
+        rows = re.findall(r"^\| (.*) \|$", f.read().split("\n## ")[1], re.M)
+    return {name: (licence, package) for name, _, licence, package, _ in
+            (row.split(" | ") for row in rows[1:])}
+
+
+class Libraries(unittest.TestCase):
+    def test_verbose_version_lists_the_libraries(self):
+        for args in (("--version", "--verbose"), ("-v", "--version"), ("--version", "-v", "--bad")):
+            lines = ramseal(*args).splitlines()
+            self.assertEqual(lines[0] + "\n", ramseal("--version"))
+            listed = {name: licence for name, licence in
+                      re.findall(r"(?m)^  (.+) \d[0-9.]*: (.+)$", "\n".join(lines))}
+            self.assertEqual(listed, {name: licence for name, (licence, _) in table().items()})
+
+    @unittest.skipIf(os.environ.get("RAMSEAL_IS_STATIC") == "0", "built with a sanitizer")
+    @unittest.skipUnless(shutil.which("dpkg"), "only dpkg knows whose an archive is")
+    def test_they_are_what_the_linker_takes(self):
+        """The executable linked once more; the linker names each archive that it takes from."""
+        commands = run("ninja", "-t", "commands", "agent/ramseal", cwd=BUILD).stdout
+        with tempfile.TemporaryDirectory() as d:
+            again = commands.splitlines()[-1].replace(" -o agent/ramseal ", f" -o {d}/ramseal ")
+            self.assertIn(d, again)
+            r = run("sh", "-c", again + " -Wl,--trace", cwd=BUILD)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        archives = {os.path.realpath(path) for path in re.findall(r"(?m)^\(?(/\S+?\.a)\b", r.stdout)}
+        packages = {line.split(":")[0] for line in run("dpkg", "-S", *archives).stdout.splitlines()}
+        self.assertEqual(packages, {package for _, package in table().values()})
+
+
 class Install(unittest.TestCase):
     def test_everything_goes_below_destdir(self):
         with tempfile.TemporaryDirectory() as d:
@@ -97,6 +132,9 @@ class Install(unittest.TestCase):
                          "/share/zsh/site-functions/_ramseal",
                          "/share/fish/vendor_completions.d/ramseal.fish"):
                 self.assertIn(path, found)
+            for _, package in table().values():
+                if os.path.exists(f"/usr/share/doc/{package}/copyright"):
+                    self.assertIn(f"/share/doc/ramseal/licences/{package}/copyright", found)
             prefix = d + "/usr/local"
             self.assertEqual(run(prefix + "/bin/ramseal", "--version").stdout, ramseal("--version"))
             for path, *args in (("man/man1/ramseal.1", "manual"),
