@@ -53,8 +53,8 @@ bool container_is_complete(const struct container *c);
 enum status container_judge(const struct container *c, struct err *e);
 
 /*
- * How the acquisition ended, by its own account: {"exit_code":, "outcome":, "message":, "sleeps":}; null if
- * it did not come to its end. NULL if out of memory.
+ * How the acquisition ended, by its own account: {"exit_code":, "outcome":, "message":, "sleeps":};
+ * null if it did not come to its end. NULL if out of memory.
  */
 json_t *container_acquisition_json(const struct container *c);
 

@@ -49,8 +49,8 @@ int driver_version_compare(struct driver_version v, unsigned major, unsigned min
 }
 
 /*
- * Before 4.0.1, DriverEntry() walks the page tables as if they had four levels, and frees what it never
- * set where that fails: Windows stops, or a number of its kernel is changed.
+ * Before 4.0.1, DriverEntry() walks the page tables as if they had four levels, and frees what it
+ * never set where that fails: Windows stops, or a number of its kernel is changed.
  */
 static bool breaks_at_five_levels(struct driver_version v)
 {

@@ -53,8 +53,8 @@ struct drv_info {
 	bool silent;
 	const char *note; /* what else it cannot report, one sentence, or NULL */
 	/*
-	 * What it should have and has not, beside pages that are known and unreadable; one sentence,
-	 * or NULL. An acquisition from it is not complete.
+	 * What it should have and has not, beside pages that are known and unreadable; one
+	 * sentence, or NULL. An acquisition from it is not complete.
 	 */
 	const char *lost;
 	/* The system can be asked which pages must not be read (drv_withheld()). */

@@ -46,8 +46,8 @@ struct extents_twice {
 void extents_tidy_and_compare(struct extents *x, int fd, struct extents_twice *ret);
 
 /*
- * As drv_ops.read(): whole pages, gathered from the file. Pages not in it are `not_offered`; of a page
- * that is there in part the error is DRV_NO_DATA.
+ * As drv_ops.read(): whole pages, gathered from the file. Pages not in it are `not_offered`; of a
+ * page that is there in part the error is DRV_NO_DATA.
  */
 struct drv_result extents_read(const struct extents *x, int fd, uint64_t addr, void *buf,
 			       size_t len);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An image as a source: raw, ELF core or LiME, told apart by content; as "raw" it is raw, and nobody
- * looks. What is none of these is refused if it is known to be something else (formats/foreign.h).
+ * An image as a source: raw, ELF core or LiME, told apart by content; as "raw" it is raw, and
+ * nobody looks. What is none of these is refused if it is known to be something else
+ * (formats/foreign.h).
  *
  * A raw file is the range 0..size-1. Pages are whole or not there: where a range of the file begins
- * or ends inside a page and no other has the rest, that page is unreadable, the map's faults count it,
- * and the note says so. To fill it up would be to invent memory.
+ * or ends inside a page and no other has the rest, that page is unreadable, the map's faults count
+ * it, and the note says so. To fill it up would be to invent memory.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -166,7 +167,9 @@ static enum status add_raw(struct file_drv *f, struct range_list *map, struct er
 	return add_range(f, map, 0, size, size, 0, e);
 }
 
-/* All pages that the file has a byte of become the map; its faults are those of the file's ranges. */
+/*
+ * All pages that the file has a byte of become the map; its faults are those of the file's ranges.
+ */
 static enum status add_pages(struct file_drv *f, struct range_list *map, struct err *e)
 {
 	const uint64_t mask = PAGE_SIZE - 1;
@@ -214,7 +217,9 @@ static void tidy_extents(struct file_drv *f)
 			 t.bytes, t.compared, t.differ);
 }
 
-/* One way to look at a file. ST_NOT_MINE passes on to the next; the last one knows no such thing. */
+/*
+ * One way to look at a file. ST_NOT_MINE passes on to the next; the last one knows no such thing.
+ */
 typedef enum status (*kind_fn)(struct file_drv *f, struct range_list *map, struct err *e);
 
 static enum status fill(struct file_drv *f, const struct drv_ops *ops, const kind_fn *kinds,

@@ -10,7 +10,9 @@
 #define ANSWER_MAX ((size_t)64 << 20)
 #define TRIES      8
 
-/* So much more room than was wanted: modules are loaded, and ranges added, between two questions. */
+/*
+ * So much more room than was wanted: modules are loaded, and ranges added, between two questions.
+ */
 #define SPARE      ((size_t)16 << 10)
 
 static bool is_too_small(uint32_t status)
@@ -107,8 +109,8 @@ unsigned nt_phys_bits(struct nt *nt)
 }
 
 /*
- * SUPERFETCH_INFORMATION: version, magic, class, 4 bytes of padding, the buffer's address and length,
- * padding. The buffer's first number is the version of the list that is wanted.
+ * SUPERFETCH_INFORMATION: version, magic, class, 4 bytes of padding, the buffer's address and
+ * length, padding. The buffer's first number is the version of the list that is wanted.
  */
 static uint32_t ask_ranges(struct nt *nt, uint32_t version, uint8_t *buf, size_t room,
 			   size_t *ret_len)

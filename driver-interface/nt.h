@@ -22,14 +22,15 @@ struct nt_cpu {
 
 struct nt_ops {
 	/*
-	 * NtQuerySystemInformation(): an NTSTATUS. *ret_len: bytes that came, or that are wanted where
-	 * there was too little room. Addresses inside of `buf` are those of this program.
+	 * NtQuerySystemInformation(): an NTSTATUS. *ret_len: bytes that came, or that are wanted
+	 * where there was too little room. Addresses inside of `buf` are those of this program.
 	 */
 	uint32_t (*query)(struct nt *nt, enum nt_class class, void *buf, size_t len,
 			  size_t *ret_len);
 	/*
-	 * Enables SeProfileSingleProcessPrivilege, which class 79 wants, and SeDebugPrivilege, without
-	 * which 24H2 tells no addresses of the kernel. `on` false makes both what they were before.
+	 * Enables SeProfileSingleProcessPrivilege, which class 79 wants, and SeDebugPrivilege,
+	 * without which 24H2 tells no addresses of the kernel. `on` false makes both what they were
+	 * before.
 	 */
 	void (*privileges)(struct nt *nt, bool on);
 	void (*cpu)(struct nt *nt, struct nt_cpu *ret);
@@ -41,9 +42,9 @@ struct nt *nt_here(void);
 enum nt_tells { NT_NO, NT_YES, NT_UNKNOWN };
 
 /*
- * Do page tables have five levels? The processor must be able to, and Windows must have taken it up:
- * by more than 47 bits of addresses for programs, or by its kernel, which is a file of its own then,
- * ntkrla57.exe. NT_UNKNOWN: it may be, and Windows does not tell its kernel.
+ * Do page tables have five levels? The processor must be able to, and Windows must have taken it
+ * up: by more than 47 bits of addresses for programs, or by its kernel, which is a file of its own
+ * then, ntkrla57.exe. NT_UNKNOWN: it may be, and Windows does not tell its kernel.
  */
 enum nt_tells nt_five_levels(struct nt *nt);
 

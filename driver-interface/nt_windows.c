@@ -35,7 +35,9 @@ static uint32_t query(struct nt *nt, enum nt_class class, void *buf, size_t len,
 	return (uint32_t)status;
 }
 
-/* True if it was changed by this. AdjustTokenPrivileges() tells of what was as asked for: nothing. */
+/*
+ * True if it was changed by this. AdjustTokenPrivileges() tells of what was as asked for: nothing.
+ */
 static bool set_privilege(HANDLE token, DWORD which, bool on)
 {
 	TOKEN_PRIVILEGES to = {

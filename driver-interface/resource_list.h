@@ -14,8 +14,8 @@
 
 /*
  * Appends every memory descriptor, large ones too, as the list has them: not tidy. Those that are
- * empty or reach past 2^64 are left out. ST_CORRUPT if the list is cut short; what stood before the cut
- * has been appended then. ST_NO_SOURCE if there is no memory in it.
+ * empty or reach past 2^64 are left out. ST_CORRUPT if the list is cut short; what stood before the
+ * cut has been appended then. ST_NO_SOURCE if there is no memory in it.
  */
 enum status resource_list_parse(const void *p, size_t len, struct range_list *ret, struct err *e);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A machine that does not exist, behind the same interface as those that do: Windows on x64 with page
- * tables, processes, page files, and a memory manager that goes on while it is read. It lives in
- * virtual time, which passes when somebody reads and at no other time: the same seed and the same
- * reads are the same machine, anywhere. sim/spec.h has what can be set, sim/machine.h how it works,
- * sim/README.md what it is good for.
+ * A machine that does not exist, behind the same interface as those that do: Windows on x64 with
+ * page tables, processes, page files, and a memory manager that goes on while it is read. It lives
+ * in virtual time, which passes when somebody reads and at no other time: the same seed and the
+ * same reads are the same machine, anywhere. sim/spec.h has what can be set, sim/machine.h how it
+ * works, sim/README.md what it is good for.
  */
 #include <errno.h>
 #include <pthread.h>

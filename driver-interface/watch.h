@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads that never return. The thread that makes one cannot be ended, but it can be left behind: another
- * thread sees that the same read is still under way (drv_reading()), gives it up (drv_abandon()), and
- * goes on without the source. The read, should it return after all, finds that it was given up, and its
- * thread stops for ever before it touches anything. So what that thread uses must stay: its buffers,
- * because the kernel may still write to them, and the source, which is never closed.
+ * Reads that never return. The thread that makes one cannot be ended, but it can be left behind:
+ * another thread sees that the same read is still under way (drv_reading()), gives it up
+ * (drv_abandon()), and goes on without the source. The read, should it return after all, finds that
+ * it was given up, and its thread stops for ever before it touches anything. So what that thread
+ * uses must stay: its buffers, because the kernel may still write to them, and the source, which is
+ * never closed.
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_WATCH_H
 #define RAMSEAL_DRIVER_INTERFACE_WATCH_H
@@ -36,8 +37,9 @@ struct drv_request {
 struct drv_request drv_reading(struct drv *d);
 
 /*
- * Gives a read up. False if it has returned by now. Otherwise nothing of `d` but its info may be used any
- * more: drv_read_pages() fails, drv_maps_again() tells nothing, drv_close() leaves it as it is.
+ * Gives a read up. False if it has returned by now. Otherwise nothing of `d` but its info may be
+ * used any more: drv_read_pages() fails, drv_maps_again() tells nothing, drv_close() leaves it as
+ * it is.
  */
 bool drv_abandon(struct drv *d, uint64_t number);
 

@@ -12,8 +12,8 @@
 #include "formats/base/bytes.h"
 
 /*
- * The newer one first. Its answer has a fixed size whatever the room is, and 2.0.1 leaks memory of the
- * kernel each time; the older one tells as many ranges as there is room for.
+ * The newer one first. Its answer has a fixed size whatever the room is, and 2.0.1 leaks memory of
+ * the kernel each time; the older one tells as many ranges as there is room for.
  */
 static const struct winpmem_family families[] = {
 	{ "neither", 0x22C407, 0x22C40F, { (size_t)64 << 10 } },
@@ -52,7 +52,10 @@ static enum status ask_with(struct winpmem_host *h, const struct winpmem_family 
 	if (!buf)
 		return err_nomem(e);
 	ret->error = h->ops->request(h, f->get_info, NULL, 0, buf, room, &len);
-	/* 2.0.1 says of a buffer that it cannot use: success, no bytes. 1.x tells one range too many. */
+	/*
+	 * 2.0.1 says of a buffer that it cannot use: success, no bytes. 1.x tells one range too
+	 * many.
+	 */
 	if (!ret->error && len) {
 		ret->family = f;
 		ret->info = take_ptr(buf);
@@ -76,9 +79,9 @@ enum status winpmem__ask(struct winpmem_host *h, const struct winpmem_family *f,
 }
 
 /*
- * Which family answers. If only one says "access denied", it is that one: it got the request, and could
- * not list the ranges. If both do, it is the handle that has no write access. The first family's error is
- * the one to report if none answers.
+ * Which family answers. If only one says "access denied", it is that one: it got the request, and
+ * could not list the ranges. If both do, it is the handle that has no write access. The first
+ * family's error is the one to report if none answers.
  */
 static enum status ask_info(struct winpmem_host *h, struct winpmem_answer *ret, struct err *e)
 {
@@ -129,8 +132,9 @@ static enum status dare(struct winpmem *w, enum status st, struct err *e)
 }
 
 /*
- * A secure kernel keeps pages from this one. Before 3.0 a read of one in mode PHYSICAL stops Windows,
- * as it may in mode IOSPACE with every version; nobody knows beforehand which pages these are.
+ * A secure kernel keeps pages from this one. Before 3.0 a read of one in mode PHYSICAL stops
+ * Windows, as it may in mode IOSPACE with every version; nobody knows beforehand which pages these
+ * are.
  */
 static enum status check_secure_kernel(struct winpmem *w, const char *mode, struct err *e)
 {
@@ -155,8 +159,9 @@ static enum status err_left_behind(const struct winpmem *w, struct err *e)
 }
 
 /*
- * Whether a driver that has a mode lets it be set again: 1.x and 2.0.1 do. A device that 2.0.1 left when
- * it did not start says "general failure" to PTE, and nothing of PHYSICAL; reading it stops Windows.
+ * Whether a driver that has a mode lets it be set again: 1.x and 2.0.1 do. A device that 2.0.1 left
+ * when it did not start says "general failure" to PTE, and nothing of PHYSICAL; reading it stops
+ * Windows.
  */
 static enum status find_generation(struct winpmem *w, struct err *e)
 {
@@ -238,15 +243,17 @@ static enum status set_mode_of_five_levels(struct winpmem *w, struct err *e)
 	return st ? st : check_secure_kernel(w, "in mode PHYSICAL", e);
 }
 
-/* 2.0.1 begins with PHYSICAL, 1.x with PTE; which of them it is, or what others set, is not known. */
+/*
+ * 2.0.1 begins with PHYSICAL, 1.x with PTE; which of them it is, or what others set, is not known.
+ */
 static enum status leave_mode(struct winpmem *w, struct err *e)
 {
 	return check_secure_kernel(w, "in a mode that is not known", e);
 }
 
 /*
- * PTE; PHYSICAL only where the driver says that there is no PTE ("not supported", 3.0.1 and later). Any
- * other answer is one that a working driver does not give.
+ * PTE; PHYSICAL only where the driver says that there is no PTE ("not supported", 3.0.1 and later).
+ * Any other answer is one that a working driver does not give.
  */
 static enum status set_best_mode(struct winpmem *w, struct err *e)
 {
@@ -285,8 +292,8 @@ static const char *mode_name(enum winpmem_mode mode)
 }
 
 /*
- * PHYSICAL before 3.0 fills with zeros. Drivers that let the mode be set once report failures in every
- * mode; of one whose mode cannot be set at all nothing is known.
+ * PHYSICAL before 3.0 fills with zeros. Drivers that let the mode be set once report failures in
+ * every mode; of one whose mode cannot be set at all nothing is known.
  */
 static void judge_mode(struct winpmem *w)
 {
@@ -305,9 +312,10 @@ static void judge_mode(struct winpmem *w)
 }
 
 /*
- * 2.0.1 and 1.x clear the TLB of one CPU only: a thread that moves between their remapping a page and
- * copying it gets another page's bytes (WinPmem's pte_mmap_windows.c). Later ones move the thread to the
- * first CPU themselves, in their first read, and leave it there: ours is no longer where it is.
+ * 2.0.1 and 1.x clear the TLB of one CPU only: a thread that moves between their remapping a page
+ * and copying it gets another page's bytes (WinPmem's pte_mmap_windows.c). Later ones move the
+ * thread to the first CPU themselves, in their first read, and leave it there: ours is no longer
+ * where it is.
  */
 static void pin(struct winpmem *w)
 {
@@ -400,8 +408,8 @@ void winpmem_close(struct drv *d)
 }
 
 /*
- * What a page holds before a read that may not write to it: 2.0.1 in mode PHYSICAL reports success for
- * a section that it could not open. A page of ours that is copied onto itself looks the same.
+ * What a page holds before a read that may not write to it: 2.0.1 in mode PHYSICAL reports success
+ * for a section that it could not open. A page of ours that is copied onto itself looks the same.
  */
 static uint64_t stamp(uint64_t addr)
 {
@@ -455,8 +463,8 @@ static bool is_dead(const struct winpmem *w, uint32_t error, size_t got)
 }
 
 /*
- * Those that let the mode be set once answer "I/O error" when they run out of memory too, and the next
- * read works (WINPMEM.md): a page is lost only if it fails twice.
+ * Those that let the mode be set once answer "I/O error" when they run out of memory too, and the
+ * next read works (WINPMEM.md): a page is lost only if it fails twice.
  */
 static uint32_t read_device(struct winpmem *w, uint64_t addr, void *buf, size_t len,
 			    size_t *ret_len)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * WinPmem, the driver of Velocidex (before that Google's), in all its generations: what it is asked,
- * what it answers, and how to find out which of them answers. No word of Windows in here, so that a
- * fake device can play every one of them on any system; winpmem_windows.c is the real device.
+ * WinPmem, the driver of Velocidex (before that Google's), in all its generations: what it is
+ * asked, what it answers, and how to find out which of them answers. No word of Windows in here, so
+ * that a fake device can play every one of them on any system; winpmem_windows.c is the real
+ * device.
  *
  * Sources: github.com/Velocidex/WinPmem, by commit.
  *
@@ -22,14 +23,14 @@
  *
  * (*) The test driver that was published as 4.1 has the 20 of 3.0.1.
  *
- * Of 1.x and 2.0.1 the mode, and what PHYSICAL reads through, belong to the device: another program can
- * choose another mode meanwhile, and when it closes its handle, a read in mode PHYSICAL that is under way
- * gets zeros for a page.
+ * Of 1.x and 2.0.1 the mode, and what PHYSICAL reads through, belong to the device: another program
+ * can choose another mode meanwhile, and when it closes its handle, a read in mode PHYSICAL that is
+ * under way gets zeros for a page.
  *
- * Requests are CTL_CODE(0x22, 0x101 or 0x103, method, FILE_READ_DATA | FILE_WRITE_DATA). The version
- * is nowhere among the answers, and "4.1" names two sizes: all is told from the answers themselves.
- * "Secure" are pages that a secure kernel (VBS) keeps for itself, "unmapped" such as Windows refuses to
- * map. WINPMEM.md has what the binaries answered that could be run.
+ * Requests are CTL_CODE(0x22, 0x101 or 0x103, method, FILE_READ_DATA | FILE_WRITE_DATA). The
+ * version is nowhere among the answers, and "4.1" names two sizes: all is told from the answers
+ * themselves. "Secure" are pages that a secure kernel (VBS) keeps for itself, "unmapped" such as
+ * Windows refuses to map. WINPMEM.md has what the binaries answered that could be run.
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_WINPMEM_H
 #define RAMSEAL_DRIVER_INTERFACE_WINPMEM_H
@@ -43,7 +44,10 @@
 enum winpmem_mode {
 	/* MmMapIoSpace(): stops Windows (bug check 0x1A) at a page that is not locked (read.c). */
 	WINPMEM_IOSPACE = 0,
-	/* \Device\PhysicalMemory: what cannot be mapped comes as zeros, and secure memory stops Windows. */
+	/*
+	 * \Device\PhysicalMemory: what cannot be mapped comes as zeros, and secure memory stops
+	 * Windows.
+	 */
 	WINPMEM_PHYSICAL = 1,
 	/* An own page table entry, remapped for every page. */
 	WINPMEM_PTE = 2,
@@ -83,8 +87,8 @@ struct winpmem_info {
 void winpmem_info_deinit(struct winpmem_info *i);
 
 /*
- * Judges `len` bytes as they came. The layout is the one in which the ranges make sense: one to as many
- * as fit, whole pages, ascending, below 2^52. Where both do, the one whose sum is nearer to
+ * Judges `len` bytes as they came. The layout is the one in which the ranges make sense: one to as
+ * many as fit, whole pages, ascending, below 2^52. Where both do, the one whose sum is nearer to
  * `ram_bytes` (0: not known). ST_CORRUPT if none does.
  */
 enum status winpmem_parse_info(const void *p, size_t len, uint64_t ram_bytes,
@@ -111,7 +115,9 @@ struct winpmem_host_ops {
 	 * already. Returns the CPU's number, or -1 if that could not be done.
 	 */
 	int (*pin)(struct winpmem_host *h);
-	/* The value that resource_list.h names; the caller frees it. ST_NO_SOURCE if there is none. */
+	/*
+	 * The value that resource_list.h names; the caller frees it. ST_NO_SOURCE if there is none.
+	 */
 	enum status (*resources)(struct winpmem_host *h, uint8_t **ret, size_t *ret_len,
 				 struct err *e);
 	/* RAM that Windows uses, and that is installed, in bytes; 0: not known. */
@@ -122,22 +128,22 @@ struct winpmem_host_ops {
 };
 
 /*
- * The device of that path, on the system that this is built for (winpmem_windows.c; tests have another).
- * ST_NO_SOURCE if there is none, ST_NO_PRIVILEGE if it is not for us.
+ * The device of that path, on the system that this is built for (winpmem_windows.c; tests have
+ * another). ST_NO_SOURCE if there is none, ST_NO_PRIVILEGE if it is not for us.
  */
 enum status winpmem_open_device(const char *path, struct winpmem_host **ret, struct err *e);
 
 /*
  * From now on what may stop Windows is done if the source that the user named wants it: a mode that
- * the secure kernel's pages are fatal to, a driver that does not know of five levels. Once it is, the
- * facts of the source have "risk_taken".
+ * the secure kernel's pages are fatal to, a driver that does not know of five levels. Once it is,
+ * the facts of the source have "risk_taken".
  */
 void winpmem_take_risk(bool on);
 
 /*
- * The source over a device that is open. `wanted` is WINPMEM_PTE for what is best here, or a mode that
- * the user named. `h` is taken, also when it fails. ST_NOT_MINE if what answers is not WinPmem,
- * ST_NO_SOURCE if it does not let its memory be read.
+ * The source over a device that is open. `wanted` is WINPMEM_PTE for what is best here, or a mode
+ * that the user named. `h` is taken, also when it fails. ST_NOT_MINE if what answers is not
+ * WinPmem, ST_NO_SOURCE if it does not let its memory be read.
  */
 enum status winpmem_open_host(const struct drv_ops *ops, const char *path, struct winpmem_host *h,
 			      enum winpmem_mode wanted, struct drv **ret, struct err *e);
@@ -148,8 +154,8 @@ enum status winpmem_maps_again(struct drv *d, struct drv_maps *ret, struct err *
 void winpmem_close(struct drv *d);
 
 /*
- * Read buffers of 1.x come from the kernel's pool, which a large one exhausts; the others gain nothing
- * from more.
+ * Read buffers of 1.x come from the kernel's pool, which a large one exhausts; the others gain
+ * nothing from more.
  */
 #define WINPMEM_READ_MAX ((size_t)1 << 20)
 

@@ -120,8 +120,8 @@ enum status driver_bytes_write(const struct driver_bytes *b, const wchar_t *path
 }
 
 /*
- * The functions that judge signatures. Their DLLs are not among those that Windows takes from System32
- * whatever lies beside the program (KnownDLLs), and so are not imported.
+ * The functions that judge signatures. Their DLLs are not among those that Windows takes from
+ * System32 whatever lies beside the program (KnownDLLs), and so are not imported.
  */
 #define WINTRUST_MAP(X) X(WinVerifyTrust)
 #define CRYPT32_MAP(X)                                                                             \

@@ -8,7 +8,9 @@
 
 #include "formats/base/bytes.h"
 
-/* WINPMEM_MEMORY_INFO; all fields are 64 bits (winpmem_shared.h, pack(2)). x86 has the second too. */
+/*
+ * WINPMEM_MEMORY_INFO; all fields are 64 bits (winpmem_shared.h, pack(2)). x86 has the second too.
+ */
 #define INFO_CR3         0
 #define INFO_BUILD       8
 #define INFO_KERNEL_BASE 16

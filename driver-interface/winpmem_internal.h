@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the WinPmem source share: winpmem.c talks to the driver, winpmem_maps.c says where
- * RAM is, winpmem_trial.c reads some of it before anything depends on it.
+ * What the files of the WinPmem source share: winpmem.c talks to the driver, winpmem_maps.c says
+ * where RAM is, winpmem_trial.c reads some of it before anything depends on it.
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_WINPMEM_INTERNAL_H
 #define RAMSEAL_DRIVER_INTERFACE_WINPMEM_INTERNAL_H

@@ -52,8 +52,8 @@ static bool is_near(uint64_t bytes, uint64_t used)
 }
 
 /*
- * What the processor cannot address is not RAM, whoever says so. Reading it in mode PTE sets a reserved
- * bit in a page table, and the fault stops Windows.
+ * What the processor cannot address is not RAM, whoever says so. Reading it in mode PTE sets a
+ * reserved bit in a page table, and the fault stops Windows.
  */
 static size_t cut_at(struct range_list *l, uint64_t limit)
 {
@@ -128,8 +128,8 @@ static enum status add_all(struct winpmem *w, struct maps *m, bool driver_first,
 /*
  * The driver asks the memory manager and is believed, unless what it tells is not what Windows uses
  * and another map comes nearer to that: one changed number in the kernel's memory makes tools pass
- * over RAM (mdpi.com/2079-9292/10/12/1380). Of the others the memory manager's own is taken, because the
- * registry's does not know of memory that came or went since Windows started.
+ * over RAM (mdpi.com/2079-9292/10/12/1380). Of the others the memory manager's own is taken,
+ * because the registry's does not know of memory that came or went since Windows started.
  */
 static enum status add_maps(struct winpmem *w, struct maps *m, uint64_t used, struct err *e)
 {

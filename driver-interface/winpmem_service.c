@@ -276,9 +276,9 @@ static BOOL WINAPI on_console_event(DWORD event)
 }
 
 /*
- * The service that is to go in an emergency; NULL: none. The handler stays: Windows calls handlers under
- * the lock that it takes to remove one, and while a handler waits for us to end (a closed console), we
- * would wait for it.
+ * The service that is to go in an emergency; NULL: none. The handler stays: Windows calls handlers
+ * under the lock that it takes to remove one, and while a handler waits for us to end (a closed
+ * console), we would wait for it.
  */
 static void guard(SC_HANDLE service)
 {

@@ -3,10 +3,11 @@
  * The life of a driver that we load: from a file of the user's, or one that was built in, through a
  * service of our own until nothing of it is left. Windows only.
  *
- * The driver is loaded from a copy in a folder that only Administrators and the system may enter, so
- * that what was hashed is what is loaded. Folder and service have one name, WINPMEM_SERVICE_PREFIX and
- * 16 random digits; while the program that loaded it runs, it holds a mutex of that name too. So one
- * can tell what belongs to a running ramseal from what a crash has left.
+ * The driver is loaded from a copy in a folder that only Administrators and the system may enter,
+ * so that what was hashed is what is loaded. Folder and service have one name,
+ * WINPMEM_SERVICE_PREFIX and 16 random digits; while the program that loaded it runs, it holds a
+ * mutex of that name too. So one can tell what belongs to a running ramseal from what a crash has
+ * left.
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_WINPMEM_SERVICE_H
 #define RAMSEAL_DRIVER_INTERFACE_WINPMEM_SERVICE_H
@@ -27,7 +28,9 @@ struct winpmem_file {
 	char sha256[SHA256_HEX_SIZE];
 	char *signer; /* the name in the certificate that signed it; NULL: none, or unknown */
 	char *risk;   /* why it should not have been loaded here, if the user wanted it; or NULL */
-	/* WinVerifyTrust(): 0 is trusted; TRUST_E_... otherwise. Nothing is asked of the network. */
+	/*
+	 * WinVerifyTrust(): 0 is trusted; TRUST_E_... otherwise. Nothing is asked of the network.
+	 */
 	uint32_t trust;
 };
 
@@ -43,10 +46,10 @@ struct winpmem_load {
 };
 
 /*
- * What winpmem_service_load() would load, and whether it could: nothing is made or changed. ST_INPUT if
- * the file is no x64 driver, ST_NO_SOURCE if it may stop this host, ST_NO_PRIVILEGE without the rights to
- * load one. Of what is built in nobody
- * knows the trust before there is a file: it counts as trusted.
+ * What winpmem_service_load() would load, and whether it could: nothing is made or changed.
+ * ST_INPUT if the file is no x64 driver, ST_NO_SOURCE if it may stop this host, ST_NO_PRIVILEGE
+ * without the rights to load one. Of what is built in nobody knows the trust before there is a
+ * file: it counts as trusted.
  */
 enum status winpmem_service_look(const struct winpmem_load *l, struct winpmem_file *ret,
 				 struct err *e);
@@ -61,10 +64,10 @@ bool winpmem_is_loaded(void);
 bool winpmem_service_is_ours(void);
 
 /*
- * ST_INPUT if the file is no x64 driver, ST_NO_PRIVILEGE without the rights, ST_NO_SOURCE if it may stop
- * this host (then nothing was done), or Windows does not load it: the message says what to do. What was
- * made by then is gone again, but for a device that a driver leaves when it does not start: then the
- * message says to restart.
+ * ST_INPUT if the file is no x64 driver, ST_NO_PRIVILEGE without the rights, ST_NO_SOURCE if it may
+ * stop this host (then nothing was done), or Windows does not load it: the message says what to do.
+ * What was made by then is gone again, but for a device that a driver leaves when it does not
+ * start: then the message says to restart.
  */
 enum status winpmem_service_load(const struct winpmem_load *l, struct winpmem_service **ret,
 				 struct err *e);

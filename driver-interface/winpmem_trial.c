@@ -10,7 +10,9 @@
 /* Enough to find one page among those that a hypervisor keeps for itself. */
 #define PROBES 64
 
-/* Their first pages, then others spread over each: later drivers refuse page 0, which may be one. */
+/*
+ * Their first pages, then others spread over each: later drivers refuse page 0, which may be one.
+ */
 static uint64_t probe_address(const struct range_list *l, size_t i, size_t probes)
 {
 	const struct range *r = &l->at[i % l->count];
@@ -37,14 +39,16 @@ static enum status probe(struct winpmem *w, uint8_t *page, struct err *e)
 }
 
 /*
- * A driver that maps one page after the other at one address, and does not clear the TLB between them,
- * gives the bytes of an earlier one. 4.0.1 built from source does not (src/pte_mmap.c has its invlpg
- * commented out); a TLB that is cleared meanwhile by something else hides that now and then.
+ * A driver that maps one page after the other at one address, and does not clear the TLB between
+ * them, gives the bytes of an earlier one. 4.0.1 built from source does not (src/pte_mmap.c has its
+ * invlpg commented out); a TLB that is cleared meanwhile by something else hides that now and then.
  */
 
 /* Neighbours whose contents differ; so many of them are tried before the driver is believed. */
 #define PAIRS       8
-/* So many places are looked at for them. A machine whose memory is the same at all of them is none. */
+/*
+ * So many places are looked at for them. A machine whose memory is the same at all of them is none.
+ */
 #define PAIR_PROBES 1024
 
 /* Two neighbours: one after the other, twice, and both in one request. */
@@ -68,7 +72,9 @@ static bool same(const uint8_t *a, const uint8_t *b)
 	return memcmp(a, b, PAGE_SIZE) == 0;
 }
 
-/* A page that came as its neighbour and not as itself. Live pages change, but not into each other. */
+/*
+ * A page that came as its neighbour and not as itself. Live pages change, but not into each other.
+ */
 static bool is_mixed(const struct pair *p)
 {
 	const uint8_t *const a = p->single[0][0], *const b = p->single[0][1];

@@ -220,7 +220,9 @@ enum status winpmem_open_device(const char *path, struct winpmem_host **ret, str
 	return ST_OK;
 }
 
-/* OBJECT_DIRECTORY_INFORMATION and DIRECTORY_QUERY ("NtQueryDirectoryObject function", winternl.h). */
+/*
+ * OBJECT_DIRECTORY_INFORMATION and DIRECTORY_QUERY ("NtQueryDirectoryObject function", winternl.h).
+ */
 struct directory_entry {
 	UNICODE_STRING name, type;
 };
@@ -277,8 +279,8 @@ static bool object_exists(wchar_t *folder, const wchar_t *name)
 /*
  * Nobody opens the device for this: 1.6.3 and 2.0.1 let go of the section that mode PHYSICAL reads
  * through when any handle is closed, and the reads of an acquisition elsewhere come as zeros then
- * (WINPMEM.md, "another handle is closed during the read"). The link alone says nothing: a load of 1.6.3
- * that failed leaves it, without a device.
+ * (WINPMEM.md, "another handle is closed during the read"). The link alone says nothing: a load
+ * of 1.6.3 that failed leaves it, without a device.
  */
 bool winpmem_is_loaded(void)
 {

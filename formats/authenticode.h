@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who signed a Windows program or driver, as its own file says: all signatures, also those that are
- * nested in the first one, which Windows' own dialogs show and most tools do not. Nothing is verified.
+ * nested in the first one, which Windows' own dialogs show and most tools do not. Nothing is
+ * verified.
  *
- * Sources: "Windows Authenticode Portable Executable Signature Format" (Microsoft, 2008) for where a
- * signature lies; "PE Format" (Microsoft Learn), the attribute certificate table; RFC 5652 (CMS),
- * RFC 5280 (certificates) and X.690 (DER). A second signature is an unsigned attribute of the first,
- * SPC_NESTED_SIGNATURE_OBJID (wintrust.h), whose values are signatures of the same form.
+ * Sources: "Windows Authenticode Portable Executable Signature Format" (Microsoft, 2008) for where
+ * a signature lies; "PE Format" (Microsoft Learn), the attribute certificate table; RFC 5652 (CMS),
+ * RFC 5280 (certificates) and X.690 (DER). A second signature is an unsigned attribute of the
+ * first, SPC_NESTED_SIGNATURE_OBJID (wintrust.h), whose values are signatures of the same form.
  */
 #ifndef RAMSEAL_FORMATS_AUTHENTICODE_H
 #define RAMSEAL_FORMATS_AUTHENTICODE_H
@@ -19,14 +20,14 @@
 #define AUTHENTICODE_SIGNERS_MAX 8
 
 struct authenticode_signer {
-	char name
-		[AUTHENTICODE_NAME_MAX]; /* UTF-8: the certificate's common name; "" if it has none */
-	const char *digest;              /* "sha1", "sha256", ...; "other" */
-	bool nested;                     /* a signature within the first one */
+	/* UTF-8: the certificate's common name; "" if it has none. */
+	char name[AUTHENTICODE_NAME_MAX];
+	const char *digest; /* "sha1", "sha256", ...; "other" */
+	bool nested;        /* a signature within the first one */
 	/*
-	 * Usages of Microsoft's hardware program that the certificate has ("Attestation signing a kernel
-	 * driver", Microsoft Learn): what passed the tests of the hardware lab kit, and what was only
-	 * attested. A certificate may name both.
+	 * Usages of Microsoft's hardware program that the certificate has ("Attestation signing a
+	 * kernel driver", Microsoft Learn): what passed the tests of the hardware lab kit, and what
+	 * was only attested. A certificate may name both.
 	 */
 	bool whql;        /* 1.3.6.1.4.1.311.10.3.5 */
 	bool attestation; /* 1.3.6.1.4.1.311.10.3.5.1 */

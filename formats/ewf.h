@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libewf's calls that take the name of a file. On Windows their narrow forms go by the code page, so
- * the wide ones are called there. All return what libewf does: 1 if it worked.
+ * libewf's calls that take the name of a file. On Windows their narrow forms go by the code page,
+ * so the wide ones are called there. All return what libewf does: 1 if it worked.
  */
 #ifndef RAMSEAL_FORMATS_EWF_H
 #define RAMSEAL_FORMATS_EWF_H

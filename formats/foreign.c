@@ -19,13 +19,17 @@ struct mark {
 	bool (*fits)(const uint8_t *head);
 };
 
-/* RFC 1952, 2.3.1: method 8 is the only one, three flags are reserved, systems are 0 to 13 or 255. */
+/*
+ * RFC 1952, 2.3.1: method 8 is the only one, three flags are reserved, systems are 0 to 13 or 255.
+ */
 static bool fits_gzip(const uint8_t *head)
 {
 	return head[2] == 8 && !(head[3] & 0xe0) && (head[9] <= 13 || head[9] == 255);
 }
 
-/* bzip2 1.0.8, compress.c: a block begins with the digits of pi, an empty file ends with sqrt(pi). */
+/*
+ * bzip2 1.0.8, compress.c: a block begins with the digits of pi, an empty file ends with sqrt(pi).
+ */
 static bool fits_bzip2(const uint8_t *head)
 {
 	return head[3] >= '1' && head[3] <= '9' &&
@@ -62,9 +66,10 @@ static const struct mark marks[] = {
 	{ 0, 6, "7z\xbc\xaf\x27\x1c", { "a 7z archive", UNPACK }, NULL },
 	{ 0, 6, "Rar!\x1a\7", { "a RAR archive", UNPACK }, NULL },
 	{ 257, 5, "ustar", { "a tar archive", UNPACK }, NULL },
-	/* Memory, but in a form of its own. Windows: WDK, "PAGEDUMP" of DUMP_HEADER32 and "PAGEDU64"
-	   of DUMP_HEADER64; minidumpapiset.h, MINIDUMP_SIGNATURE, with the version behind it; libhibr's
-	   "Windows Hibernation File (hiberfil.sys) format" and Hibr2Bin 3.0, Hiber.h. */
+	/* Memory, but in a form of its own. Windows: WDK, "PAGEDUMP" of DUMP_HEADER32 and
+	   "PAGEDU64" of DUMP_HEADER64; minidumpapiset.h, MINIDUMP_SIGNATURE, with the version
+	   behind it; libhibr's "Windows Hibernation File (hiberfil.sys) format" and Hibr2Bin 3.0,
+	   Hiber.h. */
 	{ 0, 8, "PAGEDU64", { "a Windows crash dump", NULL }, NULL },
 	{ 0, 8, "PAGEDUMP", { "a Windows crash dump", NULL }, NULL },
 	{ 0, 6, "MDMP\x93\xa7", { "a minidump of a Windows program", NULL }, NULL },
@@ -74,7 +79,10 @@ static const struct mark marks[] = {
 	{ 0, 4, "WAKE", HIBERNATION, NULL },
 	{ 0, 4, "RSTR", HIBERNATION, NULL },
 	{ 0, 4, "HORM", HIBERNATION, NULL },
-	/* Linux: makedumpfile 1.7.2, diskdump_mod.h and makedumpfile.h; crash 8.0.2, lkcd_dump_v8.h. */
+	/*
+	 * Linux: makedumpfile 1.7.2, diskdump_mod.h and makedumpfile.h; crash 8.0.2,
+	 * lkcd_dump_v8.h.
+	 */
 	{ 0, 8, "KDUMP   ", { "a compressed kdump", NULL }, NULL },
 	{ 0, 8, "DISKDUMP", { "a diskdump", NULL }, NULL },
 	{ 0,
@@ -177,8 +185,8 @@ static const struct foreign *by_volume(const uint8_t *head, size_t len)
 
 /*
  * UEFI 2.10, 5.2.1: 0x55 0xaa at 510, which random bytes have once in 65536 times; so each of the
- * four entries has to be proper too: unused and all zeros, or with a mark of 0x00 or 0x80, a type, a
- * beginning and a length.
+ * four entries has to be proper too: unused and all zeros, or with a mark of 0x00 or 0x80, a type,
+ * a beginning and a length.
  */
 static const struct foreign *by_partitions(const uint8_t *head, size_t len)
 {
@@ -198,7 +206,9 @@ static const struct foreign *by_partitions(const uint8_t *head, size_t len)
 	return used ? &disk : NULL;
 }
 
-/* RFC 8878, 3.1.2: 0x184D2A50 to 0x184D2A5F. Ours begin with such a frame, as do some zstd files. */
+/*
+ * RFC 8878, 3.1.2: 0x184D2A50 to 0x184D2A5F. Ours begin with such a frame, as do some zstd files.
+ */
 static const struct foreign *by_frame(const uint8_t *head, size_t len)
 {
 	static const struct foreign container = {

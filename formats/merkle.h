@@ -13,7 +13,9 @@
 /* Zero-initialise. */
 struct merkle {
 	uint64_t leaves;
-	/* level[k] holds the root of a full subtree of 2^k leaves where bit k of `leaves` is set. */
+	/*
+	 * level[k] holds the root of a full subtree of 2^k leaves where bit k of `leaves` is set.
+	 */
 	uint8_t level[MERKLE_LEVELS][SHA256_SIZE];
 };
 

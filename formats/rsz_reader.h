@@ -143,7 +143,9 @@ enum status rsz_scan_chunk(const struct rsz_scan *s, const struct rsz_record *re
 typedef enum status rsz_chunk_fn(void *arg, const struct rsz_record *rec, const struct rsz_chunk *c,
 				 struct err *e);
 
-/* A scan from front to back that shows every chunk's header; `end` (may be NULL) is how it ended. */
+/*
+ * A scan from front to back that shows every chunk's header; `end` (may be NULL) is how it ended.
+ */
 enum status rsz_scan_chunks(struct blob *in, rsz_chunk_fn *fn, void *arg,
 			    struct rsz_scan_result *end, struct err *e);
 

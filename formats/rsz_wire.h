@@ -113,10 +113,11 @@ void rsz__finish(uint8_t *header, struct rsz__prefix *p, struct sha256 *h);
 
 /*
  * Reading. rsz__may_begin() tells of the first bytes of a header, as far as they are there, whether
- * magic and mark are right. rsz__get_size() looks at the first 16 bytes and tells how long the header is;
- * ST_CORRUPT if no header begins here, or one longer than its type can be. rsz__get_prefix() takes the whole header, checks all that
- * the prefix says, its limits and the digest; place in the file and order are the caller's to
- * check. The others take the body of a header that passed it, and judge every field.
+ * magic and mark are right. rsz__get_size() looks at the first 16 bytes and tells how long the
+ * header is; ST_CORRUPT if no header begins here, or one longer than its type can be.
+ * rsz__get_prefix() takes the whole header, checks all that the prefix says, its limits and the
+ * digest; place in the file and order are the caller's to check. The others take the body of a
+ * header that passed it, and judge every field.
  */
 #define RSZ__MARK_END  12 /* magic, size and mark */
 #define RSZ__SIZE_AT   16 /* bytes that rsz__get_size() looks at */

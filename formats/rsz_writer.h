@@ -92,14 +92,14 @@ bool rsz_writer_has_stream(const struct rsz_writer *w, const char *name);
 
 /*
  * Appends an encoded chunk. ST_SYSTEM, and nothing is written, if a reader would reject it (an
- * address beyond the limit, times that run backwards). On ST_OUTPUT the file holds whole records up to rsz_writer_whole()
- * and perhaps a part of one more; see rsz_writer_resume().
+ * address beyond the limit, times that run backwards). On ST_OUTPUT the file holds whole records up
+ * to rsz_writer_whole() and perhaps a part of one more; see rsz_writer_resume().
  */
 enum status rsz_writer_put(struct rsz_writer *w, struct rsz_frame *f, struct err *e);
 
 /*
- * Appends bytes to a stream that is not paged (log, manifest, fragment) at *address in it, in as many
- * chunks as it takes. *address moves behind what was written, also if not all of it was.
+ * Appends bytes to a stream that is not paged (log, manifest, fragment) at *address in it, in as
+ * many chunks as it takes. *address moves behind what was written, also if not all of it was.
  */
 enum status rsz_writer_text(struct rsz_writer *w, uint32_t stream, uint64_t *address, const void *p,
 			    size_t len, uint64_t now, struct err *e);

@@ -8,10 +8,11 @@
 #include "tsk-extract/extent.h"
 
 /*
- * FIEMAP gives logical addresses on btrfs (extent_fiemap() in fs/btrfs/extent_io.c of Linux 6.1). Turns
- * those of `blocks`, all of kind EXTENT_DISK, into addresses on the device, and gives the path of that device, to be freed. `fd`: a
- * file of that file system. ST_INPUT for what swapon refuses (btrfs_swap_activate()): more than one
- * device, a profile other than "single"; or, without CAP_SYS_ADMIN, because the chunks cannot be read.
+ * FIEMAP gives logical addresses on btrfs (extent_fiemap() in fs/btrfs/extent_io.c of Linux 6.1).
+ * Turns those of `blocks`, all of kind EXTENT_DISK, into addresses on the device, and gives the
+ * path of that device, to be freed. `fd`: a file of that file system. ST_INPUT for what swapon
+ * refuses (btrfs_swap_activate()): more than one device, a profile other than "single"; or, without
+ * CAP_SYS_ADMIN, because the chunks cannot be read.
  */
 enum status btrfs_place(int fd, struct extent_list *blocks, char **ret_device, struct err *e);
 

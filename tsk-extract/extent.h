@@ -55,8 +55,8 @@ size_t extent_list_fragments(const struct extent_list *l);
 
 /*
  * Appends to `ret` the parts of the file that lie elsewhere, or are of another kind, in `now`
- * (settled, as is `before`). What only one of them has counts as changed too. The parts are given as
- * extents of `now`; those that `now` no longer has are left out.
+ * (settled, as is `before`). What only one of them has counts as changed too. The parts are given
+ * as extents of `now`; those that `now` no longer has are left out.
  */
 enum status extent_list_changes(const struct extent_list *before, const struct extent_list *now,
 				struct extent_list *ret, struct err *e);

@@ -15,12 +15,12 @@
  *	PAGE_HOLE        sparse; zeros.
  *	PAGE_SKIPPED     SKIP_BEYOND_INIT: behind the initialised size. The file system shows zeros
  *	                 there, the clusters hold what they held before; so are the bytes in `buf`
- *	                 zeros. With EXTRACT_RAW_TAIL the clusters themselves are read, as PAGE_DATA.
- *	PAGE_UNREADABLE  detail: errno of the read; READ_PAST_END where the image or the volume is
- *	                 shorter than the run; EXTRACT_LOST where no record says where it is.
- * A page that is partly one thing and partly another is unreadable if any byte of it is, otherwise
- * data. Bytes that were not read are zero in `buf`; readable sectors of an unreadable page are in
- * `buf` as read, and extract_bad() has the exact ranges.
+ *	                 zeros. With EXTRACT_RAW_TAIL the clusters themselves are read, as
+ *PAGE_DATA. PAGE_UNREADABLE  detail: errno of the read; READ_PAST_END where the image or the volume
+ *is shorter than the run; EXTRACT_LOST where no record says where it is. A page that is partly one
+ *thing and partly another is unreadable if any byte of it is, otherwise data. Bytes that were not
+ *read are zero in `buf`; readable sectors of an unreadable page are in `buf` as read, and
+ *extract_bad() has the exact ranges.
  *
  * One thread at a time per reader.
  */
@@ -75,9 +75,9 @@ struct extract;
 
 /*
  * Finds `path` in the volume. ST_USAGE for a path that cannot be one (name.h), ST_INPUT if it is
- * not there, is a folder or has no such stream, ST_CORRUPT if its records cannot be used. The reader
- * and the volume are borrowed. A live volume is looked at again (a few times) when its records do
- * not fit together, because they may have been written that moment.
+ * not there, is a folder or has no such stream, ST_CORRUPT if its records cannot be used. The
+ * reader and the volume are borrowed. A live volume is looked at again (a few times) when its
+ * records do not fit together, because they may have been written that moment.
  */
 enum status extract_open(struct reader *r, const struct volume *v, const char *path, unsigned flags,
 			 struct extract **ret, struct err *e);
@@ -91,15 +91,15 @@ enum status extract_exists(struct reader *r, const struct volume *v, const char 
 			   struct err *e);
 
 /*
- * A whole device or file as if it were one extent, for swap areas: no MFT, and extract_check() finds
- * nothing. Owns the reader from then on, also if this fails. `path` is for messages.
+ * A whole device or file as if it were one extent, for swap areas: no MFT, and extract_check()
+ * finds nothing. Owns the reader from then on, also if this fails. `path` is for messages.
  */
 enum status extract_open_whole(struct reader *r, const char *path, struct extract **ret,
 			       struct err *e);
 
 /*
- * The same for what lies on the device in pieces: `extents` is settled and of kind EXTENT_DISK, and is
- * copied.
+ * The same for what lies on the device in pieces: `extents` is settled and of kind EXTENT_DISK, and
+ * is copied.
  */
 enum status extract_open_extents(struct reader *r, const char *path,
 				 const struct extent_list *extents, struct extract **ret,
@@ -108,7 +108,9 @@ enum status extract_open_extents(struct reader *r, const char *path,
 /* As of extract_open(), and as of the last extract_check(). Valid until the next one or close. */
 const struct extract_state *extract_first(const struct extract *x);
 const struct extract_state *extract_now(const struct extract *x);
-/* The name of the unnamed stream's file as the MFT writes it is not kept: this is the path given. */
+/*
+ * The name of the unnamed stream's file as the MFT writes it is not kept: this is the path given.
+ */
 const char *extract_path(const struct extract *x);
 
 struct extract_piece {
@@ -124,8 +126,8 @@ struct extract_piece {
 
 /*
  * The next part of the file, in the order of the file, at most `size` bytes (a multiple of
- * PAGE_SIZE). `status` has room for size / PAGE_SIZE entries. ST_END behind the last one. Nothing is
- * allocated. Unreadable pages are not errors.
+ * PAGE_SIZE). `status` has room for size / PAGE_SIZE entries. ST_END behind the last one. Nothing
+ * is allocated. Unreadable pages are not errors.
  */
 enum status extract_next(struct extract *x, void *buf, size_t size, struct page_status *status,
 			 struct extract_piece *ret, struct err *e);
@@ -133,7 +135,10 @@ enum status extract_next(struct extract *x, void *buf, size_t size, struct page_
 /* Makes extract_next() go on at `offset`, a multiple of PAGE_SIZE. */
 void extract_seek(struct extract *x, uint64_t offset);
 
-/* The same as extract_next() at a place of the caller's choice (a multiple of PAGE_SIZE within the file). */
+/*
+ * The same as extract_next() at a place of the caller's choice (a multiple of PAGE_SIZE within the
+ * file).
+ */
 enum status extract_read(struct extract *x, uint64_t offset, void *buf, size_t size,
 			 struct page_status *status, struct extract_piece *ret, struct err *e);
 

@@ -30,8 +30,8 @@
 #define HIVE_CELL_MAX 16344
 
 /*
- * Bytes of names that are read before we give up: in a hive that was made to harm, every key may have
- * the same 70000 keys below it, and so on. Looking around in a real one takes a few MiB.
+ * Bytes of names that are read before we give up: in a hive that was made to harm, every key may
+ * have the same 70000 keys below it, and so on. Looking around in a real one takes a few MiB.
  */
 #define HIVE_WORK_MAX ((uint64_t)1 << 26)
 
@@ -48,8 +48,8 @@ struct hive {
 };
 
 /*
- * The one place where a libhivex error (errno) becomes ours. It uses few numbers, each for one kind of
- * damage; what the C library calls them ("Bad address") says nothing to anybody.
+ * The one place where a libhivex error (errno) becomes ours. It uses few numbers, each for one kind
+ * of damage; what the C library calls them ("Bad address") says nothing to anybody.
  */
 static enum status err_from_hivex(struct err *e, int errnum, const char *what)
 {
@@ -171,7 +171,9 @@ static enum status find_value(struct hive *h, registry_key key, const char *name
 	return st;
 }
 
-/* Does the data lie in one cell? Where libhivex says where, the cell's length is ours to compare. */
+/*
+ * Does the data lie in one cell? Where libhivex says where, the cell's length is ours to compare.
+ */
 static enum status check_cell(struct hive *h, hive_value_h value, size_t len, struct err *e)
 {
 	uint8_t head[4];
@@ -259,9 +261,9 @@ static enum status copy_extract(struct hive *h, struct extract *x, uint64_t size
 }
 
 /*
- * What libhivex would refuse, in words. Of the base block (msuhanov's specification): the signature, the
- * major version at 20, at 40 how long the bins are that follow its 4096 bytes, and at 508 the XOR of
- * the 127 words in front of it.
+ * What libhivex would refuse, in words. Of the base block (msuhanov's specification): the
+ * signature, the major version at 20, at 40 how long the bins are that follow its 4096 bytes, and
+ * at 508 the XOR of the 127 words in front of it.
  */
 static enum status check_header(const struct hive *h, uint64_t size, struct err *e)
 {
@@ -431,8 +433,8 @@ enum status hive_pagefiles(struct hive *h, struct hive_names *ret, struct err *e
 }
 
 /*
- * 12 bytes: disk signature and byte offset of an MBR partition. 24 bytes: "DMIO:ID:" and the GUID of
- * a GPT partition. Source: the values of Windows 7 to 11 hives; libyal's winreg-kb, "Mounted
+ * 12 bytes: disk signature and byte offset of an MBR partition. 24 bytes: "DMIO:ID:" and the GUID
+ * of a GPT partition. Source: the values of Windows 7 to 11 hives; libyal's winreg-kb, "Mounted
  * devices".
  */
 bool hive_mount(struct hive *h, char letter, struct hive_mount *ret)

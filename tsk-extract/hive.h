@@ -4,10 +4,10 @@
  * Windows volume says about its page files.
  *
  * A hive may be damaged, or made to harm. libhivex checks offsets when it opens one, but not all of
- * what they lead to; so it is shown a copy in memory, with zeros behind the hive that are longer than
- * any of its structures, it is never asked for a value that is longer than its cell, or large ("db"
- * cells), nor in the mode that tolerates damage, and names are decoded here: it asks iconv() for them,
- * which in a static program needs modules of the C library of the host.
+ * what they lead to; so it is shown a copy in memory, with zeros behind the hive that are longer
+ * than any of its structures, it is never asked for a value that is longer than its cell, or large
+ * ("db" cells), nor in the mode that tolerates damage, and names are decoded here: it asks iconv()
+ * for them, which in a static program needs modules of the C library of the host.
  */
 #ifndef RAMSEAL_TSK_EXTRACT_HIVE_H
 #define RAMSEAL_TSK_EXTRACT_HIVE_H

@@ -27,16 +27,16 @@ struct kernel_pagefiles {
 struct kernel_pagefiles kernel_pagefiles_begin(const void *list, size_t size, uint64_t base);
 
 /*
- * The next entry that has a name. False at the end, and at what is cut short or leads outside of the
- * answer; ST_NOMEM in *ret_st ends it too.
+ * The next entry that has a name. False at the end, and at what is cut short or leads outside of
+ * the answer; ST_NOMEM in *ret_st ends it too.
  */
 bool kernel_pagefiles_next(struct kernel_pagefiles *k, struct kernel_pagefile *ret,
 			   enum status *ret_st);
 
 /*
- * How sure the place in the list, nameless entries left out, is the number that page tables use. One
- * file can only be number 0: known. That several stand in the order of their numbers is nowhere written
- * down: assumed, until the kernel's own structures are seen (agent/paging/paging_files.h).
+ * How sure the place in the list, nameless entries left out, is the number that page tables use.
+ * One file can only be number 0: known. That several stand in the order of their numbers is nowhere
+ * written down: assumed, until the kernel's own structures are seen (agent/paging/paging_files.h).
  */
 enum number_origin kernel_pagefiles_origin(struct kernel_pagefiles k);
 

@@ -57,7 +57,9 @@ enum status mft__add_runs(const struct mft *n, const struct attribute *a, struct
 	return st;
 }
 
-/* Takes the record that lies at `cluster` for $MFT's own, and the clusters that it names for $MFT. */
+/*
+ * Takes the record that lies at `cluster` for $MFT's own, and the clusters that it names for $MFT.
+ */
 static enum status open_table_at(struct mft *n, uint64_t cluster, const char *magic, struct err *e)
 {
 	static const struct name unnamed;
@@ -108,7 +110,9 @@ static enum status open_table(struct mft *n, struct err *e)
 	return err_set(e, st, "MFT record 0: %s", why.message);
 }
 
-/* So often is $MFT's list gone through; each time it may lead on to records that were out of sight. */
+/*
+ * So often is $MFT's list gone through; each time it may lead on to records that were out of sight.
+ */
 #define TABLE_ROUNDS 16
 
 /* The clusters of $MFT that its other records name. Those records lie in $MFT, too. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An NTFS volume as it is at this moment: names to MFT records, MFT records to extents. Of a damaged
- * one, all that does not lie in what is damaged: $MFT's own record is enough, or the copy of it in
- * $MFTMirr. Nothing is cached from one mft_open() to the next, so looking again at a live volume means
- * opening it again.
+ * An NTFS volume as it is at this moment: names to MFT records, MFT records to extents. Of a
+ * damaged one, all that does not lie in what is damaged: $MFT's own record is enough, or the copy
+ * of it in $MFTMirr. Nothing is cached from one mft_open() to the next, so looking again at a live
+ * volume means opening it again.
  *
  * Internal to this folder; extract.h is what others use.
  */
@@ -64,8 +64,8 @@ bool mft_place(const struct mft *n, uint64_t number, size_t at, uint64_t *ret);
 /* How many records there are, used or not; and `count` of them as they lie on disk. */
 uint64_t mft_records(const struct mft *n);
 /*
- * How many records from `number` on are in one extent of $MFT, at least 1; those on the disk are all
- * within the volume. *kind: of that extent, EXTENT_LOST also where none of it is in the volume.
+ * How many records from `number` on are in one extent of $MFT, at least 1; those on the disk are
+ * all within the volume. *kind: of that extent, EXTENT_LOST also where none of it is in the volume.
  */
 uint64_t mft_stretch(const struct mft *n, uint64_t number, enum extent_kind *kind);
 enum status mft_raw_records(struct mft *n, uint64_t number, size_t count, uint8_t *ret,
@@ -124,8 +124,9 @@ enum status mft_stream_read(struct mft *n, const struct mft_stream *s, uint64_t 
 			    size_t len, struct err *e);
 
 /*
- * Decompresses through libtsk the compressed stream that was loaded last. `len` at `off` must be one
- * compression unit, or what is left of it at the end of the stream. ST_CORRUPT if libtsk cannot.
+ * Decompresses through libtsk the compressed stream that was loaded last. `len` at `off` must be
+ * one compression unit, or what is left of it at the end of the stream. ST_CORRUPT if libtsk
+ * cannot.
  */
 enum status mft_unit_read(struct mft *n, uint64_t off, void *buf, size_t len, struct err *e);
 uint64_t mft_unit_size(const struct mft *n); /* bytes; 0: none was loaded */

@@ -92,7 +92,9 @@ static void scan_node(struct lookup *l, const uint8_t *header, size_t size)
 	call_damaged(l, "the entries of a node make no sense");
 }
 
-/* Of a folder's record. Sets *large if there are nodes outside it. ST_INPUT if it is no folder's. */
+/*
+ * Of a folder's record. Sets *large if there are nodes outside it. ST_INPUT if it is no folder's.
+ */
 static enum status scan_root(struct lookup *l, const struct name *index, bool *large, struct err *e)
 {
 	_cleanup_stream_ struct mft_stream s = { 0 };

@@ -11,14 +11,16 @@
 
 struct packed;
 
-/* The compressed stream `name`, as it is written, of a base record. Borrows what `n` has borrowed. */
+/*
+ * The compressed stream `name`, as it is written, of a base record. Borrows what `n` has borrowed.
+ */
 enum status packed_open(struct mft *n, uint64_t number, const struct name *name,
 			struct packed **ret, struct err *e);
 void packed_close(struct packed *p); /* NULL is fine */
 
 /*
- * Appends the extents as libtsk has found them. They are the ones that count, because it decompresses
- * what it has found, and fills what it has not found with zeros.
+ * Appends the extents as libtsk has found them. They are the ones that count, because it
+ * decompresses what it has found, and fills what it has not found with zeros.
  */
 enum status packed_extents(const struct packed *p, struct extent_list *ret, struct err *e);
 

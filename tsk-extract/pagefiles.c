@@ -196,7 +196,10 @@ static PRINTF_LIKE(5, 6) enum status remark(struct search *s, const struct volum
 	return ST_OK;
 }
 
-/* What cannot be looked into; what of that may hold page files of a Windows makes the list uncertain. */
+/*
+ * What cannot be looked into; what of that may hold page files of a Windows makes the list
+ * uncertain.
+ */
 static enum status judge_volume(struct search *s, const struct volume *v, struct err *e)
 {
 	switch (v->kind) {
@@ -337,8 +340,8 @@ static enum status add_from_root(struct search *s, const struct volume *v, const
 	p->named_by = "the root folder";
 	pagefile__probe(disk_reader(s->disk), p);
 	/*
-	 * A page file that the hive does not name is one that Windows does not use. The swap file of
-	 * store apps is never named and comes behind the page files.
+	 * A page file that the hive does not name is one that Windows does not use. The swap file
+	 * of store apps is never named and comes behind the page files.
 	 */
 	if (p->kind == PAGEFILE_SWAPFILE ? !s->system || v == s->system
 					 : p->kind == PAGEFILE_PAGING && !s->named) {

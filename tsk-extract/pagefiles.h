@@ -64,7 +64,10 @@ struct pagefile {
 	/* pagefile_check_slots(), where there is something to be checked; or NULL. */
 	enum status (*check)(const struct pagefile *p, struct err *e);
 
-	/* NULL but for one that nobody here could open: whoever added it does (a simulated machine's). */
+	/*
+	 * NULL but for one that nobody here could open: whoever added it does (a simulated
+	 * machine's).
+	 */
 	enum status (*open)(const struct pagefile *p, struct reader **ret, struct err *e);
 	void *context;
 };
@@ -93,17 +96,17 @@ void pagefile_list_deinit(struct pagefile_list *l);
 /*
  * All page files on a disk: those that the SYSTEM hive of a Windows on it names, in that order, and
  * what else lies in the root folder of a volume by the name of pagefile.sys or swapfile.sys (and
- * hiberfil.sys, if `hibernation`). An empty list is ST_OK; whether it means that there are none, the
- * remarks say: of volumes that are encrypted, damaged or of another kind. Borrows the disk for as
- * long as the list lives.
+ * hiberfil.sys, if `hibernation`). An empty list is ST_OK; whether it means that there are none,
+ * the remarks say: of volumes that are encrypted, damaged or of another kind. Borrows the disk for
+ * as long as the list lives.
  */
 enum status pagefiles_on_disk(struct disk *d, bool hibernation, struct pagefile_list *ret,
 			      struct err *e);
 
 /*
  * The swap areas or page files of this machine. Implemented once per system (system_*.c).
- * ST_NO_SOURCE if the system does not tell. An empty list is ST_OK. With `hibernation`, hiberfil.sys
- * beside Windows; Linux has no such file, it hibernates into a swap area.
+ * ST_NO_SOURCE if the system does not tell. An empty list is ST_OK. With `hibernation`,
+ * hiberfil.sys beside Windows; Linux has no such file, it hibernates into a swap area.
  */
 enum status pagefiles_on_host(bool hibernation, struct pagefile_list *ret, struct err *e);
 
@@ -112,16 +115,16 @@ enum status pagefile_list_add(struct pagefile_list *l, const char *path, struct 
 			      struct err *e);
 
 /*
- * Opens one for copying: from `d` if it has a volume, else from this machine (d may be NULL then). A
- * swap file whose slots are known comes slot by slot, then the rest of it, as slot_map.h has it.
+ * Opens one for copying: from `d` if it has a volume, else from this machine (d may be NULL then).
+ * A swap file whose slots are known comes slot by slot, then the rest of it, as slot_map.h has it.
  * ST_INPUT for one that is not readable.
  */
 enum status pagefile_open(struct disk *d, const struct pagefile *p, unsigned flags,
 			  struct extract **ret, struct err *e);
 
 /*
- * A second look, when its content was read. ST_OK if its slots lie where they lay, or were not known;
- * ST_INPUT, and what is different, if what was read as a slot may be none.
+ * A second look, when its content was read. ST_OK if its slots lie where they lay, or were not
+ * known; ST_INPUT, and what is different, if what was read as a slot may be none.
  */
 enum status pagefile_check_slots(const struct pagefile *p, struct err *e);
 

@@ -22,8 +22,8 @@ struct reader;
 struct reader_ops {
 	const char *kind; /* "file", "device", "split raw", "EWF", "memory" */
 	/*
-	 * Reads `len` bytes at `off`; both lie within the size. Returns 0 when all were read, else an
-	 * error number, with *good bytes at the front of `buf` valid. Not tied to any alignment.
+	 * Reads `len` bytes at `off`; both lie within the size. Returns 0 when all were read, else
+	 * an error number, with *good bytes at the front of `buf` valid. Not tied to any alignment.
 	 */
 	uint32_t (*read)(struct reader *r, uint64_t off, void *buf, size_t len, size_t *good);
 	/*
@@ -85,8 +85,8 @@ enum target_risk reader_target_risk(const struct reader *r, const char *path);
  */
 
 /*
- * For devices that want offset, length and address to be multiples of a sector: memory that is, and how
- * to read once everything is. Sizes in bytes, whole sectors.
+ * For devices that want offset, length and address to be multiples of a sector: memory that is, and
+ * how to read once everything is. Sizes in bytes, whole sectors.
  */
 struct bounce {
 	uint8_t *at;

@@ -35,8 +35,8 @@ static enum status err_from_ewf(struct err *e, enum status st, libewf_error_t **
 
 /*
  * Of `len` bytes at `off` that libewf has just read, how many at the front are those of the media.
- * Chunks that are missing or whose checksum is wrong it gives as zeros, without an error; but it keeps
- * a list of their sectors.
+ * Chunks that are missing or whose checksum is wrong it gives as zeros, without an error; but it
+ * keeps a list of their sectors.
  */
 static size_t count_good(const struct ewf_reader *w, uint64_t off, size_t len)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files, volumes and disks on Windows. Volumes and disks are read past the cache
- * (FILE_FLAG_NO_BUFFERING), for the reasons in reader_linux.c: then offset, length and buffer must be
- * multiples of the sector ("File Buffering", Microsoft Learn), and what does not fit goes through a
- * buffer that does. Reads are overlapped, so that each carries its offset and the handle has no file
- * pointer to share.
+ * (FILE_FLAG_NO_BUFFERING), for the reasons in reader_linux.c: then offset, length and buffer must
+ * be multiples of the sector ("File Buffering", Microsoft Learn), and what does not fit goes
+ * through a buffer that does. Reads are overlapped, so that each carries its offset and the handle
+ * has no file pointer to share.
  *
- * Of an encrypted volume (BitLocker) the volume yields plaintext and the disk does not: page files are
- * read through \\.\X: or \\?\Volume{GUID}.
+ * Of an encrypted volume (BitLocker) the volume yields plaintext and the disk does not: page files
+ * are read through \\.\X: or \\?\Volume{GUID}.
  */
 #include "tsk-extract/reader.h"
 
@@ -110,11 +110,13 @@ static bool has_prefix(const wchar_t *path, const wchar_t *prefix)
 }
 
 /*
- * The name of the device that a path means, for free(); NULL if it means a file, or if memory is out:
+ * The name of the device that a path means, for free(); NULL if it means a file, or if memory is
+ *out:
  *
  *	\\.\C:  //./C:  C:            a volume by its letter
  *	\\.\PhysicalDrive0            a disk
- *	\\?\Volume{GUID}  ...{GUID}\  a volume; with the backslash Windows would open its root folder
+ *	\\?\Volume{GUID}  ...{GUID}\  a volume; with the backslash Windows would open its root
+ *folder
  *	\\?\GLOBALROOT\Device\...     a shadow copy
  */
 static wchar_t *device_name(const char *path)

@@ -117,9 +117,9 @@ static uint64_t get_signed(const uint8_t *p, size_t n)
 }
 
 /*
- * A run list: for each run a byte whose low half is the size of the count and whose high half is the
- * size of the distance from the run before, then those two; without a distance it is a hole. The end
- * is a size of 0 for the count. Linux 6.1 fs/ntfs3/run.c, run_unpack().
+ * A run list: for each run a byte whose low half is the size of the count and whose high half is
+ * the size of the distance from the run before, then those two; without a distance it is a hole.
+ * The end is a size of 0 for the count. Linux 6.1 fs/ntfs3/run.c, run_unpack().
  */
 bool run_next(struct run_walk *w, struct run *ret)
 {

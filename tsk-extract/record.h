@@ -87,9 +87,9 @@ bool attribute_find(const uint8_t *record, size_t size, uint32_t type, const str
 bool attributes_end(const uint8_t *record, size_t size);
 
 /*
- * Whether libtsk may see the record: every attribute, name, value and run list ends where it has to,
- * and the last attribute is followed by the end mark. libtsk 4.11 reads run lists up to their zero
- * byte wherever that is, and $Bitmap's from wherever the record says (ntfs_make_data_run(),
+ * Whether libtsk may see the record: every attribute, name, value and run list ends where it has
+ * to, and the last attribute is followed by the end mark. libtsk 4.11 reads run lists up to their
+ * zero byte wherever that is, and $Bitmap's from wherever the record says (ntfs_make_data_run(),
  * ntfs_load_bmap()): the fuzzer makes it read outside its buffer within minutes.
  */
 bool record_is_sound(const uint8_t *record, size_t size);

@@ -103,8 +103,8 @@ static enum status check_blocks(const struct extent_list *blocks, struct err *e)
 
 /*
  * How many slots the kernel has, if that can be. iomap looks at whole pages of the file's length,
- * generic_swapfile_activate() at whole blocks: where the two differ, one page at the end is or is not
- * a slot, and none has another number.
+ * generic_swapfile_activate() at whole blocks: where the two differ, one page at the end is or is
+ * not a slot, and none has another number.
  */
 static enum status agree(const struct extent_list *blocks, const struct slot_facts *f,
 			 uint64_t *ret, struct err *e)

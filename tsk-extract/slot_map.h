@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which part of a swap file each of its slots is. Linux numbers the slots of a swap partition by their
- * offset, but those of a swap file by its blocks on the device: swapon goes through the file's
- * physical extents in the order of the file, joins those that follow each other on the device, takes
- * of each the pages that lie on it whole and aligned, and numbers these. Where blocks are smaller than
- * a page (ext4 with 1 or 2 KiB, XFS), the ends of an extent that fill no page are left out, and from
- * there on slot n is not at offset n * 4096 of the file.
+ * Which part of a swap file each of its slots is. Linux numbers the slots of a swap partition by
+ *their offset, but those of a swap file by its blocks on the device: swapon goes through the file's
+ * physical extents in the order of the file, joins those that follow each other on the device,
+ *takes of each the pages that lie on it whole and aligned, and numbers these. Where blocks are
+ *smaller than a page (ext4 with 1 or 2 KiB, XFS), the ends of an extent that fill no page are left
+ *out, and from there on slot n is not at offset n * 4096 of the file.
  *
  * Sources, read in Linux 6.1.192 and 6.12.117: setup_swap_extents() in mm/swapfile.c calls
  *	fs/iomap/swapfile.c, iomap_swapfile_add_extent() (XFS, and ext4 in both);
  *	fs/btrfs/inode.c, btrfs_add_swap_extent(), which does the same with its own extents;
- *	mm/page_io.c, generic_swapfile_activate(), for file systems without swap_activate(): block by block,
- *	and the same pages in the same order.
- * What a file has at most is in its header (read_swap_header()): last_page, and no bad pages.
+ *	mm/page_io.c, generic_swapfile_activate(), for file systems without swap_activate(): block
+ *by block, and the same pages in the same order. What a file has at most is in its header
+ *(read_swap_header()): last_page, and no bad pages.
  */
 #ifndef RAMSEAL_TSK_EXTRACT_SLOT_MAP_H
 #define RAMSEAL_TSK_EXTRACT_SLOT_MAP_H
@@ -21,11 +21,12 @@
 
 /* Zero-initialise; slot_map_deinit() frees and zeroes. */
 struct slot_map {
-	uint64_t
-		slots; /* with slot 0, which is never used; 0: it is not known which part is which */
+	/* With slot 0, which is never used; 0: it is not known which part is which. */
+	uint64_t slots;
 	/*
-	 * The whole file, without gaps. `file`: PAGE_SIZE times the slot; behind the last slot whatever
-	 * is none, in the order of the file. `disk`: bytes, on the device of the file system.
+	 * The whole file, without gaps. `file`: PAGE_SIZE times the slot; behind the last slot
+	 * whatever is none, in the order of the file. `disk`: bytes, on the device of the file
+	 * system.
 	 */
 	struct extent_list extents;
 	size_t fragments; /* pieces that the file lies in */
@@ -41,8 +42,8 @@ struct slot_facts {
 };
 
 /*
- * `blocks`: where the file lies on the device, settled (extent.h) for its size. ST_INPUT, and why, if it
- * has holes, or if the slots that come out are not as many as the kernel has.
+ * `blocks`: where the file lies on the device, settled (extent.h) for its size. ST_INPUT, and why,
+ * if it has holes, or if the slots that come out are not as many as the kernel has.
  */
 enum status slot_map_make(const struct extent_list *blocks, const struct slot_facts *facts,
 			  struct slot_map *ret, struct err *e);

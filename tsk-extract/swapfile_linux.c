@@ -19,7 +19,9 @@
 /* Extents that are asked for at once. */
 #define BATCH 512U
 
-/* What swapon takes. Unwritten ones, too: it writes to the device, whatever the file system thinks. */
+/*
+ * What swapon takes. Unwritten ones, too: it writes to the device, whatever the file system thinks.
+ */
 #define PLAIN (FIEMAP_EXTENT_LAST | FIEMAP_EXTENT_MERGED | FIEMAP_EXTENT_UNWRITTEN)
 
 static enum status judge_flags(uint32_t flags, struct err *e)
@@ -185,8 +187,8 @@ bool swapfile__has_header(struct reader *device, const struct extent_list *block
 }
 
 /*
- * Whatever was said of where the file lies: nothing is ever swapped to its header, so there it is, or
- * this is another device.
+ * Whatever was said of where the file lies: nothing is ever swapped to its header, so there it is,
+ * or this is another device.
  */
 static enum status check_device(const char *device, const struct extent_list *blocks,
 				const uint8_t header[static SWAP_HEADER_SIZE], struct err *e)

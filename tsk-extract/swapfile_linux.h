@@ -9,12 +9,13 @@
 #include "tsk-extract/slot_map.h"
 
 /*
- * Where the slots of the file lie, and the path of the device that they lie on, to be freed. `in_use`: the
- * bytes that /proc/swaps has for it. ST_INPUT and why, if that cannot be said; then nothing is to be
- * freed. One block of the device is read, the file's header. Nothing is written, and delayed allocations are not forced.
+ * Where the slots of the file lie, and the path of the device that they lie on, to be freed.
+ * `in_use`: the bytes that /proc/swaps has for it. ST_INPUT and why, if that cannot be said; then
+ * nothing is to be freed. One block of the device is read, the file's header. Nothing is written,
+ * and delayed allocations are not forced.
  *
- * The slots are to be read from the device: the kernel writes to them past the file system, for which
- * the extents of a file that fallocate(2) made stay unwritten and read as zeros.
+ * The slots are to be read from the device: the kernel writes to them past the file system, for
+ * which the extents of a file that fallocate(2) made stay unwritten and read as zeros.
  */
 enum status swapfile_map(const char *path, uint64_t in_use, struct slot_map *ret, char **ret_device,
 			 struct err *e);
@@ -24,8 +25,8 @@ enum status swapfile_map(const char *path, uint64_t in_use, struct slot_map *ret
  */
 
 /*
- * Appends `n` extents of FIEMAP. *from: where the next ones begin, at first 0; *last: there are none.
- * ST_INPUT for what is nowhere on the device as it is.
+ * Appends `n` extents of FIEMAP. *from: where the next ones begin, at first 0; *last: there are
+ * none. ST_INPUT for what is nowhere on the device as it is.
  */
 enum status swapfile__take_extents(const struct fiemap_extent *x, size_t n, struct extent_list *to,
 				   uint64_t *from, bool *last, struct err *e);

@@ -11,8 +11,8 @@
 #include "tsk-extract/reader.h"
 
 /*
- * Zeroed memory that libhivex, which knows only names of files, can open as one. Nothing of it gets to
- * a disk, which may be evidence, but for swapping.
+ * Zeroed memory that libhivex, which knows only names of files, can open as one. Nothing of it gets
+ * to a disk, which may be evidence, but for swapping.
  */
 struct hive_memory {
 	uint8_t *at;
@@ -27,7 +27,9 @@ void hive_memory_deinit(struct hive_memory *m);
 /* NULL, and errno says why. */
 hive_h *hive_memory_open(const struct hive_memory *m);
 
-/* Linux. A swap area: never from the page cache, which knows nothing of what the kernel swaps out. */
+/*
+ * Linux. A swap area: never from the page cache, which knows nothing of what the kernel swaps out.
+ */
 enum status system_open_swap(const char *path, struct reader **ret, struct err *e);
 
 #endif

@@ -60,8 +60,8 @@ static void unescape(char *text)
 }
 
 /*
- * An area that was turned off and on again may have another number and other extents. The kernel keeps
- * the blocks of a swap file where they are for as long as it is in use (S_SWAPFILE in
+ * An area that was turned off and on again may have another number and other extents. The kernel
+ * keeps the blocks of a swap file where they are for as long as it is in use (S_SWAPFILE in
  * include/linux/fs.h, and btrfs' pins), so that two looks which agree are enough.
  */
 static enum status check_slots(const struct pagefile *p, struct err *e)
@@ -111,7 +111,9 @@ static void probe_swap(struct pagefile *p)
 	reader_close(r);
 }
 
-/* One line of /proc/swaps: name, type, size and used in KiB, priority (mm/swapfile.c, swap_show()). */
+/*
+ * One line of /proc/swaps: name, type, size and used in KiB, priority (mm/swapfile.c, swap_show()).
+ */
 static enum status add_swap(char *line, uint32_t number, struct pagefile_list *to, struct err *e)
 {
 	char type[16];

@@ -82,7 +82,9 @@ struct volumes {
 	char (*names)[64]; /* of list->disks, as they were opened */
 };
 
-/* "C:\pagefile.sys": 2; "\\?\Volume{GUID}\pagefile.sys": what is before the backslash; 0: neither. */
+/*
+ * "C:\pagefile.sys": 2; "\\?\Volume{GUID}\pagefile.sys": what is before the backslash; 0: neither.
+ */
 static size_t volume_length(const char *path)
 {
 	const char *end;
@@ -229,7 +231,10 @@ static bool is_listed(const struct pagefile_list *l, const char *path)
 	return false;
 }
 
-/* Appends a file of the folder that Windows' own folder is in, unless it is in the list. NULL: none. */
+/*
+ * Appends a file of the folder that Windows' own folder is in, unless it is in the list. NULL:
+ * none.
+ */
 static enum status add_beside_windows(struct volumes *v, const wchar_t *file,
 				      enum number_origin origin, struct pagefile **ret,
 				      struct err *e)
@@ -250,8 +255,8 @@ static void drop_last(struct pagefile_list *l)
 }
 
 /*
- * The swap file of store apps: the registry does not name it, and the kernel's list may not. It lies
- * beside Windows and is numbered behind the page files.
+ * The swap file of store apps: the registry does not name it, and the kernel's list may not. It
+ * lies beside Windows and is numbered behind the page files.
  */
 static enum status add_swapfile(struct volumes *v, struct err *e)
 {

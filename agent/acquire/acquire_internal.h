@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What acquire_container.c, which reads, shares with acquire_begin.c, which describes the machine before
- * anything is read, and with acquire_end.c, which seals whatever there is.
+ * What acquire_container.c, which reads, shares with acquire_begin.c, which describes the machine
+ * before anything is read, and with acquire_end.c, which seals whatever there is.
  */
 #ifndef RAMSEAL_AGENT_ACQUIRE_ACQUIRE_INTERNAL_H
 #define RAMSEAL_AGENT_ACQUIRE_ACQUIRE_INTERNAL_H
@@ -61,7 +61,8 @@ const struct order *acquire__order(const struct acquisition *a);
 json_t *acquire__memory_meta(const struct acquisition *a);
 
 /*
- * acquire_begin.c: looks at where the output is to go, opens it, and writes the manifest's first line.
+ * acquire_begin.c: looks at where the output is to go, opens it, and writes the manifest's first
+ * line.
  */
 enum status acquire__begin(struct acquisition *a, struct err *e);
 

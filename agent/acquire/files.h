@@ -52,8 +52,9 @@ struct files {
 	struct pagefile_list list;
 	struct file_copy *at;
 	size_t count;
-	size_t lost_volumes; /* that could not be looked into, or not all: page files may lie there */
-	size_t lost_files;   /* page files that are somewhere, but cannot be opened */
+	/* Volumes that could not be looked into, or not all: page files may lie there. */
+	size_t lost_volumes;
+	size_t lost_files; /* page files that are somewhere, but cannot be opened */
 };
 
 /* The page files of a plan, whether or not they can be read, and nothing is said of them. */
@@ -80,8 +81,8 @@ uint64_t files_bytes(const struct files_plan *plan, const struct files *f);
 enum status files_begin(const struct files_plan *plan, struct files *f, struct err *e);
 
 /*
- * Copies them one after the other, but for what slots have read. Gaps and files that fail are recorded, logged and left behind;
- * ST_OUTPUT, ST_NOMEM and ST_INTERRUPTED end it.
+ * Copies them one after the other, but for what slots have read. Gaps and files that fail are
+ * recorded, logged and left behind; ST_OUTPUT, ST_NOMEM and ST_INTERRUPTED end it.
  */
 enum status files_copy(const struct files_plan *plan, struct files *f, struct err *e);
 

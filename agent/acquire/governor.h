@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * --level auto: compress as hard as costs no time. Reading, compressing and writing run side by side;
- * the slowest of them sets the pace. Where that is the output, better compression makes less of
- * it; where it is the compressor, a lower level lets the source run. A source that sets the pace
+ * --level auto: compress as hard as costs no time. Reading, compressing and writing run side by
+ * side; the slowest of them sets the pace. Where that is the output, better compression makes less
+ * of it; where it is the compressor, a lower level lets the source run. A source that sets the pace
  * itself is left alone: more compression would only take the machine's CPUs.
  */
 #ifndef RAMSEAL_AGENT_ACQUIRE_GOVERNOR_H

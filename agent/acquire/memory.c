@@ -25,7 +25,10 @@ enum status memory_acquire(const struct memory_plan *plan, struct memory_result 
 	drv_note_parts(plan->source, true);
 	st = stream_pass(&stream, &ret->stream, e);
 	if (!was_left && drv_is_abandoned(plan->source)) {
-		/* The feed stays, and so does the list of parts. What was left out is not known here. */
+		/*
+		 * The feed stays, and so does the list of parts. What was left out is not known
+		 * here.
+		 */
 		left_keep(stream.feed);
 		ret->stopped = st;
 		ret->why = *e;

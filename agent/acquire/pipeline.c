@@ -132,7 +132,9 @@ static enum status fill_all(void *arg, struct err *e)
 		s->st = ST_OK;
 		s->err.message[0] = '\0';
 		pthread_mutex_lock(&p->lock);
-		/* After a failure the workers may be gone: an item counted now would wait for ever. */
+		/*
+		 * After a failure the workers may be gone: an item counted now would wait for ever.
+		 */
 		if (!p->full_stop)
 			p->filled++;
 		pthread_cond_signal(&p->work);

@@ -34,8 +34,8 @@ struct pipeline_ops {
 };
 
 /*
- * Who fills, if not the caller's thread: run() is as fn(arg, e), but may return before it: then fn has
- * stopped for ever, inside of fill(), and the item that it was filling must stay.
+ * Who fills, if not the caller's thread: run() is as fn(arg, e), but may return before it: then fn
+ * has stopped for ever, inside of fill(), and the item that it was filling must stay.
  */
 struct pipeline_filler {
 	enum status (*run)(const void *with, enum status (*fn)(void *arg, struct err *e), void *arg,

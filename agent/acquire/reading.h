@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A watchdog over a source: what reads it runs on a thread of its own, which is left behind if one read
- * does not come back. Everything else (compressing, writing, sealing) never waits for that thread.
+ * A watchdog over a source: what reads it runs on a thread of its own, which is left behind if one
+ * read does not come back. Everything else (compressing, writing, sealing) never waits for that
+ * thread.
  */
 #ifndef RAMSEAL_AGENT_ACQUIRE_READING_H
 #define RAMSEAL_AGENT_ACQUIRE_READING_H
@@ -10,8 +11,9 @@
 #include "driver-interface/drv.h"
 
 /*
- * How long one read may take, by default. A read has at most some MiB; disks that spin up again, and
- * networks that come back, take up to two minutes (a SCSI command is given 30 s, and is repeated).
+ * How long one read may take, by default. A read has at most some MiB; disks that spin up again,
+ * and networks that come back, take up to two minutes (a SCSI command is given 30 s, and is
+ * repeated).
  */
 #define READING_LIMIT_S     300
 

@@ -52,8 +52,8 @@ static void keep_line(void *arg, const char *line, size_t len)
 }
 
 /*
- * Writes what has come together, without the lock: lines may go on coming meanwhile, and stay behind
- * what was written. Lines leave the buffer only when they are in the container.
+ * Writes what has come together, without the lock: lines may go on coming meanwhile, and stay
+ * behind what was written. Lines leave the buffer only when they are in the container.
  */
 static enum status flush_log(struct sealer *s, size_t least, struct err *e)
 {
@@ -65,7 +65,9 @@ static enum status flush_log(struct sealer *s, size_t least, struct err *e)
 	pthread_mutex_unlock(&s->lock);
 	if (len <= least)
 		return ST_OK;
-	/* Only this function, under `writing`, ever takes bytes away: the first `len` stand still. */
+	/*
+	 * Only this function, under `writing`, ever takes bytes away: the first `len` stand still.
+	 */
 	st = rsz_writer_text(s->writer, s->log, &s->log_bytes, s->lines, len, clock_mono_ns(), e);
 	if (st)
 		return st;

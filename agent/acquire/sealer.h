@@ -20,8 +20,8 @@ extern const char *const sealer_stream_names[SEALER_STREAM_NAMES];
 
 /*
  * Begins a container in `out` (the caller's) and declares the manifest and the log. From now on
- * every line of the log is kept for the container. Its id is drawn, or of the text `id_of`: where the
- * same input is to be the same container.
+ * every line of the log is kept for the container. Its id is drawn, or of the text `id_of`: where
+ * the same input is to be the same container.
  */
 enum status sealer_create(struct output *out, const char *id_of, struct sealer **ret,
 			  struct err *e);
@@ -47,7 +47,10 @@ enum status sealer_put(struct sealer *s, struct rsz_frame *f, struct err *e);
 /* Appends a line to the manifest. `doc` is consumed. */
 enum status sealer_manifest(struct sealer *s, json_t *doc, struct err *e);
 
-/* When the machine slept since sealer_create(), as sleep_watch_json(). Chunk by chunk it was looked. */
+/*
+ * When the machine slept since sealer_create(), as sleep_watch_json(). Chunk by chunk it was
+ * looked.
+ */
 json_t *sealer_sleeps_json(struct sealer *s);
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Did the machine sleep while it was acquired (suspend, hibernation)? What was read before and what was
- * read after are then of two times, further apart than durations tell: of Linux' monotonic clock sleep
- * is no part. Wall clocks that somebody sets are not looked at.
+ * Did the machine sleep while it was acquired (suspend, hibernation)? What was read before and what
+ * was read after are then of two times, further apart than durations tell: of Linux' monotonic
+ * clock sleep is no part. Wall clocks that somebody sets are not looked at.
  */
 #ifndef RAMSEAL_AGENT_ACQUIRE_SLEEP_WATCH_H
 #define RAMSEAL_AGENT_ACQUIRE_SLEEP_WATCH_H

@@ -19,7 +19,10 @@ struct tables_plan {
 	bool keep_prints;                /* and what their entries were in `prints` */
 	const struct discovery *earlier; /* of the first pass, for the second; or NULL */
 	const struct root_watch *watch;  /* of the memory in between, for the second; or NULL */
-	/* The layout of entries is wanted, and this is known of the machine but for its tables; or NULL. */
+	/*
+	 * The layout of entries is wanted, and this is known of the machine but for its tables; or
+	 * NULL.
+	 */
 	const struct pte_facts *facts;
 	enum rsz_kind kind;        /* RSZ_KIND_TABLES_BEFORE or _AFTER */
 	struct stream_plan stream; /* without feed, stream, label and total */
@@ -28,13 +31,17 @@ struct tables_plan {
 /* Zero-initialise. */
 struct tables_result {
 	struct discovery found;
-	json_t *processes; /* process_names_json(); NULL: not live, or there is nothing to compare */
+	/* process_names_json(); NULL: not live, or there is nothing to compare. */
+	json_t *processes;
 	struct stream_result stream;
 	struct walk_counts counts;
 	uint64_t tables;            /* table pages that were stored */
 	struct walk_set pages;      /* where they are; empty unless they were to be kept */
 	struct table_prints prints; /* empty unless they were to be kept */
-	/* How entries are to be read, if that was wanted; layout.found tells whether it can be told. */
+	/*
+	 * How entries are to be read, if that was wanted; layout.found tells whether it can be
+	 * told.
+	 */
 	struct entry_reader entries;
 	struct layout_choice layout;
 	bool cut; /* the budget ended it: not all tables are there */
@@ -62,8 +69,8 @@ enum status tables_tell(const struct tables_plan *plan, const struct tables_resu
 			struct err *e);
 
 /*
- * Makes ready for a scan for roots while the memory is read. False if the pass found no kernel whose
- * roots could be told.
+ * Makes ready for a scan for roots while the memory is read. False if the pass found no kernel
+ * whose roots could be told.
  */
 bool tables_watch(const struct reading *reading, const struct tables_result *before,
 		  struct root_watch *ret);

@@ -50,8 +50,8 @@ bool tally_has_gaps(const struct tally *t);
 json_t *tally_states_json(const struct tally *t);
 
 /*
- * [{"first":, "last":, "pages":, "error" or (skipped) "reason":}]; at most `max` of the gaps of that state.
- * NULL if out of memory.
+ * [{"first":, "last":, "pages":, "error" or (skipped) "reason":}]; at most `max` of the gaps of
+ * that state. NULL if out of memory.
  */
 json_t *tally_gaps_json(const struct tally *t, enum page_state state, size_t max);
 

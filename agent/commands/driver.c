@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ramseal driver: the memory drivers of ours that are on this machine, and what a crash left of them.
- * Windows only.
+ * ramseal driver: the memory drivers of ours that are on this machine, and what a crash left of
+ * them. Windows only.
  */
 #include <string.h>
 

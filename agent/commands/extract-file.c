@@ -119,7 +119,9 @@ static enum status open_output(struct copy *c, struct err *e)
 	return st ? st : output_open(&target, &c->out, e);
 }
 
-/* Counts states; true if nothing of the piece was read, so that the output can have a hole there. */
+/*
+ * Counts states; true if nothing of the piece was read, so that the output can have a hole there.
+ */
 static bool count_pages(struct copy *c, const struct extract_piece *piece)
 {
 	bool empty = true;

@@ -143,7 +143,9 @@ static size_t count_lost(const struct pagefile_list *l)
 	return n;
 }
 
-/* "There are none" is said only where that is known. `blind`: volumes that may have more of them. */
+/*
+ * "There are none" is said only where that is known. `blind`: volumes that may have more of them.
+ */
 static enum status judge(const struct pagefile_list *l, const char *disk, size_t blind,
 			 struct err *e)
 {

@@ -265,7 +265,10 @@ static enum status tell_page(const struct reading *r, const struct virtual_page 
  * Its bytes
  */
 
-/* As hexdump -C has it: 16 bytes a line, what repeats is a star. Bytes around those wanted are blank. */
+/*
+ * As hexdump -C has it: 16 bytes a line, what repeats is a star. Bytes around those wanted are
+ * blank.
+ */
 static void dump_line(struct reading *r, uint64_t va, const uint8_t *bytes, size_t from, size_t to)
 {
 	const bool whole = from == 0 && to == 16;

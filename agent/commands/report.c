@@ -150,7 +150,9 @@ static enum status write_out(const struct cli *cli, const struct doc *d, struct 
 	return st;
 }
 
-/* A page about something that is not whole is made, and does not pass for one of something that is. */
+/*
+ * A page about something that is not whole is made, and does not pass for one of something that is.
+ */
 static enum status judge(const struct cli *cli, const struct run *runs, struct err *e)
 {
 	const struct report_options *o = cli->values;

@@ -23,9 +23,10 @@ struct wanted {
 /*
  * Below HKLM\SYSTEM\CurrentControlSet. Sources, all Microsoft Learn: "Memory Management" registry
  * entries; "Enable virtualization-based protection of code integrity" (DeviceGuard); "Configure
- * Credential Guard" and "Configuring additional LSA protection" (Lsa); "Secure boot" troubleshooting
- * (State); "Microsoft recommended driver block rules" (CI); GFlags (GlobalFlag). These are settings: what became of them at the last start may differ.
- * Whether memory is compressed is no documented value; it needs the service SysMain (Enable-MMAgent).
+ * Credential Guard" and "Configuring additional LSA protection" (Lsa); "Secure boot"
+ * troubleshooting (State); "Microsoft recommended driver block rules" (CI); GFlags (GlobalFlag).
+ * These are settings: what became of them at the last start may differ. Whether memory is
+ * compressed is no documented value; it needs the service SysMain (Enable-MMAgent).
  */
 static const struct wanted system_values[] = {
 #define MM "Control\\Session Manager\\Memory Management"
@@ -300,8 +301,8 @@ static void put_images(json_t *doc, struct registry *software)
 /*
  * RADAR, the diagnoser of memory leaks: every TimerInterval minutes it takes the program with the
  * most committed memory, if that is CommitThreshold per cent of RAM or more and it was not taken in
- * the last DetectionInterval days, and writes the time down. As reverse-engineered from Windows 10's
- * radardt.dll; undocumented.
+ * the last DetectionInterval days, and writes the time down. As reverse-engineered from Windows
+ * 10's radardt.dll; undocumented.
  */
 static enum status add_diagnosed(void *arg, const char *name, registry_key key, struct err *e)
 {

@@ -48,8 +48,8 @@ const struct context_flag context_shutdown_flags[] = {
 };
 
 /*
- * CODEINTEGRITY_OPTION_..., NtQuerySystemInformation(), "SYSTEM_CODEINTEGRITY_INFORMATION", Microsoft
- * Learn; the last two are in phnt's ntexapi.h alone (System Informer, 103cc43).
+ * CODEINTEGRITY_OPTION_..., NtQuerySystemInformation(), "SYSTEM_CODEINTEGRITY_INFORMATION",
+ * Microsoft Learn; the last two are in phnt's ntexapi.h alone (System Informer, 103cc43).
  */
 const struct context_flag context_code_integrity[] = {
 	{ CODE_INTEGRITY_ENABLED, "enabled" },

@@ -13,7 +13,9 @@ struct context_flag {
 
 extern const struct context_flag context_global_flags[], context_shutdown_flags[];
 
-/* What SystemCodeIntegrityInformation answers (context_flags.c), as far as it is asked for by name. */
+/*
+ * What SystemCodeIntegrityInformation answers (context_flags.c), as far as it is asked for by name.
+ */
 #define CODE_INTEGRITY_ENABLED    0x0001
 #define CODE_INTEGRITY_TEST_SIGN  0x0002
 #define CODE_INTEGRITY_UMCI       0x0004 /* of programs, too: application control */
@@ -25,7 +27,10 @@ extern const struct context_flag context_global_flags[], context_shutdown_flags[
 
 extern const struct context_flag context_code_integrity[];
 
-/* ["ust: user-mode stack trace database", "0x..." for the bits without a name]; NULL if out of memory. */
+/*
+ * ["ust: user-mode stack trace database", "0x..." for the bits without a name]; NULL if out of
+ * memory.
+ */
 json_t *context_flag_names(uint64_t value, const struct context_flag *flags);
 
 #endif

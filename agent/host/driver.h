@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory driver that an acquisition loads for itself, and takes away again. Only Windows has such:
- * elsewhere there are no options for it, and nothing is loaded.
+ * The memory driver that an acquisition loads for itself, and takes away again. Only Windows has
+ * such: elsewhere there are no options for it, and nothing is loaded.
  */
 #ifndef RAMSEAL_AGENT_HOST_DRIVER_H
 #define RAMSEAL_AGENT_HOST_DRIVER_H
@@ -45,15 +45,16 @@ struct driver_session;
 bool driver_is_wanted(const char *source);
 
 /*
- * Loads a driver if `source` (what --source says) wants one. One that is loaded already is used, and
- * left as it is. *ret is NULL where there is nothing to end. As winpmem_service_load().
+ * Loads a driver if `source` (what --source says) wants one. One that is loaded already is used,
+ * and left as it is. *ret is NULL where there is nothing to end. As winpmem_service_load().
  */
 enum status driver_session_begin(const struct driver_options *o, const char *source,
 				 struct driver_session **ret, struct err *e);
 
 /*
- * What a session would load: {"path":, "sha256":, "signer":, "trust":}, and "risk" if the user takes one; the caller's; NULL: nothing.
- * "trust" is "trusted", or Windows' number for why it is not. As winpmem_service_look().
+ * What a session would load: {"path":, "sha256":, "signer":, "trust":}, and "risk" if the user
+ * takes one; the caller's; NULL: nothing. "trust" is "trusted", or Windows' number for why it is
+ * not. As winpmem_service_look().
  */
 enum status driver_session_look(const struct driver_options *o, const char *source, json_t **ret,
 				struct err *e);

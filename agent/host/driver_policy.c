@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sources, all Microsoft Learn unless named: NtQuerySystemInformation(), SystemCodeIntegrityInformation
- * (the bits); "Microsoft recommended driver block rules" and KB5020779 (the list of vulnerable drivers);
- * "Enable virtualization-based protection of code integrity"; "Driver Signing Policy" (Secure Boot); "The
- * TESTSIGNING boot configuration option"; "Driver signing offerings" (attestation is for desktop
- * editions, "Windows 10 Desktop and later"). On Windows Server see OSR, "Driver Signing: More Details
- * Emerge" (2016-06-02): "Attestation Signing is not an option"; a user of osr.com's forum saw Server 2016
- * load such a driver all the same (2016-09-30), and so it is said as likely and stops nothing. Of the WinPmem
- * drivers that are handed out 2.0.1 has Microsoft's attestation, and the later ones are test-signed.
+ * Sources, all Microsoft Learn unless named: NtQuerySystemInformation(),
+ * SystemCodeIntegrityInformation (the bits); "Microsoft recommended driver block rules" and
+ * KB5020779 (the list of vulnerable drivers); "Enable virtualization-based protection of code
+ * integrity"; "Driver Signing Policy" (Secure Boot); "The TESTSIGNING boot configuration option";
+ * "Driver signing offerings" (attestation is for desktop editions, "Windows 10 Desktop and later").
+ * On Windows Server see OSR, "Driver Signing: More Details Emerge" (2016-06-02): "Attestation
+ * Signing is not an option"; a user of osr.com's forum saw Server 2016 load such a driver all the
+ * same (2016-09-30), and so it is said as likely and stops nothing. Of the WinPmem drivers that are
+ * handed out 2.0.1 has Microsoft's attestation, and the later ones are test-signed.
  */
 #include "agent/host/driver_policy.h"
 
@@ -111,8 +112,8 @@ static bool is(const json_t *policy, const char *key)
 #define NO_SIGNATURE "0x800b0100"
 
 /*
- * Whom Windows trusts when a program asks is not quite whom its kernel loads: roots that are not there
- * without a network, signatures across two roots. So what is signed is left to the attempt.
+ * Whom Windows trusts when a program asks is not quite whom its kernel loads: roots that are not
+ * there without a network, signatures across two roots. So what is signed is left to the attempt.
  */
 static void judge_driver(const json_t *policy, const json_t *driver, struct findings *to)
 {
@@ -147,8 +148,8 @@ static bool passed_tests(const json_t *driver)
 }
 
 /*
- * Where Microsoft's attestation, the best signature that a WinPmem has, is not enough: more is said then
- * than to bring that driver. Returns whether it is so.
+ * Where Microsoft's attestation, the best signature that a WinPmem has, is not enough: more is said
+ * then than to bring that driver. Returns whether it is so.
  */
 static bool judge_attestation(const json_t *policy, const json_t *driver, struct findings *to)
 {

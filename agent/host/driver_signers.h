@@ -7,10 +7,10 @@
 #include <stddef.h>
 
 /*
- * [{"name":, "digest":, "nested":, "whql":, "attestation":}] as authenticode.h has them, in the file's
- * order; empty: it is not signed. Null: the bytes do not have this SHA-256 (lower-case hexadecimal
- * digits; what was hashed is what is loaded, and no other file may speak for it), are no program, or its
- * signature is damaged. The caller owns it; NULL if memory ran out.
+ * [{"name":, "digest":, "nested":, "whql":, "attestation":}] as authenticode.h has them, in the
+ * file's order; empty: it is not signed. Null: the bytes do not have this SHA-256 (lower-case
+ * hexadecimal digits; what was hashed is what is loaded, and no other file may speak for it), are
+ * no program, or its signature is damaged. The caller owns it; NULL if memory ran out.
  */
 json_t *driver_signers_json(const void *p, size_t len, const char *sha256);
 

@@ -85,8 +85,9 @@ static enum status load(const struct driver_options *o, struct driver_session **
 }
 
 /*
- * What counts the events once there is a driver (winpmem_service.c) knows of none before it: a second
- * Ctrl-C would be its first. So a driver that comes too late goes again, before anything else.
+ * What counts the events once there is a driver (winpmem_service.c) knows of none before it: a
+ * second Ctrl-C would be its first. So a driver that comes too late goes again, before anything
+ * else.
  */
 static enum status load_unless_interrupted(const struct driver_options *o,
 					   struct driver_session **ret, struct err *e)

@@ -13,7 +13,8 @@
 
 /*
  * An object of objects: "host", "os", "cpu", "memory", "security", "clocks", "process", "tool".
- * What they hold is written where it is put: host.c and host_linux.c. The caller owns it. ST_NOMEM is the only failure.
+ * What they hold is written where it is put: host.c and host_linux.c. The caller owns it. ST_NOMEM
+ * is the only failure.
  */
 enum status host_describe(int argc, char *const *argv, json_t **ret, struct err *e);
 

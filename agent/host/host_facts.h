@@ -14,7 +14,9 @@ void host__facts(json_t *facts);
 /* A path under which the program that runs can be read, for free(); NULL if out of memory. */
 char *host__own_executable(void);
 
-/* Linux: in front of every path that host_linux.c reads but the own executable's; a test sets it. */
+/*
+ * Linux: in front of every path that host_linux.c reads but the own executable's; a test sets it.
+ */
 extern const char *host__root;
 
 #endif

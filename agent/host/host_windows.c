@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The same names as in host_linux.c where the facts are the same; what only Windows has, has names of
- * its own. Registry values are read as they stand: no value is made up where one is missing.
+ * The same names as in host_linux.c where the facts are the same; what only Windows has, has names
+ * of its own. Registry values are read as they stand: no value is made up where one is missing.
  */
 #include "agent/host/host.h"
 
@@ -62,7 +62,9 @@ char *host__own_executable(void)
 
 /* --- reading ------------------------------------------------------------------------------- */
 
-/* KEY_WOW64_64KEY is the default of a 64-bit program; RRF_ZEROONFAILURE has nothing to hide here. */
+/*
+ * KEY_WOW64_64KEY is the default of a 64-bit program; RRF_ZEROONFAILURE has nothing to hide here.
+ */
 static json_t *registry_text(const wchar_t *key, const wchar_t *name)
 {
 	wchar_t value[512];
@@ -222,9 +224,9 @@ static bool hypervisor_leaves(uint32_t ret_0[static 4], uint32_t ret_3[static 4]
 }
 
 /*
- * The flags that host_linux.c looks for, asked of the CPU itself: Intel SDM vol. 2A, CPUID, leaves 1
- * and 7; AMD APM vol. 3, appendix E.4.17 (0x8000001f) for memory encryption. "la57" is what the CPU
- * can; whether it is on only the kernel knows.
+ * The flags that host_linux.c looks for, asked of the CPU itself: Intel SDM vol. 2A, CPUID, leaves
+ * 1 and 7; AMD APM vol. 3, appendix E.4.17 (0x8000001f) for memory encryption. "la57" is what the
+ * CPU can; whether it is on only the kernel knows.
  */
 static json_t *cpu_flags(void)
 {
@@ -431,7 +433,9 @@ static void put_clocks(json_t *facts)
 	QueryUnbiasedInterruptTime(&boottime);
 	host__put(facts, "clocks", "awake_ns", bytes(boottime * 100));
 	host__put(facts, "clocks", "boottime_ns", bytes(GetTickCount64() * 1000000));
-	/* The smaller structure of Windows 7 has the boot time in front too; Wine knows the whole. */
+	/*
+	 * The smaller structure of Windows 7 has the boot time in front too; Wine knows the whole.
+	 */
 	if (query_system(3, &day, sizeof(day)) && day.boot_time > FILETIME_1970) {
 		clock_rfc3339((uint64_t)(day.boot_time - FILETIME_1970) * 100, text);
 		host__put(facts, "clocks", "boot_time", json_string(text));

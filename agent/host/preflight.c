@@ -131,9 +131,8 @@ static bool has_flag(const json_t *facts, const char *flag)
 
 /*
  * Of a processor that can encrypt memory the host shows sme and sev, too; so it is the hypervisor's
- * flag beside them that makes it a guest, unless that hypervisor was started from this very system (VBS). A
- * guest under TDX has a flag of its own
- * (arch/x86/include/asm/cpufeatures.h).
+ * flag beside them that makes it a guest, unless that hypervisor was started from this very system
+ * (VBS). A guest under TDX has a flag of its own (arch/x86/include/asm/cpufeatures.h).
  */
 static void judge_encryption(const json_t *facts, struct findings *to)
 {

@@ -68,7 +68,10 @@ static const struct host_process *find(const struct host_processes *l, uint32_t 
  * Names
  */
 
-/* TASK_COMM_LEN is 16 with its NUL. A worker's /proc name has behind it what it works at (wq_worker_comm()). */
+/*
+ * TASK_COMM_LEN is 16 with its NUL. A worker's /proc name has behind it what it works at
+ * (wq_worker_comm()).
+ */
 static bool match_linux(const char *kernel, const char *system)
 {
 	const size_t len = strlen(kernel);
@@ -183,7 +186,9 @@ static void compare_process(struct comparison *c, const struct process *p)
 		json_array_append_new(c->kernel_only, one(p->pid, p->name));
 		return;
 	}
-	/* What was there only once, or what changed its name, may have had other names meanwhile. */
+	/*
+	 * What was there only once, or what changed its name, may have had other names meanwhile.
+	 */
 	if (!before || !after || strcmp(before->name, after->name) != 0 ||
 	    process_names_match(v->os, p->name, after->name) || strcmp(p->name, now->name) != 0)
 		return;

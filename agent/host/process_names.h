@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The same processes from two sides: the kernel's list as it lies in memory, and what the operating
- * system tells whoever asks. Where a live machine's two lists differ, one of them was tampered with, or
- * the memory is not this machine's.
+ * system tells whoever asks. Where a live machine's two lists differ, one of them was tampered
+ * with, or the memory is not this machine's.
  */
 #ifndef RAMSEAL_AGENT_HOST_PROCESS_NAMES_H
 #define RAMSEAL_AGENT_HOST_PROCESS_NAMES_H
@@ -23,9 +23,9 @@ struct host_processes {
 };
 
 /*
- * What this system tells: /proc on Linux, NtQuerySystemInformation(SystemProcessInformation) on Windows
- * (process_names_*.c). Without PID 0, which the idle thread has and only some lists have. ST_NOMEM;
- * ST_SYSTEM if the system does not tell.
+ * What this system tells: /proc on Linux, NtQuerySystemInformation(SystemProcessInformation) on
+ * Windows (process_names_*.c). Without PID 0, which the idle thread has and only some lists have.
+ * ST_NOMEM; ST_SYSTEM if the system does not tell.
  */
 enum status host_processes(struct host_processes *ret, struct err *e);
 /* Makes room for one, and copies its name. The list is sorted once all are there. */
@@ -35,8 +35,8 @@ void host_processes_sort(struct host_processes *l);
 void host_processes_deinit(struct host_processes *l);
 
 /*
- * Processes come and go: what the system told just before the kernel's list was read, and just after,
- * is asked of both, and so is the kernel's list when it was read once more, if it was.
+ * Processes come and go: what the system told just before the kernel's list was read, and just
+ * after, is asked of both, and so is the kernel's list when it was read once more, if it was.
  */
 struct process_views {
 	enum discover_os os; /* whose names kernels cut, and how */
@@ -46,15 +46,15 @@ struct process_views {
 };
 
 /*
- * {"kernel": how many, "system": how many, "agree":, "kernel_only": [{"pid":, "name":}], "system_only":
- * [the same], "renamed": [{"pid":, "kernel":, "system":}], "system_list": [{"pid":, "name":}]}. NULL if
- * memory ran out.
+ * {"kernel": how many, "system": how many, "agree":, "kernel_only": [{"pid":, "name":}],
+ * "system_only": [the same], "renamed": [{"pid":, "kernel":, "system":}], "system_list": [{"pid":,
+ * "name":}]}. NULL if memory ran out.
  *
- * A PID is only the kernel's if the system told of it neither before nor after. It is only the system's
- * if that told of it before and after. A process is renamed if the system had one name for it before and
- * after, and the kernel another. Each of these must be so in `again`, too: a process may have started and
- * ended between two questions, and a list that is read while processes end can lead past others. A
- * kernel's list that is not whole agrees with nothing.
+ * A PID is only the kernel's if the system told of it neither before nor after. It is only the
+ * system's if that told of it before and after. A process is renamed if the system had one name for
+ * it before and after, and the kernel another. Each of these must be so in `again`, too: a process
+ * may have started and ended between two questions, and a list that is read while processes end can
+ * lead past others. A kernel's list that is not whole agrees with nothing.
  */
 json_t *process_names_json(const struct process_views *v);
 
@@ -62,8 +62,9 @@ json_t *process_names_json(const struct process_views *v);
 size_t process_names_differences(const json_t *doc);
 
 /*
- * Whether these are one name: kernels keep its beginning only (Linux 15 bytes of comm, but its /proc says
- * more of its own threads; Windows 14 of ImageFileName, and of each character the low byte).
+ * Whether these are one name: kernels keep its beginning only (Linux 15 bytes of comm, but its
+ * /proc says more of its own threads; Windows 14 of ImageFileName, and of each character the low
+ * byte).
  */
 bool process_names_match(enum discover_os os, const char *kernel, const char *system);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * /proc: a folder for each process, whose name is its PID; those of its other threads are below. Processes
- * that have ended and wait for their parent are there, too, as they are in the kernel's list (proc(5)).
+ * /proc: a folder for each process, whose name is its PID; those of its other threads are below.
+ * Processes that have ended and wait for their parent are there, too, as they are in the kernel's
+ * list (proc(5)).
  */
 #include "agent/host/process_names.h"
 

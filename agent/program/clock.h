@@ -13,8 +13,8 @@
 #define NS_PER_SECOND UINT64_C(1000000000)
 
 /*
- * From now on both clocks are the one that `now` tells, which any thread may call: of a machine that
- * lives in a time of its own. NULL: real time again. Not while other threads run.
+ * From now on both clocks are the one that `now` tells, which any thread may call: of a machine
+ * that lives in a time of its own. NULL: real time again. Not while other threads run.
  */
 void clock_use(uint64_t (*now)(void *arg), void *arg);
 
@@ -27,8 +27,8 @@ uint64_t clock_wall_ns(void); /* since 1970-01-01T00:00:00Z */
 
 /*
  * How long the machine has slept (suspend, hibernation) since it was started, as far as the system
- * counts that; 0 of a clock that clock_use() has set. Only what it grows by means anything: it may jump
- * back by a timer tick.
+ * counts that; 0 of a clock that clock_use() has set. Only what it grows by means anything: it may
+ * jump back by a timer tick.
  */
 uint64_t clock_asleep_ns(void);
 

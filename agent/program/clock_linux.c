@@ -21,7 +21,10 @@ uint64_t clock__wall_ns(void)
 	return clock_ns(CLOCK_REALTIME);
 }
 
-/* CLOCK_BOOTTIME counts what CLOCK_MONOTONIC does, and suspend (clock_gettime(2), since Linux 2.6.39). */
+/*
+ * CLOCK_BOOTTIME counts what CLOCK_MONOTONIC does, and suspend (clock_gettime(2), since Linux
+ * 2.6.39).
+ */
 uint64_t clock__slept_ns(void)
 {
 	const uint64_t awake = clock_ns(CLOCK_MONOTONIC), all = clock_ns(CLOCK_BOOTTIME);

@@ -38,7 +38,8 @@ uint64_t clock__wall_ns(void)
 
 /*
  * QueryInterruptTime() counts sleep and QueryUnbiasedInterruptTime() does not (realtimeapiset.h,
- * Microsoft Learn). The first is of Windows 10; before, GetTickCount64() does, in steps of 10 to 16 ms.
+ * Microsoft Learn). The first is of Windows 10; before, GetTickCount64() does, in steps of 10 to 16
+ * ms.
  */
 uint64_t clock__slept_ns(void)
 {

@@ -16,8 +16,8 @@
 void interrupt_init(void);
 
 /*
- * Asks to stop, as a signal does; `name` is static, and what interrupt_name() gives. False: somebody
- * asked before, whose name stays. From any thread, and from a signal's handler.
+ * Asks to stop, as a signal does; `name` is static, and what interrupt_name() gives. False:
+ * somebody asked before, whose name stays. From any thread, and from a signal's handler.
  */
 bool interrupt_ask(const char *name);
 

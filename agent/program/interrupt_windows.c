@@ -27,8 +27,9 @@ static BOOL WINAPI on_event(DWORD event)
 	const bool first = interrupt_ask(name_of(event));
 
 	/*
-	 * When this returns, the process ends; and it ends anyway after some seconds (5 for a closed
-	 * console, HungAppTimeout). Until then main() seals what it has, and ends it by itself.
+	 * When this returns, the process ends; and it ends anyway after some seconds (5 for a
+	 * closed console, HungAppTimeout). Until then main() seals what it has, and ends it by
+	 * itself.
 	 */
 	if (final)
 		Sleep(INFINITE);

@@ -33,8 +33,9 @@ static void set_console(void)
 }
 
 /*
- * The C library makes argv from the command line by the code page of the system, and what that has no
- * letter for is lost. The manifest asks for UTF-8, but Windows before 10.0.18362 does not know that.
+ * The C library makes argv from the command line by the code page of the system, and what that has
+ * no letter for is lost. The manifest asks for UTF-8, but Windows before 10.0.18362 does not know
+ * that.
  */
 static void take_wide_arguments(int *argc, char ***argv)
 {
@@ -90,8 +91,8 @@ static void ignore_parameter(const wchar_t *expression, const wchar_t *function,
 void startup(int *argc, char ***argv)
 {
 	/*
-	 * DLLs that are loaded from now on (bcrypt's providers, for one) come from System32, never from
-	 * the folder that we or the user happen to be in. Windows 7 may lack it (KB2533623).
+	 * DLLs that are loaded from now on (bcrypt's providers, for one) come from System32, never
+	 * from the folder that we or the user happen to be in. Windows 7 may lack it (KB2533623).
 	 */
 	BOOL(WINAPI * set_directories)
 	(DWORD) = (BOOL(WINAPI *)(DWORD))(void (*)(void))win32_function(L"kernel32.dll",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps the system from going to sleep because nobody uses it: reading memory and writing it to a disk is
- * no use that Windows counts. Who closes the lid or presses the button still gets what he wants. On Linux
- * nothing is done: what sleeps there by itself does so by a policy of its own (systemd-logind, a desktop),
- * whose bus is not ours to talk to.
+ * Keeps the system from going to sleep because nobody uses it: reading memory and writing it to a
+ * disk is no use that Windows counts. Who closes the lid or presses the button still gets what he
+ * wants. On Linux nothing is done: what sleeps there by itself does so by a policy of its own
+ * (systemd-logind, a desktop), whose bus is not ours to talk to.
  */
 #ifndef RAMSEAL_AGENT_PROGRAM_STAY_AWAKE_H
 #define RAMSEAL_AGENT_PROGRAM_STAY_AWAKE_H

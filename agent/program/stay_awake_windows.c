@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SetThreadExecutionState(), winbase.h, Microsoft Learn: activities that are not detected by themselves
- * include disk and processor; "back-up agents" are told to use both flags. The display may go dark.
+ * SetThreadExecutionState(), winbase.h, Microsoft Learn: activities that are not detected by
+ * themselves include disk and processor; "back-up agents" are told to use both flags. The display
+ * may go dark.
  */
 #include "agent/program/stay_awake.h"
 

@@ -11,8 +11,8 @@
 #endif
 
 /*
- * A line is taken back with an escape sequence, which conhost understands from Windows 10.0.10586 on,
- * if it is asked to. Older ones refuse the mode, and then there is no bar.
+ * A line is taken back with an escape sequence, which conhost understands from Windows 10.0.10586
+ * on, if it is asked to. Older ones refuse the mode, and then there is no bar.
  */
 bool terminal_can_redraw(int fd)
 {

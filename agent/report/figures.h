@@ -45,14 +45,14 @@ void figure_windows(struct doc *d, const struct figure_window *at, size_t count,
 void figure_curves(struct doc *d, const struct figure_window *at, size_t count, enum svg_form form);
 
 /*
- * Median, 95 % and maximum of each, as marks over a logarithmic axis of time. Those of one name share a
- * line: so the spread of repeated runs shows.
+ * Median, 95 % and maximum of each, as marks over a logarithmic axis of time. Those of one name
+ * share a line: so the spread of repeated runs shows.
  */
 void figure_spread(struct doc *d, const struct figure_window *at, size_t count, enum svg_form form);
 
 /*
- * Numbers of pages, as marks over a logarithmic axis with a place for none. Those of one name share a
- * line. Always a file of its own.
+ * Numbers of pages, as marks over a logarithmic axis with a place for none. Those of one name share
+ * a line. Always a file of its own.
  */
 #define FIGURE_DOTS_SERIES 3
 

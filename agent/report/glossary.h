@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the words in a report mean. Figures and tables link their words to here, so that a number and
- * its definition are one click apart. The texts are short forms of agent/smear/METHOD.md and
+ * What the words in a report mean. Figures and tables link their words to here, so that a number
+ * and its definition are one click apart. The texts are short forms of agent/smear/METHOD.md and
  * formats/SPEC.md, which stand above them.
  */
 #ifndef RAMSEAL_AGENT_REPORT_GLOSSARY_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The report: one page of HTML that holds everything it shows. No script, nothing from elsewhere (its
- * content security policy forbids both), light and dark, and on paper. Lists are bounded: what is
- * left out is summed, and it is said.
+ * The report: one page of HTML that holds everything it shows. No script, nothing from elsewhere
+ * (its content security policy forbids both), light and dark, and on paper. Lists are bounded: what
+ * is left out is summed, and it is said.
  */
 #ifndef RAMSEAL_AGENT_REPORT_PAGE_H
 #define RAMSEAL_AGENT_REPORT_PAGE_H

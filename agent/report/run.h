@@ -34,7 +34,8 @@ struct run {
 
 	struct origin origin; /* borrows from `lines` */
 	bool has_smear;
-	bool has_counts; /* of an image there is no smear, but what its own tables name was counted */
+	/* Of an image there is no smear, but what its own tables name was counted */
+	bool has_counts;
 	struct smear smear;
 	char no_smear[ERR_MESSAGE_MAX]; /* why it has none */
 };
@@ -48,8 +49,8 @@ struct run_plan {
 };
 
 /*
- * ST_INPUT: no container. ST_OK also for one that is damaged, cut off or not sealed: see `end`. `ret` is
- * to be freed in any case.
+ * ST_INPUT: no container. ST_OK also for one that is damaged, cut off or not sealed: see `end`.
+ * `ret` is to be freed in any case.
  */
 enum status run_load(const struct run_plan *plan, struct run *ret, struct err *e);
 void run_deinit(struct run *r);

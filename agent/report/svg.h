@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What all figures are drawn with: scales, ticks, axes, legends, and one palette that people who
- * are colour-blind can tell apart (M. Okabe and K. Ito, "Color Universal Design", 2008), each colour
- * with a pattern of its own.
+ * are colour-blind can tell apart (M. Okabe and K. Ito, "Color Universal Design", 2008), each
+ * colour with a pattern of its own.
  *
- * Lengths are in the units of the drawing's viewBox, 12 of them to the height of a letter. Colours are
- * variables of SVG_STYLE, which stands once in a page, or in each drawing that is a file of its own;
- * so are the patterns, SVG_PATTERNS.
+ * Lengths are in the units of the drawing's viewBox, 12 of them to the height of a letter. Colours
+ * are variables of SVG_STYLE, which stands once in a page, or in each drawing that is a file of its
+ * own; so are the patterns, SVG_PATTERNS.
  */
 #ifndef RAMSEAL_AGENT_REPORT_SVG_H
 #define RAMSEAL_AGENT_REPORT_SVG_H

@@ -301,8 +301,8 @@ void sim__slot_free(struct machine *m, uint32_t slot)
 }
 
 /*
- * Entries: _MMPTE_HARDWARE, _MMPTE_TRANSITION, _MMPTE_SOFTWARE, _MMPTE_PROTOTYPE, _MMPTE_SUBSECTION,
- * _MMPTE_LIST of Windows 7 SP1, and of 10 1809 to 11 22H2.
+ * Entries: _MMPTE_HARDWARE, _MMPTE_TRANSITION, _MMPTE_SOFTWARE, _MMPTE_PROTOTYPE,
+ * _MMPTE_SUBSECTION, _MMPTE_LIST of Windows 7 SP1, and of 10 1809 to 11 22H2.
  */
 
 #define SWIZZLE    UINT64_C(0x10)
@@ -498,8 +498,8 @@ static enum status init_files(struct machine *m, struct err *e)
 }
 
 /*
- * What is free, in pieces of a few neighbours that lie anywhere: memory of a machine that has been up
- * for an hour. All but the low part and the kernel's large pages.
+ * What is free, in pieces of a few neighbours that lie anywhere: memory of a machine that has been
+ * up for an hour. All but the low part and the kernel's large pages.
  */
 #define PIECE 8
 
@@ -555,7 +555,10 @@ enum status sim__machine_init(struct machine *m, struct err *e)
 	m->next_tick = SIM_BOOT + SIM_TICK;
 	/* "Most common on Intel": bit 45 (field study of MemProcFS, mm_win.c). */
 	m->mask = m->spec.windows == 7 ? 0 : UINT64_C(1) << 45;
-	/* No index that the kernel has for something else (windows.c): 0x1f6 to 0x1fe, or below 0x1f0. */
+	/*
+	 * No index that the kernel has for something else (windows.c): 0x1f6 to 0x1fe, or below
+	 * 0x1f0.
+	 */
 	m->self_index = 0x100 + (uint32_t)sim_below(&random, 0xf0);
 	st = init_files(m, e);
 	if (!st)

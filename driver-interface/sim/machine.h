@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The simulated machine: what is in each frame of its memory, its page tables, its page files, and
- * its processes. Pages of processes are not kept but named (page.h); only tables and the kernel's own
- * structures are bytes. So a frame costs 24 bytes, a page-file slot 16, and a table its 4 KiB.
+ * its processes. Pages of processes are not kept but named (page.h); only tables and the kernel's
+ *own structures are bytes. So a frame costs 24 bytes, a page-file slot 16, and a table its 4 KiB.
  *
  *	machine.c   frames, tables, entries, slots
  *	windows.c   the kernel's image, its address space, EPROCESS: what is looked for by name
@@ -10,8 +10,8 @@
  *	race.c      changes that are made where a reader is
  *	truth.c     what only the machine knows
  *
- * Entries are written here after figures 2 and 3 of the 2015 paper and the _MMPTE headers of project
- * ntdiff/headers, and not with the tables of agent/paging, which are to be tested with them.
+ * Entries are written here after figures 2 and 3 of the 2015 paper and the _MMPTE headers of
+ *project ntdiff/headers, and not with the tables of agent/paging, which are to be tested with them.
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_SIM_MACHINE_H
 #define RAMSEAL_DRIVER_INTERFACE_SIM_MACHINE_H
@@ -44,7 +44,9 @@
 #define SIM_POOL         UINT64_C(0xfffffa8040000000) /* an EPROCESS in each page */
 #define SIM_HAL          UINT64_C(0xffffffffffd00000)
 
-/* What is done with a frame, and what is in it: a freed one keeps its content until it is reused. */
+/*
+ * What is done with a frame, and what is in it: a freed one keeps its content until it is reused.
+ */
 enum frame_state {
 	FRAME_PINNED,
 	FRAME_FREE,
@@ -231,7 +233,10 @@ uint8_t *sim__bytes_at(const struct machine *m, uint32_t index);
  * manager.c has the other kind.
  */
 uint32_t sim__table_take(struct machine *m);
-/* Where the entry for `va` of a root's lowest table is; with `make`, tables are made. NULL: there is none. */
+/*
+ * Where the entry for `va` of a root's lowest table is; with `make`, tables are made. NULL: there
+ * is none.
+ */
 uint8_t *sim__table_entry(struct machine *m, uint32_t root, uint64_t va, unsigned level, bool make);
 /* The same for a page of a process's heap. */
 uint8_t *sim__heap_entry(struct machine *m, uint32_t process, uint32_t page, bool make);

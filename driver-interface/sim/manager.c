@@ -3,8 +3,8 @@
  * What moves while somebody reads: processes touch, write, allocate, free, exit and start; their
  * pages are trimmed (valid to transition), written to the page file, and their frames taken for
  * something else (transition to page file); what is touched comes back. The reader's output goes
- * through the file cache, which takes memory, and under such pressure the trimmer goes on until every
- * process is down to its floor.
+ * through the file cache, which takes memory, and under such pressure the trimmer goes on until
+ * every process is down to its floor.
  *
  * All of it in ticks of virtual time, drawn from one sequence: the same reads, the same history.
  */
@@ -17,8 +17,8 @@
 #define SECOND        UINT64_C(1000000000)
 
 /*
- * Trimming begins when 1/32 of memory is available, and under I/O already when 1/4 is; then it goes on
- * until the I/O ends, or half of memory is available.
+ * Trimming begins when 1/32 of memory is available, and under I/O already when 1/4 is; then it goes
+ * on until the I/O ends, or half of memory is available.
  */
 #define LOW_SHARE     32
 #define IO_SHARE      4

@@ -31,8 +31,8 @@ static uint64_t checksum(const uint8_t *page)
 }
 
 /*
- * Words as memory has them: who takes such a page for a page table should meet what he would meet in
- * a real one.
+ * Words as memory has them: who takes such a page for a page table should meet what he would meet
+ * in a real one.
  */
 static uint64_t word(size_t i, uint64_t drawn)
 {

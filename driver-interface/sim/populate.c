@@ -78,7 +78,9 @@ static bool add_main(struct machine *m, uint64_t *random)
 	struct makeup of = { .valid = (uint32_t)(m->spec.resident >> PAGE_SHIFT) };
 	uint32_t rest = pages - of.valid;
 
-	/* Of what is not resident: some a moment ago, hardly anything was never written or freed. */
+	/*
+	 * Of what is not resident: some a moment ago, hardly anything was never written or freed.
+	 */
 	of.transition = rest / 12;
 	of.zero = of.decommitted = of.empty = rest / 100;
 	of.paged = rest - of.transition - of.zero - of.decommitted - of.empty;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Races that whoever reads memory by its page tables has to survive: soon after a page table was read, a
- * page that it names goes to the page file, and its frame to another page of a table that was read, so
- * that the change lies among the readings of tables and frames rather than anywhere. As in any
- * system the entry changes before the frame does.
+ * Races that whoever reads memory by its page tables has to survive: soon after a page table was
+ * read, a page that it names goes to the page file, and its frame to another page of a table that
+ * was read, so that the change lies among the readings of tables and frames rather than anywhere.
+ * As in any system the entry changes before the frame does.
  */
 #include "driver-interface/sim/machine.h"
 #include "formats/base/bytes.h"

@@ -17,8 +17,8 @@ static const struct sim_spec presets[] = {
 		 * The experiment of "Forensic analysis of Windows user space applications through
 		 * heap allocations" (Cohen, 2015), III.C: swapper.exe has written 800 MB, 347 MB of
 		 * it are resident, within seconds of the acquisition's start 188 MB are, and the
-		 * kernel's DTB is at 0x187000. The paper does not say how much memory there was, how
-		 * fast it was read, or what else ran.
+		 * kernel's DTB is at 0x187000. The paper does not say how much memory there was,
+		 * how fast it was read, or what else ran.
 		 */
 		.preset = "cohen2015",
 		.process = "swapper.exe",

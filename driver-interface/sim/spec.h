@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a simulated machine is like: `--source sim:PRESET[,KEY=VALUE…]` or `sim:FILE[,KEY=VALUE…]`. A
- * file has a line `preset = NAME` and one `KEY = VALUE` for each key; `#` begins a comment. Numbers
- * are decimal or 0x…, with K, M or G behind them for 2^10, 2^20 and 2^30. Later settings win.
+ * What a simulated machine is like: `--source sim:PRESET[,KEY=VALUE…]` or `sim:FILE[,KEY=VALUE…]`.
+ * A file has a line `preset = NAME` and one `KEY = VALUE` for each key; `#` begins a comment.
+ * Numbers are decimal or 0x…, with K, M or G behind them for 2^10, 2^20 and 2^30. Later settings
+ * win.
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_SIM_SPEC_H
 #define RAMSEAL_DRIVER_INTERFACE_SIM_SPEC_H
@@ -16,9 +17,9 @@
 #define SIM_RATE UINT64_C(100000000) /* per second, at most */
 
 /*
- * Every number: its name, what it may be, and what it means. Sizes are bytes. Rates of the processes
- * are for all of them together, each a page at a time; `activity` scales them, and 0 stops whatever
- * could move, the memory manager as well.
+ * Every number: its name, what it may be, and what it means. Sizes are bytes. Rates of the
+ * processes are for all of them together, each a page at a time; `activity` scales them, and 0
+ * stops whatever could move, the memory manager as well.
  */
 #define SIM_KEY_MAP(X)                                                                             \
 	X(seed, 0, UINT64_MAX, "of everything that is drawn")                                      \
@@ -69,7 +70,10 @@ struct sim_spec {
 #undef X
 };
 
-/* ST_USAGE for what the command line says wrong, ST_INPUT for a file. `ret` is to be freed in any case. */
+/*
+ * ST_USAGE for what the command line says wrong, ST_INPUT for a file. `ret` is to be freed in any
+ * case.
+ */
 enum status sim_spec_parse(const char *text, struct sim_spec *ret, struct err *e);
 void sim_spec_deinit(struct sim_spec *s);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a Windows kernel is found by: an image of ntoskrnl whose export table names
- * PsInitialSystemProcess and whose debug directory names a PDB ("PE Format", Microsoft), the ring of
- * EPROCESS from there, and an address space whose root names itself. And the section that all processes
- * share, with its prototype entries.
+ * PsInitialSystemProcess and whose debug directory names a PDB ("PE Format", Microsoft), the ring
+ * of EPROCESS from there, and an address space whose root names itself. And the section that all
+ * processes share, with its prototype entries.
  */
 #include <string.h>
 
@@ -210,11 +210,13 @@ static bool init_image(struct machine *m)
 }
 
 /*
- * The section: pages of a program that all processes run. Its frames stay where they are; what moves
- * is who maps them.
+ * The section: pages of a program that all processes run. Its frames stay where they are; what
+ * moves is who maps them.
  */
 
-/* One prototype entry. Most pages are there; some of the file were never read, some are paged out. */
+/*
+ * One prototype entry. Most pages are there; some of the file were never read, some are paged out.
+ */
 static bool put_prototype(struct machine *m, uint32_t i, uint8_t *at, uint64_t *random)
 {
 	const struct frame paged = { .owner = SIM_SECTION,

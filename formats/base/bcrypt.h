@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bcrypt.dll, from System32 and nowhere else. It is not among the DLLs that Windows takes from there
- * whatever is asked (KnownDLLs), and so is not imported: the loader would take one that somebody has
- * put beside our file. Windows only.
+ * bcrypt.dll, from System32 and nowhere else. It is not among the DLLs that Windows takes from
+ * there whatever is asked (KnownDLLs), and so is not imported: the loader would take one that
+ * somebody has put beside our file. Windows only.
  */
 #ifndef RAMSEAL_BASE_BCRYPT_H
 #define RAMSEAL_BASE_BCRYPT_H

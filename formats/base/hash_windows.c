@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SHA-256, MD5 and SHA-1 by Windows' own bcrypt.dll (CNG). BCRYPT_HASH_REUSABLE_FLAG would save making
- * the object anew, but it needs Windows 8; BCryptCreateHash() with an object buffer of ours does not
- * allocate, and so cannot run out of memory halfway.
+ * SHA-256, MD5 and SHA-1 by Windows' own bcrypt.dll (CNG). BCRYPT_HASH_REUSABLE_FLAG would save
+ * making the object anew, but it needs Windows 8; BCryptCreateHash() with an object buffer of ours
+ * does not allocate, and so cannot run out of memory halfway.
  */
 #include "formats/base/bcrypt.h"
 #include "formats/base/bytes.h"

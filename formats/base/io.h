@@ -86,8 +86,8 @@ static inline enum status blob_reach(struct blob *b, uint64_t end, struct err *e
 enum status blob_read(struct blob *b, uint64_t off, void *p, size_t len, struct err *e);
 
 /*
- * ST_INPUT for a FIFO or a socket: to open one waits for its other end, for ever if need be, and none
- * can be read at an offset. What is not there is ST_OK: opening it says why.
+ * ST_INPUT for a FIFO or a socket: to open one waits for its other end, for ever if need be, and
+ * none can be read at an offset. What is not there is ST_OK: opening it says why.
  */
 enum status input_is_no_pipe(const char *path, struct err *e);
 

@@ -27,7 +27,9 @@ static struct nt_text text_in(const struct nt_list *l, const uint8_t *s)
 	return (struct nt_text){ .at = l->at + offset, .len = len };
 }
 
-/* The entry that is next, of `size` bytes at least; each begins with the distance to the next one. */
+/*
+ * The entry that is next, of `size` bytes at least; each begins with the distance to the next one.
+ */
 static const uint8_t *take_entry(struct nt_list *l, size_t size)
 {
 	const uint8_t *p = l->at + l->next;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What NtQuerySystemInformation() and RtlGetVersion() answer on x64, as bytes. Asking is for Windows
- * alone (win32.h, and driver-interface/nt.h where the answer decides about a driver); what came is
- * read here, on any system, so that the answers of every release can be tested anywhere.
+ * What NtQuerySystemInformation() and RtlGetVersion() answer on x64, as bytes. Asking is for
+ * Windows alone (win32.h, and driver-interface/nt.h where the answer decides about a driver); what
+ * came is read here, on any system, so that the answers of every release can be tested anywhere.
  *
  * An answer may be longer than the structure that is known here, because releases add fields at its
- * end; what is behind the known ones is not looked at. It may be shorter: a function says false of one
- * that lacks what it needs. Nothing outside of the answer is ever read.
+ * end; what is behind the known ones is not looked at. It may be shorter: a function says false of
+ * one that lacks what it needs. Nothing outside of the answer is ever read.
  *
- * Source of the layouts, unless one is named: phnt (github.com/winsiderss/phnt), ntexapi.h and ntldr.h.
+ * Source of the layouts, unless one is named: phnt (github.com/winsiderss/phnt), ntexapi.h and
+ * ntldr.h.
  */
 #ifndef RAMSEAL_BASE_NT_ANSWERS_H
 #define RAMSEAL_BASE_NT_ANSWERS_H
@@ -68,7 +69,9 @@ struct nt_page_file {
 	struct nt_text name;          /* may be empty */
 };
 
-/* Also false at one whose name is not inside: it may be any file, and those behind it any number. */
+/*
+ * Also false at one whose name is not inside: it may be any file, and those behind it any number.
+ */
 bool nt_page_file_next(struct nt_list *l, struct nt_page_file *ret);
 
 /* RTL_PROCESS_MODULES: the first module, which is the kernel. */
@@ -81,9 +84,9 @@ struct nt_kernel {
 bool nt_kernel_read(const void *answer, size_t len, struct nt_kernel *ret);
 
 /*
- * PF_MEMORY_RANGE_INFO_V1 and _V2 (phnt, ntpfapi.h), the answer to SuperfetchMemoryRangesQuery. Ranges
- * are appended as they come. ST_CORRUPT if they make no sense: none, cut short, empty ones, or page
- * numbers of no physical address.
+ * PF_MEMORY_RANGE_INFO_V1 and _V2 (phnt, ntpfapi.h), the answer to SuperfetchMemoryRangesQuery.
+ * Ranges are appended as they come. ST_CORRUPT if they make no sense: none, cut short, empty ones,
+ * or page numbers of no physical address.
  */
 #define NT_SUPERFETCH_VERSION 45
 #define NT_SUPERFETCH_MAGIC   UINT32_C(0x6B756843) /* "Chuk" */
@@ -109,8 +112,8 @@ bool nt_boot_read(const void *answer, size_t len, struct nt_boot *ret);
 bool nt_code_integrity_read(const void *answer, size_t len, uint32_t *ret_options);
 
 /*
- * SYSTEM_ISOLATED_USER_MODE_INFORMATION: two bytes of flags in front, the first one in bits 0 to 7. All
- * of them by name: agent/host/system_answers.h.
+ * SYSTEM_ISOLATED_USER_MODE_INFORMATION: two bytes of flags in front, the first one in bits 0 to 7.
+ * All of them by name: agent/host/system_answers.h.
  */
 #define NT_ISOLATION_SIZE 16
 #define NT_SECURE_KERNEL  0x0001 /* SecureKernelRunning */

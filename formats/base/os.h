@@ -22,7 +22,9 @@
 
 #include <malloc.h>
 
-/* open() with O_RDONLY or O_RDWR of something that exists; others may read, rename and delete it. */
+/*
+ * open() with O_RDONLY or O_RDWR of something that exists; others may read, rename and delete it.
+ */
 int os_open(const char *path, int flags);
 ssize_t os_pread(int fd, void *p, size_t len, uint64_t off);
 int os_sync(int fd);                   /* fsync() */

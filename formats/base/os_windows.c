@@ -72,7 +72,9 @@ int os_sync(int fd)
 	return -1;
 }
 
-/* Without moving the file pointer, as ftruncate(); the C library's own asks for free space first. */
+/*
+ * Without moving the file pointer, as ftruncate(); the C library's own asks for free space first.
+ */
 int os_truncate(int fd, uint64_t len)
 {
 	FILE_END_OF_FILE_INFO end = { .EndOfFile.QuadPart = (LONGLONG)len };

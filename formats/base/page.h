@@ -20,7 +20,9 @@ enum page_state {
 	PAGE_STATES
 };
 
-/* Why a page was not tried. The numbers are the container's, but for 0: no container may hold it. */
+/*
+ * Why a page was not tried. The numbers are the container's, but for 0: no container may hold it.
+ */
 enum skip_reason {
 	SKIP_NOT_CAPTURED =
 		0, /* nothing is there: the acquisition ended, or was cut off, before it */

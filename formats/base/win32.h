@@ -17,14 +17,17 @@ enum status err_from_win32(struct err *e, enum status st, DWORD code, const char
 /* The errno that the C library would have for it; EIO for what it does not know. */
 int win32_errno(DWORD code);
 
-/* For free(); NULL if out of memory. Bytes that are no UTF-8, and lone surrogates, become U+FFFD. */
+/*
+ * For free(); NULL if out of memory. Bytes that are no UTF-8, and lone surrogates, become U+FFFD.
+ */
 wchar_t *win32_wide(const char *utf8);
 char *win32_utf8(const wchar_t *wide);
 
 /*
- * A path for the W functions, for free(); NULL if out of memory: slashes become backslashes, and what
- * is too long for a function that counts to MAX_PATH gets the prefix that lifts the limit (\\?\; it
- * wants a full path without "." and ".."). Paths that begin with \\?\ or \\.\ stay as they are.
+ * A path for the W functions, for free(); NULL if out of memory: slashes become backslashes, and
+ * what is too long for a function that counts to MAX_PATH gets the prefix that lifts the limit
+ * (\\?\; it wants a full path without "." and ".."). Paths that begin with \\?\ or \\.\ stay as
+ * they are.
  */
 wchar_t *win32_path(const char *utf8);
 
@@ -35,8 +38,8 @@ char *win32_plain_path(const wchar_t *wide);
 FARPROC win32_function(const wchar_t *dll, const char *name);
 
 /*
- * What NtQuerySystemInformation() answers in a class whose answer has no fixed size, for free(). NULL:
- * Windows does not tell, or more than `most` bytes.
+ * What NtQuerySystemInformation() answers in a class whose answer has no fixed size, for free().
+ * NULL: Windows does not tell, or more than `most` bytes.
  */
 uint8_t *win32_query_system(int class, ULONG most, ULONG *ret_size);
 

@@ -3,8 +3,8 @@
  * From the bytes of a disk to the extents and the content of its files.
  *
  * An input is a list of sectors, each as its number (2 bytes, little-endian) and its 512 bytes; all
- * other sectors of the 2 MiB disk are zero. So the inputs are as small as what is on the disk, and a
- * mutation hits a record instead of empty space. tests/ntfs/make_seeds.py makes such inputs.
+ * other sectors of the 2 MiB disk are zero. So the inputs are as small as what is on the disk, and
+ * a mutation hits a record instead of empty space. tests/ntfs/make_seeds.py makes such inputs.
  */
 #include <string.h>
 

@@ -302,7 +302,10 @@ static void changes(void)
 		snprintf(name, sizeof(name), "some-%u", how);
 		save(&i, "processes", name);
 	}
-	/* The debug directory: where the header has it, its entries, and the record that they lead to. */
+	/*
+	 * The debug directory: where the header has it, its entries, and the record that they lead
+	 * to.
+	 */
 	static const uint16_t debug[] = { 0x178, 0x1a8, 0xc, 0x10, 0x28, 0x2c, 0x30, 0xfe0, 0xff4 };
 
 	for (size_t at = 0; at < sizeof(debug) / sizeof(debug[0]); at++) {
@@ -318,7 +321,10 @@ static void changes(void)
 		snprintf(name, sizeof(name), "debug-%zu", at);
 		save(&i, "processes", name);
 	}
-	/* The kernel's file, for a memory that lacks most of it: as it is, then another one, then sections. */
+	/*
+	 * The kernel's file, for a memory that lacks most of it: as it is, then another one, then
+	 * sections.
+	 */
 	static const uint16_t file[] = { 0xf8, 0x3c, 0xf6, 0x104, 0x200, 0x204, 0x208, 0x20c };
 
 	for (size_t at = 0; at <= sizeof(file) / sizeof(file[0]); at++) {

@@ -251,8 +251,8 @@ static void put_sections(struct image *i)
 }
 
 /*
- * A PE32+ with an export table and a PDB; PsInitialSystemProcess is at DATA. It stands where a binary search
- * has to turn both ways, and its ordinal is not its place among the names.
+ * A PE32+ with an export table and a PDB; PsInitialSystemProcess is at DATA. It stands where a
+ * binary search has to turn both ways, and its ordinal is not its place among the names.
  */
 static void make_kernel_image(struct image *i)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small machine whose tables are sealed three times, with times that can be added up by hand: table
- * pages before at 1000, memory at 10000, swap areas or page files at 2 s, table pages after at 3 s.
- * For one test program: it is all in static variables, which set_up_machine() makes anew.
+ * A small machine whose tables are sealed three times, with times that can be added up by hand:
+ * table pages before at 1000, memory at 10000, swap areas or page files at 2 s, table pages after
+ * at 3 s. For one test program: it is all in static variables, which set_up_machine() makes anew.
  */
 #ifndef RAMSEAL_TESTS_UNIT_SEALED_MACHINE_H
 #define RAMSEAL_TESTS_UNIT_SEALED_MACHINE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signatures are put together here byte by byte, after the same documents; and the drivers that people
- * really load are read, where they are at hand: in $RAMSEAL_TEST_DATA/winpmem, or in
+ * Signatures are put together here byte by byte, after the same documents; and the drivers that
+ * people really load are read, where they are at hand: in $RAMSEAL_TEST_DATA/winpmem, or in
  * ../shared/data/winpmem beside the sources. They are not a part of the sources.
  */
 #include "tests/unit/test.h"

@@ -500,7 +500,9 @@ TEST(disk_that_stays_full_keeps_whole_records)
  * Reads that do not return
  */
 
-/* A source that hangs in the read of one page: for ever, or until the watchdog took so many steps. */
+/*
+ * A source that hangs in the read of one page: for ever, or until the watchdog took so many steps.
+ */
 struct hanging {
 	struct fake fake; /* first, for drv_ops */
 	uint64_t page;

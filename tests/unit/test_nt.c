@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each Windows from 7 to Server 2025 answers to NtQuerySystemInformation() and RtlGetVersion(),
- * and what is concluded from it. The lengths and layouts are those of the structures, by release:
+ * What each Windows from 7 to Server 2025 answers to NtQuerySystemInformation() and
+ *RtlGetVersion(), and what is concluded from it. The lengths and layouts are those of the
+ *structures, by release:
  *
- *	phnt     github.com/winsiderss/phnt, ntexapi.h, ntldr.h and ntpfapi.h, where a comment names the
- *	         release that added a field or a class
- *	builds   Microsoft Learn, "Windows 10 release information", "Windows 11 release information",
- *	         "Windows Server release information"; RTL_OSVERSIONINFOW for 7 to 8.1
- *	KVA      phnt, SYSTEM_KERNEL_VA_SHADOW_INFORMATION; bits as SpeculationControl.psm1 reads them
- *	         (github.com/microsoft/SpeculationControl)
- *	CI       Microsoft Learn, NtQuerySystemInformation(), SYSTEM_CODEINTEGRITY_INFORMATION
+ *	phnt     github.com/winsiderss/phnt, ntexapi.h, ntldr.h and ntpfapi.h, where a comment names
+ *the release that added a field or a class builds   Microsoft Learn, "Windows 10 release
+ *information", "Windows 11 release information", "Windows Server release information";
+ *RTL_OSVERSIONINFOW for 7 to 8.1 KVA      phnt, SYSTEM_KERNEL_VA_SHADOW_INFORMATION; bits as
+ *SpeculationControl.psm1 reads them (github.com/microsoft/SpeculationControl) CI       Microsoft
+ *Learn, NtQuerySystemInformation(), SYSTEM_CODEINTEGRITY_INFORMATION
  */
 #include "tests/unit/test.h"
 
@@ -269,7 +269,10 @@ static size_t with_text(uint8_t *at, const char *text, uint64_t address)
 	return 2 * strlen(text);
 }
 
-/* SYSTEM_PROCESS_INFORMATION is 256 bytes on x64 in each of them, with 80 for each thread behind it. */
+/*
+ * SYSTEM_PROCESS_INFORMATION is 256 bytes on x64 in each of them, with 80 for each thread behind
+ * it.
+ */
 static size_t put_process(uint8_t *at, uint64_t address, uint64_t pid, unsigned threads,
 			  const char *name, bool last)
 {

@@ -539,7 +539,9 @@ TEST(guided_takes_again_what_was_a_table)
 	m->changes[m->n_changes++] =
 		(struct rule){ FRAMES + EACH - 1, 1, PT + 2, 2, PT * PAGE_SIZE | PRIVATE };
 	r = run_from(m, &before);
-	/* Its last reading as a table waits to go out, and the order of captures is that of time. */
+	/*
+	 * Its last reading as a table waits to go out, and the order of captures is that of time.
+	 */
 	assert_int_equal(r->captures[PT], 2);
 	assert_int_equal(r->memory.not_retaken, 1);
 	free(r);

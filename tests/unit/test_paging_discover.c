@@ -268,7 +268,9 @@ TEST(hostile_exports_end)
 
 		machine_u64_va(&m, w.p[0].dtb, va, UINT64_MAX);
 		look(&h, NULL);
-		/* Two of the five do not matter: there are more functions and names than there are. */
+		/*
+		 * Two of the five do not matter: there are more functions and names than there are.
+		 */
 		assert_true(d.list.end == LIST_NOT_FOUND || d.list.end == LIST_CLOSED);
 		assert_int_equal(d.roots.count, 4);
 		discovery_deinit(&d);
@@ -392,7 +394,9 @@ TEST(pdb_name_that_is_too_long_is_left_out)
 	end();
 }
 
-/* What a kernel's memory has not is in its file. `changed`: a word of the file that is another's. */
+/*
+ * What a kernel's memory has not is in its file. `changed`: a word of the file that is another's.
+ */
 static void look_with_file(uint64_t missing, size_t missing_len, size_t changed)
 {
 	struct machine_windows w = windows_10();
@@ -638,8 +642,8 @@ TEST(copies_of_roots_are_no_finding)
 			machine_u64(&m, copies[k] + 8 * i, machine_get(&m, l.p[1].dtb + 8 * i));
 	}
 	/*
-	 * The first is in a buffer of "swapper", the second in free memory, the third there, too, and
-	 * what it was a copy of has ended: it names a table that is empty now.
+	 * The first is in a buffer of "swapper", the second in free memory, the third there, too,
+	 * and what it was a copy of has ended: it names a table that is empty now.
 	 */
 	machine_map(&m, l.p[4].dtb, 0x500000, copies[0], 1);
 	for (uint32_t i = 0; i < 256; i++)

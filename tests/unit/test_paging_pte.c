@@ -84,18 +84,26 @@ TEST(windows_hardware_entries)
 		{ "10-1507", 0, 0xf8a00112a7c82400, PTE_PROTOTYPE, 0xfffff8a00112a7c8, 0, 4 },
 		{ "10-1809", MASK, 0xb60d0f1e78900490, PTE_PROTOTYPE, 0xffffb60d0f1e7890, 0, 4 },
 		{ "10-1809", MASK, 0xb60d2f1e78900480, PTE_PROTOTYPE, 0xffffb60d0f1e7890, 0, 4 },
-		/* Combined (bit 11 with bit 10) is a prototype all the same; Rekall took it for transition. */
+		/*
+		 * Combined (bit 11 with bit 10) is a prototype all the same; Rekall took it for
+		 * transition.
+		 */
 		{ "10-1809", MASK, 0xb60d0f1e78900c90, PTE_PROTOTYPE, 0xffffb60d0f1e7890, 0, 4 },
 		/* A prototype's protection of 1607 may set bit 11 as well. */
 		{ "10-1507", 0, 0xf8a00112a7c80c00, PTE_PROTOTYPE, 0xfffff8a00112a7c8, 0, 1 },
-		/* VAD markers: Rekall's example, and 0xffffffff in the high half of a software entry. */
+		/*
+		 * VAD markers: Rekall's example, and 0xffffffff in the high half of a software
+		 * entry.
+		 */
 		{ "7", 0, 0xffffffff00000420, PTE_VAD_PROTOTYPE, 0, 0, 0 },
 		{ "7", 0, 0xffffffff00000080, PTE_VAD_PROTOTYPE, 0xffffffff, 0, 4 },
 		/* Page file 2, slot 0x12345. */
 		{ "7", 0, 0x0001234500000084, PTE_PAGE_FILE, 0x12345, 2, 4 },
 		{ "10-1507", 0, 0x0001234500002084, PTE_PAGE_FILE, 0x12345, 2, 4 },
 		{ "10-1809", MASK, 0x0001334500002084, PTE_PAGE_FILE, 0x11345, 2, 4 },
-		/* Swizzled: bit 13 of the slot is the mask's, unless bit 4 says that it was there. */
+		/*
+		 * Swizzled: bit 13 of the slot is the mask's, unless bit 4 says that it was there.
+		 */
 		{ "10-1809", MASK, 0x0000234500000084, PTE_PAGE_FILE, 0x345, 0, 4 },
 		{ "10-1809", MASK, 0x0000234500000094, PTE_PAGE_FILE, 0x2345, 0, 4 },
 		{ "11-insider", MASK, 0x0000234500001088, PTE_PAGE_FILE, 0x345, 1, 4 },
@@ -201,7 +209,9 @@ TEST(linux_entries)
 		{ "4.8", 1, UINT64_C(0x1234) << 15 | 1 << 9, PTE_SWAP, 0x1234, 1, 0, 0, 0 },
 		{ "4.9", 1, UINT64_C(0x1234) << 14 | 1 << 9 | 0x80, PTE_SWAP, 0x1234, 1, 1, 0, 0 },
 		{ "4.14", 1, UINT64_C(0x1234) << 14 | 1 << 9 | 2, PTE_SWAP, 0x1234, 1, 1, 0, 0 },
-		/* 6.1 arch/x86/include/asm/pgtable_64.h: ~0x1234 << 14 >> 5 is 0x07ffffffffdb9600. */
+		/*
+		 * 6.1 arch/x86/include/asm/pgtable_64.h: ~0x1234 << 14 >> 5 is 0x07ffffffffdb9600.
+		 */
 		{ "l1tf", 1, 0x0fffffffffdb9600, PTE_SWAP, 0x1234, 1, 0, 0, 0 },
 		{ "l1tf", 1, 0x0fffffffffdb9606, PTE_SWAP, 0x1234, 1, 1, 0, 0 },
 		{ "5.7", 1, 0x0fffffffffdb9604, PTE_SWAP, 0x1234, 1, 0, 1, 0 },
@@ -209,14 +219,17 @@ TEST(linux_entries)
 		{ "6.2", 1, 0x07ffffffffdb9608, PTE_SWAP, 0x1234, 0, 0, 0, 1 },
 		{ "6.15", 1, 0x07ffffffffdb9600, PTE_SWAP, 0x1234, 0, 0, 0, 0 },
 		/* Special types of 6.1 without CONFIG_DEVICE_PRIVATE: 26 poison, 27-29 migration,
-		 * 30 marker, 31 error (include/linux/swap.h). Frame 0x12345; young and dirty bits above. */
+		 * 30 marker, 31 error (include/linux/swap.h). Frame 0x12345; young and dirty bits
+		 * above. */
 		{ "5.19", 1, 0xd7fffffffdb97400, PTE_POISONED, 0x12345000, 26, 0, 0, 0 },
 		{ "5.19", 1, 0xdffffffffdb97400, PTE_MIGRATION, 0x12345000, 27, 0, 0, 0 },
 		{ "5.19", 1, 0xefffe7fffdb97400, PTE_MIGRATION, 0x12345000, 29, 0, 0, 0 },
 		{ "5.19", 1, 0xf7fffffffffffc00, PTE_MARKER, 1, 30, 0, 0, 0 },
 		{ "5.19", 1, 0xfffffffffffffe00, PTE_SWAP_ERROR, 0, 31, 0, 0, 0 },
 		{ "5.19", 1, 0xcfffffffffdb9600, PTE_SWAP, 0x1234, 25, 0, 0, 0 },
-		/* 5.10: 29 poison, 30 and 31 migration. 6.2: 27 poison, 28-30 migration, 31 marker. */
+		/*
+		 * 5.10: 29 poison, 30 and 31 migration. 6.2: 27 poison, 28-30 migration, 31 marker.
+		 */
 		{ "5.7", 1, 0xeffffffffdb97400, PTE_POISONED, 0x12345000, 29, 0, 0, 0 },
 		{ "5.7", 1, 0xfffffffffdb97400, PTE_MIGRATION, 0x12345000, 31, 0, 0, 0 },
 		{ "6.2", 1, 0xdffffffffdb97400, PTE_POISONED, 0x12345000, 27, 0, 0, 0 },
@@ -364,7 +377,10 @@ TEST(build_number_does_not_outweigh_entries_where_servicing_changed_them)
 	check_win_choice(&ev, "10-1507", 0);
 }
 
-/* Without a mask, and with slots in the store of compressed pages, entries look like the older layout's. */
+/*
+ * Without a mask, and with slots in the store of compressed pages, entries look like the older
+ * layout's.
+ */
 TEST(build_number_decides_from_1809_on)
 {
 	static const uint32_t builds[] = { 17763, 18362, 19041, 19045, 20348,
@@ -432,7 +448,9 @@ TEST(linux_layout_is_chosen_by_what_entries_look_like)
 	assert_string_equal(linux_choice_of(true, 0, true), "l1tf");
 	assert_string_equal(linux_choice_of(true, 601, false), "5.19");
 	assert_string_equal(linux_choice_of(false, 414, true), "4.14");
-	/* A stable 4.9 with the L1TF change carried back: the version says otherwise, and is wrong. */
+	/*
+	 * A stable 4.9 with the L1TF change carried back: the version says otherwise, and is wrong.
+	 */
 	assert_string_equal(linux_choice_of(true, 409, true), "l1tf");
 	/* And a version that claims too much. */
 	assert_string_equal(linux_choice_of(false, 510, true), "4.9");

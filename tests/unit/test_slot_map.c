@@ -10,8 +10,8 @@
 #include "tsk-extract/slot_map.h"
 
 /*
- * The kernel's two ways, in its own units and its own steps, so that nothing of slot_map.c is in them. Each
- * fills slot_at[]: the device page of every slot.
+ * The kernel's two ways, in its own units and its own steps, so that nothing of slot_map.c is in
+ * them. Each fills slot_at[]: the device page of every slot.
  */
 
 #define SLOTS_MAX 4096
@@ -73,7 +73,10 @@ static void add_run(const struct run *r, uint64_t max)
 		slot_at[n_slots++] = p;
 }
 
-/* fs/iomap/swapfile.c of Linux 6.1.192, iomap_swapfile_activate(): joins what follows on the device. */
+/*
+ * fs/iomap/swapfile.c of Linux 6.1.192, iomap_swapfile_activate(): joins what follows on the
+ * device.
+ */
 static void activate_by_extents(uint64_t max)
 {
 	const uint64_t block = UINT64_C(1) << block_bits, pages = file_size / 4096;
@@ -94,7 +97,8 @@ static void activate_by_extents(uint64_t max)
 }
 
 /*
- * What slot_map.c is given: one extent for every block, as FIEMAP might have it, joined by settling.
+ * What slot_map.c is given: one extent for every block, as FIEMAP might have it, joined by
+ * settling.
  */
 
 static void list_blocks(struct extent_list *l)
@@ -248,7 +252,10 @@ TEST(blocks_of_a_page_keep_their_order)
 	slot_map_deinit(&m);
 }
 
-/* One KiB beside a page's border: the first slot begins at 3 KiB of the file, and all others behind it. */
+/*
+ * One KiB beside a page's border: the first slot begins at 3 KiB of the file, and all others behind
+ * it.
+ */
 TEST(unaligned_extent_moves_every_slot)
 {
 	struct slot_map m = { 0 };

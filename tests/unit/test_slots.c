@@ -16,7 +16,9 @@
 
 #define PAGES 16384
 
-/* Page n of disk d holds n and d. It counts its requests, hangs while `hangs`, and has a bad page. */
+/*
+ * Page n of disk d holds n and d. It counts its requests, hangs while `hangs`, and has a bad page.
+ */
 struct made_up {
 	struct reader reader;
 	uint64_t number;
@@ -173,7 +175,9 @@ TEST(what_a_table_names_is_read_once_and_neighbours_in_one_request)
 {
 	struct fixture *f = fixture_create(true);
 
-	/* Out of order, twice, and what is not to be read: present, zero, frames, behind the end. */
+	/*
+	 * Out of order, twice, and what is not to be read: present, zero, frames, behind the end.
+	 */
 	name_slot(f, 0, 0, 12);
 	name_slot(f, 1, 0, 10);
 	name_slot(f, 2, 0, 11);

@@ -140,7 +140,10 @@ TEST(every_verdict_has_its_reason)
 	put_every_change();
 	measure_ok();
 	p = &s.at[0];
-	/* What is torn in the image changed, and changed back: the passes' own entries are no better. */
+	/*
+	 * What is torn in the image changed, and changed back: the passes' own entries are no
+	 * better.
+	 */
 	CHECK_VERDICTS(p->copy[COPY_BEFORE].frames, [VERDICT_SAFE] = 1, [VERDICT_OUT_OF_TIME] = 1,
 		       [VERDICT_CHANGED] = 4, [VERDICT_OUTSIDE] = 1, [VERDICT_UNREADABLE] = 1,
 		       [VERDICT_MISSING] = 2);
@@ -244,7 +247,9 @@ TEST(whole_way_must_have_been_seen_before)
 	}
 }
 
-/* The frame of VA(0) at 13200, and again behind the pass after: what was captured in time is taken. */
+/*
+ * The frame of VA(0) at 13200, and again behind the pass after: what was captured in time is taken.
+ */
 TEST(capture_that_was_made_in_time_counts)
 {
 	for (int late = 0; late < 2; late++) {
@@ -297,8 +302,9 @@ TEST(capture_that_could_be_read_is_taken)
 }
 
 /*
- * Memory read by its tables: those were read at 12000 to 12070, and again at 20000 to 20310. VA(0) and
- * VA(1) are two that came after the first pass, so that the passes themselves say nothing of them.
+ * Memory read by its tables: those were read at 12000 to 12070, and again at 20000 to 20310. VA(0)
+ * and VA(1) are two that came after the first pass, so that the passes themselves say nothing of
+ * them.
  */
 static void set_up_around(void)
 {
@@ -352,7 +358,9 @@ TEST(around_is_not_claimed_without_both_readings)
 	set_up_around();
 	machine_u64(&first, ROOT + 0x1000, FRAME(6) | P);
 	check_around(0, 2);
-	/* The frame was captured before the first reading of the whole way, or behind the second. */
+	/*
+	 * The frame was captured before the first reading of the whole way, or behind the second.
+	 */
 	set_up_around();
 	taken[32] = 12069;
 	check_around(1, 1);
@@ -528,8 +536,8 @@ TEST(processes_are_born_and_end)
 }
 
 /*
- * The image has a table where neither pass has one, and nobody read it before: what hangs from it is not
- * spoken of in the headline.
+ * The image has a table where neither pass has one, and nobody read it before: what hangs from it
+ * is not spoken of in the headline.
  */
 TEST(torn_tables_are_counted_apart)
 {
@@ -935,8 +943,8 @@ TEST(windows_trims_and_recalls)
 static bool lost_file; /* number 2 could not be copied, and has a line */
 
 /*
- * Entries of a standard client: few in the page file, number 0, and most in the store, number 2. What
- * they come to: `store` pages there, `missing` ones of a file that nobody has.
+ * Entries of a standard client: few in the page file, number 0, and most in the store, number 2.
+ * What they come to: `store` pages there, `missing` ones of a file that nobody has.
  */
 static void check_store(const char *spaces, uint64_t store, uint64_t missing, int number,
 			const char *by)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is called safe, for every moment at which something can change: a machine of two mappings, two
- * frames and a slot, whose tables and pages are read in every order, page by page, while one thing
- * happens at one of the moments between two readings. Whether a mapping is right is known from the
- * machine, and what can be known of it from the readings that were made; both are worked out here, in
- * the plainest way.
+ * What is called safe, for every moment at which something can change: a machine of two mappings,
+ * two frames and a slot, whose tables and pages are read in every order, page by page, while one
+ * thing happens at one of the moments between two readings. Whether a mapping is right is known
+ * from the machine, and what can be known of it from the readings that were made; both are worked
+ * out here, in the plainest way.
  */
 #include "tests/unit/test.h"
 
@@ -63,7 +63,9 @@ static void make_worlds(const struct change_kind *k)
 		for (size_t i = 0; i < 2; i++)
 			machine_u64(&world[w], k->way[w] + VA(i) / 512, k->entry[w][i]);
 	}
-	/* A page table that takes another's place has been filled before; so is what it replaces. */
+	/*
+	 * A page table that takes another's place has been filled before; so is what it replaces.
+	 */
 	if (k->way[0] != k->way[1])
 		for (size_t w = 0; w < 2; w++)
 			for (size_t i = 0; i < 2; i++)

@@ -890,7 +890,9 @@ static uint64_t next_random(void)
 	return seed ^ seed >> 29;
 }
 
-/* Entries that name each other and themselves, prototypes among them: every page is told of once. */
+/*
+ * Entries that name each other and themselves, prototypes among them: every page is told of once.
+ */
 TEST(hostile_tables_end_and_add_up)
 {
 	for (uint64_t round = 1; round <= 2; round++) {

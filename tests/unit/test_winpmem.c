@@ -714,7 +714,10 @@ TEST(only_not_supported_leads_to_physical)
 		}
 }
 
-/* The table's "after the last of these failures": PTE is refused with 31, PHYSICAL is not, reads stop Windows. */
+/*
+ * The table's "after the last of these failures": PTE is refused with 31, PHYSICAL is not, reads
+ * stop Windows.
+ */
 TEST(device_that_a_failed_load_left_is_never_read)
 {
 	static const enum winpmem_mode modes[] = { WINPMEM_PTE, WINPMEM_PHYSICAL };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a program and delivers console events to it, closing and logoff included, which no program can
- * ask Windows for (GenerateConsoleCtrlEvent() has Ctrl-C and Ctrl-Break only). Windows delivers them
- * all in the same way: by a new thread in the program that starts in CtrlRoutine(), which calls the
- * handlers, the last one first. So does this.
+ * Runs a program and delivers console events to it, closing and logoff included, which no program
+ * can ask Windows for (GenerateConsoleCtrlEvent() has Ctrl-C and Ctrl-Break only). Windows delivers
+ * them all in the same way: by a new thread in the program that starts in CtrlRoutine(), which
+ * calls the handlers, the last one first. So does this.
  *
  * Usage: console_event PROGRAM [ARGUMENT...]
  *
- * Standard streams but stdin are the program's, too. Each line of stdin is an event, by its number in
- * wincon.h. Ends with the program's exit code, behind the end of stdin.
+ * Standard streams but stdin are the program's, too. Each line of stdin is an event, by its number
+ * in wincon.h. Ends with the program's exit code, behind the end of stdin.
  */
 #include <windows.h>
 

@@ -8,8 +8,8 @@
  * "PID FIRST-ADDRESS PAGES", and then does what a busy program does: reads the first eighth of its
  * pages over and over, which keeps them in RAM, and goes on with rewriting the others a few at a
  * time, which brings them in and others out. Stop it with SIGSTOP to have it quiet. Linked
- * statically: the guest has no libc. For Windows it becomes out/swapper.exe, with which the 2015 paper's
- * experiment can be made again on a real machine.
+ * statically: the guest has no libc. For Windows it becomes out/swapper.exe, with which the 2015
+ *paper's experiment can be made again on a real machine.
  */
 #include <stddef.h>
 #include <stdint.h>
