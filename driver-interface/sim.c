@@ -204,7 +204,8 @@ static uint64_t sim_now(struct drv *d)
 
 const struct drv_ops sim_ops = {
 	.name = "sim",
-	.summary = "a simulated machine, as sim:PRESET[,KEY=VALUE...] or sim:FILE",
+	.summary = "a simulated machine, as sim:PRESET[,KEY=VALUE...] or sim:FILE; presets: "
+		   "driver-interface/sim/README.md",
 	.kind = DRV_DEAD,
 	.reason = "a machine that does not exist",
 	.default_path = NULL,

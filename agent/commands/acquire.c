@@ -78,7 +78,6 @@ static void put_notes(FILE *to)
 {
 	sources_put_notes(to);
 	fputs("file refuses what is known to be no memory (an archive, a disk, a crash dump).\n"
-	      "driver-interface/sim/README.md has the presets of sim.\n"
 	      "Page files come from --image or --volume, or else from this machine.\n"
 	      "On Linux, SIGUSR1 prints how far it is.\n"
 	      "Level 1 takes some 12 MiB of memory at two threads, level 19 some 45 MiB; the\n"

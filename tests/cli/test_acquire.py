@@ -29,6 +29,8 @@ sys.path.insert(0, str(SOURCE_ROOT / 'tests/reader'))
 from write_rsz import CLOSE, INDEX, Rec, assemble, begin, chunk, stream  # noqa: E402
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
+SIMULATOR = os.environ.get('RAMSEAL_SIMULATOR') != '0'  # -Dsimulator
+needs_simulator = unittest.skipUnless(SIMULATOR, 'built without simulated machines')
 PAGE = 4096
 MIB = 1 << 20
 NOBODY = 65534
@@ -170,7 +172,7 @@ class BadInput(Case):
 
     def test_a_pipe_is_refused_at_once(self):
         """Opening a FIFO waits for its other end. The same of a pipe that stdin is."""
-        fifo = self.at / 'fifo'
+        fifo, image = self.at / 'fifo', self.file('image', memory(4))
         os.mkfifo(fifo)
         out = ['-o', self.at / 'x']
         for name in (fifo, '/dev/stdin'):
@@ -181,9 +183,10 @@ class BadInput(Case):
                 ['pagefiles', '-i', name], ['pagefiles', '-V', name],
                 ['extract-file', '-i', name, 'pagefile.sys', *out], ['context', '-H', name],
                 ['context', '-i', name], ['check', '-s', f'file:{name}'],
-                ['acquire', '-s', 'sim:cohen2015', '-i', name, *out],
+                ['acquire', '-s', f'file:{image}', '-i', name, *out],
                 *(['acquire', '-s', f'{source}:{name}', *out] for source in (
-                    'file', 'raw', 'sim', 'kcore', 'devmem', 'linpmem', 'pmem', 'crash')))]
+                    'file', 'raw', 'kcore', 'devmem', 'linpmem', 'pmem', 'crash')),
+                *(['acquire', '-s', f'sim:{name}', *out] for _ in range(SIMULATOR)))]
             for d in done:
                 self.one_line(d, 9)
                 self.assertIn(b'is a pipe', d.stderr)
@@ -226,6 +229,7 @@ class BadInput(Case):
             self.one_line(run(*command, self.at / 'missing'), 9)
             self.one_line(run(*command, self.at), 9)
 
+    @needs_simulator
     def test_smear_without_page_tables(self):
         path = self.at / 'out.rsz'
         run('acquire', '-q', '--pagetables=none', '--order=linear', '--source',
@@ -562,6 +566,7 @@ class FullOutput(Case):
     MACHINE = ('sim:cohen2015,ram=64M,resident=8M,allocated=16M,trimmed=4M,others=4M,cache=2M,pagefile0=24M,'
                'live_files=1')
 
+    @needs_simulator
     def test_full_in_every_phase(self):
         """Before the memory, in it, in page files, in the tables behind: sealed, and nothing is untold."""
         path = self.at / 'out.rsz'

@@ -11,6 +11,8 @@ import tempfile
 import unittest
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
+# -Dsimulator=false
+needs_simulator = unittest.skipIf(os.environ.get("RAMSEAL_SIMULATOR") == "0", "built without simulated machines")
 MIB = 1 << 20
 
 
@@ -70,6 +72,7 @@ class Check(unittest.TestCase):
         self.assertNotIn("output_room", said)
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to take a host's name")
+    @needs_simulator
     def test_default_output_of_a_host_without_a_name(self):
         for name in ("(none)", ""):
             done = subprocess.run(
@@ -131,6 +134,7 @@ class Check(unittest.TestCase):
 
     MACHINE = "sim:cohen2015,ram=64M,resident=8M,allocated=16M,trimmed=4M,others=4M,cache=2M,pagefile0=24M"
 
+    @needs_simulator
     def test_page_files_are_those_that_acquire_takes(self):
         # The simulated machine has none, whatever this one has; or it offers its own.
         for spec, count, size in ((self.MACHINE, 0, 0), (self.MACHINE + ",live_files=1", 1, 24 * MIB)):

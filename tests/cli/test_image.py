@@ -23,6 +23,8 @@ sys.path.insert(0, str(SOURCE_ROOT / 'tests/reader'))
 import write_rsz as rsz  # noqa: E402
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
+# -Dsimulator=false
+needs_simulator = unittest.skipIf(os.environ.get('RAMSEAL_SIMULATOR') == '0', 'built without simulated machines')
 PAGE = 4096
 # A Windows 10 that stands still.
 MACHINE = ('sim:desktop,ram=64M,allocated=20M,resident=12M,trimmed=8M,others=10M,processes=6,cache=2M,'
@@ -50,6 +52,7 @@ def lime(content, pages):
                     content[first * PAGE:last * PAGE] for first, last in runs)
 
 
+@needs_simulator
 class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -22,6 +22,8 @@ import write_rsz as rsz  # noqa: E402
 from report_data import EVIL, PAGE, SECOND  # noqa: E402
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
+# -Dsimulator=false
+needs_simulator = unittest.skipIf(os.environ.get('RAMSEAL_SIMULATOR') == '0', 'built without simulated machines')
 SECTIONS = ['acquisition', 'timeline', 'unreadable', 'smear', 'windows', 'transitions', 'processes',
             'states', 'integrity', 'glossary']
 WITHOUT_TABLES = ['acquisition', 'timeline', 'integrity', 'glossary']
@@ -343,6 +345,7 @@ class Outcome(Case):
 class WithoutTables(Case):
     """What there is nothing to say about is not there, and why is said once."""
 
+    @needs_simulator
     def test_without_page_tables(self):
         path = self.at / 'plain.rsz'
         done = run('acquire', '-q', '--pagetables=none', '-s', 'sim:desktop,ram=64M,allocated=20M,'

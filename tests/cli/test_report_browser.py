@@ -23,6 +23,8 @@ import report_data as data  # noqa: E402
 from chromium import TIMEOUT, Chromium  # noqa: E402
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
+# -Dsimulator=false
+needs_simulator = unittest.skipIf(os.environ.get('RAMSEAL_SIMULATOR') == '0', 'built without simulated machines')
 FOLDER = Path(sys.argv.pop(1)).resolve()
 SKIPPED_EXIT = 77  # what meson takes for "skipped"
 WIDTHS = (1280, 768, 420, 360)
@@ -129,6 +131,7 @@ def acquired(name, *options):
     return path
 
 
+@needs_simulator
 class Browser(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

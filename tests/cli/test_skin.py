@@ -71,7 +71,19 @@ class Skin(unittest.TestCase):
             self.assertEqual((r.returncode, r.stdout, r.stderr.count("\n")), (2, "", 1), r)
             for word in words:
                 self.assertRegex(r.stderr, rf"\b{word}\b", args)
-        self.assertRegex(run("acquire", "-o-", "-s", "sim:wrong").stderr, "cohen2015.*desktop")
+
+    def test_the_simulator_may_be_left_out(self):
+        """-Dsimulator=false: `build/test` builds that too, and runs this there."""
+        r = run("acquire", "-o-", "-s", "sim:wrong")
+        self.assertEqual((r.stdout, r.stderr.count("\n")), ("", 1), r)
+        if os.environ.get("RAMSEAL_SIMULATOR") == "0":
+            self.assertEqual(r.returncode, 4)
+            self.assertIn("built without simulated machines", r.stderr)
+            with open(RAMSEAL, "rb") as f:
+                self.assertNotIn(b"cohen2015", f.read())
+        else:
+            self.assertEqual(r.returncode, 9)
+            self.assertRegex(r.stderr, "cohen2015.*desktop")
 
     def test_mistake_after_log_json_is_json(self):
         r = run("--log-json", "completion", "csh")

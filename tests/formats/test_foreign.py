@@ -20,6 +20,8 @@ import unittest
 
 KDUMP_READ = os.path.abspath(sys.argv.pop(2))
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
+# -Dsimulator=false
+needs_simulator = unittest.skipIf(os.environ.get("RAMSEAL_SIMULATOR") == "0", "built without simulated machines")
 
 PAGE = 4096
 MIB = 1 << 20
@@ -365,6 +367,7 @@ class Elf(Case):
         self.assertEqual(len(self.check(self.path("a.elf"), small, True, "0x1000")), 1)
         self.assertNotIn("NOTE", tool("readelf", "-lW", self.path("a.elf")))
 
+    @needs_simulator
     def test_windows_has_nothing_of_a_kdump(self):
         source = ("sim:desktop,ram=64M,allocated=40M,resident=25M,trimmed=10M,others=10M,cache=4M,"
                   "activity=0")

@@ -17,6 +17,8 @@ import unittest
 from pathlib import Path
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
+# -Dsimulator=false
+needs_simulator = unittest.skipIf(os.environ.get('RAMSEAL_SIMULATOR') == '0', 'built without simulated machines')
 HERE = Path(__file__).resolve().parent
 PAGE = 4096
 
@@ -84,6 +86,7 @@ class Agree(unittest.TestCase):
         lime(image, [(i * 0x3000, i * 0x3000 + 0xfff) for i in range(5000)])
         self.check(image)
 
+    @needs_simulator
     def test_on_every_capture_of_a_page(self):
         """Memory in the order of its tables: they are read twice, and some frames are."""
         path, image = self.dir / 'm.rsz', self.dir / 'image'
