@@ -41,7 +41,7 @@ static const struct program ramseal = {
 	.licence = "Apache-2.0",
 	.libraries = libraries,
 	.n_libraries = ARRAY_SIZE(libraries),
-	.summary = "acquires memory into one sealed container",
+	.summary = "acquires the memory of a machine into one sealed container",
 	.commands = commands,
 	.n_commands = ARRAY_SIZE(commands),
 };

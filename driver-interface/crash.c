@@ -47,9 +47,10 @@ static enum status crash_open(const char *path, struct drv **ret, struct err *e)
 
 const struct drv_ops crash_ops = {
 	.name = "crash",
-	.summary = "/dev/crash, the driver of the RHEL family",
+	.summary = "/dev/crash, the crash driver of the RHEL family",
 	.kind = DRV_MODULE,
-	.reason = "reads by the kernel's map, a page at a time, and catches faults",
+	.reason = "follows the kernel's map of RAM, a page at a time, and a bad page is an error, "
+		  "not a crash",
 	.default_path = "/dev/crash",
 	.automatic = true,
 	.read_max = DRV_READ_PAGES,

@@ -105,10 +105,9 @@ static struct drv_result devmem_read(struct drv *d, uint64_t addr, void *buf, si
 
 const struct drv_ops devmem_ops = {
 	.name = "devmem",
-	.summary = "/dev/mem; most kernels refuse RAM in it",
+	.summary = "/dev/mem; most kernels refuse RAM through it",
 	.kind = DRV_OWN,
-	.reason = "asked last, because a kernel in lockdown writes into its log that somebody "
-		  "tried",
+	.reason = "tried last, because a locked-down kernel logs the attempt",
 	.default_path = "/dev/mem",
 	.automatic = true,
 	.read_max = DRV_READ_LARGE,

@@ -43,7 +43,7 @@ const char *drv_kind_name(enum drv_kind kind)
 {
 	switch (kind) {
 	case DRV_OWN:
-		return "the system's own";
+		return "part of the kernel";
 	case DRV_MODULE:
 		return "a module";
 	case DRV_HAZARD:

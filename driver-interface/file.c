@@ -301,7 +301,7 @@ const struct drv_ops file_ops = {
 
 const struct drv_ops raw_ops = {
 	.name = "raw",
-	.summary = "the same, taken for raw whatever it looks like, as raw:PATH",
+	.summary = "the same, but always read as raw, as raw:PATH",
 	.kind = DRV_DEAD,
 	.reason = "an image does not change",
 	.default_path = NULL,

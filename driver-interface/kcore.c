@@ -424,9 +424,9 @@ static enum status kcore_maps_again(struct drv *d, struct drv_maps *ret, struct 
 
 const struct drv_ops kcore_ops = {
 	.name = "kcore",
-	.summary = "/proc/kcore, what every Linux has",
+	.summary = "/proc/kcore, which every Linux has",
 	.kind = DRV_OWN,
-	.reason = "reads by the kernel's map and catches faults",
+	.reason = "follows the kernel's map of RAM, and a bad page is an error, not a crash",
 	.default_path = "/proc/kcore",
 	.automatic = true,
 	.read_max = DRV_READ_LARGE,

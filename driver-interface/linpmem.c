@@ -122,10 +122,11 @@ static enum status linpmem_open(const char *path, struct drv **ret, struct err *
 
 const struct drv_ops linpmem_ops = {
 	.name = "linpmem",
-	.summary = "/dev/linpmem, the driver of Velocidex",
+	.summary = "/dev/linpmem, the Velocidex module",
 	.kind = DRV_HAZARD,
-	.reason = "rewrites a page-table entry of the running kernel for every page, without the "
-		  "kernel's locks, and as published floods the kernel's log",
+	.reason =
+		"for every page, rewrites a page-table entry of the running kernel without taking "
+		"its locks; as published it also floods the kernel's log",
 	.default_path = "/dev/linpmem",
 	.read_max = DRV_READ_PAGES,
 	.open = linpmem_open,

@@ -57,10 +57,10 @@ static struct drv_result pmem_read(struct drv *d, uint64_t addr, void *buf, size
 
 const struct drv_ops pmem_ops = {
 	.name = "pmem",
-	.summary = "/dev/pmem, the driver of rekall; unreadable pages read as zeros",
+	.summary = "/dev/pmem, the rekall module; unreadable pages read as zeros",
 	.kind = DRV_HAZARD,
-	.reason = "where hardened usercopy is on, as in most kernels since 4.8, reading ends in a "
-		  "kernel BUG, which kills the reader, or stops the machine",
+	.reason = "with hardened usercopy, as in most kernels since 4.8, a read ends in a kernel "
+		  "BUG, which kills the reader or stops the machine",
 	.default_path = "/dev/pmem",
 	.read_max = DRV_READ_PAGES,
 	.open = pmem_open,

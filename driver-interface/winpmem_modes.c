@@ -30,9 +30,10 @@ static enum status open_iospace(const char *path, struct drv **ret, struct err *
 
 const struct drv_ops winpmem_ops = {
 	.name = "winpmem",
-	.summary = "the driver WinPmem, in the best mode that it has here",
+	.summary = "the WinPmem driver, in the best mode it has here",
 	.kind = DRV_MODULE,
-	.reason = "Windows offers no memory by itself, and this mode reports what it cannot read",
+	.reason = "Windows itself gives no access to memory, and this mode reports what it cannot "
+		  "read",
 	.default_path = WINPMEM_PATH,
 	.automatic = true,
 	.read_max = WINPMEM_READ_MAX,
@@ -59,7 +60,7 @@ const struct drv_ops winpmem_iospace_ops = {
 	.name = "winpmem-iospace",
 	.summary = "the same in mode IOSPACE, which may stop Windows",
 	.kind = DRV_HAZARD,
-	.reason = "maps RAM as if it were a device's, which may stop Windows",
+	.reason = "maps RAM as device memory, which may stop Windows",
 	.default_path = WINPMEM_PATH,
 	.read_max = WINPMEM_READ_MAX,
 	.open = open_iospace,

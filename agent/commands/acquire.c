@@ -34,55 +34,58 @@ static const char *const level_choices[] = { "auto", "store", "-5", "1", "3", "9
 
 static const struct option_def options[] = {
 	CLI_STRING(struct acquire_options, source, 's', "source", "NAME[:PATH]",
-		   "read memory from NAME; PATH is its device or file", .suggest = drv_source_name),
-	DRIVER_OPTIONS(struct acquire_options, driver) CLI_STRING(
-		struct acquire_options, output, 'o', "output", "FILE",
-		"write to FILE, or '-' for stdout; default: <host>-<UTC time>.rsz, of an "
-		"image its name instead of the host's"),
+		   "read memory from source NAME; PATH is its device or file",
+		   .suggest = drv_source_name),
+	DRIVER_OPTIONS(struct acquire_options, driver)
+		CLI_STRING(struct acquire_options, output, 'o', "output", "FILE",
+			   "write to FILE, or '-' for stdout; default: <host>-<UTC time>.rsz, or "
+			   "for an image its name in place of the host's"),
 	CLI_PARSED(struct acquire_options, image.format, 'F', "format", "FORMAT", parse_format,
 		   "what to write; default: rsz, the sealed container", .suggest = suggest_format),
 	CLI_PARSED(struct acquire_options, level, 'l', "level", "N", parse_level,
-		   "compression: auto (follow the output), store, or zstd's -50..-1 and 1..19 "
-		   "(e01: store, 1..12); default: 1",
+		   "compression: auto (adapts to the output), store, or a zstd level, -50..-1 or "
+		   "1..19 (e01: store or 1..12); default: 1",
 		   .choices = level_choices),
 	CLI_GROUP(struct acquire_options, image, &image_option_group),
 	CLI_GROUP(struct acquire_options, image, &image_format_option_group),
-	CLI_CHOICE(
-		struct acquire_options, pagefile, 'p', "pagefile", NULL, pagefile_choices,
-		"copy page files before, after or while memory is read; guided: what page tables "
-		"name right behind them, the rest after"),
+	CLI_CHOICE(struct acquire_options, pagefile, 'p', "pagefile", NULL, pagefile_choices,
+		   "copy page files before, after or while memory is read; guided: each slot right "
+		   "after the page table that names it, the rest at the end"),
 	CLI_CHOICE(struct acquire_options, pagetables, 0, "pagetables", NULL, pagetables_choices,
-		   "store all page tables, read before or after everything else, or both "
-		   "(default); those of an image are found, and stored if this is given"),
+		   "store all page tables as read before everything else, after it, or both; those "
+		   "of an image are stored only if this is given"),
 	CLI_PARSED(struct acquire_options, order, 0, "order", "ORDER", parse_order,
-		   "in which order memory is read; default: guided, and linear where there are no "
-		   "page tables to go by",
+		   "order in which memory is read; default: guided, or linear if there are no page "
+		   "tables to follow",
 		   .suggest = suggest_order),
 	CLI_FLAG(struct acquire_options, no_pagefile, 0, "no-pagefile", "copy no page files"),
 	CLI_FLAG(struct acquire_options, hibernation, 0, "hibernation",
 		 "copy Windows' hiberfil.sys with the page files"),
 	CLI_STRINGS(struct acquire_options, files, 0, "file", "PATH",
-		    "copy a file of the volume too, by its MFT record"),
+		    "also copy this file of the volume, through the MFT"),
 	DISK_OPTIONS(struct acquire_options),
 	CLI_UINT(struct acquire_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
 		 COMMAND_THREADS_HELP),
 	CLI_UINT(struct acquire_options, read_timeout, 0, "read-timeout", "SECONDS", 0, 86400,
-		 "give up a source that does not answer one read for so long, and seal what there "
-		 "is; "
-		 "0: wait for ever; default: 300"),
+		 "give up on a source that takes longer than this for one read, and seal what was "
+		 "read so far; 0: wait for ever"),
 	CLI_FLAG(struct acquire_options, force, 'f', "force",
-		 "replace an existing file, and start though there is little room"),
+		 "replace an existing file, and start even if space is short"),
 };
 
 static void put_notes(FILE *to)
 {
 	sources_put_notes(to);
-	fputs("file refuses what is known to be no memory (an archive, a disk, a crash dump).\n"
-	      "Page files come from --image or --volume, or else from this machine.\n"
-	      "On Linux, SIGUSR1 prints how far it is.\n"
-	      "Level 1 takes some 12 MiB of memory at two threads, level 19 some 45 MiB; the\n"
-	      "guided order 9 MiB more. Beside that three bits for each page of RAM, and one\n"
-	      "for each of the page files.\n",
+	fputs("The source \"file\" refuses known formats that are not memory, such as archives, "
+	      "disks\n"
+	      "and crash dumps. Page files come from --image or --volume, otherwise from this "
+	      "machine.\n"
+	      "On Linux, SIGUSR1 prints the progress.\n"
+	      "With two threads, level 1 needs about 12 MiB of memory and level 19 about 45 MiB. "
+	      "The\n"
+	      "guided order needs 9 MiB more. On top of that come three bits for each page of RAM "
+	      "and\n"
+	      "one for each page of the page files.\n",
 	      to);
 	image_put_notes(to);
 }

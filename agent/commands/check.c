@@ -37,25 +37,27 @@ static const struct option_def options[] = {
 	CLI_FLAG(struct check_options, acquire.no_pagefile, 0, "no-pagefile",
 		 "leave page files out"),
 	CLI_FLAG(struct check_options, acquire.hibernation, 0, "hibernation",
-		 "Windows' hiberfil.sys too"),
+		 "include Windows' hiberfil.sys"),
 	DRIVER_LOOK_OPTION(struct check_options, acquire.driver)
 		DISK_OPTIONS_AT(struct check_options, acquire.disk),
 	CLI_FLAG(struct check_options, acquire.force, 'f', "force",
-		 "as for acquire: an existing file and little room are no obstacles"),
+		 "as for acquire: accept an existing file and too little space"),
 	CLI_FLAG(struct check_options, json, 'j', "json", "print one JSON object"),
 };
 
 const struct command command_check = {
 	.name = "check",
-	.summary = "tell what acquire would do here, how long it takes, and what stands in the way",
+	.summary = "preview an acquisition: source, size, time, obstacles",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.put_notes = sources_put_notes,
-	.notes =
-		"A source that is a hazard is opened, but not read. Writes nothing. Ends with 0\n"
-		"if acquire can start, else with what it would end with.\n"
-		"How large the container gets is estimated from a sample of the memory and of the\n"
-		"page files, and may be wrong: acquire starts even if that would not fit.\n",
+	.notes = "Writes nothing. A source that is a hazard is opened, but not read. The exit code "
+		 "is 0 if\n"
+		 "acquire can start, otherwise the one that acquire would end with.\n"
+		 "The size of the container is estimated from a sample of the memory and of the "
+		 "page files.\n"
+		 "The estimate may be wrong: acquire starts even if a container of that size would "
+		 "not fit.\n",
 	.values_size = sizeof(struct check_options),
 	.defaults = &(const struct check_options){ .acquire.source = "auto" },
 	.run = run,

@@ -18,7 +18,7 @@ extern const struct command command_driver;
 extern const struct command command_manual;
 #endif
 
-#define COMMAND_FORCE_HELP "replace an existing file, and write though there is little room"
+#define COMMAND_FORCE_HELP "replace an existing file, and write even if space is short"
 
 #define COMMAND_THREADS_HELP                                                                       \
 	"compress, hash and check on N threads; default: one per CPU, at most 8"

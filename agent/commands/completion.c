@@ -16,9 +16,9 @@ static const char *const shells[] = {
 
 const struct command command_completion = {
 	.name = "completion",
-	.summary = "print a script that teaches a shell to complete our command lines",
+	.summary = "print a script that makes a shell complete ramseal's command lines",
 	.operands = { .text = "bash|zsh|fish", .min = 1, .max = 1, .choices = shells },
-	.notes = "Use it so:\n"
+	.notes = "How to use it:\n"
 		 "  bash  source <(ramseal completion bash)\n"
 		 "  zsh   source <(ramseal completion zsh)\n"
 		 "  fish  ramseal completion fish | source\n",

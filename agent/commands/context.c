@@ -17,18 +17,19 @@ struct context_options {
 
 static const struct option_def options[] = {
 	CLI_STRINGS(struct context_options, hives, 'H', "hive", "FILE",
-		    "a SOFTWARE or a SYSTEM hive; once for each"),
+		    "a SOFTWARE or SYSTEM hive; give it once for each"),
 	DISK_OPTIONS(struct context_options),
 	CLI_FLAG(struct context_options, json, 'j', "json", "print one JSON object"),
 };
 
 const struct command command_context = {
 	.name = "context",
-	.summary = "tell what a Windows registry says about the memory of its machine",
+	.summary = "show the settings in a Windows registry that affect memory",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "Page files, what guards memory, heap debugging, and the programs that RADAR "
-		 "once found\nto take much of it: of hives, of the first Windows on a disk, or of "
+	.notes = "Shows page files, memory protections, heap debugging, and the programs that "
+		 "RADAR found to\n"
+		 "use much memory. Reads hives, the first Windows on a disk, or the registry of "
 		 "this machine.\n",
 	.values_size = sizeof(struct context_options),
 	.run = run,

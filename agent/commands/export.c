@@ -25,7 +25,7 @@ static const struct option_def options[] = {
 	CLI_STRING(struct export_options, output, 'o', "output", "FILE",
 		   "write to FILE, or '-' for stdout"),
 	CLI_STRING(struct export_options, stream, 'S', "stream", "NAME",
-		   "export the stream NAME; default: the physical memory"),
+		   "export stream NAME; default: the physical memory"),
 	CLI_GROUP(struct export_options, image, &image_option_group),
 	CLI_GROUP(struct export_options, image, &image_format_option_group),
 	CLI_PARSED(struct export_options, level, 'l', "level", "N", image_parse_level,
@@ -37,7 +37,7 @@ static const struct option_def options[] = {
 
 const struct command command_export = {
 	.name = "export",
-	.summary = "write the memory of a container in a format that other tools read",
+	.summary = "write a container's memory in a format that other tools read",
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),

@@ -27,14 +27,14 @@ static const struct option_def options[] = {
 	CLI_STRING(struct extract_options, output, 'o', "output", "FILE",
 		   "write to FILE, or '-' for stdout"),
 	CLI_FLAG(struct extract_options, raw_tail, 0, "raw-tail",
-		 "behind the initialised size, read what the clusters hold; default: zeros"),
+		 "beyond the initialised size, read what the clusters hold; default: zeros"),
 	CLI_FLAG(struct extract_options, force, 'f', "force",
-		 "replace an existing file, or write to the volume that is read"),
+		 "replace an existing file, and allow writing to the volume that is read"),
 };
 
 const struct command command_extract_file = {
 	.name = "extract-file",
-	.summary = "copy one file out of an NTFS volume, locked or not",
+	.summary = "copy one file from an NTFS volume, even a locked one",
 	.operands = { .text = "PATH", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),

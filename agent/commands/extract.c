@@ -24,7 +24,7 @@ struct extract_options {
 
 static const struct option_def options[] = {
 	CLI_STRING(struct extract_options, stream, 'S', "stream", "NAME",
-		   "the stream; without this and --output, they are listed"),
+		   "extract stream NAME; without this and --output, list the streams"),
 	CLI_STRING(struct extract_options, output, 'o', "output", "FILE",
 		   "write to FILE, or '-' for stdout"),
 	CLI_GROUP(struct extract_options, image, &image_option_group),
@@ -35,15 +35,17 @@ static const struct option_def options[] = {
 
 const struct command command_extract = {
 	.name = "extract",
-	.summary = "write a page file, another file, the log or the manifest of a container",
+	.summary = "write out a page file, another file, the log or the manifest of a container",
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "The file has the length that it had; holes stay holes, and what lies behind its\n"
-		 "initialised size is zeros, as the file system shows it. Pages without content "
-		 "are\n"
-		 "filled and listed in OUTPUT.gaps.json. The summary has its name, its metadata,\n"
-		 "when it was read, and the SHA-256 of what was written.\n",
+	.notes = "The file gets its original length. Holes stay holes, and everything beyond the "
+		 "initialised\n"
+		 "size is zeros, as in the file system. Pages that could not be read are filled "
+		 "and listed in\n"
+		 "OUTPUT.gaps.json. The summary gives the file's name and metadata, when it was "
+		 "read, and the\n"
+		 "SHA-256 of what was written.\n",
 	.values_size = sizeof(struct extract_options),
 	.defaults = &(const struct extract_options){ .image.format = &raw_format },
 	.run = run,

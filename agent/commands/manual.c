@@ -66,10 +66,18 @@ static const char examples[] =
 	".PP\n.RS\n.nf\n"
 	"ramseal export \\-F elf \\-o host.elf /mnt/usb/host.rsz\n"
 	".fi\n.RE\n.PP\n"
-	"See which processes have pages that cannot be trusted, and why:\n"
+	"See how much of each process can be trusted, what to do about the rest, and the reasons\n"
+	"for one process:\n"
 	".PP\n.RS\n.nf\n"
 	"ramseal smear /mnt/usb/host.rsz\n"
 	"ramseal smear \\-\\-mappings 1234 /mnt/usb/host.rsz\n"
+	".fi\n.RE\n.PP\n"
+	"Write 16 MiB of the memory of process 1234 into a file, from an address that the "
+	"previous\n"
+	"command lists. Pages without content are filled and reported:\n"
+	".PP\n.RS\n.nf\n"
+	"ramseal read \\-\\-pid 1234 \\-\\-va 0x7f0000000000 \\-\\-length 16M \\-o part.bin "
+	"host.rsz\n"
 	".fi\n.RE\n";
 
 /* --- roff ---------------------------------------------------------------------------------- */

@@ -23,20 +23,21 @@ struct pagefiles_options {
 static const struct option_def options[] = {
 	DISK_OPTIONS(struct pagefiles_options),
 	CLI_FLAG(struct pagefiles_options, hibernation, 0, "hibernation",
-		 "list Windows' hiberfil.sys too"),
+		 "also list Windows' hiberfil.sys"),
 	CLI_FLAG(struct pagefiles_options, json, 'j', "json", "print one JSON object"),
 };
 
 const struct command command_pagefiles = {
 	.name = "pagefiles",
-	.summary = "list page files and swap areas, of a disk or of this machine",
+	.summary = "list the page files and swap areas of a disk or of this machine",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "Without --image or --volume: those of this machine. Where a volume of a disk "
-		 "cannot be\n"
-		 "looked into (it is encrypted, damaged, or of a kind that is not read), or not "
-		 "all of\n"
-		 "it, that is told and the exit code is 3; it is 9 where none can be.\n",
+	.notes = "Without --image or --volume, those of this machine are listed. If a volume of "
+		 "the disk\n"
+		 "cannot be searched completely (it is encrypted, damaged, or of an unsupported "
+		 "kind), a\n"
+		 "warning says so and the exit code is 3. If no volume can be searched at all, it "
+		 "is 9.\n",
 	.values_size = sizeof(struct pagefiles_options),
 	.run = run,
 };

@@ -53,25 +53,25 @@ static const struct fill_pattern missing_fill = { "MISSING PAGE    ", 16 };
 
 static const struct option_def options[] = {
 	CLI_UINT(struct read_options, pid, 'p', "pid", "PID", 0, UINT32_MAX,
-		 "of that process's address space"),
+		 "read the address space of this process"),
 	CLI_UINT(struct read_options, dtb, 0, "dtb", "ADDRESS", 0, UINT64_MAX,
-		 "of the address space whose top table lies at that physical address"),
+		 "read the address space whose top-level table is at this physical address"),
 	CLI_UINT(struct read_options, va, 'a', "va", "ADDRESS", 0, UINT64_MAX,
-		 "from that virtual address on"),
+		 "start at this virtual address"),
 	CLI_SIZE(struct read_options, length, 'n', "length", "SIZE", 1, LENGTH_MAX,
-		 "so many bytes; default: 4K"),
+		 "number of bytes; default: 4K"),
 	CLI_CHOICE(struct read_options, tables, 'T', "tables", NULL, copy_choices,
-		   "through the page tables as they lie in the image (default), or as they were "
-		   "read before or after it"),
+		   "use the page tables in the memory image itself, or the copies read before or "
+		   "after it"),
 	CLI_UINT(struct read_options, pa, 0, "pa", "ADDRESS", 0, UINT64_MAX,
-		 "instead: every capture of the page at that physical address"),
+		 "instead of a process: every capture of the page at this physical address"),
 	CLI_UINT(struct read_options, capture, 0, "capture", "N", 1, UINT64_MAX,
-		 "with --pa and --output: the N-th of them; default: the newest"),
-	CLI_STRING(struct read_options, output, 'o', "output", "FILE",
-		   "write the bytes to FILE, or '-' for stdout; default: show them in hexadecimal"),
+		 "with --pa and --output: write the N-th capture; default: the newest"),
+	CLI_STRING(
+		struct read_options, output, 'o', "output", "FILE",
+		"write the bytes to FILE, or '-' for stdout; default: print them in hexadecimal"),
 	CLI_PARSED(struct read_options, fill, 0, "fill", "HEX", image_parse_fill,
-		   "1 to 16 bytes, repeated over pages without content; default: a text that "
-		   "says so"),
+		   "1 to 16 bytes that fill pages without content; default: a text that says so"),
 	CLI_FLAG(struct read_options, json, 'j', "json",
 		 "print one JSON object per page, and no bytes"),
 	CLI_FLAG(struct read_options, force, 'f', "force", COMMAND_FORCE_HELP),
@@ -83,20 +83,23 @@ const struct command command_read = {
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "For each page it says: its entry, what that stands for, where the content was "
-		 "found\n"
-		 "and when it was captured, and whether it is safe to take it for the process's\n"
-		 "(agent/smear/METHOD.md). That goes to stdout; with --output - to stderr, unless\n"
-		 "--quiet. Pages that are not in the container, or that only the VAD or a mapped "
-		 "file\n"
-		 "could tell, are filled and reported; the exit code is then 3. --dtb needs no "
-		 "stored\n"
-		 "page tables: those in the image will do.\n"
-		 "\n"
-		 "A page may have been captured more than once. Each mapping is given the capture "
-		 "that fits\n"
-		 "its entry best, and its line says which; a flat image has the newest. --pa lists "
-		 "them all.\n",
+	.notes =
+		"`ramseal info` lists PIDs, and `ramseal smear --mappings PID` the mapped "
+		"addresses.\n"
+		"For each page it prints the page-table entry and its meaning, where the content "
+		"was found,\n"
+		"when it was captured, and whether that content is certainly the process's "
+		"(METHOD.md\n"
+		"explains the words). This goes to stdout, or to stderr with --output -, unless "
+		"--quiet.\n"
+		"Pages that are not in the container, and pages that only a VAD or a mapped file "
+		"could\n"
+		"supply, are filled and reported; the exit code is then 3. --dtb needs no stored "
+		"page tables.\n"
+		"\n"
+		"A page may have been captured more than once. For each mapping the capture that "
+		"fits its\n"
+		"entry best is used, and its line says which. --pa lists all captures of a page.\n",
 	.values_size = sizeof(struct read_options),
 	.run = run,
 };

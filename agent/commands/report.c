@@ -44,11 +44,11 @@ static const struct option_def options[] = {
 	CLI_STRING(struct report_options, output, 'o', "output", "FILE",
 		   "write to FILE, or '-' for stdout"),
 	CLI_STRINGS(struct report_options, labels, 'l', "label", "TEXT",
-		    "call the first, the second, ... FILE so; default: its name"),
+		    "label for the first, the second, ... FILE; default: its name"),
 	CLI_PARSED(struct report_options, figure, 0, "figure", "NAME", parse_figure,
-		   "write this figure alone, as SVG", .suggest = suggest_figure),
+		   "write only this figure, as SVG", .suggest = suggest_figure),
 	CLI_FLAG(struct report_options, no_verify, 0, "no-verify",
-		 "do not check every hash of the containers, and say so"),
+		 "do not check every hash of the containers; the page says so"),
 	CLI_UINT(struct report_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
 		 COMMAND_THREADS_HELP),
 	CLI_FLAG(struct report_options, force, 'f', "force", COMMAND_FORCE_HELP),
@@ -56,14 +56,15 @@ static const struct option_def options[] = {
 
 const struct command command_report = {
 	.name = "report",
-	.summary = "make a page about an acquisition, or about several side by side",
+	.summary = "write an HTML page about an acquisition, or about several side by side",
 	.operands = { .text = "FILE...", .min = 1, .max = RUNS_MAX },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes =
-		"The page is one HTML file that needs nothing else. Figures that can stand alone:\n"
-		"timeline, windows, curves, spread, verdicts, transitions, processes, states.\n"
-		"Files of one label count as repeated runs of one thing in 'spread'.\n",
+	.notes = "The page is one self-contained HTML file. Figures that can be written alone: "
+		 "timeline,\n"
+		 "windows, curves, spread, verdicts, transitions, processes, states. In 'spread', "
+		 "files with\n"
+		 "the same label count as repeated runs of the same thing.\n",
 	.values_size = sizeof(struct report_options),
 	.run = run,
 };

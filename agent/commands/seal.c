@@ -30,7 +30,7 @@ struct seal_options {
 
 static const struct option_def options[] = {
 	CLI_STRING(struct seal_options, output, 'o', "output", "FILE",
-		   "write the sealed container to FILE; default: seal it where it is"),
+		   "write the sealed container to FILE; default: seal it in place"),
 	CLI_UINT(struct seal_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
 		 COMMAND_THREADS_HELP),
 	CLI_FLAG(struct seal_options, force, 'f', "force", "replace an existing --output"),
@@ -38,15 +38,15 @@ static const struct option_def options[] = {
 
 const struct command command_seal = {
 	.name = "seal",
-	.summary = "close a container that was cut off, marked as closed later",
+	.summary = "close a container that was cut off, and mark it as closed later",
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "Every hash is checked first; what is damaged is not sealed. Bytes of a record "
-		 "that was\n"
-		 "cut in the middle are kept in a stream named \"fragment\". A container that is "
-		 "still\n"
-		 "being written is left alone. What was called NAME.partial is called NAME then.\n",
+	.notes = "Every hash is checked first; a damaged container is not sealed. If the last "
+		 "record was cut\n"
+		 "in the middle, its bytes are kept in a stream named \"fragment\". A container "
+		 "that is still\n"
+		 "being written is left alone. NAME.partial is renamed to NAME.\n",
 	.values_size = sizeof(struct seal_options),
 	.run = run,
 };

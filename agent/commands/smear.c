@@ -25,15 +25,29 @@ static const struct option_def options[] = {
 
 const struct command command_smear = {
 	.name = "smear",
-	.summary = "measure how far page tables and pages belong together",
+	.summary = "measure how consistent page tables and pages are, process by process",
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "The container must have been acquired with --pagetables=both. An image has one "
-		 "moment:\n"
-		 "of one that was not changed while it was read, only what is there is counted. "
-		 "What\n"
-		 "the words mean is in agent/smear/METHOD.md.\n",
+	.notes = "Memory changes while it is read. So the mapped pages of each process count as\n"
+		 "  safe     the page certainly holds what its page-table entry names\n"
+		 "  at risk  entry and page were read at different times, and one of them may have "
+		 "changed\n"
+		 "           in between\n"
+		 "  wrong    what the entry names is certainly not in the container, for example "
+		 "because\n"
+		 "           the page file was not copied\n"
+		 "The last line says what to do about it; --csv and --mappings give the reason for "
+		 "each\n"
+		 "group of pages, and METHOD.md (in share/doc/ramseal or agent/smear) explains "
+		 "them.\n"
+		 "`ramseal read` judges single pages. A new acquisition has fewer pages at risk "
+		 "with\n"
+		 "--order guided (the default), a faster output, and less running on the machine.\n"
+		 "The container needs both copies of the page tables (acquire --pagetables=both, "
+		 "the\n"
+		 "default). Of an image file, which has only one moment, present pages are only "
+		 "counted.\n",
 	.values_size = sizeof(struct smear_options),
 	.run = run,
 };

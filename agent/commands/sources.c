@@ -25,8 +25,9 @@ static void put_sources(bool automatic, FILE *to)
 
 void sources_put_notes(FILE *to)
 {
-	fprintf(to, "Sources that \"auto\" asks, each for what those before it leave:\n");
+	fprintf(to, "Sources that \"auto\" tries in this order, each for the pages that those "
+		    "before it lack:\n");
 	put_sources(true, to);
-	fprintf(to, "Sources that are used only if they are named:\n");
+	fprintf(to, "Sources that are used only if you name them:\n");
 	put_sources(false, to);
 }

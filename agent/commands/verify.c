@@ -30,19 +30,19 @@ static const struct option_def options[] = {
 
 const struct command command_verify = {
 	.name = "verify",
-	.summary = "check every hash of containers, and tell whether they are whole and sealed",
+	.summary = "check every hash of a container, and that it is whole and sealed",
 	.operands = { .text = "FILE...", .min = 1, .max = SIZE_MAX },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "It also tells how the acquisition ended. If that was before its time (it was "
-		 "stopped,\n"
-		 "the output was full, `ramseal seal` closed it), the exit code is 10. Pages that "
-		 "could\n"
-		 "not be read are recorded, and leave it at 0.\n"
-		 "FILE can be '-': a container is read once, from front to back, so that it can "
-		 "come "
-		 "from\n"
-		 "a pipe.\n",
+	.notes = "Prints the root hash, which must be the one that acquire printed, and how the "
+		 "acquisition\n"
+		 "ended. If it did not finish (it was stopped, the output was full, or `ramseal "
+		 "seal` closed\n"
+		 "the container), the exit code is 10. Pages that could not be read are recorded "
+		 "in the\n"
+		 "container; they do not change the exit code.\n"
+		 "FILE can be '-': a container is read once, from front to back, so it can come\n"
+		 "from a pipe.\n",
 	.values_size = sizeof(struct verify_options),
 	.run = run,
 };

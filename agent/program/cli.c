@@ -497,7 +497,7 @@ static void default_text(const struct option_def *o, const uint8_t *at, char *re
 	case OPTION_UINT:
 	case OPTION_SIZE:
 		memcpy(&n, at, sizeof(n));
-		if (n < o->min || n > o->max)
+		if (!n || n < o->min || n > o->max)
 			break;
 		text_size(n, amount);
 		snprintf(ret, size, "%" PRIu64, n);
@@ -599,5 +599,5 @@ void cli_help_program(const struct program *p, FILE *to)
 #define X(name, number, text) fprintf(to, "  %d  %s\n", number, text);
 	EXIT_MAP(X)
 #undef X
-	fprintf(to, "\n'%s COMMAND --help' tells more of a command.\n", p->name);
+	fprintf(to, "\n'%s COMMAND --help' shows the options of a command.\n", p->name);
 }

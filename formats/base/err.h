@@ -30,7 +30,7 @@
 	X(ST_USAGE, EXIT_USAGE, "wrong command line")                                              \
 	X(ST_UNREADABLE, EXIT_GAPS, "some memory could not be read")                               \
 	X(ST_NO_SOURCE, EXIT_NO_SOURCE, "no such source on this machine")                          \
-	X(ST_NO_PRIVILEGE, EXIT_NO_SOURCE, "the source needs rights that we do not have")          \
+	X(ST_NO_PRIVILEGE, EXIT_NO_SOURCE, "the source needs privileges that we do not have")      \
 	X(ST_SOURCE_FAILED, EXIT_SOURCE_FAILED, "the source failed midway")                        \
 	X(ST_OUTPUT, EXIT_OUTPUT, "the output could not be written")                               \
 	X(ST_CORRUPT, EXIT_VERIFY, "malformed, damaged or not sealed")                             \
@@ -43,16 +43,16 @@
  */
 #define EXIT_MAP(X)                                                                                \
 	X(EXIT_COMPLETE, 0, "complete")                                                            \
-	X(EXIT_INTERNAL, 1, "failed: out of memory, or an error that has no code of its own")      \
+	X(EXIT_INTERNAL, 1, "failed: out of memory, or an error without a code of its own")        \
 	X(EXIT_USAGE, 2, "wrong command line")                                                     \
-	X(EXIT_GAPS, 3, "complete, but some pages are without content (they are recorded)")        \
-	X(EXIT_NO_SOURCE, 4, "no usable source of memory, or not the rights to use it")            \
-	X(EXIT_SOURCE_FAILED, 5, "the source failed midway; what was read by then is kept")        \
+	X(EXIT_GAPS, 3, "complete, but some pages could not be read (each is recorded)")           \
+	X(EXIT_NO_SOURCE, 4, "no usable source of memory, or insufficient privileges")             \
+	X(EXIT_SOURCE_FAILED, 5, "the source failed midway; what was read so far is kept")         \
 	X(EXIT_OUTPUT, 6, "the output failed, is full, or would overwrite a file")                 \
 	X(EXIT_VERIFY, 7, "damaged, cut short, or not sealed")                                     \
-	X(EXIT_INTERRUPTED, 8, "interrupted; what was written by then is kept")                    \
-	X(EXIT_INPUT, 9, "the input cannot be opened, or is not what the command works on")        \
-	X(EXIT_PARTIAL, 10, "whole and sealed, but the acquisition did not get to its end (verify)")
+	X(EXIT_INTERRUPTED, 8, "interrupted; what was written so far is kept")                     \
+	X(EXIT_INPUT, 9, "the input cannot be opened, or is not what the command expects")         \
+	X(EXIT_PARTIAL, 10, "whole and sealed, but the acquisition did not finish (verify)")
 
 enum status {
 #define X(name, code, text) name,
