@@ -21,7 +21,7 @@ extern const struct command command_manual;
 #define COMMAND_FORCE_HELP "replace an existing file, and write even if space is short"
 
 #define COMMAND_THREADS_HELP                                                                       \
-	"compress, hash and check on N threads; default: one per CPU, at most 8"
+	"compress, hash and check with N threads; default: one per CPU, at most 8"
 
 /* What is known of a page file, for `pagefiles` and `check`; NULL if out of memory. */
 struct pagefile;
