@@ -302,6 +302,32 @@ bool btf_offset(const struct btf *b, const char *type, const char *member, uint3
 	return true;
 }
 
+/* struct btf_enum: name, value; in struct btf_enum64 the upper half of the value follows. */
+static bool find_enumerator(const struct btf *b, const struct btf_type *t, const char *name,
+			    uint32_t *ret)
+{
+	for (uint32_t i = 0; i < t->vlen; i++) {
+		const uint8_t *p = t->members + (size_t)i * tails[t->kind].each;
+
+		if (strcmp(string_at(b, get_le32(p)), name))
+			continue;
+		*ret = get_le32(p + 4);
+		return true;
+	}
+	return false;
+}
+
+bool btf_enumerator(const struct btf *b, const char *name, uint32_t *ret)
+{
+	struct btf_type t;
+
+	for (uint32_t id = 1; id <= b->count; id++)
+		if (type_by_id(b, id, &t) && (t.kind == KIND_ENUM || t.kind == KIND_ENUM64) &&
+		    find_enumerator(b, &t, name, ret))
+			return true;
+	return false;
+}
+
 bool btf_size(const struct btf *b, const char *type, uint32_t *ret)
 {
 	struct btf_type t;

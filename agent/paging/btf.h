@@ -37,6 +37,9 @@ size_t btf_claimed_size(const void *header);
  */
 bool btf_offset(const struct btf *b, const char *type, const char *member, uint32_t *ret);
 
+/* The value of an enumerator, whatever its enumeration is called. False if there is none. */
+bool btf_enumerator(const struct btf *b, const char *name, uint32_t *ret);
+
 /* sizeof(struct type). */
 bool btf_size(const struct btf *b, const char *type, uint32_t *ret);
 

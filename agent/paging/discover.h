@@ -106,6 +106,8 @@ struct discovery {
 	uint64_t init_task;
 	struct linux_offsets linux_offsets;
 	uint64_t vmemmap; /* where struct page of frame 0 is; 0: not known */
+	/* The symbols swapper_spaces and swap_aops (mm/swap_state.c); 0: not known. */
+	uint64_t swapper_spaces, swap_ops;
 	struct helper_root helpers[HELPERS_MAX];
 	size_t n_helpers;
 	const char *btf_origin;     /* "source", "memory" or NULL */

@@ -68,7 +68,17 @@ bool paging__take_vmcoreinfo(const struct search *s, const struct vmcoreinfo *v)
 	return true;
 }
 
-enum { INIT_TASK, START_BTF, POKING_MM, TEXT_POKE_MM, EFI_MM, VMEMMAP_BASE, SYMBOLS };
+enum {
+	INIT_TASK,
+	START_BTF,
+	POKING_MM,
+	TEXT_POKE_MM,
+	EFI_MM,
+	VMEMMAP_BASE,
+	SWAPPER_SPACES,
+	SWAP_OPS,
+	SYMBOLS
+};
 
 static void find_symbols(const struct search *s, const struct virt *space,
 			 struct kallsyms_wanted *w)
@@ -264,9 +274,14 @@ static void find_helpers(const struct search *s, const struct virt *space,
 static bool find_list(const struct search *s, const struct virt *space)
 {
 	struct kallsyms_wanted w[SYMBOLS] = {
-		[INIT_TASK] = { .name = "init_task" }, [START_BTF] = { .name = "__start_BTF" },
-		[POKING_MM] = { .name = "poking_mm" }, [TEXT_POKE_MM] = { .name = "text_poke_mm" },
-		[EFI_MM] = { .name = "efi_mm" },       [VMEMMAP_BASE] = { .name = "vmemmap_base" },
+		[INIT_TASK] = { .name = "init_task" },
+		[START_BTF] = { .name = "__start_BTF" },
+		[POKING_MM] = { .name = "poking_mm" },
+		[TEXT_POKE_MM] = { .name = "text_poke_mm" },
+		[EFI_MM] = { .name = "efi_mm" },
+		[VMEMMAP_BASE] = { .name = "vmemmap_base" },
+		[SWAPPER_SPACES] = { .name = "swapper_spaces" },
+		[SWAP_OPS] = { .name = "swap_aops" },
 	};
 
 	if (s->d->init_task) /* from an earlier discovery */
@@ -275,6 +290,10 @@ static bool find_list(const struct search *s, const struct virt *space)
 	if (!find_offsets(s, space, w) || !find_init_task(s, space, w))
 		return false;
 	find_helpers(s, space, w);
+	if (w[SWAPPER_SPACES].found && w[SWAP_OPS].found) {
+		s->d->swapper_spaces = w[SWAPPER_SPACES].va;
+		s->d->swap_ops = w[SWAP_OPS].va;
+	}
 	if (w[VMEMMAP_BASE].found && virt_u64(space, w[VMEMMAP_BASE].va, &s->d->vmemmap) &&
 	    !paging__is_pointer(space, s->d->vmemmap))
 		s->d->vmemmap = 0;

@@ -197,6 +197,17 @@ enum status windows_processes(const struct virt *v, struct windows_kernel *k, st
  * Linux
  */
 
+/* Where Linux keeps which page of a swap area is in memory: swap_cache.h. */
+struct linux_swap_layout {
+	bool known;
+	uint32_t space;                  /* size of struct address_space */
+	uint32_t ops, tree, head;        /* in it: a_ops, i_pages, i_pages.xa_head */
+	uint32_t shift, offset;          /* in struct xa_node; both are bytes */
+	uint32_t parent, array, slots;   /* likewise */
+	uint32_t page, flags, private;   /* size of struct page, and in it */
+	uint32_t uptodate_bit, head_bit; /* of its flags */
+};
+
 struct linux_offsets {
 	uint32_t tasks, pid, comm, mm; /* in task_struct */
 	uint32_t pgd;                  /* in mm_struct */
@@ -204,6 +215,7 @@ struct linux_offsets {
 	uint32_t page;     /* size of struct page */
 	uint32_t pt_mm;    /* in it, of a root: its mm_struct */
 	uint32_t mm_users; /* in mm_struct */
+	struct linux_swap_layout swap;
 };
 
 /* False if the BTF lacks one of them, but for those that tell whose a root is. */

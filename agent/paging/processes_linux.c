@@ -1,6 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/paging/process_list.h"
 
+/*
+ * Linux 5.10 to 6.12, and later (mm/swap_state.c, include/linux/xarray.h). Kernels whose swap cache lies in
+ * tables of the areas' clusters do not have the symbol swapper_spaces.
+ */
+static void swap_layout_from_btf(struct linux_swap_layout *l, const struct btf *b)
+{
+	const struct {
+		const char *type, *member;
+		uint32_t *to;
+	} wanted[] = {
+		{ "address_space", "a_ops", &l->ops }, { "address_space", "i_pages", &l->tree },
+		{ "xarray", "xa_head", &l->head },     { "xa_node", "shift", &l->shift },
+		{ "xa_node", "offset", &l->offset },   { "xa_node", "parent", &l->parent },
+		{ "xa_node", "array", &l->array },     { "xa_node", "slots", &l->slots },
+		{ "page", "flags", &l->flags },        { "page", "private", &l->private },
+	};
+
+	l->known = btf_size(b, "address_space", &l->space) && btf_size(b, "page", &l->page) &&
+		   btf_enumerator(b, "PG_uptodate", &l->uptodate_bit) &&
+		   btf_enumerator(b, "PG_head", &l->head_bit);
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		l->known &= btf_offset(b, wanted[i].type, wanted[i].member, wanted[i].to);
+	l->head += l->tree;
+}
+
 bool linux_offsets_from_btf(struct linux_offsets *o, const struct btf *b)
 {
 	/* Since 6.6 what struct page says of tables has a type of its own, laid over it. */
@@ -9,6 +34,7 @@ bool linux_offsets_from_btf(struct linux_offsets *o, const struct btf *b)
 	    (!btf_offset(b, "page", "pt_mm", &o->pt_mm) &&
 	     !btf_offset(b, "ptdesc", "pt_mm", &o->pt_mm)))
 		o->page = 0;
+	swap_layout_from_btf(&o->swap, b);
 	return btf_offset(b, "task_struct", "tasks", &o->tasks) &&
 	       btf_offset(b, "task_struct", "pid", &o->pid) &&
 	       btf_offset(b, "task_struct", "comm", &o->comm) &&

@@ -770,6 +770,12 @@ static void member(struct btf_maker *b, const char *name, uint32_t type_id, uint
 	image_u32(&b->types, b->types.len, offset * 8);
 }
 
+static void enumerator(struct btf_maker *b, const char *name, uint32_t value)
+{
+	image_u32(&b->types, b->types.len, text(b, name));
+	image_u32(&b->types, b->types.len, value);
+}
+
 /* The kernel's mm_struct is one anonymous structure within; a union stands in task_struct. */
 static void put_types(struct btf_maker *b)
 {
@@ -796,10 +802,22 @@ static void put_types(struct btf_maker *b)
 	member(b, "pid", 1, 0), member(b, "pid_again", 1, 0);
 	type(b, "page", 4, 2, MACHINE_PAGE_SIZE); /* 11 */
 	member(b, "flags", 1, 0), member(b, "", 12, 8);
-	type(b, "", 5, 1, 0x28); /* 12: union within page */
-	member(b, "", 13, 0);
+	type(b, "", 5, 2, 0x28); /* 12: union within page */
+	member(b, "", 13, 0), member(b, "", 14, 0);
 	type(b, "", 4, 2, 0x28); /* 13: what it says of tables */
 	member(b, "_pt_pad_1", 1, 0), member(b, "pt_mm", 2, MACHINE_PAGE_PT_MM - 8);
+	type(b, "", 4, 2, 0x28); /* 14: and of pages of files */
+	member(b, "mapping", 1, 0x10), member(b, "private", 1, MACHINE_PAGE_PRIVATE - 8);
+	type(b, "xarray", 4, 2, 0x10); /* 15 */
+	member(b, "xa_lock", 1, 0), member(b, "xa_head", 4, MACHINE_XA_HEAD);
+	type(b, "address_space", 4, 2, MACHINE_SPACE_SIZE); /* 16 */
+	member(b, "i_pages", 15, MACHINE_SPACE_PAGES), member(b, "a_ops", 4, MACHINE_SPACE_OPS);
+	type(b, "xa_node", 4, 5, 0x240); /* 17 */
+	member(b, "shift", 1, 0), member(b, "offset", 1, 1), member(b, "parent", 4, 8);
+	member(b, "array", 4, 0x10), member(b, "slots", 4, MACHINE_NODE_SLOTS);
+	type(b, "pageflags", 6, 3, 4); /* 18 */
+	enumerator(b, "PG_locked", 0), enumerator(b, "PG_uptodate", MACHINE_PG_UPTODATE);
+	enumerator(b, "PG_head", MACHINE_PG_HEAD);
 }
 
 void machine_btf(struct image *ret)

@@ -148,15 +148,23 @@ void machine_linux_free(struct machine_linux *l);
 void machine_linux_notes(const struct machine_linux *l, struct image *ret);
 
 /* Offsets that the generated BTF states. */
-#define MACHINE_TASK_SIZE  0xa00
-#define MACHINE_TASK_TASKS 0x450
-#define MACHINE_TASK_MM    0x4a0
-#define MACHINE_TASK_PID   0x540
-#define MACHINE_TASK_COMM  0x780
-#define MACHINE_MM_PGD     0x48
-#define MACHINE_MM_USERS   0x54
-#define MACHINE_PAGE_SIZE  0x40 /* of struct page */
-#define MACHINE_PAGE_PT_MM 0x20
+#define MACHINE_TASK_SIZE    0xa00
+#define MACHINE_TASK_TASKS   0x450
+#define MACHINE_TASK_MM      0x4a0
+#define MACHINE_TASK_PID     0x540
+#define MACHINE_TASK_COMM    0x780
+#define MACHINE_MM_PGD       0x48
+#define MACHINE_MM_USERS     0x54
+#define MACHINE_PAGE_SIZE    0x40 /* of struct page */
+#define MACHINE_PAGE_PT_MM   0x20
+#define MACHINE_PAGE_PRIVATE 0x28
+#define MACHINE_PG_UPTODATE  2
+#define MACHINE_PG_HEAD      16
+#define MACHINE_SPACE_SIZE   0xc0 /* of struct address_space */
+#define MACHINE_SPACE_PAGES  0x8
+#define MACHINE_SPACE_OPS    0x98
+#define MACHINE_XA_HEAD      0x8  /* in struct xarray */
+#define MACHINE_NODE_SLOTS   0x28 /* in struct xa_node */
 
 void machine_btf(struct image *ret);
 

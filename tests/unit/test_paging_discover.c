@@ -975,7 +975,7 @@ TEST(btf_knows_members_of_anonymous_structures)
 
 	machine_btf(&i);
 	CHECK_OK(btf_init(&b, i.at, i.len, &e), &e);
-	assert_int_equal(b.count, 13);
+	assert_int_equal(b.count, 18);
 	assert_true(btf_offset(&b, "mm_struct", "pgd", &off));
 	assert_int_equal(off, MACHINE_MM_PGD);
 	assert_true(btf_offset(&b, "task_struct", "pid", &off));
@@ -989,6 +989,10 @@ TEST(btf_knows_members_of_anonymous_structures)
 	assert_false(btf_offset(&b, "no_struct", "pid", &off));
 	assert_true(btf_size(&b, "task_struct", &off));
 	assert_int_equal(off, MACHINE_TASK_SIZE);
+	assert_true(btf_enumerator(&b, "PG_head", &off));
+	assert_int_equal(off, MACHINE_PG_HEAD);
+	assert_false(btf_enumerator(&b, "PG_headless", &off));
+	assert_false(btf_enumerator(&b, "pageflags", &off));
 	btf_deinit(&b);
 	image_free(&i);
 }
