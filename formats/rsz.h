@@ -38,6 +38,7 @@ enum rsz_kind {
 	RSZ_KIND_LOG = 6,
 	RSZ_KIND_MANIFEST = 7,
 	RSZ_KIND_FRAGMENT = 8,
+	RSZ_KIND_SWAP_CACHE = 9, /* what memory held of a swap area's slots */
 };
 
 /* "physical memory", "page file", … or "unknown". */

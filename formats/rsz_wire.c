@@ -32,6 +32,8 @@ const char *rsz_kind_name(uint32_t kind)
 		return "manifest";
 	case RSZ_KIND_FRAGMENT:
 		return "fragment";
+	case RSZ_KIND_SWAP_CACHE:
+		return "swap cache";
 	default:
 		return "unknown";
 	}
@@ -39,12 +41,12 @@ const char *rsz_kind_name(uint32_t kind)
 
 static bool kind_is_known(uint32_t kind)
 {
-	return kind >= RSZ_KIND_MEMORY && kind <= RSZ_KIND_FRAGMENT;
+	return kind >= RSZ_KIND_MEMORY && kind <= RSZ_KIND_SWAP_CACHE;
 }
 
 bool rsz_kind_is_paged(uint32_t kind)
 {
-	return kind >= RSZ_KIND_MEMORY && kind <= RSZ_KIND_FILE;
+	return (kind >= RSZ_KIND_MEMORY && kind <= RSZ_KIND_FILE) || kind == RSZ_KIND_SWAP_CACHE;
 }
 
 bool rsz_kind_is_physical(uint32_t kind)

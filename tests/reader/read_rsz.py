@@ -34,7 +34,7 @@ DATA, ZERO, UNREADABLE, SKIPPED, HOLE = range(5)
 STATES = ["data", "zero", "unreadable", "skipped", "hole"]
 READ = {DATA, ZERO}
 REASONS = ["first", "table-changed", "file-changed", "table-again"]
-PHYSICAL_KINDS, PAGED_KINDS, PLAIN_KINDS = {1, 2, 3}, {1, 2, 3, 4, 5}, {6, 7, 8}
+PHYSICAL_KINDS, PAGED_KINDS, PLAIN_KINDS = {1, 2, 3}, {1, 2, 3, 4, 5, 9}, {6, 7, 8}
 
 MAGIC = struct.pack("<I", 0x184D2A5B)  # a zstd skippable frame
 MARK = b"RSZ\x01"
