@@ -12,11 +12,24 @@
 #include "agent/order/order.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
+#include "formats/base/left.h"
+
+/* Before what they read. A look at the memory may be what hangs. */
+static void end_slots(struct acquisition *a)
+{
+	if (a->source && drv_is_abandoned(a->source)) {
+		slots_leave(a->slots);
+		left_keep(a->swap_memory);
+	} else {
+		slots_destroy(a->slots);
+		free(a->swap_memory);
+	}
+}
 
 static void acquisition_deinit(struct acquisition *a)
 {
 	memory_result_deinit(&a->memory);
-	slots_destroy(a->slots); /* before what it reads */
+	end_slots(a);
 	files_deinit(&a->files);
 	tables_result_deinit(&a->before);
 	tables_result_deinit(&a->after);
@@ -244,6 +257,29 @@ static enum status read_tables(struct acquisition *a, enum pagetables pass, stru
 			"page tables", e);
 }
 
+/* Linux: what of the slots is still in memory. */
+static enum status begin_looks(struct acquisition *a, struct err *e)
+{
+	const struct discovery *d = &a->before.found;
+	struct swap_cache *cache;
+	enum status st;
+
+	if (d->os != OS_LINUX)
+		return ST_OK;
+	a->swap_memory = malloc(sizeof(*a->swap_memory));
+	if (!a->swap_memory)
+		return err_nomem(e);
+	physmem_drv_init(a->swap_memory, a->source, clock_mono_ns);
+	st = swap_cache_create(&a->swap_memory->mem, d, &cache, &a->no_swap_cache, e);
+	if (!st && cache)
+		st = slots_look(a->slots, cache, e);
+	if (!st && !cache)
+		log_info("no-swap-cache", "the swap cache is not looked into: %s",
+			 a->no_swap_cache);
+	a->files_plan.swap_cache = !st && cache;
+	return tolerate(st, "the swap cache", e);
+}
+
 /*
  * Without tables to go by, or where nobody knows how their entries name slots, page files come
  * after the memory.
@@ -263,6 +299,9 @@ static enum status begin_slots(struct acquisition *a, struct err *e)
 	st = slots_create(&a->before.entries, a->source->info.simulated, &a->slots, e);
 	if (st)
 		return tolerate(st, "page files by the tables", e);
+	st = begin_looks(a, e);
+	if (st)
+		return st;
 	plan->slots = a->slots;
 	plan->stream = acquire__stream_plan(a, a->threads, PROGRESS_QUIET);
 	return files_begin(plan, &a->files, e);

@@ -50,13 +50,25 @@ enum status acquire__outcome(const struct acquisition *a, enum status output, st
 	return acquire_judge_source(&a->source->info, e);
 }
 
-static json_t *slots_json(const struct slots *s)
+static json_t *swap_cache_json(const struct slots_counts *c)
 {
-	const struct slots_counts c = slots_counts(s);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "absent", (json_int_t)c->absent, "held",
+			 (json_int_t)c->held, "busy", (json_int_t)c->busy, "untold",
+			 (json_int_t)c->untold, "look_ns", (json_int_t)c->look_ns);
+}
 
-	return json_pack("{s:I, s:I, s:I, s:I}", "read", (json_int_t)c.read, "again",
-			 (json_int_t)c.again, "dropped", (json_int_t)c.dropped, "waited_ns",
-			 (json_int_t)c.waited_ns);
+static json_t *slots_json(const struct acquisition *a)
+{
+	const struct slots_counts c = slots_counts(a->slots);
+	json_t *o = json_pack("{s:I, s:I, s:I, s:I}", "read", (json_int_t)c.read, "again",
+			      (json_int_t)c.again, "dropped", (json_int_t)c.dropped, "waited_ns",
+			      (json_int_t)c.waited_ns);
+
+	if (o && a->files_plan.swap_cache)
+		json_object_set_new(o, "swap_cache", swap_cache_json(&c));
+	else if (o && a->no_swap_cache)
+		json_object_set_new(o, "swap_cache_problem", json_string(a->no_swap_cache));
+	return o;
 }
 
 static json_t *order_json(const struct acquisition *a)
@@ -70,7 +82,7 @@ static json_t *order_json(const struct acquisition *a)
 					    field_u64("tables_unsettled", m->tables_unsettled)));
 
 	if (o && a->slots)
-		json_object_set_new(o, "slots", slots_json(a->slots));
+		json_object_set_new(o, "slots", slots_json(a));
 	return o;
 }
 

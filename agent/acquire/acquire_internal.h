@@ -40,6 +40,8 @@ struct acquisition {
 	struct files_plan files_plan;
 	struct files files;
 	struct slots *slots; /* read while memory is; NULL: page files have their own time */
+	struct physmem_drv *swap_memory; /* by which they look into the swap cache */
+	const char *no_swap_cache;       /* why they do not; NULL: they do, or it is no Linux */
 	struct tables_result before, after;
 	struct file_mark mark;          /* of a source that is an image, when it was opened */
 	bool still;                     /* it is, and it cannot change while it is read */

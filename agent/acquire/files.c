@@ -186,26 +186,25 @@ static bool name_is_free(struct sealer *sealer, const char *name)
 }
 
 /*
- * The path, or the path with the first number behind it that makes it free: a file may be asked for
- * twice, and another may have the very name that the second would get.
+ * A name, or that name with the first number behind it that makes it free: a file may be asked for
+ * twice, and another may have the very name that the second would get. `name` is consumed.
  */
-static json_t *stream_name(struct sealer *sealer, const struct file_copy *c)
+static json_t *free_name(struct sealer *sealer, json_t *name)
 {
-	json_t *path = json_text(c->path);
-	json_t *name = json_incref(path);
+	json_t *ret = json_incref(name);
 
-	for (unsigned n = 2; name && !name_is_free(sealer, json_string_value(name)); n++) {
-		json_decref(name);
-		name = json_sprintf("%s (%u)", json_string_value(path), n);
+	for (unsigned n = 2; ret && !name_is_free(sealer, json_string_value(ret)); n++) {
+		json_decref(ret);
+		ret = json_sprintf("%s (%u)", json_string_value(name), n);
 	}
-	json_decref(path);
-	return name;
+	json_decref(name);
+	return ret;
 }
 
 static enum status declare(const struct files_plan *plan, const struct file_copy *c, uint32_t *ret,
 			   struct err *e)
 {
-	json_t *name = stream_name(plan->stream.sealer, c);
+	json_t *name = free_name(plan->stream.sealer, json_text(c->path));
 	enum status st = ST_NOMEM;
 
 	if (name)
@@ -376,15 +375,36 @@ static enum status copy_one(const struct files_plan *plan, struct file_copy *c, 
 	return end_one(c, st, &why, e);
 }
 
+/* The stream of what the swap cache holds of a swap area; its metadata says which area. */
+static enum status declare_cache(const struct files_plan *plan, struct file_copy *c, struct err *e)
+{
+	json_t *of = json_text(c->path);
+	json_t *name = free_name(plan->stream.sealer,
+				 json_sprintf("swap cache of %s", of ? json_string_value(of) : ""));
+	json_t *meta = json_pack("{s:o, s:i}", "of", of, "number", (int)c->pagefile->number);
+	enum status st;
+
+	if (name && meta)
+		st = sealer_stream(plan->stream.sealer, RSZ_KIND_SWAP_CACHE,
+				   json_string_value(name), meta, &c->cache_stream, e);
+	else
+		st = err_nomem(e);
+	json_decref(name);
+	return st;
+}
+
 static enum status add_slots(const struct files_plan *plan, struct file_copy *c, struct err *e)
 {
 	struct slots_file file;
 	struct err why = ERR_INIT;
 	enum status st = begin_one(plan, c, &why);
 
+	if (!st && plan->swap_cache)
+		st = declare_cache(plan, c, &why);
 	if (st)
 		return end_one(c, st, &why, e);
-	file = (struct slots_file){ c->source, c->stream, &c->result };
+	file = (struct slots_file){ c->source, c->stream, &c->result, c->cache_stream,
+				    &c->cache_result };
 	return slots_add_file(plan->slots, c->pagefile->number, &file, &c->guided, e);
 }
 
@@ -530,6 +550,7 @@ void files_deinit(struct files *f)
 	for (size_t i = 0; i < f->count; i++) {
 		extract_close(f->at[i].source);
 		stream_result_deinit(&f->at[i].result);
+		stream_result_deinit(&f->at[i].cache_result);
 	}
 	free(f->at);
 	pagefile_list_deinit(&f->list);

@@ -22,6 +22,7 @@ struct files_plan {
 	bool pagefiles;
 	/* Reads slots of them while memory is read (order/slots.h), borrowed; or NULL. */
 	struct slots *slots;
+	bool swap_cache;           /* they look into it, too */
 	bool hibernation;          /* with them, hiberfil.sys */
 	struct stream_plan stream; /* without feed, stream, label and total */
 };
@@ -35,6 +36,9 @@ struct file_copy {
 	bool begun;
 	bool guided; /* it is one of the plan's slots */
 	struct stream_result result;
+	uint32_t
+		cache_stream; /* of what the swap cache holds of it, if the plan's slots look there */
+	struct stream_result cache_result;
 	uint64_t guided_pages; /* that were read by the tables, and not with the rest */
 	uint64_t recopied;     /* bytes that were copied again because they had moved */
 	bool changed;          /* it was not the same file before and after */

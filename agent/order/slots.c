@@ -6,14 +6,16 @@
 #include <string.h>
 #include <time.h>
 
+#include "agent/order/cache_looks.h"
 #include "agent/paging/walk.h"
 #include "agent/program/clock.h"
 #include "formats/base/bytes.h"
+#include "formats/base/left.h"
 
 /* Wanted at once at most: some groups' worth, 32 MiB. Later they would not be near any more. */
 #define WANTS_MAX   8192
 /* Pages that are read in one go: a piece. */
-#define STAGE_PAGES (STREAM_CHUNK / PAGE_SIZE)
+#define STAGE_PAGES CACHE_LOOKS_MAX
 /* What lies between two wanted ones costs less than another request. */
 #define GAP_PAGES   8
 /* The memory waits one part in so many of its time, and this on top in the beginning. */
@@ -60,6 +62,7 @@ struct slots {
 	void *memory;
 	uint8_t *data; /* in it, on a page, as unbuffered devices want it */
 	uint32_t file;
+	struct cache_looks *looks; /* at them, by the feed's thread; NULL: nobody looks */
 
 	pthread_t thread;
 	bool has_thread;
@@ -290,14 +293,6 @@ size_t slots_want(struct slots *s, const uint8_t *table, uint64_t changed)
  * The stage
  */
 
-static bool join(struct rsz_extent *x, const struct rsz_extent *next)
-{
-	if (end_of(x) != next->address || x->pass != next->pass)
-		return false;
-	x->length += next->length;
-	return true;
-}
-
 /* The bits that say that it was read so often. */
 static uint64_t *bits_of(struct file *f, unsigned pass)
 {
@@ -321,7 +316,7 @@ static void stage_page(struct slots *s, struct file *f, uint64_t page)
 	const struct rsz_extent one = extent_of(f, page);
 
 	flip_bit(bits_of(f, one.pass), page);
-	if (!s->n_extents || !join(&s->extents[s->n_extents - 1], &one))
+	if (!s->n_extents || !slots_join(&s->extents[s->n_extents - 1], &one))
 		s->extents[s->n_extents++] = one;
 }
 
@@ -393,8 +388,9 @@ static void set_state(struct slots *s, enum stage_state state)
 
 static void begin_stage(struct slots *s)
 {
-	if (state_of(s) != STAGE_EMPTY || !take_wants(s))
+	if (state_of(s) != STAGE_EMPTY || cache_looks_pending(s->looks) || !take_wants(s))
 		return;
+	cache_looks_make(s->looks, s->file, s->extents, s->n_extents, &s->counts);
 	if (s->patient) {
 		read_stage(s);
 		set_state(s, STAGE_FULL);
@@ -488,6 +484,8 @@ bool slots_next(struct slots *s, struct stream_piece *p)
 	s->round++;
 	most = allowance(s);
 	begin_stage(s);
+	if (cache_looks_take(s->looks, &s->files[s->file].file, p))
+		return true;
 	if (most && state_of(s) == STAGE_READING)
 		s->counts.waited_ns += wait_for_reader(s, most);
 	return state_of(s) == STAGE_FULL && take_stage(s, p);
@@ -498,6 +496,8 @@ bool slots_end(struct slots *s, struct stream_piece *p)
 	if (!s)
 		return false;
 	drop_wants(s, 0);
+	if (cache_looks_take(s->looks, &s->files[s->file].file, p))
+		return true;
 	if (state_of(s) == STAGE_READING)
 		wait_for_reader(s, UINT64_MAX);
 	return state_of(s) == STAGE_FULL && take_stage(s, p);
@@ -573,17 +573,36 @@ enum status slots_create(const struct entry_reader *entries, bool patient, struc
 	return ST_OK;
 }
 
+static void end_thread(struct slots *s)
+{
+	if (!s->has_thread)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->quit = true;
+	pthread_cond_signal(&s->asked);
+	pthread_mutex_unlock(&s->lock);
+	pthread_join(s->thread, NULL);
+}
+
+enum status slots_look(struct slots *s, struct swap_cache *cache, struct err *e)
+{
+	return cache_looks_create(cache, &s->looks, e);
+}
+
+void slots_leave(struct slots *s)
+{
+	if (!s)
+		return;
+	end_thread(s);
+	left_keep(s);
+}
+
 void slots_destroy(struct slots *s)
 {
 	if (!s)
 		return;
-	if (s->has_thread) {
-		pthread_mutex_lock(&s->lock);
-		s->quit = true;
-		pthread_cond_signal(&s->asked);
-		pthread_mutex_unlock(&s->lock);
-		pthread_join(s->thread, NULL);
-	}
+	end_thread(s);
+	cache_looks_destroy(s->looks);
 	pthread_cond_destroy(&s->done);
 	pthread_cond_destroy(&s->asked);
 	pthread_mutex_destroy(&s->lock);

@@ -12,13 +12,14 @@
  *
  * One thread calls all of this, but for the reading. The files are the caller's, and theirs alone
  * to read between slots_create() and slots_end(). Memory: some 1.2 MiB, and three bits for each
- * page of the files.
+ * page of the files; 2.2 MiB more to look into the swap cache (cache_looks.h).
  */
 #ifndef RAMSEAL_AGENT_ORDER_SLOTS_H
 #define RAMSEAL_AGENT_ORDER_SLOTS_H
 
 #include "agent/acquire/stream_pass.h"
 #include "agent/paging/entry_reader.h"
+#include "agent/paging/swap_cache.h"
 #include "tsk-extract/extract.h"
 
 struct slots;
@@ -27,6 +28,9 @@ struct slots_file {
 	struct extract *source;       /* borrowed until slots_destroy() */
 	uint32_t stream;              /* declared */
 	struct stream_result *result; /* borrowed likewise */
+	/* The same for what the swap cache holds of it; unused where nobody looks. */
+	uint32_t cache_stream;
+	struct stream_result *cache_result;
 };
 
 struct slots_counts {
@@ -35,6 +39,12 @@ struct slots_counts {
 	uint64_t failed;    /* could not even be tried */
 	uint64_t dropped;   /* wanted, but left to the rest: too many at once */
 	uint64_t waited_ns; /* that the memory waited for them */
+	/* Of those that the swap cache was asked for: */
+	uint64_t absent;  /* it did not have, so that the slot had been written */
+	uint64_t held;    /* it had, so that this was captured */
+	uint64_t busy;    /* it was reading back from the slot */
+	uint64_t untold;  /* could not be told */
+	uint64_t look_ns; /* that looking took, of the memory's time */
 };
 
 /*
@@ -45,6 +55,15 @@ enum status slots_create(const struct entry_reader *entries, bool patient, struc
 			 struct err *e);
 /* NULL is fine. Waits for a read that goes on. */
 void slots_destroy(struct slots *s);
+/* Instead, where a look at the swap cache hangs and was given up: what it may write to stays. */
+void slots_leave(struct slots *s);
+
+/*
+ * Before anything is wanted: right before slots are read, the swap cache is asked for them, and what it
+ * says goes into a stream beside the file's (formats/SPEC.md, kind 9). The cache becomes the slots'.
+ * ST_NOMEM, and it has gone.
+ */
+enum status slots_look(struct slots *s, struct swap_cache *cache, struct err *e);
 
 /*
  * `number` (below PTE_FILES_MAX) is what entries call the file. False in *ret: there is one of that

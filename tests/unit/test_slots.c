@@ -13,6 +13,8 @@
 #include "agent/order/slots.h"
 #include "agent/paging/walk.h"
 #include "formats/base/bytes.h"
+#define AREA 0
+#include "tests/unit/swap_machine.h"
 
 #define PAGES 16384
 
@@ -83,6 +85,7 @@ struct fixture {
 	struct made_up disks[DISKS];
 	struct extract *files[DISKS];
 	struct stream_result results[DISKS];
+	struct stream_result cache_results[DISKS];
 	struct slots *slots;
 	struct rsz_extent extents[STREAM_EXTENTS];
 	struct page_status status[STREAM_EXTENTS];
@@ -104,7 +107,10 @@ static struct fixture *fixture_create(bool patient)
 	CHECK_OK(slots_create(&entries, patient, &f->slots, &e), &e);
 	for (unsigned i = 0; i < DISKS; i++) {
 		struct made_up *d = &f->disks[i];
-		struct slots_file file = { .stream = 7 + i, .result = &f->results[i] };
+		struct slots_file file = { .stream = 7 + i,
+					   .result = &f->results[i],
+					   .cache_stream = 17 + i,
+					   .cache_result = &f->cache_results[i] };
 		bool taken = false;
 
 		d->reader = (struct reader){ .ops = &made_up_ops,
@@ -317,6 +323,84 @@ TEST(a_slot_is_read_again_for_who_came_later)
 	fixture_destroy(f);
 }
 
+static void look_into_cache(struct fixture *f)
+{
+	struct err e = ERR_INIT;
+
+	set_up_swap();
+	machine_u64(&m, place_of(10, 10, 12, 0), PAGE(2));
+	put_page(2, UPTODATE, entry_of(10));
+	machine_u64(&m, place_of(11, 11, 12, 0), PAGE(3));
+	put_page(3, 0, entry_of(11)); /* still being read */
+	machine_u64(&m, place_of(13, 13, 12, 0), RETRY);
+	begin_swap();
+	CHECK_OK(slots_look(f->slots, cache, &e), &e);
+	cache = NULL; /* the slots' now */
+}
+
+/* What it held goes out before the slots, and was seen before they were read. */
+TEST(the_swap_cache_is_asked_before_slots_are_read)
+{
+	struct fixture *f = fixture_create(true);
+	uint64_t seen;
+
+	look_into_cache(f);
+	for (size_t i = 0; i < 5; i++)
+		name_slot(f, i, 0, 10 + i);
+	slots_want(f->slots, f->table, 0);
+	assert_true(slots_next(f->slots, empty_piece(f)));
+	assert_int_equal(f->piece.stream, 17);
+	assert_ptr_equal(f->piece.result, &f->cache_results[0]);
+	assert_int_equal(f->piece.n_extents, 2); /* of 13 nothing could be told */
+	assert_int_equal(f->extents[0].address, 10 * PAGE_SIZE);
+	assert_int_equal(f->extents[0].length, 3 * PAGE_SIZE);
+	assert_int_equal(f->extents[1].address, 14 * PAGE_SIZE);
+	assert_int_equal(f->extents[1].length, PAGE_SIZE);
+	assert_int_equal(f->status[0].state, PAGE_DATA);
+	assert_int_equal(f->data[0], 'C');
+	assert_int_equal(f->data[PAGE_SIZE - 1], 'C');
+	assert_int_equal(f->status[1].state, PAGE_HOLE);
+	assert_int_equal(f->status[2].state, PAGE_HOLE);
+	assert_int_equal(f->status[3].state, PAGE_HOLE);
+	seen = f->extents[1].end;
+	assert_true(f->extents[0].start && f->extents[0].start <= seen);
+
+	assert_true(slots_next(f->slots, empty_piece(f)));
+	assert_int_equal(check_piece(f), 5);
+	assert_true(f->extents[0].start >= seen);
+	assert_false(slots_next(f->slots, empty_piece(f)));
+	assert_int_equal(slots_counts(f->slots).absent, 2);
+	assert_int_equal(slots_counts(f->slots).held, 1);
+	assert_int_equal(slots_counts(f->slots).busy, 1);
+	assert_int_equal(slots_counts(f->slots).untold, 1);
+	fixture_destroy(f);
+	end_swap();
+}
+
+TEST(the_swap_cache_is_asked_again_with_its_slot)
+{
+	struct fixture *f = fixture_create(true);
+
+	look_into_cache(f);
+	name_slot(f, 0, 0, 10);
+	name_slot(f, 9, 1, 10); /* of an area that the kernel does not have */
+	for (uint16_t pass = 0; pass < 2; pass++) {
+		slots_want(f->slots, f->table, pass ? UINT64_MAX : 0);
+		for (unsigned i = 0, n = 0; slots_next(f->slots, empty_piece(f)); i++) {
+			n += f->piece.stream == 17;
+			assert_int_equal(f->extents[0].pass, pass);
+			assert_int_equal(f->extents[0].reason,
+					 pass ? RSZ_TABLE_CHANGED : RSZ_FIRST);
+			assert_in_range(n, f->piece.stream % 10 == 7, 1);
+			assert_int_not_equal(f->piece.stream, 18);
+		}
+	}
+	assert_int_equal(slots_counts(f->slots).held, 2);
+	assert_int_equal(slots_counts(f->slots).untold, 2);
+	fixture_destroy(f);
+	end_swap();
+}
+
 TEST(what_is_asked_for_is_due_until_it_came_or_was_given_up)
 {
 	struct fixture *f = fixture_create(false);
@@ -457,6 +541,8 @@ int main(void)
 		cmocka_unit_test(what_lies_between_and_is_wanted_is_read_once),
 		cmocka_unit_test(what_was_read_before_and_lies_between_is_dropped),
 		cmocka_unit_test(a_slot_is_read_again_for_who_came_later),
+		cmocka_unit_test(the_swap_cache_is_asked_before_slots_are_read),
+		cmocka_unit_test(the_swap_cache_is_asked_again_with_its_slot),
 		cmocka_unit_test(what_is_asked_for_is_due_until_it_came_or_was_given_up),
 		cmocka_unit_test(a_piece_is_of_one_file),
 		cmocka_unit_test(a_page_that_cannot_be_read_is_recorded_like_any),
