@@ -132,7 +132,8 @@ X(TERM_RISK, "at-risk", "at risk",                                              
   "(from before to after it is not stable, or the address space did not live), torn (before and after agree, the "     \
   "image's own copy does not), path (a table page on the way is another one in the second pass), out-of-time (the "    \
   "content was not captured wholly between the readings of the entry), slot-map (which part of a Linux swap file a "   \
-  "slot is, is not known), slot (a slot need not hold the page, or its file's number is not certain).")                \
+  "slot is, is not known), swap-cache (Linux still had the page in its swap cache when the slot was read), slot (a "   \
+  "slot need not hold the page, or its file's number is not certain).")                                                \
 X(TERM_WRONG, "wrong", "wrong",                                                                                        \
   "The content is known not to be in the container. Reasons: outside (no acquired RAM, or behind the end of the "      \
   "file), unreadable (the source refused it), missing (never captured), no-file (its page file is not there).")        \

@@ -67,7 +67,7 @@ static enum status add_older(struct captures *c, const struct place *p, struct r
 	for (uint64_t at = part.first; at < part.last; at += PAGE_SIZE) {
 		const uint32_t state = p->pages[(at - x->address) >> PAGE_SHIFT].state;
 
-		if (state != PAGE_DATA && state != PAGE_ZERO)
+		if (state != PAGE_DATA && state != PAGE_ZERO && !c->all_states)
 			continue;
 		if (c->n_older == CAPTURES_OLDER_MAX) {
 			c->older_untold++;
@@ -88,7 +88,8 @@ static enum status add_older(struct captures *c, const struct place *p, struct r
 			.record = p->record->offset,
 			.data = (uint32_t)(p->data + (at - x->address)),
 			.length = (uint16_t)MIN(x->length - (at - x->address), PAGE_SIZE),
-			.reason = x->reason,
+			.reason = (uint8_t)x->reason,
+			.state = (uint8_t)state,
 		};
 	}
 	return ST_OK;
@@ -249,7 +250,9 @@ static void settle(struct captures *c)
 
 static bool is_wanted(const struct rsz_stream_info *s)
 {
-	return s && s->paged && (s->kind == RSZ_KIND_MEMORY || s->kind == RSZ_KIND_PAGEFILE);
+	return s && s->paged &&
+	       (s->kind == RSZ_KIND_MEMORY || s->kind == RSZ_KIND_PAGEFILE ||
+		s->kind == RSZ_KIND_SWAP_CACHE);
 }
 
 struct loading {
@@ -277,6 +280,8 @@ enum status stream_captures_load(struct stream_captures *ret, struct blob *in,
 	ret->streams = calloc(MAX(ret->count, 1), sizeof(*ret->streams));
 	if (!ret->streams)
 		return err_nomem(e);
+	for (uint32_t i = 0; i < ret->count; i++)
+		ret->streams[i].all_states = rsz_reader_stream(r, i)->kind == RSZ_KIND_SWAP_CACHE;
 	st = rsz_scan_chunks(in, load_chunk, &l, NULL, e);
 	for (size_t i = 0; !st && i < ret->count; i++)
 		settle(&ret->streams[i]);

@@ -18,7 +18,8 @@ struct capture {
 	uint16_t reason; /* enum rsz_reason */
 };
 
-/* One page as an earlier record has it, and it was read: it was captured again later. */
+/* One page as an earlier record has it, and it was read: it was captured again later. Of a swap cache
+ * what was not read is here, too: that it had nothing is what was to be known. */
 struct older_page {
 	uint64_t address;
 	uint64_t start; /* monotonic ns */
@@ -26,7 +27,8 @@ struct older_page {
 	uint64_t record; /* offset of the CHUNK record */
 	uint32_t data;   /* where its bytes begin in the chunk's */
 	uint16_t length; /* PAGE_SIZE, or less at the end of a file */
-	uint16_t reason; /* enum rsz_reason */
+	uint8_t reason;  /* enum rsz_reason */
+	uint8_t state;   /* enum page_state: it was read, but in a stream of the swap cache */
 };
 
 /*
@@ -44,6 +46,7 @@ struct captures {
 	size_t n_older;
 	size_t older_room;
 	uint64_t older_untold; /* that there were more of: of no page all are known */
+	bool all_states;       /* of older pages; of a swap cache */
 };
 
 /* One for each stream of the container; those that are not wanted stay empty. */
@@ -52,7 +55,7 @@ struct stream_captures {
 	size_t count;
 };
 
-/* Of all streams of physical memory and all page files. `in` is what `r` was opened on. */
+/* Of all streams of physical memory, all page files and what swap caches held of them. `in` is what `r` was opened on. */
 enum status stream_captures_load(struct stream_captures *ret, struct blob *in,
 				 const struct rsz_reader *r, struct err *e);
 void stream_captures_deinit(struct stream_captures *s);

@@ -167,13 +167,33 @@ static enum status open_file(struct measure *m, uint32_t stream, struct err *e)
 	return st;
 }
 
+/* What the swap cache held of the slots of a swap area, which is named by its number. */
+static void open_looks(struct measure *m, uint32_t stream)
+{
+	const struct rsz_stream_info *info = rsz_reader_stream(m->plan->reader, stream);
+	json_t *meta = json_loads(info->meta, 0, NULL);
+	const json_t *number = json_object_get(meta, "number");
+	const json_int_t n = json_is_integer(number) ? json_integer_value(number) : -1;
+
+	if (n >= 0 && n < PTE_FILES_MAX && info->paged && !m->files[n].looks) {
+		m->files[n].looks = &m->captures.streams[stream];
+		m->files[n].looks_stream = stream;
+	}
+	json_decref(meta);
+}
+
 static enum status open_files(struct measure *m, struct err *e)
 {
 	enum status st = ST_OK;
 
-	for (uint32_t i = 0; i < rsz_reader_streams(m->plan->reader) && !st; i++)
-		if (rsz_reader_stream(m->plan->reader, i)->kind == RSZ_KIND_PAGEFILE)
+	for (uint32_t i = 0; i < rsz_reader_streams(m->plan->reader) && !st; i++) {
+		const uint32_t kind = rsz_reader_stream(m->plan->reader, i)->kind;
+
+		if (kind == RSZ_KIND_PAGEFILE)
 			st = open_file(m, i, e);
+		else if (kind == RSZ_KIND_SWAP_CACHE)
+			open_looks(m, i);
+	}
 	return st;
 }
 

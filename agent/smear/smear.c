@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/smear/piece.h"
+#include "agent/smear/slot_looks.h"
 #include "agent/smear/stand.h"
 
 #define NAMES(function, type, map, count)                                                          \
@@ -87,7 +88,8 @@ struct part {
 	enum verdict verdict;
 	uint64_t window;
 	bool has_window;
-	bool captured; /* and is readable */
+	bool captured;   /* and is readable, */
+	uint32_t stream; /* in this */
 	struct content content;
 	uint64_t captures; /* that can be read */
 };
@@ -100,6 +102,8 @@ struct judgement {
 	enum copy copy;
 	const struct captures *captures;
 	uint32_t stream;
+	const struct captures *looks; /* what the swap cache held of the slots, if anybody looked */
+	uint32_t looks_stream;
 	const struct range_list *ranges; /* where there can be content */
 	enum verdict entry;              /* judge_entry()'s */
 	struct stand stand;              /* of the entry; unless it is an image's */
@@ -141,7 +145,7 @@ static enum status tell_one(const struct judgement *j, const struct part *part, 
 		.content = part->content.when,
 		.older = part->content.older,
 		.captures = part->captures,
-		.stream = j->stream,
+		.stream = part->stream,
 	};
 
 	if (!is_wanted(j))
@@ -160,7 +164,9 @@ static enum status count_part(const struct judgement *j, const struct part *part
 	struct copy_sums *sums = &j->space->copy[j->copy];
 	const enum trust trust = verdict_trust(part->verdict);
 
-	sums->older += part->content.older ? part->pages : 0;
+	/* What the swap cache held is in no flat copy of the area. */
+	if (part->content.older || part->verdict == VERDICT_CACHE_FRAME)
+		sums->older += part->pages;
 	if (j->copy == COPY_IMAGE && !t->known && !t->held && trust < TRUSTS)
 		j->space->torn[trust] += part->pages;
 	(j->slot ? sums->slots : sums->frames)[part->verdict] += part->pages;
@@ -184,24 +190,42 @@ static uint64_t gap_end(const struct judgement *j, const struct capture *next,
 	return last;
 }
 
-/* Content that was captured while the entry stood; Linux writes a slot only then, so let it settle. */
-static enum verdict judge_time(const struct judgement *j, const struct rsz_times *when)
+/*
+ * A slot that was read while its entry stood. Linux writes it only then: the swap cache was seen to have
+ * let go of the page, which it does behind the writing, or to have it; or else nobody knows, and it is
+ * given time to settle.
+ */
+static enum verdict judge_written(const struct judgement *j, uint64_t at,
+				  const struct rsz_times *when)
 {
-	const uint64_t settle = j->slot && j->m->entries.os == OS_LINUX ? SLOT_SETTLE_NS : 0;
+	const enum slot_look look =
+		j->looks ? slot_looks_before(j->looks, at, &j->stand, when) : SLOT_NOT_LOOKED;
 
+	if (look == SLOT_NOT_LOOKED)
+		return when->start - j->stand.since < SLOT_SETTLE_NS ? VERDICT_SLOT : VERDICT_SAFE;
+	return look == SLOT_WRITTEN ? VERDICT_SAFE : VERDICT_SWAP_CACHE;
+}
+
+/* Content that was captured while the entry stood. */
+static enum verdict judge_time(const struct judgement *j, uint64_t at, const struct rsz_times *when)
+{
 	if (j->entry == VERDICT_MOVING || j->entry == VERDICT_IMAGE)
 		return j->entry;
 	if (stand_has(&j->stand, when))
-		return when->start - j->stand.since < settle ? VERDICT_SLOT : VERDICT_SAFE;
+		return j->slot && j->m->entries.os == OS_LINUX ? judge_written(j, at, when)
+							       : VERDICT_SAFE;
 	return j->entry == VERDICT_SAFE ? VERDICT_OUT_OF_TIME : j->entry;
 }
 
 /* What content is worth that is there. */
-static enum verdict judge_captured(const struct judgement *j, const struct rsz_times *when)
+static enum verdict judge_captured(const struct judgement *j, uint64_t at,
+				   const struct rsz_times *when)
 {
-	enum verdict v = judge_time(j, when);
+	enum verdict v = judge_time(j, at, when);
 
-	if ((v == VERDICT_SAFE || v == VERDICT_IMAGE || v == VERDICT_SLOT) && j->map_doubt)
+	if ((v == VERDICT_SAFE || v == VERDICT_IMAGE || v == VERDICT_SLOT ||
+	     v == VERDICT_SWAP_CACHE) &&
+	    j->map_doubt)
 		v = VERDICT_SLOT_MAP;
 	if ((v == VERDICT_SAFE || v == VERDICT_IMAGE) && j->slot_doubt)
 		v = VERDICT_SLOT;
@@ -233,13 +257,34 @@ static struct content choose(const struct judgement *j, const struct capture *c,
 	return stand_choose(j->m, &j->piece->view[j->copy], j->copy, &j->stand, c, older, n);
 }
 
+/*
+ * Where the slot is not the page's for certain, but the swap cache had the page while the entry stood:
+ * that is the page, whatever the slot holds, and wherever it lies.
+ */
+static void take_cached(const struct judgement *j, uint64_t at, struct part *part)
+{
+	struct content content;
+
+	if (j->followed || j->entry == VERDICT_MOVING || j->entry == VERDICT_IMAGE ||
+	    part->verdict == VERDICT_SAFE || !slot_looks_content(j->looks, at, &j->stand, &content))
+		return;
+	part->verdict = VERDICT_CACHE_FRAME;
+	part->captured = part->has_window = true;
+	part->captures++;
+	part->stream = j->looks_stream;
+	part->content = content;
+	part->window =
+		stand_window(j->m, &j->piece->view[j->copy], j->copy, &j->times, &content.when);
+}
+
 /* Of content from `at` to `last`, as much as is of one kind. */
-static struct part judge_part(const struct judgement *j, uint64_t at, uint64_t last)
+static struct part judge_stored(const struct judgement *j, uint64_t at, uint64_t last)
 {
 	const struct capture *c = captures_from(j->captures, at);
 	const struct range *ram = range_list_find(j->ranges, at);
 	const struct view *v = &j->piece->view[j->copy];
-	struct part ret = { .verdict = ram ? VERDICT_MISSING : VERDICT_OUTSIDE };
+	struct part ret = { .verdict = ram ? VERDICT_MISSING : VERDICT_OUTSIDE,
+			    .stream = j->stream };
 	uint64_t end;
 
 	if (c && c->range.first <= at) {
@@ -256,7 +301,18 @@ static struct part judge_part(const struct judgement *j, uint64_t at, uint64_t l
 	ret.has_window = !j->m->ret->still;
 	if (ret.has_window)
 		ret.window = stand_window(j->m, v, j->copy, &j->times, &ret.content.when);
-	ret.verdict = judge_captured(j, &ret.content.when);
+	ret.verdict = judge_captured(j, at, &ret.content.when);
+	return ret;
+}
+
+static struct part judge_part(const struct judgement *j, uint64_t at, uint64_t last)
+{
+	struct part ret;
+
+	if (!j->looks)
+		return judge_stored(j, at, last);
+	ret = judge_stored(j, at, at | (PAGE_SIZE - 1));
+	take_cached(j, at, &ret);
 	return ret;
 }
 
@@ -326,6 +382,8 @@ static enum status judge_slot(struct judgement *j, struct err *e)
 		return count_part(j, &part, e);
 	j->captures = f->captures;
 	j->stream = f->stream;
+	j->looks = f->looks;
+	j->looks_stream = f->looks_stream;
 	j->ranges = &f->ranges;
 	j->map_doubt = f->doubt != NULL;
 	j->slot_doubt = f->assumed || j->m->ret->slots_doubt;

@@ -63,19 +63,21 @@ const char *trust_name(enum trust t);
 /* Why a page is what it is; the first that applies, in this order behind VERDICT_SAFE. */
 #define VERDICT_MAP(X)                                                                             \
 	X(VERDICT_SAFE, TRUST_SAFE, "safe")                                                        \
-	X(VERDICT_OUTSIDE, TRUST_WRONG, "outside")       /* no RAM, or behind the file's end */    \
-	X(VERDICT_UNREADABLE, TRUST_WRONG, "unreadable") /* tried and refused */                   \
-	X(VERDICT_MISSING, TRUST_WRONG, "missing")       /* never captured */                      \
-	X(VERDICT_NO_FILE, TRUST_WRONG, "no-file")       /* its page file is not there */          \
-	X(VERDICT_STORE, TRUST_AT_RISK, "store")         /* Windows: in the compression store */   \
-	X(VERDICT_MOVING, TRUST_AT_RISK, "moving")       /* Linux: the frame is being moved */     \
-	X(VERDICT_IMAGE, TRUST_NOT_APPLICABLE, "image")  /* it is an image's: one moment */        \
-	X(VERDICT_ONE_PASS, TRUST_AT_RISK, "one-pass")   /* the tables were read once, or never */ \
-	X(VERDICT_CHANGED, TRUST_AT_RISK, "changed")     /* differs from before to after */        \
-	X(VERDICT_TORN, TRUST_AT_RISK, "torn")           /* the image's copy says otherwise */     \
-	X(VERDICT_PATH, TRUST_AT_RISK, "path") /* a table page on the way was replaced */          \
+	X(VERDICT_CACHE_FRAME, TRUST_SAFE, "cache-frame") /* Linux: from the swap cache */         \
+	X(VERDICT_OUTSIDE, TRUST_WRONG, "outside")        /* no RAM, or behind the file's end */   \
+	X(VERDICT_UNREADABLE, TRUST_WRONG, "unreadable")  /* tried and refused */                  \
+	X(VERDICT_MISSING, TRUST_WRONG, "missing")        /* never captured */                     \
+	X(VERDICT_NO_FILE, TRUST_WRONG, "no-file")        /* its page file is not there */         \
+	X(VERDICT_STORE, TRUST_AT_RISK, "store")          /* Windows: in the compression store */  \
+	X(VERDICT_MOVING, TRUST_AT_RISK, "moving")        /* Linux: the frame is being moved */    \
+	X(VERDICT_IMAGE, TRUST_NOT_APPLICABLE, "image")   /* it is an image's: one moment */       \
+	X(VERDICT_ONE_PASS, TRUST_AT_RISK, "one-pass") /* the tables were read once, or never */   \
+	X(VERDICT_CHANGED, TRUST_AT_RISK, "changed")   /* differs from before to after */          \
+	X(VERDICT_TORN, TRUST_AT_RISK, "torn")         /* the image's copy says otherwise */       \
+	X(VERDICT_PATH, TRUST_AT_RISK, "path")         /* a table page on the way was replaced */  \
 	X(VERDICT_OUT_OF_TIME, TRUST_AT_RISK, "out-of-time") /* not captured in between */         \
 	X(VERDICT_SLOT_MAP, TRUST_AT_RISK, "slot-map") /* Linux: which part of the file it is */   \
+	X(VERDICT_SWAP_CACHE, TRUST_AT_RISK, "swap-cache") /* Linux: still there, not captured */  \
 	X(VERDICT_SLOT, TRUST_AT_RISK, "slot") /* the slot need not hold the page (METHOD.md) */   \
 	X(VERDICT_PROTOTYPE, TRUST_AT_RISK, "prototype") /* led there by a prototype entry */      \
 	X(VERDICT_VAD, TRUST_AT_RISK, "vad")             /* zeros, unless a VAD says otherwise */
@@ -92,7 +94,8 @@ enum trust verdict_trust(enum verdict v);
 
 /*
  * Linux removes a page from the tables before it has written it out. What was read from a slot
- * sooner than this after the entry was seen may be older than the page.
+ * sooner than this after the entry was seen may be older than the page, unless the swap cache was seen
+ * not to have it any more.
  */
 #define SLOT_SETTLE_NS UINT64_C(1000000000)
 

@@ -13,6 +13,8 @@
 struct slot_file {
 	const struct captures *captures; /* NULL: there is none */
 	uint32_t stream;
+	const struct captures *looks; /* what the swap cache held of it; NULL: nobody looked */
+	uint32_t looks_stream;
 	bool assumed;   /* its number was not the kernel's own word */
 	uint64_t slots; /* Linux swap files: so many, at the front of the stream; 0: unknown */
 	const char

@@ -53,6 +53,13 @@ static const char *slots;
 static const char *slots_meta;
 static const char *more_slots; /* NULL: there is no second file */
 static const char *more_slots_meta;
+/* What the swap cache was seen to hold of slot 9 of the first file, in order of time. */
+#define LOOKS_MAX 3
+static struct {
+	uint64_t time; /* 0: that is all */
+	char state;    /* '_': nothing; '?': what could not be read; a letter: a page of them */
+} looks[LOOKS_MAX];
+static const char *looks_meta;
 static const char *file_line; /* of the manifest, on the file of slots_meta; "": none */
 static const char *begin_line;
 static const char *os;
@@ -84,6 +91,8 @@ static inline void set_up_machine(void)
 	more_slots = NULL;
 	more_slots_meta = "{\"number\":1,\"number_origin\":\"known\"}";
 	slots_meta = "{\"number\":0,\"number_origin\":\"known\"}";
+	memset(looks, 0, sizeof(looks));
+	looks_meta = "{\"number\":0}";
 	file_line = "";
 	begin_line = LINUX_BEGIN;
 	os = "linux";
@@ -177,6 +186,18 @@ static inline void seal_file(const char *name, const char *states, const char *m
 	build_put(b);
 }
 
+static inline void seal_looks(void)
+{
+	struct err e = ERR_INIT;
+	uint32_t stream;
+
+	CHECK_OK(rsz_writer_stream(b->writer, RSZ_KIND_SWAP_CACHE, "swap cache of /dev/vdb",
+				   looks_meta, &stream, &e),
+		 &e);
+	for (size_t i = 0; i < LOOKS_MAX && looks[i].time; i++)
+		seal_page(stream, 9 * PAGE_SIZE, looks[i].state, NULL, looks[i].time);
+}
+
 static inline void seal_manifest(void)
 {
 	static const char line[] = "{\"event\":\"tables\",\"when\":\"%s\",\"os\":\"%s\","
@@ -237,6 +258,8 @@ static inline void seal_machine(void)
 		seal_file("/dev/vdb", slots, slots_meta, slot_marks[0]);
 	if (more_slots)
 		seal_file("/dev/vdc", more_slots, more_slots_meta, slot_marks[1]);
+	if (looks[0].time)
+		seal_looks();
 	if (!without_after)
 		seal_tables(RSZ_KIND_TABLES_AFTER, &m[COPY_AFTER], 3 * SECOND);
 	seal_manifest();

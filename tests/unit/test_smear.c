@@ -727,6 +727,8 @@ static void check_slot(enum verdict want)
 	measure_ok();
 	if (s.at[0].copy[COPY_IMAGE].slots[want] != 1)
 		fail_msg("the slot is not %s", verdict_name(want));
+	/* A flat image has the slot, and not what the swap cache had. */
+	assert_int_equal(s.at[0].copy[COPY_IMAGE].older, want == VERDICT_CACHE_FRAME);
 	tear_down();
 }
 
@@ -762,6 +764,71 @@ TEST(slots_are_doubted_where_linux_may_keep_the_page_elsewhere)
 	begin_line = "{\"event\":\"begin\",\"os\":{\"kernel_release\":\"6.1.0\"},"
 		     "\"memory\":{\"zswap\":\"Y\"}}\n";
 	check_slot(VERDICT_SLOT);
+}
+
+/* The slot is read at `read`; up to two looks before or behind that. */
+static void set_up_looks(uint64_t read, uint64_t time, char state, uint64_t time2, char state2)
+{
+	set_up();
+	slots_taken = read;
+	looks[0].time = time;
+	looks[0].state = state;
+	looks[1].time = time2;
+	looks[1].state = state2;
+}
+
+/* The entry stands from 1060 on, when its pass before was over, to 3 s. */
+TEST(swap_cache_tells_whether_a_slot_was_written)
+{
+	set_up_looks(SECOND / 2, 2000, '_', 0, 0);
+	check_slot(VERDICT_SAFE); /* within the first second, too */
+	set_up_looks(SECOND / 2, SECOND / 2 + 1, '_', 0, 0);
+	check_slot(VERDICT_SLOT); /* too late */
+	set_up_looks(SECOND / 2, 1000, '_', 0, 0);
+	check_slot(VERDICT_SLOT); /* before the entry was seen */
+	set_up_looks(2 * SECOND, 2000, '?', 0, 0);
+	check_slot(VERDICT_SWAP_CACHE); /* behind the first second, too */
+	set_up_looks(2 * SECOND, 1000, '?', 0, 0);
+	check_slot(VERDICT_SAFE); /* of another time: by the second that has passed */
+	set_up_looks(SECOND / 2, 2000, '?', 3000, '_');
+	check_slot(VERDICT_SAFE);
+	set_up_looks(SECOND / 2, 2000, '_', 3000, '?');
+	check_slot(VERDICT_SAFE); /* read again from the slot */
+	set_up_looks(SECOND / 2, 2000, '_', 0, 0);
+	looks_meta = "{\"number\":1}"; /* another area's */
+	check_slot(VERDICT_SLOT);
+	set_up_looks(SECOND / 2, 2000, '_', 0, 0);
+	begin_line = "{\"event\":\"begin\",\"os\":{\"kernel_release\":\"6.1.0\"},"
+		     "\"memory\":{\"zswap\":\"Y\"}}\n";
+	check_slot(VERDICT_SLOT); /* written, but to where? */
+}
+
+TEST(swap_cache_has_the_page_itself)
+{
+	set_up_looks(SECOND / 2, 2000, 'h', 0, 0);
+	check_slot(VERDICT_CACHE_FRAME);
+	set_up_looks(2 * SECOND, 2000, 'h', 0, 0);
+	check_slot(VERDICT_CACHE_FRAME);
+	set_up_looks(SECOND / 2, 2000, 'h', 4 * SECOND, 'i');
+	check_slot(VERDICT_CACHE_FRAME); /* the older of the two */
+	set_up_looks(2 * SECOND, 4 * SECOND, 'h', 0, 0);
+	check_slot(VERDICT_SAFE); /* behind the entry: by the second that has passed */
+	set_up_looks(SECOND / 2, 4 * SECOND, 'h', 0, 0);
+	check_slot(VERDICT_SLOT);
+	set_up_looks(2 * SECOND, 2000, 'h', 0, 0);
+	slots = "sssssssss?ssssss";
+	check_slot(VERDICT_CACHE_FRAME);
+	set_up_looks(2 * SECOND, 2000, 'h', 0, 0);
+	begin_line = "{\"event\":\"begin\",\"os\":{\"kernel_release\":\"6.12.1\"},"
+		     "\"memory\":{\"zswap\":\"Y\"}}\n";
+	check_slot(VERDICT_CACHE_FRAME); /* wherever it would be written to */
+	set_up_looks(2 * SECOND, 2000, 'h', 0, 0);
+	put_entries(0, SWAP(9), FRAME(1) | P);
+	check_slot(VERDICT_CACHE_FRAME); /* from the pass before to the image it stood */
+	set_up_looks(2 * SECOND, 2000, 'h', 0, 0);
+	put_entries(0, SWAP(8), SWAP(9));
+	put_entry(COPY_IMAGE, VA(0), SWAP(9));
+	check_slot(VERDICT_SAFE); /* it came later: by the second that has passed */
 }
 
 /*
@@ -1182,6 +1249,8 @@ int main(void)
 		cmocka_unit_test(large_page_is_compared_with_all_that_came_in_its_place),
 		cmocka_unit_test(frames_and_slots_named_twice_are_counted),
 		cmocka_unit_test(slots_are_doubted_where_linux_may_keep_the_page_elsewhere),
+		cmocka_unit_test(swap_cache_tells_whether_a_slot_was_written),
+		cmocka_unit_test(swap_cache_has_the_page_itself),
 		cmocka_unit_test(image_has_one_moment),
 		cmocka_unit_test(image_read_by_its_tables_is_not_safe_either),
 		cmocka_unit_test(space_that_only_one_pass_over_an_image_found_is_not_born),

@@ -503,6 +503,40 @@ TEST(linux_entries_give_what_they_name)
 	tear_down();
 }
 
+/* What the swap cache held while the entry stood is given, and not what the slot held. */
+TEST(pages_of_the_swap_cache_are_given)
+{
+	set_up();
+	slots_taken = SECOND / 2;
+	looks[0].time = 2000;
+	looks[0].state = 'h';
+	put_same(0, SWAP(9));
+	read_ok();
+	check_given(0, PTE_SWAP, GIVEN_PAGE_FILE, 'h');
+	check_verdict(0, VERDICT_CACHE_FRAME);
+	tear_down();
+
+	set_up(); /* the older of two */
+	slots_taken = SECOND / 2;
+	looks[0].time = 2000;
+	looks[0].state = 'h';
+	looks[1].time = 4 * SECOND;
+	looks[1].state = 'i';
+	put_same(0, SWAP(9));
+	read_ok();
+	check_given(0, PTE_SWAP, GIVEN_PAGE_FILE, 'h');
+	tear_down();
+
+	set_up(); /* there, but not captured */
+	looks[0].time = 2000;
+	looks[0].state = '?';
+	put_same(0, SWAP(9));
+	read_ok();
+	check_given(0, PTE_SWAP, GIVEN_PAGE_FILE, told[0].first);
+	check_verdict(0, VERDICT_SWAP_CACHE);
+	tear_down();
+}
+
 TEST(doubt_about_a_swap_file_is_told_with_its_pages)
 {
 	set_up();
@@ -932,6 +966,7 @@ int main(void)
 		cmocka_unit_test(swizzled_entries_give_the_same),
 		cmocka_unit_test(page_table_that_is_paged_out_is_said),
 		cmocka_unit_test(linux_entries_give_what_they_name),
+		cmocka_unit_test(pages_of_the_swap_cache_are_given),
 		cmocka_unit_test(doubt_about_a_swap_file_is_told_with_its_pages),
 		cmocka_unit_test(verdicts_are_those_of_the_measure),
 		cmocka_unit_test(each_copy_of_the_tables_leads_elsewhere),
