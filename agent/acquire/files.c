@@ -389,6 +389,8 @@ static enum status declare_cache(const struct files_plan *plan, struct file_copy
 				   json_string_value(name), meta, &c->cache_stream, e);
 	else
 		st = err_nomem(e);
+	if (!name)
+		json_decref(meta);
 	json_decref(name);
 	return st;
 }

@@ -285,6 +285,14 @@ class Swap(unittest.TestCase):
             self.assertEqual(self.marked.sequence(image.swap[slots[sequence][1]]), sequence)
         print(f'note: slots: {line["guided_pages"]} of {AREA_SIZE // PAGE} slots were read by the '
               f'tables, {len(kept)} of the program\'s compared')
+        # While nothing moves, the swap cache tells of each what it holds: none has to wait a second.
+        looks = image.manifest[-1]['order']['slots']['swap_cache']
+        self.assertGreater(looks['absent'], 0)
+        rows = [page for _, page, _ in marked.read(self, image, self.marked) if 'slot' in page]
+        waiting = sum(page['verdict'] == 'slot' for page in rows)
+        self.assertGreater(len(rows), 5000)
+        self.assertLess(waiting, len(rows) // 10)
+        print(f'note: slots: looks at the swap cache: {looks}; {waiting} of {len(rows)} at risk')
 
     def test_5_slots_under_pressure(self):
         windows = {}
@@ -299,6 +307,8 @@ class Swap(unittest.TestCase):
             begin, end = image.manifest[0], image.manifest[-1]
             seconds = (end['clocks']['mono_ns'] - begin['clocks']['mono_ns']) / 1e9
             windows.setdefault(time, []).append(window['median_ns'])
+            if time == 'guided':
+                self.assertGreater(end['order']['slots']['swap_cache']['absent'], 0)
             print(f'note: slots: {time}: {window["pages"]} windows to slots, median '
                   f'{window["median_ns"] / 1e6:.1f} ms, 95 % {window["p95_ns"] / 1e6:.1f} ms; '
                   f'{total["slots"]}, {sum(found.get(("image", t), [0, 0])[1] for t in TRUSTS)} of all '
