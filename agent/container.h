@@ -28,8 +28,8 @@ enum status container_open(const char *path, struct container *ret, struct err *
 void container_close(struct container *c);
 
 /*
- * The same for who wants headers, manifest and page tables alone: also from stdin ("-"), which is read
- * to its end then.
+ * The same for who wants headers, manifest and page tables alone: also from stdin ("-"), which is
+ * read to its end then.
  */
 enum status container_open_outline(const char *path, struct container *ret, struct err *e);
 

@@ -42,7 +42,9 @@ struct image_spec {
 	unsigned threads; /* encode() comes from so many */
 	bool sha256;      /* of the media, beside the hashes that the format has */
 	const char *base; /* of a format with files of its own: what their names begin with */
-	/* What one format alone wants to know: struct e01_settings, struct image_kernel; or NULL. */
+	/*
+	 * What one format alone wants to know: struct e01_settings, struct image_kernel; or NULL.
+	 */
 	const void *own;
 };
 

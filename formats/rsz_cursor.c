@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a stream holds at an address: a thread's way through a reader, with the chunks it loaded last.
+ * What a stream holds at an address: a thread's way through a reader, with the chunks it loaded
+ * last.
  */
 #include "formats/rsz_reader_internal.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chunks into frames, on any thread: zero pages found, hashed, compressed. rsz_writer.c puts them in order.
+ * Chunks into frames, on any thread: zero pages found, hashed, compressed. rsz_writer.c puts them
+ * in order.
  */
 #include "formats/rsz_encode.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames into a container, on one thread: each record gets its place, is judged, written and counted.
+ * Frames into a container, on one thread: each record gets its place, is judged, written and
+ * counted.
  */
 #include "formats/rsz_writer.h"
 

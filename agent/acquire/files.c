@@ -13,7 +13,9 @@
 #include "agent/program/log.h"
 #include "formats/base/sha256.h"
 
-/* A page that was read by the tables, between two that were not, costs less than another request. */
+/*
+ * A page that was read by the tables, between two that were not, costs less than another request.
+ */
 #define REST_GAP_PAGES 1
 
 /* A live file that moves faster than it can be copied is left as it is after so many rounds. */

@@ -37,7 +37,8 @@ struct file_copy {
 	bool guided; /* it is one of the plan's slots */
 	struct stream_result result;
 	uint32_t
-		cache_stream; /* of what the swap cache holds of it, if the plan's slots look there */
+		/* of what the swap cache holds of it, if the plan's slots look there */
+		cache_stream;
 	struct stream_result cache_result;
 	uint64_t guided_pages; /* that were read by the tables, and not with the rest */
 	uint64_t recopied;     /* bytes that were copied again because they had moved */

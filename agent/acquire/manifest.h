@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The manifest's lines, as formats/MANIFEST.md names their keys, as they are written; manifest_read.h
- * reads them. All return NULL if memory ran out; the caller owns what they return.
+ * The manifest's lines, as formats/MANIFEST.md names their keys, as they are written;
+ * manifest_read.h reads them. All return NULL if memory ran out; the caller owns what they return.
  */
 #ifndef RAMSEAL_AGENT_ACQUIRE_MANIFEST_H
 #define RAMSEAL_AGENT_ACQUIRE_MANIFEST_H
@@ -43,8 +43,8 @@ json_t *manifest_parts(const struct drv *d);
 json_t *manifest_stream(const struct stream_result *r);
 
 /*
- * Kernel notes in the "begin" line: hexadecimal, under "kernel_notes". Beyond MANIFEST_NOTES_MAX they are
- * left out, with a warning.
+ * Kernel notes in the "begin" line: hexadecimal, under "kernel_notes". Beyond MANIFEST_NOTES_MAX
+ * they are left out, with a warning.
  */
 enum status manifest_set_notes(json_t *begin, const void *notes, size_t size, struct err *e);
 

@@ -144,7 +144,10 @@ static enum status put_smear(json_t *doc, struct smear_input *in, const struct c
 		json_object_set_new(doc, "smear",
 				    s.cut ? too_much() : smear_headline_json(&s, COPY_BEFORE));
 	smear_deinit(&s);
-	/* Tables without their lines in the manifest are a cut container's, and it is said that it is. */
+	/*
+	 * Tables without their lines in the manifest are a cut container's, and it is said that it
+	 * is.
+	 */
 	return st == ST_INPUT ? ST_OK : st;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a container is read from: one opening for every command. Each kind is a file of its own with
- * one `const struct input_ops` (file_input.c, stdin_input.c), asked in the order of the table in
- * input.c.
+ * Where a container is read from: one opening for every command. Each kind is a file of its own
+ * with one `const struct input_ops` (file_input.c, stdin_input.c), asked in the order of the table
+ * in input.c.
  */
 #ifndef RAMSEAL_AGENT_CONTAINER_INPUT_H
 #define RAMSEAL_AGENT_CONTAINER_INPUT_H
@@ -14,8 +14,8 @@ struct input;
 struct input_options {
 	const char *path; /* "-": stdin */
 	/*
-	 * What can only be read forward will do: bytes in front of those that were read last are gone
-	 * sooner or later.
+	 * What can only be read forward will do: bytes in front of those that were read last are
+	 * gone sooner or later.
 	 */
 	bool forward;
 	/* Nobody else may write it meanwhile; ST_OUTPUT if somebody does. */

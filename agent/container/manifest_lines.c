@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * A line with a hundred thousand ranges has 10 MB and three values for each of them. In memory a value
- * takes some 250 bytes at worst.
+ * A line with a hundred thousand ranges has 10 MB and three values for each of them. In memory a
+ * value takes some 250 bytes at worst.
  */
 #define MANIFEST_BYTES_MAX ((size_t)64 << 20)
 #define LINE_BYTES_MAX     ((size_t)16 << 20)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lines of a manifest, from its text as it comes. A container may hold gigabytes of text in a few
- * kilobytes: what is kept is bounded, and only the lines that are asked for are parsed.
+ * The lines of a manifest, from its text as it comes. A container may hold gigabytes of text in a
+ * few kilobytes: what is kept is bounded, and only the lines that are asked for are parsed.
  */
 #ifndef RAMSEAL_AGENT_CONTAINER_MANIFEST_LINES_H
 #define RAMSEAL_AGENT_CONTAINER_MANIFEST_LINES_H
@@ -34,8 +34,8 @@ struct manifest_lines {
 enum status manifest_lines_take(struct manifest_lines *l, const char *text, size_t len,
 				struct err *e);
 /*
- * Instead of a piece of `len` bytes that is damaged. It costs the lines that it has a part of, and no
- * others: behind it a line is taken to begin, because a rest of one is no JSON object.
+ * Instead of a piece of `len` bytes that is damaged. It costs the lines that it has a part of, and
+ * no others: behind it a line is taken to begin, because a rest of one is no JSON object.
  */
 enum status manifest_lines_miss(struct manifest_lines *l, size_t len);
 /* Behind the last one: what has no line feed is a line, too. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the manifest's "begin" line says, for who needs it as more than JSON (formats/MANIFEST.md). A line
- * that is absent or malformed says nothing: `begin` may be NULL.
+ * What the manifest's "begin" line says, for who needs it as more than JSON (formats/MANIFEST.md).
+ * A line that is absent or malformed says nothing: `begin` may be NULL.
  */
 #ifndef RAMSEAL_AGENT_CONTAINER_MANIFEST_READ_H
 #define RAMSEAL_AGENT_CONTAINER_MANIFEST_READ_H

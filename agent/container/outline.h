@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is left of a container that can only be read forward when it has been read: every header, and
- * the payloads of the manifest, the log and the page tables, each at its offset. Whoever needs no more
+ * What is left of a container that can only be read forward when it has been read: every header,
+ * and the payloads of the manifest, the log and the page tables, each at its offset. Whoever needs
+ * no more
  * (`info`) can read that as if it were the container.
  */
 #ifndef RAMSEAL_AGENT_CONTAINER_OUTLINE_H
@@ -10,16 +11,16 @@
 #include "formats/base/io.h"
 
 /*
- * So much of it is kept in memory, at most. A header takes some 1.5 KiB for each MiB of memory with many
- * states of pages, and far less as a rule; tables take a few MiB.
+ * So much of it is kept in memory, at most. A header takes some 1.5 KiB for each MiB of memory with
+ * many states of pages, and far less as a rule; tables take a few MiB.
  */
 #define OUTLINE_MAX ((size_t)512 << 20)
 
 struct outline;
 
 /*
- * Reads `in` to its end. ST_INPUT: it is no container, or one with more to keep than OUTLINE_MAX. It need
- * not be whole, and the outline ends as it does.
+ * Reads `in` to its end. ST_INPUT: it is no container, or one with more to keep than OUTLINE_MAX.
+ * It need not be whole, and the outline ends as it does.
  */
 enum status outline_read(struct blob *in, struct outline **ret, struct err *e);
 void outline_destroy(struct outline *o); /* NULL is fine */

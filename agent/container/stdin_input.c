@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "-": a container from a pipe. It is read forward, into a window that holds the record that is looked
- * at, with its header and payload; what lies before goes when there is no more room.
+ * "-": a container from a pipe. It is read forward, into a window that holds the record that is
+ * looked at, with its header and payload; what lies before goes when there is no more room.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the headers of a container's chunks add up to, stream by stream: `info` and `report` show it.
+ * What the headers of a container's chunks add up to, stream by stream: `info` and `report` show
+ * it.
  */
 #ifndef RAMSEAL_AGENT_CONTAINER_SUMS_H
 #define RAMSEAL_AGENT_CONTAINER_SUMS_H

@@ -43,7 +43,10 @@ static bool is_manifest(const struct rsz_scan *scan, const struct rsz_record *re
 	return rsz_scan_stream(scan, rec->stream)->kind == RSZ_KIND_MANIFEST;
 }
 
-/* Every writer appends to it; where text is captured anew, or out of order, it is no writer's of ours. */
+/*
+ * Every writer appends to it; where text is captured anew, or out of order, it is no writer's of
+ * ours.
+ */
 static bool goes_on(struct verification *c, const struct rsz_record *rec)
 {
 	const struct rsz_chunk *chunk = &c->loaded.chunk;

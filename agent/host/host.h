@@ -23,10 +23,16 @@ enum status host_describe(int argc, char *const *argv, json_t **ret, struct err 
 #define HOST_NAME_NONE "unnamed"
 void host_name(char ret[static HOST_NAME_SIZE]);
 
-/* What to call a result of this machine: "<host>-<UTC time>" and the suffix, for free(); NULL: no memory. */
+/*
+ * What to call a result of this machine: "<host>-<UTC time>" and the suffix, for free(); NULL: no
+ * memory.
+ */
 char *host_output_path(const char *suffix);
 
-/* Where the kernel that runs was loaded from, for free(); NULL if that helps nobody, or is not known. */
+/*
+ * Where the kernel that runs was loaded from, for free(); NULL if that helps nobody, or is not
+ * known.
+ */
 char *host_kernel_file(void);
 
 /* The build of the Windows that runs; 0: it is none, or does not tell. */

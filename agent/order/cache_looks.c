@@ -17,8 +17,8 @@ struct cache_looks {
 };
 
 /*
- * Absence is a hole: the tree of the area's pages has none there, or one that is only on its way back
- * from the slot.
+ * Absence is a hole: the tree of the area's pages has none there, or one that is only on its way
+ * back from the slot.
  */
 static struct page_status status_of(const struct swap_look *l)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks into the swap cache for the slots that slots.c is about to read. An entry names its slot before
- * the page is written there; meanwhile the page is in the swap cache. So it is asked behind the
- * entry's reading and before the slot's (smear/METHOD.md, section 6), and what it has is captured.
+ * Looks into the swap cache for the slots that slots.c is about to read. An entry names its slot
+ * before the page is written there; meanwhile the page is in the swap cache. So it is asked behind
+ * the entry's reading and before the slot's (smear/METHOD.md, section 6), and what it has is
+ * captured.
  */
 #ifndef RAMSEAL_AGENT_ORDER_CACHE_LOOKS_H
 #define RAMSEAL_AGENT_ORDER_CACHE_LOOKS_H
@@ -20,8 +21,8 @@ enum status cache_looks_create(struct swap_cache *cache, struct cache_looks **re
 void cache_looks_destroy(struct cache_looks *l);
 
 /*
- * Looks for the slots of area `file` that the extents cover, CACHE_LOOKS_MAX pages at most, and counts
- * what it saw. What was made before must have been taken.
+ * Looks for the slots of area `file` that the extents cover, CACHE_LOOKS_MAX pages at most, and
+ * counts what it saw. What was made before must have been taken.
  */
 void cache_looks_make(struct cache_looks *l, uint32_t file, const struct rsz_extent *x, size_t n,
 		      struct slots_counts *counts);

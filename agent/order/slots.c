@@ -109,7 +109,9 @@ static uint64_t end_of(const struct rsz_extent *x)
 	return x->address + x->length;
 }
 
-/* How many extents from `i` on are read by one request: near neighbours for which there is `room`. */
+/*
+ * How many extents from `i` on are read by one request: near neighbours for which there is `room`.
+ */
 static size_t request_at(const struct slots *s, size_t i, size_t room)
 {
 	const struct rsz_extent *first = &s->extents[i];
@@ -320,7 +322,9 @@ static void stage_page(struct slots *s, struct file *f, uint64_t page)
 		s->extents[s->n_extents++] = one;
 }
 
-/* How many pages lie between the stage and the next that is wanted, if none was read or wanted yet. */
+/*
+ * How many pages lie between the stage and the next that is wanted, if none was read or wanted yet.
+ */
 static size_t gap_before(const struct slots *s, const struct file *f, uint64_t page)
 {
 	const struct rsz_extent *last = s->n_extents ? &s->extents[s->n_extents - 1] : NULL;
@@ -335,10 +339,10 @@ static size_t gap_before(const struct slots *s, const struct file *f, uint64_t p
 }
 
 /*
- * Fills the stage with the newest wants of one file, neighbours joined. What lies between two near ones
- * is read with them, and kept: else it would be read once more with the rest of the file. Whoever
- * comes to name it later has it captured again, like anything that somebody else had read. False:
- * there are none.
+ * Fills the stage with the newest wants of one file, neighbours joined. What lies between two near
+ * ones is read with them, and kept: else it would be read once more with the rest of the file.
+ * Whoever comes to name it later has it captured again, like anything that somebody else had read.
+ * False: there are none.
  */
 static bool take_wants(struct slots *s)
 {

@@ -59,9 +59,9 @@ void slots_destroy(struct slots *s);
 void slots_leave(struct slots *s);
 
 /*
- * Before anything is wanted: right before slots are read, the swap cache is asked for them, and what it
- * says goes into a stream beside the file's (formats/SPEC.md, kind 9). The cache becomes the slots'.
- * ST_NOMEM, and it has gone.
+ * Before anything is wanted: right before slots are read, the swap cache is asked for them, and
+ * what it says goes into a stream beside the file's (formats/SPEC.md, kind 9). The cache becomes
+ * the slots'. ST_NOMEM, and it has gone.
  */
 enum status slots_look(struct slots *s, struct swap_cache *cache, struct err *e);
 

@@ -9,8 +9,9 @@
 #include "agent/acquire/stream_pass.h"
 
 /*
- * Everything of a group is read in one go, before any of it is compressed: the pipeline may be busy,
- * and must not stand between a table and its frames. Only large pages can name more than this.
+ * Everything of a group is read in one go, before any of it is compressed: the pipeline may be
+ * busy, and must not stand between a table and its frames. Only large pages can name more than
+ * this.
  */
 #define STAGE_PAGES 1024
 

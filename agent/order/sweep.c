@@ -75,8 +75,8 @@ static bool wanted(const struct sweep *s, uint64_t pa)
 }
 
 /*
- * The next run of at most `most` (not 0) wanted pages, which does not cross a multiple of `cut` bytes (0:
- * does not matter): so the same memory is cut in the same places. 0 behind the last.
+ * The next run of at most `most` (not 0) wanted pages, which does not cross a multiple of `cut`
+ * bytes (0: does not matter): so the same memory is cut in the same places. 0 behind the last.
  */
 static size_t next_run(struct sweep *s, size_t most, uint64_t cut, uint64_t *ret)
 {

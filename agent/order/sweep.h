@@ -30,8 +30,8 @@ void sweep_restart(struct sweep *s, const struct walk_set *set, bool inside);
 enum status sweep_next(struct sweep *s, struct stream_piece *p);
 
 /*
- * Appends `pages` pages at `address` as one extent, read by one call, to a piece that holds `at` pages
- * and has room for these. A source that dies stops the sweep.
+ * Appends `pages` pages at `address` as one extent, read by one call, to a piece that holds `at`
+ * pages and has room for these. A source that dies stops the sweep.
  */
 void sweep_read(struct sweep *s, struct stream_piece *p, size_t at, uint64_t address, size_t pages);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An output that stands on another one and hashes what it passes on: the SHA-256 is what `sha256sum`
- * prints of the file, holes counted as the zeros that they read as. Nothing can be taken back.
+ * An output that stands on another one and hashes what it passes on: the SHA-256 is what
+ * `sha256sum` prints of the file, holes counted as the zeros that they read as. Nothing can be
+ * taken back.
  */
 #ifndef RAMSEAL_AGENT_OUTPUT_HASH_SINK_H
 #define RAMSEAL_AGENT_OUTPUT_HASH_SINK_H
@@ -13,8 +14,8 @@
 enum status hash_sink_put_on(struct output **o, struct err *e);
 
 /*
- * Of everything so far, or "" if it was interrupted in the middle of a hole; nothing can be added after
- * it. `o` is what hash_sink_put_on() made.
+ * Of everything so far, or "" if it was interrupted in the middle of a hole; nothing can be added
+ * after it. `o` is what hash_sink_put_on() made.
  */
 void hash_sink_end(struct output *o, char ret[static SHA256_HEX_SIZE]);
 

@@ -24,8 +24,8 @@ struct reading;
 struct image_pages {
 	/*
 	 * Fills `data` and `status`. ST_CORRUPT: these pages are damaged, go on; what `e` says is
-	 * kept. ST_SOURCE_FAILED: the states are true, but there is no more to come. Any other failure
-	 * ends the pass.
+	 * kept. ST_SOURCE_FAILED: the states are true, but there is no more to come. Any other
+	 * failure ends the pass.
 	 */
 	enum status (*read)(struct image_pages *p, unsigned worker, uint64_t address, uint8_t *data,
 			    size_t pages, struct page_status *status, struct err *e);

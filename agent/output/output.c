@@ -54,7 +54,9 @@ void output_init(struct output *o, const struct output_ops *ops, struct output *
 	};
 }
 
-/* The first one from `o` downwards that has the operation; the lowest has all that can be asked so. */
+/*
+ * The first one from `o` downwards that has the operation; the lowest has all that can be asked so.
+ */
 #define ASK(o, operation)                                                                          \
 	({                                                                                         \
 		__typeof__(o) asked_ = (o);                                                        \

@@ -94,7 +94,10 @@ static enum status create_partial(struct target *t, struct err *e)
 
 		if (!partial)
 			return err_nomem(e);
-		/* O_EXCL follows no link, not even a dangling one; O_NOFOLLOW says so to the reader. */
+		/*
+		 * O_EXCL follows no link, not even a dangling one; O_NOFOLLOW says so to the
+		 * reader.
+		 */
 		t->fd = openat(t->directory, last_component(partial),
 			       O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (t->fd < 0 && errno == EEXIST) {

@@ -38,7 +38,10 @@ const char *set__last_component(const char *path);
 /* Names of files are compared as the file system does. */
 int set__compare_names(const char *a, const char *b, size_t len);
 
-/* Where the files will be: the folder of s->first. Everything that it opened is closed by the second. */
+/*
+ * Where the files will be: the folder of s->first. Everything that it opened is closed by the
+ * second.
+ */
 enum status set__open(struct output_set *s, struct err *e);
 void set__close(struct set_place *p); /* NULL is fine */
 

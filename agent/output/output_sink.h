@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a kind of output is made of, for those who write one. Each is a file of its own with one
- * `const struct output_ops`: file_sink.c, device_sink.c, pipe_sink.c and stdout_sink.c are opened by
- * what -o names (output.c has the table); hash_sink.c stands on another one and passes on what it
- * gets. A sink knows agent/program/ and formats/base/, nothing else.
+ * `const struct output_ops`: file_sink.c, device_sink.c, pipe_sink.c and stdout_sink.c are opened
+ * by what -o names (output.c has the table); hash_sink.c stands on another one and passes on what
+ * it gets. A sink knows agent/program/ and formats/base/, nothing else.
  */
 #ifndef RAMSEAL_AGENT_OUTPUT_OUTPUT_SINK_H
 #define RAMSEAL_AGENT_OUTPUT_OUTPUT_SINK_H
@@ -12,7 +12,8 @@
 
 /*
  * Unless it says otherwise, a sink that stands on another need not have an operation: then the one
- * below is asked. What changes the bytes on their way is different: nobody below can do that instead.
+ * below is asked. What changes the bytes on their way is different: nobody below can do that
+ * instead.
  */
 struct output_ops {
 	const char *name; /* "file" */
@@ -20,22 +21,22 @@ struct output_ops {
 	bool is_file;
 
 	/*
-	 * ST_NOT_MINE: what `o->path` names is for another sink of the table. NULL: it only stands on
-	 * others. After any other failure nothing is left behind.
+	 * ST_NOT_MINE: what `o->path` names is for another sink of the table. NULL: it only stands
+	 * on others. After any other failure nothing is left behind.
 	 */
 	enum status (*open)(const struct output_options *o, struct output **ret, struct err *e);
 
 	/*
 	 * Takes all of it or fails, in order. It may take its time, and that is all that the caller
-	 * learns of a slow link: what can break and come back is resumed in here, from the offset that
-	 * the other end has, and a failure is the last word. Never falls through.
+	 * learns of a slow link: what can break and come back is resumed in here, from the offset
+	 * that the other end has, and a failure is the last word. Never falls through.
 	 */
 	enum status (*write)(struct output *o, const void *p, size_t len, struct err *e);
 	/* A hole. NULL: zeros are written. Never falls through. */
 	enum status (*skip)(struct output *o, uint64_t len, struct err *e);
 	/*
-	 * Drops what lies behind the first `len` bytes, after a failed write or read. NULL: what was
-	 * written cannot be taken back. Never falls through.
+	 * Drops what lies behind the first `len` bytes, after a failed write or read. NULL: what
+	 * was written cannot be taken back. Never falls through.
 	 */
 	enum status (*cut)(struct output *o, uint64_t len, struct err *e);
 	/* The first `size` bytes, to be read. NULL: they cannot be. Never falls through. */
@@ -53,9 +54,9 @@ struct output_ops {
 	enum status (*keep)(struct output *o, struct err *e);
 	void (*discard)(struct output *o);
 	/*
-	 * Frees it; the one below is destroyed by the caller afterwards. If it was neither committed
-	 * nor discarded it ended early: what was written without a gap stays where it is, and can be
-	 * read. Never falls through.
+	 * Frees it; the one below is destroyed by the caller afterwards. If it was neither
+	 * committed nor discarded it ended early: what was written without a gap stays where it is,
+	 * and can be read. Never falls through.
 	 */
 	void (*destroy)(struct output *o);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the operating system decides of an output: what a path names, how to create it safely, and how
- * to rename without overwriting: output_linux.c and output_windows.c. The sinks are made of this.
+ * What the operating system decides of an output: what a path names, how to create it safely, and
+ * how to rename without overwriting: output_linux.c and output_windows.c. The sinks are made of
+ * this.
  */
 #ifndef RAMSEAL_AGENT_OUTPUT_OUTPUT_TARGET_H
 #define RAMSEAL_AGENT_OUTPUT_OUTPUT_TARGET_H
@@ -115,8 +116,8 @@ char *target_complete_name(const char *path);
 enum status target_lock(int fd, bool shared, struct err *e);
 
 /*
- * Opens a file that is there. `write`: to be changed where it is; a symbolic link is read through, but
- * never written through. ST_INPUT, or ST_OUTPUT for what can be read, but not changed.
+ * Opens a file that is there. `write`: to be changed where it is; a symbolic link is read through,
+ * but never written through. ST_INPUT, or ST_OUTPUT for what can be read, but not changed.
  */
 enum status target_open_existing(const char *path, bool write, int *ret, struct err *e);
 

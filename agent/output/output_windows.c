@@ -110,8 +110,8 @@ PSECURITY_DESCRIPTOR windows__private_descriptor(void)
 	PSECURITY_DESCRIPTOR ret = NULL;
 
 	/*
-	 * Nothing inherited; everything for the owner, the administrators and the system. Folders pass
-	 * it on to what is made in them.
+	 * Nothing inherited; everything for the owner, the administrators and the system. Folders
+	 * pass it on to what is made in them.
 	 */
 	if (!ConvertStringSecurityDescriptorToSecurityDescriptorW(
 		    L"D:P(A;OICI;FA;;;OW)(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)", SDDL_REVISION_1, &ret,

@@ -50,8 +50,8 @@ struct virt paging__kernel_space(const struct search *s)
 /*
  * Nobody told anything: every page is asked whether it is VMCOREINFO, or names itself as a Windows
  * root does, from the bottom, because Windows has its kernel's root in the first 16 MiB. VMCOREINFO
- * and a root that maps an ntoskrnl settle it; the first root that does not is kept for the end, when
- * nothing better was found.
+ * and a root that maps an ntoskrnl settle it; the first root that does not is kept for the end,
+ * when nothing better was found.
  */
 #define CANDIDATES_MAX 16
 
@@ -161,7 +161,9 @@ static enum status find_kernel(const struct search *s, struct err *e)
 	if (s->hints->notes && vmcoreinfo_from_notes(v, s->hints->notes, s->hints->notes_size) &&
 	    paging__take_vmcoreinfo(s, v))
 		return ST_OK;
-	/* Of Windows only roots of four levels are known, and a fifth one would be taken for such. */
+	/*
+	 * Of Windows only roots of four levels are known, and a fifth one would be taken for such.
+	 */
 	if (s->hints->five_levels)
 		return ST_OK;
 	if (s->hints->has_cr3 && paging__take_windows_root(s, s->hints->cr3, DTB_SOURCE))

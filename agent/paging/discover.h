@@ -15,8 +15,8 @@ struct discovery;
 /* What is known before. Zero: nothing. Pointers are borrowed. */
 struct discover_hints {
 	/*
-	 * An earlier discovery of the same running machine: its kernel, symbols and offsets still hold,
-	 * and only the list is read again (and the scan made).
+	 * An earlier discovery of the same running machine: its kernel, symbols and offsets still
+	 * hold, and only the list is read again (and the scan made).
 	 */
 	const struct discovery *before;
 	bool has_cr3;
@@ -34,8 +34,8 @@ struct discover_hints {
 	bool skip_scan;   /* the list only */
 	bool kernel_only; /* not even that: which system it is, and how its tables are built */
 	/*
-	 * A scan that was made between the earlier discovery and this one, while memory was read; instead
-	 * of one of discover()'s own.
+	 * A scan that was made between the earlier discovery and this one, while memory was read;
+	 * instead of one of discover()'s own.
 	 */
 	const struct root_watch *watch;
 };
@@ -65,9 +65,9 @@ const char *dtb_origin_name(enum dtb_origin o);
 const char *discover_os_name(enum discover_os os);
 
 /*
- * Roots that the kernel keeps for itself, beside its own: Linux patches code through poking_mm, calls
- * firmware through efi_mm, and starts processors through a root below 1 MiB. They have user pages
- * and no process, and are no finding.
+ * Roots that the kernel keeps for itself, beside its own: Linux patches code through poking_mm,
+ * calls firmware through efi_mm, and starts processors through a root below 1 MiB. They have user
+ * pages and no process, and are no finding.
  */
 #define HELPERS_MAX 4
 
@@ -123,7 +123,8 @@ struct discovery {
 	 */
 	size_t hidden;
 	size_t unlisted;
-	size_t copies; /* such roots that are copies: readers of tables have them in their buffers */
+	/* such roots that are copies: readers of tables have them in their buffers */
+	size_t copies;
 	/* Listed (earlier, too), but the scan did not find the root, though its page is there. */
 	size_t unscanned;
 	size_t idle_roots; /* roots without user pages that nobody lists: kernel's or freed ones */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A root that no list knows may be a copy of one: whoever reads page tables, as we do, has such copies
- * in his buffers, and leaves them behind in free memory. A copy that names itself no longer does
+ * A root that no list knows may be a copy of one: whoever reads page tables, as we do, has such
+ * copies in his buffers, and leaves them behind in free memory. A copy that names itself no longer
+ * does
  * (Windows); one of Linux's looks like the real thing, but
  *
  * - it is a page that a process has mapped, which a root never is; or
- * - the kernel does not know it for the root of anything that is in use; or, where the kernel cannot be asked,
+ * - the kernel does not know it for the root of anything that is in use; or, where the kernel
+ * cannot be asked,
  * - it names a table that belongs to a process of the list, and no two roots of Linux share one; or
  * - what it named has been given back, which empties the tables (mm/memory.c, free_pgd_range()): no
  *   user page is left in it.

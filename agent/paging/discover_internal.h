@@ -19,9 +19,10 @@ struct virt paging__kernel_space(const struct search *s);
 bool paging__take_vmcoreinfo(const struct search *s, const struct vmcoreinfo *v);
 enum status paging__discover_linux(const struct search *s, struct err *e);
 /*
- * Linux keeps of each root whose it is: struct page's pt_mm (arch/x86/mm/pgtable.c, pgd_set_mm()). True
- * if that can be read here, and if it names an mm_struct that names this root and that somebody uses:
- * without users it is being taken apart (kernel/fork.c, mmput()), after its process has let go of it.
+ * Linux keeps of each root whose it is: struct page's pt_mm (arch/x86/mm/pgtable.c, pgd_set_mm()).
+ * True if that can be read here, and if it names an mm_struct that names this root and that
+ * somebody uses: without users it is being taken apart (kernel/fork.c, mmput()), after its process
+ * has let go of it.
  */
 bool paging__knows_owners(const struct search *s);
 bool paging__has_owner(const struct search *s, uint64_t root);

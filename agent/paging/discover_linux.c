@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Linux: VMCOREINFO names the kernel's root and, since 6.0, its symbol tables; the symbols name
- * init_task and the kernel's own BTF, which says where the fields are. Older kernels and images lack
- * the symbol tables' addresses: then /proc/kallsyms helps, and else init_task and the BTF are found
- * by their look in the kernel's image.
+ * init_task and the kernel's own BTF, which says where the fields are. Older kernels and images
+ * lack the symbol tables' addresses: then /proc/kallsyms helps, and else init_task and the BTF are
+ * found by their look in the kernel's image.
  */
 #include <string.h>
 
@@ -92,13 +92,14 @@ static void find_symbols(const struct search *s, const struct virt *space,
 }
 
 /*
- * How far behind _stext the image's data is looked for: KERNEL_IMAGE_SIZE is 1 GiB at most, and real
- * kernels with all their data stay far below this.
+ * How far behind _stext the image's data is looked for: KERNEL_IMAGE_SIZE is 1 GiB at most, and
+ * real kernels with all their data stay far below this.
  */
 #define IMAGE_PAGES ((uint64_t)(128 << 20) >> PAGE_SHIFT)
 
 /*
- * The first place behind _stext where `pattern` stands at a multiple of `align` and `fits` says yes.
+ * The first place behind _stext where `pattern` stands at a multiple of `align` and `fits` says
+ * yes.
  */
 struct image_search {
 	const void *pattern;
@@ -228,8 +229,8 @@ static bool find_init_task(const struct search *s, const struct virt *space,
 }
 
 /*
- * PTI's second page of a root. Without the scan nobody has looked for it yet; it is asked by the same
- * rule as there.
+ * PTI's second page of a root. Without the scan nobody has looked for it yet; it is asked by the
+ * same rule as there.
  */
 static void find_user_tables(const struct search *s, const struct virt *space)
 {
@@ -257,7 +258,9 @@ static void add_helper(const struct search *s, const struct virt *space, const c
 		d->helpers[d->n_helpers++] = (struct helper_root){ name, dtb };
 }
 
-/* poking_mm is a pointer, since 6.16 by the name of text_poke_mm; efi_mm is the structure itself. */
+/*
+ * poking_mm is a pointer, since 6.16 by the name of text_poke_mm; efi_mm is the structure itself.
+ */
 static void find_helpers(const struct search *s, const struct virt *space,
 			 const struct kallsyms_wanted *w)
 {

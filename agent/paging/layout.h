@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The layout by which a machine's entries are read: chosen from what all of them look like, and told
- * with its reasons. What is not present is PTE_UNKNOWN where nothing spoke for any layout.
+ * The layout by which a machine's entries are read: chosen from what all of them look like, and
+ * told with its reasons. What is not present is PTE_UNKNOWN where nothing spoke for any layout.
  */
 #ifndef RAMSEAL_AGENT_PAGING_LAYOUT_H
 #define RAMSEAL_AGENT_PAGING_LAYOUT_H

@@ -245,8 +245,8 @@ static uint32_t match_text(const struct name_match *m, uint32_t alive, size_t at
 }
 
 /*
- * The next name: the bit set of those that it is. A kernel has a hundred thousand, and hardly one is
- * looked at beyond its first token. False when the stream is bad.
+ * The next name: the bit set of those that it is. A kernel has a hundred thousand, and hardly one
+ * is looked at beyond its first token. False when the stream is bad.
  */
 static bool next_name(struct byte_stream *s, const struct tokens *t, const struct name_match *m,
 		      uint32_t *ret)
@@ -376,7 +376,9 @@ bool kallsyms_find(const struct virt *v, const struct vmcoreinfo *info, struct k
 	return true;
 }
 
-/* "ffffffff81000000 T _stext\n", or "... t name\t[module]\n": modules come last and are not ours. */
+/*
+ * "ffffffff81000000 T _stext\n", or "... t name\t[module]\n": modules come last and are not ours.
+ */
 bool kallsyms_find_text(const char *text, size_t len, struct kallsyms_wanted *w, size_t n)
 {
 	const char *const end = text + len;

@@ -18,7 +18,9 @@ bool vmcoreinfo_from_notes(struct vmcoreinfo *v, const void *notes, size_t len);
 /* From a page of memory. The kernel writes it at the start of a page, beginning "OSRELEASE=". */
 bool vmcoreinfo_from_page(struct vmcoreinfo *v, const uint8_t *page);
 
-/* Other keys: vmcoreinfo_hex() and vmcoreinfo_decimal() of formats/elf_core.h, over text and len. */
+/*
+ * Other keys: vmcoreinfo_hex() and vmcoreinfo_decimal() of formats/elf_core.h, over text and len.
+ */
 
 /* SYMBOL(name). */
 bool vmcoreinfo_symbol(const struct vmcoreinfo *v, const char *name, uint64_t *ret);
@@ -57,8 +59,8 @@ struct linux_uts {
 bool vmcoreinfo_uts(const struct vmcoreinfo *v, struct physmem *m, struct linux_uts *ret);
 
 /*
- * kallsyms in memory. VMCOREINFO names its tables since 6.0 (kernel/crash_core.c); they are those of
- * scripts/kallsyms.c.
+ * kallsyms in memory. VMCOREINFO names its tables since 6.0 (kernel/crash_core.c); they are those
+ * of scripts/kallsyms.c.
  */
 struct kallsyms_wanted {
 	const char *name;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Structures of the headers generated from Microsoft's public symbols (project ntdiff/headers,
- * x64/System32/ntoskrnl.exe/Standalone). _MI_VISIBLE_PARTITION begins alike in those that were read,
- * Win10_1703_RS2 and Win11_2409_24H2:
+ * x64/System32/ntoskrnl.exe/Standalone). _MI_VISIBLE_PARTITION begins alike in those that were
+ * read, Win10_1703_RS2 and Win11_2409_24H2:
  *
  *	0x00  u64  LowestPhysicalPage, 0x08 HighestPhysicalPage, 0x10 NumberOfPhysicalPages
  *	0x18  u32  NumberOfPagingFiles
  *	0x20  ptr  PagingFile[16], to _MMPAGING_FILE
  *
- * It is a part of MiSystemPartition, in the kernel's image. Which address that has only symbols tell, so
- * that it is looked for.
+ * It is a part of MiSystemPartition, in the kernel's image. Which address that has only symbols
+ * tell, so that it is looked for.
  */
 #include "agent/paging/paging_files.h"
 
@@ -24,7 +24,10 @@
 #define AT_POINTERS 0x20
 #define HEAD        (AT_POINTERS + 8 * PAGING_FILES_MAX)
 
-/* _MMPAGING_FILE: what of it is read. Size, MaximumSize, MinimumSize and FreeSpace follow each other. */
+/*
+ * _MMPAGING_FILE: what of it is read. Size, MaximumSize, MinimumSize and FreeSpace follow each
+ * other.
+ */
 struct layout {
 	const char *name;
 	unsigned width; /* of a size, in bytes */
@@ -36,7 +39,10 @@ struct layout {
 #define STRUCTURE 0xce /* as much of the longer one as is read */
 
 static const struct layout layouts[] = {
-	/* Win10_1703_RS2; MemProcFS has the flags there for all versions before 24H2 (mm_win.c, 5.17.5). */
+	/*
+	 * Win10_1703_RS2; MemProcFS has the flags there for all versions before 24H2 (mm_win.c,
+	 * 5.17.5).
+	 */
 	{ "10-1703", 8, 0x38, 0x60, 0xcc },
 	{ "11-24H2", 4, 0x18, 0x40, 0xac }, /* Win11_2409_24H2 */
 };
@@ -89,7 +95,9 @@ static bool take_file(const struct virt *v, const struct layout *l, uint64_t va,
 	    size_at(l, p, 3) > size_at(l, p, 0) || len % 2 || len > NAME_BYTES_MAX ||
 	    len > get_le16(p + l->text + 2))
 		return false;
-	/* A file has a name and an object; of the store nobody knows, but that it is none for apps. */
+	/*
+	 * A file has a name and an object; of the store nobody knows, but that it is none for apps.
+	 */
 	if (IS_STORE(flags) ? IS_APPS(flags)
 			    : !len || !paging__is_pointer(v, get_le64(p + l->file)))
 		return false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows' own table of its paging files, in the kernel's memory: which number belongs to which file,
- * and which of them is the compression store, a paging file without a file. The numbers are what
- * page-table entries name (PageFileLow).
+ * Windows' own table of its paging files, in the kernel's memory: which number belongs to which
+ * file, and which of them is the compression store, a paging file without a file. The numbers are
+ * what page-table entries name (PageFileLow).
  */
 #ifndef RAMSEAL_AGENT_PAGING_PAGING_FILES_H
 #define RAMSEAL_AGENT_PAGING_PAGING_FILES_H
@@ -11,7 +11,8 @@
 
 struct windows_kernel;
 
-#define PAGING_FILES_MAX     16 /* PagingFile[16] of _MI_VISIBLE_PARTITION; PageFileLow has 4 bits */
+/* PagingFile[16] of _MI_VISIBLE_PARTITION; PageFileLow has 4 bits */
+#define PAGING_FILES_MAX     16
 #define PAGING_FILE_NAME_MAX 264 /* MAX_PATH and the prefix "\??\" */
 
 struct paging_file {
@@ -30,9 +31,9 @@ struct paging_files {
 };
 
 /*
- * Looks for the table in the writable part of the kernel's image. It is believed only if everything in it
- * agrees, the number in each structure with its place among them; false, and `ret` is zero, if nothing
- * does, or if two places do.
+ * Looks for the table in the writable part of the kernel's image. It is believed only if everything
+ * in it agrees, the number in each structure with its place among them; false, and `ret` is zero,
+ * if nothing does, or if two places do.
  */
 bool paging_files_find(const struct virt *v, const struct windows_kernel *k,
 		       struct paging_files *ret);

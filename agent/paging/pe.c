@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The export table of a loaded PE32+ image, and which PDB belongs to it ("PE Format", Microsoft, sections
- * "Optional Header", "The .edata Section" and "The .debug Section"), read through page tables, and out of
- * its file where memory has it not. Nothing is believed; no loop is longer than a binary search, than
- * DEBUG_ENTRIES_MAX or than SECTIONS_MAX.
+ * The export table of a loaded PE32+ image, and which PDB belongs to it ("PE Format", Microsoft,
+ * sections
+ * "Optional Header", "The .edata Section" and "The .debug Section"), read through page tables, and
+ * out of its file where memory has it not. Nothing is believed; no loop is longer than a binary
+ * search, than DEBUG_ENTRIES_MAX or than SECTIONS_MAX.
  */
 #include <stdio.h>
 #include <string.h>
@@ -97,7 +98,9 @@ static bool is_same_image(const struct pe_image *pe, const uint8_t *h)
 	       get_le32(h + 24 + 64) == get_le32(ours + 24 + 64);   /* CheckSum */
 }
 
-/* The section table of the file. Without one, or with one of another image, memory is all there is. */
+/*
+ * The section table of the file. Without one, or with one of another image, memory is all there is.
+ */
 static void open_file(struct pe_image *pe, struct pe_file *file)
 {
 	uint8_t dos[64], h[HEADERS_SIZE], s[SECTION_SIZE];
@@ -114,7 +117,10 @@ static void open_file(struct pe_image *pe, struct pe_file *file)
 	for (size_t i = 0; i < MIN(get_le16(h + 6), (size_t)SECTIONS_MAX); i++, at += sizeof(s)) {
 		if (blob_read(file->blob, at, s, sizeof(s), NULL))
 			return;
-		/* Behind the bytes of the file a section is filled with zeros: they are not asked for. */
+		/*
+		 * Behind the bytes of the file a section is filled with zeros: they are not asked
+		 * for.
+		 */
 		pe->sections[pe->n_sections++] = (struct pe_section){
 			.va = get_le32(s + 12),
 			.len = MIN(get_le32(s + 8), get_le32(s + 16)),
@@ -217,8 +223,8 @@ bool pe_export(const struct virt *v, uint64_t base, struct pe_file *file, const 
 #define DEBUG_CODEVIEW    2  /* IMAGE_DEBUG_TYPE_CODEVIEW */
 
 /*
- * What a CodeView entry leads to: "RSDS", GUID, age, and the PDB's name with a NUL behind it. The name
- * may be a path. LLVM has it as PDB70DebugInfo (llvm/Object/CVDebugRecord.h).
+ * What a CodeView entry leads to: "RSDS", GUID, age, and the PDB's name with a NUL behind it. The
+ * name may be a path. LLVM has it as PDB70DebugInfo (llvm/Object/CVDebugRecord.h).
  */
 #define RSDS_NAME         24
 #define PDB_PATH_MAX      512

@@ -19,9 +19,9 @@ struct physmem_page {
 
 struct physmem {
 	/*
-	 * Reads `pages` pages at `pa` into `buf`; all of them lie within `ranges`. The bytes of a page
-	 * that is not readable are undefined. Errors of a source are unreadable pages here: who walks
-	 * tables goes on with what there is.
+	 * Reads `pages` pages at `pa` into `buf`; all of them lie within `ranges`. The bytes of a
+	 * page that is not readable are undefined. Errors of a source are unreadable pages here:
+	 * who walks tables goes on with what there is.
 	 */
 	void (*read)(struct physmem *m, uint64_t pa, uint8_t *buf, size_t pages,
 		     struct physmem_page *ret);
@@ -58,8 +58,8 @@ struct physmem_drv {
 void physmem_drv_init(struct physmem_drv *m, struct drv *d, uint64_t (*now)(void));
 
 /*
- * The same memory with the pages kept that were read last: translating an address reads the same few
- * tables again and again. Not for walks whose capture times matter.
+ * The same memory with the pages kept that were read last: translating an address reads the same
+ * few tables again and again. Not for walks whose capture times matter.
  */
 #define PHYSMEM_CACHE 64 /* pages; by the low bits of the frame number */
 
@@ -93,7 +93,9 @@ enum status physmem_rsz_init(struct physmem_rsz *m, const struct rsz_reader *r,
 			     struct err *e);
 void physmem_rsz_deinit(struct physmem_rsz *m);
 
-/* Pages that are in memory already, for tests and fuzzers. Pages that are not listed are missing. */
+/*
+ * Pages that are in memory already, for tests and fuzzers. Pages that are not listed are missing.
+ */
 struct physmem_piece {
 	uint64_t pa;
 	const uint8_t *bytes; /* PAGE_SIZE of them */

@@ -88,14 +88,15 @@ struct pe_file {
 #define PE_PDB_MAX   64
 
 /*
- * Which PDB an image was built with. GUID and age name the build: two kernels of one build number may
- * have other structures and other page-table entries, and then these differ.
+ * Which PDB an image was built with. GUID and age name the build: two kernels of one build number
+ * may have other structures and other page-table entries, and then these differ.
  */
 struct pe_pdb {
 	uint8_t guid[PE_GUID_SIZE]; /* as it lies in memory */
 	uint32_t age;
 	char name
-		[PE_PDB_MAX]; /* raw bytes of a stranger; empty if they are not there, or too many */
+		/* raw bytes of a stranger; empty if they are not there, or too many */
+		[PE_PDB_MAX];
 };
 
 /* KDDEBUGGER_DATA64. Its addresses are virtual, and lie in the kernel's image. */
@@ -136,8 +137,8 @@ struct windows_kernel {
 };
 
 /*
- * Address of an exported symbol in the PE image at `base`. Hostile images end in false. `file` may be
- * NULL here and below.
+ * Address of an exported symbol in the PE image at `base`. Hostile images end in false. `file` may
+ * be NULL here and below.
  */
 bool pe_export(const struct virt *v, uint64_t base, struct pe_file *file, const char *name,
 	       uint64_t *ret);
@@ -158,8 +159,9 @@ size_t pe_writable(const struct virt *v, uint64_t base, struct range *ret, size_
 size_t windows_writable(const struct virt *v, const struct windows_kernel *k,
 			struct range ret[static WINDOWS_SECTIONS_MAX]);
 /*
- * 32 digits, without hyphens: with the age in hexadecimal digits behind them it is how symbol servers
- * index a PDB. Theirs ask in capitals (SymSrv); "SSQP Key Conventions" (dotnet/symstore) has the layout.
+ * 32 digits, without hyphens: with the age in hexadecimal digits behind them it is how symbol
+ * servers index a PDB. Theirs ask in capitals (SymSrv); "SSQP Key Conventions" (dotnet/symstore)
+ * has the layout.
  */
 void pe_guid_text(const uint8_t guid[static PE_GUID_SIZE], char ret[static PE_GUID_TEXT]);
 /*

@@ -2,8 +2,8 @@
 #include "agent/paging/process_list.h"
 
 /*
- * Linux 5.10 to 6.12, and later (mm/swap_state.c, include/linux/xarray.h). Kernels whose swap cache lies in
- * tables of the areas' clusters do not have the symbol swapper_spaces.
+ * Linux 5.10 to 6.12, and later (mm/swap_state.c, include/linux/xarray.h). Kernels whose swap cache
+ * lies in tables of the areas' clusters do not have the symbol swapper_spaces.
  */
 static void swap_layout_from_btf(struct linux_swap_layout *l, const struct btf *b)
 {

@@ -70,9 +70,9 @@ static bool in_kernel(const struct windows_kernel *k, uint64_t va)
 }
 
 /*
- * Both neighbours point back, and the next one is either the list's head, which lies in the kernel's
- * image, or another process. While processes come and go one of the two may be in the middle of a
- * change, so that one is enough.
+ * Both neighbours point back, and the next one is either the list's head, which lies in the
+ * kernel's image, or another process. While processes come and go one of the two may be in the
+ * middle of a change, so that one is enough.
  */
 static bool links_are_sound(const struct virt *v, const struct windows_kernel *k,
 			    const struct eprocess *system, uint32_t links)

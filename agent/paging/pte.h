@@ -152,8 +152,8 @@ struct win_pte_choice {
 void win_pte_choose(const struct win_pte_evidence *ev, struct win_pte_choice *ret);
 
 /*
- * By this layout, the one number that entries name though it is none of `files` (one bit each); -1 if
- * they name none, or several. A few that name others are torn tables, and do not count.
+ * By this layout, the one number that entries name though it is none of `files` (one bit each); -1
+ * if they name none, or several. A few that name others are torn tables, and do not count.
  */
 int win_pte_foreign_file(const struct win_pte_evidence *ev, const struct win_pte_layout *l,
 			 uint32_t files);

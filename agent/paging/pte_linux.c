@@ -14,8 +14,8 @@
 
 /*
  * Special entries have a frame number and, since 6.1, the young and the dirty bit right above it
- * (swapops.h, SWP_PFN_BITS is MAX_PHYSMEM_BITS less PAGE_SHIFT; sparsemem.h: 52 with five levels, 46
- * with four).
+ * (swapops.h, SWP_PFN_BITS is MAX_PHYSMEM_BITS less PAGE_SHIFT; sparsemem.h: 52 with five levels,
+ * 46 with four).
  */
 static uint64_t special_frame(const struct linux_pte_context *c, uint64_t offset)
 {

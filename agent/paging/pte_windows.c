@@ -191,9 +191,9 @@ struct pte win_pte_decode(const struct win_pte_context *c, uint64_t raw)
 }
 
 /*
- * Since build 22621, as MemProcFS tells them (field study, section 11.1). Such an entry is a pointer
- * as a whole, whose bits 10 and 11 mean nothing; a subsection's address would have to begin with
- * 0xffffffff8 to look like it, where no pool is.
+ * Since build 22621, as MemProcFS tells them (field study, section 11.1). Such an entry is a
+ * pointer as a whole, whose bits 10 and 11 mean nothing; a subsection's address would have to begin
+ * with 0xffffffff8 to look like it, where no pool is.
  */
 static bool is_file_backed(const struct win_pte_context *c, uint64_t raw)
 {
@@ -236,7 +236,9 @@ static void tally_soft(struct win_pte_evidence *ev, size_t i, uint64_t raw)
 	const struct pte_facts *f = &ev->facts;
 	struct pte_tally *t = &ev->tally[i];
 	const unsigned file = raw >> l->file_shift & 0xf;
-	/* The mask is not known yet; bit 45 is the usual one on Intel (field study, section 11.1). */
+	/*
+	 * The mask is not known yet; bit 45 is the usual one on Intel (field study, section 11.1).
+	 */
 	const bool swizzled = l->swizzle_bit && !(raw >> l->swizzle_bit & 1);
 	const uint64_t slot = HIGH(raw) & (swizzled ? ~UINT32_C(0x2000) : UINT32_MAX);
 
@@ -300,9 +302,10 @@ static unsigned first_free_bit(const struct pte_facts *f)
 }
 
 /*
- * Bits that the entries have, whatever else they hold, and that are above all memory. Not all of them
- * need to: a running machine's tables are read while they change, and one page that was something else
- * by then has 512 entries of its own. They mean nothing unless the entries differ otherwise.
+ * Bits that the entries have, whatever else they hold, and that are above all memory. Not all of
+ * them need to: a running machine's tables are read while they change, and one page that was
+ * something else by then has 512 entries of its own. They mean nothing unless the entries differ
+ * otherwise.
  */
 #define STRAYS_ONE_IN 32
 
@@ -359,8 +362,8 @@ static size_t by_version(uint32_t build)
 }
 
 /*
- * Whether that is certain. From 1809 on the layout came with the build; the change for L1TF reached earlier
- * ones, 1803 for certain, by servicing (ADV180018), and of later ones nobody knows.
+ * Whether that is certain. From 1809 on the layout came with the build; the change for L1TF reached
+ * earlier ones, 1803 for certain, by servicing (ADV180018), and of later ones nobody knows.
  */
 static bool version_decides(uint32_t build)
 {

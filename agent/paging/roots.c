@@ -157,7 +157,8 @@ static enum status scan_run(struct physmem *m, const struct root_scan_options *o
 }
 
 /*
- * PTI allocates two pages for a root: the kernel's at an even frame, what runs in user mode behind it
+ * PTI allocates two pages for a root: the kernel's at an even frame, what runs in user mode behind
+ * it
  * (arch/x86/include/asm/pgtable.h, PTI_PGTABLE_SWITCH_BIT). The twin has the user half and hardly
  * anything of the kernel's.
  */

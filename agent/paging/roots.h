@@ -50,7 +50,9 @@ enum status root_scan(struct physmem *m, const struct root_scan_options *o, stru
 		      struct err *e);
 void root_scan_deinit(struct root_scan *s);
 
-/* The kernel's half of the kernel's own root, without the self-map, which every root has its own. */
+/*
+ * The kernel's half of the kernel's own root, without the self-map, which every root has its own.
+ */
 struct kernel_half {
 	uint64_t at[ROOT_HALF]; /* what of each entry names its table; 0: not present */
 	uint16_t count;

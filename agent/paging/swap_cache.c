@@ -19,8 +19,8 @@
 #define DEPTH       6
 
 /*
- * swp_entry_t as page->private has it (include/linux/swapops.h): the type above SWP_TYPE_SHIFT, which is
- * BITS_PER_XA_VALUE - MAX_SWAPFILES_SHIFT.
+ * swp_entry_t as page->private has it (include/linux/swapops.h): the type above SWP_TYPE_SHIFT,
+ * which is BITS_PER_XA_VALUE - MAX_SWAPFILES_SHIFT.
  */
 #define TYPE_SHIFT  58
 
@@ -123,7 +123,10 @@ static bool is_sibling(uint64_t entry)
 	return is_internal(entry) && entry < (CHUNK_MASK << 2 | 2);
 }
 
-/* A number instead of a pointer: the shadow that a page leaves behind when it goes (mm/workingset.c). */
+/*
+ * A number instead of a pointer: the shadow that a page leaves behind when it goes
+ * (mm/workingset.c).
+ */
 static bool is_value(uint64_t entry)
 {
 	return entry & 1;
@@ -150,8 +153,8 @@ static bool has_bit(uint64_t flags, uint32_t bit)
 }
 
 /*
- * A large folio's pages: up to 6.5 each of them has its own entry in `private`, and since then the first has
- * the first one's (folio->swap). In both the tree may name the first page for all.
+ * A large folio's pages: up to 6.5 each of them has its own entry in `private`, and since then the
+ * first has the first one's (folio->swap). In both the tree may name the first page for all.
  */
 static bool is_page_of(struct swap_cache *c, const struct swap_look *want, uint64_t first,
 		       uint64_t flags, uint64_t delta)

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linux's swap cache, out of the memory of a machine that runs: which slots of a swap area have a page
- * in memory, and what it holds. An entry names its slot before the page is written there, and until
- * it is, and often for longer, the page is in the swap cache (smear/METHOD.md, section 6).
+ * Linux's swap cache, out of the memory of a machine that runs: which slots of a swap area have a
+ * page in memory, and what it holds. An entry names its slot before the page is written there, and
+ * until it is, and often for longer, the page is in the swap cache (smear/METHOD.md, section 6).
  *
- * From 5.10 to 6.12 at least (mm/swap_state.c) that is one struct address_space for each 2^14 slots, in
- * swapper_spaces[type], with the pages in an XArray (lib/xarray.c). Its index is the slot, and since
+ * From 5.10 to 6.12 at least (mm/swap_state.c) that is one struct address_space for each 2^14
+ * slots, in swapper_spaces[type], with the pages in an XArray (lib/xarray.c). Its index is the
+ * slot, and since
  * 6.11 the slot modulo 2^14 (swap_cache_index()). Where the fields are, the kernel's BTF says.
  *
- * All of this may change while it is read, and none of it is believed: every word on the way is read
- * twice, all of them once before any is read again, and what is not the same is not known. So at one
- * moment between the two rounds all words were what they were read as, if none of them changed and
- * changed back. Every node must name the tree that it is in, its parent, and its place there. A page
- * must name the slot.
+ * All of this may change while it is read, and none of it is believed: every word on the way is
+ * read twice, all of them once before any is read again, and what is not the same is not known. So
+ * at one moment between the two rounds all words were what they were read as, if none of them
+ * changed and changed back. Every node must name the tree that it is in, its parent, and its place
+ * there. A page must name the slot.
  */
 #ifndef RAMSEAL_AGENT_PAGING_SWAP_CACHE_H
 #define RAMSEAL_AGENT_PAGING_SWAP_CACHE_H
@@ -23,7 +24,8 @@ enum swap_cache_state {
 	SWAP_CACHE_UNKNOWN, /* it changed while it was read, makes no sense, or cannot be read */
 	SWAP_CACHE_ABSENT,  /* no page: nothing there, or only a shadow of one */
 	SWAP_CACHE_HELD,    /* a page */
-	SWAP_CACHE_BUSY, /* a page that is still being read from the slot, which so has been written */
+	/* a page that is still being read from the slot, which so has been written */
+	SWAP_CACHE_BUSY,
 };
 
 struct swap_look {
@@ -38,8 +40,8 @@ struct swap_look {
 struct swap_cache;
 
 /*
- * `mem` is the running machine's, and is read from the thread that looks; it is borrowed. ST_OK also
- * where it cannot be done: then *ret is NULL, and *why (a static text) says why. ST_NOMEM.
+ * `mem` is the running machine's, and is read from the thread that looks; it is borrowed. ST_OK
+ * also where it cannot be done: then *ret is NULL, and *why (a static text) says why. ST_NOMEM.
  */
 enum status swap_cache_create(struct physmem *mem, const struct discovery *d,
 			      struct swap_cache **ret, const char **why, struct err *e);
@@ -47,8 +49,8 @@ void swap_cache_destroy(struct swap_cache *c); /* NULL is fine */
 
 /*
  * Looks for `n` slots at once. The bytes of those that are held come to `bytes`, PAGE_SIZE for each
- * look, in their order; of the others they are undefined. Slots that are near each other are cheap: 64
- * share a node. What cannot be told is SWAP_CACHE_UNKNOWN, and no failure; ST_NOMEM.
+ * look, in their order; of the others they are undefined. Slots that are near each other are cheap:
+ * 64 share a node. What cannot be told is SWAP_CACHE_UNKNOWN, and no failure; ST_NOMEM.
  */
 enum status swap_cache_look(struct swap_cache *c, struct swap_look *looks, size_t n, uint8_t *bytes,
 			    struct err *e);

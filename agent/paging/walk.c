@@ -33,8 +33,9 @@ static bool level_has_large(enum paging_mode mode, unsigned level)
 }
 
 /*
- * In an entry of a large page bit 12 is PAT, and those from there to the frame must be 0 (Intel SDM vol.
- * 3, tables 4-16 and 4-18): the processor would not use it. Few words that are no entry pass as one.
+ * In an entry of a large page bit 12 is PAT, and those from there to the frame must be 0 (Intel SDM
+ * vol. 3, tables 4-16 and 4-18): the processor would not use it. Few words that are no entry pass
+ * as one.
  */
 #define PTE_LARGE_PAT UINT64_C(0x1000)
 

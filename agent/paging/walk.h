@@ -8,14 +8,14 @@
  *	while ((event = walk_next(&w)) != WALK_END)
  *		...
  *
- * so that whoever reads frames between two tables (or the same table again) does so in his own loop.
- * The walk knows nothing of operating systems: it decodes present, large and the frame, and hands on
- * every other entry as it found it.
+ * so that whoever reads frames between two tables (or the same table again) does so in his own
+ * loop. The walk knows nothing of operating systems: it decodes present, large and the frame, and
+ * hands on every other entry as it found it.
  *
- * Tables are hostile or torn: they name themselves, each other in circles, memory that is not there.
- * Every page of memory is taken for a table once per walk_set at most, addresses outside the ranges
- * are never read, and a budget ends what takes too long. Nothing recurses and nothing is allocated
- * while walking.
+ * Tables are hostile or torn: they name themselves, each other in circles, memory that is not
+ * there. Every page of memory is taken for a table once per walk_set at most, addresses outside the
+ * ranges are never read, and a budget ends what takes too long. Nothing recurses and nothing is
+ * allocated while walking.
  */
 #ifndef RAMSEAL_AGENT_PAGING_WALK_H
 #define RAMSEAL_AGENT_PAGING_WALK_H
@@ -193,9 +193,9 @@ struct walk {
 };
 
 /*
- * `dtb` is a CR3 value or a table's address. Everything is borrowed until WALK_END. `set` may be NULL
- * where [first, last] is small: tables are then followed as the processor does, self-maps and shared
- * ones as often as they are named, and the addresses alone bound the walk.
+ * `dtb` is a CR3 value or a table's address. Everything is borrowed until WALK_END. `set` may be
+ * NULL where [first, last] is small: tables are then followed as the processor does, self-maps and
+ * shared ones as often as they are named, and the addresses alone bound the walk.
  */
 void walk_begin(struct walk *w, struct physmem *mem, struct walk_set *set,
 		const struct walk_options *options, uint64_t dtb);

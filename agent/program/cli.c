@@ -23,8 +23,8 @@ static const struct option_def version_option =
 		 "show the version; with --verbose also what it is linked with");
 
 /*
- * The *i-th of these options, groups opened; *ret_at is where its value goes, `base` where the offsets
- * count from. NULL: there are fewer, and *i is less by them.
+ * The *i-th of these options, groups opened; *ret_at is where its value goes, `base` where the
+ * offsets count from. NULL: there are fewer, and *i is less by them.
  */
 static const struct option_def *nth_option(const struct option_def *options, size_t n, size_t base,
 					   size_t *i, size_t *ret_at)

@@ -49,8 +49,8 @@ void log_init(const struct log_config *c);
 void log_tee(void (*fn)(void *arg, const char *line, size_t len), void *arg);
 
 /*
- * `fields` is NULL or ends with a NULL key; a name that the line has already ("time") is ignored. The
- * message has no line feed at its end.
+ * `fields` is NULL or ends with a NULL key; a name that the line has already ("time") is ignored.
+ * The message has no line feed at its end.
  */
 void log_write(enum log_level level, const struct json_field *fields, const char *event,
 	       const char *fmt, ...) PRINTF_LIKE(4, 5);

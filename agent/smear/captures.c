@@ -165,8 +165,8 @@ static bool is_in_order(const struct rsz_chunk *c)
 }
 
 /*
- * A chunk may have a page twice; the later extent counts (SPEC.md, section 7). Which of all its pages
- * are hidden so; *ret is to be freed, and stays NULL if its extents are in order.
+ * A chunk may have a page twice; the later extent counts (SPEC.md, section 7). Which of all its
+ * pages are hidden so; *ret is to be freed, and stays NULL if its extents are in order.
  */
 static enum status find_hidden(const struct rsz_chunk *c, bool **ret, struct err *e)
 {

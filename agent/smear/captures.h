@@ -18,8 +18,10 @@ struct capture {
 	uint16_t reason; /* enum rsz_reason */
 };
 
-/* One page as an earlier record has it, and it was read: it was captured again later. Of a swap cache
- * what was not read is here, too: that it had nothing is what was to be known. */
+/*
+ * One page as an earlier record has it, and it was read: it was captured again later. Of a swap
+ * cache what was not read is here, too: that it had nothing is what was to be known.
+ */
 struct older_page {
 	uint64_t address;
 	uint64_t start; /* monotonic ns */
@@ -32,8 +34,8 @@ struct older_page {
 };
 
 /*
- * So many older pages of a stream are kept, 8 GiB of memory: an acquisition does not capture that much
- * again, and a record of 200 bytes can say that it has 4,096.
+ * So many older pages of a stream are kept, 8 GiB of memory: an acquisition does not capture that
+ * much again, and a record of 200 bytes can say that it has 4,096.
  */
 #define CAPTURES_OLDER_MAX ((size_t)1 << 21)
 
@@ -55,17 +57,22 @@ struct stream_captures {
 	size_t count;
 };
 
-/* Of all streams of physical memory, all page files and what swap caches held of them. `in` is what `r` was opened on. */
+/*
+ * Of all streams of physical memory, all page files and what swap caches held of them. `in` is what
+ * `r` was opened on.
+ */
 enum status stream_captures_load(struct stream_captures *ret, struct blob *in,
 				 const struct rsz_reader *r, struct err *e);
 void stream_captures_deinit(struct stream_captures *s);
 
-/* The first capture that ends at or behind `address`; it may begin behind it. NULL: there is none. */
+/*
+ * The first capture that ends at or behind `address`; it may begin behind it. NULL: there is none.
+ */
 const struct capture *captures_from(const struct captures *c, uint64_t address);
 
 /*
- * The first page at or behind `address` that was captured more than once: *n older captures of it, in
- * the order in which they were written. NULL: there is none.
+ * The first page at or behind `address` that was captured more than once: *n older captures of it,
+ * in the order in which they were written. NULL: there is none.
  */
 const struct older_page *captures_older_from(const struct captures *c, uint64_t address, size_t *n);
 

@@ -26,7 +26,9 @@ static enum status find_stream(const struct rsz_reader *r, enum rsz_kind kind, u
 		       rsz_kind_name(kind));
 }
 
-/* Chunks of the image that hold earlier readings of tables; they lie in the order of a walk, too. */
+/*
+ * Chunks of the image that hold earlier readings of tables; they lie in the order of a walk, too.
+ */
 #define EARLIER_CACHED 2
 
 /* Chunks to keep decoded: the passes stored tables in the order of a walk, the image did not. */
@@ -54,8 +56,8 @@ static void close_source(struct source *s)
 }
 
 /*
- * The acquired map of RAM: the first of the "begin" line. Without one, what was captured is all that
- * is known.
+ * The acquired map of RAM: the first of the "begin" line. Without one, what was captured is all
+ * that is known.
  */
 static enum status read_ram(struct measure *m, struct err *e)
 {
@@ -100,8 +102,8 @@ static const json_t *find_line(const struct measure *m, json_int_t number)
 }
 
 /*
- * Linux numbers the slots of a swap file by its blocks on the device (tsk-extract/slot_map.h). They are
- * known if the acquisition has found them, and found them there again when it had read them.
+ * Linux numbers the slots of a swap file by its blocks on the device (tsk-extract/slot_map.h). They
+ * are known if the acquisition has found them, and found them there again when it had read them.
  */
 static const char *doubt_map(const struct measure *m, const json_t *meta, json_int_t number)
 {
@@ -242,8 +244,8 @@ static uint32_t version_of(const struct measure *m)
 
 /*
  * Where Linux may keep a page that an entry sends to a slot: zswap holds it compressed in memory,
- * and since 6.12 (commit 0ca0c24e3211) a page of zeros is only a bit in swap_info_struct.zeromap. In
- * both cases the slot itself holds what was there before.
+ * and since 6.12 (commit 0ca0c24e3211) a page of zeros is only a bit in swap_info_struct.zeromap.
+ * In both cases the slot itself holds what was there before.
  */
 static const char *doubt_slots(const struct measure *m)
 {
@@ -447,8 +449,8 @@ static void fill_facts(const struct measure *m, struct pte_facts *f)
 /*
  * /proc/swaps lists areas in order of their numbers, but numbers may be missing (mm/swapfile.c,
  * alloc_swap_info() takes the lowest that is free). If the areas that were numbered 0 to n-1 by
- * their order are all here, and entries name just 0 to n-1, then each of these is in use, and nothing
- * is missing: the order is the numbers. `named` has a bit for each number.
+ * their order are all here, and entries name just 0 to n-1, then each of these is in use, and
+ * nothing is missing: the order is the numbers. `named` has a bit for each number.
  */
 static void prove_numbers(struct measure *m, uint32_t named)
 {

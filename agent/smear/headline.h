@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is said first of a measured smear: of the processes that lived, and what to do with it. METHOD.md,
- * section 8.
+ * What is said first of a measured smear: of the processes that lived, and what to do with it.
+ * METHOD.md, section 8.
  */
 #ifndef RAMSEAL_AGENT_SMEAR_HEADLINE_H
 #define RAMSEAL_AGENT_SMEAR_HEADLINE_H
@@ -13,28 +13,33 @@
 #define SMEAR_NOT_APPLICABLE "Not applicable: " ORIGIN_STILL_WHY
 
 /*
- * The one sentence, by that copy of the tables, of the processes that lived; of an image, that there is
- * nothing to say, and why.
+ * The one sentence, by that copy of the tables, of the processes that lived; of an image, that
+ * there is nothing to say, and why.
  */
 #define SMEAR_SENTENCE_MAX   384
 void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR_SENTENCE_MAX]);
 
-/* {"tables": "before", "safe":, "at-risk":, "wrong":, "sentence":, "advice":}; NULL if out of memory. */
+/*
+ * {"tables": "before", "safe":, "at-risk":, "wrong":, "sentence":, "advice":}; NULL if out of
+ * memory.
+ */
 json_t *smear_headline_json(const struct smear *s, enum copy copy);
 
 /* {"applicable": false, "sentence":} of an image, which has one moment; NULL if out of memory. */
 json_t *smear_not_applicable_json(void);
 
 /*
- * A process can be used as it is if at most so many percent of its pages are at risk. What is wrong is among
- * them: in RESULTS.md, of the runs with no more at risk (`desktop`: all orders at low pressure, `guided` at
- * normal), none by `guided` has a wrong page, and none at all more than 0.13 % of them.
+ * A process can be used as it is if at most so many percent of its pages are at risk. What is wrong
+ * is among them: in RESULTS.md, of the runs with no more at risk (`desktop`: all orders at low
+ * pressure, `guided` at normal), none by `guided` has a wrong page, and none at all more than 0.13
+ * % of them.
  */
 #define SMEAR_USABLE 2
 
 /*
- * If more of all pages are at risk, in percent, a second acquisition is worth it. In RESULTS.md all runs lie
- * above it in which 2.5 % of the pages or more are wrong, and of those below none has more than 2.4 %.
+ * If more of all pages are at risk, in percent, a second acquisition is worth it. In RESULTS.md all
+ * runs lie above it in which 2.5 % of the pages or more are wrong, and of those below none has more
+ * than 2.4 %.
  */
 #define SMEAR_AGAIN  12
 
@@ -49,8 +54,8 @@ struct smear_advice {
 void smear_advise(const struct smear *s, enum copy copy, struct smear_advice *ret);
 
 /*
- * The same in a sentence; "" where nothing can be advised: of an image, and without pages. Only by the
- * image's own tables (COPY_IMAGE) it says whether a second acquisition is worth it.
+ * The same in a sentence; "" where nothing can be advised: of an image, and without pages. Only by
+ * the image's own tables (COPY_IMAGE) it says whether a second acquisition is worth it.
  */
 #define SMEAR_ADVICE_MAX 512
 void smear_advice_text(const struct smear *s, enum copy copy, char ret[static SMEAR_ADVICE_MAX]);

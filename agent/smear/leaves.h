@@ -22,9 +22,10 @@ struct leaf_table {
 	uint64_t until; /* the first start, of all tables from the root to this */
 	/*
 	 * Where the same copy has this table more than once: earlier readings of its page, at
-	 * leaves.readings[first_reading], in order. `held`: the way from the root to here was the same
-	 * in the later of them, page for page, from `held_since` on: the last end of the earliest of
-	 * those readings. `broken`: it was another one in a reading before that, or nobody knows.
+	 * leaves.readings[first_reading], in order. `held`: the way from the root to here was the
+	 * same in the later of them, page for page, from `held_since` on: the last end of the
+	 * earliest of those readings. `broken`: it was another one in a reading before that, or
+	 * nobody knows.
 	 */
 	uint64_t held_since;
 	uint32_t first_reading;
@@ -42,10 +43,13 @@ struct leaf {
 	uint64_t raw;
 	uint32_t table;
 	uint8_t level;
-	uint8_t same; /* in so many of its table's earlier readings, the latest of them, without a break */
+	/* in so many of its table's earlier readings, the latest of them, without a break */
+	uint8_t same;
 };
 
-/* Earlier readings of one table that are looked at, the latest of them: a walk makes two or three. */
+/*
+ * Earlier readings of one table that are looked at, the latest of them: a walk makes two or three.
+ */
 #define READINGS_MAX 4
 
 /* Tables that were read more than once: in the memory, if it was read by its tables. */
@@ -107,8 +111,8 @@ static inline uint64_t leaf_size(const struct leaf *l)
 }
 
 /*
- * True if the ways from the root to these tables of two copies lead over the same pages. NULL: there is
- * none.
+ * True if the ways from the root to these tables of two copies lead over the same pages. NULL:
+ * there is none.
  */
 bool leaves_same_way(const struct leaves *x, const struct leaf_table *a, const struct leaves *y,
 		     const struct leaf_table *b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pieces: the longest stretches of addresses over which each copy has one entry, or none. So a large
- * page and the 512 small ones that it was split into can be compared.
+ * Pieces: the longest stretches of addresses over which each copy has one entry, or none. So a
+ * large page and the 512 small ones that it was split into can be compared.
  */
 #ifndef RAMSEAL_AGENT_SMEAR_PIECE_H
 #define RAMSEAL_AGENT_SMEAR_PIECE_H
@@ -22,8 +22,8 @@ struct piece {
 };
 
 /*
- * The first piece at or behind `from`; false if there is none. `at`: where each copy's leaves are; zero
- * before the first call.
+ * The first piece at or behind `from`; false if there is none. `at`: where each copy's leaves are;
+ * zero before the first call.
  */
 bool piece_next(struct measure *m, size_t at[COPIES], uint64_t from, struct piece *ret);
 

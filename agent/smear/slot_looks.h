@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the swap cache was seen to hold of a slot, and what follows for its content: METHOD.md, section 6.
+ * What the swap cache was seen to hold of a slot, and what follows for its content: METHOD.md,
+ * section 6.
  */
 #ifndef RAMSEAL_AGENT_SMEAR_SLOT_LOOKS_H
 #define RAMSEAL_AGENT_SMEAR_SLOT_LOOKS_H
@@ -13,11 +14,17 @@ enum slot_look {
 	SLOT_STILL_CACHED /* it was: the slot may be older */
 };
 
-/* What looks at the slot's page at `at`, made while the entry stood and before it was read, have seen. */
+/*
+ * What looks at the slot's page at `at`, made while the entry stood and before it was read, have
+ * seen.
+ */
 enum slot_look slot_looks_before(const struct captures *looks, uint64_t at, const struct stand *s,
 				 const struct rsz_times *read);
 
-/* The page as the cache had it while the entry stood: the newest such capture. False: there is none. */
+/*
+ * The page as the cache had it while the entry stood: the newest such capture. False: there is
+ * none.
+ */
 bool slot_looks_content(const struct captures *looks, uint64_t at, const struct stand *s,
 			struct content *ret);
 

@@ -191,9 +191,9 @@ static uint64_t gap_end(const struct judgement *j, const struct capture *next,
 }
 
 /*
- * A slot that was read while its entry stood. Linux writes it only then: the swap cache was seen to have
- * let go of the page, which it does behind the writing, or to have it; or else nobody knows, and it is
- * given time to settle.
+ * A slot that was read while its entry stood. Linux writes it only then: the swap cache was seen to
+ * have let go of the page, which it does behind the writing, or to have it; or else nobody knows,
+ * and it is given time to settle.
  */
 static enum verdict judge_written(const struct judgement *j, uint64_t at,
 				  const struct rsz_times *when)
@@ -258,8 +258,8 @@ static struct content choose(const struct judgement *j, const struct capture *c,
 }
 
 /*
- * Where the slot is not the page's for certain, but the swap cache had the page while the entry stood:
- * that is the page, whatever the slot holds, and wherever it lies.
+ * Where the slot is not the page's for certain, but the swap cache had the page while the entry
+ * stood: that is the page, whatever the slot holds, and wherever it lies.
  */
 static void take_cached(const struct judgement *j, uint64_t at, struct part *part)
 {

@@ -94,8 +94,8 @@ enum trust verdict_trust(enum verdict v);
 
 /*
  * Linux removes a page from the tables before it has written it out. What was read from a slot
- * sooner than this after the entry was seen may be older than the page, unless the swap cache was seen
- * not to have it any more.
+ * sooner than this after the entry was seen may be older than the page, unless the swap cache was
+ * seen not to have it any more.
  */
 #define SLOT_SETTLE_NS UINT64_C(1000000000)
 
@@ -138,8 +138,8 @@ struct smear_space {
 };
 
 /*
- * What speaks of smear are the processes that lived. The others are counted apart: what a walk finds of
- * them says when they began and ended.
+ * What speaks of smear are the processes that lived. The others are counted apart: what a walk
+ * finds of them says when they began and ended.
  */
 #define COHORT_MAP(X)                                                                              \
 	X(COHORT_LIVED, "lived") /* from the pass before to the pass after */                      \
@@ -226,9 +226,11 @@ struct smear {
 	struct naming slots;
 	struct layout_choice layout;
 	/*
-	 * Windows: the number of the page file that is the compression store; -1: there is none, or nobody
-	 * knows. And how that is known: "kernel" (its own table says so, or says that there is none),
-	 * "inferred" (its process is in the list, and entries name a number that no file has), NULL.
+	 * Windows: the number of the page file that is the compression store; -1: there is none, or
+	 * nobody knows. And how that is known: "kernel" (its own table says so, or says that there
+	 * is none),
+	 * "inferred" (its process is in the list, and entries name a number that no file has),
+	 * NULL.
 	 */
 	int store;
 	const char *store_by;

@@ -49,8 +49,8 @@ struct look {
 	const void *notes;
 	size_t notes_size;
 	/*
-	 * Puts what a prototype entry comes to in the place of `pte`, and when that entry was read in
-	 * `when`. False, and nothing is changed, if it cannot be read.
+	 * Puts what a prototype entry comes to in the place of `pte`, and when that entry was read
+	 * in `when`. False, and nothing is changed, if it cannot be read.
 	 */
 	bool (*follow)(const struct look *l, struct pte *pte, struct rsz_times *when);
 	/* Every mapping, whether or not it names a page. */
@@ -87,8 +87,8 @@ enum status smear__set_up(struct measure *m, struct err *e);
 void smear__tear_down(struct measure *m);
 
 /*
- * m->ret->store, and how it is known; and what reads entries is told of it. Behind layout_choose(), with
- * the same evidence.
+ * m->ret->store, and how it is known; and what reads entries is told of it. Behind layout_choose(),
+ * with the same evidence.
  */
 void smear__find_store(struct measure *m, const struct win_pte_evidence *ev);
 
@@ -137,8 +137,8 @@ enum status smear__walk_part(struct measure *m, const struct smear_id *id, uint6
 void smear__divide(struct smear *ret);
 
 /*
- * Tells m->look of what the space maps in [first, last], whole pages, in order. ST_OK also if that is
- * nothing. `s` has its id, and is not to be used for anything else.
+ * Tells m->look of what the space maps in [first, last], whole pages, in order. ST_OK also if that
+ * is nothing. `s` has its id, and is not to be used for anything else.
  */
 enum status smear__look(struct measure *m, struct smear_space *s, uint64_t first, uint64_t last,
 			struct err *e);

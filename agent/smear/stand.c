@@ -35,9 +35,9 @@ static struct stand stand_of_passes(const struct measure *m, const struct piece 
 }
 
 /*
- * An entry of the image: its newest reading, and before it as many readings as agree with it without a
- * break, and before them the pass before, unless something between the two said otherwise. Behind the
- * newest reading there is only the pass after.
+ * An entry of the image: its newest reading, and before it as many readings as agree with it
+ * without a break, and before them the pass before, unless something between the two said
+ * otherwise. Behind the newest reading there is only the pass after.
  */
 static struct stand stand_of_image(const struct measure *m, const struct piece *p)
 {

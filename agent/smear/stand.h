@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long an entry is known to have stood, and which of a page's captures to take for it: METHOD.md,
- * section 5.
+ * How long an entry is known to have stood, and which of a page's captures to take for it:
+ * METHOD.md, section 5.
  */
 #ifndef RAMSEAL_AGENT_SMEAR_STAND_H
 #define RAMSEAL_AGENT_SMEAR_STAND_H
@@ -9,8 +9,8 @@
 #include "agent/smear/piece.h"
 
 /*
- * From the first to the last of the neighbouring observations that agree with an entry, the way to it
- * included; monotonic ns. Nothing is between them if `since` is not below `until`.
+ * From the first to the last of the neighbouring observations that agree with an entry, the way to
+ * it included; monotonic ns. Nothing is between them if `since` is not below `until`.
  */
 struct stand {
 	uint64_t since; /* the first of them was over */
@@ -34,15 +34,16 @@ struct content {
 bool stand_has(const struct stand *s, const struct rsz_times *when);
 
 /*
- * The span from the first to the last moment at which entry, prototype (or zero times) and content were
- * read; where the entry was read more than once, by the nearest reading. ns.
+ * The span from the first to the last moment at which entry, prototype (or zero times) and content
+ * were read; where the entry was read more than once, by the nearest reading. ns.
  */
 uint64_t stand_window(const struct measure *m, const struct view *v, enum copy copy,
 		      const struct rsz_times *proto, const struct rsz_times *when);
 
 /*
- * The capture to take of those of one page: the newest, `c`, and `n` older ones. That which was made
- * among the readings of its own tables, else while the entry stood, else with the shortest window.
+ * The capture to take of those of one page: the newest, `c`, and `n` older ones. That which was
+ * made among the readings of its own tables, else while the entry stood, else with the shortest
+ * window.
  */
 struct content stand_choose(const struct measure *m, const struct view *v, enum copy copy,
 			    const struct stand *s, const struct capture *c,

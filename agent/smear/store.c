@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which page file of Windows is the compression store. It has no file, so that an entry that names it must
- * not be taken for one whose file is missing.
+ * Which page file of Windows is the compression store. It has no file, so that an entry that names
+ * it must not be taken for one whose file is missing.
  */
 #include <string.h>
 
@@ -10,7 +10,9 @@
 /* ImageFileName of its process, from build 14393 on (MemProcFS 5.17.5, mm_win.c). */
 #define STORE_PROCESS "MemCompression"
 
-/* What the kernel's table of paging files said (`paging_files` of a line); false: it was not found. */
+/*
+ * What the kernel's table of paging files said (`paging_files` of a line); false: it was not found.
+ */
 static bool told_by_kernel(const json_t *manifest, int *ret)
 {
 	const json_t *line, *file;
@@ -67,8 +69,9 @@ static uint32_t numbers_of_files(const struct measure *m)
 }
 
 /*
- * Without the kernel's word: there is a store, because its process is, and nobody else has the number that
- * entries name. Where no page file is known at all, that could as well be the first page file's.
+ * Without the kernel's word: there is a store, because its process is, and nobody else has the
+ * number that entries name. Where no page file is known at all, that could as well be the first
+ * page file's.
  */
 static int infer(const struct measure *m, const struct win_pte_evidence *ev)
 {

@@ -124,8 +124,8 @@ static enum status check_copy(const struct virtual_memory *v, struct err *e)
 }
 
 /*
- * The chosen tables. Where a pass has them, it comes first; memory then has the rest of the kernel's
- * pages, such as those with prototype entries.
+ * The chosen tables. Where a pass has them, it comes first; memory then has the rest of the
+ * kernel's pages, such as those with prototype entries.
  */
 static enum status open_virt(struct virtual_memory *v, struct err *e)
 {

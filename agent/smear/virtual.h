@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The virtual memory of one address space, out of a container: through the copy of its page tables
- * that is chosen, by figures 2 and 3 of "Forensic analysis of Windows user space applications through
- * heap allocations" (Cohen, 2015). Each page comes with its entry, with where its content was found
- * and when it was captured, and with the verdict that smear_measure() counts for it.
+ * that is chosen, by figures 2 and 3 of "Forensic analysis of Windows user space applications
+ * through heap allocations" (Cohen, 2015). Each page comes with its entry, with where its content
+ * was found and when it was captured, and with the verdict that smear_measure() counts for it.
  */
 #ifndef RAMSEAL_AGENT_SMEAR_VIRTUAL_H
 #define RAMSEAL_AGENT_SMEAR_VIRTUAL_H
@@ -83,8 +83,8 @@ struct virtual_reader {
 };
 
 /*
- * The layout is chosen and the address space is found once, here; reads after it cost what they read.
- * ST_INPUT: no tables, no such process, no table at `dtb`. One thread at a time.
+ * The layout is chosen and the address space is found once, here; reads after it cost what they
+ * read. ST_INPUT: no tables, no such process, no table at `dtb`. One thread at a time.
  */
 struct virtual_memory;
 enum status virtual_open(const struct virtual_plan *plan, struct virtual_memory **ret,
@@ -94,8 +94,8 @@ void virtual_close(struct virtual_memory *v); /* NULL is fine */
 const struct virtual_info *virtual_info(const struct virtual_memory *v);
 
 /*
- * `va`: any byte. ST_USAGE: an address that the machine does not have. ST_OK also where nothing could
- * be given, or the container is damaged there.
+ * `va`: any byte. ST_USAGE: an address that the machine does not have. ST_OK also where nothing
+ * could be given, or the container is damaged there.
  */
 enum status virtual_read(struct virtual_memory *v, uint64_t va, uint64_t length,
 			 const struct virtual_reader *reader, struct virtual_counts *counts,

@@ -82,9 +82,9 @@ static bool locate(const struct virtual_memory *v, const struct pte *p, uint32_t
  */
 
 /*
- * The page of the kernel's address space that holds the entry: Windows keeps prototypes in paged pool,
- * so that it may itself be in transition or in a page file. One that is behind a prototype is not
- * looked for.
+ * The page of the kernel's address space that holds the entry: Windows keeps prototypes in paged
+ * pool, so that it may itself be in transition or in a page file. One that is behind a prototype is
+ * not looked for.
  */
 static bool read_kernel(struct virtual_memory *v, uint64_t va, uint8_t *page,
 			struct rsz_times *when)
@@ -144,8 +144,8 @@ static bool is_kernel_address(const struct virtual_memory *v, uint64_t va)
 }
 
 /*
- * Windows, no entry. VADs know the addresses that a process has for itself; so they are no answer for
- * the kernel's, nor where nobody knows whether these are a process's tables at all.
+ * Windows, no entry. VADs know the addresses that a process has for itself; so they are no answer
+ * for the kernel's, nor where nobody knows whether these are a process's tables at all.
  */
 static const char *why_empty(const struct virtual_memory *v, uint64_t va)
 {
@@ -272,8 +272,8 @@ static bool has_content(const struct smear_row *row)
 }
 
 /*
- * Where no entry says anything: what the tables end with. Also entries above the page table that are
- * not present; Windows pages out page tables, and what they had in them is not looked for.
+ * Where no entry says anything: what the tables end with. Also entries above the page table that
+ * are not present; Windows pages out page tables, and what they had in them is not looked for.
  */
 static struct virtual_page explain(struct virtual_memory *v, uint64_t va)
 {

@@ -60,8 +60,8 @@ struct blob {
 	enum status (*read_at)(struct blob *b, uint64_t off, void *p, size_t len, size_t *got,
 			       struct err *e);
 	/*
-	 * Of a stream, whose end is not known beforehand: reads on until it has `end` bytes, or knows
-	 * how many there are. See blob_reach(). NULL: the size is known.
+	 * Of a stream, whose end is not known beforehand: reads on until it has `end` bytes, or
+	 * knows how many there are. See blob_reach(). NULL: the size is known.
 	 */
 	enum status (*reach)(struct blob *b, uint64_t end, struct err *e);
 	uint64_t size; /* bytes; BLOB_ENDLESS as long as the end of a stream was not seen */
@@ -74,8 +74,8 @@ struct blob {
 #define BLOB_ENDLESS UINT64_MAX
 
 /*
- * Afterwards b->size can be compared with `end`, and with all that is below it. BLOB_ENDLESS: the size
- * is known then. Of a stream that is read to there, what lies before may be gone.
+ * Afterwards b->size can be compared with `end`, and with all that is below it. BLOB_ENDLESS: the
+ * size is known then. Of a stream that is read to there, what lies before may be gone.
  */
 static inline enum status blob_reach(struct blob *b, uint64_t end, struct err *e)
 {

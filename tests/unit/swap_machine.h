@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A made-up Linux machine with swap caches: the kernel's spaces, trees and struct pages of one area. Its
- * layout is that of the generated BTF (tests/gen/machine.h).
+ * A made-up Linux machine with swap caches: the kernel's spaces, trees and struct pages of one
+ * area. Its layout is that of the generated BTF (tests/gen/machine.h).
  */
 #ifndef RAMSEAL_TESTS_UNIT_SWAP_MACHINE_H
 #define RAMSEAL_TESTS_UNIT_SWAP_MACHINE_H
@@ -94,7 +94,10 @@ static inline uint64_t make_node(uint64_t slot, unsigned shift, unsigned offset,
 	return pa;
 }
 
-/* Where the tree of a slot's space has an index, in a node of `shift`; below a root of `root_shift`. */
+/*
+ * Where the tree of a slot's space has an index, in a node of `shift`; below a root of
+ * `root_shift`.
+ */
 static inline uint64_t place_of(uint64_t slot, uint64_t index, unsigned root_shift, unsigned shift)
 {
 	uint64_t at = head_at(slot), node = 0;

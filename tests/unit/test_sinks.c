@@ -26,8 +26,8 @@ static int tear_down(void **state)
 }
 
 /*
- * A cipher, as far as the seam is concerned: other bytes, and an end of its own that belongs also to
- * what ends early.
+ * A cipher, as far as the seam is concerned: other bytes, and an end of its own that belongs also
+ * to what ends early.
  */
 struct cipher {
 	struct output output;

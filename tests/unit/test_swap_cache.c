@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Swap caches of made-up Linux machines: trees of every kind of node, trees that lie, and trees that
- * change at each moment while they are read.
+ * Swap caches of made-up Linux machines: trees of every kind of node, trees that lie, and trees
+ * that change at each moment while they are read.
  */
 #include "tests/unit/test.h"
 
@@ -259,7 +259,10 @@ static void remove_page(void)
 	memset(machine_page(&m, FRAME(2)), 'x', PAGE_SIZE);
 }
 
-/* Migration (folio_migrate_mapping()): another frame has the same page, and then the old one is reused. */
+/*
+ * Migration (folio_migrate_mapping()): another frame has the same page, and then the old one is
+ * reused.
+ */
 static void move_page(void)
 {
 	memset(machine_page(&m, FRAME(3)), 'A' + 2, PAGE_SIZE);

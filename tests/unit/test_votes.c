@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers of page files, by content: two swap areas whose numbers 0 and 2 are assumed. There is no number 1,
- * so that their order proves nothing; and pages that are in a frame before and in a slot afterwards.
+ * Numbers of page files, by content: two swap areas whose numbers 0 and 2 are assumed. There is no
+ * number 1, so that their order proves nothing; and pages that are in a frame before and in a slot
+ * afterwards.
  */
 #include "tests/unit/sealed_machine.h"
 
