@@ -8,7 +8,7 @@
 
 #include "agent/acquire/disk_options.h"
 #include "agent/host/driver.h"
-#include "agent/output/image_out.h"
+#include "agent/image/image_out.h"
 #include "agent/program/cli.h"
 #include "driver-interface/drv.h"
 

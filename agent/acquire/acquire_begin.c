@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "agent/acquire/acquire_internal.h"
-#include "agent/acquire/manifest.h"
+#include "agent/capture/manifest.h"
 #include "agent/acquire/room.h"
 #include "agent/acquire/volume_remarks.h"
 #include "agent/host/context.h"

@@ -7,8 +7,8 @@
 
 #include "agent/acquire/acquire_internal.h"
 #include "agent/acquire/confirm_numbers.h"
-#include "agent/acquire/manifest.h"
-#include "agent/acquire/pipeline.h"
+#include "agent/capture/manifest.h"
+#include "agent/capture/pipeline.h"
 #include "agent/order/order.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "agent/acquire/acquire_internal.h"
-#include "agent/acquire/manifest.h"
+#include "agent/capture/manifest.h"
 #include "agent/acquire/missing.h"
 #include "agent/acquire/tables_json.h"
 #include "agent/host/host.h"

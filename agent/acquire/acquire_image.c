@@ -5,12 +5,12 @@
  */
 #include "agent/acquire/acquire.h"
 #include "agent/acquire/changes.h"
-#include "agent/acquire/manifest.h"
-#include "agent/acquire/reading.h"
-#include "agent/acquire/sleep_watch.h"
-#include "agent/acquire/pipeline.h"
+#include "agent/capture/manifest.h"
+#include "agent/capture/reading.h"
+#include "agent/capture/sleep_watch.h"
+#include "agent/capture/pipeline.h"
 #include "agent/host/host.h"
-#include "agent/output/image_kernel.h"
+#include "agent/image/image_kernel.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
 

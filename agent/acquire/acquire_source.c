@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "agent/acquire/acquire.h"
-#include "agent/acquire/manifest.h"
-#include "agent/acquire/reading.h"
+#include "agent/capture/manifest.h"
+#include "agent/capture/reading.h"
 #include "agent/host/host.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"

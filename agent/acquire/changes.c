@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/acquire/manifest.h"
+#include "agent/capture/manifest.h"
 #include "agent/order/order.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"

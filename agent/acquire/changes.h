@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "agent/acquire/memory.h"
+#include "agent/order/memory.h"
 
 /* How often memory that was added is acquired, and asked for again. */
 #define CHANGES_ROUNDS 4

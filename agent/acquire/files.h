@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "agent/acquire/stream_pass.h"
+#include "agent/capture/stream_pass.h"
 #include "agent/program/cli.h"
 #include "driver-interface/drv.h"
 #include "tsk-extract/pagefiles.h"

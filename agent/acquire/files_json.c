@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "agent/acquire/manifest.h"
+#include "agent/capture/manifest.h"
 #include "agent/program/json.h"
 #include "formats/base/bytes.h"
 

@@ -7,7 +7,7 @@
 #ifndef RAMSEAL_AGENT_ACQUIRE_MISSING_H
 #define RAMSEAL_AGENT_ACQUIRE_MISSING_H
 
-#include "agent/acquire/stream_pass.h"
+#include "agent/capture/stream_pass.h"
 
 /*
  * Room that the records take, beside the end itself: one for each 16 MiB of memory (200 bytes), and

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "agent/acquire/missing.h"
-#include "agent/host/preflight.h"
+#include "agent/acquire/preflight.h"
 #include "formats/rsz_writer.h"
 
 #define END_ROOM     ((uint64_t)512 << 10)

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/acquire/manifest.h"
-#include "agent/acquire/reading.h"
+#include "agent/capture/manifest.h"
+#include "agent/capture/reading.h"
 #include "agent/acquire/tables_json.h"
 #include "agent/host/host.h"
 #include "agent/host/process_names.h"

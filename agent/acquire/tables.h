@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "agent/acquire/stream_pass.h"
+#include "agent/capture/stream_pass.h"
 #include "agent/paging/discover.h"
 #include "agent/paging/layout.h"
 #include "agent/paging/prints.h"

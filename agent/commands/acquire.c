@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/acquire/acquire.h"
-#include "agent/acquire/reading.h"
+#include "agent/capture/reading.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/sources.h"
 #include "agent/order/order.h"

@@ -3,7 +3,7 @@
  * ramseal export: a stream of pages in a format that other tools read.
  */
 #include "agent/commands/commands.h"
-#include "agent/output/export.h"
+#include "agent/image/export.h"
 #include "formats/raw.h"
 
 static enum status run(struct cli *cli, struct err *e);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
-#include "agent/output/export.h"
+#include "agent/image/export.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"

@@ -4,14 +4,14 @@
  */
 #include <inttypes.h>
 
-#include "agent/acquire/manifest.h"
-#include "agent/acquire/sleep_watch.h"
-#include "agent/acquire/tally.h"
+#include "agent/capture/manifest.h"
+#include "agent/capture/sleep_watch.h"
+#include "agent/capture/tally.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/info_machine.h"
 #include "agent/container/sums.h"
 #include "agent/host/process_names.h"
-#include "agent/output/image_pass.h"
+#include "agent/image/image_pass.h"
 #include "agent/program/clock.h"
 #include "agent/program/json.h"
 #include "agent/program/text.h"

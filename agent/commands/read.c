@@ -5,17 +5,17 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/acquire/manifest.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/read_captures.h"
-#include "agent/container.h"
-#include "agent/output/image_out.h"
+#include "agent/container/container.h"
+#include "agent/container/manifest_read.h"
+#include "agent/image/image_out.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
 #include "agent/smear/input.h"
 #include "agent/smear/report.h"
-#include "agent/smear/virtual.h"
+#include "agent/virtual/virtual.h"
 
 static enum status run(struct cli *cli, struct err *e);
 

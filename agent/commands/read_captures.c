@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
-#include "agent/container.h"
-#include "agent/output/image_captures.h"
+#include "agent/container/container.h"
+#include "agent/image/image_captures.h"
 #include "agent/program/json.h"
-#include "agent/smear/captures.h"
+#include "agent/container/captures.h"
 #include "formats/base/bytes.h"
 #include "formats/base/sha256.h"
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "agent/acquire/pipeline.h"
+#include "agent/capture/pipeline.h"
 #include "agent/commands/commands.h"
 #include "agent/output/output.h"
 #include "agent/report/page.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/acquire/pipeline.h"
+#include "agent/capture/pipeline.h"
 #include "agent/commands/commands.h"
 #include "agent/container/input.h"
 #include "agent/container/verify.h"

@@ -4,11 +4,11 @@
  */
 #include <inttypes.h>
 
-#include "agent/acquire/pipeline.h"
-#include "agent/acquire/sleep_watch.h"
+#include "agent/capture/pipeline.h"
+#include "agent/capture/sleep_watch.h"
 #include "agent/container/verify.h"
 #include "agent/commands/commands.h"
-#include "agent/container.h"
+#include "agent/container/container.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
 

@@ -6,8 +6,8 @@
 #ifndef RAMSEAL_AGENT_CONTAINER_SUMS_H
 #define RAMSEAL_AGENT_CONTAINER_SUMS_H
 
-#include "agent/acquire/tally.h"
-#include "agent/container.h"
+#include "agent/capture/tally.h"
+#include "agent/container/container.h"
 
 /* Reasons of a capture that is not the first: enum rsz_reason; the last takes the rest. */
 #define SUMS_REASONS 8

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/acquire/pipeline.h"
+#include "agent/capture/pipeline.h"
 #include "agent/program/interrupt.h"
 
 struct verify_item {

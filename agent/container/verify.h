@@ -5,7 +5,7 @@
 #ifndef RAMSEAL_AGENT_CONTAINER_VERIFY_H
 #define RAMSEAL_AGENT_CONTAINER_VERIFY_H
 
-#include "agent/container.h"
+#include "agent/container/container.h"
 #include "agent/program/progress.h"
 #include "formats/rsz_reader.h"
 

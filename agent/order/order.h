@@ -9,7 +9,7 @@
 #ifndef RAMSEAL_AGENT_ORDER_ORDER_H
 #define RAMSEAL_AGENT_ORDER_ORDER_H
 
-#include "agent/acquire/memory.h"
+#include "agent/order/memory.h"
 
 struct order {
 	const char *name;

@@ -17,7 +17,7 @@
 #ifndef RAMSEAL_AGENT_ORDER_SLOTS_H
 #define RAMSEAL_AGENT_ORDER_SLOTS_H
 
-#include "agent/acquire/stream_pass.h"
+#include "agent/capture/stream_pass.h"
 #include "agent/paging/entry_reader.h"
 #include "agent/paging/swap_cache.h"
 #include "tsk-extract/extract.h"

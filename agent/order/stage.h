@@ -6,7 +6,7 @@
 #ifndef RAMSEAL_AGENT_ORDER_STAGE_H
 #define RAMSEAL_AGENT_ORDER_STAGE_H
 
-#include "agent/acquire/stream_pass.h"
+#include "agent/capture/stream_pass.h"
 
 /*
  * Everything of a group is read in one go, before any of it is compressed: the pipeline may be

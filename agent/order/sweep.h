@@ -6,7 +6,7 @@
 #ifndef RAMSEAL_AGENT_ORDER_SWEEP_H
 #define RAMSEAL_AGENT_ORDER_SWEEP_H
 
-#include "agent/acquire/memory.h"
+#include "agent/order/memory.h"
 #include "agent/paging/walk.h"
 
 /* Zero-initialise but for the first four. */

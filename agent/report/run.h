@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "agent/container/sums.h"
-#include "agent/origin.h"
+#include "agent/container/origin.h"
 #include "agent/program/progress.h"
 #include "agent/report/timeline.h"
 #include "agent/smear/smear.h"

@@ -2,7 +2,7 @@
 /* The three copies of the tables: opened, and the layout of their entries. */
 #include <string.h>
 
-#include "agent/origin.h"
+#include "agent/container/origin.h"
 #include "agent/program/interrupt.h"
 #include "agent/smear/votes.h"
 #include "formats/base/bytes.h"

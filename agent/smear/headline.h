@@ -6,7 +6,7 @@
 #ifndef RAMSEAL_AGENT_SMEAR_HEADLINE_H
 #define RAMSEAL_AGENT_SMEAR_HEADLINE_H
 
-#include "agent/origin.h"
+#include "agent/container/origin.h"
 #include "agent/smear/smear.h"
 
 /* What is said of an image instead of how far its tables and pages belong together. */

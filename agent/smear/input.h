@@ -3,7 +3,7 @@
 #ifndef RAMSEAL_AGENT_SMEAR_INPUT_H
 #define RAMSEAL_AGENT_SMEAR_INPUT_H
 
-#include "agent/container.h"
+#include "agent/container/container.h"
 #include "agent/smear/smear.h"
 
 struct smear_input {

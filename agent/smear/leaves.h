@@ -8,7 +8,7 @@
 #define RAMSEAL_AGENT_SMEAR_LEAVES_H
 
 #include "agent/paging/walk.h"
-#include "agent/smear/captures.h"
+#include "agent/container/captures.h"
 #include "agent/paging/entry_reader.h"
 
 #define NO_TABLE UINT32_MAX

@@ -6,7 +6,7 @@
 #ifndef RAMSEAL_AGENT_SMEAR_SMEAR_H
 #define RAMSEAL_AGENT_SMEAR_SMEAR_H
 
-#include "agent/smear/captures.h"
+#include "agent/container/captures.h"
 #include "agent/smear/change.h"
 #include "agent/paging/layout.h"
 #include "agent/smear/leaves.h"

@@ -6,7 +6,7 @@
 #ifndef RAMSEAL_AGENT_SMEAR_SMEAR_INTERNAL_H
 #define RAMSEAL_AGENT_SMEAR_SMEAR_INTERNAL_H
 
-#include "agent/smear/captures.h"
+#include "agent/container/captures.h"
 #include "agent/smear/smear.h"
 
 /* A page file or swap area by the number that entries have for it. */

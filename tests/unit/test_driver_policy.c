@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "agent/host/context_flags.h"
-#include "agent/host/driver_policy.h"
+#include "agent/acquire/driver_policy.h"
 #include "agent/host/driver_signers.h"
 #include "formats/base/sha256.h"
 #include "tests/unit/scratch.h"

@@ -3,10 +3,10 @@
  * The memory pass and the sealer, from a source that fails by rule into an output that is full at
  * any size. The output is a sink of this file's, and so is the signal, which memory.c asks for.
  */
-#include "agent/acquire/memory.h"
+#include "agent/order/memory.h"
 #include "agent/acquire/changes.h"
 #include "agent/acquire/missing.h"
-#include "agent/acquire/reading.h"
+#include "agent/capture/reading.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

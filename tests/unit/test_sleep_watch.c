@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent/acquire/sleep_watch.h"
+#include "agent/capture/sleep_watch.h"
 
 #define SECOND NS_PER_SECOND
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent/host/preflight.h"
+#include "agent/acquire/preflight.h"
 #include "agent/host/system_answers.h"
 #include "formats/base/nt_answers.h"
 

@@ -10,7 +10,7 @@
 
 #include "agent/host/host.h"
 #include "agent/host/inventory.h"
-#include "agent/host/preflight.h"
+#include "agent/acquire/preflight.h"
 #include "agent/output/output.h"
 #include "agent/output/output_set.h"
 #include "agent/output/output_target.h"

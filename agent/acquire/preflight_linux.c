@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "agent/acquire/preflight.h"
+#include "agent/output/output_linux.h"
+
+/* A disk's size, if it is one and we may read it. */
+static void look_at_disk(const char *path, uint64_t *ret_room)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat sb;
+	off_t end;
+
+	if (stat(path, &sb) || !S_ISBLK(sb.st_mode))
+		return;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	end = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+	if (end >= 0)
+		*ret_room = (uint64_t)end;
+}
+
+enum preflight_target preflight_target(const char *path, uint64_t *ret_room, struct err *e)
+{
+	_cleanup_free_ char *directory = target_directory_of(path);
+	_cleanup_close_ int fd = -1;
+	struct stat sb;
+	bool there;
+
+	if (!directory) {
+		err_nomem(e);
+		return PREFLIGHT_NO;
+	}
+	there = !lstat(path, &sb);
+	if (there && S_ISDIR(sb.st_mode)) {
+		err_from_errno(e, ST_OUTPUT, EISDIR, "%s", path);
+		return PREFLIGHT_NO;
+	}
+	if (there && !S_ISREG(sb.st_mode)) {
+		look_at_disk(path, ret_room);
+		return PREFLIGHT_OTHER;
+	}
+	/* AT_EACCESS: with the rights that we would write with. */
+	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS)) {
+		err_from_errno(e, ST_OUTPUT, errno, "%s", directory);
+		return PREFLIGHT_NO;
+	}
+	if (!target_room_at(fd, ret_room))
+		*ret_room = ROOM_UNKNOWN;
+	return there ? PREFLIGHT_EXISTS : PREFLIGHT_FREE;
+}
+
+/* Devices that the kernel makes for guests only: drivers/virt/coco. */
+const char *preflight_encrypted_guest(void)
+{
+	static const char *const signs[] = { "/dev/sev-guest", "/dev/tdx_guest", "/dev/tdx-guest" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(signs); i++)
+		if (!access(signs[i], F_OK))
+			return signs[i];
+	return NULL;
+}

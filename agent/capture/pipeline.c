@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/capture/pipeline.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "agent/host/host.h"
+#include "formats/base/defs.h"
+
+/*
+ * Items are numbered as they are filled; item n lives in slot n % n_slots. Always
+ * drained <= taken <= filled <= drained + n_slots.
+ */
+struct slot {
+	void *item;
+	bool done; /* worked on, ready to be drained */
+	enum status st;
+	struct err err;
+};
+
+struct pipeline {
+	const struct pipeline_ops *ops;
+	struct pipeline_filler filler;
+	void *arg;
+	struct slot *slots;
+	size_t n_slots;
+
+	pthread_mutex_t lock; /* guards everything below, and slot->done */
+	pthread_cond_t room;  /* a slot was drained, or the run failed */
+	pthread_cond_t work;  /* an item was filled, or no more will be */
+	pthread_cond_t ready; /* an item was worked on, or no more will be */
+	uint64_t filled;
+	uint64_t taken;
+	uint64_t drained;
+	bool full_stop; /* no more items will be filled */
+	enum status st; /* why the drain ended early */
+	struct err err;
+};
+
+struct worker {
+	struct pipeline *p;
+	unsigned number;
+	pthread_t thread;
+};
+
+static void *work_thread(void *arg)
+{
+	struct worker *w = arg;
+	struct pipeline *p = w->p;
+
+	pthread_mutex_lock(&p->lock);
+	for (;;) {
+		struct slot *s;
+
+		while (p->taken == p->filled && !p->full_stop)
+			pthread_cond_wait(&p->work, &p->lock);
+		if (p->taken == p->filled)
+			break;
+		s = &p->slots[p->taken++ % p->n_slots];
+		pthread_mutex_unlock(&p->lock);
+		s->st = p->ops->work(p->arg, w->number, s->item, &s->err);
+		pthread_mutex_lock(&p->lock);
+		s->done = true;
+		pthread_cond_signal(&p->ready);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+/* The first failure of the drain ends the run: whoever fills, learns it from p->st. */
+static void fail(struct pipeline *p, enum status st, const struct err *why)
+{
+	p->st = st;
+	p->err = *why;
+	p->full_stop = true;
+	pthread_cond_broadcast(&p->work);
+}
+
+static void *drain_thread(void *arg)
+{
+	struct pipeline *p = arg;
+
+	pthread_mutex_lock(&p->lock);
+	for (;;) {
+		struct slot *s = &p->slots[p->drained % p->n_slots];
+
+		while (p->drained < p->filled ? !s->done : !p->full_stop)
+			pthread_cond_wait(&p->ready, &p->lock);
+		if (p->drained == p->filled)
+			break;
+		s->done = false;
+		if (!p->st) {
+			enum status st = s->st;
+
+			pthread_mutex_unlock(&p->lock);
+			if (!st)
+				st = p->ops->drain(p->arg, s->item, &s->err);
+			pthread_mutex_lock(&p->lock);
+			if (st)
+				fail(p, st, &s->err);
+		}
+		p->drained++;
+		pthread_cond_signal(&p->room);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return NULL;
+}
+
+/* The next free slot, or NULL once the drain has failed. */
+static struct slot *wait_for_room(struct pipeline *p)
+{
+	struct slot *s;
+
+	pthread_mutex_lock(&p->lock);
+	while (p->filled - p->drained == p->n_slots && !p->st)
+		pthread_cond_wait(&p->room, &p->lock);
+	s = p->st ? NULL : &p->slots[p->filled % p->n_slots];
+	pthread_mutex_unlock(&p->lock);
+	return s;
+}
+
+static enum status fill_all(void *arg, struct err *e)
+{
+	struct pipeline *p = arg;
+	struct slot *s;
+
+	while ((s = wait_for_room(p))) {
+		const enum status st = p->ops->fill(p->arg, s->item, e);
+
+		if (st)
+			return st == ST_END ? ST_OK : st;
+		s->st = ST_OK;
+		s->err.message[0] = '\0';
+		pthread_mutex_lock(&p->lock);
+		/*
+		 * After a failure the workers may be gone: an item counted now would wait for ever.
+		 */
+		if (!p->full_stop)
+			p->filled++;
+		pthread_cond_signal(&p->work);
+		pthread_mutex_unlock(&p->lock);
+	}
+	return ST_OK;
+}
+
+static void stop(struct pipeline *p)
+{
+	pthread_mutex_lock(&p->lock);
+	p->full_stop = true;
+	pthread_cond_broadcast(&p->work);
+	pthread_cond_broadcast(&p->ready);
+	pthread_mutex_unlock(&p->lock);
+}
+
+/*
+ * How many workers were started: perhaps none. With fewer than asked for it takes longer, no more.
+ */
+static unsigned start_workers(struct pipeline *p, struct worker *worker, unsigned workers)
+{
+	unsigned started = 0;
+
+	for (; started < workers; started++) {
+		worker[started] = (struct worker){ .p = p, .number = started };
+		if (pthread_create(&worker[started].thread, NULL, work_thread, &worker[started]))
+			break;
+	}
+	return started;
+}
+
+/* False, and nothing was done, if the threads that it takes cannot be started. */
+static bool run_threads(struct pipeline *p, unsigned workers, enum status *ret, struct err *e)
+{
+	struct worker worker[PIPELINE_WORKERS_MAX];
+	pthread_t drain;
+	unsigned started;
+	bool ran;
+
+	if (pthread_create(&drain, NULL, drain_thread, p))
+		return false;
+	started = start_workers(p, worker, workers);
+	ran = started;
+	if (ran)
+		*ret = p->filler.run ? p->filler.run(p->filler.with, fill_all, p, e)
+				     : fill_all(p, e);
+	stop(p);
+	while (started--)
+		pthread_join(worker[started].thread, NULL);
+	pthread_join(drain, NULL);
+	if (ran && p->st) {
+		if (e)
+			*e = p->err;
+		*ret = p->st;
+	}
+	return ran;
+}
+
+/* One item after the other on this thread: slow, but a result. */
+static enum status run_alone(const struct pipeline *p, struct err *e)
+{
+	void *const item = p->slots[0].item;
+	enum status st;
+
+	do {
+		st = p->ops->fill(p->arg, item, e);
+		if (st)
+			return st == ST_END ? ST_OK : st;
+		st = p->ops->work(p->arg, 0, item, e);
+		if (!st)
+			st = p->ops->drain(p->arg, item, e);
+	} while (!st);
+	return st;
+}
+
+enum status pipeline_run(const struct pipeline_ops *ops, void *arg, void *const items[],
+			 size_t n_items, unsigned workers, struct err *e)
+{
+	return pipeline_run_with(ops, (struct pipeline_filler){ 0 }, arg, items, n_items, workers,
+				 e);
+}
+
+enum status pipeline_run_with(const struct pipeline_ops *ops, struct pipeline_filler filler,
+			      void *arg, void *const items[], size_t n_items, unsigned workers,
+			      struct err *e)
+{
+	struct pipeline p = {
+		.ops = ops,
+		.filler = filler,
+		.arg = arg,
+		.n_slots = n_items,
+		.lock = PTHREAD_MUTEX_INITIALIZER,
+		.room = PTHREAD_COND_INITIALIZER,
+		.work = PTHREAD_COND_INITIALIZER,
+		.ready = PTHREAD_COND_INITIALIZER,
+	};
+	enum status st = ST_OK;
+
+	p.slots = calloc(n_items, sizeof(*p.slots));
+	if (!p.slots)
+		return err_nomem(e);
+	for (size_t i = 0; i < n_items; i++)
+		p.slots[i].item = items[i];
+	if (!run_threads(&p, MAX(1, MIN(workers, PIPELINE_WORKERS_MAX)), &st, e))
+		st = run_alone(&p, e);
+	free(p.slots);
+	return st;
+}
+
+unsigned pipeline_threads(uint64_t asked)
+{
+	if (asked)
+		return (unsigned)MIN(asked, PIPELINE_WORKERS_MAX);
+	return MIN(host_cpus(), PIPELINE_WORKERS_USUAL);
+}

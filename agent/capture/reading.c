@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/capture/reading.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "agent/program/clock.h"
+#include "agent/program/interrupt.h"
+#include "agent/program/log.h"
+
+/* Shared by who reads and who waits; where a read is given up, it stays. */
+struct run {
+	enum status (*fn)(void *arg, struct err *e);
+	void *arg;
+	enum status st;
+	struct err err;
+	struct drv_watch opening; /* without a source: over all of it */
+	pthread_mutex_t lock;     /* guards `done` */
+	pthread_cond_t ended;
+	bool done;
+};
+
+/* The read that was under way at the last step, and for how many steps by then. */
+struct patience {
+	uint64_t number;
+	unsigned steps;
+};
+
+static void *read_thread(void *arg)
+{
+	struct run *run = arg;
+
+	watch_begin(&run->opening, 0, 0);
+	run->st = run->fn(run->arg, &run->err);
+	watch_end(&run->opening);
+	pthread_mutex_lock(&run->lock);
+	run->done = true;
+	pthread_cond_signal(&run->ended);
+	pthread_mutex_unlock(&run->lock);
+	return NULL;
+}
+
+/* A clock that nobody sets, where condition variables can have one. */
+#ifdef _WIN32
+#define STEP_CLOCK CLOCK_REALTIME
+#else
+#define STEP_CLOCK CLOCK_MONOTONIC
+#endif
+
+static bool run_init(struct run *run)
+{
+	pthread_condattr_t attributes;
+	bool ok = !pthread_condattr_init(&attributes);
+
+#ifndef _WIN32
+	ok = ok && !pthread_condattr_setclock(&attributes, STEP_CLOCK);
+#endif
+	ok = ok && !pthread_cond_init(&run->ended, &attributes);
+	pthread_condattr_destroy(&attributes);
+	return ok && !pthread_mutex_init(&run->lock, NULL);
+}
+
+static bool is_done(struct run *run)
+{
+	bool done;
+
+	pthread_mutex_lock(&run->lock);
+	done = run->done;
+	pthread_mutex_unlock(&run->lock);
+	return done;
+}
+
+/* Until it is done, or a second is over. True: done. */
+static bool wait_a_step(struct run *run, const struct reading *r)
+{
+	struct timespec until;
+	int error = 0;
+	bool done;
+
+	if (r->step) {
+		r->step(r->with);
+		return is_done(run);
+	}
+	clock_gettime(STEP_CLOCK, &until);
+	until.tv_sec++;
+	pthread_mutex_lock(&run->lock);
+	while (!run->done && error != ETIMEDOUT)
+		error = pthread_cond_timedwait(&run->ended, &run->lock, &until);
+	done = run->done;
+	pthread_mutex_unlock(&run->lock);
+	return done;
+}
+
+/* True if the read that is under way was so for too long, and is given up now. */
+static bool give_up(struct run *run, const struct reading *r, struct patience *p, struct err *e)
+{
+	const struct drv_request q = r->source ? drv_reading(r->source) : watch_now(&run->opening);
+	const unsigned limit = interrupted() ? MIN(r->limit_s, READING_INTERRUPT_S) : r->limit_s;
+
+	p->steps = q.number && q.number == p->number ? p->steps + 1 : 0;
+	p->number = q.number;
+	if (p->steps < limit || !(r->source ? drv_abandon(r->source, q.number)
+					    : watch_abandon(&run->opening, q.number)))
+		return false;
+	if (r->source)
+		err_set(e, ST_SOURCE_FAILED,
+			"%s: a read of %zu bytes at 0x%" PRIx64
+			" did not return within %u seconds and was given up",
+			r->source->info.path, q.len, q.addr, p->steps);
+	else
+		err_set(e, ST_SOURCE_FAILED,
+			"the source could not be opened within %u seconds and was given up",
+			p->steps);
+	log_warning("source-hangs",
+		    "%s; ramseal may not be able to exit before the system restarts", e->message);
+	return true;
+}
+
+/* ST_SOURCE_FAILED: given up, and `run` with it. */
+static enum status wait_for(struct run *run, const struct reading *r, pthread_t thread,
+			    struct err *e)
+{
+	struct patience p = { 0 };
+	enum status st;
+
+	while (!wait_a_step(run, r)) {
+		if (!give_up(run, r, &p, e))
+			continue;
+		pthread_detach(thread);
+		return ST_SOURCE_FAILED;
+	}
+	pthread_join(thread, NULL);
+	st = run->st;
+	if (e)
+		*e = run->err;
+	pthread_cond_destroy(&run->ended);
+	pthread_mutex_destroy(&run->lock);
+	free(run);
+	return st;
+}
+
+enum status reading_run(const struct reading *r, enum status (*fn)(void *arg, struct err *e),
+			void *arg, struct err *e)
+{
+	struct run *run = r->limit_s && !(r->source && r->source->info.simulated)
+				  ? calloc(1, sizeof(*run))
+				  : NULL;
+	pthread_t thread;
+	struct err own = ERR_INIT;
+
+	if (!run || !run_init(run)) {
+		free(run);
+		return fn(arg, e);
+	}
+	run->fn = fn;
+	run->arg = arg;
+	run->err = own;
+	if (pthread_create(&thread, NULL, read_thread, run)) {
+		free(run);
+		return fn(arg, e);
+	}
+	return wait_for(run, r, thread, e ? e : &own);
+}
+
+static enum status run_filling(const void *with, enum status (*fn)(void *arg, struct err *e),
+			       void *arg, struct err *e)
+{
+	return reading_run(with, fn, arg, e);
+}
+
+struct pipeline_filler reading_filler(const struct reading *r)
+{
+	return (struct pipeline_filler){ .run = r ? run_filling : NULL, .with = r };
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/capture/stream_pass.h"
+
+#include <string.h>
+
+#include "agent/capture/governor.h"
+#include "agent/capture/pipeline.h"
+#include "agent/capture/reading.h"
+#include "agent/program/clock.h"
+#include "formats/base/left.h"
+
+struct stream_item {
+	struct rsz_chunk chunk;
+	struct stream_piece piece;
+	struct rsz_frame frame;
+	struct rsz_extent extents[STREAM_EXTENTS];
+	struct page_status pages[STREAM_SKIP / PAGE_SIZE];
+	void *memory;
+	uint8_t *data; /* STREAM_CHUNK bytes in it, on a page, as unbuffered devices want them */
+};
+
+struct pass {
+	const struct stream_plan *plan;
+	struct stream_result *result;
+	unsigned threads; /* as many as the plan wants, or as there is memory for */
+	struct rsz_encoder *encoders[PIPELINE_WORKERS_MAX];
+	struct stream_item *items[PIPELINE_WORKERS_MAX + 2];
+	struct governor governor;
+	struct progress progress;
+	uint64_t done; /* bytes drained */
+};
+
+static enum status fill(void *arg, void *item, struct err *e)
+{
+	struct pass *p = arg;
+	struct stream_item *it = item;
+	struct rsz_chunk *c = &it->chunk;
+	enum status st;
+
+	it->piece = (struct stream_piece){
+		.extents = it->extents,
+		.pages = it->pages,
+		.data = it->data,
+		.stream = p->plan->stream,
+		.result = p->result,
+	};
+	st = p->plan->feed->next(p->plan->feed, &it->piece, e);
+	if (st)
+		return st;
+	*c = (struct rsz_chunk){
+		.stream = it->piece.stream,
+		.paged = true,
+		.extents = it->extents,
+		.n_extents = it->piece.n_extents,
+		.pages = it->pages,
+		.data = it->data,
+		.start = it->extents[0].start,
+		.end = it->extents[it->piece.n_extents - 1].end,
+	};
+	for (size_t i = 0; i < c->n_extents; i++) {
+		c->n_pages += rsz_extent_pages(&c->extents[i]);
+		c->length += c->extents[i].length;
+	}
+	return ST_OK;
+}
+
+static enum status work(void *arg, unsigned worker, void *item, struct err *e)
+{
+	struct pass *p = arg;
+	struct stream_item *it = item;
+	const uint64_t begin = clock_mono_ns();
+	enum status st;
+
+	rsz_encoder_set_level(p->encoders[worker], governor_level(&p->governor));
+	st = rsz_encode(p->encoders[worker], &it->chunk, &it->frame, e);
+	governor_compressed(&p->governor, clock_mono_ns() - begin);
+	return st;
+}
+
+static enum status drain(void *arg, void *item, struct err *e)
+{
+	struct pass *p = arg;
+	struct stream_item *it = item;
+	struct stream_result *r = it->piece.result;
+	const uint64_t begin = clock_mono_ns();
+	enum status st = sealer_put(p->plan->sealer, &it->frame, e);
+	const uint64_t now = clock_mono_ns();
+
+	governor_wrote(&p->governor, now - begin, now);
+	if (st)
+		return st;
+	tally_chunk(&r->tally, &it->chunk);
+	if (!r->start)
+		r->start = it->chunk.start;
+	r->end = it->chunk.end;
+	r->bytes = (r->tally.pages[PAGE_DATA] + r->tally.pages[PAGE_ZERO]) << PAGE_SHIFT;
+	if (r != p->result)
+		return ST_OK;
+	p->done += it->chunk.length;
+	progress_update(&p->progress, p->done, r->tally.pages[PAGE_UNREADABLE]);
+	return ST_OK;
+}
+
+static const struct pipeline_ops pass_ops = { .fill = fill, .work = work, .drain = drain };
+
+static void item_destroy(struct stream_item *it)
+{
+	if (!it)
+		return;
+	rsz_frame_deinit(&it->frame);
+	free(it->memory);
+	free(it);
+}
+
+static enum status item_create(struct stream_item **ret, struct err *e)
+{
+	struct stream_item *it = calloc(1, sizeof(*it));
+	enum status st =
+		it ? rsz_frame_init(&it->frame, STREAM_CHUNK, STREAM_EXTENTS, e) : err_nomem(e);
+
+	if (!st) {
+		it->memory = malloc(STREAM_CHUNK + PAGE_SIZE);
+		st = it->memory ? ST_OK : err_nomem(e);
+	}
+	if (!st)
+		it->data = (uint8_t *)it->memory + PAGE_SIZE - (uintptr_t)it->memory % PAGE_SIZE;
+	if (st) {
+		item_destroy(it);
+		return st;
+	}
+	*ret = it;
+	return ST_OK;
+}
+
+static void pass_deinit(struct pass *p)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(p->items); i++)
+		item_destroy(p->items[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(p->encoders); i++)
+		rsz_encoder_destroy(p->encoders[i]);
+}
+
+/* One of the items is still being read into. */
+static void pass_leave(const struct pass *p)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(p->items); i++)
+		left_keep(p->items[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(p->encoders); i++)
+		rsz_encoder_destroy(p->encoders[i]);
+}
+
+static enum status pass_init(struct pass *p, const struct stream_plan *plan, unsigned threads,
+			     struct stream_result *result, struct err *e)
+{
+	enum status st = ST_OK;
+
+	*p = (struct pass){ .plan = plan, .result = result, .threads = threads };
+	for (unsigned i = 0; i < threads && !st; i++)
+		st = rsz_encoder_create(plan->level, STREAM_CHUNK, &p->encoders[i], e);
+	for (size_t i = 0; i < pipeline_items(threads) && !st; i++)
+		st = item_create(&p->items[i], e);
+	if (st)
+		pass_deinit(p);
+	return st;
+}
+
+/* Slower is better than not at all. */
+static enum status pass_fit(struct pass *p, const struct stream_plan *plan,
+			    struct stream_result *result, struct err *e)
+{
+	unsigned threads = plan->threads;
+	enum status st = pass_init(p, plan, threads, result, e);
+
+	while (st == ST_NOMEM && threads > 1) {
+		threads /= 2;
+		st = pass_init(p, plan, threads, result, e);
+	}
+	if (!st && e)
+		e->message[0] = '\0';
+	return st;
+}
+
+enum status stream_pass(const struct stream_plan *plan, struct stream_result *ret, struct err *e)
+{
+	const bool was_left = plan->reading && drv_is_abandoned(plan->reading->source);
+	struct pass p;
+	enum status st = pass_fit(&p, plan, ret, e);
+
+	if (!st) {
+		governor_init(&p.governor, plan->level, !plan->level_auto, p.threads,
+			      clock_mono_ns());
+		progress_init(&p.progress, plan->progress, plan->label, plan->total);
+		st = pipeline_run_with(&pass_ops, reading_filler(plan->reading), &p,
+				       (void *const *)p.items, pipeline_items(p.threads), p.threads,
+				       e);
+		progress_finish(&p.progress);
+		ret->level = governor_level(&p.governor);
+		ret->level_moves = p.governor.changes;
+		if (plan->reading && !was_left && drv_is_abandoned(plan->reading->source))
+			pass_leave(&p);
+		else
+			pass_deinit(&p);
+	}
+	return st;
+}
+
+void stream_result_deinit(struct stream_result *r)
+{
+	tally_deinit(&r->tally);
+}

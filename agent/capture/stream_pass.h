@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From pages, wherever they come from, through the pipeline into a stream of a container. What is
+ * read, in which order and how often is the feed's business: memory.c has the one for RAM, files.c
+ * the one for page files.
+ */
+#ifndef RAMSEAL_AGENT_CAPTURE_STREAM_PASS_H
+#define RAMSEAL_AGENT_CAPTURE_STREAM_PASS_H
+
+#include "agent/capture/sealer.h"
+#include "agent/capture/tally.h"
+#include "agent/program/progress.h"
+
+/* What is read, compressed and hashed as one piece. Larger compresses hardly better. */
+#define STREAM_CHUNK   ((size_t)1 << 20)
+
+/* Pages without bytes need no buffer, so that one piece may name as many as a chunk can. */
+#define STREAM_SKIP    ((size_t)RSZ_CONTENT_MAX)
+
+/* Pages that lie here and there go into one piece, each with its own time: a page at a time. */
+#define STREAM_EXTENTS (STREAM_CHUNK / PAGE_SIZE)
+
+struct stream_result;
+
+struct stream_piece {
+	/* To be filled: at least one, in the order of their times, and of `pages` and `data`. */
+	struct rsz_extent *extents; /* room for STREAM_EXTENTS */
+	size_t n_extents;
+	/* At most STREAM_CHUNK bytes together, or STREAM_SKIP if no page is data. */
+	struct page_status *pages; /* to be filled, one per page */
+	uint8_t *data;             /* to be filled where pages are data: STREAM_CHUNK bytes */
+	/* Where it goes: the plan's stream and result, unless the feed says otherwise. */
+	uint32_t stream;
+	struct stream_result *result;
+};
+
+struct stream_feed {
+	/* The next piece, ST_END, or what ends the pass. One thread. */
+	enum status (*next)(struct stream_feed *f, struct stream_piece *p, struct err *e);
+};
+
+struct reading;
+
+struct stream_plan {
+	struct stream_feed *feed;
+	/* Watches over the source that the feed reads; NULL: it reads none. */
+	const struct reading *reading;
+	struct sealer *sealer;
+	uint32_t stream;
+	int level;       /* zstd's, or RSZ_LEVEL_STORE; the first one, if it may move */
+	bool level_auto; /* see governor.h */
+	unsigned threads;
+	enum progress_mode progress;
+	const char *label; /* for the progress */
+	uint64_t total;    /* bytes, likewise */
+};
+
+/* Zero-initialise. */
+struct stream_result {
+	struct tally tally;
+	uint64_t bytes; /* of pages that were read */
+	uint64_t start; /* monotonic ns: before the first read, and after the last */
+	uint64_t end;
+	int level;            /* at the end */
+	unsigned level_moves; /* how often it was changed */
+};
+
+void stream_result_deinit(struct stream_result *r);
+
+/*
+ * Until the feed has no more. On failure the container ends with the last whole chunk: ST_OUTPUT,
+ * ST_NOMEM, or what the feed said. If a read was given up (reading.h), the feed must not be freed.
+ * Two passes may run at once on one sealer.
+ */
+enum status stream_pass(const struct stream_plan *plan, struct stream_result *ret, struct err *e);
+
+#endif

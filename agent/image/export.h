@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a stream of pages in a container to an image: `export`, and `extract` of files.
+ */
+#ifndef RAMSEAL_AGENT_IMAGE_EXPORT_H
+#define RAMSEAL_AGENT_IMAGE_EXPORT_H
+
+#include "agent/container/container.h"
+#include "agent/image/image_out.h"
+
+struct export_plan {
+	const struct cli *cli; /* its first operand is the container, */
+	struct container *in;  /* this one */
+	const struct image_options *image;
+	const char *output;
+	const char *stream; /* NULL: the physical memory */
+	int level;
+	uint64_t threads; /* 0: the default */
+	bool force;
+	bool whole_file; /* byte for byte as long as the file was, not whole pages */
+};
+
+/* Writes the image, its list of gaps, and the summary. */
+enum status export_stream(const struct export_plan *plan, struct err *e);
+
+/* What is known of a stream beside its bytes, for summaries: {"name":, "kind":, "metadata":}. */
+json_t *export_stream_json(const struct rsz_stream_info *s);
+
+/* {"container": `path`, "stream":, and what container_end_json() says} */
+json_t *export_origin_json(const struct container *c, const char *path,
+			   const struct rsz_stream_info *s);
+
+/* ST_CORRUPT if the container is not sealed: what it holds was exported all the same. */
+enum status export_judge_end(const struct container *c, const char *path, struct err *e);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Before an ELF core is written: whose memory it is. Readers of such a core want VMCOREINFO and the
+ * kernel's mappings in its headers, so that what the source did not tell is looked for in memory.
+ */
+#ifndef RAMSEAL_AGENT_IMAGE_IMAGE_KERNEL_H
+#define RAMSEAL_AGENT_IMAGE_IMAGE_KERNEL_H
+
+#include <jansson.h>
+
+#include "agent/container/container.h"
+#include "agent/paging/linux_dump.h"
+#include "agent/program/json.h"
+
+/*
+ * Both: ST_OK if little or nothing was found, and also when interrupted; ST_NOMEM. `ret` is
+ * zero-initialised, and linux_dump_deinit() frees it in any case.
+ */
+
+/* Of the stream `memory` of a container. */
+enum status image_kernel_of_container(struct container *in, uint32_t memory, struct linux_dump *ret,
+				      struct err *e);
+/* Of a source, which is read from the thread that calls. */
+enum status image_kernel_of_source(struct drv *source, struct linux_dump *ret, struct err *e);
+
+/*
+ * For the summary of an ELF core, "kernel": {"os":, "vmcoreinfo": "source", "memory" or null,
+ * "direct_map":, "image": {"va":, "pa":, "bytes":} or null}. Of another format: the end of the
+ * list.
+ */
+struct json_field image_kernel_field(const struct image_format *f, const struct linux_dump *d);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/image/image_options.h"
+
+#include <string.h>
+
+#include "agent/program/text.h"
+#include "formats/elf_core.h"
+#include "formats/lime.h"
+#include "formats/raw.h"
+
+enum status image_parse_fill(const char *text, void *at, struct err *e)
+{
+	struct fill_pattern *f = at;
+	const size_t digits = strlen(text);
+
+	if (!digits || digits % 2 || digits > 2 * sizeof(f->bytes))
+		return err_set(e, ST_USAGE, "wants 2 to 32 hexadecimal digits, two per byte");
+	if (!text_from_hex(text, digits, f->bytes))
+		return err_set(e, ST_USAGE, "wants hexadecimal digits");
+	f->length = digits / 2;
+	return ST_OK;
+}
+
+enum status image_parse_format(const char *text, void *at, struct err *e)
+{
+	const struct image_format *f = image_find(text);
+
+	(void)e;
+	if (!f)
+		return ST_USAGE;
+	*(const struct image_format **)at = f;
+	return ST_OK;
+}
+
+enum status image_parse_level(const char *text, void *at, struct err *e)
+{
+	char *end;
+	long level = strtol(text, &end, 10);
+
+	if (!strcmp(text, "store"))
+		level = IMAGE_LEVEL_STORE;
+	else if (!*text || *end || level < 1 || level > IMAGE_LEVEL_MAX)
+		return err_set(e, ST_USAGE, "wants store or 1..%d", IMAGE_LEVEL_MAX);
+	*(int *)at = (int)level;
+	return ST_OK;
+}
+
+const char *image_suggest_format(size_t i)
+{
+	return image_formats[i] ? image_formats[i]->name : NULL;
+}
+
+static const char *const hash_choices[] = {
+	[IMAGE_HASH_SHA256] = "sha256",
+	[IMAGE_HASH_NONE] = "none",
+	NULL,
+};
+
+static const struct option_def image_defs[] = {
+	CLI_PARSED(struct image_options, fill, 0, "fill", "HEX", image_parse_fill,
+		   "1 to 16 bytes, repeated over pages without content; default: a text that "
+		   "says so"),
+	CLI_STRING(struct image_options, gaps, 0, "gaps", "FILE",
+		   "list pages without content in FILE; default: OUTPUT.gaps.json"),
+	CLI_CHOICE(struct image_options, hash, 0, "hash", NULL, hash_choices,
+		   "hash of the file for the summary"),
+};
+
+static const struct option_def e01_defs[] = {
+	CLI_STRING(struct e01_settings, text.case_number, 0, "case", "TEXT", "e01: case number"),
+	CLI_STRING(struct e01_settings, text.evidence_number, 0, "evidence", "TEXT",
+		   "e01: evidence number"),
+	CLI_STRING(struct e01_settings, text.examiner, 0, "examiner", "TEXT",
+		   "e01: examiner's name"),
+	CLI_STRING(struct e01_settings, text.notes, 0, "notes", "TEXT", "e01: notes"),
+	CLI_STRING(struct e01_settings, text.description, 0, "description", "TEXT",
+		   "e01: description"),
+	CLI_SIZE(struct e01_settings, segment_size, 0, "segment-size", "SIZE", E01_SEGMENT_MIN,
+		 E01_SEGMENT_MAX, "e01: begin a new file at SIZE; default: 2000M"),
+};
+
+static const struct option_group e01_group = { e01_defs, ARRAY_SIZE(e01_defs) };
+
+static const struct option_def format_defs[] = {
+	CLI_GROUP(struct image_options, e01, &e01_group),
+};
+
+const struct option_group image_option_group = { image_defs, ARRAY_SIZE(image_defs) };
+const struct option_group image_format_option_group = { format_defs, ARRAY_SIZE(format_defs) };
+
+/* In the order of --help. */
+static const struct image_kind {
+	const struct image_format *format;
+	const char *help;                 /* further lines are indented by eight */
+	const struct option_group *group; /* that it alone takes; NULL: none */
+	bool wants_kernel;
+} kinds[] = {
+	{ &raw_format, "padded: physical address = file offset; pages of zeros are holes" },
+	{ &elf_format,
+	  "ELF64 core: of Linux, a dump for crash, drgn and makedumpfile; VMCOREINFO is\n"
+	  "        the source's, or else looked for in memory",
+	  .wants_kernel = true },
+	{ &lime_format, "LiME version 1: a header and the bytes of each range" },
+	{ &e01_format, "EnCase 6 evidence files FILE.E01, FILE.E02, ...: padded, compressed",
+	  .group = &e01_group },
+};
+
+_Static_assert(ARRAY_SIZE(kinds) == 4, "each format of formats/image.c has a row");
+
+bool image_wants_kernel(const struct image_format *f)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (kinds[i].format == f)
+			return kinds[i].wants_kernel;
+	return false;
+}
+
+void image_put_notes(FILE *to)
+{
+	fputs("Formats:\n", to);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		fprintf(to, "  %-5s %s\n", kinds[i].format->name, kinds[i].help);
+	fputs("Pages without content are filled, listed in OUTPUT.gaps.json and, in e01, in the\n"
+	      "format's own list of acquisition errors. The summary's \"sha256\" is of the file "
+	      "as\n"
+	      "sha256sum prints it; of e01 it is of the media, beside the MD5 and SHA-1 that the\n"
+	      "format keeps. An image that ends early (interrupted, source failed, disk full)\n"
+	      "keeps its temporary name OUTPUT.partial, and so does its list of gaps, which names\n"
+	      "what is missing (but for a full disk). A device, a pipe and stdout have no list\n"
+	      "unless --gaps says where. Of a page that was captured more than once an image has "
+	      "the\n"
+	      "newest capture; the list has the times of all, and 'read' shows each process its "
+	      "own.\n",
+	      to);
+}
+
+/* Each takes effect in some formats only, and silence would look as if it had. */
+enum status image_options_check(const struct cli *cli, const struct image_options *o, struct err *e)
+{
+	const struct option_def *given = o->format ? NULL : cli_given_of(cli, &image_option_group);
+
+	if (given)
+		return cli_usage(cli, e, "--%s is for images: give --format", given->name);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		given = kinds[i].format == o->format ? NULL : cli_given_of(cli, kinds[i].group);
+		if (given)
+			return cli_usage(cli, e, "--%s is for --format %s", given->name,
+					 kinds[i].format->name);
+	}
+	return ST_OK;
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/image/image_out.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/capture/manifest.h"
+#include "agent/host/host.h"
+#include "agent/program/log.h"
+#include "agent/program/text.h"
+#include "formats/base/bytes.h"
+#include "formats/e01.h"
+
+/* Sixteen characters each, so that they line up in a hex dump. */
+static const struct fill_pattern unreadable_fill = { "UNREADABLE PAGE ", 16 };
+static const struct fill_pattern skipped_fill = { "SKIPPED PAGE    ", 16 };
+
+/*
+ * Opening
+ */
+
+static enum status open_set(struct image_out *x, const struct output_options *target, struct err *e)
+{
+	const enum status st =
+		output_set_open(target, x->request.options->format->suffix, &x->set, e);
+
+	if (!st)
+		x->spec.base = output_set_base(x->set);
+	return st;
+}
+
+/* The sink that the writer gets: the file, or what hashes on the way to it. */
+static enum status open_sink(struct image_out *x, const struct output_options *target,
+			     struct sink **ret, struct err *e)
+{
+	enum status st = output_open(target, &x->out, e);
+
+	if (!st && x->request.options->hash != IMAGE_HASH_NONE) {
+		st = hash_sink_put_on(&x->out, e);
+		x->hashed = !st;
+	}
+	if (!st)
+		*ret = output_sink(x->out);
+	return st;
+}
+
+/*
+ * The list lies beside the image, and is opened before the first page is read: better to fail now
+ * than after all memory was read. NULL: to a device or a stream, and nobody said where.
+ */
+static enum status open_gaps(struct image_out *x, struct err *e)
+{
+	const char *asked = x->request.options->gaps;
+	_cleanup_free_ char *beside = NULL;
+	struct output_options target = { .path = asked,
+					 .force = x->request.force,
+					 .inputs = x->request.inputs };
+
+	if (!asked && x->out && !output_is_file(x->out))
+		return ST_OK;
+	if (!asked) {
+		if (asprintf(&beside, "%s.gaps.json",
+			     x->set ? output_set_name(x->set) : output_name(x->out)) < 0) {
+			beside = NULL;
+			return err_nomem(e);
+		}
+		target.path = beside;
+	}
+	if (x->set ? output_set_has(x->set, target.path) : output_is_at(x->out, target.path))
+		return err_set(e, ST_OUTPUT, "%s: cannot be the image and the list of its gaps",
+			       target.path);
+	return output_open(&target, &x->gaps, e);
+}
+
+/*
+ * Less than `least` will rarely do on a machine in use: pages of zeros become holes, and what is
+ * compressed hardly shrinks below a quarter. That is a guess, and good enough for what can be tried
+ * again; what is read only once is not refused for it.
+ */
+static struct output_need needed(const struct image_request *r, const struct image_format *f)
+{
+	const uint64_t bytes = range_list_bytes(r->ranges);
+	const bool compressed = f->compresses && r->level != IMAGE_LEVEL_STORE;
+
+	if (r->once)
+		return (struct output_need){ .most = bytes + bytes / 64 };
+	return (struct output_need){ .least = compressed ? bytes / 4 : bytes / 2 };
+}
+
+/* The one place where it is filled; open_set() adds the name of files. */
+static void fill_spec(struct image_out *x)
+{
+	const struct image_request *r = &x->request;
+
+	x->e01 = r->options->e01;
+	x->e01.level = r->level;
+	x->spec = (struct image_spec){
+		.ranges = r->ranges,
+		.end = r->end,
+		.threads = r->threads,
+		.sha256 = r->options->hash == IMAGE_HASH_SHA256,
+	};
+	if (r->options->format == &e01_format)
+		x->spec.own = &x->e01;
+	else if (image_wants_kernel(r->options->format))
+		x->spec.own = r->kernel;
+}
+
+enum status image_out_open(const struct image_request *r, struct image_out *ret, struct err *e)
+{
+	const struct image_format *f = r->options->format;
+	const struct output_options target = {
+		.path = r->path,
+		.force = r->force,
+		.inputs = r->inputs,
+		.need = needed(r, f),
+	};
+	struct sink *sink = NULL;
+	enum status st;
+
+	*ret = (struct image_out){ .request = *r };
+	fill_spec(ret);
+	if (f->own_files)
+		st = open_set(ret, &target, e);
+	else
+		st = open_sink(ret, &target, &sink, e);
+	if (!st)
+		st = open_gaps(ret, e);
+	return st ? st : f->create(&ret->spec, sink, &ret->writer, e);
+}
+
+void image_out_close(struct image_out *x)
+{
+	image_result_deinit(&x->result);
+	if (x->writer)
+		x->writer->format->destroy(x->writer);
+	output_destroy(x->out);
+	output_set_destroy(x->set);
+	output_destroy(x->gaps);
+}
+
+/*
+ * Writing
+ */
+
+static const char *where(const struct image_out *x)
+{
+	return x->set ? output_set_where(x->set) : output_where(x->out);
+}
+
+/* What the image cannot say itself. */
+static json_t *gaps_json(const struct image_out *x, json_t *origin)
+{
+	const struct image_captures *again = x->request.captures;
+	const struct tally *t = &x->result.tally;
+
+	json_t *doc = json_fields(JSON_FIELDS(
+		field_text("image", where(x)), field_made("origin", origin),
+		field_text("format", x->request.options->format->name),
+		field_bool("complete", x->complete), field_made("pages", tally_states_json(t)),
+		field_made("ranges", manifest_ranges(x->spec.ranges)),
+		field_made("unreadable", tally_gaps_json(t, PAGE_UNREADABLE, TALLY_GAPS_MAX)),
+		field_made("skipped", tally_gaps_json(t, PAGE_SKIPPED, TALLY_GAPS_MAX)),
+		field_u64("gaps_not_listed", t->gaps_untold),
+		field_u64("damaged_pages", x->result.damaged)));
+
+	if (doc && again)
+		json_object_set(doc, "captured_again", again->list);
+	return doc;
+}
+
+/* Complete or not at all. That of an unfinished image is unfinished by its name, too. */
+static enum status write_gaps(const struct image_out *x, json_t *origin, bool named, struct err *e)
+{
+	json_t *doc = gaps_json(x, origin);
+	_cleanup_free_ char *text = doc ? json_dumps(doc, JSON_INDENT(1)) : NULL;
+	enum status st;
+
+	json_decref(doc);
+	if (!text)
+		return err_nomem(e);
+	st = sink_write(output_sink(x->gaps), text, strlen(text), e);
+	if (!st)
+		st = sink_write(output_sink(x->gaps), "\n", 1, e);
+	if (st)
+		return st;
+	return named ? output_commit(x->gaps, e) : output_keep(x->gaps, e);
+}
+
+/* Skipped pages that should have content. */
+static uint64_t skipped_gaps(const struct image_out *x)
+{
+	return x->result.tally.pages[PAGE_SKIPPED] - x->result.zeros_skipped;
+}
+
+static bool has_gaps(const struct image_out *x)
+{
+	return x->result.tally.pages[PAGE_UNREADABLE] || skipped_gaps(x);
+}
+
+static enum status tell_gaps(const struct image_out *x, json_t *origin, bool named, struct err *e)
+{
+	if (x->gaps)
+		return write_gaps(x, origin, named, e);
+	json_decref(origin);
+	if (has_gaps(x))
+		log_warning("gaps-not-listed", "pages without content are not listed: give "
+					       "--gaps FILE when writing to no regular file");
+	return ST_OK;
+}
+
+static enum status commit(struct image_out *x, struct err *e)
+{
+	const enum status st = x->set ? output_set_commit(x->set, e) : output_commit(x->out, e);
+
+	x->complete = !st && !x->request.partial;
+	return st;
+}
+
+/* As far as it goes it is an image, and all of it is hashed. */
+static bool ended_early(enum status st)
+{
+	return st == ST_INTERRUPTED || st == ST_SOURCE_FAILED;
+}
+
+static enum status pass(struct image_out *x, struct image_pages *from, struct err *e)
+{
+	const struct image_request *r = &x->request;
+	const struct fill_pattern *fill = &r->options->fill;
+	const struct image_plan plan = {
+		.pages = from,
+		.writer = x->writer,
+		.unreadable = fill->length ? *fill : unreadable_fill,
+		.skipped = fill->length ? *fill : skipped_fill,
+		.progress = r->progress,
+		.phase = r->phase,
+	};
+	const enum status st = image_pass(&plan, &x->result, e);
+
+	if (x->hashed && (!st || ended_early(st)))
+		hash_sink_end(x->out, x->sha256);
+	return st;
+}
+
+enum status image_out_write(struct image_out *x, struct image_pages *from, json_t *origin,
+			    struct err *e)
+{
+	struct err late = ERR_INIT;
+	enum status st = pass(x, from, e);
+	const bool early = ended_early(st);
+	enum status listed;
+
+	if (st && !early) {
+		json_decref(origin);
+		return st;
+	}
+	if (!early)
+		st = commit(x, e);
+	listed = tell_gaps(x, origin, !st, &late);
+	if (early)
+		err_add(e, st, "not complete; what was read is in %s", where(x));
+	if (!listed || (st && !early))
+		return st;
+	*e = late;
+	return listed;
+}
+
+enum status image_out_judge(const struct image_out *x, const char *path, struct err *e)
+{
+	if (!has_gaps(x))
+		return ST_OK;
+	return err_set(e, ST_UNREADABLE, "%s: %" PRIu64 " unreadable and %" PRIu64 " skipped pages",
+		       path, x->result.tally.pages[PAGE_UNREADABLE], skipped_gaps(x));
+}
+
+/*
+ * The summary
+ */
+
+#define FIELDS_MAX 32
+
+struct fields {
+	struct json_field at[FIELDS_MAX + 1];
+	size_t count;
+	char digests[3][2 * sizeof(((struct image_digest *)0)->bytes) + 1];
+};
+
+static void add(struct fields *f, struct json_field field)
+{
+	if (f->count < FIELDS_MAX)
+		f->at[f->count++] = field;
+}
+
+/* Hashes of the media that the format keeps, or of the file. */
+static void add_hashes(struct fields *f, const struct image_out *x)
+{
+	const struct image_writer *w = x->writer;
+
+	if (x->sha256[0])
+		add(f, field_text("sha256", x->sha256));
+	for (size_t i = 0; w && i < w->n_digests; i++) {
+		bytes_to_hex(w->digests[i].bytes, w->digests[i].size, f->digests[i]);
+		add(f, field_text(w->digests[i].name, f->digests[i]));
+	}
+}
+
+static void add_image(struct fields *f, const struct image_out *x, enum status st,
+		      const struct err *e)
+{
+	add(f, field_text("output", where(x)));
+	add(f, field_text("format", x->request.options->format->name));
+	add(f, field_bool("complete", x->complete));
+	if (x->set)
+		add(f, field_json("files", output_set_files(x->set)));
+	add(f, field_text("gaps", x->gaps ? output_where(x->gaps) : NULL));
+	add(f,
+	    field_u64("bytes_written", x->set ? output_set_bytes(x->set) : output_bytes(x->out)));
+	add_hashes(f, x);
+	add(f, field_json("pages", tally_states_json(&x->result.tally)));
+	if (x->request.captures) {
+		add(f, field_u64("captured_again", x->request.captures->pages));
+		add(f, field_u64("captured_again_tables", x->request.captures->tables));
+	}
+	add(f, field_i64("exit_code", status_exit_code(st)));
+	add(f, field_text("outcome", exit_code_text(status_exit_code(st))));
+	add(f, field_text("error", st ? e->message : NULL));
+	add(f, field_json("usage", host_usage_json()));
+}
+
+/* Page tables that were read again are no reason to look further. */
+static void put_again(const struct image_out *x, char *ret, size_t size)
+{
+	const struct image_captures *c = x->request.captures;
+
+	*ret = '\0';
+	if (c && c->pages > c->tables)
+		snprintf(ret, size, "; %" PRIu64 " page%s older captures, which \"read\" can use",
+			 c->pages - c->tables, c->pages - c->tables == 1 ? " has" : "s have");
+}
+
+void image_out_summarise(const struct image_out *x, enum status st, const struct err *e,
+			 const struct json_field *more)
+{
+	const struct tally *t = &x->result.tally;
+	char size[TEXT_SIZE_MAX], again[128];
+	struct fields f = { .count = 0 };
+
+	add_image(&f, x, st, e);
+	for (; more && more->key; more++)
+		add(&f, *more);
+	text_size((t->pages[PAGE_DATA] + t->pages[PAGE_ZERO] + t->pages[PAGE_HOLE]) << PAGE_SHIFT,
+		  size);
+	put_again(x, again, sizeof(again));
+	log_result_with(f.at, "summary", "%s: %s as %s%s%s%s%s", where(x), size,
+			x->request.options->format->name, x->sha256[0] ? ", sha256 " : "",
+			x->sha256, again, x->complete ? "" : ", not complete");
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An image on its way out: what `export`, `extract` and `acquire --format` have in common. The
+ * output under its temporary name, the hash, the list of gaps beside it, the summary.
+ *
+ *	image_out_open() .. image_out_write() .. image_out_summarise() .. image_out_close()
+ */
+#ifndef RAMSEAL_AGENT_IMAGE_IMAGE_OUT_H
+#define RAMSEAL_AGENT_IMAGE_IMAGE_OUT_H
+
+#include "agent/output/hash_sink.h"
+#include "agent/image/image_captures.h"
+#include "agent/image/image_options.h"
+#include "agent/image/image_pass.h"
+#include "agent/output/output.h"
+#include "agent/output/output_set.h"
+#include "agent/program/json.h"
+#include "formats/e01.h"
+
+/* All borrowed until image_out_close(). */
+struct image_request {
+	const struct image_options *options; /* `format` is set */
+	const char *path;                    /* as output_options.path */
+	bool force;
+	const char *const *inputs; /* as output_options.inputs */
+	bool partial;              /* what is read is itself not all that there was */
+	bool once;                 /* it cannot be read again: little room is only warned of */
+	const struct range_list *ranges;   /* as image_spec.ranges */
+	uint64_t end;                      /* as image_spec.end */
+	const struct image_kernel *kernel; /* of a format that wants one; or NULL */
+	int level;                         /* of one that compresses */
+	unsigned threads;
+	const struct image_captures *captures; /* NULL: each page was captured once */
+	enum progress_mode progress;
+	const char *phase; /* for the progress: "export" */
+};
+
+struct image_out {
+	struct image_request request;
+	struct image_spec spec;
+	struct e01_settings e01;
+	struct output *out;     /* or */
+	struct output_set *set; /* of a format that makes its own files */
+	bool hashed;            /* `out` is a hash on what is written */
+	struct image_writer *writer;
+	struct image_result result;
+	struct output *gaps;          /* the list; NULL: there is none */
+	char sha256[SHA256_HEX_SIZE]; /* of the file as written; "": not known */
+	bool complete;                /* everything is in it, and it has its name */
+};
+
+/* image_out_close() also after a failure. */
+enum status image_out_open(const struct image_request *r, struct image_out *ret, struct err *e);
+void image_out_close(struct image_out *x);
+
+/*
+ * Writes the image and the list of its gaps. `origin` (consumed) says in that list where the pages
+ * came from. ST_INTERRUPTED and ST_SOURCE_FAILED: what was read until then keeps its temporary
+ * name, the list has the rest as skipped, and keeps its temporary name, too.
+ */
+enum status image_out_write(struct image_out *x, struct image_pages *from, json_t *origin,
+			    struct err *e);
+
+/* ST_UNREADABLE if the image has gaps. */
+enum status image_out_judge(const struct image_out *x, const char *path, struct err *e);
+
+/* The result line of the command; `more` (ended by a NULL key, or NULL) goes into it. */
+void image_out_summarise(const struct image_out *x, enum status st, const struct err *e,
+			 const struct json_field *more);
+
+#endif

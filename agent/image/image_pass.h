@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From pages to an image: read, encoded and judged through the pipeline, put in order of address.
+ * Where pages come from is a struct image_pages: a container (export), or a source of memory
+ * (acquire --format).
+ */
+#ifndef RAMSEAL_AGENT_IMAGE_IMAGE_PASS_H
+#define RAMSEAL_AGENT_IMAGE_IMAGE_PASS_H
+
+#include "agent/capture/pipeline.h"
+#include "agent/capture/tally.h"
+#include "agent/program/progress.h"
+#include "formats/image.h"
+#include "formats/rsz_reader.h"
+
+/* What stands in an image where a page has no content: repeated over the page. */
+struct fill_pattern {
+	uint8_t bytes[16];
+	size_t length; /* 1..16 */
+};
+
+struct reading;
+
+struct image_pages {
+	/*
+	 * Fills `data` and `status`. ST_CORRUPT: these pages are damaged, go on; what `e` says is
+	 * kept. ST_SOURCE_FAILED: the states are true, but there is no more to come. Any other
+	 * failure ends the pass.
+	 */
+	enum status (*read)(struct image_pages *p, unsigned worker, uint64_t address, uint8_t *data,
+			    size_t pages, struct page_status *status, struct err *e);
+	/*
+	 * How many of the pages at `address` (there are `pages`) share their fate when something is
+	 * damaged: at least one. NULL if read() never says ST_CORRUPT.
+	 */
+	size_t (*together)(struct image_pages *p, uint64_t address, size_t pages);
+	const struct reading
+		*reading; /* watches over the source that is read, on one thread; or NULL */
+	bool parallel; /* read() may come from all workers at once, else it comes from one thread */
+};
+
+/* Pages of a stream of a container. */
+struct container_pages {
+	struct image_pages pages;
+	const struct rsz_reader *reader;
+	uint32_t stream;
+	struct rsz_cursor *cursors[PIPELINE_WORKERS_MAX];
+	struct rsz_times times[PIPELINE_WORKERS_MAX]; /* of what each worker has read */
+};
+
+enum status container_pages_init(struct container_pages *p, const struct rsz_reader *r,
+				 uint32_t stream, unsigned threads, struct err *e);
+void container_pages_deinit(struct container_pages *p);
+
+struct drv;
+
+/* Pages of a source. */
+struct drv_pages {
+	struct image_pages pages;
+	struct drv *drv;
+};
+
+void drv_pages_init(struct drv_pages *p, struct drv *d);
+
+struct image_plan {
+	struct image_pages *pages;
+	struct image_writer *writer; /* its spec says which pages there are */
+	struct fill_pattern unreadable;
+	struct fill_pattern skipped;
+	enum progress_mode progress;
+	const char *phase; /* for the progress: "export" */
+};
+
+/* Zero-initialise. */
+struct image_result {
+	struct tally tally; /* of all pages that the spec names, those that were not reached too */
+	/* Of the skipped ones: listed, but no gaps, because the file system shows zeros there. */
+	uint64_t zeros_skipped;
+	uint64_t damaged; /* pages whose chunk failed its check; they count as unreadable, too */
+	struct err why;   /* the first such failure */
+};
+
+void image_result_deinit(struct image_result *r);
+
+/*
+ * ST_OK also with damaged chunks: their pages get the unreadable pattern, and are counted.
+ * ST_INTERRUPTED or ST_SOURCE_FAILED: the image ends early, and pages that are not in it are
+ * counted as skipped. In these three cases the writer is finished.
+ */
+enum status image_pass(const struct image_plan *plan, struct image_result *ret, struct err *e);
+
+#endif

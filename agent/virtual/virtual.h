@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The virtual memory of one address space, out of a container: through the copy of its page tables
+ * that is chosen, by figures 2 and 3 of "Forensic analysis of Windows user space applications
+ * through heap allocations" (Cohen, 2015). Each page comes with its entry, with where its content
+ * was found and when it was captured, and with the verdict that smear_measure() counts for it.
+ */
+#ifndef RAMSEAL_AGENT_VIRTUAL_VIRTUAL_H
+#define RAMSEAL_AGENT_VIRTUAL_VIRTUAL_H
+
+#include "agent/smear/smear.h"
+
+#define GIVEN_MAP(X)                                                                               \
+	X(GIVEN_NOTHING, "none") /* .why says why */                                               \
+	X(GIVEN_MEMORY, "memory")                                                                  \
+	X(GIVEN_PAGE_FILE, "page-file")                                                            \
+	X(GIVEN_ZEROS, "zeros") /* the entry says so; nothing was captured */
+
+enum given {
+#define X(name, text) name,
+	GIVEN_MAP(X)
+#undef X
+		GIVENS
+};
+
+const char *given_name(enum given g);
+
+/* One page, or neighbouring pages of which nothing can be given for the same reason. */
+struct virtual_page {
+	uint64_t va;
+	uint64_t pages;
+	enum given given;
+	const uint8_t *bytes; /* PAGE_SIZE of them, valid for the call; NULL: GIVEN_NOTHING */
+	const char *why;      /* GIVEN_NOTHING: for people */
+	const char *stream;   /* GIVEN_MEMORY and GIVEN_PAGE_FILE: its name in the container */
+	const char *doubt;    /* verdict VERDICT_SLOT_MAP: why; else NULL */
+	bool damaged;         /* GIVEN_NOTHING because the container is */
+	unsigned level;       /* of the table where the way ends; 0: no root */
+	bool judged;          /* the verdict and the members behind it of `row` are set */
+	struct smear_row row; /* .va and .pages as above; .pte, .raw and .seen always */
+};
+
+struct virtual_plan {
+	struct blob *in; /* as struct smear_plan; all of it is borrowed until virtual_close() */
+	const struct rsz_reader *reader;
+	const json_t *manifest;
+	size_t cached;
+
+	enum copy copy; /* through which tables */
+	bool by_dtb;    /* else by pid */
+	uint32_t pid;
+	uint64_t dtb;
+	const void *notes; /* the source's ELF notes, as the manifest has them; or NULL */
+	size_t notes_size;
+};
+
+/* What is the same for all pages of it. */
+struct virtual_info {
+	enum paging_mode mode;
+	enum discover_os os;
+	struct layout_choice layout;
+	enum copy copy; /* the plan's; of an image the tables that it has */
+	uint64_t dtb;
+	bool known;  /* it is one of the address spaces that were found */
+	bool listed; /* then: */
+	uint32_t pid;
+	const char *name;    /* until virtual_close() */
+	bool still;          /* an image's: nobody can say how far its pages belong together */
+	bool assumed_levels; /* nothing says how many levels the tables have */
+};
+
+/* Pages that were told of: zero-initialise, each read adds to it. */
+struct virtual_counts {
+	uint64_t given[GIVENS];
+	uint64_t trust[TRUST_KINDS]; /* of those that were given */
+	uint64_t damaged;            /* of GIVEN_NOTHING */
+};
+
+/* Called for all pages that hold a part of what is read, in order; anything but ST_OK ends it. */
+struct virtual_reader {
+	enum status (*page)(void *context, const struct virtual_page *p, struct err *e);
+	void *context;
+};
+
+/*
+ * The layout is chosen and the address space is found once, here; reads after it cost what they
+ * read. ST_INPUT: no tables, no such process, no table at `dtb`. One thread at a time.
+ */
+struct virtual_memory;
+enum status virtual_open(const struct virtual_plan *plan, struct virtual_memory **ret,
+			 struct err *e);
+void virtual_close(struct virtual_memory *v); /* NULL is fine */
+
+const struct virtual_info *virtual_info(const struct virtual_memory *v);
+
+/*
+ * `va`: any byte. ST_USAGE: an address that the machine does not have. ST_OK also where nothing
+ * could be given, or the container is damaged there.
+ */
+enum status virtual_read(struct virtual_memory *v, uint64_t va, uint64_t length,
+			 const struct virtual_reader *reader, struct virtual_counts *counts,
+			 struct err *e);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The handle, for what opens it (virtual.c) and what gives its pages (virtual_pages.c). */
+#ifndef RAMSEAL_AGENT_VIRTUAL_VIRTUAL_INTERNAL_H
+#define RAMSEAL_AGENT_VIRTUAL_VIRTUAL_INTERNAL_H
+
+#include "agent/smear/smear_internal.h"
+#include "agent/virtual/virtual.h"
+
+struct virtual_memory {
+	struct look look; /* the first: callbacks get it back */
+	struct virtual_info info;
+	struct smear_plan plan;
+	struct measure *m;
+	struct smear smear; /* what m fills in */
+	struct smear_space space;
+	struct physmem_rsz mem; /* the chosen tables, and the memory where they are silent */
+	struct rsz_cursor *cursor;
+	struct virt virt;
+	/* Of the read that is under way: */
+	const struct virtual_reader *reader;
+	struct virtual_counts *counts;
+	uint64_t next; /* the first page that has not been told of */
+	bool through;  /* the last page of all addresses was told of: .next is 0 again */
+};
+
+/* struct look's. */
+bool virtual__follow(const struct look *l, struct pte *pte, struct rsz_times *when);
+enum status virtual__take_row(const struct look *l, const struct smear_row *row, struct err *e);
+
+#endif

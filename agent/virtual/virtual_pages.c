@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pages of the virtual memory that virtual.c has opened: their content, or why they have none. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/virtual/virtual_internal.h"
+#include "formats/base/bytes.h"
+
+/* As much as is walked at once: what is kept of a walk grows with it. */
+#define STEP_BYTES (UINT64_C(1) << 30)
+
+static bool copy_page(const struct rsz_page *p, uint8_t *buf)
+{
+	if (!p->captured || p->status.state == PAGE_UNREADABLE || p->status.state == PAGE_SKIPPED)
+		return false;
+	memcpy(buf, p->data, p->length);
+	memset(buf + p->length, 0, PAGE_SIZE - p->length);
+	return true;
+}
+
+/* ST_END: there is no content. ST_CORRUPT: the container is damaged there. */
+static enum status read_stream(struct virtual_memory *v, uint32_t stream, uint64_t address,
+			       uint8_t *buf, struct rsz_times *when, struct err *e)
+{
+	/* Memory has a cursor that keeps more: tables, prototypes and pages all lie there. */
+	struct rsz_cursor *c =
+		stream == v->m->memory_stream ? v->m->copy[COPY_IMAGE].cursor : v->cursor;
+	struct rsz_page p;
+	const enum status st = rsz_cursor_page(c, stream, address, &p, e);
+
+	if (st)
+		return st;
+	if (!copy_page(&p, buf))
+		return ST_END;
+	*when = (struct rsz_times){ p.start, p.end };
+	return ST_OK;
+}
+
+/* A capture that is not the newest: as read_stream(). */
+static enum status read_older(struct virtual_memory *v, const struct smear_row *row, uint8_t *buf,
+			      struct err *e)
+{
+	const struct older_page *o = row->older;
+	struct rsz_cursor *c =
+		row->stream == v->m->memory_stream ? v->m->copy[COPY_IMAGE].cursor : v->cursor;
+	const struct rsz_chunk *chunk;
+	const enum status st = rsz_cursor_load(c, o->record, &chunk, e);
+
+	if (st)
+		return st;
+	if ((uint64_t)o->data + o->length > chunk->length)
+		return err_set(e, ST_CORRUPT, "a capture of 0x%" PRIx64 " is not where it was",
+			       o->address);
+	memcpy(buf, chunk->data + o->data, o->length);
+	memset(buf + o->length, 0, PAGE_SIZE - o->length);
+	return ST_OK;
+}
+
+/* Where the bytes of an entry's page are; false if they are in no stream. */
+static bool locate(const struct virtual_memory *v, const struct pte *p, uint32_t *stream,
+		   uint64_t *address)
+{
+	const struct slot_file *f;
+
+	if (pte_place(p) == PLACE_FRAME) {
+		*stream = v->m->memory_stream;
+		*address = p->frame;
+		return true;
+	}
+	if (p->state == PTE_COMPRESSED || pte_place(p) != PLACE_SLOT || p->slot >> 40)
+		return false;
+	f = p->file < PTE_FILES_MAX ? &v->m->files[p->file] : NULL;
+	if (!f || !f->captures)
+		return false;
+	*stream = f->stream;
+	*address = p->slot * PAGE_SIZE;
+	return true;
+}
+
+/*
+ * Prototype entries
+ */
+
+/*
+ * The page of the kernel's address space that holds the entry: Windows keeps prototypes in paged
+ * pool, so that it may itself be in transition or in a page file. One that is behind a prototype is
+ * not looked for.
+ */
+static bool read_kernel(struct virtual_memory *v, uint64_t va, uint8_t *page,
+			struct rsz_times *when)
+{
+	struct virt_end end;
+	struct pte p;
+	uint32_t stream;
+	uint64_t address;
+
+	if (!(va >> 63) || paging_canonical(v->virt.mode, va) != va)
+		return false;
+	virt_find(&v->virt, va, &end);
+	if (!end.level || end.entry.kind == ENTRY_TABLE ||
+	    (end.entry.kind != ENTRY_LEAF && end.level != 1))
+		return false;
+	p = entry_decode(&v->m->entries, end.level, end.raw);
+	if (end.entry.kind == ENTRY_LEAF)
+		p.frame =
+			end.entry.frame + (va & (end.entry.size - 1) & ~(uint64_t)(PAGE_SIZE - 1));
+	return locate(v, &p, &stream, &address) &&
+	       !read_stream(v, stream, address, page, when, NULL);
+}
+
+bool virtual__follow(const struct look *l, struct pte *pte, struct rsz_times *when)
+{
+	struct virtual_memory *v = (struct virtual_memory *)(uintptr_t)l;
+	const struct win_pte_context *c = &v->m->entries.windows;
+	uint8_t page[PAGE_SIZE];
+
+	/* An index is no address: only the kernel's symbols tell what it counts. */
+	if (c->layout->indexed || pte->address % 8 ||
+	    !read_kernel(v, pte->address & ~(uint64_t)(PAGE_SIZE - 1), page, when))
+		return false;
+	*pte = win_prototype_decode(c, get_le64(page + pte->address % PAGE_SIZE));
+	return true;
+}
+
+/*
+ * Telling of pages
+ */
+
+static enum status hand_out(struct virtual_memory *v, const struct virtual_page *p, struct err *e)
+{
+	v->counts->given[p->given] += p->pages;
+	v->counts->damaged += p->damaged ? p->pages : 0;
+	if (p->given != GIVEN_NOTHING)
+		v->counts->trust[verdict_trust(p->row.verdict)] += p->pages;
+	v->next = p->va + p->pages * PAGE_SIZE;
+	v->through = !v->next;
+	return v->reader->page(v->reader->context, p, e);
+}
+
+/* Where no VAD is. A process of a 32-bit Windows can have up to 3 GiB for itself. */
+static bool is_kernel_address(const struct virtual_memory *v, uint64_t va)
+{
+	return v->virt.mode == PAGING_PAE ? va >= UINT64_C(0xc0000000) : va >> 63;
+}
+
+/*
+ * Windows, no entry. VADs know the addresses that a process has for itself; so they are no answer
+ * for the kernel's, nor where nobody knows whether these are a process's tables at all.
+ */
+static const char *why_empty(const struct virtual_memory *v, uint64_t va)
+{
+	if (is_kernel_address(v, va))
+		return v->info.known ? "no entry: not mapped"
+				     : "no entry: not mapped, or these are no top table's entries";
+	return v->info.known ? "no entry: needs the VAD"
+			     : "no entry: needs the VAD, or these are no process's tables";
+}
+
+/* Why an entry that names no page, or one that is not there, gives nothing. */
+static const char *why_state(const struct virtual_memory *v, const struct smear_row *row)
+{
+	const bool windows = v->m->entries.os == OS_WINDOWS;
+
+	switch (row->pte.state) {
+	case PTE_EMPTY:
+		if (row->followed)
+			return "its prototype entry is empty";
+		return windows ? why_empty(v, row->va) : "no entry: not mapped, or never touched";
+	case PTE_PROTOTYPE:
+		return v->m->entries.windows.layout->indexed
+			       ? "prototypes are numbers here: needs the kernel's symbols"
+			       : "its prototype entry cannot be read";
+	case PTE_VAD_PROTOTYPE:
+		return is_kernel_address(v, row->va)
+			       ? "its entry is for a VAD, and the kernel's addresses have none"
+			       : "needs the VAD";
+	case PTE_COMPRESSED:
+		return "needs the compression store";
+	case PTE_DECOMMITTED:
+		return "was given back";
+	case PTE_SUBSECTION:
+	case PTE_FILE_BACKED:
+		return "needs the mapped file";
+	case PTE_POISONED:
+		return "broken memory";
+	case PTE_DEVICE:
+		return "in a device's own memory";
+	case PTE_SWAP_ERROR:
+		return "the system could not read it from its swap area";
+	case PTE_UNKNOWN:
+		return "no layout is known for its entry";
+	default:
+		return "the entry stands for no page";
+	}
+}
+
+static const char *why_verdict(const struct virtual_memory *v, const struct smear_row *row)
+{
+	const bool slot = pte_place(&row->pte) == PLACE_SLOT;
+
+	switch (row->verdict) {
+	case VERDICT_OUTSIDE:
+		return slot ? "its slot lies behind the end of the file"
+			    : "its frame is no RAM that was to be acquired";
+	case VERDICT_UNREADABLE:
+		return slot ? "its slot could not be read" : "its frame could not be read";
+	case VERDICT_MISSING:
+		return slot ? "its slot was not captured" : "its frame was not captured";
+	case VERDICT_NO_FILE:
+		return "its page file or swap area is not in this container";
+	default:
+		return why_state(v, row);
+	}
+}
+
+static enum status give_nothing(struct virtual_memory *v, const struct smear_row *row,
+				struct err *e)
+{
+	const struct virtual_page p = {
+		.va = row->va,
+		.pages = row->pages,
+		.why = why_verdict(v, row),
+		.level = 1,
+		.judged = true,
+		.row = *row,
+	};
+
+	return hand_out(v, &p, e);
+}
+
+static enum status give_page(struct virtual_memory *v, const struct smear_row *row, struct err *e)
+{
+	uint8_t bytes[PAGE_SIZE] = { 0 };
+	struct virtual_page p = {
+		.va = row->va,
+		.pages = 1,
+		.given = GIVEN_ZEROS,
+		.bytes = bytes,
+		.level = 1,
+		.judged = true,
+		.row = *row,
+	};
+	struct rsz_times when;
+	enum status st = ST_OK;
+
+	if (row->verdict == VERDICT_SLOT_MAP)
+		p.doubt = v->m->files[row->pte.file].doubt;
+	if (row->captured) {
+		const uint64_t at = pte_place(&row->pte) == PLACE_FRAME ? row->pte.frame
+									: row->pte.slot * PAGE_SIZE;
+
+		p.given = row->stream == v->m->memory_stream ? GIVEN_MEMORY : GIVEN_PAGE_FILE;
+		p.stream = rsz_reader_stream(v->m->plan->reader, row->stream)->name;
+		st = row->older ? read_older(v, row, bytes, e)
+				: read_stream(v, row->stream, at, bytes, &when, e);
+	}
+	if (st && st != ST_CORRUPT && st != ST_END)
+		return st;
+	if (st) {
+		p.given = GIVEN_NOTHING;
+		p.bytes = NULL;
+		p.stream = NULL;
+		p.damaged = st == ST_CORRUPT;
+		p.why = "the container is damaged there";
+	}
+	return hand_out(v, &p, e);
+}
+
+static bool has_content(const struct smear_row *row)
+{
+	return row->captured || row->pte.state == PTE_DEMAND_ZERO;
+}
+
+/*
+ * Where no entry says anything: what the tables end with. Also entries above the page table that
+ * are not present; Windows pages out page tables, and what they had in them is not looked for.
+ */
+static struct virtual_page explain(struct virtual_memory *v, uint64_t va)
+{
+	struct virt tables = v->virt;
+	struct virtual_page p = { .va = va, .pages = 1 };
+	struct virt_end end;
+
+	tables.mem = &v->m->copy[v->look.copy].mem.mem;
+	virt_find(&tables, va, &end);
+	p.level = end.level;
+	p.row = (struct smear_row){
+		.copy = v->look.copy,
+		.id = &v->space.id,
+		.va = va,
+		.raw = end.raw,
+		.pte = entry_decode(&v->m->entries, end.level ? end.level : 1, end.raw),
+		.seen = { end.when.start, end.when.end },
+	};
+	switch (end.entry.kind) {
+	case ENTRY_ZERO:
+		p.why = why_state(v, &p.row);
+		break;
+	case ENTRY_TABLE:
+		p.why = range_list_find(tables.mem->ranges, end.entry.frame)
+				? "a page table on the way cannot be read"
+				: "a page table on the way is not in this copy";
+		break;
+	case ENTRY_RESERVED:
+		p.why = "a page table on the way has reserved bits set";
+		break;
+	default:
+		p.why = v->m->entries.os == OS_WINDOWS ? "its page table is paged out"
+						       : "a page table on the way is no table";
+		break;
+	}
+	if (end.entry.kind == ENTRY_TABLE || end.entry.kind == ENTRY_RESERVED)
+		p.row.pte = (struct pte){ .state = PTE_UNKNOWN, .raw = end.raw };
+	if (end.level)
+		p.pages = (end.entry.size - (va & (end.entry.size - 1))) >> PAGE_SHIFT;
+	return p;
+}
+
+/* From v->next up to `last`. */
+static enum status give_gap(struct virtual_memory *v, uint64_t last, struct err *e)
+{
+	enum status st = ST_OK;
+
+	while (!st && !v->through && v->next <= last) {
+		const uint64_t left = ((last - v->next) >> PAGE_SHIFT) + 1;
+		struct virtual_page p = explain(v, v->next);
+
+		/* Neighbours that are equally empty are one. */
+		while (p.pages < left) {
+			const struct virtual_page q = explain(v, v->next + p.pages * PAGE_SIZE);
+
+			if (q.why != p.why || q.row.raw != p.row.raw)
+				break;
+			p.pages += q.pages;
+		}
+		p.pages = MIN(p.pages, left);
+		p.row.va = p.va;
+		p.row.pages = p.pages;
+		st = hand_out(v, &p, e);
+	}
+	return st;
+}
+
+enum status virtual__take_row(const struct look *l, const struct smear_row *row, struct err *e)
+{
+	struct virtual_memory *v = (struct virtual_memory *)(uintptr_t)l;
+	struct smear_row one = *row;
+	enum status st = row->va ? give_gap(v, row->va - 1, e) : ST_OK;
+
+	if (!st && !has_content(row))
+		return give_nothing(v, row, e);
+	one.pages = 1;
+	for (uint64_t i = 0; i < row->pages && !st; i++) {
+		st = give_page(v, &one, e);
+		one.va += PAGE_SIZE;
+		if (pte_place(&row->pte) == PLACE_FRAME)
+			one.pte.frame += PAGE_SIZE;
+		else if (pte_place(&row->pte) == PLACE_SLOT)
+			one.pte.slot++;
+	}
+	return st;
+}
+
+/* The pages that [va, va + length) touches: their first and last byte. */
+static enum status check_addresses(enum paging_mode mode, uint64_t va, uint64_t length,
+				   uint64_t *first, uint64_t *last, struct err *e)
+{
+	if (!length || length - 1 > UINT64_MAX - va)
+		return err_set(e, ST_USAGE,
+			       "0x%" PRIx64 " and a length of %" PRIu64
+			       " lead beyond the last address",
+			       va, length);
+	*last = va + (length - 1);
+	if (paging_canonical(mode, va) != va || paging_canonical(mode, *last) != *last ||
+	    va >> 63 != *last >> 63)
+		return err_set(e, ST_USAGE,
+			       "0x%" PRIx64 "-0x%" PRIx64 " is no virtual memory: tables of %d "
+			       "levels do not reach it",
+			       va, *last, (int)mode);
+	*first = va & ~(uint64_t)(PAGE_SIZE - 1);
+	*last |= PAGE_SIZE - 1;
+	return ST_OK;
+}
+
+enum status virtual_read(struct virtual_memory *v, uint64_t va, uint64_t length,
+			 const struct virtual_reader *reader, struct virtual_counts *counts,
+			 struct err *e)
+{
+	uint64_t first = 0, last, end = 0;
+	enum status st = check_addresses(v->info.mode, va, length, &first, &end, e);
+
+	if (st)
+		return st;
+	v->reader = reader;
+	v->counts = counts;
+	v->next = first;
+	v->through = false;
+	do {
+		last = MIN(end, first | (STEP_BYTES - 1));
+		st = smear__look(v->m, &v->space, first, last, e);
+		if (!st)
+			st = give_gap(v, last, e);
+		first = last + 1;
+	} while (!st && last != end);
+	return st;
+}
