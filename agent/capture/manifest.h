@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The manifest's lines, as formats/MANIFEST.md names their keys, as they are written;
- * container/manifest_read.h reads them. All return NULL if memory ran out; the caller owns what they return.
+ * container/manifest_read.h reads them. All return NULL if memory ran out; the caller owns what
+ * they return.
  */
 #ifndef RAMSEAL_AGENT_CAPTURE_MANIFEST_H
 #define RAMSEAL_AGENT_CAPTURE_MANIFEST_H

@@ -10,7 +10,10 @@
 
 #include "formats/base/range.h"
 
-/* Kernel notes, MANIFEST_NOTES_MAX bytes at most (capture/manifest.h); NULL if there are none or they are malformed. The caller frees *ret. */
+/*
+ * Kernel notes, MANIFEST_NOTES_MAX bytes at most (capture/manifest.h); NULL if there are none or
+ * they are malformed. The caller frees *ret.
+ */
 enum status manifest_get_notes(const json_t *begin, uint8_t **ret, size_t *ret_size, struct err *e);
 
 /* "direct_map" of the source; 0 if it is not known. */

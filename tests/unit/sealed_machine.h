@@ -215,7 +215,9 @@ static inline void seal_manifest(void)
 	build_text(b, stream, 0, text);
 }
 
-/* As agent/container/container.c reads it: one object a line, here all whole within their chunks. */
+/*
+ * As agent/container/container.c reads it: one object a line, here all whole within their chunks.
+ */
 static inline json_t *read_manifest(const struct rsz_reader *r)
 {
 	json_t *list = json_array();
