@@ -162,7 +162,9 @@ static enum status copy_state(const struct extract_state *from, struct extract_s
 	to->records = malloc(MAX(from->n_records, (size_t)1) * sizeof(*to->records));
 	if (!to->records)
 		return err_nomem(e);
-	memcpy(to->records, from->records, from->n_records * sizeof(*to->records));
+	/* Without records there is no array, and memcpy() takes no NULL, not even for 0 bytes. */
+	if (from->n_records)
+		memcpy(to->records, from->records, from->n_records * sizeof(*to->records));
 	for (size_t i = 0; i < from->extents.count && !st; i++)
 		st = extent_list_add(&to->extents, from->extents.at[i], e);
 	return st;
