@@ -14,7 +14,7 @@ static enum status read_lines(enum status st, const char *path, struct smear_inp
 	if (!st)
 		return ST_OK;
 	container_close(&ret->container);
-	return err_add(e, st, "%s", path);
+	return err_add(e, st, "%s", input_name(path));
 }
 
 enum status smear_input_open(const char *path, struct smear_input *ret, struct err *e)
