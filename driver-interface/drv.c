@@ -8,6 +8,8 @@
 #include "formats/base/left.h"
 #include "formats/base/words.h"
 
+const struct drv_ops *const *drv_table = drv_system_table;
+
 /* The ops called `name` (`len` characters), or NULL. */
 static const struct drv_ops *find_ops(const char *name, size_t len)
 {

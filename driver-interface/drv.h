@@ -198,8 +198,11 @@ struct drv {
 	bool noting_parts;
 };
 
-/* Sources in the order of preference, ended by NULL. */
-extern const struct drv_ops *const drv_table[];
+/*
+ * Sources in the order of preference, ended by NULL: this system's, unless a test puts those of
+ * another machine there, before anything is opened.
+ */
+extern const struct drv_ops *const *drv_table;
 
 /* What a source may be called: "auto", and every name of the table; NULL behind the last. */
 const char *drv_source_name(size_t i);

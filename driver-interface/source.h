@@ -12,6 +12,9 @@
 #include "driver-interface/drv.h"
 #include "formats/elf_core.h"
 
+/* Those of this system: table-linux.c, table-windows.c. */
+extern const struct drv_ops *const drv_system_table[];
+
 /* A good size for sources that take any: one system call per 4 MiB is lost in the noise. */
 #define DRV_READ_LARGE ((size_t)4 << 20)
 

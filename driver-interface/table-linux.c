@@ -6,7 +6,7 @@
  */
 #include "driver-interface/source.h"
 
-const struct drv_ops *const drv_table[] = {
+const struct drv_ops *const drv_system_table[] = {
 	&kcore_ops, &crash_ops, &devmem_ops, &linpmem_ops, &pmem_ops,
 	&file_ops,  &raw_ops,   &sim_ops,    NULL,
 };

@@ -14,7 +14,7 @@ bool drv_is_there(const struct drv_ops *ops)
 	return false;
 }
 
-const struct drv_ops *const drv_table[] = {
+const struct drv_ops *const drv_system_table[] = {
 	&winpmem_ops, &winpmem_physical_ops, &winpmem_iospace_ops, &file_ops, &raw_ops, &sim_ops,
 	NULL,
 };
