@@ -155,6 +155,9 @@ static json_t *headline_sentence(const struct smear *s, enum copy copy)
 	if (smear_numbers_contradicted(s))
 		numbers = " Content contradicts the number of a page file: `ramseal smear` says "
 			  "which.";
+	else if (s->numbers_unasked)
+		numbers = " Numbers of page files were not compared with content, which is not "
+			  "kept of what comes from a pipe.";
 	return json_sprintf("%s%s%s", sentence, map, numbers);
 }
 

@@ -40,5 +40,6 @@ struct smear_plan smear_input_plan(struct smear_input *i)
 		.in = i->container.blob,
 		.reader = i->container.reader,
 		.manifest = i->lines,
+		.outline = i->container.outline != NULL,
 	};
 }

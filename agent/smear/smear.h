@@ -240,6 +240,7 @@ struct smear {
 	size_t n_file_doubts;
 	struct number_votes numbers[PTE_FILES_MAX]; /* none where all numbers are known anyway */
 	size_t n_numbers;
+	bool numbers_unasked;    /* some are not known, but of an outline content cannot be asked */
 	bool cut;                /* judging was ended: something maps too much */
 	struct rsz_times memory; /* when it was captured */
 };
@@ -273,6 +274,7 @@ struct smear_plan {
 	const json_t *manifest;
 	size_t cached;    /* chunks of the image to keep decoded, up to 33 MB each; 0: a few */
 	bool tables_only; /* no memory is read: what is said of the image's own tables stays 0 */
+	bool outline;     /* nor can it be, nor page files: only tables and manifest have content */
 	/* Or NULL: called for every mapping of that process. ST_OK, or the measure ends with it. */
 	enum status (*row)(void *context, const struct smear_row *row, struct err *e);
 	void *context;

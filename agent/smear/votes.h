@@ -13,7 +13,8 @@
 
 /*
  * Fills in ret->numbers of what is measured, and what that says of m->files. Behind the choice of a
- * layout. Nothing is done where all numbers are known. Walks all spaces, and reads up to
+ * layout. Nothing is done where all numbers are known; of an outline it is only said that they are
+ * not. Walks all spaces, and reads up to
  * VOTES_SAMPLE frames and slots for each number.
  */
 enum status smear__vote(struct measure *m, struct err *e);

@@ -374,6 +374,15 @@ class PageFiles(Case):
         self.assertEqual([(n['number'], n['number_origin'], n['against']) for n in numbers],
                          [(0, 'confirmed', 0), (1, 'confirmed', 0)])
         self.assertTrue(all(16 <= n['votes'] <= n['compared'] <= n['moved'] for n in numbers), numbers)
+        # From a pipe nothing is kept that could be compared: that is said, and not "no votes".
+        with open(self.path('a.rsz'), 'rb') as f:
+            piped = json.loads(run(RAMSEAL, 'info', '--json', '-', stdin=f).stdout)['smear']
+        whole = json.loads(run(RAMSEAL, 'info', '--json', self.path('a.rsz')).stdout)['smear']
+        self.assertEqual([n['number_origin'] for n in whole['page_files']], ['confirmed', 'confirmed'])
+        self.assertNotIn('page_files', piped)
+        self.assertIn('Numbers of page files were not compared with content', piped['sentence'])
+        self.assertNotIn('not compared', whole['sentence'])
+        self.assertGreater(piped['at-risk'], whole['at-risk'])
         self.assertLess(50 * sums['at-risk'], sums['safe'])
         truth = self.truth('a')
         slots = truth['all']['page-file']

@@ -36,9 +36,11 @@ static void move_out(size_t k, uint8_t mark)
 	marks[index_of(k)] = mark;
 }
 
+static bool outline; /* see struct smear_plan */
+
 static void measure(void)
 {
-	struct smear_plan plan = { .cached = 1 };
+	struct smear_plan plan = { .cached = 1, .outline = outline, .tables_only = outline };
 	struct err e = ERR_INIT;
 	struct rsz_reader *r;
 	struct mem_blob blob;
@@ -200,6 +202,26 @@ TEST(who_did_not_live_has_no_vote)
 	tear_down_machine();
 }
 
+/* Content that is not there says nothing, and "0 votes" would say that it was asked. */
+TEST(an_outline_is_not_asked_and_says_so)
+{
+	for (size_t known = 0; known < 2; known++) {
+		set_up();
+		if (known) {
+			slots_meta = "{\"number\":0,\"number_origin\":\"known\"}";
+			more_slots = NULL;
+		}
+		outline = true;
+		measure();
+		outline = false;
+		assert_int_equal(s.n_numbers, 0);
+		assert_int_equal(s.numbers_unasked, !known);
+		assert_int_equal(s.at[0].copy[COPY_BEFORE].slots[VERDICT_SAFE], known);
+		smear_deinit(&s);
+		tear_down_machine();
+	}
+}
+
 TEST(numbers_that_are_known_are_not_asked_for)
 {
 	set_up();
@@ -224,6 +246,7 @@ int main(void)
 		cmocka_unit_test(one_that_is_against_leaves_it_open),
 		cmocka_unit_test(an_older_capture_votes),
 		cmocka_unit_test(who_did_not_live_has_no_vote),
+		cmocka_unit_test(an_outline_is_not_asked_and_says_so),
 		cmocka_unit_test(numbers_that_are_known_are_not_asked_for),
 	};
 
