@@ -47,21 +47,13 @@ static enum status load_newest(struct telling *t, struct one *ret, struct err *e
 
 static enum status load(struct telling *t, size_t i, struct one *ret, struct err *e)
 {
-	const struct older_page *o = &t->older[i];
-	const struct rsz_chunk *chunk;
-	enum status st;
+	const struct older_page *o;
 
 	if (i == t->n)
 		return load_newest(t, ret, e);
-	st = rsz_cursor_load(t->cursor, o->record, &chunk, e);
-	if (st)
-		return st;
-	if ((uint64_t)o->data + o->length > chunk->length)
-		return err_set(e, ST_CORRUPT, "a capture of 0x%" PRIx64 " is not where it was",
-			       o->address);
+	o = &t->older[i];
 	*ret = (struct one){ .start = o->start, .end = o->end, .reason = o->reason };
-	memcpy(ret->bytes, chunk->data + o->data, o->length);
-	return ST_OK;
+	return captures_read_older(t->cursor, o, ret->bytes, e);
 }
 
 static enum status tell_one(const struct telling *t, size_t i, const struct one *x, struct err *e)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/container/captures.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "formats/base/array.h"
@@ -343,6 +344,22 @@ const struct older_page *captures_older(const struct captures *c, uint64_t addre
 		return o;
 	*n = 0;
 	return NULL;
+}
+
+enum status captures_read_older(struct rsz_cursor *c, const struct older_page *o, uint8_t *ret,
+				struct err *e)
+{
+	const struct rsz_chunk *chunk;
+	const enum status st = rsz_cursor_load(c, o->record, &chunk, e);
+
+	if (st)
+		return st;
+	if ((uint64_t)o->data + o->length > chunk->length)
+		return err_set(e, ST_CORRUPT, "a capture of 0x%" PRIx64 " is not where it was",
+			       o->address);
+	memcpy(ret, chunk->data + o->data, o->length);
+	memset(ret + o->length, 0, PAGE_SIZE - o->length);
+	return ST_OK;
 }
 
 bool capture_is_readable(const struct capture *c)

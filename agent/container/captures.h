@@ -79,6 +79,13 @@ const struct older_page *captures_older_from(const struct captures *c, uint64_t 
 /* Those of the page at `address`; NULL, and *n is 0: it was captured once at most. */
 const struct older_page *captures_older(const struct captures *c, uint64_t address, size_t *n);
 
+/*
+ * The content of an older page, PAGE_SIZE bytes of it: behind the end of a file there are zeros.
+ * ST_CORRUPT if the container is damaged there. `c` is a cursor of the reader they are of.
+ */
+enum status captures_read_older(struct rsz_cursor *c, const struct older_page *o, uint8_t *ret,
+				struct err *e);
+
 /* True if the pages have content, zeros included. */
 bool capture_is_readable(const struct capture *c);
 

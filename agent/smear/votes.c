@@ -160,13 +160,7 @@ static bool read_newest(struct rsz_cursor *c, uint32_t stream, uint64_t address,
 
 static bool read_older(struct rsz_cursor *c, const struct older_page *o, uint8_t *ret)
 {
-	const struct rsz_chunk *chunk;
-
-	if (o->length != PAGE_SIZE || rsz_cursor_load(c, o->record, &chunk, NULL) ||
-	    (uint64_t)o->data + o->length > chunk->length)
-		return false;
-	memcpy(ret, chunk->data + o->data, PAGE_SIZE);
-	return true;
+	return o->length == PAGE_SIZE && !captures_read_older(c, o, ret, NULL);
 }
 
 /* The one file that has it in that slot; PTE_FILES_MAX: none has, or several. */

@@ -18,41 +18,24 @@ static bool copy_page(const struct rsz_page *p, uint8_t *buf)
 	return true;
 }
 
+/* Memory has a cursor that keeps more: tables, prototypes and pages all lie there. */
+static struct rsz_cursor *cursor_of(const struct virtual_memory *v, uint32_t stream)
+{
+	return stream == v->m->memory_stream ? v->m->copy[COPY_IMAGE].cursor : v->cursor;
+}
+
 /* ST_END: there is no content. ST_CORRUPT: the container is damaged there. */
 static enum status read_stream(struct virtual_memory *v, uint32_t stream, uint64_t address,
 			       uint8_t *buf, struct rsz_times *when, struct err *e)
 {
-	/* Memory has a cursor that keeps more: tables, prototypes and pages all lie there. */
-	struct rsz_cursor *c =
-		stream == v->m->memory_stream ? v->m->copy[COPY_IMAGE].cursor : v->cursor;
 	struct rsz_page p;
-	const enum status st = rsz_cursor_page(c, stream, address, &p, e);
+	const enum status st = rsz_cursor_page(cursor_of(v, stream), stream, address, &p, e);
 
 	if (st)
 		return st;
 	if (!copy_page(&p, buf))
 		return ST_END;
 	*when = (struct rsz_times){ p.start, p.end };
-	return ST_OK;
-}
-
-/* A capture that is not the newest: as read_stream(). */
-static enum status read_older(struct virtual_memory *v, const struct smear_row *row, uint8_t *buf,
-			      struct err *e)
-{
-	const struct older_page *o = row->older;
-	struct rsz_cursor *c =
-		row->stream == v->m->memory_stream ? v->m->copy[COPY_IMAGE].cursor : v->cursor;
-	const struct rsz_chunk *chunk;
-	const enum status st = rsz_cursor_load(c, o->record, &chunk, e);
-
-	if (st)
-		return st;
-	if ((uint64_t)o->data + o->length > chunk->length)
-		return err_set(e, ST_CORRUPT, "a capture of 0x%" PRIx64 " is not where it was",
-			       o->address);
-	memcpy(buf, chunk->data + o->data, o->length);
-	memset(buf + o->length, 0, PAGE_SIZE - o->length);
 	return ST_OK;
 }
 
@@ -251,8 +234,9 @@ static enum status give_page(struct virtual_memory *v, const struct smear_row *r
 
 		p.given = row->stream == v->m->memory_stream ? GIVEN_MEMORY : GIVEN_PAGE_FILE;
 		p.stream = rsz_reader_stream(v->m->plan->reader, row->stream)->name;
-		st = row->older ? read_older(v, row, bytes, e)
-				: read_stream(v, row->stream, at, bytes, &when, e);
+		st = row->older
+			     ? captures_read_older(cursor_of(v, row->stream), row->older, bytes, e)
+			     : read_stream(v, row->stream, at, bytes, &when, e);
 	}
 	if (st && st != ST_CORRUPT && st != ST_END)
 		return st;
