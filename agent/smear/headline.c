@@ -76,8 +76,7 @@ void smear_trust(const struct smear *s, enum copy copy, uint64_t ret[static TRUS
  * In a sentence
  */
 
-/* A tenth of a percent; "-" of nothing. */
-static void percent(uint64_t part, uint64_t whole, char ret[static 16])
+void smear_percent(uint64_t part, uint64_t whole, char ret[static 16])
 {
 	if (whole)
 		snprintf(ret, 16, "%.1f %%", 100.0 * (double)part / (double)whole);
@@ -85,7 +84,7 @@ static void percent(uint64_t part, uint64_t whole, char ret[static 16])
 		snprintf(ret, 16, "-");
 }
 
-static uint64_t trust_sum(const uint64_t trust[TRUSTS])
+uint64_t trust_sum(const uint64_t trust[TRUSTS])
 {
 	return trust[TRUST_SAFE] + trust[TRUST_AT_RISK] + trust[TRUST_WRONG];
 }
@@ -99,9 +98,9 @@ static void sentence_of_image(const struct smear *s, char ret[static SMEAR_SENTE
 
 	copy_trust(c, trust);
 	sum = trust_sum(trust) + copy_not_applicable(c);
-	percent(copy_not_applicable(c), sum, there);
-	percent(trust[TRUST_WRONG], sum, missing);
-	percent(trust[TRUST_AT_RISK], sum, risk);
+	smear_percent(copy_not_applicable(c), sum, there);
+	smear_percent(trust[TRUST_WRONG], sum, missing);
+	smear_percent(trust[TRUST_AT_RISK], sum, risk);
 	if (trust[TRUST_AT_RISK])
 		snprintf(rest, sizeof(rest), "; of %s that cannot be known", risk);
 	if (sum)
@@ -129,9 +128,9 @@ void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR
 	}
 	smear_trust(s, copy, trust);
 	sum = trust_sum(trust);
-	percent(trust[TRUST_SAFE], sum, safe);
-	percent(trust[TRUST_AT_RISK], sum, risk);
-	percent(trust[TRUST_WRONG], sum, wrong);
+	smear_percent(trust[TRUST_SAFE], sum, safe);
+	smear_percent(trust[TRUST_AT_RISK], sum, risk);
+	smear_percent(trust[TRUST_WRONG], sum, wrong);
 	if (sum)
 		snprintf(ret, SMEAR_SENTENCE_MAX,
 			 "Of the user pages that %s in processes that lived, %s certainly belong "

@@ -60,4 +60,8 @@ void smear_advise(const struct smear *s, enum copy copy, struct smear_advice *re
 #define SMEAR_ADVICE_MAX 512
 void smear_advice_text(const struct smear *s, enum copy copy, char ret[static SMEAR_ADVICE_MAX]);
 
+/* A tenth of a percent; "-" of nothing. */
+void smear_percent(uint64_t part, uint64_t whole, char ret[static 16]);
+uint64_t trust_sum(const uint64_t trust[TRUSTS]);
+
 #endif
