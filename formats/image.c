@@ -8,8 +8,9 @@
 #include "formats/lime.h"
 #include "formats/raw.h"
 
-const struct image_format *const image_formats[] = { &raw_format, &elf_format, &lime_format,
-						     &e01_format, NULL };
+const struct image_format *const image_formats[IMAGE_FORMATS + 1] = { &raw_format, &elf_format,
+								      &lime_format, &e01_format,
+								      NULL };
 
 const struct image_format *image_find(const char *name)
 {

@@ -103,8 +103,9 @@ struct image_writer {
 	size_t n_digests;
 };
 
-/* Ended by NULL. */
-extern const struct image_format *const image_formats[];
+/* Ended by NULL. What knows more of each, such as its options, can say that it has all. */
+#define IMAGE_FORMATS 4
+extern const struct image_format *const image_formats[IMAGE_FORMATS + 1];
 
 /* NULL if there is no such format. */
 const struct image_format *image_find(const char *name);

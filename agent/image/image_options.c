@@ -105,7 +105,7 @@ static const struct image_kind {
 	  .group = &e01_group },
 };
 
-_Static_assert(ARRAY_SIZE(kinds) == 4, "each format of formats/image.c has a row");
+_Static_assert(ARRAY_SIZE(kinds) == IMAGE_FORMATS, "each format of formats/image.c has a row");
 
 bool image_wants_kernel(const struct image_format *f)
 {
