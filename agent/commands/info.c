@@ -34,10 +34,12 @@ const struct command command_info = {
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "It believes headers and manifest; `ramseal verify` checks them and every hash.\n"
-		 "FILE can be '-': from stdin a container is read to its end, and what is shown of "
-		 "it\n"
-		 "is kept in memory (headers, manifest, page tables; 512 MiB at most).\n",
+	.notes =
+		"It believes headers and manifest; `ramseal verify` checks them and every hash.\n"
+		"FILE can be '-': from stdin a container is read to its end, and what is shown of "
+		"it\n"
+		"is kept in memory (headers, manifest, page tables; 512 MiB at most). Without the\n"
+		"pages, numbers of page files cannot be compared with content.\n",
 	.values_size = sizeof(struct info_options),
 	.run = run,
 };
@@ -102,9 +104,10 @@ static void put_memory(json_t *doc, struct container *c, const struct container_
 }
 
 /*
- * The headline of `ramseal smear`. It is measured from the streams of page tables alone, which are
- * small beside the memory: the image's own tables lie scattered all over that, and to follow them
- * most of it would have to be decompressed. What takes longer is left to `smear`.
+ * The headline of `ramseal smear`. It is measured from the streams of page tables, which are small
+ * beside the memory, and from some hundred pages where numbers of page files are not known. The
+ * image's own tables lie scattered all over the memory, and to follow them most of it would have to
+ * be decompressed. What takes longer is left to `smear`.
  *
  * It is not stored by the acquisition. That has neither the tables of its first pass nor the times
  * of its captures in memory when it comes to its end: of a table it keeps 128 bytes of 4 KiB, and

@@ -272,9 +272,13 @@ struct smear_plan {
 	struct blob *in; /* what the reader was opened on */
 	const struct rsz_reader *reader;
 	const json_t *manifest;
-	size_t cached;    /* chunks of the image to keep decoded, up to 33 MB each; 0: a few */
-	bool tables_only; /* no memory is read: what is said of the image's own tables stays 0 */
-	bool outline;     /* nor can it be, nor page files: only tables and manifest have content */
+	size_t cached; /* chunks of the image to keep decoded, up to 33 MB each; 0: a few */
+	/*
+	 * The image's own tables are not walked: what is said of them stays 0. Of memory and page
+	 * files only the samples that votes.h compares are read.
+	 */
+	bool tables_only;
+	bool outline; /* pages cannot be read at all: only tables and manifest have content */
 	/* Or NULL: called for every mapping of that process. ST_OK, or the measure ends with it. */
 	enum status (*row)(void *context, const struct smear_row *row, struct err *e);
 	void *context;
