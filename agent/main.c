@@ -57,7 +57,7 @@ static enum status close_stdout(struct err *e)
 	return ST_OK;
 }
 
-static enum status run(struct cli *cli, struct err *e)
+static enum status run_command(struct cli *cli, struct err *e)
 {
 	if (cli->globals.version)
 		cli_version(cli->program, cli->globals.verbose, stdout);
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 				       .quiet = cli.globals.quiet,
 				       .verbose = cli.globals.verbose });
 	if (!st)
-		st = run(&cli, &e);
+		st = run_command(&cli, &e);
 	if (st)
 		report(&cli, st, &e);
 	closed = close_stdout(&late);

@@ -101,8 +101,8 @@ static enum status copy_map(struct drv *d, const struct drv_map *m, struct err *
 }
 
 /* Appends "name: text" to a list, as far as there is room; a cut ends in "...". */
-static void append(char *list, size_t room, const char *separator, const char *name,
-		   const char *text)
+static void append_reason(char *list, size_t room, const char *separator, const char *name,
+			  const char *text)
 {
 	const size_t len = strlen(list);
 	const int n = snprintf(list + len, room - len, "%s%s%s%s", len ? separator : "", name,
@@ -118,9 +118,9 @@ static enum status merge_info(struct chain *c, const struct drv_info *s, struct 
 	struct drv_info *i = &c->drv.info;
 	enum status st = ST_OK;
 
-	append(c->path, sizeof(c->path), ", ", s->path, NULL);
+	append_reason(c->path, sizeof(c->path), ", ", s->path, NULL);
 	if (s->note) {
-		append(c->note, sizeof(c->note), "; ", s->source, s->note);
+		append_reason(c->note, sizeof(c->note), "; ", s->source, s->note);
 		i->note = c->note;
 	}
 	i->silent |= s->silent;
@@ -157,8 +157,8 @@ static void add_refusal(struct refusals *no, const char *name, enum status st, c
 {
 	char *list = st == ST_NO_PRIVILEGE ? no->privilege : no->others;
 
-	append(list, ERR_MESSAGE_MAX, "; ", name, why[0] ? why : status_text(st));
-	append(no->names, sizeof(no->names), ", ", name, NULL);
+	append_reason(list, ERR_MESSAGE_MAX, "; ", name, why[0] ? why : status_text(st));
+	append_reason(no->names, sizeof(no->names), ", ", name, NULL);
 }
 
 /* Opens the next automatic source that answers. False: there is none left, or `st` says why. */
@@ -366,15 +366,16 @@ static enum status refuse(struct refusals *no, const struct drv_ops *const *tabl
 		return err_set(e, ST_NO_PRIVILEGE, "%s (tried %s)", lacks, no->names);
 	for (; *table; table++)
 		if ((*table)->kind == DRV_HAZARD && drv_is_there(*table))
-			append(no->others, sizeof(no->others), "; ", (*table)->name,
-			       "is there, but used only if it is named, because it is a hazard");
+			append_reason(
+				no->others, sizeof(no->others), "; ", (*table)->name,
+				"is there, but used only if it is named, because it is a hazard");
 	return err_set(e, no->privilege[0] ? ST_NO_PRIVILEGE : ST_NO_SOURCE,
 		       "no source of memory answers: %s%s%s",
 		       no->names[0] ? no->privilege : "this system has none that is automatic",
 		       no->privilege[0] && no->others[0] ? "; " : "", no->others);
 }
 
-static enum status fill(struct chain *c, const struct drv_ops *const *table, struct err *e)
+static enum status chain_fill(struct chain *c, const struct drv_ops *const *table, struct err *e)
 {
 	struct refusals no = { 0 };
 	enum status st = drv__init(&c->drv, &chain_ops, "", e);
@@ -396,7 +397,7 @@ enum status chain_open(const struct drv_ops *const *table, struct drv **ret, str
 
 	if (!c)
 		return err_nomem(e);
-	st = fill(c, table, e);
+	st = chain_fill(c, table, e);
 	if (st) {
 		chain_close(&c->drv);
 		return st;

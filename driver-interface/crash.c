@@ -13,7 +13,7 @@
  */
 #include "driver-interface/module.h"
 
-static struct drv_result read_device(int fd, uint64_t addr, void *buf, size_t len)
+static struct drv_result crash_read_device(int fd, uint64_t addr, void *buf, size_t len)
 {
 	struct drv_result r = { 0 };
 
@@ -32,7 +32,7 @@ static struct drv_result read_device(int fd, uint64_t addr, void *buf, size_t le
 	return r;
 }
 
-static const struct reader_device device = { .read = read_device };
+static const struct reader_device device = { .read = crash_read_device };
 
 static enum status crash_open(const char *path, struct drv **ret, struct err *e)
 {

@@ -50,7 +50,7 @@ static bool is_strict(struct devmem *m)
 	return false;
 }
 
-static enum status fill(struct devmem *m, const char *path, struct err *e)
+static enum status devmem_fill(struct devmem *m, const char *path, struct err *e)
 {
 	enum status st = linux_init(&m->base, &devmem_ops, path, e);
 
@@ -79,7 +79,7 @@ static enum status devmem_open(const char *path, struct drv **ret, struct err *e
 	if (!m)
 		return err_nomem(e);
 	m->fd = -1;
-	st = fill(m, path, e);
+	st = devmem_fill(m, path, e);
 	if (st) {
 		devmem_close(&m->base.drv);
 		return st;

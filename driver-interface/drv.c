@@ -128,7 +128,8 @@ static enum status add_page(struct drv_withheld *w, struct range_list *l, uint64
 /* Pages that are asked for at once, on the stack. */
 #define WITHHELD_PAGES 512
 
-static enum status add_range(struct drv *d, struct range r, struct drv_withheld *ret, struct err *e)
+static enum status add_map_range(struct drv *d, struct range r, struct drv_withheld *ret,
+				 struct err *e)
 {
 	struct page_status status[WITHHELD_PAGES];
 	enum status st = ST_OK;
@@ -153,7 +154,7 @@ enum status drv_withheld(struct drv *d, struct drv_withheld *ret, struct err *e)
 
 	ret->known = d->ops->withhold && d->info.withholds && !drv_is_abandoned(d);
 	for (size_t i = 0; ret->known && i < l->count && !st; i++)
-		st = add_range(d, l->at[i], ret, e);
+		st = add_map_range(d, l->at[i], ret, e);
 	return st;
 }
 

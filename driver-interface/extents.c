@@ -54,7 +54,7 @@ static const struct file_extent *first_from(const struct extents *x, uint64_t ad
 	return low < x->count ? &x->at[low] : NULL;
 }
 
-static const struct file_extent *find(const struct extents *x, uint64_t addr)
+static const struct file_extent *find_extent(const struct extents *x, uint64_t addr)
 {
 	const struct file_extent *e = first_from(x, addr);
 
@@ -86,11 +86,11 @@ static uint64_t count_different(int fd, uint64_t a, uint64_t b, uint64_t len)
  * `e` is about to lose its bytes up to `last` to the extents in `kept`. Those need not be one: an
  * extent that began before all of them may have been the first to lose something.
  */
-static void compare(const struct extents *kept, const struct file_extent *e, uint64_t last, int fd,
-		    struct extents_twice *t)
+static void compare_overlap(const struct extents *kept, const struct file_extent *e, uint64_t last,
+			    int fd, struct extents_twice *t)
 {
 	for (uint64_t at = e->range.first; at <= last;) {
-		const struct file_extent *k = find(kept, at);
+		const struct file_extent *k = find_extent(kept, at);
 		const uint64_t end = k ? MIN(k->range.last, last) : last;
 		const uint64_t len = end - at + 1;
 
@@ -121,7 +121,7 @@ static void tidy(struct extents *x, int fd, struct extents_twice *t)
 		const uint64_t taken = any ? kept.at[kept.count - 1].range.last : 0;
 
 		if (t && any && e.range.first <= taken)
-			compare(&kept, &e, MIN(e.range.last, taken), fd, t);
+			compare_overlap(&kept, &e, MIN(e.range.last, taken), fd, t);
 		if (any && e.range.last <= taken)
 			continue;
 		if (any && e.range.first <= taken) {
@@ -160,7 +160,7 @@ struct drv_result extents_read(const struct extents *x, int fd, uint64_t addr, v
 
 	while (done < len) {
 		const uint64_t at = addr + done;
-		const struct file_extent *e = find(x, at);
+		const struct file_extent *e = find_extent(x, at);
 
 		if (!e) {
 			const bool part = has_part(x, at & ~mask);

@@ -27,7 +27,7 @@ struct file_drv {
 	char lost[256];
 };
 
-static void file_close(struct drv *d)
+static void file_drv_close(struct drv *d)
 {
 	struct file_drv *f = (struct file_drv *)d;
 
@@ -55,8 +55,8 @@ static PRINTF_LIKE(3, 4) void append(char *to, size_t size, const char *fmt, ...
 #define add_lost(f, ...) append((f)->lost, sizeof((f)->lost), __VA_ARGS__)
 
 /* `present` of the `len` bytes at `first` are in the file at `offset`. */
-static enum status add_range(struct file_drv *f, struct range_list *map, uint64_t first,
-			     uint64_t len, uint64_t present, uint64_t offset, struct err *e)
+static enum status add_file_range(struct file_drv *f, struct range_list *map, uint64_t first,
+				  uint64_t len, uint64_t present, uint64_t offset, struct err *e)
 {
 	const uint64_t last = first + MIN(len - 1, UINT64_MAX - first);
 	enum status st = extents_add(&f->extents, first, present, offset, e);
@@ -91,7 +91,7 @@ static enum status add_elf(struct file_drv *f, struct range_list *map, struct er
 		if (s->paddr == ELF_PADDR_NONE)
 			continue;
 		cut |= s->offset > f->file.blob.size || s->filesz > f->file.blob.size - s->offset;
-		st = add_range(f, map, s->paddr, s->memsz, s->filesz, s->offset, e);
+		st = add_file_range(f, map, s->paddr, s->memsz, s->filesz, s->offset, e);
 	}
 	if (cut)
 		add_note(f, "the file is cut short; what is missing is unreadable");
@@ -135,7 +135,7 @@ static enum status add_lime(struct file_drv *f, struct range_list *map, struct e
 	for (size_t i = 0; i < l.count && !st; i++) {
 		const uint64_t len = range_bytes(l.at[i].range);
 
-		st = add_range(f, map, l.at[i].range.first, len, len, l.at[i].offset, e);
+		st = add_file_range(f, map, l.at[i].range.first, len, len, l.at[i].offset, e);
 	}
 	if (!st)
 		judge_lime(f, &l);
@@ -164,7 +164,7 @@ static enum status add_raw(struct file_drv *f, struct range_list *map, struct er
 	if (size < PAGE_SIZE)
 		return err_set(e, ST_INPUT, "%" PRIu64 " bytes are less than a page", size);
 	f->origin = "file size";
-	return add_range(f, map, 0, size, size, 0, e);
+	return add_file_range(f, map, 0, size, size, 0, e);
 }
 
 /*
@@ -222,8 +222,8 @@ static void tidy_extents(struct file_drv *f)
  */
 typedef enum status (*kind_fn)(struct file_drv *f, struct range_list *map, struct err *e);
 
-static enum status fill(struct file_drv *f, const struct drv_ops *ops, const kind_fn *kinds,
-			const char *path, struct err *e)
+static enum status file_drv_fill(struct file_drv *f, const struct drv_ops *ops,
+				 const kind_fn *kinds, const char *path, struct err *e)
 {
 	_cleanup_ranges_ struct range_list map = { 0 };
 	enum status st = drv__init(&f->drv, ops, path, e);
@@ -256,16 +256,16 @@ static enum status open_as(const struct drv_ops *ops, const kind_fn *kinds, cons
 	if (!f)
 		return err_nomem(e);
 	f->file.fd = -1;
-	st = fill(f, ops, kinds, path, e);
+	st = file_drv_fill(f, ops, kinds, path, e);
 	if (st) {
-		file_close(&f->drv);
+		file_drv_close(&f->drv);
 		return st;
 	}
 	*ret = &f->drv;
 	return ST_OK;
 }
 
-static enum status file_open(const char *path, struct drv **ret, struct err *e)
+static enum status file_drv_open(const char *path, struct drv **ret, struct err *e)
 {
 	static const kind_fn kinds[] = { add_elf, add_lime, judge_raw, add_raw };
 
@@ -279,7 +279,7 @@ static enum status raw_open(const char *path, struct drv **ret, struct err *e)
 	return open_as(&raw_ops, kinds, path, ret, e);
 }
 
-static struct drv_result file_read(struct drv *d, uint64_t addr, void *buf, size_t len)
+static struct drv_result file_drv_read(struct drv *d, uint64_t addr, void *buf, size_t len)
 {
 	struct file_drv *f = (struct file_drv *)d;
 
@@ -294,9 +294,9 @@ const struct drv_ops file_ops = {
 	.default_path = NULL,
 	.automatic = false,
 	.read_max = DRV_READ_LARGE,
-	.open = file_open,
-	.read = file_read,
-	.close = file_close,
+	.open = file_drv_open,
+	.read = file_drv_read,
+	.close = file_drv_close,
 };
 
 const struct drv_ops raw_ops = {
@@ -308,6 +308,6 @@ const struct drv_ops raw_ops = {
 	.automatic = false,
 	.read_max = DRV_READ_LARGE,
 	.open = raw_open,
-	.read = file_read,
-	.close = file_close,
+	.read = file_drv_read,
+	.close = file_drv_close,
 };

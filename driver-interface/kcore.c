@@ -293,7 +293,7 @@ static bool is_masked(int fd)
 	return !fstat(fd, &sb) && S_ISCHR(sb.st_mode);
 }
 
-static enum status open_file(struct kcore *k, const char *path, struct err *e)
+static enum status kcore_open_file(struct kcore *k, const char *path, struct err *e)
 {
 	int fd = -1;
 	const enum status st = linux_open(path, "kernel without CONFIG_PROC_KCORE",
@@ -319,12 +319,12 @@ static uint16_t read_phnum(const struct kcore *k)
 	return get_le16(bytes);
 }
 
-static enum status fill(struct kcore *k, const char *path, struct err *e)
+static enum status kcore_fill(struct kcore *k, const char *path, struct err *e)
 {
 	enum status st = linux_init(&k->base, &kcore_ops, path, e);
 
 	if (!st)
-		st = open_file(k, path, e);
+		st = kcore_open_file(k, path, e);
 	if (st)
 		return st;
 	k->phnum = read_phnum(k);
@@ -351,7 +351,7 @@ static enum status kcore_open(const char *path, struct drv **ret, struct err *e)
 	if (!k)
 		return err_nomem(e);
 	k->file.fd = -1;
-	st = fill(k, path, e);
+	st = kcore_fill(k, path, e);
 	if (st) {
 		kcore_close(&k->base.drv);
 		return st;

@@ -84,7 +84,7 @@ static bool huge_page_is_poisoned(struct kpageflags *f, uint64_t pfn)
 	return f->poisoned;
 }
 
-static struct page_status judge(struct kpageflags *f, uint64_t pfn, uint64_t flags)
+static struct page_status status_of_flags(struct kpageflags *f, uint64_t pfn, uint64_t flags)
 {
 	if (flags & KPF_HWPOISON ||
 	    (flags & KPF_HUGE && flags & KPF_COMPOUND_TAIL && huge_page_is_poisoned(f, pfn)))
@@ -106,7 +106,7 @@ bool kpageflags_withhold(struct kpageflags *f, uint64_t addr, size_t pages,
 		n = MIN(pages - at, ENTRIES);
 		known = known && read_flags(f, pfn + at, flags, n);
 		for (size_t i = 0; i < n; i++)
-			status[at + i] = known ? judge(f, pfn + at + i, flags[i])
+			status[at + i] = known ? status_of_flags(f, pfn + at + i, flags[i])
 					       : (struct page_status){ PAGE_DATA, 0 };
 	}
 	return known;

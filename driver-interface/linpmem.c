@@ -65,7 +65,7 @@ static int query_cr3(int fd, uint64_t *cr3)
 	return rc < 0 ? errno : 0;
 }
 
-static struct drv_result read_device(int fd, uint64_t addr, void *buf, size_t len)
+static struct drv_result linpmem_read_device(int fd, uint64_t addr, void *buf, size_t len)
 {
 	size_t good = 0;
 
@@ -95,7 +95,7 @@ static struct drv_result read_device(int fd, uint64_t addr, void *buf, size_t le
 
 static const struct reader_device device = {
 	.begin = query_cr3,
-	.read = read_device,
+	.read = linpmem_read_device,
 	.one_cpu = true,
 };
 

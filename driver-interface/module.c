@@ -33,9 +33,9 @@ static enum status judge_opening(const struct module_drv *m, const char *missing
 	return err_from_errno(e, ST_NO_SOURCE, m->how.error, "%s", d->path);
 }
 
-static enum status fill(struct module_drv *m, const struct drv_ops *ops,
-			const struct reader_device *device, const char *path, const char *missing,
-			struct err *e)
+static enum status module_fill(struct module_drv *m, const struct drv_ops *ops,
+			       const struct reader_device *device, const char *path,
+			       const char *missing, struct err *e)
 {
 	enum status st = linux_init(&m->base, ops, path, e);
 
@@ -65,7 +65,7 @@ enum status module_open(const struct drv_ops *ops, const struct reader_device *d
 
 	if (!m)
 		return err_nomem(e);
-	st = fill(m, ops, device, path, missing, e);
+	st = module_fill(m, ops, device, path, missing, e);
 	if (st) {
 		module_close(&m->base.drv);
 		return st;

@@ -55,7 +55,7 @@ void parts_destroy(struct parts *p)
 	free(p);
 }
 
-static bool has_bit(const struct delivered *d, uint64_t n)
+static bool is_delivered(const struct delivered *d, uint64_t n)
 {
 	return d->bits[n / WORD_BITS] >> n % WORD_BITS & 1;
 }
@@ -111,13 +111,13 @@ void parts_note(struct parts *p, const char *source, uint64_t addr, size_t pages
 static const char *source_of(const struct parts *p, uint64_t n)
 {
 	for (size_t i = 0; i < p->n_by; i++)
-		if (has_bit(&p->by[i], n))
+		if (is_delivered(&p->by[i], n))
 			return p->by[i].source;
 	return NULL;
 }
 
 /* False if there is no room, or no memory. */
-static bool add(struct parts *p, const char *source, struct range r)
+static bool add_part_range(struct parts *p, const char *source, struct range r)
 {
 	struct drv_part *last = p->count ? &p->at[p->count - 1] : NULL;
 
@@ -153,7 +153,8 @@ const struct drv_part *parts_list(struct parts *p, size_t *ret_count)
 			const uint64_t addr = r.first + k * PAGE_SIZE;
 
 			if (source)
-				room = add(p, source, (struct range){ addr, addr + PAGE_SIZE - 1 });
+				room = add_part_range(p, source,
+						      (struct range){ addr, addr + PAGE_SIZE - 1 });
 		}
 	}
 	p->stale = false;

@@ -7,7 +7,7 @@
 #include "driver-interface/parts.h"
 #include "driver-interface/source.h"
 
-static void mark(struct page_status *at, size_t n, uint32_t state, uint32_t detail)
+static void mark_pages(struct page_status *at, size_t n, uint32_t state, uint32_t detail)
 {
 	for (size_t i = 0; i < n; i++)
 		at[i] = (struct page_status){ .state = state, .detail = detail };
@@ -38,7 +38,7 @@ static size_t read_once(struct drv *d, uint64_t addr, uint8_t *buf, size_t pages
 	good = MIN(r.good / PAGE_SIZE, pages);
 	size_t bad;
 
-	mark(status, good, PAGE_DATA, 0);
+	mark_pages(status, good, PAGE_DATA, 0);
 	*whole = good == pages;
 	*error = r.error;
 	d->dead = r.dead;
@@ -46,9 +46,9 @@ static size_t read_once(struct drv *d, uint64_t addr, uint8_t *buf, size_t pages
 		return good;
 	bad = r.exact ? MIN(MAX(r.bad, 1), pages - good) : 1;
 	if (r.exact && r.not_offered)
-		mark(status + good, bad, PAGE_SKIPPED, SKIP_NOT_MAPPED);
+		mark_pages(status + good, bad, PAGE_SKIPPED, SKIP_NOT_MAPPED);
 	else if (r.exact || pages - good == 1)
-		mark(status + good, bad, PAGE_UNREADABLE, r.error);
+		mark_pages(status + good, bad, PAGE_UNREADABLE, r.error);
 	else
 		return good;
 	return good + bad;
@@ -69,8 +69,8 @@ static enum status report_death(const struct drv *d, uint64_t addr, uint32_t err
  * doubled again where one succeeded: a lone bad page costs about 3 log2(n) reads, a bad region one
  * read a page.
  */
-static enum status read_run(struct drv *d, uint64_t addr, uint8_t *buf, size_t pages,
-			    struct page_status *status, size_t *settled, struct err *e)
+static enum status read_page_run(struct drv *d, uint64_t addr, uint8_t *buf, size_t pages,
+				 struct page_status *status, size_t *settled, struct err *e)
 {
 	const size_t most = MAX(d->ops->read_max / PAGE_SIZE, 1);
 	size_t step = most;
@@ -124,7 +124,7 @@ static void drop_withheld_zeros(struct drv *d, uint64_t addr, const uint8_t *buf
 	}
 }
 
-/* Pages of one range: those that may be read, in runs. As read_run(). */
+/* Pages of one range: those that may be read, in runs. As read_page_run(). */
 static enum status read_allowed(struct drv *d, uint64_t addr, uint8_t *buf, size_t pages,
 				struct page_status *status, size_t *settled, struct err *e)
 {
@@ -132,7 +132,7 @@ static enum status read_allowed(struct drv *d, uint64_t addr, uint8_t *buf, size
 	size_t at = 0;
 
 	if (!d->ops->withhold)
-		return read_run(d, addr, buf, pages, status, settled, e);
+		return read_page_run(d, addr, buf, pages, status, settled, e);
 	d->ops->withhold(d, addr, pages, status);
 	while (at < pages && !st) {
 		size_t n = 0, done = 1;
@@ -140,8 +140,8 @@ static enum status read_allowed(struct drv *d, uint64_t addr, uint8_t *buf, size
 		while (at + n < pages && status[at + n].state == PAGE_DATA)
 			n++;
 		if (n)
-			st = read_run(d, addr + at * PAGE_SIZE, buf + at * PAGE_SIZE, n,
-				      status + at, &done, e);
+			st = read_page_run(d, addr + at * PAGE_SIZE, buf + at * PAGE_SIZE, n,
+					   status + at, &done, e);
 		at += done;
 	}
 	*settled = at;
@@ -156,7 +156,7 @@ enum status drv_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages
 	size_t at = 0;
 
 	if (drv_is_abandoned(d)) {
-		mark(status, pages, PAGE_SKIPPED, SKIP_SOURCE_FAILED);
+		mark_pages(status, pages, PAGE_SKIPPED, SKIP_SOURCE_FAILED);
 		return err_set(e, ST_SOURCE_FAILED, "%s: a read was given up", d->info.path);
 	}
 	if (d->ops->read_pages)
@@ -172,10 +172,10 @@ enum status drv_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages
 			st = read_allowed(d, from, (uint8_t *)buf + at * PAGE_SIZE, run,
 					  status + at, &settled, e);
 		else
-			mark(status + at, 1, PAGE_SKIPPED, SKIP_NOT_MAPPED);
+			mark_pages(status + at, 1, PAGE_SKIPPED, SKIP_NOT_MAPPED);
 		at += settled;
 	}
-	mark(status + at, pages - at, PAGE_SKIPPED, SKIP_SOURCE_FAILED);
+	mark_pages(status + at, pages - at, PAGE_SKIPPED, SKIP_SOURCE_FAILED);
 	if (d->noting_parts)
 		parts_note(d->parts, d->info.source, addr, pages, status);
 	return st;

@@ -83,8 +83,8 @@ static int stay_on_this_cpu(void)
 	return sched_setaffinity(0, sizeof(one), &one) ? -1 : (int)cpu;
 }
 
-static struct reader_opening open_device(const struct reader_device *device, const char *path,
-					 int *ret)
+static struct reader_opening open_in_parent(const struct reader_device *device, const char *path,
+					    int *ret)
 {
 	struct reader_opening how = { .cpu = device->one_cpu ? stay_on_this_cpu() : -1 };
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -143,7 +143,7 @@ _Noreturn static void run_child(const struct reader_device *device, const char *
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	close_others(socket);
-	how = open_device(device, path, &fd);
+	how = open_in_parent(device, path, &fd);
 	if (send(socket, &how, sizeof(how), MSG_NOSIGNAL) == sizeof(how) && !how.error)
 		serve(device, fd, socket, shared, size);
 	_exit(0);

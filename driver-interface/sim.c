@@ -92,7 +92,7 @@ static enum status add_memory(struct sim_drv *s, struct err *e)
 	return st ? st : drv__add_map(&s->drv, "simulated", &map, e);
 }
 
-static enum status fill(struct sim_drv *s, const char *path, struct err *e)
+static enum status sim_fill(struct sim_drv *s, const char *path, struct err *e)
 {
 	enum status st = sim_spec_parse(path, &s->machine.spec, e);
 
@@ -123,7 +123,7 @@ static enum status sim_open(const char *path, struct drv **ret, struct err *e)
 	if (!s)
 		return err_nomem(e);
 	pthread_mutex_init(&s->lock, NULL);
-	st = fill(s, path, e);
+	st = sim_fill(s, path, e);
 	if (st) {
 		sim_close(&s->drv);
 		return err_add(e, st, "%s", path);

@@ -466,8 +466,8 @@ static bool is_dead(const struct winpmem *w, uint32_t error, size_t got)
  * Those that let the mode be set once answer "I/O error" when they run out of memory too, and the
  * next read works (WINPMEM.md): a page is lost only if it fails twice.
  */
-static uint32_t read_device(struct winpmem *w, uint64_t addr, void *buf, size_t len,
-			    size_t *ret_len)
+static uint32_t winpmem_read_device(struct winpmem *w, uint64_t addr, void *buf, size_t len,
+				    size_t *ret_len)
 {
 	const uint32_t error = w->host->ops->read(w->host, addr, buf, len, ret_len);
 
@@ -491,7 +491,7 @@ struct drv_result winpmem_read(struct drv *d, uint64_t addr, void *buf, size_t l
 		w->host->ops->pin(w->host);
 	if (d->info.silent)
 		stamp_pages(addr, buf, len);
-	error = read_device(w, addr, buf, len, &got);
+	error = winpmem_read_device(w, addr, buf, len, &got);
 	if (error || !got)
 		return (struct drv_result){ .error = error ? error : DRV_NO_DATA,
 					    .dead = is_dead(w, error, got) };

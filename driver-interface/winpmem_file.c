@@ -31,7 +31,7 @@ bool winpmem_is_built_in(void)
 #define PE_NEEDED      (PE_SUBSYSTEM + 2)
 
 /* Said here, because Windows has one number for everything that is no driver. */
-static enum status judge(const struct driver_bytes *b, const char *name, struct err *e)
+static enum status check_driver_file(const struct driver_bytes *b, const char *name, struct err *e)
 {
 	const uint8_t *pe;
 	uint32_t at;
@@ -81,7 +81,7 @@ enum status driver_bytes_read(const char *path, struct driver_bytes *ret, struct
 	if (!path) {
 		*ret = (struct driver_bytes){ .at = winpmem_built_in,
 					      .len = winpmem_built_in_size };
-		return judge(ret, "the driver that is built in", e);
+		return check_driver_file(ret, "the driver that is built in", e);
 	}
 	if (!wide)
 		return err_nomem(e);
@@ -89,7 +89,7 @@ enum status driver_bytes_read(const char *path, struct driver_bytes *ret, struct
 	if (file == INVALID_HANDLE_VALUE)
 		return err_from_win32(e, ST_INPUT, GetLastError(), "%s", path);
 	st = read_all(file, path, ret, e);
-	return st ? st : judge(ret, path, e);
+	return st ? st : check_driver_file(ret, path, e);
 }
 
 enum status driver_bytes_sha256(const struct driver_bytes *b, char ret[static SHA256_HEX_SIZE],

@@ -29,7 +29,7 @@ static struct winpmem_entry *find_entry(const struct winpmem_entries *l, const c
 }
 
 /* Of something that is_ours(). NULL if out of memory. */
-static struct winpmem_entry *add_entry(struct winpmem_entries *l, const wchar_t *name)
+static struct winpmem_entry *add_leftover(struct winpmem_entries *l, const wchar_t *name)
 {
 	struct winpmem_entry x = { .in_use = winpmem__is_in_use(name) };
 	struct winpmem_entry *at;
@@ -57,7 +57,7 @@ static enum status add_services(const ENUM_SERVICE_STATUS_PROCESSW *found, DWORD
 
 		if (!is_ours(found[i].lpServiceName))
 			continue;
-		x = add_entry(ret, found[i].lpServiceName);
+		x = add_leftover(ret, found[i].lpServiceName);
 		if (!x)
 			return err_nomem(e);
 		x->service = true;
@@ -106,7 +106,7 @@ static enum status list_folders(const char *folder, struct winpmem_entries *ret,
 		return ST_OK;
 	do {
 		if ((found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) &&
-		    is_ours(found.cFileName) && !add_entry(ret, found.cFileName))
+		    is_ours(found.cFileName) && !add_leftover(ret, found.cFileName))
 			st = err_nomem(e);
 	} while (!st && FindNextFileW(h, &found));
 	FindClose(h);

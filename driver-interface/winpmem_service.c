@@ -369,7 +369,8 @@ enum status winpmem_service_look(const struct winpmem_load *l, struct winpmem_fi
 	return ST_OK;
 }
 
-static enum status load(struct winpmem_service *s, const struct winpmem_load *l, struct err *e)
+static enum status load_service(struct winpmem_service *s, const struct winpmem_load *l,
+				struct err *e)
 {
 	_cleanup_driver_bytes_ struct driver_bytes b = { 0 };
 	enum status st = read_file(l, &b, &s->file, e);
@@ -399,7 +400,7 @@ enum status winpmem_service_load(const struct winpmem_load *l, struct winpmem_se
 
 	if (!s)
 		return err_nomem(e);
-	st = load(s, l, e);
+	st = load_service(s, l, e);
 	if (st) {
 		winpmem_service_unload(s, NULL);
 		return st;

@@ -50,8 +50,8 @@ static uint32_t request(struct winpmem_host *h, uint32_t code, const void *in, s
  * The address is in the OVERLAPPED, not in a file pointer that everyone who has the handle shares.
  * The handle is a synchronous one all the same.
  */
-static uint32_t read_device(struct winpmem_host *h, uint64_t addr, void *buf, size_t len,
-			    size_t *ret_len)
+static uint32_t winpmem_host_read(struct winpmem_host *h, uint64_t addr, void *buf, size_t len,
+				  size_t *ret_len)
 {
 	OVERLAPPED at = { .Offset = (DWORD)addr, .OffsetHigh = (DWORD)(addr >> 32) };
 	DWORD got = 0, error = ERROR_SUCCESS;
@@ -167,7 +167,7 @@ static void close_host(struct winpmem_host *host)
 
 static const struct winpmem_host_ops windows_ops = {
 	.request = request,
-	.read = read_device,
+	.read = winpmem_host_read,
 	.pin = pin,
 	.resources = resources,
 	.memory_status = memory_status,
@@ -176,7 +176,7 @@ static const struct winpmem_host_ops windows_ops = {
 };
 
 /* Requests want write access. Where that is refused, reads may still be allowed. */
-static HANDLE open_device(const wchar_t *path)
+static HANDLE open_winpmem(const wchar_t *path)
 {
 	HANDLE h = CreateFileW(path, GENERIC_READ | GENERIC_WRITE,
 			       FILE_SHARE_READ | FILE_SHARE_WRITE, NULL, OPEN_EXISTING, 0, NULL);
@@ -213,7 +213,7 @@ enum status winpmem_open_device(const char *path, struct winpmem_host **ret, str
 	h->host.ops = &windows_ops;
 	h->host.nt = nt_here();
 	h->host.file_is_known = winpmem_service_is_ours();
-	h->device = open_device(wide);
+	h->device = open_winpmem(wide);
 	if (h->device == INVALID_HANDLE_VALUE)
 		return refusal(path, GetLastError(), e);
 	*ret = &take_ptr(h)->host;

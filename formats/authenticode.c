@@ -136,7 +136,7 @@ static const char *digest_name(const struct der *oid)
  */
 
 /* What is not UTF-8, and not ASCII in two bytes each, is a question mark. */
-static void take_text(const struct der *d, char ret[static AUTHENTICODE_NAME_MAX])
+static void take_der_text(const struct der *d, char ret[static AUTHENTICODE_NAME_MAX])
 {
 	const size_t width = d->tag == DER_BMP ? 2 : 1;
 	const bool utf8 = d->tag == DER_UTF8 && utf8_valid(d->at, d->len);
@@ -167,7 +167,7 @@ static void take_name(const struct der *subject, char ret[static AUTHENTICODE_NA
 
 			if (der_want(&c, DER_OID, &type) && is_oid(&type, OID_COMMON_NAME) &&
 			    der_next(&c, &value))
-				take_text(&value, ret);
+				take_der_text(&value, ret);
 		}
 	}
 }

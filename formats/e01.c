@@ -331,7 +331,7 @@ static enum status make_compressors(struct e01_writer *w, struct err *e)
 	return pack_zeros(w, e);
 }
 
-static enum status fill(struct e01_writer *w, struct err *e)
+static enum status e01_fill(struct e01_writer *w, struct err *e)
 {
 	enum status st = make_compressors(w, e);
 
@@ -359,7 +359,7 @@ static enum status e01_create(const struct image_spec *spec, struct sink *out,
 		return err_nomem(e);
 	w->base = (struct image_writer){ .format = &e01_format, .spec = spec };
 	w->end = image_end(spec);
-	st = fill(w, e);
+	st = e01_fill(w, e);
 	if (st) {
 		e01_destroy(&w->base);
 		return st;

@@ -39,7 +39,7 @@ static bool cuts_range(const struct image_spec *spec, uint64_t pa)
 	return r && r->first < pa;
 }
 
-static struct layout lay_out(const struct image_spec *spec)
+static struct layout lay_out_elf(const struct image_spec *spec)
 {
 	const struct image_kernel *k = kernel_of(spec);
 	struct layout l = { .phnum = spec->ranges->count + (k->notes_size ? 1 : 0) };
@@ -200,7 +200,7 @@ static enum status put_section(struct sink *out, uint64_t phnum, struct err *e)
 static enum status put_headers(struct sink *out, const struct image_spec *spec, struct err *e)
 {
 	const struct image_kernel *k = kernel_of(spec);
-	const struct layout l = lay_out(spec);
+	const struct layout l = lay_out_elf(spec);
 	enum status st = put_ehdr(out, &l, e);
 
 	if (!st && k->notes_size)

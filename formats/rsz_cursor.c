@@ -117,8 +117,8 @@ enum status rsz_cursor_load(struct rsz_cursor *c, uint64_t record, const struct 
  * Where a chunk holds `address`: the extent (the last that covers it), the offset in c->data and
  * the index of the page. False if it does not: the index has lied.
  */
-static bool locate(const struct rsz_chunk *c, uint64_t address, const struct rsz_extent **ret,
-		   size_t *ret_data, size_t *ret_page)
+static bool locate_in_chunk(const struct rsz_chunk *c, uint64_t address,
+			    const struct rsz_extent **ret, size_t *ret_data, size_t *ret_page)
 {
 	size_t data = 0, page = 0;
 
@@ -166,7 +166,7 @@ static enum status load_place(struct rsz_cursor *c, uint32_t stream, uint64_t ad
 	if (st)
 		return st;
 	if (ret->chunk->stream != stream ||
-	    !locate(ret->chunk, address, &ret->extent, &ret->data, &ret->page))
+	    !locate_in_chunk(ret->chunk, address, &ret->extent, &ret->data, &ret->page))
 		return err_index_lies(e, address);
 	ret->left = (size_t)(ret->extent->length - (address - ret->extent->address));
 	return ST_OK;

@@ -99,7 +99,7 @@ enum status rsz__decode_payload(struct rsz_decoder *d, const struct rsz__prefix 
 }
 
 /* What was there is lost. */
-static enum status make_room(uint8_t **at, size_t *room, size_t len, struct err *e)
+static enum status make_room_for_bytes(uint8_t **at, size_t *room, size_t len, struct err *e)
 {
 	if (len <= *room)
 		return ST_OK;
@@ -111,13 +111,13 @@ static enum status make_room(uint8_t **at, size_t *room, size_t len, struct err 
 
 enum status rsz__make_data_room(struct rsz_loaded *l, size_t len, struct err *e)
 {
-	return make_room(&l->chunk.data, &l->data_room, len, e);
+	return make_room_for_bytes(&l->chunk.data, &l->data_room, len, e);
 }
 
 enum status rsz__read_payload(struct blob *in, uint64_t offset, const struct rsz__prefix *p,
 			      struct rsz_loaded *l, struct err *e)
 {
-	const enum status st = make_room(&l->payload, &l->payload_room, p->stored, e);
+	const enum status st = make_room_for_bytes(&l->payload, &l->payload_room, p->stored, e);
 
 	return st ? st : blob_read(in, offset + p->header, l->payload, p->stored, e);
 }
@@ -131,7 +131,7 @@ enum status rsz_content(struct rsz_decoder *d, const uint8_t *header, size_t hea
 	*ret_len = 0;
 	if (st || !p.stored)
 		return st;
-	st = make_room(&d->content, &d->content_room, p.content, e);
+	st = make_room_for_bytes(&d->content, &d->content_room, p.content, e);
 	if (!st)
 		st = rsz__decode_payload(d, &p, payload, d->content, e);
 	*ret = d->content;

@@ -52,7 +52,7 @@ static enum status add_piece(struct rsz_reader *r, struct piece x, struct err *e
 	return ST_OK;
 }
 
-static enum status make_room(struct rsz_reader *r, size_t count, struct err *e)
+static enum status make_room_for_records(struct rsz_reader *r, size_t count, struct err *e)
 {
 	struct piece *pieces;
 
@@ -467,7 +467,7 @@ static enum status resolve_overlaps(struct rsz_reader *r, size_t overlapping, st
 		resolve_runs(r, &x);
 		for (size_t i = 0; i < r->count; i++)
 			count += r->pieces[i].stream == A_RUN ? r->pieces[i].order : 1;
-		st = make_room(r, count, e);
+		st = make_room_for_records(r, count, e);
 	}
 	if (!st)
 		spread_runs(r, &x, count);

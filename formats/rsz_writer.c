@@ -186,7 +186,7 @@ static enum status reserve_entries(struct rsz_writer *w, size_t n, struct err *e
 	return w->n_entries + n > RSZ_INDEX_MAX ? write_index(w, e) : ST_OK;
 }
 
-static void add_entry(struct rsz_writer *w, struct rsz__entry x)
+static void add_index_entry(struct rsz_writer *w, struct rsz__entry x)
 {
 	rsz__put_entry(w->entries + RSZ__ENTRY_SIZE * w->n_entries++, &x);
 }
@@ -265,7 +265,7 @@ enum status rsz_writer_stream(struct rsz_writer *w, enum rsz_kind kind, const ch
 			e);
 	if (st)
 		return st;
-	add_entry(w, (struct rsz__entry){ .record = at, .stream = fields.stream });
+	add_index_entry(w, (struct rsz__entry){ .record = at, .stream = fields.stream });
 	*ret = fields.stream;
 	return ST_OK;
 }
@@ -294,10 +294,10 @@ enum status rsz_writer_put(struct rsz_writer *w, struct rsz_frame *f, struct err
 		const struct rsz_extent x =
 			rsz__get_extent(f->header + 128 + (size_t)RSZ__EXTENT_SIZE * i);
 
-		add_entry(w, (struct rsz__entry){ .record = at,
-						  .address = x.address,
-						  .length = x.length,
-						  .stream = stream });
+		add_index_entry(w, (struct rsz__entry){ .record = at,
+							.address = x.address,
+							.length = x.length,
+							.stream = stream });
 	}
 	return st;
 }

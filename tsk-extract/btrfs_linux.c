@@ -11,8 +11,8 @@
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
 
-static enum status add_chunk(struct btrfs_chunks *to, uint64_t logical, const uint8_t *item,
-			     size_t size, struct err *e)
+static enum status add_btrfs_chunk(struct btrfs_chunks *to, uint64_t logical, const uint8_t *item,
+				   size_t size, struct err *e)
 {
 	const uint8_t *stripe = item + offsetof(struct btrfs_chunk, stripe);
 	struct btrfs_place *at;
@@ -52,7 +52,7 @@ enum status btrfs__take_items(struct btrfs_chunks *to, const struct btrfs_ioctl_
 			return err_set(e, ST_INPUT, "btrfs: items that do not fit");
 		*last = h.offset;
 		if (h.objectid == BTRFS_FIRST_CHUNK_TREE_OBJECTID && h.type == BTRFS_CHUNK_ITEM_KEY)
-			st = add_chunk(to, h.offset, at, h.len, e);
+			st = add_btrfs_chunk(to, h.offset, at, h.len, e);
 		at += h.len;
 	}
 	return st;

@@ -42,7 +42,7 @@ static bool continues(const struct extent *a, const struct extent *b)
 }
 
 /* Appends, joining with the last one where they continue each other. */
-static enum status append(struct extent_list *l, struct extent x, struct err *e)
+static enum status append_extent(struct extent_list *l, struct extent x, struct err *e)
 {
 	if (l->count && x.length && continues(&l->at[l->count - 1], &x)) {
 		l->at[l->count - 1].length += x.length;
@@ -81,7 +81,7 @@ static enum status fill_gap(struct extent_list *l, uint64_t from, uint64_t to, s
 {
 	const struct extent gap = { .file = from, .length = to - from, .kind = EXTENT_LOST };
 
-	return to > from ? append(l, gap, e) : ST_OK;
+	return to > from ? append_extent(l, gap, e) : ST_OK;
 }
 
 enum status extent_list_settle(struct extent_list *l, uint64_t length, size_t *ret_overlaps,
@@ -108,7 +108,7 @@ enum status extent_list_settle(struct extent_list *l, uint64_t length, size_t *r
 		x.length = MIN(x.length, length - x.file);
 		st = fill_gap(&out, end, x.file, e);
 		if (!st)
-			st = append(&out, x, e);
+			st = append_extent(&out, x, e);
 		end = x.file + x.length;
 	}
 	if (!st)
@@ -169,7 +169,7 @@ enum status extent_list_changes(const struct extent_list *before, const struct e
 				piece.length = MIN(x.length, old.length);
 			}
 			if (!old.length || old.kind != piece.kind || old.disk != piece.disk)
-				st = append(ret, piece, e);
+				st = append_extent(ret, piece, e);
 			advance(&x, piece.length);
 		}
 	}

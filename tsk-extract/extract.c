@@ -115,8 +115,8 @@ static enum status look_once(const struct extract *x, const uint64_t *number, st
 	return st;
 }
 
-static enum status look(const struct extract *x, const uint64_t *number, struct look *l,
-			struct err *e)
+static enum status read_state(const struct extract *x, const uint64_t *number, struct look *l,
+			      struct err *e)
 {
 	const int tries = x->reader->device ? LIVE_TRIES : 1;
 	enum status st = ST_CORRUPT;
@@ -176,7 +176,7 @@ static enum status open_path(struct extract *x, struct err *e)
 	enum status st = ntfs_path_parse(x->path_text, x->path, e);
 
 	if (!st)
-		st = look(x, NULL, &l, e);
+		st = read_state(x, NULL, &l, e);
 	if (st)
 		return st;
 	st = adopt(x, &l, e);
@@ -382,8 +382,8 @@ static void tidy_again(struct extent_list *l)
 }
 
 /* `same_value`: both are resident, with the same content. */
-static enum status compare(const struct extract_state *a, const struct extract_state *b,
-			   bool same_value, struct extract_changes *c, struct err *e)
+static enum status compare_states(const struct extract_state *a, const struct extract_state *b,
+				  bool same_value, struct extract_changes *c, struct err *e)
 {
 	enum status st;
 
@@ -413,7 +413,7 @@ enum status extract_check(struct extract *x, struct extract_changes *ret, struct
 	extract_changes_deinit(ret);
 	if (x->volume == &x->whole)
 		return ST_OK;
-	st = look(x, &number, &l, &why);
+	st = read_state(x, &number, &l, &why);
 	if (st == ST_INPUT || (!st && l.state.sequence != x->now.sequence)) {
 		if (!st)
 			look_deinit(&l);
@@ -424,7 +424,7 @@ enum status extract_check(struct extract *x, struct extract_changes *ret, struct
 		return err_set(e, st, "%s: looking again: %s", x->path_text, why.message);
 	same_value = x->now.resident && l.state.resident && x->now.size == l.state.size &&
 		     memcmp(x->value, l.value, (size_t)x->now.size) == 0;
-	st = compare(&x->now, &l.state, same_value, ret, e);
+	st = compare_states(&x->now, &l.state, same_value, ret, e);
 	if (!st) {
 		state_deinit(&x->now);
 		st = adopt(x, &l, e);

@@ -23,7 +23,7 @@ struct fill {
  * Says what bytes [off, off + len) of the file are. A page that is covered in parts is what the
  * header's comment says; the end of the file ends its last page.
  */
-static void mark(struct fill *f, uint64_t off, uint64_t len, struct page_status what)
+static void mark_page_status(struct fill *f, uint64_t off, uint64_t len, struct page_status what)
 {
 	const uint64_t end = f->offset + f->length;
 
@@ -61,7 +61,7 @@ static void note_bad(struct extract *x, uint64_t off, uint64_t len, uint32_t err
 
 static void mark_bad(struct fill *f, uint64_t off, uint64_t len, uint32_t error)
 {
-	mark(f, off, len, (struct page_status){ PAGE_UNREADABLE, error });
+	mark_page_status(f, off, len, (struct page_status){ PAGE_UNREADABLE, error });
 	note_bad(f->x, off, len, error);
 }
 
@@ -79,7 +79,7 @@ static void fill_from_disk(struct fill *f, uint64_t off, size_t len, uint64_t di
 	uint8_t *to = f->buf + (off - f->offset);
 	const size_t inside = disk < v->length ? (size_t)MIN(len, v->length - disk) : 0;
 
-	mark(f, off, len, (struct page_status){ .state = PAGE_DATA });
+	mark_page_status(f, off, len, (struct page_status){ .state = PAGE_DATA });
 	f->shift = off - (v->offset + disk);
 	if (inside)
 		reader_read_around(f->x->reader, v->offset + disk, to, inside, bad_sectors, f);
@@ -103,12 +103,12 @@ static void fill_from_extent(struct fill *f, const struct extent *x, uint64_t of
 	memset(f->buf + (off - f->offset) + (x->kind == EXTENT_DISK ? below : 0), 0,
 	       x->kind == EXTENT_DISK ? len - below : len);
 	if (x->kind == EXTENT_HOLE)
-		mark(f, off, len, (struct page_status){ .state = PAGE_HOLE });
+		mark_page_status(f, off, len, (struct page_status){ .state = PAGE_HOLE });
 	else if (x->kind == EXTENT_LOST)
 		mark_bad(f, off, len, EXTRACT_LOST);
 	else
-		mark(f, off + below, len - below,
-		     (struct page_status){ PAGE_SKIPPED, SKIP_BEYOND_INIT });
+		mark_page_status(f, off + below, len - below,
+				 (struct page_status){ PAGE_SKIPPED, SKIP_BEYOND_INIT });
 }
 
 /*
@@ -187,16 +187,17 @@ static void fill_from_unit(struct fill *f, uint64_t unit, uint64_t off, size_t l
 
 	memset(to, 0, len);
 	if (kind == EXTENT_HOLE) {
-		mark(f, off, len, (struct page_status){ .state = PAGE_HOLE });
+		mark_page_status(f, off, len, (struct page_status){ .state = PAGE_HOLE });
 	} else if (kind == EXTENT_LOST) {
 		mark_bad(f, off, len, EXTRACT_LOST);
 	} else if (unit >= x->now.initialised) {
-		mark(f, off, len, (struct page_status){ PAGE_SKIPPED, SKIP_BEYOND_INIT });
+		mark_page_status(f, off, len,
+				 (struct page_status){ PAGE_SKIPPED, SKIP_BEYOND_INIT });
 	} else if (mft_unit_read(x->mft, unit, x->unit_bytes, (size_t)whole, NULL)) {
 		mark_bad(f, off, len, EIO);
 	} else {
 		memcpy(to, x->unit_bytes + (off - unit), len);
-		mark(f, off, len, (struct page_status){ .state = PAGE_DATA });
+		mark_page_status(f, off, len, (struct page_status){ .state = PAGE_DATA });
 	}
 }
 
@@ -230,7 +231,7 @@ enum status extract_read(struct extract *x, uint64_t offset, void *buf, size_t s
 				       .start_ns = extract__now() };
 	if (x->now.resident) {
 		memcpy(buf, x->value + offset, f.length);
-		mark(&f, offset, f.length, (struct page_status){ .state = PAGE_DATA });
+		mark_page_status(&f, offset, f.length, (struct page_status){ .state = PAGE_DATA });
 	} else if (x->now.compressed) {
 		fill_from_units(&f);
 	} else {

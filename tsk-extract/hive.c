@@ -308,8 +308,8 @@ static enum status open_copy(struct hive *h, uint64_t size, struct err *e)
 }
 
 /* One of `x` and `b`. */
-static enum status load(struct extract *x, struct blob *b, const char *name, uint64_t size,
-			struct hive **ret, struct err *e)
+static enum status load_checked_hive(struct extract *x, struct blob *b, const char *name,
+				     uint64_t size, struct hive **ret, struct err *e)
 {
 	struct hive *h;
 	enum status st;
@@ -336,12 +336,12 @@ static enum status load(struct extract *x, struct blob *b, const char *name, uin
 
 enum status hive_load(struct extract *x, struct hive **ret, struct err *e)
 {
-	return load(x, NULL, extract_path(x), extract_now(x)->size, ret, e);
+	return load_checked_hive(x, NULL, extract_path(x), extract_now(x)->size, ret, e);
 }
 
 enum status hive_load_blob(struct blob *b, const char *name, struct hive **ret, struct err *e)
 {
-	return load(NULL, b, name, b->size, ret, e);
+	return load_checked_hive(NULL, b, name, b->size, ret, e);
 }
 
 enum status hive_find(struct disk *d, const char *name, struct hive **ret, struct err *e)

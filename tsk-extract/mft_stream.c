@@ -136,7 +136,8 @@ static enum status load_entry(struct load *l, const struct list_entry *entry, st
 }
 
 /* Content of the $ATTRIBUTE_LIST of the record that is looked at; ST_NOT_MINE if there is none. */
-static enum status read_list(struct load *l, uint8_t **ret, size_t *ret_size, struct err *e)
+static enum status read_attribute_list(struct load *l, uint8_t **ret, size_t *ret_size,
+				       struct err *e)
 {
 	_cleanup_stream_ struct mft_stream s = { 0 };
 	struct load list = *l;
@@ -204,7 +205,7 @@ enum status mft_check_listed(struct mft *n, uint64_t number, struct err *e)
 	l.record = malloc(mft_boot_of(n)->record);
 	st = l.record ? mft_record_sound(n, number, l.record, e) : err_nomem(e);
 	if (!st)
-		st = read_list(&l, &list, &size, e);
+		st = read_attribute_list(&l, &list, &size, e);
 	if (!st)
 		st = check_records(&l, list, size, e);
 	free(l.record);
@@ -277,7 +278,7 @@ static enum status load_pieces(struct load *l, struct err *e)
 	l->base_sequence = h.sequence;
 	st = note_record(l, e);
 	if (!st)
-		st = read_list(l, &list, &size, e);
+		st = read_attribute_list(l, &list, &size, e);
 	if (!st)
 		return load_by_list(l, list, size, e);
 	return st == ST_NOT_MINE ? load_from_base(l, e) : st;

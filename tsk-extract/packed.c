@@ -70,7 +70,7 @@ static enum status open_volume(struct packed *p, struct mft *n, struct err *e)
 }
 
 /* The compressed stream of that name, of the file that is open. */
-static enum status find_stream(struct packed *p, const struct name *name, struct err *e)
+static enum status find_packed_stream(struct packed *p, const struct name *name, struct err *e)
 {
 	const int count = tsk_fs_file_attr_getsize(p->file);
 	char text[NAME_UTF8_SIZE];
@@ -88,7 +88,8 @@ static enum status find_stream(struct packed *p, const struct name *name, struct
 	return err_set(e, ST_CORRUPT, "libtsk finds no compressed stream");
 }
 
-static enum status fill(struct packed *p, struct mft *n, const struct name *name, struct err *e)
+static enum status packed_fill(struct packed *p, struct mft *n, const struct name *name,
+			       struct err *e)
 {
 	enum status st = mft_check_listed(n, p->number, e);
 
@@ -97,7 +98,7 @@ static enum status fill(struct packed *p, struct mft *n, const struct name *name
 	if (st)
 		return st;
 	p->file = tsk_fs_file_open_meta(p->fs, NULL, p->number);
-	return p->file ? find_stream(p, name, e) : err_from_tsk(e, ST_CORRUPT, "the record");
+	return p->file ? find_packed_stream(p, name, e) : err_from_tsk(e, ST_CORRUPT, "the record");
 }
 
 enum status packed_open(struct mft *n, uint64_t number, const struct name *name,
@@ -110,7 +111,7 @@ enum status packed_open(struct mft *n, uint64_t number, const struct name *name,
 		return err_nomem(e);
 	p->volume = mft_volume(n);
 	p->number = number;
-	st = fill(p, n, name, e);
+	st = packed_fill(p, n, name, e);
 	if (st) {
 		packed_close(p);
 		return err_add(e, st, "MFT record %" PRIu64 ", compressed", number);

@@ -94,7 +94,7 @@ void pagefile__probe(struct reader *r, struct pagefile *p)
 	extract_close(x);
 }
 
-static bool is_listed(const struct search *s, const struct volume *v, uint64_t record)
+static bool is_found_record(const struct search *s, const struct volume *v, uint64_t record)
 {
 	for (size_t i = 0; i < s->to->count; i++)
 		if (s->to->at[i].readable && s->to->at[i].volume == v &&
@@ -326,7 +326,7 @@ static enum status add_from_root(struct search *s, const struct volume *v, const
 	if (st == ST_INPUT) /* a folder of that name */
 		return ST_OK;
 	if (!st) {
-		const bool listed = is_listed(s, v, extract_now(x)->record);
+		const bool listed = is_found_record(s, v, extract_now(x)->record);
 
 		extract_close(x);
 		if (listed)

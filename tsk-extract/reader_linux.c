@@ -98,7 +98,7 @@ static const struct reader_ops device_ops = { .kind = "device",
 					      .close = file_close };
 
 /* Some devices (loop over some file systems) refuse O_DIRECT; then the page cache has to do. */
-static int open_device(const char *path)
+static int open_block_device(const char *path)
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_DIRECT);
 
@@ -132,11 +132,11 @@ static enum status file_init(struct file_reader *f, const char *path, const stru
 {
 	if (S_ISBLK(sb->st_mode)) {
 		f->dev = sb->st_rdev;
-		f->fd = open_device(path);
+		f->fd = open_block_device(path);
 	} else if (S_ISREG(sb->st_mode)) {
 		f->dev = sb->st_dev;
 		f->ino = sb->st_ino;
-		f->fd = live ? open_device(path) : open(path, O_RDONLY | O_CLOEXEC);
+		f->fd = live ? open_block_device(path) : open(path, O_RDONLY | O_CLOEXEC);
 	} else {
 		return err_set(e, ST_INPUT, "%s: is neither a file nor a block device", path);
 	}

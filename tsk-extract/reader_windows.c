@@ -183,7 +183,7 @@ static uint32_t sector_of(struct file_reader *f)
  * What the device says, else what the boot sector of an NTFS volume says: its sectors, and the one
  * behind them that holds the copy of the boot sector.
  */
-static uint64_t size_of(struct file_reader *f)
+static uint64_t reader_size_of(struct file_reader *f)
 {
 	GET_LENGTH_INFORMATION length = { 0 };
 	struct ntfs_boot boot;
@@ -219,7 +219,7 @@ static enum status device_init(struct file_reader *f, const char *path, struct e
 	ask(f, FSCTL_ALLOW_EXTENDED_DASD_IO, NULL, 0, NULL, 0);
 	f->reader = (struct reader){ .ops = &device_ops, .device = true };
 	f->reader.sector = sector_of(f);
-	f->reader.size = size_of(f);
+	f->reader.size = reader_size_of(f);
 	if (!f->reader.size)
 		return err_set(e, ST_INPUT, "%s: the device does not tell its size", path);
 	return ST_OK;

@@ -136,7 +136,7 @@ static enum status open_volume(struct volumes *v, const char *path, size_t len, 
 	return st ? st : remember(v, *ret, name, e);
 }
 
-static enum status locate(struct volumes *v, struct pagefile *p)
+static enum status locate_pagefile(struct volumes *v, struct pagefile *p)
 {
 	const size_t len = volume_length(p->path);
 	struct disk *d = NULL;
@@ -169,8 +169,8 @@ static void fill_in_letter(char *path)
 }
 
 /* Changes the name in place. */
-static enum status add(struct volumes *v, char *name, const char *named_by,
-		       enum number_origin origin, struct pagefile **ret, struct err *e)
+static enum status add_pagefile(struct volumes *v, char *name, const char *named_by,
+				enum number_origin origin, struct pagefile **ret, struct err *e)
 {
 	char *const plain = pagefile__plain_name(name);
 	struct pagefile *p = NULL;
@@ -184,7 +184,7 @@ static enum status add(struct volumes *v, char *name, const char *named_by,
 	p->named_by = named_by;
 	p->origin = origin;
 	p->number = (uint32_t)(v->list->count - 1);
-	st = locate(v, p);
+	st = locate_pagefile(v, p);
 	*ret = p;
 	return st ? err_nomem(e) : ST_OK;
 }
@@ -199,7 +199,7 @@ static enum status add_from_kernel(struct volumes *v, const uint8_t *list, ULONG
 	enum status st;
 
 	while (kernel_pagefiles_next(&k, &one, &st)) {
-		st = add(v, one.name, "SystemPageFileInformation", origin, &p, e);
+		st = add_pagefile(v, one.name, "SystemPageFileInformation", origin, &p, e);
 		free(one.name);
 		if (st)
 			return st;
@@ -218,12 +218,12 @@ static enum status add_from_registry(struct volumes *v, const wchar_t *list, con
 	for (const wchar_t *name = list; *name && !st; name += wcslen(name) + 1) {
 		_cleanup_free_ char *text = win32_utf8(name);
 
-		st = text ? add(v, text, named_by, NUMBER_ASSUMED, &p, e) : err_nomem(e);
+		st = text ? add_pagefile(v, text, named_by, NUMBER_ASSUMED, &p, e) : err_nomem(e);
 	}
 	return st;
 }
 
-static bool is_listed(const struct pagefile_list *l, const char *path)
+static bool is_known_pagefile(const struct pagefile_list *l, const char *path)
 {
 	for (size_t i = 0; i < l->count; i++)
 		if (_stricmp(l->at[i].path, path) == 0)
@@ -246,7 +246,9 @@ static enum status add_beside_windows(struct volumes *v, const wchar_t *file,
 	if (GetSystemWindowsDirectoryW(windows, MAX_PATH) < 2)
 		return ST_OK;
 	snprintf(path, sizeof(path), "%lc:\\%ls", windows[0], file);
-	return is_listed(v->list, path) ? ST_OK : add(v, path, "the root folder", origin, ret, e);
+	return is_known_pagefile(v->list, path)
+		       ? ST_OK
+		       : add_pagefile(v, path, "the root folder", origin, ret, e);
 }
 
 static void drop_last(struct pagefile_list *l)
@@ -280,7 +282,7 @@ static enum status add_hibernation(struct volumes *v, struct err *e)
 }
 
 /* The first source that names any. The kernel's list has the files that page tables mean. */
-static enum status find(struct volumes *v, struct err *e)
+static enum status list_pagefiles(struct volumes *v, struct err *e)
 {
 	static const struct {
 		const wchar_t *value;
@@ -305,7 +307,7 @@ static enum status find(struct volumes *v, struct err *e)
 enum status pagefiles_on_host(bool hibernation, struct pagefile_list *ret, struct err *e)
 {
 	struct volumes v = { .list = ret };
-	enum status st = find(&v, e);
+	enum status st = list_pagefiles(&v, e);
 
 	if (!st && hibernation)
 		st = add_hibernation(&v, e);

@@ -128,7 +128,8 @@ static void tell_missing(uint64_t pages, uint64_t all, enum status st, struct er
 }
 
 /* Reading ended before its time: on a full disk, without memory, by a signal. */
-static enum status settle(struct acquisition *a, enum status st, struct err *e, struct err *late)
+static enum status settle_outcome(struct acquisition *a, enum status st, struct err *e,
+				  struct err *late)
 {
 	json_t *meta = acquire__memory_meta(a);
 	_cleanup_ranges_ struct range_list ranges = { 0 };
@@ -160,7 +161,7 @@ enum status acquire__end(struct acquisition *a, enum status st, struct err *e)
 	enum status closing = ST_OK;
 
 	if (st == ST_OUTPUT || (st && !a->memory_named))
-		closing = settle(a, st, e, &late);
+		closing = settle_outcome(a, st, e, &late);
 	a->files_plan.stream = acquire__stream_plan(a, FILE_THREADS, PROGRESS_QUIET);
 	if (!closing)
 		closing = files_tell_rest(&a->files_plan, &a->files, st ? &why : NULL, &late);

@@ -47,8 +47,8 @@ static enum status open_image(struct image_acquisition *a, struct err *e)
 	return image_out_open(&r, &a->out, e);
 }
 
-static void summarise(const struct image_acquisition *a, uint64_t begin_wall, uint64_t begin_mono,
-		      enum status st, const struct err *e)
+static void summarise_image(const struct image_acquisition *a, uint64_t begin_wall,
+			    uint64_t begin_mono, enum status st, const struct err *e)
 {
 	const struct drv_info *info = &a->source->info;
 	char begin[CLOCK_RFC3339_SIZE], end[CLOCK_RFC3339_SIZE];
@@ -118,7 +118,7 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 		st = changes_judge(&a->changes, e);
 	if (!st)
 		st = acquire_judge_source(info, e);
-	summarise(a, wall, mono, st, e);
+	summarise_image(a, wall, mono, st, e);
 	return st;
 }
 

@@ -98,7 +98,7 @@ enum status acquire_open_source(const struct acquire_options *o, struct drv **re
 	return ST_OK;
 }
 
-static const char *name_of(const char *path)
+static const char *source_name_of(const char *path)
 {
 	const char *name = path;
 
@@ -118,7 +118,7 @@ enum status acquire_output_path(const struct acquire_options *o, const struct dr
 		*ret = strdup(o->output);
 	else if (!info->image)
 		*ret = host_output_path(suffix);
-	else if (asprintf(ret, "%s-%s%s", name_of(info->path), time, suffix) < 0)
+	else if (asprintf(ret, "%s-%s%s", source_name_of(info->path), time, suffix) < 0)
 		*ret = NULL;
 	return *ret ? ST_OK : err_nomem(e);
 }

@@ -145,7 +145,7 @@ static void take_rest(const struct file_feed *f, struct stream_piece *p,
 	}
 }
 
-static enum status next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
+static enum status files_next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
 {
 	struct file_feed *f = (struct file_feed *)feed;
 	const uint64_t start = clock_mono_ns();
@@ -222,7 +222,7 @@ static enum status copy_round(const struct files_plan *plan, struct file_copy *c
 {
 	struct stream_plan s = plan->stream;
 
-	feed->feed.next = next;
+	feed->feed.next = files_next;
 	feed->copy = c;
 	s.feed = &feed->feed;
 	s.stream = stream;
@@ -284,8 +284,8 @@ static enum status copy_changes(const struct files_plan *plan, struct file_copy 
 	return st;
 }
 
-static enum status write_line(const struct files_plan *plan, struct file_copy *c,
-			      const struct extract_changes *changes, struct err *e)
+static enum status write_file_line(const struct files_plan *plan, struct file_copy *c,
+				   const struct extract_changes *changes, struct err *e)
 {
 	json_t *doc = file_line_json(plan, c, changes);
 	const enum status st = doc ? sealer_manifest(plan->stream.sealer, doc, e) : err_nomem(e);
@@ -325,7 +325,7 @@ static enum status copy_opened(const struct files_plan *plan, struct file_copy *
 		c->why = *e;
 	}
 	check_slots(c);
-	line = st == ST_OUTPUT ? ST_OK : write_line(plan, c, &changes, e);
+	line = st == ST_OUTPUT ? ST_OK : write_file_line(plan, c, &changes, e);
 	extract_changes_deinit(&changes);
 	return st ? st : line;
 }
@@ -448,7 +448,7 @@ enum status files_tell_rest(const struct files_plan *plan, struct files *f, cons
 			c->st = ST_INTERRUPTED;
 			c->why = *why;
 		}
-		st = write_line(plan, c, NULL, e);
+		st = write_file_line(plan, c, NULL, e);
 	}
 	return st;
 }
@@ -562,7 +562,7 @@ void files_deinit(struct files *f)
 }
 
 /* Of a file that was asked for by its path. */
-static uint64_t size_of(const struct files_plan *plan, const char *path)
+static uint64_t named_file_size(const struct files_plan *plan, const char *path)
 {
 	struct extract *x = NULL;
 	uint64_t ret = 0;
@@ -578,7 +578,8 @@ uint64_t files_bytes(const struct files_plan *plan, const struct files *f)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < f->count; i++)
-		sum += f->at[i].pagefile ? f->at[i].pagefile->size : size_of(plan, f->at[i].path);
+		sum += f->at[i].pagefile ? f->at[i].pagefile->size
+					 : named_file_size(plan, f->at[i].path);
 	return sum;
 }
 

@@ -18,8 +18,8 @@ struct holdings {
 	uint32_t stream;
 };
 
-static enum status mark(void *arg, const struct rsz_record *rec, const struct rsz_chunk *c,
-			struct err *e)
+static enum status mark_held(void *arg, const struct rsz_record *rec, const struct rsz_chunk *c,
+			     struct err *e)
 {
 	struct holdings *h = arg;
 
@@ -30,13 +30,14 @@ static enum status mark(void *arg, const struct rsz_record *rec, const struct rs
 	return ST_OK;
 }
 
-static enum status look(struct holdings *h, const struct missing_plan *plan, struct blob *written)
+static enum status collect_holdings(struct holdings *h, const struct missing_plan *plan,
+				    struct blob *written)
 {
 	enum status st = walk_set_init(&h->captured, plan->ranges, NULL);
 
 	h->stream = plan->stream.stream;
 	if (!st && h->stream != UINT32_MAX)
-		st = written ? rsz_scan_chunks(written, mark, h, NULL, NULL) : ST_INPUT;
+		st = written ? rsz_scan_chunks(written, mark_held, h, NULL, NULL) : ST_INPUT;
 	return st;
 }
 
@@ -47,7 +48,7 @@ struct missing_feed {
 	uint64_t room; /* bytes that may still be written */
 };
 
-static enum status next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
+static enum status missing_next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
 {
 	struct missing_feed *f = (struct missing_feed *)feed;
 	enum status st;
@@ -68,7 +69,7 @@ static enum status write_records(const struct missing_plan *plan, const struct h
 	const uint64_t end = plan->result->end;
 	struct stream_plan s = plan->stream;
 	struct missing_feed feed = {
-		.feed.next = next,
+		.feed.next = missing_next,
 		.sweep = { .ranges = plan->ranges, .set = &h->captured, .skip = plan->reason },
 		.left = pages,
 		.room = missing_room(range_list_bytes(plan->ranges)),
@@ -98,7 +99,7 @@ enum status missing_settle(const struct missing_plan *plan, bool full, uint64_t 
 	struct sealer *const sealer = plan->stream.sealer;
 	struct blob *written = sealer_written(sealer);
 	struct holdings h = { 0 };
-	const bool known = !look(&h, plan, written);
+	const bool known = !collect_holdings(&h, plan, written);
 	enum status st = written || full ? sealer_recover(sealer, e) : ST_OK;
 
 	*ret_pages = known ? h.captured.pages - h.captured.marked : UINT64_MAX;

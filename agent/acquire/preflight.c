@@ -114,7 +114,7 @@ enum status preflight_probe(struct drv *d, probe_fn *see, void *arg, struct prob
 
 /* --- the machine --------------------------------------------------------------------------- */
 
-static const char *fact(const json_t *facts, const char *section, const char *key)
+static const char *host_fact(const json_t *facts, const char *section, const char *key)
 {
 	return json_string_value(json_object_get(json_object_get(facts, section), key));
 }
@@ -193,8 +193,8 @@ static void judge_antivirus(const json_t *facts, struct findings *to)
 
 void preflight_judge_host(const json_t *facts, struct findings *to)
 {
-	const char *lockdown = fact(facts, "security", "lockdown");
-	const char *zswap = fact(facts, "memory", "zswap");
+	const char *lockdown = host_fact(facts, "security", "lockdown");
+	const char *zswap = host_fact(facts, "memory", "zswap");
 
 	judge_encryption(facts, to);
 	judge_vbs(facts, to);

@@ -94,7 +94,7 @@ static void keep_print(struct table_prints *p, const struct walk_table *t)
 		table_prints_add(p, &(struct printed_table){ t->level, t->pa, t->va, t->bytes });
 }
 
-static enum status next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
+static enum status tables_next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
 {
 	struct tables_feed *f = (struct tables_feed *)feed;
 	const struct walk_table *t;
@@ -120,8 +120,8 @@ static enum status next(struct stream_feed *feed, struct stream_piece *p, struct
 	return p->n_extents ? ST_OK : ST_END;
 }
 
-static enum status write_line(const struct tables_plan *plan, const char *when,
-			      const struct tables_result *r, struct err *e)
+static enum status write_tables_line(const struct tables_plan *plan, const char *when,
+				     const struct tables_result *r, struct err *e)
 {
 	json_t *doc = tables_line_json(r, when);
 
@@ -275,7 +275,7 @@ static enum status compare_again(const struct tables_plan *plan, struct process_
 	return st;
 }
 
-static size_t size_of(const json_t *doc, const char *key)
+static size_t json_size_at(const json_t *doc, const char *key)
 {
 	return json_array_size(json_object_get(doc, key));
 }
@@ -288,8 +288,8 @@ static void warn_of_names(const json_t *doc)
 			"the kernel's list of processes and what the system tells differ: %zu "
 			"only in the kernel's, %zu only in the system's, %zu with another name; "
 			"the manifest names them",
-			size_of(doc, "kernel_only"), size_of(doc, "system_only"),
-			size_of(doc, "renamed"));
+			json_size_at(doc, "kernel_only"), json_size_at(doc, "system_only"),
+			json_size_at(doc, "renamed"));
 }
 
 static enum status compare_names(const struct tables_plan *plan, const struct told *t,
@@ -375,7 +375,7 @@ static enum status store_tables(const struct tables_plan *plan, struct physmem *
 		st = sealer_stream(s.sealer, plan->kind, rsz_kind_name(plan->kind), NULL, &s.stream,
 				   e);
 	if (!st) {
-		f->feed.next = next;
+		f->feed.next = tables_next;
 		f->result = r;
 		f->mem = mem;
 		f->budget = budget;
@@ -441,7 +441,7 @@ enum status tables_acquire(const struct tables_plan *plan, struct tables_result 
 				  "Windows; smear cannot be measured"
 				: "no page tables were found; smear cannot be measured");
 	warn_of_spaces(ret);
-	return st ? st : write_line(plan, before ? "before" : "after", ret, e);
+	return st ? st : write_tables_line(plan, before ? "before" : "after", ret, e);
 }
 
 enum status tables_find(const struct tables_plan *plan, struct tables_result *ret, struct err *e)
@@ -463,7 +463,7 @@ enum status tables_tell(const struct tables_plan *plan, const struct tables_resu
 	if (!r->found.n_spaces)
 		log_info("no-page-tables", "the image shows no kernel whose page tables are known");
 	warn_of_spaces(r);
-	return write_line(plan, "image", r, e);
+	return write_tables_line(plan, "image", r, e);
 }
 
 /* The beginning of a watch, likewise. */

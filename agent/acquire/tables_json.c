@@ -68,7 +68,7 @@ static void put_address(json_t *o, const char *key, uint64_t va)
 		json_object_set_new(o, key, json_sprintf("0x%" PRIx64, va));
 }
 
-static void put_text(json_t *o, const char *key, const char *text)
+static void put_optional_text(json_t *o, const char *key, const char *text)
 {
 	if (o && *text)
 		json_object_set_new(o, key, json_text(text));
@@ -143,11 +143,11 @@ static json_t *system_json(const struct discovery *d)
 				    json_sprintf("%" PRIu32 ".%" PRIu32, v->major, v->minor));
 	if (o && v->build)
 		json_object_set_new(o, "build", json_u64(v->build));
-	put_text(o, "build_lab", v->lab);
-	put_text(o, "system_root", v->root);
-	put_text(o, "host_name", u->nodename);
-	put_text(o, "kernel_version", u->version);
-	put_text(o, "machine", u->machine);
+	put_optional_text(o, "build_lab", v->lab);
+	put_optional_text(o, "system_root", v->root);
+	put_optional_text(o, "host_name", u->nodename);
+	put_optional_text(o, "kernel_version", u->version);
+	put_optional_text(o, "machine", u->machine);
 	if (d->vmcoreinfo) {
 		size_t len;
 		const char *release = vmcoreinfo_release(d->vmcoreinfo, &len);

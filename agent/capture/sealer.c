@@ -97,7 +97,7 @@ static enum status make_id(struct sealer *s, const char *of, struct err *e)
 	return ST_OK;
 }
 
-static enum status begin(struct sealer *s, const char *id_of, struct err *e)
+static enum status begin_seal_file(struct sealer *s, const char *id_of, struct err *e)
 {
 	enum status st = make_id(s, id_of, e);
 
@@ -127,7 +127,7 @@ enum status sealer_create(struct output *out, const char *id_of, struct sealer *
 	s->out = out;
 	pthread_mutex_init(&s->writing, NULL);
 	pthread_mutex_init(&s->lock, NULL);
-	st = begin(s, id_of, e);
+	st = begin_seal_file(s, id_of, e);
 	if (st) {
 		sealer_destroy(s);
 		return st;
@@ -203,7 +203,7 @@ enum status sealer_put(struct sealer *s, struct rsz_frame *f, struct err *e)
 }
 
 /* A line that a full disk has cut short is ended before the next one begins. */
-static enum status write_line(struct sealer *s, const char *text, size_t len, struct err *e)
+static enum status write_seal_line(struct sealer *s, const char *text, size_t len, struct err *e)
 {
 	const uint64_t now = clock_mono_ns(), begin = s->manifest_bytes;
 	enum status st = ST_OK;
@@ -231,7 +231,7 @@ enum status sealer_manifest(struct sealer *s, json_t *doc, struct err *e)
 	len = strlen(text);
 	text[len++] = '\n'; /* in place of the NUL: nobody looks for it any more */
 	pthread_mutex_lock(&s->writing);
-	st = write_line(s, text, len, e);
+	st = write_seal_line(s, text, len, e);
 	pthread_mutex_unlock(&s->writing);
 	return st;
 }

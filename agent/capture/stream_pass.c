@@ -30,7 +30,7 @@ struct pass {
 	uint64_t done; /* bytes drained */
 };
 
-static enum status fill(void *arg, void *item, struct err *e)
+static enum status stream_item_fill(void *arg, void *item, struct err *e)
 {
 	struct pass *p = arg;
 	struct stream_item *it = item;
@@ -101,9 +101,11 @@ static enum status drain(void *arg, void *item, struct err *e)
 	return ST_OK;
 }
 
-static const struct pipeline_ops pass_ops = { .fill = fill, .work = work, .drain = drain };
+static const struct pipeline_ops pass_ops = { .fill = stream_item_fill,
+					      .work = work,
+					      .drain = drain };
 
-static void item_destroy(struct stream_item *it)
+static void stream_item_destroy(struct stream_item *it)
 {
 	if (!it)
 		return;
@@ -112,7 +114,7 @@ static void item_destroy(struct stream_item *it)
 	free(it);
 }
 
-static enum status item_create(struct stream_item **ret, struct err *e)
+static enum status stream_item_create(struct stream_item **ret, struct err *e)
 {
 	struct stream_item *it = calloc(1, sizeof(*it));
 	enum status st =
@@ -125,7 +127,7 @@ static enum status item_create(struct stream_item **ret, struct err *e)
 	if (!st)
 		it->data = (uint8_t *)it->memory + PAGE_SIZE - (uintptr_t)it->memory % PAGE_SIZE;
 	if (st) {
-		item_destroy(it);
+		stream_item_destroy(it);
 		return st;
 	}
 	*ret = it;
@@ -135,7 +137,7 @@ static enum status item_create(struct stream_item **ret, struct err *e)
 static void pass_deinit(struct pass *p)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(p->items); i++)
-		item_destroy(p->items[i]);
+		stream_item_destroy(p->items[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(p->encoders); i++)
 		rsz_encoder_destroy(p->encoders[i]);
 }
@@ -158,7 +160,7 @@ static enum status pass_init(struct pass *p, const struct stream_plan *plan, uns
 	for (unsigned i = 0; i < threads && !st; i++)
 		st = rsz_encoder_create(plan->level, STREAM_CHUNK, &p->encoders[i], e);
 	for (size_t i = 0; i < pipeline_items(threads) && !st; i++)
-		st = item_create(&p->items[i], e);
+		st = stream_item_create(&p->items[i], e);
 	if (st)
 		pass_deinit(p);
 	return st;

@@ -23,7 +23,7 @@ static const char *const pagefile_choices[] = { [PAGEFILE_BEFORE] = "before",
 						[PAGEFILE_GUIDED] = "guided",
 						NULL };
 
-static enum status run(struct cli *cli, struct err *e);
+static enum status acquire_run(struct cli *cli, struct err *e);
 static enum status parse_level(const char *text, void *at, struct err *e);
 static enum status parse_order(const char *text, void *at, struct err *e);
 static const char *suggest_order(size_t i);
@@ -73,7 +73,7 @@ static const struct option_def options[] = {
 		 "replace an existing file, and start even if space is short"),
 };
 
-static void put_notes(FILE *to)
+static void put_acquire_notes(FILE *to)
 {
 	sources_put_notes(to);
 	fputs("The source \"file\" refuses known formats that are not memory, such as archives, "
@@ -95,14 +95,14 @@ const struct command command_acquire = {
 	.summary = "seal this machine's physical memory into a container",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.put_notes = put_notes,
+	.put_notes = put_acquire_notes,
 	.values_size = sizeof(struct acquire_options),
 	.defaults = &(const struct acquire_options){ .source = "auto",
 						     .level = { .level = ACQUIRE_LEVEL },
 						     .pagefile = PAGEFILE_GUIDED,
 						     .pagetables = TABLES_BOTH,
 						     .read_timeout = READING_LIMIT_S },
-	.run = run,
+	.run = acquire_run,
 };
 
 static enum status parse_level(const char *text, void *at, struct err *e)
@@ -154,7 +154,7 @@ static const char *suggest_format(size_t i)
 	return i ? image_suggest_format(i - 1) : "rsz";
 }
 
-static enum status check_options(const struct cli *cli, struct err *e)
+static enum status check_acquire_options(const struct cli *cli, struct err *e)
 {
 	const struct acquire_options *o = cli->values;
 	const struct image_format *f = o->image.format;
@@ -187,10 +187,10 @@ static enum status check_options(const struct cli *cli, struct err *e)
 	return ST_OK;
 }
 
-static enum status run(struct cli *cli, struct err *e)
+static enum status acquire_run(struct cli *cli, struct err *e)
 {
 	const struct acquire_options *o = cli->values;
-	enum status st = check_options(cli, e);
+	enum status st = check_acquire_options(cli, e);
 
 	if (st)
 		return st;

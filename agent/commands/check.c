@@ -22,7 +22,7 @@
 #include "agent/program/json.h"
 #include "agent/program/text.h"
 
-static enum status run(struct cli *cli, struct err *e);
+static enum status check_run(struct cli *cli, struct err *e);
 
 struct check_options {
 	struct acquire_options acquire;
@@ -60,7 +60,7 @@ const struct command command_check = {
 		 "not fit.\n",
 	.values_size = sizeof(struct check_options),
 	.defaults = &(const struct check_options){ .acquire.source = "auto" },
-	.run = run,
+	.run = check_run,
 };
 
 /* All that was found out. */
@@ -389,7 +389,7 @@ static void print_output(const struct check *c)
 		printf("size: %s if nothing compresses\n", most);
 }
 
-static void print_text(const struct check *c, enum status st)
+static void check_print_text(const struct check *c, enum status st)
 {
 	char size[TEXT_SIZE_MAX], path[1024];
 
@@ -431,7 +431,7 @@ static enum status find_out(const struct cli *cli, struct check *c, struct err *
 	return check_policy(c, e);
 }
 
-static enum status run(struct cli *cli, struct err *e)
+static enum status check_run(struct cli *cli, struct err *e)
 {
 	const struct check_options *o = cli->values;
 	struct check c = { .o = o, .room = ROOM_UNKNOWN };
@@ -443,7 +443,7 @@ static enum status run(struct cli *cli, struct err *e)
 	if (!st && o->json)
 		st = json_print(check_json(&c, found), JSON_INDENT(1), e);
 	else if (!st)
-		print_text(&c, found);
+		check_print_text(&c, found);
 	check_deinit(&c);
 	return st ? st : found;
 }

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static enum status run(struct cli *cli, struct err *e);
+static enum status completion_run(struct cli *cli, struct err *e);
 
 static const char *const shells[] = {
 	[SHELL_BASH] = "bash", [SHELL_ZSH] = "zsh", [SHELL_FISH] = "fish", NULL
@@ -22,10 +22,10 @@ const struct command command_completion = {
 		 "  bash  source <(ramseal completion bash)\n"
 		 "  zsh   source <(ramseal completion zsh)\n"
 		 "  fish  ramseal completion fish | source\n",
-	.run = run,
+	.run = completion_run,
 };
 
-static enum status run(struct cli *cli, struct err *e)
+static enum status completion_run(struct cli *cli, struct err *e)
 {
 	(void)e;
 	for (size_t i = 0; shells[i]; i++)
@@ -35,7 +35,7 @@ static enum status run(struct cli *cli, struct err *e)
 }
 
 /* Writes `text`, each character of `special` in it behind a backslash; ' ends no quotes. */
-static void put_text(FILE *to, const char *text, const char *special, bool fish)
+static void put_escaped(FILE *to, const char *text, const char *special, bool fish)
 {
 	for (; *text; text++) {
 		if (*text == '\'')
@@ -63,7 +63,7 @@ static void put_suggestions(FILE *to, const struct option_def *o, const char *sp
 
 	for (size_t i = 0; (text = cli_suggestion(o, i)); i++) {
 		fputs(i ? " " : "", to);
-		put_text(to, text, special, false);
+		put_escaped(to, text, special, false);
 	}
 }
 
@@ -167,11 +167,11 @@ static void zsh_option(const struct option_def *o, FILE *to)
 	else
 		fprintf(to, "--%s%s", o->name, flag ? "" : "=");
 	fputs("'[", to);
-	put_text(to, o->help, "[]\\", false);
+	put_escaped(to, o->help, "[]\\", false);
 	fputs("]", to);
 	if (!flag) {
 		fputs(":", to);
-		put_text(to, o->value ? o->value : o->name, ":\\", false);
+		put_escaped(to, o->value ? o->value : o->name, ":\\", false);
 		fputs(":", to);
 		if (takes_file(o)) {
 			fputs("_files", to);
@@ -212,7 +212,7 @@ static void write_zsh(const struct program *p, FILE *to)
 	fputs("\tlocal state line\n\tlocal -a commands=(", to);
 	for (size_t i = 0; i < p->n_commands; i++) {
 		fprintf(to, "\n\t\t'%s:", p->commands[i]->name);
-		put_text(to, p->commands[i]->summary, ":\\", false);
+		put_escaped(to, p->commands[i]->summary, ":\\", false);
 		fputs("'", to);
 	}
 	fputs("\n\t)\n\n\t_arguments -s -S -C", to);
@@ -251,7 +251,7 @@ static void fish_option(const struct program *p, const char *condition, const st
 		fputs("'", to);
 	}
 	fputs(" -d '", to);
-	put_text(to, o->help, "\\", true);
+	put_escaped(to, o->help, "\\", true);
 	fputs("'\n", to);
 }
 
@@ -263,7 +263,7 @@ static void fish_command(const struct program *p, const struct command *c, FILE 
 
 	snprintf(seen, sizeof(seen), "__fish_seen_subcommand_from %s", c->name);
 	fprintf(to, "complete -c %s -n __fish_use_subcommand -a %s -d '", p->name, c->name);
-	put_text(to, c->summary, "\\", true);
+	put_escaped(to, c->summary, "\\", true);
 	fputs("'\n", to);
 	if (takes_files(&c->operands))
 		fprintf(to, "complete -c %s -n '%s' -F\n", p->name, seen);

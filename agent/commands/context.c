@@ -7,7 +7,7 @@
 #include "agent/host/context.h"
 #include "agent/program/log.h"
 
-static enum status run(struct cli *cli, struct err *e);
+static enum status context_run(struct cli *cli, struct err *e);
 
 struct context_options {
 	struct disk_options disk;
@@ -32,7 +32,7 @@ const struct command command_context = {
 		 "use much memory. Reads hives, the first Windows on a disk, or the registry of "
 		 "this machine.\n",
 	.values_size = sizeof(struct context_options),
-	.run = run,
+	.run = context_run,
 };
 
 static enum status read_context(const struct cli *cli, const struct context_options *o,
@@ -57,7 +57,7 @@ static enum status read_context(const struct cli *cli, const struct context_opti
 	return st;
 }
 
-static enum status run(struct cli *cli, struct err *e)
+static enum status context_run(struct cli *cli, struct err *e)
 {
 	const struct context_options *o = cli->values;
 	const json_t *problems;

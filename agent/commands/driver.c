@@ -15,7 +15,7 @@ struct driver_command {
 	bool risk;
 };
 
-static enum status run(struct cli *cli, struct err *e);
+static enum status driver_run(struct cli *cli, struct err *e);
 
 static const struct option_def options[] = {
 	DRIVER_DIR_OPTION(struct driver_command, folder),
@@ -40,7 +40,7 @@ const struct command command_driver = {
 		 "cleanup  remove what a run left that was killed; not what is in use\n"
 		 "Drivers that are not ours are never touched.\n",
 	.values_size = sizeof(struct driver_command),
-	.run = run,
+	.run = driver_run,
 };
 
 static json_t *entry_json(const struct winpmem_entry *x)
@@ -49,7 +49,7 @@ static json_t *entry_json(const struct winpmem_entry *x)
 			 "running", x->running, "in_use", x->in_use, "kept", x->kept);
 }
 
-static enum status print_json(const struct winpmem_entries *l, struct err *e)
+static enum status driver_print_json(const struct winpmem_entries *l, struct err *e)
 {
 	json_t *list = json_array();
 	json_t *doc = json_pack("{s:b, s:b, s:o}", "device", winpmem_is_loaded(), "built_in",
@@ -80,7 +80,7 @@ static enum status status(const struct driver_command *o, struct err *e)
 	if (st)
 		return st;
 	if (o->json)
-		return print_json(&l, e);
+		return driver_print_json(&l, e);
 	printf("memory device: %s\n", winpmem_is_loaded() ? "there is one" : "none");
 	printf("built-in driver: %s\n", winpmem_is_built_in() ? "yes" : "none");
 	for (size_t i = 0; i < l.count; i++)
@@ -88,7 +88,7 @@ static enum status status(const struct driver_command *o, struct err *e)
 	return ST_OK;
 }
 
-static enum status load(const struct driver_command *o, const char *file, struct err *e)
+static enum status driver_load(const struct driver_command *o, const char *file, struct err *e)
 {
 	const struct winpmem_load what = {
 		.path = file, .folder = o->folder, .risk = o->risk, .nt = nt_here()
@@ -138,7 +138,7 @@ static enum status remove_entries(const struct driver_command *o, bool kept, str
 	return st;
 }
 
-static enum status run(struct cli *cli, struct err *e)
+static enum status driver_run(struct cli *cli, struct err *e)
 {
 	const struct driver_command *o = cli->values;
 	const char *action = cli->operands[0];
@@ -149,7 +149,7 @@ static enum status run(struct cli *cli, struct err *e)
 	if (!strcmp(action, "status"))
 		return status(o, e);
 	if (!strcmp(action, "load"))
-		return load(o, file, e);
+		return driver_load(o, file, e);
 	if (!strcmp(action, "unload") || !strcmp(action, "cleanup"))
 		return remove_entries(o, !strcmp(action, "unload"), e);
 	return cli_usage(cli, e, "there is no action \"%s\"", action);

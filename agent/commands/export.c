@@ -6,7 +6,7 @@
 #include "agent/image/export.h"
 #include "formats/raw.h"
 
-static enum status run(struct cli *cli, struct err *e);
+static enum status export_run(struct cli *cli, struct err *e);
 
 struct export_options {
 	struct image_options image;
@@ -44,10 +44,10 @@ const struct command command_export = {
 	.put_notes = image_put_notes,
 	.values_size = sizeof(struct export_options),
 	.defaults = &(const struct export_options){ .image.format = &raw_format, .level = 1 },
-	.run = run,
+	.run = export_run,
 };
 
-static enum status run(struct cli *cli, struct err *e)
+static enum status export_run(struct cli *cli, struct err *e)
 {
 	const struct export_options *o = cli->values;
 	struct container in;

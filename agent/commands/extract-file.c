@@ -13,7 +13,7 @@
 #include "formats/base/os.h"
 #include "tsk-extract/extract.h"
 
-static enum status run(struct cli *cli, struct err *e);
+static enum status extract_file_run(struct cli *cli, struct err *e);
 
 struct extract_options {
 	struct disk_options disk;
@@ -41,7 +41,7 @@ const struct command command_extract_file = {
 	.notes = "PATH is within the volume: pagefile.sys, Windows/System32/config/SYSTEM, $MFT,\n"
 		 "notes.txt:stream. Sectors that cannot be read become zeros and are listed.\n",
 	.values_size = sizeof(struct extract_options),
-	.run = run,
+	.run = extract_file_run,
 };
 
 #define BUFFER_PAGES (EXTRACT_BUFFER / PAGE_SIZE)
@@ -69,7 +69,7 @@ static void copy_deinit(struct copy *c)
 	os_buffer_free(c->buf);
 }
 
-static enum status open_input(struct copy *c, struct err *e)
+static enum status open_copy_input(struct copy *c, struct err *e)
 {
 	const struct volume *v = NULL;
 	enum status st = disk_options_open(c->cli, &c->o->disk, &c->disk, &v, e);
@@ -107,7 +107,7 @@ static enum status check_target(const struct copy *c, struct err *e)
 	return ST_OK;
 }
 
-static enum status open_output(struct copy *c, struct err *e)
+static enum status open_copy_output(struct copy *c, struct err *e)
 {
 	const struct output_options target = {
 		.path = c->o->output,
@@ -180,7 +180,7 @@ static json_t *bad_json(const struct extract *x)
 	return list;
 }
 
-static void summarise(const struct copy *c)
+static void summarise_copy(const struct copy *c)
 {
 	const struct extract_state *s = extract_first(c->file);
 
@@ -210,7 +210,7 @@ static void summarise(const struct copy *c)
 }
 
 /* An output is only appended to, so nothing can be copied again: say what does not fit together. */
-static enum status judge(const struct copy *c, struct err *e)
+static enum status copy_status(const struct copy *c, struct err *e)
 {
 	const struct extract_changes *ch = &c->changes;
 
@@ -227,7 +227,7 @@ static enum status judge(const struct copy *c, struct err *e)
 	return ST_OK;
 }
 
-static enum status run(struct cli *cli, struct err *e)
+static enum status extract_file_run(struct cli *cli, struct err *e)
 {
 	struct copy c = { .cli = cli, .o = cli->values, .path = cli->operands[0] };
 	enum status st;
@@ -235,14 +235,14 @@ static enum status run(struct cli *cli, struct err *e)
 	if (!c.o->output)
 		return cli_usage(cli, e, "say where to write with --output");
 	c.buf = os_buffer(EXTRACT_BUFFER);
-	st = c.buf ? open_input(&c, e) : err_nomem(e);
+	st = c.buf ? open_copy_input(&c, e) : err_nomem(e);
 	if (!st)
-		st = open_output(&c, e);
+		st = open_copy_output(&c, e);
 	if (!st)
 		st = copy_pieces(&c, e);
 	if (!st) {
-		summarise(&c);
-		st = judge(&c, e);
+		summarise_copy(&c);
+		st = copy_status(&c, e);
 	}
 	copy_deinit(&c);
 	return st;

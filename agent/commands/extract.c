@@ -12,7 +12,7 @@
 #include "agent/program/text.h"
 #include "formats/raw.h"
 
-static enum status run(struct cli *cli, struct err *e);
+static enum status extract_run(struct cli *cli, struct err *e);
 
 struct extract_options {
 	struct image_options image;
@@ -48,7 +48,7 @@ const struct command command_extract = {
 		 "SHA-256 of what was written.\n",
 	.values_size = sizeof(struct extract_options),
 	.defaults = &(const struct extract_options){ .image.format = &raw_format },
-	.run = run,
+	.run = extract_run,
 };
 
 /* The log, the manifest: bytes without pages. */
@@ -190,7 +190,7 @@ static void list_streams(const struct container *in)
 	}
 }
 
-static enum status run(struct cli *cli, struct err *e)
+static enum status extract_run(struct cli *cli, struct err *e)
 {
 	const struct extract_options *o = cli->values;
 	struct container in;

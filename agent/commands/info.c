@@ -18,7 +18,7 @@
 #include "agent/smear/input.h"
 #include "agent/smear/report.h"
 
-static enum status run(struct cli *cli, struct err *e);
+static enum status info_run(struct cli *cli, struct err *e);
 
 struct info_options {
 	bool json;
@@ -41,7 +41,7 @@ const struct command command_info = {
 		"is kept in memory (headers, manifest, page tables; 512 MiB at most). Without the\n"
 		"pages, numbers of page files cannot be compared with content.\n",
 	.values_size = sizeof(struct info_options),
-	.run = run,
+	.run = info_run,
 };
 
 /*
@@ -214,7 +214,7 @@ static json_t *info_json(struct container *c, const char *path, const struct con
  * Text: the same object, read aloud.
  */
 
-static const char *text_at(json_t *doc, const char *object, const char *key)
+static const char *info_text_at(json_t *doc, const char *object, const char *key)
 {
 	const char *text = json_string_value(json_object_get(json_object_get(doc, object), key));
 
@@ -344,8 +344,8 @@ static void print_processes(json_t *doc)
 			  json_array_size(json_object_get(o, "renamed")));
 }
 
-static void print_text(struct container *c, json_t *doc, const struct container_sums *s,
-		       const struct origin *o)
+static void info_print_text(struct container *c, json_t *doc, const struct container_sums *s,
+			    const struct origin *o)
 {
 	const struct rsz_scan_result *end = &s->end;
 	json_t *outcome = json_object_get(doc, "outcome");
@@ -371,10 +371,10 @@ static void print_text(struct container *c, json_t *doc, const struct container_
 			  json_string_value(json_object_get(doc, "written_by")));
 	else
 		print_row("begun", "not known: the record that says it is damaged");
-	print_row("tool", "SHA-256 %s", text_at(doc, "tool", "sha256"));
+	print_row("tool", "SHA-256 %s", info_text_at(doc, "tool", "sha256"));
 	info_print_host(o);
-	print_row("source", "%s (%s)%s", text_at(doc, "source", "name"),
-		  text_at(doc, "source", "path"),
+	print_row("source", "%s (%s)%s", info_text_at(doc, "source", "name"),
+		  info_text_at(doc, "source", "path"),
 		  json_is_true(json_object_get(json_object_get(doc, "source"), "silent"))
 			  ? "; it cannot report unreadable pages"
 			  : "");
@@ -388,9 +388,9 @@ static void print_text(struct container *c, json_t *doc, const struct container_
 			  (int64_t)json_integer_value(json_object_get(doc, "missing_pages")));
 	print_changes(doc);
 	if (json_object_get(doc, "smear"))
-		print_row("smear", "%s", text_at(doc, "smear", "sentence"));
+		print_row("smear", "%s", info_text_at(doc, "smear", "sentence"));
 	if (json_object_get(json_object_get(doc, "smear"), "advice"))
-		print_row("", "%s", text_at(doc, "smear", "advice"));
+		print_row("", "%s", info_text_at(doc, "smear", "advice"));
 	print_ranges(doc, "ranges", "range");
 	print_ranges(doc, "unreadable", "unreadable");
 	print_ranges(doc, "skipped", "skipped");
@@ -408,8 +408,8 @@ static enum status put_lines(json_t *doc, struct smear_input *in, const struct c
 	return put_smear(doc, in, sums, o, e);
 }
 
-static enum status tell(struct cli *cli, struct smear_input *in, const struct container_sums *sums,
-			struct err *e)
+static enum status print_info(struct cli *cli, struct smear_input *in,
+			      const struct container_sums *sums, struct err *e)
 {
 	const struct info_options *o = cli->values;
 	struct origin origin;
@@ -419,12 +419,12 @@ static enum status tell(struct cli *cli, struct smear_input *in, const struct co
 	if (!st && o->json)
 		st = json_print(json_incref(doc), JSON_INDENT(1), e);
 	else if (!st)
-		print_text(&in->container, doc, sums, &origin);
+		info_print_text(&in->container, doc, sums, &origin);
 	json_decref(doc);
 	return st;
 }
 
-static enum status run(struct cli *cli, struct err *e)
+static enum status info_run(struct cli *cli, struct err *e)
 {
 	struct container_sums sums = { 0 };
 	struct smear_input in;
@@ -434,7 +434,7 @@ static enum status run(struct cli *cli, struct err *e)
 		return st;
 	st = container_sums(&in.container, NULL, NULL, &sums, e);
 	if (!st)
-		st = tell(cli, &in, &sums, e);
+		st = print_info(cli, &in, &sums, e);
 	container_sums_deinit(&sums);
 	smear_input_close(&in);
 	return st;

@@ -11,13 +11,13 @@
 
 #include "agent/commands/commands.h"
 
-static enum status run(struct cli *cli, struct err *e);
+static enum status manual_run(struct cli *cli, struct err *e);
 
 const struct command command_manual = {
 	.name = "manual",
 	.summary = "print the manual page, for man -l",
 	.notes = "Read it with: ramseal manual | man -l -\n",
-	.run = run,
+	.run = manual_run,
 };
 
 static const char description[] =
@@ -83,7 +83,7 @@ static const char examples[] =
 /* --- roff ---------------------------------------------------------------------------------- */
 
 /* Text that is none of roff's requests; a dash is one that can be copied into a shell. */
-static void put_text(FILE *to, const char *text, size_t n)
+static void put_roff(FILE *to, const char *text, size_t n)
 {
 	static const char *const escapes[] = {
 		['\\'] = "\\e",  ['-'] = "\\-",   ['\''] = "\\(aq", ['`'] = "\\(ga",
@@ -105,14 +105,14 @@ static void put_text(FILE *to, const char *text, size_t n)
 static void put_word(FILE *to, const char *font, const char *text)
 {
 	fputs(font, to);
-	put_text(to, text, strlen(text));
+	put_roff(to, text, strlen(text));
 	fputs("\\fR", to);
 }
 
 static void put_sentence(FILE *to, const char *text)
 {
 	fputc(toupper((unsigned char)text[0]), to);
-	put_text(to, text + 1, strlen(text + 1));
+	put_roff(to, text + 1, strlen(text + 1));
 	fputs(".\n", to);
 }
 
@@ -136,7 +136,7 @@ static void put_option(FILE *to, const struct command *c, size_t i)
 		put_word(to, "\\fI", text.value);
 	}
 	fputc('\n', to);
-	put_text(to, text.help, strlen(text.help));
+	put_roff(to, text.help, strlen(text.help));
 	fputc('\n', to);
 }
 
@@ -160,7 +160,7 @@ static void put_note(FILE *to, const char *line, size_t n, bool *in_list)
 	if (indent == 2) {
 		gap = memmem(text, length, "  ", 2);
 		fputs(".TP\n\\fB", to);
-		put_text(to, text, gap ? (size_t)(gap - text) : length);
+		put_roff(to, text, gap ? (size_t)(gap - text) : length);
 		fputs("\\fR\n", to);
 		text = gap ? gap + strspn(gap, " ") : text + length;
 		length = n - (size_t)(text - line);
@@ -170,11 +170,11 @@ static void put_note(FILE *to, const char *line, size_t n, bool *in_list)
 	*in_list = indent > 0;
 	if (!length)
 		return;
-	put_text(to, text, length);
+	put_roff(to, text, length);
 	fputc('\n', to);
 }
 
-static void put_notes(FILE *to, const char *notes)
+static void put_manual_notes(FILE *to, const char *notes)
 {
 	bool in_list = true;
 
@@ -197,7 +197,7 @@ static enum status put_table_notes(FILE *to, const struct command *c, struct err
 	c->put_notes(memory);
 	if (fclose(memory))
 		return err_nomem(e);
-	put_notes(to, text);
+	put_manual_notes(to, text);
 	return ST_OK;
 }
 
@@ -220,7 +220,7 @@ static enum status put_command(FILE *to, const struct program *p, const struct c
 	if (c->put_notes)
 		st = put_table_notes(to, c, e);
 	if (c->notes)
-		put_notes(to, c->notes);
+		put_manual_notes(to, c->notes);
 	return st;
 }
 
@@ -242,13 +242,13 @@ static void put_exit_codes(FILE *to)
 	fputs(".SH EXIT STATUS\n", to);
 #define X(name, number, text)                                                                      \
 	fprintf(to, ".TP\n.B %d\n", number);                                                       \
-	put_text(to, text, strlen(text));                                                          \
+	put_roff(to, text, strlen(text));                                                          \
 	fputc('\n', to);
 	EXIT_MAP(X)
 #undef X
 }
 
-static enum status run(struct cli *cli, struct err *e)
+static enum status manual_run(struct cli *cli, struct err *e)
 {
 	const struct program *p = cli->program;
 	FILE *to = stdout;

@@ -12,7 +12,7 @@
 #include "agent/program/text.h"
 #include "tsk-extract/pagefiles.h"
 
-static enum status run(struct cli *cli, struct err *e);
+static enum status pagefiles_run(struct cli *cli, struct err *e);
 
 struct pagefiles_options {
 	struct disk_options disk;
@@ -39,7 +39,7 @@ const struct command command_pagefiles = {
 		 "warning says so and the exit code is 3. If no volume can be searched at all, it "
 		 "is 9.\n",
 	.values_size = sizeof(struct pagefiles_options),
-	.run = run,
+	.run = pagefiles_run,
 };
 
 static json_t *volume_json(const struct volume *v)
@@ -85,7 +85,7 @@ json_t *command_pagefile_json(const struct pagefile *p)
 	return o;
 }
 
-static enum status print_json(const struct pagefile_list *l, struct err *e)
+static enum status pagefiles_print_json(const struct pagefile_list *l, struct err *e)
 {
 	json_t *list = json_array();
 	json_t *doc = json_pack("{s:o, s:o}", "pagefiles", list, "volumes", volume_remarks_json(l));
@@ -147,8 +147,8 @@ static size_t count_lost(const struct pagefile_list *l)
 /*
  * "There are none" is said only where that is known. `blind`: volumes that may have more of them.
  */
-static enum status judge(const struct pagefile_list *l, const char *disk, size_t blind,
-			 struct err *e)
+static enum status pagefiles_status(const struct pagefile_list *l, const char *disk, size_t blind,
+				    struct err *e)
 {
 	const size_t lost = count_lost(l);
 
@@ -166,7 +166,7 @@ static enum status judge(const struct pagefile_list *l, const char *disk, size_t
 	return ST_OK;
 }
 
-static enum status run(struct cli *cli, struct err *e)
+static enum status pagefiles_run(struct cli *cli, struct err *e)
 {
 	const struct pagefiles_options *o = cli->values;
 	const bool live = !o->disk.volume && !o->disk.images.count;
@@ -182,12 +182,12 @@ static enum status run(struct cli *cli, struct err *e)
 		st = live ? pagefiles_on_host(o->hibernation, &l, e)
 			  : pagefiles_on_disk(d, o->hibernation, &l, e);
 	if (!st && o->json)
-		st = print_json(&l, e);
+		st = pagefiles_print_json(&l, e);
 	else if (!st)
 		print_lines(&l);
 	if (!st)
-		st = judge(&l, live ? NULL : disk_options_name(&o->disk), volume_remarks_tell(&l),
-			   e);
+		st = pagefiles_status(&l, live ? NULL : disk_options_name(&o->disk),
+				      volume_remarks_tell(&l), e);
 	pagefile_list_deinit(&l);
 	disk_close(d);
 	return st;

@@ -17,7 +17,7 @@
 #include "agent/smear/report.h"
 #include "agent/virtual/virtual.h"
 
-static enum status run(struct cli *cli, struct err *e);
+static enum status read_run(struct cli *cli, struct err *e);
 
 struct read_options {
 	uint64_t pid;
@@ -101,7 +101,7 @@ const struct command command_read = {
 		"fits its\n"
 		"entry best is used, and its line says which. --pa lists all captures of a page.\n",
 	.values_size = sizeof(struct read_options),
-	.run = run,
+	.run = read_run,
 };
 
 struct reading {
@@ -147,8 +147,8 @@ static void put_target(const struct virtual_page *p, char *ret, size_t size)
 		*ret = '\0';
 }
 
-static void put_source(const struct reading *r, const struct virtual_page *p, char *ret,
-		       size_t size)
+static void put_page_source(const struct reading *r, const struct virtual_page *p, char *ret,
+			    size_t size)
 {
 	const struct smear_row *row = &p->row;
 	char captures[64] = "";
@@ -190,7 +190,7 @@ static void put_page(const struct reading *r, const struct virtual_page *p, char
 	char target[64], source[256], verdict[384], pages[40] = "", proto[64] = "", line[960];
 
 	put_target(p, target, sizeof(target));
-	put_source(r, p, source, sizeof(source));
+	put_page_source(r, p, source, sizeof(source));
 	put_verdict(p, verdict, sizeof(verdict));
 	if (p->pages > 1)
 		snprintf(pages, sizeof(pages), " (%" PRIu64 " pages)", p->pages);
@@ -363,7 +363,7 @@ static enum status take_page(void *context, const struct virtual_page *p, struct
  * The end
  */
 
-static void summarise(const struct reading *r)
+static void summarise_read(const struct reading *r)
 {
 	const struct virtual_info *v = r->info;
 	const struct virtual_counts *c = &r->counts;
@@ -407,7 +407,7 @@ static void summarise(const struct reading *r)
 		c->given[GIVEN_ZEROS], c->given[GIVEN_NOTHING], trust);
 }
 
-static enum status judge(const struct reading *r, struct err *e)
+static enum status read_status(const struct reading *r, struct err *e)
 {
 	const struct virtual_counts *c = &r->counts;
 
@@ -421,7 +421,7 @@ static enum status judge(const struct reading *r, struct err *e)
 	return ST_OK;
 }
 
-static enum status open_output(struct reading *r, struct err *e)
+static enum status open_read_output(struct reading *r, struct err *e)
 {
 	const char *const inputs[] = { r->path, NULL };
 	const struct output_options o = {
@@ -434,7 +434,7 @@ static enum status open_output(struct reading *r, struct err *e)
 	return r->o->output ? output_open(&o, &r->out, e) : ST_OK;
 }
 
-static enum status check_options(struct cli *cli, struct reading *r, struct err *e)
+static enum status check_read_options(struct cli *cli, struct reading *r, struct err *e)
 {
 	static const char *const virtual_only[] = { "va", "length", "tables", "fill" };
 
@@ -476,8 +476,8 @@ static enum status read_virtual(struct reading *r, const struct virtual_plan *pl
 	else if (r->out)
 		st = output_commit(r->out, e);
 	if (!st) {
-		summarise(r);
-		st = judge(r, e);
+		summarise_read(r);
+		st = read_status(r, e);
 	}
 	virtual_close(v);
 	return st;
@@ -524,7 +524,7 @@ static enum status read_physical(const struct reading *r, struct err *e)
 	return st || !r->out ? st : output_commit(r->out, e);
 }
 
-static enum status run(struct cli *cli, struct err *e)
+static enum status read_run(struct cli *cli, struct err *e)
 {
 	const struct read_options *o = cli->values;
 	const uint64_t length = o->length ? o->length : PAGE_SIZE;
@@ -538,10 +538,10 @@ static enum status run(struct cli *cli, struct err *e)
 		.length = length,
 		.is_stdout = o->output && !strcmp(o->output, "-"),
 	};
-	enum status st = check_options(cli, &r, e);
+	enum status st = check_read_options(cli, &r, e);
 
 	if (!st)
-		st = open_output(&r, e);
+		st = open_read_output(&r, e);
 	if (!st && cli_given(cli, "pa"))
 		st = read_physical(&r, e);
 	else if (!st)

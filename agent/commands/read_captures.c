@@ -45,7 +45,7 @@ static enum status load_newest(struct telling *t, struct one *ret, struct err *e
 	return ST_OK;
 }
 
-static enum status load(struct telling *t, size_t i, struct one *ret, struct err *e)
+static enum status load_capture(struct telling *t, size_t i, struct one *ret, struct err *e)
 {
 	const struct older_page *o;
 
@@ -94,7 +94,7 @@ static enum status tell_all(struct telling *t, struct err *e)
 		return err_set(e, ST_USAGE, "0x%" PRIx64 " has %zu captures", t->r->pa,
 			       t->captures);
 	for (size_t i = 0; i < t->captures && !st; i++) {
-		st = load(t, i, &x, e);
+		st = load_capture(t, i, &x, e);
 		if (!st)
 			st = tell_one(t, i, &x, e);
 		if (!st && t->r->out && i + 1 == wanted)

@@ -12,7 +12,7 @@
 /* More lines in one figure nobody tells apart. */
 #define RUNS_MAX 16
 
-static enum status run(struct cli *cli, struct err *e);
+static enum status report_run(struct cli *cli, struct err *e);
 
 struct report_options {
 	const char *output;
@@ -66,10 +66,10 @@ const struct command command_report = {
 		 "files with\n"
 		 "the same label count as repeated runs of the same thing.\n",
 	.values_size = sizeof(struct report_options),
-	.run = run,
+	.run = report_run,
 };
 
-static enum status check_options(const struct cli *cli, struct err *e)
+static enum status check_report_options(const struct cli *cli, struct err *e)
 {
 	const struct report_options *o = cli->values;
 	const struct page_figure *f = o->figure;
@@ -83,14 +83,14 @@ static enum status check_options(const struct cli *cli, struct err *e)
 	return ST_OK;
 }
 
-static const char *name_of(const char *path)
+static const char *base_name_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static enum status load(const struct cli *cli, struct run *runs, struct err *e)
+static enum status load_runs(const struct cli *cli, struct run *runs, struct err *e)
 {
 	const struct report_options *o = cli->values;
 	enum status st = ST_OK;
@@ -99,7 +99,7 @@ static enum status load(const struct cli *cli, struct run *runs, struct err *e)
 		const char *path = cli->operands[i];
 		const struct run_plan plan = {
 			.path = path,
-			.label = i < o->labels.count ? o->labels.at[i] : name_of(path),
+			.label = i < o->labels.count ? o->labels.at[i] : base_name_of(path),
 			.check = !o->no_verify && !o->figure,
 			.threads = pipeline_threads(o->threads),
 			.progress = cli_progress(cli),
@@ -154,7 +154,7 @@ static enum status write_out(const struct cli *cli, const struct doc *d, struct 
 /*
  * A page about something that is not whole is made, and does not pass for one of something that is.
  */
-static enum status judge(const struct cli *cli, const struct run *runs, struct err *e)
+static enum status report_status(const struct cli *cli, const struct run *runs, struct err *e)
 {
 	const struct report_options *o = cli->values;
 
@@ -167,11 +167,11 @@ static enum status judge(const struct cli *cli, const struct run *runs, struct e
 	return ST_OK;
 }
 
-static enum status run(struct cli *cli, struct err *e)
+static enum status report_run(struct cli *cli, struct err *e)
 {
 	const struct report_options *o = cli->values;
 	const struct page_figure *f = o->figure;
-	enum status st = check_options(cli, e);
+	enum status st = check_report_options(cli, e);
 	_cleanup_doc_ struct doc d = { 0 };
 	struct run *runs;
 
@@ -180,13 +180,13 @@ static enum status run(struct cli *cli, struct err *e)
 	runs = calloc(cli->n_operands, sizeof(*runs));
 	if (!runs)
 		return err_nomem(e);
-	st = load(cli, runs, e);
+	st = load_runs(cli, runs, e);
 	if (!st)
 		st = make(cli, f, runs, &d, e);
 	if (!st)
 		st = write_out(cli, &d, e);
 	if (!st)
-		st = judge(cli, runs, e);
+		st = report_status(cli, runs, e);
 	for (size_t i = 0; i < cli->n_operands; i++)
 		run_deinit(&runs[i]);
 	free(runs);

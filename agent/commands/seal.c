@@ -20,7 +20,7 @@
 #include "formats/base/os.h"
 #include "formats/rsz_writer.h"
 
-static enum status run(struct cli *cli, struct err *e);
+static enum status seal_run(struct cli *cli, struct err *e);
 
 struct seal_options {
 	const char *output;
@@ -48,7 +48,7 @@ const struct command command_seal = {
 		 "that is still\n"
 		 "being written is left alone. NAME.partial is renamed to NAME.\n",
 	.values_size = sizeof(struct seal_options),
-	.run = run,
+	.run = seal_run,
 };
 
 /* A stream to append to: the one that is there, or none yet. */
@@ -156,8 +156,8 @@ static enum status declare(struct rsz_writer *w, enum rsz_kind kind, uint32_t *r
 	return rsz_writer_stream(w, kind, name, NULL, ret, e);
 }
 
-static enum status append(struct rsz_writer *w, enum rsz_kind kind, struct tail *t, const void *p,
-			  size_t len, struct err *e)
+static enum status append_record(struct rsz_writer *w, enum rsz_kind kind, struct tail *t,
+				 const void *p, size_t len, struct err *e)
 {
 	enum status st = ST_OK;
 
@@ -203,9 +203,9 @@ static enum status append_end(struct sealing *s, struct rsz_writer *w, struct er
 	enum status st = line ? ST_OK : err_nomem(e);
 
 	if (!st)
-		st = append(w, RSZ_KIND_MANIFEST, &s->manifest, line, strlen(line), e);
+		st = append_record(w, RSZ_KIND_MANIFEST, &s->manifest, line, strlen(line), e);
 	if (!st && s->n_cut)
-		st = append(w, RSZ_KIND_FRAGMENT, &s->fragment, s->cut, s->n_cut, e);
+		st = append_record(w, RSZ_KIND_FRAGMENT, &s->fragment, s->cut, s->n_cut, e);
 	if (!st)
 		st = rsz_writer_close(w, root, e);
 	if (!st)
@@ -333,7 +333,7 @@ static enum status seal(struct sealing *s, struct err *e)
 	return ST_OK;
 }
 
-static enum status run(struct cli *cli, struct err *e)
+static enum status seal_run(struct cli *cli, struct err *e)
 {
 	const struct seal_options *o = cli->values;
 	struct sealing s = { .cli = cli, .path = cli->operands[0] };

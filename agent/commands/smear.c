@@ -7,7 +7,7 @@
 #include "agent/smear/input.h"
 #include "agent/smear/report.h"
 
-static enum status run(struct cli *cli, struct err *e);
+static enum status smear_run(struct cli *cli, struct err *e);
 
 struct smear_options {
 	bool json;
@@ -49,7 +49,7 @@ const struct command command_smear = {
 		 "default). Of an image file, which has only one moment, present pages are only "
 		 "counted.\n",
 	.values_size = sizeof(struct smear_options),
-	.run = run,
+	.run = smear_run,
 };
 
 /* Rows of mappings; nothing is printed before the first. */
@@ -121,7 +121,7 @@ static enum status measure(const struct smear_options *o, struct smear_input *in
 	return st ? err_add(e, st, "%s", path) : ST_OK;
 }
 
-static enum status run(struct cli *cli, struct err *e)
+static enum status smear_run(struct cli *cli, struct err *e)
 {
 	const struct smear_options *o = cli->values;
 	const bool mappings = cli_given(cli, "mappings");

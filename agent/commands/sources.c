@@ -4,7 +4,7 @@
 #include "agent/program/cli.h"
 #include "driver-interface/drv.h"
 
-static void put_source(const struct drv_ops *ops, FILE *to)
+static void print_source_row(const struct drv_ops *ops, FILE *to)
 {
 	char text[400];
 
@@ -20,7 +20,7 @@ static void put_sources(bool automatic, FILE *to)
 {
 	for (const struct drv_ops *const *ops = drv_table; *ops; ops++)
 		if ((*ops)->automatic == automatic)
-			put_source(*ops, to);
+			print_source_row(*ops, to);
 }
 
 void sources_put_notes(FILE *to)

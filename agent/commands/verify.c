@@ -15,7 +15,7 @@
 /* The longest path of Linux, and then some for what must be escaped. */
 #define PATH_SHOWN_MAX 8192
 
-static enum status run(struct cli *cli, struct err *e);
+static enum status verify_run(struct cli *cli, struct err *e);
 
 struct verify_options {
 	bool json;
@@ -44,7 +44,7 @@ const struct command command_verify = {
 		 "FILE can be '-': a container is read once, from front to back, so it can come\n"
 		 "from a pipe.\n",
 	.values_size = sizeof(struct verify_options),
-	.run = run,
+	.run = verify_run,
 };
 
 /* What was found out about one file. */
@@ -58,7 +58,7 @@ struct verdict {
 	bool sealed_later;
 };
 
-static enum status print_json(const struct verdict *v, struct err *e)
+static enum status verify_print_json(const struct verdict *v, struct err *e)
 {
 	const bool whole = v->st != ST_CORRUPT;
 	json_t *doc = json_fields(JSON_FIELDS(
@@ -74,7 +74,7 @@ static enum status print_json(const struct verdict *v, struct err *e)
 }
 
 /* The name of a stream may be in the reason, and a stream is named by whoever was captured. */
-static void print_text(const struct verdict *v)
+static void verify_print_text(const struct verdict *v)
 {
 	const char *outcome = json_string_value(json_object_get(v->acquisition, "outcome"));
 	char shown[PATH_SHOWN_MAX], reason[4 * sizeof(v->end.reason)];
@@ -142,9 +142,9 @@ static enum status verify(const struct cli *cli, const char *path, struct err *e
 		st = verify_input(cli, in, &v, e);
 	input_close(in);
 	if (!st && o->json)
-		st = print_json(&v, e);
+		st = verify_print_json(&v, e);
 	else if (!st)
-		print_text(&v);
+		verify_print_text(&v);
 	json_decref(v.acquisition);
 	if (st)
 		return st;
@@ -164,7 +164,7 @@ static bool is_worse(enum status st, enum status than)
 }
 
 /* Every file is looked at. */
-static enum status run(struct cli *cli, struct err *e)
+static enum status verify_run(struct cli *cli, struct err *e)
 {
 	enum status worst = ST_OK;
 

@@ -6,7 +6,7 @@
 
 #include "formats/base/array.h"
 
-static enum status append(struct captures *c, struct capture x, struct err *e)
+static enum status append_capture(struct captures *c, struct capture x, struct err *e)
 {
 	struct capture *last = c->count ? &c->at[c->count - 1] : NULL;
 
@@ -39,13 +39,13 @@ static enum status add_part(struct captures *c, const struct rsz_extent *x,
 
 		for (n = 1; i + n <= last && pages[i + n].state == pages[i].state;)
 			n++;
-		st = append(c,
-			    (struct capture){ .range = { at, at + n * PAGE_SIZE - 1 },
-					      .start = x->start,
-					      .end = x->end,
-					      .state = (uint16_t)pages[i].state,
-					      .reason = x->reason },
-			    e);
+		st = append_capture(c,
+				    (struct capture){ .range = { at, at + n * PAGE_SIZE - 1 },
+						      .start = x->start,
+						      .end = x->end,
+						      .state = (uint16_t)pages[i].state,
+						      .reason = x->reason },
+				    e);
 	}
 	return st;
 }
@@ -189,9 +189,9 @@ static enum status find_hidden(const struct rsz_chunk *c, bool **ret, struct err
 	return ST_OK;
 }
 
-static enum status add_chunk(struct captures *c, const struct rsz_reader *r,
-			     const struct rsz_record *rec, const struct rsz_chunk *chunk,
-			     struct err *e)
+static enum status add_captured_chunk(struct captures *c, const struct rsz_reader *r,
+				      const struct rsz_record *rec, const struct rsz_chunk *chunk,
+				      struct err *e)
 {
 	_cleanup_free_ bool *hidden = NULL;
 	struct place p = { .record = rec, .pages = chunk->pages };
@@ -208,7 +208,7 @@ static enum status add_chunk(struct captures *c, const struct rsz_reader *r,
 	return st;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_captures(const void *a, const void *b)
 {
 	const struct capture *x = a, *y = b;
 
@@ -229,7 +229,7 @@ static int compare_older(const void *a, const void *b)
 }
 
 /* Two extents of one record that overlap come twice: nobody writes that, and any rule will do. */
-static void settle(struct captures *c)
+static void sort_captures(struct captures *c)
 {
 	size_t kept = 0;
 
@@ -237,7 +237,7 @@ static void settle(struct captures *c)
 		array_sort(c->older, c->n_older, sizeof(*c->older), compare_older);
 	if (!c->count)
 		return;
-	array_sort(c->at, c->count, sizeof(*c->at), compare);
+	array_sort(c->at, c->count, sizeof(*c->at), compare_captures);
 	for (size_t i = 1; i < c->count; i++) {
 		const uint64_t behind = c->at[kept].range.last + 1;
 
@@ -249,7 +249,7 @@ static void settle(struct captures *c)
 	c->count = kept + 1;
 }
 
-static bool is_wanted(const struct rsz_stream_info *s)
+static bool is_captured_stream(const struct rsz_stream_info *s)
 {
 	return s && s->paged &&
 	       (s->kind == RSZ_KIND_MEMORY || s->kind == RSZ_KIND_PAGEFILE ||
@@ -266,9 +266,10 @@ static enum status load_chunk(void *arg, const struct rsz_record *rec, const str
 {
 	const struct loading *l = arg;
 
-	if (rec->stream >= l->to->count || !is_wanted(rsz_reader_stream(l->reader, rec->stream)))
+	if (rec->stream >= l->to->count ||
+	    !is_captured_stream(rsz_reader_stream(l->reader, rec->stream)))
 		return ST_OK;
-	return add_chunk(&l->to->streams[rec->stream], l->reader, rec, c, e);
+	return add_captured_chunk(&l->to->streams[rec->stream], l->reader, rec, c, e);
 }
 
 enum status stream_captures_load(struct stream_captures *ret, struct blob *in,
@@ -285,7 +286,7 @@ enum status stream_captures_load(struct stream_captures *ret, struct blob *in,
 		ret->streams[i].all_states = rsz_reader_stream(r, i)->kind == RSZ_KIND_SWAP_CACHE;
 	st = rsz_scan_chunks(in, load_chunk, &l, NULL, e);
 	for (size_t i = 0; !st && i < ret->count; i++)
-		settle(&ret->streams[i]);
+		sort_captures(&ret->streams[i]);
 	if (st)
 		stream_captures_deinit(ret);
 	return st;

@@ -74,7 +74,8 @@ static enum status open_reader(struct container *c, struct err *e)
 	return load_manifest(c, &(struct manifest_lines){ .events = c->events }, e);
 }
 
-static enum status open_input(const struct input_options *o, struct container *ret, struct err *e)
+static enum status open_container_input(const struct input_options *o, struct container *ret,
+					struct err *e)
 {
 	enum status st;
 
@@ -91,12 +92,13 @@ static enum status open_input(const struct input_options *o, struct container *r
 
 enum status container_open(const char *path, struct container *ret, struct err *e)
 {
-	return open_input(&(struct input_options){ .path = path }, ret, e);
+	return open_container_input(&(struct input_options){ .path = path }, ret, e);
 }
 
 enum status container_open_outline(const char *path, struct container *ret, struct err *e)
 {
-	return open_input(&(struct input_options){ .path = path, .forward = true }, ret, e);
+	return open_container_input(&(struct input_options){ .path = path, .forward = true }, ret,
+				    e);
 }
 
 void container_close(struct container *c)

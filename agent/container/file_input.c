@@ -8,7 +8,7 @@ struct file_input {
 	struct file_blob file;
 };
 
-static void file_close(struct input *in)
+static void file_input_close(struct input *in)
 {
 	struct file_input *f = (struct file_input *)in;
 
@@ -28,7 +28,7 @@ static enum status open_locked(struct file_input *f, const struct input_options 
 	return st ? err_add(e, st, "%s", o->path) : ST_OK;
 }
 
-static enum status file_open(const struct input_options *o, struct input **ret, struct err *e)
+static enum status file_input_open(const struct input_options *o, struct input **ret, struct err *e)
 {
 	struct file_input *f = calloc(1, sizeof(*f));
 	enum status st;
@@ -41,7 +41,7 @@ static enum status file_open(const struct input_options *o, struct input **ret, 
 	else
 		st = file_blob_open(&f->file, o->path, e);
 	if (st) {
-		file_close(&f->input);
+		file_input_close(&f->input);
 		return st;
 	}
 	f->input = (struct input){ .ops = &file_input, .blob = &f->file.blob, .fd = f->file.fd };
@@ -49,4 +49,6 @@ static enum status file_open(const struct input_options *o, struct input **ret, 
 	return ST_OK;
 }
 
-const struct input_ops file_input = { .name = "file", .open = file_open, .close = file_close };
+const struct input_ops file_input = { .name = "file",
+				      .open = file_input_open,
+				      .close = file_input_close };

@@ -6,7 +6,7 @@
 
 #include "formats/base/defs.h"
 
-static const char *text_at(const json_t *line, const char *object, const char *key)
+static const char *origin_text_at(const json_t *line, const char *object, const char *key)
 {
 	return json_string_value(json_object_get(json_object_get(line, object), key));
 }
@@ -14,7 +14,7 @@ static const char *text_at(const json_t *line, const char *object, const char *k
 /* Linux calls a machine that nobody named "(none)" (include/linux/uts.h, UTS_NODENAME). */
 static const char *host_at(const json_t *line, const char *object, const char *key)
 {
-	const char *name = text_at(line, object, key);
+	const char *name = origin_text_at(line, object, key);
 
 	return name && *name && strcmp(name, "(none)") != 0 ? name : NULL;
 }
@@ -27,7 +27,7 @@ static bool begins(const char *text, const char *with)
 /* Containers from before "image" was written have the name of the source. */
 static bool is_image(const json_t *begin)
 {
-	const char *name = text_at(begin, "source", "name");
+	const char *name = origin_text_at(begin, "source", "name");
 
 	return json_is_true(json_object_get(json_object_get(begin, "source"), "image")) ||
 	       (name && !strcmp(name, "file"));
@@ -40,7 +40,7 @@ static bool is_image(const json_t *begin)
 static bool is_still(const json_t *begin, const json_t *end)
 {
 	const json_t *source = json_object_get(begin, "source");
-	const char *path = text_at(begin, "source", "path");
+	const char *path = origin_text_at(begin, "source", "path");
 
 	if (json_is_false(json_object_get(end, "still")))
 		return false;
@@ -87,15 +87,15 @@ static bool is_told(const json_t *tables)
 static void read_system(struct origin *o, const json_t *tables)
 {
 	const char *os = json_string_value(json_object_get(tables, "os"));
-	const char *version = text_at(tables, "system", "version");
+	const char *version = origin_text_at(tables, "system", "version");
 	const json_t *build = json_object_get(json_object_get(tables, "system"), "build");
 
 	if (!os)
 		return;
 	o->host = host_at(tables, "system", "host_name");
 	o->host_by = o->host ? "as its memory has it" : NULL;
-	o->kernel = text_at(tables, "system", "kernel_release");
-	o->kernel_version = text_at(tables, "system", "kernel_version");
+	o->kernel = origin_text_at(tables, "system", "kernel_release");
+	o->kernel_version = origin_text_at(tables, "system", "kernel_version");
 	if (!strcmp(os, "linux"))
 		snprintf(o->system, sizeof(o->system), "Linux%s%.64s", o->kernel ? " " : "",
 			 o->kernel ? o->kernel : "");
@@ -112,8 +112,8 @@ static void read_system(struct origin *o, const json_t *tables)
 static void read_registry(struct origin *o, const json_t *begin)
 {
 	const json_t *context = json_object_get(begin, "context");
-	const char *product = text_at(context, "windows", "product");
-	const char *name = text_at(context, "windows", "computer");
+	const char *product = origin_text_at(context, "windows", "product");
+	const char *name = origin_text_at(context, "windows", "computer");
 
 	if (name && !o->host) {
 		o->host = name;
@@ -127,13 +127,13 @@ static void read_live(struct origin *o, const json_t *begin)
 {
 	const json_t *os = json_object_get(begin, "os");
 	const json_t *build = json_object_get(os, "build"), *ubr = json_object_get(os, "ubr");
-	const char *name = text_at(begin, "os", "name");
+	const char *name = origin_text_at(begin, "os", "name");
 
 	o->host = host_at(begin, "host", "name");
-	o->product = text_at(begin, "host", "product");
-	o->cpu = text_at(begin, "cpu", "model");
-	o->kernel = text_at(begin, "os", "kernel_release");
-	o->kernel_version = text_at(begin, "os", "kernel_version");
+	o->product = origin_text_at(begin, "host", "product");
+	o->cpu = origin_text_at(begin, "cpu", "model");
+	o->kernel = origin_text_at(begin, "os", "kernel_release");
+	o->kernel_version = origin_text_at(begin, "os", "kernel_version");
 	if (!name)
 		return;
 	snprintf(o->system, sizeof(o->system), "%.100s", name);
@@ -159,7 +159,7 @@ void origin_read(struct origin *o, const json_t *begin, const json_t *end, const
 	if (!maker)
 		maker = begin;
 	o->made_on = host_at(maker, "host", "name");
-	o->made_on_system = text_at(maker, "os", "name");
+	o->made_on_system = origin_text_at(maker, "os", "name");
 }
 
 void origin_of_lines(struct origin *o, const json_t *lines)

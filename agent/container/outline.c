@@ -24,7 +24,7 @@ struct outline {
 };
 
 /* The last one that begins at `off` or before; NULL if there is none. */
-static const struct part_kept *find(const struct outline *o, uint64_t off)
+static const struct part_kept *find_kept_part(const struct outline *o, uint64_t off)
 {
 	size_t low = 0, high = o->count;
 
@@ -48,7 +48,7 @@ static enum status outline_read_at(struct blob *b, uint64_t off, void *p, size_t
 				   struct err *e)
 {
 	const struct outline *o = (const struct outline *)b;
-	const struct part_kept *x = find(o, off);
+	const struct part_kept *x = find_kept_part(o, off);
 	uint8_t *to = p;
 
 	*got = off < b->size ? (size_t)MIN(len, b->size - off) : 0;

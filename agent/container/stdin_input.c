@@ -43,7 +43,7 @@ static void forget(struct stdin_input *s)
 }
 
 /* Room for at least one byte more. */
-static enum status make_room(struct stdin_input *s, struct err *e)
+static enum status make_room_for_input(struct stdin_input *s, struct err *e)
 {
 	uint8_t *larger;
 	size_t room;
@@ -69,7 +69,7 @@ static enum status make_room(struct stdin_input *s, struct err *e)
 /* As much as there is at the moment. */
 static enum status read_some(struct stdin_input *s, struct err *e)
 {
-	enum status st = make_room(s, e);
+	enum status st = make_room_for_input(s, e);
 	ssize_t n = -1;
 
 	if (st)

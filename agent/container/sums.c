@@ -19,8 +19,8 @@ static void add_again(struct stream_sums *s, const struct rsz_chunk *c)
 				c->extents[i].length;
 }
 
-static enum status add_chunk(void *arg, const struct rsz_record *rec, const struct rsz_chunk *c,
-			     struct err *e)
+static enum status add_chunk_sums(void *arg, const struct rsz_record *rec,
+				  const struct rsz_chunk *c, struct err *e)
 {
 	const struct summing *x = arg;
 	struct stream_sums *s;
@@ -69,7 +69,7 @@ enum status container_sums(const struct container *c, sums_chunk_fn *fn, void *a
 
 	*ret = (struct container_sums){ 0 };
 	st = name_streams(ret, c->reader, e);
-	return st ? st : rsz_scan_chunks(c->blob, add_chunk, &x, &ret->end, e);
+	return st ? st : rsz_scan_chunks(c->blob, add_chunk_sums, &x, &ret->end, e);
 }
 
 void container_sums_deinit(struct container_sums *s)

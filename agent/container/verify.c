@@ -95,7 +95,8 @@ static enum status verify_work(void *arg, unsigned worker, void *item, struct er
 	return st ? err_add(e, st, "offset %" PRIu64, it->offset) : ST_OK;
 }
 
-static enum status take_text(struct verification *c, const struct verify_item *it, struct err *e)
+static enum status take_manifest_text(struct verification *c, const struct verify_item *it,
+				      struct err *e)
 {
 	const uint8_t *text = NULL;
 	size_t len;
@@ -121,14 +122,14 @@ static enum status verify_drain(void *arg, void *item, struct err *e)
 		c->records++;
 	}
 	progress_update(&c->progress, it->offset + it->header_length + it->stored, 0);
-	return it->manifest ? take_text(c, it, e) : ST_OK;
+	return it->manifest ? take_manifest_text(c, it, e) : ST_OK;
 }
 
 static const struct pipeline_ops verify_ops = { .fill = verify_fill,
 						.work = verify_work,
 						.drain = verify_drain };
 
-static void item_destroy(struct verify_item *it)
+static void verify_item_destroy(struct verify_item *it)
 {
 	if (!it)
 		return;
@@ -137,7 +138,7 @@ static void item_destroy(struct verify_item *it)
 	free(it);
 }
 
-static enum status item_create(struct verify_item **ret, struct err *e)
+static enum status verify_item_create(struct verify_item **ret, struct err *e)
 {
 	struct verify_item *it = calloc(1, sizeof(*it));
 
@@ -146,7 +147,7 @@ static enum status item_create(struct verify_item **ret, struct err *e)
 		it->payload = malloc(RSZ_STORED_MAX);
 	}
 	if (!it || !it->header || !it->payload) {
-		item_destroy(it);
+		verify_item_destroy(it);
 		return err_nomem(e);
 	}
 	*ret = it;
@@ -156,7 +157,7 @@ static enum status item_create(struct verify_item **ret, struct err *e)
 static void verification_deinit(struct verification *c)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(c->items); i++)
-		item_destroy(c->items[i]);
+		verify_item_destroy(c->items[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(c->decoders); i++)
 		rsz_decoder_destroy(c->decoders[i]);
 	rsz_scan_destroy(c->scan);
@@ -201,7 +202,7 @@ static enum status verification_init(struct verification *c, struct blob *in, un
 	for (unsigned i = 0; i < threads && !st; i++)
 		st = rsz_decoder_create(&c->decoders[i], e);
 	for (size_t i = 0; i < pipeline_items(threads) && !st; i++)
-		st = item_create(&c->items[i], e);
+		st = verify_item_create(&c->items[i], e);
 	return st;
 }
 

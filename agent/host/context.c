@@ -111,7 +111,7 @@ size_t context_problems(const json_t *context)
 }
 
 /* What is not there is no problem. true: `st` is ST_OK. */
-static bool judge(json_t *doc, enum status st, const struct err *e)
+static bool note_listing_status(json_t *doc, enum status st, const struct err *e)
 {
 	if (st && st != ST_INPUT)
 		context_add_problem(doc, e->message);
@@ -123,7 +123,7 @@ static bool open_key(json_t *doc, struct registry *r, registry_key parent, const
 {
 	struct err e = ERR_INIT;
 
-	return judge(doc, registry_open(r, parent, path, ret, &e), &e);
+	return note_listing_status(doc, registry_open(r, parent, path, ret, &e), &e);
 }
 
 static json_t *json_of(const struct registry_value *v, enum form form)
@@ -163,7 +163,7 @@ static json_t *value_json(json_t *doc, struct registry *r, registry_key key, con
 	struct err e = ERR_INIT;
 	json_t *ret = NULL;
 
-	if (judge(doc, registry_value(r, key, name, &v, &e), &e))
+	if (note_listing_status(doc, registry_value(r, key, name, &v, &e), &e))
 		ret = json_of(&v, form);
 	registry_value_deinit(&v);
 	return ret;
@@ -204,7 +204,7 @@ struct listing {
 	size_t left_off;
 };
 
-static void add(struct listing *l, json_t *entry)
+static void add_to_listing(struct listing *l, json_t *entry)
 {
 	if (json_array_size(l->list) < CONTEXT_LIST_MAX) {
 		json_array_append_new(l->list, entry);
@@ -218,7 +218,7 @@ static void walk(struct listing *l, registry_key key, registry_visitor fn)
 {
 	struct err e = ERR_INIT;
 
-	judge(l->doc, l->r->ops->each(l->r, key, fn, l, &e), &e);
+	note_listing_status(l->doc, l->r->ops->each(l->r, key, fn, l, &e), &e);
 }
 
 /* {"value":, "names": [...]} of a GlobalFlag or ShutdownFlags. */
@@ -263,7 +263,7 @@ static enum status add_image(void *arg, const char *name, registry_key key, stru
 			json_object_set_new(o, "view", json_string(l->view));
 		if (l->image)
 			put_value(l->doc, o, "path", l->r, key, "FilterFullPath", FORM_TEXT);
-		add(l, o);
+		add_to_listing(l, o);
 	}
 	if (l->image)
 		return ST_OK;
@@ -313,7 +313,9 @@ static enum status add_diagnosed(void *arg, const char *name, registry_key key, 
 	json_t *o = json_pack("{s:o}", "image", json_text(name));
 	uint64_t filetime, ns;
 
-	if (judge(l->doc, registry_value(l->r, key, "LastDetectionTime", &v, &problem), &problem) &&
+	if (note_listing_status(l->doc,
+				registry_value(l->r, key, "LastDetectionTime", &v, &problem),
+				&problem) &&
 	    registry_number(&v, &filetime)) {
 		json_object_set_new(o, "filetime", json_sprintf("0x%016" PRIx64, filetime));
 		if (registry_time(filetime, &ns)) {
@@ -322,7 +324,7 @@ static enum status add_diagnosed(void *arg, const char *name, registry_key key, 
 		}
 	}
 	registry_value_deinit(&v);
-	add(l, o);
+	add_to_listing(l, o);
 	return ST_OK;
 }
 

@@ -45,7 +45,7 @@ static const struct line lines[] = {
 	{ "security", "kernel_debugger", "kernel debugger" },
 };
 
-static void print_text(const char *text, FILE *out)
+static void print_escaped(const char *text, FILE *out)
 {
 	char shown[1024];
 
@@ -65,7 +65,7 @@ static void print_value(const json_t *v, FILE *out)
 	else if (json_is_integer(v))
 		fprintf(out, "%" PRId64, (int64_t)json_integer_value(v));
 	else if (json_is_string(v))
-		print_text(json_string_value(v), out);
+		print_escaped(json_string_value(v), out);
 	for (i = 0; i < json_array_size(v); i++) {
 		item = json_array_get(v, i);
 		if (i)
@@ -120,7 +120,7 @@ static void print_debugging(const char *name, const json_t *o, FILE *out)
 	const char *path = json_string_value(json_object_get(o, "path"));
 
 	fputs("heap debugging: ", out);
-	print_text(path ? path : name, out);
+	print_escaped(path ? path : name, out);
 	if (json_object_get(o, "view"))
 		fputs(" (32-bit)", out);
 	print_flags(o, "global_flag", "GlobalFlag", out);
@@ -130,7 +130,7 @@ static void print_debugging(const char *name, const json_t *o, FILE *out)
 	fputc('\n', out);
 }
 
-static const char *name_of(const json_t *o)
+static const char *entry_name_of(const json_t *o)
 {
 	const char *name = json_string_value(json_object_get(o, "image"));
 
@@ -145,7 +145,8 @@ static void print_heap(const json_t *heap, FILE *out)
 	if (all)
 		print_debugging("every program", all, out);
 	for (size_t i = 0; i < json_array_size(images); i++)
-		print_debugging(name_of(json_array_get(images, i)), json_array_get(images, i), out);
+		print_debugging(entry_name_of(json_array_get(images, i)), json_array_get(images, i),
+				out);
 	if (images && !all && !json_array_size(images))
 		fputs("heap debugging: none\n", out);
 	if (json_object_get(heap, "images_left_off"))
@@ -166,7 +167,7 @@ static void print_radar(const json_t *radar, FILE *out)
 		const char *time = json_string_value(json_object_get(o, "last_detection"));
 
 		fputs("RADAR: ", out);
-		print_text(name_of(o), out);
+		print_escaped(entry_name_of(o), out);
 		fprintf(out, ", last detected %s\n", time ? time : "at an unknown time");
 	}
 }
@@ -179,7 +180,7 @@ void context_print(const json_t *context, FILE *out)
 		const json_t *h = json_array_get(list, i);
 
 		fprintf(out, "%s: ", json_string_value(json_object_get(h, "kind")));
-		print_text(json_string_value(json_object_get(h, "from")), out);
+		print_escaped(json_string_value(json_object_get(h, "from")), out);
 		fputs(json_is_true(json_object_get(h, "dirty"))
 			      ? " (its newest changes are in its logs, which are not read)\n"
 			      : "\n",

@@ -61,7 +61,8 @@ static struct winpmem_load what_to_load(const struct driver_options *o)
 	};
 }
 
-static enum status load(const struct driver_options *o, struct driver_session **ret, struct err *e)
+static enum status load_session(const struct driver_options *o, struct driver_session **ret,
+				struct err *e)
 {
 	const struct winpmem_load what = what_to_load(o);
 	struct driver_session *s = calloc(1, sizeof(*s));
@@ -92,7 +93,7 @@ static enum status load(const struct driver_options *o, struct driver_session **
 static enum status load_unless_interrupted(const struct driver_options *o,
 					   struct driver_session **ret, struct err *e)
 {
-	const enum status st = interrupted() ? interrupt_status(e) : load(o, ret, e);
+	const enum status st = interrupted() ? interrupt_status(e) : load_session(o, ret, e);
 
 	if (st || !interrupted())
 		return st;

@@ -59,7 +59,7 @@ static char *read_file(const char *path, size_t *ret_len)
 }
 
 /* The content of a one-line file without its line feed; NULL if there is none. */
-static json_t *line_of(const char *path)
+static json_t *json_line_of(const char *path)
 {
 	size_t len;
 	_cleanup_free_ char *text = read_file(path, &len);
@@ -162,11 +162,11 @@ static void put_os(json_t *facts)
 	host__put(facts, "os", "id", os_release_of(release, "ID"));
 	host__put(facts, "os", "version_id", os_release_of(release, "VERSION_ID"));
 	host__put(facts, "os", "name", os_release_of(release, "PRETTY_NAME"));
-	host__put(facts, "os", "kernel_build", line_of("/proc/version"));
-	host__put(facts, "os", "command_line", line_of("/proc/cmdline"));
-	host__put(facts, "host", "boot_id", line_of("/proc/sys/kernel/random/boot_id"));
-	host__put(facts, "host", "vendor", line_of("/sys/class/dmi/id/sys_vendor"));
-	host__put(facts, "host", "product", line_of("/sys/class/dmi/id/product_name"));
+	host__put(facts, "os", "kernel_build", json_line_of("/proc/version"));
+	host__put(facts, "os", "command_line", json_line_of("/proc/cmdline"));
+	host__put(facts, "host", "boot_id", json_line_of("/proc/sys/kernel/random/boot_id"));
+	host__put(facts, "host", "vendor", json_line_of("/sys/class/dmi/id/sys_vendor"));
+	host__put(facts, "host", "product", json_line_of("/sys/class/dmi/id/product_name"));
 }
 
 /* Is `word` one of the blank-separated words? */
@@ -221,7 +221,7 @@ static json_t *zswap(void)
 		return NULL;
 	if (access("/sys/module/zswap", F_OK))
 		return json_string("N");
-	return line_of("/sys/module/zswap/parameters/enabled");
+	return json_line_of("/sys/module/zswap/parameters/enabled");
 }
 
 static void put_cpu(json_t *facts)
@@ -271,7 +271,8 @@ static void put_security(json_t *facts)
 
 	host__put(facts, "security", "lockdown", lockdown());
 	host__put(facts, "security", "secure_boot", secure_boot());
-	host__put(facts, "security", "kptr_restrict", line_of("/proc/sys/kernel/kptr_restrict"));
+	host__put(facts, "security", "kptr_restrict",
+		  json_line_of("/proc/sys/kernel/kptr_restrict"));
 	host__put(facts, "process", "pid", json_integer(getpid()));
 	host__put(facts, "process", "uid", json_integer(getuid()));
 	host__put(facts, "process", "euid", json_integer(geteuid()));
@@ -305,7 +306,7 @@ static json_t *zone_name(void)
 	return at ? json_text(at + sizeof(marker) - 1) : NULL;
 }
 
-static void put_clocks(json_t *facts)
+static void put_linux_clocks(json_t *facts)
 {
 	const time_t now = time(NULL);
 	struct timespec boot;
@@ -323,7 +324,7 @@ static void put_clocks(json_t *facts)
 	if (localtime_r(&now, &local))
 		host__put(facts, "clocks", "utc_offset_s", json_integer(local.tm_gmtoff));
 	host__put(facts, "clocks", "source",
-		  line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource"));
+		  json_line_of("/sys/devices/system/clocksource/clocksource0/current_clocksource"));
 }
 
 void host__facts(json_t *facts)
@@ -331,7 +332,7 @@ void host__facts(json_t *facts)
 	put_os(facts);
 	put_cpu(facts);
 	put_security(facts);
-	put_clocks(facts);
+	put_linux_clocks(facts);
 }
 
 void host_name(char ret[static HOST_NAME_SIZE])

@@ -422,7 +422,7 @@ static json_t *zone_name(const DYNAMIC_TIME_ZONE_INFORMATION *zone)
 	return text && *text ? json_text(text) : NULL;
 }
 
-static void put_clocks(json_t *facts)
+static void put_windows_clocks(json_t *facts)
 {
 	DYNAMIC_TIME_ZONE_INFORMATION zone = { 0 };
 	const DWORD season = GetDynamicTimeZoneInformation(&zone);
@@ -457,7 +457,7 @@ void host__facts(json_t *facts)
 	put_cpu(facts);
 	put_security(facts);
 	put_process(facts);
-	put_clocks(facts);
+	put_windows_clocks(facts);
 }
 
 void host_name(char ret[static HOST_NAME_SIZE])

@@ -57,7 +57,7 @@ void host_processes_deinit(struct host_processes *l)
 	*l = (struct host_processes){ 0 };
 }
 
-static const struct host_process *find(const struct host_processes *l, uint32_t pid)
+static const struct host_process *find_process(const struct host_processes *l, uint32_t pid)
 {
 	const struct host_process key = { .pid = pid };
 
@@ -176,8 +176,8 @@ static const struct process *still(const struct comparison *c, const struct proc
 static void compare_process(struct comparison *c, const struct process *p)
 {
 	const struct process_views *v = c->v;
-	const struct host_process *before = find(v->before, p->pid);
-	const struct host_process *after = find(v->after, p->pid);
+	const struct host_process *before = find_process(v->before, p->pid);
+	const struct host_process *after = find_process(v->after, p->pid);
 	const struct process *now = still(c, p);
 
 	if (!now)
@@ -201,7 +201,7 @@ static void compare_told(struct comparison *c, const struct host_process *p)
 {
 	const struct process key = { .pid = p->pid };
 
-	if (find(c->v->before, p->pid) && !index_find(&c->kernel, &key, by_pid) &&
+	if (find_process(c->v->before, p->pid) && !index_find(&c->kernel, &key, by_pid) &&
 	    !index_find(&c->again, &key, by_pid))
 		json_array_append_new(c->system_only, one(p->pid, p->name));
 }

@@ -11,7 +11,7 @@
 #define ANSWER_MAX ((ULONG)64 << 20)
 
 /* For free(). */
-static char *name_of(const struct nt_text *text)
+static char *image_name_of(const struct nt_text *text)
 {
 	_cleanup_free_ wchar_t *wide = calloc(text->len / sizeof(*wide) + 1, sizeof(*wide));
 
@@ -22,13 +22,14 @@ static char *name_of(const struct nt_text *text)
 	return win32_utf8(wide);
 }
 
-static enum status add_entry(struct host_processes *l, const struct nt_process *p, struct err *e)
+static enum status add_process_name(struct host_processes *l, const struct nt_process *p,
+				    struct err *e)
 {
 	_cleanup_free_ char *name = NULL;
 
 	if (!p->pid || p->pid > UINT32_MAX)
 		return ST_OK;
-	name = name_of(&p->name);
+	name = image_name_of(&p->name);
 	return name ? host_processes_add(l, (uint32_t)p->pid, name, e) : err_nomem(e);
 }
 
@@ -43,7 +44,7 @@ enum status host_processes(struct host_processes *ret, struct err *e)
 	if (!answer)
 		return err_set(e, ST_SYSTEM, "Windows does not tell its processes");
 	while (!st && nt_process_next(&list, &p))
-		st = add_entry(ret, &p, e);
+		st = add_process_name(ret, &p, e);
 	host_processes_sort(ret);
 	return st;
 }

@@ -16,7 +16,7 @@
 /* Names of keys have at most 255 characters ("Registry Element Size Limits"), and a NUL. */
 #define KEY_NAME_UNITS 256
 
-static HKEY handle_of(registry_key key)
+static HKEY hkey_of(registry_key key)
 {
 	return (HKEY)key;
 }
@@ -67,7 +67,7 @@ static enum status live_open(struct registry *r, registry_key parent, const char
 	(void)r;
 	if (!name_wide)
 		return err_nomem(e);
-	error = open_wide(handle_of(parent), name_wide, &key);
+	error = open_wide(hkey_of(parent), name_wide, &key);
 	if (error != ERROR_SUCCESS)
 		return err_from_registry(e, error, name);
 	*ret = (registry_key)key;
@@ -77,7 +77,7 @@ static enum status live_open(struct registry *r, registry_key parent, const char
 static void live_close(struct registry *r, registry_key key)
 {
 	(void)r;
-	RegCloseKey(handle_of(key));
+	RegCloseKey(hkey_of(key));
 }
 
 /* One subkey that was listed. One that went meanwhile, or is not for us, is passed over. */
@@ -107,13 +107,13 @@ static enum status live_each(struct registry *r, registry_key key, registry_visi
 	for (DWORD i = 0; !st; i++) {
 		DWORD units = KEY_NAME_UNITS; /* in: with the NUL; out: without */
 		const LSTATUS error =
-			RegEnumKeyExW(handle_of(key), i, name, &units, NULL, NULL, NULL, NULL);
+			RegEnumKeyExW(hkey_of(key), i, name, &units, NULL, NULL, NULL, NULL);
 
 		if (error == ERROR_NO_MORE_ITEMS)
 			return ST_OK;
 		if (error != ERROR_SUCCESS)
 			return err_from_registry(e, error, "subkeys");
-		st = visit(handle_of(key), name, fn, arg, e);
+		st = visit(hkey_of(key), name, fn, arg, e);
 	}
 	return st;
 }
@@ -134,7 +134,7 @@ static enum status live_value(struct registry *r, registry_key key, const char *
 		_cleanup_free_ uint8_t *at = NULL;
 		DWORD type = REG_NONE, size = 0;
 
-		error = RegQueryValueExW(handle_of(key), name_wide, NULL, &type, NULL, &size);
+		error = RegQueryValueExW(hkey_of(key), name_wide, NULL, &type, NULL, &size);
 		if (error != ERROR_SUCCESS)
 			break;
 		if (size > REGISTRY_VALUE_MAX)
@@ -143,7 +143,7 @@ static enum status live_value(struct registry *r, registry_key key, const char *
 		at = malloc(size ? size : 1);
 		if (!at)
 			return err_nomem(e);
-		error = RegQueryValueExW(handle_of(key), name_wide, NULL, &type, at, &size);
+		error = RegQueryValueExW(hkey_of(key), name_wide, NULL, &type, at, &size);
 		if (error != ERROR_SUCCESS)
 			continue;
 		*ret = (struct registry_value){ .type = type, .size = size, .at = take_ptr(at) };

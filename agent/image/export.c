@@ -70,7 +70,7 @@ static enum status add_missing(struct range_list *ranges, const json_t *begin, s
 	return ST_OK;
 }
 
-static enum status find_stream(struct export_run *x, struct err *e)
+static enum status choose_export_stream(struct export_run *x, struct err *e)
 {
 	const char *name = x->plan->stream;
 	enum status st;
@@ -88,9 +88,9 @@ static enum status find_stream(struct export_run *x, struct err *e)
 	return add_missing(&x->ranges, container_event(x->plan->in, "begin"), e);
 }
 
-static enum status open_input(struct export_run *x, struct err *e)
+static enum status open_export_input(struct export_run *x, struct err *e)
 {
-	enum status st = find_stream(x, e);
+	enum status st = choose_export_stream(x, e);
 
 	if (!st)
 		st = container_pages_init(&x->pages, x->plan->in->reader, x->stream, x->threads, e);
@@ -121,7 +121,7 @@ static uint64_t file_size(const struct export_run *x)
 	return size > 0 ? MAX((uint64_t)size, end) : end;
 }
 
-static enum status open_output(struct export_run *x, struct err *e)
+static enum status open_export_output(struct export_run *x, struct err *e)
 {
 	const struct export_plan *p = x->plan;
 	const struct image_request r = {
@@ -189,16 +189,16 @@ static struct rsz_times read_times(const struct export_run *x)
 	return t;
 }
 
-static enum status run(struct export_run *x, struct err *e)
+static enum status run_export(struct export_run *x, struct err *e)
 {
 	const struct image_format *format = x->plan->image->format;
-	enum status st = open_input(x, e);
+	enum status st = open_export_input(x, e);
 	struct rsz_times t;
 
 	if (!st && image_wants_kernel(format))
 		st = image_kernel_of_container(x->plan->in, x->stream, &x->dump, e);
 	if (!st)
-		st = open_output(x, e);
+		st = open_export_output(x, e);
 	if (st)
 		return st;
 	st = image_out_write(&x->out, &x->pages.pages,
@@ -221,7 +221,7 @@ enum status export_stream(const struct export_plan *plan, struct err *e)
 		.inputs = { plan->cli->operands[0] },
 		.threads = pipeline_threads(plan->threads),
 	};
-	const enum status st = run(&x, e);
+	const enum status st = run_export(&x, e);
 
 	run_deinit(&x);
 	return st;

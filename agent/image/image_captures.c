@@ -78,7 +78,8 @@ static uint64_t count_alike(const struct captures *c, const struct page *p, uint
 	return pages;
 }
 
-static enum status fill(const struct captures *c, struct image_captures *ret, struct err *e)
+static enum status collect_ranges(const struct captures *c, struct image_captures *ret,
+				  struct err *e)
 {
 	json_t *ranges = json_array();
 	uint64_t at = 0, untold = 0;
@@ -109,7 +110,7 @@ enum status image_captures_load(struct container *c, uint32_t stream, struct ima
 
 	*ret = (struct image_captures){ 0 };
 	if (!st)
-		st = fill(&all.streams[stream], ret, e);
+		st = collect_ranges(&all.streams[stream], ret, e);
 	stream_captures_deinit(&all);
 	return st;
 }

@@ -31,8 +31,9 @@ static struct walk_budget budget_for(const struct range_list *ranges, bool live)
 	};
 }
 
-static enum status look(struct linux_dump *ret, struct physmem *mem,
-			const struct image_kernel *known, struct walk_budget budget, struct err *e)
+static enum status find_dump_kernel(struct linux_dump *ret, struct physmem *mem,
+				    const struct image_kernel *known, struct walk_budget budget,
+				    struct err *e)
 {
 	struct physmem_cache cache;
 	enum status st = physmem_cache_init(&cache, mem, e);
@@ -91,7 +92,7 @@ static enum status look_in_streams(struct container *in, uint32_t memory,
 	if (!windows)
 		budget = budget_for(&mem.ranges, false);
 	if (!st)
-		st = look(ret, &mem.mem, known, budget, e);
+		st = find_dump_kernel(ret, &mem.mem, known, budget, e);
 	if (windows)
 		ret->os = OS_WINDOWS;
 	physmem_rsz_deinit(&mem);
@@ -127,7 +128,7 @@ enum status image_kernel_of_source(struct drv *source, struct linux_dump *ret, s
 	enum status st;
 
 	physmem_drv_init(&mem, source, clock_mono_ns);
-	st = look(ret, &mem.mem, &known, budget_for(mem.mem.ranges, !info->image), e);
+	st = find_dump_kernel(ret, &mem.mem, &known, budget_for(mem.mem.ranges, !info->image), e);
 	if (!st)
 		log_no_kernel(ret);
 	return st;

@@ -285,7 +285,7 @@ struct fields {
 	char digests[3][2 * sizeof(((struct image_digest *)0)->bytes) + 1];
 };
 
-static void add(struct fields *f, struct json_field field)
+static void add_json_field(struct fields *f, struct json_field field)
 {
 	if (f->count < FIELDS_MAX)
 		f->at[f->count++] = field;
@@ -297,34 +297,34 @@ static void add_hashes(struct fields *f, const struct image_out *x)
 	const struct image_writer *w = x->writer;
 
 	if (x->sha256[0])
-		add(f, field_text("sha256", x->sha256));
+		add_json_field(f, field_text("sha256", x->sha256));
 	for (size_t i = 0; w && i < w->n_digests; i++) {
 		bytes_to_hex(w->digests[i].bytes, w->digests[i].size, f->digests[i]);
-		add(f, field_text(w->digests[i].name, f->digests[i]));
+		add_json_field(f, field_text(w->digests[i].name, f->digests[i]));
 	}
 }
 
 static void add_image(struct fields *f, const struct image_out *x, enum status st,
 		      const struct err *e)
 {
-	add(f, field_text("output", where(x)));
-	add(f, field_text("format", x->request.options->format->name));
-	add(f, field_bool("complete", x->complete));
+	add_json_field(f, field_text("output", where(x)));
+	add_json_field(f, field_text("format", x->request.options->format->name));
+	add_json_field(f, field_bool("complete", x->complete));
 	if (x->set)
-		add(f, field_json("files", output_set_files(x->set)));
-	add(f, field_text("gaps", x->gaps ? output_where(x->gaps) : NULL));
-	add(f,
-	    field_u64("bytes_written", x->set ? output_set_bytes(x->set) : output_bytes(x->out)));
+		add_json_field(f, field_json("files", output_set_files(x->set)));
+	add_json_field(f, field_text("gaps", x->gaps ? output_where(x->gaps) : NULL));
+	add_json_field(f, field_u64("bytes_written",
+				    x->set ? output_set_bytes(x->set) : output_bytes(x->out)));
 	add_hashes(f, x);
-	add(f, field_json("pages", tally_states_json(&x->result.tally)));
+	add_json_field(f, field_json("pages", tally_states_json(&x->result.tally)));
 	if (x->request.captures) {
-		add(f, field_u64("captured_again", x->request.captures->pages));
-		add(f, field_u64("captured_again_tables", x->request.captures->tables));
+		add_json_field(f, field_u64("captured_again", x->request.captures->pages));
+		add_json_field(f, field_u64("captured_again_tables", x->request.captures->tables));
 	}
-	add(f, field_i64("exit_code", status_exit_code(st)));
-	add(f, field_text("outcome", exit_code_text(status_exit_code(st))));
-	add(f, field_text("error", st ? e->message : NULL));
-	add(f, field_json("usage", host_usage_json()));
+	add_json_field(f, field_i64("exit_code", status_exit_code(st)));
+	add_json_field(f, field_text("outcome", exit_code_text(status_exit_code(st))));
+	add_json_field(f, field_text("error", st ? e->message : NULL));
+	add_json_field(f, field_json("usage", host_usage_json()));
 }
 
 /* Page tables that were read again are no reason to look further. */
@@ -347,7 +347,7 @@ void image_out_summarise(const struct image_out *x, enum status st, const struct
 
 	add_image(&f, x, st, e);
 	for (; more && more->key; more++)
-		add(&f, *more);
+		add_json_field(&f, *more);
 	text_size((t->pages[PAGE_DATA] + t->pages[PAGE_ZERO] + t->pages[PAGE_HOLE]) << PAGE_SHIFT,
 		  size);
 	put_again(x, again, sizeof(again));

@@ -114,8 +114,8 @@ static enum status read_around(struct image_work *w, unsigned worker, struct ima
 }
 
 /* Damage costs its own pages and no others. */
-static enum status read_run(struct image_work *w, unsigned worker, struct image_item *it,
-			    size_t page, size_t pages, struct err *e)
+static enum status read_item_run(struct image_work *w, unsigned worker, struct image_item *it,
+				 size_t page, size_t pages, struct err *e)
 {
 	struct err why = ERR_INIT;
 	const enum status st = read_pages(w, worker, it, page, pages, &why);
@@ -151,7 +151,7 @@ static enum status read_piece(struct image_work *w, unsigned worker, struct imag
 			break;
 		make_hole(it, page, (size_t)from - page);
 		page = (size_t)MIN(to, it->piece.pages);
-		st = read_run(w, worker, it, (size_t)from, page - (size_t)from, e);
+		st = read_item_run(w, worker, it, (size_t)from, page - (size_t)from, e);
 		if (st && st != ST_SOURCE_FAILED)
 			return st;
 		ret = st ? st : ret;
@@ -164,7 +164,7 @@ static enum status read_piece(struct image_work *w, unsigned worker, struct imag
  * The pipeline
  */
 
-static enum status fill(void *arg, void *item, struct err *e)
+static enum status image_item_fill(void *arg, void *item, struct err *e)
 {
 	struct image_work *w = arg;
 	struct image_item *it = item;
@@ -259,9 +259,11 @@ static enum status drain(void *arg, void *item, struct err *e)
 	return st;
 }
 
-static const struct pipeline_ops image_ops = { .fill = fill, .work = work, .drain = drain };
+static const struct pipeline_ops image_ops = { .fill = image_item_fill,
+					       .work = work,
+					       .drain = drain };
 
-static void item_destroy(struct image_item *it)
+static void image_item_destroy(struct image_item *it)
 {
 	if (!it)
 		return;
@@ -270,7 +272,8 @@ static void item_destroy(struct image_item *it)
 	free(it);
 }
 
-static enum status item_create(const struct image_format *f, struct image_item **ret, struct err *e)
+static enum status image_item_create(const struct image_format *f, struct image_item **ret,
+				     struct err *e)
 {
 	struct image_item *it = calloc(1, sizeof(*it));
 
@@ -281,7 +284,7 @@ static enum status item_create(const struct image_format *f, struct image_item *
 	it->piece.data = it->data;
 	it->piece.status = it->status;
 	if (!it->data || (f->code_size && !it->piece.code)) {
-		item_destroy(it);
+		image_item_destroy(it);
 		return err_nomem(e);
 	}
 	*ret = it;
@@ -303,12 +306,12 @@ static void skip_rest(struct image_work *w, enum skip_reason reason)
 	}
 }
 
-static enum status run(struct image_work *w, unsigned threads, struct err *e)
+static enum status image_pass_run(struct image_work *w, unsigned threads, struct err *e)
 {
 	enum status st = ST_OK;
 
 	for (size_t i = 0; i < pipeline_items(threads) && !st; i++)
-		st = item_create(w->format, &w->items[i], e);
+		st = image_item_create(w->format, &w->items[i], e);
 	if (st)
 		return st;
 	progress_init(&w->progress, w->plan->progress, w->plan->phase, range_list_bytes(w->ranges));
@@ -345,7 +348,7 @@ enum status image_pass(const struct image_plan *plan, struct image_result *ret, 
 		.result = ret,
 		.end = page_up(image_end(spec)),
 	};
-	const enum status st = run(&w, spec->threads, e);
+	const enum status st = image_pass_run(&w, spec->threads, e);
 	const struct reading *reading = plan->pages->reading;
 
 	/* One of them is still being read into. */
@@ -355,7 +358,7 @@ enum status image_pass(const struct image_plan *plan, struct image_result *ret, 
 		return finish(&w, st, e);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(w.items); i++)
-		item_destroy(w.items[i]);
+		image_item_destroy(w.items[i]);
 	return finish(&w, st, e);
 }
 

@@ -266,7 +266,7 @@ static enum status next_rest(struct guided_feed *f, struct stream_piece *p)
 	return ST_END;
 }
 
-static enum status next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
+static enum status guided_next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
 {
 	struct guided_feed *f = (struct guided_feed *)feed;
 	enum status st = ST_OK;
@@ -318,7 +318,7 @@ static enum status open_guided(const struct memory_plan *plan, struct memory_res
 
 	if (!f)
 		return err_nomem(e);
-	f->feed.next = next;
+	f->feed.next = guided_next;
 	f->result = result;
 	f->slots = plan->slots;
 	f->find_again = plan->find_again;

@@ -197,7 +197,7 @@ static bool may_again(const struct guided_feed *f, uint64_t pa)
 		 (batch_has(&f->before, pa) || batch_has(&f->after, pa)));
 }
 
-static bool is_wanted(struct guided_feed *f, const struct run *r, uint64_t pa)
+static bool is_frame_wanted(struct guided_feed *f, const struct run *r, uint64_t pa)
 {
 	if (!range_list_find(f->sweep.ranges, pa))
 		return false;
@@ -217,7 +217,7 @@ static bool next_page(struct guided_feed *f, uint64_t *pa)
 
 		for (; g->page < r->pages && !is_repeated(g); g->page++) {
 			*pa = r->pa + g->page * PAGE_SIZE;
-			if (is_wanted(f, r, *pa))
+			if (is_frame_wanted(f, r, *pa))
 				return true;
 		}
 	}

@@ -38,7 +38,7 @@ static void add_subtree(struct guided_feed *f, unsigned level, uint64_t pa, uint
  * What the new bytes of a table name that the old ones did not: frames to be taken (again), tables
  * to be walked. Rights, accessed and dirty bits do not matter here. True if there are frames.
  */
-static bool compare(struct guided_feed *f, struct table *t, const uint8_t *now)
+static bool compare_table(struct guided_feed *f, struct table *t, const uint8_t *now)
 {
 	bool frames = false;
 
@@ -71,7 +71,7 @@ static void check_table(struct guided_feed *f, struct table *t)
 	/* It was readable a moment ago; what is gone now keeps its first copy. */
 	if (!physmem_read_page(&f->mem.mem, t->pa, now, &when))
 		return;
-	changed = compare(f, t, now);
+	changed = compare_table(f, t, now);
 	memcpy(t->bytes, now, PAGE_SIZE);
 	f->result->tables_changed += changed && !g->round && !t->waits;
 	t->open = changed && g->round < GUIDED_ROUNDS;

@@ -14,7 +14,7 @@ struct linear_feed {
 	bool tables_first;
 };
 
-static enum status next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
+static enum status linear_next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
 {
 	struct linear_feed *f = (struct linear_feed *)feed;
 	enum status st = sweep_next(&f->sweep, p);
@@ -36,7 +36,7 @@ static enum status open_sweeps(const struct memory_plan *plan, struct memory_res
 	if (!f)
 		return err_nomem(e);
 	*f = (struct linear_feed){
-		.feed.next = next,
+		.feed.next = linear_next,
 		.sweep = { .source = plan->source,
 			   .result = result,
 			   .ranges = memory_ranges(plan),

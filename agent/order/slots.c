@@ -78,7 +78,7 @@ struct slots {
  * Bits
  */
 
-static bool has_bit(const uint64_t *bits, uint64_t page)
+static bool has_slot_bit(const uint64_t *bits, uint64_t page)
 {
 	return bits[page / WORD_BITS] >> page % WORD_BITS & 1;
 }
@@ -97,7 +97,7 @@ static void flip_bits(uint64_t *bits, const struct rsz_extent *x)
 bool slots_has(const struct slots *s, uint32_t number, uint64_t page)
 {
 	return s && number < PTE_FILES_MAX && page < s->files[number].pages &&
-	       has_bit(s->files[number].read, page);
+	       has_slot_bit(s->files[number].read, page);
 }
 
 /*
@@ -212,7 +212,7 @@ size_t slots_count(struct slots *s, const uint8_t *table)
 	for (size_t i = 0; s && i < TABLE_ENTRIES; i++) {
 		const struct file *f = find_slot(s, get_le64(table + 8 * i), &w);
 
-		n += f && !has_bit(f->read, w.page);
+		n += f && !has_slot_bit(f->read, w.page);
 	}
 	return n;
 }
@@ -224,7 +224,7 @@ bool slots_due(struct slots *s, const uint8_t *table)
 	for (size_t i = 0; s && i < TABLE_ENTRIES; i++) {
 		const struct file *f = find_slot(s, get_le64(table + 8 * i), &w);
 
-		if (f && has_bit(f->due, w.page))
+		if (f && has_slot_bit(f->due, w.page))
 			return true;
 	}
 	return false;
@@ -261,9 +261,9 @@ static void drop_wants(struct slots *s, size_t keep)
 }
 
 /* Once for everybody, and once more for those whose entry came to name it later. */
-static bool is_wanted(const struct file *f, uint64_t page, bool changed)
+static bool is_slot_wanted(const struct file *f, uint64_t page, bool changed)
 {
-	return !has_bit(f->read, page) || (changed && !has_bit(f->again, page));
+	return !has_slot_bit(f->read, page) || (changed && !has_slot_bit(f->again, page));
 }
 
 size_t slots_want(struct slots *s, const uint8_t *table, uint64_t changed)
@@ -277,11 +277,11 @@ size_t slots_want(struct slots *s, const uint8_t *table, uint64_t changed)
 	for (size_t i = 0; s && i < TABLE_ENTRIES; i++) {
 		const struct file *f = find_slot(s, get_le64(table + 8 * i), &w);
 
-		if (f && has_bit(f->due, w.page)) {
+		if (f && has_slot_bit(f->due, w.page)) {
 			n++;
 			continue;
 		}
-		if (!f || !is_wanted(f, w.page, changed >> i / 8 & 1))
+		if (!f || !is_slot_wanted(f, w.page, changed >> i / 8 & 1))
 			continue;
 		flip_bit(f->due, w.page);
 		s->wants[s->n_wants++] = w;
@@ -303,7 +303,7 @@ static uint64_t *bits_of(struct file *f, unsigned pass)
 
 static struct rsz_extent extent_of(const struct file *f, uint64_t page)
 {
-	const bool again = has_bit(f->read, page);
+	const bool again = has_slot_bit(f->read, page);
 
 	return (struct rsz_extent){
 		.address = page * PAGE_SIZE,
@@ -330,10 +330,10 @@ static size_t gap_before(const struct slots *s, const struct file *f, uint64_t p
 	const struct rsz_extent *last = s->n_extents ? &s->extents[s->n_extents - 1] : NULL;
 	const uint64_t from = last && !last->pass ? end_of(last) / PAGE_SIZE : page;
 
-	if (page <= from || page - from > GAP_PAGES || has_bit(f->read, page))
+	if (page <= from || page - from > GAP_PAGES || has_slot_bit(f->read, page))
 		return 0;
 	for (uint64_t i = from; i < page; i++)
-		if (has_bit(f->read, i) || has_bit(f->due, i))
+		if (has_slot_bit(f->read, i) || has_slot_bit(f->due, i))
 			return 0;
 	return (size_t)(page - from);
 }

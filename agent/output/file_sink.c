@@ -142,8 +142,8 @@ static const char *file_where(const struct output *o)
 	return t->partial && !o->committed ? t->partial : t->path;
 }
 
-static enum status file_open(const struct output_options *options, struct output **ret,
-			     struct err *e)
+static enum status file_sink_open(const struct output_options *options, struct output **ret,
+				  struct err *e)
 {
 	struct target_look look;
 	struct file_output *f;
@@ -171,7 +171,7 @@ static enum status file_open(const struct output_options *options, struct output
 const struct output_ops file_sink = {
 	.name = "file",
 	.is_file = true,
-	.open = file_open,
+	.open = file_sink_open,
 	.write = file_write,
 	.skip = file_skip,
 	.cut = file_cut,

@@ -22,7 +22,7 @@
 /* Far behind every file: a lock on Windows is on bytes, and keeps others from reading those. */
 #define LOCK_OFFSET UINT64_C(0x7ffffffffffffffe)
 
-static HANDLE handle_of(int fd)
+static HANDLE output_handle_of(int fd)
 {
 	return (HANDLE)_get_osfhandle(fd);
 }
@@ -88,7 +88,7 @@ static enum status lock_handle(HANDLE h, bool shared, struct err *e)
 
 enum status target_lock(int fd, bool shared, struct err *e)
 {
-	return lock_handle(handle_of(fd), shared, e);
+	return lock_handle(output_handle_of(fd), shared, e);
 }
 
 enum status windows__check_idle(const char *path, struct err *e)
@@ -348,7 +348,7 @@ enum status target_open_stdout(struct target *ret, struct err *e)
 	ret->path = strdup("stdout");
 	if (!ret->path)
 		return err_nomem(e);
-	if (GetConsoleMode(handle_of(STDOUT_FILENO), &mode))
+	if (GetConsoleMode(output_handle_of(STDOUT_FILENO), &mode))
 		return err_set(e, ST_OUTPUT, "stdout: is a console; send it to a file or a pipe");
 	fflush(stdout);
 	ret->fd = _dup(STDOUT_FILENO);
@@ -386,7 +386,7 @@ bool target_disk_size(const struct target *t, uint64_t *ret)
 
 enum status target_hole(struct target *t, uint64_t len, uint64_t end, struct err *e)
 {
-	const HANDLE h = handle_of(t->fd);
+	const HANDLE h = output_handle_of(t->fd);
 	const LARGE_INTEGER forward = { .QuadPart = (LONGLONG)len };
 	DWORD got;
 
@@ -403,7 +403,7 @@ enum status target_seek(struct target *t, uint64_t at, struct err *e)
 {
 	const LARGE_INTEGER to = { .QuadPart = (LONGLONG)at };
 
-	if (!SetFilePointerEx(handle_of(t->fd), to, NULL, FILE_BEGIN))
+	if (!SetFilePointerEx(output_handle_of(t->fd), to, NULL, FILE_BEGIN))
 		return err_from_win32(e, ST_OUTPUT, GetLastError(), "%s: seek", t->path);
 	return ST_OK;
 }
@@ -418,7 +418,8 @@ enum status target_reserve(struct target *t, uint64_t from, uint64_t end, struct
 	DWORD failed;
 
 	(void)from;
-	if (SetFileInformationByHandle(handle_of(t->fd), FileAllocationInfo, &info, sizeof(info)))
+	if (SetFileInformationByHandle(output_handle_of(t->fd), FileAllocationInfo, &info,
+				       sizeof(info)))
 		return ST_OK;
 	failed = GetLastError();
 	if (failed == ERROR_DISK_FULL || failed == ERROR_HANDLE_DISK_FULL)
@@ -432,7 +433,7 @@ enum status target_cut(struct target *t, uint64_t len, struct err *e)
 
 	if (os_truncate(t->fd, len))
 		return err_from_errno(e, ST_OUTPUT, errno, "%s: truncate", t->partial);
-	if (!SetFilePointerEx(handle_of(t->fd), at, NULL, FILE_BEGIN))
+	if (!SetFilePointerEx(output_handle_of(t->fd), at, NULL, FILE_BEGIN))
 		return err_from_win32(e, ST_OUTPUT, GetLastError(), "%s: truncate", t->partial);
 	return ST_OK;
 }
@@ -440,7 +441,7 @@ enum status target_cut(struct target *t, uint64_t len, struct err *e)
 enum status target_close(struct target *t, struct err *e)
 {
 	const char *name = t->partial ? t->partial : t->path;
-	const HANDLE h = handle_of(t->fd);
+	const HANDLE h = output_handle_of(t->fd);
 	int fd = t->fd;
 
 	/* A pipe would wait until its reader has read all; NUL and pipes have nothing to sync. */
@@ -520,7 +521,7 @@ enum status target_check_untouched(int fd, const char *path, uint64_t size, stru
 	BY_HANDLE_FILE_INFORMATION opened, named;
 	uint64_t now;
 
-	if (!GetFileInformationByHandle(handle_of(fd), &opened))
+	if (!GetFileInformationByHandle(output_handle_of(fd), &opened))
 		return err_from_win32(e, ST_OUTPUT, GetLastError(), "look at it again");
 	if (!identity_at(path, &named) || !same_file(&opened, &named))
 		return err_set(e, ST_OUTPUT, "was replaced by another file while it was checked");

@@ -208,7 +208,7 @@ static enum status listed_init(struct listed *l, const struct process_list *list
 	return ST_OK;
 }
 
-static bool is_listed(const struct listed *l, uint64_t pa)
+static bool is_listed_process(const struct listed *l, uint64_t pa)
 {
 	return bsearch(&pa, l->at, l->count, sizeof(*l->at), compare_address) != NULL;
 }
@@ -219,7 +219,7 @@ static uint64_t root_of_process(const struct process *p)
 	return (p->dtb & PTE_FRAME) | p->pid % PAGE_SIZE;
 }
 
-static void add_space(struct discovery *d, struct address_space a)
+static void keep_space(struct discovery *d, struct address_space a)
 {
 	d->spaces[d->n_spaces++] = a;
 }
@@ -244,11 +244,11 @@ static void add_kernel(const struct search *s)
 	for (size_t i = 0; i < d->list.count; i++)
 		if (d->list.at[i].has_dtb && d->list.at[i].dtb == d->kernel_dtb)
 			return;
-	add_space(d, (struct address_space){
-			     .process = { .has_dtb = true, .dtb = d->kernel_dtb },
-			     .scanned = root_scan_find(&d->roots, d->kernel_dtb),
-			     .kernel = knows_kernel_root(s),
-		     });
+	keep_space(d, (struct address_space){
+			      .process = { .has_dtb = true, .dtb = d->kernel_dtb },
+			      .scanned = root_scan_find(&d->roots, d->kernel_dtb),
+			      .kernel = knows_kernel_root(s),
+		      });
 	d->unlisted += d->spaces[0].scanned && !d->spaces[0].kernel;
 }
 
@@ -275,12 +275,12 @@ static void add_listed(const struct search *s, bool scanned, const struct listed
 			a.kernel = a.process.dtb == d->kernel_dtb;
 			if (r && !a.process.user_dtb)
 				a.process.user_dtb = r->twin;
-			d->unscanned +=
-				scanned && !r &&
-				(!earlier || is_listed(earlier, root_of_process(&a.process))) &&
-				is_missed(s, a.process.dtb);
+			d->unscanned += scanned && !r &&
+					(!earlier ||
+					 is_listed_process(earlier, root_of_process(&a.process))) &&
+					is_missed(s, a.process.dtb);
 		}
-		add_space(d, a);
+		keep_space(d, a);
 	}
 }
 
@@ -316,7 +316,7 @@ static void add_unlisted(struct discovery *d, const struct listed *l)
 		const struct root *r = &d->roots.at[i];
 		struct address_space a;
 
-		if (r->user_table || r->pa == d->kernel_dtb || is_listed(l, r->pa))
+		if (r->user_table || r->pa == d->kernel_dtb || is_listed_process(l, r->pa))
 			continue;
 		if (!r->user) {
 			d->idle_roots++;
@@ -324,7 +324,7 @@ static void add_unlisted(struct discovery *d, const struct listed *l)
 		}
 		a = found_by_scan(d, r);
 		d->unlisted += !a.kernel;
-		add_space(d, a);
+		keep_space(d, a);
 	}
 }
 
@@ -382,7 +382,7 @@ static enum status add_spaces(const struct search *s, const struct listed *now, 
 	return st;
 }
 
-static enum status merge(const struct search *s, struct err *e)
+static enum status merge_spaces(const struct search *s, struct err *e)
 {
 	struct discovery *d = s->d;
 	struct listed now;
@@ -396,7 +396,7 @@ static enum status merge(const struct search *s, struct err *e)
 	return st;
 }
 
-static enum status read_list(const struct search *s, struct err *e)
+static enum status list_spaces(const struct search *s, struct err *e)
 {
 	return s->d->os == OS_WINDOWS ? paging__discover_windows(s, e)
 				      : paging__discover_linux(s, e);
@@ -437,7 +437,7 @@ static enum status recall(struct discovery *d, const struct discovery *before, s
 	return ST_OK;
 }
 
-static enum status run(const struct search *s, struct err *e)
+static enum status try_discovery(const struct search *s, struct err *e)
 {
 	const struct discovery *before = s->hints->before;
 	enum status st =
@@ -445,10 +445,10 @@ static enum status run(const struct search *s, struct err *e)
 
 	if (st || s->d->os == OS_UNKNOWN || s->hints->kernel_only)
 		return st;
-	st = read_list(s, e);
+	st = list_spaces(s, e);
 	if (!st)
 		st = scan(s, e);
-	return st ? st : merge(s, e);
+	return st ? st : merge_spaces(s, e);
 }
 
 enum status discover(struct physmem *m, const struct discover_hints *h, struct walk_budget *budget,
@@ -461,7 +461,7 @@ enum status discover(struct physmem *m, const struct discover_hints *h, struct w
 	enum status st;
 
 	*ret = (struct discovery){ .self_index = NO_INDEX };
-	st = run(&s, e);
+	st = try_discovery(&s, e);
 	ret->pages_read = pages - s.budget->pages;
 	ret->ns = s.budget->now ? s.budget->now() - begin : 0;
 	if (st)

@@ -193,7 +193,7 @@ static void find_kdbg(const struct search *s, const struct virt *space)
 	w->looked_for_kdbg = true;
 }
 
-static enum status read_list(const struct search *s, const struct virt *space, struct err *e)
+static enum status list_processes(const struct search *s, const struct virt *space, struct err *e)
 {
 	struct windows_kernel *w = &s->d->windows;
 	struct process_list *list = &s->d->list;
@@ -239,7 +239,7 @@ enum status paging__discover_windows(const struct search *s, struct err *e)
 	/* What was paged out at the first look may be there at the second. */
 	if (!w->has_pdb)
 		w->has_pdb = pe_pdb(&space, w->base, file, &w->pdb);
-	st = read_list(s, &space, e);
+	st = list_processes(s, &space, e);
 	if (!st && !w->version.lab[0])
 		windows_kernel_version(&space, w, file);
 	if (!st && !w->paging_files.count)

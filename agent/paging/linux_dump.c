@@ -28,7 +28,8 @@
  */
 #define IMAGE_GAP        (UINT64_C(2) << 20)
 
-static void begin(struct walk *w, const struct virt *space, uint64_t first, uint64_t last)
+static void begin_range_walk(struct walk *w, const struct virt *space, uint64_t first,
+			     uint64_t last)
 {
 	const struct walk_options options = {
 		.mode = space->mode,
@@ -65,7 +66,7 @@ static void find_image(struct image_kernel *k, struct walk *w, const struct virt
 	if (va < LINUX_KERNEL_MAP || va >= IMAGE_LIMIT || !virt_translate(space, va, &pa))
 		return;
 	end = seen = va;
-	begin(w, space, va, IMAGE_LIMIT - 1);
+	begin_range_walk(w, space, va, IMAGE_LIMIT - 1);
 	while ((leaf = next_leaf(w)) && (leaf->va < seen || leaf->va - seen < IMAGE_GAP)) {
 		seen = leaf->va + leaf->size;
 		if (leaf->kind != ENTRY_LEAF)
@@ -89,7 +90,7 @@ static void find_direct_map(struct image_kernel *k, struct walk *w, const struct
 	const struct entry *leaf;
 	uint64_t pa;
 
-	begin(w, space, half, LINUX_KERNEL_MAP - 1);
+	begin_range_walk(w, space, half, LINUX_KERNEL_MAP - 1);
 	while ((leaf = next_leaf(w))) {
 		const uint64_t base = leaf->va - leaf->frame;
 
@@ -115,8 +116,8 @@ static enum status find_maps(struct image_kernel *k, const struct virt *space,
 }
 
 /* The source's, and VMCOREINFO (or NULL) before them, where it is found whatever those are. */
-static enum status put_notes(struct linux_dump *d, const struct image_kernel *known,
-			     const struct vmcoreinfo *v, struct err *e)
+static enum status put_dump_notes(struct linux_dump *d, const struct image_kernel *known,
+				  const struct vmcoreinfo *v, struct err *e)
 {
 	static const char name[] = "VMCOREINFO";
 	const size_t size = v ? elf_note_size(name, v->len) : 0;
@@ -158,7 +159,7 @@ enum status linux_dump_init(struct linux_dump *ret, struct physmem *m,
 		return st;
 	ret->os = d.os;
 	ret->vmcoreinfo = has_vmcoreinfo(known) ? "source" : d.vmcoreinfo ? "memory" : NULL;
-	st = put_notes(ret, known, has_vmcoreinfo(known) ? NULL : d.vmcoreinfo, e);
+	st = put_dump_notes(ret, known, has_vmcoreinfo(known) ? NULL : d.vmcoreinfo, e);
 	if (!st && d.vmcoreinfo) {
 		const struct virt space = { m, d.mode, d.kernel_dtb, d.ignore, budget };
 

@@ -13,7 +13,7 @@
 static const char opening[] = "OSRELEASE=";
 
 /* Up to the first NUL: the text has none, and what lies behind it is not its own. */
-static bool take_text(struct vmcoreinfo *v, const void *p, size_t len)
+static bool take_vmcoreinfo(struct vmcoreinfo *v, const void *p, size_t len)
 {
 	const size_t most = MIN(len, sizeof(v->text) - 1);
 
@@ -28,7 +28,7 @@ bool vmcoreinfo_from_page(struct vmcoreinfo *v, const uint8_t *page)
 	int64_t size;
 
 	/* Text that merely begins like it is common in the memory of who works on kernels. */
-	return !memcmp(page, opening, sizeof(opening) - 1) && take_text(v, page, PAGE_SIZE) &&
+	return !memcmp(page, opening, sizeof(opening) - 1) && take_vmcoreinfo(v, page, PAGE_SIZE) &&
 	       vmcoreinfo_decimal(v->text, v->len, "PAGESIZE", &size) && size == PAGE_SIZE;
 }
 
@@ -37,7 +37,7 @@ bool vmcoreinfo_from_notes(struct vmcoreinfo *v, const void *notes, size_t len)
 	size_t size;
 	const uint8_t *text = elf_note_find(notes, len, "VMCOREINFO", &size);
 
-	return text && take_text(v, text, size);
+	return text && take_vmcoreinfo(v, text, size);
 }
 
 /* Digits of a base up to the end of the line, nothing else. */

@@ -101,7 +101,7 @@ static bool is_same_image(const struct pe_image *pe, const uint8_t *h)
 /*
  * The section table of the file. Without one, or with one of another image, memory is all there is.
  */
-static void open_file(struct pe_image *pe, struct pe_file *file)
+static void open_pe_file(struct pe_image *pe, struct pe_file *file)
 {
 	uint8_t dos[64], h[HEADERS_SIZE], s[SECTION_SIZE];
 	uint64_t at;
@@ -150,7 +150,7 @@ static bool open_image(struct pe_image *pe, const struct virt *v, uint64_t base,
 	*pe = (struct pe_image){ .v = v, .base = base };
 	if (!open_headers(pe, ret_exports))
 		return false;
-	open_file(pe, file);
+	open_pe_file(pe, file);
 	return true;
 }
 

@@ -45,7 +45,7 @@ static struct print *print_at(const struct table_prints *p, size_t n)
 }
 
 /* Where in the index a table is, or is to be. */
-static size_t find(const struct table_prints *p, uint64_t pa)
+static size_t find_print(const struct table_prints *p, uint64_t pa)
 {
 	size_t at = (size_t)(mix(0, pa) >> 20) & (p->room - 1);
 
@@ -69,7 +69,7 @@ static bool grow_index(struct table_prints *p)
 	}
 	for (size_t i = 0; i < old.room; i++)
 		if (old.index[i])
-			p->index[find(p, print_at(p, old.index[i] - 1)->pa)] = old.index[i];
+			p->index[find_print(p, print_at(p, old.index[i] - 1)->pa)] = old.index[i];
 	free(old.index);
 	return true;
 }
@@ -97,7 +97,7 @@ void table_prints_add(struct table_prints *p, const struct printed_table *t)
 
 	if (!grow(p))
 		return;
-	at = find(p, t->pa);
+	at = find_print(p, t->pa);
 	if (!p->index[at])
 		p->index[at] = (uint32_t)++p->count;
 	to = print_at(p, p->index[at] - 1);
@@ -109,7 +109,7 @@ void table_prints_add(struct table_prints *p, const struct printed_table *t)
 
 uint64_t table_prints_changed(const struct table_prints *p, const struct printed_table *t)
 {
-	const size_t at = p && p->room ? find(p, t->pa) : 0;
+	const size_t at = p && p->room ? find_print(p, t->pa) : 0;
 	const struct print *was;
 	uint64_t ret = 0;
 

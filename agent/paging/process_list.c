@@ -40,7 +40,7 @@ void paging__set_name(struct process *p, const uint8_t *bytes)
 	p->name[len] = '\0';
 }
 
-static enum status append(struct process_list *l, const struct process *p, struct err *e)
+static enum status append_process(struct process_list *l, const struct process *p, struct err *e)
 {
 	if (l->count == l->room) {
 		struct process *at = array_grow(l->at, &l->room, sizeof(*at));
@@ -106,7 +106,7 @@ static enum status add_link(const struct process_ring *r, uint64_t link, struct 
 	const enum link_kind kind = r->read(r, link, &p);
 
 	*bad = kind == LINK_BAD;
-	return kind == LINK_PROCESS ? append(l, &p, e) : ST_OK;
+	return kind == LINK_PROCESS ? append_process(l, &p, e) : ST_OK;
 }
 
 static bool knows(const struct process_list *l, size_t count, uint64_t object)

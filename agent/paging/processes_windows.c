@@ -29,7 +29,7 @@ struct eprocess {
 	uint8_t bytes[EPROCESS_MAX];
 };
 
-static bool load(const struct virt *v, uint64_t va, struct eprocess *ret)
+static bool load_eprocess(const struct virt *v, uint64_t va, struct eprocess *ret)
 {
 	ret->va = va;
 	ret->len = 0;
@@ -92,7 +92,7 @@ static bool links_are_sound(const struct virt *v, const struct windows_kernel *k
 	/* The head names it: then the image may lack the next process. */
 	if (in_kernel(k, next) || (in_kernel(k, before) && forth == here))
 		return true;
-	return load(v, next - links, &neighbour) && dtb_of(&neighbour, &dtb) &&
+	return load_eprocess(v, next - links, &neighbour) && dtb_of(&neighbour, &dtb) &&
 	       pid_is_sound(field(&neighbour, links - 8));
 }
 
@@ -131,9 +131,9 @@ static void load_neighbour(const struct virt *v, const struct windows_kernel *k,
 	const uint64_t next = field(system, k->offsets.links);
 	const uint64_t before = field(system, k->offsets.links + 8);
 
-	if (!in_kernel(k, next) && load(v, next - k->offsets.links, ret))
+	if (!in_kernel(k, next) && load_eprocess(v, next - k->offsets.links, ret))
 		return;
-	if (!in_kernel(k, before) && load(v, before - k->offsets.links, ret))
+	if (!in_kernel(k, before) && load_eprocess(v, before - k->offsets.links, ret))
 		return;
 	*ret = *system;
 }
@@ -163,7 +163,7 @@ static enum link_kind read_eprocess(const struct process_ring *r, uint64_t link,
 
 	if (in_kernel(k, link))
 		return LINK_HEAD; /* PsActiveProcessHead */
-	if (!load(r->v, link - o->links, &p) || !pid_is_sound(field(&p, o->pid)) ||
+	if (!load_eprocess(r->v, link - o->links, &p) || !pid_is_sound(field(&p, o->pid)) ||
 	    !range_fits(o->name, IMAGE_NAME_LEN, p.len))
 		return LINK_BAD;
 	ret->object = p.va;
@@ -194,7 +194,7 @@ static uint32_t twin_offset(const struct virt *v, const struct process *p)
 {
 	struct eprocess ep;
 
-	if (!p->has_dtb || !load(v, p->object, &ep))
+	if (!p->has_dtb || !load_eprocess(v, p->object, &ep))
 		return 0;
 	for (uint32_t off = USER_DTB_FIRST; off + 8 <= MIN(ep.len, (size_t)0x600); off += 8) {
 		const uint64_t value = field(&ep, off);
@@ -291,7 +291,7 @@ enum status windows_processes(const struct virt *v, struct windows_kernel *k, st
 	k->offsets = (struct windows_offsets){ .dtb = DTB_OFFSET };
 	k->head = 0;
 	if (!pe_is_ntoskrnl(v, k->base, file, &k->size) || !find_system(v, k, file) ||
-	    !load(v, k->system_process, &system) || !find_links(v, k, &system) ||
+	    !load_eprocess(v, k->system_process, &system) || !find_links(v, k, &system) ||
 	    !find_name(v, k, &system))
 		return ST_OK;
 	/* System is the first process; what is before it is the head. */

@@ -107,7 +107,7 @@ static bool worth_measuring(const struct kernel_half *k, const uint8_t *page, ui
 	return met;
 }
 
-static enum status add(struct root_scan *s, const struct root *r, struct err *e)
+static enum status add_root(struct root_scan *s, const struct root *r, struct err *e)
 {
 	if (s->count == ROOTS_MAX) {
 		s->full = true;
@@ -132,7 +132,7 @@ static enum status ask_page(const struct kernel_half *k, const uint8_t *page, ui
 	if (!worth_measuring(k, page, pa))
 		return ST_OK;
 	r = measure(k, page, pa);
-	return is_root(k, &r) ? add(s, &r, e) : ST_OK;
+	return is_root(k, &r) ? add_root(s, &r, e) : ST_OK;
 }
 
 /* One run of pages, as far as the budget goes; *done says how far that was. */
@@ -246,7 +246,7 @@ static int compare_roots(const void *a, const void *b)
 }
 
 /* By address, each once: a page that was captured twice was shown twice. */
-static void settle(struct root_scan *s)
+static void sort_roots(struct root_scan *s)
 {
 	size_t kept = 0;
 
@@ -276,7 +276,7 @@ enum status root_watch_confirm(const struct root_watch *w, struct physmem *m,
 		else if (physmem_read_page(m, pa, page, NULL))
 			st = ask_page(&w->half, page, pa, ret, e);
 	}
-	settle(ret);
+	sort_roots(ret);
 	if (!st && w->half.self_index == NO_INDEX)
 		find_twins(m, ret);
 	return st;

@@ -147,7 +147,7 @@ static bool page_frame(const struct swap_cache *c, uint64_t page, uint64_t *ret)
 	return true;
 }
 
-static bool has_bit(uint64_t flags, uint32_t bit)
+static bool has_page_flag(uint64_t flags, uint32_t bit)
 {
 	return bit < 64 && flags >> bit & 1;
 }
@@ -162,7 +162,7 @@ static bool is_page_of(struct swap_cache *c, const struct swap_look *want, uint6
 	const uint64_t entry = (uint64_t)want->file << TYPE_SHIFT | want->slot;
 	uint64_t private;
 
-	return has_bit(flags, c->layout.head_bit) ||
+	return has_page_flag(flags, c->layout.head_bit) ||
 	       (read_word(c, first + delta * c->layout.page + c->layout.private, &private) &&
 		private == entry);
 }
@@ -184,7 +184,7 @@ static enum swap_cache_state judge_page(struct swap_cache *c, const struct swap_
 		return SWAP_CACHE_UNKNOWN;
 	t->frame += delta << PAGE_SHIFT;
 	/* Until then it is being read from the slot (mm/page_io.c). */
-	return has_bit(flags, c->layout.uptodate_bit) ? SWAP_CACHE_HELD : SWAP_CACHE_BUSY;
+	return has_page_flag(flags, c->layout.uptodate_bit) ? SWAP_CACHE_HELD : SWAP_CACHE_BUSY;
 }
 
 /*
@@ -306,7 +306,7 @@ static void trace_slot(struct swap_cache *c, const struct swap_look *want, struc
  * Looking
  */
 
-static enum status make_room(struct swap_cache *c, size_t n, struct err *e)
+static enum status make_room_for_slots(struct swap_cache *c, size_t n, struct err *e)
 {
 	if (n <= c->n_traces)
 		return ST_OK;
@@ -353,7 +353,7 @@ static void look_once(struct swap_cache *c, struct swap_look *looks, size_t n, u
 enum status swap_cache_look(struct swap_cache *c, struct swap_look *looks, size_t n, uint8_t *bytes,
 			    struct err *e)
 {
-	enum status st = make_room(c, n, e);
+	enum status st = make_room_for_slots(c, n, e);
 	size_t open = n;
 
 	for (size_t i = 0; i < n; i++)

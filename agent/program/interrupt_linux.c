@@ -7,7 +7,7 @@
 #include "agent/program/progress.h"
 #include "formats/base/defs.h"
 
-static const char *name_of(int number)
+static const char *signal_name_of(int number)
 {
 	switch (number) {
 	case SIGINT:
@@ -21,7 +21,7 @@ static const char *name_of(int number)
 
 static void on_signal(int number)
 {
-	if (interrupt_ask(name_of(number)))
+	if (interrupt_ask(signal_name_of(number)))
 		return;
 	/*
 	 * Only SIGINT is repeated by a person who means it; timeout(1), for one, sends SIGTERM

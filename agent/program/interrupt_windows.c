@@ -3,7 +3,7 @@
 
 #include "formats/base/win32.h"
 
-static const char *name_of(DWORD event)
+static const char *event_name_of(DWORD event)
 {
 	switch (event) {
 	case CTRL_C_EVENT:
@@ -24,7 +24,7 @@ static BOOL WINAPI on_event(DWORD event)
 {
 	const bool final = event == CTRL_CLOSE_EVENT || event == CTRL_LOGOFF_EVENT ||
 			   event == CTRL_SHUTDOWN_EVENT;
-	const bool first = interrupt_ask(name_of(event));
+	const bool first = interrupt_ask(event_name_of(event));
 
 	/*
 	 * When this returns, the process ends; and it ends anyway after some seconds (5 for a

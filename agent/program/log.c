@@ -68,7 +68,7 @@ void log_tee(void (*fn)(void *arg, const char *line, size_t len), void *arg)
 }
 
 /* A log that cannot be written has nobody left to tell. */
-static void put(const char *text, size_t len)
+static void write_log(const char *text, size_t len)
 {
 	while (len) {
 		const ssize_t n = write(the_log.config.fd, text, (unsigned)MIN(len, IO_MAX));
@@ -91,7 +91,7 @@ static void put_line(const char *line)
 	const int n =
 		snprintf(all, sizeof(all), "%s%s\n%s", drawn ? erase : "", line, the_log.status);
 
-	put(all, MIN((size_t)n, sizeof(all) - 1));
+	write_log(all, MIN((size_t)n, sizeof(all) - 1));
 }
 
 void log_status_line(const char *text)
@@ -103,7 +103,7 @@ void log_status_line(const char *text)
 	snprintf(the_log.status, sizeof(the_log.status), "%s", text ? text : "");
 	if (drawn || the_log.status[0]) {
 		const int n = snprintf(line, sizeof(line), "\r\033[K%s", the_log.status);
-		put(line, (size_t)n);
+		write_log(line, (size_t)n);
 	}
 	unlock_log(locked);
 }
@@ -184,7 +184,7 @@ void log_write(enum log_level level, const struct json_field *fields, const char
 	if (is_shown(level) && !the_log.config.json)
 		show_human(level, message);
 	else if (is_shown(level) && json)
-		put(json, strlen(json));
+		write_log(json, strlen(json));
 	if (the_log.tee && json && !in_tee) {
 		in_tee = true;
 		the_log.tee(the_log.tee_arg, json, strlen(json));
@@ -199,7 +199,7 @@ void log_progress(const struct json_field *fields)
 	_cleanup_free_ char *json = json_line("info", fields, "progress", NULL);
 
 	if (the_log.config.json && !the_log.config.quiet && json)
-		put(json, strlen(json));
+		write_log(json, strlen(json));
 	unlock_log(locked);
 }
 
@@ -211,6 +211,6 @@ void log_progress_asked(const struct json_field *fields, const char *text)
 	if (!the_log.config.json)
 		show_human(LOG_INFO, text);
 	else if (json)
-		put(json, strlen(json));
+		write_log(json, strlen(json));
 	unlock_log(locked);
 }

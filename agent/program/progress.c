@@ -37,7 +37,7 @@ uint64_t progress_seconds_left(const struct progress_numbers *n)
 }
 
 /* Never 100 before the end, never more. */
-static unsigned percent(const struct progress_numbers *n)
+static unsigned progress_percent(const struct progress_numbers *n)
 {
 	if (n->done >= n->total)
 		return 100;
@@ -63,7 +63,7 @@ static size_t join_parts(const struct progress_numbers *n, int keep, char *ret, 
 	if (keep <= PART_LABEL)
 		PUT("%.40s  ", n->label);
 	if (n->total)
-		PUT("%3u%%  ", percent(n));
+		PUT("%3u%%  ", progress_percent(n));
 	if (keep <= PART_AMOUNT && n->total)
 		PUT("%s/%s  ", done, total);
 	else if (keep <= PART_AMOUNT || !n->total)

@@ -15,7 +15,7 @@ void doc_deinit(struct doc *d)
 }
 
 /* Room for `more` bytes and a 0 behind them. */
-static bool make_room(struct doc *d, size_t more)
+static bool make_room_in_doc(struct doc *d, size_t more)
 {
 	size_t room = MAX(d->room, 4096);
 	char *at;
@@ -34,9 +34,9 @@ static bool make_room(struct doc *d, size_t more)
 	return true;
 }
 
-static void put(struct doc *d, const char *bytes, size_t len)
+static void put_bytes(struct doc *d, const char *bytes, size_t len)
 {
-	if (!make_room(d, len))
+	if (!make_room_in_doc(d, len))
 		return;
 	memcpy(d->at + d->len, bytes, len);
 	d->len += len;
@@ -45,7 +45,7 @@ static void put(struct doc *d, const char *bytes, size_t len)
 
 void doc_put(struct doc *d, const char *markup)
 {
-	put(d, markup, strlen(markup));
+	put_bytes(d, markup, strlen(markup));
 }
 
 void doc_printf(struct doc *d, const char *fmt, ...)
@@ -58,7 +58,7 @@ void doc_printf(struct doc *d, const char *fmt, ...)
 	va_end(ap);
 	if (len < 0)
 		d->lost = true;
-	if (len < 0 || !make_room(d, (size_t)len))
+	if (len < 0 || !make_room_in_doc(d, (size_t)len))
 		return;
 	va_start(ap, fmt);
 	vsnprintf(d->at + d->len, (size_t)len + 1, fmt, ap);
@@ -120,7 +120,7 @@ static void put_character(struct doc *d, const uint8_t *at, size_t length)
 	else if (is_hidden(c))
 		doc_printf(d, "\\u{%" PRIx32 "}", c);
 	else
-		put(d, (const char *)at, length);
+		put_bytes(d, (const char *)at, length);
 }
 
 /* Bytes of what begins at `at`; 1 and *bad for a byte that begins no character. */

@@ -22,7 +22,7 @@ struct bars_layout {
 	double bar, height; /* where it begins below that, and how high it is */
 };
 
-static struct bars_layout lay_out(enum svg_form form)
+static struct bars_layout lay_out_bars(enum svg_form form)
 {
 	if (form == SVG_NARROW)
 		return (struct bars_layout){ true, 1, SVG_WIDTH_NARROW - 1, 38, 17, 13 };
@@ -82,7 +82,7 @@ static void draw_bar(struct doc *d, const struct figure_bars *f, const struct fi
 
 void figure_bars(struct doc *d, const struct figure_bars *f, enum svg_form form)
 {
-	const struct bars_layout l = lay_out(form);
+	const struct bars_layout l = lay_out_bars(form);
 	const double top =
 		BARS_TOP + svg_legend_more(form, l.above ? 0 : l.left, f->series, f->n_series);
 	const double bottom = top + (double)f->count * l.pitch + 4;

@@ -349,7 +349,7 @@ struct named {
 	size_t size; /* of one */
 };
 
-static const char *name_of(const struct named *n, size_t i)
+static const char *row_name_of(const struct named *n, size_t i)
 {
 	const char *name;
 
@@ -362,13 +362,13 @@ static size_t first_of(const struct named *n, size_t i)
 {
 	size_t first = 0;
 
-	while (strcmp(name_of(n, first), name_of(n, i)) != 0)
+	while (strcmp(row_name_of(n, first), row_name_of(n, i)) != 0)
 		first++;
 	return first;
 }
 
 /* How many names there are before the i-th gets its own, or has it. */
-static size_t line_of(const struct named *n, size_t i)
+static size_t row_line_of(const struct named *n, size_t i)
 {
 	const size_t first = first_of(n, i);
 	size_t lines = 0;
@@ -383,7 +383,7 @@ static size_t lines_of(const struct named *n, size_t count)
 	size_t lines = 0;
 
 	for (size_t i = 0; i < count; i++)
-		lines = MAX(lines, line_of(n, i) + 1);
+		lines = MAX(lines, row_line_of(n, i) + 1);
 	return lines;
 }
 
@@ -395,7 +395,7 @@ static double line_pitch(enum svg_form form)
 
 static double line_y(const struct named *n, size_t i, enum svg_form form)
 {
-	return SPREAD_TOP + line_pitch(form) * (double)line_of(n, i) +
+	return SPREAD_TOP + line_pitch(form) * (double)row_line_of(n, i) +
 	       (form == SVG_NARROW ? 28 : 15);
 }
 
@@ -411,8 +411,8 @@ static void name_line(struct doc *d, const struct named *n, size_t i, enum svg_f
 	else
 		doc_printf(d, "<text text-anchor=\"end\" x=\"%d\" y=\"%.1f\">", FIGURE_NAMES - 8,
 			   y + 4);
-	doc_text_cut(d, name_of(n, i),
-		     svg_fit(name_of(n, i), FIGURE_NAME_MAX, 12,
+	doc_text_cut(d, row_name_of(n, i),
+		     svg_fit(row_name_of(n, i), FIGURE_NAME_MAX, 12,
 			     form == SVG_NARROW ? SVG_WIDTH_NARROW : FIGURE_NAMES - 8));
 	doc_put(d, "</text>");
 }

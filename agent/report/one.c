@@ -159,7 +159,7 @@ static void put_cards(struct doc *d, const struct run *r)
 	doc_put(d, ").</p>\n");
 }
 
-static const char *name_of(const struct run *r)
+static const char *run_name_of(const struct run *r)
 {
 	return r->origin.host ? r->origin.host : r->label;
 }
@@ -190,7 +190,7 @@ static void put_head(struct doc *d, const struct run *r)
 	char time[CLOCK_RFC3339_SIZE];
 
 	doc_put(d, "<header>\n<h1>Memory acquisition of ");
-	html_strange(d, name_of(r));
+	html_strange(d, run_name_of(r));
 	doc_put(d, "</h1>\n<p class=\"soft\">");
 	html_strange(d, r->path);
 	if (r->identity.wall) {
@@ -206,7 +206,7 @@ static void put_head(struct doc *d, const struct run *r)
 
 void page_of_one(struct doc *d, const struct run *r)
 {
-	page_begin(d, "Memory acquisition", name_of(r));
+	page_begin(d, "Memory acquisition", run_name_of(r));
 	put_head(d, r);
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
 		if (!is_there(i, r))

@@ -28,7 +28,7 @@ static void fact_end(struct doc *d)
  * What was acquired
  */
 
-static void fact(struct doc *d, const char *name, const char *text)
+static void put_fact(struct doc *d, const char *name, const char *text)
 {
 	if (!text || !*text)
 		return;
@@ -58,19 +58,19 @@ static void fact_of_time(struct doc *d, const char *name, uint64_t wall)
 
 	clock_rfc3339(wall, time);
 	if (wall)
-		fact(d, name, time);
+		put_fact(d, name, time);
 }
 
-static void put_source(struct doc *d, const struct run *r)
+static void put_container_source(struct doc *d, const struct run *r)
 {
 	const json_t *source = json_object_get(r->begin, "source");
 
 	fact_of_two(d, "source", run_text(r->begin, "source", "name"),
 		    run_text(r->begin, "source", "path"));
 	if (json_is_true(json_object_get(source, "silent")))
-		fact(d, "", "it cannot report unreadable pages");
-	fact(d, "", run_text(r->begin, "source", "note"));
-	fact(d, "", run_text(r->begin, "source", "lost"));
+		put_fact(d, "", "it cannot report unreadable pages");
+	put_fact(d, "", run_text(r->begin, "source", "note"));
+	put_fact(d, "", run_text(r->begin, "source", "lost"));
 }
 
 static void put_map(struct doc *d, const struct run *r)
@@ -259,9 +259,9 @@ static void put_machine(struct doc *d, const struct run *r)
 	const char *unknown = o->image ? "not known" : NULL;
 
 	fact_of_two(d, "host", o->host ? o->host : unknown, o->image ? o->host_by : o->product);
-	fact(d, "system", o->system[0] ? o->system : unknown);
+	put_fact(d, "system", o->system[0] ? o->system : unknown);
 	fact_of_two(d, "kernel", o->kernel ? o->kernel : unknown, o->kernel_version);
-	fact(d, "processor", o->cpu ? o->cpu : unknown);
+	put_fact(d, "processor", o->cpu ? o->cpu : unknown);
 	if (o->image)
 		fact_of_two(d, "container made on", o->made_on, o->made_on_system);
 }
@@ -271,12 +271,12 @@ void section_acquisition(struct doc *d, const struct run *r)
 	const int64_t end = run_integer(r->finish, "clocks", "wall_ns");
 
 	doc_put(d, "<table class=\"facts\"><tbody>\n");
-	fact(d, "file", r->path);
+	put_fact(d, "file", r->path);
 	put_machine(d, r);
-	put_source(d, r);
+	put_container_source(d, r);
 	put_map(d, r);
 	put_facts(d, "security", origin_facts(r->begin, "security"));
-	fact(d, "tool", r->identity.text);
+	put_fact(d, "tool", r->identity.text);
 	fact_of_time(d, "begun", r->identity.wall);
 	fact_of_time(d, "ended", end > 0 ? (uint64_t)end : 0);
 	put_wall(d, r);

@@ -214,7 +214,7 @@ static uint64_t risk_of(const struct smear_space *s)
 	return trust[TRUST_AT_RISK] + trust[TRUST_WRONG];
 }
 
-static uint64_t size_of(const struct smear_space *s)
+static uint64_t space_size_of(const struct smear_space *s)
 {
 	uint64_t sum = 0;
 
@@ -243,7 +243,7 @@ int compare_size(const void *a, const void *b)
 {
 	const struct smear_space *x = *(const struct smear_space *const *)a;
 	const struct smear_space *y = *(const struct smear_space *const *)b;
-	const int order = descending(size_of(x), size_of(y));
+	const int order = descending(space_size_of(x), space_size_of(y));
 
 	return order ? order : descending(y->id.dtb, x->id.dtb);
 }

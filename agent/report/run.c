@@ -80,7 +80,7 @@ static void load_outcome(struct run *r, const struct container *c)
 		r->missing = range_list_bytes(&missing) / PAGE_SIZE;
 }
 
-static enum status load(struct run *r, struct smear_input *in, struct err *e)
+static enum status load_run(struct run *r, struct smear_input *in, struct err *e)
 {
 	struct container *const c = &in->container;
 	enum status st;
@@ -121,7 +121,7 @@ enum status run_load(const struct run_plan *plan, struct run *ret, struct err *e
 	st = smear_input_open(plan->path, &in, e);
 	if (st)
 		return st;
-	st = load(ret, &in, e);
+	st = load_run(ret, &in, e);
 	if (!st && plan->check)
 		st = check(ret, plan, &in.container, e);
 	smear_input_close(&in);

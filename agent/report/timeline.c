@@ -151,8 +151,8 @@ struct span {
 	uint64_t mask[TIMELINE_WORDS];
 };
 
-static void fill(struct timeline *t, enum timeline_kind kind, unsigned low, unsigned high,
-		 const struct span *s)
+static void fill_bins(struct timeline *t, enum timeline_kind kind, unsigned low, unsigned high,
+		      const struct span *s)
 {
 	for (unsigned row = low; row <= high; row++)
 		for (size_t k = 0; k < TIMELINE_WORDS; k++)
@@ -160,8 +160,8 @@ static void fill(struct timeline *t, enum timeline_kind kind, unsigned low, unsi
 	t->has[kind] = true;
 }
 
-static void mark(struct timeline *t, enum timeline_kind kind, uint64_t first, uint64_t last,
-		 const struct span *s)
+static void mark_span(struct timeline *t, enum timeline_kind kind, uint64_t first, uint64_t last,
+		      const struct span *s)
 {
 	for (size_t i = 0; i < t->n_bands; i++) {
 		const struct timeline_band *b = &t->bands[i];
@@ -171,7 +171,7 @@ static void mark(struct timeline *t, enum timeline_kind kind, uint64_t first, ui
 			continue;
 		low = (unsigned)timeline__row(b, MAX(first, b->first));
 		high = (unsigned)timeline__row(b, MIN(last, b->last));
-		fill(t, kind, MIN(low, b->high - 1), MIN(high, b->high - 1), s);
+		fill_bins(t, kind, MIN(low, b->high - 1), MIN(high, b->high - 1), s);
 	}
 }
 
@@ -203,7 +203,7 @@ static void mark_extent(struct timeline *t, uint32_t kind, const struct rsz_exte
 
 		for (end = at + 1; end < n && kind_of(kind, x, pages[end].state) == as;)
 			end++;
-		mark(t, as, x->address + at * PAGE_SIZE, x->address + end * PAGE_SIZE - 1, &s);
+		mark_span(t, as, x->address + at * PAGE_SIZE, x->address + end * PAGE_SIZE - 1, &s);
 	}
 }
 

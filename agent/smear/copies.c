@@ -12,8 +12,8 @@
  * Setting up
  */
 
-static enum status find_stream(const struct rsz_reader *r, enum rsz_kind kind, uint32_t *ret,
-			       struct err *e)
+static enum status find_stream_of_kind(const struct rsz_reader *r, enum rsz_kind kind,
+				       uint32_t *ret, struct err *e)
 {
 	for (uint32_t i = 0; i < rsz_reader_streams(r); i++) {
 		if (rsz_reader_stream(r, i)->kind == (uint32_t)kind) {
@@ -141,7 +141,7 @@ static enum status judge_map(struct measure *m, const json_t *meta, json_int_t n
 	return d->file && d->why ? ST_OK : err_nomem(e);
 }
 
-static enum status open_file(struct measure *m, uint32_t stream, struct err *e)
+static enum status open_slot_file(struct measure *m, uint32_t stream, struct err *e)
 {
 	const struct rsz_stream_info *info = rsz_reader_stream(m->plan->reader, stream);
 	json_t *meta = json_loads(info->meta, 0, NULL);
@@ -192,7 +192,7 @@ static enum status open_files(struct measure *m, struct err *e)
 		const uint32_t kind = rsz_reader_stream(m->plan->reader, i)->kind;
 
 		if (kind == RSZ_KIND_PAGEFILE)
-			st = open_file(m, i, e);
+			st = open_slot_file(m, i, e);
 		else if (kind == RSZ_KIND_SWAP_CACHE)
 			open_looks(m, i);
 	}
@@ -200,7 +200,7 @@ static enum status open_files(struct measure *m, struct err *e)
 }
 
 /* Of the machine whose memory it is, as its system told when it was acquired. */
-static const json_t *fact(const struct measure *m, const char *section, const char *key)
+static const json_t *machine_fact(const struct measure *m, const char *section, const char *key)
 {
 	const json_t *line;
 	size_t i;
@@ -231,7 +231,8 @@ static uint32_t version_of_linux(const char *release)
 static uint32_t version_of(const struct measure *m)
 {
 	const json_t *found = json_object_get(origin_tables(m->plan->manifest), "system");
-	const json_t *release = fact(m, "os", "kernel_release"), *build = fact(m, "os", "build");
+	const json_t *release = machine_fact(m, "os", "kernel_release"),
+		     *build = machine_fact(m, "os", "build");
 
 	if (m->version)
 		return m->version;
@@ -249,7 +250,7 @@ static uint32_t version_of(const struct measure *m)
  */
 static const char *doubt_slots(const struct measure *m)
 {
-	const char *zswap = json_string_value(fact(m, "memory", "zswap"));
+	const char *zswap = json_string_value(machine_fact(m, "memory", "zswap"));
 	const uint32_t version = version_of(m);
 
 	if (m->entries.os != OS_LINUX)
@@ -301,11 +302,12 @@ static enum status open_passes(struct measure *m, struct err *e)
 
 	if (m->ret->still)
 		return open_still(m, e);
-	has[COPY_BEFORE] = !find_stream(r, RSZ_KIND_TABLES_BEFORE, &stream[COPY_BEFORE], e) &&
-			   (!m->look || smear_spaces_has(m->plan->manifest, "before"));
+	has[COPY_BEFORE] =
+		!find_stream_of_kind(r, RSZ_KIND_TABLES_BEFORE, &stream[COPY_BEFORE], e) &&
+		(!m->look || smear_spaces_has(m->plan->manifest, "before"));
 	if (!has[COPY_BEFORE] && !m->look)
 		return ST_INPUT;
-	has[COPY_AFTER] = !find_stream(r, RSZ_KIND_TABLES_AFTER, &stream[COPY_AFTER], e) &&
+	has[COPY_AFTER] = !find_stream_of_kind(r, RSZ_KIND_TABLES_AFTER, &stream[COPY_AFTER], e) &&
 			  (!m->look || smear_spaces_has(m->plan->manifest, "after"));
 	if (!has[COPY_AFTER] && !m->look)
 		return ST_INPUT;
@@ -379,7 +381,7 @@ static enum status open_all(struct measure *m, struct err *e)
 	m->ret->still = origin.still;
 	st = open_passes(m, e);
 	if (!st)
-		st = find_stream(r, RSZ_KIND_MEMORY, &memory, e);
+		st = find_stream_of_kind(r, RSZ_KIND_MEMORY, &memory, e);
 	if (!st)
 		st = open_source(&m->copy[COPY_IMAGE], r, memory,
 				 plan->cached ? plan->cached : IMAGE_CACHED, e);

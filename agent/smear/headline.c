@@ -35,7 +35,7 @@ static enum cohort cohort_of(const struct smear_space *s)
 	}
 }
 
-static void add_space(struct smear *r, const struct smear_space *s)
+static void add_to_cohort(struct smear *r, const struct smear_space *s)
 {
 	const enum cohort g = cohort_of(s);
 	uint64_t trust[TRUSTS], torn = 0;
@@ -61,7 +61,7 @@ static void add_space(struct smear *r, const struct smear_space *s)
 void smear__divide(struct smear *ret)
 {
 	for (size_t i = 0; i < ret->count && !ret->still; i++)
-		add_space(ret, &ret->at[i]);
+		add_to_cohort(ret, &ret->at[i]);
 }
 
 void smear_trust(const struct smear *s, enum copy copy, uint64_t ret[static TRUSTS])
@@ -234,7 +234,7 @@ void smear_advise(const struct smear *s, enum copy copy, struct smear_advice *re
 
 /* Part by part; what does not fit is not there. */
 PRINTF_LIKE(2, 3)
-static void add(char ret[static SMEAR_ADVICE_MAX], const char *format, ...)
+static void append_advice(char ret[static SMEAR_ADVICE_MAX], const char *format, ...)
 {
 	const size_t len = strlen(ret);
 	va_list ap;
@@ -260,20 +260,23 @@ void smear_advice_text(const struct smear *s, enum copy copy, char ret[static SM
 	smear_advise(s, copy, &a);
 	if (!a.processes)
 		return;
-	add(ret,
-	    "%zu of %zu processes that lived can be used as they are, as far as they are there "
-	    "(at most %d %% of that is at risk); ",
-	    a.usable, a.processes, SMEAR_USABLE);
+	append_advice(
+		ret,
+		"%zu of %zu processes that lived can be used as they are, as far as they are there "
+		"(at most %d %% of that is at risk); ",
+		a.usable, a.processes, SMEAR_USABLE);
 	if (a.at_risk)
-		add(ret, "for the %" PRIu64 " page%s at risk of the others%s ", a.at_risk,
-		    a.at_risk == 1 ? "" : "s", a.older ? "," : "");
+		append_advice(ret, "for the %" PRIu64 " page%s at risk of the others%s ", a.at_risk,
+			      a.at_risk == 1 ? "" : "s", a.older ? "," : "");
 	if (a.older)
-		add(ret, "%sfor %" PRIu64 " page%s of which a flat image has another capture%s ",
-		    a.at_risk ? "and " : "", a.older, a.older == 1 ? "" : "s",
-		    a.at_risk ? "," : "");
+		append_advice(ret,
+			      "%sfor %" PRIu64
+			      " page%s of which a flat image has another capture%s ",
+			      a.at_risk ? "and " : "", a.older, a.older == 1 ? "" : "s",
+			      a.at_risk ? "," : "");
 	if (a.at_risk || a.older)
-		add(ret, "ask `ramseal read`; ");
-	add(ret, "%s.",
-	    copy == COPY_IMAGE ? again_text(s, &a)
-			       : "`ramseal smear` knows more, by the image's own tables");
+		append_advice(ret, "ask `ramseal read`; ");
+	append_advice(ret, "%s.",
+		      copy == COPY_IMAGE ? again_text(s, &a)
+					 : "`ramseal smear` knows more, by the image's own tables");
 }

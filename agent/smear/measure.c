@@ -231,8 +231,8 @@ static void add_copy(struct copy_sums *to, const struct copy_sums *c)
 	}
 }
 
-static void add_space(struct smear *r, const struct smear_space *s,
-		      uint64_t states[PAIRS][PTE_STATES][PTE_STATES])
+static void add_to_totals(struct smear *r, const struct smear_space *s,
+			  uint64_t states[PAIRS][PTE_STATES][PTE_STATES])
 {
 	struct smear_space *to = &r->total;
 
@@ -293,7 +293,7 @@ static enum status sum_up(struct measure *m, struct err *e)
 
 	memset(m->states, 0, sizeof(m->states));
 	for (size_t i = 0; i < r->count; i++)
-		add_space(r, &r->at[i], m->states);
+		add_to_totals(r, &r->at[i], m->states);
 	smear__divide(r);
 	r->guided = is_guided(m->plan->manifest);
 	for (size_t c = 0; c < COPIES; c++)

@@ -12,7 +12,7 @@ static json_t *integer(uint64_t v)
 	return json_integer((json_int_t)v);
 }
 
-static void put(json_t *o, const char *key, uint64_t v)
+static void put_number(json_t *o, const char *key, uint64_t v)
 {
 	json_object_set_new(o, key, integer(v));
 }
@@ -25,10 +25,10 @@ static json_t *window_json(const struct window_summary *w)
 {
 	json_t *o = json_object(), *list = json_array();
 
-	put(o, "pages", w->pages);
-	put(o, "median_ns", w->median);
-	put(o, "p95_ns", w->p95);
-	put(o, "max_ns", w->max);
+	put_number(o, "pages", w->pages);
+	put_number(o, "median_ns", w->median);
+	put_number(o, "p95_ns", w->p95);
+	put_number(o, "max_ns", w->max);
 	for (unsigned i = 0; i < WINDOW_OCTAVES; i++)
 		if (w->octave[i])
 			json_array_append_new(list, json_pack("{s:o, s:o}", "from_ns",
@@ -45,7 +45,7 @@ static json_t *verdicts_json(const uint64_t verdicts[VERDICTS])
 
 	for (size_t i = 0; i < VERDICTS; i++)
 		if (verdicts[i])
-			put(o, verdict_name((enum verdict)i), verdicts[i]);
+			put_number(o, verdict_name((enum verdict)i), verdicts[i]);
 	return o;
 }
 
@@ -56,17 +56,17 @@ static json_t *copy_json(const struct copy_sums *c)
 
 	copy_trust(c, trust);
 	for (size_t i = 0; i < TRUSTS; i++)
-		put(trusts, trust_name((enum trust)i), trust[i]);
+		put_number(trusts, trust_name((enum trust)i), trust[i]);
 	if (copy_not_applicable(c))
-		put(trusts, trust_name(TRUST_NOT_APPLICABLE), copy_not_applicable(c));
+		put_number(trusts, trust_name(TRUST_NOT_APPLICABLE), copy_not_applicable(c));
 	for (size_t i = 0; i < PTE_STATES; i++)
 		if (c->state[i])
-			put(states, pte_state_name((enum pte_state)i), c->state[i]);
-	put(o, "tables", c->tables);
-	put(o, "entries", c->entries);
-	put(o, "not_followed", c->not_followed);
-	put(o, "away", c->away);
-	put(o, "older_captures", c->older);
+			put_number(states, pte_state_name((enum pte_state)i), c->state[i]);
+	put_number(o, "tables", c->tables);
+	put_number(o, "entries", c->entries);
+	put_number(o, "not_followed", c->not_followed);
+	put_number(o, "away", c->away);
+	put_number(o, "older_captures", c->older);
 	json_object_set_new(o, "cut", json_boolean(c->cut));
 	json_object_set_new(o, "no_root", json_boolean(c->no_root));
 	json_object_set_new(o, "states", states);
@@ -84,7 +84,7 @@ static json_t *pair_json(const struct transitions *t)
 
 	for (size_t i = 0; i < CHANGES; i++)
 		if (t->change[i])
-			put(changes, change_name((enum change)i), t->change[i]);
+			put_number(changes, change_name((enum change)i), t->change[i]);
 	for (size_t i = 0; i < t->n_states; i++)
 		json_array_append_new(
 			states, json_pack("{s:s, s:s, s:o}", "from",
@@ -115,14 +115,14 @@ static json_t *space_json(const struct smear_space *s)
 
 static void put_id(json_t *o, const struct smear_id *id)
 {
-	put(o, "dtb", id->dtb);
+	put_number(o, "dtb", id->dtb);
 	json_object_set_new(o, "fate", json_string(fate_name(id->fate)));
 	json_object_set_new(o, "listed", json_boolean(id->listed));
 	if (!id->listed)
 		return;
-	put(o, "pid", id->pid);
+	put_number(o, "pid", id->pid);
 	json_object_set_new(o, "name", json_text(id->name));
-	put(o, "sharers", id->sharers);
+	put_number(o, "sharers", id->sharers);
 }
 
 static json_t *layout_json(const struct smear *s)
@@ -149,7 +149,7 @@ static json_t *trust_json(const uint64_t trust[TRUSTS])
 	json_t *o = json_object();
 
 	for (size_t i = 0; i < TRUSTS; i++)
-		put(o, trust_name((enum trust)i), trust[i]);
+		put_number(o, trust_name((enum trust)i), trust[i]);
 	return o;
 }
 
@@ -161,7 +161,7 @@ static json_t *cohorts_json(const struct smear *s)
 	for (size_t g = 0; g < COHORTS; g++) {
 		json_t *o = json_object();
 
-		put(o, "spaces", s->cohorts[g].spaces);
+		put_number(o, "spaces", s->cohorts[g].spaces);
 		for (size_t c = 0; c < COPIES; c++)
 			json_object_set_new(o, copy_name((enum copy)c),
 					    trust_json(s->cohorts[g].trust[c]));
@@ -196,8 +196,8 @@ json_t *smear_json(const struct smear *s, const char *path)
 	}
 	json_object_set_new(doc, "file", json_text(path));
 	json_object_set_new(doc, "os", json_string(discover_os_name(s->spaces.os)));
-	put(doc, "levels", (uint64_t)s->spaces.mode);
-	put(doc, "page_bytes", PAGE_SIZE);
+	put_number(doc, "levels", (uint64_t)s->spaces.mode);
+	put_number(doc, "page_bytes", PAGE_SIZE);
 	json_object_set_new(doc, "tables_cut", json_boolean(s->spaces.cut));
 	json_object_set_new(doc, "cut", json_boolean(s->cut));
 	json_object_set_new(doc, "layout", layout_json(s));
@@ -207,13 +207,13 @@ json_t *smear_json(const struct smear *s, const char *path)
 		json_object_set_new(doc, "slot_map_doubts", smear_doubts_json(s));
 	if (s->n_numbers)
 		json_object_set_new(doc, "page_files", smear_numbers_json(s));
-	put(doc, "memory_start_ns", s->memory.start);
-	put(doc, "memory_end_ns", s->memory.end);
+	put_number(doc, "memory_start_ns", s->memory.start);
+	put_number(doc, "memory_end_ns", s->memory.end);
 	json_object_set_new(doc, "applicable", json_boolean(!s->still));
 	if (s->still)
 		json_object_set_new(doc, "why", json_string(ORIGIN_STILL_WHY));
 	for (size_t i = 0; i < FATES && !s->still; i++)
-		put(doc, fate_name((enum fate)i), s->fates[i]);
+		put_number(doc, fate_name((enum fate)i), s->fates[i]);
 	json_object_set_new(doc, "named",
 			    json_pack("{s:o, s:o, s:o, s:o}", "frames", integer(s->frames.named),
 				      "frames_by_several", integer(s->frames.several), "slots",
@@ -583,17 +583,17 @@ json_t *smear_row_json(const struct smear_row *r)
 
 	if (!o)
 		return NULL;
-	put(o, "va", r->va);
-	put(o, "pages", r->pages);
+	put_number(o, "va", r->va);
+	put_number(o, "pages", r->pages);
 	json_object_set_new(o, "raw", json_sprintf("0x%" PRIx64, r->pte.raw));
 	if (pte_place(&r->pte) == PLACE_FRAME) {
-		put(o, "frame", r->pte.frame);
+		put_number(o, "frame", r->pte.frame);
 	} else {
-		put(o, "file", r->pte.file);
-		put(o, "slot", r->pte.slot);
+		put_number(o, "file", r->pte.file);
+		put_number(o, "slot", r->pte.slot);
 	}
-	put(o, "window_ns", r->window);
+	put_number(o, "window_ns", r->window);
 	if (r->captured)
-		put(o, "captured_ns", r->content.start);
+		put_number(o, "captured_ns", r->content.start);
 	return o;
 }

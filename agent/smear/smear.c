@@ -115,7 +115,7 @@ struct judgement {
 	struct rsz_times times; /* when it was captured */
 };
 
-static bool is_wanted(const struct judgement *j)
+static bool is_row_wanted(const struct judgement *j)
 {
 	const struct smear_plan *plan = j->m->plan;
 
@@ -148,7 +148,7 @@ static enum status tell_one(const struct judgement *j, const struct part *part, 
 		.stream = part->stream,
 	};
 
-	if (!is_wanted(j))
+	if (!is_row_wanted(j))
 		return ST_OK;
 	if (pte_place(&row.pte) == PLACE_SLOT)
 		row.pte.slot += part->offset;

@@ -15,7 +15,7 @@ const char *fate_name(enum fate f)
 }
 
 /* The line of a pass, or NULL. */
-static json_t *line_of(const json_t *manifest, const char *when)
+static json_t *pass_line_of(const json_t *manifest, const char *when)
 {
 	json_t *line;
 	size_t i;
@@ -33,7 +33,7 @@ static json_t *line_of(const json_t *manifest, const char *when)
 
 bool smear_spaces_has(const json_t *manifest, const char *when)
 {
-	return line_of(manifest, when) != NULL;
+	return pass_line_of(manifest, when) != NULL;
 }
 
 static bool get_u64(const json_t *o, const char *key, uint64_t *ret)
@@ -65,7 +65,7 @@ static bool read_space(const json_t *o, enum paging_mode mode, struct smear_id *
 	return true;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_spaces(const void *a, const void *b)
 {
 	const struct smear_id *x = a, *y = b;
 
@@ -96,7 +96,7 @@ static void drop_sharers(struct pass *p)
 {
 	size_t kept = 0;
 
-	qsort(p->at, p->count, sizeof(*p->at), compare);
+	qsort(p->at, p->count, sizeof(*p->at), compare_spaces);
 	for (size_t i = 0; i < p->count; i++) {
 		struct smear_id *x = &p->at[i];
 
@@ -140,7 +140,7 @@ static enum status read_pass(const json_t *line, enum paging_mode mode, struct p
 	return ST_OK;
 }
 
-static void add(struct smear_spaces *s, struct smear_id *x, enum fate fate, bool image)
+static void add_smear_space(struct smear_spaces *s, struct smear_id *x, enum fate fate, bool image)
 {
 	s->at[s->count] = *x;
 	s->at[s->count].fate = fate;
@@ -152,11 +152,11 @@ static void add(struct smear_spaces *s, struct smear_id *x, enum fate fate, bool
 static void add_both(struct smear_spaces *s, struct smear_id *b, struct smear_id *a)
 {
 	if (b->listed && a->listed && b->pid != a->pid) {
-		add(s, b, FATE_ENDED, true);
-		add(s, a, FATE_BORN, false);
+		add_smear_space(s, b, FATE_ENDED, true);
+		add_smear_space(s, a, FATE_BORN, false);
 		return;
 	}
-	add(s, a->listed ? a : b, FATE_LIVED, true);
+	add_smear_space(s, a->listed ? a : b, FATE_LIVED, true);
 }
 
 static enum status merge_sharers(struct smear_spaces *s, const struct pass *b, const struct pass *a,
@@ -172,7 +172,8 @@ static enum status merge_sharers(struct smear_spaces *s, const struct pass *b, c
 	return ST_OK;
 }
 
-static enum status merge(struct smear_spaces *s, struct pass *b, struct pass *a, struct err *e)
+static enum status merge_passes(struct smear_spaces *s, struct pass *b, struct pass *a,
+				struct err *e)
 {
 	size_t i = 0, j = 0;
 
@@ -181,9 +182,9 @@ static enum status merge(struct smear_spaces *s, struct pass *b, struct pass *a,
 		return err_nomem(e);
 	while (i < b->count || j < a->count) {
 		if (j == a->count || (i < b->count && b->at[i].dtb < a->at[j].dtb))
-			add(s, &b->at[i++], FATE_ENDED, true);
+			add_smear_space(s, &b->at[i++], FATE_ENDED, true);
 		else if (i == b->count || a->at[j].dtb < b->at[i].dtb)
-			add(s, &a->at[j++], FATE_BORN, true);
+			add_smear_space(s, &a->at[j++], FATE_BORN, true);
 		else
 			add_both(s, &b->at[i++], &a->at[j++]);
 	}
@@ -208,7 +209,7 @@ static enum status read_machine(struct smear_spaces *s, const json_t *line, stru
 enum status smear_spaces_load(struct smear_spaces *ret, const json_t *manifest, bool one_pass,
 			      struct err *e)
 {
-	json_t *first = line_of(manifest, "before"), *second = line_of(manifest, "after");
+	json_t *first = pass_line_of(manifest, "before"), *second = pass_line_of(manifest, "after");
 	struct pass before = { 0 }, after = { 0 };
 	enum status st;
 
@@ -227,7 +228,7 @@ enum status smear_spaces_load(struct smear_spaces *ret, const json_t *manifest, 
 	if (!st)
 		st = read_pass(second, ret->mode, &after, e);
 	if (!st)
-		st = merge(ret, &before, &after, e);
+		st = merge_passes(ret, &before, &after, e);
 	if (!st)
 		st = merge_sharers(ret, &before, &after, e);
 	pass_deinit(&before);
@@ -239,8 +240,8 @@ enum status smear_spaces_load(struct smear_spaces *ret, const json_t *manifest, 
 
 static json_t *line_of_image(const json_t *manifest, bool second)
 {
-	json_t *image = line_of(manifest, "image");
-	json_t *before = line_of(manifest, "before"), *after = line_of(manifest, "after");
+	json_t *image = pass_line_of(manifest, "image");
+	json_t *before = pass_line_of(manifest, "before"), *after = pass_line_of(manifest, "after");
 
 	if (image)
 		return image;
@@ -263,7 +264,7 @@ enum status smear_spaces_load_still(struct smear_spaces *ret, const json_t *mani
 	if (!st)
 		st = read_pass(second, ret->mode, &after, e);
 	if (!st)
-		st = merge(ret, &before, &after, e);
+		st = merge_passes(ret, &before, &after, e);
 	if (!st)
 		st = merge_sharers(ret, &before, &after, e);
 	for (size_t i = 0; !st && i < ret->count; i++)

@@ -51,7 +51,7 @@ static uint64_t draw(struct count *c, uint64_t n)
 }
 
 /* A sample of all, each of which has the same chance to be in it (reservoir, algorithm R). */
-static void add(struct count *c, uint32_t number, struct moved x)
+static void add_sample(struct count *c, uint32_t number, struct moved x)
 {
 	struct ballot *b = &c->ballots[number];
 	const uint64_t i = b->seen < SAMPLE ? b->seen : draw(c, b->seen + 1);
@@ -95,7 +95,7 @@ static void look_at_slice(struct count *c)
 		for (size_t i = 0; i < ARRAY_SIZE(pairs); i++)
 			if (moved_between(&p.view[pairs[i][0]], &p.view[pairs[i][1]], &number,
 					  &x)) {
-				add(c, number, x);
+				add_sample(c, number, x);
 				break;
 			}
 }
@@ -238,7 +238,7 @@ static void count_votes(struct count *c, struct ballot *b)
  * What follows
  */
 
-static const char *name_of(const struct measure *m, size_t file)
+static const char *file_name_of(const struct measure *m, size_t file)
 {
 	return m->files[file].captures
 		       ? rsz_reader_stream(m->plan->reader, m->files[file].stream)->name
@@ -261,7 +261,7 @@ static enum status tell_number(struct measure *m, uint32_t number, const struct 
 {
 	struct slot_file *f = &m->files[number];
 	struct number_votes *v = &m->ret->numbers[m->ret->n_numbers];
-	const char *name = name_of(m, number), *other = NULL;
+	const char *name = file_name_of(m, number), *other = NULL;
 
 	*v = (struct number_votes){ .number = number,
 				    .moved = b->seen,
@@ -272,7 +272,7 @@ static enum status tell_number(struct measure *m, uint32_t number, const struct 
 		if (i == number || b->votes[i] <= v->against)
 			continue;
 		v->against = b->votes[i];
-		other = name_of(m, i);
+		other = file_name_of(m, i);
 	}
 	v->numbering = judge_number(f, v);
 	f->assumed = v->numbering != NUMBERING_KNOWN && v->numbering != NUMBERING_CONFIRMED;

@@ -40,8 +40,8 @@ static enum status read_stream(struct virtual_memory *v, uint32_t stream, uint64
 }
 
 /* Where the bytes of an entry's page are; false if they are in no stream. */
-static bool locate(const struct virtual_memory *v, const struct pte *p, uint32_t *stream,
-		   uint64_t *address)
+static bool locate_page(const struct virtual_memory *v, const struct pte *p, uint32_t *stream,
+			uint64_t *address)
 {
 	const struct slot_file *f;
 
@@ -87,7 +87,7 @@ static bool read_kernel(struct virtual_memory *v, uint64_t va, uint8_t *page,
 	if (end.entry.kind == ENTRY_LEAF)
 		p.frame =
 			end.entry.frame + (va & (end.entry.size - 1) & ~(uint64_t)(PAGE_SIZE - 1));
-	return locate(v, &p, &stream, &address) &&
+	return locate_page(v, &p, &stream, &address) &&
 	       !read_stream(v, stream, address, page, when, NULL);
 }
 

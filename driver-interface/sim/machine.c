@@ -15,7 +15,7 @@
 /*
  * Memory: as a PC has it, with firmware between 636 KiB and 1 MiB, and devices below 4 GiB.
  */
-static void lay_out(struct machine *m)
+static void lay_out_memory(struct machine *m)
 {
 	const uint64_t hole = 3 * SIM_GIB;
 	const uint64_t low = MIN(m->spec.ram, hole);
@@ -62,7 +62,7 @@ uint32_t sim__frame_at(const struct machine *m, uint64_t pa)
  * Lists
  */
 
-static bool is_listed(enum frame_state s)
+static bool is_on_a_list(enum frame_state s)
 {
 	return s != FRAME_PINNED && s != FRAME_VALID;
 }
@@ -72,7 +72,7 @@ static void unlink_frame(struct machine *m, uint32_t n)
 	struct frame *f = &m->frame[n];
 	struct frame_list *l = &m->lists[frame_state(f)];
 
-	if (!is_listed(frame_state(f)))
+	if (!is_on_a_list(frame_state(f)))
 		return;
 	if (f->prev == SIM_NONE)
 		l->head = f->next;
@@ -92,7 +92,7 @@ void sim__frame_move(struct machine *m, uint32_t n, enum frame_state to)
 
 	unlink_frame(m, n);
 	f->where = (f->where & ~(UINT64_C(7) << 36)) | (uint64_t)to << 36;
-	if (!is_listed(to))
+	if (!is_on_a_list(to))
 		return;
 	f->next = SIM_NONE;
 	f->prev = l->tail;
@@ -549,7 +549,7 @@ enum status sim__machine_init(struct machine *m, struct err *e)
 	uint64_t random = m->spec.seed;
 	enum status st;
 
-	lay_out(m);
+	lay_out_memory(m);
 	m->random = sim_draw(&random);
 	m->now = SIM_BOOT;
 	m->next_tick = SIM_BOOT + SIM_TICK;

@@ -137,7 +137,7 @@ static uint64_t number_of(const struct sim_spec *s, size_t i)
 	return *(const uint64_t *)((const char *)s + numbers[i].at);
 }
 
-static char **text_at(struct sim_spec *s, size_t i)
+static char **spec_text_at(struct sim_spec *s, size_t i)
 {
 	return (char **)((char *)s + texts[i].at);
 }
@@ -182,9 +182,9 @@ static enum status set(struct sim_spec *s, const char *key, const char *value, s
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (strcmp(key, texts[i].name) != 0)
 			continue;
-		free(*text_at(s, i));
-		*text_at(s, i) = strdup(value);
-		return *text_at(s, i) ? ST_OK : err_nomem(e);
+		free(*spec_text_at(s, i));
+		*spec_text_at(s, i) = strdup(value);
+		return *spec_text_at(s, i) ? ST_OK : err_nomem(e);
 	}
 	return err_set(e, ST_USAGE, "there is no key \"%s\"", key);
 }
@@ -209,7 +209,7 @@ static const struct sim_spec *find_preset(const char *name, size_t len)
 }
 
 /* What texts were set so far would be lost: a preset is the first setting. */
-static enum status begin(struct sim_spec *s, const char *name, size_t len, struct err *e)
+static enum status begin_preset(struct sim_spec *s, const char *name, size_t len, struct err *e)
 {
 	const struct sim_spec *preset = find_preset(name, len);
 	char all[100];
@@ -250,7 +250,7 @@ static enum status parse_line(struct sim_spec *s, char *line, struct err *e)
 	line = trim(line);
 	value = trim(value);
 	if (!strcmp(line, "preset"))
-		return begin(s, value, strlen(value), e);
+		return begin_preset(s, value, strlen(value), e);
 	if (!s->preset)
 		return err_set(e, ST_USAGE, "a preset goes first");
 	return set(s, line, value, e);
@@ -274,7 +274,7 @@ static enum status parse_lines(struct sim_spec *s, char *text, struct err *e)
 	return s->preset ? ST_OK : err_set(e, ST_INPUT, "names no preset");
 }
 
-static enum status load(struct sim_spec *s, const char *path, struct err *e)
+static enum status load_spec(struct sim_spec *s, const char *path, struct err *e)
 {
 	_cleanup_free_ char *text = NULL;
 	struct file_blob file;
@@ -345,9 +345,9 @@ enum status sim_spec_parse(const char *text, struct sim_spec *ret, struct err *e
 	if (pairs)
 		*pairs++ = '\0';
 	if (find_preset(copy, strlen(copy)))
-		st = begin(ret, copy, strlen(copy), e);
+		st = begin_preset(ret, copy, strlen(copy), e);
 	else
-		st = load(ret, copy, e);
+		st = load_spec(ret, copy, e);
 	if (!st && pairs)
 		st = parse_pairs(ret, pairs, e);
 	return st ? st : check(ret, e);
@@ -356,7 +356,7 @@ enum status sim_spec_parse(const char *text, struct sim_spec *ret, struct err *e
 void sim_spec_deinit(struct sim_spec *s)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		free(*text_at(s, i));
+		free(*spec_text_at(s, i));
 	*s = (struct sim_spec){ 0 };
 }
 

@@ -19,7 +19,7 @@ struct hash {
 };
 
 /* What cannot fail; if it did, going on would write a hash that is wrong, so stop. */
-static void must(NTSTATUS status)
+static void must_succeed(NTSTATUS status)
 {
 	if (!BCRYPT_SUCCESS(status))
 		abort();
@@ -66,10 +66,10 @@ static enum status hash_init(struct hash *h, const wchar_t *name, struct err *e)
 static void hash_begin(struct hash *h)
 {
 	if (h->handle)
-		must(h->dll.BCryptDestroyHash(h->handle));
+		must_succeed(h->dll.BCryptDestroyHash(h->handle));
 	h->handle = NULL;
-	must(h->dll.BCryptCreateHash(h->algorithm, &h->handle, h->object, h->object_size, NULL, 0,
-				     0));
+	must_succeed(h->dll.BCryptCreateHash(h->algorithm, &h->handle, h->object, h->object_size,
+					     NULL, 0, 0));
 }
 
 static void hash_update(struct hash *h, const void *p, size_t len)
@@ -80,7 +80,7 @@ static void hash_update(struct hash *h, const void *p, size_t len)
 		const ULONG n = (ULONG)MIN(len, (size_t)1 << 30);
 
 		/* It only reads; its prototype lacks the const. */
-		must(h->dll.BCryptHashData(h->handle, (PUCHAR)(uintptr_t)at, n, 0));
+		must_succeed(h->dll.BCryptHashData(h->handle, (PUCHAR)(uintptr_t)at, n, 0));
 		at += n;
 		len -= n;
 	}
@@ -88,7 +88,7 @@ static void hash_update(struct hash *h, const void *p, size_t len)
 
 static void hash_end(struct hash *h, uint8_t *ret, size_t len)
 {
-	must(h->dll.BCryptFinishHash(h->handle, ret, (ULONG)len, 0));
+	must_succeed(h->dll.BCryptFinishHash(h->handle, ret, (ULONG)len, 0));
 }
 
 struct sha256 {

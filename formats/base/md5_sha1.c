@@ -11,7 +11,7 @@ struct md5_sha1 {
 };
 
 /* These have no way to fail; if one did, the image would state a wrong hash, so stop. */
-static void must(int ok)
+static void must_digest(int ok)
 {
 	if (ok != 1)
 		abort();
@@ -23,8 +23,8 @@ enum status md5_sha1_create(struct md5_sha1 **ret, struct err *e)
 
 	if (!h)
 		return err_nomem(e);
-	must(MD5_Init(&h->md5));
-	must(SHA1_Init(&h->sha1));
+	must_digest(MD5_Init(&h->md5));
+	must_digest(SHA1_Init(&h->sha1));
 	*ret = h;
 	return ST_OK;
 }
@@ -36,13 +36,13 @@ void md5_sha1_destroy(struct md5_sha1 *h)
 
 void md5_sha1_update(struct md5_sha1 *h, const void *p, size_t len)
 {
-	must(MD5_Update(&h->md5, p, len));
-	must(SHA1_Update(&h->sha1, p, len));
+	must_digest(MD5_Update(&h->md5, p, len));
+	must_digest(SHA1_Update(&h->sha1, p, len));
 }
 
 void md5_sha1_end(struct md5_sha1 *h, uint8_t ret_md5[static MD5_SIZE],
 		  uint8_t ret_sha1[static SHA1_SIZE])
 {
-	must(MD5_Final(ret_md5, &h->md5));
-	must(SHA1_Final(ret_sha1, &h->sha1));
+	must_digest(MD5_Final(ret_md5, &h->md5));
+	must_digest(SHA1_Final(ret_sha1, &h->sha1));
 }

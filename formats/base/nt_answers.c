@@ -104,7 +104,8 @@ bool nt_kernel_read(const void *answer, size_t len, struct nt_kernel *ret)
 #define RANGES_V2  16
 #define RANGE_SIZE 16
 
-static enum status add_range(const uint8_t *p, uint64_t i, struct range_list *ret, struct err *e)
+static enum status add_answer_range(const uint8_t *p, uint64_t i, struct range_list *ret,
+				    struct err *e)
 {
 	const uint64_t first = get_le64(p), pages = get_le64(p + 8);
 	const uint64_t most = PHYS_LIMIT >> PAGE_SHIFT;
@@ -131,7 +132,7 @@ enum status nt_ranges_read(const void *answer, size_t len, struct range_list *re
 	if (!n || n > (len - front) / RANGE_SIZE)
 		return err_set(e, ST_CORRUPT, "%" PRIu64 " ranges in %zu bytes", n, len);
 	for (uint64_t i = 0; i < n && !st; i++)
-		st = add_range(p + front + i * RANGE_SIZE, i, ret, e);
+		st = add_answer_range(p + front + i * RANGE_SIZE, i, ret, e);
 	return st;
 }
 

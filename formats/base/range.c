@@ -84,7 +84,7 @@ static void filter(struct range_list *l, struct range_faults *faults,
 }
 
 /* Sorted input. Touching ranges become one only where the seam is inside a page. */
-static void merge(struct range_list *l, struct range_faults *faults)
+static void merge_ranges(struct range_list *l, struct range_faults *faults)
 {
 	size_t kept = 0;
 
@@ -112,7 +112,7 @@ void range_list_tidy(struct range_list *l, struct range_faults *ret)
 	filter(l, &faults, cut_to_limit);
 	if (l->count)
 		qsort(l->at, l->count, sizeof(*l->at), by_first);
-	merge(l, &faults);
+	merge_ranges(l, &faults);
 	filter(l, &faults, shrink_to_pages);
 	if (ret)
 		*ret = faults;

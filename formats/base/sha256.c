@@ -35,7 +35,7 @@ void sha256_destroy(struct sha256 *h)
  * These have no way to fail; if one did, going on would write a container that cannot be verified,
  * so stop.
  */
-static void must(int ok)
+static void must_hash(int ok)
 {
 	if (ok != 1)
 		abort();
@@ -43,17 +43,17 @@ static void must(int ok)
 
 void sha256_begin(struct sha256 *h)
 {
-	must(SHA256_Init(&h->context));
+	must_hash(SHA256_Init(&h->context));
 }
 
 void sha256_update(struct sha256 *h, const void *p, size_t len)
 {
-	must(SHA256_Update(&h->context, p, len));
+	must_hash(SHA256_Update(&h->context, p, len));
 }
 
 void sha256_end(struct sha256 *h, uint8_t ret[static SHA256_SIZE])
 {
-	must(SHA256_Final(ret, &h->context));
+	must_hash(SHA256_Final(ret, &h->context));
 }
 
 void sha256_of(struct sha256 *h, const void *p, size_t len, uint8_t ret[static SHA256_SIZE])
