@@ -100,7 +100,7 @@ static enum status add_elf(struct file_drv *f, struct range_list *map, struct er
 	return st;
 }
 
-static void judge_lime(struct file_drv *f, const struct lime *l)
+static void check_lime(struct file_drv *f, const struct lime *l)
 {
 	switch (l->end) {
 	case LIME_WHOLE:
@@ -138,14 +138,14 @@ static enum status add_lime(struct file_drv *f, struct range_list *map, struct e
 		st = add_file_range(f, map, l.at[i].range.first, len, len, l.at[i].offset, e);
 	}
 	if (!st)
-		judge_lime(f, &l);
+		check_lime(f, &l);
 	lime_deinit(&l);
 	f->origin = "LiME headers";
 	return st;
 }
 
 /* The last of the kinds: what is none of the others, nor known to be something else. */
-static enum status judge_raw(struct file_drv *f, struct range_list *map, struct err *e)
+static enum status check_raw(struct file_drv *f, struct range_list *map, struct err *e)
 {
 	const struct foreign *is;
 	const enum status st = foreign_find(&f->file.blob, &is, e);
@@ -267,7 +267,7 @@ static enum status open_as(const struct drv_ops *ops, const kind_fn *kinds, cons
 
 static enum status file_drv_open(const char *path, struct drv **ret, struct err *e)
 {
-	static const kind_fn kinds[] = { add_elf, add_lime, judge_raw, add_raw };
+	static const kind_fn kinds[] = { add_elf, add_lime, check_raw, add_raw };
 
 	return open_as(&file_ops, kinds, path, ret, e);
 }

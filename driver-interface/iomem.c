@@ -24,7 +24,7 @@ void iomem_set_path(const char *path)
 }
 
 /* One line, "  00001000-0009fbff : System RAM" (kernel/resource.c, r_show()). */
-struct line {
+struct iomem_line {
 	size_t depth; /* leading spaces */
 	const char *name;
 	size_t name_len;
@@ -32,7 +32,7 @@ struct line {
 	size_t addresses_len;
 };
 
-static bool split_line(const char *at, size_t len, struct line *ret)
+static bool split_line(const char *at, size_t len, struct iomem_line *ret)
 {
 	const char *separator = memmem(at, len, " : ", 3);
 
@@ -48,7 +48,7 @@ static bool split_line(const char *at, size_t len, struct line *ret)
 }
 
 /* "System RAM" is what firmware reported, "System RAM (driver)" what a driver added later. */
-static bool is_ram(const struct line *l)
+static bool is_ram(const struct iomem_line *l)
 {
 	static const char ram[] = "System RAM";
 	const size_t n = sizeof(ram) - 1;
@@ -76,7 +76,7 @@ static bool take_hex(const char **at, const char *end, uint64_t *ret)
 	return digits >= 1 && digits <= 16;
 }
 
-static enum status parse_addresses(const struct line *l, struct range *ret, struct err *e)
+static enum status parse_addresses(const struct iomem_line *l, struct range *ret, struct err *e)
 {
 	const char *at = l->addresses, *const end = at + l->addresses_len;
 
@@ -101,7 +101,7 @@ struct state {
 
 static enum status parse_line(struct state *s, const char *at, size_t len, struct err *e)
 {
-	struct line l;
+	struct iomem_line l;
 	struct range r;
 	enum status st;
 

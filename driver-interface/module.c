@@ -20,7 +20,7 @@ static bool is_unknown_request(int error)
 	return error == ENOTTY || error == EINVAL || error == ENOSYS;
 }
 
-static enum status judge_opening(const struct module_drv *m, const char *missing, struct err *e)
+static enum status check_opening(const struct module_drv *m, const char *missing, struct err *e)
 {
 	const struct drv *d = &m->base.drv;
 
@@ -44,7 +44,7 @@ static enum status module_fill(struct module_drv *m, const struct drv_ops *ops,
 	if (!st)
 		st = reader_process_start(device, path, ops->read_max, &m->reader, &m->how, e);
 	if (!st)
-		st = judge_opening(m, missing, e);
+		st = check_opening(m, missing, e);
 	if (!st)
 		st = linux_add_iomem(&m->base.drv, e);
 	if (st)

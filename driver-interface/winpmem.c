@@ -295,7 +295,7 @@ static const char *mode_name(enum winpmem_mode mode)
  * PHYSICAL before 3.0 fills with zeros. Drivers that let the mode be set once report failures in
  * every mode; of one whose mode cannot be set at all nothing is known.
  */
-static void judge_mode(struct winpmem *w)
+static void classify_mode(struct winpmem *w)
 {
 	w->drv.info.silent =
 		w->mode == WINPMEM_PHYSICAL || (w->mode == WINPMEM_MODE_UNKNOWN && !w->set_once);
@@ -368,7 +368,7 @@ static enum status negotiate(struct winpmem *w, enum winpmem_mode wanted, struct
 		st = wanted == WINPMEM_PTE ? set_best_mode(w, e) : set_named_mode(w, wanted, e);
 	if (st)
 		return st;
-	judge_mode(w);
+	classify_mode(w);
 	pin(w);
 	warn_of_1_x(w);
 	return winpmem__try(w, e);

@@ -319,7 +319,7 @@ void winpmem_file_deinit(struct winpmem_file *f)
 }
 
 /* Before anything is made. */
-static enum status judge_safety(const struct winpmem_load *l, const struct driver_bytes *b,
+static enum status check_safety(const struct winpmem_load *l, const struct driver_bytes *b,
 				struct winpmem_file *ret, struct err *e)
 {
 	struct err why = ERR_INIT;
@@ -343,11 +343,11 @@ static enum status read_file(const struct winpmem_load *l, struct driver_bytes *
 		return st;
 	ret->path = strdup(l->path ? l->path : "built in");
 	st = ret->path ? driver_bytes_sha256(b, ret->sha256, e) : err_nomem(e);
-	return st ? st : judge_safety(l, b, ret, e);
+	return st ? st : check_safety(l, b, ret, e);
 }
 
-enum status winpmem_service_look(const struct winpmem_load *l, struct winpmem_file *ret,
-				 struct err *e)
+enum status winpmem_service_inspect(const struct winpmem_load *l, struct winpmem_file *ret,
+				    struct err *e)
 {
 	_cleanup_driver_bytes_ struct driver_bytes b = { 0 };
 	_cleanup_free_ wchar_t *wide = l->path ? win32_path(l->path) : NULL;

@@ -51,8 +51,8 @@ struct winpmem_load {
  * without the rights to load one. Of what is built in nobody knows the trust before there is a
  * file: it counts as trusted.
  */
-enum status winpmem_service_look(const struct winpmem_load *l, struct winpmem_file *ret,
-				 struct err *e);
+enum status winpmem_service_inspect(const struct winpmem_load *l, struct winpmem_file *ret,
+				    struct err *e);
 
 /* A driver was built in. */
 bool winpmem_is_built_in(void);

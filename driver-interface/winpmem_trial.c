@@ -117,7 +117,7 @@ static enum status err_stale(const struct winpmem *w, const char *what, struct e
 		w->drv.info.path, what);
 }
 
-static enum status judge_pairs(struct winpmem *w, const struct pairs *n, struct err *e)
+static enum status check_pairs(struct winpmem *w, const struct pairs *n, struct err *e)
 {
 	if (n->different)
 		return ST_OK;
@@ -146,7 +146,7 @@ static enum status check_pages(struct winpmem *w, struct pair *p, struct err *e)
 			return err_stale(w, "a page came with the bytes of its neighbour", e);
 		count_pair(p, &n);
 	}
-	return judge_pairs(w, &n, e);
+	return check_pairs(w, &n, e);
 }
 
 enum status winpmem__try(struct winpmem *w, struct err *e)

@@ -15,7 +15,7 @@ struct ehdr {
 	uint64_t phnum;
 };
 
-static enum status judge_ident(const uint8_t *ident, struct err *e)
+static enum status check_ident(const uint8_t *ident, struct err *e)
 {
 	if (ident[4] != ELF_CLASS_64)
 		return err_set(e, ST_INPUT, "ELF class %u, only 64-bit cores are read", ident[4]);
@@ -40,7 +40,7 @@ static enum status parse_ehdr(struct blob *b, struct ehdr *ret, struct err *e)
 		return err_set(e, ST_NOT_MINE, "not an ELF file");
 	if (got < sizeof(h))
 		return err_set(e, ST_CORRUPT, "ELF header is cut short");
-	st = judge_ident(cur_bytes(&c, 16), e);
+	st = check_ident(cur_bytes(&c, 16), e);
 	if (st)
 		return st;
 
@@ -78,7 +78,7 @@ static enum status extended_phnum(struct blob *b, struct ehdr *h, struct err *e)
 	return ST_OK;
 }
 
-static enum status judge_table(const struct ehdr *h, uint64_t size, struct err *e)
+static enum status check_core_table(const struct ehdr *h, uint64_t size, struct err *e)
 {
 	if (h->phnum > ELF_PHDRS_MAX)
 		return err_set(e, ST_CORRUPT, "%" PRIu64 " program headers are too many", h->phnum);
@@ -182,7 +182,7 @@ enum status elf_core_init(struct elf_core *c, struct blob *b, struct err *e)
 	if (!st && h.phnum == ELF_PN_XNUM)
 		st = extended_phnum(b, &h, e);
 	if (!st)
-		st = judge_table(&h, b->size, e);
+		st = check_core_table(&h, b->size, e);
 	if (!st)
 		st = parse_phdrs(c, b, &h, e);
 	return st;

@@ -17,7 +17,7 @@
 #define TABLE_BATCH 1024 /* program headers that are written at once */
 
 /* What the headers say of the file. */
-struct layout {
+struct elf_layout {
 	uint64_t phnum;
 	uint64_t notes; /* offset */
 	uint64_t data;
@@ -39,10 +39,10 @@ static bool cuts_range(const struct image_spec *spec, uint64_t pa)
 	return r && r->first < pa;
 }
 
-static struct layout lay_out_elf(const struct image_spec *spec)
+static struct elf_layout lay_out_elf(const struct image_spec *spec)
 {
 	const struct image_kernel *k = kernel_of(spec);
-	struct layout l = { .phnum = spec->ranges->count + (k->notes_size ? 1 : 0) };
+	struct elf_layout l = { .phnum = spec->ranges->count + (k->notes_size ? 1 : 0) };
 
 	if (k->image_bytes)
 		l.phnum += cuts_range(spec, k->image_pa) +
@@ -53,7 +53,7 @@ static struct layout lay_out_elf(const struct image_spec *spec)
 	return l;
 }
 
-static enum status put_ehdr(struct sink *out, const struct layout *l, struct err *e)
+static enum status put_ehdr(struct sink *out, const struct elf_layout *l, struct err *e)
 {
 	uint8_t h[ELF_EHDR_SIZE] = ELF_MAGIC;
 	struct appender a = { h + 16 };
@@ -200,7 +200,7 @@ static enum status put_section(struct sink *out, uint64_t phnum, struct err *e)
 static enum status put_headers(struct sink *out, const struct image_spec *spec, struct err *e)
 {
 	const struct image_kernel *k = kernel_of(spec);
-	const struct layout l = lay_out_elf(spec);
+	const struct elf_layout l = lay_out_elf(spec);
 	enum status st = put_ehdr(out, &l, e);
 
 	if (!st && k->notes_size)

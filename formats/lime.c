@@ -64,7 +64,7 @@ static enum status only_zeros(struct blob *b, uint64_t off, bool *ret, struct er
 }
 
 /* What stands where a header should, and is none. */
-static enum status judge_end(struct lime *l, struct blob *b, uint64_t off, bool cut,
+static enum status check_end(struct lime *l, struct blob *b, uint64_t off, bool cut,
 			     const struct err *why, struct err *e)
 {
 	bool zeros;
@@ -93,10 +93,10 @@ static enum status next_record(struct lime *l, struct blob *b, uint64_t *off, st
 	if (!got)
 		return ST_END;
 	if (got < sizeof(h))
-		return judge_end(l, b, *off, true, NULL, e);
+		return check_end(l, b, *off, true, NULL, e);
 	st = parse_header(h, &r, &why);
 	if (st && l->count)
-		return judge_end(l, b, *off, false, &why, e);
+		return check_end(l, b, *off, false, &why, e);
 	if (st)
 		return err_set(e, st, "%s", why.message);
 	st = add_record(l, r, *off + sizeof(h), e);

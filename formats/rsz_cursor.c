@@ -144,7 +144,7 @@ static enum status err_index_lies(struct err *e, uint64_t address)
 }
 
 /* Where the bytes of an address are, once their chunk is decoded. */
-struct place {
+struct rsz_location {
 	struct rsz_segment segment;
 	const struct rsz_chunk *chunk;
 	const struct rsz_extent *extent;
@@ -155,7 +155,7 @@ struct place {
 
 /* ST_END if nothing was captured there. */
 static enum status load_place(struct rsz_cursor *c, uint32_t stream, uint64_t address,
-			      struct place *ret, struct err *e)
+			      struct rsz_location *ret, struct err *e)
 {
 	enum status st;
 
@@ -175,7 +175,7 @@ static enum status load_place(struct rsz_cursor *c, uint32_t stream, uint64_t ad
 enum status rsz_cursor_page(struct rsz_cursor *c, uint32_t stream, uint64_t address,
 			    struct rsz_page *ret, struct err *e)
 {
-	struct place p;
+	struct rsz_location p;
 	enum status st;
 
 	*ret = (struct rsz_page){ 0 };
@@ -215,7 +215,7 @@ static enum status read_page(struct rsz_cursor *c, uint32_t stream, uint64_t add
 {
 	*status = (struct page_status){ PAGE_SKIPPED, SKIP_NOT_CAPTURED };
 	for (size_t at = 0, n; at < PAGE_SIZE; at += n) {
-		struct place p;
+		struct rsz_location p;
 		const enum status st = load_place(c, stream, address + at, &p, e);
 
 		if (st == ST_END) {
@@ -258,7 +258,7 @@ enum status rsz_cursor_next_text(struct rsz_cursor *c, uint32_t stream, uint64_t
 				 const uint8_t **ret, size_t *ret_len, struct err *e)
 {
 	struct rsz_segment seg;
-	struct place p;
+	struct rsz_location p;
 	uint64_t from;
 	enum status st;
 

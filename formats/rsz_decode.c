@@ -47,7 +47,8 @@ void rsz_decoder_destroy(struct rsz_decoder *d)
  * before decompression, because ZSTD_decompressDCtx() takes any number of frames, skippable and
  * legacy ones too.
  */
-static enum status judge_frame(const struct rsz__prefix *p, const uint8_t *payload, struct err *e)
+static enum status check_zstd_frame(const struct rsz__prefix *p, const uint8_t *payload,
+				    struct err *e)
 {
 	static const uint8_t dictionary_flag = 3; /* RFC 8878, 3.1.1.1.1 */
 	ZSTD_frameHeader frame;
@@ -77,7 +78,7 @@ enum status rsz__decode_payload(struct rsz_decoder *d, const struct rsz__prefix 
 		return ST_OK;
 	if (RSZ__CHECKS_SUMS && libdeflate_crc32(0, payload, p->stored) != p->crc)
 		return err_set(e, ST_CORRUPT, "payload does not match its CRC-32");
-	st = judge_frame(p, payload, e);
+	st = check_zstd_frame(p, payload, e);
 	if (st)
 		return st;
 	if (!d->zstd)

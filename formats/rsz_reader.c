@@ -11,7 +11,7 @@
 #include "formats/rsz_decode.h"
 
 /* An extent as the index lists it. `order` counts them in file order: the higher, the newer. */
-struct piece {
+struct indexed_extent {
 	uint64_t address;
 	uint64_t record;
 	uint32_t length;
@@ -39,10 +39,10 @@ const struct rsz_scan_result *rsz_reader_end(const struct rsz_reader *r)
 	return &r->end;
 }
 
-static enum status add_piece(struct rsz_reader *r, struct piece x, struct err *e)
+static enum status add_piece(struct rsz_reader *r, struct indexed_extent x, struct err *e)
 {
 	if (r->count == r->room) {
-		struct piece *pieces = array_grow(r->pieces, &r->room, sizeof(*pieces));
+		struct indexed_extent *pieces = array_grow(r->pieces, &r->room, sizeof(*pieces));
 
 		if (!pieces)
 			return err_nomem(e);
@@ -54,7 +54,7 @@ static enum status add_piece(struct rsz_reader *r, struct piece x, struct err *e
 
 static enum status make_room_for_records(struct rsz_reader *r, size_t count, struct err *e)
 {
-	struct piece *pieces;
+	struct indexed_extent *pieces;
 
 	if (count <= r->room)
 		return ST_OK;
@@ -83,11 +83,11 @@ static enum status add_record(struct rsz_reader *r, const struct rsz_record *rec
 			rsz__get_extent(fields.extents_at + (size_t)RSZ__EXTENT_SIZE * i);
 
 		st = add_piece(r,
-			       (struct piece){ .address = x.address,
-					       .record = rec->offset,
-					       .length = x.length,
-					       .stream = rec->stream,
-					       .order = (uint32_t)r->count },
+			       (struct indexed_extent){ .address = x.address,
+							.record = rec->offset,
+							.length = x.length,
+							.stream = rec->stream,
+							.order = (uint32_t)r->count },
 			       e);
 	}
 	return st;
@@ -121,7 +121,7 @@ static enum status open_by_scan(struct rsz_reader *r, bool plain, struct err *e)
  */
 
 /* Buffers for one INDEX at a time. */
-struct tail {
+struct index_tail {
 	struct blob *in;
 	struct sha256 *sha;
 	struct rsz_decoder *decoder;
@@ -130,7 +130,7 @@ struct tail {
 };
 
 /* A record of the wanted type that belongs here. ST_CORRUPT (no message) if it is not. */
-static enum status tail_header(struct tail *t, uint64_t offset, enum rsz_type type,
+static enum status tail_header(struct index_tail *t, uint64_t offset, enum rsz_type type,
 			       struct rsz__prefix *ret)
 {
 	if (rsz__read_header(t->in, offset, t->sha, t->loaded.header, ret, NULL))
@@ -140,7 +140,7 @@ static enum status tail_header(struct tail *t, uint64_t offset, enum rsz_type ty
 	return ST_OK;
 }
 
-static enum status tail_close(struct tail *t, struct rsz__close *ret, struct rsz__prefix *p)
+static enum status tail_close(struct index_tail *t, struct rsz__close *ret, struct rsz__prefix *p)
 {
 	if (t->in->size < RSZ__CLOSE_SIZE)
 		return ST_CORRUPT;
@@ -158,7 +158,8 @@ static enum status tail_close(struct tail *t, struct rsz__close *ret, struct rsz
  * Appends the entries of one INDEX, newest first, because the walk goes backwards. `end` is where
  * it must lie before; *at moves to the previous INDEX.
  */
-static enum status tail_index(struct tail *t, struct rsz_reader *r, uint64_t *at, uint64_t end)
+static enum status tail_index(struct index_tail *t, struct rsz_reader *r, uint64_t *at,
+			      uint64_t end)
 {
 	struct rsz__index fields;
 	struct rsz__prefix p;
@@ -178,7 +179,7 @@ static enum status tail_index(struct tail *t, struct rsz_reader *r, uint64_t *at
 	for (uint32_t i = fields.entries; i-- > 0;) {
 		const struct rsz__entry x =
 			rsz__get_entry(t->loaded.chunk.data + (size_t)RSZ__ENTRY_SIZE * i);
-		const struct piece piece = {
+		const struct indexed_extent piece = {
 			.address = x.address,
 			.record = x.record,
 			.length = x.length,
@@ -195,18 +196,18 @@ static enum status tail_index(struct tail *t, struct rsz_reader *r, uint64_t *at
 }
 
 /* Takes the STREAM records out of the pieces and numbers the rest from old to new. */
-static enum status tail_settle(struct tail *t, struct rsz_reader *r)
+static enum status tail_settle(struct index_tail *t, struct rsz_reader *r)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0, j = r->count; i + 1 < j; i++) {
-		const struct piece swap = r->pieces[i];
+		const struct indexed_extent swap = r->pieces[i];
 
 		r->pieces[i] = r->pieces[--j];
 		r->pieces[j] = swap;
 	}
 	for (size_t i = 0; i < r->count; i++) {
-		struct piece x = r->pieces[i];
+		struct indexed_extent x = r->pieces[i];
 		struct rsz__prefix p;
 
 		if (!x.length) {
@@ -227,7 +228,7 @@ static enum status tail_settle(struct tail *t, struct rsz_reader *r)
 	return ST_OK;
 }
 
-static enum status walk_tail(struct tail *t, struct rsz_reader *r)
+static enum status walk_tail(struct index_tail *t, struct rsz_reader *r)
 {
 	struct rsz__close close;
 	struct rsz__prefix p;
@@ -258,11 +259,11 @@ static enum status walk_tail(struct tail *t, struct rsz_reader *r)
 	return ST_OK;
 }
 
-static enum status tail_init(struct tail *t, struct blob *in, struct err *e)
+static enum status tail_init(struct index_tail *t, struct blob *in, struct err *e)
 {
 	enum status st;
 
-	*t = (struct tail){ .in = in };
+	*t = (struct index_tail){ .in = in };
 	st = sha256_create(&t->sha, e);
 	if (!st)
 		st = rsz_decoder_create(&t->decoder, e);
@@ -271,7 +272,7 @@ static enum status tail_init(struct tail *t, struct blob *in, struct err *e)
 	return st;
 }
 
-static void tail_deinit(struct tail *t)
+static void tail_deinit(struct index_tail *t)
 {
 	sha256_destroy(t->sha);
 	rsz_decoder_destroy(t->decoder);
@@ -281,7 +282,7 @@ static void tail_deinit(struct tail *t)
 /* ST_END if the end cannot be used, for whatever reason: then the container must be walked. */
 static enum status open_from_end(struct rsz_reader *r, struct err *e)
 {
-	struct tail t;
+	struct index_tail t;
 	enum status st = tail_init(&t, r->in, e);
 
 	if (!st && walk_tail(&t, r)) {
@@ -299,7 +300,7 @@ static enum status open_from_end(struct rsz_reader *r, struct err *e)
 
 static int by_stream_address(const void *a, const void *b)
 {
-	const struct piece *x = a, *y = b;
+	const struct indexed_extent *x = a, *y = b;
 
 	if (x->stream != y->stream)
 		return x->stream < y->stream ? -1 : 1;
@@ -310,11 +311,11 @@ static int by_stream_address(const void *a, const void *b)
 
 /* A heap of pieces, the newest on top. */
 struct heap {
-	const struct piece **at;
+	const struct indexed_extent **at;
 	size_t count;
 };
 
-static void heap_push(struct heap *h, const struct piece *x)
+static void heap_push(struct heap *h, const struct indexed_extent *x)
 {
 	size_t i = h->count++;
 
@@ -325,7 +326,7 @@ static void heap_push(struct heap *h, const struct piece *x)
 
 static void heap_pop(struct heap *h)
 {
-	const struct piece *last = h->at[--h->count];
+	const struct indexed_extent *last = h->at[--h->count];
 	size_t i = 0;
 
 	for (size_t child; (child = 2 * i + 1) < h->count; i = child) {
@@ -339,9 +340,10 @@ static void heap_pop(struct heap *h)
 }
 
 /* Appends [from, to) of `x`, joined to the piece before it where it is the same capture. */
-static void emit(struct piece *out, size_t *n, const struct piece *x, uint64_t from, uint64_t to)
+static void emit(struct indexed_extent *out, size_t *n, const struct indexed_extent *x,
+		 uint64_t from, uint64_t to)
 {
-	struct piece *before = *n ? &out[*n - 1] : NULL;
+	struct indexed_extent *before = *n ? &out[*n - 1] : NULL;
 
 	if (before && before->order == x->order && before->stream == x->stream &&
 	    before->address + before->length == from) {
@@ -359,7 +361,8 @@ static void emit(struct piece *out, size_t *n, const struct piece *x, uint64_t f
  * it counts, until it ends or the next one begins. Each step ends or begins a piece, so that the
  * result has at most twice as many.
  */
-static size_t sweep(const struct piece *in, size_t count, struct heap *h, struct piece *out)
+static size_t sweep(const struct indexed_extent *in, size_t count, struct heap *h,
+		    struct indexed_extent *out)
 {
 	uint64_t at = 0;
 	size_t i = 0, n = 0;
@@ -371,7 +374,7 @@ static size_t sweep(const struct piece *in, size_t count, struct heap *h, struct
 		while (i < count && in[i].address <= at)
 			heap_push(h, &in[i++]);
 
-		const struct piece *top = h->at[0];
+		const struct indexed_extent *top = h->at[0];
 		uint64_t to = top->address + top->length;
 
 		if (to <= at) {
@@ -393,7 +396,7 @@ static size_t run_of_overlaps(const struct rsz_reader *r, size_t i)
 	size_t n = 1;
 
 	for (; i + n < r->count; n++) {
-		const struct piece *x = &r->pieces[i + n];
+		const struct indexed_extent *x = &r->pieces[i + n];
 
 		if (x->stream != r->pieces[i].stream || x->address >= end)
 			break;
@@ -404,8 +407,8 @@ static size_t run_of_overlaps(const struct rsz_reader *r, size_t i)
 
 /* What runs of overlapping pieces become. Such runs are few: most is captured once. */
 struct resolved {
-	struct piece *at;
-	const struct piece **heap;
+	struct indexed_extent *at;
+	const struct indexed_extent **heap;
 	size_t count;
 };
 
@@ -428,7 +431,8 @@ static void resolve_runs(struct rsz_reader *r, struct resolved *x)
 		}
 		made = sweep(&r->pieces[i], n, &heap, x->at + x->count);
 		x->count += made;
-		r->pieces[kept++] = (struct piece){ .stream = A_RUN, .order = (uint32_t)made };
+		r->pieces[kept++] =
+			(struct indexed_extent){ .stream = A_RUN, .order = (uint32_t)made };
 	}
 	r->count = kept;
 }
@@ -439,7 +443,7 @@ static void spread_runs(struct rsz_reader *r, const struct resolved *x, size_t c
 	size_t from = x->count, to = count;
 
 	for (size_t i = r->count; i-- > 0;) {
-		const struct piece p = r->pieces[i];
+		const struct indexed_extent p = r->pieces[i];
 
 		if (p.stream != A_RUN) {
 			r->pieces[--to] = p;
@@ -543,7 +547,7 @@ static size_t find_piece(const struct rsz_reader *r, uint32_t stream, uint64_t f
 
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;
-		const struct piece *x = &r->pieces[mid];
+		const struct indexed_extent *x = &r->pieces[mid];
 
 		if (x->stream < stream || (x->stream == stream && x->address + x->length <= from))
 			low = mid + 1;

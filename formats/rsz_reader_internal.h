@@ -5,14 +5,15 @@
 
 #include "formats/rsz_scan.h"
 
-struct piece; /* of the index: rsz_reader.c */
+struct indexed_extent; /* of the index: rsz_reader.c */
 
 struct rsz_reader {
 	struct blob *in;
 	struct rsz_identity identity;
 	struct rsz__streams streams;
 	struct rsz_scan_result end;
-	struct piece *pieces; /* once open: by stream and address, disjoint within a stream */
+	/* Once open: by stream and address, disjoint within a stream. */
+	struct indexed_extent *pieces;
 	size_t count;
 	size_t room;
 };

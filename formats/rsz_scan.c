@@ -142,7 +142,7 @@ enum status rsz__read_header(struct blob *in, uint64_t offset, struct sha256 *h,
 }
 
 /* Is this the record that must come next in this container? */
-static enum status judge_place(const struct rsz_scan *s, const struct rsz__prefix *p, struct err *e)
+static enum status check_place(const struct rsz_scan *s, const struct rsz__prefix *p, struct err *e)
 {
 	if (memcmp(p->id, s->identity.id, sizeof(p->id)))
 		return err_set(e, ST_CORRUPT, "a record of another container");
@@ -165,7 +165,7 @@ static enum status read_begin(struct rsz_scan *s, struct err *e)
 	if (st)
 		return st;
 	memcpy(s->identity.id, p.id, sizeof(p.id));
-	st = judge_place(s, &p, e);
+	st = check_place(s, &p, e);
 	return st ? st : rsz__identity_from(s->header, p.header, &p, &s->identity, e);
 }
 
@@ -199,7 +199,7 @@ static bool skip_begin(struct rsz_scan *s)
  * are all that is lost with it. If there is no record 1 either, but what is there begins like a
  * record, the walk will end at once. All else is no container.
  */
-static enum status judge_begin(struct rsz_scan *s, const struct err *why, struct err *e)
+static enum status check_begin(struct rsz_scan *s, const struct err *why, struct err *e)
 {
 	uint8_t first[RSZ__MARK_END];
 	size_t got = 0;
@@ -230,7 +230,7 @@ enum status rsz_scan_create(struct blob *in, struct rsz_scan **ret, struct err *
 	if (!st) {
 		st = read_begin(s, &why);
 		if (st == ST_CORRUPT || st == ST_END)
-			st = judge_begin(s, &why, e);
+			st = check_begin(s, &why, e);
 		else if (st && e)
 			*e = why;
 	}
@@ -486,7 +486,7 @@ enum status rsz_scan_next(struct rsz_scan *s, struct rsz_record *ret, struct err
 	st = rsz__read_header(s->in, s->offset, s->sha, s->header, &p, &why);
 	ours = !st && !memcmp(p.id, s->identity.id, sizeof(p.id));
 	if (!st)
-		st = judge_place(s, &p, &why);
+		st = check_place(s, &p, &why);
 	if (!st)
 		st = scan_type(s, &p, &rec, &why);
 	if (st == ST_END)

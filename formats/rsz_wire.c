@@ -241,7 +241,7 @@ static bool all_zero(const uint8_t *p, size_t len)
 	return !len;
 }
 
-static enum status judge_payload(const struct rsz__prefix *p, struct err *e)
+static enum status check_payload(const struct rsz__prefix *p, struct err *e)
 {
 	if (p->content > RSZ_CONTENT_MAX || p->stored > RSZ_STORED_MAX)
 		return err_set(e, ST_CORRUPT, "payload of %" PRIu32 " bytes in %" PRIu32,
@@ -288,7 +288,7 @@ enum status rsz__get_prefix(const uint8_t *header, size_t len, struct sha256 *h,
 
 	if (reserved16 || reserved32)
 		return err_set(e, ST_CORRUPT, "reserved bits are set");
-	return judge_payload(ret, e);
+	return check_payload(ret, e);
 }
 
 /* A cursor over a header's body. */
@@ -298,7 +298,7 @@ static struct cursor body_of(const uint8_t *header, size_t len)
 }
 
 /* The end of each parser: the body must be exactly as long as its fields say. */
-static enum status judge_length(const struct cursor *c, const char *what, struct err *e)
+static enum status check_length(const struct cursor *c, const char *what, struct err *e)
 {
 	if (c->bad)
 		return err_set(e, ST_CORRUPT, "%s: header is cut short", what);
@@ -328,7 +328,7 @@ enum status rsz__get_begin(const uint8_t *header, size_t len, struct rsz__begin 
 	ret->text = (const char *)cur_bytes(&c, ret->text_length);
 	if (!c.bad && !utf8_valid(ret->text, ret->text_length))
 		return err_set(e, ST_CORRUPT, "BEGIN: text that is not UTF-8");
-	return judge_length(&c, "BEGIN", e);
+	return check_length(&c, "BEGIN", e);
 }
 
 enum status rsz__get_stream(const uint8_t *header, size_t len, struct rsz__stream *ret,
@@ -357,7 +357,7 @@ enum status rsz__get_stream(const uint8_t *header, size_t len, struct rsz__strea
 	if (!c.bad &&
 	    !(utf8_valid(ret->name, ret->name_length) && utf8_valid(ret->meta, ret->meta_length)))
 		return err_set(e, ST_CORRUPT, "STREAM: text that is not UTF-8");
-	return judge_length(&c, "STREAM", e);
+	return check_length(&c, "STREAM", e);
 }
 
 struct rsz_extent rsz__get_extent(const uint8_t *at)
@@ -381,7 +381,7 @@ uint16_t rsz__get_run(const uint8_t *at, struct page_status *ret)
 	return get_le16(at);
 }
 
-static enum status judge_extent(const struct rsz__chunk *c, const struct rsz_extent *x,
+static enum status check_extent(const struct rsz__chunk *c, const struct rsz_extent *x,
 				uint32_t kind, bool paged, struct err *e)
 {
 	if (!x->length || x->length > c->length)
@@ -399,8 +399,8 @@ static enum status judge_extent(const struct rsz__chunk *c, const struct rsz_ext
 	return ST_OK;
 }
 
-static enum status judge_run(const uint8_t *at, bool first, struct page_status before,
-			     struct err *e)
+static enum status check_wire_run(const uint8_t *at, bool first, struct page_status before,
+				  struct err *e)
 {
 	struct page_status s;
 	const uint16_t count = rsz__get_run(at, &s);
@@ -420,7 +420,7 @@ static enum status judge_run(const uint8_t *at, bool first, struct page_status b
  * Walks runs and extents side by side: every page must have a state, and the data pages must add
  * up to the content.
  */
-static enum status judge_pages(const struct rsz__chunk *c, uint32_t content, struct err *e)
+static enum status check_wire_pages(const struct rsz__chunk *c, uint32_t content, struct err *e)
 {
 	struct page_status status = { 0 }, before;
 	uint64_t data = 0;
@@ -438,7 +438,7 @@ static enum status judge_pages(const struct rsz__chunk *c, uint32_t content, str
 				if (run == c->runs)
 					return err_set(e, ST_CORRUPT, "pages without a state");
 				before = status;
-				if (judge_run(p, run == 0, before, e))
+				if (check_wire_run(p, run == 0, before, e))
 					return ST_CORRUPT;
 				left = rsz__get_run(p, &status);
 				run++;
@@ -488,12 +488,12 @@ enum status rsz__get_chunk(const uint8_t *header, size_t len, uint32_t kind, boo
 		return err_set(e, ST_CORRUPT, "CHUNK: length or time");
 	ret->extents_at = cur_bytes(&c, RSZ__EXTENT_SIZE * ret->extents);
 	ret->runs_at = cur_bytes(&c, RSZ__RUN_SIZE * ret->runs);
-	st = judge_length(&c, "CHUNK", e);
+	st = check_length(&c, "CHUNK", e);
 	for (uint32_t i = 0; !st && i < ret->extents; i++) {
 		const struct rsz_extent x = rsz__get_extent(ret->extents_at + i * RSZ__EXTENT_SIZE);
 
 		sum += x.length;
-		st = judge_extent(ret, &x, kind, paged, e);
+		st = check_extent(ret, &x, kind, paged, e);
 	}
 	if (st)
 		return err_add(e, st, "CHUNK");
@@ -502,7 +502,7 @@ enum status rsz__get_chunk(const uint8_t *header, size_t len, uint32_t kind, boo
 			       "CHUNK: extents of %" PRIu64 " bytes, length %" PRIu32, sum,
 			       ret->length);
 	if (paged)
-		return judge_pages(ret, content, e) ? err_add(e, ST_CORRUPT, "CHUNK") : ST_OK;
+		return check_wire_pages(ret, content, e) ? err_add(e, ST_CORRUPT, "CHUNK") : ST_OK;
 	if (ret->runs || content != ret->length)
 		return err_set(e, ST_CORRUPT, "CHUNK: page states in a stream without pages");
 	return ST_OK;
@@ -518,7 +518,7 @@ enum status rsz__get_index(const uint8_t *header, size_t len, struct rsz__index 
 	if (!ret->entries || ret->entries > RSZ_INDEX_MAX || reserved ||
 	    get_le32(header + 52) != RSZ__ENTRY_SIZE * ret->entries)
 		return err_set(e, ST_CORRUPT, "INDEX: %" PRIu32 " entries", ret->entries);
-	return judge_length(&c, "INDEX", e);
+	return check_length(&c, "INDEX", e);
 }
 
 struct rsz__entry rsz__get_entry(const uint8_t *at)
@@ -545,5 +545,5 @@ enum status rsz__get_close(const uint8_t *header, size_t len, struct rsz__close 
 		memcpy(ret->root, root, SHA256_SIZE);
 	if (has_payload(header))
 		return err_set(e, ST_CORRUPT, "CLOSE: has a payload");
-	return judge_length(&c, "CLOSE", e);
+	return check_length(&c, "CLOSE", e);
 }

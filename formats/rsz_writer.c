@@ -78,7 +78,8 @@ void rsz_writer_destroy(struct rsz_writer *w)
 	free(w);
 }
 
-static enum status judge_chunk(const struct rsz_writer *w, const struct rsz_frame *f, struct err *e)
+static enum status check_chunk_header(const struct rsz_writer *w, const struct rsz_frame *f,
+				      struct err *e)
 {
 	const uint32_t stream = rsz__get_chunk_stream(f->header);
 	struct rsz__chunk fields;
@@ -93,7 +94,7 @@ static enum status judge_chunk(const struct rsz_writer *w, const struct rsz_fram
  * The reader's own parsers look at every header before it is written: one record that a reader
  * rejects would cost all that stands behind it. A STREAM is taken into the list by this.
  */
-static enum status judge_record(struct rsz_writer *w, enum rsz_type type, const struct rsz_frame *f,
+static enum status check_record(struct rsz_writer *w, enum rsz_type type, const struct rsz_frame *f,
 				struct err *e)
 {
 	struct rsz__begin begin;
@@ -104,7 +105,7 @@ static enum status judge_record(struct rsz_writer *w, enum rsz_type type, const 
 	if (type == RSZ_STREAM)
 		st = rsz__streams_add(&w->streams, f->header, f->header_length, e);
 	if (type == RSZ_CHUNK)
-		st = judge_chunk(w, f, e);
+		st = check_chunk_header(w, f, e);
 	return st == ST_CORRUPT ? err_add(e, ST_SYSTEM, "record not written") : st;
 }
 
@@ -128,7 +129,7 @@ static enum status write_record(struct rsz_writer *w, enum rsz_type type, struct
 	memcpy(p.id, w->id, sizeof(p.id));
 	memcpy(p.sha256, f->sha256, sizeof(p.sha256));
 	rsz__finish(f->header, &p, w->sha);
-	st = judge_record(w, type, f, e);
+	st = check_record(w, type, f, e);
 	if (st)
 		return st;
 	st = sink_write(w->out, f->header, f->header_length, &w->why);
@@ -254,7 +255,7 @@ enum status rsz_writer_stream(struct rsz_writer *w, enum rsz_kind kind, const ch
 	uint64_t at;
 	enum status st;
 
-	/* These two must fit into the frame; what else a stream must be, judge_record() knows. */
+	/* These two must fit into the frame; what else a stream must be, check_record() knows. */
 	if (fields.name_length > RSZ_NAME_MAX || fields.meta_length > RSZ_META_MAX)
 		return err_set(e, ST_SYSTEM, "stream \"%.40s\": too long", name);
 	st = reserve_entries(w, 1, e);

@@ -65,21 +65,21 @@ static enum status take_stream(struct extract_state *to, struct mft_stream *s, s
 }
 
 /* What one look at the volume brings; moved into the extract when all of it is there. */
-struct look {
+struct file_snapshot {
 	struct extract_state state;
 	struct mft *mft;
 	uint8_t *value;
 };
 
-static void look_deinit(struct look *l)
+static void snapshot_deinit(struct file_snapshot *l)
 {
 	state_deinit(&l->state);
 	mft_close(l->mft);
 	free(l->value);
 }
 
-static enum status look_at_record(const struct extract *x, uint64_t number, struct look *l,
-				  struct err *e)
+static enum status snapshot_record(const struct extract *x, uint64_t number,
+				   struct file_snapshot *l, struct err *e)
 {
 	_cleanup_free_ uint8_t *record = malloc(x->volume->boot.record);
 	_cleanup_stream_ struct mft_stream s = { 0 };
@@ -98,8 +98,8 @@ static enum status look_at_record(const struct extract *x, uint64_t number, stru
 }
 
 /* Opens the volume anew. `number` NULL: by the path; else that record. */
-static enum status look_once(const struct extract *x, const uint64_t *number, struct look *l,
-			     struct err *e)
+static enum status snapshot_once(const struct extract *x, const uint64_t *number,
+				 struct file_snapshot *l, struct err *e)
 {
 	uint64_t found = number ? *number : 0;
 	enum status st = mft_open(x->reader, x->volume, &l->mft, e);
@@ -107,7 +107,7 @@ static enum status look_once(const struct extract *x, const uint64_t *number, st
 	if (!st && !number)
 		st = mft_find(l->mft, x->path, &found, &l->state.note, e);
 	if (!st)
-		st = look_at_record(x, found, l, e);
+		st = snapshot_record(x, found, l, e);
 	if (!st && !l->state.compressed) {
 		mft_close(l->mft);
 		l->mft = NULL;
@@ -115,18 +115,18 @@ static enum status look_once(const struct extract *x, const uint64_t *number, st
 	return st;
 }
 
-static enum status read_state(const struct extract *x, const uint64_t *number, struct look *l,
-			      struct err *e)
+static enum status take_snapshot(const struct extract *x, const uint64_t *number,
+				 struct file_snapshot *l, struct err *e)
 {
 	const int tries = x->reader->device ? LIVE_TRIES : 1;
 	enum status st = ST_CORRUPT;
 
 	for (int i = 0; i < tries; i++) {
-		*l = (struct look){ 0 };
-		st = look_once(x, number, l, e);
+		*l = (struct file_snapshot){ 0 };
+		st = snapshot_once(x, number, l, e);
 		if (!st && (!l->state.lost_records || i + 1 == tries))
 			return ST_OK;
-		look_deinit(l);
+		snapshot_deinit(l);
 		if (st && st != ST_CORRUPT)
 			break;
 	}
@@ -134,7 +134,7 @@ static enum status read_state(const struct extract *x, const uint64_t *number, s
 }
 
 /* Makes what was seen the state that is read from. */
-static enum status adopt(struct extract *x, struct look *l, struct err *e)
+static enum status adopt(struct extract *x, struct file_snapshot *l, struct err *e)
 {
 	free(x->value);
 	mft_close(x->mft);
@@ -172,15 +172,15 @@ static enum status copy_state(const struct extract_state *from, struct extract_s
 
 static enum status open_path(struct extract *x, struct err *e)
 {
-	struct look l;
+	struct file_snapshot l;
 	enum status st = ntfs_path_parse(x->path_text, x->path, e);
 
 	if (!st)
-		st = read_state(x, NULL, &l, e);
+		st = take_snapshot(x, NULL, &l, e);
 	if (st)
 		return st;
 	st = adopt(x, &l, e);
-	look_deinit(&l);
+	snapshot_deinit(&l);
 	return st ? st : copy_state(&x->now, &x->first, e);
 }
 
@@ -405,7 +405,7 @@ static enum status compare_states(const struct extract_state *a, const struct ex
 enum status extract_check(struct extract *x, struct extract_changes *ret, struct err *e)
 {
 	const uint64_t number = x->now.record;
-	struct look l;
+	struct file_snapshot l;
 	struct err why = ERR_INIT;
 	bool same_value;
 	enum status st;
@@ -413,10 +413,10 @@ enum status extract_check(struct extract *x, struct extract_changes *ret, struct
 	extract_changes_deinit(ret);
 	if (x->volume == &x->whole)
 		return ST_OK;
-	st = read_state(x, &number, &l, &why);
+	st = take_snapshot(x, &number, &l, &why);
 	if (st == ST_INPUT || (!st && l.state.sequence != x->now.sequence)) {
 		if (!st)
-			look_deinit(&l);
+			snapshot_deinit(&l);
 		ret->any = ret->gone = true;
 		return ST_OK;
 	}
@@ -429,6 +429,6 @@ enum status extract_check(struct extract *x, struct extract_changes *ret, struct
 		state_deinit(&x->now);
 		st = adopt(x, &l, e);
 	}
-	look_deinit(&l);
+	snapshot_deinit(&l);
 	return st;
 }

@@ -35,7 +35,7 @@ enum status mft__add_runs(const struct mft *n, const struct attribute *a, struct
 	const uint64_t limit = MFT_SIZE_LIMIT / cluster;
 	struct run_walk w = { .runs = a->runs, .size = a->runs_size };
 	uint64_t at = a->first_cluster;
-	struct run r;
+	struct data_run r;
 	enum status st = ST_OK;
 
 	while (!st && at <= a->last_cluster && at < limit && run_next(&w, &r)) {

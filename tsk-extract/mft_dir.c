@@ -292,8 +292,8 @@ static enum status scan_records(struct lookup *l, struct err *e)
 }
 
 /* The record that `wanted` names in `folder`. */
-static enum status look_up(struct mft *n, uint64_t folder, const struct name *wanted, uint64_t *ret,
-			   struct err *note, struct err *e)
+static enum status lookup_entry(struct mft *n, uint64_t folder, const struct name *wanted,
+				uint64_t *ret, struct err *note, struct err *e)
 {
 	struct lookup l = { .mft = n, .folder = folder, .wanted = wanted };
 	char text[NAME_UTF8_SIZE];
@@ -333,7 +333,7 @@ enum status mft_find(struct mft *n, const struct ntfs_path *path, uint64_t *ret,
 	uint64_t record = RECORD_ROOT;
 
 	for (size_t i = 0; i < path->depth; i++) {
-		const enum status st = look_up(n, record, &path->part[i], &record, note, e);
+		const enum status st = lookup_entry(n, record, &path->part[i], &record, note, e);
 
 		if (st)
 			return st;

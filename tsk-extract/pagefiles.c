@@ -64,7 +64,7 @@ enum status pagefile_list_add(struct pagefile_list *l, const char *path, struct 
 }
 
 /* The list being made, and what its entries are judged by. */
-struct search {
+struct pagefile_search {
 	struct disk *disk;
 	const struct volume *system; /* that has the hive */
 	struct hive *hive;
@@ -94,7 +94,8 @@ void pagefile__probe(struct reader *r, struct pagefile *p)
 	extract_close(x);
 }
 
-static bool is_found_record(const struct search *s, const struct volume *v, uint64_t record)
+static bool is_found_record(const struct pagefile_search *s, const struct volume *v,
+			    uint64_t record)
 {
 	for (size_t i = 0; i < s->to->count; i++)
 		if (s->to->at[i].readable && s->to->at[i].volume == v &&
@@ -104,7 +105,7 @@ static bool is_found_record(const struct search *s, const struct volume *v, uint
 }
 
 /* The volume that Windows called by this letter; NULL if it is not on this disk. */
-static const struct volume *volume_of_letter(const struct search *s, char letter)
+static const struct volume *volume_of_letter(const struct pagefile_search *s, char letter)
 {
 	struct hive_mount m;
 	size_t n;
@@ -153,7 +154,8 @@ enum pagefile_kind pagefile__kind_of(const char *path)
 						       : PAGEFILE_PAGING;
 }
 
-static enum status add_named(struct search *s, char *name, const char *value, struct err *e)
+static enum status add_named(struct pagefile_search *s, char *name, const char *value,
+			     struct err *e)
 {
 	char *full = pagefile__plain_name(name);
 	const bool has_letter = full[0] && full[1] == ':' && full[2] == '\\';
@@ -174,8 +176,8 @@ static enum status add_named(struct search *s, char *name, const char *value, st
 }
 
 /* Adds to the remarks; of several that make the list uncertain the first is enough. */
-static PRINTF_LIKE(5, 6) enum status remark(struct search *s, const struct volume *v, bool blind,
-					    struct err *e, const char *fmt, ...)
+static PRINTF_LIKE(5, 6) enum status remark(struct pagefile_search *s, const struct volume *v,
+					    bool blind, struct err *e, const char *fmt, ...)
 {
 	struct pagefile_list *l = s->to;
 	struct volume_remark *at;
@@ -200,7 +202,7 @@ static PRINTF_LIKE(5, 6) enum status remark(struct search *s, const struct volum
  * What cannot be looked into; what of that may hold page files of a Windows makes the list
  * uncertain.
  */
-static enum status judge_volume(struct search *s, const struct volume *v, struct err *e)
+static enum status check_volume(struct pagefile_search *s, const struct volume *v, struct err *e)
 {
 	switch (v->kind) {
 	case VOLUME_NTFS:
@@ -232,20 +234,20 @@ static enum status judge_volume(struct search *s, const struct volume *v, struct
 	return ST_OK;
 }
 
-static enum status judge_volumes(struct search *s, struct err *e)
+static enum status check_volumes(struct pagefile_search *s, struct err *e)
 {
 	size_t n;
 	const struct volume *v = disk_volumes(s->disk, &n);
 	enum status st = ST_OK;
 
 	for (size_t i = 0; i < n && !st; i++)
-		st = judge_volume(s, &v[i], e);
+		st = check_volume(s, &v[i], e);
 	return st;
 }
 
 /* Whether the volume has such a file: ST_OK, ST_INPUT if not, or if that cannot be told. */
-static enum status look_for(struct search *s, const struct volume *v, const char *path,
-			    struct err *e)
+static enum status find_volume_pagefile(struct pagefile_search *s, const struct volume *v,
+					const char *path, struct err *e)
 {
 	struct err why = ERR_INIT;
 	enum status st = extract_exists(disk_reader(s->disk), v, path, &why);
@@ -260,7 +262,7 @@ static enum status look_for(struct search *s, const struct volume *v, const char
 	return st == ST_NOMEM ? st : ST_INPUT;
 }
 
-static enum status load_hive(struct search *s, const struct volume *v, struct err *e)
+static enum status load_hive(struct pagefile_search *s, const struct volume *v, struct err *e)
 {
 	struct extract *x = NULL;
 	struct err why = ERR_INIT;
@@ -278,7 +280,7 @@ static enum status load_hive(struct search *s, const struct volume *v, struct er
 }
 
 /* Looks for the hive on every volume; the first one counts. No hive is no error. */
-static enum status find_hive(struct search *s, struct err *e)
+static enum status find_hive(struct pagefile_search *s, struct err *e)
 {
 	size_t n;
 	const struct volume *v = disk_volumes(s->disk, &n);
@@ -287,7 +289,7 @@ static enum status find_hive(struct search *s, struct err *e)
 	for (size_t i = 0; i < n && !s->hive && !st; i++) {
 		if (!v[i].readable)
 			continue;
-		st = look_for(s, &v[i], HIVE_PATH, e);
+		st = find_volume_pagefile(s, &v[i], HIVE_PATH, e);
 		if (!st) {
 			s->system = &v[i];
 			st = load_hive(s, &v[i], e);
@@ -298,7 +300,7 @@ static enum status find_hive(struct search *s, struct err *e)
 	return st;
 }
 
-static enum status add_from_hive(struct search *s, struct err *e)
+static enum status add_from_hive(struct pagefile_search *s, struct err *e)
 {
 	struct hive_names names;
 	enum status st = hive_pagefiles(s->hive, &names, &s->to->note);
@@ -313,12 +315,12 @@ static enum status add_from_hive(struct search *s, struct err *e)
 }
 
 /* A file of this name in the root folder, unless it is in the list. */
-static enum status add_from_root(struct search *s, const struct volume *v, const char *name,
-				 struct err *e)
+static enum status add_from_root(struct pagefile_search *s, const struct volume *v,
+				 const char *name, struct err *e)
 {
 	struct pagefile *p = NULL;
 	struct extract *x = NULL;
-	enum status st = look_for(s, v, name, e);
+	enum status st = find_volume_pagefile(s, v, name, e);
 
 	if (st)
 		return st == ST_INPUT ? ST_OK : st;
@@ -351,7 +353,7 @@ static enum status add_from_root(struct search *s, const struct volume *v, const
 	return ST_OK;
 }
 
-static enum status add_from_roots(struct search *s, const char *name, struct err *e)
+static enum status add_from_roots(struct pagefile_search *s, const char *name, struct err *e)
 {
 	size_t n;
 	const struct volume *v = disk_volumes(s->disk, &n);
@@ -366,8 +368,8 @@ static enum status add_from_roots(struct search *s, const char *name, struct err
 enum status pagefiles_on_disk(struct disk *d, bool hibernation, struct pagefile_list *ret,
 			      struct err *e)
 {
-	struct search s = { .disk = d, .to = ret };
-	enum status st = judge_volumes(&s, e);
+	struct pagefile_search s = { .disk = d, .to = ret };
+	enum status st = check_volumes(&s, e);
 
 	if (!st)
 		st = find_hive(&s, e);

@@ -121,7 +121,7 @@ static uint64_t get_signed(const uint8_t *p, size_t n)
  * the size of the distance from the run before, then those two; without a distance it is a hole.
  * The end is a size of 0 for the count. Linux 6.1 fs/ntfs3/run.c, run_unpack().
  */
-bool run_next(struct run_walk *w, struct run *ret)
+bool run_next(struct run_walk *w, struct data_run *ret)
 {
 	const uint8_t count = w->at < w->size ? w->runs[w->at] & 15 : 0;
 	const uint8_t distance = count ? w->runs[w->at] >> 4 : 0;
@@ -130,7 +130,7 @@ bool run_next(struct run_walk *w, struct run *ret)
 	    !range_fits(w->at, 1u + count + distance, w->size))
 		return false;
 	w->last += get_signed(w->runs + w->at + 1 + count, distance);
-	*ret = (struct run){
+	*ret = (struct data_run){
 		.count = get_signed(w->runs + w->at + 1, count),
 		.first = w->last,
 		.hole = !distance,

@@ -95,7 +95,7 @@ bool attributes_end(const uint8_t *record, size_t size);
 bool record_is_sound(const uint8_t *record, size_t size);
 
 /* Neighbouring clusters of the volume, or of nowhere. */
-struct run {
+struct data_run {
 	uint64_t count; /* clusters, not 0 */
 	uint64_t first; /* of the volume; any number */
 	bool hole;      /* then `first` means nothing */
@@ -110,7 +110,7 @@ struct run_walk {
 };
 
 /* false behind the last one, and where the list makes no sense any more. */
-bool run_next(struct run_walk *w, struct run *ret);
+bool run_next(struct run_walk *w, struct data_run *ret);
 
 struct list_entry {
 	uint32_t type;

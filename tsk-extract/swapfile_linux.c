@@ -24,7 +24,7 @@
  */
 #define PLAIN (FIEMAP_EXTENT_LAST | FIEMAP_EXTENT_MERGED | FIEMAP_EXTENT_UNWRITTEN)
 
-static enum status judge_flags(uint32_t flags, struct err *e)
+static enum status check_flags(uint32_t flags, struct err *e)
 {
 	static const struct {
 		uint32_t flag;
@@ -61,7 +61,7 @@ enum status swapfile__take_extents(const struct fiemap_extent *x, size_t n, stru
 			return err_set(e, ST_INPUT, "FIEMAP: extents that run backwards");
 		*last |= x->fe_flags & FIEMAP_EXTENT_LAST;
 		*from = end;
-		st = judge_flags(x->fe_flags, e);
+		st = check_flags(x->fe_flags, e);
 		if (!st)
 			st = extent_list_add(to,
 					     (struct extent){ .file = x->fe_logical,

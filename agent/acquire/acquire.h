@@ -74,7 +74,7 @@ enum status acquire_output_path(const struct acquire_options *o, const struct dr
  * ST_UNREADABLE of a source that fills what it cannot read with zeros: it may have, and nobody can
  * tell.
  */
-enum status acquire_judge_source(const struct drv_info *info, struct err *e);
+enum status acquire_check_source(const struct drv_info *info, struct err *e);
 
 /*
  * Which page files and other files the options ask for: those of the disk that they name, which is

@@ -201,7 +201,7 @@ static enum status read_both(struct acquisition *a, struct err *e)
  * An image that does not change while it is read has its tables in itself: they are found, and
  * not stored a second time, unless that was asked for.
  */
-static bool looks_into_image(const struct acquisition *a)
+static bool reads_image_tables(const struct acquisition *a)
 {
 	return a->still && !cli_given(a->cli, "pagetables");
 }
@@ -210,7 +210,7 @@ static bool wants_tables(const struct acquisition *a, enum pagetables pass)
 {
 	const enum pagetables asked = (enum pagetables)a->o->pagetables;
 
-	return !looks_into_image(a) && (asked == TABLES_BOTH || asked == pass);
+	return !reads_image_tables(a) && (asked == TABLES_BOTH || asked == pass);
 }
 
 /* What page tables may say of page files. */
@@ -258,7 +258,7 @@ static enum status read_tables(struct acquisition *a, enum pagetables pass, stru
 }
 
 /* Linux: what of the slots is still in memory. */
-static enum status begin_looks(struct acquisition *a, struct err *e)
+static enum status begin_lookups(struct acquisition *a, struct err *e)
 {
 	const struct discovery *d = &a->before.found;
 	struct swap_cache *cache;
@@ -272,7 +272,7 @@ static enum status begin_looks(struct acquisition *a, struct err *e)
 	physmem_drv_init(a->swap_memory, a->source, clock_mono_ns);
 	st = swap_cache_create(&a->swap_memory->mem, d, &cache, &a->no_swap_cache, e);
 	if (!st && cache)
-		st = slots_look(a->slots, cache, e);
+		st = slots_use_cache(a->slots, cache, e);
 	if (!st && !cache)
 		log_info("no-swap-cache", "the swap cache is not looked into: %s",
 			 a->no_swap_cache);
@@ -299,7 +299,7 @@ static enum status begin_slots(struct acquisition *a, struct err *e)
 	st = slots_create(&a->before.entries, a->source->info.simulated, &a->slots, e);
 	if (st)
 		return tolerate(st, "page files by the tables", e);
-	st = begin_looks(a, e);
+	st = begin_lookups(a, e);
 	if (st)
 		return st;
 	plan->slots = a->slots;
@@ -333,7 +333,7 @@ static enum status read_content(struct acquisition *a, struct err *e)
  * What is in an image: before its memory is read, because the kernel must be known while that is
  * looked through for roots; and then the list of processes beside these.
  */
-static enum status look_into_image(struct acquisition *a, bool again, struct err *e)
+static enum status read_image_tables(struct acquisition *a, bool again, struct err *e)
 {
 	const struct tables_plan plan = {
 		.source = a->source,
@@ -354,8 +354,8 @@ static enum status look_into_image(struct acquisition *a, bool again, struct err
 
 static enum status begin_tables(struct acquisition *a, struct err *e)
 {
-	const bool image = looks_into_image(a);
-	enum status st = image ? look_into_image(a, false, e) : read_tables(a, TABLES_BEFORE, e);
+	const bool image = reads_image_tables(a);
+	enum status st = image ? read_image_tables(a, false, e) : read_tables(a, TABLES_BEFORE, e);
 
 	if (!st && (image || wants_tables(a, TABLES_AFTER)))
 		a->watching = tables_watch(&a->reading, image ? &a->image : &a->before, &a->watch);
@@ -373,8 +373,8 @@ static enum status read_all(struct acquisition *a, struct err *e)
 	if (!st)
 		st = read_added_memory(a, e); /* which the tables may name by now */
 	if (!st)
-		st = looks_into_image(a) ? look_into_image(a, true, e)
-					 : read_tables(a, TABLES_AFTER, e);
+		st = reads_image_tables(a) ? read_image_tables(a, true, e)
+					   : read_tables(a, TABLES_AFTER, e);
 	if (!st)
 		st = read_added_memory(a, e);
 	return st ? st : changes_end(&a->changes, a->source, e);

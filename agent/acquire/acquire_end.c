@@ -45,16 +45,16 @@ enum status acquire__outcome(const struct acquisition *a, enum status output, st
 			       "%" PRIu64 " pages were unreadable and %" PRIu64
 			       " not offered by the source; they are recorded",
 			       t->pages[PAGE_UNREADABLE], t->pages[PAGE_SKIPPED]);
-	if (changes_judge(&a->changes, e))
+	if (changes_outcome(&a->changes, e))
 		return ST_UNREADABLE;
-	return acquire_judge_source(&a->source->info, e);
+	return acquire_check_source(&a->source->info, e);
 }
 
 static json_t *swap_cache_json(const struct slots_counts *c)
 {
 	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "absent", (json_int_t)c->absent, "held",
 			 (json_int_t)c->held, "busy", (json_int_t)c->busy, "untold",
-			 (json_int_t)c->untold, "look_ns", (json_int_t)c->look_ns);
+			 (json_int_t)c->untold, "look_ns", (json_int_t)c->lookup_ns);
 }
 
 static json_t *slots_json(const struct acquisition *a)

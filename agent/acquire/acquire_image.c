@@ -73,7 +73,7 @@ static void summarise_image(const struct image_acquisition *a, uint64_t begin_wa
 /* The ranges of an image are those that it began with: what was added is told, and not in it. */
 static enum status look_for_changes(struct image_acquisition *a, struct err *e)
 {
-	const enum status st = changes_look(&a->changes, a->source, e);
+	const enum status st = changes_sample(&a->changes, a->source, e);
 
 	return st ? st : changes_end(&a->changes, a->source, e);
 }
@@ -109,15 +109,15 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	pages.pages.reading = &a->reading;
 	st = image_out_write(&a->out, &pages.pages,
 			     json_pack("{s:o}", "source", manifest_source(info)), e);
-	sleep_watch_look(&sleeps);
+	sleep_watch_sample(&sleeps);
 	if (!st)
 		st = look_for_changes(a, e);
 	if (!st)
-		st = image_out_judge(&a->out, info->path, e);
+		st = image_out_outcome(&a->out, info->path, e);
 	if (!st)
-		st = changes_judge(&a->changes, e);
+		st = changes_outcome(&a->changes, e);
 	if (!st)
-		st = acquire_judge_source(info, e);
+		st = acquire_check_source(info, e);
 	summarise_image(a, wall, mono, st, e);
 	return st;
 }

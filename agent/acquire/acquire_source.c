@@ -123,7 +123,7 @@ enum status acquire_output_path(const struct acquire_options *o, const struct dr
 	return *ret ? ST_OK : err_nomem(e);
 }
 
-enum status acquire_judge_source(const struct drv_info *info, struct err *e)
+enum status acquire_check_source(const struct drv_info *info, struct err *e)
 {
 	if (info->lost)
 		return err_set(e, ST_UNREADABLE, "%s: %s", info->path, info->lost);

@@ -65,7 +65,7 @@ static enum status find_changes(struct memory_changes *c, const struct range_lis
 	return st ? st : difference(&c->added, &c->acquired, &c->missing, e);
 }
 
-enum status changes_look(struct memory_changes *c, struct drv *d, struct err *e)
+enum status changes_sample(struct memory_changes *c, struct drv *d, struct err *e)
 {
 	const struct drv_map *map;
 	enum status st;
@@ -120,12 +120,12 @@ enum status changes_acquire(struct memory_changes *c, struct drv *d, const char 
 			    const struct memory_plan *plan, struct memory_result *ret,
 			    struct err *e)
 {
-	enum status st = changes_look(c, d, e);
+	enum status st = changes_sample(c, d, e);
 
 	while (!st && c->missing.count && d->info.grows && !ret->stopped && open_again(c, spec)) {
 		st = acquire_missing(c, plan, ret, e);
 		if (!st)
-			st = changes_look(c, d, e);
+			st = changes_sample(c, d, e);
 	}
 	return st;
 }
@@ -209,7 +209,7 @@ enum status changes_end(struct memory_changes *c, struct drv *d, struct err *e)
 	return st;
 }
 
-enum status changes_judge(const struct memory_changes *c, struct err *e)
+enum status changes_outcome(const struct memory_changes *c, struct err *e)
 {
 	char size[TEXT_SIZE_MAX];
 

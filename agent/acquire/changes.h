@@ -35,7 +35,7 @@ void memory_changes_deinit(struct memory_changes *c);
 enum status changes_begin(struct memory_changes *c, struct drv *d, struct err *e);
 
 /* Asks for the maps again: sets `now`, `added`, `removed` and `missing`. */
-enum status changes_look(struct memory_changes *c, struct drv *d, struct err *e);
+enum status changes_sample(struct memory_changes *c, struct drv *d, struct err *e);
 
 /*
  * The same, and acquires what is missing into the plan's stream (`source`, `ranges` and `order` of
@@ -58,7 +58,7 @@ struct drv *changes_source(const struct memory_changes *c, struct drv *d);
 enum status changes_end(struct memory_changes *c, struct drv *d, struct err *e);
 
 /* ST_UNREADABLE if memory is missing that was added meanwhile. */
-enum status changes_judge(const struct memory_changes *c, struct err *e);
+enum status changes_outcome(const struct memory_changes *c, struct err *e);
 
 /* As manifest_parts(), of the source and of `again`. */
 json_t *changes_parts_json(const struct memory_changes *c, const struct drv *d);

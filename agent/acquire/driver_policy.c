@@ -108,14 +108,14 @@ static bool is(const json_t *policy, const char *key)
 	return json_is_true(json_object_get(policy, key));
 }
 
-/* TRUST_E_NOSIGNATURE (winerror.h), as driver_session_look() writes it. */
+/* TRUST_E_NOSIGNATURE (winerror.h), as driver_session_inspect() writes it. */
 #define NO_SIGNATURE "0x800b0100"
 
 /*
  * Whom Windows trusts when a program asks is not quite whom its kernel loads: roots that are not
  * there without a network, signatures across two roots. So what is signed is left to the attempt.
  */
-static void judge_driver(const json_t *policy, const json_t *driver, struct findings *to)
+static void check_driver_rules(const json_t *policy, const json_t *driver, struct findings *to)
 {
 	const char *path = json_string_value(json_object_get(driver, "path"));
 	const char *signer = json_string_value(json_object_get(driver, "signer"));
@@ -151,7 +151,7 @@ static bool passed_tests(const json_t *driver)
  * Where Microsoft's attestation, the best signature that a WinPmem has, is not enough: more is said
  * then than to bring that driver. Returns whether it is so.
  */
-static bool judge_attestation(const json_t *policy, const json_t *driver, struct findings *to)
+static bool check_attestation(const json_t *policy, const json_t *driver, struct findings *to)
 {
 	if (passed_tests(driver) || json_is_false(json_object_get(policy, "signatures_checked")))
 		return false;
@@ -172,7 +172,7 @@ static bool judge_attestation(const json_t *policy, const json_t *driver, struct
 	return true;
 }
 
-static void judge_signatures(const json_t *policy, const json_t *driver, struct findings *to)
+static void check_signatures(const json_t *policy, const json_t *driver, struct findings *to)
 {
 	if (json_is_false(json_object_get(policy, "signatures_checked")))
 		findings_add(
@@ -187,7 +187,7 @@ static void judge_signatures(const json_t *policy, const json_t *driver, struct 
 		findings_add(to, ST_OK, "driver-signature",
 			     "Windows loads signed drivers only: bring the signed WinPmem 2.0.1, "
 			     "because test-signed ones (3.0.1 to 4.1) end with error 577");
-	if (judge_attestation(policy, driver, to))
+	if (check_attestation(policy, driver, to))
 		return;
 	if (is(policy, "secure_boot"))
 		findings_add(to, ST_OK, "driver-secure-boot",
@@ -196,12 +196,12 @@ static void judge_signatures(const json_t *policy, const json_t *driver, struct 
 			     "WinPmem 2.0.1 that has it");
 }
 
-void driver_policy_judge(const json_t *policy, const json_t *driver, struct findings *to)
+void driver_policy_check(const json_t *policy, const json_t *driver, struct findings *to)
 {
 	if (!json_is_object(policy))
 		return;
-	judge_signatures(policy, driver, to);
-	judge_driver(policy, driver, to);
+	check_signatures(policy, driver, to);
+	check_driver_rules(policy, driver, to);
 	if (is(policy, "memory_integrity"))
 		findings_add(
 			to, ST_OK, "driver-memory-integrity",

@@ -19,9 +19,9 @@ json_t *driver_policy_json(const json_t *facts, const json_t *context);
 
 /*
  * One sentence for each that stands in the way, or that should be known. `driver` is what would be
- * loaded (driver_session_look()), or NULL if nobody has named one. Only a driver without a
+ * loaded (driver_session_inspect()), or NULL if nobody has named one. Only a driver without a
  * signature stops.
  */
-void driver_policy_judge(const json_t *policy, const json_t *driver, struct findings *to);
+void driver_policy_check(const json_t *policy, const json_t *driver, struct findings *to);
 
 #endif

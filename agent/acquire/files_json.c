@@ -107,7 +107,7 @@ static void put_pagefile(json_t *o, const struct pagefile *p)
 }
 
 /* What a second look at a swap file says of its slots. */
-static void put_second_look(json_t *o, const struct file_copy *c)
+static void put_second_state(json_t *o, const struct file_copy *c)
 {
 	if (!c->pagefile || !c->pagefile->slots.slots)
 		return;
@@ -159,7 +159,7 @@ static void put_copying(json_t *doc, const struct files_plan *plan, const struct
 	if (c->guided)
 		json_object_set_new(doc, "guided_pages", json_u64(c->guided_pages));
 	json_object_set_new(doc, "bad", bad_json(c->source));
-	put_second_look(doc, c);
+	put_second_state(doc, c);
 	if (c->sha256[0])
 		json_object_set_new(doc, "sha256", json_string(c->sha256));
 }

@@ -134,7 +134,7 @@ static bool has_flag(const json_t *facts, const char *flag)
  * flag beside them that makes it a guest, unless that hypervisor was started from this very system
  * (VBS). A guest under TDX has a flag of its own (arch/x86/include/asm/cpufeatures.h).
  */
-static void judge_encryption(const json_t *facts, struct findings *to)
+static void check_encryption(const json_t *facts, struct findings *to)
 {
 	static const char *const sev[] = { "sev_snp", "sev_es", "sev" };
 	const char *why = has_flag(facts, "tdx_guest") ? "tdx_guest" : NULL;
@@ -159,7 +159,7 @@ static void judge_encryption(const json_t *facts, struct findings *to)
 }
 
 /* Virtualization-based security: what is in force, not what is set. */
-static void judge_vbs(const json_t *facts, struct findings *to)
+static void check_vbs(const json_t *facts, struct findings *to)
 {
 	const json_t *vbs = json_object_get(json_object_get(facts, "security"), "vbs");
 
@@ -177,7 +177,7 @@ static void judge_vbs(const json_t *facts, struct findings *to)
 			"way ready, such as the hypervisor");
 }
 
-static void judge_antivirus(const json_t *facts, struct findings *to)
+static void check_antivirus(const json_t *facts, struct findings *to)
 {
 	const json_t *list =
 		json_object_get(json_object_get(facts, "security"), "antivirus_filters");
@@ -191,14 +191,14 @@ static void judge_antivirus(const json_t *facts, struct findings *to)
 			     name, n > 1 ? " and others" : "");
 }
 
-void preflight_judge_host(const json_t *facts, struct findings *to)
+void preflight_check_host(const json_t *facts, struct findings *to)
 {
 	const char *lockdown = host_fact(facts, "security", "lockdown");
 	const char *zswap = host_fact(facts, "memory", "zswap");
 
-	judge_encryption(facts, to);
-	judge_vbs(facts, to);
-	judge_antivirus(facts, to);
+	check_encryption(facts, to);
+	check_vbs(facts, to);
+	check_antivirus(facts, to);
 	if (has_flag(facts, "la57"))
 		findings_add(to, ST_OK, "la57",
 			     "page tables may have five levels: drivers that walk four (Linpmem, "
@@ -218,7 +218,7 @@ void preflight_judge_host(const json_t *facts, struct findings *to)
 			     "zswap is on: pages swapped out may be in memory only, compressed");
 }
 
-void preflight_judge_pagefiles(const struct pagefile_list *l, struct findings *to)
+void preflight_check_pagefiles(const struct pagefile_list *l, struct findings *to)
 {
 	for (size_t i = 0; i < l->count; i++) {
 		const struct pagefile *p = &l->at[i];
@@ -242,18 +242,18 @@ void preflight_judge_pagefiles(const struct pagefile_list *l, struct findings *t
 
 /* --- the output ---------------------------------------------------------------------------- */
 
-static void judge_room(const char *path, uint64_t room, const struct output_need *need, bool force,
+static void check_room(const char *path, uint64_t room, const struct output_need *need, bool force,
 		       struct findings *to)
 {
 	struct err why = ERR_INIT;
-	const enum output_room r = output_judge_room(room, need, path, &why);
+	const enum output_room r = output_room_verdict(room, need, path, &why);
 
 	if (r != ROOM_ENOUGH)
 		findings_add(to, r == ROOM_TOO_LITTLE && !force ? ST_OUTPUT : ST_OK, "room", "%s",
 			     why.message);
 }
 
-void preflight_judge_output(const char *path, bool force, const struct output_need *need,
+void preflight_check_output(const char *path, bool force, const struct output_need *need,
 			    uint64_t *ret_room, struct findings *to)
 {
 	struct err why = ERR_INIT;
@@ -273,5 +273,5 @@ void preflight_judge_output(const char *path, bool force, const struct output_ne
 		break;
 	}
 	if (*ret_room != ROOM_UNKNOWN)
-		judge_room(path, *ret_room, need, force, to);
+		check_room(path, *ret_room, need, force, to);
 }

@@ -50,16 +50,16 @@ enum status preflight_probe(struct drv *d, probe_fn *see, void *arg, struct prob
 			    struct err *e);
 
 /* What the facts of host_describe() mean for an acquisition. */
-void preflight_judge_host(const json_t *facts, struct findings *to);
+void preflight_check_host(const json_t *facts, struct findings *to);
 
-void preflight_judge_pagefiles(const struct pagefile_list *l, struct findings *to);
+void preflight_check_pagefiles(const struct pagefile_list *l, struct findings *to);
 
 /*
  * The output as acquire would open it: a file that is there without `force`, a folder that is not
  * or that cannot be written to, too little room; and, which does not stop it, room that may not do.
  */
 #define ROOM_UNKNOWN UINT64_MAX
-void preflight_judge_output(const char *path, bool force, const struct output_need *need,
+void preflight_check_output(const char *path, bool force, const struct output_need *need,
 			    uint64_t *ret_room, struct findings *to);
 
 /* --- once per system (preflight_*.c) ------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include "agent/output/output_linux.h"
 
 /* A disk's size, if it is one and we may read it. */
-static void look_at_disk(const char *path, uint64_t *ret_room)
+static void read_disk_room(const char *path, uint64_t *ret_room)
 {
 	_cleanup_close_ int fd = -1;
 	struct stat sb;
@@ -38,7 +38,7 @@ enum preflight_target preflight_target(const char *path, uint64_t *ret_room, str
 		return PREFLIGHT_NO;
 	}
 	if (there && !S_ISREG(sb.st_mode)) {
-		look_at_disk(path, ret_room);
+		read_disk_room(path, ret_room);
 		return PREFLIGHT_OTHER;
 	}
 	/* AT_EACCESS: with the rights that we would write with. */

@@ -6,7 +6,7 @@
 #include "agent/program/log.h"
 #include "agent/program/text.h"
 
-static bool was_looked_into(const struct volume *v)
+static bool was_examined(const struct volume *v)
 {
 	return v->kind == VOLUME_NTFS && v->readable;
 }
@@ -26,7 +26,7 @@ size_t volume_remarks_tell(const struct pagefile_list *l)
 		const struct volume_remark *r = &l->remarks[i];
 
 		volume_remark_text(r, text, sizeof(text));
-		if (was_looked_into(r->volume))
+		if (was_examined(r->volume))
 			log_warning("volume-damaged", "%s", text);
 		else if (r->blind)
 			log_warning("volume-not-readable", "%s", text);
@@ -47,7 +47,7 @@ json_t *volume_remarks_json(const struct pagefile_list *l)
 		json_array_append_new(list, json_pack("{s:I, s:s, s:b, s:b, s:o}", "offset",
 						      (json_int_t)r->volume->offset, "kind",
 						      volume_kind_text(r->volume->kind),
-						      "looked_into", was_looked_into(r->volume),
+						      "looked_into", was_examined(r->volume),
 						      "page_files_may_be_missing", r->blind, "text",
 						      json_text(r->text.message)));
 	}

@@ -11,7 +11,7 @@
  * Items are numbered as they are filled; item n lives in slot n % n_slots. Always
  * drained <= taken <= filled <= drained + n_slots.
  */
-struct slot {
+struct pipeline_slot {
 	void *item;
 	bool done; /* worked on, ready to be drained */
 	enum status st;
@@ -22,7 +22,7 @@ struct pipeline {
 	const struct pipeline_ops *ops;
 	struct pipeline_filler filler;
 	void *arg;
-	struct slot *slots;
+	struct pipeline_slot *slots;
 	size_t n_slots;
 
 	pthread_mutex_t lock; /* guards everything below, and slot->done */
@@ -50,7 +50,7 @@ static void *work_thread(void *arg)
 
 	pthread_mutex_lock(&p->lock);
 	for (;;) {
-		struct slot *s;
+		struct pipeline_slot *s;
 
 		while (p->taken == p->filled && !p->full_stop)
 			pthread_cond_wait(&p->work, &p->lock);
@@ -82,7 +82,7 @@ static void *drain_thread(void *arg)
 
 	pthread_mutex_lock(&p->lock);
 	for (;;) {
-		struct slot *s = &p->slots[p->drained % p->n_slots];
+		struct pipeline_slot *s = &p->slots[p->drained % p->n_slots];
 
 		while (p->drained < p->filled ? !s->done : !p->full_stop)
 			pthread_cond_wait(&p->ready, &p->lock);
@@ -107,9 +107,9 @@ static void *drain_thread(void *arg)
 }
 
 /* The next free slot, or NULL once the drain has failed. */
-static struct slot *wait_for_room(struct pipeline *p)
+static struct pipeline_slot *wait_for_room(struct pipeline *p)
 {
-	struct slot *s;
+	struct pipeline_slot *s;
 
 	pthread_mutex_lock(&p->lock);
 	while (p->filled - p->drained == p->n_slots && !p->st)
@@ -122,7 +122,7 @@ static struct slot *wait_for_room(struct pipeline *p)
 static enum status fill_all(void *arg, struct err *e)
 {
 	struct pipeline *p = arg;
-	struct slot *s;
+	struct pipeline_slot *s;
 
 	while ((s = wait_for_room(p))) {
 		const enum status st = p->ops->fill(p->arg, s->item, e);

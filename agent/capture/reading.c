@@ -11,7 +11,7 @@
 #include "agent/program/log.h"
 
 /* Shared by who reads and who waits; where a read is given up, it stays. */
-struct run {
+struct watched_call {
 	enum status (*fn)(void *arg, struct err *e);
 	void *arg;
 	enum status st;
@@ -30,7 +30,7 @@ struct patience {
 
 static void *read_thread(void *arg)
 {
-	struct run *run = arg;
+	struct watched_call *run = arg;
 
 	watch_begin(&run->opening, 0, 0);
 	run->st = run->fn(run->arg, &run->err);
@@ -49,7 +49,7 @@ static void *read_thread(void *arg)
 #define STEP_CLOCK CLOCK_MONOTONIC
 #endif
 
-static bool run_init(struct run *run)
+static bool run_init(struct watched_call *run)
 {
 	pthread_condattr_t attributes;
 	bool ok = !pthread_condattr_init(&attributes);
@@ -62,7 +62,7 @@ static bool run_init(struct run *run)
 	return ok && !pthread_mutex_init(&run->lock, NULL);
 }
 
-static bool is_done(struct run *run)
+static bool is_done(struct watched_call *run)
 {
 	bool done;
 
@@ -73,7 +73,7 @@ static bool is_done(struct run *run)
 }
 
 /* Until it is done, or a second is over. True: done. */
-static bool wait_a_step(struct run *run, const struct reading *r)
+static bool wait_a_step(struct watched_call *run, const struct reading *r)
 {
 	struct timespec until;
 	int error = 0;
@@ -94,7 +94,8 @@ static bool wait_a_step(struct run *run, const struct reading *r)
 }
 
 /* True if the read that is under way was so for too long, and is given up now. */
-static bool give_up(struct run *run, const struct reading *r, struct patience *p, struct err *e)
+static bool give_up(struct watched_call *run, const struct reading *r, struct patience *p,
+		    struct err *e)
 {
 	const struct drv_request q = r->source ? drv_reading(r->source) : watch_now(&run->opening);
 	const unsigned limit = interrupted() ? MIN(r->limit_s, READING_INTERRUPT_S) : r->limit_s;
@@ -119,7 +120,7 @@ static bool give_up(struct run *run, const struct reading *r, struct patience *p
 }
 
 /* ST_SOURCE_FAILED: given up, and `run` with it. */
-static enum status wait_for(struct run *run, const struct reading *r, pthread_t thread,
+static enum status wait_for(struct watched_call *run, const struct reading *r, pthread_t thread,
 			    struct err *e)
 {
 	struct patience p = { 0 };
@@ -144,9 +145,9 @@ static enum status wait_for(struct run *run, const struct reading *r, pthread_t 
 enum status reading_run(const struct reading *r, enum status (*fn)(void *arg, struct err *e),
 			void *arg, struct err *e)
 {
-	struct run *run = r->limit_s && !(r->source && r->source->info.simulated)
-				  ? calloc(1, sizeof(*run))
-				  : NULL;
+	struct watched_call *run = r->limit_s && !(r->source && r->source->info.simulated)
+					   ? calloc(1, sizeof(*run))
+					   : NULL;
 	pthread_t thread;
 	struct err own = ERR_INIT;
 

@@ -194,7 +194,7 @@ enum status sealer_put(struct sealer *s, struct rsz_frame *f, struct err *e)
 	enum status st;
 
 	pthread_mutex_lock(&s->writing);
-	sleep_watch_look(&s->sleeps);
+	sleep_watch_sample(&s->sleeps);
 	st = rsz_writer_put(s->writer, f, e);
 	if (!st)
 		st = flush_log(s, LOG_FLUSH, e);
@@ -241,7 +241,7 @@ json_t *sealer_sleeps_json(struct sealer *s)
 	json_t *ret;
 
 	pthread_mutex_lock(&s->writing);
-	sleep_watch_look(&s->sleeps);
+	sleep_watch_sample(&s->sleeps);
 	ret = sleep_watch_json(&s->sleeps);
 	pthread_mutex_unlock(&s->writing);
 	return ret;

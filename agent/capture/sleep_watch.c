@@ -29,7 +29,7 @@ bool sleep_watch_add(struct sleep_watch *w, uint64_t mono, uint64_t asleep, stru
 	return slept;
 }
 
-void sleep_watch_look(struct sleep_watch *w)
+void sleep_watch_sample(struct sleep_watch *w)
 {
 	char text[TEXT_DURATION_MAX];
 	struct sleep s;

@@ -33,7 +33,7 @@ struct sleep_watch {
 void sleep_watch_begin(struct sleep_watch *w);
 
 /* Looks at the clocks; cheap. A sleep since the last look is recorded, and there is a warning. */
-void sleep_watch_look(struct sleep_watch *w);
+void sleep_watch_sample(struct sleep_watch *w);
 
 /* The same for what the clocks say; *ret is the sleep, false if there was none. */
 bool sleep_watch_add(struct sleep_watch *w, uint64_t mono, uint64_t asleep, struct sleep *ret);

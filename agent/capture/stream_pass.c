@@ -19,7 +19,7 @@ struct stream_item {
 	uint8_t *data; /* STREAM_CHUNK bytes in it, on a page, as unbuffered devices want them */
 };
 
-struct pass {
+struct stream_pass {
 	const struct stream_plan *plan;
 	struct stream_result *result;
 	unsigned threads; /* as many as the plan wants, or as there is memory for */
@@ -32,7 +32,7 @@ struct pass {
 
 static enum status stream_item_fill(void *arg, void *item, struct err *e)
 {
-	struct pass *p = arg;
+	struct stream_pass *p = arg;
 	struct stream_item *it = item;
 	struct rsz_chunk *c = &it->chunk;
 	enum status st;
@@ -66,7 +66,7 @@ static enum status stream_item_fill(void *arg, void *item, struct err *e)
 
 static enum status work(void *arg, unsigned worker, void *item, struct err *e)
 {
-	struct pass *p = arg;
+	struct stream_pass *p = arg;
 	struct stream_item *it = item;
 	const uint64_t begin = clock_mono_ns();
 	enum status st;
@@ -79,7 +79,7 @@ static enum status work(void *arg, unsigned worker, void *item, struct err *e)
 
 static enum status drain(void *arg, void *item, struct err *e)
 {
-	struct pass *p = arg;
+	struct stream_pass *p = arg;
 	struct stream_item *it = item;
 	struct stream_result *r = it->piece.result;
 	const uint64_t begin = clock_mono_ns();
@@ -134,7 +134,7 @@ static enum status stream_item_create(struct stream_item **ret, struct err *e)
 	return ST_OK;
 }
 
-static void pass_deinit(struct pass *p)
+static void pass_deinit(struct stream_pass *p)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(p->items); i++)
 		stream_item_destroy(p->items[i]);
@@ -143,7 +143,7 @@ static void pass_deinit(struct pass *p)
 }
 
 /* One of the items is still being read into. */
-static void pass_leave(const struct pass *p)
+static void pass_leave(const struct stream_pass *p)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(p->items); i++)
 		left_keep(p->items[i]);
@@ -151,12 +151,12 @@ static void pass_leave(const struct pass *p)
 		rsz_encoder_destroy(p->encoders[i]);
 }
 
-static enum status pass_init(struct pass *p, const struct stream_plan *plan, unsigned threads,
-			     struct stream_result *result, struct err *e)
+static enum status pass_init(struct stream_pass *p, const struct stream_plan *plan,
+			     unsigned threads, struct stream_result *result, struct err *e)
 {
 	enum status st = ST_OK;
 
-	*p = (struct pass){ .plan = plan, .result = result, .threads = threads };
+	*p = (struct stream_pass){ .plan = plan, .result = result, .threads = threads };
 	for (unsigned i = 0; i < threads && !st; i++)
 		st = rsz_encoder_create(plan->level, STREAM_CHUNK, &p->encoders[i], e);
 	for (size_t i = 0; i < pipeline_items(threads) && !st; i++)
@@ -167,7 +167,7 @@ static enum status pass_init(struct pass *p, const struct stream_plan *plan, uns
 }
 
 /* Slower is better than not at all. */
-static enum status pass_fit(struct pass *p, const struct stream_plan *plan,
+static enum status pass_fit(struct stream_pass *p, const struct stream_plan *plan,
 			    struct stream_result *result, struct err *e)
 {
 	unsigned threads = plan->threads;
@@ -185,7 +185,7 @@ static enum status pass_fit(struct pass *p, const struct stream_plan *plan,
 enum status stream_pass(const struct stream_plan *plan, struct stream_result *ret, struct err *e)
 {
 	const bool was_left = plan->reading && drv_is_abandoned(plan->reading->source);
-	struct pass p;
+	struct stream_pass p;
 	enum status st = pass_fit(&p, plan, ret, e);
 
 	if (!st) {

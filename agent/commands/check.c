@@ -107,7 +107,7 @@ static enum status check_driver(struct check *c, struct err *e)
 {
 	const struct acquire_options *o = &c->o->acquire;
 	struct err why = ERR_INIT;
-	const enum status st = driver_session_look(&o->driver, o->source, &c->driver, &why);
+	const enum status st = driver_session_inspect(&o->driver, o->source, &c->driver, &why);
 
 	if (st == ST_USAGE || st == ST_NOMEM) {
 		*e = why;
@@ -232,7 +232,7 @@ static enum status check_pagefiles(const struct cli *cli, struct check *c, struc
 		volume_remark_text(&c->pagefiles.remarks[i], text, sizeof(text));
 		findings_add(&c->findings, ST_OK, "volume", "%s", text);
 	}
-	preflight_judge_pagefiles(&c->pagefiles, &c->findings);
+	preflight_check_pagefiles(&c->pagefiles, &c->findings);
 	measure_pagefiles(c);
 	return ST_OK;
 }
@@ -252,7 +252,7 @@ static enum status check_output(struct check *c, struct err *e)
 		st = err_nomem(e);
 	if (st)
 		return st;
-	preflight_judge_output(c->output, c->o->acquire.force, &c->need, &c->room, &c->findings);
+	preflight_check_output(c->output, c->o->acquire.force, &c->need, &c->room, &c->findings);
 	return ST_OK;
 }
 
@@ -266,7 +266,7 @@ static enum status check_policy(struct check *c, struct err *e)
 		findings_add(&c->findings, ST_OK, "context", "the registry: %s", why.message);
 	c->policy = driver_policy_json(c->facts, c->context);
 	if (!c->source && driver_is_wanted(c->o->acquire.source))
-		driver_policy_judge(c->policy, c->driver, &c->findings);
+		driver_policy_check(c->policy, c->driver, &c->findings);
 	return c->policy ? ST_OK : err_nomem(e);
 }
 
@@ -427,7 +427,7 @@ static enum status find_out(const struct cli *cli, struct check *c, struct err *
 		st = check_output(c, e);
 	if (st || (c->source && c->source->info.image))
 		return st;
-	preflight_judge_host(c->facts, &c->findings);
+	preflight_check_host(c->facts, &c->findings);
 	return check_policy(c, e);
 }
 

@@ -15,7 +15,7 @@
 
 static enum status extract_file_run(struct cli *cli, struct err *e);
 
-struct extract_options {
+struct extract_file_options {
 	struct disk_options disk;
 	const char *output;
 	bool raw_tail;
@@ -23,12 +23,12 @@ struct extract_options {
 };
 
 static const struct option_def options[] = {
-	DISK_OPTIONS(struct extract_options),
-	CLI_STRING(struct extract_options, output, 'o', "output", "FILE",
+	DISK_OPTIONS(struct extract_file_options),
+	CLI_STRING(struct extract_file_options, output, 'o', "output", "FILE",
 		   "write to FILE, or '-' for stdout"),
-	CLI_FLAG(struct extract_options, raw_tail, 0, "raw-tail",
+	CLI_FLAG(struct extract_file_options, raw_tail, 0, "raw-tail",
 		 "beyond the initialised size, read what the clusters hold; default: zeros"),
-	CLI_FLAG(struct extract_options, force, 'f', "force",
+	CLI_FLAG(struct extract_file_options, force, 'f', "force",
 		 "replace an existing file, and allow writing to the volume that is read"),
 };
 
@@ -40,7 +40,7 @@ const struct command command_extract_file = {
 	.n_options = ARRAY_SIZE(options),
 	.notes = "PATH is within the volume: pagefile.sys, Windows/System32/config/SYSTEM, $MFT,\n"
 		 "notes.txt:stream. Sectors that cannot be read become zeros and are listed.\n",
-	.values_size = sizeof(struct extract_options),
+	.values_size = sizeof(struct extract_file_options),
 	.run = extract_file_run,
 };
 
@@ -49,7 +49,7 @@ const struct command command_extract_file = {
 /* Everything that a copy needs until its end. */
 struct copy {
 	const struct cli *cli;
-	const struct extract_options *o;
+	const struct extract_file_options *o;
 	const char *path;
 	struct disk *disk;
 	struct extract *file;

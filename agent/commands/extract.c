@@ -114,13 +114,13 @@ static enum status write_text(struct text_run *x, const struct output_options *t
 	return output_commit(x->out, e);
 }
 
-static enum status judge_text(const struct text_run *x, const char *path, struct err *e)
+static enum status check_text(const struct text_run *x, const char *path, struct err *e)
 {
 	if (x->damaged)
 		return err_set(e, ST_CORRUPT,
 			       "%s: %" PRIu64 " bytes are damaged and left out: %.300s", path,
 			       x->damaged, x->why.message);
-	return export_judge_end(x->in, path, e);
+	return export_check_end(x->in, path, e);
 }
 
 static void summarise_text(const struct text_run *x, const char *path)
@@ -153,7 +153,7 @@ static enum status extract_text(const struct cli *cli, const struct container *i
 	enum status st = write_text(&x, &target, e);
 
 	if (!st) {
-		st = judge_text(&x, path, e);
+		st = check_text(&x, path, e);
 		summarise_text(&x, path);
 	}
 	text_run_deinit(&x);

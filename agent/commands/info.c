@@ -142,7 +142,7 @@ static enum status put_smear(json_t *doc, struct smear_input *in, const struct c
 		return ST_OK;
 	}
 	plan.tables_only = true;
-	st = smear_measure(&plan, &s, e);
+	st = smear_analyse(&plan, &s, e);
 	if (!st)
 		json_object_set_new(doc, "smear",
 				    s.cut ? too_much() : smear_headline_json(&s, COPY_BEFORE));

@@ -104,7 +104,7 @@ const struct command command_read = {
 	.run = read_run,
 };
 
-struct reading {
+struct read_request {
 	const struct read_options *o;
 	const char *path;
 	enum copy copy;
@@ -147,7 +147,7 @@ static void put_target(const struct virtual_page *p, char *ret, size_t size)
 		*ret = '\0';
 }
 
-static void put_page_source(const struct reading *r, const struct virtual_page *p, char *ret,
+static void put_page_source(const struct read_request *r, const struct virtual_page *p, char *ret,
 			    size_t size)
 {
 	const struct smear_row *row = &p->row;
@@ -172,7 +172,7 @@ static void put_verdict(const struct virtual_page *p, char *ret, size_t size)
 {
 	const enum trust t = verdict_trust(p->row.verdict);
 
-	if (!p->judged || p->given == GIVEN_NOTHING)
+	if (!p->has_verdict || p->given == GIVEN_NOTHING)
 		*ret = '\0';
 	else if (t == TRUST_SAFE)
 		snprintf(ret, size, "; safe");
@@ -185,7 +185,8 @@ static void put_verdict(const struct virtual_page *p, char *ret, size_t size)
 		snprintf(ret, size, "; %s (%s)", trust_name(t), verdict_name(p->row.verdict));
 }
 
-static void put_page(const struct reading *r, const struct virtual_page *p, char *ret, size_t size)
+static void put_page(const struct read_request *r, const struct virtual_page *p, char *ret,
+		     size_t size)
 {
 	char target[64], source[256], verdict[384], pages[40] = "", proto[64] = "", line[960];
 
@@ -208,7 +209,7 @@ static void put_times(json_t *o, const char *start, const char *end, const struc
 	json_object_set_new(o, end, json_integer((json_int_t)t->end));
 }
 
-static json_t *page_json(const struct reading *r, const struct virtual_page *p)
+static json_t *page_json(const struct read_request *r, const struct virtual_page *p)
 {
 	const struct smear_row *row = &p->row;
 	json_t *o = json_pack("{s:o, s:I, s:o, s:s, s:i, s:s}", "va",
@@ -239,7 +240,7 @@ static json_t *page_json(const struct reading *r, const struct virtual_page *p)
 	}
 	if (p->why)
 		json_object_set_new(o, "why", json_string(p->why));
-	if (p->judged) {
+	if (p->has_verdict) {
 		json_object_set_new(o, "change", json_string(smear_row_change(row)));
 		json_object_set_new(o, "trust",
 				    json_string(trust_name(verdict_trust(row->verdict))));
@@ -250,7 +251,8 @@ static json_t *page_json(const struct reading *r, const struct virtual_page *p)
 	return o;
 }
 
-static enum status tell_page(const struct reading *r, const struct virtual_page *p, struct err *e)
+static enum status tell_page(const struct read_request *r, const struct virtual_page *p,
+			     struct err *e)
 {
 	char line[2048];
 
@@ -272,7 +274,8 @@ static enum status tell_page(const struct reading *r, const struct virtual_page 
  * As hexdump -C has it: 16 bytes a line, what repeats is a star. Bytes around those wanted are
  * blank.
  */
-static void dump_line(struct reading *r, uint64_t va, const uint8_t *bytes, size_t from, size_t to)
+static void dump_line(struct read_request *r, uint64_t va, const uint8_t *bytes, size_t from,
+		      size_t to)
 {
 	const bool whole = from == 0 && to == 16;
 	char text[17];
@@ -302,7 +305,8 @@ static void dump_line(struct reading *r, uint64_t va, const uint8_t *bytes, size
 	printf("  |%s|\n", text);
 }
 
-static void dump_page(struct reading *r, uint64_t va, const uint8_t *bytes, size_t from, size_t to)
+static void dump_page(struct read_request *r, uint64_t va, const uint8_t *bytes, size_t from,
+		      size_t to)
 {
 	r->has_line = false;
 	for (size_t at = from & ~(size_t)15; at < to; at += 16)
@@ -310,7 +314,7 @@ static void dump_page(struct reading *r, uint64_t va, const uint8_t *bytes, size
 }
 
 /* What was asked for of the page at `va`: bytes [*from, *to). */
-static void clip(const struct reading *r, uint64_t va, size_t *from, size_t *to)
+static void clip(const struct read_request *r, uint64_t va, size_t *from, size_t *to)
 {
 	*from = r->first > va ? (size_t)(r->first - va) : 0;
 	*to = r->last - va < PAGE_SIZE - 1 ? (size_t)(r->last - va) + 1 : PAGE_SIZE;
@@ -322,7 +326,7 @@ static void fill_page(const struct fill_pattern *f, uint8_t *page)
 		page[i] = f->bytes[i % f->length];
 }
 
-static enum status write_pages(struct reading *r, const struct virtual_page *p, struct err *e)
+static enum status write_pages(struct read_request *r, const struct virtual_page *p, struct err *e)
 {
 	uint8_t filled[PAGE_SIZE];
 	enum status st = ST_OK;
@@ -343,7 +347,7 @@ static enum status write_pages(struct reading *r, const struct virtual_page *p, 
 
 static enum status take_page(void *context, const struct virtual_page *p, struct err *e)
 {
-	struct reading *r = context;
+	struct read_request *r = context;
 	enum status st = tell_page(r, p, e);
 	size_t from, to;
 
@@ -363,7 +367,7 @@ static enum status take_page(void *context, const struct virtual_page *p, struct
  * The end
  */
 
-static void summarise_read(const struct reading *r)
+static void summarise_read(const struct read_request *r)
 {
 	const struct virtual_info *v = r->info;
 	const struct virtual_counts *c = &r->counts;
@@ -407,7 +411,7 @@ static void summarise_read(const struct reading *r)
 		c->given[GIVEN_ZEROS], c->given[GIVEN_NOTHING], trust);
 }
 
-static enum status read_status(const struct reading *r, struct err *e)
+static enum status read_status(const struct read_request *r, struct err *e)
 {
 	const struct virtual_counts *c = &r->counts;
 
@@ -421,7 +425,7 @@ static enum status read_status(const struct reading *r, struct err *e)
 	return ST_OK;
 }
 
-static enum status open_read_output(struct reading *r, struct err *e)
+static enum status open_read_output(struct read_request *r, struct err *e)
 {
 	const char *const inputs[] = { r->path, NULL };
 	const struct output_options o = {
@@ -434,7 +438,7 @@ static enum status open_read_output(struct reading *r, struct err *e)
 	return r->o->output ? output_open(&o, &r->out, e) : ST_OK;
 }
 
-static enum status check_read_options(struct cli *cli, struct reading *r, struct err *e)
+static enum status check_read_options(struct cli *cli, struct read_request *r, struct err *e)
 {
 	static const char *const virtual_only[] = { "va", "length", "tables", "fill" };
 
@@ -456,7 +460,8 @@ static enum status check_read_options(struct cli *cli, struct reading *r, struct
 }
 
 /* Everything that is asked for, once the container is open. */
-static enum status read_virtual(struct reading *r, const struct virtual_plan *plan, struct err *e)
+static enum status read_virtual(struct read_request *r, const struct virtual_plan *plan,
+				struct err *e)
 {
 	const struct virtual_reader reader = { take_page, r };
 	struct virtual_memory *v;
@@ -483,7 +488,7 @@ static enum status read_virtual(struct reading *r, const struct virtual_plan *pl
 	return st;
 }
 
-static enum status read_container(struct cli *cli, struct reading *r, struct err *e)
+static enum status read_container(struct cli *cli, struct read_request *r, struct err *e)
 {
 	_cleanup_free_ uint8_t *notes = NULL;
 	struct virtual_plan plan = {
@@ -509,7 +514,7 @@ static enum status read_container(struct cli *cli, struct reading *r, struct err
 	return st;
 }
 
-static enum status read_physical(const struct reading *r, struct err *e)
+static enum status read_physical(const struct read_request *r, struct err *e)
 {
 	const struct captures_request request = {
 		.path = r->path,
@@ -528,7 +533,7 @@ static enum status read_run(struct cli *cli, struct err *e)
 {
 	const struct read_options *o = cli->values;
 	const uint64_t length = o->length ? o->length : PAGE_SIZE;
-	struct reading r = {
+	struct read_request r = {
 		.o = o,
 		.path = cli->operands[0],
 		.copy = copies[o->tables],

@@ -90,7 +90,7 @@ static const char *base_name_of(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static enum status load_runs(const struct cli *cli, struct run *runs, struct err *e)
+static enum status load_runs(const struct cli *cli, struct report_run *runs, struct err *e)
 {
 	const struct report_options *o = cli->values;
 	enum status st = ST_OK;
@@ -110,8 +110,8 @@ static enum status load_runs(const struct cli *cli, struct run *runs, struct err
 	return st;
 }
 
-static enum status make(const struct cli *cli, const struct page_figure *f, const struct run *runs,
-			struct doc *d, struct err *e)
+static enum status make(const struct cli *cli, const struct page_figure *f,
+			const struct report_run *runs, struct doc *d, struct err *e)
 {
 	for (size_t i = 0; f && f->wants_smear && i < cli->n_operands; i++)
 		if (!runs[i].has_smear)
@@ -154,7 +154,8 @@ static enum status write_out(const struct cli *cli, const struct doc *d, struct 
 /*
  * A page about something that is not whole is made, and does not pass for one of something that is.
  */
-static enum status report_status(const struct cli *cli, const struct run *runs, struct err *e)
+static enum status report_status(const struct cli *cli, const struct report_run *runs,
+				 struct err *e)
 {
 	const struct report_options *o = cli->values;
 
@@ -173,7 +174,7 @@ static enum status report_run(struct cli *cli, struct err *e)
 	const struct page_figure *f = o->figure;
 	enum status st = check_report_options(cli, e);
 	_cleanup_doc_ struct doc d = { 0 };
-	struct run *runs;
+	struct report_run *runs;
 
 	if (st)
 		return st;

@@ -52,7 +52,7 @@ const struct command command_seal = {
 };
 
 /* A stream to append to: the one that is there, or none yet. */
-struct tail {
+struct stream_tail {
 	uint32_t stream; /* UINT32_MAX: must be declared first */
 	uint64_t bytes;  /* what it holds already */
 	uint8_t last;    /* the last of these bytes; 0 if there is none */
@@ -65,9 +65,9 @@ struct sealing {
 	struct blob *in;     /* of it */
 	uint64_t size;       /* of the file; `in` ends with the last whole record */
 	struct rsz_scan_result state; /* of the container as it is */
-	struct tail manifest;
-	struct tail fragment; /* there already if it was sealed later, and then cut again */
-	uint8_t *cut;         /* what lies behind the last whole record */
+	struct stream_tail manifest;
+	struct stream_tail fragment; /* there already if it was sealed later, and then cut again */
+	uint8_t *cut;                /* what lies behind the last whole record */
 	size_t n_cut;
 	char root[SHA256_HEX_SIZE];
 };
@@ -109,15 +109,15 @@ static enum status check_input(struct sealing *s, struct err *e)
 }
 
 /* The last byte of the first stream of that kind. Everything was checked before. */
-static enum status find_tail(const struct rsz_reader *r, enum rsz_kind kind, struct tail *ret,
-			     struct err *e)
+static enum status find_tail(const struct rsz_reader *r, enum rsz_kind kind,
+			     struct stream_tail *ret, struct err *e)
 {
 	struct rsz_cursor *cursor = NULL;
 	const struct rsz_stream_info *info;
 	struct rsz_segment seg;
 	enum status st;
 
-	*ret = (struct tail){ .stream = UINT32_MAX };
+	*ret = (struct stream_tail){ .stream = UINT32_MAX };
 	for (uint32_t i = 0; (info = rsz_reader_stream(r, i)) && ret->stream == UINT32_MAX; i++)
 		if (info->kind == (uint32_t)kind)
 			ret->stream = i;
@@ -156,7 +156,7 @@ static enum status declare(struct rsz_writer *w, enum rsz_kind kind, uint32_t *r
 	return rsz_writer_stream(w, kind, name, NULL, ret, e);
 }
 
-static enum status append_record(struct rsz_writer *w, enum rsz_kind kind, struct tail *t,
+static enum status append_record(struct rsz_writer *w, enum rsz_kind kind, struct stream_tail *t,
 				 const void *p, size_t len, struct err *e)
 {
 	enum status st = ST_OK;

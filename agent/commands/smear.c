@@ -110,7 +110,7 @@ static enum status measure(const struct smear_options *o, struct smear_input *in
 	plan.row = mappings ? print_row : NULL;
 	plan.context = &rows;
 	plan.row_pid = (uint32_t)o->pid;
-	st = smear_measure(&plan, &s, e);
+	st = smear_analyse(&plan, &s, e);
 	if (!st && mappings && !has_pid(&s, o->pid))
 		st = err_set(e, ST_INPUT, "no process %u with page tables", plan.row_pid);
 	else if (!st && mappings)

@@ -101,11 +101,11 @@ static void verify_print_text(const struct verdict *v)
 }
 
 /* What the manifest says of the acquisition. Every hash is right: it says what was written then. */
-static enum status judge_acquisition(const struct container *c, struct verdict *v, struct err *e)
+static enum status check_acquisition(const struct container *c, struct verdict *v, struct err *e)
 {
 	v->acquisition = container_acquisition_json(c);
 	v->sealed_later = container_event(c, "sealed_later");
-	v->st = container_judge(c, &v->why);
+	v->st = container_outcome(c, &v->why);
 	return v->acquisition ? ST_OK : err_nomem(e);
 }
 
@@ -121,7 +121,7 @@ static enum status verify_input(const struct cli *cli, struct input *in, struct 
 				 &told, e);
 	sha256_hex(v->end.root, v->root);
 	if (!v->st)
-		st = judge_acquisition(&told, v, e);
+		st = check_acquisition(&told, v, e);
 	else if (v->st == ST_CORRUPT)
 		v->acquisition = json_null();
 	else

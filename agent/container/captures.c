@@ -51,7 +51,7 @@ static enum status add_part(struct captures *c, const struct rsz_extent *x,
 }
 
 /* An extent of a record, and where its bytes begin in the chunk's. */
-struct place {
+struct captured_extent {
 	const struct rsz_record *record;
 	const struct rsz_extent *extent;
 	const struct page_status *pages;
@@ -60,7 +60,7 @@ struct place {
 };
 
 /* The pages in `part`, which a later record has as well. */
-static enum status add_older(struct captures *c, const struct place *p, struct range part,
+static enum status add_older(struct captures *c, const struct captured_extent *p, struct range part,
 			     struct err *e)
 {
 	const struct rsz_extent *x = p->extent;
@@ -97,8 +97,8 @@ static enum status add_older(struct captures *c, const struct place *p, struct r
 }
 
 /* The pages in `part`, which no later record has: a later extent of this one may. */
-static enum status add_newest(struct captures *c, const struct place *p, struct range part,
-			      struct err *e)
+static enum status add_newest(struct captures *c, const struct captured_extent *p,
+			      struct range part, struct err *e)
 {
 	enum status st = ST_OK;
 
@@ -116,8 +116,8 @@ static enum status add_newest(struct captures *c, const struct place *p, struct 
 }
 
 /* Only where the reader says that this record is the newest to hold it; else it is an older one. */
-static enum status add_extent(struct captures *c, const struct rsz_reader *r, const struct place *p,
-			      struct err *e)
+static enum status add_extent(struct captures *c, const struct rsz_reader *r,
+			      const struct captured_extent *p, struct err *e)
 {
 	const struct rsz_record *rec = p->record;
 	const struct rsz_extent *x = p->extent;
@@ -194,7 +194,7 @@ static enum status add_captured_chunk(struct captures *c, const struct rsz_reade
 				      struct err *e)
 {
 	_cleanup_free_ bool *hidden = NULL;
-	struct place p = { .record = rec, .pages = chunk->pages };
+	struct captured_extent p = { .record = rec, .pages = chunk->pages };
 	enum status st = find_hidden(chunk, &hidden, e);
 
 	p.hidden = hidden;

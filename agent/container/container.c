@@ -147,7 +147,7 @@ json_t *container_acquisition_json(const struct container *c)
 	return o;
 }
 
-enum status container_judge(const struct container *c, struct err *e)
+enum status container_outcome(const struct container *c, struct err *e)
 {
 	const json_t *line = container_event(c, "end");
 	const char *outcome = json_string_value(json_object_get(line, "outcome"));

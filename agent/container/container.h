@@ -50,7 +50,7 @@ bool container_is_complete(const struct container *c);
  * Is all there that was to be acquired? ST_PARTIAL, and why not, of one that was stopped on the
  * way, or holds no memory. Pages that could not be read are recorded gaps of one that is complete.
  */
-enum status container_judge(const struct container *c, struct err *e);
+enum status container_outcome(const struct container *c, struct err *e);
 
 /*
  * How the acquisition ended, by its own account: {"exit_code":, "outcome":, "message":, "sleeps":};

@@ -5,7 +5,7 @@
 #include "agent/program/text.h"
 
 /* Sections in the order of the page, and what their keys are called there. */
-struct line {
+struct context_row {
 	const char *section, *key, *label;
 	const char *const *words; /* what the numbers mean, ended by NULL; or NULL */
 };
@@ -14,7 +14,7 @@ struct line {
 static const char *const guards[] = { "off", "on, locked in the firmware", "on", NULL };
 static const char *const starts[] = { "boot", "system", "automatic", "manual", "disabled", NULL };
 
-static const struct line lines[] = {
+static const struct context_row lines[] = {
 	{ "windows", "product", "Windows" },
 	{ "windows", "version", "version" },
 	{ "windows", "build", "build" },

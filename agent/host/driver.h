@@ -54,10 +54,10 @@ enum status driver_session_begin(const struct driver_options *o, const char *sou
 /*
  * What a session would load: {"path":, "sha256":, "signer":, "trust":}, and "risk" if the user
  * takes one; the caller's; NULL: nothing. "trust" is "trusted", or Windows' number for why it is
- * not. As winpmem_service_look().
+ * not. As winpmem_service_inspect().
  */
-enum status driver_session_look(const struct driver_options *o, const char *source, json_t **ret,
-				struct err *e);
+enum status driver_session_inspect(const struct driver_options *o, const char *source, json_t **ret,
+				   struct err *e);
 
 /* The same and {"service":} of what is loaded, or null without a session. */
 json_t *driver_session_json(const struct driver_session *s);

@@ -17,8 +17,8 @@ enum status driver_session_begin(const struct driver_options *o, const char *sou
 	return ST_OK;
 }
 
-enum status driver_session_look(const struct driver_options *o, const char *source, json_t **ret,
-				struct err *e)
+enum status driver_session_inspect(const struct driver_options *o, const char *source, json_t **ret,
+				   struct err *e)
 {
 	(void)o;
 	(void)source;

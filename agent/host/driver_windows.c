@@ -112,8 +112,8 @@ static enum status check_wanted(const struct driver_options *o, const char *sour
 	return ST_OK;
 }
 
-enum status driver_session_look(const struct driver_options *o, const char *source, json_t **ret,
-				struct err *e)
+enum status driver_session_inspect(const struct driver_options *o, const char *source, json_t **ret,
+				   struct err *e)
 {
 	_cleanup_winpmem_file_ struct winpmem_file file = { 0 };
 	const struct winpmem_load what = what_to_load(o);
@@ -123,7 +123,7 @@ enum status driver_session_look(const struct driver_options *o, const char *sour
 	*ret = NULL;
 	winpmem_take_risk(o->risk);
 	if (!st && wanted && !winpmem_is_loaded())
-		st = winpmem_service_look(&what, &file, e);
+		st = winpmem_service_inspect(&what, &file, e);
 	if (!st && file.path)
 		*ret = file_json(&file);
 	return st;

@@ -156,7 +156,7 @@ json_t *export_origin_json(const struct container *c, const char *path,
 	return origin;
 }
 
-enum status export_judge_end(const struct container *c, const char *path, struct err *e)
+enum status export_check_end(const struct container *c, const char *path, struct err *e)
 {
 	const struct rsz_scan_result *end = rsz_reader_end(c->reader);
 
@@ -175,8 +175,8 @@ static enum status outcome(const struct export_run *x, struct err *e)
 	if (r->damaged)
 		return err_set(e, ST_CORRUPT, "%s: %" PRIu64 " pages are damaged: %.300s", x->path,
 			       r->damaged, r->why.message);
-	st = export_judge_end(x->plan->in, x->path, e);
-	return st ? st : image_out_judge(&x->out, x->path, e);
+	st = export_check_end(x->plan->in, x->path, e);
+	return st ? st : image_out_outcome(&x->out, x->path, e);
 }
 
 /* When the stream's pages were read, from the first to the last. */

@@ -31,6 +31,6 @@ json_t *export_origin_json(const struct container *c, const char *path,
 			   const struct rsz_stream_info *s);
 
 /* ST_CORRUPT if the container is not sealed: what it holds was exported all the same. */
-enum status export_judge_end(const struct container *c, const char *path, struct err *e);
+enum status export_check_end(const struct container *c, const char *path, struct err *e);
 
 #endif

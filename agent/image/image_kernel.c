@@ -72,7 +72,7 @@ static bool is_windows(struct container *in)
 }
 
 /* In the page tables as they were read by themselves, and in the memory. */
-static enum status look_in_streams(struct container *in, uint32_t memory,
+static enum status find_in_streams(struct container *in, uint32_t memory,
 				   const struct image_kernel *known, struct linux_dump *ret,
 				   struct err *e)
 {
@@ -110,7 +110,7 @@ enum status image_kernel_of_container(struct container *in, uint32_t memory, str
 
 	known.notes = notes;
 	if (!st)
-		st = look_in_streams(in, memory, &known, ret, e);
+		st = find_in_streams(in, memory, &known, ret, e);
 	if (!st)
 		log_no_kernel(ret);
 	return st;

@@ -265,7 +265,7 @@ enum status image_out_write(struct image_out *x, struct image_pages *from, json_
 	return listed;
 }
 
-enum status image_out_judge(const struct image_out *x, const char *path, struct err *e)
+enum status image_out_outcome(const struct image_out *x, const char *path, struct err *e)
 {
 	if (!has_gaps(x))
 		return ST_OK;

@@ -62,7 +62,7 @@ enum status image_out_write(struct image_out *x, struct image_pages *from, json_
 			    struct err *e);
 
 /* ST_UNREADABLE if the image has gaps. */
-enum status image_out_judge(const struct image_out *x, const char *path, struct err *e);
+enum status image_out_outcome(const struct image_out *x, const char *path, struct err *e);
 
 /* The result line of the command; `more` (ended by a NULL key, or NULL) goes into it. */
 void image_out_summarise(const struct image_out *x, enum status st, const struct err *e,

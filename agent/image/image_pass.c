@@ -193,7 +193,7 @@ static void fill_page(uint8_t *page, const struct fill_pattern *f)
 }
 
 /* What every page looks like in the image, and which of those that were read are zeros. */
-static void judge_pages(const struct image_plan *plan, struct image_item *it)
+static void classify_pages(const struct image_plan *plan, struct image_item *it)
 {
 	for (size_t i = 0; i < it->piece.pages; i++) {
 		uint8_t *page = it->data + i * PAGE_SIZE;
@@ -218,7 +218,7 @@ static enum status work(void *arg, unsigned worker, void *item, struct err *e)
 
 	if (st)
 		return st;
-	judge_pages(w->plan, it);
+	classify_pages(w->plan, it);
 	return w->format->encode ? w->format->encode(w->plan->writer, worker, &it->piece, e)
 				 : ST_OK;
 }

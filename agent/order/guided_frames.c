@@ -58,7 +58,7 @@ void guided__group_add_run(struct guided_feed *f, uint64_t va, uint64_t pa, uint
 		return;
 	if (!again && pages == 1 && is_captured(f, pa))
 		return;
-	g->runs[g->n_runs++] = (struct run){ pa, pages, again };
+	g->runs[g->n_runs++] = (struct frame_run){ pa, pages, again };
 	g->pages += pages;
 }
 
@@ -141,7 +141,7 @@ void guided__group_add_table(struct guided_feed *f, const struct table *t)
 
 static int compare_runs(const void *a, const void *b)
 {
-	const struct run *x = a, *y = b;
+	const struct frame_run *x = a, *y = b;
 
 	if (x->pa != y->pa)
 		return x->pa < y->pa ? -1 : 1;
@@ -181,7 +181,7 @@ bool guided__group_is_full(const struct guided_feed *f)
 /* Several entries of a group may name the same, which is then captured in the bracket of each. */
 static bool is_repeated(const struct group *g)
 {
-	const struct run *r = &g->runs[g->run];
+	const struct frame_run *r = &g->runs[g->run];
 
 	return g->run && r[-1].pa == r->pa && r[-1].pages == r->pages;
 }
@@ -197,7 +197,7 @@ static bool may_again(const struct guided_feed *f, uint64_t pa)
 		 (batch_has(&f->before, pa) || batch_has(&f->after, pa)));
 }
 
-static bool is_frame_wanted(struct guided_feed *f, const struct run *r, uint64_t pa)
+static bool is_frame_wanted(struct guided_feed *f, const struct frame_run *r, uint64_t pa)
 {
 	if (!range_list_find(f->sweep.ranges, pa))
 		return false;
@@ -213,7 +213,7 @@ static bool next_page(struct guided_feed *f, uint64_t *pa)
 	struct group *g = &f->group;
 
 	for (; g->run < g->n_runs; g->run++, g->page = 0) {
-		const struct run *r = &g->runs[g->run];
+		const struct frame_run *r = &g->runs[g->run];
 
 		for (; g->page < r->pages && !is_repeated(g); g->page++) {
 			*pa = r->pa + g->page * PAGE_SIZE;

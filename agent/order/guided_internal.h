@@ -55,7 +55,7 @@ struct table {
 	uint8_t bytes[PAGE_SIZE];
 };
 
-struct run {
+struct frame_run {
 	uint64_t pa;
 	uint64_t pages;
 	bool again; /* also if it was captured before: its entry is another one than then */
@@ -64,7 +64,7 @@ struct run {
 struct group {
 	struct table *tables;
 	size_t n_tables;
-	struct run *runs;
+	struct frame_run *runs;
 	size_t n_runs;
 	uint64_t pages; /* of all runs, and slots */
 	size_t run;     /* the one that is being read, */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/order/cache_looks.h"
+#include "agent/order/cache_lookups.h"
 #include "agent/paging/walk.h"
 #include "agent/program/clock.h"
 #include "formats/base/bytes.h"
@@ -15,7 +15,7 @@
 /* Wanted at once at most: some groups' worth, 32 MiB. Later they would not be near any more. */
 #define WANTS_MAX   8192
 /* Pages that are read in one go: a piece. */
-#define STAGE_PAGES CACHE_LOOKS_MAX
+#define STAGE_PAGES CACHE_LOOKUPS_MAX
 /* What lies between two wanted ones costs less than another request. */
 #define GAP_PAGES   8
 /* The memory waits one part in so many of its time, and this on top in the beginning. */
@@ -62,7 +62,7 @@ struct slots {
 	void *memory;
 	uint8_t *data; /* in it, on a page, as unbuffered devices want it */
 	uint32_t file;
-	struct cache_looks *looks; /* at them, by the feed's thread; NULL: nobody looks */
+	struct cache_lookups *lookups; /* at them, by the feed's thread; NULL: nobody looks */
 
 	pthread_t thread;
 	bool has_thread;
@@ -392,9 +392,9 @@ static void set_state(struct slots *s, enum stage_state state)
 
 static void begin_stage(struct slots *s)
 {
-	if (state_of(s) != STAGE_EMPTY || cache_looks_pending(s->looks) || !take_wants(s))
+	if (state_of(s) != STAGE_EMPTY || cache_lookups_pending(s->lookups) || !take_wants(s))
 		return;
-	cache_looks_make(s->looks, s->file, s->extents, s->n_extents, &s->counts);
+	cache_lookups_make(s->lookups, s->file, s->extents, s->n_extents, &s->counts);
 	if (s->patient) {
 		read_stage(s);
 		set_state(s, STAGE_FULL);
@@ -488,7 +488,7 @@ bool slots_next(struct slots *s, struct stream_piece *p)
 	s->round++;
 	most = allowance(s);
 	begin_stage(s);
-	if (cache_looks_take(s->looks, &s->files[s->file].file, p))
+	if (cache_lookups_take(s->lookups, &s->files[s->file].file, p))
 		return true;
 	if (most && state_of(s) == STAGE_READING)
 		s->counts.waited_ns += wait_for_reader(s, most);
@@ -500,7 +500,7 @@ bool slots_end(struct slots *s, struct stream_piece *p)
 	if (!s)
 		return false;
 	drop_wants(s, 0);
-	if (cache_looks_take(s->looks, &s->files[s->file].file, p))
+	if (cache_lookups_take(s->lookups, &s->files[s->file].file, p))
 		return true;
 	if (state_of(s) == STAGE_READING)
 		wait_for_reader(s, UINT64_MAX);
@@ -588,9 +588,9 @@ static void end_thread(struct slots *s)
 	pthread_join(s->thread, NULL);
 }
 
-enum status slots_look(struct slots *s, struct swap_cache *cache, struct err *e)
+enum status slots_use_cache(struct slots *s, struct swap_cache *cache, struct err *e)
 {
-	return cache_looks_create(cache, &s->looks, e);
+	return cache_lookups_create(cache, &s->lookups, e);
 }
 
 void slots_leave(struct slots *s)
@@ -606,7 +606,7 @@ void slots_destroy(struct slots *s)
 	if (!s)
 		return;
 	end_thread(s);
-	cache_looks_destroy(s->looks);
+	cache_lookups_destroy(s->lookups);
 	pthread_cond_destroy(&s->done);
 	pthread_cond_destroy(&s->asked);
 	pthread_mutex_destroy(&s->lock);

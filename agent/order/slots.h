@@ -12,7 +12,7 @@
  *
  * One thread calls all of this, but for the reading. The files are the caller's, and theirs alone
  * to read between slots_create() and slots_end(). Memory: some 1.2 MiB, and three bits for each
- * page of the files; 2.2 MiB more to look into the swap cache (cache_looks.h).
+ * page of the files; 2.2 MiB more to look into the swap cache (cache_lookups.h).
  */
 #ifndef RAMSEAL_AGENT_ORDER_SLOTS_H
 #define RAMSEAL_AGENT_ORDER_SLOTS_H
@@ -40,11 +40,11 @@ struct slots_counts {
 	uint64_t dropped;   /* wanted, but left to the rest: too many at once */
 	uint64_t waited_ns; /* that the memory waited for them */
 	/* Of those that the swap cache was asked for: */
-	uint64_t absent;  /* it did not have, so that the slot had been written */
-	uint64_t held;    /* it had, so that this was captured */
-	uint64_t busy;    /* it was reading back from the slot */
-	uint64_t untold;  /* could not be told */
-	uint64_t look_ns; /* that looking took, of the memory's time */
+	uint64_t absent;    /* it did not have, so that the slot had been written */
+	uint64_t held;      /* it had, so that this was captured */
+	uint64_t busy;      /* it was reading back from the slot */
+	uint64_t untold;    /* could not be told */
+	uint64_t lookup_ns; /* that looking took, of the memory's time */
 };
 
 /*
@@ -63,7 +63,7 @@ void slots_leave(struct slots *s);
  * what it says goes into a stream beside the file's (formats/SPEC.md, kind 9). The cache becomes
  * the slots'. ST_NOMEM, and it has gone.
  */
-enum status slots_look(struct slots *s, struct swap_cache *cache, struct err *e);
+enum status slots_use_cache(struct slots *s, struct swap_cache *cache, struct err *e);
 
 /*
  * `number` (below PTE_FILES_MAX) is what entries call the file. False in *ret: there is one of that

@@ -84,17 +84,17 @@ static const char *device_path(const struct output *o)
 static enum status device_open(const struct output_options *options, struct output **ret,
 			       struct err *e)
 {
-	struct target_look look;
+	struct target_facts facts;
 	struct device_output *d;
-	enum status st = target_look(options->path, options->force, options->inputs, &look, e);
+	enum status st = target_inspect(options->path, options->force, options->inputs, &facts, e);
 
-	if (st || look.is != PATH_IS_DISK)
+	if (st || facts.is != PATH_IS_DISK)
 		return st ? st : ST_NOT_MINE;
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return err_nomem(e);
 	output_init(&d->output, &device_sink, NULL);
-	st = target_open_device(options->path, &look, &d->target, e);
+	st = target_open_device(options->path, &facts, &d->target, e);
 	if (st) {
 		device_destroy(&d->output);
 		return st;

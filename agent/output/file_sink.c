@@ -145,11 +145,11 @@ static const char *file_where(const struct output *o)
 static enum status file_sink_open(const struct output_options *options, struct output **ret,
 				  struct err *e)
 {
-	struct target_look look;
+	struct target_facts facts;
 	struct file_output *f;
-	enum status st = target_look(options->path, options->force, options->inputs, &look, e);
+	enum status st = target_inspect(options->path, options->force, options->inputs, &facts, e);
 
-	if (st || look.is != PATH_IS_FILE)
+	if (st || facts.is != PATH_IS_FILE)
 		return st ? st : ST_NOT_MINE;
 	f = calloc(1, sizeof(*f));
 	if (!f)

@@ -78,8 +78,8 @@ static uint64_t with_margin(uint64_t likely)
 	return likely + likely / 4;
 }
 
-enum output_room output_judge_room(uint64_t room, const struct output_need *need, const char *path,
-				   struct err *e)
+enum output_room output_room_verdict(uint64_t room, const struct output_need *need,
+				     const char *path, struct err *e)
 {
 	char have[TEXT_SIZE_MAX], least[TEXT_SIZE_MAX], likely[TEXT_SIZE_MAX], most[TEXT_SIZE_MAX];
 
@@ -110,7 +110,8 @@ enum status output_check_room(uint64_t room, const struct output_need *need, boo
 			      const char *path, struct err *e)
 {
 	struct err why = ERR_INIT;
-	const enum output_room r = force ? ROOM_ENOUGH : output_judge_room(room, need, path, &why);
+	const enum output_room r =
+		force ? ROOM_ENOUGH : output_room_verdict(room, need, path, &why);
 
 	if (r == ROOM_TOO_LITTLE)
 		return err_set(e, ST_OUTPUT, "%s", why.message);

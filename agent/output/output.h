@@ -26,8 +26,8 @@ struct output_need {
 enum output_room { ROOM_ENOUGH, ROOM_DOUBTFUL, ROOM_TOO_LITTLE };
 
 /* Will it do? If not, or perhaps not, `e` says what is there and what is needed. */
-enum output_room output_judge_room(uint64_t room, const struct output_need *need, const char *path,
-				   struct err *e);
+enum output_room output_room_verdict(uint64_t room, const struct output_need *need,
+				     const char *path, struct err *e);
 
 /*
  * Before anything is written: ST_OUTPUT if there is too little room, a warning if that is doubtful.

@@ -189,7 +189,7 @@ static enum status check_link(const char *path, const struct stat *link, struct 
 }
 
 /* `seen` is what the path named; what is opened must be that still. */
-enum status target_open_device(const char *path, const struct target_look *seen, struct target *t,
+enum status target_open_device(const char *path, const struct target_facts *seen, struct target *t,
 			       struct err *e)
 {
 	/* On a block device O_EXCL is EBUSY if it is mounted or otherwise in use (open(2)). */
@@ -215,13 +215,13 @@ enum status target_open_device(const char *path, const struct target_look *seen,
 	return ST_OK;
 }
 
-enum status target_look(const char *path, bool force, const char *const *inputs,
-			struct target_look *ret, struct err *e)
+enum status target_inspect(const char *path, bool force, const char *const *inputs,
+			   struct target_facts *ret, struct err *e)
 {
 	struct stat sb;
 	enum status st;
 
-	*ret = (struct target_look){ .is = PATH_IS_FILE };
+	*ret = (struct target_facts){ .is = PATH_IS_FILE };
 	if (!*last_component(path))
 		return err_set(e, ST_OUTPUT, "'%s' is not the name of a file", path);
 	if (lstat(path, &sb) && errno == ENOENT)
@@ -242,7 +242,7 @@ enum status target_look(const char *path, bool force, const char *const *inputs,
 	if (S_ISREG(sb.st_mode) && !force)
 		return err_set(e, ST_OUTPUT, "%s exists; --force replaces it", path);
 	if (!S_ISREG(sb.st_mode))
-		*ret = (struct target_look){
+		*ret = (struct target_facts){
 			.is = S_ISBLK(sb.st_mode) ? PATH_IS_DISK : PATH_IS_STREAM,
 			.volume = sb.st_dev,
 			.number = sb.st_ino,

@@ -27,7 +27,7 @@ struct target {
 };
 
 /* What a path names, before anything is opened. */
-struct target_look {
+struct target_facts {
 	enum {
 		PATH_IS_FILE,   /* a name that is free, or that of a file that --force replaces */
 		PATH_IS_DISK,   /* a block device */
@@ -37,16 +37,16 @@ struct target_look {
 };
 
 /* ST_OUTPUT of what cannot be written, as output.h says. */
-enum status target_look(const char *path, bool force, const char *const *inputs,
-			struct target_look *ret, struct err *e);
+enum status target_inspect(const char *path, bool force, const char *const *inputs,
+			   struct target_facts *ret, struct err *e);
 
 /*
  * Each for one of these; everything in `ret` is freed by target_deinit(), also after a failure.
  * target_create() makes a new regular file, under its temporary name.
  */
 enum status target_create(const char *path, struct target *ret, struct err *e);
-enum status target_open_device(const char *path, const struct target_look *seen, struct target *ret,
-			       struct err *e);
+enum status target_open_device(const char *path, const struct target_facts *seen,
+			       struct target *ret, struct err *e);
 enum status target_open_stdout(struct target *ret, struct err *e);
 void target_deinit(struct target *t);
 

@@ -271,7 +271,7 @@ static bool is_device_path(const wchar_t *path)
 }
 
 /* A named pipe, or NUL. Disks and volumes are not written to. */
-enum status target_open_device(const char *path, const struct target_look *seen, struct target *t,
+enum status target_open_device(const char *path, const struct target_facts *seen, struct target *t,
 			       struct err *e)
 {
 	_cleanup_free_ wchar_t *wide = win32_path(path);
@@ -323,12 +323,12 @@ static enum status check_named(const char *path, bool force, const char *const *
 	return windows__check_replaceable(path, e);
 }
 
-enum status target_look(const char *path, bool force, const char *const *inputs,
-			struct target_look *ret, struct err *e)
+enum status target_inspect(const char *path, bool force, const char *const *inputs,
+			   struct target_facts *ret, struct err *e)
 {
 	_cleanup_free_ wchar_t *wide = win32_path(path);
 
-	*ret = (struct target_look){ .is = PATH_IS_FILE };
+	*ret = (struct target_facts){ .is = PATH_IS_FILE };
 	if (!wide)
 		return err_nomem(e);
 	if (!*windows__last_component(path))

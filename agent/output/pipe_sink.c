@@ -49,13 +49,13 @@ static bool pipe_is_at(const struct output *o, const char *path)
 static enum status pipe_open(const struct output_options *options, struct output **ret,
 			     struct err *e)
 {
-	struct target_look look;
+	struct target_facts facts;
 	struct target t;
-	enum status st = target_look(options->path, options->force, options->inputs, &look, e);
+	enum status st = target_inspect(options->path, options->force, options->inputs, &facts, e);
 
-	if (st || look.is != PATH_IS_STREAM)
+	if (st || facts.is != PATH_IS_STREAM)
 		return st ? st : ST_NOT_MINE;
-	st = target_open_device(options->path, &look, &t, e);
+	st = target_open_device(options->path, &facts, &t, e);
 	if (st) {
 		target_deinit(&t);
 		return st;

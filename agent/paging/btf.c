@@ -240,7 +240,7 @@ static bool name_is(const char *name, const char *want, size_t len)
 #define NESTING_MAX 8
 #define MEMBERS_MAX 100000
 
-struct search {
+struct member_search {
 	struct btf_type type;
 	uint32_t next;
 	uint64_t bits;
@@ -250,11 +250,11 @@ struct search {
 static bool find_member(const struct btf *b, const struct btf_type *in, const char *want,
 			size_t len, struct member *ret, uint64_t *ret_bits)
 {
-	struct search stack[NESTING_MAX] = { { .type = *in } };
+	struct member_search stack[NESTING_MAX] = { { .type = *in } };
 	unsigned depth = 1;
 
 	for (unsigned n = 0; depth && n < MEMBERS_MAX; n++) {
-		struct search *s = &stack[depth - 1];
+		struct member_search *s = &stack[depth - 1];
 		struct btf_type below;
 		struct member m;
 
@@ -270,7 +270,7 @@ static bool find_member(const struct btf *b, const struct btf_type *in, const ch
 		}
 		if (!*m.name && depth < NESTING_MAX && resolve(b, m.type, &below) &&
 		    is_composite(&below))
-			stack[depth++] = (struct search){ below, 0, s->bits + m.bits };
+			stack[depth++] = (struct member_search){ below, 0, s->bits + m.bits };
 	}
 	return false;
 }

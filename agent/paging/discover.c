@@ -32,7 +32,7 @@ void discover_hints_from_drv(struct discover_hints *h, const struct drv_info *in
 	h->notes_size = info->notes_size;
 }
 
-struct virt paging__kernel_space(const struct search *s)
+struct virt paging__kernel_space(const struct discovery_search *s)
 {
 	return (struct virt){
 		.mem = s->mem,
@@ -55,8 +55,8 @@ struct virt paging__kernel_space(const struct search *s)
  */
 #define CANDIDATES_MAX 16
 
-struct look {
-	const struct search *s;
+struct candidate_search {
+	const struct discovery_search *s;
 	struct vmcoreinfo v;
 	uint64_t first; /* candidate */
 	unsigned candidates;
@@ -64,19 +64,19 @@ struct look {
 };
 
 /* One that is none may lead everywhere: what it costs must leave enough for the others. */
-static enum status check_candidate(struct look *l, struct err *e)
+static enum status check_candidate(struct candidate_search *l, struct err *e)
 {
 	struct walk_budget *all = l->s->budget;
 	const uint64_t part = all->pages / (2 * CANDIDATES_MAX);
 	struct walk_budget budget = { part, all->deadline, all->now };
-	const struct search s = { l->s->mem, l->s->hints, &budget, l->s->d };
+	const struct discovery_search s = { l->s->mem, l->s->hints, &budget, l->s->d };
 	const enum status st = paging__check_windows(&s, &l->done, e);
 
 	all->pages -= part - budget.pages;
 	return st;
 }
 
-static enum status look_at_candidate(struct look *l, uint64_t pa, struct err *e)
+static enum status check_candidate_page(struct candidate_search *l, uint64_t pa, struct err *e)
 {
 	struct discovery *d = l->s->d;
 	enum status st;
@@ -97,13 +97,14 @@ static enum status look_at_candidate(struct look *l, uint64_t pa, struct err *e)
 	return st;
 }
 
-static enum status look_at_page(struct look *l, const uint8_t *page, uint64_t pa, struct err *e)
+static enum status check_page(struct candidate_search *l, const uint8_t *page, uint64_t pa,
+			      struct err *e)
 {
 	if (vmcoreinfo_from_page(&l->v, page) && paging__take_vmcoreinfo(l->s, &l->v)) {
 		l->s->d->vmcoreinfo_from_memory = true;
 		l->done = true;
 	} else if (self_map_index(page, pa, 0) != NO_INDEX) {
-		return look_at_candidate(l, pa, e);
+		return check_candidate_page(l, pa, e);
 	}
 	return ST_OK;
 }
@@ -118,7 +119,8 @@ static size_t take_run(struct walk_budget *b)
 	return n;
 }
 
-static enum status look_at_range(struct look *l, struct range r, uint8_t *buf, struct err *e)
+static enum status search_range_for_root(struct candidate_search *l, struct range r, uint8_t *buf,
+					 struct err *e)
 {
 	struct physmem_page when[PHYSMEM_RUN];
 	enum status st = ST_OK;
@@ -131,28 +133,28 @@ static enum status look_at_range(struct look *l, struct range r, uint8_t *buf, s
 			break;
 		for (size_t i = 0; i < n && !l->done && !st; i++)
 			if (when[i].readable)
-				st = look_at_page(l, buf + i * PAGE_SIZE, pa + i * PAGE_SIZE, e);
+				st = check_page(l, buf + i * PAGE_SIZE, pa + i * PAGE_SIZE, e);
 	}
 	return st;
 }
 
-static enum status look_everywhere(const struct search *s, struct err *e)
+static enum status search_all(const struct discovery_search *s, struct err *e)
 {
 	_cleanup_free_ uint8_t *buf = malloc(PHYSMEM_RUN * PAGE_SIZE);
-	_cleanup_free_ struct look *l = calloc(1, sizeof(*l));
+	_cleanup_free_ struct candidate_search *l = calloc(1, sizeof(*l));
 	enum status st = ST_OK;
 
 	if (!buf || !l)
 		return err_nomem(e);
 	l->s = s;
 	for (size_t i = 0; i < s->mem->ranges->count && !l->done && !st; i++)
-		st = look_at_range(l, s->mem->ranges->at[i], buf, e);
+		st = search_range_for_root(l, s->mem->ranges->at[i], buf, e);
 	if (!st && !l->done && l->candidates)
 		paging__take_windows_root(s, l->first, DTB_SELF_REFERENCE);
 	return st;
 }
 
-static enum status find_kernel(const struct search *s, struct err *e)
+static enum status find_kernel(const struct discovery_search *s, struct err *e)
 {
 	_cleanup_free_ struct vmcoreinfo *v = malloc(sizeof(*v));
 
@@ -168,9 +170,9 @@ static enum status find_kernel(const struct search *s, struct err *e)
 		return ST_OK;
 	if (s->hints->has_cr3 && paging__take_windows_root(s, s->hints->cr3, DTB_SOURCE))
 		return ST_OK;
-	if (paging__look_in_low_stub(s))
+	if (paging__search_low_stub(s))
 		return ST_OK;
-	return look_everywhere(s, e);
+	return search_all(s, e);
 }
 
 /*
@@ -228,7 +230,7 @@ static void keep_space(struct discovery *d, struct address_space a)
  * Windows' roots all look alike. One that was found by its look alone is the kernel's if it has
  * no user half, and may be any process's if it has.
  */
-static bool knows_kernel_root(const struct search *s)
+static bool knows_kernel_root(const struct discovery_search *s)
 {
 	uint8_t page[PAGE_SIZE];
 
@@ -237,7 +239,7 @@ static bool knows_kernel_root(const struct search *s)
 }
 
 /* The kernel's own root, unless a process of the list (System) has it. */
-static void add_kernel(const struct search *s)
+static void add_kernel(const struct discovery_search *s)
 {
 	struct discovery *d = s->d;
 
@@ -253,7 +255,7 @@ static void add_kernel(const struct search *s)
 }
 
 /* The scan did not find a root that is there: what an image lacks, no scan finds. */
-static bool is_missed(const struct search *s, uint64_t dtb)
+static bool is_missed(const struct discovery_search *s, uint64_t dtb)
 {
 	uint8_t page[PAGE_SIZE];
 
@@ -261,7 +263,7 @@ static bool is_missed(const struct search *s, uint64_t dtb)
 }
 
 /* What is in `earlier`, if there is one, should have been found by a scan made since. */
-static void add_listed(const struct search *s, bool scanned, const struct listed *earlier)
+static void add_listed(const struct discovery_search *s, bool scanned, const struct listed *earlier)
 {
 	struct discovery *d = s->d;
 
@@ -329,7 +331,7 @@ static void add_unlisted(struct discovery *d, const struct listed *l)
 }
 
 /* The processes of an earlier list with their roots, sorted; a root may be another's by now. */
-static enum status earlier_init(struct listed *l, const struct search *s, struct err *e)
+static enum status earlier_init(struct listed *l, const struct discovery_search *s, struct err *e)
 {
 	const struct discovery *before = s->hints->before;
 
@@ -358,7 +360,8 @@ static bool has_all_roots(const struct process_list *l)
 	return process_list_is_whole(l);
 }
 
-static enum status add_spaces(const struct search *s, const struct listed *now, struct err *e)
+static enum status add_spaces(const struct discovery_search *s, const struct listed *now,
+			      struct err *e)
 {
 	struct discovery *d = s->d;
 	struct listed earlier;
@@ -382,7 +385,7 @@ static enum status add_spaces(const struct search *s, const struct listed *now, 
 	return st;
 }
 
-static enum status merge_spaces(const struct search *s, struct err *e)
+static enum status merge_spaces(const struct discovery_search *s, struct err *e)
 {
 	struct discovery *d = s->d;
 	struct listed now;
@@ -396,13 +399,13 @@ static enum status merge_spaces(const struct search *s, struct err *e)
 	return st;
 }
 
-static enum status list_spaces(const struct search *s, struct err *e)
+static enum status list_spaces(const struct discovery_search *s, struct err *e)
 {
 	return s->d->os == OS_WINDOWS ? paging__discover_windows(s, e)
 				      : paging__discover_linux(s, e);
 }
 
-static enum status scan(const struct search *s, struct err *e)
+static enum status scan(const struct discovery_search *s, struct err *e)
 {
 	const struct root_scan_options o = {
 		.mode = s->d->mode,
@@ -437,7 +440,7 @@ static enum status recall(struct discovery *d, const struct discovery *before, s
 	return ST_OK;
 }
 
-static enum status try_discovery(const struct search *s, struct err *e)
+static enum status try_discovery(const struct discovery_search *s, struct err *e)
 {
 	const struct discovery *before = s->hints->before;
 	enum status st =
@@ -455,7 +458,7 @@ enum status discover(struct physmem *m, const struct discover_hints *h, struct w
 		     struct discovery *ret, struct err *e)
 {
 	struct walk_budget unlimited = WALK_UNLIMITED;
-	const struct search s = { m, h, budget ? budget : &unlimited, ret };
+	const struct discovery_search s = { m, h, budget ? budget : &unlimited, ret };
 	const uint64_t begin = s.budget->now ? s.budget->now() : 0;
 	const uint64_t pages = s.budget->pages;
 	enum status st;

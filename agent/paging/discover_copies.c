@@ -44,7 +44,7 @@ static void mark_within(struct discovery *d, size_t first, const struct entry *l
 	}
 }
 
-static struct walk_options user_half(const struct search *s)
+static struct walk_options user_half(const struct discovery_search *s)
 {
 	return (struct walk_options){
 		.mode = s->d->mode,
@@ -55,8 +55,8 @@ static struct walk_options user_half(const struct search *s)
 }
 
 /* The listed processes' tables go into `set`; roots among their pages are marked. */
-static void go_through_listed(const struct search *s, struct walk *w, struct walk_set *set,
-			      size_t first)
+static void go_through_listed(const struct discovery_search *s, struct walk *w,
+			      struct walk_set *set, size_t first)
 {
 	const struct walk_options options = user_half(s);
 	enum walk_event event;
@@ -74,7 +74,8 @@ static void go_through_listed(const struct search *s, struct walk *w, struct wal
 }
 
 /* True if one of the tables that the root names is in `set`. */
-static bool shares_a_table(const struct search *s, const struct walk_set *set, uint64_t dtb)
+static bool shares_a_table(const struct discovery_search *s, const struct walk_set *set,
+			   uint64_t dtb)
 {
 	uint8_t page[PAGE_SIZE];
 
@@ -92,7 +93,8 @@ static bool shares_a_table(const struct search *s, const struct walk_set *set, u
 }
 
 /* True unless the tables could be gone through and name no page of memory. */
-static bool has_pages(const struct search *s, struct walk *w, struct walk_set *set, uint64_t dtb)
+static bool has_pages(const struct discovery_search *s, struct walk *w, struct walk_set *set,
+		      uint64_t dtb)
 {
 	const struct walk_options options = user_half(s);
 	enum walk_event event;
@@ -105,7 +107,8 @@ static bool has_pages(const struct search *s, struct walk *w, struct walk_set *s
 	return w->stop != WALK_COMPLETE;
 }
 
-static void judge_rest(const struct search *s, struct walk *w, struct walk_set *set, size_t first)
+static void check_rest(const struct discovery_search *s, struct walk *w, struct walk_set *set,
+		       size_t first)
 {
 	struct discovery *d = s->d;
 
@@ -123,7 +126,7 @@ static void judge_rest(const struct search *s, struct walk *w, struct walk_set *
 	}
 }
 
-enum status paging__mark_copies(const struct search *s, size_t first, struct err *e)
+enum status paging__mark_copies(const struct discovery_search *s, size_t first, struct err *e)
 {
 	_cleanup_free_ struct walk *w = malloc(sizeof(*w));
 	struct walk_set set;
@@ -135,7 +138,7 @@ enum status paging__mark_copies(const struct search *s, size_t first, struct err
 	if (st)
 		return st;
 	go_through_listed(s, w, &set, first);
-	judge_rest(s, w, &set, first);
+	check_rest(s, w, &set, first);
 	walk_set_deinit(&set);
 	return ST_OK;
 }

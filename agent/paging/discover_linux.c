@@ -17,7 +17,7 @@
  */
 enum mapped { MAPPED_THERE, MAPPED_ELSEWHERE, MAPPED_UNKNOWN };
 
-static enum mapped maps_kernel(const struct search *s, const struct vmcoreinfo *v)
+static enum mapped maps_kernel(const struct discovery_search *s, const struct vmcoreinfo *v)
 {
 	const struct virt space = paging__kernel_space(s);
 	uint64_t stext, want, got;
@@ -32,7 +32,7 @@ static enum mapped maps_kernel(const struct search *s, const struct vmcoreinfo *
 }
 
 /* VMCOREINFO is of this memory if its tables or the kernel's own name and release say so. */
-static bool is_of_this_memory(const struct search *s, const struct vmcoreinfo *v)
+static bool is_of_this_memory(const struct discovery_search *s, const struct vmcoreinfo *v)
 {
 	const enum mapped mapped = maps_kernel(s, v);
 	const bool named = mapped != MAPPED_ELSEWHERE && vmcoreinfo_uts(v, s->mem, &s->d->uts);
@@ -40,7 +40,7 @@ static bool is_of_this_memory(const struct search *s, const struct vmcoreinfo *v
 	return mapped == MAPPED_THERE || named;
 }
 
-bool paging__take_vmcoreinfo(const struct search *s, const struct vmcoreinfo *v)
+bool paging__take_vmcoreinfo(const struct discovery_search *s, const struct vmcoreinfo *v)
 {
 	struct discovery *d = s->d;
 	int64_t levels5 = 0, sme = 0;
@@ -80,7 +80,7 @@ enum {
 	SYMBOLS
 };
 
-static void find_symbols(const struct search *s, const struct virt *space,
+static void find_symbols(const struct discovery_search *s, const struct virt *space,
 			 struct kallsyms_wanted *w)
 {
 	if (kallsyms_find(space, s->d->vmcoreinfo, w, SYMBOLS) && w[INIT_TASK].found)
@@ -105,11 +105,12 @@ struct image_search {
 	const void *pattern;
 	size_t len;
 	size_t align;
-	bool (*fits)(const struct search *s, const struct virt *space, uint64_t va, void *arg);
+	bool (*fits)(const struct discovery_search *s, const struct virt *space, uint64_t va,
+		     void *arg);
 	void *arg;
 };
 
-static bool search_image(const struct search *s, const struct virt *space,
+static bool search_image(const struct discovery_search *s, const struct virt *space,
 			 const struct image_search *i)
 {
 	/* The last page stays before this one, for what begins there and ends here. */
@@ -156,7 +157,7 @@ static bool load_btf(const struct virt *space, uint64_t va, void **ret, size_t *
 	return true;
 }
 
-static bool offsets_from(const struct search *s, const void *p, size_t len)
+static bool offsets_from(const struct discovery_search *s, const void *p, size_t len)
 {
 	struct btf b;
 	bool ok;
@@ -168,7 +169,8 @@ static bool offsets_from(const struct search *s, const void *p, size_t len)
 	return ok;
 }
 
-static bool btf_fits(const struct search *s, const struct virt *space, uint64_t va, void *arg)
+static bool btf_fits(const struct discovery_search *s, const struct virt *space, uint64_t va,
+		     void *arg)
 {
 	_cleanup_free_ void *p = NULL;
 	size_t len;
@@ -177,7 +179,7 @@ static bool btf_fits(const struct search *s, const struct virt *space, uint64_t 
 	return load_btf(space, va, &p, &len) && offsets_from(s, p, len);
 }
 
-static bool find_offsets(const struct search *s, const struct virt *space,
+static bool find_offsets(const struct discovery_search *s, const struct virt *space,
 			 const struct kallsyms_wanted *w)
 {
 	/* Magic 0xeb9f, version 1, flags 0, header of 24 bytes. */
@@ -198,7 +200,8 @@ static bool find_offsets(const struct search *s, const struct virt *space,
 }
 
 /* init_task is the only task that is called swapper/0 (init/init_task.c) and has PID 0. */
-static bool init_task_fits(const struct search *s, const struct virt *space, uint64_t va, void *arg)
+static bool init_task_fits(const struct discovery_search *s, const struct virt *space, uint64_t va,
+			   void *arg)
 {
 	const struct linux_offsets *o = &s->d->linux_offsets;
 	const uint64_t task = va - o->comm;
@@ -213,7 +216,7 @@ static bool init_task_fits(const struct search *s, const struct virt *space, uin
 	return true;
 }
 
-static bool find_init_task(const struct search *s, const struct virt *space,
+static bool find_init_task(const struct discovery_search *s, const struct virt *space,
 			   const struct kallsyms_wanted *w)
 {
 	static const char name[] = "swapper/0";
@@ -232,7 +235,7 @@ static bool find_init_task(const struct search *s, const struct virt *space,
  * PTI's second page of a root. Without the scan nobody has looked for it yet; it is asked by the
  * same rule as there.
  */
-static void find_user_tables(const struct search *s, const struct virt *space)
+static void find_user_tables(const struct discovery_search *s, const struct virt *space)
 {
 	uint8_t page[PAGE_SIZE], twin[PAGE_SIZE];
 
@@ -248,7 +251,7 @@ static void find_user_tables(const struct search *s, const struct virt *space)
 	}
 }
 
-static void add_helper(const struct search *s, const struct virt *space, const char *name,
+static void add_helper(const struct discovery_search *s, const struct virt *space, const char *name,
 		       uint64_t mm)
 {
 	struct discovery *d = s->d;
@@ -261,7 +264,7 @@ static void add_helper(const struct search *s, const struct virt *space, const c
 /*
  * poking_mm is a pointer, since 6.16 by the name of text_poke_mm; efi_mm is the structure itself.
  */
-static void find_helpers(const struct search *s, const struct virt *space,
+static void find_helpers(const struct discovery_search *s, const struct virt *space,
 			 const struct kallsyms_wanted *w)
 {
 	uint64_t mm;
@@ -274,7 +277,7 @@ static void find_helpers(const struct search *s, const struct virt *space,
 }
 
 /* False if there is not enough to read the list by. */
-static bool find_list(const struct search *s, const struct virt *space)
+static bool find_list(const struct discovery_search *s, const struct virt *space)
 {
 	struct kallsyms_wanted w[SYMBOLS] = {
 		[INIT_TASK] = { .name = "init_task" },
@@ -303,12 +306,12 @@ static bool find_list(const struct search *s, const struct virt *space)
 	return true;
 }
 
-bool paging__knows_owners(const struct search *s)
+bool paging__knows_owners(const struct discovery_search *s)
 {
 	return s->d->vmemmap && s->d->linux_offsets.page;
 }
 
-bool paging__has_owner(const struct search *s, uint64_t root)
+bool paging__has_owner(const struct discovery_search *s, uint64_t root)
 {
 	const struct linux_offsets *o = &s->d->linux_offsets;
 	const struct virt space = paging__kernel_space(s);
@@ -322,7 +325,7 @@ bool paging__has_owner(const struct search *s, uint64_t root)
 	       pa == root;
 }
 
-enum status paging__discover_linux(const struct search *s, struct err *e)
+enum status paging__discover_linux(const struct discovery_search *s, struct err *e)
 {
 	const struct virt space = paging__kernel_space(s);
 	enum status st;

@@ -19,7 +19,7 @@
  * zero are present, and none breaks the processor's rules: of pages of anything else hardly one
  * comes through.
  */
-static bool is_table(const struct search *s, uint64_t pa)
+static bool is_table(const struct discovery_search *s, uint64_t pa)
 {
 	uint8_t page[PAGE_SIZE];
 	unsigned present = 0;
@@ -39,7 +39,7 @@ static bool is_table(const struct search *s, uint64_t pa)
 }
 
 /* Of the tables that a root names in the kernel's half, are enough there? */
-static bool has_tables(const struct search *s, const uint8_t *page, uint32_t self)
+static bool has_tables(const struct discovery_search *s, const uint8_t *page, uint32_t self)
 {
 	unsigned n = 0;
 
@@ -66,7 +66,8 @@ static bool has_tables(const struct search *s, const uint8_t *page, uint32_t sel
  * A root names RAM. But an image that was cut off, or has holes, does not have all of it: then
  * the tables that are there have to vouch for the page.
  */
-static bool is_all_tables(const struct search *s, const uint8_t *page, uint64_t pa, uint32_t self)
+static bool is_all_tables(const struct discovery_search *s, const uint8_t *page, uint64_t pa,
+			  uint32_t self)
 {
 	const uint64_t first = pa - self * PAGE_SIZE; /* what a direct map would have at index 0 */
 	unsigned entries = 0, in_order = 0;
@@ -97,7 +98,8 @@ static unsigned kernel_entries(const uint8_t *page)
 }
 
 /* Who was told where the root is need not ask whether it looks like one in all its entries. */
-bool paging__take_windows_root(const struct search *s, uint64_t pa, enum dtb_origin origin)
+bool paging__take_windows_root(const struct discovery_search *s, uint64_t pa,
+			       enum dtb_origin origin)
 {
 	uint8_t page[PAGE_SIZE];
 	uint32_t self;
@@ -123,7 +125,7 @@ bool paging__take_windows_root(const struct search *s, uint64_t pa, enum dtb_ori
  * with a jump and a 1 has the kernel's CR3 at 0xa0 and an address in the kernel at 0x70 (MemProcFS,
  * vmm/vmmwininit.c, the low stub).
  */
-bool paging__look_in_low_stub(const struct search *s)
+bool paging__search_low_stub(const struct discovery_search *s)
 {
 	uint8_t page[PAGE_SIZE];
 
@@ -147,8 +149,8 @@ bool paging__look_in_low_stub(const struct search *s)
  * What the source says is believed if ntoskrnl is there. If it is not, and is found nowhere else
  * either, the source's word is still better than nothing: its headers may be paged out.
  */
-static enum status find_image(const struct search *s, const struct virt *space, bool *found,
-			      struct err *e)
+static enum status find_image(const struct discovery_search *s, const struct virt *space,
+			      bool *found, struct err *e)
 {
 	struct windows_kernel *w = &s->d->windows;
 	const uint64_t told = s->hints->has_kernel_base ? s->hints->kernel_base : 0;
@@ -173,7 +175,7 @@ static enum status find_image(const struct search *s, const struct virt *space, 
 	return ST_OK;
 }
 
-enum status paging__check_windows(const struct search *s, bool *ret, struct err *e)
+enum status paging__check_windows(const struct discovery_search *s, bool *ret, struct err *e)
 {
 	const struct virt space = paging__kernel_space(s);
 	const bool shared = windows_shared_data(&space, &s->d->windows.version);
@@ -184,21 +186,22 @@ enum status paging__check_windows(const struct search *s, bool *ret, struct err 
 }
 
 /* Once the list has told where its head is, the block must agree. */
-static void find_kdbg(const struct search *s, const struct virt *space)
+static void find_kdbg(const struct discovery_search *s, const struct virt *space)
 {
 	struct windows_kernel *w = &s->d->windows;
 
-	if (!w->looked_for_kdbg)
+	if (!w->searched_for_kdbg)
 		kdbg_find(space, w, w->head, &w->kdbg);
-	w->looked_for_kdbg = true;
+	w->searched_for_kdbg = true;
 }
 
-static enum status list_processes(const struct search *s, const struct virt *space, struct err *e)
+static enum status list_processes(const struct discovery_search *s, const struct virt *space,
+				  struct err *e)
 {
 	struct windows_kernel *w = &s->d->windows;
 	struct process_list *list = &s->d->list;
 	enum status st = windows_processes(space, w, s->hints->ntoskrnl, list, e);
-	const bool again = !st && list->end == LIST_NOT_FOUND && !w->looked_for_kdbg;
+	const bool again = !st && list->end == LIST_NOT_FOUND && !w->searched_for_kdbg;
 
 	if (!st)
 		find_kdbg(s, space);
@@ -224,7 +227,7 @@ static void take_systems_root(struct discovery *d)
 	}
 }
 
-enum status paging__discover_windows(const struct search *s, struct err *e)
+enum status paging__discover_windows(const struct discovery_search *s, struct err *e)
 {
 	const struct virt space = paging__kernel_space(s);
 	struct windows_kernel *w = &s->d->windows;

@@ -45,7 +45,7 @@ static bool is_kernel(struct hunt *h, uint64_t pa, uint64_t va)
 	return !memcmp(page, "MZ", 2) && pe_is_ntoskrnl(h->v, va, h->file, &h->kernel->size);
 }
 
-static bool look_at_leaf(struct hunt *h, const struct entry *l)
+static bool check_kernel_leaf(struct hunt *h, const struct entry *l)
 {
 	for (uint64_t at = 0; at < l->size && !walk_budget_spent(h->v->budget); at += PAGE_SIZE) {
 		if (!is_kernel(h, l->frame + at, l->va + at))
@@ -75,7 +75,7 @@ bool windows_find_kernel(const struct virt *v, struct pe_file *file, struct walk
 	walk_begin(w, v->mem, set, &options, v->dtb);
 	while ((event = walk_next(w)) != WALK_END)
 		if (event == WALK_LEAF && w->leaf.entry.kind == ENTRY_LEAF &&
-		    look_at_leaf(&h, &w->leaf.entry))
+		    check_kernel_leaf(&h, &w->leaf.entry))
 			return true;
 	if (h.record) {
 		k->pdb = h.pdb;

@@ -28,7 +28,7 @@
  * _MMPAGING_FILE: what of it is read. Size, MaximumSize, MinimumSize and FreeSpace follow each
  * other.
  */
-struct layout {
+struct paging_file_layout {
 	const char *name;
 	unsigned width; /* of a size, in bytes */
 	unsigned file;  /* File, a FILE_OBJECT */
@@ -38,7 +38,7 @@ struct layout {
 
 #define STRUCTURE 0xce /* as much of the longer one as is read */
 
-static const struct layout layouts[] = {
+static const struct paging_file_layout layouts[] = {
 	/*
 	 * Win10_1703_RS2; MemProcFS has the flags there for all versions before 24H2 (mm_win.c,
 	 * 5.17.5).
@@ -56,7 +56,7 @@ static const struct layout layouts[] = {
 
 #define NAME_BYTES_MAX 0x1000
 
-static uint64_t size_at(const struct layout *l, const uint8_t *p, unsigned i)
+static uint64_t size_at(const struct paging_file_layout *l, const uint8_t *p, unsigned i)
 {
 	return l->width == 8 ? get_le64(p + 8 * i) : get_le32(p + 4 * i);
 }
@@ -80,8 +80,8 @@ static void take_name(const struct virt *v, uint64_t va, size_t len,
 }
 
 /* The structure at `va`, if it can be that of number `number`. */
-static bool take_file(const struct virt *v, const struct layout *l, uint64_t va, unsigned number,
-		      struct paging_file *ret)
+static bool take_file(const struct virt *v, const struct paging_file_layout *l, uint64_t va,
+		      unsigned number, struct paging_file *ret)
 {
 	uint8_t p[STRUCTURE];
 	unsigned flags;
@@ -108,8 +108,8 @@ static bool take_file(const struct virt *v, const struct layout *l, uint64_t va,
 	return true;
 }
 
-static bool take_files(const struct virt *v, const struct layout *l, const uint8_t *head,
-		       struct paging_files *ret)
+static bool take_files(const struct virt *v, const struct paging_file_layout *l,
+		       const uint8_t *head, struct paging_files *ret)
 {
 	const uint32_t count = get_le32(head + AT_COUNT);
 	unsigned stores = 0;

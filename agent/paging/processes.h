@@ -130,7 +130,7 @@ struct windows_kernel {
 	uint64_t
 		pdb_record; /* virtual address of a record that was found without its image; or 0 */
 	struct pe_pdb pdb;
-	bool looked_for_kdbg;
+	bool searched_for_kdbg;
 	struct kdbg kdbg;
 	struct paging_files paging_files;
 	struct windows_version version;

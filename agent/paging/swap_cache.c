@@ -156,7 +156,7 @@ static bool has_page_flag(uint64_t flags, uint32_t bit)
  * A large folio's pages: up to 6.5 each of them has its own entry in `private`, and since then the
  * first has the first one's (folio->swap). In both the tree may name the first page for all.
  */
-static bool is_page_of(struct swap_cache *c, const struct swap_look *want, uint64_t first,
+static bool is_page_of(struct swap_cache *c, const struct swap_lookup *want, uint64_t first,
 		       uint64_t flags, uint64_t delta)
 {
 	const uint64_t entry = (uint64_t)want->file << TYPE_SHIFT | want->slot;
@@ -168,8 +168,8 @@ static bool is_page_of(struct swap_cache *c, const struct swap_look *want, uint6
 }
 
 /* What the tree names must be a page that names the slot. */
-static enum swap_cache_state judge_page(struct swap_cache *c, const struct swap_look *want,
-					uint64_t page, struct trace *t)
+static enum swap_cache_state classify_page(struct swap_cache *c, const struct swap_lookup *want,
+					   uint64_t page, struct trace *t)
 {
 	const uint64_t slots = (UINT64_C(1) << TYPE_SHIFT) - 1;
 	uint64_t flags, delta;
@@ -192,19 +192,19 @@ static enum swap_cache_state judge_page(struct swap_cache *c, const struct swap_
  */
 
 /* The end of a way: an entry that is no node. */
-static enum swap_cache_state judge_entry(struct swap_cache *c, const struct swap_look *want,
-					 uint64_t entry, struct trace *t)
+static enum swap_cache_state classify_entry(struct swap_cache *c, const struct swap_lookup *want,
+					    uint64_t entry, struct trace *t)
 {
 	if (!entry || is_value(entry))
 		return SWAP_CACHE_ABSENT;
 	/* One that is being moved (XA_RETRY_ENTRY), or reserved. */
 	if (is_internal(entry))
 		return SWAP_CACHE_UNKNOWN;
-	return judge_page(c, want, entry, t);
+	return classify_page(c, want, entry, t);
 }
 
 /* Where a walk is. */
-struct place {
+struct xarray_cursor {
 	uint64_t tree;  /* the struct xarray */
 	uint64_t node;  /* 0: the tree itself */
 	unsigned shift; /* of the node */
@@ -212,7 +212,7 @@ struct place {
 };
 
 /* Goes down to a node of which all that it says of itself must be right. */
-static bool enter(struct swap_cache *c, uint64_t node, struct place *p)
+static bool enter(struct swap_cache *c, uint64_t node, struct xarray_cursor *p)
 {
 	const struct linux_swap_layout *l = &c->layout;
 	uint64_t tree, parent;
@@ -232,7 +232,7 @@ static bool enter(struct swap_cache *c, uint64_t node, struct place *p)
 }
 
 /* The entry that a node has for an index, and which of its slots has it. */
-static bool read_entry(struct swap_cache *c, struct place *p, uint64_t index, uint64_t *ret)
+static bool read_entry(struct swap_cache *c, struct xarray_cursor *p, uint64_t index, uint64_t *ret)
 {
 	const uint64_t slots = p->node + c->layout.slots;
 
@@ -247,10 +247,10 @@ static bool read_entry(struct swap_cache *c, struct place *p, uint64_t index, ui
 	return read_word(c, slots + UINT64_C(8) * p->slot, ret) && !is_internal(*ret);
 }
 
-static enum swap_cache_state walk_tree(struct swap_cache *c, const struct swap_look *want,
+static enum swap_cache_state walk_tree(struct swap_cache *c, const struct swap_lookup *want,
 				       uint64_t index, struct trace *t)
 {
-	struct place p = { .tree = t->space + c->layout.tree };
+	struct xarray_cursor p = { .tree = t->space + c->layout.tree };
 	uint64_t entry;
 	unsigned depth = 0;
 
@@ -269,11 +269,11 @@ static enum swap_cache_state walk_tree(struct swap_cache *c, const struct swap_l
 			return SWAP_CACHE_UNKNOWN;
 		t->entries[++depth] = entry;
 	}
-	return judge_entry(c, want, entry, t);
+	return classify_entry(c, want, entry, t);
 }
 
 /* The struct address_space of a slot; it must be one of swapping. */
-static bool find_space(struct swap_cache *c, const struct swap_look *want, uint64_t *ret)
+static bool find_space(struct swap_cache *c, const struct swap_lookup *want, uint64_t *ret)
 {
 	uint64_t spaces, ops;
 
@@ -287,7 +287,7 @@ static bool find_space(struct swap_cache *c, const struct swap_look *want, uint6
  * By both indexes that kernels have used. In a tree of the one kind there is nothing at the other's
  * index: slots of one tree have the same upper bits.
  */
-static void trace_slot(struct swap_cache *c, const struct swap_look *want, struct trace *t)
+static void trace_slot(struct swap_cache *c, const struct swap_lookup *want, struct trace *t)
 {
 	const uint64_t low = want->slot & ((UINT64_C(1) << SPACE_SHIFT) - 1);
 
@@ -319,50 +319,50 @@ static enum status make_room_for_slots(struct swap_cache *c, size_t n, struct er
 	return ST_OK;
 }
 
-static bool is_untold(const struct swap_look *l)
+static bool is_untold(const struct swap_lookup *l)
 {
 	return l->state == SWAP_CACHE_UNKNOWN;
 }
 
 /* Everything once, the frames, and everything once more. */
-static void look_once(struct swap_cache *c, struct swap_look *looks, size_t n, uint8_t *bytes)
+static void lookup_once(struct swap_cache *c, struct swap_lookup *lookups, size_t n, uint8_t *bytes)
 {
 	struct trace again;
 
 	c->round++;
 	for (size_t i = 0; i < n; i++)
-		if (is_untold(&looks[i]))
-			trace_slot(c, &looks[i], &c->traces[i]);
+		if (is_untold(&lookups[i]))
+			trace_slot(c, &lookups[i], &c->traces[i]);
 	for (size_t i = 0; i < n; i++)
-		if (is_untold(&looks[i]))
-			looks[i].readable = c->traces[i].state == SWAP_CACHE_HELD &&
-					    physmem_read_page(c->mem, c->traces[i].frame,
-							      bytes + i * PAGE_SIZE, NULL);
+		if (is_untold(&lookups[i]))
+			lookups[i].readable = c->traces[i].state == SWAP_CACHE_HELD &&
+					      physmem_read_page(c->mem, c->traces[i].frame,
+								bytes + i * PAGE_SIZE, NULL);
 	c->round++;
 	for (size_t i = 0; i < n; i++) {
-		if (!is_untold(&looks[i]) || c->traces[i].state == SWAP_CACHE_UNKNOWN)
+		if (!is_untold(&lookups[i]) || c->traces[i].state == SWAP_CACHE_UNKNOWN)
 			continue;
-		trace_slot(c, &looks[i], &again);
+		trace_slot(c, &lookups[i], &again);
 		if (memcmp(&again, &c->traces[i], sizeof(again)))
 			continue;
-		looks[i].state = (enum swap_cache_state)again.state;
-		looks[i].frame = again.frame;
+		lookups[i].state = (enum swap_cache_state)again.state;
+		lookups[i].frame = again.frame;
 	}
 }
 
-enum status swap_cache_look(struct swap_cache *c, struct swap_look *looks, size_t n, uint8_t *bytes,
-			    struct err *e)
+enum status swap_cache_lookup(struct swap_cache *c, struct swap_lookup *lookups, size_t n,
+			      uint8_t *bytes, struct err *e)
 {
 	enum status st = make_room_for_slots(c, n, e);
 	size_t open = n;
 
 	for (size_t i = 0; i < n; i++)
-		looks[i].state = SWAP_CACHE_UNKNOWN;
+		lookups[i].state = SWAP_CACHE_UNKNOWN;
 	for (unsigned k = 0; k < ATTEMPTS && open && !st; k++) {
-		look_once(c, looks, n, bytes);
+		lookup_once(c, lookups, n, bytes);
 		open = 0;
 		for (size_t i = 0; i < n; i++)
-			open += is_untold(&looks[i]);
+			open += is_untold(&lookups[i]);
 	}
 	return st;
 }

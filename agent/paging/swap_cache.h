@@ -28,10 +28,10 @@ enum swap_cache_state {
 	SWAP_CACHE_BUSY,
 };
 
-struct swap_look {
+struct swap_lookup {
 	uint32_t file; /* the type of the area, as entries have it */
 	uint64_t slot;
-	/* Set by swap_cache_look(). */
+	/* Set by swap_cache_lookup(). */
 	enum swap_cache_state state;
 	uint64_t frame; /* physical address of the page, if there is one */
 	bool readable;  /* of one that is held: its bytes were read, while it was there */
@@ -52,7 +52,7 @@ void swap_cache_destroy(struct swap_cache *c); /* NULL is fine */
  * look, in their order; of the others they are undefined. Slots that are near each other are cheap:
  * 64 share a node. What cannot be told is SWAP_CACHE_UNKNOWN, and no failure; ST_NOMEM.
  */
-enum status swap_cache_look(struct swap_cache *c, struct swap_look *looks, size_t n, uint8_t *bytes,
-			    struct err *e);
+enum status swap_cache_lookup(struct swap_cache *c, struct swap_lookup *lookups, size_t n,
+			      uint8_t *bytes, struct err *e);
 
 #endif

@@ -227,14 +227,14 @@ static void draw_matrix(struct doc *d, const struct figure_matrix *f, enum svg_f
  */
 #define PAIRS_SHOWN 12
 
-struct state_pair {
+struct state_bar {
 	size_t from, to;
 	uint64_t pages;
 };
 
 static int compare_pages(const void *a, const void *b)
 {
-	const struct state_pair *x = a, *y = b;
+	const struct state_bar *x = a, *y = b;
 
 	if (x->pages != y->pages)
 		return x->pages < y->pages ? 1 : -1;
@@ -243,7 +243,7 @@ static int compare_pages(const void *a, const void *b)
 }
 
 /* Those that have any pages; *same is what stayed. */
-static size_t find_pairs(const struct figure_matrix *f, struct state_pair *ret, uint64_t *same)
+static size_t find_pairs(const struct figure_matrix *f, struct state_bar *ret, uint64_t *same)
 {
 	size_t n = 0;
 
@@ -252,7 +252,7 @@ static size_t find_pairs(const struct figure_matrix *f, struct state_pair *ret, 
 		if (i / f->n == i % f->n)
 			*same += f->cells[i];
 		else if (f->cells[i])
-			ret[n++] = (struct state_pair){ i / f->n, i % f->n, f->cells[i] };
+			ret[n++] = (struct state_bar){ i / f->n, i % f->n, f->cells[i] };
 	}
 	qsort(ret, n, sizeof(*ret), compare_pages);
 	return n;
@@ -266,7 +266,7 @@ struct pair_bars {
 };
 
 static void make_pair_bars(struct pair_bars *b, const struct figure_matrix *f,
-			   const struct state_pair *pairs, size_t n, uint64_t same)
+			   const struct state_bar *pairs, size_t n, uint64_t same)
 {
 	char number[NUMBER_MAX];
 
@@ -289,7 +289,7 @@ static void make_pair_bars(struct pair_bars *b, const struct figure_matrix *f,
 static void draw_pairs(struct doc *d, const struct figure_matrix *f, enum svg_form form)
 {
 	const struct svg_legend legend[] = { { f->change, 5 } };
-	_cleanup_free_ struct state_pair *pairs = calloc(MAX(f->n * f->n, 1), sizeof(*pairs));
+	_cleanup_free_ struct state_bar *pairs = calloc(MAX(f->n * f->n, 1), sizeof(*pairs));
 	_cleanup_free_ struct pair_bars *b = calloc(1, sizeof(*b));
 	uint64_t same;
 	size_t n;

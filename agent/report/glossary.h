@@ -141,7 +141,7 @@ X(TERM_NOT_APPLICABLE, "not-applicable", "not applicable",                      
   "The source was an image, a file that does not change while it is read: it has one moment. What moved while the "     \
   "image itself was taken nobody has measured, so that its pages are called neither safe nor at risk. wrong still "     \
   "means that the content is not in the container, and at risk what cannot be known of any image: store, moving, slot.")\
-X(TERM_JUDGED, "judged", "how it is judged",                                                                           \
+X(TERM_RATING, "judged", "how it is judged",                                                                           \
   "By the share of user pages that are safe, by the image's tables. good: 95 % or more, so that at most one page in "  \
   "20 misleads or is missing, the rate of error that statistics commonly accept. poor: less than half, so that an "    \
   "entry fails more often than it holds. fair: between. It is about all processes together: a single one can be "      \

@@ -3,11 +3,11 @@
  * The report on one acquisition: its head, and the order of its sections.
  */
 #include "agent/program/clock.h"
-#include "agent/report/judge.h"
+#include "agent/report/rating.h"
 #include "agent/report/one.h"
 #include "agent/smear/report.h"
 
-static void section_glossary(struct doc *d, const struct run *r)
+static void section_glossary(struct doc *d, const struct report_run *r)
 {
 	(void)r;
 	glossary_put(d);
@@ -20,8 +20,8 @@ static void section_glossary(struct doc *d, const struct run *r)
 static const struct {
 	const char *id, *title;
 	bool part; /* of the section before it: no link of its own leads there */
-	bool (*has)(const struct run *r); /* NULL: always */
-	void (*put)(struct doc *d, const struct run *r);
+	bool (*has)(const struct report_run *r); /* NULL: always */
+	void (*put)(struct doc *d, const struct report_run *r);
 	const char *of_image; /* the title for an image, which has no risk; NULL: the same */
 } sections[] = {
 	{ "acquisition", "What was acquired", .put = section_acquisition },
@@ -37,12 +37,12 @@ static const struct {
 	{ "glossary", "Definitions", .put = section_glossary },
 };
 
-static bool is_there(size_t i, const struct run *r)
+static bool is_there(size_t i, const struct report_run *r)
 {
 	return !sections[i].has || sections[i].has(r);
 }
 
-static const char *title_of(size_t i, const struct run *r)
+static const char *title_of(size_t i, const struct report_run *r)
 {
 	return r->origin.still && sections[i].of_image ? sections[i].of_image : sections[i].title;
 }
@@ -72,7 +72,7 @@ static void put_safe_card(struct doc *d, const struct smear *s)
 	if (!(trust[TRUST_SAFE] + trust[TRUST_AT_RISK] + trust[TRUST_WRONG]))
 		return;
 	doc_printf(d, "<div class=\"card first\"><b class=\"%s\">",
-		   judged_style(safe_judge(trust)));
+		   rating_style(safe_rating(trust)));
 	doc_share(d, trust[TRUST_SAFE],
 		  trust[TRUST_SAFE] + trust[TRUST_AT_RISK] + trust[TRUST_WRONG]);
 	doc_put(d, "</b><span>");
@@ -80,7 +80,7 @@ static void put_safe_card(struct doc *d, const struct smear *s)
 	doc_put(d, "</span><span class=\"why\">");
 	safe_put_reason(d, trust);
 	doc_put(d, " · ");
-	glossary_link(d, TERM_JUDGED, "how it is judged");
+	glossary_link(d, TERM_RATING, "how it is judged");
 	doc_put(d, "</span></div>\n");
 }
 
@@ -104,7 +104,7 @@ static void put_image_card(struct doc *d)
 }
 
 /* Of one that is not all of it, how much there would have been. */
-static void put_memory_card(struct doc *d, const struct run *r)
+static void put_memory_card(struct doc *d, const struct report_run *r)
 {
 	const struct stream_sums *m = run_stream(r, RSZ_KIND_MEMORY);
 	const uint64_t map = run_map_bytes(r);
@@ -123,7 +123,7 @@ static void put_memory_card(struct doc *d, const struct run *r)
 /*
  * That there are none is not said of what is not all of it: what it did not come to may lack, too.
  */
-static void put_gaps_card(struct doc *d, const struct run *r)
+static void put_gaps_card(struct doc *d, const struct report_run *r)
 {
 	const uint64_t gaps = run_pages(r, PAGE_UNREADABLE) + run_pages(r, PAGE_SKIPPED);
 
@@ -135,7 +135,7 @@ static void put_gaps_card(struct doc *d, const struct run *r)
 		 gaps == 1 ? "page unreadable or skipped" : "pages unreadable or skipped");
 }
 
-static void put_cards(struct doc *d, const struct run *r)
+static void put_cards(struct doc *d, const struct report_run *r)
 {
 	doc_put(d, "<div class=\"cards\">\n");
 	if (r->has_smear)
@@ -159,24 +159,24 @@ static void put_cards(struct doc *d, const struct run *r)
 	doc_put(d, ").</p>\n");
 }
 
-static const char *run_name_of(const struct run *r)
+static const char *run_name_of(const struct report_run *r)
 {
 	return r->origin.host ? r->origin.host : r->label;
 }
 
-static void put_outcome(struct doc *d, const struct run *r)
+static void put_outcome(struct doc *d, const struct report_run *r)
 {
-	const enum judged j = outcome_judge(r);
+	const enum rating j = outcome_rating(r);
 
 	doc_printf(d, "<div class=\"outcome %s\" id=\"outcome\">\n<p class=\"headline\">",
-		   judged_style(j));
-	judged_put(d, j, outcome_headline(r));
+		   rating_style(j));
+	rating_put(d, j, outcome_headline(r));
 	doc_put(d, "</p>\n");
 	outcome_put_reasons(d, r);
 	doc_put(d, "</div>\n");
 }
 
-static void put_contents(struct doc *d, const struct run *r)
+static void put_contents(struct doc *d, const struct report_run *r)
 {
 	doc_put(d, "<nav aria-label=\"Sections\">");
 	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
@@ -185,7 +185,7 @@ static void put_contents(struct doc *d, const struct run *r)
 	doc_put(d, "</nav>\n");
 }
 
-static void put_head(struct doc *d, const struct run *r)
+static void put_head(struct doc *d, const struct report_run *r)
 {
 	char time[CLOCK_RFC3339_SIZE];
 
@@ -204,7 +204,7 @@ static void put_head(struct doc *d, const struct run *r)
 	doc_put(d, "</header>\n<main>\n");
 }
 
-void page_of_one(struct doc *d, const struct run *r)
+void page_of_one(struct doc *d, const struct report_run *r)
 {
 	page_begin(d, "Memory acquisition", run_name_of(r));
 	put_head(d, r);

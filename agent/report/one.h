@@ -14,26 +14,26 @@
  */
 
 /* one_container.c: what it is. */
-void section_acquisition(struct doc *d, const struct run *r);
-bool has_timeline(const struct run *r);
-void section_timeline(struct doc *d, const struct run *r);
-void section_integrity(struct doc *d, const struct run *r);
+void section_acquisition(struct doc *d, const struct report_run *r);
+bool has_timeline(const struct report_run *r);
+void section_timeline(struct doc *d, const struct report_run *r);
+void section_integrity(struct doc *d, const struct report_run *r);
 
 /* one_missing.c: pages without content. */
-void put_page_states(struct doc *d, const struct run *r);
-bool has_unreadable(const struct run *r);
-void section_unreadable(struct doc *d, const struct run *r);
+void put_page_states(struct doc *d, const struct report_run *r);
+bool has_unreadable(const struct report_run *r);
+void section_unreadable(struct doc *d, const struct report_run *r);
 
 /* one_smear.c: page tables and pages. */
-bool has_smear(const struct run *r);
+bool has_smear(const struct report_run *r);
 /* The same, and an image, of which it is counted what its own tables name. */
-bool has_tables(const struct run *r);
-void section_smear(struct doc *d, const struct run *r);
-void section_windows(struct doc *d, const struct run *r);
-bool has_transitions(const struct run *r);
-void section_transitions(struct doc *d, const struct run *r);
-void section_processes(struct doc *d, const struct run *r);
-void section_states(struct doc *d, const struct run *r);
+bool has_tables(const struct report_run *r);
+void section_smear(struct doc *d, const struct report_run *r);
+void section_windows(struct doc *d, const struct report_run *r);
+bool has_transitions(const struct report_run *r);
+void section_transitions(struct doc *d, const struct report_run *r);
+void section_processes(struct doc *d, const struct report_run *r);
+void section_states(struct doc *d, const struct report_run *r);
 
 /* So many streams are listed; the rest is summed. */
 #define ONE_STREAMS 40

@@ -61,7 +61,7 @@ static void fact_of_time(struct doc *d, const char *name, uint64_t wall)
 		put_fact(d, name, time);
 }
 
-static void put_container_source(struct doc *d, const struct run *r)
+static void put_container_source(struct doc *d, const struct report_run *r)
 {
 	const json_t *source = json_object_get(r->begin, "source");
 
@@ -73,7 +73,7 @@ static void put_container_source(struct doc *d, const struct run *r)
 	put_fact(d, "", run_text(r->begin, "source", "lost"));
 }
 
-static void put_map(struct doc *d, const struct run *r)
+static void put_map(struct doc *d, const struct report_run *r)
 {
 	const json_t *map = json_array_get(json_object_get(r->begin, "maps"), 0);
 	const size_t ranges = json_array_size(json_object_get(map, "ranges"));
@@ -115,7 +115,7 @@ static void put_facts(struct doc *d, const char *name, const json_t *object)
 }
 
 /* How much, and why: formats/SPEC.md has the reasons by their numbers. */
-static void put_again(struct doc *d, const struct run *r)
+static void put_again(struct doc *d, const struct report_run *r)
 {
 	static const char *const reasons[SUMS_REASONS] = {
 		[RSZ_TABLE_CHANGED] = "a page table that names it changed",
@@ -142,7 +142,7 @@ static void put_again(struct doc *d, const struct run *r)
 }
 
 /* Its name, and what a guided one counted. */
-static void put_order(struct doc *d, const struct run *r)
+static void put_order(struct doc *d, const struct report_run *r)
 {
 	static const struct {
 		const char *key, *text;
@@ -166,7 +166,7 @@ static void put_order(struct doc *d, const struct run *r)
 	}
 }
 
-static void put_wall(struct doc *d, const struct run *r)
+static void put_wall(struct doc *d, const struct report_run *r)
 {
 	const struct stream_sums *m = run_stream(r, RSZ_KIND_MEMORY);
 
@@ -220,7 +220,7 @@ static void put_stream(struct html_table *t, const struct stream_sums *s)
 	html_row_end(t);
 }
 
-static void put_streams(struct doc *d, const struct run *r)
+static void put_streams(struct doc *d, const struct report_run *r)
 {
 	struct html_table t;
 	uint64_t read = 0, stored = 0;
@@ -253,7 +253,7 @@ static void put_streams(struct doc *d, const struct run *r)
 }
 
 /* The machine whose memory it is; of an image, also the one that made the container. */
-static void put_machine(struct doc *d, const struct run *r)
+static void put_machine(struct doc *d, const struct report_run *r)
 {
 	const struct origin *o = &r->origin;
 	const char *unknown = o->image ? "not known" : NULL;
@@ -266,7 +266,7 @@ static void put_machine(struct doc *d, const struct run *r)
 		fact_of_two(d, "container made on", o->made_on, o->made_on_system);
 }
 
-void section_acquisition(struct doc *d, const struct run *r)
+void section_acquisition(struct doc *d, const struct report_run *r)
 {
 	const int64_t end = run_integer(r->finish, "clocks", "wall_ns");
 
@@ -289,12 +289,12 @@ void section_acquisition(struct doc *d, const struct run *r)
  * When
  */
 
-bool has_timeline(const struct run *r)
+bool has_timeline(const struct report_run *r)
 {
 	return r->timeline.n_bands && r->timeline.end;
 }
 
-void section_timeline(struct doc *d, const struct run *r)
+void section_timeline(struct doc *d, const struct report_run *r)
 {
 	page_figure_begin(d, figure_of_timeline, r, 1);
 	doc_put(d, "<figcaption>A mark: something was ");
@@ -349,7 +349,7 @@ static void put_file_hash(struct html_table *t, const json_t *line)
 	html_row_end(t);
 }
 
-static void put_file_hashes(struct html_table *t, const struct run *r)
+static void put_file_hashes(struct html_table *t, const struct report_run *r)
 {
 	size_t files = 0, i;
 	json_t *line;
@@ -374,7 +374,7 @@ static void put_file_hashes(struct html_table *t, const struct run *r)
 	html_row_end(t);
 }
 
-void section_integrity(struct doc *d, const struct run *r)
+void section_integrity(struct doc *d, const struct report_run *r)
 {
 	const char *tool = run_text(r->begin, "tool", "sha256");
 	char id[2 * RSZ_ID_SIZE + 1], root[SHA256_HEX_SIZE];

@@ -8,7 +8,7 @@
 
 #define GAPS_MAX 100 /* ranges that are shown */
 
-void put_page_states(struct doc *d, const struct run *r)
+void put_page_states(struct doc *d, const struct report_run *r)
 {
 	static const enum term terms[PAGE_STATES] = {
 		[PAGE_DATA] = TERM_DATA,
@@ -38,7 +38,7 @@ void put_page_states(struct doc *d, const struct run *r)
 	doc_put(d, "</details>\n");
 }
 
-static void put_why(struct html_table *t, const struct run *r, const struct stream_sums *s,
+static void put_why(struct html_table *t, const struct report_run *r, const struct stream_sums *s,
 		    const struct page_status *status)
 {
 	const char *numbers = run_text(r->begin, "source", "error_numbers");
@@ -57,7 +57,7 @@ static void put_why(struct html_table *t, const struct run *r, const struct stre
 	html_cell_end(t);
 }
 
-static void put_gap(struct html_table *t, const struct run *r, const struct stream_sums *s,
+static void put_gap(struct html_table *t, const struct report_run *r, const struct stream_sums *s,
 		    const struct tally_gap *g)
 {
 	html_row(t);
@@ -73,7 +73,7 @@ static void put_gap(struct html_table *t, const struct run *r, const struct stre
 	html_row_end(t);
 }
 
-static uint64_t ranges_without(const struct run *r)
+static uint64_t ranges_without(const struct report_run *r)
 {
 	uint64_t ranges = 0;
 
@@ -82,12 +82,12 @@ static uint64_t ranges_without(const struct run *r)
 	return ranges;
 }
 
-bool has_unreadable(const struct run *r)
+bool has_unreadable(const struct report_run *r)
 {
 	return ranges_without(r) != 0;
 }
 
-void section_unreadable(struct doc *d, const struct run *r)
+void section_unreadable(struct doc *d, const struct report_run *r)
 {
 	const uint64_t ranges = ranges_without(r);
 	struct html_table t;

@@ -110,7 +110,7 @@ static void put_reasons(struct doc *d, const struct smear *s)
 }
 
 /* What the scan for roots found beside the list of processes. */
-static void put_scan(struct doc *d, const struct run *r)
+static void put_scan(struct doc *d, const struct report_run *r)
 {
 	json_t *line;
 	size_t i;
@@ -140,12 +140,12 @@ static void put_scan(struct doc *d, const struct run *r)
 	}
 }
 
-bool has_smear(const struct run *r)
+bool has_smear(const struct report_run *r)
 {
 	return r->has_smear;
 }
 
-bool has_tables(const struct run *r)
+bool has_tables(const struct report_run *r)
 {
 	return r->has_smear || (r->has_counts && r->smear.count);
 }
@@ -237,7 +237,7 @@ static void put_numbers(struct doc *d, const struct smear *s)
 	}
 }
 
-void section_smear(struct doc *d, const struct run *r)
+void section_smear(struct doc *d, const struct report_run *r)
 {
 	const struct smear *s = &r->smear;
 	char sentence[SMEAR_SENTENCE_MAX];
@@ -277,7 +277,7 @@ void section_smear(struct doc *d, const struct run *r)
 	doc_put(d, "</p>\n");
 }
 
-void section_windows(struct doc *d, const struct run *r)
+void section_windows(struct doc *d, const struct report_run *r)
 {
 	page_figure_begin(d, figure_of_windows, r, 1);
 	doc_put(d, "<figcaption>Each page that an entry names, by its ");
@@ -338,7 +338,7 @@ static void put_changes(struct doc *d, const struct smear *s)
 	doc_put(d, "</details>\n");
 }
 
-bool has_transitions(const struct run *r)
+bool has_transitions(const struct report_run *r)
 {
 	return r->has_smear && r->smear.total.pair[PAIR_BEFORE_AFTER].n_states;
 }
@@ -350,7 +350,7 @@ static void put_pair(struct doc *d, const struct smear *s, enum pair p)
 	figure_of_pair(d, s, p, SVG_NARROW);
 }
 
-void section_transitions(struct doc *d, const struct run *r)
+void section_transitions(struct doc *d, const struct report_run *r)
 {
 	static const char *const others[PAIRS] = {
 		[PAIR_BEFORE_IMAGE] = "The same, from before to the image",
@@ -518,7 +518,7 @@ static void put_rest_note(struct doc *d, const struct smear *s, const char *by)
 }
 
 /* The figure is of how far pages can be trusted, and there is none of an image. */
-void section_processes(struct doc *d, const struct run *r)
+void section_processes(struct doc *d, const struct report_run *r)
 {
 	const struct smear *s = &r->smear;
 
@@ -547,7 +547,7 @@ static bool is_shown(const struct smear *s, size_t copy)
 	return !s->still || copy == COPY_IMAGE;
 }
 
-void section_states(struct doc *d, const struct run *r)
+void section_states(struct doc *d, const struct report_run *r)
 {
 	const struct smear *s = &r->smear;
 	struct html_table t;

@@ -131,7 +131,7 @@ void page_part(struct doc *d, const char *id, const char *title)
 	doc_printf(d, "<section class=\"part\" id=\"%s\">\n<h3>%s</h3>\n", id, title);
 }
 
-void page_figure_begin(struct doc *d, figure_put *put, const struct run *runs, size_t count)
+void page_figure_begin(struct doc *d, figure_put *put, const struct report_run *runs, size_t count)
 {
 	doc_put(d, "<figure>");
 	put(d, runs, count, SVG_WIDE);

@@ -12,13 +12,14 @@
 #include "agent/report/run.h"
 
 /* Of one acquisition; of several, side by side. */
-void page_of_one(struct doc *d, const struct run *r);
-void page_of_several(struct doc *d, const struct run *runs, size_t count);
+void page_of_one(struct doc *d, const struct report_run *r);
+void page_of_several(struct doc *d, const struct report_run *runs, size_t count);
 
 /*
  * One figure as an SVG file of its own, of one acquisition or of several.
  */
-typedef void figure_put(struct doc *d, const struct run *runs, size_t count, enum svg_form form);
+typedef void figure_put(struct doc *d, const struct report_run *runs, size_t count,
+			enum svg_form form);
 
 struct page_figure {
 	const char *name;
@@ -42,7 +43,7 @@ void page_section(struct doc *d, const char *id, const char *title);
 void page_part(struct doc *d, const char *id, const char *title);
 void page_section_end(struct doc *d);
 /* A drawing for wide and for small screens. The figure stays open for a caption. */
-void page_figure_begin(struct doc *d, figure_put *put, const struct run *runs, size_t count);
+void page_figure_begin(struct doc *d, figure_put *put, const struct report_run *runs, size_t count);
 void page_figure_end(struct doc *d);
 
 figure_put figure_of_timeline;

@@ -21,7 +21,8 @@ const struct page_figure page_figures[] = {
 };
 const size_t page_n_figures = ARRAY_SIZE(page_figures);
 
-void figure_of_timeline(struct doc *d, const struct run *runs, size_t count, enum svg_form form)
+void figure_of_timeline(struct doc *d, const struct report_run *runs, size_t count,
+			enum svg_form form)
 {
 	struct timeline_lane lanes[LANES_MAX];
 	size_t n = 0;
@@ -37,7 +38,7 @@ void figure_of_timeline(struct doc *d, const struct run *runs, size_t count, enu
 }
 
 /* One for each run, by the image's tables; NULL if out of memory. */
-static struct figure_window *windows_of(const struct run *runs, size_t count)
+static struct figure_window *windows_of(const struct report_run *runs, size_t count)
 {
 	struct figure_window *at = calloc(count, sizeof(*at));
 
@@ -48,7 +49,8 @@ static struct figure_window *windows_of(const struct run *runs, size_t count)
 	return at;
 }
 
-void figure_of_windows(struct doc *d, const struct run *runs, size_t count, enum svg_form form)
+void figure_of_windows(struct doc *d, const struct report_run *runs, size_t count,
+		       enum svg_form form)
 {
 	static const char *const names[COPIES] = {
 		[COPY_BEFORE] = "tables before the memory",
@@ -70,7 +72,8 @@ void figure_of_windows(struct doc *d, const struct run *runs, size_t count, enum
 		d->lost = true;
 }
 
-void figure_of_curves(struct doc *d, const struct run *runs, size_t count, enum svg_form form)
+void figure_of_curves(struct doc *d, const struct report_run *runs, size_t count,
+		      enum svg_form form)
 {
 	_cleanup_free_ struct figure_window *at = windows_of(runs, count);
 
@@ -80,7 +83,8 @@ void figure_of_curves(struct doc *d, const struct run *runs, size_t count, enum 
 		d->lost = true;
 }
 
-void figure_of_spread(struct doc *d, const struct run *runs, size_t count, enum svg_form form)
+void figure_of_spread(struct doc *d, const struct report_run *runs, size_t count,
+		      enum svg_form form)
 {
 	_cleanup_free_ struct figure_window *at = windows_of(runs, count);
 
@@ -133,7 +137,8 @@ static void put_trust(struct doc *d, const char *title, const struct figure_bar 
 	figure_bars(d, &f, form);
 }
 
-void figure_of_verdicts(struct doc *d, const struct run *runs, size_t count, enum svg_form form)
+void figure_of_verdicts(struct doc *d, const struct report_run *runs, size_t count,
+			enum svg_form form)
 {
 	_cleanup_free_ struct figure_bar *at = calloc(count, sizeof(*at));
 
@@ -196,7 +201,8 @@ void figure_of_pair(struct doc *d, const struct smear *s, enum pair p, enum svg_
 		      form);
 }
 
-void figure_of_transitions(struct doc *d, const struct run *runs, size_t count, enum svg_form form)
+void figure_of_transitions(struct doc *d, const struct report_run *runs, size_t count,
+			   enum svg_form form)
 {
 	(void)count;
 	figure_of_pair(d, &runs->smear, PAIR_BEFORE_AFTER, form);
@@ -294,7 +300,8 @@ static bool make_bars(struct bars *b, const struct smear *s, space_compare *comp
 	return true;
 }
 
-void figure_of_processes(struct doc *d, const struct run *runs, size_t count, enum svg_form form)
+void figure_of_processes(struct doc *d, const struct report_run *runs, size_t count,
+			 enum svg_form form)
 {
 	struct bars b;
 
@@ -352,7 +359,8 @@ static void add_states(struct figure_bar *b, const struct copy_sums *c)
 		b->parts[i] += sums[i];
 }
 
-void figure_of_states(struct doc *d, const struct run *runs, size_t count, enum svg_form form)
+void figure_of_states(struct doc *d, const struct report_run *runs, size_t count,
+		      enum svg_form form)
 {
 	static const struct svg_legend legends[GROUPS] = {
 #define X(name, text, series) [name] = { text, series },

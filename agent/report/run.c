@@ -15,18 +15,18 @@
 static enum status measure_chunk(void *arg, const struct stream_sums *s, const struct rsz_chunk *c,
 				 struct err *e)
 {
-	struct run *r = arg;
+	struct report_run *r = arg;
 
 	(void)e;
 	if (c->paged)
-		timeline_measure(&r->timeline, s->kind, c);
+		timeline_scale(&r->timeline, s->kind, c);
 	return ST_OK;
 }
 
 static enum status mark_chunk(void *arg, const struct rsz_record *rec, const struct rsz_chunk *c,
 			      struct err *e)
 {
-	struct run *r = arg;
+	struct report_run *r = arg;
 
 	if (interrupted())
 		return interrupt_status(e);
@@ -35,7 +35,7 @@ static enum status mark_chunk(void *arg, const struct rsz_record *rec, const str
 	return ST_OK;
 }
 
-static enum status load_streams(struct run *r, struct container *c, struct err *e)
+static enum status load_streams(struct report_run *r, struct container *c, struct err *e)
 {
 	const enum status st = container_sums(c, measure_chunk, r, &r->sums, e);
 
@@ -48,11 +48,11 @@ static enum status load_streams(struct run *r, struct container *c, struct err *
  */
 
 /* What is missing or damaged is said in the report; what is wrong with this machine ends it. */
-static enum status load_smear(struct run *r, struct smear_input *in, struct err *e)
+static enum status load_smear(struct report_run *r, struct smear_input *in, struct err *e)
 {
 	struct err why = ERR_INIT;
 	const struct smear_plan plan = smear_input_plan(in);
-	const enum status st = smear_measure(&plan, &r->smear, &why);
+	const enum status st = smear_analyse(&plan, &r->smear, &why);
 
 	r->has_smear = !st && !r->smear.still;
 	r->has_counts = !st && r->smear.still;
@@ -69,18 +69,18 @@ static enum status load_smear(struct run *r, struct smear_input *in, struct err 
  */
 
 /* By what `verify` and `info` say of it. */
-static void load_outcome(struct run *r, const struct container *c)
+static void load_outcome(struct report_run *r, const struct container *c)
 {
 	_cleanup_ranges_ struct range_list missing = { 0 };
 	struct err why = ERR_INIT;
 
-	if (container_judge(c, &why))
+	if (container_outcome(c, &why))
 		snprintf(r->partial, sizeof(r->partial), "%s", why.message);
 	if (!container_missing(c, &missing, NULL))
 		r->missing = range_list_bytes(&missing) / PAGE_SIZE;
 }
 
-static enum status load_run(struct run *r, struct smear_input *in, struct err *e)
+static enum status load_run(struct report_run *r, struct smear_input *in, struct err *e)
 {
 	struct container *const c = &in->container;
 	enum status st;
@@ -98,7 +98,7 @@ static enum status load_run(struct run *r, struct smear_input *in, struct err *e
 	return st ? st : load_smear(r, in, e);
 }
 
-static enum status check(struct run *r, const struct run_plan *plan, struct container *c,
+static enum status check(struct report_run *r, const struct run_plan *plan, struct container *c,
 			 struct err *e)
 {
 	struct rsz_scan_result found = { 0 };
@@ -112,12 +112,12 @@ static enum status check(struct run *r, const struct run_plan *plan, struct cont
 	return ST_OK;
 }
 
-enum status run_load(const struct run_plan *plan, struct run *ret, struct err *e)
+enum status run_load(const struct run_plan *plan, struct report_run *ret, struct err *e)
 {
 	struct smear_input in;
 	enum status st;
 
-	*ret = (struct run){ .path = plan->path, .label = plan->label };
+	*ret = (struct report_run){ .path = plan->path, .label = plan->label };
 	st = smear_input_open(plan->path, &in, e);
 	if (st)
 		return st;
@@ -128,7 +128,7 @@ enum status run_load(const struct run_plan *plan, struct run *ret, struct err *e
 	return st ? err_add(e, st, "%s", plan->path) : ST_OK;
 }
 
-void run_deinit(struct run *r)
+void run_deinit(struct report_run *r)
 {
 	container_sums_deinit(&r->sums);
 	smear_deinit(&r->smear);
@@ -136,19 +136,19 @@ void run_deinit(struct run *r)
 	json_decref(r->finish);
 	json_decref(r->sealed_later);
 	json_decref(r->lines);
-	*r = (struct run){ 0 };
+	*r = (struct report_run){ 0 };
 }
 
 /*
  * Questions
  */
 
-bool run_is_whole(const struct run *r)
+bool run_is_whole(const struct report_run *r)
 {
 	return r->end.end == RSZ_END_SEALED;
 }
 
-bool run_is_complete(const struct run *r)
+bool run_is_complete(const struct report_run *r)
 {
 	const json_t *code = json_object_get(r->finish, "exit_code");
 
@@ -156,14 +156,14 @@ bool run_is_complete(const struct run *r)
 	       (json_integer_value(code) == EXIT_COMPLETE || json_integer_value(code) == EXIT_GAPS);
 }
 
-const char *run_outcome(const struct run *r)
+const char *run_outcome(const struct report_run *r)
 {
 	const char *outcome = json_string_value(json_object_get(r->finish, "outcome"));
 
 	return outcome ? outcome : "it did not come to its end";
 }
 
-const struct stream_sums *run_stream(const struct run *r, enum rsz_kind kind)
+const struct stream_sums *run_stream(const struct report_run *r, enum rsz_kind kind)
 {
 	for (size_t i = 0; i < r->sums.count; i++)
 		if (r->sums.streams[i].kind == (uint32_t)kind)
@@ -179,7 +179,7 @@ uint64_t run_stream_read(const struct stream_sums *s)
 	return s->captured > without ? s->captured - without : 0;
 }
 
-uint64_t run_pages(const struct run *r, enum page_state state)
+uint64_t run_pages(const struct report_run *r, enum page_state state)
 {
 	uint64_t sum = 0;
 
@@ -188,7 +188,7 @@ uint64_t run_pages(const struct run *r, enum page_state state)
 	return sum;
 }
 
-uint64_t run_again(const struct run *r)
+uint64_t run_again(const struct report_run *r)
 {
 	uint64_t sum = 0;
 
@@ -198,7 +198,7 @@ uint64_t run_again(const struct run *r)
 	return sum;
 }
 
-uint64_t run_wall(const struct run *r)
+uint64_t run_wall(const struct report_run *r)
 {
 	const int64_t begin = run_integer(r->begin, "clocks", "mono_ns");
 	const int64_t end = run_integer(r->finish, "clocks", "mono_ns");
@@ -206,7 +206,7 @@ uint64_t run_wall(const struct run *r)
 	return begin >= 0 && end > begin ? (uint64_t)(end - begin) : 0;
 }
 
-uint64_t run_map_bytes(const struct run *r)
+uint64_t run_map_bytes(const struct report_run *r)
 {
 	const json_t *map = json_array_get(json_object_get(r->begin, "maps"), 0);
 	const json_int_t bytes = json_integer_value(json_object_get(map, "bytes"));
@@ -214,7 +214,7 @@ uint64_t run_map_bytes(const struct run *r)
 	return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-const char *run_order(const struct run *r)
+const char *run_order(const struct report_run *r)
 {
 	return run_text(r->finish, "order", "name");
 }

@@ -8,7 +8,7 @@
 
 #include "agent/program/clock.h"
 #include "agent/report/html.h"
-#include "agent/report/judge.h"
+#include "agent/report/rating.h"
 #include "agent/report/page.h"
 
 static const char *recorded(const char *text)
@@ -16,13 +16,13 @@ static const char *recorded(const char *text)
 	return text ? text : "not recorded";
 }
 
-static const struct copy_sums *image_of(const struct run *r)
+static const struct copy_sums *image_of(const struct report_run *r)
 {
 	return &r->smear.total.copy[COPY_IMAGE];
 }
 
 /* How many pages its tables name. */
-static uint64_t named(const struct run *r)
+static uint64_t named(const struct report_run *r)
 {
 	uint64_t trust[TRUSTS];
 
@@ -30,7 +30,7 @@ static uint64_t named(const struct run *r)
 	return trust[TRUST_SAFE] + trust[TRUST_AT_RISK] + trust[TRUST_WRONG];
 }
 
-static uint64_t trusted(const struct run *r, enum trust t)
+static uint64_t trusted(const struct report_run *r, enum trust t)
 {
 	uint64_t trust[TRUSTS];
 
@@ -42,64 +42,64 @@ static uint64_t trusted(const struct run *r, enum trust t)
  * Numbers that are compared: what a run has of each. UINT64_MAX: it is not known.
  */
 
-static uint64_t wall(const struct run *r)
+static uint64_t wall(const struct report_run *r)
 {
 	return run_wall(r) ? run_wall(r) : UINT64_MAX;
 }
 
-static uint64_t memory(const struct run *r)
+static uint64_t memory(const struct report_run *r)
 {
 	const struct stream_sums *m = run_stream(r, RSZ_KIND_MEMORY);
 
 	return m ? run_stream_read(m) : UINT64_MAX;
 }
 
-static uint64_t unreadable(const struct run *r)
+static uint64_t unreadable(const struct report_run *r)
 {
 	return run_pages(r, PAGE_UNREADABLE);
 }
 
-static uint64_t skipped(const struct run *r)
+static uint64_t skipped(const struct report_run *r)
 {
 	return run_pages(r, PAGE_SKIPPED);
 }
 
-static uint64_t if_measured(const struct run *r, uint64_t n)
+static uint64_t if_measured(const struct report_run *r, uint64_t n)
 {
 	return r->has_smear ? n : UINT64_MAX;
 }
 
-static uint64_t median(const struct run *r)
+static uint64_t median(const struct report_run *r)
 {
 	return if_measured(r, image_of(r)->window[WINDOW_FRAMES].median);
 }
 
-static uint64_t p95(const struct run *r)
+static uint64_t p95(const struct report_run *r)
 {
 	return if_measured(r, image_of(r)->window[WINDOW_FRAMES].p95);
 }
 
-static uint64_t longest(const struct run *r)
+static uint64_t longest(const struct report_run *r)
 {
 	return if_measured(r, image_of(r)->window[WINDOW_FRAMES].max);
 }
 
-static uint64_t pages_named(const struct run *r)
+static uint64_t pages_named(const struct report_run *r)
 {
 	return if_measured(r, named(r));
 }
 
-static uint64_t safe(const struct run *r)
+static uint64_t safe(const struct report_run *r)
 {
 	return if_measured(r, trusted(r, TRUST_SAFE));
 }
 
-static uint64_t at_risk(const struct run *r)
+static uint64_t at_risk(const struct report_run *r)
 {
 	return if_measured(r, trusted(r, TRUST_AT_RISK));
 }
 
-static uint64_t wrong(const struct run *r)
+static uint64_t wrong(const struct report_run *r)
 {
 	return if_measured(r, trusted(r, TRUST_WRONG));
 }
@@ -107,7 +107,7 @@ static uint64_t wrong(const struct run *r)
 static const struct row {
 	enum term term;
 	const char *name;
-	uint64_t (*value)(const struct run *r);
+	uint64_t (*value)(const struct report_run *r);
 	void (*put)(struct doc *d, uint64_t n);
 	bool of_smear; /* not of runs that were not measured, or of images, which have one moment */
 	bool of_named; /* with its share of the pages that the tables name */
@@ -126,13 +126,13 @@ static const struct row {
 	{ TERM_WRONG, "wrong", wrong, doc_count, true, true },
 };
 
-static void put_judged_safe(struct doc *d, const struct run *r)
+static void put_safe_rating(struct doc *d, const struct report_run *r)
 {
 	uint64_t trust[TRUSTS];
 
 	smear_trust(&r->smear, COPY_IMAGE, trust);
 	doc_put(d, "<br> ");
-	judged_put(d, safe_judge(trust), safe_word(trust));
+	rating_put(d, safe_rating(trust), safe_word(trust));
 }
 
 /* Three digits, and no exponent. */
@@ -144,8 +144,8 @@ static void put_multiple(struct doc *d, double n)
 		   n);
 }
 
-static void put_value(struct html_table *t, const struct row *row, const struct run *r,
-		      const struct run *first)
+static void put_value(struct html_table *t, const struct row *row, const struct report_run *r,
+		      const struct report_run *first)
 {
 	const uint64_t n = row->value(r), base = row->value(first);
 
@@ -162,7 +162,7 @@ static void put_value(struct html_table *t, const struct row *row, const struct 
 		doc_share(t->d, n, named(r));
 		doc_put(t->d, "</span>");
 		if (row->value == safe && named(r))
-			put_judged_safe(t->d, r);
+			put_safe_rating(t->d, r);
 	} else if (r != first && base && base != UINT64_MAX) {
 		put_multiple(t->d, (double)n / (double)base);
 	}
@@ -178,7 +178,7 @@ static void put_row_head(struct html_table *t, enum term term, const char *name)
 	html_cell_end(t);
 }
 
-static bool any_measured(const struct run *runs, size_t count)
+static bool any_measured(const struct report_run *runs, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (runs[i].has_smear)
@@ -187,7 +187,7 @@ static bool any_measured(const struct run *runs, size_t count)
 }
 
 /* Why images have no such numbers. */
-static void put_images_note(struct doc *d, const struct run *runs, size_t count)
+static void put_images_note(struct doc *d, const struct report_run *runs, size_t count)
 {
 	bool any = false;
 
@@ -201,7 +201,7 @@ static void put_images_note(struct doc *d, const struct run *runs, size_t count)
 	doc_put(d, " to images: " ORIGIN_STILL_WHY ".</p>\n");
 }
 
-static void put_numbers(struct doc *d, const struct run *runs, size_t count)
+static void put_numbers(struct doc *d, const struct report_run *runs, size_t count)
 {
 	const bool measured = any_measured(runs, count);
 	struct html_table t;
@@ -235,9 +235,9 @@ static void put_numbers(struct doc *d, const struct run *runs, size_t count)
 }
 
 /* The runs that were measured, packed; NULL if there are none. */
-static struct run *measured(const struct run *runs, size_t count, size_t *ret)
+static struct report_run *measured(const struct report_run *runs, size_t count, size_t *ret)
 {
-	struct run *at = calloc(count, sizeof(*at));
+	struct report_run *at = calloc(count, sizeof(*at));
 	size_t n = 0;
 
 	for (size_t i = 0; at && i < count; i++)
@@ -248,11 +248,11 @@ static struct run *measured(const struct run *runs, size_t count, size_t *ret)
 }
 
 /* What the caption says of it, open for more. */
-static void put_figure(struct doc *d, const struct run *runs, size_t count, figure_put *put,
+static void put_figure(struct doc *d, const struct report_run *runs, size_t count, figure_put *put,
 		       const char *caption)
 {
 	size_t n;
-	_cleanup_free_ struct run *at = measured(runs, count, &n);
+	_cleanup_free_ struct report_run *at = measured(runs, count, &n);
 
 	if (!at) {
 		d->lost = true;
@@ -269,7 +269,7 @@ static void put_figure(struct doc *d, const struct run *runs, size_t count, figu
 	page_figure_end(d);
 }
 
-static void put_curves(struct doc *d, const struct run *runs, size_t count)
+static void put_curves(struct doc *d, const struct report_run *runs, size_t count)
 {
 	doc_put(d, "<p>How far apart entries and contents were read, by the ");
 	glossary_link(d, TERM_COPY, "images' own tables");
@@ -285,7 +285,7 @@ static void put_curves(struct doc *d, const struct run *runs, size_t count)
 	doc_put(d, "</details>\n");
 }
 
-static void put_verdicts(struct doc *d, const struct run *runs, size_t count)
+static void put_verdicts(struct doc *d, const struct report_run *runs, size_t count)
 {
 	put_figure(d, runs, count, figure_of_verdicts, "By the images' own tables.");
 }
@@ -294,14 +294,14 @@ static void put_verdicts(struct doc *d, const struct run *runs, size_t count)
  * What they are, and what became of them
  */
 
-static void put_state(struct html_table *t, const struct run *r)
+static void put_state(struct html_table *t, const struct report_run *r)
 {
 	char root[SHA256_HEX_SIZE];
 
 	sha256_hex(r->end.root, root);
 	html_cell(t, "wrap");
 	doc_put(t->d, "<span>");
-	judged_put(t->d, outcome_judge(r), outcome_headline(r));
+	rating_put(t->d, outcome_rating(r), outcome_headline(r));
 	doc_put(t->d, "<br>");
 	if (run_is_whole(r) && r->sealed_later)
 		doc_put(t->d, "sealed later");
@@ -312,7 +312,7 @@ static void put_state(struct html_table *t, const struct run *r)
 	html_cell_end(t);
 }
 
-static void put_origin(struct html_table *t, const struct run *r)
+static void put_origin(struct html_table *t, const struct report_run *r)
 {
 	char time[CLOCK_RFC3339_SIZE] = "not recorded";
 
@@ -332,7 +332,7 @@ static void put_origin(struct html_table *t, const struct run *r)
 	html_cell_end(t);
 }
 
-static void put_runs(struct doc *d, const struct run *runs, size_t count)
+static void put_runs(struct doc *d, const struct report_run *runs, size_t count)
 {
 	struct html_table t;
 
@@ -351,7 +351,7 @@ static void put_runs(struct doc *d, const struct run *runs, size_t count)
 	html_table_end(&t);
 }
 
-static void put_glossary(struct doc *d, const struct run *runs, size_t count)
+static void put_glossary(struct doc *d, const struct report_run *runs, size_t count)
 {
 	(void)runs, (void)count;
 	glossary_put(d);
@@ -359,8 +359,8 @@ static void put_glossary(struct doc *d, const struct run *runs, size_t count)
 
 static const struct {
 	const char *id, *title;
-	bool (*has)(const struct run *runs, size_t count); /* NULL: always */
-	void (*put)(struct doc *d, const struct run *runs, size_t count);
+	bool (*has)(const struct report_run *runs, size_t count); /* NULL: always */
+	void (*put)(struct doc *d, const struct report_run *runs, size_t count);
 } sections[] = {
 	{ "runs", "The acquisitions", NULL, put_runs },
 	{ "compared", "Side by side", NULL, put_numbers },
@@ -369,22 +369,22 @@ static const struct {
 	{ "glossary", "Definitions", NULL, put_glossary },
 };
 
-static bool is_there(size_t i, const struct run *runs, size_t count)
+static bool is_there(size_t i, const struct report_run *runs, size_t count)
 {
 	return !sections[i].has || sections[i].has(runs, count);
 }
 
 /* How many of them are as they should be; the worst of them colours it. */
-static void put_outcome(struct doc *d, const struct run *runs, size_t count)
+static void put_outcome(struct doc *d, const struct report_run *runs, size_t count)
 {
-	enum judged worst = JUDGED_GOOD;
+	enum rating worst = RATING_GOOD;
 	char headline[64];
 	size_t good = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const enum judged j = outcome_judge(&runs[i]);
+		const enum rating j = outcome_rating(&runs[i]);
 
-		good += j == JUDGED_GOOD;
+		good += j == RATING_GOOD;
 		worst = MAX(worst, j);
 	}
 	if (good == count)
@@ -392,24 +392,24 @@ static void put_outcome(struct doc *d, const struct run *runs, size_t count)
 	else
 		snprintf(headline, sizeof(headline), "%zu of %zu complete and sealed", good, count);
 	doc_printf(d, "<div class=\"outcome %s\" id=\"outcome\">\n<p class=\"headline\">",
-		   judged_style(worst));
-	judged_put(d, worst, headline);
+		   rating_style(worst));
+	rating_put(d, worst, headline);
 	doc_put(d, "</p>\n");
 	for (size_t i = 0; i < count; i++) {
-		const enum judged j = outcome_judge(&runs[i]);
+		const enum rating j = outcome_rating(&runs[i]);
 
-		if (j == JUDGED_GOOD)
+		if (j == RATING_GOOD)
 			continue;
 		doc_put(d, "<p>");
 		html_strange(d, runs[i].label);
 		doc_put(d, ": ");
-		judged_put(d, j, outcome_headline(&runs[i]));
+		rating_put(d, j, outcome_headline(&runs[i]));
 		doc_put(d, "</p>\n");
 	}
 	doc_put(d, "</div>\n");
 }
 
-void page_of_several(struct doc *d, const struct run *runs, size_t count)
+void page_of_several(struct doc *d, const struct report_run *runs, size_t count)
 {
 	page_begin(d, "Memory acquisitions compared", NULL);
 	doc_put(d, "<header>\n<h1>");

@@ -17,7 +17,7 @@ static void fold(struct timeline *t)
 	t->shift++;
 }
 
-void timeline_measure(struct timeline *t, uint32_t kind, const struct rsz_chunk *c)
+void timeline_scale(struct timeline *t, uint32_t kind, const struct rsz_chunk *c)
 {
 	if (!t->shift)
 		t->shift = PAGE_SHIFT;

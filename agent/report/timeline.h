@@ -3,7 +3,7 @@
  * When which physical address was captured, thinned out to a grid of fixed size: however large the
  * machine and however wild the order, the drawing stays below 2 MB and this below 50 KiB.
  *
- * Two walks over the chunks' headers: timeline_measure() for each chunk, then timeline_fix(), then
+ * Two walks over the chunks' headers: timeline_scale() for each chunk, then timeline_fix(), then
  * timeline_mark() for each.
  */
 #ifndef RAMSEAL_AGENT_REPORT_TIMELINE_H
@@ -47,7 +47,7 @@ struct timeline {
 };
 
 /* `kind` is the stream's, enum rsz_kind; those that are not physical widen the times only. */
-void timeline_measure(struct timeline *t, uint32_t kind, const struct rsz_chunk *c);
+void timeline_scale(struct timeline *t, uint32_t kind, const struct rsz_chunk *c);
 void timeline_fix(struct timeline *t);
 void timeline_mark(struct timeline *t, uint32_t kind, const struct rsz_chunk *c);
 

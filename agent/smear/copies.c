@@ -59,7 +59,7 @@ static void close_source(struct source *s)
  * The acquired map of RAM: the first of the "begin" line. Without one, what was captured is all
  * that is known.
  */
-static enum status read_ram(struct measure *m, struct err *e)
+static enum status read_ram(struct analysis *m, struct err *e)
 {
 	const json_t *line, *o;
 	size_t i, k;
@@ -85,7 +85,7 @@ static enum status read_ram(struct measure *m, struct err *e)
 }
 
 /* The manifest's line on the page file of that number; NULL: it was not written. */
-static const json_t *find_line(const struct measure *m, json_int_t number)
+static const json_t *find_line(const struct analysis *m, json_int_t number)
 {
 	const json_t *line, *n;
 	size_t i;
@@ -105,7 +105,7 @@ static const json_t *find_line(const struct measure *m, json_int_t number)
  * Linux numbers the slots of a swap file by its blocks on the device (tsk-extract/slot_map.h). They
  * are known if the acquisition has found them, and found them there again when it had read them.
  */
-static const char *doubt_map(const struct measure *m, const json_t *meta, json_int_t number)
+static const char *doubt_map(const struct analysis *m, const json_t *meta, json_int_t number)
 {
 	const char *kind = json_string_value(json_object_get(meta, "pagefile_kind"));
 	const json_t *line = find_line(m, number);
@@ -124,7 +124,7 @@ static const char *doubt_map(const struct measure *m, const json_t *meta, json_i
 		       : "the acquisition ended before it had looked at its slots again";
 }
 
-static enum status judge_map(struct measure *m, const json_t *meta, json_int_t number,
+static enum status check_map(struct analysis *m, const json_t *meta, json_int_t number,
 			     const char *name, struct err *e)
 {
 	const char *why = doubt_map(m, meta, number);
@@ -141,7 +141,7 @@ static enum status judge_map(struct measure *m, const json_t *meta, json_int_t n
 	return d->file && d->why ? ST_OK : err_nomem(e);
 }
 
-static enum status open_slot_file(struct measure *m, uint32_t stream, struct err *e)
+static enum status open_slot_file(struct analysis *m, uint32_t stream, struct err *e)
 {
 	const struct rsz_stream_info *info = rsz_reader_stream(m->plan->reader, stream);
 	json_t *meta = json_loads(info->meta, 0, NULL);
@@ -156,7 +156,7 @@ static enum status open_slot_file(struct measure *m, uint32_t stream, struct err
 			f->captures = &m->captures.streams[stream];
 			f->stream = stream;
 			f->assumed = strcmp(origin, "known") != 0;
-			st = judge_map(m, meta, number, info->name, e);
+			st = check_map(m, meta, number, info->name, e);
 			if (!st)
 				st = captures_ranges(f->captures, &f->ranges, e);
 			if (!st)
@@ -170,21 +170,21 @@ static enum status open_slot_file(struct measure *m, uint32_t stream, struct err
 }
 
 /* What the swap cache held of the slots of a swap area, which is named by its number. */
-static void open_looks(struct measure *m, uint32_t stream)
+static void open_lookups(struct analysis *m, uint32_t stream)
 {
 	const struct rsz_stream_info *info = rsz_reader_stream(m->plan->reader, stream);
 	json_t *meta = json_loads(info->meta, 0, NULL);
 	const json_t *number = json_object_get(meta, "number");
 	const json_int_t n = json_is_integer(number) ? json_integer_value(number) : -1;
 
-	if (n >= 0 && n < PTE_FILES_MAX && info->paged && !m->files[n].looks) {
-		m->files[n].looks = &m->captures.streams[stream];
-		m->files[n].looks_stream = stream;
+	if (n >= 0 && n < PTE_FILES_MAX && info->paged && !m->files[n].lookups) {
+		m->files[n].lookups = &m->captures.streams[stream];
+		m->files[n].lookups_stream = stream;
 	}
 	json_decref(meta);
 }
 
-static enum status open_files(struct measure *m, struct err *e)
+static enum status open_files(struct analysis *m, struct err *e)
 {
 	enum status st = ST_OK;
 
@@ -194,13 +194,13 @@ static enum status open_files(struct measure *m, struct err *e)
 		if (kind == RSZ_KIND_PAGEFILE)
 			st = open_slot_file(m, i, e);
 		else if (kind == RSZ_KIND_SWAP_CACHE)
-			open_looks(m, i);
+			open_lookups(m, i);
 	}
 	return st;
 }
 
 /* Of the machine whose memory it is, as its system told when it was acquired. */
-static const json_t *machine_fact(const struct measure *m, const char *section, const char *key)
+static const json_t *machine_fact(const struct analysis *m, const char *section, const char *key)
 {
 	const json_t *line;
 	size_t i;
@@ -228,7 +228,7 @@ static uint32_t version_of_linux(const char *release)
  * 601 for Linux 6.1; Windows' build number. What the system told comes before what was found in its
  * memory, because an image has the latter alone. 0: nobody says.
  */
-static uint32_t version_of(const struct measure *m)
+static uint32_t version_of(const struct analysis *m)
 {
 	const json_t *found = json_object_get(origin_tables(m->plan->manifest), "system");
 	const json_t *release = machine_fact(m, "os", "kernel_release"),
@@ -248,7 +248,7 @@ static uint32_t version_of(const struct measure *m)
  * and since 6.12 (commit 0ca0c24e3211) a page of zeros is only a bit in swap_info_struct.zeromap.
  * In both cases the slot itself holds what was there before.
  */
-static const char *doubt_slots(const struct measure *m)
+static const char *doubt_slots(const struct analysis *m)
 {
 	const char *zswap = json_string_value(machine_fact(m, "memory", "zswap"));
 	const uint32_t version = version_of(m);
@@ -270,20 +270,20 @@ static const char no_processes[] =
 	"--dtb, or acquire with --pagetables=both";
 
 /* The tables of an image are in its memory, even if somebody had them stored a second time. */
-static enum status open_still(struct measure *m, struct err *e)
+static enum status open_still(struct analysis *m, struct err *e)
 {
 	enum status st = smear_spaces_load_still(&m->ret->spaces, m->plan->manifest, e);
 
 	m->image_only = true;
-	if (!st && m->look && !m->look->by_dtb && !m->ret->spaces.mode)
+	if (!st && m->visitor && !m->visitor->by_dtb && !m->ret->spaces.mode)
 		return err_set(e, ST_INPUT, "%s", no_processes);
 	return st;
 }
 
 /* Without a list of address spaces, whoever names tables can still be answered. */
-static enum status open_no_pass(struct measure *m, struct err *e)
+static enum status open_no_pass(struct analysis *m, struct err *e)
 {
-	if (!m->look->by_dtb)
+	if (!m->visitor->by_dtb)
 		return err_set(e, ST_INPUT, "%s", no_processes);
 	m->image_only = m->one_pass = true;
 	return ST_OK;
@@ -293,7 +293,7 @@ static enum status open_no_pass(struct measure *m, struct err *e)
  * Both passes, or, for whoever only looks, the one that there is: its line in the manifest and its
  * stream. What lacks one of the two was cut short.
  */
-static enum status open_passes(struct measure *m, struct err *e)
+static enum status open_passes(struct analysis *m, struct err *e)
 {
 	const struct rsz_reader *r = m->plan->reader;
 	uint32_t stream[COPIES] = { 0 };
@@ -304,12 +304,12 @@ static enum status open_passes(struct measure *m, struct err *e)
 		return open_still(m, e);
 	has[COPY_BEFORE] =
 		!find_stream_of_kind(r, RSZ_KIND_TABLES_BEFORE, &stream[COPY_BEFORE], e) &&
-		(!m->look || smear_spaces_has(m->plan->manifest, "before"));
-	if (!has[COPY_BEFORE] && !m->look)
+		(!m->visitor || smear_spaces_has(m->plan->manifest, "before"));
+	if (!has[COPY_BEFORE] && !m->visitor)
 		return ST_INPUT;
 	has[COPY_AFTER] = !find_stream_of_kind(r, RSZ_KIND_TABLES_AFTER, &stream[COPY_AFTER], e) &&
-			  (!m->look || smear_spaces_has(m->plan->manifest, "after"));
-	if (!has[COPY_AFTER] && !m->look)
+			  (!m->visitor || smear_spaces_has(m->plan->manifest, "after"));
+	if (!has[COPY_AFTER] && !m->visitor)
 		return ST_INPUT;
 	if (!has[COPY_BEFORE] && !has[COPY_AFTER])
 		return open_no_pass(m, e);
@@ -331,14 +331,14 @@ static uint64_t is_interrupted(void)
  * Nobody wrote down which system it is, or no one found out: its memory is asked, as far as the
  * tables at hand need it. If that says nothing, they are taken to have four levels.
  */
-static enum status find_machine(struct measure *m, struct err *e)
+static enum status find_machine(struct analysis *m, struct err *e)
 {
 	struct smear_spaces *s = &m->ret->spaces;
 	const struct discover_hints hints = {
 		.has_cr3 = true,
-		.cr3 = m->look->dtb,
-		.notes = m->look->notes,
-		.notes_size = m->look->notes_size,
+		.cr3 = m->visitor->dtb,
+		.notes = m->visitor->notes,
+		.notes_size = m->visitor->notes_size,
 		.kernel_only = true,
 	};
 	struct walk_budget budget = {
@@ -360,7 +360,7 @@ static enum status find_machine(struct measure *m, struct err *e)
 		m->version =
 			d.vmcoreinfo ? vmcoreinfo_version(d.vmcoreinfo) : d.windows.version.build;
 		s->at[s->count++] = (struct smear_id){
-			.dtb = paging_root(s->mode, m->look->dtb),
+			.dtb = paging_root(s->mode, m->visitor->dtb),
 			.fate = FATE_NOT_APPLICABLE,
 			.image = true,
 		};
@@ -369,7 +369,7 @@ static enum status find_machine(struct measure *m, struct err *e)
 	return st ? st : s->at ? ST_OK : err_nomem(e);
 }
 
-static enum status open_all(struct measure *m, struct err *e)
+static enum status open_all(struct analysis *m, struct err *e)
 {
 	const struct smear_plan *plan = m->plan;
 	const struct rsz_reader *r = plan->reader;
@@ -399,7 +399,7 @@ static enum status open_all(struct measure *m, struct err *e)
 		rsz_times_widen(&m->ret->memory, m->memory->at[i].start, m->memory->at[i].end);
 	if (!st)
 		st = read_ram(m, e);
-	if (!st && m->look && !m->ret->spaces.mode)
+	if (!st && m->visitor && !m->ret->spaces.mode)
 		st = find_machine(m, e);
 	if (!st)
 		st = walk_set_init(&m->named, m->copy[COPY_IMAGE].mem.mem.ranges, e);
@@ -408,7 +408,7 @@ static enum status open_all(struct measure *m, struct err *e)
 	return st ? st : open_files(m, e);
 }
 
-void smear__tear_down(struct measure *m)
+void smear__tear_down(struct analysis *m)
 {
 	for (size_t i = 0; i < COPIES; i++)
 		close_source(&m->copy[i]);
@@ -428,7 +428,7 @@ void smear__tear_down(struct measure *m)
  * The layout: every entry of both passes speaks, or every one of an image.
  */
 
-static void fill_facts(const struct measure *m, struct pte_facts *f)
+static void fill_facts(const struct analysis *m, struct pte_facts *f)
 {
 	*f = (struct pte_facts){
 		.ranges = &m->ram,
@@ -454,7 +454,7 @@ static void fill_facts(const struct measure *m, struct pte_facts *f)
  * their order are all here, and entries name just 0 to n-1, then each of these is in use, and
  * nothing is missing: the order is the numbers. `named` has a bit for each number.
  */
-static void prove_numbers(struct measure *m, uint32_t named)
+static void prove_numbers(struct analysis *m, uint32_t named)
 {
 	uint32_t first = 0;
 
@@ -471,7 +471,7 @@ static void add_leaves(struct layout_evidence *ev, const struct leaves *l)
 }
 
 /* All copies that are open, but the image's only where its own tables are all that there is. */
-static enum status add_evidence(struct measure *m, struct smear_id *id, struct layout_evidence *ev,
+static enum status add_evidence(struct analysis *m, struct smear_id *id, struct layout_evidence *ev,
 				struct err *e)
 {
 	uint64_t last;
@@ -489,7 +489,7 @@ static enum status add_evidence(struct measure *m, struct smear_id *id, struct l
 	return st;
 }
 
-static enum status choose_layout(struct measure *m, struct err *e)
+static enum status choose_layout(struct analysis *m, struct err *e)
 {
 	struct layout_evidence ev;
 	struct pte_facts facts;
@@ -510,7 +510,7 @@ static enum status choose_layout(struct measure *m, struct err *e)
 	return st;
 }
 
-enum status smear__set_up(struct measure *m, struct err *e)
+enum status smear__set_up(struct analysis *m, struct err *e)
 {
 	enum status st = open_all(m, e);
 

@@ -86,9 +86,9 @@ static unsigned times_named(const struct earlier_readings *earlier, const struct
 	return n;
 }
 
-static enum status look_back(struct leaves *l, struct leaf_table *x, const struct leaf_table *above,
-			     const struct walk_table *t, struct earlier_readings *earlier,
-			     struct err *e)
+static enum status read_older_tables(struct leaves *l, struct leaf_table *x,
+				     const struct leaf_table *above, const struct walk_table *t,
+				     struct earlier_readings *earlier, struct err *e)
 {
 	const enum status st = read_earlier(l, x, t->level, earlier, e);
 	unsigned named;
@@ -135,7 +135,7 @@ static enum status add_table(struct leaves *l, const struct walk_table *t, uint3
 		x.until = MIN(x.until, above->until);
 	}
 	if (earlier)
-		st = look_back(l, &x, above, t, earlier, e);
+		st = read_older_tables(l, &x, above, t, earlier, e);
 	l->tables[l->n_tables++] = x;
 	return st;
 }

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "agent/smear/piece.h"
-#include "agent/smear/slot_looks.h"
+#include "agent/smear/mapping_run.h"
+#include "agent/smear/slot_lookups.h"
 #include "agent/smear/stand.h"
 
 #define NAMES(function, type, map, count)                                                          \
@@ -59,8 +59,8 @@ uint64_t copy_not_applicable(const struct copy_sums *c)
  */
 
 /* What is to be said of an entry where nothing shows that its content was captured in time. */
-static enum verdict judge_entry(const struct measure *m, const struct smear_id *id,
-				const struct piece *p, enum copy copy)
+static enum verdict classify_mapping_entry(const struct analysis *m, const struct smear_id *id,
+					   const struct mapping_run *p, enum copy copy)
 {
 	const struct view *b = &p->view[COPY_BEFORE], *a = &p->view[COPY_AFTER];
 
@@ -82,8 +82,8 @@ static enum verdict judge_entry(const struct measure *m, const struct smear_id *
 }
 
 /* Neighbouring pages of a mapping whose content was captured together, or is missing together. */
-struct part {
-	uint64_t offset; /* in the piece, in pages */
+struct verdict_span {
+	uint64_t offset; /* in the run, in pages */
 	uint64_t pages;
 	enum verdict verdict;
 	uint64_t window;
@@ -94,90 +94,92 @@ struct part {
 	uint64_t captures; /* that can be read */
 };
 
-/* What one piece of one copy is judged by. */
-struct judgement {
-	struct measure *m;
+/* What one run of one copy is judged by. */
+struct mapping_check {
+	struct analysis *m;
 	struct smear_space *space;
-	const struct piece *piece;
+	const struct mapping_run *run;
 	enum copy copy;
 	const struct captures *captures;
 	uint32_t stream;
-	const struct captures *looks; /* what the swap cache held of the slots, if anybody looked */
-	uint32_t looks_stream;
+	const struct captures *lookups; /* in the swap cache, of the slots; or NULL */
+	uint32_t lookups_stream;
 	const struct range_list *ranges; /* where there can be content */
-	enum verdict entry;              /* judge_entry()'s */
+	enum verdict entry;              /* classify_mapping_entry()'s */
 	struct stand stand;              /* of the entry; unless it is an image's */
 	bool slot;
 	bool map_doubt;
 	bool slot_doubt;
-	bool followed;          /* the piece has what a prototype came to */
+	bool followed;          /* the run has what a prototype came to */
 	uint64_t proto;         /* its address, and */
 	struct rsz_times times; /* when it was captured */
 };
 
-static bool is_row_wanted(const struct judgement *j)
+static bool is_row_wanted(const struct mapping_check *j)
 {
 	const struct smear_plan *plan = j->m->plan;
 
-	if (j->m->look)
-		return j->copy == j->m->look->copy;
+	if (j->m->visitor)
+		return j->copy == j->m->visitor->copy;
 	return plan->row && j->space->id.listed && j->space->id.pid == plan->row_pid;
 }
 
-static enum status tell_one(const struct judgement *j, const struct part *part, struct err *e)
+static enum status tell_one(const struct mapping_check *j, const struct verdict_span *span,
+			    struct err *e)
 {
 	const struct smear_plan *plan = j->m->plan;
-	const struct view *v = &j->piece->view[j->copy];
+	const struct view *v = &j->run->view[j->copy];
 	struct smear_row row = {
 		.copy = j->copy,
 		.id = &j->space->id,
-		.va = j->piece->va + part->offset * PAGE_SIZE,
-		.pages = part->pages,
+		.va = j->run->va + span->offset * PAGE_SIZE,
+		.pages = span->pages,
 		.pte = v->pte,
-		.verdict = part->verdict,
-		.change = j->piece->change[PAIR_BEFORE_AFTER],
-		.window = part->window,
+		.verdict = span->verdict,
+		.change = j->run->change[PAIR_BEFORE_AFTER],
+		.window = span->window,
 		.raw = v->leaf->raw,
 		.followed = j->followed,
 		.proto = j->proto,
 		.seen = { v->table->start, v->table->end },
-		.captured = part->captured,
-		.content = part->content.when,
-		.older = part->content.older,
-		.captures = part->captures,
-		.stream = part->stream,
+		.captured = span->captured,
+		.content = span->content.when,
+		.older = span->content.older,
+		.captures = span->captures,
+		.stream = span->stream,
 	};
 
 	if (!is_row_wanted(j))
 		return ST_OK;
 	if (pte_place(&row.pte) == PLACE_SLOT)
-		row.pte.slot += part->offset;
+		row.pte.slot += span->offset;
 	else if (pte_place(&row.pte) == PLACE_FRAME)
-		row.pte.frame += part->offset * PAGE_SIZE;
-	return j->m->look ? j->m->look->row(j->m->look, &row, e)
-			  : plan->row(plan->context, &row, e);
+		row.pte.frame += span->offset * PAGE_SIZE;
+	return j->m->visitor ? j->m->visitor->row(j->m->visitor, &row, e)
+			     : plan->row(plan->context, &row, e);
 }
 
-static enum status count_part(const struct judgement *j, const struct part *part, struct err *e)
+static enum status count_span(const struct mapping_check *j, const struct verdict_span *span,
+			      struct err *e)
 {
-	const struct leaf_table *t = j->piece->view[j->copy].table;
+	const struct leaf_table *t = j->run->view[j->copy].table;
 	struct copy_sums *sums = &j->space->copy[j->copy];
-	const enum trust trust = verdict_trust(part->verdict);
+	const enum trust trust = verdict_trust(span->verdict);
 
 	/* What the swap cache held is in no flat copy of the area. */
-	if (part->content.older || part->verdict == VERDICT_CACHE_FRAME)
-		sums->older += part->pages;
+	if (span->content.older || span->verdict == VERDICT_CACHE_FRAME)
+		sums->older += span->pages;
 	if (j->copy == COPY_IMAGE && !t->known && !t->held && trust < TRUSTS)
-		j->space->torn[trust] += part->pages;
-	(j->slot ? sums->slots : sums->frames)[part->verdict] += part->pages;
-	if (part->has_window)
+		j->space->torn[trust] += span->pages;
+	(j->slot ? sums->slots : sums->frames)[span->verdict] += span->pages;
+	if (span->has_window)
 		windows_add(&j->m->copy[j->copy].windows[j->slot ? WINDOW_SLOTS : WINDOW_FRAMES],
-			    part->window, part->pages);
-	return tell_one(j, part, e);
+			    span->window, span->pages);
+	return tell_one(j, span, e);
 }
 
 /* Where what holds at `at`, which is in no capture, ends: `next` is the capture behind it. */
-static uint64_t gap_end(const struct judgement *j, const struct capture *next,
+static uint64_t gap_end(const struct mapping_check *j, const struct capture *next,
 			const struct range *ram, uint64_t at, uint64_t last)
 {
 	if (next)
@@ -195,33 +197,35 @@ static uint64_t gap_end(const struct judgement *j, const struct capture *next,
  * have let go of the page, which it does behind the writing, or to have it; or else nobody knows,
  * and it is given time to settle.
  */
-static enum verdict judge_written(const struct judgement *j, uint64_t at,
-				  const struct rsz_times *when)
+static enum verdict classify_written(const struct mapping_check *j, uint64_t at,
+				     const struct rsz_times *when)
 {
-	const enum slot_look look =
-		j->looks ? slot_looks_before(j->looks, at, &j->stand, when) : SLOT_NOT_LOOKED;
+	const enum slot_lookup lookup =
+		j->lookups ? slot_lookups_before(j->lookups, at, &j->stand, when)
+			   : SLOT_NOT_LOOKED_UP;
 
-	if (look == SLOT_NOT_LOOKED)
+	if (lookup == SLOT_NOT_LOOKED_UP)
 		return when->start - j->stand.since < SLOT_SETTLE_NS ? VERDICT_SLOT : VERDICT_SAFE;
-	return look == SLOT_WRITTEN ? VERDICT_SAFE : VERDICT_SWAP_CACHE;
+	return lookup == SLOT_WRITTEN ? VERDICT_SAFE : VERDICT_SWAP_CACHE;
 }
 
 /* Content that was captured while the entry stood. */
-static enum verdict judge_time(const struct judgement *j, uint64_t at, const struct rsz_times *when)
+static enum verdict classify_time(const struct mapping_check *j, uint64_t at,
+				  const struct rsz_times *when)
 {
 	if (j->entry == VERDICT_MOVING || j->entry == VERDICT_IMAGE)
 		return j->entry;
 	if (stand_has(&j->stand, when))
-		return j->slot && j->m->entries.os == OS_LINUX ? judge_written(j, at, when)
+		return j->slot && j->m->entries.os == OS_LINUX ? classify_written(j, at, when)
 							       : VERDICT_SAFE;
 	return j->entry == VERDICT_SAFE ? VERDICT_OUT_OF_TIME : j->entry;
 }
 
 /* What content is worth that is there. */
-static enum verdict judge_captured(const struct judgement *j, uint64_t at,
-				   const struct rsz_times *when)
+static enum verdict classify_captured(const struct mapping_check *j, uint64_t at,
+				      const struct rsz_times *when)
 {
-	enum verdict v = judge_time(j, at, when);
+	enum verdict v = classify_time(j, at, when);
 
 	if ((v == VERDICT_SAFE || v == VERDICT_IMAGE || v == VERDICT_SLOT ||
 	     v == VERDICT_SWAP_CACHE) &&
@@ -235,7 +239,7 @@ static enum verdict judge_captured(const struct judgement *j, uint64_t at,
 }
 
 /* Which capture of the page at `at` is taken; `last` is moved to where that is another matter. */
-static struct content choose(const struct judgement *j, const struct capture *c, uint64_t at,
+static struct content choose(const struct mapping_check *j, const struct capture *c, uint64_t at,
 			     uint64_t *last, uint64_t *captures)
 {
 	const struct content newest = { { c->start, c->end }, capture_is_readable(c), NULL };
@@ -254,37 +258,39 @@ static struct content choose(const struct judgement *j, const struct capture *c,
 	/* Of an image that says how its file was read, and nothing of the machine. */
 	if (j->m->ret->still)
 		return newest;
-	return stand_choose(j->m, &j->piece->view[j->copy], j->copy, &j->stand, c, older, n);
+	return stand_choose(j->m, &j->run->view[j->copy], j->copy, &j->stand, c, older, n);
 }
 
 /*
  * Where the slot is not the page's for certain, but the swap cache had the page while the entry
  * stood: that is the page, whatever the slot holds, and wherever it lies.
  */
-static void take_cached(const struct judgement *j, uint64_t at, struct part *part)
+static void take_cached(const struct mapping_check *j, uint64_t at, struct verdict_span *span)
 {
 	struct content content;
 
 	if (j->followed || j->entry == VERDICT_MOVING || j->entry == VERDICT_IMAGE ||
-	    part->verdict == VERDICT_SAFE || !slot_looks_content(j->looks, at, &j->stand, &content))
+	    span->verdict == VERDICT_SAFE ||
+	    !slot_lookups_content(j->lookups, at, &j->stand, &content))
 		return;
-	part->verdict = VERDICT_CACHE_FRAME;
-	part->captured = part->has_window = true;
-	part->captures++;
-	part->stream = j->looks_stream;
-	part->content = content;
-	part->window =
-		stand_window(j->m, &j->piece->view[j->copy], j->copy, &j->times, &content.when);
+	span->verdict = VERDICT_CACHE_FRAME;
+	span->captured = span->has_window = true;
+	span->captures++;
+	span->stream = j->lookups_stream;
+	span->content = content;
+	span->window =
+		stand_window(j->m, &j->run->view[j->copy], j->copy, &j->times, &content.when);
 }
 
 /* Of content from `at` to `last`, as much as is of one kind. */
-static struct part judge_stored(const struct judgement *j, uint64_t at, uint64_t last)
+static struct verdict_span classify_stored(const struct mapping_check *j, uint64_t at,
+					   uint64_t last)
 {
 	const struct capture *c = captures_from(j->captures, at);
 	const struct range *ram = range_list_find(j->ranges, at);
-	const struct view *v = &j->piece->view[j->copy];
-	struct part ret = { .verdict = ram ? VERDICT_MISSING : VERDICT_OUTSIDE,
-			    .stream = j->stream };
+	const struct view *v = &j->run->view[j->copy];
+	struct verdict_span ret = { .verdict = ram ? VERDICT_MISSING : VERDICT_OUTSIDE,
+				    .stream = j->stream };
 	uint64_t end;
 
 	if (c && c->range.first <= at) {
@@ -301,46 +307,46 @@ static struct part judge_stored(const struct judgement *j, uint64_t at, uint64_t
 	ret.has_window = !j->m->ret->still;
 	if (ret.has_window)
 		ret.window = stand_window(j->m, v, j->copy, &j->times, &ret.content.when);
-	ret.verdict = judge_captured(j, at, &ret.content.when);
+	ret.verdict = classify_captured(j, at, &ret.content.when);
 	return ret;
 }
 
-static struct part judge_part(const struct judgement *j, uint64_t at, uint64_t last)
+static struct verdict_span classify_span(const struct mapping_check *j, uint64_t at, uint64_t last)
 {
-	struct part ret;
+	struct verdict_span ret;
 
-	if (!j->looks)
-		return judge_stored(j, at, last);
-	ret = judge_stored(j, at, at | (PAGE_SIZE - 1));
+	if (!j->lookups)
+		return classify_stored(j, at, last);
+	ret = classify_stored(j, at, at | (PAGE_SIZE - 1));
 	take_cached(j, at, &ret);
 	return ret;
 }
 
 /* False, and the result says so, if all that may be spent is spent. */
-static bool take_work(struct measure *m, uint64_t steps)
+static bool take_work(struct analysis *m, uint64_t steps)
 {
 	m->ret->cut |= m->work < steps;
 	m->work -= MIN(m->work, steps);
 	return !m->ret->cut;
 }
 
-static enum status judge_content(const struct judgement *j, uint64_t first, struct err *e)
+static enum status classify_content(const struct mapping_check *j, uint64_t first, struct err *e)
 {
-	const uint64_t last = first + (j->piece->pages * PAGE_SIZE - 1);
-	struct part part;
+	const uint64_t last = first + (j->run->pages * PAGE_SIZE - 1);
+	struct verdict_span span;
 	enum status st = ST_OK;
 
-	for (uint64_t done = 0; done < j->piece->pages && !st; done += part.pages) {
+	for (uint64_t done = 0; done < j->run->pages && !st; done += span.pages) {
 		if (!take_work(j->m, 1))
 			break;
-		part = judge_part(j, first + done * PAGE_SIZE, last);
-		part.offset = done;
-		st = count_part(j, &part, e);
+		span = classify_span(j, first + done * PAGE_SIZE, last);
+		span.offset = done;
+		st = count_span(j, &span, e);
 	}
 	return st;
 }
 
-static void name_pages(struct measure *m, struct walk_set *named, struct walk_set *several,
+static void name_pages(struct analysis *m, struct walk_set *named, struct walk_set *several,
 		       uint64_t first, uint64_t pages)
 {
 	if (!take_work(m, pages))
@@ -353,64 +359,64 @@ static void name_pages(struct measure *m, struct walk_set *named, struct walk_se
 	}
 }
 
-static enum status judge_frame(struct judgement *j, struct err *e)
+static enum status classify_frame(struct mapping_check *j, struct err *e)
 {
-	const struct pte *p = &j->piece->view[j->copy].pte;
+	const struct pte *p = &j->run->view[j->copy].pte;
 
 	j->captures = j->m->memory;
 	j->stream = j->m->memory_stream;
 	j->ranges = &j->m->ram;
 	if (j->copy == COPY_IMAGE)
-		name_pages(j->m, &j->m->named, &j->m->several, p->frame, j->piece->pages);
-	return judge_content(j, p->frame, e);
+		name_pages(j->m, &j->m->named, &j->m->several, p->frame, j->run->pages);
+	return classify_content(j, p->frame, e);
 }
 
-static enum status judge_slot(struct judgement *j, struct err *e)
+static enum status classify_slot(struct mapping_check *j, struct err *e)
 {
-	const struct pte *p = &j->piece->view[j->copy].pte;
+	const struct pte *p = &j->run->view[j->copy].pte;
 	struct slot_file *f = p->file < PTE_FILES_MAX ? &j->m->files[p->file] : NULL;
-	struct part part = { .pages = j->piece->pages, .verdict = VERDICT_NO_FILE };
+	struct verdict_span span = { .pages = j->run->pages, .verdict = VERDICT_NO_FILE };
 
 	j->slot = true;
 	if (p->state == PTE_COMPRESSED)
-		part.verdict = VERDICT_STORE;
+		span.verdict = VERDICT_STORE;
 	else if (p->slot >> 40) /* 2^52 bytes: no file is that long */
-		part.verdict = VERDICT_OUTSIDE;
+		span.verdict = VERDICT_OUTSIDE;
 	else if (f && f->slots && p->slot >= f->slots) /* what is behind them is none */
-		part.verdict = VERDICT_OUTSIDE;
-	if (part.verdict != VERDICT_NO_FILE || !f || !f->captures)
-		return count_part(j, &part, e);
+		span.verdict = VERDICT_OUTSIDE;
+	if (span.verdict != VERDICT_NO_FILE || !f || !f->captures)
+		return count_span(j, &span, e);
 	j->captures = f->captures;
 	j->stream = f->stream;
-	j->looks = f->looks;
-	j->looks_stream = f->looks_stream;
+	j->lookups = f->lookups;
+	j->lookups_stream = f->lookups_stream;
 	j->ranges = &f->ranges;
 	j->map_doubt = f->doubt != NULL;
 	j->slot_doubt = f->assumed || j->m->ret->slots_doubt;
 	if (j->copy == COPY_IMAGE)
-		name_pages(j->m, &f->named, &f->several, p->slot * PAGE_SIZE, j->piece->pages);
-	return judge_content(j, p->slot * PAGE_SIZE, e);
+		name_pages(j->m, &f->named, &f->several, p->slot * PAGE_SIZE, j->run->pages);
+	return classify_content(j, p->slot * PAGE_SIZE, e);
 }
 
 /* What names no page: is there reason to doubt that it names none? */
-static enum status tell_entry(const struct judgement *j, struct err *e)
+static enum status tell_entry(const struct mapping_check *j, struct err *e)
 {
-	const struct pte *p = &j->piece->view[j->copy].pte;
-	struct part part = { .pages = j->piece->pages, .verdict = j->entry };
+	const struct pte *p = &j->run->view[j->copy].pte;
+	struct verdict_span span = { .pages = j->run->pages, .verdict = j->entry };
 
-	if (!j->m->look)
+	if (!j->m->visitor)
 		return ST_OK;
-	if (part.verdict == VERDICT_SAFE && j->followed)
-		part.verdict = VERDICT_PROTOTYPE;
-	if ((part.verdict == VERDICT_SAFE || part.verdict == VERDICT_IMAGE) && p->needs_vad)
-		part.verdict = VERDICT_VAD;
-	return tell_one(j, &part, e);
+	if (span.verdict == VERDICT_SAFE && j->followed)
+		span.verdict = VERDICT_PROTOTYPE;
+	if ((span.verdict == VERDICT_SAFE || span.verdict == VERDICT_IMAGE) && p->needs_vad)
+		span.verdict = VERDICT_VAD;
+	return tell_one(j, &span, e);
 }
 
 /* Puts what a prototype entry comes to in its place. */
-static void follow(struct judgement *j, struct piece *p)
+static void follow(struct mapping_check *j, struct mapping_run *p)
 {
-	const struct look *l = j->m->look;
+	const struct mapping_visitor *l = j->m->visitor;
 	struct pte *pte = &p->view[j->copy].pte;
 
 	if (!l || j->copy != l->copy || pte->state != PTE_PROTOTYPE)
@@ -419,24 +425,24 @@ static void follow(struct judgement *j, struct piece *p)
 	j->followed = l->follow(l, pte, &j->times);
 }
 
-enum status smear__judge(struct measure *m, struct smear_space *s, const struct piece *p,
-			 enum copy copy, struct err *e)
+enum status smear__classify(struct analysis *m, struct smear_space *s, const struct mapping_run *p,
+			    enum copy copy, struct err *e)
 {
-	struct piece piece = *p;
-	struct judgement j = { .m = m, .space = s, .piece = &piece, .copy = copy };
-	const struct view *v = &piece.view[copy];
+	struct mapping_run run = *p;
+	struct mapping_check j = { .m = m, .space = s, .run = &run, .copy = copy };
+	const struct view *v = &run.view[copy];
 
 	if (!v->leaf)
 		return ST_OK;
 	s->copy[copy].state[v->pte.state] += p->pages;
-	j.entry = judge_entry(m, &s->id, p, copy);
+	j.entry = classify_mapping_entry(m, &s->id, p, copy);
 	j.stand = stand_of(m, p, copy);
-	follow(&j, &piece);
+	follow(&j, &run);
 	switch (pte_place(&v->pte)) {
 	case PLACE_FRAME:
-		return judge_frame(&j, e);
+		return classify_frame(&j, e);
 	case PLACE_SLOT:
-		return judge_slot(&j, e);
+		return classify_slot(&j, e);
 	default:
 		return tell_entry(&j, e);
 	}

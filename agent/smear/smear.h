@@ -289,7 +289,7 @@ struct smear_plan {
  * ST_INPUT if the container lacks one of the streams or the manifest's lines. ST_OK also for one
  * that is not sealed. `ret` is to be freed in any case.
  */
-enum status smear_measure(const struct smear_plan *plan, struct smear *ret, struct err *e);
+enum status smear_analyse(const struct smear_plan *plan, struct smear *ret, struct err *e);
 void smear_deinit(struct smear *s);
 
 /* Pages of a copy in all, by how far they can be trusted; frames and slots together. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What smear.c, which judges, and measure.c, which adds up, share with copies.c, which opens the
+ * What smear.c, which judges, and analysis.c, which adds up, share with copies.c, which opens the
  * container, with walks.c, which walks its tables, and with virtual.c, which reads.
  */
 #ifndef RAMSEAL_AGENT_SMEAR_SMEAR_INTERNAL_H
@@ -13,8 +13,8 @@
 struct slot_file {
 	const struct captures *captures; /* NULL: there is none */
 	uint32_t stream;
-	const struct captures *looks; /* what the swap cache held of it; NULL: nobody looked */
-	uint32_t looks_stream;
+	const struct captures *lookups; /* what the swap cache held of it; NULL: nobody looked */
+	uint32_t lookups_stream;
 	bool assumed;   /* its number was not the kernel's own word */
 	uint64_t slots; /* Linux swap files: so many, at the front of the stream; 0: unknown */
 	const char
@@ -38,7 +38,7 @@ struct source {
 };
 
 /* For whoever looks at one address space instead of measuring all; virtual.c. */
-struct look {
+struct mapping_visitor {
 	enum copy copy; /* whose mappings are told */
 	/*
 	 * The tables that are asked for, and what the source's ELF notes say: where the manifest
@@ -52,17 +52,18 @@ struct look {
 	 * Puts what a prototype entry comes to in the place of `pte`, and when that entry was read
 	 * in `when`. False, and nothing is changed, if it cannot be read.
 	 */
-	bool (*follow)(const struct look *l, struct pte *pte, struct rsz_times *when);
+	bool (*follow)(const struct mapping_visitor *l, struct pte *pte, struct rsz_times *when);
 	/* Every mapping, whether or not it names a page. */
-	enum status (*row)(const struct look *l, const struct smear_row *row, struct err *e);
+	enum status (*row)(const struct mapping_visitor *l, const struct smear_row *row,
+			   struct err *e);
 };
 
 /* Everything that the measure needs while it runs. */
-struct measure {
-	const struct look *look; /* NULL: all is measured */
-	bool one_pass;           /* of two, at most; only with `look` */
-	bool image_only;         /* no pass is open: the tables in the memory are all there is */
-	uint32_t version;        /* of the system; see pte_facts */
+struct analysis {
+	const struct mapping_visitor *visitor; /* NULL: all is measured */
+	bool one_pass;                         /* of two, at most; only with `visitor` */
+	bool image_only;  /* no pass is open: the tables in the memory are all there is */
+	uint32_t version; /* of the system; see pte_facts */
 	const struct smear_plan *plan;
 	struct smear *ret;
 	struct source copy[COPIES];
@@ -83,20 +84,20 @@ struct measure {
  * Opens what the plan names, and chooses the layout, for which every space is walked once.
  * smear__tear_down() in any case.
  */
-enum status smear__set_up(struct measure *m, struct err *e);
-void smear__tear_down(struct measure *m);
+enum status smear__set_up(struct analysis *m, struct err *e);
+void smear__tear_down(struct analysis *m);
 
 /*
  * m->ret->store, and how it is known; and what reads entries is told of it. Behind layout_choose(),
  * with the same evidence.
  */
-void smear__find_store(struct measure *m, const struct win_pte_evidence *ev);
+void smear__find_store(struct analysis *m, const struct win_pte_evidence *ev);
 
 /* What is left to walks at least, in table pages, however few tables there are. */
 #define SMEAR__BUDGET_LEAST 65536
 
 /* The budgets of all copies anew: before all spaces are walked. */
-void smear__begin_budget(struct measure *m);
+void smear__begin_budget(struct analysis *m);
 
 /* True if a space has tables in that copy that are to be walked. */
 bool smear__has_copy(const struct smear_id *id, enum copy copy);
@@ -112,35 +113,35 @@ bool smear__has_copy(const struct smear_id *id, enum copy copy);
  *
  * Begins with every copy that the space has; the image's only if `image`.
  */
-void smear__begin_walks(struct measure *m, const struct smear_id *id, bool image);
+void smear__begin_walks(struct analysis *m, const struct smear_id *id, bool image);
 
 /*
  * The end of the slice that holds what comes next in any copy; the leaves of all copies are without
  * entries then. False if nothing comes.
  */
-bool smear__next_slice(struct measure *m, uint64_t *last);
+bool smear__next_slice(struct analysis *m, uint64_t *last);
 
 /* Fills in the leaves of every copy up to `last`. It may be asked for more of the same slice. */
-enum status smear__take_slice(struct measure *m, uint64_t last, struct err *e);
+enum status smear__take_slice(struct analysis *m, uint64_t last, struct err *e);
 
 /* Settles the budgets. */
-void smear__end_walks(struct measure *m);
+void smear__end_walks(struct analysis *m);
 
 /*
  * The leaves of [first, last] alone, tables as the processor follows them; the image's in any
  * case.
  */
-enum status smear__walk_part(struct measure *m, const struct smear_id *id, uint64_t first,
-			     uint64_t last, struct err *e);
+enum status smear__walk_range(struct analysis *m, const struct smear_id *id, uint64_t first,
+			      uint64_t last, struct err *e);
 
 /* Fills in ret->cohorts from its spaces; headline.c. */
 void smear__divide(struct smear *ret);
 
 /*
- * Tells m->look of what the space maps in [first, last], whole pages, in order. ST_OK also if that
- * is nothing. `s` has its id, and is not to be used for anything else.
+ * Tells m->visitor of what the space maps in [first, last], whole pages, in order. ST_OK also if
+ * that is nothing. `s` has its id, and is not to be used for anything else.
  */
-enum status smear__look(struct measure *m, struct smear_space *s, uint64_t first, uint64_t last,
-			struct err *e);
+enum status smear__visit(struct analysis *m, struct smear_space *s, uint64_t first, uint64_t last,
+			 struct err *e);
 
 #endif

@@ -76,14 +76,14 @@ static int compare_spaces(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-struct pass {
+struct tables_pass {
 	struct smear_id *at;
 	size_t count;
 	struct smear_sharer *sharers;
 	size_t n_sharers;
 };
 
-static void pass_deinit(struct pass *p)
+static void pass_deinit(struct tables_pass *p)
 {
 	for (size_t i = 0; i < p->count; i++)
 		free(p->at[i].name);
@@ -92,7 +92,7 @@ static void pass_deinit(struct pass *p)
 }
 
 /* One of each root stays: that with the lowest PID. */
-static void drop_sharers(struct pass *p)
+static void drop_sharers(struct tables_pass *p)
 {
 	size_t kept = 0;
 
@@ -113,7 +113,7 @@ static void drop_sharers(struct pass *p)
 	p->count = kept;
 }
 
-static enum status read_pass(const json_t *line, enum paging_mode mode, struct pass *ret,
+static enum status read_pass(const json_t *line, enum paging_mode mode, struct tables_pass *ret,
 			     struct err *e)
 {
 	const json_t *list = json_object_get(line, "spaces");
@@ -159,8 +159,8 @@ static void add_both(struct smear_spaces *s, struct smear_id *b, struct smear_id
 	add_smear_space(s, a->listed ? a : b, FATE_LIVED, true);
 }
 
-static enum status merge_sharers(struct smear_spaces *s, const struct pass *b, const struct pass *a,
-				 struct err *e)
+static enum status merge_sharers(struct smear_spaces *s, const struct tables_pass *b,
+				 const struct tables_pass *a, struct err *e)
 {
 	s->sharers = calloc(b->n_sharers + a->n_sharers + 1, sizeof(*s->sharers));
 	if (!s->sharers)
@@ -172,8 +172,8 @@ static enum status merge_sharers(struct smear_spaces *s, const struct pass *b, c
 	return ST_OK;
 }
 
-static enum status merge_passes(struct smear_spaces *s, struct pass *b, struct pass *a,
-				struct err *e)
+static enum status merge_passes(struct smear_spaces *s, struct tables_pass *b,
+				struct tables_pass *a, struct err *e)
 {
 	size_t i = 0, j = 0;
 
@@ -210,7 +210,7 @@ enum status smear_spaces_load(struct smear_spaces *ret, const json_t *manifest, 
 			      struct err *e)
 {
 	json_t *first = pass_line_of(manifest, "before"), *second = pass_line_of(manifest, "after");
-	struct pass before = { 0 }, after = { 0 };
+	struct tables_pass before = { 0 }, after = { 0 };
 	enum status st;
 
 	*ret = (struct smear_spaces){ 0 };
@@ -252,7 +252,7 @@ enum status smear_spaces_load_still(struct smear_spaces *ret, const json_t *mani
 {
 	const json_t *first = line_of_image(manifest, false);
 	const json_t *second = line_of_image(manifest, true);
-	struct pass before = { 0 }, after = { 0 };
+	struct tables_pass before = { 0 }, after = { 0 };
 	enum status st;
 
 	*ret = (struct smear_spaces){ 0 };

@@ -3,8 +3,8 @@
 
 static const struct stand none = { .since = UINT64_MAX, .own_since = UINT64_MAX };
 
-static bool agrees(const struct measure *m, const struct piece *p, enum pair pair, enum copy x,
-		   enum copy y)
+static bool agrees(const struct analysis *m, const struct mapping_run *p, enum pair pair,
+		   enum copy x, enum copy y)
 {
 	const struct view *a = &p->view[x], *b = &p->view[y];
 
@@ -16,14 +16,14 @@ static bool agrees(const struct measure *m, const struct piece *p, enum pair pai
  * Both passes have the entry, and the image's own reading, which lies between, has another one: it
  * changed and changed back. Where the image has no such entry at all, nothing was observed.
  */
-static bool changed_between(const struct measure *m, const struct piece *p)
+static bool changed_between(const struct analysis *m, const struct mapping_run *p)
 {
 	return p->view[COPY_IMAGE].leaf &&
 	       !agrees(m, p, PAIR_BEFORE_IMAGE, COPY_BEFORE, COPY_IMAGE);
 }
 
 /* An entry of a pass has its twin in the other pass, unless the image contradicts the two. */
-static struct stand stand_of_passes(const struct measure *m, const struct piece *p)
+static struct stand stand_of_passes(const struct analysis *m, const struct mapping_run *p)
 {
 	struct stand s = none;
 
@@ -39,7 +39,7 @@ static struct stand stand_of_passes(const struct measure *m, const struct piece 
  * without a break, and before them the pass before, unless something between the two said
  * otherwise. Behind the newest reading there is only the pass after.
  */
-static struct stand stand_of_image(const struct measure *m, const struct piece *p)
+static struct stand stand_of_image(const struct analysis *m, const struct mapping_run *p)
 {
 	const struct view *v = &p->view[COPY_IMAGE];
 	const struct leaf_table *t = v->table;
@@ -61,7 +61,7 @@ static struct stand stand_of_image(const struct measure *m, const struct piece *
 	return s;
 }
 
-struct stand stand_of(const struct measure *m, const struct piece *p, enum copy copy)
+struct stand stand_of(const struct analysis *m, const struct mapping_run *p, enum copy copy)
 {
 	return copy == COPY_IMAGE ? stand_of_image(m, p) : stand_of_passes(m, p);
 }
@@ -82,7 +82,7 @@ static uint64_t span(struct rsz_times a, const struct rsz_times *b)
 	return MAX(a.end, b->end) - MIN(a.start, b->start);
 }
 
-uint64_t stand_window(const struct measure *m, const struct view *v, enum copy copy,
+uint64_t stand_window(const struct analysis *m, const struct view *v, enum copy copy,
 		      const struct rsz_times *proto, const struct rsz_times *when)
 {
 	const struct leaf_table *t = v->table;
@@ -107,7 +107,7 @@ static unsigned rank(const struct stand *s, const struct rsz_times *when)
 	return is_between(when, s->own_since, s->own_until) ? 2 : stand_has(s, when);
 }
 
-struct content stand_choose(const struct measure *m, const struct view *v, enum copy copy,
+struct content stand_choose(const struct analysis *m, const struct view *v, enum copy copy,
 			    const struct stand *s, const struct capture *c,
 			    const struct older_page *older, size_t n)
 {

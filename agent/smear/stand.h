@@ -6,7 +6,7 @@
 #ifndef RAMSEAL_AGENT_SMEAR_STAND_H
 #define RAMSEAL_AGENT_SMEAR_STAND_H
 
-#include "agent/smear/piece.h"
+#include "agent/smear/mapping_run.h"
 
 /*
  * From the first to the last of the neighbouring observations that agree with an entry, the way to
@@ -20,8 +20,8 @@ struct stand {
 	uint64_t own_until;
 };
 
-/* Of the entry that `copy` has; `m` has the leaves that the piece points to. */
-struct stand stand_of(const struct measure *m, const struct piece *p, enum copy copy);
+/* Of the entry that `copy` has; `m` has the leaves that the run points to. */
+struct stand stand_of(const struct analysis *m, const struct mapping_run *p, enum copy copy);
 
 /* A page as it was captured: the newest capture, or an older one. */
 struct content {
@@ -37,7 +37,7 @@ bool stand_has(const struct stand *s, const struct rsz_times *when);
  * The span from the first to the last moment at which entry, prototype (or zero times) and content
  * were read; where the entry was read more than once, by the nearest reading. ns.
  */
-uint64_t stand_window(const struct measure *m, const struct view *v, enum copy copy,
+uint64_t stand_window(const struct analysis *m, const struct view *v, enum copy copy,
 		      const struct rsz_times *proto, const struct rsz_times *when);
 
 /*
@@ -45,7 +45,7 @@ uint64_t stand_window(const struct measure *m, const struct view *v, enum copy c
  * made among the readings of its own tables, else while the entry stood, else with the shortest
  * window.
  */
-struct content stand_choose(const struct measure *m, const struct view *v, enum copy copy,
+struct content stand_choose(const struct analysis *m, const struct view *v, enum copy copy,
 			    const struct stand *s, const struct capture *c,
 			    const struct older_page *older, size_t n);
 

@@ -46,7 +46,7 @@ static bool has_store_process(const struct smear_spaces *s)
 }
 
 /* Numbers that a file has, in the container or only in the manifest: one bit each. */
-static uint32_t numbers_of_files(const struct measure *m)
+static uint32_t numbers_of_files(const struct analysis *m)
 {
 	const json_t *line;
 	uint32_t ret = 0;
@@ -73,7 +73,7 @@ static uint32_t numbers_of_files(const struct measure *m)
  * number that entries name. Where no page file is known at all, that could as well be the first
  * page file's.
  */
-static int infer(const struct measure *m, const struct win_pte_evidence *ev)
+static int infer(const struct analysis *m, const struct win_pte_evidence *ev)
 {
 	const uint32_t files = numbers_of_files(m);
 
@@ -82,7 +82,7 @@ static int infer(const struct measure *m, const struct win_pte_evidence *ev)
 		       : -1;
 }
 
-void smear__find_store(struct measure *m, const struct win_pte_evidence *ev)
+void smear__find_store(struct analysis *m, const struct win_pte_evidence *ev)
 {
 	struct smear *const s = m->ret;
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent/smear/piece.h"
+#include "agent/smear/mapping_run.h"
 #include "formats/base/bytes.h"
 
 /*
@@ -33,7 +33,7 @@ struct ballot {
 };
 
 struct count {
-	struct measure *m;
+	struct analysis *m;
 	struct ballot ballots[PTE_FILES_MAX];
 	struct rsz_cursor *cursor; /* of page files, */
 	struct rsz_cursor *memory; /* and of frames */
@@ -79,7 +79,7 @@ static bool moved_between(const struct view *a, const struct view *b, uint32_t *
 	return true;
 }
 
-static void look_at_slice(struct count *c)
+static void count_slice(struct count *c)
 {
 	static const enum copy pairs[][2] = {
 		{ COPY_IMAGE, COPY_AFTER },
@@ -89,9 +89,9 @@ static void look_at_slice(struct count *c)
 	size_t at[COPIES] = { 0 };
 	struct moved x;
 	uint32_t number;
-	struct piece p;
+	struct mapping_run p;
 
-	for (uint64_t va = 0; piece_next(c->m, at, va, &p); va = p.va + p.pages * PAGE_SIZE)
+	for (uint64_t va = 0; mapping_run_next(c->m, at, va, &p); va = p.va + p.pages * PAGE_SIZE)
 		for (size_t i = 0; i < ARRAY_SIZE(pairs); i++)
 			if (moved_between(&p.view[pairs[i][0]], &p.view[pairs[i][1]], &number,
 					  &x)) {
@@ -100,7 +100,7 @@ static void look_at_slice(struct count *c)
 			}
 }
 
-static enum status look_at_space(struct count *c, const struct smear_id *id, struct err *e)
+static enum status count_space(struct count *c, const struct smear_id *id, struct err *e)
 {
 	enum status st = ST_OK;
 	uint64_t last;
@@ -111,7 +111,7 @@ static enum status look_at_space(struct count *c, const struct smear_id *id, str
 	while (!st && smear__next_slice(c->m, &last)) {
 		st = smear__take_slice(c->m, last, e);
 		if (!st)
-			look_at_slice(c);
+			count_slice(c);
 	}
 	smear__end_walks(c->m);
 	return st;
@@ -198,7 +198,7 @@ static bool vote_of(struct count *c, struct ballot *b, uint64_t slot, const uint
 /* All captures of the frame: one of them may be of the time when the page was there. */
 static void ask(struct count *c, struct ballot *b, const struct moved *x)
 {
-	const struct measure *m = c->m;
+	const struct analysis *m = c->m;
 	uint8_t page[PAGE_SIZE];
 	bool compared = false;
 	size_t n;
@@ -238,14 +238,14 @@ static void count_votes(struct count *c, struct ballot *b)
  * What follows
  */
 
-static const char *file_name_of(const struct measure *m, size_t file)
+static const char *file_name_of(const struct analysis *m, size_t file)
 {
 	return m->files[file].captures
 		       ? rsz_reader_stream(m->plan->reader, m->files[file].stream)->name
 		       : NULL;
 }
 
-static enum numbering judge_number(const struct slot_file *f, const struct number_votes *v)
+static enum numbering classify_number(const struct slot_file *f, const struct number_votes *v)
 {
 	if (v->against >= SMEAR_VOTES)
 		return NUMBERING_CONTRADICTED;
@@ -256,7 +256,7 @@ static enum numbering judge_number(const struct slot_file *f, const struct numbe
 	return v->votes >= SMEAR_VOTES && !v->against ? NUMBERING_CONFIRMED : NUMBERING_ASSUMED;
 }
 
-static enum status tell_number(struct measure *m, uint32_t number, const struct ballot *b,
+static enum status tell_number(struct analysis *m, uint32_t number, const struct ballot *b,
 			       struct err *e)
 {
 	struct slot_file *f = &m->files[number];
@@ -274,7 +274,7 @@ static enum status tell_number(struct measure *m, uint32_t number, const struct 
 		v->against = b->votes[i];
 		other = file_name_of(m, i);
 	}
-	v->numbering = judge_number(f, v);
+	v->numbering = classify_number(f, v);
 	f->assumed = v->numbering != NUMBERING_KNOWN && v->numbering != NUMBERING_CONFIRMED;
 	m->ret->n_numbers++;
 	v->file = name ? strdup(name) : NULL;
@@ -282,7 +282,7 @@ static enum status tell_number(struct measure *m, uint32_t number, const struct 
 	return (name && !v->file) || (other && !v->other) ? err_nomem(e) : ST_OK;
 }
 
-static bool is_of_use(const struct measure *m)
+static bool is_of_use(const struct analysis *m)
 {
 	bool assumed = m->ret->store_by && strcmp(m->ret->store_by, "kernel") != 0, any = false;
 
@@ -295,14 +295,14 @@ static bool is_of_use(const struct measure *m)
 
 static enum status vote(struct count *c, struct err *e)
 {
-	struct measure *m = c->m;
+	struct analysis *m = c->m;
 	enum status st = rsz_cursor_create(m->plan->reader, PTE_FILES_MAX / 8, &c->cursor, e);
 
 	if (!st)
 		st = rsz_cursor_create(m->plan->reader, 2, &c->memory, e);
 	smear__begin_budget(m);
 	for (size_t i = 0; i < m->ret->spaces.count && !st; i++)
-		st = look_at_space(c, &m->ret->spaces.at[i], e);
+		st = count_space(c, &m->ret->spaces.at[i], e);
 	for (uint32_t i = 0; i < PTE_FILES_MAX && !st; i++) {
 		count_votes(c, &c->ballots[i]);
 		if (m->files[i].captures || c->ballots[i].seen)
@@ -313,7 +313,7 @@ static enum status vote(struct count *c, struct err *e)
 	return st;
 }
 
-enum status smear__vote(struct measure *m, struct err *e)
+enum status smear__vote(struct analysis *m, struct err *e)
 {
 	struct count *c;
 	enum status st;

@@ -17,6 +17,6 @@
  * not. Walks all spaces, and reads up to
  * VOTES_SAMPLE frames and slots for each number.
  */
-enum status smear__vote(struct measure *m, struct err *e);
+enum status smear__vote(struct analysis *m, struct err *e);
 
 #endif

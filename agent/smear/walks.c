@@ -31,7 +31,7 @@ static uint64_t user_last(enum paging_mode mode)
  */
 #define BUDGET_FACTOR 16
 
-void smear__begin_budget(struct measure *m)
+void smear__begin_budget(struct analysis *m)
 {
 	const uint64_t tables = m->copy[COPY_BEFORE].set.pages + m->copy[COPY_AFTER].set.pages +
 				(m->image_only ? m->copy[COPY_IMAGE].set.pages : 0);
@@ -43,8 +43,8 @@ void smear__begin_budget(struct measure *m)
 		};
 }
 
-static void begin_copy(struct measure *m, enum copy copy, uint64_t dtb, struct walk_options options,
-		       struct walk_set *set)
+static void begin_copy(struct analysis *m, enum copy copy, uint64_t dtb,
+		       struct walk_options options, struct walk_set *set)
 {
 	struct source *s = &m->copy[copy];
 
@@ -54,7 +54,7 @@ static void begin_copy(struct measure *m, enum copy copy, uint64_t dtb, struct w
 		     copy == COPY_IMAGE && m->earlier.cursor ? &m->earlier : NULL);
 }
 
-static void begin_budgeted(struct measure *m, enum copy copy, uint64_t dtb,
+static void begin_budgeted(struct analysis *m, enum copy copy, uint64_t dtb,
 			   struct walk_budget *budget)
 {
 	const struct walk_options options = {
@@ -77,7 +77,7 @@ bool smear__has_copy(const struct smear_id *id, enum copy copy)
 	}
 }
 
-static bool is_open(const struct measure *m, enum copy copy)
+static bool is_open(const struct analysis *m, enum copy copy)
 {
 	return m->copy[copy].cursor != NULL;
 }
@@ -89,7 +89,7 @@ static bool is_open(const struct measure *m, enum copy copy)
  * name most of what the pass's does. PAE roots have four entries; there it is left to what they
  * name.
  */
-static bool image_has_root(struct measure *m, const struct smear_id *id)
+static bool image_has_root(struct analysis *m, const struct smear_id *id)
 {
 	const enum copy pass = smear__has_copy(id, COPY_BEFORE) ? COPY_BEFORE : COPY_AFTER;
 	const uint64_t root = paging_root(m->ret->spaces.mode, id->dtb);
@@ -112,7 +112,7 @@ static bool image_has_root(struct measure *m, const struct smear_id *id)
 }
 
 /* What the passes have bounds it. */
-static void begin_image(struct measure *m, const struct smear_id *id)
+static void begin_image(struct analysis *m, const struct smear_id *id)
 {
 	struct source *s = &m->copy[COPY_IMAGE];
 	const uint64_t most = IMAGE_LEAST + IMAGE_FACTOR * id->pass_tables;
@@ -124,7 +124,7 @@ static void begin_image(struct measure *m, const struct smear_id *id)
 	begin_budgeted(m, COPY_IMAGE, id->dtb, &s->share);
 }
 
-void smear__begin_walks(struct measure *m, const struct smear_id *id, bool image)
+void smear__begin_walks(struct analysis *m, const struct smear_id *id, bool image)
 {
 	for (size_t i = 0; i < COPIES; i++)
 		leaves_clear(&m->copy[i].leaves);
@@ -144,7 +144,7 @@ void smear__begin_walks(struct measure *m, const struct smear_id *id, bool image
 /* 64 MiB of addresses: at most 16,384 entries of each copy, unless a 1 GiB page stretches it. */
 #define SLICE_BYTES (UINT64_C(1) << 26)
 
-bool smear__next_slice(struct measure *m, uint64_t *last)
+bool smear__next_slice(struct analysis *m, uint64_t *last)
 {
 	uint64_t next = UINT64_MAX;
 
@@ -156,7 +156,7 @@ bool smear__next_slice(struct measure *m, uint64_t *last)
 	return next != UINT64_MAX;
 }
 
-enum status smear__take_slice(struct measure *m, uint64_t last, struct err *e)
+enum status smear__take_slice(struct analysis *m, uint64_t last, struct err *e)
 {
 	enum status st = ST_OK;
 
@@ -167,7 +167,7 @@ enum status smear__take_slice(struct measure *m, uint64_t last, struct err *e)
 	return st;
 }
 
-void smear__end_walks(struct measure *m)
+void smear__end_walks(struct analysis *m)
 {
 	struct source *s = &m->copy[COPY_IMAGE];
 
@@ -175,8 +175,8 @@ void smear__end_walks(struct measure *m)
 	s->share.pages = 0;
 }
 
-enum status smear__walk_part(struct measure *m, const struct smear_id *id, uint64_t first,
-			     uint64_t last, struct err *e)
+enum status smear__walk_range(struct analysis *m, const struct smear_id *id, uint64_t first,
+			      uint64_t last, struct err *e)
 {
 	const struct walk_options options = { .first = first, .last = last };
 

@@ -87,7 +87,7 @@ static enum status find_space(struct virtual_memory *v, const struct virtual_pla
 			      struct err *e)
 {
 	const struct smear_spaces *s = &v->smear.spaces;
-	const enum copy copy = v->look.copy;
+	const enum copy copy = v->visitor.copy;
 	const struct smear_id *id;
 
 	if (plan->by_dtb) {
@@ -116,7 +116,7 @@ static enum status find_space(struct virtual_memory *v, const struct virtual_pla
 
 static enum status check_copy(const struct virtual_memory *v, struct err *e)
 {
-	const enum copy copy = v->look.copy;
+	const enum copy copy = v->visitor.copy;
 
 	if (v->m->copy[copy].cursor)
 		return ST_OK;
@@ -129,13 +129,13 @@ static enum status check_copy(const struct virtual_memory *v, struct err *e)
  */
 static enum status open_virt(struct virtual_memory *v, struct err *e)
 {
-	struct measure *m = v->m;
+	struct analysis *m = v->m;
 	uint32_t streams[2] = { 0 };
 	size_t n = 0;
 	enum status st = rsz_cursor_create(m->plan->reader, 1, &v->cursor, e);
 
-	if (v->look.copy != COPY_IMAGE)
-		streams[n++] = m->copy[v->look.copy].mem.streams[0];
+	if (v->visitor.copy != COPY_IMAGE)
+		streams[n++] = m->copy[v->visitor.copy].mem.streams[0];
 	streams[n++] = m->memory_stream;
 	if (!st)
 		st = physmem_rsz_init(&v->mem, m->plan->reader, m->copy[COPY_IMAGE].cursor, streams,
@@ -154,7 +154,7 @@ static void tell_info(struct virtual_memory *v)
 	v->info.mode = v->smear.spaces.mode;
 	v->info.os = v->smear.spaces.os;
 	v->info.layout = v->smear.layout;
-	v->info.copy = v->look.copy;
+	v->info.copy = v->visitor.copy;
 	v->info.dtb = v->space.id.dtb;
 	v->info.listed = v->space.id.listed;
 	v->info.pid = v->space.id.pid;
@@ -212,7 +212,7 @@ enum status virtual_open(const struct virtual_plan *plan, struct virtual_memory 
 		.manifest = plan->manifest,
 		.cached = plan->cached,
 	};
-	v->look = (struct look){
+	v->visitor = (struct mapping_visitor){
 		.copy = copy_of_image(plan),
 		.by_dtb = plan->by_dtb,
 		.dtb = plan->dtb,
@@ -223,7 +223,7 @@ enum status virtual_open(const struct virtual_plan *plan, struct virtual_memory 
 	};
 	v->m->plan = &v->plan;
 	v->m->ret = &v->smear;
-	v->m->look = &v->look;
+	v->m->visitor = &v->visitor;
 	st = set_up(v, plan, e);
 	if (st)
 		virtual_close(v);

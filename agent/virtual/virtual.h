@@ -3,7 +3,7 @@
  * The virtual memory of one address space, out of a container: through the copy of its page tables
  * that is chosen, by figures 2 and 3 of "Forensic analysis of Windows user space applications
  * through heap allocations" (Cohen, 2015). Each page comes with its entry, with where its content
- * was found and when it was captured, and with the verdict that smear_measure() counts for it.
+ * was found and when it was captured, and with the verdict that smear_analyse() counts for it.
  */
 #ifndef RAMSEAL_AGENT_VIRTUAL_VIRTUAL_H
 #define RAMSEAL_AGENT_VIRTUAL_VIRTUAL_H
@@ -36,7 +36,7 @@ struct virtual_page {
 	const char *doubt;    /* verdict VERDICT_SLOT_MAP: why; else NULL */
 	bool damaged;         /* GIVEN_NOTHING because the container is */
 	unsigned level;       /* of the table where the way ends; 0: no root */
-	bool judged;          /* the verdict and the members behind it of `row` are set */
+	bool has_verdict;     /* the verdict and the members behind it of `row` are set */
 	struct smear_row row; /* .va and .pages as above; .pte, .raw and .seen always */
 };
 

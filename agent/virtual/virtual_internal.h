@@ -7,10 +7,10 @@
 #include "agent/virtual/virtual.h"
 
 struct virtual_memory {
-	struct look look; /* the first: callbacks get it back */
+	struct mapping_visitor visitor; /* the first: callbacks get it back */
 	struct virtual_info info;
 	struct smear_plan plan;
-	struct measure *m;
+	struct analysis *m;
 	struct smear smear; /* what m fills in */
 	struct smear_space space;
 	struct physmem_rsz mem; /* the chosen tables, and the memory where they are silent */
@@ -23,8 +23,9 @@ struct virtual_memory {
 	bool through;  /* the last page of all addresses was told of: .next is 0 again */
 };
 
-/* struct look's. */
-bool virtual__follow(const struct look *l, struct pte *pte, struct rsz_times *when);
-enum status virtual__take_row(const struct look *l, const struct smear_row *row, struct err *e);
+/* struct mapping_visitor's. */
+bool virtual__follow(const struct mapping_visitor *l, struct pte *pte, struct rsz_times *when);
+enum status virtual__take_row(const struct mapping_visitor *l, const struct smear_row *row,
+			      struct err *e);
 
 #endif

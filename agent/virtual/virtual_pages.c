@@ -91,7 +91,7 @@ static bool read_kernel(struct virtual_memory *v, uint64_t va, uint8_t *page,
 	       !read_stream(v, stream, address, page, when, NULL);
 }
 
-bool virtual__follow(const struct look *l, struct pte *pte, struct rsz_times *when)
+bool virtual__follow(const struct mapping_visitor *l, struct pte *pte, struct rsz_times *when)
 {
 	struct virtual_memory *v = (struct virtual_memory *)(uintptr_t)l;
 	const struct win_pte_context *c = &v->m->entries.windows;
@@ -204,7 +204,7 @@ static enum status give_nothing(struct virtual_memory *v, const struct smear_row
 		.pages = row->pages,
 		.why = why_verdict(v, row),
 		.level = 1,
-		.judged = true,
+		.has_verdict = true,
 		.row = *row,
 	};
 
@@ -220,7 +220,7 @@ static enum status give_page(struct virtual_memory *v, const struct smear_row *r
 		.given = GIVEN_ZEROS,
 		.bytes = bytes,
 		.level = 1,
-		.judged = true,
+		.has_verdict = true,
 		.row = *row,
 	};
 	struct rsz_times when;
@@ -265,11 +265,11 @@ static struct virtual_page explain(struct virtual_memory *v, uint64_t va)
 	struct virtual_page p = { .va = va, .pages = 1 };
 	struct virt_end end;
 
-	tables.mem = &v->m->copy[v->look.copy].mem.mem;
+	tables.mem = &v->m->copy[v->visitor.copy].mem.mem;
 	virt_find(&tables, va, &end);
 	p.level = end.level;
 	p.row = (struct smear_row){
-		.copy = v->look.copy,
+		.copy = v->visitor.copy,
 		.id = &v->space.id,
 		.va = va,
 		.raw = end.raw,
@@ -325,7 +325,8 @@ static enum status give_gap(struct virtual_memory *v, uint64_t last, struct err 
 	return st;
 }
 
-enum status virtual__take_row(const struct look *l, const struct smear_row *row, struct err *e)
+enum status virtual__take_row(const struct mapping_visitor *l, const struct smear_row *row,
+			      struct err *e)
 {
 	struct virtual_memory *v = (struct virtual_memory *)(uintptr_t)l;
 	struct smear_row one = *row;
@@ -381,7 +382,7 @@ enum status virtual_read(struct virtual_memory *v, uint64_t va, uint64_t length,
 	v->through = false;
 	do {
 		last = MIN(end, first | (STEP_BYTES - 1));
-		st = smear__look(v->m, &v->space, first, last, e);
+		st = smear__visit(v->m, &v->space, first, last, e);
 		if (!st)
 			st = give_gap(v, last, e);
 		first = last + 1;

@@ -245,7 +245,7 @@ void sim__frame_render(const struct machine *m, uint32_t n, uint8_t page[static 
  * Slots. Slot 0 of each file is never used: in an entry it would mean a page of zeros.
  */
 
-struct slot *sim__slot_at(const struct machine *m, uint32_t slot)
+struct sim_slot *sim__slot_at(const struct machine *m, uint32_t slot)
 {
 	return &m->files[SLOT_FILE(slot)].at[SLOT_INDEX(slot)];
 }
@@ -253,7 +253,7 @@ struct slot *sim__slot_at(const struct machine *m, uint32_t slot)
 bool sim__slot_render(const struct machine *m, unsigned file, uint32_t index,
 		      uint8_t page[static PAGE_SIZE])
 {
-	const struct slot *s = &m->files[file].at[index];
+	const struct sim_slot *s = &m->files[file].at[index];
 	const struct sim_mark mark = {
 		.pid = sim__process_pid(s->owner),
 		.generation = s->generation,
@@ -283,7 +283,7 @@ uint32_t sim__slot_take(struct machine *m, const struct frame *content)
 		return 0;
 	while (!p->cursor || (p->at[p->cursor].vpn & SLOT_USED))
 		p->cursor = (p->cursor + 1) % p->count;
-	p->at[p->cursor] = (struct slot){
+	p->at[p->cursor] = (struct sim_slot){
 		.owner = content->owner,
 		.generation = content->generation,
 		.vpn = frame_vpn(content) | SLOT_USED,
@@ -461,7 +461,7 @@ uint8_t *sim__table_entry(struct machine *m, uint32_t root, uint64_t va, unsigne
 
 uint8_t *sim__heap_entry(struct machine *m, uint32_t process, uint32_t page, bool make)
 {
-	struct process *p = &m->processes[process];
+	struct sim_process *p = &m->processes[process];
 	uint32_t *table = &p->tables[page / SIM_TABLE];
 
 	if (*table == SIM_NONE) {
@@ -492,7 +492,7 @@ static enum status init_files(struct machine *m, struct err *e)
 		if (!p->at)
 			return err_nomem(e);
 		for (uint32_t s = 0; s < p->count; s++)
-			p->at[s] = (struct slot){ .owner = SIM_NONE };
+			p->at[s] = (struct sim_slot){ .owner = SIM_NONE };
 	}
 	return ST_OK;
 }

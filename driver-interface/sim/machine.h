@@ -70,7 +70,7 @@ struct frame_list {
 };
 
 /* The page that was written to a slot last. A free slot keeps its content, too. */
-struct slot {
+struct sim_slot {
 	uint32_t owner; /* SIM_NONE: never written */
 	uint32_t generation;
 	uint64_t vpn; /* with SLOT_USED */
@@ -83,13 +83,13 @@ struct slot {
 #define SIM_FILES     2
 
 struct page_file {
-	struct slot *at;
+	struct sim_slot *at;
 	uint32_t count; /* 0: there is no such file */
 	uint32_t used;
 	uint32_t cursor;
 };
 
-struct process {
+struct sim_process {
 	char name[16];
 	uint32_t pid;
 	bool alive;
@@ -151,7 +151,7 @@ struct machine {
 	uint32_t section[SIM_SHARED_PAGES]; /* its frames, or SIM_NONE */
 	uint8_t pool_used[SIM_POOL_PAGES];
 
-	struct process *processes;
+	struct sim_process *processes;
 	uint32_t n_processes, process_room;
 	uint32_t main;
 	uint32_t tickets[SIM_TICKETS];
@@ -270,7 +270,7 @@ uint32_t sim__entry_slot(const struct machine *m, uint64_t raw);
 
 /* Page-file slots. 0: all are taken. */
 uint32_t sim__slot_take(struct machine *m, const struct frame *content);
-struct slot *sim__slot_at(const struct machine *m, uint32_t slot);
+struct sim_slot *sim__slot_at(const struct machine *m, uint32_t slot);
 void sim__slot_free(struct machine *m, uint32_t slot);
 
 uint32_t sim__process_pid(uint32_t owner);

@@ -78,7 +78,7 @@ bool sim__write_out(struct machine *m)
 /* One step of the clock's hand over a process: what was not accessed since it last came by. */
 static bool trim(struct machine *m, uint32_t process)
 {
-	struct process *p = &m->processes[process];
+	struct sim_process *p = &m->processes[process];
 
 	for (unsigned looks = 0; looks < TRIM_LOOKS; looks++) {
 		uint8_t *entry;
@@ -268,7 +268,7 @@ void sim__deal(struct machine *m)
 	for (uint32_t i = 1; i < m->n_processes; i++)
 		sum += m->processes[i].alive ? m->processes[i].weight : 0;
 	for (uint32_t i = 1; i < m->n_processes && n < SIM_TICKETS; i++) {
-		const struct process *p = &m->processes[i];
+		const struct sim_process *p = &m->processes[i];
 		const uint64_t share = p->alive ? 1 + p->weight * UINT64_C(900) / MAX(sum, 1) : 0;
 
 		for (uint64_t k = 0; k < share && n < SIM_TICKETS; k++)
@@ -283,7 +283,7 @@ uint32_t sim__process_add(struct machine *m, const char *name, uint32_t pages, u
 {
 	const uint32_t n = m->n_processes;
 	const uint32_t tables = (pages + SIM_TABLE - 1) / SIM_TABLE;
-	struct process *p;
+	struct sim_process *p;
 
 	if (n == m->process_room) {
 		size_t room = m->process_room;
@@ -295,7 +295,7 @@ uint32_t sim__process_add(struct machine *m, const char *name, uint32_t pages, u
 		m->process_room = (uint32_t)room;
 	}
 	p = &m->processes[n];
-	*p = (struct process){ .pages = pages, .begin = m->now, .alive = true };
+	*p = (struct sim_process){ .pages = pages, .begin = m->now, .alive = true };
 	p->tables = malloc(MAX(tables, 1) * sizeof(*p->tables));
 	if (!p->tables)
 		return SIM_NONE;
@@ -327,7 +327,7 @@ static void free_tables(struct machine *m, uint32_t table, unsigned level)
 
 static void end_process(struct machine *m, uint32_t process)
 {
-	struct process *p = &m->processes[process];
+	struct sim_process *p = &m->processes[process];
 
 	sim__windows_remove(m, process);
 	for (uint32_t i = 0; i < p->pages; i++) {
@@ -353,7 +353,7 @@ static void end_process(struct machine *m, uint32_t process)
  * What happens
  */
 
-static uint32_t pick_page(struct machine *m, struct process *p)
+static uint32_t pick_page(struct machine *m, struct sim_process *p)
 {
 	if (!sim_below(&m->random, HOT_MOVES))
 		p->hot = (p->hot + p->n_hot / 8 + 1) % p->pages;
@@ -399,7 +399,7 @@ static void op_allocate(struct machine *m)
 static void op_free(struct machine *m)
 {
 	const uint32_t process = pick_process(m);
-	struct process *p = &m->processes[process];
+	struct sim_process *p = &m->processes[process];
 	uint8_t *entry;
 
 	if (!process)
@@ -465,7 +465,7 @@ static void op_trim(struct machine *m)
 {
 	for (unsigned tries = 0; tries < 8; tries++) {
 		const uint32_t process = pick_process(m);
-		const struct process *p = &m->processes[process];
+		const struct sim_process *p = &m->processes[process];
 
 		if (process && p->valid > p->floor && trim(m, process))
 			return;

@@ -18,7 +18,7 @@
 static bool find_table(const struct machine *m, uint32_t bytes, struct sim_recent *ret)
 {
 	for (uint32_t i = 1; i < m->n_processes; i++) {
-		const struct process *p = &m->processes[i];
+		const struct sim_process *p = &m->processes[i];
 
 		for (uint32_t k = 0; p->alive && k * SIM_TABLE < p->pages; k++) {
 			if (p->tables[k] == bytes) {
@@ -49,7 +49,7 @@ static uint32_t pick(struct machine *m, bool (*wanted)(enum entry_is is), uint32
 
 	for (unsigned i = 0; i < LOOKS; i++) {
 		const struct sim_recent *t = &m->recent[sim_below(&m->random, n)];
-		const struct process *p = &m->processes[t->process];
+		const struct sim_process *p = &m->processes[t->process];
 		const uint32_t page =
 			t->table * SIM_TABLE + (uint32_t)sim_below(&m->random, SIM_TABLE);
 		const uint8_t *entry;

@@ -21,7 +21,7 @@
 static void write_processes(const struct machine *m, FILE *out)
 {
 	for (uint32_t i = 0; i < m->n_processes; i++) {
-		const struct process *p = &m->processes[i];
+		const struct sim_process *p = &m->processes[i];
 
 		fprintf(out, "process,%" PRIu32 ",%s,0x%" PRIx64 ",%" PRIu64 ",%" PRIu64 "\n",
 			p->pid, p->name, sim__frame_address(m, p->root), p->begin, p->end);

@@ -323,7 +323,7 @@ enum status sim__windows_init(struct machine *m, struct err *e)
  * The ring
  */
 
-static uint64_t eprocess(const struct process *p)
+static uint64_t eprocess(const struct sim_process *p)
 {
 	return SIM_POOL + ((uint64_t)p->slot << PAGE_SHIFT) + IN_PAGE;
 }
@@ -349,7 +349,7 @@ static void take_out(struct machine *m, uint64_t link)
 }
 
 /* The kernel's half is everybody's, and each root names itself. */
-static bool make_root(struct machine *m, struct process *p)
+static bool make_root(struct machine *m, struct sim_process *p)
 {
 	uint8_t *bytes;
 
@@ -366,7 +366,7 @@ static bool make_root(struct machine *m, struct process *p)
 	return true;
 }
 
-static bool make_eprocess(struct machine *m, struct process *p)
+static bool make_eprocess(struct machine *m, struct sim_process *p)
 {
 	uint8_t *at;
 
@@ -387,7 +387,7 @@ static bool make_eprocess(struct machine *m, struct process *p)
 
 bool sim__windows_add(struct machine *m, uint32_t process)
 {
-	struct process *p = &m->processes[process];
+	struct sim_process *p = &m->processes[process];
 
 	p->pid = sim__process_pid(process);
 	p->root = m->root;
@@ -405,7 +405,7 @@ bool sim__windows_add(struct machine *m, uint32_t process)
 
 void sim__windows_remove(struct machine *m, uint32_t process)
 {
-	struct process *p = &m->processes[process];
+	struct sim_process *p = &m->processes[process];
 	uint8_t *entry = sim__table_entry(m, m->root, eprocess(p), 1, false);
 
 	take_out(m, eprocess(p) + pid_field(m) + 8);

@@ -78,9 +78,9 @@ TEST(memory_that_stays_is_no_news)
 	CHECK_OK(changes_begin(&c, &fake.drv, &e), &e);
 	check_range(&c.before.offline, 20, 20);
 	check_range(&c.before.poisoned, 30, 30);
-	CHECK_OK(changes_look(&c, &fake.drv, &e), &e);
+	CHECK_OK(changes_sample(&c, &fake.drv, &e), &e);
 	CHECK_OK(changes_end(&c, &fake.drv, &e), &e);
-	CHECK_OK(changes_judge(&c, &e), &e);
+	CHECK_OK(changes_outcome(&c, &e), &e);
 	assert_null(changes_json(&c));
 	assert_int_equal(c.now.count, 1);
 	memory_changes_deinit(&c);
@@ -95,12 +95,12 @@ TEST(memory_that_was_added_and_not_read_is_missing)
 	CHECK_OK(changes_begin(&c, &fake.drv, &e), &e);
 	ram_first = 12;
 	ram_last = 149;
-	CHECK_OK(changes_look(&c, &fake.drv, &e), &e);
+	CHECK_OK(changes_sample(&c, &fake.drv, &e), &e);
 	check_range(&c.added, 100, 149);
 	check_range(&c.missing, 100, 149);
 	check_range(&c.removed, 10, 11);
 	CHECK_OK(changes_end(&c, &fake.drv, &e), &e);
-	CHECK_STATUS(changes_judge(&c, &e), ST_UNREADABLE, &e);
+	CHECK_STATUS(changes_outcome(&c, &e), ST_UNREADABLE, &e);
 	CHECK_HAS(e.message, "200.0 KiB");
 	told = changes_json(&c);
 	assert_int_equal(json_array_size(json_object_get(told, "missing")), 1);
@@ -109,8 +109,8 @@ TEST(memory_that_was_added_and_not_read_is_missing)
 	/* It was taken away again before the end. */
 	ram_first = 10;
 	ram_last = 99;
-	CHECK_OK(changes_look(&c, &fake.drv, &e), &e);
-	CHECK_OK(changes_judge(&c, &e), &e);
+	CHECK_OK(changes_sample(&c, &fake.drv, &e), &e);
+	CHECK_OK(changes_outcome(&c, &e), &e);
 	memory_changes_deinit(&c);
 }
 

@@ -35,7 +35,7 @@ static void check_findings(json_t *policy, const char *want)
 	struct findings f = { 0 };
 	char got[512] = "";
 
-	driver_policy_judge(policy, NULL, &f);
+	driver_policy_check(policy, NULL, &f);
 	for (size_t i = 0; i < f.count; i++) {
 		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s ", f.at[i].what);
 		assert_int_equal(f.at[i].st, ST_OK);
@@ -51,7 +51,7 @@ static void check_text(json_t *policy, const char *what, const char *want)
 	struct findings f = { 0 };
 	const char *text = "";
 
-	driver_policy_judge(policy, NULL, &f);
+	driver_policy_check(policy, NULL, &f);
 	for (size_t i = 0; i < f.count; i++)
 		if (!strcmp(f.at[i].what, what))
 			text = f.at[i].text.message;
@@ -159,7 +159,7 @@ static void check_driver(const char *driver, int integrity, const char *want, en
 	size_t n = 0;
 
 	assert_non_null(d);
-	driver_policy_judge(policy, d, &f);
+	driver_policy_check(policy, d, &f);
 	for (size_t i = 0; i < f.count; i++) {
 		assert_string_not_equal(f.at[i].what, "driver-signature");
 		if (!strcmp(f.at[i].what, "driver-unsigned"))
@@ -198,7 +198,7 @@ static void check_signers(const char *facts, const char *signers, const char *wa
 	char got[256] = "";
 
 	assert_true(!signers || driver);
-	driver_policy_judge(policy, driver, &f);
+	driver_policy_check(policy, driver, &f);
 	for (size_t i = 0; i < f.count; i++)
 		if (strcmp(f.at[i].what, "driver-signature") != 0)
 			snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s ", f.at[i].what);

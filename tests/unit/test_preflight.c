@@ -30,7 +30,7 @@ static struct findings judge(const char *facts)
 	json_t *doc = json_loads(facts, 0, NULL);
 
 	assert_non_null(doc);
-	preflight_judge_host(doc, &f);
+	preflight_check_host(doc, &f);
 	json_decref(doc);
 	return f;
 }
@@ -78,7 +78,7 @@ TEST(swap_in_memory_and_files_that_cannot_be_copied_are_told)
 	const struct pagefile_list l = { .at = at, .count = ARRAY_SIZE(at) };
 	struct findings f = { 0 };
 
-	preflight_judge_pagefiles(&l, &f);
+	preflight_check_pagefiles(&l, &f);
 	assert_int_equal(f.count, 3);
 	CHECK_HAS(text_of(&f, "zram"), "/dev/zram0");
 	CHECK_HAS(text_of(&f, "slots"), "/other");
@@ -164,33 +164,33 @@ TEST(an_output_is_judged_and_not_made)
 
 	scratch_init(&dir);
 	snprintf(path, sizeof(path), "%s", scratch_path(&dir, "new.rsz"));
-	preflight_judge_output(path, false, &little, &room, &f);
+	preflight_check_output(path, false, &little, &room, &f);
 	assert_int_equal(f.count, 0);
 	assert_true(room > 0);
 	assert_int_not_equal(access(path, F_OK), 0);
 	/* More than any file system has. */
-	preflight_judge_output(path, false, &all, &room, &f);
+	preflight_check_output(path, false, &all, &room, &f);
 	assert_int_equal(findings_stop(&f)->st, ST_OUTPUT);
 	assert_string_equal(findings_stop(&f)->what, "room");
 	findings_deinit(&f);
-	preflight_judge_output(path, true, &all, &room, &f);
+	preflight_check_output(path, true, &all, &room, &f);
 	assert_non_null(find(&f, "room"));
 	assert_null(findings_stop(&f));
 	findings_deinit(&f);
 
 	scratch_write(&dir, "old.rsz", "x", 1);
 	snprintf(path, sizeof(path), "%s", scratch_path(&dir, "old.rsz"));
-	preflight_judge_output(path, false, &little, &room, &f);
+	preflight_check_output(path, false, &little, &room, &f);
 	CHECK_HAS(findings_stop(&f)->text.message, "--force");
 	findings_deinit(&f);
-	preflight_judge_output(path, true, &little, &room, &f);
+	preflight_check_output(path, true, &little, &room, &f);
 	assert_int_equal(f.count, 0);
 	snprintf(path, sizeof(path), "%s/no/such", dir.path);
-	preflight_judge_output(path, true, &little, &room, &f);
+	preflight_check_output(path, true, &little, &room, &f);
 	assert_int_equal(findings_stop(&f)->st, ST_OUTPUT);
 	assert_true(room == ROOM_UNKNOWN);
 	findings_deinit(&f);
-	preflight_judge_output(SINK, false, &all, &room, &f);
+	preflight_check_output(SINK, false, &all, &room, &f);
 	assert_int_equal(f.count, 0);
 	scratch_deinit(&dir);
 }
@@ -218,7 +218,7 @@ TEST(room_that_may_not_do_is_told_and_stops_nothing)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct err e = ERR_INIT;
 
-		assert_int_equal(output_judge_room(100, &rows[i].need, "x", &e), rows[i].want);
+		assert_int_equal(output_room_verdict(100, &rows[i].need, "x", &e), rows[i].want);
 		if (rows[i].text)
 			CHECK_HAS(e.message, rows[i].text);
 	}

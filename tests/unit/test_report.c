@@ -7,7 +7,7 @@
 
 #include "agent/report/figures.h"
 #include "agent/report/glossary.h"
-#include "agent/report/judge.h"
+#include "agent/report/rating.h"
 #include "agent/report/timeline.h"
 #include "formats/base/utf8.h"
 
@@ -480,7 +480,7 @@ static void make_timeline(uint64_t base, size_t n, size_t (*order)(size_t i, siz
 			if (marking)
 				timeline_mark(&t, RSZ_KIND_MEMORY, &c);
 			else
-				timeline_measure(&t, RSZ_KIND_MEMORY, &c);
+				timeline_scale(&t, RSZ_KIND_MEMORY, &c);
 		}
 		if (!marking)
 			timeline_fix(&t);
@@ -545,7 +545,7 @@ TEST(addresses_that_nobody_captured_are_left_out)
 
 	memset(&t, 0, sizeof(t));
 	chunk_of(&c, &x, data, 512 * GIB, MIB, 200, 300);
-	timeline_measure(&t, RSZ_KIND_MEMORY, &c);
+	timeline_scale(&t, RSZ_KIND_MEMORY, &c);
 	make_timeline(4 * GIB, 1024, straight);
 	timeline_mark(&t, RSZ_KIND_MEMORY, &c);
 	assert_int_equal(t.n_bands, 2);
@@ -568,7 +568,7 @@ TEST(pages_without_content_have_a_mark_of_their_own)
 		pages[i].state = i < 192 ? PAGE_UNREADABLE : PAGE_SKIPPED;
 	memset(&t, 0, sizeof(t));
 	chunk_of(&c, &x, pages, 0, MIB, 100, 200);
-	timeline_measure(&t, RSZ_KIND_MEMORY, &c);
+	timeline_scale(&t, RSZ_KIND_MEMORY, &c);
 	timeline_fix(&t);
 	timeline_mark(&t, RSZ_KIND_MEMORY, &c);
 	assert_true(cell(TIMELINE_MEMORY, 20, 20) && !cell(TIMELINE_SKIPPED, 20, 20));
@@ -594,7 +594,7 @@ TEST(wild_times_and_addresses_stay_within)
 		for (unsigned i = 0; i < 40; i++) {
 			chunk_of(&c, &x, data, (UINT64_C(1) << (12 + i)), MIB, i ? i : UINT64_MAX,
 				 UINT64_MAX - i);
-			(marking ? timeline_mark : timeline_measure)(&t, RSZ_KIND_MEMORY, &c);
+			(marking ? timeline_mark : timeline_scale)(&t, RSZ_KIND_MEMORY, &c);
 		}
 		if (!marking)
 			timeline_fix(&t);
@@ -614,22 +614,22 @@ TEST(share_of_safe_pages_is_judged_at_95_and_50_percent)
 {
 	static const struct {
 		uint64_t trust[TRUSTS]; /* safe, at risk, wrong */
-		enum judged judged;
+		enum rating rating;
 		const char *reason;
 	} cases[] = {
-		{ { 100, 0, 0 }, JUDGED_GOOD, "good</span>" },
-		{ { 95, 5, 0 }, JUDGED_GOOD, "good</span>: 5.0 % may hold something else" },
-		{ { 9499, 1, 500 }, JUDGED_FAIR, "fair</span>: 5.0 % are not in this container" },
-		{ { 50, 25, 25 }, JUDGED_FAIR, "fair</span>: 25.0 % may hold" },
-		{ { 49, 1, 50 }, JUDGED_BAD, "poor</span>: 50.0 % are not" },
-		{ { 0, 0, 1 }, JUDGED_BAD, "poor</span>: 100.0 % are not" },
-		{ { UINT64_MAX / 8, 1, 0 }, JUDGED_GOOD, "good</span>: &lt;0.1 % may" },
+		{ { 100, 0, 0 }, RATING_GOOD, "good</span>" },
+		{ { 95, 5, 0 }, RATING_GOOD, "good</span>: 5.0 % may hold something else" },
+		{ { 9499, 1, 500 }, RATING_FAIR, "fair</span>: 5.0 % are not in this container" },
+		{ { 50, 25, 25 }, RATING_FAIR, "fair</span>: 25.0 % may hold" },
+		{ { 49, 1, 50 }, RATING_BAD, "poor</span>: 50.0 % are not" },
+		{ { 0, 0, 1 }, RATING_BAD, "poor</span>: 100.0 % are not" },
+		{ { UINT64_MAX / 8, 1, 0 }, RATING_GOOD, "good</span>: &lt;0.1 % may" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_doc_ struct doc d = { 0 };
 
-		assert_int_equal(safe_judge(cases[i].trust), cases[i].judged);
+		assert_int_equal(safe_rating(cases[i].trust), cases[i].rating);
 		safe_put_reason(&d, cases[i].trust);
 		CHECK_HAS(d.at, cases[i].reason);
 	}

@@ -81,10 +81,10 @@ TEST(clocks_are_looked_at)
 	clock__asleep = asleep;
 	slept = 7 * SECOND;
 	sleep_watch_begin(&w);
-	sleep_watch_look(&w);
+	sleep_watch_sample(&w);
 	assert_int_equal(w.count, 0);
 	slept += 90 * SECOND;
-	sleep_watch_look(&w);
+	sleep_watch_sample(&w);
 	assert_int_equal(w.count, 1);
 	assert_int_equal(w.at[0].ns, 90 * SECOND);
 	assert_true(w.at[0].from <= w.at[0].to);
@@ -98,7 +98,7 @@ TEST(machine_that_is_awake_has_no_sleep)
 
 	sleep_watch_begin(&w);
 	for (unsigned i = 0; i < 1000; i++)
-		sleep_watch_look(&w);
+		sleep_watch_sample(&w);
 	assert_int_equal(w.count, 0);
 }
 

@@ -59,12 +59,12 @@ static void activate_by_blocks(uint64_t max)
 	}
 }
 
-struct run {
+struct data_run {
 	uint64_t addr, length; /* bytes */
 };
 
 /* iomap_swapfile_add_extent() */
-static void add_run(const struct run *r, uint64_t max)
+static void add_run(const struct data_run *r, uint64_t max)
 {
 	const uint64_t first_ppage = (r->addr + 4095) / 4096;
 	const uint64_t next_ppage = (r->addr + r->length) / 4096;
@@ -80,7 +80,7 @@ static void add_run(const struct run *r, uint64_t max)
 static void activate_by_extents(uint64_t max)
 {
 	const uint64_t block = UINT64_C(1) << block_bits, pages = file_size / 4096;
-	struct run r = { 0 };
+	struct data_run r = { 0 };
 
 	n_slots = 0;
 	for (uint64_t i = 0; i * block < pages * 4096; i++) {
@@ -90,7 +90,7 @@ static void activate_by_extents(uint64_t max)
 		}
 		if (r.length)
 			add_run(&r, max);
-		r = (struct run){ bmap(i) * block, block };
+		r = (struct data_run){ bmap(i) * block, block };
 	}
 	if (r.length)
 		add_run(&r, max);

@@ -334,7 +334,7 @@ static void look_into_cache(struct fixture *f)
 	put_page(3, 0, entry_of(11)); /* still being read */
 	machine_u64(&m, place_of(13, 13, 12, 0), RETRY);
 	begin_swap();
-	CHECK_OK(slots_look(f->slots, cache, &e), &e);
+	CHECK_OK(slots_use_cache(f->slots, cache, &e), &e);
 	cache = NULL; /* the slots' now */
 }
 

@@ -45,7 +45,7 @@ static enum status measure(struct err *e)
 	plan.in = &blob.blob;
 	plan.reader = r;
 	plan.manifest = manifest;
-	st = smear_measure(&plan, &s, e);
+	st = smear_analyse(&plan, &s, e);
 	json_decref(manifest);
 	rsz_reader_close(r);
 	build_deinit(b);

@@ -201,7 +201,7 @@ static void measure(void)
 	plan.reader = r;
 	plan.manifest = manifest;
 	n_rows = 0;
-	CHECK_OK(smear_measure(&plan, &s, &e), &e);
+	CHECK_OK(smear_analyse(&plan, &s, &e), &e);
 	smear_deinit(&s);
 	json_decref(manifest);
 	rsz_reader_close(r);

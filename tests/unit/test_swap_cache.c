@@ -11,19 +11,19 @@
 
 static uint8_t bytes[PAGE_SIZE];
 
-static struct swap_look look(uint64_t slot)
+static struct swap_lookup look(uint64_t slot)
 {
-	struct swap_look l = { .file = AREA, .slot = slot };
+	struct swap_lookup l = { .file = AREA, .slot = slot };
 	struct err e = ERR_INIT;
 
 	memset(bytes, 0, sizeof(bytes));
-	CHECK_OK(swap_cache_look(cache, &l, 1, bytes, &e), &e);
+	CHECK_OK(swap_cache_lookup(cache, &l, 1, bytes, &e), &e);
 	return l;
 }
 
 static void check(uint64_t slot, enum swap_cache_state state)
 {
-	const struct swap_look l = look(slot);
+	const struct swap_lookup l = look(slot);
 
 	assert_int_equal(l.state, state);
 }
@@ -31,7 +31,7 @@ static void check(uint64_t slot, enum swap_cache_state state)
 /* Held by frame n, whose bytes came. */
 static void check_held(uint64_t slot, unsigned n)
 {
-	const struct swap_look l = look(slot);
+	const struct swap_lookup l = look(slot);
 
 	assert_int_equal(l.state, SWAP_CACHE_HELD);
 	assert_true(l.readable);
@@ -69,7 +69,7 @@ TEST(a_page_is_held_and_its_frame_read)
 
 TEST(a_frame_that_cannot_be_read_is_held_without_its_bytes)
 {
-	struct swap_look l;
+	struct swap_lookup l;
 
 	set_up_swap();
 	machine_u64(&m, place_of(70, 70, 12, 0), PAGE(2));
@@ -230,16 +230,16 @@ TEST(trees_that_lie_tell_nothing)
 
 TEST(numbers_beyond_all_areas_tell_nothing)
 {
-	struct swap_look l[] = { { .file = 32, .slot = 1 },
-				 { .file = 4, .slot = 1 },
-				 { .file = AREA, .slot = UINT64_MAX },
-				 { .file = AREA, .slot = UINT64_C(1) << 36 } };
+	struct swap_lookup l[] = { { .file = 32, .slot = 1 },
+				   { .file = 4, .slot = 1 },
+				   { .file = AREA, .slot = UINT64_MAX },
+				   { .file = AREA, .slot = UINT64_C(1) << 36 } };
 	uint8_t room[ARRAY_SIZE(l) * PAGE_SIZE];
 	struct err e = ERR_INIT;
 
 	set_up_swap();
 	begin_swap();
-	CHECK_OK(swap_cache_look(cache, l, ARRAY_SIZE(l), room, &e), &e);
+	CHECK_OK(swap_cache_lookup(cache, l, ARRAY_SIZE(l), room, &e), &e);
 	for (size_t i = 0; i < ARRAY_SIZE(l); i++)
 		assert_int_equal(l[i].state, SWAP_CACHE_UNKNOWN);
 	end_swap();
@@ -315,7 +315,7 @@ static struct outcomes change_at_each_moment(void (*what)(void), bool there_befo
 	struct outcomes ret = { 0 };
 
 	for (unsigned at = 0;; at++) {
-		struct swap_look l;
+		struct swap_lookup l;
 
 		set_up_swap();
 		changed_leaf = place_of(70, 70, 12, 0);

@@ -102,7 +102,7 @@ static void check_findings(const char *facts, const char *want)
 	char got[256] = "";
 
 	assert_non_null(doc);
-	preflight_judge_host(doc, &f);
+	preflight_check_host(doc, &f);
 	for (size_t i = 0; i < f.count; i++) {
 		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s ", f.at[i].what);
 		assert_int_equal(f.at[i].st, ST_OK);

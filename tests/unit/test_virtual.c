@@ -221,7 +221,7 @@ static void check_verdict(size_t k, enum verdict want)
 {
 	const struct told *t = at(VA(k));
 
-	assert_true(t->page.judged);
+	assert_true(t->page.has_verdict);
 	assert_string_equal(verdict_name(t->page.row.verdict), verdict_name(want));
 }
 
@@ -582,7 +582,7 @@ static void measure_same(void)
 	measured.in = &blob.blob;
 	measured.reader = r;
 	measured.manifest = manifest;
-	CHECK_OK(smear_measure(&measured, &s, &e), &e);
+	CHECK_OK(smear_analyse(&measured, &s, &e), &e);
 	smear_deinit(&s);
 	json_decref(manifest);
 	rsz_reader_close(r);
@@ -590,7 +590,7 @@ static void measure_same(void)
 	free(b);
 }
 
-/* Whatever smear_measure() counts a mapping as is what is said of it here, for every copy. */
+/* Whatever smear_analyse() counts a mapping as is what is said of it here, for every copy. */
 TEST(verdicts_are_those_of_the_measure)
 {
 	size_t compared = 0;

@@ -53,7 +53,7 @@ static void measure(void)
 	plan.in = &blob.blob;
 	plan.reader = r;
 	plan.manifest = manifest;
-	CHECK_OK(smear_measure(&plan, &s, &e), &e);
+	CHECK_OK(smear_analyse(&plan, &s, &e), &e);
 	json_decref(manifest);
 	rsz_reader_close(r);
 	build_deinit(b);

@@ -267,7 +267,7 @@ TEST(read_only_files_are_not_replaced)
 	CHECK_STATUS(output_set_open(&options, ".E01", &s, &e), ST_OUTPUT, &e);
 	CHECK_HAS(e.message, "is read-only");
 	assert_false(scratch_has(&dir, "ro.E01.partial"));
-	preflight_judge_output(options.path, true, 0, &room, &findings);
+	preflight_check_output(options.path, true, 0, &room, &findings);
 	assert_int_equal(findings.count, 1);
 	CHECK_HAS(findings.at[0].text.message, "is read-only");
 	findings_deinit(&findings);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/smear/piece.h"
+#include "agent/smear/mapping_run.h"
 
-static struct view view_of(const struct measure *m, const struct leaves *l, const struct leaf *leaf,
-			   uint64_t va)
+static struct view view_of(const struct analysis *m, const struct leaves *l,
+			   const struct leaf *leaf, uint64_t va)
 {
 	struct view v = { .leaf = leaf };
 
@@ -36,7 +36,7 @@ static const struct leaf *leaf_at(const struct leaves *l, size_t *i, uint64_t va
 }
 
 /* The next address at or behind `va` that any copy has; false if there is none. */
-static bool next_va(struct measure *m, const size_t at[COPIES], uint64_t *va)
+static bool next_va(struct analysis *m, const size_t at[COPIES], uint64_t *va)
 {
 	uint64_t best = UINT64_MAX;
 
@@ -53,12 +53,12 @@ static bool next_va(struct measure *m, const size_t at[COPIES], uint64_t *va)
 	return best != UINT64_MAX;
 }
 
-bool piece_next(struct measure *m, size_t at[COPIES], uint64_t from, struct piece *ret)
+bool mapping_run_next(struct analysis *m, size_t at[COPIES], uint64_t from, struct mapping_run *ret)
 {
 	const struct leaf *leaf[COPIES];
 	uint64_t last = UINT64_MAX;
 
-	*ret = (struct piece){ .va = from };
+	*ret = (struct mapping_run){ .va = from };
 	if (!next_va(m, at, &ret->va))
 		return false;
 	for (size_t c = 0; c < COPIES; c++)
@@ -69,7 +69,7 @@ bool piece_next(struct measure *m, size_t at[COPIES], uint64_t from, struct piec
 	return true;
 }
 
-enum change piece_change(const struct measure *m, const struct view *a, const struct view *b)
+enum change mapping_run_change(const struct analysis *m, const struct view *a, const struct view *b)
 {
 	const bool both = a->leaf && b->leaf;
 

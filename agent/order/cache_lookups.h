@@ -5,31 +5,33 @@
  * the entry's reading and before the slot's (smear/METHOD.md, section 6), and what it has is
  * captured.
  */
-#ifndef RAMSEAL_AGENT_ORDER_CACHE_LOOKS_H
-#define RAMSEAL_AGENT_ORDER_CACHE_LOOKS_H
+#ifndef RAMSEAL_AGENT_ORDER_CACHE_LOOKUPS_H
+#define RAMSEAL_AGENT_ORDER_CACHE_LOOKUPS_H
 
 #include "agent/order/slots.h"
 
 /* Slots that are looked for in one go: a piece. */
-#define CACHE_LOOKS_MAX (STREAM_CHUNK / PAGE_SIZE)
+#define CACHE_LOOKUPS_MAX (STREAM_CHUNK / PAGE_SIZE)
 
 /* NULL, of which nothing is ever seen, may be given to all but the first. */
-struct cache_looks;
+struct cache_lookups;
 
 /* The cache becomes the looks'. ST_NOMEM, and it has gone. */
-enum status cache_looks_create(struct swap_cache *cache, struct cache_looks **ret, struct err *e);
-void cache_looks_destroy(struct cache_looks *l);
+enum status cache_lookups_create(struct swap_cache *cache, struct cache_lookups **ret,
+				 struct err *e);
+void cache_lookups_destroy(struct cache_lookups *l);
 
 /*
- * Looks for the slots of area `file` that the extents cover, CACHE_LOOKS_MAX pages at most, and
+ * Looks for the slots of area `file` that the extents cover, CACHE_LOOKUPS_MAX pages at most, and
  * counts what it saw. What was made before must have been taken.
  */
-void cache_looks_make(struct cache_looks *l, uint32_t file, const struct rsz_extent *x, size_t n,
-		      struct slots_counts *counts);
+void cache_lookups_make(struct cache_lookups *l, uint32_t file, const struct rsz_extent *x,
+			size_t n, struct slots_counts *counts);
 
 /* What was seen, as a piece for the stream that the file has for it. False: there is nothing. */
-bool cache_looks_pending(const struct cache_looks *l);
-bool cache_looks_take(struct cache_looks *l, const struct slots_file *f, struct stream_piece *p);
+bool cache_lookups_pending(const struct cache_lookups *l);
+bool cache_lookups_take(struct cache_lookups *l, const struct slots_file *f,
+			struct stream_piece *p);
 
 /* Makes one extent of two if the second goes on where the first ends. */
 static inline bool slots_join(struct rsz_extent *x, const struct rsz_extent *next)

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/report/judge.h"
+#include "agent/report/rating.h"
 
-const char *judged_style(enum judged j)
+const char *rating_style(enum rating j)
 {
-	return j == JUDGED_GOOD ? "good" : j == JUDGED_FAIR ? "fair" : "bad";
+	return j == RATING_GOOD ? "good" : j == RATING_FAIR ? "fair" : "bad";
 }
 
-void judged_put(struct doc *d, enum judged j, const char *text)
+void rating_put(struct doc *d, enum rating j, const char *text)
 {
 	static const char *const signs[] = {
-		[JUDGED_GOOD] = "✓",
-		[JUDGED_FAIR] = "!",
-		[JUDGED_BAD] = "✗",
+		[RATING_GOOD] = "✓",
+		[RATING_FAIR] = "!",
+		[RATING_BAD] = "✗",
 	};
 
 	doc_printf(d, "<span class=\"judged %s\"><span aria-hidden=\"true\">%s</span> %s</span>",
-		   judged_style(j), signs[j], text);
+		   rating_style(j), signs[j], text);
 }
 
 /*
  * The outcome
  */
 
-static bool has_gaps(const struct run *r)
+static bool has_gaps(const struct report_run *r)
 {
 	const json_t *code = json_object_get(r->finish, "exit_code");
 
 	return json_integer_value(code) == EXIT_GAPS || r->missing;
 }
 
-enum judged outcome_judge(const struct run *r)
+enum rating outcome_rating(const struct report_run *r)
 {
 	if (!run_is_whole(r) || r->partial[0])
-		return JUDGED_BAD;
-	return has_gaps(r) || r->sealed_later ? JUDGED_FAIR : JUDGED_GOOD;
+		return RATING_BAD;
+	return has_gaps(r) || r->sealed_later ? RATING_FAIR : RATING_GOOD;
 }
 
 static const char *end_headline(enum rsz_end end)
@@ -48,7 +48,7 @@ static const char *end_headline(enum rsz_end end)
 	}
 }
 
-const char *outcome_headline(const struct run *r)
+const char *outcome_headline(const struct report_run *r)
 {
 	if (!run_is_whole(r))
 		return end_headline(r->end.end);
@@ -59,7 +59,7 @@ const char *outcome_headline(const struct run *r)
 	return r->sealed_later ? "Complete, sealed later" : "Complete";
 }
 
-static void put_not_whole(struct doc *d, const struct run *r)
+static void put_not_whole(struct doc *d, const struct report_run *r)
 {
 	doc_put(d, "<p>The container is ");
 	doc_put(d, rsz_end_name(r->end.end));
@@ -72,7 +72,7 @@ static void put_not_whole(struct doc *d, const struct run *r)
 				"checked.</p>");
 }
 
-static void put_early_end(struct doc *d, const struct run *r)
+static void put_early_end(struct doc *d, const struct report_run *r)
 {
 	const char *message = json_string_value(json_object_get(r->finish, "message"));
 
@@ -91,14 +91,14 @@ static void put_early_end(struct doc *d, const struct run *r)
 	doc_put(d, "</p>");
 }
 
-static void put_partial(struct doc *d, const struct run *r)
+static void put_partial(struct doc *d, const struct report_run *r)
 {
 	doc_put(d, "<p>The acquisition came to its end, but not all of it is there: it ");
 	html_strange(d, r->partial);
 	doc_put(d, ".</p>");
 }
 
-static void put_missing(struct doc *d, const struct run *r)
+static void put_missing(struct doc *d, const struct report_run *r)
 {
 	if (!r->missing)
 		return;
@@ -110,7 +110,7 @@ static void put_missing(struct doc *d, const struct run *r)
 	doc_put(d, " in no record.</p>");
 }
 
-static void put_gaps(struct doc *d, const struct run *r)
+static void put_gaps(struct doc *d, const struct report_run *r)
 {
 	const uint64_t unreadable = run_pages(r, PAGE_UNREADABLE);
 	const uint64_t skipped = run_pages(r, PAGE_SKIPPED);
@@ -129,7 +129,7 @@ static void put_gaps(struct doc *d, const struct run *r)
 	doc_put(d, "</p>");
 }
 
-static void put_seal(struct doc *d, const struct run *r)
+static void put_seal(struct doc *d, const struct report_run *r)
 {
 	if (r->sealed_later)
 		doc_put(d, "<p>The container was not sealed by the acquisition, but later: nothing "
@@ -141,7 +141,7 @@ static void put_seal(struct doc *d, const struct run *r)
 				"checked.</p>");
 }
 
-void outcome_put_reasons(struct doc *d, const struct run *r)
+void outcome_put_reasons(struct doc *d, const struct report_run *r)
 {
 	if (!run_is_whole(r))
 		put_not_whole(d, r);
@@ -167,25 +167,25 @@ static uint64_t sum_of(const uint64_t trust[static TRUSTS])
 	return trust[TRUST_SAFE] + trust[TRUST_AT_RISK] + trust[TRUST_WRONG];
 }
 
-enum judged safe_judge(const uint64_t trust[static TRUSTS])
+enum rating safe_rating(const uint64_t trust[static TRUSTS])
 {
 	const double safe = 100 * (double)trust[TRUST_SAFE];
 	const double all = (double)sum_of(trust);
 
-	return safe >= JUDGE_SAFE_GOOD * all   ? JUDGED_GOOD
-	       : safe >= JUDGE_SAFE_FAIR * all ? JUDGED_FAIR
-					       : JUDGED_BAD;
+	return safe >= RATING_SAFE_GOOD * all   ? RATING_GOOD
+	       : safe >= RATING_SAFE_FAIR * all ? RATING_FAIR
+						: RATING_BAD;
 }
 
 const char *safe_word(const uint64_t trust[static TRUSTS])
 {
 	static const char *const words[] = {
-		[JUDGED_GOOD] = "good",
-		[JUDGED_FAIR] = "fair",
-		[JUDGED_BAD] = "poor",
+		[RATING_GOOD] = "good",
+		[RATING_FAIR] = "fair",
+		[RATING_BAD] = "poor",
 	};
 
-	return words[safe_judge(trust)];
+	return words[safe_rating(trust)];
 }
 
 void safe_put_reason(struct doc *d, const uint64_t trust[static TRUSTS])
@@ -193,7 +193,7 @@ void safe_put_reason(struct doc *d, const uint64_t trust[static TRUSTS])
 	const bool risk = trust[TRUST_AT_RISK] >= trust[TRUST_WRONG];
 	const uint64_t most = trust[risk ? TRUST_AT_RISK : TRUST_WRONG];
 
-	judged_put(d, safe_judge(trust), safe_word(trust));
+	rating_put(d, safe_rating(trust), safe_word(trust));
 	if (!most)
 		return;
 	doc_put(d, ": ");

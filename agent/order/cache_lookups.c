@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/order/cache_looks.h"
+#include "agent/order/cache_lookups.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "agent/program/clock.h"
 
-struct cache_looks {
+struct cache_lookups {
 	struct swap_cache *cache;
-	struct swap_look looks[CACHE_LOOKS_MAX];
-	struct rsz_extent extents[CACHE_LOOKS_MAX];
+	struct swap_lookup lookups[CACHE_LOOKUPS_MAX];
+	struct rsz_extent extents[CACHE_LOOKUPS_MAX];
 	size_t n_extents; /* that are to go out */
-	struct page_status pages[CACHE_LOOKS_MAX];
+	struct page_status pages[CACHE_LOOKUPS_MAX];
 	size_t n_pages;
 	uint8_t *data;
 };
@@ -20,7 +20,7 @@ struct cache_looks {
  * Absence is a hole: the tree of the area's pages has none there, or one that is only on its way
  * back from the slot.
  */
-static struct page_status status_of(const struct swap_look *l)
+static struct page_status status_of(const struct swap_lookup *l)
 {
 	if (l->state != SWAP_CACHE_HELD)
 		return (struct page_status){ .state = PAGE_HOLE };
@@ -29,7 +29,7 @@ static struct page_status status_of(const struct swap_look *l)
 	return (struct page_status){ .state = PAGE_UNREADABLE, .detail = EIO };
 }
 
-static void count_look(struct slots_counts *c, enum swap_cache_state state)
+static void count_lookup(struct slots_counts *c, enum swap_cache_state state)
 {
 	c->absent += state == SWAP_CACHE_ABSENT;
 	c->held += state == SWAP_CACHE_HELD;
@@ -38,63 +38,64 @@ static void count_look(struct slots_counts *c, enum swap_cache_state state)
 }
 
 /* Adds the page of one look to what goes out. `x` has all but its address. */
-static void add_look(struct cache_looks *l, size_t i, const struct rsz_extent *x)
+static void add_lookup(struct cache_lookups *l, size_t i, const struct rsz_extent *x)
 {
 	struct rsz_extent one = *x;
 
-	one.address = l->looks[i].slot * PAGE_SIZE;
+	one.address = l->lookups[i].slot * PAGE_SIZE;
 	one.length = PAGE_SIZE;
 	if (!l->n_extents || !slots_join(&l->extents[l->n_extents - 1], &one))
 		l->extents[l->n_extents++] = one;
 	memmove(l->data + l->n_pages * PAGE_SIZE, l->data + i * PAGE_SIZE, PAGE_SIZE);
-	l->pages[l->n_pages++] = status_of(&l->looks[i]);
+	l->pages[l->n_pages++] = status_of(&l->lookups[i]);
 }
 
-static size_t list_looks(struct cache_looks *l, uint32_t file, const struct rsz_extent *x, size_t n)
+static size_t list_lookups(struct cache_lookups *l, uint32_t file, const struct rsz_extent *x,
+			   size_t n)
 {
 	size_t pages = 0;
 
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < rsz_extent_pages(&x[i]); k++)
-			l->looks[pages++] = (struct swap_look){
+			l->lookups[pages++] = (struct swap_lookup){
 				.file = file,
 				.slot = x[i].address / PAGE_SIZE + k,
 			};
 	return pages;
 }
 
-void cache_looks_make(struct cache_looks *l, uint32_t file, const struct rsz_extent *x, size_t n,
-		      struct slots_counts *counts)
+void cache_lookups_make(struct cache_lookups *l, uint32_t file, const struct rsz_extent *x,
+			size_t n, struct slots_counts *counts)
 {
-	const size_t pages = l ? list_looks(l, file, x, n) : 0;
+	const size_t pages = l ? list_lookups(l, file, x, n) : 0;
 	struct rsz_extent one = { .start = clock_mono_ns() };
 	size_t at = 0;
 
 	/* Without memory for it nothing is known, which is what the container says then. */
-	if (!pages || swap_cache_look(l->cache, l->looks, pages, l->data, NULL))
+	if (!pages || swap_cache_lookup(l->cache, l->lookups, pages, l->data, NULL))
 		return;
 	one.end = clock_mono_ns();
-	counts->look_ns += one.end - one.start;
+	counts->lookup_ns += one.end - one.start;
 	l->n_pages = 0;
 	for (size_t i = 0; i < n; i++) {
 		one.pass = x[i].pass;
 		one.reason = x[i].reason;
 		for (size_t k = rsz_extent_pages(&x[i]); k; k--, at++) {
-			count_look(counts, l->looks[at].state);
-			if (l->looks[at].state != SWAP_CACHE_UNKNOWN)
-				add_look(l, at, &one);
+			count_lookup(counts, l->lookups[at].state);
+			if (l->lookups[at].state != SWAP_CACHE_UNKNOWN)
+				add_lookup(l, at, &one);
 		}
 	}
 }
 
-bool cache_looks_pending(const struct cache_looks *l)
+bool cache_lookups_pending(const struct cache_lookups *l)
 {
 	return l && l->n_extents;
 }
 
-bool cache_looks_take(struct cache_looks *l, const struct slots_file *f, struct stream_piece *p)
+bool cache_lookups_take(struct cache_lookups *l, const struct slots_file *f, struct stream_piece *p)
 {
-	if (!cache_looks_pending(l))
+	if (!cache_lookups_pending(l))
 		return false;
 	memcpy(p->extents, l->extents, l->n_extents * sizeof(*l->extents));
 	memcpy(p->pages, l->pages, l->n_pages * sizeof(*l->pages));
@@ -106,9 +107,10 @@ bool cache_looks_take(struct cache_looks *l, const struct slots_file *f, struct 
 	return true;
 }
 
-enum status cache_looks_create(struct swap_cache *cache, struct cache_looks **ret, struct err *e)
+enum status cache_lookups_create(struct swap_cache *cache, struct cache_lookups **ret,
+				 struct err *e)
 {
-	struct cache_looks *l = calloc(1, sizeof(*l));
+	struct cache_lookups *l = calloc(1, sizeof(*l));
 
 	*ret = NULL;
 	if (!l) {
@@ -118,14 +120,14 @@ enum status cache_looks_create(struct swap_cache *cache, struct cache_looks **re
 	l->cache = cache;
 	l->data = malloc(STREAM_CHUNK);
 	if (!l->data) {
-		cache_looks_destroy(l);
+		cache_lookups_destroy(l);
 		return err_nomem(e);
 	}
 	*ret = l;
 	return ST_OK;
 }
 
-void cache_looks_destroy(struct cache_looks *l)
+void cache_lookups_destroy(struct cache_lookups *l)
 {
 	if (!l)
 		return;

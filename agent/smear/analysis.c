@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measuring: space by space, piece by piece, and what that adds up to. */
+/* Measuring: space by space, run by run, and what that adds up to. */
 #include <string.h>
 
-#include "agent/smear/piece.h"
+#include "agent/smear/mapping_run.h"
 
 /* Steps of judging in all: torn entries that map 1 GiB each must not take for ever. */
 #define WORK_QUICK (UINT64_C(1) << 24) /* with `tables_only`, which is to be quick */
@@ -20,15 +20,15 @@ static const struct {
  * One space
  */
 
-static enum status take_piece(struct measure *m, struct smear_space *s, struct piece *p,
-			      struct err *e)
+static enum status take_mapping_run(struct analysis *m, struct smear_space *s,
+				    struct mapping_run *p, struct err *e)
 {
 	enum status st = ST_OK;
 
 	for (size_t i = 0; i < PAIRS; i++) {
 		const struct view *a = &p->view[pairs[i].from], *b = &p->view[pairs[i].to];
 
-		p->change[i] = piece_change(m, a, b);
+		p->change[i] = mapping_run_change(m, a, b);
 		/* Where a space has no copy, nothing is compared: its fate tells. */
 		if (!smear__has_copy(&s->id, pairs[i].from) ||
 		    !smear__has_copy(&s->id, pairs[i].to) || (!a->leaf && !b->leaf))
@@ -37,7 +37,7 @@ static enum status take_piece(struct measure *m, struct smear_space *s, struct p
 		m->states[i][a->pte.state][b->pte.state] += p->pages;
 	}
 	for (size_t c = 0; c < COPIES && !st; c++)
-		st = smear__judge(m, s, p, (enum copy)c, e);
+		st = smear__classify(m, s, p, (enum copy)c, e);
 	return st;
 }
 
@@ -46,7 +46,7 @@ static enum status take_piece(struct measure *m, struct smear_space *s, struct p
  * an entry has the state of the table, not of 512 pages. Linux has migrating and PROT_NONE pages of
  * 2 MiB, and nothing else (is_pmd_migration_entry(), pmd_protnone()).
  */
-static bool is_away(const struct measure *m, const struct leaf *l)
+static bool is_away(const struct analysis *m, const struct leaf *l)
 {
 	const struct pte p = entry_decode(&m->entries, l->level, l->raw);
 
@@ -56,7 +56,7 @@ static bool is_away(const struct measure *m, const struct leaf *l)
 }
 
 /* Those from the first on. */
-static void drop_away(const struct measure *m, struct leaves *l, size_t first,
+static void drop_away(const struct analysis *m, struct leaves *l, size_t first,
 		      struct copy_sums *sums)
 {
 	size_t kept = first;
@@ -90,7 +90,7 @@ static enum status keep_states(struct transitions *t, const uint64_t states[PTE_
 	return ST_OK;
 }
 
-static void begin_space(struct measure *m)
+static void begin_space(struct analysis *m)
 {
 	memset(m->states, 0, sizeof(m->states));
 	for (size_t c = 0; c < COPIES; c++)
@@ -98,7 +98,7 @@ static void begin_space(struct measure *m)
 }
 
 /* Behind walks that are over. */
-static void end_space(struct measure *m, struct smear_space *s)
+static void end_space(struct analysis *m, struct smear_space *s)
 {
 	for (size_t c = 0; c < COPIES; c++) {
 		const struct leaves *l = &m->copy[c].leaves;
@@ -115,7 +115,7 @@ static void end_space(struct measure *m, struct smear_space *s)
 	}
 }
 
-static void begin_slice(struct measure *m, struct smear_space *s)
+static void begin_slice(struct analysis *m, struct smear_space *s)
 {
 	for (size_t c = 0; c < COPIES; c++)
 		s->copy[c].entries += m->copy[c].leaves.count;
@@ -132,9 +132,9 @@ static uint64_t leaves_last(const struct leaves *l)
 }
 
 /*
- * Large pages may lead beyond the slice: it ends where none does, so that no piece is cut in two.
+ * Large pages may lead beyond the slice: it ends where none does, so that no run is cut in two.
  */
-static enum status take_slice(struct measure *m, struct smear_space *s, uint64_t last,
+static enum status take_slice(struct analysis *m, struct smear_space *s, uint64_t last,
 			      struct err *e)
 {
 	size_t had[COPIES] = { 0 };
@@ -155,22 +155,23 @@ static enum status take_slice(struct measure *m, struct smear_space *s, uint64_t
 	return st;
 }
 
-static enum status measure_slice(struct measure *m, struct smear_space *s, uint64_t last,
+static enum status analyse_slice(struct analysis *m, struct smear_space *s, uint64_t last,
 				 struct err *e)
 {
 	size_t at[COPIES] = { 0 };
-	struct piece p;
+	struct mapping_run p;
 	enum status st = take_slice(m, s, last, e);
 
 	if (st)
 		return st;
 	begin_slice(m, s);
-	for (uint64_t va = 0; !st && piece_next(m, at, va, &p); va = p.va + p.pages * PAGE_SIZE)
-		st = take_piece(m, s, &p, e);
+	for (uint64_t va = 0; !st && mapping_run_next(m, at, va, &p);
+	     va = p.va + p.pages * PAGE_SIZE)
+		st = take_mapping_run(m, s, &p, e);
 	return st;
 }
 
-static enum status measure_space(struct measure *m, struct smear_space *s, struct err *e)
+static enum status analyse_space(struct analysis *m, struct smear_space *s, struct err *e)
 {
 	uint64_t last;
 	enum status st = ST_OK;
@@ -178,7 +179,7 @@ static enum status measure_space(struct measure *m, struct smear_space *s, struc
 	begin_space(m);
 	smear__begin_walks(m, &s->id, true);
 	while (!st && smear__next_slice(m, &last))
-		st = measure_slice(m, s, last, e);
+		st = analyse_slice(m, s, last, e);
 	smear__end_walks(m);
 	end_space(m, s);
 	for (size_t i = 0; i < PAIRS && !st; i++)
@@ -186,13 +187,13 @@ static enum status measure_space(struct measure *m, struct smear_space *s, struc
 	return st;
 }
 
-enum status smear__look(struct measure *m, struct smear_space *s, uint64_t first, uint64_t last,
-			struct err *e)
+enum status smear__visit(struct analysis *m, struct smear_space *s, uint64_t first, uint64_t last,
+			 struct err *e)
 {
 	size_t at[COPIES] = { 0 };
 	uint64_t va = first;
-	struct piece p;
-	enum status st = smear__walk_part(m, &s->id, first, last, e);
+	struct mapping_run p;
+	enum status st = smear__walk_range(m, &s->id, first, last, e);
 
 	if (st)
 		return st;
@@ -201,9 +202,9 @@ enum status smear__look(struct measure *m, struct smear_space *s, uint64_t first
 		drop_away(m, &m->copy[c].leaves, 0, &s->copy[c]);
 	begin_slice(m, s);
 	m->work = WORK_MAX;
-	while (!st && piece_next(m, at, va, &p) && p.va <= last) {
+	while (!st && mapping_run_next(m, at, va, &p) && p.va <= last) {
 		p.pages = MIN(p.pages, ((last - p.va) >> PAGE_SHIFT) + 1);
-		st = take_piece(m, s, &p, e);
+		st = take_mapping_run(m, s, &p, e);
 		va = p.va + p.pages * PAGE_SIZE;
 		if (!va || va > last)
 			break;
@@ -253,7 +254,7 @@ static void add_to_totals(struct smear *r, const struct smear_space *s,
 	}
 }
 
-static enum status measure_all(struct measure *m, struct err *e)
+static enum status analyse_all(struct analysis *m, struct err *e)
 {
 	struct smear *r = m->ret;
 	enum status st = ST_OK;
@@ -266,7 +267,7 @@ static enum status measure_all(struct measure *m, struct err *e)
 	for (; r->count < r->spaces.count && !st; r->count++) {
 		r->at[r->count].id = r->spaces.at[r->count];
 		r->at[r->count].id.image &= !m->plan->tables_only;
-		st = measure_space(m, &r->at[r->count], e);
+		st = analyse_space(m, &r->at[r->count], e);
 	}
 	return st;
 }
@@ -286,7 +287,7 @@ static bool is_guided(const json_t *manifest)
 	return false;
 }
 
-static enum status sum_up(struct measure *m, struct err *e)
+static enum status sum_up(struct analysis *m, struct err *e)
 {
 	struct smear *r = m->ret;
 	enum status st = ST_OK;
@@ -309,9 +310,9 @@ static enum status sum_up(struct measure *m, struct err *e)
 	return st;
 }
 
-enum status smear_measure(const struct smear_plan *plan, struct smear *ret, struct err *e)
+enum status smear_analyse(const struct smear_plan *plan, struct smear *ret, struct err *e)
 {
-	struct measure *m = calloc(1, sizeof(*m));
+	struct analysis *m = calloc(1, sizeof(*m));
 	enum status st;
 
 	*ret = (struct smear){ 0 };
@@ -321,7 +322,7 @@ enum status smear_measure(const struct smear_plan *plan, struct smear *ret, stru
 	m->ret = ret;
 	st = smear__set_up(m, e);
 	if (!st)
-		st = measure_all(m, e);
+		st = analyse_all(m, e);
 	if (!st)
 		st = sum_up(m, e);
 	smear__tear_down(m);
