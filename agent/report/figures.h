@@ -33,7 +33,7 @@ struct figure_bars {
 void figure_bars(struct doc *d, const struct figure_bars *f, enum svg_form form);
 
 struct figure_window {
-	const char *name; /* first, see figures_windows.c */
+	const char *name; /* first, see figures_window.c */
 	const struct window_summary *w;
 };
 
@@ -57,7 +57,7 @@ void figure_spread(struct doc *d, const struct figure_window *at, size_t count, 
 #define FIGURE_DOTS_SERIES 3
 
 struct figure_dot {
-	const char *name; /* first, see figures_windows.c */
+	const char *name; /* first, see figures_window.c */
 	uint64_t parts[FIGURE_DOTS_SERIES];
 };
 
