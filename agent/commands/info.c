@@ -16,7 +16,7 @@
 #include "agent/program/json.h"
 #include "agent/program/text.h"
 #include "agent/smear/input.h"
-#include "agent/smear/report.h"
+#include "agent/smear/print.h"
 
 static enum status info_run(struct cli *cli, struct err *e);
 

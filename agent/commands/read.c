@@ -14,7 +14,7 @@
 #include "agent/program/log.h"
 #include "agent/program/text.h"
 #include "agent/smear/input.h"
-#include "agent/smear/report.h"
+#include "agent/smear/print.h"
 #include "agent/virtual/virtual.h"
 
 static enum status read_run(struct cli *cli, struct err *e);

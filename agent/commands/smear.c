@@ -5,7 +5,7 @@
 #include "agent/commands/commands.h"
 #include "agent/program/json.h"
 #include "agent/smear/input.h"
-#include "agent/smear/report.h"
+#include "agent/smear/print.h"
 
 static enum status smear_run(struct cli *cli, struct err *e);
 

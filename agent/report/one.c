@@ -5,7 +5,7 @@
 #include "agent/program/clock.h"
 #include "agent/report/rating.h"
 #include "agent/report/one.h"
-#include "agent/smear/report.h"
+#include "agent/smear/print.h"
 
 static void section_glossary(struct doc *d, const struct report_run *r)
 {

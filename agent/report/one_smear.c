@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "agent/report/one.h"
-#include "agent/smear/report.h"
+#include "agent/smear/print.h"
 
 #define PROCESS_ROWS 60 /* of the table; the rest is summed */
 

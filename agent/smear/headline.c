@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "agent/smear/report.h"
+#include "agent/smear/print.h"
 #include "agent/smear/smear_internal.h"
 
 const char *cohort_name(enum cohort g)

@@ -5,7 +5,7 @@
 
 #include "agent/program/log.h"
 #include "agent/program/text.h"
-#include "agent/smear/report.h"
+#include "agent/smear/print.h"
 
 json_t *smear_numbers_json(const struct smear *s)
 {

@@ -2,8 +2,8 @@
 /*
  * A measured smear for people, for programs and for tables.
  */
-#ifndef RAMSEAL_AGENT_SMEAR_REPORT_H
-#define RAMSEAL_AGENT_SMEAR_REPORT_H
+#ifndef RAMSEAL_AGENT_SMEAR_PRINT_H
+#define RAMSEAL_AGENT_SMEAR_PRINT_H
 
 #include <jansson.h>
 
