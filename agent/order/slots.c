@@ -1,78 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/order/slots.h"
+#include "agent/order/slots_internal.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <string.h>
-#include <time.h>
 
-#include "agent/order/cache_lookups.h"
 #include "agent/paging/walk.h"
 #include "agent/program/clock.h"
 #include "formats/base/bytes.h"
 #include "formats/base/left.h"
 
-/* Wanted at once at most: some groups' worth, 32 MiB. Later they would not be near any more. */
-#define WANTS_MAX   8192
-/* Pages that are read in one go: a piece. */
-#define STAGE_PAGES CACHE_LOOKUPS_MAX
-/* What lies between two wanted ones costs less than another request. */
-#define GAP_PAGES   8
 /* The memory waits one part in so many of its time, and this on top in the beginning. */
-#define WAIT_SHARE  5
-#define WAIT_FIRST  (NS_PER_SECOND / 20)
-#define WORD_BITS   64
-
-struct file {
-	struct slots_file file;
-	uint64_t pages;  /* whole ones; 0: there is no such file */
-	uint64_t *read;  /* one bit each: read, or being read */
-	uint64_t *again; /* likewise, and it had been read before */
-	uint64_t *due;   /* likewise: wanted, or being read */
-};
-
-struct want {
-	uint32_t round; /* what was asked for together; the newest is the nearest */
-	uint32_t file;
-	uint64_t page;
-};
-
-/* Whose the stage is. */
-enum stage_state {
-	STAGE_EMPTY,   /* the feed's */
-	STAGE_READING, /* the reader's */
-	STAGE_FULL,    /* the feed's, to go out */
-};
-
-struct slots {
-	struct entry_reader entries;
-	bool patient;
-	struct file files[PTE_FILES_MAX];
-	struct want wants[WANTS_MAX];
-	size_t n_wants;
-	bool sorted;
-	uint32_t round;
-	struct slots_counts counts;
-	uint64_t begun; /* monotonic ns: when somebody first asked; 0: nobody has */
-
-	/* What is read in one go, of one file; the extents say what, before it is. */
-	struct rsz_extent extents[STAGE_PAGES];
-	size_t n_extents;
-	struct page_status pages[STAGE_PAGES];
-	void *memory;
-	uint8_t *data; /* in it, on a page, as unbuffered devices want it */
-	uint32_t file;
-	struct cache_lookups *lookups; /* at them, by the feed's thread; NULL: nobody looks */
-
-	pthread_t thread;
-	bool has_thread;
-	pthread_mutex_t lock; /* guards the rest */
-	pthread_cond_t asked;
-	pthread_cond_t done;
-	clockid_t clock; /* that `done` waits by */
-	enum stage_state state;
-	bool quit;
-};
+#define WAIT_SHARE 5
+#define WAIT_FIRST (NS_PER_SECOND / 20)
+#define WORD_BITS  64
 
 /*
  * Bits
@@ -101,97 +40,13 @@ bool slots_has(const struct slots *s, uint32_t number, uint64_t page)
 }
 
 /*
- * The reader
- */
-
-static uint64_t end_of(const struct rsz_extent *x)
-{
-	return x->address + x->length;
-}
-
-/*
- * How many extents from `i` on are read by one request: near neighbours for which there is `room`.
- */
-static size_t request_at(const struct slots *s, size_t i, size_t room)
-{
-	const struct rsz_extent *first = &s->extents[i];
-	size_t n = 1;
-
-	for (; i + n < s->n_extents; n++) {
-		const struct rsz_extent *x = first + n;
-
-		if (x->address < end_of(x - 1) ||
-		    x->address - end_of(x - 1) > GAP_PAGES * PAGE_SIZE ||
-		    end_of(x) - first->address > room * PAGE_SIZE)
-			break;
-	}
-	return n;
-}
-
-/* Reads `n` extents to `at`, and drops what lies between them. Returns where the next goes. */
-static size_t read_request(struct slots *s, struct rsz_extent *x, size_t n, size_t at)
-{
-	const uint64_t first = x->address, start = clock_mono_ns();
-	const size_t bytes = (size_t)(end_of(&x[n - 1]) - first), to = at;
-	struct extract_piece piece;
-	uint64_t end;
-
-	if (extract_read(s->files[s->file].file.source, first, s->data + to * PAGE_SIZE, bytes,
-			 s->pages + to, &piece, NULL) ||
-	    piece.length != bytes)
-		return at;
-	end = clock_mono_ns();
-	for (size_t i = 0; i < n; i++, x++) {
-		const size_t from = to + (size_t)((x->address - first) / PAGE_SIZE);
-		const size_t pages = rsz_extent_pages(x);
-
-		x->start = start;
-		x->end = end;
-		memmove(s->data + at * PAGE_SIZE, s->data + from * PAGE_SIZE, x->length);
-		memmove(s->pages + at, s->pages + from, pages * sizeof(*s->pages));
-		at += pages;
-	}
-	return at;
-}
-
-static void read_stage(struct slots *s)
-{
-	size_t at = 0;
-
-	for (size_t i = 0, n; i < s->n_extents; i += n) {
-		n = request_at(s, i, STAGE_PAGES - at);
-		at = read_request(s, &s->extents[i], n, at);
-	}
-}
-
-static void *reader_thread(void *arg)
-{
-	struct slots *s = arg;
-
-	pthread_mutex_lock(&s->lock);
-	for (;;) {
-		while (s->state != STAGE_READING && !s->quit)
-			pthread_cond_wait(&s->asked, &s->lock);
-		if (s->state != STAGE_READING)
-			break;
-		pthread_mutex_unlock(&s->lock);
-		read_stage(s);
-		pthread_mutex_lock(&s->lock);
-		s->state = STAGE_FULL;
-		pthread_cond_signal(&s->done);
-	}
-	pthread_mutex_unlock(&s->lock);
-	return NULL;
-}
-
-/*
  * Wanting
  */
 
 /* What an entry of the lowest level names; NULL if it is no slot of a file that is here. */
-static struct file *find_slot(struct slots *s, uint64_t raw, struct want *ret)
+static struct slots_area *find_slot(struct slots *s, uint64_t raw, struct slot_want *ret)
 {
-	struct file *f;
+	struct slots_area *f;
 	struct pte p;
 
 	if (!raw || (raw & PTE_PRESENT))
@@ -200,17 +55,17 @@ static struct file *find_slot(struct slots *s, uint64_t raw, struct want *ret)
 	if ((p.state != PTE_PAGE_FILE && p.state != PTE_SWAP) || p.file >= PTE_FILES_MAX)
 		return NULL;
 	f = &s->files[p.file];
-	*ret = (struct want){ s->round, p.file, p.slot };
+	*ret = (struct slot_want){ s->round, p.file, p.slot };
 	return p.slot < f->pages ? f : NULL;
 }
 
 size_t slots_count(struct slots *s, const uint8_t *table)
 {
-	struct want w;
+	struct slot_want w;
 	size_t n = 0;
 
 	for (size_t i = 0; s && i < TABLE_ENTRIES; i++) {
-		const struct file *f = find_slot(s, get_le64(table + 8 * i), &w);
+		const struct slots_area *f = find_slot(s, get_le64(table + 8 * i), &w);
 
 		n += f && !has_slot_bit(f->read, w.page);
 	}
@@ -219,10 +74,10 @@ size_t slots_count(struct slots *s, const uint8_t *table)
 
 bool slots_due(struct slots *s, const uint8_t *table)
 {
-	struct want w;
+	struct slot_want w;
 
 	for (size_t i = 0; s && i < TABLE_ENTRIES; i++) {
-		const struct file *f = find_slot(s, get_le64(table + 8 * i), &w);
+		const struct slots_area *f = find_slot(s, get_le64(table + 8 * i), &w);
 
 		if (f && has_slot_bit(f->due, w.page))
 			return true;
@@ -232,7 +87,7 @@ bool slots_due(struct slots *s, const uint8_t *table)
 
 static int compare_wants(const void *a, const void *b)
 {
-	const struct want *x = a, *y = b;
+	const struct slot_want *x = a, *y = b;
 
 	if (x->round != y->round)
 		return x->round > y->round ? -1 : 1;
@@ -261,21 +116,21 @@ static void drop_wants(struct slots *s, size_t keep)
 }
 
 /* Once for everybody, and once more for those whose entry came to name it later. */
-static bool is_slot_wanted(const struct file *f, uint64_t page, bool changed)
+static bool is_slot_wanted(const struct slots_area *f, uint64_t page, bool changed)
 {
 	return !has_slot_bit(f->read, page) || (changed && !has_slot_bit(f->again, page));
 }
 
 size_t slots_want(struct slots *s, const uint8_t *table, uint64_t changed)
 {
-	struct want w;
+	struct slot_want w;
 	size_t n = 0;
 
 	/* The oldest make room for a table's. */
 	if (s)
-		drop_wants(s, WANTS_MAX - TABLE_ENTRIES);
+		drop_wants(s, SLOTS_WANTS_MAX - TABLE_ENTRIES);
 	for (size_t i = 0; s && i < TABLE_ENTRIES; i++) {
-		const struct file *f = find_slot(s, get_le64(table + 8 * i), &w);
+		const struct slots_area *f = find_slot(s, get_le64(table + 8 * i), &w);
 
 		if (f && has_slot_bit(f->due, w.page)) {
 			n++;
@@ -296,12 +151,12 @@ size_t slots_want(struct slots *s, const uint8_t *table, uint64_t changed)
  */
 
 /* The bits that say that it was read so often. */
-static uint64_t *bits_of(struct file *f, unsigned pass)
+static uint64_t *bits_of(struct slots_area *f, unsigned pass)
 {
 	return pass ? f->again : f->read;
 }
 
-static struct rsz_extent extent_of(const struct file *f, uint64_t page)
+static struct rsz_extent extent_of(const struct slots_area *f, uint64_t page)
 {
 	const bool again = has_slot_bit(f->read, page);
 
@@ -313,7 +168,7 @@ static struct rsz_extent extent_of(const struct file *f, uint64_t page)
 	};
 }
 
-static void stage_page(struct slots *s, struct file *f, uint64_t page)
+static void stage_page(struct slots *s, struct slots_area *f, uint64_t page)
 {
 	const struct rsz_extent one = extent_of(f, page);
 
@@ -325,12 +180,12 @@ static void stage_page(struct slots *s, struct file *f, uint64_t page)
 /*
  * How many pages lie between the stage and the next that is wanted, if none was read or wanted yet.
  */
-static size_t gap_before(const struct slots *s, const struct file *f, uint64_t page)
+static size_t gap_before(const struct slots *s, const struct slots_area *f, uint64_t page)
 {
 	const struct rsz_extent *last = s->n_extents ? &s->extents[s->n_extents - 1] : NULL;
-	const uint64_t from = last && !last->pass ? end_of(last) / PAGE_SIZE : page;
+	const uint64_t from = last && !last->pass ? slots__end_of(last) / PAGE_SIZE : page;
 
-	if (page <= from || page - from > GAP_PAGES || has_slot_bit(f->read, page))
+	if (page <= from || page - from > SLOTS_GAP_PAGES || has_slot_bit(f->read, page))
 		return 0;
 	for (uint64_t i = from; i < page; i++)
 		if (has_slot_bit(f->read, i) || has_slot_bit(f->due, i))
@@ -350,16 +205,16 @@ static bool take_wants(struct slots *s)
 
 	sort_wants(s);
 	s->n_extents = 0;
-	for (; taken < s->n_wants && pages < STAGE_PAGES; taken++) {
-		const struct want *w = &s->wants[taken];
-		struct file *f = &s->files[w->file];
+	for (; taken < s->n_wants && pages < SLOTS_STAGE_PAGES; taken++) {
+		const struct slot_want *w = &s->wants[taken];
+		struct slots_area *f = &s->files[w->file];
 		size_t gap;
 
 		if (pages && w->file != s->file)
 			break;
 		s->file = w->file;
 		gap = gap_before(s, f, w->page);
-		if (pages + gap < STAGE_PAGES)
+		if (pages + gap < SLOTS_STAGE_PAGES)
 			for (; gap; gap--, pages++) {
 				flip_bit(f->due, w->page - gap);
 				stage_page(s, f, w->page - gap);
@@ -372,34 +227,16 @@ static bool take_wants(struct slots *s)
 	return pages != 0;
 }
 
-static enum stage_state state_of(struct slots *s)
-{
-	enum stage_state ret;
-
-	pthread_mutex_lock(&s->lock);
-	ret = s->state;
-	pthread_mutex_unlock(&s->lock);
-	return ret;
-}
-
-static void set_state(struct slots *s, enum stage_state state)
-{
-	pthread_mutex_lock(&s->lock);
-	s->state = state;
-	pthread_cond_signal(&s->asked);
-	pthread_mutex_unlock(&s->lock);
-}
-
 static void begin_stage(struct slots *s)
 {
-	if (state_of(s) != STAGE_EMPTY || cache_lookups_pending(s->lookups) || !take_wants(s))
+	if (slots__state(s) != STAGE_EMPTY || cache_lookups_pending(s->lookups) || !take_wants(s))
 		return;
 	cache_lookups_make(s->lookups, s->file, s->extents, s->n_extents, &s->counts);
 	if (s->patient) {
-		read_stage(s);
-		set_state(s, STAGE_FULL);
+		slots__read_stage(s);
+		slots__set_state(s, STAGE_FULL);
 	} else {
-		set_state(s, STAGE_READING);
+		slots__set_state(s, STAGE_READING);
 	}
 }
 
@@ -409,7 +246,7 @@ static void begin_stage(struct slots *s)
  */
 static bool take_stage(struct slots *s, struct stream_piece *p)
 {
-	struct file *f = &s->files[s->file];
+	struct slots_area *f = &s->files[s->file];
 	size_t pages = 0;
 
 	for (size_t i = 0; i < s->n_extents; i++) {
@@ -432,7 +269,7 @@ static bool take_stage(struct slots *s, struct stream_piece *p)
 		p->result = f->file.result;
 	}
 	s->counts.read += pages;
-	set_state(s, STAGE_EMPTY);
+	slots__set_state(s, STAGE_EMPTY);
 	begin_stage(s);
 	return pages != 0;
 }
@@ -440,32 +277,6 @@ static bool take_stage(struct slots *s, struct stream_piece *p)
 /*
  * Waiting
  */
-
-static struct timespec time_in(clockid_t clock, uint64_t ns)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	ns += (uint64_t)t.tv_nsec;
-	t.tv_sec += (time_t)(ns / NS_PER_SECOND);
-	t.tv_nsec = (long)(ns % NS_PER_SECOND);
-	return t;
-}
-
-/* For at most `most` ns; UINT64_MAX: for as long as it takes. Returns how long it was. */
-static uint64_t wait_for_reader(struct slots *s, uint64_t most)
-{
-	const uint64_t begin = clock_mono_ns();
-	const struct timespec until = time_in(s->clock, most == UINT64_MAX ? 0 : most);
-	int error = 0;
-
-	pthread_mutex_lock(&s->lock);
-	while (s->state == STAGE_READING && error != ETIMEDOUT)
-		error = most == UINT64_MAX ? pthread_cond_wait(&s->done, &s->lock)
-					   : pthread_cond_timedwait(&s->done, &s->lock, &until);
-	pthread_mutex_unlock(&s->lock);
-	return clock_mono_ns() - begin;
-}
 
 /* How long the memory may wait now. */
 static uint64_t allowance(struct slots *s)
@@ -490,9 +301,9 @@ bool slots_next(struct slots *s, struct stream_piece *p)
 	begin_stage(s);
 	if (cache_lookups_take(s->lookups, &s->files[s->file].file, p))
 		return true;
-	if (most && state_of(s) == STAGE_READING)
-		s->counts.waited_ns += wait_for_reader(s, most);
-	return state_of(s) == STAGE_FULL && take_stage(s, p);
+	if (most && slots__state(s) == STAGE_READING)
+		s->counts.waited_ns += slots__wait(s, most);
+	return slots__state(s) == STAGE_FULL && take_stage(s, p);
 }
 
 bool slots_end(struct slots *s, struct stream_piece *p)
@@ -502,9 +313,9 @@ bool slots_end(struct slots *s, struct stream_piece *p)
 	drop_wants(s, 0);
 	if (cache_lookups_take(s->lookups, &s->files[s->file].file, p))
 		return true;
-	if (state_of(s) == STAGE_READING)
-		wait_for_reader(s, UINT64_MAX);
-	return state_of(s) == STAGE_FULL && take_stage(s, p);
+	if (slots__state(s) == STAGE_READING)
+		slots__wait(s, UINT64_MAX);
+	return slots__state(s) == STAGE_FULL && take_stage(s, p);
 }
 
 struct slots_counts slots_counts(const struct slots *s)
@@ -520,7 +331,7 @@ enum status slots_add_file(struct slots *s, uint32_t number, const struct slots_
 			   struct err *e)
 {
 	const uint64_t pages = extract_now(f->source)->size / PAGE_SIZE;
-	struct file *to = &s->files[number];
+	struct slots_area *to = &s->files[number];
 
 	*ret = !to->pages && pages;
 	if (!*ret)
@@ -535,57 +346,29 @@ enum status slots_add_file(struct slots *s, uint32_t number, const struct slots_
 	return ST_OK;
 }
 
-/* The clock that nobody sets, where conditions can wait by it. */
-static void init_conditions(struct slots *s)
-{
-	pthread_condattr_t by;
-
-	pthread_condattr_init(&by);
-	s->clock = CLOCK_MONOTONIC;
-	if (pthread_condattr_setclock(&by, CLOCK_MONOTONIC))
-		s->clock = CLOCK_REALTIME;
-	pthread_mutex_init(&s->lock, NULL);
-	pthread_cond_init(&s->asked, NULL);
-	pthread_cond_init(&s->done, &by);
-	pthread_condattr_destroy(&by);
-}
-
 enum status slots_create(const struct entry_reader *entries, bool patient, struct slots **ret,
 			 struct err *e)
 {
 	struct slots *s = calloc(1, sizeof(*s));
-	int error;
+	enum status st;
 
 	if (!s)
 		return err_nomem(e);
 	s->entries = *entries;
 	s->patient = patient;
-	init_conditions(s);
+	slots__init_reader(s);
 	s->memory = malloc(STREAM_CHUNK + PAGE_SIZE);
 	if (!s->memory) {
 		slots_destroy(s);
 		return err_nomem(e);
 	}
 	s->data = (uint8_t *)s->memory + PAGE_SIZE - (uintptr_t)s->memory % PAGE_SIZE;
-	error = patient ? 0 : pthread_create(&s->thread, NULL, reader_thread, s);
-	s->has_thread = !patient && !error;
-	if (error) {
+	st = patient ? ST_OK : slots__start_reader(s, e);
+	if (st)
 		slots_destroy(s);
-		return err_from_errno(e, ST_SYSTEM, error, "a thread for page files");
-	}
-	*ret = s;
-	return ST_OK;
-}
-
-static void end_thread(struct slots *s)
-{
-	if (!s->has_thread)
-		return;
-	pthread_mutex_lock(&s->lock);
-	s->quit = true;
-	pthread_cond_signal(&s->asked);
-	pthread_mutex_unlock(&s->lock);
-	pthread_join(s->thread, NULL);
+	else
+		*ret = s;
+	return st;
 }
 
 enum status slots_use_cache(struct slots *s, struct swap_cache *cache, struct err *e)
@@ -597,7 +380,7 @@ void slots_leave(struct slots *s)
 {
 	if (!s)
 		return;
-	end_thread(s);
+	slots__end_reader(s);
 	left_keep(s);
 }
 
@@ -605,11 +388,9 @@ void slots_destroy(struct slots *s)
 {
 	if (!s)
 		return;
-	end_thread(s);
+	slots__end_reader(s);
 	cache_lookups_destroy(s->lookups);
-	pthread_cond_destroy(&s->done);
-	pthread_cond_destroy(&s->asked);
-	pthread_mutex_destroy(&s->lock);
+	slots__deinit_reader(s);
 	for (size_t i = 0; i < PTE_FILES_MAX; i++) {
 		free(s->files[i].read);
 		free(s->files[i].again);
