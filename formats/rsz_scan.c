@@ -468,6 +468,17 @@ static bool stopped_here(const struct rsz_scan *s)
 	return !found;
 }
 
+/* A record that is whole is counted, and hashed with those before it. */
+static void step_over(struct rsz_scan *s, const struct rsz__prefix *p)
+{
+	s->sequence++;
+	s->offset += p->header + p->stored;
+	if (p->type == RSZ_CLOSE)
+		finish(s, RSZ_END_SEALED, "");
+	else
+		merkle_add(&s->tree, s->sha, p->digest);
+}
+
 enum status rsz_scan_next(struct rsz_scan *s, struct rsz_record *ret, struct err *e)
 {
 	struct rsz_record rec = { .header = s->header, .offset = s->offset };
@@ -511,12 +522,7 @@ enum status rsz_scan_next(struct rsz_scan *s, struct rsz_record *ret, struct err
 	rec.stored = p.stored;
 	rec.content = p.content;
 	*ret = rec;
-	s->sequence++;
-	s->offset += p.header + p.stored;
-	if (p.type == RSZ_CLOSE)
-		finish(s, RSZ_END_SEALED, "");
-	else
-		merkle_add(&s->tree, s->sha, p.digest);
+	step_over(s, &p);
 	return ST_OK;
 }
 

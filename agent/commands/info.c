@@ -344,13 +344,9 @@ static void print_processes(json_t *doc)
 			  json_array_size(json_object_get(o, "renamed")));
 }
 
-static void info_print_text(struct container *c, json_t *doc, const struct container_sums *s,
-			    const struct origin *o)
+/* The file, and how far it is whole. */
+static void info_print_state(json_t *doc, const struct rsz_scan_result *end)
 {
-	const struct rsz_scan_result *end = &s->end;
-	json_t *outcome = json_object_get(doc, "outcome");
-	char slept[SLEEP_TEXT_MAX];
-
 	print_row("file", "%s", json_string_value(json_object_get(doc, "file")));
 	if (end->end == RSZ_END_SEALED)
 		print_row("state", "sealed, %" PRIu64 " records, root %s", end->records,
@@ -362,6 +358,15 @@ static void info_print_text(struct container *c, json_t *doc, const struct conta
 		print_row("", "not by the acquisition, but later");
 	if (end->behind)
 		print_row("", "%" PRIu64 " bytes follow that are no part of it", end->behind);
+}
+
+static void info_print_text(struct container *c, json_t *doc, const struct container_sums *s,
+			    const struct origin *o)
+{
+	json_t *outcome = json_object_get(doc, "outcome");
+	char slept[SLEEP_TEXT_MAX];
+
+	info_print_state(doc, &s->end);
 	print_row("outcome", "%s",
 		  outcome ? json_string_value(outcome) : "the acquisition did not come to its end");
 	if (sleep_watch_text(json_object_get(doc, "sleeps"), slept))
