@@ -6,15 +6,6 @@
 
 #include "agent/program/text.h"
 
-/* A tenth of a percent; "-" of nothing. */
-static void put_percent(uint64_t part, uint64_t whole, char ret[static 16])
-{
-	if (whole)
-		snprintf(ret, 16, "%.1f %%", 100.0 * (double)part / (double)whole);
-	else
-		snprintf(ret, 16, "-");
-}
-
 /* "12.345 s", "3.2 ms", "810 ns". */
 static void duration(uint64_t ns, char ret[static 32])
 {
@@ -26,11 +17,6 @@ static void duration(uint64_t ns, char ret[static 32])
 		snprintf(ret, 32, "%.1f us", (double)ns / 1e3);
 	else
 		snprintf(ret, 32, "%" PRIu64 " ns", ns);
-}
-
-static uint64_t trust_sum(const uint64_t trust[TRUSTS])
-{
-	return trust[TRUST_SAFE] + trust[TRUST_AT_RISK] + trust[TRUST_WRONG];
 }
 
 static void print_slots(const struct window_summary *w, FILE *out)
@@ -55,7 +41,7 @@ static void print_copy(const struct smear *s, enum copy copy, FILE *out)
 
 	smear_trust(s, copy, trust);
 	for (size_t i = 0; i < TRUSTS; i++)
-		put_percent(trust[i], trust_sum(trust), share[i]);
+		smear_percent(trust[i], trust_sum(trust), share[i]);
 	duration(c->window[WINDOW_FRAMES].median, median);
 	duration(c->window[WINDOW_FRAMES].p95, p95);
 	duration(c->window[WINDOW_FRAMES].max, max);
@@ -141,7 +127,7 @@ static void print_space(const struct smear_space *s, FILE *out)
 	uint64_t trust[TRUSTS];
 
 	copy_trust(c, trust);
-	put_percent(trust[TRUST_SAFE], trust_sum(trust), share);
+	smear_percent(trust[TRUST_SAFE], trust_sum(trust), share);
 	text_printable(s->id.listed ? s->id.name : "(not listed)", name, sizeof(name));
 	fprintf(out,
 		"%7" PRIu32 " %-16s %-5s %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %8s %9" PRIu64
