@@ -54,7 +54,7 @@ enum status container_outcome(const struct container *c, struct err *e);
 
 /*
  * How the acquisition ended, by its own account: {"exit_code":, "outcome":, "message":, "sleeps":};
- * null if it did not come to its end. NULL if out of memory.
+ * null if it did not finish. NULL if out of memory.
  */
 json_t *container_acquisition_json(const struct container *c);
 

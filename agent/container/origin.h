@@ -32,7 +32,7 @@ struct origin {
 
 /* What is said instead of how safe a page is. */
 #define ORIGIN_STILL_WHY                                                                           \
-	"an image file does not change while it is read; what moved while it was taken is not "    \
+	"an image file does not change while it is read; what changed while it was taken is not "  \
 	"known"
 
 /* `begin` and `end` are lines or NULL; `lines` has the "tables" lines, and may have others. */

@@ -93,14 +93,14 @@ static void put_window_cards(struct doc *d, const struct window_summary *w)
 	card_end(d, TERM_QUANTILE, "median mapping window");
 	card_begin(d, "");
 	doc_duration(d, w->p95);
-	card_end(d, TERM_QUANTILE, "95 % of windows at most");
+	card_end(d, TERM_QUANTILE, "95th percentile of windows");
 }
 
 static void put_image_card(struct doc *d)
 {
 	card_begin(d, "");
 	doc_put(d, "not applicable");
-	card_end(d, TERM_NOT_APPLICABLE, "safe or at risk, of an image");
+	card_end(d, TERM_NOT_APPLICABLE, "safe or at risk, for an image");
 }
 
 /* Of one that is not all of it, how much there would have been. */

@@ -120,7 +120,7 @@ static void put_again(struct doc *d, const struct report_run *r)
 	static const char *const reasons[SUMS_REASONS] = {
 		[RSZ_TABLE_CHANGED] = "a page table that names it changed",
 		[RSZ_FILE_CHANGED] = "the file changed",
-		[RSZ_TABLE_AGAIN] = "a page table, behind what it names",
+		[RSZ_TABLE_AGAIN] = "a page table, after what it names",
 	};
 
 	bool any = false;
@@ -147,7 +147,7 @@ static void put_order(struct doc *d, const struct report_run *r)
 	static const struct {
 		const char *key, *text;
 	} counts[] = {
-		{ "guided_pages", "pages read by the page tables" },
+		{ "guided_pages", "pages read by way of page tables" },
 		{ "retaken_pages", "captured again because their entry had changed" },
 		{ "not_retaken", "not captured again, because the limit was reached" },
 		{ "tables_changed", "tables that had changed when they were read again" },
@@ -297,15 +297,15 @@ bool has_timeline(const struct report_run *r)
 void section_timeline(struct doc *d, const struct report_run *r)
 {
 	page_figure_begin(d, figure_of_timeline, r, 1);
-	doc_put(d, "<figcaption>A mark: something was ");
+	doc_put(d, "<figcaption>Each mark: something was ");
 	glossary_link(d, TERM_CAPTURE, "captured");
 	doc_put(d, " there then, or given up. It covers ");
 	doc_duration(d, timeline_cell_ns(&r->timeline));
 	doc_put(d, " and at most ");
 	doc_size(d, timeline_cell_bytes(&r->timeline));
 	doc_put(d, " of addresses (on a small screen twice as much of both), however many captures "
-		   "fall into it. Long stretches of addresses "
-		   "that nobody captured are left out. Below: when each stream was read.");
+		   "fall into it. Long ranges of addresses without a capture are left out. Below: "
+		   "when each stream was read.");
 	if (r->sums.count > ONE_STREAMS)
 		doc_put(d, " Only the first streams are shown.");
 	doc_put(d, "</figcaption>");
@@ -343,7 +343,7 @@ static void put_file_hash(struct html_table *t, const json_t *line)
 	doc_text_cut(t->d,
 		     hash     ? hash
 		     : guided ? "none: parts of it were read before the rest"
-			      : "none: it changed, or is not complete",
+			      : "none: it changed, or is incomplete",
 		     80);
 	html_cell_end(t);
 	html_row_end(t);
@@ -386,10 +386,9 @@ void section_integrity(struct doc *d, const struct report_run *r)
 	glossary_link(d, TERM_CHECKED, r->checked ? "All hashes" : "Headers and root");
 	doc_put(d, " of the ");
 	doc_count(d, r->end.records);
-	doc_put(d,
-		" records that are whole were checked. The root proves that this is the "
-		"container that was sealed then only if it is compared with the root noted then. "
-		"This report cannot know that one.</p>\n");
+	doc_put(d, " whole records were checked. To prove that this is the container that was "
+		   "sealed, compare the root with the one noted at that time. This report cannot "
+		   "know that one.</p>\n");
 	html_table(&t, d, NULL);
 	html_column(&t, TERMS, "of");
 	html_column(&t, TERMS, "SHA-256 (the identity is random)");
@@ -399,6 +398,6 @@ void section_integrity(struct doc *d, const struct report_run *r)
 	put_hash(&t, TERMS, "the acquiring program", tool ? tool : "not recorded");
 	put_file_hashes(&t, r);
 	html_table_end(&t);
-	doc_put(d, "<p class=\"soft\">Hashes of the program and of files are what the acquisition "
-		   "wrote into its manifest.</p>\n");
+	doc_put(d, "<p class=\"soft\">The acquisition itself recorded the hashes of the program "
+		   "and of files in its manifest.</p>\n");
 }

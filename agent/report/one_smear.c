@@ -130,13 +130,13 @@ static void put_scan(struct doc *d, const struct report_run *r)
 		doc_put(d, " from the list of processes; of the processes listed, ");
 		doc_count(d, (uint64_t)missed);
 		doc_put(d, missed == 1 ? " was" : " were");
-		doc_put(d, " not found so.");
+		doc_put(d, " not found in this way.");
 		if (unlisted <= 0)
 			continue;
 		doc_put(d, " Of ");
 		doc_count(d, (uint64_t)unlisted);
-		doc_put(d,
-			" more nobody knows whether the list has them, because it is not whole.");
+		doc_put(d, " more it is not known whether the list has them, because the list is "
+			   "incomplete.");
 	}
 }
 
@@ -193,8 +193,8 @@ static void put_advice(struct doc *d, const struct smear *s)
 	static const char *const text[COHORTS] = {
 		[COHORT_ENDED] = "ended between the passes",
 		[COHORT_BORN] = "were born between the passes",
-		[COHORT_OTHER_ROOT] = "have a root that is something else in the image",
-		[COHORT_TORN] = "have torn tables in the image, from which some hang",
+		[COHORT_OTHER_ROOT] = "have a root page that is something else in the image",
+		[COHORT_TORN] = "have torn tables in the image; pages below these",
 	};
 	char advice[SMEAR_ADVICE_MAX];
 
@@ -209,7 +209,7 @@ static void put_advice(struct doc *d, const struct smear *s)
 
 		if (!x->spaces)
 			continue;
-		doc_put(d, "<p class=\"soft\">Apart from these: ");
+		doc_put(d, "<p class=\"soft\">Counted separately: ");
 		doc_count(d, x->spaces);
 		doc_printf(d, " %s: ", text[c]);
 		doc_count(d, x->trust[COPY_IMAGE][TRUST_SAFE]);
@@ -231,7 +231,7 @@ static void put_numbers(struct doc *d, const struct smear *s)
 
 		smear_number_text(&s->numbers[i], text);
 		doc_put(d, bad ? " <b class=\"bad\">The numbers of page files are mixed up:</b> "
-			       : " By content, ");
+			       : " Judged by content, ");
 		doc_text(d, text);
 		doc_put(d, ".");
 	}
@@ -251,8 +251,8 @@ void section_smear(struct doc *d, const struct report_run *r)
 	put_advice(d, s);
 	if (s->spaces.cut || s->cut || s->total.copy[COPY_BEFORE].cut ||
 	    s->total.copy[COPY_AFTER].cut)
-		doc_put(d, "<p><b class=\"bad\">Not all tables are in these numbers.</b> A pass or "
-			   "the measure was cut short.</p>\n");
+		doc_put(d, "<p><b class=\"bad\">These numbers do not cover all tables.</b> A pass, "
+			   "or the measurement, was cut short.</p>\n");
 	if (!s->still) {
 		put_copies(d, s);
 		put_reasons(d, s);
@@ -320,7 +320,7 @@ static void put_changes(struct doc *d, const struct smear *s)
 	struct html_table t;
 
 	doc_put(d, "<details><summary>Changes in numbers</summary>\n");
-	html_table(&t, d, "Pages of address space by what became of their entry");
+	html_table(&t, d, "Pages of address space by how their entry changed");
 	html_column(&t, TERM_CHANGE, "change");
 	for (size_t p = 0; p < PAIRS; p++)
 		html_column_of_numbers(&t, TERM_COPY, pair_name((enum pair)p));
@@ -490,11 +490,10 @@ static void put_process_table(struct doc *d, const struct smear *s)
 		d->lost = true;
 		return;
 	}
-	html_table(
-		&t, d,
-		s->still
-			? "Pages of 4 KiB by the image's own tables; those that lack the most first"
-			: "Pages of 4 KiB by the image's own tables");
+	html_table(&t, d,
+		   s->still ? "Pages of 4 KiB by the image's own tables; processes that lack the "
+			      "most first"
+			    : "Pages of 4 KiB by the image's own tables");
 	put_process_columns(&t, s->still);
 	html_table_body(&t);
 	for (size_t i = 0; i < shown; i++)
@@ -507,11 +506,11 @@ static void put_rest_note(struct doc *d, const struct smear *s, const char *by)
 {
 	doc_put(d, "<figcaption>Address spaces by the image's own tables, ");
 	doc_put(d, by);
-	doc_put(d, "; the PID in brackets.");
+	doc_put(d, "; PIDs in brackets.");
 	if (s->count > PAGE_PROCESSES) {
-		doc_put(d, " The last bar sums the ");
+		doc_put(d, " The last bar sums up the ");
 		doc_count(d, s->count - PAGE_PROCESSES);
-		doc_put(d, " that have none of their own.");
+		doc_put(d, " that have no bar of their own.");
 	}
 	doc_put(d, "</figcaption>");
 	page_figure_end(d);

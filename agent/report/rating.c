@@ -53,7 +53,7 @@ const char *outcome_headline(const struct report_run *r)
 	if (!run_is_whole(r))
 		return end_headline(r->end.end);
 	if (r->partial[0])
-		return "Sealed, but not all of it";
+		return "Sealed, but incomplete";
 	if (has_gaps(r))
 		return "Complete, with gaps";
 	return r->sealed_later ? "Complete, sealed later" : "Complete";
@@ -67,9 +67,9 @@ static void put_not_whole(struct doc *d, const struct report_run *r)
 	html_strange(d, r->end.reason);
 	doc_put(d, ". Everything before offset ");
 	doc_count(d, r->end.whole);
-	doc_put(d, r->checked ? " is whole, all hashes were checked.</p>"
-			      : " is whole by its headers; the contents' hashes were not all "
-				"checked.</p>");
+	doc_put(d, r->checked ? " is whole; all hashes were checked.</p>"
+			      : " is whole according to its headers; not all hashes of the "
+				"contents were checked.</p>");
 }
 
 static void put_early_end(struct doc *d, const struct report_run *r)
@@ -77,14 +77,14 @@ static void put_early_end(struct doc *d, const struct report_run *r)
 	const char *message = json_string_value(json_object_get(r->finish, "message"));
 
 	if (!r->finish) {
-		doc_put(d, "<p>The acquisition did not come to its end.</p>");
+		doc_put(d, "<p>The acquisition did not finish.</p>");
 		return;
 	}
 	doc_put(d, "<p>The acquisition did not complete: ");
 	html_strange(d, run_outcome(r));
 	doc_put(d, ".");
 	if (message) {
-		doc_put(d, " It said: ");
+		doc_put(d, " Its message: ");
 		html_strange(d, message);
 		doc_put(d, ".");
 	}
@@ -93,7 +93,7 @@ static void put_early_end(struct doc *d, const struct report_run *r)
 
 static void put_partial(struct doc *d, const struct report_run *r)
 {
-	doc_put(d, "<p>The acquisition came to its end, but not all of it is there: it ");
+	doc_put(d, "<p>The acquisition finished, but is incomplete: it ");
 	html_strange(d, r->partial);
 	doc_put(d, ".</p>");
 }
@@ -115,7 +115,7 @@ static void put_gaps(struct doc *d, const struct report_run *r)
 	const uint64_t unreadable = run_pages(r, PAGE_UNREADABLE);
 	const uint64_t skipped = run_pages(r, PAGE_SKIPPED);
 
-	doc_put(d, "<p>The acquisition came to its end. ");
+	doc_put(d, "<p>The acquisition finished. ");
 	if (unreadable || skipped) {
 		doc_count(d, unreadable);
 		doc_put(d, unreadable == 1 ? " page was unreadable and "
@@ -132,12 +132,12 @@ static void put_gaps(struct doc *d, const struct report_run *r)
 static void put_seal(struct doc *d, const struct report_run *r)
 {
 	if (r->sealed_later)
-		doc_put(d, "<p>The container was not sealed by the acquisition, but later: nothing "
+		doc_put(d, "<p>The container was not sealed by the acquisition, but later. Nothing "
 			   "proves what happened to it in between. ");
 	else
 		doc_put(d, "<p>The container is sealed. ");
-	doc_put(d, r->checked ? "All its hashes were checked, and agree.</p>"
-			      : "Its headers and its root agree; the contents' hashes were not all "
+	doc_put(d, r->checked ? "All its hashes were checked and match.</p>"
+			      : "Its headers match its root; not all hashes of the contents were "
 				"checked.</p>");
 }
 
@@ -152,7 +152,7 @@ void outcome_put_reasons(struct doc *d, const struct report_run *r)
 	else if (has_gaps(r))
 		put_gaps(d, r);
 	else
-		doc_put(d, "<p>The acquisition came to its end, and recorded no gap.</p>");
+		doc_put(d, "<p>The acquisition finished and recorded no gap.</p>");
 	put_missing(d, r);
 	if (run_is_whole(r))
 		put_seal(d, r);

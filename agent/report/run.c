@@ -160,7 +160,7 @@ const char *run_outcome(const struct report_run *r)
 {
 	const char *outcome = json_string_value(json_object_get(r->finish, "outcome"));
 
-	return outcome ? outcome : "it did not come to its end";
+	return outcome ? outcome : "it did not finish";
 }
 
 const struct stream_sums *run_stream(const struct report_run *r, enum rsz_kind kind)

@@ -79,7 +79,7 @@ uint64_t run_pages(const struct report_run *r, enum page_state state);
 /* Bytes that were captured again, in all streams. */
 uint64_t run_again(const struct report_run *r);
 
-/* From the beginning of the acquisition to its end, ns; 0 if it did not come to its end. */
+/* From the beginning of the acquisition to its end, ns; 0 if it did not finish. */
 uint64_t run_wall(const struct report_run *r);
 
 /* Bytes of the map of RAM that was to be acquired; 0 if there is none in the manifest. */

@@ -118,7 +118,7 @@ static const struct row {
 	{ TERM_UNREADABLE, "unreadable pages", unreadable, doc_count, false, false },
 	{ TERM_SKIPPED, "skipped pages", skipped, doc_count, false, false },
 	{ TERM_QUANTILE, "median window", median, doc_duration, true, false },
-	{ TERM_QUANTILE, "95 % of windows at most", p95, doc_duration, true, false },
+	{ TERM_QUANTILE, "95th percentile of windows", p95, doc_duration, true, false },
 	{ TERM_QUANTILE, "longest window", longest, doc_duration, true, false },
 	{ TERM_COPY, "pages named", pages_named, doc_count, true, false },
 	{ TERM_SAFE, "safe", safe, doc_count, true, true },
@@ -271,15 +271,16 @@ static void put_figure(struct doc *d, const struct report_run *runs, size_t coun
 
 static void put_curves(struct doc *d, const struct report_run *runs, size_t count)
 {
-	doc_put(d, "<p>How far apart entries and contents were read, by the ");
+	doc_put(d, "<p>How far apart in time entries and contents were read, by the ");
 	glossary_link(d, TERM_COPY, "images' own tables");
 	doc_put(d, ": the ");
 	glossary_link(d, TERM_WINDOW, "mapping window");
 	doc_put(d, " of each page.</p>\n");
 	put_figure(d, runs, count, figure_of_curves,
-		   "The further left a line rises, the closer entries and contents were read "
-		   "together. Exact at every doubling of time, straight between.");
-	put_figure(d, runs, count, figure_of_spread, "Acquisitions of one name share a line.");
+		   "The further left a line rises, the closer together entries and contents were "
+		   "read. Lines are exact at every doubling of time, and straight in between.");
+	put_figure(d, runs, count, figure_of_spread,
+		   "Acquisitions with the same name share a line.");
 	doc_put(d, "<details><summary>The same as histograms</summary>\n");
 	put_figure(d, runs, count, figure_of_windows, "");
 	doc_put(d, "</details>\n");

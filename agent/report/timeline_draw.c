@@ -133,7 +133,7 @@ static void draw_bands(struct doc *d, const struct timeline *t, const struct plo
 		if (i)
 			svg_text(d, (p->left + p->right) / 2,
 				 y_of(p, b->low) + p->row * TIMELINE__BREAK / 2 + 4, "middle",
-				 "soft small halo", "nothing was captured in between");
+				 "soft small halo", "nothing captured in between");
 	}
 }
 

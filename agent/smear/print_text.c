@@ -190,7 +190,7 @@ static void print_apart(const struct smear *s, FILE *out)
 	static const char *const text[COHORTS] = {
 		[COHORT_ENDED] = "ended between the passes",
 		[COHORT_BORN] = "were born between the passes",
-		[COHORT_OTHER_ROOT] = "have a root that is something else in the image",
+		[COHORT_OTHER_ROOT] = "have a root page that is something else in the image",
 		[COHORT_TORN] = "have torn tables in the image, from which hang",
 	};
 

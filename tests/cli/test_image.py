@@ -32,7 +32,7 @@ MACHINE = ('sim:desktop,ram=64M,allocated=20M,resident=12M,trimmed=8M,others=10M
 SYMBOLS = 'ntkrnlmp.pdb/0000ED51F00D0BAD8073696D6B726E6C1'
 BASE = '0xfffff80002a00000'  # driver-interface/sim/machine.h
 MACHINE_KEYS = ('host', 'os', 'cpu', 'memory', 'security')
-WHY = 'an image file does not change while it is read; what moved while it was taken is not known'
+WHY = 'an image file does not change while it is read; what changed while it was taken is not known'
 
 
 def run(*args, **more):
@@ -272,7 +272,7 @@ class NotApplicable(Case):
         path = self.acquire(self.raw)
         page = self.report(path)
         self.assertIn('Not applicable: ' + WHY, page)
-        self.assertIn('safe or at risk, of an image', page.split('<main>')[0])
+        self.assertIn('safe or at risk, for an image', page.split('<main>')[0])
         # What has no answer has no section; what is there of each process has one.
         self.assertEqual(re.findall(r'<section (?:class="part" )?id="(\w+)"', page),
                          ['acquisition', 'timeline', 'smear', 'processes', 'states', 'integrity',

@@ -161,7 +161,7 @@ class OnePage(Case):
                 shown = f'{time / 1e6:.1f} ms' if time < SECOND else f'{time / 1e9:.3f} s'
                 self.assertIn(shown, page.text('windows'))
                 self.assertIn(shown, page.text('smear'))
-        self.assertIn('order linear: 4,711 pages read by the page tables, 2 captured again',
+        self.assertIn('order linear: 4,711 pages read by way of page tables, 2 captured again',
                       page.text('acquisition'))
         self.assertIn('3 are hidden from the list of processes; of the processes listed, 1 was',
                       page.text('smear'))
@@ -265,13 +265,13 @@ class Outcome(Case):
         path = self.container(outcome=0, holes=0, silent=False)
         page = self.page(path)
         self.assertEqual(self.headline(page), '✓ Complete')
-        self.assertIn('recorded no gap. The container is sealed. All its hashes were checked',
+        self.assertIn('recorded no gap. The container is sealed. All its hashes were checked and match',
                       page.text(''))
         page = self.page(path, '--no-verify')
         self.assertEqual(self.headline(page), '✓ Complete')
-        self.assertIn("the contents' hashes were not all checked.", page.text(''))
-        self.assertNotIn('All', page.text('integrity').split('The root')[0])
-        self.assertIn('compared with the root noted then', page.text('integrity'))
+        self.assertIn("not all hashes of the contents were checked.", page.text(''))
+        self.assertNotIn('All', page.text('integrity').split('To prove')[0])
+        self.assertIn('compare the root with the one noted at that time', page.text('integrity'))
 
     def test_gaps(self):
         page = self.page(self.container())
@@ -282,7 +282,7 @@ class Outcome(Case):
         page = self.page(self.container(closed=False), code=7)
         self.assertEqual(self.headline(page), '✗ Not sealed')
         self.assertIn('The container is unsealed: ', page.text(''))
-        self.assertIn('is whole, all hashes were checked', page.text(''))
+        self.assertIn('is whole; all hashes were checked', page.text(''))
         self.assertIn('at risk', page.text('processes'))
 
     def test_sealed_later(self):
@@ -312,17 +312,17 @@ class Outcome(Case):
 
     def test_acquisition_that_did_not_complete(self):
         page = self.page(self.container(outcome=8, holes=0))
-        self.assertEqual(self.headline(page), '✗ Sealed, but not all of it')
-        self.assertIn('did not complete: ended <so>. It said: ' + EVIL, page.text(''))
+        self.assertEqual(self.headline(page), '✗ Sealed, but incomplete')
+        self.assertIn('did not complete: ended <so>. Its message: ' + EVIL, page.text(''))
         # It is not known what else there would have been.
         self.assertNotIn('0 pages unreadable or skipped', page.text(''))
         self.assertIn('of memory read, of 1.0 MiB', page.text(''))
         page = self.page(self.container(outcome=None))
-        self.assertEqual(self.headline(page), '✗ Sealed, but not all of it')
-        self.assertIn('did not come to its end', page.text(''))
+        self.assertEqual(self.headline(page), '✗ Sealed, but incomplete')
+        self.assertIn('did not finish', page.text(''))
 
     def test_what_verify_does_not_call_all_of_it(self):
-        """The acquisition came to its end, by its own account, and there is no memory."""
+        """The acquisition finished, by its own account, and there is no memory."""
         text = data.manifest([], [], 'host', 'linear', 0, False)
         path = self.at / 'empty.rsz'
         path.write_bytes(rsz.assemble([
@@ -332,8 +332,8 @@ class Outcome(Case):
         self.assertEqual(done.returncode, 10)
         self.assertIn(b': sealed, but not all of it: ', done.stdout)
         page = self.page(path)
-        self.assertEqual(self.headline(page), '✗ Sealed, but not all of it')
-        self.assertIn('not all of it is there: it holds no memory.', page.text(''))
+        self.assertEqual(self.headline(page), '✗ Sealed, but incomplete')
+        self.assertIn('finished, but is incomplete: it holds no memory.', page.text(''))
         self.assertIn('256 pages of the map of RAM are in no record.', page.text(''))
         self.assertNotIn('in no record', self.page(self.container()).text(''))
 

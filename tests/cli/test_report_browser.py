@@ -207,7 +207,7 @@ class Browser(unittest.TestCase):
 
     def test_outcome_is_first_and_largest(self):
         for name, headline in (('one', '! Complete, with gaps'), ('guided', '✓ Complete'),
-                               ('failed', '✗ Sealed, but not all of it'), ('cut', '✗ Cut off'),
+                               ('failed', '✗ Sealed, but incomplete'), ('cut', '✗ Cut off'),
                                ('several', '! 1 of 2 complete and sealed')):
             for width in (1280, 420):
                 with self.subTest(name, width=width):

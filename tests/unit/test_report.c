@@ -555,7 +555,7 @@ TEST(addresses_that_nobody_captured_are_left_out)
 	assert_true(cell(TIMELINE_MEMORY, b[1].low, 0));
 	timeline_draw(&d, &t, NULL, 0, SVG_ALONE);
 	check_drawing(&d);
-	CHECK_HAS(d.at, "nothing was captured in between");
+	CHECK_HAS(d.at, "nothing captured in between");
 }
 
 TEST(pages_without_content_have_a_mark_of_their_own)

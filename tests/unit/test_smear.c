@@ -868,7 +868,7 @@ TEST(image_has_one_moment)
 	}
 }
 
-/* Its tables stood around their frames in the file, which says nothing of the machine. */
+/* Its tables bracketed their frames in the file, which says nothing of the machine. */
 TEST(image_read_by_its_tables_is_not_safe_either)
 {
 	set_up_around();
