@@ -291,7 +291,7 @@ static enum status report_death(const struct chain *c, uint64_t addr, struct err
 	const struct drv *last = c->sources[c->count - 1];
 
 	return err_set(e, ST_SOURCE_FAILED,
-		       "every source has failed, the last at or behind 0x%" PRIx64 "%s%s%s%s", addr,
+		       "every source has failed, the last at or after 0x%" PRIx64 "%s%s%s%s", addr,
 		       last->death ? ": " : "", last->death ? last->path : "",
 		       last->death ? ": " : "", last->death ? last->death : "");
 }
@@ -370,7 +370,7 @@ static enum status refuse(struct refusals *no, const struct drv_ops *const *tabl
 				no->others, sizeof(no->others), "; ", (*table)->name,
 				"is there, but used only if it is named, because it is a hazard");
 	return err_set(e, no->privilege[0] ? ST_NO_PRIVILEGE : ST_NO_SOURCE,
-		       "no source of memory answers: %s%s%s",
+		       "no source of memory is usable: %s%s%s",
 		       no->names[0] ? no->privilege : "this system has none that is automatic",
 		       no->privilege[0] && no->others[0] ? "; " : "", no->others);
 }

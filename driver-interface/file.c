@@ -84,7 +84,7 @@ static enum status add_elf(struct file_drv *f, struct range_list *map, struct er
 	if (st)
 		return st;
 	if (!has_physical(&f->core))
-		return err_set(e, ST_INPUT, "a core without physical addresses");
+		return err_set(e, ST_INPUT, "is a core without physical addresses");
 	for (size_t i = 0; i < f->core.n_loads && !st; i++) {
 		const struct elf_segment *s = &f->core.loads[i];
 
@@ -182,7 +182,7 @@ static enum status add_pages(struct file_drv *f, struct range_list *map, struct 
 		return st;
 	range_list_tidy(&whole, &faults);
 	if (!whole.count)
-		return err_set(e, ST_INPUT, "%s: has not one whole page of memory",
+		return err_set(e, ST_INPUT, "%s: has not even one whole page of memory",
 			       f->drv.info.path);
 	for (size_t i = 0; i < map->count; i++) {
 		map->at[i].first &= ~mask;

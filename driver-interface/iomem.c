@@ -82,7 +82,7 @@ static enum status parse_addresses(const struct iomem_line *l, struct range *ret
 
 	if (!take_hex(&at, end, &ret->first) || at == end || *at++ != '-' ||
 	    !take_hex(&at, end, &ret->last) || at != end)
-		return err_set(e, ST_CORRUPT, "\"%.*s\" is no address range",
+		return err_set(e, ST_CORRUPT, "\"%.*s\" is not an address range",
 			       (int)MIN(l->addresses_len, 64), l->addresses);
 	if (ret->last < ret->first)
 		return err_set(e, ST_CORRUPT, "range 0x%" PRIx64 "-0x%" PRIx64 " runs backwards",
@@ -139,7 +139,7 @@ enum status iomem_parse(const char *text, size_t len, struct range_list *ret, st
 		at += MIN(n + 1, (size_t)(end - at));
 	}
 	if (!s.seen)
-		return err_set(e, ST_NO_SOURCE, "names no System RAM");
+		return err_set(e, ST_NO_SOURCE, "lists no System RAM");
 	if (s.hidden && !ret->count)
 		return err_set(e, ST_NO_PRIVILEGE,
 			       "hides its addresses; run as root (CAP_SYS_ADMIN)");

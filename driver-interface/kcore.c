@@ -304,7 +304,7 @@ static enum status kcore_open_file(struct kcore *k, const char *path, struct err
 	if (is_masked(fd)) {
 		close(fd);
 		return err_set(e, ST_NO_PRIVILEGE,
-			       "%s: is masked, as container engines do it: run it outside of the "
+			       "%s: is masked, as container engines do: run ramseal outside the "
 			       "container, or privileged",
 			       path);
 	}

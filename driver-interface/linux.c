@@ -191,7 +191,8 @@ enum status linux_add_iomem(struct drv *d, struct err *e)
 	if (!st)
 		st = drv__add_map(d, iomem_path(), &ram, e);
 	if (!st && !d->info.maps[0].ranges.count)
-		return err_set(e, ST_CORRUPT, "%s: has not one whole page of RAM", iomem_path());
+		return err_set(e, ST_CORRUPT, "%s: has not even one whole page of RAM",
+			       iomem_path());
 	return st;
 }
 

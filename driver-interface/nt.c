@@ -145,7 +145,7 @@ static enum status read_ranges(struct nt *nt, uint32_t version, struct range_lis
 			break;
 		room = MAX(2 * room, MIN(len, ANSWER_MAX) + SPARE);
 	}
-	return err_set(e, ST_NO_SOURCE, "Windows tells no map of its RAM (status 0x%" PRIx32 ")",
+	return err_set(e, ST_NO_SOURCE, "Windows reports no map of its RAM (status 0x%" PRIx32 ")",
 		       *ret_status);
 }
 

@@ -25,9 +25,9 @@ static enum status pmem_open(const char *path, struct drv **ret, struct err *e)
 
 	if (reader_process_is_fatal())
 		return err_set(e, ST_NO_SOURCE,
-			       "%s: not touched, because kernel.panic_on_oops is set: where "
-			       "hardened usercopy is on, this driver would stop the machine; "
-			       "sysctl kernel.panic_on_oops=0 allows it",
+			       "%s: not used, because kernel.panic_on_oops is set: if hardened "
+			       "usercopy is on, this driver would stop the machine; sysctl "
+			       "kernel.panic_on_oops=0 allows it",
 			       path);
 	st = module_open(&pmem_ops, &device, path, "the module of rekall is not loaded", &m, e);
 	if (st)

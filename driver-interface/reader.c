@@ -59,8 +59,9 @@ static enum status report_death(const struct drv *d, uint64_t addr, uint32_t err
 	if (d->death)
 		return err_set(e, ST_SOURCE_FAILED, "%s: %s (at 0x%" PRIx64 ")", d->info.path,
 			       d->death, addr);
-	return err_set(e, ST_SOURCE_FAILED, "%s: failed for good at 0x%" PRIx64 " (%s %" PRIu32 ")",
-		       d->info.path, addr, d->info.error_numbers, error);
+	return err_set(e, ST_SOURCE_FAILED,
+		       "%s: failed permanently at 0x%" PRIx64 " (%s %" PRIu32 ")", d->info.path,
+		       addr, d->info.error_numbers, error);
 }
 
 /*
@@ -157,12 +158,12 @@ enum status drv_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages
 
 	if (drv_is_abandoned(d)) {
 		mark_pages(status, pages, PAGE_SKIPPED, SKIP_SOURCE_FAILED);
-		return err_set(e, ST_SOURCE_FAILED, "%s: a read was given up", d->info.path);
+		return err_set(e, ST_SOURCE_FAILED, "%s: a read was abandoned", d->info.path);
 	}
 	if (d->ops->read_pages)
 		return d->ops->read_pages(d, addr, buf, pages, status, e);
 	if (d->dead)
-		st = err_set(e, ST_SOURCE_FAILED, "%s: had failed for good", d->info.path);
+		st = err_set(e, ST_SOURCE_FAILED, "%s: had failed permanently", d->info.path);
 	while (at < pages && !st) {
 		const uint64_t from = addr + at * PAGE_SIZE;
 		const size_t run = mapped_run(d, from, pages - at);

@@ -37,10 +37,10 @@ static enum status check_driver_file(const struct driver_bytes *b, const char *n
 	uint32_t at;
 
 	if (b->len < DOS_NEW_HEADER + 4 || memcmp(b->at, "MZ", 2) != 0)
-		return err_set(e, ST_INPUT, "%s: is no program and no driver", name);
+		return err_set(e, ST_INPUT, "%s: is neither a program nor a driver", name);
 	at = get_le32(b->at + DOS_NEW_HEADER);
 	if (!range_fits(at, PE_NEEDED, b->len) || memcmp(b->at + at, "PE\0", 4) != 0)
-		return err_set(e, ST_INPUT, "%s: is no Windows program and no driver", name);
+		return err_set(e, ST_INPUT, "%s: is neither a Windows program nor a driver", name);
 	pe = b->at + at;
 	if (get_le16(pe + PE_MACHINE) != IMAGE_FILE_MACHINE_AMD64)
 		return err_set(e, ST_INPUT, "%s: is not for x64", name);

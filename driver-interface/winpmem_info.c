@@ -102,7 +102,7 @@ enum status winpmem_parse_info(const void *p, size_t len, uint64_t ram_bytes,
 			take_candidate(ret, &l, layouts[i].kpcrs);
 	}
 	if (!ret->kpcrs)
-		return err_add(e, ST_CORRUPT, "what the driver tells of RAM makes no sense");
+		return err_add(e, ST_CORRUPT, "the driver's answer about RAM makes no sense");
 	ret->cr3 = plausible_cr3(get_le64(at + INFO_CR3));
 	ret->kernel_base = winpmem__plausible_base(get_le64(at + INFO_KERNEL_BASE));
 	/* The upper half tells checked builds from free ones (NtBuildNumber). */

@@ -118,7 +118,7 @@ static enum status make_name(struct winpmem_service *s, struct err *e)
 	char hex[DIGITS + 1];
 
 	if (!RtlGenRandom(random, sizeof(random)))
-		return err_set(e, ST_SYSTEM, "Windows gives no random numbers");
+		return err_set(e, ST_SYSTEM, "Windows provides no random numbers");
 	bytes_to_hex(random, sizeof(random), hex);
 	snprintf(s->utf8_name, sizeof(s->utf8_name), WINPMEM_SERVICE_PREFIX "%s", hex);
 	for (size_t i = 0; i < NAME_SIZE; i++)
@@ -327,7 +327,7 @@ static enum status check_safety(const struct winpmem_load *l, const struct drive
 						    l->nt, l->risk, &why);
 
 	if (st)
-		return err_set(e, st, "%s; --" RISK_OPTION " loads it all the same", why.message);
+		return err_set(e, st, "%s; --" RISK_OPTION " loads it anyway", why.message);
 	if (!why.message[0])
 		return ST_OK;
 	ret->risk = strdup(why.message);

@@ -34,7 +34,8 @@ static enum status probe(struct winpmem *w, uint8_t *page, struct err *e)
 		if (r.dead)
 			break;
 	}
-	return err_set(e, ST_NO_SOURCE, "%s: not one page of RAM can be read (win32 %" PRIu32 ")",
+	return err_set(e, ST_NO_SOURCE,
+		       "%s: no page of RAM that was tried can be read (win32 %" PRIu32 ")",
 		       w->drv.info.path, r.error);
 }
 
@@ -122,9 +123,9 @@ static enum status check_pairs(struct winpmem *w, const struct pairs *n, struct 
 	if (n->different)
 		return ST_OK;
 	if (n->equal_not_zero >= PAIRS)
-		return err_stale(w, "pages come with the bytes of their neighbours", e);
+		return err_stale(w, "pages are returned with the bytes of their neighbours", e);
 	if (n->equal >= PAIR_PROBES / 2)
-		return err_stale(w, "wherever one looks, pages are zero", e);
+		return err_stale(w, "pages are zero wherever they are tried", e);
 	winpmem__note(w, "whether the driver mixes pages up could not be seen: no two neighbours "
 			 "differ");
 	return ST_OK;
@@ -143,7 +144,8 @@ static enum status check_pages(struct winpmem *w, struct pair *p, struct err *e)
 		if (!r || r->last - addr < 2 * PAGE_SIZE - 1 || !read_pair(w, addr, p))
 			continue;
 		if (is_mixed(p))
-			return err_stale(w, "a page came with the bytes of its neighbour", e);
+			return err_stale(w, "a page was returned with the bytes of its neighbour",
+					 e);
 		count_pair(p, &n);
 	}
 	return check_pairs(w, &n, e);

@@ -154,8 +154,7 @@ static enum status open_tables(struct disk *d, struct err *e)
 	}
 	tsk_window_destroy(w);
 	if (st == ST_NOT_MINE)
-		st = err_set(e, ST_INPUT,
-			     "holds no partition table and no file system that is known");
+		st = err_set(e, ST_INPUT, "holds no partition table and no known file system");
 	return st;
 }
 
@@ -167,7 +166,7 @@ static enum status look_for_volumes(struct disk *d, struct err *e)
 
 	reader_read(d->reader, 0, probe, sizeof(probe), &good);
 	if (!good)
-		return err_set(e, ST_INPUT, "cannot be read at its beginning");
+		return err_set(e, ST_INPUT, "cannot be read at the beginning");
 	kind = volume_kind_of(probe);
 	return kind == VOLUME_UNKNOWN || kind == VOLUME_EMPTY ? open_tables(d, e)
 							      : open_bare(d, 0, e);

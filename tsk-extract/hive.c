@@ -56,7 +56,7 @@ static enum status err_from_hivex(struct err *e, int errnum, const char *what)
 	if (errnum == ENOMEM)
 		return err_nomem(e);
 	return err_set(e, ST_CORRUPT, "%s: %s", what,
-		       errnum == EFAULT    ? "an offset leads to where no cell is"
+		       errnum == EFAULT    ? "an offset leads to a place without a cell"
 		       : errnum == ERANGE  ? "a length makes no sense"
 		       : errnum == ENOTSUP ? "its cells do not follow each other"
 					   : "its cells make no sense");
@@ -90,7 +90,7 @@ static enum status cell_name(struct hive *h, size_t cell, const struct name_layo
 	length = get_le16(head + l->length);
 	h->work += sizeof(head) + length;
 	if (h->work > HIVE_WORK_MAX)
-		return err_set(e, ST_CORRUPT, "%s: its keys lead to one another", h->name);
+		return err_set(e, ST_CORRUPT, "%s: its keys refer to one another", h->name);
 	latin1 = get_le16(head + l->flags) & l->latin1;
 	units = calloc(2, length + 1);
 	if (!units)
@@ -253,7 +253,7 @@ static enum status copy_extract(struct hive *h, struct extract *x, uint64_t size
 		if (st)
 			break;
 		if (piece.length > size - at)
-			return err_set(e, ST_CORRUPT, "%s: is longer than it was", h->name);
+			return err_set(e, ST_CORRUPT, "%s: has grown while it was read", h->name);
 		memcpy(h->memory.at + at, buf, piece.length);
 		at += piece.length;
 	}
@@ -274,7 +274,7 @@ static enum status check_header(const struct hive *h, uint64_t size, struct err 
 	for (size_t i = 0; i < 508; i += 4)
 		sum ^= get_le32(head + i);
 	if (memcmp(head, "regf", 4) != 0)
-		return err_set(e, ST_CORRUPT, "%s: is no registry hive", h->name);
+		return err_set(e, ST_CORRUPT, "%s: is not a registry hive", h->name);
 	if (get_le32(head + 20) != 1)
 		return err_set(e, ST_CORRUPT,
 			       "%s: a hive of version %" PRIu32 ", which is not read", h->name,
@@ -315,8 +315,8 @@ static enum status load_checked_hive(struct extract *x, struct blob *b, const ch
 	enum status st;
 
 	if (size < HIVE_SIZE_MIN || size > HIVE_SIZE_MAX)
-		return err_set(e, ST_CORRUPT, "%s: is no registry hive; it has %" PRIu64 " bytes",
-			       name, size);
+		return err_set(e, ST_CORRUPT,
+			       "%s: is not a registry hive; it has %" PRIu64 " bytes", name, size);
 	h = calloc(1, sizeof(*h));
 	if (!h)
 		return err_nomem(e);

@@ -140,7 +140,7 @@ static enum status follow_table(struct mft *n, struct err *e)
 	if (st == ST_NOMEM)
 		return err_nomem(e);
 	if (why.message[0] && !n->note.message[0])
-		err_set(&n->note, ST_OK, "$MFT is not whole: %s", why.message);
+		err_set(&n->note, ST_OK, "$MFT is incomplete: %s", why.message);
 	return ST_OK;
 }
 

@@ -311,7 +311,7 @@ static enum status lookup_entry(struct mft *n, uint64_t folder, const struct nam
 	if (!l.found_exact && l.ambiguous)
 		return err_set(e, ST_INPUT,
 			       "\"%s\" is the name of several files that differ in "
-			       "case; write it as it is written",
+			       "case; give the exact case",
 			       text);
 	if (!is_found(&l))
 		return err_set(e, ST_INPUT, "there is no \"%s\"%s", text,

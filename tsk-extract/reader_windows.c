@@ -212,7 +212,7 @@ static enum status device_init(struct file_reader *f, const char *path, struct e
 
 		return err_from_win32(e, ST_INPUT, failed, "%s%s", path,
 				      failed == ERROR_ACCESS_DENIED
-					      ? ": volumes and disks want an elevated prompt"
+					      ? ": volumes and disks need an elevated prompt"
 					      : "");
 	}
 	/* The file system may call its volume smaller than the partition is: show all of it. */
@@ -221,7 +221,7 @@ static enum status device_init(struct file_reader *f, const char *path, struct e
 	f->reader.sector = sector_of(f);
 	f->reader.size = reader_size_of(f);
 	if (!f->reader.size)
-		return err_set(e, ST_INPUT, "%s: the device does not tell its size", path);
+		return err_set(e, ST_INPUT, "%s: the device does not report its size", path);
 	return ST_OK;
 }
 

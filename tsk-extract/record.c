@@ -13,7 +13,7 @@ enum status fixup_apply(uint8_t *p, size_t size, const char magic[static 4], str
 	const size_t at = get_le16(p + 4), count = get_le16(p + 6);
 
 	if (memcmp(p, magic, 4) != 0)
-		return err_set(e, ST_CORRUPT, "is no %.4s record", magic);
+		return err_set(e, ST_CORRUPT, "is not a %.4s record", magic);
 	if (count != size / FIXUP_STRIDE + 1 || !range_fits(at, 2 * count, FIXUP_STRIDE - 2))
 		return err_set(e, ST_CORRUPT, "update sequence of %zu words at %zu", count, at);
 	for (size_t i = 1; i < count; i++) {

@@ -96,7 +96,7 @@ static enum status check_blocks(const struct extent_list *blocks, struct err *e)
 		if (x->kind != EXTENT_DISK)
 			return err_set(e, ST_INPUT, "has a hole at %" PRIu64, x->file);
 		if (x->disk > INT64_MAX || x->length > INT64_MAX - x->disk)
-			return err_set(e, ST_INPUT, "lies behind the end of any device");
+			return err_set(e, ST_INPUT, "lies beyond the end of any device");
 	}
 	return ST_OK;
 }

@@ -108,8 +108,7 @@ static enum status device_node(dev_t dev, char **ret, struct err *e)
 			snprintf(path, sizeof(path), "/dev/%s", line + 8);
 	}
 	if (stat(path, &sb) || !S_ISBLK(sb.st_mode) || sb.st_rdev != dev)
-		return err_set(e, ST_INPUT, "there is no node of its device %u:%u", major(dev),
-			       minor(dev));
+		return err_set(e, ST_INPUT, "its device %u:%u has no node", major(dev), minor(dev));
 	*ret = strdup(path);
 	return *ret ? ST_OK : err_nomem(e);
 }

@@ -115,9 +115,9 @@ static enum status check_target(const struct acquisition *a, struct err *e)
 		return ST_OK;
 	switch (reader_target_risk(disk_reader(a->disk), to ? to : ".")) {
 	case TARGET_IS_SOURCE:
-		return err_set(e, ST_OUTPUT, "%s: is what is being read", to);
+		return err_set(e, ST_OUTPUT, "%s: is the input that is being read", to);
 	case TARGET_ON_SOURCE:
-		log_warning("target-on-source", "the output lies on the volume that is read");
+		log_warning("target-on-source", "the output is on the volume that is being read");
 		return ST_OK;
 	case TARGET_SAFE:
 		break;

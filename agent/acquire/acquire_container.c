@@ -137,7 +137,7 @@ static enum status find_files(struct acquisition *a, struct err *e)
 	if (!st || acquire_names_disk(a->o))
 		return st;
 	/* Nobody asked for them by name, and the memory must not wait for them. */
-	log_warning("pagefiles-not-found", "page files were not looked at: %s", e->message);
+	log_warning("pagefiles-not-found", "page files were not examined: %s", e->message);
 	a->files.lost_volumes++;
 	e->message[0] = '\0';
 	return ST_OK;
@@ -274,8 +274,7 @@ static enum status begin_lookups(struct acquisition *a, struct err *e)
 	if (!st && cache)
 		st = slots_use_cache(a->slots, cache, e);
 	if (!st && !cache)
-		log_info("no-swap-cache", "the swap cache is not looked into: %s",
-			 a->no_swap_cache);
+		log_info("no-swap-cache", "the swap cache is not examined: %s", a->no_swap_cache);
 	a->files_plan.swap_cache = !st && cache;
 	return tolerate(st, "the swap cache", e);
 }
@@ -292,8 +291,8 @@ static enum status begin_slots(struct acquisition *a, struct err *e)
 	if (!wants_slots(a) || !acquire__order(a)->takes_slots)
 		return ST_OK;
 	if (!a->before.layout.found) {
-		log_info("slots-not-told", "how page tables name page files is not known: they "
-					   "come after the memory");
+		log_info("slots-not-told", "how page tables refer to page files is not known: page "
+					   "files are read after the memory");
 		return ST_OK;
 	}
 	st = slots_create(&a->before.entries, a->source->info.simulated, &a->slots, e);

@@ -21,7 +21,7 @@ static bool is_still_the_same(const struct acquisition *a)
 	if (file_mark_take(a->source->info.path, &now) && now.size == a->mark.size &&
 	    now.written == a->mark.written)
 		return true;
-	log_warning("image-changed", "%s: was written to, or opened for that, while it was read",
+	log_warning("image-changed", "%s: was written to, or opened for writing, while it was read",
 		    a->source->info.path);
 	return false;
 }
@@ -34,12 +34,11 @@ enum status acquire__outcome(const struct acquisition *a, enum status output, st
 		return output;
 	if (a->memory.stopped) {
 		*e = a->memory.why;
-		return err_add(e, a->memory.stopped, "sealed, but not complete");
+		return err_add(e, a->memory.stopped, "sealed, but incomplete");
 	}
 	if (files_have_gaps(&a->files))
 		return err_set(e, ST_UNREADABLE,
-			       "files were not copied, or not all of them; "
-			       "the manifest says which");
+			       "files were not copied, or not completely; the manifest says which");
 	if (tally_has_gaps(t))
 		return err_set(e, ST_UNREADABLE,
 			       "%" PRIu64 " pages were unreadable and %" PRIu64

@@ -20,7 +20,7 @@ enum status acquire_plan_files(const struct cli *cli, const struct acquire_optio
 	*ret_disk = NULL;
 	*ret = (struct files_plan){ .paths = &o->files };
 	if (o->files.count && !named)
-		return cli_usage(cli, e, "--file wants the volume: --image or --volume");
+		return cli_usage(cli, e, "--file needs a volume: give --image or --volume");
 	if (named)
 		st = disk_options_open(cli, &o->disk, ret_disk,
 				       o->files.count ? &ret->volume : NULL, e);
@@ -31,6 +31,6 @@ enum status acquire_plan_files(const struct cli *cli, const struct acquire_optio
 	ret->pagefiles = !o->no_pagefile && (named || ret->source || live);
 	ret->hibernation = o->hibernation;
 	if (ret->hibernation && (!ret->pagefiles || ret->source))
-		return cli_usage(cli, e, "--hibernation wants the volume: --image or --volume");
+		return cli_usage(cli, e, "--hibernation needs a volume: give --image or --volume");
 	return ST_OK;
 }

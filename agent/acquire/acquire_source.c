@@ -31,7 +31,8 @@ void acquire_announce_source(const struct drv_info *info)
 	for (size_t i = 1; i < info->n_maps; i++)
 		if (!range_list_same(ranges, &info->maps[i].ranges))
 			log_warning("maps-disagree",
-				    "%s and %s name different RAM; both are recorded",
+				    "%s and %s disagree about which addresses are RAM; both are "
+				    "recorded",
 				    info->maps[0].origin, info->maps[i].origin);
 }
 
@@ -94,7 +95,7 @@ enum status acquire_open_source(const struct acquire_options *o, struct drv **re
 		clock_use(source_clock, *ret);
 	info = &(*ret)->info;
 	if (!info->n_maps || !info->maps[0].ranges.count)
-		return err_set(e, ST_NO_SOURCE, "%s: names no memory", info->path);
+		return err_set(e, ST_NO_SOURCE, "%s: lists no memory", info->path);
 	return ST_OK;
 }
 
@@ -129,7 +130,8 @@ enum status acquire_check_source(const struct drv_info *info, struct err *e)
 		return err_set(e, ST_UNREADABLE, "%s: %s", info->path, info->lost);
 	if (!info->silent)
 		return ST_OK;
-	return err_set(e, ST_UNREADABLE,
-		       "%s: unreadable pages cannot be detected; some zeros may be such",
-		       info->path);
+	return err_set(
+		e, ST_UNREADABLE,
+		"%s: unreadable pages cannot be detected; some zeros may be unreadable pages",
+		info->path);
 }

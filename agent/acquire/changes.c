@@ -87,7 +87,7 @@ static bool open_again(struct memory_changes *c, const char *spec)
 	if (c->n_again == CHANGES_ROUNDS)
 		return false;
 	if (drv_open(spec, &c->again[c->n_again], &why)) {
-		log_warning("memory-not-acquired", "memory was added, and cannot be read: %s",
+		log_warning("memory-not-acquired", "memory was added but cannot be read: %s",
 			    why.message);
 		return false;
 	}
@@ -179,7 +179,7 @@ static void warn(const struct range_list *l, const char *event, const char *what
 	if (!l->count)
 		return;
 	text_size(range_list_bytes(l), size);
-	log_warning(event, "%s of memory %s while it was read", size, what);
+	log_warning(event, "%s of memory %s during the acquisition", size, what);
 }
 
 static void report_map(const struct drv_info *info, const struct drv_map *now)
@@ -187,8 +187,8 @@ static void report_map(const struct drv_info *info, const struct drv_map *now)
 	const struct drv_map *then = find_map(info->maps, info->n_maps, now->origin);
 
 	if (!then || !range_list_same(&then->ranges, &now->ranges))
-		log_warning("map-changed", "%s names other RAM than before; both are recorded",
-			    now->origin);
+		log_warning("map-changed",
+			    "%s lists other RAM than before; both lists are recorded", now->origin);
 }
 
 enum status changes_end(struct memory_changes *c, struct drv *d, struct err *e)
@@ -202,8 +202,8 @@ enum status changes_end(struct memory_changes *c, struct drv *d, struct err *e)
 	for (size_t i = 0; i < c->now.count; i++)
 		report_map(&d->info, &c->now.at[i]);
 	warn(&c->acquired, "memory-added", "were added, and acquired,");
-	warn(&c->missing, "memory-missing", "were added, and not acquired,");
-	warn(&c->removed, "memory-removed", "were taken away");
+	warn(&c->missing, "memory-missing", "was added but not acquired");
+	warn(&c->removed, "memory-removed", "was removed");
 	warn(&c->withheld, "memory-withheld", "went offline or were poisoned");
 	warn(&c->returned, "memory-returned", "came back online");
 	return st;
@@ -217,8 +217,8 @@ enum status changes_outcome(const struct memory_changes *c, struct err *e)
 		return ST_OK;
 	text_size(range_list_bytes(&c->missing), size);
 	return err_set(e, ST_UNREADABLE,
-		       "%s of memory were added while it was read, and are missing; they are "
-		       "recorded",
+		       "%s of memory was added during the acquisition and is missing; its "
+		       "addresses are recorded",
 		       size);
 }
 

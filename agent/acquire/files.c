@@ -512,7 +512,7 @@ static enum status find_pagefiles(const struct files_plan *plan, struct files *f
 		f->lost_volumes += volume_remarks_tell(&f->list);
 	if (!st && plan->disk && !f->list.looked) {
 		f->lost_volumes++;
-		log_warning("no-volume", "the disk has no NTFS volume that can be looked into");
+		log_warning("no-volume", "the disk has no NTFS volume that can be read");
 	}
 	if (!st && plan->disk && !f->list.count)
 		log_warning("no-pagefiles", "no page file was found on the disk");

@@ -35,7 +35,7 @@ enum preflight_target preflight_target(const char *path, uint64_t *ret_room, str
 	DWORD attributes;
 
 	if (!slash) {
-		err_set(e, ST_OUTPUT, "%s: is not the name of a file", path);
+		err_set(e, ST_OUTPUT, "%s: is not a file name", path);
 		return PREFLIGHT_NO;
 	}
 	if (!wcsncmp(full, L"\\\\.\\", 4))
@@ -46,13 +46,14 @@ enum preflight_target preflight_target(const char *path, uint64_t *ret_room, str
 		return PREFLIGHT_NO;
 	}
 	if (attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_READONLY)) {
-		err_set(e, ST_OUTPUT, "%s: is read-only, and is not replaced", path);
+		err_set(e, ST_OUTPUT, "%s: is read-only and will not be replaced", path);
 		return PREFLIGHT_NO;
 	}
 	slash[1] = '\0'; /* its folder; of a UNC name it must end in a backslash */
 	if (!GetDiskFreeSpaceExW(full, &room, NULL, NULL)) {
-		err_set(e, ST_OUTPUT, "%s: its folder is not there, or not for us (error %lu)",
-			path, (unsigned long)GetLastError());
+		err_set(e, ST_OUTPUT,
+			"%s: its folder does not exist or cannot be accessed (error %lu)", path,
+			(unsigned long)GetLastError());
 		return PREFLIGHT_NO;
 	}
 	*ret_room = room.QuadPart;

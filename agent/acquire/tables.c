@@ -285,7 +285,7 @@ static void warn_of_names(const json_t *doc)
 	if (process_names_differences(doc))
 		log_warning(
 			"processes-differ",
-			"the kernel's list of processes and what the system tells differ: %zu "
+			"the kernel's and the system's lists of processes differ: %zu "
 			"only in the kernel's, %zu only in the system's, %zu with another name; "
 			"the manifest names them",
 			json_size_at(doc, "kernel_only"), json_size_at(doc, "system_only"),
@@ -413,7 +413,7 @@ static void warn_of_spaces(const struct tables_result *r)
 
 	if (d->hidden)
 		log_warning("hidden-address-spaces",
-			    "%zu address space%s in memory that no process of the list has; the "
+			    "%zu address space%s in memory that belong to no listed process; the "
 			    "manifest names them",
 			    d->hidden, d->hidden == 1 ? "" : "s");
 	if (r->cut)
@@ -434,12 +434,11 @@ enum status tables_acquire(const struct tables_plan *plan, struct tables_result 
 		st = store_tables(plan, &mem.mem, &budget, ret, e);
 	ret->end = clock_mono_ns();
 	if (!st && !ret->found.n_spaces)
-		log_warning(
-			"no-page-tables",
-			plan->source->info.five_levels
-				? "page tables have five levels, which ramseal does not know of "
-				  "Windows; smear cannot be measured"
-				: "no page tables were found; smear cannot be measured");
+		log_warning("no-page-tables",
+			    plan->source->info.five_levels
+				    ? "page tables have five levels, which ramseal does not "
+				      "support for Windows; smear cannot be measured"
+				    : "no page tables were found; smear cannot be measured");
 	warn_of_spaces(ret);
 	return st ? st : write_tables_line(plan, before ? "before" : "after", ret, e);
 }
@@ -461,7 +460,8 @@ enum status tables_tell(const struct tables_plan *plan, const struct tables_resu
 			struct err *e)
 {
 	if (!r->found.n_spaces)
-		log_info("no-page-tables", "the image shows no kernel whose page tables are known");
+		log_info("no-page-tables",
+			 "no kernel whose page tables are known was found in the image");
 	warn_of_spaces(r);
 	return write_tables_line(plan, "image", r, e);
 }

@@ -69,7 +69,7 @@ void stream_result_deinit(struct stream_result *r);
 
 /*
  * Until the feed has no more. On failure the container ends with the last whole chunk: ST_OUTPUT,
- * ST_NOMEM, or what the feed said. If a read was given up (reading.h), the feed must not be freed.
+ * ST_NOMEM, or what the feed said. If a read was abandoned (reading.h), the feed must not be freed.
  * Two passes may run at once on one sealer.
  */
 enum status stream_pass(const struct stream_plan *plan, struct stream_result *ret, struct err *e);

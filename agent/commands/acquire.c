@@ -162,15 +162,17 @@ static enum status check_acquire_options(const struct cli *cli, struct err *e)
 
 	if (!st && o->order && (o->order->wants_tables || o->order->wants_spaces) &&
 	    (o->pagetables == TABLES_AFTER || o->pagetables == TABLES_NONE))
-		return cli_usage(cli, e,
-				 "--order %s goes by the page tables: --pagetables both or before",
-				 o->order->name);
+		return cli_usage(
+			cli, e,
+			"--order %s follows the page tables: it needs --pagetables both or before",
+			o->order->name);
 	if (!st && cli_given(cli, "pagefile") && o->pagefile == PAGEFILE_GUIDED && o->order &&
 	    !o->order->takes_slots)
-		return cli_usage(cli, e,
-				 "--pagefile guided goes by the page tables: --order guided");
+		return cli_usage(
+			cli, e,
+			"--pagefile guided follows the page tables: it needs --order guided");
 	if (!st && o->hibernation && o->no_pagefile)
-		return cli_usage(cli, e, "--hibernation and --no-pagefile exclude each other");
+		return cli_usage(cli, e, "--hibernation and --no-pagefile cannot be combined");
 	if (st || !f)
 		return st;
 	if (o->files.count || o->hibernation || o->disk.volume || o->disk.images.count ||
@@ -179,7 +181,7 @@ static enum status check_acquire_options(const struct cli *cli, struct err *e)
 	if (!cli_given(cli, "level"))
 		return ST_OK;
 	if (!f->compresses)
-		return cli_usage(cli, e, "--level has no meaning for --format %s", f->name);
+		return cli_usage(cli, e, "--level does not apply to --format %s", f->name);
 	if (o->level.automatic || o->level.level < IMAGE_LEVEL_STORE ||
 	    o->level.level > IMAGE_LEVEL_MAX)
 		return cli_usage(cli, e, "--level of --format %s is store or 1..%d", f->name,

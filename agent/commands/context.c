@@ -43,7 +43,7 @@ static enum status read_context(const struct cli *cli, const struct context_opti
 	enum status st;
 
 	if (disk && o->hives.count)
-		return cli_usage(cli, e, "--hive goes with neither --image nor --volume");
+		return cli_usage(cli, e, "--hive cannot be combined with --image or --volume");
 	if (!disk && cli_given(cli, "offset"))
 		return cli_usage(cli, e, "--offset wants --image or --volume");
 	if (o->hives.count)

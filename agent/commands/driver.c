@@ -98,7 +98,7 @@ static enum status driver_load(const struct driver_command *o, const char *file,
 
 	if (winpmem_is_loaded())
 		return err_set(e, ST_SYSTEM,
-			       "a memory driver is loaded already; see \"ramseal driver status\"");
+			       "a memory driver is already loaded; see \"ramseal driver status\"");
 	st = winpmem_service_load(&what, &s, e);
 	if (st)
 		return st;

@@ -92,14 +92,14 @@ static enum status check_target(const struct copy *c, struct err *e)
 		return ST_OK;
 	switch (reader_target_risk(disk_reader(c->disk), to)) {
 	case TARGET_IS_SOURCE:
-		return err_set(e, ST_OUTPUT, "%s: is what is being read", to);
+		return err_set(e, ST_OUTPUT, "%s: is the input that is being read", to);
 	case TARGET_ON_SOURCE:
 		if (!c->o->force)
 			return err_set(e, ST_OUTPUT,
-				       "%s: lies on the volume that is read; --force "
-				       "writes there all the same",
+				       "%s: is on the volume that is being read; use --force to "
+				       "write there anyway",
 				       to);
-		log_warning("target-on-source", "%s: lies on the volume that is read", to);
+		log_warning("target-on-source", "%s: is on the volume that is being read", to);
 		return ST_OK;
 	case TARGET_SAFE:
 		break;

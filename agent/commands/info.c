@@ -35,7 +35,7 @@ const struct command command_info = {
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.notes =
-		"It believes headers and manifest; `ramseal verify` checks them and every hash.\n"
+		"Trusts headers and manifest; `ramseal verify` checks them and every hash.\n"
 		"FILE can be '-': from stdin a container is read to its end, and what is shown of "
 		"it\n"
 		"is kept in memory (headers, manifest, page tables; 512 MiB at most). Without the\n"
@@ -305,9 +305,9 @@ static void print_changed(json_t *doc, const char *key, const char *what)
 
 static void print_changes(json_t *doc)
 {
-	print_changed(doc, "added", "of memory were added to the machine");
+	print_changed(doc, "added", "of memory was added to the machine");
 	print_changed(doc, "missing", "of that were not acquired");
-	print_changed(doc, "removed", "of memory were taken away");
+	print_changed(doc, "removed", "of memory was removed");
 	print_changed(doc, "withheld", "of memory went offline or were poisoned");
 	print_changed(doc, "returned", "of memory came back online");
 }
@@ -368,7 +368,7 @@ static void info_print_text(struct container *c, json_t *doc, const struct conta
 
 	info_print_state(doc, &s->end);
 	print_row("outcome", "%s",
-		  outcome ? json_string_value(outcome) : "the acquisition did not come to its end");
+		  outcome ? json_string_value(outcome) : "the acquisition did not finish");
 	if (sleep_watch_text(json_object_get(doc, "sleeps"), slept))
 		print_row("", "%s", slept);
 	if (rsz_reader_identity(c->reader)->wall)

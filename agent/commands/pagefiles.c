@@ -153,10 +153,10 @@ static enum status pagefiles_status(const struct pagefile_list *l, const char *d
 	const size_t lost = count_lost(l);
 
 	if (disk && !l->looked)
-		return err_set(e, ST_INPUT, "%s: has no NTFS volume that can be looked into", disk);
+		return err_set(e, ST_INPUT, "%s: has no NTFS volume that can be read", disk);
 	if (blind)
 		return err_set(e, ST_UNREADABLE,
-			       "%s: not all of it could be looked at; there may be %spage files",
+			       "%s: not all of it could be examined; there may be %spage files",
 			       disk, l->count ? "more " : "");
 	if (disk && lost)
 		return err_set(e, ST_UNREADABLE, "%s: %zu page file%s cannot be read", disk, lost,

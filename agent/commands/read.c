@@ -386,8 +386,9 @@ static void summarise_read(const struct read_request *r)
 			 c->trust[TRUST_SAFE], c->trust[TRUST_AT_RISK]);
 	if (!v->known)
 		log_warning("dtb-unknown",
-			    "0x%" PRIx64 " is the top table of no address space that was found; if "
-			    "it is no page table at all, what follows is meaningless",
+			    "0x%" PRIx64
+			    " is not the top table of any address space that was found; if it is "
+			    "not a page table at all, the result is meaningless",
 			    v->dtb);
 	log_result_with(
 		JSON_FIELDS(field_u64("dtb", v->dtb),
@@ -446,13 +447,13 @@ static enum status check_read_options(struct cli *cli, struct read_request *r, s
 		return cli_usage(cli, e, "wants one of --pid, --dtb and --pa");
 	for (size_t i = 0; i < ARRAY_SIZE(virtual_only); i++)
 		if (cli_given(cli, "pa") && cli_given(cli, virtual_only[i]))
-			return cli_usage(cli, e, "--%s is not for --pa", virtual_only[i]);
+			return cli_usage(cli, e, "--%s cannot be used with --pa", virtual_only[i]);
 	if (cli_given(cli, "capture") && !(cli_given(cli, "pa") && r->o->output))
-		return cli_usage(cli, e, "--capture is for --pa and --output");
+		return cli_usage(cli, e, "--capture needs --pa and --output");
 	if (!cli_given(cli, "pa") && !cli_given(cli, "va"))
 		return cli_usage(cli, e, "wants --va ADDRESS");
 	if (cli_given(cli, "fill") && !r->o->output)
-		return cli_usage(cli, e, "--fill is for --output");
+		return cli_usage(cli, e, "--fill needs --output");
 	if (r->o->json && r->is_stdout)
 		return cli_usage(cli, e,
 				 "--json needs stdout for itself; --log-json has the pages");

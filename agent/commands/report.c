@@ -77,7 +77,7 @@ static enum status check_report_options(const struct cli *cli, struct err *e)
 	if (!o->output)
 		return cli_usage(cli, e, "wants --output FILE");
 	if (f && !f->several && cli->n_operands > 1)
-		return cli_usage(cli, e, "--figure %s is of one FILE", f->name);
+		return cli_usage(cli, e, "--figure %s takes one FILE", f->name);
 	if (o->labels.count > cli->n_operands)
 		return cli_usage(cli, e, "there are more labels than files");
 	return ST_OK;
@@ -162,9 +162,9 @@ static enum status report_status(const struct cli *cli, const struct report_run 
 	for (size_t i = 0; i < cli->n_operands; i++)
 		if (!run_is_whole(&runs[i]))
 			return err_set(e, ST_CORRUPT,
-				       "%s: %s: %.300s; reported what is whole in %s", runs[i].path,
-				       rsz_end_name(runs[i].end.end), runs[i].end.reason,
-				       o->output);
+				       "%s: %s: %.300s; what is whole is reported in %s",
+				       runs[i].path, rsz_end_name(runs[i].end.end),
+				       runs[i].end.reason, o->output);
 	return ST_OK;
 }
 

@@ -84,14 +84,14 @@ static enum status check_input(struct sealing *s, struct err *e)
 	if (st != ST_CORRUPT)
 		return st;
 	if (!s->state.records && s->state.end == RSZ_END_CUT)
-		return err_set(e, ST_INPUT, "was cut before anything of it was whole");
+		return err_set(e, ST_INPUT, "was cut off before the end of its first record");
 	if (s->state.end == RSZ_END_DAMAGED)
 		return err_set(e, ST_CORRUPT, "damaged, not just cut off: %.300s; not sealed",
 			       s->state.reason);
 	if (s->in->device && !o->output)
-		return err_set(e, ST_OUTPUT,
-			       "is a device, which is left as it is: --output FILE "
-			       "writes it sealed into a file");
+		return err_set(
+			e, ST_OUTPUT,
+			"is a device and is not changed: use --output FILE to write a sealed copy");
 	/* What is cut off is less than one record, so this is bounded by the format. */
 	s->n_cut = (size_t)s->state.cut;
 	s->cut = malloc(MAX(s->n_cut, 1));
@@ -311,7 +311,7 @@ static enum status seal(struct sealing *s, struct err *e)
 	enum status st = check_input(s, e);
 
 	if (st == ST_END) {
-		log_info("sealed-already", "%s: is sealed already; nothing was changed", s->path);
+		log_info("sealed-already", "%s: is already sealed; nothing was changed", s->path);
 		return ST_OK;
 	}
 	if (!st)

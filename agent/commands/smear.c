@@ -130,7 +130,7 @@ static enum status smear_run(struct cli *cli, struct err *e)
 	enum status st;
 
 	if (o->csv && (o->json || mappings))
-		return err_set(e, ST_USAGE, "--csv goes with neither --json nor --mappings");
+		return err_set(e, ST_USAGE, "--csv cannot be combined with --json or --mappings");
 	st = smear_input_open(path, &in, e);
 	if (st)
 		return st;

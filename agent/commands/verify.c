@@ -152,7 +152,7 @@ static enum status verify(const struct cli *cli, const char *path, struct err *e
 		return err_set(e, v.st, "%s: %s: %.300s", v.path, rsz_end_name(v.end.end),
 			       v.end.reason);
 	if (v.st)
-		return err_set(e, v.st, "%s: sealed, but not all of it: %.300s", v.path,
+		return err_set(e, v.st, "%s: sealed, but incomplete: %.300s", v.path,
 			       v.why.message);
 	return ST_OK;
 }

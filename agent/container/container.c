@@ -154,7 +154,7 @@ enum status container_outcome(const struct container *c, struct err *e)
 	const char *message = json_string_value(json_object_get(line, "message"));
 
 	if (!line || !outcome)
-		return err_set(e, ST_PARTIAL, "the acquisition did not come to its end");
+		return err_set(e, ST_PARTIAL, "the acquisition did not finish");
 	if (!container_is_complete(c))
 		return err_set(e, ST_PARTIAL, "acquisition: %.150s%s%.300s", outcome,
 			       message && *message ? ": " : "", message ? message : "");

@@ -22,7 +22,7 @@ static enum status open_any(const struct input_options *o, struct input **ret, s
 		if (st != ST_NOT_MINE)
 			return st;
 	}
-	return err_set(e, ST_INPUT, "%s: nothing that a container can be read from", o->path);
+	return err_set(e, ST_INPUT, "%s: cannot be read as a container", o->path);
 }
 
 enum status input_open(const struct input_options *o, struct input **ret, struct err *e)

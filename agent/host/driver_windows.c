@@ -108,7 +108,7 @@ static enum status check_wanted(const struct driver_options *o, const char *sour
 {
 	*ret = driver_is_wanted(source) && (o->file || winpmem_is_built_in());
 	if (o->file && !*ret)
-		return err_set(e, ST_USAGE, "--driver has no meaning for --source %s", source);
+		return err_set(e, ST_USAGE, "--driver does not apply to --source %s", source);
 	return ST_OK;
 }
 
@@ -143,11 +143,12 @@ enum status driver_session_begin(const struct driver_options *o, const char *sou
 		return wanted ? load_unless_interrupted(o, ret, e) : ST_OK;
 	if (o->file)
 		log_warning("driver-present",
-			    "a memory driver is loaded already: it is used and left, and %s is not",
+			    "a memory driver is already loaded: it is used and left loaded, and %s "
+			    "is not loaded",
 			    o->file);
 	else
 		log_info("driver-present",
-			 "a memory driver is loaded already: it is used and left");
+			 "a memory driver is already loaded: it is used and left loaded");
 	return ST_OK;
 }
 

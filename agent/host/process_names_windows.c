@@ -42,7 +42,7 @@ enum status host_processes(struct host_processes *ret, struct err *e)
 	enum status st = ST_OK;
 
 	if (!answer)
-		return err_set(e, ST_SYSTEM, "Windows does not tell its processes");
+		return err_set(e, ST_SYSTEM, "Windows does not list its processes");
 	while (!st && nt_process_next(&list, &p))
 		st = add_process_name(ret, &p, e);
 	host_processes_sort(ret);

@@ -47,10 +47,10 @@ static enum status check_stream(const struct export_run *x, struct err *e)
 	const struct rsz_stream_info *s = stream_of(x);
 
 	if (!s->paged)
-		return err_set(e, ST_INPUT, "stream \"%.200s\" is no memory: see ramseal extract",
+		return err_set(e, ST_INPUT, "stream \"%.200s\" is not memory: use ramseal extract",
 			       s->name);
 	if (!x->plan->image->format->padded && is_file(s))
-		return err_set(e, ST_INPUT, "stream \"%.200s\" is a file: raw and e01 can hold it",
+		return err_set(e, ST_INPUT, "stream \"%.200s\" is a file: export it as raw or e01",
 			       s->name);
 	return ST_OK;
 }
@@ -162,7 +162,7 @@ enum status export_check_end(const struct container *c, const char *path, struct
 
 	if (end->end == RSZ_END_SEALED)
 		return ST_OK;
-	return err_set(e, ST_CORRUPT, "%s: %s: %.300s; exported what is whole", path,
+	return err_set(e, ST_CORRUPT, "%s: %s: %.300s; what is whole was exported", path,
 		       rsz_end_name(end->end), end->reason);
 }
 

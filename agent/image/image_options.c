@@ -140,11 +140,11 @@ enum status image_options_check(const struct cli *cli, const struct image_option
 	const struct option_def *given = o->format ? NULL : cli_given_of(cli, &image_option_group);
 
 	if (given)
-		return cli_usage(cli, e, "--%s is for images: give --format", given->name);
+		return cli_usage(cli, e, "--%s applies to images only: give --format", given->name);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		given = kinds[i].format == o->format ? NULL : cli_given_of(cli, kinds[i].group);
 		if (given)
-			return cli_usage(cli, e, "--%s is for --format %s", given->name,
+			return cli_usage(cli, e, "--%s applies to --format %s only", given->name,
 					 kinds[i].format->name);
 	}
 	return ST_OK;

@@ -67,7 +67,8 @@ static enum status open_gaps(struct image_out *x, struct err *e)
 		target.path = beside;
 	}
 	if (x->set ? output_set_has(x->set, target.path) : output_is_at(x->out, target.path))
-		return err_set(e, ST_OUTPUT, "%s: cannot be the image and the list of its gaps",
+		return err_set(e, ST_OUTPUT,
+			       "%s: cannot be both the image and the list of its gaps",
 			       target.path);
 	return output_open(&target, &x->gaps, e);
 }
@@ -204,8 +205,8 @@ static enum status tell_gaps(const struct image_out *x, json_t *origin, bool nam
 		return write_gaps(x, origin, named, e);
 	json_decref(origin);
 	if (has_gaps(x))
-		log_warning("gaps-not-listed", "pages without content are not listed: give "
-					       "--gaps FILE when writing to no regular file");
+		log_warning("gaps-not-listed", "pages without content are not listed: the output "
+					       "is not a regular file, so give --gaps FILE");
 	return ST_OK;
 }
 

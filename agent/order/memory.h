@@ -62,7 +62,7 @@ void memory_result_deinit(struct memory_result *r);
 /*
  * Reads every range of the source's first map, or those of the plan. A result that holds another
  * pass's is added to. ST_OK also when it was stopped (see the result), and
- * after a read was given up: then the stream has no record of pages that were not reached;
+ * after a read was abandoned: then the stream has no record of pages that were not reached;
  * otherwise ST_OUTPUT or ST_NOMEM, and the container ends with the last whole chunk.
  */
 enum status memory_acquire(const struct memory_plan *plan, struct memory_result *ret,

@@ -89,15 +89,15 @@ enum output_room output_room_verdict(uint64_t room, const struct output_need *ne
 	text_size(need->most, most);
 	if (room < need->least) {
 		err_set(e, ST_OUTPUT,
-			"%s: may need %s, has room for %s; --force tries all the same", path, least,
-			have);
+			"%s: may need %s, has room for only %s; use --force to try anyway", path,
+			least, have);
 		return ROOM_TOO_LITTLE;
 	}
 	if (room >= need->most || (need->likely && room >= with_margin(need->likely)))
 		return ROOM_ENOUGH;
 	if (need->likely)
 		err_set(e, ST_OUTPUT,
-			"%s: has room for %s, may need about %s (estimated from a sample), and %s "
+			"%s: has room for %s, may need about %s (estimated from a sample), or %s "
 			"if nothing compresses",
 			path, have, likely, most);
 	else

@@ -68,11 +68,11 @@ enum status target_check_untouched(int fd, const char *path, uint64_t size, stru
 	struct stat opened, named;
 
 	if (fstat(fd, &opened) || lstat(path, &named))
-		return err_from_errno(e, ST_OUTPUT, errno, "look at it again");
+		return err_from_errno(e, ST_OUTPUT, errno, "check it again");
 	if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
 		return err_set(e, ST_OUTPUT, "was replaced by another file while it was checked");
 	if ((uint64_t)opened.st_size != size)
-		return err_set(e, ST_OUTPUT, "has changed while it was checked");
+		return err_set(e, ST_OUTPUT, "changed while it was checked");
 	return ST_OK;
 }
 
@@ -184,7 +184,8 @@ static enum status check_link(const char *path, const struct stat *link, struct 
 	if (stat(path, ret) || S_ISREG(ret->st_mode) || S_ISDIR(ret->st_mode))
 		return err_set(e, ST_OUTPUT, "%s: is a symbolic link; name the file itself", path);
 	if (link->st_uid != 0 && link->st_uid != geteuid())
-		return err_set(e, ST_OUTPUT, "%s: is a symbolic link of another user", path);
+		return err_set(e, ST_OUTPUT, "%s: is a symbolic link that belongs to another user",
+			       path);
 	return ST_OK;
 }
 
@@ -223,13 +224,13 @@ enum status target_inspect(const char *path, bool force, const char *const *inpu
 
 	*ret = (struct target_facts){ .is = PATH_IS_FILE };
 	if (!*last_component(path))
-		return err_set(e, ST_OUTPUT, "'%s' is not the name of a file", path);
+		return err_set(e, ST_OUTPUT, "'%s' is not a file name", path);
 	if (lstat(path, &sb) && errno == ENOENT)
 		return ST_OK;
 	if (lstat(path, &sb))
 		return err_from_errno(e, ST_OUTPUT, errno, "%s", path);
 	if (target_is_input(AT_FDCWD, path, inputs))
-		return err_set(e, ST_OUTPUT, "%s: is what is being read", path);
+		return err_set(e, ST_OUTPUT, "%s: is the input that is being read", path);
 	if (S_ISLNK(sb.st_mode)) {
 		st = check_link(path, &(struct stat){ .st_uid = sb.st_uid }, &sb, e);
 		if (st)
@@ -364,8 +365,9 @@ enum status target_publish(struct target *t, bool force, struct err *e)
 	else
 		failed = target_rename_new(t->directory, t->partial_name, t->directory, t->name);
 	if (failed == EEXIST)
-		return err_set(e, ST_OUTPUT, "%s appeared meanwhile; ours is complete, in %s",
-			       t->path, t->partial);
+		return err_set(e, ST_OUTPUT,
+			       "%s appeared in the meantime; the complete output is in %s", t->path,
+			       t->partial);
 	if (failed)
 		return err_from_errno(e, ST_OUTPUT, failed, "%s: rename to %s", t->partial,
 				      t->path);

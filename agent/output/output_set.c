@@ -91,7 +91,7 @@ static enum status make_names(struct output_set *s, const char *path, const char
 	const size_t before = (size_t)(set__last_component(path) - path);
 
 	if (end <= before)
-		return err_set(e, ST_OUTPUT, "'%s' is not the name of a file", path);
+		return err_set(e, ST_OUTPUT, "'%s' is not a file name", path);
 	if (asprintf(&s->first, "%.*s%s", (int)end, path, suffix) < 0)
 		s->first = NULL;
 	if (asprintf(&s->stem, "%.*s", (int)(end - before), path + before) < 0)
@@ -229,7 +229,7 @@ static enum status publish_all(struct output_set *s, struct err *e)
 		st = set__publish(s, s->names.at[i], e);
 		if (st == ST_NOT_MINE)
 			return err_set(e, ST_OUTPUT,
-				       "%s appeared meanwhile; ours is complete, in %s",
+				       "%s appeared in the meantime; the complete output is in %s",
 				       s->names.at[i], s->partial);
 	}
 	return st;

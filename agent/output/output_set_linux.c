@@ -114,7 +114,7 @@ enum status set__check_old(const struct output_set *s, const char *name, const c
 			   struct err *e)
 {
 	if (target_is_input(s->place->directory, name, inputs))
-		return err_set(e, ST_OUTPUT, "%s: is what is being read", name);
+		return err_set(e, ST_OUTPUT, "%s: is the input that is being read", name);
 	return ST_OK;
 }
 

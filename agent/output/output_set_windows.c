@@ -167,7 +167,7 @@ enum status set__check_old(const struct output_set *s, const char *name, const c
 	if (!path)
 		return err_nomem(e);
 	if (windows__is_input(path, inputs))
-		return err_set(e, ST_OUTPUT, "%s: is what is being read", name);
+		return err_set(e, ST_OUTPUT, "%s: is the input that is being read", name);
 	return s->force ? windows__check_replaceable(path, e) : ST_OK;
 }
 

@@ -243,7 +243,7 @@ enum status windows__check_replaceable(const char *path, struct err *e)
 	if (!wide)
 		return err_nomem(e);
 	if (attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_READONLY))
-		return err_set(e, ST_OUTPUT, "%s: is read-only, and is not replaced", path);
+		return err_set(e, ST_OUTPUT, "%s: is read-only and will not be replaced", path);
 	return ST_OK;
 }
 
@@ -313,7 +313,7 @@ static enum status check_named(const char *path, bool force, const char *const *
 	if (attributes == INVALID_FILE_ATTRIBUTES)
 		return err_from_win32(e, ST_OUTPUT, failed, "%s", path);
 	if (windows__is_input(path, inputs))
-		return err_set(e, ST_OUTPUT, "%s: is what is being read", path);
+		return err_set(e, ST_OUTPUT, "%s: is the input that is being read", path);
 	if (attributes & FILE_ATTRIBUTE_DIRECTORY)
 		return err_from_errno(e, ST_OUTPUT, EISDIR, "%s", path);
 	if (attributes & FILE_ATTRIBUTE_REPARSE_POINT)
@@ -332,7 +332,7 @@ enum status target_inspect(const char *path, bool force, const char *const *inpu
 	if (!wide)
 		return err_nomem(e);
 	if (!*windows__last_component(path))
-		return err_set(e, ST_OUTPUT, "'%s' is not the name of a file", path);
+		return err_set(e, ST_OUTPUT, "'%s' is not a file name", path);
 	if (!is_device_path(wide))
 		return check_named(path, force, inputs, wide, e);
 	ret->is = PATH_IS_STREAM;
@@ -478,8 +478,9 @@ enum status target_publish(struct target *t, bool force, struct err *e)
 	const DWORD failed = windows__rename(t->partial, t->path, force);
 
 	if (failed == ERROR_ALREADY_EXISTS || failed == ERROR_FILE_EXISTS)
-		return err_set(e, ST_OUTPUT, "%s appeared meanwhile; ours is complete, in %s",
-			       t->path, t->partial);
+		return err_set(e, ST_OUTPUT,
+			       "%s appeared in the meantime; the complete output is in %s", t->path,
+			       t->partial);
 	if (failed)
 		return err_from_win32(e, ST_OUTPUT, failed, "%s: rename to %s", t->partial,
 				      t->path);
@@ -522,11 +523,11 @@ enum status target_check_untouched(int fd, const char *path, uint64_t size, stru
 	uint64_t now;
 
 	if (!GetFileInformationByHandle(output_handle_of(fd), &opened))
-		return err_from_win32(e, ST_OUTPUT, GetLastError(), "look at it again");
+		return err_from_win32(e, ST_OUTPUT, GetLastError(), "check it again");
 	if (!identity_at(path, &named) || !same_file(&opened, &named))
 		return err_set(e, ST_OUTPUT, "was replaced by another file while it was checked");
 	now = (uint64_t)opened.nFileSizeHigh << 32 | opened.nFileSizeLow;
 	if (now != size)
-		return err_set(e, ST_OUTPUT, "has changed while it was checked");
+		return err_set(e, ST_OUTPUT, "changed while it was checked");
 	return ST_OK;
 }

@@ -194,7 +194,7 @@ enum status root_scan(struct physmem *m, const struct root_scan_options *o, stru
 	if (!buf)
 		return err_nomem(e);
 	if (o->mode == PAGING_PAE)
-		return err_set(e, ST_USAGE, "PAE roots cannot be told by their look");
+		return err_set(e, ST_USAGE, "PAE roots cannot be recognised by their content");
 	if (!physmem_read_page(m, o->kernel_dtb & PTE_FRAME, buf, NULL))
 		return ST_OK;
 	kernel_half_init(&k, buf, o);

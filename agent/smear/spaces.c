@@ -217,8 +217,7 @@ enum status smear_spaces_load(struct smear_spaces *ret, const json_t *manifest, 
 	if (one_pass)
 		first = second = first ? first : second;
 	if (!first || !second)
-		return err_set(e, ST_INPUT,
-			       "the manifest does not tell of page tables %s the memory",
+		return err_set(e, ST_INPUT, "the manifest records no page tables %s the memory",
 			       first ? "after" : "before");
 	ret->cut = json_is_true(json_object_get(first, "cut")) ||
 		   json_is_true(json_object_get(second, "cut"));

@@ -359,8 +359,8 @@ static enum status check_addresses(enum paging_mode mode, uint64_t va, uint64_t 
 	if (paging_canonical(mode, va) != va || paging_canonical(mode, *last) != *last ||
 	    va >> 63 != *last >> 63)
 		return err_set(e, ST_USAGE,
-			       "0x%" PRIx64 "-0x%" PRIx64 " is no virtual memory: tables of %d "
-			       "levels do not reach it",
+			       "0x%" PRIx64 "-0x%" PRIx64
+			       " is not a virtual address: tables of %d levels do not reach it",
 			       va, *last, (int)mode);
 	*first = va & ~(uint64_t)(PAGE_SIZE - 1);
 	*last |= PAGE_SIZE - 1;

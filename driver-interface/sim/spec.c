@@ -219,7 +219,7 @@ static enum status begin_preset(struct sim_spec *s, const char *name, size_t len
 		return err_set(e, ST_USAGE, "there is no preset \"%.*s\"; there are %s",
 			       (int)MIN(len, 100), name, all);
 	if (s->preset)
-		return err_set(e, ST_USAGE, "one preset is enough");
+		return err_set(e, ST_USAGE, "more than one preset");
 	*s = *preset;
 	return ST_OK;
 }
@@ -252,7 +252,7 @@ static enum status parse_line(struct sim_spec *s, char *line, struct err *e)
 	if (!strcmp(line, "preset"))
 		return begin_preset(s, value, strlen(value), e);
 	if (!s->preset)
-		return err_set(e, ST_USAGE, "a preset goes first");
+		return err_set(e, ST_USAGE, "the preset must come first");
 	return set(s, line, value, e);
 }
 

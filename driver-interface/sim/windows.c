@@ -314,7 +314,7 @@ static bool init_space(struct machine *m)
 enum status sim__windows_init(struct machine *m, struct err *e)
 {
 	if (!init_space(m) || !init_image(m) || !init_section(m))
-		return err_set(e, ST_USAGE, "there is not enough ram for the kernel");
+		return err_set(e, ST_USAGE, "there is not enough RAM for the kernel");
 	m->pool_used[0] = 1; /* of the pool itself */
 	return ST_OK;
 }

@@ -336,11 +336,11 @@ class Outcome(Case):
         self.check(good, 0, True, r': whole and sealed: .*; acquisition: complete$', 0)
         self.check(gaps, 0, True, r': whole and sealed: .*; acquisition: complete, but some pages', 3)
         self.check(self.stopped(), 10, False,
-                   r': sealed, but not all of it: .*; acquisition: interrupted.* by SIGTERM$', 8)
+                   r': sealed, but incomplete: .*; acquisition: interrupted.* by SIGTERM$', 8)
         whole = good.read_bytes()
         cut = self.file('cut.rsz', whole[:len(whole) // 2])
         self.assertEqual(run('seal', cut).returncode, 0)
-        self.check(cut, 10, False, r': sealed, but not all of it: .*did not come to its end; sealed later$',
+        self.check(cut, 10, False, r': sealed, but incomplete: .*did not finish; sealed later$',
                    None)
         # Cut behind the last line of the manifest: only the end was lost, and that is made again.
         cut = self.file('cut.rsz', whole[:-176])
@@ -350,7 +350,7 @@ class Outcome(Case):
 
     def test_of_a_container_without_memory(self):
         empty = assemble([begin(), stream(0, 7, 0, b'manifest'), Rec(INDEX), Rec(CLOSE)])
-        self.check(self.file('empty.rsz', empty), 10, False, 'did not come to its end', None)
+        self.check(self.file('empty.rsz', empty), 10, False, 'did not finish', None)
         line = b'{"event":"end","exit_code":0,"outcome":"complete","message":""}\n'
         empty = assemble([begin(), stream(0, 7, 0, b'manifest'), chunk(0, [(0, len(line))], content=line),
                           Rec(INDEX), Rec(CLOSE)])

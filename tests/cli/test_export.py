@@ -169,7 +169,7 @@ class Names(Case):
         return lambda: self.assertEqual(path.read_bytes(), before)
 
     def test_input_is_never_the_output(self):
-        words = 'is what is being read'
+        words = 'is the input that is being read'
         source = f'file:{self.image}'
         checks = [self.unchanged(self.image), self.unchanged(self.container)]
         os.link(self.container, self.at / 'hard')
@@ -190,7 +190,7 @@ class Names(Case):
         self.assertEqual(self.names(), ['c.rsz', 'hard', 'image'])
 
     def test_image_and_list_are_two(self):
-        words = 'cannot be the image and the list of its gaps'
+        words = 'cannot be both the image and the list of its gaps'
         for args in (['-o', self.at / 'x', '--gaps', f'{self.at}/./x'],
                      ['-F', 'e01', '-o', self.at / 'x', '--gaps', self.at / 'x.E01']):
             self.refused(words, 'export', '-f', *args, self.container)

@@ -330,7 +330,7 @@ class Outcome(Case):
             rsz.Rec(rsz.INDEX), rsz.Rec(rsz.CLOSE)]))
         done = run('verify', path)
         self.assertEqual(done.returncode, 10)
-        self.assertIn(b': sealed, but not all of it: ', done.stdout)
+        self.assertIn(b': sealed, but incomplete: ', done.stdout)
         page = self.page(path)
         self.assertEqual(self.headline(page), '✗ Sealed, but incomplete')
         self.assertIn('finished, but is incomplete: it holds no memory.', page.text(''))

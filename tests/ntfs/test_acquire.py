@@ -199,7 +199,7 @@ class Together(Case):
                       self.container, '--image', self.image, '--offset', 7)
         self.assertEqual(out.returncode, GAPS, out.stderr)
         self.assertIn('only zeros at sector 7', out.stderr)
-        self.assertIn('has no NTFS volume that can be looked into', out.stderr)
+        self.assertIn('has no NTFS volume that can be read', out.stderr)
 
     def test_volume_that_is_cut_short_before_the_index_of_its_root(self):
         files = self.forge(2)

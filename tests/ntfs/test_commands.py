@@ -109,7 +109,7 @@ class ExtractFile(Case):
                 (INPUT, ['-i', self.image, '--offset', 1 << 40, 'x', '-o', '-'], 'behind its end'),
                 (INPUT, ['-i', '/nonexistent', 'x', '-o', '-'], '/nonexistent'),
                 (OUTPUT, ['-i', self.image, 'pagefile.sys', '-f', '-o', self.image],
-                 'is what is being read')):
+                 'is the input that is being read')):
             with self.subTest(args=args):
                 r = self.ramseal('extract-file', *args)
                 self.assertEqual(r.stdout, b'')

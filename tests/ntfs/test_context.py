@@ -146,9 +146,9 @@ class Hives(Case):
         whole = Hive(SOFTWARE).pack()
         long = Hive({'Microsoft': {f'key {i}': {} for i in range(200)}}).pack()
         for name, data, why in (
-                ('empty', b'', 'is no registry hive'), ('short', whole[:5000], 'is no registry hive'),
-                ('zeros', bytes(8192), 'is no registry hive'),
-                ('text', b'x' * 100000, 'is no registry hive'),
+                ('empty', b'', 'is not a registry hive'), ('short', whole[:5000], 'is no registry hive'),
+                ('zeros', bytes(8192), 'is not a registry hive'),
+                ('text', b'x' * 100000, 'is not a registry hive'),
                 ('version', with_header(whole, 20, 2), 'version 2, which is not read'),
                 ('torn', whole[:100] + b'?' + whole[101:], 'the checksum of the hive'),
                 ('cut', long[:-4096], 'the hive is cut short'),

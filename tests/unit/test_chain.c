@@ -361,7 +361,7 @@ TEST(when_none_answers_each_says_why)
 	else
 		CHECK_HAS(e.message, "locked: /dev/locked: locked; absent: /dev/absent: absent");
 	CHECK_STATUS(chain_open(absent, &d, &e), ST_NO_SOURCE, &e);
-	CHECK_HAS(e.message, "no source of memory answers: absent: /dev/absent: absent");
+	CHECK_HAS(e.message, "no source of memory is usable: absent: /dev/absent: absent");
 	CHECK_STATUS(chain_open(manual, &d, &e), ST_NO_SOURCE, &e);
 	assert_null(d);
 }

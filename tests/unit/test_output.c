@@ -180,7 +180,7 @@ TEST(what_is_being_read_is_not_replaced)
 	for (int i = 0; i < 3; i++) {
 		o.path = i == 0 ? input : i == 1 ? hard : "/dev/null";
 		CHECK_STATUS(output_open(&o, &out, &e), ST_OUTPUT, &e);
-		CHECK_HAS(e.message, ": is what is being read");
+		CHECK_HAS(e.message, ": is the input that is being read");
 		assert_null(out);
 	}
 	check_content("in", "evidence");
@@ -224,7 +224,7 @@ TEST(file_that_appeared_meanwhile_is_not_overwritten)
 	append(o, "ours");
 	scratch_write(&dir, "a", "theirs", 6);
 	CHECK_STATUS(output_commit(o, &e), ST_OUTPUT, &e);
-	CHECK_HAS(e.message, "/a appeared meanwhile; ours is complete, in ");
+	CHECK_HAS(e.message, "/a appeared in the meantime; the complete output is in ");
 	check_content("a", "theirs");
 	check_content("a.partial", "ours");
 }
@@ -287,14 +287,14 @@ TEST(link_to_a_device_is_followed_only_if_its_owner_is_trusted)
 	assert_int_equal(symlink("/dev/null", link), 0);
 	output_destroy(open_named("link", false));
 	if (geteuid() == 0 && lchown(link, 12345, 12345) == 0)
-		check_refused(link, "is a symbolic link of another user");
+		check_refused(link, "is a symbolic link that belongs to another user");
 }
 
 TEST(what_is_no_target_says_so)
 {
 	check_refused(dir.path, "Is a directory");
-	check_refused("", "is not the name of a file");
-	check_refused("/tmp/", "is not the name of a file");
+	check_refused("", "is not a file name");
+	check_refused("/tmp/", "is not a file name");
 	check_refused("/nonexistent/a", "/nonexistent: No such file or directory");
 	scratch_write(&dir, "file", "", 0);
 	check_refused(scratch_path(&dir, "file/a"), "Not a directory");
@@ -318,7 +318,7 @@ TEST(target_that_is_visibly_too_small_is_refused_without_force)
 	struct output *o = NULL;
 
 	CHECK_STATUS(output_open(&options, &o, &e), ST_OUTPUT, &e);
-	CHECK_HAS(e.message, "/a: may need 1.0 EiB, has room for ");
+	CHECK_HAS(e.message, "/a: may need 1.0 EiB, has room for only ");
 	assert_false(scratch_has(&dir, "a.partial"));
 	options.path = scratch_path(&dir, "a");
 	options.force = true;

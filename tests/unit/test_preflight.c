@@ -210,7 +210,7 @@ TEST(room_that_may_not_do_is_told_and_stops_nothing)
 		{ { .least = 10, .likely = 80, .most = 900 }, ROOM_ENOUGH, NULL },
 		{ { .least = 10, .likely = 81, .most = 900 },
 		  ROOM_DOUBTFUL,
-		  "about 81 B (estimated from a sample), and 900 B" },
+		  "about 81 B (estimated from a sample), or 900 B" },
 		{ { .least = 101, .most = 900 }, ROOM_TOO_LITTLE, "--force" },
 		{ { 0 }, ROOM_ENOUGH, NULL },
 	};

@@ -555,7 +555,7 @@ TEST(file_of_settings_is_the_same_machine)
 	assert_string_equal(path, "desktop,seed=9,ram=134217728,cache=1048576,allocated=16777216,"
 				  "resident=4194304,trimmed=4194304,others=4194304");
 	scratch_write(&dir, "bad", "seed=1\n", 7);
-	refuse(scratch_path(&dir, "bad"), ST_INPUT, "line 1: a preset goes first");
+	refuse(scratch_path(&dir, "bad"), ST_INPUT, "line 1: the preset must come first");
 	scratch_write(&dir, "bad", "preset=desktop\nfoo\n", 19);
 	refuse(scratch_path(&dir, "bad"), ST_INPUT, "line 2");
 	scratch_deinit(&dir);

@@ -295,7 +295,7 @@ TEST(an_input_is_not_written_over)
 			&(struct output_options){ .path = other, .force = true, .inputs = inputs },
 			&o, &e),
 		ST_OUTPUT, &e);
-	CHECK_HAS(e.message, "is what is being read");
+	CHECK_HAS(e.message, "is the input that is being read");
 	free(path);
 }
 

@@ -233,7 +233,7 @@ class Changing(Patchy):
         changes = self.manifest(path, 'end')['memory_changes']
         self.assertEqual(image.info['memory_changes'], changes)
         told = acquired.ramseal('info', path).stdout
-        self.assertIn('128.0 MiB of memory were added to the machine', told)
+        self.assertIn('128.0 MiB of memory was added to the machine', told)
         self.assertIn('64.0 MiB of memory came back online', told)
         self.assertEqual(addresses(changes['added']), [self.dimm])
         self.assertEqual((changes['missing'], changes['removed']), ([], []))
