@@ -89,7 +89,7 @@ static void verify_print_text(const struct verdict *v)
 	}
 	text_printable(v->st ? v->why.message : outcome, reason, sizeof(reason));
 	printf("%s: %s: %" PRIu64 " records, root %s; %s%s", shown,
-	       v->st ? "sealed, but not all of it" : "whole and sealed", v->end.records, v->root,
+	       v->st ? "sealed, but incomplete" : "whole and sealed", v->end.records, v->root,
 	       v->st ? "" : "acquisition: ", reason);
 	if (sleep_watch_text(json_object_get(v->acquisition, "sleeps"), slept))
 		printf("; %s", slept);

@@ -407,7 +407,7 @@ class Device(Case):
         self.assertEqual((info['sealed'], info['end'], info['root']), (True, 'sealed', verdict['root']))
         self.assertRegex(run('info', self.device).stdout, rb'\d+ bytes follow')
         self.assertEqual(self.export(self.device), self.short)
-        self.assertIn(b'sealed already', run('seal', self.device).stderr)
+        self.assertIn(b'already sealed', run('seal', self.device).stderr)
         with open(self.device, 'rb') as disk:
             copy = self.file('copy.rsz', disk.read())
         self.verify(copy)

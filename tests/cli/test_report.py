@@ -237,7 +237,7 @@ class OnePage(Case):
         with_many = self.container(names=names)
         page = self.page(with_many)
         self.assertIn('50 others', page.text('processes'))
-        self.assertIn('sums the 50', page.text('processes'))
+        self.assertIn('sums up the 50', page.text('processes'))
         self.assertIn('10 others', page.text('processes'))  # in the table
         self.assertEqual(page.text('states').count('50 others'), 2)  # wide and narrow
         self.assertLess(len(self.write(with_many)), 400_000)

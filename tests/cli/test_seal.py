@@ -91,7 +91,7 @@ class Cut(SealCase):
     def test_before_anything_is_whole(self):
         self.cut()
         for length in (0, 1, 12, 100):
-            self.refused(self.cut(length), 'not a ramseal' if length < 12 else 'was cut before', code=9)
+            self.refused(self.cut(length), 'not a ramseal' if length < 12 else 'was cut off before', code=9)
 
     def test_inside_a_line_of_the_manifest(self):
         line = json.dumps({'event': 'begin', 'filler': 'y' * (LINE_MAX + 70000)}).encode() + b'\n'
@@ -150,7 +150,7 @@ class Cut(SealCase):
         path = self.cut()
         self.seal(path)
         once = path.read_bytes()
-        self.assertIn(b'sealed already', run('seal', path).stderr)
+        self.assertIn(b'already sealed', run('seal', path).stderr)
         self.assertEqual(path.read_bytes(), once)
         path.write_bytes(once[:-10])
         self.seal(path)

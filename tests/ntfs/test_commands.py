@@ -233,7 +233,7 @@ class Pagefiles(Case):
                             (424, bytes.fromhex('3bd66749292ed84a8399f6a339e3d001'))],
         'LUKS': [(0, b'LUKS\xba\xbe\0\2')],
         'ReFS': [(3, b'ReFS\0\0\0\0')],
-        'no file system that is known': [(0, b'\x5a\xa5' * 300)],
+        'no known file system': [(0, b'\x5a\xa5' * 300)],
     }
 
     def test_volumes_that_cannot_be_looked_into(self):
@@ -251,7 +251,7 @@ class Pagefiles(Case):
                 self.assertEqual((volume['offset'], volume['looked_into'],
                                   volume['page_files_may_be_missing']), (offsets[1], False, True))
                 # Alone: there is nothing here that the command works on.
-                self.blind(name, 'no NTFS volume that can be looked into', code=INPUT,
+                self.blind(name, 'no NTFS volume that can be read', code=INPUT,
                            args=('--offset', offsets[1] // 512))
 
     def test_volumes_that_hold_no_page_files_of_windows_are_named(self):
@@ -271,13 +271,13 @@ class Pagefiles(Case):
         self.assertEqual(len(self.list(code=GAPS)), 1)
         self.blind(f'NTFS at sector {offsets[1] // 512}: MFT record 0: is no FILE record')
         self.overwrite(offsets[0] + 8192, b'ABCD')
-        self.blind('no NTFS volume that can be looked into', code=INPUT)
+        self.blind('no NTFS volume that can be read', code=INPUT)
 
     def test_wrong_offset(self):
         self.data('pagefile.sys').write(self.image)
-        self.blind('only zeros at sector 5', 'no NTFS volume that can be looked into', code=INPUT,
+        self.blind('only zeros at sector 5', 'no NTFS volume that can be read', code=INPUT,
                    args=('--offset', 5))
-        self.blind('no file system that is known at sector 8001', code=INPUT,
+        self.blind('no known file system at sector 8001', code=INPUT,
                    args=('--offset', 8001))
 
     def test_damaged_folder(self):

@@ -250,7 +250,7 @@ TEST(source_that_dies_at_any_page_leaves_a_sealed_container)
 			check_page(&p, i, FIRST + i * PAGE_SIZE, i < k ? PAGE_DATA : PAGE_SKIPPED,
 				   i < k ? 0 : SKIP_SOURCE_FAILED);
 		assert_int_equal(a.result.stopped, ST_SOURCE_FAILED);
-		CHECK_HAS(a.result.why.message, "failed for good");
+		CHECK_HAS(a.result.why.message, "failed permanently");
 		pages_free(&p);
 		acquired_deinit(&a);
 		fake_deinit(&f);

@@ -903,11 +903,11 @@ TEST(what_cannot_be_asked_is_refused)
 	plan.by_dtb = false;
 	plan.pid = 7;
 	asked.va = UINT64_C(0x0000800000000000);
-	check_refused(ST_USAGE, "no virtual memory");
+	check_refused(ST_USAGE, "not a virtual address");
 	asked.va = UINT64_C(0x00007ffffffff000); /* its end is not */
-	check_refused(ST_USAGE, "no virtual memory");
+	check_refused(ST_USAGE, "not a virtual address");
 	asked.length = UINT64_C(0xffff000000002000); /* both are, and what lies between is not */
-	check_refused(ST_USAGE, "no virtual memory");
+	check_refused(ST_USAGE, "not a virtual address");
 	asked.va = UINT64_C(0xfffffffffffff000);
 	asked.length = PAGE_SIZE + 1;
 	check_refused(ST_USAGE, "beyond the last address");

@@ -311,7 +311,7 @@ TEST(a_file_that_appears_meanwhile_stays)
 	CHECK_OK(sink_write(output_sink(o), "ours", 4, &e), &e);
 	scratch_write(&dir, "race", "theirs", 6);
 	CHECK_STATUS(output_commit(o, &e), ST_OUTPUT, &e);
-	CHECK_HAS(e.message, "appeared meanwhile");
+	CHECK_HAS(e.message, "appeared in the meantime");
 	output_destroy(o);
 	text = scratch_read(&dir, "race");
 	assert_string_equal(text, "theirs");

@@ -750,7 +750,7 @@ TEST(page_that_was_never_written_is_not_memory)
 	done(d, p);
 	p = make(GEN2);
 	p->never_writes = true;
-	refused_in(p, WINPMEM_PHYSICAL, ST_NO_SOURCE, "not one page of RAM can be read");
+	refused_in(p, WINPMEM_PHYSICAL, ST_NO_SOURCE, "no page of RAM that was tried can be read");
 }
 
 TEST(driver_that_takes_no_mode_is_refused)
