@@ -34,11 +34,11 @@ const struct command command_driver = {
 		      .choices = actions },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "status   what is loaded, and what earlier runs have left; changes nothing\n"
-		 "load     load FILE.sys, or the driver that is built in, and leave it\n"
-		 "unload   remove what load has left\n"
-		 "cleanup  remove what a run left that was killed; not what is in use\n"
-		 "Drivers that are not ours are never touched.\n",
+	.notes = "status   show what is loaded and what earlier runs left; changes nothing\n"
+		 "load     load FILE.sys, or the built-in driver, and leave it loaded\n"
+		 "unload   remove what load left\n"
+		 "cleanup  remove what a killed run left; not what is in use\n"
+		 "Drivers that ramseal did not load are never touched.\n",
 	.values_size = sizeof(struct driver_command),
 	.run = driver_run,
 };
@@ -66,7 +66,7 @@ static void print_entry(const struct winpmem_entry *x)
 	       x->running   ? "loaded"
 	       : x->service ? "a service that is not running"
 			    : "a folder without a service",
-	       x->in_use ? ", in use by a ramseal that runs"
+	       x->in_use ? ", in use by a running ramseal"
 	       : x->kept
 		       ? ", left on purpose (\"ramseal driver unload\" removes it)"
 		       : ", left by a run that was killed (\"ramseal driver cleanup\" removes it)");

@@ -19,13 +19,13 @@ struct driver_options {
 
 #ifdef _WIN32
 #define DRIVER_DIR_OPTION(type, member)                                                            \
-	CLI_STRING(                                                                                \
-		type, member, 0, "driver-dir", "DIR",                                              \
-		"load the driver from a copy below DIR; default: the folder for temporary files")
+	CLI_STRING(type, member, 0, "driver-dir", "DIR",                                           \
+		   "load the driver from a copy in DIR; default: the folder for temporary files")
 #define DRIVER_RISK_OPTION(type, member)                                                           \
 	CLI_FLAG(type, member, 0, RISK_OPTION,                                                     \
-		 "allow what may stop Windows on this machine: a driver that does not know five "  \
-		 "levels of page tables, and modes to which a secure kernel's pages are fatal")
+		 "allow what may stop Windows on this machine: a driver that does not support "    \
+		 "five levels of page tables, and modes in which reading a secure kernel's pages " \
+		 "is fatal")
 #define DRIVER_OPTIONS(type, member)                                                               \
 	CLI_STRING(type, member.file, 0, "driver", "FILE.sys",                                     \
 		   "load this memory driver, and unload it at the end"),                           \

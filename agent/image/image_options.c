@@ -58,8 +58,7 @@ static const char *const hash_choices[] = {
 
 static const struct option_def image_defs[] = {
 	CLI_PARSED(struct image_options, fill, 0, "fill", "HEX", image_parse_fill,
-		   "1 to 16 bytes, repeated over pages without content; default: a text that "
-		   "says so"),
+		   "1 to 16 bytes that fill pages without content; default: a text that says so"),
 	CLI_STRING(struct image_options, gaps, 0, "gaps", "FILE",
 		   "list pages without content in FILE; default: OUTPUT.gaps.json"),
 	CLI_CHOICE(struct image_options, hash, 0, "hash", NULL, hash_choices,
@@ -120,17 +119,18 @@ void image_put_notes(FILE *to)
 	fputs("Formats:\n", to);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		fprintf(to, "  %-5s %s\n", kinds[i].format->name, kinds[i].help);
-	fputs("Pages without content are filled, listed in OUTPUT.gaps.json and, in e01, in the\n"
-	      "format's own list of acquisition errors. The summary's \"sha256\" is of the file "
-	      "as\n"
-	      "sha256sum prints it; of e01 it is of the media, beside the MD5 and SHA-1 that the\n"
-	      "format keeps. An image that ends early (interrupted, source failed, disk full)\n"
-	      "keeps its temporary name OUTPUT.partial, and so does its list of gaps, which names\n"
-	      "what is missing (but for a full disk). A device, a pipe and stdout have no list\n"
-	      "unless --gaps says where. Of a page that was captured more than once an image has "
-	      "the\n"
-	      "newest capture; the list has the times of all, and 'read' shows each process its "
-	      "own.\n",
+	fputs("Pages without content are filled and listed in OUTPUT.gaps.json; e01 also lists "
+	      "them\n"
+	      "as acquisition errors. The summary's \"sha256\" is that of the file, as sha256sum\n"
+	      "prints it; for e01 it is that of the media, beside the MD5 and SHA-1 that the "
+	      "format\n"
+	      "keeps. An image that ends early (interrupted, source failed, disk full) keeps its\n"
+	      "temporary name OUTPUT.partial, and so does its list of gaps, which also names what "
+	      "is\n"
+	      "missing (except after a full disk). A device, a pipe and stdout have a list only "
+	      "if\n"
+	      "--gaps says where. If a page was captured more than once, the image has the newest\n"
+	      "capture; the list has the times of all, and 'read' shows each process its own.\n",
 	      to);
 }
 
