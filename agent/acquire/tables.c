@@ -413,7 +413,7 @@ static void warn_of_spaces(const struct tables_result *r)
 
 	if (d->hidden)
 		log_warning("hidden-address-spaces",
-			    "%zu address space%s in memory that belong to no listed process; the "
+			    "%zu address space%s in memory without a listed process; the "
 			    "manifest names them",
 			    d->hidden, d->hidden == 1 ? "" : "s");
 	if (r->cut)
