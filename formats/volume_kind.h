@@ -10,7 +10,7 @@
 
 /* What begins at an offset of a disk; the text is for people. */
 #define VOLUME_KIND_MAP(X)                                                                         \
-	X(VOLUME_UNKNOWN, "no file system that is known")                                          \
+	X(VOLUME_UNKNOWN, "no known file system")                                                  \
 	X(VOLUME_EMPTY, "only zeros")                                                              \
 	X(VOLUME_NTFS, "NTFS")                                                                     \
 	X(VOLUME_REFS, "ReFS")                                                                     \

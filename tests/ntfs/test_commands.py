@@ -102,7 +102,7 @@ class ExtractFile(Case):
         for code, args, part in (
                 (USAGE, ['pagefile.sys', '-o', '-'], '--image or --volume'),
                 (USAGE, ['-i', self.image, 'pagefile.sys'], '--output'),
-                (USAGE, ['-i', self.image, '-V', self.image, 'x', '-o', '-'], 'exclude'),
+                (USAGE, ['-i', self.image, '-V', self.image, 'x', '-o', '-'], 'cannot be combined'),
                 (USAGE, ['-i', self.image, 'a/../b', '-o', '-'], '".."'),
                 (INPUT, ['-i', self.image, 'nothing', '-o', '-'], 'there is no "nothing"'),
                 (INPUT, ['-i', self.image, '--offset', 5, 'x', '-o', '-'], 'sector 5'),
@@ -269,7 +269,7 @@ class Pagefiles(Case):
         offsets = gpt_disk(self.image, [self.data('pagefile.sys'), self.data('pagefile.sys')])
         self.overwrite(offsets[1] + 8192, b'ABCD')
         self.assertEqual(len(self.list(code=GAPS)), 1)
-        self.blind(f'NTFS at sector {offsets[1] // 512}: MFT record 0: is no FILE record')
+        self.blind(f'NTFS at sector {offsets[1] // 512}: MFT record 0: is not a FILE record')
         self.overwrite(offsets[0] + 8192, b'ABCD')
         self.blind('no NTFS volume that can be read', code=INPUT)
 
