@@ -3,7 +3,7 @@
 """ramseal context, on forged hives, alone and on forged disks. Usage: test_context.py RAMSEAL DATA
 
 One test wants a hive that Windows wrote. It is not a part of the sources: it is looked for in
-$RAMSEAL_DATA, or in DATA, and without it that test is skipped.
+$RAMSEAL_TEST_DATA, or in DATA, and without it that test is skipped.
 """
 import json
 import lzma
@@ -19,7 +19,7 @@ from hive import Hive
 from make_hives import CONTROL, SOFTWARE, SYSTEM, db_value
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
-DATA = os.environ.get('RAMSEAL_DATA', os.path.abspath(sys.argv.pop(1)))
+DATA = os.environ.get('RAMSEAL_TEST_DATA', os.path.abspath(sys.argv.pop(1)))
 REAL = os.path.join(DATA, 'win7sp1-x64-SOFTWARE.xz')
 MIB = 1 << 20
 OK, USAGE, NO_SOURCE, VERIFY, INPUT = 0, 2, 4, 7, 9

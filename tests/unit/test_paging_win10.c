@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * 107 real pages of a Windows 10 x64 machine. They are not a part of the sources: they are looked
- * for in $RAMSEAL_DATA, or in ../shared/data beside the sources, and without them the test is
+ * for in $RAMSEAL_TEST_DATA, or in ../shared/data beside the sources, and without them the test is
  * skipped. What must come out is known from the machine's own CPU context.
  */
 #include "tests/unit/test.h"
@@ -47,7 +47,7 @@ static void load_page(const char *folder, const char *name)
 
 static int load(void **unused)
 {
-	const char *root = getenv("RAMSEAL_DATA");
+	const char *root = getenv("RAMSEAL_TEST_DATA");
 	char folder[512];
 	struct dirent *entry;
 	DIR *dir;
