@@ -28,7 +28,6 @@ const char *drv_source_name(size_t i)
 
 static const char *source_at(const void *of, size_t i)
 {
-	(void)of;
 	return drv_source_name(i);
 }
 

@@ -200,7 +200,6 @@ enum status linux_maps_again(struct drv *d, struct drv_maps *ret, struct err *e)
 {
 	_cleanup_ranges_ struct range_list ram = { 0 };
 
-	(void)d;
 	if (iomem_read(&ram, NULL))
 		return ST_OK;
 	return drv__maps_add(ret, iomem_path(), &ram, e);

@@ -27,7 +27,6 @@ static uint32_t query(struct nt *nt, enum nt_class class, void *buf, size_t len,
 	ULONG got = 0;
 	LONG status;
 
-	(void)nt;
 	if (!ask)
 		return NT_NOT_IMPLEMENTED;
 	status = ask((int)class, buf, (ULONG)len, &got);
@@ -74,7 +73,6 @@ static void cpu(struct nt *nt, struct nt_cpu *ret)
 	unsigned a, b, c, d;
 	SYSTEM_INFO system;
 
-	(void)nt;
 	*ret = (struct nt_cpu){ 0 };
 	if (__get_cpuid_count(7, 0, &a, &b, &c, &d))
 		ret->can_la57 = c >> 16 & 1;

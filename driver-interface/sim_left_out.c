@@ -4,8 +4,6 @@
 
 static enum status sim_open(const char *path, struct drv **ret, struct err *e)
 {
-	(void)path;
-	(void)ret;
 	return err_set(e, ST_NO_SOURCE, "this ramseal was built without simulated machines");
 }
 

@@ -10,7 +10,6 @@ const char *drv__lacks(void)
 /* The one device is every source's, and has no name that could be looked up without opening it. */
 bool drv_is_there(const struct drv_ops *ops)
 {
-	(void)ops;
 	return false;
 }
 

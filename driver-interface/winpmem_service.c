@@ -250,7 +250,6 @@ static void stop_and_delete(void)
 
 static DWORD WINAPI emergency_thread(void *arg)
 {
-	(void)arg;
 	Sleep(EMERGENCY_MS);
 	stop_and_delete();
 	return 0;

@@ -127,7 +127,6 @@ static enum status resources(struct winpmem_host *h, uint8_t **ret, size_t *ret_
 	LSTATUS error =
 		RegOpenKeyExW(HKEY_LOCAL_MACHINE, L"" RESOURCE_LIST_KEY, 0, KEY_QUERY_VALUE, &key);
 
-	(void)h;
 	if (!error) {
 		error = query(key, ret, &len);
 		RegCloseKey(key);
@@ -144,7 +143,6 @@ static void memory_status(struct winpmem_host *h, uint64_t *ret_used, uint64_t *
 	MEMORYSTATUSEX m = { .dwLength = sizeof(m) };
 	ULONGLONG kib = 0;
 
-	(void)h;
 	*ret_used = GlobalMemoryStatusEx(&m) ? m.ullTotalPhys : 0;
 	*ret_installed = GetPhysicallyInstalledSystemMemory(&kib) ? kib << 10 : 0;
 }

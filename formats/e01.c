@@ -103,7 +103,6 @@ static enum status e01_encode(struct image_writer *base, unsigned worker, struct
 	struct e01_writer *w = (struct e01_writer *)base;
 	struct code *code = p->code;
 
-	(void)e;
 	for (size_t page = 0, i = 0; page < p->pages; page += CHUNK_PAGES, i++) {
 		const size_t bytes = media_bytes(w, p->address + page * PAGE_SIZE);
 
@@ -350,7 +349,6 @@ static enum status e01_create(const struct image_spec *spec, struct sink *out,
 	struct e01_writer *w;
 	enum status st;
 
-	(void)out;
 	if (image_end(spec) > MEDIA_MAX)
 		return err_set(e, ST_INPUT, "ends at 0x%" PRIx64 ", beyond what an E01 can hold",
 			       image_end(spec));

@@ -90,7 +90,6 @@ static void window_close(TSK_IMG_INFO *image)
 
 static void window_describe(TSK_IMG_INFO *image, FILE *out)
 {
-	(void)image;
 	fputs("a window of a reader\n", out);
 }
 

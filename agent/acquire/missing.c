@@ -23,7 +23,6 @@ static enum status mark_held(void *arg, const struct rsz_record *rec, const stru
 {
 	struct holdings *h = arg;
 
-	(void)e;
 	for (size_t i = 0; rec->stream == h->stream && i < c->n_extents; i++)
 		for (uint64_t at = 0; at < c->extents[i].length; at += PAGE_SIZE)
 			walk_set_mark(&h->captured, c->extents[i].address + at);
@@ -53,7 +52,6 @@ static enum status missing_next(struct stream_feed *feed, struct stream_piece *p
 	struct missing_feed *f = (struct missing_feed *)feed;
 	enum status st;
 
-	(void)e;
 	if (f->room < RECORD_COST + STREAM_EXTENTS * EXTENT_COST)
 		return ST_END;
 	st = sweep_next(&f->sweep, p);

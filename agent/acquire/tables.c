@@ -478,7 +478,6 @@ static enum status run_watch(void *arg, struct err *e)
 {
 	struct watch_run *w = arg;
 
-	(void)e;
 	w->begun = root_watch_begin(&w->watch, &w->mem.mem, &w->options);
 	return ST_OK;
 }

@@ -119,7 +119,7 @@ static enum status parse_level(const char *text, void *at, struct err *e)
 		return ST_OK;
 	level = strtol(text, &end, 10);
 	if (!*text || *end || level < RSZ_LEVEL_MIN || level > RSZ_LEVEL_MAX || !level)
-		return err_set(e, ST_USAGE, "wants auto, store, %d..-1 or 1..%d", RSZ_LEVEL_MIN,
+		return err_set(e, ST_USAGE, "takes auto, store, %d..-1 or 1..%d", RSZ_LEVEL_MIN,
 			       RSZ_LEVEL_MAX);
 	choice->level = (int)level;
 	return ST_OK;
@@ -129,7 +129,6 @@ static enum status parse_order(const char *text, void *at, struct err *e)
 {
 	const struct order *o = order_find(text);
 
-	(void)e;
 	if (!o)
 		return ST_USAGE;
 	*(const struct order **)at = o;

@@ -27,7 +27,6 @@ const struct command command_completion = {
 
 static enum status completion_run(struct cli *cli, struct err *e)
 {
-	(void)e;
 	for (size_t i = 0; shells[i]; i++)
 		if (!strcmp(shells[i], cli->operands[0]))
 			completion_write(cli->program, (enum shell)i, stdout);

@@ -45,7 +45,7 @@ static enum status read_context(const struct cli *cli, const struct context_opti
 	if (disk && o->hives.count)
 		return cli_usage(cli, e, "--hive cannot be combined with --image or --volume");
 	if (!disk && cli_given(cli, "offset"))
-		return cli_usage(cli, e, "--offset wants --image or --volume");
+		return cli_usage(cli, e, "--offset needs --image or --volume");
 	if (o->hives.count)
 		return context_of_hives(o->hives.at, o->hives.count, ret, e);
 	if (!disk)

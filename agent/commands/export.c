@@ -66,7 +66,7 @@ static enum status export_run(struct cli *cli, struct err *e)
 	if (st)
 		return st;
 	if (!o->output)
-		return cli_usage(cli, e, "wants --output FILE");
+		return cli_usage(cli, e, "needs --output FILE");
 	if (cli_given(cli, "level") && !o->image.format->compresses)
 		return cli_usage(cli, e, "--level needs --format e01");
 	st = container_open(cli->operands[0], &in, e);

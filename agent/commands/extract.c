@@ -198,9 +198,9 @@ static enum status extract_run(struct cli *cli, struct err *e)
 	enum status st;
 
 	if (!o->stream && o->output)
-		return cli_usage(cli, e, "wants --stream NAME; extract FILE alone lists them");
+		return cli_usage(cli, e, "needs --stream NAME; extract FILE alone lists them");
 	if (o->stream && !o->output)
-		return cli_usage(cli, e, "wants --output FILE");
+		return cli_usage(cli, e, "needs --output FILE");
 	st = container_open(cli->operands[0], &in, e);
 	if (st)
 		return st;

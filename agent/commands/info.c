@@ -265,7 +265,7 @@ static void print_again(json_t *doc)
 		print_row("again", "%" PRId64 " pages, because entries that name them had changed",
 			  again);
 	if (not )
-		print_row("", "%" PRId64 " more were not: the bound for that was reached", not );
+		print_row("", "%" PRId64 " more were not: the limit was reached", not );
 }
 
 static void print_ranges(json_t *doc, const char *key, const char *label)
@@ -306,7 +306,7 @@ static void print_changed(json_t *doc, const char *key, const char *what)
 static void print_changes(json_t *doc)
 {
 	print_changed(doc, "added", "of memory was added to the machine");
-	print_changed(doc, "missing", "of that were not acquired");
+	print_changed(doc, "missing", "of it was not acquired");
 	print_changed(doc, "removed", "of memory was removed");
 	print_changed(doc, "withheld", "of memory went offline or were poisoned");
 	print_changed(doc, "returned", "of memory came back online");
@@ -325,7 +325,8 @@ static void print_processes(json_t *doc)
 	}
 	if (json_is_true(json_object_get(o, "agree")))
 		print_row("processes",
-			  "%" PRId64 " in the kernel's list; what the system told agrees",
+			  "%" PRId64
+			  " in the kernel's list, which agrees with what the system reports",
 			  (int64_t)json_integer_value(json_object_get(o, "kernel")));
 	else if (o && !process_names_differences(o))
 		print_row("processes",

@@ -175,7 +175,7 @@ static enum status pagefiles_run(struct cli *cli, struct err *e)
 	enum status st = ST_OK;
 
 	if (live && cli_given(cli, "offset"))
-		return cli_usage(cli, e, "--offset wants --image or --volume");
+		return cli_usage(cli, e, "--offset needs --image or --volume");
 	if (!live)
 		st = disk_options_open(cli, &o->disk, &d, NULL, e);
 	if (!st)

@@ -444,14 +444,14 @@ static enum status check_read_options(struct cli *cli, struct read_request *r, s
 	static const char *const virtual_only[] = { "va", "length", "tables", "fill" };
 
 	if (cli_given(cli, "pid") + cli_given(cli, "dtb") + cli_given(cli, "pa") != 1)
-		return cli_usage(cli, e, "wants one of --pid, --dtb and --pa");
+		return cli_usage(cli, e, "needs one of --pid, --dtb and --pa");
 	for (size_t i = 0; i < ARRAY_SIZE(virtual_only); i++)
 		if (cli_given(cli, "pa") && cli_given(cli, virtual_only[i]))
 			return cli_usage(cli, e, "--%s cannot be used with --pa", virtual_only[i]);
 	if (cli_given(cli, "capture") && !(cli_given(cli, "pa") && r->o->output))
 		return cli_usage(cli, e, "--capture needs --pa and --output");
 	if (!cli_given(cli, "pa") && !cli_given(cli, "va"))
-		return cli_usage(cli, e, "wants --va ADDRESS");
+		return cli_usage(cli, e, "needs --va ADDRESS");
 	if (cli_given(cli, "fill") && !r->o->output)
 		return cli_usage(cli, e, "--fill needs --output");
 	if (r->o->json && r->is_stdout)

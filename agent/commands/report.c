@@ -30,7 +30,6 @@ static const char *suggest_figure(size_t i)
 
 static enum status parse_figure(const char *text, void *at, struct err *e)
 {
-	(void)e;
 	for (size_t i = 0; i < page_n_figures; i++) {
 		if (!strcmp(page_figures[i].name, text)) {
 			*(const struct page_figure **)at = &page_figures[i];
@@ -75,7 +74,7 @@ static enum status check_report_options(const struct cli *cli, struct err *e)
 	const struct page_figure *f = o->figure;
 
 	if (!o->output)
-		return cli_usage(cli, e, "wants --output FILE");
+		return cli_usage(cli, e, "needs --output FILE");
 	if (f && !f->several && cli->n_operands > 1)
 		return cli_usage(cli, e, "--figure %s takes one FILE", f->name);
 	if (o->labels.count > cli->n_operands)

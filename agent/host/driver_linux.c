@@ -3,16 +3,12 @@
 
 bool driver_is_wanted(const char *source)
 {
-	(void)source;
 	return false;
 }
 
 enum status driver_session_begin(const struct driver_options *o, const char *source,
 				 struct driver_session **ret, struct err *e)
 {
-	(void)o;
-	(void)source;
-	(void)e;
 	*ret = NULL;
 	return ST_OK;
 }
@@ -20,20 +16,15 @@ enum status driver_session_begin(const struct driver_options *o, const char *sou
 enum status driver_session_inspect(const struct driver_options *o, const char *source, json_t **ret,
 				   struct err *e)
 {
-	(void)o;
-	(void)source;
-	(void)e;
 	*ret = NULL;
 	return ST_OK;
 }
 
 json_t *driver_session_json(const struct driver_session *s)
 {
-	(void)s;
 	return json_null();
 }
 
 void driver_session_end(struct driver_session *s)
 {
-	(void)s;
 }

@@ -3,5 +3,4 @@
 
 void host_inventory(json_t *facts)
 {
-	(void)facts;
 }

@@ -64,7 +64,6 @@ static enum status live_open(struct registry *r, registry_key parent, const char
 	HKEY key = NULL;
 	LSTATUS error;
 
-	(void)r;
 	if (!name_wide)
 		return err_nomem(e);
 	error = open_wide(hkey_of(parent), name_wide, &key);
@@ -76,7 +75,6 @@ static enum status live_open(struct registry *r, registry_key parent, const char
 
 static void live_close(struct registry *r, registry_key key)
 {
-	(void)r;
 	RegCloseKey(hkey_of(key));
 }
 
@@ -103,7 +101,6 @@ static enum status live_each(struct registry *r, registry_key key, registry_visi
 	wchar_t name[KEY_NAME_UNITS];
 	enum status st = ST_OK;
 
-	(void)r;
 	for (DWORD i = 0; !st; i++) {
 		DWORD units = KEY_NAME_UNITS; /* in: with the NUL; out: without */
 		const LSTATUS error =
@@ -127,7 +124,6 @@ static enum status live_value(struct registry *r, registry_key key, const char *
 	_cleanup_free_ wchar_t *name_wide = wide(name);
 	LSTATUS error = ERROR_MORE_DATA;
 
-	(void)r;
 	if (!name_wide)
 		return err_nomem(e);
 	for (int i = 0; i < VALUE_TRIES && error == ERROR_MORE_DATA; i++) {

@@ -14,9 +14,9 @@ enum status image_parse_fill(const char *text, void *at, struct err *e)
 	const size_t digits = strlen(text);
 
 	if (!digits || digits % 2 || digits > 2 * sizeof(f->bytes))
-		return err_set(e, ST_USAGE, "wants 2 to 32 hexadecimal digits, two per byte");
+		return err_set(e, ST_USAGE, "takes 2 to 32 hexadecimal digits, two per byte");
 	if (!text_from_hex(text, digits, f->bytes))
-		return err_set(e, ST_USAGE, "wants hexadecimal digits");
+		return err_set(e, ST_USAGE, "takes hexadecimal digits");
 	f->length = digits / 2;
 	return ST_OK;
 }
@@ -25,7 +25,6 @@ enum status image_parse_format(const char *text, void *at, struct err *e)
 {
 	const struct image_format *f = image_find(text);
 
-	(void)e;
 	if (!f)
 		return ST_USAGE;
 	*(const struct image_format **)at = f;
@@ -40,7 +39,7 @@ enum status image_parse_level(const char *text, void *at, struct err *e)
 	if (!strcmp(text, "store"))
 		level = IMAGE_LEVEL_STORE;
 	else if (!*text || *end || level < 1 || level > IMAGE_LEVEL_MAX)
-		return err_set(e, ST_USAGE, "wants store or 1..%d", IMAGE_LEVEL_MAX);
+		return err_set(e, ST_USAGE, "takes store or 1..%d", IMAGE_LEVEL_MAX);
 	*(int *)at = (int)level;
 	return ST_OK;
 }

@@ -425,7 +425,6 @@ static enum status read_drv(struct image_pages *base, unsigned worker, uint64_t 
 {
 	struct drv_pages *p = (struct drv_pages *)base;
 
-	(void)worker;
 	return drv_read_pages(p->drv, address, data, pages, status, e);
 }
 

@@ -19,7 +19,6 @@ static enum status linear_next(struct stream_feed *feed, struct stream_piece *p,
 	struct linear_feed *f = (struct linear_feed *)feed;
 	enum status st = sweep_next(&f->sweep, p);
 
-	(void)e;
 	if (st != ST_END || !f->sweep.set || f->last_half)
 		return st;
 	f->last_half = true;

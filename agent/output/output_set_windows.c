@@ -222,7 +222,6 @@ enum status set__publish(const struct output_set *s, const char *name, struct er
 
 enum status set__finish(struct output_set *s, struct err *e)
 {
-	(void)e;
 	unlock(s->place);
 	return ST_OK;
 }

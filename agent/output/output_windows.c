@@ -278,7 +278,6 @@ enum status target_open_device(const char *path, const struct target_facts *seen
 	DWORD mode;
 	HANDLE h;
 
-	(void)seen;
 	*t = (struct target){ .stream = true, .fd = -1, .directory = -1, .path = strdup(path) };
 	if (!t->path || !wide)
 		return err_nomem(e);
@@ -379,8 +378,6 @@ bool target_room(const struct target *t, uint64_t *ret)
 /* There is none: see target_open_device(). */
 bool target_disk_size(const struct target *t, uint64_t *ret)
 {
-	(void)t;
-	(void)ret;
 	return false;
 }
 
@@ -417,7 +414,6 @@ enum status target_reserve(struct target *t, uint64_t from, uint64_t end, struct
 	FILE_ALLOCATION_INFO info = { .AllocationSize.QuadPart = (LONGLONG)end };
 	DWORD failed;
 
-	(void)from;
 	if (SetFileInformationByHandle(output_handle_of(t->fd), FileAllocationInfo, &info,
 				       sizeof(info)))
 		return ST_OK;

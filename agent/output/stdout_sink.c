@@ -6,7 +6,6 @@
 
 static bool stdout_is_at(const struct output *o, const char *path)
 {
-	(void)o;
 	return !strcmp(path, "-");
 }
 

@@ -175,7 +175,6 @@ static bool btf_fits(const struct discovery_search *s, const struct virt *space,
 	_cleanup_free_ void *p = NULL;
 	size_t len;
 
-	(void)arg;
 	return load_btf(space, va, &p, &len) && offsets_from(s, p, len);
 }
 

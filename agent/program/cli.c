@@ -150,15 +150,15 @@ enum status cli_parse_size(const char *text, uint64_t *ret, struct err *e)
 	uint64_t n;
 
 	if (!parse_number(text, &n, &rest))
-		return err_set(e, ST_USAGE, "wants a size such as 4096, 64K, 16M or 2G");
+		return err_set(e, ST_USAGE, "takes a size such as 4096, 64K, 16M or 2G");
 	if (*rest) {
 		unit = strchr(units, toupper((unsigned char)*rest));
 		if (!unit || (rest[1] && strcmp(rest + 1, "iB") != 0))
-			return err_set(e, ST_USAGE, "wants a size such as 4096, 64K, 16M or 2G");
+			return err_set(e, ST_USAGE, "takes a size such as 4096, 64K, 16M or 2G");
 		shift = 10 * (unsigned)(unit - units + 1);
 	}
 	if (n > UINT64_MAX >> shift)
-		return err_set(e, ST_USAGE, "wants a size below 2^64");
+		return err_set(e, ST_USAGE, "takes a size below 2^64");
 	*ret = n << shift;
 	return ST_OK;
 }
@@ -169,7 +169,7 @@ static enum status parse_uint(const struct option_def *o, const char *text, void
 	uint64_t n;
 
 	if (!parse_number(text, &n, &rest) || *rest || n < o->min || n > o->max)
-		return err_set(e, ST_USAGE, "wants a number from %" PRIu64 " to %" PRIu64, o->min,
+		return err_set(e, ST_USAGE, "takes a number from %" PRIu64 " to %" PRIu64, o->min,
 			       o->max);
 	memcpy(at, &n, sizeof(n));
 	return ST_OK;
@@ -187,7 +187,7 @@ static enum status parse_size(const struct option_def *o, const char *text, void
 	if (n < o->min || n > o->max) {
 		text_size(o->min, min);
 		text_size(o->max, max);
-		return err_set(e, ST_USAGE, "wants a size from %s to %s", min, max);
+		return err_set(e, ST_USAGE, "takes a size from %s to %s", min, max);
 	}
 	memcpy(at, &n, sizeof(n));
 	return ST_OK;
@@ -204,7 +204,7 @@ static enum status err_words(const struct option_def *o, struct err *e)
 	char all[200];
 
 	words_join(cli__suggestion_at, o, ", ", " or ", all, sizeof(all));
-	return err_set(e, ST_USAGE, "wants %s", all);
+	return err_set(e, ST_USAGE, "takes %s", all);
 }
 
 static enum status parse_choice(const struct option_def *o, const char *text, void *at,

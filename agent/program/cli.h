@@ -73,7 +73,7 @@ struct option_def {
 	const char *(*suggest)(size_t i);
 
 	/*
-	 * OPTION_PARSED: `at` is the member. ST_USAGE if the text is wrong: with "wants ...", or
+	 * OPTION_PARSED: `at` is the member. ST_USAGE if the text is wrong: with "takes ...", or
 	 * without a message where the suggestions are all the words there are.
 	 */
 	enum status (*parse)(const char *text, void *at, struct err *e);
@@ -259,7 +259,7 @@ struct cli_option_text {
 /* Of what cli_option() gives. */
 void cli_option_text(const struct command *c, size_t i, struct cli_option_text *ret);
 
-/* "4K", "16M", "2G", "1T", plain bytes. ST_USAGE, "wants ..." if it is something else. */
+/* "4K", "16M", "2G", "1T", plain bytes. ST_USAGE, "takes ..." if it is something else. */
 enum status cli_parse_size(const char *text, uint64_t *ret, struct err *e);
 
 /* The i-th value that the option is known to take, or NULL behind the last. */

@@ -35,7 +35,6 @@ static void on_signal(int number)
 
 static void on_question(int number)
 {
-	(void)number;
 	progress_ask();
 }
 

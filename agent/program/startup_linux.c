@@ -19,7 +19,5 @@ static void keep_standard_descriptors(void)
 
 void startup(int *argc, char ***argv)
 {
-	(void)argc;
-	(void)argv;
 	keep_standard_descriptors();
 }

@@ -81,11 +81,6 @@ static void keep_standard_descriptors(void)
 static void ignore_parameter(const wchar_t *expression, const wchar_t *function,
 			     const wchar_t *file, unsigned line, uintptr_t reserved)
 {
-	(void)expression;
-	(void)function;
-	(void)file;
-	(void)line;
-	(void)reserved;
 }
 
 void startup(int *argc, char ***argv)

@@ -9,7 +9,6 @@
 
 static void section_glossary(struct doc *d, const struct report_run *r)
 {
-	(void)r;
 	glossary_put(d);
 }
 

@@ -27,7 +27,6 @@ void figure_of_timeline(struct doc *d, const struct report_run *runs, size_t cou
 	struct timeline_lane lanes[LANES_MAX];
 	size_t n = 0;
 
-	(void)count;
 	for (size_t i = 0; i < runs->sums.count && n < LANES_MAX; i++) {
 		const struct stream_sums *s = &runs->sums.streams[i];
 
@@ -204,7 +203,6 @@ void figure_of_pair(struct doc *d, const struct smear *s, enum pair p, enum svg_
 void figure_of_transitions(struct doc *d, const struct report_run *runs, size_t count,
 			   enum svg_form form)
 {
-	(void)count;
 	figure_of_pair(d, &runs->smear, PAIR_BEFORE_AFTER, form);
 }
 
@@ -305,7 +303,6 @@ void figure_of_processes(struct doc *d, const struct report_run *runs, size_t co
 {
 	struct bars b;
 
-	(void)count;
 	if (!make_bars(&b, &runs->smear, compare_risk, add_trust)) {
 		d->lost = true;
 		return;
@@ -376,7 +373,6 @@ void figure_of_states(struct doc *d, const struct report_run *runs, size_t count
 		.at = b.at,
 	};
 
-	(void)count;
 	if (!make_bars(&b, &runs->smear, compare_size, add_states)) {
 		d->lost = true;
 		return;

@@ -17,7 +17,6 @@ static enum status measure_chunk(void *arg, const struct stream_sums *s, const s
 {
 	struct report_run *r = arg;
 
-	(void)e;
 	if (c->paged)
 		timeline_scale(&r->timeline, s->kind, c);
 	return ST_OK;

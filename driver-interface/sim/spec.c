@@ -174,7 +174,7 @@ static enum status set(struct sim_spec *s, const char *key, const char *value, s
 		if (strcmp(key, numbers[i].name) != 0)
 			continue;
 		if (!parse_number(value, &v) || v < numbers[i].min || v > numbers[i].max)
-			return err_set(e, ST_USAGE, "%s=%s: wants %" PRIu64 " to %" PRIu64, key,
+			return err_set(e, ST_USAGE, "%s=%s: takes %" PRIu64 " to %" PRIu64, key,
 				       value, numbers[i].min, numbers[i].max);
 		*number_at(s, i) = v;
 		return ST_OK;
@@ -191,7 +191,6 @@ static enum status set(struct sim_spec *s, const char *key, const char *value, s
 
 static const char *preset_at(const void *of, size_t i)
 {
-	(void)of;
 	return i < ARRAY_SIZE(presets) ? presets[i].preset : NULL;
 }
 

@@ -177,7 +177,6 @@ static enum status mem_blob_read_at(struct blob *b, uint64_t off, void *p, size_
 {
 	const struct mem_blob *m = (const struct mem_blob *)b;
 
-	(void)e;
 	*got = off < b->size ? (size_t)MIN(len, b->size - off) : 0;
 	if (*got)
 		memcpy(p, m->at + off, *got);

@@ -145,7 +145,7 @@ def chosen(only):
         kind, _, name = part.partition(':')
         of_kind = [m for m in cells.MACHINES if (m == 'guest') == (kind == 'guest')]
         if kind not in ('sim', 'guest') or (name and name not in of_kind):
-            sys.exit(f'--only wants sim, guest, or sim:PRESET with one of {of_kind}, not {part}')
+            sys.exit(f'--only takes sim, guest, or sim:PRESET with one of {of_kind}, not {part}')
         found += [name] if name else of_kind
     return [m for m in cells.MACHINES if m in found]
 

@@ -27,7 +27,7 @@ static enum status parse_level(const char *text, void *at, struct err *e)
 	char *end;
 
 	*level = (int)strtol(text, &end, 10);
-	return *text && !*end ? ST_OK : err_set(e, ST_USAGE, "wants a whole number");
+	return *text && !*end ? ST_OK : err_set(e, ST_USAGE, "takes a whole number");
 }
 
 /* Takes what it suggests and nothing else, and leaves the message to the command line. */
@@ -206,15 +206,15 @@ TEST(mistakes_are_one_line_that_points_to_help)
 	check_usage("make -o", "-o needs a value; try 'prog make --help'");
 	check_usage("make --output", "--output needs a value; try 'prog make --help'");
 	check_usage("make --level x",
-		    "--level wants a whole number, not 'x'; try 'prog make --help'");
+		    "--level takes a whole number, not 'x'; try 'prog make --help'");
 	check_usage("make --colour=green",
-		    "--colour wants red or blue, not 'green'; try 'prog make --help'");
+		    "--colour takes red or blue, not 'green'; try 'prog make --help'");
 	check_usage("make --format=e01",
-		    "--format wants raw, elf or lime, not 'e01'; try 'prog make --help'");
+		    "--format takes raw, elf or lime, not 'e01'; try 'prog make --help'");
 	check_usage("make a b c", "unexpected 'c'; try 'prog make --help'");
 	check_usage("completion", "bash|zsh|fish is missing; try 'prog completion --help'");
 	check_usage("completion csh",
-		    "wants bash, zsh or fish, not 'csh'; try 'prog completion --help'");
+		    "takes bash, zsh or fish, not 'csh'; try 'prog completion --help'");
 }
 
 TEST(numbers_out_of_range_or_malformed_are_refused)
@@ -230,7 +230,7 @@ TEST(numbers_out_of_range_or_malformed_are_refused)
 
 		snprintf(word, sizeof(word), "--threads=%s", bad[i]);
 		CHECK_STATUS(cli_parse(&program, 3, argv, &cli, &e), ST_USAGE, &e);
-		CHECK_HAS(e.message, "--threads wants a number from 1 to 64, not '");
+		CHECK_HAS(e.message, "--threads takes a number from 1 to 64, not '");
 		cli_deinit(&cli);
 	}
 }
@@ -254,7 +254,7 @@ TEST(sizes_have_suffixes_and_limits)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(cli_parse_size(bad[i], &n, &e), ST_USAGE);
-	check_usage("make -s 4095", "-s wants a size from 4.0 KiB to 1.0 TiB, not '4095'; "
+	check_usage("make -s 4095", "-s takes a size from 4.0 KiB to 1.0 TiB, not '4095'; "
 				    "try 'prog make --help'");
 }
 
