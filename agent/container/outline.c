@@ -44,6 +44,10 @@ static bool holds(const struct part_kept *x, uint64_t off)
 	return x && off - x->offset < x->len;
 }
 
+/*
+ * Readers of a header ask for the most that one can have. What lies behind the kept bytes is zeros,
+ * and no part of a header. A read that begins where nothing was kept fails.
+ */
 static enum status outline_read_at(struct blob *b, uint64_t off, void *p, size_t len, size_t *got,
 				   struct err *e)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Looks into the swap cache for the slots that slots.c is about to read. An entry names its slot
- * before the page is written there; meanwhile the page is in the swap cache. So it is asked behind
- * the entry's reading and before the slot's (smear/METHOD.md, section 6), and what it has is
+ * Looks up in the swap cache the slots that slots.c is about to read. An entry names its slot
+ * before the page is written there; until then the page is in the swap cache. So the cache is asked
+ * after the entry was read and before the slot is (smear/METHOD.md, section 6), and what it has is
  * captured.
  */
 #ifndef RAMSEAL_AGENT_ORDER_CACHE_LOOKUPS_H
@@ -13,10 +13,10 @@
 /* Slots that are looked for in one go: a piece. */
 #define CACHE_LOOKUPS_MAX (STREAM_CHUNK / PAGE_SIZE)
 
-/* NULL, of which nothing is ever seen, may be given to all but the first. */
+/* All functions but the first accept NULL: then nothing is looked up. */
 struct cache_lookups;
 
-/* The cache becomes the looks'. ST_NOMEM, and it has gone. */
+/* `cache` is owned from now on, also after ST_NOMEM. */
 enum status cache_lookups_create(struct swap_cache *cache, struct cache_lookups **ret,
 				 struct err *e);
 void cache_lookups_destroy(struct cache_lookups *l);

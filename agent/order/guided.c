@@ -151,7 +151,7 @@ static bool fill_group(struct guided_feed *f)
 }
 
 /* Behind the last space: those that began meanwhile. False if they have been walked, too. */
-static enum status reread_tables(struct guided_feed *f, bool *ret, struct err *e)
+static enum status find_later_spaces(struct guided_feed *f, bool *ret, struct err *e)
 {
 	enum status st;
 
@@ -189,7 +189,7 @@ static enum status step_tables(struct guided_feed *f, struct err *e)
 		f->step = STEP_FRAMES;
 		return ST_OK;
 	}
-	st = reread_tables(f, &more, e);
+	st = find_later_spaces(f, &more, e);
 	if (!more)
 		begin_rest(f);
 	return st;

@@ -387,13 +387,13 @@ static bool is_sound(const struct linux_swap_layout *l)
 static const char *find_lack(const struct discovery *d)
 {
 	if (d->os != OS_LINUX)
-		return "it is no Linux";
+		return "this is not Linux";
 	if (!d->swapper_spaces)
 		return "the kernel's symbols swapper_spaces and swap_aops were not found";
 	if (!d->vmemmap)
 		return "it is not known where the kernel has its struct pages";
 	if (!is_sound(&d->linux_offsets.swap))
-		return "the kernel's BTF does not tell all that is needed";
+		return "the kernel's BTF lacks some of what is needed";
 	return NULL;
 }
 

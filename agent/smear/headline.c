@@ -260,23 +260,19 @@ void smear_advice_text(const struct smear *s, enum copy copy, char ret[static SM
 	smear_advise(s, copy, &a);
 	if (!a.processes)
 		return;
-	append_advice(
-		ret,
-		"%zu of %zu processes that lived can be used as they are, as far as they are there "
-		"(at most %d %% of that is at risk); ",
-		a.usable, a.processes, SMEAR_USABLE);
-	if (a.at_risk)
-		append_advice(ret, "for the %" PRIu64 " page%s at risk of the others%s ", a.at_risk,
-			      a.at_risk == 1 ? "" : "s", a.older ? "," : "");
-	if (a.older)
-		append_advice(ret,
-			      "%sfor %" PRIu64
-			      " page%s of which a flat image has another capture%s ",
-			      a.at_risk ? "and " : "", a.older, a.older == 1 ? "" : "s",
-			      a.at_risk ? "," : "");
+	append_advice(ret,
+		      "%zu of %zu processes that lived can be used as they are (at most %d %% of "
+		      "what was captured of them is at risk); ",
+		      a.usable, a.processes, SMEAR_USABLE);
 	if (a.at_risk || a.older)
-		append_advice(ret, "ask `ramseal read`; ");
+		append_advice(ret, "use `ramseal read` for ");
+	if (a.at_risk)
+		append_advice(ret, "the %" PRIu64 " page%s at risk in the others%s", a.at_risk,
+			      a.at_risk == 1 ? "" : "s", a.older ? " and " : "; ");
+	if (a.older)
+		append_advice(ret, "%" PRIu64 " page%s of which a flat image has another capture; ",
+			      a.older, a.older == 1 ? "" : "s");
 	append_advice(ret, "%s.",
 		      copy == COPY_IMAGE ? again_text(s, &a)
-					 : "`ramseal smear` knows more, by the image's own tables");
+					 : "`ramseal smear` says more, by the image's own tables");
 }

@@ -588,12 +588,13 @@ TEST(advice_is_by_what_is_at_risk)
 	advise(0, "");
 	CHECK_HAS(advice, "1 of 1 processes that lived can be used as they are");
 	CHECK_HAS(advice,
-		  "for 1 page of which a flat image has another capture ask `ramseal read`");
+		  "use `ramseal read` for 1 page of which a flat image has another capture; ");
 	CHECK_HAS(advice, "a second acquisition is not worth it.");
 	/* 2 of 20 are 10 %, and 3 are 15. */
 	advise(2, "");
 	CHECK_HAS(advice, "0 of 1 processes that lived can be used as they are");
-	CHECK_HAS(advice, "for the 2 pages at risk of the others");
+	CHECK_HAS(advice,
+		  "use `ramseal read` for the 2 pages at risk in the others and 1 page of which ");
 	CHECK_HAS(advice, "a second acquisition is not worth it.");
 	advise(3, "");
 	CHECK_HAS(advice, "a second acquisition is worth it, with --order guided.");

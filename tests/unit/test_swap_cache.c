@@ -417,7 +417,7 @@ TEST(without_symbols_or_layout_there_is_a_reason)
 	check_lack("BTF");
 	kernel = whole;
 	kernel.os = OS_WINDOWS;
-	check_lack("no Linux");
+	check_lack("not Linux");
 	end_swap();
 }
 
