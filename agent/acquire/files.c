@@ -109,28 +109,13 @@ static enum status read_piece(struct file_feed *f, struct stream_piece *p,
 	return extract_read(x, offset, p->data, size, p->pages, ret, e);
 }
 
-/* A run of pages that are `from` pages behind the beginning of what was read, moved to `at`. */
-static void keep_run(struct stream_piece *p, const struct rsz_extent *all, size_t from, size_t n,
-		     size_t at)
-{
-	const size_t bytes = MIN(n * PAGE_SIZE, all->length - from * PAGE_SIZE);
-	struct rsz_extent *x = &p->extents[p->n_extents++];
-
-	*x = *all;
-	x->address += from * PAGE_SIZE;
-	x->length = (uint32_t)bytes;
-	if (from == at)
-		return;
-	memmove(p->data + at * PAGE_SIZE, p->data + from * PAGE_SIZE, bytes);
-	memmove(p->pages + at, p->pages + from, n * sizeof(*p->pages));
-}
-
 /* Of what was read by one call, all that slots have not read before. */
 static void take_rest(const struct file_feed *f, struct stream_piece *p,
 		      const struct rsz_extent *all)
 {
 	const size_t pages = rsz_extent_pages(all);
 	const uint64_t first = all->address / PAGE_SIZE;
+	struct rsz_extent part;
 	size_t at = 0;
 
 	for (size_t i = 0, n; i < pages; i += n) {
@@ -140,7 +125,10 @@ static void take_rest(const struct file_feed *f, struct stream_piece *p,
 			;
 		if (had)
 			continue;
-		keep_run(p, all, i, n, at);
+		part = *all;
+		part.address += i * PAGE_SIZE;
+		part.length = (uint32_t)MIN(n * PAGE_SIZE, all->length - i * PAGE_SIZE);
+		stream_piece_keep(p, &part, i, at);
 		at += n;
 	}
 }

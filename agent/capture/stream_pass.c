@@ -206,6 +206,15 @@ enum status stream_pass(const struct stream_plan *plan, struct stream_result *re
 	return st;
 }
 
+void stream_piece_keep(struct stream_piece *p, const struct rsz_extent *x, size_t from, size_t at)
+{
+	p->extents[p->n_extents++] = *x;
+	if (from == at)
+		return;
+	memmove(p->data + at * PAGE_SIZE, p->data + from * PAGE_SIZE, x->length);
+	memmove(p->pages + at, p->pages + from, rsz_extent_pages(x) * sizeof(*p->pages));
+}
+
 void stream_result_deinit(struct stream_result *r)
 {
 	tally_deinit(&r->tally);

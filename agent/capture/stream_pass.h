@@ -34,6 +34,12 @@ struct stream_piece {
 	struct stream_result *result;
 };
 
+/*
+ * Appends `x`, whose pages lie `from` pages into the piece's data, and moves them to `at`, before
+ * that or there: for feeds that read more than they keep.
+ */
+void stream_piece_keep(struct stream_piece *p, const struct rsz_extent *x, size_t from, size_t at);
+
 struct stream_feed {
 	/* The next piece, ST_END, or what ends the pass. One thread. */
 	enum status (*next)(struct stream_feed *f, struct stream_piece *p, struct err *e);
