@@ -20,7 +20,9 @@
  * Tables are taken in groups: as many as name about a chunk full of frames, which are sorted, and
  * read with one request for each run of neighbours. A table above the lowest level joins a group
  * when everything below it has been read; so on the way from a root to a frame, every table was
- * read before the frame and again after it.
+ * read before the frame and again after it. In the rest, which has no bracket that could get
+ * longer, what was captured before is read along, and dropped, where that takes no longer than
+ * another request (sweep.c).
  *
  * Costs, beside the pipeline's buffers: five bits for each page of memory (how often it was
  * captured, tables that were visited), some 8 MiB for the group in hand and for those that wait,

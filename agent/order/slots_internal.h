@@ -6,9 +6,13 @@
 #include <pthread.h>
 
 #include "agent/order/cache_lookups.h"
+#include "agent/order/read_cost.h"
 #include "agent/order/slots.h"
 
-/* What lies between two wanted ones costs less than another request. */
+/*
+ * What lies between two wanted ones and was not read yet is kept; else it is dropped, and read
+ * along only where that takes no longer than another request (read_cost.h), or nobody knows.
+ */
 #define SLOTS_GAP_PAGES   8
 /* Wanted at once at most: some groups' worth, 32 MiB. Later they would not be near any more. */
 #define SLOTS_WANTS_MAX   8192
@@ -54,6 +58,7 @@ struct slots {
 	void *memory;
 	uint8_t *data; /* in it, on a page, as unbuffered devices want it */
 	uint32_t file;
+	struct read_cost cost;         /* of the files; the reader's */
 	struct cache_lookups *lookups; /* at them, by the feed's thread; NULL: nobody looks */
 
 	pthread_t thread;

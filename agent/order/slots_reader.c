@@ -10,17 +10,19 @@
 
 /*
  * How many extents from `i` on are read by one request: near neighbours for which there is `room`.
+ * What lies between them was read before, and is dropped.
  */
 static size_t request_at(const struct slots *s, size_t i, size_t room)
 {
 	const struct rsz_extent *first = &s->extents[i];
+	const size_t gap = read_cost_gap(&s->cost, SLOTS_GAP_PAGES, SLOTS_GAP_PAGES);
 	size_t n = 1;
 
 	for (; i + n < s->n_extents; n++) {
 		const struct rsz_extent *x = first + n;
 
 		if (x->address < slots__end_of(x - 1) ||
-		    x->address - slots__end_of(x - 1) > SLOTS_GAP_PAGES * PAGE_SIZE ||
+		    x->address - slots__end_of(x - 1) > gap * PAGE_SIZE ||
 		    slots__end_of(x) - first->address > room * PAGE_SIZE)
 			break;
 	}
@@ -40,6 +42,7 @@ static size_t read_request(struct slots *s, struct rsz_extent *x, size_t n, size
 	    piece.length != bytes)
 		return at;
 	end = clock_mono_ns();
+	read_cost_add(&s->cost, bytes / PAGE_SIZE, end - start);
 	for (size_t i = 0; i < n; i++, x++) {
 		const size_t from = to + (size_t)((x->address - first) / PAGE_SIZE);
 		const size_t pages = rsz_extent_pages(x);

@@ -5,6 +5,9 @@
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 
+/* Read between two wanted pages at most, however much a request costs. */
+#define GAP_PAGES 8
+
 void sweep_restart(struct sweep *s, const struct walk_set *set, bool inside)
 {
 	s->set = set;
@@ -32,17 +35,22 @@ bool sweep_stopped(struct sweep *s)
 	return s->skip != 0;
 }
 
-static void show_pages(struct root_watch *w, const struct stream_piece *p, size_t at,
-		       uint64_t address, size_t pages)
+/* The extent's pages lie `at` pages into the piece's. */
+static void show_pages(const struct sweep *s, const struct stream_piece *p,
+		       const struct rsz_extent *x, size_t at)
 {
-	for (size_t i = 0; i < pages; i++)
+	struct root_watch *w = s->skip ? NULL : s->watch;
+
+	for (size_t i = 0; w && i < rsz_extent_pages(x); i++)
 		if (p->pages[at + i].state == PAGE_DATA)
-			root_watch_page(w, p->data + (at + i) * PAGE_SIZE, address + i * PAGE_SIZE);
+			root_watch_page(w, p->data + (at + i) * PAGE_SIZE,
+					x->address + i * PAGE_SIZE);
 		else
 			w->seen.unreadable++;
 }
 
-void sweep_read(struct sweep *s, struct stream_piece *p, size_t at, uint64_t address, size_t pages)
+static void read_extent(struct sweep *s, struct stream_piece *p, size_t at, uint64_t address,
+			size_t pages)
 {
 	struct rsz_extent *x = &p->extents[p->n_extents++];
 	struct err e = ERR_INIT;
@@ -54,8 +62,16 @@ void sweep_read(struct sweep *s, struct stream_piece *p, size_t at, uint64_t add
 	x->end = clock_mono_ns();
 	if (st)
 		sweep_stop(s, st, SKIP_SOURCE_FAILED, &e);
-	else if (s->watch)
-		show_pages(s->watch, p, at, address, pages);
+	else
+		read_cost_add(&s->cost, pages, x->end - x->start);
+	for (size_t i = 0; i < pages; i++)
+		s->unreadable |= p->pages[at + i].state == PAGE_UNREADABLE;
+}
+
+void sweep_read(struct sweep *s, struct stream_piece *p, size_t at, uint64_t address, size_t pages)
+{
+	read_extent(s, p, at, address, pages);
+	show_pages(s, p, &p->extents[p->n_extents - 1], at);
 }
 
 static void skip_pages(const struct sweep *s, struct stream_piece *p, size_t at, uint64_t address,
@@ -103,6 +119,62 @@ static size_t next_run(struct sweep *s, size_t most, uint64_t cut, uint64_t *ret
 }
 
 /*
+ * How many pages lie before the next wanted one of the same range; 0: more than `most`, or more
+ * than a request is worth. What could not be read may be among them, and is not asked for again.
+ */
+static size_t gap_ahead(const struct sweep *s, size_t most)
+{
+	const struct range *r = &s->ranges->at[s->range];
+	const uint64_t pages = range_bytes(*r) >> PAGE_SHIFT;
+
+	most = s->unreadable ? 0 : read_cost_gap(&s->cost, MIN(GAP_PAGES, most), 0);
+	for (size_t n = 1; n <= most && s->page + n < pages; n++)
+		if (wanted(s, r->first + ((s->page + n) << PAGE_SHIFT)))
+			return n;
+	return 0;
+}
+
+/*
+ * The next runs of wanted pages, with what lies between them where that costs no more time than
+ * another request. In all at most `most` pages.
+ */
+static size_t next_request(struct sweep *s, size_t most, uint64_t *ret)
+{
+	size_t n = next_run(s, most, 0, ret), gap;
+	uint64_t at;
+
+	while (n && n < most && (gap = gap_ahead(s, most - n - 1))) {
+		s->page += gap;
+		n += gap;
+		n += next_run(s, most - n, 0, &at);
+	}
+	return n;
+}
+
+/* Of the extent that was read last, the wanted pages. Returns how many. */
+static size_t keep_wanted(struct sweep *s, struct stream_piece *p, size_t at)
+{
+	const struct rsz_extent all = p->extents[--p->n_extents];
+	const size_t pages = rsz_extent_pages(&all);
+	size_t kept = 0;
+
+	for (size_t i = 0, n; i < pages; i += n) {
+		struct rsz_extent x = all;
+		const bool keep = wanted(s, x.address += i * PAGE_SIZE);
+
+		for (n = 1; i + n < pages && wanted(s, x.address + n * PAGE_SIZE) == keep; n++)
+			;
+		if (!keep)
+			continue;
+		x.length = (uint32_t)(n * PAGE_SIZE);
+		stream_piece_keep(p, &x, at + i, at + kept);
+		show_pages(s, p, &x, at + kept);
+		kept += n;
+	}
+	return kept;
+}
+
+/*
  * A sweep over everything makes one extent a piece; with a set, what lies here and there goes into
  * one piece until that is full.
  */
@@ -114,13 +186,16 @@ enum status sweep_next(struct sweep *s, struct stream_piece *p)
 	uint64_t address;
 	size_t at = 0, n;
 
-	while (at < most && p->n_extents < STREAM_EXTENTS &&
-	       (n = next_run(s, most - at, cut, &address))) {
+	while (at < most && p->n_extents < STREAM_EXTENTS) {
+		n = skip || !s->set ? next_run(s, most - at, cut, &address)
+				    : next_request(s, most - at, &address);
+		if (!n)
+			break;
 		if (skip)
 			skip_pages(s, p, at, address, n);
 		else
-			sweep_read(s, p, at, address, n);
-		at += n;
+			read_extent(s, p, at, address, n);
+		at += skip ? n : keep_wanted(s, p, at);
 		if (!s->set || (s->skip && !skip))
 			break;
 	}

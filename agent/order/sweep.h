@@ -7,6 +7,7 @@
 #define RAMSEAL_AGENT_ORDER_SWEEP_H
 
 #include "agent/order/memory.h"
+#include "agent/order/read_cost.h"
 #include "agent/paging/walk.h"
 
 /* Zero-initialise but for the first four. */
@@ -18,9 +19,11 @@ struct sweep {
 	/* Only pages that are in the set (`inside`), or only those that are not. NULL: all. */
 	const struct walk_set *set;
 	bool inside;
-	size_t range;  /* the one that is being read */
-	uint64_t page; /* the next one in it, in pages from its start */
-	uint32_t skip; /* enum skip_reason: why nothing is read any more; 0: it is */
+	size_t range;          /* the one that is being read */
+	uint64_t page;         /* the next one in it, in pages from its start */
+	uint32_t skip;         /* enum skip_reason: why nothing is read any more; 0: it is */
+	struct read_cost cost; /* of the source */
+	bool unreadable;       /* a page was: nothing is read twice to save a request */
 };
 
 /* From the start again, with another set. What stopped it stays. */

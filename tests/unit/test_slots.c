@@ -12,6 +12,7 @@
 
 #include "agent/order/slots.h"
 #include "agent/paging/walk.h"
+#include "agent/program/clock.h"
 #include "formats/base/bytes.h"
 #define AREA 0
 #include "tests/unit/swap_machine.h"
@@ -28,8 +29,18 @@ struct made_up {
 	pthread_cond_t told;
 	bool hangs;
 	unsigned requests;
-	uint64_t bad; /* page; 0: none */
+	uint64_t bad;                 /* page; 0: none */
+	uint64_t request_ns, page_ns; /* what a read takes, by the clock below */
 };
+
+/* For tests that say how long a read takes. */
+static uint64_t made_up_now;
+
+static uint64_t made_up_clock(void *arg)
+{
+	(void)arg;
+	return made_up_now;
+}
 
 static uint32_t made_up_read(struct reader *r, uint64_t off, void *buf, size_t len, size_t *good)
 {
@@ -37,6 +48,7 @@ static uint32_t made_up_read(struct reader *r, uint64_t off, void *buf, size_t l
 
 	pthread_mutex_lock(&d->lock);
 	d->requests++;
+	made_up_now += d->request_ns + len / PAGE_SIZE * d->page_ns;
 	pthread_cond_broadcast(&d->told);
 	while (d->hangs)
 		pthread_cond_wait(&d->told, &d->lock);
@@ -217,6 +229,43 @@ TEST(what_a_table_names_is_read_once_and_neighbours_in_one_request)
 	assert_false(slots_has(f->slots, 2, 10));
 	assert_int_equal(slots_counts(f->slots).read, 13);
 	fixture_destroy(f);
+}
+
+/* Two slots around one that was read before: how many requests, if one takes so long. */
+static unsigned requests_around(uint64_t request_ns, uint64_t page_ns)
+{
+	struct fixture *f = fixture_create(true);
+	struct made_up *d = &f->disks[0];
+	unsigned before;
+
+	d->request_ns = request_ns;
+	d->page_ns = page_ns;
+	made_up_now = 1;
+	clock_use(made_up_clock, NULL);
+	for (size_t i = 0; i < 100; i++) {
+		name_slot(f, 2 * i, 0, 1000 + 20 * i);
+		name_slot(f, 2 * i + 1, 0, 1000 + 20 * i + i % 2);
+	}
+	slots_want(f->slots, f->table, 0);
+	while (slots_next(f->slots, empty_piece(f)))
+		check_piece(f);
+	before = d->requests;
+	memset(f->table, 0, sizeof(f->table));
+	name_slot(f, 0, 0, 999);
+	name_slot(f, 1, 0, 1001);
+	slots_want(f->slots, f->table, 0);
+	assert_true(slots_next(f->slots, empty_piece(f)));
+	assert_int_equal(check_piece(f), 2);
+	clock_use(NULL, NULL);
+	before = d->requests - before;
+	fixture_destroy(f);
+	return before;
+}
+
+TEST(what_was_read_before_is_read_along_where_that_takes_no_longer)
+{
+	assert_int_equal(requests_around(5000, 4000), 1);
+	assert_int_equal(requests_around(3000, 4000), 2);
 }
 
 /* What lay between two wanted slots is captured, and like any capture somebody else's. */
@@ -537,6 +586,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_table_names_is_read_once_and_neighbours_in_one_request),
+		cmocka_unit_test(what_was_read_before_is_read_along_where_that_takes_no_longer),
 		cmocka_unit_test(what_lies_between_is_kept_and_read_again_for_who_came_later),
 		cmocka_unit_test(what_lies_between_and_is_wanted_is_read_once),
 		cmocka_unit_test(what_was_read_before_and_lies_between_is_dropped),
