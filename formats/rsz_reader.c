@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random access: an index of all extents, cut so that each address belongs to its newest capture.
+ * Random access: opening, by the index or by all headers, and what was captured where.
  */
 #include "formats/rsz_reader_internal.h"
 
@@ -10,14 +10,8 @@
 #include "formats/base/array.h"
 #include "formats/rsz_decode.h"
 
-/* An extent as the index lists it. `order` counts them in file order: the higher, the newer. */
-struct indexed_extent {
-	uint64_t address;
-	uint64_t record;
-	uint32_t length;
-	uint32_t stream;
-	uint32_t order;
-};
+/* Columns of rsz_reader.records. */
+enum { FIRST_EXTENT, OFFSET, RECORD_COLUMNS };
 
 const struct rsz_identity *rsz_reader_identity(const struct rsz_reader *r)
 {
@@ -39,38 +33,33 @@ const struct rsz_scan_result *rsz_reader_end(const struct rsz_reader *r)
 	return &r->end;
 }
 
-static enum status add_piece(struct rsz_reader *r, struct indexed_extent x, struct err *e)
+static enum status add_record(struct packed *records, uint64_t first, uint64_t offset,
+			      struct err *e)
 {
-	if (r->count == r->room) {
-		struct indexed_extent *pieces = array_grow(r->pieces, &r->room, sizeof(*pieces));
+	const uint64_t row[RECORD_COLUMNS] = { [FIRST_EXTENT] = first, [OFFSET] = offset };
 
-		if (!pieces)
-			return err_nomem(e);
-		r->pieces = pieces;
-	}
-	r->pieces[r->count++] = x;
-	return ST_OK;
+	return packed_add(records, row, e);
 }
 
-static enum status make_room_for_records(struct rsz_reader *r, size_t count, struct err *e)
+static void begin_extents(struct rsz_reader *r)
 {
-	struct indexed_extent *pieces;
+	rsz__extents_init(&r->extents);
+	r->records = (struct packed){ .columns = RECORD_COLUMNS };
+	r->count = r->lowest = 0;
+}
 
-	if (count <= r->room)
-		return ST_OK;
-	pieces = realloc(r->pieces, count * sizeof(*pieces));
-	if (!pieces)
-		return err_nomem(e);
-	r->pieces = pieces;
-	r->room = count;
-	return ST_OK;
+static void end_extents(struct rsz_reader *r)
+{
+	rsz__extents_deinit(&r->extents);
+	packed_deinit(&r->records);
 }
 
 /*
  * From front to back: an unsealed container has no index that one could trust to be complete.
  */
 
-static enum status add_record(struct rsz_reader *r, const struct rsz_record *rec, struct err *e)
+static enum status add_chunk(struct rsz_reader *r, const struct rsz_record *rec, bool wanted,
+			     struct err *e)
 {
 	struct rsz__chunk fields;
 	enum status st;
@@ -78,18 +67,20 @@ static enum status add_record(struct rsz_reader *r, const struct rsz_record *rec
 	/* The scan has judged this header already, as paged as it is. */
 	st = rsz__get_chunk(rec->header, rec->header_length, r->streams.at[rec->stream].kind,
 			    r->streams.at[rec->stream].paged, &fields, e);
-	for (uint32_t i = 0; !st && i < fields.extents; i++) {
+	if (!st && wanted)
+		st = add_record(&r->records, r->count, rec->offset, e);
+	for (uint32_t i = 0; !st && wanted && i < fields.extents; i++) {
 		const struct rsz_extent x =
 			rsz__get_extent(fields.extents_at + (size_t)RSZ__EXTENT_SIZE * i);
 
-		st = add_piece(r,
-			       (struct indexed_extent){ .address = x.address,
-							.record = rec->offset,
-							.length = x.length,
-							.stream = rec->stream,
-							.order = (uint32_t)r->count },
-			       e);
+		st = rsz__extents_add(&r->extents,
+				      &(struct rsz__piece){ .address = x.address,
+							    .length = x.length,
+							    .extent = r->count + i,
+							    .stream = rec->stream },
+				      e);
 	}
+	r->count += st ? 0 : fields.extents;
 	return st;
 }
 
@@ -104,8 +95,8 @@ static enum status open_by_scan(struct rsz_reader *r, bool plain, struct err *e)
 		st = rsz_scan_next(scan, &rec, e);
 		if (!st && rec.type == RSZ_STREAM)
 			st = rsz__streams_add(&r->streams, rec.header, rec.header_length, e);
-		if (!st && rec.type == RSZ_CHUNK && !(plain && r->streams.at[rec.stream].paged))
-			st = add_record(r, &rec, e);
+		if (!st && rec.type == RSZ_CHUNK)
+			st = add_chunk(r, &rec, !plain || !r->streams.at[rec.stream].paged, e);
 	}
 	if (st == ST_END) {
 		rsz_scan_end(scan, &r->end);
@@ -120,13 +111,23 @@ static enum status open_by_scan(struct rsz_reader *r, bool plain, struct err *e)
  * From the end: CLOSE, the last INDEX, the one before it, …
  */
 
-/* Buffers for one INDEX at a time. */
+/* What an INDEX names of a stream that is declared further in front, where the walk comes later. */
+enum { NAMED = 1, NAMED_WITHIN_PAGE = 2 };
+
+/* Buffers for one INDEX at a time, and what the walk remembers. */
 struct index_tail {
 	struct blob *in;
 	struct sha256 *sha;
 	struct rsz_decoder *decoder;
 	struct rsz_loaded loaded;
 	uint8_t id[RSZ_ID_SIZE]; /* as BEGIN says */
+	uint64_t entries;
+	uint64_t streams[RSZ_STREAMS_MAX]; /* offsets of their records, the last one first */
+	size_t n_streams;
+	uint8_t named[RSZ_STREAMS_MAX];
+	/* The CHUNK record at hand, and those behind it in the file, the last one first. */
+	uint64_t record; /* 0: none yet */
+	struct packed records;
 };
 
 /* A record of the wanted type that belongs here. ST_CORRUPT (no message) if it is not. */
@@ -155,6 +156,53 @@ static enum status tail_close(struct index_tail *t, struct rsz__close *ret, stru
 }
 
 /*
+ * Extents are numbered from the end, downwards: how many there are is not known yet. The highest
+ * number is that of the newest.
+ */
+static uint64_t last_number(const struct rsz_reader *r)
+{
+	return UINT64_MAX - r->count + 1;
+}
+
+/* The record at hand has come to its first extent. */
+static enum status end_record(struct index_tail *t, const struct rsz_reader *r)
+{
+	return t->record ? add_record(&t->records, last_number(r), t->record, NULL) : ST_OK;
+}
+
+static enum status tail_extent(struct index_tail *t, struct rsz_reader *r,
+			       const struct rsz__entry *x)
+{
+	if (x->stream >= RSZ_STREAMS_MAX || x->length > RSZ_CONTENT_MAX || x->address >= 1ull << 63)
+		return ST_CORRUPT;
+	t->named[x->stream] |= x->address % PAGE_SIZE ? NAMED | NAMED_WITHIN_PAGE : NAMED;
+	if (x->record != t->record) {
+		if (end_record(t, r))
+			return ST_CORRUPT;
+		t->record = x->record;
+	}
+	r->count++;
+	return rsz__extents_add(&r->extents,
+				&(struct rsz__piece){ .address = x->address,
+						      .length = x->length,
+						      .extent = last_number(r),
+						      .stream = x->stream },
+				NULL);
+}
+
+/* Without a length it is a STREAM record. */
+static enum status tail_entry(struct index_tail *t, struct rsz_reader *r,
+			      const struct rsz__entry *x)
+{
+	if (x->length)
+		return tail_extent(t, r, x);
+	if (t->n_streams == RSZ_STREAMS_MAX)
+		return ST_CORRUPT;
+	t->streams[t->n_streams++] = x->record;
+	return ST_OK;
+}
+
+/*
  * Appends the entries of one INDEX, newest first, because the walk goes backwards. `end` is where
  * it must lie before; *at moves to the previous INDEX.
  */
@@ -168,8 +216,8 @@ static enum status tail_index(struct index_tail *t, struct rsz_reader *r, uint64
 	if (*at >= end || tail_header(t, *at, RSZ_INDEX, &p) ||
 	    rsz__get_index(t->loaded.header, p.header, &fields, NULL))
 		return ST_CORRUPT;
-	if (fields.previous >= *at || r->count + fields.entries > t->in->size / RSZ__EXTENT_SIZE ||
-	    r->count + fields.entries > UINT32_MAX)
+	t->entries += fields.entries;
+	if (fields.previous >= *at || t->entries > t->in->size / RSZ__EXTENT_SIZE)
 		return ST_CORRUPT;
 	if (rsz__read_payload(t->in, *at, &p, &t->loaded, NULL) ||
 	    rsz__make_data_room(&t->loaded, p.content, NULL) ||
@@ -179,15 +227,9 @@ static enum status tail_index(struct index_tail *t, struct rsz_reader *r, uint64
 	for (uint32_t i = fields.entries; i-- > 0;) {
 		const struct rsz__entry x =
 			rsz__get_entry(t->loaded.chunk.data + (size_t)RSZ__ENTRY_SIZE * i);
-		const struct indexed_extent piece = {
-			.address = x.address,
-			.record = x.record,
-			.length = x.length,
-			.stream = x.stream,
-		};
 
 		if (x.record > newer || x.record <= fields.previous || x.record == *at ||
-		    add_piece(r, piece, NULL))
+		    tail_entry(t, r, &x))
 			return ST_CORRUPT;
 		newer = x.record;
 	}
@@ -195,37 +237,38 @@ static enum status tail_index(struct index_tail *t, struct rsz_reader *r, uint64
 	return ST_OK;
 }
 
-/* Takes the STREAM records out of the pieces and numbers the rest from old to new. */
-static enum status tail_settle(struct index_tail *t, struct rsz_reader *r)
+static enum status tail_streams(struct index_tail *t, struct rsz_reader *r)
 {
-	size_t kept = 0;
+	struct rsz__prefix p;
 
-	for (size_t i = 0, j = r->count; i + 1 < j; i++) {
-		const struct indexed_extent swap = r->pieces[i];
+	while (t->n_streams) {
+		const uint64_t at = t->streams[--t->n_streams];
 
-		r->pieces[i] = r->pieces[--j];
-		r->pieces[j] = swap;
-	}
-	for (size_t i = 0; i < r->count; i++) {
-		struct indexed_extent x = r->pieces[i];
-		struct rsz__prefix p;
-
-		if (!x.length) {
-			if (tail_header(t, x.record, RSZ_STREAM, &p) ||
-			    rsz__streams_add(&r->streams, t->loaded.header, p.header, NULL))
-				return ST_CORRUPT;
-			continue;
-		}
-		if (x.stream >= r->streams.count || x.length > RSZ_CONTENT_MAX ||
-		    x.address >= 1ull << 63)
+		if (tail_header(t, at, RSZ_STREAM, &p) ||
+		    rsz__streams_add(&r->streams, t->loaded.header, p.header, NULL))
 			return ST_CORRUPT;
-		if (r->streams.at[x.stream].paged && x.address % PAGE_SIZE)
-			return ST_CORRUPT;
-		x.order = (uint32_t)kept;
-		r->pieces[kept++] = x;
 	}
-	r->count = kept;
+	for (size_t i = 0; i < RSZ_STREAMS_MAX; i++) {
+		if (t->named[i] && i >= r->streams.count)
+			return ST_CORRUPT;
+		if (t->named[i] & NAMED_WITHIN_PAGE && r->streams.at[i].paged)
+			return ST_CORRUPT;
+	}
 	return ST_OK;
+}
+
+/* What is numbered from the end counts from 0 on. */
+static enum status tail_records(struct index_tail *t, struct rsz_reader *r)
+{
+	enum status st = end_record(t, r);
+
+	r->lowest = r->count ? last_number(r) : 0;
+	if (!st)
+		st = packed_finish(&t->records, NULL);
+	for (size_t i = t->records.rows; i-- > 0 && !st;)
+		st = add_record(&r->records, packed_get(&t->records, i, FIRST_EXTENT) - r->lowest,
+				packed_get(&t->records, i, OFFSET), NULL);
+	return st;
 }
 
 static enum status walk_tail(struct index_tail *t, struct rsz_reader *r)
@@ -248,7 +291,7 @@ static enum status walk_tail(struct index_tail *t, struct rsz_reader *r)
 			return ST_CORRUPT;
 		end = here;
 	}
-	if (tail_settle(t, r))
+	if (tail_streams(t, r) || tail_records(t, r))
 		return ST_CORRUPT;
 	r->end = (struct rsz_scan_result){
 		.end = RSZ_END_SEALED,
@@ -263,7 +306,7 @@ static enum status tail_init(struct index_tail *t, struct blob *in, struct err *
 {
 	enum status st;
 
-	*t = (struct index_tail){ .in = in };
+	*t = (struct index_tail){ .in = in, .records.columns = RECORD_COLUMNS };
 	st = sha256_create(&t->sha, e);
 	if (!st)
 		st = rsz_decoder_create(&t->decoder, e);
@@ -277,6 +320,7 @@ static void tail_deinit(struct index_tail *t)
 	sha256_destroy(t->sha);
 	rsz_decoder_destroy(t->decoder);
 	rsz_loaded_deinit(&t->loaded);
+	packed_deinit(&t->records);
 }
 
 /* ST_END if the end cannot be used, for whatever reason: then the container must be walked. */
@@ -287,7 +331,8 @@ static enum status open_from_end(struct rsz_reader *r, struct err *e)
 
 	if (!st && walk_tail(&t, r)) {
 		rsz__streams_deinit(&r->streams);
-		r->count = 0;
+		end_extents(r);
+		begin_extents(r);
 		st = ST_END;
 	}
 	tail_deinit(&t);
@@ -295,209 +340,27 @@ static enum status open_from_end(struct rsz_reader *r, struct err *e)
 }
 
 /*
- * The newest capture of every address. Pieces may overlap in any way; the result does not.
+ * Opening
  */
 
-static int by_stream_address(const void *a, const void *b)
+static struct rsz_reader *new_reader(struct blob *in)
 {
-	const struct indexed_extent *x = a, *y = b;
+	struct rsz_reader *r = calloc(1, sizeof(*r));
 
-	if (x->stream != y->stream)
-		return x->stream < y->stream ? -1 : 1;
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return x->order < y->order ? -1 : x->order > y->order;
-}
-
-/* A heap of pieces, the newest on top. */
-struct heap {
-	const struct indexed_extent **at;
-	size_t count;
-};
-
-static void heap_push(struct heap *h, const struct indexed_extent *x)
-{
-	size_t i = h->count++;
-
-	for (; i && h->at[(i - 1) / 2]->order < x->order; i = (i - 1) / 2)
-		h->at[i] = h->at[(i - 1) / 2];
-	h->at[i] = x;
-}
-
-static void heap_pop(struct heap *h)
-{
-	const struct indexed_extent *last = h->at[--h->count];
-	size_t i = 0;
-
-	for (size_t child; (child = 2 * i + 1) < h->count; i = child) {
-		if (child + 1 < h->count && h->at[child + 1]->order > h->at[child]->order)
-			child++;
-		if (h->at[child]->order < last->order)
-			break;
-		h->at[i] = h->at[child];
-	}
-	h->at[i] = last;
-}
-
-/* Appends [from, to) of `x`, joined to the piece before it where it is the same capture. */
-static void emit(struct indexed_extent *out, size_t *n, const struct indexed_extent *x,
-		 uint64_t from, uint64_t to)
-{
-	struct indexed_extent *before = *n ? &out[*n - 1] : NULL;
-
-	if (before && before->order == x->order && before->stream == x->stream &&
-	    before->address + before->length == from) {
-		before->length += (uint32_t)(to - from);
-		return;
-	}
-	out[*n] = *x;
-	out[*n].address = from;
-	out[*n].length = (uint32_t)(to - from);
-	(*n)++;
-}
-
-/*
- * A sweep over the addresses of one stream. At every position the newest of the pieces that cover
- * it counts, until it ends or the next one begins. Each step ends or begins a piece, so that the
- * result has at most twice as many.
- */
-static size_t sweep(const struct indexed_extent *in, size_t count, struct heap *h,
-		    struct indexed_extent *out)
-{
-	uint64_t at = 0;
-	size_t i = 0, n = 0;
-
-	h->count = 0;
-	while (i < count || h->count) {
-		if (!h->count)
-			at = in[i].address;
-		while (i < count && in[i].address <= at)
-			heap_push(h, &in[i++]);
-
-		const struct indexed_extent *top = h->at[0];
-		uint64_t to = top->address + top->length;
-
-		if (to <= at) {
-			heap_pop(h);
-			continue;
-		}
-		if (i < count)
-			to = MIN(to, in[i].address);
-		emit(out, &n, top, at, to);
-		at = to;
-	}
-	return n;
-}
-
-/* From `i` on: how many pieces overlap, each with one before it. 1: this one with none. */
-static size_t run_of_overlaps(const struct rsz_reader *r, size_t i)
-{
-	uint64_t end = r->pieces[i].address + r->pieces[i].length;
-	size_t n = 1;
-
-	for (; i + n < r->count; n++) {
-		const struct indexed_extent *x = &r->pieces[i + n];
-
-		if (x->stream != r->pieces[i].stream || x->address >= end)
-			break;
-		end = MAX(end, x->address + x->length);
-	}
-	return n;
-}
-
-/* What runs of overlapping pieces become. Such runs are few: most is captured once. */
-struct resolved {
-	struct indexed_extent *at;
-	const struct indexed_extent **heap;
-	size_t count;
-};
-
-/* The stream of what stands for a run; its `order` is how many pieces that comes to. */
-#define A_RUN UINT32_MAX
-
-/* Puts one such piece in the place of each run. */
-static void resolve_runs(struct rsz_reader *r, struct resolved *x)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0, n; i < r->count; i += n) {
-		struct heap heap = { .at = x->heap };
-		size_t made;
-
-		n = run_of_overlaps(r, i);
-		if (n == 1) {
-			r->pieces[kept++] = r->pieces[i];
-			continue;
-		}
-		made = sweep(&r->pieces[i], n, &heap, x->at + x->count);
-		x->count += made;
-		r->pieces[kept++] =
-			(struct indexed_extent){ .stream = A_RUN, .order = (uint32_t)made };
-	}
-	r->count = kept;
-}
-
-/* Puts what runs came to in their places, from the back, where the room is. */
-static void spread_runs(struct rsz_reader *r, const struct resolved *x, size_t count)
-{
-	size_t from = x->count, to = count;
-
-	for (size_t i = r->count; i-- > 0;) {
-		const struct indexed_extent p = r->pieces[i];
-
-		if (p.stream != A_RUN) {
-			r->pieces[--to] = p;
-			continue;
-		}
-		from -= p.order;
-		to -= p.order;
-		memcpy(&r->pieces[to], &x->at[from], p.order * sizeof(p));
-	}
-	r->count = count;
-}
-
-static enum status resolve_overlaps(struct rsz_reader *r, size_t overlapping, struct err *e)
-{
-	struct resolved x = { 0 };
-	enum status st = ST_OK;
-	size_t count = 0;
-
-	/* sweep() makes twice as many at most. */
-	x.heap = malloc(overlapping * sizeof(*x.heap));
-	x.at = malloc(2 * overlapping * sizeof(*x.at));
-	if (!x.heap || !x.at) {
-		st = err_nomem(e);
-	} else {
-		resolve_runs(r, &x);
-		for (size_t i = 0; i < r->count; i++)
-			count += r->pieces[i].stream == A_RUN ? r->pieces[i].order : 1;
-		st = make_room_for_records(r, count, e);
-	}
-	if (!st)
-		spread_runs(r, &x, count);
-	free(x.heap);
-	free(x.at);
-	return st;
-}
-
-static enum status settle_pieces(struct rsz_reader *r, struct err *e)
-{
-	size_t overlapping = 0;
-
-	if (r->count)
-		array_sort(r->pieces, r->count, sizeof(*r->pieces), by_stream_address);
-	for (size_t i = 0, n; i < r->count; i += n) {
-		n = run_of_overlaps(r, i);
-		overlapping += n > 1 ? n : 0;
-	}
-	return overlapping ? resolve_overlaps(r, overlapping, e) : ST_OK;
+	if (!r)
+		return NULL;
+	r->in = in;
+	begin_extents(r);
+	return r;
 }
 
 static enum status open_end(struct rsz_reader *r, enum status st, struct rsz_reader **ret,
 			    struct err *e)
 {
 	if (!st)
-		st = settle_pieces(r, e);
+		st = packed_finish(&r->records, e);
+	if (!st)
+		st = rsz__extents_settle(&r->extents, e);
 	if (st) {
 		rsz_reader_close(r);
 		return st;
@@ -509,12 +372,11 @@ static enum status open_end(struct rsz_reader *r, enum status st, struct rsz_rea
 enum status rsz_reader_open(struct blob *in, enum rsz_trust trust, struct rsz_reader **ret,
 			    struct err *e)
 {
-	struct rsz_reader *r = calloc(1, sizeof(*r));
+	struct rsz_reader *r = new_reader(in);
 	enum status st;
 
 	if (!r)
 		return err_nomem(e);
-	r->in = in;
 	st = trust == RSZ_TRUST_INDEX ? open_from_end(r, e) : ST_END;
 	if (st == ST_END)
 		st = open_by_scan(r, false, e);
@@ -523,11 +385,10 @@ enum status rsz_reader_open(struct blob *in, enum rsz_trust trust, struct rsz_re
 
 enum status rsz_reader_open_plain(struct blob *in, struct rsz_reader **ret, struct err *e)
 {
-	struct rsz_reader *r = calloc(1, sizeof(*r));
+	struct rsz_reader *r = new_reader(in);
 
 	if (!r)
 		return err_nomem(e);
-	r->in = in;
 	return open_end(r, open_by_scan(r, true, e), ret, e);
 }
 
@@ -536,58 +397,70 @@ void rsz_reader_close(struct rsz_reader *r)
 	if (!r)
 		return;
 	rsz__streams_deinit(&r->streams);
-	free(r->pieces);
+	end_extents(r);
 	free(r);
 }
 
-/* The first piece of the stream that ends behind `from`, or r->count. */
-static size_t find_piece(const struct rsz_reader *r, uint32_t stream, uint64_t from)
+/*
+ * Finding
+ */
+
+/* The offset of the record that holds an extent. */
+static uint64_t record_of(const struct rsz_reader *r, uint64_t extent)
 {
-	size_t low = 0, high = r->count;
+	size_t low = 0, high = r->records.rows;
 
-	while (low < high) {
+	while (high - low > 1) {
 		const size_t mid = low + (high - low) / 2;
-		const struct indexed_extent *x = &r->pieces[mid];
 
-		if (x->stream < stream || (x->stream == stream && x->address + x->length <= from))
-			low = mid + 1;
+		if (packed_get(&r->records, mid, FIRST_EXTENT) <= extent)
+			low = mid;
 		else
 			high = mid;
 	}
-	return low < r->count && r->pieces[low].stream == stream ? low : r->count;
+	return packed_get(&r->records, low, OFFSET);
 }
 
 bool rsz_reader_next(const struct rsz_reader *r, uint32_t stream, uint64_t from,
 		     struct rsz_segment *ret)
 {
-	const size_t i = find_piece(r, stream, from);
+	const size_t i = rsz__extents_find(&r->extents, stream, from);
+	struct rsz__piece p;
 
-	if (i == r->count)
+	if (i == r->extents.pieces.rows)
 		return false;
+	p = rsz__extents_get(&r->extents, i);
 	*ret = (struct rsz_segment){
-		.address = r->pieces[i].address,
-		.length = r->pieces[i].length,
-		.record = r->pieces[i].record,
+		.address = p.address,
+		.length = p.length,
+		.extent = p.extent - r->lowest,
 	};
+	ret->record = record_of(r, ret->extent);
 	return true;
+}
+
+bool rsz_reader_is_covered(const struct rsz_reader *r, uint64_t extent)
+{
+	return rsz__extents_is_covered(&r->extents, extent + r->lowest);
 }
 
 enum status rsz_reader_ranges(const struct rsz_reader *r, uint32_t stream, struct range_list *ret,
 			      struct err *e)
 {
+	const size_t count = r->extents.pieces.rows;
+	uint64_t first = 0, end = 0; /* of the range at hand; there is none as long as end is 0 */
 	enum status st = ST_OK;
 
-	for (size_t i = find_piece(r, stream, 0), j; !st && i < r->count; i = j) {
-		uint64_t end = r->pieces[i].address;
+	for (size_t i = rsz__extents_find(&r->extents, stream, 0); i < count && !st; i++) {
+		const struct rsz__piece p = rsz__extents_get(&r->extents, i);
 
-		if (r->pieces[i].stream != stream)
+		if (p.stream != stream)
 			break;
-		for (j = i; j < r->count && r->pieces[j].stream == stream; j++) {
-			if (r->pieces[j].address != end)
-				break;
-			end += r->pieces[j].length;
-		}
-		st = range_list_add(ret, r->pieces[i].address, end - 1, e);
+		if (end && end != p.address)
+			st = range_list_add(ret, first, end - 1, e);
+		if (end != p.address || !end)
+			first = p.address;
+		end = p.address + p.length;
 	}
-	return st;
+	return st || !end ? st : range_list_add(ret, first, end - 1, e);
 }

@@ -157,8 +157,9 @@ struct rsz_reader;
 
 /*
  * What opening takes, at most: buffers for one header and one INDEX of the largest size, and a few
- * bytes for each byte of the container (an extent takes 32 there, and 32 here; the table of them is
- * doubled when it is full, and once more for those that overlap).
+ * bytes for each byte of the container. An extent takes 32 there. Here it takes some 5 where it is
+ * like its neighbours (formats/base/packed.h), twice that while all are merged, and 130 where
+ * nothing is like anything and all overlap.
  */
 #define RSZ_READER_FIXED  ((size_t)1 << 20)
 #define RSZ_READER_FACTOR 5
@@ -206,6 +207,7 @@ struct rsz_segment {
 	uint64_t address;
 	uint64_t length;
 	uint64_t record; /* file offset of the record */
+	uint64_t extent; /* which of all extents it is of, in the order of the file, from 0 on */
 };
 
 /*
@@ -214,6 +216,12 @@ struct rsz_segment {
  */
 bool rsz_reader_next(const struct rsz_reader *r, uint32_t stream, uint64_t from,
 		     struct rsz_segment *ret);
+
+/*
+ * True if a newer capture has a part of that extent, or all of it (numbered as in rsz_segment).
+ * O(1).
+ */
+bool rsz_reader_is_covered(const struct rsz_reader *r, uint64_t extent);
 
 /*
  * Appends the addresses of `stream` that something was captured of: in order, disjoint, as few

@@ -3,19 +3,18 @@
 #ifndef RAMSEAL_FORMATS_RSZ_READER_INTERNAL_H
 #define RAMSEAL_FORMATS_RSZ_READER_INTERNAL_H
 
+#include "formats/rsz_extents.h"
 #include "formats/rsz_scan.h"
-
-struct indexed_extent; /* of the index: rsz_reader.c */
 
 struct rsz_reader {
 	struct blob *in;
 	struct rsz_identity identity;
 	struct rsz__streams streams;
 	struct rsz_scan_result end;
-	/* Once open: by stream and address, disjoint within a stream. */
-	struct indexed_extent *pieces;
-	size_t count;
-	size_t room;
+	struct rsz__extents extents;
+	struct packed records; /* of the wanted CHUNKs: the number of the first extent, and where */
+	uint64_t count;        /* of extents, all streams' */
+	uint64_t lowest;       /* the number that `extents` has for extent 0 */
 };
 
 #endif

@@ -641,6 +641,56 @@ TEST(page_of_two_captures_has_the_bytes_of_both)
 	build_deinit(&b);
 }
 
+/* Extents of one page, more than an INDEX lists, in three streams; each page is captured twice. */
+static void build_many(struct build *b)
+{
+	uint32_t streams[3];
+
+	build_begin(b, 7, 1);
+	for (size_t i = 0; i < 3; i++)
+		streams[i] = build_stream(b, RSZ_KIND_MEMORY, (const char *[]){ "a", "b", "c" }[i]);
+	for (uint64_t i = 0; i < 600; i++) {
+		build_chunk(b, streams[i % 3], i);
+		for (uint64_t k = 0; k < 8; k++)
+			build_extent(b, ((i / 6 * 8 + k) * (i % 3 + 1)) * PAGE_SIZE, "0");
+		build_put(b);
+	}
+	build_close(b);
+}
+
+/* Numbers of extents count from the first one in the file, however it was opened. */
+TEST(index_and_walk_tell_the_same_of_every_extent)
+{
+	static struct build b;
+	struct rsz_reader *r[2];
+	struct rsz_segment seg[2];
+	struct err e = ERR_INIT;
+	struct mem_blob blob;
+	size_t seen = 0, covered = 0;
+
+	build_many(&b);
+	mem_blob_init(&blob, b.out.at, b.out.len);
+	CHECK_OK(rsz_reader_open(&blob.blob, RSZ_TRUST_INDEX, &r[0], &e), &e);
+	CHECK_OK(rsz_reader_open(&blob.blob, RSZ_TRUST_NOTHING, &r[1], &e), &e);
+	for (uint32_t s = 0; s < 3; s++)
+		for (uint64_t at = 0; rsz_reader_next(r[0], s, at, &seg[0]); seen++) {
+			assert_true(rsz_reader_next(r[1], s, at, &seg[1]));
+			assert_memory_equal(&seg[0], &seg[1], sizeof(seg[0]));
+			/* The second of two captures. */
+			assert_int_equal(seg[0].extent / 8 / 3 % 2, 1);
+			at = seg[0].address + seg[0].length;
+		}
+	assert_int_equal(seen, 3 * 800);
+	for (uint64_t i = 0; i < 4800; i++) {
+		assert_int_equal(rsz_reader_is_covered(r[0], i), rsz_reader_is_covered(r[1], i));
+		covered += rsz_reader_is_covered(r[0], i);
+	}
+	assert_int_equal(covered, 2400);
+	rsz_reader_close(r[0]);
+	rsz_reader_close(r[1]);
+	build_deinit(&b);
+}
+
 TEST(short_last_page_keeps_its_length)
 {
 	static struct build b;
@@ -834,6 +884,7 @@ int main(void)
 		cmocka_unit_test(full_disk_leaves_whole_records_and_can_be_closed_after_a_cut),
 		cmocka_unit_test(damaged_text_costs_its_own_piece),
 		cmocka_unit_test(page_of_two_captures_has_the_bytes_of_both),
+		cmocka_unit_test(index_and_walk_tell_the_same_of_every_extent),
 		cmocka_unit_test(short_last_page_keeps_its_length),
 		cmocka_unit_test(one_page_costs_one_chunk),
 		cmocka_unit_test(skipped_memory_of_any_length_fits_into_a_small_frame),
