@@ -106,7 +106,7 @@ static enum status tell_all(struct telling *t, struct err *e)
 static enum status open_page(struct telling *t, struct err *e)
 {
 	const uint64_t page = t->r->pa & ~(uint64_t)(PAGE_SIZE - 1);
-	const struct capture *newest;
+	struct capture newest;
 	enum status st = container_find_kind(&t->c, RSZ_KIND_MEMORY, &t->stream, e);
 
 	if (!st)
@@ -120,8 +120,8 @@ static enum status open_page(struct telling *t, struct err *e)
 	t->begun = rsz_reader_identity(t->c.reader)->mono;
 	t->memory = &t->all.streams[t->stream];
 	t->older = captures_older(t->memory, page, &t->n);
-	newest = captures_from(t->memory, page);
-	t->captures = t->n + (newest && newest->range.first <= page && capture_is_readable(newest));
+	t->captures = t->n + (captures_from(t->memory, page, page | (PAGE_SIZE - 1), &newest) &&
+			      capture_is_readable(&newest));
 	return ST_OK;
 }
 

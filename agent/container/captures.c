@@ -6,60 +6,108 @@
 
 #include "formats/base/array.h"
 
-static enum status append_capture(struct captures *c, struct capture x, struct err *e)
-{
-	struct capture *last = c->count ? &c->at[c->count - 1] : NULL;
+#define PAGE_MASK ((uint64_t)PAGE_SIZE - 1)
 
-	if (last && last->range.last + 1 == x.range.first && last->state == x.state &&
-	    last->reason == x.reason && last->start == x.start && last->end == x.end) {
-		last->range.last = x.range.last;
-		return ST_OK;
-	}
-	if (c->count == c->room) {
-		struct capture *at = array_grow(c->at, &c->room, sizeof(*at));
+/*
+ * The table of extents
+ */
+
+enum column { START, DURATION, REASON, STATE, COLUMNS };
+
+/* Of the column STATE: a state that all pages have, or which of the mixed extents it is. */
+#define MIXED 16
+
+static uint32_t mixed_state(const struct captured_extents *x, size_t page)
+{
+	return x->mixed_states[page / 2] >> page % 2 * 4 & 15;
+}
+
+static enum status add_mixed_state(struct captured_extents *x, uint32_t state, struct err *e)
+{
+	if (x->n_states / 2 == x->states_room) {
+		uint8_t *at = array_grow(x->mixed_states, &x->states_room, 1);
 
 		if (!at)
 			return err_nomem(e);
-		c->at = at;
+		x->mixed_states = at;
 	}
-	c->at[c->count++] = x;
+	if (x->n_states % 2)
+		x->mixed_states[x->n_states / 2] |= (uint8_t)(state << 4);
+	else
+		x->mixed_states[x->n_states / 2] = (uint8_t)state;
+	x->n_states++;
 	return ST_OK;
 }
 
-/* The pages of an extent that lie in `part`, one capture for each run of equal states. */
-static enum status add_part(struct captures *c, const struct rsz_extent *x,
-			    const struct page_status *pages, struct range part, struct err *e)
+static enum status add_mixed(struct captured_extents *to, const struct rsz_extent *x,
+			     const struct page_status *pages, struct err *e)
 {
-	const size_t first = (size_t)((part.first - x->address) >> PAGE_SHIFT);
-	const size_t last = (size_t)((part.last - x->address) >> PAGE_SHIFT);
 	enum status st = ST_OK;
 
-	for (size_t i = first, n; i <= last && !st; i += n) {
-		const uint64_t at = x->address + (uint64_t)i * PAGE_SIZE;
+	if (to->n_mixed == to->mixed_room) {
+		struct mixed_extent *mixed = array_grow(to->mixed, &to->mixed_room, sizeof(*mixed));
 
-		for (n = 1; i + n <= last && pages[i + n].state == pages[i].state;)
-			n++;
-		st = append_capture(c,
-				    (struct capture){ .range = { at, at + n * PAGE_SIZE - 1 },
-						      .start = x->start,
-						      .end = x->end,
-						      .state = (uint16_t)pages[i].state,
-						      .reason = x->reason },
-				    e);
+		if (!mixed)
+			return err_nomem(e);
+		to->mixed = mixed;
 	}
+	to->mixed[to->n_mixed++] = (struct mixed_extent){ x->address, to->n_states };
+	for (size_t i = 0; i < rsz_extent_pages(x) && !st; i++)
+		st = add_mixed_state(to, pages[i].state, e);
 	return st;
 }
+
+static bool has_one_state(const struct page_status *pages, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if (pages[i].state != pages[0].state)
+			return false;
+	return true;
+}
+
+/* `pages`: NULL of a stream that is not wanted, whose extents are numbered all the same. */
+static enum status add_extent(struct captured_extents *to, const struct rsz_extent *x,
+			      const struct page_status *pages, struct err *e)
+{
+	uint64_t row[COLUMNS] = {
+		[START] = x->start,
+		[DURATION] = x->end - x->start, /* modulo 2^64: any two times come back */
+		[REASON] = x->reason,
+	};
+	enum status st = ST_OK;
+
+	if (pages && has_one_state(pages, rsz_extent_pages(x))) {
+		row[STATE] = pages[0].state;
+	} else if (pages) {
+		row[STATE] = MIXED + to->n_mixed;
+		st = add_mixed(to, x, pages, e);
+	}
+	return st ? st : packed_add(&to->table, row, e);
+}
+
+static void destroy_extents(struct captured_extents *x)
+{
+	if (!x)
+		return;
+	packed_deinit(&x->table);
+	free(x->mixed);
+	free(x->mixed_states);
+	free(x);
+}
+
+/*
+ * Older captures
+ */
 
 /* An extent of a record, and where its bytes begin in the chunk's. */
 struct captured_extent {
 	const struct rsz_record *record;
 	const struct rsz_extent *extent;
 	const struct page_status *pages;
-	const bool *hidden; /* by a later extent of the same record; NULL: none of the chunk is */
 	uint64_t data;
 };
 
-/* The pages in `part`, which a later record has as well. */
+/* The pages in `part`, which a later extent has as well. */
 static enum status add_older(struct captures *c, const struct captured_extent *p, struct range part,
 			     struct err *e)
 {
@@ -96,45 +144,28 @@ static enum status add_older(struct captures *c, const struct captured_extent *p
 	return ST_OK;
 }
 
-/* The pages in `part`, which no later record has: a later extent of this one may. */
-static enum status add_newest(struct captures *c, const struct captured_extent *p,
-			      struct range part, struct err *e)
+/*
+ * The pages that the reader has in a later extent, which may be one of the same record (SPEC.md,
+ * section 7). A page belongs to whatever has its first byte.
+ */
+static enum status add_covered(struct captures *c, const struct captured_extent *p, uint64_t number,
+			       struct err *e)
 {
-	enum status st = ST_OK;
-
-	if (!p->hidden)
-		return add_part(c, p->extent, p->pages, part, e);
-	for (uint64_t at = part.first; at < part.last && !st; at += PAGE_SIZE) {
-		const struct range page = { at, MIN(at | (PAGE_SIZE - 1), part.last) };
-
-		if (p->hidden[(at - p->extent->address) >> PAGE_SHIFT])
-			st = add_older(c, p, page, e);
-		else
-			st = add_part(c, p->extent, p->pages, page, e);
-	}
-	return st;
-}
-
-/* Only where the reader says that this record is the newest to hold it; else it is an older one. */
-static enum status add_extent(struct captures *c, const struct rsz_reader *r,
-			      const struct captured_extent *p, struct err *e)
-{
-	const struct rsz_record *rec = p->record;
 	const struct rsz_extent *x = p->extent;
 	const uint64_t last = x->address + (uint64_t)rsz_extent_pages(x) * PAGE_SIZE - 1;
 	uint64_t from = x->address;
 	struct rsz_segment s;
 	enum status st = ST_OK;
 
-	while (!st && from <= last && rsz_reader_next(r, rec->stream, from, &s) && s.length &&
+	while (!st && from <= last && rsz_reader_next(c->reader, c->stream, from, &s) &&
 	       s.address <= last) {
 		struct range part = { MAX(s.address, from), s.address + (s.length - 1) };
 
 		/* A file's last page may be short in the index. */
-		part.first &= ~(uint64_t)(PAGE_SIZE - 1);
-		part.last = MIN(part.last | (PAGE_SIZE - 1), last);
-		if (s.record == rec->offset)
-			st = add_newest(c, p, part, e);
+		part.first &= ~PAGE_MASK;
+		part.last = MIN(part.last | PAGE_MASK, last);
+		if (s.extent == number)
+			rsz_times_widen(&c->times, x->start, x->end);
 		else
 			st = add_older(c, p, part, e);
 		from = part.last + 1;
@@ -142,79 +173,13 @@ static enum status add_extent(struct captures *c, const struct rsz_reader *r,
 	return st;
 }
 
-/* A page of a chunk: its address, and which of all its pages it is. */
-struct numbered {
-	uint64_t address;
-	size_t number;
-};
-
-static int compare_numbered(const void *a, const void *b)
+static enum status add_captured_extent(struct captures *c, const struct captured_extent *p,
+				       uint64_t number, struct err *e)
 {
-	const struct numbered *x = a, *y = b;
-
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
-}
-
-static bool is_in_order(const struct rsz_chunk *c)
-{
-	for (size_t i = 1; i < c->n_extents; i++)
-		if (c->extents[i].address < c->extents[i - 1].address + c->extents[i - 1].length)
-			return false;
-	return true;
-}
-
-/*
- * A chunk may have a page twice; the later extent counts (SPEC.md, section 7). Which of all its
- * pages are hidden so; *ret is to be freed, and stays NULL if its extents are in order.
- */
-static enum status find_hidden(const struct rsz_chunk *c, bool **ret, struct err *e)
-{
-	_cleanup_free_ struct numbered *at = NULL;
-	size_t n = 0;
-
-	if (is_in_order(c))
-		return ST_OK;
-	at = calloc(c->n_pages, sizeof(*at));
-	*ret = calloc(c->n_pages, sizeof(**ret));
-	if (!at || !*ret)
-		return err_nomem(e);
-	for (size_t i = 0; i < c->n_extents; i++)
-		for (size_t k = 0; k < rsz_extent_pages(&c->extents[i]); k++, n++)
-			at[n] = (struct numbered){ c->extents[i].address + k * PAGE_SIZE, n };
-	array_sort(at, n, sizeof(*at), compare_numbered);
-	for (size_t i = 1; i < n; i++)
-		(*ret)[at[i - 1].number] = at[i].address == at[i - 1].address;
+	if (rsz_reader_is_covered(c->reader, number))
+		return add_covered(c, p, number, e);
+	rsz_times_widen(&c->times, p->extent->start, p->extent->end);
 	return ST_OK;
-}
-
-static enum status add_captured_chunk(struct captures *c, const struct rsz_reader *r,
-				      const struct rsz_record *rec, const struct rsz_chunk *chunk,
-				      struct err *e)
-{
-	_cleanup_free_ bool *hidden = NULL;
-	struct captured_extent p = { .record = rec, .pages = chunk->pages };
-	enum status st = find_hidden(chunk, &hidden, e);
-
-	p.hidden = hidden;
-	for (size_t i = 0; i < chunk->n_extents && !st; i++) {
-		p.extent = &chunk->extents[i];
-		st = add_extent(c, r, &p, e);
-		p.pages += rsz_extent_pages(p.extent);
-		p.hidden += p.hidden ? rsz_extent_pages(p.extent) : 0;
-		p.data += p.extent->length;
-	}
-	return st;
-}
-
-static int compare_captures(const void *a, const void *b)
-{
-	const struct capture *x = a, *y = b;
-
-	if (x->range.first != y->range.first)
-		return x->range.first < y->range.first ? -1 : 1;
-	return x->start < y->start ? -1 : x->start > y->start;
 }
 
 static int compare_older(const void *a, const void *b)
@@ -228,26 +193,9 @@ static int compare_older(const void *a, const void *b)
 	return x->data < y->data ? -1 : x->data > y->data;
 }
 
-/* Two extents of one record that overlap come twice: nobody writes that, and any rule will do. */
-static void sort_captures(struct captures *c)
-{
-	size_t kept = 0;
-
-	if (c->n_older)
-		array_sort(c->older, c->n_older, sizeof(*c->older), compare_older);
-	if (!c->count)
-		return;
-	array_sort(c->at, c->count, sizeof(*c->at), compare_captures);
-	for (size_t i = 1; i < c->count; i++) {
-		const uint64_t behind = c->at[kept].range.last + 1;
-
-		if (c->at[i].range.last < behind)
-			continue;
-		c->at[++kept] = c->at[i];
-		c->at[kept].range.first = MAX(c->at[kept].range.first, behind);
-	}
-	c->count = kept + 1;
-}
+/*
+ * Loading
+ */
 
 static bool is_captured_stream(const struct rsz_stream_info *s)
 {
@@ -256,37 +204,64 @@ static bool is_captured_stream(const struct rsz_stream_info *s)
 		s->kind == RSZ_KIND_SWAP_CACHE);
 }
 
-struct loading {
-	struct stream_captures *to;
-	const struct rsz_reader *reader;
-};
-
 static enum status load_chunk(void *arg, const struct rsz_record *rec, const struct rsz_chunk *c,
 			      struct err *e)
 {
-	const struct loading *l = arg;
+	struct stream_captures *to = arg;
+	struct captures *its = rec->stream < to->count ? &to->streams[rec->stream] : NULL;
+	const bool wanted = its && its->reader;
+	struct captured_extent p = { .record = rec, .pages = c->pages };
+	enum status st = ST_OK;
 
-	if (rec->stream >= l->to->count ||
-	    !is_captured_stream(rsz_reader_stream(l->reader, rec->stream)))
-		return ST_OK;
-	return add_captured_chunk(&l->to->streams[rec->stream], l->reader, rec, c, e);
+	for (size_t i = 0; i < c->n_extents && !st; i++) {
+		const uint64_t number = to->extents->table.rows;
+
+		p.extent = &c->extents[i];
+		st = add_extent(to->extents, p.extent, wanted ? p.pages : NULL, e);
+		if (!st && wanted)
+			st = add_captured_extent(its, &p, number, e);
+		p.pages += wanted ? rsz_extent_pages(p.extent) : 0;
+		p.data += p.extent->length;
+	}
+	return st;
+}
+
+static enum status begin_captures(struct stream_captures *s, const struct rsz_reader *r,
+				  struct err *e)
+{
+	*s = (struct stream_captures){ .count = rsz_reader_streams(r) };
+	s->streams = calloc(MAX(s->count, 1), sizeof(*s->streams));
+	s->extents = calloc(1, sizeof(*s->extents));
+	if (!s->streams || !s->extents)
+		return err_nomem(e);
+	s->extents->table.columns = COLUMNS;
+	for (uint32_t i = 0; i < s->count; i++) {
+		const struct rsz_stream_info *info = rsz_reader_stream(r, i);
+
+		if (is_captured_stream(info))
+			s->streams[i] = (struct captures){
+				.reader = r,
+				.extents = s->extents,
+				.stream = i,
+				.all_states = info->kind == RSZ_KIND_SWAP_CACHE,
+			};
+	}
+	return ST_OK;
 }
 
 enum status stream_captures_load(struct stream_captures *ret, struct blob *in,
 				 const struct rsz_reader *r, struct err *e)
 {
-	struct loading l = { ret, r };
-	enum status st;
+	enum status st = begin_captures(ret, r, e);
 
-	*ret = (struct stream_captures){ .count = rsz_reader_streams(r) };
-	ret->streams = calloc(MAX(ret->count, 1), sizeof(*ret->streams));
-	if (!ret->streams)
-		return err_nomem(e);
-	for (uint32_t i = 0; i < ret->count; i++)
-		ret->streams[i].all_states = rsz_reader_stream(r, i)->kind == RSZ_KIND_SWAP_CACHE;
-	st = rsz_scan_chunks(in, load_chunk, &l, NULL, e);
+	if (!st)
+		st = rsz_scan_chunks(in, load_chunk, ret, NULL, e);
+	if (!st)
+		st = packed_finish(&ret->extents->table, e);
 	for (size_t i = 0; !st && i < ret->count; i++)
-		sort_captures(&ret->streams[i]);
+		if (ret->streams[i].n_older)
+			array_sort(ret->streams[i].older, ret->streams[i].n_older,
+				   sizeof(*ret->streams[i].older), compare_older);
 	if (st)
 		stream_captures_deinit(ret);
 	return st;
@@ -294,27 +269,70 @@ enum status stream_captures_load(struct stream_captures *ret, struct blob *in,
 
 void stream_captures_deinit(struct stream_captures *s)
 {
-	for (size_t i = 0; s->streams && i < s->count; i++) {
-		free(s->streams[i].at);
+	for (size_t i = 0; s->streams && i < s->count; i++)
 		free(s->streams[i].older);
-	}
 	free(s->streams);
+	destroy_extents(s->extents);
 	*s = (struct stream_captures){ 0 };
 }
 
-const struct capture *captures_from(const struct captures *c, uint64_t address)
+/*
+ * Asking
+ */
+
+/* The state of the page at `address`, and in *last the end of the pages that have it, too. */
+static uint16_t state_from(const struct captured_extents *x, uint64_t extent, uint64_t address,
+			   uint64_t *last)
 {
-	size_t low = 0, high = c->count;
+	const uint64_t state = packed_get(&x->table, extent, STATE);
+	const struct mixed_extent *m;
+	uint64_t end = address | PAGE_MASK;
+	size_t page;
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
+	if (state < MIXED)
+		return (uint16_t)state;
+	m = &x->mixed[state - MIXED];
+	page = m->first + (size_t)((address - m->address) >> PAGE_SHIFT);
+	for (size_t n = 1; end < *last && mixed_state(x, page + n) == mixed_state(x, page); n++)
+		end += PAGE_SIZE;
+	*last = end;
+	return (uint16_t)mixed_state(x, page);
+}
 
-		if (c->at[mid].range.last < address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < c->count ? &c->at[low] : NULL;
+/* As captures_from(), but of one extent alone. */
+static bool find_part(const struct captures *c, uint64_t address, uint64_t last,
+		      struct capture *ret)
+{
+	const struct packed *table;
+	struct rsz_segment s;
+
+	if (!c->reader || !rsz_reader_next(c->reader, c->stream, address & ~PAGE_MASK, &s) ||
+	    s.extent >= c->extents->table.rows)
+		return false;
+	table = &c->extents->table;
+	/* A file's last page may be short in the index. */
+	ret->range.first = MAX(address, s.address) & ~PAGE_MASK;
+	ret->range.last = MIN(last, (s.address + s.length - 1) | PAGE_MASK);
+	if (ret->range.first > last)
+		return false;
+	ret->state = state_from(c->extents, s.extent, ret->range.first, &ret->range.last);
+	ret->start = packed_get(table, s.extent, START);
+	ret->end = ret->start + packed_get(table, s.extent, DURATION);
+	ret->reason = (uint16_t)packed_get(table, s.extent, REASON);
+	return true;
+}
+
+bool captures_from(const struct captures *c, uint64_t address, uint64_t last, struct capture *ret)
+{
+	struct capture next;
+
+	if (!find_part(c, address, last, ret))
+		return false;
+	while (ret->range.last < last && find_part(c, ret->range.last + 1, last, &next) &&
+	       next.range.first == ret->range.last + 1 && next.state == ret->state &&
+	       next.reason == ret->reason && next.start == ret->start && next.end == ret->end)
+		ret->range.last = next.range.last;
+	return true;
 }
 
 const struct older_page *captures_older_from(const struct captures *c, uint64_t address, size_t *n)
@@ -370,15 +388,11 @@ bool capture_is_readable(const struct capture *c)
 
 enum status captures_ranges(const struct captures *c, struct range_list *ret, struct err *e)
 {
-	enum status st = ST_OK;
+	const enum status st = c->reader ? rsz_reader_ranges(c->reader, c->stream, ret, e) : ST_OK;
 
-	for (size_t i = 0; i < c->count && !st; i++) {
-		struct range *last = ret->count ? &ret->at[ret->count - 1] : NULL;
-
-		if (last && last->last + 1 == c->at[i].range.first)
-			last->last = c->at[i].range.last;
-		else
-			st = range_list_add(ret, c->at[i].range.first, c->at[i].range.last, e);
+	for (size_t i = 0; i < ret->count; i++) {
+		ret->at[i].first &= ~PAGE_MASK;
+		ret->at[i].last |= PAGE_MASK;
 	}
 	range_list_tidy(ret, NULL);
 	range_list_join(ret);

@@ -6,6 +6,7 @@
 #ifndef RAMSEAL_AGENT_CONTAINER_CAPTURES_H
 #define RAMSEAL_AGENT_CONTAINER_CAPTURES_H
 
+#include "formats/base/packed.h"
 #include "formats/base/range.h"
 #include "formats/rsz_reader.h"
 
@@ -16,6 +17,26 @@ struct capture {
 	uint64_t end;
 	uint16_t state;  /* enum page_state */
 	uint16_t reason; /* enum rsz_reason */
+};
+
+/* An extent whose pages do not all have one state. */
+struct mixed_extent {
+	uint64_t address;
+	size_t first; /* its first page in mixed_states */
+};
+
+/*
+ * When each extent of a container was captured, why, and what became of its pages; by its number
+ * (struct rsz_segment). Which addresses it has is the reader's to know.
+ */
+struct captured_extents {
+	struct packed table;
+	struct mixed_extent *mixed;
+	size_t n_mixed;
+	size_t mixed_room;
+	uint8_t *mixed_states; /* half a byte for each page */
+	size_t n_states;
+	size_t states_room; /* bytes */
 };
 
 /*
@@ -39,11 +60,13 @@ struct older_page {
  */
 #define CAPTURES_OLDER_MAX ((size_t)1 << 21)
 
-/* Of one stream; sorted and disjoint. */
+/* Of one stream. */
 struct captures {
-	struct capture *at;
-	size_t count;
-	size_t room;
+	const struct rsz_reader
+		*reader; /* NULL: of a stream that is not wanted, and all is empty */
+	const struct captured_extents *extents;
+	uint32_t stream;
+	struct rsz_times times;   /* of the newest captures, from the first to the last */
 	struct older_page *older; /* by address, then in the order of their records */
 	size_t n_older;
 	size_t older_room;
@@ -55,20 +78,22 @@ struct captures {
 struct stream_captures {
 	struct captures *streams;
 	size_t count;
+	struct captured_extents *extents; /* of all of them */
 };
 
 /*
  * Of all streams of physical memory, all page files and what swap caches held of them. `in` is what
- * `r` was opened on.
+ * `r` was opened on; the reader must stay open as long as captures are asked for.
  */
 enum status stream_captures_load(struct stream_captures *ret, struct blob *in,
 				 const struct rsz_reader *r, struct err *e);
 void stream_captures_deinit(struct stream_captures *s);
 
 /*
- * The first capture that ends at or behind `address`; it may begin behind it. NULL: there is none.
+ * The first capture at or behind the page at `address`, from there on, and up to `last` (the end of
+ * a page) at most; false if there is none up to there. It takes as long as it has extents.
  */
-const struct capture *captures_from(const struct captures *c, uint64_t address);
+bool captures_from(const struct captures *c, uint64_t address, uint64_t last, struct capture *ret);
 
 /*
  * The first page at or behind `address` that was captured more than once: *n older captures of it,

@@ -20,21 +20,22 @@ const char *image_reason_name(uint32_t reason)
 struct page {
 	const struct older_page *older;
 	size_t n;
-	const struct capture *newest;
+	struct capture newest;
 };
 
 static bool find_page(const struct captures *c, uint64_t from, struct page *ret)
 {
 	ret->older = captures_older_from(c, from, &ret->n);
-	if (ret->older)
-		ret->newest = captures_from(c, ret->older->address);
-	return ret->older && ret->newest;
+	return ret->older && captures_from(c, ret->older->address,
+					   ret->older->address | (PAGE_SIZE - 1), &ret->newest);
 }
 
 /* Captured together each time. */
 static bool are_alike(const struct page *a, const struct page *b)
 {
-	bool alike = a->n == b->n && a->newest == b->newest;
+	bool alike = a->n == b->n && a->newest.start == b->newest.start &&
+		     a->newest.end == b->newest.end && a->newest.state == b->newest.state &&
+		     a->newest.reason == b->newest.reason;
 
 	for (size_t i = 0; alike && i < a->n; i++)
 		alike = a->older[i].start == b->older[i].start &&
@@ -57,8 +58,7 @@ static json_t *range_json(const struct page *p, uint64_t pages)
 	for (size_t i = 0; i < p->n; i++)
 		json_array_append_new(
 			list, capture_json(p->older[i].start, p->older[i].end, p->older[i].reason));
-	json_array_append_new(list,
-			      capture_json(p->newest->start, p->newest->end, p->newest->reason));
+	json_array_append_new(list, capture_json(p->newest.start, p->newest.end, p->newest.reason));
 	return json_pack("{s:I, s:I, s:I, s:o}", "first", (json_int_t)first, "last",
 			 (json_int_t)(first + pages * PAGE_SIZE - 1), "pages", (json_int_t)pages,
 			 "captures", list);
@@ -89,7 +89,7 @@ static enum status collect_ranges(const struct captures *c, struct image_capture
 		const uint64_t pages = count_alike(c, &p, &at);
 
 		ret->pages += pages;
-		ret->tables += p.newest->reason == RSZ_TABLE_AGAIN ? pages : 0;
+		ret->tables += p.newest.reason == RSZ_TABLE_AGAIN ? pages : 0;
 		if (json_array_size(ranges) < TALLY_GAPS_MAX)
 			json_array_append_new(ranges, range_json(&p, pages));
 		else

@@ -395,8 +395,7 @@ static enum status open_all(struct analysis *m, struct err *e)
 	m->earlier.entries = &m->entries;
 	if (m->memory->n_older)
 		st = rsz_cursor_create(r, EARLIER_CACHED, &m->earlier.cursor, e);
-	for (size_t i = 0; i < m->memory->count; i++)
-		rsz_times_widen(&m->ret->memory, m->memory->at[i].start, m->memory->at[i].end);
+	m->ret->memory = m->memory->times;
 	if (!st)
 		st = read_ram(m, e);
 	if (!st && m->visitor && !m->ret->spaces.mode)

@@ -16,14 +16,14 @@ static bool is_held(uint32_t state)
 static bool lookup_number(const struct captures *lookups, uint64_t at, size_t i,
 			  struct dated_lookup *ret)
 {
-	const struct capture *c = captures_from(lookups, at);
+	struct capture c;
 	size_t n;
 	const struct older_page *older = captures_older(lookups, at, &n);
 
-	if (!c || c->range.first > at || i > n)
+	if (i > n || !captures_from(lookups, at, at | (PAGE_SIZE - 1), &c))
 		return false;
 	if (!i) {
-		*ret = (struct dated_lookup){ c->state, { { c->start, c->end }, true, NULL } };
+		*ret = (struct dated_lookup){ c.state, { { c.start, c.end }, true, NULL } };
 		return true;
 	}
 	older += n - i;

@@ -286,19 +286,20 @@ static void take_cached(const struct mapping_check *j, uint64_t at, struct verdi
 static struct verdict_span classify_stored(const struct mapping_check *j, uint64_t at,
 					   uint64_t last)
 {
-	const struct capture *c = captures_from(j->captures, at);
+	struct capture c;
+	const bool found = captures_from(j->captures, at, last, &c);
 	const struct range *ram = range_list_find(j->ranges, at);
 	const struct view *v = &j->run->view[j->copy];
 	struct verdict_span ret = { .verdict = ram ? VERDICT_MISSING : VERDICT_OUTSIDE,
 				    .stream = j->stream };
 	uint64_t end;
 
-	if (c && c->range.first <= at) {
-		end = MIN(last, c->range.last);
-		ret.verdict = c->state == PAGE_UNREADABLE ? VERDICT_UNREADABLE : VERDICT_MISSING;
-		ret.content = choose(j, c, at, &end, &ret.captures);
+	if (found && c.range.first <= at) {
+		end = c.range.last;
+		ret.verdict = c.state == PAGE_UNREADABLE ? VERDICT_UNREADABLE : VERDICT_MISSING;
+		ret.content = choose(j, &c, at, &end, &ret.captures);
 	} else {
-		end = gap_end(j, c, ram, at, last);
+		end = gap_end(j, found ? &c : NULL, ram, at, last);
 	}
 	ret.pages = (end - at + 1) >> PAGE_SHIFT;
 	if (!ret.content.readable)

@@ -381,6 +381,7 @@ TEST(later_extent_of_a_record_is_the_newer_capture)
 	static const char *const states[2] = { "AB", "C" };
 	struct stream_captures c;
 	const struct older_page *o;
+	struct capture newest;
 	struct err e = ERR_INIT;
 	struct rsz_reader *r;
 	struct mem_blob blob;
@@ -396,8 +397,10 @@ TEST(later_extent_of_a_record_is_the_newer_capture)
 	mem_blob_init(&blob, b->out.at, b->out.len);
 	CHECK_OK(rsz_reader_open(&blob.blob, RSZ_TRUST_NOTHING, &r, &e), &e);
 	CHECK_OK(stream_captures_load(&c, &blob.blob, r, &e), &e);
-	assert_int_equal(captures_from(&c.streams[0], ROOT)->start, 1000);
-	assert_int_equal(captures_from(&c.streams[0], ROOT + PAGE_SIZE)->start, 1010);
+	assert_true(captures_from(&c.streams[0], ROOT, UINT64_MAX, &newest));
+	assert_int_equal(newest.start, 1000);
+	assert_true(captures_from(&c.streams[0], ROOT + PAGE_SIZE, UINT64_MAX, &newest));
+	assert_int_equal(newest.start, 1010);
 	assert_null(captures_older(&c.streams[0], ROOT, &n));
 	o = captures_older(&c.streams[0], ROOT + PAGE_SIZE, &n);
 	assert_int_equal(n, 1);
