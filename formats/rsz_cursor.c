@@ -162,7 +162,7 @@ static enum status load_place(struct rsz_cursor *c, uint32_t stream, uint64_t ad
 	if (!rsz_reader_next(c->reader, stream, address, &ret->segment) ||
 	    ret->segment.address > address)
 		return ST_END;
-	st = rsz_cursor_load(c, ret->segment.record, &ret->chunk, e);
+	st = rsz_cursor_load(c, rsz_reader_record(c->reader, ret->segment.extent), &ret->chunk, e);
 	if (st)
 		return st;
 	if (ret->chunk->stream != stream ||

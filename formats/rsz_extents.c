@@ -49,7 +49,9 @@ void rsz__extents_deinit(struct rsz__extents *x)
 {
 	end_sorting(&x->sorting);
 	packed_deinit(&x->pieces);
+	free(x->firsts);
 	free(x->covered);
+	x->firsts = NULL;
 	x->covered = NULL;
 }
 
@@ -293,6 +295,21 @@ static enum status sweep(struct sweep *s, struct err *e)
 	return st || !s->last.length ? st : put_piece(&s->x->pieces, &s->last, e);
 }
 
+static enum status list_firsts(struct rsz__extents *x, struct err *e)
+{
+	const struct packed *p = &x->pieces;
+
+	x->firsts = calloc(MAX(p->n_blocks, 1), sizeof(*x->firsts));
+	if (!x->firsts)
+		return err_nomem(e);
+	for (size_t i = 0; i < p->n_blocks; i++)
+		x->firsts[i] = (struct rsz__first){
+			.address = packed_get(p, i * PACKED_ROWS, ADDRESS),
+			.stream = (uint32_t)packed_get(p, i * PACKED_ROWS, STREAM),
+		};
+	return ST_OK;
+}
+
 enum status rsz__extents_settle(struct rsz__extents *x, struct err *e)
 {
 	struct sweep s = { .x = x };
@@ -308,6 +325,8 @@ enum status rsz__extents_settle(struct rsz__extents *x, struct err *e)
 		st = sweep(&s, e);
 	if (!st)
 		st = packed_finish(&x->pieces, e);
+	if (!st)
+		st = list_firsts(x, e);
 	free(s.heap);
 	free(s.from.heap);
 	end_sorting(&x->sorting);
@@ -322,30 +341,59 @@ bool rsz__extents_is_covered(const struct rsz__extents *x, uint64_t extent)
 	       x->covered[bit / 8] >> bit % 8 & 1;
 }
 
-/* True if it ends behind `from`, or belongs to a later stream. */
-static bool ends_behind(const struct packed *p, size_t i, uint32_t stream, uint64_t from)
+static bool comes_later(uint64_t its_stream, uint64_t its_address, uint32_t stream,
+			uint64_t address)
 {
-	const uint64_t its = packed_get(p, i, STREAM);
-
-	if (its != stream)
-		return its > stream;
-	return packed_get(p, i, ADDRESS) + packed_get(p, i, LENGTH) > from;
+	return its_stream != stream ? its_stream > stream : its_address > address;
 }
 
-size_t rsz__extents_find(const struct rsz__extents *x, uint32_t stream, uint64_t from)
+/* The last block that begins at the address or before it; 0 if none does. */
+static size_t find_block(const struct rsz__extents *x, uint32_t stream, uint64_t address)
 {
-	size_t low = 0, high = x->pieces.rows;
+	size_t low = 0, high = x->pieces.n_blocks;
+
+	while (high - low > 1) {
+		const size_t mid = low + (high - low) / 2;
+
+		if (comes_later(x->firsts[mid].stream, x->firsts[mid].address, stream, address))
+			high = mid;
+		else
+			low = mid;
+	}
+	return low;
+}
+
+/* The first piece that begins behind the address, in its stream or a later one. */
+static size_t find_behind(const struct rsz__extents *x, uint32_t stream, uint64_t address)
+{
+	const struct packed *p = &x->pieces;
+	size_t low = find_block(x, stream, address) * PACKED_ROWS;
+	size_t high = MIN(low + PACKED_ROWS, p->rows);
 
 	while (low < high) {
 		const size_t mid = low + (high - low) / 2;
 
-		if (ends_behind(&x->pieces, mid, stream, from))
+		if (comes_later(packed_get(p, mid, STREAM), packed_get(p, mid, ADDRESS), stream,
+				address))
 			high = mid;
 		else
 			low = mid + 1;
 	}
-	if (low < x->pieces.rows && packed_get(&x->pieces, low, STREAM) == stream)
-		return low;
+	return low;
+}
+
+size_t rsz__extents_find(const struct rsz__extents *x, uint32_t stream, uint64_t from)
+{
+	const size_t behind = find_behind(x, stream, from);
+	struct rsz__piece p;
+
+	if (behind) {
+		p = get_piece(&x->pieces, behind - 1);
+		if (p.stream == stream && p.address + p.length > from)
+			return behind - 1;
+	}
+	if (behind < x->pieces.rows && packed_get(&x->pieces, behind, STREAM) == stream)
+		return behind;
 	return x->pieces.rows;
 }
 

@@ -29,8 +29,15 @@ struct rsz__sorting {
 	struct packed runs; /* of RSZ__RUN pieces each; the last may have fewer */
 };
 
+/* What a block of the table begins with: found without a look into it. */
+struct rsz__first {
+	uint64_t address;
+	uint32_t stream;
+};
+
 struct rsz__extents {
 	struct packed pieces; /* by stream and address, disjoint within a stream */
+	struct rsz__first *firsts;
 	struct rsz__sorting sorting;
 	uint8_t *covered; /* a bit for each number from the least on; NULL: no two overlap */
 	uint64_t least;   /* numbers of extents */

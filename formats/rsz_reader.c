@@ -405,8 +405,7 @@ void rsz_reader_close(struct rsz_reader *r)
  * Finding
  */
 
-/* The offset of the record that holds an extent. */
-static uint64_t record_of(const struct rsz_reader *r, uint64_t extent)
+uint64_t rsz_reader_record(const struct rsz_reader *r, uint64_t extent)
 {
 	size_t low = 0, high = r->records.rows;
 
@@ -435,7 +434,6 @@ bool rsz_reader_next(const struct rsz_reader *r, uint32_t stream, uint64_t from,
 		.length = p.length,
 		.extent = p.extent - r->lowest,
 	};
-	ret->record = record_of(r, ret->extent);
 	return true;
 }
 

@@ -202,12 +202,11 @@ const struct rsz_stream_info *rsz_reader_stream(const struct rsz_reader *r, size
  */
 const struct rsz_scan_result *rsz_reader_end(const struct rsz_reader *r);
 
-/* A piece of a stream, and the CHUNK record that holds its newest capture. */
+/* A piece of a stream, and the extent that is its newest capture. */
 struct rsz_segment {
 	uint64_t address;
 	uint64_t length;
-	uint64_t record; /* file offset of the record */
-	uint64_t extent; /* which of all extents it is of, in the order of the file, from 0 on */
+	uint64_t extent; /* which of all that the file has, in its order, from 0 on */
 };
 
 /*
@@ -216,6 +215,9 @@ struct rsz_segment {
  */
 bool rsz_reader_next(const struct rsz_reader *r, uint32_t stream, uint64_t from,
 		     struct rsz_segment *ret);
+
+/* The offset in the file of the CHUNK record that holds the extent of a segment. O(log n). */
+uint64_t rsz_reader_record(const struct rsz_reader *r, uint64_t extent);
 
 /*
  * True if a newer capture has a part of that extent, or all of it (numbered as in rsz_segment).

@@ -101,7 +101,7 @@ static void must_be_readable(struct mem_blob *blob, const struct rsz_scan_result
 		for (uint64_t at = 0; left && rsz_reader_next(r, s, at, &seg); left--) {
 			struct rsz_page page;
 
-			MUST(!rsz_cursor_load(c, seg.record, &chunk, NULL));
+			MUST(!rsz_cursor_load(c, rsz_reader_record(r, seg.extent), &chunk, NULL));
 			MUST(chunk->stream == s);
 			if (chunk->paged)
 				MUST(!rsz_cursor_page(c, s, seg.address, &page, NULL) &&

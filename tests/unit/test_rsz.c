@@ -676,6 +676,8 @@ TEST(index_and_walk_tell_the_same_of_every_extent)
 		for (uint64_t at = 0; rsz_reader_next(r[0], s, at, &seg[0]); seen++) {
 			assert_true(rsz_reader_next(r[1], s, at, &seg[1]));
 			assert_memory_equal(&seg[0], &seg[1], sizeof(seg[0]));
+			assert_int_equal(rsz_reader_record(r[0], seg[0].extent),
+					 rsz_reader_record(r[1], seg[1].extent));
 			/* The second of two captures. */
 			assert_int_equal(seg[0].extent / 8 / 3 % 2, 1);
 			at = seg[0].address + seg[0].length;

@@ -114,7 +114,7 @@ static void damage_frame(const struct rsz_reader *r)
 	for (uint32_t i = 0; i < rsz_reader_streams(r); i++)
 		if (rsz_reader_stream(r, i)->kind == RSZ_KIND_MEMORY &&
 		    rsz_reader_next(r, i, FRAME(1), &next))
-			((uint8_t *)b->out.at)[next.record - 1] ^= 1;
+			((uint8_t *)b->out.at)[rsz_reader_record(r, next.extent) - 1] ^= 1;
 }
 
 static enum status read_pages(struct virtual_memory *v, struct err *e)
