@@ -412,6 +412,69 @@ TEST(later_extent_of_a_record_is_the_newer_capture)
 	free(b);
 }
 
+static void check_capture(const struct captures *c, uint64_t page, uint64_t to, uint16_t state,
+			  uint64_t start)
+{
+	struct capture x;
+
+	assert_true(captures_from(c, page * PAGE_SIZE, UINT64_MAX, &x));
+	assert_int_equal(x.range.first, page * PAGE_SIZE);
+	assert_int_equal(x.range.last, to * PAGE_SIZE + PAGE_SIZE - 1);
+	assert_int_equal(x.state, state);
+	assert_int_equal(x.start, start);
+	assert_int_equal(x.end, start + 10);
+}
+
+/* Pages of one state are one capture, within an extent and across them, if the times are equal. */
+TEST(captures_are_as_long_as_state_and_time_are_the_same)
+{
+	const uint64_t late = UINT64_MAX - 20;
+	struct stream_captures c;
+	struct err e = ERR_INIT;
+	struct rsz_reader *r;
+	struct mem_blob blob;
+	struct capture x;
+
+	b = calloc(1, sizeof(*b));
+	build_begin(b, 1, 1);
+	build_chunk(b, build_stream(b, RSZ_KIND_MEMORY, "memory"), 1000);
+	build_extent(b, 0, "AB.?C");
+	build_extent(b, 5 * PAGE_SIZE, "DE");
+	build_extent(b, 7 * PAGE_SIZE, "F");
+	build_extent(b, 9 * PAGE_SIZE, "?G");
+	b->extents[1].start = 1000;
+	b->extents[1].end = 1010;
+	b->extents[3].start = late;
+	b->extents[3].end = late + 10;
+	b->chunk.end = late + 10;
+	build_put(b);
+	build_close(b);
+	mem_blob_init(&blob, b->out.at, b->out.len);
+	CHECK_OK(rsz_reader_open(&blob.blob, RSZ_TRUST_NOTHING, &r, &e), &e);
+	CHECK_OK(stream_captures_load(&c, &blob.blob, r, &e), &e);
+	check_capture(&c.streams[0], 0, 1, PAGE_DATA, 1000);
+	check_capture(&c.streams[0], 1, 1, PAGE_DATA, 1000);
+	check_capture(&c.streams[0], 2, 2, PAGE_ZERO, 1000);
+	check_capture(&c.streams[0], 3, 3, PAGE_UNREADABLE, 1000);
+	check_capture(&c.streams[0], 4, 6, PAGE_DATA, 1000);
+	check_capture(&c.streams[0], 6, 6, PAGE_DATA, 1000);
+	check_capture(&c.streams[0], 7, 7, PAGE_DATA, 1020);
+	check_capture(&c.streams[0], 9, 9, PAGE_UNREADABLE, late);
+	check_capture(&c.streams[0], 10, 10, PAGE_DATA, late);
+	assert_true(captures_from(&c.streams[0], 8 * PAGE_SIZE, UINT64_MAX, &x));
+	assert_int_equal(x.range.first, 9 * PAGE_SIZE);
+	assert_false(captures_from(&c.streams[0], 8 * PAGE_SIZE, 9 * PAGE_SIZE - 1, &x));
+	assert_false(captures_from(&c.streams[0], 11 * PAGE_SIZE, UINT64_MAX, &x));
+	assert_true(captures_from(&c.streams[0], 4 * PAGE_SIZE, 6 * PAGE_SIZE - 1, &x));
+	assert_int_equal(x.range.last, 6 * PAGE_SIZE - 1);
+	assert_int_equal(c.streams[0].times.start, 1000);
+	assert_int_equal(c.streams[0].times.end, late + 10);
+	stream_captures_deinit(&c);
+	rsz_reader_close(r);
+	build_deinit(b);
+	free(b);
+}
+
 TEST(pages_of_one_extent_are_told_apart)
 {
 	set_up();
@@ -1236,6 +1299,7 @@ int main(void)
 		cmocka_unit_test(capture_with_the_shortest_window_is_taken),
 		cmocka_unit_test(capture_that_could_be_read_is_taken),
 		cmocka_unit_test(later_extent_of_a_record_is_the_newer_capture),
+		cmocka_unit_test(captures_are_as_long_as_state_and_time_are_the_same),
 		cmocka_unit_test(entry_that_stood_around_its_frame_is_safe),
 		cmocka_unit_test(around_is_not_claimed_without_both_readings),
 		cmocka_unit_test(pages_of_one_extent_are_told_apart),
