@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a container can be sent. Each kind is a file of its own with one `const struct remote_ops`
+ * (s3.c, azblob.c, put.c, tls.c, ...), found by its scheme in the table of remote.c. All operations
+ * are called by one thread, the uploader's (uploader.h). It keeps every byte until the other end
+ * has it, waits and tries again; so a kind has neither buffers nor patience of its own.
+ */
+#ifndef RAMSEAL_AGENT_NETWORK_REMOTE_H
+#define RAMSEAL_AGENT_NETWORK_REMOTE_H
+
+#include <jansson.h>
+
+#include "agent/network/http.h"
+#include "agent/network/secret.h"
+
+struct remote;
+
+struct remote_options {
+	const char *address; /* whole, and so perhaps a secret */
+	struct http_options http;
+	const struct secret *identity; /* tls: the sender's private key, PEM; NULL: none */
+	uint64_t expected; /* bytes that may come at most; 0: not known */
+	bool replace;      /* what has the name already (--force) */
+};
+
+/* How an operation ended. */
+enum remote_end {
+	REMOTE_DONE,
+	REMOTE_AGAIN, /* it may do better later: the same is asked again */
+	REMOTE_NEVER, /* it is the last word; `e` says why, in one line that names what to do */
+};
+
+struct remote_result {
+	enum remote_end end;
+	unsigned wait_ms; /* of REMOTE_AGAIN: not before; 0: as the uploader thinks */
+};
+
+struct remote_piece {
+	uint64_t number; /* from 0 */
+	uint64_t offset; /* number * piece_size */
+	const void *at;
+	size_t len; /* piece_size; of the last one 1 to piece_size */
+	bool last;
+};
+
+struct remote_ops {
+	const char *scheme; /* "s3", as in "s3://BUCKET/KEY" */
+
+	/* Takes the address apart. Nothing is sent. ST_USAGE with what is wrong, and no secret. */
+	enum status (*open)(const struct remote_options *o, struct remote **ret, struct err *e);
+
+	/*
+	 * The first talk: rights, and that nothing of the name is there (unless `replace`). May be
+	 * asked again after REMOTE_AGAIN.
+	 */
+	struct remote_result (*begin)(struct remote *r, struct err *e);
+
+	/*
+	 * Sends one piece; they come in order. *acknowledged: the bytes from the start that the
+	 * other end is known to keep now, at most what was sent; the uploader forgets these.
+	 */
+	struct remote_result (*put)(struct remote *r, const struct remote_piece *p,
+				    uint64_t *acknowledged, struct err *e);
+
+	/*
+	 * After REMOTE_AGAIN of a put: from where on it is to be sent, at least what was
+	 * acknowledged. NULL: the piece that failed.
+	 */
+	struct remote_result (*where)(struct remote *r, uint64_t *ret, struct err *e);
+
+	/*
+	 * Nothing new for the moment: waits for what is sent and not acknowledged. NULL: what a
+	 * put has taken is acknowledged by its end.
+	 */
+	struct remote_result (*settle)(struct remote *r, uint64_t *acknowledged, struct err *e);
+
+	/* Called about once a minute: makes readable what is there. NULL: it is, or cannot be. */
+	struct remote_result (*checkpoint)(struct remote *r, struct err *e);
+
+	/*
+	 * The first `total` bytes become what the address names. `sealed` is false of what ended
+	 * early: then it is completed all the same, as far as it goes without a gap.
+	 */
+	struct remote_result (*finish)(struct remote *r, uint64_t total, bool sealed,
+				       struct err *e);
+
+	/* Nothing of it stays, as far as the other end lets us: for what is worth nothing. */
+	struct remote_result (*abandon)(struct remote *r, struct err *e);
+
+	/*
+	 * What `ramseal upload --finish` needs after a kill -9, without any secret: it is written
+	 * to a file. resume() makes of it what open() and begin() had made, and says what the
+	 * other end has. NULL: there is nothing to finish, the other end does that itself.
+	 */
+	json_t *(*state)(const struct remote *r);
+	struct remote_result (*resume)(struct remote *r, const json_t *state, uint64_t *ret_has,
+				       struct err *e);
+
+	void (*destroy)(struct remote *r);
+};
+
+/* Each kind's own struct begins with this. */
+struct remote {
+	const struct remote_ops *ops;
+	char *shown;       /* the address without what is secret: for messages, log and manifest */
+	size_t piece_size; /* set by begin(): every piece but the last has as many bytes */
+};
+
+/* Does it begin with the scheme of one of them? */
+bool remote_is_address(const char *path);
+
+/* ST_USAGE for a scheme that this build does not have. */
+enum status remote_open(const struct remote_options *o, struct remote **ret, struct err *e);
+void remote_destroy(struct remote *r); /* NULL is fine */
+
+/* "s3, azblob, https, tls": for messages. */
+const char *remote_schemes(void);
+
+/*
+ * The address without user, password, query and fragment; for free(). NULL if out of memory.
+ */
+char *address_shown(const char *address);
+
+extern const struct remote_ops remote_s3, remote_azblob, remote_put, remote_tls;
+
+#endif
