@@ -7,7 +7,7 @@ all: out/dev/build.ninja
 	install -m 755 out/dev/agent/ramseal out/ramseal
 
 out/dev/build.ninja:
-	meson setup out/dev
+	sh -euc '. build/lib.sh; configure out/dev'
 
 windows:
 	build/windows

@@ -8,6 +8,7 @@
 
 #include "agent/commands/commands.h"
 #include "agent/linked.h"
+#include "agent/network/network.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "agent/program/startup.h"
@@ -41,6 +42,7 @@ static const struct program ramseal = {
 	.licence = "Apache-2.0",
 	.libraries = libraries,
 	.n_libraries = ARRAY_SIZE(libraries),
+	.network = network_built_in,
 	.summary = "acquires the memory of a machine into one sealed container",
 	.commands = commands,
 	.n_commands = ARRAY_SIZE(commands),

@@ -62,18 +62,30 @@ need_packages()
 	[ $# -eq 0 ] || apt_install "$@"
 }
 
-# configure DIR [MESON OPTION...]: makes the build directory, once.
-configure()
+set_up()
 {
 	dir=$1
 	shift
 	[ -f "$dir/build.ninja" ] || meson setup "$dir" "$@"
 }
 
+# configure DIR [MESON OPTION...]: makes the libraries and the build directory, once.
+configure()
+{
+	case " $* " in
+	*" -Dnetwork=false "*) libraries= ;;
+	*) libraries=$(build/libraries linux) || return ;;
+	esac
+	# shellcheck disable=SC2086 # none or one option
+	set_up "$@" $libraries
+}
+
 # configure_windows DIR [MESON OPTION...]: the same for Windows.
 configure_windows()
 {
+	libraries=$(build/libraries windows) || return
 	mkdir -p out/windows
 	printf "[constants]\ntop = '%s'\n" "$PWD" >out/windows/top.ini
-	configure "$@" --cross-file out/windows/top.ini --cross-file build/windows.ini
+	# shellcheck disable=SC2086 # none or one option
+	set_up "$@" --cross-file out/windows/top.ini --cross-file build/windows.ini $libraries
 }

@@ -21,7 +21,7 @@ step()
 # build DIR [MESON OPTION...]
 build()
 {
-	configure "$@" >"$1.configure.log" 2>&1 || { cat "$1.configure.log"; return 1; }
+	configure "$@" >"$1.configure.log" || { cat "$1.configure.log"; return 1; }
 	ninja -C "$1" --quiet
 }
 

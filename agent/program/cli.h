@@ -175,6 +175,7 @@ struct program {
 	const char *licence; /* the program's own */
 	const struct library *libraries;
 	size_t n_libraries;
+	bool (*network)(void); /* was it built with one? NULL: no */
 	const char *summary;
 	const struct command *const *commands;
 	size_t n_commands;

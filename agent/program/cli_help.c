@@ -129,7 +129,8 @@ void cli_version(const struct program *p, bool verbose, FILE *to)
 	fprintf(to, "%s %s\n", p->name, p->version);
 	if (!verbose)
 		return;
-	fprintf(to, "Licence: %s\nContains code of:\n", p->licence);
+	fprintf(to, "Licence: %s\nNetwork: %s\nContains code of:\n", p->licence,
+		p->network && p->network() ? "yes" : "no");
 	for (size_t i = 0; i < p->n_libraries; i++)
 		fprintf(to, "  %s %s: %s\n", p->libraries[i].name, p->libraries[i].version,
 			p->libraries[i].licence);
