@@ -5,12 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#ifdef _WIN32
-#include <winsock2.h>
-#else
 #include <strings.h>
-#endif
 
 #include "agent/network/http_internal.h"
 #include "agent/program/clock.h"
@@ -177,6 +172,15 @@ static enum status check_trust(const struct http *h, const struct http_place *p,
 	return ST_OK;
 }
 
+static enum status finish(struct http *h, struct http_answer *ret, bool *again, struct err *e)
+{
+	const enum status st =
+		http_answer_finish(&h->builder, clock__wall_ns() / NS_PER_SECOND, ret, e);
+
+	*again = st == ST_OUTPUT || (st == ST_CORRUPT && h->answered);
+	return st ? err_add(e, st, "%s", h->place->shown) : ST_OK;
+}
+
 static enum status perform(struct http *h, const struct http_request *r,
 			   const struct http_place *place, struct http_answer *ret, bool *again,
 			   struct err *e)
@@ -198,8 +202,7 @@ static enum status perform(struct http *h, const struct http_request *r,
 		if (code)
 			st = http__failed(h, &h->asking, code, again, e);
 		else
-			st = http_answer_finish(&h->builder, clock__wall_ns() / NS_PER_SECOND, ret,
-						e);
+			st = finish(h, ret, again, e);
 		h->answered |= !st;
 	}
 	http_answer_builder_deinit(&h->builder);

@@ -107,7 +107,7 @@ static bool header(struct http_answer_builder *b, const char *line, size_t len)
 	const size_t at = b->headers_len;
 
 	if (!value || value == line)
-		return true; /* the empty line at the end, or what nobody can use */
+		return true; /* nobody could use it */
 	name_len = (size_t)(value - line);
 	value_len = len - name_len - 1;
 	value++;
@@ -131,6 +131,7 @@ bool http_answer_line(struct http_answer_builder *b, const char *line, size_t le
 		len--;
 	if (memchr(line, '\0', len) || memchr(line, '\r', len) || memchr(line, '\n', len))
 		return fail(b, ST_CORRUPT, "the answer's headers are not text");
+	b->headed |= !len;
 	if (len && (line[0] == ' ' || line[0] == '\t'))
 		return continuation(b, line, len);
 	return header(b, line, len);
@@ -194,8 +195,11 @@ enum status http_answer_finish(struct http_answer_builder *b, uint64_t wall_s,
 	const char *date;
 	size_t len;
 
-	if (!b->st && !a->status)
+	if (!a->status)
 		fail(b, ST_CORRUPT, "the answer has no status");
+	/* libcurl is content with a connection that ends among the headers. */
+	if (!b->headed)
+		fail(b, ST_OUTPUT, "the answer is cut short");
 	if (!b->st && !a->body)
 		append(b, &a->body, &a->len, &b->body_room, "", 0);
 	if (b->st)

@@ -3,12 +3,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "agent/network/http_internal.h"
 
 /* Space, control characters and bytes beyond ASCII have to be percent-encoded (RFC 3986, 2). */
 static bool is_plain(const char *url)
 {
+	const size_t scheme = !strncasecmp(url, "https://", 8)  ? 8
+			      : !strncasecmp(url, "http://", 7) ? 7
+								: 0;
+
+	/* libcurl would take one slash or three for two. */
+	if (!scheme || url[scheme] == '/')
+		return false;
 	for (; *url; url++)
 		if ((unsigned char)*url <= ' ' || (unsigned char)*url >= 0x7f)
 			return false;
@@ -74,8 +82,8 @@ enum status http__place(const char *url, struct http_place *ret, struct err *e)
 }
 
 /* "HOST:PORT:ADDRESS,ADDRESS", as CURLOPT_RESOLVE wants it. */
-static enum status tell(struct http_route *r, const struct http_place *at, const struct names *n,
-			struct err *e)
+static enum status tell_libcurl(struct http_route *r, const struct http_place *at,
+				const struct names *n, struct err *e)
 {
 	char line[HTTP_HOST_MAX + 16 + NAMES_MAX * (NAMES_ADDRESS_MAX + 3)];
 	int len = snprintf(line, sizeof(line), "%s:%u:", at->host, at->port);
@@ -116,5 +124,5 @@ enum status http__resolve(struct http *h, struct http_route *r, const struct htt
 	st = names_resolve(at->host, &o, &names, again, e);
 	if (st)
 		*again = *again || h->answered;
-	return st ? st : tell(r, at, &names, e);
+	return st ? st : tell_libcurl(r, at, &names, e);
 }

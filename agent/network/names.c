@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/network/names.h"
 
+#define CARES_NO_DEPRECATED /* ares_getsock(), which 1.18 has too */
 #include <ares.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #ifdef _WIN32
@@ -12,7 +14,6 @@
 #else
 #include <arpa/inet.h>
 #include <poll.h>
-#include <strings.h>
 #endif
 
 #include "agent/network/network.h"
@@ -24,6 +25,9 @@ const char *names__servers;
 #define SERVER_TIMEOUT_MS 2000
 #define SERVER_TRIES      3
 #define STOP_POLL_MS      200
+
+/* One less than c-ares tells of: the last one's bit is the sign of what it returns. */
+#define SOCKETS_MAX       (ARES_GETSOCK_MAXNUM - 1)
 
 struct lookup {
 	int status; /* of c-ares */
@@ -91,13 +95,13 @@ static int channel_create(ares_channel *ret)
 /* Waits for c-ares' sockets, STOP_POLL_MS at most, and lets it go on. */
 static void step(ares_channel channel)
 {
-	ares_socket_t sockets[ARES_GETSOCK_MAXNUM];
-	struct pollfd p[ARES_GETSOCK_MAXNUM];
+	ares_socket_t sockets[SOCKETS_MAX];
+	struct pollfd p[SOCKETS_MAX];
 	struct timeval most = { .tv_usec = STOP_POLL_MS * 1000 }, wait;
-	const int bits = ares_getsock(channel, sockets, ARES_GETSOCK_MAXNUM);
+	const int bits = ares_getsock(channel, sockets, SOCKETS_MAX);
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < ARES_GETSOCK_MAXNUM; i++) {
+	for (unsigned i = 0; i < SOCKETS_MAX; i++) {
 		const short events = (short)((ARES_GETSOCK_READABLE(bits, i) ? POLLIN : 0) |
 					     (ARES_GETSOCK_WRITABLE(bits, i) ? POLLOUT : 0));
 
