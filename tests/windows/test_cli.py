@@ -31,7 +31,7 @@ MIB = 1 << 20
 COMPLETE, GAPS, OUTPUT, VERIFY, INTERRUPTED, INPUT, PARTIAL = 0, 3, 6, 7, 8, 9, 10
 FOREIGN = 'ä 語 💾'
 # DLLs that Windows takes from System32 whatever lies beside the program: the registry's KnownDLLs.
-KNOWN = {'advapi32.dll', 'kernel32.dll', 'msvcrt.dll', 'ole32.dll', 'user32.dll', 'rpcrt4.dll'}
+KNOWN = {'advapi32.dll', 'kernel32.dll', 'msvcrt.dll', 'ole32.dll', 'user32.dll', 'rpcrt4.dll', 'ws2_32.dll'}
 
 
 def windows(path):
@@ -345,7 +345,7 @@ class File(unittest.TestCase):
             if 'DLL Name:' in line:
                 dll = line.split()[-1].lower()
             name = re.fullmatch(r'\s+[0-9a-f]+\s+\d+\s+(\w+)', line)
-            if dll in ('kernel32.dll', 'advapi32.dll') and name:
+            if dll in ('kernel32.dll', 'advapi32.dll', 'ws2_32.dll') and name:
                 found.add((dll, name[1]))
         self.assertGreater(len(found), 100)
         self.assertEqual(found - known, set())

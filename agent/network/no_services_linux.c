@@ -4,7 +4,6 @@
  * functions for it read nsswitch.conf and load the host's libnss_*.so even into a static program. So
  * that these are not in the program at all, here are others that know of no service.
  */
-#ifndef _WIN32
 #include <netdb.h>
 #include <stddef.h>
 
@@ -19,4 +18,3 @@ int getservbyport_r(int port, const char *proto, struct servent *entry, char *bu
 	*ret = NULL;
 	return 0;
 }
-#endif
