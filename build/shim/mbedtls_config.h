@@ -81,7 +81,7 @@
 #define MBEDTLS_SSL_ALPN
 #define MBEDTLS_SSL_ALL_ALERT_MESSAGES
 
-/* AES before ChaCha20: processors that have memory worth acquiring have AES-NI. */
+/* AES before ChaCha20: here both are about as fast (400 MiB/s), and servers have hardware for AES. */
 #define MBEDTLS_SSL_CIPHERSUITES                                                                   \
 	MBEDTLS_TLS1_3_AES_128_GCM_SHA256, MBEDTLS_TLS1_3_AES_256_GCM_SHA384,                      \
 		MBEDTLS_TLS1_3_CHACHA20_POLY1305_SHA256,                                           \

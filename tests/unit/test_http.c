@@ -595,7 +595,7 @@ TEST(options_that_are_wrong_are_refused_at_once)
 		"",
 		"sha256//",
 		"/etc/passwd",
-		"sha256//" SECRET,
+		("sha256//" SECRET),
 		"sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=;",
 		"sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
 	};
@@ -604,7 +604,7 @@ TEST(options_that_are_wrong_are_refused_at_once)
 		"127.0.0.1:8080",
 		"https://127.0.0.1:8080",
 		"http://127.0.0.1",
-		"http://user:" SECRET "@",
+		("http://user:" SECRET "@"),
 		"socks4://127.0.0.1:1",
 	};
 	struct err e = ERR_INIT;
@@ -694,13 +694,29 @@ struct relay {
 
 static void relay(struct peer *p, void *arg)
 {
+	static const char hello[] = "HTTP/1.1 200 Connected\r\nX-Of-The-Proxy: yes\r\n\r\n";
 	struct relay *r = arg;
 
 	peer_head(p, r->head, sizeof(r->head));
 	if (r->refuse)
 		peer_say(p, r->refuse);
 	else
-		peer_relay(p, r->port);
+		peer_relay(p, r->port, hello, strlen(hello));
+}
+
+/* SOCKS 5 (RFC 1928) for names without a password; the name goes to `head`. */
+static void relay_socks(struct peer *p, void *arg)
+{
+	static const uint8_t yes[] = { 5, 0, 0, 1, 0, 0, 0, 0, 0, 0 };
+	struct relay *r = arg;
+	uint8_t buf[256];
+
+	if (!peer_body(p, buf, 2) || !peer_body(p, buf + 2, buf[1]) || !peer_write(p, "\5\0", 2) ||
+	    !peer_body(p, buf, 5) || buf[3] != 3)
+		return;
+	memset(r->head, 0, sizeof(r->head));
+	if (peer_body(p, r->head, buf[4]) && peer_body(p, buf, 2))
+		peer_relay(p, r->port, yes, sizeof(yes));
 }
 
 TEST(proxy_connects_and_is_told_no_secret)
@@ -752,6 +768,32 @@ TEST(proxy_that_refuses_is_named)
 		get_once(&(struct http_options){ .proxy = address, .pin = here.pin }, "https", 1),
 		ST_OUTPUT, true, "proxy answers with status 503");
 	server_stop(&proxy);
+}
+
+TEST(name_is_left_to_a_socks_proxy)
+{
+	struct seen seen = { .answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok" };
+	struct relay r = { .refuse = NULL };
+	struct server s, proxy;
+	char address[64], url[64];
+	struct http *h;
+	struct asked a;
+
+	server_start(&s,
+		     &(struct server_options){ .talk = answer_all, .arg = &seen, .tls = &here });
+	r.port = s.port;
+	server_start(&proxy, &(struct server_options){ .talk = relay_socks, .arg = &r });
+	snprintf(address, sizeof(address), "socks5h://127.0.0.1:%u", proxy.port);
+	snprintf(url, sizeof(url), "https://store.ramseal.test:%u/", s.port);
+	h = client(&(struct http_options){ .proxy = address, .pin = here.pin });
+	a = ask(h, &(struct http_request){ .method = "GET", .url = url });
+	http_destroy(h);
+	server_stop(&proxy);
+	server_stop(&s);
+	CHECK_OK(a.st, &a.e);
+	assert_string_equal(a.answer.body, "ok");
+	assert_string_equal(r.head, "store.ramseal.test");
+	http_answer_deinit(&a.answer);
 }
 
 TEST(environment_names_no_proxy)
@@ -883,6 +925,7 @@ int main(void)
 		cmocka_unit_test(names_of_the_host_itself_are_not_asked),
 		cmocka_unit_test(proxy_connects_and_is_told_no_secret),
 		cmocka_unit_test(proxy_that_refuses_is_named),
+		cmocka_unit_test(name_is_left_to_a_socks_proxy),
 		cmocka_unit_test(environment_names_no_proxy),
 		cmocka_unit_test(connection_for_other_things_goes_the_same_way),
 	};

@@ -243,7 +243,7 @@ static bool pass_on(wire_socket from, wire_socket to)
 	return n > 0 && send(to, buf, n, MSG_NOSIGNAL) == n;
 }
 
-bool peer_relay(struct peer *p, unsigned port)
+bool peer_relay(struct peer *p, unsigned port, const void *hello, size_t len)
 {
 	const wire_socket other = socket(AF_INET, SOCK_STREAM, 0);
 	struct pollfd both[] = { { .fd = p->socket, .events = POLLIN },
@@ -252,9 +252,7 @@ bool peer_relay(struct peer *p, unsigned port)
 	bool open;
 
 	loopback(&a, port);
-	open = !connect(other, (struct sockaddr *)&a, sizeof(a));
-	if (open)
-		peer_say(p, "HTTP/1.1 200 Connected\r\nX-Of-The-Proxy: yes\r\n\r\n");
+	open = !connect(other, (struct sockaddr *)&a, sizeof(a)) && peer_write(p, hello, len);
 	for (bool on = open; on && !*p->ending;) {
 		if (poll(both, 2, 50) <= 0)
 			continue;

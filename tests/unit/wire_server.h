@@ -28,8 +28,11 @@ bool peer_say(struct peer *p, const char *text);
 void peer_head(struct peer *p, char *to, size_t room);
 /* Exactly so many; false if there are fewer. */
 bool peer_body(struct peer *p, void *to, size_t len);
-/* From here on both ends of the connection are those of another server's. False: no connection. */
-bool peer_relay(struct peer *p, unsigned port);
+/*
+ * Connects to another server, says `hello` if that is done, and passes everything on between the two
+ * until one of them ends. False: no connection.
+ */
+bool peer_relay(struct peer *p, unsigned port, const void *hello, size_t len);
 /* Waits until the other end closes. */
 void peer_wait(struct peer *p);
 
