@@ -82,7 +82,7 @@ enum status set__make(struct output_set *s, struct err *e)
 
 	if (!wide)
 		return err_nomem(e);
-	attributes.lpSecurityDescriptor = windows__private_descriptor();
+	attributes.lpSecurityDescriptor = win32_private_descriptor();
 	if (!CreateDirectoryW(wide, &attributes))
 		failed = GetLastError();
 	LocalFree(attributes.lpSecurityDescriptor);

@@ -16,8 +16,7 @@
 #include "formats/base/os.h"
 #include "formats/base/win32.h"
 
-#include <sddl.h> /* behind windows.h, which they do not bring along */
-#include <winioctl.h>
+#include <winioctl.h> /* behind windows.h, which it does not bring along */
 
 /* Far behind every file: a lock on Windows is on bytes, and keeps others from reading those. */
 #define LOCK_OFFSET UINT64_C(0x7ffffffffffffffe)
@@ -105,27 +104,12 @@ enum status windows__check_idle(const char *path, struct err *e)
 	return lock_handle(h, true, e);
 }
 
-PSECURITY_DESCRIPTOR windows__private_descriptor(void)
-{
-	PSECURITY_DESCRIPTOR ret = NULL;
-
-	/*
-	 * Nothing inherited; everything for the owner, the administrators and the system. Folders
-	 * pass it on to what is made in them.
-	 */
-	if (!ConvertStringSecurityDescriptorToSecurityDescriptorW(
-		    L"D:P(A;OICI;FA;;;OW)(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)", SDDL_REVISION_1, &ret,
-		    NULL))
-		return NULL;
-	return ret;
-}
-
 /* CREATE_NEW follows no link and replaces nothing. */
 static HANDLE create_new(const wchar_t *path)
 {
 	SECURITY_ATTRIBUTES attributes = {
 		.nLength = sizeof(attributes),
-		.lpSecurityDescriptor = windows__private_descriptor(),
+		.lpSecurityDescriptor = win32_private_descriptor(),
 	};
 	const HANDLE h = CreateFileW(path, GENERIC_READ | GENERIC_WRITE | DELETE, FILE_SHARE_READ,
 				     &attributes, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);

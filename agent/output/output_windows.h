@@ -9,9 +9,6 @@
 /* Behind the last separator of a path. */
 const char *windows__last_component(const char *path);
 
-/* For what only we may read: 0600, in Windows' terms. For LocalFree(); NULL if there is none. */
-PSECURITY_DESCRIPTOR windows__private_descriptor(void);
-
 /* ST_OUTPUT if another process writes the file. */
 enum status windows__check_idle(const char *path, struct err *e);
 

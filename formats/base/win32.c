@@ -6,6 +6,8 @@
 #include <string.h>
 #include <wchar.h>
 
+#include <sddl.h>
+
 /* CreateDirectory() wants room for a file name of 8.3 besides; so everything is kept below that. */
 #define SHORT_PATH (MAX_PATH - 12)
 
@@ -201,4 +203,19 @@ HMODULE win32_load_system_dll(const wchar_t *name)
 	path[n] = '\\';
 	wcscpy(path + n + 1, name);
 	return LoadLibraryExW(path, NULL, LOAD_WITH_ALTERED_SEARCH_PATH);
+}
+
+PSECURITY_DESCRIPTOR win32_private_descriptor(void)
+{
+	PSECURITY_DESCRIPTOR ret = NULL;
+
+	/*
+	 * Nothing inherited; everything for the owner, the administrators and the system. Folders
+	 * pass it on to what is made in them.
+	 */
+	if (!ConvertStringSecurityDescriptorToSecurityDescriptorW(
+		    L"D:P(A;OICI;FA;;;OW)(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)", SDDL_REVISION_1, &ret,
+		    NULL))
+		return NULL;
+	return ret;
 }

@@ -43,6 +43,9 @@ FARPROC win32_function(const wchar_t *dll, const char *name);
  */
 uint8_t *win32_query_system(int class, ULONG most, ULONG *ret_size);
 
+/* For what only we may read: 0600, in Windows' terms. For LocalFree(); NULL if there is none. */
+PSECURITY_DESCRIPTOR win32_private_descriptor(void);
+
 #define _cleanup_handle_ CLEANUP(cleanup_handle)
 
 static inline void cleanup_handle(HANDLE *h)
