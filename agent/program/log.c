@@ -33,6 +33,8 @@ static struct {
 
 /* This thread is inside the tee (and holds the lock). */
 static _Thread_local bool in_tee;
+/* log_apart() */
+static _Thread_local bool is_apart;
 
 static bool lock_log(void)
 {
@@ -65,6 +67,11 @@ void log_tee(void (*fn)(void *arg, const char *line, size_t len), void *arg)
 	the_log.tee = fn;
 	the_log.tee_arg = arg;
 	unlock_log(locked);
+}
+
+void log_apart(void)
+{
+	is_apart = true;
 }
 
 /* A log that cannot be written has nobody left to tell. */
@@ -185,7 +192,7 @@ void log_write(enum log_level level, const struct json_field *fields, const char
 		show_human(level, message);
 	else if (is_shown(level) && json)
 		write_log(json, strlen(json));
-	if (the_log.tee && json && !in_tee) {
+	if (the_log.tee && json && !in_tee && !is_apart) {
 		in_tee = true;
 		the_log.tee(the_log.tee_arg, json, strlen(json));
 		in_tee = false;

@@ -49,6 +49,12 @@ void log_init(const struct log_config *c);
 void log_tee(void (*fn)(void *arg, const char *line, size_t len), void *arg);
 
 /*
+ * What this thread logs goes to the terminal only: for one whose lines depend on the network, and
+ * have no place in what is the same each time.
+ */
+void log_apart(void);
+
+/*
  * `fields` is NULL or ends with a NULL key; a name that the line has already ("time") is ignored.
  * The message has no line feed at its end.
  */

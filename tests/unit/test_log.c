@@ -227,6 +227,31 @@ TEST(tee_gets_json_of_every_level_but_no_progress)
 	assert_string_equal(text, "ramseal: warning: w\nramseal: verify: x\n");
 }
 
+static void *log_one_apart(void *arg)
+{
+	log_apart();
+	log_warning("e", "apart");
+	return arg;
+}
+
+TEST(lines_of_a_thread_apart_are_shown_and_not_kept)
+{
+	static struct collected c;
+	const int fd = begin(false, true, false);
+	_cleanup_free_ char *text = NULL;
+	pthread_t thread;
+
+	log_tee(collect, &c);
+	assert_int_equal(pthread_create(&thread, NULL, log_one_apart, NULL), 0);
+	pthread_join(thread, NULL);
+	log_warning("e", "together");
+	log_tee(NULL, NULL);
+	text = end(fd);
+	assert_int_equal(c.lines, 1);
+	CHECK_HAS(c.text, "together");
+	assert_string_equal(text, "ramseal: warning: apart\nramseal: warning: together\n");
+}
+
 static void *log_many(void *arg)
 {
 	for (int i = 0; i < 200; i++)
@@ -299,6 +324,7 @@ int main(void)
 		cmocka_unit_test(path_of_any_bytes_makes_valid_json),
 		cmocka_unit_test(message_that_is_too_long_is_cut_and_stays_valid),
 		cmocka_unit_test(tee_gets_json_of_every_level_but_no_progress),
+		cmocka_unit_test(lines_of_a_thread_apart_are_shown_and_not_kept),
 		cmocka_unit_test(lines_of_many_threads_stay_whole),
 		cmocka_unit_test(log_line_goes_above_the_status_line),
 		cmocka_unit_test(times_are_written_in_utc),
