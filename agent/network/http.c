@@ -17,7 +17,11 @@ static size_t give(char *to, size_t size, size_t n, void *arg)
 	struct http *h = arg;
 	const size_t len = MIN(size * n, h->body_len - h->body_at);
 
-	if (len)
+	if (len && h->read && !h->read(h->read_arg, h->body_at, to, len)) {
+		h->unreadable = true;
+		return CURL_READFUNC_ABORT;
+	}
+	if (len && !h->read)
 		memcpy(to, h->body + h->body_at, len);
 	h->body_at += len;
 	if (len && h->o.sent)
@@ -157,7 +161,7 @@ static void begin(struct http *h, const struct http_place *place)
 	h->place = place;
 	h->detail[0] = '\0';
 	h->moved = 0;
-	h->stalled = h->stopped = false;
+	h->stalled = h->stopped = h->unreadable = false;
 	http__moved(h);
 }
 
@@ -195,6 +199,8 @@ static enum status perform(struct http *h, const struct http_request *r,
 		st = http__resolve(h, &h->asking, place, again, e);
 	if (!st) {
 		h->body = r->body;
+		h->read = r->read;
+		h->read_arg = r->arg;
 		h->body_len = r->len;
 		h->body_at = 0;
 		begin(h, place);

@@ -52,6 +52,9 @@ struct http_request {
 	const struct http_header *headers;
 	size_t n_headers;
 	const void *body; /* Content-Length is always `len`: chunked is never sent */
+	/* In place of `body`, if it is not NULL: those bytes of it. False: they cannot be read. */
+	bool (*read)(void *arg, uint64_t at, void *p, size_t len);
+	void *arg;
 	size_t len;
 };
 

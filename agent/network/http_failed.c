@@ -70,6 +70,8 @@ static enum status aborted(const struct http *h, bool *again, struct err *e)
 {
 	if (h->stopped)
 		return err_set(e, ST_INTERRUPTED, "%s: interrupted", h->place->shown);
+	if (h->unreadable)
+		return err_set(e, ST_INPUT, "%s: what is sent cannot be read", h->place->shown);
 	*again = true;
 	return err_set(e, ST_OUTPUT, "%s: nothing came or went for %u s", h->place->shown,
 		       h->o.stall_s);

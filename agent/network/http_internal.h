@@ -35,12 +35,14 @@ struct http {
 	/* Of the request that runs. */
 	const struct http_place *place;
 	const uint8_t *body;
+	bool (*read)(void *arg, uint64_t at, void *p, size_t len); /* NULL: it is at `body` */
+	void *read_arg;
 	size_t body_len, body_at;
 	struct http_answer_builder builder;
 	char detail[CURL_ERROR_SIZE];
 	uint64_t moved_ns; /* when a byte went or came last */
 	curl_off_t moved;  /* how many had by then */
-	bool stalled, stopped;
+	bool stalled, stopped, unreadable;
 
 	bool answered; /* it has had an answer that was HTTP */
 };
