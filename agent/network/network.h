@@ -7,7 +7,8 @@
 
 #include "formats/base/err.h"
 
-/* Was it built with -Dnetwork=true? If not, nothing else of this folder but secret.h is there. */
+/* Was it built with -Dnetwork=true? If not, there is no kind of remote,
+ * and no http.h. */
 bool network_built_in(void);
 
 /*

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where a container can be sent. Each kind is a file of its own with one `const struct remote_ops`
- * (s3.c, azblob.c, put.c, tls.c, ...), found by its scheme in the table of remote.c. All operations
- * are called by one thread, the uploader's (uploader.h). It keeps every byte until the other end
- * has it, waits and tries again; so a kind has neither buffers nor patience of its own.
+ * (s3.c, azblob.c, put.c, tls.c, ...), found by its scheme in the table of
+ * remote_kinds.c. All operations are called by one thread, the uploader's (uploader.h). It keeps
+ * every byte until the other end has it, waits and tries again; so a kind has neither buffers nor
+ * patience of its own.
  */
 #ifndef RAMSEAL_AGENT_NETWORK_REMOTE_H
 #define RAMSEAL_AGENT_NETWORK_REMOTE_H
@@ -12,15 +13,24 @@
 
 #include "agent/network/http.h"
 #include "agent/network/secret.h"
+#include "formats/base/io.h"
 
 struct remote;
+
+/* What opens a store; what is not there is { 0 } or NULL. */
+struct remote_keys {
+	struct secret id, secret, token;
+	char *region, *endpoint; /* "eu-central-1"; "https://HOST[:PORT]", NULL: Amazon's */
+};
 
 struct remote_options {
 	const char *address; /* whole, and so perhaps a secret */
 	struct http_options http;
-	const struct secret *identity; /* tls: the sender's private key, PEM; NULL: none */
-	uint64_t expected; /* bytes that may come at most; 0: not known */
-	bool replace;      /* what has the name already (--force) */
+	const struct remote_keys *keys; /* s3; NULL: none */
+	const struct secret *identity;  /* tls: the sender's private key, PEM; NULL: none */
+	uint64_t expected;              /* bytes that may come at most; 0: not known */
+	bool exactly;                   /* so many do come */
+	bool replace;                   /* what has the name already (--force) */
 };
 
 /* How an operation ended. */
@@ -37,16 +47,19 @@ struct remote_result {
 
 struct remote_piece {
 	uint64_t number; /* from 0 */
-	uint64_t offset; /* number * piece_size */
+	uint64_t offset; /* number * piece_size; behind that only if where() said so */
 	const void *at;
-	size_t len; /* piece_size; of the last one 1 to piece_size */
-	bool last;
+	size_t len; /* up to the end of the piece; of the last one, what there is */
+	bool last;  /* nothing follows; false if that was not known yet */
 };
 
 struct remote_ops {
 	const char *scheme; /* "s3", as in "s3://BUCKET/KEY" */
 
-	/* Takes the address apart. Nothing is sent. ST_USAGE with what is wrong, and no secret. */
+	/*
+	 * Takes the address apart. Nothing is sent. ST_USAGE with what is wrong, and no secret.
+	 * `o`, and what it points to, stay until destroy().
+	 */
 	enum status (*open)(const struct remote_options *o, struct remote **ret, struct err *e);
 
 	/*
@@ -57,7 +70,8 @@ struct remote_ops {
 
 	/*
 	 * Sends one piece; they come in order. *acknowledged: the bytes from the start that the
-	 * other end is known to keep now, at most what was sent; the uploader forgets these.
+	 * other end is known to keep now, at most what was sent; the uploader forgets these. It
+	 * comes in with what was acknowledged before.
 	 */
 	struct remote_result (*put)(struct remote *r, const struct remote_piece *p,
 				    uint64_t *acknowledged, struct err *e);
@@ -70,7 +84,7 @@ struct remote_ops {
 
 	/*
 	 * Nothing new for the moment: waits for what is sent and not acknowledged. NULL: what a
-	 * put has taken is acknowledged by its end.
+	 * put has taken is acknowledged by its end; the next one begins where that is.
 	 */
 	struct remote_result (*settle)(struct remote *r, uint64_t *acknowledged, struct err *e);
 
@@ -83,6 +97,12 @@ struct remote_ops {
 	 */
 	struct remote_result (*finish)(struct remote *r, uint64_t total, bool sealed,
 				       struct err *e);
+
+	/*
+	 * A file that is there already, all at once, in place of everything from begin() to
+	 * finish(). NULL: it goes in pieces as all else.
+	 */
+	struct remote_result (*whole)(struct remote *r, struct blob *from, struct err *e);
 
 	/* Nothing of it stays, as far as the other end lets us: for what is worth nothing. */
 	struct remote_result (*abandon)(struct remote *r, struct err *e);
@@ -109,6 +129,15 @@ struct remote {
 /* Does it begin with the scheme of one of them? */
 bool remote_is_address(const char *path);
 
+/* Is it a credential, or does it hold one: a user, a query? */
+bool remote_is_secret(const char *address);
+
+/*
+ * ST_USAGE for "http://" to anywhere but this machine, because memory does not go over a wire in
+ * the clear; and for "https://" if nothing says whom to believe.
+ */
+enum status remote_check_url(const char *url, const struct http_options *o, struct err *e);
+
 /* ST_USAGE for a scheme that this build does not have. */
 enum status remote_open(const struct remote_options *o, struct remote **ret, struct err *e);
 void remote_destroy(struct remote *r); /* NULL is fine */
@@ -121,6 +150,9 @@ const char *remote_schemes(void);
  */
 char *address_shown(const char *address);
 
-extern const struct remote_ops remote_s3, remote_azblob, remote_put, remote_tls;
+/* Ended by NULL: remote_kinds.c, or left_out.c where there is no network. */
+extern const struct remote_ops *const remote_kinds[];
+
+extern const struct remote_ops remote_s3, remote_azblob, remote_put, remote_put_plain, remote_tls;
 
 #endif

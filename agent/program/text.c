@@ -91,3 +91,15 @@ bool text_from_hex(const char *text, size_t digits, uint8_t *ret)
 	}
 	return true;
 }
+
+char *text_copy(const char *text, size_t len)
+{
+	const size_t n = strnlen(text, len);
+	char *ret = malloc(n + 1);
+
+	if (!ret)
+		return NULL;
+	memcpy(ret, text, n);
+	ret[n] = '\0';
+	return ret;
+}

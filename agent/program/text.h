@@ -23,6 +23,9 @@ void text_duration(uint64_t seconds, char ret[static TEXT_DURATION_MAX]);
  */
 void text_printable(const char *text, char *ret, size_t size);
 
+/* strndup(), which Windows' C library lacks. */
+char *text_copy(const char *text, size_t len);
+
 /* `digits` (an even number of them) to digits / 2 bytes; false if one is none. */
 bool text_from_hex(const char *text, size_t digits, uint8_t *ret);
 
