@@ -3,5 +3,6 @@
 #include "agent/network/remote.h"
 
 const struct remote_ops *const remote_kinds[] = {
+	&remote_s3,
 	NULL,
 };

@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * "s3://BUCKET/KEY": a multipart upload (Amazon S3 API Reference, CreateMultipartUpload to
+ * CompleteMultipartUpload) to Amazon or to whatever AWS_ENDPOINT_URL names. All parts but the last
+ * have one size, which Cloudflare R2 demands. What is there is completed, never aborted, unless it
+ * is worth nothing.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/network/s3_internal.h"
+#include "agent/network/sigv4.h"
+#include "agent/network/xml.h"
+#include "agent/program/json.h"
+#include "agent/program/text.h"
+#include "formats/base/array.h"
+
+static struct s3 *s3_of(struct remote *r)
+{
+	return (struct s3 *)r;
+}
+
+static const struct remote_result done = { .end = REMOTE_DONE };
+static const struct remote_result never = { .end = REMOTE_NEVER };
+
+static struct remote_result no_memory(struct err *e)
+{
+	err_nomem(e);
+	return never;
+}
+
+/*
+ * Opening
+ */
+
+static enum status check_endpoint(const char *url, struct err *e)
+{
+	const char *host = strstr(url, "://");
+
+	if (strncmp(url, "http", 4) != 0 || !host || remote_is_secret(url) || strchr(host + 3, '/'))
+		return err_set(e, ST_USAGE, "AWS_ENDPOINT_URL takes https://HOST[:PORT]");
+	return ST_OK;
+}
+
+static enum status check_keys(const struct remote_options *o, struct err *e)
+{
+	if (!o->keys || !o->keys->id.text || !o->keys->secret.text)
+		return err_set(e, ST_USAGE,
+			       "s3: needs keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+			       "--keys");
+	return o->keys->endpoint ? check_endpoint(o->keys->endpoint, e) : ST_OK;
+}
+
+static enum status take_address(struct s3 *s, const char *address, struct err *e)
+{
+	const char *bucket = address + strlen("s3://"), *slash = strchr(bucket, '/');
+
+	if (!slash || slash == bucket || !slash[1])
+		return err_set(e, ST_USAGE, "the address is not s3://BUCKET/KEY");
+	if (memchr(bucket, '@', (size_t)(slash - bucket)))
+		return err_set(e, ST_USAGE, "s3: keys are no part of the address: see --keys");
+	s->bucket = text_copy(bucket, (size_t)(slash - bucket));
+	s->key = strdup(slash + 1);
+	s->remote.shown = strdup(address);
+	return s->bucket && s->key && s->remote.shown ? ST_OK : err_nomem(e);
+}
+
+static void s3_destroy(struct remote *r)
+{
+	struct s3 *s = s3_of(r);
+
+	http_destroy(s->http);
+	sha256_destroy(s->hash);
+	free(s->remote.shown);
+	free(s->endpoint);
+	free(s->bucket);
+	free(s->key);
+	free(s->base);
+	free(s->path);
+	free(s->upload);
+	free(s->parts);
+	free(s);
+}
+
+static enum status open_s3(struct s3 *s, struct err *e)
+{
+	const char *region = s->o->keys->region;
+	enum status st = take_address(s, s->o->address, e);
+
+	if (st)
+		return st;
+	if (region && strlen(region) >= sizeof(s->region))
+		return err_set(e, ST_USAGE, "AWS_REGION is no region");
+	strcpy(s->region, region && *region ? region : "us-east-1");
+	if (!s3__is_region(s->region))
+		return err_set(e, ST_USAGE, "AWS_REGION is no region");
+	if (s->o->keys->endpoint && !(s->endpoint = strdup(s->o->keys->endpoint)))
+		return err_nomem(e);
+	st = s3__locate(s, e);
+	if (!st)
+		st = remote_check_url(s->base, &s->o->http, e);
+	if (!st)
+		st = sha256_create(&s->hash, e);
+	return st ? st : http_create(&s->o->http, &s->http, e);
+}
+
+static enum status s3_open(const struct remote_options *o, struct remote **ret, struct err *e)
+{
+	enum status st = check_keys(o, e);
+	struct s3 *s;
+
+	if (st)
+		return st;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return err_nomem(e);
+	s->remote.ops = &remote_s3;
+	s->o = o;
+	st = open_s3(s, e);
+	if (st)
+		s3_destroy(&s->remote);
+	else
+		*ret = &s->remote;
+	return st;
+}
+
+/*
+ * Beginning
+ */
+
+/* What has the name. */
+enum there { THERE_NOTHING, THERE_OBJECT, THERE_UNKNOWN };
+
+/*
+ * REMOTE_DONE: *ret, and of an object its size. Keys that may only create are refused, and what is
+ * wrong in the request is said to others that have a body in their answer: then it is not known.
+ */
+static struct remote_result look(struct s3 *s, enum there *ret, uint64_t *ret_size, struct err *e)
+{
+	const struct s3_request ask = { .method = "HEAD", .query = "" };
+	struct http_answer a = { 0 };
+	char code[S3_CODE_MAX];
+	struct remote_result r = s3__ask(s, &ask, &a, code, NULL, e);
+	size_t len;
+	const char *length = http_answer_header(&a, "content-length", &len);
+
+	*ret = r.end == REMOTE_DONE ? THERE_OBJECT
+	       : a.status == 404    ? THERE_NOTHING
+				    : THERE_UNKNOWN;
+	*ret_size = length ? strtoull(length, NULL, 10) : 0;
+	if (r.end == REMOTE_NEVER && a.status)
+		r = done;
+	http_answer_deinit(&a);
+	return r;
+}
+
+static struct remote_result taken(struct err *e)
+{
+	err_set(e, ST_OUTPUT, "exists; --force replaces it");
+	return never;
+}
+
+/* 9,000 of 10,000 parts, whole MiB: what is expected may come out a little larger. */
+static size_t part_size(uint64_t expected)
+{
+	const uint64_t mib = (uint64_t)1 << 20, least = (expected + 8999) / 9000;
+
+	return (size_t)MAX(S3_PART_LEAST, (least + mib - 1) / mib * mib);
+}
+
+static struct remote_result take_upload(struct s3 *s, const struct http_answer *a, struct err *e)
+{
+	char id[XML_TEXT_MAX];
+	size_t len;
+
+	if (!xml_find(a->body, a->len, "UploadId", id, sizeof(id)) || !*id) {
+		err_set(e, ST_OUTPUT, "the answer names no upload");
+		return never;
+	}
+	free(s->upload);
+	s->upload = uri_encode(id, false);
+	s->checksums = http_answer_header(a, "x-amz-checksum-algorithm", &len);
+	s->remote.piece_size = part_size(s->o->expected);
+	return s->upload ? done : no_memory(e);
+}
+
+static struct remote_result s3_begin(struct remote *remote, struct err *e)
+{
+	static const struct s3_request ask = {
+		.method = "POST", .query = "uploads=", .checksum_algorithm = "SHA256"
+	};
+	struct s3 *s = s3_of(remote);
+	struct http_answer a = { 0 };
+	char code[S3_CODE_MAX];
+	enum there there = THERE_NOTHING;
+	uint64_t size;
+	struct remote_result r = s->o->replace ? done : look(s, &there, &size, e);
+
+	if (r.end != REMOTE_DONE)
+		return r;
+	if (there == THERE_OBJECT)
+		return taken(e);
+	r = s3__ask(s, &ask, &a, code, NULL, e);
+	if (r.end == REMOTE_DONE)
+		r = take_upload(s, &a, e);
+	http_answer_deinit(&a);
+	return r;
+}
+
+/*
+ * Parts
+ */
+
+/* "?partNumber=N&uploadId=ID", for free(). */
+static char *part_query(const struct s3 *s, uint64_t number)
+{
+	char *ret;
+
+	if (asprintf(&ret, "partNumber=%" PRIu64 "&uploadId=%s", number, s->upload) < 0)
+		return NULL;
+	return ret;
+}
+
+static char *upload_query(const struct s3 *s)
+{
+	char *ret;
+
+	return asprintf(&ret, "uploadId=%s", s->upload) < 0 ? NULL : ret;
+}
+
+static bool keep_part(struct s3 *s, size_t index, const char *etag, size_t len, const char *sum)
+{
+	struct s3_part *p;
+
+	while (index >= s->room) {
+		p = array_grow(s->parts, &s->room, sizeof(*p));
+		if (!p)
+			return false;
+		s->parts = p;
+	}
+	p = &s->parts[index];
+	snprintf(p->etag, sizeof(p->etag), "%.*s", (int)len, etag);
+	snprintf(p->sum, sizeof(p->sum), "%s", sum);
+	s->n_parts = MAX(s->n_parts, index + 1);
+	return true;
+}
+
+/* It goes back to the store in a document of XML. */
+static bool is_etag(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (text[i] <= ' ' || text[i] >= 0x7f || strchr("<>&", text[i]))
+			return false;
+	return len && len < S3_ETAG_MAX;
+}
+
+static struct remote_result take_part(struct s3 *s, const struct remote_piece *p,
+				      const struct http_answer *a, const char *sum, struct err *e)
+{
+	size_t len = 0;
+	const char *etag = http_answer_header(a, "etag", &len);
+
+	if (!etag || !is_etag(etag, len)) {
+		err_set(e, ST_OUTPUT, "the answer to a part has no ETag");
+		return (struct remote_result){ .end = REMOTE_AGAIN };
+	}
+	return keep_part(s, (size_t)p->number, etag, len, sum) ? done : no_memory(e);
+}
+
+static struct remote_result s3_put(struct remote *remote, const struct remote_piece *p,
+				   uint64_t *acknowledged, struct err *e)
+{
+	struct s3 *s = s3_of(remote);
+	_cleanup_free_ char *query = part_query(s, p->number + 1);
+	const struct s3_request ask = {
+		.method = "PUT", .query = query, .body = p->at, .len = p->len, .sum = s->checksums
+	};
+	struct http_answer a = { 0 };
+	char code[S3_CODE_MAX], sum[S3_SUM_SIZE];
+	struct remote_result r;
+
+	if (!query)
+		return no_memory(e);
+	if (p->number >= S3_PARTS_MAX) {
+		err_set(e, ST_OUTPUT, "more came than was expected: all %d parts are used",
+			S3_PARTS_MAX);
+		return never;
+	}
+	r = s3__ask(s, &ask, &a, code, sum, e);
+	if (r.end == REMOTE_DONE)
+		r = take_part(s, p, &a, sum, e);
+	if (r.end == REMOTE_DONE)
+		*acknowledged = p->offset + p->len;
+	http_answer_deinit(&a);
+	return r;
+}
+
+/*
+ * The end
+ */
+
+/* All of a part's text has bounds: is_etag(), base64. */
+#define PART_TEXT_MAX (S3_ETAG_MAX + S3_SUM_SIZE + 128)
+
+static char *completion(const struct s3 *s, size_t n, size_t *ret_len)
+{
+	char *ret = malloc(n * PART_TEXT_MAX + 100), *at = ret;
+
+	if (!ret)
+		return NULL;
+	at += sprintf(at, "<CompleteMultipartUpload "
+			  "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
+	for (size_t i = 0; i < n; i++) {
+		at += sprintf(at, "<Part><PartNumber>%zu</PartNumber><ETag>%s</ETag>", i + 1,
+			      s->parts[i].etag);
+		if (s->checksums && s->parts[i].sum[0])
+			at += sprintf(at, "<ChecksumSHA256>%s</ChecksumSHA256>", s->parts[i].sum);
+		at += sprintf(at, "</Part>");
+	}
+	at += sprintf(at, "</CompleteMultipartUpload>");
+	*ret_len = (size_t)(at - ret);
+	return ret;
+}
+
+/*
+ * A completion that was asked for before, and whose answer was lost, may have been done: then the
+ * upload is gone, and the object there is ours if it is as long.
+ */
+static struct remote_result was_it_done(struct s3 *s, uint64_t total, struct remote_result r,
+					struct err *e)
+{
+	struct err why = ERR_INIT;
+	enum there there;
+	uint64_t size;
+	const struct remote_result looked = look(s, &there, &size, &why);
+
+	if (looked.end == REMOTE_DONE && there == THERE_OBJECT && size == total)
+		return done;
+	if (looked.end != REMOTE_AGAIN)
+		return r;
+	*e = why;
+	return looked;
+}
+
+/* A store that knows no create-only at this place: it is looked, which is the next best. */
+static struct remote_result without_condition(struct s3 *s, struct err *e)
+{
+	enum there there;
+	uint64_t size;
+	struct remote_result r = look(s, &there, &size, e);
+
+	if (r.end != REMOTE_DONE)
+		return r;
+	if (there == THERE_OBJECT)
+		return taken(e);
+	if (there == THERE_UNKNOWN) {
+		err_set(e, ST_OUTPUT,
+			"the store cannot create only, nor say whether something has the name; "
+			"--force replaces what has");
+		return never;
+	}
+	s->unconditional = true;
+	err_set(e, ST_OUTPUT, "the store cannot create only");
+	return (struct remote_result){ .end = REMOTE_AGAIN };
+}
+
+static struct remote_result ask_complete(struct s3 *s, const struct s3_request *ask, uint64_t total,
+					 struct err *e)
+{
+	struct http_answer a = { 0 };
+	char code[S3_CODE_MAX];
+	struct remote_result r = s3__ask(s, ask, &a, code, NULL, e);
+
+	if (s->unsure && r.end == REMOTE_NEVER && (a.status == 404 || a.status == 412))
+		r = was_it_done(s, total, r, e);
+	else if (ask->create_only && a.status == 501)
+		r = without_condition(s, e);
+	s->unsure |= r.end == REMOTE_AGAIN && a.status != 501;
+	http_answer_deinit(&a);
+	return r;
+}
+
+/*
+ * On a connection that was kept and has died, libcurl sends a request again by itself, and nobody
+ * learns that the first may have been done. On a new one it does not.
+ */
+static bool connect_anew(struct s3 *s, struct err *e)
+{
+	http_destroy(s->http);
+	s->http = NULL;
+	return !http_create(&s->o->http, &s->http, e);
+}
+
+static struct remote_result s3_finish(struct remote *remote, uint64_t total, bool sealed,
+				      struct err *e)
+{
+	struct s3 *s = s3_of(remote);
+	const size_t n = (size_t)((total + s->remote.piece_size - 1) / s->remote.piece_size);
+	_cleanup_free_ char *query = upload_query(s), *body = NULL;
+	struct s3_request ask = { .method = "POST",
+				  .query = query,
+				  .content_type = "application/xml",
+				  .create_only = !s->o->replace && !s->unconditional };
+
+	if (n > s->n_parts) {
+		err_set(e, ST_OUTPUT, "parts are missing");
+		return never;
+	}
+	body = completion(s, n, &ask.len);
+	if (!query || !body)
+		return no_memory(e);
+	if (!connect_anew(s, e))
+		return never;
+	ask.body = body;
+	return ask_complete(s, &ask, total, e);
+}
+
+static struct remote_result s3_abandon(struct remote *remote, struct err *e)
+{
+	struct s3 *s = s3_of(remote);
+	_cleanup_free_ char *query = s->upload ? upload_query(s) : NULL;
+	const struct s3_request ask = { .method = "DELETE", .query = query };
+	struct http_answer a = { 0 };
+	char code[S3_CODE_MAX];
+	struct remote_result r;
+
+	if (!s->upload)
+		return done;
+	if (!query)
+		return no_memory(e);
+	r = s3__ask(s, &ask, &a, code, NULL, e);
+	if (a.status == 404)
+		r = done;
+	http_answer_deinit(&a);
+	return r;
+}
+
+/*
+ * What another run can go on from
+ */
+
+static json_t *s3_state(const struct remote *remote)
+{
+	const struct s3 *s = (const struct s3 *)remote;
+
+	return json_fields(JSON_FIELDS(
+		field_text("endpoint", s->endpoint), field_text("region", s->region),
+		field_text("upload", s->upload), field_u64("part_size", s->remote.piece_size),
+		field_bool("checksums", s->checksums)));
+}
+
+/* One <Part> of the list, as its elements come. */
+struct listed {
+	uint64_t number, size;
+	char etag[S3_ETAG_MAX], sum[S3_SUM_SIZE];
+};
+
+/* What does not fit is wrong anyway. */
+static void take_text(char *to, size_t size, const char *text)
+{
+	const size_t len = strlen(text);
+
+	memcpy(to, text, len < size ? len : 0);
+	to[len < size ? len : 0] = '\0';
+}
+
+static bool note(struct listed *l, const struct xml *x)
+{
+	if (!strcmp(x->name, "PartNumber"))
+		l->number = strtoull(x->text, NULL, 10);
+	else if (!strcmp(x->name, "Size"))
+		l->size = strtoull(x->text, NULL, 10);
+	else if (!strcmp(x->name, "ETag"))
+		take_text(l->etag, sizeof(l->etag), x->text);
+	else if (!strcmp(x->name, "ChecksumSHA256"))
+		take_text(l->sum, sizeof(l->sum), x->text);
+	return !strcmp(x->name, "Part");
+}
+
+/* True as long as it goes on without a gap: the next number, and a whole one before it. */
+static bool take_listed(struct s3 *s, const struct listed *l, uint64_t *has)
+{
+	const size_t size = s->remote.piece_size;
+
+	if (l->number != s->n_parts + 1 || l->number > S3_PARTS_MAX || *has % size || !l->size ||
+	    l->size > size || !is_etag(l->etag, strlen(l->etag)))
+		return false;
+	*has += l->size;
+	return keep_part(s, s->n_parts, l->etag, strlen(l->etag), l->sum);
+}
+
+/* *ret_more: the list goes on. */
+static bool take_list(struct s3 *s, const struct http_answer *a, uint64_t *has, bool *ret_more)
+{
+	struct listed l = { 0 };
+	struct xml x;
+
+	*ret_more = false;
+	xml_init(&x, a->body, a->len);
+	while (xml_next(&x)) {
+		if (!strcmp(x.name, "IsTruncated"))
+			*ret_more = !strcmp(x.text, "true");
+		if (!note(&l, &x))
+			continue;
+		if (!take_listed(s, &l, has)) {
+			*ret_more = false;
+			return true;
+		}
+		l = (struct listed){ 0 };
+	}
+	return !x.bad;
+}
+
+static struct remote_result list_parts(struct s3 *s, uint64_t *has, struct err *e)
+{
+	struct remote_result r = done;
+	bool more = true;
+
+	s->n_parts = 0;
+	while (more && r.end == REMOTE_DONE) {
+		_cleanup_free_ char *query = NULL;
+		struct s3_request ask = { .method = "GET" };
+		struct http_answer a = { 0 };
+		char code[S3_CODE_MAX];
+		const size_t before = s->n_parts;
+
+		if (asprintf(&query, "part-number-marker=%zu&uploadId=%s", before, s->upload) < 0) {
+			query = NULL;
+			return no_memory(e);
+		}
+		ask.query = query;
+		r = s3__ask(s, &ask, &a, code, NULL, e);
+		if (r.end == REMOTE_DONE && !take_list(s, &a, has, &more)) {
+			err_set(e, ST_OUTPUT, "the list of parts is malformed");
+			r = never;
+		}
+		more = more && s->n_parts > before;
+		http_answer_deinit(&a);
+	}
+	return r;
+}
+
+static struct remote_result s3_resume(struct remote *remote, const json_t *state, uint64_t *ret_has,
+				      struct err *e)
+{
+	struct s3 *s = s3_of(remote);
+	const char *upload = json_string_value(json_object_get(state, "upload"));
+	const char *region = json_string_value(json_object_get(state, "region"));
+	const char *endpoint = json_string_value(json_object_get(state, "endpoint"));
+	const json_int_t size = json_integer_value(json_object_get(state, "part_size"));
+
+	if ((endpoint && check_endpoint(endpoint, NULL)) || !upload || !region ||
+	    !s3__is_region(region) || size <= 0 ||
+	    strspn(upload, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~%") !=
+		    strlen(upload)) {
+		err_set(e, ST_INPUT, "the state is not of an upload to s3");
+		return never;
+	}
+	free(s->upload);
+	s->upload = strdup(upload);
+	if (!s->endpoint && endpoint)
+		s->endpoint = strdup(endpoint);
+	snprintf(s->region, sizeof(s->region), "%s", region);
+	if (!s->upload || s3__locate(s, e))
+		return no_memory(e);
+	if (remote_check_url(s->base, &s->o->http, e))
+		return never;
+	s->checksums = json_is_true(json_object_get(state, "checksums"));
+	s->remote.piece_size = (size_t)size;
+	*ret_has = 0;
+	return list_parts(s, ret_has, e);
+}
+
+const struct remote_ops remote_s3 = {
+	.scheme = "s3",
+	.open = s3_open,
+	.begin = s3_begin,
+	.put = s3_put,
+	.finish = s3_finish,
+	.abandon = s3_abandon,
+	.state = s3_state,
+	.resume = s3_resume,
+	.destroy = s3_destroy,
+};

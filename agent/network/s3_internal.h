@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between s3.c, the steps of an upload, and s3_ask.c, one signed request and its answer. */
+#ifndef RAMSEAL_AGENT_NETWORK_S3_INTERNAL_H
+#define RAMSEAL_AGENT_NETWORK_S3_INTERNAL_H
+
+#include "agent/network/remote.h"
+#include "formats/base/sha256.h"
+
+#define S3_SUM_SIZE   45 /* SHA-256 in base64 */
+#define S3_ETAG_MAX   128
+#define S3_REGION_MAX 64
+/* Amazon S3 User Guide, "Amazon S3 multipart upload limits". */
+#define S3_PARTS_MAX  10000
+#define S3_PART_LEAST ((size_t)8 << 20) /* 5 MiB would do */
+
+struct s3_part {
+	char etag[S3_ETAG_MAX];
+	char sum[S3_SUM_SIZE]; /* "": not known */
+};
+
+struct s3 {
+	struct remote remote;
+	const struct remote_options *o;
+	struct http *http;
+	struct sha256 *hash;
+	char *endpoint; /* NULL: Amazon's */
+	char *bucket, *key;
+	char region[S3_REGION_MAX];
+	char *base; /* "https://HOST[:PORT]" */
+	char *path; /* "/BUCKET/KEY", encoded */
+	char *upload;
+	bool checksums;        /* the store keeps SHA-256 of each part, and wants them at the end */
+	bool unconditional;    /* it knows no create-only */
+	bool unsure;           /* a completion was asked for, and no answer came */
+	int64_t clock_ahead_s; /* the store's clock before ours */
+	struct s3_part *parts;
+	size_t n_parts, room;
+};
+
+/* What differs from request to request. */
+struct s3_request {
+	const char *method;
+	const char *query; /* as it is signed: sorted, encoded; "" */
+	const void *body;
+	size_t len;
+	const char *content_type;
+	const char *checksum_algorithm;
+	bool sum;         /* the body's SHA-256 goes with it, to be kept */
+	bool create_only; /* If-None-Match: * */
+};
+
+bool s3__is_region(const char *text);
+
+/* "https://HOST" and "/BUCKET/KEY" of the region, in s->base and s->path. ST_NOMEM. */
+enum status s3__locate(struct s3 *s, struct err *e);
+
+/*
+ * Asks, with the store's own clock and region if it says that ours are wrong. REMOTE_DONE: it was
+ * done. Else `e` says what the store said; *ret holds its answer, if there is one, in any case, for
+ * http_answer_deinit(). ret_code: what S3 calls the error, "" if nothing; `ret_sum` may be NULL.
+ */
+#define S3_CODE_MAX 64
+struct remote_result s3__ask(struct s3 *s, const struct s3_request *r, struct http_answer *ret,
+			     char ret_code[static S3_CODE_MAX], char *ret_sum, struct err *e);
+
+#endif
