@@ -9,6 +9,7 @@
 #include "agent/acquire/disk_options.h"
 #include "agent/host/driver.h"
 #include "agent/image/image_out.h"
+#include "agent/network/network_options.h"
 #include "agent/program/cli.h"
 #include "driver-interface/drv.h"
 
@@ -42,6 +43,7 @@ struct acquire_options {
 	const char *source;
 	struct driver_options driver;
 	const char *output;
+	struct network_options network;
 	struct level_choice level;
 	struct disk_options disk;
 	struct cli_strings files;

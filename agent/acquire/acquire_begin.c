@@ -111,7 +111,7 @@ static enum status check_target(const struct acquisition *a, struct err *e)
 {
 	const char *to = a->o->output;
 
-	if (!a->disk || (to && !strcmp(to, "-")))
+	if (!a->disk || a->network || (to && !strcmp(to, "-")))
 		return ST_OK;
 	switch (reader_target_risk(disk_reader(a->disk), to ? to : ".")) {
 	case TARGET_IS_SOURCE:
@@ -134,9 +134,12 @@ enum status acquire__begin(struct acquisition *a, struct err *e)
 		.inputs = a->inputs,
 		.need = room_need(memory, files_bytes(&a->files_plan, &a->files)),
 		.reserve = room_reserve(memory),
+		.network = a->network,
 	};
 	enum status st = check_target(a, e);
 
+	if (a->network)
+		a->network->uploader.log_apart = a->source->info.simulated;
 	if (!st)
 		st = output_open(&target, &a->out, e);
 	if (!st)

@@ -4,6 +4,7 @@
  * happens on the way.
  */
 #include <pthread.h>
+#include <string.h>
 
 #include "agent/acquire/acquire_internal.h"
 #include "agent/acquire/confirm_numbers.h"
@@ -40,6 +41,7 @@ static void acquisition_deinit(struct acquisition *a)
 	disk_close(a->disk);
 	sealer_destroy(a->sealer);
 	output_destroy(a->out);
+	network_destroy(a->network);
 	memory_changes_deinit(&a->changes);
 	acquire_close_source(a->source);
 	driver_session_end(a->driver);
@@ -379,10 +381,36 @@ static enum status read_all(struct acquisition *a, struct err *e)
 	return st ? st : changes_end(&a->changes, a->source, e);
 }
 
+/* Below "s3://BUCKET/FOLDER/", a name is chosen as it is where none was given. */
+static enum status name_remote(struct acquisition *a, struct err *e)
+{
+	struct acquire_options unnamed = *a->o;
+	_cleanup_free_ char *name = NULL, *address = NULL;
+	const char *base = a->network->remote.address;
+	enum status st = ST_OK;
+
+	if (base[strlen(base) - 1] == '/') {
+		unnamed.output = NULL;
+		st = acquire_output_path(&unnamed, &a->source->info, ".rsz", &name, e);
+		if (!st && asprintf(&address, "%s%s", base, name) < 0) {
+			address = NULL;
+			st = err_nomem(e);
+		}
+		if (!st)
+			st = network_set_address(a->network, address, e);
+	}
+	if (st)
+		return st;
+	a->output = strdup(a->network->shown);
+	return a->output ? ST_OK : err_nomem(e);
+}
+
 static enum status acquire(struct acquisition *a, struct err *e)
 {
-	enum status st = driver_session_begin(&a->o->driver, a->o->source, &a->driver, e);
+	enum status st = network_create(&a->o->network, a->o->output, &a->network, e);
 
+	if (!st)
+		st = driver_session_begin(&a->o->driver, a->o->source, &a->driver, e);
 	if (!st)
 		st = acquire_open_source(a->o, &a->source, e);
 	if (st)
@@ -393,7 +421,8 @@ static enum status acquire(struct acquisition *a, struct err *e)
 		a->inputs[0] = a->source->info.path;
 		a->still = file_mark_take(a->source->info.path, &a->mark);
 	}
-	st = acquire_output_path(a->o, &a->source->info, ".rsz", &a->output, e);
+	st = a->network ? name_remote(a, e)
+			: acquire_output_path(a->o, &a->source->info, ".rsz", &a->output, e);
 	if (!st)
 		st = find_files(a, e);
 	if (!st)

@@ -102,6 +102,8 @@ static enum status write_end(struct acquisition *a, enum status st, const struct
 		json_object_set_new(doc, "usage", host_usage_json());
 		json_object_set_new(doc, "footprint", host_footprint_json());
 		json_object_set_new(doc, "sleeps", sealer_sleeps_json(a->sealer));
+		if (a->network)
+			json_object_set_new(doc, "upload", output_json(a->out));
 	}
 
 	if (doc && a->source->info.image)
@@ -174,6 +176,8 @@ enum status acquire__end(struct acquisition *a, enum status st, struct err *e)
 		return st;
 	a->root[0] = '\0';
 	*e = st == ST_OUTPUT ? why : late;
+	if (st == ST_OUTPUT && !output_holds(a->out))
+		return err_add(e, st, "not sealed");
 	if (st == ST_OUTPUT)
 		return err_add(e, st, "not sealed; whole records are in %s", output_where(a->out));
 	return closing;
@@ -195,6 +199,7 @@ void acquire__summarise(const struct acquisition *a, enum status st, const struc
 		field_text("end", end),
 		field_u64("duration_ns", mono - sealer_begin_mono(a->sealer)),
 		field_u64("bytes_written", output_bytes(a->out)),
+		field_json("upload", output_json(a->out)),
 		field_json("memory", manifest_stream(&a->memory.stream)),
 		field_json("order", order_json(a)),
 		field_json("parts", changes_parts_json(&a->changes, a->source)),

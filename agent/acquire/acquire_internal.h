@@ -32,11 +32,12 @@ struct acquisition {
 	struct output *out;
 	struct sealer *sealer;
 	struct memory_result memory;
-	uint32_t memory_stream; /* UINT32_MAX: not declared yet */
-	bool memory_named;      /* every page of it is in the container, if only as skipped */
-	const char *inputs[2];  /* the file that is the source, if it is one */
-	char *output;           /* where to */
-	struct disk *disk;      /* of --image or --volume */
+	uint32_t memory_stream;  /* UINT32_MAX: not declared yet */
+	bool memory_named;       /* every page of it is in the container, if only as skipped */
+	const char *inputs[2];   /* the file that is the source, if it is one */
+	char *output;            /* where to */
+	struct network *network; /* how, if that is an address */
+	struct disk *disk;       /* of --image or --volume */
 	struct files_plan files_plan;
 	struct files files;
 	struct slots *slots; /* read while memory is; NULL: page files have their own time */

@@ -36,10 +36,11 @@ static const struct option_def options[] = {
 	CLI_STRING(struct acquire_options, source, 's', "source", "NAME[:PATH]",
 		   "read memory from source NAME; PATH is its device or file",
 		   .suggest = drv_source_name),
-	DRIVER_OPTIONS(struct acquire_options, driver)
-		CLI_STRING(struct acquire_options, output, 'o', "output", "FILE",
-			   "write to FILE, or '-' for stdout; default: <host>-<UTC time>.rsz, or "
-			   "for an image its name in place of the host's"),
+	DRIVER_OPTIONS(struct acquire_options, driver) CLI_STRING(
+		struct acquire_options, output, 'o', "output", "FILE",
+		"write to FILE, to an address such as s3://BUCKET/KEY, or '-' for stdout; "
+		"default: <host>-<UTC time>.rsz, or for an image its name in place of the "
+		"host's"),
 	CLI_PARSED(struct acquire_options, image.format, 'F', "format", "FORMAT", parse_format,
 		   "what to write; default: rsz, the sealed container", .suggest = suggest_format),
 	CLI_PARSED(struct acquire_options, level, 'l', "level", "N", parse_level,
@@ -64,6 +65,7 @@ static const struct option_def options[] = {
 	CLI_STRINGS(struct acquire_options, files, 0, "file", "PATH",
 		    "also copy this file of the volume, through the MFT"),
 	DISK_OPTIONS(struct acquire_options),
+	CLI_GROUP(struct acquire_options, network, &network_option_group),
 	CLI_UINT(struct acquire_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
 		 COMMAND_THREADS_HELP),
 	CLI_UINT(struct acquire_options, read_timeout, 0, "read-timeout", "SECONDS", 0, 86400,
@@ -98,6 +100,7 @@ const struct command command_acquire = {
 	.put_notes = put_acquire_notes,
 	.values_size = sizeof(struct acquire_options),
 	.defaults = &(const struct acquire_options){ .source = "auto",
+						     .network = NETWORK_DEFAULTS,
 						     .level = { .level = ACQUIRE_LEVEL },
 						     .pagefile = PAGEFILE_GUIDED,
 						     .pagetables = TABLES_BOTH,
@@ -157,8 +160,10 @@ static enum status check_acquire_options(const struct cli *cli, struct err *e)
 {
 	const struct acquire_options *o = cli->values;
 	const struct image_format *f = o->image.format;
-	const enum status st = image_options_check(cli, &o->image, e);
+	enum status st = image_options_check(cli, &o->image, e);
 
+	if (!st)
+		st = network_options_check(cli, &o->network, o->output, e);
 	if (!st && o->order && (o->order->wants_tables || o->order->wants_spaces) &&
 	    (o->pagetables == TABLES_AFTER || o->pagetables == TABLES_NONE))
 		return cli_usage(
@@ -174,6 +179,8 @@ static enum status check_acquire_options(const struct cli *cli, struct err *e)
 		return cli_usage(cli, e, "--hibernation and --no-pagefile cannot be combined");
 	if (st || !f)
 		return st;
+	if (o->network.to || (o->output && remote_is_address(o->output)))
+		return cli_usage(cli, e, "--format %s goes to files only", f->name);
 	if (o->files.count || o->hibernation || o->disk.volume || o->disk.images.count ||
 	    cli_given(cli, "pagefile") || cli_given(cli, "pagetables") || o->order)
 		return cli_usage(cli, e, "--format %s holds memory only", f->name);

@@ -17,6 +17,7 @@
 #include "agent/acquire/driver_policy.h"
 #include "agent/host/host.h"
 #include "agent/host/inventory.h"
+#include "agent/network/remote.h"
 #include "agent/acquire/preflight.h"
 #include "agent/output/output.h"
 #include "agent/program/json.h"
@@ -33,7 +34,8 @@ static const struct option_def options[] = {
 	CLI_STRING(struct check_options, acquire.source, 's', "source", "NAME[:PATH]",
 		   "the source that acquire would read", .suggest = drv_source_name),
 	CLI_STRING(struct check_options, acquire.output, 'o', "output", "FILE",
-		   "what acquire would write to; default: <host>-<UTC time>.rsz"),
+		   "what acquire would write to; default: <host>-<UTC time>.rsz; an address is not "
+		   "tried"),
 	CLI_FLAG(struct check_options, acquire.no_pagefile, 0, "no-pagefile",
 		 "leave page files out"),
 	CLI_FLAG(struct check_options, acquire.hibernation, 0, "hibernation",
@@ -246,6 +248,10 @@ static enum status check_output(struct check *c, struct err *e)
 		room_estimate(c->memory_sample, c->memory_bytes, c->file_sample, c->pagefile_bytes);
 	if (path && !strcmp(path, "-"))
 		return ST_OK;
+	if (path && remote_is_address(path)) {
+		c->output = address_shown(path);
+		return c->output ? ST_OK : err_nomem(e);
+	}
 	if (c->source) /* of an image the default is another */
 		st = acquire_output_path(&c->o->acquire, &c->source->info, ".rsz", &c->output, e);
 	else if (!(c->output = path ? strdup(path) : host_output_path(".rsz")))

@@ -7,10 +7,7 @@
 
 /* Asked in this order; what only looks at the path, and not at what is there, comes first. */
 static const struct output_ops *const table[] = {
-	&stdout_sink,
-	&pipe_sink,
-	&device_sink,
-	&file_sink,
+	&stdout_sink, &remote_sink, &pipe_sink, &device_sink, &file_sink,
 };
 
 static enum status write_counted(struct sink *s, const void *p, size_t len, struct err *e)
@@ -220,6 +217,18 @@ const char *output_where(const struct output *o)
 {
 	o = ASK(o, where);
 	return o->ops->where ? o->ops->where(o) : output_name(o);
+}
+
+bool output_holds(const struct output *o)
+{
+	o = ASK(o, holds);
+	return !o->ops->holds || o->ops->holds(o);
+}
+
+json_t *output_json(const struct output *o)
+{
+	o = ASK(o, json);
+	return o->ops->json ? o->ops->json(o) : NULL;
 }
 
 uint64_t output_bytes(const struct output *o)

@@ -7,13 +7,17 @@
  * holds all of them. output_sink.h is for those who write another kind.
  *
  * Lifetime: output_open() .. output_commit() .. output_destroy(). Every failure is ST_OUTPUT, but
- * for ST_NOMEM, and ST_INTERRUPTED while a FIFO waits for its reader.
+ * for ST_NOMEM, ST_INTERRUPTED while a FIFO waits for its reader or a server does not answer yet,
+ * and ST_USAGE of an address that is none.
  */
 #ifndef RAMSEAL_AGENT_OUTPUT_OUTPUT_H
 #define RAMSEAL_AGENT_OUTPUT_OUTPUT_H
 
+#include <jansson.h>
+
 #include "formats/base/io.h"
 
+struct network;
 struct output;
 
 /* What an output takes, in bytes; 0: not known. */
@@ -21,6 +25,7 @@ struct output_need {
 	uint64_t least;  /* with less room it is of no use */
 	uint64_t likely; /* estimated from a sample */
 	uint64_t most;   /* if nothing compresses */
+	bool exactly;    /* it is what comes, neither more nor less */
 };
 
 enum output_room { ROOM_ENOUGH, ROOM_DOUBTFUL, ROOM_TOO_LITTLE };
@@ -52,6 +57,8 @@ struct output_options {
 	 * cannot promise room, that has to do which the cut gives back.
 	 */
 	uint64_t reserve;
+	/* How to reach an address (network_options.h); it outlives the output. NULL: none is. */
+	struct network *network;
 };
 
 /*
@@ -111,6 +118,13 @@ bool output_is_at(const struct output *o, const char *path);
 const char *output_name(const struct output *o);
 /* Where the bytes are now: NAME.partial, NAME after output_commit(), or as output_name(). */
 const char *output_where(const struct output *o);
+/*
+ * Can what was written be read there, if only up to its last whole record? False of what went to
+ * another machine and was not completed.
+ */
+bool output_holds(const struct output *o);
+/* How it went, of an address: JSON for the summary; NULL of everything else, or without memory. */
+json_t *output_json(const struct output *o);
 /* What the lowest of them was given so far: a hash or a cipher above it does not count. */
 uint64_t output_bytes(const struct output *o);
 
