@@ -18,10 +18,10 @@
 #endif
 
 static const struct command *const commands[] = {
-	&command_acquire, &command_check,      &command_verify,       &command_info,
-	&command_export,  &command_extract,    &command_extract_file, &command_pagefiles,
-	&command_context, &command_read,       &command_report,       &command_seal,
-	&command_smear,   &command_completion,
+	&command_acquire, &command_check,   &command_verify,       &command_info,
+	&command_export,  &command_extract, &command_extract_file, &command_pagefiles,
+	&command_context, &command_read,    &command_report,       &command_seal,
+	&command_smear,   &command_upload,  &command_completion,
 #ifdef _WIN32
 	&command_driver,
 #else

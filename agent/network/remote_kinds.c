@@ -4,5 +4,7 @@
 
 const struct remote_ops *const remote_kinds[] = {
 	&remote_s3,
+	&remote_put,
+	&remote_put_plain,
 	NULL,
 };

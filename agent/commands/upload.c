@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal upload: a container that is there already to an address, or the end of an upload that a
+ * kill -9 or a dead link has cut off.
+ */
+#include "agent/commands/commands.h"
+#include "agent/network/network_options.h"
+#include "agent/network/private_file.h"
+#include "agent/network/upload_state.h"
+#include "agent/output/output.h"
+#include "agent/program/interrupt.h"
+#include "agent/program/log.h"
+#include "agent/program/text.h"
+
+static enum status upload_run(struct cli *cli, struct err *e);
+
+struct upload_options {
+	const char *finish;
+	struct network_options network;
+	bool force;
+};
+
+static const struct option_def options[] = {
+	CLI_STRING(struct upload_options, finish, 0, "finish", "FILE",
+		   "complete the upload that left this state: what has arrived becomes readable"),
+	CLI_GROUP(struct upload_options, network, &network_option_group),
+	CLI_FLAG(struct upload_options, force, 'f', "force", "replace what has the name already"),
+};
+
+const struct command command_upload = {
+	.name = "upload",
+	.summary = "send a container to an address, or complete an upload that was cut off",
+	.operands = { .text = "FILE [ADDRESS]", .min = 0, .max = 2 },
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.notes = "acquire sends as it reads, with 'acquire -o ADDRESS'; this is for a file.\n"
+		 "After --finish the object holds every whole piece that had arrived. It is a "
+		 "container\n"
+		 "that was cut off: 'verify' says how far it goes, and 'seal' closes it.\n",
+	.values_size = sizeof(struct upload_options),
+	.defaults = &(const struct upload_options){ .network = NETWORK_DEFAULTS },
+	.run = upload_run,
+};
+
+/*
+ * A file
+ */
+
+#define COPY_SIZE ((size_t)1 << 20)
+
+static enum status copy(struct blob *from, struct output *to, struct err *e)
+{
+	_cleanup_free_ uint8_t *buf = malloc(COPY_SIZE);
+	enum status st = buf ? ST_OK : err_nomem(e);
+
+	for (uint64_t at = 0; at < from->size && !st;) {
+		const size_t n = (size_t)MIN(COPY_SIZE, from->size - at);
+
+		if (interrupted())
+			return interrupt_status(e);
+		st = blob_read(from, at, buf, n, e);
+		if (!st)
+			st = sink_write(output_sink(to), buf, n, e);
+		at += n;
+	}
+	return st;
+}
+
+static void tell_sent(const struct network *n, uint64_t bytes)
+{
+	char size[TEXT_SIZE_MAX];
+
+	text_size(bytes, size);
+	log_result_with(JSON_FIELDS(field_text("output", n->shown), field_u64("bytes", bytes)),
+			"summary", "%s: %s", n->shown, size);
+}
+
+static enum status send_blob(struct blob *from, struct network *n, bool force, struct err *e)
+{
+	const struct output_options o = {
+		.path = n->shown,
+		.force = force,
+		.need = { .least = from->size, .most = from->size, .exactly = true },
+		.network = n,
+	};
+	_cleanup_output_ struct output *to = NULL;
+	enum status st = output_open(&o, &to, e);
+
+	if (!st)
+		st = copy(from, to, e);
+	if (!st)
+		st = output_commit(to, e);
+	else if (to)
+		output_keep(to, NULL);
+	if (!st)
+		tell_sent(n, from->size);
+	return st;
+}
+
+/* What takes a file only whole has a way of its own. */
+static enum status send_any(struct blob *from, struct network *n, bool force, struct err *e)
+{
+	struct remote *r = NULL;
+	enum status st;
+
+	n->remote.replace = force;
+	n->remote.expected = from->size;
+	n->remote.exactly = true;
+	st = remote_open(&n->remote, &r, e);
+	if (!st && !r->ops->whole) {
+		remote_destroy(r);
+		return send_blob(from, n, force, e);
+	}
+	if (!st)
+		st = uploader_whole(r, from, NULL, e);
+	if (!st)
+		tell_sent(n, from->size);
+	remote_destroy(r);
+	return st;
+}
+
+static enum status send_file(const char *path, struct network *n, bool force, struct err *e)
+{
+	struct file_blob b;
+	enum status st = file_blob_open(&b, path, e);
+
+	if (st)
+		return st;
+	st = send_any(&b.blob, n, force, e);
+	file_blob_deinit(&b);
+	return st;
+}
+
+/*
+ * What another run began
+ */
+
+static enum status complete(struct network *n, const struct upload_state *s, uint64_t *ret,
+			    struct err *e)
+{
+	struct remote *r = NULL;
+	enum status st = remote_open(&n->remote, &r, e);
+
+	n->began = true;
+	if (!st)
+		st = uploader_complete(r, s->state, NULL, ret, e);
+	remote_destroy(r);
+	return st;
+}
+
+static void tell_completed(const struct network *n, uint64_t has)
+{
+	char size[TEXT_SIZE_MAX];
+
+	text_size(has, size);
+	log_result_with(JSON_FIELDS(field_text("output", n->shown), field_u64("bytes", has)),
+			"summary",
+			"%s: the first %s are there; 'ramseal verify' says whether that is all",
+			n->shown, size);
+}
+
+/* The state has done its work also if it turns out that nothing had arrived. */
+static enum status finish_at(struct network *n, const struct upload_options *o,
+			     const struct upload_state *s, struct err *e)
+{
+	uint64_t has = 0;
+	enum status st;
+
+	n->remote.replace = o->force;
+	st = complete(n, s, &has, e);
+	if (st)
+		return st;
+	private_file_remove(o->finish);
+	if (!has)
+		return err_set(e, ST_OUTPUT, "%s: nothing had arrived; the upload was removed",
+			       n->shown);
+	tell_completed(n, has);
+	return ST_OK;
+}
+
+static enum status finish(const struct upload_options *o, struct err *e)
+{
+	struct network *n = NULL;
+	struct upload_state s;
+	enum status st = upload_state_read(o->finish, &s, e);
+
+	if (st)
+		return st;
+	st = network_create(&o->network, s.address, &n, e);
+	if (!st && !n)
+		st = err_set(e, ST_INPUT, "%s: names no address", o->finish);
+	if (!st)
+		st = finish_at(n, o, &s, e);
+	network_destroy(n);
+	upload_state_deinit(&s);
+	return st;
+}
+
+static enum status send(struct cli *cli, const struct upload_options *o, struct err *e)
+{
+	const char *address = cli->n_operands > 1 ? cli->operands[1] : NULL;
+	struct network *n = NULL;
+	enum status st;
+
+	if (!cli->n_operands || (!address && !o->network.to))
+		return cli_usage(cli, e, "needs a FILE and an ADDRESS");
+	if (address && !remote_is_address(address))
+		return cli_usage(cli, e, "'%s' is no address such as s3://BUCKET/KEY", address);
+	st = network_options_check(cli, &o->network, address, e);
+	if (!st)
+		st = network_create(&o->network, address, &n, e);
+	if (!st)
+		st = send_file(cli->operands[0], n, o->force, e);
+	network_destroy(n);
+	return st;
+}
+
+static enum status upload_run(struct cli *cli, struct err *e)
+{
+	const struct upload_options *o = cli->values;
+
+	if (!o->finish)
+		return send(cli, o, e);
+	if (cli->n_operands)
+		return cli_usage(cli, e, "--finish takes no other file");
+	return finish(o, e);
+}
