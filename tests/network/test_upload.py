@@ -1,0 +1,542 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+acquire and upload to an object store of ours, over a link that breaks: what arrives is, byte for
+byte, what a local file would have been, or a container that was cut off and can be closed. The
+simulated machine makes the same container each time. Usage: test_upload.py RAMSEAL
+"""
+
+import contextlib
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import s3_server  # noqa: E402
+from fault_proxy import FaultProxy  # noqa: E402
+
+RAMSEAL = os.path.abspath(sys.argv.pop(1))
+CUTS = int(os.environ.get('RAMSEAL_TEST_CUTS', '12'))
+KILLS = int(os.environ.get('RAMSEAL_TEST_KILLS', '4'))
+OPENSSL = shutil.which('openssl')
+MIB = 1 << 20
+SMALL = 'sim:desktop,ram=64M,allocated=20M,resident=10M,trimmed=5M,others=5M,processes=3,cache=2M'
+SESSION = 'sEsSiOnToKeN/of+the=tests'
+
+
+def pieces(container):
+    return -(-len(container) // (8 * MIB))
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.local = {}
+        for level in ('store', '1'):
+            path = Path(cls.folder.name) / f'{level}.rsz'
+            done = subprocess.run([RAMSEAL, 'acquire', '-q', '-s', SMALL, '--level', level, '-t1',
+                                   '-o', path], capture_output=True, timeout=300)
+            if done.returncode:
+                raise AssertionError(done.stderr)
+            cls.local[level] = path.read_bytes()
+
+    def setUp(self):
+        self.serve()
+        folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
+        self.addCleanup(folder.cleanup)
+        self.at = Path(folder.name)
+
+    def serve(self, **how):
+        self.store = s3_server.Store(**how)
+        self.server = s3_server.Server(self.store)
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+        self.port = self.server.port
+
+    @property
+    def objects(self):
+        return self.store.buckets['evidence']
+
+    def environment(self, **more):
+        # A proxy or a region of whoever runs the tests is not to be asked.
+        kept = {k: v for k, v in os.environ.items() if not k.lower().endswith('_proxy')
+                and not k.startswith('AWS_')}
+        kept.update(AWS_ACCESS_KEY_ID=s3_server.ID, AWS_SECRET_ACCESS_KEY=s3_server.SECRET,
+                    AWS_ENDPOINT_URL=f'http://127.0.0.1:{self.port}')
+        kept.update(more)
+        return {k: v for k, v in kept.items() if v is not None}
+
+    def command(self, *args):
+        return [RAMSEAL, *map(str, args)]
+
+    def run_it(self, *args, env=None, timeout=600, **more):
+        return subprocess.run(self.command(*args), capture_output=True, timeout=timeout, cwd=self.at,
+                              env=env or self.environment(), **more)
+
+    def acquire(self, *more, to='s3://evidence/case 1/mem.rsz', level='1', **how):
+        return self.run_it('acquire', '-q', '--log-json', '-s', SMALL, '--level', level, '-t1',
+                           '-o', to, *more, **how)
+
+    def summary(self, done):
+        return json.loads([line for line in done.stderr.splitlines() if b'"summary"' in line][-1])
+
+    def last_line(self, done):
+        return json.loads(done.stderr.splitlines()[-1])['message']
+
+    def check_object(self, key, level):
+        self.assertEqual(len(self.objects[key]), len(self.local[level]))
+        self.assertTrue(self.objects[key] == self.local[level], 'differs')
+
+    def check_nothing_left(self):
+        self.assertEqual(os.listdir(self.at), [])
+        self.assertEqual(self.store.uploads, {})
+
+
+class Whole(Case):
+    def test_the_object_is_the_local_file(self):
+        done = self.acquire(level='store')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_object('case 1/mem.rsz', 'store')
+        self.check_nothing_left()
+        said = self.summary(done)
+        self.assertEqual(said['output'], 's3://evidence/case 1/mem.rsz')
+        self.assertTrue(said['sealed'])
+        self.assertEqual(said['bytes_written'], len(self.local['store']))
+        self.assertEqual(said['upload']['sent'], len(self.local['store']))
+        self.assertEqual(said['upload']['retries'], 0)
+        puts = [path for method, path, _ in self.store.requests if method == 'PUT']
+        self.assertEqual(len(puts), pieces(self.local['store']))
+        self.assertGreater(len(puts), 3)
+
+    def test_a_folder_gets_the_name_that_a_file_would_have(self):
+        done = self.acquire(to='s3://evidence/inbox/')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        key, = self.objects
+        self.assertRegex(key, r'^inbox/\S+-\d{8}T\d{6}Z\.rsz$')
+
+    def test_keys_from_a_file_a_descriptor_and_the_environment(self):
+        self.serve(token=SESSION, region='eu-north-7')
+        keys = self.at / 'keys'
+        keys.write_text(f'[default]\naws_access_key_id = {s3_server.ID}\n'
+                        f'aws_secret_access_key={s3_server.SECRET}\n'
+                        f'aws_session_token = {SESSION}\nregion = eu-north-7\n'
+                        f'endpoint_url = http://127.0.0.1:{self.port}\n')
+        none = {k: v for k, v in self.environment().items() if not k.startswith('AWS_')}
+        done = self.acquire('--keys', f'@{keys}', to='s3://evidence/1', env=none)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(keys) as f:
+            done = self.acquire('--keys', f'fd:{f.fileno()}', to='s3://evidence/2', env=none,
+                                pass_fds=[f.fileno()])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(keys) as f:
+            done = self.acquire('--keys', '-', to='s3://evidence/3', env=none, stdin=f)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.acquire(to='s3://evidence/4', env=self.environment(
+            AWS_SESSION_TOKEN=SESSION, AWS_DEFAULT_REGION='eu-north-7'))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for key in '1234':
+            self.check_object(key, '1')
+
+    def test_what_needs_encoding_is_encoded(self):
+        key = "ä/b c+d=e&f?g#h%41'()*~.rsz"
+        done = self.acquire(to=f's3://evidence/{key}')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_object(key, '1')
+
+    def test_a_file_that_is_there(self):
+        path = self.at / 'there.rsz'
+        path.write_bytes(self.local['store'])
+        done = self.run_it('upload', path, 's3://evidence/a')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_object('a', 'store')
+        self.assertEqual(os.listdir(self.at), ['there.rsz'])
+
+    def test_memory_that_is_more_than_was_asked_for_is_said(self):
+        done = self.acquire('--spool-size', '1M')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b'are 16.0 MiB of memory', done.stderr)
+        self.assertEqual(self.summary(done)['upload']['spool_bytes'], 16 * MIB)
+
+    def test_what_waits_goes_to_disk(self):
+        folder = self.at / 'spool'
+        folder.mkdir()
+        done = self.acquire('--spool', folder, '--spool-size', '16M', '--bwlimit', '24M', level='store')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_object('case 1/mem.rsz', 'store')
+        self.assertEqual(os.listdir(folder), [])
+        self.assertGreater(self.summary(done)['upload']['spooled_most'], 16 * MIB)
+
+    def test_what_is_asked_for_is_sent_no_faster(self):
+        begin = time.monotonic()
+        done = self.acquire('--bwlimit', '8M', level='store')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(time.monotonic() - begin, len(self.local['store']) / (8 * MIB) - 0.5)
+
+
+class Broken(Case):
+    """The link, and the other end."""
+
+    def proxied(self, **how):
+        proxy = FaultProxy(self.server.port, **how)
+        self.addCleanup(proxy.close)
+        self.port = proxy.port
+        return proxy
+
+    def test_cuts_at_random(self):
+        proxy = self.proxied(seed=7)
+        proxy.cuts = CUTS
+        proxy.within = 12 * MIB  # four cuts for a part of 8 MiB, on average
+        machine = SMALL if CUTS < 20 else SMALL.replace('ram=64M', f'ram={CUTS * 2 + 100}M')
+        how = ('acquire', '-q', '--log-json', '-s', machine, '--level', 'store', '-t1', '-o')
+        done = self.run_it(*how, 's3://evidence/x', timeout=3600)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_nothing_left()
+        self.assertEqual(proxy.made, CUTS)
+        self.assertGreaterEqual(self.summary(done)['upload']['retries'], CUTS // 2)
+        self.assertEqual(self.run_it(*how, 'local.rsz', timeout=3600).returncode, 0)
+        self.assertTrue((self.at / 'local.rsz').read_bytes() == self.objects['x'])
+
+    def test_answers_that_pass(self):
+        """Each at every step: the beginning, a part, the end."""
+        faults = self.store.faults
+        for step in ('^POST uploads', '^PUT .*partNumber=1&', '^POST uploadId'):
+            faults.answers += [(step, 500, 'InternalError', ()), (step, 503, 'SlowDown',
+                               [('Retry-After', '1')]), (step, 429, '', ())]
+        done = self.acquire()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(faults.answers, [])
+        self.check_object('case 1/mem.rsz', '1')
+
+    def test_answers_that_get_lost(self):
+        """What was asked has been done; of a completion the upload is gone by then."""
+        faults = self.store.faults
+        faults.drop_after = ['^PUT .*partNumber=1&', '^POST uploadId']
+        done = self.acquire()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(faults.drop_after, [])
+        self.check_object('case 1/mem.rsz', '1')
+        self.check_nothing_left()
+
+    def test_an_error_in_a_200(self):
+        self.store.faults.error_in_200 = 1
+        done = self.acquire()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_object('case 1/mem.rsz', '1')
+
+    def test_clocks_that_are_a_day_off(self):
+        for ahead in (-86400, 86400):
+            self.store.faults.clock_ahead = ahead
+            done = self.acquire(to=f's3://evidence/{ahead}')
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.check_object(str(ahead), '1')
+
+    def test_a_region_that_the_store_corrects(self):
+        self.serve(region='mars-1')
+        done = self.acquire()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_object('case 1/mem.rsz', '1')
+
+    def test_a_store_without_conditions(self):
+        self.store.faults.no_conditions = True
+        done = self.acquire()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_object('case 1/mem.rsz', '1')
+
+    def refused(self, pattern, code, done):
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertRegex(self.last_line(done), pattern)
+        self.assertNotIn(s3_server.SECRET.encode(), done.stdout + done.stderr)
+        self.check_nothing_left()
+
+    def test_what_is_refused_at_the_beginning(self):
+        wrong = self.environment(AWS_SECRET_ACCESS_KEY='wrong')
+        self.refused('the secret key is wrong', 6, self.acquire(env=wrong))
+        wrong = self.environment(AWS_ACCESS_KEY_ID='AKIDWRONG')
+        self.refused('does not know the access key', 6, self.acquire(env=wrong))
+        wrong = self.environment(AWS_SESSION_TOKEN='old')
+        self.refused('token has expired', 6, self.acquire(env=wrong))
+        wrong = self.environment(AWS_SECRET_ACCESS_KEY=None)
+        self.refused('needs keys: AWS_ACCESS_KEY_ID', 2, self.acquire(env=wrong))
+        wrong = self.environment(AWS_ENDPOINT_URL='http://192.0.2.1')
+        self.refused('in the clear', 2, self.acquire(env=wrong))
+        self.refused('no such bucket', 6, self.acquire(to='s3://nowhere/x'))
+        self.refused('not s3://BUCKET/KEY', 2, self.acquire(to='s3://evidence'))
+        self.refused("'ftp:' is none of s3", 2, self.acquire(to='ftp://evidence/x'))
+        self.store.read_only = True
+        self.refused('the keys do not allow this', 6, self.acquire())
+
+    def test_nothing_is_replaced_unless_that_is_asked_for(self):
+        self.objects['x'] = b'old'
+        self.refused('exists; --force replaces it', 6, self.acquire(to='s3://evidence/x'))
+        self.assertEqual(self.objects['x'], b'old')
+        done = self.acquire('--force', to='s3://evidence/x')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_object('x', '1')
+
+    def test_what_takes_the_name_meanwhile_stays(self):
+        """The parts are there then, and their state: the name is what is wrong."""
+        self.store.faults.answers = [('^HEAD', 404, '', ())]
+        self.objects['x'] = b'old'
+        done = self.acquire(to='s3://evidence/x')
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertRegex(self.last_line(done), r"exists.*upload --finish x\.upload")
+        self.assertEqual(self.objects['x'], b'old')
+        self.assertEqual(os.listdir(self.at), ['x.upload'])
+        self.assertEqual((self.at / 'x.upload').stat().st_mode & 0o777, 0o600)
+        done = self.run_it('upload', '--finish', 'x.upload', '--force')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_object('x', '1')
+
+    def test_a_refusal_midway_completes_what_arrived(self):
+        self.store.faults.answers = [('partNumber=4&', 403, 'ExpiredToken', ())]
+        done = self.acquire(level='store')
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertRegex(self.last_line(done), 'token has expired.*first 24.0 MiB were completed')
+        whole = self.local['store']
+        self.assertTrue(self.objects['case 1/mem.rsz'] == whole[:24 * MIB])
+        self.check_nothing_left()
+        self.check_closes(self.objects['case 1/mem.rsz'])
+
+    def check_closes(self, content):
+        """A container that was cut off, which `seal` closes."""
+        path = self.at / 'fetched.rsz'
+        path.write_bytes(content)
+        self.assertEqual(self.run_it('verify', path).returncode, 7)
+        done = self.run_it('seal', '--help')
+        self.assertEqual(done.returncode, 0)
+        done = self.run_it('seal', path)
+        self.assertIn(done.returncode, (0, 3, 10), done.stderr)
+        self.assertIn(self.run_it('verify', path).returncode, (0, 10))
+
+    def start(self, *more):
+        return subprocess.Popen(self.command('acquire', '-q', '-s', SMALL, '--level', 'store', '-t1',
+                                             '-o', 's3://evidence/x', *more), cwd=self.at,
+                                env=self.environment(), stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+
+    def wait_for(self, what):
+        until = time.monotonic() + 120
+        while not what():
+            self.assertLess(time.monotonic(), until, 'it never came so far')
+            time.sleep(0.02)
+
+    def parts(self):
+        return [n for u in list(self.store.uploads.values()) for n in list(u.parts)]
+
+    def test_killed_and_finished_from_the_state(self):
+        for least in (1, 4):
+            with self.subTest(parts=least), self.start('--bwlimit', '24M') as process:
+                self.wait_for(lambda n=least: len(self.parts()) >= n)
+                process.kill()
+                process.communicate()
+                self.assertEqual(os.listdir(self.at), ['x.upload'])
+                done = self.run_it('upload', '--finish', 'x.upload')
+                self.assertEqual(done.returncode, 0, done.stderr)
+                content = self.objects.pop('x')
+                self.assertGreaterEqual(len(content), least * 8 * MIB)
+                self.assertEqual(len(content) % (8 * MIB), 0)
+                self.assertTrue(content == self.local['store'][:len(content)])
+                self.check_nothing_left()
+                self.check_closes(content)
+                (self.at / 'fetched.rsz').unlink()
+
+    def test_killed_at_random_moments(self):
+        draw = random.Random(11)
+        ends = set()
+        for _ in range(KILLS):
+            with self.start('--bwlimit', '32M') as process:
+                self.wait_for(lambda: self.store.requests)
+                time.sleep(draw.uniform(0, 2.5))
+                process.kill()
+                process.communicate()
+            ends.add(self.end_of_killed())
+            self.store.requests.clear()
+        self.assertGreater(len(ends), 1)
+
+    def end_of_killed(self):
+        """All that arrived can be had, or there is nothing, and nothing is left."""
+        if os.path.exists(self.at / 'x.upload'):
+            done = self.run_it('upload', '--finish', 'x.upload')
+            self.assertIn(done.returncode, (0, 6), done.stderr)
+            self.assertEqual(done.returncode == 6, b'nothing had arrived' in done.stderr)
+            self.assertEqual(self.store.uploads, {})
+        self.store.uploads.clear()  # begun, and killed before that was known
+        content = self.objects.pop('x', None)
+        if content is None:
+            self.assertEqual(os.listdir(self.at), [])
+            return 'nothing'
+        self.assertTrue(content == self.local['store'][:len(content)])
+        if content == self.local['store']:
+            return 'all'
+        self.assertEqual(len(content) % (8 * MIB), 0)
+        self.check_closes(content)
+        (self.at / 'fetched.rsz').unlink()
+        return len(content)
+
+    def test_killed_before_anything_arrived(self):
+        self.store.faults.answers = [('^PUT', 503, '', ())] * 100
+        with self.start() as process:
+            self.wait_for(lambda: os.path.exists(self.at / 'x.upload') and
+                          any(m == 'PUT' for m, _, _ in self.store.requests))
+            process.kill()
+            process.communicate()
+        done = self.run_it('upload', '--finish', 'x.upload')
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertIn(b'nothing had arrived', done.stderr)
+        self.check_nothing_left()
+
+    def test_a_signal_seals_what_there_is_and_sends_it(self):
+        with self.start('--bwlimit', '16M', '--spool-size', '16M') as process:
+            self.wait_for(lambda: len(self.parts()) >= 2)
+            process.send_signal(signal.SIGTERM)
+            _, err = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 8, err)
+        path = self.at / 'fetched.rsz'
+        path.write_bytes(self.objects['x'])
+        self.assertEqual(self.run_it('verify', path).returncode, 10)
+        self.assertEqual(self.store.uploads, {})
+
+    def test_memory_is_bounded_while_nothing_moves(self):
+        proxy = self.proxied()
+        with self.start('--spool-size', '16M') as process:
+            self.wait_for(lambda: proxy.passed > 9 * MIB)
+            proxy.dead = True
+            time.sleep(3)
+            status = Path(f'/proc/{process.pid}/status').read_text()
+            peak = int(re.search(r'VmHWM:\s+(\d+) kB', status)[1]) * 1024
+            proxy.dead = False
+            _, err = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 0, err)
+        self.check_object('x', 'store')
+        self.assertLess(peak, 16 * MIB + 96 * MIB)
+
+
+@unittest.skipUnless(OPENSSL, 'openssl is not installed')
+class Tls(Case):
+    def setUp(self):
+        super().setUp()
+        for name in ('server', 'other'):
+            subprocess.run([OPENSSL, 'req', '-x509', '-newkey', 'ec', '-pkeyopt',
+                            'ec_paramgen_curve:P-256', '-nodes', '-keyout', self.at / f'{name}.key',
+                            '-out', self.at / f'{name}.pem', '-days', '2', '-subj', '/CN=localhost',
+                            '-addext', 'subjectAltName=IP:127.0.0.1'], check=True,
+                           capture_output=True)
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(self.at / 'server.pem', self.at / 'server.key')
+        server = s3_server.Server(self.store, tls)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        self.proxy = FaultProxy(server.port, seed=5)
+        self.addCleanup(self.proxy.close)
+        self.https = self.environment(AWS_ENDPOINT_URL=f'https://127.0.0.1:{self.proxy.port}')
+
+    def test_cuts_change_nothing_here_either(self):
+        self.proxy.cuts, self.proxy.within = 6, 12 * MIB
+        done = self.acquire('--ca', self.at / 'server.pem', level='store', env=self.https)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.proxy.made, 6)
+        self.check_object('case 1/mem.rsz', 'store')
+
+    def test_who_is_not_to_be_trusted(self):
+        done = self.acquire('--ca', self.at / 'other.pem', env=self.https)
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertIn('certificate is not to be trusted', self.last_line(done))
+        done = self.acquire('--pin', 'sha256//' + 43 * 'A' + '=', env=self.https)
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertIn('not the pinned one', self.last_line(done))
+        done = self.acquire(env=self.https)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn('--pin', self.last_line(done))
+        self.assertEqual(self.store.requests, [])
+
+
+class Secrets(Case):
+    def test_none_is_seen(self):
+        """In no output, no state, no manifest and no command line."""
+        self.serve(token=SESSION)
+        secrets = [s3_server.SECRET, SESSION]
+        env = self.environment(AWS_SESSION_TOKEN=SESSION)
+        image = self.at / 'image'
+        image.write_bytes(os.urandom(24 * MIB))
+        with subprocess.Popen(self.command('--verbose', 'acquire', '-s', f'file:{image}', '-o',
+                                           's3://evidence/x', '--bwlimit', '8M'), cwd=self.at, env=env,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            while not os.path.exists(self.at / 'x.upload') and process.poll() is None:
+                time.sleep(0.01)
+            seen = [Path(f'/proc/{process.pid}/cmdline').read_bytes()]
+            with contextlib.suppress(FileNotFoundError):
+                seen.append((self.at / 'x.upload').read_bytes())
+            seen += process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 0, seen)
+        self.assertEqual(len(seen), 4)
+        path = self.at / 'fetched.rsz'
+        path.write_bytes(self.objects['x'])
+        for stream in ('manifest', 'log'):
+            done = self.run_it('extract', '-q', '-f', '-S', stream, '-o', '-', path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(b's3://evidence/x' if stream == 'manifest' else b'source', done.stdout)
+            seen.append(done.stdout)
+        for text in seen:
+            for secret in secrets:
+                self.assertNotIn(secret.encode(), text)
+
+    def test_an_address_that_is_a_secret_is_refused_in_argv(self):
+        for address in ('https://host/x?sig=SeCrEt', 'https://user:SeCrEt@host/x'):
+            for args in (('acquire', '-s', SMALL, '-o', address), ('upload', 'file', address)):
+                done = self.run_it(*args)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(b'--to @FILE', done.stderr)
+                self.assertNotIn(b'SeCrEt', done.stderr + done.stdout)
+
+    def test_what_goes_to_files_only(self):
+        (self.at / 'a.rsz').write_bytes(self.local['1'])
+        for args in (('acquire', '-s', SMALL, '-F', 'raw', '-o', 's3://b/k'),
+                     ('acquire', '-s', SMALL, '-F', 'e01', '-o', 's3://b/k'),
+                     ('export', 'a.rsz', '-o', 's3://b/k')):
+            done = self.run_it(*args)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(b'files only', done.stderr)
+        self.assertEqual(os.listdir(self.at), ['a.rsz'])
+
+    def test_check_names_the_address_and_does_not_try_it(self):
+        done = self.run_it('check', '-s', SMALL, '-o', 's3://evidence/x')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b'output: s3://evidence/x\n', done.stdout)
+        self.assertEqual(self.store.requests, [])
+
+    def test_a_proxy_and_its_password(self):
+        """A proxy that forwards requests for http:// is a server that gets them."""
+        proxy = self.at / 'proxy'
+        proxy.write_text(f'http://user:SeCrEt@127.0.0.1:{self.port}\n')
+        env = self.environment(AWS_ENDPOINT_URL='http://127.0.0.1:1')
+        done = self.acquire('--proxy', proxy.read_text().strip(), env=env)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(b'--proxy @FILE', done.stderr)
+        self.assertNotIn(b'SeCrEt', done.stderr)
+        self.acquire('--proxy', f'@{proxy}', env=env)
+        asked = self.store.requests[0]
+        self.assertEqual(asked[0], 'HEAD')
+        self.assertTrue(asked[1].startswith('http://127.0.0.1:1/evidence/'), asked)
+        self.assertTrue(asked[2]['Proxy-Authorization'].startswith('Basic '), asked)
+
+    def test_options_without_an_address_are_a_mistake(self):
+        for args in (('--bwlimit', '1M'), ('--pin', 'sha256//x'), ('--spool', '/tmp')):
+            done = self.run_it('acquire', '-s', SMALL, '-o', 'file.rsz', *args)
+            self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(os.listdir(self.at), [])
+
+
+if __name__ == '__main__':
+    unittest.main()
