@@ -299,6 +299,7 @@ static enum status walk_tail(struct index_tail *t, struct rsz_reader *r)
 		.records = close.records + 1,
 	};
 	memcpy(r->end.root, close.root, sizeof(r->end.root));
+	memcpy(r->end.id, t->id, sizeof(r->end.id));
 	return ST_OK;
 }
 

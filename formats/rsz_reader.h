@@ -83,6 +83,7 @@ struct rsz_scan_result {
 	uint64_t records; /* how many, CLOSE included */
 	uint64_t behind;  /* bytes that follow a sealed container and are not its */
 	uint64_t cut;     /* bytes of the unfinished record behind one that is not sealed */
+	uint8_t id[RSZ_ID_SIZE];
 	char reason[ERR_MESSAGE_MAX]; /* why it is not sealed; "" if it is */
 	uint8_t root[SHA256_SIZE];    /* over the records so far (without CLOSE) */
 };

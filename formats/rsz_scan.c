@@ -422,6 +422,7 @@ static enum status finish(struct rsz_scan *s, enum rsz_end end, const char *reas
 		s->result.cut = cut_bytes(s);
 	if (s->without_begin)
 		add_begin(s, &s->result);
+	memcpy(s->result.id, s->identity.id, sizeof(s->result.id));
 	merkle_root(&s->tree, s->sha, s->result.root);
 	return ST_END;
 }

@@ -236,6 +236,7 @@ static void bad_payload(const struct verification *c, const struct err *why,
 		.whole = c->whole,
 		.records = c->records,
 	};
+	memcpy(ret->id, rsz_scan_identity(c->scan)->id, sizeof(ret->id));
 	if (was_stopped(c, &cut)) {
 		ret->end = RSZ_END_CUT;
 		ret->cut = cut;

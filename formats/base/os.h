@@ -30,6 +30,7 @@ ssize_t os_pread(int fd, void *p, size_t len, uint64_t off);
 int os_sync(int fd);                   /* fsync() */
 int os_truncate(int fd, uint64_t len); /* ftruncate() */
 bool os_exists(const char *path);
+int os_remove(const char *path); /* unlink() */
 
 /* Here os_open() refuses a pipe, because to open one does not wait. */
 static inline bool os_is_pipe(const char *path)
@@ -75,6 +76,11 @@ static inline int os_truncate(int fd, uint64_t len)
 static inline bool os_exists(const char *path)
 {
 	return access(path, F_OK) == 0;
+}
+
+static inline int os_remove(const char *path)
+{
+	return unlink(path);
 }
 
 static inline bool os_is_pipe(const char *path)

@@ -91,3 +91,13 @@ bool os_exists(const char *path)
 
 	return wide && GetFileAttributesW(wide) != INVALID_FILE_ATTRIBUTES;
 }
+
+int os_remove(const char *path)
+{
+	_cleanup_free_ wchar_t *wide = win32_path(path);
+
+	if (wide && DeleteFileW(wide))
+		return 0;
+	errno = wide ? win32_errno(GetLastError()) : ENOMEM;
+	return -1;
+}
