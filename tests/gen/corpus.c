@@ -342,6 +342,75 @@ static void changes(void)
 	}
 }
 
+/* agent/network/PROTOCOL.md, section 2. */
+static void frame(struct image *i, unsigned type, size_t len)
+{
+	image_u32(i, i->len, type);
+	image_u32(i, i->len, (uint32_t)len);
+}
+
+static void hello(struct image *i, uint16_t version, const char *name)
+{
+	const size_t len = strlen(name);
+
+	frame(i, 1, 48 + len);
+	image_text(i, "ramseal\n");
+	image_u16(i, i->len, version);
+	image_u16(i, i->len, (uint16_t)len);
+	image_u32(i, i->len, 0);
+	image_text(i, "0123456789abcdef");
+	image_u64(i, i->len, 1 << 20);
+	image_u64(i, i->len, 4096);
+	image_text(i, name);
+}
+
+static void data(struct image *i, uint64_t offset, const char *text)
+{
+	frame(i, 3, 8 + strlen(text));
+	image_u64(i, i->len, offset);
+	image_text(i, text);
+}
+
+static void welcome(struct image *i)
+{
+	frame(i, 2, 24);
+	image_u32(i, i->len, 1);
+	image_u32(i, i->len, 300);
+	image_u64(i, i->len, 4096);
+	image_u64(i, i->len, 1 << 20);
+}
+
+static void refused(struct image *i, uint16_t reason, const char *text)
+{
+	frame(i, 8, 8 + strlen(text));
+	image_u16(i, i->len, reason);
+	image_u16(i, i->len, 0);
+	image_u32(i, i->len, 500);
+	image_text(i, text);
+}
+
+/* The first byte: in pieces of so many bytes. */
+static void frames(void)
+{
+	struct image i = { 0 };
+
+	image_u8(&i, 0, 7), hello(&i, 1, "host.rsz"), data(&i, 4096, "some bytes");
+	frame(&i, 5, 0), frame(&i, 6, 48), image_u64(&i, i.len, 4106), image_u8(&i, i.len, 1);
+	image_u8(&i, i.len + 38, 7), save(&i, "frames", "sender");
+	image_u8(&i, 0, 0), welcome(&i), frame(&i, 4, 8), image_u64(&i, i.len, 4106);
+	frame(&i, 7, 96), image_u64(&i, i.len, 4106), image_u64(&i, i.len, 4100);
+	image_u64(&i, i.len, 3), image_u8(&i, i.len, 2), image_u8(&i, i.len + 70, 7);
+	save(&i, "frames", "receiver");
+	image_u8(&i, 0, 1), refused(&i, 8, "the disk is full"), save(&i, "frames", "refused");
+	image_u8(&i, 0, 0), refused(&i, 99, "new\n"), save(&i, "frames", "refused-control");
+	image_u8(&i, 0, 0), hello(&i, 2, "later"), save(&i, "frames", "other-version");
+	image_u8(&i, 0, 0), hello(&i, 1, "x"), image_u16(&i, 1 + 8 + 10, 2);
+	save(&i, "frames", "long-name");
+	image_u8(&i, 0, 0), data(&i, UINT64_MAX - 3, "12345"), save(&i, "frames", "far");
+	image_u8(&i, 0, 0), frame(&i, 3, 0x10009), save(&i, "frames", "too-long");
+	image_u8(&i, 0, 0), frame(&i, 0, 0), save(&i, "frames", "no-type");
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
@@ -356,5 +425,6 @@ int main(int argc, char **argv)
 	entries();
 	types();
 	changes();
+	frames();
 	return 0;
 }
