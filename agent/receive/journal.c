@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/receive/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "agent/output/output_target.h"
+#include "agent/program/clock.h"
+#include "agent/program/log.h"
+#include "agent/receive/own_file.h"
+#include "formats/base/os.h"
+
+struct journal {
+	char *path;
+	int fd;
+	bool inside; /* the last line has no end */
+	pthread_mutex_t lock;
+};
+
+static enum status read_old(struct journal *j,
+			    enum status (*fn)(void *arg, json_t *line, struct err *e), void *arg,
+			    struct err *e)
+{
+	const int fd = os_open(j->path, O_RDONLY);
+	struct file_blob in;
+	uint64_t strange = 0;
+	bool ends = true;
+	enum status st;
+
+	if (fd < 0)
+		return err_from_errno(e, ST_OUTPUT, errno, "open");
+	st = file_blob_take(&in, fd, e);
+	if (!st)
+		st = witness_read(&in.blob, fn, arg, &strange, &ends, e);
+	file_blob_deinit(&in);
+	if (!st && strange)
+		log_warning("log-line-strange", "%s: %" PRIu64 " lines cannot be understood",
+			    j->path, strange);
+	j->inside = !ends;
+	return st;
+}
+
+enum status journal_open(const char *path,
+			 enum status (*fn)(void *arg, json_t *line, struct err *e), void *arg,
+			 struct journal **ret, struct err *e)
+{
+	struct journal *j = calloc(1, sizeof(*j));
+	enum status st = ST_OK;
+
+	if (!j)
+		return err_nomem(e);
+	j->fd = -1;
+	pthread_mutex_init(&j->lock, NULL);
+	j->path = strdup(path);
+	if (!j->path)
+		st = err_nomem(e);
+	if (!st && !os_exists(path))
+		st = own_file_create(path, "", e);
+	if (!st)
+		st = own_file_open(path, &j->fd, e);
+	if (!st)
+		st = read_old(j, fn, arg, e);
+	if (!st && lseek(j->fd, 0, SEEK_END) < 0)
+		st = err_from_errno(e, ST_OUTPUT, errno, "seek");
+	if (st) {
+		journal_close(j);
+		return err_add(e, st, "%s", path);
+	}
+	*ret = j;
+	return ST_OK;
+}
+
+void journal_close(struct journal *j)
+{
+	if (!j)
+		return;
+	if (j->fd >= 0)
+		close(j->fd);
+	pthread_mutex_destroy(&j->lock);
+	free(j->path);
+	free(j);
+}
+
+static enum status append(struct journal *j, const char *text, struct err *e)
+{
+	struct fd_sink out;
+	enum status st = ST_OK;
+
+	pthread_mutex_lock(&j->lock);
+	fd_sink_init(&out, j->fd, j->path);
+	if (j->inside)
+		st = sink_write(&out.sink, "\n", 1, e);
+	j->inside = true;
+	if (!st)
+		st = sink_write(&out.sink, text, strlen(text), e);
+	if (!st)
+		st = sink_write(&out.sink, "\n", 1, e);
+	j->inside = st;
+	if (!st && os_sync(j->fd))
+		st = err_from_errno(e, ST_OUTPUT, errno, "%s: sync", j->path);
+	pthread_mutex_unlock(&j->lock);
+	return st;
+}
+
+enum status journal_write(struct journal *j, const char *event, const struct json_field *fields,
+			  struct err *e)
+{
+	char time[CLOCK_RFC3339_SIZE], *text = NULL;
+	json_t *line;
+	enum status st;
+
+	clock_rfc3339(clock__wall_ns(), time);
+	line = json_fields(JSON_FIELDS(field_text("time", time), field_text("event", event)));
+	if (json_add_fields(line, fields))
+		text = json_dumps(line, JSON_COMPACT);
+	json_decref(line);
+	if (!text)
+		return err_nomem(e);
+	st = append(j, text, e);
+	free(text);
+	return st;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The receiver's own small files: its log, and what is beside an upload. Failures are ST_OUTPUT. */
+#ifndef RAMSEAL_AGENT_RECEIVE_OWN_FILE_H
+#define RAMSEAL_AGENT_RECEIVE_OWN_FILE_H
+
+#include "formats/base/err.h"
+
+/*
+ * A new one with mode 0600 and this content. It is on the disk under its name, and so is the folder
+ * as it is then. Nothing is replaced.
+ */
+enum status own_file_create(const char *path, const char *text, struct err *e);
+
+/* One that is there, to read and write; nobody else may, until it is closed. */
+enum status own_file_open(const char *path, int *ret, struct err *e);
+
+#endif

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The two ends of tls://: what arrives, and what it costs when a connection or a receiver dies. */
+#include "tests/unit/receive_pair.h"
+
+#include <sys/resource.h>
+
+#include "agent/container/witness.h"
+#include "formats/base/bytes.h"
+
+TEST(a_container_arrives_and_is_checked)
+{
+	struct frame_done done;
+
+	send_all(sealed.out.at, sealed.out.len, REMOTE_DONE, &done);
+	file_is(".rsz", sealed.out.at, sealed.out.len);
+	assert_int_equal(done.finding, FOUND_SEALED);
+	assert_int_equal(done.whole, sealed.out.len);
+	assert_memory_equal(done.root, sealed.root, SHA256_SIZE);
+	assert_null(only_file(".state"));
+	assert_null(only_file(".partial"));
+	assert_int_equal(logged("\"event\":\"complete\""), 1);
+	assert_int_equal(logged("\"name\":\"../host.rsz\""), 2);
+	assert_int_equal(logged("\"container\":\"07070707070707070707070707070707\""), 1);
+	assert_int_equal(logged(PIN_A), 2);
+	assert_int_equal(logged("broke_off"), 0);
+}
+
+TEST(what_ends_early_is_whole_as_far_as_it_goes)
+{
+	struct frame_done done;
+
+	send_all(cut.out.at, cut.out.len - 5, REMOTE_DONE, &done);
+	assert_int_equal(done.finding, FOUND_CUT);
+	assert_true(done.whole < cut.out.len);
+	file_is(".rsz", cut.out.at, cut.out.len - 5);
+}
+
+TEST(damage_is_told_and_kept)
+{
+	uint8_t *bytes = malloc(sealed.out.len);
+	struct frame_done done;
+
+	memcpy(bytes, sealed.out.at, sealed.out.len);
+	bytes[sealed.out.len / 2] ^= 1;
+	send_all(bytes, sealed.out.len, REMOTE_NEVER, &done);
+	assert_int_equal(done.finding, FOUND_DAMAGED);
+	file_is(".rsz", bytes, sealed.out.len);
+	assert_int_equal(logged("\"verified\":\"damaged\""), 1);
+	free(bytes);
+}
+
+TEST(what_cannot_be_checked_is_said_to_be_so)
+{
+	static const char encrypted[] = "age-encryption.org/v1\n-> X25519 ...";
+	static const char other[] = "bytes";
+	struct frame_done done;
+
+	send_all(encrypted, sizeof(encrypted), REMOTE_DONE, &done);
+	assert_int_equal(done.finding, FOUND_ENCRYPTED);
+	file_is(".age", encrypted, sizeof(encrypted));
+	send_all(other, sizeof(other), REMOTE_DONE, &done);
+	assert_int_equal(done.finding, FOUND_NO_CONTAINER);
+	file_is(".data", other, sizeof(other));
+	assert_int_equal(logged("\"root\":null"), 2);
+}
+
+/* As the uploader does it: from where the other end goes on, to the end. */
+static struct remote_result send_rest(struct sender *s, const struct build *b, struct err *e)
+{
+	struct remote_result r = { .end = REMOTE_DONE };
+	const size_t half = b->out.len / 2;
+
+	if (s->position < half)
+		r = sender_put(s, s->position, b->out.at + s->position, half - s->position, e);
+	if (r.end == REMOTE_DONE)
+		r = sender_settle(s, e);
+	if (r.end == REMOTE_DONE && s->position < b->out.len)
+		r = sender_put(s, s->position, b->out.at + s->position, b->out.len - s->position,
+			       e);
+	return r.end == REMOTE_DONE ? sender_finish(s, true, e) : r;
+}
+
+/* Returns whether the fuse blew. */
+static bool cut_at(size_t at)
+{
+	struct err e = ERR_INIT;
+	struct remote_result r;
+	struct sender s;
+	struct call c;
+
+	CHECK_OK(sender_init(&s, 0, NULL, STALL, &e), &e);
+	r = sender_greet(&s, fused(link_of(call_begin(&c, PIN_A)), at), &e);
+	if (r.end == REMOTE_DONE)
+		r = send_rest(&s, &sealed, &e);
+	sender_hang_up(&s);
+	call_end(&c);
+	if (r.end != REMOTE_DONE) {
+		assert_int_equal(r.end, REMOTE_AGAIN);
+		r = sender_greet(&s, link_of(call_begin(&c, PIN_A)), &e);
+		if (r.end == REMOTE_DONE)
+			r = send_rest(&s, &sealed, &e);
+		if (r.end != REMOTE_DONE)
+			fail_msg("cut at %zu: %s", at, e.message);
+		end(&s, &c);
+		return true;
+	}
+	sender_deinit(&s);
+	return false;
+}
+
+TEST(a_connection_may_break_anywhere)
+{
+	/* HELLO is 56 bytes, WELCOME 32, then DATA's header: every byte of these; then samples. */
+	size_t at = 0, cuts = 0;
+
+	while (cut_at(at)) {
+		file_is(".rsz", sealed.out.at, sealed.out.len);
+		remove(scratch_path(&dir, only_file(".rsz")));
+		at += at < 110 ? 11 : 61;
+		cuts++;
+	}
+	assert_true(cuts > 20);
+	assert_int_equal(logged("\"event\":\"complete\""), cuts + 1);
+	file_is(".rsz", sealed.out.at, sealed.out.len);
+}
+
+TEST(an_answer_that_was_lost_is_given_again)
+{
+	struct err e = ERR_INIT;
+	struct sender s;
+	struct call c;
+
+	begin(&s, &c, PIN_A);
+	put(&s, &sealed, 0, sealed.out.len);
+	finish(&s, true);
+	sender_hang_up(&s);
+	call_end(&c);
+	for (unsigned again = 0; again < 2; again++) {
+		assert_int_equal(sender_greet(&s, link_of(call_begin(&c, PIN_A)), &e).end,
+				 REMOTE_DONE);
+		assert_int_equal(s.position, sealed.out.len);
+		memset(&s.done, 0, sizeof(s.done));
+		finish(&s, true);
+		assert_memory_equal(s.done.root, sealed.root, SHA256_SIZE);
+		assert_int_equal(s.done.finding, FOUND_SEALED);
+		sender_hang_up(&s);
+		call_end(&c);
+		/* The second time from the log alone. */
+		close_store();
+		open_store(&(struct store_options){ 0 });
+	}
+	sender_deinit(&s);
+	assert_int_equal(logged("\"event\":\"complete\""), 1);
+}
+
+static void garbage_behind(const char *suffix)
+{
+	FILE *f = fopen(scratch_path(&dir, only_file(suffix)), "ab");
+
+	assert_non_null(f);
+	/* More than will come. */
+	for (unsigned i = 0; i < 200; i++)
+		assert_true(fputs("bytes that were never durable", f) >= 0);
+	fclose(f);
+}
+
+TEST(a_receiver_that_died_goes_on_at_what_was_durable)
+{
+	const size_t half = sealed.out.len / 2;
+	struct err e = ERR_INIT;
+	struct sender s;
+	struct call c;
+
+	begin(&s, &c, PIN_A);
+	put(&s, &sealed, 0, half);
+	assert_int_equal(sender_settle(&s, &e).end, REMOTE_DONE);
+	assert_int_equal(s.acknowledged, half);
+	sender_hang_up(&s);
+	call_end(&c);
+	close_store();
+	garbage_behind(".partial");
+	open_store(&(struct store_options){ 0 });
+	assert_int_equal(sender_greet(&s, link_of(call_begin(&c, PIN_A)), &e).end, REMOTE_DONE);
+	assert_int_equal(s.position, half);
+	put(&s, &sealed, half, sealed.out.len);
+	finish(&s, true);
+	end(&s, &c);
+	file_is(".rsz", sealed.out.at, sealed.out.len);
+	assert_int_equal(logged("broke_off"), 1);
+}
+
+TEST(a_receiver_that_died_before_it_gave_the_name_does_it_later)
+{
+	struct frame_done done;
+	char from[600], to[700];
+
+	send_all(sealed.out.at, sealed.out.len, REMOTE_DONE, &done);
+	close_store();
+	snprintf(from, sizeof(from), "%s", scratch_path(&dir, only_file(".rsz")));
+	snprintf(to, sizeof(to), "%s.partial", from);
+	assert_int_equal(rename(from, to), 0);
+	open_store(&(struct store_options){ 0 });
+	file_is(".rsz", sealed.out.at, sealed.out.len);
+	assert_null(only_file(".partial"));
+}
+
+TEST(a_log_that_was_cut_off_goes_on)
+{
+	struct frame_done done;
+	FILE *f;
+
+	close_store();
+	f = fopen(scratch_path(&dir, "witness.jsonl"), "wb");
+	assert_true(fputs("{\"time\":\"x\",\"event\":\"began\"}\n{\"time\":\"2026", f) >= 0);
+	fclose(f);
+	open_store(&(struct store_options){ 0 });
+	send_all(sealed.out.at, sealed.out.len, REMOTE_DONE, &done);
+	assert_int_equal(logged("{\"time\":\"2026\n{\"time\":\""), 1);
+	close_store();
+	open_store(&(struct store_options){ 0 });
+}
+
+#define BEGAN                                                                                      \
+	"{\"time\":\"x\",\"event\":\"began\",\"id\":\"%s\",\"peer\":\"" PIN_A "\","                \
+	"\"file\":\"20150101T000000Z-%s.rsz\",\"name\":\"\"}\n"
+
+/* What held nothing was forgotten; the same id may begin again, and then has another name. */
+TEST(the_last_beginning_of_an_upload_counts)
+{
+	struct err e = ERR_INIT;
+	char id[UPLOAD_ID_HEX];
+	struct sender s;
+	struct call c;
+	FILE *f;
+
+	CHECK_OK(sender_init(&s, 0, NULL, STALL, &e), &e);
+	bytes_to_hex(s.hello.id, sizeof(s.hello.id), id);
+	close_store();
+	f = fopen(scratch_path(&dir, "witness.jsonl"), "wb");
+	assert_true(fprintf(f, BEGAN, id, id) > 0);
+	fclose(f);
+	open_store(&(struct store_options){ 0 });
+	assert_int_equal(sender_greet(&s, link_of(call_begin(&c, PIN_A)), &e).end, REMOTE_DONE);
+	put(&s, &sealed, 0, 100);
+	sender_hang_up(&s);
+	call_end(&c);
+	close_store();
+	open_store(&(struct store_options){ 0 });
+	assert_int_equal(sender_greet(&s, link_of(call_begin(&c, PIN_A)), &e).end, REMOTE_DONE);
+	assert_int_equal(s.position, 100);
+	end(&s, &c);
+}
+
+TEST(what_is_sent_again_is_hashed_once)
+{
+	struct err e = ERR_INIT;
+	struct sender s;
+	struct call c;
+
+	CHECK_OK(sender_init(&s, 0, NULL, STALL, &e), &e);
+	/* HELLO, WELCOME and a part of the first frame. */
+	assert_int_equal(
+		sender_greet(&s, fused(link_of(call_begin(&c, PIN_A)), 56 + 32 + 50), &e).end,
+		REMOTE_DONE);
+	assert_int_equal(sender_put(&s, 0, sealed.out.at, 1000, &e).end, REMOTE_AGAIN);
+	call_end(&c);
+	assert_int_equal(sender_greet(&s, link_of(call_begin(&c, PIN_A)), &e).end, REMOTE_DONE);
+	assert_int_equal(s.position, 0);
+	for (size_t at = 0; at < 1100; at += 100)
+		put(&s, &sealed, at, at + 100);
+	put(&s, &sealed, 1100, sealed.out.len);
+	finish(&s, true);
+	end(&s, &c);
+	file_is(".rsz", sealed.out.at, sealed.out.len);
+}
+
+TEST(a_full_disk_is_told_and_may_pass)
+{
+	struct rlimit old, small;
+	struct remote_result r;
+	struct err e = ERR_INIT;
+	struct sender s;
+	struct call c;
+
+	begin(&s, &c, PIN_A);
+	getrlimit(RLIMIT_FSIZE, &old);
+	small = (struct rlimit){ .rlim_cur = sealed.out.len / 2, .rlim_max = old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	r = sender_put(&s, 0, sealed.out.at, sealed.out.len, &e);
+	if (r.end == REMOTE_DONE)
+		r = sender_settle(&s, &e);
+	setrlimit(RLIMIT_FSIZE, &old);
+	assert_int_equal(r.end, REMOTE_AGAIN);
+	assert_true(r.wait_ms > 0);
+	CHECK_HAS(e.message, "the receiver says: its disk is full");
+	call_end(&c);
+	assert_int_equal(sender_greet(&s, link_of(call_begin(&c, PIN_A)), &e).end, REMOTE_DONE);
+	assert_int_equal(s.position, 0);
+	put(&s, &sealed, 0, sealed.out.len);
+	finish(&s, true);
+	end(&s, &c);
+	file_is(".rsz", sealed.out.at, sealed.out.len);
+}
+
+TEST(the_log_is_held_against_a_container)
+{
+	char root[SHA256_HEX_SIZE];
+	struct frame_done done;
+	struct witnessed w;
+	struct err e = ERR_INIT;
+
+	send_all(sealed.out.at, sealed.out.len, REMOTE_DONE, &done);
+	sha256_hex(sealed.root, root);
+	CHECK_OK(witness_find(scratch_path(&dir, "witness.jsonl"),
+			      "07070707070707070707070707070707", root, &w, &e),
+		 &e);
+	assert_true(w.known && w.same_root);
+	assert_int_equal(w.whole, sealed.out.len);
+	assert_string_equal(w.peer, PIN_A);
+	root[0] ^= 1;
+	CHECK_OK(witness_find(scratch_path(&dir, "witness.jsonl"),
+			      "07070707070707070707070707070707", root, &w, &e),
+		 &e);
+	assert_true(w.known && !w.same_root);
+	CHECK_OK(witness_find(scratch_path(&dir, "witness.jsonl"),
+			      "08070707070707070707070707070707", root, &w, &e),
+		 &e);
+	assert_false(w.known);
+	scratch_write(&dir, "other", "no log\n", 7);
+	CHECK_STATUS(witness_find(scratch_path(&dir, "other"), "07", root, &w, &e), ST_INPUT, &e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(a_container_arrives_and_is_checked),
+		T(what_ends_early_is_whole_as_far_as_it_goes),
+		T(damage_is_told_and_kept),
+		T(what_cannot_be_checked_is_said_to_be_so),
+		T(a_connection_may_break_anywhere),
+		T(an_answer_that_was_lost_is_given_again),
+		T(a_receiver_that_died_goes_on_at_what_was_durable),
+		T(a_receiver_that_died_before_it_gave_the_name_does_it_later),
+		T(a_log_that_was_cut_off_goes_on),
+		T(the_last_beginning_of_an_upload_counts),
+		T(what_is_sent_again_is_hashed_once),
+		T(a_full_disk_is_told_and_may_pass),
+		T(the_log_is_held_against_a_container),
+	};
+
+	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
+}

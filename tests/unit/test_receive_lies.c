@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Senders and receivers that lie to each other over tls://, and those who ask for too much. */
+#include "tests/unit/receive_pair.h"
+
+/* HELLO of id 1, WELCOME, and then this. */
+static void lie(const struct frame *f, enum refusal want)
+{
+	struct frame_link t;
+	struct call c;
+
+	raw_begin(&t, &c, PIN_A);
+	say(&t, &(struct frame){ .type = FRAME_HELLO, .hello = hello_of(1) });
+	expect_welcome(&t, 0);
+	say(&t, f);
+	expect_refusal(&t, want);
+	raw_end(&t, &c);
+	assert_int_equal(store_under_way(store), 0);
+	/* It holds nothing, and so nothing of it stays. */
+	assert_null(only_file(".partial"));
+	assert_null(only_file(".state"));
+}
+
+TEST(frames_where_they_do_not_belong_are_refused)
+{
+	struct frame f = data(1, "x");
+
+	lie(&f, REFUSED_OFFSET);
+	f = data(UINT64_MAX - 5, "x");
+	lie(&f, REFUSED_OFFSET);
+	lie(&(struct frame){ .type = FRAME_HELLO, .hello = hello_of(1) }, REFUSED_BAD);
+	lie(&(struct frame){ .type = FRAME_ACK }, REFUSED_BAD);
+	lie(&(struct frame){ .type = FRAME_END, .end = { .total = 1 } }, REFUSED_OFFSET);
+	lie(&(struct frame){ .type = FRAME_END, .end = { .total = 0 } }, REFUSED_BAD);
+}
+
+static void first_words(const struct frame *f, enum refusal want)
+{
+	struct frame_link t;
+	struct call c;
+
+	raw_begin(&t, &c, PIN_A);
+	say(&t, f);
+	expect_refusal(&t, want);
+	raw_end(&t, &c);
+}
+
+TEST(a_talk_that_begins_wrongly_is_refused)
+{
+	struct frame f = data(0, "x");
+	struct frame_hello h = hello_of(1);
+
+	first_words(&f, REFUSED_BAD);
+	h.version = 2;
+	first_words(&(struct frame){ .type = FRAME_HELLO, .hello = h }, REFUSED_VERSION);
+	h = hello_of(1);
+	h.acknowledged = 1;
+	first_words(&(struct frame){ .type = FRAME_HELLO, .hello = h }, REFUSED_LOST);
+	assert_null(only_file(".partial"));
+}
+
+TEST(garbage_is_refused)
+{
+	struct frame_link t;
+	struct call c;
+
+	raw_begin(&t, &c, PIN_A);
+	CHECK_OK(link_write(t.link, "GET / HTTP/1.1\r\n\r\n", 18, NULL), &(struct err)ERR_INIT);
+	expect_refusal(&t, REFUSED_BAD);
+	raw_end(&t, &c);
+}
+
+TEST(nobody_goes_on_with_the_upload_of_another_key)
+{
+	struct frame_link t;
+	struct sender s;
+	struct call c, other;
+	struct frame hello = { .type = FRAME_HELLO };
+
+	begin(&s, &c, PIN_A);
+	hello.hello = s.hello;
+	put(&s, &sealed, 0, 100);
+	raw_begin(&t, &other, PIN_B);
+	say(&t, &hello);
+	expect_refusal(&t, REFUSED_NOT_YOURS);
+	raw_end(&t, &other);
+	put(&s, &sealed, 100, sealed.out.len);
+	finish(&s, true);
+	end(&s, &c);
+	/* Nor when it is complete. */
+	raw_begin(&t, &other, PIN_B);
+	say(&t, &hello);
+	expect_refusal(&t, REFUSED_NOT_YOURS);
+	raw_end(&t, &other);
+	file_is(".rsz", sealed.out.at, sealed.out.len);
+}
+
+TEST(an_early_end_needs_no_hash_a_sealed_one_does)
+{
+	struct frame f = data(0, "abc");
+	struct frame_link t;
+	struct err e = ERR_INIT;
+	struct call c;
+
+	for (unsigned is_sealed = 2; is_sealed--;) {
+		raw_begin(&t, &c, PIN_A);
+		say(&t, &(struct frame){ .type = FRAME_HELLO, .hello = hello_of(1) });
+		expect_welcome(&t, is_sealed ? 0 : 3);
+		if (is_sealed)
+			say(&t, &f);
+		say(&t, &(struct frame){ .type = FRAME_END,
+					 .end = { .total = 3, .sealed = is_sealed } });
+		if (is_sealed) {
+			expect_refusal(&t, REFUSED_MISMATCH);
+		} else {
+			CHECK_OK(frame_receive(&t, STALL, &f, &e), &e);
+			assert_int_equal(f.type, FRAME_DONE);
+		}
+		raw_end(&t, &c);
+	}
+	file_is(".data", "abc", 3);
+}
+
+TEST(a_second_connection_takes_the_place_of_the_first)
+{
+	struct call first, second;
+	struct frame_link t;
+	struct err e = ERR_INIT;
+	struct sender s;
+
+	raw_begin(&t, &first, PIN_A);
+	CHECK_OK(sender_init(&s, 0, NULL, STALL, &e), &e);
+	say(&t, &(struct frame){ .type = FRAME_HELLO, .hello = s.hello });
+	expect_welcome(&t, 0);
+	say(&t, &(struct frame){ .type = FRAME_DATA, .data = { 0, sealed.out.at, 100 } });
+	/* It is read before the other one comes. */
+	say(&t, &(struct frame){ .type = FRAME_PING });
+	frame_receive(&t, STALL, &(struct frame){ 0 }, NULL);
+	s.hashed = 100;
+	sha256_update(s.hash, sealed.out.at, 100);
+	assert_int_equal(sender_greet(&s, link_of(call_begin(&second, PIN_A)), &e).end,
+			 REMOTE_DONE);
+	assert_int_equal(s.position, 100);
+	expect_refusal(&t, REFUSED_STOPPING);
+	raw_end(&t, &first);
+	put(&s, &sealed, 100, sealed.out.len);
+	finish(&s, true);
+	end(&s, &second);
+	file_is(".rsz", sealed.out.at, sealed.out.len);
+}
+
+TEST(other_bytes_than_were_announced_are_no_complete_upload)
+{
+	struct frame_end wrong = { .total = 3, .sha256 = "no hash of it" };
+	struct frame f = data(0, "abc");
+	struct frame_link t;
+	struct call c;
+
+	for (unsigned again = 0; again < 2; again++) {
+		raw_begin(&t, &c, PIN_A);
+		say(&t, &(struct frame){ .type = FRAME_HELLO, .hello = hello_of(1) });
+		expect_welcome(&t, again ? 3 : 0);
+		if (!again)
+			say(&t, &f);
+		say(&t, &(struct frame){ .type = FRAME_END, .end = wrong });
+		expect_refusal(&t, REFUSED_MISMATCH);
+		raw_end(&t, &c);
+	}
+	file_is(".partial", "abc", 3);
+	assert_int_equal(logged("complete"), 0);
+}
+
+TEST(an_end_that_was_refused_does_not_end_the_upload)
+{
+	const size_t half = sealed.out.len / 2;
+	struct remote_result r;
+	struct err e = ERR_INIT;
+	struct sender s;
+	struct call c;
+
+	begin(&s, &c, PIN_A);
+	put(&s, &sealed, 0, half);
+	say(&s.talk, &(struct frame){ .type = FRAME_END,
+				      .end = { .total = half, .sealed = true, .sha256 = "no" } });
+	r = sender_settle(&s, &e);
+	assert_int_equal(r.end, REMOTE_NEVER);
+	call_end(&c);
+	assert_int_equal(sender_greet(&s, link_of(call_begin(&c, PIN_A)), &e).end, REMOTE_DONE);
+	put(&s, &sealed, half, sealed.out.len);
+	finish(&s, true);
+	end(&s, &c);
+	file_is(".rsz", sealed.out.at, sealed.out.len);
+}
+
+TEST(sizes_are_bounded)
+{
+	static const uint8_t large[8000];
+	struct frame f = data(0, "abcdefgh");
+	struct frame_link t;
+	struct call c;
+
+	close_store();
+	open_store(&(struct store_options){ .max_size = 7 });
+	lie(&f, REFUSED_TOO_LARGE);
+	close_store();
+	open_store(&(struct store_options){ .max_total = 8000 });
+	raw_begin(&t, &c, PIN_A);
+	say(&t, &(struct frame){ .type = FRAME_HELLO, .hello = hello_of(1) });
+	expect_welcome(&t, 0);
+	say(&t, &f);
+	/* A second file does not fit, however small. */
+	first_words(&(struct frame){ .type = FRAME_HELLO, .hello = hello_of(2) }, REFUSED_FULL);
+	raw_end(&t, &c);
+	raw_begin(&t, &c, PIN_A);
+	say(&t, &(struct frame){ .type = FRAME_HELLO, .hello = hello_of(1) });
+	expect_welcome(&t, 8);
+	f = (struct frame){ .type = FRAME_DATA, .data = { 8, large, sizeof(large) } };
+	say(&t, &f);
+	expect_refusal(&t, REFUSED_FULL);
+	raw_end(&t, &c);
+	/* Nor when it is known from the log alone that the first is there. */
+	close_store();
+	open_store(&(struct store_options){ .max_total = 8000 });
+	first_words(&(struct frame){ .type = FRAME_HELLO, .hello = hello_of(2) }, REFUSED_FULL);
+}
+
+TEST(senders_are_bounded)
+{
+	struct frame_link t;
+	struct call c;
+
+	close_store();
+	open_store(&(struct store_options){ .max_senders = 1 });
+	raw_begin(&t, &c, PIN_A);
+	say(&t, &(struct frame){ .type = FRAME_HELLO, .hello = hello_of(1) });
+	expect_welcome(&t, 0);
+	first_words(&(struct frame){ .type = FRAME_HELLO, .hello = hello_of(2) }, REFUSED_BUSY);
+	raw_end(&t, &c);
+	raw_begin(&t, &c, PIN_A);
+	say(&t, &(struct frame){ .type = FRAME_HELLO, .hello = hello_of(2) });
+	expect_welcome(&t, 0);
+	raw_end(&t, &c);
+}
+
+TEST(silence_ends_a_session)
+{
+	struct frame_link t;
+	struct call c;
+
+	idle_s = 1;
+	raw_begin(&t, &c, PIN_A);
+	say(&t, &(struct frame){ .type = FRAME_HELLO, .hello = hello_of(1) });
+	expect_welcome(&t, 0);
+	expect_refusal(&t, REFUSED_IDLE);
+	raw_end(&t, &c);
+	idle_s = 60;
+}
+
+struct liar {
+	pthread_t thread;
+	int theirs;
+	struct frame answers[3];
+	size_t n;
+};
+
+/* Says what it has to say after HELLO, whatever comes. */
+static void *liar_thread(void *arg)
+{
+	struct liar *l = arg;
+	struct frame_link t;
+	struct frame f;
+
+	if (frame_link_init(&t, link_of(l->theirs), NULL))
+		return NULL;
+	frame_receive(&t, STALL, &f, NULL);
+	for (size_t i = 0; i < l->n; i++)
+		(void)!frame_send(&t, &l->answers[i], NULL);
+	while (!frame_receive(&t, STALL, &f, NULL))
+		;
+	frame_link_deinit(&t);
+	return NULL;
+}
+
+static struct remote_result tell_liar(struct liar *l, struct sender *s, struct err *e)
+{
+	struct remote_result r;
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	l->theirs = pair[1];
+	assert_int_equal(pthread_create(&l->thread, NULL, liar_thread, l), 0);
+	r = sender_greet(s, link_of(pair[0]), e);
+	if (r.end == REMOTE_DONE)
+		r = sender_put(s, s->position, "0123456789", 10, e);
+	if (r.end == REMOTE_DONE)
+		r = sender_settle(s, e);
+	if (r.end == REMOTE_DONE)
+		r = sender_finish(s, true, e);
+	sender_hang_up(s);
+	pthread_join(l->thread, NULL);
+	return r;
+}
+
+#define WELCOME(n)                                                                                 \
+	{                                                                                          \
+		.type = FRAME_WELCOME, .welcome = {.version = FRAME_VERSION, .durable = (n) }      \
+	}
+#define ACK(n)                                                                                     \
+	{                                                                                          \
+		.type = FRAME_ACK, .durable = (n)                                                  \
+	}
+
+TEST(a_receiver_that_lies_is_not_believed)
+{
+	struct liar liars[] = {
+		{ .n = 1, .answers = { WELCOME(1) } },
+		{ .n = 1, .answers = { ACK(0) } },
+		{ .n = 2, .answers = { WELCOME(0), ACK(11) } },
+		{ .n = 2, .answers = { WELCOME(0), WELCOME(0) } },
+		{ .n = 3, .answers = { WELCOME(0), ACK(10), { .type = FRAME_DONE } } },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(liars); i++) {
+		struct err e = ERR_INIT;
+		struct sender s;
+
+		CHECK_OK(sender_init(&s, 0, NULL, STALL, &e), &e);
+		assert_int_equal(tell_liar(&liars[i], &s, &e).end, REMOTE_NEVER);
+		assert_true(e.message[0]);
+		sender_deinit(&s);
+	}
+}
+
+TEST(a_receiver_that_has_lost_something_is_the_end)
+{
+	struct liar l = { .n = 1, .answers = { WELCOME(4) } };
+	struct err e = ERR_INIT;
+	struct sender s;
+
+	CHECK_OK(sender_init(&s, 0, NULL, STALL, &e), &e);
+	s.hashed = s.acknowledged = 5;
+	assert_int_equal(tell_liar(&l, &s, &e).end, REMOTE_NEVER);
+	CHECK_HAS(e.message, "it has lost");
+	sender_deinit(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(frames_where_they_do_not_belong_are_refused),
+		T(a_talk_that_begins_wrongly_is_refused),
+		T(garbage_is_refused),
+		T(nobody_goes_on_with_the_upload_of_another_key),
+		T(an_early_end_needs_no_hash_a_sealed_one_does),
+		T(a_second_connection_takes_the_place_of_the_first),
+		T(other_bytes_than_were_announced_are_no_complete_upload),
+		T(an_end_that_was_refused_does_not_end_the_upload),
+		T(sizes_are_bounded),
+		T(senders_are_bounded),
+		T(silence_ends_a_session),
+		T(a_receiver_that_lies_is_not_believed),
+		T(a_receiver_that_has_lost_something_is_the_end),
+	};
+
+	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
+}
