@@ -3,14 +3,17 @@
  * ramseal verify: every hash of a container, and where it stops being whole.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "agent/capture/pipeline.h"
 #include "agent/capture/sleep_watch.h"
 #include "agent/container/verify.h"
 #include "agent/commands/commands.h"
 #include "agent/container/container.h"
+#include "agent/container/witness.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
+#include "formats/base/bytes.h"
 
 /* The longest path of Linux, and then some for what must be escaped. */
 #define PATH_SHOWN_MAX 8192
@@ -18,12 +21,15 @@
 static enum status verify_run(struct cli *cli, struct err *e);
 
 struct verify_options {
+	const char *witness;
 	bool json;
 	uint64_t threads;
 };
 
 static const struct option_def options[] = {
 	CLI_FLAG(struct verify_options, json, 'j', "json", "print one JSON object per file"),
+	CLI_STRING(struct verify_options, witness, 'w', "witness", "LOG",
+		   "compare with what `ramseal receive` has written to LOG"),
 	CLI_UINT(struct verify_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
 		 COMMAND_THREADS_HELP),
 };
@@ -42,7 +48,11 @@ const struct command command_verify = {
 		 "in the\n"
 		 "container; they do not change the exit code.\n"
 		 "FILE can be '-': a container is read once, from front to back, so it can come\n"
-		 "from a pipe.\n",
+		 "from a pipe.\n"
+		 "With --witness it is also an error if LOG does not know the container with its "
+		 "root. One that was\n"
+		 "received before it was sealed is compared up to where it ended then (not from a "
+		 "pipe).\n",
 	.values_size = sizeof(struct verify_options),
 	.run = verify_run,
 };
@@ -56,9 +66,20 @@ struct verdict {
 	char root[SHA256_HEX_SIZE];
 	json_t *acquisition; /* how that ended; null if nobody knows */
 	bool sealed_later;
+	struct witnessed seen; /* with --witness; `same_root` also if it was a part that it has */
 };
 
-static enum status verify_print_json(const struct verdict *v, struct err *e)
+static json_t *witnessed_json(const struct witnessed *w)
+{
+	if (!w->same_root)
+		return json_null();
+	return json_fields(JSON_FIELDS(field_text("time", w->time), field_text("peer", w->peer),
+				       field_text("root", w->root),
+				       field_u64("whole_bytes", w->whole)));
+}
+
+static enum status verify_print_json(const struct verify_options *o, const struct verdict *v,
+				     struct err *e)
 {
 	const bool whole = v->st != ST_CORRUPT;
 	json_t *doc = json_fields(JSON_FIELDS(
@@ -70,6 +91,11 @@ static enum status verify_print_json(const struct verdict *v, struct err *e)
 		field_i64("exit_code", status_exit_code(v->st)),
 		field_made("acquisition", json_incref(v->acquisition))));
 
+	if (o->witness &&
+	    !json_add_fields(doc, JSON_FIELDS(field_made("witnessed", witnessed_json(&v->seen))))) {
+		json_decref(doc);
+		return err_nomem(e);
+	}
 	return json_print(doc, JSON_COMPACT, e);
 }
 
@@ -95,6 +121,10 @@ static void verify_print_text(const struct verdict *v)
 		printf("; %s", slept);
 	if (v->sealed_later)
 		printf("; sealed later");
+	if (v->seen.same_root) {
+		text_printable(v->seen.time, reason, sizeof(reason));
+		printf("; witnessed %s", reason);
+	}
 	if (v->end.behind)
 		printf("; %" PRIu64 " bytes follow that are no part of it", v->end.behind);
 	putchar('\n');
@@ -130,6 +160,52 @@ static enum status verify_input(const struct cli *cli, struct input *in, struct 
 	return st ? err_add(e, st, "%s", v->path) : ST_OK;
 }
 
+/*
+ * What was received unsealed has other records behind it now, and its root is that of those before
+ * them.
+ */
+static enum status compare_part(struct blob *in, struct witnessed *w, unsigned threads,
+				struct err *e)
+{
+	const uint64_t size = in->size;
+	struct rsz_scan_result end = { 0 };
+	char root[SHA256_HEX_SIZE];
+	enum status st;
+
+	in->size = w->whole;
+	st = container_verify(in, threads, PROGRESS_QUIET, &end, NULL, e);
+	in->size = size;
+	sha256_hex(end.root, root);
+	w->same_root = st == ST_CORRUPT && end.whole == w->whole && !strcmp(root, w->root);
+	return st == ST_CORRUPT ? ST_OK : st;
+}
+
+static enum status find_witness(const struct verify_options *o, struct input *in, struct verdict *v,
+				struct err *e)
+{
+	char id[2 * RSZ_ID_SIZE + 1];
+	enum status st;
+
+	bytes_to_hex(v->end.id, sizeof(v->end.id), id);
+	st = witness_find(o->witness, id, v->root, &v->seen, e);
+	if (!st && v->seen.known && !v->seen.same_root && v->seen.whole < v->end.whole &&
+	    !in->forward)
+		st = compare_part(in->blob, &v->seen, pipeline_threads(o->threads), e);
+	return st;
+}
+
+static enum status judge_witness(const struct verify_options *o, const struct verdict *v,
+				 struct err *e)
+{
+	if (!o->witness || v->seen.same_root)
+		return ST_OK;
+	if (v->seen.known)
+		return err_set(e, ST_CORRUPT,
+			       "%s: %s has seen this container with another root: %s", v->path,
+			       o->witness, v->seen.root);
+	return err_set(e, ST_CORRUPT, "%s: %s has not seen this container", v->path, o->witness);
+}
+
 static enum status verify(const struct cli *cli, const char *path, struct err *e)
 {
 	const struct verify_options *o = cli->values;
@@ -140,9 +216,11 @@ static enum status verify(const struct cli *cli, const char *path, struct err *e
 
 	if (!st)
 		st = verify_input(cli, in, &v, e);
+	if (!st && o->witness)
+		st = find_witness(o, in, &v, e);
 	input_close(in);
 	if (!st && o->json)
-		st = verify_print_json(&v, e);
+		st = verify_print_json(o, &v, e);
 	else if (!st)
 		verify_print_text(&v);
 	json_decref(v.acquisition);
@@ -151,6 +229,9 @@ static enum status verify(const struct cli *cli, const char *path, struct err *e
 	if (v.st == ST_CORRUPT)
 		return err_set(e, v.st, "%s: %s: %.300s", v.path, rsz_end_name(v.end.end),
 			       v.end.reason);
+	st = judge_witness(o, &v, e);
+	if (st)
+		return st;
 	if (v.st)
 		return err_set(e, v.st, "%s: sealed, but incomplete: %.300s", v.path,
 			       v.why.message);
