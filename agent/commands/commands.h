@@ -13,6 +13,9 @@ extern const struct command command_acquire, command_check, command_verify, comm
 	command_export, command_extract, command_extract_file, command_pagefiles, command_context,
 	command_read, command_report, command_seal, command_smear, command_upload,
 	command_completion;
+#ifdef RAMSEAL_NETWORK
+extern const struct command command_receive;
+#endif
 #ifdef _WIN32
 extern const struct command command_driver;
 #else

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal receive: takes containers that `acquire -o tls://` sends, and keeps a log of what it saw
+ * (agent/network/PROTOCOL.md).
+ */
+#include <string.h>
+
+#include "agent/commands/commands.h"
+#include "agent/network/tls_link.h"
+#include "agent/program/log.h"
+#include "agent/receive/own_file.h"
+#include "agent/receive/receiver.h"
+#include "formats/base/os.h"
+
+/* Through with its handshake by then, or gone: whoever has no key holds a place no longer. */
+#define HANDSHAKE_MS 10000
+
+static enum status receive_run(struct cli *cli, struct err *e);
+static enum status parse_listen(const char *text, void *at, struct err *e);
+
+struct receive_options {
+	const char *listen, *key, *new_key, *dir, *log;
+	struct cli_strings senders;
+	bool any_sender, once;
+	uint64_t max_size, max_total, max_senders, idle_s;
+};
+
+static const struct option_def options[] = {
+	CLI_PARSED(struct receive_options, listen, 'l', "listen", "[ADDRESS:]PORT", parse_listen,
+		   "wait for senders there; without ADDRESS on all of this machine's"),
+	CLI_STRING(struct receive_options, key, 'k', "key", "FILE",
+		   "prove with this private key (PEM) who we are"),
+	CLI_STRING(struct receive_options, new_key, 0, "new-key", "FILE",
+		   "make a private key for --key, or for a sender, print its pin, and end"),
+	CLI_STRINGS(struct receive_options, senders, 0, "sender", "PIN",
+		    "take what the sender with this key sends"),
+	CLI_FLAG(struct receive_options, any_sender, 0, "any-sender",
+		 "take what anybody sends who can connect"),
+	CLI_STRING(struct receive_options, dir, 'd', "dir", "DIR", "write the files there"),
+	CLI_STRING(struct receive_options, log, 0, "log", "FILE",
+		   "keep the log there; default: witness.jsonl in --dir"),
+	CLI_SIZE(struct receive_options, max_size, 0, "max-size", "SIZE", 1, INT64_MAX,
+		 "take no more than SIZE of one file"),
+	CLI_SIZE(struct receive_options, max_total, 0, "max-total", "SIZE", 1, INT64_MAX,
+		 "let all files together take no more than SIZE"),
+	CLI_UINT(struct receive_options, max_senders, 0, "max-senders", "N", 1, 256,
+		 "take from N senders at a time"),
+	CLI_UINT(struct receive_options, idle_s, 0, "idle", "SECONDS", 1, 86400,
+		 "hang up on a sender that was silent for so long (it may come back)"),
+	CLI_FLAG(struct receive_options, once, 0, "once", "end when one file is complete"),
+};
+
+const struct command command_receive = {
+	.name = "receive",
+	.summary = "take containers over TLS, check them as they come, and log what was seen",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.notes =
+		"The sender runs `ramseal acquire -o tls://HOST:PORT --pin PIN`, where PIN is what "
+		"this command\n"
+		"prints when it starts. Both ends know each other by these keys alone. A "
+		"connection that breaks\n"
+		"is taken up again where it was, also after either end was killed and this "
+		"command runs again.\n"
+		"Files are named by time and id, and checked as `ramseal verify` does it. The log "
+		"says what came\n"
+		"from whom and when, with its hash and root; `ramseal verify --witness` compares "
+		"it with a file.\n"
+		"SIGINT or SIGTERM ends it; with uploads under way the exit code is 8, and they "
+		"can "
+		"go on later.\n",
+	.values_size = sizeof(struct receive_options),
+	.defaults = &(const struct receive_options){ .dir = ".", .max_senders = 8, .idle_s = 300 },
+	.run = receive_run,
+};
+
+/* All that the callers' threads need of it. */
+struct receiving {
+	const struct receive_options *options;
+	struct tls_key *key;
+	char *pins; /* NULL: any */
+};
+
+static enum status parse_listen(const char *text, void *at, struct err *e)
+{
+	const enum status st = socket_check_address(text, e);
+
+	if (!st)
+		*(const char **)at = text;
+	return st;
+}
+
+static enum status make_key(const char *path, struct err *e)
+{
+	struct secret pem = { 0 };
+	struct tls_key *key = NULL;
+	enum status st = tls_key_make(&key, e);
+
+	if (!st)
+		st = tls_key_pem(key, &pem, e);
+	if (!st && os_exists(path))
+		st = err_set(e, ST_OUTPUT, "%s exists; a key is never replaced", path);
+	if (!st)
+		st = own_file_create(path, pem.text, e);
+	if (!st)
+		printf("%s\n", tls_key_pin(key));
+	secret_wipe(&pem);
+	tls_key_destroy(key);
+	return st;
+}
+
+static enum status read_key(const char *path, struct tls_key **ret, struct err *e)
+{
+	struct secret pem = { 0 };
+	_cleanup_free_ char *from = NULL;
+	enum status st;
+
+	if (asprintf(&from, "@%s", path) < 0)
+		return err_nomem(e);
+	st = secret_read(from, &pem, e);
+	if (!st)
+		st = tls_key_parse(&pem, ret, e);
+	secret_wipe(&pem);
+	return st ? err_add(e, st, "--key") : ST_OK;
+}
+
+static enum status check_options(const struct cli *cli, struct err *e)
+{
+	const struct receive_options *o = cli->values;
+
+	if (!o->listen)
+		return cli_usage(cli, e, "--listen says where to wait for senders");
+	if (!o->key)
+		return cli_usage(cli, e, "--key has to name a private key; --new-key makes one");
+	if (!o->senders.count && !o->any_sender)
+		return cli_usage(cli, e, "--sender says whose files to take (or --any-sender)");
+	if (o->senders.count && o->any_sender)
+		return cli_usage(cli, e, "--sender and --any-sender contradict each other");
+	for (size_t i = 0; i < o->senders.count; i++)
+		if (tls_pin_check(o->senders.at[i], e))
+			return cli_usage(cli, e, "--sender %s", e->message);
+	return ST_OK;
+}
+
+static enum status join_pins(const struct cli_strings *senders, char **ret, struct err *e)
+{
+	char *at;
+
+	if (!senders->count)
+		return ST_OK;
+	*ret = at = malloc(senders->count * PIN_SIZE);
+	if (!at)
+		return err_nomem(e);
+	for (size_t i = 0; i < senders->count; i++)
+		at += sprintf(at, "%s%s", i ? ";" : "", senders->at[i]);
+	return ST_OK;
+}
+
+static enum status accept_tls(void *arg, net_socket s, const struct link_options *o,
+			      struct link **ret, char ret_pin[static UPLOAD_PEER_SIZE],
+			      bool *welcome, struct err *e)
+{
+	const struct receiving *r = arg;
+	const struct tls_options how = {
+		.link = *o,
+		.key = r->key,
+		.handshake_ms = HANDSHAKE_MS,
+	};
+	const enum status st = tls_link_accept(s, &how, ret, ret_pin, e);
+
+	*welcome = !st && (!r->pins || tls_pin_is_among(ret_pin, r->pins));
+	return st;
+}
+
+static void tell_ready(void *arg, const char *address)
+{
+	const struct receiving *r = arg;
+
+	log_result_with(
+		JSON_FIELDS(field_text("address", address), field_text("pin", tls_key_pin(r->key)),
+			    field_text("dir", r->options->dir)),
+		"receive-ready", "waits at %s; its pin is %s", address, tls_key_pin(r->key));
+}
+
+static enum status run(struct receiving *r, struct err *e)
+{
+	const struct receive_options *o = r->options;
+	enum status st = read_key(o->key, &r->key, e);
+
+	if (!st)
+		st = join_pins(&o->senders, &r->pins, e);
+	if (st)
+		return st;
+	return receiver_run(
+		&(struct receiver_options){
+			.listen = o->listen,
+			.store = { .dir = o->dir,
+				   .log = o->log,
+				   .max_size = o->max_size,
+				   .max_total = o->max_total,
+				   .max_senders = (unsigned)o->max_senders },
+			.idle_s = (unsigned)o->idle_s,
+			.once = o->once,
+			.accept = accept_tls,
+			.ready = tell_ready,
+			.arg = r,
+		},
+		e);
+}
+
+static enum status receive_run(struct cli *cli, struct err *e)
+{
+	struct receiving r = { .options = cli->values };
+	enum status st;
+
+	if (r.options->new_key)
+		return make_key(r.options->new_key, e);
+	st = check_options(cli, e);
+	if (!st)
+		st = run(&r, e);
+	tls_key_destroy(r.key);
+	free(r.pins);
+	return st;
+}

@@ -1,0 +1,540 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+`ramseal receive` and senders over the loopback, through a proxy that breaks the connection: what arrives is,
+byte for byte, what was sent, whatever is cut, stopped or killed on the way.
+Usage: test_receive.py RAMSEAL SEND_FILE [TEST...]
+"""
+import contextlib
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from fault_proxy import FaultProxy  # noqa: E402
+
+RAMSEAL = os.path.abspath(sys.argv.pop(1))
+SEND_FILE = os.path.abspath(sys.argv.pop(1))
+CUTS = int(os.environ.get('RAMSEAL_TEST_CUTS', '12'))
+KILLS = int(os.environ.get('RAMSEAL_TEST_KILLS', '4'))
+SMALL = 'sim:desktop,ram=64M,allocated=20M,resident=10M,trimmed=5M,others=5M,processes=3,cache=2M'
+# A sample sends the beginning of a container; `long` the whole.
+LARGE = 10 << 20 if CUTS < 100 else None
+WAIT = 120
+
+
+def run(*args, **more):
+    return subprocess.run([str(a) for a in args], capture_output=True, timeout=300, **more)
+
+
+def new_key(path):
+    done = run(RAMSEAL, 'receive', '--new-key', path)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode().strip()
+
+
+def wait_for(what):
+    until = time.monotonic() + WAIT
+    while not (ret := what()):
+        if time.monotonic() > until:
+            raise AssertionError('nothing happened')
+        time.sleep(0.02)
+    return ret
+
+
+class Receiver:
+    """Its lines of JSON are in `lines`."""
+
+    def __init__(self, at, key, senders, *args, listen='127.0.0.1:0'):
+        senders = [a for pin in senders for a in ('--sender', pin)] if senders else ['--any-sender']
+        self.lines, self.err = [], []
+        self.process = subprocess.Popen(
+            [RAMSEAL, 'receive', '--log-json', '--listen', listen, '--key', str(key), '--dir', str(at),
+             *senders, *args], stderr=subprocess.PIPE, text=True)
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+        wait_for(lambda: self.lines or self.process.poll() is not None)
+        if not self.lines or 'pin' not in self.lines[0]:
+            raise AssertionError(self.lines)
+        self.pin = self.lines[0]['pin']
+        self.port = int(self.lines[0]['address'].rsplit(':', 1)[1])
+
+    def read(self):
+        for line in self.process.stderr:
+            self.lines.append(json.loads(line))
+
+    def events(self, name):
+        return [line for line in self.lines if line['event'] == name]
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.reader.join()
+        self.process.stderr.close()
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        self.process.wait(WAIT)
+        self.end()
+        return self.process.returncode
+
+
+class Case(unittest.TestCase):
+    level, end = '1', 'sealed'
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
+        cls.addClassCleanup(folder.cleanup)
+        cls.base = Path(folder.name)
+        cls.container = cls.base / 'a.rsz'
+        done = run(RAMSEAL, 'acquire', '-q', '-s', SMALL, '--level', cls.level, '-t1', '-o', cls.container)
+        assert done.returncode == 0, done.stderr
+        cls.bytes = cls.container.read_bytes()
+        if cls.level == 'store' and LARGE:
+            cls.bytes = cls.bytes[:LARGE]
+            cls.container.write_bytes(cls.bytes)
+            cls.end = 'early'
+        cls.pins = {name: new_key(cls.base / name) for name in ('receiver', 'sender', 'other')}
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
+        self.addCleanup(folder.cleanup)
+        self.at = Path(folder.name)
+
+    def receiver(self, *args, senders=('sender',), **more):
+        ret = Receiver(self.at, self.base / 'receiver', [self.pins[s] for s in senders], *args, **more)
+        self.addCleanup(ret.end)
+        return ret
+
+    def proxy(self, port, **how):
+        ret = FaultProxy(port)
+        self.addCleanup(ret.close)
+        for name, value in how.items():
+            setattr(ret, name, value)
+        return ret
+
+    def sender(self, port, file=None, key='sender', pin='receiver', end=None):
+        ret = subprocess.Popen(
+            [SEND_FILE, f'tls://127.0.0.1:{port}', self.pins[pin],
+             str(self.base / key) if key else '-', str(file or self.container), end or self.end],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+        def end_it():
+            if ret.poll() is None:
+                ret.kill()
+            ret.communicate()
+        self.addCleanup(end_it)
+        return ret
+
+    def finish(self, sender):
+        """How often it had to try again."""
+        out, err = sender.communicate(timeout=300)
+        self.assertEqual((sender.returncode, err), (0, ''))
+        return int(out)
+
+    def refused(self, *args, **more):
+        sender = self.sender(*args, **more)
+        err = sender.communicate(timeout=300)[1]
+        self.assertEqual(sender.returncode, 1)
+        self.assertEqual(err.count('\n'), 1)
+        return err
+
+    def log(self, event):
+        lines = (self.at / 'witness.jsonl').read_text().splitlines()
+        return [line for line in map(json.loads, lines) if line['event'] == event]
+
+    def arrived(self, count=1, bytes_=None):
+        """As they were sent, checked, logged, and nothing else is there."""
+        files = sorted(self.at.glob('*.rsz'))
+        self.assertEqual(len(files), count)
+        for file in files:
+            self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+            self.assertTrue(file.read_bytes() == (bytes_ or self.bytes), 'other bytes')
+        self.assertEqual(sorted(line['file'] for line in self.log('complete')),
+                         [file.name for file in files])
+        self.assertEqual(len(list(self.at.iterdir())), count + 1)
+        return files
+
+
+class Whole(Case):
+    def test_arrives_and_is_witnessed(self):
+        receiver = self.receiver('--once')
+        self.assertEqual(self.finish(self.sender(receiver.port)), 0)
+        self.assertEqual(receiver.process.wait(WAIT), 0)
+        file, = self.arrived()
+        line, = self.log('complete')
+        self.assertEqual((line['verified'], line['sealed'], line['peer'], line['bytes']),
+                         ('sealed', True, self.pins['sender'], len(self.bytes)))
+        verify = json.loads(run(RAMSEAL, 'verify', '--json', file).stdout)
+        self.assertEqual(line['root'], verify['root'])
+        self.assertEqual(bytes.fromhex(line['container']), self.bytes[16:32])
+
+    def test_several_at_once(self):
+        receiver = self.receiver(senders=('sender', 'other'))
+        senders = [self.sender(receiver.port, key=('sender', 'other')[i % 2]) for i in range(5)]
+        for sender in senders:
+            self.finish(sender)
+        self.arrived(5)
+        self.assertEqual(receiver.stop(), 0)
+
+    def test_early_end_can_be_sealed_later(self):
+        short = self.base / 'short'
+        short.write_bytes(self.bytes[:-1000])
+        receiver = self.receiver()
+        self.finish(self.sender(receiver.port, short, end='early'))
+        file, = self.arrived(bytes_=self.bytes[:-1000])
+        self.assertEqual(self.log('complete')[0]['verified'], 'cut off')
+        self.assertEqual(run(RAMSEAL, 'seal', file).returncode, 0)
+        self.assertEqual(run(RAMSEAL, 'verify', file).returncode, 0)
+
+    def test_names_of_senders_are_no_paths(self):
+        receiver = self.receiver()
+        sender = subprocess.run(
+            [SEND_FILE, f'tls://127.0.0.1:{receiver.port}/../../../tmp/x\x1b[31m', self.pins['receiver'],
+             str(self.base / 'sender'), str(self.container), 'sealed'], capture_output=True)
+        self.assertEqual(sender.returncode, 0, sender.stderr)
+        self.arrived()
+        self.assertEqual(self.log('complete')[0]['name'], '../../../tmp/x\x1b[31m')
+        self.assertNotIn(b'\x1b', (self.at / 'witness.jsonl').read_bytes())
+
+
+class Witness(Case):
+    def verify(self, file, *args):
+        return run(RAMSEAL, 'verify', *args, '--witness', self.at / 'witness.jsonl', file)
+
+    def receive(self, file, end='sealed'):
+        receiver = self.receiver('--once')
+        self.finish(self.sender(receiver.port, file, end=end))
+        receiver.process.wait(WAIT)
+        return next(self.at.glob('*.rsz'))
+
+    def test_log_is_held_against_a_container(self):
+        file = self.receive(self.container)
+        done = self.verify(self.container)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b'; witnessed 20', done.stdout)
+        told = json.loads(self.verify(file, '--json').stdout)['witnessed']
+        self.assertEqual(told['peer'], self.pins['sender'])
+        # A container that was made again has the same bytes, another one has not.
+        other = self.base / 'other.rsz'
+        self.assertEqual(run(RAMSEAL, 'acquire', '-q', '-s', SMALL + ',seed=2', '-o', other).returncode, 0)
+        done = self.verify(other)
+        self.assertEqual(done.returncode, 7)
+        self.assertIn(b'has not seen this container', done.stderr)
+        self.assertIsNone(json.loads(self.verify(other, '--json').stdout)['witnessed'])
+
+    def test_another_root_is_told(self):
+        self.receive(self.container)
+        log = self.at / 'witness.jsonl'
+        text = log.read_text()
+        root = self.log('complete')[0]['root']
+        log.write_text(text.replace(root, root[::-1]))
+        done = self.verify(self.container)
+        self.assertEqual(done.returncode, 7)
+        self.assertIn(b'with another root', done.stderr)
+
+    def test_received_unsealed_and_sealed_later(self):
+        short = self.base / 'short'
+        short.write_bytes(self.bytes[:-1000])
+        file = self.receive(short, end='early')
+        self.assertEqual(run(RAMSEAL, 'seal', file).returncode, 0)
+        done = self.verify(file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b'; witnessed', done.stdout)
+
+    def test_what_is_no_log(self):
+        done = run(RAMSEAL, 'verify', '--witness', __file__, self.container)
+        self.assertEqual((done.returncode, done.stderr.count(b'\n')), (9, 1))
+        self.assertIn(b'is no log of ramseal receive', done.stderr)
+
+
+class Broken(Case):
+    level = 'store'
+
+    def test_random_cuts(self):
+        receiver = self.receiver()
+        proxy = self.proxy(receiver.port, cuts=CUTS)
+        again = self.finish(self.sender(proxy.port))
+        self.assertEqual(proxy.made, CUTS)
+        self.assertGreaterEqual(again, CUTS - 1)  # one may have come behind DONE
+        self.arrived()
+        self.assertEqual(len(self.log('began')), 1)
+
+    def test_cuts_of_several_at_once(self):
+        receiver = self.receiver('--max-senders', '3')
+        proxy = self.proxy(receiver.port, cuts=CUTS)
+        senders = [self.sender(proxy.port) for _ in range(3)]
+        for sender in senders:
+            self.finish(sender)
+        self.arrived(3)
+
+    def test_receiver_is_killed(self):
+        receiver = self.receiver()
+        proxy = self.proxy(receiver.port, rate=4 << 20)
+        sender = self.sender(proxy.port)
+        for _ in range(KILLS):
+            before = proxy.passed
+            wait_for(lambda: proxy.passed > before + (1 << 20) or sender.poll() is not None)
+            receiver.end()
+            receiver = self.receiver(listen=f'127.0.0.1:{receiver.port}')
+        proxy.rate = 0
+        self.finish(sender)
+        self.arrived()
+        self.assertEqual(len(self.log('began')), 1)
+
+    def test_sender_is_killed(self):
+        receiver = self.receiver()
+        proxy = self.proxy(receiver.port, rate=4 << 20)
+        sender = self.sender(proxy.port)
+        wait_for(lambda: proxy.passed > 3 << 20)
+        sender.kill()
+        wait_for(lambda: self.log('broke_off'))
+        partial, = self.at.glob('*.partial')
+        kept = partial.read_bytes()
+        self.assertEqual(kept, self.bytes[:len(kept)])
+        self.assertEqual(self.log('broke_off')[0]['bytes'], len(kept))
+        self.assertEqual(run(RAMSEAL, 'verify', partial).returncode, 7)
+        # It may come back: nobody seals it under the receiver.
+        self.assertEqual(run(RAMSEAL, 'seal', partial).returncode, 6)
+        self.assertEqual(receiver.stop(), 0)
+        self.assertEqual(run(RAMSEAL, 'seal', partial).returncode, 0)
+        self.assertEqual(run(RAMSEAL, 'verify', str(partial)[:-len('.partial')]).returncode, 10)
+
+    def test_receiver_is_told_to_stop(self):
+        receiver = self.receiver()
+        proxy = self.proxy(receiver.port, rate=4 << 20)
+        sender = self.sender(proxy.port)
+        wait_for(lambda: proxy.passed > 3 << 20)
+        self.assertEqual(receiver.stop(), 8)
+        receiver = self.receiver(listen=f'127.0.0.1:{receiver.port}')
+        proxy.rate = 0
+        self.finish(sender)
+        self.arrived()
+
+    def test_a_second_receiver_has_no_place(self):
+        self.receiver()
+        done = run(RAMSEAL, 'receive', '--listen', '127.0.0.1:0', '--key', self.base / 'receiver',
+                   '--any-sender', '--dir', self.at)
+        self.assertEqual(done.returncode, 6)
+        self.assertIn(b'witness.jsonl: another process', done.stderr)
+
+
+class Acquire(Case):
+    """The program itself as the sender: the simulated machine makes the same container each time."""
+    level = 'store'
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.whole = cls.base / 'whole.rsz'
+        done = run(RAMSEAL, 'acquire', '-q', '-s', SMALL, '--level', 'store', '-t1', '-o', cls.whole)
+        assert done.returncode == 0, done.stderr
+
+    def acquire(self, port):
+        ret = subprocess.Popen(
+            [RAMSEAL, 'acquire', '-q', '-s', SMALL, '--level', 'store', '-t1',
+             '-o', f'tls://127.0.0.1:{port}', '--pin', self.pins['receiver'],
+             '--client-key', f'@{self.base}/sender'], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(ret.communicate)
+        self.addCleanup(ret.kill)
+        return ret
+
+    def is_the_local_one(self, process):
+        err = process.communicate(timeout=300)[1]
+        self.assertEqual(process.returncode, 0, err)
+        self.arrived(bytes_=self.whole.read_bytes())
+        self.assertEqual(self.log('complete')[0]['verified'], 'sealed')
+
+    def test_cuts(self):
+        receiver = self.receiver()
+        proxy = self.proxy(receiver.port, cuts=3)
+        self.is_the_local_one(self.acquire(proxy.port))
+        self.assertEqual(proxy.made, 3)
+
+    def test_receiver_is_killed(self):
+        receiver = self.receiver()
+        proxy = self.proxy(receiver.port, rate=20 << 20)
+        process = self.acquire(proxy.port)
+        wait_for(lambda: proxy.passed > 5 << 20)
+        receiver.end()
+        receiver = self.receiver(listen=f'127.0.0.1:{receiver.port}')
+        proxy.rate = 0
+        self.is_the_local_one(process)
+        self.assertEqual(len(self.log('began')), 1)
+
+    def test_stopped_early(self):
+        """What was read until the signal is sealed, as in a file."""
+        receiver = self.receiver()
+        proxy = self.proxy(receiver.port, rate=4 << 20)
+        process = self.acquire(proxy.port)
+        wait_for(lambda: proxy.passed > 2 << 20)
+        process.send_signal(signal.SIGTERM)
+        proxy.rate = 0
+        process.communicate(timeout=300)
+        self.assertIn(process.returncode, (0, 8))
+        line, = self.log('complete')
+        self.assertEqual((line['sealed'], line['verified']), (True, 'sealed'))
+        self.assertEqual(run(RAMSEAL, 'verify', self.at / line['file']).returncode,
+                         0 if process.returncode == 0 else 10)
+
+
+class Strangers(Case):
+    """Who is not expected gets nowhere, and the receiver goes on."""
+
+    def setUp(self):
+        super().setUp()
+        self.one = self.receiver()
+
+    def tearDown(self):
+        self.finish(self.sender(self.one.port))
+        self.arrived()
+        self.assertEqual(self.one.stop(), 0)
+
+    def nothing_came(self):
+        self.assertEqual([p.name for p in self.at.iterdir()], ['witness.jsonl'])
+        self.assertEqual((self.at / 'witness.jsonl').read_bytes(), b'')
+
+    def test_keys(self):
+        self.assertIn("does not know this sender's key (ours is " + self.pins['other'],
+                      self.refused(self.one.port, key='other'))
+        self.assertIn('--client-key', self.refused(self.one.port, key=None))
+        self.assertIn('another key is there than was expected: ' + self.pins['receiver'],
+                      self.refused(self.one.port, pin='sender'))
+        self.nothing_came()
+        self.assertIn(self.pins['other'],
+                      ' '.join(line['message'] for line in self.one.events('receive-caller')))
+
+    def connect(self, version, key=None):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        context.minimum_version = context.maximum_version = version
+        if key:
+            pem = self.base / f'{key}.pem'
+            done = run('openssl', 'req', '-x509', '-new', '-key', self.base / key, '-subj', '/CN=x',
+                       '-days', '1', '-out', pem)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            context.load_cert_chain(pem, self.base / key)
+        return context.wrap_socket(socket.create_connection(('127.0.0.1', self.one.port), timeout=30))
+
+    def test_tls_1_2(self):
+        with self.assertRaises(ssl.SSLError):
+            self.connect(ssl.TLSVersion.TLSv1_2)
+        self.nothing_came()
+
+    def test_without_a_key(self):
+        with contextlib.suppress(OSError), self.connect(ssl.TLSVersion.TLSv1_3) as s:
+            s.sendall(b'ramseal')
+            self.assertEqual(s.recv(100), b'')
+        self.nothing_came()
+
+    def test_openssl_with_the_key(self):
+        """An independent client is understood, and its certificate is the key alone."""
+        with self.connect(ssl.TLSVersion.TLSv1_3, 'sender') as s:
+            s.sendall(b'GET / HTTP/1.1\r\n\r\n')
+            answer = s.recv(1000)
+        self.assertEqual(answer[:4], b'\x08\0\0\0')
+        self.assertIn(b'no frame', answer)
+        self.nothing_came()
+
+    def test_openssl_with_another_key(self):
+        with self.connect(ssl.TLSVersion.TLSv1_3, 'other') as s:
+            answer = s.recv(1000)
+        self.assertEqual(answer[:4], b'\x08\0\0\0')
+        self.assertEqual(answer[8], 13)
+        self.nothing_came()
+
+    def test_garbage(self):
+        for garbage in (b'', b'GET / HTTP/1.1\r\n\r\n', os.urandom(5000), b'\x16\x03\x01\xff\xff' * 1000):
+            with contextlib.suppress(OSError):
+                with socket.create_connection(('127.0.0.1', self.one.port), timeout=30) as s:
+                    s.sendall(garbage)
+                    s.shutdown(socket.SHUT_WR)
+                    while s.recv(1000):
+                        pass
+        self.nothing_came()
+
+
+class Limits(Case):
+    def test_largest_file(self):
+        receiver = self.receiver('--max-size', '64K')
+        self.assertIn('its --max-size is 65536 bytes', self.refused(receiver.port))
+        partial, = self.at.glob('*.partial')
+        self.assertLessEqual(partial.stat().st_size, 65536)
+
+    def test_any_sender(self):
+        receiver = self.receiver(senders=())
+        self.finish(self.sender(receiver.port, key=None))
+        self.arrived()
+
+    @unittest.skipUnless(os.geteuid() == 0, 'needs root, to mount a small disk')
+    def test_full_disk(self):
+        done = run('mount', '-t', 'tmpfs', '-o', 'size=1m', 'none', self.at)
+        if done.returncode:
+            self.skipTest('cannot mount here')
+        self.addCleanup(run, 'umount', '-l', self.at)
+        filler = self.at / 'filler'
+        filler.write_bytes(bytes(512 << 10))
+        receiver = self.receiver()
+        sender = self.sender(receiver.port)
+        wait_for(lambda: receiver.events('receive-refused'))
+        self.assertIn('disk is full', receiver.events('receive-refused')[0]['message'])
+        self.assertEqual(run('mount', '-o', 'remount,size=64m', self.at).returncode, 0)
+        self.finish(sender)
+        filler.unlink()
+        self.arrived()
+
+
+class Usage(Case):
+    def wrong(self, *args, code=2):
+        done = run(RAMSEAL, 'receive', *args)
+        self.assertEqual((done.returncode, done.stderr.count(b'\n')), (code, 1), done.stderr)
+        return done.stderr.decode()
+
+    def test_wrong_command_lines(self):
+        key = ('--key', self.base / 'receiver')
+        self.assertIn('--listen', self.wrong(*key, '--any-sender'))
+        self.assertIn('--key', self.wrong('-l', '1', '--any-sender'))
+        self.assertIn('--sender', self.wrong('-l', '1', *key))
+        self.assertIn('takes sha256//', self.wrong('-l', '1', *key, '--sender', 'sha256//AAAA'))
+        self.assertIn('takes PORT', self.wrong('-l', 'localhost:1', *key, '--any-sender'))
+        self.assertIn('no private key', self.wrong('-l', '1', '--key', __file__[:-len('test_receive.py')] + 'meson.build', '--any-sender'))
+        self.wrong('-l', '127.0.0.1:0', *key, '--any-sender', '--dir', self.at / 'none', code=6)
+
+    def test_keys_are_not_replaced(self):
+        before = (self.base / 'other').read_bytes()
+        self.assertIn('exists', self.wrong('--new-key', self.base / 'other', code=6))
+        self.assertEqual((self.base / 'other').read_bytes(), before)
+        self.assertEqual((self.base / 'other').stat().st_mode & 0o777, 0o600)
+
+    def test_pins_are_those_of_openssl(self):
+        done = run('sh', '-c', f'openssl pkey -in {self.base}/other -pubout -outform der | '
+                   'openssl dgst -sha256 -binary | base64')
+        self.assertEqual('sha256//' + done.stdout.decode().strip(), self.pins['other'])
+
+    def test_keys_of_openssl(self):
+        for name, how in (('ec', ('-algorithm', 'EC', '-pkeyopt', 'ec_paramgen_curve:P-384')),
+                          ('rsa', ('-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:2048'))):
+            done = run('openssl', 'genpkey', *how, '-out', self.base / name)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            receiver = Receiver(self.at, self.base / name, [self.pins['sender']], '--once')
+            self.pins[name] = receiver.pin
+            self.finish(self.sender(receiver.port, pin=name))
+            self.assertEqual(receiver.process.wait(WAIT), 0)
+            receiver.end()
+        self.arrived(2)
+
+
+if __name__ == '__main__':
+    unittest.main()
