@@ -3,12 +3,14 @@
  * ramseal export: a stream of pages in a format that other tools read.
  */
 #include "agent/commands/commands.h"
+#include "agent/container/identities.h"
 #include "agent/image/export.h"
 #include "formats/raw.h"
 
 static enum status export_run(struct cli *cli, struct err *e);
 
 struct export_options {
+	struct identity_options identity;
 	struct image_options image;
 	const char *output;
 	const char *stream;
@@ -32,6 +34,7 @@ static const struct option_def options[] = {
 		   "e01: compression, store or 1..12; default: 1", .choices = level_choices),
 	CLI_UINT(struct export_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
 		 COMMAND_THREADS_HELP),
+	CLI_GROUP(struct export_options, identity, &identity_option_group),
 	CLI_FLAG(struct export_options, force, 'f', "force", COMMAND_FORCE_HELP),
 };
 
@@ -50,6 +53,7 @@ const struct command command_export = {
 static enum status export_run(struct cli *cli, struct err *e)
 {
 	const struct export_options *o = cli->values;
+	_cleanup_identities_ struct age_identities *x = NULL;
 	struct container in;
 	const struct export_plan plan = {
 		.cli = cli,
@@ -69,7 +73,9 @@ static enum status export_run(struct cli *cli, struct err *e)
 		return cli_usage(cli, e, "needs --output FILE");
 	if (cli_given(cli, "level") && !o->image.format->compresses)
 		return cli_usage(cli, e, "--level needs --format e01");
-	st = container_open(cli->operands[0], &in, e);
+	st = identities_load(&o->identity, &x, e);
+	if (!st)
+		st = container_open(cli->operands[0], x, &in, e);
 	if (st)
 		return st;
 	st = export_stream(&plan, e);

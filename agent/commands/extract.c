@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
+#include "agent/container/identities.h"
 #include "agent/image/export.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
@@ -15,6 +16,7 @@
 static enum status extract_run(struct cli *cli, struct err *e);
 
 struct extract_options {
+	struct identity_options identity;
 	struct image_options image;
 	const char *output;
 	const char *stream;
@@ -30,6 +32,7 @@ static const struct option_def options[] = {
 	CLI_GROUP(struct extract_options, image, &image_option_group),
 	CLI_UINT(struct extract_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
 		 COMMAND_THREADS_HELP),
+	CLI_GROUP(struct extract_options, identity, &identity_option_group),
 	CLI_FLAG(struct extract_options, force, 'f', "force", COMMAND_FORCE_HELP),
 };
 
@@ -193,6 +196,7 @@ static void list_streams(const struct container *in)
 static enum status extract_run(struct cli *cli, struct err *e)
 {
 	const struct extract_options *o = cli->values;
+	_cleanup_identities_ struct age_identities *x = NULL;
 	struct container in;
 	uint32_t stream = 0;
 	enum status st;
@@ -201,7 +205,9 @@ static enum status extract_run(struct cli *cli, struct err *e)
 		return cli_usage(cli, e, "needs --stream NAME; extract FILE alone lists them");
 	if (o->stream && !o->output)
 		return cli_usage(cli, e, "needs --output FILE");
-	st = container_open(cli->operands[0], &in, e);
+	st = identities_load(&o->identity, &x, e);
+	if (!st)
+		st = container_open(cli->operands[0], x, &in, e);
 	if (st)
 		return st;
 	if (!o->stream) {

@@ -9,6 +9,7 @@
 #include "agent/capture/tally.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/info_machine.h"
+#include "agent/container/identities.h"
 #include "agent/container/sums.h"
 #include "agent/host/process_names.h"
 #include "agent/image/image_pass.h"
@@ -21,11 +22,13 @@
 static enum status info_run(struct cli *cli, struct err *e);
 
 struct info_options {
+	struct identity_options identity;
 	bool json;
 };
 
 static const struct option_def options[] = {
 	CLI_FLAG(struct info_options, json, 'j', "json", "print one JSON object"),
+	CLI_GROUP(struct info_options, identity, &identity_option_group),
 };
 
 const struct command command_info = {
@@ -432,10 +435,14 @@ static enum status print_info(struct cli *cli, struct smear_input *in,
 
 static enum status info_run(struct cli *cli, struct err *e)
 {
+	const struct info_options *o = cli->values;
+	_cleanup_identities_ struct age_identities *x = NULL;
 	struct container_sums sums = { 0 };
 	struct smear_input in;
-	enum status st = smear_input_open_outline(cli->operands[0], &in, e);
+	enum status st = identities_load(&o->identity, &x, e);
 
+	if (!st)
+		st = smear_input_open_outline(cli->operands[0], x, &in, e);
 	if (st)
 		return st;
 	st = container_sums(&in.container, NULL, NULL, &sums, e);

@@ -8,6 +8,7 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/read_captures.h"
 #include "agent/container/container.h"
+#include "agent/container/identities.h"
 #include "agent/container/manifest_read.h"
 #include "agent/image/image_out.h"
 #include "agent/program/interrupt.h"
@@ -20,6 +21,7 @@
 static enum status read_run(struct cli *cli, struct err *e);
 
 struct read_options {
+	struct identity_options identity;
 	uint64_t pid;
 	uint64_t dtb;
 	uint64_t va;
@@ -72,6 +74,7 @@ static const struct option_def options[] = {
 		"write the bytes to FILE, or '-' for stdout; default: print them in hexadecimal"),
 	CLI_PARSED(struct read_options, fill, 0, "fill", "HEX", image_parse_fill,
 		   "1 to 16 bytes that fill pages without content; default: a text that says so"),
+	CLI_GROUP(struct read_options, identity, &identity_option_group),
 	CLI_FLAG(struct read_options, json, 'j', "json",
 		 "print one JSON object per page, and no bytes"),
 	CLI_FLAG(struct read_options, force, 'f', "force", COMMAND_FORCE_HELP),
@@ -107,6 +110,7 @@ const struct command command_read = {
 struct read_request {
 	const struct read_options *o;
 	const char *path;
+	const struct age_identities *identities; /* NULL: none */
 	enum copy copy;
 	struct fill_pattern fill;
 	uint64_t first; /* the bytes that were asked for */
@@ -499,7 +503,7 @@ static enum status read_container(struct cli *cli, struct read_request *r, struc
 		.dtb = r->o->dtb,
 	};
 	struct smear_input in;
-	enum status st = smear_input_open(r->path, &in, e);
+	enum status st = smear_input_open(r->path, r->identities, &in, e);
 
 	if (st)
 		return st;
@@ -519,6 +523,7 @@ static enum status read_physical(const struct read_request *r, struct err *e)
 {
 	const struct captures_request request = {
 		.path = r->path,
+		.identities = r->identities,
 		.pa = r->o->pa,
 		.number = r->o->capture,
 		.out = r->out,
@@ -533,6 +538,7 @@ static enum status read_physical(const struct read_request *r, struct err *e)
 static enum status read_run(struct cli *cli, struct err *e)
 {
 	const struct read_options *o = cli->values;
+	_cleanup_identities_ struct age_identities *x = NULL;
 	const uint64_t length = o->length ? o->length : PAGE_SIZE;
 	struct read_request r = {
 		.o = o,
@@ -546,6 +552,9 @@ static enum status read_run(struct cli *cli, struct err *e)
 	};
 	enum status st = check_read_options(cli, &r, e);
 
+	if (!st)
+		st = identities_load(&o->identity, &x, e);
+	r.identities = x;
 	if (!st)
 		st = open_read_output(&r, e);
 	if (!st && cli_given(cli, "pa"))

@@ -128,7 +128,7 @@ static enum status open_page(struct telling *t, struct err *e)
 enum status read_captures(const struct captures_request *r, struct err *e)
 {
 	struct telling t = { .r = r };
-	enum status st = container_open(r->path, &t.c, e);
+	enum status st = container_open(r->path, r->identities, &t.c, e);
 
 	if (st)
 		return st;

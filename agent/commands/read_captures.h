@@ -11,8 +11,9 @@
 #include "agent/output/output.h"
 
 struct captures_request {
-	const char *path;   /* of the container */
-	uint64_t pa;        /* any byte of the page */
+	const char *path;                        /* of the container */
+	const struct age_identities *identities; /* NULL: none */
+	uint64_t pa;                             /* any byte of the page */
 	uint64_t number;    /* of the capture for `out`, from 1 on; 0: the newest */
 	struct output *out; /* NULL: they are only told */
 	bool json;          /* one object for each */

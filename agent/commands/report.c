@@ -6,6 +6,7 @@
 
 #include "agent/capture/pipeline.h"
 #include "agent/commands/commands.h"
+#include "agent/container/identities.h"
 #include "agent/output/output.h"
 #include "agent/report/page.h"
 
@@ -15,6 +16,7 @@
 static enum status report_run(struct cli *cli, struct err *e);
 
 struct report_options {
+	struct identity_options identity;
 	const char *output;
 	const struct page_figure *figure;
 	struct cli_strings labels;
@@ -50,6 +52,7 @@ static const struct option_def options[] = {
 		 "do not check every hash of the containers; the page says so"),
 	CLI_UINT(struct report_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
 		 COMMAND_THREADS_HELP),
+	CLI_GROUP(struct report_options, identity, &identity_option_group),
 	CLI_FLAG(struct report_options, force, 'f', "force", COMMAND_FORCE_HELP),
 };
 
@@ -92,11 +95,13 @@ static const char *base_name_of(const char *path)
 static enum status load_runs(const struct cli *cli, struct report_run *runs, struct err *e)
 {
 	const struct report_options *o = cli->values;
-	enum status st = ST_OK;
+	_cleanup_identities_ struct age_identities *x = NULL;
+	enum status st = identities_load(&o->identity, &x, e);
 
 	for (size_t i = 0; i < cli->n_operands && !st; i++) {
 		const char *path = cli->operands[i];
 		const struct run_plan plan = {
+			.identities = x,
 			.path = path,
 			.label = i < o->labels.count ? o->labels.at[i] : base_name_of(path),
 			.check = !o->no_verify && !o->figure,

@@ -3,6 +3,7 @@
  * ramseal smear: how far the page tables and the pages of a container belong together.
  */
 #include "agent/commands/commands.h"
+#include "agent/container/identities.h"
 #include "agent/program/json.h"
 #include "agent/smear/input.h"
 #include "agent/smear/print.h"
@@ -10,6 +11,7 @@
 static enum status smear_run(struct cli *cli, struct err *e);
 
 struct smear_options {
+	struct identity_options identity;
 	bool json;
 	bool csv;
 	uint64_t pid;
@@ -21,6 +23,7 @@ static const struct option_def options[] = {
 		 "print a row for each process and pair of states"),
 	CLI_UINT(struct smear_options, pid, 'p', "mappings", "PID", 0, UINT32_MAX,
 		 "print a row for each mapping of that process; with --json, an object"),
+	CLI_GROUP(struct smear_options, identity, &identity_option_group),
 };
 
 const struct command command_smear = {
@@ -126,12 +129,15 @@ static enum status smear_run(struct cli *cli, struct err *e)
 	const struct smear_options *o = cli->values;
 	const bool mappings = cli_given(cli, "mappings");
 	const char *path = cli->operands[0];
+	_cleanup_identities_ struct age_identities *x = NULL;
 	struct smear_input in;
 	enum status st;
 
 	if (o->csv && (o->json || mappings))
 		return err_set(e, ST_USAGE, "--csv cannot be combined with --json or --mappings");
-	st = smear_input_open(path, &in, e);
+	st = identities_load(&o->identity, &x, e);
+	if (!st)
+		st = smear_input_open(path, x, &in, e);
 	if (st)
 		return st;
 	st = measure(o, &in, path, mappings, e);

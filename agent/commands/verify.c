@@ -10,6 +10,7 @@
 #include "agent/container/verify.h"
 #include "agent/commands/commands.h"
 #include "agent/container/container.h"
+#include "agent/container/identities.h"
 #include "agent/container/witness.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
@@ -21,6 +22,7 @@
 static enum status verify_run(struct cli *cli, struct err *e);
 
 struct verify_options {
+	struct identity_options identity;
 	const char *witness;
 	bool json;
 	uint64_t threads;
@@ -32,6 +34,7 @@ static const struct option_def options[] = {
 		   "compare with what `ramseal receive` has written to LOG"),
 	CLI_UINT(struct verify_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
 		 COMMAND_THREADS_HELP),
+	CLI_GROUP(struct verify_options, identity, &identity_option_group),
 };
 
 const struct command command_verify = {
@@ -206,13 +209,14 @@ static enum status judge_witness(const struct verify_options *o, const struct ve
 	return err_set(e, ST_CORRUPT, "%s: %s has not seen this container", v->path, o->witness);
 }
 
-static enum status verify(const struct cli *cli, const char *path, struct err *e)
+static enum status verify(const struct cli *cli, const char *path, const struct age_identities *x,
+			  struct err *e)
 {
 	const struct verify_options *o = cli->values;
 	struct verdict v = { .path = input_name(path) };
+	const struct input_options how = { .path = path, .forward = true, .identities = x };
 	struct input *in = NULL;
-	enum status st =
-		input_open(&(struct input_options){ .path = path, .forward = true }, &in, e);
+	enum status st = input_open(&how, &in, e);
 
 	if (!st)
 		st = verify_input(cli, in, &v, e);
@@ -247,11 +251,15 @@ static bool is_worse(enum status st, enum status than)
 /* Every file is looked at. */
 static enum status verify_run(struct cli *cli, struct err *e)
 {
-	enum status worst = ST_OK;
+	const struct verify_options *o = cli->values;
+	_cleanup_identities_ struct age_identities *x = NULL;
+	enum status worst = identities_load(&o->identity, &x, e);
 
+	if (worst)
+		return worst;
 	for (size_t i = 0; i < cli->n_operands && worst != ST_INTERRUPTED; i++) {
 		struct err why = ERR_INIT;
-		const enum status st = verify(cli, cli->operands[i], &why);
+		const enum status st = verify(cli, cli->operands[i], x, &why);
 		const struct err other = st && is_worse(st, worst) ? *e : why;
 
 		if (!st)

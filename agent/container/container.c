@@ -90,15 +90,20 @@ static enum status open_container_input(const struct input_options *o, struct co
 	return err_add(e, st, "%s", input_name(o->path));
 }
 
-enum status container_open(const char *path, struct container *ret, struct err *e)
+enum status container_open(const char *path, const struct age_identities *x, struct container *ret,
+			   struct err *e)
 {
-	return open_container_input(&(struct input_options){ .path = path }, ret, e);
+	const struct input_options how = { .path = path, .identities = x };
+
+	return open_container_input(&how, ret, e);
 }
 
-enum status container_open_outline(const char *path, struct container *ret, struct err *e)
+enum status container_open_outline(const char *path, const struct age_identities *x,
+				   struct container *ret, struct err *e)
 {
-	return open_container_input(&(struct input_options){ .path = path, .forward = true }, ret,
-				    e);
+	const struct input_options how = { .path = path, .forward = true, .identities = x };
+
+	return open_container_input(&how, ret, e);
 }
 
 void container_close(struct container *c)

@@ -23,15 +23,20 @@ struct container {
 	json_t *events[MANIFEST_EVENTS]; /* lines of the manifest, see container_event() */
 };
 
-/* ST_INPUT if it is no container; one that is not whole opens, see rsz_reader_end(). */
-enum status container_open(const char *path, struct container *ret, struct err *e);
+/*
+ * ST_INPUT if it is no container; one that is not whole opens, see rsz_reader_end(). `x` is whose
+ * containers can be read if they are encrypted, and can be NULL.
+ */
+enum status container_open(const char *path, const struct age_identities *x, struct container *ret,
+			   struct err *e);
 void container_close(struct container *c);
 
 /*
  * The same for who wants headers, manifest and page tables alone: also from stdin ("-"), which is
  * read to its end then.
  */
-enum status container_open_outline(const char *path, struct container *ret, struct err *e);
+enum status container_open_outline(const char *path, const struct age_identities *x,
+				   struct container *ret, struct err *e);
 
 /* The manifest's first line of that event: "begin", "end" or "sealed_later". Borrowed, or NULL. */
 json_t *container_event(const struct container *c, const char *event);

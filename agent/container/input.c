@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "agent/container/age_input.h"
+
 /* Asked in this order; what only looks at the path comes first. */
 static const struct input_ops *const table[] = {
 	&stdin_input,
@@ -36,6 +38,14 @@ enum status input_open(const struct input_options *o, struct input **ret, struct
 			       input_name(o->path));
 	}
 	if (!st)
+		st = age_input_put_on(&in, o, e);
+	if (!st && in->encrypted && o->change)
+		st = err_set(e, ST_OUTPUT,
+			     "%s: is encrypted, and is not changed where it is: use --output FILE",
+			     input_name(o->path));
+	if (st)
+		input_close(in);
+	else
 		*ret = in;
 	return st;
 }

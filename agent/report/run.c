@@ -117,7 +117,7 @@ enum status run_load(const struct run_plan *plan, struct report_run *ret, struct
 	enum status st;
 
 	*ret = (struct report_run){ .path = plan->path, .label = plan->label };
-	st = smear_input_open(plan->path, &in, e);
+	st = smear_input_open(plan->path, plan->identities, &in, e);
 	if (st)
 		return st;
 	st = load_run(ret, &in, e);

@@ -41,6 +41,7 @@ struct report_run {
 };
 
 struct run_plan {
+	const struct age_identities *identities; /* of encrypted ones; NULL: none */
 	const char *path;
 	const char *label;
 	bool check; /* every hash */

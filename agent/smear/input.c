@@ -17,14 +17,16 @@ static enum status read_lines(enum status st, const char *path, struct smear_inp
 	return err_add(e, st, "%s", input_name(path));
 }
 
-enum status smear_input_open(const char *path, struct smear_input *ret, struct err *e)
+enum status smear_input_open(const char *path, const struct age_identities *x,
+			     struct smear_input *ret, struct err *e)
 {
-	return read_lines(container_open(path, &ret->container, e), path, ret, e);
+	return read_lines(container_open(path, x, &ret->container, e), path, ret, e);
 }
 
-enum status smear_input_open_outline(const char *path, struct smear_input *ret, struct err *e)
+enum status smear_input_open_outline(const char *path, const struct age_identities *x,
+				     struct smear_input *ret, struct err *e)
 {
-	return read_lines(container_open_outline(path, &ret->container, e), path, ret, e);
+	return read_lines(container_open_outline(path, x, &ret->container, e), path, ret, e);
 }
 
 void smear_input_close(struct smear_input *i)

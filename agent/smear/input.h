@@ -12,9 +12,11 @@ struct smear_input {
 };
 
 /* As container_open(). Errors name the file; smear_input_close() only behind ST_OK. */
-enum status smear_input_open(const char *path, struct smear_input *ret, struct err *e);
+enum status smear_input_open(const char *path, const struct age_identities *x,
+			     struct smear_input *ret, struct err *e);
 /* As container_open_outline(). */
-enum status smear_input_open_outline(const char *path, struct smear_input *ret, struct err *e);
+enum status smear_input_open_outline(const char *path, const struct age_identities *x,
+				     struct smear_input *ret, struct err *e);
 void smear_input_close(struct smear_input *i);
 
 /* A plan to measure it. The input has to stay where it is for as long. */
