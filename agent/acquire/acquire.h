@@ -10,6 +10,7 @@
 #include "agent/host/driver.h"
 #include "agent/image/image_out.h"
 #include "agent/network/network_options.h"
+#include "agent/output/recipients.h"
 #include "agent/program/cli.h"
 #include "driver-interface/drv.h"
 
@@ -55,6 +56,8 @@ struct acquire_options {
 	uint64_t threads;          /* 0: one per CPU */
 	bool force;
 	uint64_t read_timeout; /* seconds; 0: none */
+	struct recipient_options recipient;
+	const struct age_recipients *to; /* those; NULL or none: it is not encrypted */
 };
 
 /*

@@ -7,6 +7,7 @@
 #include "agent/acquire/volume_remarks.h"
 #include "agent/host/context.h"
 #include "agent/host/host.h"
+#include "agent/output/age_sink.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
 #include "agent/program/stay_awake.h"
@@ -128,7 +129,7 @@ static enum status check_target(const struct acquisition *a, struct err *e)
 enum status acquire__begin(struct acquisition *a, struct err *e)
 {
 	const uint64_t memory = range_list_bytes(&a->source->info.maps[0].ranges);
-	const struct output_options target = {
+	struct output_options target = {
 		.path = a->output,
 		.force = a->o->force,
 		.inputs = a->inputs,
@@ -140,8 +141,14 @@ enum status acquire__begin(struct acquisition *a, struct err *e)
 
 	if (a->network)
 		a->network->uploader.log_apart = a->source->info.simulated;
+	if (a->encrypted) {
+		target.reserve += AGE_SINK_RESERVE;
+		age_sink_need(&target.need);
+	}
 	if (!st)
 		st = output_open(&target, &a->out, e);
+	if (!st && a->encrypted)
+		st = age_sink_put_on(&a->out, a->o->to, e);
 	if (!st)
 		st = sealer_create(a->out, a->source->info.simulated ? a->source->info.path : NULL,
 				   &a->sealer, e);

@@ -422,7 +422,8 @@ static enum status acquire(struct acquisition *a, struct err *e)
 		a->still = file_mark_take(a->source->info.path, &a->mark);
 	}
 	st = a->network ? name_remote(a, e)
-			: acquire_output_path(a->o, &a->source->info, ".rsz", &a->output, e);
+			: acquire_output_path(a->o, &a->source->info,
+					      a->encrypted ? ".rsz.age" : ".rsz", &a->output, e);
 	if (!st)
 		st = find_files(a, e);
 	if (!st)
@@ -442,6 +443,7 @@ enum status acquire_container(const struct cli *cli, const struct acquire_option
 {
 	struct acquisition a = { .cli = cli,
 				 .o = o,
+				 .encrypted = o->to && o->to->count,
 				 .threads = pipeline_threads(o->threads),
 				 .memory_stream = UINT32_MAX };
 	const enum status st = acquire(&a, e);

@@ -37,6 +37,7 @@ struct acquisition {
 	const char *inputs[2];   /* the file that is the source, if it is one */
 	char *output;            /* where to */
 	struct network *network; /* how, if that is an address */
+	bool encrypted;          /* for o->to */
 	struct disk *disk;       /* of --image or --volume */
 	struct files_plan files_plan;
 	struct files files;

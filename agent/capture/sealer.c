@@ -163,6 +163,15 @@ uint64_t sealer_begin_mono(const struct sealer *s)
 	return s->begin.mono;
 }
 
+/*
+ * One record may have been written with the room that is kept for the end, and none after it.
+ * Before the next one this is asked, too: of two passes only one has been told.
+ */
+static enum status check_room(const struct sealer *s, enum status st, struct err *e)
+{
+	return st ? st : output_check(s->out, e);
+}
+
 enum status sealer_stream(struct sealer *s, enum rsz_kind kind, const char *name, json_t *meta,
 			  uint32_t *ret, struct err *e)
 {
@@ -174,7 +183,9 @@ enum status sealer_stream(struct sealer *s, enum rsz_kind kind, const char *name
 	if (lost)
 		return err_nomem(e);
 	pthread_mutex_lock(&s->writing);
-	st = rsz_writer_stream(s->writer, kind, name, text, ret, e);
+	st = check_room(s, ST_OK, e);
+	if (!st)
+		st = rsz_writer_stream(s->writer, kind, name, text, ret, e);
 	pthread_mutex_unlock(&s->writing);
 	return st;
 }
@@ -195,9 +206,12 @@ enum status sealer_put(struct sealer *s, struct rsz_frame *f, struct err *e)
 
 	pthread_mutex_lock(&s->writing);
 	sleep_watch_sample(&s->sleeps);
-	st = rsz_writer_put(s->writer, f, e);
+	st = check_room(s, ST_OK, e);
+	if (!st)
+		st = rsz_writer_put(s->writer, f, e);
 	if (!st)
 		st = flush_log(s, LOG_FLUSH, e);
+	st = check_room(s, st, e);
 	pthread_mutex_unlock(&s->writing);
 	return st;
 }
@@ -231,7 +245,9 @@ enum status sealer_manifest(struct sealer *s, json_t *doc, struct err *e)
 	len = strlen(text);
 	text[len++] = '\n'; /* in place of the NUL: nobody looks for it any more */
 	pthread_mutex_lock(&s->writing);
-	st = write_seal_line(s, text, len, e);
+	st = check_room(s, ST_OK, e);
+	if (!st)
+		st = write_seal_line(s, text, len, e);
 	pthread_mutex_unlock(&s->writing);
 	return st;
 }

@@ -61,7 +61,8 @@ struct blob *sealer_written(struct sealer *s);
 
 /*
  * After ST_OUTPUT: gives back what the output holds of an unfinished record, so that a full disk
- * has room for the end. ST_OUTPUT if the output cannot do that.
+ * has room for the end. An output that takes nothing back has finished the record before it said
+ * that it is full (output_check()). ST_OUTPUT if neither can be.
  */
 enum status sealer_recover(struct sealer *s, struct err *e);
 

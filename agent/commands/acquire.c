@@ -71,6 +71,7 @@ static const struct option_def options[] = {
 	CLI_UINT(struct acquire_options, read_timeout, 0, "read-timeout", "SECONDS", 0, 86400,
 		 "give up on a source that takes longer than this for one read, and seal what was "
 		 "read so far; 0: wait for ever"),
+	CLI_GROUP(struct acquire_options, recipient, &recipient_option_group),
 	CLI_FLAG(struct acquire_options, force, 'f', "force",
 		 "replace an existing file, and start even if space is short"),
 };
@@ -184,6 +185,8 @@ static enum status check_acquire_options(const struct cli *cli, struct err *e)
 	if (o->files.count || o->hibernation || o->disk.volume || o->disk.images.count ||
 	    cli_given(cli, "pagefile") || cli_given(cli, "pagetables") || o->order)
 		return cli_usage(cli, e, "--format %s holds memory only", f->name);
+	if (o->recipient.recipients.count || o->recipient.files.count)
+		return cli_usage(cli, e, "--format %s is not encrypted", f->name);
 	if (!cli_given(cli, "level"))
 		return ST_OK;
 	if (!f->compresses)
@@ -197,11 +200,15 @@ static enum status check_acquire_options(const struct cli *cli, struct err *e)
 
 static enum status acquire_run(struct cli *cli, struct err *e)
 {
-	const struct acquire_options *o = cli->values;
+	struct acquire_options *o = cli->values;
+	_cleanup_recipients_ struct age_recipients to = { 0 };
 	enum status st = check_acquire_options(cli, e);
 
+	if (!st)
+		st = recipients_load(&o->recipient, &to, e);
 	if (st)
 		return st;
+	o->to = &to;
 	stay_awake_begin();
 	st = o->image.format ? acquire_image(cli, o, e) : acquire_container(cli, o, e);
 	stay_awake_end();

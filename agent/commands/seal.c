@@ -10,11 +10,14 @@
 
 #include "agent/capture/pipeline.h"
 #include "agent/commands/commands.h"
+#include "agent/container/identities.h"
 #include "agent/container/input.h"
 #include "agent/container/verify.h"
 #include "agent/host/host.h"
+#include "agent/output/age_sink.h"
 #include "agent/output/output.h"
 #include "agent/output/output_target.h"
+#include "agent/output/recipients.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
 #include "formats/base/os.h"
@@ -23,6 +26,8 @@
 static enum status seal_run(struct cli *cli, struct err *e);
 
 struct seal_options {
+	struct identity_options identity;
+	struct recipient_options recipient;
 	const char *output;
 	uint64_t threads;
 	bool force;
@@ -33,6 +38,8 @@ static const struct option_def options[] = {
 		   "write the sealed container to FILE; default: seal it in place"),
 	CLI_UINT(struct seal_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
 		 COMMAND_THREADS_HELP),
+	CLI_GROUP(struct seal_options, identity, &identity_option_group),
+	CLI_GROUP(struct seal_options, recipient, &recipient_option_group),
 	CLI_FLAG(struct seal_options, force, 'f', "force", "replace an existing --output"),
 };
 
@@ -46,7 +53,10 @@ const struct command command_seal = {
 		 "record was cut\n"
 		 "in the middle, its bytes are kept in a stream named \"fragment\". A container "
 		 "that is still\n"
-		 "being written is left alone. NAME.partial is renamed to NAME.\n",
+		 "being written is left alone. NAME.partial is renamed to NAME. One that is "
+		 "encrypted "
+		 "is sealed\n"
+		 "as a new file: that takes --identity, --recipient and --output.\n",
 	.values_size = sizeof(struct seal_options),
 	.run = seal_run,
 };
@@ -61,6 +71,8 @@ struct stream_tail {
 struct sealing {
 	const struct cli *cli;
 	const char *path;
+	const struct age_identities *identities; /* NULL: none */
+	const struct age_recipients *to;         /* none: it is not encrypted */
 	struct input *input; /* opened once, and locked: what was checked is what is sealed */
 	struct blob *in;     /* of it */
 	uint64_t size;       /* of the file; `in` ends with the last whole record */
@@ -297,6 +309,8 @@ static enum status seal_copy(struct sealing *s, struct err *e)
 	_cleanup_output_ struct output *out = NULL;
 	enum status st = output_open(&target, &out, e);
 
+	if (!st && s->to->count)
+		st = age_sink_put_on(&out, s->to, e);
 	if (!st)
 		st = copy_whole(s, output_sink(out), e);
 	if (!st)
@@ -333,18 +347,48 @@ static enum status seal(struct sealing *s, struct err *e)
 	return ST_OK;
 }
 
-static enum status seal_run(struct cli *cli, struct err *e)
+/* What was encrypted does not become readable for everybody by the way. */
+static enum status check_encrypted(const struct sealing *s, struct err *e)
 {
-	const struct seal_options *o = cli->values;
-	struct sealing s = { .cli = cli, .path = cli->operands[0] };
-	const struct input_options how = { .path = s.path, .lock = true, .change = !o->output };
-	enum status st = input_open(&how, &s.input, e);
+	return s->input->encrypted && !s->to->count
+		       ? err_set(e, ST_USAGE,
+				 "is encrypted: give --recipient, for whom the sealed one is to be")
+		       : ST_OK;
+}
+
+static enum status open_and_seal(struct sealing *s, struct err *e)
+{
+	const struct seal_options *o = s->cli->values;
+	const struct input_options how = {
+		.path = s->path, .lock = true, .change = !o->output, .identities = s->identities
+	};
+	enum status st = input_open(&how, &s->input, e);
 
 	if (st)
 		return st;
-	s.in = s.input->blob;
-	st = seal(&s, e);
-	input_close(s.input);
+	s->in = s->input->blob;
+	st = check_encrypted(s, e);
+	if (!st)
+		st = seal(s, e);
+	input_close(s->input);
+	return st ? err_add(e, st, "%s", s->path) : ST_OK;
+}
+
+static enum status seal_run(struct cli *cli, struct err *e)
+{
+	const struct seal_options *o = cli->values;
+	_cleanup_identities_ struct age_identities *x = NULL;
+	_cleanup_recipients_ struct age_recipients to = { 0 };
+	struct sealing s = { .cli = cli, .path = cli->operands[0], .to = &to };
+	enum status st = identities_load(&o->identity, &x, e);
+
+	if (!st)
+		st = recipients_load(&o->recipient, &to, e);
+	if (!st && to.count && !o->output)
+		st = cli_usage(cli, e, "--recipient needs --output FILE");
+	s.identities = x;
+	if (!st)
+		st = open_and_seal(&s, e);
 	free(s.cut);
-	return st ? err_add(e, st, "%s", s.path) : ST_OK;
+	return st;
 }

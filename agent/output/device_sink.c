@@ -109,6 +109,7 @@ static enum status device_open(const struct output_options *options, struct outp
 
 const struct output_ops device_sink = {
 	.name = "device",
+	.is_disk = true,
 	.open = device_open,
 	.write = device_write,
 	.cut = device_cut,

@@ -171,6 +171,12 @@ bool output_room(const struct output *o, uint64_t *ret)
 	return o->ops->room && o->ops->room(o, ret);
 }
 
+enum status output_check(const struct output *o, struct err *e)
+{
+	o = ASK(o, check);
+	return o->ops->check ? o->ops->check(o, e) : ST_OK;
+}
+
 enum status output_commit(struct output *o, struct err *e)
 {
 	struct output *does = ASK(o, commit);
@@ -199,6 +205,11 @@ void output_discard(struct output *o)
 bool output_is_file(const struct output *o)
 {
 	return lowest(o)->ops->is_file;
+}
+
+bool output_is_disk(const struct output *o)
+{
+	return lowest(o)->ops->is_disk;
 }
 
 bool output_is_at(const struct output *o, const char *path)

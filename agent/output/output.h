@@ -3,7 +3,7 @@
  * Where a result goes. A regular file is written as NAME.partial and becomes NAME only when it is
  * complete and on the disk: an image without its end is visibly unfinished, and what a crash or a
  * kill -9 leaves behind can still be read up to its last whole record. stdout, FIFOs and devices
- * are written directly. Outputs can stand on each other (hash_sink.h): whoever holds the uppermost
+ * are written directly. Outputs can stand on each other (hash_sink.h, age_sink.h): whoever holds the uppermost
  * holds all of them. output_sink.h is for those who write another kind.
  *
  * Lifetime: output_open() .. output_commit() .. output_destroy(). Every failure is ST_OUTPUT, but
@@ -106,11 +106,20 @@ enum status output_keep(struct output *o, struct err *e);
 /* Removes NAME.partial: for results that are worth nothing unfinished. Then output_destroy(). */
 void output_discard(struct output *o);
 
+/*
+ * ST_OK; or ST_OUTPUT, and why, if the last write was only taken because it was given the room that
+ * is kept for the end. Then that is all that may follow, behind a sink_cut() to what is there,
+ * after which this is ST_OK again. Most outputs let the write fail instead.
+ */
+enum status output_check(const struct output *o, struct err *e);
+
 /* What can still be written, in bytes, if that is known. */
 bool output_room(const struct output *o, uint64_t *ret);
 
 /* A regular file, or one that becomes one. */
 bool output_is_file(const struct output *o);
+/* A disk: what was on it before follows what is written. */
+bool output_is_disk(const struct output *o);
 /* True if `path` names what the output is, or will be. "-": stdout. */
 bool output_is_at(const struct output *o, const char *path);
 

@@ -2,9 +2,9 @@
 /*
  * What a kind of output is made of, for those who write one. Each is a file of its own with one
  * `const struct output_ops`: file_sink.c, device_sink.c, pipe_sink.c, stdout_sink.c and
- * remote_sink.c are opened by what -o names (output.c has the table); hash_sink.c stands on
- * another one and passes on what it gets. A sink knows agent/program/ and formats/base/, that of
- * addresses agent/network/ too, and nothing else.
+ * remote_sink.c are opened by what -o names (output.c has the table); hash_sink.c and age_sink.c
+ * stand on another one and pass on what they get. A sink knows agent/program/ and formats/base/,
+ * that of addresses agent/network/ too, and nothing else.
  */
 #ifndef RAMSEAL_AGENT_OUTPUT_OUTPUT_SINK_H
 #define RAMSEAL_AGENT_OUTPUT_OUTPUT_SINK_H
@@ -20,6 +20,8 @@ struct output_ops {
 	const char *name; /* "file" */
 	/* There is a folder that can hold a file beside it: a list, a statement. */
 	bool is_file;
+	/* Old bytes follow what is written, and its length is nowhere. */
+	bool is_disk;
 
 	/*
 	 * ST_NOT_MINE: what `o->path` names is for another sink of the table. NULL: it only stands
@@ -42,6 +44,12 @@ struct output_ops {
 	enum status (*cut)(struct output *o, uint64_t len, struct err *e);
 	/* The first `size` bytes, to be read. NULL: they cannot be. Never falls through. */
 	struct blob *(*blob)(struct output *o, uint64_t size);
+
+	/*
+	 * As output_check(), of one that does not fail where the room for the end begins, but takes
+	 * the write to its end. NULL: it fails.
+	 */
+	enum status (*check)(const struct output *o, struct err *e);
 
 	/* What can still be written, if that is known. */
 	bool (*room)(const struct output *o, uint64_t *ret);

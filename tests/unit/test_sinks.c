@@ -4,9 +4,11 @@
 
 #include <string.h>
 
+#include "agent/output/age_sink.h"
 #include "agent/output/hash_sink.h"
 #include "agent/output/output_sink.h"
 #include "formats/base/sha256.h"
+#include "tests/gen/age_recipe.h"
 #include "tests/unit/scratch.h"
 
 static struct scratch dir;
@@ -257,6 +259,143 @@ TEST(empty_output_that_ends_early_leaves_nothing)
 	assert_false(scratch_has(&dir, "a.partial"));
 }
 
+/*
+ * age, which must never encrypt two contents with one nonce
+ */
+
+static struct output *open_encrypted(const char *name, struct age_recipients *to)
+{
+	struct output *o = open_file(name);
+	struct err e = ERR_INIT;
+
+	CHECK_OK(age_recipients_add(to, AGE_RECIPE_RECIPIENT, strlen(AGE_RECIPE_RECIPIENT), &e),
+		 &e);
+	CHECK_OK(age_sink_put_on(&o, to, &e), &e);
+	return o;
+}
+
+/* What the recipient reads of it. */
+static void check_decrypted(const char *name, const void *want, size_t len)
+{
+	struct age_identities *x = NULL;
+	struct age_reader *r = NULL;
+	struct file_blob file;
+	struct blob *content;
+	struct age_end end;
+	uint8_t *got = malloc(len + 1);
+	struct err e = ERR_INIT;
+
+	assert_non_null(got);
+	CHECK_OK(file_blob_open(&file, scratch_path(&dir, name), &e), &e);
+	CHECK_OK(age_identities_create(&x, &e), &e);
+	CHECK_OK(age_identities_read(x, AGE_RECIPE_IDENTITY, strlen(AGE_RECIPE_IDENTITY), &e), &e);
+	CHECK_OK(age_reader_create(&file.blob, x, &r, &e), &e);
+	content = age_reader_blob(r);
+	assert_int_equal(content->size, len);
+	CHECK_OK(blob_read(content, 0, got, len, &e), &e);
+	assert_memory_equal(got, want, len);
+	age_reader_end(r, &end);
+	assert_true(end.whole && !end.damaged);
+	age_reader_destroy(r);
+	age_identities_destroy(x);
+	file_blob_deinit(&file);
+	free(got);
+}
+
+TEST(encrypted_output_has_an_end_however_it_ends)
+{
+	struct age_recipients to = { 0 };
+	struct output *o;
+	struct err e = ERR_INIT;
+
+	o = open_encrypted("a", &to);
+	append(o, "all of it");
+	CHECK_OK(output_commit(o, &e), &e);
+	assert_int_equal(output_bytes(o), 22 + 98 + 48 + 16 + 9 + 16);
+	output_destroy(o);
+	check_decrypted("a", "all of it", 9);
+	o = open_encrypted("b", &to);
+	append(o, "so far");
+	output_destroy(o);
+	check_decrypted("b.partial", "so far", 6);
+	o = open_encrypted("c", &to);
+	append(o, "so far");
+	CHECK_OK(output_keep(o, &e), &e);
+	output_destroy(o);
+	check_decrypted("c.partial", "so far", 6);
+	o = open_encrypted("d", &to);
+	append(o, "nothing");
+	output_discard(o);
+	output_destroy(o);
+	output_destroy(open_encrypted("e", &to));
+	assert_false(scratch_has(&dir, "d.partial"));
+	assert_false(scratch_has(&dir, "e.partial"));
+	age_recipients_deinit(&to);
+}
+
+TEST(what_was_encrypted_is_not_taken_back)
+{
+	static char content[200000], got[sizeof(content)];
+	struct age_recipients to = { 0 };
+	struct output *o = open_encrypted("a", &to);
+	struct blob *b;
+	struct err e = ERR_INIT;
+
+	memset(content, 'x', sizeof(content));
+	CHECK_OK(sink_write(output_sink(o), content, 150000, &e), &e);
+	CHECK_STATUS(sink_cut(output_sink(o), 149999, &e), ST_OUTPUT, &e);
+	CHECK_HAS(e.message, "cannot be taken back");
+	CHECK_OK(output_check(o, &e), &e);
+	b = output_blob(o);
+	assert_non_null(b);
+	assert_int_equal(b->size, 150000);
+	CHECK_OK(blob_read(b, 0, got, 150000, &e), &e);
+	assert_memory_equal(got, content, 150000);
+	/* Behind a read: nothing of it goes, and it goes on there. */
+	CHECK_OK(sink_cut(output_sink(o), 150000, &e), &e);
+	CHECK_OK(sink_write(output_sink(o), content, 50000, &e), &e);
+	CHECK_OK(output_commit(o, &e), &e);
+	CHECK_STATUS(sink_cut(output_sink(o), sizeof(content), &e), ST_OUTPUT, &e);
+	output_destroy(o);
+	check_decrypted("a", content, sizeof(content));
+	age_recipients_deinit(&to);
+}
+
+/* A disk as far as this seam is concerned. */
+static const char *disk_path(const struct output *o)
+{
+	(void)o;
+	return "/dev/sdz";
+}
+
+static void disk_destroy(struct output *o)
+{
+	free(o);
+}
+
+static const struct output_ops disk_ops = {
+	.name = "disk",
+	.is_disk = true,
+	.write = cipher_write,
+	.path = disk_path,
+	.destroy = disk_destroy,
+};
+
+TEST(disk_is_not_encrypted)
+{
+	struct age_recipients to = { 0 };
+	struct output *o = calloc(1, sizeof(*o)), *below = o;
+	struct err e = ERR_INIT;
+
+	assert_non_null(o);
+	output_init(o, &disk_ops, NULL);
+	CHECK_STATUS(age_sink_put_on(&o, &to, &e), ST_OUTPUT, &e);
+	assert_string_equal(e.message, "/dev/sdz: is a disk, where nothing would tell the end of "
+				       "the encryption: write to a file on it");
+	assert_ptr_equal(o, below);
+	output_destroy(o);
+}
+
 int main(void)
 {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -270,6 +409,9 @@ int main(void)
 		ROW(kept_output_has_its_end_and_not_its_name),
 		ROW(discarded_output_leaves_nothing),
 		ROW(empty_output_that_ends_early_leaves_nothing),
+		ROW(encrypted_output_has_an_end_however_it_ends),
+		ROW(what_was_encrypted_is_not_taken_back),
+		ROW(disk_is_not_encrypted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
