@@ -6,6 +6,8 @@
  * the same nonce. So a full disk does not stop it in the middle of a write: it takes the room that
  * is kept for the end (output_options.reserve), the write goes on to its end, and then
  * output_check() says that nothing but the end may follow. sink_cut() to what is there allows that.
+ * Where no room can be kept the write fails, and that is the last word: what can be read of it are
+ * all chunks that were written before.
  */
 #ifndef RAMSEAL_AGENT_OUTPUT_AGE_SINK_H
 #define RAMSEAL_AGENT_OUTPUT_AGE_SINK_H

@@ -218,6 +218,34 @@ class Containers(Case):
             with self.subTest(mib=mib), self.disk(mib << 20) as folder:
                 self.check_full(folder / 'out.rsz.age', image)
 
+    def test_file_system_that_keeps_no_room(self):
+        """ntfs-3g cannot: the record that was begun is not finished, and all before it can be read."""
+        if not shutil.which('mkfs.ntfs', path='/sbin:/usr/sbin'):
+            self.skipTest('no mkfs.ntfs here')
+        image, disk, folder = self.at / 'image', self.at / 'file-system', self.at / 'ntfs'
+        image.write_bytes(random.Random(9).randbytes(24 << 20))
+        disk.write_bytes(b'')
+        os.truncate(disk, 16 << 20)
+        folder.mkdir()
+        run('/sbin/mkfs.ntfs', '-q', '-F', disk)
+        if run('ntfs-3g', disk, folder).returncode:
+            self.skipTest('may not mount')
+        try:
+            done = self.ramseal(6, 'acquire', '-q', '-f', '-s', f'file:{image}', '-o', folder / 'out.rsz.age',
+                                '--recipient', self.public[0])
+            self.assertIn(b'not sealed; whole records are in', done.stderr)
+            cut = folder / 'out.rsz.age.partial'
+            stored = cut.stat().st_size
+            self.ramseal(7, 'verify', '--identity', self.keys[0], cut)
+            out = self.at / 'from-ntfs.rsz.age'
+            self.ramseal(0, 'seal', '--identity', self.keys[0], '--recipient', self.public[0], '-o', out, cut)
+            # All but a chunk and a record of what is there.
+            self.assertGreater(out.stat().st_size, stored - STORED - 4096)
+            info = json.loads(self.ramseal(0, 'info', '--json', '--identity', self.keys[0], out).stdout)
+            self.assertGreater(info['pages']['data'] * 4096, stored - (3 << 20))
+        finally:
+            run('umount', folder)
+
     def test_file_size_limit(self):
         image = self.at / 'image'
         image.write_bytes(random.Random(6).randbytes(16 << 20))
