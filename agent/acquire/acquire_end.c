@@ -163,6 +163,8 @@ enum status acquire__end(struct acquisition *a, enum status st, struct err *e)
 
 	if (st == ST_OUTPUT || (st && !a->memory_named))
 		closing = settle_outcome(a, st, e, &late);
+	else /* an output that keeps no room has none to give back */
+		(void)sealer_recover(a->sealer, NULL);
 	a->files_plan.stream = acquire__stream_plan(a, FILE_THREADS, PROGRESS_QUIET);
 	if (!closing)
 		closing = files_tell_rest(&a->files_plan, &a->files, st ? &why : NULL, &late);

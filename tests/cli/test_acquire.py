@@ -542,6 +542,19 @@ class FullOutput(Case):
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
         self.check_sealed(path, done)
 
+    def test_room_for_the_end_is_there_for_the_end(self):
+        """All content fits, and then there is just the room that was kept: what is it for?"""
+        source = self.file('image', random.Random(2).randbytes(8 * MIB))
+        path, _ = self.acquire(source)
+        kept = (512 << 10) + (256 << 10) + 8 * MIB // 16384  # agent/acquire/room.c
+        room = path.stat().st_size + kept
+        for limit in range(room - 3000, room + 1000, 500):
+            path.unlink()
+            done = run('acquire', '-q', '-f', '-s', f'file:{source}', '-o', path,
+                       preexec_fn=lambda n=limit: resource.setrlimit(resource.RLIMIT_FSIZE, (n, n)))
+            self.assertIn(done.returncode, (0, 6))
+            self.verify(path, 10 if done.returncode else 0)
+
     @contextlib.contextmanager
     def disk(self, size):
         folder = self.at / 'disk'
