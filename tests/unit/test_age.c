@@ -298,7 +298,7 @@ static enum status full_write(struct sink *s, const void *p, size_t len, struct 
 	struct full_sink *f = (struct full_sink *)s;
 	const size_t room = f->to.limit - f->to.len;
 
-	if (len > room && f->takes_part)
+	if (len > room && room && f->takes_part)
 		(void)sink_write(&f->to.sink, p, room, NULL);
 	return sink_write(&f->to.sink, p, len, e);
 }
