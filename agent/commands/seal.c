@@ -54,8 +54,7 @@ const struct command command_seal = {
 		 "in the middle, its bytes are kept in a stream named \"fragment\". A container "
 		 "that is still\n"
 		 "being written is left alone. NAME.partial is renamed to NAME. One that is "
-		 "encrypted "
-		 "is sealed\n"
+		 "encrypted is sealed\n"
 		 "as a new file: that takes --identity, --recipient and --output.\n",
 	.values_size = sizeof(struct seal_options),
 	.run = seal_run,
