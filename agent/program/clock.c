@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/program/clock.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-#include <time.h>
 
 static struct {
 	uint64_t (*now)(void *arg); /* NULL: time is real */
@@ -34,33 +31,15 @@ uint64_t clock_asleep_ns(void)
 	return other.now ? 0 : clock__asleep();
 }
 
-/* The C library's gmtime_r() is not on Windows, and 64 bits of nanoseconds end in 2554. */
-static void utc(uint64_t wall_ns, struct tm *ret)
-{
-	const time_t seconds = (time_t)(wall_ns / NS_PER_SECOND);
-
-#ifdef _WIN32
-	gmtime_s(ret, &seconds);
-#else
-	gmtime_r(&seconds, ret);
-#endif
-}
-
 void clock_rfc3339(uint64_t wall_ns, char ret[static CLOCK_RFC3339_SIZE])
 {
-	char fraction[16];
-	struct tm tm;
-
-	utc(wall_ns, &tm);
-	strftime(ret, CLOCK_RFC3339_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(fraction, sizeof(fraction), ".%09uZ", (unsigned)(wall_ns % NS_PER_SECOND));
-	strncat(ret, fraction, CLOCK_RFC3339_SIZE - 1 - strlen(ret));
+	utc_rfc3339(wall_ns, ret);
 }
 
 void clock_file_name(uint64_t wall_ns, char ret[static CLOCK_FILE_NAME_SIZE])
 {
-	struct tm tm;
+	const struct utc t = utc_of(wall_ns / NS_PER_SECOND);
 
-	utc(wall_ns, &tm);
-	strftime(ret, CLOCK_FILE_NAME_SIZE, "%Y%m%dT%H%M%SZ", &tm);
+	snprintf(ret, CLOCK_FILE_NAME_SIZE, "%04u%02u%02uT%02u%02u%02uZ", t.year % 10000,
+		 t.month % 100, t.day % 100, t.hour % 100, t.minute % 100, t.second % 100);
 }

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "formats/base/utc.h"
+
 #define NS_PER_SECOND UINT64_C(1000000000)
 
 /*
@@ -41,7 +43,7 @@ uint64_t clock__slept_ns(void);
 extern uint64_t (*clock__asleep)(void);
 
 /* "2026-11-20T05:30:12.000000042Z": RFC 3339, UTC, nanoseconds. */
-#define CLOCK_RFC3339_SIZE sizeof("2026-11-20T05:30:12.000000042Z")
+#define CLOCK_RFC3339_SIZE UTC_RFC3339_SIZE
 void clock_rfc3339(uint64_t wall_ns, char ret[static CLOCK_RFC3339_SIZE]);
 
 /* "20261120T053012Z": ISO 8601 basic, for file names. */

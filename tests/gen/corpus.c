@@ -411,6 +411,28 @@ static void frames(void)
 	image_u8(&i, 0, 0), frame(&i, 0, 0), save(&i, "frames", "no-type");
 }
 
+static void statements(void)
+{
+	static const char end[] =
+		"begin: 2026-11-22T13:43:47.000000042Z\nend: 2026-11-22T13:45:00.500000000Z\n"
+		"begin_mono_ns: 0\nend_mono_ns: 18446744073709551615\ntool: ramseal 0.1.0\n";
+	static const char id[] = "ramseal statement 1\n"
+				 "container: 00112233445566778899aabbccddeeff\n";
+	static const char hash[] =
+		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n";
+	struct image i = { 0 };
+
+	image_text(&i, id), image_text(&i, "root: "), image_text(&i, hash);
+	image_text(&i, "size: 123456789\nname: web01.rsz\noutcome: complete\nsource: kcore\n"
+		       "host: web01\n");
+	image_text(&i, end), image_text(&i, "tool_sha256: "), image_text(&i, hash);
+	save(&i, "statement", "complete");
+	image_text(&i, id);
+	image_text(&i,
+		   "size: 1\nname: a\\\\b\\x0a\\xff\noutcome: unsealed\nsource: file\nhost: -\n");
+	image_text(&i, end), save(&i, "statement", "unsealed");
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
@@ -426,5 +448,6 @@ int main(int argc, char **argv)
 	types();
 	changes();
 	frames();
+	statements();
 	return 0;
 }
