@@ -45,6 +45,7 @@ struct acquire_options {
 	struct driver_options driver;
 	const char *output;
 	struct network_options network;
+	const char *statement; /* "-": stdout; NULL: it is only in the summary of --log-json */
 	struct level_choice level;
 	struct disk_options disk;
 	struct cli_strings files;

@@ -42,6 +42,8 @@ static void acquisition_deinit(struct acquisition *a)
 	sealer_destroy(a->sealer);
 	output_destroy(a->out);
 	network_destroy(a->network);
+	output_destroy(a->statement_out);
+	free(a->statement);
 	memory_changes_deinit(&a->changes);
 	acquire_close_source(a->source);
 	driver_session_end(a->driver);
@@ -429,12 +431,15 @@ static enum status acquire(struct acquisition *a, struct err *e)
 	if (!st)
 		st = changes_begin(&a->changes, a->source, e);
 	if (!st)
+		st = acquire__begin_statement(a, e);
+	if (!st)
 		st = acquire__begin(a, e);
 	if (st)
 		return st;
 	acquire_announce_source(&a->source->info);
 	st = acquire__outcome(a, read_all(a, e), e);
 	st = acquire__end(a, st, e);
+	st = acquire__end_statement(a, st, e);
 	acquire__summarise(a, st, e);
 	return st;
 }

@@ -215,6 +215,7 @@ void acquire__summarise(const struct acquisition *a, enum status st, const struc
 			   a->image_end.start ? tables_json(&a->image_end) : json_null()),
 		field_json("usage", host_usage_json()),
 		field_json("command", host_arguments_json(a->cli->argc, a->cli->argv)),
+		field_text("statement", a->statement),
 		{ .key = NULL },
 	};
 

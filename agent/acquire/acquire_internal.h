@@ -52,6 +52,9 @@ struct acquisition {
 	struct root_watch watch;
 	bool watching;
 	char root[SHA256_HEX_SIZE];
+	char tool_hash[SHA256_HEX_SIZE]; /* "" if it is not known */
+	struct output *statement_out;    /* NULL: none, or stdout */
+	char *statement;                 /* once the container was closed; NULL: no memory */
 };
 
 /*
@@ -80,5 +83,17 @@ enum status acquire__outcome(const struct acquisition *a, enum status output, st
 enum status acquire__end(struct acquisition *a, enum status st, struct err *e);
 /* The one line for people, and the object for programs. */
 void acquire__summarise(const struct acquisition *a, enum status st, const struct err *e);
+
+/*
+ * acquire_statement.c: what is sent home (formats/STATEMENT.md)
+ */
+
+/* Opens where it is to go, before anything is read. */
+enum status acquire__begin_statement(struct acquisition *a, struct err *e);
+/*
+ * Makes it of a container that was closed, or could not be, and writes it where it was asked for.
+ * `st` is how the acquisition ended; returns that, or ST_OUTPUT if only this failed.
+ */
+enum status acquire__end_statement(struct acquisition *a, enum status st, struct err *e);
 
 #endif

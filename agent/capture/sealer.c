@@ -163,6 +163,11 @@ uint64_t sealer_begin_mono(const struct sealer *s)
 	return s->begin.mono;
 }
 
+uint64_t sealer_size(const struct sealer *s)
+{
+	return rsz_writer_whole(s->writer);
+}
+
 /*
  * One record may have been written with the room that is kept for the end, and none after it.
  * Before the next one this is asked, too: of two passes only one has been told.

@@ -34,6 +34,9 @@ const char *sealer_id(const struct sealer *s);
 uint64_t sealer_begin_wall(const struct sealer *s);
 uint64_t sealer_begin_mono(const struct sealer *s);
 
+/* Bytes of whole records so far, as they are before an output encrypts them. */
+uint64_t sealer_size(const struct sealer *s);
+
 /* `meta` is consumed; NULL is fine. */
 enum status sealer_stream(struct sealer *s, enum rsz_kind kind, const char *name, json_t *meta,
 			  uint32_t *ret, struct err *e);

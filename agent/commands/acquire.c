@@ -41,6 +41,10 @@ static const struct option_def options[] = {
 		"write to FILE, to an address such as s3://BUCKET/KEY, or '-' for stdout; "
 		"default: <host>-<UTC time>.rsz, or for an image its name in place of the "
 		"host's"),
+	CLI_STRING(
+		struct acquire_options, statement, 0, "statement", "FILE",
+		"write the statement (container, root hash, size, host, times) to FILE, or '-' for "
+		"stdout: for those who sign it, and for verify --statement"),
 	CLI_PARSED(struct acquire_options, image.format, 'F', "format", "FORMAT", parse_format,
 		   "what to write; default: rsz, the sealed container", .suggest = suggest_format),
 	CLI_PARSED(struct acquire_options, level, 'l', "level", "N", parse_level,
@@ -178,10 +182,16 @@ static enum status check_acquire_options(const struct cli *cli, struct err *e)
 			"--pagefile guided follows the page tables: it needs --order guided");
 	if (!st && o->hibernation && o->no_pagefile)
 		return cli_usage(cli, e, "--hibernation and --no-pagefile cannot be combined");
+	if (!st && o->statement && o->output && !strcmp(o->statement, "-") &&
+	    !strcmp(o->output, "-"))
+		return cli_usage(cli, e, "--statement - and --output - cannot be combined");
 	if (st || !f)
 		return st;
 	if (o->network.to || (o->output && remote_is_address(o->output)))
 		return cli_usage(cli, e, "--format %s goes to files only", f->name);
+	if (o->statement)
+		return cli_usage(cli, e, "--statement is about a container, not about --format %s",
+				 f->name);
 	if (o->files.count || o->hibernation || o->disk.volume || o->disk.images.count ||
 	    cli_given(cli, "pagefile") || cli_given(cli, "pagetables") || o->order)
 		return cli_usage(cli, e, "--format %s holds memory only", f->name);

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/acquire/acquire_internal.h"
+#include "agent/host/host.h"
+#include "agent/program/clock.h"
+#include "agent/program/log.h"
+#include "agent/program/text.h"
+#include "formats/statement.h"
+
+#ifdef _WIN32
+#define SEPARATORS "/\\"
+#else
+#define SEPARATORS "/"
+#endif
+
+static bool goes_to_stdout(const struct acquisition *a)
+{
+	return a->o->statement && !strcmp(a->o->statement, "-");
+}
+
+enum status acquire__begin_statement(struct acquisition *a, struct err *e)
+{
+	const struct output_options target = {
+		.path = a->o->statement,
+		.force = a->o->force,
+		.inputs = a->inputs,
+	};
+	enum status st;
+
+	if (!a->o->statement || goes_to_stdout(a))
+		return ST_OK;
+	st = output_open(&target, &a->statement_out, e);
+	if (!st && output_is_at(a->statement_out, a->output))
+		return err_set(e, ST_OUTPUT, "%s: is to be the container, and the statement",
+			       a->output);
+	return st;
+}
+
+/* A file's name alone: where it lies on this machine says nothing elsewhere. */
+static const char *name_of_output(const struct acquisition *a)
+{
+	const char *name = output_name(a->out);
+	const size_t folder = strlen(name);
+
+	for (size_t i = folder; output_is_file(a->out) && i; i--)
+		if (strchr(SEPARATORS, name[i - 1]))
+			return name + i;
+	return name;
+}
+
+static enum statement_outcome outcome_of(const struct acquisition *a, enum status st)
+{
+	if (!a->root[0])
+		return STATEMENT_UNSEALED;
+	switch (status_exit_code(st)) {
+	case EXIT_COMPLETE:
+		return STATEMENT_COMPLETE;
+	case EXIT_GAPS:
+		return STATEMENT_GAPS;
+	default:
+		return STATEMENT_STOPPED;
+	}
+}
+
+static void fill_statement(const struct acquisition *a, enum status st, struct statement *ret)
+{
+	char host[HOST_NAME_SIZE];
+
+	host_name(host);
+	*ret = (struct statement){
+		.outcome = outcome_of(a, st),
+		.size = sealer_size(a->sealer),
+		.begin_wall = sealer_begin_wall(a->sealer),
+		.begin_mono = sealer_begin_mono(a->sealer),
+		.end_wall = clock_wall_ns(),
+		.end_mono = clock_mono_ns(),
+	};
+	text_from_hex(sealer_id(a->sealer), 2 * sizeof(ret->container), ret->container);
+	ret->has_root = a->root[0] && text_from_hex(a->root, 2 * sizeof(ret->root), ret->root);
+	ret->has_tool_hash =
+		a->tool_hash[0] &&
+		text_from_hex(a->tool_hash, 2 * sizeof(ret->tool_sha256), ret->tool_sha256);
+	statement_set_text(ret->name, name_of_output(a));
+	statement_set_text(ret->source, a->source->info.source);
+	statement_set_text(ret->host, host);
+	statement_set_text(ret->tool, "ramseal " RAMSEAL_VERSION);
+}
+
+static enum status put_text(struct acquisition *a, size_t len, struct err *e)
+{
+	enum status st;
+
+	/* What stdout does not take, main() finds when it closes it. */
+	if (goes_to_stdout(a))
+		fwrite(a->statement, 1, len, stdout);
+	if (!a->statement_out)
+		return ST_OK;
+	st = sink_write(output_sink(a->statement_out), a->statement, len, e);
+	if (!st)
+		st = output_commit(a->statement_out, e);
+	if (st)
+		output_discard(a->statement_out);
+	return st;
+}
+
+/* What is worse than a statement that could not be written is told first. */
+static enum status tell_lost(enum status st, const struct err *why, struct err *e)
+{
+	if (st && st != ST_UNREADABLE) {
+		log_warning("statement-lost", "the statement: %s", why->message);
+		return st;
+	}
+	*e = *why;
+	return err_add(e, ST_OUTPUT, "the container is sealed, but its statement is lost");
+}
+
+enum status acquire__end_statement(struct acquisition *a, enum status st, struct err *e)
+{
+	struct err why = ERR_INIT;
+	struct statement s;
+	size_t len;
+
+	a->statement = malloc(STATEMENT_MAX);
+	if (!a->statement)
+		return tell_lost(st, &(struct err){ "out of memory" }, e);
+	fill_statement(a, st, &s);
+	len = statement_write(&s, a->statement);
+	return put_text(a, len, &why) ? tell_lost(st, &why, e) : st;
+}
