@@ -6,116 +6,25 @@
 
 #include "formats/base/bytes.h"
 #include "formats/base/utf8.h"
-
-/*
- * DER
- */
-
-#define DER_INTEGER    0x02
-#define DER_BITS       0x03
-#define DER_OCTETS     0x04
-#define DER_OID        0x06
-#define DER_UTF8       0x0c
-#define DER_PRINTABLE  0x13
-#define DER_T61        0x14
-#define DER_IA5        0x16
-#define DER_BMP        0x1e
-#define DER_SEQUENCE   0x30
-#define DER_SET        0x31
-#define DER_CONTEXT(n) (0xa0 + (n))
-
-/* One element: its tag, its content, and both together with the length between. */
-struct der {
-	uint8_t tag;
-	const uint8_t *at;
-	size_t len;
-	const uint8_t *whole;
-	size_t whole_len;
-};
-
-/* X.690, 8.1.3: up to 127 in one byte, else how many bytes of length follow. */
-static size_t der_length(struct cursor *c)
-{
-	const uint8_t first = cur_u8(c);
-	size_t len = 0;
-
-	if (first < 0x80)
-		return first;
-	if (first == 0x80 || first > 0x84)
-		c->bad = true;
-	for (unsigned i = first & 0x7f; i && !c->bad; i--)
-		len = len << 8 | cur_u8(c);
-	return len;
-}
-
-/* The next element; false at the end, and where there is none that is whole. */
-static bool der_next(struct cursor *c, struct der *ret)
-{
-	const uint8_t *start = c->at;
-
-	if (!c->left)
-		return false;
-	ret->tag = cur_u8(c);
-	ret->len = der_length(c);
-	ret->at = cur_bytes(c, c->bad ? SIZE_MAX : ret->len);
-	ret->whole = start;
-	ret->whole_len = (size_t)(c->at - start);
-	return !c->bad;
-}
-
-/* The same, which has to have a certain tag; otherwise the cursor is bad. */
-static bool der_want(struct cursor *c, uint8_t tag, struct der *ret)
-{
-	if (der_next(c, ret) && ret->tag == tag)
-		return true;
-	c->bad = true;
-	return false;
-}
-
-/* The next one only if it has that tag. */
-static bool der_optional(struct cursor *c, uint8_t tag, struct der *ret)
-{
-	return c->left && c->at[0] == tag && der_next(c, ret);
-}
-
-static struct cursor inside(const struct der *d)
-{
-	return cursor_over(d->at, d->len);
-}
-
-static bool der_same(const struct der *a, const struct der *b)
-{
-	return a->whole_len == b->whole_len && !memcmp(a->whole, b->whole, a->whole_len);
-}
+#include "formats/der.h"
 
 /*
  * Object identifiers, encoded
  */
 
-struct oid {
-	const char *bytes;
-	size_t len;
-};
-
-#define OID(text)        ((struct oid){ text, sizeof(text) - 1 })
-
-#define OID_SIGNED_DATA  OID("\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02")     /* RFC 5652, 5.1 */
-#define OID_NESTED       OID("\x2b\x06\x01\x04\x01\x82\x37\x02\x04\x01") /* 1.3.6.1.4.1.311.2.4.1 */
-#define OID_COMMON_NAME  OID("\x55\x04\x03")                             /* RFC 5280, A.1 */
-#define OID_EXTENDED_USE OID("\x55\x1d\x25")                             /* RFC 5280, 4.2.1.12 */
-#define OID_WHQL         OID("\x2b\x06\x01\x04\x01\x82\x37\x0a\x03\x05")
-#define OID_ATTESTATION  OID("\x2b\x06\x01\x04\x01\x82\x37\x0a\x03\x05\x01")
-
-static bool is_oid(const struct der *d, struct oid o)
-{
-	return d->tag == DER_OID && d->len == o.len && !memcmp(d->at, o.bytes, o.len);
-}
+#define OID_SIGNED_DATA DER_OID_OF("\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02") /* RFC 5652, 5.1 */
+#define OID_NESTED                                                                                 \
+	DER_OID_OF("\x2b\x06\x01\x04\x01\x82\x37\x02\x04\x01") /* 1.3.6.1.4.1.311.2.4.1 */
+#define OID_COMMON_NAME  DER_OID_OF("\x55\x04\x03")            /* RFC 5280, A.1 */
+#define OID_EXTENDED_USE DER_OID_OF("\x55\x1d\x25")            /* RFC 5280, 4.2.1.12 */
+#define OID_WHQL         DER_OID_OF("\x2b\x06\x01\x04\x01\x82\x37\x0a\x03\x05")
+#define OID_ATTESTATION  DER_OID_OF("\x2b\x06\x01\x04\x01\x82\x37\x0a\x03\x05\x01")
 
 /* RFC 3279, 2.1, and RFC 5754, 2. */
 static const char *digest_name(const struct der *oid)
 {
 	static const struct {
-		struct oid oid;
+		struct der_oid oid;
 		const char *name;
 	} digests[] = {
 		{ { "\x2a\x86\x48\x86\xf7\x0d\x02\x05", 8 }, "md5" },
@@ -126,7 +35,7 @@ static const char *digest_name(const struct der *oid)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(digests); i++)
-		if (is_oid(oid, digests[i].oid))
+		if (der_is_oid(oid, digests[i].oid))
 			return digests[i].name;
 	return "other";
 }
@@ -156,16 +65,16 @@ static void take_der_text(const struct der *d, char ret[static AUTHENTICODE_NAME
 
 static void take_name(const struct der *subject, char ret[static AUTHENTICODE_NAME_MAX])
 {
-	struct cursor names = inside(subject);
+	struct cursor names = der_inside(subject);
 	struct der set, pair, type, value;
 
 	while (der_next(&names, &set)) {
-		struct cursor pairs = inside(&set);
+		struct cursor pairs = der_inside(&set);
 
 		while (der_next(&pairs, &pair)) {
-			struct cursor c = inside(&pair);
+			struct cursor c = der_inside(&pair);
 
-			if (der_want(&c, DER_OID, &type) && is_oid(&type, OID_COMMON_NAME) &&
+			if (der_want(&c, DER_OID, &type) && der_is_oid(&type, OID_COMMON_NAME) &&
 			    der_next(&c, &value))
 				take_der_text(&value, ret);
 		}
@@ -174,30 +83,30 @@ static void take_name(const struct der *subject, char ret[static AUTHENTICODE_NA
 
 static void take_usages(const struct der *octets, struct authenticode_signer *ret)
 {
-	struct cursor c = inside(octets), usages;
+	struct cursor c = der_inside(octets), usages;
 	struct der list, usage;
 
 	if (!der_want(&c, DER_SEQUENCE, &list))
 		return;
-	usages = inside(&list);
+	usages = der_inside(&list);
 	while (der_next(&usages, &usage)) {
-		ret->whql |= is_oid(&usage, OID_WHQL);
-		ret->attestation |= is_oid(&usage, OID_ATTESTATION);
+		ret->whql |= der_is_oid(&usage, OID_WHQL);
+		ret->attestation |= der_is_oid(&usage, OID_ATTESTATION);
 	}
 }
 
 static void take_extensions(const struct der *explicit_list, struct authenticode_signer *ret)
 {
-	struct cursor c = inside(explicit_list), extensions;
+	struct cursor c = der_inside(explicit_list), extensions;
 	struct der list, extension, oid, value;
 
 	if (!der_want(&c, DER_SEQUENCE, &list))
 		return;
-	extensions = inside(&list);
+	extensions = der_inside(&list);
 	while (der_next(&extensions, &extension)) {
-		struct cursor x = inside(&extension);
+		struct cursor x = der_inside(&extension);
 
-		if (!der_want(&x, DER_OID, &oid) || !is_oid(&oid, OID_EXTENDED_USE))
+		if (!der_want(&x, DER_OID, &oid) || !der_is_oid(&oid, OID_EXTENDED_USE))
 			continue;
 		while (der_next(&x, &value)) /* a flag may stand before it */
 			if (value.tag == DER_OCTETS)
@@ -209,12 +118,12 @@ static void take_extensions(const struct der *explicit_list, struct authenticode
 static bool take_certificate(const struct der *certificate, const struct der *issuer,
 			     const struct der *serial, struct authenticode_signer *ret)
 {
-	struct cursor outer = inside(certificate), c;
+	struct cursor outer = der_inside(certificate), c;
 	struct der body, number, by, skip, subject;
 
 	if (!der_want(&outer, DER_SEQUENCE, &body))
 		return false;
-	c = inside(&body);
+	c = der_inside(&body);
 	der_optional(&c, DER_CONTEXT(0), &skip); /* version */
 	if (!der_want(&c, DER_INTEGER, &number) || !der_next(&c, &skip) || !der_next(&c, &by) ||
 	    !der_same(&number, serial) || !der_same(&by, issuer) || !der_next(&c, &skip) ||
@@ -230,7 +139,7 @@ static bool take_certificate(const struct der *certificate, const struct der *is
 static void find_certificate(const struct der *certificates, const struct der *issuer,
 			     const struct der *serial, struct authenticode_signer *ret)
 {
-	struct cursor c = inside(certificates);
+	struct cursor c = der_inside(certificates);
 	struct der one;
 
 	while (der_next(&c, &one))
@@ -247,16 +156,16 @@ static bool read_signature(struct cursor *c, bool nested, struct authenticode *r
 /* Only the outermost signature can have others in it: of deeper ones nobody makes any use. */
 static bool read_attributes(const struct der *attributes, struct authenticode *ret)
 {
-	struct cursor c = inside(attributes);
+	struct cursor c = der_inside(attributes);
 	struct der attribute, oid, values;
 
 	while (der_next(&c, &attribute)) {
-		struct cursor a = inside(&attribute), v;
+		struct cursor a = der_inside(&attribute), v;
 
 		if (!der_want(&a, DER_OID, &oid) || !der_want(&a, DER_SET, &values))
 			return false;
-		v = inside(&values);
-		while (is_oid(&oid, OID_NESTED) && v.left)
+		v = der_inside(&values);
+		while (der_is_oid(&oid, OID_NESTED) && v.left)
 			if (!read_signature(&v, true, ret))
 				return false;
 	}
@@ -267,14 +176,14 @@ static bool read_signer(const struct der *info, const struct der *certificates, 
 			struct authenticode *ret)
 {
 	struct authenticode_signer signer = { .nested = nested };
-	struct cursor c = inside(info), id, digest;
+	struct cursor c = der_inside(info), id, digest;
 	struct der skip, who, issuer, serial, algorithm, oid, attributes;
 
 	if (!der_want(&c, DER_INTEGER, &skip) || !der_want(&c, DER_SEQUENCE, &who) ||
 	    !der_want(&c, DER_SEQUENCE, &algorithm))
 		return false;
-	id = inside(&who);
-	digest = inside(&algorithm);
+	id = der_inside(&who);
+	digest = der_inside(&algorithm);
 	if (!der_want(&id, DER_SEQUENCE, &issuer) || !der_want(&id, DER_INTEGER, &serial) ||
 	    !der_want(&digest, DER_OID, &oid))
 		return false;
@@ -294,7 +203,7 @@ static bool read_signer(const struct der *info, const struct der *certificates, 
 /* SignedData: version, digests, content, certificates, revocations, signers. */
 static bool read_signed_data(const struct der *data, bool nested, struct authenticode *ret)
 {
-	struct cursor c = inside(data), infos;
+	struct cursor c = der_inside(data), infos;
 	struct der skip, certificates = { .len = 0 }, signers, info;
 
 	if (!der_want(&c, DER_INTEGER, &skip) || !der_want(&c, DER_SET, &skip) ||
@@ -304,7 +213,7 @@ static bool read_signed_data(const struct der *data, bool nested, struct authent
 	der_optional(&c, DER_CONTEXT(1), &skip);
 	if (!der_want(&c, DER_SET, &signers))
 		return false;
-	infos = inside(&signers);
+	infos = der_inside(&signers);
 	while (der_next(&infos, &info))
 		if (info.tag != DER_SEQUENCE || !read_signer(&info, &certificates, nested, ret))
 			return false;
@@ -319,11 +228,11 @@ static bool read_signature(struct cursor *c, bool nested, struct authenticode *r
 
 	if (!der_want(c, DER_SEQUENCE, &info))
 		return false;
-	in = inside(&info);
-	if (!der_want(&in, DER_OID, &oid) || !is_oid(&oid, OID_SIGNED_DATA) ||
+	in = der_inside(&info);
+	if (!der_want(&in, DER_OID, &oid) || !der_is_oid(&oid, OID_SIGNED_DATA) ||
 	    !der_want(&in, DER_CONTEXT(0), &wrapped))
 		return false;
-	x = inside(&wrapped);
+	x = der_inside(&wrapped);
 	return der_want(&x, DER_SEQUENCE, &data) && read_signed_data(&data, nested, ret);
 }
 

@@ -11,54 +11,17 @@
 
 #include "formats/authenticode.h"
 #include "formats/base/bytes.h"
+#include "tests/unit/der_build.h"
 
-/*
- * DER, written from its end to its beginning: what is inside is there when its length is wanted.
- */
-
-struct out {
-	uint8_t bytes[16384];
-	size_t len; /* from the end */
-};
-
-static void put(struct out *o, const void *p, size_t len)
-{
-	assert_true(o->len + len <= sizeof(o->bytes));
-	o->len += len;
-	memcpy(o->bytes + sizeof(o->bytes) - o->len, p, len);
-}
-
-/* Tag and length for all that was put since the output was `before` long. */
-static void wrap(struct out *o, uint8_t tag, size_t before)
-{
-	const size_t len = o->len - before;
-	const uint8_t lengths[] = { 0x82, (uint8_t)(len >> 8), (uint8_t)len };
-
-	if (len < 0x80)
-		put(o, lengths + 2, 1);
-	else
-		put(o, lengths, 3);
-	put(o, &tag, 1);
-}
-
-static void put_as(struct out *o, uint8_t tag, const void *p, size_t len)
-{
-	const size_t before = o->len;
-
-	put(o, p, len);
-	wrap(o, tag, before);
-}
-
-#define OID_SIGNED       "\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02"
-#define OID_NEST         "\x2b\x06\x01\x04\x01\x82\x37\x02\x04\x01"
-#define OID_CN           "\x55\x04\x03"
-#define OID_ORG          "\x55\x04\x0a"
-#define OID_EKU          "\x55\x1d\x25"
-#define OID_WHQL         "\x2b\x06\x01\x04\x01\x82\x37\x0a\x03\x05"
-#define OID_ATT          "\x2b\x06\x01\x04\x01\x82\x37\x0a\x03\x05\x01"
-#define OID_SHA1         "\x2b\x0e\x03\x02\x1a"
-#define OID_SHA256       "\x60\x86\x48\x01\x65\x03\x04\x02\x01"
-#define PUT_OID(o, text) put_as(o, 0x06, text, sizeof(text) - 1)
+#define OID_SIGNED "\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02"
+#define OID_NEST   "\x2b\x06\x01\x04\x01\x82\x37\x02\x04\x01"
+#define OID_CN     "\x55\x04\x03"
+#define OID_ORG    "\x55\x04\x0a"
+#define OID_EKU    "\x55\x1d\x25"
+#define OID_WHQL   "\x2b\x06\x01\x04\x01\x82\x37\x0a\x03\x05"
+#define OID_ATT    "\x2b\x06\x01\x04\x01\x82\x37\x0a\x03\x05\x01"
+#define OID_SHA1   "\x2b\x0e\x03\x02\x1a"
+#define OID_SHA256 "\x60\x86\x48\x01\x65\x03\x04\x02\x01"
 
 struct signer {
 	const char *name;
