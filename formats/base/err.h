@@ -35,6 +35,7 @@
 	X(ST_OUTPUT, EXIT_OUTPUT, "the output could not be written")                               \
 	X(ST_CORRUPT, EXIT_VERIFY, "malformed, damaged or not sealed")                             \
 	X(ST_PARTIAL, EXIT_PARTIAL, "sealed, but not all of it is there")                          \
+	X(ST_MISMATCH, EXIT_STATEMENT, "not what was stated or signed")                            \
 	X(ST_INTERRUPTED, EXIT_INTERRUPTED, "interrupted")                                         \
 	X(ST_INPUT, EXIT_INPUT, "the input cannot be opened, or is something else")
 
@@ -52,7 +53,8 @@
 	X(EXIT_VERIFY, 7, "damaged, cut short, or not sealed")                                     \
 	X(EXIT_INTERRUPTED, 8, "interrupted; what was written so far is kept")                     \
 	X(EXIT_INPUT, 9, "the input cannot be opened, or is not what the command expects")         \
-	X(EXIT_PARTIAL, 10, "whole and sealed, but the acquisition did not finish (verify)")
+	X(EXIT_PARTIAL, 10, "whole and sealed, but the acquisition did not finish (verify)")       \
+	X(EXIT_STATEMENT, 11, "not what the statement says, or not signed by a known key (verify)")
 
 enum status {
 #define X(name, code, text) name,

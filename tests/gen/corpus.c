@@ -433,6 +433,37 @@ static void statements(void)
 	image_text(&i, end), save(&i, "statement", "unsealed");
 }
 
+/*
+ * By ssh-keygen of OpenSSH 9.2, over "hello\n", with a key that was made for this and thrown away.
+ */
+static void signatures(void)
+{
+	static const char text[] =
+		"-----BEGIN SSH SIGNATURE-----\n"
+		"U1NIU0lHAAAAAQAAADMAAAALc3NoLWVkMjU1MTkAAAAgdDKTkkEIm6jljmRjpUsbT7l0zN\n"
+		"E4Dvrqjm3+00St+XsAAAAHcmFtc2VhbAAAAAAAAAAGc2hhNTEyAAAAUwAAAAtzc2gtZWQy\n"
+		"NTUxOQAAAEAEUi6T6NwX+jvCaXFFM1LhLKAh8qSjURwwpEqFnSfZnBRTR1HFBEZs4Uq9vh\n"
+		"7QCxJ16C1ztbLaIATJXAo+kPwF\n-----END SSH SIGNATURE-----\n";
+	/* fuzz_sshsig.c: the blob itself, from its first byte. */
+	static const char blob[] =
+		"\1SSHSIG\0\0\0\1\0\0\0\x4a\0\0\0\x1ask-ssh-ed25519@openssh.com\0\0\0\x20"
+		"abcdefghijklmnopqrstuvwxyz012345\0\0\0\4ssh:\0\0\0\7ramseal\0\0\0\0\0\0\0\6sha256"
+		"\0\0\0\x67\0\0\0\x1ask-ssh-ed25519@openssh.com\0\0\0\x40"
+		"abcdefghijklmnopqrstuvwxyz012345abcdefghijklmnopqrstuvwxyz012345\1\0\0\0\7";
+	struct image i = { 0 };
+
+	image_text(&i, text), save(&i, "sshsig", "good");
+	image_put(&i, 0, blob, sizeof(blob) - 1), save(&i, "sshsig", "token");
+	image_text(&i, "# who\n\n\"alice, bob\" namespaces=\"ram*,!git\",valid-after=\"20260101\","
+		       "valid-before=\"20370101120000Z\" ssh-ed25519 "
+		       "AAAAC3NzaC1lZDI1NTE5AAAAIHQyk5JBCJuo5Y5kY6VLG0+5dMzROA766o5t/tNErfl7 x\r\n"
+		       "*@example.org cert-authority ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAAA==\n");
+	save(&i, "ssh_signers", "options");
+	image_text(&i, "a valid-before=\"20200101Z\" ssh-ed25519 "
+		       "AAAAC3NzaC1lZDI1NTE5AAAAIHQyk5JBCJuo5Y5kY6VLG0+5dMzROA766o5t/tNErfl7");
+	save(&i, "ssh_signers", "expired");
+}
+
 int main(int argc, char **argv)
 {
 	if (argc != 2)
@@ -449,5 +480,6 @@ int main(int argc, char **argv)
 	changes();
 	frames();
 	statements();
+	signatures();
 	return 0;
 }
