@@ -68,16 +68,6 @@ static enum status describe_machine(struct acquisition *a, json_t **ret, struct 
 	return st;
 }
 
-/* Read by now: at the end, the file may be gone, or another one. */
-static void keep_tool_hash(struct acquisition *a, const json_t *doc)
-{
-	const char *hash =
-		json_string_value(json_object_get(json_object_get(doc, "tool"), "sha256"));
-
-	if (hash)
-		snprintf(a->tool_hash, sizeof(a->tool_hash), "%s", hash);
-}
-
 static enum status write_begin(struct acquisition *a, struct err *e)
 {
 	const struct drv_info *info = &a->source->info;
@@ -89,7 +79,6 @@ static enum status write_begin(struct acquisition *a, struct err *e)
 		json_decref(doc);
 		return st;
 	}
-	keep_tool_hash(a, doc);
 	if (info->image)
 		json_object_set_new(source, "still", json_boolean(a->still));
 	json_object_set_new(doc, "event", json_string("begin"));
@@ -110,6 +99,7 @@ static enum status write_begin(struct acquisition *a, struct err *e)
 		json_object_set_new(doc, "stays_awake", json_boolean(stay_awake_is_on()));
 		put_context(a, doc);
 	}
+	acquire__state_begin(a, doc);
 	st = manifest_set_notes(doc, info->notes, info->notes_size, e);
 	if (st) {
 		json_decref(doc);

@@ -16,6 +16,7 @@
 #include "agent/host/file_mark.h"
 #include "agent/order/slots.h"
 #include "agent/output/output.h"
+#include "formats/statement.h"
 
 /* Beside the memory one thread is enough: the disk is slower than it. */
 #define FILE_THREADS 1
@@ -52,9 +53,9 @@ struct acquisition {
 	struct root_watch watch;
 	bool watching;
 	char root[SHA256_HEX_SIZE];
-	char tool_hash[SHA256_HEX_SIZE]; /* "" if it is not known */
-	struct output *statement_out;    /* NULL: none, or stdout */
-	char *statement;                 /* once the container was closed; NULL: no memory */
+	struct statement stated;      /* as far as it is known */
+	struct output *statement_out; /* NULL: none, or stdout */
+	char *statement;              /* its text, once the container was closed */
 };
 
 /*
@@ -90,6 +91,8 @@ void acquire__summarise(const struct acquisition *a, enum status st, const struc
 
 /* Opens where it is to go, before anything is read. */
 enum status acquire__begin_statement(struct acquisition *a, struct err *e);
+/* What the manifest's first line says, and the statement too. */
+void acquire__state_begin(struct acquisition *a, const json_t *begin);
 /*
  * Makes it of a container that was closed, or could not be, and writes it where it was asked for.
  * `st` is how the acquisition ended; returns that, or ST_OUTPUT if only this failed.

@@ -7,7 +7,6 @@
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
-#include "formats/statement.h"
 
 #ifdef _WIN32
 #define SEPARATORS "/\\"
@@ -64,28 +63,40 @@ static enum statement_outcome outcome_of(const struct acquisition *a, enum statu
 	}
 }
 
-static void fill_statement(const struct acquisition *a, enum status st, struct statement *ret)
+/* Text of the manifest; NULL if that lacks it. */
+static const char *begin_text(const json_t *begin, const char *object, const char *key)
 {
+	return json_string_value(json_object_get(json_object_get(begin, object), key));
+}
+
+void acquire__state_begin(struct acquisition *a, const json_t *begin)
+{
+	const json_t *made_on = json_object_get(begin, "made_on");
+	const char *name = begin_text(made_on ? made_on : begin, "host", "name");
+	const char *hash = begin_text(begin, "tool", "sha256");
+	struct statement *s = &a->stated;
 	char host[HOST_NAME_SIZE];
 
 	host_name(host);
-	*ret = (struct statement){
-		.outcome = outcome_of(a, st),
-		.size = sealer_size(a->sealer),
-		.begin_wall = sealer_begin_wall(a->sealer),
-		.begin_mono = sealer_begin_mono(a->sealer),
-		.end_wall = clock_wall_ns(),
-		.end_mono = clock_mono_ns(),
-	};
-	text_from_hex(sealer_id(a->sealer), 2 * sizeof(ret->container), ret->container);
-	ret->has_root = a->root[0] && text_from_hex(a->root, 2 * sizeof(ret->root), ret->root);
-	ret->has_tool_hash =
-		a->tool_hash[0] &&
-		text_from_hex(a->tool_hash, 2 * sizeof(ret->tool_sha256), ret->tool_sha256);
-	statement_set_text(ret->name, name_of_output(a));
-	statement_set_text(ret->source, a->source->info.source);
-	statement_set_text(ret->host, host);
-	statement_set_text(ret->tool, "ramseal " RAMSEAL_VERSION);
+	statement_set_text(s->host, name ? name : host);
+	statement_set_text(s->source, begin_text(begin, "source", "name"));
+	statement_set_text(s->tool, "ramseal " RAMSEAL_VERSION);
+	s->has_tool_hash = hash && text_from_hex(hash, 2 * sizeof(s->tool_sha256), s->tool_sha256);
+	text_from_hex(sealer_id(a->sealer), 2 * sizeof(s->container), s->container);
+	s->begin_wall = sealer_begin_wall(a->sealer);
+	s->begin_mono = sealer_begin_mono(a->sealer);
+}
+
+static void state_end(struct acquisition *a, enum status st)
+{
+	struct statement *s = &a->stated;
+
+	statement_set_text(s->name, name_of_output(a));
+	s->outcome = outcome_of(a, st);
+	s->has_root = a->root[0] && text_from_hex(a->root, 2 * sizeof(s->root), s->root);
+	s->size = sealer_size(a->sealer);
+	s->end_wall = clock_wall_ns();
+	s->end_mono = clock_mono_ns();
 }
 
 static enum status put_text(struct acquisition *a, size_t len, struct err *e)
@@ -119,13 +130,12 @@ static enum status tell_lost(enum status st, const struct err *why, struct err *
 enum status acquire__end_statement(struct acquisition *a, enum status st, struct err *e)
 {
 	struct err why = ERR_INIT;
-	struct statement s;
 	size_t len;
 
 	a->statement = malloc(STATEMENT_MAX);
 	if (!a->statement)
 		return tell_lost(st, &(struct err){ "out of memory" }, e);
-	fill_statement(a, st, &s);
-	len = statement_write(&s, a->statement);
+	state_end(a, st);
+	len = statement_write(&a->stated, a->statement);
 	return put_text(a, len, &why) ? tell_lost(st, &why, e) : st;
 }

@@ -9,6 +9,7 @@
 #include "agent/capture/sleep_watch.h"
 #include "agent/container/verify.h"
 #include "agent/commands/commands.h"
+#include "agent/commands/verify_statement.h"
 #include "agent/container/container.h"
 #include "agent/container/identities.h"
 #include "agent/container/witness.h"
@@ -25,11 +26,23 @@ struct verify_options {
 	struct identity_options identity;
 	const char *witness;
 	bool json;
+	struct vouching_options vouching;
 	uint64_t threads;
 };
 
 static const struct option_def options[] = {
 	CLI_FLAG(struct verify_options, json, 'j', "json", "print one JSON object per file"),
+	CLI_STRING(struct verify_options, vouching.statement, 0, "statement", "FILE",
+		   "compare the container with what acquire --statement wrote"),
+	CLI_STRING(struct verify_options, vouching.signature, 0, "signature", "FILE",
+		   "check the statement's signature, made by ssh-keygen -Y sign -n ramseal with an "
+		   "Ed25519 key"),
+	CLI_STRING(struct verify_options, vouching.signers, 0, "signers", "FILE",
+		   "who may sign: an allowed_signers file of ssh-keygen"),
+	CLI_STRING(struct verify_options, vouching.signer, 0, "signer", "NAME",
+		   "only this principal of that file may sign; default: any of it"),
+	CLI_STRING(struct verify_options, vouching.timestamp, 0, "timestamp", "FILE",
+		   "check that this RFC 3161 answer is over the statement, and show its time"),
 	CLI_STRING(struct verify_options, witness, 'w', "witness", "LOG",
 		   "compare with what `ramseal receive` has written to LOG"),
 	CLI_UINT(struct verify_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
@@ -55,7 +68,15 @@ const struct command command_verify = {
 		 "With --witness it is also an error if LOG does not know the container with its "
 		 "root. One that was\n"
 		 "received before it was sealed is compared up to where it ended then (not from a "
-		 "pipe).\n",
+		 "pipe). If it does not agree, the exit code is 11.\n"
+		 "With --statement the exit code is 11 if the container is not what the statement "
+		 "says, if\n"
+		 "it has no root, or if signature or time stamp is not good. Other keys than "
+		 "Ed25519 are\n"
+		 "checked by: ssh-keygen -Y verify -n ramseal -f SIGNERS -I NAME -s SIGNATURE < "
+		 "STATEMENT\n"
+		 "Who made a time stamp is checked by: openssl ts -verify -data STATEMENT -in FILE "
+		 "-CAfile CA\n",
 	.values_size = sizeof(struct verify_options),
 	.run = verify_run,
 };
@@ -70,6 +91,7 @@ struct verdict {
 	json_t *acquisition; /* how that ended; null if nobody knows */
 	bool sealed_later;
 	struct witnessed seen; /* with --witness; `same_root` also if it was a part that it has */
+	struct vouching *vouching; /* NULL: no --statement */
 };
 
 static json_t *witnessed_json(const struct witnessed *w)
@@ -99,6 +121,8 @@ static enum status verify_print_json(const struct verify_options *o, const struc
 		json_decref(doc);
 		return err_nomem(e);
 	}
+	if (doc && v->vouching)
+		json_object_set_new(doc, "statement", vouching_json(v->vouching));
 	return json_print(doc, JSON_COMPACT, e);
 }
 
@@ -153,12 +177,14 @@ static enum status verify_input(const struct cli *cli, struct input *in, struct 
 	v->st = container_verify(in->blob, pipeline_threads(o->threads), cli_progress(cli), &v->end,
 				 &told, e);
 	sha256_hex(v->end.root, v->root);
-	if (!v->st)
-		st = check_acquisition(&told, v, e);
-	else if (v->st == ST_CORRUPT)
-		v->acquisition = json_null();
-	else
+	if (v->st && v->st != ST_CORRUPT)
 		st = v->st;
+	if (!st && v->vouching)
+		st = vouching_compare(v->vouching, &told, &v->end, !v->st, e);
+	if (!st && !v->st)
+		st = check_acquisition(&told, v, e);
+	else if (!st)
+		v->acquisition = json_null();
 	container_close(&told);
 	return st ? err_add(e, st, "%s", v->path) : ST_OK;
 }
@@ -203,10 +229,27 @@ static enum status judge_witness(const struct verify_options *o, const struct ve
 	if (!o->witness || v->seen.same_root)
 		return ST_OK;
 	if (v->seen.known)
-		return err_set(e, ST_CORRUPT,
+		return err_set(e, ST_MISMATCH,
 			       "%s: %s has seen this container with another root: %s", v->path,
 			       o->witness, v->seen.root);
-	return err_set(e, ST_CORRUPT, "%s: %s has not seen this container", v->path, o->witness);
+	return err_set(e, ST_MISMATCH, "%s: %s has not seen this container", v->path, o->witness);
+}
+
+/* What is lost comes before what is not as stated, and that before what is not complete. */
+static enum status verify_outcome(const struct verify_options *o, const struct verdict *v,
+				  struct err *e)
+{
+	if (v->st == ST_CORRUPT)
+		return err_set(e, v->st, "%s: %s: %.300s", v->path, rsz_end_name(v->end.end),
+			       v->end.reason);
+	if (v->vouching && vouching_outcome(v->vouching, e))
+		return ST_MISMATCH;
+	if (judge_witness(o, v, e))
+		return ST_MISMATCH;
+	if (v->st)
+		return err_set(e, v->st, "%s: sealed, but incomplete: %.300s", v->path,
+			       v->why.message);
+	return ST_OK;
 }
 
 static enum status verify(const struct cli *cli, const char *path, const struct age_identities *x,
@@ -216,8 +259,12 @@ static enum status verify(const struct cli *cli, const char *path, const struct 
 	struct verdict v = { .path = input_name(path) };
 	const struct input_options how = { .path = path, .forward = true, .identities = x };
 	struct input *in = NULL;
-	enum status st = input_open(&how, &in, e);
+	enum status st = ST_OK;
 
+	if (o->vouching.statement)
+		st = vouching_open(&o->vouching, &v.vouching, e);
+	if (!st)
+		st = input_open(&how, &in, e);
 	if (!st)
 		st = verify_input(cli, in, &v, e);
 	if (!st && o->witness)
@@ -227,19 +274,13 @@ static enum status verify(const struct cli *cli, const char *path, const struct 
 		st = verify_print_json(o, &v, e);
 	else if (!st)
 		verify_print_text(&v);
+	if (!st && !o->json && v.vouching)
+		vouching_print(v.vouching);
+	if (!st)
+		st = verify_outcome(o, &v, e);
 	json_decref(v.acquisition);
-	if (st)
-		return st;
-	if (v.st == ST_CORRUPT)
-		return err_set(e, v.st, "%s: %s: %.300s", v.path, rsz_end_name(v.end.end),
-			       v.end.reason);
-	st = judge_witness(o, &v, e);
-	if (st)
-		return st;
-	if (v.st)
-		return err_set(e, v.st, "%s: sealed, but incomplete: %.300s", v.path,
-			       v.why.message);
-	return ST_OK;
+	vouching_close(v.vouching);
+	return st;
 }
 
 /* The first failure is told, but one that loses something before one that is only not complete. */
@@ -253,8 +294,10 @@ static enum status verify_run(struct cli *cli, struct err *e)
 {
 	const struct verify_options *o = cli->values;
 	_cleanup_identities_ struct age_identities *x = NULL;
-	enum status worst = identities_load(&o->identity, &x, e);
+	enum status worst = vouching_check_options(cli, &o->vouching, e);
 
+	if (!worst)
+		worst = identities_load(&o->identity, &x, e);
 	if (worst)
 		return worst;
 	for (size_t i = 0; i < cli->n_operands && worst != ST_INTERRUPTED; i++) {

@@ -70,6 +70,7 @@ static enum status open_reader(struct container *c, struct err *e)
 	if (st)
 		return st;
 	c->end = *rsz_reader_end(c->reader);
+	c->identity = *rsz_reader_identity(c->reader);
 	c->has_memory = !container_find_kind(c, RSZ_KIND_MEMORY, &memory, NULL);
 	return load_manifest(c, &(struct manifest_lines){ .events = c->events }, e);
 }

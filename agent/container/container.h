@@ -19,6 +19,7 @@ struct container {
 	struct blob *blob;       /* the container itself, or that */
 	struct rsz_reader *reader;
 	struct rsz_scan_result end;      /* as rsz_reader_end() */
+	struct rsz_identity identity;    /* what BEGIN says */
 	bool has_memory;                 /* a stream of it was declared */
 	json_t *events[MANIFEST_EVENTS]; /* lines of the manifest, see container_event() */
 };

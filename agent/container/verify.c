@@ -268,6 +268,8 @@ enum status container_verify(struct blob *in, unsigned threads, enum progress_mo
 		}
 		if (!st && told)
 			end_text(&c, ret);
+		if (told)
+			told->identity = *rsz_scan_identity(c.scan);
 	}
 	verification_deinit(&c);
 	if (st && e)

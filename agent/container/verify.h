@@ -15,7 +15,8 @@
  *
  * It is read once, from front to back; `in` can be one that can only be read so. `told` (or NULL)
  * gets what the manifest says of the acquisition: of a container that is ST_OK, as much as
- * container_outcome() and container_acquisition_json() want. container_close() frees that.
+ * container_outcome() and container_acquisition_json() want; of any, its identity.
+ * container_close() frees that.
  */
 enum status container_verify(struct blob *in, unsigned threads, enum progress_mode progress,
 			     struct rsz_scan_result *ret, struct container *told, struct err *e);

@@ -4,16 +4,21 @@
 What an acquisition says of its container, and a container held against that.
 Usage: test_statement.py RAMSEAL SOURCE-ROOT
 """
+import base64
+import calendar
 import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
 import unittest
+from pathlib import Path
 
 sys.dont_write_bytecode = True
 from test_acquire import RAMSEAL, Case, memory, needs_simulator, run  # noqa: E402
@@ -47,6 +52,12 @@ class StatementCase(Case):
                                *args)
         self.assertRegex(statement.read_text(), FORM)
         return path, statement
+
+    def verified(self, path, code, *args, **more):
+        done = run('verify', '-t', '1', *args, path, **more)
+        self.assertEqual(done.returncode, code, done)
+        self.assertEqual(done.stderr.count(b'\n'), 1 if code else 0, done.stderr)
+        return done.stdout.decode(), done.stderr.decode()
 
     def begin(self, path):
         """The first line of the manifest."""
@@ -146,6 +157,338 @@ class Acquired(StatementCase):
         said = lines(statement.read_text())
         self.assertEqual(said['outcome'], 'unsealed')
         self.assertNotIn('root', said)
+
+
+def changed(statement, line, value):
+    """The statement with another value in one line; None: without it."""
+    text = statement.read_text()
+    new = re.sub(f'^{line}: .*\n', '' if value is None else f'{line}: {value}\n', text, flags=re.M)
+    assert new != text
+    statement.write_text(new)
+
+
+class Verified(StatementCase):
+    def test_what_agrees(self):
+        path, statement = self.stated()
+        shown, _ = self.verified(path, 0, '--statement', statement)
+        self.assertIn('\n  statement: agrees with the container\n', shown)
+        said = json.loads(run('verify', '--json', '--statement', statement, path).stdout)
+        self.assertIs(said['statement']['agrees'], True)
+        self.assertEqual(said['statement']['differences'], [])
+        self.assertIsNone(said['statement']['signature'])
+        # A file can be called otherwise, and can come from a pipe.
+        renamed = path.rename(self.at / 'renamed.rsz')
+        with open(renamed, 'rb') as container:
+            self.verified('-', 0, '--statement', statement, stdin=container)
+
+    @needs_simulator
+    def test_what_agrees_of_a_simulated_machine(self):
+        """Its source, and no host and no tool's hash in the manifest."""
+        for seed in (1, 2):
+            statement = self.at / f'{seed}.statement'
+            done = run('acquire', '-q', '--source',
+                       f'sim:cohen2015,ram=64M,resident=8M,allocated=16M,trimmed=4M,others=4M,cache=2M,seed={seed}',
+                       '-o', self.at / f'{seed}.rsz', '--statement', statement)
+            self.assertIn(done.returncode, (0, 3), done.stderr)
+            self.verified(self.at / f'{seed}.rsz', 0, '--statement', statement)
+        shown, _ = self.verified(self.at / '1.rsz', 11, '--statement', self.at / '2.statement')
+        self.assertIn('  statement: root is ', shown)
+
+    def test_every_line_that_differs_is_named(self):
+        path, statement = self.stated()
+        text = statement.read_text()
+        for line, value in (('container', '0' * 32), ('root', '0' * 64), ('size', '1'),
+                            ('outcome', 'gaps'), ('source', 'kcore'), ('host', 'another'),
+                            ('begin', '2020-01-01T00:00:00.000000000Z'), ('begin_mono_ns', '7'),
+                            ('tool', 'ramseal 0.0.1'), ('tool_sha256', 'f' * 64)):
+            with self.subTest(line):
+                statement.write_text(text)
+                changed(statement, line, value)
+                shown, error = self.verified(path, 11, '--statement', statement)
+                self.assertIn(f'\n  statement: {line} is {value}, but in the container ', shown)
+                self.assertEqual(shown.count('statement: '), 1)
+                self.assertIn(f'out.rsz.statement: {line} is ', error)
+                said = json.loads(run('verify', '--json', '--statement', statement, path).stdout)
+                self.assertEqual([d['line'] for d in said['statement']['differences']], [line])
+                self.assertEqual(said['statement']['differences'][0]['statement'], value)
+
+    def test_another_container_of_the_same_memory(self):
+        path, statement = self.stated()
+        other, _ = self.stated('other.rsz')
+        shown, _ = self.verified(other, 11, '--statement', statement)
+        for line in ('container', 'root', 'begin'):
+            self.assertIn(f'  statement: {line} is ', shown)
+        self.verified(path, 0, '--statement', statement)
+
+    def test_damage_comes_before_what_is_stated(self):
+        path, statement = self.stated()
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-100])
+        shown, _ = self.verified(path, 7, '--statement', statement)
+        self.assertIn('  statement: is about this container; no more was compared\n', shown)
+        path.write_bytes(whole[:5000] + b'\xff' + whole[5001:])
+        shown, _ = self.verified(path, 7, '--statement', statement)
+        self.assertNotIn('agrees', shown)
+
+    def test_a_statement_without_a_root_vouches_for_nothing(self):
+        path, statement = self.stated()
+        changed(statement, 'root', None)
+        changed(statement, 'outcome', 'unsealed')
+        shown, error = self.verified(path, 11, '--statement', statement)
+        self.assertIn('vouches for nothing', shown)
+        self.assertIn('has no root', error)
+
+    def test_what_is_no_statement(self):
+        path, statement = self.stated()
+        text = statement.read_bytes()
+        for content in (b'', b'hello\n', text + b'\n', text[:-1], text.replace(b'\n', b'\r\n'), text * 1000,
+                        text.replace(b'statement 1', b'statement 2'), path.read_bytes()[:1000]):
+            statement.write_bytes(content)
+            shown, error = self.verified(path, 9, '--statement', statement)
+            self.assertEqual(shown, '')
+            self.assertIn('out.rsz.statement: ', error)
+        self.verified(path, 9, '--statement', self.at / 'missing')
+        self.verified(path, 9, '--statement', self.at)
+
+    def test_options_that_need_others(self):
+        path, statement = self.stated()
+        for args in (('--signature', 'x', '--signers', 'y'), ('--timestamp', 'x'), ('--signers', 'y'),
+                     ('--statement', statement, '--signature', 'x'), ('--signer', 'x'),
+                     ('--statement', statement, '--signers', 'x'), ('--statement', statement, path)):
+            self.verified(path, 2, *args)
+
+
+@unittest.skipUnless(shutil.which('ssh-keygen'), 'no ssh-keygen')
+class Signed(StatementCase):
+    """Each case is put to ssh-keygen -Y verify, too, which must say the same."""
+
+    def key(self, name, *kind):
+        subprocess.run(['ssh-keygen', '-q', '-t', *(kind or ['ed25519']), '-N', '', '-C', name, '-f',
+                        self.at / name], check=True)
+        return (self.at / f'{name}.pub').read_text()
+
+    def sign(self, key, file, name_space='ramseal', *args):
+        signature = Path(f'{file}.sig')
+        signature.unlink(missing_ok=True)
+        subprocess.run(['ssh-keygen', '-q', '-Y', 'sign', '-n', name_space, '-f', self.at / key, *args, file],
+                       check=True, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return signature
+
+    def judged(self, code, part, statement, signature, lines, signer=None, keygen=None):
+        """What verify says; `part` is in its line. `keygen`: what ssh-keygen thinks, if not the same."""
+        signers = self.file('signers', lines.encode())
+        shown, error = self.verified(self.path, code, '--statement', statement, '--signature', signature,
+                                     '--signers', signers, *(['--signer', signer] if signer else []))
+        self.assertIn(part, error if code == 9 else shown)
+        with open(statement, 'rb') as message:
+            said = subprocess.run(['ssh-keygen', '-Y', 'verify', '-n', 'ramseal', '-f', signers, '-I',
+                                   signer or 'alice@example.org', '-s', signature], stdin=message,
+                                  capture_output=True)
+        self.assertEqual(said.returncode == 0, code == 0 if keygen is None else keygen, said)
+        return shown
+
+    def setUp(self):
+        super().setUp()
+        self.path, self.statement = self.stated()
+        self.alice = 'alice@example.org ' + self.key('alice')
+
+    def test_good(self):
+        signature = self.sign('alice', self.statement)
+        shown = self.judged(0, '  signature: good, by alice@example.org (line 1 ', self.statement, signature, self.alice)
+        key = subprocess.run(['ssh-keygen', '-l', '-f', self.at / 'alice.pub'], capture_output=True, check=True)
+        self.assertIn(key.stdout.split()[1].decode(), shown)
+        self.judged(0, 'good', self.statement, self.sign('alice', self.statement, 'ramseal', '-O', 'hashalg=sha256'),
+                    self.alice)
+        said = json.loads(run('verify', '--json', '--statement', self.statement, '--signature', signature,
+                              '--signers', self.at / 'signers', self.path).stdout)['statement']['signature']
+        self.assertEqual((said['good'], said['signer']), (True, 'alice@example.org'))
+
+    def test_the_container_is_another(self):
+        """A good signature over a good statement, which is not about this container."""
+        signature = self.sign('alice', self.statement)
+        self.path, _ = self.stated('other.rsz')
+        self.judged(11, 'good, by alice', self.statement, signature, self.alice, keygen=True)
+
+    def test_tampered_statement(self):
+        signature = self.sign('alice', self.statement)
+        changed(self.statement, 'name', 'another')
+        self.judged(11, 'not good: ', self.statement, signature, self.alice)
+
+    def test_wrong_name_space(self):
+        self.judged(11, 'is for "file", not for "ramseal"', self.statement,
+                    self.sign('alice', self.statement, 'file'), self.alice)
+
+    def test_wrong_signer(self):
+        mallory = self.key('mallory')
+        signature = self.sign('mallory', self.statement)
+        self.judged(11, 'no line has this key', self.statement, signature, self.alice)
+        self.judged(11, 'no line has this key', self.statement, signature,
+                    self.alice + 'mallory@example.org ' + mallory, 'alice@example.org')
+        self.judged(0, 'good, by mallory', self.statement, signature,
+                    self.alice + 'mallory@example.org ' + mallory, 'mallory@example.org')
+        self.judged(11, 'no line has this key', self.statement, signature, '')
+
+    def test_options_of_a_signer(self):
+        signature = self.sign('alice', self.statement)
+        key = self.alice.split(' ', 1)[1]
+        for options, code, part in (
+                ('namespaces="ramseal"', 0, 'good'), ('namespaces="git,ram*"', 0, 'good'),
+                ('namespaces="git"', 11, 'namespaces='), ('namespaces="*,!ramseal"', 11, 'namespaces='),
+                ('valid-after="20200101"', 0, 'good'), ('valid-after="20370101"', 11, 'not valid yet'),
+                ('valid-before="20370101"', 0, 'good'), ('valid-before="20200101"', 11, 'no longer valid'),
+                ('valid-after="20200101",valid-before="20210101Z",namespaces="ramseal"', 11, 'no longer'),
+                ('cert-authority', 11, 'no line has this key')):
+            with self.subTest(options):
+                self.judged(code, part, self.statement, signature, f'*@example.org {options} {key}')
+
+    def test_lines_that_cannot_be_read(self):
+        signature = self.sign('alice', self.statement)
+        for line in ('alice@example.org\n', 'alice@example.org ssh-ed25519 AAAA\n',
+                     'alice@example.org valid-after="yesterday" ' + self.alice.split(' ', 1)[1],
+                     'alice@example.org valid-after="20270101",valid-before="20260101" ' + self.alice.split(' ', 1)[1],
+                     'alice@example.org namespaces=ramseal ' + self.alice.split(' ', 1)[1],
+                     'alice@example.org colour="red" ' + self.alice.split(' ', 1)[1]):
+            # They are passed over, and named if no other line will do.
+            self.judged(0, 'line 3 ', self.statement, signature, '# comment\n' + line + self.alice)
+            self.judged(9, 'line 2: ', self.statement, signature, '# comment\n' + line + self.alice.replace('AAAAC', 'AAAAB'))
+
+    def test_garbage(self):
+        good = self.sign('alice', self.statement).read_text()
+        for text in ('', 'hello', good[:100], good.replace('BEGIN', 'BEGAN'), good.replace('U1NI', 'AAAA'),
+                     '\0' * 100000):
+            self.judged(9, '.sig: ', self.statement, self.file('bad.sig', text.encode()), self.alice)
+        middle = len(good) - 50  # of the signature proper
+        flipped = good[:middle] + ('A' if good[middle] != 'A' else 'B') + good[middle + 1:]
+        self.verified(self.path, 11, '--statement', self.statement, '--signature',
+                      self.file('bad.sig', flipped.encode()), '--signers', self.file('signers', self.alice.encode()))
+
+    def test_other_keys_are_ssh_keygens(self):
+        for kind in (('rsa', '-b', '2048'), ('ecdsa',)):
+            key = self.key(kind[0], *kind)
+            self.judged(9, 'ssh-keygen -Y verify', self.statement, self.sign(kind[0], self.statement),
+                        'alice@example.org ' + key, keygen=True)
+
+    @unittest.skipUnless(shutil.which('openssl'), 'no openssl')
+    def test_a_security_token(self):
+        """No token is at hand: its signature is made as PROTOCOL.u2f says, and ssh-keygen has to like it."""
+        def string(data):
+            return struct.pack('>I', len(data)) + data
+
+        private = self.at / 'token.pem'
+        subprocess.run(['openssl', 'genpkey', '-algorithm', 'ed25519', '-out', private], check=True)
+        public = subprocess.run(['openssl', 'pkey', '-in', private, '-pubout', '-outform', 'DER'],
+                                check=True, capture_output=True).stdout[-32:]
+        kind = b'sk-ssh-ed25519@openssh.com'
+        key = string(kind) + string(public) + string(b'ssh:')
+        signed = b'SSHSIG' + string(b'ramseal') + string(b'') + string(b'sha512') + string(
+            hashlib.sha512(self.statement.read_bytes()).digest())
+        presence = b'\1' + struct.pack('>I', 7)
+        message = self.file('message', hashlib.sha256(b'ssh:').digest() + presence + hashlib.sha256(signed).digest())
+        made = subprocess.run(['openssl', 'pkeyutl', '-sign', '-inkey', private, '-rawin', '-in', message],
+                              check=True, capture_output=True).stdout
+        for seen, code in ((presence, 0), (b'\1' + struct.pack('>I', 8), 11)):
+            blob = b'SSHSIG' + struct.pack('>I', 1) + string(key) + string(b'ramseal') + string(b'') + string(
+                b'sha512') + string(string(kind) + string(made) + seen)
+            text = base64.encodebytes(blob).decode()
+            signature = self.file('token.sig', f'-----BEGIN SSH SIGNATURE-----\n{text}-----END SSH SIGNATURE-----\n'.encode())
+            self.judged(code, 'good', self.statement, signature,
+                        f'alice@example.org {kind.decode()} {base64.b64encode(key).decode()}\n')
+
+
+AUTHORITY = """[req]
+distinguished_name = name
+prompt = no
+x509_extensions = uses
+[name]
+CN = Time stamps for a test
+[uses]
+keyUsage = critical, digitalSignature
+extendedKeyUsage = critical, timeStamping
+[tsa]
+default_tsa = here
+[here]
+serial = {at}/serial
+signer_digest = sha256
+default_policy = 1.2.3.4
+digests = sha256, sha384, sha512
+ess_cert_id_alg = sha256
+"""
+
+
+@unittest.skipUnless(shutil.which('openssl'), 'no openssl')
+class StampedCase(StatementCase):
+    """An authority of openssl's own."""
+
+    def setUp(self):
+        super().setUp()
+        self.file('serial', b'01\n')
+        self.config = self.file('authority.cnf', AUTHORITY.format(at=self.at).encode())
+        self.openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-config',
+                     self.config, '-keyout', self.at / 'key', '-out', self.at / 'ca', '-days', '30')
+
+    def openssl(self, *args):
+        done = subprocess.run(['openssl', *map(str, args)], capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def answer(self, query):
+        """What the authority answers to these bytes."""
+        return self.openssl('ts', '-reply', '-config', self.config, '-queryfile', self.file('query', query),
+                            '-signer', self.at / 'ca', '-inkey', self.at / 'key')
+
+    def stamp(self, statement, *digest):
+        query = self.openssl('ts', '-query', '-data', statement, *(digest or ['-sha256']), '-cert')
+        return self.file('answer.tsr', self.answer(query))
+
+    def likes(self, statement, stamp):
+        done = subprocess.run(['openssl', 'ts', '-verify', '-data', statement, '-in', stamp, '-CAfile', self.at / 'ca'],
+                              capture_output=True)
+        return done.returncode == 0
+
+
+class Stamped(StampedCase):
+    def setUp(self):
+        super().setUp()
+        self.path, self.statement = self.stated()
+
+    def judged(self, code, part, stamp):
+        shown, error = self.verified(self.path, code, '--statement', self.statement, '--timestamp', stamp)
+        self.assertIn(part, error if code == 9 else shown)
+
+    def test_good(self):
+        for digest in ('-sha256', '-sha512'):
+            before = time.time()
+            stamp = self.stamp(self.statement, digest)
+            self.assertTrue(self.likes(self.statement, stamp))
+            self.judged(0, '  time stamp: over this statement, and says 20', stamp)
+            said = json.loads(run('verify', '--json', '--statement', self.statement, '--timestamp', stamp,
+                                  self.path).stdout)['statement']['timestamp']
+            self.assertIs(said['over_statement'], True)
+            self.assertIs(said['signer_checked'], False)
+            at = calendar.timegm(time.strptime(said['time'][:19], '%Y-%m-%dT%H:%M:%S'))
+            self.assertTrue(before - 2 <= at <= time.time() + 2, said)
+
+    def test_over_another_statement(self):
+        stamp = self.stamp(self.file('another', b'hello'))
+        self.assertFalse(self.likes(self.statement, stamp))
+        self.judged(11, '  time stamp: not good: ', stamp)
+        stamp = self.stamp(self.statement)
+        changed(self.statement, 'name', 'another')
+        self.judged(11, 'is over other bytes', stamp)
+
+    def test_other_hashes_are_openssls(self):
+        stamp = self.stamp(self.statement, '-sha384')
+        self.assertTrue(self.likes(self.statement, stamp))
+        self.judged(9, 'openssl ts -verify', stamp)
+
+    def test_refused(self):
+        refusal = self.answer(self.openssl('ts', '-query', '-data', self.statement, '-md5'))
+        self.judged(9, 'the time-stamping authority refused: status 2, badAlg: Message digest', self.file('no.tsr', refusal))
+
+    def test_garbage(self):
+        good = self.stamp(self.statement).read_bytes()
+        for content in (b'', b'<html>', good[:-1], good + b'\0', good[:40], good[9:], bytes(2 << 20)):
+            self.judged(9, 'bad.tsr: ', self.file('bad.tsr', content))
 
 
 class AcquiredBadly(StatementCase):
