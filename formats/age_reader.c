@@ -18,8 +18,8 @@ struct age_reader {
 	struct blob blob;
 	struct blob *stored; /* borrowed */
 	struct age__payload payload;
-	uint64_t
-		last; /* number of the last chunk, which is shorter or not; UINT64_MAX: it is not there */
+	/* Number of the last chunk, which is shorter or not; UINT64_MAX: it is not there. */
+	uint64_t last;
 
 	pthread_mutex_t lock; /* guards the rest */
 	struct age_end end;

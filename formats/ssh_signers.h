@@ -30,8 +30,9 @@ struct ssh_wanted {
 
 /*
  * The first line that allows this key to sign for that purpose. ST_MISMATCH: none does, and why
- * the last one with the key does not. ST_INPUT: none does, and one cannot be read. Lines that cannot
- * be read are passed over, as ssh-keygen does. Times without a "Z" are in the local time zone.
+ * the last one with the key does not. ST_INPUT: none does, and one cannot be read. Lines that
+ * cannot be read are passed over, as ssh-keygen does. Times without a "Z" are in the local time
+ * zone.
  */
 enum status ssh_signers_find(const void *p, size_t len, const struct ssh_wanted *w,
 			     struct ssh_signer *ret, struct err *e);

@@ -3,7 +3,8 @@
  * HTTP/1.1 requests over libcurl with Mbed TLS and c-ares. Nothing of the host is asked or trusted:
  * no CA store, proxy variable, .netrc, nsswitch.conf or openssl.cnf; of its resolver only the name
  * servers (names.h). Whom TLS believes is said by `pin` and `ca` alone: https without either is
- * refused, and so is http with one of them. Redirects are not followed: whoever wants that asks again.
+ * refused, and so is http with one of them. Redirects are not followed: whoever wants that asks
+ * again.
  *
  * A `struct http` belongs to one thread at a time. It keeps its connection between requests.
  */
@@ -19,11 +20,14 @@ struct http;
 
 struct http_options {
 	/*
-	 * "sha256//BASE64" of the server's SubjectPublicKeyInfo, several with ';' between them. Without
-	 * `ca` it is all that counts: neither name nor expiry of the certificate do.
+	 * "sha256//BASE64" of the server's SubjectPublicKeyInfo, several with ';' between them.
+	 * Without `ca` it is all that counts: neither name nor expiry of the certificate do.
 	 */
 	const char *pin;
-	/* PEM of certificates to trust, for a server that has the URL's name. With `pin` both count. */
+	/*
+	 * PEM of certificates to trust, for a server that has the URL's name. With `pin` both
+	 * count.
+	 */
 	const char *ca;
 	const char *proxy; /* "http://[USER:PASSWORD@]HOST:PORT", "socks5h://..."; NULL: none */
 	const char *client_cert, *client_key; /* PEM, for servers that ask; NULL: none */
@@ -40,8 +44,8 @@ void http_destroy(struct http *h); /* NULL is fine */
 
 struct http_header {
 	/*
-	 * ST_USAGE with CR or LF in either, with a name that is none (RFC 9110, 5.1), and for what is
-	 * set here: Content-Length, Transfer-Encoding, Expect.
+	 * ST_USAGE with CR or LF in either, with a name that is none (RFC 9110, 5.1), and for what
+	 * is set here: Content-Length, Transfer-Encoding, Expect.
 	 */
 	const char *name, *value;
 };

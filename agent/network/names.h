@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of hosts to addresses, by c-ares. Of the host's configuration only the name servers and search
- * domains are used (resolv.conf, on Windows those of its adapters), because nobody else can say where
- * a name server is. /etc/hosts, nsswitch.conf and HOSTALIASES are not read, and no module is loaded.
- * So whoever rules the host or its name server decides what a name leads to: the pin, or the
- * certificate, says who is there.
+ * Names of hosts to addresses, by c-ares. Of the host's configuration only the name servers and
+ * search domains are used (resolv.conf, on Windows those of its adapters), because nobody else can
+ * say where a name server is. /etc/hosts, nsswitch.conf and HOSTALIASES are not read, and no module
+ * is loaded. So whoever rules the host or its name server decides what a name leads to: the pin, or
+ * the certificate, says who is there.
  */
 #ifndef RAMSEAL_AGENT_NETWORK_NAMES_H
 #define RAMSEAL_AGENT_NETWORK_NAMES_H
@@ -30,12 +30,15 @@ struct names_options {
 
 /*
  * `host` is a name, or an address, which is the answer then. "localhost" is 127.0.0.1 and ::1.
- * ST_OUTPUT if there is none; *again: a name server was silent or out of order, it may answer later.
+ * ST_OUTPUT if there is none; *again: a name server was silent or out of order, it may answer
+ * later.
  */
 enum status names_resolve(const char *host, const struct names_options *o, struct names *ret,
 			  bool *again, struct err *e);
 
-/* "ADDRESS:PORT" of name servers that are asked instead of the host's, for tests; NULL: the host's. */
+/*
+ * "ADDRESS:PORT" of name servers that are asked instead of the host's, for tests; NULL: the host's.
+ */
 extern const char *names__servers;
 
 #endif

@@ -12,9 +12,9 @@
 bool network_built_in(void);
 
 /*
- * Makes libcurl, Mbed TLS's PSA and c-ares (on Windows also Winsock) ready for all threads; again is
- * fine. ST_SYSTEM when there are no random numbers. http_create() and names_resolve() call it, whoever
- * uses Mbed TLS by itself does so first.
+ * Makes libcurl, Mbed TLS's PSA and c-ares (on Windows also Winsock) ready for all threads; again
+ * is fine. ST_SYSTEM when there are no random numbers. http_create() and names_resolve() call it,
+ * whoever uses Mbed TLS by itself does so first.
  */
 enum status network_begin(struct err *e);
 

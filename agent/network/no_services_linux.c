@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * c-ares asks the C library for the numbers of services that are named. We name none; but glibc's
- * functions for it read nsswitch.conf and load the host's libnss_*.so even into a static program. So
- * that these are not in the program at all, here are others that know of no service.
+ * functions for it read nsswitch.conf and load the host's libnss_*.so even into a static program.
+ * So that these are not in the program at all, here are others that know of no service.
  */
 #include <netdb.h>
 #include <stddef.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mbed TLS, libcurl and c-ares call functions of bcrypt.dll and iphlpapi.dll. Windows looks for these
- * two in the program's own folder first, where somebody may have put others: only what is listed in
- * KnownDLLs comes from System32 in any case. So here are functions of the same names, which take the
- * real ones from there when they are called. Windows has had all of them since Vista.
+ * Mbed TLS, libcurl and c-ares call functions of bcrypt.dll and iphlpapi.dll. Windows looks for
+ * these two in the program's own folder first, where somebody may have put others: only what is
+ * listed in KnownDLLs comes from System32 in any case. So here are functions of the same names,
+ * which take the real ones from there when they are called. Windows has had all of them since
+ * Vista.
  */
 #include <string.h>
 #include <winsock2.h>

@@ -3,8 +3,8 @@
  * Where a result goes. A regular file is written as NAME.partial and becomes NAME only when it is
  * complete and on the disk: an image without its end is visibly unfinished, and what a crash or a
  * kill -9 leaves behind can still be read up to its last whole record. stdout, FIFOs and devices
- * are written directly. Outputs can stand on each other (hash_sink.h, age_sink.h): whoever holds the uppermost
- * holds all of them. output_sink.h is for those who write another kind.
+ * are written directly. Outputs can stand on each other (hash_sink.h, age_sink.h): whoever holds
+ * the uppermost holds all of them. output_sink.h is for those who write another kind.
  *
  * Lifetime: output_open() .. output_commit() .. output_destroy(). Every failure is ST_OUTPUT, but
  * for ST_NOMEM, ST_INTERRUPTED while a FIFO waits for its reader or a server does not answer yet,

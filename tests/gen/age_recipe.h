@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files of age made from a recipe: with libsodium and the specification (C2SP, age.md), and without
- * the code under test. MACs and tags are made to fit, so that what is wrong is what the recipe says.
+ * the code under test. MACs and tags are made to fit, so that what is wrong is what the recipe
+ * says.
  *
  * The header is text, in which these stand for something:
  *

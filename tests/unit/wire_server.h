@@ -29,8 +29,8 @@ void peer_head(struct peer *p, char *to, size_t room);
 /* Exactly so many; false if there are fewer. */
 bool peer_body(struct peer *p, void *to, size_t len);
 /*
- * Connects to another server, says `hello` if that is done, and passes everything on between the two
- * until one of them ends. False: no connection.
+ * Connects to another server, says `hello` if that is done, and passes everything on between the
+ * two until one of them ends. False: no connection.
  */
 bool peer_relay(struct peer *p, unsigned port, const void *hello, size_t len);
 /* Waits until the other end closes. */
@@ -84,7 +84,9 @@ void name_server_start(struct name_server *s,
 		       size_t (*answer)(const uint8_t *question, size_t len, uint8_t answer[512]));
 void name_server_stop(struct name_server *s);
 
-/* Such functions: every name is 127.0.0.1; none exists (NXDOMAIN); the server is broken (SERVFAIL). */
+/*
+ * Such functions: every name is 127.0.0.1; none exists (NXDOMAIN); the server is broken (SERVFAIL).
+ */
 size_t name_server_loopback(const uint8_t *question, size_t len, uint8_t answer[512]);
 size_t name_server_no_such_name(const uint8_t *question, size_t len, uint8_t answer[512]);
 size_t name_server_out_of_order(const uint8_t *question, size_t len, uint8_t answer[512]);
