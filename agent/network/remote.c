@@ -4,15 +4,16 @@
 #include <ctype.h>
 #include <string.h>
 
-/* "azblob:" stands before a whole URL. */
-static const char azblob[] = "azblob:https:";
+/* "azblob:" stands before a whole URL; http:// to an emulator on this machine. */
+static const char azblob[] = "azblob:https://", azblob_plain[] = "azblob:http://";
 
 /* Bytes of the scheme; 0: there is none. One letter is a drive. */
 static size_t scheme_length(const char *path)
 {
 	size_t n = 0;
 
-	if (!strncmp(path, azblob, sizeof(azblob) - 1))
+	if (!strncmp(path, azblob, sizeof(azblob) - 1) ||
+	    !strncmp(path, azblob_plain, sizeof(azblob_plain) - 1))
 		return strlen("azblob");
 	while (isalnum((unsigned char)path[n]) || (n && path[n] && strchr("+-.", path[n])))
 		n++;

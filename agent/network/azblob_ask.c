@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/network/azblob_internal.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <mbedtls/base64.h>
+#include <string.h>
+
+#include "agent/network/xml.h"
+#include "formats/base/md5_sha1.h"
+
+/* The first that has blocks above 100 MiB; older emulators know it. */
+#define API_VERSION "2019-12-12"
+#define MD5_TEXT    25 /* in base64 */
+
+void azblob__block_id(const struct azblob *b, uint64_t number, char ret[static AZBLOB_ID_SIZE])
+{
+	char name[40];
+	size_t n =
+		(size_t)snprintf(name, sizeof(name), "ramseal-%s-%07" PRIu64 "-", b->run, number);
+
+	mbedtls_base64_encode((uint8_t *)ret, AZBLOB_ID_SIZE, &n, (const uint8_t *)name, n);
+}
+
+/*
+ * Asking
+ */
+
+static enum status sum_text(const void *p, size_t len, char ret[static MD5_TEXT], struct err *e)
+{
+	uint8_t md5[MD5_SIZE], sha1[SHA1_SIZE];
+	struct md5_sha1 *h = NULL;
+	enum status st = md5_sha1_create(&h, e);
+	size_t n;
+
+	if (st)
+		return st;
+	md5_sha1_update(h, p, len);
+	md5_sha1_end(h, md5, sha1);
+	md5_sha1_destroy(h);
+	mbedtls_base64_encode((uint8_t *)ret, MD5_TEXT, &n, md5, sizeof(md5));
+	return ST_OK;
+}
+
+/* Those that have a value. */
+static size_t choose(const struct http_header *all, size_t n, struct http_header *ret)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (all[i].value)
+			ret[used++] = all[i];
+	return used;
+}
+
+static enum status ask_once(struct azblob *b, const struct azblob_request *r,
+			    struct http_answer *ret, bool *again, struct err *e)
+{
+	char sum[MD5_TEXT] = "";
+	const bool list = r->sum && strstr(r->query, "blocklist");
+	const struct http_header all[] = {
+		{ "x-ms-version", API_VERSION },
+		{ "content-md5", r->sum ? sum : NULL },
+		{ "content-type", list ? "application/xml" : NULL },
+		{ "x-ms-blob-content-type", list ? "application/octet-stream" : NULL },
+		{ "if-match", r->if_match },
+		{ "if-none-match", r->if_none_match },
+	};
+	struct http_header headers[ARRAY_SIZE(all)];
+	struct http_request ask = {
+		.method = r->method,
+		.headers = headers,
+		.n_headers = choose(all, ARRAY_SIZE(all), headers),
+		.body = r->body,
+		.len = r->len,
+	};
+	enum status st = r->sum ? sum_text(r->body, r->len, sum, e) : ST_OK;
+	char *url;
+
+	if (st)
+		return st;
+	if (asprintf(&url, "%s%s", b->url, r->query) < 0)
+		return err_nomem(e);
+	ask.url = url;
+	st = http_ask(b->http, &ask, ret, again, e);
+	memory_wipe(url, strlen(url));
+	free(url);
+	return st;
+}
+
+/*
+ * Its answer
+ */
+
+/* "Blob service error codes" and "Common REST API error codes", and what to do about them. */
+static const struct {
+	const char *code;
+	enum remote_end end;
+	const char *advice;
+} known[] = {
+	{ "AccountIsDisabled", REMOTE_NEVER, "the account is disabled" },
+	{ "AuthenticationFailed", REMOTE_NEVER, "the SAS is wrong, or has expired" },
+	{ "AuthorizationFailure", REMOTE_NEVER, "the store does not let this machine in" },
+	{ "AuthorizationPermissionMismatch", REMOTE_NEVER,
+	  "the SAS does not allow this (sp=cw does)" },
+	{ "AuthorizationProtocolMismatch", REMOTE_NEVER, "the SAS is for https:// alone" },
+	{ "AuthorizationSourceIPMismatch", REMOTE_NEVER,
+	  "the SAS is for another address than ours" },
+	{ "BlobAlreadyExists", REMOTE_NEVER, "exists; --force replaces it" },
+	{ "BlobImmutableDueToPolicy", REMOTE_NEVER, "the container's policy keeps what it has" },
+	{ "ConditionNotMet", REMOTE_NEVER, "exists, or somebody else has written it" },
+	{ "ContainerBeingDeleted", REMOTE_NEVER, "the container is being deleted" },
+	{ "ContainerNotFound", REMOTE_NEVER, "there is no such container" },
+	{ "InternalError", REMOTE_AGAIN, "the store has a problem" },
+	{ "InvalidBlobOrBlock", REMOTE_NEVER,
+	  "somebody else has unfinished blocks under this name; choose another" },
+	{ "InvalidBlobType", REMOTE_NEVER, "exists, and is no block blob" },
+	{ "InvalidBlockList", REMOTE_NEVER, "blocks are missing there" },
+	{ "LeaseIdMissing", REMOTE_NEVER, "somebody holds a lease of it" },
+	{ "Md5Mismatch", REMOTE_AGAIN, "it was damaged on its way" },
+	{ "OperationTimedOut", REMOTE_AGAIN, "the store has a problem" },
+	{ "ServerBusy", REMOTE_AGAIN, "the store is busy" },
+	{ "UnauthorizedBlobOverwrite", REMOTE_NEVER,
+	  "exists, and the SAS does not allow to replace it" },
+};
+
+static const char *advice_of_status(unsigned status)
+{
+	switch (status) {
+	case 401:
+	case 403:
+		return "the SAS does not allow this";
+	case 404:
+		return "there is no such container";
+	case 411:
+	case 413:
+		return "the store takes no blocks of this size";
+	default:
+		return status >= 300 && status < 400
+			       ? "the store sends us elsewhere: give it that address"
+			       : "the store refuses";
+	}
+}
+
+/* Letters and digits: nothing that a server says gets further. HEAD has it in the header alone. */
+static void find_code(const struct http_answer *a, char ret[static AZBLOB_CODE_MAX])
+{
+	size_t len;
+	const char *header = http_answer_header(a, "x-ms-error-code", &len);
+
+	ret[0] = '\0';
+	if (header && len < AZBLOB_CODE_MAX)
+		snprintf(ret, AZBLOB_CODE_MAX, "%.*s", (int)len, header);
+	else if (a->status >= 300 && a->len)
+		xml_find(a->body, a->len, "Code", ret, AZBLOB_CODE_MAX);
+	for (char *c = ret; *c; c++)
+		if (!isalnum((unsigned char)*c))
+			*c = '_';
+}
+
+static struct remote_result judge(const struct http_answer *a, const char *code, struct err *e)
+{
+	struct remote_result ret = { .end = REMOTE_NEVER };
+	const char *advice = advice_of_status(a->status);
+
+	if (a->status >= 200 && a->status < 300)
+		return (struct remote_result){ .end = REMOTE_DONE };
+	if (http_status_is_passing(a->status))
+		ret.end = REMOTE_AGAIN;
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		if (strcmp(known[i].code, code) != 0)
+			continue;
+		ret.end = known[i].end;
+		advice = known[i].advice;
+	}
+	if (a->retry_after_s > 0)
+		ret.wait_ms = (unsigned)a->retry_after_s * 1000;
+	err_set(e, ST_OUTPUT, "%s (HTTP %u%s%s)", advice, a->status, *code ? " " : "", code);
+	return ret;
+}
+
+struct remote_result azblob__ask(struct azblob *b, const struct azblob_request *r,
+				 struct http_answer *ret, char ret_code[static AZBLOB_CODE_MAX],
+				 struct err *e)
+{
+	bool again = false;
+
+	ret_code[0] = '\0';
+	if (ask_once(b, r, ret, &again, e)) {
+		ret->status = 0;
+		return (struct remote_result){ .end = again ? REMOTE_AGAIN : REMOTE_NEVER };
+	}
+	find_code(ret, ret_code);
+	return judge(ret, ret_code, e);
+}

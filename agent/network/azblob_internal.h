@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between azblob.c, the steps of an upload, and azblob_ask.c, one request and its answer. */
+#ifndef RAMSEAL_AGENT_NETWORK_AZBLOB_INTERNAL_H
+#define RAMSEAL_AGENT_NETWORK_AZBLOB_INTERNAL_H
+
+#include "agent/network/remote.h"
+
+/* "Scalability and performance targets for Blob storage"; sizes since version 2019-12-12. */
+#define AZBLOB_BLOCKS_MAX  50000
+#define AZBLOB_BLOCK_MOST  ((uint64_t)4000 << 20)
+#define AZBLOB_BLOCK_LEAST ((uint64_t)8 << 20)
+#define AZBLOB_ETAG_MAX    128
+/*
+ * "ramseal-RUN-NUMBER-" in base64. All names have one length, as Put Block demands; 33 bytes need no
+ * '=' at the end, and letters, digits and '-' give neither '+' nor '/', which a URL would not take.
+ */
+#define AZBLOB_ID_SIZE     45
+#define AZBLOB_PROBE       9999999 /* a number that no block has */
+
+struct azblob {
+	struct remote remote;
+	const struct remote_options *o;
+	struct http *http;
+	const char *url; /* without "azblob:"; the first url_len bytes have no SAS */
+	size_t url_len;
+	const char *sas;
+	char run[17];               /* drawn; hexadecimal */
+	size_t n_blocks;            /* that were put */
+	size_t committed;           /* that the blob has */
+	size_t unsure;              /* of the shortest list that may have been taken; 0: none */
+	char etag[AZBLOB_ETAG_MAX]; /* of the blob as we left it; "": not known */
+	bool looked;                /* nothing had the name */
+	bool resumed;               /* the blob that is there has to be proven ours */
+};
+
+/* The URL-safe name of a block. */
+void azblob__block_id(const struct azblob *b, uint64_t number, char ret[static AZBLOB_ID_SIZE]);
+
+struct azblob_request {
+	const char *method;
+	const char *query; /* behind the SAS: "&comp=block"; "" */
+	const void *body;
+	size_t len;
+	bool sum; /* the body's MD5 goes with it, to be checked there */
+	const char *if_match, *if_none_match;
+};
+
+/*
+ * REMOTE_DONE: it was done. Else `e` says what the store said; *ret holds its answer, if there is
+ * one (else its status is 0), in any case, for http_answer_deinit(). ret_code: what Azure calls the
+ * error, "" if nothing.
+ */
+#define AZBLOB_CODE_MAX 64
+struct remote_result azblob__ask(struct azblob *b, const struct azblob_request *r,
+				 struct http_answer *ret, char ret_code[static AZBLOB_CODE_MAX],
+				 struct err *e);
+
+#endif

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+A small store of block blobs that is stricter than most: rights of the SAS for each request, names of
+blocks, Content-MD5, conditions, and what becomes of blocks that a list does not name (Azure Blob
+Storage REST API: Put Block, Put Block List, Get Block List). What it is told to do wrong it does: see
+`Faults` in s3_server.py. Nothing in here is shared with ramseal.
+"""
+
+import base64
+import hashlib
+import http.server
+import itertools
+import re
+import threading
+import urllib.parse
+import xml.etree.ElementTree
+
+from s3_server import Faults, Refusal
+
+SIGNATURE = 'sEcReTsIgNaTuReOfTheTests0123456789abcdefgh='
+
+
+class Blob:
+    """`content` is None, and `etag` '', as long as no list was put."""
+
+    def __init__(self):
+        self.content, self.etag = None, ''
+        self.committed, self.waiting = {}, {}  # name: bytes
+
+
+class Store:
+    def __init__(self, rights='rcwd'):
+        self.rights, self.containers = rights, {'evidence': {}}
+        self.faults, self.requests = Faults(), []
+        self.lists = 0
+        self.lock = threading.Lock()
+        self.etags = itertools.count(1)
+
+    @property
+    def sas(self):
+        return (f'sv=2021-08-06&sr=c&sp={self.rights}&se=2037-01-01T00%3A00%3A00Z'
+                f'&sig={urllib.parse.quote(SIGNATURE, safe="")}')
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.1'
+    timeout = 60
+
+    def log_message(self, *_):
+        pass
+
+    @property
+    def store(self):
+        return self.server.store
+
+    def answer(self, status, body=b'', headers=()):
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        if not any(name == 'Content-Length' for name, _ in headers):
+            self.send_header('Content-Length', str(len(body)))
+        self.end_headers()
+        if self.command != 'HEAD':
+            self.wfile.write(body)
+
+    def refuse(self, r):
+        body = f'<?xml version="1.0" encoding="utf-8"?><Error><Code>{r.code}</Code></Error>'.encode()
+        self.answer(r.status, b'' if self.command == 'HEAD' else body, [('x-ms-error-code', r.code)])
+
+    def handle_any(self):
+        body = self.rfile.read(int(self.headers.get('content-length', 0)))
+        path, _, query = self.path.partition('?')
+        what = f'{self.command} {query}'
+        faults = self.store.faults
+        with self.store.lock:
+            self.store.requests.append((self.command, self.path, dict(self.headers)))
+            told = next((a for a in faults.answers if re.search(a[0], what)), None)
+            if told:
+                faults.answers.remove(told)
+                if told[2]:
+                    return self.refuse(Refusal(told[1], told[2]))
+                return self.answer(told[1], b'', told[3])
+            drop = next((p for p in faults.drop_after if re.search(p, what)), None)
+            try:
+                reply = self.act(path, dict(urllib.parse.parse_qsl(query, True)), body)
+            except Refusal as r:
+                return self.refuse(r)
+            if drop:
+                faults.drop_after.remove(drop)
+                self.close_connection = True
+                self.connection.close()
+                return None
+        return self.answer(*reply)
+
+    do_GET = do_PUT = do_DELETE = do_HEAD = handle_any
+
+    def need(self, *rights):
+        if not any(right in self.store.rights for right in rights):
+            raise Refusal(403, 'AuthorizationPermissionMismatch')
+
+    def check_sum(self, body):
+        if self.headers.get('content-md5') != base64.b64encode(hashlib.md5(body).digest()).decode():
+            raise Refusal(400, 'Md5Mismatch')
+
+    def act(self, path, query, body):
+        if query.get('sig') != SIGNATURE or query.get('sp') != self.store.rights:
+            raise Refusal(403, 'AuthenticationFailed')
+        if self.headers.get('x-ms-version', '') < '2019-12-12' or 'transfer-encoding' in self.headers:
+            raise Refusal(400, 'InvalidHeaderValue')
+        container, _, name = urllib.parse.unquote(path[1:]).partition('/')
+        if container not in self.store.containers:
+            raise Refusal(404, 'ContainerNotFound')
+        blobs = self.store.containers[container]
+        what = query.get('comp')
+        if self.command == 'PUT' and what == 'block':
+            return self.put_block(blobs.setdefault(name, Blob()), query['blockid'], body)
+        blob = blobs.get(name)
+        if self.command == 'PUT' and what == 'blocklist':
+            return self.put_list(blob or Blob(), body)
+        if self.command == 'GET' and what == 'blocklist':
+            self.need('r')
+            if not blob or blob.content is None and not blob.waiting:
+                raise Refusal(404, 'BlobNotFound')
+            return self.get_list(blob, query['blocklisttype'])
+        if not blob or blob.content is None:
+            self.need('r' if self.command == 'HEAD' else 'd')
+            raise Refusal(404, 'BlobNotFound')
+        if self.command == 'HEAD':
+            self.need('r')
+            return 200, b'', [('Content-Length', str(len(blob.content))), ('ETag', blob.etag)]
+        self.need('d')
+        self.check_conditions(blob)
+        del blobs[name]
+        return 202, b'', ()
+
+    def check_conditions(self, blob):
+        there = blob.content is not None
+        if self.headers.get('if-none-match') == '*' and there:
+            raise Refusal(409, 'BlobAlreadyExists')
+        match = self.headers.get('if-match')
+        if match is not None and (not there or match != blob.etag):
+            raise Refusal(412, 'ConditionNotMet')
+
+    def put_block(self, blob, name, body):
+        self.need('w', 'c')
+        self.check_sum(body)
+        if not body or len(base64.b64decode(name, validate=True)) > 64:
+            raise Refusal(400, 'InvalidQueryParameterValue')
+        if any(len(other) != len(name) for other in blob.waiting):
+            raise Refusal(400, 'InvalidBlobOrBlock')
+        blob.waiting[name] = body
+        return 201, b'', ()
+
+    def put_list(self, blob, body):
+        self.need('w', 'c')
+        self.check_sum(body)
+        self.check_conditions(blob)
+        if blob.content is not None and 'w' not in self.store.rights:
+            raise Refusal(403, 'UnauthorizedBlobOverwrite')
+        blocks = {}
+        for element in xml.etree.ElementTree.fromstring(body):
+            where = {'Committed': [blob.committed], 'Uncommitted': [blob.waiting],
+                     'Latest': [blob.waiting, blob.committed]}[element.tag]
+            found = next((w[element.text] for w in where if element.text in w), None)
+            if found is None:
+                raise Refusal(400, 'InvalidBlockList')
+            blocks[element.text] = found
+        blob.content = b''.join(blocks.values())
+        blob.committed, blob.waiting = blocks, {}
+        blob.etag = f'"0x8D{next(self.store.etags)}"'
+        self.store.lists += 1
+        return 201, b'', [('ETag', blob.etag)]
+
+    def get_list(self, blob, kind):
+        def part(tag, blocks):
+            return f'<{tag}>' + ''.join(f'<Block><Name>{name}</Name><Size>{len(b)}</Size></Block>'
+                                        for name, b in sorted(blocks.items())) + f'</{tag}>'
+        body = '<?xml version="1.0" encoding="utf-8"?><BlockList>'
+        if kind in ('committed', 'all'):
+            body += part('CommittedBlocks', blob.committed)
+        if kind in ('uncommitted', 'all'):
+            body += part('UncommittedBlocks', blob.waiting)
+        return 200, (body + '</BlockList>').encode(), ()
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, store):
+        super().__init__(('127.0.0.1', 0), Handler)
+        self.store = store
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def handle_error(self, request, client_address):
+        pass  # a connection that was cut off is what the tests are about
+
+    @property
+    def port(self):
+        return self.server_address[1]
