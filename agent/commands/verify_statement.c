@@ -54,38 +54,10 @@ enum status vouching_check_options(const struct cli *cli, const struct vouching_
  * Files
  */
 
-/* All of a file that has `max` bytes at most; for free(). */
-static enum status load(const char *path, size_t max, char **ret, size_t *ret_len, struct err *e)
-{
-	struct file_blob file;
-	char *text = NULL;
-	enum status st = file_blob_open(&file, path, e);
-
-	if (st)
-		return st;
-	if (file.blob.size > max)
-		st = err_set(e, ST_INPUT, "%s: is larger than such files are", path);
-	if (!st && !(text = malloc(file.blob.size ? file.blob.size : 1)))
-		st = err_nomem(e);
-	if (!st) {
-		st = blob_read(&file.blob, 0, text, file.blob.size, e);
-		if (st)
-			err_add(e, st, "%s", path);
-	}
-	*ret_len = file.blob.size;
-	file_blob_deinit(&file);
-	if (st) {
-		free(text);
-		return st;
-	}
-	*ret = text;
-	return ST_OK;
-}
-
 static enum status open_statement(struct vouching *v, struct err *e)
 {
 	_cleanup_free_ char *text = NULL;
-	enum status st = load(v->o->statement, STATEMENT_MAX, &text, &v->len, e);
+	enum status st = file_load(v->o->statement, STATEMENT_MAX, &text, &v->len, e);
 
 	if (st)
 		return st;
@@ -118,7 +90,7 @@ static enum status judge_signers(struct vouching *v, struct err *e)
 	};
 	_cleanup_free_ char *text = NULL;
 	size_t len;
-	enum status st = load(v->o->signers, SSH_SIGNERS_MAX, &text, &len, e);
+	enum status st = file_load(v->o->signers, SSH_SIGNERS_MAX, &text, &len, e);
 
 	if (st)
 		return st;
@@ -134,7 +106,7 @@ static enum status open_signature(struct vouching *v, struct err *e)
 
 	if (!v->o->signature)
 		return ST_OK;
-	st = load(v->o->signature, SSHSIG_FILE_MAX, &text, &len, e);
+	st = file_load(v->o->signature, SSHSIG_FILE_MAX, &text, &len, e);
 	if (st)
 		return st;
 	st = sshsig_parse(text, len, &v->signature, e);
@@ -152,7 +124,7 @@ static enum status open_timestamp(struct vouching *v, struct err *e)
 
 	if (!v->o->timestamp)
 		return ST_OK;
-	st = load(v->o->timestamp, TIMESTAMP_MAX, &text, &len, e);
+	st = file_load(v->o->timestamp, TIMESTAMP_MAX, &text, &len, e);
 	if (st)
 		return st;
 	st = timestamp_parse(text, len, &v->timestamp, e);

@@ -172,6 +172,39 @@ void file_blob_deinit(struct file_blob *b)
 	b->fd = -1;
 }
 
+static enum status load_blob(struct blob *b, size_t max, char **ret, struct err *e)
+{
+	enum status st;
+	char *text;
+
+	if (b->size > max)
+		return err_set(e, ST_INPUT, "is larger than such files are");
+	text = malloc((size_t)b->size + 1);
+	if (!text)
+		return err_nomem(e);
+	st = blob_read(b, 0, text, (size_t)b->size, e);
+	if (st) {
+		free(text);
+		return st == ST_CORRUPT ? ST_INPUT : st;
+	}
+	text[b->size] = '\0';
+	*ret = text;
+	return ST_OK;
+}
+
+enum status file_load(const char *path, size_t max, char **ret, size_t *ret_len, struct err *e)
+{
+	struct file_blob file;
+	enum status st = file_blob_open(&file, path, e);
+
+	if (st)
+		return st;
+	st = load_blob(&file.blob, max, ret, e);
+	*ret_len = (size_t)file.blob.size;
+	file_blob_deinit(&file);
+	return st ? err_add(e, st, "%s", path) : ST_OK;
+}
+
 static enum status mem_blob_read_at(struct blob *b, uint64_t off, void *p, size_t len, size_t *got,
 				    struct err *e)
 {
