@@ -46,6 +46,7 @@ struct acquire_options {
 	const char *output;
 	struct network_options network;
 	const char *statement; /* "-": stdout; NULL: it is only in the summary of --log-json */
+	const char *timestamp_url, *timestamp_ca; /* of an authority; a file of PEM */
 	struct level_choice level;
 	struct disk_options disk;
 	struct cli_strings files;

@@ -44,6 +44,9 @@ static void acquisition_deinit(struct acquisition *a)
 	network_destroy(a->network);
 	output_destroy(a->statement_out);
 	free(a->statement);
+	output_destroy(a->timestamp_out);
+	free(a->timestamp_ca);
+	free(a->timestamp_problem);
 	memory_changes_deinit(&a->changes);
 	acquire_close_source(a->source);
 	driver_session_end(a->driver);
@@ -433,6 +436,8 @@ static enum status acquire(struct acquisition *a, struct err *e)
 	if (!st)
 		st = acquire__begin_statement(a, e);
 	if (!st)
+		st = acquire__begin_timestamp(a, e);
+	if (!st)
 		st = acquire__begin(a, e);
 	if (st)
 		return st;
@@ -440,6 +445,7 @@ static enum status acquire(struct acquisition *a, struct err *e)
 	st = acquire__outcome(a, read_all(a, e), e);
 	st = acquire__end(a, st, e);
 	st = acquire__end_statement(a, st, e);
+	acquire__end_timestamp(a);
 	acquire__summarise(a, st, e);
 	return st;
 }

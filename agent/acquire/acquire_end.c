@@ -216,6 +216,7 @@ void acquire__summarise(const struct acquisition *a, enum status st, const struc
 		field_json("usage", host_usage_json()),
 		field_json("command", host_arguments_json(a->cli->argc, a->cli->argv)),
 		field_text("statement", a->statement),
+		field_json("timestamp", acquire__timestamp_json(a)),
 		{ .key = NULL },
 	};
 

@@ -56,6 +56,9 @@ struct acquisition {
 	struct statement stated;      /* as far as it is known */
 	struct output *statement_out; /* NULL: none, or stdout */
 	char *statement;              /* its text, once the container was closed */
+	struct output *timestamp_out; /* NULL: none is asked for */
+	char *timestamp_ca;           /* PEM */
+	char *timestamp_problem;      /* why there is none */
 };
 
 /*
@@ -98,5 +101,15 @@ void acquire__state_begin(struct acquisition *a, const json_t *begin);
  * `st` is how the acquisition ended; returns that, or ST_OUTPUT if only this failed.
  */
 enum status acquire__end_statement(struct acquisition *a, enum status st, struct err *e);
+
+/*
+ * acquire_timestamp.c: an authority's word for when the statement was there, in STATEMENT.tsr
+ */
+
+enum status acquire__begin_timestamp(struct acquisition *a, struct err *e);
+/* Behind acquire__end_statement(). Whatever goes wrong is a warning: the container is sealed. */
+void acquire__end_timestamp(struct acquisition *a);
+/* {"file":, "problem":}; null if none was asked for. NULL if out of memory. */
+json_t *acquire__timestamp_json(const struct acquisition *a);
 
 #endif

@@ -45,6 +45,11 @@ static const struct option_def options[] = {
 		struct acquire_options, statement, 0, "statement", "FILE",
 		"write the statement (container, root hash, size, host, times) to FILE, or '-' for "
 		"stdout: for those who sign it, and for verify --statement"),
+	CLI_STRING(struct acquire_options, timestamp_url, 0, "timestamp-url", "URL",
+		   "at the end, get an RFC 3161 time stamp for the statement from this authority, "
+		   "and keep it in the statement's FILE.tsr"),
+	CLI_STRING(struct acquire_options, timestamp_ca, 0, "timestamp-ca", "FILE",
+		   "PEM certificates to trust for --timestamp-url https://..."),
 	CLI_PARSED(struct acquire_options, image.format, 'F', "format", "FORMAT", parse_format,
 		   "what to write; default: rsz, the sealed container", .suggest = suggest_format),
 	CLI_PARSED(struct acquire_options, level, 'l', "level", "N", parse_level,
@@ -185,6 +190,10 @@ static enum status check_acquire_options(const struct cli *cli, struct err *e)
 	if (!st && o->statement && o->output && !strcmp(o->statement, "-") &&
 	    !strcmp(o->output, "-"))
 		return cli_usage(cli, e, "--statement - and --output - cannot be combined");
+	if (!st && o->timestamp_url && (!o->statement || !strcmp(o->statement, "-")))
+		return cli_usage(cli, e, "--timestamp-url needs --statement FILE");
+	if (!st && o->timestamp_ca && !o->timestamp_url)
+		return cli_usage(cli, e, "--timestamp-ca needs --timestamp-url");
 	if (st || !f)
 		return st;
 	if (o->network.to || (o->output && remote_is_address(o->output)))

@@ -7,15 +7,18 @@ Usage: test_statement.py RAMSEAL SOURCE-ROOT
 import base64
 import calendar
 import hashlib
+import http.server
 import json
 import os
 import re
 import shutil
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
+import threading
 import time
 import unittest
 from pathlib import Path
@@ -489,6 +492,154 @@ class Stamped(StampedCase):
         good = self.stamp(self.statement).read_bytes()
         for content in (b'', b'<html>', good[:-1], good + b'\0', good[:40], good[9:], bytes(2 << 20)):
             self.judged(9, 'bad.tsr: ', self.file('bad.tsr', content))
+
+
+class Authority(http.server.BaseHTTPRequestHandler):
+    """Answers as the server's `answer(query)` says: a status and bytes; None: nothing at all, ever."""
+
+    def do_POST(self):
+        query = self.rfile.read(int(self.headers['Content-Length']))
+        self.server.asked.append((self.path, self.headers['Content-Type'], query))
+        said = self.server.answer(query)
+        if said is None:
+            self.server.end.wait()
+            return
+        status, content = said
+        self.send_response(status)
+        self.send_header('Content-Type', 'application/timestamp-reply')
+        self.send_header('Content-Length', str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *args):
+        pass
+
+
+HAS_NETWORK = b'Network: yes' in run('--version', '--verbose').stdout
+
+
+@unittest.skipUnless(HAS_NETWORK, 'built without the network')
+class AskedForATimestamp(StampedCase):
+    def serve(self, answer, certificate=None):
+        server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Authority)
+        server.answer, server.asked, server.end = answer, [], threading.Event()
+        server.daemon_threads = True
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, kwargs={'poll_interval': .05})
+        thread.start()
+        for end in (server.server_close, thread.join, server.shutdown, server.end.set):
+            self.addCleanup(end)
+        self.server = server
+        return f'http{"s" if certificate else ""}://127.0.0.1:{server.server_port}/tsa?who=me'
+
+    def stamped(self, url, code=0, *args):
+        """Acquires, with a time stamp from there: the last line of the log."""
+        done = run('acquire', '--log-json', '--source', f'file:{self.file("image", memory(16))}', '-o',
+                   self.at / 'out.rsz', '--statement', self.at / 'statement', '--timestamp-url', url, *args)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.log = [json.loads(line) for line in done.stderr.splitlines()]
+        return self.log[-1]
+
+    def missing(self, url, why, *args):
+        """The container is whole, the statement is there, and it is said why there is no time stamp."""
+        said = self.stamped(url, 0, *args)
+        self.assertIn(why, said['timestamp']['problem'])
+        self.assertIsNone(said['timestamp']['file'])
+        self.assertEqual([line['event'] for line in self.log if line['level'] == 'warning'], ['timestamp-missing'])
+        self.assertFalse([p.name for p in self.at.iterdir() if 'statement.tsr' in p.name])
+        self.verified(self.at / 'out.rsz', 0, '--statement', self.at / 'statement')
+        for name in ('out.rsz', 'statement'):
+            (self.at / name).unlink()
+
+    def test_good(self):
+        said = self.stamped(self.serve(lambda query: (200, self.answer(query))))
+        stamp = self.at / 'statement.tsr'
+        self.assertEqual(said['timestamp'], {'file': str(stamp), 'problem': None})
+        self.assertEqual(said['statement'], (self.at / 'statement').read_text())
+        self.assertTrue(self.likes(self.at / 'statement', stamp))
+        self.verified(self.at / 'out.rsz', 0, '--statement', self.at / 'statement', '--timestamp', stamp)
+        (path, kind, query), = self.server.asked
+        self.assertEqual((path, kind), ('/tsa?who=me', 'application/timestamp-query'))
+        self.assertEqual(query, self.openssl('ts', '-query', '-data', self.at / 'statement', '-sha256', '-no_nonce',
+                                             '-cert'))
+
+    def test_once_more_where_that_may_help(self):
+        answers = [(503, b''), None]
+        url = self.serve(lambda query: answers[0] if len(self.server.asked) == 1 else (200, self.answer(query)))
+        self.stamped(url)
+        self.assertEqual(len(self.server.asked), 2)
+
+    def test_what_is_no_time_stamp(self):
+        refusal = self.answer(self.openssl('ts', '-query', '-data', self.config, '-md5'))
+        another = self.stamp(self.config).read_bytes()
+        for answer, why in (((404, b'no'), 'HTTP 404'), ((500, b''), 'HTTP 500'), ((200, b'<html>'), 'is no answer'),
+                            ((200, b''), 'is no answer'), ((302, b''), 'HTTP 302'), ((200, refusal), 'refused: status 2'),
+                            ((200, another), 'is over other bytes'), ((200, bytes(3 << 20)), '')):
+            with self.subTest(why):
+                self.missing(self.serve(lambda query, answer=answer: answer), why)
+
+    def test_nobody_there(self):
+        url = self.serve(lambda query: None)
+        self.server.server_close()
+        self.missing(url, 'cannot connect')
+
+    def test_a_signal_ends_the_waiting(self):
+        url = self.serve(lambda query: None)
+        child = subprocess.Popen([RAMSEAL, 'acquire', '-q', '--source', f'file:{self.file("image", memory(16))}', '-o',
+                                  self.at / 'out.rsz', '--statement', self.at / 'statement', '--timestamp-url', url],
+                                 stderr=subprocess.PIPE)
+        while not self.server.asked:
+            time.sleep(.05)
+        child.send_signal(signal.SIGINT)
+        error = child.stderr.read()
+        child.stderr.close()
+        self.assertEqual(child.wait(), 0, error)
+        self.assertIn(b'no time stamp: ', error)
+        self.verified(self.at / 'out.rsz', 0, '--statement', self.at / 'statement')
+
+    def test_over_tls_only_who_is_trusted(self):
+        def certificate(name):
+            made = self.at / f'{name}.pem'
+            self.openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-subj', '/CN=tsa',
+                         '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', self.at / 'tls.key', '-out', made, '-days', '30')
+            made.write_bytes(made.read_bytes() + (self.at / 'tls.key').read_bytes())
+            return made
+
+        mine, other = certificate('mine'), certificate('other')
+        url = self.serve(lambda query: (200, self.answer(query)), mine)
+        self.missing(url, 'certificate', '--timestamp-ca', other)
+        self.assertEqual(self.server.asked, [])
+        self.stamped(url, 0, '--timestamp-ca', mine)
+        self.assertTrue(self.likes(self.at / 'statement', self.at / 'statement.tsr'))
+
+    def test_before_anything_is_read(self):
+        image, statement = self.file('image', memory(16)), self.at / 'statement'
+        start = ('acquire', '-q', '--source', f'file:{image}', '-o', self.at / 'out.rsz')
+        url = 'http://127.0.0.1:1/'
+        for args, code in ((('--timestamp-url', url), 2), (('--statement', '-', '--timestamp-url', url), 2),
+                           (('--statement', statement, '--timestamp-url', 'https://127.0.0.1:1/'), 2),
+                           (('--statement', statement, '--timestamp-url', 'ftp://127.0.0.1/'), 2),
+                           (('--statement', statement, '--timestamp-ca', image), 2),
+                           (('--statement', statement, '--timestamp-url', url, '--timestamp-ca', self.at / 'no'), 9)):
+            with self.subTest(args):
+                self.one_line(run(*start, *args), code)
+        (self.at / 'statement.tsr').write_bytes(b'precious')
+        self.one_line(run(*start, '--statement', statement, '--timestamp-url', url), 6)
+        self.assertEqual((self.at / 'statement.tsr').read_bytes(), b'precious')
+        self.assertFalse((self.at / 'out.rsz').exists())
+
+
+@unittest.skipIf(HAS_NETWORK, 'built with the network')
+class WithoutNetwork(StatementCase):
+    def test_no_time_stamp_is_asked_for(self):
+        done = run('acquire', '-q', '--source', f'file:{self.file("image", memory(16))}', '-o', self.at / 'out.rsz',
+                   '--statement', self.at / 'statement', '--timestamp-url', 'http://127.0.0.1:1/')
+        self.one_line(done, 2)
+        self.assertIn(b'built without the network', done.stderr)
+        self.assertEqual([p.name for p in self.at.iterdir()], ['image'])
 
 
 class AcquiredBadly(StatementCase):
