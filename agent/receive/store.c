@@ -265,10 +265,12 @@ static enum status take_over(struct store *s, struct upload *u, struct frame_ref
 
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += EVICTION_S;
+	u->waited_for++;
 	while (u->owner && !late) {
 		atomic_store(u->owner, true);
 		late = pthread_cond_timedwait(&s->released, &s->lock, &until);
 	}
+	u->waited_for--;
 	return u->owner ? store_refuse(why, REFUSED_BUSY, "another connection has this upload")
 			: ST_OK;
 }
@@ -394,7 +396,7 @@ void store_release(struct store *s, struct upload *u, const struct store_peer *p
 	pthread_mutex_lock(&s->lock);
 	u->owner = NULL;
 	u->left_ns = clock__mono_ns();
-	if (!u->complete && !u->position)
+	if (!u->complete && !u->position && !u->waited_for)
 		forget(s, u);
 	close_oldest(s);
 	pthread_cond_broadcast(&s->released);

@@ -17,9 +17,10 @@
 #define UPLOAD_ID_HEX    (2 * FRAME_ID_SIZE + 1)
 
 struct upload {
-	struct upload *next; /* store.c's, like `owner` and `left_ns` */
+	struct upload *next; /* store.c's, like those below */
 	atomic_bool *owner;  /* of the session that has it: true tells that to go; NULL: none has */
 	uint64_t left_ns;    /* when the last one went */
+	unsigned waited_for; /* by so many who want to be the next */
 
 	char id[UPLOAD_ID_HEX];
 	char peer[UPLOAD_PEER_SIZE];

@@ -148,6 +148,24 @@ TEST(a_second_connection_takes_the_place_of_the_first)
 	file_is(".rsz", sealed.out.at, sealed.out.len);
 }
 
+TEST(so_it_does_if_nothing_has_come_yet)
+{
+	const struct frame hello = { .type = FRAME_HELLO, .hello = hello_of(1) };
+	struct call first, second;
+	struct frame_link t, other;
+
+	raw_begin(&t, &first, PIN_A);
+	say(&t, &hello);
+	expect_welcome(&t, 0);
+	raw_begin(&other, &second, PIN_A);
+	say(&other, &hello);
+	expect_welcome(&other, 0);
+	expect_refusal(&t, REFUSED_STOPPING);
+	raw_end(&t, &first);
+	raw_end(&other, &second);
+	assert_null(only_file(".partial"));
+}
+
 TEST(other_bytes_than_were_announced_are_no_complete_upload)
 {
 	struct frame_end wrong = { .total = 3, .sha256 = "no hash of it" };
@@ -352,6 +370,7 @@ int main(void)
 		T(nobody_goes_on_with_the_upload_of_another_key),
 		T(an_early_end_needs_no_hash_a_sealed_one_does),
 		T(a_second_connection_takes_the_place_of_the_first),
+		T(so_it_does_if_nothing_has_come_yet),
 		T(other_bytes_than_were_announced_are_no_complete_upload),
 		T(an_end_that_was_refused_does_not_end_the_upload),
 		T(sizes_are_bounded),
