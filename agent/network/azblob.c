@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * "azblob:https://ACCOUNT.blob.core.windows.net/CONTAINER/BLOB?SAS": a block blob (Azure Blob Storage
- * REST API: Put Block, Put Block List). The list of blocks is committed again every minute, so that
- * what an agent leaves that was killed is a readable blob. The names of blocks are drawn for each
- * upload: that a list can name blocks which are committed already proves that the blob is ours.
+ * "azblob:https://ACCOUNT.blob.core.windows.net/CONTAINER/BLOB?SAS": a block blob (Azure Blob
+ * Storage REST API: Put Block, Put Block List). The list of blocks is committed again every minute,
+ * so that what an agent leaves that was killed is a readable blob. The names of blocks are drawn
+ * for each upload: that a list can name blocks which are committed already proves that the blob is
+ * ours.
  *
  * A SAS that may only create (sp=c) lets us commit once, at the end. One that may write (sp=cw) is
  * better; with the right to read (r), `ramseal upload --finish` works too.
@@ -309,8 +310,8 @@ static bool is_condition(const char *code)
 
 /*
  * Somebody has the name. If an answer was lost, that is us: libcurl asks again by itself where a
- * connection that it had kept breaks, so it can be us, too, if nothing is known to be lost. Whatever
- * list of ours was taken, the blocks of the shortest one are committed then.
+ * connection that it had kept breaks, so it can be us, too, if nothing is known to be lost.
+ * Whatever list of ours was taken, the blocks of the shortest one are committed then.
  */
 static struct remote_result prove(struct azblob *b, size_t n, struct err *e)
 {
@@ -347,7 +348,9 @@ static struct remote_result commit(struct azblob *b, size_t n, struct err *e)
  * The steps
  */
 
-/* Where we may not look, the first block is committed at once: not after hours is the name taken. */
+/*
+ * Where we may not look, the first block is committed at once: not after hours is the name taken.
+ */
 static struct remote_result claim(struct azblob *b, struct err *e)
 {
 	if (b->looked || b->o->replace || !may(b, 'w'))

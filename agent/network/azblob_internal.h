@@ -11,8 +11,9 @@
 #define AZBLOB_BLOCK_LEAST ((uint64_t)8 << 20)
 #define AZBLOB_ETAG_MAX    128
 /*
- * "ramseal-RUN-NUMBER-" in base64. All names have one length, as Put Block demands; 33 bytes need no
- * '=' at the end, and letters, digits and '-' give neither '+' nor '/', which a URL would not take.
+ * "ramseal-RUN-NUMBER-" in base64. All names have one length, as Put Block demands; 33 bytes need
+ * no '=' at the end, and letters, digits and '-' give neither '+' nor '/', which a URL would not
+ * take.
  */
 #define AZBLOB_ID_SIZE     45
 #define AZBLOB_PROBE       9999999 /* a number that no block has */

@@ -103,8 +103,8 @@ enum status file_blob_take(struct file_blob *b, int fd, struct err *e);
 void file_blob_deinit(struct file_blob *b);
 
 /*
- * All of a regular file that has `max` bytes at most, for free(); a NUL stands behind the `*ret_len`
- * bytes. ST_INPUT with the path, if it cannot be read or is longer.
+ * All of a regular file that has `max` bytes at most, for free(); a NUL stands behind the
+ * `*ret_len` bytes. ST_INPUT with the path, if it cannot be read or is longer.
  */
 enum status file_load(const char *path, size_t max, char **ret, size_t *ret_len, struct err *e);
 

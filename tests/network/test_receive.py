@@ -231,7 +231,7 @@ class Witness(Case):
         other = self.base / 'other.rsz'
         self.assertEqual(run(RAMSEAL, 'acquire', '-q', '-s', SMALL + ',seed=2', '-o', other).returncode, 0)
         done = self.verify(other)
-        self.assertEqual(done.returncode, 7)
+        self.assertEqual(done.returncode, 11)
         self.assertIn(b'has not seen this container', done.stderr)
         self.assertIsNone(json.loads(self.verify(other, '--json').stdout)['witnessed'])
 
@@ -242,7 +242,7 @@ class Witness(Case):
         root = self.log('complete')[0]['root']
         log.write_text(text.replace(root, root[::-1]))
         done = self.verify(self.container)
-        self.assertEqual(done.returncode, 7)
+        self.assertEqual(done.returncode, 11)
         self.assertIn(b'with another root', done.stderr)
 
     def test_received_unsealed_and_sealed_later(self):
