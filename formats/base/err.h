@@ -54,8 +54,7 @@
 	X(EXIT_INTERRUPTED, 8, "interrupted; what was written so far is kept")                     \
 	X(EXIT_INPUT, 9, "the input cannot be opened, or is not what the command expects")         \
 	X(EXIT_PARTIAL, 10, "whole and sealed, but the acquisition did not finish (verify)")       \
-	X(EXIT_STATEMENT, 11,                                                                      \
-	  "not what the statement or the witness says, or not signed by a known key (verify)")
+	X(EXIT_STATEMENT, 11, "not as stated or witnessed, or not signed by a known key (verify)")
 
 enum status {
 #define X(name, code, text) name,
