@@ -44,17 +44,18 @@ bool paging__take_vmcoreinfo(const struct discovery_search *s, const struct vmco
 {
 	struct discovery *d = s->d;
 	int64_t levels5 = 0, sme = 0;
-	uint64_t root;
+	uint64_t root, dtb;
 
 	if (!vmcoreinfo_symbol(v, "init_top_pgt", &root) &&
 	    !vmcoreinfo_symbol(v, "swapper_pg_dir", &root) &&
 	    !vmcoreinfo_symbol(v, "init_level4_pgt", &root))
 		return false;
-	if (!vmcoreinfo_image_pa(v, root, &d->kernel_dtb))
+	/* A damaged one may say anything. */
+	if (!vmcoreinfo_image_pa(v, root, &dtb) || dtb % PAGE_SIZE)
 		return false;
 	vmcoreinfo_decimal(v->text, v->len, "NUMBER(pgtable_l5_enabled)", &levels5);
 	vmcoreinfo_decimal(v->text, v->len, "NUMBER(sme_mask)", &sme);
-	d->walk_dtb = d->kernel_dtb;
+	d->kernel_dtb = d->walk_dtb = dtb;
 	d->mode = levels5 ? PAGING_5_LEVEL : PAGING_4_LEVEL;
 	d->ignore = (uint64_t)sme;
 	d->vmcoreinfo = is_of_this_memory(s, v) ? malloc(sizeof(*v)) : NULL;
