@@ -8,10 +8,11 @@
  *
  * Usage: sim_truth CONTAINER TRUTH [PID]
  *
- * One JSON object; with a PID, CSV of that process, va,state,place,file,verdict,captures, and the
- * object on stderr. The file is the number of a slot's page file, and 0 for everything else. The
- * verdict is of the newest capture of a page, as a flat image has it; the captures are
- * START:VERDICT of all of them, the newest first, for whoever takes another one for this mapping.
+ * One JSON object; with a PID, CSV of that process, va,state,place,file,verdict,captures, and on
+ * stderr the object, which then has every process, too: [PID, pages, pages that are not right]. The
+ * file is the number of a slot's page file, and 0 for everything else. The verdict is of the newest
+ * capture of a page, as a flat image has it; the captures are START:VERDICT of all of them, the
+ * newest first, for whoever takes another one for this mapping.
  *
  * Counted are processes that lived from before the acquisition until after it. A page is `right` if
  * it has the process's PID, or is of the section that all share, and the address. Otherwise it
@@ -72,6 +73,7 @@ struct process {
 	uint32_t pid;
 	uint64_t root;
 	bool lived;
+	uint64_t pages, wrong; /* judged, and not right */
 };
 
 static struct {
@@ -307,7 +309,7 @@ static void print_row(const struct row *r)
 	printf("\n");
 }
 
-static void judge_entry(const struct process *p, uint64_t va, uint64_t raw)
+static void judge_entry(struct process *p, uint64_t va, uint64_t raw)
 {
 	const uint64_t plain = raw & 0x10 ? raw : raw & ~truth.mask; /* SwizzleBit */
 	const struct content_of *c;
@@ -331,13 +333,15 @@ static void judge_entry(const struct process *p, uint64_t va, uint64_t raw)
 	v = judge(c, p, va);
 	sums[0][s][v]++;
 	sums[1][s][v] += p->pid == truth.main;
+	p->pages++;
+	p->wrong += v != RIGHT;
 	if (only == (long)p->pid)
 		print_row(&(struct row){
 			p, va, s, s == SLOT ? plain >> 32 : plain & UINT64_C(0x000ffffffffff000),
 			s == SLOT ? file_of(raw) : 0, c });
 }
 
-static void walk(const struct process *p, uint64_t table, unsigned level, uint64_t va)
+static void walk(struct process *p, uint64_t table, unsigned level, uint64_t va)
 {
 	const struct content_of *c = frame_of(table);
 
@@ -368,6 +372,22 @@ static void print_sums(const char *name, uint64_t of[STATES][VERDICTS], FILE *ou
 	fprintf(out, "}, ");
 }
 
+static void print_processes(FILE *out)
+{
+	const char *comma = "";
+
+	fprintf(out, "\"processes\": [");
+	for (size_t i = 0; i < truth.count; i++) {
+		const struct process *p = &truth.at[i];
+
+		if (p->pages)
+			fprintf(out, "%s[%" PRIu32 ", %" PRIu64 ", %" PRIu64 "]", comma, p->pid,
+				p->pages, p->wrong);
+		comma = p->pages ? ", " : comma;
+	}
+	fprintf(out, "], ");
+}
+
 int main(int argc, char **argv)
 {
 	FILE *out;
@@ -389,6 +409,8 @@ int main(int argc, char **argv)
 	fprintf(out, "{");
 	print_sums("all", sums[0], out);
 	print_sums("main", sums[1], out);
+	if (only >= 0)
+		print_processes(out);
 	fprintf(out, "\"main_pid\": %" PRIu32 ", \"tables_lost\": %" PRIu64 "}\n", truth.main,
 		tables_lost);
 	return 0;
