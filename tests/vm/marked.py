@@ -130,18 +130,18 @@ def _flat(image, row):
         return bytes(PAGE)
 
 
-def judge(test, image, program, flat=False):
+def judge(test, image, program, flat=False, copies=('before', 'image', 'after')):
     """
     {(copy, state, trust, verdict): pages} of the program's pages, by what `ramseal smear` says of every
     mapping, and by the marks that the program left in what `ramseal read` gives for it, or a flat image.
-    State is 'valid' or 'slot'.
+    State is 'valid' or 'slot'. `copies`: of the page tables, that are asked for.
     """
     done = acquired.ramseal('smear', '--mappings', program.pid, image.path)
     test.assertEqual(done.returncode, COMPLETE, done.stderr)
     found, verdicts = {}, {}
     for row in csv.DictReader(done.stdout.splitlines()):
         address, copy = int(row['va'], 16), row['copy']
-        if not program.has(address):
+        if not program.has(address) or copy not in copies:
             continue
         test.assertEqual(row['pages'], '1')
         if flat:

@@ -36,8 +36,9 @@ RUN_TIMEOUT = 300
 Done = namedtuple('Done', 'code out err')
 
 # What a machine has beside the usual: `cpu` and further `options` of QEMU, `slots` behind the size of
-# -m (",slots=2,maxmem=1G") for memory that is added later, and `words` of the kernel's command line.
-Machine = namedtuple('Machine', 'cpu options slots words', defaults=('max', (), '', ''))
+# -m (",slots=2,maxmem=1G") for memory that is added later, `words` of the kernel's command line, and what
+# is set behind -drive for every disk (",throttling.bps-total=1000000").
+Machine = namedtuple('Machine', 'cpu options slots words drive', defaults=('max', (), '', '', ''))
 
 
 class GuestError(Exception):
@@ -170,7 +171,8 @@ class Guest:
     def _disk_options(self):
         options = []
         for i, disk in enumerate(self.disks):
-            options += ['-drive', f'if=none,id=disk{i},format=raw,cache=writethrough,file={disk}',
+            options += ['-drive', f'if=none,id=disk{i},format=raw,cache=writethrough,file={disk}'
+                        f'{self.machine.drive}',
                         '-device', f'virtio-blk-pci,drive=disk{i}']
         return options
 
