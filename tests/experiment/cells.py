@@ -3,8 +3,12 @@
 What is run: a cell for each combination of machine, order, page-file timing, pressure and seed.
 
 The whole product would take a day. Every order meets every timing at the pressure of the preset; the
-other pressures are tried with page files behind the memory, where most tools have them. On the largest
-machine and in the guest the timings are tried with the two orders that matter most.
+other pressures are tried with page files behind the memory, where most tools have them, and with the
+defaults. On the largest machine and in the guest the timings are tried with the two orders that matter
+most. In the guest the defaults are also paired with `linear`: both in the same boot, in turns.
+
+What says most is run first, and what has been run of each cell is much the same at any time: an
+experiment that is interrupted has lost its end, and not a part of it.
 """
 
 import json
@@ -22,6 +26,11 @@ DEFAULT_TIMING = 'after'
 CONCURRENT = 'concurrent'  # two threads: the only one that does not repeat itself
 DEFAULT_PRESSURE = 'normal'
 
+# What `acquire` does if it is not told otherwise, beside all orders with the same timing.
+DEFAULTS = ('guided', 'guided')
+WAYS = (*((order, DEFAULT_TIMING) for order in ORDERS), DEFAULTS)
+PAIR = (('linear', DEFAULT_TIMING), DEFAULTS)
+
 # What is set beside a preset. `normal` is the preset as it is.
 PRESSURES = {
     'low': 'activity=25,pressure=10',
@@ -38,10 +47,22 @@ TINY = ('desktop,ram=64M,allocated=8M,resident=4M,trimmed=2M,others=4M,processes
         'pagefile0=16M,pagefile1=0,live_files=1')
 
 PRESETS = {'cohen2015': 'cohen2015', 'desktop': 'desktop', 'server16g': 'server16g', 'small': SMALL}
-MACHINES = ('cohen2015', 'desktop', 'server16g', 'guest')
+PAIRS = ('pairs-fast', 'pairs-slow')  # the guest, by the speed of its disk
+MACHINES = ('cohen2015', 'desktop', 'server16g', 'guest', *PAIRS)
+PARTS = ('sim', 'guest', 'pairs')
 
-# Seconds that a run takes on two idle cores, with what is done with its container; for estimates.
-SECONDS = {'cohen2015': 9, 'desktop': 8, 'server16g': 65, 'small': 2, 'guest': 60}
+# 20 pairs: so many of each pressure and disk.
+PAIRS_OF = {'low': 3, 'normal': 4, 'high': 3}
+PAIRS_IN_A_ROW = 2  # as long as a boot serves
+
+# Seconds that a run takes on an idle core, with what is done with its container, until some have been
+# timed.
+SECONDS = {'cohen2015': 9, 'desktop': 8, 'server16g': 110, 'small': 2, 'guest': 40,
+           'pairs-fast': 40, 'pairs-slow': 60}
+
+
+def part_of(machine):
+    return 'pairs' if machine in PAIRS else 'guest' if machine == 'guest' else 'sim'
 
 
 def spec_of(cell):
@@ -80,58 +101,86 @@ def combinations(ramseal):
             if root and (timing in (DEFAULT_TIMING, CONCURRENT) or root != after[order])]
 
 
-def _cells(part, machine, pairs, pressure, seeds):
-    return [Cell(part, machine, order, timing, pressure, seed) for seed in range(1, seeds + 1)
-            for order, timing in pairs]
+def _cells(machine, ways, pressure, seeds):
+    return [Cell(part_of(machine), machine, order, timing, pressure, seed) for seed in seeds
+            for order, timing in ways]
 
 
-def _simulated(machine, pairs, seeds):
-    default = [p for p in pairs if p[1] == DEFAULT_TIMING]
-    others = [p for p in pairs if p[1] != DEFAULT_TIMING]
+def _simulated(machine, ways, seeds):
+    seeds = range(1, seeds + 1)
     if machine == 'small':
-        return _cells('sim', machine, pairs, DEFAULT_PRESSURE, seeds)
+        return _cells(machine, ways, DEFAULT_PRESSURE, seeds)
+    always = [w for w in ways if w in WAYS]
+    others = [w for w in ways if w not in WAYS]
+    levels = [p for p in PRESSURES if p != DEFAULT_PRESSURE]
     if machine == 'server16g':
-        best = [p for p in default if p[0] in BEST]
-        return (_cells('sim', machine, default, DEFAULT_PRESSURE, seeds) +
-                _cells('sim', machine, [p for p in others if p[0] in BEST], DEFAULT_PRESSURE, seeds) +
-                _cells('sim', machine, best, 'high', seeds))
-    cells = _cells('sim', machine, pairs, DEFAULT_PRESSURE, seeds)
-    for pressure in PRESSURES:
-        if pressure != DEFAULT_PRESSURE:
-            cells += _cells('sim', machine, default, pressure, seeds)
-    return cells
+        best = [w for w in always if w[0] in BEST]
+        rest = [w for w in always if w not in best] + [w for w in others if w[0] in BEST]
+        return (_in_turns(_cells(machine, best, p, seeds) for p in (DEFAULT_PRESSURE, 'high')) +
+                _cells(machine, rest, DEFAULT_PRESSURE, seeds))
+    return _in_turns([_cells(machine, always + others, DEFAULT_PRESSURE, seeds),
+                      *(_cells(machine, always, p, seeds) for p in levels)])
 
 
-def _guest(pairs, runs):
-    """Its seed is the number of the run: nothing there repeats itself."""
-    best = [p for p in pairs if p[0] in BEST]
-    others = [p for p in pairs if p not in best and p[1] == DEFAULT_TIMING]
-    default = [p for p in best if p[1] == DEFAULT_TIMING]
-    cells = _cells('guest', 'guest', best, DEFAULT_PRESSURE, runs)
-    cells += _cells('guest', 'guest', others, DEFAULT_PRESSURE, max(1, runs - 1))
-    # Run by run, so that what changes while the guest grows old meets all of them.
-    cells.sort(key=lambda cell: cell.seed)
-    return cells + _cells('guest', 'guest', default, 'high', runs)
+def _in_turns(groups):
+    """Seed by seed, in the order of the groups."""
+    return sorted((cell for group in groups for cell in group), key=lambda cell: cell.seed)
 
 
-def plan(machines, pairs, seeds, runs):
-    cells = []
-    for machine in machines:
-        cells += _guest(pairs, runs) if machine == 'guest' else _simulated(machine, pairs, seeds)
-    return cells
+def _guest(ways, runs):
+    """
+    Its seed is the number of the run: nothing there repeats itself. Run by run, so that what changes
+    while the guest grows old meets all of them.
+    """
+    best = [w for w in ways if w[0] in BEST]
+    others = [w for w in ways if w in WAYS and w not in best]
+    high = [w for w in best if w in WAYS]
+    return _in_turns([_cells('guest', best + others, DEFAULT_PRESSURE, range(1, runs + 1)),
+                      _cells('guest', high, 'high', range(1, runs + 1))])
+
+
+def _pairs(machine, runs):
+    """
+    Pairs follow each other in one boot, and which of the two comes first takes turns. `runs`: as many
+    more or fewer as that is not 3.
+    """
+    found = []
+    for level, count in PAIRS_OF.items():
+        for seed in range(1, max(count + runs - 3, 1) + 1):
+            found += _cells(machine, PAIR if seed % 2 else PAIR[::-1], level, [seed])
+    return found
+
+
+def _together(groups):
+    """Pairs of all disks and pressures, a few of each at a time."""
+    return sorted((cell for group in groups for cell in group),
+                  key=lambda cell: (cell.seed - 1) // PAIRS_IN_A_ROW)
+
+
+def plan(machines, ways, seeds, runs):
+    """In the order in which they are to be run: first what the defaults and `linear` have."""
+    simulated = _in_turns(_simulated(m, ways, seeds) for m in machines if part_of(m) == 'sim')
+    simulated.sort(key=lambda c: ((c.order, c.pagefile) not in PAIR, c.machine == 'server16g'))
+    return [*simulated, *_together(_pairs(m, runs) for m in machines if m in PAIRS),
+            *(_guest(ways, runs) if 'guest' in machines else ())]
+
+
+def pair_of(cell):
+    """Both cells of its pair."""
+    return [cell._replace(order=order, pagefile=timing) for order, timing in PAIR]
 
 
 def is_shown(cell):
     """Whose container is kept for the comparison: one run of each order."""
-    return (cell.pagefile == DEFAULT_TIMING and cell.pressure == DEFAULT_PRESSURE and
-            cell.seed == 1)
+    return (cell.part != 'pairs' and cell.pagefile == DEFAULT_TIMING and
+            cell.pressure == DEFAULT_PRESSURE and cell.seed == 1)
 
 
-def estimate(cells, jobs):
-    """{machine: (runs, seconds)}"""
+def estimate(cells, jobs, taken):
+    """{machine: (runs, seconds)}; `taken`: {machine: seconds} of a run, as far as they are known."""
     found = {}
     for cell in cells:
         runs, seconds = found.get(cell.machine, (0, 0))
-        found[cell.machine] = (runs + 1, seconds + SECONDS[cell.machine] /
-                               (1 if cell.part == 'guest' else jobs))
+        found[cell.machine] = (runs + 1, seconds + taken.get(cell.machine, SECONDS[cell.machine]) /
+                               (jobs if cell.part == 'sim' else 1))
     return found

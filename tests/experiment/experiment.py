@@ -8,7 +8,9 @@ machines and in a real kernel, each run judged by what is true.
                   [--write-results]
 
 BUILD is a build folder, OUT gets runs.csv, compare*.html, figures and RESULTS.md's tables. What
-runs.csv has already of the same program is not run again. --only: sim, guest, or sim:PRESET.
+runs.csv has already of the same program is not run again. --only: sim, guest, pairs, or sim:PRESET,
+pairs:fast, pairs:slow. Two that run at the same time with the same OUT, one with `--only sim` and the
+other with `--only guest --only pairs`, share what there is to do.
 """
 
 import argparse
@@ -19,6 +21,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from statistics import median
 
 import cells
 import figures
@@ -58,39 +61,60 @@ class Experiment:
         return self.out / 'containers' / f'{cell.machine}-{cell.order}.rsz'
 
     def is_done(self, cell):
+        if cell.part == 'pairs':
+            return self.runs.are_paired(cells.pair_of(cell))
         return self.runs.done(cell) and (not cells.is_shown(cell) or self.container(cell).exists())
+
+    def keep(self, name):
+        """What must not be (METHOD.md, 5) is there to be looked at, with the machine's account."""
+        folder = self.out / 'safe-but-wrong'
+        folder.mkdir(exist_ok=True)
+        for found in self.out.glob(f'work/{name}.*'):
+            shutil.copy(found, folder)
+        self.say(f'{name}: pages that are called safe are wrong; its container is in {folder}')
 
     def once(self, cell):
         name = '-'.join(map(str, cell))
         container = self.out / 'work' / f'{name}.rsz'
         account = self.out / 'work' / f'{name}.csv'
         options = ['--order', cell.order, '--pagefile', cell.pagefile]
+        begun = time.monotonic()
         try:
-            if cell.part == 'guest':
-                row = self.guests.run(cell, options, container)
-            else:
+            if cell.part == 'sim':
                 row = measure.simulated_run(cells.spec_of(cell), options + ['-t', '1'], container,
                                             account)
+            else:
+                row = self.guests.run(cell, options, container)
+            if row['safe_but_wrong']:
+                self.keep(name)
             if cells.is_shown(cell):
                 os.replace(container, self.container(cell))
-            return row
+            return {**row, 'seconds': round(time.monotonic() - begun)}
         finally:
             for left in self.out.glob(f'work/{name}.*'):
                 left.unlink()
 
-    def run(self, cell):
+    def attempt(self, unit):
+        """Rows of cells that belong together, all of one boot if it is a guest's."""
+        rows = [{'outcome': 'ok', **self.once(cell)} for cell in unit]
+        if len({row.get('boot') for row in rows}) > 1:
+            raise RuntimeError('the guest was started anew between the runs of a pair')
+        return rows
+
+    def run(self, unit):
         for attempt in range(ATTEMPTS):
             try:
-                row = {'outcome': 'ok', **self.once(cell)}
+                rows = self.attempt(unit)
                 break
             except Exception as e:  # whatever it was, the other cells go on
-                row = {'outcome': 'failed', 'problem': ' '.join(str(e).split())[:500]}
-                self.say(f'attempt {attempt + 1} of {" ".join(map(str, cell))} failed: '
-                         f'{row["problem"]}')
-        self.runs.add(cell, row)
-        self.ended += 1
-        left = self.wanted - self.ended
-        self.say(f'{" ".join(map(str, cell))}: {results.short(row)}  ({left} left)')
+                problem = ' '.join(str(e).split())[:500]
+                rows = [{'outcome': 'failed', 'problem': problem}] * len(unit)
+                self.say(f'attempt {attempt + 1} of {" ".join(map(str, unit[0]))} failed: {problem}')
+        for cell, row in zip(unit, rows):
+            self.runs.add(cell, row)
+            self.ended += 1
+            self.say(f'{" ".join(map(str, cell))}: {results.short(row)}  '
+                     f'({self.wanted - self.ended} left)')
 
     def run_all(self, wanted):
         """Simulated machines side by side, then the guest alone: its time is real."""
@@ -100,21 +124,31 @@ class Experiment:
             self.say(f'{len(wanted) - len(todo)} of {len(wanted)} runs are in runs.csv already')
         with ThreadPoolExecutor(self.jobs) as pool:
             try:
-                for _ in pool.map(self.run, [c for c in todo if c.part == 'sim']):
+                for _ in pool.map(self.run, [[c] for c in todo if c.part == 'sim']):
                     pass
             except BaseException:  # Ctrl-C: what has begun ends, and nothing more is begun
                 pool.shutdown(cancel_futures=True)
                 raise
+        pairs = [c for c in todo if c.part == 'pairs']
         try:
-            for cell in (c for c in todo if c.part == 'guest'):
-                self.run(cell)
+            for unit in [*zip(pairs[::2], pairs[1::2]), *([c] for c in todo if c.part == 'guest')]:
+                self.run(unit)
         finally:
             self.guests.stop()
             guest.clean(self.guests.work)
 
-    def report(self):
+    def seconds(self):
+        """{machine: seconds} of a run, as long as they took here."""
+        taken = {}
+        for row in self.runs.rows:
+            if row['seconds']:
+                taken.setdefault(row['machine'], []).append(row['seconds'])
+        return {machine: median(of) for machine, of in taken.items()}
+
+    def report(self, pages=True):
         figures.draw(self.runs.rows, self.plot, self.out)
-        self.compare()
+        if pages:
+            self.compare()
         (self.out / 'tables.md').write_text(results.all_tables(self.runs.rows))
 
     def compare(self):
@@ -143,19 +177,22 @@ def chosen(only):
     found = []
     for part in only:
         kind, _, name = part.partition(':')
-        of_kind = [m for m in cells.MACHINES if (m == 'guest') == (kind == 'guest')]
-        if kind not in ('sim', 'guest') or (name and name not in of_kind):
-            sys.exit(f'--only takes sim, guest, or sim:PRESET with one of {of_kind}, not {part}')
-        found += [name] if name else of_kind
+        of_kind = {m.removeprefix('pairs-'): m for m in cells.MACHINES if cells.part_of(m) == kind}
+        if not of_kind or (name and name not in of_kind):
+            sys.exit(f'--only takes one of {", ".join(cells.PARTS)}, or sim:cohen2015 and the like, not '
+                     f'{part}')
+        found += [of_kind[name]] if name else of_kind.values()
     return [m for m in cells.MACHINES if m in found]
 
 
-def show_plan(wanted, jobs):
+def show_plan(wanted, jobs, taken):
+    """`taken`: {machine: seconds} of a run, where they are known."""
     total = 0
-    for machine, (count, seconds) in cells.estimate(wanted, jobs).items():
-        print(f'{machine:<12} {count:4} runs, about {seconds / 60:5.1f} minutes')
+    for machine, (count, seconds) in cells.estimate(wanted, jobs, taken).items():
+        print(f'{machine:<12} {count:4} runs, about {seconds / 60:5.1f} minutes'
+              f'{"" if machine in taken else ", if the cores are idle"}')
         total += seconds
-    print(f'in all {len(wanted):9} runs, about {total / 60:5.1f} minutes on two idle cores')
+    print(f'in all {len(wanted):9} runs, about {total / 60:5.1f} minutes')
 
 
 # --- the short one, as a test ---
@@ -175,6 +212,8 @@ def check_rows(rows, wanted):
         lacking = [n for n in runs.NUMBERS if row[n] is None and n not in runs.OPTIONAL]
         check(not lacking, f'{runs.cell_of(row)} lacks {lacking}')
         check(row['mappings'] == row['safe'] + row['at_risk'] + row['wrong'], 'sums do not agree')
+        check(row['safe_but_wrong'] + row['risk_but_wrong'] <= row['read_wrong'], 'more than all')
+        check(row['processes'], 'no process')
         check(row['valid_judged'] > 1000 and row['slot_judged'] > 1000 and row['frame_pages'] > 1000,
               f'{runs.cell_of(row)}: nothing to judge')
 
@@ -202,6 +241,19 @@ def check_windows(rows):
           f'guided: {medians("guided")} ns, linear: {medians("linear")} ns')
 
 
+def check_pairs(rows):
+    """Of the guest's runs only those of one boot are compared."""
+    def side(machine, way, wrong, boot):
+        return {**rows[0], 'machine': machine, 'order': way[0], 'pagefile': way[1], 'seed': 1,
+                'read_wrong': wrong, 'boot': boot}
+
+    linear, guided = cells.PAIR
+    made = [side('pairs-fast', linear, 100, 'a'), side('pairs-fast', guided, 5, 'a'),
+            side('pairs-slow', linear, 100, 'b'), side('pairs-slow', guided, 0, 'c')]
+    check([pair[0] for pair in results.paired(made)] == ['pairs-fast'], results.paired(made))
+    check('| 1 of 1 | 20 × |' in results.pairs(made), results.pairs(made))
+
+
 def check_determinism(experiment, wanted):
     """The same seed, the same container; beside each other is the one that cannot promise it."""
     roots = {runs.cell_of(r): r['root'] for r in experiment.runs.rows}
@@ -223,6 +275,7 @@ def quick(experiment, pairs):
     check_rows(rows, wanted)
     check_truth(rows)
     check_windows(rows)
+    check_pairs(rows)
     check_determinism(experiment, wanted)
     experiment.report()
     check(results.fill('before\n<!-- table orders small -->\nold\n<!-- end -->\nafter\n', rows).count('|') > 20,
@@ -238,7 +291,7 @@ def arguments():
     a.add_argument('out', type=Path)
     a.add_argument('--only', action='append', default=[], metavar='PART')
     a.add_argument('--seeds', type=int, default=3, help='for each cell of a simulated machine')
-    a.add_argument('--runs', type=int, default=3, help='for each cell of the guest')
+    a.add_argument('--runs', type=int, default=3, help='for each cell of the guest; 3 are 20 pairs')
     a.add_argument('--jobs', type=int, default=min(os.cpu_count(), 4))
     a.add_argument('--plan', action='store_true', help='only say what would run, and how long')
     a.add_argument('--quick', action='store_true', help='a small machine, and checks: the test')
@@ -246,6 +299,7 @@ def arguments():
                    help='also put tables and figures into agent/smear/RESULTS.md')
     a.add_argument('--no-run', action='store_true',
                    help='only make tables and figures of what runs.csv has, of whatever program')
+    a.add_argument('--no-pages', action='store_true', help='make no compare*.html, which takes minutes')
     return a.parse_args()
 
 
@@ -256,27 +310,28 @@ def main():
     experiment = Experiment(o.build.resolve(), o.out.resolve(), o.jobs)
     if o.no_run:
         experiment.runs.rows = runs.read(experiment.runs.path)
-        finish(experiment, o.write_results)
+        finish(experiment, o)
         return
     pairs = cells.combinations(experiment.ramseal)
     if o.quick:
         quick(experiment, pairs)
         return
     machines = chosen(o.only)
-    if 'guest' in machines and not (TOP / 'out/kernel/release').exists():
+    if not (TOP / 'out/kernel/release').exists():
         print('out/kernel is missing, so is the guest: run build/kernel')
-        machines.remove('guest')
+        machines = [m for m in machines if cells.part_of(m) == 'sim']
     wanted = cells.plan(machines, pairs, o.seeds, o.runs)
-    show_plan([c for c in wanted if not experiment.is_done(c)], o.jobs)
+    show_plan([c for c in wanted if not experiment.is_done(c)], o.jobs, experiment.seconds())
     if o.plan:
         return
     experiment.run_all(wanted)
-    finish(experiment, o.write_results)
+    experiment.runs.reload()
+    finish(experiment, o)
 
 
-def finish(experiment, write):
-    experiment.report()
-    if write:
+def finish(experiment, o):
+    experiment.report(not o.no_pages)
+    if o.write_results:
         results.write(TOP / 'agent/smear', experiment.runs.rows, experiment.out / 'figures')
     failed = [r for r in experiment.runs.rows if r['outcome'] != 'ok']
     print(f'{len(experiment.runs.rows)} runs in {experiment.runs.path}, {len(failed)} of them failed')

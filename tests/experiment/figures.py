@@ -7,8 +7,8 @@ import subprocess
 from collections import Counter
 from statistics import median
 
-from cells import BEST, ORDERS, PRESSURES
-from results import column, machines, select, timings
+from cells import BEST, PRESSURES
+from results import column, machines, select, timings, ways
 
 
 def window_line(name, row, kind):
@@ -33,16 +33,16 @@ def pooled(rows, kind):
 def windows(rows, machine):
     """By order: how windows are distributed."""
     lines = []
-    for order in ORDERS:
-        r = [row for row in select(rows, machine=machine, order=order) if row['frame_pages']]
+    for name, of in ways(rows, machine):
+        r = [row for row in of if row['frame_pages']]
         if r:
-            lines.append(window_line(order, pooled(r, 'frame'), 'frame'))
+            lines.append(window_line(name, pooled(r, 'frame'), 'frame'))
     return ('curves',), lines
 
 
 def spread(rows, machine):
-    return ('spread',), [window_line(order, row, 'frame') for order in ORDERS
-                         for row in select(rows, machine=machine, order=order)]
+    return ('spread',), [window_line(name, row, 'frame') for name, r in ways(rows, machine)
+                         for row in r]
 
 
 def slots(rows, machine):
@@ -60,15 +60,14 @@ DOTS = ('pages whose content is not their own', 'valid', 'transition', 'slot')
 
 
 def wrong(rows, machine):
-    return (('dots', 'Truly wrong pages by order', *DOTS),
-            [dots(order, row) for order in ORDERS
-             for row in select(rows, machine=machine, order=order)])
+    return (('dots', 'Wrong pages in a flat image, by order', *DOTS),
+            [dots(name, row) for name, r in ways(rows, machine) for row in r])
 
 
 def pressure(rows, machine):
-    return (('dots', 'Truly wrong pages by pressure and order', *DOTS),
-            [dots(f'{level}, {order}', row) for level in PRESSURES for order in BEST
-             for row in select(rows, machine=machine, order=order, pressure=level)])
+    return (('dots', 'Wrong pages in a flat image, by pressure and order', *DOTS),
+            [dots(f'{level}, {name}', row) for level in PRESSURES
+             for name, r in ways(rows, machine, level) if name in (*BEST, 'defaults') for row in r])
 
 
 FIGURES = {'windows': windows, 'spread': spread, 'slots': slots, 'wrong': wrong,

@@ -7,6 +7,8 @@ rewrites them and is swapped. One boot serves many runs; what fails boots anew.
 import json
 import shutil
 import sys
+import uuid
+from collections import namedtuple
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -17,11 +19,18 @@ import measure  # noqa: E402
 import vm  # noqa: E402
 from marked import MIB, PAGE  # noqa: E402
 
-RAM_MIB = 1024
-AREA_MIB = 640
-# Of some 890 MiB that the kernel leaves: what is wanted, and so what is in the swap area at any time.
-WANTED_MIB = {'normal': 1050, 'high': 1350}
+# Of a guest's RAM the kernel takes some 120 MiB; what is wanted of the rest is more than there is, and so
+# some of it is in the swap area at any time. A page that was brought in again keeps its slot for a while:
+# the area has room for all.
+Size = namedtuple('Size', 'ram_mib area_mib wanted_mib')
+SMALL = Size(256, 224, {'low': 160, 'normal': 220, 'high': 300})
+SIZES = {'guest': Size(384, 320, {'normal': 320, 'high': 420}),
+         'pairs-fast': SMALL, 'pairs-slow': SMALL}
 RUN_TIMEOUT = 1200
+
+# Of the disk, by the name of the machine. Slow is a tenth of a hard disk's speed, as the processors are of
+# a real one's.
+SPEEDS = {'pairs-slow': ',throttling.bps-total=16777216,throttling.iops-total=500'}
 
 
 class Judge(ExitStack):
@@ -48,7 +57,8 @@ class Guests:
         self.kernel = kernel
         self.files = {'bin/ramseal': ramseal, 'bin/pressure': pressure}
         self.work = work
-        self.guest = self.program = self.pressure = None
+        self.guest = self.program = self.boot = None
+        self.started = None  # (machine, pressure)
         acquired.PROGRAM = ramseal
 
     def stop(self):
@@ -56,18 +66,24 @@ class Guests:
             self.guest.__exit__()
         self.guest = None
 
-    def start(self, pressure):
-        if self.guest and self.pressure == pressure:
+    def start(self, cell):
+        """Of machine and pressure it is the same boot for as long as it lives."""
+        wanted = (cell.machine, cell.pressure)
+        if self.guest and self.started == wanted:
             return
         self.stop()
         self.work.mkdir(parents=True, exist_ok=True)
         disk = self.work / 'disk'
         disk.unlink(missing_ok=True)
-        marked.make_disk(disk, AREA_MIB * MIB)
-        guest = vm.Guest(self.kernel, self.work / 'vm', self.files, disk=disk, ram_mib=RAM_MIB)
+        size = SIZES[cell.machine]
+        wanted_mib = size.wanted_mib[cell.pressure]
+        marked.make_disk(disk, max(size.area_mib, wanted_mib + 8) * MIB)
+        machine = vm.Machine(drive=SPEEDS.get(cell.machine, ''))
+        guest = vm.Guest(self.kernel, self.work / 'vm', self.files, disk=disk, ram_mib=size.ram_mib,
+                         machine=machine)
         self.guest = guest.__enter__()
-        self.pressure = pressure
-        self.program = marked.Program(guest, WANTED_MIB[pressure] * MIB // PAGE, timeout=600)
+        self.started, self.boot = wanted, uuid.uuid4().hex[:8]
+        self.program = marked.Program(guest, wanted_mib * MIB // PAGE, timeout=600)
 
     def acquire(self, options, container):
         # After a run the program has the memory back that ramseal took, and goes on.
@@ -84,7 +100,7 @@ class Guests:
     def run(self, cell, options, container):
         """Everything that runs.csv has of it; vm.GuestError, and the guest is gone."""
         try:
-            self.start(cell.pressure)
+            self.start(cell)
             summary = self.acquire(options, container)
         except BaseException:
             self.stop()
@@ -92,12 +108,17 @@ class Guests:
         smear = measure.simulated.smear(container)
         with Judge() as judge:
             image = marked.Acquired(judge, container)
-            read, flat = (marked.judge(judge, image, self.program, flat) for flat in (False, True))
+            read, flat = (marked.judge(judge, image, self.program, flat, ('image',))
+                          for flat in (False, True))
+        row = measure.smear_of(smear, int(self.program.pid))
         return {
-            'clock': 'real', 'peak_bytes': summary['usage']['peak_rss'],
-            **measure.smear_of(smear, int(self.program.pid)),
+            'clock': 'real', 'boot': self.boot, 'peak_bytes': summary['usage']['peak_rss'], **row,
             **measure.cost_of(measure.info_of(container), summary), **truth_row(flat),
             'read_wrong': wrong_of(read), 'safe_but_wrong': wrong_of(read, 'safe'),
+            'risk_but_wrong': wrong_of(read, 'at-risk'),
+            'processes': measure.processes_text(
+                [(row['safe'] + row['at_risk'], row['at_risk'], row['other_captures'],
+                  wrong_of(flat))]),
         }
 
 
