@@ -205,14 +205,15 @@ static bool is_above(uint64_t part, uint64_t whole, unsigned percent_)
 
 static void advise_on(const struct smear_space *s, enum copy copy, struct smear_advice *ret)
 {
+	const uint64_t older = s->copy[copy].older; /* some may be at risk, too */
 	uint64_t trust[TRUSTS];
 
 	copy_trust(&s->copy[copy], trust);
-	ret->older += s->copy[copy].older;
+	ret->older += older;
 	if (!judged_pages(trust))
 		return;
 	ret->processes++;
-	if (is_above(trust[TRUST_AT_RISK], judged_pages(trust), SMEAR_USABLE))
+	if (is_above(trust[TRUST_AT_RISK] + older, judged_pages(trust), SMEAR_USABLE))
 		ret->at_risk += trust[TRUST_AT_RISK];
 	else
 		ret->usable++;
@@ -262,7 +263,8 @@ void smear_advice_text(const struct smear *s, enum copy copy, char ret[static SM
 		return;
 	append_advice(ret,
 		      "%zu of %zu processes that lived can be used as they are (at most %d %% of "
-		      "what was captured of them is at risk); ",
+		      "what was captured of them is at risk, or has another capture in a flat "
+		      "image); ",
 		      a.usable, a.processes, SMEAR_USABLE);
 	if (a.at_risk || a.older)
 		append_advice(ret, "use `ramseal read` for ");

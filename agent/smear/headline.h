@@ -29,23 +29,18 @@ json_t *smear_headline_json(const struct smear *s, enum copy copy);
 json_t *smear_not_applicable_json(void);
 
 /*
- * A process can be used as it is if at most so many percent of its pages are at risk. What is wrong
- * is among them: in RESULTS.md, of the runs with no more at risk (`desktop`: all orders at low
- * pressure, `guided` at normal), none by `guided` has a wrong page, and none at all more than 0.13
- * % of them.
+ * A process can be used as it is if at most so many percent of its pages are at risk, or have
+ * another capture in a flat image than `ramseal read` gives. Whatever a flat image has wrong is
+ * among these (METHOD.md, section 8; RESULTS.md has the processes).
  */
-#define SMEAR_USABLE 2
+#define SMEAR_USABLE 1
 
-/*
- * If more of all pages are at risk, in percent, a second acquisition is worth it. In RESULTS.md all
- * runs lie above it in which 2.5 % of the pages or more are wrong, and of those below none has more
- * than 2.4 %.
- */
-#define SMEAR_AGAIN  12
+/* If more of all pages are at risk, in percent, a second acquisition is worth it (RESULTS.md). */
+#define SMEAR_AGAIN  10
 
 struct smear_advice {
 	size_t processes; /* that lived, and have pages */
-	size_t usable;    /* of them: at most SMEAR_USABLE percent at risk */
+	size_t usable;    /* of them: at most SMEAR_USABLE percent at risk, or captured otherwise */
 	uint64_t at_risk; /* pages of the others */
 	uint64_t older;   /* pages of which a flat image has another capture, of all that lived */
 	bool again;       /* more than SMEAR_AGAIN percent of all pages are at risk */

@@ -350,10 +350,10 @@ def usable(rows):
 
 
 def again(rows):
-    """The same of whole runs, by the process that the machine is about."""
-    points = [(100 * r['at_risk'] / r['mappings'], 100 * r['truly_wrong'] / r['mappings'])
+    """Of runs, by the process that the machine is about: what `read` cannot put right."""
+    points = [(100 * r['at_risk'] / r['mappings'], 100 * r['read_wrong'] / r['mappings'])
               for r in rows if r['outcome'] == 'ok']
-    return table(('at risk, up to', 'runs', 'with nothing wrong', 'wrong in a flat image: median',
+    return table(('at risk, up to', 'runs', 'with nothing wrong', 'wrong through `read`: median',
                   'most', 'most, up to here'), _by_bound(points))
 
 

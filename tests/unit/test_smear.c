@@ -635,13 +635,14 @@ TEST(torn_tables_are_counted_apart)
 	}
 }
 
-static void advise(size_t changed, const char *line)
+/* Of 20 pages so many changed, and the first was captured again at `retaken`, if that is not 0. */
+static void advise(size_t changed, uint64_t retaken, const char *line)
 {
 	set_up();
 	file_line = line;
 	for (size_t k = 0; k < 20; k++)
 		put_entries(k, FRAME(k) | P, (k < changed ? 0 : FRAME(k)) | P);
-	taken_again = 4 * SECOND;
+	taken_again = retaken;
 	measure_ok();
 	smear_advice_text(&s, COPY_IMAGE, advice);
 	tear_down();
@@ -651,20 +652,24 @@ TEST(advice_is_by_what_is_at_risk)
 {
 	static const char guided[] = "{\"event\":\"end\",\"order\":{\"name\":\"guided\"}}\n";
 
-	advise(0, "");
+	advise(0, 0, "");
 	CHECK_HAS(advice, "1 of 1 processes that lived can be used as they are");
+	CHECK_HAS(advice, "); a second acquisition is not worth it.");
+	/* Nothing is at risk, but of 20 pages a flat image has one as another mapping wants it. */
+	advise(0, 4 * SECOND, "");
+	CHECK_HAS(advice, "0 of 1 processes that lived can be used as they are");
 	CHECK_HAS(advice,
 		  "use `ramseal read` for 1 page of which a flat image has another capture; ");
 	CHECK_HAS(advice, "a second acquisition is not worth it.");
 	/* 2 of 20 are 10 %, and 3 are 15. */
-	advise(2, "");
+	advise(2, 4 * SECOND, "");
 	CHECK_HAS(advice, "0 of 1 processes that lived can be used as they are");
 	CHECK_HAS(advice,
 		  "use `ramseal read` for the 2 pages at risk in the others and 1 page of which ");
 	CHECK_HAS(advice, "a second acquisition is not worth it.");
-	advise(3, "");
+	advise(3, 4 * SECOND, "");
 	CHECK_HAS(advice, "a second acquisition is worth it, with --order guided.");
-	advise(3, guided);
+	advise(3, 4 * SECOND, guided);
 	CHECK_HAS(advice, "a second acquisition is worth it if the machine is less busy then.");
 }
 
