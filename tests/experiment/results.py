@@ -61,7 +61,7 @@ def column(rows, name):
 
 def table(heads, lines):
     if not lines:
-        return 'No run of it.\n'
+        return 'Not run with this version of the program.\n'
     rules = ['---'] + ['--:'] * (len(heads) - 1)
     return ''.join(f'| {" | ".join(line)} |\n' for line in (heads, rules, *lines))
 
@@ -373,7 +373,7 @@ def parts(rows):
     lines = []
     for machine in (m for m in (*MACHINES, 'small') if m in column(rows, 'machine')):
         r = [row for row in rows if row['machine'] == machine and row['seconds']]
-        lines.append((machine, str(len(r)), _of_each(r), spread(column(r, 'seconds'), lambda s: f'{s} s'),
+        lines.append((machine, str(len(r)), _of_each(r), spread(column(r, 'seconds'), lambda s: f'{s:.0f} s'),
                       f'{sum(column(r, "seconds")) / 60:.0f} min'))
     return table(('machine', 'runs', 'of them', 'time of a run, with its judgement', 'in all'), lines)
 
