@@ -116,7 +116,7 @@ def _simulated(machine, ways, seeds):
     if machine == 'server16g':
         best = [w for w in always if w[0] in BEST]
         rest = [w for w in always if w not in best] + [w for w in others if w[0] in BEST]
-        return (_in_turns(_cells(machine, best, p, seeds) for p in (DEFAULT_PRESSURE, 'high')) +
+        return (_in_turns(_cells(machine, best, p, seeds) for p in PRESSURES) +
                 _cells(machine, rest, DEFAULT_PRESSURE, seeds))
     return _in_turns([_cells(machine, always + others, DEFAULT_PRESSURE, seeds),
                       *(_cells(machine, always, p, seeds) for p in levels)])
