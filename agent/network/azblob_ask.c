@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/network/azblob_internal.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <mbedtls/base64.h>
 #include <string.h>
 
-#include "agent/network/xml.h"
+#include "agent/network/store_answer.h"
 #include "formats/base/md5_sha1.h"
 
 /* The first that has blocks above 100 MiB; older emulators know it. */
@@ -42,17 +41,6 @@ static enum status sum_text(const void *p, size_t len, char ret[static MD5_TEXT]
 	return ST_OK;
 }
 
-/* Those that have a value. */
-static size_t choose(const struct http_header *all, size_t n, struct http_header *ret)
-{
-	size_t used = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (all[i].value)
-			ret[used++] = all[i];
-	return used;
-}
-
 static enum status ask_once(struct azblob *b, const struct azblob_request *r,
 			    struct http_answer *ret, bool *again, struct err *e)
 {
@@ -70,7 +58,7 @@ static enum status ask_once(struct azblob *b, const struct azblob_request *r,
 	struct http_request ask = {
 		.method = r->method,
 		.headers = headers,
-		.n_headers = choose(all, ARRAY_SIZE(all), headers),
+		.n_headers = store_headers(all, ARRAY_SIZE(all), headers),
 		.body = r->body,
 		.len = r->len,
 	};
@@ -93,11 +81,7 @@ static enum status ask_once(struct azblob *b, const struct azblob_request *r,
  */
 
 /* "Blob service error codes" and "Common REST API error codes", and what to do about them. */
-static const struct {
-	const char *code;
-	enum remote_end end;
-	const char *advice;
-} known[] = {
+static const struct store_error known[] = {
 	{ "AccountIsDisabled", REMOTE_NEVER, "the account is disabled" },
 	{ "AuthenticationFailed", REMOTE_NEVER, "the SAS is wrong, or has expired" },
 	{ "AuthorizationFailure", REMOTE_NEVER, "the store does not let this machine in" },
@@ -142,41 +126,26 @@ static const char *advice_of_status(unsigned status)
 	}
 }
 
-/* Letters and digits: nothing that a server says gets further. HEAD has it in the header alone. */
+/* HEAD has it in the header alone. */
 static void find_code(const struct http_answer *a, char ret[static AZBLOB_CODE_MAX])
 {
 	size_t len;
 	const char *header = http_answer_header(a, "x-ms-error-code", &len);
 
 	ret[0] = '\0';
-	if (header && len < AZBLOB_CODE_MAX)
+	if (header && len < AZBLOB_CODE_MAX) {
 		snprintf(ret, AZBLOB_CODE_MAX, "%.*s", (int)len, header);
-	else if (a->status >= 300 && a->len)
-		xml_find(a->body, a->len, "Code", ret, AZBLOB_CODE_MAX);
-	for (char *c = ret; *c; c++)
-		if (!isalnum((unsigned char)*c))
-			*c = '_';
+		store_clean_code(ret);
+	} else if (a->status >= 300) {
+		store_code(a, ret);
+	}
 }
 
 static struct remote_result judge(const struct http_answer *a, const char *code, struct err *e)
 {
-	struct remote_result ret = { .end = REMOTE_NEVER };
-	const char *advice = advice_of_status(a->status);
-
 	if (a->status >= 200 && a->status < 300)
 		return (struct remote_result){ .end = REMOTE_DONE };
-	if (http_status_is_passing(a->status))
-		ret.end = REMOTE_AGAIN;
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
-		if (strcmp(known[i].code, code) != 0)
-			continue;
-		ret.end = known[i].end;
-		advice = known[i].advice;
-	}
-	if (a->retry_after_s > 0)
-		ret.wait_ms = (unsigned)a->retry_after_s * 1000;
-	err_set(e, ST_OUTPUT, "%s (HTTP %u%s%s)", advice, a->status, *code ? " " : "", code);
-	return ret;
+	return store_judge(a, code, known, ARRAY_SIZE(known), advice_of_status(a->status), e);
 }
 
 struct remote_result azblob__ask(struct azblob *b, const struct azblob_request *r,

@@ -3,7 +3,7 @@
 #ifndef RAMSEAL_AGENT_NETWORK_AZBLOB_INTERNAL_H
 #define RAMSEAL_AGENT_NETWORK_AZBLOB_INTERNAL_H
 
-#include "agent/network/remote.h"
+#include "agent/network/store_answer.h"
 
 /* "Scalability and performance targets for Blob storage"; sizes since version 2019-12-12. */
 #define AZBLOB_BLOCKS_MAX  50000
@@ -51,7 +51,7 @@ struct azblob_request {
  * one (else its status is 0), in any case, for http_answer_deinit(). ret_code: what Azure calls the
  * error, "" if nothing.
  */
-#define AZBLOB_CODE_MAX 64
+#define AZBLOB_CODE_MAX STORE_CODE_MAX
 struct remote_result azblob__ask(struct azblob *b, const struct azblob_request *r,
 				 struct http_answer *ret, char ret_code[static AZBLOB_CODE_MAX],
 				 struct err *e);

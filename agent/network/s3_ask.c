@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/network/s3_internal.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "agent/network/sigv4.h"
@@ -92,17 +91,6 @@ static uint64_t time_there(const struct s3 *s)
 
 #define HEADERS_MAX 9
 
-/* Those that have a value: `all` are sorted already. */
-static size_t choose(const struct http_header *all, size_t n, struct http_header *ret)
-{
-	size_t used = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (all[i].value)
-			ret[used++] = all[i];
-	return used;
-}
-
 /* "host" goes first or second, is signed, and is libcurl's to send. */
 static size_t without_host(const struct http_header *from, size_t n, struct http_header *ret)
 {
@@ -159,7 +147,8 @@ static enum status ask_once(struct s3 *s, const struct s3_request *r, struct htt
 					    .path = s->path,
 					    .query = r->query,
 					    .headers = headers,
-					    .n_headers = choose(all, ARRAY_SIZE(all), headers),
+					    .n_headers =
+						    store_headers(all, ARRAY_SIZE(all), headers),
 					    .payload = hex };
 
 	if (!host)
@@ -178,11 +167,7 @@ static enum status ask_once(struct s3 *s, const struct s3_request *r, struct htt
  */
 
 /* What S3 calls errors (API Reference, "Error responses"), and what to do about them. */
-static const struct {
-	const char *code;
-	enum remote_end end;
-	const char *advice;
-} known[] = {
+static const struct store_error known[] = {
 	{ "AccessDenied", REMOTE_NEVER, "the keys do not allow this" },
 	{ "BadDigest", REMOTE_AGAIN, "it was damaged on its way" },
 	{ "BucketNotFound", REMOTE_NEVER, "there is no such bucket" },
@@ -228,40 +213,12 @@ static const char *advice_of_status(unsigned status)
 	}
 }
 
-/* Letters and digits: nothing that a server says gets further. */
-static void find_code(const struct http_answer *a, char ret[static S3_CODE_MAX])
-{
-	ret[0] = '\0';
-	if (!a->len || !xml_find(a->body, a->len, "Code", ret, S3_CODE_MAX))
-		return;
-	for (char *c = ret; *c; c++)
-		if (!isalnum((unsigned char)*c))
-			*c = '_';
-}
-
+/* 200 with an error in its body is an error. */
 static struct remote_result judge(const struct http_answer *a, const char *code, struct err *e)
 {
-	struct remote_result ret = { .end = REMOTE_NEVER };
-	const char *advice = advice_of_status(a->status);
-
 	if (a->status >= 200 && a->status < 300 && !*code)
 		return (struct remote_result){ .end = REMOTE_DONE };
-	if (http_status_is_passing(a->status))
-		ret.end = REMOTE_AGAIN;
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
-		if (strcmp(known[i].code, code) != 0)
-			continue;
-		ret.end = known[i].end;
-		advice = known[i].advice;
-	}
-	if (a->retry_after_s > 0)
-		ret.wait_ms = (unsigned)a->retry_after_s * 1000;
-	err_set(e, ST_OUTPUT, "%s%sHTTP %u%s%s", advice, *advice ? " (" : "", a->status,
-		*code ? " " : "", code);
-	if (*advice)
-		snprintf(e->message + strlen(e->message), sizeof(e->message) - strlen(e->message),
-			 ")");
-	return ret;
+	return store_judge(a, code, known, ARRAY_SIZE(known), advice_of_status(a->status), e);
 }
 
 /* A clock that is off by so much, and not a little less, is refused: 15 minutes. */
@@ -312,7 +269,7 @@ struct remote_result s3__ask(struct s3 *s, const struct s3_request *r, struct ht
 		ret_code[0] = '\0';
 		if (st)
 			return (struct remote_result){ .end = again ? REMOTE_AGAIN : REMOTE_NEVER };
-		find_code(ret, ret_code);
+		store_code(ret, ret_code);
 		if (!clock_taken && take_clock(s, ret, ret_code))
 			clock_taken = true;
 		else if (!region_taken && take_region(s, ret))

@@ -3,7 +3,7 @@
 #ifndef RAMSEAL_AGENT_NETWORK_S3_INTERNAL_H
 #define RAMSEAL_AGENT_NETWORK_S3_INTERNAL_H
 
-#include "agent/network/remote.h"
+#include "agent/network/store_answer.h"
 #include "formats/base/sha256.h"
 
 #define S3_SUM_SIZE   45 /* SHA-256 in base64 */
@@ -59,7 +59,7 @@ enum status s3__locate(struct s3 *s, struct err *e);
  * done. Else `e` says what the store said; *ret holds its answer, if there is one, in any case, for
  * http_answer_deinit(). ret_code: what S3 calls the error, "" if nothing; `ret_sum` may be NULL.
  */
-#define S3_CODE_MAX 64
+#define S3_CODE_MAX STORE_CODE_MAX
 struct remote_result s3__ask(struct s3 *s, const struct s3_request *r, struct http_answer *ret,
 			     char ret_code[static S3_CODE_MAX], char *ret_sum, struct err *e);
 

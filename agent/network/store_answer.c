@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/network/store_answer.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "agent/network/xml.h"
+
+size_t store_headers(const struct http_header *all, size_t n, struct http_header *ret)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (all[i].value)
+			ret[used++] = all[i];
+	return used;
+}
+
+void store_clean_code(char code[static STORE_CODE_MAX])
+{
+	for (char *c = code; *c; c++)
+		if (!isalnum((unsigned char)*c))
+			*c = '_';
+}
+
+void store_code(const struct http_answer *a, char ret[static STORE_CODE_MAX])
+{
+	ret[0] = '\0';
+	if (a->len && xml_find(a->body, a->len, "Code", ret, STORE_CODE_MAX))
+		store_clean_code(ret);
+	else
+		ret[0] = '\0';
+}
+
+struct remote_result store_judge(const struct http_answer *a, const char *code,
+				 const struct store_error *known, size_t n, const char *advice,
+				 struct err *e)
+{
+	struct remote_result ret = { .end = REMOTE_NEVER };
+	const char *space = *code ? " " : "";
+
+	if (http_status_is_passing(a->status))
+		ret.end = REMOTE_AGAIN;
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(known[i].code, code) != 0)
+			continue;
+		ret.end = known[i].end;
+		advice = known[i].advice;
+	}
+	if (a->retry_after_s > 0)
+		ret.wait_ms = (unsigned)a->retry_after_s * 1000;
+	if (*advice)
+		err_set(e, ST_OUTPUT, "%s (HTTP %u%s%s)", advice, a->status, space, code);
+	else
+		err_set(e, ST_OUTPUT, "HTTP %u%s%s", a->status, space, code);
+	return ret;
+}
