@@ -90,6 +90,7 @@ struct verdict {
 	char root[SHA256_HEX_SIZE];
 	json_t *acquisition; /* how that ended; null if nobody knows */
 	bool sealed_later;
+	bool encrypted;        /* what was read lies in a file of age */
 	struct witnessed seen; /* with --witness; `same_root` also if it was a part that it has */
 	struct vouching *vouching; /* NULL: no --statement */
 };
@@ -228,6 +229,11 @@ static enum status judge_witness(const struct verify_options *o, const struct ve
 {
 	if (!o->witness || v->seen.same_root)
 		return ST_OK;
+	if (v->encrypted && !v->seen.known)
+		return err_set(e, ST_INPUT,
+			       "%s: is encrypted, and a receiver sees no root of that; compare its "
+			       "SHA-256 with the one in %s",
+			       v->path, o->witness);
 	if (v->seen.known)
 		return err_set(e, ST_MISMATCH,
 			       "%s: %s has seen this container with another root: %s", v->path,
@@ -239,13 +245,16 @@ static enum status judge_witness(const struct verify_options *o, const struct ve
 static enum status verify_outcome(const struct verify_options *o, const struct verdict *v,
 				  struct err *e)
 {
+	enum status st;
+
 	if (v->st == ST_CORRUPT)
 		return err_set(e, v->st, "%s: %s: %.300s", v->path, rsz_end_name(v->end.end),
 			       v->end.reason);
 	if (v->vouching && vouching_outcome(v->vouching, e))
 		return ST_MISMATCH;
-	if (judge_witness(o, v, e))
-		return ST_MISMATCH;
+	st = judge_witness(o, v, e);
+	if (st)
+		return st;
 	if (v->st)
 		return err_set(e, v->st, "%s: sealed, but incomplete: %.300s", v->path,
 			       v->why.message);
@@ -265,8 +274,10 @@ static enum status verify(const struct cli *cli, const char *path, const struct 
 		st = vouching_open(&o->vouching, &v.vouching, e);
 	if (!st)
 		st = input_open(&how, &in, e);
-	if (!st)
+	if (!st) {
+		v.encrypted = in->encrypted;
 		st = verify_input(cli, in, &v, e);
+	}
 	if (!st && o->witness)
 		st = find_witness(o, in, &v, e);
 	input_close(in);

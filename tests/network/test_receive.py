@@ -6,8 +6,11 @@ byte for byte, what was sent, whatever is cut, stopped or killed on the way.
 Usage: test_receive.py RAMSEAL SEND_FILE [TEST...]
 """
 import contextlib
+import hashlib
 import json
 import os
+import re
+import shutil
 import signal
 import socket
 import ssl
@@ -253,6 +256,21 @@ class Witness(Case):
         done = self.verify(file)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(b'; witnessed', done.stdout)
+
+    @unittest.skipUnless(shutil.which('age-keygen'), 'age is not installed')
+    def test_what_is_encrypted_is_compared_by_its_hash(self):
+        key, file = self.base / 'key', self.base / 'encrypted'
+        run('age-keygen', '-o', key)
+        recipient = re.search('age1[a-z0-9]+', key.read_text()).group()
+        self.assertEqual(run(RAMSEAL, 'acquire', '-q', '-s', SMALL, '--recipient', recipient, '-o', file).returncode, 0)
+        receiver = self.receiver('--once')
+        self.finish(self.sender(receiver.port, file))
+        receiver.process.wait(WAIT)
+        line = self.log('complete')[0]
+        self.assertEqual((line['root'], line['sha256']), (None, hashlib.sha256(file.read_bytes()).hexdigest()))
+        done = self.verify(file, '--identity', key)
+        self.assertEqual((done.returncode, done.stderr.count(b'\n')), (9, 1))
+        self.assertIn(b'compare its SHA-256', done.stderr)
 
     def test_what_is_no_log(self):
         done = run(RAMSEAL, 'verify', '--witness', __file__, self.container)
