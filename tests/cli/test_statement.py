@@ -27,6 +27,7 @@ sys.dont_write_bytecode = True
 from test_acquire import RAMSEAL, Case, memory, needs_simulator, run  # noqa: E402
 
 HEX = '[0-9a-f]'
+SIMULATED = 'sim:cohen2015,ram=64M,resident=8M,allocated=16M,trimmed=4M,others=4M,cache=2M'
 TIME = r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z'
 FORM = re.compile(
     'ramseal statement 1\n'
@@ -120,7 +121,7 @@ class Acquired(StatementCase):
     @needs_simulator
     def test_of_a_simulated_machine(self):
         statement = self.at / 'statement'
-        done = run('acquire', '-q', '--source', 'sim:cohen2015,ram=64M,resident=8M,allocated=16M,trimmed=4M,others=4M,cache=2M', '-o', self.at / 'out.rsz',
+        done = run('acquire', '-q', '--source', SIMULATED, '-o', self.at / 'out.rsz',
                    '--statement', statement)
         self.assertIn(done.returncode, (0, 3), done.stderr)
         said = lines(statement.read_text())
@@ -128,37 +129,32 @@ class Acquired(StatementCase):
         self.assertEqual(said['outcome'], 'complete' if done.returncode == 0 else 'gaps')
         self.assertNotIn('tool_sha256', said)
 
-    def test_stopped(self):
-        """On a SIGTERM the container is sealed, and the statement says that not all is in it."""
+    def broken_off(self, breaking):
+        """What is said of an acquisition into a pipe whose reader breaks it off, and its exit code."""
         statement = self.at / 'statement'
         image = self.file('image', memory(20000))
         os.mkfifo(self.at / 'fifo')
-        child = subprocess.Popen([RAMSEAL, 'acquire', '-q', '-l', 'store', '--source', f'file:{image}',
-                                  '-o', self.at / 'fifo', '--statement', statement],
-                                 stderr=subprocess.PIPE)
-        with open(self.at / 'fifo', 'rb') as end:
-            container = end.read(1 << 20)
+        with subprocess.Popen([RAMSEAL, 'acquire', '-q', '-l', 'store', '--source', f'file:{image}',
+                               '-o', self.at / 'fifo', '--statement', statement],
+                              stderr=subprocess.DEVNULL) as child:
+            with open(self.at / 'fifo', 'rb') as end:
+                size = len(end.read(1 << 20))
+                size += breaking(child, end)
+            return child.wait(), size, lines(statement.read_text())
+
+    def test_stopped(self):
+        """On a SIGTERM the container is sealed, and the statement says that not all is in it."""
+        def terminate(child, end):
             child.send_signal(signal.SIGTERM)
-            container += end.read()
-        self.assertEqual(child.wait(), 8, child.stderr.read())
-        child.stderr.close()
-        said = lines(statement.read_text())
-        self.assertEqual((said['outcome'], int(said['size'])), ('stopped', len(container)))
+            return len(end.read())
+
+        code, size, said = self.broken_off(terminate)
+        self.assertEqual((code, said['outcome'], int(said['size'])), (8, 'stopped', size))
 
     def test_unsealed(self):
         """Nobody reads to the end: there is no root, and the statement does not name one."""
-        statement = self.at / 'statement'
-        image = self.file('image', memory(20000))
-        os.mkfifo(self.at / 'fifo')
-        child = subprocess.Popen([RAMSEAL, 'acquire', '-q', '-l', 'store', '--source', f'file:{image}',
-                                  '-o', self.at / 'fifo', '--statement', statement],
-                                 stderr=subprocess.PIPE)
-        with open(self.at / 'fifo', 'rb') as end:
-            end.read(1 << 20)
-        self.assertEqual(child.wait(), 6, child.stderr.read())
-        child.stderr.close()
-        said = lines(statement.read_text())
-        self.assertEqual(said['outcome'], 'unsealed')
+        code, _, said = self.broken_off(lambda child, end: 0)
+        self.assertEqual((code, said['outcome']), (6, 'unsealed'))
         self.assertNotIn('root', said)
 
 
@@ -189,8 +185,7 @@ class Verified(StatementCase):
         """Its source, and no host and no tool's hash in the manifest."""
         for seed in (1, 2):
             statement = self.at / f'{seed}.statement'
-            done = run('acquire', '-q', '--source',
-                       f'sim:cohen2015,ram=64M,resident=8M,allocated=16M,trimmed=4M,others=4M,cache=2M,seed={seed}',
+            done = run('acquire', '-q', '--source', f'{SIMULATED},seed={seed}',
                        '-o', self.at / f'{seed}.rsz', '--statement', statement)
             self.assertIn(done.returncode, (0, 3), done.stderr)
             self.verified(self.at / f'{seed}.rsz', 0, '--statement', statement)
