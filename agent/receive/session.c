@@ -113,8 +113,8 @@ static void tell_complete(const struct session *s, const struct frame_end *end)
 				    field_text("peer", s->options->peer.pin),
 				    field_text("address", s->options->peer.address)),
 			"receive-complete",
-			"%s: complete, %" PRIu64 " bytes, verified: %s, SHA-256 %s", file, d->total,
-			finding_name(d->finding), sha256);
+			"%s: arrived whole, %" PRIu64 " bytes, as a container: %s, SHA-256 %s",
+			file, d->total, finding_name(d->finding), sha256);
 }
 
 static enum status take_data(struct session *s, const struct frame_data *d,
