@@ -51,6 +51,20 @@ static const char *const outcomes[] = {
 	[STATEMENT_UNSEALED] = "unsealed",
 };
 
+enum statement_outcome statement_outcome_of(bool sealed, int64_t exit_code)
+{
+	if (!sealed)
+		return STATEMENT_UNSEALED;
+	switch (exit_code) {
+	case EXIT_COMPLETE:
+		return STATEMENT_COMPLETE;
+	case EXIT_GAPS:
+		return STATEMENT_GAPS;
+	default:
+		return STATEMENT_STOPPED;
+	}
+}
+
 const char *statement_outcome_name(enum statement_outcome o)
 {
 	return outcomes[o];

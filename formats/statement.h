@@ -51,6 +51,12 @@ size_t statement_write(const struct statement *s, char ret[static STATEMENT_MAX]
  */
 enum status statement_parse(const void *p, size_t len, struct statement *ret, struct err *e);
 
+/*
+ * What an acquisition is called that ended with that exit code (err.h's, or any number that a
+ * container holds). Not sealed, or sealed later, is STATEMENT_UNSEALED whatever the code is.
+ */
+enum statement_outcome statement_outcome_of(bool sealed, int64_t exit_code);
+
 /* "complete", "gaps", … */
 const char *statement_outcome_name(enum statement_outcome o);
 

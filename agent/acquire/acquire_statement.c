@@ -49,20 +49,6 @@ static const char *name_of_output(const struct acquisition *a)
 	return name;
 }
 
-static enum statement_outcome outcome_of(const struct acquisition *a, enum status st)
-{
-	if (!a->root[0])
-		return STATEMENT_UNSEALED;
-	switch (status_exit_code(st)) {
-	case EXIT_COMPLETE:
-		return STATEMENT_COMPLETE;
-	case EXIT_GAPS:
-		return STATEMENT_GAPS;
-	default:
-		return STATEMENT_STOPPED;
-	}
-}
-
 /* Text of the manifest; NULL if that lacks it. */
 static const char *begin_text(const json_t *begin, const char *object, const char *key)
 {
@@ -92,7 +78,7 @@ static void state_end(struct acquisition *a, enum status st)
 	struct statement *s = &a->stated;
 
 	statement_set_text(s->name, name_of_output(a));
-	s->outcome = outcome_of(a, st);
+	s->outcome = statement_outcome_of(a->root[0], status_exit_code(st));
 	s->has_root = a->root[0] && text_from_hex(a->root, 2 * sizeof(s->root), s->root);
 	s->size = sealer_size(a->sealer);
 	s->end_wall = clock_wall_ns();

@@ -85,18 +85,9 @@ static enum statement_outcome outcome_of(const struct container *told)
 {
 	const json_t *code = json_object_get(container_event(told, "end"), "exit_code");
 
-	if (container_event(told, "sealed_later"))
-		return STATEMENT_UNSEALED;
-	if (!json_is_integer(code))
-		return STATEMENT_STOPPED;
-	switch (json_integer_value(code)) {
-	case EXIT_COMPLETE:
-		return STATEMENT_COMPLETE;
-	case EXIT_GAPS:
-		return STATEMENT_GAPS;
-	default:
-		return STATEMENT_STOPPED;
-	}
+	return statement_outcome_of(!container_event(told, "sealed_later"),
+				    json_is_integer(code) ? json_integer_value(code)
+							  : EXIT_INTERNAL);
 }
 
 static void compare_content(struct differences *d, const struct statement *s,

@@ -194,6 +194,17 @@ TEST(a_nul_is_no_part_of_it)
 	CHECK_STATUS(statement_parse(text, sizeof(text) - 1, &s, &e), ST_INPUT, &e);
 }
 
+TEST(an_outcome_is_of_the_seal_and_the_exit_code)
+{
+	assert_int_equal(statement_outcome_of(true, EXIT_COMPLETE), STATEMENT_COMPLETE);
+	assert_int_equal(statement_outcome_of(true, EXIT_GAPS), STATEMENT_GAPS);
+	assert_int_equal(statement_outcome_of(true, EXIT_INTERRUPTED), STATEMENT_STOPPED);
+	assert_int_equal(statement_outcome_of(false, EXIT_COMPLETE), STATEMENT_UNSEALED);
+	/* A number of a container, which is no exit code, is not cut to one. */
+	assert_int_equal(statement_outcome_of(true, INT64_C(1) << 32), STATEMENT_STOPPED);
+	assert_int_equal(statement_outcome_of(true, -1), STATEMENT_STOPPED);
+}
+
 TEST(seconds_and_dates_agree)
 {
 	static const struct {
@@ -240,6 +251,7 @@ int main(void)
 		cmocka_unit_test(long_names_are_cut_between_characters),
 		cmocka_unit_test(there_is_one_way_to_write_it),
 		cmocka_unit_test(a_nul_is_no_part_of_it),
+		cmocka_unit_test(an_outcome_is_of_the_seal_and_the_exit_code),
 		cmocka_unit_test(seconds_and_dates_agree),
 	};
 
