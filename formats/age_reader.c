@@ -18,6 +18,7 @@ struct age_reader {
 	struct blob blob;
 	struct blob *stored; /* borrowed */
 	struct age__payload payload;
+	uint64_t size; /* of the content; blob's may be made smaller by who reads a part of it */
 	/* Number of the last chunk, which is shorter or not; UINT64_MAX: it is not there. */
 	uint64_t last;
 
@@ -30,7 +31,7 @@ struct age_reader {
 
 static size_t content_of(const struct age_reader *r, uint64_t number)
 {
-	return (size_t)MIN(r->blob.size - number * AGE_CHUNK, AGE_CHUNK);
+	return (size_t)MIN(r->size - number * AGE_CHUNK, AGE_CHUNK);
 }
 
 static void tell_damage(struct age_reader *r, uint64_t number)
@@ -128,7 +129,8 @@ static enum status read_content(struct blob *b, uint64_t off, void *p, size_t le
 	for (*got = 0; !st && *got < len && off < b->size;) {
 		const uint64_t number = off / AGE_CHUNK;
 		const size_t from = (size_t)(off % AGE_CHUNK),
-			     n = MIN(len - *got, content_of(r, number) - from);
+			     most = MIN(len - *got, b->size - off),
+			     n = MIN(most, content_of(r, number) - from);
 		uint8_t *to = (uint8_t *)p + *got;
 
 		st = sealed && n == AGE_CHUNK ? read_whole(r, number, to, sealed, e)
@@ -146,20 +148,18 @@ static enum status read_content(struct blob *b, uint64_t off, void *p, size_t le
 static enum status find_end(struct age_reader *r, struct err *e)
 {
 	const uint64_t body = r->stored->size - r->payload.at, rest = body % AGE_STORED;
-	uint64_t size;
 	bool good = false;
 	enum status st = ST_OK;
 
-	if (age_content_size(body, &size)) {
-		r->blob.size = size;
-		r->last = size ? (size - 1) / AGE_CHUNK : 0;
+	if (age_content_size(body, &r->size)) {
+		r->last = r->size ? (r->size - 1) / AGE_CHUNK : 0;
 		st = decrypt(r, r->last, r->sealed, r->kept[0].content, &good, e);
 	}
 	if (st || good) {
 		r->end.whole = good;
 		return st;
 	}
-	r->blob.size = body / AGE_STORED * AGE_CHUNK;
+	r->size = body / AGE_STORED * AGE_CHUNK;
 	r->last = UINT64_MAX;
 	r->end.cut = rest;
 	return ST_OK;
@@ -185,6 +185,7 @@ enum status age_reader_create(struct blob *stored, const struct age_identities *
 		age_reader_destroy(r);
 		return st;
 	}
+	r->blob.size = r->size;
 	*ret = r;
 	return ST_OK;
 }

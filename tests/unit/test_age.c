@@ -262,6 +262,38 @@ TEST(chunks_cannot_be_exchanged)
 	mem_sink_deinit(&file);
 }
 
+/* Who wants only the beginning makes the content smaller, and no chunk shorter by that. */
+TEST(a_part_of_the_content_is_read)
+{
+	static uint8_t content[9 * AGE_CHUNK + 77], is[sizeof(content)];
+	const size_t parts[] = { 1, AGE_CHUNK - 1, AGE_CHUNK, 5 * AGE_CHUNK + 9,
+				 9 * AGE_CHUNK + 5 };
+	struct err e = ERR_INIT;
+	struct mem_sink file;
+	struct age_reader *r;
+	struct age_end end;
+	struct mem_blob b;
+	struct blob *p;
+	size_t got;
+
+	for (size_t i = 0; i < sizeof(content); i++)
+		content[i] = (uint8_t)(i / 251);
+	encrypt(content, sizeof(content), sizeof(content), &file);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		mem_blob_init(&b, file.at, file.len);
+		CHECK_OK(age_reader_create(&b.blob, ours, &r, &e), &e);
+		p = age_reader_blob(r);
+		p->size = parts[i];
+		CHECK_OK(p->read_at(p, 0, is, sizeof(is), &got, &e), &e);
+		assert_int_equal(got, parts[i]);
+		assert_memory_equal(is, content, got);
+		age_reader_end(r, &end);
+		assert_true(end.whole && !end.damaged);
+		age_reader_destroy(r);
+	}
+	mem_sink_deinit(&file);
+}
+
 /* No two files have a key in common, even of the same content. */
 TEST(every_file_is_another)
 {
@@ -525,6 +557,7 @@ int main(void)
 		cmocka_unit_test(what_was_written_is_read),
 		cmocka_unit_test(cut_anywhere),
 		cmocka_unit_test(chunks_cannot_be_exchanged),
+		cmocka_unit_test(a_part_of_the_content_is_read),
 		cmocka_unit_test(every_file_is_another),
 		cmocka_unit_test(full_output_gets_the_same_bytes_again),
 		cmocka_unit_test(what_was_written_can_be_read_back),
