@@ -41,7 +41,12 @@ static enum status pull_content(void *arg, void *p, size_t len, size_t *got, str
 /* How a file ends is known at once, and how a stream does, at its end. */
 static void tell_cut(const struct age_input *a, const struct age_end *end)
 {
-	if (!end->whole)
+	if (!end->whole && !end->cut)
+		log_warning(
+			"encryption-cut",
+			"%s: its encryption has no end: it was cut off there, between two chunks",
+			a->name);
+	else if (!end->whole)
 		log_warning(
 			"encryption-cut",
 			"%s: its encryption is cut off, or damaged at its end: the last %" PRIu64
