@@ -10,16 +10,24 @@
 
 enum status authority_check(const struct authority *a, struct err *e)
 {
-	if (!strncmp(a->url, "http://", strlen("http://")))
-		return ST_OK;
-	if (strncmp(a->url, "https://", strlen("https://")) != 0)
+	const bool plain = !strncmp(a->url, "http://", strlen("http://"));
+	struct http *http;
+	enum status st;
+
+	if (!plain && strncmp(a->url, "https://", strlen("https://")) != 0)
 		return err_set(e, ST_USAGE,
 			       "a time-stamping authority is http://... or https://...");
-	if (!a->ca)
+	if (plain && a->ca)
+		return err_set(e, ST_USAGE, "--timestamp-ca is for https://");
+	if (!plain && !a->ca)
 		return err_set(e, ST_USAGE,
 			       "https:// needs --timestamp-ca: no certificate of this machine is "
 			       "trusted");
-	return ST_OK;
+	/* What is wrong with the certificates shows here, and not when the acquisition is over. */
+	st = http_create(&(struct http_options){ .ca = a->ca }, &http, e);
+	if (!st)
+		http_destroy(http);
+	return st;
 }
 
 /* One question, and how long there is patience. */
