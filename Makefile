@@ -2,12 +2,10 @@
 # A thin front to Meson. On a machine without make, start with build/demo or build/test: they
 # install what is missing.
 
-all: out/dev/build.ninja
+all:
+	sh -euc '. build/lib.sh; configure out/dev'
 	ninja -C out/dev
 	install -m 755 out/dev/agent/ramseal out/ramseal
-
-out/dev/build.ninja:
-	sh -euc '. build/lib.sh; configure out/dev'
 
 windows:
 	build/windows

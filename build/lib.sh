@@ -25,7 +25,7 @@ packages_in()
 missing_of()
 {
 	for package; do
-		[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
+		dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed ||
 			echo "$package"
 	done
 }
@@ -62,14 +62,25 @@ need_packages()
 	[ $# -eq 0 ] || apt_install "$@"
 }
 
+# A folder that was made where the libraries could not be had gets the network as soon as they can.
 set_up()
 {
 	dir=$1
 	shift
-	[ -f "$dir/build.ninja" ] || meson setup "$dir" "$@"
+	case " $* " in
+	*" -Dnetwork=false "*) network=false ;;
+	*) network=true ;;
+	esac
+	if [ ! -f "$dir/build.ninja" ]; then
+		meson setup "$dir" "$@"
+	elif [ "$(cat "$dir/network" 2>/dev/null || echo $network)" != $network ]; then
+		meson configure "$dir" -Dnetwork=$network
+	fi
+	echo $network >"$dir/network"
 }
 
-# configure DIR [MESON OPTION...]: makes the libraries and the build directory, once.
+# configure DIR [MESON OPTION...]: makes the libraries and the build directory, or leaves them as
+# they are.
 configure()
 {
 	case " $* " in
