@@ -618,7 +618,11 @@ class AskedForATimestamp(StampedCase):
                            (('--statement', statement, '--timestamp-url', 'https://127.0.0.1:1/'), 2),
                            (('--statement', statement, '--timestamp-url', 'ftp://127.0.0.1/'), 2),
                            (('--statement', statement, '--timestamp-ca', image), 2),
-                           (('--statement', statement, '--timestamp-url', url, '--timestamp-ca', self.at / 'no'), 9)):
+                           (('--statement', statement, '--timestamp-url', url, '--timestamp-ca', image), 2),
+                           (('--statement', statement, '--timestamp-url', 'https://127.0.0.1:1/',
+                             '--timestamp-ca', self.at / 'no'), 9),
+                           (('--statement', statement, '--timestamp-url', 'https://127.0.0.1:1/',
+                             '--timestamp-ca', image), 2)):
             with self.subTest(args):
                 self.one_line(run(*start, *args), code)
         (self.at / 'statement.tsr').write_bytes(b'precious')
