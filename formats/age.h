@@ -8,8 +8,8 @@
  *	nonce    16 bytes
  *	chunks   64 KiB of content each, but for the last, and each with a tag of 16 bytes
  *
- * The primitives are libsodium's. Secret keys are in its locked memory, which is wiped when it is
- * freed; what is derived on the way is wiped where it stood.
+ * The primitives are libsodium's. Secret keys are in memory that it locks where the system lets
+ * it, and wipes when it is freed; what is derived on the way is wiped where it stood.
  */
 #ifndef RAMSEAL_FORMATS_AGE_H
 #define RAMSEAL_FORMATS_AGE_H

@@ -9,7 +9,7 @@
 /* Characters of 32 bytes in base64 without padding. */
 #define BASE64_32    43
 #define WRAPPED_SIZE (AGE__FILE_KEY_SIZE + AGE_TAG_SIZE)
-/* Enough for any file of ours, and so few that looking at all of them takes no time to speak of. */
+/* Enough for any file of ours, and so few that with one identity looking at all takes no time. */
 #define STANZAS_MAX  (2 * AGE_RECIPIENTS_MAX)
 /* "-> X25519 ", the share, LF, the body, LF. */
 #define STANZA_SIZE  (10 + BASE64_32 + 1 + BASE64_32 + 1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * DER (X.690), read element by element: bounds are those of the element around, nothing recurses,
- * nothing is allocated.
+ * nothing is allocated. Lengths that are not minimal are taken; tags of several bytes are not.
  */
 #ifndef RAMSEAL_FORMATS_DER_H
 #define RAMSEAL_FORMATS_DER_H
