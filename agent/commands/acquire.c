@@ -97,7 +97,8 @@ static void put_acquire_notes(FILE *to)
 	      "The\n"
 	      "guided order needs 9 MiB more. On top of that come three bits for each page of RAM "
 	      "and\n"
-	      "one for each page of the page files.\n",
+	      "one for each page of the page files; to an address, --spool-size comes on top, "
+	      "too.\n",
 	      to);
 	image_put_notes(to);
 }
