@@ -203,8 +203,9 @@ static enum status read_back(const struct spool *s, uint8_t *to, size_t len, uin
 	return ST_OK;
 }
 
-enum status spool_fill(struct spool *s, struct err *e)
+enum status spool_fill(struct spool *s, bool *ret_moved, struct err *e)
 {
+	*ret_moved = false;
 	for (;;) {
 		uint64_t from, n;
 		size_t to;
@@ -224,6 +225,7 @@ enum status spool_fill(struct spool *s, struct err *e)
 		pthread_mutex_lock(&s->lock);
 		s->resident += n;
 		pthread_mutex_unlock(&s->lock);
+		*ret_moved = true;
 	}
 }
 

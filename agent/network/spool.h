@@ -8,6 +8,8 @@
 #ifndef RAMSEAL_AGENT_NETWORK_SPOOL_H
 #define RAMSEAL_AGENT_NETWORK_SPOOL_H
 
+#include <stdbool.h>
+
 #include "formats/base/err.h"
 
 struct spool;
@@ -39,8 +41,9 @@ size_t spool_write(struct spool *s, const void *p, size_t len);
  * The reader's. spool_fill() moves to memory what there is room for. spool_at(): those bytes from
  * `at` on that lie in memory in one piece, `len` at most; a `piece` that begins at a multiple of
  * its size always does. They stay until they are forgotten. ST_OUTPUT if the file cannot be read.
+ * *ret_moved: there may be more room than before.
  */
-enum status spool_fill(struct spool *s, struct err *e);
+enum status spool_fill(struct spool *s, bool *ret_moved, struct err *e);
 const void *spool_at(struct spool *s, uint64_t at, size_t len, size_t *ret_len);
 void spool_forget(struct spool *s, uint64_t up_to);
 

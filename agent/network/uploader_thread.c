@@ -262,6 +262,20 @@ static void wait_for_work(struct uploader *u)
 	pthread_mutex_unlock(&u->lock);
 }
 
+/* What goes from the disk to memory makes room, and may be too little to be sent: that is told. */
+static bool fill(struct uploader *u, struct err *e)
+{
+	bool moved;
+	const enum status st = spool_fill(u->spool, &moved, e);
+
+	if (moved) {
+		pthread_mutex_lock(&u->lock);
+		pthread_cond_broadcast(&u->changed);
+		pthread_mutex_unlock(&u->lock);
+	}
+	return !st;
+}
+
 static bool step(struct uploader *u, struct err *e)
 {
 	struct remote_piece p;
@@ -272,7 +286,7 @@ static bool step(struct uploader *u, struct err *e)
 		return resync(u, e);
 	if (checkpoint_is_due(u))
 		make_checkpoint(u);
-	if (spool_fill(u->spool, e))
+	if (!fill(u, e))
 		return false;
 	if (next_piece(u, &p))
 		return put_piece(u, &p, e);

@@ -2,6 +2,7 @@
 #include "tests/unit/fake_remote.h"
 
 #include <string.h>
+#include <time.h>
 
 static struct fake *fake_of(struct remote *r)
 {
@@ -114,7 +115,10 @@ static struct remote_result fake_settle(struct remote *r, uint64_t *acknowledged
 
 static struct remote_result fake_checkpoint(struct remote *r, struct err *e)
 {
-	fake_of(r)->checkpoints++;
+	struct fake *f = fake_of(r);
+
+	if (!f->checkpoints++)
+		nanosleep(&(struct timespec){ .tv_nsec = f->first_checkpoint_ms * 1000000L }, NULL);
 	return done;
 }
 

@@ -36,8 +36,9 @@ struct fake {
 	bool begin_refuses, finish_refuses;
 	bool where_is_behind; /* where() knows less than it has acknowledged */
 	uint64_t put_takes_ns;
-	unsigned whole_failures; /* to come */
-	uint64_t has;            /* resume() finds */
+	unsigned first_checkpoint_ms; /* takes so long, really */
+	unsigned whole_failures;      /* to come */
+	uint64_t has;                 /* resume() finds */
 
 	unsigned puts, checkpoints, abandons, finishes, wheres;
 	uint64_t finished; /* bytes, of the last finish */

@@ -585,7 +585,18 @@ TEST(a_folder_for_the_spool_that_is_not_there_is_an_error_before_anything_is_sen
 }
 
 #ifndef _WIN32
-TEST(a_full_disk_leaves_the_spool_in_memory)
+static struct uploader *filling;
+static uint64_t full_at;
+
+static struct fake_answer silent_until_full(struct fake *f, const struct remote_piece *p)
+{
+	struct uploader_stats s;
+
+	uploader_stats(filling, &s);
+	return (struct fake_answer){ .is = s.spooled_most < full_at ? FAKE_BREAKS : FAKE_TAKES };
+}
+
+static void send_with_disk_of(rlim_t bytes)
 {
 	struct rlimit old, small;
 	struct fake *f = fake_create(true, PIECE);
@@ -595,20 +606,36 @@ TEST(a_full_disk_leaves_the_spool_in_memory)
 	/* Where a disk would be full, a file may get no longer: EFBIG for ENOSPC. */
 	signal(SIGXFSZ, SIG_IGN);
 	getrlimit(RLIMIT_FSIZE, &old);
-	small = (struct rlimit){ .rlim_cur = 3333, .rlim_max = old.rlim_max };
+	small = (struct rlimit){ .rlim_cur = bytes, .rlim_max = old.rlim_max };
 	setrlimit(RLIMIT_FSIZE, &small);
-	f->answer = silent_at_first;
-	u = start_with(f, (struct uploader_options){ .spool = 2 * PIECE,
-						     .spool_dir = dir.path,
-						     .spool_dir_max = FAKE_ROOM });
+	f->answer = silent_until_full;
+	f->put_takes_ns = CHECKPOINT_EVERY_S * NS_PER_SECOND;
+	/* Until then the writer has seen what was acknowledged, and waits again. */
+	f->first_checkpoint_ms = 50;
+	full_at = bytes;
+	u = filling = start_with(f, (struct uploader_options){ .spool = 2 * PIECE,
+							       .spool_dir = dir.path,
+							       .spool_dir_max = FAKE_ROOM,
+							       .patience_s = UINT32_MAX });
 	send_all(u, FAKE_ROOM / 2);
 	setrlimit(RLIMIT_FSIZE, &old);
 	check_whole(f, FAKE_ROOM / 2);
 	uploader_stats(u, &s);
 	assert_true(s.waits > 0);
 	/* Offsets in the file are those of what is written. */
-	assert_int_equal(s.spooled_most, 3333);
+	assert_int_equal(s.spooled_most, bytes);
 	end(u, f);
+}
+
+TEST(a_full_disk_leaves_the_spool_in_memory)
+{
+	send_with_disk_of(3333);
+}
+
+/* There is nothing then that could be sent, or acknowledged, before the writer goes on. */
+TEST(a_full_disk_may_give_back_less_than_a_piece)
+{
+	send_with_disk_of(2777);
 }
 #endif
 
@@ -702,6 +729,7 @@ int main(void)
 			a_folder_for_the_spool_that_is_not_there_is_an_error_before_anything_is_sent),
 #ifndef _WIN32
 		WITH_FOLDER(a_full_disk_leaves_the_spool_in_memory),
+		WITH_FOLDER(a_full_disk_may_give_back_less_than_a_piece),
 #endif
 		WITH_FOLDER(what_another_run_began_is_completed),
 		WITH_FOLDER(what_goes_whole_is_sent_again_as_a_whole),
