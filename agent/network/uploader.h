@@ -17,7 +17,7 @@
 
 #define SPOOL_DEFAULT      ((size_t)64 << 20)
 #define PATIENCE_DEFAULT_S 3600
-/* So long the first talk may take, and all of the rest behind a signal. */
+/* So long the first talk may fail, and all of the rest behind a signal. */
 #define PATIENCE_SHORT_S   60
 #define CHECKPOINT_EVERY_S 60
 
@@ -33,7 +33,7 @@ struct uploader_options {
 	size_t spool;           /* bytes of memory; at least two pieces are kept */
 	const char *spool_dir;  /* NULL: none; else what does not fit into memory goes there */
 	uint64_t spool_dir_max; /* bytes */
-	unsigned patience_s;    /* without any progress, then it is given up; 0: the default */
+	unsigned patience_s;    /* with failures alone, then it is given up; 0: the default */
 	/*
 	 * Where remote_ops.state() goes, mode 0600, until all has arrived; NULL: nowhere. If
 	 * something has that name it is "PATH.2", "PATH.3", ...

@@ -32,7 +32,7 @@ struct uploader {
 	bool resync;   /* where() is to be asked first */
 	unsigned patience_s;
 	unsigned failures; /* in a row */
-	uint64_t since;    /* the last time that something went well */
+	uint64_t since;    /* the first of these failures */
 	uint64_t hurry;    /* when a signal was noticed; 0: none */
 	uint64_t checkpoint_at, checkpointed;
 	bool no_checkpoint; /* it was refused */

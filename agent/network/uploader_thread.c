@@ -22,7 +22,6 @@ static void went_well(struct uploader *u)
 	if (u->failures)
 		log_info("upload-goes-on", "%s: goes on", u->remote->shown);
 	u->failures = 0;
-	u->since = uploader__now(u);
 }
 
 /* When it is given up. A signal makes it sooner. */
@@ -60,10 +59,14 @@ static uint64_t backoff(const struct uploader *u, unsigned wait_ms)
 /* Waits before the next try; false if there is none. */
 static bool try_later(struct uploader *u, unsigned wait_ms, struct err *e)
 {
-	const uint64_t now = uploader__now(u), until = deadline(u);
+	const uint64_t now = uploader__now(u);
 	char text[TEXT_DURATION_MAX];
-	uint64_t pause;
+	uint64_t until, pause;
 
+	/* What has taken hours before it failed has used up no patience. */
+	if (!u->failures)
+		u->since = now;
+	until = deadline(u);
 	if (now >= until) {
 		text_duration((now - u->since) / NS_PER_SECOND, text);
 		err_add(e, ST_OUTPUT, "given up after %s without progress", text);
@@ -90,7 +93,6 @@ static bool refused(struct err *e)
 bool uploader__insist(struct uploader *u, uploader_ask *ask, struct err *e)
 {
 	u->failures = 0;
-	u->since = uploader__now(u);
 	for (;;) {
 		const struct remote_result r = ask(u, e);
 
@@ -191,8 +193,6 @@ static bool put_piece(struct uploader *u, const struct remote_piece *p, struct e
 	struct remote_result r;
 	bool moved;
 
-	if (acknowledged == u->next && !u->failures)
-		u->since = uploader__now(u); /* until now nothing was owed */
 	u->sent = MAX(u->sent, p->offset + p->len);
 	r = u->remote->ops->put(u->remote, p, &acknowledged, e);
 	pthread_mutex_lock(&u->lock);
@@ -382,8 +382,7 @@ void *uploader__run(void *uploader)
 
 	if (u->o.log_apart)
 		log_apart();
-	u->since = uploader__now(u);
-	u->checkpoint_at = u->since + CHECKPOINT_EVERY_S * NS_PER_SECOND;
+	u->checkpoint_at = uploader__now(u) + CHECKPOINT_EVERY_S * NS_PER_SECOND;
 	while (step(u, &e))
 		e.message[0] = '\0';
 	end = come_to_end(u, &e);

@@ -17,6 +17,13 @@ static struct remote_result again(unsigned wait_ms)
 static const struct remote_result done = { .end = REMOTE_DONE };
 static const struct remote_result never = { .end = REMOTE_NEVER };
 
+static void pass(struct fake *f, uint64_t ns)
+{
+	pthread_mutex_lock(&f->lock);
+	f->now_ns += ns;
+	pthread_mutex_unlock(&f->lock);
+}
+
 static struct remote_result fake_begin(struct remote *r, struct err *e)
 {
 	struct fake *f = fake_of(r);
@@ -66,9 +73,7 @@ static struct remote_result fake_put(struct remote *r, const struct remote_piece
 
 	f->puts++;
 	f->last_seen |= p->last;
-	pthread_mutex_lock(&f->lock);
-	f->now_ns += f->put_takes_ns;
-	pthread_mutex_unlock(&f->lock);
+	pass(f, f->put_takes_ns);
 	/* A stream has no holes: whoever sends is to know where it stands. */
 	if (is_stream(f) && p->offset != f->received)
 		abort();
@@ -127,6 +132,7 @@ static struct remote_result fake_finish(struct remote *r, uint64_t total, bool s
 {
 	struct fake *f = fake_of(r);
 
+	pass(f, f->end_takes_ns);
 	f->finishes++;
 	f->finished = total;
 	f->sealed = sealed;
@@ -168,6 +174,7 @@ static struct remote_result fake_whole(struct remote *r, struct blob *from, stru
 {
 	struct fake *f = fake_of(r);
 
+	pass(f, f->end_takes_ns);
 	if (f->whole_failures) {
 		f->whole_failures--;
 		err_set(e, ST_OUTPUT, "connection reset");

@@ -34,11 +34,11 @@ struct fake {
 	struct fake_answer (*answer)(struct fake *f, const struct remote_piece *p);
 	unsigned begin_failures, finish_failures; /* to come */
 	bool begin_refuses, finish_refuses;
-	bool where_is_behind; /* where() knows less than it has acknowledged */
-	uint64_t put_takes_ns;
-	unsigned first_checkpoint_ms; /* takes so long, really */
-	unsigned whole_failures;      /* to come */
-	uint64_t has;                 /* resume() finds */
+	bool where_is_behind;                /* where() knows less than it has acknowledged */
+	uint64_t put_takes_ns, end_takes_ns; /* finish() and whole() */
+	unsigned first_checkpoint_ms;        /* takes so long, really */
+	unsigned whole_failures;             /* to come */
+	uint64_t has;                        /* resume() finds */
 
 	unsigned puts, checkpoints, abandons, finishes, wheres;
 	uint64_t finished; /* bytes, of the last finish */

@@ -372,6 +372,30 @@ TEST(a_finish_that_breaks_is_asked_again)
 	end(u, f);
 }
 
+/* Patience is for what does not go on, not for what takes its time. */
+TEST(what_breaks_after_hours_is_asked_again)
+{
+	struct fake *f = fake_create(false, PIECE);
+	struct uploader *u;
+	struct mem_blob b;
+	struct err e = ERR_INIT;
+
+	f->put_takes_ns = f->end_takes_ns = 5 * 3600 * NS_PER_SECOND;
+	f->finish_failures = f->whole_failures = 1;
+	breaks_at = 0;
+	broken_up_to = 0;
+	f->answer = break_once;
+	u = start(f);
+	send_all(u, 3 * PIECE);
+	check_whole(f, 3 * PIECE);
+	assert_int_equal(f->finishes, 2);
+	uploader_destroy(u);
+	mem_blob_init(&b, content, TOTAL);
+	CHECK_OK(uploader_whole(&f->remote, &b.blob, &f->time, &e), &e);
+	assert_int_equal(f->received, TOTAL);
+	fake_free(f);
+}
+
 TEST(a_beginning_that_breaks_is_asked_again_for_a_minute)
 {
 	struct fake *f = fake_create(false, PIECE);
@@ -715,6 +739,7 @@ int main(void)
 		WITH_FOLDER(a_dead_link_is_given_up_and_memory_stays_bounded),
 		WITH_FOLDER(as_long_as_the_other_end_says_is_waited),
 		WITH_FOLDER(a_finish_that_breaks_is_asked_again),
+		WITH_FOLDER(what_breaks_after_hours_is_asked_again),
 		WITH_FOLDER(a_beginning_that_breaks_is_asked_again_for_a_minute),
 		WITH_FOLDER(what_ends_early_is_sent_to_its_end_and_completed_unsealed),
 		WITH_FOLDER(what_is_worth_nothing_is_abandoned),
