@@ -45,15 +45,26 @@ static uint32_t draw(const struct uploader *u)
 	return random_bytes(&ret, sizeof(ret), NULL) ? (uint32_t)clock__mono_ns() : ret;
 }
 
-/* Everybody who was cut off at once is not to come back at once: full jitter. */
+/* From 0 up to `most`. */
+static uint64_t at_random(const struct uploader *u, uint64_t most)
+{
+	const uint64_t random = draw(u);
+
+	return (most >> 32) * random + ((most & UINT32_MAX) * random >> 32);
+}
+
+/*
+ * Everybody who was cut off at once, or told to come back then, is not to come back at once: full
+ * jitter, or a tenth more than was said.
+ */
 static uint64_t backoff(const struct uploader *u, unsigned wait_ms)
 {
 	const uint64_t most = MIN(BACKOFF_MOST, BACKOFF_LEAST << MIN(u->failures, 10U));
-	const uint64_t random = (most - BACKOFF_LEAST) / UINT32_MAX * draw(u);
+	const uint64_t told = wait_ms * (NS_PER_SECOND / 1000);
 
-	if (wait_ms)
-		return wait_ms * (NS_PER_SECOND / 1000) + MIN(random, BACKOFF_LEAST);
-	return BACKOFF_LEAST + random;
+	if (told)
+		return told + at_random(u, MAX(told / 10, BACKOFF_LEAST));
+	return BACKOFF_LEAST + at_random(u, most - BACKOFF_LEAST);
 }
 
 /* Waits before the next try; false if there is none. */

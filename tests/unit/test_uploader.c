@@ -355,8 +355,47 @@ TEST(as_long_as_the_other_end_says_is_waited)
 	send_all(u, TOTAL);
 	check_whole(f, TOTAL);
 	assert_int_equal(f->pauses, 1);
-	assert_in_range(f->longest_pause, 90 * NS_PER_SECOND, 91 * NS_PER_SECOND);
+	assert_in_range(f->longest_pause, 90 * NS_PER_SECOND, 99 * NS_PER_SECOND);
 	end(u, f);
+}
+
+/* Of many that were cut off at once: the pause before the second try. */
+static void check_pauses_differ(struct fake_answer (*answer)(struct fake *f,
+							     const struct remote_piece *p),
+				uint64_t least, uint64_t most)
+{
+	uint64_t shortest = UINT64_MAX, longest = 0;
+
+	for (uint32_t i = 1; i <= 16; i++) {
+		struct fake *f = fake_create(false, PIECE);
+		struct uploader *u;
+
+		f->seed = i * 2654435761U;
+		f->answer = answer;
+		breaks_at = 0;
+		broken_up_to = 0;
+		u = start(f);
+		send_all(u, PIECE);
+		assert_int_equal(f->pauses, 1);
+		shortest = MIN(shortest, f->shortest_pause);
+		longest = MAX(longest, f->longest_pause);
+		end(u, f);
+	}
+	assert_true(shortest >= least && longest <= most);
+	assert_true(longest - shortest > (most - least) / 2);
+}
+
+static struct fake_answer busy_at_first(struct fake *f, const struct remote_piece *p)
+{
+	if (f->puts)
+		return (struct fake_answer){ .is = FAKE_TAKES };
+	return (struct fake_answer){ .is = FAKE_BUSY, .wait_ms = 90 * 1000 };
+}
+
+TEST(those_who_were_cut_off_at_once_do_not_come_back_at_once)
+{
+	check_pauses_differ(break_once, NS_PER_SECOND / 2, NS_PER_SECOND);
+	check_pauses_differ(busy_at_first, 90 * NS_PER_SECOND, 99 * NS_PER_SECOND);
 }
 
 TEST(a_finish_that_breaks_is_asked_again)
@@ -738,6 +777,7 @@ int main(void)
 		WITH_FOLDER(a_stream_that_lost_what_it_acknowledged_is_not_gone_on_with),
 		WITH_FOLDER(a_dead_link_is_given_up_and_memory_stays_bounded),
 		WITH_FOLDER(as_long_as_the_other_end_says_is_waited),
+		WITH_FOLDER(those_who_were_cut_off_at_once_do_not_come_back_at_once),
 		WITH_FOLDER(a_finish_that_breaks_is_asked_again),
 		WITH_FOLDER(what_breaks_after_hours_is_asked_again),
 		WITH_FOLDER(a_beginning_that_breaks_is_asked_again_for_a_minute),
