@@ -161,6 +161,7 @@ static void begin(struct http *h, const struct http_place *place)
 	h->place = place;
 	h->detail[0] = '\0';
 	h->moved = 0;
+	h->answer_s = 0;
 	h->stalled = h->stopped = h->unreadable = false;
 	http__moved(h);
 }
@@ -204,6 +205,7 @@ static enum status perform(struct http *h, const struct http_request *r,
 		h->body_len = r->len;
 		h->body_at = 0;
 		begin(h, place);
+		h->answer_s = r->answer_s;
 		code = curl_easy_perform(h->asking.curl);
 		if (code)
 			st = http__failed(h, &h->asking, code, again, e);

@@ -60,7 +60,20 @@ struct http_request {
 	bool (*read)(void *arg, uint64_t at, void *p, size_t len);
 	void *arg;
 	size_t len;
+	/*
+	 * How long nothing may move once all of the body went out, in place of stall_s: for what
+	 * the server commits, copies or checks before it answers. 0: stall_s.
+	 */
+	unsigned answer_s;
 };
+
+/*
+ * For these: asked again, the server would get the whole body once more, or meet the first request
+ * while that still runs. Azure gives Put Block List 60 s; that 100 GB are moved to their place may
+ * take some minutes. Not for parts, which cost little: what is still in the system's own buffer
+ * "went out" too, so that a link that dies then is noticed as late.
+ */
+#define HTTP_COMMIT_S    600
 
 #define HTTP_BODY_MAX    ((size_t)1 << 20)  /* bytes of an answer; more is ST_CORRUPT */
 #define HTTP_HEADERS_MAX ((size_t)64 << 10) /* of its headers, as they are kept; the same */

@@ -154,6 +154,11 @@ void http__moved(struct http *h)
 	h->moved_ns = clock__mono_ns();
 }
 
+unsigned http__stall_s(const struct http *h)
+{
+	return h->answer_s && h->body_at == h->body_len ? h->answer_s : h->o.stall_s;
+}
+
 /* Called whenever something moves, and each second when nothing does. */
 static int progress(void *arg, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
 		    curl_off_t up)
@@ -167,7 +172,7 @@ static int progress(void *arg, curl_off_t down_all, curl_off_t down, curl_off_t 
 		h->moved = down + up;
 		http__moved(h);
 	}
-	h->stalled = clock__mono_ns() - h->moved_ns > h->o.stall_s * NS_PER_SECOND;
+	h->stalled = clock__mono_ns() - h->moved_ns > http__stall_s(h) * NS_PER_SECOND;
 	return h->stalled;
 }
 

@@ -74,7 +74,7 @@ static enum status aborted(const struct http *h, bool *again, struct err *e)
 		return err_set(e, ST_INPUT, "%s: what is sent cannot be read", h->place->shown);
 	*again = true;
 	return err_set(e, ST_OUTPUT, "%s: nothing came or went for %u s", h->place->shown,
-		       h->o.stall_s);
+		       http__stall_s(h));
 }
 
 /* The proxy's status, where that is the reason. */

@@ -38,6 +38,7 @@ struct http {
 	bool (*read)(void *arg, uint64_t at, void *p, size_t len); /* NULL: it is at `body` */
 	void *read_arg;
 	size_t body_len, body_at;
+	unsigned answer_s; /* as in the request */
 	struct http_answer_builder builder;
 	char detail[CURL_ERROR_SIZE];
 	uint64_t moved_ns; /* when a byte went or came last */
@@ -63,6 +64,9 @@ enum status http__resolve(struct http *h, struct http_route *r, const struct htt
 
 /* A request begins or ends as far as stalls are concerned. */
 void http__moved(struct http *h);
+
+/* So long nothing may move now. */
+unsigned http__stall_s(const struct http *h);
 
 /* What libcurl's last word means. */
 enum status http__failed(struct http *h, struct http_route *r, CURLcode code, bool *again,

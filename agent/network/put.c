@@ -149,7 +149,8 @@ static struct remote_result put_whole(struct remote *remote, struct blob *from, 
 					      .n_headers = !p->o->replace,
 					      .read = read_blob,
 					      .arg = from,
-					      .len = (size_t)from->size };
+					      .len = (size_t)from->size,
+					      .answer_s = HTTP_COMMIT_S };
 	unsigned status;
 
 	return r.end == REMOTE_DONE ? ask(p, &request, &status, e) : r;

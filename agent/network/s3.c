@@ -400,7 +400,8 @@ static struct remote_result s3_finish(struct remote *remote, uint64_t total, boo
 	struct s3_request ask = { .method = "POST",
 				  .query = query,
 				  .content_type = "application/xml",
-				  .create_only = !s->o->replace && !s->unconditional };
+				  .create_only = !s->o->replace && !s->unconditional,
+				  .last = true };
 
 	if (n > s->n_parts) {
 		err_set(e, ST_OUTPUT, "parts are missing");

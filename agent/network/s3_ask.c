@@ -108,9 +108,11 @@ static enum status send_request(struct s3 *s, const struct s3_request *r, const 
 {
 	struct http_header headers[HEADERS_MAX + 1];
 	_cleanup_free_ char *authorization = NULL, *url = NULL;
-	struct http_request ask = {
-		.method = r->method, .headers = headers, .body = r->body, .len = r->len
-	};
+	struct http_request ask = { .method = r->method,
+				    .headers = headers,
+				    .body = r->body,
+				    .len = r->len,
+				    .answer_s = r->last ? HTTP_COMMIT_S : 0 };
 	enum status st = sigv4_authorization(sign, &s->o->keys->id, &s->o->keys->secret, s->region,
 					     s->hash, &authorization, e);
 

@@ -47,6 +47,7 @@ struct s3_request {
 	const char *checksum_algorithm;
 	bool sum;         /* the body's SHA-256 goes with it, to be kept */
 	bool create_only; /* If-None-Match: * */
+	bool last;        /* the end of the upload, which may take its time */
 };
 
 bool s3__is_region(const char *text);

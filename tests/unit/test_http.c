@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #ifndef _WIN32
 #include <sys/socket.h>
 #endif
@@ -340,6 +341,49 @@ TEST(server_that_says_nothing_is_given_up)
 	check_failed(get_once(&(struct http_options){ .stall_s = 1 }, "http", s.port), ST_OUTPUT,
 		     true, "nothing came or went for 1 s");
 	server_stop(&s);
+}
+
+/* Has all of it, and does something with it first. */
+static void answer_late(struct peer *p, void *arg)
+{
+	struct seen *s = arg;
+	uint8_t body[5];
+
+	peer_head(p, s->head[0], sizeof(s->head[0]));
+	if (!peer_body(p, body, sizeof(body)))
+		return;
+	nanosleep(&(const struct timespec){ .tv_sec = 3 }, NULL);
+	peer_say(p, s->answer);
+}
+
+static struct asked put_and_wait(unsigned answer_s)
+{
+	struct seen seen = { .answer = "HTTP/1.1 201 Made\r\nContent-Length: 0\r\n\r\n" };
+	struct http *h = client(&(struct http_options){ .stall_s = 1 });
+	struct server s;
+	struct asked ret;
+	char url[64];
+
+	server_start(&s, &(struct server_options){ .talk = answer_late, .arg = &seen });
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u/", s.port);
+	ret = ask(h, &(struct http_request){ .method = "PUT",
+					     .url = url,
+					     .body = "whole",
+					     .len = 5,
+					     .answer_s = answer_s });
+	http_destroy(h);
+	server_stop(&s);
+	return ret;
+}
+
+TEST(server_that_has_it_all_may_take_its_time)
+{
+	struct asked a = put_and_wait(600);
+
+	CHECK_OK(a.st, &a.e);
+	assert_int_equal(a.answer.status, 201);
+	http_answer_deinit(&a.answer);
+	check_failed(put_and_wait(0), ST_OUTPUT, true, "nothing came or went for 1 s");
 }
 
 static bool at_once(void *arg)
@@ -906,6 +950,7 @@ int main(void)
 		cmocka_unit_test(connection_that_ends_early_may_do_better_later),
 		cmocka_unit_test(garbage_where_an_answer_came_before_may_be_the_way_to_it),
 		cmocka_unit_test(server_that_says_nothing_is_given_up),
+		cmocka_unit_test(server_that_has_it_all_may_take_its_time),
 		cmocka_unit_test(who_is_told_to_stop_stops),
 		cmocka_unit_test(nobody_there_may_come_later),
 		cmocka_unit_test(answer_that_does_not_end_is_refused),
