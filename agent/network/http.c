@@ -145,6 +145,7 @@ static enum status set_request(struct http *h, const struct http_request *r,
 
 	bad |= curl_easy_setopt(c, CURLOPT_URL, r->url);
 	bad |= curl_easy_setopt(c, CURLOPT_HTTPHEADER, headers);
+	bad |= curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, r->anew ? 1L : 0L);
 	bad |= curl_easy_setopt(c, CURLOPT_READFUNCTION, give);
 	bad |= curl_easy_setopt(c, CURLOPT_READDATA, h);
 	bad |= curl_easy_setopt(c, CURLOPT_SEEKFUNCTION, rewind_body);

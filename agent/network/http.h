@@ -65,6 +65,11 @@ struct http_request {
 	 * the server commits, copies or checks before it answers. 0: stall_s.
 	 */
 	unsigned answer_s;
+	/*
+	 * On a connection of its own. On one that was kept and has died meanwhile libcurl sends
+	 * the same again by itself, and nobody learns that the first may have been carried out.
+	 */
+	bool anew;
 };
 
 /*

@@ -380,17 +380,6 @@ static struct remote_result ask_complete(struct s3 *s, const struct s3_request *
 	return r;
 }
 
-/*
- * On a connection that was kept and has died, libcurl sends a request again by itself, and nobody
- * learns that the first may have been done. On a new one it does not.
- */
-static bool connect_anew(struct s3 *s, struct err *e)
-{
-	http_destroy(s->http);
-	s->http = NULL;
-	return !http_create(&s->o->http, &s->http, e);
-}
-
 static struct remote_result s3_finish(struct remote *remote, uint64_t total, bool sealed,
 				      struct err *e)
 {
@@ -410,8 +399,6 @@ static struct remote_result s3_finish(struct remote *remote, uint64_t total, boo
 	body = completion(s, n, &ask.len);
 	if (!query || !body)
 		return no_memory(e);
-	if (!connect_anew(s, e))
-		return never;
 	ask.body = body;
 	return ask_complete(s, &ask, total, e);
 }

@@ -112,7 +112,8 @@ static enum status send_request(struct s3 *s, const struct s3_request *r, const 
 				    .headers = headers,
 				    .body = r->body,
 				    .len = r->len,
-				    .answer_s = r->last ? HTTP_COMMIT_S : 0 };
+				    .answer_s = r->last ? HTTP_COMMIT_S : 0,
+				    .anew = r->last };
 	enum status st = sigv4_authorization(sign, &s->o->keys->id, &s->o->keys->secret, s->region,
 					     s->hash, &authorization, e);
 

@@ -47,7 +47,11 @@ struct s3_request {
 	const char *checksum_algorithm;
 	bool sum;         /* the body's SHA-256 goes with it, to be kept */
 	bool create_only; /* If-None-Match: * */
-	bool last;        /* the end of the upload, which may take its time */
+	/*
+	 * The end of the upload, which may take its time. It is to be known whether it went out
+	 * before.
+	 */
+	bool last;
 };
 
 bool s3__is_region(const char *text);

@@ -30,6 +30,7 @@ class Faults:
         self.answers = []     # (pattern of "METHOD query", status, code, headers), once each
         self.clock_ahead = 0  # seconds
         self.drop_after = []  # patterns: the request is carried out, and its answer is not sent
+        self.garbage = []     # patterns: what comes is no HTTP
         self.error_in_200 = 0  # so many completions answer 200 with an error in the body
         self.no_conditions = False
 
@@ -43,6 +44,7 @@ class Store:
     def __init__(self, buckets=('evidence',), token='', region='us-east-1', least_part=LEAST_PART):
         self.buckets = {name: {} for name in buckets}
         self.uploads, self.faults, self.requests = {}, Faults(), []
+        self.connections = []  # the ports that the requests came from
         self.token, self.region, self.least_part = token, region, least_part
         self.read_only = False
         self.lock = threading.Lock()
@@ -144,11 +146,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         faults = self.store.faults
         with self.store.lock:
             self.store.requests.append((self.command, self.path, dict(self.headers)))
+            self.store.connections.append(self.client_address[1])
             told = next((a for a in faults.answers if re.search(a[0], what)), None)
             if told:
                 faults.answers.remove(told)
                 return self.answer(told[1], f'<Error><Code>{told[2]}</Code></Error>'.encode()
                                    if told[2] else b'', told[3])
+            for pattern in [p for p in faults.garbage if re.search(p, what)]:
+                faults.garbage.remove(pattern)
+                self.close_connection = True
+                return self.wfile.write(b'<html>Log in to this network first</html>')
             drop = next((p for p in faults.drop_after if re.search(p, what)), None)
             try:
                 payload = self.headers.get('x-amz-content-sha256', '')

@@ -229,6 +229,20 @@ class Broken(Case):
         self.check_object('case 1/mem.rsz', '1')
         self.check_nothing_left()
 
+    def test_what_is_no_http_at_the_end(self):
+        """
+        The store has answered before: something is between us, and goes away again. What ends the
+        upload has a connection of its own each time, on which nothing is sent twice unnoticed.
+        """
+        self.store.faults.garbage = ['^POST uploadId']
+        done = self.acquire()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.store.faults.garbage, [])
+        ports = self.store.connections
+        self.assertEqual(len(set(ports[:-2])), 1)
+        self.assertEqual(len(set(ports)), 3)
+        self.check_object('case 1/mem.rsz', '1')
+
     def test_an_error_in_a_200(self):
         self.store.faults.error_in_200 = 1
         done = self.acquire()
