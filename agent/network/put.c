@@ -8,13 +8,18 @@
  */
 #include <string.h>
 
+#include "agent/network/put_proof.h"
 #include "agent/network/remote.h"
 
 struct put {
 	struct remote remote;
 	const struct remote_options *o;
 	struct http *http;
+	struct blob *from;
 	bool looked; /* that nothing of the name is there */
+	bool gone;   /* all of it went out once */
+	bool unsure; /* and no answer said that it was taken, or that it never will be */
+	bool exists; /* something does now, which may be ours */
 };
 
 static struct put *put_of(struct remote *r)
@@ -92,20 +97,24 @@ static struct remote_result judge(const struct http_answer *a, struct err *e)
 	return ret;
 }
 
+/* *ret: for http_answer_deinit(); without an answer its status is 0. */
+static struct remote_result ask_for(struct put *p, const struct http_request *r,
+				    struct http_answer *ret, struct err *e)
+{
+	bool again = false;
+
+	if (http_ask(p->http, r, ret, &again, e))
+		return (struct remote_result){ .end = again ? REMOTE_AGAIN : REMOTE_NEVER };
+	return judge(ret, e);
+}
+
 static struct remote_result ask(struct put *p, const struct http_request *r, unsigned *ret_status,
 				struct err *e)
 {
 	struct http_answer a = { 0 };
-	bool again = false;
-	struct remote_result ret = { .end = REMOTE_NEVER };
+	const struct remote_result ret = ask_for(p, r, &a, e);
 
-	*ret_status = 0;
-	if (http_ask(p->http, r, &a, &again, e)) {
-		ret.end = again ? REMOTE_AGAIN : REMOTE_NEVER;
-		return ret;
-	}
 	*ret_status = a.status;
-	ret = judge(&a, e);
 	http_answer_deinit(&a);
 	return ret;
 }
@@ -135,25 +144,65 @@ static struct remote_result look(struct put *p, struct err *e)
 
 static bool read_blob(void *arg, uint64_t at, void *to, size_t len)
 {
-	return !blob_read(arg, at, to, len, NULL);
+	struct put *p = arg;
+
+	p->gone |= at + len == p->from->size;
+	return !blob_read(p->from, at, to, len, NULL);
+}
+
+/*
+ * It was not there, may have been taken when the answer was lost, and now something is. The length
+ * alone only tells what is not ours.
+ */
+static struct remote_result is_it_ours(struct put *p, struct err *e)
+{
+	const struct http_request head = { .method = "HEAD", .url = p->o->address };
+	struct http_answer a = { 0 };
+	struct remote_result ret = ask_for(p, &head, &a, e);
+	size_t len;
+	const char *length = http_answer_header(&a, "content-length", &len);
+	const bool there = ret.end == REMOTE_DONE;
+
+	if (ret.end != REMOTE_AGAIN)
+		ret.end = REMOTE_NEVER;
+	if (there && length && strtoull(length, NULL, 10) != p->from->size)
+		err_set(e, ST_OUTPUT, "exists; --force replaces it");
+	else if (there && put_is_proven(&a, p->from, &p->o->http))
+		ret = done;
+	else if (ret.end == REMOTE_NEVER && a.status)
+		err_set(e, ST_OUTPUT,
+			"exists, and may be ours, because an answer was lost: compare their "
+			"SHA-256, or replace it with --force");
+	http_answer_deinit(&a);
+	return ret;
 }
 
 static struct remote_result put_whole(struct remote *remote, struct blob *from, struct err *e)
 {
 	static const struct http_header create_only = { "if-none-match", "*" };
 	struct put *p = put_of(remote);
-	struct remote_result r = p->o->replace || p->looked ? done : look(p, e);
 	const struct http_request request = { .method = "PUT",
 					      .url = p->o->address,
 					      .headers = &create_only,
 					      .n_headers = !p->o->replace,
 					      .read = read_blob,
-					      .arg = from,
+					      .arg = p,
 					      .len = (size_t)from->size,
-					      .answer_s = HTTP_COMMIT_S };
+					      .answer_s = HTTP_COMMIT_S,
+					      .anew = true };
+	struct remote_result r;
 	unsigned status;
 
-	return r.end == REMOTE_DONE ? ask(p, &request, &status, e) : r;
+	p->from = from;
+	if (p->exists)
+		return is_it_ours(p, e);
+	r = p->o->replace || p->looked ? done : look(p, e);
+	if (r.end != REMOTE_DONE)
+		return r;
+	r = ask(p, &request, &status, e);
+	p->exists = p->unsure && status == 412;
+	p->unsure |= p->gone && r.end == REMOTE_AGAIN;
+	return p->exists ? is_it_ours(p, e) : r;
 }
 
 const struct remote_ops remote_put = {

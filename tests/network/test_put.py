@@ -36,11 +36,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         for header in headers:
             self.send_header(*header)
-        self.send_header('Content-Length', '0')
+        if not any(name == 'Content-Length' for name, *_ in headers):
+            self.send_header('Content-Length', '0')
         self.end_headers()
 
     def do_HEAD(self):
-        self.reply(self.server.heads.pop(0) if self.server.heads else 404)
+        there = self.server.objects.get(self.path)
+        if self.server.heads:
+            self.reply(*self.server.heads.pop(0))
+        elif there is None:
+            self.reply(404)
+        else:
+            self.reply(200, [('Content-Length', str(len(there))), *self.server.proof(there)])
 
     def do_PUT(self):
         length = int(self.headers['Content-Length'])
@@ -51,8 +58,24 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.server.answers:
             self.reply(*self.server.answers.pop(0))
             return
+        if self.headers['If-None-Match'] == '*' and self.path in self.server.objects:
+            self.reply(412)
+            return
         self.server.objects[self.path] = body
+        if self.server.lost:
+            self.server.lost -= 1
+            self.close_connection = True
+            return
         self.reply(201)
+
+
+def etag(content):
+    return [('ETag', f'"{hashlib.md5(content).hexdigest()}"')]
+
+
+def digest(content):
+    text = base64.b64encode(hashlib.sha256(content).digest()).decode()
+    return [('ETag', '"0123456789abcdef0123456789abcdef"'), ('Repr-Digest', f'sha-512=:x:, sha-256=:{text}:')]
 
 
 class Case(unittest.TestCase):
@@ -82,7 +105,8 @@ class Put(Case):
         self.server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
         self.server.handle_error = lambda *_: None
         self.server.objects, self.server.puts = {}, []
-        self.server.heads, self.server.answers = [], []
+        self.server.heads, self.server.answers, self.server.lost = [], [], 0
+        self.server.proof = etag
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.addCleanup(self.server.server_close)
         self.addCleanup(self.server.shutdown)
@@ -103,13 +127,13 @@ class Put(Case):
         self.assertNotIn(b'SeCrEt', done.stderr + done.stdout)
 
     def test_a_signed_address_that_lets_nobody_look(self):
-        self.server.heads = [403]
+        self.server.heads = [(403,)]
         done = self.upload(self.url)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check()
 
     def test_nothing_is_replaced(self):
-        self.server.heads = [200]
+        self.server.heads = [(200,)]
         self.refused('exists; --force', self.upload(self.url))
         self.server.answers = [(412,)]
         self.refused('exists; --force', self.upload(self.url))
@@ -119,7 +143,7 @@ class Put(Case):
         self.check()
 
     def test_what_passes_is_asked_again(self):
-        self.server.heads = [500]
+        self.server.heads = [(500,)]
         self.server.answers = [(503, [('Retry-After', '1')]), (500,), (429,)]
         done = self.upload(self.url)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -132,6 +156,36 @@ class Put(Case):
             self.server.answers = [(status, [('Location', 'http://127.0.0.1:1/SeCrEt')])]
             self.refused(pattern, self.upload(self.url))
         self.assertEqual(self.server.objects, {})
+
+    def test_an_answer_that_is_lost(self):
+        """What the server then says of the bytes may prove that they are ours."""
+        for proof in (etag, digest):
+            self.server.objects.clear()
+            self.server.proof, self.server.lost = proof, 1
+            done = self.upload(self.url)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.check()
+        self.server.objects.clear()
+        self.server.lost = 1
+        self.server.heads = [(404,), (503,)]
+        done = self.upload(self.url)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.server.heads, [])
+
+    def test_an_answer_that_is_lost_and_nothing_proves_whose_it_is(self):
+        length = ('Content-Length', str(len(self.content)))
+        for heads in ([(404,), (200, [length])], [(404,), (200, [length, *digest(b'other')])],
+                      [(404,), (200, [length, *etag(b'other')])], [(404,), (403,)]):
+            self.server.objects.clear()
+            self.server.heads, self.server.lost = heads, 1
+            done = self.upload(self.url)
+            self.assertEqual(done.returncode, 6, done.stderr)
+            self.assertRegex(done.stderr.decode(), 'may be ours.*compare their SHA-256')
+        self.server.objects.clear()
+        self.server.heads, self.server.lost = [(404,), (200, [('Content-Length', '7')])], 1
+        done = self.upload(self.url)
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertRegex(done.stderr.decode(), 'exists; --force')
 
     def test_cuts(self):
         proxy = FaultProxy(self.port, seed=3)
