@@ -364,6 +364,21 @@ static struct remote_result without_condition(struct s3 *s, struct err *e)
 	return (struct remote_result){ .end = REMOTE_AGAIN };
 }
 
+/*
+ * A status of 2xx was sent before it was tried, so that it says nothing; what comes with it may be
+ * an error, or a page of something between us. The outermost element is the last to end.
+ */
+static bool is_completion(const struct http_answer *a)
+{
+	bool ret = false;
+	struct xml x;
+
+	xml_init(&x, a->body, a->len);
+	while (xml_next(&x))
+		ret = !strcmp(x.name, "CompleteMultipartUploadResult");
+	return ret && !x.bad;
+}
+
 static struct remote_result ask_complete(struct s3 *s, const struct s3_request *ask, uint64_t total,
 					 struct err *e)
 {
@@ -371,6 +386,10 @@ static struct remote_result ask_complete(struct s3 *s, const struct s3_request *
 	char code[S3_CODE_MAX];
 	struct remote_result r = s3__ask(s, ask, &a, code, NULL, e);
 
+	if (r.end == REMOTE_DONE && !is_completion(&a)) {
+		err_set(e, ST_OUTPUT, "the store does not say that the upload is complete");
+		r.end = REMOTE_AGAIN;
+	}
 	if (s->unsure && r.end == REMOTE_NEVER && (a.status == 404 || a.status == 412))
 		r = was_it_done(s, total, r, e);
 	else if (ask->create_only && a.status == 501)

@@ -27,10 +27,12 @@ class Faults:
     """What goes wrong next. Each is taken away when it happened, unless it stays."""
 
     def __init__(self):
-        self.answers = []     # (pattern of "METHOD query", status, code, headers), once each
+        # (pattern of "METHOD query", status, code or bytes of the body, headers), once each
+        self.answers = []
         self.clock_ahead = 0  # seconds
         self.drop_after = []  # patterns: the request is carried out, and its answer is not sent
         self.garbage = []     # patterns: what comes is no HTTP
+        self.said_of_done = []  # in place of what a completion that was carried out answers
         self.error_in_200 = 0  # so many completions answer 200 with an error in the body
         self.no_conditions = False
 
@@ -150,8 +152,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             told = next((a for a in faults.answers if re.search(a[0], what)), None)
             if told:
                 faults.answers.remove(told)
-                return self.answer(told[1], f'<Error><Code>{told[2]}</Code></Error>'.encode()
-                                   if told[2] else b'', told[3])
+                body = told[2]
+                if body and isinstance(body, str):
+                    body = f'<Error><Code>{body}</Code></Error>'.encode()
+                return self.answer(told[1], body or b'', told[3])
             for pattern in [p for p in faults.garbage if re.search(p, what)]:
                 faults.garbage.remove(pattern)
                 self.close_connection = True
@@ -259,6 +263,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             raise Refusal(400, 'InvalidPart')
         objects[key] = b''.join(whole)
         del self.store.uploads[name]
+        if self.store.faults.said_of_done:
+            return 200, self.store.faults.said_of_done.pop(0), ()
         return 200, b'<CompleteMultipartUploadResult/>', ()
 
 

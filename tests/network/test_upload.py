@@ -249,6 +249,20 @@ class Broken(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check_object('case 1/mem.rsz', '1')
 
+    def test_a_200_that_does_not_say_what_was_done(self):
+        """Whether it was, or was not."""
+        pages = (b'', b'<html><body>Log in</body></html>', b'<!DOCTYPE html><html></html>',
+                 b'<Error><Code>' + b'x' * 100 + b'</Code></Error>',
+                 b'<CompleteMultipartUploadResult><ETag>cut sho')
+        for number, page in enumerate(pages):
+            self.store.faults.answers = [('^POST uploadId', 200, page, ())]
+            self.store.faults.said_of_done = [page]
+            done = self.acquire(to=f's3://evidence/{number}')
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.check_object(str(number), '1')
+            self.assertEqual(self.store.faults.said_of_done, [])
+        self.check_nothing_left()
+
     def test_clocks_that_are_a_day_off(self):
         for ahead in (-86400, 86400):
             self.store.faults.clock_ahead = ahead
