@@ -36,6 +36,7 @@ struct uploader {
 	uint64_t hurry;    /* when a signal was noticed; 0: none */
 	uint64_t checkpoint_at, checkpointed;
 	bool no_checkpoint; /* it was refused */
+	bool finish_sealed; /* what it completes is: as the writer says, unless it was given up */
 
 	/* Of uploader_complete(). */
 	const json_t *state;

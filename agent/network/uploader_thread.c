@@ -315,7 +315,7 @@ static bool step(struct uploader *u, struct err *e)
 
 static struct remote_result ask_finish(struct uploader *u, struct err *e)
 {
-	return u->remote->ops->finish(u->remote, spool_begin(u->spool), u->sealed, e);
+	return u->remote->ops->finish(u->remote, spool_begin(u->spool), u->finish_sealed, e);
 }
 
 static struct remote_result ask_abandon(struct uploader *u, struct err *e)
@@ -341,7 +341,7 @@ static enum uploader_end salvage(struct uploader *u)
 
 	if (!spool_begin(u->spool))
 		return abandon(u);
-	u->sealed = false;
+	u->finish_sealed = false;
 	u->patience_s = PATIENCE_SHORT_S;
 	if (uploader__insist(u, ask_finish, &e))
 		return UPLOAD_SHORT;
@@ -366,6 +366,16 @@ static void tell_end(const struct uploader *u, enum uploader_end end, struct err
 		err_set(e, ST_OUTPUT, "%s: %.300s", u->remote->shown, why.message);
 }
 
+static bool is_sealed(struct uploader *u)
+{
+	bool ret;
+
+	pthread_mutex_lock(&u->lock);
+	ret = u->sealed;
+	pthread_mutex_unlock(&u->lock);
+	return ret;
+}
+
 static enum uploader_end come_to_end(struct uploader *u, struct err *e)
 {
 	enum uploader_end end;
@@ -377,6 +387,7 @@ static enum uploader_end come_to_end(struct uploader *u, struct err *e)
 	} else {
 		if (!spool_end(u->spool))
 			return abandon(u);
+		u->finish_sealed = is_sealed(u);
 		if (uploader__insist(u, ask_finish, e))
 			return UPLOAD_COMPLETE;
 		end = UPLOAD_OPEN;
