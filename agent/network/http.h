@@ -78,10 +78,13 @@ struct http_request {
  * take some minutes. Not for parts, which cost little: what is still in the system's own buffer
  * "went out" too, so that a link that dies then is noticed as late.
  */
-#define HTTP_COMMIT_S    600
+#define HTTP_COMMIT_S          600
 
-#define HTTP_BODY_MAX    ((size_t)1 << 20)  /* bytes of an answer; more is ST_CORRUPT */
-#define HTTP_HEADERS_MAX ((size_t)64 << 10) /* of its headers, as they are kept; the same */
+#define HTTP_BODY_MAX          ((size_t)1 << 20)  /* bytes of an answer; more is ST_CORRUPT */
+#define HTTP_HEADERS_MAX       ((size_t)64 << 10) /* of its headers, as they are kept; the same */
+
+/* A day: longer than anybody waits, and its milliseconds fit into an unsigned. */
+#define HTTP_RETRY_AFTER_MAX_S 86400
 
 struct http_answer {
 	unsigned status; /* of the answer, 100 to 599 */
@@ -89,7 +92,7 @@ struct http_answer {
 	size_t len;
 	char *headers;     /* "name: value\n" each, names in lower case; NULL: none */
 	uint64_t date;     /* of the answer's Date: seconds since 1970; 0: none */
-	int retry_after_s; /* -1: none */
+	int retry_after_s; /* -1: none; HTTP_RETRY_AFTER_MAX_S at most */
 };
 
 void http_answer_deinit(struct http_answer *a);

@@ -185,7 +185,7 @@ static int retry_after(const struct http_answer *a, uint64_t now)
 		}
 		seconds = MIN(seconds * 10 + (uint64_t)(text[i] - '0'), (uint64_t)INT_MAX);
 	}
-	return (int)MIN(seconds, (uint64_t)INT_MAX);
+	return (int)MIN(seconds, (uint64_t)HTTP_RETRY_AFTER_MAX_S);
 }
 
 enum status http_answer_finish(struct http_answer_builder *b, uint64_t wall_s,
