@@ -30,13 +30,13 @@ static bool is_abandoned(struct uploader *u)
 
 void uploader__pause(struct uploader *u, uint64_t ns)
 {
-	const bool hurried = interrupted();
+	const bool hurried = interrupted(), abandoned = is_abandoned(u);
 
 	if (u->o.time) {
 		u->o.time->pause(u->o.time->arg, ns);
 		return;
 	}
-	while (ns && hurried == interrupted() && !is_abandoned(u)) {
+	while (ns && hurried == interrupted() && abandoned == is_abandoned(u)) {
 		const uint64_t part = MIN(ns, PAUSE_STEP);
 
 		nanosleep(&(const struct timespec){ .tv_nsec = (long)part }, NULL);

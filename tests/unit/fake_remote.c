@@ -151,8 +151,14 @@ static struct remote_result fake_finish(struct remote *r, uint64_t total, bool s
 
 static struct remote_result fake_abandon(struct remote *r, struct err *e)
 {
-	fake_of(r)->abandons++;
-	return done;
+	struct fake *f = fake_of(r);
+
+	f->abandons++;
+	if (!f->abandon_failures)
+		return done;
+	f->abandon_failures--;
+	err_set(e, ST_OUTPUT, "503 Service Unavailable");
+	return again(0);
 }
 
 static struct remote_result fake_resume(struct remote *r, const json_t *state, uint64_t *ret_has,

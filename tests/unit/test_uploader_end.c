@@ -87,10 +87,27 @@ TEST(what_was_given_up_is_not_sealed_by_who_finishes_meanwhile)
 	fake_free(f);
 }
 
+/* With the time of the system. */
+TEST(who_is_busy_when_it_is_abandoned_is_not_asked_again_at_once)
+{
+	struct fake *f = fake_create(false, PIECE);
+	struct uploader *u = start(f, NULL);
+	const uint64_t begin = clock__mono_ns();
+
+	f->abandon_failures = 1;
+	uploader_abandon(u);
+	assert_int_equal(f->abandons, 2);
+	assert_int_equal(uploader_end(u), UPLOAD_NOTHING);
+	assert_true(clock__mono_ns() - begin >= NS_PER_SECOND / 2);
+	uploader_destroy(u);
+	fake_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_given_up_is_not_sealed_by_who_finishes_meanwhile),
+		cmocka_unit_test(who_is_busy_when_it_is_abandoned_is_not_asked_again_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, NULL);
