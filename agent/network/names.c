@@ -3,6 +3,7 @@
 
 #define CARES_NO_DEPRECATED /* ares_getsock(), which 1.18 has too */
 #include <ares.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
@@ -10,7 +11,8 @@
 #ifdef _WIN32
 #include <winsock2.h>
 #include <ws2tcpip.h>
-#define poll WSAPoll
+#define poll           WSAPoll
+#define unsetenv(name) _putenv(name "=")
 #else
 #include <arpa/inet.h>
 #include <poll.h>
@@ -74,7 +76,10 @@ static void found(void *arg, int status, int timeouts, struct ares_addrinfo *inf
 	ares_freeaddrinfo(info);
 }
 
-/* "b": name servers only, so that neither hosts nor nsswitch.conf are read. */
+/*
+ * "b": name servers only, so that neither hosts nor nsswitch.conf are read. No option keeps c-ares
+ * from the environment (1.34.5, ares_init_by_environment()).
+ */
 static int channel_create(ares_channel *ret)
 {
 	char lookups[] = "b";
@@ -84,7 +89,11 @@ static int channel_create(ares_channel *ret)
 		.tries = SERVER_TRIES,
 		.lookups = lookups,
 	};
-	int status = ares_init_options(
+	int status;
+
+	unsetenv("LOCALDOMAIN");
+	unsetenv("RES_OPTIONS");
+	status = ares_init_options(
 		ret, &o, ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS);
 
 	if (status == ARES_SUCCESS && names__servers)

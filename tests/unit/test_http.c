@@ -709,6 +709,29 @@ TEST(name_is_asked_of_the_name_server)
 	http_answer_deinit(&a.answer);
 }
 
+static bool environment_was_asked;
+
+static size_t look_for_domain(const uint8_t *question, size_t len, uint8_t answer[512])
+{
+	static const char domain[] = "environment";
+
+	for (size_t i = 0; i + sizeof(domain) - 1 <= len; i++)
+		environment_was_asked |= !memcmp(question + i, domain, sizeof(domain) - 1);
+	return name_server_no_such_name(question, len, answer);
+}
+
+/* A name that is to be looked for in the domain of LOCALDOMAIN first. */
+TEST(environment_names_no_domain)
+{
+	static char set[2][32] = { "LOCALDOMAIN=environment.test", "RES_OPTIONS=ndots:9" };
+
+	putenv(set[0]);
+	putenv(set[1]);
+	check_failed(get_by_name(&plain, 1, look_for_domain), ST_OUTPUT, false,
+		     "store.ramseal.test: no host");
+	assert_false(environment_was_asked);
+}
+
 TEST(name_that_does_not_exist_will_not_exist_later)
 {
 	check_failed(get_by_name(&plain, 1, name_server_no_such_name), ST_OUTPUT, false,
@@ -969,6 +992,7 @@ int main(void)
 		cmocka_unit_test(handshake_that_is_cut_may_do_better_later),
 		cmocka_unit_test(options_that_are_wrong_are_refused_at_once),
 		cmocka_unit_test(name_is_asked_of_the_name_server),
+		cmocka_unit_test(environment_names_no_domain),
 		cmocka_unit_test(name_that_does_not_exist_will_not_exist_later),
 		cmocka_unit_test(names_of_the_host_itself_are_not_asked),
 		cmocka_unit_test(proxy_connects_and_is_told_no_secret),
