@@ -11,6 +11,7 @@
  */
 #include <ctype.h>
 #include <inttypes.h>
+#include <mbedtls/base64.h>
 #include <string.h>
 
 #include "agent/network/azblob_internal.h"
@@ -434,49 +435,68 @@ static json_t *azblob_state(const struct remote *remote)
 				       field_u64("piece_size", b->remote.piece_size)));
 }
 
-/* True as long as the list goes on with our next block, a whole one before it. */
-static bool take_listed(struct azblob *b, const char *name, uint64_t size, uint64_t *has)
+/* Which of ours that is; false: the probe, or one of somebody else. */
+static bool number_of(const struct azblob *b, const char *name, uint64_t *ret)
 {
-	char id[AZBLOB_ID_SIZE];
+	char plain[AZBLOB_ID_SIZE], again[AZBLOB_ID_SIZE];
+	size_t n;
 
-	azblob__block_id(b, b->n_blocks, id);
-	if (strcmp(name, id) != 0)
-		return true; /* the probe, or of somebody else */
-	if (!size || size > b->remote.piece_size || *has % b->remote.piece_size)
+	if (mbedtls_base64_decode((uint8_t *)plain, sizeof(plain) - 1, &n, (const uint8_t *)name,
+				  strlen(name)) ||
+	    n < AZBLOB_NUMBER_AT)
 		return false;
-	*has += size;
-	b->n_blocks++;
-	return b->n_blocks < AZBLOB_BLOCKS_MAX;
+	plain[n] = '\0';
+	*ret = strtoull(plain + AZBLOB_NUMBER_AT, NULL, 10);
+	azblob__block_id(b, *ret, again);
+	return *ret < AZBLOB_BLOCKS_MAX && !strcmp(name, again);
 }
 
-static bool take_list(struct azblob *b, const struct http_answer *a, uint64_t *has)
+/* sizes: of each block that waits, 0: none does. */
+static bool take_list(struct azblob *b, const struct http_answer *a,
+		      uint64_t sizes[static AZBLOB_BLOCKS_MAX])
 {
 	char name[AZBLOB_ID_SIZE] = "";
-	bool more = true;
+	uint64_t number;
 	struct xml x;
 
 	xml_init(&x, a->body, a->len);
-	while (more && xml_next(&x)) {
+	while (xml_next(&x)) {
 		if (!strcmp(x.name, "Name"))
 			snprintf(name, sizeof(name), "%.*s", (int)sizeof(name) - 1, x.text);
-		else if (!strcmp(x.name, "Size"))
-			more = take_listed(b, name, strtoull(x.text, NULL, 10), has);
+		else if (!strcmp(x.name, "Size") && number_of(b, name, &number))
+			sizes[number] = strtoull(x.text, NULL, 10);
 	}
 	return !x.bad;
 }
 
-/* Blocks that wait for a list; names are in the order of their numbers. */
+/* As far as it goes on without a gap: the next block, and a whole one before it. */
+static void count_waiting(struct azblob *b, const uint64_t sizes[static AZBLOB_BLOCKS_MAX],
+			  uint64_t *has)
+{
+	const uint64_t whole = b->remote.piece_size;
+
+	while (b->n_blocks < AZBLOB_BLOCKS_MAX && sizes[b->n_blocks] &&
+	       sizes[b->n_blocks] <= whole && *has % whole == 0)
+		*has += sizes[b->n_blocks++];
+}
+
+/* Blocks that wait for a list. They come in any order: that of base64 is not that of numbers. */
 static struct remote_result list_waiting(struct azblob *b, uint64_t *has, struct err *e)
 {
 	const struct azblob_request ask = { .method = "GET",
 					    .query = "&comp=blocklist&blocklisttype=uncommitted" };
+	_cleanup_free_ uint64_t *sizes = calloc(AZBLOB_BLOCKS_MAX, sizeof(*sizes));
 	struct http_answer a = { 0 };
 	char code[AZBLOB_CODE_MAX];
 	struct remote_result r = azblob__ask(b, &ask, &a, code, e);
 
-	if (r.end == REMOTE_DONE && !take_list(b, &a, has)) {
+	if (!sizes) {
+		r = no_memory(e);
+	} else if (r.end == REMOTE_DONE && !take_list(b, &a, sizes)) {
 		err_set(e, ST_OUTPUT, "the list of blocks is malformed");
 		r = never;
+	} else if (r.end == REMOTE_DONE) {
+		count_waiting(b, sizes, has);
 	}
 	if (a.status == 404 && !strcmp(code, "BlobNotFound"))
 		r = done;

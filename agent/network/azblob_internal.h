@@ -16,6 +16,7 @@
  * take.
  */
 #define AZBLOB_ID_SIZE     45
+#define AZBLOB_NUMBER_AT   25      /* of these 33 bytes */
 #define AZBLOB_PROBE       9999999 /* a number that no block has */
 
 struct azblob {

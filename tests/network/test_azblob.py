@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import hmac
 import http.client
+import json
 import os
 import shutil
 import socket
@@ -211,6 +212,21 @@ class Broken(Case):
                 self.assertGreaterEqual(len(content), least * 8 * MIB)
                 self.assertTrue(content == self.local['store'][:len(content)])
                 self.assertEqual(os.listdir(self.at), ['to'])
+
+    def test_a_thousand_that_wait_are_finished(self):
+        """The list is not in the order of their numbers."""
+        self.serve()
+        run, n = '0123456789abcdef', 1000
+        blob = self.blobs['x'] = Blob()
+        content = os.urandom(n)
+        for i in range(n):
+            name = base64.b64encode(f'ramseal-{run}-{i:07}-'.encode()).decode()
+            blob.waiting[name] = content[i:i + 1]
+        (self.at / 'state').write_text(json.dumps(
+            {'address': self.url('x').partition('?')[0], 'state': {'run': run, 'piece_size': 1}}))
+        done = self.run_it('upload', '--finish', 'state', *self.secret(self.url('x')))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(blob.content == content)
 
     def test_killed_behind_a_list_and_finished(self):
         """What was committed is proven ours, and what came later is added."""
