@@ -484,7 +484,8 @@ static void count_waiting(struct azblob *b, const uint64_t sizes[static AZBLOB_B
 static struct remote_result list_waiting(struct azblob *b, uint64_t *has, struct err *e)
 {
 	const struct azblob_request ask = { .method = "GET",
-					    .query = "&comp=blocklist&blocklisttype=uncommitted" };
+					    .query = "&comp=blocklist&blocklisttype=uncommitted",
+					    .answer_max = AZBLOB_LIST_MAX };
 	_cleanup_free_ uint64_t *sizes = calloc(AZBLOB_BLOCKS_MAX, sizeof(*sizes));
 	struct http_answer a = { 0 };
 	char code[AZBLOB_CODE_MAX];

@@ -61,6 +61,7 @@ static enum status ask_once(struct azblob *b, const struct azblob_request *r,
 		.n_headers = store_headers(all, ARRAY_SIZE(all), headers),
 		.body = r->body,
 		.len = r->len,
+		.answer_max = r->answer_max,
 		.answer_s = list ? HTTP_COMMIT_S : 0,
 	};
 	enum status st = r->sum ? sum_text(r->body, r->len, sum, e) : ST_OK;

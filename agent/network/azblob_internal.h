@@ -10,6 +10,8 @@
 #define AZBLOB_BLOCK_MOST  ((uint64_t)4000 << 20)
 #define AZBLOB_BLOCK_LEAST ((uint64_t)8 << 20)
 #define AZBLOB_ETAG_MAX    128
+/* Of a list: 100,000 blocks may wait, with names of 88 characters and 60 around each of them. */
+#define AZBLOB_LIST_MAX    ((size_t)16 << 20)
 /*
  * "ramseal-RUN-NUMBER-" in base64. All names have one length, as Put Block demands; 33 bytes need
  * no '=' at the end, and letters, digits and '-' give neither '+' nor '/', which a URL would not
@@ -45,6 +47,7 @@ struct azblob_request {
 	size_t len;
 	bool sum; /* the body's MD5 goes with it, to be checked there */
 	const char *if_match, *if_none_match;
+	size_t answer_max; /* as in http_request */
 };
 
 /*

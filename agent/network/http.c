@@ -207,6 +207,7 @@ static enum status perform(struct http *h, const struct http_request *r,
 		h->body_at = 0;
 		begin(h, place);
 		h->answer_s = r->answer_s;
+		h->builder.body_max = r->answer_max;
 		code = curl_easy_perform(h->asking.curl);
 		if (code)
 			st = http__failed(h, &h->asking, code, again, e);

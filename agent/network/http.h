@@ -70,6 +70,7 @@ struct http_request {
 	 * the same again by itself, and nobody learns that the first may have been carried out.
 	 */
 	bool anew;
+	size_t answer_max; /* bytes of the answer's body; 0: HTTP_BODY_MAX */
 };
 
 /*
@@ -80,7 +81,8 @@ struct http_request {
  */
 #define HTTP_COMMIT_S          600
 
-#define HTTP_BODY_MAX          ((size_t)1 << 20)  /* bytes of an answer; more is ST_CORRUPT */
+/* Bytes of an answer, unless the request has another limit; more is ST_CORRUPT. */
+#define HTTP_BODY_MAX          ((size_t)1 << 20)
 #define HTTP_HEADERS_MAX       ((size_t)64 << 10) /* of its headers, as they are kept; the same */
 
 /* A day: longer than anybody waits, and its milliseconds fit into an unsigned. */

@@ -16,7 +16,7 @@ void http_answer_deinit(struct http_answer *a)
 void http_answer_builder_deinit(struct http_answer_builder *b)
 {
 	http_answer_deinit(&b->answer);
-	*b = (struct http_answer_builder){ .st = ST_OK };
+	*b = (struct http_answer_builder){ .st = ST_OK, .body_max = b->body_max };
 }
 
 static bool fail(struct http_answer_builder *b, enum status st, const char *why)
@@ -59,7 +59,7 @@ bool http_answer_body(struct http_answer_builder *b, const void *p, size_t len)
 {
 	if (b->st)
 		return false;
-	if (len > HTTP_BODY_MAX - b->answer.len)
+	if (len > (b->body_max ? b->body_max : HTTP_BODY_MAX) - b->answer.len)
 		return fail(b, ST_CORRUPT, "the answer is too long");
 	return append(b, &b->answer.body, &b->answer.len, &b->body_room, p, len);
 }

@@ -8,7 +8,8 @@
 struct http_answer_builder {
 	struct http_answer answer; /* owned */
 	size_t headers_len, headers_room, body_room;
-	bool headed; /* the empty line behind the headers has come */
+	size_t body_max; /* set before the first line; 0: HTTP_BODY_MAX */
+	bool headed;     /* the empty line behind the headers has come */
 	/* What was wrong with it, if anything: then nothing more is taken. */
 	enum status st;
 	const char *why;

@@ -213,10 +213,10 @@ class Broken(Case):
                 self.assertTrue(content == self.local['store'][:len(content)])
                 self.assertEqual(os.listdir(self.at), ['to'])
 
-    def test_a_thousand_that_wait_are_finished(self):
-        """The list is not in the order of their numbers."""
+    def test_thousands_that_wait_are_finished(self):
+        """The list is longer than any other answer, and not in the order of their numbers."""
         self.serve()
-        run, n = '0123456789abcdef', 1000
+        run, n = '0123456789abcdef', 13000
         blob = self.blobs['x'] = Blob()
         content = os.urandom(n)
         for i in range(n):
