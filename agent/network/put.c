@@ -212,7 +212,7 @@ const struct remote_ops remote_put = {
 	.destroy = put_destroy,
 };
 
-/* To this machine only: remote_check_plain(). */
+/* To this machine only: remote_check_url(). */
 const struct remote_ops remote_put_plain = {
 	.scheme = "http",
 	.open = put_open,
