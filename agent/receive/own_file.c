@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "agent/output/output_target.h"
+#include "formats/base/os.h"
+
+const struct disk system_disk = { .sync = os_sync, .truncate = os_truncate };
 
 enum status own_file_create(const char *path, const char *text, struct err *e)
 {

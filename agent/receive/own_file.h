@@ -3,7 +3,20 @@
 #ifndef RAMSEAL_AGENT_RECEIVE_OWN_FILE_H
 #define RAMSEAL_AGENT_RECEIVE_OWN_FILE_H
 
+#include <stdint.h>
+
 #include "formats/base/err.h"
+
+/*
+ * What the system says when bytes are to reach the disk, or to go: 0, or -1 and errno. Tests have
+ * another.
+ */
+struct disk {
+	int (*sync)(int fd);
+	int (*truncate)(int fd, uint64_t len);
+};
+
+extern const struct disk system_disk; /* os_sync(), os_truncate() */
 
 /*
  * A new one with mode 0600 and this content. It is on the disk under its name, and so is the folder

@@ -122,6 +122,7 @@ static enum status settle_all(struct store *s, struct err *e)
 	for (struct upload **at = &s->uploads; *at && !st;) {
 		struct upload *u = *at;
 
+		u->disk = s->options.disk;
 		u->path = path_in(s, u->file, "");
 		if (!u->path)
 			return err_nomem(e);
@@ -154,6 +155,8 @@ enum status store_open(const struct store_options *o, struct store **ret, struct
 	if (!s)
 		return err_nomem(e);
 	s->options = *o;
+	if (!o->disk)
+		s->options.disk = &system_disk;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->released, NULL);
 	s->dir = strdup(o->dir);
@@ -287,6 +290,7 @@ static enum status begin_upload(struct store *s, struct upload *u, const struct 
 	snprintf(u->peer, sizeof(u->peer), "%s", peer->pin);
 	snprintf(u->name, sizeof(u->name), "%s", hello->name);
 	snprintf(u->file, sizeof(u->file), "%s-%s.rsz", time, u->id);
+	u->disk = s->options.disk;
 	u->path = path_in(s, u->file, "");
 	st = u->path ? upload_begin(u, &e) : err_nomem(&e);
 	if (!st) {

@@ -10,11 +10,12 @@
 struct store;
 
 struct store_options {
-	const char *dir;      /* where files go; must be there */
-	const char *log;      /* NULL: "witness.jsonl" in it */
-	uint64_t max_size;    /* bytes of one upload; 0: no limit */
-	uint64_t max_total;   /* of all whose files are in the folder; 0: no limit */
-	unsigned max_senders; /* that have an upload at the same time */
+	const char *dir;         /* where files go; must be there */
+	const char *log;         /* NULL: "witness.jsonl" in it */
+	uint64_t max_size;       /* bytes of one upload; 0: no limit */
+	uint64_t max_total;      /* of all whose files are in the folder; 0: no limit */
+	unsigned max_senders;    /* that have an upload at the same time */
+	const struct disk *disk; /* NULL: system_disk */
 };
 
 /*

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "agent/output/output_target.h"
-#include "agent/receive/own_file.h"
 #include "formats/base/os.h"
 
 /* One sector of any disk: what stands in it is written whole, or not at all. */
@@ -80,7 +79,7 @@ static enum status write_durable(struct upload *u, struct err *e)
 		return err_from_errno(e, ST_OUTPUT, errno, "%s.state", u->path);
 	fd_sink_init(&out, u->state, u->file);
 	st = sink_write(&out.sink, text, strlen(text), e);
-	if (!st && os_sync(u->state))
+	if (!st && u->disk->sync(u->state))
 		st = err_from_errno(e, ST_OUTPUT, errno, "%s.state: sync", u->path);
 	return st;
 }
@@ -132,7 +131,10 @@ enum status upload_begin(struct upload *u, struct err *e)
 	return st;
 }
 
-/* What lies behind was promised to nobody, and may be anything after a power cut. */
+/*
+ * What lies behind was promised to nobody, and may be anything after a power cut. What the state
+ * says may be in the system's cache alone, if its sync failed or never came.
+ */
 static enum status cut_to_durable(struct upload *u, struct err *e)
 {
 	const off_t size = lseek(u->fd, 0, SEEK_END);
@@ -141,10 +143,10 @@ static enum status cut_to_durable(struct upload *u, struct err *e)
 		return err_set(e, ST_OUTPUT,
 			       "%s: has %" PRId64 " bytes, and %" PRIu64 " were durable", u->path,
 			       (int64_t)size, u->durable);
-	if (os_truncate(u->fd, u->durable) || lseek(u->fd, (off_t)u->durable, SEEK_SET) < 0)
+	if (u->disk->truncate(u->fd, u->durable) || lseek(u->fd, (off_t)u->durable, SEEK_SET) < 0)
 		return err_from_errno(e, ST_OUTPUT, errno, "%s: truncate", u->path);
 	u->position = u->durable;
-	return ST_OK;
+	return write_durable(u, e);
 }
 
 enum status upload_reopen(struct upload *u, struct err *e)
@@ -226,14 +228,17 @@ enum status upload_append(struct upload *u, const void *p, size_t len, bool *ful
 
 enum status upload_sync(struct upload *u, struct err *e)
 {
-	enum status st;
+	enum status st = ST_OK;
 
 	if (u->durable == u->position)
 		return ST_OK;
-	if (os_sync(u->fd))
-		return err_from_errno(e, ST_OUTPUT, errno, "%s: sync", u->path);
-	st = write_durable(u, e);
+	if (u->disk->sync(u->fd))
+		st = err_from_errno(e, ST_OUTPUT, errno, "%s: sync", u->path);
 	if (!st)
+		st = write_durable(u, e);
+	if (st)
+		upload_close(u);
+	else
 		u->durable = u->position;
 	return st;
 }

@@ -11,6 +11,7 @@
 
 #include "agent/network/frames.h"
 #include "agent/receive/checker.h"
+#include "agent/receive/own_file.h"
 
 #define UPLOAD_PEER_SIZE 64 /* "sha256//" and 44 digits */
 #define UPLOAD_FILE_SIZE 64 /* "<time>-<id>.rsz" */
@@ -21,6 +22,7 @@ struct upload {
 	atomic_bool *owner;  /* of the session that has it: true tells that to go; NULL: none has */
 	uint64_t left_ns;    /* when the last one went */
 	unsigned waited_for; /* by so many who want to be the next */
+	const struct disk *disk;
 
 	char id[UPLOAD_ID_HEX];
 	char peer[UPLOAD_PEER_SIZE];
@@ -52,7 +54,12 @@ void upload_close(struct upload *u);
 /* At `position`. ST_OUTPUT: nothing was added; *full says whether it was for want of room. */
 enum status upload_append(struct upload *u, const void *p, size_t len, bool *full, struct err *e);
 
-/* All of it becomes durable. ST_OUTPUT. */
+/*
+ * All of it becomes durable. ST_OUTPUT: what is behind `durable` may be lost, and it is closed, so
+ * that the bytes must come once more. (Linux reports a page that could not be written once, and
+ * counts it as clean then: a second fsync() would succeed. fsync(2), NOTES; Documentation/
+ * filesystems/vfs.rst, "Handling errors during writeback", Linux 6.1.)
+ */
 enum status upload_sync(struct upload *u, struct err *e);
 
 /* The file gets its name, upload_choose_name(), and the state file goes. Closes both. */

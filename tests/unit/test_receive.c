@@ -4,8 +4,11 @@
 
 #include <sys/resource.h>
 
+#include <errno.h>
+
 #include "agent/container/witness.h"
 #include "formats/base/bytes.h"
+#include "formats/base/os.h"
 
 TEST(a_container_arrives_and_is_checked)
 {
@@ -302,6 +305,86 @@ TEST(a_full_disk_is_told_and_may_pass)
 	file_is(".rsz", sealed.out.at, sealed.out.len);
 }
 
+/* The so manieth sync from now on fails, once; 0: none does. */
+static atomic_uint fails_at, syncs;
+
+/* What the system could not write is gone, and the next sync says nothing of it. */
+static int sync_that_fails(int fd)
+{
+	static const char lost[16];
+
+	syncs++;
+	if (!fails_at || --fails_at)
+		return os_sync(fd);
+	if (lseek(fd, 0, SEEK_END) == (off_t)sealed.out.len)
+		assert_int_equal(pwrite(fd, lost, sizeof(lost), (off_t)sealed.out.len / 2 + 5),
+				 sizeof(lost));
+	errno = EIO;
+	return -1;
+}
+
+static const struct disk failing_disk = { .sync = sync_that_fails, .truncate = os_truncate };
+
+static void lose_a_sync(struct sender *s, unsigned which)
+{
+	const size_t half = sealed.out.len / 2;
+	struct err e = ERR_INIT;
+	struct remote_result r;
+	struct call c;
+
+	begin(s, &c, PIN_A);
+	put(s, &sealed, 0, half);
+	assert_int_equal(sender_settle(s, &e).end, REMOTE_DONE);
+	fails_at = which;
+	r = sender_put(s, half, sealed.out.at + half, sealed.out.len - half, &e);
+	if (r.end == REMOTE_DONE)
+		r = sender_settle(s, &e);
+	assert_int_equal(r.end, REMOTE_AGAIN);
+	CHECK_HAS(e.message, "the receiver says: its disk fails");
+	assert_int_equal(s->acknowledged, half);
+	call_end(&c);
+}
+
+static void go_on(struct sender *s, size_t from)
+{
+	struct err e = ERR_INIT;
+	struct call c;
+
+	assert_int_equal(sender_greet(s, link_of(call_begin(&c, PIN_A)), &e).end, REMOTE_DONE);
+	assert_int_equal(s->position, from);
+	if (from < sealed.out.len)
+		put(s, &sealed, from, sealed.out.len);
+	finish(s, true);
+	end(s, &c);
+	file_is(".rsz", sealed.out.at, sealed.out.len);
+}
+
+TEST(what_a_sync_has_lost_is_not_durable)
+{
+	struct sender s;
+
+	close_store();
+	open_store(&(struct store_options){ .disk = &failing_disk });
+	lose_a_sync(&s, 1);
+	go_on(&s, sealed.out.len / 2);
+}
+
+/* Only the record of it: that must be on the disk before it is promised. */
+TEST(what_was_durable_is_recorded_again)
+{
+	struct sender s;
+	unsigned before;
+
+	close_store();
+	open_store(&(struct store_options){ .disk = &failing_disk });
+	lose_a_sync(&s, 2);
+	before = syncs;
+	close_store();
+	open_store(&(struct store_options){ .disk = &failing_disk });
+	go_on(&s, sealed.out.len);
+	assert_int_equal(syncs, before + 1);
+}
+
 TEST(the_log_is_held_against_a_container)
 {
 	char root[SHA256_HEX_SIZE];
@@ -345,6 +428,8 @@ int main(void)
 		T(the_last_beginning_of_an_upload_counts),
 		T(what_is_sent_again_is_hashed_once),
 		T(a_full_disk_is_told_and_may_pass),
+		T(what_a_sync_has_lost_is_not_durable),
+		T(what_was_durable_is_recorded_again),
 		T(the_log_is_held_against_a_container),
 	};
 
