@@ -15,8 +15,11 @@
 
 struct journal {
 	char *path;
+	const struct disk *disk;
 	int fd;
-	bool inside; /* the last line has no end */
+	bool inside;   /* the last line has no end */
+	bool broken;   /* what is in the file is not known */
+	uint64_t size; /* bytes that are on the disk */
 	pthread_mutex_t lock;
 };
 
@@ -43,7 +46,18 @@ static enum status read_old(struct journal *j,
 	return st;
 }
 
-enum status journal_open(const char *path,
+/* What is there may be in the system's cache alone: nothing is written behind that. */
+static enum status go_to_end(struct journal *j, struct err *e)
+{
+	const off_t size = lseek(j->fd, 0, SEEK_END);
+
+	if (size < 0 || j->disk->sync(j->fd))
+		return err_from_errno(e, ST_OUTPUT, errno, "%s", size < 0 ? "seek" : "sync");
+	j->size = (uint64_t)size;
+	return ST_OK;
+}
+
+enum status journal_open(const char *path, const struct disk *disk,
 			 enum status (*fn)(void *arg, json_t *line, struct err *e), void *arg,
 			 struct journal **ret, struct err *e)
 {
@@ -53,6 +67,7 @@ enum status journal_open(const char *path,
 	if (!j)
 		return err_nomem(e);
 	j->fd = -1;
+	j->disk = disk;
 	pthread_mutex_init(&j->lock, NULL);
 	j->path = strdup(path);
 	if (!j->path)
@@ -63,8 +78,8 @@ enum status journal_open(const char *path,
 		st = own_file_open(path, &j->fd, e);
 	if (!st)
 		st = read_old(j, fn, arg, e);
-	if (!st && lseek(j->fd, 0, SEEK_END) < 0)
-		st = err_from_errno(e, ST_OUTPUT, errno, "seek");
+	if (!st)
+		st = go_to_end(j, e);
 	if (st) {
 		journal_close(j);
 		return err_add(e, st, "%s", path);
@@ -84,23 +99,47 @@ void journal_close(struct journal *j)
 	free(j);
 }
 
-static enum status append(struct journal *j, const char *text, struct err *e)
+/*
+ * Of a line that could not be written, or synced, nothing stays: a later sync would call it written
+ * (upload.h), and a reader would believe it.
+ */
+static void take_back(struct journal *j)
 {
+	j->broken = j->disk->truncate(j->fd, j->size) || lseek(j->fd, 0, SEEK_END) < 0;
+}
+
+static enum status write_line(struct journal *j, const char *text, struct err *e)
+{
+	const char *const parts[] = { j->inside ? "\n" : "", text, "\n" };
 	struct fd_sink out;
+	uint64_t len = 0;
 	enum status st = ST_OK;
 
-	pthread_mutex_lock(&j->lock);
 	fd_sink_init(&out, j->fd, j->path);
-	if (j->inside)
-		st = sink_write(&out.sink, "\n", 1, e);
-	j->inside = true;
-	if (!st)
-		st = sink_write(&out.sink, text, strlen(text), e);
-	if (!st)
-		st = sink_write(&out.sink, "\n", 1, e);
-	j->inside = st;
-	if (!st && os_sync(j->fd))
+	for (size_t i = 0; i < ARRAY_SIZE(parts) && !st; i++) {
+		st = sink_write(&out.sink, parts[i], strlen(parts[i]), e);
+		len += strlen(parts[i]);
+	}
+	if (!st && j->disk->sync(j->fd))
 		st = err_from_errno(e, ST_OUTPUT, errno, "%s: sync", j->path);
+	if (!st) {
+		j->inside = false;
+		j->size += len;
+	}
+	return st;
+}
+
+static enum status append(struct journal *j, const char *text, struct err *e)
+{
+	enum status st;
+
+	pthread_mutex_lock(&j->lock);
+	if (j->broken)
+		st = err_set(e, ST_OUTPUT, "%s: an earlier write failed", j->path);
+	else
+		st = write_line(j, text, e);
+	if (st && !j->broken)
+		take_back(j);
 	pthread_mutex_unlock(&j->lock);
 	return st;
 }

@@ -8,6 +8,7 @@
 
 #include "agent/container/witness.h"
 #include "agent/program/json.h"
+#include "agent/receive/own_file.h"
 
 struct journal;
 
@@ -15,12 +16,15 @@ struct journal;
  * Makes the file with mode 0600, or goes on in one that is there: `fn` gets its lines first.
  * ST_OUTPUT also if another receiver has it.
  */
-enum status journal_open(const char *path,
+enum status journal_open(const char *path, const struct disk *disk,
 			 enum status (*fn)(void *arg, json_t *line, struct err *e), void *arg,
 			 struct journal **ret, struct err *e);
 void journal_close(struct journal *j); /* NULL is fine */
 
-/* "time" and "event" are put in front. */
+/*
+ * "time" and "event" are put in front. ST_OUTPUT: the line is not there, or this is the last that
+ * is written.
+ */
 enum status journal_write(struct journal *j, const char *event, const struct json_field *fields,
 			  struct err *e);
 

@@ -163,7 +163,8 @@ enum status store_open(const struct store_options *o, struct store **ret, struct
 	s->log_path = o->log ? strdup(o->log) : s->dir ? path_in(s, "witness.jsonl", "") : NULL;
 	st = s->dir && s->log_path ? check_folder(s->dir, e) : err_nomem(e);
 	if (!st)
-		st = journal_open(s->log_path, store_log_take, &s->uploads, &s->log, e);
+		st = journal_open(s->log_path, s->options.disk, store_log_take, &s->uploads,
+				  &s->log, e);
 	if (!st)
 		st = settle_all(s, e);
 	if (st)

@@ -382,7 +382,30 @@ TEST(what_was_durable_is_recorded_again)
 	close_store();
 	open_store(&(struct store_options){ .disk = &failing_disk });
 	go_on(&s, sealed.out.len);
-	assert_int_equal(syncs, before + 1);
+	/* The log when it is opened, the state, and the line of what is complete. */
+	assert_int_equal(syncs, before + 3);
+}
+
+TEST(a_line_that_was_not_synced_is_written_again)
+{
+	struct remote_result r;
+	struct err e = ERR_INIT;
+	struct sender s;
+	struct call c;
+
+	close_store();
+	open_store(&(struct store_options){ .disk = &failing_disk });
+	begin(&s, &c, PIN_A);
+	put(&s, &sealed, 0, sealed.out.len);
+	assert_int_equal(sender_settle(&s, &e).end, REMOTE_DONE);
+	fails_at = 1;
+	r = sender_finish(&s, true, &e);
+	assert_int_equal(r.end, REMOTE_AGAIN);
+	CHECK_HAS(e.message, "the receiver says: its disk fails");
+	call_end(&c);
+	assert_int_equal(logged("\"event\":\"complete\""), 0);
+	go_on(&s, sealed.out.len);
+	assert_int_equal(logged("\"event\":\"complete\""), 1);
 }
 
 TEST(the_log_is_held_against_a_container)
@@ -430,6 +453,7 @@ int main(void)
 		T(a_full_disk_is_told_and_may_pass),
 		T(what_a_sync_has_lost_is_not_durable),
 		T(what_was_durable_is_recorded_again),
+		T(a_line_that_was_not_synced_is_written_again),
 		T(the_log_is_held_against_a_container),
 	};
 
