@@ -60,12 +60,12 @@ static enum status sync_now(struct session *s, struct frame_refused *why)
 	return store_refuse(why, REFUSED_DISK, "its disk fails");
 }
 
-/* ST_NOT_MINE: the connection is broken, and nobody is there to be told anything. */
+/* ST_END, here and below: the connection is over, and nobody is there to be told anything. */
 static enum status sync_and_say(struct session *s, struct frame_refused *why)
 {
 	const enum status st = sync_now(s, why);
 
-	return st ? st : send_ack(s, NULL) ? ST_NOT_MINE : ST_OK;
+	return st ? st : send_ack(s, NULL) ? ST_END : ST_OK;
 }
 
 static enum status greet(struct session *s, const struct frame *f, atomic_bool *evicted,
@@ -94,7 +94,7 @@ static enum status greet(struct session *s, const struct frame *f, atomic_bool *
 	};
 	log_info("receive-began", "%s: sends %s, from byte %" PRIu64 " on",
 		 s->options->peer.address, s->upload->file, welcome.welcome.durable);
-	return frame_send(&s->talk, &welcome, NULL) ? ST_NOT_MINE : ST_OK;
+	return frame_send(&s->talk, &welcome, NULL) ? ST_END : ST_OK;
 }
 
 static void tell_complete(const struct session *s, const struct frame_end *end)
@@ -208,7 +208,7 @@ static enum status take_end(struct session *s, const struct frame_end *end,
 	s->over = true;
 	/* A receiver that has what it was started for still says so. */
 	s->talk.link->options.stop = NULL;
-	return frame_send(&s->talk, &f, NULL) ? ST_NOT_MINE : ST_OK;
+	return frame_send(&s->talk, &f, NULL) ? ST_END : ST_OK;
 }
 
 static enum status take(struct session *s, const struct frame *f, struct frame_refused *why)
@@ -254,7 +254,7 @@ static enum status judge_read(enum status st, const struct err *e, struct frame_
 		return store_refuse(why, REFUSED_BAD, "%s", e->message);
 	if (st == ST_INTERRUPTED)
 		return store_refuse(why, REFUSED_STOPPING, "it was told to stop");
-	return ST_NOT_MINE;
+	return ST_END;
 }
 
 static enum status talk(struct session *s, atomic_bool *evicted, struct frame_refused *why)
