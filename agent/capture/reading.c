@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <time.h>
 
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
+#include "agent/program/timed_cond.h"
 
 /* Shared by who reads and who waits; where a read is given up, it stays. */
 struct watched_call {
@@ -19,6 +19,7 @@ struct watched_call {
 	struct drv_watch opening; /* without a source: over all of it */
 	pthread_mutex_t lock;     /* guards `done` */
 	pthread_cond_t ended;
+	clockid_t clock; /* that it waits by */
 	bool done;
 };
 
@@ -42,26 +43,6 @@ static void *read_thread(void *arg)
 	return NULL;
 }
 
-/* A clock that nobody sets, where condition variables can have one. */
-#ifdef _WIN32
-#define STEP_CLOCK CLOCK_REALTIME
-#else
-#define STEP_CLOCK CLOCK_MONOTONIC
-#endif
-
-static bool run_init(struct watched_call *run)
-{
-	pthread_condattr_t attributes;
-	bool ok = !pthread_condattr_init(&attributes);
-
-#ifndef _WIN32
-	ok = ok && !pthread_condattr_setclock(&attributes, STEP_CLOCK);
-#endif
-	ok = ok && !pthread_cond_init(&run->ended, &attributes);
-	pthread_condattr_destroy(&attributes);
-	return ok && !pthread_mutex_init(&run->lock, NULL);
-}
-
 static bool is_done(struct watched_call *run)
 {
 	bool done;
@@ -83,8 +64,7 @@ static bool wait_a_step(struct watched_call *run, const struct reading *r)
 		r->step(r->with);
 		return is_done(run);
 	}
-	clock_gettime(STEP_CLOCK, &until);
-	until.tv_sec++;
+	until = timed_cond_until(run->clock, NS_PER_SECOND);
 	pthread_mutex_lock(&run->lock);
 	while (!run->done && error != ETIMEDOUT)
 		error = pthread_cond_timedwait(&run->ended, &run->lock, &until);
@@ -151,10 +131,10 @@ enum status reading_run(const struct reading *r, enum status (*fn)(void *arg, st
 	pthread_t thread;
 	struct err own = ERR_INIT;
 
-	if (!run || !run_init(run)) {
-		free(run);
+	if (!run)
 		return fn(arg, e);
-	}
+	run->clock = timed_cond_init(&run->ended);
+	pthread_mutex_init(&run->lock, NULL);
 	run->fn = fn;
 	run->arg = arg;
 	run->err = own;

@@ -4,9 +4,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent/program/clock.h"
+#include "agent/program/timed_cond.h"
 
 /*
  * How many extents from `i` on are read by one request: near neighbours for which there is `room`.
@@ -104,21 +104,10 @@ void slots__set_state(struct slots *s, enum stage_state state)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static struct timespec time_in(clockid_t clock, uint64_t ns)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	ns += (uint64_t)t.tv_nsec;
-	t.tv_sec += (time_t)(ns / NS_PER_SECOND);
-	t.tv_nsec = (long)(ns % NS_PER_SECOND);
-	return t;
-}
-
 uint64_t slots__wait(struct slots *s, uint64_t most)
 {
 	const uint64_t begin = clock_mono_ns();
-	const struct timespec until = time_in(s->clock, most == UINT64_MAX ? 0 : most);
+	const struct timespec until = timed_cond_until(s->clock, most == UINT64_MAX ? 0 : most);
 	int error = 0;
 
 	pthread_mutex_lock(&s->lock);
@@ -129,19 +118,11 @@ uint64_t slots__wait(struct slots *s, uint64_t most)
 	return clock_mono_ns() - begin;
 }
 
-/* The clock that nobody sets, where conditions can wait by it. */
 void slots__init_reader(struct slots *s)
 {
-	pthread_condattr_t by;
-
-	pthread_condattr_init(&by);
-	s->clock = CLOCK_MONOTONIC;
-	if (pthread_condattr_setclock(&by, CLOCK_MONOTONIC))
-		s->clock = CLOCK_REALTIME;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->asked, NULL);
-	pthread_cond_init(&s->done, &by);
-	pthread_condattr_destroy(&by);
+	s->clock = timed_cond_init(&s->done);
 }
 
 enum status slots__start_reader(struct slots *s, struct err *e)

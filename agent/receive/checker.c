@@ -5,9 +5,10 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent/container/verify.h"
+#include "agent/program/clock.h"
+#include "agent/program/timed_cond.h"
 #include "formats/base/os.h"
 
 #define STEP ((size_t)256 * 1024)
@@ -28,6 +29,7 @@ struct checker {
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
+	clockid_t clock; /* that it waits by */
 	uint64_t written;
 	bool complete; /* nothing is added to `written` any more */
 	bool quit;
@@ -189,7 +191,7 @@ enum status checker_create(const char *path, struct checker **ret, struct err *e
 	c->blob =
 		(struct blob){ .read_at = grow_read_at, .reach = grow_reach, .size = BLOB_ENDLESS };
 	pthread_mutex_init(&c->lock, NULL);
-	pthread_cond_init(&c->changed, NULL);
+	c->clock = timed_cond_init(&c->changed);
 	c->buf = malloc(STEP);
 	c->fd = os_open(path, O_RDONLY);
 	if (!c->buf)
@@ -224,16 +226,9 @@ void checker_finish(struct checker *c)
 
 bool checker_wait(struct checker *c, unsigned ms, struct checked *ret)
 {
-	struct timespec until;
+	const struct timespec until = timed_cond_until(c->clock, ms * (NS_PER_SECOND / 1000));
 	bool over;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += ms / 1000;
-	until.tv_nsec += ms % 1000 * 1000000L;
-	if (until.tv_nsec >= 1000000000L) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000L;
-	}
 	pthread_mutex_lock(&c->lock);
 	while (!c->over && !pthread_cond_timedwait(&c->changed, &c->lock, &until))
 		;

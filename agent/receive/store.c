@@ -7,12 +7,12 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent/output/output_target.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
+#include "agent/program/timed_cond.h"
 #include "agent/receive/store_log.h"
 #include "formats/base/bytes.h"
 #include "formats/base/os.h"
@@ -29,6 +29,7 @@ struct store {
 	struct journal *log;
 	pthread_mutex_t lock;
 	pthread_cond_t released;
+	clockid_t clock; /* that it waits by */
 	struct upload *uploads;
 	uint64_t total; /* bytes of all files */
 	unsigned completed;
@@ -158,7 +159,7 @@ enum status store_open(const struct store_options *o, struct store **ret, struct
 	if (!o->disk)
 		s->options.disk = &system_disk;
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_cond_init(&s->released, NULL);
+	s->clock = timed_cond_init(&s->released);
 	s->dir = strdup(o->dir);
 	s->log_path = o->log ? strdup(o->log) : s->dir ? path_in(s, "witness.jsonl", "") : NULL;
 	st = s->dir && s->log_path ? check_folder(s->dir, e) : err_nomem(e);
@@ -264,11 +265,9 @@ static void close_oldest(struct store *s)
 /* The one who has it is told to go. */
 static enum status take_over(struct store *s, struct upload *u, struct frame_refused *why)
 {
-	struct timespec until;
+	const struct timespec until = timed_cond_until(s->clock, EVICTION_S * NS_PER_SECOND);
 	int late = 0;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += EVICTION_S;
 	u->waited_for++;
 	while (u->owner && !late) {
 		atomic_store(u->owner, true);
