@@ -138,6 +138,24 @@ static bool should_stop(const struct session *s)
 	return o->stop && o->stop(o->arg);
 }
 
+static enum status refuse_stopping(struct frame_refused *why)
+{
+	return store_refuse(why, REFUSED_STOPPING, "it was told to stop");
+}
+
+/* A check that could not come to its end. The next one begins anew. */
+static enum status judge_check(struct session *s, const struct checked *c,
+			       struct frame_refused *why)
+{
+	if (!c->st)
+		return ST_OK;
+	upload_close(s->upload);
+	if (c->st == ST_INTERRUPTED)
+		return refuse_stopping(why);
+	log_warning("receive-disk", "%s: %s", s->upload->file, c->why.message);
+	return store_refuse(why, REFUSED_DISK, "its disk fails");
+}
+
 /*
  * What is in the file is read to its end. That goes on if the connection breaks meanwhile: the
  * sender comes back for the answer.
@@ -147,13 +165,10 @@ static enum status await_check(struct session *s, struct checked *ret, struct fr
 	checker_finish(s->upload->checker);
 	while (!checker_wait(s->upload->checker, SIGN_OF_LIFE_MS, ret)) {
 		if (should_stop(s))
-			return store_refuse(why, REFUSED_STOPPING, "it was told to stop");
+			return refuse_stopping(why);
 		(void)!send_ack(s, NULL);
 	}
-	if (!ret->st)
-		return ST_OK;
-	log_warning("receive-disk", "%s: %s", s->upload->file, ret->why.message);
-	return store_refuse(why, REFUSED_DISK, "its disk fails");
+	return judge_check(s, ret, why);
 }
 
 /* Of what ends early the sender need not know one. */
@@ -253,7 +268,7 @@ static enum status judge_read(enum status st, const struct err *e, struct frame_
 	if (st == ST_CORRUPT)
 		return store_refuse(why, REFUSED_BAD, "%s", e->message);
 	if (st == ST_INTERRUPTED)
-		return store_refuse(why, REFUSED_STOPPING, "it was told to stop");
+		return refuse_stopping(why);
 	return ST_END;
 }
 

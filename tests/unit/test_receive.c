@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "agent/container/witness.h"
+#include "agent/program/interrupt.h"
 #include "formats/base/bytes.h"
 #include "formats/base/os.h"
 
@@ -408,6 +409,27 @@ TEST(a_line_that_was_not_synced_is_written_again)
 	assert_int_equal(logged("\"event\":\"complete\""), 1);
 }
 
+TEST(a_check_that_is_told_to_stop_is_no_failing_disk)
+{
+	const size_t half = sealed.out.len / 2;
+	struct remote_result r;
+	struct err e = ERR_INIT;
+	struct sender s;
+	struct call c;
+
+	begin(&s, &c, PIN_A);
+	put(&s, &sealed, 0, half);
+	assert_int_equal(sender_settle(&s, &e).end, REMOTE_DONE);
+	interrupt_ask("a test");
+	put(&s, &sealed, half, sealed.out.len);
+	r = sender_finish(&s, true, &e);
+	call_end(&c);
+	interrupt_forget();
+	assert_int_equal(r.end, REMOTE_AGAIN);
+	CHECK_HAS(e.message, "the receiver says: it was told to stop");
+	go_on(&s, sealed.out.len);
+}
+
 TEST(the_log_is_held_against_a_container)
 {
 	char root[SHA256_HEX_SIZE];
@@ -454,6 +476,7 @@ int main(void)
 		T(what_a_sync_has_lost_is_not_durable),
 		T(what_was_durable_is_recorded_again),
 		T(a_line_that_was_not_synced_is_written_again),
+		T(a_check_that_is_told_to_stop_is_no_failing_disk),
 		T(the_log_is_held_against_a_container),
 	};
 
