@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "agent/container/verify.h"
@@ -18,6 +19,7 @@ static const char age[] = "age-encryption.org/";
 
 struct checker {
 	struct blob blob;
+	const struct disk *disk;
 	int fd;
 	pthread_t thread;
 	bool started;
@@ -32,7 +34,7 @@ struct checker {
 	clockid_t clock; /* that it waits by */
 	uint64_t written;
 	bool complete; /* nothing is added to `written` any more */
-	bool quit;
+	atomic_bool quit;
 	bool over; /* the thread has put down its result */
 };
 
@@ -41,7 +43,7 @@ static enum status read_fully(struct checker *c, uint64_t off, void *p, size_t l
 	uint8_t *at = p;
 
 	while (len) {
-		const ssize_t n = os_pread(c->fd, at, MIN(len, IO_MAX), off);
+		const ssize_t n = c->disk->read(c->fd, at, MIN(len, IO_MAX), off);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -58,7 +60,7 @@ static enum status read_fully(struct checker *c, uint64_t off, void *p, size_t l
 
 static enum status hash_up_to(struct checker *c, uint64_t end, struct err *e)
 {
-	while (c->hashed < end) {
+	while (c->hashed < end && !c->quit) {
 		const size_t n = (size_t)MIN(end - c->hashed, STEP);
 		const enum status st = read_fully(c, c->hashed, c->buf, n, e);
 
@@ -179,7 +181,8 @@ static void *checker_thread(void *arg)
 	return NULL;
 }
 
-enum status checker_create(const char *path, struct checker **ret, struct err *e)
+enum status checker_create(const char *path, const struct disk *disk, struct checker **ret,
+			   struct err *e)
 {
 	struct checker *c = calloc(1, sizeof(*c));
 	enum status st = c ? sha256_create(&c->hash, e) : err_nomem(e);
@@ -190,6 +193,7 @@ enum status checker_create(const char *path, struct checker **ret, struct err *e
 	}
 	c->blob =
 		(struct blob){ .read_at = grow_read_at, .reach = grow_reach, .size = BLOB_ENDLESS };
+	c->disk = disk;
 	pthread_mutex_init(&c->lock, NULL);
 	c->clock = timed_cond_init(&c->changed);
 	c->buf = malloc(STEP);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "agent/network/frames.h"
+#include "agent/receive/own_file.h"
 #include "formats/rsz_reader.h"
 
 struct checker;
@@ -23,7 +24,8 @@ struct checked {
 };
 
 /* Opens the file for itself. ST_INPUT. */
-enum status checker_create(const char *path, struct checker **ret, struct err *e);
+enum status checker_create(const char *path, const struct disk *disk, struct checker **ret,
+			   struct err *e);
 
 /* So many bytes are in the file now; never less than before. */
 void checker_advance(struct checker *c, uint64_t written);

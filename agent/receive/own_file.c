@@ -6,7 +6,7 @@
 #include "agent/output/output_target.h"
 #include "formats/base/os.h"
 
-const struct disk system_disk = { .sync = os_sync, .truncate = os_truncate };
+const struct disk system_disk = { .sync = os_sync, .truncate = os_truncate, .read = os_pread };
 
 enum status own_file_create(const char *path, const char *text, struct err *e)
 {

@@ -4,19 +4,18 @@
 #define RAMSEAL_AGENT_RECEIVE_OWN_FILE_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "formats/base/err.h"
 
-/*
- * What the system says when bytes are to reach the disk, or to go: 0, or -1 and errno. Tests have
- * another.
- */
+/* How bytes reach the disk, go, and come back; -1 and errno. Tests have another. */
 struct disk {
 	int (*sync)(int fd);
 	int (*truncate)(int fd, uint64_t len);
+	ssize_t (*read)(int fd, void *p, size_t len, uint64_t offset); /* what is checked */
 };
 
-extern const struct disk system_disk; /* os_sync(), os_truncate() */
+extern const struct disk system_disk; /* os_sync() and so on */
 
 /*
  * A new one with mode 0600 and this content. It is on the disk under its name, and so is the folder

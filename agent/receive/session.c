@@ -157,12 +157,12 @@ static enum status judge_check(struct session *s, const struct checked *c,
 }
 
 /*
- * What is in the file is read to its end. That goes on if the connection breaks meanwhile: the
- * sender comes back for the answer.
+ * What is in the file is read to its end. That goes on if the connection breaks meanwhile, or a new
+ * one takes its place: the sender comes back for the answer.
  */
 static enum status await_check(struct session *s, struct checked *ret, struct frame_refused *why)
 {
-	checker_finish(s->upload->checker);
+	upload_end(s->upload);
 	while (!checker_wait(s->upload->checker, SIGN_OF_LIFE_MS, ret)) {
 		if (should_stop(s))
 			return refuse_stopping(why);
@@ -202,9 +202,6 @@ static enum status complete(struct session *s, const struct frame_end *end,
 		st = store_complete(s->options->store, u, end, &found, &s->options->peer, why);
 	if (u->complete)
 		tell_complete(s, end);
-	/* The checker has seen an end: who goes on begins with a new one. */
-	if (!u->complete)
-		upload_close(u);
 	return st;
 }
 

@@ -88,7 +88,7 @@ static enum status write_durable(struct upload *u, struct err *e)
 static enum status begin_check(struct upload *u, struct err *e)
 {
 	_cleanup_free_ char *path = partial_path(u);
-	const enum status st = path ? checker_create(path, &u->checker, e) : err_nomem(e);
+	const enum status st = path ? checker_create(path, u->disk, &u->checker, e) : err_nomem(e);
 
 	if (!st)
 		checker_advance(u->checker, u->position);
@@ -185,7 +185,7 @@ void upload_close(struct upload *u)
 	if (u->state >= 0)
 		close(u->state);
 	u->fd = u->state = -1;
-	u->open = false;
+	u->open = u->ended = false;
 }
 
 static bool is_full(int failed)
@@ -206,11 +206,29 @@ static enum status take_back(struct upload *u, int failed, bool *full, struct er
 	return err_from_errno(e, ST_OUTPUT, failed, "%s: write", u->path);
 }
 
+void upload_end(struct upload *u)
+{
+	u->ended = true;
+	checker_finish(u->checker);
+}
+
+/* A checker that has seen an end takes nothing more: who goes on begins with a new one. */
+static enum status go_on(struct upload *u, struct err *e)
+{
+	if (!u->ended)
+		return ST_OK;
+	upload_close(u);
+	return upload_reopen(u, e);
+}
+
 enum status upload_append(struct upload *u, const void *p, size_t len, bool *full, struct err *e)
 {
+	const enum status st = go_on(u, e);
 	const uint8_t *at = p;
 
 	*full = false;
+	if (st)
+		return st;
 	for (size_t left = len; left;) {
 		const ssize_t n = write(u->fd, at, (unsigned)MIN(left, IO_MAX));
 

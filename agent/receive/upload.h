@@ -37,6 +37,7 @@ struct upload {
 	int fd, state;              /* the file, and the one that says how much of it is durable */
 	uint64_t position, durable; /* bytes */
 	struct checker *checker;
+	bool ended; /* it was told that nothing is added */
 };
 
 /* Makes both files; `u` has its id, file and path. ST_OUTPUT. */
@@ -51,7 +52,16 @@ enum status upload_reopen(struct upload *u, struct err *e);
 /* What is open is closed; the files stay. */
 void upload_close(struct upload *u);
 
-/* At `position`. ST_OUTPUT: nothing was added; *full says whether it was for want of room. */
+/*
+ * That is all: from now on u->checker comes to its end, also while nobody sends. All of it is
+ * durable.
+ */
+void upload_end(struct upload *u);
+
+/*
+ * At `position`, also behind what was an end. ST_OUTPUT: nothing was added; *full says whether it
+ * was for want of room.
+ */
 enum status upload_append(struct upload *u, const void *p, size_t len, bool *full, struct err *e);
 
 /*

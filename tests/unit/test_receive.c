@@ -324,7 +324,9 @@ static int sync_that_fails(int fd)
 	return -1;
 }
 
-static const struct disk failing_disk = { .sync = sync_that_fails, .truncate = os_truncate };
+static const struct disk failing_disk = { .sync = sync_that_fails,
+					  .truncate = os_truncate,
+					  .read = os_pread };
 
 static void lose_a_sync(struct sender *s, unsigned which)
 {
@@ -430,6 +432,78 @@ TEST(a_check_that_is_told_to_stop_is_no_failing_disk)
 	go_on(&s, sealed.out.len);
 }
 
+/* What is read back waits here, from the second half on. */
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static atomic_uint first_reads;
+
+static ssize_t read_behind_the_gate(int fd, void *p, size_t len, uint64_t offset)
+{
+	first_reads += !offset;
+	if (offset + len > sealed.out.len / 2) {
+		pthread_mutex_lock(&gate);
+		pthread_mutex_unlock(&gate);
+	}
+	return os_pread(fd, p, len, offset);
+}
+
+static const struct disk gated_disk = { .sync = os_sync,
+					.truncate = os_truncate,
+					.read = read_behind_the_gate };
+
+/* An end, and the sign of life that says that it is looked at; behind the ACK of what was sent. */
+static void end_and_hear(struct frame_link *t, const struct frame *end, unsigned acks)
+{
+	struct err e = ERR_INIT;
+	struct frame f;
+
+	say(t, end);
+	while (acks--) {
+		CHECK_OK(frame_receive(t, STALL, &f, &e), &e);
+		assert_int_equal(f.type, FRAME_ACK);
+	}
+}
+
+TEST(a_check_goes_on_when_the_sender_comes_back)
+{
+	struct frame_data all = { 0, sealed.out.at, sealed.out.len };
+	struct frame end = { .type = FRAME_END, .end = { .total = sealed.out.len } };
+	struct call calls[3];
+	struct frame_link t[3];
+	struct frame_done done;
+	struct err e = ERR_INIT;
+	struct frame f;
+	unsigned once;
+
+	close_store();
+	open_store(&(struct store_options){ .disk = &gated_disk });
+	first_reads = 0;
+	send_all(sealed.out.at, sealed.out.len, REMOTE_DONE, &done);
+	remove(scratch_path(&dir, only_file(".rsz")));
+	once = first_reads;
+	pthread_mutex_lock(&gate);
+	for (unsigned i = 0; i < 3; i++) {
+		raw_begin(&t[i], &calls[i], PIN_A);
+		say(&t[i], &(struct frame){ .type = FRAME_HELLO, .hello = hello_of(1) });
+		expect_welcome(&t[i], i ? sealed.out.len : 0);
+		if (i) {
+			expect_refusal(&t[i - 1], REFUSED_STOPPING);
+			raw_end(&t[i - 1], &calls[i - 1]);
+		} else {
+			say(&t[i], &(struct frame){ .type = FRAME_DATA, .data = all });
+			say(&t[i], &(struct frame){ .type = FRAME_PING });
+		}
+		end_and_hear(&t[i], &end, i ? 1 : 2);
+	}
+	pthread_mutex_unlock(&gate);
+	do
+		CHECK_OK(frame_receive(&t[2], STALL, &f, &e), &e);
+	while (f.type == FRAME_ACK);
+	assert_int_equal(f.type, FRAME_DONE);
+	raw_end(&t[2], &calls[2]);
+	assert_int_equal(first_reads, 2 * once);
+	file_is(".rsz", sealed.out.at, sealed.out.len);
+}
+
 TEST(the_log_is_held_against_a_container)
 {
 	char root[SHA256_HEX_SIZE];
@@ -477,6 +551,7 @@ int main(void)
 		T(what_was_durable_is_recorded_again),
 		T(a_line_that_was_not_synced_is_written_again),
 		T(a_check_that_is_told_to_stop_is_no_failing_disk),
+		T(a_check_goes_on_when_the_sender_comes_back),
 		T(the_log_is_held_against_a_container),
 	};
 
