@@ -59,6 +59,13 @@ static uint64_t size_counted(uint64_t bytes)
 	return MAX(bytes, FILE_LEAST);
 }
 
+/* So many bytes of it are in the total from now on. */
+static void count(struct store *s, struct upload *u, uint64_t bytes)
+{
+	s->total += bytes - u->counted;
+	u->counted = bytes;
+}
+
 /* Of a file, or 0. */
 static uint64_t size_at(const char *path)
 {
@@ -101,7 +108,7 @@ static enum status settle_complete(struct store *s, struct upload *u, struct err
 	if (os_exists(partial))
 		st = upload_name(u, u->done.finding, e);
 	if (os_exists(named))
-		s->total += size_counted(u->done.total);
+		count(s, u, size_counted(u->done.total));
 	return st;
 }
 
@@ -112,7 +119,7 @@ static bool is_there(struct store *s, struct upload *u)
 
 	if (!partial || !os_exists(partial))
 		return false;
-	s->total += size_counted(size_at(partial));
+	count(s, u, size_counted(size_at(partial)));
 	return true;
 }
 
@@ -320,7 +327,7 @@ static enum status new_upload(struct store *s, const struct frame_hello *hello,
 		free_upload(u);
 		return st;
 	}
-	s->total += FILE_LEAST;
+	count(s, u, FILE_LEAST);
 	u->next = s->uploads;
 	s->uploads = u;
 	*ret = u;
@@ -329,13 +336,11 @@ static enum status new_upload(struct store *s, const struct frame_hello *hello,
 
 static enum status open_again(struct store *s, struct upload *u, struct frame_refused *why)
 {
-	_cleanup_free_ char *partial = path_in(s, u->file, PARTIAL_SUFFIX);
-	const uint64_t before = partial ? size_at(partial) : 0;
 	struct err e = ERR_INIT;
 
 	if (upload_reopen(u, &e))
 		return refuse_disk(why, false, &e);
-	s->total -= size_counted(before) - size_counted(u->position);
+	count(s, u, size_counted(u->position));
 	return ST_OK;
 }
 
@@ -386,7 +391,7 @@ static void forget(struct store *s, struct upload *u)
 	while (*at != u)
 		at = &(*at)->next;
 	*at = u->next;
-	s->total -= FILE_LEAST;
+	count(s, u, 0);
 	upload_remove(u);
 	free_upload(u);
 }
@@ -408,24 +413,24 @@ void store_release(struct store *s, struct upload *u, const struct store_peer *p
 }
 
 /* Before they are written: two senders cannot both have the last room. */
-static bool reserve(struct store *s, const struct upload *u, size_t len)
+static bool reserve(struct store *s, struct upload *u, size_t len)
 {
-	const uint64_t more = size_counted(u->position + len) - size_counted(u->position);
+	const uint64_t bytes = size_counted(u->position + len), more = bytes - u->counted;
 	bool fits;
 
 	pthread_mutex_lock(&s->lock);
 	fits = !s->options.max_total ||
 	       (s->total <= s->options.max_total && more <= s->options.max_total - s->total);
 	if (fits)
-		s->total += more;
+		count(s, u, bytes);
 	pthread_mutex_unlock(&s->lock);
 	return fits;
 }
 
-static void give_back(struct store *s, const struct upload *u, size_t len)
+static void give_back(struct store *s, struct upload *u)
 {
 	pthread_mutex_lock(&s->lock);
-	s->total -= size_counted(u->position + len) - size_counted(u->position);
+	count(s, u, size_counted(u->position));
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -446,7 +451,7 @@ enum status store_append(struct store *s, struct upload *u, const struct frame_d
 		return store_refuse(why, REFUSED_FULL, "its --max-total is reached");
 	if (!upload_append(u, d->at, d->len, &full, &e))
 		return ST_OK;
-	give_back(s, u, d->len);
+	give_back(s, u);
 	return refuse_disk(why, full, &e);
 }
 

@@ -197,12 +197,12 @@ static bool is_full(int failed)
 	return failed == ENOSPC || failed == EFBIG;
 }
 
-/* Nothing of it, as if it had not been tried. */
+/* Nothing of it, as if it had not been tried; else what is there is not known any more. */
 static enum status take_back(struct upload *u, int failed, bool *full, struct err *e)
 {
 	*full = is_full(failed);
-	if (os_truncate(u->fd, u->position) || lseek(u->fd, (off_t)u->position, SEEK_SET) < 0)
-		*full = false;
+	if (u->disk->truncate(u->fd, u->position) || lseek(u->fd, (off_t)u->position, SEEK_SET) < 0)
+		upload_close(u);
 	return err_from_errno(e, ST_OUTPUT, failed, "%s: write", u->path);
 }
 

@@ -22,6 +22,7 @@ struct upload {
 	atomic_bool *owner;  /* of the session that has it: true tells that to go; NULL: none has */
 	uint64_t left_ns;    /* when the last one went */
 	unsigned waited_for; /* by so many who want to be the next */
+	uint64_t counted;    /* bytes of it in what --max-total bounds */
 	const struct disk *disk;
 
 	char id[UPLOAD_ID_HEX];

@@ -278,32 +278,70 @@ TEST(what_is_sent_again_is_hashed_once)
 	file_is(".rsz", sealed.out.at, sealed.out.len);
 }
 
-TEST(a_full_disk_is_told_and_may_pass)
+static struct remote_result send_into_a_full_disk(struct sender *s, struct err *e)
 {
 	struct rlimit old, small;
+	struct remote_result r;
+
+	getrlimit(RLIMIT_FSIZE, &old);
+	small = (struct rlimit){ .rlim_cur = sealed.out.len / 2, .rlim_max = old.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	r = sender_put(s, 100, sealed.out.at + 100, sealed.out.len - 100, e);
+	if (r.end == REMOTE_DONE)
+		r = sender_settle(s, e);
+	setrlimit(RLIMIT_FSIZE, &old);
+	return r;
+}
+
+static void fill_the_disk(void)
+{
 	struct remote_result r;
 	struct err e = ERR_INIT;
 	struct sender s;
 	struct call c;
 
 	begin(&s, &c, PIN_A);
-	getrlimit(RLIMIT_FSIZE, &old);
-	small = (struct rlimit){ .rlim_cur = sealed.out.len / 2, .rlim_max = old.rlim_max };
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-	r = sender_put(&s, 0, sealed.out.at, sealed.out.len, &e);
-	if (r.end == REMOTE_DONE)
-		r = sender_settle(&s, &e);
-	setrlimit(RLIMIT_FSIZE, &old);
+	put(&s, &sealed, 0, 100);
+	assert_int_equal(sender_settle(&s, &e).end, REMOTE_DONE);
+	r = send_into_a_full_disk(&s, &e);
 	assert_int_equal(r.end, REMOTE_AGAIN);
 	assert_true(r.wait_ms > 0);
 	CHECK_HAS(e.message, "the receiver says: its disk is full");
 	call_end(&c);
 	assert_int_equal(sender_greet(&s, link_of(call_begin(&c, PIN_A)), &e).end, REMOTE_DONE);
-	assert_int_equal(s.position, 0);
-	put(&s, &sealed, 0, sealed.out.len);
+	assert_int_equal(s.position, 100);
+	put(&s, &sealed, 100, sealed.out.len);
 	finish(&s, true);
 	end(&s, &c);
 	file_is(".rsz", sealed.out.at, sealed.out.len);
+}
+
+TEST(a_full_disk_is_told_and_may_pass)
+{
+	fill_the_disk();
+}
+
+static atomic_bool cannot_truncate;
+
+static int truncate_that_fails(int fd, uint64_t len)
+{
+	if (!atomic_exchange(&cannot_truncate, false))
+		return os_truncate(fd, len);
+	errno = EIO;
+	return -1;
+}
+
+static const struct disk stuck_disk = { .sync = os_sync,
+					.truncate = truncate_that_fails,
+					.read = os_pread };
+
+TEST(so_it_may_if_what_was_written_cannot_be_cut_off)
+{
+	close_store();
+	open_store(&(struct store_options){ .disk = &stuck_disk });
+	cannot_truncate = true;
+	fill_the_disk();
+	assert_false(cannot_truncate);
 }
 
 /* The so manieth sync from now on fails, once; 0: none does. */
@@ -547,6 +585,7 @@ int main(void)
 		T(the_last_beginning_of_an_upload_counts),
 		T(what_is_sent_again_is_hashed_once),
 		T(a_full_disk_is_told_and_may_pass),
+		T(so_it_may_if_what_was_written_cannot_be_cut_off),
 		T(what_a_sync_has_lost_is_not_durable),
 		T(what_was_durable_is_recorded_again),
 		T(a_line_that_was_not_synced_is_written_again),
