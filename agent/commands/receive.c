@@ -35,14 +35,14 @@ static const struct option_def options[] = {
 	CLI_STRINGS(struct receive_options, senders, 0, "sender", "PIN",
 		    "take what the sender with this key sends"),
 	CLI_FLAG(struct receive_options, any_sender, 0, "any-sender",
-		 "take what anybody sends who can connect"),
+		 "take what anybody sends who can connect; needs --max-total"),
 	CLI_STRING(struct receive_options, dir, 'd', "dir", "DIR", "write the files there"),
 	CLI_STRING(struct receive_options, log, 0, "log", "FILE",
 		   "keep the log there; default: witness.jsonl in --dir"),
 	CLI_SIZE(struct receive_options, max_size, 0, "max-size", "SIZE", 1, INT64_MAX,
 		 "take no more than SIZE of one file"),
 	CLI_SIZE(struct receive_options, max_total, 0, "max-total", "SIZE", 1, INT64_MAX,
-		 "let all files together take no more than SIZE"),
+		 "let all files and the log together take no more than SIZE"),
 	CLI_UINT(struct receive_options, max_senders, 0, "max-senders", "N", 1, 256,
 		 "take from N senders at a time"),
 	CLI_UINT(struct receive_options, idle_s, 0, "idle", "SECONDS", 1, 86400,
@@ -134,6 +134,9 @@ static enum status check_options(const struct cli *cli, struct err *e)
 		return cli_usage(cli, e, "--key has to name a private key; --new-key makes one");
 	if (!o->senders.count && !o->any_sender)
 		return cli_usage(cli, e, "--sender says whose files to take (or --any-sender)");
+	if (o->any_sender && !o->max_total)
+		return cli_usage(cli, e,
+				 "--any-sender needs --max-total: anybody could fill the disk");
 	if (o->senders.count && o->any_sender)
 		return cli_usage(cli, e, "--sender and --any-sender contradict each other");
 	for (size_t i = 0; i < o->senders.count; i++)

@@ -17,9 +17,9 @@ struct journal {
 	char *path;
 	const struct disk *disk;
 	int fd;
-	bool inside;   /* the last line has no end */
-	bool broken;   /* what is in the file is not known */
-	uint64_t size; /* bytes that are on the disk */
+	bool inside;           /* the last line has no end */
+	bool broken;           /* what is in the file is not known */
+	_Atomic uint64_t size; /* bytes that are on the disk */
 	pthread_mutex_t lock;
 };
 
@@ -97,6 +97,11 @@ void journal_close(struct journal *j)
 	pthread_mutex_destroy(&j->lock);
 	free(j->path);
 	free(j);
+}
+
+uint64_t journal_size(const struct journal *j)
+{
+	return j->size;
 }
 
 /*

@@ -21,6 +21,8 @@ enum status journal_open(const char *path, const struct disk *disk,
 			 struct journal **ret, struct err *e);
 void journal_close(struct journal *j); /* NULL is fine */
 
+uint64_t journal_size(const struct journal *j); /* bytes */
+
 /*
  * "time" and "event" are put in front. ST_OUTPUT: the line is not there, or this is the last that
  * is written.

@@ -120,7 +120,8 @@ static void tell_complete(const struct session *s, const struct frame_end *end)
 static enum status take_data(struct session *s, const struct frame_data *d,
 			     struct frame_refused *why)
 {
-	const enum status st = store_append(s->options->store, s->upload, d, why);
+	const enum status st =
+		store_append(s->options->store, s->upload, d, &s->options->peer, why);
 
 	if (st)
 		return st;

@@ -66,6 +66,14 @@ static void count(struct store *s, struct upload *u, uint64_t bytes)
 	u->counted = bytes;
 }
 
+static bool has_room(const struct store *s, uint64_t bytes)
+{
+	const uint64_t used = s->total + journal_size(s->log);
+
+	return !s->options.max_total ||
+	       (used <= s->options.max_total && bytes <= s->options.max_total - used);
+}
+
 /* Of a file, or 0. */
 static uint64_t size_at(const char *path)
 {
@@ -131,6 +139,7 @@ static enum status settle_all(struct store *s, struct err *e)
 		struct upload *u = *at;
 
 		u->disk = s->options.disk;
+		u->begun = true;
 		u->path = path_in(s, u->file, "");
 		if (!u->path)
 			return err_nomem(e);
@@ -259,7 +268,7 @@ static void close_oldest(struct store *s)
 	unsigned n = 0;
 
 	for (struct upload *u = s->uploads; u; u = u->next) {
-		if (!u->open || u->owner)
+		if (u->owner || !u->open)
 			continue;
 		n++;
 		if (!oldest || u->left_ns < oldest->left_ns)
@@ -285,84 +294,71 @@ static enum status take_over(struct store *s, struct upload *u, struct frame_ref
 			: ST_OK;
 }
 
-static enum status begin_upload(struct store *s, struct upload *u, const struct frame_hello *hello,
-				const struct store_peer *peer, struct frame_refused *why)
+static void forget(struct store *s, struct upload *u)
+{
+	struct upload **at = &s->uploads;
+
+	while (*at != u)
+		at = &(*at)->next;
+	*at = u->next;
+	count(s, u, 0);
+	if (u->begun)
+		upload_remove(u);
+	free_upload(u);
+}
+
+static void disown(struct store *s, struct upload *u)
+{
+	pthread_mutex_lock(&s->lock);
+	u->owner = NULL;
+	u->left_ns = clock__mono_ns();
+	if (!u->complete && !u->position && !u->waited_for)
+		forget(s, u);
+	close_oldest(s);
+	pthread_cond_broadcast(&s->released);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* In memory alone: what sends no byte leaves none here. */
+static enum status new_upload(struct store *s, const struct frame_hello *hello,
+			      const struct store_peer *peer, struct upload **ret,
+			      struct frame_refused *why)
 {
 	char time[CLOCK_FILE_NAME_SIZE];
-	struct err e = ERR_INIT;
-	enum status st;
+	struct upload *u;
 
+	if (hello->acknowledged)
+		return store_refuse(why, REFUSED_LOST, "it does not know this upload any more");
+	if (!has_room(s, FILE_LEAST))
+		return store_refuse(why, REFUSED_FULL, "its --max-total is reached");
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return store_refuse(why, REFUSED_DISK, "out of memory");
 	clock_file_name(clock__wall_ns(), time);
 	bytes_to_hex(hello->id, sizeof(hello->id), u->id);
 	snprintf(u->peer, sizeof(u->peer), "%s", peer->pin);
 	snprintf(u->name, sizeof(u->name), "%s", hello->name);
 	snprintf(u->file, sizeof(u->file), "%s-%s.rsz", time, u->id);
+	u->expected = hello->expected;
 	u->disk = s->options.disk;
-	u->path = path_in(s, u->file, "");
-	st = u->path ? upload_begin(u, &e) : err_nomem(&e);
-	if (!st) {
-		st = store_log_began(s->log, u, peer->address, hello->expected, &e);
-		if (st)
-			upload_remove(u);
-	}
-	/* What a full disk says, another program's errno does not tell: it may pass as well. */
-	return st ? refuse_disk(why, false, &e) : ST_OK;
-}
-
-static enum status new_upload(struct store *s, const struct frame_hello *hello,
-			      const struct store_peer *peer, struct upload **ret,
-			      struct frame_refused *why)
-{
-	struct upload *u;
-	enum status st;
-
-	if (hello->acknowledged)
-		return store_refuse(why, REFUSED_LOST, "it does not know this upload any more");
-	if (s->options.max_total && s->total + FILE_LEAST > s->options.max_total)
-		return store_refuse(why, REFUSED_FULL, "its --max-total is reached");
-	u = calloc(1, sizeof(*u));
-	st = u ? begin_upload(s, u, hello, peer, why)
-	       : store_refuse(why, REFUSED_DISK, "out of memory");
-	if (st) {
-		free_upload(u);
-		return st;
-	}
-	count(s, u, FILE_LEAST);
 	u->next = s->uploads;
 	s->uploads = u;
 	*ret = u;
 	return ST_OK;
 }
 
-static enum status open_again(struct store *s, struct upload *u, struct frame_refused *why)
+static enum status old_upload(struct store *s, struct upload *u, const struct store_peer *peer,
+			      struct frame_refused *why)
 {
-	struct err e = ERR_INIT;
-
-	if (upload_reopen(u, &e))
-		return refuse_disk(why, false, &e);
-	count(s, u, size_counted(u->position));
-	return ST_OK;
-}
-
-static enum status old_upload(struct store *s, struct upload *u, const struct frame_hello *hello,
-			      const struct store_peer *peer, struct frame_refused *why)
-{
-	enum status st = ST_OK;
-
 	if (strcmp(u->peer, peer->pin) != 0)
 		return store_refuse(why, REFUSED_NOT_YOURS, "this upload belongs to another key");
-	if (u->owner)
-		st = take_over(s, u, why);
-	if (!st && !u->complete && !u->open)
-		st = open_again(s, u, why);
-	if (!st && hello->acknowledged > (u->complete ? u->done.total : u->durable))
-		st = store_refuse(why, REFUSED_LOST, "less of this upload is there than was");
-	return st;
+	return u->owner ? take_over(s, u, why) : ST_OK;
 }
 
-enum status store_claim(struct store *s, const struct frame_hello *hello,
-			const struct store_peer *peer, atomic_bool *evicted, struct upload **ret,
-			struct frame_refused *why)
+/* From now on it is the session's. */
+static enum status own(struct store *s, const struct frame_hello *hello,
+		       const struct store_peer *peer, atomic_bool *evicted, struct upload **ret,
+		       struct frame_refused *why)
 {
 	char id[UPLOAD_ID_HEX];
 	struct upload *u;
@@ -374,7 +370,7 @@ enum status store_claim(struct store *s, const struct frame_hello *hello,
 	if ((!u || !u->owner) && count_owned(s) >= s->options.max_senders)
 		st = store_refuse(why, REFUSED_BUSY, "as many senders as it takes are there");
 	else
-		st = u ? old_upload(s, u, hello, peer, why) : new_upload(s, hello, peer, &u, why);
+		st = u ? old_upload(s, u, peer, why) : new_upload(s, hello, peer, &u, why);
 	if (!st) {
 		u->owner = evicted;
 		*ret = u;
@@ -384,43 +380,60 @@ enum status store_claim(struct store *s, const struct frame_hello *hello,
 	return st;
 }
 
-static void forget(struct store *s, struct upload *u)
+/* This takes as long as the disk does: without the lock, as all that only the owner touches. */
+static enum status open_again(struct store *s, struct upload *u, struct frame_refused *why)
 {
-	struct upload **at = &s->uploads;
+	struct err e = ERR_INIT;
 
-	while (*at != u)
-		at = &(*at)->next;
-	*at = u->next;
-	count(s, u, 0);
-	upload_remove(u);
-	free_upload(u);
+	if (upload_reopen(u, &e))
+		return refuse_disk(why, false, &e);
+	pthread_mutex_lock(&s->lock);
+	count(s, u, size_counted(u->position));
+	pthread_mutex_unlock(&s->lock);
+	return ST_OK;
+}
+
+enum status store_claim(struct store *s, const struct frame_hello *hello,
+			const struct store_peer *peer, atomic_bool *evicted, struct upload **ret,
+			struct frame_refused *why)
+{
+	struct upload *u = NULL;
+	enum status st = own(s, hello, peer, evicted, &u, why);
+
+	if (st)
+		return st;
+	if (u->begun && !u->complete && !u->open)
+		st = open_again(s, u, why);
+	if (!st && hello->acknowledged > (u->complete ? u->done.total : u->durable))
+		st = store_refuse(why, REFUSED_LOST, "less of this upload is there than was");
+	if (st)
+		disown(s, u);
+	else
+		*ret = u;
+	return st;
 }
 
 void store_release(struct store *s, struct upload *u, const struct store_peer *peer)
 {
 	struct err e = ERR_INIT;
 
-	if (!u->complete && store_log_broke_off(s->log, u, peer, &e))
-		log_warning("receive-log", "%s", e.message);
-	pthread_mutex_lock(&s->lock);
-	u->owner = NULL;
-	u->left_ns = clock__mono_ns();
-	if (!u->complete && !u->position && !u->waited_for)
-		forget(s, u);
-	close_oldest(s);
-	pthread_cond_broadcast(&s->released);
-	pthread_mutex_unlock(&s->lock);
+	/* Once for what has come: else whoever may send could fill the disk with lines. */
+	if (!u->complete && u->durable > u->logged) {
+		u->logged = u->durable;
+		if (store_log_broke_off(s->log, u, peer, &e))
+			log_warning("receive-log", "%s", e.message);
+	}
+	disown(s, u);
 }
 
 /* Before they are written: two senders cannot both have the last room. */
 static bool reserve(struct store *s, struct upload *u, size_t len)
 {
-	const uint64_t bytes = size_counted(u->position + len), more = bytes - u->counted;
+	const uint64_t bytes = size_counted(u->position + len);
 	bool fits;
 
 	pthread_mutex_lock(&s->lock);
-	fits = !s->options.max_total ||
-	       (s->total <= s->options.max_total && more <= s->options.max_total - s->total);
+	fits = has_room(s, bytes - u->counted);
 	if (fits)
 		count(s, u, bytes);
 	pthread_mutex_unlock(&s->lock);
@@ -430,15 +443,36 @@ static bool reserve(struct store *s, struct upload *u, size_t len)
 static void give_back(struct store *s, struct upload *u)
 {
 	pthread_mutex_lock(&s->lock);
-	count(s, u, size_counted(u->position));
+	count(s, u, u->begun ? size_counted(u->position) : 0);
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* With its first bytes it gets its files, and is logged. */
+static enum status begin_upload(struct store *s, struct upload *u, const struct store_peer *peer,
+				struct err *e)
+{
+	enum status st;
+
+	if (u->begun)
+		return ST_OK;
+	free(u->path);
+	u->path = path_in(s, u->file, "");
+	st = u->path ? upload_begin(u, e) : err_nomem(e);
+	if (st)
+		return st;
+	st = store_log_began(s->log, u, peer->address, e);
+	if (st)
+		upload_remove(u);
+	u->begun = !st;
+	return st;
+}
+
 enum status store_append(struct store *s, struct upload *u, const struct frame_data *d,
-			 struct frame_refused *why)
+			 const struct store_peer *peer, struct frame_refused *why)
 {
 	struct err e = ERR_INIT;
-	bool full;
+	bool full = false;
+	enum status st;
 
 	if (u->complete || d->offset != u->position)
 		return store_refuse(why, REFUSED_OFFSET,
@@ -449,7 +483,10 @@ enum status store_append(struct store *s, struct upload *u, const struct frame_d
 				    store_max_size(s));
 	if (!reserve(s, u, d->len))
 		return store_refuse(why, REFUSED_FULL, "its --max-total is reached");
-	if (!upload_append(u, d->at, d->len, &full, &e))
+	st = begin_upload(s, u, peer, &e);
+	if (!st)
+		st = upload_append(u, d->at, d->len, &full, &e);
+	if (!st)
 		return ST_OK;
 	give_back(s, u);
 	return refuse_disk(why, full, &e);

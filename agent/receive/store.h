@@ -10,11 +10,11 @@
 struct store;
 
 struct store_options {
-	const char *dir;         /* where files go; must be there */
-	const char *log;         /* NULL: "witness.jsonl" in it */
-	uint64_t max_size;       /* bytes of one upload; 0: no limit */
-	uint64_t max_total;      /* of all whose files are in the folder; 0: no limit */
-	unsigned max_senders;    /* that have an upload at the same time */
+	const char *dir;      /* where files go; must be there */
+	const char *log;      /* NULL: "witness.jsonl" in it */
+	uint64_t max_size;    /* bytes of one upload; 0: no limit */
+	uint64_t max_total;   /* of all whose files are in the folder, and the log; 0: no limit */
+	unsigned max_senders; /* that have an upload at the same time */
 	const struct disk *disk; /* NULL: system_disk */
 };
 
@@ -46,12 +46,15 @@ enum status store_claim(struct store *s, const struct frame_hello *hello,
 			const struct store_peer *peer, atomic_bool *evicted, struct upload **ret,
 			struct frame_refused *why);
 
-/* Says so in the log if it is not complete. One without a byte is forgotten. */
+/* Says so in the log if it is not complete, and has grown. One without a byte is forgotten. */
 void store_release(struct store *s, struct upload *u, const struct store_peer *peer);
 
-/* Appends within the quotas. ST_OUTPUT, with *why. */
+/*
+ * Appends within the quotas; the first bytes of an upload make its files, and a line in the log.
+ * ST_OUTPUT, with *why.
+ */
 enum status store_append(struct store *s, struct upload *u, const struct frame_data *d,
-			 struct frame_refused *why);
+			 const struct store_peer *peer, struct frame_refused *why);
 
 /* Logs it, and gives it its name: u->complete. ST_OUTPUT, with *why. */
 enum status store_complete(struct store *s, struct upload *u, const struct frame_end *end,

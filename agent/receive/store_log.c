@@ -112,13 +112,13 @@ enum status store_log_take(void *arg, json_t *line, struct err *e)
 }
 
 enum status store_log_began(struct journal *j, const struct upload *u, const char *address,
-			    uint64_t expected, struct err *e)
+			    struct err *e)
 {
 	return journal_write(j, "began",
 			     JSON_FIELDS(field_text("id", u->id), field_text("peer", u->peer),
 					 field_text("address", address),
 					 field_text("file", u->file), field_text("name", u->name),
-					 field_u64("expected", expected)),
+					 field_u64("expected", u->expected)),
 			     e);
 }
 

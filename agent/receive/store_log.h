@@ -10,7 +10,7 @@
 enum status store_log_take(void *arg, json_t *line, struct err *e);
 
 enum status store_log_began(struct journal *j, const struct upload *u, const char *address,
-			    uint64_t expected, struct err *e);
+			    struct err *e);
 enum status store_log_broke_off(struct journal *j, const struct upload *u,
 				const struct store_peer *peer, struct err *e);
 /* u->done is set. */

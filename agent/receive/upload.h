@@ -23,6 +23,8 @@ struct upload {
 	uint64_t left_ns;    /* when the last one went */
 	unsigned waited_for; /* by so many who want to be the next */
 	uint64_t counted;    /* bytes of it in what --max-total bounds */
+	uint64_t logged;     /* bytes when the log last said that it broke off */
+	bool begun;          /* it has its files, and is in the log */
 	const struct disk *disk;
 
 	char id[UPLOAD_ID_HEX];
@@ -30,6 +32,7 @@ struct upload {
 	char file[UPLOAD_FILE_SIZE];
 	char *path; /* of the file, when it is complete; before, ".partial" is behind it */
 	char name[FRAME_NAME_MAX + 1];
+	uint64_t expected; /* bytes, as the sender says */
 
 	bool complete; /* and `done` says as what; nothing below is there any more */
 	struct frame_done done;

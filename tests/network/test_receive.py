@@ -58,7 +58,7 @@ class Receiver:
     """Its lines of JSON are in `lines`."""
 
     def __init__(self, at, key, senders, *args, listen='127.0.0.1:0'):
-        senders = [a for pin in senders for a in ('--sender', pin)] if senders else ['--any-sender']
+        senders = [a for pin in senders for a in ('--sender', pin)] if senders else ['--any-sender', '--max-total', '1G']
         self.lines, self.err = [], []
         self.process = subprocess.Popen(
             [RAMSEAL, 'receive', '--log-json', '--listen', listen, '--key', str(key), '--dir', str(at),
@@ -345,7 +345,7 @@ class Broken(Case):
     def test_a_second_receiver_has_no_place(self):
         self.receiver()
         done = run(RAMSEAL, 'receive', '--listen', '127.0.0.1:0', '--key', self.base / 'receiver',
-                   '--any-sender', '--dir', self.at)
+                   '--any-sender', '--max-total', '1G', '--dir', self.at)
         self.assertEqual(done.returncode, 6)
         self.assertIn(b'witness.jsonl: another process', done.stderr)
 
@@ -523,13 +523,15 @@ class Usage(Case):
 
     def test_wrong_command_lines(self):
         key = ('--key', self.base / 'receiver')
+        anybody = ('--any-sender', '--max-total', '1M')
         self.assertIn('--listen', self.wrong(*key, '--any-sender'))
         self.assertIn('--key', self.wrong('-l', '1', '--any-sender'))
         self.assertIn('--sender', self.wrong('-l', '1', *key))
+        self.assertIn('needs --max-total', self.wrong('-l', '1', *key, '--any-sender'))
         self.assertIn('takes sha256//', self.wrong('-l', '1', *key, '--sender', 'sha256//AAAA'))
-        self.assertIn('takes PORT', self.wrong('-l', 'localhost:1', *key, '--any-sender'))
-        self.assertIn('no private key', self.wrong('-l', '1', '--key', __file__[:-len('test_receive.py')] + 'meson.build', '--any-sender'))
-        self.wrong('-l', '127.0.0.1:0', *key, '--any-sender', '--dir', self.at / 'none', code=6)
+        self.assertIn('takes PORT', self.wrong('-l', 'localhost:1', *key, *anybody))
+        self.assertIn('no private key', self.wrong('-l', '1', '--key', __file__[:-len('test_receive.py')] + 'meson.build', *anybody))
+        self.wrong('-l', '127.0.0.1:0', *key, *anybody, '--dir', self.at / 'none', code=6)
 
     def test_keys_are_not_replaced(self):
         before = (self.base / 'other').read_bytes()

@@ -225,6 +225,9 @@ TEST(sizes_are_bounded)
 	say(&t, &(struct frame){ .type = FRAME_HELLO, .hello = hello_of(1) });
 	expect_welcome(&t, 0);
 	say(&t, &f);
+	/* It is there before the other one comes. */
+	say(&t, &(struct frame){ .type = FRAME_PING });
+	frame_receive(&t, STALL, &(struct frame){ 0 }, NULL);
 	/* A second file does not fit, however small. */
 	first_words(&(struct frame){ .type = FRAME_HELLO, .hello = hello_of(2) }, REFUSED_FULL);
 	raw_end(&t, &c);
@@ -239,6 +242,51 @@ TEST(sizes_are_bounded)
 	close_store();
 	open_store(&(struct store_options){ .max_total = 8000 });
 	first_words(&(struct frame){ .type = FRAME_HELLO, .hello = hello_of(2) }, REFUSED_FULL);
+}
+
+TEST(who_sends_no_byte_leaves_none)
+{
+	struct frame_link t;
+	struct call c;
+
+	for (unsigned i = 0; i < 3; i++) {
+		raw_begin(&t, &c, PIN_A);
+		say(&t, &(struct frame){ .type = FRAME_HELLO, .hello = hello_of((uint8_t)i) });
+		expect_welcome(&t, 0);
+		assert_null(only_file(".partial"));
+		assert_null(only_file(".state"));
+		raw_end(&t, &c);
+	}
+	assert_int_equal(logged("event"), 0);
+}
+
+TEST(who_comes_back_and_sends_no_byte_leaves_no_line)
+{
+	struct frame f = data(0, "abc");
+	struct frame_link t;
+	struct call c;
+
+	for (unsigned i = 0; i < 3; i++) {
+		raw_begin(&t, &c, PIN_A);
+		say(&t, &(struct frame){ .type = FRAME_HELLO, .hello = hello_of(1) });
+		expect_welcome(&t, i ? 3 : 0);
+		if (!i)
+			say(&t, &f);
+		raw_end(&t, &c);
+	}
+	assert_int_equal(logged("event"), 2);
+	assert_int_equal(logged("broke_off"), 1);
+}
+
+TEST(the_log_takes_room_too)
+{
+	char line[8000];
+
+	close_store();
+	snprintf(line, sizeof(line), "{\"x\":\"%*s\"}\n", (int)sizeof(line) - 100, "");
+	scratch_write(&dir, "witness.jsonl", line, strlen(line));
+	open_store(&(struct store_options){ .max_total = 8192 });
+	first_words(&(struct frame){ .type = FRAME_HELLO, .hello = hello_of(1) }, REFUSED_FULL);
 }
 
 TEST(senders_are_bounded)
@@ -374,6 +422,9 @@ int main(void)
 		T(other_bytes_than_were_announced_are_no_complete_upload),
 		T(an_end_that_was_refused_does_not_end_the_upload),
 		T(sizes_are_bounded),
+		T(who_sends_no_byte_leaves_none),
+		T(who_comes_back_and_sends_no_byte_leaves_no_line),
+		T(the_log_takes_room_too),
 		T(senders_are_bounded),
 		T(silence_ends_a_session),
 		T(a_receiver_that_lies_is_not_believed),
