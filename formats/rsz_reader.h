@@ -91,6 +91,9 @@ struct rsz_scan_result {
 /* After ST_END. */
 void rsz_scan_end(struct rsz_scan *s, struct rsz_scan_result *ret);
 
+/* Over the records so far: up to the end of the one that came last. */
+void rsz_scan_root(const struct rsz_scan *s, uint8_t ret[static SHA256_SIZE]);
+
 const struct rsz_identity *rsz_scan_identity(const struct rsz_scan *s);
 size_t rsz_scan_streams(const struct rsz_scan *s);
 const struct rsz_stream_info *rsz_scan_stream(const struct rsz_scan *s, size_t i);

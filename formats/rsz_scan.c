@@ -532,6 +532,11 @@ void rsz_scan_end(struct rsz_scan *s, struct rsz_scan_result *ret)
 	*ret = s->result;
 }
 
+void rsz_scan_root(const struct rsz_scan *s, uint8_t ret[static SHA256_SIZE])
+{
+	merkle_root(&s->tree, s->sha, ret);
+}
+
 const struct rsz_identity *rsz_scan_identity(const struct rsz_scan *s)
 {
 	return &s->identity;

@@ -66,9 +66,13 @@ const struct command command_verify = {
 		 "FILE can be '-': a container is read once, from front to back, so it can come\n"
 		 "from a pipe.\n"
 		 "With --witness it is also an error if LOG does not know the container with its "
-		 "root. One that was\n"
-		 "received before it was sealed is compared up to where it ended then (not from a "
-		 "pipe). If it does not agree, the exit code is 11.\n"
+		 "root, or has\n"
+		 "also seen it with another one: whoever may send could have altered it, and kept "
+		 "its id. The\n"
+		 "exit code is 11 then. One that was received before it was sealed is compared up "
+		 "to where it\n"
+		 "ended then (not from a pipe). What LOG says is as good as the key that it names "
+		 "as the sender's.\n"
 		 "With --statement the exit code is 11 if the container is not what the statement "
 		 "says, if\n"
 		 "it has no root, or if signature or time stamp is not good. Other keys than "
@@ -90,18 +94,18 @@ struct verdict {
 	char root[SHA256_HEX_SIZE];
 	json_t *acquisition; /* how that ended; null if nobody knows */
 	bool sealed_later;
-	bool encrypted;        /* what was read lies in a file of age */
-	struct witnessed seen; /* with --witness; `same_root` also if it was a part that it has */
+	bool encrypted;            /* what was read lies in a file of age */
+	struct witnessed seen;     /* with --witness */
 	struct vouching *vouching; /* NULL: no --statement */
 };
 
-static json_t *witnessed_json(const struct witnessed *w)
+static json_t *witnessed_json(const struct witness_line *l)
 {
-	if (!w->same_root)
+	if (!l)
 		return json_null();
-	return json_fields(JSON_FIELDS(field_text("time", w->time), field_text("peer", w->peer),
-				       field_text("root", w->root),
-				       field_u64("whole_bytes", w->whole)));
+	return json_fields(JSON_FIELDS(field_text("time", l->time), field_text("peer", l->peer),
+				       field_text("root", l->root),
+				       field_u64("whole_bytes", l->whole)));
 }
 
 static enum status verify_print_json(const struct verify_options *o, const struct verdict *v,
@@ -118,13 +122,29 @@ static enum status verify_print_json(const struct verify_options *o, const struc
 		field_made("acquisition", json_incref(v->acquisition))));
 
 	if (o->witness &&
-	    !json_add_fields(doc, JSON_FIELDS(field_made("witnessed", witnessed_json(&v->seen))))) {
+	    !json_add_fields(doc, JSON_FIELDS(field_made("witnessed", witnessed_json(v->seen.same)),
+					      field_made("witnessed_otherwise",
+							 witnessed_json(v->seen.other))))) {
 		json_decref(doc);
 		return err_nomem(e);
 	}
 	if (doc && v->vouching)
 		json_object_set_new(doc, "statement", vouching_json(v->vouching));
 	return json_print(doc, JSON_COMPACT, e);
+}
+
+/* What it had by then; that a receiver saw it says no more than that this peer had sent it. */
+static void print_witness(const struct witness_line *l, const char *root)
+{
+	char time[4 * sizeof(l->time)], peer[4 * sizeof(l->peer)];
+
+	text_printable(l->time, time, sizeof(time));
+	text_printable(l->peer, peer, sizeof(peer));
+	if (strcmp(l->root, root) != 0)
+		printf("; its first %" PRIu64 " bytes", l->whole);
+	else
+		printf(";");
+	printf(" witnessed %s from %s", time, peer);
 }
 
 /* The name of a stream may be in the reason, and a stream is named by whoever was captured. */
@@ -149,10 +169,8 @@ static void verify_print_text(const struct verdict *v)
 		printf("; %s", slept);
 	if (v->sealed_later)
 		printf("; sealed later");
-	if (v->seen.same_root) {
-		text_printable(v->seen.time, reason, sizeof(reason));
-		printf("; witnessed %s", reason);
-	}
+	if (v->seen.same)
+		print_witness(v->seen.same, v->root);
 	if (v->end.behind)
 		printf("; %" PRIu64 " bytes follow that are no part of it", v->end.behind);
 	putchar('\n');
@@ -190,26 +208,6 @@ static enum status verify_input(const struct cli *cli, struct input *in, struct 
 	return st ? err_add(e, st, "%s", v->path) : ST_OK;
 }
 
-/*
- * What was received unsealed has other records behind it now, and its root is that of those before
- * them.
- */
-static enum status compare_part(struct blob *in, struct witnessed *w, unsigned threads,
-				struct err *e)
-{
-	const uint64_t size = in->size;
-	struct rsz_scan_result end = { 0 };
-	char root[SHA256_HEX_SIZE];
-	enum status st;
-
-	in->size = w->whole;
-	st = container_verify(in, threads, PROGRESS_QUIET, &end, NULL, e);
-	in->size = size;
-	sha256_hex(end.root, root);
-	w->same_root = st == ST_CORRUPT && end.whole == w->whole && !strcmp(root, w->root);
-	return st == ST_CORRUPT ? ST_OK : st;
-}
-
 static enum status find_witness(const struct verify_options *o, struct input *in, struct verdict *v,
 				struct err *e)
 {
@@ -217,28 +215,58 @@ static enum status find_witness(const struct verify_options *o, struct input *in
 	enum status st;
 
 	bytes_to_hex(v->end.id, sizeof(v->end.id), id);
-	st = witness_find(o->witness, id, v->root, &v->seen, e);
-	if (!st && v->seen.known && !v->seen.same_root && v->seen.whole < v->end.whole &&
-	    !in->forward)
-		st = compare_part(in->blob, &v->seen, pipeline_threads(o->threads), e);
-	return st;
+	st = witness_find(o->witness, id, &v->seen, e);
+	return st ? st : witness_compare(&v->seen, in->blob, !in->forward, &v->end, e);
+}
+
+/*
+ * Two containers have the same id, and only one of them can be what was acquired. Which one, the
+ * log cannot know: so it is not enough that this one was seen as well.
+ */
+static enum status contradicted(const struct verify_options *o, const struct verdict *v,
+				struct err *e)
+{
+	const struct witness_line *l = v->seen.other;
+	char time[4 * sizeof(l->time)], peer[4 * sizeof(l->peer)], more[48] = "";
+
+	text_printable(l->time, time, sizeof(time));
+	text_printable(l->peer, peer, sizeof(peer));
+	if (v->seen.others > 1)
+		snprintf(more, sizeof(more), ", and %zu more", v->seen.others - 1);
+	return err_set(
+		e, ST_MISMATCH,
+		"%.150s: %.100s has %s seen this container with another root: %.64s at %.80s "
+		"from %.80s%s",
+		v->path, o->witness, v->seen.same ? "also" : "only", l->root, time, peer, more);
+}
+
+/* Nobody contradicts, but nothing says that it was seen. */
+static enum status not_seen(const struct verify_options *o, const struct verdict *v, struct err *e)
+{
+	if (v->encrypted)
+		return err_set(e, ST_INPUT,
+			       "%s: is encrypted, and a receiver has only hashed that; compare its "
+			       "SHA-256 with the one in %s",
+			       v->path, o->witness);
+	if (v->seen.unknown)
+		return err_set(e, ST_INPUT,
+			       "%s: %s has seen a part of this container, with which it can be "
+			       "compared if it is a file",
+			       v->path, o->witness);
+	if (v->seen.without_root)
+		return err_set(e, ST_MISMATCH, "%s: %s has only seen this container damaged",
+			       v->path, o->witness);
+	return err_set(e, ST_MISMATCH, "%s: %s has not seen this container", v->path, o->witness);
 }
 
 static enum status judge_witness(const struct verify_options *o, const struct verdict *v,
 				 struct err *e)
 {
-	if (!o->witness || v->seen.same_root)
+	if (!o->witness)
 		return ST_OK;
-	if (v->encrypted && !v->seen.known)
-		return err_set(e, ST_INPUT,
-			       "%s: is encrypted, and a receiver sees no root of that; compare its "
-			       "SHA-256 with the one in %s",
-			       v->path, o->witness);
-	if (v->seen.known)
-		return err_set(e, ST_MISMATCH,
-			       "%s: %s has seen this container with another root: %s", v->path,
-			       o->witness, v->seen.root);
-	return err_set(e, ST_MISMATCH, "%s: %s has not seen this container", v->path, o->witness);
+	if (v->seen.other)
+		return contradicted(o, v, e);
+	return v->seen.same ? ST_OK : not_seen(o, v, e);
 }
 
 /* What is lost comes before what is not as stated, and that before what is not complete. */
@@ -290,6 +318,7 @@ static enum status verify(const struct cli *cli, const char *path, const struct 
 	if (!st)
 		st = verify_outcome(o, &v, e);
 	json_decref(v.acquisition);
+	witness_deinit(&v.seen);
 	vouching_close(v.vouching);
 	return st;
 }

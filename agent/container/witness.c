@@ -80,8 +80,9 @@ enum status witness_read(struct blob *in, enum status (*fn)(void *arg, json_t *l
 }
 
 struct search {
-	const char *id, *root;
+	const char *id;
 	struct witnessed *ret;
+	size_t room;
 };
 
 static const char *text_of(json_t *line, const char *key)
@@ -91,28 +92,44 @@ static const char *text_of(json_t *line, const char *key)
 	return text ? text : "";
 }
 
-static enum status look(void *arg, json_t *line, struct err *e)
+static enum status add(struct search *s, const struct witness_line *line, struct err *e)
 {
-	const struct search *s = arg;
 	struct witnessed *w = s->ret;
-	const json_int_t whole = json_integer_value(json_object_get(line, "whole_bytes"));
 
-	if (strcmp(text_of(line, "event"), "complete") != 0 ||
-	    strcmp(text_of(line, "container"), s->id) != 0 || w->same_root)
-		return ST_OK;
-	w->known = true;
-	w->same_root = !strcmp(text_of(line, "root"), s->root);
-	w->whole = whole > 0 ? (uint64_t)whole : 0;
-	snprintf(w->time, sizeof(w->time), "%s", text_of(line, "time"));
-	snprintf(w->peer, sizeof(w->peer), "%s", text_of(line, "peer"));
-	snprintf(w->root, sizeof(w->root), "%s", text_of(line, "root"));
+	if (w->n == s->room) {
+		const size_t room = s->room ? 2 * s->room : 4;
+		struct witness_line *grown = realloc(w->lines, room * sizeof(*grown));
+
+		if (!grown)
+			return err_nomem(e);
+		w->lines = grown;
+		s->room = room;
+	}
+	w->lines[w->n++] = *line;
 	return ST_OK;
 }
 
-enum status witness_find(const char *path, const char *id, const char *root, struct witnessed *ret,
-			 struct err *e)
+static enum status look(void *arg, json_t *line, struct err *e)
 {
-	struct search s = { .id = id, .root = root, .ret = ret };
+	struct search *s = arg;
+	const json_int_t whole = json_integer_value(json_object_get(line, "whole_bytes"));
+	struct witness_line l = { .whole = whole > 0 ? (uint64_t)whole : 0 };
+
+	if (strcmp(text_of(line, "event"), "complete") != 0 ||
+	    strcmp(text_of(line, "container"), s->id) != 0)
+		return ST_OK;
+	snprintf(l.time, sizeof(l.time), "%s", text_of(line, "time"));
+	snprintf(l.peer, sizeof(l.peer), "%s", text_of(line, "peer"));
+	snprintf(l.root, sizeof(l.root), "%s", text_of(line, "root"));
+	if (l.root[strspn(l.root, "0")])
+		return add(s, &l, e);
+	s->ret->without_root++;
+	return ST_OK;
+}
+
+enum status witness_find(const char *path, const char *id, struct witnessed *ret, struct err *e)
+{
+	struct search s = { .id = id, .ret = ret };
 	struct file_blob in;
 	uint64_t strange;
 	bool ends;
@@ -123,5 +140,96 @@ enum status witness_find(const char *path, const char *id, const char *root, str
 		return err_add(e, st, "%s", path);
 	st = witness_read(&in.blob, look, &s, &strange, &ends, e);
 	file_blob_deinit(&in);
+	if (st)
+		witness_deinit(ret);
 	return st ? err_add(e, st, "%s", path) : ST_OK;
+}
+
+void witness_deinit(struct witnessed *w)
+{
+	free(w->lines);
+	*w = (struct witnessed){ 0 };
+}
+
+/*
+ * Lines with another root, by the number of bytes that it is over.
+ */
+
+static int by_length(const void *a, const void *b)
+{
+	const struct witness_line *const *x = a, *const *y = b;
+
+	return ((*x)->whole > (*y)->whole) - ((*x)->whole < (*y)->whole);
+}
+
+static void take(struct witnessed *w, const struct witness_line *l, bool agrees)
+{
+	if (agrees) {
+		w->same = l;
+		return;
+	}
+	if (!w->other || l < w->other)
+		w->other = l;
+	w->others++;
+}
+
+/* The payloads were checked, and so the headers say it all. */
+static enum status compare_parts(struct witnessed *w, const struct witness_line *const *parts,
+				 size_t n, struct blob *in, struct err *e)
+{
+	struct rsz_scan *scan = NULL;
+	struct rsz_record rec;
+	enum status st = rsz_scan_create(in, &scan, e);
+	size_t i = 0;
+
+	while (!st && i < n) {
+		char root[SHA256_HEX_SIZE] = "";
+		uint8_t bytes[SHA256_SIZE];
+		uint64_t end;
+
+		st = rsz_scan_next(scan, &rec, e);
+		if (st)
+			break;
+		end = rec.offset + rec.header_length + rec.stored;
+		if (parts[i]->whole == end) {
+			rsz_scan_root(scan, bytes);
+			sha256_hex(bytes, root);
+		}
+		for (; i < n && parts[i]->whole <= end; i++)
+			take(w, parts[i], !strcmp(parts[i]->root, root));
+	}
+	for (; i < n && st == ST_END; i++)
+		take(w, parts[i], false);
+	rsz_scan_destroy(scan);
+	return st == ST_END ? ST_OK : st;
+}
+
+enum status witness_compare(struct witnessed *w, struct blob *in, bool again,
+			    const struct rsz_scan_result *end, struct err *e)
+{
+	_cleanup_free_ const struct witness_line **parts = calloc(w->n + 1, sizeof(*parts));
+	const struct witness_line *whole = NULL;
+	char root[SHA256_HEX_SIZE];
+	enum status st = ST_OK;
+	size_t n = 0;
+
+	if (!parts)
+		return err_nomem(e);
+	sha256_hex(end->root, root);
+	for (const struct witness_line *l = w->lines; l < w->lines + w->n; l++) {
+		if (!strcmp(l->root, root))
+			whole = whole ? whole : l;
+		else if (l->whole < end->whole && again)
+			parts[n++] = l;
+		else if (l->whole < end->whole || end->end != RSZ_END_SEALED)
+			w->unknown++;
+		else
+			take(w, l, false);
+	}
+	qsort(parts, n, sizeof(*parts), by_length);
+	if (n)
+		st = compare_parts(w, parts, n, in, e);
+	if (whole)
+		w->same = whole;
+	return st;
 }

@@ -136,8 +136,11 @@ enum status store_log_complete(struct journal *j, const struct upload *u, bool s
 			       const struct checked *found, const struct store_peer *peer,
 			       struct err *e)
 {
+	static const uint8_t none[SHA256_SIZE];
 	const bool checked =
 		u->done.finding != FOUND_NO_CONTAINER && u->done.finding != FOUND_ENCRYPTED;
+	/* Damage in a payload: the headers go on, but not the hashes (container_verify()). */
+	const bool has_root = checked && memcmp(found->end.root, none, sizeof(none)) != 0;
 	char sha256[SHA256_HEX_SIZE], root[SHA256_HEX_SIZE], container[2 * RSZ_ID_SIZE + 1];
 	char file[UPLOAD_FILE_SIZE];
 
@@ -154,7 +157,7 @@ enum status store_log_complete(struct journal *j, const struct upload *u, bool s
 					 field_text("verified", finding_name(u->done.finding)),
 					 field_u64("whole_bytes", u->done.whole),
 					 field_u64("records", u->done.records),
-					 field_text("root", checked ? root : NULL),
+					 field_text("root", has_root ? root : NULL),
 					 field_text("container", checked ? container : NULL)),
 			     e);
 }

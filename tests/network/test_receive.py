@@ -217,9 +217,9 @@ class Witness(Case):
     def verify(self, file, *args):
         return run(RAMSEAL, 'verify', *args, '--witness', self.at / 'witness.jsonl', file)
 
-    def receive(self, file, end='sealed'):
-        receiver = self.receiver('--once')
-        self.finish(self.sender(receiver.port, file, end=end))
+    def receive(self, file, end='sealed', key='sender'):
+        receiver = self.receiver('--once', senders=(key,))
+        self.finish(self.sender(receiver.port, file, key=key, end=end))
         receiver.process.wait(WAIT)
         return next(self.at.glob('*.rsz'))
 
@@ -227,7 +227,7 @@ class Witness(Case):
         file = self.receive(self.container)
         done = self.verify(self.container)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(b'; witnessed 20', done.stdout)
+        self.assertRegex(done.stdout.decode(), '; witnessed 20.* from ' + re.escape(self.pins['sender']))
         told = json.loads(self.verify(file, '--json').stdout)['witnessed']
         self.assertEqual(told['peer'], self.pins['sender'])
         # A container that was made again has the same bytes, another one has not.
@@ -255,7 +255,32 @@ class Witness(Case):
         self.assertEqual(run(RAMSEAL, 'seal', file).returncode, 0)
         done = self.verify(file)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(b'; witnessed', done.stdout)
+        self.assertIn(b'; its first ', done.stdout)
+        self.assertIn(b' bytes witnessed 20', done.stdout)
+        # A pipe cannot be read twice.
+        done = run('sh', '-c', 'cat "$1" | "$2" verify --witness "$3" -', 'sh', file, RAMSEAL,
+                   self.at / 'witness.jsonl')
+        self.assertEqual(done.returncode, 9)
+        self.assertIn(b'if it is a file', done.stderr)
+
+    def test_who_sends_it_altered_is_contradicted(self):
+        """The same id, and a root that fits: as good a container as the one that came first."""
+        self.receive(self.container)
+        altered = self.base / 'altered.rsz'
+        altered.write_bytes(self.bytes[:-1000])
+        self.assertEqual(run(RAMSEAL, 'seal', altered).returncode, 0)
+        self.assertEqual(run(RAMSEAL, 'verify', altered).returncode, 0)
+        self.receive(altered, key='other')
+        first, later = self.log('complete')
+        self.assertEqual(first['container'], later['container'])
+        for file, mine, theirs in ((altered, later, first), (self.container, first, later)):
+            done = self.verify(file)
+            self.assertEqual((done.returncode, done.stderr.count(b'\n')), (11, 1))
+            self.assertIn('has also seen this container with another root: %s at %s from %s' %
+                          (theirs['root'], theirs['time'], theirs['peer']), done.stderr.decode())
+            told = json.loads(self.verify(file, '--json').stdout)
+            self.assertEqual((told['witnessed']['peer'], told['witnessed_otherwise']['peer']),
+                             (mine['peer'], theirs['peer']))
 
     @unittest.skipUnless(shutil.which('age-keygen'), 'age is not installed')
     def test_what_is_encrypted_is_compared_by_its_hash(self):

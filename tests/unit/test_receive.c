@@ -5,7 +5,9 @@
 #include <sys/resource.h>
 
 #include <errno.h>
+#include <inttypes.h>
 
+#include "agent/container/verify.h"
 #include "agent/container/witness.h"
 #include "agent/program/interrupt.h"
 #include "formats/base/bytes.h"
@@ -542,32 +544,101 @@ TEST(a_check_goes_on_when_the_sender_comes_back)
 	file_is(".rsz", sealed.out.at, sealed.out.len);
 }
 
+static void look_up(const char *id, const struct build *b, struct witnessed *ret)
+{
+	struct mem_blob in;
+	struct rsz_scan_result end;
+	struct err e = ERR_INIT;
+
+	mem_blob_init(&in, b->out.at, b->out.len);
+	(void)!container_verify(&in.blob, 1, PROGRESS_QUIET, &end, NULL, &e);
+	CHECK_OK(witness_find(scratch_path(&dir, "witness.jsonl"), id, ret, &e), &e);
+	CHECK_OK(witness_compare(ret, &in.blob, true, &end, &e), &e);
+}
+
+#define ID "07070707070707070707070707070707"
+
 TEST(the_log_is_held_against_a_container)
 {
-	char root[SHA256_HEX_SIZE];
 	struct frame_done done;
 	struct witnessed w;
 	struct err e = ERR_INIT;
 
 	send_all(sealed.out.at, sealed.out.len, REMOTE_DONE, &done);
-	sha256_hex(sealed.root, root);
-	CHECK_OK(witness_find(scratch_path(&dir, "witness.jsonl"),
-			      "07070707070707070707070707070707", root, &w, &e),
-		 &e);
-	assert_true(w.known && w.same_root);
-	assert_int_equal(w.whole, sealed.out.len);
-	assert_string_equal(w.peer, PIN_A);
-	root[0] ^= 1;
-	CHECK_OK(witness_find(scratch_path(&dir, "witness.jsonl"),
-			      "07070707070707070707070707070707", root, &w, &e),
-		 &e);
-	assert_true(w.known && !w.same_root);
-	CHECK_OK(witness_find(scratch_path(&dir, "witness.jsonl"),
-			      "08070707070707070707070707070707", root, &w, &e),
-		 &e);
-	assert_false(w.known);
+	look_up(ID, &sealed, &w);
+	assert_int_equal(w.n, 1);
+	assert_ptr_equal(w.same, w.lines);
+	assert_null(w.other);
+	assert_int_equal(w.same->whole, sealed.out.len);
+	assert_string_equal(w.same->peer, PIN_A);
+	witness_deinit(&w);
+	look_up("08070707070707070707070707070707", &sealed, &w);
+	assert_int_equal(w.n, 0);
+	assert_null(w.same);
+	witness_deinit(&w);
 	scratch_write(&dir, "other", "no log\n", 7);
-	CHECK_STATUS(witness_find(scratch_path(&dir, "other"), "07", root, &w, &e), ST_INPUT, &e);
+	CHECK_STATUS(witness_find(scratch_path(&dir, "other"), ID, &w, &e), ST_INPUT, &e);
+}
+
+/* Cut off behind each record, and in one: all are parts, and the longest is told. */
+TEST(parts_that_were_seen_earlier_are_no_contradiction)
+{
+	struct frame_done done;
+	struct witnessed w;
+
+	send_all(cut.out.at, cut.out.len - 5, REMOTE_DONE, &done);
+	remove(scratch_path(&dir, only_file(".rsz")));
+	send_all(cut.out.at, cut.out.len / 3, REMOTE_DONE, &done);
+	look_up(ID, &sealed, &w);
+	assert_int_equal(w.n, 2);
+	assert_ptr_equal(w.same, w.lines);
+	assert_null(w.other);
+	assert_true(w.same->whole > w.lines[1].whole);
+	witness_deinit(&w);
+	remove(scratch_path(&dir, only_file(".rsz")));
+	send_all(sealed.out.at, sealed.out.len, REMOTE_DONE, &done);
+	look_up(ID, &sealed, &w);
+	assert_ptr_equal(w.same, w.lines + 2);
+	assert_null(w.other);
+	witness_deinit(&w);
+}
+
+static void add_line(const char *root, uint64_t whole)
+{
+	FILE *f = fopen(scratch_path(&dir, "witness.jsonl"), "ab");
+
+	assert_non_null(f);
+	assert_true(fprintf(f,
+			    "{\"time\":\"later\",\"event\":\"complete\",\"peer\":\"" PIN_B "\","
+			    "\"container\":\"" ID "\",\"root\":%s,\"whole_bytes\":%" PRIu64 "}\n",
+			    root, whole) > 0);
+	fclose(f);
+}
+
+#define LIE "\"abababababababababababababababababababababababababababababababab\""
+
+/* Another container with its id, shorter, as long and longer; and one that was damaged. */
+TEST(a_later_lie_does_not_hide_what_was_seen)
+{
+	const uint64_t lengths[] = { 1, sealed.out.len, sealed.out.len + 1 };
+	struct frame_done done;
+	struct witnessed w;
+
+	send_all(cut.out.at, cut.out.len, REMOTE_DONE, &done);
+	add_line("null", 1);
+	look_up(ID, &sealed, &w);
+	assert_true(w.same && !w.other && w.without_root == 1);
+	witness_deinit(&w);
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+		add_line(LIE, lengths[i]);
+		look_up(ID, &sealed, &w);
+		assert_ptr_equal(w.same, w.lines);
+		assert_string_equal(w.same->peer, PIN_A);
+		assert_ptr_equal(w.other, w.lines + 1);
+		assert_string_equal(w.other->peer, PIN_B);
+		assert_int_equal(w.others, i + 1);
+		witness_deinit(&w);
+	}
 }
 
 int main(void)
@@ -592,6 +663,8 @@ int main(void)
 		T(a_check_that_is_told_to_stop_is_no_failing_disk),
 		T(a_check_goes_on_when_the_sender_comes_back),
 		T(the_log_is_held_against_a_container),
+		T(parts_that_were_seen_earlier_are_no_contradiction),
+		T(a_later_lie_does_not_hide_what_was_seen),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
