@@ -33,7 +33,8 @@ void socket_end(net_socket s); /* nothing more will be written */
 
 /*
  * "PORT", "ADDRESS:PORT" or "[ADDRESS]:PORT", numbers only: no name is looked up. Without an
- * address: all of this machine, IPv4 and IPv6. Port 0: one that is free. ST_USAGE.
+ * address: all of this machine, IPv4 and, where the system has it, IPv6. Port 0: one that is free.
+ * ST_USAGE.
  */
 enum status socket_listen(const char *at, net_socket *ret, struct err *e);
 

@@ -15,10 +15,21 @@
 
 #include "agent/network/socket.h"
 
+union socket_address {
+	struct sockaddr any;
+	struct sockaddr_in v4; /* where the system has no IPv6 */
+	struct sockaddr_in6 v6;
+};
+
 /* Of "PORT", "ADDRESS:PORT", "[ADDRESS]:PORT". *only_v6: an IPv6 address was named. */
-enum status socket_parse_address(const char *at, struct sockaddr_in6 *ret, bool *only_v6,
+enum status socket_parse_address(const char *at, union socket_address *ret, bool *only_v6,
 				 struct err *e);
 
-void socket_address_text(const struct sockaddr_in6 *a, char ret[static SOCKET_ADDRESS_MAX]);
+/* The same without IPv6, of one that is not *only_v6. */
+void socket_address_to_v4(union socket_address *a);
+
+socklen_t socket_address_size(const union socket_address *a);
+
+void socket_address_text(const union socket_address *a, char ret[static SOCKET_ADDRESS_MAX]);
 
 #endif

@@ -64,9 +64,22 @@ void socket_end(net_socket s)
 	shutdown((int)s, SHUT_WR);
 }
 
+static int listening_socket(int family)
+{
+	return socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+static int set_only_v6(int fd, const union socket_address *at, int only)
+{
+	if (at->any.sa_family == AF_INET)
+		return 0;
+	return setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only));
+}
+
+/* With IPv6 comes IPv4, as mapped addresses; a kernel with ipv6.disable=1 has that alone. */
 enum status socket_listen(const char *at, net_socket *ret, struct err *e)
 {
-	struct sockaddr_in6 address;
+	union socket_address address;
 	bool only_v6;
 	enum status st = socket_parse_address(at, &address, &only_v6, e);
 	int fd;
@@ -74,12 +87,16 @@ enum status socket_listen(const char *at, net_socket *ret, struct err *e)
 	*ret = NO_SOCKET;
 	if (st)
 		return st;
-	fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	fd = listening_socket(AF_INET6);
+	if (fd < 0 && errno == EAFNOSUPPORT && !only_v6) {
+		socket_address_to_v4(&address);
+		fd = listening_socket(AF_INET);
+	}
 	if (fd < 0)
 		return err_from_errno(e, ST_OUTPUT, errno, "socket");
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)) ||
-	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){ only_v6 }, sizeof(int)) ||
-	    bind(fd, (const struct sockaddr *)&address, sizeof(address)) || listen(fd, 64)) {
+	    set_only_v6(fd, &address, only_v6) ||
+	    bind(fd, &address.any, socket_address_size(&address)) || listen(fd, 64)) {
 		st = err_from_errno(e, ST_OUTPUT, errno, "%s", at);
 		close(fd);
 		return st;
@@ -90,19 +107,19 @@ enum status socket_listen(const char *at, net_socket *ret, struct err *e)
 
 void socket_local(net_socket s, char ret[static SOCKET_ADDRESS_MAX])
 {
-	struct sockaddr_in6 address = { 0 };
+	union socket_address address = { 0 };
 	socklen_t len = sizeof(address);
 
-	(void)!getsockname((int)s, (struct sockaddr *)&address, &len);
+	(void)!getsockname((int)s, &address.any, &len);
 	socket_address_text(&address, ret);
 }
 
 enum status socket_accept(net_socket s, net_socket *ret, char ret_from[static SOCKET_ADDRESS_MAX],
 			  struct err *e)
 {
-	struct sockaddr_in6 address = { 0 };
+	union socket_address address = { 0 };
 	socklen_t len = sizeof(address);
-	const int fd = accept4((int)s, (struct sockaddr *)&address, &len, SOCK_CLOEXEC);
+	const int fd = accept4((int)s, &address.any, &len, SOCK_CLOEXEC);
 	enum status st;
 
 	*ret = NO_SOCKET;

@@ -71,9 +71,17 @@ void socket_end(net_socket s)
 	shutdown((SOCKET)s, SD_SEND);
 }
 
+static int set_only_v6(SOCKET s, const union socket_address *at, int only)
+{
+	if (at->any.sa_family == AF_INET)
+		return 0;
+	return setsockopt(s, IPPROTO_IPV6, IPV6_V6ONLY, (const char *)&only, sizeof(only));
+}
+
+/* With IPv6 comes IPv4, as mapped addresses; Windows can be without it. */
 enum status socket_listen(const char *at, net_socket *ret, struct err *e)
 {
-	struct sockaddr_in6 address;
+	union socket_address address;
 	bool only_v6;
 	SOCKET s;
 	enum status st = socket_parse_address(at, &address, &only_v6, e);
@@ -84,14 +92,17 @@ enum status socket_listen(const char *at, net_socket *ret, struct err *e)
 	if (st)
 		return st;
 	s = socket(AF_INET6, SOCK_STREAM, 0);
+	if (s == INVALID_SOCKET && WSAGetLastError() == WSAEAFNOSUPPORT && !only_v6) {
+		socket_address_to_v4(&address);
+		s = socket(AF_INET, SOCK_STREAM, 0);
+	}
 	if (s == INVALID_SOCKET)
 		return failed(e, "socket");
 	/* Nobody else may listen there beside us (winsock, SO_EXCLUSIVEADDRUSE). */
 	if (setsockopt(s, SOL_SOCKET, SO_EXCLUSIVEADDRUSE, (const char *)&(int){ 1 },
 		       sizeof(int)) ||
-	    setsockopt(s, IPPROTO_IPV6, IPV6_V6ONLY, (const char *)&(int){ only_v6 },
-		       sizeof(int)) ||
-	    bind(s, (const struct sockaddr *)&address, sizeof(address)) || listen(s, 64)) {
+	    set_only_v6(s, &address, only_v6) ||
+	    bind(s, &address.any, socket_address_size(&address)) || listen(s, 64)) {
 		st = failed(e, at);
 		closesocket(s);
 		return st;
@@ -106,19 +117,19 @@ enum status socket_listen(const char *at, net_socket *ret, struct err *e)
 
 void socket_local(net_socket s, char ret[static SOCKET_ADDRESS_MAX])
 {
-	struct sockaddr_in6 address = { 0 };
+	union socket_address address = { 0 };
 	int len = sizeof(address);
 
-	getsockname((SOCKET)s, (struct sockaddr *)&address, &len);
+	getsockname((SOCKET)s, &address.any, &len);
 	socket_address_text(&address, ret);
 }
 
 enum status socket_accept(net_socket s, net_socket *ret, char ret_from[static SOCKET_ADDRESS_MAX],
 			  struct err *e)
 {
-	struct sockaddr_in6 address = { 0 };
+	union socket_address address = { 0 };
 	int len = sizeof(address);
-	const SOCKET caller = accept((SOCKET)s, (struct sockaddr *)&address, &len);
+	const SOCKET caller = accept((SOCKET)s, &address.any, &len);
 	enum status st;
 
 	*ret = NO_SOCKET;
