@@ -112,6 +112,17 @@ static bool take_ack(struct sender *s, const struct frame *f)
 	return true;
 }
 
+/* Better now than when so much has come. */
+static struct remote_result too_large(struct sender *s, uint64_t most, struct err *e)
+{
+	err_set(e, ST_OUTPUT,
+		"the receiver takes %" PRIu64 " bytes of one file (its --max-size), and this one "
+		"has %" PRIu64,
+		most, s->hello.expected);
+	sender_hang_up(s);
+	return never;
+}
+
 static struct remote_result take_welcome(struct sender *s, const struct frame *f, struct err *e)
 {
 	const struct frame_welcome *w = &f->welcome;
@@ -126,6 +137,8 @@ static struct remote_result take_welcome(struct sender *s, const struct frame *f
 		sender_hang_up(s);
 		return never;
 	}
+	if (s->exactly && s->hello.expected > w->most)
+		return too_large(s, w->most, e);
 	s->acknowledged = s->position = w->durable;
 	s->most = w->most;
 	return done;

@@ -12,6 +12,7 @@
 struct sender {
 	struct frame_link talk; /* .link NULL: there is no connection */
 	struct frame_hello hello;
+	bool exactly; /* hello.expected bytes do come; set after sender_init() */
 	struct sha256 *hash;
 	uint64_t hashed;       /* bytes from the start that are in it */
 	uint64_t position;     /* what DATA goes on with in this connection */
@@ -29,7 +30,10 @@ enum status sender_init(struct sender *s, uint64_t expected, const char *name, u
 			struct err *e);
 void sender_deinit(struct sender *s);
 
-/* The first talk of a connection. The link is owned from now on, also after a failure. */
+/*
+ * The first talk of a connection. The link is owned from now on, also after a failure. REMOTE_NEVER
+ * if it is known that all of it is more than the receiver takes.
+ */
 struct remote_result sender_greet(struct sender *s, struct link *l, struct err *e);
 
 /*

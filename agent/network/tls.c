@@ -8,6 +8,8 @@
 #include "agent/network/remote.h"
 #include "agent/network/sender.h"
 #include "agent/network/tls_link.h"
+#include "agent/program/log.h"
+#include "agent/program/text.h"
 
 #define SCHEME       "tls://"
 #define PIECE        ((size_t)1 << 20)
@@ -124,6 +126,7 @@ static enum status tls_open(const struct remote_options *o, struct remote **ret,
 	if (!st)
 		st = sender_init(&t->sender, o->expected, t->name,
 				 1000 * (o->http.stall_s ? o->http.stall_s : STALL_S), e);
+	t->sender.exactly = o->exactly;
 	if (st)
 		tls_close(&t->remote);
 	else
@@ -155,14 +158,31 @@ static struct remote_result failed(struct tls_remote *t, enum status st, bool ag
 	return (struct remote_result){ .end = again || t->connected ? REMOTE_AGAIN : REMOTE_NEVER };
 }
 
+/* What comes may be less than was expected. */
+static void warn_of_size(const struct tls_remote *t)
+{
+	char most[TEXT_SIZE_MAX], expected[TEXT_SIZE_MAX];
+
+	if (t->sender.hello.expected <= t->sender.most)
+		return;
+	text_size(t->sender.most, most);
+	text_size(t->sender.hello.expected, expected);
+	log_warning("receiver-size",
+		    "%s takes %s of one file (its --max-size), and up to %s may come",
+		    t->remote.shown, most, expected);
+}
+
 static struct remote_result greet(struct tls_remote *t, struct link *l, struct err *e)
 {
 	struct remote_result r = sender_greet(&t->sender, l, e);
 
-	if (r.end == REMOTE_DONE)
+	if (r.end == REMOTE_DONE) {
+		if (!t->connected)
+			warn_of_size(t);
 		t->connected = true;
-	else if (t->sender.unwelcome)
+	} else if (t->sender.unwelcome) {
 		r = wrong_key(t, e);
+	}
 	return r;
 }
 

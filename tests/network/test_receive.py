@@ -517,6 +517,22 @@ class Limits(Case):
         partial, = self.at.glob('*.partial')
         self.assertLessEqual(partial.stat().st_size, 65536)
 
+    def to(self, receiver, *args):
+        return run(RAMSEAL, *args, f'tls://127.0.0.1:{receiver.port}', '--pin', self.pins['receiver'],
+                   '--client-key', f'@{self.base}/sender')
+
+    def test_what_is_too_large_is_not_begun(self):
+        receiver = self.receiver('--max-size', '64K')
+        done = self.to(receiver, 'upload', self.container)
+        self.assertEqual(done.returncode, 6)
+        self.assertIn(b'takes 65536 bytes of one file (its --max-size), and this one has %d' % len(self.bytes),
+                      done.stderr)
+        self.assertEqual(list(self.at.glob('*.partial')), [])
+        # What may be too large is warned of.
+        done = self.to(receiver, 'acquire', '-q', '-s', SMALL, '-o')
+        self.assertEqual(done.returncode, 6)
+        self.assertIn(b'takes 64.0 KiB of one file (its --max-size), and up to ', done.stderr)
+
     def test_any_sender(self):
         receiver = self.receiver(senders=())
         self.finish(self.sender(receiver.port, key=None))

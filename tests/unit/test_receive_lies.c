@@ -409,6 +409,32 @@ TEST(a_receiver_that_has_lost_something_is_the_end)
 	sender_deinit(&s);
 }
 
+TEST(what_is_too_large_is_not_begun)
+{
+	struct liar exact = { .n = 1, .answers = { WELCOME(0) } };
+	struct frame busy = { .type = FRAME_REFUSED,
+			      .refused = { .reason = REFUSED_BUSY, .text = "x" } };
+	struct liar perhaps = { .n = 3, .answers = { WELCOME(0), ACK(10), busy } };
+	struct err e = ERR_INIT;
+	struct sender s;
+
+	exact.answers[0].welcome.most = perhaps.answers[0].welcome.most = 10;
+	CHECK_OK(sender_init(&s, 11, NULL, STALL, &e), &e);
+	s.exactly = true;
+	assert_int_equal(tell_liar(&exact, &s, &e).end, REMOTE_NEVER);
+	CHECK_HAS(e.message, "takes 10 bytes of one file");
+	assert_int_equal(s.hashed, 0);
+	sender_deinit(&s);
+	CHECK_OK(sender_init(&s, 11, NULL, STALL, &e), &e);
+	assert_int_equal(tell_liar(&perhaps, &s, &e).end, REMOTE_AGAIN);
+	assert_int_equal(s.acknowledged, 10);
+	sender_deinit(&s);
+	CHECK_OK(sender_init(&s, 10, NULL, STALL, &e), &e);
+	s.exactly = true;
+	assert_int_equal(tell_liar(&perhaps, &s, &e).end, REMOTE_AGAIN);
+	sender_deinit(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -429,6 +455,7 @@ int main(void)
 		T(silence_ends_a_session),
 		T(a_receiver_that_lies_is_not_believed),
 		T(a_receiver_that_has_lost_something_is_the_end),
+		T(what_is_too_large_is_not_begun),
 	};
 
 	return cmocka_run_group_tests(tests, set_up_all, tear_down_all);
