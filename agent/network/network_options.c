@@ -17,7 +17,8 @@ static const struct option_def network_defs[] = {
 		   "that is a secret itself, such as a presigned URL"),
 	CLI_STRING(struct network_options, keys, 0, "keys", "@FILE|fd:N|-",
 		   "read the keys of an object store, as in ~/.aws/credentials; default: the "
-		   "variables AWS_ACCESS_KEY_ID and so on"),
+		   "variables AWS_ACCESS_KEY_ID and so on. AWS_REGION and AWS_ENDPOINT_URL count "
+		   "unless FILE has them"),
 	CLI_STRING(struct network_options, pin, 0, "pin", "sha256//BASE64",
 		   "trust the server that has this public key; several with ';' between them"),
 	CLI_STRING(struct network_options, ca, 0, "ca", "FILE",
@@ -170,31 +171,47 @@ static enum status environment_text(const char *const *names, char **ret, struct
 	return ST_OK;
 }
 
-static enum status keys_of_environment(struct remote_keys *ret, struct err *e)
+static void keys_of_environment(struct remote_keys *ret, struct err *e)
 {
-	static const char *const regions[] = { "AWS_REGION", "AWS_DEFAULT_REGION", NULL };
-	static const char *const urls[] = { "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", NULL };
-	enum status st;
-
 	secret_from_environment("AWS_ACCESS_KEY_ID", &ret->id, e);
 	secret_from_environment("AWS_SECRET_ACCESS_KEY", &ret->secret, e);
 	secret_from_environment("AWS_SESSION_TOKEN", &ret->token, e);
-	st = environment_text(regions, &ret->region, e);
-	return st ? st : environment_text(urls, &ret->endpoint, e);
 }
 
-static enum status read_keys(const char *from, struct remote_keys *ret, struct err *e)
+/* Where the store is, unless the file of keys says so: that has them as a rule, and no more. */
+static enum status place_of_environment(struct remote_keys *ret, struct err *e)
+{
+	static const char *const regions[] = { "AWS_REGION", "AWS_DEFAULT_REGION", NULL };
+	static const char *const urls[] = { "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", NULL };
+	enum status st = ST_OK;
+
+	if (!ret->region)
+		st = environment_text(regions, &ret->region, e);
+	if (!st && !ret->endpoint)
+		st = environment_text(urls, &ret->endpoint, e);
+	return st;
+}
+
+static enum status read_key_file(const char *from, struct remote_keys *ret, struct err *e)
 {
 	struct secret text = { 0 };
-	enum status st;
+	enum status st = secret_read(from, &text, e);
 
-	if (!from)
-		return keys_of_environment(ret, e);
-	st = secret_read(from, &text, e);
 	if (!st)
 		st = network_parse_keys(text.text, ret, e);
 	secret_wipe(&text);
 	return st ? err_add(e, st, "--keys") : ST_OK;
+}
+
+static enum status read_keys(const char *from, struct remote_keys *ret, struct err *e)
+{
+	enum status st = ST_OK;
+
+	if (from)
+		st = read_key_file(from, ret, e);
+	else
+		keys_of_environment(ret, e);
+	return st ? st : place_of_environment(ret, e);
 }
 
 /*
@@ -274,8 +291,10 @@ enum status network_set_address(struct network *n, const char *address, struct e
 	n->shown = shown;
 	free(n->state);
 	n->state = state;
-	if (!state || replace_secret(&n->address, address, strlen(address), e))
+	if (!state)
 		return err_nomem(e);
+	if (replace_secret(&n->address, address, strlen(address), e))
+		return err_add(e, ST_USAGE, "the address");
 	n->remote.address = n->address.text;
 	if (!n->given_state)
 		n->uploader.state_path = state;

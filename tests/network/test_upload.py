@@ -146,7 +146,15 @@ class Whole(Case):
         done = self.acquire(to='s3://evidence/4', env=self.environment(
             AWS_SESSION_TOKEN=SESSION, AWS_DEFAULT_REGION='eu-north-7'))
         self.assertEqual(done.returncode, 0, done.stderr)
-        for key in '1234':
+        # Where the store is may stand elsewhere than the keys; the file has the last word.
+        done = self.acquire('--keys', f'@{keys}', to='s3://evidence/5', env=dict(
+            none, AWS_REGION='x', AWS_ENDPOINT_URL='http://127.0.0.1:1'))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        keys.write_text(''.join(keys.read_text().splitlines(True)[:4]))
+        done = self.acquire('--keys', f'@{keys}', to='s3://evidence/6', env=dict(
+            none, AWS_REGION='eu-north-7', AWS_ENDPOINT_URL=f'http://127.0.0.1:{self.port}'))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for key in '123456':
             self.check_object(key, '1')
 
     def test_what_needs_encoding_is_encoded(self):
@@ -532,6 +540,11 @@ class Secrets(Case):
                 self.assertEqual(done.returncode, 2)
                 self.assertIn(b'--to @FILE', done.stderr)
                 self.assertNotIn(b'SeCrEt', done.stderr + done.stdout)
+
+    def test_an_address_that_is_too_long_is_said_to_be_so(self):
+        done = self.acquire(to='s3://evidence/' + 17000 * 'x')
+        self.assertEqual(done.returncode, 2)
+        self.assertIn('16384 bytes at most', self.last_line(done))
 
     def test_what_goes_to_files_only(self):
         (self.at / 'a.rsz').write_bytes(self.local['1'])
