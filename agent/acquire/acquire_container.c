@@ -387,16 +387,17 @@ static enum status read_all(struct acquisition *a, struct err *e)
 }
 
 /* Below "s3://BUCKET/FOLDER/", a name is chosen as it is where none was given. */
-static enum status name_remote(struct acquisition *a, struct err *e)
+static enum status name_remote(struct acquisition *a, const char *suffix, struct err *e)
 {
 	struct acquire_options unnamed = *a->o;
 	_cleanup_free_ char *name = NULL, *address = NULL;
 	const char *base = a->network->remote.address;
 	enum status st = ST_OK;
 
+	a->network->remote.encrypted = a->encrypted;
 	if (base[strlen(base) - 1] == '/') {
 		unnamed.output = NULL;
-		st = acquire_output_path(&unnamed, &a->source->info, ".rsz", &name, e);
+		st = acquire_output_path(&unnamed, &a->source->info, suffix, &name, e);
 		if (!st && asprintf(&address, "%s%s", base, name) < 0) {
 			address = NULL;
 			st = err_nomem(e);
@@ -412,6 +413,7 @@ static enum status name_remote(struct acquisition *a, struct err *e)
 
 static enum status acquire(struct acquisition *a, struct err *e)
 {
+	const char *suffix = a->encrypted ? ".rsz.age" : ".rsz";
 	enum status st = network_create(&a->o->network, a->o->output, &a->network, e);
 
 	if (!st)
@@ -426,9 +428,8 @@ static enum status acquire(struct acquisition *a, struct err *e)
 		a->inputs[0] = a->source->info.path;
 		a->still = file_mark_take(a->source->info.path, &a->mark);
 	}
-	st = a->network ? name_remote(a, e)
-			: acquire_output_path(a->o, &a->source->info,
-					      a->encrypted ? ".rsz.age" : ".rsz", &a->output, e);
+	st = a->network ? name_remote(a, suffix, e)
+			: acquire_output_path(a->o, &a->source->info, suffix, &a->output, e);
 	if (!st)
 		st = find_files(a, e);
 	if (!st)

@@ -30,6 +30,7 @@ struct remote_options {
 	const struct secret *identity;  /* tls: the sender's private key, PEM; NULL: none */
 	uint64_t expected;              /* bytes that may come at most; 0: not known */
 	bool exactly;                   /* so many do come */
+	bool encrypted;                 /* what comes is for recipients, as a file of age */
 	bool replace;                   /* what has the name already (--force) */
 };
 

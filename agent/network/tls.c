@@ -80,7 +80,8 @@ static enum status take_address(struct tls_remote *t, const char *address, struc
 		return err_set(e, ST_USAGE,
 			       "a receiver is tls://HOST:PORT or tls://HOST:PORT/NAME");
 	t->host = copy(host, colon - 1);
-	t->name = *name ? strdup(name) : host_output_path(".rsz");
+	t->name = *name ? strdup(name)
+			: host_output_path(t->options->encrypted ? ".rsz.age" : ".rsz");
 	t->remote.shown = copy(address, (size_t)(host - address) + len);
 	return t->host && t->name && t->remote.shown ? ST_OK : err_nomem(e);
 }

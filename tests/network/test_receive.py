@@ -27,6 +27,7 @@ from fault_proxy import FaultProxy  # noqa: E402
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
 SEND_FILE = os.path.abspath(sys.argv.pop(1))
+RECIPIENT = 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'
 CUTS = int(os.environ.get('RAMSEAL_TEST_CUTS', '12'))
 KILLS = int(os.environ.get('RAMSEAL_TEST_KILLS', '4'))
 SMALL = 'sim:desktop,ram=64M,allocated=20M,resident=10M,trimmed=5M,others=5M,processes=3,cache=2M'
@@ -386,11 +387,11 @@ class Acquire(Case):
         done = run(RAMSEAL, 'acquire', '-q', '-s', SMALL, '--level', 'store', '-t1', '-o', cls.whole)
         assert done.returncode == 0, done.stderr
 
-    def acquire(self, port):
+    def acquire(self, port, *more):
         ret = subprocess.Popen(
             [RAMSEAL, 'acquire', '-q', '-s', SMALL, '--level', 'store', '-t1',
              '-o', f'tls://127.0.0.1:{port}', '--pin', self.pins['receiver'],
-             '--client-key', f'@{self.base}/sender'], stderr=subprocess.PIPE, text=True)
+             '--client-key', f'@{self.base}/sender', *more], stderr=subprocess.PIPE, text=True)
         self.addCleanup(ret.communicate)
         self.addCleanup(ret.kill)
         return ret
@@ -400,6 +401,12 @@ class Acquire(Case):
         self.assertEqual(process.returncode, 0, err)
         self.arrived(bytes_=self.whole.read_bytes())
         self.assertEqual(self.log('complete')[0]['verified'], 'sealed')
+
+    def test_names_say_what_is_encrypted(self):
+        receiver = self.receiver()
+        for more, want in (((), r'\.rsz$'), (('--recipient', RECIPIENT), r'\.rsz\.age$')):
+            self.acquire(receiver.port, *more).communicate(timeout=300)
+            self.assertRegex(self.log('complete')[-1]['name'], want)
 
     def test_cuts(self):
         receiver = self.receiver()

@@ -26,6 +26,7 @@ import s3_server  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
+RECIPIENT = 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'
 CUTS = int(os.environ.get('RAMSEAL_TEST_CUTS', '12'))
 KILLS = int(os.environ.get('RAMSEAL_TEST_KILLS', '4'))
 OPENSSL = shutil.which('openssl')
@@ -125,6 +126,10 @@ class Whole(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         key, = self.objects
         self.assertRegex(key, r'^inbox/\S+-\d{8}T\d{6}Z\.rsz$')
+        done = self.acquire('--recipient', RECIPIENT, to='s3://evidence/encrypted/')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        key = max(self.objects, key=len)
+        self.assertRegex(key, r'^encrypted/\S+-\d{8}T\d{6}Z\.rsz\.age$')
 
     def test_keys_from_a_file_a_descriptor_and_the_environment(self):
         self.serve(token=SESSION, region='eu-north-7')
