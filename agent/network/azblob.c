@@ -447,8 +447,10 @@ static bool number_of(const struct azblob *b, const char *name, uint64_t *ret)
 		return false;
 	plain[n] = '\0';
 	*ret = strtoull(plain + AZBLOB_NUMBER_AT, NULL, 10);
+	if (*ret >= AZBLOB_BLOCKS_MAX)
+		return false;
 	azblob__block_id(b, *ret, again);
-	return *ret < AZBLOB_BLOCKS_MAX && !strcmp(name, again);
+	return !strcmp(name, again);
 }
 
 /* sizes: of each block that waits, 0: none does. */
