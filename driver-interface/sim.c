@@ -2,14 +2,15 @@
 /*
  * A machine that does not exist, behind the same interface as those that do: Windows on x64 with
  * page tables, processes, page files, and a memory manager that goes on while it is read. It lives
- * in virtual time, which passes when somebody reads and at no other time: the same seed and the
- * same reads are the same machine, anywhere. sim/spec.h has what can be set, sim/machine.h how it
- * works, sim/README.md what it is good for.
+ * in virtual time, which passes when somebody reads, or waits for its link, and at no other time:
+ * the same seed and the same reads are the same machine, anywhere. sim/spec.h has what can be set,
+ * sim/machine.h how it works, sim/README.md what it is good for.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
+#include "driver-interface/sim/link.h"
 #include "driver-interface/sim/machine.h"
 #include "driver-interface/source.h"
 
@@ -24,6 +25,7 @@ struct sim_drv {
 	bool ready;    /* it was opened */
 	uint64_t read; /* bytes so far */
 	_Atomic uint64_t clock; /* the machine's, for other threads */
+	struct sim_link link;   /* of whoever writes */
 };
 
 static void write_truth(struct sim_drv *s)
@@ -51,6 +53,7 @@ static void sim_close(struct drv *d)
 	if (s->truth)
 		fclose(s->truth);
 	sim__machine_deinit(&s->machine);
+	sim__link_deinit(&s->link);
 	pthread_mutex_destroy(&s->lock);
 	free(s->spec);
 	drv__deinit(d);
@@ -110,6 +113,8 @@ static enum status sim_fill(struct sim_drv *s, const char *path, struct err *e)
 	s->drv.info.note = "a simulated machine: times are virtual";
 	st = sim__machine_init(&s->machine, e);
 	s->clock = s->machine.now;
+	if (!st)
+		st = sim__link_init(&s->link, &s->machine.spec, e);
 	if (!st)
 		st = create_files(s, e);
 	return st ? st : add_memory(s, e);
@@ -202,6 +207,23 @@ static uint64_t sim_now(struct drv *d)
 	return ((struct sim_drv *)d)->clock;
 }
 
+static uint64_t sim_output(struct drv *d, uint64_t at, uint64_t bytes)
+{
+	return sim__link_take(&((struct sim_drv *)d)->link, at, bytes);
+}
+
+/* Nobody reads, and the machine goes on. */
+static void sim_pass(struct drv *d, uint64_t until)
+{
+	struct sim_drv *s = (struct sim_drv *)d;
+
+	pthread_mutex_lock(&s->lock);
+	if (until > s->machine.now)
+		sim__manager_run(&s->machine, until, 0);
+	s->clock = s->machine.now;
+	pthread_mutex_unlock(&s->lock);
+}
+
 const struct drv_ops sim_ops = {
 	.name = "sim",
 	.summary = "a simulated machine, as sim:PRESET[,KEY=VALUE...] or sim:FILE; presets: "
@@ -216,5 +238,7 @@ const struct drv_ops sim_ops = {
 	.now = sim_now,
 	.page_file = sim_page_file,
 	.read_page_file = sim_read_page_file,
+	.output = sim_output,
+	.pass = sim_pass,
 	.close = sim_close,
 };

@@ -56,6 +56,7 @@ struct stream_plan acquire__stream_plan(const struct acquisition *a, unsigned th
 					enum progress_mode progress)
 {
 	return (struct stream_plan){
+		.paced = a->source && a->source->ops->output ? a->source : NULL,
 		.sealer = a->sealer,
 		.level = a->o->level.level,
 		.level_auto = a->o->level.automatic,

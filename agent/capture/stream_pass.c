@@ -16,7 +16,8 @@ struct stream_item {
 	struct rsz_extent extents[STREAM_EXTENTS];
 	struct page_status pages[STREAM_SKIP / PAGE_SIZE];
 	void *memory;
-	uint8_t *data; /* STREAM_CHUNK bytes in it, on a page, as unbuffered devices want them */
+	uint8_t *data;  /* STREAM_CHUNK bytes in it, on a page, as unbuffered devices want them */
+	uint64_t taken; /* by when a simulated link had room for what it held before; 0: at once */
 };
 
 struct stream_pass {
@@ -27,8 +28,31 @@ struct stream_pass {
 	struct stream_item *items[PIPELINE_WORKERS_MAX + 2];
 	struct governor governor;
 	struct progress progress;
-	uint64_t done; /* bytes drained */
+	uint64_t done;  /* bytes drained */
+	uint64_t taken; /* stream_item.taken of the last one that was drained */
 };
+
+/*
+ * On a real machine whoever fills waits until an item has been drained, and whoever drains until
+ * the link has room. A simulated link takes no real time, so its machine's clock catches up here:
+ * at the same reads, however fast the threads are.
+ */
+static void catch_up(const struct stream_plan *plan, uint64_t taken)
+{
+	if (taken)
+		plan->paced->ops->pass(plan->paced, taken);
+}
+
+/* After its last extent was read, and behind all that was drained before. */
+static void note_output(struct stream_pass *p, struct stream_item *it)
+{
+	struct drv *d = p->plan->paced;
+
+	if (!d)
+		return;
+	it->taken = d->ops->output(d, it->chunk.end, it->frame.header_length + it->frame.stored);
+	p->taken = it->taken;
+}
 
 static enum status stream_item_fill(void *arg, void *item, struct err *e)
 {
@@ -37,6 +61,7 @@ static enum status stream_item_fill(void *arg, void *item, struct err *e)
 	struct rsz_chunk *c = &it->chunk;
 	enum status st;
 
+	catch_up(p->plan, it->taken);
 	it->piece = (struct stream_piece){
 		.extents = it->extents,
 		.pages = it->pages,
@@ -89,6 +114,7 @@ static enum status drain(void *arg, void *item, struct err *e)
 	governor_wrote(&p->governor, now - begin, now);
 	if (st)
 		return st;
+	note_output(p, it);
 	tally_chunk(&r->tally, &it->chunk);
 	if (!r->start)
 		r->start = it->chunk.start;
@@ -196,6 +222,7 @@ enum status stream_pass(const struct stream_plan *plan, struct stream_result *re
 				       (void *const *)p.items, pipeline_items(p.threads), p.threads,
 				       e);
 		progress_finish(&p.progress);
+		catch_up(plan, p.taken);
 		ret->level = governor_level(&p.governor);
 		ret->level_moves = p.governor.changes;
 		if (plan->reading && !was_left && drv_is_abandoned(plan->reading->source))

@@ -51,6 +51,8 @@ struct stream_plan {
 	struct stream_feed *feed;
 	/* Watches over the source that the feed reads; NULL: it reads none. */
 	const struct reading *reading;
+	/* Whose clock goes on while its link is busy (drv_ops.output); NULL: time is real. */
+	struct drv *paced;
 	struct sealer *sealer;
 	uint32_t stream;
 	int level;       /* zstd's, or RSZ_LEVEL_STORE; the first one, if it may move */

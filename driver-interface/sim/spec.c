@@ -46,6 +46,8 @@ static const struct sim_spec presets[] = {
 		.trimmed = 188 * SIM_MIB,
 		.others = 180 * SIM_MIB,
 		.pagefile0 = 2 * SIM_GIB,
+		.spool = 64 * SIM_MIB,
+		.piece = 8 * SIM_MIB,
 		.low_tables = 1,
 	},
 	{
@@ -75,6 +77,8 @@ static const struct sim_spec presets[] = {
 		.trimmed = 6 * SIM_GIB,
 		.others = 5 * SIM_GIB,
 		.pagefile0 = 6 * SIM_GIB,
+		.spool = 64 * SIM_MIB,
+		.piece = 8 * SIM_MIB,
 		.pagefile1 = 4 * SIM_GIB,
 	},
 	{
@@ -104,6 +108,8 @@ static const struct sim_spec presets[] = {
 		.trimmed = 300 * SIM_MIB,
 		.others = 380 * SIM_MIB,
 		.pagefile0 = 512 * SIM_MIB,
+		.spool = 64 * SIM_MIB,
+		.piece = 8 * SIM_MIB,
 		.pagefile1 = 256 * SIM_MIB,
 	},
 };

@@ -52,7 +52,11 @@
 	X(race, 0, 512,                                                                            \
 	  "frames that go to another page, each time that a page table which names them is read")  \
 	X(low_tables, 0, 1, "1: page tables lie in the first 16 MiB as long as there is room")     \
-	X(live_files, 0, 1, "1: its page files can be copied while it runs")
+	X(live_files, 0, 1, "1: its page files can be copied while it runs")                       \
+	X(link, 0, UINT64_C(1) << 44,                                                              \
+	  "bytes a second at which what is acquired goes out; 0: nothing waits for that")          \
+	X(spool, 0, 64 * SIM_GIB, "what waits for the link at most, at least two pieces")          \
+	X(piece, 2 * SIM_MIB, SIM_GIB, "what the link sends at once")
 
 /* And texts, which change nothing of the machine. */
 #define SIM_TEXT_MAP(X)                                                                            \

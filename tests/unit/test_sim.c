@@ -243,6 +243,48 @@ TEST(reads_cost_bandwidth_and_latency)
 	drv_close(d);
 }
 
+#define SECOND UINT64_C(1000000000)
+
+/* A piece is gone, and its room free, so long after all of it came; what is not complete waits. */
+TEST(a_link_takes_what_its_spool_has_room_for)
+{
+	const uint64_t at[] = { 0, 0, 0, 0, 2, 2, 4, 4 };
+
+	open_sim(SMALL_7 ",link=1M,piece=2M,spool=4M");
+	for (size_t i = 0; i < ARRAY_SIZE(at); i++)
+		assert_int_equal(d->ops->output(d, 0, MIB), at[i] * SECOND);
+	/* All that came has gone by 8 s: from then on it is the next that counts. */
+	assert_int_equal(d->ops->output(d, 100 * SECOND, MIB), 100 * SECOND);
+	assert_int_equal(d->ops->output(d, 100 * SECOND, 3 * MIB), 100 * SECOND);
+	assert_int_equal(d->ops->output(d, 100 * SECOND, 1), 102 * SECOND);
+	drv_close(d);
+}
+
+TEST(without_a_link_nothing_waits)
+{
+	open_sim(SMALL_7);
+	for (unsigned i = 0; i < 1000; i++)
+		assert_int_equal(d->ops->output(d, i, MIB), 0);
+	drv_close(d);
+}
+
+/* The machine goes on while it is not read, and its time never goes back. */
+TEST(time_passes_without_reads)
+{
+	uint8_t page[PAGE_SIZE];
+	uint64_t begin;
+
+	open_sim(SMALL_7 ",latency=0,bandwidth=4096000");
+	begin = d->ops->now(d);
+	d->ops->pass(d, begin + 3 * SECOND);
+	assert_int_equal(d->ops->now(d), begin + 3 * SECOND);
+	d->ops->pass(d, begin);
+	assert_int_equal(d->ops->now(d), begin + 3 * SECOND);
+	read_at(MIB, page, 1);
+	assert_int_equal(d->ops->now(d), begin + 3 * SECOND + 1000000);
+	drv_close(d);
+}
+
 /*
  * What is there
  */
@@ -583,6 +625,9 @@ int main(void)
 		cmocka_unit_test(same_seed_and_same_reads_are_the_same_memory),
 		cmocka_unit_test(another_seed_is_another_machine),
 		cmocka_unit_test(reads_cost_bandwidth_and_latency),
+		cmocka_unit_test(a_link_takes_what_its_spool_has_room_for),
+		cmocka_unit_test(without_a_link_nothing_waits),
+		cmocka_unit_test(time_passes_without_reads),
 		cmocka_unit_test(discovery_finds_every_process),
 		cmocka_unit_test(processes_come_and_go_and_the_list_stays_whole),
 		cmocka_unit_test(every_state_occurs_and_leads_to_its_page_on_7),
