@@ -5,7 +5,8 @@ What is run: a cell for each combination of machine, order, page-file timing, pr
 The whole product would take a day. Every order meets every timing at the pressure of the preset; the
 other pressures are tried with page files behind the memory, where most tools have them, and with the
 defaults. On the largest machine and in the guest the timings are tried with the two orders that matter
-most. In the guest the defaults are also paired with `linear`: both in the same boot, in turns.
+most. In the guest the defaults are also paired with `linear`: both in the same boot, in turns. The same
+two are tried on simulated machines whose output goes out by a link.
 
 What says most is run first, and what has been run of each cell is much the same at any time: an
 experiment that is interrupted has lost its end, and not a part of it.
@@ -48,8 +49,25 @@ TINY = ('desktop,ram=64M,allocated=8M,resident=4M,trimmed=2M,others=4M,processes
 
 PRESETS = {'cohen2015': 'cohen2015', 'desktop': 'desktop', 'server16g': 'server16g', 'small': SMALL}
 PAIRS = ('pairs-fast', 'pairs-slow')  # the guest, by the speed of its disk
-MACHINES = ('cohen2015', 'desktop', 'server16g', 'guest', *PAIRS)
-PARTS = ('sim', 'guest', 'pairs')
+
+# Bytes a second of the link that the container goes out by; 0: nothing waits.
+LINKS = {'no link': 0, '1 Gbit/s': 125_000_000, '100 Mbit/s': 12_500_000, '10 Mbit/s': 1_250_000}
+
+
+def link_machine(preset, link):
+    return f'link-{preset}-{link.replace(" ", "-").replace("/", "-")}'
+
+
+# {name: (preset, link)}. Their pages compress to a fortieth, which no memory does: so they are stored.
+LINKED = {link_machine(preset, link): (preset, link) for preset in ('cohen2015', 'desktop')
+          for link in LINKS}
+SMALL_LINKED = {'link-small': ('small', 'slow')}  # for --quick, with a spool that fits it
+SLOW = 'link=8M,spool=16M'
+LINK_OPTIONS = ['--level', 'store']
+
+MACHINES = ('cohen2015', 'desktop', 'server16g', 'guest', *PAIRS, *LINKED)
+PARTS = ('sim', 'guest', 'pairs', 'link')
+PREFIXED = ('pairs', 'link')  # parts that their machines' names begin with
 
 # 20 pairs: so many of each pressure and disk.
 PAIRS_OF = {'low': 3, 'normal': 4, 'high': 3}
@@ -58,16 +76,31 @@ PAIRS_IN_A_ROW = 2  # as long as a boot serves
 # Seconds that a run takes on an idle core, with what is done with its container, until some have been
 # timed.
 SECONDS = {'cohen2015': 9, 'desktop': 8, 'server16g': 110, 'small': 2, 'guest': 40,
-           'pairs-fast': 40, 'pairs-slow': 60}
+           'pairs-fast': 40, 'pairs-slow': 60, **dict.fromkeys(LINKED, 30), 'link-small': 3}
 
 
 def part_of(machine):
-    return 'pairs' if machine in PAIRS else 'guest' if machine == 'guest' else 'sim'
+    for part in PREFIXED:
+        if machine.startswith(f'{part}-'):
+            return part
+    return 'guest' if machine == 'guest' else 'sim'
+
+
+def is_simulated(cell):
+    return cell.part in ('sim', 'link')
+
+
+def options_of(cell):
+    """Of acquire, beside the order and the timing."""
+    return ['-t', '1', *(LINK_OPTIONS if cell.part == 'link' else ())]
 
 
 def spec_of(cell):
+    preset, link = {**LINKED, **SMALL_LINKED}.get(cell.machine, (cell.machine, None))
     more = f',{PRESSURES[cell.pressure]}' if PRESSURES[cell.pressure] else ''
-    return f'{PRESETS[cell.machine]}{more},live_files=1,seed={cell.seed}'
+    if link:
+        more += f',{SLOW}' if link == 'slow' else f',link={LINKS[link]}'
+    return f'{PRESETS[preset]}{more},live_files=1,seed={cell.seed}'
 
 
 def timings(ramseal):
@@ -151,6 +184,10 @@ def _pairs(machine, runs):
     return found
 
 
+def _linked(machine, seeds):
+    return _cells(machine, PAIR, DEFAULT_PRESSURE, range(1, seeds + 1))
+
+
 def _together(groups):
     """Pairs of all disks and pressures, a few of each at a time."""
     return sorted((cell for group in groups for cell in group),
@@ -161,7 +198,8 @@ def plan(machines, ways, seeds, runs):
     """In the order in which they are to be run: first what the defaults and `linear` have."""
     simulated = _in_turns(_simulated(m, ways, seeds) for m in machines if part_of(m) == 'sim')
     simulated.sort(key=lambda c: ((c.order, c.pagefile) not in PAIR, c.machine == 'server16g'))
-    return [*simulated, *_together(_pairs(m, runs) for m in machines if m in PAIRS),
+    return [*simulated, *_in_turns(_linked(m, seeds) for m in machines if part_of(m) == 'link'),
+            *_together(_pairs(m, runs) for m in machines if m in PAIRS),
             *(_guest(ways, runs) if 'guest' in machines else ())]
 
 
@@ -172,7 +210,7 @@ def pair_of(cell):
 
 def is_shown(cell):
     """Whose container is kept for the comparison: one run of each order."""
-    return (cell.part != 'pairs' and cell.pagefile == DEFAULT_TIMING and
+    return (cell.part not in PREFIXED and cell.pagefile == DEFAULT_TIMING and
             cell.pressure == DEFAULT_PRESSURE and cell.seed == 1)
 
 
@@ -182,5 +220,5 @@ def estimate(cells, jobs, taken):
     for cell in cells:
         runs, seconds = found.get(cell.machine, (0, 0))
         found[cell.machine] = (runs + 1, seconds + taken.get(cell.machine, SECONDS[cell.machine]) /
-                               (jobs if cell.part == 'sim' else 1))
+                               (jobs if is_simulated(cell) else 1))
     return found

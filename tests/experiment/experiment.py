@@ -8,8 +8,8 @@ machines and in a real kernel, each run judged by what is true.
                   [--write-results]
 
 BUILD is a build folder, OUT gets runs.csv, compare*.html, figures and RESULTS.md's tables. What
-runs.csv has already of the same program is not run again. --only: sim, guest, pairs, or sim:PRESET,
-pairs:fast, pairs:slow. Two that run at the same time with the same OUT, one with `--only sim` and the
+runs.csv has already of the same program is not run again. --only: sim, link, guest, pairs, or
+sim:PRESET, pairs:fast, pairs:slow. Two that run at the same time with the same OUT, one with `--only sim` and the
 other with `--only guest --only pairs`, share what there is to do.
 """
 
@@ -80,9 +80,9 @@ class Experiment:
         options = ['--order', cell.order, '--pagefile', cell.pagefile]
         begun = time.monotonic()
         try:
-            if cell.part == 'sim':
-                row = measure.simulated_run(cells.spec_of(cell), options + ['-t', '1'], container,
-                                            account)
+            if cells.is_simulated(cell):
+                row = measure.simulated_run(cells.spec_of(cell), options + cells.options_of(cell),
+                                            container, account)
             else:
                 row = self.guests.run(cell, options, container)
             if row['safe_but_wrong']:
@@ -124,7 +124,7 @@ class Experiment:
             self.say(f'{len(wanted) - len(todo)} of {len(wanted)} runs are in runs.csv already')
         with ThreadPoolExecutor(self.jobs) as pool:
             try:
-                for _ in pool.map(self.run, [[c] for c in todo if c.part == 'sim']):
+                for _ in pool.map(self.run, [[c] for c in todo if cells.is_simulated(c)]):
                     pass
             except BaseException:  # Ctrl-C: what has begun ends, and nothing more is begun
                 pool.shutdown(cancel_futures=True)
@@ -177,7 +177,7 @@ def chosen(only):
     found = []
     for part in only:
         kind, _, name = part.partition(':')
-        of_kind = {m.removeprefix('pairs-'): m for m in cells.MACHINES if cells.part_of(m) == kind}
+        of_kind = {m.removeprefix(f'{kind}-'): m for m in cells.MACHINES if cells.part_of(m) == kind}
         if not of_kind or (name and name not in of_kind):
             sys.exit(f'--only takes one of {", ".join(cells.PARTS)}, or sim:cohen2015 and the like, not '
                      f'{part}')
@@ -241,6 +241,20 @@ def check_windows(rows):
           f'guided: {medians("guided")} ns, linear: {medians("linear")} ns')
 
 
+def check_link(rows):
+    """What does not fit into the spool has to wait, and the windows of `guided` do not grow."""
+    def of(machine, order):
+        return [r for r in rows if r['machine'] == machine and r['order'] == order]
+
+    for order, timing in cells.PAIR:
+        alone, linked = (of(m, order) for m in ('small', 'link-small'))
+        check(min(r['wall_ns'] for r in linked) > 3 * max(r['wall_ns'] for r in alone),
+              f'{order}: nothing waits for the link')
+    check(10 * max(r['frame_median_ns'] for r in of('link-small', 'guided')) <
+          min(r['frame_median_ns'] for r in of('link-small', 'linear')), 'windows with a link')
+    check('| 2 |' in results.links(rows), results.links(rows))
+
+
 def check_pairs(rows):
     """Of the guest's runs only those of one boot are compared."""
     def side(machine, way, wrong, boot):
@@ -266,7 +280,7 @@ def check_determinism(experiment, wanted):
 
 
 def quick(experiment, pairs):
-    wanted = cells.plan(['small'], pairs, 2, 0)
+    wanted = cells.plan(['small', 'link-small'], pairs, 2, 0)
     check({order for order, _ in pairs} == set(cells.ORDERS), f'orders are missing: {pairs}')
     check({'before', 'after', 'concurrent'} <= {timing for _, timing in pairs},
           f'timings are missing: {pairs}')
@@ -274,7 +288,8 @@ def quick(experiment, pairs):
     rows = runs.read(experiment.runs.path)
     check_rows(rows, wanted)
     check_truth(rows)
-    check_windows(rows)
+    check_windows([r for r in rows if r['part'] == 'sim'])
+    check_link(rows)
     check_pairs(rows)
     check_determinism(experiment, wanted)
     experiment.report()

@@ -8,8 +8,8 @@ import re
 import shutil
 from statistics import median
 
-from cells import (BEST, DEFAULT_PRESSURE, DEFAULT_TIMING, DEFAULTS, MACHINES, ORDERS, PAIR, PAIRS,
-                   PRESSURES, WAYS)
+from cells import (BEST, DEFAULT_PRESSURE, DEFAULT_TIMING, DEFAULTS, LINKED, MACHINES, ORDERS, PAIR,
+                   PAIRS, PRESSURES, SMALL_LINKED, WAYS)
 from runs import STATES
 
 NO_VALUE = '-'
@@ -74,8 +74,11 @@ def timings(rows, machine):
 
 
 def machines(rows):
-    """Those that have runs; a guest in which only pairs were run is no machine of its own."""
-    found = set(column(rows, 'machine')).difference(PAIRS)
+    """
+    Those that have runs; a guest in which only pairs were run is no machine of its own, nor is one
+    with a link.
+    """
+    found = set(column(rows, 'machine')).difference(PAIRS, LINKED)
     return [m for m in (*MACHINES, 'small') if m in found]
 
 
@@ -317,6 +320,27 @@ def each_pair(rows):
                   'wall time: `linear`', 'the defaults'), lines)
 
 
+# --- links ---
+
+def links(rows):
+    lines = []
+    for machine, (preset, link) in {**LINKED, **SMALL_LINKED}.items():
+        for order, when in PAIR:
+            r = select(rows, machine=machine, order=order, pagefile=when)
+            if not r:
+                continue
+            lines.append((
+                preset, link, f'`{way_name(order, when)}`', str(len(r)),
+                *(spread(column(r, f'frame_{n}_ns'), duration) for n in ('median', 'p95', 'max')),
+                *(spread(column(r, f'slot_{n}_ns'), duration) for n in ('median', 'p95', 'max')),
+                spread(share(r, 'at_risk', 'mappings'), percent),
+                spread(column(r, 'truly_wrong'), count), spread(column(r, 'read_wrong'), count),
+                spread(column(r, 'wall_ns'), duration)))
+    return table(('machine', 'link', 'order', 'runs', 'median window', '95 %', 'maximum',
+                  'median window to the slot', '95 %', 'maximum', 'at risk', 'wrong in a flat image',
+                  'wrong through `read`', 'wall time'), lines)
+
+
 # --- what the advice goes by ---
 
 BOUNDS = (0, 0.1, 0.5, 1, 2, 5, 10, 20, 50, 100)  # percent at risk
@@ -392,7 +416,7 @@ def made(rows):
 
 
 TABLES = {'made': made, 'orders': orders, 'wrong': wrong, 'timing': timing, 'risk': risk,
-          'pressure': pressure, 'pairs': pairs, 'each-pair': each_pair, 'goal': goal, 'paper': paper,
+          'pressure': pressure, 'links': links, 'pairs': pairs, 'each-pair': each_pair, 'goal': goal, 'paper': paper,
           'usable': usable, 'again': again, 'cost': cost}
 OF_MACHINE = ('orders', 'wrong', 'timing')
 
