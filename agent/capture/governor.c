@@ -46,7 +46,7 @@ void governor_compressed(struct governor *g, uint64_t ns)
 	atomic_fetch_add_explicit(&g->compress_ns, ns, memory_order_relaxed);
 }
 
-void governor_wrote(struct governor *g, uint64_t ns, uint64_t now)
+void governor_wrote(struct governor *g, uint64_t ns, double backlog, uint64_t now)
 {
 	const uint64_t length = now - g->begin_ns;
 	struct governor_load load;
@@ -56,7 +56,7 @@ void governor_wrote(struct governor *g, uint64_t ns, uint64_t now)
 	if (g->fixed || length < GOVERNOR_WINDOW_NS)
 		return;
 	load.compress = (double)atomic_exchange(&g->compress_ns, 0) / (double)length / g->workers;
-	load.write = (double)g->write_ns / (double)length;
+	load.write = MAX((double)g->write_ns / (double)length, backlog);
 	level = governor_level(g);
 	next = governor_next(level, load);
 	if (next != level) {

@@ -4,6 +4,11 @@
  * side; the slowest of them sets the pace. Where that is the output, better compression makes less
  * of it; where it is the compressor, a lower level lets the source run. A source that sets the pace
  * itself is left alone: more compression would only take the machine's CPUs.
+ *
+ * Behind a spool, writes take no time until it is full, and then as long as a piece of it takes to
+ * be sent: what waits in it says earlier, and more steadily, what the link is like.
+ *
+ * All of it in real time, which is what compressing and sending take of a simulated machine, too.
  */
 #ifndef RAMSEAL_AGENT_CAPTURE_GOVERNOR_H
 #define RAMSEAL_AGENT_CAPTURE_GOVERNOR_H
@@ -18,7 +23,7 @@
 /* What a window looked like: the shares of its time in which each stage was at work, 0 to 1. */
 struct governor_load {
 	double compress; /* of all workers, on average */
-	double write;
+	double write;    /* or of the spool what is full, if that is more */
 };
 
 /* The next level after one window at `level`. */
@@ -40,8 +45,11 @@ void governor_init(struct governor *g, int level, bool fixed, unsigned workers, 
 /* From any worker: so much time went into compressing one chunk. */
 void governor_compressed(struct governor *g, uint64_t ns);
 
-/* From the one thread that writes, after each chunk; ends the window when it is due. */
-void governor_wrote(struct governor *g, uint64_t ns, uint64_t now);
+/*
+ * From the one thread that writes, after each chunk; ends the window when it is due. `backlog`:
+ * how full a spool behind the write is, 0 to 1; 0: there is none.
+ */
+void governor_wrote(struct governor *g, uint64_t ns, double backlog, uint64_t now);
 
 static inline int governor_level(struct governor *g)
 {

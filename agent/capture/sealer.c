@@ -168,6 +168,11 @@ uint64_t sealer_size(const struct sealer *s)
 	return rsz_writer_whole(s->writer);
 }
 
+double sealer_backlog(const struct sealer *s)
+{
+	return output_backlog(s->out);
+}
+
 /*
  * One record may have been written with the room that is kept for the end, and none after it.
  * Before the next one this is asked, too: of two passes only one has been told.

@@ -37,6 +37,9 @@ uint64_t sealer_begin_mono(const struct sealer *s);
 /* Bytes of whole records so far, as they are before an output encrypts them. */
 uint64_t sealer_size(const struct sealer *s);
 
+/* output_backlog() of where it goes. */
+double sealer_backlog(const struct sealer *s);
+
 /* `meta` is consumed; NULL is fine. */
 enum status sealer_stream(struct sealer *s, enum rsz_kind kind, const char *name, json_t *meta,
 			  uint32_t *ret, struct err *e);

@@ -93,12 +93,12 @@ static enum status work(void *arg, unsigned worker, void *item, struct err *e)
 {
 	struct stream_pass *p = arg;
 	struct stream_item *it = item;
-	const uint64_t begin = clock_mono_ns();
+	const uint64_t begin = clock__mono_ns();
 	enum status st;
 
 	rsz_encoder_set_level(p->encoders[worker], governor_level(&p->governor));
 	st = rsz_encode(p->encoders[worker], &it->chunk, &it->frame, e);
-	governor_compressed(&p->governor, clock_mono_ns() - begin);
+	governor_compressed(&p->governor, clock__mono_ns() - begin);
 	return st;
 }
 
@@ -107,11 +107,11 @@ static enum status drain(void *arg, void *item, struct err *e)
 	struct stream_pass *p = arg;
 	struct stream_item *it = item;
 	struct stream_result *r = it->piece.result;
-	const uint64_t begin = clock_mono_ns();
+	const uint64_t begin = clock__mono_ns();
 	enum status st = sealer_put(p->plan->sealer, &it->frame, e);
-	const uint64_t now = clock_mono_ns();
+	const uint64_t now = clock__mono_ns();
 
-	governor_wrote(&p->governor, now - begin, now);
+	governor_wrote(&p->governor, now - begin, sealer_backlog(p->plan->sealer), now);
 	if (st)
 		return st;
 	note_output(p, it);
@@ -216,7 +216,7 @@ enum status stream_pass(const struct stream_plan *plan, struct stream_result *re
 
 	if (!st) {
 		governor_init(&p.governor, plan->level, !plan->level_auto, p.threads,
-			      clock_mono_ns());
+			      clock__mono_ns());
 		progress_init(&p.progress, plan->progress, plan->label, plan->total);
 		st = pipeline_run_with(&pass_ops, reading_filler(plan->reading), &p,
 				       (void *const *)p.items, pipeline_items(p.threads), p.threads,

@@ -278,6 +278,15 @@ void uploader_stats(struct uploader *u, struct uploader_stats *ret)
 	pthread_mutex_unlock(&u->lock);
 }
 
+double uploader_backlog(struct uploader *u)
+{
+	const uint64_t begin = spool_begin(u->spool); /* first: it does not overtake the end */
+	const uint64_t waiting = spool_end(u->spool) - begin;
+	const uint64_t most = spool_memory(u->spool) - u->remote->piece_size;
+
+	return waiting < most ? (double)waiting / (double)most : 1;
+}
+
 enum uploader_end uploader_end(struct uploader *u)
 {
 	return u->end;

@@ -92,6 +92,11 @@ enum status uploader_finish(struct uploader *u, bool sealed, struct err *e);
 void uploader_abandon(struct uploader *u);
 
 void uploader_stats(struct uploader *u, struct uploader_stats *ret);
+/*
+ * How much of the spool in memory the link is behind, from 0 to 1. At 1, or nearly, the next write
+ * waits, or goes to disk. The one piece that always waits to be complete does not count.
+ */
+double uploader_backlog(struct uploader *u);
 /* After one of these two. */
 enum uploader_end uploader_end(struct uploader *u);
 const char *uploader_state_path(const struct uploader *u); /* NULL: there is no such file */

@@ -171,6 +171,12 @@ bool output_room(const struct output *o, uint64_t *ret)
 	return o->ops->room && o->ops->room(o, ret);
 }
 
+double output_backlog(const struct output *o)
+{
+	o = ASK(o, backlog);
+	return o->ops->backlog ? o->ops->backlog(o) : 0;
+}
+
 enum status output_check(const struct output *o, struct err *e)
 {
 	o = ASK(o, check);

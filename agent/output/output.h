@@ -116,6 +116,12 @@ enum status output_check(const struct output *o, struct err *e);
 /* What can still be written, in bytes, if that is known. */
 bool output_room(const struct output *o, uint64_t *ret);
 
+/*
+ * From 0 to 1: how far the end of the way is behind, if writes return before it. 0 of what has no
+ * such buffer: there the time that a write takes says it.
+ */
+double output_backlog(const struct output *o);
+
 /* A regular file, or one that becomes one. */
 bool output_is_file(const struct output *o);
 /* A disk: what was on it before follows what is written. */

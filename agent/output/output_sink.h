@@ -55,6 +55,12 @@ struct output_ops {
 	bool (*room)(const struct output *o, uint64_t *ret);
 
 	/*
+	 * What the other end is behind, of what can wait for it in here: from 0 to 1. NULL: nothing
+	 * can, and a slow output is known by the time that writes take.
+	 */
+	double (*backlog)(const struct output *o);
+
+	/*
 	 * The ways out. commit: all of it is where it belongs, durable, under its name. keep: it is
 	 * durable, but does not look complete. discard: nothing of it is left. One that changes the
 	 * bytes ends its own part first, and then calls the same of the one below.

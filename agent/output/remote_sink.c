@@ -27,6 +27,11 @@ static enum status remote_write(struct output *o, const void *p, size_t len, str
 	return uploader_write(uploader_of(o), p, len, e);
 }
 
+static double remote_backlog(const struct output *o)
+{
+	return uploader_backlog(uploader_of(o));
+}
+
 static enum status remote_commit(struct output *o, struct err *e)
 {
 	return uploader_finish(uploader_of(o), true, e);
@@ -140,6 +145,7 @@ const struct output_ops remote_sink = {
 	.name = "remote",
 	.open = remote_sink_open,
 	.write = remote_write,
+	.backlog = remote_backlog,
 	.commit = remote_commit,
 	.keep = remote_keep,
 	.discard = remote_discard,

@@ -339,6 +339,42 @@ TEST(a_dead_link_is_given_up_and_memory_stays_bounded)
 	end(u, f);
 }
 
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+
+static struct fake_answer wait_until_let_go(struct fake *f, const struct remote_piece *p)
+{
+	(void)f;
+	(void)p;
+	pthread_mutex_lock(&held);
+	pthread_mutex_unlock(&held);
+	return (struct fake_answer){ .is = FAKE_TAKES };
+}
+
+/* Of the four pieces that there is memory for, one is always being filled or sent. */
+TEST(how_far_the_link_is_behind_is_known_before_a_write_waits)
+{
+	const double want[] = { 1 / 3.0, 2 / 3.0, 1, 1 };
+	struct fake *f = fake_create(false, PIECE);
+	struct uploader *u;
+	struct uploader_stats s;
+	struct err e = ERR_INIT;
+
+	f->answer = wait_until_let_go;
+	u = start_with(f, (struct uploader_options){ .spool = 4 * PIECE });
+	assert_true(uploader_backlog(u) == 0);
+	pthread_mutex_lock(&held);
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
+		CHECK_OK(uploader_write(u, content, PIECE, &e), &e);
+		assert_true(uploader_backlog(u) == want[i]);
+	}
+	pthread_mutex_unlock(&held);
+	CHECK_OK(uploader_finish(u, true, &e), &e);
+	assert_true(uploader_backlog(u) == 0);
+	uploader_stats(u, &s);
+	assert_int_equal(s.waits, 0);
+	end(u, f);
+}
+
 static struct fake_answer busy_once(struct fake *f, const struct remote_piece *p)
 {
 	if (f->puts != 3)
@@ -777,6 +813,7 @@ int main(void)
 		WITH_FOLDER(an_acknowledgement_of_what_was_not_sent_is_not_believed),
 		WITH_FOLDER(a_stream_that_lost_what_it_acknowledged_is_not_gone_on_with),
 		WITH_FOLDER(a_dead_link_is_given_up_and_memory_stays_bounded),
+		WITH_FOLDER(how_far_the_link_is_behind_is_known_before_a_write_waits),
 		WITH_FOLDER(as_long_as_the_other_end_says_is_waited),
 		WITH_FOLDER(those_who_were_cut_off_at_once_do_not_come_back_at_once),
 		WITH_FOLDER(a_finish_that_breaks_is_asked_again),
