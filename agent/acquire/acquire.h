@@ -78,6 +78,13 @@ enum status acquire_output_path(const struct acquire_options *o, const struct dr
 				const char *suffix, char **ret, struct err *e);
 
 /*
+ * Below "s3://BUCKET/FOLDER/", a name is chosen as it is where none was given. `info` NULL: there
+ * is no source yet.
+ */
+enum status acquire_name_remote(const struct acquire_options *o, const struct drv_info *info,
+				const char *suffix, struct network *n, struct err *e);
+
+/*
  * ST_UNREADABLE of a source that fills what it cannot read with zeros: it may have, and nobody can
  * tell.
  */

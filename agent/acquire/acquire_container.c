@@ -387,25 +387,11 @@ static enum status read_all(struct acquisition *a, struct err *e)
 	return st ? st : changes_end(&a->changes, a->source, e);
 }
 
-/* Below "s3://BUCKET/FOLDER/", a name is chosen as it is where none was given. */
 static enum status name_remote(struct acquisition *a, const char *suffix, struct err *e)
 {
-	struct acquire_options unnamed = *a->o;
-	_cleanup_free_ char *name = NULL, *address = NULL;
-	const char *base = a->network->remote.address;
-	enum status st = ST_OK;
+	enum status st = acquire_name_remote(a->o, &a->source->info, suffix, a->network, e);
 
 	a->network->remote.encrypted = a->encrypted;
-	if (base[strlen(base) - 1] == '/') {
-		unnamed.output = NULL;
-		st = acquire_output_path(&unnamed, &a->source->info, suffix, &name, e);
-		if (!st && asprintf(&address, "%s%s", base, name) < 0) {
-			address = NULL;
-			st = err_nomem(e);
-		}
-		if (!st)
-			st = network_set_address(a->network, address, e);
-	}
 	if (st)
 		return st;
 	a->output = strdup(a->network->shown);

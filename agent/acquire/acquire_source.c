@@ -124,6 +124,28 @@ enum status acquire_output_path(const struct acquire_options *o, const struct dr
 	return *ret ? ST_OK : err_nomem(e);
 }
 
+enum status acquire_name_remote(const struct acquire_options *o, const struct drv_info *info,
+				const char *suffix, struct network *n, struct err *e)
+{
+	static const struct drv_info none;
+	struct acquire_options unnamed = *o;
+	_cleanup_free_ char *name = NULL, *address = NULL;
+	const char *base = n->remote.address;
+	enum status st;
+
+	if (base[strlen(base) - 1] != '/')
+		return ST_OK;
+	unnamed.output = NULL;
+	st = acquire_output_path(&unnamed, info ? info : &none, suffix, &name, e);
+	if (st)
+		return st;
+	if (asprintf(&address, "%s%s", base, name) < 0) {
+		address = NULL;
+		return err_nomem(e);
+	}
+	return network_set_address(n, address, e);
+}
+
 enum status acquire_check_source(const struct drv_info *info, struct err *e)
 {
 	if (info->lost)

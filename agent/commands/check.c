@@ -11,6 +11,7 @@
 #include "agent/capture/manifest.h"
 #include "agent/acquire/room.h"
 #include "agent/acquire/volume_remarks.h"
+#include "agent/commands/check_link.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/sources.h"
 #include "agent/host/context.h"
@@ -27,21 +28,27 @@ static enum status check_run(struct cli *cli, struct err *e);
 
 struct check_options {
 	struct acquire_options acquire;
+	bool probe_link;
 	bool json;
 };
 
 static const struct option_def options[] = {
 	CLI_STRING(struct check_options, acquire.source, 's', "source", "NAME[:PATH]",
 		   "the source that acquire would read", .suggest = drv_source_name),
-	CLI_STRING(struct check_options, acquire.output, 'o', "output", "FILE",
-		   "what acquire would write to; default: <host>-<UTC time>.rsz; an address is not "
-		   "tried"),
+	CLI_STRING(
+		struct check_options, acquire.output, 'o', "output", "FILE",
+		"what acquire would write to; default: <host>-<UTC time>.rsz; an address is only "
+		"tried with --probe-link"),
 	CLI_FLAG(struct check_options, acquire.no_pagefile, 0, "no-pagefile",
 		 "leave page files out"),
 	CLI_FLAG(struct check_options, acquire.hibernation, 0, "hibernation",
 		 "include Windows' hiberfil.sys"),
 	DRIVER_LOOK_OPTION(struct check_options, acquire.driver)
 		DISK_OPTIONS_AT(struct check_options, acquire.disk),
+	CLI_FLAG(struct check_options, probe_link, 0, "probe-link",
+		 "begin an upload to the address, send up to 64 MiB of random bytes to measure the "
+		 "link, and take back what can be (see below)"),
+	CLI_GROUP(struct check_options, acquire.network, &network_option_group),
 	CLI_FLAG(struct check_options, acquire.force, 'f', "force",
 		 "as for acquire: accept an existing file and too little space"),
 	CLI_FLAG(struct check_options, json, 'j', "json", "print one JSON object"),
@@ -53,15 +60,27 @@ const struct command command_check = {
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.put_notes = sources_put_notes,
-	.notes = "Writes nothing. A source that is a hazard is opened, but not read. The exit code "
-		 "is 0 if\n"
-		 "acquire can start, otherwise the one that acquire would end with.\n"
-		 "The size of the container is estimated from a sample of the memory and of the "
-		 "page files.\n"
-		 "The estimate may be wrong: acquire starts even if a container of that size would "
-		 "not fit.\n",
+	.notes =
+		"Writes nothing here. A source that is a hazard is opened, but not read. The exit "
+		"code "
+		"is 0 if\n"
+		"acquire can start, otherwise the one that acquire would end with.\n"
+		"The size of the container is estimated from a sample of the memory and of the "
+		"page files.\n"
+		"The estimate may be wrong: acquire starts even if a container of that size would "
+		"not fit.\n"
+		"--probe-link leaves its traces at the other end, so it has to be asked for: no "
+		"object\n"
+		"of s3, but an upload that is aborted, or stays if the keys may not abort; a block "
+		"of no\n"
+		"blob, which Azure drops within a week; at a receiver a file that is no container, "
+		"and lines\n"
+		"in its log. A link that is slower than the memory is read makes the acquisition "
+		"as long as\n"
+		"the sending takes.\n",
 	.values_size = sizeof(struct check_options),
-	.defaults = &(const struct check_options){ .acquire.source = "auto" },
+	.defaults = &(const struct check_options){ .acquire.source = "auto",
+						   .acquire.network = NETWORK_DEFAULTS },
 	.run = check_run,
 };
 
@@ -76,6 +95,7 @@ struct check {
 	struct pagefile_list pagefiles;
 	uint64_t memory_bytes, pagefile_bytes;
 	char *output;
+	struct check_link link;
 	struct output_need need;
 	uint64_t room;
 	json_t *facts;
@@ -92,11 +112,12 @@ static void check_deinit(struct check *c)
 	json_decref(c->policy);
 	json_decref(c->context);
 	free(c->output);
+	check_link_deinit(&c->link);
 	pagefile_list_deinit(&c->pagefiles);
 	room_sample_destroy(c->memory_sample);
 	room_sample_destroy(c->file_sample);
 	disk_close(c->disk);
-	drv_close(c->source);
+	acquire_close_source(c->source);
 }
 
 static const char *driver_text(const struct check *c, const char *key)
@@ -166,7 +187,7 @@ static void check_source(struct check *c)
 	const struct drv_info *info;
 
 	if (st) {
-		drv_close(c->source);
+		acquire_close_source(c->source);
 		c->source = NULL;
 		if (c->driver)
 			expect_driver(c);
@@ -239,6 +260,18 @@ static enum status check_pagefiles(const struct cli *cli, struct check *c, struc
 	return ST_OK;
 }
 
+static enum status check_address(struct check *c, struct err *e)
+{
+	const struct drv_info *info = c->source ? &c->source->info : NULL;
+	enum status st = check_link_open(&c->link, &c->o->acquire, info, &c->need, e);
+
+	if (!st && !(c->output = strdup(c->link.network->shown)))
+		st = err_nomem(e);
+	if (!st && c->o->probe_link)
+		st = check_link_probe(&c->link, &c->findings, e);
+	return st;
+}
+
 static enum status check_output(struct check *c, struct err *e)
 {
 	const char *path = c->o->acquire.output;
@@ -248,10 +281,8 @@ static enum status check_output(struct check *c, struct err *e)
 		room_estimate(c->memory_sample, c->memory_bytes, c->file_sample, c->pagefile_bytes);
 	if (path && !strcmp(path, "-"))
 		return ST_OK;
-	if (path && remote_is_address(path)) {
-		c->output = address_shown(path);
-		return c->output ? ST_OK : err_nomem(e);
-	}
+	if (c->o->acquire.network.to || (path && remote_is_address(path)))
+		return check_address(c, e);
 	if (c->source) /* of an image the default is another */
 		st = acquire_output_path(&c->o->acquire, &c->source->info, ".rsz", &c->output, e);
 	else if (!(c->output = path ? strdup(path) : host_output_path(".rsz")))
@@ -346,6 +377,8 @@ static json_t *check_json(const struct check *c, enum status st)
 	json_object_set_new(doc, "output_at_most", integer(c->need.most));
 	if (c->room != ROOM_UNKNOWN)
 		json_object_set_new(doc, "output_room", integer(c->room));
+	if (c->link.speed.rate)
+		check_link_json(&c->link, seconds(c), doc);
 	json_object_set(doc, "machine", c->facts);
 	if (c->driver)
 		json_object_set(doc, "driver", c->driver);
@@ -404,6 +437,8 @@ static void check_print_text(const struct check *c, enum status st)
 	text_size(c->pagefile_bytes, size);
 	printf("page files: %zu, %s\n", c->pagefiles.count, size);
 	print_output(c);
+	if (c->link.network)
+		check_link_print(&c->link, seconds(c));
 	for (size_t i = 0; i < c->findings.count; i++) {
 		text_printable(c->findings.at[i].text.message, path, sizeof(path));
 		printf("%s: %s\n", c->findings.at[i].st ? "no" : "note", path);
@@ -437,13 +472,26 @@ static enum status find_out(const struct cli *cli, struct check *c, struct err *
 	return check_policy(c, e);
 }
 
+static enum status check_options(const struct cli *cli, const struct check_options *o,
+				 struct err *e)
+{
+	const struct acquire_options *a = &o->acquire;
+
+	if (o->probe_link && !a->network.to && !(a->output && remote_is_address(a->output)))
+		return cli_usage(cli, e, "--probe-link is for addresses such as s3://BUCKET/KEY");
+	return network_options_check(cli, &a->network, a->output, e);
+}
+
 static enum status check_run(struct cli *cli, struct err *e)
 {
 	const struct check_options *o = cli->values;
 	struct check c = { .o = o, .room = ROOM_UNKNOWN };
-	enum status st = find_out(cli, &c, e), found = ST_OK;
-	const struct finding *stop = findings_stop(&c.findings);
+	enum status st = check_options(cli, o, e), found = ST_OK;
+	const struct finding *stop;
 
+	if (!st)
+		st = find_out(cli, &c, e);
+	stop = findings_stop(&c.findings);
 	if (!st && stop)
 		found = err_set(e, stop->st, "%s", stop->text.message);
 	if (!st && o->json)

@@ -423,6 +423,13 @@ static struct remote_result azblob_abandon(struct remote *remote, struct err *e)
 	return r;
 }
 
+/* The block of begin(), with more in it: no list will name it. */
+static struct remote_result azblob_probe(struct remote *remote, const void *p, size_t len,
+					 struct err *e)
+{
+	return put_block(azblob_of(remote), AZBLOB_PROBE, p, len, e);
+}
+
 /*
  * What another run can complete
  */
@@ -553,6 +560,9 @@ const struct remote_ops remote_azblob = {
 	.put = azblob_put,
 	.checkpoint = azblob_checkpoint,
 	.finish = azblob_finish,
+	.probe = azblob_probe,
+	.probe_is = "a block of no blob",
+	.probe_leaves = "a block of no blob stays there, and goes by itself within a week",
 	.abandon = azblob_abandon,
 	.state = azblob_state,
 	.resume = azblob_resume,

@@ -32,6 +32,7 @@ struct remote_options {
 	bool exactly;                   /* so many do come */
 	bool encrypted;                 /* what comes is for recipients, as a file of age */
 	bool replace;                   /* what has the name already (--force) */
+	bool probe;                     /* only remote_ops.probe() will come */
 };
 
 /* How an operation ended. */
@@ -104,6 +105,14 @@ struct remote_ops {
 	 * finish(). NULL: it goes in pieces as all else.
 	 */
 	struct remote_result (*whole)(struct remote *r, struct blob *from, struct err *e);
+
+	/*
+	 * In place of put() to finish(): sends bytes that become part of nothing, and waits until
+	 * the other end has them. abandon() comes behind it. NULL: that cannot be.
+	 */
+	struct remote_result (*probe)(struct remote *r, const void *p, size_t len, struct err *e);
+	const char *probe_is;     /* what is begun for it: "an upload without an object" */
+	const char *probe_leaves; /* what abandon() does not take back, for people; NULL: nothing */
 
 	/* Nothing of it stays, as far as the other end lets us: for what is worth nothing. */
 	struct remote_result (*abandon)(struct remote *r, struct err *e);

@@ -443,6 +443,20 @@ static struct remote_result s3_abandon(struct remote *remote, struct err *e)
 }
 
 /*
+ * A part of an upload that is aborted: whoever may create objects may send parts, too, and nothing
+ * of it is ever an object. Each time another one, because a store may have to keep the one before.
+ */
+static struct remote_result s3_probe(struct remote *remote, const void *p, size_t len,
+				     struct err *e)
+{
+	const uint64_t number = s3_of(remote)->n_parts;
+	uint64_t acknowledged = 0;
+
+	return s3_put(remote, &(struct remote_piece){ .number = number, .at = p, .len = len },
+		      &acknowledged, e);
+}
+
+/*
  * What another run can go on from
  */
 
@@ -584,6 +598,8 @@ const struct remote_ops remote_s3 = {
 	.begin = s3_begin,
 	.put = s3_put,
 	.finish = s3_finish,
+	.probe = s3_probe,
+	.probe_is = "an upload that never becomes an object, with what was sent,",
 	.abandon = s3_abandon,
 	.state = s3_state,
 	.resume = s3_resume,

@@ -15,6 +15,7 @@
 #define PIECE        ((size_t)1 << 20)
 #define STALL_S      30
 #define HANDSHAKE_MS 30000
+#define PROBE_NAME   "a measurement of the link" /* in the receiver's log */
 
 struct tls_remote {
 	struct remote remote;
@@ -80,8 +81,11 @@ static enum status take_address(struct tls_remote *t, const char *address, struc
 		return err_set(e, ST_USAGE,
 			       "a receiver is tls://HOST:PORT or tls://HOST:PORT/NAME");
 	t->host = copy(host, colon - 1);
-	t->name = *name ? strdup(name)
-			: host_output_path(t->options->encrypted ? ".rsz.age" : ".rsz");
+	if (t->options->probe)
+		t->name = strdup(PROBE_NAME);
+	else
+		t->name = *name ? strdup(name)
+				: host_output_path(t->options->encrypted ? ".rsz.age" : ".rsz");
 	t->remote.shown = copy(address, (size_t)(host - address) + len);
 	return t->host && t->name && t->remote.shown ? ST_OK : err_nomem(e);
 }
@@ -125,7 +129,7 @@ static enum status tls_open(const struct remote_options *o, struct remote **ret,
 	if (!st)
 		st = take_key(t, o->identity, e);
 	if (!st)
-		st = sender_init(&t->sender, o->expected, t->name,
+		st = sender_init(&t->sender, o->probe ? 0 : o->expected, t->name,
 				 1000 * (o->http.stall_s ? o->http.stall_s : STALL_S), e);
 	t->sender.exactly = o->exactly;
 	if (st)
@@ -261,11 +265,27 @@ static struct remote_result tls_finish(struct remote *r, uint64_t total, bool se
 	return ret.end == REMOTE_DONE ? sender_finish(&t->sender, sealed, e) : ret;
 }
 
-/* The receiver gives nothing back that it has (PROTOCOL.md, section 3). */
+static struct remote_result tls_probe(struct remote *r, const void *p, size_t len, struct err *e)
+{
+	struct sender *s = &of(r)->sender;
+	const struct remote_result ret = sender_put(s, s->position, p, len, e);
+
+	return ret.end == REMOTE_DONE ? sender_settle(s, e) : ret;
+}
+
+/*
+ * The receiver gives nothing back that it has (PROTOCOL.md, section 3). But a measurement is not to
+ * look like an acquisition that broke off, which it would wait for.
+ */
 static struct remote_result tls_abandon(struct remote *r, struct err *e)
 {
-	sender_hang_up(&of(r)->sender);
-	return done;
+	struct tls_remote *t = of(r);
+	struct remote_result ret = done;
+
+	if (t->options->probe && t->sender.talk.link)
+		ret = sender_finish(&t->sender, false, e);
+	sender_hang_up(&t->sender);
+	return ret;
 }
 
 const struct remote_ops remote_tls = {
@@ -276,6 +296,10 @@ const struct remote_ops remote_tls = {
 	.where = tls_where,
 	.settle = tls_settle,
 	.finish = tls_finish,
+	.probe = tls_probe,
+	.probe_is = "an upload that broke off",
+	.probe_leaves = "the receiver keeps what was sent, as a file that is no container, and "
+			"lines in its log",
 	.abandon = tls_abandon,
 	.destroy = tls_close,
 };

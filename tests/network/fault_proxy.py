@@ -13,7 +13,8 @@ import time
 class FaultProxy:
     """
     `cuts`: so many connections more are cut, each behind a random number of bytes that went out or
-    came back: a quarter of them behind a few, the others anywhere up to `within`. `rate`: bytes per second, 0 for no limit. `dead`: nothing moves.
+    came back: a quarter of them behind a few, the others anywhere up to `within`. `rate`: bytes per
+    second, 0 for no limit. `dead`: nothing moves; it becomes true when more than `dead_after` bytes have passed.
     """
 
     def __init__(self, port, seed=1):
@@ -22,6 +23,7 @@ class FaultProxy:
         self.within = 1 << 20
         self.rate = 0
         self.dead = False
+        self.dead_after = None
         self.lock = threading.Lock()
         self.passed = 0
         self.listener = socket.create_server(('127.0.0.1', 0), backlog=64)
@@ -73,6 +75,7 @@ class FaultProxy:
                         raise ConnectionError
                 with self.lock:
                     self.passed += len(data)
+                    self.dead |= self.dead_after is not None and self.passed > self.dead_after
                 if self.rate:
                     time.sleep(len(data) / self.rate)
                 b.sendall(data)

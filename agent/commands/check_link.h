@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `check` says of an address: whether it can be begun at, how fast the link is, how long. */
+#ifndef RAMSEAL_AGENT_COMMANDS_CHECK_LINK_H
+#define RAMSEAL_AGENT_COMMANDS_CHECK_LINK_H
+
+#include <jansson.h>
+
+#include "agent/acquire/acquire.h"
+#include "agent/acquire/preflight.h"
+#include "agent/network/link_probe.h"
+
+/* Zero-initialise; check_link_deinit() frees. */
+struct check_link {
+	struct network *network; /* NULL: it goes to no address */
+	struct link_speed speed; /* .rate 0: it was not measured */
+	uint64_t bytes;          /* that are likely to be sent, */
+	bool likely;             /* or if nothing compresses */
+};
+
+/*
+ * Takes the address apart, as acquire would, and says of the options what acquire would say.
+ * Nothing is sent. `info` NULL: no source is known.
+ */
+enum status check_link_open(struct check_link *l, const struct acquire_options *o,
+			    const struct drv_info *info, const struct output_need *need,
+			    struct err *e);
+void check_link_deinit(struct check_link *l);
+
+/* Sends. What keeps acquire from beginning, and what stays at the other end, are findings. */
+enum status check_link_probe(struct check_link *l, struct findings *to, struct err *e);
+
+/* `reading`: seconds that the source takes; UINT64_MAX: not known. */
+void check_link_print(const struct check_link *l, uint64_t reading);
+void check_link_json(const struct check_link *l, uint64_t reading, json_t *to);
+
+#endif
