@@ -70,6 +70,7 @@ class Case(test_upload.Case):
         while process.poll() is None:
             most = max(most, status(process.pid, 'VmHWM:'))
             time.sleep(0.005)
+        self.ended(process)
         return most
 
 
@@ -115,7 +116,7 @@ class Dead(Case):
 class Level(Case):
     def acquire_image(self, level, *more):
         image = self.at / 'image'
-        image.write_bytes(random.Random(1).randbytes(48 * MIB))
+        image.write_bytes(random.Random(1).randbytes(40 * MIB))
         process = self.start('-s', f'file:{image}', '--level', level, '-t1', '--spool-size', str(SPOOL),
                              *more)
         self.ended(process)
@@ -133,7 +134,7 @@ class Level(Case):
         return path
 
     def test_auto_rises_while_the_link_is_slow(self):
-        self.proxied().rate = 4 * MIB
+        self.proxied().rate = 8 * MIB
         self.acquire_image('auto', '-o', 's3://evidence/x')
         memory = self.manifest(self.arrived())
         self.assertGreater(memory['level'], 1)
@@ -141,7 +142,7 @@ class Level(Case):
         self.assertGreaterEqual(memory['level_moves'], memory['level'] - 1)
 
     def test_a_level_that_is_given_stays(self):
-        self.proxied().rate = 4 * MIB
+        self.proxied().rate = 8 * MIB
         self.acquire_image('1', '-o', 's3://evidence/x')
         memory = self.manifest(self.arrived())
         self.assertEqual((memory['level'], memory['level_moves']), (1, 0))
