@@ -68,9 +68,9 @@ def files_for_guest():
 
 
 def make(kernel, work, path):
-    vm.RAM_MIB = vm.LOW_RAM_MIB = RAM_MIB
+    vm.LOW_RAM_MIB = RAM_MIB  # all of it below 4 GiB
     vm.BOOT_TIMEOUT = 600
-    with vm.Guest(kernel, work, files_for_guest()) as guest:
+    with vm.Guest(kernel, work, files_for_guest(), ram_mib=RAM_MIB) as guest:
         for line in WORKLOAD:
             guest.check(line, timeout=600)
         with guest.stopped():
