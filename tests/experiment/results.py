@@ -99,6 +99,11 @@ def levels(rows):
             for name, r in ways(rows, machine, level)]
 
 
+def unlinked(rows):
+    """Those with a link have a table of their own, with all that is said of it."""
+    return [r for r in rows if r['part'] != 'link']
+
+
 def percent(value):
     return f'{value:.2f} %' if value >= 0.01 or not value else 'below 0.01 %'
 
@@ -338,7 +343,8 @@ def links(rows):
                 spread(column(r, 'wall_ns'), duration)))
     return table(('machine', 'link', 'order', 'runs', 'median window', '95 %', 'maximum',
                   'median window to the slot', '95 %', 'maximum', 'at risk', 'wrong in a flat image',
-                  'wrong through `read`', 'wall time'), lines)
+                  'wrong through `read`', 'wall time'), lines) + (
+                      f'\n{_told([r for r in rows if r["part"] == "link"])}' if lines else '')
 
 
 # --- what the advice goes by ---
@@ -368,7 +374,7 @@ def _by_bound(points):
 
 def usable(rows):
     """Of every process in every run: what goes with its share at risk, or captured otherwise."""
-    points = [p for r in rows if r['outcome'] == 'ok' for p in _processes(r)]
+    points = [p for r in unlinked(rows) if r['outcome'] == 'ok' for p in _processes(r)]
     return table(('at risk, or another capture, up to', 'processes', 'with nothing wrong', 'wrong in a flat image: median',
                   'most', 'most, up to here'), _by_bound(points))
 
@@ -376,7 +382,7 @@ def usable(rows):
 def again(rows):
     """Of runs, by the process that the machine is about: what `read` cannot put right."""
     points = [(100 * r['at_risk'] / r['mappings'], 100 * r['read_wrong'] / r['mappings'])
-              for r in rows if r['outcome'] == 'ok']
+              for r in unlinked(rows) if r['outcome'] == 'ok']
     return table(('at risk, up to', 'runs', 'with nothing wrong', 'wrong through `read`: median',
                   'most', 'most, up to here'), _by_bound(points))
 
@@ -402,7 +408,8 @@ def parts(rows):
     return table(('machine', 'runs', 'of them', 'time of a run, with its judgement', 'in all'), lines)
 
 
-def made(rows):
+def _told(rows):
+    """Who made them, and whether they hold what must not be."""
     ended = [r for r in rows if r['outcome'] == 'ok']
     tools = sorted({f'{r["tool"]} ({r["program"]})' for r in ended})
     lines = [f'{len(ended)} runs by {", ".join(tools)}; in brackets the SHA-256 of the program begins.']
@@ -412,7 +419,12 @@ def made(rows):
     lines.append(f'Pages that were called safe and are wrong, in all runs: '
                  f'{count(sum(column(ended, "safe_but_wrong")))}, of '
                  f'{count(sum(column(ended, "safe")))} that were called safe.')
-    return '\n'.join(lines) + '\n\n' + parts(rows)
+    return '\n'.join(lines) + '\n'
+
+
+def made(rows):
+    rows = unlinked(rows)
+    return f'{_told(rows)}\n{parts(rows)}'
 
 
 TABLES = {'made': made, 'orders': orders, 'wrong': wrong, 'timing': timing, 'risk': risk,
