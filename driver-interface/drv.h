@@ -178,8 +178,8 @@ struct drv_ops {
 	void (*read_page_file)(struct drv *d, unsigned n, uint64_t offset, void *buf, size_t len);
 	/*
 	 * Both NULL but for what has a clock and a link of its own. output(): at `at` so many bytes
-	 * more are to go out; returns by when they would have been taken, 0 for at once. One thread
-	 * at a time, in the order of the output. pass(): nobody reads until then.
+	 * more are to go out; returns by when they would have been taken, 0 for at once. In the
+	 * order of the output. pass(): nobody reads until then. Any thread may call both.
 	 */
 	uint64_t (*output)(struct drv *d, uint64_t at, uint64_t bytes);
 	void (*pass)(struct drv *d, uint64_t until);

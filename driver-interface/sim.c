@@ -25,7 +25,7 @@ struct sim_drv {
 	bool ready;    /* it was opened */
 	uint64_t read; /* bytes so far */
 	_Atomic uint64_t clock; /* the machine's, for other threads */
-	struct sim_link link;   /* of whoever writes */
+	struct sim_link link;
 };
 
 static void write_truth(struct sim_drv *s)
@@ -209,7 +209,13 @@ static uint64_t sim_now(struct drv *d)
 
 static uint64_t sim_output(struct drv *d, uint64_t at, uint64_t bytes)
 {
-	return sim__link_take(&((struct sim_drv *)d)->link, at, bytes);
+	struct sim_drv *s = (struct sim_drv *)d;
+	uint64_t ret;
+
+	pthread_mutex_lock(&s->lock);
+	ret = sim__link_take(&s->link, at, bytes);
+	pthread_mutex_unlock(&s->lock);
+	return ret;
 }
 
 /* Nobody reads, and the machine goes on. */

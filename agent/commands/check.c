@@ -61,23 +61,15 @@ const struct command command_check = {
 	.n_options = ARRAY_SIZE(options),
 	.put_notes = sources_put_notes,
 	.notes =
-		"Writes nothing here. A source that is a hazard is opened, but not read. The exit "
-		"code "
-		"is 0 if\n"
-		"acquire can start, otherwise the one that acquire would end with.\n"
-		"The size of the container is estimated from a sample of the memory and of the "
-		"page files.\n"
-		"The estimate may be wrong: acquire starts even if a container of that size would "
-		"not fit.\n"
-		"--probe-link leaves its traces at the other end, so it has to be asked for: no "
-		"object\n"
-		"of s3, but an upload that is aborted, or stays if the keys may not abort; a block "
-		"of no\n"
-		"blob, which Azure drops within a week; at a receiver a file that is no container, "
-		"and lines\n"
-		"in its log. A link that is slower than the memory is read makes the acquisition "
-		"as long as\n"
-		"the sending takes.\n",
+		"Writes nothing here. A source that is a hazard is opened, but not read. The exit\n"
+		"code is 0 if acquire can start, otherwise the one that acquire would end with.\n"
+		"The size of the container is estimated from a sample of the memory and of the\n"
+		"page files. The estimate may be wrong: acquire starts even if a container of\n"
+		"that size would not fit.\n"
+		"--probe-link has to be asked for because it leaves traces at the other end. In\n"
+		"s3, an upload that is aborted, or stays without an object if the keys may not\n"
+		"abort; in azblob, a block of no blob, which Azure drops within a week; at a\n"
+		"receiver, a file that is no container, and lines in its log.\n",
 	.values_size = sizeof(struct check_options),
 	.defaults = &(const struct check_options){ .acquire.source = "auto",
 						   .acquire.network = NETWORK_DEFAULTS },

@@ -5,7 +5,7 @@
 
 #include "agent/program/text.h"
 
-/* As remote_sink.c opens it, but for good measure nothing is begun. */
+/* Nothing is sent. */
 static enum status try_open(struct network *n, struct err *e)
 {
 	struct remote *r = NULL;
@@ -66,6 +66,7 @@ static uint64_t acquiring(const struct check_link *l, uint64_t reading)
 
 void check_link_print(const struct check_link *l, uint64_t reading)
 {
+	const char *unless = l->likely ? "" : " if nothing compresses";
 	char rate[TEXT_SIZE_MAX], size[TEXT_SIZE_MAX], time[TEXT_DURATION_MAX];
 
 	if (!l->speed.rate) {
@@ -76,12 +77,12 @@ void check_link_print(const struct check_link *l, uint64_t reading)
 	text_size(l->speed.bytes, size);
 	text_duration(sending(l), time);
 	printf("link: %s/s as measured over %s; sending takes about %s%s\n", rate, size, time,
-	       l->likely ? "" : " if nothing compresses");
+	       unless);
 	if (reading == UINT64_MAX)
 		return;
 	text_duration(acquiring(l, reading), time);
-	printf("acquisition: about %s; %s is what takes longest\n", time,
-	       sending(l) > reading ? "sending" : "reading");
+	printf("acquisition: about %s%s; %s takes longest\n", time, unless,
+	       sending(l) > reading ? "sending" : "reading the memory");
 }
 
 void check_link_json(const struct check_link *l, uint64_t reading, json_t *to)
