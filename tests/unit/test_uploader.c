@@ -5,6 +5,7 @@
  */
 #include "tests/unit/test.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #ifndef _WIN32
@@ -313,6 +314,32 @@ TEST(a_stream_that_lost_what_it_acknowledged_is_not_gone_on_with)
 	end(u, f);
 }
 
+static struct uploader *_Atomic watched;
+
+/*
+ * Until so much waited at one time. If there is room for no more, the writer waits by then: it
+ * gives the lock of these numbers back only when it does.
+ */
+static void await_spooled(uint64_t bytes)
+{
+	struct uploader_stats s = { 0 };
+
+	while (s.spooled_most < bytes) {
+		if (watched)
+			uploader_stats(watched, &s);
+		sched_yield();
+	}
+}
+
+static struct fake_answer stay_silent_when_full(struct fake *f, const struct remote_piece *p)
+{
+	(void)f;
+	if (p->number < 5)
+		return (struct fake_answer){ .is = FAKE_TAKES };
+	await_spooled(8 * PIECE);
+	return (struct fake_answer){ .is = FAKE_BREAKS };
+}
+
 static struct fake_answer stay_silent(struct fake *f, const struct remote_piece *p)
 {
 	return (struct fake_answer){ .is = p->number < 5 ? FAKE_TAKES : FAKE_BREAKS };
@@ -324,8 +351,10 @@ TEST(a_dead_link_is_given_up_and_memory_stays_bounded)
 	struct uploader *u;
 	struct uploader_stats s;
 
-	f->answer = stay_silent;
-	u = start_with(f, (struct uploader_options){ .patience_s = 600, .spool = 8 * PIECE });
+	f->answer = stay_silent_when_full;
+	watched = NULL;
+	watched = u =
+		start_with(f, (struct uploader_options){ .patience_s = 600, .spool = 8 * PIECE });
 	check_given_up(u, "given up after 10:0");
 	uploader_stats(u, &s);
 	assert_int_equal(s.memory, 8 * PIECE);
