@@ -58,34 +58,46 @@ static void end_extents(struct rsz_reader *r)
  * From front to back: an unsealed container has no index that one could trust to be complete.
  */
 
-static enum status add_chunk(struct rsz_reader *r, const struct rsz_record *rec, bool wanted,
+static enum status add_chunk(struct rsz_reader *r, const struct rsz__chunk *c, uint64_t offset,
 			     struct err *e)
 {
-	struct rsz__chunk fields;
-	enum status st;
+	enum status st = add_record(&r->records, r->count, offset, e);
 
-	/* The scan has judged this header already, as paged as it is. */
-	st = rsz__get_chunk(rec->header, rec->header_length, r->streams.at[rec->stream].kind,
-			    r->streams.at[rec->stream].paged, &fields, e);
-	if (!st && wanted)
-		st = add_record(&r->records, r->count, rec->offset, e);
-	for (uint32_t i = 0; !st && wanted && i < fields.extents; i++) {
+	for (uint32_t i = 0; !st && i < c->extents; i++) {
 		const struct rsz_extent x =
-			rsz__get_extent(fields.extents_at + (size_t)RSZ__EXTENT_SIZE * i);
+			rsz__get_extent(c->extents_at + (size_t)RSZ__EXTENT_SIZE * i);
 
 		st = rsz__extents_add(&r->extents,
 				      &(struct rsz__piece){ .address = x.address,
 							    .length = x.length,
 							    .extent = r->count + i,
-							    .stream = rec->stream },
+							    .stream = c->stream },
 				      e);
 	}
-	r->count += st ? 0 : fields.extents;
+	r->count += st ? 0 : c->extents;
 	return st;
 }
 
-/* `plain`: the streams that are not paged, and no others. */
-static enum status open_by_scan(struct rsz_reader *r, bool plain, struct err *e)
+/* Who is shown the chunks of a walk. */
+struct chunk_watch {
+	rsz_chunk_fn *fn;
+	void *arg;
+	struct rsz_loaded loaded;
+};
+
+static enum status take_chunk(struct rsz_reader *r, const struct rsz_scan *scan,
+			      const struct rsz_record *rec, struct chunk_watch *w, struct err *e)
+{
+	const enum status st = add_chunk(r, &scan->chunk, rec->offset, e);
+
+	if (st || !w)
+		return st;
+	rsz_scan_chunk(scan, &w->loaded.chunk);
+	return w->fn(w->arg, rec, &w->loaded.chunk, e);
+}
+
+/* `w`: NULL if nobody is shown anything. */
+static enum status open_by_scan(struct rsz_reader *r, struct chunk_watch *w, struct err *e)
 {
 	struct rsz_scan *scan = NULL;
 	struct rsz_record rec;
@@ -96,7 +108,7 @@ static enum status open_by_scan(struct rsz_reader *r, bool plain, struct err *e)
 		if (!st && rec.type == RSZ_STREAM)
 			st = rsz__streams_add(&r->streams, rec.header, rec.header_length, e);
 		if (!st && rec.type == RSZ_CHUNK)
-			st = add_chunk(r, &rec, !plain || !r->streams.at[rec.stream].paged, e);
+			st = take_chunk(r, scan, &rec, w, e);
 	}
 	if (st == ST_END) {
 		rsz_scan_end(scan, &r->end);
@@ -380,17 +392,21 @@ enum status rsz_reader_open(struct blob *in, enum rsz_trust trust, struct rsz_re
 		return err_nomem(e);
 	st = trust == RSZ_TRUST_INDEX ? open_from_end(r, e) : ST_END;
 	if (st == ST_END)
-		st = open_by_scan(r, false, e);
+		st = open_by_scan(r, NULL, e);
 	return open_end(r, st, ret, e);
 }
 
-enum status rsz_reader_open_plain(struct blob *in, struct rsz_reader **ret, struct err *e)
+enum status rsz_reader_open_watched(struct blob *in, rsz_chunk_fn *fn, void *arg,
+				    struct rsz_reader **ret, struct err *e)
 {
+	struct chunk_watch w = { .fn = fn, .arg = arg };
 	struct rsz_reader *r = new_reader(in);
+	enum status st = r ? rsz_loaded_init(&w.loaded, e) : err_nomem(e);
 
-	if (!r)
-		return err_nomem(e);
-	return open_end(r, open_by_scan(r, true, e), ret, e);
+	if (!st)
+		st = open_by_scan(r, &w, e);
+	rsz_loaded_deinit(&w.loaded);
+	return open_end(r, st, ret, e);
 }
 
 void rsz_reader_close(struct rsz_reader *r)

@@ -139,9 +139,11 @@ struct rsz_loaded {
 enum status rsz_loaded_init(struct rsz_loaded *l, struct err *e);
 void rsz_loaded_deinit(struct rsz_loaded *l);
 
-/* What a CHUNK record's header says: extents and page states, without a byte of content. */
-enum status rsz_scan_chunk(const struct rsz_scan *s, const struct rsz_record *rec,
-			   struct rsz_chunk *ret, struct err *e);
+/*
+ * What the header of the record says that rsz_scan_next() has just returned, a CHUNK: extents and
+ * page states, without a byte of content.
+ */
+void rsz_scan_chunk(const struct rsz_scan *s, struct rsz_chunk *ret);
 
 /* `rec` and `c` are valid for the call alone. Anything but ST_OK ends the run. */
 typedef enum status rsz_chunk_fn(void *arg, const struct rsz_record *rec, const struct rsz_chunk *c,
@@ -182,18 +184,19 @@ enum rsz_trust {
 };
 
 /*
- * Only the streams of plain bytes (log, manifest, fragment), which are small whatever the memory
- * is: what the others hold is not found. Walks all headers.
- */
-enum status rsz_reader_open_plain(struct blob *in, struct rsz_reader **ret, struct err *e);
-
-/*
  * ST_INPUT if it is no container. An unsealed, cut or damaged container opens as far as it is
  * whole; rsz_reader_end() tells. The blob stays the caller's. After opening, a reader is constant:
  * any number of threads may use it, each with its own cursor.
  */
 enum status rsz_reader_open(struct blob *in, enum rsz_trust trust, struct rsz_reader **ret,
 			    struct err *e);
+
+/*
+ * The same with RSZ_TRUST_NOTHING, and as rsz_scan_chunks(): whoever needs every chunk's header as
+ * well has it from the one walk, and of the same bytes.
+ */
+enum status rsz_reader_open_watched(struct blob *in, rsz_chunk_fn *fn, void *arg,
+				    struct rsz_reader **ret, struct err *e);
 void rsz_reader_close(struct rsz_reader *r); /* NULL is fine */
 
 const struct rsz_identity *rsz_reader_identity(const struct rsz_reader *r);

@@ -276,7 +276,7 @@ static enum status scan_stream(struct rsz_scan *s, const struct rsz__prefix *p,
 static enum status scan_chunk(struct rsz_scan *s, const struct rsz__prefix *p,
 			      struct rsz_record *rec, struct err *e)
 {
-	struct rsz__chunk fields;
+	struct rsz__chunk *fields = &s->chunk;
 	enum status st;
 
 	rec->stream = rsz__get_chunk_stream(s->header);
@@ -284,10 +284,10 @@ static enum status scan_chunk(struct rsz_scan *s, const struct rsz__prefix *p,
 		return err_set(e, ST_CORRUPT, "CHUNK: stream %" PRIu32 " is not declared",
 			       rec->stream);
 	st = rsz__get_chunk(s->header, p->header, s->streams.at[rec->stream].kind,
-			    s->streams.at[rec->stream].paged, &fields, e);
-	for (uint32_t i = 0; !st && i < fields.extents; i++) {
+			    s->streams.at[rec->stream].paged, fields, e);
+	for (uint32_t i = 0; !st && i < fields->extents; i++) {
 		const struct rsz_extent x =
-			rsz__get_extent(fields.extents_at + (size_t)RSZ__EXTENT_SIZE * i);
+			rsz__get_extent(fields->extents_at + (size_t)RSZ__EXTENT_SIZE * i);
 
 		st = expect_entry(s,
 				  (struct rsz__entry){ .record = p->offset,
@@ -552,17 +552,9 @@ const struct rsz_stream_info *rsz_scan_stream(const struct rsz_scan *s, size_t i
 	return i < s->streams.count ? &s->streams.at[i] : NULL;
 }
 
-enum status rsz_scan_chunk(const struct rsz_scan *s, const struct rsz_record *rec,
-			   struct rsz_chunk *ret, struct err *e)
+void rsz_scan_chunk(const struct rsz_scan *s, struct rsz_chunk *ret)
 {
-	const struct rsz_stream_info *info = &s->streams.at[rec->stream];
-	struct rsz__chunk fields;
-	const enum status st = rsz__get_chunk(rec->header, rec->header_length, info->kind,
-					      info->paged, &fields, e);
-
-	if (!st)
-		rsz__expand_header(&fields, info->paged, ret);
-	return st;
+	rsz__expand_header(&s->chunk, s->streams.at[s->chunk.stream].paged, ret);
 }
 
 static enum status each_chunk(struct rsz_scan *s, struct rsz_chunk *c, rsz_chunk_fn *fn, void *arg,
@@ -574,9 +566,8 @@ static enum status each_chunk(struct rsz_scan *s, struct rsz_chunk *c, rsz_chunk
 	while (!(st = rsz_scan_next(s, &rec, e))) {
 		if (rec.type != RSZ_CHUNK)
 			continue;
-		st = rsz_scan_chunk(s, &rec, c, e);
-		if (!st)
-			st = fn(arg, &rec, c, e);
+		rsz_scan_chunk(s, c);
+		st = fn(arg, &rec, c, e);
 		if (st)
 			return st;
 	}

@@ -43,6 +43,7 @@ struct rsz_scan {
 	bool without_begin; /* BEGIN is bad, but a record 1 stands behind it */
 	struct err begin;   /* and why it is bad */
 	struct rsz__streams streams;
+	struct rsz__chunk chunk; /* of the last CHUNK record; it points into `header` */
 	struct merkle tree;
 	uint64_t sequence; /* of the next record */
 	uint64_t offset;   /* of the next record */

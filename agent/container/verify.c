@@ -47,13 +47,12 @@ static bool is_manifest(const struct rsz_scan *scan, const struct rsz_record *re
  * Every writer appends to it; where text is captured anew, or out of order, it is no writer's of
  * ours.
  */
-static bool goes_on(struct verification *c, const struct rsz_record *rec)
+static bool goes_on(struct verification *c)
 {
 	const struct rsz_chunk *chunk = &c->loaded.chunk;
 	uint64_t at = c->text_end;
 
-	if (rsz_scan_chunk(c->scan, rec, &c->loaded.chunk, NULL))
-		return false;
+	rsz_scan_chunk(c->scan, &c->loaded.chunk);
 	for (size_t i = 0; i < chunk->n_extents; i++) {
 		if (chunk->extents[i].address != at)
 			at = UINT64_MAX;
@@ -80,7 +79,7 @@ static enum status verify_fill(void *arg, void *item, struct err *e)
 	it->sequence = rec.sequence;
 	it->header_length = rec.header_length;
 	it->stored = rec.stored;
-	it->manifest = c->told && is_manifest(c->scan, &rec) && goes_on(c, &rec);
+	it->manifest = c->told && is_manifest(c->scan, &rec) && goes_on(c);
 	memcpy(it->header, rec.header, rec.header_length);
 	return blob_read(c->in, rec.offset + rec.header_length, it->payload, rec.stored, e);
 }

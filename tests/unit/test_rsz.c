@@ -482,6 +482,53 @@ TEST(every_chunk_is_visited_once_until_one_is_refused)
 	build_deinit(&b);
 }
 
+/* A blob that counts what is read through it. */
+struct counting_blob {
+	struct blob blob;
+	struct mem_blob memory;
+	size_t bytes;
+};
+
+static enum status counting_read_at(struct blob *b, uint64_t off, void *p, size_t len, size_t *got,
+				    struct err *e)
+{
+	struct counting_blob *c = (struct counting_blob *)b;
+	const enum status st = c->memory.blob.read_at(&c->memory.blob, off, p, len, got, e);
+
+	c->bytes += *got;
+	return st;
+}
+
+/* The same chunks, of the one walk that opens. */
+TEST(opening_shows_every_chunk_until_one_is_refused)
+{
+	static struct build b;
+	struct visit all = { .stop_at = SIZE_MAX }, some = { .stop_at = 2 };
+	struct counting_blob counting = { .blob.read_at = counting_read_at };
+	struct rsz_reader *r = NULL;
+	struct err e = ERR_INIT;
+	size_t walk;
+
+	build_small(&b, 7, 1);
+	mem_blob_init(&counting.memory, b.out.at, b.out.len);
+	counting.blob.size = b.out.len;
+	CHECK_OK(rsz_reader_open(&counting.blob, RSZ_TRUST_NOTHING, &r, &e), &e);
+	rsz_reader_close(r);
+	walk = counting.bytes;
+	counting.bytes = 0;
+	CHECK_OK(rsz_reader_open_watched(&counting.blob, visit_chunk, &all, &r, &e), &e);
+	assert_int_equal(counting.bytes, walk);
+	assert_int_equal(rsz_reader_end(r)->end, RSZ_END_SEALED);
+	assert_int_equal(rsz_reader_streams(r), 2);
+	assert_int_equal(all.chunks, 4);
+	assert_int_equal(all.pages, 4 + 2 + 1);
+	rsz_reader_close(r);
+	CHECK_STATUS(rsz_reader_open_watched(&counting.blob, visit_chunk, &some, &r, &e), ST_SYSTEM,
+		     &e);
+	assert_int_equal(some.chunks, 3);
+	build_deinit(&b);
+}
+
 TEST(capture_times_come_back_per_extent)
 {
 	static struct build b;
@@ -774,23 +821,6 @@ TEST(content_that_does_not_fit_into_its_frame_is_refused)
 	}
 }
 
-/* A blob that counts what is read through it. */
-struct counting_blob {
-	struct blob blob;
-	struct mem_blob memory;
-	size_t bytes;
-};
-
-static enum status counting_read_at(struct blob *b, uint64_t off, void *p, size_t len, size_t *got,
-				    struct err *e)
-{
-	struct counting_blob *c = (struct counting_blob *)b;
-	const enum status st = c->memory.blob.read_at(&c->memory.blob, off, p, len, got, e);
-
-	c->bytes += *got;
-	return st;
-}
-
 TEST(one_page_costs_one_chunk)
 {
 	static struct build b;
@@ -881,6 +911,7 @@ int main(void)
 		cmocka_unit_test(dropped_doubled_swapped_and_foreign_records_are_found),
 		cmocka_unit_test(newest_capture_of_an_address_counts),
 		cmocka_unit_test(every_chunk_is_visited_once_until_one_is_refused),
+		cmocka_unit_test(opening_shows_every_chunk_until_one_is_refused),
 		cmocka_unit_test(capture_times_come_back_per_extent),
 		cmocka_unit_test(many_extents_make_a_chain_of_indexes),
 		cmocka_unit_test(full_disk_leaves_whole_records_and_can_be_closed_after_a_cut),
