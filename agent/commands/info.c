@@ -442,13 +442,11 @@ static enum status info_run(struct cli *cli, struct err *e)
 	enum status st = identities_load(&o->identity, &x, e);
 
 	if (!st)
-		st = smear_input_open_outline(cli->operands[0], x, &in, e);
-	if (st)
-		return st;
-	st = container_sums(&in.container, NULL, NULL, &sums, e);
-	if (!st)
+		st = smear_input_open_outline(cli->operands[0], x, &in, &sums, e);
+	if (!st) {
 		st = print_info(cli, &in, &sums, e);
+		smear_input_close(&in);
+	}
 	container_sums_deinit(&sums);
-	smear_input_close(&in);
 	return st;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/container/manifest_read.h"
+#include "agent/container/sums.h"
 #include "agent/program/json.h"
 
 static enum status read_lines(struct rsz_cursor *cursor, uint32_t stream, struct manifest_lines *l,
@@ -55,7 +56,7 @@ enum status container_lines(struct container *c, const char *const *names, json_
 	return st;
 }
 
-static enum status open_reader(struct container *c, struct err *e)
+static enum status open_reader(struct container *c, struct container_sums *sums, struct err *e)
 {
 	uint32_t memory;
 	enum status st = ST_OK;
@@ -65,7 +66,9 @@ static enum status open_reader(struct container *c, struct err *e)
 		st = outline_read(c->blob, &c->outline, e);
 		c->blob = st ? NULL : outline_blob(c->outline);
 	}
-	if (!st)
+	if (!st && sums)
+		st = container_sums_open(c->blob, &c->reader, sums, e);
+	else if (!st)
 		st = rsz_reader_open(c->blob, RSZ_TRUST_NOTHING, &c->reader, e);
 	if (st)
 		return st;
@@ -75,8 +78,9 @@ static enum status open_reader(struct container *c, struct err *e)
 	return load_manifest(c, &(struct manifest_lines){ .events = c->events }, e);
 }
 
+/* `sums`: NULL if they are not wanted. */
 static enum status open_container_input(const struct input_options *o, struct container *ret,
-					struct err *e)
+					struct container_sums *sums, struct err *e)
 {
 	enum status st;
 
@@ -84,7 +88,7 @@ static enum status open_container_input(const struct input_options *o, struct co
 	st = input_open(o, &ret->in, e);
 	if (st)
 		return st;
-	st = open_reader(ret, e);
+	st = open_reader(ret, sums, e);
 	if (!st)
 		return ST_OK;
 	container_close(ret);
@@ -96,15 +100,16 @@ enum status container_open(const char *path, const struct age_identities *x, str
 {
 	const struct input_options how = { .path = path, .identities = x };
 
-	return open_container_input(&how, ret, e);
+	return open_container_input(&how, ret, NULL, e);
 }
 
 enum status container_open_outline(const char *path, const struct age_identities *x,
-				   struct container *ret, struct err *e)
+				   struct container *ret, struct container_sums *sums,
+				   struct err *e)
 {
 	const struct input_options how = { .path = path, .forward = true, .identities = x };
 
-	return open_container_input(&how, ret, e);
+	return open_container_input(&how, ret, sums, e);
 }
 
 void container_close(struct container *c)

@@ -13,6 +13,8 @@
 #include "formats/base/range.h"
 #include "formats/rsz_reader.h"
 
+struct container_sums;
+
 struct container {
 	struct input *in;
 	struct outline *outline; /* of what could only be read forward; else NULL */
@@ -34,10 +36,12 @@ void container_close(struct container *c);
 
 /*
  * The same for who wants headers, manifest and page tables alone: also from stdin ("-"), which is
- * read to its end then.
+ * read to its end then. `sums`, empty, gets what the headers add up to (sums.h); the caller lets go
+ * of it, also after a failure. ST_INTERRUPTED, too.
  */
 enum status container_open_outline(const char *path, const struct age_identities *x,
-				   struct container *ret, struct err *e);
+				   struct container *ret, struct container_sums *sums,
+				   struct err *e);
 
 /* The manifest's first line of that event: "begin", "end" or "sealed_later". Borrowed, or NULL. */
 json_t *container_event(const struct container *c, const char *event);

@@ -3,13 +3,9 @@
 
 #include <string.h>
 
+#include "agent/container/container.h"
 #include "agent/program/interrupt.h"
-
-struct summing {
-	struct container_sums *sums;
-	sums_chunk_fn *fn;
-	void *arg;
-};
+#include "formats/base/array.h"
 
 static void add_again(struct stream_sums *s, const struct rsz_chunk *c)
 {
@@ -19,17 +15,9 @@ static void add_again(struct stream_sums *s, const struct rsz_chunk *c)
 				c->extents[i].length;
 }
 
-static enum status add_chunk_sums(void *arg, const struct rsz_record *rec,
-				  const struct rsz_chunk *c, struct err *e)
+static void add_chunk_sums(struct stream_sums *s, const struct rsz_record *rec,
+			   const struct rsz_chunk *c)
 {
-	const struct summing *x = arg;
-	struct stream_sums *s;
-
-	if (interrupted())
-		return interrupt_status(e);
-	if (rec->stream >= x->sums->count)
-		return ST_OK;
-	s = &x->sums->streams[rec->stream];
 	s->chunks++;
 	/* What was added by sealing later has no time. */
 	if (c->end && (!s->start || c->start < s->start))
@@ -40,16 +28,28 @@ static enum status add_chunk_sums(void *arg, const struct rsz_record *rec,
 	add_again(s, c);
 	if (c->paged)
 		tally_chunk(&s->tally, c);
-	return x->fn ? x->fn(x->arg, s, c, e) : ST_OK;
+}
+
+/* At least as many as `count`, the new ones all zero. */
+static enum status make_streams(struct container_sums *s, size_t count, struct err *e)
+{
+	while (s->room < count) {
+		struct stream_sums *more = array_grow(s->streams, &s->room, sizeof(*more));
+
+		if (!more)
+			return err_nomem(e);
+		s->streams = more;
+	}
+	for (; s->count < count; s->count++)
+		s->streams[s->count] = (struct stream_sums){ 0 };
+	return ST_OK;
 }
 
 static enum status name_streams(struct container_sums *s, const struct rsz_reader *r, struct err *e)
 {
-	s->count = rsz_reader_streams(r);
-	s->streams = calloc(MAX(s->count, 1), sizeof(*s->streams));
-	if (!s->streams)
-		return err_nomem(e);
-	for (size_t i = 0; i < s->count; i++) {
+	const enum status st = make_streams(s, rsz_reader_streams(r), e);
+
+	for (size_t i = 0; i < s->count && !st; i++) {
 		const struct rsz_stream_info *info = rsz_reader_stream(r, i);
 
 		s->streams[i].name = strdup(info->name);
@@ -58,7 +58,27 @@ static enum status name_streams(struct container_sums *s, const struct rsz_reade
 		if (!s->streams[i].name)
 			return err_nomem(e);
 	}
-	return ST_OK;
+	return st;
+}
+
+struct summing {
+	struct container_sums *sums;
+	sums_chunk_fn *fn;
+	void *arg;
+};
+
+/* Of streams that the reader has, too. */
+static enum status sum_known_chunk(void *arg, const struct rsz_record *rec,
+				   const struct rsz_chunk *c, struct err *e)
+{
+	const struct summing *x = arg;
+
+	if (interrupted())
+		return interrupt_status(e);
+	if (rec->stream >= x->sums->count)
+		return ST_OK;
+	add_chunk_sums(&x->sums->streams[rec->stream], rec, c);
+	return x->fn(x->arg, &x->sums->streams[rec->stream], c, e);
 }
 
 enum status container_sums(const struct container *c, sums_chunk_fn *fn, void *arg,
@@ -69,7 +89,31 @@ enum status container_sums(const struct container *c, sums_chunk_fn *fn, void *a
 
 	*ret = (struct container_sums){ 0 };
 	st = name_streams(ret, c->reader, e);
-	return st ? st : rsz_scan_chunks(c->blob, add_chunk_sums, &x, &ret->end, e);
+	return st ? st : rsz_scan_chunks(c->blob, sum_known_chunk, &x, &ret->end, e);
+}
+
+static enum status sum_chunk(void *arg, const struct rsz_record *rec, const struct rsz_chunk *c,
+			     struct err *e)
+{
+	struct container_sums *s = arg;
+	enum status st = interrupted() ? interrupt_status(e) : ST_OK;
+
+	if (!st)
+		st = make_streams(s, rec->stream + 1, e);
+	if (!st)
+		add_chunk_sums(&s->streams[rec->stream], rec, c);
+	return st;
+}
+
+enum status container_sums_open(struct blob *in, struct rsz_reader **ret,
+				struct container_sums *sums, struct err *e)
+{
+	const enum status st = rsz_reader_open_watched(in, sum_chunk, sums, ret, e);
+
+	if (st)
+		return st;
+	sums->end = *rsz_reader_end(*ret);
+	return name_streams(sums, *ret, e);
 }
 
 void container_sums_deinit(struct container_sums *s)

@@ -7,7 +7,9 @@
 #define RAMSEAL_AGENT_CONTAINER_SUMS_H
 
 #include "agent/capture/tally.h"
-#include "agent/container/container.h"
+#include "formats/rsz_reader.h"
+
+struct container;
 
 /* Reasons of a capture that is not the first: enum rsz_reason; the last takes the rest. */
 #define SUMS_REASONS 8
@@ -25,9 +27,11 @@ struct stream_sums {
 	uint64_t end;
 };
 
+/* All zero is empty. */
 struct container_sums {
 	struct stream_sums *streams; /* as the reader has them */
 	size_t count;
+	size_t room;
 	struct rsz_scan_result end;
 };
 
@@ -36,11 +40,18 @@ typedef enum status sums_chunk_fn(void *arg, const struct stream_sums *s, const 
 				  struct err *e);
 
 /*
- * Walks all headers. `fn` (or NULL) gets each chunk behind the sums. ST_INTERRUPTED, too;
+ * Walks all headers. `fn` gets each chunk behind the sums. ST_INTERRUPTED, too;
  * container_sums_deinit() also after a failure.
  */
 enum status container_sums(const struct container *c, sums_chunk_fn *fn, void *arg,
 			   struct container_sums *ret, struct err *e);
 void container_sums_deinit(struct container_sums *s);
+
+/*
+ * As container_sums(), but of the walk that opens the reader: opens `ret` on `in` and adds up to
+ * empty `sums`.
+ */
+enum status container_sums_open(struct blob *in, struct rsz_reader **ret,
+				struct container_sums *sums, struct err *e);
 
 #endif

@@ -24,9 +24,10 @@ enum status smear_input_open(const char *path, const struct age_identities *x,
 }
 
 enum status smear_input_open_outline(const char *path, const struct age_identities *x,
-				     struct smear_input *ret, struct err *e)
+				     struct smear_input *ret, struct container_sums *sums,
+				     struct err *e)
 {
-	return read_lines(container_open_outline(path, x, &ret->container, e), path, ret, e);
+	return read_lines(container_open_outline(path, x, &ret->container, sums, e), path, ret, e);
 }
 
 void smear_input_close(struct smear_input *i)

@@ -16,7 +16,8 @@ enum status smear_input_open(const char *path, const struct age_identities *x,
 			     struct smear_input *ret, struct err *e);
 /* As container_open_outline(). */
 enum status smear_input_open_outline(const char *path, const struct age_identities *x,
-				     struct smear_input *ret, struct err *e);
+				     struct smear_input *ret, struct container_sums *sums,
+				     struct err *e);
 void smear_input_close(struct smear_input *i);
 
 /* A plan to measure it. The input has to stay where it is for as long. */
