@@ -263,11 +263,15 @@ static enum status analyse_all(struct analysis *m, struct err *e)
 	r->at = calloc(MAX(r->spaces.count, 1), sizeof(*r->at));
 	if (!r->at)
 		return err_nomem(e);
+	r->count = r->spaces.count;
 	smear__begin_budget(m);
-	for (; r->count < r->spaces.count && !st; r->count++) {
-		r->at[r->count].id = r->spaces.at[r->count];
-		r->at[r->count].id.image &= !m->plan->tables_only;
-		st = analyse_space(m, &r->at[r->count], e);
+	for (size_t i = 0; i < r->count && !st; i++) {
+		const size_t k = m->order[i].index;
+		struct smear_space *s = &r->at[k];
+
+		s->id = r->spaces.at[k];
+		s->id.image &= !m->plan->tables_only;
+		st = analyse_space(m, s, e);
 	}
 	return st;
 }

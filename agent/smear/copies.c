@@ -40,6 +40,7 @@ static enum status open_source(struct source *s, const struct rsz_reader *r, uin
 {
 	enum status st = rsz_cursor_create(r, cached, &s->cursor, e);
 
+	s->stream = stream;
 	if (!st)
 		st = physmem_rsz_init(&s->mem, r, s->cursor, &stream, 1, e);
 	if (!st)
@@ -411,6 +412,7 @@ void smear__tear_down(struct analysis *m)
 {
 	for (size_t i = 0; i < COPIES; i++)
 		close_source(&m->copy[i]);
+	free(m->order);
 	rsz_cursor_destroy(m->earlier.cursor);
 	for (size_t i = 0; i < PTE_FILES_MAX; i++) {
 		range_list_deinit(&m->files[i].ranges);
@@ -500,7 +502,7 @@ static enum status choose_layout(struct analysis *m, struct err *e)
 	layout_evidence_init(&ev, m->entries.os, &facts);
 	smear__begin_budget(m);
 	for (size_t i = 0; i < m->ret->spaces.count && !st; i++)
-		st = add_evidence(m, &m->ret->spaces.at[i], &ev, e);
+		st = add_evidence(m, &m->ret->spaces.at[m->order[i].index], &ev, e);
 	layout_choose(&ev, &m->entries, &m->ret->layout);
 	smear__find_store(m, &ev.windows);
 	if (m->entries.os == OS_LINUX && m->ret->layout.found)
@@ -513,6 +515,8 @@ enum status smear__set_up(struct analysis *m, struct err *e)
 {
 	enum status st = open_all(m, e);
 
+	if (!st)
+		st = smear__order_spaces(m, e);
 	if (!st)
 		st = choose_layout(m, e);
 	return st ? st : smear__vote(m, e);

@@ -27,6 +27,7 @@ struct slot_file {
 /* One copy of the tables, to be walked space by space. */
 struct source {
 	struct physmem_rsz mem;
+	uint32_t stream;
 	struct rsz_cursor *cursor;
 	struct walk_set set;
 	struct leaves leaves;
@@ -58,6 +59,11 @@ struct mapping_visitor {
 			   struct err *e);
 };
 
+struct stored_space {
+	size_t index;    /* in ret->spaces */
+	uint64_t extent; /* that has its root: the higher, the later; UINT64_MAX: none */
+};
+
 /* Everything that the measure needs while it runs. */
 struct analysis {
 	const struct mapping_visitor *visitor; /* NULL: all is measured */
@@ -67,6 +73,7 @@ struct analysis {
 	const struct smear_plan *plan;
 	struct smear *ret;
 	struct source copy[COPIES];
+	struct stored_space *order; /* in which ret->spaces are walked */
 	struct stream_captures captures;
 	const struct captures *memory;
 	struct earlier_readings earlier; /* of the image's tables, where its order was by tables */
@@ -98,6 +105,12 @@ void smear__find_store(struct analysis *m, const struct win_pte_evidence *ev);
 
 /* The budgets of all copies anew: before all spaces are walked. */
 void smear__begin_budget(struct analysis *m);
+
+/*
+ * Makes m->order: as the roots are stored. A pass stores one space after the other, so that walks
+ * in that order decode each of its chunks once, and not once for each space.
+ */
+enum status smear__order_spaces(struct analysis *m, struct err *e);
 
 /* True if a space has tables in that copy that are to be walked. */
 bool smear__has_copy(const struct smear_id *id, enum copy copy);

@@ -302,7 +302,7 @@ static enum status vote(struct count *c, struct err *e)
 		st = rsz_cursor_create(m->plan->reader, 2, &c->memory, e);
 	smear__begin_budget(m);
 	for (size_t i = 0; i < m->ret->spaces.count && !st; i++)
-		st = count_space(c, &m->ret->spaces.at[i], e);
+		st = count_space(c, &m->ret->spaces.at[m->order[i].index], e);
 	for (uint32_t i = 0; i < PTE_FILES_MAX && !st; i++) {
 		count_votes(c, &c->ballots[i]);
 		if (m->files[i].captures || c->ballots[i].seen)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The walks through the three copies of the tables, space by space. */
+#include <stdlib.h>
+
 #include "agent/program/interrupt.h"
 #include "agent/smear/smear_internal.h"
 #include "formats/base/bytes.h"
@@ -80,6 +82,42 @@ bool smear__has_copy(const struct smear_id *id, enum copy copy)
 static bool is_open(const struct analysis *m, enum copy copy)
 {
 	return m->copy[copy].cursor != NULL;
+}
+
+static int compare_stored(const void *a, const void *b)
+{
+	const struct stored_space *x = a, *y = b;
+
+	if (x->extent != y->extent)
+		return x->extent < y->extent ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* By the root; of several copies the first that has it. */
+static uint64_t find_stored(const struct analysis *m, const struct smear_id *id)
+{
+	const uint64_t root = paging_root(m->ret->spaces.mode, id->dtb);
+	struct rsz_segment seg;
+
+	for (size_t i = 0; i < COPIES; i++)
+		if (is_open(m, (enum copy)i) && smear__has_copy(id, (enum copy)i) &&
+		    rsz_reader_next(m->plan->reader, m->copy[i].stream, root, &seg) &&
+		    seg.address <= root)
+			return seg.extent;
+	return UINT64_MAX;
+}
+
+enum status smear__order_spaces(struct analysis *m, struct err *e)
+{
+	const struct smear_spaces *s = &m->ret->spaces;
+
+	m->order = calloc(MAX(s->count, 1), sizeof(*m->order));
+	if (!m->order)
+		return err_nomem(e);
+	for (size_t i = 0; i < s->count; i++)
+		m->order[i] = (struct stored_space){ i, find_stored(m, &s->at[i]) };
+	qsort(m->order, s->count, sizeof(*m->order), compare_stored);
+	return ST_OK;
 }
 
 /*
