@@ -147,6 +147,20 @@ static struct rsz_reader *cook_and_open(struct mem_blob *blob)
 	return r;
 }
 
+/* The same without its end: walked from the front. */
+static struct rsz_reader *cut_and_open(struct mem_blob *blob)
+{
+	struct rsz_reader *r = NULL;
+	struct err e = ERR_INIT;
+
+	container.len -= 1;
+	blob->blob.size -= 1;
+	in_use = peak = 0;
+	CHECK_OK(rsz_reader_open(&blob->blob, RSZ_TRUST_INDEX, &r, &e), &e);
+	assert_int_equal(rsz_reader_end(r)->end, RSZ_END_CUT);
+	return r;
+}
+
 static size_t cooked_size(void)
 {
 	struct mem_sink so_far;
@@ -210,13 +224,53 @@ TEST(memory_of_a_reader_is_bounded_by_the_size_of_the_container)
 	assert_int_equal(rsz_reader_end(r)->end, RSZ_END_SEALED);
 	check_peak(&blob);
 	rsz_reader_close(r);
-	/* The same without its end: walked from the front. */
-	container.len -= 1;
-	blob.blob.size -= 1;
-	in_use = peak = 0;
-	assert_int_equal(rsz_reader_open(&blob.blob, RSZ_TRUST_INDEX, &r, NULL), ST_OK);
-	assert_int_equal(rsz_reader_end(r)->end, RSZ_END_CUT);
+	r = cut_and_open(&blob);
 	check_peak(&blob);
+	rsz_reader_close(r);
+	assert_int_equal(in_use, 0);
+}
+
+/* The last extent has it all, and every other one is covered. */
+static void check_newest_alone(const struct rsz_reader *r, uint64_t extents)
+{
+	struct rsz_segment seg;
+
+	assert_true(rsz_reader_next(r, 0, 0, &seg));
+	assert_int_equal(seg.address, 0);
+	assert_int_equal(seg.length, 2 * PAGE_SIZE);
+	assert_int_equal(seg.extent, extents - 1);
+	assert_false(rsz_reader_next(r, 0, 2 * PAGE_SIZE, &seg));
+	for (uint64_t i = 0; i < extents - 1; i++)
+		assert_true(rsz_reader_is_covered(r, i));
+	assert_false(rsz_reader_is_covered(r, extents - 1));
+}
+
+/*
+ * Every extent is the same two pages, so that all of them cover what is swept at once. There are
+ * as many as make the heap of those grow a last time: 16 times a power of two, and some.
+ * To compare each with each would take minutes.
+ */
+TEST(extents_that_overlap_wholly_are_within_the_bound)
+{
+	enum { EACH = 2040, CHUNKS = (16 << 14) / EACH + 1 };
+	struct mem_blob blob;
+	struct rsz_reader *r;
+
+	assert_true(EACH * CHUNKS > 16 << 14 && EACH * CHUNKS < 16 << 15);
+	start(RSZ_KIND_MEMORY);
+	for (uint64_t i = 0; i < CHUNKS; i++) {
+		add_zero_chunk(0, EACH, 0);
+		add(INDEX, RECIPE_HONEST | RECIPE_BY_ZSTD, 0, 0);
+	}
+	add(CLOSE, RECIPE_HONEST, 0, 0);
+	r = cook_and_open(&blob);
+	assert_int_equal(rsz_reader_end(r)->end, RSZ_END_SEALED);
+	check_peak(&blob);
+	check_newest_alone(r, (uint64_t)EACH * CHUNKS);
+	rsz_reader_close(r);
+	r = cut_and_open(&blob);
+	check_peak(&blob);
+	check_newest_alone(r, (uint64_t)EACH * CHUNKS);
 	rsz_reader_close(r);
 	assert_int_equal(in_use, 0);
 }
@@ -326,6 +380,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(index_bomb_is_not_believed),
 		cmocka_unit_test(memory_of_a_reader_is_bounded_by_the_size_of_the_container),
+		cmocka_unit_test(extents_that_overlap_wholly_are_within_the_bound),
 		cmocka_unit_test(closing_record_that_names_no_index_is_not_believed),
 		cmocka_unit_test(index_with_an_extent_inside_a_page_is_not_believed),
 		cmocka_unit_test(without_memory_to_compress_in_content_is_stored),
