@@ -25,28 +25,45 @@ static uint8_t bits_of(uint64_t span)
 static struct packed_column measure(const uint64_t *values, size_t rows, uint32_t at)
 {
 	struct packed_column c = { .least = values[0], .at = at };
-	uint64_t most = values[0], all = 0;
+	uint64_t most = values[0], differs = 0;
 
 	for (size_t i = 1; i < rows; i++) {
 		c.least = MIN(c.least, values[i]);
 		most = MAX(most, values[i]);
+		differs |= values[i] ^ values[0];
 	}
-	for (size_t i = 0; i < rows; i++)
-		all |= values[i] - c.least;
-	c.shift = all ? (uint8_t)__builtin_ctzll(all) : 0;
+	/* Values that end in the same bits are multiples of that apart. */
+	c.shift = differs ? (uint8_t)__builtin_ctzll(differs) : 0;
 	c.bits = bits_of((most - c.least) >> c.shift);
 	c.mask = c.bits ? UINT64_MAX >> (64 - c.bits) : 0;
 	return c;
 }
 
+/*
+ * Words are put whole: what the last one has beyond its column is zeros, and behind it comes the
+ * next column, or the eight bytes that a block ends in.
+ */
 static void put_column(struct packed_block *b, const struct packed_column *c,
 		       const uint64_t *values, size_t rows)
 {
-	for (size_t i = 0, bit = 0; i < rows; i++, bit += c->bits) {
-		uint8_t *to = b->bytes + c->at + bit / 8;
+	uint8_t *to = b->bytes + c->at;
+	uint64_t word = 0;
+	unsigned filled = 0; /* bits of it */
 
-		put_le64(to, get_le64(to) | ((values[i] - c->least) >> c->shift << (bit % 8)));
+	for (size_t i = 0; i < rows && c->bits; i++) {
+		const uint64_t v = (values[i] - c->least) >> c->shift;
+
+		word |= v << filled;
+		filled += c->bits;
+		if (filled < 64)
+			continue;
+		put_le64(to, word);
+		to += sizeof(word);
+		filled -= 64;
+		word = filled ? v >> (c->bits - filled) : 0;
 	}
+	if (filled)
+		put_le64(to, word);
 }
 
 /* Makes a block of the last `rows` rows. */
