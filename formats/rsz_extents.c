@@ -55,24 +55,66 @@ void rsz__extents_deinit(struct rsz__extents *x)
 	x->covered = NULL;
 }
 
-static int by_stream_address(const void *a, const void *b)
-{
-	const struct rsz__piece *x = a, *y = b;
+/*
+ * A run is sorted by stream and address, byte by byte from the lowest (LSD radix sort), of which
+ * only few differ. Pieces at one address stay as they came.
+ */
 
-	if (x->stream != y->stream)
-		return x->stream < y->stream ? -1 : 1;
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return x->extent < y->extent ? -1 : x->extent > y->extent;
+/* The bytes of two numbers, one behind the other, from the lowest on. */
+static uint8_t key_byte(uint64_t address, uint32_t stream, unsigned i)
+{
+	return (uint8_t)(i < 8 ? address >> 8 * i : stream >> 8 * (i - 8));
+}
+
+static void sort_by_byte(const struct rsz__piece *from, struct rsz__piece *to, size_t count,
+			 unsigned byte)
+{
+	size_t at[256] = { 0 }, sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		at[key_byte(from[i].address, from[i].stream, byte)]++;
+	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
+		const size_t n = at[i];
+
+		at[i] = sum;
+		sum += n;
+	}
+	for (size_t i = 0; i < count; i++)
+		to[at[key_byte(from[i].address, from[i].stream, byte)]++] = from[i];
+}
+
+static enum status sort_pieces(struct rsz__sorting *s, struct err *e)
+{
+	struct rsz__piece *spare, *from = s->at;
+	uint64_t address = 0;
+	uint32_t stream = 0;
+
+	for (size_t i = 1; i < s->count; i++) {
+		address |= s->at[i].address ^ s->at[0].address;
+		stream |= s->at[i].stream ^ s->at[0].stream;
+	}
+	if (!address && !stream)
+		return ST_OK;
+	spare = malloc(s->room * sizeof(*spare));
+	if (!spare)
+		return err_nomem(e);
+	for (unsigned i = 0; i < 12; i++) {
+		if (!key_byte(address, stream, i))
+			continue;
+		sort_by_byte(from, spare, s->count, i);
+		s->at = spare;
+		spare = from;
+		from = s->at;
+	}
+	free(spare);
+	return ST_OK;
 }
 
 /* Of what was added since the last one. */
 static enum status make_run(struct rsz__sorting *s, struct err *e)
 {
-	enum status st = ST_OK;
+	enum status st = sort_pieces(s, e);
 
-	if (s->count)
-		array_sort(s->at, s->count, sizeof(*s->at), by_stream_address);
 	for (size_t i = 0; i < s->count && !st; i++)
 		st = put_piece(&s->runs, &s->at[i], e);
 	s->count = 0;
@@ -114,7 +156,9 @@ struct merge {
 
 static bool comes_first(const struct run *a, const struct run *b)
 {
-	return by_stream_address(&a->next, &b->next) < 0;
+	if (a->next.stream != b->next.stream)
+		return a->next.stream < b->next.stream;
+	return a->next.address < b->next.address;
 }
 
 /* Lets the run on top sink to where it belongs. */
