@@ -91,7 +91,7 @@ static enum status print(const struct smear_options *o, const struct smear *s, c
 		smear_print_text(s, stdout);
 		return ST_OK;
 	}
-	return json_print(smear_json(s, path), JSON_INDENT(1), e);
+	return smear_print_json(s, path, stdout, e);
 }
 
 static bool has_pid(const struct smear *s, uint64_t pid)

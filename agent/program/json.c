@@ -63,6 +63,47 @@ enum status json_print(json_t *doc, size_t flags, struct err *e)
 	return ST_OK;
 }
 
+/* Behind each line's end: what a text has of them is escaped. */
+static int put_indented(const char *p, size_t len, void *out)
+{
+	for (const char *end = p + len; p < end; p++) {
+		putc(*p, out);
+		if (*p == '\n')
+			fputs("  ", out);
+	}
+	return 0;
+}
+
+static enum status put_items(FILE *out, size_t count, json_item_fn *item, const void *arg,
+			     struct err *e)
+{
+	for (size_t i = 0; i < count; i++) {
+		json_t *o = item(arg, i);
+
+		if (!o)
+			return err_nomem(e);
+		fputs(i ? ",\n  " : "\n  ", out);
+		json_dump_callback(o, put_indented, out, JSON_INDENT(1));
+		json_decref(o);
+	}
+	return ST_OK;
+}
+
+enum status json_print_list(FILE *out, json_t *doc, const char *key, size_t count,
+			    json_item_fn *item, const void *arg, struct err *e)
+{
+	_cleanup_free_ char *text = doc ? json_dumps(doc, JSON_INDENT(1)) : NULL;
+	enum status st;
+
+	json_decref(doc);
+	if (!text)
+		return err_nomem(e);
+	fprintf(out, "%.*s,\n \"%s\": [", (int)(strlen(text) - strlen("\n}")), text, key);
+	st = put_items(out, count, item, arg, e);
+	fputs(count ? "\n ]\n}\n" : "]\n}\n", out);
+	return st;
+}
+
 json_t *json_u64(uint64_t v)
 {
 	char decimal[24];

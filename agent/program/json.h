@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "formats/base/defs.h"
 #include "formats/base/err.h"
@@ -76,5 +77,15 @@ json_t *json_text(const char *text); /* NULL gives null */
 
 /* A line to stdout, or lines with JSON_INDENT(1); frees `doc`. ST_NOMEM if it is NULL. */
 enum status json_print(json_t *doc, size_t flags, struct err *e);
+
+/* The `i`th of a list, the caller's; NULL if memory ran out. */
+typedef json_t *json_item_fn(const void *arg, size_t i);
+
+/*
+ * As json_print() with JSON_INDENT(1), of `doc`, which has something, and behind that a list of
+ * `count` objects. Each is made when its turn comes: a document of thousands takes tens of MiB.
+ */
+enum status json_print_list(FILE *out, json_t *doc, const char *key, size_t count,
+			    json_item_fn *item, const void *arg, struct err *e);
 
 #endif

@@ -9,8 +9,8 @@
 
 #include "agent/smear/headline.h"
 
-/* NULL if out of memory. `path` is the container's. */
-json_t *smear_json(const struct smear *s, const char *path);
+/* `path` is the container's. */
+enum status smear_print_json(const struct smear *s, const char *path, FILE *out, struct err *e);
 
 /* [{"file":, "why":}] of swap files none of whose slots is safe. */
 json_t *smear_doubts_json(const struct smear *s);

@@ -176,18 +176,13 @@ static json_t *advice_json(const struct smear *s)
 			 integer(a.at_risk), "older_captures", integer(a.older), "again", a.again);
 }
 
-json_t *smear_json(const struct smear *s, const char *path)
+/* All but the spaces. */
+static json_t *smear_json(const struct smear *s, const char *path)
 {
-	json_t *doc = json_object(), *list = json_array();
+	json_t *doc = json_object();
 
-	if (!doc || !list)
+	if (!doc)
 		return NULL;
-	for (size_t i = 0; i < s->count; i++) {
-		json_t *o = space_json(&s->at[i]);
-
-		put_id(o, &s->at[i].id);
-		json_array_append_new(list, o);
-	}
 	json_object_set_new(doc, "file", json_text(path));
 	json_object_set_new(doc, "os", json_string(discover_os_name(s->spaces.os)));
 	put_number(doc, "levels", (uint64_t)s->spaces.mode);
@@ -218,8 +213,21 @@ json_t *smear_json(const struct smear *s, const char *path)
 		json_object_set_new(doc, "advice", advice_json(s));
 	}
 	json_object_set_new(doc, "total", space_json(&s->total));
-	json_object_set_new(doc, "spaces", list);
 	return doc;
+}
+
+static json_t *space_item(const void *arg, size_t i)
+{
+	const struct smear *s = arg;
+	json_t *o = space_json(&s->at[i]);
+
+	put_id(o, &s->at[i].id);
+	return o;
+}
+
+enum status smear_print_json(const struct smear *s, const char *path, FILE *out, struct err *e)
+{
+	return json_print_list(out, smear_json(s, path), "spaces", s->count, space_item, s, e);
 }
 
 json_t *smear_row_json(const struct smear_row *r)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/program/json.h"
+#include "tests/gen/text_file.h"
 
 static void check_text(json_t *doc, const char *want)
 {
@@ -56,6 +57,66 @@ TEST(what_an_object_has_already_stays)
 	check_text(doc, "{\"a\":\"first\",\"b\":1}");
 }
 
+/* How often an item was made; above `last` there is no memory. */
+struct items {
+	size_t *made;
+	size_t last;
+};
+
+static json_t *make_item(const void *arg, size_t i)
+{
+	const struct items *x = arg;
+
+	++*x->made;
+	return i > x->last ? NULL
+			   : json_pack("{s:i, s:[s, s], s:{}}", "i", (int)i, "texts", "a\nb", "",
+				       "empty");
+}
+
+/* A list that is printed item by item is what the whole document would be. */
+TEST(list_is_printed_as_within_its_document)
+{
+	for (size_t count = 0; count < 4; count++) {
+		size_t made = 0;
+		const struct items x = { &made, count };
+		json_t *doc, *list = json_array();
+		struct err e = ERR_INIT;
+		FILE *out = text_file_open();
+		char *text, *whole;
+
+		doc = json_fields(
+			JSON_FIELDS(field_text("a", "b\nc"), field_json("d", json_object())));
+		CHECK_OK(
+			json_print_list(out, json_deep_copy(doc), "list", count, make_item, &x, &e),
+			&e);
+		assert_int_equal(made, count);
+		for (size_t i = 0; i < count; i++)
+			json_array_append_new(list, make_item(&x, i));
+		json_object_set_new(doc, "list", list);
+		whole = json_dumps(doc, JSON_INDENT(1));
+		text = text_file_close(out);
+		assert_memory_equal(text, whole, strlen(whole));
+		assert_string_equal(text + strlen(whole), "\n");
+		json_decref(doc);
+		free(whole);
+		free(text);
+	}
+}
+
+TEST(list_that_could_not_be_made_fails)
+{
+	size_t made = 0;
+	const struct items x = { &made, 1 };
+	FILE *out = text_file_open();
+	struct err e = ERR_INIT;
+
+	CHECK_STATUS(json_print_list(out, json_pack("{s:i}", "a", 1), "list", 9, make_item, &x, &e),
+		     ST_NOMEM, &e);
+	assert_int_equal(made, 3);
+	CHECK_STATUS(json_print_list(out, NULL, "list", 0, make_item, &x, &e), ST_NOMEM, &e);
+	free(text_file_close(out));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -63,6 +124,8 @@ int main(void)
 		cmocka_unit_test(number_that_readers_would_lose_is_a_text),
 		cmocka_unit_test(what_could_not_be_made_fails_the_whole),
 		cmocka_unit_test(what_an_object_has_already_stays),
+		cmocka_unit_test(list_is_printed_as_within_its_document),
+		cmocka_unit_test(list_that_could_not_be_made_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1242,7 +1242,8 @@ TEST(hostile_tables_end_and_add_up)
 
 TEST(report_says_what_was_measured)
 {
-	char *text;
+	char *text, *whole;
+	struct err e = ERR_INIT;
 	FILE *out;
 	json_t *doc, *o;
 
@@ -1251,7 +1252,16 @@ TEST(report_says_what_was_measured)
 	before_spaces = after_spaces =
 		"{\"listed\":true,\"pid\":7,\"name\":\"=a\\\"b\",\"dtb\":1048576}";
 	measure_ok();
-	doc = smear_json(&s, "x.rsz");
+	out = text_file_open();
+	CHECK_OK(smear_print_json(&s, "x.rsz", out, &e), &e);
+	text = text_file_close(out);
+	doc = json_loads(text, 0, NULL);
+	assert_non_null(doc);
+	whole = json_dumps(doc, JSON_INDENT(1));
+	assert_memory_equal(text, whole, strlen(whole));
+	assert_string_equal(text + strlen(whole), "\n");
+	free(whole);
+	free(text);
 	o = json_object_get(json_object_get(json_object_get(doc, "total"), "copies"), "image");
 	assert_int_equal(json_integer_value(json_object_get(json_object_get(o, "trust"), "safe")),
 			 2);
