@@ -238,13 +238,27 @@ static enum verdict classify_captured(const struct mapping_check *j, uint64_t at
 	return v;
 }
 
-/* Which capture of the page at `at` is taken; `last` is moved to where that is another matter. */
-static struct content choose(const struct mapping_check *j, const struct capture *c, uint64_t at,
-			     uint64_t *last, uint64_t *captures)
+static const struct found_captures *find_captures(const struct mapping_check *j, uint64_t at,
+						  uint64_t last)
 {
+	struct found_captures *f = &j->m->found;
+
+	if (f->captures == j->captures && f->at == at && f->last == last)
+		return f;
+	*f = (struct found_captures){ .captures = j->captures, .at = at, .last = last };
+	f->found = captures_from(j->captures, at, last, &f->newest);
+	if (f->found)
+		f->older = captures_older_from(j->captures, at, &f->n_older);
+	return f;
+}
+
+/* Which capture of the page at `at` is taken; `last` is moved to where that is another matter. */
+static struct content choose(const struct mapping_check *j, const struct found_captures *f,
+			     uint64_t at, uint64_t *last, uint64_t *captures)
+{
+	const struct capture *c = &f->newest;
 	const struct content newest = { { c->start, c->end }, capture_is_readable(c), NULL };
-	size_t n;
-	const struct older_page *older = captures_older_from(j->captures, at, &n);
+	const struct older_page *older = f->older;
 
 	*captures = newest.readable;
 	if (older && older->address > at) {
@@ -254,11 +268,11 @@ static struct content choose(const struct mapping_check *j, const struct capture
 	if (!older)
 		return newest;
 	*last = MIN(*last, at | (PAGE_SIZE - 1));
-	*captures += n;
+	*captures += f->n_older;
 	/* Of an image that says how its file was read, and nothing of the machine. */
 	if (j->m->ret->still)
 		return newest;
-	return stand_choose(j->m, &j->run->view[j->copy], j->copy, &j->stand, c, older, n);
+	return stand_choose(j->m, &j->run->view[j->copy], j->copy, &j->stand, c, older, f->n_older);
 }
 
 /*
@@ -286,20 +300,20 @@ static void take_cached(const struct mapping_check *j, uint64_t at, struct verdi
 static struct verdict_span classify_stored(const struct mapping_check *j, uint64_t at,
 					   uint64_t last)
 {
-	struct capture c;
-	const bool found = captures_from(j->captures, at, last, &c);
+	const struct found_captures *f = find_captures(j, at, last);
+	const struct capture *c = f->found ? &f->newest : NULL;
 	const struct range *ram = range_list_find(j->ranges, at);
 	const struct view *v = &j->run->view[j->copy];
 	struct verdict_span ret = { .verdict = ram ? VERDICT_MISSING : VERDICT_OUTSIDE,
 				    .stream = j->stream };
 	uint64_t end;
 
-	if (found && c.range.first <= at) {
-		end = c.range.last;
-		ret.verdict = c.state == PAGE_UNREADABLE ? VERDICT_UNREADABLE : VERDICT_MISSING;
-		ret.content = choose(j, &c, at, &end, &ret.captures);
+	if (c && c->range.first <= at) {
+		end = c->range.last;
+		ret.verdict = c->state == PAGE_UNREADABLE ? VERDICT_UNREADABLE : VERDICT_MISSING;
+		ret.content = choose(j, f, at, &end, &ret.captures);
 	} else {
-		end = gap_end(j, found ? &c : NULL, ram, at, last);
+		end = gap_end(j, c, ram, at, last);
 	}
 	ret.pages = (end - at + 1) >> PAGE_SHIFT;
 	if (!ret.content.readable)

@@ -59,6 +59,17 @@ struct mapping_visitor {
 			   struct err *e);
 };
 
+/* The newest capture from an address on, and the older ones. */
+struct found_captures {
+	const struct captures *captures; /* which were asked; NULL: none yet */
+	uint64_t at;
+	uint64_t last;
+	bool found; /* as captures_from() */
+	struct capture newest;
+	const struct older_page *older; /* as captures_older_from(), if `found` */
+	size_t n_older;
+};
+
 struct stored_space {
 	size_t index;    /* in ret->spaces */
 	uint64_t extent; /* that has its root: the higher, the later; UINT64_MAX: none */
@@ -83,7 +94,8 @@ struct analysis {
 	struct walk_set several;
 	struct slot_file files[PTE_FILES_MAX];
 	struct entry_reader entries;
-	uint64_t work;                                  /* steps that judging may still take */
+	struct found_captures found; /* last: the copies of a mapping mostly name the same page */
+	uint64_t work;               /* steps that judging may still take */
 	uint64_t states[PAIRS][PTE_STATES][PTE_STATES]; /* of the space at hand */
 };
 
