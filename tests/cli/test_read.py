@@ -55,8 +55,11 @@ def tables(entries):
     return made
 
 
-def container(before, after, lines=('before', 'after'), more=()):
-    """Tables before at 1 s, memory at 2 s, a swap area at 3 s, tables after at 5 s."""
+def container(before, after, lines=('before', 'after'), zeros=0):
+    """
+    Tables before at 1 s, and `zeros` chunks of 4096 pages of zeros with them; memory at 2 s, a swap
+    area at 3 s, tables after at 5 s.
+    """
     def stream_of(number, pages, start):
         return [rsz.chunk(number, [(at, PAGE, 0, 0, start, start + 10)], [(1, rsz.DATA)],
                           bytes(pages[at]), start=start, end=start + 10) for at in sorted(pages)]
@@ -78,7 +81,10 @@ def container(before, after, lines=('before', 'after'), more=()):
             rsz.stream(3, KINDS['page file'], PAGE, b'/dev/vda',
                        b'{"number":0,"number_origin":"known"}'),
             rsz.stream(4, KINDS['after'], PAGE, b'page tables after')]
-    recs += stream_of(1, tables(before), SECOND) + stream_of(2, memory, 2 * SECOND)
+    recs += stream_of(1, tables(before), SECOND)
+    recs += [rsz.chunk(1, [(1 << 30, 4096 * PAGE, 0, 0, SECOND, SECOND)], [(4096, rsz.ZERO)], b'',
+                       start=SECOND, end=SECOND)] * zeros
+    recs += stream_of(2, memory, 2 * SECOND)
     recs += stream_of(3, slots, 3 * SECOND) + stream_of(4, tables(after), 5 * SECOND)
     recs += [rsz.chunk(0, [(0, len(text))], [], text), rsz.Rec(rsz.INDEX), rsz.Rec(rsz.CLOSE)]
     return rsz.assemble(recs)
@@ -274,6 +280,14 @@ class Rows(Case):
         self.assertIn(f'smear        {sentence["sentence"]}\n'.encode(),
                       run('info', self.path).stdout)
         self.assertIn('60.0 % certainly belong', sentence['sentence'])
+
+    def test_headline_of_info_is_left_out_where_it_takes_long(self):
+        said = []
+        for zeros in 1, 2:  # 16 MiB of tables, 32 MiB
+            self.path.write_bytes(container(self.BEFORE, self.AFTER, zeros=zeros))
+            said.append(json.loads(run('info', '--json', self.path).stdout)['smear'])
+        self.assertIn('60.0 % certainly belong', said[0]['sentence'])
+        self.assertEqual(said[1], {'sentence': 'There is much to measure: ask `ramseal smear`.'})
 
 
 if __name__ == '__main__':
