@@ -15,14 +15,18 @@
 static enum status upload_run(struct cli *cli, struct err *e);
 
 struct upload_options {
-	const char *finish;
+	bool finish;
+	const char *id;
 	struct network_options network;
 	bool force;
 };
 
 static const struct option_def options[] = {
-	CLI_STRING(struct upload_options, finish, 0, "finish", "FILE",
-		   "complete the upload that left this state: what has arrived becomes readable"),
+	CLI_FLAG(struct upload_options, finish, 0, "finish",
+		 "complete an upload that was cut off: ask the store what is unfinished at "
+		 "ADDRESS, or take STATE, the file of --upload-state"),
+	CLI_STRING(struct upload_options, id, 0, "upload-id", "ID",
+		   "of several unfinished ones, complete this"),
 	CLI_GROUP(struct upload_options, network, &network_option_group),
 	CLI_FLAG(struct upload_options, force, 'f', "force", "replace what has the name already"),
 };
@@ -30,13 +34,17 @@ static const struct option_def options[] = {
 const struct command command_upload = {
 	.name = "upload",
 	.summary = "send a container to an address, or complete an upload that was cut off",
-	.operands = { .text = "FILE [ADDRESS]", .min = 0, .max = 2 },
+	.operands = { .text = "FILE [ADDRESS] | --finish ADDRESS|STATE", .min = 0, .max = 2 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.notes = "acquire sends as it reads, with 'acquire -o ADDRESS'; this is for a file.\n"
 		 "After --finish the object holds every whole piece that had arrived. It is a "
 		 "container\n"
-		 "that was cut off: 'verify' says how far it goes, and 'seal' closes it.\n",
+		 "that was cut off: 'verify' says how far it goes, and 'seal' closes it. --finish "
+		 "needs keys\n"
+		 "that may list: of S3 uploads (s3:ListBucketMultipartUploads) and their parts, of "
+		 "Azure sp=rcw.\n"
+		 "Never complete what is still being sent.\n",
 	.values_size = sizeof(struct upload_options),
 	.defaults = &(const struct upload_options){ .network = NETWORK_DEFAULTS },
 	.run = upload_run,
@@ -135,65 +143,92 @@ static enum status send_file(const char *path, struct network *n, bool force, st
  * What another run began
  */
 
-static enum status complete(struct network *n, const struct upload_state *s, uint64_t *ret,
-			    struct err *e)
+static enum status complete(struct network *n, const json_t *state, uint64_t *ret, struct err *e)
 {
 	struct remote *r = NULL;
-	enum status st = remote_open(&n->remote, &r, e);
+	enum status st;
 
+	n->remote.exactly = true; /* what takes only whole files has nothing to complete */
+	st = remote_open(&n->remote, &r, e);
 	n->began = true;
 	if (!st)
-		st = uploader_complete(r, s->state, NULL, ret, e);
+		st = uploader_complete(r, state, NULL, ret, e);
 	remote_destroy(r);
 	return st;
 }
 
-static void tell_completed(const struct network *n, uint64_t has)
+static enum status tell_completed(const struct network *n, uint64_t has, struct err *e)
 {
 	char size[TEXT_SIZE_MAX];
 
+	if (!has)
+		return err_set(e, ST_OUTPUT, "%s: nothing had arrived; the upload was removed",
+			       n->shown);
 	text_size(has, size);
 	log_result_with(JSON_FIELDS(field_text("output", n->shown), field_u64("bytes", has)),
 			"summary",
 			"%s: the first %s are there; 'ramseal verify' says whether that is all",
 			n->shown, size);
-}
-
-/* The state has done its work also if it turns out that nothing had arrived. */
-static enum status finish_at(struct network *n, const struct upload_options *o,
-			     const struct upload_state *s, struct err *e)
-{
-	uint64_t has = 0;
-	enum status st;
-
-	n->remote.replace = o->force;
-	st = complete(n, s, &has, e);
-	if (st)
-		return st;
-	private_file_remove(o->finish);
-	if (!has)
-		return err_set(e, ST_OUTPUT, "%s: nothing had arrived; the upload was removed",
-			       n->shown);
-	tell_completed(n, has);
 	return ST_OK;
 }
 
-static enum status finish(const struct upload_options *o, struct err *e)
+/* `address` is NULL if --to has it; `file`, the state's own, has done its work in the end. */
+static enum status finish_at(struct cli *cli, const char *address, const json_t *state,
+			     const char *file, struct err *e)
 {
+	const struct upload_options *o = cli->values;
+	const char *output = o->network.to ? NULL : address;
 	struct network *n = NULL;
-	struct upload_state s;
-	enum status st = upload_state_read(o->finish, &s, e);
+	uint64_t has = 0;
+	enum status st = network_options_check(cli, &o->network, output, e);
 
+	if (!st)
+		st = network_create(&o->network, output, &n, e);
+	if (!st && !n)
+		st = err_set(e, ST_INPUT, "%s: names no address", file);
+	if (!st) {
+		n->remote.replace = o->force;
+		n->remote.upload = o->id;
+		st = complete(n, state, &has, e);
+	}
+	if (!st && file)
+		private_file_remove(file);
+	if (!st)
+		st = tell_completed(n, has, e);
+	network_destroy(n);
+	return st;
+}
+
+static enum status finish_state(struct cli *cli, const char *file, struct err *e)
+{
+	const struct upload_options *o = cli->values;
+	struct upload_state s;
+	enum status st;
+
+	if (o->id)
+		return cli_usage(cli, e, "--upload-id goes with an address, not with a state");
+	st = upload_state_read(file, &s, e);
 	if (st)
 		return st;
-	st = network_create(&o->network, s.address, &n, e);
-	if (!st && !n)
-		st = err_set(e, ST_INPUT, "%s: names no address", o->finish);
-	if (!st)
-		st = finish_at(n, o, &s, e);
-	network_destroy(n);
+	st = finish_at(cli, s.address, s.state, file, e);
 	upload_state_deinit(&s);
 	return st;
+}
+
+static enum status finish(struct cli *cli, struct err *e)
+{
+	const struct upload_options *o = cli->values;
+	const char *what = cli->n_operands ? cli->operands[0] : NULL;
+
+	if (cli->n_operands > 1)
+		return cli_usage(cli, e, "--finish takes no other file");
+	if (!what && !o->network.to)
+		return cli_usage(cli, e, "--finish needs an ADDRESS, or the STATE of an upload");
+	if (what && !remote_is_address(what))
+		return finish_state(cli, what, e);
+	if (what && o->network.to)
+		return cli_usage(cli, e, "--finish and --to name two addresses");
+	return finish_at(cli, what, NULL, NULL, e);
 }
 
 static enum status send(struct cli *cli, const struct upload_options *o, struct err *e)
@@ -219,9 +254,7 @@ static enum status upload_run(struct cli *cli, struct err *e)
 {
 	const struct upload_options *o = cli->values;
 
-	if (!o->finish)
-		return send(cli, o, e);
-	if (cli->n_operands)
-		return cli_usage(cli, e, "--finish takes no other file");
-	return finish(o, e);
+	if (o->id && !o->finish)
+		return cli_usage(cli, e, "--upload-id is for --finish");
+	return o->finish ? finish(cli, e) : send(cli, o, e);
 }

@@ -11,12 +11,9 @@
  */
 #include <ctype.h>
 #include <inttypes.h>
-#include <mbedtls/base64.h>
 #include <string.h>
 
 #include "agent/network/azblob_internal.h"
-#include "agent/network/xml.h"
-#include "agent/program/json.h"
 #include "agent/program/random.h"
 #include "formats/base/bytes.h"
 
@@ -184,11 +181,6 @@ static struct remote_result put_block(struct azblob *b, uint64_t number, const v
 	return r;
 }
 
-/*
- * Is something there? *ret_len: its bytes, and b->etag. THERE_UNKNOWN: we may not look.
- */
-enum there { THERE_NOTHING, THERE_BLOB, THERE_UNKNOWN };
-
 static bool take_etag(struct azblob *b, const struct http_answer *a)
 {
 	size_t len = 0;
@@ -201,8 +193,8 @@ static bool take_etag(struct azblob *b, const struct http_answer *a)
 	return true;
 }
 
-static struct remote_result look(struct azblob *b, enum there *ret, uint64_t *ret_len,
-				 struct err *e)
+struct remote_result azblob__look(struct azblob *b, enum azblob_there *ret, uint64_t *ret_len,
+				  struct err *e)
 {
 	const struct azblob_request ask = { .method = "HEAD", .query = "" };
 	struct http_answer a = { 0 };
@@ -235,8 +227,8 @@ static struct remote_result azblob_begin(struct remote *remote, struct err *e)
 {
 	struct azblob *b = azblob_of(remote);
 	uint64_t len;
-	enum there there;
-	struct remote_result r = look(b, &there, &len, e);
+	enum azblob_there there;
+	struct remote_result r = azblob__look(b, &there, &len, e);
 
 	if (r.end != REMOTE_DONE)
 		return r;
@@ -430,129 +422,6 @@ static struct remote_result azblob_probe(struct remote *remote, const void *p, s
 	return put_block(azblob_of(remote), AZBLOB_PROBE, p, len, e);
 }
 
-/*
- * What another run can complete
- */
-
-static json_t *azblob_state(const struct remote *remote)
-{
-	const struct azblob *b = (const struct azblob *)remote;
-
-	return json_fields(JSON_FIELDS(field_text("run", b->run),
-				       field_u64("piece_size", b->remote.piece_size)));
-}
-
-/* Which of ours that is; false: the probe, or one of somebody else. */
-static bool number_of(const struct azblob *b, const char *name, uint64_t *ret)
-{
-	char plain[AZBLOB_ID_SIZE], again[AZBLOB_ID_SIZE];
-	size_t n;
-
-	if (mbedtls_base64_decode((uint8_t *)plain, sizeof(plain) - 1, &n, (const uint8_t *)name,
-				  strlen(name)) ||
-	    n < AZBLOB_NUMBER_AT)
-		return false;
-	plain[n] = '\0';
-	*ret = strtoull(plain + AZBLOB_NUMBER_AT, NULL, 10);
-	if (*ret >= AZBLOB_BLOCKS_MAX)
-		return false;
-	azblob__block_id(b, *ret, again);
-	return !strcmp(name, again);
-}
-
-/* sizes: of each block that waits, 0: none does. */
-static bool take_list(struct azblob *b, const struct http_answer *a,
-		      uint64_t sizes[static AZBLOB_BLOCKS_MAX])
-{
-	char name[AZBLOB_ID_SIZE] = "";
-	uint64_t number;
-	struct xml x;
-
-	xml_init(&x, a->body, a->len);
-	while (xml_next(&x)) {
-		if (!strcmp(x.name, "Name"))
-			snprintf(name, sizeof(name), "%.*s", (int)sizeof(name) - 1, x.text);
-		else if (!strcmp(x.name, "Size") && number_of(b, name, &number))
-			sizes[number] = strtoull(x.text, NULL, 10);
-	}
-	return !x.bad;
-}
-
-/* As far as it goes on without a gap: the next block, and a whole one before it. */
-static void count_waiting(struct azblob *b, const uint64_t sizes[static AZBLOB_BLOCKS_MAX],
-			  uint64_t *has)
-{
-	const uint64_t whole = b->remote.piece_size;
-
-	while (b->n_blocks < AZBLOB_BLOCKS_MAX && sizes[b->n_blocks] &&
-	       sizes[b->n_blocks] <= whole && *has % whole == 0)
-		*has += sizes[b->n_blocks++];
-}
-
-/* Blocks that wait for a list. They come in any order: that of base64 is not that of numbers. */
-static struct remote_result list_waiting(struct azblob *b, uint64_t *has, struct err *e)
-{
-	const struct azblob_request ask = { .method = "GET",
-					    .query = "&comp=blocklist&blocklisttype=uncommitted",
-					    .answer_max = AZBLOB_LIST_MAX };
-	_cleanup_free_ uint64_t *sizes = calloc(AZBLOB_BLOCKS_MAX, sizeof(*sizes));
-	struct http_answer a = { 0 };
-	char code[AZBLOB_CODE_MAX];
-	struct remote_result r = azblob__ask(b, &ask, &a, code, e);
-
-	if (!sizes) {
-		r = no_memory(e);
-	} else if (r.end == REMOTE_DONE && !take_list(b, &a, sizes)) {
-		err_set(e, ST_OUTPUT, "the list of blocks is malformed");
-		r = never;
-	} else if (r.end == REMOTE_DONE) {
-		count_waiting(b, sizes, has);
-	}
-	if (a.status == 404 && !strcmp(code, "BlobNotFound"))
-		r = done;
-	http_answer_deinit(&a);
-	return r;
-}
-
-static bool take_state(struct azblob *b, const json_t *state)
-{
-	const char *run = json_string_value(json_object_get(state, "run"));
-	const json_int_t size = json_integer_value(json_object_get(state, "piece_size"));
-
-	if (!run || strlen(run) != sizeof(b->run) - 1 ||
-	    strspn(run, "0123456789abcdef") != strlen(run) || size <= 0 ||
-	    size > (json_int_t)AZBLOB_BLOCK_MOST)
-		return false;
-	memcpy(b->run, run, sizeof(b->run));
-	b->remote.piece_size = (size_t)size;
-	return true;
-}
-
-static struct remote_result azblob_resume(struct remote *remote, const json_t *state,
-					  uint64_t *ret_has, struct err *e)
-{
-	struct azblob *b = azblob_of(remote);
-	struct remote_result r;
-	enum there there;
-
-	if (!take_state(b, state)) {
-		err_set(e, ST_INPUT, "the state is not of an upload to azblob");
-		return never;
-	}
-	*ret_has = 0;
-	r = look(b, &there, ret_has, e);
-	if (r.end != REMOTE_DONE)
-		return r;
-	if (there == THERE_UNKNOWN) {
-		err_set(e, ST_OUTPUT, "to see what is there the SAS must allow to read (sp=rcw)");
-		return never;
-	}
-	b->n_blocks = (size_t)((*ret_has + b->remote.piece_size - 1) / b->remote.piece_size);
-	b->unsure = b->committed = b->n_blocks;
-	b->resumed = b->n_blocks > 0;
-	return *ret_has % b->remote.piece_size ? done : list_waiting(b, ret_has, e);
-}
-
 const struct remote_ops remote_azblob = {
 	.scheme = "azblob",
 	.open = azblob_open,
@@ -564,7 +433,7 @@ const struct remote_ops remote_azblob = {
 	.probe_is = "a block of no blob",
 	.probe_leaves = "a block of no blob stays there, and goes by itself within a week",
 	.abandon = azblob_abandon,
-	.state = azblob_state,
-	.resume = azblob_resume,
+	.state = azblob__state,
+	.resume = azblob__resume,
 	.destroy = azblob_destroy,
 };

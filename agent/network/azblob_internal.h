@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between azblob.c, the steps of an upload, and azblob_ask.c, one request and its answer. */
+/*
+ * Between azblob.c, the steps of an upload, azblob_resume.c, the end of one that another run began,
+ * and azblob_ask.c, one request and its answer.
+ */
 #ifndef RAMSEAL_AGENT_NETWORK_AZBLOB_INTERNAL_H
 #define RAMSEAL_AGENT_NETWORK_AZBLOB_INTERNAL_H
 
@@ -18,7 +21,7 @@
  * take.
  */
 #define AZBLOB_ID_SIZE     45
-#define AZBLOB_NUMBER_AT   25      /* of these 33 bytes */
+#define AZBLOB_RUN_SIZE    17
 #define AZBLOB_PROBE       9999999 /* a number that no block has */
 
 struct azblob {
@@ -28,7 +31,7 @@ struct azblob {
 	const char *url; /* without "azblob:"; the first url_len bytes have no SAS */
 	size_t url_len;
 	const char *sas;
-	char run[17];               /* drawn; hexadecimal */
+	char run[AZBLOB_RUN_SIZE];  /* drawn; hexadecimal */
 	size_t n_blocks;            /* that were put */
 	size_t committed;           /* that the blob has */
 	size_t unsure;              /* of the shortest list that may have been taken; 0: none */
@@ -59,5 +62,23 @@ struct azblob_request {
 struct remote_result azblob__ask(struct azblob *b, const struct azblob_request *r,
 				 struct http_answer *ret, char ret_code[static AZBLOB_CODE_MAX],
 				 struct err *e);
+
+/*
+ * azblob.c
+ */
+
+enum azblob_there { THERE_NOTHING, THERE_BLOB, THERE_UNKNOWN };
+
+/* Is something there? *ret_len: its bytes, and b->etag. THERE_UNKNOWN: we may not look. */
+struct remote_result azblob__look(struct azblob *b, enum azblob_there *ret, uint64_t *ret_len,
+				  struct err *e);
+
+/*
+ * azblob_resume.c: remote_ops of these names
+ */
+
+json_t *azblob__state(const struct remote *remote);
+struct remote_result azblob__resume(struct remote *remote, const json_t *state, uint64_t *ret_has,
+				    struct err *e);
 
 #endif

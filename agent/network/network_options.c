@@ -42,7 +42,7 @@ static const struct option_def network_defs[] = {
 		 (uint64_t)1 << 60, "let that file grow no larger than this"),
 	CLI_STRING(struct network_options, state, 0, "upload-state", "FILE",
 		   "keep there what 'upload --finish' needs if we are killed, until all has "
-		   "arrived; default: the target's name and \".upload\", in this folder"),
+		   "arrived; without it, that asks the store what is unfinished"),
 };
 
 const struct option_group network_option_group = { network_defs, ARRAY_SIZE(network_defs) };
@@ -264,40 +264,17 @@ static bool wants_stop(void *arg)
 	return !n->began && interrupted();
 }
 
-/* "NAME.upload", of the last component of an address. */
-static char *state_path(const char *shown)
-{
-	const char *name = shown;
-	char *ret;
-
-	for (const char *c = shown; *c; c++)
-		if (*c == '/' && c[1])
-			name = c + 1;
-	if (asprintf(&ret, "%s.upload", name) < 0)
-		return NULL;
-	for (char *c = ret; *c; c++)
-		if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
-			*c = '_';
-	if (*ret == '.' || *ret == '-')
-		*ret = '_';
-	return ret;
-}
-
 enum status network_set_address(struct network *n, const char *address, struct err *e)
 {
-	char *shown = address_shown(address), *state = shown ? state_path(shown) : NULL;
+	char *shown = address_shown(address);
 
 	free(n->shown);
 	n->shown = shown;
-	free(n->state);
-	n->state = state;
-	if (!state)
+	if (!shown)
 		return err_nomem(e);
 	if (replace_secret(&n->address, address, strlen(address), e))
 		return err_add(e, ST_USAGE, "the address");
 	n->remote.address = n->address.text;
-	if (!n->given_state)
-		n->uploader.state_path = state;
 	return ST_OK;
 }
 
@@ -381,7 +358,6 @@ enum status network_create(const struct network_options *o, const char *output,
 	n = calloc(1, sizeof(*n));
 	if (!n)
 		return err_nomem(e);
-	n->given_state = o->state;
 	n->uploader.state_path = o->state;
 	st = read_all(n, o, o->to ? NULL : output, e);
 	if (st) {
@@ -408,6 +384,5 @@ void network_destroy(struct network *n)
 	free(n->shown);
 	free(n->ca);
 	free(n->client_cert);
-	free(n->state);
 	free(n);
 }

@@ -43,9 +43,8 @@ struct network {
 	char *shown;           /* the address of --to or -o as it may be shown */
 	struct secret client_key, proxy;
 	struct remote_keys keys;
-	char *ca, *client_cert, *state;
+	char *ca, *client_cert;
 	struct bandwidth bandwidth;
-	bool given_state;   /* --upload-state */
 	_Atomic bool began; /* from then on a signal only makes us hurry */
 };
 

@@ -33,6 +33,7 @@ struct remote_options {
 	bool encrypted;                 /* what comes is for recipients, as a file of age */
 	bool replace;                   /* what has the name already (--force) */
 	bool probe;                     /* only remote_ops.probe() will come */
+	const char *upload;             /* which of several unfinished ones to resume(); or NULL */
 };
 
 /* How an operation ended. */
@@ -118,9 +119,10 @@ struct remote_ops {
 	struct remote_result (*abandon)(struct remote *r, struct err *e);
 
 	/*
-	 * What `ramseal upload --finish` needs after a kill -9, without any secret: it is written
-	 * to a file. resume() makes of it what open() and begin() had made, and says what the
-	 * other end has. NULL: there is nothing to finish, the other end does that itself.
+	 * After a kill -9, for `ramseal upload --finish`: what open() and begin() had made, and
+	 * what the other end has. The state, without any secret, is for a file; where nobody wanted
+	 * one (NULL), the other end is asked what is unfinished there. Both are NULL if there is
+	 * nothing to finish: the other end does that itself, or keeps nothing that is cut off.
 	 */
 	json_t *(*state)(const struct remote *r);
 	struct remote_result (*resume)(struct remote *r, const json_t *state, uint64_t *ret_has,

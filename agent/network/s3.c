@@ -11,7 +11,6 @@
 #include "agent/network/s3_internal.h"
 #include "agent/network/sigv4.h"
 #include "agent/network/xml.h"
-#include "agent/program/json.h"
 #include "agent/program/text.h"
 #include "formats/base/array.h"
 
@@ -33,7 +32,7 @@ static struct remote_result no_memory(struct err *e)
  * Opening
  */
 
-static enum status check_endpoint(const char *url, struct err *e)
+enum status s3__check_endpoint(const char *url, struct err *e)
 {
 	const char *host = strstr(url, "://");
 
@@ -48,7 +47,7 @@ static enum status check_keys(const struct remote_options *o, struct err *e)
 		return err_set(e, ST_USAGE,
 			       "s3: needs keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
 			       "--keys");
-	return o->keys->endpoint ? check_endpoint(o->keys->endpoint, e) : ST_OK;
+	return o->keys->endpoint ? s3__check_endpoint(o->keys->endpoint, e) : ST_OK;
 }
 
 static enum status take_address(struct s3 *s, const char *address, struct err *e)
@@ -77,6 +76,7 @@ static void s3_destroy(struct remote *r)
 	free(s->key);
 	free(s->base);
 	free(s->path);
+	free(s->bucket_path);
 	free(s->upload);
 	free(s->parts);
 	free(s);
@@ -228,7 +228,7 @@ static char *upload_query(const struct s3 *s)
 	return asprintf(&ret, "uploadId=%s", s->upload) < 0 ? NULL : ret;
 }
 
-static bool keep_part(struct s3 *s, size_t index, const char *etag, size_t len, const char *sum)
+bool s3__keep_part(struct s3 *s, size_t index, const char *etag, size_t len, const char *sum)
 {
 	struct s3_part *p;
 
@@ -245,8 +245,7 @@ static bool keep_part(struct s3 *s, size_t index, const char *etag, size_t len, 
 	return true;
 }
 
-/* It goes back to the store in a document of XML. */
-static bool is_etag(const char *text, size_t len)
+bool s3__is_etag(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (text[i] <= ' ' || text[i] >= 0x7f || strchr("<>&", text[i]))
@@ -260,11 +259,11 @@ static struct remote_result take_part(struct s3 *s, const struct remote_piece *p
 	size_t len = 0;
 	const char *etag = http_answer_header(a, "etag", &len);
 
-	if (!etag || !is_etag(etag, len)) {
+	if (!etag || !s3__is_etag(etag, len)) {
 		err_set(e, ST_OUTPUT, "the answer to a part has no ETag");
 		return (struct remote_result){ .end = REMOTE_AGAIN };
 	}
-	return keep_part(s, (size_t)p->number, etag, len, sum) ? done : no_memory(e);
+	return s3__keep_part(s, (size_t)p->number, etag, len, sum) ? done : no_memory(e);
 }
 
 static struct remote_result s3_put(struct remote *remote, const struct remote_piece *p,
@@ -299,7 +298,7 @@ static struct remote_result s3_put(struct remote *remote, const struct remote_pi
  * The end
  */
 
-/* All of a part's text has bounds: is_etag(), base64. */
+/* All of a part's text has bounds: s3__is_etag(), base64. */
 #define PART_TEXT_MAX (S3_ETAG_MAX + S3_SUM_SIZE + 128)
 
 static char *completion(const struct s3 *s, size_t n, size_t *ret_len)
@@ -456,142 +455,6 @@ static struct remote_result s3_probe(struct remote *remote, const void *p, size_
 		      &acknowledged, e);
 }
 
-/*
- * What another run can go on from
- */
-
-static json_t *s3_state(const struct remote *remote)
-{
-	const struct s3 *s = (const struct s3 *)remote;
-
-	return json_fields(JSON_FIELDS(
-		field_text("endpoint", s->endpoint), field_text("region", s->region),
-		field_text("upload", s->upload), field_u64("part_size", s->remote.piece_size),
-		field_bool("checksums", s->checksums)));
-}
-
-/* One <Part> of the list, as its elements come. */
-struct listed {
-	uint64_t number, size;
-	char etag[S3_ETAG_MAX], sum[S3_SUM_SIZE];
-};
-
-/* What does not fit is wrong anyway. */
-static void take_text(char *to, size_t size, const char *text)
-{
-	const size_t len = strlen(text);
-
-	memcpy(to, text, len < size ? len : 0);
-	to[len < size ? len : 0] = '\0';
-}
-
-static bool note(struct listed *l, const struct xml *x)
-{
-	if (!strcmp(x->name, "PartNumber"))
-		l->number = strtoull(x->text, NULL, 10);
-	else if (!strcmp(x->name, "Size"))
-		l->size = strtoull(x->text, NULL, 10);
-	else if (!strcmp(x->name, "ETag"))
-		take_text(l->etag, sizeof(l->etag), x->text);
-	else if (!strcmp(x->name, "ChecksumSHA256"))
-		take_text(l->sum, sizeof(l->sum), x->text);
-	return !strcmp(x->name, "Part");
-}
-
-/* True as long as it goes on without a gap: the next number, and a whole one before it. */
-static bool take_listed(struct s3 *s, const struct listed *l, uint64_t *has)
-{
-	const size_t size = s->remote.piece_size;
-
-	if (l->number != s->n_parts + 1 || l->number > S3_PARTS_MAX || *has % size || !l->size ||
-	    l->size > size || !is_etag(l->etag, strlen(l->etag)))
-		return false;
-	*has += l->size;
-	return keep_part(s, s->n_parts, l->etag, strlen(l->etag), l->sum);
-}
-
-/* *ret_more: the list goes on. */
-static bool take_list(struct s3 *s, const struct http_answer *a, uint64_t *has, bool *ret_more)
-{
-	struct listed l = { 0 };
-	struct xml x;
-
-	*ret_more = false;
-	xml_init(&x, a->body, a->len);
-	while (xml_next(&x)) {
-		if (!strcmp(x.name, "IsTruncated"))
-			*ret_more = !strcmp(x.text, "true");
-		if (!note(&l, &x))
-			continue;
-		if (!take_listed(s, &l, has)) {
-			*ret_more = false;
-			return true;
-		}
-		l = (struct listed){ 0 };
-	}
-	return !x.bad;
-}
-
-static struct remote_result list_parts(struct s3 *s, uint64_t *has, struct err *e)
-{
-	struct remote_result r = done;
-	bool more = true;
-
-	s->n_parts = 0;
-	while (more && r.end == REMOTE_DONE) {
-		_cleanup_free_ char *query = NULL;
-		struct s3_request ask = { .method = "GET" };
-		struct http_answer a = { 0 };
-		char code[S3_CODE_MAX];
-		const size_t before = s->n_parts;
-
-		if (asprintf(&query, "part-number-marker=%zu&uploadId=%s", before, s->upload) < 0) {
-			query = NULL;
-			return no_memory(e);
-		}
-		ask.query = query;
-		r = s3__ask(s, &ask, &a, code, NULL, e);
-		if (r.end == REMOTE_DONE && !take_list(s, &a, has, &more)) {
-			err_set(e, ST_OUTPUT, "the list of parts is malformed");
-			r = never;
-		}
-		more = more && s->n_parts > before;
-		http_answer_deinit(&a);
-	}
-	return r;
-}
-
-static struct remote_result s3_resume(struct remote *remote, const json_t *state, uint64_t *ret_has,
-				      struct err *e)
-{
-	struct s3 *s = s3_of(remote);
-	const char *upload = json_string_value(json_object_get(state, "upload"));
-	const char *region = json_string_value(json_object_get(state, "region"));
-	const char *endpoint = json_string_value(json_object_get(state, "endpoint"));
-	const json_int_t size = json_integer_value(json_object_get(state, "part_size"));
-
-	if ((endpoint && check_endpoint(endpoint, NULL)) || !upload || !region ||
-	    !s3__is_region(region) || size <= 0 ||
-	    strspn(upload, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~%") !=
-		    strlen(upload)) {
-		err_set(e, ST_INPUT, "the state is not of an upload to s3");
-		return never;
-	}
-	free(s->upload);
-	s->upload = strdup(upload);
-	if (!s->endpoint && endpoint)
-		s->endpoint = strdup(endpoint);
-	snprintf(s->region, sizeof(s->region), "%s", region);
-	if (!s->upload || s3__locate(s, e))
-		return no_memory(e);
-	if (remote_check_url(s->base, &s->o->http, e))
-		return never;
-	s->checksums = json_is_true(json_object_get(state, "checksums"));
-	s->remote.piece_size = (size_t)size;
-	*ret_has = 0;
-	return list_parts(s, ret_has, e);
-}
-
 const struct remote_ops remote_s3 = {
 	.scheme = "s3",
 	.open = s3_open,
@@ -601,7 +464,7 @@ const struct remote_ops remote_s3 = {
 	.probe = s3_probe,
 	.probe_is = "an upload that never becomes an object, with what was sent,",
 	.abandon = s3_abandon,
-	.state = s3_state,
-	.resume = s3_resume,
+	.state = s3__state,
+	.resume = s3__resume,
 	.destroy = s3_destroy,
 };

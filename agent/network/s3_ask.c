@@ -24,32 +24,43 @@ static bool is_part_of_host(const struct s3 *s)
 	return !s->endpoint && !strchr(s->bucket, '.');
 }
 
+/* For free(). */
+static char *make_base(const struct s3 *s, bool in_host)
+{
+	char *ret;
+	int n;
+
+	if (s->endpoint)
+		return strdup(s->endpoint);
+	if (in_host)
+		n = asprintf(&ret, "https://%s.s3.%s.amazonaws.com", s->bucket, s->region);
+	else
+		n = asprintf(&ret, "https://s3.%s.amazonaws.com", s->region);
+	return n < 0 ? NULL : ret;
+}
+
 enum status s3__locate(struct s3 *s, struct err *e)
 {
 	_cleanup_free_ char *key = uri_encode(s->key, true), *bucket = uri_encode(s->bucket, false);
-	char *base = NULL, *path = NULL;
+	_cleanup_free_ char *folder = NULL;
+	char *base, *path;
 	const bool in_host = is_part_of_host(s);
-	int n;
 
-	if (!key || !bucket)
+	if (!key || !bucket || asprintf(&folder, "/%s", in_host ? "" : bucket) < 0)
 		return err_nomem(e);
-	if (s->endpoint)
-		n = asprintf(&base, "%s", s->endpoint);
-	else if (in_host)
-		n = asprintf(&base, "https://%s.s3.%s.amazonaws.com", s->bucket, s->region);
-	else
-		n = asprintf(&base, "https://s3.%s.amazonaws.com", s->region);
-	if (n < 0)
+	base = make_base(s, in_host);
+	if (!base)
 		return err_nomem(e);
-	n = in_host ? asprintf(&path, "/%s", key) : asprintf(&path, "/%s/%s", bucket, key);
-	if (n < 0) {
+	if (asprintf(&path, "%s%s%s", folder, in_host ? "" : "/", key) < 0) {
 		free(base);
 		return err_nomem(e);
 	}
 	free(s->base);
 	free(s->path);
+	free(s->bucket_path);
 	s->base = base;
 	s->path = path;
+	s->bucket_path = take_ptr(folder);
 	return ST_OK;
 }
 
@@ -102,7 +113,7 @@ static size_t without_host(const struct http_header *from, size_t n, struct http
 	return used;
 }
 
-static enum status send_request(struct s3 *s, const struct s3_request *r, const char *query,
+static enum status send_request(struct s3 *s, const struct s3_request *r,
 				const struct sigv4_request *sign, struct http_answer *ret,
 				bool *again, struct err *e)
 {
@@ -119,7 +130,7 @@ static enum status send_request(struct s3 *s, const struct s3_request *r, const 
 
 	if (st)
 		return st;
-	if (asprintf(&url, "%s%s%s%s", s->base, s->path, *query ? "?" : "", query) < 0) {
+	if (asprintf(&url, "%s%s%s%s", s->base, sign->path, *r->query ? "?" : "", r->query) < 0) {
 		url = NULL;
 		return err_nomem(e);
 	}
@@ -147,7 +158,7 @@ static enum status ask_once(struct s3 *s, const struct s3_request *r, struct htt
 	};
 	struct http_header headers[HEADERS_MAX];
 	const struct sigv4_request sign = { .method = r->method,
-					    .path = s->path,
+					    .path = r->of_bucket ? s->bucket_path : s->path,
 					    .query = r->query,
 					    .headers = headers,
 					    .n_headers =
@@ -162,7 +173,7 @@ static enum status ask_once(struct s3 *s, const struct s3_request *r, struct htt
 	base64_sum(digest, sum);
 	if (ret_sum)
 		memcpy(ret_sum, sum, sizeof(sum));
-	return send_request(s, r, r->query, &sign, ret, again, e);
+	return send_request(s, r, &sign, ret, again, e);
 }
 
 /*

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between s3.c, the steps of an upload, and s3_ask.c, one signed request and its answer. */
+/*
+ * Between s3.c, the steps of an upload, s3_resume.c, the end of one that another run began, and
+ * s3_ask.c, one signed request and its answer.
+ */
 #ifndef RAMSEAL_AGENT_NETWORK_S3_INTERNAL_H
 #define RAMSEAL_AGENT_NETWORK_S3_INTERNAL_H
 
@@ -28,6 +31,7 @@ struct s3 {
 	char region[S3_REGION_MAX];
 	char *base; /* "https://HOST[:PORT]" */
 	char *path; /* "/BUCKET/KEY", encoded */
+	char *bucket_path;
 	char *upload;
 	bool checksums;        /* the store keeps SHA-256 of each part, and wants them at the end */
 	bool unconditional;    /* it knows no create-only */
@@ -45,6 +49,7 @@ struct s3_request {
 	size_t len;
 	const char *content_type;
 	const char *checksum_algorithm;
+	bool of_bucket;   /* it is asked of the bucket, not of the object */
 	bool sum;         /* the body's SHA-256 goes with it, to be kept */
 	bool create_only; /* If-None-Match: * */
 	/*
@@ -56,7 +61,7 @@ struct s3_request {
 
 bool s3__is_region(const char *text);
 
-/* "https://HOST" and "/BUCKET/KEY" of the region, in s->base and s->path. ST_NOMEM. */
+/* "https://HOST" and "/BUCKET/KEY" of the region: s->base, path and bucket_path. ST_NOMEM. */
 enum status s3__locate(struct s3 *s, struct err *e);
 
 /*
@@ -67,5 +72,24 @@ enum status s3__locate(struct s3 *s, struct err *e);
 #define S3_CODE_MAX STORE_CODE_MAX
 struct remote_result s3__ask(struct s3 *s, const struct s3_request *r, struct http_answer *ret,
 			     char ret_code[static S3_CODE_MAX], char *ret_sum, struct err *e);
+
+/*
+ * s3.c
+ */
+
+enum status s3__check_endpoint(const char *url, struct err *e);
+
+/* Of a part: it goes back to the store in a document of XML. */
+bool s3__is_etag(const char *text, size_t len);
+/* Remembers part `index`, from 0. False if out of memory. */
+bool s3__keep_part(struct s3 *s, size_t index, const char *etag, size_t len, const char *sum);
+
+/*
+ * s3_resume.c: remote_ops of these names
+ */
+
+json_t *s3__state(const struct remote *remote);
+struct remote_result s3__resume(struct remote *remote, const json_t *state, uint64_t *ret_has,
+				struct err *e);
 
 #endif

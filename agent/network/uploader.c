@@ -164,7 +164,9 @@ enum status uploader_complete(struct remote *r, const json_t *state,
 			      .lock = PTHREAD_MUTEX_INITIALIZER };
 
 	if (!r->ops->resume)
-		return err_set(e, ST_USAGE, "%s: completes by itself what ends early", r->shown);
+		return err_set(e, ST_USAGE, "%s: %s", r->shown,
+			       r->ops->whole ? "keeps nothing that is cut off: upload it again"
+					     : "completes by itself what ends early");
 	if (!uploader__insist(&u, ask_resume, e) || !uploader__insist(&u, ask_end, e))
 		return err_add(e, ST_OUTPUT, "%s", r->shown);
 	*ret = u.has;
@@ -292,9 +294,16 @@ enum uploader_end uploader_end(struct uploader *u)
 	return u->end;
 }
 
-const char *uploader_state_path(const struct uploader *u)
+char *uploader_how_to_finish(const struct uploader *u)
 {
-	return u->state_path;
+	char *ret;
+	int n = -1;
+
+	if (u->state_path)
+		n = asprintf(&ret, "'ramseal upload --finish %s'", u->state_path);
+	else if (u->remote->ops->resume)
+		n = asprintf(&ret, "'ramseal upload --finish' with this address");
+	return n < 0 ? NULL : ret;
 }
 
 const char *uploader_shown(const struct uploader *u)

@@ -6,7 +6,7 @@
  * 60 s, or as the other end says, for `patience_s`.
  *
  * It never aborts. When the link is given up, what has arrived without a gap is completed; if not
- * even that can be done, `ramseal upload --finish` can do it later from the state file.
+ * even that can be done, `ramseal upload --finish` can do it later.
  */
 #ifndef RAMSEAL_AGENT_NETWORK_UPLOADER_H
 #define RAMSEAL_AGENT_NETWORK_UPLOADER_H
@@ -35,7 +35,8 @@ struct uploader_options {
 	uint64_t spool_dir_max; /* bytes */
 	unsigned patience_s;    /* with failures alone, then it is given up; 0: the default */
 	/*
-	 * Where remote_ops.state() goes, mode 0600, until all has arrived; NULL: nowhere. If
+	 * Where remote_ops.state() goes, mode 0600, until all has arrived; NULL: nowhere, because
+	 * nothing is to be written on the machine that nobody asked for. If
 	 * something has that name it is "PATH.2", "PATH.3", ...
 	 */
 	const char *state_path;
@@ -73,8 +74,9 @@ enum status uploader_create(struct remote *r, const struct uploader_options *o,
 			    struct uploader **ret, struct err *e);
 
 /*
- * What an earlier run began and did not end: resume() with `state`, and then completes the bytes
- * that are there without a gap; *ret: so many. Of nothing, nothing is left. `r` is the caller's.
+ * What an earlier run began and did not end: resume() with `state`, which may be NULL, and then
+ * completes the bytes that are there without a gap; *ret: so many. Of nothing, nothing is left.
+ * `r` is the caller's.
  */
 enum status uploader_complete(struct remote *r, const json_t *state,
 			      const struct uploader_time *time, uint64_t *ret, struct err *e);
@@ -99,8 +101,10 @@ void uploader_stats(struct uploader *u, struct uploader_stats *ret);
 double uploader_backlog(struct uploader *u);
 /* After one of these two. */
 enum uploader_end uploader_end(struct uploader *u);
-const char *uploader_state_path(const struct uploader *u); /* NULL: there is no such file */
-const char *uploader_shown(const struct uploader *u);      /* remote.shown */
+const char *uploader_shown(const struct uploader *u); /* remote.shown */
+
+/* The command that completes what a killed run leaves, for free(); NULL: there is none. */
+char *uploader_how_to_finish(const struct uploader *u);
 
 /* Without one of these two before it, this is uploader_finish(not sealed). NULL is fine. */
 void uploader_destroy(struct uploader *u);

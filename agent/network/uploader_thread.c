@@ -352,16 +352,16 @@ static enum uploader_end salvage(struct uploader *u)
 static void tell_end(const struct uploader *u, enum uploader_end end, struct err *e)
 {
 	const struct err why = *e;
+	_cleanup_free_ char *how = uploader_how_to_finish(u);
 	char size[TEXT_SIZE_MAX];
 
 	text_size(spool_begin(u->spool), size);
 	if (end == UPLOAD_SHORT)
 		err_set(e, ST_OUTPUT, "%s: %.300s; the first %s were completed there",
 			u->remote->shown, why.message, size);
-	else if (end == UPLOAD_OPEN && u->state_path)
-		err_set(e, ST_OUTPUT,
-			"%s: %.300s; %s arrived: complete them with 'ramseal upload --finish %s'",
-			u->remote->shown, why.message, size, u->state_path);
+	else if (end == UPLOAD_OPEN && how)
+		err_set(e, ST_OUTPUT, "%s: %.300s; %s arrived: complete them with %s",
+			u->remote->shown, why.message, size, how);
 	else
 		err_set(e, ST_OUTPUT, "%s: %.300s", u->remote->shown, why.message);
 }

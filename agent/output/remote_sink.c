@@ -97,6 +97,15 @@ static void tell_memory(const struct network *n, struct uploader *u)
 			    n->shown, size);
 }
 
+static void tell_how_to_finish(const struct uploader *u)
+{
+	_cleanup_free_ char *how = uploader_how_to_finish(u);
+
+	if (how)
+		log_info("upload-begins", "%s: should ramseal be killed, %s completes what arrived",
+			 uploader_shown(u), how);
+}
+
 static enum status start(struct network *n, const struct output_options *options,
 			 struct uploader **ret, struct err *e)
 {
@@ -111,11 +120,8 @@ static enum status start(struct network *n, const struct output_options *options
 		st = uploader_create(r, &n->uploader, ret, e);
 	if (!st)
 		tell_memory(n, *ret);
-	if (!st && uploader_state_path(*ret))
-		log_info("upload-begins",
-			 "%s: if this ends early, 'ramseal upload --finish %s' "
-			 "completes what arrived",
-			 n->shown, uploader_state_path(*ret));
+	if (!st)
+		tell_how_to_finish(*ret);
 	return st;
 }
 

@@ -18,6 +18,7 @@ import threading
 import time
 import urllib.parse
 import xml.etree.ElementTree
+import xml.sax.saxutils
 
 ID, SECRET, TOKEN = 'AKIDTESTTESTTESTTEST', 'sEcReT/+KeyOfTheTests0123456789abcdefXYZ', ''
 LEAST_PART = 5 << 20
@@ -48,7 +49,7 @@ class Store:
         self.uploads, self.faults, self.requests = {}, Faults(), []
         self.connections = []  # the ports that the requests came from
         self.token, self.region, self.least_part = token, region, least_part
-        self.read_only = False
+        self.read_only, self.may_list = False, True
         self.lock = threading.Lock()
         self.names = itertools.count(1)
 
@@ -189,6 +190,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return 200, b'', [('Content-Length', str(len(objects[key])))]
         if self.store.read_only:
             raise Refusal(403, 'AccessDenied')
+        if self.command == 'GET' and 'uploads' in query and not key:
+            return self.list_uploads(bucket, query.get('prefix', ''))
         if self.command == 'POST' and 'uploads' in query:
             return self.create(key)
         upload = self.store.uploads.get(query.get('uploadId'))
@@ -213,6 +216,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 f'.com/doc/2006-03-01/"><Key>x</Key><UploadId>{escaped}</UploadId>'
                 f'</InitiateMultipartUploadResult>').encode()
         return 200, body, [('x-amz-checksum-algorithm', algorithm)] if algorithm else ()
+
+    def list_uploads(self, bucket, prefix):
+        if not self.store.may_list:
+            raise Refusal(403, 'AccessDenied')
+        found = sorted((u.key[1], name) for name, u in self.store.uploads.items()
+                       if u.key[0] == bucket and u.key[1].startswith(prefix))
+        escape = xml.sax.saxutils.escape
+        uploads = ''.join(
+            f'<Upload><Key>{escape(key)}</Key><UploadId>{escape(name)}</UploadId><Initiator><ID>x</ID>'
+            f'<DisplayName>Key</DisplayName></Initiator><StorageClass>STANDARD</StorageClass>'
+            f'<Initiated>2026-11-22T17:00:00.000Z</Initiated></Upload>'
+            for key, name in found)
+        return 200, (f'<ListMultipartUploadsResult><Bucket>{bucket}</Bucket><KeyMarker/><Prefix>'
+                     f'{escape(prefix)}</Prefix><IsTruncated>false</IsTruncated>{uploads}'
+                     f'</ListMultipartUploadsResult>').encode(), ()
 
     def take_part(self, upload, number, body):
         if not 1 <= number <= 10000:

@@ -12,6 +12,7 @@ import hmac
 import http.client
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -130,7 +131,7 @@ class Broken(Case):
     def refused(self, pattern, code, done):
         self.assertEqual(done.returncode, code, done.stderr)
         self.assertRegex(self.last_line(done), pattern)
-        self.assertEqual([name for name in os.listdir(self.at) if not name.endswith('.upload')], [])
+        self.assertEqual(os.listdir(self.at), [])
 
     def test_a_lost_answer_is_no_leave_to_replace(self):
         """No list of ours was taken, and somebody else's blob came meanwhile: it stays."""
@@ -164,8 +165,6 @@ class Broken(Case):
                 old.content, old.etag = b'old', '"1"'
                 self.refused('exists', 6, self.acquire(to=self.url('x')))
                 self.assertEqual(old.content, b'old')
-                for path in self.at.iterdir():
-                    path.unlink()
                 if 'w' in rights:
                     done = self.acquire('--force', to=self.url('x'))
                     self.assertEqual(done.returncode, 0, done.stderr)
@@ -182,7 +181,7 @@ class Broken(Case):
     @contextlib.contextmanager
     def started(self, *more):
         with subprocess.Popen(self.command('acquire', '-q', '-s', SMALL, '--level', 'store', '-t1',
-                                           *self.secret(self.url('x')), '--upload-state', 'state', *more),
+                                           *self.secret(self.url('x')), *more),
                               cwd=self.at, env=self.environment(), stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE) as process:
             yield process
@@ -203,7 +202,7 @@ class Broken(Case):
         for least in (1, 3):
             with self.subTest(least):
                 self.serve()
-                with self.started('--bwlimit', '24M'):
+                with self.started('--bwlimit', '24M', '--upload-state', 'state'):
                     self.wait_for(lambda n=least: (self.blocks() or 0) >= n)
                 self.assertNotIn(SIGNATURE[:20], (self.at / 'state').read_text())
                 done = self.run_it('upload', '--finish', 'state', *self.secret(self.url('x')))
@@ -228,22 +227,61 @@ class Broken(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(blob.content == content)
 
+    def check_prefix(self, least):
+        content = self.blobs['x'].content
+        self.assertGreaterEqual(len(content), least * 8 * MIB)
+        self.assertTrue(content == self.local['store'][:len(content)])
+
+    def test_killed_and_finished_by_the_address(self):
+        """The names of the blocks tell all that is needed."""
+        for least in (1, 3):
+            with self.subTest(least):
+                self.serve()
+                with self.started('--bwlimit', '24M'):
+                    self.wait_for(lambda n=least: (self.blocks() or 0) >= n)
+                self.assertEqual(os.listdir(self.at), ['to'])
+                done = self.run_it('upload', '--finish', *self.secret(self.url('x')))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.check_prefix(least)
+                done = self.run_it('upload', '--finish', *self.secret(self.url('x')))
+                self.assertEqual(done.returncode, 6, done.stderr)
+                self.assertIn(b'no upload of this name is unfinished', done.stderr)
+
+    def runs(self):
+        """Whose blocks wait, but for the probes."""
+        names = [base64.b64decode(name) for name in list(self.blobs.get('x', Blob()).waiting)]
+        return {name[8:24] for name in names if b'-9999999-' not in name}
+
+    def test_several_are_unfinished(self):
+        for n in (1, 2):
+            with self.started('--bwlimit', '24M'):
+                self.wait_for(lambda n=n: len(self.runs()) == n)
+        done = self.run_it('upload', '--finish', *self.secret(self.url('x')))
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertIn(b'2 uploads of this name are unfinished there', done.stderr)
+        runs = re.findall(rb'--upload-id ([0-9a-f]{16})\n', done.stderr)
+        self.assertEqual(len(set(runs)), 2, done.stderr)
+        done = self.run_it('upload', '--finish', '--upload-id', runs[1].decode(), *self.secret(self.url('x')))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check_prefix(1)
+
     def test_killed_behind_a_list_and_finished(self):
         """What was committed is proven ours, and what came later is added."""
-        self.serve(rights='cw')
-        with self.started('--bwlimit', '24M'):
-            self.wait_for(lambda: self.store.lists and (self.blobs['x'].waiting))
-        self.assertTrue(self.blobs['x'].content == self.local['store'][:8 * MIB])
-        self.store.rights = 'rcw'
-        other = self.blobs['x']
-        done = self.run_it('upload', '--finish', 'state', *self.secret(self.url('x')))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertGreater(len(other.content), 8 * MIB)
-        self.assertTrue(other.content == self.local['store'][:len(other.content)])
+        for how in ('state', 'address'):
+            with self.subTest(how):
+                self.serve(rights='cw')
+                given = ['state'] if how == 'state' else []
+                with self.started('--bwlimit', '24M', *(['--upload-state'] + given if given else [])):
+                    self.wait_for(lambda: self.store.lists and (self.blobs['x'].waiting))
+                self.assertTrue(self.blobs['x'].content == self.local['store'][:8 * MIB])
+                self.store.rights = 'rcw'
+                done = self.run_it('upload', '--finish', *given, *self.secret(self.url('x')))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.check_prefix(2)
 
     def test_what_took_the_name_after_the_kill_stays(self):
         self.serve(rights='cw')
-        with self.started('--bwlimit', '24M'):
+        with self.started('--bwlimit', '24M', '--upload-state', 'state'):
             self.wait_for(lambda: self.store.lists)
         self.store.rights = 'rcw'
         blob = self.blobs['x']
@@ -258,7 +296,7 @@ class Broken(Case):
         self.serve(rights='cw')
         with self.started('--bwlimit', '24M'):
             self.wait_for(lambda: self.blocks())
-        done = self.run_it('upload', '--finish', 'state', *self.secret(self.url('x')))
+        done = self.run_it('upload', '--finish', *self.secret(self.url('x')))
         self.assertEqual(done.returncode, 6, done.stderr)
         self.assertIn(b'sp=rcw', done.stderr)
 
@@ -346,12 +384,11 @@ class Azurite(Case):
 
     def test_killed_and_finished(self):
         with subprocess.Popen(self.command('acquire', '-q', '-s', SMALL, '--level', 'store', '-t1',
-                                           *self.secret(self.url('x')), '--upload-state', 'state',
-                                           '--bwlimit', '16M'),
+                                           *self.secret(self.url('x')), '--bwlimit', '16M'),
                               cwd=self.at, env=self.environment(), stderr=subprocess.PIPE) as process:
             time.sleep(2.5)
             process.kill()
-        done = self.run_it('upload', '--finish', 'state', *self.secret(self.url('x')))
+        done = self.run_it('upload', '--finish', *self.secret(self.url('x')))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.ask('GET', f'/evidence/x?{self.account_sas()}'), 200)
         self.assertTrue(self.content and self.content == self.local['store'][:len(self.content)])

@@ -327,18 +327,18 @@ class Broken(Case):
         self.check_object('x', '1')
 
     def test_what_takes_the_name_meanwhile_stays(self):
-        """The parts are there then, and their state: the name is what is wrong."""
+        """The parts are there then: the name is what is wrong."""
         self.store.faults.answers = [('^HEAD', 404, '', ())]
         self.objects['x'] = b'old'
         done = self.acquire(to='s3://evidence/x')
         self.assertEqual(done.returncode, 6, done.stderr)
-        self.assertRegex(self.last_line(done), r"exists.*upload --finish x\.upload")
+        self.assertRegex(self.last_line(done), r"exists.*'ramseal upload --finish' with this address")
         self.assertEqual(self.objects['x'], b'old')
-        self.assertEqual(os.listdir(self.at), ['x.upload'])
-        self.assertEqual((self.at / 'x.upload').stat().st_mode & 0o777, 0o600)
-        done = self.run_it('upload', '--finish', 'x.upload', '--force')
+        self.assertEqual(os.listdir(self.at), [])
+        done = self.run_it('upload', '--finish', 's3://evidence/x', '--force')
         self.assertEqual(done.returncode, 0, done.stderr)
         self.check_object('x', '1')
+        self.check_nothing_left()
 
     def test_a_refusal_midway_completes_what_arrived(self):
         self.store.faults.answers = [('partNumber=4&', 403, 'ExpiredToken', ())]
@@ -376,22 +376,79 @@ class Broken(Case):
     def parts(self):
         return [n for u in list(self.store.uploads.values()) for n in list(u.parts)]
 
-    def test_killed_and_finished_from_the_state(self):
+    def killed(self, least, *more):
+        """So many parts had arrived at least."""
+        with self.start('--bwlimit', '24M', *more) as process:
+            self.wait_for(lambda: len(self.parts()) >= least)
+            process.kill()
+            process.communicate()
+
+    def check_finished(self, done, least):
+        self.assertEqual(done.returncode, 0, done.stderr)
+        content = self.objects.pop('x')
+        self.assertGreaterEqual(len(content), least * 8 * MIB)
+        self.assertEqual(len(content) % (8 * MIB), 0)
+        self.assertTrue(content == self.local['store'][:len(content)])
+        self.check_nothing_left()
+        self.check_closes(content)
+        (self.at / 'fetched.rsz').unlink()
+
+    def test_killed_and_finished_by_the_address(self):
+        """Nothing was written where it was killed; the store knows what is unfinished."""
         for least in (1, 4):
-            with self.subTest(parts=least), self.start('--bwlimit', '24M') as process:
-                self.wait_for(lambda n=least: len(self.parts()) >= n)
+            with self.subTest(parts=least):
+                self.killed(least)
+                self.assertEqual(os.listdir(self.at), [])
+                self.store.uploads['other'] = s3_server.Upload(('evidence', 'x2'), True)
+                done = self.run_it('upload', '--finish', 's3://evidence/x')
+                del self.store.uploads['other']
+                self.check_finished(done, least)
+
+    def test_killed_and_finished_from_the_state(self):
+        """Also with keys that may not list."""
+        self.killed(4, '--upload-state', 'state')
+        self.assertEqual(os.listdir(self.at), ['state'])
+        self.assertEqual((self.at / 'state').stat().st_mode & 0o777, 0o600)
+        self.store.may_list = False
+        done = self.run_it('upload', '--finish', 's3://evidence/x')
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertIn(b'the keys do not allow this', done.stderr)
+        self.check_finished(self.run_it('upload', '--finish', 'state'), 4)
+
+    def test_several_are_unfinished(self):
+        """Then none is taken, until one is named."""
+        for n in (1, 2):
+            with self.start('--bwlimit', '24M') as process:
+                self.wait_for(lambda n=n: sum(bool(u.parts) for u in list(self.store.uploads.values())) == n)
                 process.kill()
                 process.communicate()
-                self.assertEqual(os.listdir(self.at), ['x.upload'])
-                done = self.run_it('upload', '--finish', 'x.upload')
-                self.assertEqual(done.returncode, 0, done.stderr)
-                content = self.objects.pop('x')
-                self.assertGreaterEqual(len(content), least * 8 * MIB)
-                self.assertEqual(len(content) % (8 * MIB), 0)
-                self.assertTrue(content == self.local['store'][:len(content)])
-                self.check_nothing_left()
-                self.check_closes(content)
-                (self.at / 'fetched.rsz').unlink()
+        first, _ = self.store.uploads
+        done = self.run_it('upload', '--finish', 's3://evidence/x')
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertIn(b'2 uploads of this name are unfinished there', done.stderr)
+        names = re.findall(rb'since 2026-11-22T17:00:00.000Z: --upload-id (\S+)', done.stderr)
+        self.assertEqual(len(names), 2, done.stderr)
+        self.assertEqual(len(self.store.uploads), 2)
+        self.assertNotIn('x', self.objects)
+        done = self.run_it('upload', '--finish', 's3://evidence/x', '--upload-id', names[0].decode())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn(first, self.store.uploads)
+        del self.objects['x']
+        done = self.run_it('upload', '--finish', 's3://evidence/x')  # the other one
+        self.check_finished(done, 1)
+
+    def test_nothing_is_unfinished(self):
+        done = self.run_it('upload', '--finish', 's3://evidence/x')
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertIn(b'no upload of this name is unfinished', done.stderr)
+        for args, says in (((), b'needs an ADDRESS'),
+                           (('https://127.0.0.1/x', '--pin', 'sha256//' + 43 * 'A' + '='), b'upload it again'),
+                           (('s3://evidence/x', 's3://evidence/y'), b'no other file'),
+                           (('nowhere', '--upload-id', 'x'), b'goes with an address'),
+                           (('nowhere',), b'No such file')):
+            done = self.run_it('upload', '--finish', *args)
+            self.assertIn(done.returncode, (2, 9), done.stderr)
+            self.assertIn(says, done.stderr)
 
     def test_killed_at_random_moments(self):
         draw = random.Random(11)
@@ -408,17 +465,13 @@ class Broken(Case):
 
     def end_of_killed(self):
         """All that arrived can be had, or there is nothing, and nothing is left."""
-        if os.path.exists(self.at / 'x.upload'):
-            done = self.run_it('upload', '--finish', 'x.upload')
+        self.assertEqual(os.listdir(self.at), [])
+        if self.store.uploads:
+            done = self.run_it('upload', '--finish', 's3://evidence/x')
             self.assertIn(done.returncode, (0, 6), done.stderr)
-            if done.returncode and b'or has been completed' in done.stderr:
-                # Killed between the completion and the end of the state.
-                self.assertTrue(self.objects['x'] == self.local['store'])
-                (self.at / 'x.upload').unlink()
-            elif done.returncode:
+            if done.returncode:
                 self.assertIn(b'nothing had arrived', done.stderr)
-            self.assertEqual(self.store.uploads, {})
-        self.store.uploads.clear()  # begun, and killed before that was known
+        self.assertEqual(self.store.uploads, {})
         content = self.objects.pop('x', None)
         if content is None:
             self.assertEqual(os.listdir(self.at), [])
@@ -434,11 +487,10 @@ class Broken(Case):
     def test_killed_before_anything_arrived(self):
         self.store.faults.answers = [('^PUT', 503, '', ())] * 100
         with self.start() as process:
-            self.wait_for(lambda: os.path.exists(self.at / 'x.upload') and
-                          any(m == 'PUT' for m, _, _ in self.store.requests))
+            self.wait_for(lambda: any(m == 'PUT' for m, _, _ in self.store.requests))
             process.kill()
             process.communicate()
-        done = self.run_it('upload', '--finish', 'x.upload')
+        done = self.run_it('upload', '--finish', 's3://evidence/x')
         self.assertEqual(done.returncode, 6, done.stderr)
         self.assertIn(b'nothing had arrived', done.stderr)
         self.check_nothing_left()

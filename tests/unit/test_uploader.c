@@ -591,6 +591,15 @@ static char *state_path(char *name)
 	return take_ptr(path);
 }
 
+/* What completes it names the state. */
+static void check_how(const struct uploader *u, const char *path)
+{
+	_cleanup_free_ char *how = uploader_how_to_finish(u);
+
+	CHECK_HAS(how, "'ramseal upload --finish ");
+	CHECK_HAS(how, path);
+}
+
 TEST(the_state_is_there_until_all_has_arrived)
 {
 	static char name[] = "mem.rsz.upload";
@@ -600,13 +609,24 @@ TEST(the_state_is_there_until_all_has_arrived)
 	struct upload_state s;
 	struct err e = ERR_INIT;
 
-	assert_string_equal(uploader_state_path(u), path);
+	check_how(u, path);
 	CHECK_OK(upload_state_read(path, &s, &e), &e);
 	assert_string_equal(s.address, "fake://there/name");
 	assert_string_equal(json_string_value(json_object_get(s.state, "upload")), "an-identifier");
 	upload_state_deinit(&s);
 	send_all(u, TOTAL);
 	assert_int_equal(access(path, F_OK), -1);
+	end(u, f);
+}
+
+TEST(without_a_state_the_address_completes_it)
+{
+	struct fake *f = fake_create(false, PIECE);
+	struct uploader *u = start_with(f, (struct uploader_options){ 0 });
+	_cleanup_free_ char *how = uploader_how_to_finish(u);
+
+	assert_string_equal(how, "'ramseal upload --finish' with this address");
+	send_all(u, TOTAL);
 	end(u, f);
 }
 
@@ -634,7 +654,7 @@ TEST(the_state_stays_if_nothing_could_be_completed)
 	f->finish_refuses = false;
 	f->answer = NULL;
 	u = start_with(f, (struct uploader_options){ .state_path = path });
-	assert_string_equal(uploader_state_path(u), second);
+	check_how(u, second);
 	send_all(u, TOTAL);
 	assert_int_equal(access(second, F_OK), -1);
 	assert_int_equal(access(path, F_OK), 0);
@@ -852,6 +872,7 @@ int main(void)
 		WITH_FOLDER(what_is_worth_nothing_is_abandoned),
 		WITH_FOLDER(behind_a_signal_a_dead_link_is_given_up_within_a_minute),
 		WITH_FOLDER(checkpoints_are_made_about_each_minute),
+		WITH_FOLDER(without_a_state_the_address_completes_it),
 		WITH_FOLDER(the_state_is_there_until_all_has_arrived),
 		WITH_FOLDER(the_state_stays_if_nothing_could_be_completed),
 		WITH_FOLDER(a_file_that_is_no_state_is_refused),
