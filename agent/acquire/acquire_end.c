@@ -175,7 +175,7 @@ enum status acquire__end(struct acquisition *a, enum status st, struct err *e)
 	if (!closing)
 		closing = output_commit(a->out, &late);
 	if (!closing)
-		return st;
+		return st ? st : output_kept(a->out, e);
 	a->root[0] = '\0';
 	*e = st == ST_OUTPUT ? why : late;
 	if (st == ST_OUTPUT && !output_holds(a->out))

@@ -74,12 +74,14 @@ static enum status copy(struct blob *from, struct output *to, struct err *e)
 	return st;
 }
 
-static void tell_sent(const struct network *n, uint64_t bytes)
+/* `upload`, how it went, is consumed. */
+static void tell_sent(const struct network *n, json_t *upload, uint64_t bytes)
 {
 	char size[TEXT_SIZE_MAX];
 
 	text_size(bytes, size);
-	log_result_with(JSON_FIELDS(field_text("output", n->shown), field_u64("bytes", bytes)),
+	log_result_with(JSON_FIELDS(field_text("output", n->shown), field_u64("bytes", bytes),
+				    field_json("upload", upload)),
 			"summary", "%s: %s", n->shown, size);
 }
 
@@ -100,9 +102,10 @@ static enum status send_blob(struct blob *from, struct network *n, bool force, s
 		st = output_commit(to, e);
 	else if (to)
 		output_keep(to, NULL);
-	if (!st)
-		tell_sent(n, from->size);
-	return st;
+	if (st)
+		return st;
+	tell_sent(n, output_json(to), from->size);
+	return output_kept(to, e);
 }
 
 /* What takes a file only whole has a way of its own. */
@@ -122,7 +125,7 @@ static enum status send_any(struct blob *from, struct network *n, bool force, st
 	if (!st)
 		st = uploader_whole(r, from, NULL, e);
 	if (!st)
-		tell_sent(n, from->size);
+		tell_sent(n, NULL, from->size);
 	remote_destroy(r);
 	return st;
 }
@@ -143,37 +146,37 @@ static enum status send_file(const char *path, struct network *n, bool force, st
  * What another run began
  */
 
-static enum status complete(struct network *n, const json_t *state, uint64_t *ret, struct err *e)
+/* `s` is NULL if the store is to be asked. */
+static enum status complete(struct network *n, const struct upload_state *s, uint64_t *ret,
+			    struct err *e)
 {
 	struct remote *r = NULL;
 	enum status st;
 
 	n->remote.exactly = true; /* what takes only whole files has nothing to complete */
+	if (s && !n->remote.lock.mode)
+		n->remote.lock = s->lock;
 	st = remote_open(&n->remote, &r, e);
 	n->began = true;
 	if (!st)
-		st = uploader_complete(r, state, NULL, ret, e);
+		st = uploader_complete(r, s ? s->state : NULL, NULL, ret, e);
 	remote_destroy(r);
 	return st;
 }
 
-static enum status tell_completed(const struct network *n, uint64_t has, struct err *e)
+static void tell_completed(const struct network *n, uint64_t has)
 {
 	char size[TEXT_SIZE_MAX];
 
-	if (!has)
-		return err_set(e, ST_OUTPUT, "%s: nothing had arrived; the upload was removed",
-			       n->shown);
 	text_size(has, size);
 	log_result_with(JSON_FIELDS(field_text("output", n->shown), field_u64("bytes", has)),
 			"summary",
 			"%s: the first %s are there; 'ramseal verify' says whether that is all",
 			n->shown, size);
-	return ST_OK;
 }
 
-/* `address` is NULL if --to has it; `file`, the state's own, has done its work in the end. */
-static enum status finish_at(struct cli *cli, const char *address, const json_t *state,
+/* `address` is NULL if --to has it; `s` is that of `file`, which has done its work in the end. */
+static enum status finish_at(struct cli *cli, const char *address, const struct upload_state *s,
 			     const char *file, struct err *e)
 {
 	const struct upload_options *o = cli->values;
@@ -189,12 +192,15 @@ static enum status finish_at(struct cli *cli, const char *address, const json_t 
 	if (!st) {
 		n->remote.replace = o->force;
 		n->remote.upload = o->id;
-		st = complete(n, state, &has, e);
+		st = complete(n, s, &has, e);
 	}
-	if (!st && file)
+	if (file && (has || !st))
 		private_file_remove(file);
-	if (!st)
-		st = tell_completed(n, has, e);
+	if (has)
+		tell_completed(n, has);
+	else if (!st)
+		st = err_set(e, ST_OUTPUT, "%s: nothing had arrived; the upload was removed",
+			     n->shown);
 	network_destroy(n);
 	return st;
 }
@@ -210,7 +216,7 @@ static enum status finish_state(struct cli *cli, const char *file, struct err *e
 	st = upload_state_read(file, &s, e);
 	if (st)
 		return st;
-	st = finish_at(cli, s.address, s.state, file, e);
+	st = finish_at(cli, s.address, &s, file, e);
 	upload_state_deinit(&s);
 	return st;
 }

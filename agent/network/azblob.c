@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "agent/network/azblob_internal.h"
+#include "agent/program/clock.h"
 #include "agent/program/random.h"
 #include "formats/base/bytes.h"
 
@@ -124,6 +125,10 @@ static enum status open_azblob(struct azblob *b, const char *url, struct err *e)
 		return err_set(
 			e, ST_USAGE,
 			"azblob: the SAS does not allow to write: it needs sp=c, or better cw");
+	if (b->o->lock.mode && !may(b, 'i'))
+		return err_set(e, ST_USAGE,
+			       "azblob: --object-lock needs a SAS that may set immutability "
+			       "policies (sp=cwi)");
 	st = random_bytes(run, sizeof(run), e);
 	bytes_to_hex(run, sizeof(run), b->run);
 	b->remote.shown = address_shown(b->o->address);
@@ -222,6 +227,12 @@ struct remote_result azblob__look(struct azblob *b, enum azblob_there *ret, uint
 	return r;
 }
 
+/* A store that tells no time leaves our own clock. */
+static void begin_lock(struct azblob *b)
+{
+	object_lock_begin(&b->remote.lock, b->date ? b->date : clock__wall_ns() / NS_PER_SECOND);
+}
+
 /* A block of one byte, that no list will name, tells whether we may. */
 static struct remote_result azblob_begin(struct remote *remote, struct err *e)
 {
@@ -237,7 +248,9 @@ static struct remote_result azblob_begin(struct remote *remote, struct err *e)
 		return taken(e);
 	b->looked = there == THERE_NOTHING;
 	b->remote.piece_size = piece_size(b->o->expected);
-	return put_block(b, AZBLOB_PROBE, "", 1, e);
+	r = put_block(b, AZBLOB_PROBE, "", 1, e);
+	begin_lock(b);
+	return r;
 }
 
 /*
@@ -397,6 +410,33 @@ static struct remote_result azblob_finish(struct remote *remote, uint64_t total,
 	return commit(b, n, e);
 }
 
+/*
+ * Behind the last list (Set Blob Immutability Policy): what is locked takes no other. Asked again,
+ * the same policy is no change.
+ */
+static struct remote_result azblob_lock(struct remote *remote, struct err *e)
+{
+	struct azblob *b = azblob_of(remote);
+	const struct azblob_request ask = { .method = "PUT",
+					    .query = "&comp=immutabilityPolicies",
+					    .lock = &b->remote.lock };
+	struct http_answer a = { 0 };
+	char code[AZBLOB_CODE_MAX];
+	struct remote_result r;
+
+	begin_lock(b);
+	r = azblob__ask(b, &ask, &a, code, e);
+	if (r.end != REMOTE_AGAIN)
+		b->remote.lock.seen = r.end == REMOTE_DONE ? LOCK_SEEN : LOCK_MISSING;
+	if (r.end == REMOTE_NEVER && a.status >= 400 && a.status != 403)
+		err_set(e, ST_OUTPUT,
+			"the store refuses the lock (HTTP %u %s): immutability of versions has to "
+			"be enabled for the container, and the time to be in the future",
+			a.status, code);
+	http_answer_deinit(&a);
+	return r;
+}
+
 /* Blocks that no list names go by themselves, after a week. */
 static struct remote_result azblob_abandon(struct remote *remote, struct err *e)
 {
@@ -432,6 +472,7 @@ const struct remote_ops remote_azblob = {
 	.probe = azblob_probe,
 	.probe_is = "a block of no blob",
 	.probe_leaves = "a block of no blob stays there, and goes by itself within a week",
+	.lock = azblob_lock,
 	.abandon = azblob_abandon,
 	.state = azblob__state,
 	.resume = azblob__resume,

@@ -5,12 +5,12 @@
 #include <mbedtls/base64.h>
 #include <string.h>
 
-#include "agent/network/store_answer.h"
-#include "formats/base/md5_sha1.h"
+#include "formats/base/utc.h"
 
 /* The first that has blocks above 100 MiB; older emulators know it. */
-#define API_VERSION "2019-12-12"
-#define MD5_TEXT    25 /* in base64 */
+#define API_VERSION      "2019-12-12"
+/* The first that has immutability policies of blobs. */
+#define API_VERSION_LOCK "2020-06-12"
 
 void azblob__block_id(const struct azblob *b, uint64_t number, char ret[static AZBLOB_ID_SIZE])
 {
@@ -25,29 +25,36 @@ void azblob__block_id(const struct azblob *b, uint64_t number, char ret[static A
  * Asking
  */
 
-static enum status sum_text(const void *p, size_t len, char ret[static MD5_TEXT], struct err *e)
+/* As RFC 9110, 5.6.7, has it, in English whatever the machine speaks. */
+static void put_http_date(uint64_t seconds,
+			  char ret[static sizeof("Sun, 31 Jan 2027 12:00:00 GMT")])
 {
-	uint8_t md5[MD5_SIZE], sha1[SHA1_SIZE];
-	struct md5_sha1 *h = NULL;
-	enum status st = md5_sha1_create(&h, e);
-	size_t n;
+	static const char days[] = "ThuFriSatSunMonTueWed"; /* 1970 began on a Thursday */
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	const struct utc t = utc_of(seconds);
 
-	if (st)
-		return st;
-	md5_sha1_update(h, p, len);
-	md5_sha1_end(h, md5, sha1);
-	md5_sha1_destroy(h);
-	mbedtls_base64_encode((uint8_t *)ret, MD5_TEXT, &n, md5, sizeof(md5));
-	return ST_OK;
+	snprintf(ret, sizeof("Sun, 31 Jan 2027 12:00:00 GMT"),
+		 "%.3s, %02u %.3s %04u %02u:%02u:%02u GMT", days + seconds / 86400 % 7 * 3,
+		 t.day % 100, months + (t.month - 1) % 12 * 3, t.year % 10000, t.hour % 100,
+		 t.minute % 100, t.second % 100);
+}
+
+/* "Unlocked" can be ended by who has the right to, "Locked" by nobody. */
+static const char *mode_of(const struct object_lock *l)
+{
+	return l->mode == LOCK_COMPLIANCE ? "Locked" : "Unlocked";
 }
 
 static enum status ask_once(struct azblob *b, const struct azblob_request *r,
 			    struct http_answer *ret, bool *again, struct err *e)
 {
-	char sum[MD5_TEXT] = "";
+	char sum[STORE_MD5_SIZE] = "";
+	char until[sizeof("Sun, 31 Jan 2027 12:00:00 GMT")] = "";
 	const bool list = r->sum && strstr(r->query, "blocklist");
 	const struct http_header all[] = {
-		{ "x-ms-version", API_VERSION },
+		{ "x-ms-version", r->lock ? API_VERSION_LOCK : API_VERSION },
+		{ "x-ms-immutability-policy-until-date", r->lock ? until : NULL },
+		{ "x-ms-immutability-policy-mode", r->lock ? mode_of(r->lock) : NULL },
 		{ "content-md5", r->sum ? sum : NULL },
 		{ "content-type", list ? "application/xml" : NULL },
 		{ "x-ms-blob-content-type", list ? "application/octet-stream" : NULL },
@@ -64,11 +71,13 @@ static enum status ask_once(struct azblob *b, const struct azblob_request *r,
 		.answer_max = r->answer_max,
 		.answer_s = list ? HTTP_COMMIT_S : 0,
 	};
-	enum status st = r->sum ? sum_text(r->body, r->len, sum, e) : ST_OK;
+	enum status st = r->sum ? store_md5(r->body, r->len, sum, e) : ST_OK;
 	char *url;
 
 	if (st)
 		return st;
+	if (r->lock)
+		put_http_date(r->lock->until, until);
 	if (asprintf(&url, "%s%s", b->url, r->query) < 0)
 		return err_nomem(e);
 	ask.url = url;
@@ -161,6 +170,8 @@ struct remote_result azblob__ask(struct azblob *b, const struct azblob_request *
 		ret->status = 0;
 		return (struct remote_result){ .end = again ? REMOTE_AGAIN : REMOTE_NEVER };
 	}
+	if (ret->date)
+		b->date = ret->date;
 	find_code(ret, ret_code);
 	return judge(ret, ret_code, e);
 }

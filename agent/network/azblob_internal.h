@@ -36,6 +36,7 @@ struct azblob {
 	size_t committed;           /* that the blob has */
 	size_t unsure;              /* of the shortest list that may have been taken; 0: none */
 	char etag[AZBLOB_ETAG_MAX]; /* of the blob as we left it; "": not known */
+	uint64_t date;              /* the store's clock, as its last answer had it; 0: none */
 	bool looked;                /* nothing had the name */
 	bool resumed;               /* the blob that is there has to be proven ours */
 };
@@ -50,7 +51,8 @@ struct azblob_request {
 	size_t len;
 	bool sum; /* the body's MD5 goes with it, to be checked there */
 	const char *if_match, *if_none_match;
-	size_t answer_max; /* as in http_request */
+	const struct object_lock *lock; /* that is to be set; NULL: none */
+	size_t answer_max;              /* as in http_request */
 };
 
 /*

@@ -11,6 +11,11 @@
 #include "agent/program/text.h"
 #include "formats/base/io.h"
 
+static enum status parse_lock(const char *text, void *at, struct err *e)
+{
+	return object_lock_parse(text, at, e);
+}
+
 static const struct option_def network_defs[] = {
 	CLI_STRING(struct network_options, to, 0, "to", "@FILE|fd:N|-",
 		   "read the address to write to from FILE, an open descriptor or stdin: for one "
@@ -43,6 +48,10 @@ static const struct option_def network_defs[] = {
 	CLI_STRING(struct network_options, state, 0, "upload-state", "FILE",
 		   "keep there what 'upload --finish' needs if we are killed, until all has "
 		   "arrived; without it, that asks the store what is unfinished"),
+	CLI_PARSED(struct network_options, lock, 0, "object-lock", "MODE:UNTIL", parse_lock,
+		   "have the store keep the object until then (S3's Object Lock, Azure's "
+		   "immutability): MODE governance can be ended early by who has that right, "
+		   "compliance by nobody; UNTIL is 2027-01-31, 2027-01-31T12:00:00Z or 90d"),
 };
 
 const struct option_group network_option_group = { network_defs, ARRAY_SIZE(network_defs) };
@@ -328,6 +337,7 @@ static enum status read_all(struct network *n, const struct network_options *o, 
 static void fill(struct network *n, const struct network_options *o)
 {
 	n->bandwidth.bytes_per_s = o->bytes_per_s;
+	n->remote.lock = o->lock;
 	n->remote.keys = &n->keys;
 	n->remote.identity = n->client_key.text ? &n->client_key : NULL;
 	n->remote.http = (struct http_options){

@@ -21,6 +21,7 @@ struct network_options {
 	const char *spool;
 	uint64_t spool_max;
 	const char *state;
+	struct object_lock lock;
 };
 
 #define NETWORK_DEFAULTS                                                                           \

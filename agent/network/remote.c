@@ -53,6 +53,20 @@ bool remote_is_secret(const char *address)
 	return a.user || a.rest;
 }
 
+static enum status open_kind(const struct remote_ops *ops, const struct remote_options *o,
+			     struct remote **ret, struct err *e)
+{
+	enum status st;
+
+	if (o->lock.mode && !ops->lock)
+		return err_set(e, ST_USAGE, "--object-lock: '%s:' cannot lock what it keeps",
+			       ops->scheme);
+	st = ops->open(o, ret, e);
+	if (!st)
+		(*ret)->lock = o->lock;
+	return st;
+}
+
 enum status remote_open(const struct remote_options *o, struct remote **ret, struct err *e)
 {
 	const size_t n = scheme_length(o->address);
@@ -60,7 +74,7 @@ enum status remote_open(const struct remote_options *o, struct remote **ret, str
 	for (size_t i = 0; remote_kinds[i]; i++)
 		if (strlen(remote_kinds[i]->scheme) == n &&
 		    !strncmp(o->address, remote_kinds[i]->scheme, n))
-			return remote_kinds[i]->open(o, ret, e);
+			return open_kind(remote_kinds[i], o, ret, e);
 	if (!remote_schemes()[0])
 		return err_set(e, ST_USAGE, "this ramseal was built without the network");
 	return err_set(e, ST_USAGE, "'%.*s:' is none of %s", (int)n, o->address, remote_schemes());

@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "agent/network/http.h"
+#include "agent/network/object_lock.h"
 #include "agent/network/secret.h"
 #include "formats/base/io.h"
 
@@ -33,6 +34,7 @@ struct remote_options {
 	bool encrypted;                 /* what comes is for recipients, as a file of age */
 	bool replace;                   /* what has the name already (--force) */
 	bool probe;                     /* only remote_ops.probe() will come */
+	struct object_lock lock;        /* of what is complete; mode LOCK_NONE: none */
 	const char *upload;             /* which of several unfinished ones to resume(); or NULL */
 };
 
@@ -102,6 +104,13 @@ struct remote_ops {
 				       struct err *e);
 
 	/*
+	 * Behind finish(), if a lock was asked for: sees to it that what is there is kept as
+	 * r->lock says, and sets lock.seen. REMOTE_NEVER: it is there, but not kept. NULL: the
+	 * other end knows no such thing.
+	 */
+	struct remote_result (*lock)(struct remote *r, struct err *e);
+
+	/*
 	 * A file that is there already, all at once, in place of everything from begin() to
 	 * finish(). NULL: it goes in pieces as all else.
 	 */
@@ -136,6 +145,8 @@ struct remote {
 	const struct remote_ops *ops;
 	char *shown;       /* the address without what is secret: for messages, log and manifest */
 	size_t piece_size; /* set by begin(): every piece but the last has as many bytes */
+	/* As asked for; begin() sets `until` where days were asked for. */
+	struct object_lock lock;
 };
 
 /* Does it begin with the scheme of one of them? */
@@ -150,7 +161,7 @@ bool remote_is_secret(const char *address);
  */
 enum status remote_check_url(const char *url, const struct http_options *o, struct err *e);
 
-/* ST_USAGE for a scheme that this build does not have. */
+/* ST_USAGE for a scheme that this build does not have, and a lock where there is none. */
 enum status remote_open(const struct remote_options *o, struct remote **ret, struct err *e);
 void remote_destroy(struct remote *r); /* NULL is fine */
 

@@ -184,10 +184,17 @@ static struct remote_result take_upload(struct s3 *s, const struct http_answer *
 	return s->upload ? done : no_memory(e);
 }
 
+/* These codes are for all that is wrong in a request, and this is what can be. */
+static bool refuses_lock(const char *code)
+{
+	return !strcmp(code, "InvalidRequest") || !strcmp(code, "InvalidArgument") ||
+	       !strcmp(code, "ObjectLockConfigurationNotFoundError");
+}
+
 static struct remote_result s3_begin(struct remote *remote, struct err *e)
 {
 	static const struct s3_request ask = {
-		.method = "POST", .query = "uploads=", .checksum_algorithm = "SHA256"
+		.method = "POST", .query = "uploads=", .checksum_algorithm = "SHA256", .locks = true
 	};
 	struct s3 *s = s3_of(remote);
 	struct http_answer a = { 0 };
@@ -203,6 +210,11 @@ static struct remote_result s3_begin(struct remote *remote, struct err *e)
 	r = s3__ask(s, &ask, &a, code, NULL, e);
 	if (r.end == REMOTE_DONE)
 		r = take_upload(s, &a, e);
+	else if (s->o->lock.mode && refuses_lock(code))
+		err_set(e, ST_OUTPUT,
+			"the store refuses the lock (HTTP %u %s): Object Lock has to be enabled "
+			"for the bucket, and the time to be in the future",
+			a.status, code);
 	http_answer_deinit(&a);
 	return r;
 }
@@ -272,7 +284,13 @@ static struct remote_result s3_put(struct remote *remote, const struct remote_pi
 	struct s3 *s = s3_of(remote);
 	_cleanup_free_ char *query = part_query(s, p->number + 1);
 	const struct s3_request ask = {
-		.method = "PUT", .query = query, .body = p->at, .len = p->len, .sum = s->checksums
+		.method = "PUT",
+		.query = query,
+		.body = p->at,
+		.len = p->len,
+		.sum = s->checksums,
+		/* Under a lock S3 wants one of both (API Reference, UploadPart, Content-MD5). */
+		.md5 = !s->checksums && s->remote.lock.mode,
 	};
 	struct http_answer a = { 0 };
 	char code[S3_CODE_MAX], sum[S3_SUM_SIZE];
@@ -463,6 +481,7 @@ const struct remote_ops remote_s3 = {
 	.finish = s3_finish,
 	.probe = s3_probe,
 	.probe_is = "an upload that never becomes an object, with what was sent,",
+	.lock = s3__lock,
 	.abandon = s3_abandon,
 	.state = s3__state,
 	.resume = s3__resume,

@@ -95,12 +95,12 @@ static void base64_sum(const uint8_t digest[static SHA256_SIZE], char ret[static
 	*ret = '\0';
 }
 
-static uint64_t time_there(const struct s3 *s)
+uint64_t s3__time(const struct s3 *s)
 {
 	return (uint64_t)((int64_t)(clock__wall_ns() / NS_PER_SECOND) + s->clock_ahead_s);
 }
 
-#define HEADERS_MAX 9
+#define HEADERS_MAX 12
 
 /* "host" goes first or second, is signed, and is libcurl's to send. */
 static size_t without_host(const struct http_header *from, size_t n, struct http_header *ret)
@@ -140,13 +140,29 @@ static enum status send_request(struct s3 *s, const struct s3_request *r,
 	return http_ask(s->http, &ask, ret, again, e);
 }
 
+/* Days begin anew with each try, whose clock may be another. */
+static const char *begin_lock(struct s3 *s, char ret_until[static LOCK_TIME_SIZE])
+{
+	static const char *const modes[] = {
+		[LOCK_GOVERNANCE] = "GOVERNANCE", [LOCK_COMPLIANCE] = "COMPLIANCE"
+	};
+
+	s->remote.lock = s->o->lock;
+	object_lock_begin(&s->remote.lock, s3__time(s));
+	object_lock_time(s->remote.lock.until, ret_until);
+	return modes[s->remote.lock.mode];
+}
+
 static enum status ask_once(struct s3 *s, const struct s3_request *r, struct http_answer *ret,
 			    bool *again, char *ret_sum, struct err *e)
 {
 	_cleanup_free_ char *host = host_of(s->base);
-	char time[SIGV4_TIME_SIZE], hex[SHA256_HEX_SIZE], sum[S3_SUM_SIZE];
+	char time[SIGV4_TIME_SIZE], hex[SHA256_HEX_SIZE], sum[S3_SUM_SIZE], md5[STORE_MD5_SIZE],
+		until[LOCK_TIME_SIZE];
 	uint8_t digest[SHA256_SIZE];
+	const char *lock = r->locks ? begin_lock(s, until) : NULL;
 	const struct http_header all[] = {
+		{ "content-md5", r->md5 ? md5 : NULL },
 		{ "content-type", r->content_type },
 		{ "host", host },
 		{ "if-none-match", r->create_only ? "*" : NULL },
@@ -154,6 +170,8 @@ static enum status ask_once(struct s3 *s, const struct s3_request *r, struct htt
 		{ "x-amz-checksum-sha256", r->sum ? sum : NULL },
 		{ "x-amz-content-sha256", hex },
 		{ "x-amz-date", time },
+		{ "x-amz-object-lock-mode", lock },
+		{ "x-amz-object-lock-retain-until-date", lock ? until : NULL },
 		{ "x-amz-security-token", s->o->keys->token.text },
 	};
 	struct http_header headers[HEADERS_MAX];
@@ -165,9 +183,9 @@ static enum status ask_once(struct s3 *s, const struct s3_request *r, struct htt
 						    store_headers(all, ARRAY_SIZE(all), headers),
 					    .payload = hex };
 
-	if (!host)
+	if (!host || (r->md5 && store_md5(r->body, r->len, md5, NULL)))
 		return err_nomem(e);
-	sigv4_time(time_there(s), time);
+	sigv4_time(s3__time(s), time);
 	sha256_of(s->hash, r->body, r->len, digest);
 	sha256_hex(digest, hex);
 	base64_sum(digest, sum);
@@ -241,7 +259,7 @@ static struct remote_result judge(const struct http_answer *a, const char *code,
 /* Is the clock what is wrong? Then the store's own is taken. */
 static bool take_clock(struct s3 *s, const struct http_answer *a, const char *code)
 {
-	const int64_t off = (int64_t)a->date - (int64_t)time_there(s);
+	const int64_t off = (int64_t)a->date - (int64_t)s3__time(s);
 
 	if (!a->date || (off < SKEW_S && off > -SKEW_S))
 		return false;

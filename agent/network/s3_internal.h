@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between s3.c, the steps of an upload, s3_resume.c, the end of one that another run began, and
- * s3_ask.c, one signed request and its answer.
+ * Between s3.c, the steps of an upload, s3_resume.c, the end of one that another run began,
+ * s3_lock.c, what the store keeps, and s3_ask.c, one signed request and its answer.
  */
 #ifndef RAMSEAL_AGENT_NETWORK_S3_INTERNAL_H
 #define RAMSEAL_AGENT_NETWORK_S3_INTERNAL_H
@@ -50,6 +50,8 @@ struct s3_request {
 	const char *content_type;
 	const char *checksum_algorithm;
 	bool of_bucket;   /* it is asked of the bucket, not of the object */
+	bool locks;       /* what comes of it is to be locked, if that was asked for */
+	bool md5;         /* the body's MD5 goes with it */
 	bool sum;         /* the body's SHA-256 goes with it, to be kept */
 	bool create_only; /* If-None-Match: * */
 	/*
@@ -58,6 +60,9 @@ struct s3_request {
 	 */
 	bool last;
 };
+
+/* Seconds since 1970, by the store's clock as far as it is known. */
+uint64_t s3__time(const struct s3 *s);
 
 bool s3__is_region(const char *text);
 
@@ -85,8 +90,10 @@ bool s3__is_etag(const char *text, size_t len);
 bool s3__keep_part(struct s3 *s, size_t index, const char *etag, size_t len, const char *sum);
 
 /*
- * s3_resume.c: remote_ops of these names
+ * s3_lock.c and s3_resume.c: remote_ops of these names
  */
+
+struct remote_result s3__lock(struct remote *remote, struct err *e);
 
 json_t *s3__state(const struct remote *remote);
 struct remote_result s3__resume(struct remote *remote, const json_t *state, uint64_t *ret_has,

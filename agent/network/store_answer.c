@@ -2,9 +2,11 @@
 #include "agent/network/store_answer.h"
 
 #include <ctype.h>
+#include <mbedtls/base64.h>
 #include <string.h>
 
 #include "agent/network/xml.h"
+#include "formats/base/md5_sha1.h"
 
 size_t store_headers(const struct http_header *all, size_t n, struct http_header *ret)
 {
@@ -14,6 +16,22 @@ size_t store_headers(const struct http_header *all, size_t n, struct http_header
 		if (all[i].value)
 			ret[used++] = all[i];
 	return used;
+}
+
+enum status store_md5(const void *p, size_t len, char ret[static STORE_MD5_SIZE], struct err *e)
+{
+	uint8_t md5[MD5_SIZE], sha1[SHA1_SIZE];
+	struct md5_sha1 *h = NULL;
+	enum status st = md5_sha1_create(&h, e);
+	size_t n;
+
+	if (st)
+		return st;
+	md5_sha1_update(h, p, len);
+	md5_sha1_end(h, md5, sha1);
+	md5_sha1_destroy(h);
+	mbedtls_base64_encode((uint8_t *)ret, STORE_MD5_SIZE, &n, md5, sizeof(md5));
+	return ST_OK;
 }
 
 void store_clean_code(char code[static STORE_CODE_MAX])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What object stores have in common: headers that are not always sent, and answers that name an
- * error, of which each store has a list of its own.
+ * What object stores have in common: headers that are not always sent, sums, and answers that name
+ * an error, of which each store has a list of its own.
  */
 #ifndef RAMSEAL_AGENT_NETWORK_STORE_ANSWER_H
 #define RAMSEAL_AGENT_NETWORK_STORE_ANSWER_H
@@ -18,6 +18,10 @@ struct store_error {
 
 /* Copies those of `n` headers that have a value to `ret`, which has room for all. How many. */
 size_t store_headers(const struct http_header *all, size_t n, struct http_header *ret);
+
+/* MD5 of a body in base64, as Content-MD5 has it. */
+#define STORE_MD5_SIZE 25
+enum status store_md5(const void *p, size_t len, char ret[static STORE_MD5_SIZE], struct err *e);
 
 /*
  * The <Code> of an answer, "" if it has none. Letters and digits remain, and '_' for all else:

@@ -62,8 +62,9 @@ enum status upload_state_write(const struct remote *r, const char *path, char **
 	*ret = NULL;
 	if (!state)
 		return ST_OK;
-	doc = json_fields(JSON_FIELDS(field_text("ramseal", RAMSEAL_VERSION),
-				      field_text("address", r->shown), field_made("state", state)));
+	doc = json_fields(JSON_FIELDS(
+		field_text("ramseal", RAMSEAL_VERSION), field_text("address", r->shown),
+		field_json("object_lock", object_lock_json(&r->lock)), field_made("state", state)));
 	text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
 	json_decref(doc);
 	if (!text)
@@ -74,11 +75,14 @@ enum status upload_state_write(const struct remote *r, const char *path, char **
 
 static enum status parse(json_t *doc, struct upload_state *ret, struct err *e)
 {
-	const json_t *address = json_object_get(doc, "address");
+	const json_t *address = json_object_get(doc, "address"),
+		     *lock = json_object_get(doc, "object_lock");
 	json_t *state = json_object_get(doc, "state");
 
 	if (!json_is_string(address) || !json_is_object(state))
 		return err_set(e, ST_INPUT, "is no state of an upload");
+	if (json_is_object(lock) && !object_lock_from_json(lock, &ret->lock))
+		return err_set(e, ST_INPUT, "its lock is none");
 	ret->address = strdup(json_string_value(address));
 	ret->state = json_incref(state);
 	return ret->address ? ST_OK : err_nomem(e);

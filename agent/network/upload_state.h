@@ -15,8 +15,9 @@
 enum status upload_state_write(const struct remote *r, const char *path, char **ret, struct err *e);
 
 struct upload_state {
-	char *address; /* as shown: whole only if nothing in it is secret */
-	json_t *state; /* for remote_ops.resume() */
+	char *address;           /* as shown: whole only if nothing in it is secret */
+	struct object_lock lock; /* that was asked for */
+	json_t *state;           /* for remote_ops.resume() */
 };
 
 /* ST_INPUT if it is no such file. */

@@ -170,7 +170,7 @@ enum status uploader_complete(struct remote *r, const json_t *state,
 	if (!uploader__insist(&u, ask_resume, e) || !uploader__insist(&u, ask_end, e))
 		return err_add(e, ST_OUTPUT, "%s", r->shown);
 	*ret = u.has;
-	return ST_OK;
+	return u.has ? uploader__lock(&u, e) : ST_OK;
 }
 
 static struct remote_result ask_whole(struct uploader *u, struct err *e)
@@ -266,6 +266,18 @@ enum status uploader_finish(struct uploader *u, bool sealed, struct err *e)
 	if (u->st && e)
 		*e = u->why;
 	return u->st;
+}
+
+enum status uploader_locked(const struct uploader *u, struct err *e)
+{
+	if (u->lock_st && e)
+		*e = u->lock_why;
+	return u->lock_st;
+}
+
+json_t *uploader_lock_json(const struct uploader *u)
+{
+	return object_lock_json(&u->remote->lock);
 }
 
 void uploader_abandon(struct uploader *u)

@@ -76,7 +76,7 @@ enum status uploader_create(struct remote *r, const struct uploader_options *o,
 /*
  * What an earlier run began and did not end: resume() with `state`, which may be NULL, and then
  * completes the bytes that are there without a gap; *ret: so many. Of nothing, nothing is left.
- * `r` is the caller's.
+ * `r` is the caller's. *ret is not 0 after a failure where all is complete, but not locked.
  */
 enum status uploader_complete(struct remote *r, const json_t *state,
 			      const struct uploader_time *time, uint64_t *ret, struct err *e);
@@ -90,6 +90,8 @@ enum status uploader_write(struct uploader *u, const void *p, size_t len, struct
 
 /* All of it is sent, and completed there. `sealed`: remote_ops.finish(). Asked again: the same. */
 enum status uploader_finish(struct uploader *u, bool sealed, struct err *e);
+/* After that: ST_OUTPUT if what is complete there is not locked, though that was asked for. */
+enum status uploader_locked(const struct uploader *u, struct err *e);
 /* Nothing of it stays, as far as the other end lets us. */
 void uploader_abandon(struct uploader *u);
 
@@ -102,6 +104,7 @@ double uploader_backlog(struct uploader *u);
 /* After one of these two. */
 enum uploader_end uploader_end(struct uploader *u);
 const char *uploader_shown(const struct uploader *u); /* remote.shown */
+json_t *uploader_lock_json(const struct uploader *u); /* object_lock_json() of remote.lock */
 
 /* The command that completes what a killed run leaves, for free(); NULL: there is none. */
 char *uploader_how_to_finish(const struct uploader *u);

@@ -24,6 +24,8 @@ struct uploader {
 	enum uploader_end end;
 	enum status st;
 	struct err why;
+	enum status lock_st;
+	struct err lock_why;
 	struct uploader_stats stats;
 
 	/* The thread's own; before it starts, of whoever begins. */
@@ -57,6 +59,9 @@ typedef struct remote_result uploader_ask(struct uploader *u, struct err *e);
 
 /* False with the reason in `e`: it was refused, or patience is at its end. */
 bool uploader__insist(struct uploader *u, uploader_ask *ask, struct err *e);
+
+/* Of what is complete: ST_OUTPUT if it is not locked, though that was asked for. */
+enum status uploader__lock(struct uploader *u, struct err *e);
 
 void *uploader__run(void *uploader);
 

@@ -343,8 +343,12 @@ static enum uploader_end salvage(struct uploader *u)
 		return abandon(u);
 	u->finish_sealed = false;
 	u->patience_s = PATIENCE_SHORT_S;
-	if (uploader__insist(u, ask_finish, &e))
+	if (uploader__insist(u, ask_finish, &e)) {
+		u->lock_st = uploader__lock(u, &u->lock_why);
+		if (u->lock_st)
+			log_warning("object-lock-missing", "%s", u->lock_why.message);
 		return UPLOAD_SHORT;
+	}
 	log_warning("upload-not-completed", "%s: %s", u->remote->shown, e.message);
 	return UPLOAD_OPEN;
 }
@@ -364,6 +368,31 @@ static void tell_end(const struct uploader *u, enum uploader_end end, struct err
 			u->remote->shown, why.message, size, how);
 	else
 		err_set(e, ST_OUTPUT, "%s: %.300s", u->remote->shown, why.message);
+}
+
+static struct remote_result ask_lock(struct uploader *u, struct err *e)
+{
+	return u->remote->ops->lock(u->remote, e);
+}
+
+enum status uploader__lock(struct uploader *u, struct err *e)
+{
+	const struct object_lock *l = &u->remote->lock;
+
+	if (!l->mode)
+		return ST_OK;
+	if (!uploader__insist(u, ask_lock, e)) {
+		const struct err why = *e;
+
+		return err_set(e, ST_OUTPUT,
+			       "%s: is complete there, but not known to be locked: %.300s",
+			       u->remote->shown, why.message);
+	}
+	if (l->seen == LOCK_UNSEEN)
+		log_warning("object-lock-unseen",
+			    "%s: the store does not let us see whether it is locked",
+			    u->remote->shown);
+	return ST_OK;
 }
 
 static bool is_sealed(struct uploader *u)
@@ -388,8 +417,10 @@ static enum uploader_end come_to_end(struct uploader *u, struct err *e)
 		if (!spool_end(u->spool))
 			return abandon(u);
 		u->finish_sealed = is_sealed(u);
-		if (uploader__insist(u, ask_finish, e))
+		if (uploader__insist(u, ask_finish, e)) {
+			u->lock_st = uploader__lock(u, &u->lock_why);
 			return UPLOAD_COMPLETE;
+		}
 		end = UPLOAD_OPEN;
 	}
 	tell_end(u, end, e);

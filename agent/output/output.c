@@ -242,6 +242,12 @@ bool output_holds(const struct output *o)
 	return !o->ops->holds || o->ops->holds(o);
 }
 
+enum status output_kept(const struct output *o, struct err *e)
+{
+	o = ASK(o, kept);
+	return o->ops->kept ? o->ops->kept(o, e) : ST_OK;
+}
+
 json_t *output_json(const struct output *o)
 {
 	o = ASK(o, json);

@@ -138,6 +138,11 @@ const char *output_where(const struct output *o);
  * another machine and was not completed.
  */
 bool output_holds(const struct output *o);
+/*
+ * After output_commit(): ST_OUTPUT if it is all there, but not protected as was asked for
+ * (--object-lock).
+ */
+enum status output_kept(const struct output *o, struct err *e);
 /* How it went, of an address: JSON for the summary; NULL of everything else, or without memory. */
 json_t *output_json(const struct output *o);
 /* What the lowest of them was given so far: a hash or a cipher above it does not count. */

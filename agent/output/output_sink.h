@@ -76,9 +76,10 @@ struct output_ops {
 	void (*destroy)(struct output *o);
 
 	bool (*is_at)(const struct output *o, const char *path);
-	const char *(*path)(const struct output *o);  /* what to call it */
-	const char *(*where)(const struct output *o); /* where the bytes are now */
-	bool (*holds)(const struct output *o);        /* NULL of all: yes */
+	const char *(*path)(const struct output *o);                /* what to call it */
+	const char *(*where)(const struct output *o);               /* where the bytes are now */
+	bool (*holds)(const struct output *o);                      /* NULL of all: yes */
+	enum status (*kept)(const struct output *o, struct err *e); /* NULL of all: yes */
 	json_t *(*json)(const struct output *o);
 };
 

@@ -71,6 +71,12 @@ static bool remote_holds(const struct output *o)
 	return end == UPLOAD_COMPLETE || end == UPLOAD_SHORT;
 }
 
+/* A store that cannot lock says so when all is there. */
+static enum status remote_kept(const struct output *o, struct err *e)
+{
+	return uploader_locked(uploader_of(o), e);
+}
+
 static json_t *remote_json(const struct output *o)
 {
 	struct uploader_stats s;
@@ -80,7 +86,8 @@ static json_t *remote_json(const struct output *o)
 		field_text("to", uploader_shown(uploader_of(o))), field_u64("sent", s.sent),
 		field_u64("acknowledged", s.acknowledged), field_u64("waits", s.waits),
 		field_u64("waited_ns", s.waited_ns), field_u64("retries", s.retries),
-		field_u64("spool_bytes", s.memory), field_u64("spooled_most", s.spooled_most)));
+		field_u64("spool_bytes", s.memory), field_u64("spooled_most", s.spooled_most),
+		field_json("object_lock", uploader_lock_json(uploader_of(o)))));
 }
 
 /* Stores allow so many pieces, and a large machine needs large ones. */
@@ -159,5 +166,6 @@ const struct output_ops remote_sink = {
 	.is_at = remote_is_at,
 	.path = remote_path,
 	.holds = remote_holds,
+	.kept = remote_kept,
 	.json = remote_json,
 };

@@ -7,11 +7,13 @@ Storage REST API: Put Block, Put Block List, Get Block List). What it is told to
 """
 
 import base64
+import email.utils
 import hashlib
 import http.server
 import itertools
 import re
 import threading
+import time
 import urllib.parse
 import xml.etree.ElementTree
 
@@ -26,11 +28,12 @@ class Blob:
     def __init__(self):
         self.content, self.etag = None, ''
         self.committed, self.waiting = {}, {}  # name: bytes
+        self.policy = None  # (mode, until)
 
 
 class Store:
     def __init__(self, rights='rcwd'):
-        self.rights, self.containers = rights, {'evidence': {}}
+        self.rights, self.containers, self.immutable = rights, {'evidence': {}}, True
         self.faults, self.requests = Faults(), []
         self.lists = 0
         self.lock = threading.Lock()
@@ -125,6 +128,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if not blob or blob.content is None:
             self.need('r' if self.command == 'HEAD' else 'd')
             raise Refusal(404, 'BlobNotFound')
+        if self.command == 'PUT' and what == 'immutabilityPolicies':
+            return self.set_policy(blob)
         if self.command == 'HEAD':
             self.need('r')
             return 200, b'', [('Content-Length', str(len(blob.content))), ('ETag', blob.etag)]
@@ -155,6 +160,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.need('w', 'c')
         self.check_sum(body)
         self.check_conditions(blob)
+        if blob.policy:
+            raise Refusal(409, 'BlobImmutableDueToPolicy')
         if blob.content is not None and 'w' not in self.store.rights:
             raise Refusal(403, 'UnauthorizedBlobOverwrite')
         blocks = {}
@@ -170,6 +177,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
         blob.etag = f'"0x8D{next(self.store.etags)}"'
         self.store.lists += 1
         return 201, b'', [('ETag', blob.etag)]
+
+    def set_policy(self, blob):
+        """Set Blob Immutability Policy."""
+        self.need('i')
+        if not self.store.immutable:
+            raise Refusal(409, 'FeatureNotEnabled')
+        if self.headers['x-ms-version'] < '2020-06-12':
+            raise Refusal(400, 'InvalidHeaderValue')
+        mode, until = (self.headers[f'x-ms-immutability-policy-{what}'] for what in ('mode', 'until-date'))
+        then = email.utils.parsedate_to_datetime(until)
+        if (mode not in ('Locked', 'Unlocked') or email.utils.format_datetime(then, usegmt=True) != until
+                or then.timestamp() <= time.time()):
+            raise Refusal(400, 'InvalidHeaderValue')
+        blob.policy = (mode, until)
+        return 200, b'', ()
 
     def get_list(self, blob, kind):
         def part(tag, blocks):

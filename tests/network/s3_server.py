@@ -40,7 +40,7 @@ class Faults:
 
 class Upload:
     def __init__(self, key, checksums):
-        self.key, self.checksums, self.parts = key, checksums, {}
+        self.key, self.checksums, self.parts, self.lock = key, checksums, {}, None
 
 
 class Store:
@@ -49,7 +49,9 @@ class Store:
         self.uploads, self.faults, self.requests = {}, Faults(), []
         self.connections = []  # the ports that the requests came from
         self.token, self.region, self.least_part = token, region, least_part
-        self.read_only, self.may_list = False, True
+        self.read_only, self.may_list, self.may_see_locks, self.announces = False, True, True, True
+        self.object_lock = 'enabled'  # or 'off', or 'passed over' by a store that knows none
+        self.locks = {}  # (bucket, key): (mode, until)
         self.lock = threading.Lock()
         self.names = itertools.count(1)
 
@@ -192,6 +194,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             raise Refusal(403, 'AccessDenied')
         if self.command == 'GET' and 'uploads' in query and not key:
             return self.list_uploads(bucket, query.get('prefix', ''))
+        if self.command == 'GET' and 'retention' in query:
+            return self.retention(bucket, key)
         if self.command == 'POST' and 'uploads' in query:
             return self.create(key)
         upload = self.store.uploads.get(query.get('uploadId'))
@@ -209,13 +213,37 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def create(self, key):
         bucket = urllib.parse.unquote(self.path.split('?')[0][1:]).partition('/')[0]
         name = f'upload/{next(self.store.names)}+=&"id'
-        algorithm = self.headers.get('x-amz-checksum-algorithm', '')
-        self.store.uploads[name] = Upload((bucket, key), algorithm == 'SHA256')
+        algorithm = self.headers.get('x-amz-checksum-algorithm', '') if self.store.announces else ''
+        upload = Upload((bucket, key), algorithm == 'SHA256')
+        upload.lock = self.asked_lock()
+        self.store.uploads[name] = upload
         escaped = name.replace('&', '&amp;').replace('"', '&quot;')
         body = (f'<?xml version="1.0"?>\n<InitiateMultipartUploadResult xmlns="http://s3.amazonaws'
                 f'.com/doc/2006-03-01/"><Key>x</Key><UploadId>{escaped}</UploadId>'
                 f'</InitiateMultipartUploadResult>').encode()
         return 200, body, [('x-amz-checksum-algorithm', algorithm)] if algorithm else ()
+
+    def asked_lock(self):
+        mode, until = (self.headers.get(f'x-amz-object-lock-{what}') for what in ('mode', 'retain-until-date'))
+        if not mode and not until or self.store.object_lock == 'passed over':
+            return None
+        if self.store.object_lock == 'off':
+            raise Refusal(400, 'InvalidRequest')
+        if mode not in ('GOVERNANCE', 'COMPLIANCE') or not until:
+            raise Refusal(400, 'InvalidArgument')
+        then = datetime.datetime.strptime(until + '+0000', '%Y-%m-%dT%H:%M:%SZ%z').timestamp()
+        if then <= time.time() + self.store.faults.clock_ahead:
+            raise Refusal(400, 'InvalidArgument')
+        return mode, until
+
+    def retention(self, bucket, key):
+        if not self.store.may_see_locks:
+            raise Refusal(403, 'AccessDenied')
+        if (bucket, key) not in self.store.locks:
+            raise Refusal(404, 'NoSuchObjectLockConfiguration')
+        mode, until = self.store.locks[bucket, key]
+        return 200, (f'<Retention xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Mode>{mode}</Mode>'
+                     f'<RetainUntilDate>{until[:-1]}.000Z</RetainUntilDate></Retention>').encode(), ()
 
     def list_uploads(self, bucket, prefix):
         if not self.store.may_list:
@@ -238,7 +266,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
         if upload.checksums and self.headers.get('x-amz-checksum-sha256') != digest:
             raise Refusal(400, 'BadDigest')
-        etag = f'"{hashlib.md5(body).hexdigest()}"'
+        md5 = hashlib.md5(body)
+        told = self.headers.get('content-md5')
+        if told is not None and told != base64.b64encode(md5.digest()).decode():
+            raise Refusal(400, 'BadDigest')
+        if upload.lock and not told and not upload.checksums:
+            raise Refusal(400, 'InvalidRequest')
+        etag = f'"{md5.hexdigest()}"'
         upload.parts[number] = (etag, digest, body)
         return 200, b'', [('ETag', etag)]
 
@@ -281,6 +315,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             raise Refusal(400, 'InvalidPart')
         objects[key] = b''.join(whole)
         del self.store.uploads[name]
+        if upload.lock:
+            self.store.locks[upload.key] = upload.lock
         if self.store.faults.said_of_done:
             return 200, self.store.faults.said_of_done.pop(0), ()
         return 200, b'<CompleteMultipartUploadResult/>', ()

@@ -7,6 +7,7 @@ that is installed (npm install --prefix out/npm azurite@3.35.0). Usage: test_azb
 
 import base64
 import contextlib
+import email.utils
 import hashlib
 import hmac
 import http.client
@@ -299,6 +300,52 @@ class Broken(Case):
         done = self.run_it('upload', '--finish', *self.secret(self.url('x')))
         self.assertEqual(done.returncode, 6, done.stderr)
         self.assertIn(b'sp=rcw', done.stderr)
+
+
+class Locked(Case):
+    def test_the_policy_comes_behind_the_last_list(self):
+        self.serve(rights='rcwi')
+        self.store.faults.drop_after = ['comp=immutabilityPolicies']
+        for mode, theirs in (('compliance', 'Locked'), ('governance', 'Unlocked')):
+            done = self.acquire('--object-lock', f'{mode}:2089-12-31', to=self.url(mode))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.check_blob(mode, '1')
+            self.assertEqual(self.blobs[mode].policy, (theirs, 'Sat, 31 Dec 2089 00:00:00 GMT'))
+            self.assertEqual(self.summary(done)['upload']['object_lock'],
+                             {'mode': mode, 'until': '2089-12-31T00:00:00Z', 'kept': True})
+        self.assertEqual(self.store.faults.drop_after, [])
+
+    def test_what_is_refused(self):
+        self.serve(rights='rcw')
+        done = self.acquire('--object-lock', 'governance:90d')
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn('sp=cwi', self.last_line(done))
+        self.serve(rights='rcwi')
+        for until, immutable in (('2020-01-01', True), ('90d', False)):
+            self.store.immutable = immutable
+            done = self.acquire('--object-lock', f'governance:{until}', '--force')
+            self.assertEqual(done.returncode, 6, done.stderr)
+            self.assertIn('complete there, but not known to be locked: the store refuses the lock', self.last_line(done))
+            self.assertTrue(self.summary(done)['sealed'])
+            self.check_blob('mem.rsz', '1')
+
+    def test_finished_and_locked(self):
+        self.serve(rights='rcwi')
+        with subprocess.Popen(self.command('acquire', '-q', '-s', SMALL, '--level', 'store', '-t1', '--bwlimit', '24M',
+                                           *self.secret(self.url('x')), '--upload-state', 'state',
+                                           '--object-lock', 'governance:90d'),
+                              cwd=self.at, env=self.environment(), stderr=subprocess.DEVNULL) as process:
+            until = time.monotonic() + 120
+            while self.count('PUT', 'comp=block&') < 3:
+                self.assertLess(time.monotonic(), until)
+                time.sleep(0.02)
+            process.kill()
+        said = json.loads((self.at / 'state').read_text())['object_lock']['until']
+        done = self.run_it('upload', '--finish', 'state', *self.secret(self.url('x')))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        there = email.utils.parsedate_to_datetime(self.blobs['x'].policy[1])
+        self.assertEqual(there.strftime('%Y-%m-%dT%H:%M:%SZ'), said)
+        self.assertLess(abs(there.timestamp() - time.time() - 90 * 86400), 3600)
 
 
 class Slow(Case):
