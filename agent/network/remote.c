@@ -34,7 +34,8 @@ static struct address_parts take_apart(const char *address)
 {
 	const char *from = strstr(address, "://"), *host = from ? from + 3 : address;
 	/* A key of S3 may have a '?' in its name, and what s3 must not show is no part of it. */
-	const char *ends = strncmp(address, "s3:", 3) ? "?#" : "";
+	const bool is_key = !strncmp(address, "s3:", 3) || !strncmp(address, "gs:", 3);
+	const char *ends = is_key ? "" : "?#";
 	const size_t authority = strcspn(host, "/?#");
 	struct address_parts ret = { .scheme = (size_t)(host - address) };
 

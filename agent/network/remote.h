@@ -165,7 +165,7 @@ enum status remote_check_url(const char *url, const struct http_options *o, stru
 enum status remote_open(const struct remote_options *o, struct remote **ret, struct err *e);
 void remote_destroy(struct remote *r); /* NULL is fine */
 
-/* "s3, azblob, https, tls": for messages. */
+/* "s3, gs, azblob, https, http, tls": for messages. */
 const char *remote_schemes(void);
 
 /*
@@ -176,6 +176,7 @@ char *address_shown(const char *address);
 /* Ended by NULL: remote_kinds.c, or left_out.c where there is no network. */
 extern const struct remote_ops *const remote_kinds[];
 
-extern const struct remote_ops remote_s3, remote_azblob, remote_put, remote_put_plain, remote_tls;
+extern const struct remote_ops remote_s3, remote_gs, remote_azblob, remote_put, remote_put_plain,
+	remote_tls;
 
 #endif

@@ -3,5 +3,5 @@
 #include "agent/network/remote.h"
 
 const struct remote_ops *const remote_kinds[] = {
-	&remote_s3, &remote_azblob, &remote_put, &remote_put_plain, &remote_tls, NULL,
+	&remote_s3, &remote_gs, &remote_azblob, &remote_put, &remote_put_plain, &remote_tls, NULL,
 };

@@ -4,6 +4,9 @@
  * CompleteMultipartUpload) to Amazon or to whatever AWS_ENDPOINT_URL names. All parts but the last
  * have one size, which Cloudflare R2 demands. What is there is completed, never aborted, unless it
  * is worth nothing.
+ *
+ * "gs://BUCKET/OBJECT" is the same at Google's Cloud Storage, whose XML API takes S3's requests and
+ * signatures with HMAC keys (its documentation, "Simple migration from Amazon S3").
  */
 #include <inttypes.h>
 #include <string.h>
@@ -45,8 +48,9 @@ static enum status check_keys(const struct remote_options *o, struct err *e)
 {
 	if (!o->keys || !o->keys->id.text || !o->keys->secret.text)
 		return err_set(e, ST_USAGE,
-			       "s3: needs keys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
-			       "--keys");
+			       "%.2s: needs %skeys: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+			       "or --keys",
+			       o->address, *o->address == 'g' ? "HMAC " : "");
 	return o->keys->endpoint ? s3__check_endpoint(o->keys->endpoint, e) : ST_OK;
 }
 
@@ -55,9 +59,11 @@ static enum status take_address(struct s3 *s, const char *address, struct err *e
 	const char *bucket = address + strlen("s3://"), *slash = strchr(bucket, '/');
 
 	if (!slash || slash == bucket || !slash[1])
-		return err_set(e, ST_USAGE, "the address is not s3://BUCKET/KEY");
+		return err_set(e, ST_USAGE, "the address is not %s://BUCKET/KEY",
+			       s->kind->ops->scheme);
 	if (memchr(bucket, '@', (size_t)(slash - bucket)))
-		return err_set(e, ST_USAGE, "s3: keys are no part of the address: see --keys");
+		return err_set(e, ST_USAGE, "%s: keys are no part of the address: see --keys",
+			       s->kind->ops->scheme);
 	s->bucket = text_copy(bucket, (size_t)(slash - bucket));
 	s->key = strdup(slash + 1);
 	s->remote.shown = strdup(address);
@@ -84,7 +90,7 @@ static void s3_destroy(struct remote *r)
 
 static enum status open_s3(struct s3 *s, struct err *e)
 {
-	const char *region = s->o->keys->region;
+	const char *region = s->kind->region ? s->kind->region : s->o->keys->region;
 	enum status st = take_address(s, s->o->address, e);
 
 	if (st)
@@ -104,7 +110,8 @@ static enum status open_s3(struct s3 *s, struct err *e)
 	return st ? st : http_create(&s->o->http, &s->http, e);
 }
 
-static enum status s3_open(const struct remote_options *o, struct remote **ret, struct err *e)
+static enum status open_kind(const struct s3_kind *kind, const struct remote_options *o,
+			     struct remote **ret, struct err *e)
 {
 	enum status st = check_keys(o, e);
 	struct s3 *s;
@@ -114,7 +121,8 @@ static enum status s3_open(const struct remote_options *o, struct remote **ret, 
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return err_nomem(e);
-	s->remote.ops = &remote_s3;
+	s->remote.ops = kind->ops;
+	s->kind = kind;
 	s->o = o;
 	st = open_s3(s, e);
 	if (st)
@@ -122,6 +130,23 @@ static enum status s3_open(const struct remote_options *o, struct remote **ret, 
 	else
 		*ret = &s->remote;
 	return st;
+}
+
+static enum status s3_open(const struct remote_options *o, struct remote **ret, struct err *e)
+{
+	static const struct s3_kind kind = { .ops = &remote_s3 };
+
+	return open_kind(&kind, o, ret, e);
+}
+
+static enum status gs_open(const struct remote_options *o, struct remote **ret, struct err *e)
+{
+	static const struct s3_kind kind = { .ops = &remote_gs,
+					     .endpoint = "https://storage.googleapis.com",
+					     .region = "auto",
+					     .only_looks = true };
+
+	return open_kind(&kind, o, ret, e);
 }
 
 /*
@@ -160,6 +185,14 @@ static struct remote_result taken(struct err *e)
 	return never;
 }
 
+static struct remote_result unseen(struct err *e)
+{
+	err_set(e, ST_OUTPUT,
+		"the store cannot create only, nor say whether something has the name; "
+		"--force replaces what has");
+	return never;
+}
+
 /* 9,000 of 10,000 parts, whole MiB: what is expected may come out a little larger. */
 static size_t part_size(uint64_t expected)
 {
@@ -193,10 +226,11 @@ static bool refuses_lock(const char *code)
 
 static struct remote_result s3_begin(struct remote *remote, struct err *e)
 {
-	static const struct s3_request ask = {
-		.method = "POST", .query = "uploads=", .checksum_algorithm = "SHA256", .locks = true
-	};
 	struct s3 *s = s3_of(remote);
+	const struct s3_request ask = { .method = "POST",
+					.query = "uploads=",
+					.checksum_algorithm = s->kind->only_looks ? NULL : "SHA256",
+					.locks = true };
 	struct http_answer a = { 0 };
 	char code[S3_CODE_MAX];
 	enum there there = THERE_NOTHING;
@@ -207,6 +241,8 @@ static struct remote_result s3_begin(struct remote *remote, struct err *e)
 		return r;
 	if (there == THERE_OBJECT)
 		return taken(e);
+	if (there == THERE_UNKNOWN && s->kind->only_looks)
+		return unseen(e);
 	r = s3__ask(s, &ask, &a, code, NULL, e);
 	if (r.end == REMOTE_DONE)
 		r = take_upload(s, &a, e);
@@ -290,7 +326,7 @@ static struct remote_result s3_put(struct remote *remote, const struct remote_pi
 		.len = p->len,
 		.sum = s->checksums,
 		/* Under a lock S3 wants one of both (API Reference, UploadPart, Content-MD5). */
-		.md5 = !s->checksums && s->remote.lock.mode,
+		.md5 = !s->checksums && (s->remote.lock.mode || s->kind->only_looks),
 	};
 	struct http_answer a = { 0 };
 	char code[S3_CODE_MAX], sum[S3_SUM_SIZE];
@@ -359,23 +395,31 @@ static struct remote_result was_it_done(struct s3 *s, uint64_t total, struct rem
 	return looked;
 }
 
-/* A store that knows no create-only at this place: it is looked, which is the next best. */
-static struct remote_result without_condition(struct s3 *s, struct err *e)
+/*
+ * At a store that knows no create-only at this place, the next best. REMOTE_DONE if nothing has the
+ * name; *ret_ours: or what was asked for before, and whose answer was lost.
+ */
+static struct remote_result look_first(struct s3 *s, uint64_t total, bool *ret_ours, struct err *e)
 {
 	enum there there;
 	uint64_t size;
-	struct remote_result r = look(s, &there, &size, e);
+	const struct remote_result r = look(s, &there, &size, e);
 
-	if (r.end != REMOTE_DONE)
+	*ret_ours = r.end == REMOTE_DONE && there == THERE_OBJECT && s->unsure && size == total;
+	if (r.end != REMOTE_DONE || *ret_ours)
 		return r;
 	if (there == THERE_OBJECT)
 		return taken(e);
-	if (there == THERE_UNKNOWN) {
-		err_set(e, ST_OUTPUT,
-			"the store cannot create only, nor say whether something has the name; "
-			"--force replaces what has");
-		return never;
-	}
+	return there == THERE_UNKNOWN ? unseen(e) : done;
+}
+
+static struct remote_result without_condition(struct s3 *s, uint64_t total, struct err *e)
+{
+	bool ours;
+	const struct remote_result r = look_first(s, total, &ours, e);
+
+	if (r.end != REMOTE_DONE || ours)
+		return r;
 	s->unconditional = true;
 	err_set(e, ST_OUTPUT, "the store cannot create only");
 	return (struct remote_result){ .end = REMOTE_AGAIN };
@@ -410,7 +454,7 @@ static struct remote_result ask_complete(struct s3 *s, const struct s3_request *
 	if (s->unsure && r.end == REMOTE_NEVER && (a.status == 404 || a.status == 412))
 		r = was_it_done(s, total, r, e);
 	else if (ask->create_only && a.status == 501)
-		r = without_condition(s, e);
+		r = without_condition(s, total, e);
 	s->unsure |= r.end == REMOTE_AGAIN && a.status != 501;
 	http_answer_deinit(&a);
 	return r;
@@ -425,8 +469,11 @@ static struct remote_result s3_finish(struct remote *remote, uint64_t total, boo
 	struct s3_request ask = { .method = "POST",
 				  .query = query,
 				  .content_type = "application/xml",
-				  .create_only = !s->o->replace && !s->unconditional,
+				  .create_only = !s->o->replace && !s->unconditional &&
+						 !s->kind->only_looks,
 				  .last = true };
+	bool ours = false;
+	struct remote_result r = done;
 
 	if (n > s->n_parts) {
 		err_set(e, ST_OUTPUT, "parts are missing");
@@ -435,6 +482,10 @@ static struct remote_result s3_finish(struct remote *remote, uint64_t total, boo
 	body = completion(s, n, &ask.len);
 	if (!query || !body)
 		return no_memory(e);
+	if (s->kind->only_looks && !s->o->replace)
+		r = look_first(s, total, &ours, e);
+	if (r.end != REMOTE_DONE || ours)
+		return r;
 	ask.body = body;
 	return ask_complete(s, &ask, total, e);
 }
@@ -482,6 +533,18 @@ const struct remote_ops remote_s3 = {
 	.probe = s3_probe,
 	.probe_is = "an upload that never becomes an object, with what was sent,",
 	.lock = s3__lock,
+	.abandon = s3_abandon,
+	.state = s3__state,
+	.resume = s3__resume,
+	.destroy = s3_destroy,
+};
+
+const struct remote_ops remote_gs = {
+	.scheme = "gs",
+	.open = gs_open,
+	.begin = s3_begin,
+	.put = s3_put,
+	.finish = s3_finish,
 	.abandon = s3_abandon,
 	.state = s3__state,
 	.resume = s3__resume,

@@ -21,7 +21,7 @@ bool s3__is_region(const char *text)
 /* A bucket is a label of the host's name, unless no certificate would fit that. */
 static bool is_part_of_host(const struct s3 *s)
 {
-	return !s->endpoint && !strchr(s->bucket, '.');
+	return !s->endpoint && !s->kind->endpoint && !strchr(s->bucket, '.');
 }
 
 /* For free(). */
@@ -30,8 +30,8 @@ static char *make_base(const struct s3 *s, bool in_host)
 	char *ret;
 	int n;
 
-	if (s->endpoint)
-		return strdup(s->endpoint);
+	if (s->endpoint || s->kind->endpoint)
+		return strdup(s->endpoint ? s->endpoint : s->kind->endpoint);
 	if (in_host)
 		n = asprintf(&ret, "https://%s.s3.%s.amazonaws.com", s->bucket, s->region);
 	else

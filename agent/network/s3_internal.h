@@ -21,12 +21,27 @@ struct s3_part {
 	char sum[S3_SUM_SIZE]; /* "": not known */
 };
 
+/* What differs between Amazon's S3, with those who do as it does, and Google's door for it. */
+struct s3_kind {
+	const struct remote_ops *ops;
+	const char *endpoint; /* NULL: a host for each region, Amazon's */
+	const char *region;   /* NULL: what the keys say */
+	/*
+	 * It knows neither create-only nor SHA-256: "Preconditions are not supported in the
+	 * requests" (Cloud Storage documentation, "XML API multipart uploads"). It passes
+	 * If-None-Match over, so we look whether something has the name, at the beginning and
+	 * right before the end. Parts go with Content-MD5.
+	 */
+	bool only_looks;
+};
+
 struct s3 {
 	struct remote remote;
+	const struct s3_kind *kind;
 	const struct remote_options *o;
 	struct http *http;
 	struct sha256 *hash;
-	char *endpoint; /* NULL: Amazon's */
+	char *endpoint; /* NULL: the kind's */
 	char *bucket, *key;
 	char region[S3_REGION_MAX];
 	char *base; /* "https://HOST[:PORT]" */

@@ -44,7 +44,10 @@ class Upload:
 
 
 class Store:
-    def __init__(self, buckets=('evidence',), token='', region='us-east-1', least_part=LEAST_PART):
+    """`google`: as Cloud Storage's XML API: any condition is passed over, SHA-256 is not known."""
+
+    def __init__(self, buckets=('evidence',), token='', region='us-east-1', least_part=LEAST_PART, google=False):
+        self.google, self.may_look = google, True
         self.buckets = {name: {} for name in buckets}
         self.uploads, self.faults, self.requests = {}, Faults(), []
         self.connections = []  # the ports that the requests came from
@@ -186,7 +189,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if bucket not in self.store.buckets:
             raise Refusal(404, 'NoSuchBucket')
         objects = self.store.buckets[bucket]
+        if self.store.google and any('checksum' in name.lower() for name in self.headers):
+            raise Refusal(400, 'InvalidArgument')
         if self.command == 'HEAD':
+            if not self.store.may_look:
+                raise Refusal(403, 'AccessDenied')
             if key not in objects:
                 raise Refusal(404, 'NoSuchKey')
             return 200, b'', [('Content-Length', str(len(objects[key])))]
@@ -270,7 +277,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         told = self.headers.get('content-md5')
         if told is not None and told != base64.b64encode(md5.digest()).decode():
             raise Refusal(400, 'BadDigest')
-        if upload.lock and not told and not upload.checksums:
+        if (upload.lock or self.store.google) and not told and not upload.checksums:
             raise Refusal(400, 'InvalidRequest')
         etag = f'"{md5.hexdigest()}"'
         upload.parts[number] = (etag, digest, body)
@@ -280,14 +287,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         numbers = [n for n in sorted(upload.parts) if n > after]
         parts = ''.join(
             f'<Part><PartNumber>{n}</PartNumber><ETag>{etag.replace(chr(34), "&quot;")}</ETag>'
-            f'<Size>{len(body)}</Size><ChecksumSHA256>{digest}</ChecksumSHA256></Part>'
+            f'<Size>{len(body)}</Size>'
+            + ('' if self.store.google else f'<ChecksumSHA256>{digest}</ChecksumSHA256>') + '</Part>'
             for n in numbers[:page] for etag, digest, body in [upload.parts[n]])
         more = str(len(numbers) > page).lower()
         return 200, (f'<ListPartsResult><IsTruncated>{more}</IsTruncated>{parts}'
                      f'</ListPartsResult>').encode(), ()
 
     def complete(self, upload, name, objects, key, body):
-        condition = self.headers.get('if-none-match')
+        condition = None if self.store.google else self.headers.get('if-none-match')
         if condition and self.store.faults.no_conditions:
             raise Refusal(501, 'NotImplemented')
         if condition == '*' and key in objects:
