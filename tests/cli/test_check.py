@@ -71,6 +71,11 @@ class Check(unittest.TestCase):
         said = self.check(*self.source, "-o", "-", code=0)
         self.assertNotIn("output_room", said)
 
+    @needs_simulator
+    def test_a_simulated_machine_that_would_not_start(self):
+        """Its time ends with it: what is said afterwards is said in ours."""
+        self.assertEqual(self.stops(self.check("-s", self.MACHINE, "-o", "no/folder/x", code=6)), ["output"])
+
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to take a host's name")
     @needs_simulator
     def test_default_output_of_a_host_without_a_name(self):
