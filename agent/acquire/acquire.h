@@ -72,15 +72,11 @@ void acquire_close_source(struct drv *d); /* NULL is fine */
 
 /*
  * Where it goes, for free(): what was named, or else a name and the time; of an image its own name,
- * not that of this machine.
+ * not that of this machine. `info` is NULL if there is no source yet.
  */
 enum status acquire_output_path(const struct acquire_options *o, const struct drv_info *info,
 				const char *suffix, char **ret, struct err *e);
-
-/*
- * Below "s3://BUCKET/FOLDER/", a name is chosen as it is where none was given. `info` NULL: there
- * is no source yet.
- */
+/* Below an address that ends in '/', the same name as where none was given; `info` as above. */
 enum status acquire_name_remote(const struct acquire_options *o, const struct drv_info *info,
 				const char *suffix, struct network *n, struct err *e);
 

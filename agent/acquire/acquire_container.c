@@ -387,11 +387,15 @@ static enum status read_all(struct acquisition *a, struct err *e)
 	return st ? st : changes_end(&a->changes, a->source, e);
 }
 
-static enum status name_remote(struct acquisition *a, const char *suffix, struct err *e)
+static enum status name_output(struct acquisition *a, struct err *e)
 {
-	enum status st = acquire_name_remote(a->o, &a->source->info, suffix, a->network, e);
+	const char *suffix = a->encrypted ? ".rsz.age" : ".rsz";
+	enum status st;
 
+	if (!a->network)
+		return acquire_output_path(a->o, &a->source->info, suffix, &a->output, e);
 	a->network->remote.encrypted = a->encrypted;
+	st = acquire_name_remote(a->o, &a->source->info, suffix, a->network, e);
 	if (st)
 		return st;
 	a->output = strdup(a->network->shown);
@@ -400,7 +404,6 @@ static enum status name_remote(struct acquisition *a, const char *suffix, struct
 
 static enum status acquire(struct acquisition *a, struct err *e)
 {
-	const char *suffix = a->encrypted ? ".rsz.age" : ".rsz";
 	enum status st = network_create(&a->o->network, a->o->output, &a->network, e);
 
 	if (!st)
@@ -415,8 +418,7 @@ static enum status acquire(struct acquisition *a, struct err *e)
 		a->inputs[0] = a->source->info.path;
 		a->still = file_mark_take(a->source->info.path, &a->mark);
 	}
-	st = a->network ? name_remote(a, suffix, e)
-			: acquire_output_path(a->o, &a->source->info, suffix, &a->output, e);
+	st = name_output(a, e);
 	if (!st)
 		st = find_files(a, e);
 	if (!st)

@@ -117,7 +117,7 @@ enum status acquire_output_path(const struct acquire_options *o, const struct dr
 	clock_file_name(clock_wall_ns(), time);
 	if (o->output)
 		*ret = strdup(o->output);
-	else if (!info->image)
+	else if (!info || !info->image)
 		*ret = host_output_path(suffix);
 	else if (asprintf(ret, "%s-%s%s", source_name_of(info->path), time, suffix) < 0)
 		*ret = NULL;
@@ -127,7 +127,6 @@ enum status acquire_output_path(const struct acquire_options *o, const struct dr
 enum status acquire_name_remote(const struct acquire_options *o, const struct drv_info *info,
 				const char *suffix, struct network *n, struct err *e)
 {
-	static const struct drv_info none;
 	struct acquire_options unnamed = *o;
 	_cleanup_free_ char *name = NULL, *address = NULL;
 	const char *base = n->remote.address;
@@ -136,14 +135,12 @@ enum status acquire_name_remote(const struct acquire_options *o, const struct dr
 	if (base[strlen(base) - 1] != '/')
 		return ST_OK;
 	unnamed.output = NULL;
-	st = acquire_output_path(&unnamed, info ? info : &none, suffix, &name, e);
-	if (st)
-		return st;
-	if (asprintf(&address, "%s%s", base, name) < 0) {
+	st = acquire_output_path(&unnamed, info, suffix, &name, e);
+	if (!st && asprintf(&address, "%s%s", base, name) < 0) {
 		address = NULL;
-		return err_nomem(e);
+		st = err_nomem(e);
 	}
-	return network_set_address(n, address, e);
+	return st ? st : network_set_address(n, address, e);
 }
 
 enum status acquire_check_source(const struct drv_info *info, struct err *e)

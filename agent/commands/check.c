@@ -18,9 +18,8 @@
 #include "agent/acquire/driver_policy.h"
 #include "agent/host/host.h"
 #include "agent/host/inventory.h"
-#include "agent/network/remote.h"
 #include "agent/acquire/preflight.h"
-#include "agent/output/output.h"
+#include "agent/output/age_sink.h"
 #include "agent/program/json.h"
 #include "agent/program/text.h"
 
@@ -35,10 +34,9 @@ struct check_options {
 static const struct option_def options[] = {
 	CLI_STRING(struct check_options, acquire.source, 's', "source", "NAME[:PATH]",
 		   "the source that acquire would read", .suggest = drv_source_name),
-	CLI_STRING(
-		struct check_options, acquire.output, 'o', "output", "FILE",
-		"what acquire would write to; default: <host>-<UTC time>.rsz; an address is only "
-		"tried with --probe-link"),
+	CLI_STRING(struct check_options, acquire.output, 'o', "output", "FILE",
+		   "what acquire would write to; default: <host>-<UTC time>.rsz; an address and "
+		   "its keys are looked at, but nothing is sent without --probe-link"),
 	CLI_FLAG(struct check_options, acquire.no_pagefile, 0, "no-pagefile",
 		 "leave page files out"),
 	CLI_FLAG(struct check_options, acquire.hibernation, 0, "hibernation",
@@ -49,6 +47,7 @@ static const struct option_def options[] = {
 		 "begin an upload to the address, send up to 64 MiB of random bytes to measure the "
 		 "link, and take back what can be (see below)"),
 	CLI_GROUP(struct check_options, acquire.network, &network_option_group),
+	CLI_GROUP(struct check_options, acquire.recipient, &recipient_option_group),
 	CLI_FLAG(struct check_options, acquire.force, 'f', "force",
 		 "as for acquire: accept an existing file and too little space"),
 	CLI_FLAG(struct check_options, json, 'j', "json", "print one JSON object"),
@@ -86,6 +85,7 @@ struct check {
 	struct disk *disk;
 	struct pagefile_list pagefiles;
 	uint64_t memory_bytes, pagefile_bytes;
+	struct age_recipients to; /* none: it is not encrypted */
 	char *output;
 	struct check_link link;
 	struct output_need need;
@@ -105,6 +105,7 @@ static void check_deinit(struct check *c)
 	json_decref(c->context);
 	free(c->output);
 	check_link_deinit(&c->link);
+	age_recipients_deinit(&c->to);
 	pagefile_list_deinit(&c->pagefiles);
 	room_sample_destroy(c->memory_sample);
 	room_sample_destroy(c->file_sample);
@@ -252,37 +253,52 @@ static enum status check_pagefiles(const struct cli *cli, struct check *c, struc
 	return ST_OK;
 }
 
-static enum status check_address(struct check *c, struct err *e)
+static enum status check_address(struct check *c, const struct drv_info *info, const char *suffix,
+				 struct err *e)
 {
-	const struct drv_info *info = c->source ? &c->source->info : NULL;
-	enum status st = check_link_open(&c->link, &c->o->acquire, info, &c->need, e);
+	struct err why = ERR_INIT;
+	enum status st = check_link_name(&c->link, &c->o->acquire, info, suffix, &c->need, e);
 
-	if (!st && !(c->output = strdup(c->link.network->shown)))
-		st = err_nomem(e);
-	if (!st && c->o->probe_link)
-		st = check_link_probe(&c->link, &c->findings, e);
-	return st;
+	if (st)
+		return st;
+	c->output = strdup(c->link.network->shown);
+	if (!c->output)
+		return err_nomem(e);
+	st = check_link_try(&c->link, &why);
+	if (st)
+		findings_add(&c->findings, st, "target", "%s", why.message);
+	else if (c->o->probe_link)
+		return check_link_probe(&c->link, &c->findings, e);
+	return ST_OK;
+}
+
+static enum status check_file(struct check *c, const struct drv_info *info, const char *suffix,
+			      struct err *e)
+{
+	const struct acquire_options *o = &c->o->acquire;
+	struct err why = ERR_INIT;
+	enum status st = acquire_output_path(o, info, suffix, &c->output, e);
+
+	if (st)
+		return st;
+	preflight_check_output(c->output, o->force, &c->need, &c->room, &c->findings);
+	if (c->to.count && age_sink_check_path(c->output, &why))
+		findings_add(&c->findings, ST_OUTPUT, "encrypted-disk", "%s", why.message);
+	return ST_OK;
 }
 
 static enum status check_output(struct check *c, struct err *e)
 {
-	const char *path = c->o->acquire.output;
-	enum status st = ST_OK;
+	const struct drv_info *info = c->source ? &c->source->info : NULL;
+	const char *path = c->o->acquire.output, *suffix = c->to.count ? ".rsz.age" : ".rsz";
 
 	c->need =
 		room_estimate(c->memory_sample, c->memory_bytes, c->file_sample, c->pagefile_bytes);
+	if (c->to.count)
+		age_sink_need(&c->need);
 	if (path && !strcmp(path, "-"))
 		return ST_OK;
-	if (c->o->acquire.network.to || (path && remote_is_address(path)))
-		return check_address(c, e);
-	if (c->source) /* of an image the default is another */
-		st = acquire_output_path(&c->o->acquire, &c->source->info, ".rsz", &c->output, e);
-	else if (!(c->output = path ? strdup(path) : host_output_path(".rsz")))
-		st = err_nomem(e);
-	if (st)
-		return st;
-	preflight_check_output(c->output, c->o->acquire.force, &c->need, &c->room, &c->findings);
-	return ST_OK;
+	return c->link.network ? check_address(c, info, suffix, e) : check_file(c, info, suffix, e);
 }
 
 /* What the system says of drivers matters as long as one has to be loaded. */
@@ -365,6 +381,7 @@ static json_t *check_json(const struct check *c, enum status st)
 		json_object_set_new(doc, "output_estimate", integer(c->need.likely));
 		json_object_set_new(doc, "output_sample_bytes", integer(sample_bytes(c)));
 	}
+	json_object_set_new(doc, "recipients", integer(c->to.count));
 	json_object_set_new(doc, "output_at_least", integer(c->need.least));
 	json_object_set_new(doc, "output_at_most", integer(c->need.most));
 	if (c->room != ROOM_UNKNOWN)
@@ -418,6 +435,9 @@ static void print_output(const struct check *c)
 		       likely, sample, most);
 	else if (c->memory_bytes)
 		printf("size: %s if nothing compresses\n", most);
+	if (c->to.count)
+		printf("encrypted: for %zu recipient%s; the size is that of what is encrypted\n",
+		       c->to.count, c->to.count == 1 ? "" : "s");
 }
 
 static void check_print_text(const struct check *c, enum status st)
@@ -438,10 +458,29 @@ static void check_print_text(const struct check *c, enum status st)
 	puts(st ? "acquire would not start" : "go");
 }
 
+/* What is wrong on the command line, as acquire says it. */
+static enum status check_options(const struct cli *cli, struct check *c, struct err *e)
+{
+	const struct acquire_options *o = &c->o->acquire;
+	enum status st = network_options_check(cli, &o->network, o->output, e);
+
+	if (!st)
+		st = recipients_load(&o->recipient, &c->to, e);
+	if (!st)
+		st = network_create(&o->network, o->output, &c->link.network, e);
+	if (!st && c->o->probe_link && !c->link.network)
+		st = cli_usage(cli, e, "--probe-link is for addresses such as s3://BUCKET/KEY");
+	if (!st && c->link.network)
+		c->link.network->remote.encrypted = c->to.count > 0;
+	return st;
+}
+
 static enum status find_out(const struct cli *cli, struct check *c, struct err *e)
 {
-	enum status st = host_describe(cli->argc, cli->argv, &c->facts, e);
+	enum status st = check_options(cli, c, e);
 
+	if (!st)
+		st = host_describe(cli->argc, cli->argv, &c->facts, e);
 	if (!st)
 		host_inventory(c->facts);
 	if (!st)
@@ -464,25 +503,14 @@ static enum status find_out(const struct cli *cli, struct check *c, struct err *
 	return check_policy(c, e);
 }
 
-static enum status check_options(const struct cli *cli, const struct check_options *o,
-				 struct err *e)
-{
-	const struct acquire_options *a = &o->acquire;
-
-	if (o->probe_link && !a->network.to && !(a->output && remote_is_address(a->output)))
-		return cli_usage(cli, e, "--probe-link is for addresses such as s3://BUCKET/KEY");
-	return network_options_check(cli, &a->network, a->output, e);
-}
-
 static enum status check_run(struct cli *cli, struct err *e)
 {
 	const struct check_options *o = cli->values;
 	struct check c = { .o = o, .room = ROOM_UNKNOWN };
-	enum status st = check_options(cli, o, e), found = ST_OK;
+	enum status st, found = ST_OK;
 	const struct finding *stop;
 
-	if (!st)
-		st = find_out(cli, &c, e);
+	st = find_out(cli, &c, e);
 	stop = findings_stop(&c.findings);
 	if (!st && stop)
 		found = err_set(e, stop->st, "%s", stop->text.message);

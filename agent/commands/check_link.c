@@ -5,31 +5,24 @@
 
 #include "agent/program/text.h"
 
-/* Nothing is sent. */
-static enum status try_open(struct network *n, struct err *e)
+enum status check_link_name(struct check_link *l, const struct acquire_options *o,
+			    const struct drv_info *info, const char *suffix,
+			    const struct output_need *need, struct err *e)
 {
-	struct remote *r = NULL;
-	const enum status st = remote_open(&n->remote, &r, e);
-
-	remote_destroy(r);
-	return st ? err_add(e, st, "%s", n->shown) : ST_OK;
-}
-
-enum status check_link_open(struct check_link *l, const struct acquire_options *o,
-			    const struct drv_info *info, const struct output_need *need,
-			    struct err *e)
-{
-	enum status st = network_create(&o->network, o->output, &l->network, e);
-
-	if (!st)
-		st = acquire_name_remote(o, info, ".rsz", l->network, e);
-	if (st)
-		return st;
 	l->likely = need->likely;
 	l->bytes = need->likely ? need->likely : need->most;
 	l->network->remote.replace = o->force;
 	l->network->remote.expected = need->most;
-	return try_open(l->network, e);
+	return acquire_name_remote(o, info, suffix, l->network, e);
+}
+
+enum status check_link_try(struct check_link *l, struct err *e)
+{
+	struct remote *r = NULL;
+	const enum status st = remote_open(&l->network->remote, &r, e);
+
+	remote_destroy(r);
+	return st;
 }
 
 void check_link_deinit(struct check_link *l)

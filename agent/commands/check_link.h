@@ -17,13 +17,12 @@ struct check_link {
 	bool likely;             /* or if nothing compresses */
 };
 
-/*
- * Takes the address apart, as acquire would, and says of the options what acquire would say.
- * Nothing is sent. `info` NULL: no source is known.
- */
-enum status check_link_open(struct check_link *l, const struct acquire_options *o,
-			    const struct drv_info *info, const struct output_need *need,
-			    struct err *e);
+/* Its name, if none was given below the address. `info` NULL: no source is known. */
+enum status check_link_name(struct check_link *l, const struct acquire_options *o,
+			    const struct drv_info *info, const char *suffix,
+			    const struct output_need *need, struct err *e);
+/* All that can be said of an address and its keys without asking anybody: nothing is sent. */
+enum status check_link_try(struct check_link *l, struct err *e);
 void check_link_deinit(struct check_link *l);
 
 /* Sends. What keeps acquire from beginning, and what stays at the other end, are findings. */

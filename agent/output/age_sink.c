@@ -2,6 +2,7 @@
 #include "agent/output/age_sink.h"
 
 #include "agent/output/output_sink.h"
+#include "agent/output/output_target.h"
 
 struct age_output {
 	struct output output;
@@ -106,16 +107,31 @@ void age_sink_need(struct output_need *need)
 	need->most += need->most / 4096 + AGE_SINK_RESERVE;
 }
 
+static enum status refuse_disk(const char *name, struct err *e)
+{
+	return err_set(e, ST_OUTPUT,
+		       "%s: is a disk, where nothing would tell the end of the encryption: write "
+		       "to a file on it",
+		       name);
+}
+
+enum status age_sink_check_path(const char *path, struct err *e)
+{
+	struct err why = ERR_INIT;
+	struct target_facts facts;
+
+	if (target_inspect(path, true, NULL, &facts, &why) || facts.is != PATH_IS_DISK)
+		return ST_OK;
+	return refuse_disk(path, e);
+}
+
 enum status age_sink_put_on(struct output **o, const struct age_recipients *to, struct err *e)
 {
 	struct age_output *a;
 	enum status st;
 
 	if (output_is_disk(*o))
-		return err_set(e, ST_OUTPUT,
-			       "%s: is a disk, where nothing would tell the end of the encryption: "
-			       "write to a file on it",
-			       output_name(*o));
+		return refuse_disk(output_name(*o), e);
 	a = calloc(1, sizeof(*a));
 	st = a ? age_writer_create(output_sink(*o), to, &a->writer, e) : err_nomem(e);
 	if (st) {

@@ -31,4 +31,7 @@ void age_sink_need(struct output_need *need);
  */
 enum status age_sink_put_on(struct output **o, const struct age_recipients *to, struct err *e);
 
+/* The same of what a path names now, before anything is opened. */
+enum status age_sink_check_path(const char *path, struct err *e);
+
 #endif

@@ -412,6 +412,20 @@ class Device(Case):
             copy = self.file('copy.rsz', disk.read())
         self.verify(copy)
 
+    def test_it_is_not_encrypted(self):
+        """Old bytes follow on a disk, and age has no end of its own: nothing is written."""
+        recipient = 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'
+        image, before = self.file('image', self.short), self.at.joinpath('disk').read_bytes()
+        how = ('-s', f'file:{image}', '--recipient', recipient, '-f', '-o', self.device)
+        why = b'is a disk, where nothing would tell the end of the encryption: write to a file on it\n'
+        done = run('acquire', '-q', *how)
+        self.one_line(done, 6)
+        self.assertTrue(done.stderr.endswith(why), done.stderr)
+        done = run('check', *how)
+        self.assertEqual(done.returncode, 6, done.stdout)
+        self.assertRegex(done.stdout, b'\nno: .*' + why)
+        self.assertEqual(self.at.joinpath('disk').read_bytes(), before)
+
     def test_a_writer_that_was_stopped(self):
         self.acquire_both()
         whole, _ = self.acquire(self.file('image', self.short), 'whole.rsz', 0, '--level', '1')

@@ -14,6 +14,7 @@ RAMSEAL = os.path.abspath(sys.argv.pop(1))
 # -Dsimulator=false
 needs_simulator = unittest.skipIf(os.environ.get("RAMSEAL_SIMULATOR") == "0", "built without simulated machines")
 MIB = 1 << 20
+RECIPIENT = "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj"
 
 
 class Check(unittest.TestCase):
@@ -97,6 +98,24 @@ class Check(unittest.TestCase):
                 said = self.check("-s", source, "-o", "new", code=acquired)
                 self.assertEqual(self.stops(said)[0], "source")
                 self.assertNotIn("probe", said)
+
+    def test_encrypted(self):
+        """The size is that of what is encrypted: a tag for each 64 KiB, and room for the end."""
+        with open(self.path("recipients"), "w") as f:
+            f.write(f"# one, twice\n{RECIPIENT}\n{RECIPIENT}\n")
+        plain = self.check(*self.source, "-o", "new.rsz", code=0)
+        said = self.check(*self.source, "-o", "new.rsz", "--recipients-file", "recipients", code=0)
+        self.assertEqual((plain["recipients"], said["recipients"]), (0, 1))
+        most = plain["output_at_most"]
+        self.assertEqual(said["output_at_most"], most + most // 4096 + 2 * MIB)
+        self.assertEqual(said["output_at_least"], plain["output_at_least"] + 2 * MIB)
+        self.assertRegex(self.check(*self.source, "--recipient", RECIPIENT, code=0)["output"], r"Z\.rsz\.age$")
+        text = self.ramseal("check", *self.source, "--recipient", RECIPIENT).stdout
+        self.assertIn("encrypted: for 1 recipient; the size is that of what is encrypted", text)
+        for args, code in ((("--recipient", "age1"), 2), (("--recipients-file", "none"), 9)):
+            done = self.ramseal("check", *self.source, *args)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (code, "", 1), done.stderr)
+            self.assertEqual(self.ramseal("acquire", *self.source, *args).returncode, code)
 
     def test_output_that_is_there(self):
         with open(self.path("old.rsz"), "w"):

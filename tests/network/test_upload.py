@@ -716,36 +716,7 @@ class Tls(Case):
         self.assertEqual(self.store.requests, [])
 
 
-class Secrets(Case):
-    def test_none_is_seen(self):
-        """In no output, no state, no manifest and no command line."""
-        self.serve(token=SESSION)
-        secrets = [s3_server.SECRET, SESSION]
-        env = self.environment(AWS_SESSION_TOKEN=SESSION)
-        image = self.at / 'image'
-        image.write_bytes(os.urandom(24 * MIB))
-        with subprocess.Popen(self.command('--verbose', 'acquire', '-s', f'file:{image}', '-o',
-                                           's3://evidence/x', '--bwlimit', '8M'), cwd=self.at, env=env,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            while not os.path.exists(self.at / 'x.upload') and process.poll() is None:
-                time.sleep(0.01)
-            seen = [Path(f'/proc/{process.pid}/cmdline').read_bytes()]
-            with contextlib.suppress(FileNotFoundError):
-                seen.append((self.at / 'x.upload').read_bytes())
-            seen += process.communicate(timeout=300)
-        self.assertEqual(process.returncode, 0, seen)
-        self.assertEqual(len(seen), 4)
-        path = self.at / 'fetched.rsz'
-        path.write_bytes(self.objects['x'])
-        for stream in ('manifest', 'log'):
-            done = self.run_it('extract', '-q', '-f', '-S', stream, '-o', '-', path)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn(b's3://evidence/x' if stream == 'manifest' else b'source', done.stdout)
-            seen.append(done.stdout)
-        for text in seen:
-            for secret in secrets:
-                self.assertNotIn(secret.encode(), text)
-
+class CommandLine(Case):
     def test_an_address_that_is_a_secret_is_refused_in_argv(self):
         for address in ('https://host/x?sig=SeCrEt', 'https://user:SeCrEt@host/x'):
             for args in (('acquire', '-s', SMALL, '-o', address), ('upload', 'file', address)):
@@ -770,10 +741,40 @@ class Secrets(Case):
         self.assertEqual(os.listdir(self.at), ['a.rsz'])
 
     def test_check_names_the_address_and_does_not_try_it(self):
-        done = self.run_it('check', '-s', SMALL, '-o', 's3://evidence/x')
+        """It takes what acquire takes, and refuses what that would refuse before it asks anybody."""
+        how = ('-s', SMALL, '--spool-size', '32M', '--bwlimit', '1M', '--object-lock', 'governance:9d')
+        done = self.run_it('check', *how, '-o', 's3://evidence/x')
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(b'output: s3://evidence/x\n', done.stdout)
+        self.assertRegex(self.run_it('check', '-s', SMALL, '-o', 's3://evidence/in/').stdout,
+                         rb'output: s3://evidence/in/\S+-\d{8}T\d{6}Z\.rsz\n')
+        to = self.at / 'to'
+        to.write_text('https://127.0.0.1/x?sig=SeCrEt')
+        none = self.environment(AWS_ACCESS_KEY_ID=None)
+        for args, env, code, says in (
+                (('-o', 's3://evidence/x'), none, 2, b'no: s3: needs keys'),
+                (('-o', 's3://evidence'), None, 2, b'no: the address is not s3://BUCKET/KEY'),
+                (('-o', 'tls://127.0.0.1:7'), None, 2, b'no: tls:// wants --pin'),
+                (('--to', f'@{to}', '--pin', 'sha256//' + 43 * 'A' + '='), None, 2, b'no: https: a PUT must know')):
+            done = self.run_it('check', '-s', SMALL, *args, env=env)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(says, done.stdout)
+            self.assertNotIn(b'SeCrEt', done.stdout + done.stderr)
+        for args in (('-o', 'https://user:SeCrEt@host/x'), ('-o', 'x.rsz', '--bwlimit', '1M'),
+                     ('-o', 's3://evidence/x', '--to', f'@{to}'), ('-o', 's3://evidence/x', '--recipient', 'age1')):
+            done = self.run_it('check', '-s', SMALL, *args)
+            self.assertEqual((done.returncode, done.stdout), (2, b''), done.stderr)
+            self.assertNotIn(b'SeCrEt', done.stderr)
         self.assertEqual(self.store.requests, [])
+
+    def test_an_encrypted_one_has_its_own_name_in_a_folder(self):
+        recipient = 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'
+        done = self.run_it('check', '-s', SMALL, '-o', 's3://evidence/in/', '--recipient', recipient)
+        self.assertRegex(done.stdout, rb'output: s3://evidence/in/\S+Z\.rsz\.age\n')
+        done = self.acquire('--recipient', recipient, to='s3://evidence/in/')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        key, = self.objects
+        self.assertRegex(key, r'^in/\S+-\d{8}T\d{6}Z\.rsz\.age$')
 
     def test_a_proxy_and_its_password(self):
         """A proxy that forwards requests for http:// is a server that gets them."""
