@@ -17,6 +17,7 @@ import time
 import urllib.parse
 import xml.etree.ElementTree
 
+import s3_server
 from s3_server import Faults, Refusal
 
 SIGNATURE = 'sEcReTsIgNaTuReOfTheTests0123456789abcdefgh='
@@ -205,17 +206,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return 200, (body + '</BlockList>').encode(), ()
 
 
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self, store):
-        super().__init__(('127.0.0.1', 0), Handler)
-        self.store = store
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def handle_error(self, request, client_address):
-        pass  # a connection that was cut off is what the tests are about
-
-    @property
-    def port(self):
-        return self.server_address[1]
+class Server(s3_server.Server):
+    def __init__(self, store, tls=None):
+        super().__init__(store, tls, Handler)

@@ -333,8 +333,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, store, tls=None):
-        super().__init__(('127.0.0.1', 0), Handler)
+    def __init__(self, store, tls=None, handler=Handler):
+        super().__init__(('127.0.0.1', 0), handler)
         self.store, self.tls = store, tls
         threading.Thread(target=self.serve_forever, daemon=True).start()
 

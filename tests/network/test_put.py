@@ -18,6 +18,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import certificates  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
@@ -222,11 +223,7 @@ class Nginx(Case):
         cls.nginx = Path(folder.name)
         cls.nginx.chmod(0o755)
         for name in ('server', 'other'):
-            subprocess.run([OPENSSL, 'req', '-x509', '-newkey', 'ec', '-pkeyopt',
-                            'ec_paramgen_curve:P-256', '-nodes', '-keyout', cls.nginx / f'{name}.key',
-                            '-out', cls.nginx / f'{name}.pem', '-days', '2', '-subj', '/CN=localhost',
-                            '-addext', 'subjectAltName=IP:127.0.0.1,DNS:localhost'], check=True,
-                           capture_output=True)
+            certificates.make(cls.nginx, name, 'IP:127.0.0.1,DNS:localhost')
         with http.server.HTTPServer(('127.0.0.1', 0), None) as free:
             cls.port = free.server_address[1]
         (cls.nginx / 'root').mkdir(mode=0o777)
@@ -262,10 +259,7 @@ class Nginx(Case):
                                *more], capture_output=True, timeout=300, cwd=self.at)
 
     def pin(self, name):
-        key = subprocess.run([OPENSSL, 'x509', '-in', self.nginx / f'{name}.pem', '-pubkey', '-noout'],
-                             check=True, capture_output=True).stdout
-        der = base64.b64decode(b''.join(key.splitlines()[1:-1]))
-        return 'sha256//' + base64.b64encode(hashlib.sha256(der).digest()).decode()
+        return certificates.pin(self.nginx / f'{name}.pem')
 
     def test_pinned_or_by_a_ca(self):
         done = self.send('/a/b/pinned.rsz', '--pin', self.pin('server'))

@@ -17,13 +17,12 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from fault_proxy import FaultProxy  # noqa: E402
+from receiver import WAIT, Receiver, new_key, wait_for  # noqa: E402
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
 SEND_FILE = os.path.abspath(sys.argv.pop(1))
@@ -33,65 +32,10 @@ KILLS = int(os.environ.get('RAMSEAL_TEST_KILLS', '4'))
 SMALL = 'sim:desktop,ram=64M,allocated=20M,resident=10M,trimmed=5M,others=5M,processes=3,cache=2M'
 # A sample sends the beginning of a container; `long` the whole.
 LARGE = 10 << 20 if CUTS < 100 else None
-WAIT = 120
 
 
 def run(*args, **more):
     return subprocess.run([str(a) for a in args], capture_output=True, timeout=300, **more)
-
-
-def new_key(path):
-    done = run(RAMSEAL, 'receive', '--new-key', path)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.decode().strip()
-
-
-def wait_for(what):
-    until = time.monotonic() + WAIT
-    while not (ret := what()):
-        if time.monotonic() > until:
-            raise AssertionError('nothing happened')
-        time.sleep(0.02)
-    return ret
-
-
-class Receiver:
-    """Its lines of JSON are in `lines`."""
-
-    def __init__(self, at, key, senders, *args, listen='127.0.0.1:0'):
-        senders = [a for pin in senders for a in ('--sender', pin)] if senders else ['--any-sender', '--max-total', '1G']
-        self.lines, self.err = [], []
-        self.process = subprocess.Popen(
-            [RAMSEAL, 'receive', '--log-json', '--listen', listen, '--key', str(key), '--dir', str(at),
-             *senders, *args], stderr=subprocess.PIPE, text=True)
-        self.reader = threading.Thread(target=self.read, daemon=True)
-        self.reader.start()
-        wait_for(lambda: self.lines or self.process.poll() is not None)
-        if not self.lines or 'pin' not in self.lines[0]:
-            raise AssertionError(self.lines)
-        self.pin = self.lines[0]['pin']
-        self.port = int(self.lines[0]['address'].rsplit(':', 1)[1])
-
-    def read(self):
-        for line in self.process.stderr:
-            self.lines.append(json.loads(line))
-
-    def events(self, name):
-        return [line for line in self.lines if line['event'] == name]
-
-    def end(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
-        self.reader.join()
-        self.process.stderr.close()
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        self.process.wait(WAIT)
-        self.end()
-        return self.process.returncode
 
 
 class Case(unittest.TestCase):
@@ -110,7 +54,7 @@ class Case(unittest.TestCase):
             cls.bytes = cls.bytes[:LARGE]
             cls.container.write_bytes(cls.bytes)
             cls.end = 'early'
-        cls.pins = {name: new_key(cls.base / name) for name in ('receiver', 'sender', 'other')}
+        cls.pins = {name: new_key(RAMSEAL, cls.base / name) for name in ('receiver', 'sender', 'other')}
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
@@ -118,7 +62,7 @@ class Case(unittest.TestCase):
         self.at = Path(folder.name)
 
     def receiver(self, *args, senders=('sender',), **more):
-        ret = Receiver(self.at, self.base / 'receiver', [self.pins[s] for s in senders], *args, **more)
+        ret = Receiver(RAMSEAL, self.at, self.base / 'receiver', [self.pins[s] for s in senders], *args, **more)
         self.addCleanup(ret.end)
         return ret
 
@@ -597,7 +541,7 @@ class Usage(Case):
                           ('rsa', ('-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:2048'))):
             done = run('openssl', 'genpkey', *how, '-out', self.base / name)
             self.assertEqual(done.returncode, 0, done.stderr)
-            receiver = Receiver(self.at, self.base / name, [self.pins['sender']], '--once')
+            receiver = Receiver(RAMSEAL, self.at, self.base / name, [self.pins['sender']], '--once')
             self.pins[name] = receiver.pin
             self.finish(self.sender(receiver.port, pin=name))
             self.assertEqual(receiver.process.wait(WAIT), 0)

@@ -15,7 +15,6 @@ import re
 import shutil
 import signal
 import socket
-import ssl
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import certificates  # noqa: E402
 import s3_server  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402
 
@@ -682,14 +682,8 @@ class Tls(Case):
     def setUp(self):
         super().setUp()
         for name in ('server', 'other'):
-            subprocess.run([OPENSSL, 'req', '-x509', '-newkey', 'ec', '-pkeyopt',
-                            'ec_paramgen_curve:P-256', '-nodes', '-keyout', self.at / f'{name}.key',
-                            '-out', self.at / f'{name}.pem', '-days', '2', '-subj', '/CN=localhost',
-                            '-addext', 'subjectAltName=IP:127.0.0.1'], check=True,
-                           capture_output=True)
-        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        tls.load_cert_chain(self.at / 'server.pem', self.at / 'server.key')
-        server = s3_server.Server(self.store, tls)
+            certificates.make(self.at, name)
+        server = s3_server.Server(self.store, certificates.context(self.at, 'server'))
         self.addCleanup(server.server_close)
         self.addCleanup(server.shutdown)
         self.proxy = FaultProxy(server.port, seed=5)
