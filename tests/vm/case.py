@@ -3,20 +3,29 @@
 
 import json
 import os
+import struct
 import sys
 import unittest
 from pathlib import Path
 
 import acquired
 import vm
-from acquired import COMPLETE, GAPS, PARTIAL, Image, Memory, pages
+from acquired import COMPLETE, GAPS, PAGE, PARTIAL, Image, Memory, pages
 
 # The published sources of other people's drivers, as they are; not part of this repository.
 ORIGINALS = {'linpmem': ('linpmem', 'linpmem'), 'pmem': ('rekall-pmem', 'pmem'),
              'crash': ('crash', 'crash')}
 
+# What guest/holder.c holds for hold().
+HELD_PAGES = 512
+HELD_MAGIC = b'RSHELD\r\n'
 
 SKIPPED_EXIT = 77  # what meson takes for "skipped"
+
+
+def held_page(sequence, address):
+    """The same page as in guest/holder.c."""
+    return HELD_MAGIC + struct.pack('<QQ', sequence, address) + struct.pack('<Q', sequence) * 509
 
 
 def arguments(count):
@@ -51,7 +60,7 @@ def originals(kernel, folder, data):
 
 
 class GuestCase(unittest.TestCase):
-    """A test whose class has `guest`, `work` and `ram`."""
+    """A test whose class has `guest`, `work` and `ram`; and behind hold(), memory that stays as it is."""
 
     @classmethod
     def start(cls, kernel, name, files, **kwargs):
@@ -78,6 +87,36 @@ class GuestCase(unittest.TestCase):
                 memory.add(first, last, path)
         cls.addClassCleanup(memory.close)
         return memory
+
+    @classmethod
+    def hold(cls):
+        """
+        Starts a program that holds pages of known content, which the guest has as `bin/holder`, and keeps what
+        the VM has then: `truth`, and the PFNs `held`.
+        """
+        held = cls.guest.check(f'holder {HELD_PAGES} >/tmp/held & '
+                               'while ! [ -s /tmp/held ]; do sleep 0.1; done; cat /tmp/held')
+        cls.held_by = int(held.split()[0])
+        cls.held_at = int(held.split()[1], 16)
+        cls.truth = cls.save_memory('truth')
+        cls.held = {pfn for pfn in pages(cls.ram)
+                    if cls.truth.page(pfn).startswith(HELD_MAGIC)}
+
+    def check_constant_memory(self, image, but=()):
+        """Every page of the kernel's text and of the holder is there, as the VM has it."""
+        self.assertGreater(len(self.text), 1000)
+        for pfn in (self.text | self.held) - set(but):
+            self.assertEqual(image.memory.page(pfn), self.truth.page(pfn), f'PFN {pfn:#x}')
+
+    def check_mostly_same(self, image, truth, pfns, cached=0):
+        """
+        ramseal changes the pages that it takes itself, an idle machine few others, and a file that is
+        written there as many as it has. Returns how many are the same in `truth`.
+        """
+        same = sum(image.memory.page(pfn) == truth.page(pfn) for pfn in pfns)
+        footprint = image.info['usage']['peak_rss'] // PAGE
+        self.assertLess(len(pfns) - same, footprint + cached + len(pfns) // 20)
+        return same
 
     def acquire(self, options, expect):
         """Runs `ramseal acquire` as root in the guest; returns where its container is."""

@@ -22,15 +22,8 @@ import acquired  # noqa: E402
 import vm  # noqa: E402
 from acquired import (COMPLETE, GAPS, INTERRUPTED, NO_SOURCE, OUTPUT, PAGE,  # noqa: E402
                       SOURCE_FAILED, pages)
-from case import GuestCase, arguments, originals, run_tests  # noqa: E402
-
-HELD_PAGES = 512
-HELD_MAGIC = b'RSHELD\r\n'
-
-
-def held_page(sequence, address):
-    """The same page as in guest/holder.c."""
-    return HELD_MAGIC + struct.pack('<QQ', sequence, address) + struct.pack('<Q', sequence) * 509
+from case import (HELD_MAGIC, HELD_PAGES, GuestCase, arguments, held_page,  # noqa: E402
+                  originals, run_tests)
 
 
 class Live(GuestCase):
@@ -45,13 +38,7 @@ class Live(GuestCase):
             'lib/fakemem.ko': module,
             **cls.originals,
         })
-        held = cls.guest.check(f'holder {HELD_PAGES} >/tmp/held & '
-                               'while ! [ -s /tmp/held ]; do sleep 0.1; done; cat /tmp/held')
-        cls.held_by = int(held.split()[0])
-        cls.held_at = int(held.split()[1], 16)
-        cls.truth = cls.save_memory('truth')
-        cls.held = {pfn for pfn in pages(cls.ram)
-                    if cls.truth.page(pfn).startswith(HELD_MAGIC)}
+        cls.hold()
 
     # --- helpers ---
 
@@ -60,22 +47,6 @@ class Live(GuestCase):
         free = sorted(set(pages(self.ram)) - self.text - self.held)
         pair = next(i for i in range(len(free) // 2, len(free)) if free[i + 1] == free[i] + 1)
         return {free[0], free[pair], free[pair + 1], free[pair + 100], free[-1]}
-
-    def check_constant_memory(self, image, but=()):
-        """Every page of the kernel's text and of the holder is there, as the VM has it."""
-        self.assertGreater(len(self.text), 1000)
-        for pfn in (self.text | self.held) - set(but):
-            self.assertEqual(image.memory.page(pfn), self.truth.page(pfn), f'PFN {pfn:#x}')
-
-    def check_mostly_same(self, image, truth, pfns):
-        """
-        ramseal changes the pages that it takes itself, and an idle machine few others. Returns
-        how many are the same in `truth`.
-        """
-        same = sum(image.memory.page(pfn) == truth.page(pfn) for pfn in pfns)
-        footprint = image.info['usage']['peak_rss'] // PAGE
-        self.assertLess(len(pfns) - same, footprint + len(pfns) // 20)
-        return same
 
     # --- tests ---
 
