@@ -299,6 +299,13 @@ def whole_pages(ranges):
     return [(first, last) for first, last in inner if first < last]
 
 
+def with_libraries(inside, program):
+    """For `files`: a program, and what it is linked with, at the paths where it looks for that."""
+    listed = subprocess.run(['ldd', program], check=True, capture_output=True, text=True).stdout
+    libraries = re.findall(r'(/\S+) \(0x', listed)
+    return {inside: program, **{path.lstrip('/'): path for path in libraries}}
+
+
 def build_module(kernel, source, folder):
     """Builds the kernel module in `source` against Debian's headers; returns the path of the .ko."""
     folder = _new_folder(folder)

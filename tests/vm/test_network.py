@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+Acquires a running Debian kernel over a link that is slow to answer and loses packets: to an object store, to
+a store of block blobs, to `ramseal receive` and through ssh. What arrives is compared with the VM's own memory.
+
+    test_network.py KERNEL-FOLDER RAMSEAL HOLDER SERVERS [unittest's arguments]
+
+The guest reaches four ports of one address, which QEMU hands to servers on the loopback, and nothing else. One
+boot serves every test. A line that begins with "note: " is a measurement; build/test shows it.
+"""
+
+import json
+import re
+import shlex
+import struct
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / 'network')]
+import acquired  # noqa: E402
+import azblob_server  # noqa: E402
+import certificates  # noqa: E402
+import s3_server  # noqa: E402
+import servers  # noqa: E402
+import vm  # noqa: E402
+from acquired import COMPLETE, pages  # noqa: E402
+from case import SKIPPED_EXIT, GuestCase, arguments, run_tests  # noqa: E402
+from receiver import Receiver, new_key  # noqa: E402
+
+# QEMU's user-mode network (docs/system/devices/net.rst): where the guest is, its way to elsewhere, which
+# leads nowhere here, and the address that stands for the servers.
+GUEST, GATEWAY, HOST = '10.0.2.15', '10.0.2.2', '10.0.2.100'
+S3, AZBLOB, TLS, SSH = PORTS = 443, 444, 7007, 22
+LINK = 'delay 20ms loss 1%'
+# The guest has less memory than the usual spool and two pieces of an upload take.
+ACQUIRE = 'ramseal acquire --quiet --source kcore'
+SPOOL = '--spool-size 16M'
+TIMEOUT = 1800
+RAM_MIB = 256  # its programs and their libraries take more than is usual
+MIB = 1 << 20
+
+
+class Network(GuestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
+        cls.addClassCleanup(folder.cleanup)
+        cls.at = Path(folder.name)
+        cls.at.chmod(0o711)  # sshd has a folder in it
+        ports = cls.serve()
+        cls.start(KERNEL, 'network', {
+            'bin/ramseal': RAMSEAL,
+            'bin/holder': HOLDER,
+            'root/ca.pem': cls.at / 'server.pem',
+            'root/to': cls.at / 'to',
+            'root/sender': cls.at / 'sender',
+            'root/client': cls.sshd.private_key,
+            'root/known_hosts': cls.sshd.known_hosts,
+            **vm.with_libraries('bin/ssh', '/usr/bin/ssh'),
+            **vm.with_libraries('sbin/tc', '/usr/sbin/tc'),
+        }, ram_mib=RAM_MIB, machine=vm.Machine(options=cls.network(ports), words='ipv6.disable=1'))
+        cls.connect()
+        cls.there = cls.guest.check('ls / /etc')
+        cls.hold()
+
+    @classmethod
+    def serve(cls):
+        """{port as the guest sees it: port on the loopback}"""
+        certificates.make(cls.at, 'server', f'IP:{HOST}')
+        tls = certificates.context(cls.at, 'server')
+        cls.s3, cls.azblob = s3_server.Store(), azblob_server.Store()
+        s3, azblob = s3_server.Server(cls.s3, tls), azblob_server.Server(cls.azblob, tls)
+        (cls.at / 'to').write_text(
+            f'azblob:https://{HOST}:{AZBLOB}/evidence/live.rsz?{cls.azblob.sas}\n')
+        for name in 'received', 'sshd':
+            (cls.at / name).mkdir()
+        cls.sender = new_key(RAMSEAL, cls.at / 'sender')
+        new_key(RAMSEAL, cls.at / 'receiver')
+        cls.receiver = Receiver(RAMSEAL, cls.at / 'received', cls.at / 'receiver', [cls.sender])
+        cls.addClassCleanup(cls.receiver.end)
+        cls.sshd = servers.Sshd(SERVERS, cls.at / 'sshd')
+        cls.addClassCleanup(cls.sshd.stop)
+        for server in s3, azblob:
+            cls.addClassCleanup(server.server_close)
+            cls.addClassCleanup(server.shutdown)
+        return {S3: s3.port, AZBLOB: azblob.port, TLS: cls.receiver.port, SSH: cls.sshd.port}
+
+    @classmethod
+    def network(cls, ports):
+        forwards = ','.join(f'guestfwd=tcp:{HOST}:{port}-cmd:/bin/busybox nc 127.0.0.1 {to}'
+                            for port, to in ports.items())
+        return ('-netdev', f'user,id=net,restrict=on,ipv6=off,{forwards}',
+                '-device', 'virtio-net-pci,netdev=net,romfile=',
+                # The headers of all frames.
+                '-object', 'filter-dump,id=dump,netdev=net,maxlen=64,file=network/frames.pcap')
+
+    @classmethod
+    def connect(cls):
+        cls.guest.check('modprobe virtio_net && modprobe sch_netem && '
+                        f'ip addr add {GUEST}/24 dev eth0 && ip link set eth0 up && '
+                        f'ip route add default via {GATEWAY}')
+        # Busybox has a tc too, which knows no netem.
+        cls.guest.check(f'/sbin/tc qdisc add dev eth0 root netem {LINK}')
+        # The kernel patches its text when a network is first used: before that text is compared.
+        cls.guest.check(f'nc {HOST} {TLS} </dev/null >/dev/null')
+
+    # --- helpers ---
+
+    def counter(self, group, name):
+        """Of the guest's /proc/net/snmp."""
+        names, values = (line.split() for line in
+                         self.guest.check(f'grep {group}: /proc/net/snmp').splitlines())
+        return int(values[names.index(name)])
+
+    def send(self, command):
+        """Runs what sends a container; it leaves nothing in the guest but that."""
+        begun, again = time.monotonic(), self.counter('Tcp', 'RetransSegs')
+        done = self.guest.run(command, timeout=TIMEOUT)
+        self.took = time.monotonic() - begun
+        self.again = self.counter('Tcp', 'RetransSegs') - again
+        self.assertEqual((done.code, done.err), (COMPLETE, ''))
+        self.assertEqual(self.guest.check('ls / /etc'), self.there)
+        return done
+
+    def check_arrived(self, name, content):
+        """The container is whole and sealed, and the VM's own memory."""
+        after = self.save_memory('after')
+        path = self.work / f'{name}.rsz'
+        path.write_bytes(content)
+        image = self.opened(path)
+        self.assertEqual(image.info['exit_code'], COMPLETE)
+        everything = list(pages(image.ranges))
+        self.assertEqual(set(everything), set(pages(self.ram)))
+        self.check_constant_memory(image)
+        same = self.check_mostly_same(image, after, everything)
+        print(f'note: {name}: {len(content) / MIB:.0f} MiB in {self.took:.0f} s, {self.again} segments '
+              f'sent again; {100 * same / len(everything):.1f} % of the pages are what the VM held then')
+
+    # --- tests ---
+
+    def test_1_receiver(self):
+        self.send(f'{ACQUIRE} {SPOOL} --pin {self.receiver.pin} --client-key @/root/sender '
+                  f'-o tls://{HOST}:{TLS}')
+        received, = (self.at / 'received').glob('*.rsz')
+        log = self.at / 'received/witness.jsonl'
+        done = acquired.ramseal('verify', '--json', '--witness', log, received)
+        self.assertEqual(done.returncode, COMPLETE, done.stderr)
+        self.assertEqual(json.loads(done.stdout)['witnessed']['peer'], self.sender)
+        self.check_arrived('tls', received.read_bytes())
+
+    def test_2_object_store(self):
+        self.send(f'AWS_ENDPOINT_URL=https://{HOST}:{S3} AWS_ACCESS_KEY_ID={s3_server.ID} '
+                  f'AWS_SECRET_ACCESS_KEY={s3_server.SECRET} '
+                  f'{ACQUIRE} {SPOOL} --ca /root/ca.pem -o s3://evidence/live.rsz')
+        self.assertEqual(self.s3.uploads, {})
+        self.check_arrived('s3', self.s3.buckets['evidence']['live.rsz'])
+
+    def test_3_block_blob(self):
+        self.send(f'{ACQUIRE} {SPOOL} --pin {certificates.pin(self.at / "server.pem")} --to @/root/to')
+        self.check_arrived('azblob', self.azblob.containers['evidence']['live.rsz'].content)
+
+    def test_4_ssh(self):
+        there = self.sshd.own / 'live.rsz'
+        ssh = self.sshd.client(HOST, SSH, '/root/client', '/root/known_hosts')
+        done = self.send(f'{{ {ACQUIRE} -o -; echo $? >&2; }} 2>/tmp/said | '
+                         f'{shlex.join([*ssh, f"cat >{there}"])} && cat /tmp/said')
+        self.assertEqual(done.out, f'{COMPLETE}\n')
+        self.check_arrived('ssh', there.read_bytes())
+
+    def test_7_the_link_was_bad(self):
+        said = self.guest.check('/sbin/tc -s qdisc show dev eth0')
+        self.assertIn('netem', said)
+        self.assertGreater(int(re.search(r'dropped (\d+)', said)[1]), 0, said)
+        self.assertGreater(self.counter('Tcp', 'RetransSegs'), 0)
+
+    def test_8_nobody_else_was_asked(self):
+        """In the guest there are no name servers and no roots to trust; it sends nothing but to the servers."""
+        self.assertEqual(self.guest.check('ls /etc').split(), ['passwd'])
+        sent = {frame for frame in frames(self.work / 'frames.pcap') if frame[0] == GUEST}
+        self.assertGreater(len(sent), 0)
+        self.assertLessEqual(sent, {(GUEST, 'tcp', f'{HOST}:{port}') for port in PORTS})
+
+
+def frames(path):
+    """(source, protocol, destination) of each IPv4 packet, and whatever else is no ARP, in a file of libpcap."""
+    dotted = '.'.join
+    content = path.read_bytes()
+    at = 24
+    while at + 16 <= len(content):
+        size = struct.unpack_from('<I', content, at + 8)[0]
+        frame = content[at + 16:at + 16 + size]
+        at += 16 + size
+        kind, = struct.unpack_from('>H', frame, 12)
+        if kind == 0x0806:  # ARP
+            continue
+        if kind != 0x0800:
+            yield GUEST, f'{kind:#06x}', ''
+            continue
+        packet = frame[14:]
+        source, destination = dotted(map(str, packet[12:16])), dotted(map(str, packet[16:20]))
+        if packet[9] == 6:
+            port, = struct.unpack_from('>H', packet, (packet[0] & 15) * 4 + 2)
+            yield source, 'tcp', f'{destination}:{port}'
+        else:
+            yield source, str(packet[9]), destination
+
+
+def main():
+    global KERNEL, RAMSEAL, HOLDER, SERVERS
+    KERNEL, RAMSEAL, HOLDER, SERVERS = arguments(4)
+    missing = servers.missing(SERVERS, 'ssh', 'sshd', 'tc', 'openssl')
+    if missing:
+        print(missing)
+        sys.exit(SKIPPED_EXIT)
+    run_tests(4)
+
+
+if __name__ == '__main__':
+    main()
