@@ -40,6 +40,8 @@ class Server:
     and configuration. `user`: who runs it. `own`: a folder that the user may write to.
     """
 
+    mounts = ''  # further commands of a shell with `at` as its $0, in front of the server's start as root
+
     def __init__(self, servers, at):
         self.servers, self.at = Path(servers), Path(at)
         self.own = self.at / 'own'
@@ -70,14 +72,15 @@ class Server:
         # The user may not pass the folders that the tree is in.
         program = _find(self.servers, name).replace(str(self.servers), str(self.at / 'servers'), 1)
         return ['unshare', '--mount', 'sh', '-c',
-                'mount --bind "$0/passwd" /etc/passwd && mount --bind "$1" "$0/servers" && shift && exec "$@"',
+                'mount --bind "$0/passwd" /etc/passwd && mount --bind "$1" "$0/servers" && shift && '
+                f'{self.mounts} exec "$@"',
                 self.at, self.servers, *ends, '--reuid', str(NOBODY), '--regid', str(NOBODY),
                 '--clear-groups', program, *arguments]
 
     def environment(self):
         top = self.servers if os.getuid() else self.at / 'servers'
         return {'PATH': '/usr/sbin:/usr/bin:/sbin:/bin',
-                'LD_LIBRARY_PATH': f'{top}/{LIBRARIES}'}
+                'LD_LIBRARY_PATH': f'{top}/{LIBRARIES}:{top}/{LIBRARIES}/samba'}
 
     def start(self, name, *arguments):
         """Until it listens on its port."""
@@ -137,3 +140,41 @@ class Sshd(Server):
                    f'UserKnownHostsFile={known_hosts or self.known_hosts}')
         return ['ssh', '-F', 'none', '-i', str(key or self.private_key), '-p', str(port or self.port),
                 *(word for option in options for word in ('-o', option)), f'{self.user}@{host}']
+
+
+class Smbd(Server):
+    """
+    Samba's, with one share, 'evidence', which is the folder `own`, for one user and password. `small`: a disk
+    of so many MiB in that folder, as this process sees it, or None where only root may mount one.
+    """
+
+    PASSWORD = 'sEcReToFtHeShArE'
+
+    def __init__(self, servers, at, small_mib):
+        super().__init__(servers, at)
+        (self.own / 'small').mkdir()
+        self.mounts = f'mount -t tmpfs -o size={small_mib}m,mode=777 none "$0/own/small" &&'
+        folders = [f'{what} = {self.at}/state' for what in
+                   ('lock directory', 'state directory', 'cache directory', 'pid directory', 'private dir',
+                    'ncalrpc dir')]
+        (self.at / 'state').mkdir()
+        self.give(self.at / 'state')
+        (self.at / 'config').write_text('\n'.join((
+            '[global]', 'interfaces = 127.0.0.1', 'bind interfaces only = yes',
+            f'smb ports = {self.port}', 'server role = standalone server', 'disable netbios = yes',
+            'disable spoolss = yes', 'load printers = no', 'server min protocol = SMB3',
+            'passdb backend = tdbsam', f'log file = {self.at}/state/log', 'log level = 1', *folders,
+            '[evidence]', f'path = {self.own}', 'read only = no')) + '\n')
+        done = subprocess.run(
+            self.command('pdbedit', '-s', self.at / 'config', '-a', '-t', '-u', self.user),
+            input=f'{self.PASSWORD}\n' * 2, capture_output=True, text=True, env=self.environment())
+        if done.returncode:
+            raise RuntimeError(f'pdbedit: {done.stderr}')
+        self.start('smbd', '--foreground', '--no-process-group', '--debug-stdout', '-s', self.at / 'config')
+        self.small = None if os.getuid() else Path(f'/proc/{self.process.pid}/root{self.own}/small')
+
+    def stop(self):
+        """It and what serves its connections."""
+        if self.process.poll() is None:
+            self.kill_sessions()
+            super().stop()

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Acquires a running Debian kernel over a link that is slow to answer and loses packets: to an object store, to
-a store of block blobs, to `ramseal receive` and through ssh. What arrives is compared with the VM's own memory.
+a store of block blobs, to `ramseal receive`, through ssh, and into a file on an SMB share. What arrives is compared
+with the VM's own memory.
 
     test_network.py KERNEL-FOLDER RAMSEAL HOLDER SERVERS [unittest's arguments]
 
-The guest reaches four ports of one address, which QEMU hands to servers on the loopback, and nothing else. One
+The guest reaches five ports of one address, which QEMU hands to servers on the loopback, and nothing else. One
 boot serves every test. A line that begins with "note: " is a measurement; build/test shows it.
 """
 
@@ -27,19 +28,23 @@ import certificates  # noqa: E402
 import s3_server  # noqa: E402
 import servers  # noqa: E402
 import vm  # noqa: E402
-from acquired import COMPLETE, pages  # noqa: E402
+from acquired import COMPLETE, OUTPUT, PAGE, VERIFY, pages  # noqa: E402
 from case import SKIPPED_EXIT, GuestCase, arguments, run_tests  # noqa: E402
 from receiver import Receiver, new_key  # noqa: E402
 
 # QEMU's user-mode network (docs/system/devices/net.rst): where the guest is, its way to elsewhere, which
 # leads nowhere here, and the address that stands for the servers.
 GUEST, GATEWAY, HOST = '10.0.2.15', '10.0.2.2', '10.0.2.100'
-S3, AZBLOB, TLS, SSH = PORTS = 443, 444, 7007, 22
+S3, AZBLOB, TLS, SSH, SMB = PORTS = 443, 444, 7007, 22, 445
 LINK = 'delay 20ms loss 1%'
 # The guest has less memory than the usual spool and two pieces of an upload take.
 ACQUIRE = 'ramseal acquire --quiet --source kcore'
 SPOOL = '--spool-size 16M'
 TIMEOUT = 1800
+# What cifs asks the kernel's crypto API for, by modules' names (its MODULE_SOFTDEP, fs/smb/client/cifsfs.c, 6.1).
+CIFS = ('cmac', 'sha512_generic', 'ccm', 'ctr', 'gcm', 'ghash-generic')
+SHARE = '/root/share'  # outside the folders that are looked at afterwards
+SMALL_MIB = 8
 RAM_MIB = 256  # its programs and their libraries take more than is usual
 MIB = 1 << 20
 
@@ -62,7 +67,8 @@ class Network(GuestCase):
             'root/known_hosts': cls.sshd.known_hosts,
             **vm.with_libraries('bin/ssh', '/usr/bin/ssh'),
             **vm.with_libraries('sbin/tc', '/usr/sbin/tc'),
-        }, ram_mib=RAM_MIB, machine=vm.Machine(options=cls.network(ports), words='ipv6.disable=1'))
+        }, ram_mib=RAM_MIB, filesystems=('cifs', *CIFS),
+            machine=vm.Machine(options=cls.network(ports), words='ipv6.disable=1'))
         cls.connect()
         cls.there = cls.guest.check('ls / /etc')
         cls.hold()
@@ -76,7 +82,7 @@ class Network(GuestCase):
         s3, azblob = s3_server.Server(cls.s3, tls), azblob_server.Server(cls.azblob, tls)
         (cls.at / 'to').write_text(
             f'azblob:https://{HOST}:{AZBLOB}/evidence/live.rsz?{cls.azblob.sas}\n')
-        for name in 'received', 'sshd':
+        for name in 'received', 'sshd', 'smbd':
             (cls.at / name).mkdir()
         cls.sender = new_key(RAMSEAL, cls.at / 'sender')
         new_key(RAMSEAL, cls.at / 'receiver')
@@ -84,10 +90,13 @@ class Network(GuestCase):
         cls.addClassCleanup(cls.receiver.end)
         cls.sshd = servers.Sshd(SERVERS, cls.at / 'sshd')
         cls.addClassCleanup(cls.sshd.stop)
+        cls.smbd = servers.Smbd(SERVERS, cls.at / 'smbd', SMALL_MIB)
+        cls.addClassCleanup(cls.smbd.stop)
         for server in s3, azblob:
             cls.addClassCleanup(server.server_close)
             cls.addClassCleanup(server.shutdown)
-        return {S3: s3.port, AZBLOB: azblob.port, TLS: cls.receiver.port, SSH: cls.sshd.port}
+        return {S3: s3.port, AZBLOB: azblob.port, TLS: cls.receiver.port, SSH: cls.sshd.port,
+                SMB: cls.smbd.port}
 
     @classmethod
     def network(cls, ports):
@@ -126,7 +135,7 @@ class Network(GuestCase):
         self.assertEqual(self.guest.check('ls / /etc'), self.there)
         return done
 
-    def check_arrived(self, name, content):
+    def check_arrived(self, name, content, cached=0):
         """The container is whole and sealed, and the VM's own memory."""
         after = self.save_memory('after')
         path = self.work / f'{name}.rsz'
@@ -136,7 +145,7 @@ class Network(GuestCase):
         everything = list(pages(image.ranges))
         self.assertEqual(set(everything), set(pages(self.ram)))
         self.check_constant_memory(image)
-        same = self.check_mostly_same(image, after, everything)
+        same = self.check_mostly_same(image, after, everything, cached)
         print(f'note: {name}: {len(content) / MIB:.0f} MiB in {self.took:.0f} s, {self.again} segments '
               f'sent again; {100 * same / len(everything):.1f} % of the pages are what the VM held then')
 
@@ -170,6 +179,34 @@ class Network(GuestCase):
                          f'{shlex.join([*ssh, f"cat >{there}"])} && cat /tmp/said')
         self.assertEqual(done.out, f'{COMPLETE}\n')
         self.check_arrived('ssh', there.read_bytes())
+
+    def mount(self):
+        for module in (*CIFS, 'cifs'):
+            self.guest.check(f'modprobe {module}')
+        self.guest.check(f'mkdir -p {SHARE} && mount -t cifs -o username={self.smbd.user},'
+                         f'password={servers.Smbd.PASSWORD},vers=3.1.1 '
+                         f'//{HOST}/evidence {SHARE}')
+        self.addCleanup(self.guest.check, f'umount -l {SHARE} && rmdir {SHARE}')
+
+    def test_5_share(self):
+        self.mount()
+        self.send(f'{ACQUIRE} -o {SHARE}/live.rsz')
+        self.assertEqual([path.name for path in self.smbd.own.glob('*rsz*')], ['live.rsz'])
+        content = (self.smbd.own / 'live.rsz').read_bytes()
+        self.check_arrived('smb', content, cached=len(content) // PAGE)
+
+    def test_6_share_is_full(self):
+        """The guest's kernel takes what the share has no room for; that is known when it is synced."""
+        if not self.smbd.small:
+            self.skipTest('not root')
+        self.mount()
+        done = self.guest.run(f'{ACQUIRE} -o {SHARE}/small/full.rsz', timeout=TIMEOUT)
+        self.assertEqual(done.code, OUTPUT, done.err)
+        self.check_one_line(done.err)
+        self.assertIn('No space left on device', done.err)
+        there, = self.smbd.small.iterdir()
+        self.assertEqual(there.name, 'full.rsz.partial')
+        self.assertEqual(acquired.ramseal('verify', there).returncode, VERIFY)
 
     def test_7_the_link_was_bad(self):
         said = self.guest.check('/sbin/tc -s qdisc show dev eth0')
@@ -212,7 +249,7 @@ def frames(path):
 def main():
     global KERNEL, RAMSEAL, HOLDER, SERVERS
     KERNEL, RAMSEAL, HOLDER, SERVERS = arguments(4)
-    missing = servers.missing(SERVERS, 'ssh', 'sshd', 'tc', 'openssl')
+    missing = servers.missing(SERVERS, 'ssh', 'sshd', 'smbd', 'tc', 'openssl')
     if missing:
         print(missing)
         sys.exit(SKIPPED_EXIT)
