@@ -3,22 +3,19 @@
 A small store of block blobs that is stricter than most: rights of the SAS for each request, names of
 blocks, Content-MD5, conditions, and what becomes of blocks that a list does not name (Azure Blob
 Storage REST API: Put Block, Put Block List, Get Block List). What it is told to do wrong it does: see
-`Faults` in s3_server.py. Nothing in here is shared with ramseal.
+`Faults` in store_server.py. Nothing in here is shared with ramseal.
 """
 
 import base64
 import email.utils
 import hashlib
-import http.server
 import itertools
-import re
-import threading
 import time
 import urllib.parse
 import xml.etree.ElementTree
 
-import s3_server
-from s3_server import Faults, Refusal
+import store_server
+from store_server import Refusal
 
 SIGNATURE = 'sEcReTsIgNaTuReOfTheTests0123456789abcdefgh='
 
@@ -32,12 +29,11 @@ class Blob:
         self.policy = None  # (mode, until)
 
 
-class Store:
+class Store(store_server.Store):
     def __init__(self, rights='rcwd'):
+        super().__init__()
         self.rights, self.containers, self.immutable = rights, {'evidence': {}}, True
-        self.faults, self.requests = Faults(), []
         self.lists = 0
-        self.lock = threading.Lock()
         self.etags = itertools.count(1)
 
     @property
@@ -46,57 +42,10 @@ class Store:
                 f'&sig={urllib.parse.quote(SIGNATURE, safe="")}')
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = 'HTTP/1.1'
-    timeout = 60
-
-    def log_message(self, *_):
-        pass
-
-    @property
-    def store(self):
-        return self.server.store
-
-    def answer(self, status, body=b'', headers=()):
-        self.send_response(status)
-        for name, value in headers:
-            self.send_header(name, value)
-        if not any(name == 'Content-Length' for name, _ in headers):
-            self.send_header('Content-Length', str(len(body)))
-        self.end_headers()
-        if self.command != 'HEAD':
-            self.wfile.write(body)
-
-    def refuse(self, r):
+class Handler(store_server.Handler):
+    def refusal(self, r):
         body = f'<?xml version="1.0" encoding="utf-8"?><Error><Code>{r.code}</Code></Error>'.encode()
-        self.answer(r.status, b'' if self.command == 'HEAD' else body, [('x-ms-error-code', r.code)])
-
-    def handle_any(self):
-        body = self.rfile.read(int(self.headers.get('content-length', 0)))
-        path, _, query = self.path.partition('?')
-        what = f'{self.command} {query}'
-        faults = self.store.faults
-        with self.store.lock:
-            self.store.requests.append((self.command, self.path, dict(self.headers)))
-            told = next((a for a in faults.answers if re.search(a[0], what)), None)
-            if told:
-                faults.answers.remove(told)
-                if told[2]:
-                    return self.refuse(Refusal(told[1], told[2]))
-                return self.answer(told[1], b'', told[3])
-            drop = next((p for p in faults.drop_after if re.search(p, what)), None)
-            try:
-                reply = self.act(path, dict(urllib.parse.parse_qsl(query, True)), body)
-            except Refusal as r:
-                return self.refuse(r)
-            if drop:
-                faults.drop_after.remove(drop)
-                self.close_connection = True
-                self.connection.close()
-                return None
-        return self.answer(*reply)
-
-    do_GET = do_PUT = do_DELETE = do_HEAD = handle_any
+        return r.status, body, [('x-ms-error-code', r.code)]
 
     def need(self, *rights):
         if not any(right in self.store.rights for right in rights):
@@ -206,6 +155,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return 200, (body + '</BlockList>').encode(), ()
 
 
-class Server(s3_server.Server):
+class Server(store_server.Server):
     def __init__(self, store, tls=None):
-        super().__init__(store, tls, Handler)
+        super().__init__(Handler, store, tls)

@@ -3,7 +3,7 @@
 A small object store that is stricter than most: it checks the signature of every request against
 its own reading of Signature Version 4, the hash of every body, the order, size and ETag of every
 part, checksums where they were announced, and conditions. What it is told to do wrong it does: see
-`Faults`. Nothing in here is shared with ramseal.
+`Faults` in store_server.py. Nothing in here is shared with ramseal.
 """
 
 import base64
@@ -11,31 +11,18 @@ import datetime
 import email.utils
 import hashlib
 import hmac
-import http.server
 import itertools
 import re
-import threading
 import time
 import urllib.parse
 import xml.etree.ElementTree
 import xml.sax.saxutils
 
+import store_server
+from store_server import Refusal
+
 ID, SECRET, TOKEN = 'AKIDTESTTESTTESTTEST', 'sEcReT/+KeyOfTheTests0123456789abcdefXYZ', ''
 LEAST_PART = 5 << 20
-
-
-class Faults:
-    """What goes wrong next. Each is taken away when it happened, unless it stays."""
-
-    def __init__(self):
-        # (pattern of "METHOD query", status, code or bytes of the body, headers), once each
-        self.answers = []
-        self.clock_ahead = 0  # seconds
-        self.drop_after = []  # patterns: the request is carried out, and its answer is not sent
-        self.garbage = []     # patterns: what comes is no HTTP
-        self.said_of_done = []  # in place of what a completion that was carried out answers
-        self.error_in_200 = 0  # so many completions answer 200 with an error in the body
-        self.no_conditions = False
 
 
 class Upload:
@@ -43,26 +30,20 @@ class Upload:
         self.key, self.checksums, self.parts, self.lock = key, checksums, {}, None
 
 
-class Store:
+class Store(store_server.Store):
     """`google`: as Cloud Storage's XML API: any condition is passed over, SHA-256 is not known."""
 
     def __init__(self, buckets=('evidence',), token='', region='us-east-1', least_part=LEAST_PART, google=False):
         self.google, self.may_look = google, True
         self.buckets = {name: {} for name in buckets}
-        self.uploads, self.faults, self.requests = {}, Faults(), []
-        self.connections = []  # the ports that the requests came from
+        super().__init__()
+        self.uploads = {}
         self.token, self.region, self.least_part = token, region, least_part
         self.read_only, self.may_list, self.may_see_locks, self.announces = False, True, True, True
         self.object_lock = 'enabled'  # or 'off', or 'passed over' by a store that knows none
         self.locks = {}  # (bucket, key): (mode, until)
-        self.lock = threading.Lock()
+        self.exists_first = False  # a condition is looked at before the upload is
         self.names = itertools.count(1)
-
-
-class Refusal(Exception):
-    def __init__(self, status, code, extra=''):
-        super().__init__(code)
-        self.status, self.code, self.extra = status, code, extra
 
 
 def quote(text):
@@ -73,19 +54,9 @@ def sign(key, text):
     return hmac.new(key, text.encode(), hashlib.sha256).digest()
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = 'HTTP/1.1'
-    timeout = 60
-
-    def log_message(self, *_):
-        pass
-
+class Handler(store_server.Handler):
     def date_time_string(self, timestamp=None):
         return email.utils.formatdate(time.time() + self.store.faults.clock_ahead, usegmt=True)
-
-    @property
-    def store(self):
-        return self.server.store
 
     # Signature
 
@@ -130,61 +101,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     # Answers
 
-    def answer(self, status, body=b'', headers=()):
-        self.send_response(status)
-        for name, value in headers:
-            self.send_header(name, value)
-        if self.command != 'HEAD':
-            self.send_header('Content-Length', str(len(body)))
-        self.end_headers()
-        if self.command != 'HEAD':
-            self.wfile.write(body)
-
-    def refuse(self, r):
+    def refusal(self, r):
         body = (f'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{r.code}</Code>'
                 f'<Message>told by a test</Message>{r.extra}</Error>').encode()
-        self.answer(r.status, body, [('Content-Type', 'application/xml')])
+        return r.status, body, [('Content-Type', 'application/xml')]
 
-    def handle_any(self):
-        body = self.rfile.read(int(self.headers.get('content-length', 0)))
+    def check(self, body):
         if 'transfer-encoding' in self.headers:
-            return self.refuse(Refusal(501, 'NotImplemented'))
-        path, _, query = self.path.partition('?')
-        what = f'{self.command} {query}'
-        faults = self.store.faults
-        with self.store.lock:
-            self.store.requests.append((self.command, self.path, dict(self.headers)))
-            self.store.connections.append(self.client_address[1])
-            told = next((a for a in faults.answers if re.search(a[0], what)), None)
-            if told:
-                faults.answers.remove(told)
-                body = told[2]
-                if body and isinstance(body, str):
-                    body = f'<Error><Code>{body}</Code></Error>'.encode()
-                return self.answer(told[1], body or b'', told[3])
-            for pattern in [p for p in faults.garbage if re.search(p, what)]:
-                faults.garbage.remove(pattern)
-                self.close_connection = True
-                return self.wfile.write(b'<html>Log in to this network first</html>')
-            drop = next((p for p in faults.drop_after if re.search(p, what)), None)
-            try:
-                payload = self.headers.get('x-amz-content-sha256', '')
-                self.check_signature(payload)
-                if payload != hashlib.sha256(body).hexdigest():
-                    raise Refusal(400, 'XAmzContentSHA256Mismatch')
-                reply = self.act(path, dict(urllib.parse.parse_qsl(query, True)), body)
-            except Refusal as r:
-                return self.refuse(r)
-            if drop:
-                faults.drop_after.remove(drop)
-                self.close_connection = True
-                self.connection.close()
-                return None
-        return self.answer(*reply)
-
-    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = handle_any
+            raise Refusal(501, 'NotImplemented')
+        payload = self.headers.get('x-amz-content-sha256', '')
+        self.check_signature(payload)
+        if payload != hashlib.sha256(body).hexdigest():
+            raise Refusal(400, 'XAmzContentSHA256Mismatch')
 
     def act(self, path, query, body):
+        self.check(body)
         bucket, _, key = urllib.parse.unquote(path[1:]).partition('/')
         if bucket not in self.store.buckets:
             raise Refusal(404, 'NoSuchBucket')
@@ -205,6 +136,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.retention(bucket, key)
         if self.command == 'POST' and 'uploads' in query:
             return self.create(key)
+        if self.store.exists_first and self.command == 'POST':
+            self.check_condition(objects, key)
         upload = self.store.uploads.get(query.get('uploadId'))
         if not upload or upload.key != (bucket, key):
             raise Refusal(404, 'NoSuchUpload')
@@ -294,12 +227,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return 200, (f'<ListPartsResult><IsTruncated>{more}</IsTruncated>{parts}'
                      f'</ListPartsResult>').encode(), ()
 
-    def complete(self, upload, name, objects, key, body):
+    def check_condition(self, objects, key):
         condition = None if self.store.google else self.headers.get('if-none-match')
         if condition and self.store.faults.no_conditions:
             raise Refusal(501, 'NotImplemented')
         if condition == '*' and key in objects:
             raise Refusal(412, 'PreconditionFailed')
+
+    def complete(self, upload, name, objects, key, body):
+        self.check_condition(objects, key)
         if self.store.faults.error_in_200:
             self.store.faults.error_in_200 -= 1
             return 200, b'  \n<?xml version="1.0"?><Error><Code>InternalError</Code></Error>', ()
@@ -330,22 +266,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return 200, b'<CompleteMultipartUploadResult/>', ()
 
 
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def __init__(self, store, tls=None, handler=Handler):
-        super().__init__(('127.0.0.1', 0), handler)
-        self.store, self.tls = store, tls
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def finish_request(self, request, client_address):
-        if self.tls:  # in the connection's own thread
-            request = self.tls.wrap_socket(request, server_side=True)
-        super().finish_request(request, client_address)
-
-    def handle_error(self, request, client_address):
-        pass  # a connection that was cut off is what the tests are about
-
-    @property
-    def port(self):
-        return self.server_address[1]
+class Server(store_server.Server):
+    def __init__(self, store, tls=None):
+        super().__init__(Handler, store, tls)
