@@ -283,7 +283,10 @@ static struct remote_result ask_commit(struct azblob *b, size_t n, size_t proven
 				       char ret_code[static AZBLOB_CODE_MAX], struct err *e)
 {
 	_cleanup_free_ char *body = NULL;
-	struct azblob_request ask = { .method = "PUT", .query = "&comp=blocklist", .sum = true };
+	/* Who may only create cannot prove anything later, and has to know what went out twice. */
+	struct azblob_request ask = {
+		.method = "PUT", .query = "&comp=blocklist", .sum = true, .anew = !may(b, 'w')
+	};
 	struct http_answer a = { 0 };
 	struct remote_result r;
 
@@ -314,6 +317,14 @@ static bool is_condition(const char *code)
 	       !strcmp(code, "UnauthorizedBlobOverwrite");
 }
 
+static struct remote_result not_known(struct err *e)
+{
+	err_set(e, ST_OUTPUT,
+		"the answer to its last list was lost, and a blob has the name now: most likely "
+		"this one, but the SAS (sp=c) does not let us see; look there");
+	return never;
+}
+
 /*
  * Somebody has the name. If an answer was lost, that is us: libcurl asks again by itself where a
  * connection that it had kept breaks, so it can be us, too, if nothing is known to be lost.
@@ -325,12 +336,8 @@ static struct remote_result prove(struct azblob *b, size_t n, struct err *e)
 	size_t proven = b->unsure ? b->unsure : n;
 	struct remote_result r;
 
-	if (!may(b, 'w')) {
-		err_set(e, ST_OUTPUT,
-			"exists; the SAS (sp=c) does not let us see whether it is ours, should an "
-			"answer have been lost");
-		return never;
-	}
+	if (!may(b, 'w'))
+		return b->unsure ? not_known(e) : taken(e);
 	if (b->committed)
 		proven = b->committed;
 	r = ask_commit(b, n, proven, code, e);

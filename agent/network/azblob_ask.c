@@ -69,6 +69,7 @@ static enum status ask_once(struct azblob *b, const struct azblob_request *r,
 		.body = r->body,
 		.len = r->len,
 		.answer_max = r->answer_max,
+		.anew = r->anew,
 		.answer_s = list ? HTTP_COMMIT_S : 0,
 	};
 	enum status st = r->sum ? store_md5(r->body, r->len, sum, e) : ST_OK;

@@ -49,7 +49,8 @@ struct azblob_request {
 	const char *query; /* behind the SAS: "&comp=block"; "" */
 	const void *body;
 	size_t len;
-	bool sum; /* the body's MD5 goes with it, to be checked there */
+	bool sum;  /* the body's MD5 goes with it, to be checked there */
+	bool anew; /* on a connection of its own: see http.h */
 	const char *if_match, *if_none_match;
 	const struct object_lock *lock; /* that is to be set; NULL: none */
 	size_t answer_max;              /* as in http_request */

@@ -188,8 +188,10 @@ static struct remote_result take_state(struct azblob *b, const json_t *state, st
 	const json_int_t size = json_integer_value(json_object_get(state, "piece_size"));
 
 	if (!run || !is_run(run) || size <= 0 || size > (json_int_t)AZBLOB_BLOCK_MOST) {
-		err_set(e, ST_INPUT, "the state is not of an upload to azblob");
-		return never;
+		return (struct remote_result){
+			.end = REMOTE_NEVER,
+			.st = err_set(e, ST_INPUT, "the state is not of an upload to azblob"),
+		};
 	}
 	strcpy(b->run, run);
 	b->remote.piece_size = (size_t)size;

@@ -44,11 +44,18 @@ static const struct {
 
 /*
  * A handshake that the other end broke off without a word, rather than one that failed: Mbed TLS's
- * MBEDTLS_ERR_SSL_CONN_EOF, or an error of reading or writing, which libcurl hands it as -1.
+ * MBEDTLS_ERR_SSL_CONN_EOF, or an error of reading or writing, which libcurl hands it as -1 and
+ * names first ("Recv failure: Connection reset by peer": lib/cf-socket.c of 8.14).
  */
 static bool is_broken_off(const char *detail)
 {
-	return strstr(detail, "(-0x7280)") || strstr(detail, "(-0x0001)");
+	static const char *const broken[] = { "(-0x7280)", "(-0x0001)", "Recv failure",
+					      "Send failure" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(broken); i++)
+		if (strstr(detail, broken[i]))
+			return true;
+	return false;
 }
 
 static enum status say(const struct http *h, CURL *c, size_t i, struct err *e)

@@ -77,12 +77,20 @@ static const struct {
 	{ 507, "the server is full" },
 };
 
+/* That it misses a certificate, or takes no such, nginx says in the page of a 400 alone. */
+static const char *meaning_otherwise(const struct http_answer *a)
+{
+	if (a->status >= 300 && a->status < 400)
+		return "the server sends us elsewhere: give it that address";
+	if (a->status == 400 && a->len && strstr(a->body, "SSL certificate"))
+		return "the server wants a certificate of ours that it trusts: see --client-cert";
+	return "the server refuses";
+}
+
 static struct remote_result judge(const struct http_answer *a, struct err *e)
 {
 	struct remote_result ret = { .end = REMOTE_NEVER };
-	const char *means = a->status >= 300 && a->status < 400
-				    ? "the server sends us elsewhere: give it that address"
-				    : "the server refuses";
+	const char *means = meaning_otherwise(a);
 
 	if (a->status == 200 || a->status == 201 || a->status == 204)
 		return done;
@@ -105,6 +113,7 @@ static struct remote_result ask_for(struct put *p, const struct http_request *r,
 
 	if (http_ask(p->http, r, ret, &again, e))
 		return (struct remote_result){ .end = again ? REMOTE_AGAIN : REMOTE_NEVER };
+	p->remote.answered = true;
 	return judge(ret, e);
 }
 

@@ -48,6 +48,7 @@ enum remote_end {
 struct remote_result {
 	enum remote_end end;
 	unsigned wait_ms; /* of REMOTE_AGAIN: not before; 0: as the uploader thinks */
+	enum status st;   /* of REMOTE_NEVER from resume(); ST_OK stands for ST_OUTPUT */
 };
 
 struct remote_piece {
@@ -147,6 +148,7 @@ struct remote {
 	size_t piece_size; /* set by begin(): every piece but the last has as many bytes */
 	/* As asked for; begin() sets `until` where days were asked for. */
 	struct object_lock lock;
+	bool answered; /* set by whole(): whoever is there has said something */
 };
 
 /* Does it begin with the scheme of one of them? */

@@ -153,14 +153,7 @@ static enum status gs_open(const struct remote_options *o, struct remote **ret, 
  * Beginning
  */
 
-/* What has the name. */
-enum there { THERE_NOTHING, THERE_OBJECT, THERE_UNKNOWN };
-
-/*
- * REMOTE_DONE: *ret, and of an object its size. Keys that may only create are refused, and what is
- * wrong in the request is said to others that have a body in their answer: then it is not known.
- */
-static struct remote_result look(struct s3 *s, enum there *ret, uint64_t *ret_size, struct err *e)
+struct remote_result s3__look(struct s3 *s, enum s3_there *ret, uint64_t *ret_size, struct err *e)
 {
 	const struct s3_request ask = { .method = "HEAD", .query = "" };
 	struct http_answer a = { 0 };
@@ -169,9 +162,9 @@ static struct remote_result look(struct s3 *s, enum there *ret, uint64_t *ret_si
 	size_t len;
 	const char *length = http_answer_header(&a, "content-length", &len);
 
-	*ret = r.end == REMOTE_DONE ? THERE_OBJECT
-	       : a.status == 404    ? THERE_NOTHING
-				    : THERE_UNKNOWN;
+	*ret = r.end == REMOTE_DONE ? S3_THERE_OBJECT
+	       : a.status == 404    ? S3_THERE_NOTHING
+				    : S3_THERE_UNKNOWN;
 	*ret_size = length ? strtoull(length, NULL, 10) : 0;
 	if (r.end == REMOTE_NEVER && a.status)
 		r = done;
@@ -233,15 +226,15 @@ static struct remote_result s3_begin(struct remote *remote, struct err *e)
 					.locks = true };
 	struct http_answer a = { 0 };
 	char code[S3_CODE_MAX];
-	enum there there = THERE_NOTHING;
+	enum s3_there there = S3_THERE_NOTHING;
 	uint64_t size;
-	struct remote_result r = s->o->replace ? done : look(s, &there, &size, e);
+	struct remote_result r = s->o->replace ? done : s3__look(s, &there, &size, e);
 
 	if (r.end != REMOTE_DONE)
 		return r;
-	if (there == THERE_OBJECT)
+	if (there == S3_THERE_OBJECT)
 		return taken(e);
-	if (there == THERE_UNKNOWN && s->kind->only_looks)
+	if (there == S3_THERE_UNKNOWN && s->kind->only_looks)
 		return unseen(e);
 	r = s3__ask(s, &ask, &a, code, NULL, e);
 	if (r.end == REMOTE_DONE)
@@ -376,41 +369,26 @@ static char *completion(const struct s3 *s, size_t n, size_t *ret_len)
 }
 
 /*
- * A completion that was asked for before, and whose answer was lost, may have been done: then the
- * upload is gone, and the object there is ours if it is as long.
- */
-static struct remote_result was_it_done(struct s3 *s, uint64_t total, struct remote_result r,
-					struct err *e)
-{
-	struct err why = ERR_INIT;
-	enum there there;
-	uint64_t size;
-	const struct remote_result looked = look(s, &there, &size, &why);
-
-	if (looked.end == REMOTE_DONE && there == THERE_OBJECT && size == total)
-		return done;
-	if (looked.end != REMOTE_AGAIN)
-		return r;
-	*e = why;
-	return looked;
-}
-
-/*
  * At a store that knows no create-only at this place, the next best. REMOTE_DONE if nothing has the
  * name; *ret_ours: or what was asked for before, and whose answer was lost.
  */
 static struct remote_result look_first(struct s3 *s, uint64_t total, bool *ret_ours, struct err *e)
 {
-	enum there there;
+	enum s3_there there;
 	uint64_t size;
-	const struct remote_result r = look(s, &there, &size, e);
+	struct remote_result r = s3__look(s, &there, &size, e);
 
-	*ret_ours = r.end == REMOTE_DONE && there == THERE_OBJECT && s->unsure && size == total;
-	if (r.end != REMOTE_DONE || *ret_ours)
+	*ret_ours = false;
+	if (r.end != REMOTE_DONE)
 		return r;
-	if (there == THERE_OBJECT)
+	if (there == S3_THERE_OBJECT && s->unsure) {
+		r = s3__was_it_done(s, total, 412, taken(e), e);
+		*ret_ours = r.end == REMOTE_DONE;
+		return r;
+	}
+	if (there == S3_THERE_OBJECT)
 		return taken(e);
-	return there == THERE_UNKNOWN ? unseen(e) : done;
+	return there == S3_THERE_UNKNOWN ? unseen(e) : done;
 }
 
 static struct remote_result without_condition(struct s3 *s, uint64_t total, struct err *e)
@@ -452,7 +430,7 @@ static struct remote_result ask_complete(struct s3 *s, const struct s3_request *
 		r.end = REMOTE_AGAIN;
 	}
 	if (s->unsure && r.end == REMOTE_NEVER && (a.status == 404 || a.status == 412))
-		r = was_it_done(s, total, r, e);
+		r = s3__was_it_done(s, total, a.status, r, e);
 	else if (ask->create_only && a.status == 501)
 		r = without_condition(s, total, e);
 	s->unsure |= r.end == REMOTE_AGAIN && a.status != 501;

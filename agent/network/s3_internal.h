@@ -114,4 +114,22 @@ json_t *s3__state(const struct remote *remote);
 struct remote_result s3__resume(struct remote *remote, const json_t *state, uint64_t *ret_has,
 				struct err *e);
 
+/* What has the name. */
+enum s3_there { S3_THERE_NOTHING, S3_THERE_OBJECT, S3_THERE_UNKNOWN };
+
+/*
+ * REMOTE_DONE: *ret, and of an object its size. Keys that may only create are refused, and what is
+ * wrong in the request is said to others that have a body in their answer: then it is not known.
+ */
+struct remote_result s3__look(struct s3 *s, enum s3_there *ret, uint64_t *ret_size, struct err *e);
+
+/*
+ * A completion that was asked for before, and whose answer was lost, may have been done: then the
+ * upload is gone, whose id nobody else has, and what is there is as long. `was`: what the next one
+ * was told, that there is no upload (404) or that something has the name (412); `r` and `e` are of
+ * that, and are returned if it was not done.
+ */
+struct remote_result s3__was_it_done(struct s3 *s, uint64_t total, unsigned was,
+				     struct remote_result r, struct err *e);
+
 #endif

@@ -253,8 +253,10 @@ static struct remote_result take_state(struct s3 *s, const json_t *state, struct
 
 	if ((endpoint && s3__check_endpoint(endpoint, NULL)) || !upload || !region ||
 	    strlen(region) >= sizeof(s->region) || !s3__is_region(region)) {
-		err_set(e, ST_INPUT, "the state is not of an upload to s3");
-		return never;
+		return (struct remote_result){
+			.end = REMOTE_NEVER,
+			.st = err_set(e, ST_INPUT, "the state is not of an upload to s3"),
+		};
 	}
 	if (!s->endpoint && endpoint)
 		s->endpoint = strdup(endpoint);

@@ -134,6 +134,8 @@ static enum status judge_handshake(const struct tls_link *t, int code, struct er
 			       t->pin);
 	if (code == MBEDTLS_ERR_SSL_NO_CLIENT_CERTIFICATE)
 		return err_set(e, ST_NO_PRIVILEGE, "shows no key");
+	if (code == MBEDTLS_ERR_SSL_INVALID_RECORD && t->calls)
+		return err_set(e, ST_OUTPUT, "no TLS is spoken there: is it 'ramseal receive'?");
 	return failed(code, "TLS", e);
 }
 

@@ -168,18 +168,22 @@ enum status uploader_complete(struct remote *r, const json_t *state,
 			       r->ops->whole ? "keeps nothing that is cut off: upload it again"
 					     : "completes by itself what ends early");
 	if (!uploader__insist(&u, ask_resume, e) || !uploader__insist(&u, ask_end, e))
-		return err_add(e, ST_OUTPUT, "%s", r->shown);
+		return err_add(e, u.refused ? u.refused : ST_OUTPUT, "%s", r->shown);
 	*ret = u.has;
 	return u.has ? uploader__lock(&u, e) : ST_OK;
 }
 
 static struct remote_result ask_whole(struct uploader *u, struct err *e)
 {
+	struct remote_result r;
+
 	if (interrupted()) {
 		interrupt_status(e);
 		return (struct remote_result){ .end = REMOTE_NEVER };
 	}
-	return u->remote->ops->whole(u->remote, u->from, e);
+	r = u->remote->ops->whole(u->remote, u->from, e);
+	u->patience_s = u->remote->answered ? PATIENCE_DEFAULT_S : PATIENCE_SHORT_S;
+	return r;
 }
 
 enum status uploader_whole(struct remote *r, struct blob *from, const struct uploader_time *time,
@@ -187,7 +191,7 @@ enum status uploader_whole(struct remote *r, struct blob *from, const struct upl
 {
 	struct uploader u = { .remote = r,
 			      .o.time = time,
-			      .patience_s = PATIENCE_DEFAULT_S,
+			      .patience_s = PATIENCE_SHORT_S,
 			      .from = from,
 			      .lock = PTHREAD_MUTEX_INITIALIZER };
 

@@ -44,6 +44,7 @@ struct uploader {
 	const json_t *state;
 	struct blob *from; /* of uploader_whole() */
 	uint64_t has;
+	enum status refused; /* what the last word was; ST_OK: ST_OUTPUT */
 };
 
 uint64_t uploader__now(const struct uploader *u);

@@ -112,8 +112,10 @@ bool uploader__insist(struct uploader *u, uploader_ask *ask, struct err *e)
 			e->message[0] = '\0';
 			return true;
 		}
-		if (r.end == REMOTE_NEVER)
+		if (r.end == REMOTE_NEVER) {
+			u->refused = r.st;
 			return refused(e);
+		}
 		if (!try_later(u, r.wait_ms, e))
 			return false;
 	}

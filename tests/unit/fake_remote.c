@@ -183,6 +183,7 @@ static struct remote_result fake_whole(struct remote *r, struct blob *from, stru
 	pass(f, f->end_takes_ns);
 	if (f->whole_failures) {
 		f->whole_failures--;
+		r->answered = f->whole_answers;
 		err_set(e, ST_OUTPUT, "connection reset");
 		return again(0);
 	}

@@ -38,7 +38,8 @@ struct fake {
 	uint64_t put_takes_ns, end_takes_ns; /* finish() and whole() */
 	unsigned first_checkpoint_ms;        /* takes so long, really */
 	unsigned whole_failures;             /* to come */
-	uint64_t has;                        /* resume() finds */
+	bool whole_answers; /* they are answers, and not an end of the connection */
+	uint64_t has;       /* resume() finds */
 
 	unsigned puts, checkpoints, abandons, finishes, wheres;
 	uint64_t finished; /* bytes, of the last finish */

@@ -626,14 +626,26 @@ static void hang_up(struct peer *p, void *arg)
 	peer_body(p, hello, sizeof(hello));
 }
 
+static void break_off(struct peer *p, void *arg)
+{
+	uint8_t hello[5];
+
+	peer_body(p, hello, sizeof(hello));
+	peer_break(p);
+}
+
 TEST(handshake_that_is_cut_may_do_better_later)
 {
-	struct server s;
+	static void (*const talks[])(struct peer *, void *) = { hang_up, break_off };
 
-	server_start(&s, &(struct server_options){ .talk = hang_up });
-	check_failed(get_once(&(struct http_options){ .pin = here.pin }, "https", s.port),
-		     ST_OUTPUT, true, "TLS failed");
-	server_stop(&s);
+	for (size_t i = 0; i < ARRAY_SIZE(talks); i++) {
+		struct server s;
+
+		server_start(&s, &(struct server_options){ .talk = talks[i] });
+		check_failed(get_once(&(struct http_options){ .pin = here.pin }, "https", s.port),
+			     ST_OUTPUT, true, "TLS failed");
+		server_stop(&s);
+	}
 }
 
 TEST(options_that_are_wrong_are_refused_at_once)

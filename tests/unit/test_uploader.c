@@ -829,6 +829,25 @@ TEST(what_goes_whole_is_sent_again_as_a_whole)
 	fake_free(f);
 }
 
+TEST(nobody_waits_an_hour_for_a_server_that_never_was)
+{
+	for (int answers = 0; answers < 2; answers++) {
+		struct fake *f = fake_create(false, PIECE);
+		struct mem_blob b;
+		struct err e = ERR_INIT;
+		uint64_t begin;
+
+		mem_blob_init(&b, content, TOTAL);
+		f->whole_failures = 1000000;
+		f->whole_answers = answers;
+		begin = f->time.now(f->time.arg);
+		CHECK_STATUS(uploader_whole(&f->remote, &b.blob, &f->time, &e), ST_OUTPUT, &e);
+		assert_int_equal((f->time.now(f->time.arg) - begin) / NS_PER_SECOND,
+				 answers ? 3600 : 60);
+		fake_free(f);
+	}
+}
+
 TEST(bandwidth_is_kept_on_average)
 {
 	struct bandwidth b = { .bytes_per_s = 1000000 };
@@ -886,6 +905,7 @@ int main(void)
 #endif
 		WITH_FOLDER(what_another_run_began_is_completed),
 		WITH_FOLDER(what_goes_whole_is_sent_again_as_a_whole),
+		WITH_FOLDER(nobody_waits_an_hour_for_a_server_that_never_was),
 		WITH_FOLDER(bandwidth_is_kept_on_average),
 	};
 

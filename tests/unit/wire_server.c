@@ -40,6 +40,7 @@ struct peer {
 	wire_socket socket;
 	mbedtls_ssl_context *tls; /* NULL: none */
 	const volatile bool *ending;
+	bool broken; /* peer_break() */
 };
 
 #define MUST_WORK(cond)                                                                            \
@@ -228,6 +229,14 @@ void peer_wait(struct peer *p)
 		;
 }
 
+void peer_break(struct peer *p)
+{
+	const struct linger at_once = { .l_onoff = 1 };
+
+	setsockopt(p->socket, SOL_SOCKET, SO_LINGER, (const void *)&at_once, sizeof(at_once));
+	p->broken = true;
+}
+
 static void loopback(struct sockaddr_in *a, unsigned port)
 {
 	*a = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
@@ -330,6 +339,10 @@ static void serve_tls(struct server *s, struct peer *p)
 static void close_softly(struct peer *p)
 {
 	p->tls = NULL;
+	if (p->broken) {
+		closesocket(p->socket);
+		return;
+	}
 	shutdown(p->socket, SHUT_WR);
 	peer_wait(p);
 	closesocket(p->socket);

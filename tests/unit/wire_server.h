@@ -35,6 +35,8 @@ bool peer_body(struct peer *p, void *to, size_t len);
 bool peer_relay(struct peer *p, unsigned port, const void *hello, size_t len);
 /* Waits until the other end closes. */
 void peer_wait(struct peer *p);
+/* The connection is to end with a reset, as one that breaks, and not as one that is closed. */
+void peer_break(struct peer *p);
 
 struct identity {
 	char *cert, *key; /* PEM; for free() */
