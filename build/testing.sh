@@ -7,6 +7,15 @@ passed=0
 failed=0
 skipped=0
 
+# Servers of others that the tests upload to, where npm has them. Skipped by name, because a test of
+# several servers says in its log alone that one was not there.
+npm_servers()
+{
+	build/npm 2>out/npm.log && return
+	skipped=$((skipped + 1))
+	say "SKIPPED: what is tested with servers from npm: $(tail -n 1 out/npm.log)"
+}
+
 # step NAME COMMAND...: something that must succeed for the counts to mean anything.
 step()
 {

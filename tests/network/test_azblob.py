@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 acquire and upload to a store of block blobs: one of ours, over a link that breaks, and Azurite, where
-that is installed (npm install --prefix out/npm azurite@3.35.0). Usage: test_azblob.py RAMSEAL
+that is installed (build/npm does it). Usage: test_azblob.py RAMSEAL
 """
 
 import base64
@@ -26,9 +26,9 @@ from pathlib import Path
 
 import test_upload
 from azblob_server import SIGNATURE, Blob, Server, Store
+from fault_proxy import FaultProxy
 from test_upload import MIB, SMALL, pieces
 
-CUTS = test_upload.CUTS // 2  # each waits twice as long as the one before
 AZURITE = Path(__file__).resolve().parents[2] / 'out/npm/node_modules/.bin/azurite-blob'
 
 
@@ -94,21 +94,6 @@ class Whole(Case):
 
 
 class Broken(Case):
-    def proxied(self, **how):
-        proxy = test_upload.FaultProxy(self.server.port, **how)
-        self.addCleanup(proxy.close)
-        self.port = proxy.port
-        return proxy
-
-    def test_cuts_at_random(self):
-        self.serve(rights='cw')
-        proxy = self.proxied(seed=7)
-        proxy.cuts = CUTS
-        done = self.acquire(level='store')
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(proxy.made, CUTS)
-        self.check_blob('mem.rsz', 'store')
-
     def test_answers_that_pass(self):
         faults = self.store.faults
         for step in ('^HEAD', '^PUT .*comp=block&', '^PUT .*comp=blocklist'):
@@ -128,6 +113,15 @@ class Broken(Case):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(self.store.faults.drop_after, [])
             self.check_blob('mem.rsz', '1')
+
+    def test_a_lost_answer_that_nobody_can_look_for(self):
+        self.serve(rights='c')
+        self.store.faults.drop_after = ['comp=blocklist']
+        done = self.acquire()
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertIn('does not let us see', self.last_line(done))
+        self.assertNotIn('exists', self.last_line(done))
+        self.check_blob('mem.rsz', '1')
 
     def refused(self, pattern, code, done):
         self.assertEqual(done.returncode, code, done.stderr)
@@ -365,7 +359,7 @@ class Slow(Case):
         self.assertTrue(content and content == self.local['store'][:len(content)])
 
 
-@unittest.skipUnless(AZURITE.exists(), f'no Azurite in {AZURITE.parent}')
+@unittest.skipUnless(AZURITE.exists(), f'no Azurite in {AZURITE.parent}: build/npm installs it')
 @unittest.skipUnless(shutil.which('node'), 'no node')
 class Azurite(Case):
     """Microsoft's own emulator. Account and key are the ones that its documentation has."""
@@ -429,16 +423,42 @@ class Azurite(Case):
                 self.assertEqual(done.returncode, 6, done.stderr)
                 self.assertIn('exists', self.last_line(done))
 
+    def proxied(self, **how):
+        proxy = FaultProxy(self.port)
+        self.addCleanup(proxy.close)
+        for name, value in how.items():
+            setattr(proxy, name, value)
+        return proxy
+
+    def content_of(self, name):
+        self.assertEqual(self.ask('GET', f'/evidence/{name}?{self.account_sas()}'), 200)
+        return self.content
+
     def test_killed_and_finished(self):
-        with subprocess.Popen(self.command('acquire', '-q', '-s', SMALL, '--level', 'store', '-t1',
-                                           *self.secret(self.url('x')), '--bwlimit', '16M'),
-                              cwd=self.at, env=self.environment(), stderr=subprocess.PIPE) as process:
-            time.sleep(2.5)
-            process.kill()
-        done = self.run_it('upload', '--finish', *self.secret(self.url('x')))
+        proxy = self.proxied()
+        process = None
+        proxy.moments = [(30 * MIB, lambda: process.kill() or True)]
+        through = self.url('x').replace(f':{self.port}/', f':{proxy.port}/')
+        with proxy.lock:
+            process = subprocess.Popen(self.command('acquire', '-q', '-s', SMALL, '--level', 'store', '-t1',
+                                                    *self.secret(through), '--upload-state', 'state'),
+                                       cwd=self.at, env=self.environment())
+        self.assertEqual(process.wait(600), -9)
+        done = self.run_it('upload', '--finish', 'state', *self.secret(self.url('x')))
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(self.ask('GET', f'/evidence/x?{self.account_sas()}'), 200)
-        self.assertTrue(self.content and self.content == self.local['store'][:len(self.content)])
+        self.assertTrue(self.content_of('x') == self.local['store'][:24 * MIB])
+
+    def test_answers_that_get_lost(self):
+        for number in range(100):
+            with self.subTest(lost=number):
+                proxy = self.proxied(lose={number})
+                through = self.url(str(number)).replace(f':{self.port}/', f':{proxy.port}/')
+                done = self.acquire(to=through)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertTrue(self.content_of(str(number)) == self.local['1'])
+            if not proxy.lost:
+                break
+        self.assertGreaterEqual(number, 4)
 
 
 if __name__ == '__main__':

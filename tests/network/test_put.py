@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-`ramseal upload FILE` to a URL that takes a PUT: a server of ours that answers as it is told, and
-nginx with WebDAV, by TLS. Usage: test_put.py RAMSEAL
+`ramseal upload FILE` to a URL that takes a PUT: a server of ours that answers as it is told, nginx with
+WebDAV, by TLS, and `rclone serve webdav`. Usage: test_put.py RAMSEAL
 """
 
 import base64
 import hashlib
 import http.server
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,11 +20,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import certificates  # noqa: E402
+from certificates import OPENSSL  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
+RCLONE = shutil.which('rclone')
 NGINX = shutil.which('nginx') or shutil.which('nginx', path='/usr/sbin')
-OPENSSL = shutil.which('openssl')
 MIB = 1 << 20
 
 
@@ -223,9 +225,10 @@ class Nginx(Case):
         cls.nginx = Path(folder.name)
         cls.nginx.chmod(0o755)
         for name in ('server', 'other'):
-            certificates.make(cls.nginx, name, 'IP:127.0.0.1,DNS:localhost')
-        with http.server.HTTPServer(('127.0.0.1', 0), None) as free:
-            cls.port = free.server_address[1]
+            certificates.make(cls.nginx, name)
+        with http.server.HTTPServer(('127.0.0.1', 0), None) as free, \
+                http.server.HTTPServer(('127.0.0.1', 0), None) as other:
+            cls.port, cls.strict = free.server_address[1], other.server_address[1]
         (cls.nginx / 'root').mkdir(mode=0o777)
         (cls.nginx / 'nginx.conf').write_text(f'''
             daemon off; pid {cls.nginx}/pid; error_log {cls.nginx}/log;
@@ -244,6 +247,13 @@ class Nginx(Case):
                     location /readonly/ {{ dav_methods off; }}
                     location /moved/ {{ return 307 https://localhost:{cls.port}/new; }}
                 }}
+                server {{
+                    listen 127.0.0.1:{cls.strict} ssl; client_max_body_size 16m;
+                    ssl_certificate {cls.nginx}/server.pem;
+                    ssl_certificate_key {cls.nginx}/server.key;
+                    ssl_verify_client on; ssl_client_certificate {cls.nginx}/other.pem;
+                    root {cls.nginx}/root; dav_methods PUT;
+                }}
             }}''')
         cls.process = subprocess.Popen([NGINX, '-c', cls.nginx / 'nginx.conf', '-p', cls.nginx],
                                        stderr=subprocess.DEVNULL)
@@ -254,8 +264,8 @@ class Nginx(Case):
         cls.process.terminate()
         cls.process.wait()
 
-    def send(self, path, *more):
-        return subprocess.run([RAMSEAL, 'upload', self.file, f'https://127.0.0.1:{self.port}{path}',
+    def send(self, path, *more, port=None):
+        return subprocess.run([RAMSEAL, 'upload', self.file, f'https://127.0.0.1:{port or self.port}{path}',
                                *more], capture_output=True, timeout=300, cwd=self.at)
 
     def pin(self, name):
@@ -276,11 +286,96 @@ class Nginx(Case):
         self.refused('with --pin, or those who sign it with --ca', self.send('/x'), 2)
         self.refused('holds no PEM', self.send('/x', '--ca', self.file), 9)
 
+    def test_who_has_to_show_a_certificate(self):
+        """The server's own is not the one that it takes from others."""
+        def as_(name):
+            return '--client-cert', self.nginx / f'{name}.pem', '--client-key', f'@{self.nginx}/{name}.key'
+        pin = ('--pin', self.pin('server'))
+        done = self.send('/mutual.rsz', *pin, *as_('other'), port=self.strict)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue((self.nginx / 'root/mutual.rsz').read_bytes() == self.content)
+        self.refused('--client-cert', self.send('/x', *pin, port=self.strict))
+        self.refused('--client-cert', self.send('/x', *pin, *as_('server'), port=self.strict))
+        self.assertFalse((self.nginx / 'root/x').exists())
+
     def test_what_nginx_refuses(self):
         pin = self.pin('server')
         self.refused('of this size', self.send('/small/x', '--pin', pin))
         self.refused('takes no PUT', self.send('/readonly/x', '--pin', pin))
         self.refused('elsewhere', self.send('/moved/x', '--pin', pin))
+
+    def test_answers_that_get_lost(self):
+        """nginx knows no condition: what has the name by then is ours, and is written again."""
+        for number in range(100):
+            proxy = FaultProxy(self.port)
+            self.addCleanup(proxy.close)
+            proxy.lose = {number}
+            with self.subTest(lost=number):
+                done = self.send(f'/lost{number}', '--pin', self.pin('server'), port=proxy.port)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertTrue((self.nginx / f'root/lost{number}').read_bytes() == self.content)
+            if not proxy.lost:
+                break
+        self.assertGreaterEqual(number, 2)
+
+
+@unittest.skipUnless(RCLONE, 'rclone is not installed')
+class Rclone(Case):
+    """A WebDAV server that writes to the name itself, and keeps what came before a cut."""
+
+    def setUp(self):
+        super().setUp()
+        self.root = self.at / 'root'
+        self.root.mkdir()
+        clean = {'PATH': os.environ['PATH'], 'HOME': str(self.at)}
+        process = subprocess.Popen([RCLONE, 'serve', 'webdav', '--config', '/dev/null', '-v', '--addr',
+                                    '127.0.0.1:0', self.root], env=clean, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        line = next(line for line in process.stderr if 'started on' in line)
+        self.port = int(re.search(r'127\.0\.0\.1:(\d+)', line)[1])
+
+    def send(self, name, *more, port=None):
+        return self.upload(f'http://127.0.0.1:{port or self.port}/{name}', *more)
+
+    def check(self, name):
+        self.assertTrue((self.root / name).read_bytes() == self.content)
+
+    def test_whole(self):
+        done = self.send('a%20b.rsz')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check('a b.rsz')
+        self.refused('exists; --force', self.send('a%20b.rsz'))
+        (self.root / 'a b.rsz').write_bytes(b'other')
+        done = self.send('a%20b.rsz', '--force')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.check('a b.rsz')
+        self.refused('no such folder', self.send('none/x'))
+
+    def broken(self, **how):
+        proxy = FaultProxy(self.port, seed=3)
+        self.addCleanup(proxy.close)
+        for name, value in how.items():
+            setattr(proxy, name, value)
+        return proxy
+
+    def test_cuts(self):
+        proxy = self.broken(cuts=4, within=5 * MIB)
+        done = self.send('x', port=proxy.port)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreaterEqual(proxy.made, 3)  # one connection looked, and is kept
+        self.check('x')
+
+    def test_answers_that_get_lost(self):
+        for number in range(100):
+            proxy = self.broken(lose={number})
+            with self.subTest(lost=number):
+                done = self.send(f'x{number}', port=proxy.port)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.check(f'x{number}')
+            if not proxy.lost:
+                break
+        self.assertEqual(number, 2)
 
 
 if __name__ == '__main__':

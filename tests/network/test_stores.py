@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-The same upload to object stores of others, where they are installed: npm's s3rver 3.7.1 (which
-takes any signature), in PATH or in the folder of RAMSEAL_TEST_NPM. Usage: test_stores.py RAMSEAL
+The same uploads to object stores of others, where they are installed: OpenStack Swift with s3api (Debian's
+python3-swift, strict about hashes, the order and the size of parts), and npm's s3rver 3.7.1, which takes any
+signature (build/npm installs it). Usage: test_stores.py RAMSEAL
 """
 
 import os
@@ -12,20 +13,84 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.request
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import swift_server  # noqa: E402
+from fault_proxy import FaultProxy  # noqa: E402
+from targets import clean  # noqa: E402
+
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
-S3RVER = shutil.which('s3rver', path=os.environ.get('RAMSEAL_TEST_NPM', '') + ':' + os.environ['PATH'])
+HERE = Path(__file__).resolve().parent
+S3RVER = shutil.which('s3rver', path=os.environ.get('RAMSEAL_TEST_NPM', '') + ':' +
+                      str(HERE.parents[1] / 'out/npm/node_modules/.bin') + ':' + os.environ['PATH'])
 SMALL = 'sim:desktop,ram=64M,allocated=20M,resident=10M,trimmed=5M,others=5M,processes=3,cache=2M'
+MIB = 1 << 20
+DEBIANS_PYTHON = '/usr/bin/python3'
 
 
-@unittest.skipUnless(S3RVER, 'npm install s3rver@3.7.1, and name its node_modules/.bin in RAMSEAL_TEST_NPM')
-class S3rver(unittest.TestCase):
+def has_swift():
+    return os.path.exists(DEBIANS_PYTHON) and not subprocess.run(
+        [DEBIANS_PYTHON, '-c', 'import swift.common.middleware.s3api'], capture_output=True, check=False).returncode
+
+
+def keeps_attributes(folder):
+    """Swift keeps what it knows of an object in extended attributes."""
+    try:
+        os.setxattr(folder, 'user.swift', b'x')
+    except OSError:
+        return False
+    return True
+
+
+class Store(unittest.TestCase):
+    keys = ('S3RVER', 'S3RVER')
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
         self.addCleanup(folder.cleanup)
         self.at = Path(folder.name)
         (self.at / 'store').mkdir()
+        self.start()
+
+    def command(self, *args):
+        return [RAMSEAL, *map(str, args)]
+
+    def environment(self, **more):
+        return clean(AWS_ACCESS_KEY_ID=self.keys[0], AWS_SECRET_ACCESS_KEY=self.keys[1],
+                     AWS_ENDPOINT_URL=f'http://127.0.0.1:{self.port}', **more)
+
+    def run_it(self, *args, **more):
+        return subprocess.run(self.command(*args), cwd=self.at, env=self.environment() | more,
+                              capture_output=True, timeout=600, check=False)
+
+    def acquire(self, to, *more, level='store', **env):
+        return self.run_it('acquire', '-q', '-s', SMALL, '--level', level, '-t1', '-o', to, *more, **env)
+
+    def local(self, level='store'):
+        done = self.acquire('local.rsz', '--force', level=level)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return (self.at / 'local.rsz').read_bytes()
+
+    def check_the_object_is_the_local_file(self):
+        done = self.acquire('s3://evidence/a b/mem.rsz')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(self.content('a b/mem.rsz') == self.local())
+        self.refused('exists; --force replaces it', self.acquire('s3://evidence/a b/mem.rsz'))
+        done = self.acquire('s3://evidence/a b/mem.rsz', '--force', level='1')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(self.content('a b/mem.rsz') == self.local('1'))
+
+    def refused(self, pattern, done):
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertEqual(done.stderr.count(b'\n'), 1, done.stderr)
+        self.assertRegex(done.stderr.decode(), pattern)
+
+
+@unittest.skipUnless(S3RVER, 'no s3rver: build/npm installs it')
+class S3rver(Store):
+    def start(self):
         with socket.create_server(('127.0.0.1', 0)) as free:
             self.port = free.getsockname()[1]
         process = subprocess.Popen([S3RVER, '-d', self.at / 'store', '-a', '127.0.0.1', '-p',
@@ -34,23 +99,111 @@ class S3rver(unittest.TestCase):
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
 
-    def run_it(self, *args):
-        env = {k: v for k, v in os.environ.items() if not k.startswith('AWS_')}
-        env.update(AWS_ACCESS_KEY_ID='S3RVER', AWS_SECRET_ACCESS_KEY='S3RVER',
-                   AWS_ENDPOINT_URL=f'http://127.0.0.1:{self.port}')
-        return subprocess.run([RAMSEAL, *args], cwd=self.at, env=env, capture_output=True, timeout=600)
+    def content(self, key):
+        return (self.at / f'store/evidence/{key}._S3rver_object').read_bytes()
 
     def test_the_object_is_the_local_file(self):
         """Beginning before the store is up is one of the things that it has to bear."""
-        how = ('acquire', '-q', '-s', SMALL, '--level', 'store', '-t1', '-o')
-        self.assertEqual(self.run_it(*how, 'local.rsz').returncode, 0)
-        done = self.run_it(*how, 's3://evidence/a b/mem.rsz')
+        self.check_the_object_is_the_local_file()
+
+
+@unittest.skipUnless(has_swift(), 'Debian\'s python3-swift is not installed')
+class Swift(Store):
+    keys = (swift_server.USER, swift_server.KEY)
+
+    def start(self):
+        if not keeps_attributes(self.at):
+            self.skipTest('the file system of the temporary folder keeps no extended attributes')
+        self.log = open(self.at / 'log', 'w+', encoding='utf-8')
+        self.addCleanup(self.log.close)
+        process = subprocess.Popen([DEBIANS_PYTHON, HERE / 'swift_server.py', self.at / 'store'],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        line = process.stdout.readline()
+        self.assertTrue(line, (self.at / 'log').read_text())
+        self.port = self.direct = int(line)
+        _, headers, _ = self.ask('GET', '/auth/v1.0', **{'X-Storage-User': self.keys[0],
+                                                         'X-Storage-Pass': self.keys[1]})
+        self.token = headers['X-Auth-Token']
+        self.assertEqual(self.ask('PUT', '/v1/AUTH_test/evidence', **{'X-Auth-Token': self.token})[0], 201)
+
+    def ask(self, method, path, **headers):
+        """Swift's own way to look at it."""
+        request = urllib.request.Request(f'http://127.0.0.1:{self.direct}{urllib.request.quote(path)}',
+                                         headers=headers, method=method)
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(request, timeout=600) as answer:
+                return answer.status, answer.headers, answer.read()
+        except urllib.error.HTTPError as e:
+            with e:
+                return e.code, e.headers, e.read()
+
+    def content(self, key):
+        status, _, body = self.ask('GET', f'/v1/AUTH_test/evidence/{key}', **{'X-Auth-Token': self.token})
+        return body if status == 200 else None
+
+    def segments(self):
+        _, _, body = self.ask('GET', '/v1/AUTH_test/evidence+segments', **{'X-Auth-Token': self.token})
+        return body.decode().splitlines()
+
+    def test_the_object_is_the_local_file(self):
+        self.check_the_object_is_the_local_file()
+
+    def test_what_it_refuses(self):
+        self.refused('the secret key is wrong', self.acquire('s3://evidence/x', AWS_SECRET_ACCESS_KEY='wrong'))
+        self.refused('no such bucket', self.acquire('s3://nowhere/x'))
+
+    def test_another_region_is_found(self):
+        done = self.acquire('s3://evidence/x', level='1', AWS_REGION='mars-1')
         self.assertEqual(done.returncode, 0, done.stderr)
-        stored = self.at / 'store/evidence/a b/mem.rsz._S3rver_object'
-        self.assertTrue(stored.read_bytes() == (self.at / 'local.rsz').read_bytes())
-        done = self.run_it(*how, 's3://evidence/a b/mem.rsz')
-        self.assertEqual(done.returncode, 6, done.stderr)
-        self.assertIn(b'exists', done.stderr)
+        self.assertTrue(self.content('x') == self.local('1'))
+
+    def proxy(self, **how):
+        ret = FaultProxy(self.direct)
+        self.addCleanup(ret.close)
+        for name, value in how.items():
+            setattr(ret, name, value)
+        self.port = ret.port
+        return ret
+
+    def test_answers_that_get_lost(self):
+        local = self.local('1')
+        for number in range(100):
+            with self.subTest(lost=number):
+                proxy = self.proxy(lose={number})
+                done = self.acquire(f's3://evidence/{number}', level='1')
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertTrue(self.content(str(number)) == local)
+            if not proxy.lost:
+                break
+        self.assertGreaterEqual(number, 4)
+
+    def kill_at(self, size):
+        """Behind so many bytes; the state is there."""
+        proxy = self.proxy()
+        process = None
+        proxy.moments = [(size, lambda: process.kill() or True)]
+        with proxy.lock:
+            process = subprocess.Popen(self.command('acquire', '-q', '-s', SMALL, '--level', 'store', '-t1', '-o',
+                                                    's3://evidence/x', '--upload-state', 'state'),
+                                       cwd=self.at, env=self.environment())
+        self.assertEqual(process.wait(600), -9)
+        self.port = self.direct
+
+    def test_killed_and_finished(self):
+        self.kill_at(30 * MIB)
+        done = self.run_it('upload', '--finish', 'state')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(self.content('x') == self.local()[:24 * MIB])
+
+    def test_killed_before_anything_had_arrived(self):
+        """And nothing of it stays."""
+        self.kill_at(2 * MIB)
+        self.refused('nothing had arrived', self.run_it('upload', '--finish', 'state'))
+        self.assertIsNone(self.content('x'))
+        self.assertEqual(self.segments(), [])
 
 
 if __name__ == '__main__':

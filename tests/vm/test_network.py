@@ -76,8 +76,8 @@ class Network(GuestCase):
     @classmethod
     def serve(cls):
         """{port as the guest sees it: port on the loopback}"""
-        certificates.make(cls.at, 'server', f'IP:{HOST}')
-        tls = certificates.context(cls.at, 'server')
+        pem = certificates.make(cls.at, 'server', names=f'IP:{HOST}')
+        tls = certificates.context(pem)
         cls.s3, cls.azblob = s3_server.Store(), azblob_server.Store()
         s3, azblob = s3_server.Server(cls.s3, tls), azblob_server.Server(cls.azblob, tls)
         (cls.at / 'to').write_text(
