@@ -55,9 +55,6 @@ def sign(key, text):
 
 
 class Handler(store_server.Handler):
-    def date_time_string(self, timestamp=None):
-        return email.utils.formatdate(time.time() + self.store.faults.clock_ahead, usegmt=True)
-
     # Signature
 
     def canonical(self, signed, payload):

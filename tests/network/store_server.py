@@ -4,9 +4,11 @@ What the stores of the tests have in common: requests one by one, each written d
 told to do wrong. What a request means is the store's own: see s3_server.py and azblob_server.py.
 """
 
+import email.utils
 import http.server
 import re
 import threading
+import time
 import urllib.parse
 
 
@@ -60,6 +62,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     @property
     def store(self):
         return self.server.store
+
+    def date_time_string(self, timestamp=None):
+        return email.utils.formatdate(time.time() + self.store.faults.clock_ahead, usegmt=True)
 
     def answer(self, status, body=b'', headers=()):
         self.send_response(status)

@@ -323,6 +323,17 @@ class Locked(Case):
             self.assertTrue(self.summary(done)['sealed'])
             self.check_blob('mem.rsz', '1')
 
+    def test_days_by_the_clock_of_the_store(self):
+        """Also where its first answer was lost, and nothing was asked before."""
+        self.serve(rights='cwi')
+        self.store.faults.clock_ahead = 7 * 86400
+        self.store.faults.drop_after = ['comp=block&']
+        done = self.acquire('--object-lock', 'governance:90d')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.store.faults.drop_after, [])
+        there = email.utils.parsedate_to_datetime(self.blobs['mem.rsz'].policy[1])
+        self.assertLess(abs(there.timestamp() - time.time() - 97 * 86400), 3600)
+
     def test_finished_and_locked(self):
         self.serve(rights='rcwi')
         with subprocess.Popen(self.command('acquire', '-q', '-s', SMALL, '--level', 'store', '-t1', '--bwlimit', '24M',
