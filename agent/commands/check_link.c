@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "agent/program/log.h"
 #include "agent/program/text.h"
 
 enum status check_link_name(struct check_link *l, const struct acquire_options *o,
@@ -36,6 +37,9 @@ enum status check_link_probe(struct check_link *l, struct findings *to, struct e
 	const enum status st = link_probe(l->network, &l->speed, &why);
 
 	if (st == ST_INTERRUPTED || st == ST_NOMEM || st == ST_USAGE) {
+		/* There will be no findings. */
+		if (l->speed.left[0])
+			log_warning("link-left", "%s: %s", l->network->shown, l->speed.left);
 		*e = why;
 		return st;
 	}
