@@ -33,23 +33,21 @@ struct waiting {
 	uint64_t size;
 };
 
-/* False as soon as no more are wanted. */
-typedef bool take_waiting(struct azblob *b, const struct waiting *w, void *arg);
+typedef void take_waiting(struct azblob *b, const struct waiting *w, void *arg);
 
 static bool walk(struct azblob *b, const struct http_answer *a, take_waiting *take, void *arg)
 {
 	struct waiting w = { .name = "" };
-	bool more = true;
 	struct xml x;
 
 	xml_init(&x, a->body, a->len);
-	while (more && xml_next(&x)) {
+	while (xml_next(&x)) {
 		if (!strcmp(x.name, "Name"))
 			snprintf(w.name, sizeof(w.name), "%.*s", (int)sizeof(w.name) - 1, x.text);
 		else if (!strcmp(x.name, "Size"))
 			w.size = strtoull(x.text, NULL, 10);
 		else if (!strcmp(x.name, "Block"))
-			more = take(b, &w, arg);
+			take(b, &w, arg);
 	}
 	return !x.bad;
 }
@@ -121,14 +119,14 @@ static bool parse_name(const char *name, struct run *ret)
 }
 
 /* The probe is no block of an upload. */
-static bool note_run(struct azblob *b, const struct waiting *w, void *arg)
+static void note_run(struct azblob *b, const struct waiting *w, void *arg)
 {
 	struct runs *runs = arg;
 	struct run r = { .size = w->size }, *same = NULL;
 
 	(void)b;
 	if (!parse_name(w->name, &r) || r.first == AZBLOB_PROBE)
-		return true;
+		return;
 	for (size_t i = 0; i < runs->n && !same; i++)
 		if (!strcmp(runs->at[i].name, r.name))
 			same = &runs->at[i];
@@ -136,7 +134,6 @@ static bool note_run(struct azblob *b, const struct waiting *w, void *arg)
 		runs->at[runs->n++] = r;
 	else if (same && r.first < same->first)
 		*same = r;
-	return true;
 }
 
 /*
@@ -203,17 +200,16 @@ static struct remote_result take_state(struct azblob *b, const json_t *state, st
  */
 
 /* sizes: of each block that waits, 0: none does. */
-static bool take_listed(struct azblob *b, const struct waiting *w, void *sizes)
+static void take_listed(struct azblob *b, const struct waiting *w, void *sizes)
 {
 	char id[AZBLOB_ID_SIZE];
 	struct run r;
 
 	if (!parse_name(w->name, &r) || r.first >= AZBLOB_BLOCKS_MAX)
-		return true; /* the probe, or of somebody else */
+		return; /* the probe, or of somebody else */
 	azblob__block_id(b, r.first, id);
 	if (!strcmp(w->name, id))
 		((uint64_t *)sizes)[r.first] = w->size;
-	return true;
 }
 
 /* As far as it goes on without a gap: the next block, and a whole one before it. */
