@@ -252,14 +252,26 @@ static struct remote_result s3_begin(struct remote *remote, struct err *e)
  * Parts
  */
 
-/* "?partNumber=N&uploadId=ID", for free(). */
-static char *part_query(const struct s3 *s, uint64_t number)
+char *s3__part_query(const struct s3 *s, uint64_t number)
 {
 	char *ret;
 
 	if (asprintf(&ret, "partNumber=%" PRIu64 "&uploadId=%s", number, s->upload) < 0)
 		return NULL;
 	return ret;
+}
+
+/* Under a lock S3 wants one of both sums (API Reference, UploadPart, Content-MD5). */
+struct s3_request s3__part_request(const struct s3 *s, const char *query, const void *p, size_t len)
+{
+	return (struct s3_request){
+		.method = "PUT",
+		.query = query,
+		.body = p,
+		.len = len,
+		.sum = s->checksums,
+		.md5 = !s->checksums && (s->remote.lock.mode || s->kind->only_looks),
+	};
 }
 
 static char *upload_query(const struct s3 *s)
@@ -311,16 +323,8 @@ static struct remote_result s3_put(struct remote *remote, const struct remote_pi
 				   uint64_t *acknowledged, struct err *e)
 {
 	struct s3 *s = s3_of(remote);
-	_cleanup_free_ char *query = part_query(s, p->number + 1);
-	const struct s3_request ask = {
-		.method = "PUT",
-		.query = query,
-		.body = p->at,
-		.len = p->len,
-		.sum = s->checksums,
-		/* Under a lock S3 wants one of both (API Reference, UploadPart, Content-MD5). */
-		.md5 = !s->checksums && (s->remote.lock.mode || s->kind->only_looks),
-	};
+	_cleanup_free_ char *query = s3__part_query(s, p->number + 1);
+	const struct s3_request ask = s3__part_request(s, query, p->at, p->len);
 	struct http_answer a = { 0 };
 	char code[S3_CODE_MAX], sum[S3_SUM_SIZE];
 	struct remote_result r;
@@ -523,6 +527,8 @@ const struct remote_ops remote_gs = {
 	.begin = s3_begin,
 	.put = s3_put,
 	.finish = s3_finish,
+	.probe = s3_probe,
+	.probe_is = "an upload that never becomes an object, with what was sent,",
 	.abandon = s3_abandon,
 	.state = s3__state,
 	.resume = s3__resume,

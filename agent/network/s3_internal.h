@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between s3.c, the steps of an upload, s3_resume.c, the end of one that another run began,
- * s3_lock.c, what the store keeps, and s3_ask.c, one signed request and its answer.
+ * Between s3.c, the steps of an upload, s3_lost.c, the last of them if its answer was lost,
+ * s3_resume.c, the end of one that another run began, s3_lock.c, what the store keeps, and
+ * s3_ask.c, one signed request and its answer.
  */
 #ifndef RAMSEAL_AGENT_NETWORK_S3_INTERNAL_H
 #define RAMSEAL_AGENT_NETWORK_S3_INTERNAL_H
@@ -104,6 +105,21 @@ bool s3__is_etag(const char *text, size_t len);
 /* Remembers part `index`, from 0. False if out of memory. */
 bool s3__keep_part(struct s3 *s, size_t index, const char *etag, size_t len, const char *sum);
 
+/* What has the name. */
+enum s3_there { S3_THERE_NOTHING, S3_THERE_OBJECT, S3_THERE_UNKNOWN };
+
+/*
+ * REMOTE_DONE: *ret, and of an object its size. Keys that may only create are refused, and what is
+ * wrong in the request is said to others that have a body in their answer: then it is not known.
+ */
+struct remote_result s3__look(struct s3 *s, enum s3_there *ret, uint64_t *ret_size, struct err *e);
+
+/* "partNumber=N&uploadId=ID", for free(). */
+char *s3__part_query(const struct s3 *s, uint64_t number);
+/* To send a part; the caller keeps `query` and `p`. */
+struct s3_request s3__part_request(const struct s3 *s, const char *query, const void *p,
+				   size_t len);
+
 /*
  * s3_lock.c and s3_resume.c: remote_ops of these names
  */
@@ -114,14 +130,9 @@ json_t *s3__state(const struct remote *remote);
 struct remote_result s3__resume(struct remote *remote, const json_t *state, uint64_t *ret_has,
 				struct err *e);
 
-/* What has the name. */
-enum s3_there { S3_THERE_NOTHING, S3_THERE_OBJECT, S3_THERE_UNKNOWN };
-
 /*
- * REMOTE_DONE: *ret, and of an object its size. Keys that may only create are refused, and what is
- * wrong in the request is said to others that have a body in their answer: then it is not known.
+ * s3_lost.c
  */
-struct remote_result s3__look(struct s3 *s, enum s3_there *ret, uint64_t *ret_size, struct err *e);
 
 /*
  * A completion that was asked for before, and whose answer was lost, may have been done: then the

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a completion was done whose answer was lost. */
-#include <stdio.h>
-
 #include "agent/network/s3_internal.h"
 
 static const struct remote_result done = { .end = REMOTE_DONE };
@@ -13,8 +11,8 @@ static const struct remote_result never = { .end = REMOTE_NEVER };
  */
 static struct remote_result is_gone(struct s3 *s, bool *ret, struct err *e)
 {
-	_cleanup_free_ char *query = NULL;
-	struct s3_request ask = { .method = "PUT", .body = "", .len = 1, .sum = s->checksums };
+	_cleanup_free_ char *query = s3__part_query(s, S3_PARTS_MAX);
+	struct s3_request ask = s3__part_request(s, query, "", 1);
 	struct http_answer a = { 0 };
 	char code[S3_CODE_MAX];
 	struct remote_result r;
@@ -22,12 +20,10 @@ static struct remote_result is_gone(struct s3 *s, bool *ret, struct err *e)
 	*ret = false;
 	if (s->n_parts >= S3_PARTS_MAX - 1)
 		return done;
-	if (asprintf(&query, "partNumber=%d&uploadId=%s", S3_PARTS_MAX, s->upload) < 0) {
-		query = NULL;
+	if (!query) {
 		err_nomem(e);
 		return never;
 	}
-	ask.query = query;
 	r = s3__ask(s, &ask, &a, code, NULL, e);
 	*ret = a.status == 404;
 	if (r.end == REMOTE_NEVER && a.status)

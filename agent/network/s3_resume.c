@@ -258,8 +258,8 @@ static struct remote_result take_state(struct s3 *s, const json_t *state, struct
 			.st = err_set(e, ST_INPUT, "the state is not of an upload to s3"),
 		};
 	}
-	if (!s->endpoint && endpoint)
-		s->endpoint = strdup(endpoint);
+	if (!s->endpoint && endpoint && !(s->endpoint = strdup(endpoint)))
+		return no_memory(e);
 	strcpy(s->region, region);
 	if (s3__locate(s, e))
 		return no_memory(e);
@@ -272,6 +272,13 @@ struct remote_result s3__resume(struct remote *remote, const json_t *state, uint
 	struct s3 *s = (struct s3 *)remote;
 	struct remote_result r;
 
+	if (s->remote.lock.days && !s->remote.lock.until)
+		return (struct remote_result){
+			.end = REMOTE_NEVER,
+			.st = err_set(e, ST_USAGE,
+				      "--object-lock: the days began with the upload that was cut "
+				      "off; give the time instead"),
+		};
 	free(s->upload);
 	s->upload = NULL;
 	if (state)

@@ -188,6 +188,11 @@ class ProbeS3(Probe):
         self.assertRegex(done.stdout, rb'link: \S+ \w+/s as measured over .*; sending takes about ')
         self.assertRegex(done.stdout, rb'acquisition: about \S+; (reading the memory|sending) takes longest')
 
+    def test_googles_store_is_measured_too(self):
+        self.serve(google=True, region='auto')
+        self.check_measured(self.check('--probe-link', to=('-o', 'gs://evidence/x')))
+        self.assertEqual((self.objects, self.store.uploads), ({}, {}))
+
     def test_what_is_sent_keeps_to_its_limits(self):
         said = self.check('--probe-link', '--bwlimit', '1M')
         self.check_measured(said)

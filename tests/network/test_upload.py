@@ -645,6 +645,9 @@ class Locked(Case):
             self.assertEqual(sum('retention' in path for _, path, _ in self.store.requests), how == 'state')
             (self.at / 'state').unlink(missing_ok=True)
             del self.objects['x']
+        done = self.run_it('upload', '--finish', 's3://evidence/x', '--object-lock', 'governance:90d')
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn(b'the days began with the upload', done.stderr)
 
 
 @unittest.skipUnless(certificates.OPENSSL, 'openssl is not installed')
