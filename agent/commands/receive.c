@@ -27,26 +27,27 @@ struct receive_options {
 
 static const struct option_def options[] = {
 	CLI_PARSED(struct receive_options, listen, 'l', "listen", "[ADDRESS:]PORT", parse_listen,
-		   "wait for senders there; without ADDRESS on all of this machine's"),
+		   "listen there; without ADDRESS, on all addresses of this machine"),
 	CLI_STRING(struct receive_options, key, 'k', "key", "FILE",
-		   "prove with this private key (PEM) who we are"),
+		   "the receiver's private key (PEM)"),
 	CLI_STRING(struct receive_options, new_key, 0, "new-key", "FILE",
-		   "make a private key for --key, or for a sender, print its pin, and end"),
+		   "create FILE with a new private key, for --key or for a sender, print its "
+		   "pin, and exit"),
 	CLI_STRINGS(struct receive_options, senders, 0, "sender", "PIN",
-		    "take what the sender with this key sends"),
+		    "accept uploads from the sender with this key"),
 	CLI_FLAG(struct receive_options, any_sender, 0, "any-sender",
-		 "take what anybody sends who can connect; needs --max-total"),
+		 "accept uploads from anyone who can connect; needs --max-total"),
 	CLI_STRING(struct receive_options, dir, 'd', "dir", "DIR", "write the files there"),
 	CLI_STRING(struct receive_options, log, 0, "log", "FILE",
 		   "keep the log there; default: witness.jsonl in --dir"),
 	CLI_SIZE(struct receive_options, max_size, 0, "max-size", "SIZE", 1, INT64_MAX,
-		 "take no more than SIZE of one file"),
+		 "accept no more than SIZE in one file"),
 	CLI_SIZE(struct receive_options, max_total, 0, "max-total", "SIZE", 1, INT64_MAX,
-		 "let all files and the log together take no more than SIZE"),
+		 "accept no more than SIZE in all, with the log"),
 	CLI_UINT(struct receive_options, max_senders, 0, "max-senders", "N", 1, 256,
-		 "take from N senders at a time"),
+		 "accept N senders at a time"),
 	CLI_UINT(struct receive_options, idle_s, 0, "idle", "SECONDS", 1, 86400,
-		 "hang up on a sender that was silent for so long (it may come back)"),
+		 "close a connection that was silent for so long (its sender may come back)"),
 	CLI_FLAG(struct receive_options, once, 0, "once", "end when one file is complete"),
 };
 
@@ -55,20 +56,22 @@ const struct command command_receive = {
 	.summary = "take containers over TLS, check them as they come, and log what was seen",
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes =
-		"The sender runs `ramseal acquire -o tls://HOST:PORT --pin PIN`, where PIN is what "
-		"this command\n"
-		"prints when it starts. Both ends know each other by these keys alone. A "
-		"connection that breaks\n"
-		"is taken up again where it was, also after either end was killed and this "
-		"command runs again.\n"
-		"Files are named by time and id, and checked as `ramseal verify` does it. The log "
-		"says what came\n"
-		"from whom and when, with its hash and root; `ramseal verify --witness` compares "
-		"it with a file.\n"
-		"SIGINT or SIGTERM ends it; with uploads under way the exit code is 8, and they "
-		"can "
-		"go on later.\n",
+	.notes = "The sender runs `ramseal acquire -o tls://HOST:PORT --pin PIN --client-key "
+		 "@FILE`. "
+		 "PIN is what\n"
+		 "this command prints when it starts; --new-key makes FILE, and prints the pin for "
+		 "--sender.\n"
+		 "Both ends know each other by these keys alone. A "
+		 "connection that breaks\n"
+		 "is taken up again where it was, also after either end was killed and this "
+		 "command runs again.\n"
+		 "Files are named by time and id, and checked as `ramseal verify` does it. The log "
+		 "says what came\n"
+		 "from whom and when, with its hash and root; `ramseal verify --witness` compares "
+		 "it with a file.\n"
+		 "SIGINT or SIGTERM ends it; with uploads under way the exit code is 8, and they "
+		 "can "
+		 "go on later.\n",
 	.values_size = sizeof(struct receive_options),
 	.defaults = &(const struct receive_options){ .dir = ".", .max_senders = 8, .idle_s = 300 },
 	.run = receive_run,

@@ -28,7 +28,7 @@ static const struct option_def options[] = {
 	CLI_STRING(struct upload_options, id, 0, "upload-id", "ID",
 		   "of several unfinished ones, complete this"),
 	CLI_GROUP(struct upload_options, network, &network_option_group),
-	CLI_FLAG(struct upload_options, force, 'f', "force", "replace what has the name already"),
+	CLI_FLAG(struct upload_options, force, 'f', "force", "replace an object of the same name"),
 };
 
 const struct command command_upload = {
