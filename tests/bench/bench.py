@@ -213,19 +213,24 @@ def scratch_folder(chosen, cache, needed):
     return Path(cache, 'scratch')
 
 
-def main():
+def options(runs, rows='rows'):
     arguments = argparse.ArgumentParser()
     arguments.add_argument('ramseal', type=os.path.abspath)
     arguments.add_argument('kernel', type=Path)
     arguments.add_argument('cache', type=Path)
     arguments.add_argument('--image', type=Path)
     arguments.add_argument('--scratch', type=Path)
-    arguments.add_argument('--runs', type=int, default=7)
-    arguments.add_argument('--only', default='', help='rows whose name holds this')
+    arguments.add_argument('--runs', type=int, default=runs)
+    arguments.add_argument('--only', default='', help=f'{rows} whose name holds this')
     o = arguments.parse_args()
     if not o.image and not (o.kernel / 'vmlinuz').exists() and not (o.cache / 'guest.raw').exists():
         print('no kernel to make an image with: run build/kernel')
-        return 77  # meson: skipped
+        sys.exit(77)  # meson: skipped
+    return o
+
+
+def main():
+    o = options(runs=7)
     source = o.image or image(o.kernel, o.cache)
     scratch = scratch_folder(o.scratch, o.cache, 6 * source.stat().st_size)
     scratch.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,6 @@ of them, so that it is not what is measured. What it keeps is in memory where th
 Last: what age costs, into /dev/null.
 """
 
-import argparse
 import contextlib
 import json
 import os
@@ -30,7 +29,7 @@ from collections import namedtuple
 from http.server import HTTPServer
 from pathlib import Path
 
-from bench import MIB, Job, once, scratch_folder
+from bench import MIB, Job, once, options, scratch_folder
 from image import image
 
 NGINX = shutil.which('nginx') or shutil.which('nginx', path='/usr/sbin')
@@ -214,18 +213,7 @@ def run(o, source, scratch):
 
 
 def main():
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument('ramseal', type=os.path.abspath)
-    arguments.add_argument('kernel', type=Path)
-    arguments.add_argument('cache', type=Path)
-    arguments.add_argument('--image', type=Path)
-    arguments.add_argument('--scratch', type=Path)
-    arguments.add_argument('--runs', type=int, default=5)
-    arguments.add_argument('--only', default='', help='targets whose name holds this')
-    o = arguments.parse_args()
-    if not o.image and not (o.kernel / 'vmlinuz').exists() and not (o.cache / 'guest.raw').exists():
-        print('no kernel to make an image with: run build/kernel')
-        return 77  # meson: skipped
+    o = options(runs=5, rows='targets')
     source = (o.image or image(o.kernel, o.cache)).resolve()
     scratch = scratch_folder(o.scratch, o.cache, 3 * source.stat().st_size).resolve()
     scratch.mkdir(parents=True, exist_ok=True)
