@@ -69,12 +69,19 @@ second_chance()
 }
 
 # run_tests DIR [MESON TEST OPTION...]
+# Twice as many at a time as there are CPUs: tests of the network mostly wait. Wine's services and the guests
+# do not bear that: the former get one each, the latter are alone anyway (is_parallel in tests/vm).
 run_tests()
 {
 	say "running the tests of $1"
 	rm -f "$1/meson-logs/testlog.json"
 	# The limits in meson.build are for an idle machine, without sanitizers.
-	meson test -C "$@" --timeout-multiplier 4 --print-errorlogs && ended=0 || ended=$?
+	case $1 in
+	*windows*) at_once=$(nproc) ;;
+	*) at_once=$((2 * $(nproc))) ;;
+	esac
+	meson test -C "$@" --num-processes "$at_once" --timeout-multiplier 4 --print-errorlogs &&
+		ended=0 || ended=$?
 	if ! [ -s "$1/meson-logs/testlog.json" ]; then
 		failed=$((failed + 1))
 		say "FAILED: no test ran in $1"
