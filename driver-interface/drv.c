@@ -55,10 +55,23 @@ const char *drv_kind_name(enum drv_kind kind)
 	return "not a running machine";
 }
 
+/* Of NAME in "NAME:PATH". */
+static size_t name_length(const char *spec)
+{
+	return strcspn(spec, ":");
+}
+
+bool drv_is_live(const char *spec)
+{
+	const struct drv_ops *ops = find_ops(spec, name_length(spec));
+
+	return ops ? ops->kind != DRV_DEAD : strcmp(spec, "auto") == 0;
+}
+
 enum status drv_open(const char *spec, struct drv **ret, struct err *e)
 {
 	const char *colon = strchr(spec, ':');
-	const size_t len = colon ? (size_t)(colon - spec) : strlen(spec);
+	const size_t len = name_length(spec);
 	const struct drv_ops *ops = find_ops(spec, len);
 	const char *path;
 	struct drv *d = NULL;

@@ -217,6 +217,12 @@ const char *drv_source_name(size_t i);
 /* "the system's own", "a module", "a hazard" or "not a running machine". */
 const char *drv_kind_name(enum drv_kind kind);
 
+/*
+ * Whether what --source names is the memory of the machine that we run on: all but images and
+ * machines that do not exist. Nothing is opened.
+ */
+bool drv_is_live(const char *spec);
+
 /* Whether its device has a name here. It is not opened. */
 bool drv_is_there(const struct drv_ops *ops);
 

@@ -37,7 +37,9 @@
 	X(ST_PARTIAL, EXIT_PARTIAL, "sealed, but not all of it is there")                          \
 	X(ST_MISMATCH, EXIT_STATEMENT, "not what was stated or signed")                            \
 	X(ST_INTERRUPTED, EXIT_INTERRUPTED, "interrupted")                                         \
-	X(ST_INPUT, EXIT_INPUT, "the input cannot be opened, or is something else")
+	X(ST_INPUT, EXIT_INPUT, "the input cannot be opened, or is something else")                \
+	X(ST_RUNNING, EXIT_RUNNING, "another acquisition is running on this machine")              \
+	X(ST_DIED, EXIT_DIED, "the acquisition died without a word")
 
 /*
  * The exit codes, for the code, for --help and for the README (a test compares them).
@@ -54,7 +56,10 @@
 	X(EXIT_INTERRUPTED, 8, "interrupted; what was written so far is kept")                     \
 	X(EXIT_INPUT, 9, "the input cannot be opened, or is not what the command expects")         \
 	X(EXIT_PARTIAL, 10, "whole and sealed, but the acquisition did not finish (verify)")       \
-	X(EXIT_STATEMENT, 11, "not as stated or witnessed, or not signed by a known key (verify)")
+	X(EXIT_STATEMENT, 11, "not as stated or witnessed, or not signed by a known key (verify)") \
+	X(EXIT_RUNNING, 12,                                                                        \
+	  "another acquisition is running on this machine, or (status) it is not over")            \
+	X(EXIT_DIED, 13, "the acquisition died, and could not say why (status, stop)")
 
 enum status {
 #define X(name, code, text) name,
