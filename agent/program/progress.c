@@ -2,6 +2,7 @@
 #include "agent/program/progress.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +26,40 @@ static atomic_bool asked;
 void progress_ask(void)
 {
 	atomic_store(&asked, true);
+}
+
+/*
+ * For progress_now(). What changes all the time is outside of the lock: nobody waits for it. The
+ * time is the system's own, because a clock of a source's goes away with the source.
+ */
+static struct {
+	pthread_mutex_t lock;
+	_Atomic(const struct progress *) of; /* NULL: nothing runs */
+	char label[PROGRESS_LABEL_MAX];
+	uint64_t total, begin_ns;
+	_Atomic uint64_t done, unreadable;
+} seen = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void show_to_others(const struct progress *p)
+{
+	pthread_mutex_lock(&seen.lock);
+	if (!atomic_load(&seen.of)) {
+		atomic_store(&seen.of, p);
+		seen.total = p->numbers.total;
+		seen.begin_ns = clock__mono_ns();
+		snprintf(seen.label, sizeof(seen.label), "%s", p->numbers.label);
+		atomic_store(&seen.done, 0);
+		atomic_store(&seen.unreadable, 0);
+	}
+	pthread_mutex_unlock(&seen.lock);
+}
+
+static void hide_from_others(const struct progress *p)
+{
+	pthread_mutex_lock(&seen.lock);
+	if (atomic_load(&seen.of) == p)
+		atomic_store(&seen.of, NULL);
+	pthread_mutex_unlock(&seen.lock);
 }
 
 uint64_t progress_seconds_left(const struct progress_numbers *n)
@@ -121,6 +156,7 @@ void progress_init(struct progress *p, enum progress_mode mode, const char *labe
 {
 	*p = (struct progress){ .numbers = { .label = label, .total = total } };
 	p->begin_ns = p->sampled_ns = clock_mono_ns();
+	show_to_others(p);
 	if (mode == PROGRESS_JSON)
 		p->show = PROGRESS_EVENTS;
 	else if (mode == PROGRESS_AUTO && terminal_can_redraw(STDERR_FILENO))
@@ -130,6 +166,22 @@ void progress_init(struct progress *p, enum progress_mode mode, const char *labe
 static uint64_t rate_over(uint64_t bytes, uint64_t ns)
 {
 	return ns ? (uint64_t)((double)bytes * (double)NS_PER_SECOND / (double)ns) : 0;
+}
+
+bool progress_now(struct progress_numbers *ret, char label[static PROGRESS_LABEL_MAX])
+{
+	bool runs;
+
+	pthread_mutex_lock(&seen.lock);
+	runs = atomic_load(&seen.of) != NULL;
+	memcpy(label, seen.label, PROGRESS_LABEL_MAX);
+	*ret = (struct progress_numbers){ .label = label,
+					  .done = atomic_load(&seen.done),
+					  .total = seen.total,
+					  .unreadable = atomic_load(&seen.unreadable) };
+	ret->rate = rate_over(ret->done, clock__mono_ns() - seen.begin_ns);
+	pthread_mutex_unlock(&seen.lock);
+	return runs;
 }
 
 /*
@@ -212,6 +264,10 @@ void progress_update(struct progress *p, uint64_t done, uint64_t unreadable)
 
 	p->numbers.done = done;
 	p->numbers.unreadable = unreadable;
+	if (atomic_load_explicit(&seen.of, memory_order_relaxed) == p) {
+		atomic_store_explicit(&seen.done, done, memory_order_relaxed);
+		atomic_store_explicit(&seen.unreadable, unreadable, memory_order_relaxed);
+	}
 	if (atomic_load_explicit(&asked, memory_order_relaxed) && atomic_exchange(&asked, false))
 		answer(p, clock_mono_ns());
 	if (p->show == PROGRESS_NONE)
@@ -226,6 +282,7 @@ void progress_finish(struct progress *p)
 {
 	const uint64_t now = clock_mono_ns();
 
+	hide_from_others(p);
 	if (p->show == PROGRESS_BAR)
 		log_status_line(NULL);
 	p->numbers.rate = rate_over(p->numbers.done, now - p->begin_ns);

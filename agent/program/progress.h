@@ -54,6 +54,13 @@ void progress_update(struct progress *p, uint64_t done, uint64_t unreadable);
  * handler.
  */
 void progress_ask(void);
+/*
+ * How far the pass is that runs, for whoever looks from another thread. Of two side by side it is
+ * the one that began first. False: none does. `label` is a buffer of the caller's.
+ */
+#define PROGRESS_LABEL_MAX 128
+bool progress_now(struct progress_numbers *ret, char label[static PROGRESS_LABEL_MAX]);
+
 /* Takes the line away; the last event (with what is done in the end) is written. */
 void progress_finish(struct progress *p);
 

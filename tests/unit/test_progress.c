@@ -225,6 +225,30 @@ TEST(dumb_terminal_gets_nothing)
 	assert_string_equal(text, "");
 }
 
+/* From another thread; here from the same one. */
+TEST(others_see_the_pass_that_began_first_until_it_ends)
+{
+	char label[PROGRESS_LABEL_MAX], name[] = "memory";
+	struct progress_numbers n;
+	struct progress first, second;
+
+	assert_false(progress_now(&n, label));
+	progress_init(&first, PROGRESS_QUIET, name, 4 * GIB);
+	progress_init(&second, PROGRESS_QUIET, "page files", GIB);
+	progress_update(&first, 2 * GIB, 3);
+	progress_update(&second, 1, 0);
+	memset(name, 'x', sizeof(name) - 1); /* borrowed no longer than for the call */
+	assert_true(progress_now(&n, label));
+	assert_string_equal(label, "memory");
+	assert_int_equal(n.done, 2 * GIB);
+	assert_int_equal(n.total, 4 * GIB);
+	assert_int_equal(n.unreadable, 3);
+	progress_finish(&second);
+	assert_true(progress_now(&n, label));
+	progress_finish(&first);
+	assert_false(progress_now(&n, label));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +264,7 @@ int main(void)
 		cmocka_unit_test(terminal_gets_one_line_that_is_taken_away_again),
 		cmocka_unit_test(dumb_terminal_gets_nothing),
 		cmocka_unit_test(who_asks_gets_a_line_also_if_quiet),
+		cmocka_unit_test(others_see_the_pass_that_began_first_until_it_ends),
 	};
 
 	interrupt_init();
