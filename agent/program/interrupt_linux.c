@@ -59,6 +59,19 @@ static void handle_question(void)
 	sigaction(SIGUSR1, &action, NULL);
 }
 
+/* A mask is inherited, too: who started us may have blocked what is to stop us. */
+static void unblock(void)
+{
+	sigset_t ours;
+
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGINT);
+	sigaddset(&ours, SIGTERM);
+	sigaddset(&ours, SIGHUP);
+	sigaddset(&ours, SIGUSR1);
+	sigprocmask(SIG_UNBLOCK, &ours, NULL);
+}
+
 void interrupt_init(void)
 {
 	handle_question();
@@ -67,4 +80,5 @@ void interrupt_init(void)
 	handle(SIGHUP);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a file size limit is a failed write too: EFBIG */
+	unblock();
 }

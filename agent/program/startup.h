@@ -9,4 +9,10 @@
 /* First of all. May replace the arguments; what it replaces them by lives for ever. */
 void startup(int *argc, char ***argv);
 
+/*
+ * From now on the standard streams lead nowhere: there is nothing to read, and what is written is
+ * lost. Their numbers stay taken.
+ */
+void startup_drop_streams(void);
+
 #endif

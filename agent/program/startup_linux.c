@@ -5,6 +5,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+/* In a chroot there may be no /dev/null, but there is a root: an O_PATH of it refuses every use. */
+static int open_nothing(int flags)
+{
+	const int fd = open("/dev/null", flags);
+
+	return fd < 0 ? open("/", O_PATH) : fd;
+}
+
 /*
  * If the caller closed 0, 1 or 2, the next file that is opened would get that number, and what is
  * printed would go into it. A placeholder opened the wrong way round keeps the number taken and
@@ -14,7 +22,17 @@ static void keep_standard_descriptors(void)
 {
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
-			(void)!open("/dev/null", fd ? O_RDONLY : O_WRONLY);
+			open_nothing(fd ? O_RDONLY : O_WRONLY);
+}
+
+void startup_drop_streams(void)
+{
+	const int nothing = open_nothing(O_RDWR);
+
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		dup2(nothing, fd);
+	if (nothing > STDERR_FILENO)
+		close(nothing);
 }
 
 void startup(int *argc, char ***argv)

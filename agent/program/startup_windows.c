@@ -77,6 +77,16 @@ static void keep_standard_descriptors(void)
 	}
 }
 
+void startup_drop_streams(void)
+{
+	const int nothing = _open("NUL", _O_RDWR | _O_BINARY);
+
+	for (int fd = 0; fd < 3; fd++)
+		_dup2(nothing, fd);
+	if (nothing > 2)
+		_close(nothing);
+}
+
 /* An invalid descriptor is EBADF, and no reason to end the program with a crash report. */
 static void ignore_parameter(const wchar_t *expression, const wchar_t *function,
 			     const wchar_t *file, unsigned line, uintptr_t reserved)
