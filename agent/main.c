@@ -18,10 +18,11 @@
 #endif
 
 static const struct command *const commands[] = {
-	&command_acquire, &command_check,   &command_verify,       &command_info,
-	&command_export,  &command_extract, &command_extract_file, &command_pagefiles,
-	&command_context, &command_read,    &command_report,       &command_seal,
-	&command_smear,   &command_upload,  &command_completion,
+	&command_acquire,      &command_check,     &command_status,  &command_stop,
+	&command_verify,       &command_info,      &command_export,  &command_extract,
+	&command_extract_file, &command_pagefiles, &command_context, &command_read,
+	&command_report,       &command_seal,      &command_smear,   &command_upload,
+	&command_completion,
 #ifdef RAMSEAL_NETWORK
 	&command_receive,
 #endif
@@ -109,5 +110,5 @@ int main(int argc, char **argv)
 	closed = close_stdout(&late);
 	if (closed && !st)
 		report(&cli, st = closed, &late);
-	return status_exit_code(st);
+	return st ? status_exit_code(st) : cli.answer;
 }

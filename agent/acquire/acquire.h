@@ -38,6 +38,7 @@ enum pagetables { TABLES_BOTH, TABLES_BEFORE, TABLES_AFTER, TABLES_NONE };
 #define ACQUIRE_LEVEL 1
 
 struct order;
+struct running;
 
 struct acquire_options {
 	struct image_options image; /* without a format: into a container */
@@ -60,6 +61,10 @@ struct acquire_options {
 	uint64_t read_timeout; /* seconds; 0: none */
 	struct recipient_options recipient;
 	const struct age_recipients *to; /* those; NULL or none: it is not encrypted */
+	bool detach;
+	const char *state;
+	bool allow_second;
+	struct running *running; /* what others see of it; NULL: nothing */
 };
 
 /*
@@ -101,6 +106,26 @@ bool acquire_names_disk(const struct acquire_options *o);
 
 /* Logs what the source is, and what it costs not to know, before it starts. */
 void acquire_announce_source(const struct drv_info *info);
+
+/*
+ * The source is open, and so is the output: `output` is its name (an address if `remote`), `where`
+ * its temporary one. Tells everyone who looks; of a detached one, lets go.
+ */
+enum status acquire_is_ready(const struct acquire_options *o, const char *output, bool remote,
+			     const char *where, struct err *e);
+
+/* Where the bytes are now, for those who look. */
+void acquire_tell_where(const struct acquire_options *o, const char *where, bool remote);
+
+/*
+ * What a detached process says when it is ready: {"schema": "ramseal-detached-1", "pid":, "state":,
+ * "output":, "in_job":}, the last only on Windows. Of an output that is too long the end is shown,
+ * behind "...". NULL if out of memory.
+ */
+json_t *acquire_detached_json(const char *state, const char *output);
+
+/* ST_USAGE if the path of the state leaves no room for that. */
+enum status acquire_check_detached(const char *state, struct err *e);
 
 /* Everything that the options ask for, into one container. */
 enum status acquire_container(const struct cli *cli, const struct acquire_options *o,

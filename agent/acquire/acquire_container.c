@@ -431,6 +431,9 @@ static enum status acquire(struct acquisition *a, struct err *e)
 		st = acquire__begin(a, e);
 	if (st)
 		return st;
+	st = acquire_is_ready(a->o, a->output, a->network != NULL, output_where(a->out), e);
+	if (st)
+		return st;
 	acquire_announce_source(&a->source->info);
 	st = acquire__outcome(a, read_all(a, e), e);
 	st = acquire__end(a, st, e);

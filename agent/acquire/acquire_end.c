@@ -6,6 +6,7 @@
 #include "agent/acquire/missing.h"
 #include "agent/acquire/tables_json.h"
 #include "agent/host/host.h"
+#include "agent/host/running.h"
 #include "agent/order/order.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
@@ -161,6 +162,7 @@ enum status acquire__end(struct acquisition *a, enum status st, struct err *e)
 	const struct err why = *e;
 	enum status closing = ST_OK;
 
+	running_tell(a->o->running, "phase", "sealing");
 	if (st == ST_OUTPUT || (st && !a->memory_named))
 		closing = settle_outcome(a, st, e, &late);
 	else /* an output that keeps no room has none to give back */
@@ -220,6 +222,8 @@ void acquire__summarise(const struct acquisition *a, enum status st, const struc
 		{ .key = NULL },
 	};
 
+	acquire_tell_where(a->o, output_where(a->out), a->network != NULL);
+	running_tell(a->o->running, "root", a->root[0] ? a->root : NULL);
 	clock_rfc3339(sealer_begin_wall(a->sealer), begin);
 	clock_rfc3339(wall, end);
 	text_size(a->memory.stream.bytes, read);

@@ -101,6 +101,9 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 		st = open_image(a, e);
 	if (st)
 		return st;
+	st = acquire_is_ready(a->o, a->output, false, image_out_where(&a->out), e);
+	if (st)
+		return st;
 	acquire_announce_source(info);
 	sleep_watch_begin(&sleeps);
 	drv_pages_init(&pages, a->source);
@@ -118,6 +121,7 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 		st = changes_outcome(&a->changes, e);
 	if (!st)
 		st = acquire_check_source(info, e);
+	acquire_tell_where(a->o, image_out_where(&a->out), false);
 	summarise_image(a, wall, mono, st, e);
 	return st;
 }

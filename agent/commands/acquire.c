@@ -3,12 +3,16 @@
  * ramseal acquire: from a source of physical memory into one sealed container, or into an image.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/acquire/acquire.h"
 #include "agent/capture/reading.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/sources.h"
+#include "agent/host/running.h"
 #include "agent/order/order.h"
+#include "agent/program/detach.h"
+#include "agent/program/log.h"
 #include "agent/program/stay_awake.h"
 
 static const char *const pagetables_choices[] = { [TABLES_BOTH] = "both",
@@ -84,6 +88,15 @@ static const struct option_def options[] = {
 	CLI_GROUP(struct acquire_options, recipient, &recipient_option_group),
 	CLI_FLAG(struct acquire_options, force, 'f', "force",
 		 "replace an existing file, and start even if space is short"),
+	CLI_FLAG(struct acquire_options, detach, 0, "detach",
+		 "once source and output are open, go on in the background, and print where its "
+		 "state is, as JSON; see below"),
+	CLI_STRING(struct acquire_options, state, 0, "state", "FILE",
+		   "keep there what status and stop need; default: acquire.json in "
+		   "/run/ramseal (Windows: %ProgramData%\\ramseal), or without root "
+		   "$XDG_RUNTIME_DIR/ramseal"),
+	CLI_FLAG(struct acquire_options, allow_second, 0, "allow-second",
+		 "start even if another acquisition of this machine is running"),
 };
 
 static void put_acquire_notes(FILE *to)
@@ -100,6 +113,16 @@ static void put_acquire_notes(FILE *to)
 	      "and\n"
 	      "one for each page of the page files; to an address, --spool-size comes on top, "
 	      "too.\n",
+	      to);
+	fputs("With --detach the command returns when the acquisition has begun, or with the exit "
+	      "code of\n"
+	      "what kept it from beginning. It survives the end of the session and, on Windows, "
+	      "of a job\n"
+	      "that lets it go, but not of a cgroup: where a service manager kills by cgroup, "
+	      "start it with\n"
+	      "`systemd-run`. It has no streams; what it logs is in the container. `ramseal "
+	      "status` tells how\n"
+	      "far it is, and ends with its exit code; `ramseal stop` has it seal what it has.\n",
 	      to);
 	image_put_notes(to);
 }
@@ -219,14 +242,40 @@ static enum status check_acquire_options(const struct cli *cli, struct err *e)
 	return ST_OK;
 }
 
-static enum status acquire_run(struct cli *cli, struct err *e)
+/* Before anything is opened, and before anybody is asked for a secret. */
+static enum status check_detach(const struct cli *cli, struct err *e)
 {
-	struct acquire_options *o = cli->values;
-	_cleanup_recipients_ struct age_recipients to = { 0 };
-	enum status st = check_acquire_options(cli, e);
+	const struct acquire_options *o = cli->values;
+	const char *const secrets[] = { o->network.to, o->network.keys, o->network.client_key };
 
-	if (!st)
-		st = recipients_load(&o->recipient, &to, e);
+	if (!o->detach)
+		return ST_OK;
+	if ((o->output && !strcmp(o->output, "-")) || (o->statement && !strcmp(o->statement, "-")))
+		return cli_usage(cli, e, "--detach: nobody is left to read stdout; name a file");
+	for (size_t i = 0; i < ARRAY_SIZE(secrets) && !detach_passes_descriptors(); i++)
+		if (secrets[i] && !strncmp(secrets[i], "fd:", 3))
+			return cli_usage(cli, e,
+					 "--detach: on Windows a descriptor does not reach the new "
+					 "process; use @FILE or -");
+	return ST_OK;
+}
+
+/* What a channel shows of the output is little: only what matters is to be in it. */
+static void be_brief(struct cli *cli)
+{
+	cli->globals.quiet = !cli->globals.verbose && !cli->globals.log_json;
+	log_init(&(struct log_config){ .fd = STDERR_FILENO,
+				       .json = cli->globals.log_json,
+				       .quiet = cli->globals.quiet,
+				       .verbose = cli->globals.verbose });
+}
+
+/* From here on this process does the work. */
+static enum status acquire_here(struct cli *cli, struct acquire_options *o, struct err *e)
+{
+	_cleanup_recipients_ struct age_recipients to = { 0 };
+	enum status st = recipients_load(&o->recipient, &to, e);
+
 	if (st)
 		return st;
 	o->to = &to;
@@ -234,4 +283,39 @@ static enum status acquire_run(struct cli *cli, struct err *e)
 	st = o->image.format ? acquire_image(cli, o, e) : acquire_container(cli, o, e);
 	stay_awake_end();
 	return st;
+}
+
+static enum status acquire_seen(struct cli *cli, struct acquire_options *o, struct err *e)
+{
+	const struct running_plan plan = {
+		.state = o->state,
+		.needed = o->detach || o->state,
+		.host = drv_is_live(o->source),
+		.allow_second = o->allow_second,
+	};
+	enum status st = running_begin(&plan, &o->running, e);
+
+	if (!st && o->detach)
+		st = acquire_check_detached(running_state_path(o->running), e);
+	if (!st)
+		st = acquire_here(cli, o, e);
+	running_end(o->running, st, e);
+	return st;
+}
+
+static enum status acquire_run(struct cli *cli, struct err *e)
+{
+	struct acquire_options *o = cli->values;
+	bool here = true;
+	enum status st = check_acquire_options(cli, e);
+
+	if (!st)
+		st = check_detach(cli, e);
+	if (!st && o->detach)
+		st = detach_begin(&here, e);
+	if (st || !here)
+		return st;
+	if (o->detach)
+		be_brief(cli);
+	return acquire_seen(cli, o, e);
 }

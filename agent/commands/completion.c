@@ -46,6 +46,12 @@ static void put_escaped(FILE *to, const char *text, const char *special, bool fi
 	}
 }
 
+/* The next word is not its value. */
+static bool stands_alone(const struct option_def *o)
+{
+	return o->kind == OPTION_FLAG || o->lone;
+}
+
 static bool takes_file(const struct option_def *o)
 {
 	return o->value && !strncmp(o->value, "FILE", 4);
@@ -82,7 +88,7 @@ static void bash_options(const struct command *c, FILE *to)
 
 static void bash_value(const struct command *c, const struct option_def *o, FILE *to)
 {
-	if (o->kind == OPTION_FLAG)
+	if (stands_alone(o))
 		return;
 	fprintf(to, "\t'%s --%s'", c->name, o->name);
 	if (o->letter)
@@ -153,7 +159,7 @@ static void write_bash(const struct program *p, FILE *to)
 /* One specification for _arguments: '(-o --output)'{-o+,--output=}'[help]:FILE:_files'. */
 static void zsh_option(const struct option_def *o, FILE *to)
 {
-	const bool flag = o->kind == OPTION_FLAG;
+	const bool flag = stands_alone(o);
 	const bool many = o->kind == OPTION_STRINGS;
 
 	fputs(" \\\n\t\t", to);
@@ -242,7 +248,7 @@ static void fish_option(const struct program *p, const char *condition, const st
 	fprintf(to, "complete -c %s -n '%s' -l %s", p->name, condition, o->name);
 	if (o->letter)
 		fprintf(to, " -s %c", o->letter);
-	if (o->kind != OPTION_FLAG)
+	if (!stands_alone(o))
 		fputs(takes_file(o) ? " -r -F" : " -x", to);
 	if (cli_suggestion(o, 0)) {
 		fputs(" -a '", to);

@@ -131,7 +131,7 @@ static void put_option(FILE *to, const struct command *c, size_t i)
 	}
 	put_word(to, "\\fB", name);
 	if (text.value[0]) {
-		fputs(" ", to);
+		fputs(o->lone ? "" : " ", to);
 		put_word(to, "\\fI", text.value);
 	}
 	fputc('\n', to);

@@ -144,7 +144,7 @@ void image_out_close(struct image_out *x)
  * Writing
  */
 
-static const char *where(const struct image_out *x)
+const char *image_out_where(const struct image_out *x)
 {
 	return x->set ? output_set_where(x->set) : output_where(x->out);
 }
@@ -156,7 +156,7 @@ static json_t *gaps_json(const struct image_out *x, json_t *origin)
 	const struct tally *t = &x->result.tally;
 
 	json_t *doc = json_fields(JSON_FIELDS(
-		field_text("image", where(x)), field_made("origin", origin),
+		field_text("image", image_out_where(x)), field_made("origin", origin),
 		field_text("format", x->request.options->format->name),
 		field_bool("complete", x->complete), field_made("pages", tally_states_json(t)),
 		field_made("ranges", manifest_ranges(x->spec.ranges)),
@@ -259,7 +259,7 @@ enum status image_out_write(struct image_out *x, struct image_pages *from, json_
 		st = commit(x, e);
 	listed = tell_gaps(x, origin, !st, &late);
 	if (early)
-		err_add(e, st, "not complete; what was read is in %s", where(x));
+		err_add(e, st, "not complete; what was read is in %s", image_out_where(x));
 	if (!listed || (st && !early))
 		return st;
 	*e = late;
@@ -308,7 +308,7 @@ static void add_hashes(struct fields *f, const struct image_out *x)
 static void add_image(struct fields *f, const struct image_out *x, enum status st,
 		      const struct err *e)
 {
-	add_json_field(f, field_text("output", where(x)));
+	add_json_field(f, field_text("output", image_out_where(x)));
 	add_json_field(f, field_text("format", x->request.options->format->name));
 	add_json_field(f, field_bool("complete", x->complete));
 	if (x->set)
@@ -352,7 +352,7 @@ void image_out_summarise(const struct image_out *x, enum status st, const struct
 	text_size((t->pages[PAGE_DATA] + t->pages[PAGE_ZERO] + t->pages[PAGE_HOLE]) << PAGE_SHIFT,
 		  size);
 	put_again(x, again, sizeof(again));
-	log_result_with(f.at, "summary", "%s: %s as %s%s%s%s%s", where(x), size,
+	log_result_with(f.at, "summary", "%s: %s as %s%s%s%s%s", image_out_where(x), size,
 			x->request.options->format->name, x->sha256[0] ? ", sha256 " : "",
 			x->sha256, again, x->complete ? "" : ", not complete");
 }

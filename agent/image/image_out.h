@@ -64,6 +64,9 @@ enum status image_out_write(struct image_out *x, struct image_pages *from, json_
 /* ST_UNREADABLE if the image has gaps. */
 enum status image_out_outcome(const struct image_out *x, const char *path, struct err *e);
 
+/* Where it is now: its temporary name until it is complete. */
+const char *image_out_where(const struct image_out *x);
+
 /* The result line of the command; `more` (ended by a NULL key, or NULL) goes into it. */
 void image_out_summarise(const struct image_out *x, enum status st, const struct err *e,
 			 const struct json_field *more);

@@ -300,6 +300,8 @@ static enum status take_long(struct cli *cli, int *at, struct err *e)
 	snprintf(as, sizeof(as), "--%s", o->name);
 	if (o->kind == OPTION_FLAG && text)
 		return cli_usage(cli, e, "%s takes no value", as);
+	if (!text)
+		text = o->lone;
 	if (o->kind != OPTION_FLAG && !text) {
 		if (*at + 1 >= cli->argc)
 			return cli_usage(cli, e, "%s needs a value", as);

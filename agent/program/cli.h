@@ -63,6 +63,11 @@ struct option_def {
 	const char *value; /* in --help; "FILE..." completes as file; NULL: the choices */
 	const char *help;  /* one line, lower case, no full stop; the default is added to it */
 	uint64_t min, max; /* OPTION_UINT and OPTION_SIZE, inclusive */
+	/*
+	 * What --name alone says: another value can only stand behind a '=', and `value` is
+	 * "[=VALUE]". NULL: it needs a value. For options without a letter.
+	 */
+	const char *lone;
 
 	/*
 	 * Ended by NULL. For OPTION_CHOICE these are all the values there are; for the string kinds
@@ -108,11 +113,11 @@ struct option_group {
 		.offset = CLI_AT(type, member, struct cli_strings), .value = (value_),             \
 		.help = (help_)                                                                    \
 	}
-#define CLI_UINT(type, member, letter_, name_, value_, min_, max_, help_)                          \
+#define CLI_UINT(type, member, letter_, name_, value_, min_, max_, help_, ...)                     \
 	{                                                                                          \
 		.letter = (letter_), .name = (name_), .kind = OPTION_UINT,                         \
 		.offset = CLI_AT(type, member, uint64_t), .value = (value_), .min = (min_),        \
-		.max = (max_), .help = (help_)                                                     \
+		.max = (max_), .help = (help_), __VA_ARGS__                                        \
 	}
 #define CLI_SIZE(type, member, letter_, name_, value_, min_, max_, help_)                          \
 	{                                                                                          \
@@ -209,6 +214,8 @@ struct cli {
 	bool *given; /* given[i]: cli_option(command, i) stood on the command line; owned */
 	int argc;    /* the command line as it was, for the manifest */
 	char **argv;
+	/* What the program ends with if run() succeeds: how another process ended, for one. */
+	enum exit_code answer;
 };
 
 #define _cleanup_cli_ CLEANUP(cli_deinit)

@@ -98,7 +98,8 @@ static void help_option(const struct command *c, size_t i, FILE *to)
 	if (o->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", o->letter);
 	cli_option_text(c, i, &text);
-	at = fprintf(to, "  %s--%s%s%s", letter, o->name, text.value[0] ? " " : "", text.value);
+	at = fprintf(to, "  %s--%s%s%s", letter, o->name, text.value[0] && !o->lone ? " " : "",
+		     text.value);
 	cli_put_wrapped(to, (size_t)MAX(at, 0), text.help);
 }
 

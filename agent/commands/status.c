@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal status: how far an acquisition is, or how it ended.
+ */
+#include "agent/commands/commands.h"
+#include "agent/commands/status_line.h"
+
+static enum status status_run(struct cli *cli, struct err *e);
+
+struct status_options {
+	const char *state;
+	uint64_t wait; /* seconds */
+	bool json;
+};
+
+static const struct option_def options[] = {
+	CLI_STRING(struct status_options, state, 0, "state", "FILE", STATUS_STATE_HELP),
+	CLI_UINT(struct status_options, wait, 0, "wait", "[=SECONDS]", 1, STATUS_WAIT_MAX,
+		 "wait for the end, for so long at most", .lone = STATUS_WAIT_LONE),
+	CLI_FLAG(struct status_options, json, 'j', "json", "print one JSON object"),
+};
+
+const struct command command_status = {
+	.name = "status",
+	.summary = "tell how far an acquisition on this machine is, or how it ended",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.notes = "The exit code is the acquisition's own when it has ended, 12 while it runs, 13 "
+		 "if it died\n"
+		 "(was killed, say), and 9 if no acquisition is known here. After the machine has "
+		 "restarted\n"
+		 "none is: the default place is in memory. A container that is not sealed can be "
+		 "closed\n"
+		 "with `ramseal seal`.\n",
+	.values_size = sizeof(struct status_options),
+	.run = status_run,
+};
+
+static enum status status_run(struct cli *cli, struct err *e)
+{
+	const struct status_options *o = cli->values;
+	_cleanup_free_ char *path = NULL;
+	struct running_seen s;
+	enum status st = running_look(o->state, &path, &s, e);
+
+	if (!st && o->wait)
+		st = status_wait(path, o->wait, &s, e);
+	if (!st)
+		st = status_print(cli, &s, o->json, e);
+	running_seen_deinit(&s);
+	return st;
+}

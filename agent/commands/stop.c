@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal stop: has an acquisition seal what it has, and waits for that.
+ */
+#include "agent/commands/commands.h"
+#include "agent/commands/status_line.h"
+
+static enum status stop_run(struct cli *cli, struct err *e);
+
+struct stop_options {
+	const char *state;
+	bool json;
+};
+
+static const struct option_def options[] = {
+	CLI_STRING(struct stop_options, state, 0, "state", "FILE", STATUS_STATE_HELP),
+	CLI_FLAG(struct stop_options, json, 'j', "json", "print one JSON object"),
+};
+
+const struct command command_stop = {
+	.name = "stop",
+	.summary = "have an acquisition on this machine seal what it has, and end",
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.notes = "It waits for that, and ends with the acquisition's exit code: 8 if it was "
+		 "stopped, another\n"
+		 "one if it ended by itself in the meantime, or before. `status` explains 9, 12 "
+		 "and 13. Only the\n"
+		 "process that holds the lock beside the state is asked, never one that has its "
+		 "number now.\n",
+	.values_size = sizeof(struct stop_options),
+	.run = stop_run,
+};
+
+static enum status stop_run(struct cli *cli, struct err *e)
+{
+	const struct stop_options *o = cli->values;
+	_cleanup_free_ char *path = NULL;
+	struct running_seen s;
+	enum status st = running_look(o->state, &path, &s, e);
+
+	if (!st && s.how == RUNNING_RUNS) {
+		st = running_ask_to_stop(path, &s, e);
+		if (st == ST_DIED) /* between the two: how, is what is looked at now */
+			st = ST_OK;
+		if (!st)
+			st = status_wait(path, STATUS_WAIT_MAX, &s, e);
+	}
+	if (!st)
+		st = status_print(cli, &s, o->json, e);
+	running_seen_deinit(&s);
+	return st;
+}
