@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/host/host_lock.h"
 #include "agent/host/lock_file.h"
 #include "agent/host/state_file.h"
 #include "agent/host/stop_request.h"
@@ -21,12 +22,12 @@
 #define INTERVAL_NS (3 * NS_PER_SECOND)
 
 #define STATE_NAME  "acquire.json"
-#define HOST_LOCK   "host.lock"
 #define LOCK_SUFFIX ".lock"
 
 struct running {
 	char *path; /* of the state; NULL: it has none */
-	struct lock_file *state_lock, *host_lock;
+	struct lock_file *state_lock;
+	struct host_lock *host_lock;
 
 	pthread_t thread;
 	bool has_thread;
@@ -112,40 +113,19 @@ static char *lock_of(const char *state)
 	return join(state, LOCK_SUFFIX, "");
 }
 
-/* Who has it says where its state is: the text of the lock. */
-static enum status err_running(const char *lock, struct err *e)
-{
-	struct lock_holder holder = { .lives = false };
-	char who[64] = "";
-
-	if (!lock_file_look(lock, &holder, NULL) && holder.pid)
-		snprintf(who, sizeof(who), " (process %llu)", (unsigned long long)holder.pid);
-	return err_set(e, ST_RUNNING,
-		       "another acquisition is running on this machine%s: `ramseal status` tells "
-		       "how far it is, and --allow-second starts one beside it",
-		       who);
-}
-
 /*
- * The lock of the host. Where it has no place an acquisition goes on without: a read-only /run is no
+ * Where the lock of the host has no place an acquisition goes on without: a read-only /run is no
  * reason not to acquire.
  */
-static enum status take_host(const struct running_plan *p, struct running *r, const char *state,
-			     bool *ret_other, struct err *e)
+static enum status take_host(const struct running_plan *p, struct running *r, bool *ret_other,
+			     struct err *e)
 {
-	_cleanup_free_ char *folder = NULL, *path = NULL;
 	struct err why = ERR_INIT;
-	enum status st = state_folder(true, &folder, &why);
+	const enum status st = host_lock_take(r->path, &r->host_lock, &why);
 
-	*ret_other = false;
-	if (!st) {
-		path = join(folder, "/", HOST_LOCK);
-		st = path ? lock_file_take(path, state ? state : "", &r->host_lock, &why)
-			  : err_nomem(&why);
-	}
 	*ret_other = st == ST_RUNNING;
 	if (st == ST_RUNNING && !p->allow_second)
-		return err_running(path, e);
+		return err_set(e, st, "%.400s; --allow-second starts one beside it", why.message);
 	if (st && st != ST_RUNNING)
 		log_debug("no-host-lock",
 			  "other acquisitions of this machine are not kept away: %s", why.message);
@@ -162,6 +142,8 @@ static enum status choose_path(const struct running_plan *p, char **ret, struct 
 	*ret = NULL;
 	if (p->state)
 		return state_full_path(p->state, ret, e);
+	if (!p->needed && !state_folder_is_memory())
+		return ST_OK;
 	st = state_folder(true, &folder, &why);
 	if (st && p->needed)
 		return err_set(e, st, "%.400s; --state names another place for the state",
@@ -201,7 +183,7 @@ static enum status take_locks(const struct running_plan *p, struct running *r, s
 	enum status st = choose_path(p, &r->path, e);
 
 	if (!st && p->host)
-		st = take_host(p, r, r->path, &beside, e);
+		st = take_host(p, r, &beside, e);
 	if (!st && r->path)
 		st = take_state(p, r, beside, e);
 	return st;
@@ -230,7 +212,7 @@ static enum status begin_state(struct running *r, struct err *e)
 /* The host's first: whoever sees that the other is free can begin at once. */
 static void destroy(struct running *r)
 {
-	lock_file_release(r->host_lock);
+	host_lock_release(r->host_lock);
 	lock_file_release(r->state_lock);
 	json_decref(r->state);
 	free(r->path);

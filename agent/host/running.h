@@ -2,8 +2,7 @@
 /*
  * What others on this machine can see of an acquisition while it runs, and afterwards: a state file
  * (state_file.h), the lock beside it (STATE.lock), which says whether the process lives, and the
- * lock of the host (host.lock in state_folder()), which every acquisition of the machine's own
- * memory takes, so that there is one at a time.
+ * lock of the host (host_lock.h), which every acquisition of the machine's own memory takes.
  *
  *	{"schema": "ramseal-state-1", "pid": 4711, "begin": "2026-11-20T05:30:12.000000042Z",
  *	 "updated": ..., "phase": "opening"|"acquiring"|"sealing"|"ended", "output": "/mnt/a.rsz",
@@ -30,7 +29,7 @@ struct running;
 struct running_plan {
 	const char *state; /* where its file is to be; NULL: acquire.json in state_folder() */
 	bool needed;       /* without a state file it must not begin */
-	bool host;         /* it takes the host's lock, and tells its state */
+	bool host;         /* it takes the host's lock, and tells its state if that is in memory */
 	bool allow_second; /* also if another one has that */
 };
 

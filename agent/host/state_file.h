@@ -23,6 +23,9 @@
  */
 enum status state_folder(bool make, char **ret, struct err *e);
 
+/* False: a state in that folder is on a disk, and so only for who asks for one. */
+bool state_folder_is_memory(void);
+
 /* The path that is the same in every folder, for free(). ST_OUTPUT if there is no such path. */
 enum status state_full_path(const char *path, char **ret, struct err *e);
 

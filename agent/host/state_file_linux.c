@@ -88,6 +88,11 @@ enum status state_folder(bool make, char **ret, struct err *e)
 	return ST_OK;
 }
 
+bool state_folder_is_memory(void)
+{
+	return true; /* or there is none */
+}
+
 enum status state_full_path(const char *path, char **ret, struct err *e)
 {
 	const char *slash = strrchr(path, '/');

@@ -103,6 +103,11 @@ enum status state_folder(bool make, char **ret, struct err *e)
 	return ST_OK;
 }
 
+bool state_folder_is_memory(void)
+{
+	return false;
+}
+
 enum status state_full_path(const char *path, char **ret, struct err *e)
 {
 	_cleanup_free_ wchar_t *wide = win32_path(path), *full = NULL;
