@@ -394,6 +394,48 @@ class Secrets(test_upload.Case):
         self.assertGreater(len(self.seen), 12)
         self.search(target)
 
+    def detach(self, target, keys, **more):
+        """Begins, and looks at the process that goes on; ends when that does."""
+        state = self.work / 'state.json'
+        done = subprocess.run(self.command('acquire', '--detach', '--state', state, '-s', SMALL, '--level', 'store',
+                                           '--bwlimit', '16M', *keys, '-o', *target.to()), cwd=self.work,
+                              capture_output=True, timeout=300, **more)
+        self.expect(0, (done.returncode, done.stderr))
+        at = Path(f'/proc/{json.loads(done.stdout)["pid"]}')
+        self.seen['command line'] = (at / 'cmdline').read_bytes()
+        if keys:
+            self.seen['environment'] = (at / 'environ').read_bytes()
+        ended = subprocess.run(self.command('status', '--wait', '--json', '--state', state), capture_output=True,
+                               timeout=300)
+        self.expect(0, (ended.returncode, ended.stdout))
+        self.seen.update({'stdout': done.stdout, 'stderr': done.stderr, 'status': ended.stdout,
+                          'state': state.read_bytes()})
+
+    def test_detached(self):
+        """However a secret comes, it reaches the process that goes on; and nobody sees it there."""
+        for way in 'variables', 'file', 'descriptor', 'stdin':
+            with self.subTest(way):
+                target = S3(self)
+                text = '\n'.join(f'{k} = {v}' for k, v in target.env.items() if k != 'AWS_ENDPOINT_URL')
+                clean = {**self.environment_of(target), **{k: '' for k in target.env if k != 'AWS_ENDPOINT_URL'}}
+                keys = self.file('keys', text)
+                with open(keys[1:], 'rb') as opened:
+                    if way == 'variables':
+                        self.detach(target, [], env=self.environment_of(target))
+                    elif way == 'file':
+                        self.detach(target, ['--keys', keys], env=clean)
+                    elif way == 'descriptor':
+                        self.detach(target, ['--keys', f'fd:{opened.fileno()}'], env=clean, pass_fds=[opened.fileno()])
+                    else:
+                        self.detach(target, ['--keys', '-'], env=clean, stdin=opened)
+                self.assertEqual(target.content(), self.local['store'])
+                self.search(target)
+
+    def file(self, name, text):
+        path = self.kept / name
+        path.write_text(text)
+        return f'@{path}'
+
     def test_a_secret_would_be_found(self):
         for secret in (s3_server.SECRET, SESSION, azblob_server.SIGNATURE, PROXY_PASSWORD):
             for text in (secret, urllib.parse.quote(secret, safe=''), json.dumps(secret), secret.encode().hex(),
