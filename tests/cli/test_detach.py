@@ -9,7 +9,6 @@ No test waits for time to pass: an acquisition into a FIFO goes on when, and onl
 """
 
 import contextlib
-import fcntl
 import itertools
 import json
 import os

@@ -192,6 +192,26 @@ class Live(GuestCase):
         skipped = len(image.skipped)
         self.assertTrue(100 < skipped < len(list(pages(self.ram))) - 100, skipped)
 
+    def test_12_stop_seals_a_detached_one(self):
+        path = self.work / 'stopped.rsz'
+        self.guest.check('mkdir -p /run && mount -t tmpfs -o mode=755 tmpfs /run')
+        self.addCleanup(self.guest.check, 'umount /run')
+        # Nobody reads the pipe until it was asked to stop.
+        done = self.guest.run(
+            'mkfifo /tmp/pipe; { until test -e /tmp/go; do sleep 0.1; done; cat; } </tmp/pipe >/dev/container & '
+            'ramseal acquire --detach --source kcore -o /tmp/pipe || exit 99; '
+            'ramseal acquire --source kcore -o /tmp/second.rsz 2>/dev/null; echo second $?; '
+            'ramseal status; echo status $?; ramseal stop & stop=$!; '
+            'until ramseal status | grep -q stopping; do :; done; '
+            'touch /tmp/go; wait $stop; echo stop $?; wait; rm /tmp/go /tmp/pipe; test ! -e /tmp/second.rsz',
+            container=path)
+        self.assertEqual(done.code, COMPLETE, done.err)
+        for said in ('"ramseal-detached-1"', 'second 12', 'running: process', 'status 12', 'ended: exit code 8', 'stop 8'):
+            self.assertIn(said, done.out)
+        image = self.opened(path)
+        self.assertEqual(set(pages(image.ranges)), set(pages(self.ram)))
+        self.assertGreater(len(image.skipped), 100)
+
     def test_13_disk_full_in_mid_run(self):
         self.guest.check('mkdir /tmp/small && mount -t tmpfs -o size=4m tmpfs /tmp/small')
         self.addCleanup(self.guest.check, 'umount /tmp/small && rmdir /tmp/small')
