@@ -10,8 +10,9 @@
  *	              "unreadable_pages": ...},
  *	 "exit_code": 0, "outcome": "complete", "error": null, "root": "6a09..."}
  *
- * "progress" is there while there is some; "stopping", and by what, once it was asked to stop; "exit_code", "outcome", "error" and "end" only in the
- * phase "ended". A thread writes the file every few seconds, and at each of the calls below.
+ * "progress" is there while there is some; "stopping", and by what, once it was asked to stop;
+ * "exit_code", "outcome", "error" and "end" only in the phase "ended". "where" is where the bytes
+ * are now. A thread writes the file every few seconds, and at each of the calls below.
  */
 #ifndef RAMSEAL_AGENT_HOST_RUNNING_H
 #define RAMSEAL_AGENT_HOST_RUNNING_H

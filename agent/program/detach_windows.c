@@ -14,14 +14,13 @@
  */
 #define MARK        L"RAMSEAL_DETACHED"
 
-/* What a job of ours that closes leaves alone is what left it (CreateProcess, winbase.h). */
 #define FLAGS       (DETACHED_PROCESS | EXTENDED_STARTUPINFO_PRESENT)
 
 #define STREAMS_MAX 3
 
 static HANDLE child;
 
-/* The three streams of the new process, each a handle that can be inherited and is ours to close. */
+/* Of the new process, each a handle that can be inherited and is ours to close. */
 struct streams {
 	HANDLE in, out, err;
 };
