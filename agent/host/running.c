@@ -150,7 +150,7 @@ static enum status choose_path(const struct running_plan *p, char **ret, struct 
 			       why.message);
 	if (st)
 		return ST_OK;
-	*ret = join(folder, "/", STATE_NAME);
+	*ret = join(folder, STATE_SEPARATOR, STATE_NAME);
 	return *ret ? ST_OK : err_nomem(e);
 }
 
@@ -301,7 +301,7 @@ static enum status default_path(char **ret, struct err *e)
 
 	if (st)
 		return err_add(e, ST_INPUT, "no place for a state");
-	*ret = join(folder, "/", STATE_NAME);
+	*ret = join(folder, STATE_SEPARATOR, STATE_NAME);
 	return *ret ? ST_OK : err_nomem(e);
 }
 

@@ -12,6 +12,13 @@
 
 #include "formats/base/err.h"
 
+/* Between a folder and what is in it. */
+#ifdef _WIN32
+#define STATE_SEPARATOR "\\"
+#else
+#define STATE_SEPARATOR "/"
+#endif
+
 /* A longer one is not ours. */
 #define STATE_FILE_MAX ((size_t)64 << 10)
 

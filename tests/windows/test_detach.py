@@ -8,7 +8,6 @@ server of the test's own, which takes nothing until it is told to: so it lasts f
 """
 
 import contextlib
-import http.server
 import json
 import os
 import shutil
@@ -20,6 +19,9 @@ import unittest
 from pathlib import Path
 
 WINE, EXE, IN_JOB = (sys.argv.pop(1) for _ in range(3))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / 'network'))
+import s3_server  # noqa: E402
+
 NETWORK = os.environ.get('RAMSEAL_NETWORK') != '0'
 MIB = 1 << 20
 COMPLETE, USAGE, OUTPUT, INTERRUPTED, INPUT, RUNNING, DIED = 0, 2, 6, 8, 9, 12, 13
@@ -40,24 +42,13 @@ def run(*args, **more):
     return wine(EXE, *args, **more)
 
 
-class Shelf(http.server.BaseHTTPRequestHandler):
-    """Takes a PUT when its server is open."""
-    protocol_version = 'HTTP/1.1'
+class Gate(s3_server.Handler):
+    """Answers to a part when its server is open."""
 
-    def log_message(self, *_):
-        pass
-
-    def do_any(self):
-        s = self.server
+    def act(self, path, query, body):
         if self.command == 'PUT':
-            s.began.set()
-            s.open.wait()
-            s.got = self.rfile.read(int(self.headers.get('content-length', 0)))
-        self.send_response(201 if self.command == 'PUT' else 404)
-        self.send_header('Content-Length', '0')
-        self.end_headers()
-
-    do_PUT = do_HEAD = do_GET = do_any
+            self.server.open.wait()
+        return super().act(path, query, body)
 
 
 class Case(unittest.TestCase):
@@ -134,15 +125,15 @@ class Detached(Case):
 class Jobs(Case):
     def setUp(self):
         super().setUp()
-        self.server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Shelf)
-        self.server.daemon_threads = True
-        self.server.handle_error = lambda *_: None
-        self.server.began, self.server.open, self.server.got = threading.Event(), threading.Event(), None
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.image.write_bytes(os.urandom(64 * MIB))  # more than what waits in memory
+        self.store = s3_server.Store()
+        self.server = s3_server.Server(self.store)
+        self.server.RequestHandlerClass = Gate
+        self.server.open = threading.Event()
         self.addCleanup(self.server.server_close)
         self.addCleanup(self.server.shutdown)
-        self.addCleanup(self.server.open.set)
-        self.address = f'http://127.0.0.1:{self.server.server_address[1]}/x.rsz'
+        self.env = {**os.environ, 'AWS_ACCESS_KEY_ID': s3_server.ID, 'AWS_SECRET_ACCESS_KEY': s3_server.SECRET,
+                    'AWS_ENDPOINT_URL': f'http://127.0.0.1:{self.server.port}'}
         self.addCleanup(self.end)
 
     def end(self):
@@ -150,15 +141,17 @@ class Jobs(Case):
         with contextlib.suppress(subprocess.TimeoutExpired):
             run('stop', '--state', windows(self.state))
 
-    def blocked(self, *front, **more):
-        how = ['--spool-size', '32M']
-        return wine(*front, EXE, *self.command(*how, out=self.address), **more)
+    def blocked(self, *front):
+        return wine(*front, EXE, *self.command('--spool-size', '16M', out='s3://evidence/x.rsz'), env=self.env)
+
+    def arrived(self):
+        self.status(COMPLETE, '--wait')
+        self.out.write_bytes(self.store.buckets['evidence']['x.rsz'])
+        self.verify()
 
     def go_on(self):
         self.server.open.set()
-        self.status(COMPLETE, '--wait')
-        self.out.write_bytes(self.server.got)
-        self.verify()
+        self.arrived()
 
     def test_a_job_that_lets_it_go(self):
         said = self.begun(self.blocked(windows(IN_JOB), 'allow'))
@@ -189,18 +182,16 @@ class Jobs(Case):
             pass
         self.server.open.set()
         stop.join(250)
-        self.assertIn(b'exit code', done[0].stdout)
-        self.assertIn(done[0].returncode, (INTERRUPTED, COMPLETE))
-        self.assertEqual(self.status(done[0].returncode)['state'], 'ended')
+        self.assertEqual((done[0].returncode, done[0].stderr), (INTERRUPTED, b''), done)
+        self.assertIn(b'ended: exit code 8', done[0].stdout)
+        self.assertEqual(self.status(INTERRUPTED)['stopping'], 'ramseal stop')
 
-    def test_an_address_from_stdin(self):
+    def test_keys_from_stdin(self):
         self.server.open.set()
-        done = run('acquire', '--detach', '--state', windows(self.state), '--source', f'file:{windows(self.image)}',
-                   '--to', '-', input=self.address.encode())
-        self.begun(done)
-        self.status(COMPLETE, '--wait')
-        self.out.write_bytes(self.server.got)
-        self.verify()
+        env = {k: v for k, v in self.env.items() if not k.endswith(('_ID', '_KEY'))}
+        keys = f'AWS_ACCESS_KEY_ID = {s3_server.ID}\nAWS_SECRET_ACCESS_KEY = {s3_server.SECRET}\n'
+        self.begun(run(*self.command('--keys', '-', out='s3://evidence/x.rsz'), input=keys.encode(), env=env))
+        self.arrived()
 
 
 if __name__ == '__main__':
