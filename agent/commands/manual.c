@@ -47,7 +47,11 @@ static const char files[] =
 	"An output that is still being written, or was not finished. For a container,\n"
 	".B seal\ncloses it.\n"
 	".TP\n.I OUTPUT.gaps.json\n"
-	"The pages without content of an exported image.\n";
+	"The pages without content of an exported image.\n"
+	".TP\n.I /run/ramseal/acquire.json\fR, \fI$XDG_RUNTIME_DIR/ramseal/acquire.json\n"
+	"How far an acquisition is, or how it ended: what\n.B status\nand\n.B stop\ngo by. "
+	"The lock beside it tells whether the process lives;\n.I host.lock\nkeeps others from "
+	"acquiring this machine at the same time.\n";
 
 static const char examples[] =
 	"Acquire this machine to a USB disk, and note down the root hash that is printed last:\n"
