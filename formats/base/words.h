@@ -15,4 +15,20 @@ typedef const char *words_at(const void *of, size_t i);
 void words_join(words_at *word, const void *of, const char *between, const char *last, char *ret,
 		size_t size);
 
+/*
+ * The word that the first `len` bytes of `text` were meant to be, or NULL if none is near. Near is
+ * what at most a third of the longer of the two tells apart (Damerau-Levenshtein, small and capital
+ * letters alike), or the only word that begins so. Of several the nearest, and then the first.
+ * Words of the list that begin with no letter are none.
+ */
+const char *words_nearest(words_at *word, const void *of, const char *text, size_t len);
+
+/*
+ * The end of a message that has said what is wrong: " (did you mean WORD?)", with `before` in front
+ * of the word; or "", if none is near.
+ */
+#define WORDS_HINT_MAX 96
+void words_hint(words_at *word, const void *of, const char *before, const char *text, size_t len,
+		char ret[static WORDS_HINT_MAX]);
+
 #endif
