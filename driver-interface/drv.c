@@ -33,11 +33,12 @@ static const char *source_at(const void *of, size_t i)
 
 static enum status err_no_such_source(const char *name, size_t len, struct err *e)
 {
-	char all[200];
+	char all[200], hint[WORDS_HINT_MAX];
 
 	words_join(source_at, NULL, ", ", " or ", all, sizeof(all));
-	return err_set(e, ST_USAGE, "there is no source \"%.*s\"; there are %s", (int)MIN(len, 100),
-		       name, all);
+	words_hint(source_at, NULL, "", name, len, hint);
+	return err_set(e, ST_USAGE, "there is no source \"%.*s\"%s; there are %s",
+		       (int)MIN(len, 100), name, hint, all);
 }
 
 const char *drv_kind_name(enum drv_kind kind)

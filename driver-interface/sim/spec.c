@@ -172,6 +172,22 @@ static bool parse_number(const char *text, uint64_t *ret)
 	return !*end;
 }
 
+static const char *key_at(const void *of, size_t i)
+{
+	if (i < ARRAY_SIZE(numbers))
+		return numbers[i].name;
+	i -= ARRAY_SIZE(numbers);
+	return i < ARRAY_SIZE(texts) ? texts[i].name : NULL;
+}
+
+static enum status err_no_such_key(const char *key, struct err *e)
+{
+	char hint[WORDS_HINT_MAX];
+
+	words_hint(key_at, NULL, "", key, strlen(key), hint);
+	return err_set(e, ST_USAGE, "there is no key \"%s\"%s", key, hint);
+}
+
 static enum status set(struct sim_spec *s, const char *key, const char *value, struct err *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
@@ -192,7 +208,7 @@ static enum status set(struct sim_spec *s, const char *key, const char *value, s
 		*spec_text_at(s, i) = strdup(value);
 		return *spec_text_at(s, i) ? ST_OK : err_nomem(e);
 	}
-	return err_set(e, ST_USAGE, "there is no key \"%s\"", key);
+	return err_no_such_key(key, e);
 }
 
 static const char *preset_at(const void *of, size_t i)
@@ -217,12 +233,13 @@ static const struct sim_spec *find_preset(const char *name, size_t len)
 static enum status begin_preset(struct sim_spec *s, const char *name, size_t len, struct err *e)
 {
 	const struct sim_spec *preset = find_preset(name, len);
-	char all[100];
+	char all[100], hint[WORDS_HINT_MAX];
 
 	list_presets(all, sizeof(all));
+	words_hint(preset_at, NULL, "", name, len, hint);
 	if (!preset)
-		return err_set(e, ST_USAGE, "there is no preset \"%.*s\"; there are %s",
-			       (int)MIN(len, 100), name, all);
+		return err_set(e, ST_USAGE, "there is no preset \"%.*s\"%s; there are %s",
+			       (int)MIN(len, 100), name, hint, all);
 	if (s->preset)
 		return err_set(e, ST_USAGE, "more than one preset");
 	*s = *preset;
@@ -284,11 +301,12 @@ static enum status load_spec(struct sim_spec *s, const char *path, struct err *e
 	_cleanup_free_ char *text = NULL;
 	struct file_blob file;
 	enum status st = file_blob_open(&file, path, e);
-	char all[100];
+	char all[100], hint[WORDS_HINT_MAX];
 
 	list_presets(all, sizeof(all));
+	words_hint(preset_at, NULL, "", path, strlen(path), hint);
 	if (st)
-		return err_add(e, st, "neither a preset (%s) nor a file", all);
+		return err_add(e, st, "neither a preset (%s) nor a file%s", all, hint);
 	if (file.blob.size > FILE_MAX) {
 		st = err_set(e, ST_INPUT, "too long for a text of settings");
 	} else {
