@@ -102,28 +102,33 @@ static const struct option_def options[] = {
 static void put_acquire_notes(FILE *to)
 {
 	sources_put_notes(to);
-	fputs("The source \"file\" refuses known formats that are not memory, such as archives, "
-	      "disks\n"
-	      "and crash dumps. Page files come from --image or --volume, otherwise from this "
-	      "machine.\n"
-	      "On Linux, SIGUSR1 prints the progress.\n"
-	      "With two threads, level 1 needs about 12 MiB of memory and level 19 about 45 MiB. "
-	      "The\n"
-	      "guided order needs 9 MiB more. On top of that come three bits for each page of RAM "
-	      "and\n"
-	      "one for each page of the page files; to an address, --spool-size comes on top, "
-	      "too.\n",
-	      to);
-	fputs("With --detach the command returns when the acquisition has begun, or with the exit "
-	      "code of\n"
-	      "what kept it from beginning. It survives the end of the session and, on Windows, "
-	      "of a job\n"
-	      "that lets it go, but not of a cgroup: where a service manager kills by cgroup, "
-	      "start it with\n"
-	      "`systemd-run`. It has no streams; what it logs is in the container. `ramseal "
-	      "status` tells how\n"
-	      "far it is, and ends with its exit code; `ramseal stop` has it seal what it has.\n",
-	      to);
+	cli_put_notes(to,
+		      "The source \"file\" refuses known formats that are not memory, such as "
+		      "archives, disks\n"
+		      "and crash dumps. Page files come from --image or --volume, otherwise from "
+		      "this machine.\n"
+		      "\n"
+		      "On Linux, SIGUSR1 prints the progress.\n"
+		      "\n"
+		      "With two threads, level 1 needs about 12 MiB of memory and level 19 about "
+		      "45 MiB. The\n"
+		      "guided order needs 9 MiB more. On top of that come three bits for each page "
+		      "of RAM and\n"
+		      "one for each page of the page files; to an address, --spool-size comes on "
+		      "top, too.\n");
+	cli_put_notes(to,
+		      "\n"
+		      "With --detach the command returns when the acquisition has begun, or with "
+		      "the exit code of\n"
+		      "what kept it from beginning. It survives the end of the session and, on "
+		      "Windows, of a job\n"
+		      "that lets it go, but not of a cgroup: where a service manager kills by "
+		      "cgroup, start it with\n"
+		      "`systemd-run`. It has no streams; what it logs is in the container. "
+		      "`ramseal status` tells how\n"
+		      "far it is, and ends with its exit code; `ramseal stop` has it seal what it "
+		      "has.\n");
+	fputc('\n', to);
 	image_put_notes(to);
 }
 

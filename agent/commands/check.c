@@ -62,9 +62,11 @@ const struct command command_check = {
 	.notes =
 		"Writes nothing here. A source that is a hazard is opened, but not read. The exit\n"
 		"code is 0 if acquire can start, otherwise the one that acquire would end with.\n"
+		"\n"
 		"The size of the container is estimated from a sample of the memory and of the\n"
 		"page files. The estimate may be wrong: acquire starts even if a container of\n"
 		"that size would not fit.\n"
+		"\n"
 		"--probe-link has to be asked for because it leaves traces at the other end. In\n"
 		"s3, an upload that is aborted, or stays without an object if the keys may not\n"
 		"abort; in azblob, a block of no blob, which Azure drops within a week; at a\n"

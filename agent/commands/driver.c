@@ -34,10 +34,10 @@ const struct command command_driver = {
 		      .choices = actions },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "status   show what is loaded and what earlier runs left; changes nothing\n"
-		 "load     load FILE.sys, or the built-in driver, and leave it loaded\n"
-		 "unload   remove what load left\n"
-		 "cleanup  remove what a killed run left; not what is in use\n"
+	.notes = "  status   show what is loaded and what earlier runs left; changes nothing\n"
+		 "  load     load FILE.sys, or the built-in driver, and leave it loaded\n"
+		 "  unload   remove what load left\n"
+		 "  cleanup  remove what a killed run left; not what is in use\n"
 		 "Drivers that ramseal did not load are never touched.\n",
 	.values_size = sizeof(struct driver_command),
 	.run = driver_run,

@@ -39,6 +39,7 @@ const struct command command_info = {
 	.n_options = ARRAY_SIZE(options),
 	.notes =
 		"Trusts headers and manifest; `ramseal verify` checks them and every hash.\n"
+		"\n"
 		"FILE can be '-': from stdin a container is read to its end, and what is shown of "
 		"it\n"
 		"is kept in memory (headers, manifest, page tables; 512 MiB at most). Without the\n"

@@ -89,6 +89,7 @@ const struct command command_read = {
 	.notes =
 		"`ramseal info` lists PIDs, and `ramseal smear --mappings PID` the mapped "
 		"addresses.\n"
+		"\n"
 		"For each page it prints the page-table entry and its meaning, where the content "
 		"was found,\n"
 		"when it was captured, and whether that content is certainly the process's "

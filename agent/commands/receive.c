@@ -65,10 +65,12 @@ const struct command command_receive = {
 		 "connection that breaks\n"
 		 "is taken up again where it was, also after either end was killed and this "
 		 "command runs again.\n"
+		 "\n"
 		 "Files are named by time and id, and checked as `ramseal verify` does it. The log "
 		 "says what came\n"
 		 "from whom and when, with its hash and root; `ramseal verify --witness` compares "
 		 "it with a file.\n"
+		 "\n"
 		 "SIGINT or SIGTERM ends it; with uploads under way the exit code is 8, and they "
 		 "can "
 		 "go on later.\n",

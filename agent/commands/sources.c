@@ -25,9 +25,9 @@ static void put_sources(bool automatic, FILE *to)
 
 void sources_put_notes(FILE *to)
 {
-	fprintf(to, "Sources that \"auto\" tries in this order, each for the pages that those "
-		    "before it lack:\n");
+	cli_put_notes(to, "Sources that \"auto\" tries in this order, each for the pages that "
+			  "those before it lack:\n");
 	put_sources(true, to);
-	fprintf(to, "Sources that are used only if you name them:\n");
+	cli_put_notes(to, "Sources that are used only if you name them:\n");
 	put_sources(false, to);
 }

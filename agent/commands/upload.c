@@ -38,6 +38,7 @@ const struct command command_upload = {
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.notes = "acquire sends as it reads, with 'acquire -o ADDRESS'; this is for a file.\n"
+		 "\n"
 		 "After --finish the object holds every whole piece that had arrived. It is a "
 		 "container\n"
 		 "that was cut off: 'verify' says how far it goes, and 'seal' closes it. --finish "

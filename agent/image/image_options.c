@@ -115,22 +115,31 @@ bool image_wants_kernel(const struct image_format *f)
 
 void image_put_notes(FILE *to)
 {
+	char line[400];
+
 	fputs("Formats:\n", to);
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		fprintf(to, "  %-5s %s\n", kinds[i].format->name, kinds[i].help);
-	fputs("Pages without content are filled and listed in OUTPUT.gaps.json; e01 also lists "
-	      "them\n"
-	      "as acquisition errors. The summary's \"sha256\" is that of the file, as sha256sum\n"
-	      "prints it; for e01 it is that of the media, beside the MD5 and SHA-1 that the "
-	      "format\n"
-	      "keeps. An image that ends early (interrupted, source failed, disk full) keeps its\n"
-	      "temporary name OUTPUT.partial, and so does its list of gaps, which also names what "
-	      "is\n"
-	      "missing (except after a full disk). A device, a pipe and stdout have a list only "
-	      "if\n"
-	      "--gaps says where. If a page was captured more than once, the image has the newest\n"
-	      "capture; the list has the times of all, and 'read' shows each process its own.\n",
-	      to);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		snprintf(line, sizeof(line), "  %-4s  %s\n", kinds[i].format->name, kinds[i].help);
+		cli_put_notes(to, line);
+	}
+	cli_put_notes(
+		to,
+		"Pages without content are filled and listed in OUTPUT.gaps.json; e01 also lists "
+		"them\n"
+		"as acquisition errors. The summary's \"sha256\" is that of the file, as "
+		"sha256sum\n"
+		"prints it; for e01 it is that of the media, beside the MD5 and SHA-1 that the "
+		"format\n"
+		"keeps. An image that ends early (interrupted, source failed, disk full) keeps "
+		"its\n"
+		"temporary name OUTPUT.partial, and so does its list of gaps, which also names "
+		"what "
+		"is\n"
+		"missing (except after a full disk). A device, a pipe and stdout have a list only "
+		"if\n"
+		"--gaps says where. If a page was captured more than once, the image has the "
+		"newest\n"
+		"capture; the list has the times of all, and 'read' shows each process its own.\n");
 }
 
 /* Each takes effect in some formats only, and silence would look as if it had. */

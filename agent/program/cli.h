@@ -159,7 +159,7 @@ struct command {
 	struct operands_def operands;
 	const struct option_def *options;
 	size_t n_options;
-	const char *notes; /* more for --help, whole lines; or NULL */
+	const char *notes; /* more for --help, as cli_put_notes() takes it; or NULL */
 	/* The same in front of the notes, where a table knows; or NULL. */
 	void (*put_notes)(FILE *to);
 	size_t values_size;   /* of the struct that the options fill; 0: there is none */
@@ -254,8 +254,17 @@ enum status cli_usage(const struct cli *cli, struct err *e, const char *fmt, ...
 /* One line; if `verbose` also the program's licence and its libraries. */
 void cli_version(const struct program *p, bool verbose, FILE *to);
 void cli_help_program(const struct program *p, FILE *to);
-/* `text` from column `at` on, broken at blanks so that it stays in the column of explanations. */
+/*
+ * `text` behind what has reached column `at`, broken at blanks so that it stays in the column of
+ * explanations. On stdout lines are as wide as the terminal, but at least 40 and at most 80
+ * characters; elsewhere 80.
+ */
 void cli_put_wrapped(FILE *to, size_t at, const char *text);
+/*
+ * Whole lines, joined and broken anew: prose; and "  word  what it is", an item that lines continue
+ * which begin with more blanks. A line that ends in ':' begins a paragraph.
+ */
+void cli_put_notes(FILE *to, const char *notes);
 void cli_help_command(const struct program *p, const struct command *c, FILE *to);
 
 /* What --help and the manual page say of an option. */

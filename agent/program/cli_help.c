@@ -8,30 +8,6 @@
 #include "agent/program/text.h"
 #include "formats/base/words.h"
 
-#define HELP_COLUMN 30
-#define HELP_WIDTH  80
-
-void cli_put_wrapped(FILE *to, size_t at, const char *text)
-{
-	if (at + 2 > HELP_COLUMN) {
-		fputc('\n', to);
-		at = 0;
-	}
-	fprintf(to, "%*s", (int)(HELP_COLUMN - at), "");
-	at = HELP_COLUMN;
-	while (*text) {
-		const size_t word = strcspn(text, " ");
-
-		if (at > HELP_COLUMN && at + 1 + word > HELP_WIDTH) {
-			fprintf(to, "\n%*s", HELP_COLUMN, "");
-			at = HELP_COLUMN;
-		}
-		at += (size_t)fprintf(to, "%s%.*s", at > HELP_COLUMN ? " " : "", (int)word, text);
-		text += word + strspn(text + word, " ");
-	}
-	fputc('\n', to);
-}
-
 /* The default as the user would write it, or "" if there is none to speak of. */
 static void default_text(const struct option_def *o, const uint8_t *at, char *ret, size_t size)
 {
@@ -98,9 +74,21 @@ static void help_option(const struct command *c, size_t i, FILE *to)
 	if (o->letter)
 		snprintf(letter, sizeof(letter), "-%c, ", o->letter);
 	cli_option_text(c, i, &text);
-	at = fprintf(to, "  %s--%s%s%s", letter, o->name, text.value[0] && !o->lone ? " " : "",
-		     text.value);
-	cli_put_wrapped(to, (size_t)MAX(at, 0), text.help);
+	at = fprintf(to, "  %s--%s", letter, o->name);
+	if ((size_t)at + 1 + strlen(text.value) > cli__width(to))
+		at = fprintf(to, "\n     ") - 1;
+	if (text.value[0])
+		at += fprintf(to, "%s%s", o->lone ? "" : " ", text.value);
+	cli_put_wrapped(to, (size_t)at, text.help);
+}
+
+/* As a table has it: without a capital, and without a full stop. */
+static void put_sentence(FILE *to, const char *text)
+{
+	char line[200];
+
+	snprintf(line, sizeof(line), "%c%s.\n", toupper((unsigned char)text[0]), text + 1);
+	cli_put_notes(to, line);
 }
 
 void cli_help_command(const struct program *p, const struct command *c, FILE *to)
@@ -109,7 +97,7 @@ void cli_help_command(const struct program *p, const struct command *c, FILE *to
 		c->operands.text ? " " : "", c->operands.text && !c->operands.min ? "[" : "",
 		c->operands.text ? c->operands.text : "",
 		c->operands.text && !c->operands.min ? "]" : "");
-	fprintf(to, "%c%s.\n", toupper((unsigned char)c->summary[0]), c->summary + 1);
+	put_sentence(to, c->summary);
 	if (c->n_options)
 		fprintf(to, "\nOptions:\n");
 	for (size_t i = 0; cli_option(c, i); i++) {
@@ -122,7 +110,7 @@ void cli_help_command(const struct program *p, const struct command *c, FILE *to
 	if (c->put_notes)
 		c->put_notes(to);
 	if (c->notes)
-		fputs(c->notes, to);
+		cli_put_notes(to, c->notes);
 }
 
 void cli_version(const struct program *p, bool verbose, FILE *to)
@@ -137,10 +125,19 @@ void cli_version(const struct program *p, bool verbose, FILE *to)
 			p->libraries[i].licence);
 }
 
+static void put_exit_code(FILE *to, int number, const char *text)
+{
+	char line[200];
+
+	snprintf(line, sizeof(line), "  %-2d  %s\n", number, text);
+	cli_put_notes(to, line);
+}
+
 void cli_help_program(const struct program *p, FILE *to)
 {
 	fprintf(to, "Usage: %s COMMAND [OPTION...] [OPERAND...]\n\n", p->name);
-	fprintf(to, "%c%s.\n\nCommands:\n", toupper((unsigned char)p->summary[0]), p->summary + 1);
+	put_sentence(to, p->summary);
+	fprintf(to, "\nCommands:\n");
 	for (size_t i = 0; i < p->n_commands; i++)
 		cli_put_wrapped(to, (size_t)fprintf(to, "  %s", p->commands[i]->name),
 				p->commands[i]->summary);
@@ -148,7 +145,7 @@ void cli_help_program(const struct program *p, FILE *to)
 	for (size_t i = 0; cli_option(NULL, i); i++)
 		help_option(NULL, i, to);
 	fprintf(to, "\nExit status:\n");
-#define X(name, number, text) fprintf(to, "  %d  %s\n", number, text);
+#define X(name, number, text) put_exit_code(to, number, text);
 	EXIT_MAP(X)
 #undef X
 	fprintf(to, "\n'%s COMMAND --help' shows the options of a command.\n", p->name);

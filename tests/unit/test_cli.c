@@ -79,7 +79,15 @@ static const struct command make = {
 	.operands = { .text = "FILE...", .min = 0, .max = 2 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "A note.\n",
+	.notes = "A note of two lines, which are joined and then broken where the\n"
+		 "eightieth column is.\n"
+		 "A list:\n"
+		 "  raw   one thing, which is said at such length that it does not fit in one\n"
+		 "        line\n"
+		 "  lime  another thing\n"
+		 "And the end.\n"
+		 "\n"
+		 "More.\n",
 	.values_size = sizeof(struct values),
 	.defaults = &(const struct values){ .threads = 7, .size = 1 << 20, .format = 1 },
 	.run = run_nothing,
@@ -333,7 +341,7 @@ TEST(help_lists_every_option_with_its_default)
 	CHECK_HAS(help, "(default: elf)");
 	CHECK_HAS(help, "--format raw|elf|lime");
 	CHECK_HAS(help, "(may be repeated)");
-	CHECK_HAS(help, "A note.");
+	CHECK_HAS(help, "\n\nA note of ");
 }
 
 TEST(help_has_no_line_wider_than_a_terminal)
@@ -346,14 +354,30 @@ TEST(help_has_no_line_wider_than_a_terminal)
 	}
 }
 
+TEST(notes_are_broken_anew_and_items_stay_in_their_column)
+{
+	_cleanup_free_ char *help = printed(help_of_make);
+
+	CHECK_HAS(help, "\n\nA note of two lines, which are joined and then broken where the "
+			"eightieth column\nis.\n"
+			"A list:\n"
+			"  raw   one thing, which is said at such length that it does not fit in "
+			"one line\n"
+			"  lime  another thing\n"
+			"And the end.\n\nMore.\n");
+}
+
 TEST(program_help_lists_commands_and_exit_codes)
 {
 	_cleanup_free_ char *help = printed(help_of_program);
+	char line[200];
 
 	CHECK_HAS(help, "\n  make                        make a thing\n");
 	CHECK_HAS(help, "\n  completion  ");
 	CHECK_HAS(help, "--version");
-#define X(name, number, text) CHECK_HAS(help, "  " #number "  " text "\n");
+#define X(name, number, text)                                                                      \
+	snprintf(line, sizeof(line), "\n  %-2d  " text "\n", number);                              \
+	CHECK_HAS(help, line);
 	EXIT_MAP(X)
 #undef X
 }
@@ -441,6 +465,7 @@ int main(void)
 		cmocka_unit_test(usage_message_keeps_its_end_however_long_the_argument),
 		cmocka_unit_test(help_lists_every_option_with_its_default),
 		cmocka_unit_test(help_has_no_line_wider_than_a_terminal),
+		cmocka_unit_test(notes_are_broken_anew_and_items_stay_in_their_column),
 		cmocka_unit_test(program_help_lists_commands_and_exit_codes),
 		cmocka_unit_test(completion_mentions_every_command_option_and_choice),
 		cmocka_unit_test(completion_quotes_what_its_shell_would_read),
