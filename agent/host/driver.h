@@ -25,7 +25,8 @@ struct driver_options {
 	CLI_FLAG(type, member, 0, RISK_OPTION,                                                     \
 		 "allow what may stop Windows on this machine: a driver that does not support "    \
 		 "five levels of page tables, and modes in which reading a secure kernel's pages " \
-		 "is fatal")
+		 "is fatal",                                                                       \
+		 .in_full = true)
 #define DRIVER_OPTIONS(type, member)                                                               \
 	CLI_STRING(type, member.file, 0, "driver", "FILE.sys",                                     \
 		   "load this memory driver, and unload it at the end"),                           \

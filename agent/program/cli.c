@@ -18,8 +18,9 @@ static const struct option_def global_options[] = {
 	CLI_FLAG(struct cli_globals, help, 'h', "help", "show this help"),
 };
 
+/* Before the command only: behind it a command can have a -V of its own, as acquire's --volume. */
 static const struct option_def version_option =
-	CLI_FLAG(struct cli_globals, version, 0, "version",
+	CLI_FLAG(struct cli_globals, version, 'V', "version",
 		 "show the version; with --verbose also what it is linked with");
 
 /*
@@ -82,28 +83,6 @@ const char *cli_suggestion(const struct option_def *o, size_t i)
 		if (n == i)
 			return o->choices[n];
 	return o->suggest ? o->suggest(i - n) : NULL;
-}
-
-static const struct command *find_command(const struct program *p, const char *name)
-{
-	for (size_t i = 0; i < p->n_commands; i++)
-		if (!strcmp(p->commands[i]->name, name))
-			return p->commands[i];
-	return NULL;
-}
-
-/* The index for cli_option(); by the long name of `length` characters, or by letter if NULL. */
-static size_t find_option(const struct command *c, const char *name, size_t length, char letter)
-{
-	const struct option_def *o;
-
-	for (size_t i = 0; (o = cli_option(c, i)); i++) {
-		if (!name && o->letter == letter)
-			return i;
-		if (name && strlen(o->name) == length && !memcmp(o->name, name, length))
-			return i;
-	}
-	return SIZE_MAX;
 }
 
 /* Appends where to find help, which no usage message lacks however long its arguments were. */
@@ -273,11 +252,14 @@ static enum status take_option(struct cli *cli, size_t index, const char *as, co
 	const bool own = cli__own_option(cli->command, index, &at);
 	uint8_t *values = own ? cli->values : (void *)&cli->globals;
 	struct err why = ERR_INIT;
+	char hint[WORDS_HINT_MAX];
 	enum status st;
 
 	st = parse_value(o, text, values + at, &why);
-	if (st == ST_USAGE)
-		return cli_usage(cli, e, "%s %s, not '%.100s'", as, why.message, text);
+	if (st == ST_USAGE) {
+		words_hint(cli__suggestion_at, o, "", text, strlen(text), hint);
+		return cli_usage(cli, e, "%s %s, not '%.100s'%s", as, why.message, text, hint);
+	}
 	if (st)
 		return err_set(e, st, "%s", why.message);
 	if (own)
@@ -291,12 +273,14 @@ static enum status take_long(struct cli *cli, int *at, struct err *e)
 	const char *name = cli->argv[*at] + 2;
 	const size_t length = strcspn(name, "=");
 	const char *text = name[length] ? name + length + 1 : NULL;
-	const size_t index = find_option(cli->command, name, length, 0);
-	const struct option_def *o = cli_option(cli->command, index);
+	const struct option_def *o;
 	char as[64];
+	size_t index;
+	enum status st = cli__find_long(cli, name, length, &index, e);
 
-	if (!o)
-		return cli_usage(cli, e, "unknown option '--%.*s'", (int)MIN(length, 100), name);
+	if (st)
+		return st;
+	o = cli_option(cli->command, index);
 	snprintf(as, sizeof(as), "--%s", o->name);
 	if (o->kind == OPTION_FLAG && text)
 		return cli_usage(cli, e, "%s takes no value", as);
@@ -317,13 +301,14 @@ static enum status take_short(struct cli *cli, int *at, struct err *e)
 
 	while (*rest) {
 		const char as[] = { '-', *rest, '\0' };
-		const size_t index = find_option(cli->command, NULL, 0, *rest++);
-		const struct option_def *o = cli_option(cli->command, index);
-		const char *text = rest;
-		enum status st;
+		const char *text = rest + 1;
+		const struct option_def *o;
+		size_t index;
+		enum status st = cli__find_letter(cli, *rest++, &index, e);
 
-		if (!o)
-			return cli_usage(cli, e, "unknown option '%s'", as);
+		if (st)
+			return st;
+		o = cli_option(cli->command, index);
 		if (o->kind == OPTION_FLAG) {
 			st = take_option(cli, index, as, NULL, e);
 			if (st || cli->globals.help)
@@ -339,10 +324,11 @@ static enum status take_short(struct cli *cli, int *at, struct err *e)
 
 static enum status take_command(struct cli *cli, const char *name, struct err *e)
 {
-	const struct command *c = find_command(cli->program, name);
+	const struct command *c;
+	const enum status st = cli_find_command(cli, name, &c, e);
 
-	if (!c)
-		return cli_usage(cli, e, "unknown command '%.100s'", name);
+	if (st)
+		return st;
 	cli->command = c;
 	cli->values = calloc(1, MAX(c->values_size, 1));
 	cli->given = calloc(cli_own_options(c) + 1, sizeof(*cli->given));
@@ -362,10 +348,12 @@ static enum status take_operand(struct cli *cli, char *text, struct err *e)
 	if (cli->n_operands == 0 && def->choices) {
 		const struct option_def any = { .choices = def->choices };
 		struct err why = ERR_INIT;
+		char hint[WORDS_HINT_MAX];
 		size_t index;
 
+		words_hint(cli__suggestion_at, &any, "", text, strlen(text), hint);
 		if (parse_choice(&any, text, &index, &why))
-			return cli_usage(cli, e, "%s, not '%.100s'", why.message, text);
+			return cli_usage(cli, e, "%s, not '%.100s'%s", why.message, text, hint);
 	}
 	cli->operands[cli->n_operands++] = text;
 	return ST_OK;
@@ -377,7 +365,7 @@ static enum status check_complete(const struct cli *cli, struct err *e)
 	if (!cli->command)
 		return cli_usage(cli, e, "no command given");
 	if (cli->n_operands < cli->command->operands.min)
-		return cli_usage(cli, e, "%s is missing", cli->command->operands.text);
+		return cli_usage(cli, e, "missing operand: %s", cli->command->operands.text);
 	return ST_OK;
 }
 

@@ -84,6 +84,7 @@ struct option_def {
 	enum status (*parse)(const char *text, void *at, struct err *e);
 
 	const struct option_group *group; /* OPTION_GROUP */
+	bool in_full; /* its beginning is not enough: who gives it has read it */
 };
 
 /* Options of several commands: their offsets count from the member that they fill. */
@@ -96,10 +97,10 @@ struct option_group {
 #define CLI_AT(type, member, member_type)                                                          \
 	(offsetof(type, member) + 0 * _Generic(&((type *)0)->member, member_type * : 1))
 
-#define CLI_FLAG(type, member, letter_, name_, help_)                                              \
+#define CLI_FLAG(type, member, letter_, name_, help_, ...)                                         \
 	{                                                                                          \
 		.letter = (letter_), .name = (name_), .kind = OPTION_FLAG,                         \
-		.offset = CLI_AT(type, member, bool), .help = (help_)                              \
+		.offset = CLI_AT(type, member, bool), .help = (help_), __VA_ARGS__                 \
 	}
 #define CLI_STRING(type, member, letter_, name_, value_, help_, ...)                               \
 	{                                                                                          \
@@ -145,10 +146,11 @@ struct option_group {
 
 /* What stands behind the options. All zero: the command takes none. */
 struct operands_def {
-	const char *text; /* for --help: "FILE...", "bash|zsh|fish" */
+	const char *text; /* for --help: "FILE...", "COMMAND" */
 	size_t min, max;  /* how many; SIZE_MAX: no limit */
-	/* Ended by NULL: what the first one can be. NULL: they are files. */
+	/* Ended by NULL: what the first one can be. NULL: anything. */
 	const char *const *choices;
+	bool command; /* it is the name of a command */
 };
 
 struct cli;
@@ -192,7 +194,7 @@ struct cli_globals {
 	bool quiet;
 	bool verbose;
 	bool help;
-	bool version; /* only without a command */
+	bool version; /* only before a command */
 };
 
 /*
@@ -231,7 +233,8 @@ static inline enum progress_mode cli_progress(const struct cli *cli)
 /*
  * Accepts --name=value, --name value, -xvalue, -x value, -xyz for flags, and "--" before
  * operands that begin with a dash. Global options may stand before the command too. The last
- * one wins if an option is repeated.
+ * one wins if an option is repeated. Of a command and of a long option the beginning is enough, if
+ * only one begins so.
  *
  * ST_USAGE with a message that ends in "try 'PROGRAM COMMAND --help'". `ret` is valid (and to be
  * freed by cli_deinit()) in any case; its globals are those that were seen before the mistake.
@@ -241,6 +244,10 @@ static inline enum progress_mode cli_progress(const struct cli *cli)
 enum status cli_parse(const struct program *p, int argc, char **argv, struct cli *ret,
 		      struct err *e);
 void cli_deinit(struct cli *cli);
+
+/* The command that `name` names or begins. ST_USAGE, with what may have been meant. */
+enum status cli_find_command(const struct cli *cli, const char *name, const struct command **ret,
+			     struct err *e);
 
 /* True if the option with that long name stood on the command line. */
 bool cli_given(const struct cli *cli, const char *name);

@@ -133,6 +133,11 @@ static void put_exit_code(FILE *to, int number, const char *text)
 	cli_put_notes(to, line);
 }
 
+static const char abbreviations[] =
+	"Commands and long options can be abbreviated as long as only one begins so. Write them "
+	"out in\n"
+	"scripts: a later version may have another one that begins so.\n";
+
 void cli_help_program(const struct program *p, FILE *to)
 {
 	fprintf(to, "Usage: %s COMMAND [OPTION...] [OPERAND...]\n\n", p->name);
@@ -148,5 +153,6 @@ void cli_help_program(const struct program *p, FILE *to)
 #define X(name, number, text) put_exit_code(to, number, text);
 	EXIT_MAP(X)
 #undef X
-	fprintf(to, "\n'%s COMMAND --help' shows the options of a command.\n", p->name);
+	fprintf(to, "\n'%s help COMMAND' shows the options of a command.\n", p->name);
+	cli_put_notes(to, abbreviations);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What cli.c, which parses, cli_help.c and cli_wrap.c share. */
+/* What cli.c, which parses, cli_find.c, cli_help.c and cli_wrap.c share. */
 #ifndef RAMSEAL_AGENT_PROGRAM_CLI_INTERNAL_H
 #define RAMSEAL_AGENT_PROGRAM_CLI_INTERNAL_H
 
@@ -10,6 +10,14 @@
  * command's values.
  */
 const struct option_def *cli__own_option(const struct command *c, size_t i, size_t *ret_at);
+
+/*
+ * The index for cli_option() of the option that `length` characters name or begin, and of the one
+ * with this letter. ST_USAGE, with what may have been meant.
+ */
+enum status cli__find_long(const struct cli *cli, const char *name, size_t length, size_t *ret,
+			   struct err *e);
+enum status cli__find_letter(const struct cli *cli, char letter, size_t *ret, struct err *e);
 
 /* How wide help may be there. */
 size_t cli__width(FILE *to);

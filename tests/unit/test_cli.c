@@ -19,6 +19,7 @@ struct values {
 	struct cli_strings files;
 	int level;
 	int colour;
+	bool danger;
 };
 
 static enum status parse_level(const char *text, void *at, struct err *e)
@@ -65,6 +66,8 @@ static const struct option_def options[] = {
 		   .suggest = suggest_level),
 	CLI_PARSED(struct values, colour, 0, "colour", "COLOUR", parse_colour, "paint it",
 		   .suggest = suggest_colour),
+	CLI_FLAG(struct values, danger, 0, "danger-is-known", "do it all the same",
+		 .in_full = true),
 };
 
 static enum status run_nothing(struct cli *cli, struct err *e)
@@ -93,7 +96,13 @@ static const struct command make = {
 	.run = run_nothing,
 };
 
-static const struct command *const commands[] = { &make, &command_completion };
+static const struct command mark = { .name = "mark", .summary = "mark it", .run = run_nothing };
+static const struct command mark_all = { .name = "mark-all",
+					 .summary = "mark all",
+					 .run = run_nothing };
+
+static const struct command *const commands[] = { &make, &mark, &mark_all, &command_completion,
+						  &command_help };
 
 static const struct program program = {
 	.name = "prog",
@@ -204,10 +213,10 @@ TEST(two_dashes_end_the_options)
 TEST(mistakes_are_one_line_that_points_to_help)
 {
 	check_usage("", "no command given; try 'prog --help'");
-	check_usage("mke", "unknown command 'mke'; try 'prog --help'");
+	check_usage("nonsense", "unknown command 'nonsense'; try 'prog --help'");
 	check_usage("--nope", "unknown option '--nope'; try 'prog --help'");
 	check_usage("make --nope=3", "unknown option '--nope'; try 'prog make --help'");
-	check_usage("make --forc", "unknown option '--forc'; try 'prog make --help'");
+	check_usage("make --=3", "unknown option '--'; try 'prog make --help'");
 	check_usage("make -Fz", "unknown option '-z'; try 'prog make --help'");
 	check_usage("make --version", "unknown option '--version'; try 'prog make --help'");
 	check_usage("make --force=1", "--force takes no value; try 'prog make --help'");
@@ -220,9 +229,76 @@ TEST(mistakes_are_one_line_that_points_to_help)
 	check_usage("make --format=e01",
 		    "--format takes raw, elf or lime, not 'e01'; try 'prog make --help'");
 	check_usage("make a b c", "unexpected 'c'; try 'prog make --help'");
-	check_usage("completion", "bash|zsh|fish is missing; try 'prog completion --help'");
-	check_usage("completion csh",
-		    "takes bash, zsh or fish, not 'csh'; try 'prog completion --help'");
+	check_usage("completion", "missing operand: bash|zsh|fish; try 'prog completion --help'");
+	check_usage("completion tcl",
+		    "takes bash, zsh or fish, not 'tcl'; try 'prog completion --help'");
+}
+
+TEST(typos_are_answered_with_the_nearest_word)
+{
+	check_usage("mkae", "unknown command 'mkae' (did you mean make?); try 'prog --help'");
+	check_usage("make --thread=3 --ouptut=x",
+		    "unknown option '--ouptut' (did you mean --output?); try 'prog make --help'");
+	check_usage("make --format=ELF",
+		    "--format takes raw, elf or lime, not 'ELF' (did you mean elf?); "
+		    "try 'prog make --help'");
+	check_usage("make --colour bleu",
+		    "--colour takes red or blue, not 'bleu' (did you mean blue?); "
+		    "try 'prog make --help'");
+	check_usage("completion bsah", "takes bash, zsh or fish, not 'bsah' (did you mean bash?); "
+				       "try 'prog completion --help'");
+}
+
+TEST(a_beginning_is_enough_if_only_one_has_it)
+{
+	struct parsed p;
+	const struct values *v = parse(&p, "mak --thr=12 --forc --qui --ou x");
+
+	CHECK_OK(p.st, &p.e);
+	assert_ptr_equal(p.cli.command, &make);
+	assert_int_equal(v->threads, 12);
+	assert_true(v->force && p.cli.globals.quiet);
+	assert_true(cli_given(&p.cli, "threads"));
+	assert_string_equal(v->output, "x");
+	cli_deinit(&p.cli);
+	/* Written out, it is not the beginning of another one. */
+	parse(&p, "mark");
+	CHECK_OK(p.st, &p.e);
+	assert_ptr_equal(p.cli.command, &mark);
+	cli_deinit(&p.cli);
+	/* What is missing is told by the whole name. */
+	check_usage("make --ou", "--output needs a value; try 'prog make --help'");
+}
+
+TEST(a_beginning_of_several_is_refused_with_all_of_them)
+{
+	check_usage("ma", "command 'ma' could be make, mark or mark-all; try 'prog --help'");
+	check_usage("mar", "command 'mar' could be mark or mark-all; try 'prog --help'");
+	check_usage("make --fo=x",
+		    "option '--fo' could be --force or --format; try 'prog make --help'");
+}
+
+TEST(what_is_dangerous_has_to_be_written_out)
+{
+	struct parsed p;
+	const struct values *v = parse(&p, "make --danger-is-known");
+
+	CHECK_OK(p.st, &p.e);
+	assert_true(v->danger);
+	cli_deinit(&p.cli);
+	check_usage("make --danger",
+		    "--danger-is-known has to be written out; try 'prog make --help'");
+}
+
+TEST(v_is_the_version_before_a_command_only)
+{
+	struct parsed p;
+
+	parse(&p, "-V make");
+	CHECK_OK(p.st, &p.e);
+	assert_true(p.cli.globals.version);
+	cli_deinit(&p.cli);
+	check_usage("make -V", "unknown option '-V'; try 'prog make --help'");
 }
 
 TEST(numbers_out_of_range_or_malformed_are_refused)
@@ -459,6 +535,11 @@ int main(void)
 		cmocka_unit_test(every_kind_of_option_arrives),
 		cmocka_unit_test(two_dashes_end_the_options),
 		cmocka_unit_test(mistakes_are_one_line_that_points_to_help),
+		cmocka_unit_test(typos_are_answered_with_the_nearest_word),
+		cmocka_unit_test(a_beginning_is_enough_if_only_one_has_it),
+		cmocka_unit_test(a_beginning_of_several_is_refused_with_all_of_them),
+		cmocka_unit_test(what_is_dangerous_has_to_be_written_out),
+		cmocka_unit_test(v_is_the_version_before_a_command_only),
 		cmocka_unit_test(numbers_out_of_range_or_malformed_are_refused),
 		cmocka_unit_test(sizes_have_suffixes_and_limits),
 		cmocka_unit_test(help_and_version_end_the_parsing),
