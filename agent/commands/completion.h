@@ -4,7 +4,7 @@
 
 #include "agent/program/cli.h"
 
-enum shell { SHELL_BASH, SHELL_ZSH, SHELL_FISH };
+enum shell { SHELL_BASH, SHELL_ZSH, SHELL_FISH, SHELL_POWERSHELL };
 
 /* A script for that shell which completes commands, options, their values and file names. */
 void completion_write(const struct program *p, enum shell shell, FILE *to);

@@ -1,15 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What every command has in common: streams, exit codes, help, completion. Usage: test_skin.py RAMSEAL"""
+"""What every command has in common: streams, exit codes, help. Usage: test_skin.py RAMSEAL"""
 
 import json
 import os
-import pty
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
@@ -125,96 +122,6 @@ class Skin(unittest.TestCase):
             f.seek(off)
             kinds = [int.from_bytes(f.read(size)[:4], "little") for _ in range(n)]
         self.assertNotIn(3, kinds, "has a PT_INTERP: dynamically linked")
-
-
-class Completion(unittest.TestCase):
-    def script(self, shell):
-        r = run("completion", shell)
-        self.assertEqual((r.returncode, r.stderr), (0, ""))
-        return r.stdout
-
-    def complete(self, *words, cwd=None):
-        """What bash offers for the last of the words."""
-        text = self.script("bash") + (
-            'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _ramseal; printf "%s\\n" "${COMPREPLY[@]}"'
-        )
-        r = subprocess.run(["bash", "-c", text, "bash", "ramseal", *words],
-                           capture_output=True, text=True, cwd=cwd)
-        self.assertEqual((r.returncode, r.stderr), (0, ""))
-        return [line for line in r.stdout.split("\n") if line]
-
-    def test_every_option_that_help_lists_is_offered(self):
-        for c in commands():
-            listed = re.findall(r"^ +(?:-., )?(--[a-z0-9-]+)", run(c, "--help").stdout, re.M)
-            self.assertIn("--log-json", listed)
-            offered = self.complete(c, "-")
-            for option in listed:
-                self.assertIn(option, offered, c)
-
-    def test_commands_and_choices(self):
-        self.assertEqual(self.complete(""), commands())
-        self.assertEqual(self.complete("-q", "compl"), ["completion"])
-        self.assertIn("--version", self.complete("--v"))
-        self.assertEqual(self.complete("completion", ""), ["bash", "zsh", "fish"])
-        self.assertEqual(self.complete("completion", "--q"), ["--quiet"])
-
-    def test_scripts_are_well_formed(self):
-        for shell in ("bash", "zsh", "fish"):
-            text = self.script(shell)
-            if shutil.which(shell) is None:
-                continue
-            with tempfile.NamedTemporaryFile("w") as f:
-                f.write(text)
-                f.flush()
-                r = subprocess.run([shell, "-n", f.name], capture_output=True, text=True)
-            self.assertEqual((r.returncode, r.stderr), (0, ""), shell)
-
-    @unittest.skipUnless(shutil.which("fish"), "no fish here")
-    def test_fish_offers_commands_options_and_choices(self):
-        for line, want in (("ramseal ", "completion"), ("ramseal completion ", "zsh"),
-                           ("ramseal completion --lo", "--log-json")):
-            r = subprocess.run(["fish", "--no-config", "-c",
-                                self.script("fish") + f'\ncomplete -C "{line}"'],
-                               capture_output=True, text=True)
-            self.assertIn(want, [offer.split("\t")[0] for offer in r.stdout.split("\n")], r.stderr)
-
-    @unittest.skipUnless(shutil.which("zsh"), "no zsh here")
-    def test_zsh_offers_commands_and_choices(self):
-        with tempfile.TemporaryDirectory() as home:
-            with open(os.path.join(home, "script"), "w") as f:
-                f.write(self.script("zsh"))
-            for typed, want in ((b"ramseal \t", b"completion"),
-                                (b"ramseal completion z\t", b"completion zsh")):
-                self.assertIn(want, zsh_answer(home, typed))
-
-
-def zsh_answer(home, typed):
-    """What an interactive zsh shows after these keys."""
-    setup = b"PS1='%%'; unsetopt BEEP; autoload -U compinit; compinit -u; source %s/script; echo re''ady\n"
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.environ.update(HOME=home, ZDOTDIR=home, TERM="xterm", PATH=os.path.dirname(RAMSEAL) + ":" + os.environ["PATH"])
-        os.execvp("zsh", ["zsh", "-f", "-i"])
-    try:
-        os.write(fd, setup.replace(b"%s", os.fsencode(home)))
-        read_until(fd, b"ready\r")
-        os.write(fd, typed)
-        return read_until(fd, None)
-    finally:
-        os.kill(pid, 9)
-        os.waitpid(pid, 0)
-        os.close(fd)
-
-
-def read_until(fd, mark):
-    """All that comes until `mark`, or until two seconds of silence."""
-    import select
-    seen = b""
-    while mark is None or mark not in seen:
-        if not select.select([fd], [], [], 2 if mark is None else 20)[0]:
-            break
-        seen += os.read(fd, 4096)
-    return seen
 
 
 if __name__ == "__main__":

@@ -229,9 +229,10 @@ TEST(mistakes_are_one_line_that_points_to_help)
 	check_usage("make --format=e01",
 		    "--format takes raw, elf or lime, not 'e01'; try 'prog make --help'");
 	check_usage("make a b c", "unexpected 'c'; try 'prog make --help'");
-	check_usage("completion", "missing operand: bash|zsh|fish; try 'prog completion --help'");
+	check_usage("completion",
+		    "missing operand: bash|zsh|fish|powershell; try 'prog completion --help'");
 	check_usage("completion tcl",
-		    "takes bash, zsh or fish, not 'tcl'; try 'prog completion --help'");
+		    "takes bash, zsh, fish or powershell, not 'tcl'; try 'prog completion --help'");
 }
 
 TEST(typos_are_answered_with_the_nearest_word)
@@ -245,8 +246,9 @@ TEST(typos_are_answered_with_the_nearest_word)
 	check_usage("make --colour bleu",
 		    "--colour takes red or blue, not 'bleu' (did you mean blue?); "
 		    "try 'prog make --help'");
-	check_usage("completion bsah", "takes bash, zsh or fish, not 'bsah' (did you mean bash?); "
-				       "try 'prog completion --help'");
+	check_usage("completion bsah",
+		    "takes bash, zsh, fish or powershell, not 'bsah' (did you mean bash?); "
+		    "try 'prog completion --help'");
 }
 
 TEST(a_beginning_is_enough_if_only_one_has_it)
@@ -473,6 +475,11 @@ static void fish(FILE *to)
 	completion_write(&program, SHELL_FISH, to);
 }
 
+static void powershell(FILE *to)
+{
+	completion_write(&program, SHELL_POWERSHELL, to);
+}
+
 /* How each shell's script writes an option. */
 static void check_completion(void (*write)(FILE *to), const char *long_form,
 			     const char *letter_form)
@@ -502,16 +509,19 @@ TEST(completion_mentions_every_command_option_and_choice)
 	check_completion(bash, "--", " -");
 	check_completion(zsh, "--", "{-");
 	check_completion(fish, "-l ", "-s ");
+	check_completion(powershell, "'--", "'-");
 }
 
 TEST(completion_quotes_what_its_shell_would_read)
 {
 	_cleanup_free_ char *z = printed(zsh);
 	_cleanup_free_ char *f = printed(fish);
+	_cleanup_free_ char *p = printed(powershell);
 
 	CHECK_HAS(z, "write to FILE, or '\\''-'\\'' for stdout");
 	CHECK_HAS(z, "write \\[this\\] format: a:b]");
 	CHECK_HAS(f, "write to FILE, or \\'-\\' for stdout");
+	CHECK_HAS(p, "write to FILE, or ''-'' for stdout");
 }
 
 TEST(hexadecimal_digits_are_those_alone)
