@@ -77,7 +77,8 @@ void acquire_close_source(struct drv *d); /* NULL is fine */
 
 /*
  * Where it goes, for free(): what was named, or else a name and the time; of an image its own name,
- * not that of this machine. `info` is NULL if there is no source yet.
+ * not that of this machine. In a directory that was named the same. `info` is NULL if there is no
+ * source yet.
  */
 enum status acquire_output_path(const struct acquire_options *o, const struct drv_info *info,
 				const char *suffix, char **ret, struct err *e);

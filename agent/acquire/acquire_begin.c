@@ -111,11 +111,11 @@ static enum status write_begin(struct acquisition *a, struct err *e)
 /* New files take free clusters, and those are what a later look at deleted data would want. */
 static enum status check_target(const struct acquisition *a, struct err *e)
 {
-	const char *to = a->o->output;
+	const char *to = a->output;
 
-	if (!a->disk || a->network || (to && !strcmp(to, "-")))
+	if (!a->disk || a->network || !strcmp(to, "-"))
 		return ST_OK;
-	switch (reader_target_risk(disk_reader(a->disk), to ? to : ".")) {
+	switch (reader_target_risk(disk_reader(a->disk), to)) {
 	case TARGET_IS_SOURCE:
 		return err_set(e, ST_OUTPUT, "%s: is the input that is being read", to);
 	case TARGET_ON_SOURCE:

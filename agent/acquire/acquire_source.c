@@ -7,6 +7,7 @@
 #include "agent/capture/manifest.h"
 #include "agent/capture/reading.h"
 #include "agent/host/host.h"
+#include "agent/output/output.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
@@ -112,16 +113,23 @@ static const char *source_name_of(const char *path)
 enum status acquire_output_path(const struct acquire_options *o, const struct drv_info *info,
 				const char *suffix, char **ret, struct err *e)
 {
+	struct output_options target = { .path = o->output };
 	char time[CLOCK_FILE_NAME_SIZE];
+	_cleanup_free_ char *name = NULL;
 
 	clock_file_name(clock_wall_ns(), time);
-	if (o->output)
-		*ret = strdup(o->output);
-	else if (!info || !info->image)
-		*ret = host_output_path(suffix);
-	else if (asprintf(ret, "%s-%s%s", source_name_of(info->path), time, suffix) < 0)
-		*ret = NULL;
-	return *ret ? ST_OK : err_nomem(e);
+	if (!info || !info->image)
+		name = host_output_path(suffix);
+	else if (asprintf(&name, "%s-%s%s", source_name_of(info->path), time, suffix) < 0)
+		name = NULL;
+	if (!name)
+		return err_nomem(e);
+	if (!o->output) {
+		*ret = take_ptr(name);
+		return ST_OK;
+	}
+	target.name = name;
+	return output_place(&target, ret, e);
 }
 
 enum status acquire_name_remote(const struct acquire_options *o, const struct drv_info *info,

@@ -44,7 +44,7 @@ static const struct option_def options[] = {
 		struct acquire_options, output, 'o', "output", "FILE",
 		"write to FILE, to an address such as s3://BUCKET/KEY, or '-' for stdout; "
 		"default: <host>-<UTC time>.rsz, or for an image its name in place of the "
-		"host's"),
+		"host's; in a directory or below an address that ends in '/', the same"),
 	CLI_STRING(
 		struct acquire_options, statement, 0, "statement", "FILE",
 		"write the statement (container, root hash, size, host, times) to FILE, or '-' for "

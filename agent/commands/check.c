@@ -279,10 +279,15 @@ static enum status check_file(struct check *c, const struct drv_info *info, cons
 {
 	const struct acquire_options *o = &c->o->acquire;
 	struct err why = ERR_INIT;
-	enum status st = acquire_output_path(o, info, suffix, &c->output, e);
+	enum status st = acquire_output_path(o, info, suffix, &c->output, &why);
 
+	if (st == ST_OUTPUT) {
+		findings_add(&c->findings, st, "output", "%s", why.message);
+		c->output = strdup(o->output);
+		return c->output ? ST_OK : err_nomem(e);
+	}
 	if (st)
-		return st;
+		return err_set(e, st, "%s", why.message);
 	preflight_check_output(c->output, o->force, &c->need, &c->room, &c->findings);
 	if (c->to.count && age_sink_check_path(c->output, &why))
 		findings_add(&c->findings, ST_OUTPUT, "encrypted-disk", "%s", why.message);

@@ -22,6 +22,9 @@ extern const struct command command_driver;
 extern const struct command command_manual;
 #endif
 
+#define COMMAND_OUTPUT_HELP                                                                        \
+	"write to FILE, or '-' for stdout; a directory gets a file named after what it holds"
+
 #define COMMAND_FORCE_HELP "replace an existing file, and write even if space is short"
 
 #define COMMAND_THREADS_HELP                                                                       \

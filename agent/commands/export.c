@@ -24,8 +24,7 @@ static const char *const level_choices[] = { "store", "1", "6", "12", NULL };
 static const struct option_def options[] = {
 	CLI_PARSED(struct export_options, image.format, 'F', "format", "FORMAT", image_parse_format,
 		   "what to write; default: raw", .suggest = image_suggest_format),
-	CLI_STRING(struct export_options, output, 'o', "output", "FILE",
-		   "write to FILE, or '-' for stdout"),
+	CLI_STRING(struct export_options, output, 'o', "output", "FILE", COMMAND_OUTPUT_HELP),
 	CLI_STRING(struct export_options, stream, 'S', "stream", "NAME",
 		   "export stream NAME; default: the physical memory"),
 	CLI_GROUP(struct export_options, image, &image_option_group),

@@ -24,8 +24,7 @@ struct extract_file_options {
 
 static const struct option_def options[] = {
 	DISK_OPTIONS(struct extract_file_options),
-	CLI_STRING(struct extract_file_options, output, 'o', "output", "FILE",
-		   "write to FILE, or '-' for stdout"),
+	CLI_STRING(struct extract_file_options, output, 'o', "output", "FILE", COMMAND_OUTPUT_HELP),
 	CLI_FLAG(struct extract_file_options, raw_tail, 0, "raw-tail",
 		 "beyond the initialised size, read what the clusters hold; default: zeros"),
 	CLI_FLAG(struct extract_file_options, force, 'f', "force",
@@ -84,11 +83,9 @@ static enum status open_copy_input(struct copy *c, struct err *e)
 }
 
 /* New files take free clusters, and those are what a later look at deleted data would want. */
-static enum status check_target(const struct copy *c, struct err *e)
+static enum status check_target(const struct copy *c, const char *to, struct err *e)
 {
-	const char *to = c->o->output;
-
-	if (!to || !strcmp(to, "-"))
+	if (!strcmp(to, "-"))
 		return ST_OK;
 	switch (reader_target_risk(disk_reader(c->disk), to)) {
 	case TARGET_IS_SOURCE:
@@ -109,13 +106,19 @@ static enum status check_target(const struct copy *c, struct err *e)
 
 static enum status open_copy_output(struct copy *c, struct err *e)
 {
-	const struct output_options target = {
+	struct output_options target = {
 		.path = c->o->output,
+		.name = c->path,
 		.force = c->o->force,
 		.need.least = extract_now(c->file)->size,
 	};
-	const enum status st = check_target(c, e);
+	_cleanup_free_ char *path = NULL;
+	enum status st = output_place(&target, &path, e);
 
+	if (!st)
+		st = check_target(c, path, e);
+	target.path = path;
+	target.name = NULL;
 	return st ? st : output_open(&target, &c->out, e);
 }
 

@@ -27,8 +27,7 @@ struct extract_options {
 static const struct option_def options[] = {
 	CLI_STRING(struct extract_options, stream, 'S', "stream", "NAME",
 		   "extract stream NAME; without this and --output, list the streams"),
-	CLI_STRING(struct extract_options, output, 'o', "output", "FILE",
-		   "write to FILE, or '-' for stdout"),
+	CLI_STRING(struct extract_options, output, 'o', "output", "FILE", COMMAND_OUTPUT_HELP),
 	CLI_GROUP(struct extract_options, image, &image_option_group),
 	CLI_UINT(struct extract_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
 		 COMMAND_THREADS_HELP),
@@ -149,6 +148,7 @@ static enum status extract_text(const struct cli *cli, const struct container *i
 	const char *path = cli->operands[0];
 	const struct output_options target = {
 		.path = o->output,
+		.name = rsz_reader_stream(in->reader, stream)->name,
 		.force = o->force,
 		.inputs = (const char *const[]){ path, NULL },
 	};

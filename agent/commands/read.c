@@ -71,7 +71,8 @@ static const struct option_def options[] = {
 		 "with --pa and --output: write the N-th capture; default: the newest"),
 	CLI_STRING(
 		struct read_options, output, 'o', "output", "FILE",
-		"write the bytes to FILE, or '-' for stdout; default: print them in hexadecimal"),
+		"write the bytes to FILE, into a directory, or to '-' for stdout; default: print "
+		"them in hexadecimal"),
 	CLI_PARSED(struct read_options, fill, 0, "fill", "HEX", image_parse_fill,
 		   "1 to 16 bytes that fill pages without content; default: a text that says so"),
 	CLI_GROUP(struct read_options, identity, &identity_option_group),
@@ -431,17 +432,38 @@ static enum status read_status(const struct read_request *r, struct err *e)
 	return ST_OK;
 }
 
-static enum status open_read_output(struct read_request *r, struct err *e)
+/* What the bytes are called in a directory: whose they are, and from where on. For free(). */
+static char *name_of_bytes(const struct cli *cli, const struct read_request *r)
+{
+	const struct read_options *o = r->o;
+	char suffix[80];
+
+	if (cli_given(cli, "pa"))
+		snprintf(suffix, sizeof(suffix), "-pa-0x%" PRIx64 ".bin", o->pa);
+	else if (cli_given(cli, "pid"))
+		snprintf(suffix, sizeof(suffix), "-pid-%" PRIu64 "-0x%" PRIx64 ".bin", o->pid,
+			 r->first);
+	else
+		snprintf(suffix, sizeof(suffix), "-dtb-0x%" PRIx64 "-0x%" PRIx64 ".bin", o->dtb,
+			 r->first);
+	return output_name_of(r->path, suffix);
+}
+
+static enum status open_read_output(const struct cli *cli, struct read_request *r, struct err *e)
 {
 	const char *const inputs[] = { r->path, NULL };
+	_cleanup_free_ char *name = name_of_bytes(cli, r);
 	const struct output_options o = {
 		.path = r->o->output,
+		.name = name,
 		.force = r->o->force,
 		.inputs = inputs,
 		.need.least = r->length,
 	};
 
-	return r->o->output ? output_open(&o, &r->out, e) : ST_OK;
+	if (!r->o->output)
+		return ST_OK;
+	return name ? output_open(&o, &r->out, e) : err_nomem(e);
 }
 
 static enum status check_read_options(struct cli *cli, struct read_request *r, struct err *e)
@@ -557,7 +579,7 @@ static enum status read_run(struct cli *cli, struct err *e)
 		st = identities_load(&o->identity, &x, e);
 	r.identities = x;
 	if (!st)
-		st = open_read_output(&r, e);
+		st = open_read_output(cli, &r, e);
 	if (!st && cli_given(cli, "pa"))
 		st = read_physical(&r, e);
 	else if (!st)

@@ -42,8 +42,7 @@ static enum status parse_figure(const char *text, void *at, struct err *e)
 }
 
 static const struct option_def options[] = {
-	CLI_STRING(struct report_options, output, 'o', "output", "FILE",
-		   "write to FILE, or '-' for stdout"),
+	CLI_STRING(struct report_options, output, 'o', "output", "FILE", COMMAND_OUTPUT_HELP),
 	CLI_STRINGS(struct report_options, labels, 'l', "label", "TEXT",
 		    "label for the first, the second, ... FILE; default: its name"),
 	CLI_PARSED(struct report_options, figure, 0, "figure", "NAME", parse_figure,
@@ -131,12 +130,27 @@ static enum status make(const struct cli *cli, const struct page_figure *f,
 	return d->lost ? err_nomem(e) : ST_OK;
 }
 
+/* In a directory: of one container its name, of several none of theirs. For free(). */
+static char *name_of_page(const struct cli *cli)
+{
+	const struct report_options *o = cli->values;
+	char suffix[64];
+
+	if (o->figure)
+		snprintf(suffix, sizeof(suffix), "-%s.svg", o->figure->name);
+	else
+		snprintf(suffix, sizeof(suffix), ".html");
+	return output_name_of(cli->n_operands == 1 ? cli->operands[0] : "report", suffix);
+}
+
 static enum status write_out(const struct cli *cli, const struct doc *d, struct err *e)
 {
 	const struct report_options *o = cli->values;
 	const char *inputs[RUNS_MAX + 1] = { NULL };
+	_cleanup_free_ char *name = name_of_page(cli);
 	const struct output_options options_of = {
 		.path = o->output,
+		.name = name,
 		.force = o->force,
 		.inputs = inputs,
 		.need.least = d->len,
@@ -144,6 +158,8 @@ static enum status write_out(const struct cli *cli, const struct doc *d, struct 
 	_cleanup_output_ struct output *out = NULL;
 	enum status st;
 
+	if (!name)
+		return err_nomem(e);
 	memcpy(inputs, cli->operands, cli->n_operands * sizeof(*inputs));
 	st = output_open(&options_of, &out, e);
 	if (!st)

@@ -35,7 +35,8 @@ struct seal_options {
 
 static const struct option_def options[] = {
 	CLI_STRING(struct seal_options, output, 'o', "output", "FILE",
-		   "write the sealed container to FILE; default: seal it in place"),
+		   "write the sealed container to FILE, or into a directory; default: seal it in "
+		   "place"),
 	CLI_UINT(struct seal_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
 		 COMMAND_THREADS_HELP),
 	CLI_GROUP(struct seal_options, identity, &identity_option_group),
@@ -70,6 +71,7 @@ struct stream_tail {
 struct sealing {
 	const struct cli *cli;
 	const char *path;
+	const char *output;                      /* NULL: it is sealed where it is */
 	const struct age_identities *identities; /* NULL: none */
 	const struct age_recipients *to;         /* none: it is not encrypted */
 	struct input *input; /* opened once, and locked: what was checked is what is sealed */
@@ -301,7 +303,7 @@ static enum status seal_copy(struct sealing *s, struct err *e)
 {
 	const struct seal_options *o = s->cli->values;
 	const struct output_options target = {
-		.path = o->output,
+		.path = s->output,
 		.force = o->force,
 		.inputs = (const char *const[]){ s->path, NULL },
 	};
@@ -333,7 +335,7 @@ static enum status seal(struct sealing *s, struct err *e)
 		st = o->output ? seal_copy(s, e) : seal_in_place(s, e);
 	if (st)
 		return st;
-	name = o->output ? strdup(o->output) : target_complete_name(s->path);
+	name = s->output ? strdup(s->output) : target_complete_name(s->path);
 	if (!name)
 		return err_nomem(e);
 	log_result_with(JSON_FIELDS(field_text("output", name), field_text("root", s->root),
@@ -373,10 +375,26 @@ static enum status open_and_seal(struct sealing *s, struct err *e)
 	return st ? err_add(e, st, "%s", s->path) : ST_OK;
 }
 
+/* In a directory the sealed one is called as it would be where it is. */
+static enum status place_sealed(struct sealing *s, char **ret, struct err *e)
+{
+	const struct seal_options *o = s->cli->values;
+	_cleanup_free_ char *name = output_name_of(s->path, s->to->count ? ".rsz.age" : ".rsz");
+	const struct output_options target = { .path = o->output, .name = name };
+	enum status st;
+
+	if (!name)
+		return err_nomem(e);
+	st = o->output ? output_place(&target, ret, e) : ST_OK;
+	s->output = *ret;
+	return st;
+}
+
 static enum status seal_run(struct cli *cli, struct err *e)
 {
 	const struct seal_options *o = cli->values;
 	_cleanup_identities_ struct age_identities *x = NULL;
+	_cleanup_free_ char *output = NULL;
 	_cleanup_recipients_ struct age_recipients to = { 0 };
 	struct sealing s = { .cli = cli, .path = cli->operands[0], .to = &to };
 	enum status st = identities_load(&o->identity, &x, e);
@@ -386,6 +404,8 @@ static enum status seal_run(struct cli *cli, struct err *e)
 	if (!st && to.count && !o->output)
 		st = cli_usage(cli, e, "--recipient needs --output FILE");
 	s.identities = x;
+	if (!st)
+		st = place_sealed(&s, &output, e);
 	if (!st)
 		st = open_and_seal(&s, e);
 	free(s.cut);

@@ -124,9 +124,11 @@ static uint64_t file_size(const struct export_run *x)
 static enum status open_export_output(struct export_run *x, struct err *e)
 {
 	const struct export_plan *p = x->plan;
+	_cleanup_free_ char *made = output_name_of(x->path, p->image->format->suffix);
 	const struct image_request r = {
 		.options = p->image,
 		.path = p->output,
+		.name = p->whole_file ? stream_of(x)->name : made,
 		.force = p->force,
 		.inputs = x->inputs,
 		.partial = !container_is_complete(p->in),
@@ -140,7 +142,7 @@ static enum status open_export_output(struct export_run *x, struct err *e)
 		.phase = p->whole_file ? "extract" : "export",
 	};
 
-	return image_out_open(&r, &x->out, e);
+	return made ? image_out_open(&r, &x->out, e) : err_nomem(e);
 }
 
 json_t *export_origin_json(const struct container *c, const char *path,

@@ -112,6 +112,7 @@ enum status image_out_open(const struct image_request *r, struct image_out *ret,
 	const struct image_format *f = r->options->format;
 	const struct output_options target = {
 		.path = r->path,
+		.name = r->name,
 		.force = r->force,
 		.inputs = r->inputs,
 		.need = needed(r, f),

@@ -20,7 +20,8 @@
 /* All borrowed until image_out_close(). */
 struct image_request {
 	const struct image_options *options; /* `format` is set */
-	const char *path;                    /* as output_options.path */
+	const char *path;                    /* as output_options.path, */
+	const char *name;                    /* and name */
 	bool force;
 	const char *const *inputs; /* as output_options.inputs */
 	bool partial;              /* what is read is itself not all that there was */

@@ -131,9 +131,15 @@ static enum status open_any(const struct output_options *options, struct output 
 
 enum status output_open(const struct output_options *options, struct output **ret, struct err *e)
 {
+	struct output_options placed = *options;
+	_cleanup_free_ char *path = NULL;
 	struct output *o = NULL;
 	uint64_t room;
-	enum status st = open_any(options, &o, e);
+	enum status st = output_place(options, &path, e);
+
+	placed.path = path;
+	if (!st)
+		st = open_any(&placed, &o, e);
 
 	if (!st && output_room(o, &room))
 		st = output_check_room(room, &options->need, options->force, output_name(o), e);

@@ -43,6 +43,12 @@ enum status output_check_room(uint64_t room, const struct output_need *need, boo
 
 struct output_options {
 	const char *path; /* "-": stdout */
+	/*
+	 * What the file is called where `path` is a directory; NULL: a directory is refused. It may
+	 * come from elsewhere: its last component counts, and '_' stands for what a file name
+	 * should not have.
+	 */
+	const char *name;
 	/* Replace a file of that name, and go on though the target looks too small. */
 	bool force;
 	/*
@@ -60,6 +66,19 @@ struct output_options {
 	/* How to reach an address (network_options.h); it outlives the output. NULL: none is. */
 	struct network *network;
 };
+
+/*
+ * Where it goes: `path`, or `name` in the directory that `path` is; for free(). A link to a
+ * directory is one only if a separator follows it. ST_OUTPUT if `path` ends in a separator and is
+ * none. output_open() and output_set_open() do this themselves.
+ */
+enum status output_place(const struct output_options *o, char **ret, struct err *e);
+
+/*
+ * A name for what is made of a container: its own without directory, .partial, .age and .rsz, and
+ * the suffix; for free(). NULL if out of memory.
+ */
+char *output_name_of(const char *container, const char *suffix);
 
 /*
  * An unfinished NAME.partial of an earlier run is evidence, too: it stays, and this run's is

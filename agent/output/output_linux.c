@@ -174,6 +174,25 @@ bool target_is_device(const struct target *t, const char *path)
 	return strcmp(path, "-") != 0 && !fstat(t->fd, &x) && !stat(path, &y) && same_thing(&x, &y);
 }
 
+bool target_separates(char c)
+{
+	return c == '/';
+}
+
+enum status target_is_folder(const char *path, bool *ret, struct err *e)
+{
+	const bool said = target_separates(path[strlen(path) - 1]);
+	struct stat sb;
+	const bool there = !(said ? stat(path, &sb) : lstat(path, &sb));
+
+	*ret = there && S_ISDIR(sb.st_mode);
+	if (!said || *ret)
+		return ST_OK;
+	if (!there && errno == ENOENT)
+		return err_set(e, ST_OUTPUT, "%s: there is no such directory; make it first", path);
+	return err_from_errno(e, ST_OUTPUT, there ? ENOTDIR : errno, "%s", path);
+}
+
 /*
  * A link to a device, as udev makes them. In /tmp anybody can make one too, and have us write over
  * a disk: so its owner must be root or the caller (the rule of fs.protected_symlinks, proc(5)).

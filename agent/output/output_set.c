@@ -162,12 +162,17 @@ enum status output_set_open(const struct output_options *o, const char *suffix,
 			    struct output_set **ret, struct err *e)
 {
 	struct output_set *s = calloc(1, sizeof(*s));
+	struct output_options placed = *o;
+	_cleanup_free_ char *path = NULL;
 	enum status st;
 
 	if (!s)
 		return err_nomem(e);
 	s->force = o->force;
-	st = open_set(s, o, suffix, e);
+	st = output_place(o, &path, e);
+	placed.path = path;
+	if (!st)
+		st = open_set(s, &placed, suffix, e);
 	if (st) {
 		output_set_destroy(s);
 		return st;

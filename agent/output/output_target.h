@@ -41,6 +41,14 @@ enum status target_inspect(const char *path, bool force, const char *const *inpu
 			   struct target_facts *ret, struct err *e);
 
 /*
+ * Is it a directory? A link to one only with a separator behind it. ST_OUTPUT if `path` ends in a
+ * separator and names no directory.
+ */
+enum status target_is_folder(const char *path, bool *ret, struct err *e);
+/* Does this stand between the components of a path, or behind the letter of a drive? */
+bool target_separates(char c);
+
+/*
  * Each for one of these; everything in `ret` is freed by target_deinit(), also after a failure.
  * target_create() makes a new regular file, under its temporary name.
  */

@@ -285,6 +285,29 @@ enum status target_create(const char *path, struct target *ret, struct err *e)
 	return ret->path ? create_partial(ret, e) : err_nomem(e);
 }
 
+bool target_separates(char c)
+{
+	return c == '/' || c == '\\' || c == ':';
+}
+
+/* "E:" is the directory in which that drive is, and "E:NAME" a file in it. */
+enum status target_is_folder(const char *path, bool *ret, struct err *e)
+{
+	const char last = path[strlen(path) - 1];
+	const bool said = target_separates(last) && last != ':';
+	_cleanup_free_ wchar_t *wide = win32_path(path);
+	const DWORD attributes = wide ? GetFileAttributesW(wide) : INVALID_FILE_ATTRIBUTES;
+	const bool there = attributes != INVALID_FILE_ATTRIBUTES;
+	const bool link = there && (attributes & FILE_ATTRIBUTE_REPARSE_POINT);
+
+	*ret = there && (attributes & FILE_ATTRIBUTE_DIRECTORY) && (said || !link);
+	if (!said || *ret)
+		return ST_OK;
+	if (there)
+		return err_from_errno(e, ST_OUTPUT, ENOTDIR, "%s", path);
+	return err_set(e, ST_OUTPUT, "%s: there is no such directory; make it first", path);
+}
+
 static enum status check_named(const char *path, bool force, const char *const *inputs,
 			       const wchar_t *wide, struct err *e)
 {

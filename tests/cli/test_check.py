@@ -125,7 +125,7 @@ class Check(unittest.TestCase):
         self.check(*self.source, "-o", "old.rsz", "--force", code=0)
 
     def test_output_that_cannot_be(self):
-        for output in ("no/folder/x", ".", self.path("memory") + "/x"):
+        for output in ("no/folder/x", "no/folder/", self.path("memory") + "/x"):
             with self.subTest(output):
                 said = self.check(*self.source, "-o", output, "--force", code=6)
                 self.assertEqual(self.stops(said), ["output"])

@@ -65,6 +65,10 @@ class ExtractFile(Case):
             self.assertTrue(o.read() == f.content())
         r = self.ramseal('extract-file', '--image', self.image, 'pagefile.sys', '-o', self.out)
         self.refused(r, OUTPUT, self.out)
+        folder = self.out + '.folder'
+        os.mkdir(folder)
+        r = self.ramseal('extract-file', '--image', self.image, 'pagefile.sys', '-o', folder)
+        self.assertEqual((r.returncode, os.listdir(folder)), (OK, ['pagefile.sys']), r.stderr)
 
     def test_summary(self):
         v = Volume(16 * MIB)

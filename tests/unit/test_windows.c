@@ -223,6 +223,34 @@ TEST(what_was_written_is_cut)
 	free(text);
 }
 
+static void check_place(const char *path, const char *wanted)
+{
+	const struct output_options o = { .path = path, .name = "C:\\dir\\host.rsz" };
+	_cleanup_free_ char *at = NULL;
+	struct err e = ERR_INIT;
+
+	CHECK_OK(output_place(&o, &at, &e), &e);
+	assert_string_equal(at, wanted);
+}
+
+TEST(a_directory_gets_a_file_of_the_default_name)
+{
+	struct err e = ERR_INIT;
+	char path[600], wanted[700], *at = NULL;
+
+	snprintf(path, sizeof(path), "%s", dir.path);
+	snprintf(wanted, sizeof(wanted), "%s\\host.rsz", dir.path);
+	check_place(path, wanted);
+	snprintf(path, sizeof(path), "%s/", dir.path);
+	snprintf(wanted, sizeof(wanted), "%s/host.rsz", dir.path);
+	check_place(path, wanted);
+	check_place("nothing-of-that-name", "nothing-of-that-name");
+	CHECK_STATUS(
+		output_place(&(struct output_options){ .path = "none\\", .name = "a" }, &at, &e),
+		ST_OUTPUT, &e);
+	CHECK_HAS(e.message, "there is no such directory");
+}
+
 TEST(existing_files_want_force)
 {
 	struct output_options options = { .path = scratch_path(&dir, "old") };
@@ -554,6 +582,7 @@ int main(void)
 		cmocka_unit_test(a_folder_is_no_file),
 		cmocka_unit_test(offsets_beyond_4_gib_hold),
 		cmocka_unit_test(what_was_written_is_cut),
+		cmocka_unit_test(a_directory_gets_a_file_of_the_default_name),
 		cmocka_unit_test(existing_files_want_force),
 		cmocka_unit_test(read_only_files_are_not_replaced),
 		cmocka_unit_test(an_input_is_not_written_over),
