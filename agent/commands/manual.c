@@ -30,13 +30,18 @@ static const char description[] =
 	".PP\n"
 	"Every command prints its own help with\n"
 	".BR \\-\\-help .\n"
+	"Commands and long options can be abbreviated as long as only one begins so. Write them\n"
+	"out in scripts: a later version may have another one that begins so.\n"
 	"Messages and progress go to stderr, results to stdout.\n";
 
 static const char environment[] =
 	".TP\n.B TERM\n"
 	"If it is unset, empty or \"dumb\", no progress bar is drawn.\n"
 	".TP\n.B COLUMNS\n"
-	"Width of the progress bar, where the terminal does not report its width.\n"
+	"Width of the progress line and of help (40 to 80), where the terminal does not report\n"
+	"its width.\n"
+	".TP\n.B NO_COLOR\n"
+	"Changes nothing: no output is coloured.\n"
 	".TP\n.B TZ\n"
 	"The host's time zone as\n.B acquire\nrecords it; without it, that of /etc/localtime.\n";
 

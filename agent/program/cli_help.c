@@ -140,6 +140,8 @@ static const char abbreviations[] =
 
 void cli_help_program(const struct program *p, FILE *to)
 {
+	char line[200];
+
 	fprintf(to, "Usage: %s COMMAND [OPTION...] [OPERAND...]\n\n", p->name);
 	put_sentence(to, p->summary);
 	fprintf(to, "\nCommands:\n");
@@ -153,6 +155,9 @@ void cli_help_program(const struct program *p, FILE *to)
 #define X(name, number, text) put_exit_code(to, number, text);
 	EXIT_MAP(X)
 #undef X
-	fprintf(to, "\n'%s help COMMAND' shows the options of a command.\n", p->name);
+	fputc('\n', to);
+	snprintf(line, sizeof(line), "'%s help COMMAND' shows the options of a command.\n",
+		 p->name);
+	cli_put_notes(to, line);
 	cli_put_notes(to, abbreviations);
 }

@@ -19,6 +19,8 @@
 #define BAR_MIN           10 /* characters, brackets included */
 #define BAR_MAX           42
 #define LINE_MAX_CHARS    400
+#define LABEL_MAX         40 /* columns */
+#define LABEL_MIN         12
 
 /* Lock-free, and so safe in a handler and between threads (C17 7.14.1.1). */
 static atomic_bool asked;
@@ -80,10 +82,20 @@ static unsigned progress_percent(const struct progress_numbers *n)
 }
 
 /* In the order in which they are given up. */
-enum { PART_BAR, PART_LEFT, PART_RATE, PART_AMOUNT, PART_LABEL, PART_REST };
+enum { PART_BAR, PART_LEFT, PART_RATE, PART_AMOUNT, PART_LABEL, PART_UNREADABLE, PART_REST };
 
-/* One line without the bar: everything from part `keep` on. */
-static size_t join_parts(const struct progress_numbers *n, int keep, char *ret, size_t size)
+/* A label can be a path, from a disk that somebody else has written. Not above half the line. */
+static void shown_label(const struct progress_numbers *n, size_t room, char *ret, size_t size)
+{
+	char plain[LINE_MAX_CHARS];
+
+	text_printable(n->label, plain, sizeof(plain));
+	text_tail(plain, MIN(MAX(room / 2, LABEL_MIN), LABEL_MAX), ret, size);
+}
+
+/* One line without the bar: everything from part `keep` on. Returns the columns that it takes. */
+static size_t join_parts(const struct progress_numbers *n, const char *label, int keep, char *ret,
+			 size_t size)
 {
 	char done[TEXT_SIZE_MAX], total[TEXT_SIZE_MAX], rate[TEXT_SIZE_MAX];
 	char left[TEXT_DURATION_MAX];
@@ -96,7 +108,7 @@ static size_t join_parts(const struct progress_numbers *n, int keep, char *ret, 
 	text_size(n->rate, rate);
 	text_duration(progress_seconds_left(n), left);
 	if (keep <= PART_LABEL)
-		PUT("%.40s  ", n->label);
+		PUT("%s  ", label);
 	if (n->total)
 		PUT("%3u%%  ", progress_percent(n));
 	if (keep <= PART_AMOUNT && n->total)
@@ -107,21 +119,20 @@ static size_t join_parts(const struct progress_numbers *n, int keep, char *ret, 
 		PUT("%s/s  ", rate);
 	if (keep <= PART_LEFT && n->total)
 		PUT("%s left  ", left);
-	if (n->unreadable)
+	if (keep <= PART_UNREADABLE && n->unreadable)
 		PUT("%" PRIu64 " unreadable  ", n->unreadable);
 #undef PUT
 	while (at && ret[at - 1] == ' ')
 		ret[--at] = '\0';
-	return at;
+	return text_columns(ret);
 }
 
-/* Puts a bar of `width` characters behind the label. */
-static size_t insert_bar(const struct progress_numbers *n, size_t width, char *line)
+/* Puts a bar of `width` characters behind the first `label` bytes. */
+static void insert_bar(const struct progress_numbers *n, size_t width, size_t label, char *line)
 {
 	const size_t inner = width - 2;
 	const size_t full =
 		MIN(inner, (size_t)((double)n->done / (double)n->total * (double)inner));
-	const size_t label = strnlen(n->label, 40) + 2;
 	const size_t tail = strlen(line + label) + 1;
 	char *bar = line + label;
 
@@ -131,24 +142,25 @@ static size_t insert_bar(const struct progress_numbers *n, size_t width, char *l
 	memset(bar + 1, '#', full);
 	memset(bar + 1 + full, '-', inner - full);
 	bar[width - 1] = ']';
-	return strlen(line);
 }
 
 size_t progress_format(const struct progress_numbers *n, unsigned columns, char *ret, size_t size)
 {
-	char line[LINE_MAX_CHARS];
+	char line[LINE_MAX_CHARS], label[LABEL_MAX * 4];
 	const size_t room = columns ? columns - 1 : 0;
-	size_t length = 0;
 
+	shown_label(n, room, label, sizeof(label));
+	ret[0] = '\0';
 	for (int keep = PART_LEFT; keep <= PART_REST; keep++) {
-		length = join_parts(n, keep, line, sizeof(line));
+		const size_t length = join_parts(n, label, keep, line, sizeof(line));
+
 		if (length > room)
 			continue;
 		if (keep == PART_LEFT && n->total && room - length > BAR_MIN)
-			length = insert_bar(n, MIN(room - length - 1, BAR_MAX), line);
+			insert_bar(n, MIN(room - length - 1, BAR_MAX), strlen(label) + 2, line);
+		snprintf(ret, size, "%s", line);
 		break;
 	}
-	snprintf(ret, size, "%.*s", (int)MIN(length, room), line);
 	return strlen(ret);
 }
 
@@ -250,11 +262,12 @@ static void show(struct progress *p, uint64_t now)
 static void answer(const struct progress *p, uint64_t now)
 {
 	struct progress_numbers n = p->numbers;
-	char line[LINE_MAX_CHARS];
+	char line[LINE_MAX_CHARS], label[LABEL_MAX * 4];
 
 	if (p->show == PROGRESS_NONE)
 		n.rate = rate_over(n.done, now - p->begin_ns);
-	join_parts(&n, PART_LEFT, line, sizeof(line));
+	shown_label(&n, LABEL_MAX * 2, label, sizeof(label));
+	join_parts(&n, label, PART_LEFT, line, sizeof(line));
 	show_event(&n, now - p->begin_ns, line);
 }
 

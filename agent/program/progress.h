@@ -14,7 +14,7 @@
 
 /* What the line shows. */
 struct progress_numbers {
-	const char *label;   /* "memory", "verify" */
+	const char *label;   /* "memory", "verify", a path */
 	uint64_t done;       /* bytes */
 	uint64_t total;      /* bytes; 0: not known */
 	uint64_t rate;       /* bytes per second; 0: not known yet */
@@ -22,9 +22,11 @@ struct progress_numbers {
 };
 
 /*
- * The line for a terminal that is `columns` wide, at most columns - 1 characters of ASCII (a full
- * line would wrap on some terminals). When there is no room the bar goes first, then time left,
- * rate, amounts, label. Returns its length.
+ * The line for a terminal that is `columns` wide: it takes at most columns - 1 of them (a full line
+ * would wrap on some terminals), and is ASCII but for the label. When there is no room the bar goes
+ * first, then time left, rate, amounts, label, unreadable pages; what is left is never cut in the
+ * middle. Of a label that is longer than half the line only the end is shown. Returns the line's
+ * length in bytes.
  */
 size_t progress_format(const struct progress_numbers *n, unsigned columns, char *ret, size_t size);
 

@@ -71,6 +71,34 @@ void text_printable(const char *text, char *ret, size_t size)
 	*ret = '\0';
 }
 
+size_t text_columns(const char *text)
+{
+	size_t ret = 0;
+
+	/* The bytes that go on with a character are 10xxxxxx. */
+	for (; *text; text++)
+		if (((unsigned char)*text & 0xc0) != 0x80)
+			ret += (unsigned char)*text < 0x80 ? 1 : 2;
+	return ret;
+}
+
+void text_tail(const char *text, size_t columns, char *ret, size_t size)
+{
+	size_t all = text_columns(text);
+
+	if (all <= columns) {
+		snprintf(ret, size, "%s", text);
+		return;
+	}
+	while (all + 3 > columns && *text) {
+		all -= (unsigned char)*text < 0x80 ? 1 : 2;
+		do {
+			text++;
+		} while (((unsigned char)*text & 0xc0) == 0x80);
+	}
+	snprintf(ret, size, "...%s", text);
+}
+
 static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')

@@ -23,6 +23,18 @@ void text_duration(uint64_t seconds, char ret[static TEXT_DURATION_MAX]);
  */
 void text_printable(const char *text, char *ret, size_t size);
 
+/*
+ * How many columns of a terminal valid UTF-8 takes at most: what is not ASCII is taken for two,
+ * because nothing is wider (East Asian Width, Unicode Standard Annex 11).
+ */
+size_t text_columns(const char *text);
+
+/*
+ * The end of `text` that fits in so many columns, with "..." in front if that is not all. What
+ * names a file stands at the end.
+ */
+void text_tail(const char *text, size_t columns, char *ret, size_t size);
+
 /* strndup(), which Windows' C library lacks. */
 char *text_copy(const char *text, size_t len);
 

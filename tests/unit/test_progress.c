@@ -44,7 +44,10 @@ TEST(narrow_terminal_gives_up_the_bar_first_and_the_percentage_last)
 	check_line(&half, 50, "memory   50%  2.0 GiB/4.0 GiB  3 unreadable");
 	check_line(&half, 30, "memory   50%  3 unreadable");
 	check_line(&half, 20, " 50%  3 unreadable");
-	check_line(&half, 10, " 50%  3 u");
+	check_line(&half, 18, " 50%"); /* half of a number would be another number */
+	check_line(&half, 10, " 50%");
+	check_line(&half, 5, " 50%");
+	check_line(&half, 4, "");
 	check_line(&half, 1, "");
 	check_line(&half, 0, "");
 }
@@ -64,6 +67,58 @@ TEST(line_never_fills_the_terminal)
 							    "ABCDEFGHIJKLMNOPQRSTUVWXYZ[]"
 							    "abcdefghijklmnopqrstuvwxyz"));
 	}
+}
+
+/* As a terminal counts that shows each character of these as two columns. */
+static size_t columns_of(const char *line)
+{
+	size_t ret = 0;
+
+	for (; *line; line++)
+		if (((unsigned char)*line & 0xc0) != 0x80)
+			ret += (unsigned char)*line < 0x80 ? 1 : 2;
+	return ret;
+}
+
+TEST(label_is_no_wider_than_it_looks)
+{
+	/* Characters of two columns each; bytes that are no UTF-8; escapes. */
+	static const char *const labels[] = {
+		"C:\\\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e\\\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e."
+		"sys",
+		"\xe6\x97\xa5\xe6\x97\xa5\xe6\x97\xa5\xe6\x97\xa5\xe6\x97\xa5\xe6\x97\xa5\xe6\x97"
+		"\xa5"
+		"\xe6\x97\xa5\xe6\x97\xa5\xe6\x97\xa5\xe6\x97\xa5\xe6\x97\xa5\xe6\x97\xa5\xe6\x97"
+		"\xa5",
+		"\xff\xfe\xe6\x97",
+		"\x1b[2J\x1b[31m\n\r\t",
+	};
+	char line[512];
+
+	for (size_t i = 0; i < ARRAY_SIZE(labels); i++) {
+		struct progress_numbers n = half;
+
+		n.label = labels[i];
+		for (unsigned columns = 1; columns < 200; columns++) {
+			progress_format(&n, columns, line, sizeof(line));
+			assert_true(columns_of(line) < columns);
+			for (const char *c = line; *c; c++)
+				assert_true((unsigned char)*c >= 0x20 && *c != 0x7f);
+		}
+		CHECK_HAS(line, "] "); /* the bar is behind the label, and whole */
+		CHECK_HAS(line, "  [###");
+	}
+}
+
+TEST(long_label_shows_its_end)
+{
+	struct progress_numbers n = half;
+
+	n.label = "/var/lib/a/folder/far/below/pagefile.sys";
+	check_line(&n, 40, "...low/pagefile.sys   50%  3 unreadable");
+	check_line(&n, 120,
+		   "/var/lib/a/folder/far/below/pagefile.sys  [#######--------]  50%  "
+		   "2.0 GiB/4.0 GiB  256.0 MiB/s  0:08 left  3 unreadable");
 }
 
 TEST(unknown_total_has_no_bar_and_no_end)
@@ -255,6 +310,8 @@ int main(void)
 		cmocka_unit_test(wide_terminal_shows_everything),
 		cmocka_unit_test(narrow_terminal_gives_up_the_bar_first_and_the_percentage_last),
 		cmocka_unit_test(line_never_fills_the_terminal),
+		cmocka_unit_test(label_is_no_wider_than_it_looks),
+		cmocka_unit_test(long_label_shows_its_end),
 		cmocka_unit_test(unknown_total_has_no_bar_and_no_end),
 		cmocka_unit_test(hundred_percent_only_at_the_end),
 		cmocka_unit_test(time_left_is_rounded_up_and_unknown_without_a_rate),
