@@ -8,6 +8,7 @@
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
+#include "agent/program/timed_cond.h"
 
 /* How long a pause goes on before it is looked whether somebody wants to stop. */
 #define PAUSE_STEP (NS_PER_SECOND / 5)
@@ -127,7 +128,7 @@ enum status uploader_create(struct remote *r, const struct uploader_options *o,
 	u->o.spool = o->spool ? o->spool : SPOOL_DEFAULT;
 	u->o.patience_s = o->patience_s ? o->patience_s : PATIENCE_DEFAULT_S;
 	pthread_mutex_init(&u->lock, NULL);
-	pthread_cond_init(&u->changed, NULL);
+	u->clock = timed_cond_init(&u->changed);
 	st = begin(u, e);
 	if (st) {
 		remove_state(u);

@@ -18,6 +18,7 @@ struct uploader {
 	bool has_thread;
 	pthread_mutex_t lock;   /* guards what follows */
 	pthread_cond_t changed; /* any of it, or the spool */
+	clockid_t clock;        /* of its waits */
 	enum { UPLOADER_GOES_ON, UPLOADER_FINISHES, UPLOADER_ABANDONS } asked;
 	bool sealed;
 	bool ended; /* and these are its last words: */

@@ -8,6 +8,7 @@
 #include "agent/program/log.h"
 #include "agent/program/random.h"
 #include "agent/program/text.h"
+#include "agent/program/timed_cond.h"
 
 /* Between two tries: at random from the first to twice as much each time, up to the last. */
 #define BACKOFF_LEAST (NS_PER_SECOND / 2)
@@ -264,14 +265,12 @@ static void make_checkpoint(struct uploader *u)
 
 static void wait_for_work(struct uploader *u)
 {
-	struct timespec until;
+	/* A checkpoint may be due then. */
+	const struct timespec until = timed_cond_until(u->clock, NS_PER_SECOND);
 
 	pthread_mutex_lock(&u->lock);
-	if (u->asked == UPLOADER_GOES_ON && spool_end(u->spool) - u->next < u->remote->piece_size) {
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_sec++; /* a checkpoint may be due */
+	if (u->asked == UPLOADER_GOES_ON && spool_end(u->spool) - u->next < u->remote->piece_size)
 		pthread_cond_timedwait(&u->changed, &u->lock, &until);
-	}
 	pthread_mutex_unlock(&u->lock);
 }
 
