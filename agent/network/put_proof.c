@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/network/put_proof.h"
 
-#include <mbedtls/base64.h>
 #include <string.h>
 
+#include "agent/network/store_answer.h"
 #include "formats/base/bytes.h"
 #include "formats/base/md5_sha1.h"
 #include "formats/base/sha256.h"
 
-#define CHUNK    ((size_t)1 << 20)
-#define SUM_TEXT 45 /* SHA-256 in base64 */
+#define CHUNK ((size_t)1 << 20)
 
 /* What the server says; "": nothing. */
 struct words {
 	char md5[2 * MD5_SIZE + 1];
-	char sum[SUM_TEXT];
+	char sum[STORE_SHA256_SIZE];
 };
 
 /* "\"MD5\"": one of another length, or a weak one, is something else. */
@@ -90,12 +89,11 @@ static struct words end(struct hashes *h)
 {
 	uint8_t md5[MD5_SIZE], sha1[SHA1_SIZE], sha[SHA256_SIZE];
 	struct words ret;
-	size_t n;
 
 	md5_sha1_end(h->md5, md5, sha1);
 	sha256_end(h->sha, sha);
 	bytes_to_hex(md5, sizeof(md5), ret.md5);
-	mbedtls_base64_encode((uint8_t *)ret.sum, sizeof(ret.sum), &n, sha, sizeof(sha));
+	store_sha256(sha, ret.sum);
 	return ret;
 }
 

@@ -326,7 +326,7 @@ static struct remote_result s3_put(struct remote *remote, const struct remote_pi
 	_cleanup_free_ char *query = s3__part_query(s, p->number + 1);
 	const struct s3_request ask = s3__part_request(s, query, p->at, p->len);
 	struct http_answer a = { 0 };
-	char code[S3_CODE_MAX], sum[S3_SUM_SIZE];
+	char code[S3_CODE_MAX], sum[STORE_SHA256_SIZE];
 	struct remote_result r;
 
 	if (!query)
@@ -350,7 +350,7 @@ static struct remote_result s3_put(struct remote *remote, const struct remote_pi
  */
 
 /* All of a part's text has bounds: s3__is_etag(), base64. */
-#define PART_TEXT_MAX (S3_ETAG_MAX + S3_SUM_SIZE + 128)
+#define PART_TEXT_MAX (S3_ETAG_MAX + STORE_SHA256_SIZE + 128)
 
 static char *completion(const struct s3 *s, size_t n, size_t *ret_len)
 {

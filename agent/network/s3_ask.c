@@ -77,24 +77,6 @@ static char *host_of(const char *base)
  * One request
  */
 
-static void base64_sum(const uint8_t digest[static SHA256_SIZE], char ret[static S3_SUM_SIZE])
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-	for (size_t i = 0; i < SHA256_SIZE; i += 3) {
-		const uint32_t b1 = i + 1 < SHA256_SIZE ? digest[i + 1] : 0,
-			       b2 = i + 2 < SHA256_SIZE ? digest[i + 2] : 0;
-		const uint32_t all = (uint32_t)digest[i] << 16 | b1 << 8 | b2;
-
-		*ret++ = digits[all >> 18];
-		*ret++ = digits[all >> 12 & 63];
-		*ret++ = i + 1 < SHA256_SIZE ? digits[all >> 6 & 63] : '=';
-		*ret++ = i + 2 < SHA256_SIZE ? digits[all & 63] : '=';
-	}
-	*ret = '\0';
-}
-
 uint64_t s3__time(const struct s3 *s)
 {
 	return (uint64_t)((int64_t)(clock__wall_ns() / NS_PER_SECOND) + s->clock_ahead_s);
@@ -157,8 +139,8 @@ static enum status ask_once(struct s3 *s, const struct s3_request *r, struct htt
 			    bool *again, char *ret_sum, struct err *e)
 {
 	_cleanup_free_ char *host = host_of(s->base);
-	char time[SIGV4_TIME_SIZE], hex[SHA256_HEX_SIZE], sum[S3_SUM_SIZE], md5[STORE_MD5_SIZE],
-		until[LOCK_TIME_SIZE];
+	char time[SIGV4_TIME_SIZE], hex[SHA256_HEX_SIZE], sum[STORE_SHA256_SIZE],
+		md5[STORE_MD5_SIZE], until[LOCK_TIME_SIZE];
 	uint8_t digest[SHA256_SIZE];
 	const char *lock = r->locks ? begin_lock(s, until) : NULL;
 	const struct http_header all[] = {
@@ -188,7 +170,7 @@ static enum status ask_once(struct s3 *s, const struct s3_request *r, struct htt
 	sigv4_time(s3__time(s), time);
 	sha256_of(s->hash, r->body, r->len, digest);
 	sha256_hex(digest, hex);
-	base64_sum(digest, sum);
+	store_sha256(digest, sum);
 	if (ret_sum)
 		memcpy(ret_sum, sum, sizeof(sum));
 	return send_request(s, r, &sign, ret, again, e);

@@ -10,7 +10,6 @@
 #include "agent/network/store_answer.h"
 #include "formats/base/sha256.h"
 
-#define S3_SUM_SIZE   45 /* SHA-256 in base64 */
 #define S3_ETAG_MAX   128
 #define S3_REGION_MAX 64
 /* Amazon S3 User Guide, "Amazon S3 multipart upload limits". */
@@ -19,7 +18,7 @@
 
 struct s3_part {
 	char etag[S3_ETAG_MAX];
-	char sum[S3_SUM_SIZE]; /* "": not known */
+	char sum[STORE_SHA256_SIZE]; /* "": not known */
 };
 
 /* What differs between Amazon's S3, with those who do as it does, and Google's door for it. */

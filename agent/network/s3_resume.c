@@ -37,7 +37,7 @@ json_t *s3__state(const struct remote *remote)
 /* One <Part> of the list, as its elements come. */
 struct listed {
 	uint64_t number, size;
-	char etag[S3_ETAG_MAX], sum[S3_SUM_SIZE];
+	char etag[S3_ETAG_MAX], sum[STORE_SHA256_SIZE];
 };
 
 /* What does not fit is wrong anyway. */

@@ -34,6 +34,13 @@ enum status store_md5(const void *p, size_t len, char ret[static STORE_MD5_SIZE]
 	return ST_OK;
 }
 
+void store_sha256(const uint8_t digest[static SHA256_SIZE], char ret[static STORE_SHA256_SIZE])
+{
+	size_t n;
+
+	mbedtls_base64_encode((uint8_t *)ret, STORE_SHA256_SIZE, &n, digest, SHA256_SIZE);
+}
+
 void store_clean_code(char code[static STORE_CODE_MAX])
 {
 	for (char *c = code; *c; c++)

@@ -7,6 +7,7 @@
 #define RAMSEAL_AGENT_NETWORK_STORE_ANSWER_H
 
 #include "agent/network/remote.h"
+#include "formats/base/sha256.h"
 
 #define STORE_CODE_MAX 64
 
@@ -22,6 +23,10 @@ size_t store_headers(const struct http_header *all, size_t n, struct http_header
 /* MD5 of a body in base64, as Content-MD5 has it. */
 #define STORE_MD5_SIZE 25
 enum status store_md5(const void *p, size_t len, char ret[static STORE_MD5_SIZE], struct err *e);
+
+/* SHA-256 in base64, as x-amz-checksum-sha256 and Repr-Digest have it. */
+#define STORE_SHA256_SIZE 45
+void store_sha256(const uint8_t digest[static SHA256_SIZE], char ret[static STORE_SHA256_SIZE]);
 
 /*
  * The <Code> of an answer, "" if it has none. Letters and digits remain, and '_' for all else:
