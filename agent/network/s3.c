@@ -153,7 +153,7 @@ static enum status gs_open(const struct remote_options *o, struct remote **ret, 
  * Beginning
  */
 
-struct remote_result s3__look(struct s3 *s, enum s3_there *ret, uint64_t *ret_size, struct err *e)
+struct remote_result s3__look(struct s3 *s, struct s3_seen *ret, struct err *e)
 {
 	const struct s3_request ask = { .method = "HEAD", .query = "" };
 	struct http_answer a = { 0 };
@@ -162,10 +162,10 @@ struct remote_result s3__look(struct s3 *s, enum s3_there *ret, uint64_t *ret_si
 	size_t len;
 	const char *length = http_answer_header(&a, "content-length", &len);
 
-	*ret = r.end == REMOTE_DONE ? S3_THERE_OBJECT
-	       : a.status == 404    ? S3_THERE_NOTHING
-				    : S3_THERE_UNKNOWN;
-	*ret_size = length ? strtoull(length, NULL, 10) : 0;
+	ret->there = r.end == REMOTE_DONE ? S3_THERE_OBJECT
+		     : a.status == 404    ? S3_THERE_NOTHING
+					  : S3_THERE_UNKNOWN;
+	ret->size = length ? strtoull(length, NULL, 10) : 0;
 	if (r.end == REMOTE_NEVER && a.status)
 		r = done;
 	http_answer_deinit(&a);
@@ -226,15 +226,14 @@ static struct remote_result s3_begin(struct remote *remote, struct err *e)
 					.locks = true };
 	struct http_answer a = { 0 };
 	char code[S3_CODE_MAX];
-	enum s3_there there = S3_THERE_NOTHING;
-	uint64_t size;
-	struct remote_result r = s->o->replace ? done : s3__look(s, &there, &size, e);
+	struct s3_seen seen = { .there = S3_THERE_NOTHING };
+	struct remote_result r = s->o->replace ? done : s3__look(s, &seen, e);
 
 	if (r.end != REMOTE_DONE)
 		return r;
-	if (there == S3_THERE_OBJECT)
+	if (seen.there == S3_THERE_OBJECT)
 		return taken(e);
-	if (there == S3_THERE_UNKNOWN && s->kind->only_looks)
+	if (seen.there == S3_THERE_UNKNOWN && s->kind->only_looks)
 		return unseen(e);
 	r = s3__ask(s, &ask, &a, code, NULL, e);
 	if (r.end == REMOTE_DONE)
@@ -378,21 +377,20 @@ static char *completion(const struct s3 *s, size_t n, size_t *ret_len)
  */
 static struct remote_result look_first(struct s3 *s, uint64_t total, bool *ret_ours, struct err *e)
 {
-	enum s3_there there;
-	uint64_t size;
-	struct remote_result r = s3__look(s, &there, &size, e);
+	struct s3_seen seen;
+	struct remote_result r = s3__look(s, &seen, e);
 
 	*ret_ours = false;
 	if (r.end != REMOTE_DONE)
 		return r;
-	if (there == S3_THERE_OBJECT && s->unsure) {
-		r = s3__was_it_done(s, total, 412, taken(e), e);
+	if (seen.there == S3_THERE_OBJECT && s->unsure) {
+		r = s3__was_it_done(s, &seen, total, 412, taken(e), e);
 		*ret_ours = r.end == REMOTE_DONE;
 		return r;
 	}
-	if (there == S3_THERE_OBJECT)
+	if (seen.there == S3_THERE_OBJECT)
 		return taken(e);
-	return there == S3_THERE_UNKNOWN ? unseen(e) : done;
+	return seen.there == S3_THERE_UNKNOWN ? unseen(e) : done;
 }
 
 static struct remote_result without_condition(struct s3 *s, uint64_t total, struct err *e)
@@ -434,7 +432,7 @@ static struct remote_result ask_complete(struct s3 *s, const struct s3_request *
 		r.end = REMOTE_AGAIN;
 	}
 	if (s->unsure && r.end == REMOTE_NEVER && (a.status == 404 || a.status == 412))
-		r = s3__was_it_done(s, total, a.status, r, e);
+		r = s3__was_it_done(s, NULL, total, a.status, r, e);
 	else if (ask->create_only && a.status == 501)
 		r = without_condition(s, total, e);
 	s->unsure |= r.end == REMOTE_AGAIN && a.status != 501;

@@ -107,11 +107,16 @@ bool s3__keep_part(struct s3 *s, size_t index, const char *etag, size_t len, con
 /* What has the name. */
 enum s3_there { S3_THERE_NOTHING, S3_THERE_OBJECT, S3_THERE_UNKNOWN };
 
+struct s3_seen {
+	enum s3_there there;
+	uint64_t size; /* of an object */
+};
+
 /*
- * REMOTE_DONE: *ret, and of an object its size. Keys that may only create are refused, and what is
- * wrong in the request is said to others that have a body in their answer: then it is not known.
+ * REMOTE_DONE: *ret. Keys that may only create are refused, and what is wrong in the request is
+ * said to others that have a body in their answer: then it is not known.
  */
-struct remote_result s3__look(struct s3 *s, enum s3_there *ret, uint64_t *ret_size, struct err *e);
+struct remote_result s3__look(struct s3 *s, struct s3_seen *ret, struct err *e);
 
 /* "partNumber=N&uploadId=ID", for free(). */
 char *s3__part_query(const struct s3 *s, uint64_t number);
@@ -137,9 +142,9 @@ struct remote_result s3__resume(struct remote *remote, const json_t *state, uint
  * A completion that was asked for before, and whose answer was lost, may have been done: then the
  * upload is gone, whose id nobody else has, and what is there is as long. `was`: what the next one
  * was told, that there is no upload (404) or that something has the name (412); `r` and `e` are of
- * that, and are returned if it was not done.
+ * that, and are returned if it was not done. `seen` is what has the name; NULL: that is asked.
  */
-struct remote_result s3__was_it_done(struct s3 *s, uint64_t total, unsigned was,
-				     struct remote_result r, struct err *e);
+struct remote_result s3__was_it_done(struct s3 *s, const struct s3_seen *seen, uint64_t total,
+				     unsigned was, struct remote_result r, struct err *e);
 
 #endif
