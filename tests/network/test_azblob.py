@@ -24,15 +24,15 @@ import unittest
 import urllib.parse
 from pathlib import Path
 
-import test_upload
+import upload_case
 from azblob_server import SIGNATURE, Blob, Server, Store
 from fault_proxy import FaultProxy
-from test_upload import MIB, SMALL, pieces
+from upload_case import MIB, SMALL, pieces
 
 AZURITE = Path(__file__).resolve().parents[2] / 'out/npm/node_modules/.bin/azurite-blob'
 
 
-class Case(test_upload.Case):
+class Case(upload_case.Case):
     def serve(self, **how):
         self.store = Store(**how)
         self.server = Server(self.store)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import azblob_server  # noqa: E402
-import test_upload  # noqa: E402
+import upload_case  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402
 
 MIB = 1 << 20
@@ -44,7 +44,7 @@ def ticks(pid):
     return int(fields[11]) + int(fields[12])
 
 
-class Case(test_upload.Case):
+class Case(upload_case.Case):
     def proxied(self):
         proxy = FaultProxy(self.server.port)
         self.addCleanup(proxy.close)
@@ -122,7 +122,7 @@ class Level(Case):
         self.ended(process)
 
     def manifest(self, path):
-        shown = subprocess.run([test_upload.RAMSEAL, 'extract', '-q', '-S', 'manifest', '-o', '-', path],
+        shown = subprocess.run([upload_case.RAMSEAL, 'extract', '-q', '-S', 'manifest', '-o', '-', path],
                                capture_output=True, check=True)
         lines = [json.loads(line) for line in shown.stdout.splitlines()]
         memory, = (line['memory'] for line in lines if 'level_moves' in line.get('memory', ()))
@@ -150,7 +150,7 @@ class Level(Case):
 
 class Probe(Case):
     def check(self, *more, code=0, to=('-o', 's3://evidence/x')):
-        done = self.run_it('check', '--json', '-s', test_upload.SMALL, *to, *more)
+        done = self.run_it('check', '--json', '-s', upload_case.SMALL, *to, *more)
         self.assertEqual(done.returncode, code, done.stderr)
         return json.loads(done.stdout)
 
@@ -174,7 +174,7 @@ class ProbeS3(Probe):
         said = self.check()
         self.assertNotIn('link', said)
         self.assertEqual(self.store.requests, [])
-        done = self.run_it('check', '-s', test_upload.SMALL, '-o', 's3://evidence/x')
+        done = self.run_it('check', '-s', upload_case.SMALL, '-o', 's3://evidence/x')
         self.assertIn(b'link: not measured (--probe-link)\n', done.stdout)
 
     def test_the_link_is_measured_and_nothing_is_left(self):
@@ -184,7 +184,7 @@ class ProbeS3(Probe):
         self.assertEqual(self.objects, {})
         self.assertEqual(self.store.uploads, {})
         self.assertEqual(os.listdir(self.at), [])
-        done = self.run_it('check', '-s', test_upload.SMALL, '-o', 's3://evidence/x', '--probe-link')
+        done = self.run_it('check', '-s', upload_case.SMALL, '-o', 's3://evidence/x', '--probe-link')
         self.assertRegex(done.stdout, rb'link: \S+ \w+/s as measured over .*; sending takes about ')
         self.assertRegex(done.stdout, rb'acquisition: about \S+; (reading the memory|sending) takes longest')
 
@@ -201,7 +201,7 @@ class ProbeS3(Probe):
 
     def test_a_slow_link_is_what_takes_longest(self):
         self.proxied().rate = MIB // 4
-        done = self.run_it('check', '-s', f'{test_upload.SMALL},bandwidth=10G', '--probe-link',
+        done = self.run_it('check', '-s', f'{upload_case.SMALL},bandwidth=10G', '--probe-link',
                            '-o', 's3://evidence/x')
         self.assertIn(b'; sending takes longest', done.stdout)
 
@@ -222,7 +222,7 @@ class ProbeS3(Probe):
         said = self.check('--probe-link', to=('-o', 's3://evidence/y'), code=6)
         self.assertIn('do not allow this', self.findings(said)['link'])
         none = self.environment(AWS_SECRET_ACCESS_KEY=None)
-        done = self.run_it('check', '-s', test_upload.SMALL, '-o', 's3://evidence/x', env=none)
+        done = self.run_it('check', '-s', upload_case.SMALL, '-o', 's3://evidence/x', env=none)
         self.assertEqual(done.returncode, 2, done.stderr)
 
     def test_a_link_that_breaks_is_no_measurement(self):

@@ -22,8 +22,8 @@ from pathlib import Path
 
 import azblob_server
 import s3_server
-import test_upload
-from test_upload import MIB, RAMSEAL, SESSION, SMALL
+import upload_case
+from upload_case import MIB, RAMSEAL, SESSION, SMALL
 
 PROXY_PASSWORD = 'pRoXyPaSs%2FwOrD-of-the-tests'
 PRESIGNED = 'PrEsIgNeDsIgNaTuReOfTheTests0123456789'
@@ -268,7 +268,7 @@ class Receiver(Target):
         self.case.assertIsNotNone(self.content())
 
 
-class Secrets(test_upload.Case):
+class Secrets(upload_case.Case):
     def setUp(self):
         super().setUp()
         self.kept = self.at / 'kept'  # what holds the secrets, and may

@@ -6,16 +6,11 @@ byte, what a local file would have been, or a container that was cut off and can
 simulated machine makes the same container each time. Usage: test_upload.py RAMSEAL
 """
 
-import contextlib
-import datetime
-import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -24,82 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import certificates  # noqa: E402
 import s3_server  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402
-
-RAMSEAL = os.path.abspath(sys.argv.pop(1))
-RECIPIENT = 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'
-MIB = 1 << 20
-SMALL = 'sim:desktop,ram=64M,allocated=20M,resident=10M,trimmed=5M,others=5M,processes=3,cache=2M'
-SESSION = 'sEsSiOnToKeN/of+the=tests'
-
-
-def pieces(container):
-    return -(-len(container) // (8 * MIB))
-
-
-class Case(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.local = {}
-        for level in ('store', '1'):
-            path = Path(cls.folder.name) / f'{level}.rsz'
-            done = subprocess.run([RAMSEAL, 'acquire', '-q', '-s', SMALL, '--level', level, '-t1',
-                                   '-o', path], capture_output=True, timeout=300)
-            if done.returncode:
-                raise AssertionError(done.stderr)
-            cls.local[level] = path.read_bytes()
-
-    def setUp(self):
-        self.serve()
-        folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
-        self.addCleanup(folder.cleanup)
-        self.at = Path(folder.name)
-
-    def serve(self, **how):
-        self.store = s3_server.Store(**how)
-        self.server = s3_server.Server(self.store)
-        self.addCleanup(self.server.server_close)
-        self.addCleanup(self.server.shutdown)
-        self.port = self.server.port
-
-    @property
-    def objects(self):
-        return self.store.buckets['evidence']
-
-    def environment(self, **more):
-        # A proxy or a region of whoever runs the tests is not to be asked.
-        kept = {k: v for k, v in os.environ.items() if not k.lower().endswith('_proxy')
-                and not k.startswith('AWS_')}
-        kept.update(AWS_ACCESS_KEY_ID=s3_server.ID, AWS_SECRET_ACCESS_KEY=s3_server.SECRET,
-                    AWS_ENDPOINT_URL=f'http://127.0.0.1:{self.port}')
-        kept.update(more)
-        return {k: v for k, v in kept.items() if v is not None}
-
-    def command(self, *args):
-        return [RAMSEAL, *map(str, args)]
-
-    def run_it(self, *args, env=None, timeout=600, **more):
-        return subprocess.run(self.command(*args), capture_output=True, timeout=timeout, cwd=self.at,
-                              env=env or self.environment(), **more)
-
-    def acquire(self, *more, to='s3://evidence/case 1/mem.rsz', level='1', **how):
-        return self.run_it('acquire', '-q', '--log-json', '-s', SMALL, '--level', level, '-t1',
-                           '-o', to, *more, **how)
-
-    def summary(self, done):
-        return json.loads([line for line in done.stderr.splitlines() if b'"summary"' in line][-1])
-
-    def last_line(self, done):
-        return json.loads(done.stderr.splitlines()[-1])['message']
-
-    def check_object(self, key, level):
-        self.assertEqual(len(self.objects[key]), len(self.local[level]))
-        self.assertTrue(self.objects[key] == self.local[level], 'differs')
-
-    def check_nothing_left(self):
-        self.assertEqual(os.listdir(self.at), [])
-        self.assertEqual(self.store.uploads, {})
+from upload_case import MIB, RECIPIENT, SESSION, SMALL, Case, pieces  # noqa: E402
 
 
 class Whole(Case):
@@ -491,163 +411,6 @@ class Broken(Case):
         self.assertEqual(process.returncode, 0, err)
         self.check_object('x', 'store')
         self.assertLess(peak, 16 * MIB + 96 * MIB)
-
-
-class Google(Case):
-    """gs://: the same, but that nothing hinders a completion from replacing what has the name."""
-
-    def setUp(self):
-        super().setUp()
-        self.serve(google=True, region='auto')
-
-    def acquire(self, *more, to='gs://evidence/case 1/mem.rsz', **how):
-        return super().acquire(*more, to=to, **how)
-
-    def test_the_object_is_the_local_file(self):
-        self.store.faults.drop_after = ['^POST uploadId']
-        done = self.acquire(level='store', env=self.environment(AWS_REGION='eu-north-7'))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.check_object('case 1/mem.rsz', 'store')
-        self.check_nothing_left()
-        self.assertEqual(self.summary(done)['output'], 'gs://evidence/case 1/mem.rsz')
-
-    def refused(self, pattern, code, done):
-        self.assertEqual(done.returncode, code, done.stderr)
-        self.assertRegex(self.last_line(done), pattern)
-
-    def test_nothing_is_replaced_unless_that_is_asked_for(self):
-        self.objects['x'] = b'old'
-        self.refused('exists; --force replaces it', 6, self.acquire(to='gs://evidence/x'))
-        self.store.faults.answers = [('^HEAD', 404, '', ())]  # it came meanwhile
-        self.refused("exists.*'ramseal upload --finish' with this address", 6, self.acquire(to='gs://evidence/x'))
-        self.assertEqual(self.objects['x'], b'old')
-        done = self.run_it('upload', '--finish', 'gs://evidence/x')
-        self.assertEqual(done.returncode, 6, done.stderr)
-        self.assertEqual(self.objects['x'], b'old')
-        self.store.may_look = False
-        self.refused('nor say whether something has the name', 6, self.acquire(to='gs://evidence/y'))
-        done = self.run_it('upload', '--finish', 'gs://evidence/x', '--force')
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.check_object('x', '1')
-        self.check_nothing_left()
-
-    def test_what_is_refused(self):
-        none = self.environment(AWS_SECRET_ACCESS_KEY=None)
-        self.refused('gs: needs HMAC keys', 2, self.acquire(env=none))
-        self.refused('not gs://BUCKET/KEY', 2, self.acquire(to='gs://evidence'))
-        self.refused('cannot lock', 2, self.acquire('--object-lock', 'governance:1d'))
-        self.check_nothing_left()
-
-    def test_without_an_endpoint_it_is_googles(self):
-        """What a proxy is asked for says where it goes."""
-        with socket.create_server(('127.0.0.1', 0)) as server:
-            process = subprocess.Popen(
-                self.command('acquire', '-q', '-s', SMALL, '-o', 'gs://evidence/x', '--pin',
-                             'sha256//' + 43 * 'A' + '=', '--proxy', f'http://127.0.0.1:{server.getsockname()[1]}'),
-                cwd=self.at, env=self.environment(AWS_ENDPOINT_URL=None), stderr=subprocess.DEVNULL)
-            with process, server.accept()[0] as peer:
-                self.assertRegex(peer.recv(4096), rb'^CONNECT storage\.googleapis\.com:443 ')
-                process.kill()
-
-
-class Locked(Case):
-    """--object-lock: what the store keeps, and what it is not believed to keep."""
-
-    def lock_of(self, done):
-        return self.summary(done)['upload']['object_lock']
-
-    def test_days_by_the_clock_of_the_store(self):
-        self.store.faults.clock_ahead = 7 * 86400
-        for announces in (True, False):  # without checksums Content-MD5 is what it wants
-            self.store.announces = announces
-            done = self.acquire('--force', '--object-lock', 'governance:30d')
-            self.assertEqual(done.returncode, 0, done.stderr)
-            self.check_object('case 1/mem.rsz', '1')
-            mode, until = self.store.locks['evidence', 'case 1/mem.rsz']
-            self.assertEqual(mode, 'GOVERNANCE')
-            self.assertEqual(self.lock_of(done), {'mode': 'governance', 'until': until, 'kept': True})
-            then = datetime.datetime.strptime(until + '+0000', '%Y-%m-%dT%H:%M:%SZ%z').timestamp()
-            self.assertLess(abs(then - time.time() - 37 * 86400), 3600)
-            self.check_nothing_left()
-
-    def test_a_day_and_a_file(self):
-        path = self.at / 'there.rsz'
-        path.write_bytes(self.local['1'])
-        done = self.run_it('--log-json', 'upload', path, 's3://evidence/a', '--object-lock', 'compliance:2089-12-31')
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(self.store.locks['evidence', 'a'], ('COMPLIANCE', '2089-12-31T00:00:00Z'))
-        self.assertTrue(self.lock_of(done)['kept'])
-
-    def test_who_may_not_look_is_told_so(self):
-        self.store.may_see_locks = False
-        done = self.acquire('--object-lock', 'compliance:2089-12-31T12:00:00Z')
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn(b'does not let us see whether it is locked', done.stderr)
-        self.assertIsNone(self.lock_of(done)['kept'])
-
-    def test_a_store_that_passes_it_over(self):
-        """All is there, and sealed; but what was asked for did not come about."""
-        self.store.object_lock = 'passed over'
-        done = self.acquire('--object-lock', 'governance:30d')
-        self.assertEqual(done.returncode, 6, done.stderr)
-        self.assertIn('is complete there, but not known to be locked: the store does not lock it', self.last_line(done))
-        said = self.summary(done)
-        self.assertTrue(said['sealed'] and said['root'])
-        self.assertIs(said['upload']['object_lock']['kept'], False)
-        self.check_object('case 1/mem.rsz', '1')
-        self.store.object_lock = 'enabled'
-        self.store.locks['evidence', 'x'] = ('GOVERNANCE', '2030-01-01T00:00:00Z')
-        self.store.faults.answers = [('^GET retention', 200, '', ())]
-        done = self.acquire('--object-lock', 'governance:2089-12-31', to='s3://evidence/y')
-        self.assertEqual(done.returncode, 6, done.stderr)
-        self.assertIn('does not say until when', self.last_line(done))
-
-    def test_what_is_refused(self):
-        def refused(says, code, *args, **how):
-            done = self.acquire(*args, **how)
-            self.assertEqual(done.returncode, code, done.stderr)
-            self.assertIn(says, self.last_line(done))
-            self.check_nothing_left()
-
-        refused('the time to be in the future', 6, '--object-lock', 'governance:2020-01-01')
-        refused('token has expired', 6, '--object-lock', 'governance:1d',
-                env=self.environment(AWS_SESSION_TOKEN='old'))
-        self.store.object_lock = 'off'
-        refused('Object Lock has to be enabled for the bucket', 6, '--object-lock', 'governance:1d')
-        for wrong in ('governance', 'governance:', 'gov:1d', 'compliance:0d', 'compliance:36501d', 'compliance:1',
-                      'compliance:2027-13-01', 'compliance:2027-01-01T', 'compliance:2027-01-01T00:00:00',
-                      'compliance:2027-02-29', 'compliance:2027-01-01x', 'compliance:-1d'):
-            refused('takes governance or compliance', 2, '--object-lock', wrong)
-        pin = ('--pin', 'sha256//' + 43 * 'A' + '=')
-        for to in ('tls://127.0.0.1:1', 'https://127.0.0.1:1/x'):
-            refused('cannot lock what it keeps', 2, '--object-lock', 'governance:1d', *pin, to=to)
-        refused('--object-lock is for addresses', 2, '--object-lock', 'governance:1d', to='file.rsz')
-        self.assertNotIn('PUT', [method for method, _, _ in self.store.requests])
-
-    def test_killed_and_finished(self):
-        """The lock began with the upload; the state tells what to look for."""
-        for how in ('state', 's3://evidence/x'):
-            with subprocess.Popen(self.command('acquire', '-q', '-s', SMALL, '--level', 'store', '-t1', '-o',
-                                               's3://evidence/x', '--bwlimit', '24M', '--object-lock',
-                                               'governance:2089-12-31', '--upload-state', 'state'),
-                                  cwd=self.at, env=self.environment(), stderr=subprocess.DEVNULL) as process:
-                until = time.monotonic() + 120
-                while not any(u.parts for u in list(self.store.uploads.values())):
-                    self.assertLess(time.monotonic(), until)
-                    time.sleep(0.02)
-                process.kill()
-            said = json.loads((self.at / 'state').read_text())['object_lock']
-            self.assertEqual(said, {'mode': 'governance', 'until': '2089-12-31T00:00:00Z', 'kept': None})
-            self.store.requests.clear()
-            done = self.run_it('upload', '--finish', how)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual(self.store.locks.pop(('evidence', 'x')), ('GOVERNANCE', '2089-12-31T00:00:00Z'))
-            self.assertEqual(sum('retention' in path for _, path, _ in self.store.requests), how == 'state')
-            (self.at / 'state').unlink(missing_ok=True)
-            del self.objects['x']
-        done = self.run_it('upload', '--finish', 's3://evidence/x', '--object-lock', 'governance:90d')
-        self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn(b'the days began with the upload', done.stderr)
 
 
 @unittest.skipUnless(certificates.OPENSSL, 'openssl is not installed')
