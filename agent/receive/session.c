@@ -105,9 +105,9 @@ static void tell_complete(const struct session *s, const struct frame_end *end)
 
 	upload_choose_name(u, d->finding, file);
 	sha256_hex(d->sha256, sha256);
-	sha256_hex(d->root, root);
 	log_result_with(JSON_FIELDS(field_text("file", file), field_u64("bytes", d->total),
-				    field_text("sha256", sha256), field_text("root", root),
+				    field_text("sha256", sha256),
+				    field_text("root", upload_root_text(d->root, root)),
 				    field_bool("sealed", end->sealed),
 				    field_text("verified", finding_name(d->finding)),
 				    field_text("peer", s->options->peer.pin),

@@ -136,28 +136,26 @@ enum status store_log_complete(struct journal *j, const struct upload *u, bool s
 			       const struct checked *found, const struct store_peer *peer,
 			       struct err *e)
 {
-	static const uint8_t none[SHA256_SIZE];
 	const bool checked =
 		u->done.finding != FOUND_NO_CONTAINER && u->done.finding != FOUND_ENCRYPTED;
-	/* Damage in a payload: the headers go on, but not the hashes (container_verify()). */
-	const bool has_root = checked && memcmp(found->end.root, none, sizeof(none)) != 0;
 	char sha256[SHA256_HEX_SIZE], root[SHA256_HEX_SIZE], container[2 * RSZ_ID_SIZE + 1];
 	char file[UPLOAD_FILE_SIZE];
+	const char *has;
 
 	sha256_hex(found->sha256, sha256);
-	sha256_hex(found->end.root, root);
 	bytes_to_hex(found->end.id, sizeof(found->end.id), container);
 	upload_choose_name(u, u->done.finding, file);
-	return journal_write(j, "complete",
-			     JSON_FIELDS(field_text("id", u->id), field_text("peer", u->peer),
-					 field_text("address", peer->address),
-					 field_text("name", u->name), field_text("file", file),
-					 field_u64("bytes", u->done.total),
-					 field_text("sha256", sha256), field_bool("sealed", sealed),
-					 field_text("verified", finding_name(u->done.finding)),
-					 field_u64("whole_bytes", u->done.whole),
-					 field_u64("records", u->done.records),
-					 field_text("root", has_root ? root : NULL),
-					 field_text("container", checked ? container : NULL)),
-			     e);
+	/* Damage in a payload: the headers go on, but not the hashes (container_verify()). */
+	has = checked ? upload_root_text(found->end.root, root) : NULL;
+	return journal_write(
+		j, "complete",
+		JSON_FIELDS(field_text("id", u->id), field_text("peer", u->peer),
+			    field_text("address", peer->address), field_text("name", u->name),
+			    field_text("file", file), field_u64("bytes", u->done.total),
+			    field_text("sha256", sha256), field_bool("sealed", sealed),
+			    field_text("verified", finding_name(u->done.finding)),
+			    field_u64("whole_bytes", u->done.whole),
+			    field_u64("records", u->done.records), field_text("root", has),
+			    field_text("container", checked ? container : NULL)),
+		e);
 }

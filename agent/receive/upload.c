@@ -270,6 +270,15 @@ void upload_choose_name(const struct upload *u, enum finding v, char ret[static 
 	snprintf(ret, UPLOAD_FILE_SIZE, "%.*s.%s", len, u->file, kind);
 }
 
+const char *upload_root_text(const uint8_t root[static SHA256_SIZE],
+			     char text[static SHA256_HEX_SIZE])
+{
+	static const uint8_t none[SHA256_SIZE];
+
+	sha256_hex(root, text);
+	return memcmp(root, none, sizeof(none)) != 0 ? text : NULL;
+}
+
 static void forget_state(const struct upload *u)
 {
 	_cleanup_free_ char *path = state_path(u);

@@ -82,6 +82,10 @@ enum status upload_name(struct upload *u, enum finding v, struct err *e);
 /* What the name will be. */
 void upload_choose_name(const struct upload *u, enum finding v, char ret[static UPLOAD_FILE_SIZE]);
 
+/* The digits of a root, in `text`; NULL for zeros: there is none (no container, or damaged). */
+const char *upload_root_text(const uint8_t root[static SHA256_SIZE],
+			     char text[static SHA256_HEX_SIZE]);
+
 /* Both files go, of an upload that holds nothing. */
 void upload_remove(struct upload *u);
 

@@ -241,6 +241,8 @@ class Witness(Case):
         done = self.verify(file, '--identity', key)
         self.assertEqual((done.returncode, done.stderr.count(b'\n')), (9, 1))
         self.assertIn(b'compare its SHA-256', done.stderr)
+        receiver.end()
+        self.assertIsNone(receiver.events('receive-complete')[0]['root'])
 
     def test_what_is_no_log(self):
         done = run(RAMSEAL, 'verify', '--witness', __file__, self.container)
