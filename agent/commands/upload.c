@@ -11,6 +11,7 @@
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
+#include "formats/age.h"
 
 static enum status upload_run(struct cli *cli, struct err *e);
 
@@ -131,6 +132,17 @@ static enum status send_any(struct blob *from, struct network *n, bool force, st
 	return st;
 }
 
+/* A receiver that is told no name calls it by what it is. */
+static enum status see_encrypted(struct blob *from, struct network *n, struct err *e)
+{
+	char begin[AGE_MAGIC_SIZE];
+	const size_t len = (size_t)MIN(from->size, sizeof(begin));
+	const enum status st = blob_read(from, 0, begin, len, e);
+
+	n->remote.encrypted = !st && age_is_magic(begin, len);
+	return st;
+}
+
 static enum status send_file(const char *path, struct network *n, bool force, struct err *e)
 {
 	struct file_blob b;
@@ -138,7 +150,9 @@ static enum status send_file(const char *path, struct network *n, bool force, st
 
 	if (st)
 		return st;
-	st = send_any(&b.blob, n, force, e);
+	st = see_encrypted(&b.blob, n, e);
+	if (!st)
+		st = send_any(&b.blob, n, force, e);
 	file_blob_deinit(&b);
 	return st;
 }

@@ -234,15 +234,18 @@ class Witness(Case):
         recipient = re.search('age1[a-z0-9]+', key.read_text()).group()
         self.assertEqual(run(RAMSEAL, 'acquire', '-q', '-s', SMALL, '--recipient', recipient, '-o', file).returncode, 0)
         receiver = self.receiver('--once')
-        self.finish(self.sender(receiver.port, file))
+        done = run(RAMSEAL, 'upload', '-q', file, f'tls://127.0.0.1:{receiver.port}', '--pin', receiver.pin,
+                   '--client-key', f'@{self.base}/sender')
+        self.assertEqual(done.returncode, 0, done.stderr)
         receiver.process.wait(WAIT)
         line = self.log('complete')[0]
+        self.assertRegex(line['name'], r'\.rsz\.age$')
         self.assertEqual((line['root'], line['sha256']), (None, hashlib.sha256(file.read_bytes()).hexdigest()))
+        receiver.end()
+        self.assertIsNone(receiver.events('receive-complete')[0]['root'])
         done = self.verify(file, '--identity', key)
         self.assertEqual((done.returncode, done.stderr.count(b'\n')), (9, 1))
         self.assertIn(b'compare its SHA-256', done.stderr)
-        receiver.end()
-        self.assertIsNone(receiver.events('receive-complete')[0]['root'])
 
     def test_what_is_no_log(self):
         done = run(RAMSEAL, 'verify', '--witness', __file__, self.container)
