@@ -178,6 +178,10 @@ static struct remote_result is_it_ours(struct put *p, struct err *e)
 		err_set(e, ST_OUTPUT, "exists; --force replaces it");
 	else if (there && put_is_proven(&a, p->from, &p->o->http))
 		ret = done;
+	else if (a.status == 404)
+		err_set(e, ST_OUTPUT,
+			"was refused because something had the name, and nothing has it now: send "
+			"it again");
 	else if (ret.end == REMOTE_NEVER && a.status)
 		err_set(e, ST_OUTPUT,
 			"exists, and may be ours, because an answer was lost: compare their "

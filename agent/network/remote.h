@@ -27,7 +27,7 @@ struct remote_keys {
 struct remote_options {
 	const char *address; /* whole, and so perhaps a secret */
 	struct http_options http;
-	const struct remote_keys *keys; /* s3; NULL: none */
+	const struct remote_keys *keys; /* s3, gs; NULL: none */
 	const struct secret *identity;  /* tls: the sender's private key, PEM; NULL: none */
 	uint64_t expected;              /* bytes that may come at most; 0: not known */
 	bool exactly;                   /* so many do come */

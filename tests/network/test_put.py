@@ -185,6 +185,11 @@ class Put(Case):
             self.assertEqual(done.returncode, 6, done.stderr)
             self.assertRegex(done.stderr.decode(), 'may be ours.*compare their SHA-256')
         self.server.objects.clear()
+        self.server.heads, self.server.lost = [(404,), (404,)], 1
+        done = self.upload(self.url)
+        self.assertEqual(done.returncode, 6, done.stderr)
+        self.assertRegex(done.stderr.decode(), 'nothing has it now: send it again')
+        self.server.objects.clear()
         self.server.heads, self.server.lost = [(404,), (200, [('Content-Length', '7')])], 1
         done = self.upload(self.url)
         self.assertEqual(done.returncode, 6, done.stderr)
