@@ -215,6 +215,16 @@ static inline void put(struct sender *s, const struct build *b, size_t from, siz
 		fail_msg("put: %s", e.message);
 }
 
+/* Begins, and sends the first half of `sealed`: so many bytes. */
+static inline size_t begin_half(struct sender *s, struct call *c)
+{
+	const size_t half = sealed.out.len / 2;
+
+	begin(s, c, PIN_A);
+	put(s, &sealed, 0, half);
+	return half;
+}
+
 static inline void finish(struct sender *s, bool is_sealed)
 {
 	struct err e = ERR_INIT;

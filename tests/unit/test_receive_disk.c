@@ -181,14 +181,12 @@ TEST(a_line_that_was_not_synced_is_written_again)
 
 TEST(a_check_that_is_told_to_stop_is_no_failing_disk)
 {
-	const size_t half = sealed.out.len / 2;
-	struct remote_result r;
-	struct err e = ERR_INIT;
 	struct sender s;
 	struct call c;
+	const size_t half = begin_half(&s, &c);
+	struct remote_result r;
+	struct err e = ERR_INIT;
 
-	begin(&s, &c, PIN_A);
-	put(&s, &sealed, 0, half);
 	assert_int_equal(sender_settle(&s, &e).end, REMOTE_DONE);
 	interrupt_ask("a test");
 	put(&s, &sealed, half, sealed.out.len);

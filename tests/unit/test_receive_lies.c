@@ -189,14 +189,12 @@ TEST(other_bytes_than_were_announced_are_no_complete_upload)
 
 TEST(an_end_that_was_refused_does_not_end_the_upload)
 {
-	const size_t half = sealed.out.len / 2;
-	struct remote_result r;
-	struct err e = ERR_INIT;
 	struct sender s;
 	struct call c;
+	const size_t half = begin_half(&s, &c);
+	struct remote_result r;
+	struct err e = ERR_INIT;
 
-	begin(&s, &c, PIN_A);
-	put(&s, &sealed, 0, half);
 	say(&s.talk, &(struct frame){ .type = FRAME_END,
 				      .end = { .total = half, .sealed = true, .sha256 = "no" } });
 	r = sender_settle(&s, &e);
