@@ -7,6 +7,7 @@
 #include "agent/container/manifest_read.h"
 #include "agent/container/sums.h"
 #include "agent/program/json.h"
+#include "formats/base/words.h"
 
 static enum status read_lines(struct rsz_cursor *cursor, uint32_t stream, struct manifest_lines *l,
 			      struct err *e)
@@ -247,10 +248,18 @@ static void list_names(const struct container *c, char *ret, size_t size)
 		snprintf(ret, size, "none");
 }
 
+static const char *stream_at(const void *of, size_t i)
+{
+	const struct container *c = of;
+
+	return i < rsz_reader_streams(c->reader) ? rsz_reader_stream(c->reader, (uint32_t)i)->name
+						 : NULL;
+}
+
 enum status container_find_name(const struct container *c, const char *name, uint32_t *ret,
 				struct err *e)
 {
-	char names[256];
+	char names[256], hint[WORDS_HINT_MAX];
 
 	for (uint32_t i = 0; i < rsz_reader_streams(c->reader); i++) {
 		if (!strcmp(rsz_reader_stream(c->reader, i)->name, name)) {
@@ -259,5 +268,6 @@ enum status container_find_name(const struct container *c, const char *name, uin
 		}
 	}
 	list_names(c, names, sizeof(names));
-	return err_set(e, ST_INPUT, "holds no stream \"%.100s\"; it has %s", name, names);
+	words_hint(stream_at, c, "", name, strlen(name), hint);
+	return err_set(e, ST_INPUT, "holds no stream \"%.100s\"%s; it has %s", name, hint, names);
 }

@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "formats/base/words.h"
+
 /* "azblob:" stands before a whole URL; http:// to an emulator on this machine. */
 static const char azblob[] = "azblob:https://", azblob_plain[] = "azblob:http://";
 
@@ -68,9 +70,15 @@ static enum status open_kind(const struct remote_ops *ops, const struct remote_o
 	return st;
 }
 
+static const char *scheme_at(const void *of, size_t i)
+{
+	return remote_kinds[i] ? remote_kinds[i]->scheme : NULL;
+}
+
 enum status remote_open(const struct remote_options *o, struct remote **ret, struct err *e)
 {
 	const size_t n = scheme_length(o->address);
+	char hint[WORDS_HINT_MAX];
 
 	for (size_t i = 0; remote_kinds[i]; i++)
 		if (strlen(remote_kinds[i]->scheme) == n &&
@@ -78,7 +86,9 @@ enum status remote_open(const struct remote_options *o, struct remote **ret, str
 			return open_kind(remote_kinds[i], o, ret, e);
 	if (!remote_schemes()[0])
 		return err_set(e, ST_USAGE, "this ramseal was built without the network");
-	return err_set(e, ST_USAGE, "'%.*s:' is none of %s", (int)n, o->address, remote_schemes());
+	words_hint(scheme_at, NULL, "", o->address, n, hint);
+	return err_set(e, ST_USAGE, "'%.*s:' is none of %s%s", (int)MIN(n, 100), o->address,
+		       remote_schemes(), hint);
 }
 
 enum status remote_check_url(const char *url, const struct http_options *o, struct err *e)

@@ -339,10 +339,25 @@ static enum status take_command(struct cli *cli, const char *name, struct err *e
 	return ST_OK;
 }
 
+/* Who writes a file, and has no other, is often given its name alone. */
+static bool takes_output(const struct cli *cli)
+{
+	const struct option_def *o;
+	size_t at;
+
+	for (size_t i = 0; (o = cli__own_option(cli->command, i, &at)); i++)
+		if (!strcmp(o->name, "output"))
+			return true;
+	return false;
+}
+
 static enum status take_operand(struct cli *cli, char *text, struct err *e)
 {
 	const struct operands_def *def = &cli->command->operands;
 
+	if (!def->max && takes_output(cli))
+		return cli_usage(cli, e, "unexpected '%.100s' (did you mean --output %.100s?)",
+				 text, text);
 	if (cli->n_operands >= def->max)
 		return cli_usage(cli, e, "unexpected '%.100s'", text);
 	if (cli->n_operands == 0 && def->choices) {

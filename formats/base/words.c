@@ -91,14 +91,16 @@ const char *words_nearest(words_at *word, const void *of, const char *text, size
 
 	for (size_t i = 0; least && (w = word(of, i)); i++) {
 		const size_t w_len = strlen(w), longer = MAX(len, w_len);
-		size_t d;
+		size_t d, score;
 
 		/* Two letters of which one is wrong could be anything. */
 		if (!is_word(w) || longer > WORD_MAX || longer < 3)
 			continue;
 		d = distance(text, len, w, w_len);
-		if (d <= longer / 3 && d < least) {
-			least = d;
+		/* Who slips has the first letter right more often than not. */
+		score = 2 * d + (lower(text[0]) != lower(w[0]));
+		if (d <= longer / 3 && score < least) {
+			least = score;
 			ret = w;
 		}
 	}

@@ -18,8 +18,8 @@ void words_join(words_at *word, const void *of, const char *between, const char 
 /*
  * The word that the first `len` bytes of `text` were meant to be, or NULL if none is near. Near is
  * what at most a third of the longer of the two tells apart (Damerau-Levenshtein, small and capital
- * letters alike), or the only word that begins so. Of several the nearest, and then the first.
- * Words of the list that begin with no letter are none.
+ * letters alike), or the only word that begins so. Of several the nearest, then the one with the
+ * same first letter, then the first. Words of the list that begin with no letter are none.
  */
 const char *words_nearest(words_at *word, const void *of, const char *text, size_t len);
 

@@ -69,6 +69,26 @@ class Skin(unittest.TestCase):
             for word in words:
                 self.assertRegex(r.stderr, rf"\b{word}\b", args)
 
+    def test_a_typo_is_answered_with_the_nearest_word(self):
+        """Wherever there is a list: commands, options, their values, sources, presets and their keys."""
+        for near, *args in (("acquire", "aquire"), ("verify", "help", "verfy"),
+                            ("--source", "acquire", "--sorce"), ("--json", "verify", "--josn"),
+                            ("lime", "acquire", "-F", "lmie"), ("guided", "acquire", "--order=giuded"),
+                            ("concurrent", "acquire", "-p", "concurent"), ("sha256", "export", "--hash", "sha265"),
+                            ("store", "acquire", "-l", "sotre"), ("timeline", "report", "--figure", "timelin"),
+                            ("kcore", "acquire", "-o-", "-s", "kcor"), ("file", "acquire", "-o-", "-s", "flie:/x"),
+                            ("fish", "completion", "fsh"), ("--output host.rsz", "acquire", "host.rsz")):
+            r = run(*args)
+            self.assertEqual((r.returncode, r.stdout, r.stderr.count("\n")), (2, "", 1), r)
+            self.assertIn(f"(did you mean {near}?)", r.stderr)
+
+    @unittest.skipIf(os.environ.get("RAMSEAL_SIMULATOR") == "0", "built without simulated machines")
+    def test_a_typo_in_a_simulated_machine(self):
+        for spec, near, code in (("destop", "desktop", 9), ("desktop,resdent=4M", "resident", 2)):
+            r = run("acquire", "-o-", "-s", f"sim:{spec}")
+            self.assertEqual((r.returncode, r.stdout, r.stderr.count("\n")), (code, "", 1), r)
+            self.assertIn(f"(did you mean {near}?)", r.stderr)
+
     def test_the_simulator_may_be_left_out(self):
         """-Dsimulator=false: `build/test` builds that too, and runs this there."""
         r = run("acquire", "-o-", "-s", "sim:wrong")

@@ -241,6 +241,7 @@ class Broken(Case):
         self.refused('no such bucket', 6, self.acquire(to='s3://nowhere/x'))
         self.refused('not s3://BUCKET/KEY', 2, self.acquire(to='s3://evidence'))
         self.refused("'ftp:' is none of s3", 2, self.acquire(to='ftp://evidence/x'))
+        self.refused(r'\(did you mean azblob\?\)', 2, self.acquire(to='azblub://evidence/x'))
         self.store.read_only = True
         self.refused('the keys do not allow this', 6, self.acquire())
 

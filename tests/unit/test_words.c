@@ -10,8 +10,8 @@ static const char *word_at(const void *of, size_t i)
 	return ((const char *const *)of)[i];
 }
 
-static const char *const all[] = { "acquire", "verify", "kcore", "concurrent", "raw",
-				   "elf",     "tables", "table", "19",         NULL };
+static const char *const all[] = { "acquire", "verify", "kcore", "concurrent", "raw", "elf",
+				   "tables",  "table",  "19",    "lab",        "fob", NULL };
 
 static void check_nearest(const char *text, const char *word)
 {
@@ -34,6 +34,7 @@ TEST(a_slip_of_the_finger_is_near)
 	check_nearest("kdore", "kcore");   /* another key */
 	check_nearest("VERIFY", "verify");
 	check_nearest("rwa", "raw");
+	check_nearest("fab", "fob"); /* "lab" comes first */
 }
 
 TEST(what_is_too_far_is_not_guessed)
