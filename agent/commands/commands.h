@@ -23,7 +23,7 @@ extern const struct command command_manual;
 #endif
 
 #define COMMAND_OUTPUT_HELP                                                                        \
-	"write to FILE, or '-' for stdout; a directory gets a file named after what it holds"
+	"write to FILE, or '-' for stdout; in a directory, to a file named after the input"
 
 #define COMMAND_FORCE_HELP "replace an existing file, and write even if space is short"
 

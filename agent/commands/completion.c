@@ -23,9 +23,9 @@ const struct command command_completion = {
 	.summary = "print a script that makes a shell complete ramseal's command lines",
 	.operands = { .text = "bash|zsh|fish|powershell", .min = 1, .max = 1, .choices = shells },
 	.notes = "How to use it:\n"
-		 "  bash  source <(ramseal completion bash)\n"
-		 "  zsh   source <(ramseal completion zsh)\n"
-		 "  fish  ramseal completion fish | source\n"
+		 "  bash        source <(ramseal completion bash)\n"
+		 "  zsh         source <(ramseal completion zsh)\n"
+		 "  fish        ramseal completion fish | source\n"
 		 "  powershell  ramseal completion powershell | Out-String | Invoke-Expression\n",
 	.run = completion_run,
 };

@@ -162,7 +162,7 @@ static enum status pagefiles_status(const struct pagefile_list *l, const char *d
 		return err_set(e, ST_UNREADABLE, "%s: %zu page file%s cannot be read", disk, lost,
 			       lost == 1 ? "" : "s");
 	if (!l->count)
-		log_info("no-pagefiles", "there are none");
+		log_info("no-pagefiles", "there are no page files or swap areas");
 	return ST_OK;
 }
 

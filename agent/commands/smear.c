@@ -32,7 +32,7 @@ const struct command command_smear = {
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "Memory changes while it is read. So the mapped pages of each process count as\n"
+	.notes = "Memory changes while it is read. So each mapped page of a process counts as:\n"
 		 "  safe     the page certainly holds what its page-table entry names\n"
 		 "  at risk  entry and page were read at different times, and one of them may have "
 		 "changed\n"

@@ -38,15 +38,16 @@ const struct command command_upload = {
 	.operands = { .text = "FILE [ADDRESS] | --finish ADDRESS|STATE", .min = 0, .max = 2 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "acquire sends as it reads, with 'acquire -o ADDRESS'; this is for a file.\n"
-		 "\n"
-		 "After --finish the object holds every whole piece that had arrived. It is a "
-		 "container\n"
-		 "that was cut off: 'verify' says how far it goes, and 'seal' closes it. --finish "
-		 "needs keys\n"
-		 "that may list: of S3 uploads (s3:ListBucketMultipartUploads) and their parts, of "
-		 "Azure sp=rcw.\n"
-		 "Never complete what is still being sent.\n",
+	.notes =
+		"acquire sends as it reads, with 'acquire -o ADDRESS'; this is for a file.\n"
+		"\n"
+		"After --finish the object holds every whole piece that had arrived. It is a "
+		"container\n"
+		"that was cut off: 'verify' says how far it goes, and 'seal' closes it. --finish "
+		"needs keys\n"
+		"that may list: on S3, uploads (s3:ListBucketMultipartUploads) and their parts; on "
+		"Azure, a SAS with sp=rcw.\n"
+		"Never complete what is still being sent.\n",
 	.values_size = sizeof(struct upload_options),
 	.defaults = &(const struct upload_options){ .network = NETWORK_DEFAULTS },
 	.run = upload_run,

@@ -78,12 +78,10 @@ const struct command command_verify = {
 		 "\n"
 		 "With --statement the exit code is 11 if the container is not what the statement "
 		 "says, if\n"
-		 "it has no root, or if signature or time stamp is not good. Other keys than "
-		 "Ed25519 are\n"
-		 "checked by: ssh-keygen -Y verify -n ramseal -f SIGNERS -I NAME -s SIGNATURE < "
-		 "STATEMENT\n"
-		 "Who made a time stamp is checked by: openssl ts -verify -data STATEMENT -in FILE "
-		 "-CAfile CA\n",
+		 "it has no root, or if signature or time stamp is not good.\n"
+		 "To check a signature by another kind of key, or who made a time stamp:\n"
+		 "  ssh-keygen -Y verify -n ramseal -f SIGNERS -I NAME -s SIGNATURE < STATEMENT\n"
+		 "  openssl ts -verify -data STATEMENT -in FILE -CAfile CA\n",
 	.values_size = sizeof(struct verify_options),
 	.run = verify_run,
 };

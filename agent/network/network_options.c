@@ -50,7 +50,7 @@ static const struct option_def network_defs[] = {
 		   "arrived; without it, that asks the store what is unfinished"),
 	CLI_PARSED(struct network_options, lock, 0, "object-lock", "MODE:UNTIL", parse_lock,
 		   "have the store keep the object until then (S3's Object Lock, Azure's "
-		   "immutability): MODE governance can be ended early by who has that right, "
+		   "immutability): MODE governance can be ended early by those with that right, "
 		   "compliance by nobody; UNTIL is 2027-01-31, 2027-01-31T12:00:00Z or 90d"),
 };
 
