@@ -380,7 +380,7 @@ static void powershell_value(const struct command *c, const struct option_def *o
 {
 	const char *text;
 
-	if (o->kind == OPTION_FLAG)
+	if (stands_alone(o))
 		return;
 	fprintf(to, "        { $_ -cin @('%s --%s'", c->name, o->name);
 	if (o->letter)
