@@ -859,7 +859,7 @@ class RoundTrip(Case):
 
 class Documents(unittest.TestCase):
     def test_exit_codes_are_the_same_everywhere(self):
-        code = re.findall(r'X\(EXIT_\w+, (\d+),\s+"([^"]+)"\)',
+        code = re.findall(r'X\(EXIT_\w+, (\d+),[\s\\]+"([^"]+)"\)',
                           (SOURCE_ROOT / 'formats/base/err.h').read_text())
         readme = re.findall(r'^\| (\d+) \| (.+?) \|$', (SOURCE_ROOT / 'README.md').read_text(), re.M)
         shown = run('--help').stdout.decode().split('Exit status:\n')[1].split('\n\n')[0]
