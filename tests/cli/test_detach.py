@@ -52,6 +52,16 @@ def wait_for(what):
         time.sleep(0.01)
 
 
+def is_full(fifo):
+    """One that somebody reads from."""
+    end = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+    poll = select.poll()
+    poll.register(end, select.POLLOUT)
+    full = not poll.poll(0)
+    os.close(end)
+    return full
+
+
 def is_alive(pid):
     try:
         return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] not in 'ZX'
@@ -116,6 +126,8 @@ class Case(unittest.TestCase):
 
         def read():
             with open(self.fifo, 'rb', buffering=0) as fifo:
+                # Else what is still to come could fit, if it is stopped soon.
+                wait_for(lambda: is_full(self.fifo))
                 begun.set()
                 go_on.wait()
                 while piece := fifo.read(MIB):
