@@ -90,11 +90,12 @@ static enum status hash_file(const char *path, char ret[static SHA256_HEX_SIZE])
 static void put_tool(json_t *facts)
 {
 	_cleanup_free_ char *own = host__own_executable();
-	char hex[SHA256_HEX_SIZE];
+	/* It is the same each time, and some 10 MB to read. */
+	static char hex[SHA256_HEX_SIZE];
 
 	host__put(facts, "tool", "name", json_string("ramseal"));
 	host__put(facts, "tool", "version", json_string(RAMSEAL_VERSION));
-	if (own && hash_file(own, hex) == ST_OK)
+	if (hex[0] || (own && hash_file(own, hex) == ST_OK))
 		host__put(facts, "tool", "sha256", json_string(hex));
 }
 
@@ -113,11 +114,35 @@ enum status host_describe(int argc, char *const *argv, json_t **ret, struct err 
 	return ST_OK;
 }
 
+static json_t *io_json(const struct host_io *io)
+{
+	const struct {
+		const char *key;
+		uint64_t n;
+	} counters[] = {
+		{ "read_calls", io->read_calls },
+		{ "read_bytes", io->read_bytes },
+		{ "write_calls", io->write_calls },
+		{ "write_bytes", io->write_bytes },
+		{ "other_calls", io->other_calls },
+		{ "other_bytes", io->other_bytes },
+		{ "disk_read_bytes", io->disk_read_bytes },
+		{ "disk_write_bytes", io->disk_write_bytes },
+	};
+	json_t *o = json_object();
+
+	for (size_t i = 0; o && i < ARRAY_SIZE(counters); i++)
+		if (counters[i].n != UINT64_MAX)
+			json_object_set_new(o, counters[i].key, json_u64(counters[i].n));
+	return o;
+}
+
 json_t *host_usage_json(void)
 {
 	struct host_usage u;
 
 	host_usage(&u);
-	return json_pack("{s:I, s:I, s:I}", "user_ns", (json_int_t)u.user_ns, "system_ns",
-			 (json_int_t)u.system_ns, "peak_rss", (json_int_t)u.peak_rss);
+	return json_fields(
+		JSON_FIELDS(field_u64("user_ns", u.user_ns), field_u64("system_ns", u.system_ns),
+			    field_u64("peak_rss", u.peak_rss), field_made("io", io_json(&u.io))));
 }

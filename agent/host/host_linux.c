@@ -356,12 +356,45 @@ static uint64_t timeval_ns(struct timeval tv)
 	return (uint64_t)tv.tv_sec * NS_PER_SECOND + (uint64_t)tv.tv_usec * 1000;
 }
 
+/* A line's number; UINT64_MAX if it is not there. */
+static uint64_t counter_of(const char *text, const char *key)
+{
+	json_t *value = text ? text_of(text, key, ':') : NULL;
+	const char *decimal = json_string_value(value);
+	const uint64_t ret = decimal ? strtoull(decimal, NULL, 10) : UINT64_MAX;
+
+	json_decref(value);
+	return ret;
+}
+
+static void put_io(struct host_io *ret)
+{
+	_cleanup_free_ char *io = read_file("/proc/self/io", NULL);
+
+	*ret = (struct host_io){
+		.read_calls = counter_of(io, "syscr"),
+		.read_bytes = counter_of(io, "rchar"),
+		.write_calls = counter_of(io, "syscw"),
+		.write_bytes = counter_of(io, "wchar"),
+		.other_calls = UINT64_MAX,
+		.other_bytes = UINT64_MAX,
+		.disk_read_bytes = counter_of(io, "read_bytes"),
+		.disk_write_bytes = counter_of(io, "write_bytes"),
+	};
+}
+
+uint64_t host_pid(void)
+{
+	return (uint64_t)getpid();
+}
+
 void host_usage(struct host_usage *ret)
 {
 	_cleanup_free_ char *status = read_file("/proc/self/status", NULL);
 	json_t *peak = kib_of(status, "VmHWM");
 	struct rusage r = { 0 };
 
+	put_io(&ret->io);
 	getrusage(RUSAGE_SELF, &r);
 	ret->user_ns = timeval_ns(r.ru_utime);
 	ret->system_ns = timeval_ns(r.ru_stime);

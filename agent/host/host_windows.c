@@ -486,12 +486,33 @@ static bool memory_counters(PROCESS_MEMORY_COUNTERS *ret)
 	return K32GetProcessMemoryInfo(GetCurrentProcess(), ret, sizeof(*ret));
 }
 
+static void put_io(struct host_io *ret)
+{
+	IO_COUNTERS c;
+
+	memset(ret, 0xff, sizeof(*ret));
+	if (!GetProcessIoCounters(GetCurrentProcess(), &c))
+		return;
+	ret->read_calls = c.ReadOperationCount;
+	ret->read_bytes = c.ReadTransferCount;
+	ret->write_calls = c.WriteOperationCount;
+	ret->write_bytes = c.WriteTransferCount;
+	ret->other_calls = c.OtherOperationCount;
+	ret->other_bytes = c.OtherTransferCount;
+}
+
+uint64_t host_pid(void)
+{
+	return GetCurrentProcessId();
+}
+
 void host_usage(struct host_usage *ret)
 {
 	FILETIME created, ended, kernel, user;
 	PROCESS_MEMORY_COUNTERS memory;
 
 	*ret = (struct host_usage){ 0 };
+	put_io(&ret->io);
 	if (GetProcessTimes(GetCurrentProcess(), &created, &ended, &kernel, &user)) {
 		ret->user_ns = filetime_ns(user);
 		ret->system_ns = filetime_ns(kernel);
