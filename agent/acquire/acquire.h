@@ -47,6 +47,7 @@ struct acquire_options {
 	const char *output;
 	struct network_options network;
 	const char *statement; /* "-": stdout; NULL: it is only in the summary of --log-json */
+	const char *summary;   /* "-": stdout; NULL: it is only in the log */
 	const char *timestamp_url, *timestamp_ca; /* of an authority; a file of PEM */
 	struct level_choice level;
 	struct disk_options disk;
@@ -129,10 +130,12 @@ json_t *acquire_detached_json(const char *state, const char *output);
 enum status acquire_check_detached(const char *state, struct err *e);
 
 /* Everything that the options ask for, into one container. */
+struct summary;
 enum status acquire_container(const struct cli *cli, const struct acquire_options *o,
-			      struct err *e);
+			      struct summary *s, struct err *e);
 
 /* Memory alone, into an image of the format that the options name. */
-enum status acquire_image(const struct cli *cli, const struct acquire_options *o, struct err *e);
+enum status acquire_image(const struct cli *cli, const struct acquire_options *o, struct summary *s,
+			  struct err *e);
 
 #endif

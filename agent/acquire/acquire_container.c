@@ -420,6 +420,8 @@ static enum status acquire(struct acquisition *a, struct err *e)
 	}
 	st = name_output(a, e);
 	if (!st)
+		st = summary_check(a->summary, a->output, e);
+	if (!st)
 		st = find_files(a, e);
 	if (!st)
 		st = changes_begin(&a->changes, a->source, e);
@@ -443,10 +445,12 @@ static enum status acquire(struct acquisition *a, struct err *e)
 	return st;
 }
 
-enum status acquire_container(const struct cli *cli, const struct acquire_options *o, struct err *e)
+enum status acquire_container(const struct cli *cli, const struct acquire_options *o,
+			      struct summary *s, struct err *e)
 {
 	struct acquisition a = { .cli = cli,
 				 .o = o,
+				 .summary = s,
 				 .encrypted = o->to && o->to->count,
 				 .threads = pipeline_threads(o->threads),
 				 .memory_stream = UINT32_MAX };

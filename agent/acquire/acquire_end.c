@@ -187,22 +187,61 @@ enum status acquire__end(struct acquisition *a, enum status st, struct err *e)
 	return closing;
 }
 
+static size_t files_missing(const struct files *f)
+{
+	size_t n = f->lost_volumes + f->lost_files;
+
+	for (size_t i = 0; i < f->count; i++)
+		n += f->at[i].st || f->at[i].result.tally.pages[PAGE_UNREADABLE];
+	return n;
+}
+
+static json_t *missing_json(const struct acquisition *a)
+{
+	return summary_missing_json(&a->memory.stream.tally, range_list_bytes(&a->changes.missing),
+				    files_missing(&a->files));
+}
+
+/*
+ * Of the container there is no hash of its file: it is not written from front to back, and nothing
+ * is read again on a machine whose memory is the evidence. Its root stands for it.
+ */
+static json_t *outputs_json(const struct acquisition *a)
+{
+	const struct output *stamp = a->timestamp_sha256[0] ? a->timestamp_out : NULL;
+	json_t *list = json_array();
+
+	json_array_append_new(list, output_file_json("container", output_where(a->out),
+						     output_bytes(a->out), NULL,
+						     a->root[0] ? a->root : NULL));
+	if (a->statement_out && a->statement)
+		json_array_append_new(list, acquire__statement_json(a));
+	if (stamp)
+		json_array_append_new(list, output_file_json("timestamp", output_where(stamp),
+							     output_bytes(stamp),
+							     a->timestamp_sha256, NULL));
+	return list;
+}
+
+static json_t *found_json(const struct tables_result *t)
+{
+	return t->start ? tables_json(t) : json_null();
+}
+
 void acquire__summarise(const struct acquisition *a, enum status st, const struct err *e)
 {
-	const uint64_t wall = clock_wall_ns(), mono = clock_mono_ns();
-	char read[TEXT_SIZE_MAX], written[TEXT_SIZE_MAX], begin[CLOCK_RFC3339_SIZE],
-		end[CLOCK_RFC3339_SIZE];
+	char read[TEXT_SIZE_MAX], written[TEXT_SIZE_MAX], text[ERR_MESSAGE_MAX];
+	const bool sealed = a->root[0] != '\0';
 	const struct json_field fields[] = {
 		field_text("output", output_where(a->out)),
-		field_bool("sealed", a->root[0] != '\0'),
-		field_text("root", a->root[0] ? a->root : NULL),
-		field_i64("exit_code", status_exit_code(st)),
-		field_text("outcome", exit_code_text(status_exit_code(st))),
-		field_text("error", st ? e->message : NULL),
-		field_text("begin", begin),
-		field_text("end", end),
-		field_u64("duration_ns", mono - sealer_begin_mono(a->sealer)),
+		field_bool("sealed", sealed),
+		field_text("root", sealed ? a->root : NULL),
 		field_u64("bytes_written", output_bytes(a->out)),
+		field_text("format", "rsz"),
+		field_bool("encrypted", a->encrypted),
+		field_json("outputs", outputs_json(a)),
+		field_json("missing", missing_json(a)),
+		field_json("source", manifest_source(&a->source->info)),
 		field_json("upload", output_json(a->out)),
 		field_json("memory", manifest_stream(&a->memory.stream)),
 		field_json("order", order_json(a)),
@@ -210,13 +249,9 @@ void acquire__summarise(const struct acquisition *a, enum status st, const struc
 		field_json("driver", driver_session_json(a->driver)),
 		field_bool("silent", a->source->info.silent),
 		field_json("files", files_json(&a->files)),
-		field_json("tables_before",
-			   a->before.start ? tables_json(&a->before) : json_null()),
-		field_json("tables_after", a->after.start ? tables_json(&a->after) : json_null()),
-		field_json("tables_image",
-			   a->image_end.start ? tables_json(&a->image_end) : json_null()),
-		field_json("usage", host_usage_json()),
-		field_json("command", host_arguments_json(a->cli->argc, a->cli->argv)),
+		field_json("tables_before", found_json(&a->before)),
+		field_json("tables_after", found_json(&a->after)),
+		field_json("tables_image", found_json(&a->image_end)),
 		field_text("statement", a->statement),
 		field_json("timestamp", acquire__timestamp_json(a)),
 		{ .key = NULL },
@@ -224,14 +259,12 @@ void acquire__summarise(const struct acquisition *a, enum status st, const struc
 
 	acquire_tell_where(a->o, output_where(a->out), a->network != NULL);
 	running_tell(a->o->running, "root", a->root[0] ? a->root : NULL);
-	clock_rfc3339(sealer_begin_wall(a->sealer), begin);
-	clock_rfc3339(wall, end);
 	text_size(a->memory.stream.bytes, read);
 	text_size(output_bytes(a->out), written);
-	if (a->root[0])
-		log_result_with(fields, "summary", "%s: %s of memory in %s, root %s",
-				output_where(a->out), read, written, a->root);
-	else
-		log_result_with(fields, "summary", "%s: %s of memory in %s, not sealed",
-				output_where(a->out), read, written);
+	snprintf(text, sizeof(text), "%.300s: %s of memory in %s, %s%s", output_where(a->out), read,
+		 written, sealed ? "root " : "not sealed", a->root);
+	summary_tell(a->summary, st, e,
+		     (struct summary_begun){ sealer_begin_wall(a->sealer),
+					     sealer_begin_mono(a->sealer) },
+		     fields, text);
 }

@@ -5,11 +5,11 @@
  */
 #include "agent/acquire/acquire.h"
 #include "agent/acquire/changes.h"
+#include "agent/acquire/summary.h"
 #include "agent/capture/manifest.h"
 #include "agent/capture/reading.h"
 #include "agent/capture/sleep_watch.h"
 #include "agent/capture/pipeline.h"
-#include "agent/host/host.h"
 #include "agent/image/image_kernel.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
@@ -17,6 +17,7 @@
 struct image_acquisition {
 	const struct cli *cli;
 	const struct acquire_options *o;
+	struct summary *summary;
 	struct driver_session *driver;
 	struct drv *source;
 	struct reading reading; /* the watchdog over it */
@@ -47,27 +48,29 @@ static enum status open_image(struct image_acquisition *a, struct err *e)
 	return image_out_open(&r, &a->out, e);
 }
 
-static void summarise_image(const struct image_acquisition *a, uint64_t begin_wall,
-			    uint64_t begin_mono, enum status st, const struct err *e)
+static void summarise_image(const struct image_acquisition *a, struct summary_begun begun,
+			    enum status st, const struct err *e)
 {
 	const struct drv_info *info = &a->source->info;
-	char begin[CLOCK_RFC3339_SIZE], end[CLOCK_RFC3339_SIZE];
+	char text[IMAGE_OUT_TEXT_MAX];
 
-	clock_rfc3339(begin_wall, begin);
-	clock_rfc3339(clock_wall_ns(), end);
-	image_out_summarise(
-		&a->out, st, e,
-		JSON_FIELDS(field_text("begin", begin), field_text("end", end),
-			    field_u64("duration_ns", clock_mono_ns() - begin_mono),
-			    field_json("source", manifest_source(info)),
-			    field_json("maps", manifest_maps(info)),
-			    field_json("withheld",
-				       info->image ? NULL : changes_withheld_json(&a->changes)),
-			    field_json("memory_changes", changes_json(&a->changes)),
-			    field_json("parts", manifest_parts(a->source)),
-			    field_json("driver", driver_session_json(a->driver)),
-			    field_json("command", host_arguments_json(a->cli->argc, a->cli->argv)),
-			    image_kernel_field(a->o->image.format, &a->dump)));
+	image_out_text(&a->out, text);
+	summary_tell(
+		a->summary, st, e, begun,
+		JSON_FIELDS(
+			field_members(image_out_json(&a->out)),
+			field_json("missing",
+				   summary_missing_json(&a->out.result.tally,
+							range_list_bytes(&a->changes.missing), 0)),
+			field_json("source", manifest_source(info)),
+			field_json("maps", manifest_maps(info)),
+			field_json("withheld",
+				   info->image ? NULL : changes_withheld_json(&a->changes)),
+			field_json("memory_changes", changes_json(&a->changes)),
+			field_json("parts", manifest_parts(a->source)),
+			field_json("driver", driver_session_json(a->driver)),
+			image_kernel_field(a->o->image.format, &a->dump)),
+		text);
 }
 
 /* The ranges of an image are those that it began with: what was added is told, and not in it. */
@@ -80,7 +83,7 @@ static enum status look_for_changes(struct image_acquisition *a, struct err *e)
 
 static enum status acquire(struct image_acquisition *a, struct err *e)
 {
-	const uint64_t wall = clock_wall_ns(), mono = clock_mono_ns();
+	const struct summary_begun begun = { clock_wall_ns(), clock_mono_ns() };
 	const struct drv_info *info;
 	struct sleep_watch sleeps;
 	struct drv_pages pages;
@@ -93,6 +96,8 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	info = &a->source->info;
 	a->inputs[0] = info->image ? info->path : NULL;
 	st = acquire_output_path(a->o, info, a->o->image.format->suffix, &a->output, e);
+	if (!st)
+		st = summary_check(a->summary, a->output, e);
 	if (!st && image_wants_kernel(a->o->image.format))
 		st = image_kernel_of_source(a->source, &a->dump, e);
 	if (!st)
@@ -122,13 +127,14 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	if (!st)
 		st = acquire_check_source(info, e);
 	acquire_tell_where(a->o, image_out_where(&a->out), false);
-	summarise_image(a, wall, mono, st, e);
+	summarise_image(a, begun, st, e);
 	return st;
 }
 
-enum status acquire_image(const struct cli *cli, const struct acquire_options *o, struct err *e)
+enum status acquire_image(const struct cli *cli, const struct acquire_options *o, struct summary *s,
+			  struct err *e)
 {
-	struct image_acquisition a = { .cli = cli, .o = o };
+	struct image_acquisition a = { .cli = cli, .o = o, .summary = s };
 	const enum status st = acquire(&a, e);
 
 	image_out_close(&a.out);

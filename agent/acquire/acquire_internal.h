@@ -9,6 +9,7 @@
 #include "agent/acquire/acquire.h"
 #include "agent/acquire/changes.h"
 #include "agent/acquire/files.h"
+#include "agent/acquire/summary.h"
 #include "agent/order/memory.h"
 #include "agent/capture/reading.h"
 #include "agent/capture/sealer.h"
@@ -25,6 +26,7 @@
 struct acquisition {
 	const struct cli *cli;
 	const struct acquire_options *o;
+	struct summary *summary;
 	unsigned threads;
 	struct driver_session *driver;
 	struct drv *source;
@@ -53,12 +55,13 @@ struct acquisition {
 	struct root_watch watch;
 	bool watching;
 	char root[SHA256_HEX_SIZE];
-	struct statement stated;      /* as far as it is known */
-	struct output *statement_out; /* NULL: none, or stdout */
-	char *statement;              /* its text, once the container was closed */
-	struct output *timestamp_out; /* NULL: none is asked for */
-	char *timestamp_ca;           /* PEM */
-	char *timestamp_problem;      /* why there is none */
+	struct statement stated;                /* as far as it is known */
+	struct output *statement_out;           /* NULL: none, or stdout */
+	char *statement;                        /* its text, once the container was closed */
+	struct output *timestamp_out;           /* NULL: none is asked for */
+	char *timestamp_ca;                     /* PEM */
+	char *timestamp_problem;                /* why there is none */
+	char timestamp_sha256[SHA256_HEX_SIZE]; /* of the file; "": there is none */
 };
 
 /*
@@ -101,6 +104,8 @@ void acquire__state_begin(struct acquisition *a, const json_t *begin);
  * `st` is how the acquisition ended; returns that, or ST_OUTPUT if only this failed.
  */
 enum status acquire__end_statement(struct acquisition *a, enum status st, struct err *e);
+/* Its file, for the summary. NULL if out of memory. */
+json_t *acquire__statement_json(const struct acquisition *a);
 
 /*
  * acquire_timestamp.c: an authority's word for when the statement was there, in STATEMENT.tsr

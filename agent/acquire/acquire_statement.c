@@ -113,6 +113,21 @@ static enum status tell_lost(enum status st, const struct err *why, struct err *
 	return err_add(e, ST_OUTPUT, "the container is sealed, but its statement is lost");
 }
 
+json_t *acquire__statement_json(const struct acquisition *a)
+{
+	const size_t len = strlen(a->statement);
+	uint8_t digest[SHA256_SIZE];
+	char hex[SHA256_HEX_SIZE];
+	struct sha256 *h;
+
+	if (sha256_create(&h, NULL))
+		return NULL;
+	sha256_of(h, a->statement, len, digest);
+	sha256_hex(digest, hex);
+	sha256_destroy(h);
+	return output_file_json("statement", output_where(a->statement_out), len, hex, NULL);
+}
+
 enum status acquire__end_statement(struct acquisition *a, enum status st, struct err *e)
 {
 	struct err why = ERR_INIT;

@@ -77,9 +77,15 @@ static enum status stamp(struct acquisition *a, struct timestamp *ret, struct er
 	if (st)
 		return st;
 	sha256_of(h, a->statement, strlen(a->statement), digest);
-	sha256_destroy(h);
 	st = authority_ask(&authority, digest, &answer, &len, e);
-	return st ? st : take_answer(a, answer, len, ret, e);
+	if (!st)
+		st = take_answer(a, answer, len, ret, e);
+	if (!st) {
+		sha256_of(h, answer, len, digest);
+		sha256_hex(digest, a->timestamp_sha256);
+	}
+	sha256_destroy(h);
+	return st;
 }
 
 void acquire__end_timestamp(struct acquisition *a)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agent/acquire/acquire.h"
+#include "agent/acquire/summary.h"
 #include "agent/capture/reading.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/sources.h"
@@ -54,6 +55,10 @@ static const struct option_def options[] = {
 		   "and keep it in the statement's FILE.tsr"),
 	CLI_STRING(struct acquire_options, timestamp_ca, 0, "timestamp-ca", "FILE",
 		   "PEM certificates to trust for --timestamp-url https://..."),
+	CLI_STRING(struct acquire_options, summary, 0, "summary", "FILE",
+		   "at the end, also of an acquisition that failed, write the summary as JSON to "
+		   "FILE, or "
+		   "'-' for stdout"),
 	CLI_PARSED(struct acquire_options, image.format, 'F', "format", "FORMAT", parse_format,
 		   "what to write; default: rsz, the sealed container", .suggest = suggest_format),
 	CLI_PARSED(struct acquire_options, level, 'l', "level", "N", parse_level,
@@ -220,6 +225,11 @@ static enum status check_acquire_options(const struct cli *cli, struct err *e)
 	if (!st && o->statement && o->output && !strcmp(o->statement, "-") &&
 	    !strcmp(o->output, "-"))
 		return cli_usage(cli, e, "--statement - and --output - cannot be combined");
+	if (!st && o->summary && !strcmp(o->summary, "-") &&
+	    ((o->output && !strcmp(o->output, "-")) ||
+	     (o->statement && !strcmp(o->statement, "-"))))
+		return cli_usage(cli, e,
+				 "only one of --summary, --statement and --output can be -");
 	if (!st && o->timestamp_url && (!o->statement || !strcmp(o->statement, "-")))
 		return cli_usage(cli, e, "--timestamp-url needs --statement FILE");
 	if (!st && o->timestamp_ca && !o->timestamp_url)
@@ -280,13 +290,19 @@ static enum status acquire_here(struct cli *cli, struct acquire_options *o, stru
 {
 	_cleanup_recipients_ struct age_recipients to = { 0 };
 	enum status st = recipients_load(&o->recipient, &to, e);
+	struct summary summary;
 
 	if (st)
 		return st;
 	o->to = &to;
-	stay_awake_begin();
-	st = o->image.format ? acquire_image(cli, o, e) : acquire_container(cli, o, e);
-	stay_awake_end();
+	st = summary_begin(&summary, cli, o, e);
+	if (!st) {
+		stay_awake_begin();
+		st = o->image.format ? acquire_image(cli, o, &summary, e)
+				     : acquire_container(cli, o, &summary, e);
+		stay_awake_end();
+	}
+	summary_end(&summary, st, e);
 	return st;
 }
 

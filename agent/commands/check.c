@@ -362,8 +362,9 @@ static json_t *pagefiles_json(const struct pagefile_list *l)
 
 static json_t *check_json(const struct check *c, enum status st)
 {
-	json_t *doc = json_pack("{s:b, s:i, s:o}", "go", !st, "exit_code",
-				(int)status_exit_code(st), "findings", findings_json(&c->findings));
+	json_t *doc = json_pack("{s:s, s:b, s:i, s:o}", "schema", JSON_SCHEMA("check"), "go", !st,
+				"exit_code", (int)status_exit_code(st), "findings",
+				findings_json(&c->findings));
 
 	if (!doc)
 		return NULL;

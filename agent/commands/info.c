@@ -213,7 +213,7 @@ static json_t *info_json(struct container *c, const char *path, const struct con
 		json_array_append_new(streams,
 				      stream_json(rsz_reader_stream(c->reader, i), &s->streams[i]));
 	doc = json_fields(JSON_FIELDS(
-		field_text("file", path), field_text("written_by", id->text),
+		FIELD_SCHEMA("info"), field_text("file", path), field_text("written_by", id->text),
 		field_text("begun", id->wall ? time : NULL),
 		field_bool("sealed", s->end.end == RSZ_END_SEALED),
 		field_text("end", rsz_end_name(s->end.end)), field_text("reason", s->end.reason),

@@ -218,10 +218,11 @@ static void put_times(json_t *o, const char *start, const char *end, const struc
 static json_t *page_json(const struct read_request *r, const struct virtual_page *p)
 {
 	const struct smear_row *row = &p->row;
-	json_t *o = json_pack("{s:o, s:I, s:o, s:s, s:i, s:s}", "va",
-			      json_sprintf("0x%" PRIx64, p->va), "pages", (json_int_t)p->pages,
-			      "entry", json_sprintf("0x%" PRIx64, row->raw), "state", state_of(p),
-			      "level", (int)p->level, "content", given_name(p->given));
+	json_t *o =
+		json_pack("{s:s, s:o, s:I, s:o, s:s, s:i, s:s}", "schema", JSON_SCHEMA("read"),
+			  "va", json_sprintf("0x%" PRIx64, p->va), "pages", (json_int_t)p->pages,
+			  "entry", json_sprintf("0x%" PRIx64, row->raw), "state", state_of(p),
+			  "level", (int)p->level, "content", given_name(p->given));
 
 	if (!o)
 		return NULL;

@@ -67,14 +67,14 @@ static enum status tell_one(const struct telling *t, size_t i, const struct one 
 	sha256_end(t->sha, digest);
 	bytes_to_hex(digest, sizeof(digest), hex);
 	if (t->r->json)
-		return json_print(json_pack("{s:o, s:I, s:I, s:I, s:I, s:s, s:b, s:s}", "pa",
-					    json_sprintf("0x%" PRIx64, t->r->pa), "capture",
-					    (json_int_t)i + 1, "captures", (json_int_t)t->captures,
-					    "start_ns", (json_int_t)x->start, "end_ns",
-					    (json_int_t)x->end, "reason",
-					    image_reason_name(x->reason), "newest", newest,
-					    "sha256", hex),
-				  JSON_COMPACT, e);
+		return json_print(
+			json_pack("{s:s, s:o, s:I, s:I, s:I, s:I, s:s, s:b, s:s}", "schema",
+				  JSON_SCHEMA("read"), "pa", json_sprintf("0x%" PRIx64, t->r->pa),
+				  "capture", (json_int_t)i + 1, "captures", (json_int_t)t->captures,
+				  "start_ns", (json_int_t)x->start, "end_ns", (json_int_t)x->end,
+				  "reason", image_reason_name(x->reason), "newest", newest,
+				  "sha256", hex),
+			JSON_COMPACT, e);
 	if (!t->r->silent)
 		printf("0x%" PRIx64 "  capture %zu of %zu at %.6f s (%s)%s, sha256 %s\n", t->r->pa,
 		       i + 1, t->captures, ((double)x->start - (double)t->begun) / 1e9,

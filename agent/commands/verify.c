@@ -114,7 +114,7 @@ static enum status verify_print_json(const struct verify_options *o, const struc
 {
 	const bool whole = v->st != ST_CORRUPT;
 	json_t *doc = json_fields(JSON_FIELDS(
-		field_text("file", v->path), field_bool("whole", whole),
+		FIELD_SCHEMA("verify"), field_text("file", v->path), field_bool("whole", whole),
 		field_bool("complete", v->st == ST_OK), field_bool("sealed_later", v->sealed_later),
 		field_text("end", rsz_end_name(v->end.end)), field_u64("whole_bytes", v->end.whole),
 		field_u64("records", v->end.records), field_u64("trailing_bytes", v->end.behind),

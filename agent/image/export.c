@@ -6,7 +6,9 @@
 
 #include "agent/capture/pipeline.h"
 #include "agent/container/manifest_read.h"
+#include "agent/host/host.h"
 #include "agent/image/image_kernel.h"
+#include "agent/program/log.h"
 
 /* Everything that an export needs until its end. */
 struct export_run {
@@ -195,6 +197,7 @@ static enum status run_export(struct export_run *x, struct err *e)
 {
 	const struct image_format *format = x->plan->image->format;
 	enum status st = open_export_input(x, e);
+	char text[IMAGE_OUT_TEXT_MAX];
 	struct rsz_times t;
 
 	if (!st && image_wants_kernel(format))
@@ -208,10 +211,16 @@ static enum status run_export(struct export_run *x, struct err *e)
 	if (!st)
 		st = outcome(x, e);
 	t = read_times(x);
-	image_out_summarise(&x->out, st, e,
-			    JSON_FIELDS(field_json("stream", export_stream_json(stream_of(x))),
-					field_u64("start_ns", t.start), field_u64("end_ns", t.end),
-					image_kernel_field(format, &x->dump)));
+	image_out_text(&x->out, text);
+	log_result_with(JSON_FIELDS(field_members(image_out_json(&x->out)),
+				    field_i64("exit_code", status_exit_code(st)),
+				    field_text("outcome", exit_code_text(status_exit_code(st))),
+				    field_text("error", st ? e->message : NULL),
+				    field_json("usage", host_usage_json()),
+				    field_json("stream", export_stream_json(stream_of(x))),
+				    field_u64("start_ns", t.start), field_u64("end_ns", t.end),
+				    image_kernel_field(format, &x->dump)),
+			"summary", "%s", text);
 	return st;
 }
 

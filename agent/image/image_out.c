@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/capture/manifest.h"
-#include "agent/host/host.h"
+#include "agent/output/output_target.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
 #include "formats/base/bytes.h"
@@ -171,19 +171,35 @@ static json_t *gaps_json(const struct image_out *x, json_t *origin)
 	return doc;
 }
 
+static enum status hash_text(const char *text, char ret[static SHA256_HEX_SIZE], struct err *e)
+{
+	uint8_t digest[SHA256_SIZE];
+	struct sha256 *h;
+	enum status st = sha256_create(&h, e);
+
+	if (st)
+		return st;
+	sha256_of(h, text, strlen(text), digest);
+	sha256_hex(digest, ret);
+	sha256_destroy(h);
+	return ST_OK;
+}
+
 /* Complete or not at all. That of an unfinished image is unfinished by its name, too. */
-static enum status write_gaps(const struct image_out *x, json_t *origin, bool named, struct err *e)
+static enum status write_gaps(struct image_out *x, json_t *origin, bool named, struct err *e)
 {
 	json_t *doc = gaps_json(x, origin);
-	_cleanup_free_ char *text = doc ? json_dumps(doc, JSON_INDENT(1)) : NULL;
+	_cleanup_free_ char *dump = doc ? json_dumps(doc, JSON_INDENT(1)) : NULL, *text = NULL;
 	enum status st;
 
 	json_decref(doc);
-	if (!text)
+	if (!dump || asprintf(&text, "%s\n", dump) < 0) {
+		text = NULL;
 		return err_nomem(e);
-	st = sink_write(output_sink(x->gaps), text, strlen(text), e);
+	}
+	st = hash_text(text, x->gaps_sha256, e);
 	if (!st)
-		st = sink_write(output_sink(x->gaps), "\n", 1, e);
+		st = sink_write(output_sink(x->gaps), text, strlen(text), e);
 	if (st)
 		return st;
 	return named ? output_commit(x->gaps, e) : output_keep(x->gaps, e);
@@ -200,7 +216,7 @@ static bool has_gaps(const struct image_out *x)
 	return x->result.tally.pages[PAGE_UNREADABLE] || skipped_gaps(x);
 }
 
-static enum status tell_gaps(const struct image_out *x, json_t *origin, bool named, struct err *e)
+static enum status tell_gaps(struct image_out *x, json_t *origin, bool named, struct err *e)
 {
 	if (x->gaps)
 		return write_gaps(x, origin, named, e);
@@ -279,54 +295,83 @@ enum status image_out_outcome(const struct image_out *x, const char *path, struc
  * The summary
  */
 
-#define FIELDS_MAX 32
-
-struct fields {
-	struct json_field at[FIELDS_MAX + 1];
-	size_t count;
-	char digests[3][2 * sizeof(((struct image_digest *)0)->bytes) + 1];
-};
-
-static void add_json_field(struct fields *f, struct json_field field)
+/* A file of a set: what it is called stands in the list; the folder is that of the first. */
+static json_t *member_json(const struct output_set *set, const char *name)
 {
-	if (f->count < FIELDS_MAX)
-		f->at[f->count++] = field;
+	_cleanup_free_ char *folder = target_directory_of(output_set_name(set)), *path = NULL;
+	struct file_blob file;
+	uint64_t bytes = 0;
+
+	if (!folder || asprintf(&path, "%s/%s", folder, name) < 0) {
+		path = NULL;
+		return NULL;
+	}
+	if (!file_blob_open(&file, path, NULL))
+		bytes = file.blob.size;
+	file_blob_deinit(&file);
+	return output_file_json("image", path, bytes, NULL, NULL);
+}
+
+static json_t *members_json(const struct output_set *set)
+{
+	json_t *list = json_array(), *names = output_set_files(set), *name;
+	size_t i;
+
+	json_array_foreach(names, i, name)
+		json_array_append_new(list, member_json(set, json_string_value(name)));
+	json_decref(names);
+	return list;
+}
+
+static json_t *outputs_json(const struct image_out *x)
+{
+	json_t *list = x->set ? members_json(x->set) : json_array();
+
+	if (!x->set)
+		json_array_append_new(list,
+				      output_file_json("image", image_out_where(x), output_bytes(x->out),
+						       x->sha256[0] ? x->sha256 : NULL, NULL));
+	if (x->gaps)
+		json_array_append_new(
+			list, output_file_json("gaps", output_where(x->gaps), output_bytes(x->gaps),
+					       x->gaps_sha256[0] ? x->gaps_sha256 : NULL, NULL));
+	return list;
 }
 
 /* Hashes of the media that the format keeps, or of the file. */
-static void add_hashes(struct fields *f, const struct image_out *x)
+static void put_hashes(json_t *doc, const struct image_out *x)
 {
 	const struct image_writer *w = x->writer;
+	char hex[2 * sizeof(((struct image_digest *)0)->bytes) + 1];
 
 	if (x->sha256[0])
-		add_json_field(f, field_text("sha256", x->sha256));
+		json_object_set_new(doc, "sha256", json_string(x->sha256));
 	for (size_t i = 0; w && i < w->n_digests; i++) {
-		bytes_to_hex(w->digests[i].bytes, w->digests[i].size, f->digests[i]);
-		add_json_field(f, field_text(w->digests[i].name, f->digests[i]));
+		bytes_to_hex(w->digests[i].bytes, w->digests[i].size, hex);
+		json_object_set_new(doc, w->digests[i].name, json_string(hex));
 	}
 }
 
-static void add_image(struct fields *f, const struct image_out *x, enum status st,
-		      const struct err *e)
+json_t *image_out_json(const struct image_out *x)
 {
-	add_json_field(f, field_text("output", image_out_where(x)));
-	add_json_field(f, field_text("format", x->request.options->format->name));
-	add_json_field(f, field_bool("complete", x->complete));
-	if (x->set)
-		add_json_field(f, field_json("files", output_set_files(x->set)));
-	add_json_field(f, field_text("gaps", x->gaps ? output_where(x->gaps) : NULL));
-	add_json_field(f, field_u64("bytes_written",
-				    x->set ? output_set_bytes(x->set) : output_bytes(x->out)));
-	add_hashes(f, x);
-	add_json_field(f, field_json("pages", tally_states_json(&x->result.tally)));
-	if (x->request.captures) {
-		add_json_field(f, field_u64("captured_again", x->request.captures->pages));
-		add_json_field(f, field_u64("captured_again_tables", x->request.captures->tables));
+	const struct image_captures *c = x->request.captures;
+	json_t *doc = json_fields(JSON_FIELDS(
+		field_text("output", image_out_where(x)),
+		field_text("format", x->request.options->format->name),
+		field_bool("complete", x->complete), field_made("outputs", outputs_json(x)),
+		field_text("gaps", x->gaps ? output_where(x->gaps) : NULL),
+		field_u64("bytes_written",
+			  x->set ? output_set_bytes(x->set) : output_bytes(x->out)),
+		field_made("pages", tally_states_json(&x->result.tally))));
+
+	if (!doc)
+		return NULL;
+	put_hashes(doc, x);
+	if (c) {
+		json_object_set_new(doc, "captured_again", json_u64(c->pages));
+		json_object_set_new(doc, "captured_again_tables", json_u64(c->tables));
 	}
-	add_json_field(f, field_i64("exit_code", status_exit_code(st)));
-	add_json_field(f, field_text("outcome", exit_code_text(status_exit_code(st))));
-	add_json_field(f, field_text("error", st ? e->message : NULL));
-	add_json_field(f, field_json("usage", host_usage_json()));
+	return doc;
 }
 
 /* Page tables that were read again are no reason to look further. */
@@ -340,20 +385,15 @@ static void put_again(const struct image_out *x, char *ret, size_t size)
 			 c->pages - c->tables, c->pages - c->tables == 1 ? " has" : "s have");
 }
 
-void image_out_summarise(const struct image_out *x, enum status st, const struct err *e,
-			 const struct json_field *more)
+void image_out_text(const struct image_out *x, char ret[static IMAGE_OUT_TEXT_MAX])
 {
 	const struct tally *t = &x->result.tally;
 	char size[TEXT_SIZE_MAX], again[128];
-	struct fields f = { .count = 0 };
 
-	add_image(&f, x, st, e);
-	for (; more && more->key; more++)
-		add_json_field(&f, *more);
 	text_size((t->pages[PAGE_DATA] + t->pages[PAGE_ZERO] + t->pages[PAGE_HOLE]) << PAGE_SHIFT,
 		  size);
 	put_again(x, again, sizeof(again));
-	log_result_with(f.at, "summary", "%s: %s as %s%s%s%s%s", image_out_where(x), size,
-			x->request.options->format->name, x->sha256[0] ? ", sha256 " : "",
-			x->sha256, again, x->complete ? "" : ", not complete");
+	snprintf(ret, IMAGE_OUT_TEXT_MAX, "%.1000s: %s as %s%s%s%s%s", image_out_where(x), size,
+		 x->request.options->format->name, x->sha256[0] ? ", sha256 " : "", x->sha256,
+		 again, x->complete ? "" : ", not complete");
 }

@@ -3,7 +3,7 @@
  * An image on its way out: what `export`, `extract` and `acquire --format` have in common. The
  * output under its temporary name, the hash, the list of gaps beside it, the summary.
  *
- *	image_out_open() .. image_out_write() .. image_out_summarise() .. image_out_close()
+ *	image_out_open() .. image_out_write() .. image_out_json() .. image_out_close()
  */
 #ifndef RAMSEAL_AGENT_IMAGE_IMAGE_OUT_H
 #define RAMSEAL_AGENT_IMAGE_IMAGE_OUT_H
@@ -45,9 +45,10 @@ struct image_out {
 	bool hashed;            /* `out` is a hash on what is written */
 	struct image_writer *writer;
 	struct image_result result;
-	struct output *gaps;          /* the list; NULL: there is none */
-	char sha256[SHA256_HEX_SIZE]; /* of the file as written; "": not known */
-	bool complete;                /* everything is in it, and it has its name */
+	struct output *gaps;               /* the list; NULL: there is none */
+	char sha256[SHA256_HEX_SIZE];      /* of the file as written; "": not known */
+	char gaps_sha256[SHA256_HEX_SIZE]; /* of that list, once it is written */
+	bool complete;                     /* everything is in it, and it has its name */
 };
 
 /* image_out_close() also after a failure. */
@@ -68,8 +69,10 @@ enum status image_out_outcome(const struct image_out *x, const char *path, struc
 /* Where it is now: its temporary name until it is complete. */
 const char *image_out_where(const struct image_out *x);
 
-/* The result line of the command; `more` (ended by a NULL key, or NULL) goes into it. */
-void image_out_summarise(const struct image_out *x, enum status st, const struct err *e,
-			 const struct json_field *more);
+/* What was written, for a summary; NULL if out of memory. */
+json_t *image_out_json(const struct image_out *x);
+/* The same in a line for people. */
+#define IMAGE_OUT_TEXT_MAX 1536
+void image_out_text(const struct image_out *x, char ret[static IMAGE_OUT_TEXT_MAX]);
 
 #endif

@@ -2,6 +2,7 @@
 #include "agent/output/output.h"
 
 #include "agent/output/output_sink.h"
+#include "agent/program/json.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
 
@@ -252,6 +253,14 @@ enum status output_kept(const struct output *o, struct err *e)
 {
 	o = ASK(o, kept);
 	return o->ops->kept ? o->ops->kept(o, e) : ST_OK;
+}
+
+json_t *output_file_json(const char *role, const char *name, uint64_t bytes, const char *sha256,
+			 const char *root)
+{
+	return json_fields(JSON_FIELDS(field_text("role", role), field_text("name", name),
+				       field_u64("bytes", bytes), field_text("sha256", sha256),
+				       field_text("root", root)));
 }
 
 json_t *output_json(const struct output *o)

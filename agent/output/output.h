@@ -162,6 +162,12 @@ bool output_holds(const struct output *o);
  * (--object-lock).
  */
 enum status output_kept(const struct output *o, struct err *e);
+/*
+ * A file that a command has written, for the list in its summary; `sha256` and `root` may be NULL.
+ * {"role":, "name":, "bytes":, "sha256":, "root":}; NULL if out of memory.
+ */
+json_t *output_file_json(const char *role, const char *name, uint64_t bytes, const char *sha256,
+			 const char *root);
 /* How it went, of an address: JSON for the summary; NULL of everything else, or without memory. */
 json_t *output_json(const struct output *o);
 /* What the lowest of them was given so far: a hash or a cipher above it does not count. */

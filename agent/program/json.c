@@ -132,6 +132,7 @@ static json_t *field_value(const struct json_field *f)
 	case FIELD_JSON:
 		return f->json ? f->json : json_null();
 	case FIELD_MADE:
+	case FIELD_MEMBERS:
 		return f->json;
 	}
 	return json_null();
@@ -144,7 +145,10 @@ bool json_add_fields(json_t *object, const struct json_field *fields)
 	for (const struct json_field *f = fields; f && f->key; f++) {
 		json_t *value = field_value(f);
 
-		if (!value || !ok || json_object_get(object, f->key))
+		if (value && ok && f->kind == FIELD_MEMBERS) {
+			ok = !json_object_update_missing(object, value);
+			json_decref(value);
+		} else if (!value || !ok || json_object_get(object, f->key))
 			json_decref(value);
 		else if (json_object_set_new(object, f->key, value))
 			ok = false;

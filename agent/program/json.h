@@ -28,6 +28,7 @@ struct json_field {
 		FIELD_REAL,
 		FIELD_JSON,
 		FIELD_MADE,
+		FIELD_MEMBERS,
 	} kind;
 	union {
 		const char *text; /* NULL becomes null; need not be UTF-8, see json_text() */
@@ -35,7 +36,8 @@ struct json_field {
 		int64_t i64;
 		bool boolean;
 		double real;
-		json_t *json; /* FIELD_JSON: NULL becomes null; FIELD_MADE: then memory ran out */
+		/* FIELD_JSON: NULL becomes null; FIELD_MADE, FIELD_MEMBERS: then memory ran out */
+		json_t *json;
 	};
 };
 
@@ -54,9 +56,19 @@ static inline struct json_field field_json(const char *key, json_t *v)
 { return (struct json_field){ .key = key, .kind = FIELD_JSON, .json = v }; }
 static inline struct json_field field_made(const char *key, json_t *v)
 { return (struct json_field){ .key = key, .kind = FIELD_MADE, .json = v }; }
+/* Not one value but all members of an object, but for those whose name is taken. */
+static inline struct json_field field_members(json_t *v)
+{ return (struct json_field){ .key = "", .kind = FIELD_MEMBERS, .json = v }; }
 /* clang-format on */
 
-#define JSON_FIELDS(...) ((const struct json_field[]){ __VA_ARGS__, { .key = NULL } })
+/*
+ * The first member of every document that programs read: which one it is, and in which version
+ * (formats/json/NAME-1.schema.json).
+ */
+#define JSON_SCHEMA(name)  "ramseal-" name "-1"
+#define FIELD_SCHEMA(name) field_text("schema", JSON_SCHEMA(name))
+
+#define JSON_FIELDS(...)   ((const struct json_field[]){ __VA_ARGS__, { .key = NULL } })
 
 /* The caller's; NULL if memory ran out. The values of the fields are consumed in any case. */
 json_t *json_fields(const struct json_field *fields);

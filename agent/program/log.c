@@ -115,6 +115,21 @@ void log_status_line(const char *text)
 	unlock_log(locked);
 }
 
+/* With what the line is: it comes first, so that a reader knows how to take the rest. */
+static void show_json(const char *line)
+{
+	static const char schema[] = "{\"schema\": \"" JSON_SCHEMA("event") "\", ";
+	_cleanup_free_ char *all = NULL;
+
+	/* An object with members: `line` begins with a brace. One write, as in put_line(). */
+	if (asprintf(&all, "%s%s", schema, line + 1) < 0) {
+		all = NULL;
+		the_log.lost++;
+		return;
+	}
+	write_log(all, strlen(all));
+}
+
 /* The event as a line of JSON with its line feed, for free(); NULL if memory ran out. */
 static char *json_line(const char *level, const struct json_field *fields, const char *event,
 		       const char *message)
@@ -191,7 +206,7 @@ void log_write(enum log_level level, const struct json_field *fields, const char
 	if (is_shown(level) && !the_log.config.json)
 		show_human(level, message);
 	else if (is_shown(level) && json)
-		write_log(json, strlen(json));
+		show_json(json);
 	if (the_log.tee && json && !in_tee && !is_apart) {
 		in_tee = true;
 		the_log.tee(the_log.tee_arg, json, strlen(json));
@@ -206,7 +221,7 @@ void log_progress(const struct json_field *fields)
 	_cleanup_free_ char *json = json_line("info", fields, "progress", NULL);
 
 	if (the_log.config.json && !the_log.config.quiet && json)
-		write_log(json, strlen(json));
+		show_json(json);
 	unlock_log(locked);
 }
 
@@ -218,6 +233,6 @@ void log_progress_asked(const struct json_field *fields, const char *text)
 	if (!the_log.config.json)
 		show_human(LOG_INFO, text);
 	else if (json)
-		write_log(json, strlen(json));
+		show_json(json);
 	unlock_log(locked);
 }

@@ -8,8 +8,12 @@
  *	log_warning_with(JSON_FIELDS(field_text("path", path), field_u64("pages", n)),
  *			 "pages-unreadable", "%s: %" PRIu64 " pages were unreadable", path, n);
  *
- *	{"time": "2026-11-20T05:30:12.000000042Z", "mono_ns": 81244, "level": "warning",
- *	 "event": "pages-unreadable", "message": "...", "path": "/proc/kcore", "pages": 3}
+ *	{"schema": "ramseal-event-1", "time": "2026-11-20T05:30:12.000000042Z", "mono_ns": 81244,
+ *	 "level": "warning", "event": "pages-unreadable", "message": "...", "path": "/proc/kcore",
+ *	 "pages": 3}
+ *
+ * (formats/json/event-1.schema.json). The tee's lines are without "schema": a container says by its
+ * own version what is in it, and is the same for the same machine.
  *
  * Event names are for programs: they are stable, in kebab-case; the message is for people and may
  * change. Text need not be UTF-8 (a Linux path is bytes): see json_text(). Every function may be

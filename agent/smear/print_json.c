@@ -183,6 +183,7 @@ static json_t *smear_json(const struct smear *s, const char *path)
 
 	if (!doc)
 		return NULL;
+	json_object_set_new(doc, "schema", json_string(JSON_SCHEMA("smear")));
 	json_object_set_new(doc, "file", json_text(path));
 	json_object_set_new(doc, "os", json_string(discover_os_name(s->spaces.os)));
 	put_number(doc, "levels", (uint64_t)s->spaces.mode);
@@ -232,10 +233,11 @@ enum status smear_print_json(const struct smear *s, const char *path, FILE *out,
 
 json_t *smear_row_json(const struct smear_row *r)
 {
-	json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s}", "copy", copy_name(r->copy), "state",
-			      pte_state_name(r->pte.state), "change", smear_row_change(r), "trust",
-			      trust_name(verdict_trust(r->verdict)), "verdict",
-			      verdict_name(r->verdict));
+	json_t *o =
+		json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "schema", JSON_SCHEMA("smear"), "copy",
+			  copy_name(r->copy), "state", pte_state_name(r->pte.state), "change",
+			  smear_row_change(r), "trust", trust_name(verdict_trust(r->verdict)),
+			  "verdict", verdict_name(r->verdict));
 
 	if (!o)
 		return NULL;

@@ -460,18 +460,21 @@ class E01(Case):
                 self.path("n.E01"), "--segment-size", "1M")
         self.assertIn("exists", run(*args, code=6).error)
         s = run(*args, "--force").summary
-        self.assertGreater(len(s["files"]), 7)
-        self.assertEqual(sorted(n for n in os.listdir(self.dir) if n.startswith("n.") and
-                                len(n) == 5), s["files"])
-        for name in s["files"]:
-            self.assertLessEqual(os.path.getsize(self.path(name)), MIB)
+        parts = [part for part in s["outputs"] if part["role"] == "image"]
+        self.assertGreater(len(parts), 7)
+        self.assertEqual(sorted(self.path(n) for n in os.listdir(self.dir) if n.startswith("n.") and
+                                len(n) == 5), [part["name"] for part in parts])
+        for part in parts:
+            self.assertEqual(os.path.getsize(part["name"]), part["bytes"])
+            self.assertLessEqual(part["bytes"], MIB)
         self.assertIn("SUCCESS", tool("ewfverify", self.path("n.E01")))
         self.assertEqual(s["sha256"], sha256(self.path("noise.raw")))
 
     def test_beyond_4_gib(self):
         s = self.acquire(USUAL, "e01", "big.E01").summary
         self.assertIn("SUCCESS", tool("ewfverify", "-q", self.path("big.E01")))
-        self.assertEqual(s["files"], ["big.E01"])
+        self.assertEqual([part["name"] for part in s["outputs"] if part["role"] == "image"],
+                         [self.path("big.E01")])
         self.check_errors(self.path("big.E01"), USUAL)
         raw = self.acquire(USUAL, "raw", "big.raw").summary
         self.assertEqual(s["sha256"], raw["sha256"])

@@ -345,12 +345,16 @@ class Secrets(upload_case.Case):
             name = f'acquire {log}'
             state = ['--upload-state', 'state'] if target.state else []
             got = self.run_and_look(name, target, log, 'acquire', *how, *target.to(), *target.args, *state,
-                                    '--statement', 'statement', '--bwlimit', '20M', '--force')
+                                    '--statement', 'statement', '--summary', 'summary', '--bwlimit', '20M', '--force')
             self.expect(0, got)
             self.look_into(name, target.content())
             self.assertIn(f'{name}: an open file', self.seen)
             self.assertEqual(f'{name}: state' in self.seen, target.state)
             (self.work / 'statement').unlink()
+            summary = self.work / 'summary'
+            self.assertEqual(json.loads(summary.read_text())['outputs'][0]['role'], 'container')
+            self.seen[f'{name}: the whole summary'] = summary.read_bytes()
+            summary.unlink()
         self.assertEqual(os.listdir(self.work), ['spool'])
         (self.work / 'spool').rmdir()
 
