@@ -8,9 +8,10 @@
 #include "agent/commands/commands.h"
 #include "agent/container/identities.h"
 #include "agent/output/output.h"
+#include "agent/report/fleet.h"
 #include "agent/report/page.h"
 
-/* More lines in one figure nobody tells apart. */
+/* More containers in one figure nobody tells apart. */
 #define RUNS_MAX 16
 
 static enum status report_run(struct cli *cli, struct err *e);
@@ -57,15 +58,25 @@ static const struct option_def options[] = {
 
 const struct command command_report = {
 	.name = "report",
-	.summary = "write an HTML page about an acquisition, or about several side by side",
-	.operands = { .text = "FILE...", .min = 1, .max = RUNS_MAX },
+	.summary = "write an HTML page about an acquisition, several side by side, or a fleet",
+	.operands = { .text = "FILE...", .min = 1, .max = FLEET_DOCS_MAX },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.notes = "The page is one self-contained HTML file. Figures that can be written alone: "
 		 "timeline,\n"
 		 "windows, curves, spread, verdicts, transitions, processes, states. In 'spread', "
 		 "files with\n"
-		 "the same label count as repeated runs of the same thing.\n",
+		 "the same label count as repeated runs of the same thing.\n"
+		 "\n"
+		 "With the summaries of many hosts (acquire --summary), or folders of them, the "
+		 "page "
+		 "is about the\n"
+		 "fleet: who is complete, who is not and why, what is slow, large or there twice. "
+		 "Of "
+		 "folders, *.json\n"
+		 "is read. What `info --json` prints of a container may lie beside: it tells how "
+		 "large the smear\n"
+		 "is. If a file is no summary, the page names it, and the exit code is 7.\n",
 	.values_size = sizeof(struct report_options),
 	.run = report_run,
 };
@@ -75,10 +86,10 @@ static enum status check_report_options(const struct cli *cli, struct err *e)
 	const struct report_options *o = cli->values;
 	const struct page_figure *f = o->figure;
 
-	if (!o->output)
-		return cli_usage(cli, e, "needs --output FILE");
 	if (f && !f->several && cli->n_operands > 1)
 		return cli_usage(cli, e, "--figure %s takes one FILE", f->name);
+	if (cli->n_operands > RUNS_MAX)
+		return cli_usage(cli, e, "takes %d containers at most", RUNS_MAX);
 	if (o->labels.count > cli->n_operands)
 		return cli_usage(cli, e, "there are more labels than files");
 	return ST_OK;
@@ -146,13 +157,12 @@ static char *name_of_page(const struct cli *cli)
 static enum status write_out(const struct cli *cli, const struct doc *d, struct err *e)
 {
 	const struct report_options *o = cli->values;
-	const char *inputs[RUNS_MAX + 1] = { NULL };
 	_cleanup_free_ char *name = name_of_page(cli);
 	const struct output_options options_of = {
 		.path = o->output,
 		.name = name,
 		.force = o->force,
-		.inputs = inputs,
+		.inputs = (const char *const *)cli->operands,
 		.need.least = d->len,
 	};
 	_cleanup_output_ struct output *out = NULL;
@@ -160,7 +170,6 @@ static enum status write_out(const struct cli *cli, const struct doc *d, struct 
 
 	if (!name)
 		return err_nomem(e);
-	memcpy(inputs, cli->operands, cli->n_operands * sizeof(*inputs));
 	st = output_open(&options_of, &out, e);
 	if (!st)
 		st = sink_write(output_sink(out), d->at, d->len, e);
@@ -188,7 +197,75 @@ static enum status report_status(const struct cli *cli, const struct report_run 
 	return ST_OK;
 }
 
-static enum status report_run(struct cli *cli, struct err *e)
+/*
+ * Summaries of many hosts
+ */
+
+static enum status check_fleet_options(const struct cli *cli, struct err *e)
+{
+	const struct report_options *o = cli->values;
+
+	for (size_t i = 0; i < cli->n_operands; i++)
+		if (!fleet_is(cli->operands[i]))
+			return err_set(e, ST_INPUT,
+				       "%s: is no summary and no folder, as the others are",
+				       cli->operands[i]);
+	if (o->figure || o->labels.count || o->no_verify)
+		return cli_usage(cli, e,
+				 "--figure, --label and --no-verify are for reports on containers");
+	return ST_OK;
+}
+
+static enum status load_fleet(const struct cli *cli, struct fleet *f, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < cli->n_operands && !st; i++)
+		st = fleet_add(f, cli->operands[i], e);
+	if (!st && !f->count && !f->n_faults && !f->n_smears)
+		st = err_set(e, ST_INPUT, "%s: has no *.json, which summaries are",
+			     cli->operands[0]);
+	fleet_finish(f);
+	return st;
+}
+
+static enum status report_fleet(const struct cli *cli, struct fleet *f, struct err *e)
+{
+	const struct report_options *o = cli->values;
+	_cleanup_doc_ struct doc d = { 0 };
+	enum status st = load_fleet(cli, f, e);
+
+	if (st)
+		return st;
+	page_of_fleet(&d, f);
+	st = d.lost ? err_nomem(e) : write_out(cli, &d, e);
+	if (!st && f->n_broken)
+		st = err_set(e, ST_CORRUPT,
+			     "%zu of %zu files are no summaries that can be read; %s names them",
+			     f->n_broken, f->n_faults + f->count + f->n_smears, o->output);
+	return st;
+}
+
+static enum status run_fleet(const struct cli *cli, struct err *e)
+{
+	struct fleet f = { 0 };
+	enum status st = check_fleet_options(cli, e);
+
+	if (!st)
+		st = report_fleet(cli, &f, e);
+	fleet_deinit(&f);
+	return st;
+}
+
+static bool is_any_fleet(const struct cli *cli)
+{
+	for (size_t i = 0; i < cli->n_operands; i++)
+		if (fleet_is(cli->operands[i]))
+			return true;
+	return false;
+}
+
+static enum status report_containers(const struct cli *cli, struct err *e)
 {
 	const struct report_options *o = cli->values;
 	const struct page_figure *f = o->figure;
@@ -212,4 +289,13 @@ static enum status report_run(struct cli *cli, struct err *e)
 		run_deinit(&runs[i]);
 	free(runs);
 	return st;
+}
+
+static enum status report_run(struct cli *cli, struct err *e)
+{
+	const struct report_options *o = cli->values;
+
+	if (!o->output)
+		return cli_usage(cli, e, "needs --output FILE");
+	return is_any_fleet(cli) ? run_fleet(cli, e) : report_containers(cli, e);
 }

@@ -7,6 +7,7 @@ screenshots stay in FOLDER, for people to look at.
 Usage: test_report_browser.py RAMSEAL FOLDER
 """
 
+import json
 import os
 import re
 import shutil
@@ -132,6 +133,25 @@ def acquired(name, *options):
 
 
 @needs_simulator
+def fleet():
+    """Summaries of hosts that ended in every way, with long names, and a file that is none."""
+    folder = FOLDER / 'fleet'
+    folder.mkdir()
+    for i in range(40):
+        name = data.EVIL if i == 3 else f'host{i % 30}.anamewithoutaplacetobreakit.example.org'
+        doc = {'schema': 'ramseal-summary-1', 'exit_code': i % 12, 'error': data.EVIL if i % 12 else None,
+               'duration_ns': i * 10**10, 'output': 'anamewithoutaplacetobreakit' * 4, 'root': f'{i:064x}', 'sealed': i % 3 > 0,
+               'bytes_written': i << 30, 'memory': {'bytes': i << 32}, 'tool': {'version': '1', 'sha256': 'a' * 64},
+               'machine': {'host': {'name': name, 'boot_id': f'{i:036}'},
+                           'os': {'kernel': 'Linux', 'kernel_release': f'6.{i % 3}.anamewithoutaplacetobreakit'}},
+               'missing': {'unreadable_pages': i, 'skipped_pages': i * 10**6, 'unacquired_bytes': 0, 'files': 1}}
+        (folder / f'{i}.json').write_text(json.dumps(doc))
+        (folder / f'{i}.info.json').write_text(json.dumps({'schema': 'ramseal-info-1', 'root': doc['root'],
+                                                           'smear': {'safe': 10**6, 'at-risk': i, 'wrong': 1}}))
+    (folder / 'none.json').write_text('{')
+    return folder
+
+
 class Browser(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -154,6 +174,7 @@ class Browser(unittest.TestCase):
         cls.pages['several'] = [made[name] for name in ('linear', 'guided')]
         cls.pages['all'] = list(made.values())
         cls.pages['none'] = [made['tables'], made['failed']]
+        cls.pages['fleet'] = [fleet()]
         for name, inputs in cls.pages.items():
             done = subprocess.run([RAMSEAL, 'report', '-q', *inputs, '-o', FOLDER / f'{name}.html'],
                                   timeout=TIMEOUT, stderr=subprocess.DEVNULL)
