@@ -261,12 +261,15 @@ static enum status check_acquire_options(const struct cli *cli, struct err *e)
 static enum status check_detach(const struct cli *cli, struct err *e)
 {
 	const struct acquire_options *o = cli->values;
+	const char *const outputs[] = { o->output, o->statement, o->summary };
 	const char *const secrets[] = { o->network.to, o->network.keys, o->network.client_key };
 
 	if (!o->detach)
 		return ST_OK;
-	if ((o->output && !strcmp(o->output, "-")) || (o->statement && !strcmp(o->statement, "-")))
-		return cli_usage(cli, e, "--detach: nobody is left to read stdout; name a file");
+	for (size_t i = 0; i < ARRAY_SIZE(outputs); i++)
+		if (outputs[i] && !strcmp(outputs[i], "-"))
+			return cli_usage(cli, e,
+					 "--detach: nobody is left to read stdout; name a file");
 	for (size_t i = 0; i < ARRAY_SIZE(secrets) && !detach_passes_descriptors(); i++)
 		if (secrets[i] && !strncmp(secrets[i], "fd:", 3))
 			return cli_usage(cli, e,
