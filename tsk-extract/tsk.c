@@ -188,3 +188,27 @@ TSK_IMG_INFO *vmdk_open(void)
 {
 	return NULL;
 }
+
+/*
+ * libtsk's file systems but NTFS, left out in the same way: tsk_fs_open_img() names all of them,
+ * and is called for NTFS alone. Not ntfs_open() in its place: it has one parameter more in libtsk
+ * 4.14 than in 4.11, whose public headers do not declare it. (4.14's logical_fs_open() comes along
+ * with its images of folders.)
+ */
+#define LEFT_OUT(opener)                                                                           \
+	TSK_FS_INFO *opener(void);                                                                 \
+	TSK_FS_INFO *opener(void)                                                                  \
+	{                                                                                          \
+		return NULL;                                                                       \
+	}
+
+LEFT_OUT(apfs_open)
+LEFT_OUT(apfs_open_auto_detect)
+LEFT_OUT(ext2fs_open)
+LEFT_OUT(fatfs_open)
+LEFT_OUT(ffs_open)
+LEFT_OUT(hfs_open)
+LEFT_OUT(iso9660_open)
+LEFT_OUT(rawfs_open)
+LEFT_OUT(swapfs_open)
+LEFT_OUT(yaffs2_open)
