@@ -10,6 +10,7 @@
 #include "agent/linked.h"
 #include "agent/network/network.h"
 #include "agent/program/interrupt.h"
+#include "agent/program/licences.h"
 #include "agent/program/log.h"
 #include "agent/program/startup.h"
 
@@ -67,6 +68,8 @@ static enum status run_command(struct cli *cli, struct err *e)
 {
 	if (cli->globals.version)
 		cli_version(cli->program, cli->globals.verbose, stdout);
+	else if (cli->globals.licences)
+		return licences_print(stdout, e);
 	else if (cli->globals.help && cli->command)
 		cli_help_command(cli->program, cli->command, stdout);
 	else if (cli->globals.help)

@@ -18,10 +18,16 @@ static const struct option_def global_options[] = {
 	CLI_FLAG(struct cli_globals, help, 'h', "help", "show this help"),
 };
 
-/* Before the command only: behind it a command can have a -V of its own, as acquire's --volume. */
-static const struct option_def version_option =
+/*
+ * Behind the general ones, of the program itself: before the command only, since a command can have a
+ * -V of its own, as acquire's --volume.
+ */
+static const struct option_def program_options[] = {
 	CLI_FLAG(struct cli_globals, version, 'V', "version",
-		 "show the version; with --verbose also what it is linked with");
+		 "show the version; with --verbose also what it is linked with"),
+	CLI_FLAG(struct cli_globals, licences, 0, "licences",
+		 "print the licences of ramseal and of all that it is linked with"),
+};
 
 /*
  * The *i-th of these options, groups opened; *ret_at is where its value goes, `base` where the
@@ -72,7 +78,8 @@ const struct option_def *cli_option(const struct command *c, size_t i)
 	i -= cli_own_options(c);
 	if (i < ARRAY_SIZE(global_options))
 		return &global_options[i];
-	return !c && i == ARRAY_SIZE(global_options) ? &version_option : NULL;
+	i -= ARRAY_SIZE(global_options);
+	return !c && i < ARRAY_SIZE(program_options) ? &program_options[i] : NULL;
 }
 
 const char *cli_suggestion(const struct option_def *o, size_t i)
@@ -414,7 +421,7 @@ enum status cli_parse(const struct program *p, int argc, char **argv, struct cli
 			st = take_command(ret, word, e);
 		else
 			st = take_operand(ret, word, e);
-		if (ret->globals.help || ret->globals.version) {
+		if (ret->globals.help || ret->globals.version || ret->globals.licences) {
 			ret->globals.verbose |= is_verbose(argv[i + 1]);
 			return st;
 		}

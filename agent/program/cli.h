@@ -194,7 +194,8 @@ struct cli_globals {
 	bool quiet;
 	bool verbose;
 	bool help;
-	bool version; /* only before a command */
+	bool version;  /* only before a command */
+	bool licences; /* the same */
 };
 
 /*
@@ -238,8 +239,8 @@ static inline enum progress_mode cli_progress(const struct cli *cli)
  *
  * ST_USAGE with a message that ends in "try 'PROGRAM COMMAND --help'". `ret` is valid (and to be
  * freed by cli_deinit()) in any case; its globals are those that were seen before the mistake.
- * If --help or --version was asked for, nothing else about the line has been judged, except for a
- * --verbose right behind it.
+ * If --help, --version or --licences was asked for, nothing else about the line has been judged,
+ * except for a --verbose right behind it.
  */
 enum status cli_parse(const struct program *p, int argc, char **argv, struct cli *ret,
 		      struct err *e);

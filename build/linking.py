@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an executable of a build folder is linked with, as the linker tells it, and whose that is. For
+build/relink-kit and build/sbom; Debian only."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+TREE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PROGRAMS = {"linux": "agent/ramseal", "windows": "agent/ramseal.exe"}
+
+
+def output_of(*args, **more):
+    return subprocess.run(args, stdout=subprocess.PIPE, text=True, check=True, **more).stdout
+
+
+def link_command(build, system):
+    """The words of the command that links the program, to be run in `build`."""
+    last = output_of("ninja", "-t", "commands", PROGRAMS[system], cwd=build).splitlines()[-1]
+    return [word for word in shlex.split(last) if word]
+
+
+def link(build, words, to):
+    """Links into `to`; what the linker says of the files that it takes."""
+    at = words.index("-o") + 1
+    done = subprocess.run([*words[:at], to, *words[at + 1:], "-Wl,--trace"], cwd=build, capture_output=True,
+                          text=True, check=False)
+    if done.returncode:
+        sys.exit(f"linking the program once more failed:\n{done.stderr}")
+    return done.stdout
+
+
+def archives(build, system):
+    """The static libraries of others that the program takes code from."""
+    with tempfile.TemporaryDirectory() as d:
+        trace = link(build, link_command(build, system), os.path.join(d, "again"))
+    return sorted({os.path.realpath(path) for path in re.findall(r"(?m)^\(?(/\S+?\.a)\b", trace)})
+
+
+def made_by_us():
+    """{archive: package of build/sources.txt}, as build/libraries makes them."""
+    with open(os.path.join(TREE, "build/libraries"), encoding="utf-8") as f:
+        found = re.findall(r"(?m)^\tlibrary ([a-z-]+) ([a-z]+) ", f.read())
+    return {f"lib{name}.a": package for package, name in found}
+
+
+def sources(system):
+    """{package: (file, SHA-256)} of build/sources.txt."""
+    with open(os.path.join(TREE, "build/sources.txt"), encoding="utf-8") as f:
+        rows = [line.split() for line in f if line[0] not in "#\n"]
+    return {package: (name, digest) for package, _, target, name, digest in rows
+            if target in (system, "both") and ".orig.tar." in name}
+
+
+def owners(paths, system):
+    """{Debian package, or archive of build/sources.txt: [static libraries]}"""
+    ours, listed, ret = made_by_us(), sources(system), {}
+    for path in paths:
+        if os.path.realpath(path).startswith(os.path.realpath(os.path.join(TREE, "out/libraries")) + "/"):
+            owner = listed[ours[os.path.basename(path)]][0]
+        else:
+            owner = output_of("dpkg", "-S", path).split(":")[0]
+        ret.setdefault(owner, []).append(path)
+    return ret
+
+
+def third_parties(system):
+    """[(library, version, licence, package or archive, source package)] of THIRD-PARTY.md."""
+    with open(os.path.join(TREE, "THIRD-PARTY.md"), encoding="utf-8") as f:
+        part = next(p for p in f.read().split("\n## ") if p.lower().startswith(system + "\n"))
+    return [tuple(row.split(" | ")) for row in re.findall(r"^\| (.*) \|$", part, re.M)[1:]]
