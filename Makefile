@@ -26,10 +26,13 @@ bench: all
 experiment:
 	build/experiment
 
+release:
+	build/release
+
 lint:
 	build/lint
 
 clean:
 	rm -rf out
 
-.PHONY: all windows demo test test-long bench experiment lint clean
+.PHONY: all windows demo test test-long bench experiment release lint clean

@@ -368,6 +368,13 @@ class File(unittest.TestCase):
         self.assertIn(version.encode('utf-16-le'), data)
 
 
+    def test_licences(self):
+        text = run('--licences').stdout.decode().replace('\r\n', '\n')
+        self.assertTrue(text.startswith(f'ramseal {self_version()} for Windows: licences\n'))
+        for words in ('Joachim Metz', 'Common Public License', 'GCC RUNTIME LIBRARY EXCEPTION'):
+            self.assertTrue(words in text, words)
+
+
 def self_version():
     return run('--version').stdout.decode().split()[1]
 
