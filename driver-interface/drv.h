@@ -227,6 +227,15 @@ bool drv_is_live(const char *spec);
 bool drv_is_there(const struct drv_ops *ops);
 
 /*
+ * Whether something was put over /proc/kcore or a file that stands for it, as container engines do:
+ * a character device (moby: oci/defaults.go, MaskedPaths; runc binds /dev/null over each), or an
+ * empty file (systemd: src/nspawn/nspawn-mount.c, and src/core/namespace.c for
+ * ProtectKernelTunables=). The kernel's own is never empty (fs/proc/kcore.c, kcore_update_ram()).
+ * False where nothing is there, and on Windows.
+ */
+bool drv_kcore_is_masked(const char *path);
+
+/*
  * Opens what --source names: "auto", "NAME" or "NAME:PATH". ST_USAGE for a name that is not in
  * the table; otherwise as ops->open(), with ST_NO_SOURCE for ST_NOT_MINE. "auto" opens the first
  * automatic source that answers, and each further one when those before it leave pages that may be

@@ -285,23 +285,28 @@ static void describe(struct kcore *k)
 				     "in its direct map (memfd_secret) or not yet accepted");
 }
 
-/* Container engines bind /dev/null over it. */
-static bool is_masked(int fd)
+static bool looks_masked(const struct stat *sb)
+{
+	return S_ISCHR(sb->st_mode) || (S_ISREG(sb->st_mode) && !sb->st_size);
+}
+
+bool drv_kcore_is_masked(const char *path)
 {
 	struct stat sb;
 
-	return !fstat(fd, &sb) && S_ISCHR(sb.st_mode);
+	return !stat(path, &sb) && looks_masked(&sb);
 }
 
 static enum status kcore_open_file(struct kcore *k, const char *path, struct err *e)
 {
+	struct stat sb;
 	int fd = -1;
 	const enum status st = linux_open(path, "kernel without CONFIG_PROC_KCORE",
 					  LOCKDOWN_CONFIDENTIALITY, &fd, e);
 
 	if (st)
 		return st;
-	if (is_masked(fd)) {
+	if (!fstat(fd, &sb) && looks_masked(&sb)) {
 		close(fd);
 		return err_set(e, ST_NO_PRIVILEGE,
 			       "%s: is masked, as container engines do: run ramseal outside the "

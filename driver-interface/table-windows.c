@@ -13,6 +13,11 @@ bool drv_is_there(const struct drv_ops *ops)
 	return false;
 }
 
+bool drv_kcore_is_masked(const char *path)
+{
+	return false;
+}
+
 const struct drv_ops *const drv_system_table[] = {
 	&winpmem_ops, &winpmem_physical_ops, &winpmem_iospace_ops, &file_ops, &raw_ops, &sim_ops,
 	NULL,

@@ -158,6 +158,18 @@ static void find_hazards(struct check *c)
 				     (*ops)->default_path, (*ops)->name, (*ops)->reason);
 }
 
+/* "auto" goes on with other sources, which a container has even less: said in any case. */
+static void find_mask(struct check *c)
+{
+	const char *source = c->o->acquire.source;
+
+	if ((!strcmp(source, "auto") || !strcmp(source, "kcore")) &&
+	    drv_kcore_is_masked("/proc/kcore"))
+		findings_add(&c->findings, ST_OK, "kcore-masked",
+			     "kcore is masked: this container is not privileged, or its systemd "
+			     "unit has ProtectKernelTunables=");
+}
+
 static void check_withheld(struct check *c)
 {
 	struct drv_withheld w = { 0 };
@@ -500,6 +512,7 @@ static enum status find_out(const struct cli *cli, struct check *c, struct err *
 	if (st)
 		return st;
 	check_source(c);
+	find_mask(c);
 	if (!strcmp(c->o->acquire.source, "auto"))
 		find_hazards(c);
 	st = check_pagefiles(cli, c, e);

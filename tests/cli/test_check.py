@@ -89,6 +89,36 @@ class Check(unittest.TestCase):
                 self.skipTest("no namespaces here")
             self.assertRegex(json.loads(done.stdout)["output"], r"^unnamed-\d{8}T\d{6}Z\.rsz$")
 
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to mount")
+    def test_kcore_is_masked(self):
+        """As in a container: /dev/null over it, or systemd's empty file, in a namespace of its own."""
+        masks = {"null": 'touch kcore; mount --bind /dev/null kcore', "empty": 'touch kcore; chmod 0 kcore',
+                 "no mask": "ln -s /root/real/self/exe kcore", "nothing": ":"}
+        for name, mask in masks.items():
+            # Not every kernel has the file, and nobody can make one in a proc file system: the real one is
+            # put elsewhere, with a name here for each of its own.
+            done = subprocess.run(
+                ["unshare", "--mount", "sh", "-ec", f'''
+                mount -t tmpfs none /root; cp "$0" /root/ramseal; mkdir /root/real
+                mount --bind /proc /root/real; mount -t tmpfs none /proc; cd /proc; ln -s /root/real/* .
+                rm -f kcore; {mask}
+                for source in auto kcore file:/root/ramseal; do
+                    /root/ramseal check --json -s $source -o /root/new.rsz 2>/root/errors || true
+                done''', RAMSEAL], capture_output=True, text=True, timeout=120, cwd=self.folder)
+            if done.returncode and "unshare" in done.stderr:
+                self.skipTest("no namespaces here")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with self.subTest(name):
+                said = [json.loads(part + "}") for part in done.stdout.split("\n}\n")[:-1]]
+                self.assertEqual(len(said), 3, done.stdout)
+                found = [[f for f in one["findings"] if f["what"] == "kcore-masked"] for one in said]
+                masked = name in ("null", "empty")
+                self.assertEqual([len(f) for f in found], [masked, masked, False], found)
+                for finding in (*found[0], *found[1]):
+                    self.assertFalse(finding["stops"])
+                    self.assertTrue(finding["text"].startswith(
+                        "kcore is masked: this container is not privileged"), finding)
+
     def test_no_source(self):
         for source, code in (("linpmem:" + self.path("none"), 4), ("file:" + self.path("none"), None),
                              ("nonsense", 2)):

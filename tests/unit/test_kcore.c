@@ -393,6 +393,21 @@ TEST(kcore_that_is_masked_is_told_from_none)
 	CHECK_HAS(e.message, "masked");
 }
 
+/* systemd puts an empty file over it. */
+TEST(a_mask_is_a_device_or_an_empty_file)
+{
+	struct image i = { 0 };
+
+	assert_true(drv_kcore_is_masked(image_save(&i)));
+	image_free(&i);
+	i = (struct image){ 0 };
+	refuse_image("kcore", &i, ST_NO_PRIVILEGE, "masked");
+	assert_true(drv_kcore_is_masked("/dev/null"));
+	assert_false(drv_kcore_is_masked("/proc/self/exe"));
+	assert_false(drv_kcore_is_masked("/proc/self/exe/none"));
+	assert_false(drv_kcore_is_masked("/dev"));
+}
+
 /* AVML's heuristic: under lockdown some kernels show a file of one page. */
 TEST(kcore_without_ram_speaks_of_lockdown)
 {
@@ -442,6 +457,7 @@ int main(void)
 		KCORE_TEST(pages_that_must_not_be_read_are_not),
 		KCORE_TEST(offsets_that_move_under_the_reader_are_found_again),
 		KCORE_TEST(kcore_that_is_masked_is_told_from_none),
+		KCORE_TEST(a_mask_is_a_device_or_an_empty_file),
 		KCORE_TEST(kcore_without_ram_speaks_of_lockdown),
 		KCORE_TEST(what_is_no_kcore_is_refused),
 	};
