@@ -328,9 +328,9 @@ static json_t *outputs_json(const struct image_out *x)
 	json_t *list = x->set ? members_json(x->set) : json_array();
 
 	if (!x->set)
-		json_array_append_new(list,
-				      output_file_json("image", image_out_where(x), output_bytes(x->out),
-						       x->sha256[0] ? x->sha256 : NULL, NULL));
+		json_array_append_new(
+			list, output_file_json("image", image_out_where(x), output_bytes(x->out),
+					       x->sha256[0] ? x->sha256 : NULL, NULL));
 	if (x->gaps)
 		json_array_append_new(
 			list, output_file_json("gaps", output_where(x->gaps), output_bytes(x->gaps),
