@@ -19,8 +19,8 @@ static const struct option_def global_options[] = {
 };
 
 /*
- * Behind the general ones, of the program itself: before the command only, since a command can have a
- * -V of its own, as acquire's --volume.
+ * Behind the general ones, of the program itself: before the command only, since a command can have
+ * a -V of its own, as acquire's --volume.
  */
 static const struct option_def program_options[] = {
 	CLI_FLAG(struct cli_globals, version, 'V', "version",
