@@ -95,6 +95,14 @@ void acquire_tell_where(const struct acquire_options *o, const char *where, bool
 	running_tell(o->running, "where", full);
 }
 
+static void tell_summary(const struct acquire_options *o)
+{
+	_cleanup_free_ char *full = o->summary ? seen_from_anywhere(o->summary, false) : NULL;
+
+	if (full)
+		running_tell(o->running, "summary", full);
+}
+
 enum status acquire_is_ready(const struct acquire_options *o, const char *output, bool remote,
 			     const char *where, struct err *e)
 {
@@ -104,6 +112,7 @@ enum status acquire_is_ready(const struct acquire_options *o, const char *output
 		return err_nomem(e);
 	running_tell(o->running, "output", shown);
 	acquire_tell_where(o, where, remote);
+	tell_summary(o);
 	running_tell(o->running, "phase", "acquiring");
 	if (!o->detach)
 		return ST_OK;

@@ -26,7 +26,7 @@ except ImportError:
 import documents  # noqa: E402: in PYTHONPATH, or beside this
 
 needs_simulator = unittest.skipIf(os.environ.get('RAMSEAL_SIMULATOR') == '0', 'built without simulated machines')
-NAMES = ['check', 'common', 'detached', 'event', 'info', 'read', 'smear', 'status', 'summary', 'verify']
+NAMES = ['check', 'common', 'detached', 'event', 'info', 'read', 'smear', 'state', 'status', 'summary', 'verify']
 SMALL = ('sim:cohen2015,ram=64M,resident=8M,allocated=16M,trimmed=4M,others=4M,cache=2M,pagefile0=24M,'
          'live_files=1')
 RECIPIENT = 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'  # tests/gen/age_recipe.h
@@ -101,8 +101,8 @@ class Check(unittest.TestCase):
     def test_good(self):
         documents.check(self.GOOD)
         documents.check({'schema': 'ramseal-detached-1', 'pid': 1, 'state': '/run/x', 'output': 'x.rsz'})
-        documents.check({'schema': 'ramseal-status-1', 'state': 'running', 'pid': 1})
-        documents.check({'schema': 'ramseal-status-1', 'state': 'ended', 'exit_code': 3})
+        documents.check({'schema': 'ramseal-status-1', 'state': 'running', 'pid': 1, 'exit_code': None})
+        documents.check({'schema': 'ramseal-status-1', 'state': 'ended', 'pid': 1, 'exit_code': 3})
 
     def test_bad(self):
         self.check_bad(r'\$\.extra is not in', extra=1)

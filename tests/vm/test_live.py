@@ -202,7 +202,7 @@ class Live(GuestCase):
             'ramseal acquire --detach --source kcore -o /tmp/pipe || exit 99; '
             'ramseal acquire --source kcore -o /tmp/second.rsz 2>/dev/null; echo second $?; '
             'ramseal status; echo status $?; ramseal stop & stop=$!; '
-            'until ramseal status | grep -q stopping; do :; done; '
+            'until ramseal status | grep -q -e stopping -e ended; do :; done; '
             'touch /tmp/go; wait $stop; echo stop $?; wait; rm /tmp/go /tmp/pipe; test ! -e /tmp/second.rsz',
             container=path)
         self.assertEqual(done.code, COMPLETE, done.err)
