@@ -109,6 +109,9 @@ bool acquire_names_disk(const struct acquire_options *o);
 /* Logs what the source is, and what it costs not to know, before it starts. */
 void acquire_announce_source(const struct drv_info *info);
 
+/* ST_OUTPUT if the state is where the output, the statement or the summary is to be. */
+enum status acquire_check_state(const struct acquire_options *o, const char *output, struct err *e);
+
 /*
  * The source is open, and so is the output: `output` is its name (an address if `remote`), `where`
  * its temporary one. Tells everyone who looks; of a detached one, lets go.

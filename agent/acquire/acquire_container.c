@@ -422,6 +422,8 @@ static enum status acquire(struct acquisition *a, struct err *e)
 	if (!st)
 		st = summary_check(a->summary, a->output, e);
 	if (!st)
+		st = acquire_check_state(a->o, a->output, e);
+	if (!st)
 		st = find_files(a, e);
 	if (!st)
 		st = changes_begin(&a->changes, a->source, e);

@@ -103,6 +103,23 @@ static void tell_summary(const struct acquire_options *o)
 		running_tell(o->running, "summary", full);
 }
 
+/* The state is written once more behind all of them. */
+enum status acquire_check_state(const struct acquire_options *o, const char *output, struct err *e)
+{
+	const char *state = running_state_path(o->running);
+	const char *const others[] = { output, o->statement, o->summary };
+
+	for (size_t i = 0; state && i < ARRAY_SIZE(others); i++) {
+		_cleanup_free_ char *full = others[i] ? seen_from_anywhere(others[i], false) : NULL;
+
+		if (full && !strcmp(full, state))
+			return err_set(e, ST_OUTPUT,
+				       "%s: is named for the state, and for another output",
+				       others[i]);
+	}
+	return ST_OK;
+}
+
 enum status acquire_is_ready(const struct acquire_options *o, const char *output, bool remote,
 			     const char *where, struct err *e)
 {

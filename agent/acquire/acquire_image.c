@@ -98,6 +98,8 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	st = acquire_output_path(a->o, info, a->o->image.format->suffix, &a->output, e);
 	if (!st)
 		st = summary_check(a->summary, a->output, e);
+	if (!st)
+		st = acquire_check_state(a->o, a->output, e);
 	if (!st && image_wants_kernel(a->o->image.format))
 		st = image_kernel_of_source(a->source, &a->dump, e);
 	if (!st)

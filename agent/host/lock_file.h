@@ -19,9 +19,10 @@
 struct lock_file;
 
 /*
- * Makes the file, mode 0600, if it is not there, and locks it. `text` is what it then has, for
- * people who wonder. ST_RUNNING if another process has the lock; ST_OUTPUT if there can be no such
- * file, or it is a link, or not ours.
+ * Makes the file, mode 0600, if it is not there, and locks it. `text`, a path or nothing, is what it
+ * then has, for people who wonder; a file that has something else is no lock, and is left alone.
+ * ST_RUNNING if another process has the lock; ST_OUTPUT if there can be no such file, or it is a
+ * link, or not ours.
  */
 enum status lock_file_take(const char *path, const char *text, struct lock_file **ret,
 			   struct err *e);

@@ -28,6 +28,15 @@ static enum status check_ours(int fd, const char *path, enum status st, struct e
 	return ST_OK;
 }
 
+/* All that we write into one is the path of a state. */
+static bool is_lock(int fd)
+{
+	char first;
+	const ssize_t n = pread(fd, &first, 1, 0);
+
+	return n == 0 || (n == 1 && first == '/');
+}
+
 static enum status lock(int fd, const char *path, const char *text, struct err *e)
 {
 	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -39,6 +48,8 @@ static enum status lock(int fd, const char *path, const char *text, struct err *
 		return errno == EACCES || errno == EAGAIN
 			       ? err_set(e, ST_RUNNING, "%s: is locked", path)
 			       : err_from_errno(e, ST_OUTPUT, errno, "%s", path);
+	if (!is_lock(fd))
+		return err_set(e, ST_OUTPUT, "%s: is not a lock of ours", path);
 	/* Whatever the umask is. A text that does not fit hurts nobody. */
 	fchmod(fd, 0600);
 	if (!ftruncate(fd, 0))
@@ -109,8 +120,9 @@ static int signal_by(int pidfd, pid_t pid)
  */
 enum status lock_file_signal(const char *path, uint64_t pid, struct err *e)
 {
-	const int pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
-	const bool is_gone = pidfd < 0 && errno == ESRCH;
+	const bool is_number = pid && pid <= INT32_MAX; /* 0 would be a whole group */
+	const int pidfd = is_number ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1;
+	const bool is_gone = !is_number || (pidfd < 0 && errno == ESRCH);
 	struct lock_holder holder;
 	enum status st = lock_file_look(path, &holder, e);
 

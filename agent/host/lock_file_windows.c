@@ -51,6 +51,19 @@ static enum status check_plain(HANDLE file, const char *path, struct err *e)
 	return err_set(e, ST_OUTPUT, "%s: is not a file of ours", path);
 }
 
+/* All that we write into one is the path of a state. */
+static enum status check_lock(HANDLE file, const char *path, struct err *e)
+{
+	char first[2];
+	DWORD n = 0;
+
+	if (ReadFile(file, first, sizeof(first), &n, NULL) &&
+	    SetFilePointer(file, 0, NULL, FILE_BEGIN) == 0 &&
+	    (n == 0 || (n == 2 && (first[1] == ':' || first[0] == '\\'))))
+		return ST_OK;
+	return err_set(e, ST_OUTPUT, "%s: is not a lock of ours", path);
+}
+
 enum status lock_file_take(const char *path, const char *text, struct lock_file **ret,
 			   struct err *e)
 {
@@ -68,6 +81,8 @@ enum status lock_file_take(const char *path, const char *text, struct lock_file 
 	if (l->file == INVALID_HANDLE_VALUE)
 		return err_from_win32(e, ST_OUTPUT, GetLastError(), "%s", path);
 	st = check_plain(l->file, path, e);
+	if (!st)
+		st = check_lock(l->file, path, e);
 	if (st) {
 		CloseHandle(l->file);
 		return st;

@@ -20,6 +20,8 @@
 
 /* What a person who asks again and again sees move, and nobody feels. */
 #define INTERVAL_NS (3 * NS_PER_SECOND)
+/* For so long at most it is waited for: a share that hangs must not keep anybody from sealing. */
+#define PATIENCE_NS (2 * NS_PER_SECOND)
 
 #define STATE_NAME  "acquire.json"
 #define LOCK_SUFFIX ".lock"
@@ -31,12 +33,14 @@ struct running {
 
 	pthread_t thread;
 	bool has_thread;
+	bool complained;      /* that it cannot be written; of whoever writes */
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;
 	clockid_t clock;
 	bool ends;
 	json_t *state;
-	bool complained; /* that it cannot be written */
+	uint64_t told, written; /* versions of it */
+	bool stuck;             /* the last write has not come back */
 };
 
 /* Such a lock is never simulated, and neither is its time. */
@@ -66,23 +70,40 @@ static void put_progress(json_t *state)
 					field_u64("unreadable_pages", n.unreadable))));
 }
 
-/* Under the lock. That it fails must not end an acquisition that has begun. */
-static void write_state(struct running *r)
+/* Under the lock; for free(), or NULL. */
+static char *state_text(struct running *r)
 {
-	_cleanup_free_ char *text = NULL;
-	struct err e = ERR_INIT;
-
-	if (!r->path)
-		return;
 	put_time(r->state, "updated");
 	put_progress(r->state);
 	if (interrupted())
 		json_object_set_new(r->state, "stopping", json_string(interrupt_name()));
-	text = json_dumps(r->state, 0);
+	return json_dumps(r->state, 0);
+}
+
+/* Not under the lock. That it fails must not end an acquisition that has begun. */
+static void write_state(struct running *r, const char *text)
+{
+	struct err e = ERR_INIT;
+
 	if (!text || !state_file_write(r->path, text, &e) || r->complained)
 		return;
 	r->complained = true;
 	log_warning("state-not-written", "the state for `ramseal status`: %s", e.message);
+}
+
+/* Under the lock, which is free while the file is written. */
+static void write_version(struct running *r)
+{
+	const uint64_t version = r->told;
+	char *text = state_text(r);
+
+	pthread_mutex_unlock(&r->lock);
+	write_state(r, text);
+	free(text);
+	pthread_mutex_lock(&r->lock);
+	r->written = version;
+	r->stuck = false;
+	pthread_cond_broadcast(&r->changed);
 }
 
 static void *keep_writing(void *arg)
@@ -90,15 +111,34 @@ static void *keep_writing(void *arg)
 	struct running *r = arg;
 
 	pthread_mutex_lock(&r->lock);
-	while (!r->ends) {
+	while (!r->ends || r->written < r->told) {
 		const struct timespec until = timed_cond_until(r->clock, INTERVAL_NS);
 
-		pthread_cond_timedwait(&r->changed, &r->lock, &until);
-		if (!r->ends)
-			write_state(r);
+		if (r->written == r->told)
+			pthread_cond_timedwait(&r->changed, &r->lock, &until);
+		if (!r->ends || r->written < r->told)
+			write_version(r);
 	}
 	pthread_mutex_unlock(&r->lock);
 	return NULL;
+}
+
+/* Under the lock: what was told is in the file, or the file does not answer. */
+static void have_written(struct running *r)
+{
+	const struct timespec until = timed_cond_until(r->clock, PATIENCE_NS);
+	const uint64_t version = ++r->told;
+
+	if (!r->path)
+		return;
+	if (!r->has_thread) {
+		write_version(r);
+		return;
+	}
+	pthread_cond_broadcast(&r->changed);
+	while (!r->stuck && r->written < version)
+		r->stuck = pthread_cond_timedwait(&r->changed, &r->lock, &until) != 0 &&
+			   r->written < version;
 }
 
 static char *join(const char *front, const char *separator, const char *end)
@@ -117,13 +157,11 @@ static char *lock_of(const char *state)
  * Where the lock of the host has no place an acquisition goes on without: a read-only /run is no
  * reason not to acquire.
  */
-static enum status take_host(const struct running_plan *p, struct running *r, bool *ret_other,
-			     struct err *e)
+static enum status take_host(const struct running_plan *p, struct running *r, struct err *e)
 {
 	struct err why = ERR_INIT;
 	const enum status st = host_lock_take(r->path, &r->host_lock, &why);
 
-	*ret_other = st == ST_RUNNING;
 	if (st == ST_RUNNING && !p->allow_second)
 		return err_set(e, st, "%.400s; --allow-second starts one beside it", why.message);
 	if (st && st != ST_RUNNING)
@@ -154,17 +192,63 @@ static enum status choose_path(const struct running_plan *p, char **ret, struct 
 	return *ret ? ST_OK : err_nomem(e);
 }
 
-static enum status take_state(const struct running_plan *p, struct running *r, bool beside,
-			      struct err *e)
+void running_seen_deinit(struct running_seen *s)
+{
+	json_decref(s->state);
+	*s = (struct running_seen){ .state = NULL };
+}
+
+static enum status read_state(const char *path, struct running_seen *s, struct err *e)
+{
+	const json_t *code, *schema;
+	enum status st;
+
+	running_seen_deinit(s);
+	st = state_file_read(path, &s->state, e);
+	if (st)
+		return st;
+	schema = json_object_get(s->state, "schema");
+	if (!json_is_string(schema) || strcmp(json_string_value(schema), RUNNING_SCHEMA) != 0)
+		return err_set(e, ST_INPUT, "%s: is not the state of an acquisition", path);
+	s->pid = (uint64_t)json_integer_value(json_object_get(s->state, "pid"));
+	code = json_object_get(s->state, "exit_code");
+	s->how = RUNNING_DIED;
+	if (!json_is_integer(code))
+		return ST_OK;
+	s->exit_code = (int)json_integer_value(code);
+	if (s->exit_code < 0 || s->exit_code > 255)
+		return err_set(e, ST_INPUT, "%s: has an exit code that there is not", path);
+	s->how = RUNNING_ENDED;
+	return ST_OK;
+}
+
+/* Nobody's evidence, who wrote --state for --statement. */
+static enum status check_replaced(const char *path, struct err *e)
+{
+	struct running_seen was = { .state = NULL };
+	enum status st = ST_OK;
+
+	if (state_file_is_there(path) && read_state(path, &was, NULL))
+		st = err_set(e, ST_OUTPUT,
+			     "%s: exists, and is not the state of an acquisition; --state replaces "
+			     "nothing else",
+			     path);
+	running_seen_deinit(&was);
+	return st;
+}
+
+static enum status take_state(const struct running_plan *p, struct running *r, struct err *e)
 {
 	_cleanup_free_ char *lock = lock_of(r->path);
 	struct err why = ERR_INIT;
-	enum status st =
-		lock ? lock_file_take(lock, r->path, &r->state_lock, &why) : err_nomem(&why);
+	enum status st = check_replaced(r->path, &why);
+
+	if (!st)
+		st = lock ? lock_file_take(lock, r->path, &r->state_lock, &why) : err_nomem(&why);
 
 	if (!st)
 		return ST_OK;
-	if (st == ST_RUNNING && (p->needed || !beside))
+	if (st == ST_RUNNING && p->needed)
 		return err_set(e, st,
 			       "%s is the state of an acquisition that is running; --state names "
 			       "another place",
@@ -179,13 +263,12 @@ static enum status take_state(const struct running_plan *p, struct running *r, b
 
 static enum status take_locks(const struct running_plan *p, struct running *r, struct err *e)
 {
-	bool beside = false;
 	enum status st = choose_path(p, &r->path, e);
 
 	if (!st && p->host)
-		st = take_host(p, r, &beside, e);
+		st = take_host(p, r, e);
 	if (!st && r->path)
-		st = take_state(p, r, beside, e);
+		st = take_state(p, r, e);
 	return st;
 }
 
@@ -204,7 +287,11 @@ static enum status begin_state(struct running *r, struct err *e)
 		json_object_set_new(r->state, "stop", json_string(stop));
 	r->clock = timed_cond_init(&r->changed);
 	pthread_mutex_init(&r->lock, NULL);
-	write_state(r);
+	if (r->path) {
+		pthread_mutex_lock(&r->lock);
+		write_version(r);
+		pthread_mutex_unlock(&r->lock);
+	}
 	r->has_thread = r->path && !pthread_create(&r->thread, NULL, keep_writing, r);
 	return ST_OK;
 }
@@ -252,33 +339,31 @@ void running_tell(struct running *r, const char *key, const char *text)
 		return;
 	pthread_mutex_lock(&r->lock);
 	json_object_set_new(r->state, key, json_text(text));
-	write_state(r);
+	have_written(r);
 	pthread_mutex_unlock(&r->lock);
-}
-
-static void end_thread(struct running *r)
-{
-	pthread_mutex_lock(&r->lock);
-	r->ends = true;
-	pthread_cond_signal(&r->changed);
-	pthread_mutex_unlock(&r->lock);
-	if (r->has_thread)
-		pthread_join(r->thread, NULL);
 }
 
 void running_end(struct running *r, enum status st, const struct err *why)
 {
 	const enum exit_code code = status_exit_code(st);
+	bool stuck;
 
 	if (!r)
 		return;
-	end_thread(r);
+	pthread_mutex_lock(&r->lock);
 	json_object_set_new(r->state, "phase", json_string("ended"));
 	put_time(r->state, "end");
 	json_object_set_new(r->state, "exit_code", json_integer(code));
 	json_object_set_new(r->state, "outcome", json_string(exit_code_text(code)));
 	json_object_set_new(r->state, "error", st ? json_text(why->message) : json_null());
-	write_state(r);
+	r->ends = true;
+	have_written(r);
+	stuck = r->stuck;
+	pthread_mutex_unlock(&r->lock);
+	if (stuck) /* its thread has it still, and the process is about to end */
+		return;
+	if (r->has_thread)
+		pthread_join(r->thread, NULL);
 	pthread_cond_destroy(&r->changed);
 	pthread_mutex_destroy(&r->lock);
 	destroy(r);
@@ -287,12 +372,6 @@ void running_end(struct running *r, enum status st, const struct err *why)
 /*
  * Those who look
  */
-
-void running_seen_deinit(struct running_seen *s)
-{
-	json_decref(s->state);
-	*s = (struct running_seen){ .state = NULL };
-}
 
 static enum status default_path(char **ret, struct err *e)
 {
@@ -303,30 +382,6 @@ static enum status default_path(char **ret, struct err *e)
 		return err_add(e, ST_INPUT, "no place for a state");
 	*ret = join(folder, STATE_SEPARATOR, STATE_NAME);
 	return *ret ? ST_OK : err_nomem(e);
-}
-
-static enum status read_state(const char *path, struct running_seen *s, struct err *e)
-{
-	const json_t *code, *schema;
-	enum status st;
-
-	running_seen_deinit(s);
-	st = state_file_read(path, &s->state, e);
-	if (st)
-		return st;
-	schema = json_object_get(s->state, "schema");
-	if (!json_is_string(schema) || strcmp(json_string_value(schema), RUNNING_SCHEMA) != 0)
-		return err_set(e, ST_INPUT, "%s: is not the state of an acquisition", path);
-	s->pid = (uint64_t)json_integer_value(json_object_get(s->state, "pid"));
-	code = json_object_get(s->state, "exit_code");
-	s->how = RUNNING_DIED;
-	if (!json_is_integer(code))
-		return ST_OK;
-	s->exit_code = (int)json_integer_value(code);
-	if (s->exit_code < 0 || s->exit_code > 255)
-		return err_set(e, ST_INPUT, "%s: has an exit code that there is not", path);
-	s->how = RUNNING_ENDED;
-	return ST_OK;
 }
 
 /*

@@ -36,6 +36,9 @@ bool state_folder_is_memory(void);
 /* The path that is the same in every folder, for free(). ST_OUTPUT if there is no such path. */
 enum status state_full_path(const char *path, char **ret, struct err *e);
 
+/* Anything of that name, be it a link. */
+bool state_file_is_there(const char *path);
+
 /* Replaces it, mode 0600; no link is followed. ST_OUTPUT. */
 enum status state_file_write(const char *path, const char *text, struct err *e);
 

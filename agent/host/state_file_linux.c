@@ -113,6 +113,13 @@ enum status state_full_path(const char *path, char **ret, struct err *e)
 	return ST_OK;
 }
 
+bool state_file_is_there(const char *path)
+{
+	struct stat sb;
+
+	return !lstat(path, &sb);
+}
+
 static enum status write_new(const char *path, const char *text, struct err *e)
 {
 	const size_t len = strlen(text);

@@ -96,6 +96,8 @@ enum status state_folder(bool make, char **ret, struct err *e)
 		return err_nomem(e);
 	if (make)
 		st = make_folder(wide, path, e);
+	else if (GetFileAttributesW(wide) != INVALID_FILE_ATTRIBUTES && !is_trusted_folder(wide))
+		st = err_set(e, ST_OUTPUT, "%s: belongs to another user", path);
 	if (st)
 		return st;
 	*ret = path;
@@ -122,6 +124,13 @@ enum status state_full_path(const char *path, char **ret, struct err *e)
 		return err_set(e, ST_OUTPUT, "%s: is not a path", path);
 	*ret = win32_plain_path(full);
 	return *ret ? ST_OK : err_nomem(e);
+}
+
+bool state_file_is_there(const char *path)
+{
+	_cleanup_free_ wchar_t *wide = win32_path(path);
+
+	return wide && GetFileAttributesW(wide) != INVALID_FILE_ATTRIBUTES;
 }
 
 static enum status write_new(const wchar_t *path, const char *shown, const char *text,

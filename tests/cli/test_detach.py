@@ -269,10 +269,28 @@ class Detached(Case):
         self.detach(code=OUTPUT)
         lock.unlink()
         self.state.symlink_to(victim)
-        self.detach()  # the link is replaced, not what it names
-        self.status(COMPLETE, '--wait')
-        self.assertFalse(self.state.is_symlink())
+        self.detach(code=OUTPUT)
+        self.assertTrue(self.state.is_symlink())
         self.assertEqual(victim.read_bytes(), b'victim')
+
+    def test_a_state_replaces_nothing_but_a_state(self):
+        """Whoever writes --state for --statement, or for the source, loses nothing."""
+        image = self.image.read_bytes()
+        self.assertIn(b'replaces nothing else', self.detach(state=self.image, code=OUTPUT))
+        self.assertEqual(self.image.read_bytes(), image)
+        lock = Path(f'{self.state}.lock')
+        lock.write_bytes(b'4711\n')  # somebody else's way to lock
+        self.detach(code=OUTPUT)
+        self.assertEqual(lock.read_bytes(), b'4711\n')
+        lock.unlink()
+        self.detach('--force', out=self.state, code=OUTPUT)
+        self.detach('--force', '--summary', self.state, code=OUTPUT)
+        self.state.unlink(missing_ok=True)
+        self.detach()
+        self.status(COMPLETE, '--wait')
+        self.out.unlink()
+        self.detach()  # what was a state may be one again
+        self.status(COMPLETE, '--wait')
 
     def test_stop(self):
         said, drain = self.blocked()

@@ -64,7 +64,7 @@ static void hold_lock(const char *path)
 {
 	struct lock_file *l;
 
-	if (lock_file_take(path, "text", &l, NULL))
+	if (lock_file_take(path, "/text", &l, NULL))
 		_exit(1);
 }
 
