@@ -134,7 +134,7 @@ static void put_exit_code(FILE *to, int number, const char *text)
 }
 
 static const char abbreviations[] =
-	"Commands and long options can be abbreviated as long as only one begins so. Write them "
+	"Commands and long options can be abbreviated as long as they are unambiguous. Write them "
 	"out in\n"
 	"scripts: a later version may have another one that begins so.\n";
 

@@ -44,7 +44,8 @@ static void pass_on_request(bool *passed)
 struct told {
 	char line[DETACH_LINE_MAX + 1];
 	size_t len;
-	bool ready;
+	bool ready; /* the NUL was seen */
+	bool whole; /* and the line feed behind the object */
 };
 
 static void take(struct told *t, const char *p, size_t len)
@@ -59,8 +60,11 @@ static void take(struct told *t, const char *p, size_t len)
 		len -= front + 1;
 		t->ready = true;
 	}
-	if (t->ready) {
-		len = MIN(len, sizeof(t->line) - 1 - t->len);
+	if (t->ready && !t->whole) {
+		const char *feed = memchr(p, '\n', len);
+
+		t->whole = feed != NULL;
+		len = MIN(feed ? (size_t)(feed - p + 1) : len, sizeof(t->line) - 1 - t->len);
 		memcpy(t->line + t->len, p, len);
 		t->len += len;
 	}

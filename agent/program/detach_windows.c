@@ -136,7 +136,11 @@ enum status detach__start(int *ret_pipe, struct err *e)
 	CloseHandle(process.hThread);
 	child = process.hProcess;
 	*ret_pipe = _open_osfhandle((intptr_t)pipe, _O_RDONLY | _O_BINARY | _O_NOINHERIT);
-	return ST_OK;
+	if (*ret_pipe >= 0)
+		return ST_OK;
+	TerminateProcess(child, 1);
+	cleanup_handle(&pipe);
+	return err_set(e, ST_SYSTEM, "a pipe to the new process: too many open files");
 }
 
 /* A read of a pipe lets nobody in between. */

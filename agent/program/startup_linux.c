@@ -30,7 +30,8 @@ void startup_drop_streams(void)
 	const int nothing = open_nothing(O_RDWR);
 
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		dup2(nothing, fd);
+		if (nothing < 0 || dup2(nothing, fd) < 0)
+			close(fd); /* whoever waits for the end of it must not wait for us */
 	if (nothing > STDERR_FILENO)
 		close(nothing);
 }
