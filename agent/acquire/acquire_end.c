@@ -214,7 +214,7 @@ static json_t *outputs_json(const struct acquisition *a)
 	json_array_append_new(list, output_file_json("container", output_where(a->out),
 						     output_bytes(a->out), NULL,
 						     a->root[0] ? a->root : NULL));
-	if (a->statement_out && a->statement)
+	if (a->statement_kept)
 		json_array_append_new(list, acquire__statement_json(a));
 	if (stamp)
 		json_array_append_new(list, output_file_json("timestamp", output_where(stamp),

@@ -58,6 +58,7 @@ struct acquisition {
 	struct statement stated;                /* as far as it is known */
 	struct output *statement_out;           /* NULL: none, or stdout */
 	char *statement;                        /* its text, once the container was closed */
+	bool statement_kept;                    /* and it is in that file */
 	struct output *timestamp_out;           /* NULL: none is asked for */
 	char *timestamp_ca;                     /* PEM */
 	char *timestamp_problem;                /* why there is none */

@@ -99,6 +99,7 @@ static enum status put_text(struct acquisition *a, size_t len, struct err *e)
 		st = output_commit(a->statement_out, e);
 	if (st)
 		output_discard(a->statement_out);
+	a->statement_kept = !st;
 	return st;
 }
 

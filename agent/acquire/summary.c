@@ -87,7 +87,7 @@ enum status summary_check(struct summary *s, const char *path, struct err *e)
 	if (!s->out || !output_is_at(s->out, path))
 		return ST_OK;
 	give_up_file(s);
-	return err_set(e, ST_OUTPUT, "%s: is to be the summary, and something else", path);
+	return err_set(e, ST_OUTPUT, "%s: is named for the summary, and for another output", path);
 }
 
 json_t *summary_missing_json(const struct tally *memory, uint64_t bytes, size_t files)

@@ -56,7 +56,7 @@ static const struct option_def options[] = {
 	CLI_STRING(struct acquire_options, timestamp_ca, 0, "timestamp-ca", "FILE",
 		   "PEM certificates to trust for --timestamp-url https://..."),
 	CLI_STRING(struct acquire_options, summary, 0, "summary", "FILE",
-		   "at the end, also of an acquisition that failed, write the summary as JSON to "
+		   "when the acquisition ends, even in failure, write the summary as JSON to "
 		   "FILE, or "
 		   "'-' for stdout"),
 	CLI_PARSED(struct acquire_options, image.format, 'F', "format", "FORMAT", parse_format,
@@ -289,23 +289,18 @@ static void be_brief(struct cli *cli)
 }
 
 /* From here on this process does the work. */
-static enum status acquire_here(struct cli *cli, struct acquire_options *o, struct err *e)
+static enum status acquire_here(struct cli *cli, struct acquire_options *o, struct summary *s,
+				struct err *e)
 {
 	_cleanup_recipients_ struct age_recipients to = { 0 };
 	enum status st = recipients_load(&o->recipient, &to, e);
-	struct summary summary;
 
 	if (st)
 		return st;
 	o->to = &to;
-	st = summary_begin(&summary, cli, o, e);
-	if (!st) {
-		stay_awake_begin();
-		st = o->image.format ? acquire_image(cli, o, &summary, e)
-				     : acquire_container(cli, o, &summary, e);
-		stay_awake_end();
-	}
-	summary_end(&summary, st, e);
+	stay_awake_begin();
+	st = o->image.format ? acquire_image(cli, o, s, e) : acquire_container(cli, o, s, e);
+	stay_awake_end();
 	return st;
 }
 
@@ -317,12 +312,16 @@ static enum status acquire_seen(struct cli *cli, struct acquire_options *o, stru
 		.host = drv_is_live(o->source),
 		.allow_second = o->allow_second,
 	};
-	enum status st = running_begin(&plan, &o->running, e);
+	struct summary summary;
+	enum status st = summary_begin(&summary, cli, o, e);
 
+	if (!st)
+		st = running_begin(&plan, &o->running, e);
 	if (!st && o->detach)
 		st = acquire_check_detached(running_state_path(o->running), e);
 	if (!st)
-		st = acquire_here(cli, o, e);
+		st = acquire_here(cli, o, &summary, e);
+	summary_end(&summary, st, e); /* whoever waits for the state may read it then */
 	running_end(o->running, st, e);
 	return st;
 }

@@ -331,10 +331,10 @@ static json_t *outputs_json(const struct image_out *x)
 		json_array_append_new(
 			list, output_file_json("image", image_out_where(x), output_bytes(x->out),
 					       x->sha256[0] ? x->sha256 : NULL, NULL));
-	if (x->gaps)
-		json_array_append_new(
-			list, output_file_json("gaps", output_where(x->gaps), output_bytes(x->gaps),
-					       x->gaps_sha256[0] ? x->gaps_sha256 : NULL, NULL));
+	if (x->gaps && x->gaps_sha256[0])
+		json_array_append_new(list, output_file_json("gaps", output_where(x->gaps),
+							     output_bytes(x->gaps), x->gaps_sha256,
+							     NULL));
 	return list;
 }
 
