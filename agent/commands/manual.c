@@ -30,7 +30,7 @@ static const char description[] =
 	".PP\n"
 	"Every command prints its own help with\n"
 	".BR \\-\\-help .\n"
-	"Commands and long options can be abbreviated as long as only one begins so. Write them\n"
+	"Commands and long options can be abbreviated as long as they are unambiguous. Write them\n"
 	"out in scripts: a later version may have another one that begins so.\n"
 	"Messages and progress go to stderr, results to stdout.\n";
 

@@ -71,7 +71,7 @@ const struct command command_report = {
 		 "With the summaries of many hosts (acquire --summary), or folders of them, the "
 		 "page "
 		 "is about the\n"
-		 "fleet: who is complete, who is not and why, what is slow, large or there twice. "
+		 "fleet: who is complete, who is not and why, what is slow, large, or duplicated. "
 		 "Of "
 		 "folders, *.json\n"
 		 "is read. What `info --json` prints of a container may lie beside: it tells how "
@@ -141,7 +141,7 @@ static enum status make(const struct cli *cli, const struct page_figure *f,
 	return d->lost ? err_nomem(e) : ST_OK;
 }
 
-/* In a directory: of one container its name, of several none of theirs. For free(). */
+/* In a directory: of one container its name, of several or a fleet none of theirs. For free(). */
 static char *name_of_page(const struct cli *cli)
 {
 	const struct report_options *o = cli->values;
@@ -151,7 +151,9 @@ static char *name_of_page(const struct cli *cli)
 		snprintf(suffix, sizeof(suffix), "-%s.svg", o->figure->name);
 	else
 		snprintf(suffix, sizeof(suffix), ".html");
-	return output_name_of(cli->n_operands == 1 ? cli->operands[0] : "report", suffix);
+	return output_name_of(cli->n_operands == 1 && !fleet_is(cli->operands[0]) ? cli->operands[0]
+										  : "report",
+			      suffix);
 }
 
 static enum status write_out(const struct cli *cli, const struct doc *d, struct err *e)
@@ -225,7 +227,8 @@ static enum status load_fleet(const struct cli *cli, struct fleet *f, struct err
 	if (!st && !f->count && !f->n_faults && !f->n_smears)
 		st = err_set(e, ST_INPUT, "%s: has no *.json, which summaries are",
 			     cli->operands[0]);
-	fleet_finish(f);
+	if (!st)
+		fleet_finish(f);
 	return st;
 }
 
@@ -241,7 +244,7 @@ static enum status report_fleet(const struct cli *cli, struct fleet *f, struct e
 	st = d.lost ? err_nomem(e) : write_out(cli, &d, e);
 	if (!st && f->n_broken)
 		st = err_set(e, ST_CORRUPT,
-			     "%zu of %zu files are no summaries that can be read; %s names them",
+			     "%zu of %zu files are not readable summaries; %s names them",
 			     f->n_broken, f->n_faults + f->count + f->n_smears, o->output);
 	return st;
 }

@@ -16,7 +16,7 @@ struct status_options {
 static const struct option_def options[] = {
 	CLI_STRING(struct status_options, state, 0, "state", "FILE", STATUS_STATE_HELP),
 	CLI_UINT(struct status_options, wait, 0, "wait", "[=SECONDS]", 1, STATUS_WAIT_MAX,
-		 "wait for the end, for so long at most", .lone = STATUS_WAIT_LONE),
+		 "wait until it ends, at most SECONDS", .lone = STATUS_WAIT_LONE),
 	CLI_FLAG(struct status_options, json, 'j', "json", "print one JSON object"),
 };
 

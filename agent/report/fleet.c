@@ -321,8 +321,8 @@ static void put_outcome(struct doc *d, const struct fleet *f)
 	doc_put(d, "</p>\n");
 	put_counted(d, RATING_FAIR, fair, "is complete, with gaps", "are complete, with gaps");
 	put_counted(d, RATING_BAD, bad, "is not complete", "are not complete");
-	put_counted(d, RATING_BAD, f->n_broken, "file is no summary that can be read",
-		    "files are no summaries that can be read");
+	put_counted(d, RATING_BAD, f->n_broken, "file is not a readable summary",
+		    "files are not readable summaries");
 	doc_put(d, "</div>\n");
 }
 

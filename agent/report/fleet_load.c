@@ -250,10 +250,10 @@ static const char *is_no_json(const char *text, size_t len, json_t **ret, char *
 /* Ours, in the version that we know. */
 static bool is_other(const char *schema)
 {
-	static const char *const others[] = { JSON_SCHEMA("check"), JSON_SCHEMA("detached"),
-					      JSON_SCHEMA("event"), JSON_SCHEMA("read"),
-					      JSON_SCHEMA("smear"), JSON_SCHEMA("status"),
-					      JSON_SCHEMA("verify") };
+	static const char *const others[] = { JSON_SCHEMA("check"),  JSON_SCHEMA("detached"),
+					      JSON_SCHEMA("event"),  JSON_SCHEMA("read"),
+					      JSON_SCHEMA("smear"),  JSON_SCHEMA("state"),
+					      JSON_SCHEMA("status"), JSON_SCHEMA("verify") };
 
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		if (!strcmp(schema, others[i]))
@@ -267,7 +267,7 @@ static enum status add_doc(struct fleet *f, const char *file, const json_t *doc,
 	char why[200];
 
 	if (!schema)
-		return add_fault(f, file, "no document of ramseal: it has no \"schema\"", e);
+		return add_fault(f, file, "not a ramseal document: it has no \"schema\"", e);
 	if (!strcmp(schema, JSON_SCHEMA("summary")))
 		return add_host(f, file, doc, e);
 	if (!strcmp(schema, JSON_SCHEMA("info")))
@@ -381,7 +381,7 @@ static enum status add_any(struct fleet *f, const char *path, unsigned depth, st
 	if (!folder_is(path))
 		return add_file(f, path, e);
 	if (depth == FLEET_FOLDERS)
-		return add_fault(f, path, "too many folders in each other", e);
+		return add_fault(f, path, "folders are nested too deeply", e);
 	return add_folder(f, path, depth, e);
 }
 

@@ -39,7 +39,7 @@
 	X(ST_INTERRUPTED, EXIT_INTERRUPTED, "interrupted")                                         \
 	X(ST_INPUT, EXIT_INPUT, "the input cannot be opened, or is something else")                \
 	X(ST_RUNNING, EXIT_RUNNING, "another acquisition is running on this machine")              \
-	X(ST_DIED, EXIT_DIED, "the acquisition died without a word")
+	X(ST_DIED, EXIT_DIED, "the acquisition died without reporting why")
 
 /*
  * The exit codes, for the code, for --help and for the README (a test compares them).

@@ -68,6 +68,8 @@ class Real(Fleet):
             os.mkfifo(at / 'out')
         command = [RAMSEAL, 'acquire', '-q', '-s', source, '-o', at / 'out', '--summary', at / 'summary.json', *options]
         with subprocess.Popen(command, stderr=subprocess.DEVNULL, **more) as p:
+            while kind == 'interrupted' and p.poll() is None and not list(at.glob('summary*')):
+                time.sleep(0.05)  # before it has begun there is nothing to tell of
             while kind == 'interrupted' and p.poll() is None:
                 time.sleep(0.05)
                 p.send_signal(signal.SIGTERM)
@@ -217,8 +219,8 @@ class Made(Fleet):
         bad = {'empty.json': (b'', 'it is empty'), 'cut.json': (json.dumps(BASE)[:99], 'no JSON'),
                'deep.json': ('[' * 100000, 'nested too deeply'), 'deep2.json': ('{"a":' * 33 + '1' + '}' * 33, 'nested'),
                'twice.json': ('{"schema": "ramseal-summary-1", "schema": 1}', 'duplicate'),
-               'large.json': (b' ' * (4 << 20) + b'{}', 'larger than'), 'list.json': ('[1]', 'no document of ramseal'),
-               'number.json': ('{"schema": 7}', 'no document of ramseal'), 'nul.json': (b'{"schema": "\\u0000"}', 'no JSON'),
+               'large.json': (b' ' * (4 << 20) + b'{}', 'larger than'), 'list.json': ('[1]', 'not a ramseal document'),
+               'number.json': ('{"schema": 7}', 'not a ramseal document'), 'nul.json': (b'{"schema": "\\u0000"}', 'no JSON'),
                'utf8.json': (b'{"schema": "\xff"}', 'no JSON'), 'other.json': ({'schema': 'ramseal-status-1'}, 'another document'),
                'newer.json': ({'schema': 'ramseal-summary-2'}, 'this ramseal does not know'),
                'evil.json': ({'schema': EVIL}, 'this ramseal does not know'), f'{HIDDEN[:6]}.json': (b'x', 'no JSON')}
@@ -238,7 +240,7 @@ class Made(Fleet):
             shown = name.replace('\u202e', '\\u{202e}')
             self.assertIn(why, rows[shown], name)
         self.assertIn('All 1 complete', page.text(''))
-        self.assertIn(f'{len(bad) - 1} files are no summaries', page.text(''))
+        self.assertIn(f'{len(bad) - 1} files are not readable', page.text(''))
 
     def test_other_documents_are_no_fault(self):
         self.put('a.json', self.summary())
