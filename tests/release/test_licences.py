@@ -96,10 +96,8 @@ class Licences(unittest.TestCase):
             self.assertIn(part, words)
 
     def test_command_line(self):
-        for args, code in ((("--licences", "--nonsense"), 0), (("acquire", "--licences"), 2), (("--licence",), None)):
-            r = ramseal(*args)
-            if code is not None:  # beginnings of options may be understood
-                self.assertEqual(r.returncode, code, args)
+        for args, code in ((("--licences", "--nonsense"), 0), (("acquire", "--licences"), 2), (("--licence",), 0)):
+            self.assertEqual(ramseal(*args).returncode, code, args)
         self.assertIn("--licences", ramseal("--help").stdout)
         with open("/dev/full", "w", encoding="ascii") as full:
             r = subprocess.run([RAMSEAL, "--licences"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
