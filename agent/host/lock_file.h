@@ -19,8 +19,8 @@
 struct lock_file;
 
 /*
- * Makes the file, mode 0600, if it is not there, and locks it. `text`, a path or nothing, is what it
- * then has, for people who wonder; a file that has something else is no lock, and is left alone.
+ * Makes the file, mode 0600, if it is not there, and locks it. `text`, a path or nothing, is what
+ * it then has, for people who wonder; a file with something else is no lock, and stays as it is.
  * ST_RUNNING if another process has the lock; ST_OUTPUT if there can be no such file, or it is a
  * link, or not ours.
  */
