@@ -2,7 +2,7 @@
 /*
  * An image as a source: raw, ELF core or LiME, told apart by content; as "raw" it is raw, and
  * nobody looks. What is none of these is refused if it is known to be something else
- * (formats/foreign.h).
+ * (formats/image/foreign.h).
  *
  * A raw file is the range 0..size-1. Pages are whole or not there: where a range of the file begins
  * or ends inside a page and no other has the rest, that page is unreadable, the map's faults count
@@ -14,8 +14,8 @@
 
 #include "driver-interface/extents.h"
 #include "driver-interface/source.h"
-#include "formats/foreign.h"
-#include "formats/lime.h"
+#include "formats/image/foreign.h"
+#include "formats/image/lime.h"
 
 struct file_drv {
 	struct drv drv;

@@ -10,7 +10,7 @@
 #define RAMSEAL_DRIVER_INTERFACE_SOURCE_H
 
 #include "driver-interface/drv.h"
-#include "formats/elf_core.h"
+#include "formats/image/elf_core.h"
 
 /* Those of this system: table-linux.c, table-windows.c. */
 extern const struct drv_ops *const drv_system_table[];

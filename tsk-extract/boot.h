@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "formats/base/err.h"
-#include "formats/volume_kind.h"
+#include "formats/image/volume_kind.h"
 
 struct ntfs_boot {
 	uint32_t sector;       /* bytes; 256 to 4096 */

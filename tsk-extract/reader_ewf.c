@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "formats/ewf.h"
+#include "formats/image/ewf.h"
 
 struct ewf_reader {
 	struct reader reader;

@@ -17,7 +17,7 @@
 #include "agent/host/file_mark.h"
 #include "agent/order/slots.h"
 #include "agent/output/output.h"
-#include "formats/statement.h"
+#include "formats/proof/statement.h"
 
 /* Beside the memory one thread is enough: the disk is slower than it. */
 #define FILE_THREADS 1

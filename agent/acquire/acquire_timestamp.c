@@ -5,7 +5,7 @@
 #include "agent/network/authority.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
-#include "formats/timestamp.h"
+#include "formats/proof/timestamp.h"
 
 /* PEM: many certificates, but no more than that. */
 #define CA_MAX ((size_t)1 << 20)

@@ -5,7 +5,7 @@
 
 #include "agent/acquire/missing.h"
 #include "agent/acquire/preflight.h"
-#include "formats/rsz_writer.h"
+#include "formats/rsz/rsz_writer.h"
 
 #define END_ROOM     ((uint64_t)512 << 10)
 /* A container of nothing, with a manifest that names many ranges. */

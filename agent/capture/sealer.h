@@ -10,7 +10,7 @@
 #include <jansson.h>
 
 #include "agent/output/output.h"
-#include "formats/rsz_writer.h"
+#include "formats/rsz/rsz_writer.h"
 
 struct sealer;
 

@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 #include "formats/base/range.h"
-#include "formats/rsz.h"
+#include "formats/rsz/rsz.h"
 
 /* A run of neighbouring pages of one state that is not content. */
 struct tally_gap {

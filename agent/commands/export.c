@@ -5,7 +5,7 @@
 #include "agent/commands/commands.h"
 #include "agent/container/identities.h"
 #include "agent/image/export.h"
-#include "formats/raw.h"
+#include "formats/image/raw.h"
 
 static enum status export_run(struct cli *cli, struct err *e);
 

@@ -11,7 +11,7 @@
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
-#include "formats/raw.h"
+#include "formats/image/raw.h"
 
 static enum status extract_run(struct cli *cli, struct err *e);
 

@@ -21,7 +21,7 @@
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
 #include "formats/base/os.h"
-#include "formats/rsz_writer.h"
+#include "formats/rsz/rsz_writer.h"
 
 static enum status seal_run(struct cli *cli, struct err *e);
 

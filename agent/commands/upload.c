@@ -11,7 +11,7 @@
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
-#include "formats/age.h"
+#include "formats/age/age.h"
 
 static enum status upload_run(struct cli *cli, struct err *e);
 

@@ -8,10 +8,10 @@
 #include "agent/program/clock.h"
 #include "agent/program/json.h"
 #include "agent/program/text.h"
-#include "formats/ssh_signers.h"
-#include "formats/sshsig.h"
-#include "formats/statement.h"
-#include "formats/timestamp.h"
+#include "formats/proof/ssh_signers.h"
+#include "formats/proof/sshsig.h"
+#include "formats/proof/statement.h"
+#include "formats/proof/timestamp.h"
 
 /* What signatures are for: ssh-keygen -Y sign -n ramseal. */
 #define NAME_SPACE "ramseal"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An input that stands on another one, and decrypts what that one has (formats/age.h). */
+/* An input that stands on another one, and decrypts what that one has (formats/age/age.h). */
 #ifndef RAMSEAL_AGENT_CONTAINER_AGE_INPUT_H
 #define RAMSEAL_AGENT_CONTAINER_AGE_INPUT_H
 

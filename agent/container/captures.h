@@ -8,7 +8,7 @@
 
 #include "formats/base/packed.h"
 #include "formats/base/range.h"
-#include "formats/rsz_reader.h"
+#include "formats/rsz/rsz_reader.h"
 
 /* Neighbouring pages that were captured together and have the same state. */
 struct capture {

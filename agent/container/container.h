@@ -11,7 +11,7 @@
 #include "agent/container/manifest_lines.h"
 #include "agent/container/outline.h"
 #include "formats/base/range.h"
-#include "formats/rsz_reader.h"
+#include "formats/rsz/rsz_reader.h"
 
 struct container_sums;
 

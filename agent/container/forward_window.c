@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "formats/rsz.h"
+#include "formats/rsz/rsz.h"
 
 #define WINDOW_FIRST ((size_t)1 << 20)
 /* Twice the largest record, so that bytes are moved together once for each of them at most. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --identity: whose containers can be read (formats/age.h). */
+/* --identity: whose containers can be read (formats/age/age.h). */
 #ifndef RAMSEAL_AGENT_CONTAINER_IDENTITIES_H
 #define RAMSEAL_AGENT_CONTAINER_IDENTITIES_H
 
 #include "agent/program/cli.h"
-#include "formats/age.h"
+#include "formats/age/age.h"
 
 struct identity_options {
 	struct cli_strings files;

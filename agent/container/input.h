@@ -7,7 +7,7 @@
 #ifndef RAMSEAL_AGENT_CONTAINER_INPUT_H
 #define RAMSEAL_AGENT_CONTAINER_INPUT_H
 
-#include "formats/age.h"
+#include "formats/age/age.h"
 #include "formats/base/io.h"
 
 struct input;

@@ -6,7 +6,7 @@
 
 #include "agent/program/interrupt.h"
 #include "formats/base/array.h"
-#include "formats/rsz_reader.h"
+#include "formats/rsz/rsz_reader.h"
 
 /* A run of bytes that are kept. */
 struct part_kept {

@@ -6,7 +6,7 @@
 #define RAMSEAL_AGENT_CONTAINER_STATED_H
 
 #include "agent/container/container.h"
-#include "formats/statement.h"
+#include "formats/proof/statement.h"
 
 /*
  * Every line of the statement that the container contradicts, as

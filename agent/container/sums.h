@@ -7,7 +7,7 @@
 #define RAMSEAL_AGENT_CONTAINER_SUMS_H
 
 #include "agent/capture/tally.h"
-#include "formats/rsz_reader.h"
+#include "formats/rsz/rsz_reader.h"
 
 struct container;
 

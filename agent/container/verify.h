@@ -7,7 +7,7 @@
 
 #include "agent/container/container.h"
 #include "agent/program/progress.h"
-#include "formats/rsz_reader.h"
+#include "formats/rsz/rsz_reader.h"
 
 /*
  * ST_OK: sealed, and every bit as it was sealed. ST_CORRUPT: `ret` says how far it is whole (a bad

@@ -25,7 +25,7 @@
 
 #include "formats/base/io.h"
 #include "formats/base/sha256.h"
-#include "formats/rsz_reader.h"
+#include "formats/rsz/rsz_reader.h"
 
 /* Longer lines are not ours. */
 #define WITNESS_LINE_MAX 8192

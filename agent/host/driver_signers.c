@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "agent/program/json.h"
-#include "formats/authenticode.h"
+#include "formats/proof/authenticode.h"
 #include "formats/base/io.h"
 #include "formats/base/sha256.h"
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "agent/program/text.h"
-#include "formats/elf_core.h"
-#include "formats/lime.h"
-#include "formats/raw.h"
+#include "formats/image/elf_core.h"
+#include "formats/image/lime.h"
+#include "formats/image/raw.h"
 
 enum status image_parse_fill(const char *text, void *at, struct err *e)
 {
@@ -103,7 +103,8 @@ static const struct image_kind {
 	  .group = &e01_group },
 };
 
-_Static_assert(ARRAY_SIZE(kinds) == IMAGE_FORMATS, "each format of formats/image.c has a row");
+_Static_assert(ARRAY_SIZE(kinds) == IMAGE_FORMATS,
+	       "each format of formats/image/image.c has a row");
 
 bool image_wants_kernel(const struct image_format *f)
 {

@@ -9,7 +9,7 @@
 
 #include "agent/image/image_pass.h"
 #include "agent/program/cli.h"
-#include "formats/e01.h"
+#include "formats/image/e01.h"
 
 enum image_hash { IMAGE_HASH_SHA256, IMAGE_HASH_NONE };
 

@@ -9,7 +9,7 @@
 #include "agent/program/log.h"
 #include "agent/program/text.h"
 #include "formats/base/bytes.h"
-#include "formats/e01.h"
+#include "formats/image/e01.h"
 
 /* Sixteen characters each, so that they line up in a hex dump. */
 static const struct fill_pattern unreadable_fill = { "UNREADABLE PAGE ", 16 };

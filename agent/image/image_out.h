@@ -15,7 +15,7 @@
 #include "agent/output/output.h"
 #include "agent/output/output_set.h"
 #include "agent/program/json.h"
-#include "formats/e01.h"
+#include "formats/image/e01.h"
 
 /* All borrowed until image_out_close(). */
 struct image_request {

@@ -10,8 +10,8 @@
 #include "agent/capture/pipeline.h"
 #include "agent/capture/tally.h"
 #include "agent/program/progress.h"
-#include "formats/image.h"
-#include "formats/rsz_reader.h"
+#include "formats/image/image.h"
+#include "formats/rsz/rsz_reader.h"
 
 /* What stands in an image where a page has no content: repeated over the page. */
 struct fill_pattern {

@@ -6,7 +6,7 @@
 #include "agent/network/http.h"
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
-#include "formats/timestamp.h"
+#include "formats/proof/timestamp.h"
 
 enum status authority_check(const struct authority *a, struct err *e)
 {

@@ -19,8 +19,9 @@ struct authority {
 enum status authority_check(const struct authority *a, struct err *e);
 
 /*
- * A time stamp for bytes with this hash, as the authority sent it, for free(): formats/timestamp.h
- * reads it. Asks twice at most. ST_OUTPUT, or as http_ask(); messages name the server.
+ * A time stamp for bytes with this hash, as the authority sent it, for free();
+ * formats/proof/timestamp.h reads it. Asks twice at most. ST_OUTPUT, or as http_ask(); messages
+ * name the server.
  */
 enum status authority_ask(const struct authority *a, const uint8_t sha256[static SHA256_SIZE],
 			  char **ret, size_t *ret_len, struct err *e);

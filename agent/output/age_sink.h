@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An output that stands on another one and encrypts what it passes on, with age (formats/age.h).
+ * An output that stands on another one and encrypts what it passes on, with age
+ * (formats/age/age.h).
  *
  * What was encrypted is never taken back, because other bytes in its place would be encrypted with
  * the same nonce. So a full disk does not stop it in the middle of a write: it takes the room that
@@ -13,7 +14,7 @@
 #define RAMSEAL_AGENT_OUTPUT_AGE_SINK_H
 
 #include "agent/output/output.h"
-#include "formats/age.h"
+#include "formats/age/age.h"
 
 /*
  * To be added to the reserve: a record that was begun, with what is held back, and a tag for each

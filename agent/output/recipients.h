@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --recipient and --recipients-file: for whom a container is encrypted (formats/age.h). */
+/* --recipient and --recipients-file: for whom a container is encrypted (formats/age/age.h). */
 #ifndef RAMSEAL_AGENT_OUTPUT_RECIPIENTS_H
 #define RAMSEAL_AGENT_OUTPUT_RECIPIENTS_H
 
 #include "agent/program/cli.h"
-#include "formats/age.h"
+#include "formats/age/age.h"
 
 struct recipient_options {
 	struct cli_strings recipients;

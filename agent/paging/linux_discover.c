@@ -9,7 +9,7 @@
 
 #include "agent/paging/discover_internal.h"
 #include "agent/paging/process_list.h"
-#include "formats/elf_core.h"
+#include "formats/image/elf_core.h"
 
 /*
  * Do the tables map the kernel where VMCOREINFO says that it is? `_stext` is in every VMCOREINFO

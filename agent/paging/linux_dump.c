@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "formats/elf_core.h"
+#include "formats/image/elf_core.h"
 
 /* Where the kernel half begins: Documentation/arch/x86/x86_64/mm.rst. */
 #define HALF_4_LEVELS    UINT64_C(0xffff800000000000)

@@ -7,7 +7,7 @@
 #define RAMSEAL_AGENT_PAGING_LINUX_DUMP_H
 
 #include "agent/paging/discover.h"
-#include "formats/image.h"
+#include "formats/image/image.h"
 
 struct linux_dump {
 	struct image_kernel kernel; /* its notes are `notes` */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "formats/base/bytes.h"
-#include "formats/elf_core.h"
+#include "formats/image/elf_core.h"
 
 /*
  * VMCOREINFO

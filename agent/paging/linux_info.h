@@ -19,7 +19,8 @@ bool vmcoreinfo_from_notes(struct vmcoreinfo *v, const void *notes, size_t len);
 bool vmcoreinfo_from_page(struct vmcoreinfo *v, const uint8_t *page);
 
 /*
- * Other keys: vmcoreinfo_hex() and vmcoreinfo_decimal() of formats/elf_core.h, over text and len.
+ * Other keys: vmcoreinfo_hex() and vmcoreinfo_decimal() of formats/image/elf_core.h, over text and
+ * len.
  */
 
 /* SYMBOL(name). */

@@ -8,7 +8,7 @@
 #define RAMSEAL_AGENT_PAGING_PHYSMEM_H
 
 #include "driver-interface/drv.h"
-#include "formats/rsz_reader.h"
+#include "formats/rsz/rsz_reader.h"
 
 /* When a page was read, monotonic ns, and whether it could be. Times are 0 where nobody knows. */
 struct physmem_page {

@@ -11,7 +11,7 @@
 
 #include "agent/network/frames.h"
 #include "agent/receive/own_file.h"
-#include "formats/rsz_reader.h"
+#include "formats/rsz/rsz_reader.h"
 
 struct checker;
 

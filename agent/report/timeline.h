@@ -10,7 +10,7 @@
 #define RAMSEAL_AGENT_REPORT_TIMELINE_H
 
 #include "agent/report/svg.h"
-#include "formats/rsz_reader.h"
+#include "formats/rsz/rsz_reader.h"
 
 #define TIMELINE_COLUMNS 384
 #define TIMELINE_ROWS    180

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "formats/age.h"
+#include "formats/age/age.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/gen/age_recipe.h"
 

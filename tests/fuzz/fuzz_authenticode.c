@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "formats/authenticode.h"
+#include "formats/proof/authenticode.h"
 #include "formats/base/utf8.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/elf_core.h"
+#include "formats/image/elf_core.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Touches every byte, so that the sanitizers see one that is not there. */

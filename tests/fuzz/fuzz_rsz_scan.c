@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "formats/rsz_reader.h"
-#include "formats/rsz_wire.h"
+#include "formats/rsz/rsz_reader.h"
+#include "formats/rsz/rsz_wire.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/gen/rsz_recipe.h"
 

@@ -3,7 +3,7 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "formats/ssh_signers.h"
+#include "formats/proof/ssh_signers.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char key_text[] =

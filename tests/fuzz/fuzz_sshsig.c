@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "formats/sshsig.h"
+#include "formats/proof/sshsig.h"
 #include "tests/fuzz/fuzz.h"
 
 static size_t put_armor(const uint8_t *blob, size_t len, char ret[static SSHSIG_FILE_MAX])

@@ -2,7 +2,7 @@
 /* Whatever is read as a statement is what would be written for it, byte by byte. */
 #include <string.h>
 
-#include "formats/statement.h"
+#include "formats/proof/statement.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

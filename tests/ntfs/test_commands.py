@@ -230,7 +230,7 @@ class Pagefiles(Case):
             f.seek(at)
             f.write(data)
 
-    # What a volume of that kind begins with (formats/volume_kind.c says where that is from).
+    # What a volume of that kind begins with (formats/image/volume_kind.c says where that is from).
     KINDS = {
         'BitLocker': [(0, b'\xeb\x58\x90-FVE-FS-'), (510, b'\x55\xaa')],
         'BitLocker To Go': [(0, b'\xeb\x58\x90MSWIN4.1'), (82, b'FAT32   '), (510, b'\x55\xaa'),

@@ -16,7 +16,7 @@ RAMSEAL, BUILD, TREE = (os.path.abspath(sys.argv.pop(1)) for _ in range(3))
 STATIC = os.environ.get("RAMSEAL_IS_STATIC") != "0"
 CODE = ("formats", "driver-interface", "tsk-extract", "agent")
 # Of each part one, with assertions (__FILE__), or with a header that the build makes.
-SAMPLE = ("formats/merkle.c", "formats/rsz_writer.c", "driver-interface/kcore.c", "tsk-extract/mft.c",
+SAMPLE = ("formats/rsz/merkle.c", "formats/rsz/rsz_writer.c", "driver-interface/kcore.c", "tsk-extract/mft.c",
           "agent/main.c", "agent/order/guided.c")
 
 

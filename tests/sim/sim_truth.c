@@ -27,7 +27,7 @@
 #include "driver-interface/sim/page.h"
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
-#include "formats/rsz_reader.h"
+#include "formats/rsz/rsz_reader.h"
 
 #define FRAME_MAX ((uint64_t)24 << 18) /* pages: 24 GiB of addresses */
 #define FILES_MAX 2

@@ -5,8 +5,8 @@
 #ifndef RAMSEAL_TESTS_UNIT_RSZ_BUILD_H
 #define RAMSEAL_TESTS_UNIT_RSZ_BUILD_H
 
-#include "formats/rsz_reader.h"
-#include "formats/rsz_writer.h"
+#include "formats/rsz/rsz_reader.h"
+#include "formats/rsz/rsz_writer.h"
 #include "tests/unit/test.h"
 
 #define BUILD_PAGES_MAX 64

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "formats/age.h"
+#include "formats/age/age.h"
 #include "tests/gen/age_recipe.h"
 
 static struct age_identities *ours;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/authenticode.h"
+#include "formats/proof/authenticode.h"
 #include "formats/base/bytes.h"
 #include "tests/unit/der_build.h"
 

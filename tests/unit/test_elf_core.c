@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "formats/elf_core.h"
+#include "formats/image/elf_core.h"
 #include "tests/gen/images.h"
 
 #define LOAD 1

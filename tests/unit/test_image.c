@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "formats/base/bytes.h"
-#include "formats/elf_core.h"
-#include "formats/lime.h"
-#include "formats/raw.h"
+#include "formats/image/elf_core.h"
+#include "formats/image/lime.h"
+#include "formats/image/raw.h"
 #include "tests/gen/images.h"
 
 #define GIB ((uint64_t)1 << 30)

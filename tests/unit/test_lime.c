@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "formats/lime.h"
+#include "formats/image/lime.h"
 #include "tests/gen/images.h"
 
 static enum status parse(const struct image *i, struct lime *ret, struct err *e)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/paging/linux_dump.h"
-#include "formats/elf_core.h"
+#include "formats/image/elf_core.h"
 #include "tests/gen/machine.h"
 #include "tests/unit/machine_mem.h"
 

@@ -17,7 +17,7 @@
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
-#include "formats/rsz_reader.h"
+#include "formats/rsz/rsz_reader.h"
 #include "tests/gen/images.h"
 #include "tests/unit/fake_drv.h"
 #include "tests/unit/rsz_build.h"

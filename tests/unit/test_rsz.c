@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "formats/base/bytes.h"
-#include "formats/merkle.h"
+#include "formats/rsz/merkle.h"
 #include "tests/unit/rsz_build.h"
 
 /* Two streams, gathered extents, every page state, an index, a manifest: 8 records. */

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "formats/rsz_extents.h"
+#include "formats/rsz/rsz_extents.h"
 
 #define STREAMS   2
 #define ADDRESSES 4096 /* of each stream */

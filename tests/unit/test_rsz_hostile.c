@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "formats/base/bytes.h"
-#include "formats/rsz_reader.h"
-#include "formats/rsz_writer.h"
+#include "formats/rsz/rsz_reader.h"
+#include "formats/rsz/rsz_writer.h"
 #include "tests/gen/images.h"
 #include "tests/gen/rsz_recipe.h"
 #include "tests/unit/test.h"

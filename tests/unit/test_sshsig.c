@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "formats/ssh_signers.h"
-#include "formats/sshsig.h"
+#include "formats/proof/ssh_signers.h"
+#include "formats/proof/sshsig.h"
 
 #define KEY   "AAAAC3NzaC1lZDI1NTE5AAAAIHQyk5JBCJuo5Y5kY6VLG0+5dMzROA766o5t/tNErfl7"
 #define OTHER "AAAAC3NzaC1lZDI1NTE5AAAAIHQyk5JBCJuo5Y5kY6VLG0+5dMzROA766o5t/tNErfl8"

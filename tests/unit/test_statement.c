@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "formats/base/utc.h"
-#include "formats/statement.h"
+#include "formats/proof/statement.h"
 
 #define ID   "00112233445566778899aabbccddeeff"
 #define HASH "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

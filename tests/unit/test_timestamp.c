@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "formats/timestamp.h"
+#include "formats/proof/timestamp.h"
 #include "tests/unit/der_build.h"
 
 #define OID_SIGNED "\x2a\x86\x48\x86\xf7\x0d\x01\x07\x02"

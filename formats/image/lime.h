@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * LiME, version 1: a header and the bytes of its range, again and again, to the end of the file.
+ * All integers are little-endian. Source: LiME's doc/README.md, "LiME Memory Range Header Version 1
+ * Specification", and src/lime.h.
+ *
+ *	 0  u32  magic 0x4C694D45 ("EMiL" in the file)
+ *	 4  u32  version 1
+ *	 8  u64  first address of the range
+ *	16  u64  last address of the range, inclusive
+ *	24  u64  reserved; written as 0, ignored by readers
+ */
+#ifndef RAMSEAL_FORMATS_LIME_H
+#define RAMSEAL_FORMATS_LIME_H
+
+#include "formats/image/image.h"
+
+#define LIME_MAGIC       0x4C694D45u
+#define LIME_VERSION     1u
+#define LIME_HEADER_SIZE 32
+
+/* As many as program headers in a core (elf_core.h); every record is a range of RAM. */
+#define LIME_RECORDS_MAX ((size_t)1 << 20)
+
+/* Writes one: lime_writer.c. */
+extern const struct image_format lime_format;
+
+struct lime_record {
+	struct range range; /* as the header has it: any address, any length */
+	uint64_t offset;    /* of the first byte of the range in the file */
+};
+
+/* How the file ends. */
+enum lime_end {
+	LIME_WHOLE,      /* with the last range */
+	LIME_CUT_RANGE,  /* inside the last range, whose rest is missing */
+	LIME_CUT_HEADER, /* inside a header: of what ranges followed, nobody knows */
+	LIME_ZEROS,      /* in zeros behind the last range: what was written to had been longer */
+	LIME_NO_HEADER,  /* in something else: `problem` says what stands where a header should */
+};
+
+/* As many of the zeros at the end are looked at; what lies behind them is taken to be zeros too. */
+#define LIME_ZEROS_MAX ((uint64_t)64 << 20)
+
+struct lime {
+	struct lime_record *at; /* in the order of the file */
+	size_t count;
+	size_t room;
+	enum lime_end end;
+	uint64_t rest; /* bytes behind the last range: of a cut header, zeros or something else */
+	struct err problem; /* LIME_NO_HEADER */
+};
+
+/*
+ * Walks all headers. ST_NOT_MINE if the blob does not begin with the magic; ST_CORRUPT if the first
+ * header is wrong. What is wrong behind the first record loses nothing in front of it: see `end`.
+ * If a range is cut, its record names what should be there. deinit also after a failure.
+ */
+enum status lime_init(struct lime *l, struct blob *b, struct err *e);
+void lime_deinit(struct lime *l);
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a stream holds at an address: a thread's way through a reader, with the chunks it loaded
+ * last.
+ */
+#include "formats/rsz/rsz_reader_internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "formats/rsz/rsz_decode.h"
+
+struct rsz_cursor {
+	const struct rsz_reader *reader;
+	struct rsz_decoder *decoder;
+	struct sha256 *sha;
+	struct rsz_loaded *slots;
+	uint64_t *used; /* per slot: when it was last asked for */
+	size_t n_slots;
+	uint64_t now;
+};
+
+enum status rsz_cursor_create(const struct rsz_reader *r, size_t cached, struct rsz_cursor **ret,
+			      struct err *e)
+{
+	struct rsz_cursor *c = calloc(1, sizeof(*c));
+	enum status st = c ? sha256_create(&c->sha, e) : err_nomem(e);
+
+	if (!st)
+		st = rsz_decoder_create(&c->decoder, e);
+	if (!st) {
+		c->reader = r;
+		c->slots = calloc(MAX(cached, 1), sizeof(*c->slots));
+		c->used = calloc(MAX(cached, 1), sizeof(*c->used));
+		st = c->slots && c->used ? ST_OK : err_nomem(e);
+	}
+	while (!st && c->n_slots < MAX(cached, 1))
+		st = rsz_loaded_init(&c->slots[c->n_slots++], e);
+	if (st) {
+		rsz_cursor_destroy(c);
+		return st;
+	}
+	*ret = c;
+	return ST_OK;
+}
+
+void rsz_cursor_destroy(struct rsz_cursor *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->n_slots; i++)
+		rsz_loaded_deinit(&c->slots[i]);
+	rsz_decoder_destroy(c->decoder);
+	sha256_destroy(c->sha);
+	free(c->slots);
+	free(c->used);
+	free(c);
+}
+
+/* The slot that holds the record, or else the one that was not used for longest. */
+static size_t choose_slot(const struct rsz_cursor *c, uint64_t record)
+{
+	size_t oldest = 0;
+
+	for (size_t i = 0; i < c->n_slots; i++) {
+		if (c->slots[i].record == record)
+			return i;
+		if (c->used[i] < c->used[oldest])
+			oldest = i;
+	}
+	return oldest;
+}
+
+static enum status load_record(struct rsz_cursor *c, struct rsz_loaded *l, uint64_t record,
+			       struct err *e)
+{
+	const struct rsz_reader *r = c->reader;
+	struct rsz__prefix p;
+	uint32_t stream;
+	enum status st = rsz__read_header(r->in, record, c->sha, l->header, &p, e);
+
+	if (st == ST_END)
+		st = ST_CORRUPT;
+	if (st)
+		return st;
+	stream = rsz__get_chunk_stream(l->header);
+	if (p.type != RSZ_CHUNK || p.offset != record || stream >= r->streams.count ||
+	    memcmp(p.id, r->identity.id, sizeof(p.id)))
+		return err_set(e, ST_CORRUPT, "no chunk of this container");
+	st = rsz__read_payload(r->in, record, &p, l, e);
+	if (!st)
+		st = rsz__decode_chunk(c->decoder, &r->streams.at[stream], &p, l, e);
+	return st;
+}
+
+enum status rsz_cursor_load(struct rsz_cursor *c, uint64_t record, const struct rsz_chunk **ret,
+			    struct err *e)
+{
+	const size_t i = choose_slot(c, record);
+	struct rsz_loaded *l = &c->slots[i];
+
+	c->used[i] = ++c->now;
+	if (l->record != record) {
+		enum status st;
+
+		l->record = UINT64_MAX;
+		st = load_record(c, l, record, e);
+		if (st)
+			return err_add(e, st, "record at offset %" PRIu64, record);
+		l->record = record;
+	}
+	*ret = &l->chunk;
+	return ST_OK;
+}
+
+/*
+ * Where a chunk holds `address`: the extent (the last that covers it), the offset in c->data and
+ * the index of the page. False if it does not: the index has lied.
+ */
+static bool locate_in_chunk(const struct rsz_chunk *c, uint64_t address,
+			    const struct rsz_extent **ret, size_t *ret_data, size_t *ret_page)
+{
+	size_t data = 0, page = 0;
+
+	*ret = NULL;
+	for (size_t i = 0; i < c->n_extents; i++) {
+		const struct rsz_extent *x = &c->extents[i];
+
+		if (address >= x->address && address - x->address < x->length) {
+			*ret = x;
+			*ret_data = data + (size_t)(address - x->address);
+			*ret_page = page + (size_t)((address - x->address) >> PAGE_SHIFT);
+		}
+		data += x->length;
+		page += rsz_extent_pages(x);
+	}
+	return *ret != NULL;
+}
+
+static enum status err_index_lies(struct err *e, uint64_t address)
+{
+	return err_set(e, ST_CORRUPT,
+		       "the index names a chunk for 0x%" PRIx64 " that does not hold it", address);
+}
+
+/* Where the bytes of an address are, once their chunk is decoded. */
+struct rsz_location {
+	struct rsz_segment segment;
+	const struct rsz_chunk *chunk;
+	const struct rsz_extent *extent;
+	size_t data; /* in chunk->data */
+	size_t page; /* in chunk->pages */
+	size_t left; /* bytes from there to the end of the extent */
+};
+
+/* ST_END if nothing was captured there. */
+static enum status load_place(struct rsz_cursor *c, uint32_t stream, uint64_t address,
+			      struct rsz_location *ret, struct err *e)
+{
+	enum status st;
+
+	if (!rsz_reader_next(c->reader, stream, address, &ret->segment) ||
+	    ret->segment.address > address)
+		return ST_END;
+	st = rsz_cursor_load(c, rsz_reader_record(c->reader, ret->segment.extent), &ret->chunk, e);
+	if (st)
+		return st;
+	if (ret->chunk->stream != stream ||
+	    !locate_in_chunk(ret->chunk, address, &ret->extent, &ret->data, &ret->page))
+		return err_index_lies(e, address);
+	ret->left = (size_t)(ret->extent->length - (address - ret->extent->address));
+	return ST_OK;
+}
+
+enum status rsz_cursor_page(struct rsz_cursor *c, uint32_t stream, uint64_t address,
+			    struct rsz_page *ret, struct err *e)
+{
+	struct rsz_location p;
+	enum status st;
+
+	*ret = (struct rsz_page){ 0 };
+	address &= ~(uint64_t)(PAGE_SIZE - 1);
+	st = load_place(c, stream, address, &p, e);
+	if (st)
+		return st == ST_END ? ST_OK : st;
+	if (!p.chunk->paged)
+		return err_index_lies(e, address);
+	*ret = (struct rsz_page){
+		.captured = true,
+		.status = p.chunk->pages[p.page],
+		.start = p.extent->start,
+		.end = p.extent->end,
+		.pass = p.extent->pass,
+		.reason = p.extent->reason,
+		.data = p.chunk->data + p.data,
+		.length = MIN(PAGE_SIZE, p.left),
+	};
+	return ST_OK;
+}
+
+/*
+ * A page's state says what became of its bytes. Where two captures share a page, one without bytes
+ * decides (what is unreadable stays so), then one with data.
+ */
+static struct page_status join_states(struct page_status a, struct page_status b)
+{
+	if (page_is_gap(a) || page_is_gap(b))
+		return page_is_gap(a) ? a : b;
+	return b.state == PAGE_DATA ? b : a;
+}
+
+/* Where a newer capture ends inside the page, the rest is an older one's (SPEC.md, section 7). */
+static enum status read_page(struct rsz_cursor *c, uint32_t stream, uint64_t address, uint8_t *to,
+			     struct page_status *status, struct rsz_times *times, struct err *e)
+{
+	*status = (struct page_status){ PAGE_SKIPPED, SKIP_NOT_CAPTURED };
+	for (size_t at = 0, n; at < PAGE_SIZE; at += n) {
+		struct rsz_location p;
+		const enum status st = load_place(c, stream, address + at, &p, e);
+
+		if (st == ST_END) {
+			memset(to + at, 0, PAGE_SIZE - at);
+			return ST_OK;
+		}
+		if (st)
+			return st;
+		if (!p.chunk->paged)
+			return err_index_lies(e, address);
+		n = (size_t)MIN(PAGE_SIZE - at,
+				p.segment.address + p.segment.length - (address + at));
+		n = MIN(n, p.left);
+		memcpy(to + at, p.chunk->data + p.data, n);
+		*status =
+			at ? join_states(*status, p.chunk->pages[p.page]) : p.chunk->pages[p.page];
+		if (times)
+			rsz_times_widen(times, p.extent->start, p.extent->end);
+	}
+	return ST_OK;
+}
+
+enum status rsz_cursor_read(struct rsz_cursor *c, uint32_t stream, uint64_t address, void *buf,
+			    size_t pages, struct page_status *status, struct rsz_times *times,
+			    struct err *e)
+{
+	uint8_t *to = buf;
+
+	for (size_t i = 0; i < pages; i++, to += PAGE_SIZE) {
+		const enum status st = read_page(c, stream, address + (uint64_t)i * PAGE_SIZE, to,
+						 &status[i], times, e);
+
+		if (st)
+			return st;
+	}
+	return ST_OK;
+}
+
+enum status rsz_cursor_next_text(struct rsz_cursor *c, uint32_t stream, uint64_t *at,
+				 const uint8_t **ret, size_t *ret_len, struct err *e)
+{
+	struct rsz_segment seg;
+	struct rsz_location p;
+	uint64_t from;
+	enum status st;
+
+	*ret_len = 0;
+	if (!rsz_reader_next(c->reader, stream, *at, &seg))
+		return ST_END;
+	from = MAX(*at, seg.address);
+	*at = seg.address + seg.length;
+	*ret_len = (size_t)(*at - from);
+	st = load_place(c, stream, from, &p, e);
+	if (st)
+		return st;
+	if (*ret_len > p.left)
+		return err_index_lies(e, from);
+	*ret = p.chunk->data + p.data;
+	return ST_OK;
+}
+
+enum status rsz_cursor_byte(struct rsz_cursor *c, uint32_t stream, uint64_t address, uint8_t *ret,
+			    struct err *e)
+{
+	const uint8_t *text = NULL;
+	uint64_t at = address;
+	size_t len = 0;
+	enum status st = rsz_cursor_next_text(c, stream, &at, &text, &len, e);
+
+	if (st == ST_END || (!st && at - len != address))
+		return err_set(e, ST_CORRUPT, "nothing was captured at 0x%" PRIx64, address);
+	if (!st)
+		*ret = *text;
+	return st;
+}
