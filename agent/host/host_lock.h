@@ -14,7 +14,8 @@ struct host_lock;
 
 /*
  * `state`: where others see how far we are, for those who come second; or NULL. ST_RUNNING, and
- * what is known of the one who has it; ST_OUTPUT if there is no place for such a lock.
+ * what is known of the one who has it; ST_OUTPUT if there is no place for such a lock;
+ * ST_NO_PRIVILEGE if somebody has it who is no administrator (Windows).
  */
 enum status host_lock_take(const char *state, struct host_lock **ret, struct err *e);
 void host_lock_release(struct host_lock *l); /* NULL is fine */

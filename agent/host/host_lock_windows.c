@@ -12,6 +12,22 @@ struct host_lock {
 	HANDLE event; /* nobody waits for it: that it exists is all */
 };
 
+/*
+ * Any user may make an object of that name, and could keep every acquisition away with it. Elevated
+ * processes make theirs as the administrators.
+ */
+static bool is_ours(HANDLE event)
+{
+	union {
+		SECURITY_DESCRIPTOR descriptor;
+		uint8_t bytes[256];
+	} d;
+	DWORD size;
+
+	return GetKernelObjectSecurity(event, OWNER_SECURITY_INFORMATION, &d, sizeof(d), &size) &&
+	       win32_owner_is_trusted(&d);
+}
+
 enum status host_lock_take(const char *state, struct host_lock **ret, struct err *e)
 {
 	SECURITY_ATTRIBUTES attributes = {
@@ -19,6 +35,7 @@ enum status host_lock_take(const char *state, struct host_lock **ret, struct err
 		.lpSecurityDescriptor = win32_private_descriptor(),
 	};
 	struct host_lock *l = malloc(sizeof(*l));
+	enum status st = ST_OK;
 	DWORD failed;
 
 	*ret = NULL;
@@ -33,11 +50,15 @@ enum status host_lock_take(const char *state, struct host_lock **ret, struct err
 		*ret = l;
 		return ST_OK;
 	}
+	/* The administrators may open each other's. */
+	if (l->event && is_ours(l->event))
+		st = err_set(e, ST_RUNNING, "another acquisition is running on this machine");
+	else if (l->event || failed == ERROR_ACCESS_DENIED)
+		st = err_set(e, ST_NO_PRIVILEGE, "another user holds their lock");
+	else
+		st = err_from_win32(e, ST_OUTPUT, failed, "the lock of the host");
 	host_lock_release(l);
-	/* Another user's may not even be opened. */
-	if (failed == ERROR_ALREADY_EXISTS || failed == ERROR_ACCESS_DENIED)
-		return err_set(e, ST_RUNNING, "another acquisition is running on this machine");
-	return err_from_win32(e, ST_OUTPUT, failed, "the lock of the host");
+	return st;
 }
 
 void host_lock_release(struct host_lock *l)

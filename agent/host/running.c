@@ -19,12 +19,14 @@
 #include "agent/program/timed_cond.h"
 
 /* What a person who asks again and again sees move, and nobody feels. */
-#define INTERVAL_NS (3 * NS_PER_SECOND)
+#define INTERVAL_NS    (3 * NS_PER_SECOND)
+/* A place that nobody chose and that is on the system's disk is written at each of so many. */
+#define DISK_INTERVALS 10
 /* For so long at most it is waited for: a share that hangs must not keep anybody from sealing. */
-#define PATIENCE_NS (2 * NS_PER_SECOND)
+#define PATIENCE_NS    (2 * NS_PER_SECOND)
 
-#define STATE_NAME  "acquire.json"
-#define LOCK_SUFFIX ".lock"
+#define STATE_NAME     "acquire.json"
+#define LOCK_SUFFIX    ".lock"
 
 struct running {
 	char *path; /* of the state; NULL: it has none */
@@ -34,10 +36,12 @@ struct running {
 	pthread_t thread;
 	bool has_thread;
 	bool complained;      /* that it cannot be written; of whoever writes */
+	unsigned intervals;   /* from one write of progress alone to the next */
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;
 	clockid_t clock;
 	bool ends;
+	bool stopping; /* the file says so, if there is a reason to */
 	json_t *state;
 	uint64_t told, written; /* versions of it */
 	bool stuck;             /* the last write has not come back */
@@ -75,7 +79,8 @@ static char *state_text(struct running *r)
 {
 	put_time(r->state, "updated");
 	put_progress(r->state);
-	if (interrupted())
+	r->stopping = interrupted();
+	if (r->stopping)
 		json_object_set_new(r->state, "stopping", json_string(interrupt_name()));
 	return json_dumps(r->state, 0);
 }
@@ -109,6 +114,7 @@ static void write_version(struct running *r)
 static void *keep_writing(void *arg)
 {
 	struct running *r = arg;
+	unsigned passed = 0;
 
 	pthread_mutex_lock(&r->lock);
 	while (!r->ends || r->written < r->told) {
@@ -116,8 +122,11 @@ static void *keep_writing(void *arg)
 
 		if (r->written == r->told)
 			pthread_cond_timedwait(&r->changed, &r->lock, &until);
-		if (!r->ends || r->written < r->told)
-			write_version(r);
+		if (r->written == r->told &&
+		    (r->ends || (++passed < r->intervals && r->stopping == interrupted())))
+			continue;
+		write_version(r);
+		passed = 0;
 	}
 	pthread_mutex_unlock(&r->lock);
 	return NULL;
@@ -155,7 +164,7 @@ static char *lock_of(const char *state)
 
 /*
  * Where the lock of the host has no place an acquisition goes on without: a read-only /run is no
- * reason not to acquire.
+ * reason not to acquire, nor is anybody who made an object of that name.
  */
 static enum status take_host(const struct running_plan *p, struct running *r, struct err *e)
 {
@@ -164,7 +173,10 @@ static enum status take_host(const struct running_plan *p, struct running *r, st
 
 	if (st == ST_RUNNING && !p->allow_second)
 		return err_set(e, st, "%.400s; --allow-second starts one beside it", why.message);
-	if (st && st != ST_RUNNING)
+	if (st == ST_NO_PRIVILEGE)
+		log_warning("host-lock-taken",
+			    "other acquisitions of this machine are not seen: %s", why.message);
+	else if (st && st != ST_RUNNING)
 		log_debug("no-host-lock",
 			  "other acquisitions of this machine are not kept away: %s", why.message);
 	return ST_OK;
@@ -208,7 +220,7 @@ static enum status read_state(const char *path, struct running_seen *s, struct e
 	if (st)
 		return st;
 	schema = json_object_get(s->state, "schema");
-	if (!json_is_string(schema) || strcmp(json_string_value(schema), RUNNING_SCHEMA) != 0)
+	if (!json_is_string(schema) || strcmp(json_string_value(schema), JSON_SCHEMA("state")) != 0)
 		return err_set(e, ST_INPUT, "%s: is not the state of an acquisition", path);
 	s->pid = (uint64_t)json_integer_value(json_object_get(s->state, "pid"));
 	code = json_object_get(s->state, "exit_code");
@@ -276,10 +288,10 @@ static enum status begin_state(struct running *r, struct err *e)
 {
 	const char *stop = stop_request_listen();
 
-	r->state = json_fields(JSON_FIELDS(
-		field_text("schema", RUNNING_SCHEMA), field_u64("pid", (uint64_t)getpid()),
-		field_text("begin", NULL), field_text("updated", NULL),
-		field_text("phase", "opening"), field_text("output", NULL)));
+	r->state = json_fields(
+		JSON_FIELDS(FIELD_SCHEMA("state"), field_u64("pid", (uint64_t)getpid()),
+			    field_text("begin", NULL), field_text("updated", NULL),
+			    field_text("phase", "opening"), field_text("output", NULL)));
 	if (!r->state)
 		return err_nomem(e);
 	put_time(r->state, "begin");
@@ -317,6 +329,7 @@ enum status running_begin(const struct running_plan *p, struct running **ret, st
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return err_nomem(e);
+	r->intervals = p->state || state_folder_is_memory() ? 1 : DISK_INTERVALS;
 	st = take_locks(p, r, e);
 	if (!st)
 		st = begin_state(r, e);

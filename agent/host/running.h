@@ -12,7 +12,8 @@
  *
  * "progress" is there while there is some; "stopping", and by what, once it was asked to stop;
  * "exit_code", "outcome", "error" and "end" only in the phase "ended". "where" is where the bytes
- * are now. A thread writes the file every few seconds, and at each of the calls below.
+ * are now. A thread writes the file every three seconds, or, where state_folder() is on a disk and
+ * nobody named another place, every half a minute; and at each of the calls below.
  */
 #ifndef RAMSEAL_AGENT_HOST_RUNNING_H
 #define RAMSEAL_AGENT_HOST_RUNNING_H
@@ -22,8 +23,6 @@
 #include <stdint.h>
 
 #include "formats/base/err.h"
-
-#define RUNNING_SCHEMA "ramseal-state-1"
 
 struct running;
 

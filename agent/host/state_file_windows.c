@@ -23,21 +23,6 @@ static bool find_program_data(wchar_t *ret, DWORD size)
 	       GetEnvironmentVariableW(L"ProgramData", ret, size) - 1 < size - 1;
 }
 
-/* The one who runs this program. */
-static bool is_own(PSID sid)
-{
-	_cleanup_handle_ HANDLE token = NULL;
-	union {
-		TOKEN_USER user;
-		uint8_t bytes[sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE];
-	} own;
-	DWORD size;
-
-	return OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &token) &&
-	       GetTokenInformation(token, TokenUser, &own, sizeof(own), &size) &&
-	       EqualSid(sid, own.user.User.Sid);
-}
-
 /* A real folder, of the administrators', the system's or our own. */
 static bool is_trusted_folder(const wchar_t *path)
 {
@@ -46,16 +31,12 @@ static bool is_trusted_folder(const wchar_t *path)
 		SECURITY_DESCRIPTOR descriptor;
 		uint8_t bytes[256];
 	} d;
-	PSID owner = NULL;
-	BOOL defaulted;
 	DWORD size;
 
 	return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) &&
 	       !(attributes & FILE_ATTRIBUTE_REPARSE_POINT) &&
 	       GetFileSecurityW(path, OWNER_SECURITY_INFORMATION, &d, sizeof(d), &size) &&
-	       GetSecurityDescriptorOwner(&d, &owner, &defaulted) && owner &&
-	       (IsWellKnownSid(owner, WinBuiltinAdministratorsSid) ||
-		IsWellKnownSid(owner, WinLocalSystemSid) || is_own(owner));
+	       win32_owner_is_trusted(&d);
 }
 
 /* Every user may make folders there; one of somebody else's is not for us. */

@@ -219,3 +219,31 @@ PSECURITY_DESCRIPTOR win32_private_descriptor(void)
 		return NULL;
 	return ret;
 }
+
+/* The one who runs this program, or who owns what it makes (a group may, of Windows' choice). */
+static bool is_own(PSID sid)
+{
+	_cleanup_handle_ HANDLE token = NULL;
+	union {
+		TOKEN_USER user;
+		TOKEN_OWNER owner;
+		uint8_t bytes[sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE];
+	} own;
+	DWORD size;
+
+	return OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &token) &&
+	       ((GetTokenInformation(token, TokenUser, &own, sizeof(own), &size) &&
+		 EqualSid(sid, own.user.User.Sid)) ||
+		(GetTokenInformation(token, TokenOwner, &own, sizeof(own), &size) &&
+		 EqualSid(sid, own.owner.Owner)));
+}
+
+bool win32_owner_is_trusted(PSECURITY_DESCRIPTOR d)
+{
+	PSID owner = NULL;
+	BOOL defaulted;
+
+	return GetSecurityDescriptorOwner(d, &owner, &defaulted) && owner &&
+	       (IsWellKnownSid(owner, WinBuiltinAdministratorsSid) ||
+		IsWellKnownSid(owner, WinLocalSystemSid) || is_own(owner));
+}

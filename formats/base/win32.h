@@ -46,6 +46,9 @@ uint8_t *win32_query_system(int class, ULONG most, ULONG *ret_size);
 /* For what only we may read: 0600, in Windows' terms. For LocalFree(); NULL if there is none. */
 PSECURITY_DESCRIPTOR win32_private_descriptor(void);
 
+/* Made by the administrators, the system, or the one who runs this program. */
+bool win32_owner_is_trusted(PSECURITY_DESCRIPTOR d);
+
 #define _cleanup_handle_ CLEANUP(cleanup_handle)
 
 static inline void cleanup_handle(HANDLE *h)

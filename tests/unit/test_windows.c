@@ -9,6 +9,7 @@
 #include <wchar.h>
 
 #include "agent/host/host.h"
+#include "agent/host/host_lock.h"
 #include "agent/host/inventory.h"
 #include "agent/acquire/preflight.h"
 #include "agent/output/output.h"
@@ -569,9 +570,51 @@ TEST(awake_machine_does_not_grow_sleepy)
 	assert_true(clock_asleep_ns() < before + NS_PER_SECOND / 10);
 }
 
+static HANDLE make_host_lock(PSECURITY_DESCRIPTOR d)
+{
+	SECURITY_ATTRIBUTES attributes = { .nLength = sizeof(attributes),
+					   .lpSecurityDescriptor = d };
+	const HANDLE ret = CreateEventW(&attributes, TRUE, FALSE, L"Global\\ramseal-acquisition");
+
+	assert_non_null(d);
+	assert_non_null(ret);
+	LocalFree(d);
+	return ret;
+}
+
+TEST(one_acquisition_keeps_others_away)
+{
+	const HANDLE other = make_host_lock(win32_private_descriptor());
+	struct host_lock *l = NULL;
+	struct err e = ERR_INIT;
+
+	CHECK_STATUS(host_lock_take(NULL, &l, &e), ST_RUNNING, &e);
+	assert_null(l);
+	CloseHandle(other);
+	CHECK_OK(host_lock_take(NULL, &l, &e), &e);
+	host_lock_release(l);
+}
+
+TEST(a_name_that_a_stranger_took_is_told_apart)
+{
+	PSECURITY_DESCRIPTOR anonymous = NULL; /* whom alone it lets in */
+	struct host_lock *l = NULL;
+	struct err e = ERR_INIT;
+	HANDLE other;
+
+	ConvertStringSecurityDescriptorToSecurityDescriptorW(L"D:P(A;;GA;;;AN)", SDDL_REVISION_1,
+							     &anonymous, NULL);
+	other = make_host_lock(anonymous);
+	CHECK_STATUS(host_lock_take(NULL, &l, &e), ST_NO_PRIVILEGE, &e);
+	assert_null(l);
+	CloseHandle(other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_acquisition_keeps_others_away),
+		cmocka_unit_test(a_name_that_a_stranger_took_is_told_apart),
 		cmocka_unit_test(text_goes_to_utf_16_and_back),
 		cmocka_unit_test(short_paths_stay_and_slashes_turn),
 		cmocka_unit_test(verbatim_paths_are_not_touched),
