@@ -16,6 +16,16 @@ static bool is_kept(char c)
 	return (unsigned char)c >= 0x20 && c != 0x7f && !strchr("/\\:*?\"<>|", c);
 }
 
+/* The longest beginning of at most `most` bytes that leaves no character in two. */
+static size_t cut(const char *text, size_t len, size_t most)
+{
+	if (len <= most)
+		return len;
+	while (most && ((unsigned char)text[most] & 0xc0) == 0x80)
+		most--;
+	return most;
+}
+
 /*
  * The last component of what may be a path of another system, or made up to lead elsewhere. One
  * that begins with a dot would be hidden, or be a directory.
@@ -23,13 +33,14 @@ static bool is_kept(char c)
 static void file_name(const char *text, char ret[static FILE_NAME_MAX])
 {
 	const char *from = text;
-	size_t n = 0;
+	size_t n;
 
 	for (const char *c = text; *c; c++)
 		if ((*c == '/' || *c == '\\') && c[1])
 			from = c + 1;
-	for (; *from && n + 1 < FILE_NAME_MAX; from++)
-		ret[n++] = is_kept(*from) ? *from : '_';
+	n = cut(from, strlen(from), FILE_NAME_MAX - 1);
+	for (size_t i = 0; i < n; i++)
+		ret[i] = is_kept(from[i]) ? from[i] : '_';
 	ret[n] = '\0';
 	if (!n || ret[0] == '.')
 		ret[0] = '_';
@@ -82,5 +93,7 @@ char *output_name_of(const char *container, const char *suffix)
 	len = without(name, strlen(name), PARTIAL_SUFFIX);
 	len = without(name, len, ".age");
 	len = without(name, len, ".rsz");
+	/* What is too long loses of its own, not the suffix. */
+	len = cut(name, len, FILE_NAME_MAX - 1 - strlen(suffix));
 	return asprintf(&ret, "%.*s%s", (int)len, name, suffix) < 0 ? NULL : ret;
 }

@@ -46,6 +46,32 @@ TEST(name_in_a_directory_leads_nowhere_else)
 	check_place("/nonexistent", "a", "/nonexistent");
 }
 
+TEST(what_is_too_long_is_cut_between_characters_and_keeps_its_suffix)
+{
+	char container[400] = "x";
+	_cleanup_free_ char *made = NULL, *at = NULL;
+	struct err e = ERR_INIT;
+	size_t len;
+
+	while (strlen(container) < 300)
+		strcat(container,
+		       "\xe8\xaa\x9e"); /* the first byte makes the limit fall inside of one */
+	strcat(container, ".rsz");
+	made = output_name_of(container, ".raw");
+	CHECK_OK(output_place(&(struct output_options){ .path = "/tmp", .name = made }, &at, &e),
+		 &e);
+	len = strlen(at);
+	assert_string_equal(at + len - 4, ".raw");
+	assert_true(len < 5 + 200);
+	assert_int_equal((len - 5 - 1 - 4) % 3, 0);
+
+	free(at);
+	CHECK_OK(output_place(&(struct output_options){ .path = "/tmp", .name = container }, &at,
+			      &e),
+		 &e);
+	assert_int_equal((strlen(at) - 5 - 1) % 3, 0);
+}
+
 TEST(name_in_a_directory_is_not_too_long)
 {
 	char longer[1000];
@@ -77,6 +103,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(name_in_a_directory_leads_nowhere_else),
+		cmocka_unit_test(what_is_too_long_is_cut_between_characters_and_keeps_its_suffix),
 		cmocka_unit_test(name_in_a_directory_is_not_too_long),
 		cmocka_unit_test(name_of_what_is_made_of_a_container),
 	};
