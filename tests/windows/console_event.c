@@ -15,19 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What follows our own name on the command line. */
-static wchar_t *rest_of_command_line(void)
-{
-	wchar_t *at = GetCommandLineW();
-	const wchar_t end = *at == L'"' ? L'"' : L' ';
-
-	for (at++; *at && *at != end; at++)
-		;
-	at += *at == L'"';
-	while (*at == L' ')
-		at++;
-	return at;
-}
+#include "tests/windows/command_line.h"
 
 static int fail(const char *what)
 {
@@ -51,8 +39,8 @@ int main(void)
 	startup.hStdError = GetStdHandle(STD_ERROR_HANDLE);
 	if (!routine)
 		return fail("CtrlRoutine");
-	if (!CreateProcessW(NULL, rest_of_command_line(), NULL, NULL, TRUE, 0, NULL, NULL, &startup,
-			    &process))
+	if (!CreateProcessW(NULL, rest_of_command_line(1), NULL, NULL, TRUE, 0, NULL, NULL,
+			    &startup, &process))
 		return fail("CreateProcess");
 	/* The program alone is to have the other end of what it writes to. */
 	CloseHandle(startup.hStdOutput);

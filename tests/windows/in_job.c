@@ -14,22 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What follows the first `words` words of our command line; none of these holds a quote. */
-static wchar_t *rest_of_command_line(int words)
-{
-	wchar_t *at = GetCommandLineW();
-
-	while (words--) {
-		const wchar_t end = *at == L'"' ? L'"' : L' ';
-
-		for (at++; *at && *at != end; at++)
-			;
-		at += *at == L'"';
-		while (*at == L' ')
-			at++;
-	}
-	return at;
-}
+#include "tests/windows/command_line.h"
 
 static int fail(const char *what)
 {
