@@ -12,9 +12,9 @@
 
 static json_t *detached_json(const char *state, const char *output)
 {
-	json_t *doc = json_fields(JSON_FIELDS(
-		field_text("schema", "ramseal-detached-1"), field_u64("pid", (uint64_t)getpid()),
-		field_text("state", state), field_text("output", output)));
+	json_t *doc = json_fields(
+		JSON_FIELDS(FIELD_SCHEMA("detached"), field_u64("pid", (uint64_t)getpid()),
+			    field_text("state", state), field_text("output", output)));
 
 #ifdef _WIN32
 	if (doc)

@@ -117,15 +117,10 @@ static enum status tell_lost(enum status st, const struct err *why, struct err *
 json_t *acquire__statement_json(const struct acquisition *a)
 {
 	const size_t len = strlen(a->statement);
-	uint8_t digest[SHA256_SIZE];
 	char hex[SHA256_HEX_SIZE];
-	struct sha256 *h;
 
-	if (sha256_create(&h, NULL))
+	if (sha256_hex_of(a->statement, len, hex, NULL))
 		return NULL;
-	sha256_of(h, a->statement, len, digest);
-	sha256_hex(digest, hex);
-	sha256_destroy(h);
 	return output_file_json("statement", output_where(a->statement_out), len, hex, NULL);
 }
 

@@ -43,9 +43,9 @@ static const struct option_def options[] = {
 		   .suggest = drv_source_name),
 	DRIVER_OPTIONS(struct acquire_options, driver) CLI_STRING(
 		struct acquire_options, output, 'o', "output", "FILE",
-		"write to FILE, to an address such as s3://BUCKET/KEY, or '-' for stdout; "
-		"default: <host>-<UTC time>.rsz, or for an image its name in place of the "
-		"host's; in a directory or below an address that ends in '/', the same"),
+		"write to FILE, to an address such as s3://BUCKET/KEY, or '-' for stdout; into a "
+		"directory, or below an address that ends in '/', as <host>-<UTC time>.rsz (an "
+		"image's name in place of the host's), which is the default here"),
 	CLI_STRING(
 		struct acquire_options, statement, 0, "statement", "FILE",
 		"write the statement (container, root hash, size, host, times) to FILE, or '-' for "

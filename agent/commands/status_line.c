@@ -135,7 +135,7 @@ static const char *const members[] = { "begin",    "updated", "end",      "phase
 
 static json_t *status_json(const struct running_seen *s)
 {
-	json_t *doc = json_fields(JSON_FIELDS(field_text("schema", "ramseal-status-1"),
+	json_t *doc = json_fields(JSON_FIELDS(FIELD_SCHEMA("status"),
 					      field_text("state", how_names[s->how]),
 					      field_u64("pid", s->pid)));
 

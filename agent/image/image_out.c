@@ -171,20 +171,6 @@ static json_t *gaps_json(const struct image_out *x, json_t *origin)
 	return doc;
 }
 
-static enum status hash_text(const char *text, char ret[static SHA256_HEX_SIZE], struct err *e)
-{
-	uint8_t digest[SHA256_SIZE];
-	struct sha256 *h;
-	enum status st = sha256_create(&h, e);
-
-	if (st)
-		return st;
-	sha256_of(h, text, strlen(text), digest);
-	sha256_hex(digest, ret);
-	sha256_destroy(h);
-	return ST_OK;
-}
-
 /* Complete or not at all. That of an unfinished image is unfinished by its name, too. */
 static enum status write_gaps(struct image_out *x, json_t *origin, bool named, struct err *e)
 {
@@ -197,7 +183,7 @@ static enum status write_gaps(struct image_out *x, json_t *origin, bool named, s
 		text = NULL;
 		return err_nomem(e);
 	}
-	st = hash_text(text, x->gaps_sha256, e);
+	st = sha256_hex_of(text, strlen(text), x->gaps_sha256, e);
 	if (!st)
 		st = sink_write(output_sink(x->gaps), text, strlen(text), e);
 	if (st)

@@ -5,7 +5,6 @@
  * does not allocate, and so cannot run out of memory halfway.
  */
 #include "formats/base/bcrypt.h"
-#include "formats/base/bytes.h"
 #include "formats/base/md5_sha1.h"
 #include "formats/base/sha256.h"
 
@@ -132,18 +131,6 @@ void sha256_update(struct sha256 *h, const void *p, size_t len)
 void sha256_end(struct sha256 *h, uint8_t ret[static SHA256_SIZE])
 {
 	hash_end(&h->hash, ret, SHA256_SIZE);
-}
-
-void sha256_of(struct sha256 *h, const void *p, size_t len, uint8_t ret[static SHA256_SIZE])
-{
-	sha256_begin(h);
-	sha256_update(h, p, len);
-	sha256_end(h, ret);
-}
-
-void sha256_hex(const uint8_t digest[static SHA256_SIZE], char ret[static SHA256_HEX_SIZE])
-{
-	bytes_to_hex(digest, SHA256_SIZE, ret);
 }
 
 struct md5_sha1 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/base/sha256.h"
 
-#include "formats/base/bytes.h"
-
 /*
  * The SHA256_*() functions, although OpenSSL 3 calls them deprecated: behind EVP they are the same
  * code at the same speed, but EVP reads the machine's openssl.cnf first and may load modules that
@@ -54,16 +52,4 @@ void sha256_update(struct sha256 *h, const void *p, size_t len)
 void sha256_end(struct sha256 *h, uint8_t ret[static SHA256_SIZE])
 {
 	must_hash(SHA256_Final(ret, &h->context));
-}
-
-void sha256_of(struct sha256 *h, const void *p, size_t len, uint8_t ret[static SHA256_SIZE])
-{
-	sha256_begin(h);
-	sha256_update(h, p, len);
-	sha256_end(h, ret);
-}
-
-void sha256_hex(const uint8_t digest[static SHA256_SIZE], char ret[static SHA256_HEX_SIZE])
-{
-	bytes_to_hex(digest, SHA256_SIZE, ret);
 }
