@@ -151,6 +151,9 @@ class Install(unittest.TestCase):
                 elif ".tar." in package:
                     self.assertTrue({f"/share/doc/ramseal/licences/{package}/{name}"
                                      for name in ("LICENSE", "COPYING")} & found, package)
+            schemas = {os.path.basename(path) for path in glob.glob(TREE + "/formats/json/*.schema.json")}
+            self.assertTrue(schemas)
+            self.assertEqual({os.path.basename(path) for path in found if path.endswith(".schema.json")}, schemas)
             prefix = d + "/usr/local"
             self.assertEqual(run(prefix + "/bin/ramseal", "--version").stdout, ramseal("--version"))
             for path, *args in (("man/man1/ramseal.1", "manual"),

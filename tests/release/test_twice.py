@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""build/release twice: of a clone, and of the source that this released, in another folder, at another time, by a
-user with another umask, locale and time zone, from libraries built anew. Every byte must be the same; diffoscope
-says what is not. Then what is in the release. Usage: test_twice.py SOURCE-DIR [--without-windows]"""
+"""build/release twice: of a clone, and of the source that this released, in another folder, at another time, with
+another umask, locale, time zone and home, none of which it may let through, from libraries built anew. Every byte
+must be the same; diffoscope says what is not. Then what is in the release. Usage: test_twice.py SOURCE-DIR [--without-windows]"""
 
 import gzip
 import hashlib
@@ -129,6 +129,9 @@ class Twice(unittest.TestCase):
                             ("fish/vendor_completions.d/ramseal.fish", "fish")):
             for share in (d + "/usr/share/", top + "/share/"):
                 self.assertEqual(read(share + path).decode(), must(program, "completion", shell))
+        # The sources that the licences of what is in the program ask for, as Debian's policy (7.8) has it.
+        self.assertRegex(must("dpkg-deb", "-f", self.path("ramseal_{v}_amd64.deb"), "Built-Using"),
+                         r"\blibewf \(= \S+\).*\bsleuthkit \(= ")
         self.check_sbom(read(top + f"/ramseal-{self.version}-linux-x86_64.spdx.json"), read(program))
         # What is in the package came from a stripped program; its symbols are in the other one.
         debug = os.path.join(self.folder, "debug")
