@@ -7,6 +7,18 @@
 #include "agent/host/context.h"
 #include "agent/program/log.h"
 
+/* The schema first. */
+static enum status context_print_json(json_t *context, struct err *e)
+{
+	json_t *doc = json_pack("{s:s}", "schema", JSON_SCHEMA("context"));
+
+	if (doc && json_object_update(doc, context)) {
+		json_decref(doc);
+		doc = NULL;
+	}
+	return json_print(doc, JSON_INDENT(1), e);
+}
+
 static enum status context_run(struct cli *cli, struct err *e);
 
 struct context_options {
@@ -72,11 +84,10 @@ static enum status context_run(struct cli *cli, struct err *e)
 	for (size_t i = 0; i < n; i++)
 		log_warning("context-problem", "%s",
 			    json_string_value(json_array_get(problems, i)));
-	if (o->json) {
-		st = json_print(json_incref(doc), JSON_INDENT(1), e);
-	} else {
+	if (o->json)
+		st = context_print_json(doc, e);
+	else
 		context_print(doc, stdout);
-	}
 	json_decref(doc);
 	if (!st && n)
 		return err_set(e, ST_CORRUPT, "%zu part%s of the registry could not be read", n,

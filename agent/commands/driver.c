@@ -52,8 +52,9 @@ static json_t *entry_json(const struct winpmem_entry *x)
 static enum status driver_print_json(const struct winpmem_entries *l, struct err *e)
 {
 	json_t *list = json_array();
-	json_t *doc = json_pack("{s:b, s:b, s:o}", "device", winpmem_is_loaded(), "built_in",
-				winpmem_is_built_in(), "drivers", list);
+	json_t *doc =
+		json_pack("{s:s, s:b, s:b, s:o}", "schema", JSON_SCHEMA("driver"), "device",
+			  winpmem_is_loaded(), "built_in", winpmem_is_built_in(), "drivers", list);
 
 	for (size_t i = 0; doc && i < l->count; i++)
 		json_array_append_new(list, entry_json(&l->at[i]));

@@ -88,7 +88,8 @@ json_t *command_pagefile_json(const struct pagefile *p)
 static enum status pagefiles_print_json(const struct pagefile_list *l, struct err *e)
 {
 	json_t *list = json_array();
-	json_t *doc = json_pack("{s:o, s:o}", "pagefiles", list, "volumes", volume_remarks_json(l));
+	json_t *doc = json_pack("{s:s, s:o, s:o}", "schema", JSON_SCHEMA("pagefiles"), "pagefiles",
+				list, "volumes", volume_remarks_json(l));
 
 	for (size_t i = 0; doc && i < l->count; i++)
 		json_array_append_new(list, command_pagefile_json(&l->at[i]));

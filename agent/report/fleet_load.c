@@ -250,10 +250,12 @@ static const char *is_no_json(const char *text, size_t len, json_t **ret, char *
 /* Ours, in the version that we know. */
 static bool is_other(const char *schema)
 {
-	static const char *const others[] = { JSON_SCHEMA("check"),  JSON_SCHEMA("detached"),
-					      JSON_SCHEMA("event"),  JSON_SCHEMA("read"),
-					      JSON_SCHEMA("smear"),  JSON_SCHEMA("state"),
-					      JSON_SCHEMA("status"), JSON_SCHEMA("verify") };
+	static const char *const others[] = {
+		JSON_SCHEMA("check"),  JSON_SCHEMA("context"), JSON_SCHEMA("detached"),
+		JSON_SCHEMA("driver"), JSON_SCHEMA("event"),   JSON_SCHEMA("pagefiles"),
+		JSON_SCHEMA("read"),   JSON_SCHEMA("smear"),   JSON_SCHEMA("state"),
+		JSON_SCHEMA("status"), JSON_SCHEMA("verify"),
+	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		if (!strcmp(schema, others[i]))

@@ -212,7 +212,7 @@ class Pagefiles(Case):
 
     def test_none(self):
         self.data().write(self.image)
-        self.assertEqual(self.document(), {'pagefiles': [], 'volumes': []})
+        self.assertEqual(self.document(), {'schema': 'ramseal-pagefiles-1', 'pagefiles': [], 'volumes': []})
         r = self.ramseal('pagefiles', '-i', self.image)
         self.assertEqual((r.returncode, r.stderr), (OK, b'ramseal: there are no page files or swap areas\n'))
 
