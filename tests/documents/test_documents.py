@@ -114,6 +114,15 @@ class Check(unittest.TestCase):
         with self.assertRaisesRegex(documents.Undocumented, 'first member'):
             documents.check({'time': '', **self.GOOD})
 
+    def test_of_long_lists_each_shape_is_looked_at(self):
+        odd = {'a': 1, 'b': [{'c': None}]}
+        long = [{'a': i, 'b': [{'c': i}]} for i in range(10000)]
+        long[7777] = odd
+        thin = documents.thinned({'list': long, 'short': long[:documents.LONG]})
+        self.assertIn(odd, thin['list'])
+        self.assertLess(len(thin['list']), 2 * documents.LONG)
+        self.assertEqual((thin['list'][0], thin['short']), (long[0], long[:documents.LONG]))
+
     def test_what_json_loads_reads_is_checked(self):
         json.loads(json.dumps(self.GOOD))
         if json.loads is documents.loads:
