@@ -19,7 +19,8 @@ warnings.filterwarnings('ignore', category=DeprecationWarning, module='documents
 FOLDER = Path(__file__).resolve().parents[2] / 'formats/json'
 SCHEMAS = {}
 VALIDATORS = {}
-LONG = 64  # elements of a list
+LONG = 64  # elements of a list, or documents one after the other
+SEEN = {}  # how many of a shape
 ONE_AT_A_TIME = threading.Lock()  # a resolver remembers where it is
 loads = json.loads  # as it was before sitecustomize.py put check() behind it
 
@@ -121,9 +122,12 @@ def thinned(value):
 
 
 def check(doc):
-    """Raises Undocumented if the document is not what its schema says."""
+    """Raises Undocumented if the document is not what its schema says. Of many alike, the first are compared."""
     with ONE_AT_A_TIME:
-        check_alone(thinned(doc))
+        like = doc['schema'], shape(doc)
+        SEEN[like] = SEEN.get(like, 0) + 1
+        if SEEN[like] <= LONG:
+            check_alone(thinned(doc))
 
 
 def check_alone(doc):
