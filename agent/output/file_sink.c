@@ -48,7 +48,9 @@ static enum status file_write(struct output *o, const void *p, size_t len, struc
 
 	if (f->reserve && end > f->kept)
 		st = keep_room(f, end, e);
-	return st ? st : sink_write(&f->fd.sink, p, len, e);
+	if (!st)
+		st = sink_write(&f->fd.sink, p, len, e);
+	return st ? st : target_pace(&f->target, o->bytes + len, e);
 }
 
 static enum status file_skip(struct output *o, uint64_t len, struct err *e)
@@ -67,6 +69,8 @@ static enum status file_cut(struct output *o, uint64_t len, struct err *e)
 
 	if (!st)
 		f->reserve = 0;
+	f->target.begun = MIN(f->target.begun, len & ~(uint64_t)(PAGE_SIZE - 1));
+	f->target.settled = MIN(f->target.settled, f->target.begun);
 	return st;
 }
 
@@ -162,6 +166,8 @@ static enum status file_sink_open(const struct output_options *options, struct o
 		file_destroy(&f->output);
 		return st;
 	}
+	if (options->paced)
+		target_step_back(&f->target);
 	/* With a reserve it gets its name also when the disk is full. */
 	fd_sink_init(&f->fd, f->target.fd, f->reserve ? f->target.path : f->target.partial);
 	*ret = &f->output;

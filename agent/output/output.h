@@ -63,6 +63,8 @@ struct output_options {
 	 * cannot promise room, that has to do which the cut gives back.
 	 */
 	uint64_t reserve;
+	/* A file is written so that it gives way to others on its disk (target_step_back()). */
+	bool paced;
 	/* How to reach an address (network_options.h); it outlives the output. NULL: none is. */
 	struct network *network;
 };

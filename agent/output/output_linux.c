@@ -432,6 +432,50 @@ enum status target_reserve(struct target *t, uint64_t from, uint64_t end, struct
 	return failed ? ST_NOT_MINE : ST_OK;
 }
 
+void target_step_back(struct target *t)
+{
+	t->paced = !t->stream;
+}
+
+/*
+ * Some file systems have nothing to be waited for (ESPIPE, EINVAL, ENOSYS): then there is no pace.
+ * A failed write is told once only, here or by fsync() (mm/filemap.c, file_check_and_advance_wb_err()).
+ */
+static enum status begin_or_wait(struct target *t, uint64_t from, uint64_t to, unsigned how,
+				 struct err *e)
+{
+	if (!t->paced || from == to ||
+	    !sync_file_range(t->fd, (off_t)from, (off_t)(to - from), how))
+		return ST_OK;
+	if (errno == EIO || errno == ENOSPC || errno == EDQUOT)
+		return err_from_errno(e, ST_OUTPUT, errno, "%s: write", t->path);
+	t->paced = false;
+	return ST_OK;
+}
+
+enum status target_pace(struct target *t, uint64_t end, struct err *e)
+{
+	const unsigned all =
+		SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+	enum status st;
+
+	end &= ~(uint64_t)(PAGE_SIZE - 1);
+	if (!t->paced || end < t->begun + TARGET_STEP)
+		return ST_OK;
+	st = begin_or_wait(t, t->begun, end, SYNC_FILE_RANGE_WRITE, e);
+	if (!st)
+		st = begin_or_wait(t, t->settled, t->begun, all, e);
+	if (st)
+		return st;
+	/* It drops what is clean, whole pages only. */
+	if (t->begun > t->settled)
+		posix_fadvise(t->fd, (off_t)t->settled, (off_t)(t->begun - t->settled),
+			      POSIX_FADV_DONTNEED);
+	t->settled = t->begun;
+	t->begun = end;
+	return ST_OK;
+}
+
 enum status target_cut(struct target *t, uint64_t len, struct err *e)
 {
 	if (ftruncate(t->fd, (off_t)len) || lseek(t->fd, (off_t)len, SEEK_SET) < 0)

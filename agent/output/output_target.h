@@ -20,6 +20,11 @@ struct target {
 	char *path;    /* as the user named it */
 	char *partial; /* a new file: the path of its temporary name; else NULL */
 
+	/* target_step_back() */
+	bool paced;
+	uint64_t settled; /* on the disk up to there, and no more in the page cache */
+	uint64_t begun;   /* on its way there */
+
 	/* A new file: Linux looks both names up in this directory, wherever it is moved. */
 	int directory;
 	const char *name;         /* last component of `path` */
@@ -88,6 +93,18 @@ enum status target_hole(struct target *t, uint64_t len, uint64_t end, struct err
 
 /* A file: drops what lies behind the first `len` bytes; writing goes on there. */
 enum status target_cut(struct target *t, uint64_t len, struct err *e);
+
+/*
+ * A file: what is written from now on gives way to others. Linux: of what the disk has not got yet,
+ * there are never more than two steps, so that a sync of somebody else's file does not have to wait
+ * for gigabytes of ours; they are written by the thread that calls, with its I/O priority; and what
+ * is on the disk leaves the page cache, which is the machine's, and part of what is acquired.
+ * Windows: a lower I/O priority.
+ */
+#define TARGET_STEP ((uint64_t)4 << 20)
+void target_step_back(struct target *t);
+/* Behind each write: `end` is how long the file is by now. ST_OUTPUT if an earlier one failed. */
+enum status target_pace(struct target *t, uint64_t end, struct err *e);
 
 /* No stream: writing goes on there; what lies behind stays until it is overwritten. */
 enum status target_seek(struct target *t, uint64_t at, struct err *e);

@@ -308,6 +308,23 @@ enum status target_is_folder(const char *path, bool *ret, struct err *e)
 	return err_set(e, ST_OUTPUT, "%s: there is no such directory; make it first", path);
 }
 
+void target_step_back(struct target *t)
+{
+	FILE_IO_PRIORITY_HINT_INFO low = { .PriorityHint = IoPriorityHintLow };
+
+	SetFileInformationByHandle(output_handle_of(t->fd), FileIoPriorityHintInfo, &low,
+				   sizeof(low));
+}
+
+/* The cache manager holds back who writes faster than the disk. */
+enum status target_pace(struct target *t, uint64_t end, struct err *e)
+{
+	(void)t;
+	(void)end;
+	(void)e;
+	return ST_OK;
+}
+
 static enum status check_named(const char *path, bool force, const char *const *inputs,
 			       const wchar_t *wide, struct err *e)
 {
