@@ -57,7 +57,9 @@ struct acquire_options {
 	bool hibernation;
 	size_t pagetables;         /* enum pagetables */
 	const struct order *order; /* NULL: what suits the source */
-	uint64_t threads;          /* 0: one per CPU */
+	uint64_t threads;          /* 0: as host/share.h says */
+	uint64_t nice;             /* where the user says it; host/share.h */
+	bool fast;
 	bool force;
 	uint64_t read_timeout; /* seconds; 0: none */
 	struct recipient_options recipient;
@@ -105,6 +107,16 @@ enum status acquire_plan_files(const struct cli *cli, const struct acquire_optio
 			       struct err *e);
 /* True if a disk is named, so that what cannot be found there was asked for. */
 bool acquire_names_disk(const struct acquire_options *o);
+
+/*
+ * Before anything is read of `source`: what this process is allowed, and, if it is this machine's
+ * memory or --nice says so, how far it steps back (until share_end()). *ret_threads compress;
+ * *spool, the bytes of memory for a link, may become less. ST_NOMEM if a limit allows too little.
+ */
+struct host_limits;
+enum status acquire_begin_share(const struct cli *cli, const struct acquire_options *o,
+				const struct drv_info *source, struct host_limits *ret,
+				unsigned *ret_threads, size_t *spool, struct err *e);
 
 /* Logs what the source is, and what it costs not to know, before it starts. */
 void acquire_announce_source(const struct drv_info *info);

@@ -7,6 +7,7 @@
 #include "agent/acquire/volume_remarks.h"
 #include "agent/host/context.h"
 #include "agent/host/host.h"
+#include "agent/host/share.h"
 #include "agent/output/age_sink.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
@@ -96,6 +97,8 @@ static enum status write_begin(struct acquisition *a, struct err *e)
 	json_object_set_new(doc, "level_auto", json_boolean(a->o->level.automatic));
 	if (!info->simulated) {
 		json_object_set_new(doc, "threads", json_integer(a->threads));
+		json_object_set_new(doc, "share", share_json());
+		json_object_set_new(doc, "limits", host_limits_json(&a->limits));
 		json_object_set_new(doc, "stays_awake", json_boolean(stay_awake_is_on()));
 		put_context(a, doc);
 	}
@@ -136,6 +139,7 @@ enum status acquire__begin(struct acquisition *a, struct err *e)
 		.inputs = a->inputs,
 		.need = room_need(memory, files_bytes(&a->files_plan, &a->files)),
 		.reserve = room_reserve(memory),
+		.paced = share_is_nice(),
 		.network = a->network,
 	};
 	enum status st = check_target(a, e);

@@ -9,7 +9,7 @@
 #include "agent/acquire/acquire_internal.h"
 #include "agent/acquire/confirm_numbers.h"
 #include "agent/capture/manifest.h"
-#include "agent/capture/pipeline.h"
+#include "agent/host/share.h"
 #include "agent/order/order.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
@@ -38,6 +38,8 @@ static void acquisition_deinit(struct acquisition *a)
 	tables_result_deinit(&a->image_end);
 	free(a->output);
 	root_watch_deinit(&a->watch);
+	host_limits_deinit(&a->limits);
+	share_end();
 	disk_close(a->disk);
 	sealer_destroy(a->sealer);
 	output_destroy(a->out);
@@ -163,12 +165,17 @@ static enum status tolerate(enum status st, const char *what, struct err *e)
 
 static enum status copy_files(struct acquisition *a, struct err *e)
 {
+	enum status st;
+
 	if (!a->files.count)
 		return ST_OK;
 	a->files_plan.stream = a->o->pagefile == PAGEFILE_CONCURRENT
 				       ? acquire__stream_plan(a, FILE_THREADS, PROGRESS_QUIET)
 				       : acquire__stream_plan(a, a->threads, cli_progress(a->cli));
-	return tolerate(files_copy(&a->files_plan, &a->files, e), "page files", e);
+	share_disk(true);
+	st = files_copy(&a->files_plan, &a->files, e);
+	share_disk(false);
+	return tolerate(st, "page files", e);
 }
 
 struct files_thread {
@@ -412,6 +419,10 @@ static enum status acquire(struct acquisition *a, struct err *e)
 		st = acquire_open_source(a->o, &a->source, e);
 	if (st)
 		return st;
+	st = acquire_begin_share(a->cli, a->o, &a->source->info, &a->limits, &a->threads,
+				 a->network ? &a->network->uploader.spool : &(size_t){ 0 }, e);
+	if (st)
+		return st;
 	a->reading =
 		(struct reading){ .source = a->source, .limit_s = (unsigned)a->o->read_timeout };
 	if (a->source->info.image) {
@@ -454,7 +465,6 @@ enum status acquire_container(const struct cli *cli, const struct acquire_option
 				 .o = o,
 				 .summary = s,
 				 .encrypted = o->to && o->to->count,
-				 .threads = pipeline_threads(o->threads),
 				 .memory_stream = UINT32_MAX };
 	const enum status st = acquire(&a, e);
 

@@ -7,6 +7,7 @@
 #include "agent/acquire/tables_json.h"
 #include "agent/host/host.h"
 #include "agent/host/running.h"
+#include "agent/host/share.h"
 #include "agent/order/order.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
@@ -252,6 +253,9 @@ void acquire__summarise(const struct acquisition *a, enum status st, const struc
 		field_json("tables_before", found_json(&a->before)),
 		field_json("tables_after", found_json(&a->after)),
 		field_json("tables_image", found_json(&a->image_end)),
+		field_u64("threads", a->threads),
+		field_json("share", share_json()),
+		field_json("limits", host_limits_json(&a->limits)),
 		field_text("statement", a->statement),
 		field_json("timestamp", acquire__timestamp_json(a)),
 		{ .key = NULL },

@@ -10,6 +10,8 @@
 #include "agent/capture/reading.h"
 #include "agent/capture/sleep_watch.h"
 #include "agent/capture/pipeline.h"
+#include "agent/host/limits.h"
+#include "agent/host/share.h"
 #include "agent/image/image_kernel.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
@@ -26,6 +28,8 @@ struct image_acquisition {
 	char *output;           /* where to */
 	struct linux_dump dump; /* ELF */
 	struct image_out out;
+	struct host_limits limits;
+	unsigned threads;
 };
 
 static enum status open_image(struct image_acquisition *a, struct err *e)
@@ -40,7 +44,7 @@ static enum status open_image(struct image_acquisition *a, struct err *e)
 		.ranges = &info->maps[0].ranges,
 		.kernel = &a->dump.kernel,
 		.level = a->o->level.level,
-		.threads = pipeline_threads(a->o->threads),
+		.threads = a->threads,
 		.progress = cli_progress(a->cli),
 		.phase = "memory",
 	};
@@ -69,6 +73,8 @@ static void summarise_image(const struct image_acquisition *a, struct summary_be
 			field_json("memory_changes", changes_json(&a->changes)),
 			field_json("parts", manifest_parts(a->source)),
 			field_json("driver", driver_session_json(a->driver)),
+			field_u64("threads", a->threads), field_json("share", share_json()),
+			field_json("limits", host_limits_json(&a->limits)),
 			image_kernel_field(a->o->image.format, &a->dump)),
 		text);
 }
@@ -94,6 +100,9 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	if (st)
 		return st;
 	info = &a->source->info;
+	st = acquire_begin_share(a->cli, a->o, info, &a->limits, &a->threads, &(size_t){ 0 }, e);
+	if (st)
+		return st;
 	a->inputs[0] = info->image ? info->path : NULL;
 	st = acquire_output_path(a->o, info, a->o->image.format->suffix, &a->output, e);
 	if (!st)
@@ -143,6 +152,8 @@ enum status acquire_image(const struct cli *cli, const struct acquire_options *o
 	free(a.output);
 	linux_dump_deinit(&a.dump);
 	memory_changes_deinit(&a.changes);
+	host_limits_deinit(&a.limits);
+	share_end();
 	acquire_close_source(a.source);
 	driver_session_end(a.driver);
 	return st;

@@ -15,6 +15,7 @@
 #include "agent/capture/sealer.h"
 #include "agent/acquire/tables.h"
 #include "agent/host/file_mark.h"
+#include "agent/host/limits.h"
 #include "agent/order/slots.h"
 #include "agent/output/output.h"
 #include "formats/proof/statement.h"
@@ -28,6 +29,7 @@ struct acquisition {
 	const struct acquire_options *o;
 	struct summary *summary;
 	unsigned threads;
+	struct host_limits limits;
 	struct driver_session *driver;
 	struct drv *source;
 	struct reading reading; /* the watchdog over it */

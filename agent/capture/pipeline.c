@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "agent/host/host.h"
+#include "agent/host/share.h"
 #include "formats/base/defs.h"
 
 /*
@@ -47,7 +48,10 @@ static void *work_thread(void *arg)
 {
 	struct worker *w = arg;
 	struct pipeline *p = w->p;
+	struct share_meter meter;
 
+	share_join(SHARE_COMPRESSING);
+	share_meter_begin(&meter, false);
 	pthread_mutex_lock(&p->lock);
 	for (;;) {
 		struct pipeline_slot *s;
@@ -62,8 +66,12 @@ static void *work_thread(void *arg)
 		pthread_mutex_lock(&p->lock);
 		s->done = true;
 		pthread_cond_signal(&p->ready);
+		pthread_mutex_unlock(&p->lock);
+		share_give_way(&meter);
+		pthread_mutex_lock(&p->lock);
 	}
 	pthread_mutex_unlock(&p->lock);
+	share_meter_end(&meter);
 	return NULL;
 }
 
@@ -80,6 +88,7 @@ static void *drain_thread(void *arg)
 {
 	struct pipeline *p = arg;
 
+	share_join(SHARE_WRITING);
 	pthread_mutex_lock(&p->lock);
 	for (;;) {
 		struct pipeline_slot *s = &p->slots[p->drained % p->n_slots];
@@ -119,9 +128,8 @@ static struct pipeline_slot *wait_for_room(struct pipeline *p)
 	return s;
 }
 
-static enum status fill_all(void *arg, struct err *e)
+static enum status fill_items(struct pipeline *p, struct share_meter *meter, struct err *e)
 {
-	struct pipeline *p = arg;
 	struct pipeline_slot *s;
 
 	while ((s = wait_for_room(p))) {
@@ -139,8 +147,21 @@ static enum status fill_all(void *arg, struct err *e)
 			p->filled++;
 		pthread_cond_signal(&p->work);
 		pthread_mutex_unlock(&p->lock);
+		share_give_way(meter);
 	}
 	return ST_OK;
+}
+
+/* Whoever fills keeps his priority, and gives way between two items only. */
+static enum status fill_all(void *arg, struct err *e)
+{
+	struct share_meter meter;
+	enum status st;
+
+	share_meter_begin(&meter, true);
+	st = fill_items(arg, &meter, e);
+	share_meter_end(&meter);
+	return st;
 }
 
 static void stop(struct pipeline *p)
@@ -249,5 +270,5 @@ unsigned pipeline_threads(uint64_t asked)
 {
 	if (asked)
 		return (unsigned)MIN(asked, PIPELINE_WORKERS_MAX);
-	return MIN(host_cpus(), PIPELINE_WORKERS_USUAL);
+	return share_threads(host_cpus(), share_is_nice());
 }

@@ -9,10 +9,7 @@
 
 #include "formats/base/err.h"
 
-#define PIPELINE_WORKERS_MAX   64
-
-/* More threads than this by default would take a machine over that others still work on. */
-#define PIPELINE_WORKERS_USUAL 8
+#define PIPELINE_WORKERS_MAX 64
 
 /* What --threads asks for; 0: it was not given. */
 unsigned pipeline_threads(uint64_t asked);

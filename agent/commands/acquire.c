@@ -11,6 +11,7 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/sources.h"
 #include "agent/host/running.h"
+#include "agent/host/share.h"
 #include "agent/order/order.h"
 #include "agent/program/detach.h"
 #include "agent/program/log.h"
@@ -85,8 +86,15 @@ static const struct option_def options[] = {
 		    "also copy this file of the volume, through the MFT"),
 	DISK_OPTIONS(struct acquire_options),
 	CLI_GROUP(struct acquire_options, network, &network_option_group),
+	CLI_UINT(struct acquire_options, nice, 0, "nice", "N", 1, SHARE_NICE_MAX,
+		 "step back for the machine's own work: where that wants a CPU, the threads that "
+		 "compress and write get as much of it as nice(1) N gives, 10 a tenth, and what is "
+		 "written leaves no queue at the disk; default: 10 for this machine's memory"),
+	CLI_FLAG(struct acquire_options, fast, 0, "fast",
+		 "step back for nobody: all CPUs, and the disk as fast as it is"),
 	CLI_UINT(struct acquire_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
-		 COMMAND_THREADS_HELP),
+		 "compress with N threads; default: one per CPU, at most 8, and with --nice half "
+		 "as many"),
 	CLI_UINT(struct acquire_options, read_timeout, 0, "read-timeout", "SECONDS", 0, 86400,
 		 "give up on a source that takes longer than this for one read, and seal what was "
 		 "read so far; 0: wait for ever"),
@@ -220,6 +228,8 @@ static enum status check_acquire_options(const struct cli *cli, struct err *e)
 		return cli_usage(
 			cli, e,
 			"--pagefile guided follows the page tables: it needs --order guided");
+	if (!st && o->fast && cli_given(cli, "nice"))
+		return cli_usage(cli, e, "--nice and --fast cannot be combined");
 	if (!st && o->hibernation && o->no_pagefile)
 		return cli_usage(cli, e, "--hibernation and --no-pagefile cannot be combined");
 	if (!st && o->statement && o->output && !strcmp(o->statement, "-") &&

@@ -8,6 +8,7 @@
 
 #include "agent/acquire/acquire.h"
 #include "agent/acquire/files.h"
+#include "agent/acquire/fit.h"
 #include "agent/capture/manifest.h"
 #include "agent/acquire/room.h"
 #include "agent/acquire/volume_remarks.h"
@@ -18,6 +19,7 @@
 #include "agent/acquire/driver_policy.h"
 #include "agent/host/host.h"
 #include "agent/host/inventory.h"
+#include "agent/host/share.h"
 #include "agent/acquire/preflight.h"
 #include "agent/output/age_sink.h"
 #include "agent/program/json.h"
@@ -495,6 +497,30 @@ static enum status check_options(const struct cli *cli, struct check *c, struct 
 	return st;
 }
 
+/* As acquire would take them, with the threads that it starts by default. */
+static void check_limits(struct check *c)
+{
+	struct host_limits l;
+	struct fit fit = {
+		.level = ACQUIRE_LEVEL,
+		.ram = c->memory_bytes,
+		.spool = c->link.network ? c->link.network->uploader.spool : 0,
+		.force = c->o->acquire.force,
+	};
+	struct err line = ERR_INIT, why = ERR_INIT;
+	enum status st;
+
+	host_limits(&l);
+	fit.threads = share_threads(host_limits_cpus(&l), true);
+	st = fit_memory(&fit, &l, &line, &why);
+	if (line.message[0])
+		findings_add(&c->findings, st, "memory-limit", "%s",
+			     st ? why.message : line.message);
+	if (fit_tell_cpu(&l, &line))
+		findings_add(&c->findings, ST_OK, "cpu-limit", "%s", line.message);
+	host_limits_deinit(&l);
+}
+
 static enum status find_out(const struct cli *cli, struct check *c, struct err *e)
 {
 	enum status st = check_options(cli, c, e);
@@ -521,6 +547,7 @@ static enum status find_out(const struct cli *cli, struct check *c, struct err *
 	if (st || (c->source && c->source->info.image))
 		return st;
 	preflight_check_host(c->facts, &c->findings);
+	check_limits(c);
 	return check_policy(c, e);
 }
 

@@ -15,7 +15,13 @@ void host__facts(json_t *facts);
 char *host__own_executable(void);
 
 /*
- * Linux: in front of every path that host_linux.c reads but the own executable's; a test sets it.
+ * Linux: the first 256 KiB of a file, NUL-terminated, for free(); NULL if it cannot be read. `len`
+ * may be NULL.
+ */
+char *host__read_file(const char *path, size_t *ret_len);
+
+/*
+ * Linux: in front of every path that host__read_file() takes; a test sets it.
  */
 extern const char *host__root;
 

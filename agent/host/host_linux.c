@@ -26,11 +26,8 @@ char *host__own_executable(void)
 
 /* --- reading ------------------------------------------------------------------------------- */
 
-/*
- * The first FILE_MAX bytes of a file, NUL-terminated, for free(); NULL if it cannot be read. `len`
- * may be NULL. Files in /proc have no size, so read until the end.
- */
-static char *read_file(const char *path, size_t *ret_len)
+/* Files in /proc have no size, so read until the end. */
+char *host__read_file(const char *path, size_t *ret_len)
 {
 	_cleanup_free_ char *full = NULL, *text = malloc(FILE_MAX + 1);
 	_cleanup_close_ int fd = -1;
@@ -62,7 +59,7 @@ static char *read_file(const char *path, size_t *ret_len)
 static json_t *json_line_of(const char *path)
 {
 	size_t len;
-	_cleanup_free_ char *text = read_file(path, &len);
+	_cleanup_free_ char *text = host__read_file(path, &len);
 
 	while (text && len && (text[len - 1] == '\n' || text[len - 1] == ' '))
 		len--;
@@ -145,12 +142,12 @@ static bool has_name(const struct utsname *u)
 
 static void put_os(json_t *facts)
 {
-	_cleanup_free_ char *release = read_file("/etc/os-release", NULL);
+	_cleanup_free_ char *release = host__read_file("/etc/os-release", NULL);
 	struct utsname u;
 
 	if (!release)
-		release =
-			read_file("/usr/lib/os-release", NULL); /* the fallback of os-release(5) */
+		release = host__read_file("/usr/lib/os-release",
+					  NULL); /* the fallback of os-release(5) */
 	if (uname(&u) == 0) {
 		if (has_name(&u))
 			host__put(facts, "host", "name", json_text(u.nodename));
@@ -226,8 +223,8 @@ static json_t *zswap(void)
 
 static void put_cpu(json_t *facts)
 {
-	_cleanup_free_ char *cpuinfo = read_file("/proc/cpuinfo", NULL);
-	_cleanup_free_ char *meminfo = read_file("/proc/meminfo", NULL);
+	_cleanup_free_ char *cpuinfo = host__read_file("/proc/cpuinfo", NULL);
+	_cleanup_free_ char *meminfo = host__read_file("/proc/meminfo", NULL);
 
 	host__put(facts, "cpu", "online", count_of(_SC_NPROCESSORS_ONLN));
 	host__put(facts, "cpu", "configured", count_of(_SC_NPROCESSORS_CONF));
@@ -244,7 +241,7 @@ static void put_cpu(json_t *facts)
 /* "none [integrity] confidentiality": the one in brackets holds. */
 static json_t *lockdown(void)
 {
-	_cleanup_free_ char *text = read_file("/sys/kernel/security/lockdown", NULL);
+	_cleanup_free_ char *text = host__read_file("/sys/kernel/security/lockdown", NULL);
 	const char *open = text ? strchr(text, '[') : NULL;
 	const char *close = open ? strchr(open, ']') : NULL;
 
@@ -258,16 +255,16 @@ static json_t *lockdown(void)
 static json_t *secure_boot(void)
 {
 	size_t len;
-	_cleanup_free_ char *v = read_file("/sys/firmware/efi/efivars/"
-					   "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
-					   &len);
+	_cleanup_free_ char *v = host__read_file("/sys/firmware/efi/efivars/"
+						 "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
+						 &len);
 
 	return v && len == 5 && (v[4] == 0 || v[4] == 1) ? json_boolean(v[4]) : NULL;
 }
 
 static void put_security(json_t *facts)
 {
-	_cleanup_free_ char *status = read_file("/proc/self/status", NULL);
+	_cleanup_free_ char *status = host__read_file("/proc/self/status", NULL);
 
 	host__put(facts, "security", "lockdown", lockdown());
 	host__put(facts, "security", "secure_boot", secure_boot());
@@ -390,7 +387,7 @@ uint64_t host_pid(void)
 
 void host_usage(struct host_usage *ret)
 {
-	_cleanup_free_ char *status = read_file("/proc/self/status", NULL);
+	_cleanup_free_ char *status = host__read_file("/proc/self/status", NULL);
 	json_t *peak = kib_of(status, "VmHWM");
 	struct rusage r = { 0 };
 
@@ -405,8 +402,8 @@ void host_usage(struct host_usage *ret)
 
 json_t *host_footprint_json(void)
 {
-	_cleanup_free_ char *maps = read_file("/proc/self/maps", NULL);
-	_cleanup_free_ char *status = read_file("/proc/self/status", NULL);
+	_cleanup_free_ char *maps = host__read_file("/proc/self/maps", NULL);
+	_cleanup_free_ char *status = host__read_file("/proc/self/status", NULL);
 	json_t *object = json_object();
 	uint64_t bytes = 0;
 	int mappings = 0;

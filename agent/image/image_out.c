@@ -6,6 +6,7 @@
 
 #include "agent/capture/manifest.h"
 #include "agent/output/output_target.h"
+#include "agent/host/share.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
 #include "formats/base/bytes.h"
@@ -54,7 +55,8 @@ static enum status open_gaps(struct image_out *x, struct err *e)
 	_cleanup_free_ char *beside = NULL;
 	struct output_options target = { .path = asked,
 					 .force = x->request.force,
-					 .inputs = x->request.inputs };
+					 .inputs = x->request.inputs,
+					 .paced = share_is_nice() };
 
 	if (!asked && x->out && !output_is_file(x->out))
 		return ST_OK;

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "agent/host/share.h"
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
@@ -434,6 +435,7 @@ void *uploader__run(void *uploader)
 	struct err e = ERR_INIT;
 	enum uploader_end end;
 
+	share_join(SHARE_WRITING);
 	if (u->o.log_apart)
 		log_apart();
 	u->checkpoint_at = uploader__now(u) + CHECKPOINT_EVERY_S * NS_PER_SECOND;

@@ -439,7 +439,8 @@ void target_step_back(struct target *t)
 
 /*
  * Some file systems have nothing to be waited for (ESPIPE, EINVAL, ENOSYS): then there is no pace.
- * A failed write is told once only, here or by fsync() (mm/filemap.c, file_check_and_advance_wb_err()).
+ * A failed write is told once only, here or by fsync() (mm/filemap.c,
+ * file_check_and_advance_wb_err()).
  */
 static enum status begin_or_wait(struct target *t, uint64_t from, uint64_t to, unsigned how,
 				 struct err *e)

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/host/share.h"
+
+#include <pthread.h>
+
+#include "agent/host/host.h"
+#include "agent/host/limits.h"
+#include "agent/program/interrupt.h"
+#include "agent/program/json.h"
+
+/* More threads than this by default would take a machine over that others still work on. */
+#define THREADS_USUAL 8
+
+/* Shorter spans say more of the scheduler's time slices than of who wants the CPU. */
+#define SPAN_NS       UINT64_C(5000000)
+
+/* A pause is slept in pieces, so that Ctrl-C is heard. */
+#define PAUSE_NS      UINT64_C(100000000)
+
+/* Set before there are threads that read it. */
+static struct {
+	bool begun;
+	bool pauses; /* a limit of our own would look like others that want the CPUs */
+	unsigned nice;
+	unsigned cpus;
+} share;
+
+void share_begin(unsigned nice, const struct host_limits *limits)
+{
+	share.begun = true;
+	share.nice = MIN(nice, SHARE_NICE_MAX);
+	share.cpus = host_cpus();
+	share.pauses = nice && !limits->cpu_milli;
+	share__offer_first();
+}
+
+void share_end(void)
+{
+	share.begun = false;
+}
+
+bool share_is_nice(void)
+{
+	return share.begun && share.nice;
+}
+
+unsigned share_threads(unsigned cpus, bool nice)
+{
+	return MIN(MAX(nice ? cpus / 2 : cpus, 1), THREADS_USUAL);
+}
+
+void share_join(enum share_role role)
+{
+	if (share_is_nice())
+		share__step_back(role, share.nice);
+}
+
+/*
+ * The part of a CPU that a thread of that nice value gets beside one of 0 is 1 in 1 + 1.25^nice
+ * (sched_prio_to_weight).
+ */
+static double others_part(unsigned nice)
+{
+	double ret = 1;
+
+	while (nice--)
+		ret *= 1.25;
+	return ret;
+}
+
+/* Waiting of so much of the time that we worked may be our own doing, or chance; */
+#define WAIT_NONE 0.1
+/* of so much, a share of the CPU that others want. */
+#define WAIT_FULL 0.4
+
+/*
+ * What our own threads took from each other is an estimate, and an idle machine should not pay for
+ * its error: so there is a slope from nothing to all. Where our threads have fewer CPUs than they
+ * are, they have the part together.
+ */
+uint64_t share_pause_ns(unsigned nice, unsigned cpus, const struct share_span *s)
+{
+	const uint64_t behind = s->process_ns > s->cpu_ns ? (s->process_ns - s->cpu_ns) / cpus : 0;
+	const double cpu = (double)s->cpu_ns;
+	/* So much take two threads that stepped back: one compresses, one writes. */
+	const uint64_t most = (uint64_t)(2 * MIN(cpu, 0x1p62) / others_part(nice));
+	const uint64_t own = s->ahead ? MIN(behind, most) : behind;
+	const double waited = (double)(s->delay_ns - MIN(own, s->delay_ns)) / MAX(cpu, 1);
+	const double wanted = (waited - WAIT_NONE) / (WAIT_FULL - WAIT_NONE);
+	const double used = MAX(cpu, (double)(s->process_ns / cpus));
+	const double due = MIN(wanted, 1) * used * others_part(nice);
+
+	if (due <= (double)s->delay_ns)
+		return 0;
+	/* 2^63 ns are longer than anybody pauses; a double may be more than an integer holds. */
+	return (uint64_t)MIN(due, 0x1p63) - s->delay_ns;
+}
+
+void share_meter_begin(struct share_meter *m, bool ahead)
+{
+	*m = (struct share_meter){ .cpus = share.cpus, .ahead = ahead };
+	if (!share_is_nice() || !share.pauses || !share__span(m, &m->last))
+		m->cpus = 0;
+}
+
+void share_give_way(struct share_meter *m)
+{
+	struct share_span now, span;
+	uint64_t pause;
+
+	if (!m->cpus || !share__span(m, &now))
+		return;
+	span = (struct share_span){ now.cpu_ns - m->last.cpu_ns, now.delay_ns - m->last.delay_ns,
+				    now.process_ns - m->last.process_ns, m->ahead };
+	if (span.cpu_ns < SPAN_NS)
+		return;
+	pause = share_pause_ns(share.nice, m->cpus, &span);
+	for (uint64_t step; pause && !interrupted(); pause -= step) {
+		step = MIN(pause, PAUSE_NS);
+		share__sleep_ns(step);
+	}
+	share__span(m, &m->last);
+}
+
+/* The threads that are meant are not there yet: one that does what they will do says how it is. */
+static void *try_thread(void *arg)
+{
+	json_t **ret = arg;
+
+	share_join(SHARE_WRITING);
+	*ret = share__thread_json();
+	return NULL;
+}
+
+json_t *share_json(void)
+{
+	json_t *behind = NULL;
+	pthread_t thread;
+
+	if (!share.begun)
+		return json_null();
+	if (!pthread_create(&thread, NULL, try_thread, &behind))
+		pthread_join(thread, NULL);
+	return json_fields(JSON_FIELDS(
+		field_text("mode", share_is_nice() ? "nice" : "fast"),
+		field_u64("nice", share.nice), field_json("reading", share__thread_json()),
+		field_json("behind", behind), field_bool("pauses", share.pauses),
+		field_bool("output_paced", share_is_nice()),
+		field_json("ended_first", share__offered_json())));
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How much of a machine at work an acquisition takes. What can wait steps back: the threads that
+ * compress, hash and write. The one that reads does not: between a page table and the frames that
+ * it names it must not be held up, or the window between the two grows (smear/METHOD.md). It waits
+ * only where nothing is open, between two pieces.
+ *
+ * Linux: nice(2) and SCHED_BATCH of each such thread, and the I/O priority that goes with it. All
+ * of that ranks a thread among those of its own control group or session, no further
+ * (sched(7), autogroup; Documentation/scheduler/sched-design-CFS.rst, group scheduler extensions).
+ * Where the machine's work is in another group, nice has no say, and the reading thread has none.
+ * So every thread that compresses or reads also looks at how long it was kept waiting for a CPU
+ * (/proc/thread-self/schedstat), and where others want that CPU, pauses between two pieces until it
+ * had no larger part of the time than nice would give it.
+ *
+ * Windows: SetThreadPriority(), which ranks threads across the whole system, and the priority of
+ * what is written (output_windows.c). Not used: PROCESS_MODE_BACKGROUND_BEGIN, which also lowers
+ * the priority of memory and of every read; EcoQoS, which makes a thread slower without giving
+ * anybody else what it saves.
+ */
+#ifndef RAMSEAL_AGENT_HOST_SHARE_H
+#define RAMSEAL_AGENT_HOST_SHARE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "formats/base/defs.h"
+
+/*
+ * As nice(1) counts. 10: a tenth of a CPU that one other thread wants all of, 1 / (1 + 1.25^10)
+ * (sched_prio_to_weight, Linux 6.1 kernel/sched/core.c). Higher values take hardly less from the
+ * others, and on a busy machine the acquisition, and with it the smear, takes many times as long.
+ */
+#define SHARE_NICE     10
+#define SHARE_NICE_MAX 19
+
+struct host_limits;
+
+enum share_role {
+	SHARE_COMPRESSING,
+	SHARE_WRITING, /* also: hashing, encrypting, sending */
+};
+
+/*
+ * From now on, for threads that share_join(); not while there are any. `nice`: 0 steps back for
+ * nobody. Either way, where memory runs out, we are what the system ends first (Linux:
+ * oom_score_adj 1000): an acquisition can be repeated, and what it wrote can be sealed.
+ */
+void share_begin(unsigned nice, const struct host_limits *limits);
+void share_end(void);
+
+/* True if something was begun, and it is not 0. */
+bool share_is_nice(void);
+
+/* How many threads compress if nobody says: one for each CPU, or for each second one. */
+unsigned share_threads(unsigned cpus, bool nice);
+
+/* The calling thread steps back for the rest of its life, if that was begun. */
+void share_join(enum share_role role);
+
+/*
+ * The calling thread reads from a disk what may wait, such as a page file as a whole; until it
+ * says that it does so no more.
+ */
+void share_disk(bool waits);
+
+/* What a thread had of the CPUs, over a stretch of time. */
+struct share_span {
+	uint64_t cpu_ns;     /* the thread */
+	uint64_t delay_ns;   /* it could have run, and had no CPU */
+	uint64_t process_ns; /* all threads of the process */
+	bool ahead;          /* it has not stepped back, but those that take its CPU have */
+};
+
+/*
+ * How long the thread should pause after that: 0 if nobody else wanted the CPU. What our own
+ * threads take from each other is not counted: they are taken to be spread over `cpus`.
+ */
+uint64_t share_pause_ns(unsigned nice, unsigned cpus, const struct share_span *s);
+
+/* Of one thread. Zero-initialise; begin and end are that thread's. */
+struct share_meter {
+	int fd;     /* Linux; 0: there is none */
+	bool ahead; /* as in share_span */
+	unsigned cpus;
+	struct share_span last; /* as counted so far */
+};
+
+/* `ahead`: as in share_span. */
+void share_meter_begin(struct share_meter *m, bool ahead);
+void share_meter_end(struct share_meter *m);
+/* Behind each piece of work: pauses if that is due, but not once we are asked to stop. */
+void share_give_way(struct share_meter *m);
+
+/* What is in force (formats/MANIFEST.md, "share"); JSON null before share_begin(). */
+json_t *share_json(void);
+
+/*
+ * Once per system (share_*.c)
+ */
+
+/* The calling thread steps back. */
+void share__step_back(enum share_role role, unsigned nice);
+/* What the calling thread has, as the system tells it; NULL if out of memory. */
+json_t *share__thread_json(void);
+/* Makes us the first to be ended where memory runs out. */
+void share__offer_first(void);
+json_t *share__offered_json(void);
+/* True, and the span since the thread began, if the system counts it. */
+bool share__span(struct share_meter *m, struct share_span *ret);
+void share__sleep_ns(uint64_t ns);
+
+#endif

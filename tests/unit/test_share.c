@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much an acquisition takes of a machine: threads, memory, CPU time, the page cache. */
+#include "tests/unit/test.h"
+
+#include <string.h>
+
+#include "agent/acquire/fit.h"
+#include "agent/capture/pipeline.h"
+#include "agent/host/limits.h"
+#include "agent/host/share.h"
+
+#define MIB UINT64_C(1048576)
+#define MS  UINT64_C(1000000)
+
+static const struct host_limits unlimited = { .memory = LIMIT_NONE, .memory_left = LIMIT_NONE };
+
+/*
+ * Pauses
+ */
+
+TEST(who_is_not_kept_waiting_does_not_pause)
+{
+	const struct share_span s = { .cpu_ns = 10 * MS,
+				      .delay_ns = MS / 2,
+				      .process_ns = 10 * MS };
+
+	assert_int_equal(share_pause_ns(10, 4, &s), 0);
+}
+
+/* Half of a CPU that another has the other half of: nine times as long as it worked. */
+TEST(a_tenth_is_what_nice_10_leaves)
+{
+	const struct share_span s = { .cpu_ns = 10 * MS,
+				      .delay_ns = 10 * MS,
+				      .process_ns = 10 * MS };
+	const uint64_t pause = share_pause_ns(10, 4, &s);
+
+	assert_in_range(pause, 83 * MS, 84 * MS); /* 1.25^10 is 9.31 */
+}
+
+/* Half of the way from what may be chance to a share that others want. */
+TEST(little_waiting_is_little_pausing)
+{
+	const struct share_span s = { .cpu_ns = 16 * MS,
+				      .delay_ns = 4 * MS,
+				      .process_ns = 16 * MS };
+
+	assert_in_range(share_pause_ns(10, 4, &s), 70 * MS, 71 * MS); /* 149 / 2 - 4 */
+}
+
+/* Two threads that work on one CPU have a tenth of it together. */
+TEST(threads_of_one_cpu_share_their_part)
+{
+	const struct share_span s = { .cpu_ns = 10 * MS,
+				      .delay_ns = 30 * MS,
+				      .process_ns = 20 * MS };
+
+	assert_in_range(share_pause_ns(10, 1, &s), 156 * MS, 157 * MS); /* 186 - 30 */
+	assert_in_range(share_pause_ns(10, 2, &s), 63 * MS, 64 * MS);   /* 93 - 30 */
+}
+
+/* Threads behind us hardly hold us up, however much they had while we slept. */
+TEST(who_is_ahead_is_held_up_by_others)
+{
+	struct share_span s = { .cpu_ns = 10 * MS, .delay_ns = 8 * MS, .process_ns = 20 * MS };
+
+	assert_int_equal(share_pause_ns(10, 1, &s), 0);
+	s.ahead = true;
+	assert_true(share_pause_ns(10, 1, &s) > 100 * MS);
+	s.delay_ns = 3 * MS; /* what two of them take */
+	assert_int_equal(share_pause_ns(10, 1, &s), 0);
+}
+
+/* The scheduler has made it wait that long already, as it does within a group. */
+TEST(what_was_waited_is_not_waited_again)
+{
+	const struct share_span s = { .cpu_ns = 10 * MS,
+				      .delay_ns = 95 * MS,
+				      .process_ns = 10 * MS };
+
+	assert_int_equal(share_pause_ns(10, 4, &s), 0);
+}
+
+/* One CPU, and nobody there but our own reading and writing threads. */
+TEST(our_own_threads_are_no_others)
+{
+	const struct share_span s = { .cpu_ns = 10 * MS,
+				      .delay_ns = 14 * MS,
+				      .process_ns = 24 * MS };
+
+	assert_int_equal(share_pause_ns(10, 1, &s), 0);
+	assert_true(share_pause_ns(10, 8, &s) > 0);
+}
+
+TEST(a_pause_does_not_overflow)
+{
+	const struct share_span s = { .cpu_ns = UINT64_MAX / 8, .delay_ns = UINT64_MAX / 16 };
+
+	assert_true(share_pause_ns(SHARE_NICE_MAX, 1, &s) == (UINT64_C(1) << 63) - s.delay_ns);
+	assert_int_equal(share_pause_ns(10, 1, &(struct share_span){ 0 }), 0);
+}
+
+/*
+ * Threads
+ */
+
+struct seen {
+	json_t *fill, *work, *drain;
+	unsigned left;
+};
+
+static enum status see_fill(void *arg, void *item, struct err *e)
+{
+	struct seen *s = arg;
+
+	(void)item;
+	(void)e;
+	if (!s->left--)
+		return ST_END;
+	json_decref(s->fill);
+	s->fill = share__thread_json();
+	return ST_OK;
+}
+
+static enum status see_work(void *arg, unsigned worker, void *item, struct err *e)
+{
+	struct seen *s = arg;
+
+	(void)worker;
+	(void)item;
+	(void)e;
+	json_decref(s->work);
+	s->work = share__thread_json();
+	return ST_OK;
+}
+
+static enum status see_drain(void *arg, void *item, struct err *e)
+{
+	struct seen *s = arg;
+
+	(void)item;
+	(void)e;
+	json_decref(s->drain);
+	s->drain = share__thread_json();
+	return ST_OK;
+}
+
+static struct seen run(void)
+{
+	static const struct pipeline_ops ops = { see_fill, see_work, see_drain };
+	struct seen ret = { .left = 3 };
+	char items[3];
+	struct err e = ERR_INIT;
+
+	CHECK_OK(pipeline_run(&ops, &ret, (void *[]){ &items[0], &items[1], &items[2] }, 3, 1, &e),
+		 &e);
+	return ret;
+}
+
+static void seen_deinit(struct seen *s)
+{
+	json_decref(s->fill);
+	json_decref(s->work);
+	json_decref(s->drain);
+}
+
+/* Who reads is held up by nothing; who compresses and who writes are behind. */
+TEST(all_but_the_reading_thread_step_back)
+{
+	json_t *before = share__thread_json(), *share;
+	struct seen s;
+
+	share_begin(SHARE_NICE, &unlimited);
+	s = run();
+	share = share_json();
+	share_end();
+	assert_true(json_equal(s.fill, before));
+	assert_false(json_equal(s.work, before));
+	assert_true(json_equal(s.work, s.drain));
+	assert_true(json_equal(json_object_get(share, "behind"), s.work));
+	assert_true(json_equal(json_object_get(share, "reading"), before));
+#ifdef _WIN32
+	assert_int_equal(json_integer_value(json_object_get(s.work, "priority")), -2);
+#else
+	assert_string_equal(json_string_value(json_object_get(s.work, "policy")), "batch");
+	assert_true(json_integer_value(json_object_get(s.work, "nice")) >= SHARE_NICE);
+	assert_string_equal(json_string_value(json_object_get(s.work, "io")), "best-effort");
+	assert_int_equal(json_integer_value(json_object_get(s.work, "io_level")), 7);
+	assert_true(json_is_true(json_object_get(share, "ended_first")));
+#endif
+	json_decref(before);
+	json_decref(share);
+	seen_deinit(&s);
+}
+
+TEST(fast_and_other_commands_step_back_for_nobody)
+{
+	json_t *before = share__thread_json(), *share;
+	struct seen s = run();
+
+	assert_true(json_equal(s.work, before));
+	assert_true(json_equal(s.drain, before));
+	seen_deinit(&s);
+	share_begin(0, &unlimited);
+	s = run();
+	share = share_json();
+	share_end();
+	assert_true(json_equal(s.work, before));
+	assert_true(json_equal(s.drain, before));
+	assert_string_equal(json_string_value(json_object_get(share, "mode")), "fast");
+	json_decref(before);
+	json_decref(share);
+	seen_deinit(&s);
+}
+
+TEST(half_of_the_cpus_compress)
+{
+	assert_int_equal(share_threads(4, false), 4);
+	assert_int_equal(share_threads(64, false), 8);
+	assert_int_equal(share_threads(1, true), 1);
+	assert_int_equal(share_threads(2, true), 1);
+	assert_int_equal(share_threads(5, true), 2);
+	assert_int_equal(share_threads(64, true), 8);
+}
+
+/*
+ * Memory
+ */
+
+static struct host_limits leaving(uint64_t bytes)
+{
+	return (struct host_limits){ .memory = bytes, .memory_left = bytes };
+}
+
+TEST(without_a_limit_all_is_as_it_was_asked_for)
+{
+	const struct host_limits l = leaving(LIMIT_NONE);
+	struct err less = ERR_INIT, e = ERR_INIT;
+	struct fit f = { .level = 19, .threads = 8, .spool = 64 * MIB, .ram = 1 << 30 };
+
+	CHECK_OK(fit_memory(&f, &l, &less, &e), &e);
+	assert_int_equal(f.threads, 8);
+	assert_int_equal(f.spool, 64 * MIB);
+	assert_string_equal(less.message, "");
+}
+
+TEST(threads_go_before_it_is_refused)
+{
+	struct err less = ERR_INIT, e = ERR_INIT;
+	struct fit f = { .level = 1, .threads = 8, .ram = 1 << 30 };
+	const struct host_limits l = leaving(fit_need(&f) - 5 * MIB);
+
+	CHECK_OK(fit_memory(&f, &l, &less, &e), &e);
+	assert_int_equal(f.threads, 5);
+	assert_true(fit_need(&f) <= l.memory_left);
+	assert_string_equal(less.message, "the limit of 31.2 MiB for memory leaves 31.2 MiB (job): "
+					  "it goes on with --threads 5 (not 8)");
+}
+
+TEST(the_spool_goes_before_threads)
+{
+	struct err less = ERR_INIT, e = ERR_INIT;
+	struct fit f = { .level = 1, .threads = 2, .spool = 64 * MIB };
+	const struct host_limits l = leaving(fit_need(&f) - 40 * MIB);
+
+	CHECK_OK(fit_memory(&f, &l, &less, &e), &e);
+	assert_int_equal(f.threads, 2);
+	assert_int_equal(f.spool, 24 * MIB);
+	assert_string_equal(less.message, "the limit of 48.0 MiB for memory leaves 48.0 MiB (job): "
+					  "it goes on with --spool-size 24.0 MiB");
+}
+
+TEST(a_limit_that_is_too_small_is_one_clear_line)
+{
+	struct err less = ERR_INIT, e = ERR_INIT;
+	struct fit f = { .level = 1, .threads = 4, .spool = 64 * MIB };
+	const struct host_limits l = leaving(16 * MIB);
+
+	assert_int_equal(fit_memory(&f, &l, &less, &e), ST_NOMEM);
+	assert_string_equal(
+		e.message, "the limit of 16.0 MiB for memory leaves 16.0 MiB (job), and this needs "
+			   "38.0 MiB; raise it, or --force starts all the same");
+	f.force = true;
+	CHECK_OK(fit_memory(&f, &l, &less, &e), &e);
+	assert_int_equal(f.threads, 1);
+	assert_int_equal(f.spool, SPOOL_LEAST);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_is_not_kept_waiting_does_not_pause),
+		cmocka_unit_test(a_tenth_is_what_nice_10_leaves),
+		cmocka_unit_test(little_waiting_is_little_pausing),
+		cmocka_unit_test(threads_of_one_cpu_share_their_part),
+		cmocka_unit_test(who_is_ahead_is_held_up_by_others),
+		cmocka_unit_test(what_was_waited_is_not_waited_again),
+		cmocka_unit_test(our_own_threads_are_no_others),
+		cmocka_unit_test(a_pause_does_not_overflow),
+		cmocka_unit_test(all_but_the_reading_thread_step_back),
+		cmocka_unit_test(fast_and_other_commands_step_back_for_nobody),
+		cmocka_unit_test(half_of_the_cpus_compress),
+		cmocka_unit_test(without_a_limit_all_is_as_it_was_asked_for),
+		cmocka_unit_test(threads_go_before_it_is_refused),
+		cmocka_unit_test(the_spool_goes_before_threads),
+		cmocka_unit_test(a_limit_that_is_too_small_is_one_clear_line),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
