@@ -366,7 +366,7 @@ static uint64_t counter_of(const char *text, const char *key)
 
 static void put_io(struct host_io *ret)
 {
-	_cleanup_free_ char *io = read_file("/proc/self/io", NULL);
+	_cleanup_free_ char *io = host__read_file("/proc/self/io", NULL);
 
 	*ret = (struct host_io){
 		.read_calls = counter_of(io, "syscr"),
