@@ -2,6 +2,7 @@
 #include "agent/host/share.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "agent/host/host.h"
 #include "agent/host/limits.h"
@@ -20,6 +21,7 @@
 /* Set before there are threads that read it. */
 static struct {
 	bool begun;
+	_Atomic uint64_t paused_ns; /* of who reads: what makes the whole longer */
 	bool pauses; /* a limit of our own would look like others that want the CPUs */
 	unsigned nice;
 	unsigned cpus;
@@ -28,6 +30,7 @@ static struct {
 void share_begin(unsigned nice, const struct host_limits *limits)
 {
 	share.begun = true;
+	atomic_store(&share.paused_ns, 0);
 	share.nice = MIN(nice, SHARE_NICE_MAX);
 	share.cpus = host_cpus();
 	share.pauses = nice && !limits->cpu_milli;
@@ -118,6 +121,8 @@ void share_give_way(struct share_meter *m)
 	for (uint64_t step; pause && !interrupted(); pause -= step) {
 		step = MIN(pause, PAUSE_NS);
 		share__sleep_ns(step);
+		if (m->ahead)
+			atomic_fetch_add(&share.paused_ns, step);
 	}
 	share__span(m, &m->last);
 }
@@ -145,6 +150,7 @@ json_t *share_json(void)
 		field_text("mode", share_is_nice() ? "nice" : "fast"),
 		field_u64("nice", share.nice), field_json("reading", share__thread_json()),
 		field_json("behind", behind), field_bool("pauses", share.pauses),
+		field_u64("paused_ns", atomic_load(&share.paused_ns)),
 		field_bool("output_paced", share_is_nice()),
 		field_json("ended_first", share__offered_json())));
 }
