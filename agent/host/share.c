@@ -6,6 +6,7 @@
 
 #include "agent/host/host.h"
 #include "agent/host/limits.h"
+#include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/json.h"
 
@@ -99,6 +100,29 @@ uint64_t share_pause_ns(unsigned nice, unsigned cpus, const struct share_span *s
 	return (uint64_t)MIN(due, 0x1p63) - s->delay_ns;
 }
 
+/* /proc/stat counts in hundredths of a second. */
+#define BUSY_SPAN_NS (NS_PER_SECOND / 4)
+/* So much of one CPU goes into what the kernel does for us: writing back, answering the disk. */
+#define OTHERS_LEAST 0.1
+
+bool share_others_work(const struct share_busy *then, const struct share_busy *now)
+{
+	const uint64_t all = now->all_ns - then->all_ns;
+	const uint64_t own = now->process_ns - then->process_ns;
+
+	return (double)(all - MIN(own, all)) > OTHERS_LEAST * (double)(now->at_ns - then->at_ns);
+}
+
+static void look_for_others(struct share_meter *m)
+{
+	struct share_busy now;
+
+	if (clock__mono_ns() - m->busy.at_ns < BUSY_SPAN_NS || !share__busy(&now))
+		return;
+	m->others = m->busy.at_ns && share_others_work(&m->busy, &now);
+	m->busy = now;
+}
+
 void share_meter_begin(struct share_meter *m, bool ahead)
 {
 	*m = (struct share_meter){ .cpus = share.cpus, .ahead = ahead };
@@ -117,7 +141,8 @@ void share_give_way(struct share_meter *m)
 				    now.process_ns - m->last.process_ns, m->ahead };
 	if (span.cpu_ns < SPAN_NS)
 		return;
-	pause = share_pause_ns(share.nice, m->cpus, &span);
+	look_for_others(m);
+	pause = m->others ? share_pause_ns(share.nice, m->cpus, &span) : 0;
 	for (uint64_t step; pause && !interrupted(); pause -= step) {
 		step = MIN(pause, PAUSE_NS);
 		share__sleep_ns(step);

@@ -11,7 +11,9 @@
  * Where the machine's work is in another group, nice has no say, and the reading thread has none.
  * So every thread that compresses or reads also looks at how long it was kept waiting for a CPU
  * (/proc/thread-self/schedstat), and where others want that CPU, pauses between two pieces until it
- * had no larger part of the time than nice would give it.
+ * had no larger part of the time than nice would give it. That can be ten times as long as it
+ * worked, and no more. Where the machine's other work takes next to nothing of its CPUs
+ * (/proc/stat), it was our own threads that were in the way, and nobody pauses.
  *
  * Windows: SetThreadPriority(), which ranks threads across the whole system, and the priority of
  * what is written (output_windows.c). Not used: PROCESS_MODE_BACKGROUND_BEGIN, which also lowers
@@ -78,12 +80,24 @@ struct share_span {
  */
 uint64_t share_pause_ns(unsigned nice, unsigned cpus, const struct share_span *s);
 
+/* CPU time so far: of all that runs on the machine, and of our process. */
+struct share_busy {
+	uint64_t at_ns; /* by the monotonic clock */
+	uint64_t all_ns;
+	uint64_t process_ns;
+};
+
+/* True if others than we had a part of the CPUs in between that is worth a pause. */
+bool share_others_work(const struct share_busy *then, const struct share_busy *now);
+
 /* Of one thread. Zero-initialise; begin and end are that thread's. */
 struct share_meter {
-	int fd;     /* Linux; 0: there is none */
-	bool ahead; /* as in share_span */
+	int fd;      /* Linux; 0: there is none */
+	bool ahead;  /* as in share_span */
+	bool others; /* work, when that was last asked */
 	unsigned cpus;
 	struct share_span last; /* as counted so far */
+	struct share_busy busy; /* the same */
 };
 
 /* `ahead`: as in share_span. */
@@ -108,6 +122,8 @@ void share__offer_first(void);
 json_t *share__offered_json(void);
 /* True, and the span since the thread began, if the system counts it. */
 bool share__span(struct share_meter *m, struct share_span *ret);
+/* True if the system tells. */
+bool share__busy(struct share_busy *ret);
 void share__sleep_ns(uint64_t ns);
 
 #endif

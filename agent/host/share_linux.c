@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/host/host_facts.h"
 #include "agent/program/clock.h"
 #include "agent/program/json.h"
 
@@ -137,11 +138,37 @@ json_t *share__offered_json(void)
 	return n > 0 ? json_boolean(atoi(text) == 1000) : json_null();
 }
 
+static bool process_cpu(uint64_t *ret)
+{
+	struct timespec t;
+
+	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t))
+		return false;
+	*ret = (uint64_t)t.tv_sec * NS_PER_SECOND + (uint64_t)t.tv_nsec;
+	return true;
+}
+
+/* "cpu USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ ..." in ticks, of all CPUs (proc_stat(5)). */
+bool share__busy(struct share_busy *ret)
+{
+	_cleanup_free_ char *text = host__read_file("/proc/stat", NULL);
+	unsigned long long user, nice, system, irq, soft;
+	const long tick = sysconf(_SC_CLK_TCK);
+
+	if (!text || tick <= 0 || !process_cpu(&ret->process_ns) ||
+	    sscanf(text, "cpu %llu %llu %llu %*u %*u %llu %llu", &user, &nice, &system, &irq,
+		   &soft) != 5)
+		return false;
+	ret->at_ns = clock__mono_ns();
+	ret->all_ns = (user + nice + system + irq + soft) * (NS_PER_SECOND / (uint64_t)tick);
+	return true;
+}
+
 /* "CPU-NS DELAY-NS SLICES" (Documentation/scheduler/sched-stats.rst); noughts: not counted. */
 bool share__span(struct share_meter *m, struct share_span *ret)
 {
 	unsigned long long cpu, delay;
-	struct timespec process;
+	uint64_t process;
 	char text[64];
 	ssize_t n;
 
@@ -151,13 +178,12 @@ bool share__span(struct share_meter *m, struct share_span *ret)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	if (sscanf(text, "%llu %llu", &cpu, &delay) != 2 ||
-	    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &process))
+	if (sscanf(text, "%llu %llu", &cpu, &delay) != 2 || !process_cpu(&process))
 		return false;
 	*ret = (struct share_span){
 		.cpu_ns = cpu,
 		.delay_ns = delay,
-		.process_ns = (uint64_t)process.tv_sec * NS_PER_SECOND + (uint64_t)process.tv_nsec,
+		.process_ns = process,
 	};
 	return true;
 }

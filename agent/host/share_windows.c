@@ -46,6 +46,12 @@ bool share__span(struct share_meter *m, struct share_span *ret)
 	return false;
 }
 
+bool share__busy(struct share_busy *ret)
+{
+	(void)ret;
+	return false;
+}
+
 void share_meter_end(struct share_meter *m)
 {
 	(void)m;

@@ -92,6 +92,19 @@ TEST(our_own_threads_are_no_others)
 	assert_true(share_pause_ns(10, 8, &s) > 0);
 }
 
+/* A machine without work of its own: what we wait for is ourselves, and the kernel for us. */
+TEST(where_nobody_works_there_are_no_others)
+{
+	const struct share_busy then = { 1000 * MS, 5000 * MS, 700 * MS };
+	const struct share_busy alone = { 1250 * MS, 5520 * MS, 1200 * MS };
+	const struct share_busy beside = { 1250 * MS, 5530 * MS, 1200 * MS };
+	const struct share_busy late = { 1250 * MS, 5490 * MS, 1200 * MS }; /* ticks are late */
+
+	assert_false(share_others_work(&then, &alone));
+	assert_true(share_others_work(&then, &beside));
+	assert_false(share_others_work(&then, &late));
+}
+
 TEST(a_pause_does_not_overflow)
 {
 	const struct share_span s = { .cpu_ns = UINT64_MAX / 8, .delay_ns = UINT64_MAX / 16 };
@@ -296,6 +309,7 @@ int main(void)
 		cmocka_unit_test(who_is_ahead_is_held_up_by_others),
 		cmocka_unit_test(what_was_waited_is_not_waited_again),
 		cmocka_unit_test(our_own_threads_are_no_others),
+		cmocka_unit_test(where_nobody_works_there_are_no_others),
 		cmocka_unit_test(a_pause_does_not_overflow),
 		cmocka_unit_test(all_but_the_reading_thread_step_back),
 		cmocka_unit_test(fast_and_other_commands_step_back_for_nobody),
