@@ -18,6 +18,7 @@
 #include "agent/host/context.h"
 #include "agent/acquire/driver_policy.h"
 #include "agent/host/host.h"
+#include "agent/host/host_lock.h"
 #include "agent/host/inventory.h"
 #include "agent/host/share.h"
 #include "agent/acquire/preflight.h"
@@ -521,6 +522,15 @@ static void check_limits(struct check *c)
 	host_limits_deinit(&l);
 }
 
+/* One at a time, of this machine's own memory. */
+static void check_running(struct check *c)
+{
+	struct err why = ERR_INIT;
+
+	if ((!c->source || !c->source->info.simulated) && host_lock_look(&why))
+		findings_add(&c->findings, ST_RUNNING, "running", "%s", why.message);
+}
+
 static enum status find_out(const struct cli *cli, struct check *c, struct err *e)
 {
 	enum status st = check_options(cli, c, e);
@@ -548,6 +558,7 @@ static enum status find_out(const struct cli *cli, struct check *c, struct err *
 		return st;
 	preflight_check_host(c->facts, &c->findings);
 	check_limits(c);
+	check_running(c);
 	return check_policy(c, e);
 }
 

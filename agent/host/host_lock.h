@@ -18,6 +18,8 @@ struct host_lock;
  * ST_NO_PRIVILEGE if somebody has it who is no administrator (Windows).
  */
 enum status host_lock_take(const char *state, struct host_lock **ret, struct err *e);
+/* Without taking it, or making anything: ST_OK or ST_RUNNING. What cannot be known is no reason. */
+enum status host_lock_look(struct err *e);
 void host_lock_release(struct host_lock *l); /* NULL is fine */
 
 #endif

@@ -9,6 +9,8 @@
 #include "agent/host/lock_file.h"
 #include "agent/host/state_file.h"
 
+#define LOCK_NAME "host.lock"
+
 struct host_lock {
 	struct lock_file *file;
 };
@@ -45,7 +47,7 @@ enum status host_lock_take(const char *state, struct host_lock **ret, struct err
 	*ret = NULL;
 	if (st)
 		return st;
-	if (asprintf(&path, "%s/host.lock", folder) < 0) {
+	if (asprintf(&path, "%s/" LOCK_NAME, folder) < 0) {
 		path = NULL;
 		return err_nomem(e);
 	}
@@ -55,6 +57,20 @@ enum status host_lock_take(const char *state, struct host_lock **ret, struct err
 	*ret = l;
 	l = NULL;
 	return ST_OK;
+}
+
+enum status host_lock_look(struct err *e)
+{
+	_cleanup_free_ char *folder = NULL, *path = NULL;
+	struct lock_holder holder = { .lives = false };
+
+	if (state_folder(false, &folder, NULL))
+		return ST_OK;
+	if (asprintf(&path, "%s/" LOCK_NAME, folder) < 0) {
+		path = NULL;
+		return ST_OK;
+	}
+	return !lock_file_look(path, &holder, NULL) && holder.lives ? err_running(path, e) : ST_OK;
 }
 
 void host_lock_release(struct host_lock *l)

@@ -28,6 +28,11 @@ static bool is_ours(HANDLE event)
 	       win32_owner_is_trusted(&d);
 }
 
+static enum status err_running(struct err *e)
+{
+	return err_set(e, ST_RUNNING, "another acquisition is running on this machine");
+}
+
 enum status host_lock_take(const char *state, struct host_lock **ret, struct err *e)
 {
 	SECURITY_ATTRIBUTES attributes = {
@@ -52,13 +57,20 @@ enum status host_lock_take(const char *state, struct host_lock **ret, struct err
 	}
 	/* The administrators may open each other's. */
 	if (l->event && is_ours(l->event))
-		st = err_set(e, ST_RUNNING, "another acquisition is running on this machine");
+		st = err_running(e);
 	else if (l->event || failed == ERROR_ACCESS_DENIED)
 		st = err_set(e, ST_NO_PRIVILEGE, "another user holds their lock");
 	else
 		st = err_from_win32(e, ST_OUTPUT, failed, "the lock of the host");
 	host_lock_release(l);
 	return st;
+}
+
+enum status host_lock_look(struct err *e)
+{
+	_cleanup_handle_ HANDLE event = OpenEventW(READ_CONTROL, FALSE, NAME);
+
+	return event && is_ours(event) ? err_running(e) : ST_OK;
 }
 
 void host_lock_release(struct host_lock *l)

@@ -485,6 +485,8 @@ class Several(Case):
             until test -s /run/ramseal/acquire.json; do sleep 0.1; done
             stat -c '%a %U' /run/ramseal /run/ramseal/host.lock /run/ramseal/acquire.json
             $R status || echo "status $?"
+            checked() { echo "seen $($R check -s kcore:kcore -o fourth.rsz | grep -c '^no: another acquisition')"; }
+            checked
             for more in '' '--detach' '--detach --state own.json'; do
                 $R acquire -s kcore:/does/not/exist -o second.rsz $more || echo "code $?"
             done
@@ -496,14 +498,15 @@ class Several(Case):
             $R acquire -q -s file:$IMAGE -o third.rsz && echo third
             kill -9 $first
             wait $first || :
+            checked
             $R status || echo "status $?"
             $R acquire -s kcore:/does/not/exist -o second.rsz || echo "code $?"
             $R status || echo "status $?"
             ''')
         self.assertEqual([line for line in done.stdout.decode().splitlines()
-                          if line.startswith(('code', 'status', 'third', '700', '600'))],
-                         ['700 root', '600 root', '600 root', 'status 12', 'code 12', 'code 12', 'code 12', 'code 4',
-                          'code 12', 'code 4', 'third', 'status 13', 'code 4', 'status 4'], done)
+                          if line.startswith(('code', 'status', 'seen', 'third', '700', '600'))],
+                         ['700 root', '600 root', '600 root', 'status 12', 'seen 1', 'code 12', 'code 12', 'code 12',
+                          'code 4', 'code 12', 'code 4', 'third', 'seen 0', 'status 13', 'code 4', 'status 4'], done)
         self.assertIn(b'another acquisition is running on this machine (process ', done.stderr)
 
     @needs_namespace
