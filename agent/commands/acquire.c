@@ -87,14 +87,16 @@ static const struct option_def options[] = {
 	DISK_OPTIONS(struct acquire_options),
 	CLI_GROUP(struct acquire_options, network, &network_option_group),
 	CLI_UINT(struct acquire_options, nice, 0, "nice", "N", 1, SHARE_NICE_MAX,
-		 "step back for the machine's own work: where that wants a CPU, the threads that "
-		 "compress and write get as much of it as nice(1) N gives, 10 a tenth, and what is "
-		 "written leaves no queue at the disk; default: 10 for this machine's memory"),
+		 "give way to the machine's own work: where that wants a CPU, our threads get as "
+		 "much "
+		 "of it as nice(1) N gives, 10 a tenth (the one that reads pauses between two "
+		 "pieces), and output leaves no queue at the disk; on a busy machine it takes "
+		 "several times as long; default: 10 for this machine's memory"),
 	CLI_FLAG(struct acquire_options, fast, 0, "fast",
-		 "step back for nobody: all CPUs, and the disk as fast as it is"),
+		 "give way to nobody: all CPUs, and the disk as fast as it is"),
 	CLI_UINT(struct acquire_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
-		 "compress with N threads; default: one per CPU, at most 8, and with --nice half "
-		 "as many"),
+		 "compress with N threads; default: one per CPU, with --nice one for every two; at "
+		 "most 8"),
 	CLI_UINT(struct acquire_options, read_timeout, 0, "read-timeout", "SECONDS", 0, 86400,
 		 "give up on a source that takes longer than this for one read, and seal what was "
 		 "read so far; 0: wait for ever"),

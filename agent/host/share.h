@@ -11,9 +11,10 @@
  * Where the machine's work is in another group, nice has no say, and the reading thread has none.
  * So every thread that compresses or reads also looks at how long it was kept waiting for a CPU
  * (/proc/thread-self/schedstat), and where others want that CPU, pauses between two pieces until it
- * had no larger part of the time than nice would give it. That can be ten times as long as it
- * worked, and no more. Where the machine's other work takes next to nothing of its CPUs
- * (/proc/stat), it was our own threads that were in the way, and nobody pauses.
+ * had no larger part of the time than nice would give it. So on a CPU that others never leave an
+ * acquisition takes up to 1 + 1.25^nice times as long as alone, as it would in their group: ten
+ * times with nice 10, seventy with 19. Where the machine's other work takes next to nothing of its
+ * CPUs (/proc/stat), it was our own threads that were in the way, and nobody pauses.
  *
  * Windows: SetThreadPriority(), which ranks threads across the whole system, and the priority of
  * what is written (output_windows.c). Not used: PROCESS_MODE_BACKGROUND_BEGIN, which also lowers

@@ -68,6 +68,9 @@ class Load:
                          f'{CLIENTS} {ROWS} /tmp/counts) >/tmp/ready 2>/tmp/failed & '
                          'until [ -s /tmp/ready ] || [ -s /tmp/failed ]; do sleep 1; done; '
                          '! cat /tmp/failed | grep .', timeout=TIMEOUT)
+        # The first seconds are slow, before the database and the file system have grown to their size.
+        self.acquisition(MODES[1])
+        self.smear()
 
     def window(self, command):
         """What the database did while that ran."""
@@ -101,12 +104,13 @@ class Load:
         """A Row for each mode; and the transactions a second that there are without."""
         rows, before = {}, self.quiet()
         rates = [before.rate]
+        print(f'  {before.rate:.0f} transactions a second without', flush=True)
         for mode in modes:
             during = self.acquisition(mode)
-            print(f'  {mode.name}: {before.rate:.0f} transactions a second, then {during.rate:.0f} '
-                  f'for {during.seconds:.1f} s', flush=True)
             smear = self.smear()
             after = self.quiet()
+            print(f'  {mode.name}: {during.rate:.0f} transactions a second for {during.seconds:.1f} s; '
+                  f'then {after.rate:.0f} without', flush=True)
             rows[mode.name] = Row(2 * during.rate / (before.rate + after.rate), during.seconds,
                                   during.worst_s, *smear)
             before = after
