@@ -3,13 +3,17 @@
 """
 ELF cores of a Debian kernel, opened by the tools that they are written for: crash, drgn, makedumpfile,
 without an option that would help them. Of the running kernel, and of an image of the stopped machine,
-whose source tells nothing; through a container, and as `acquire` writes them itself.
+whose source tells nothing; through a container, and as `acquire` writes them itself. And the containers
+in volatility3, if RAMSEAL_PEERS names a folder that has it.
 
     test_dumps.py KERNEL-FOLDER RAMSEAL [unittest's arguments]
 
-One boot serves every test. The kernel's vmlinux is the stand-in of vmlinux.py.
+One boot serves every test but those that compare volatility3's own layers with ours: these know four
+levels of page tables only, which the usual guest does not have. The kernel's vmlinux is the stand-in
+of vmlinux.py, volatility3's symbols are made by isf_from_btf.py.
 """
 
+import csv
 import re
 import shutil
 import subprocess
@@ -17,10 +21,12 @@ import sys
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / 'formats')]
 import acquired  # noqa: E402
+import isf_from_btf  # noqa: E402
 import vm  # noqa: E402
 import vmlinux  # noqa: E402
+import volatility  # noqa: E402
 from acquired import COMPLETE, Lime  # noqa: E402
 from case import SKIPPED_EXIT, arguments, run_tests  # noqa: E402
 from kernel_structs import Kernel  # noqa: E402
@@ -37,6 +43,21 @@ for task in for_each_task(prog):
 def tool(*command, **kwargs):
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300,
                           **kwargs)
+
+
+needs_volatility3 = unittest.skipIf(volatility.missing(), volatility.missing())
+
+
+def pslist(work, kallsyms, image):
+    """{(PID, name)} of linux.pslist, and what it said besides."""
+    symbols = work / 'symbols'
+    path = symbols / 'linux' / 'guest.json.xz'
+    if not path.exists():
+        path.parent.mkdir(parents=True)
+        isf_from_btf.write(isf_from_btf.isf(KERNEL / 'vmlinuz', kallsyms), path)
+    done = volatility.vol(work, symbols, '-r', 'csv', '-f', image, 'linux.pslist')
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {(int(row['PID']), row['COMM']) for row in csv.DictReader(done.stdout.splitlines())}
 
 
 class Dumps(unittest.TestCase):
@@ -69,7 +90,7 @@ class Dumps(unittest.TestCase):
     @classmethod
     def live_through_a_container(cls):
         cls.before = cls.processes()
-        container = cls.work / 'live.rsz'
+        container = cls.container = cls.work / 'live.rsz'
         cls.addClassCleanup(container.unlink)
         cls.guest.check('ramseal acquire --quiet --source kcore -o - >/dev/container',
                         container=container)
@@ -96,7 +117,7 @@ class Dumps(unittest.TestCase):
         cls.addClassCleanup(lime.path.unlink)
         kernel = Kernel(btf.read_bytes(), cls.kallsyms, code)
         cls.stopped = {(task.pid, task.name) for task in kernel.tasks(lime)}
-        container = cls.work / 'image.rsz'
+        container = cls.image_container = cls.work / 'image.rsz'
         cls.addClassCleanup(container.unlink)
         done = acquired.ramseal('acquire', '--quiet', '--source', f'file:{lime.path}', '-o',
                                 container)
@@ -194,6 +215,46 @@ class Dumps(unittest.TestCase):
     def test_4_both_ways_are_the_same(self):
         export, direct = self.images
         self.assertEqual(tool('cmp', export, direct).stdout, '')
+
+
+    # --- volatility3 ---
+
+    @needs_volatility3
+    def test_5_volatility3_on_the_container(self):
+        """Five levels of page tables, for which the layer brings a layer of its own."""
+        self.assertLessEqual(self.lasting, {p for p, _ in pslist(self.work, self.kallsyms, self.container)})
+        self.assertEqual(pslist(self.work, self.kallsyms, self.image_container),
+                         {(pid, name) for pid, name in self.stopped if pid})
+
+
+@needs_volatility3
+class FourLevels(unittest.TestCase):
+    """volatility3 on a container and on what is exported of it: the same, and what `ps` said."""
+
+    def test_container_and_exports(self):
+        work = Path('dumps4').resolve()
+        with vm.Guest(KERNEL, work, {'bin/ramseal': RAMSEAL},
+                      machine=vm.Machine(cpu='max,la57=off')) as guest:
+            kallsyms = guest.check('cat /proc/kallsyms')
+            guest.check('sleep 1000 & sleep 1001 &')
+            list_all = 'for i in /proc/[0-9]*; do echo "${i#/proc/} $(cat $i/comm)"; done'
+            before = set(guest.check(list_all).splitlines())
+            container = work / 'live.rsz'
+            guest.check('ramseal acquire --quiet --source kcore -o - >/dev/container',
+                        container=container)
+            lasting = {int(line.split()[0]) for line in before & set(guest.check(list_all).splitlines())}
+        found = pslist(work, kallsyms, container)
+        self.assertGreater(len(lasting), 20)
+        self.assertLessEqual(lasting, {pid for pid, _ in found})
+        self.assertEqual(len([pid for pid, name in found if name == 'sleep']), 2)
+        for kind in ('raw', 'lime', 'elf'):
+            image = work / f'live.{kind}'
+            done = acquired.ramseal('export', '--quiet', '--format', kind, '-o', image, container)
+            self.assertEqual(done.returncode, COMPLETE, done.stderr)
+            with self.subTest(kind):
+                self.assertEqual(pslist(work, kallsyms, image), found)
+            image.unlink()
+        container.unlink()
 
 
 def main():
