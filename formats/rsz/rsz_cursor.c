@@ -18,6 +18,8 @@ struct rsz_cursor {
 	uint64_t *used; /* per slot: when it was last asked for */
 	size_t n_slots;
 	uint64_t now;
+	size_t bound; /* bytes of content that slots may hold; 0: any */
+	size_t held;  /* by them; counted only if there is a bound */
 };
 
 enum status rsz_cursor_create(const struct rsz_reader *r, size_t cached, struct rsz_cursor **ret,
@@ -55,6 +57,42 @@ void rsz_cursor_destroy(struct rsz_cursor *c)
 	free(c->slots);
 	free(c->used);
 	free(c);
+}
+
+void rsz_cursor_bound(struct rsz_cursor *c, size_t bytes)
+{
+	c->bound = bytes;
+	c->held = 0;
+	for (size_t i = 0; i < c->n_slots; i++)
+		c->held += c->slots[i].data_room;
+}
+
+/* Buffers only grow: what is not needed goes whole. */
+static void let_go(struct rsz_cursor *c, struct rsz_loaded *l)
+{
+	c->held -= l->data_room;
+	free(l->chunk.data);
+	free(l->payload);
+	l->chunk.data = NULL;
+	l->payload = NULL;
+	l->data_room = l->payload_room = 0;
+	l->record = UINT64_MAX;
+}
+
+/* Down to the bound, but for slot `kept`. */
+static void keep_bound(struct rsz_cursor *c, size_t kept)
+{
+	while (c->held > c->bound) {
+		size_t oldest = kept;
+
+		for (size_t i = 0; i < c->n_slots; i++)
+			if (i != kept && c->slots[i].data_room &&
+			    (oldest == kept || c->used[i] < c->used[oldest]))
+				oldest = i;
+		if (oldest == kept)
+			return;
+		let_go(c, &c->slots[oldest]);
+	}
 }
 
 /* The slot that holds the record, or else the one that was not used for longest. */
@@ -104,7 +142,13 @@ enum status rsz_cursor_load(struct rsz_cursor *c, uint64_t record, const struct 
 		enum status st;
 
 		l->record = UINT64_MAX;
+		if (c->bound)
+			let_go(c, l);
 		st = load_record(c, l, record, e);
+		if (c->bound) {
+			c->held += l->data_room;
+			keep_bound(c, i);
+		}
 		if (st)
 			return err_add(e, st, "record at offset %" PRIu64, record);
 		l->record = record;

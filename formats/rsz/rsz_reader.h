@@ -248,8 +248,15 @@ enum status rsz_cursor_create(const struct rsz_reader *r, size_t cached, struct 
 void rsz_cursor_destroy(struct rsz_cursor *c); /* NULL is fine */
 
 /*
+ * Bounds what the decoded chunks take together, in bytes of content: beyond that, those that were
+ * not used for longest are let go, all but the one that was loaded last. For who keeps many, because
+ * a chunk may have 16 MiB. 0, as after rsz_cursor_create(): their number alone is bounded.
+ */
+void rsz_cursor_bound(struct rsz_cursor *c, size_t bytes);
+
+/*
  * The chunk in the record at `record`, checked and decoded. Valid until the cursor has loaded
- * `cached` others. Damage is ST_CORRUPT.
+ * `cached` others; of a bounded cursor, until it has loaded another one. Damage is ST_CORRUPT.
  */
 enum status rsz_cursor_load(struct rsz_cursor *c, uint64_t record, const struct rsz_chunk **ret,
 			    struct err *e);
