@@ -115,6 +115,12 @@ enum status detach_begin(bool *ret_here, struct err *e)
 	return ST_OK;
 }
 
+void detach_ready_silently(void)
+{
+	put_all(STDERR_FILENO, "", 1);
+	detach__let_go();
+}
+
 enum status detach_ready(json_t *doc, struct err *e)
 {
 	_cleanup_free_ char *text = doc ? json_dumps(doc, 0) : NULL;

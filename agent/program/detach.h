@@ -44,6 +44,9 @@ enum status detach_begin(bool *ret_here, struct err *e);
  */
 enum status detach_ready(json_t *doc, struct err *e);
 
+/* The same for who has nothing to say: the first process ends without a word. */
+void detach_ready_silently(void);
+
 /* False: the new process cannot be given a descriptor by its number (fd:N). */
 bool detach_passes_descriptors(void);
 
