@@ -48,8 +48,6 @@ static const char *const copy_choices[] = { CHOICE_MAP(X) NULL };
 static const enum copy copies[] = { CHOICE_MAP(X) };
 #undef X
 
-static const struct fill_pattern missing_fill = { "MISSING PAGE    ", 16 };
-
 /* A whole address space may be asked for; what is not mapped costs next to nothing. */
 #define LENGTH_MAX (UINT64_C(1) << 56)
 
@@ -327,19 +325,13 @@ static void clip(const struct read_request *r, uint64_t va, size_t *from, size_t
 	*to = r->last - va < PAGE_SIZE - 1 ? (size_t)(r->last - va) + 1 : PAGE_SIZE;
 }
 
-static void fill_page(const struct fill_pattern *f, uint8_t *page)
-{
-	for (size_t i = 0; i < PAGE_SIZE; i++)
-		page[i] = f->bytes[i % f->length];
-}
-
 static enum status write_pages(struct read_request *r, const struct virtual_page *p, struct err *e)
 {
 	uint8_t filled[PAGE_SIZE];
 	enum status st = ST_OK;
 
 	if (!p->bytes)
-		fill_page(&r->fill, filled);
+		image_fill_page(filled, &r->fill);
 	for (uint64_t i = 0; i < p->pages && !st; i++) {
 		const uint8_t *bytes = p->bytes ? p->bytes : filled;
 		size_t from, to;
@@ -568,7 +560,7 @@ static enum status read_run(struct cli *cli, struct err *e)
 		.o = o,
 		.path = cli->operands[0],
 		.copy = copies[o->tables],
-		.fill = o->fill.length ? o->fill : missing_fill,
+		.fill = o->fill.length ? o->fill : image_missing_fill,
 		.first = o->va,
 		.last = o->va + (length - 1), /* checked by virtual_read() */
 		.length = length,

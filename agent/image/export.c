@@ -72,6 +72,16 @@ static enum status add_missing(struct range_list *ranges, const json_t *begin, s
 	return ST_OK;
 }
 
+enum status export_ranges(const struct container *c, uint32_t stream, struct range_list *ret,
+			  struct err *e)
+{
+	const enum status st = rsz_reader_ranges(c->reader, stream, ret, e);
+
+	if (st || rsz_reader_stream(c->reader, stream)->kind != RSZ_KIND_MEMORY)
+		return st;
+	return add_missing(ret, container_event(c, "begin"), e);
+}
+
 static enum status choose_export_stream(struct export_run *x, struct err *e)
 {
 	const char *name = x->plan->stream;
@@ -83,11 +93,7 @@ static enum status choose_export_stream(struct export_run *x, struct err *e)
 		st = container_find_kind(x->plan->in, RSZ_KIND_MEMORY, &x->stream, e);
 	if (!st)
 		st = check_stream(x, e);
-	if (!st)
-		st = rsz_reader_ranges(x->plan->in->reader, x->stream, &x->ranges, e);
-	if (st || stream_of(x)->kind != RSZ_KIND_MEMORY)
-		return st;
-	return add_missing(&x->ranges, container_event(x->plan->in, "begin"), e);
+	return st ? st : export_ranges(x->plan->in, x->stream, &x->ranges, e);
 }
 
 static enum status open_export_input(struct export_run *x, struct err *e)
@@ -110,12 +116,10 @@ json_t *export_stream_json(const struct rsz_stream_info *s)
 			 rsz_kind_name(s->kind), "metadata", meta ? meta : json_null());
 }
 
-/* A file may end in a hole that no extent covers: its metadata knows its size. */
-static uint64_t file_size(const struct export_run *x)
+uint64_t export_file_size(const struct rsz_stream_info *s, const struct range_list *l)
 {
-	const struct range_list *l = &x->ranges;
 	const uint64_t end = l->count ? l->at[l->count - 1].last + 1 : 0;
-	json_t *stream = export_stream_json(stream_of(x));
+	json_t *stream = export_stream_json(s);
 	const json_int_t size =
 		json_integer_value(json_object_get(json_object_get(stream, "metadata"), "size"));
 
@@ -135,7 +139,7 @@ static enum status open_export_output(struct export_run *x, struct err *e)
 		.inputs = x->inputs,
 		.partial = !container_is_complete(p->in),
 		.ranges = &x->ranges,
-		.end = p->whole_file ? file_size(x) : 0,
+		.end = p->whole_file ? export_file_size(stream_of(x), &x->ranges) : 0,
 		.kernel = &x->dump.kernel,
 		.level = p->level,
 		.threads = x->threads,

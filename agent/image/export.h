@@ -23,6 +23,19 @@ struct export_plan {
 /* Writes the image, its list of gaps, and the summary. */
 enum status export_stream(const struct export_plan *plan, struct err *e);
 
+/*
+ * The addresses that an image of a paged stream has pages for, tidy: those that were captured, and
+ * of memory those that were to be. Zero-initialise `ret`.
+ */
+enum status export_ranges(const struct container *c, uint32_t stream, struct range_list *ret,
+			  struct err *e);
+
+/*
+ * In bytes. A file may end in a hole that no extent covers: its metadata knows its size. `ranges` as
+ * export_ranges() has them.
+ */
+uint64_t export_file_size(const struct rsz_stream_info *s, const struct range_list *ranges);
+
 /* What is known of a stream beside its bytes, for summaries: {"name":, "kind":, "metadata":}. */
 json_t *export_stream_json(const struct rsz_stream_info *s);
 

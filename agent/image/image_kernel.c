@@ -51,8 +51,7 @@ static void log_no_kernel(const struct linux_dump *d)
 					  "crash and drgn cannot open the core");
 }
 
-/* The acquisition found the page tables already, and they are Windows'. */
-static bool is_windows(struct container *in)
+bool image_kernel_is_windows(struct container *in)
 {
 	static const char *const tables[] = { "tables", NULL };
 	json_t *lines, *line;
@@ -76,7 +75,7 @@ static enum status find_in_streams(struct container *in, uint32_t memory,
 				   const struct image_kernel *known, struct linux_dump *ret,
 				   struct err *e)
 {
-	const bool windows = is_windows(in);
+	const bool windows = image_kernel_is_windows(in);
 	struct rsz_cursor *cursor = NULL;
 	struct physmem_rsz mem = { 0 };
 	struct walk_budget budget = { 0 };

@@ -12,6 +12,9 @@
 #include "agent/paging/linux_dump.h"
 #include "agent/program/json.h"
 
+/* True if the acquisition found page tables, and they are those of Windows. */
+bool image_kernel_is_windows(struct container *in);
+
 /*
  * Both: ST_OK if little or nothing was found, and also when interrupted; ST_NOMEM. `ret` is
  * zero-initialised, and linux_dump_deinit() frees it in any case.

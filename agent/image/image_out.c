@@ -12,10 +12,6 @@
 #include "formats/base/bytes.h"
 #include "formats/image/e01.h"
 
-/* Sixteen characters each, so that they line up in a hex dump. */
-static const struct fill_pattern unreadable_fill = { "UNREADABLE PAGE ", 16 };
-static const struct fill_pattern skipped_fill = { "SKIPPED PAGE    ", 16 };
-
 /*
  * Opening
  */
@@ -153,24 +149,39 @@ const char *image_out_where(const struct image_out *x)
 }
 
 /* What the image cannot say itself. */
-static json_t *gaps_json(const struct image_out *x, json_t *origin)
+json_t *image_gaps_json(const struct image_gaps *g)
 {
-	const struct image_captures *again = x->request.captures;
-	const struct tally *t = &x->result.tally;
-
+	const struct tally *t = g->tally;
 	json_t *doc = json_fields(JSON_FIELDS(
-		field_text("image", image_out_where(x)), field_made("origin", origin),
-		field_text("format", x->request.options->format->name),
-		field_bool("complete", x->complete), field_made("pages", tally_states_json(t)),
-		field_made("ranges", manifest_ranges(x->spec.ranges)),
+		field_text("image", g->image), field_made("origin", g->origin),
+		field_text("format", g->format), field_bool("complete", g->complete),
+		field_made("pages", tally_states_json(t)),
+		field_made("ranges", manifest_ranges(g->ranges)),
 		field_made("unreadable", tally_gaps_json(t, PAGE_UNREADABLE, TALLY_GAPS_MAX)),
 		field_made("skipped", tally_gaps_json(t, PAGE_SKIPPED, TALLY_GAPS_MAX)),
-		field_u64("gaps_not_listed", t->gaps_untold),
-		field_u64("damaged_pages", x->result.damaged)));
+		field_u64("gaps_not_listed", t->gaps_untold)));
 
-	if (doc && again)
-		json_object_set(doc, "captured_again", again->list);
+	if (doc && g->damaged != IMAGE_DAMAGE_UNKNOWN)
+		json_object_set_new(doc, "damaged_pages", json_u64(g->damaged));
+	if (doc && g->again)
+		json_object_set(doc, "captured_again", g->again->list);
 	return doc;
+}
+
+static json_t *gaps_json(const struct image_out *x, json_t *origin)
+{
+	const struct image_gaps g = {
+		.image = image_out_where(x),
+		.origin = origin,
+		.format = x->request.options->format->name,
+		.complete = x->complete,
+		.tally = &x->result.tally,
+		.ranges = x->spec.ranges,
+		.damaged = x->result.damaged,
+		.again = x->request.captures,
+	};
+
+	return image_gaps_json(&g);
 }
 
 /* Complete or not at all. That of an unfinished image is unfinished by its name, too. */
@@ -236,8 +247,8 @@ static enum status pass(struct image_out *x, struct image_pages *from, struct er
 	const struct image_plan plan = {
 		.pages = from,
 		.writer = x->writer,
-		.unreadable = fill->length ? *fill : unreadable_fill,
-		.skipped = fill->length ? *fill : skipped_fill,
+		.unreadable = fill->length ? *fill : image_unreadable_fill,
+		.skipped = fill->length ? *fill : image_skipped_fill,
 		.progress = r->progress,
 		.phase = r->phase,
 	};

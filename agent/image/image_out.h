@@ -51,6 +51,22 @@ struct image_out {
 	bool complete;                     /* everything is in it, and it has its name */
 };
 
+/* For a list of pages without content. All borrowed but `origin`, which is consumed. */
+struct image_gaps {
+	const char *image; /* its name */
+	json_t *origin;    /* where the pages came from */
+	const char *format;
+	bool complete; /* everything that was to be in it is */
+	const struct tally *tally;
+	const struct range_list *ranges;
+	uint64_t damaged; /* pages; or */
+#define IMAGE_DAMAGE_UNKNOWN UINT64_MAX
+	const struct image_captures *again; /* NULL: each page was captured once */
+};
+
+/* The list that lies beside an image; NULL if out of memory. */
+json_t *image_gaps_json(const struct image_gaps *g);
+
 /* image_out_close() also after a failure. */
 enum status image_out_open(const struct image_request *r, struct image_out *ret, struct err *e);
 void image_out_close(struct image_out *x);

@@ -9,8 +9,9 @@
 #include "driver-interface/drv.h"
 #include "formats/base/left.h"
 
-/* The error number of pages whose chunk is damaged. No system call has it. */
-#define DAMAGED_CHUNK UINT32_MAX
+const struct fill_pattern image_unreadable_fill = { "UNREADABLE PAGE ", 16 };
+const struct fill_pattern image_skipped_fill = { "SKIPPED PAGE    ", 16 };
+const struct fill_pattern image_missing_fill = { "MISSING PAGE    ", 16 };
 
 struct image_item {
 	struct image_piece piece;
@@ -108,7 +109,8 @@ static enum status read_around(struct image_work *w, unsigned worker, struct ima
 		if (!st)
 			continue;
 		it->damaged += n;
-		set_states(it, page, n, (struct page_status){ PAGE_UNREADABLE, DAMAGED_CHUNK });
+		set_states(it, page, n,
+			   (struct page_status){ PAGE_UNREADABLE, IMAGE_DAMAGED_CHUNK });
 	}
 	return ST_OK;
 }
@@ -186,10 +188,19 @@ static enum status image_item_fill(void *arg, void *item, struct err *e)
 	return ST_OK;
 }
 
-static void fill_page(uint8_t *page, const struct fill_pattern *f)
+void image_fill_page(uint8_t *page, const struct fill_pattern *f)
 {
 	for (size_t i = 0; i < PAGE_SIZE; i++)
 		page[i] = f->bytes[i % f->length];
+}
+
+bool image_fill_gap(uint8_t *page, struct page_status s, const struct fill_pattern *unreadable,
+		    const struct fill_pattern *skipped)
+{
+	if (!page_is_gap(s) || page_reads_as_zeros(s))
+		return false;
+	image_fill_page(page, s.state == PAGE_UNREADABLE ? unreadable : skipped);
+	return true;
 }
 
 /* What every page looks like in the image, and which of those that were read are zeros. */
@@ -199,13 +210,8 @@ static void classify_pages(const struct image_plan *plan, struct image_item *it)
 		uint8_t *page = it->data + i * PAGE_SIZE;
 		struct page_status *s = &it->status[i];
 
-		if (page_reads_as_zeros(*s))
-			continue;
-		if (s->state == PAGE_UNREADABLE)
-			fill_page(page, &plan->unreadable);
-		else if (s->state == PAGE_SKIPPED)
-			fill_page(page, &plan->skipped);
-		else if (s->state == PAGE_DATA && bytes_are_zero(page, PAGE_SIZE))
+		if (!image_fill_gap(page, *s, &plan->unreadable, &plan->skipped) &&
+		    s->state == PAGE_DATA && bytes_are_zero(page, PAGE_SIZE))
 			s->state = PAGE_ZERO;
 	}
 }

@@ -19,6 +19,23 @@ struct fill_pattern {
 	size_t length; /* 1..16 */
 };
 
+/*
+ * What images show instead, unless somebody asks for another one: a text of sixteen characters, so
+ * that it lines up in a hex dump.
+ */
+extern const struct fill_pattern image_unreadable_fill, image_skipped_fill;
+/* And for virtual memory that nothing is known of. */
+extern const struct fill_pattern image_missing_fill;
+
+void image_fill_page(uint8_t *page, const struct fill_pattern *f);
+
+/* Fills the page with `unreadable` or `skipped`, if that is what it is; true if it did. */
+bool image_fill_gap(uint8_t *page, struct page_status s, const struct fill_pattern *unreadable,
+		    const struct fill_pattern *skipped);
+
+/* The error number of pages whose chunk is damaged, in lists of gaps. No system call has it. */
+#define IMAGE_DAMAGED_CHUNK UINT32_MAX
+
 struct reading;
 
 struct image_pages {
