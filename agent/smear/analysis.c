@@ -212,6 +212,37 @@ enum status smear__visit(struct analysis *m, struct smear_space *s, uint64_t fir
 	return st;
 }
 
+static enum status add_leaf(struct range_list *ret, const struct leaf *l, struct err *e)
+{
+	struct range *back = ret->count ? &ret->at[ret->count - 1] : NULL;
+
+	if (back && back->last + 1 == l->va) {
+		back->last += leaf_size(l);
+		return ST_OK;
+	}
+	return range_list_add(ret, l->va, l->va + (leaf_size(l) - 1), e);
+}
+
+enum status smear__mapped(struct analysis *m, struct smear_space *s, enum copy copy,
+			  struct range_list *ret, bool *ret_cut, struct err *e)
+{
+	const struct leaves *l = &m->copy[copy].leaves;
+	enum status st = ST_OK;
+	uint64_t last;
+
+	begin_space(m);
+	smear__begin_budget(m);
+	smear__begin_walks(m, &s->id, true);
+	while (!st && smear__next_slice(m, &last)) {
+		st = take_slice(m, s, last, e);
+		for (size_t i = 0; i < l->count && !st; i++)
+			st = add_leaf(ret, &l->at[i], e);
+	}
+	*ret_cut = l->stop == WALK_OUT_OF_BUDGET;
+	smear__end_walks(m);
+	return st;
+}
+
 /*
  * All of them
  */

@@ -112,6 +112,9 @@ void smear__tear_down(struct analysis *m);
  */
 void smear__find_store(struct analysis *m, const struct win_pte_evidence *ev);
 
+/* The last address of the user half (Linux 32-bit has 3 GiB of it, Windows 2 or 3). */
+uint64_t smear__user_last(enum paging_mode mode);
+
 /* What is left to walks at least, in table pages, however few tables there are. */
 #define SMEAR__BUDGET_LEAST 65536
 
@@ -161,6 +164,13 @@ enum status smear__walk_range(struct analysis *m, const struct smear_id *id, uin
 
 /* Fills in ret->cohorts from its spaces; headline.c. */
 void smear__divide(struct smear *ret);
+
+/*
+ * Appends the addresses that entries of this copy of the space are for, in order, neighbours as one.
+ * *ret_cut: the walk's budget ended it. `s` as for smear__visit().
+ */
+enum status smear__mapped(struct analysis *m, struct smear_space *s, enum copy copy,
+			  struct range_list *ret, bool *ret_cut, struct err *e);
 
 /*
  * Tells m->visitor of what the space maps in [first, last], whole pages, in order. ST_OK also if

@@ -10,8 +10,7 @@
  * Walking
  */
 
-/* The last address of the user half (Linux 32-bit has 3 GiB of it, Windows 2 or 3). */
-static uint64_t user_last(enum paging_mode mode)
+uint64_t smear__user_last(enum paging_mode mode)
 {
 	switch (mode) {
 	case PAGING_PAE:
@@ -60,7 +59,7 @@ static void begin_budgeted(struct analysis *m, enum copy copy, uint64_t dtb,
 			   struct walk_budget *budget)
 {
 	const struct walk_options options = {
-		.last = user_last(m->ret->spaces.mode),
+		.last = smear__user_last(m->ret->spaces.mode),
 		.budget = budget,
 	};
 

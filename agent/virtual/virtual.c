@@ -83,6 +83,19 @@ static const char *where(enum copy copy)
 	return text[copy];
 }
 
+static enum status take_space(struct virtual_memory *v, const struct smear_id *id, uint32_t pid,
+			      struct err *e)
+{
+	const enum copy copy = v->visitor.copy;
+
+	v->space = (struct smear_space){ .id = *id };
+	v->info.known = true;
+	if (!has_page(v, copy, id->dtb) || (copy != COPY_IMAGE && !smear__has_copy(id, copy)))
+		return err_set(e, ST_INPUT, "process %" PRIu32 " has no page tables %s", pid,
+			       where(copy));
+	return ST_OK;
+}
+
 static enum status find_space(struct virtual_memory *v, const struct virtual_plan *plan,
 			      struct err *e)
 {
@@ -106,12 +119,7 @@ static enum status find_space(struct virtual_memory *v, const struct virtual_pla
 		id = find_sharer(s, plan->pid, copy);
 	if (!id)
 		return err_set(e, ST_INPUT, "no process %" PRIu32 " with page tables", plan->pid);
-	v->space.id = *id;
-	v->info.known = true;
-	if (!has_page(v, copy, id->dtb) || (copy != COPY_IMAGE && !smear__has_copy(id, copy)))
-		return err_set(e, ST_INPUT, "process %" PRIu32 " has no page tables %s", plan->pid,
-			       where(copy));
-	return ST_OK;
+	return take_space(v, id, plan->pid, e);
 }
 
 static enum status check_copy(const struct virtual_memory *v, struct err *e)
@@ -132,7 +140,7 @@ static enum status open_virt(struct virtual_memory *v, struct err *e)
 	struct analysis *m = v->m;
 	uint32_t streams[2] = { 0 };
 	size_t n = 0;
-	enum status st = rsz_cursor_create(m->plan->reader, 1, &v->cursor, e);
+	enum status st = rsz_cursor_create(m->plan->reader, MAX(m->plan->cached, 1), &v->cursor, e);
 
 	if (v->visitor.copy != COPY_IMAGE)
 		streams[n++] = m->copy[v->visitor.copy].mem.streams[0];
@@ -143,7 +151,6 @@ static enum status open_virt(struct virtual_memory *v, struct err *e)
 	v->virt = (struct virt){
 		.mem = &v->mem.mem,
 		.mode = v->smear.spaces.mode,
-		.dtb = v->space.id.dtb,
 		.ignore = v->smear.spaces.ignore,
 	};
 	return st;
@@ -151,9 +158,11 @@ static enum status open_virt(struct virtual_memory *v, struct err *e)
 
 static void tell_info(struct virtual_memory *v)
 {
+	v->virt.dtb = v->space.id.dtb;
 	v->info.mode = v->smear.spaces.mode;
 	v->info.os = v->smear.spaces.os;
 	v->info.layout = v->smear.layout;
+	v->info.user_last = smear__user_last(v->smear.spaces.mode);
 	v->info.copy = v->visitor.copy;
 	v->info.dtb = v->space.id.dtb;
 	v->info.listed = v->space.id.listed;
@@ -170,11 +179,38 @@ static enum status set_up(struct virtual_memory *v, const struct virtual_plan *p
 	if (!st)
 		st = check_copy(v, e);
 	if (!st)
+		st = open_virt(v, e);
+	if (!st && plan->cached_bytes) {
+		rsz_cursor_bound(v->m->copy[COPY_IMAGE].cursor, plan->cached_bytes);
+		rsz_cursor_bound(v->cursor, plan->cached_bytes);
+	}
+	if (!st && !plan->chosen_later)
 		st = find_space(v, plan, e);
 	if (!st)
-		st = open_virt(v, e);
+		tell_info(v);
+	return st;
+}
+
+const struct smear_spaces *virtual_spaces(const struct virtual_memory *v)
+{
+	return &v->smear.spaces;
+}
+
+enum status virtual_choose(struct virtual_memory *v, const struct smear_id *id, struct err *e)
+{
+	const enum status st = take_space(v, id, id->pid, e);
+
 	if (!st)
 		tell_info(v);
+	return st;
+}
+
+enum status virtual_mapped(struct virtual_memory *v, struct range_list *ret, bool *ret_cut,
+			   struct err *e)
+{
+	const enum status st = smear__mapped(v->m, &v->space, v->visitor.copy, ret, ret_cut, e);
+
+	range_list_join(ret);
 	return st;
 }
 

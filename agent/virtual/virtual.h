@@ -44,10 +44,14 @@ struct virtual_plan {
 	struct blob *in; /* as struct smear_plan; all of it is borrowed until virtual_close() */
 	const struct rsz_reader *reader;
 	const json_t *manifest;
-	size_t cached;
+	size_t cached; /* chunks of the page files, too */
+	/* Of the memory and of page files each, so many bytes of content are kept; 0: no bound. */
+	size_t cached_bytes;
 
 	enum copy copy; /* through which tables */
-	bool by_dtb;    /* else by pid */
+	/* The address space: of these one, or none (virtual_choose()); else by pid. */
+	bool chosen_later;
+	bool by_dtb;
 	uint32_t pid;
 	uint64_t dtb;
 	const void *notes; /* the source's ELF notes, as the manifest has them; or NULL */
@@ -59,7 +63,8 @@ struct virtual_info {
 	enum paging_mode mode;
 	enum discover_os os;
 	struct layout_choice layout;
-	enum copy copy; /* the plan's; of an image the tables that it has */
+	uint64_t user_last; /* the last address of the user half */
+	enum copy copy;     /* the plan's; of an image the tables that it has */
 	uint64_t dtb;
 	bool known;  /* it is one of the address spaces that were found */
 	bool listed; /* then: */
@@ -74,6 +79,12 @@ struct virtual_counts {
 	uint64_t given[GIVENS];
 	uint64_t trust[TRUST_KINDS]; /* of those that were given */
 	uint64_t damaged;            /* of GIVEN_NOTHING */
+};
+
+/* Called for every mapping in order, without its content; anything but ST_OK ends it. */
+struct virtual_rows {
+	enum status (*row)(void *context, const struct smear_row *row, struct err *e);
+	void *context;
 };
 
 /* Called for all pages that hold a part of what is read, in order; anything but ST_OK ends it. */
@@ -91,7 +102,30 @@ enum status virtual_open(const struct virtual_plan *plan, struct virtual_memory 
 			 struct err *e);
 void virtual_close(struct virtual_memory *v); /* NULL is fine */
 
+/* Of the address space that is chosen. */
 const struct virtual_info *virtual_info(const struct virtual_memory *v);
+
+/* All that there are; until virtual_close(). */
+const struct smear_spaces *virtual_spaces(const struct virtual_memory *v);
+
+/*
+ * Goes on with another address space, which is one of virtual_spaces(). ST_INPUT: it has no tables
+ * in the chosen copy; then reads are not to be tried until another one is chosen.
+ */
+enum status virtual_choose(struct virtual_memory *v, const struct smear_id *id, struct err *e);
+
+/*
+ * Appends the addresses of the user half that the chosen tables have an entry for, whatever it says:
+ * tidy and joined. Of an address space that this copy has no tables of: nothing, also where its root
+ * is another's page by now. *ret_cut: there are more tables than any process has, and some were not
+ * looked at.
+ */
+enum status virtual_mapped(struct virtual_memory *v, struct range_list *ret, bool *ret_cut,
+			   struct err *e);
+
+/* Tells of the mappings in [va, va + length), whole pages; otherwise as virtual_read(). */
+enum status virtual_read_rows(struct virtual_memory *v, uint64_t va, uint64_t length,
+			      const struct virtual_rows *rows, struct err *e);
 
 /*
  * `va`: any byte. ST_USAGE: an address that the machine does not have. ST_OK also where nothing

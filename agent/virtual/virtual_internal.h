@@ -17,6 +17,7 @@ struct virtual_memory {
 	struct rsz_cursor *cursor;
 	struct virt virt;
 	/* Of the read that is under way: */
+	const struct virtual_rows *rows; /* wanted instead of pages; or NULL */
 	const struct virtual_reader *reader;
 	struct virtual_counts *counts;
 	uint64_t next; /* the first page that has not been told of */

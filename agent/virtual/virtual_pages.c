@@ -330,7 +330,11 @@ enum status virtual__take_row(const struct mapping_visitor *l, const struct smea
 {
 	struct virtual_memory *v = (struct virtual_memory *)(uintptr_t)l;
 	struct smear_row one = *row;
-	enum status st = row->va ? give_gap(v, row->va - 1, e) : ST_OK;
+	enum status st;
+
+	if (v->rows)
+		return v->rows->row(v->rows->context, row, e);
+	st = row->va ? give_gap(v, row->va - 1, e) : ST_OK;
 
 	if (!st && !has_content(row))
 		return give_nothing(v, row, e);
@@ -367,25 +371,44 @@ static enum status check_addresses(enum paging_mode mode, uint64_t va, uint64_t 
 	return ST_OK;
 }
 
-enum status virtual_read(struct virtual_memory *v, uint64_t va, uint64_t length,
-			 const struct virtual_reader *reader, struct virtual_counts *counts,
-			 struct err *e)
+/* What lies between the mappings is told only to who wants pages. */
+static enum status visit_steps(struct virtual_memory *v, uint64_t first, uint64_t end,
+			       struct err *e)
 {
-	uint64_t first = 0, last, end = 0;
-	enum status st = check_addresses(v->info.mode, va, length, &first, &end, e);
+	enum status st;
+	uint64_t last;
 
-	if (st)
-		return st;
-	v->reader = reader;
-	v->counts = counts;
 	v->next = first;
 	v->through = false;
 	do {
 		last = MIN(end, first | (STEP_BYTES - 1));
 		st = smear__visit(v->m, &v->space, first, last, e);
-		if (!st)
+		if (!st && !v->rows)
 			st = give_gap(v, last, e);
 		first = last + 1;
 	} while (!st && last != end);
 	return st;
+}
+
+enum status virtual_read(struct virtual_memory *v, uint64_t va, uint64_t length,
+			 const struct virtual_reader *reader, struct virtual_counts *counts,
+			 struct err *e)
+{
+	uint64_t first = 0, end = 0;
+	const enum status st = check_addresses(v->info.mode, va, length, &first, &end, e);
+
+	v->rows = NULL;
+	v->reader = reader;
+	v->counts = counts;
+	return st ? st : visit_steps(v, first, end, e);
+}
+
+enum status virtual_read_rows(struct virtual_memory *v, uint64_t va, uint64_t length,
+			      const struct virtual_rows *rows, struct err *e)
+{
+	uint64_t first = 0, end = 0;
+	const enum status st = check_addresses(v->info.mode, va, length, &first, &end, e);
+
+	v->rows = rows;
+	return st ? st : visit_steps(v, first, end, e);
 }
