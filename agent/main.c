@@ -30,7 +30,7 @@ static const struct command *const commands[] = {
 #ifdef _WIN32
 	&command_driver,
 #else
-	&command_manual,
+	&command_manual,       &command_mount,
 #endif
 };
 

@@ -19,7 +19,7 @@ extern const struct command command_receive;
 #ifdef _WIN32
 extern const struct command command_driver;
 #else
-extern const struct command command_manual;
+extern const struct command command_manual, command_mount;
 #endif
 
 #define COMMAND_OUTPUT_HELP                                                                        \

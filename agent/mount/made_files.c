@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that are neither in the container nor an image of a stream as it is. */
+#include <string.h>
+
+#include "agent/capture/tally.h"
+#include "agent/container/captures.h"
+#include "agent/image/export.h"
+#include "agent/image/image_kernel.h"
+#include "agent/mount/contents.h"
+#include "formats/image/elf_core.h"
+
+/* Program headers of as many ranges as an ELF core can have take 240 GB; no machine has so many. */
+#define HEAD_MAX ((size_t)1 << 30)
+
+/* What a format writes before its first page. `out` is to be freed also after a failure. */
+static enum status make_head(const struct image_format *format, const struct image_spec *spec,
+			     struct mem_sink *out, struct err *e)
+{
+	struct image_writer *w = NULL;
+	const enum status st = format->create(spec, &out->sink, &w, e);
+
+	format->destroy(w);
+	return st;
+}
+
+enum status make_core(struct made_file *f, struct err *e)
+{
+	struct contents *c = f->contents;
+	struct linux_dump dump = { 0 };
+	const struct image_spec spec = { .ranges = &c->raw->ranges, .own = &dump.kernel };
+	struct range_list ranges = { 0 };
+	struct mem_sink head;
+	enum status st = image_kernel_of_container(&c->input.container, c->memory, &dump, e);
+
+	mem_sink_init(&head, HEAD_MAX);
+	if (!st)
+		st = make_head(&elf_format, &spec, &head, e);
+	if (!st)
+		st = range_list_copy(&ranges, &c->raw->ranges, e);
+	linux_dump_deinit(&dump);
+	if (st) {
+		mem_sink_deinit(&head);
+		range_list_deinit(&ranges);
+		return st;
+	}
+	return image_file_init(&f->image, head.at, head.len, &ranges, e);
+}
+
+/*
+ * memory.gaps.json
+ */
+
+/* Pages without content: their chunks know why. What cannot be decoded counts as unreadable. */
+static void tally_gap(struct contents *c, struct tally *t, struct range r)
+{
+	uint8_t buf[PAGE_SIZE];
+	struct page_status s;
+
+	for (uint64_t at = r.first; at <= r.last; at += PAGE_SIZE) {
+		if (chunk_cache_read(c->cache, c->memory, at, buf, 1, &s, NULL))
+			s = (struct page_status){ PAGE_UNREADABLE, IMAGE_DAMAGED_CHUNK };
+		tally_add(t, at, 1, s);
+	}
+}
+
+static void tally_run(struct tally *t, uint64_t first, uint64_t last, struct page_status s)
+{
+	if (first <= last)
+		tally_add(t, first, (last - first) / PAGE_SIZE + 1, s);
+}
+
+/* By headers alone, as far as there is content. */
+static void tally_range(struct contents *c, const struct captures *captures, struct tally *t,
+			struct range r)
+{
+	static const struct page_status nothing = { PAGE_SKIPPED, SKIP_NOT_CAPTURED };
+	uint64_t at = r.first;
+	struct capture x;
+
+	while (at <= r.last && captures_from(captures, at, r.last, &x)) {
+		const uint64_t last = MIN(x.range.last | (PAGE_SIZE - 1), r.last);
+		const struct page_status s = { x.state, 0 };
+
+		tally_run(t, at, x.range.first - 1, nothing);
+		if (page_is_gap(s))
+			tally_gap(c, t, (struct range){ x.range.first, last });
+		else
+			tally_run(t, x.range.first, last, s);
+		at = last + 1;
+	}
+	tally_run(t, at, r.last, nothing);
+}
+
+static enum status tally_memory(struct contents *c, struct tally *ret, struct err *e)
+{
+	const struct container *in = &c->input.container;
+	struct stream_captures captures = { 0 };
+	const enum status st = stream_captures_load(&captures, in->blob, in->reader, e);
+
+	for (size_t i = 0; i < c->raw->ranges.count && !st; i++)
+		tally_range(c, &captures.streams[c->memory], ret, c->raw->ranges.at[i]);
+	stream_captures_deinit(&captures);
+	return st;
+}
+
+static json_t *gaps_json(struct contents *c, const struct tally *t,
+			 const struct image_captures *again)
+{
+	const struct container *in = &c->input.container;
+	const struct image_gaps g = {
+		.image = "memory.raw",
+		.origin = export_origin_json(in, c->plan->path,
+					     rsz_reader_stream(in->reader, c->memory)),
+		.format = "raw",
+		.complete = container_is_complete(in),
+		.tally = t,
+		.ranges = &c->raw->ranges,
+		.damaged = IMAGE_DAMAGE_UNKNOWN,
+		.again = again,
+	};
+
+	return image_gaps_json(&g);
+}
+
+static enum status take_text(struct made_file *f, json_t *doc, struct err *e)
+{
+	char *dump = doc ? json_dumps(doc, JSON_INDENT(1)) : NULL;
+	struct range_list none = { 0 };
+	char *text;
+
+	json_decref(doc);
+	if (!dump || asprintf(&text, "%s\n", dump) < 0)
+		text = NULL;
+	free(dump);
+	return text ? image_file_init(&f->image, (uint8_t *)text, strlen(text), &none, e)
+		    : err_nomem(e);
+}
+
+enum status make_gaps(struct made_file *f, struct err *e)
+{
+	struct contents *c = f->contents;
+	struct image_captures again = { 0 };
+	struct tally tally = { 0 };
+	enum status st = image_captures_load(&c->input.container, c->memory, &again, e);
+
+	if (!st)
+		st = tally_memory(c, &tally, e);
+	if (!st)
+		st = take_text(f, gaps_json(c, &tally, &again), e);
+	tally_deinit(&tally);
+	image_captures_deinit(&again);
+	return st;
+}
