@@ -23,7 +23,7 @@ enum gaps { GAPS_FILL, GAPS_EIO };
 
 static const char *const gap_choices[] = { [GAPS_FILL] = "fill", [GAPS_EIO] = "eio", NULL };
 
-#define CACHE_DEFAULT (UINT64_C(512) << 20)
+#define CACHE_DEFAULT (UINT64_C(1) << 30)
 #define CACHE_LEAST   (UINT64_C(8) << 20)
 #define CACHE_MOST    (UINT64_C(1) << 40)
 
@@ -35,7 +35,7 @@ static const struct option_def options[] = {
 	CLI_PARSED(struct mount_options, fill, 0, "fill", "HEX", image_parse_fill,
 		   "1 to 16 bytes that fill pages without content; default: a text that says so"),
 	CLI_SIZE(struct mount_options, cache, 'c', "cache", "SIZE", CACHE_LEAST, CACHE_MOST,
-		 "keep so much of what was decompressed; default: 512M"),
+		 "keep so much of what was decompressed; default: 1G"),
 	CLI_GROUP(struct mount_options, identity, &identity_option_group),
 };
 

@@ -18,8 +18,10 @@ struct rsz_cursor {
 	uint64_t *used; /* per slot: when it was last asked for */
 	size_t n_slots;
 	uint64_t now;
-	size_t bound; /* bytes of content that slots may hold; 0: any */
-	size_t held;  /* by them; counted only if there is a bound */
+	size_t bound;     /* bytes of content that slots may hold; 0: any */
+	size_t held;      /* by them; counted only if there is a bound, as is */
+	uint8_t *payload; /* what slots have of their own without one */
+	size_t payload_room;
 };
 
 enum status rsz_cursor_create(const struct rsz_reader *r, size_t cached, struct rsz_cursor **ret,
@@ -54,6 +56,7 @@ void rsz_cursor_destroy(struct rsz_cursor *c)
 		rsz_loaded_deinit(&c->slots[i]);
 	rsz_decoder_destroy(c->decoder);
 	sha256_destroy(c->sha);
+	free(c->payload);
 	free(c->slots);
 	free(c->used);
 	free(c);
@@ -67,32 +70,46 @@ void rsz_cursor_bound(struct rsz_cursor *c, size_t bytes)
 		c->held += c->slots[i].data_room;
 }
 
-/* Buffers only grow: what is not needed goes whole. */
 static void let_go(struct rsz_cursor *c, struct rsz_loaded *l)
 {
 	c->held -= l->data_room;
 	free(l->chunk.data);
-	free(l->payload);
 	l->chunk.data = NULL;
-	l->payload = NULL;
-	l->data_room = l->payload_room = 0;
+	l->data_room = 0;
 	l->record = UINT64_MAX;
+}
+
+/* The slot with content that was not used for longest, but for slot `kept`; n_slots: none. */
+static size_t oldest_full(const struct rsz_cursor *c, size_t kept)
+{
+	size_t oldest = c->n_slots;
+
+	for (size_t i = 0; i < c->n_slots; i++)
+		if (i != kept && c->slots[i].data_room &&
+		    (oldest == c->n_slots || c->used[i] < c->used[oldest]))
+			oldest = i;
+	return oldest;
 }
 
 /* Down to the bound, but for slot `kept`. */
 static void keep_bound(struct rsz_cursor *c, size_t kept)
 {
-	while (c->held > c->bound) {
-		size_t oldest = kept;
+	size_t oldest;
 
-		for (size_t i = 0; i < c->n_slots; i++)
-			if (i != kept && c->slots[i].data_room &&
-			    (oldest == kept || c->used[i] < c->used[oldest]))
-				oldest = i;
-		if (oldest == kept)
-			return;
+	while (c->held > c->bound && (oldest = oldest_full(c, kept)) < c->n_slots)
 		let_go(c, &c->slots[oldest]);
-	}
+}
+
+/* What was compressed is needed only until it is decoded: there one buffer does for all slots. */
+static void swap_payload(struct rsz_cursor *c, struct rsz_loaded *l)
+{
+	uint8_t *const payload = l->payload;
+	const size_t room = l->payload_room;
+
+	l->payload = c->payload;
+	l->payload_room = c->payload_room;
+	c->payload = payload;
+	c->payload_room = room;
 }
 
 /* The slot that holds the record, or else the one that was not used for longest. */
@@ -106,6 +123,9 @@ static size_t choose_slot(const struct rsz_cursor *c, uint64_t record)
 		if (c->used[i] < c->used[oldest])
 			oldest = i;
 	}
+	/* As much as there may be: a buffer that is there already is taken again. */
+	if (c->bound && c->held >= c->bound)
+		return oldest_full(c, c->n_slots);
 	return oldest;
 }
 
@@ -131,6 +151,20 @@ static enum status load_record(struct rsz_cursor *c, struct rsz_loaded *l, uint6
 	return st;
 }
 
+static enum status load_bounded(struct rsz_cursor *c, size_t slot, uint64_t record, struct err *e)
+{
+	struct rsz_loaded *l = &c->slots[slot];
+	enum status st;
+
+	c->held -= l->data_room;
+	swap_payload(c, l);
+	st = load_record(c, l, record, e);
+	swap_payload(c, l);
+	c->held += l->data_room;
+	keep_bound(c, slot);
+	return st;
+}
+
 enum status rsz_cursor_load(struct rsz_cursor *c, uint64_t record, const struct rsz_chunk **ret,
 			    struct err *e)
 {
@@ -142,13 +176,7 @@ enum status rsz_cursor_load(struct rsz_cursor *c, uint64_t record, const struct 
 		enum status st;
 
 		l->record = UINT64_MAX;
-		if (c->bound)
-			let_go(c, l);
-		st = load_record(c, l, record, e);
-		if (c->bound) {
-			c->held += l->data_room;
-			keep_bound(c, i);
-		}
+		st = c->bound ? load_bounded(c, i, record, e) : load_record(c, l, record, e);
 		if (st)
 			return err_add(e, st, "record at offset %" PRIu64, record);
 		l->record = record;

@@ -27,7 +27,7 @@ TEXTS = {
 }
 # Whose notices must be there: one holder of each library.
 HOLDERS = ("Free Software Foundation", "The OpenSSL Project|OpenSSL", "Frank Denis", "Facebook", "Eric Biggers",
-           "Jean-loup Gailly", "Joachim Metz", "Brian Carrier", "Red Hat", "Petri Lehtinen")
+           "Jean-loup Gailly", "Joachim Metz", "Brian Carrier", "Red Hat", "Miklos Szeredi", "Petri Lehtinen")
 NETWORK_HOLDERS = ("M.I.T.|Massachusetts Institute of Technology", "Daniel Stenberg", "Mbed TLS Contributors")
 
 
@@ -87,7 +87,7 @@ class Licences(unittest.TestCase):
     def test_what_copyleft_licences_ask_to_be_said(self):
         words = re.sub(r"\s+", " ", self.front)
         # LGPL 2.1, section 6 and LGPL 3, section 4: notice, permission to change and to reverse engineer.
-        self.assertIn("covers these libraries, and their use in ramseal: glibc, libewf, hivex.", words)
+        self.assertIn("covers these libraries, and their use in ramseal: glibc, libewf, hivex, libfuse.", words)
         self.assertRegex(words, r"You may change them, link ramseal .* debug such changes")
         self.assertRegex(words, r"ramseal-\d+\.\d+\.\d+-relink-linux-x86_64\.tar\.xz")
         # CPL and IPL, section 3.

@@ -103,9 +103,9 @@ class Kit(unittest.TestCase):
     def test_what_it_says(self):
         with open(os.path.join(self.kit, "README"), encoding="utf-8") as f:
             text = f.read()
-        for words in ("glibc, libewf, hivex", "./relink OUTPUT", "gcc, g++ and libc6-dev"):
+        for words in ("glibc, libewf, hivex, libfuse", "./relink OUTPUT", "gcc, g++ and libc6-dev"):
             self.assertIn(words, text)
-        for library in ("libewf.a", "libhivex.a", "libc.a", "libtsk.a"):
+        for library in ("libewf.a", "libhivex.a", "libfuse3.a", "libc.a", "libtsk.a"):
             self.assertTrue(os.path.exists(os.path.join(self.kit, "lib", library)), library)
 
 

@@ -14,6 +14,8 @@ of vmlinux.py, volatility3's symbols are made by isf_from_btf.py.
 """
 
 import csv
+import filecmp
+import os
 import re
 import shutil
 import subprocess
@@ -31,7 +33,8 @@ from acquired import COMPLETE, Lime  # noqa: E402
 from case import SKIPPED_EXIT, arguments, run_tests  # noqa: E402
 from kernel_structs import Kernel  # noqa: E402
 
-TOOLS = ('crash', 'drgn', 'makedumpfile')
+MOUNT_RECIPES = (vm.HERE.parents[1] / 'agent/mount/README.md').read_text()
+TOOLS = ('crash', 'drgn', 'gdb', 'makedumpfile')
 
 DRGN_SCRIPT = """
 from drgn.helpers.linux.pid import for_each_task
@@ -192,6 +195,35 @@ class Dumps(unittest.TestCase):
     def test_2_drgn(self):
         """It reads the page tables, and finds every task by its number."""
         self.each(self.opens_in_drgn, self.live + self.images)
+
+    # --- through the mount: drgn and gdb, as agent/mount/README.md has it ---
+
+    @classmethod
+    def mounted(cls):
+        folder = cls.work / 'mnt'
+        folder.mkdir(exist_ok=True)
+        cls.addClassCleanup(folder.rmdir)
+        done = acquired.ramseal('mount', '--quiet', cls.container, folder)
+        assert done.returncode == COMPLETE, done.stderr
+        cls.addClassCleanup(tool, 'umount', folder)
+        return folder
+
+    def test_3_through_the_mount(self):
+        if not os.access('/dev/fuse', os.W_OK) or os.geteuid():
+            self.skipTest('/dev/fuse, or root, is missing')
+        core = self.mounted() / 'memory.core'
+        self.assertTrue(filecmp.cmp(core, self.live[0], shallow=False))
+        self.opens_in_drgn(core)
+        commands = re.findall(r'^    (SHIFT=.*|gdb .*)', MOUNT_RECIPES, re.M)
+        self.assertEqual(len(commands), 2)
+        asked = ['print init_task.comm', 'print ((struct task_struct *)((char *)init_task.tasks.next - '
+                 '(long)&((struct task_struct *)0)->tasks))->comm']
+        script = '\n'.join([*commands]).replace('/mnt/m', str(core.parent))
+        script = script.replace('gdb ', 'gdb -nx -batch ').replace('vmlinux', str(self.vmlinux))
+        done = tool('sh', '-euc', script + ''.join(f" -ex '{line}'" for line in asked))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('"swapper/0', done.stdout)
+        self.assertIn('"init', done.stdout)
 
     # --- makedumpfile ---
 
