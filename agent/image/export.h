@@ -31,8 +31,8 @@ enum status export_ranges(const struct container *c, uint32_t stream, struct ran
 			  struct err *e);
 
 /*
- * In bytes. A file may end in a hole that no extent covers: its metadata knows its size. `ranges` as
- * export_ranges() has them.
+ * In bytes. A file may end in a hole that no extent covers: its metadata knows its size. `ranges`
+ * as export_ranges() has them.
  */
 uint64_t export_file_size(const struct rsz_stream_info *s, const struct range_list *ranges);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The low-level interface of libfuse 3: a node's address is its number, so that no path is looked up
- * twice and nothing has to be remembered of what the kernel knows.
+ * The low-level interface of libfuse 3: a node's address is its number, so that no path is looked
+ * up twice and nothing has to be remembered of what the kernel knows.
  */
 #include "agent/mount/serve.h"
 
@@ -270,9 +270,9 @@ static const struct fuse_lowlevel_ops ops = {
 
 /*
  * The table of requests in libfuse names the one function that character devices in user space
- * (CUSE) need. Taken from the library it brings the high-level interface along, and the plugins of
- * that: dlopen(), which a static program should not have. And its file is under the GPL, by Debian's
- * copyright file (lib/cuse_lowlevel.c of 3.14.0); the others are under the LGPL.
+ * (CUSE) need. Taken from the library it brings the high-level interface along, with plugins that a
+ * static program cannot load. And its file is under the GPL, by Debian's copyright file
+ * (lib/cuse_lowlevel.c of 3.14.0); the others are under the LGPL.
  */
 void cuse_lowlevel_init(fuse_req_t req, fuse_ino_t number, const void *arg);
 

@@ -166,8 +166,8 @@ enum status smear__walk_range(struct analysis *m, const struct smear_id *id, uin
 void smear__divide(struct smear *ret);
 
 /*
- * Appends the addresses that entries of this copy of the space are for, in order, neighbours as one.
- * *ret_cut: the walk's budget ended it. `s` as for smear__visit().
+ * Appends the addresses that entries of this copy of the space are for, in order, neighbours as
+ * one. *ret_cut: the walk's budget ended it. `s` as for smear__visit().
  */
 enum status smear__mapped(struct analysis *m, struct smear_space *s, enum copy copy,
 			  struct range_list *ret, bool *ret_cut, struct err *e);

@@ -115,9 +115,9 @@ const struct smear_spaces *virtual_spaces(const struct virtual_memory *v);
 enum status virtual_choose(struct virtual_memory *v, const struct smear_id *id, struct err *e);
 
 /*
- * Appends the addresses of the user half that the chosen tables have an entry for, whatever it says:
- * tidy and joined. Of an address space that this copy has no tables of: nothing, also where its root
- * is another's page by now. *ret_cut: there are more tables than any process has, and some were not
+ * Appends the addresses of the user half that the chosen tables have an entry for, whatever it
+ * says: tidy and joined. Nothing of an address space that this copy has no tables of, or whose root
+ * is another's page there. *ret_cut: there are more tables than any process has, and some were not
  * looked at.
  */
 enum status virtual_mapped(struct virtual_memory *v, struct range_list *ret, bool *ret_cut,

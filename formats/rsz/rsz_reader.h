@@ -249,8 +249,9 @@ void rsz_cursor_destroy(struct rsz_cursor *c); /* NULL is fine */
 
 /*
  * Bounds what the decoded chunks take together, in bytes of content: beyond that, those that were
- * not used for longest are let go, all but the one that was loaded last. For who keeps many, because
- * a chunk may have 16 MiB. 0, as after rsz_cursor_create(): their number alone is bounded.
+ * not used for longest are let go, all but the one that was loaded last. For who keeps many,
+ * because a chunk may have 16 MiB. 0, as after rsz_cursor_create(): their number alone is bounded.
+ * Before the first load.
  */
 void rsz_cursor_bound(struct rsz_cursor *c, size_t bytes);
 

@@ -553,6 +553,50 @@ TEST(capture_times_come_back_per_extent)
 	build_deinit(&b);
 }
 
+/* How many bytes of the container it takes to read the first of two chunks again. */
+static uint64_t bytes_of_a_second_look(struct build *b, size_t bound)
+{
+	struct rsz_reader *r = NULL;
+	struct rsz_cursor *c = NULL;
+	struct rsz_page page;
+	struct err e = ERR_INIT;
+	struct counting_blob counting = { .blob.read_at = counting_read_at };
+
+	mem_blob_init(&counting.memory, b->out.at, b->out.len);
+	counting.blob.size = b->out.len;
+	CHECK_OK(rsz_reader_open(&counting.blob, RSZ_TRUST_INDEX, &r, &e), &e);
+	CHECK_OK(rsz_cursor_create(r, 8, &c, &e), &e);
+	rsz_cursor_bound(c, bound);
+	CHECK_OK(rsz_cursor_page(c, 0, 0, &page, &e), &e);
+	CHECK_OK(rsz_cursor_page(c, 0, PAGE_SIZE, &page, &e), &e);
+	counting.bytes = 0;
+	CHECK_OK(rsz_cursor_page(c, 0, 0, &page, &e), &e);
+	assert_true(page.captured);
+	rsz_cursor_destroy(c);
+	rsz_reader_close(r);
+	return counting.bytes;
+}
+
+TEST(a_bounded_cursor_keeps_as_many_bytes)
+{
+	static struct build b;
+	uint32_t memory;
+
+	build_begin(&b, 7, 1);
+	memory = build_stream(&b, RSZ_KIND_MEMORY, "memory");
+	for (uint64_t i = 0; i < 2; i++) {
+		build_chunk(&b, memory, i);
+		build_extent(&b, i * PAGE_SIZE, "o");
+		build_put(&b);
+	}
+	build_close(&b);
+	assert_int_equal(bytes_of_a_second_look(&b, 0), 0);
+	assert_int_equal(bytes_of_a_second_look(&b, 4 * PAGE_SIZE), 0);
+	assert_int_not_equal(bytes_of_a_second_look(&b, PAGE_SIZE), 0);
+	assert_int_not_equal(bytes_of_a_second_look(&b, 1), 0);
+	build_deinit(&b);
+}
+
 /* Enough entries for three INDEX records, and read back by address through them. */
 TEST(many_extents_make_a_chain_of_indexes)
 {
@@ -913,6 +957,7 @@ int main(void)
 		cmocka_unit_test(every_chunk_is_visited_once_until_one_is_refused),
 		cmocka_unit_test(opening_shows_every_chunk_until_one_is_refused),
 		cmocka_unit_test(capture_times_come_back_per_extent),
+		cmocka_unit_test(a_bounded_cursor_keeps_as_many_bytes),
 		cmocka_unit_test(many_extents_make_a_chain_of_indexes),
 		cmocka_unit_test(full_disk_leaves_whole_records_and_can_be_closed_after_a_cut),
 		cmocka_unit_test(damaged_text_costs_its_own_piece),
