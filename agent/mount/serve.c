@@ -327,6 +327,7 @@ static enum status mount_session(struct server *s, struct err *e)
 		return err_nomem(e);
 	fuse_set_log_func(take_complaint);
 	s->session = fuse_session_new(&args, &ops, sizeof(ops), s);
+	fuse_opt_free_args(&args); /* it has made a copy of them, in their place */
 	if (s->session && !fuse_session_mount(s->session, s->options.folder))
 		return ST_OK;
 	return err_set(e, ST_OUTPUT, "%s: cannot be mounted there: %s", s->options.folder,
