@@ -2,7 +2,7 @@
 /* What a process had in its memory, page by page, out of small machines that are sealed. */
 #include "tests/unit/test.h"
 
-#include "agent/virtual/virtual.h"
+#include "agent/virtual/peek.h"
 #include "tests/unit/sealed_machine.h"
 
 #define POOL            UINT64_C(0xffffa00000000000) /* a page of the kernel, */
@@ -36,6 +36,8 @@ static struct virtual_plan plan;
 static struct {
 	uint64_t va, length;
 	bool apart;
+	/* Called behind all reads, with a small peek of the same handle. */
+	void (*peek)(struct peek *p);
 } asked;
 static struct virtual_info info;
 static struct virtual_counts counts;
@@ -164,6 +166,13 @@ static enum status read_machine(struct err *e)
 		info.name = "";
 		st = read_pages(v, e);
 	}
+	if (!st && asked.peek) {
+		struct peek *p = NULL;
+
+		CHECK_OK(peek_open(v, 1, &p, e), e);
+		asked.peek(p);
+		peek_close(p);
+	}
 	virtual_close(v);
 	json_decref(manifest);
 	rsz_reader_close(r);
@@ -262,6 +271,99 @@ TEST(one_handle_gives_the_same_page_by_page)
 }
 
 /* Figure 2: what the hardware's own entries come to. */
+static void check_peek(struct peek *p, uint64_t va)
+{
+	const struct told *t = at(va);
+	const struct peek_page *page = peek_page(p, va + 7);
+
+	assert_non_null(page);
+	assert_int_equal(page->va, va);
+	assert_int_equal(page->given, t->page.given);
+	assert_int_equal(page->state, t->page.row.pte.state);
+	assert_int_equal(page->has_verdict, t->page.has_verdict);
+	if (t->page.has_verdict)
+		assert_int_equal(page->verdict, t->page.row.verdict);
+	assert_int_equal(page->bytes != NULL, t->page.given != GIVEN_NOTHING);
+	if (page->bytes) {
+		assert_int_equal(page->bytes[0], t->first);
+		assert_int_equal(page->bytes[PAGE_SIZE - 1], t->last);
+	}
+}
+
+/* More pages than are kept, in rising order (read ahead), falling, and by leaps. */
+static void peek_in_any_order(struct peek *p)
+{
+	const uint64_t n = asked.length >> PAGE_SHIFT;
+
+	for (uint64_t i = 0; i < n; i++)
+		check_peek(p, asked.va + i * PAGE_SIZE);
+	for (uint64_t i = n; i; i--)
+		check_peek(p, asked.va + (i - 1) * PAGE_SIZE);
+	for (uint64_t i = 0; i < n; i++)
+		check_peek(p, asked.va + i * 77 % n * PAGE_SIZE);
+	assert_int_equal(peek_failed(p, NULL), ST_OK);
+}
+
+TEST(peek_gives_what_a_read_gives)
+{
+	set_up_windows();
+	for (size_t k = 0; k < 20; k += 2)
+		put_same(k, FRAME(k) | P);
+	put_same(1, TRANSITION(1));
+	put_same(3, OLD(0, 5));
+	put_entries(5, FRAME(3) | P, FRAME(4) | P);
+	put_same(7, PROT);
+	put_same(9, OLD(2, 5));
+	asked.length = 4 * ALL;
+	asked.peek = peek_in_any_order;
+	read_ok();
+	tear_down();
+}
+
+/* VA(0) and VA(1) are there, 'A' and 'B'; VA(2) is not. */
+static void view_numbers(struct peek *p)
+{
+	const struct memory_view v = peek_view(p);
+	uint8_t both[2 * PAGE_SIZE];
+	uint64_t wide = 1;
+	uint32_t half = 2;
+	uint16_t quarter = 3;
+
+	assert_true(view_u64(&v, VA(1) - 4, &wide));
+	assert_int_equal(wide, UINT64_C(0x4242424241414141));
+	assert_true(view_u32(&v, VA(1) - 1, &half));
+	assert_int_equal(half, 0x42424241);
+	assert_true(view_u16(&v, VA(2) - 2, &quarter));
+	assert_int_equal(quarter, 0x4242);
+	assert_true(view_pointer(&v, VA(0), false, &wide));
+	assert_int_equal(wide, 0x41414141);
+	assert_true(view_read(&v, VA(0), both, sizeof(both)));
+	assert_int_equal(both[PAGE_SIZE - 1], 'A');
+	assert_int_equal(both[PAGE_SIZE], 'B');
+
+	/* Nothing is half new. */
+	memset(both, 'x', sizeof(both));
+	assert_false(view_read(&v, VA(1), both, PAGE_SIZE + 1));
+	assert_int_equal(both[0], 'x');
+	wide = 1;
+	assert_false(view_u64(&v, VA(2) - 4, &wide));
+	assert_false(view_u64(&v, UINT64_MAX - 3, &wide));
+	assert_false(view_u64(&v, UINT64_C(0x1000000000000000), &wide)); /* no address at all */
+	assert_int_equal(wide, 1);
+	assert_true(view_read(&v, VA(2), both, 0));
+	assert_int_equal(peek_failed(p, NULL), ST_OK);
+}
+
+TEST(numbers_are_read_across_pages_or_not_at_all)
+{
+	set_up();
+	put_same(0, FRAME(0) | P);
+	put_same(1, FRAME(1) | P);
+	asked.peek = view_numbers;
+	read_ok();
+	tear_down();
+}
+
 TEST(windows_entries_give_what_figure_2_says)
 {
 	set_up_windows();
@@ -958,6 +1060,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_handle_gives_the_same_page_by_page),
+		cmocka_unit_test(peek_gives_what_a_read_gives),
+		cmocka_unit_test(numbers_are_read_across_pages_or_not_at_all),
 		cmocka_unit_test(windows_entries_give_what_figure_2_says),
 		cmocka_unit_test(no_vad_is_named_for_what_none_can_know),
 		cmocka_unit_test(prototypes_are_followed_as_figure_3_says),

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Small reads out of one address space of a container, in any order, with the pages that were read
+ * last kept: what follows pointers comes back to the same pages again and again, and a page out of
+ * a chunk that is not kept any more costs the decoding of up to 16 MiB.
+ */
+#ifndef RAMSEAL_AGENT_VIRTUAL_PEEK_H
+#define RAMSEAL_AGENT_VIRTUAL_PEEK_H
+
+#include "agent/virtual/memory_view.h"
+#include "agent/virtual/virtual.h"
+
+struct peek_page {
+	uint64_t va;
+	enum given given;
+	bool has_verdict;     /* .verdict and .trust are set: not where there is no entry at all */
+	enum verdict verdict; /* as struct smear_row has it */
+	enum trust trust;
+	enum pte_state state; /* what the entry says, or the prototype entry that it names */
+	bool damaged;         /* GIVEN_NOTHING because the container is */
+	const uint8_t *bytes; /* PAGE_SIZE of them; NULL: GIVEN_NOTHING */
+};
+
+/*
+ * Borrows `v`, which nobody else reads from, and in which no other address space is chosen, until
+ * peek_close(). `pages`: so many are kept, 4.1 KiB each; rounded up to a power of two.
+ */
+struct peek;
+enum status peek_open(struct virtual_memory *v, size_t pages, struct peek **ret, struct err *e);
+void peek_close(struct peek *p); /* NULL is fine */
+
+/* The page that holds `va`, until the next call for this `p`. NULL: see peek_failed(). */
+const struct peek_page *peek_page(struct peek *p, uint64_t va);
+
+/*
+ * ST_OK, or why a read failed that had to work (no memory, an I/O error): from then on nothing can
+ * be had. Ask before you say that something is not there.
+ */
+enum status peek_failed(const struct peek *p, struct err *e);
+
+/* Valid as long as `p`. */
+struct memory_view peek_view(struct peek *p);
+
+#endif
