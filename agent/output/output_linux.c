@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 
 #include "agent/program/interrupt.h"
 #include "agent/program/json.h"
@@ -208,6 +209,34 @@ static enum status check_link(const char *path, const struct stat *link, struct 
 	return ST_OK;
 }
 
+/* How often who waits for a FIFO's reader looks whether he is to stop. */
+#define FIFO_WAIT_NS 20000000
+
+/*
+ * Waits for the reader of a FIFO. Not in open(2) itself: a signal that comes just before the call
+ * would be heard by nobody. -1, and errno EINTR: interrupted.
+ */
+static int open_writable(const char *path, int how)
+{
+	const bool fifo = os_is_pipe(path);
+	int fd;
+
+	if (!fifo)
+		return open(path, how | O_NOCTTY | O_CLOEXEC);
+	while (!interrupted()) {
+		fd = open(path, how | O_NOCTTY | O_CLOEXEC | O_NONBLOCK);
+		if (fd >= 0 && fcntl(fd, F_SETFL, how)) {
+			close(fd);
+			return -1;
+		}
+		if (fd >= 0 || (errno != ENXIO && errno != EINTR))
+			return fd;
+		nanosleep(&(struct timespec){ .tv_nsec = FIFO_WAIT_NS }, NULL);
+	}
+	errno = EINTR;
+	return -1;
+}
+
 /* `seen` is what the path named; what is opened must be that still. */
 enum status target_open_device(const char *path, const struct target_facts *seen, struct target *t,
 			       struct err *e)
@@ -220,10 +249,7 @@ enum status target_open_device(const char *path, const struct target_facts *seen
 	if (!t->path)
 		return err_nomem(e);
 	t->stream = seen->is == PATH_IS_STREAM;
-	do {
-		/* Waits for the reader of a FIFO. */
-		t->fd = open(t->path, how | O_NOCTTY | O_CLOEXEC);
-	} while (t->fd < 0 && errno == EINTR && !interrupted());
+	t->fd = open_writable(t->path, how);
 	if (t->fd < 0 && errno == EINTR)
 		return err_set(e, ST_INTERRUPTED, "%s: interrupted before it was open", t->path);
 	if (t->fd < 0)

@@ -142,7 +142,6 @@ class Summary(unittest.TestCase):
 
     def test_interrupted(self):
         p = self.waiting()
-        time.sleep(0.2)
         p.send_signal(signal.SIGTERM)
         self.assertEqual(p.wait(60), 8)
         self.read(8)
