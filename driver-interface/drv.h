@@ -124,6 +124,12 @@ struct drv_result {
  */
 #define DRV_NO_DATA 61
 
+/* Of an image: its bytes do not have the checksum that the image has of them. Linux's EBADMSG. */
+#define DRV_DAMAGED 74
+
+/* The image itself could not be read: Linux's EIO. */
+#define DRV_FAILED  5
+
 /* What reading a source can do to the machine that it reads. */
 enum drv_kind {
 	DRV_DEAD,   /* nothing: it reads an image, or a machine that does not exist */

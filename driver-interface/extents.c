@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver-interface/extents.h"
 
-#include "driver-interface/source.h"
 #include "formats/base/array.h"
 
 void extents_deinit(struct extents *x)
@@ -26,6 +25,16 @@ enum status extents_add(struct extents *x, uint64_t first, uint64_t len, uint64_
 	}
 	x->at[x->count++] = (struct file_extent){ { first, last }, offset };
 	return ST_OK;
+}
+
+static struct pread_result read_file(struct extents_bytes *b, uint64_t off, void *buf, size_t len)
+{
+	return drv__pread(((struct extents_file *)b)->fd, off, buf, len);
+}
+
+void extents_file_init(struct extents_file *f, int fd)
+{
+	*f = (struct extents_file){ .bytes.read = read_file, .fd = fd };
 }
 
 static int by_first_longest(const void *a, const void *b)
@@ -62,7 +71,7 @@ static const struct file_extent *find_extent(const struct extents *x, uint64_t a
 }
 
 /* How many of `len` bytes at two places of the file differ. What cannot be read does. */
-static uint64_t count_different(int fd, uint64_t a, uint64_t b, uint64_t len)
+static uint64_t count_different(struct extents_bytes *from, uint64_t a, uint64_t b, uint64_t len)
 {
 	static const size_t step = 16 << 10;
 	uint8_t x[2][16 << 10];
@@ -70,8 +79,8 @@ static uint64_t count_different(int fd, uint64_t a, uint64_t b, uint64_t len)
 
 	while (len) {
 		const size_t part = (size_t)MIN(len, step);
-		const size_t got = MIN(drv__pread(fd, a, x[0], part).bytes,
-				       drv__pread(fd, b, x[1], part).bytes);
+		const size_t got = MIN(from->read(from, a, x[0], part).bytes,
+				       from->read(from, b, x[1], part).bytes);
 
 		for (size_t i = 0; i < part; i++)
 			n += i >= got || x[0][i] != x[1][i];
@@ -87,7 +96,7 @@ static uint64_t count_different(int fd, uint64_t a, uint64_t b, uint64_t len)
  * extent that began before all of them may have been the first to lose something.
  */
 static void compare_overlap(const struct extents *kept, const struct file_extent *e, uint64_t last,
-			    int fd, struct extents_twice *t)
+			    struct extents_bytes *b, struct extents_twice *t)
 {
 	for (uint64_t at = e->range.first; at <= last;) {
 		const struct file_extent *k = find_extent(kept, at);
@@ -99,7 +108,7 @@ static void compare_overlap(const struct extents *kept, const struct file_extent
 
 			t->bytes += len;
 			t->compared += part;
-			t->differ += count_different(fd, k->offset + (at - k->range.first),
+			t->differ += count_different(b, k->offset + (at - k->range.first),
 						     e->offset + (at - e->range.first), part);
 		}
 		if (end == last)
@@ -109,7 +118,7 @@ static void compare_overlap(const struct extents *kept, const struct file_extent
 }
 
 /* `t` NULL: nothing is compared. */
-static void tidy(struct extents *x, int fd, struct extents_twice *t)
+static void tidy(struct extents *x, struct extents_bytes *b, struct extents_twice *t)
 {
 	struct extents kept = { .at = x->at };
 
@@ -121,7 +130,7 @@ static void tidy(struct extents *x, int fd, struct extents_twice *t)
 		const uint64_t taken = any ? kept.at[kept.count - 1].range.last : 0;
 
 		if (t && any && e.range.first <= taken)
-			compare_overlap(&kept, &e, MIN(e.range.last, taken), fd, t);
+			compare_overlap(&kept, &e, MIN(e.range.last, taken), b, t);
 		if (any && e.range.last <= taken)
 			continue;
 		if (any && e.range.first <= taken) {
@@ -135,13 +144,13 @@ static void tidy(struct extents *x, int fd, struct extents_twice *t)
 
 void extents_tidy(struct extents *x)
 {
-	tidy(x, -1, NULL);
+	tidy(x, NULL, NULL);
 }
 
-void extents_tidy_and_compare(struct extents *x, int fd, struct extents_twice *ret)
+void extents_tidy_and_compare(struct extents *x, struct extents_bytes *b, struct extents_twice *ret)
 {
 	*ret = (struct extents_twice){ 0 };
-	tidy(x, fd, ret);
+	tidy(x, b, ret);
 }
 
 /* Whether some byte of the page at `page` is there. */
@@ -152,8 +161,8 @@ static bool has_part(const struct extents *x, uint64_t page)
 	return e && e->range.first <= (page | (PAGE_SIZE - 1));
 }
 
-struct drv_result extents_read(const struct extents *x, int fd, uint64_t addr, void *buf,
-			       size_t len)
+struct drv_result extents_read(const struct extents *x, struct extents_bytes *b, uint64_t addr,
+			       void *buf, size_t len)
 {
 	const uint64_t mask = PAGE_SIZE - 1;
 	size_t done = 0;
@@ -172,8 +181,8 @@ struct drv_result extents_read(const struct extents *x, int fd, uint64_t addr, v
 		}
 
 		const size_t want = (size_t)MIN(len - done - 1, e->range.last - at) + 1;
-		const struct pread_result p = drv__pread(fd, e->offset + (at - e->range.first),
-							 (uint8_t *)buf + done, want);
+		const struct pread_result p =
+			b->read(b, e->offset + (at - e->range.first), (uint8_t *)buf + done, want);
 
 		done += p.bytes;
 		if (p.bytes < want)

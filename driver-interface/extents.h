@@ -8,6 +8,7 @@
 #define RAMSEAL_DRIVER_INTERFACE_EXTENTS_H
 
 #include "driver-interface/drv.h"
+#include "driver-interface/source.h"
 
 struct file_extent {
 	struct range range;
@@ -42,14 +43,27 @@ struct extents_twice {
 /* Enough for what overlaps in good faith: a kernel image that a kdump has twice. */
 #define EXTENTS_COMPARE ((uint64_t)256 << 20)
 
+/* Where the bytes are: in a file, or in what a file becomes when it is unpacked. */
+struct extents_bytes {
+	struct pread_result (*read)(struct extents_bytes *b, uint64_t off, void *buf, size_t len);
+};
+
+struct extents_file {
+	struct extents_bytes bytes;
+	int fd; /* the caller's */
+};
+
+void extents_file_init(struct extents_file *f, int fd);
+
 /* The same, and compares what is dropped with what is kept. */
-void extents_tidy_and_compare(struct extents *x, int fd, struct extents_twice *ret);
+void extents_tidy_and_compare(struct extents *x, struct extents_bytes *b,
+			      struct extents_twice *ret);
 
 /*
  * As drv_ops.read(): whole pages, gathered from the file. Pages not in it are `not_offered`; of a
  * page that is there in part the error is DRV_NO_DATA.
  */
-struct drv_result extents_read(const struct extents *x, int fd, uint64_t addr, void *buf,
-			       size_t len);
+struct drv_result extents_read(const struct extents *x, struct extents_bytes *b, uint64_t addr,
+			       void *buf, size_t len);
 
 #endif

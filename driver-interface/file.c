@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An image as a source: raw, ELF core or LiME, told apart by content; as "raw" it is raw, and
+ * An image as a source: raw, ELF core, LiME or AVML, told apart by content; as "raw" it is raw, and
  * nobody looks. What is none of these is refused if it is known to be something else
  * (formats/image/foreign.h).
  *
@@ -12,25 +12,16 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "driver-interface/extents.h"
-#include "driver-interface/source.h"
+#include "driver-interface/file_internal.h"
 #include "formats/image/foreign.h"
 #include "formats/image/lime.h"
-
-struct file_drv {
-	struct drv drv;
-	struct file_blob file;
-	struct elf_core core;
-	struct extents extents;
-	const char *origin; /* of the map */
-	char note[192];
-	char lost[256];
-};
 
 static void file_drv_close(struct drv *d)
 {
 	struct file_drv *f = (struct file_drv *)d;
 
+	if (f->unpacked_free)
+		f->unpacked_free(f->bytes);
 	file_blob_deinit(&f->file);
 	elf_core_deinit(&f->core);
 	extents_deinit(&f->extents);
@@ -39,24 +30,35 @@ static void file_drv_close(struct drv *d)
 }
 
 /* Appends a clause to one of the two sentences. */
-static PRINTF_LIKE(3, 4) void append(char *to, size_t size, const char *fmt, ...)
+static void append(char *to, size_t size, const char *fmt, va_list ap)
 {
 	const size_t len = strlen(to);
 	const int n = snprintf(to + len, size - len, "%s", len ? "; " : "");
+
+	if ((size_t)n < size - len)
+		vsnprintf(to + len + n, size - len - (size_t)n, fmt, ap);
+}
+
+void file__note(struct file_drv *f, const char *fmt, ...)
+{
 	va_list ap;
 
 	va_start(ap, fmt);
-	if ((size_t)n < size - len)
-		vsnprintf(to + len + n, size - len - (size_t)n, fmt, ap);
+	append(f->note, sizeof(f->note), fmt, ap);
 	va_end(ap);
 }
 
-#define add_note(f, ...) append((f)->note, sizeof((f)->note), __VA_ARGS__)
-#define add_lost(f, ...) append((f)->lost, sizeof((f)->lost), __VA_ARGS__)
+void file__lost(struct file_drv *f, const char *fmt, ...)
+{
+	va_list ap;
 
-/* `present` of the `len` bytes at `first` are in the file at `offset`. */
-static enum status add_file_range(struct file_drv *f, struct range_list *map, uint64_t first,
-				  uint64_t len, uint64_t present, uint64_t offset, struct err *e)
+	va_start(ap, fmt);
+	append(f->lost, sizeof(f->lost), fmt, ap);
+	va_end(ap);
+}
+
+enum status file__add_range(struct file_drv *f, struct range_list *map, uint64_t first,
+			    uint64_t len, uint64_t present, uint64_t offset, struct err *e)
 {
 	const uint64_t last = first + MIN(len - 1, UINT64_MAX - first);
 	enum status st = extents_add(&f->extents, first, present, offset, e);
@@ -91,10 +93,10 @@ static enum status add_elf(struct file_drv *f, struct range_list *map, struct er
 		if (s->paddr == ELF_PADDR_NONE)
 			continue;
 		cut |= s->offset > f->file.blob.size || s->filesz > f->file.blob.size - s->offset;
-		st = add_file_range(f, map, s->paddr, s->memsz, s->filesz, s->offset, e);
+		st = file__add_range(f, map, s->paddr, s->memsz, s->filesz, s->offset, e);
 	}
 	if (cut)
-		add_note(f, "the file is cut short; what is missing is unreadable");
+		file__note(f, "the file is cut short; what is missing is unreadable");
 	drv__use_notes(&f->drv, &f->core);
 	f->origin = "ELF program headers";
 	return st;
@@ -106,23 +108,23 @@ static void check_lime(struct file_drv *f, const struct lime *l)
 	case LIME_WHOLE:
 		break;
 	case LIME_CUT_RANGE:
-		add_note(f, "the file is cut short; what is missing is unreadable");
+		file__note(f, "the file is cut short; what is missing is unreadable");
 		break;
 	case LIME_CUT_HEADER:
-		add_lost(f,
-			 "the file ends inside the header of record %zu: what that and others "
-			 "behind it held is lost",
-			 l->count);
+		file__lost(f,
+			   "the file ends inside the header of record %zu: what that and others "
+			   "behind it held is lost",
+			   l->count);
 		break;
 	case LIME_ZEROS:
-		add_note(f, "%" PRIu64 " bytes of zeros behind the last record are left out",
-			 l->rest);
+		file__note(f, "%" PRIu64 " bytes of zeros behind the last record are left out",
+			   l->rest);
 		break;
 	case LIME_NO_HEADER:
-		add_lost(f,
-			 "behind record %zu the next one should begin (%s): %" PRIu64
-			 " bytes are left out, and that record may be longer than it was",
-			 l->count - 1, l->problem.message, l->rest);
+		file__lost(f,
+			   "behind record %zu the next one should begin (%s): %" PRIu64
+			   " bytes are left out, and that record may be longer than it was",
+			   l->count - 1, l->problem.message, l->rest);
 		break;
 	}
 }
@@ -135,7 +137,7 @@ static enum status add_lime(struct file_drv *f, struct range_list *map, struct e
 	for (size_t i = 0; i < l.count && !st; i++) {
 		const uint64_t len = range_bytes(l.at[i].range);
 
-		st = add_file_range(f, map, l.at[i].range.first, len, len, l.at[i].offset, e);
+		st = file__add_range(f, map, l.at[i].range.first, len, len, l.at[i].offset, e);
 	}
 	if (!st)
 		check_lime(f, &l);
@@ -164,7 +166,7 @@ static enum status add_raw(struct file_drv *f, struct range_list *map, struct er
 	if (size < PAGE_SIZE)
 		return err_set(e, ST_INPUT, "%" PRIu64 " bytes are less than a page", size);
 	f->origin = "file size";
-	return add_file_range(f, map, 0, size, size, 0, e);
+	return file__add_range(f, map, 0, size, size, 0, e);
 }
 
 /*
@@ -194,8 +196,8 @@ static enum status add_pages(struct file_drv *f, struct range_list *map, struct 
 	f->drv.info.maps[0].faults = faults;
 	bytes = range_list_bytes(&f->drv.info.maps[0].ranges) - range_list_bytes(&whole);
 	if (bytes)
-		add_note(f, "pages of which the file has a part only are unreadable: %" PRIu64,
-			 bytes / PAGE_SIZE);
+		file__note(f, "pages of which the file has a part only are unreadable: %" PRIu64,
+			   bytes / PAGE_SIZE);
 	return ST_OK;
 }
 
@@ -204,26 +206,22 @@ static void tidy_extents(struct file_drv *f)
 {
 	struct extents_twice t;
 
-	extents_tidy_and_compare(&f->extents, f->file.fd, &t);
+	extents_tidy_and_compare(&f->extents, f->bytes, &t);
 	if (!t.bytes)
 		return;
 	if (!t.differ && t.compared == t.bytes)
-		add_note(f, "%" PRIu64 " bytes of memory stand in the file twice, and are the same",
-			 t.bytes);
+		file__note(f,
+			   "%" PRIu64 " bytes of memory stand in the file twice, and are the same",
+			   t.bytes);
 	else
-		add_lost(f,
-			 "%" PRIu64 " bytes of memory stand in the file twice; of %" PRIu64
-			 " that were compared %" PRIu64 " differ, and the first range counts",
-			 t.bytes, t.compared, t.differ);
+		file__lost(f,
+			   "%" PRIu64 " bytes of memory stand in the file twice; of %" PRIu64
+			   " that were compared %" PRIu64 " differ, and the first range counts",
+			   t.bytes, t.compared, t.differ);
 }
 
-/*
- * One way to look at a file. ST_NOT_MINE passes on to the next; the last one knows no such thing.
- */
-typedef enum status (*kind_fn)(struct file_drv *f, struct range_list *map, struct err *e);
-
 static enum status file_drv_fill(struct file_drv *f, const struct drv_ops *ops,
-				 const kind_fn *kinds, const char *path, struct err *e)
+				 const file_kind_fn *kinds, const char *path, struct err *e)
 {
 	_cleanup_ranges_ struct range_list map = { 0 };
 	enum status st = drv__init(&f->drv, ops, path, e);
@@ -233,6 +231,8 @@ static enum status file_drv_fill(struct file_drv *f, const struct drv_ops *ops,
 		st = file_blob_open(&f->file, path, e);
 	if (st)
 		return st;
+	extents_file_init(&f->plain, f->file.fd);
+	f->bytes = &f->plain.bytes;
 	st = ST_NOT_MINE;
 	while (st == ST_NOT_MINE)
 		st = (*kinds++)(f, &map, e);
@@ -247,7 +247,7 @@ static enum status file_drv_fill(struct file_drv *f, const struct drv_ops *ops,
 	return ST_OK;
 }
 
-static enum status open_as(const struct drv_ops *ops, const kind_fn *kinds, const char *path,
+static enum status open_as(const struct drv_ops *ops, const file_kind_fn *kinds, const char *path,
 			   struct drv **ret, struct err *e)
 {
 	struct file_drv *f = calloc(1, sizeof(*f));
@@ -267,14 +267,15 @@ static enum status open_as(const struct drv_ops *ops, const kind_fn *kinds, cons
 
 static enum status file_drv_open(const char *path, struct drv **ret, struct err *e)
 {
-	static const kind_fn kinds[] = { add_elf, add_lime, check_raw, add_raw };
+	static const file_kind_fn kinds[] = { add_elf, add_lime, file__add_avml, check_raw,
+					      add_raw };
 
 	return open_as(&file_ops, kinds, path, ret, e);
 }
 
 static enum status raw_open(const char *path, struct drv **ret, struct err *e)
 {
-	static const kind_fn kinds[] = { add_raw };
+	static const file_kind_fn kinds[] = { add_raw };
 
 	return open_as(&raw_ops, kinds, path, ret, e);
 }
@@ -283,12 +284,12 @@ static struct drv_result file_drv_read(struct drv *d, uint64_t addr, void *buf, 
 {
 	struct file_drv *f = (struct file_drv *)d;
 
-	return extents_read(&f->extents, f->file.fd, addr, buf, len);
+	return extents_read(&f->extents, f->bytes, addr, buf, len);
 }
 
 const struct drv_ops file_ops = {
 	.name = "file",
-	.summary = "an image: raw, ELF core or LiME, as file:PATH",
+	.summary = "an image: raw, ELF core, LiME or AVML, as file:PATH",
 	.kind = DRV_DEAD,
 	.reason = "an image does not change",
 	.default_path = NULL,

@@ -401,9 +401,11 @@ static enum status reload(struct kcore *k)
 static struct drv_result kcore_read(struct drv *d, uint64_t addr, void *buf, size_t len)
 {
 	struct kcore *k = (struct kcore *)d;
+	struct extents_file file;
 
+	extents_file_init(&file, k->file.fd);
 	for (int i = 0; i < RELOADS; i++) {
-		const struct drv_result r = extents_read(&k->ram, k->file.fd, addr, buf, len);
+		const struct drv_result r = extents_read(&k->ram, &file.bytes, addr, buf, len);
 
 		if (read_phnum(k) == k->phnum)
 			return r;

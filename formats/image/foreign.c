@@ -91,12 +91,7 @@ static const struct mark marks[] = {
 	  { "a flattened kdump", "makedumpfile -R makes a kdump of it" },
 	  NULL },
 	{ 0, 8, "\xed\x23\x8f\x61\x73\x01\x19\xa8", { "an LKCD dump", NULL }, NULL },
-	/* Acquisition tools: AVML 0.20, src/image.rs; volatility 2.6, hpak.py. */
-	{ 0,
-	  4,
-	  "AVML",
-	  { "a compressed AVML image", "avml-convert makes a LiME image of it" },
-	  NULL },
+	/* Acquisition tools: volatility 2.6, hpak.py. */
 	{ 0, 4, "HPAK", { "a HBGary memory archive (HPAK)", NULL }, NULL },
 	/* Apple's mach-o/loader.h, MH_MAGIC_64. */
 	{ 0, 4, "\xcf\xfa\xed\xfe", { "a Mach-O file", NULL }, NULL },

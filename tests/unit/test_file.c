@@ -88,7 +88,6 @@ TEST(files_that_are_no_memory_are_named)
 		BEGIN(0, "DISKDUMP", "a diskdump"),
 		BEGIN(0, "makedumpfile\0\0\0\0", "makedumpfile -R"),
 		BEGIN(0, "\xed\x23\x8f\x61\x73\x01\x19\xa8", "an LKCD dump"),
-		BEGIN(0, "AVML\x02", "avml-convert"),
 		BEGIN(0, "HPAK", "HPAK"),
 		BEGIN(0, "\xcf\xfa\xed\xfe", "a Mach-O file"),
 		BEGIN(0, "QEVM", "dump-guest-memory"),

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* AVML's compressed images as a source: formats/image/avml.h. */
+#include <inttypes.h>
+
+#include "driver-interface/file_internal.h"
+#include "formats/image/avml.h"
+
+/*
+ * Bytes of a block that nothing is left of have offsets from here on: no file is that long. Beyond
+ * PHYS_LIMIT nobody reads.
+ */
+#define NOTHING_LEFT ((uint64_t)1 << 63)
+
+struct avml_bytes {
+	struct extents_bytes bytes;
+	struct avml avml;
+};
+
+static struct pread_result avml_bytes_read(struct extents_bytes *b, uint64_t off, void *buf,
+					   size_t len)
+{
+	struct avml *a = &((struct avml_bytes *)b)->avml;
+	struct pread_result r = { .error = DRV_NO_DATA, .exact = true };
+	enum status st;
+
+	if (off >= NOTHING_LEFT)
+		return r;
+	st = avml_read(a, off, buf, len, &r.bytes, NULL);
+	if (st)
+		r.error = st == ST_CORRUPT ? DRV_DAMAGED : DRV_FAILED;
+	if (r.bytes == len)
+		r = (struct pread_result){ .bytes = len };
+	return r;
+}
+
+static void avml_bytes_free(struct extents_bytes *b)
+{
+	avml_deinit(&((struct avml_bytes *)b)->avml);
+	free(b);
+}
+
+/* Blocks that go on where the one before ends are one range of the map. */
+static enum status add_block(struct file_drv *f, struct range_list *map, const struct avml_block *k,
+			     struct err *e)
+{
+	struct range *before = map->count ? &map->at[map->count - 1] : NULL;
+	const uint64_t left = MIN(range_bytes(k->range) - k->present, PHYS_LIMIT);
+	enum status st = extents_add(&f->extents, k->range.first, k->present, k->plain, e);
+
+	if (!st)
+		st = extents_add(&f->extents, k->range.first + k->present, left, NOTHING_LEFT, e);
+	if (st)
+		return st;
+	if (!before || !k->range.first || before->last != k->range.first - 1)
+		return range_list_add(map, k->range.first, k->range.last, e);
+	before->last = k->range.last;
+	return ST_OK;
+}
+
+static void tell(struct file_drv *f, const struct avml *a)
+{
+	file__note(f,
+		   "AVML leaves blocks of zeros out: between its ranges can be zeros or nothing");
+	if (a->zeros)
+		file__note(f, "%" PRIu64 " bytes are headers alone, and so zeros (AVML 0.16, 0.17)",
+			   a->zeros);
+	if (a->damaged)
+		file__lost(f,
+			   "it is damaged in %" PRIu64 " place%s: %" PRIu64
+			   " bytes of the file are passed over, and whole blocks may be among them",
+			   a->damaged, a->damaged == 1 ? "" : "s", a->passed);
+	if (a->overstated)
+		file__lost(f,
+			   "what %" PRIu64 " headers name beyond %" PRIu64
+			   " MiB is left out, as no such block is whole",
+			   a->overstated, AVML_CLAIM_MAX >> 20);
+	switch (a->end) {
+	case AVML_WHOLE:
+		break;
+	case AVML_CUT:
+		file__note(f, "the file is cut short; what is missing is unreadable");
+		break;
+	case AVML_CUT_END:
+		file__lost(f, "the file is cut short behind block %zu: what others held is lost",
+			   a->count - 1);
+		break;
+	case AVML_DAMAGED:
+		file__lost(f,
+			   "behind block %zu no other is found: what the last %" PRIu64
+			   " bytes of the file held is lost",
+			   a->count - 1, a->rest);
+		break;
+	}
+}
+
+enum status file__add_avml(struct file_drv *f, struct range_list *map, struct err *e)
+{
+	struct avml_bytes *b = calloc(1, sizeof(*b));
+	enum status st;
+
+	if (!b)
+		return err_nomem(e);
+	b->bytes.read = avml_bytes_read;
+	st = avml_init(&b->avml, &f->file.blob, e);
+	if (st) {
+		avml_bytes_free(&b->bytes);
+		return st;
+	}
+	f->bytes = &b->bytes;
+	f->unpacked_free = avml_bytes_free;
+	f->origin = "AVML headers";
+	for (size_t i = 0; i < b->avml.count && !st; i++)
+		st = add_block(f, map, &b->avml.at[i], e);
+	if (!st)
+		tell(f, &b->avml);
+	return st;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kinds of files that file.c tells apart share. For file*.c only. */
+#ifndef RAMSEAL_DRIVER_INTERFACE_FILE_INTERNAL_H
+#define RAMSEAL_DRIVER_INTERFACE_FILE_INTERNAL_H
+
+#include "driver-interface/extents.h"
+#include "driver-interface/source.h"
+
+struct file_drv {
+	struct drv drv;
+	struct file_blob file;
+	struct elf_core core;
+	struct extents extents;
+	struct extents_file plain;   /* the file's own bytes */
+	struct extents_bytes *bytes; /* of which `extents` tells offsets: these, or unpacked ones */
+	void (*unpacked_free)(
+		struct extents_bytes *b); /* of those; NULL: they are the file's own */
+	const char *origin;               /* of the map */
+	char note[256];
+	char lost[384];
+};
+
+/* A clause more for drv_info.note and drv_info.lost. */
+void file__note(struct file_drv *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void file__lost(struct file_drv *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* `present` of the `len` bytes at `first` are at `offset` of f->bytes; 0 is nothing. */
+enum status file__add_range(struct file_drv *f, struct range_list *map, uint64_t first,
+			    uint64_t len, uint64_t present, uint64_t offset, struct err *e);
+
+/*
+ * One way to look at a file: finds its ranges, as the file has them, and its bytes. ST_NOT_MINE
+ * passes on to the next.
+ */
+typedef enum status (*file_kind_fn)(struct file_drv *f, struct range_list *map, struct err *e);
+
+enum status file__add_avml(struct file_drv *f, struct range_list *map, struct err *e);
+
+#endif

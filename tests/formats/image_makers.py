@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makers of memory images as other tools write them, from what their sources say and with nothing of
+ours: AVML's version 2 (microsoft/avml 633424c, src/image.rs; google/snappy, framing_format.txt and
+format_description.txt)."""
+import struct
+
+PAGE = 4096
+CHUNK = 65536
+AVML_BLOCK = 16 << 20
+IDENTIFIER = b"\xff\x06\x00\x00sNaPpY"
+
+
+def _crc_table():
+    table = []
+    for n in range(256):
+        for _ in range(8):
+            n = n >> 1 ^ (0x82F63B78 if n & 1 else 0)
+        table.append(n)
+    return table
+
+
+CRC_TABLE = _crc_table()
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    table = CRC_TABLE
+    for b in data:
+        crc = crc >> 8 ^ table[(crc ^ b) & 0xFF]
+    return crc ^ 0xFFFFFFFF
+
+
+def masked(crc):
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+def varint(n):
+    out = bytearray()
+    while n >= 0x80:
+        out.append(n & 0x7F | 0x80)
+        n >>= 7
+    out.append(n)
+    return bytes(out)
+
+
+def _literal(data):
+    n = len(data) - 1
+    if n < 60:
+        return bytes([n << 2]) + data
+    size = (n.bit_length() + 7) // 8
+    return bytes([59 + size << 2]) + n.to_bytes(size, "little") + data
+
+
+def _copy(back, length):
+    """In as many elements as it takes, of all three kinds."""
+    out = b""
+    while length:
+        n = min(length, 64)
+        if 4 <= n <= 11 and back < 2048:
+            out += bytes([1 | n - 4 << 2 | back >> 8 << 5, back & 0xFF])
+        elif n % 2 or back > 0xFFFF:
+            out += bytes([3 | n - 1 << 2]) + struct.pack("<I", back)
+        else:
+            out += bytes([2 | n - 1 << 2]) + struct.pack("<H", back)
+        length -= n
+    return out
+
+
+def snappy(data):
+    """Greedy, eight bytes at a time."""
+    out, seen, done, at = [varint(len(data))], {}, 0, 0
+    while at + 8 <= len(data):
+        key = data[at:at + 8]
+        before = seen.get(key)
+        seen[key] = at
+        if before is None:
+            at += 8
+            continue
+        n = 8
+        while at + n < len(data) and data[before + n] == data[at + n]:
+            n += 1
+        if done < at:
+            out.append(_literal(data[done:at]))
+        out.append(_copy(at - before, n))
+        at += n
+        done = at
+    if done < len(data):
+        out.append(_literal(data[done:]))
+    return b"".join(out)
+
+
+def snappy_chunk(data):
+    packed = snappy(data)
+    stored = len(packed) >= len(data) - len(data) // 8
+    body = struct.pack("<I", masked(crc32c(data))) + (data if stored else packed)
+    return bytes([1 if stored else 0]) + len(body).to_bytes(3, "little") + body
+
+
+def snappy_stream(data):
+    return IDENTIFIER + b"".join(snappy_chunk(data[at:at + CHUNK]) for at in range(0, len(data), CHUNK))
+
+
+def avml_header(first, last):
+    return struct.pack("<4sIQQQ", b"AVML", 2, first, last, 0)
+
+
+def avml_block(first, data):
+    stream = snappy_stream(data)
+    return avml_header(first, first + len(data) - 1) + stream + struct.pack("<Q", len(stream))
+
+
+def avml(memory, zero_headers=False, block=AVML_BLOCK):
+    """Of [(first, bytes)]. `zero_headers`: as 0.16 and 0.17 did it. Returns the file and where its
+    blocks begin."""
+    out, places = b"", []
+    for first, data in memory:
+        for at in range(0, len(data), block):
+            part = data[at:at + block]
+            if any(part):
+                places.append(len(out))
+                out += avml_block(first + at, part)
+            elif zero_headers:
+                places.append(len(out))
+                out += avml_header(first + at, first + at + len(part) - 1)
+    return out, places
