@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "formats/symbols/symbols.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "formats/base/bytes.h"
+#include "formats/symbols/symbols_internal.h"
+
+static const struct symbols_ops *const kinds[] = { &symbols_pdb, &symbols_isf };
+
+static bool begins(struct blob *b, const char *magic, size_t len)
+{
+	char first[8];
+
+	return b->size >= len && !blob_read(b, 0, first, len, NULL) && !memcmp(first, magic, len);
+}
+
+enum status symbols_open(struct blob *b, struct symbols **ret, struct err *e)
+{
+	enum status st;
+
+	if (begins(b,
+		   "\xfd"
+		   "7zXZ",
+		   5))
+		return err_set(e, ST_INPUT, "is packed by xz: unpack it first (xz -d)");
+	if (begins(b, "\x1f\x8b", 2))
+		return err_set(e, ST_INPUT, "is packed by gzip: unpack it first (gzip -d)");
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		st = kinds[i]->open(b, ret, e);
+		if (st != ST_NOT_MINE)
+			return st;
+	}
+	return err_set(e, ST_INPUT, "is neither an ISF file (JSON) nor a PDB");
+}
+
+void symbols_close(struct symbols *s)
+{
+	if (s)
+		s->ops->close(s);
+}
+
+const char *symbols_kind(const struct symbols *s)
+{
+	return s->ops->kind;
+}
+
+bool symbols_id(const struct symbols *s, struct symbols_id *ret)
+{
+	return s->ops->id(s, ret);
+}
+
+bool symbols_size(const struct symbols *s, const char *type, uint64_t *ret)
+{
+	return s->ops->size(s, type, ret);
+}
+
+bool symbols_field(const struct symbols *s, const char *type, const char *field,
+		   struct symbols_field *ret)
+{
+	return s->ops->field(s, type, field, ret);
+}
+
+bool symbols_address(const struct symbols *s, const char *name, uint32_t *ret_rva)
+{
+	return s->ops->address(s, name, ret_rva);
+}
+
+bool symbols__step(const char *path, char ret[static SYMBOLS_NAME_MAX], const char **ret_rest)
+{
+	const size_t len = strcspn(path, ".");
+
+	if (!len || len >= SYMBOLS_NAME_MAX)
+		return false;
+	memcpy(ret, path, len);
+	ret[len] = '\0';
+	*ret_rest = path[len] ? path + len + 1 : NULL;
+	return true;
+}
+
+void symbols_guid_text(const uint8_t guid[static 16], char ret[static SYMBOLS_GUID_SIZE])
+{
+	size_t n = (size_t)snprintf(ret, SYMBOLS_GUID_SIZE, "%08" PRIX32 "%04X%04X", get_le32(guid),
+				    get_le16(guid + 4), get_le16(guid + 6));
+
+	for (size_t i = 8; i < 16; i++)
+		n += (size_t)snprintf(ret + n, SYMBOLS_GUID_SIZE - n, "%02X", guid[i]);
+}
