@@ -123,6 +123,13 @@ enum status virtual_choose(struct virtual_memory *v, const struct smear_id *id, 
 enum status virtual_mapped(struct virtual_memory *v, struct range_list *ret, bool *ret_cut,
 			   struct err *e);
 
+/*
+ * The kernel and its own list of processes, anew out of the image's memory and without a scan for
+ * roots; by the tables that are chosen. ST_OK also if little was found. discovery_deinit() behind
+ * ST_OK.
+ */
+enum status virtual_discover(struct virtual_memory *v, struct discovery *ret, struct err *e);
+
 /* Tells of the mappings in [va, va + length), whole pages; otherwise as virtual_read(). */
 enum status virtual_read_rows(struct virtual_memory *v, uint64_t va, uint64_t length,
 			      const struct virtual_rows *rows, struct err *e);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One process of Windows in a container: its EPROCESS, its VADs, and its memory to be read in.
+ */
+#ifndef RAMSEAL_AGENT_PROCESS_PROCESS_H
+#define RAMSEAL_AGENT_PROCESS_PROCESS_H
+
+#include "agent/paging/processes.h"
+#include "agent/process/eprocess.h"
+#include "agent/virtual/peek.h"
+
+struct process_facts {
+	uint32_t pid;
+	char name[PROCESS_NAME_MAX]; /* raw bytes of a stranger */
+	uint32_t build;              /* of Windows; 0: not known */
+	const char *layout;          /* the column of eprocess_layouts[] */
+	const char *layout_reason;   /* until process_close() */
+	const struct eprocess_layout *fields;
+	uint64_t eprocess;
+	uint64_t peb;         /* 0: it has none, or that page is lost */
+	uint64_t peb32;       /* of a 32-bit program; 0: none */
+	uint64_t create_time; /* FILETIME; 0: not known */
+	uint64_t parent;      /* PID; 0: not known */
+	uint64_t threads;     /* address of ThreadListHead; 0: not known */
+	uint64_t vad_root;    /* address of VadRoot */
+};
+
+/*
+ * The address space that is chosen in `v`, as that of `pid`. `v` is borrowed until
+ * process_close(); meanwhile nobody else reads from it. ST_INPUT: it is not Windows, or the
+ * process has no EPROCESS that was found.
+ */
+struct opened_process;
+enum status process_open(struct virtual_memory *v, uint32_t pid, struct opened_process **ret,
+			 struct err *e);
+void process_close(struct opened_process *p); /* NULL is fine */
+
+const struct process_facts *process_facts(const struct opened_process *p);
+const struct vad_list *process_vads(const struct opened_process *p);
+/* Its user half and the kernel's. */
+struct peek *process_peek(const struct opened_process *p);
+
+/* Every process of the kernel's list, in its order. */
+const struct process_list *process_others(const struct opened_process *p);
+
+#endif

@@ -1,0 +1,641 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/process/vads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "formats/base/array.h"
+#include "formats/base/bytes.h"
+#include "formats/base/page.h"
+
+#define NONE           UINT8_MAX
+#define NODE_BYTES     0x68 /* up to what is read of a long node */
+#define NODE_SHORT     0x40
+
+/*
+ * _MMVAD, _MMVAD_SHORT, _MMVAD_FLAGS, _MM_AVL_TABLE and _SUBSECTION in the records that
+ * volatilityfoundation/volatility 328a178 made of Microsoft's public symbols
+ * (volatility/plugins/overlays/windows, win7_sp1_x64 to win10_x64_19041), and of the symbols in
+ * JPCERTCC/Windows-Symbol-Tables 11ad856 (20348 and 22000). That 28000 has eight bytes more before
+ * the part on the section is what ufrisk/MemProcFS c3aa810 knows (vmm/vmmwin.c).
+ *
+ * VadCount is two words behind the root or, in one record of 10240 and some of 14393, three.
+ */
+#define BALANCED_NODE  .left = 0, .right = 8, .parent = 0x10
+#define NUMBERS        .start = 0x18, .end = 0x1c, .high = 0x20
+#define COMMIT(at)     .commit = (at), .commit_size = 4, .commit_bits = 31, .commit_flag = 31
+#define SECTION(at)    .subsection = (at), .first_prototype = (at) + 8, .last_prototype = (at) + 0x10
+#define OLD_SUBSECTION .ptes = 0x18, .sector = 0x2c
+#define NEW_SUBSECTION .ptes = 0x2c, .sector = 0x24
+#define PLAIN_ROOT     .root = 0, .count = 0x10, .count_also = 0x18
+#define FLAGS(at, type, private_at)                                                                \
+	.flags = (at), .flags_size = 4, .type_bit = (type), .protection_bit = (type) + 3,          \
+	.private_bit = (private_at)
+
+const struct vad_layout vad_layouts[] = {
+	{
+		.name = "7",
+		.source = "win7_sp1_x64_vtypes.py",
+		.last_build = 9199,
+		.table = true,
+		.root = 0x10,
+		.count = 0x28,
+		.count_also = NONE,
+		.count_shift = 8,
+		.left = 8,
+		.right = 0x10,
+		.parent = 0,
+		.start = 0x18,
+		.end = 0x20,
+		.high = NONE,
+		.flags = 0x28,
+		.flags_size = 8,
+		.type_bit = 52,
+		.protection_bit = 56,
+		.private_bit = 63,
+		.commit = 0x28,
+		.commit_size = 8,
+		.commit_bits = 51,
+		.commit_flag = 55,
+		SECTION(0x48),
+		OLD_SUBSECTION,
+	},
+	{
+		.name = "8",
+		.source = "win8_sp0_x64_vtypes.py",
+		.first_build = 9200,
+		.last_build = 9599,
+		.table = true,
+		.root = 0x10,
+		.count = 0x18,
+		.count_also = NONE,
+		.count_shift = 8,
+		.left = 8,
+		.right = 0x10,
+		.parent = 0,
+		.start = 0x18,
+		.end = 0x1c,
+		.high = NONE,
+		FLAGS(0x28, 0, 15),
+		COMMIT(0x2c),
+		SECTION(0x48),
+		OLD_SUBSECTION,
+	},
+	{
+		.name = "8.1",
+		.source = "win8_sp1_x64_vtypes.py",
+		.first_build = 9600,
+		.last_build = 9999,
+		PLAIN_ROOT,
+		BALANCED_NODE,
+		NUMBERS,
+		FLAGS(0x30, 0, 15),
+		COMMIT(0x34),
+		SECTION(0x48),
+		OLD_SUBSECTION,
+	},
+	{
+		.name = "10-1507",
+		.source = "win10_x64_vtypes.py to win10_x64_16299_vtypes.py",
+		.first_build = 10000,
+		.last_build = 16299,
+		PLAIN_ROOT,
+		BALANCED_NODE,
+		NUMBERS,
+		FLAGS(0x30, 0, 15),
+		COMMIT(0x34),
+		SECTION(0x48),
+		NEW_SUBSECTION,
+	},
+	{
+		.name = "10-1803",
+		.source = "win10_x64_17134_vtypes.py, win10_x64_17763_vtypes.py",
+		.first_build = 16300,
+		.last_build = 18361,
+		PLAIN_ROOT,
+		BALANCED_NODE,
+		NUMBERS,
+		FLAGS(0x30, 0, 14),
+		COMMIT(0x34),
+		SECTION(0x48),
+		NEW_SUBSECTION,
+	},
+	{
+		.name = "10-1903",
+		.source = "win10_x64_18362_vtypes.py, win10_x64_19041_vtypes.py",
+		.first_build = 18362,
+		.last_build = 20347,
+		PLAIN_ROOT,
+		BALANCED_NODE,
+		NUMBERS,
+		FLAGS(0x30, 4, 20),
+		COMMIT(0x34),
+		SECTION(0x48),
+		NEW_SUBSECTION,
+	},
+	{
+		.name = "11-21h2",
+		.source = "JPCERTCC/Windows-Symbol-Tables, ntkrnlmp of 20348 and 22000",
+		.first_build = 20348,
+		.last_build = 27999,
+		PLAIN_ROOT,
+		BALANCED_NODE,
+		NUMBERS,
+		FLAGS(0x30, 4, 21),
+		COMMIT(0x34),
+		SECTION(0x48),
+		NEW_SUBSECTION,
+	},
+	{
+		.name = "28000",
+		.source = "ufrisk/MemProcFS vmm/vmmwin.c",
+		.first_build = 28000,
+		.last_build = UINT32_MAX,
+		PLAIN_ROOT,
+		BALANCED_NODE,
+		NUMBERS,
+		FLAGS(0x30, 4, 21),
+		COMMIT(0x34),
+		SECTION(0x50),
+		NEW_SUBSECTION,
+	},
+};
+const size_t vad_layout_count = ARRAY_SIZE(vad_layouts);
+
+const char *vad_type_name(enum vad_type t)
+{
+	static const char *const names[VAD_TYPES] = {
+#define X(name, text) [name] = text,
+		VAD_TYPE_MAP(X)
+#undef X
+	};
+
+	return (unsigned)t < VAD_TYPES ? names[t] : "?";
+}
+
+/*
+ * The lower three bits are the access, the upper two what comes on top (the table of protections
+ * that volatility/plugins/overlays/windows/vad_vtypes.py and Rekall's vadinfo.py share).
+ */
+void vad_protection_text(uint8_t protection, char ret[static VAD_PROTECTION_MAX])
+{
+	static const char *const access[] = {
+		"no-access", "r", "x", "rx", "rw", "wc", "rwx", "wcx"
+	};
+	static const char *const more[] = { "", "+no-cache", "+guard", "+write-combine" };
+
+	snprintf(ret, VAD_PROTECTION_MAX, "%s%s", access[protection & 7],
+		 protection & 7 ? more[protection >> 3 & 3] : "");
+}
+
+bool vad_list_is_whole(const struct vad_list *l)
+{
+	return !l->lost && !l->refused && !l->torn && !l->cut &&
+	       (!l->has_expected || l->expected == l->count);
+}
+
+const struct vad *vad_find(const struct vad_list *l, uint64_t va)
+{
+	size_t first = 0, behind = l->count;
+
+	while (first < behind) {
+		const size_t mid = first + (behind - first) / 2;
+
+		if (va > l->at[mid].end)
+			first = mid + 1;
+		else if (va < l->at[mid].start)
+			behind = mid;
+		else
+			return &l->at[mid];
+	}
+	return NULL;
+}
+
+void vad_list_deinit(struct vad_list *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		free(l->at[i].file);
+	free(l->at);
+	*l = (struct vad_list){ 0 };
+}
+
+/*
+ * Nodes
+ */
+
+static bool is_kernel_pointer(uint64_t va)
+{
+	return va >> 47 == 0x1ffff && va % 8 == 0;
+}
+
+/* The user half of four levels of tables, in pages. */
+#define USER_VPNS (UINT64_C(1) << 35)
+
+struct node {
+	uint64_t va, left, right, parent;
+	uint64_t first, last; /* numbers of pages */
+	uint64_t low, high;   /* that it may have, by the nodes above it */
+	unsigned level;
+	bool went_left;
+	struct vad vad;
+};
+
+static uint64_t get_sized(const uint8_t *p, uint8_t size)
+{
+	return size == 8 ? get_le64(p) : get_le32(p);
+}
+
+static void decode_numbers(const struct vad_layout *l, const uint8_t *p, struct node *n)
+{
+	if (l->high == NONE && l->end - l->start == 8) {
+		n->first = get_le64(p + l->start);
+		n->last = get_le64(p + l->end);
+		return;
+	}
+	n->first = get_le32(p + l->start);
+	n->last = get_le32(p + l->end);
+	if (l->high != NONE) {
+		n->first |= (uint64_t)p[l->high] << 32;
+		n->last |= (uint64_t)p[l->high + 1] << 32;
+	}
+}
+
+static void decode_flags(const struct vad_layout *l, const uint8_t *p, struct vad *v)
+{
+	const uint64_t flags = get_sized(p + l->flags, l->flags_size);
+	const uint64_t commit = get_sized(p + l->commit, l->commit_size);
+	const uint64_t none = (UINT64_C(1) << l->commit_bits) - 1;
+
+	v->type = (enum vad_type)(flags >> l->type_bit & 7);
+	v->protection = (uint8_t)(flags >> l->protection_bit & 31);
+	v->is_private = flags >> l->private_bit & 1;
+	v->mem_commit = commit >> l->commit_flag & 1;
+	v->commit = (commit & none) == none ? VAD_NO_COMMIT : commit & none;
+}
+
+/*
+ * What the block of pool was allocated as, which stands in the header before the node: "VadS" and
+ * "VadF" are short nodes, for private memory. 0: not there to be read, or no tag of a VAD.
+ */
+static char pool_tag(const struct memory_view *m, uint64_t node)
+{
+	uint8_t tag[4];
+
+	if (!view_read(m, node - 12, tag, sizeof(tag)) || memcmp(tag, "Vad", 3) != 0)
+		return 0;
+	return tag[3] == 'S' || tag[3] == 'F'                    ? 'S'
+	       : tag[3] == ' ' || tag[3] == 'l' || tag[3] == 'm' ? 'L'
+								 : 0;
+}
+
+struct tree {
+	const struct memory_view *m;
+	const struct vad_layout *l;
+	struct vad_list *ret;
+	size_t depth;
+	struct node at[VAD_DEPTH_MAX];
+};
+
+/* A node that is out of its place is none; one whose parent is another still has to be a node. */
+static bool judge_node(const struct tree *t, struct node *n, uint64_t parent)
+{
+	if (n->first > n->last || n->last >= USER_VPNS || n->first < n->low || n->last > n->high ||
+	    (n->left && !is_kernel_pointer(n->left)) || (n->right && !is_kernel_pointer(n->right)))
+		return false;
+	n->vad.torn = n->parent != parent;
+	return !n->vad.torn || pool_tag(t->m, n->va);
+}
+
+static bool load_node(const struct tree *t, struct node *n)
+{
+	const struct vad_layout *l = t->l;
+	uint8_t p[NODE_SHORT];
+
+	if (!view_read(t->m, n->va, p, sizeof(p)))
+		return false;
+	n->left = get_le64(p + l->left);
+	n->right = get_le64(p + l->right);
+	n->parent = get_le64(p + l->parent) & ~UINT64_C(7); /* below: how the node is balanced */
+	decode_numbers(l, p, n);
+	decode_flags(l, p, &n->vad);
+	n->vad.node = n->va;
+	n->vad.start = n->first << PAGE_SHIFT;
+	n->vad.end = (n->last << PAGE_SHIFT) | (PAGE_SIZE - 1);
+	return true;
+}
+
+/* Puts the node at `va` on top; or counts why not. */
+static void descend(struct tree *t, uint64_t va, uint64_t parent, uint64_t low, uint64_t high,
+		    unsigned level)
+{
+	struct node *n = &t->at[t->depth];
+
+	if (t->depth == VAD_DEPTH_MAX || level == VAD_DEPTH_MAX || low > high ||
+	    !is_kernel_pointer(va)) {
+		t->ret->refused++;
+		return;
+	}
+	*n = (struct node){ .va = va, .low = low, .high = high, .level = level };
+	if (!load_node(t, n)) {
+		t->ret->lost++;
+		return;
+	}
+	if (!judge_node(t, n, parent)) {
+		t->ret->refused++;
+		return;
+	}
+	t->ret->torn += n->vad.torn;
+	t->depth++;
+}
+
+/*
+ * Names of files
+ */
+
+/* UTF-16LE; halves of a pair that stand alone become U+FFFD. `ret` has room for 3 bytes a unit. */
+static void utf8_of(const uint8_t *p, size_t units, char *ret)
+{
+	for (size_t i = 0; i < units; i++) {
+		uint32_t c = get_le16(p + 2 * i);
+		const uint32_t next = i + 1 < units ? get_le16(p + 2 * i + 2) : 0;
+
+		if (c >> 10 == 0x36 && next >> 10 == 0x37) {
+			c = 0x10000 + ((c & 0x3ff) << 10) + (next & 0x3ff);
+			i++;
+		} else if (c >> 11 == 0x1b || !c) {
+			c = 0xfffd;
+		}
+		if (c < 0x80) {
+			*ret++ = (char)c;
+			continue;
+		}
+		if (c < 0x800) {
+			*ret++ = (char)(0xc0 | c >> 6);
+		} else {
+			if (c < 0x10000) {
+				*ret++ = (char)(0xe0 | c >> 12);
+			} else {
+				*ret++ = (char)(0xf0 | c >> 18);
+				*ret++ = (char)(0x80 | (c >> 12 & 0x3f));
+			}
+			*ret++ = (char)(0x80 | (c >> 6 & 0x3f));
+		}
+		*ret++ = (char)(0x80 | (c & 0x3f));
+	}
+	*ret = '\0';
+}
+
+/*
+ * _CONTROL_AREA.FilePointer and _FILE_OBJECT.FileName are where they were in 7 in all the records
+ * above. FILE_OBJECT begins with IO_TYPE_FILE (wdm.h).
+ */
+#define CONTROL_AREA_FILE 0x40
+#define FILE_OBJECT_NAME  0x58
+#define FILE_OBJECT_TYPE  5
+
+/* ST_OK also where it can't be had; then v->lost_part is set. */
+static enum status read_name(const struct memory_view *m, uint64_t object, struct vad *v,
+			     size_t *names, struct err *e)
+{
+	uint8_t raw[2 * VAD_NAME_MAX];
+	uint16_t type, bytes = 0;
+	uint64_t buffer = 0;
+	size_t units;
+
+	v->lost_part = true;
+	if (!is_kernel_pointer(object) || !view_u16(m, object, &type) || type != FILE_OBJECT_TYPE ||
+	    !view_u16(m, object + FILE_OBJECT_NAME, &bytes) ||
+	    !view_u64(m, object + FILE_OBJECT_NAME + 8, &buffer) || bytes % 2 || !bytes)
+		return ST_OK;
+	units = MIN(bytes / 2u, VAD_NAME_MAX);
+	if (*names > VAD_NAMES_MAX - 3 * VAD_NAME_MAX - 1 ||
+	    !is_kernel_pointer(buffer & ~UINT64_C(7)) || !view_read(m, buffer, raw, 2 * units))
+		return ST_OK;
+	v->file = malloc(3 * units + 1);
+	if (!v->file)
+		return err_nomem(e);
+	utf8_of(raw, units, v->file);
+	v->name_cut = bytes / 2u > VAD_NAME_MAX;
+	v->lost_part = false;
+	*names += 3 * units + 1;
+	return ST_OK;
+}
+
+bool vad_subsection_offset(const struct memory_view *m, const struct vad_layout *l,
+			   uint64_t subsection, uint64_t proto, bool image, uint64_t *ret)
+{
+	uint64_t base;
+	uint32_t sector;
+
+	if (!is_kernel_pointer(subsection) || !view_u64(m, subsection + 8, &base) ||
+	    !view_u32(m, subsection + l->sector, &sector) || proto < base || (proto - base) % 8)
+		return false;
+	/*
+	 * Of an image it counts sectors (Rekall's vadinfo.py, volatility's dumpfiles.py). Behind
+	 * the first subsection of a file that is mapped as data nothing public was found to say so.
+	 */
+	if (sector && !image)
+		return false;
+	*ret = (uint64_t)sector * 512 + (proto - base) / 8 * PAGE_SIZE;
+	return true;
+}
+
+static enum status read_section(const struct memory_view *m, const struct vad_layout *l,
+				struct vad *v, size_t *names, struct err *e)
+{
+	uint64_t file;
+
+	v->lost_part = true;
+	if (!view_u64(m, v->node + l->subsection, &v->subsection) ||
+	    !view_u64(m, v->node + l->first_prototype, &v->first_prototype) ||
+	    !view_u64(m, v->node + l->last_prototype, &v->last_prototype) ||
+	    !is_kernel_pointer(v->subsection) || !view_u64(m, v->subsection, &v->control_area) ||
+	    !is_kernel_pointer(v->control_area) ||
+	    !view_u64(m, v->control_area + CONTROL_AREA_FILE, &file))
+		return ST_OK;
+	v->lost_part = false;
+	v->has_offset = vad_subsection_offset(m, l, v->subsection, v->first_prototype,
+					      v->type == VAD_IMAGE, &v->file_offset);
+	file &= ~UINT64_C(15); /* a reference count */
+	return file ? read_name(m, file, v, names, e) : ST_OK;
+}
+
+/*
+ * A node without private memory is long. One with it may be, and has nothing there that is of use.
+ */
+static enum status append_node(struct tree *t, const struct node *n, bool names, struct err *e)
+{
+	struct vad_list *l = t->ret;
+	struct vad *v;
+	enum status st = ST_OK;
+
+	if (l->count == l->room) {
+		v = array_grow(l->at, &l->room, sizeof(*l->at));
+		if (!v)
+			return err_nomem(e);
+		l->at = v;
+	}
+	v = &l->at[l->count];
+	*v = n->vad;
+	v->is_long = !v->is_private;
+	if (v->is_long && names)
+		st = read_section(t->m, t->l, v, &l->names, e);
+	l->count++;
+	return st;
+}
+
+static void read_count(const struct memory_view *m, const struct vad_layout *l, uint64_t root,
+		       struct vad_list *ret)
+{
+	uint64_t n, also;
+
+	if (!view_u64(m, root + l->count, &n))
+		return;
+	if (l->count_also != NONE && n > VADS_MAX && view_u64(m, root + l->count_also, &also))
+		n = also;
+	n >>= l->count_shift;
+	ret->has_expected = n <= USER_VPNS;
+	ret->expected = ret->has_expected ? n : 0;
+}
+
+static enum status read_tree(struct tree *t, uint64_t root, size_t most, bool names, struct err *e)
+{
+	enum status st = ST_OK;
+	uint64_t first;
+
+	if (!view_u64(t->m, root + t->l->root, &first)) {
+		t->ret->lost++;
+		return ST_OK;
+	}
+	if (!first)
+		return ST_OK;
+	descend(t, first, t->l->table ? root : 0, 0, USER_VPNS - 1, 0);
+	while (t->depth && !st) {
+		struct node *n = &t->at[t->depth - 1];
+
+		if (!n->went_left) {
+			n->went_left = true;
+			if (n->left && n->first)
+				descend(t, n->left, n->va, n->low, n->first - 1, n->level + 1);
+			else
+				t->ret->refused += n->left != 0;
+			continue;
+		}
+		if (t->ret->count >= most) {
+			t->ret->cut = true;
+			break;
+		}
+		st = append_node(t, n, names, e);
+		t->depth--;
+		/* What takes its place on the stack must not be read any more. */
+		if (n->right) {
+			const struct node up = *n;
+
+			descend(t, up.right, up.va, up.last + 1, up.high, up.level + 1);
+		}
+	}
+	return st;
+}
+
+static enum status read_list(const struct memory_view *m, const struct vad_layout *l, uint64_t root,
+			     size_t most, bool names, struct vad_list *ret, struct err *e)
+{
+	_cleanup_free_ struct tree *t = malloc(sizeof(*t));
+
+	*ret = (struct vad_list){ .layout = l };
+	if (!t)
+		return err_nomem(e);
+	t->m = m;
+	t->l = l;
+	t->ret = ret;
+	t->depth = 0;
+	read_count(m, l, root, ret);
+	return read_tree(t, root, most, names, e);
+}
+
+enum status vads_read(const struct memory_view *m, const struct vad_layout *l, uint64_t root,
+		      size_t most, struct vad_list *ret, struct err *e)
+{
+	return read_list(m, l, root, most ? MIN(most, VADS_MAX) : VADS_MAX, true, ret, e);
+}
+
+/*
+ * Which layout
+ */
+
+/* Subsection, control area, segment, and the control area again. */
+static bool section_leads_back(const struct memory_view *m, const struct vad_layout *l,
+			       const struct vad *v)
+{
+	uint64_t subsection, area, segment, again;
+
+	return view_u64(m, v->node + l->subsection, &subsection) && is_kernel_pointer(subsection) &&
+	       view_u64(m, subsection, &area) && is_kernel_pointer(area) &&
+	       view_u64(m, area, &segment) && is_kernel_pointer(segment) &&
+	       view_u64(m, segment, &again) && again == area;
+}
+
+enum status vads_score(const struct memory_view *m, const struct vad_layout *l, uint64_t root,
+		       struct vad_score *ret, struct err *e)
+{
+	struct vad_list list;
+	const enum status st = read_list(m, l, root, SAMPLE_NODES, false, &list, e);
+
+	for (size_t i = 0; i < list.count && !st; i++) {
+		const struct vad *v = &list.at[i];
+		const char tag = pool_tag(m, v->node);
+
+		if (tag)
+			*((tag == 'S') == v->is_private ? &ret->tags : &ret->bad_tags) += 1;
+		if (v->is_long)
+			*(section_leads_back(m, l, v) ? &ret->sections : &ret->no_section) += 1;
+	}
+	ret->nodes += list.count;
+	ret->wrong += list.refused + list.torn;
+	ret->counts += list.count && list.has_expected && list.expected == list.count;
+	vad_list_deinit(&list);
+	return st;
+}
+
+int64_t vad_score_points(const struct vad_score *s)
+{
+	return (int64_t)(2 * s->nodes + 4 * s->sections + 4 * s->tags + 8 * s->counts) -
+	       (int64_t)(8 * s->wrong + 2 * s->no_section + 8 * s->bad_tags);
+}
+
+/*
+ * Prototype entries
+ */
+
+bool vad_prototype_of(const struct memory_view *m, const struct vad_layout *l, const struct vad *v,
+		      uint64_t va, struct vad_prototype *ret)
+{
+	uint64_t subsection = v->subsection, base, index;
+
+	if (!is_kernel_pointer(subsection) || !is_kernel_pointer(v->first_prototype) ||
+	    va < v->start || va > v->end || !view_u64(m, subsection + 8, &base) ||
+	    v->first_prototype < base || (v->first_prototype - base) % 8)
+		return false;
+	index = (v->first_prototype - base) / 8 + (va - v->start) / PAGE_SIZE;
+	for (size_t i = 0; i < SUBSECTIONS_MAX; i++) {
+		uint32_t ptes;
+		uint64_t next;
+
+		if (!view_u64(m, subsection + 8, &base) || !is_kernel_pointer(base) ||
+		    !view_u32(m, subsection + l->ptes, &ptes))
+			return false;
+		if (index < ptes) {
+			*ret = (struct vad_prototype){ .address = base + 8 * index,
+						       .subsection = subsection };
+			ret->has_offset =
+				vad_subsection_offset(m, l, subsection, ret->address,
+						      v->type == VAD_IMAGE, &ret->file_offset);
+			return true;
+		}
+		index -= ptes;
+		if (!view_u64(m, subsection + 0x10, &next) || !is_kernel_pointer(next))
+			return false;
+		subsection = next;
+	}
+	return false;
+}
