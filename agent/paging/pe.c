@@ -9,22 +9,26 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/paging/processes.h"
+#include "agent/paging/pe.h"
 #include "formats/base/bytes.h"
 
-#define MACHINE_AMD64 0x8664
-#define MAGIC_PE32P   0x20b
-#define LFANEW_MAX    0x1000
-#define IMAGE_MAX     (UINT32_C(64) << 20)
+#define MACHINE_I386     0x14c
+#define MACHINE_AMD64    0x8664
+#define MAGIC_PE32       0x10b
+#define MAGIC_PE32P      0x20b
+#define LFANEW_MAX       0x1000
+#define IMAGE_MAX        (UINT32_C(64) << 20) /* a kernel's */
 
 /* Up to and with the first data directory, which is the export table's. */
-#define HEADERS_SIZE  (24 + 112 + 8)
-#define DIRECTORIES   (24 + 112) /* 8 bytes each; their number stands in the 4 bytes before */
+#define HEADERS_SIZE     (24 + 112 + 8)
+/* 8 bytes each; their number stands in the 4 bytes before. */
+#define DIRECTORIES      (24 + 112)
+#define DIRECTORIES_PE32 (24 + 96)
 
 /* More than Windows loads ("PE Format", "COFF File Header": 96). */
-#define SECTIONS_MAX  96
-#define SECTION_SIZE  40
-#define SECTION_WRITE UINT32_C(0x80000000) /* IMAGE_SCN_MEM_WRITE */
+#define SECTIONS_MAX     96
+#define SECTION_SIZE     40
+#define SECTION_WRITE    UINT32_C(0x80000000) /* IMAGE_SCN_MEM_WRITE */
 
 /* Bytes [va, va + len) of the image are at `offset` of the file. */
 struct pe_section {
@@ -32,8 +36,10 @@ struct pe_section {
 };
 
 struct pe_image {
-	const struct virt *v;
+	struct pe_memory mem;
 	uint64_t base;
+	uint32_t max;         /* more than that is no image of the kind that is looked for */
+	uint32_t directories; /* where they are, behind .headers */
 	struct pe_file *file; /* NULL: there is none, or it is another image's */
 	struct pe_section sections[SECTIONS_MAX];
 	size_t n_sections;
@@ -62,11 +68,26 @@ static bool read_from_file(const struct pe_image *pe, uint64_t rva, void *p, siz
 	return false;
 }
 
+static bool pe_read(const struct pe_image *pe, uint64_t va, void *p, size_t len)
+{
+	return pe->mem.read(pe->mem.context, va, p, len);
+}
+
 /* What does not change while an image runs: its headers and what is read-only in it. */
 static bool read_rva(const struct pe_image *pe, uint64_t rva, void *p, size_t len)
 {
 	return range_fits(rva, len, pe->size) &&
-	       (virt_read(pe->v, pe->base + rva, p, len) || read_from_file(pe, rva, p, len));
+	       (pe_read(pe, pe->base + rva, p, len) || read_from_file(pe, rva, p, len));
+}
+
+/* Of the kind that is looked for: of 32 bits only where any program's will do. */
+static bool is_pe(struct pe_image *pe, const uint8_t h[static HEADERS_SIZE])
+{
+	const bool narrow = get_le16(h + 4) == MACHINE_I386 && get_le16(h + 24) == MAGIC_PE32;
+	const bool wide = get_le16(h + 4) == MACHINE_AMD64 && get_le16(h + 24) == MAGIC_PE32P;
+
+	pe->directories = narrow ? DIRECTORIES_PE32 : DIRECTORIES;
+	return !memcmp(h, "PE\0\0", 4) && (wide || (narrow && pe->max > IMAGE_MAX));
 }
 
 static bool open_headers(struct pe_image *pe, uint32_t *ret_exports)
@@ -74,17 +95,15 @@ static bool open_headers(struct pe_image *pe, uint32_t *ret_exports)
 	uint8_t dos[64], h[HEADERS_SIZE];
 	uint32_t at;
 
-	if (!virt_read(pe->v, pe->base, dos, sizeof(dos)) || memcmp(dos, "MZ", 2) != 0)
+	if (!pe_read(pe, pe->base, dos, sizeof(dos)) || memcmp(dos, "MZ", 2) != 0)
 		return false;
 	at = get_le32(dos + 0x3c);
-	if (at > LFANEW_MAX || !virt_read(pe->v, pe->base + at, h, sizeof(h)) ||
-	    memcmp(h, "PE\0\0", 4) != 0 || get_le16(h + 4) != MACHINE_AMD64 ||
-	    get_le16(h + 24) != MAGIC_PE32P)
+	if (at > LFANEW_MAX || !pe_read(pe, pe->base + at, h, sizeof(h)) || !is_pe(pe, h))
 		return false;
 	pe->headers = at;
 	pe->size = get_le32(h + 24 + 56);
-	*ret_exports = get_le32(h + 24 + 112);
-	return pe->size <= IMAGE_MAX;
+	*ret_exports = get_le32(h + pe->directories);
+	return pe->size <= pe->max;
 }
 
 /* Is the file that of the image in memory, by what differs from build to build? */
@@ -92,7 +111,7 @@ static bool is_same_image(const struct pe_image *pe, const uint8_t *h)
 {
 	uint8_t ours[HEADERS_SIZE];
 
-	return virt_read(pe->v, pe->base + pe->headers, ours, sizeof(ours)) &&
+	return pe_read(pe, pe->base + pe->headers, ours, sizeof(ours)) &&
 	       get_le32(h + 8) == get_le32(ours + 8) &&             /* TimeDateStamp */
 	       get_le32(h + 24 + 56) == get_le32(ours + 24 + 56) && /* SizeOfImage */
 	       get_le32(h + 24 + 64) == get_le32(ours + 24 + 64);   /* CheckSum */
@@ -144,10 +163,20 @@ static bool open_exports(struct pe_image *pe, uint32_t exports)
 	return true;
 }
 
+static bool read_virt(void *context, uint64_t va, void *p, size_t len)
+{
+	return virt_read(context, va, p, len);
+}
+
+static struct pe_memory of_virt(const struct virt *v)
+{
+	return (struct pe_memory){ read_virt, (void *)(uintptr_t)v };
+}
+
 static bool open_image(struct pe_image *pe, const struct virt *v, uint64_t base,
 		       struct pe_file *file, uint32_t *ret_exports)
 {
-	*pe = (struct pe_image){ .v = v, .base = base };
+	*pe = (struct pe_image){ .mem = of_virt(v), .base = base, .max = IMAGE_MAX };
 	if (!open_headers(pe, ret_exports))
 		return false;
 	open_pe_file(pe, file);
@@ -233,9 +262,10 @@ static bool debug_directory(const struct pe_image *pe, uint32_t *ret, uint32_t *
 {
 	uint8_t number[4], d[8];
 
-	if (!read_rva(pe, pe->headers + (uint64_t)DIRECTORIES - 4, number, sizeof(number)) ||
-	    get_le32(number) <= DIRECTORY_DEBUG ||
-	    !read_rva(pe, pe->headers + (uint64_t)DIRECTORIES + 8 * DIRECTORY_DEBUG, d, sizeof(d)))
+	const uint64_t at = (uint64_t)pe->headers + pe->directories;
+
+	if (!read_rva(pe, at - 4, number, sizeof(number)) || get_le32(number) <= DIRECTORY_DEBUG ||
+	    !read_rva(pe, at + 8 * DIRECTORY_DEBUG, d, sizeof(d)))
 		return false;
 	*ret = get_le32(d);
 	*ret_count = MIN(get_le32(d + 4) / DEBUG_ENTRY, (uint32_t)DEBUG_ENTRIES_MAX);
@@ -303,10 +333,26 @@ bool pe_pdb(const struct virt *v, uint64_t base, struct pe_file *file, struct pe
 	return open_image(&pe, v, base, file, &exports) && find_pdb(&pe, ret);
 }
 
+bool pe_program(const struct pe_memory *m, uint64_t base, struct pe_program *ret)
+{
+	struct pe_image pe = { .mem = *m, .base = base, .max = UINT32_MAX };
+	uint8_t h[HEADERS_SIZE];
+	uint32_t exports;
+
+	*ret = (struct pe_program){ 0 };
+	if (!open_headers(&pe, &exports) || !read_rva(&pe, pe.headers, h, sizeof(h)))
+		return false;
+	ret->size = pe.size;
+	ret->time_date_stamp = get_le32(h + 8);
+	ret->narrow = pe.directories == DIRECTORIES_PE32;
+	ret->has_pdb = find_pdb(&pe, &ret->pdb);
+	return true;
+}
+
 bool pe_pdb_record(const struct virt *v, uint64_t va, struct pe_pdb *ret)
 {
 	const uint32_t len = RSDS_NAME + PDB_PATH_MAX;
-	const struct pe_image pe = { .v = v, .base = va, .size = len };
+	const struct pe_image pe = { .mem = of_virt(v), .base = va, .size = len };
 
 	return read_rsds(&pe, 0, len, ret);
 }

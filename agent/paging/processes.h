@@ -9,6 +9,7 @@
 #include "agent/paging/btf.h"
 #include "agent/paging/linux_info.h"
 #include "agent/paging/paging_files.h"
+#include "agent/paging/pe.h"
 #include "formats/base/io.h"
 
 #define PROCESS_NAME_MAX 16
@@ -74,31 +75,6 @@ struct windows_offsets {
 	uint32_t user_dtb; /* UserDirectoryTableBase; 0: none was recognised */
 };
 
-/*
- * The file that an image was loaded from, for what of that is paged out or was never read in. It is
- * believed to be so if time stamp, size and checksum are those of the image in memory.
- */
-struct pe_file {
-	struct blob *blob;
-	bool used; /* set once something was read that memory has not */
-};
-
-#define PE_GUID_SIZE 16
-#define PE_GUID_TEXT (2 * PE_GUID_SIZE + 1)
-#define PE_PDB_MAX   64
-
-/*
- * Which PDB an image was built with. GUID and age name the build: two kernels of one build number
- * may have other structures and other page-table entries, and then these differ.
- */
-struct pe_pdb {
-	uint8_t guid[PE_GUID_SIZE]; /* as it lies in memory */
-	uint32_t age;
-	char name
-		/* raw bytes of a stranger; empty if they are not there, or too many */
-		[PE_PDB_MAX];
-};
-
 /* KDDEBUGGER_DATA64. Its addresses are virtual, and lie in the kernel's image. */
 struct kdbg {
 	uint64_t va; /* 0: it was not found */
@@ -136,34 +112,10 @@ struct windows_kernel {
 	struct windows_version version;
 };
 
-/*
- * Address of an exported symbol in the PE image at `base`. Hostile images end in false. `file` may
- * be NULL here and below.
- */
-bool pe_export(const struct virt *v, uint64_t base, struct pe_file *file, const char *name,
-	       uint64_t *ret);
-/*
- * True if there is a PE32+ image whose export table calls itself ntoskrnl.exe or, where that is
- * not there to be read, whose PDB is one of a kernel.
- */
-bool pe_is_ntoskrnl(const struct virt *v, uint64_t base, struct pe_file *file, uint32_t *ret_size);
-/* What the debug directory of the PE image at `base` says. Hostile images end in false. */
-bool pe_pdb(const struct virt *v, uint64_t base, struct pe_file *file, struct pe_pdb *ret);
-/* The same of a CodeView record at `va` alone ("RSDS", GUID, age, name). */
-bool pe_pdb_record(const struct virt *v, uint64_t va, struct pe_pdb *ret);
-bool pe_pdb_is_ntoskrnl(const struct pe_pdb *pdb);
-/* The addresses of its writable sections, `max` at most; 0: its headers do not tell. */
-size_t pe_writable(const struct virt *v, uint64_t base, struct range *ret, size_t max);
 /* The same of the kernel's image, or all of that where its headers do not tell. */
 #define WINDOWS_SECTIONS_MAX 32
 size_t windows_writable(const struct virt *v, const struct windows_kernel *k,
 			struct range ret[static WINDOWS_SECTIONS_MAX]);
-/*
- * 32 digits, without hyphens: with the age in hexadecimal digits behind them it is how symbol
- * servers index a PDB. Theirs ask in capitals (SymSrv); "SSQP Key Conventions" (dotnet/symstore)
- * has the layout.
- */
-void pe_guid_text(const uint8_t guid[static PE_GUID_SIZE], char ret[static PE_GUID_TEXT]);
 /*
  * Looks for ntoskrnl in the kernel's half of an address space: k->base and k->size. Where its
  * headers are not there, the record of its PDB may be: then k->pdb and k->pdb_record are set.
