@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
+#include "agent/commands/process_session.h"
 #include "agent/commands/read_captures.h"
 #include "agent/container/container.h"
 #include "agent/container/identities.h"
@@ -34,19 +35,6 @@ struct read_options {
 	bool force;
 	bool json;
 };
-
-/* The image's first: that is the default. */
-#define CHOICE_MAP(X)                                                                              \
-	X("image", COPY_IMAGE)                                                                     \
-	X("before", COPY_BEFORE)                                                                   \
-	X("after", COPY_AFTER)
-
-#define X(name, copy) name,
-static const char *const copy_choices[] = { CHOICE_MAP(X) NULL };
-#undef X
-#define X(name, copy) copy,
-static const enum copy copies[] = { CHOICE_MAP(X) };
-#undef X
 
 /* A whole address space may be asked for; what is not mapped costs next to nothing. */
 #define LENGTH_MAX (UINT64_C(1) << 56)
@@ -559,7 +547,7 @@ static enum status read_run(struct cli *cli, struct err *e)
 	struct read_request r = {
 		.o = o,
 		.path = cli->operands[0],
-		.copy = copies[o->tables],
+		.copy = copy_of_choice[o->tables],
 		.fill = o->fill.length ? o->fill : image_missing_fill,
 		.first = o->va,
 		.last = o->va + (length - 1), /* checked by virtual_read() */

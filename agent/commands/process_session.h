@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One process of a container, for the commands that look into it: open, its VADs read. */
+#ifndef RAMSEAL_AGENT_COMMANDS_PROCESS_SESSION_H
+#define RAMSEAL_AGENT_COMMANDS_PROCESS_SESSION_H
+
+#include "agent/process/process.h"
+#include "agent/program/cli.h"
+#include "agent/smear/input.h"
+
+struct process_options {
+	uint64_t pid;
+	size_t tables; /* of copy_choices[] */
+};
+
+/* For CLI_GROUP(…, struct process_options). */
+extern const struct option_group process_option_group;
+
+/* Of --tables: the image's first, because that is the default. */
+extern const char *const copy_choices[];
+extern const enum copy copy_of_choice[];
+
+struct process_session {
+	const char *path;
+	struct smear_input in;
+	uint8_t *notes;
+	struct virtual_memory *memory;
+	struct opened_process *process;
+};
+
+/*
+ * ST_USAGE without --pid; errors name the file. What the kernel's lists do not tell for certain is
+ * warned about. process_session_close() only behind ST_OK.
+ */
+enum status process_session_open(struct cli *cli, const struct process_options *o,
+				 const struct age_identities *x, struct process_session *ret,
+				 struct err *e);
+void process_session_close(struct process_session *s);
+
+#endif
