@@ -52,6 +52,8 @@ static void sim_close(struct drv *d)
 			fclose(s->files[i]);
 	if (s->truth)
 		fclose(s->truth);
+	if (s->machine.told)
+		fclose(s->machine.told);
 	sim__machine_deinit(&s->machine);
 	sim__link_deinit(&s->link);
 	pthread_mutex_destroy(&s->lock);
@@ -85,6 +87,18 @@ static enum status create_files(struct sim_drv *s, struct err *e)
 	return st;
 }
 
+/* What processes hold is known when the machine is built, and all of it is written then. */
+static enum status end_account(struct machine *m, struct err *e)
+{
+	FILE *told = m->told;
+
+	if (!told)
+		return ST_OK;
+	m->told = NULL;
+	return fclose(told) ? err_from_errno(e, ST_OUTPUT, errno, "%s", m->spec.process_truth)
+			    : ST_OK;
+}
+
 static enum status add_memory(struct sim_drv *s, struct err *e)
 {
 	_cleanup_ranges_ struct range_list map = { 0 };
@@ -111,7 +125,12 @@ static enum status sim_fill(struct sim_drv *s, const char *path, struct err *e)
 	s->drv.info.simulated = true;
 	s->drv.info.error_numbers = "errno";
 	s->drv.info.note = "a simulated machine: times are virtual";
-	st = sim__machine_init(&s->machine, e);
+	if (s->machine.spec.process_truth)
+		st = create(s->machine.spec.process_truth, &s->machine.told, e);
+	if (!st)
+		st = sim__machine_init(&s->machine, e);
+	if (!st)
+		st = end_account(&s->machine, e);
 	s->clock = s->machine.now;
 	if (!st)
 		st = sim__link_init(&s->link, &s->machine.spec, e);

@@ -213,10 +213,31 @@ uint32_t sim__process_pid(uint32_t owner)
 	return owner == SIM_SECTION ? 0 : 4 + SIM_PID_STEP * owner;
 }
 
-/* Virtual addresses have 48 bits, the upper half with ones in front. */
-static uint64_t vpn_address(uint64_t vpn)
+uint32_t sim__process_pages(const struct sim_process *p)
 {
-	return (uint64_t)((int64_t)(vpn << 28) >> 16);
+	return p->pages + p->regions.pages;
+}
+
+uint64_t sim__page_vpn(const struct sim_process *p, uint32_t page)
+{
+	return page < p->pages ? p->first + page : sim__regions_vpn(&p->regions, page - p->pages);
+}
+
+uint32_t sim__page_number(const struct sim_process *p, uint64_t vpn)
+{
+	if (vpn - p->first < p->pages)
+		return (uint32_t)(vpn - p->first);
+	return p->pages + sim__regions_number(&p->regions, vpn);
+}
+
+/* What a page was made of when the machine was; NULL: it is one that is drawn (page.h). */
+static const uint8_t *made_page(const struct machine *m, uint32_t owner, uint64_t vpn)
+{
+	const struct sim_regions *r = owner == SIM_MAPPED      ? &m->mapped
+				      : owner < m->n_processes ? &m->processes[owner].regions
+							       : NULL;
+
+	return r && r->count ? sim__regions_page(r, vpn) : NULL;
 }
 
 void sim__frame_render(const struct machine *m, uint32_t n, uint8_t page[static PAGE_SIZE])
@@ -225,15 +246,20 @@ void sim__frame_render(const struct machine *m, uint32_t n, uint8_t page[static 
 	const struct sim_mark mark = {
 		.pid = sim__process_pid(f->owner),
 		.generation = f->generation,
-		.va = vpn_address(frame_vpn(f)),
+		.va = sim__vpn_address(frame_vpn(f)),
 	};
+	const uint8_t *made;
 
 	switch (frame_content(f)) {
 	case CONTENT_ZERO:
 		memset(page, 0, PAGE_SIZE);
 		break;
 	case CONTENT_MARK:
-		sim_page_fill(page, m->spec.seed, &mark);
+		made = made_page(m, f->owner, frame_vpn(f));
+		if (made)
+			memcpy(page, made, PAGE_SIZE);
+		else
+			sim_page_fill(page, m->spec.seed, &mark);
 		break;
 	case CONTENT_BYTES:
 		memcpy(page, sim__frame_bytes(m, n), PAGE_SIZE);
@@ -257,12 +283,18 @@ bool sim__slot_render(const struct machine *m, unsigned file, uint32_t index,
 	const struct sim_mark mark = {
 		.pid = sim__process_pid(s->owner),
 		.generation = s->generation,
-		.va = vpn_address(s->vpn & ~SLOT_USED),
+		.va = sim__vpn_address(s->vpn & ~SLOT_USED),
 	};
+
+	const uint8_t *made;
 
 	if (s->owner == SIM_NONE)
 		return false;
-	sim_page_fill(page, m->spec.seed, &mark);
+	made = made_page(m, s->owner, s->vpn & ~SLOT_USED);
+	if (made)
+		memcpy(page, made, PAGE_SIZE);
+	else
+		sim_page_fill(page, m->spec.seed, &mark);
 	return true;
 }
 
@@ -310,7 +342,6 @@ void sim__slot_free(struct machine *m, uint32_t slot)
 #define TRANSITION UINT64_C(0x800)
 #define GLOBAL     UINT64_C(0x100)
 #define WRITABLE   UINT64_C(0x800) /* of a valid entry */
-#define NO_EXECUTE (UINT64_C(1) << 63)
 
 /*
  * Since L1TF an entry that is not present names memory that does not exist: the mask is set, and
@@ -341,7 +372,7 @@ uint64_t sim__entry_kernel(const struct machine *m, uint32_t frame)
 
 uint64_t sim__entry_user(const struct machine *m, uint32_t frame, bool writable)
 {
-	return sim__frame_address(m, frame) | NO_EXECUTE | 0x5 | (writable ? WRITABLE : 0);
+	return sim__frame_address(m, frame) | ENTRY_NO_EXECUTE | 0x5 | (writable ? WRITABLE : 0);
 }
 
 uint64_t sim__entry_transition(const struct machine *m, uint32_t frame)
@@ -462,8 +493,12 @@ uint8_t *sim__table_entry(struct machine *m, uint32_t root, uint64_t va, unsigne
 uint8_t *sim__heap_entry(struct machine *m, uint32_t process, uint32_t page, bool make)
 {
 	struct sim_process *p = &m->processes[process];
-	uint32_t *table = &p->tables[page / SIM_TABLE];
+	uint32_t *table;
 
+	if (page >= p->pages)
+		return sim__table_entry(m, p->root, sim__vpn_address(sim__page_vpn(p, page)), 1,
+					make);
+	table = &p->tables[page / SIM_TABLE];
 	if (*table == SIM_NONE) {
 		const uint64_t va = (p->first + page) << PAGE_SHIFT;
 		const uint8_t *upper = make ? sim__table_entry(m, p->root, va, 1, true) : NULL;
@@ -572,8 +607,11 @@ void sim__machine_deinit(struct machine *m)
 {
 	for (uint32_t i = 0; i < m->n_bytes; i += BLOCK)
 		free(m->blocks[i / BLOCK]);
-	for (uint32_t i = 0; i < m->n_processes; i++)
+	for (uint32_t i = 0; i < m->n_processes; i++) {
 		free(m->processes[i].tables);
+		sim__regions_deinit(&m->processes[i].regions);
+	}
+	sim__regions_deinit(&m->mapped);
 	for (size_t i = 0; i < SIM_FILES; i++)
 		free(m->files[i].at);
 	free(m->blocks);

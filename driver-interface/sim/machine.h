@@ -9,6 +9,8 @@
  *	manager.c   the memory manager and the processes, in virtual time
  *	race.c      changes that are made where a reader is
  *	truth.c     what only the machine knows
+ *	inside.c    what processes hold, in kernel and user space, if it is asked for; with images.c,
+ *	            layout.c, pool.c, regions.c, sections.c and vads.c
  *
  * Entries are written here after figures 2 and 3 of the 2015 paper and the _MMPTE headers of
  *project ntdiff/headers, and not with the tables of agent/paging, which are to be tested with them.
@@ -17,21 +19,29 @@
 #define RAMSEAL_DRIVER_INTERFACE_SIM_MACHINE_H
 
 #include "driver-interface/sim/page.h"
+#include "driver-interface/sim/regions.h"
 #include "driver-interface/sim/spec.h"
 #include "formats/base/page.h"
 #include "formats/base/range.h"
 
-#define SIM_NONE         UINT32_MAX
-#define SIM_TABLE        512                     /* entries */
-#define SIM_TICK         100000                  /* ns: how often the machine goes on */
-#define SIM_BOOT         UINT64_C(3600000000000) /* ns: the clock when the source is opened */
+#define SIM_NONE     UINT32_MAX
+#define SIM_TABLE    512                     /* entries */
+#define SIM_TICK     100000                  /* ns: how often the machine goes on */
+#define SIM_BOOT     UINT64_C(3600000000000) /* ns: the clock when the source is opened */
 
 /* Owners that are no process. Process n has the PID 4 + 44 n; 0 is System. */
-#define SIM_SECTION      UINT32_C(0xfffffffe)
-#define SIM_PID_STEP     44
+#define SIM_SECTION  UINT32_C(0xfffffffe)
+#define SIM_MAPPED   UINT32_C(0xfffffffd) /* files that programs map, see sections.c */
+#define SIM_PID_STEP 44
 
 /* Virtual addresses, as pages. What Windows draws at boot stands still here. */
-#define SIM_VPN(va)      ((va) >> PAGE_SHIFT & ((UINT64_C(1) << 36) - 1))
+#define SIM_VPN(va)  ((va) >> PAGE_SHIFT & ((UINT64_C(1) << 36) - 1))
+/* And back: they have 48 bits, the upper half with ones in front. */
+static inline uint64_t sim__vpn_address(uint64_t vpn)
+{
+	return (uint64_t)((int64_t)(vpn << 28) >> 16);
+}
+
 #define SIM_SHARED       UINT64_C(0x000007fef8000000) /* the section, in every process */
 #define SIM_SHARED_PAGES 1024
 #define SIM_IMAGE        UINT64_C(0xfffff80002a00000) /* ntoskrnl */
@@ -98,14 +108,15 @@ struct sim_process {
 	uint32_t slot;  /* of the pool: where its EPROCESS is */
 	uint64_t first; /* virtual page of its heap */
 	uint32_t pages;
-	uint32_t *tables;    /* bytes of the heap's page tables, or SIM_NONE */
-	uint32_t valid;      /* pages of the heap: its working set */
-	uint32_t floor;      /* what the trimmer leaves */
-	uint32_t hand;       /* of the trimmer's clock */
-	uint32_t hot;        /* first page of the hot part, */
-	uint32_t n_hot;      /* and how many */
-	uint32_t weight;     /* pages; of accesses */
-	uint64_t begin, end; /* ns; 0: before, not yet */
+	uint32_t *tables;           /* bytes of the heap's page tables, or SIM_NONE */
+	struct sim_regions regions; /* numbered behind the heap's pages */
+	uint32_t valid;             /* pages of heap and regions: its working set */
+	uint32_t floor;             /* what the trimmer leaves */
+	uint32_t hand;              /* of the trimmer's clock */
+	uint32_t hot;               /* first page of the hot part, */
+	uint32_t n_hot;             /* and how many */
+	uint32_t weight;            /* pages; of accesses */
+	uint64_t begin, end;        /* ns; 0: before, not yet */
 };
 
 #define SIM_RANGES     3
@@ -130,6 +141,7 @@ struct sim_recent {
 
 struct machine {
 	struct sim_spec spec;
+	FILE *told; /* for the account of inside.h, while the machine is built; or NULL */
 	struct range ranges[SIM_RANGES];
 	size_t n_ranges;
 	uint32_t frames;
@@ -151,6 +163,7 @@ struct machine {
 	uint32_t section[SIM_SHARED_PAGES]; /* its frames, or SIM_NONE */
 	uint8_t pool_used[SIM_POOL_PAGES];
 
+	struct sim_regions mapped; /* the bytes of files that programs map */
 	struct sim_process *processes;
 	uint32_t n_processes, process_room;
 	uint32_t main;
@@ -238,19 +251,20 @@ uint32_t sim__table_take(struct machine *m);
  * is none.
  */
 uint8_t *sim__table_entry(struct machine *m, uint32_t root, uint64_t va, unsigned level, bool make);
-/* The same for a page of a process's heap. */
+/* The same for a page of a process's heap, or behind them of its regions. */
 uint8_t *sim__heap_entry(struct machine *m, uint32_t process, uint32_t page, bool make);
 
 /* Entries. */
-#define MM_READONLY     1
-#define MM_READWRITE    4
-#define MM_DECOMMIT     0x10
+#define MM_READONLY      1
+#define MM_READWRITE     4
+#define MM_DECOMMIT      0x10
 
-#define ENTRY_VALID_BIT UINT64_C(0x1)
-#define ENTRY_ACCESSED  UINT64_C(0x20)
-#define ENTRY_DIRTY     UINT64_C(0x42) /* the hardware's bit and Dirty1 */
-#define ENTRY_VAD       UINT64_C(0xffffffff00000420)
-#define ENTRY_ADDRESS   UINT64_C(0x000ffffffffff000)
+#define ENTRY_VALID_BIT  UINT64_C(0x1)
+#define ENTRY_NO_EXECUTE (UINT64_C(1) << 63)
+#define ENTRY_ACCESSED   UINT64_C(0x20)
+#define ENTRY_DIRTY      UINT64_C(0x42) /* the hardware's bit and Dirty1 */
+#define ENTRY_VAD        UINT64_C(0xffffffff00000420)
+#define ENTRY_ADDRESS    UINT64_C(0x000ffffffffff000)
 
 uint64_t sim__entry_table(const struct machine *m, uint32_t frame, bool user);
 uint64_t sim__entry_kernel(const struct machine *m, uint32_t frame);
@@ -274,6 +288,10 @@ struct sim_slot *sim__slot_at(const struct machine *m, uint32_t slot);
 void sim__slot_free(struct machine *m, uint32_t slot);
 
 uint32_t sim__process_pid(uint32_t owner);
+/* The heap's pages and those of the regions; from the number of one to its address, and back. */
+uint32_t sim__process_pages(const struct sim_process *p);
+uint64_t sim__page_vpn(const struct sim_process *p, uint32_t page);
+uint32_t sim__page_number(const struct sim_process *p, uint64_t vpn);
 
 /*
  * windows.c
@@ -284,6 +302,12 @@ enum status sim__windows_init(struct machine *m, struct err *e);
 /* Roots, EPROCESS and the list's links. False: there is no frame for it. */
 bool sim__windows_add(struct machine *m, uint32_t process);
 void sim__windows_remove(struct machine *m, uint32_t process);
+/* Where it is. */
+uint64_t sim__windows_eprocess(const struct sim_process *p);
+/* A zeroed page of the kernel's that is always there. False: no memory. */
+bool sim__kernel_map(struct machine *m, uint64_t va);
+/* The bytes at a kernel address that is always there. */
+uint8_t *sim__kernel_bytes(const struct machine *m, uint64_t va);
 
 /*
  * manager.c

@@ -49,7 +49,7 @@ static uint32_t repurpose(struct machine *m)
 	const uint32_t slot = frame_slot(f);
 
 	if (slot) {
-		const uint32_t page = (uint32_t)(frame_vpn(f) - m->processes[f->owner].first);
+		const uint32_t page = sim__page_number(&m->processes[f->owner], frame_vpn(f));
 
 		put_le64(sim__heap_entry(m, f->owner, page, false), sim__entry_soft(m, slot));
 		m->counts.repurposed++;
@@ -79,16 +79,18 @@ bool sim__write_out(struct machine *m)
 static bool trim(struct machine *m, uint32_t process)
 {
 	struct sim_process *p = &m->processes[process];
+	const uint32_t pages = sim__process_pages(p);
 
 	for (unsigned looks = 0; looks < TRIM_LOOKS; looks++) {
 		uint8_t *entry;
 		uint64_t raw;
 		uint32_t frame;
 
-		p->hand = (p->hand + 1) % p->pages;
+		p->hand = (p->hand + 1) % pages;
 		entry = sim__heap_entry(m, process, p->hand, false);
 		if (!entry) {
-			p->hand |= SIM_TABLE - 1;
+			if (p->hand < p->pages)
+				p->hand |= SIM_TABLE - 1;
 			continue;
 		}
 		raw = sim__entry_get(entry);
@@ -145,7 +147,8 @@ uint32_t sim__manager_take(struct machine *m)
 static void map_page(struct machine *m, uint32_t process, uint8_t *entry, uint32_t frame)
 {
 	sim__frame_move(m, frame, FRAME_VALID);
-	put_le64(entry, sim__entry_user(m, frame, true) | ENTRY_ACCESSED | ENTRY_DIRTY);
+	put_le64(entry, (process ? sim__entry_user(m, frame, true) : sim__entry_kernel(m, frame)) |
+				ENTRY_ACCESSED | ENTRY_DIRTY);
 	m->processes[process].valid++;
 }
 
@@ -182,19 +185,27 @@ static bool bring(struct machine *m, uint32_t process, uint32_t page, uint8_t *e
 
 bool sim__access(struct machine *m, uint32_t process, uint32_t page, enum access how)
 {
+	const bool drawn = page < m->processes[process].pages;
 	uint8_t *entry = sim__heap_entry(m, process, page, true);
 	uint64_t raw;
 
 	if (!entry)
 		return false;
 	switch (sim__entry_kind(m, sim__entry_get(entry))) {
+	case IS_EMPTY:
+		/* Of a region, it is not there. */
+		if (!drawn)
+			return true;
+		if (!bring(m, process, page, entry))
+			return false;
+		break;
 	case IS_VALID:
 		break;
 	case IS_TRANSITION:
 		recall(m, process, entry);
 		break;
 	case IS_DECOMMITTED:
-		if (how != ACCESS_ALLOCATE)
+		if (how != ACCESS_ALLOCATE || !drawn)
 			return true;
 		if (!bring(m, process, page, entry))
 			return false;
@@ -204,7 +215,7 @@ bool sim__access(struct machine *m, uint32_t process, uint32_t page, enum access
 			return false;
 	}
 	raw = sim__entry_get(entry) | ENTRY_ACCESSED;
-	if (how != ACCESS_READ) {
+	if (how != ACCESS_READ && drawn) {
 		m->frame[sim__entry_frame(m, raw)].generation = ++m->generation;
 		m->counts.written++;
 	}
@@ -355,11 +366,13 @@ static void end_process(struct machine *m, uint32_t process)
 
 static uint32_t pick_page(struct machine *m, struct sim_process *p)
 {
+	const uint32_t pages = sim__process_pages(p);
+
 	if (!sim_below(&m->random, HOT_MOVES))
-		p->hot = (p->hot + p->n_hot / 8 + 1) % p->pages;
+		p->hot = (p->hot + p->n_hot / 8 + 1) % pages;
 	if (!sim_below(&m->random, COLD_ONE_IN))
-		return (uint32_t)sim_below(&m->random, p->pages);
-	return (uint32_t)((p->hot + sim_below(&m->random, p->n_hot)) % p->pages);
+		return (uint32_t)sim_below(&m->random, pages);
+	return (uint32_t)((p->hot + sim_below(&m->random, p->n_hot)) % pages);
 }
 
 static uint32_t pick_process(struct machine *m)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is in the machine at first: processes with their heaps, caches, standby pages, free ones. */
+#include "driver-interface/sim/inside.h"
 #include "driver-interface/sim/manager.h"
 
 /* Pages of a heap, by what they are; in runs, as programs use memory. */
@@ -9,20 +10,23 @@ struct makeup {
 
 #define RUN_MAX 32
 
-static bool populate_page(struct machine *m, uint32_t process, uint32_t page, unsigned kind)
+bool sim__populate_page(struct machine *m, uint32_t process, uint32_t page, enum populate kind)
 {
 	struct frame f = { .owner = process, .where = sim__heap_vpn(m, process, page) };
 	uint8_t *entry;
 	uint32_t slot;
 
-	if (kind == 5)
+	if (kind == POPULATE_EMPTY)
 		return true;
 	entry = sim__heap_entry(m, process, page, true);
 	if (!entry)
 		return false;
-	if (kind == 0)
+	/* A region has pages that nobody can come to (sim__access()); this is not one of them. */
+	if (page >= m->processes[process].pages)
+		put_le64(entry, sim__entry_zero(MM_READWRITE));
+	if (kind == POPULATE_VALID)
 		return sim__access(m, process, page, ACCESS_WRITE);
-	if (kind == 1) {
+	if (kind == POPULATE_TRANSITION) {
 		if (!sim__access(m, process, page, ACCESS_WRITE))
 			return false;
 		m->processes[process].valid--;
@@ -31,14 +35,14 @@ static bool populate_page(struct machine *m, uint32_t process, uint32_t page, un
 		sim__frame_move(m, slot, FRAME_MODIFIED);
 		return sim__write_out(m);
 	}
-	if (kind == 2) {
+	if (kind == POPULATE_PAGED) {
 		f.generation = ++m->generation;
 		slot = sim__slot_take(m, &f);
 		if (slot)
 			put_le64(entry, sim__entry_soft(m, slot));
 		return slot != 0;
 	}
-	put_le64(entry, sim__entry_zero(kind == 3 ? MM_READWRITE : MM_DECOMMIT));
+	put_le64(entry, sim__entry_zero(kind == POPULATE_ZERO ? MM_READWRITE : MM_DECOMMIT));
 	return true;
 }
 
@@ -59,7 +63,7 @@ static bool populate(struct machine *m, uint32_t process, const struct makeup *o
 		n = MIN(n, left[kind]);
 		left[kind] -= n;
 		for (; n; n--)
-			if (!populate_page(m, process, page++, kind))
+			if (!sim__populate_page(m, process, page++, (enum populate)kind))
 				return false;
 	}
 	/* Of the section, a part was never used, and a part was and has been trimmed since. */
@@ -167,6 +171,12 @@ enum status sim__manager_init(struct machine *m, uint64_t *random, struct err *e
 	if (sim__process_add(m, "System", 0, random) == SIM_NONE || !add_others(m, random))
 		return err_set(e, ST_USAGE,
 			       "ram or page files are too small for what the processes have");
+	if (m->spec.inside) {
+		const enum status st = sim__inside_init(m, e);
+
+		if (st)
+			return st;
+	}
 	fill_rest(m, random);
 	for (uint32_t i = 0; i < m->n_processes; i++)
 		m->processes[i].begin = 0;

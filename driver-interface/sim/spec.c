@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "driver-interface/sim/layout.h"
 #include "formats/base/io.h"
 #include "formats/base/words.h"
 
@@ -48,6 +49,10 @@ static const struct sim_spec presets[] = {
 		.pagefile0 = 2 * SIM_GIB,
 		.spool = 64 * SIM_MIB,
 		.piece = 8 * SIM_MIB,
+		.threads = 3,
+		.region_transition = 15,
+		.region_paged = 20,
+		.pool_paged = 20,
 		.low_tables = 1,
 	},
 	{
@@ -79,6 +84,10 @@ static const struct sim_spec presets[] = {
 		.pagefile0 = 6 * SIM_GIB,
 		.spool = 64 * SIM_MIB,
 		.piece = 8 * SIM_MIB,
+		.threads = 3,
+		.region_transition = 15,
+		.region_paged = 20,
+		.pool_paged = 20,
 		.pagefile1 = 4 * SIM_GIB,
 	},
 	{
@@ -110,6 +119,10 @@ static const struct sim_spec presets[] = {
 		.pagefile0 = 512 * SIM_MIB,
 		.spool = 64 * SIM_MIB,
 		.piece = 8 * SIM_MIB,
+		.threads = 3,
+		.region_transition = 15,
+		.region_paged = 20,
+		.pool_paged = 20,
 		.pagefile1 = 256 * SIM_MIB,
 	},
 };
@@ -323,6 +336,14 @@ static enum status check(const struct sim_spec *s, struct err *e)
 {
 	if (s->windows != 7 && s->windows != 10)
 		return err_set(e, ST_USAGE, "windows is 7 or 10");
+	if (!sim__layout(s))
+		return err_set(e, ST_USAGE,
+			       "with windows=7 build is 7601, and with 10 17763, 18362, 19045 or "
+			       "22000");
+	if (s->region_transition + s->region_paged > 100)
+		return err_set(e, ST_USAGE, "region_transition and region_paged are 100 at most");
+	if (s->process_truth && !s->inside)
+		return err_set(e, ST_USAGE, "process_truth takes inside=1");
 	if (s->ram % (2 * SIM_MIB) || s->dtb % PAGE_SIZE)
 		return err_set(e, ST_USAGE, "ram is in steps of 2 MiB, and dtb a page");
 	if (s->resident > s->allocated || s->trimmed > s->resident)

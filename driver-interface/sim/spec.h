@@ -51,6 +51,13 @@
 	X(pagefile1, 0, 16 * SIM_GIB, "and of the second; 0: there is none")                       \
 	X(race, 0, 512,                                                                            \
 	  "frames that go to another page, each time that a page table which names them is read")  \
+	X(build, 0, 65535, "of Windows: 7601, 17763, 18362, 19045 or 22000; 0: 7601 or 19045")     \
+	X(inside, 0, 1, "1: processes have VADs, PEB, modules, threads (inside.h)")                \
+	X(threads, 1, 8, "of each process")                                                        \
+	X(ghosts, 0, 1, "1: the loader's lists have a module that is not there")                   \
+	X(region_transition, 0, 100, "percent of what processes hold that is in transition")       \
+	X(region_paged, 0, 100, "and in the page file; what was never touched is neither")         \
+	X(pool_paged, 0, 100, "percent of the kernel's paged pool that is in the page file")       \
 	X(low_tables, 0, 1, "1: page tables lie in the first 16 MiB as long as there is room")     \
 	X(live_files, 0, 1, "1: its page files can be copied while it runs")                       \
 	X(link, 0, UINT64_C(1) << 44,                                                              \
@@ -61,6 +68,7 @@
 /* And texts, which change nothing of the machine. */
 #define SIM_TEXT_MAP(X)                                                                            \
 	X(truth, "file to write when the source is closed: what only the machine knows (truth.h)") \
+	X(process_truth, "file to write when it is opened: what processes hold (inside.h)")        \
 	X(pagefiles, "prefix of files to write then: the page files, PREFIX0.sys and PREFIX1.sys")
 
 struct sim_spec {

@@ -7,6 +7,8 @@
  */
 #include <string.h>
 
+#include "driver-interface/sim/inside.h"
+#include "driver-interface/sim/layout.h"
 #include "driver-interface/sim/machine.h"
 #include "formats/base/bytes.h"
 
@@ -22,22 +24,20 @@
 #define KDBG_AT     (DATA + 0x300)
 #define MODULES_AT  (DATA + 0x140) /* PsLoadedModuleList */
 
-/*
- * Fields of EPROCESS: KPROCESS.DirectoryTableBase, UniqueProcessId (ActiveProcessLinks behind it),
- * ImageFileName; Windows 7 SP1, and 10 20H1 to 22H2 (field study, section 12).
- */
+/* KPROCESS.DirectoryTableBase, in all builds. The other fields are in layout.c. */
 #define DTB_FIELD   0x28
 #define NAME_LENGTH 15
 #define IN_PAGE     0x80 /* behind the header of the pool */
 
+/* ActiveProcessLinks are behind it. */
 static size_t pid_field(const struct machine *m)
 {
-	return m->spec.windows == 7 ? 0x180 : 0x440;
+	return sim__layout(&m->spec)->pid;
 }
 
 static size_t name_field(const struct machine *m)
 {
-	return m->spec.windows == 7 ? 0x2e0 : 0x5a8;
+	return sim__layout(&m->spec)->name;
 }
 
 /* A frame at a kernel address. NULL entry: no memory for its tables. */
@@ -50,8 +50,7 @@ static bool map(struct machine *m, uint64_t va, uint32_t frame)
 	return entry != NULL;
 }
 
-/* The bytes at a kernel address that map_bytes() has mapped. */
-static uint8_t *kernel_bytes(const struct machine *m, uint64_t va)
+uint8_t *sim__kernel_bytes(const struct machine *m, uint64_t va)
 {
 	uint32_t table = m->root;
 
@@ -78,6 +77,11 @@ static bool map_fresh(struct machine *m, uint64_t va, uint32_t pages, bool bytes
 			return false;
 	}
 	return true;
+}
+
+bool sim__kernel_map(struct machine *m, uint64_t va)
+{
+	return map_fresh(m, va, 1, true);
 }
 
 /*
@@ -114,8 +118,8 @@ static void put_debug(const struct machine *m)
 	static const uint8_t guid[16] = { 0x51, 0xed, 0x00, 0x00, 0x0d, 0xf0, 0xad, 0x0b,
 					  0x80, 's',  'i',  'm',  'k',  'r',  'n',  'l' };
 	static const char name[] = "ntkrnlmp.pdb";
-	uint8_t *entry = kernel_bytes(m, SIM_IMAGE + DEBUG_AT);
-	uint8_t *record = kernel_bytes(m, SIM_IMAGE + RSDS_AT);
+	uint8_t *entry = sim__kernel_bytes(m, SIM_IMAGE + DEBUG_AT);
+	uint8_t *record = sim__kernel_bytes(m, SIM_IMAGE + RSDS_AT);
 
 	put_le32(entry + 12, 2); /* CodeView */
 	put_le32(entry + 16, 24 + sizeof(name));
@@ -151,7 +155,7 @@ static void put_kdbg(const struct machine *m)
 			x = __builtin_bswap64(x ^ always) ^ (SIM_IMAGE + DATA + 0x20);
 			x = never ^ (x >> r | x << (64 - r));
 		}
-		put_le64(kernel_bytes(m, SIM_IMAGE + KDBG_AT + 8 * i), x);
+		put_le64(sim__kernel_bytes(m, SIM_IMAGE + KDBG_AT + 8 * i), x);
 	}
 }
 
@@ -199,13 +203,13 @@ static bool init_image(struct machine *m)
 	    !map_fresh(m, SIM_IMAGE + DATA + PAGE_SIZE, SIM_IMAGE_PAGES - DATA / PAGE_SIZE - 1,
 		       false))
 		return false;
-	put_headers(kernel_bytes(m, SIM_IMAGE));
-	put_exports(kernel_bytes(m, SIM_IMAGE + EXPORTS));
+	put_headers(sim__kernel_bytes(m, SIM_IMAGE));
+	put_exports(sim__kernel_bytes(m, SIM_IMAGE + EXPORTS));
 	put_debug(m);
 	put_kdbg(m);
-	put_le32(kernel_bytes(m, SIM_IMAGE + BUILD_AT), m->spec.windows == 7 ? 7601 : 19045);
-	put_le64(kernel_bytes(m, SIM_IMAGE + HEAD_AT), SIM_IMAGE + HEAD_AT);
-	put_le64(kernel_bytes(m, SIM_IMAGE + HEAD_AT + 8), SIM_IMAGE + HEAD_AT);
+	put_le32(sim__kernel_bytes(m, SIM_IMAGE + BUILD_AT), sim__layout(&m->spec)->build);
+	put_le64(sim__kernel_bytes(m, SIM_IMAGE + HEAD_AT), SIM_IMAGE + HEAD_AT);
+	put_le64(sim__kernel_bytes(m, SIM_IMAGE + HEAD_AT + 8), SIM_IMAGE + HEAD_AT);
 	return true;
 }
 
@@ -253,7 +257,7 @@ static bool init_section(struct machine *m)
 	if (!map_fresh(m, SIM_PAGED_POOL, SIM_SHARED_PAGES * 8 / PAGE_SIZE, true))
 		return false;
 	for (uint32_t i = 0; i < SIM_SHARED_PAGES; i++)
-		if (!put_prototype(m, i, kernel_bytes(m, SIM_PAGED_POOL + 8 * i), &random))
+		if (!put_prototype(m, i, sim__kernel_bytes(m, SIM_PAGED_POOL + 8 * i), &random))
 			return false;
 	return true;
 }
@@ -323,7 +327,7 @@ enum status sim__windows_init(struct machine *m, struct err *e)
  * The ring
  */
 
-static uint64_t eprocess(const struct sim_process *p)
+uint64_t sim__windows_eprocess(const struct sim_process *p)
 {
 	return SIM_POOL + ((uint64_t)p->slot << PAGE_SHIFT) + IN_PAGE;
 }
@@ -331,21 +335,21 @@ static uint64_t eprocess(const struct sim_process *p)
 static void link_at_end(struct machine *m, uint64_t link)
 {
 	const uint64_t head = SIM_IMAGE + HEAD_AT;
-	const uint64_t last = get_le64(kernel_bytes(m, head + 8));
+	const uint64_t last = get_le64(sim__kernel_bytes(m, head + 8));
 
-	put_le64(kernel_bytes(m, link), head);
-	put_le64(kernel_bytes(m, link + 8), last);
-	put_le64(kernel_bytes(m, last), link);
-	put_le64(kernel_bytes(m, head + 8), link);
+	put_le64(sim__kernel_bytes(m, link), head);
+	put_le64(sim__kernel_bytes(m, link + 8), last);
+	put_le64(sim__kernel_bytes(m, last), link);
+	put_le64(sim__kernel_bytes(m, head + 8), link);
 }
 
 static void take_out(struct machine *m, uint64_t link)
 {
-	const uint64_t next = get_le64(kernel_bytes(m, link));
-	const uint64_t before = get_le64(kernel_bytes(m, link + 8));
+	const uint64_t next = get_le64(sim__kernel_bytes(m, link));
+	const uint64_t before = get_le64(sim__kernel_bytes(m, link + 8));
 
-	put_le64(kernel_bytes(m, before), next);
-	put_le64(kernel_bytes(m, next + 8), before);
+	put_le64(sim__kernel_bytes(m, before), next);
+	put_le64(sim__kernel_bytes(m, next + 8), before);
 }
 
 /* The kernel's half is everybody's, and each root names itself. */
@@ -373,15 +377,17 @@ static bool make_eprocess(struct machine *m, struct sim_process *p)
 	p->slot = 0;
 	while (p->slot < SIM_POOL_PAGES && m->pool_used[p->slot])
 		p->slot++;
-	if (p->slot == SIM_POOL_PAGES || !map_fresh(m, eprocess(p) - IN_PAGE, 1, true))
+	if (p->slot == SIM_POOL_PAGES || !map_fresh(m, sim__windows_eprocess(p) - IN_PAGE, 1, true))
 		return false;
 	m->pool_used[p->slot] = 1;
-	at = kernel_bytes(m, eprocess(p));
+	at = sim__kernel_bytes(m, sim__windows_eprocess(p));
 	put_le32(at, 0x00580003); /* DISPATCHER_HEADER: a process */
 	put_le64(at + DTB_FIELD, sim__frame_address(m, p->root));
 	put_le64(at + pid_field(m), p->pid);
 	memcpy(at + name_field(m), p->name, strnlen(p->name, NAME_LENGTH));
-	link_at_end(m, eprocess(p) + pid_field(m) + 8);
+	if (m->spec.inside)
+		sim__inside_begin(m, at);
+	link_at_end(m, sim__windows_eprocess(p) + pid_field(m) + 8);
 	return true;
 }
 
@@ -399,16 +405,16 @@ bool sim__windows_add(struct machine *m, uint32_t process)
 		return false;
 	}
 	if (!process)
-		put_le64(kernel_bytes(m, SIM_IMAGE + SYSTEM_AT), eprocess(p));
+		put_le64(sim__kernel_bytes(m, SIM_IMAGE + SYSTEM_AT), sim__windows_eprocess(p));
 	return true;
 }
 
 void sim__windows_remove(struct machine *m, uint32_t process)
 {
 	struct sim_process *p = &m->processes[process];
-	uint8_t *entry = sim__table_entry(m, m->root, eprocess(p), 1, false);
+	uint8_t *entry = sim__table_entry(m, m->root, sim__windows_eprocess(p), 1, false);
 
-	take_out(m, eprocess(p) + pid_field(m) + 8);
+	take_out(m, sim__windows_eprocess(p) + pid_field(m) + 8);
 	sim__frame_free(m, sim__entry_frame(m, get_le64(entry)));
 	put_le64(entry, sim__entry_zero(0));
 	m->pool_used[p->slot] = 0;

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs and libraries as they are mapped: headers, code, constants with a debug directory, and
+ * data ("PE Format", Microsoft). No real program has these bytes, nor these GUIDs.
+ */
+#ifndef RAMSEAL_DRIVER_INTERFACE_SIM_IMAGES_H
+#define RAMSEAL_DRIVER_INTERFACE_SIM_IMAGES_H
+
+#include "driver-interface/sim/sections.h"
+
+struct sim_image {
+	const char *path; /* from the volume's root, with backslashes */
+	uint64_t base;
+	uint32_t text_pages, data_pages;
+	bool library;
+	struct sim_section section;
+	uint8_t guid[16];
+	uint32_t age;
+	uint32_t data_at; /* page of its first page of data: processes have copies of these */
+	uint32_t entry;   /* RVA of its entry point */
+};
+
+/* The name without its folders. */
+const char *sim__image_name(const struct sim_image *image);
+/* Makes `section` of what stands above it. */
+enum status sim__image_make(struct sim_image *image, struct sim_pools *pools, uint64_t *random,
+			    struct err *e);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What processes hold, with `inside=1`: EPROCESS with the fields that lead on, VADs, PEB, the
+ * loader's lists, programs and libraries, files that are mapped, threads with TEBs and stacks.
+ *
+ * `process_truth=FILE` is the machine's account of it: CSV whose first column says what a line is
+ * about. Numbers with 0x are hexadecimal, the others decimal; ends are those of the last byte. The
+ * state of pages is that of the beginning.
+ *
+ *	build,BUILD
+ *	process,PID,NAME,EPROCESS,PEB,CREATED,PARENT    CREATED in 100 ns since 1601
+ *	vad,PID,FIRST,LAST,TYPE,PROTECTION,NODE,FILE    TYPE private, mapped or image
+ *	module,PID,BASE,SIZE,SEEN,GUID,AGE,PATH         SEEN both, vad or loader: who knows of it
+ *	thread,PID,TID,ETHREAD,TEB,LIMIT,BASE,START,RSP LIMIT and BASE of its stack
+ *	pages,PID,FIRST,LAST,VALID,TRANSITION,PAGED,ZERO,NONE
+ *	                                                a region, and how many pages are what; ZERO:
+ *	                                                demand zero, NONE: not committed
+ *	end
+ */
+#ifndef RAMSEAL_DRIVER_INTERFACE_SIM_INSIDE_H
+#define RAMSEAL_DRIVER_INTERFACE_SIM_INSIDE_H
+
+#include "driver-interface/sim/machine.h"
+
+/* When all processes of the beginning are there. The account goes to m->told, which may be NULL. */
+enum status sim__inside_init(struct machine *m, struct err *e);
+/* What of this an EPROCESS has from its first moment; `at` are its bytes. */
+void sim__inside_begin(const struct machine *m, uint8_t *at);
+
+#endif

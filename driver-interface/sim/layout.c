@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "driver-interface/sim/layout.h"
+
+#define KTHREAD_7                                                                                  \
+	.stack_limit = 0x30, .stack_base = 0x278, .kernel_stack = 0x38, .trap_frame = 0x1d8,       \
+	.teb = 0xb8, .process = 0x210
+#define KTHREAD_10                                                                                 \
+	.stack_limit = 0x30, .stack_base = 0x38, .kernel_stack = 0x58, .trap_frame = 0x90,         \
+	.teb = 0xf0, .process = 0x220
+
+static const struct sim_layout layouts[] = {
+	{ .build = 7601,
+	  .seven = true,
+	  .pid = 0x180,
+	  .create_time = 0x168,
+	  .parent = 0x290,
+	  .section_base = 0x270,
+	  .peb = 0x338,
+	  .name = 0x2e0,
+	  .threads = 0x308,
+	  .active_threads = 0x328,
+	  .vad_root = 0x448,
+	  .vad_type = 52,
+	  .vad_protection = 56,
+	  .vad_private = 63,
+	  .cid = 0x3b8,
+	  .start = 0x418,
+	  .thread_links = 0x428,
+	  KTHREAD_7 },
+	{ .build = 17763,
+	  .pid = 0x2e0,
+	  .create_time = 0x308,
+	  .parent = 0x3e0,
+	  .section_base = 0x3c0,
+	  .peb = 0x3f8,
+	  .name = 0x450,
+	  .threads = 0x488,
+	  .active_threads = 0x498,
+	  .exit_status = 0x624,
+	  .vad_root = 0x628,
+	  .vad_type = 0,
+	  .vad_protection = 3,
+	  .vad_private = 14,
+	  .cid = 0x638,
+	  .start = 0x690,
+	  .thread_links = 0x6a8,
+	  KTHREAD_10 },
+	{ .build = 18362,
+	  .pid = 0x2e8,
+	  .create_time = 0x310,
+	  .parent = 0x3e8,
+	  .section_base = 0x3c8,
+	  .peb = 0x3f8,
+	  .name = 0x450,
+	  .threads = 0x488,
+	  .active_threads = 0x498,
+	  .exit_status = 0x654,
+	  .vad_root = 0x658,
+	  .vad_type = 4,
+	  .vad_protection = 7,
+	  .vad_private = 20,
+	  .cid = 0x648,
+	  .start = 0x6a0,
+	  .thread_links = 0x6b8,
+	  KTHREAD_10 },
+	{ .build = 19045,
+	  .pid = 0x440,
+	  .create_time = 0x468,
+	  .parent = 0x540,
+	  .section_base = 0x520,
+	  .peb = 0x550,
+	  .name = 0x5a8,
+	  .threads = 0x5e0,
+	  .active_threads = 0x5f0,
+	  .exit_status = 0x7d4,
+	  .vad_root = 0x7d8,
+	  .vad_type = 4,
+	  .vad_protection = 7,
+	  .vad_private = 20,
+	  .cid = 0x478,
+	  .start = 0x4d0,
+	  .thread_links = 0x4e8,
+	  KTHREAD_10 },
+	{ .build = 22000,
+	  .pid = 0x440,
+	  .create_time = 0x468,
+	  .parent = 0x540,
+	  .section_base = 0x520,
+	  .peb = 0x550,
+	  .name = 0x5a8,
+	  .threads = 0x5e0,
+	  .active_threads = 0x5f0,
+	  .exit_status = 0x7d4,
+	  .vad_root = 0x7d8,
+	  .vad_type = 4,
+	  .vad_protection = 7,
+	  .vad_private = 21,
+	  .cid = 0x4c8,
+	  .start = 0x520,
+	  .thread_links = 0x538,
+	  KTHREAD_10 },
+};
+
+const struct sim_layout *sim__layout(const struct sim_spec *spec)
+{
+	const uint64_t build = spec->build ? spec->build : spec->windows == 7 ? 7601 : 19045;
+
+	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++)
+		if (layouts[i].build == build && layouts[i].seven == (spec->windows == 7))
+			return &layouts[i];
+	return NULL;
+}

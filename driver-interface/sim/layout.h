@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the structures of a build have their fields, x64. Read in public type records:
+ * JPCERTCC/Windows-Symbol-Tables 11ad856 (ntkrnlmp of 7601, 17763, 18362, 19041, 22000),
+ * volatilityfoundation/volatility 328a178 (vtypes of 7 SP1) and ntdiff/headers 5dcfad1 (20H1, 11
+ * 22H2). Fields that have not moved from 7 to 11 stand where they are written.
+ */
+#ifndef RAMSEAL_DRIVER_INTERFACE_SIM_LAYOUT_H
+#define RAMSEAL_DRIVER_INTERFACE_SIM_LAYOUT_H
+
+#include "driver-interface/sim/spec.h"
+
+struct sim_layout {
+	unsigned build;
+	bool seven; /* VADs, subsections and threads of 7 SP1 */
+	/* EPROCESS */
+	uint16_t pid, create_time, parent, section_base, peb, name, threads, active_threads;
+	uint16_t exit_status; /* 0: not read */
+	uint16_t vad_root;
+	/* MMVAD_FLAGS: first bits */
+	uint8_t vad_type, vad_protection, vad_private;
+	/* ETHREAD */
+	uint16_t cid, start, thread_links;
+	/* KTHREAD */
+	uint16_t stack_limit, stack_base, kernel_stack, trap_frame, teb, process;
+};
+
+/* That of spec->build, or of spec->windows if that is 0. NULL: it is not known here. */
+const struct sim_layout *sim__layout(const struct sim_spec *spec);
+
+#endif
