@@ -9,8 +9,8 @@
  *	manager.c   the memory manager and the processes, in virtual time
  *	race.c      changes that are made where a reader is
  *	truth.c     what only the machine knows
- *	inside.c    what processes hold, in kernel and user space, if it is asked for; with images.c,
- *	            layout.c, pool.c, regions.c, sections.c and vads.c
+ *	inside.c    what processes hold, if it is asked for; with images.c, layout.c, pool.c,
+ *	            regions.c, sections.c, vads.c
  *
  * Entries are written here after figures 2 and 3 of the 2015 paper and the _MMPTE headers of
  *project ntdiff/headers, and not with the tables of agent/paging, which are to be tested with them.
