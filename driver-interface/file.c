@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An image as a source: raw, ELF core, LiME or AVML, told apart by content; as "raw" it is raw, and
- * nobody looks. What is none of these is refused if it is known to be something else
- * (formats/image/foreign.h).
+ * An image as a source: raw, ELF core, LiME, AVML or a crash dump of Windows, told apart by
+ * content; as "raw" it is raw, and nobody looks. What is none of these is refused if it is known
+ * to be something else (formats/image/foreign.h).
  *
  * A raw file is the range 0..size-1. Pages are whole or not there: where a range of the file begins
  * or ends inside a page and no other has the rest, that page is unreadable, the map's faults count
@@ -267,8 +267,9 @@ static enum status open_as(const struct drv_ops *ops, const file_kind_fn *kinds,
 
 static enum status file_drv_open(const char *path, struct drv **ret, struct err *e)
 {
-	static const file_kind_fn kinds[] = { add_elf, add_lime, file__add_avml, check_raw,
-					      add_raw };
+	static const file_kind_fn kinds[] = {
+		add_elf, add_lime, file__add_avml, file__add_windows_dump, check_raw, add_raw,
+	};
 
 	return open_as(&file_ops, kinds, path, ret, e);
 }
@@ -289,7 +290,7 @@ static struct drv_result file_drv_read(struct drv *d, uint64_t addr, void *buf, 
 
 const struct drv_ops file_ops = {
 	.name = "file",
-	.summary = "an image: raw, ELF core, LiME or AVML, as file:PATH",
+	.summary = "an image: raw, ELF core, LiME, AVML or a Windows crash dump, as file:PATH",
 	.kind = DRV_DEAD,
 	.reason = "an image does not change",
 	.default_path = NULL,

@@ -44,6 +44,7 @@ static bool fits_bzip2(const uint8_t *head)
 #define UNPACK "unpack it first"
 #define CONVERT                                                                                    \
 	"for its page files, make a raw disk of it (qemu-img convert) and name that by --image"
+#define VMEM "the .vmem beside it is memory, if there is one"
 #define DISK "for its page files, name it by --image"
 #define EWFRAW                                                                                     \
 	"ewfexport -f raw makes a raw image of it; a disk's page files are found with --image"
@@ -66,12 +67,12 @@ static const struct mark marks[] = {
 	{ 0, 6, "7z\xbc\xaf\x27\x1c", { "a 7z archive", UNPACK }, NULL },
 	{ 0, 6, "Rar!\x1a\7", { "a RAR archive", UNPACK }, NULL },
 	{ 257, 5, "ustar", { "a tar archive", UNPACK }, NULL },
-	/* Memory, but in a form of its own. Windows: WDK, "PAGEDUMP" of DUMP_HEADER32 and
-	   "PAGEDU64" of DUMP_HEADER64; minidumpapiset.h, MINIDUMP_SIGNATURE, with the version
+	/* Memory, but in a form of its own. Windows: WDK, "PAGEDUMP" of DUMP_HEADER32 (that of
+	   64 bits is read: windows_dump.h); minidumpapiset.h, MINIDUMP_SIGNATURE, with the version
 	   behind it; libhibr's "Windows Hibernation File (hiberfil.sys) format" and Hibr2Bin 3.0,
 	   Hiber.h. */
-	{ 0, 8, "PAGEDU64", { "a Windows crash dump", NULL }, NULL },
-	{ 0, 8, "PAGEDUMP", { "a Windows crash dump", NULL }, NULL },
+	{ 0, 8, "PAGEDUMP", { "a 32-bit Windows crash dump", NULL }, NULL },
+	{ 0, 4, "PAGE", { "a Windows crash dump, and its signature is damaged", NULL }, NULL },
 	{ 0, 6, "MDMP\x93\xa7", { "a minidump of a Windows program", NULL }, NULL },
 	{ 0, 4, "hibr", HIBERNATION, NULL },
 	{ 0, 4, "HIBR", HIBERNATION, NULL },
@@ -103,10 +104,13 @@ static const struct mark marks[] = {
 	  { "a QEMU snapshot", "QEMU's dump-guest-memory writes an ELF core, which is read" },
 	  NULL },
 	{ 0, 16, "LibvirtQemudSave", { "a saved libvirt guest", NULL }, NULL },
-	{ 0, 4, "\xd0\xbe\xd2\xbe", { "a VMware snapshot (vmss, vmsn)", NULL }, NULL },
-	{ 0, 4, "\xd1\xba\xd1\xba", { "a VMware snapshot (vmss, vmsn)", NULL }, NULL },
-	{ 0, 4, "\xd2\xbe\xd2\xbe", { "a VMware snapshot (vmss, vmsn)", NULL }, NULL },
-	{ 0, 4, "\xd3\xbe\xd3\xbe", { "a VMware snapshot (vmss, vmsn)", NULL }, NULL },
+	{ 0, 4, "\xd0\xbe\xd2\xbe", { "a VMware snapshot (vmss, vmsn)", VMEM }, NULL },
+	{ 0, 4, "\xd1\xba\xd1\xba", { "a VMware snapshot (vmss, vmsn)", VMEM }, NULL },
+	{ 0, 4, "\xd2\xbe\xd2\xbe", { "a VMware snapshot (vmss, vmsn)", VMEM }, NULL },
+	{ 0, 4, "\xd3\xbe\xd3\xbe", { "a VMware snapshot (vmss, vmsn)", VMEM }, NULL },
+	/* fox-it/dissect.hypervisor, descriptor/c_hyperv.py: the key-value store of versions since
+	   2016. */
+	{ 0, 4, "\x14\x20\x28\x01", { "a Hyper-V saved state (vmrs, vmcx)", NULL }, NULL },
 	{ 0, 24, "\177VirtualBox SavedState V", { "a VirtualBox saved state", NULL }, NULL },
 	/* Evidence: libewf's "Expert Witness Compression Format (EWF)" and its "version 2". */
 	{ 0, 8, "EVF\x09\x0d\x0a\xff\0", { "an E01 image", EWFRAW }, NULL },

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makers of memory images as other tools write them, from what their sources say and with nothing of
 ours: AVML's version 2 (microsoft/avml 633424c, src/image.rs; google/snappy, framing_format.txt and
-format_description.txt)."""
+format_description.txt); Windows' crash dumps (0vercl0k/kdmp-parser 0114c86, kdmp-parser-structs.h)."""
 import struct
 
 PAGE = 4096
@@ -123,3 +123,40 @@ def avml(memory, zero_headers=False, block=AVML_BLOCK):
                 places.append(len(out))
                 out += avml_header(first + at, first + at + len(part) - 1)
     return out, places
+
+
+def dump_header(kind, runs, pages=None, dtb=0x1AA000):
+    h = bytearray(b"PAGE" * 0x800)
+
+    def put(at, fmt, *values):
+        struct.pack_into("<" + fmt, h, at, *values)
+
+    h[:8] = b"PAGEDU64"
+    put(8, "II", 15, 19041)
+    put(0x10, "Q", dtb)
+    put(0x30, "IIII", 0x8664, 4, 0xD1, 0)
+    if runs is not None:
+        put(0x88, "IIQ", len(runs), 0, sum(n for _, n in runs) if pages is None else pages)
+        for i, (base, n) in enumerate(runs[:43]):
+            put(0x98 + 16 * i, "QQ", base, n)
+    put(0xF98, "I", kind)
+    put(0xFA8, "Q", 132500000000000000)
+    return h
+
+
+def dump_full(runs):
+    """Of [(first, bytes)], in that order."""
+    return dump_header(1, [(a // PAGE, len(d) // PAGE) for a, d in runs]) + b"".join(d for _, d in runs)
+
+
+def dump_bitmap(kind, pages, runs=None, bits=None, first=None, signature=b"SDMPDUMP"):
+    """Of {address: page}. `runs`: (first frame, frames) of RAM."""
+    frames = sorted(a // PAGE for a in pages)
+    bits = bits or frames[-1] + 1
+    bitmap = bytearray((bits + 7) // 8)
+    for n in frames:
+        bitmap[n // 8] |= 1 << n % 8
+    first = first or 0x2038 + len(bitmap) + -(0x2038 + len(bitmap)) % PAGE
+    s = signature + bytes(0x18) + struct.pack("<QQQ", first, len(frames), bits) + bitmap
+    head = dump_header(kind, runs) + s
+    return head + bytes(first - len(head)) + b"".join(pages[n * PAGE] for n in frames)

@@ -263,5 +263,142 @@ class Avml(Case):
         self.refused(b"AVML" + struct.pack("<I", 3) + bytes(64), "version 3")
 
 
+
+class WindowsDump(Case):
+    RUNS = [(0x1000, words(0x1000, 158)), (0x100000, noise(0x100000, 300)), (0x400000, words(2, 1)),
+            (0x2000000, words(3, 77))]
+
+    def test_complete(self):
+        r = self.acquire(make.dump_full(self.RUNS), 0, "rsz")
+        source = r.summary["source"]
+        self.assertEqual(source["cr3"], 0x1AA000)
+        self.assertEqual(source["facts"], {
+            "dump_type": "1 (complete)", "build": "19041", "processors": "4", "bug_check": "0xd1",
+            "system_time": "2020-11-16T11:33:20.000000000Z"})
+        r = self.check(None, pages_of(self.RUNS))
+        self.assertEqual([(m["first"], m["last"]) for m in r.summary["maps"][0]["ranges"]],
+                         [(a, a + len(d) - 1) for a, d in self.RUNS])
+        high = [(0x1000, words(1, 3)), (2**51, words(2, 3))]
+        self.acquire(make.dump_full(high), 0, "lime")
+        with open(self.path("out"), "rb") as f:
+            self.assertEqual(f.read(), b"".join(struct.pack("<IIQQQ", 0x4C694D45, 1, a, a + len(d) - 1, 0) + d
+                                                for a, d in high))
+
+    def test_as_many_runs_as_there_can_be(self):
+        for n in (1, 42, 43):
+            runs = [(0x10000 * i, words(i, 1 + i % 3)) for i in range(n)]
+            self.check(make.dump_full(runs), pages_of(runs))
+        runs = [(0x10000 * i, words(i, 1)) for i in range(44)]
+        self.refused(make.dump_full(runs), "44 runs, and the header has room for 43")
+
+    def test_runs_in_any_order_that_overlap(self):
+        runs = [(0x80000, words(1, 16)), (0x10000, words(2, 8)), (0x88000, words(1, 16)[8 * PAGE:] + noise(4, 8))]
+        r = self.check(make.dump_full(runs), pages_of(runs))
+        self.assertIn("32768 bytes of memory stand in the file twice, and are the same", r.text)
+        runs[2] = (0x88000, noise(5, 16))
+        r = self.check(make.dump_full(runs), pages_of([runs[2], runs[0], runs[1]]), 3)
+        self.assertIn("and the first range counts", r.text)
+
+    def test_bitmaps(self):
+        pages = {a: p for a, p in pages_of(self.RUNS).items() if a // PAGE % 5 and not 40 < a // PAGE % 256 < 80}
+        pages[0x300000] = words(9, 1)  # in no run
+        ram = [(a // PAGE, len(d) // PAGE) for a, d in self.RUNS]
+        gaps = pages_of(self.RUNS).keys() - pages.keys()
+        for kind in (5, 6):
+            for signature in (b"SDMPDUMP", b"FDMPDUMP"):
+                self.check(make.dump_bitmap(kind, pages, ram, signature=signature), pages, 3, skipped=gaps)
+        # Without runs nothing tells of what is not there; and where the first page is, is free.
+        self.check(make.dump_bitmap(5, pages), pages)
+        self.check(make.dump_bitmap(5, pages, bits=0x123456, first=0x2038 + 0x24690), pages)
+
+    def test_bitmaps_of_every_shape(self):
+        r = random.Random(3)
+        for bits in (1, 7, 8, 9, 63, 64, 65, 1000):
+            frames = [n for n in range(bits) if r.random() < 0.5] or [0]
+            pages = {n * PAGE: words(n, 1) for n in frames}
+            self.check(make.dump_bitmap(6, pages, bits=bits), pages)
+            self.check(make.dump_bitmap(5, {n * PAGE: words(n, 1) for n in range(bits)}),
+                       {n * PAGE: words(n, 1) for n in range(bits)})
+
+    def test_cut_anywhere(self):
+        pages = {a: p for a, p in pages_of(self.RUNS[:2]).items() if a // PAGE % 7}
+        for data in (make.dump_full(self.RUNS[:2]), make.dump_bitmap(6, pages)):
+            full = data[0xf98] == 1
+            want = pages_of(self.RUNS[:2]) if full else pages
+            first = 0x2000 if full else 0x3000
+            order = sorted(want)
+            for cut in sorted({*range(8, 0x2000, 600), 0x2000, 0x2004, 0x2037, 0x2038, 0x2040, first, first + 1,
+                               *random.Random(4).sample(range(first, len(data)), 12), len(data) - 1}):
+                with self.subTest(full=full, cut=cut):
+                    if cut < first:
+                        self.refused(data[:cut], "")
+                        continue
+                    n = (cut - first) // PAGE
+                    r = self.check(data[:cut], {a: want[a] for a in order[:n]}, 3, unreadable=order[n:])
+                    self.assertIn("cut short", r.text)
+
+    def test_one_flipped_bit_of_the_header(self):
+        """Of all that says what it is, and how many pages are where but for the first of a run."""
+        pages = {a: p for a, p in pages_of(self.RUNS[:2]).items() if a // PAGE % 7}
+        r = random.Random(5)
+        kind = [*range(8), *range(0x30, 0x34), 0xf98]
+        bitmap = make.dump_bitmap(6, pages, None)
+        for data, places in (
+                (make.dump_full(self.RUNS[:2]), [*range(0x88, 0x8c), *range(0x90, 0x98), *range(0xa0, 0xa8)]),
+                (bitmap, [*range(0x2000, 0x2008), *range(0x2028, 0x2030), *range(0x2038, 0x2038 + 69)])):
+            for at in kind + places:
+                bad = bytearray(data)
+                bad[at] ^= 1 << r.randrange(8)
+                with self.subTest(at=at):
+                    if at < 4:  # then it is of no kind that is known
+                        continue
+                    self.refused(bad, "crash dump")
+
+    def test_lies(self):
+        pages = pages_of(self.RUNS[:1])
+
+        def header(at, fmt, *values, data=make.dump_full(self.RUNS[:1])):
+            bad = bytearray(data)
+            struct.pack_into("<" + fmt, bad, at, *values)
+            return bytes(bad)
+
+        bitmap = make.dump_bitmap(5, pages)
+        for text, data in [
+                ("158 pages, and its runs have 157", header(0xa0, "Q", 157)),
+                ("4294967295 runs", header(0x88, "I", 2**32 - 1)),
+                ("beyond 2^52", header(0x98, "Q", 2**64 - 1)),
+                ("beyond 2^52", header(0x98, "QQ", 2**40 - 1, 2)),
+                ("more than Windows", header(0x90, "QQQ", 2**40, 0, 2**40)),
+                ("no runs of memory", header(0x88, "IIQ", 0, 0, 0)),
+                ("no runs of memory", header(0x88, "4s", b"PAGE")),
+                ("of ARM64", header(0x30, "I", 0xaa64)),
+                ("machine 0x14c", header(0x30, "I", 0x14c)),
+                ("(type 4), which has hardly any memory", header(0xf98, "I", 4)),
+                ("the header of a crash dump", header(0xf98, "I", 3)),
+                ("(type 2)", header(0xf98, "I", 2)),
+                ("(types 8 to 10)", header(0xf98, "I", 9)),
+                ("of type 77", header(0xf98, "I", 77)),
+                ("no bitmap behind", header(0xf98, "I", 5)),
+                ("no bitmap behind", header(0x2000, "I", 0, data=bitmap)),
+                ("inside the bitmap", header(0x2020, "Q", 0x2038, data=bitmap)),
+                ("inside the bitmap", header(0x2020, "Q", 0, data=bitmap)),
+                ("before the pages", header(0x2020, "Q", 2**63, data=bitmap)),
+                ("157 pages, and its bitmap has 158", header(0x2028, "Q", 157, data=bitmap)),
+                ("in a bitmap of", header(0x2028, "Q", 2**64 - 1, data=bitmap)),
+                ("beyond 2^52", header(0x2030, "Q", 2**64 - 1, data=bitmap)),
+                ("inside the bitmap", header(0x2030, "Q", 2**40, data=bitmap)),
+                ("an empty bitmap", header(0x2028, "QQ20s", 0, 160, bytes(20), data=bitmap))]:
+            with self.subTest(text):
+                self.refused(data, text)
+
+    def test_others_are_named(self):
+        for begin, text in ((b"PAGEDUMP", "a 32-bit Windows crash dump"), (b"MDMP\x93\xa7", "a minidump"),
+                            (b"HIBR", "a Windows hibernation file"), (b"\xd2\xbe\xd2\xbe", "a VMware snapshot"),
+                            (b"QEVM", "a QEMU snapshot"), (b"LibvirtQemudSave", "a saved libvirt guest"),
+                            (b"\x14\x20\x28\x01", "a Hyper-V saved state"),
+                            (b"\x7fVirtualBox SavedState V2.0\n", "a VirtualBox saved state")):
+            self.refused(begin + bytes(0x3000), text)
+
+
 if __name__ == "__main__":
     unittest.main()
