@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which heaps there are: those that the PEB lists, those on the chain that 24H2 has instead, and
+ * those that private ranges begin with; and the segments of each.
+ */
+#include "agent/heap/heap.h"
+
+#include <string.h>
+
+#include "agent/heap/heap_internal.h"
+#include "formats/base/array.h"
+#include "formats/base/bytes.h"
+
+/* Of one process; each is a VirtualAlloc of 64 KiB at least. */
+#define SEGMENTS_MAX  (1U << 20)
+
+#define X(name, text) [name] = (text),
+static const char *const kind_names[] = { HEAP_KIND_MAP(X) };
+static const char *const key_names[] = { HEAP_KEY_MAP(X) };
+static const char *const place_names[] = { HEAP_PLACE_MAP(X) };
+static const char *const state_names[] = { HEAP_STATE_MAP(X) };
+#undef X
+
+const char *heap_kind_name(enum heap_kind k)
+{
+	return kind_names[k];
+}
+
+const char *heap_key_name(enum heap_key k)
+{
+	return key_names[k];
+}
+
+const char *heap_place_name(enum heap_place p)
+{
+	return place_names[p];
+}
+
+const char *heap_state_name(enum heap_state s)
+{
+	return state_names[s];
+}
+
+/* The heap with that address, new if need be; *ret NULL: there are too many. */
+static enum status add_heap(struct heaps *h, uint64_t address, bool wide, struct heap_info **ret,
+			    struct err *e)
+{
+	*ret = NULL;
+	for (size_t i = 0; i < h->count; i++)
+		if (h->at[i].address == address) {
+			*ret = &h->at[i];
+			return ST_OK;
+		}
+	if (h->count == HEAPS_MAX) {
+		h->list_lost = true;
+		return ST_OK;
+	}
+	if (h->count == h->room) {
+		struct heap_info *grown = array_grow(h->at, &h->room, sizeof(*grown));
+
+		if (!grown)
+			return err_nomem(e);
+		h->at = grown;
+	}
+	h->at[h->count] = (struct heap_info){ .address = address, .wide = wide };
+	*ret = &h->at[h->count++];
+	return ST_OK;
+}
+
+/*
+ * PEB: ProcessHeap at 30, NumberOfHeaps, MaximumNumberOfHeaps, ProcessHeaps at e8, ec, f0, of x86
+ * at 18, 88, 8c, 90 in every build (volatility 328a178, ntdiff/headers 5dcfad1).
+ */
+static enum status add_listed(struct heaps *h, uint64_t at, bool wide, struct err *e)
+{
+	uint64_t address;
+	struct heap_info *info;
+	enum status st;
+
+	if (!heap__pointer(&h->pages, at, wide, &address)) {
+		h->list_lost = true;
+		return ST_OK;
+	}
+	if (!heap__plausible(address, wide, PAGE_SIZE))
+		return ST_OK;
+	st = add_heap(h, address, wide, &info, e);
+	if (!st && info)
+		info->listed = true;
+	return st;
+}
+
+static enum status read_list(struct heaps *h, uint64_t peb, bool wide, struct err *e)
+{
+	struct heap_pages *p = &h->pages;
+	const uint64_t word = wide ? 8 : 4;
+	uint32_t count;
+	uint64_t array;
+	enum status st;
+
+	if (!peb)
+		return ST_OK;
+	st = add_listed(h, peb + (wide ? 0x30 : 0x18), wide, e);
+	if (!heap__u32(p, peb + (wide ? 0xe8 : 0x88), &count) ||
+	    !heap__pointer(p, peb + (wide ? 0xf0 : 0x90), wide, &array) ||
+	    !heap__plausible(array, wide, word)) {
+		h->list_lost = true;
+		return st;
+	}
+	h->list_lost |= count > HEAPS_MAX;
+	for (uint32_t i = 0; i < MIN(count, HEAPS_MAX) && !st; i++)
+		st = add_listed(h, array + i * word, wide, e);
+	return st;
+}
+
+/*
+ * From build 26100 on the PEB's array has the first heap alone, and the others hang on a circle of
+ * {next, previous, heap} that begins at its UserContext (x64dbg/x64dbg, pull request 3478).
+ */
+static enum status follow_chain(struct heaps *h, const struct heap_info *first, struct err *e)
+{
+	struct heap_pages *p = &h->pages;
+	const struct heap_layout *l = heap__layout(first->wide);
+	const bool wide = first->wide;
+	const uint64_t word = wide ? 8 : 4;
+	uint64_t begin, at, next, back, address;
+	struct heap_info *info;
+	enum status st = ST_OK;
+
+	if (!heap__pointer(p, first->address + l->user_context, wide, &begin))
+		return ST_OK;
+	at = begin;
+	for (size_t i = 0; i < HEAPS_MAX && !st; i++, at = next) {
+		uint32_t signature;
+
+		if (!heap__plausible(at, wide, word) || !heap__pointer(p, at, wide, &next) ||
+		    !heap__pointer(p, at + 2 * word, wide, &address) ||
+		    !heap__plausible(next, wide, word) ||
+		    !heap__pointer(p, next + word, wide, &back) || back != at)
+			break;
+		if (heap__plausible(address, wide, PAGE_SIZE) &&
+		    heap__u32(p, address + l->segment_signature, &signature) &&
+		    (signature == SEGMENT_SIGNATURE || signature == SEGMENT_HEAP_SIGNATURE)) {
+			st = add_heap(h, address, wide, &info, e);
+			if (!st && info)
+				info->chained = true;
+		}
+		if (next == begin)
+			break;
+	}
+	return st;
+}
+
+static enum status follow_chains(struct heaps *h, struct err *e)
+{
+	const size_t listed = h->count;
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < listed && !st; i++) {
+		const struct heap_info first = h->at[i];
+
+		/* The first of each list. */
+		if (!i || h->at[i - 1].wide != first.wide)
+			st = follow_chain(h, &first, e);
+	}
+	return st;
+}
+
+static uint64_t end_of(const struct heaps *h, uint64_t base)
+{
+	const struct range *r = h->sources.ranges ? range_list_find(h->sources.ranges, base) : NULL;
+
+	return r ? r->last + 1 : 0;
+}
+
+static enum status add_segment(struct heaps *h, const struct heap_segment *s, struct err *e)
+{
+	if (h->segment_count == SEGMENTS_MAX)
+		return ST_OK;
+	if (h->segment_count == h->segment_room) {
+		struct heap_segment *grown =
+			array_grow(h->segments, &h->segment_room, sizeof(*grown));
+
+		if (!grown)
+			return err_nomem(e);
+		h->segments = grown;
+	}
+	h->segments[h->segment_count++] = *s;
+	return ST_OK;
+}
+
+/* False: there is none, whatever it is instead. */
+static bool read_segment(struct heaps *h, uint64_t base, bool wide, struct heap_segment *ret)
+{
+	const struct heap_layout *l = heap__layout(wide);
+	struct heap_pages *p = &h->pages;
+	const uint64_t end = end_of(h, base);
+	uint32_t signature, pages, uncommitted;
+
+	*ret = (struct heap_segment){ .base = base, .wide = wide, .read = true };
+	if (!heap__u32(p, base + l->segment_signature, &signature) ||
+	    signature != SEGMENT_SIGNATURE ||
+	    !heap__pointer(p, base + l->segment_heap, wide, &ret->heap) ||
+	    !heap__u32(p, base + l->pages, &pages) ||
+	    !heap__u32(p, base + l->uncommitted_pages, &uncommitted) ||
+	    !heap__pointer(p, base + l->first, wide, &ret->first) ||
+	    !heap__pointer(p, base + l->last, wide, &ret->last))
+		return false;
+	ret->uncommitted_pages = MIN(uncommitted, pages);
+	ret->end = base + (uint64_t)pages * PAGE_SIZE;
+	if (end)
+		ret->end = MIN(ret->end, end);
+	return heap__plausible(ret->heap, wide, PAGE_SIZE) && base % PAGE_SIZE == 0 &&
+	       ret->first > base && ret->first < ret->end && ret->last > ret->first &&
+	       ret->last <= ret->end && ret->first % l->unit == 0 && ret->last % l->unit == 0;
+}
+
+/* What a private range begins with. */
+static enum status look_at(struct heaps *h, uint64_t base, struct err *e)
+{
+	struct heap_info *info;
+	enum status st = ST_OK;
+
+	for (int wide = 1; wide >= 0 && !st; wide--) {
+		const struct heap_layout *l = heap__layout(wide);
+		struct heap_segment s;
+		uint32_t signature;
+
+		if (!heap__u32(&h->pages, base + l->segment_signature, &signature))
+			return ST_OK;
+		if (signature == SEGMENT_HEAP_SIGNATURE) {
+			st = add_heap(h, base, wide, &info, e);
+		} else if (signature == SEGMENT_SIGNATURE && read_segment(h, base, wide, &s)) {
+			st = add_segment(h, &s, e);
+			if (!st)
+				st = add_heap(h, s.heap, wide, &info, e);
+		} else {
+			continue;
+		}
+		if (!st && info)
+			info->found = true;
+		return st;
+	}
+	return st;
+}
+
+static enum status look_at_ranges(struct heaps *h, struct err *e)
+{
+	const struct range_list *l = h->sources.ranges;
+	enum status st = ST_OK;
+
+	for (size_t i = 0; l && i < l->count && !st; i++) {
+		const struct range r = l->at[i];
+		uint64_t at =
+			(r.first + ALLOCATION_GRANULARITY - 1) & ~(ALLOCATION_GRANULARITY - 1);
+
+		if (h->sources.not_vads)
+			for (; at <= r.last && !st && !h->pages.cut; at += ALLOCATION_GRANULARITY)
+				st = look_at(h, at, e);
+		else
+			st = look_at(h, r.first, e);
+	}
+	return st;
+}
+
+static bool has_segment(const struct heaps *h, uint64_t base)
+{
+	for (size_t i = 0; i < h->segment_count; i++)
+		if (h->segments[i].base == base)
+			return true;
+	return false;
+}
+
+/* The list of the heap's segments, in one direction; where it can't be read, its next member. */
+static enum status follow_segments(struct heaps *h, const struct heap_info *info, bool backward,
+				   struct err *e)
+{
+	const struct heap_layout *l = heap__layout(info->wide);
+	struct heap_pages *p = &h->pages;
+	const uint64_t word = info->wide ? 8 : 4;
+	const uint64_t head = info->address + l->family[!info->old].segments;
+	struct heap_segment s;
+	uint64_t entry, base;
+	enum status st = ST_OK;
+
+	if (!heap__pointer(p, head + (backward ? word : 0), info->wide, &entry))
+		return ST_OK;
+	for (size_t i = 0; i < HEAPS_MAX && entry != head && !st; i++) {
+		base = entry - l->segment_entry;
+		if (!heap__plausible(base, info->wide, PAGE_SIZE))
+			break;
+		if (!heap__at(p, base, 1)) {
+			s = (struct heap_segment){
+				.base = base,
+				.first = base,
+				.last = end_of(h, base),
+				.end = end_of(h, base),
+				.heap = info->address,
+				.wide = info->wide,
+			};
+			return s.end && !has_segment(h, base) ? add_segment(h, &s, e) : ST_OK;
+		}
+		if (!read_segment(h, base, info->wide, &s) || s.heap != info->address)
+			break;
+		if (!has_segment(h, base))
+			st = add_segment(h, &s, e);
+		if (!heap__pointer(p, entry + (backward ? word : 0), info->wide, &entry))
+			break;
+	}
+	return st;
+}
+
+/* Which columns of the table fit: the front end refers back, or there is none. */
+static void read_front(struct heaps *h, struct heap_info *info)
+{
+	const struct heap_layout *l = heap__layout(info->wide);
+	struct heap_pages *p = &h->pages;
+
+	for (const struct heap_front *f = l->front[!info->old]; f->pointer; f++) {
+		const uint8_t *type = heap__at(p, info->address + f->type, 1);
+		const uint8_t kind = type ? *type : 0xff;
+		uint64_t pointer, back, reserved, committed;
+
+		if (!heap__pointer(p, info->address + f->pointer, info->wide, &pointer))
+			continue;
+		/* _LFH_HEAP: Heap, at 40 (x86: at 24) in 7, at 18 (x86: at c) in 10. */
+		if (kind == 2 && heap__plausible(pointer, info->wide, l->unit / 2) &&
+		    heap__pointer(p,
+				  pointer + (info->old    ? info->wide ? 0x40 : 0x24
+					     : info->wide ? 0x18
+							  : 0xc),
+				  info->wide, &back) &&
+		    back == info->address)
+			info->lfh = true;
+		else if (kind > 2 || (kind == 0) != !pointer)
+			continue;
+		/* _HEAP_COUNTERS: TotalMemoryReserved, TotalMemoryCommitted. */
+		if (f->counters &&
+		    heap__pointer(p, info->address + f->counters, info->wide, &reserved) &&
+		    heap__pointer(p, info->address + f->counters + l->unit / 2, info->wide,
+				  &committed) &&
+		    reserved && committed && committed <= reserved && reserved % PAGE_SIZE == 0 &&
+		    committed % PAGE_SIZE == 0 && reserved < USER_LIMIT_WIDE) {
+			info->counted = true;
+			info->counted_reserved = reserved;
+			info->counted_committed = committed;
+			return;
+		}
+		if (info->lfh)
+			return;
+	}
+}
+
+static bool recover(struct heaps *h, struct heap_info *info)
+{
+	size_t count;
+	const struct heap_segment *s = heap__segments(h, info->address, &count);
+
+	if (!heap__recover_key(&h->pages, heap__layout(info->wide), s, count, info->key))
+		return false;
+	info->key_from = KEY_RECOVERED;
+	info->kind = HEAP_NT;
+	return true;
+}
+
+/* The key, and whether the heap's own header agrees with it. */
+static void read_key(struct heaps *h, struct heap_info *info)
+{
+	const struct heap_layout *l = heap__layout(info->wide);
+	struct heap_pages *p = &h->pages;
+	const uint8_t *key;
+	uint32_t mask = 0;
+	struct chunk c;
+
+	heap__u32(p, info->address + l->encode_mask, &mask);
+	key = heap__at(p, info->address + l->encoding, HEAP_KEY_SIZE);
+	if (mask && key)
+		memcpy(info->key, key, HEAP_KEY_SIZE);
+	info->key_from = mask ? KEY_READ : KEY_PLAIN;
+	if (heap__chunk(p, l, info->key, info->address, &c) == CHUNK_GOOD)
+		return;
+	info->key_from = KEY_NONE;
+	memset(info->key, 0, HEAP_KEY_SIZE);
+}
+
+static void read_head(struct heaps *h, struct heap_info *info)
+{
+	const struct heap_layout *l = heap__layout(info->wide);
+	struct heap_pages *p = &h->pages;
+	uint32_t segment, signature = 0, flags, units;
+	uint16_t index;
+
+	info->kind = HEAP_UNREAD;
+	if (!heap__u32(p, info->address + l->segment_signature, &segment))
+		return;
+	info->kind = HEAP_OTHER;
+	if (segment == SEGMENT_HEAP_SIGNATURE) {
+		info->kind = HEAP_SEGMENT;
+		info->head = true;
+	}
+	if (segment != SEGMENT_SIGNATURE)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(l->family) && signature != NT_HEAP_SIGNATURE; i++) {
+		heap__u32(p, info->address + l->family[i].signature, &signature);
+		info->old = i == 0;
+	}
+	if (signature != NT_HEAP_SIGNATURE)
+		return;
+	info->kind = HEAP_NT;
+	info->head = true;
+	if (heap__u32(p, info->address + l->flags, &flags))
+		info->flags = flags;
+	if (heap__u16(p, info->address + l->family[!info->old].index, &index))
+		info->index = index;
+	if (heap__u32(p, info->address + l->family[!info->old].total_free, &units))
+		info->total_free = (uint64_t)units * l->unit;
+	read_key(h, info);
+	read_front(h, info);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct heap_info *x = a, *y = b;
+
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+static int by_heap_and_base(const void *a, const void *b)
+{
+	const struct heap_segment *x = a, *y = b;
+
+	if (x->heap != y->heap)
+		return x->heap < y->heap ? -1 : 1;
+	return (x->base > y->base) - (x->base < y->base);
+}
+
+const struct heap_segment *heap__segments(const struct heaps *h, uint64_t heap, size_t *ret_count)
+{
+	size_t low = 0, high = h->segment_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (h->segments[middle].heap < heap)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (high = low; high < h->segment_count && h->segments[high].heap == heap;)
+		high++;
+	*ret_count = high - low;
+	return h->segments + low;
+}
+
+/* A heap whose head can't be had may still have its first segment's chunks. */
+static enum status add_lost_segments(struct heaps *h, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < h->count && !st; i++) {
+		struct heap_info *info = &h->at[i];
+		struct heap_segment s = { .base = info->address,
+					  .heap = info->address,
+					  .first = info->address,
+					  .wide = info->wide };
+
+		s.end = s.last = end_of(h, info->address);
+		if (info->kind == HEAP_UNREAD && s.end && !has_segment(h, s.base))
+			st = add_segment(h, &s, e);
+		else if (info->kind == HEAP_NT)
+			st = follow_segments(h, info, false, e);
+		if (!st && info->kind == HEAP_NT)
+			st = follow_segments(h, info, true, e);
+		if (!st && info->kind == HEAP_NT && !has_segment(h, info->address) &&
+		    read_segment(h, info->address, info->wide, &s))
+			st = add_segment(h, &s, e);
+	}
+	return st;
+}
+
+/* No byte belongs to two segments: of those that overlap, the one that was read is kept. */
+static void drop_overlaps(struct heaps *h)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < h->segment_count; i++) {
+		struct heap_segment *s = &h->segments[i];
+		struct heap_segment *before = kept ? &h->segments[kept - 1] : NULL;
+
+		if (before && before->heap == s->heap && before->end > s->base) {
+			if (s->read && !before->read)
+				*before = *s;
+			continue;
+		}
+		h->segments[kept++] = *s;
+	}
+	h->segment_count = kept;
+}
+
+static enum status find_all(struct heaps *h, struct err *e)
+{
+	enum status st = read_list(h, h->sources.peb, true, e);
+
+	if (!st)
+		st = read_list(h, h->sources.peb32, false, e);
+	if (!st)
+		st = follow_chains(h, e);
+	if (!st)
+		st = look_at_ranges(h, e);
+	if (st)
+		return st;
+	array_sort(h->at, h->count, sizeof(*h->at), by_address);
+	for (size_t i = 0; i < h->count; i++)
+		read_head(h, &h->at[i]);
+	st = add_lost_segments(h, e);
+	array_sort(h->segments, h->segment_count, sizeof(*h->segments), by_heap_and_base);
+	drop_overlaps(h);
+	for (size_t i = 0; i < h->count && !st; i++)
+		if (h->at[i].kind == HEAP_UNREAD ||
+		    (h->at[i].kind == HEAP_NT && h->at[i].key_from == KEY_NONE))
+			recover(h, &h->at[i]);
+	return st;
+}
+
+enum status heaps_open(const struct heap_sources *s, struct heaps **ret, struct err *e)
+{
+	struct heaps *h = calloc(1, sizeof(*h));
+	enum status st;
+
+	*ret = NULL;
+	if (!h)
+		return err_nomem(e);
+	h->sources = *s;
+	h->pages = (struct heap_pages){ .m = s->memory, .left = HEAP_FETCHES_MAX };
+	st = find_all(h, e);
+	if (st) {
+		heaps_close(h);
+		return st;
+	}
+	*ret = h;
+	return ST_OK;
+}
+
+void heaps_close(struct heaps *h)
+{
+	if (!h)
+		return;
+	free(h->at);
+	free(h->segments);
+	free(h);
+}
+
+size_t heaps_count(const struct heaps *h)
+{
+	return h->count;
+}
+
+const struct heap_info *heaps_at(const struct heaps *h, size_t i)
+{
+	return &h->at[i];
+}
+
+bool heaps_list_lost(const struct heaps *h)
+{
+	return h->list_lost;
+}
+
+enum status heap__tell(struct heap_walk *w, struct heap_allocation *a)
+{
+	struct heap_tally *t = &w->stats->blocks[a->place][a->state];
+
+	a->heap = w->index;
+	t->blocks++;
+	t->bytes += a->has_requested ? a->requested : a->size;
+	w->stats->islands += a->island;
+	return w->v->block(w->v->context, a, w->e);
+}
+
+enum status heaps_walk(struct heaps *h, size_t i, const struct heap_visitor *v,
+		       struct heap_stats *ret, struct err *e)
+{
+	struct heap_walk w = {
+		.h = h,
+		.index = i,
+		.info = &h->at[i],
+		.l = heap__layout(h->at[i].wide),
+		.p = &h->pages,
+		.v = v,
+		.stats = ret,
+		.e = e,
+	};
+	enum status st = ST_OK;
+
+	*ret = (struct heap_stats){ 0 };
+	if (w.info->kind != HEAP_NT || w.info->key_from == KEY_NONE)
+		return ST_OK;
+	/* Of a heap's share of the memory nothing was kept since the last walk. */
+	h->pages.left = HEAP_FETCHES_MAX;
+	h->pages.cut = false;
+	h->pages.has = false;
+	st = heap__walk_back_end(&w);
+	if (!st)
+		st = heap__walk_lfh(&w);
+	if (!st)
+		st = heap__walk_virtual(&w);
+	ret->cut |= h->pages.cut;
+	free(w.user_blocks);
+	return st;
+}

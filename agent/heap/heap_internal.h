@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of this folder share. */
+#ifndef RAMSEAL_AGENT_HEAP_HEAP_INTERNAL_H
+#define RAMSEAL_AGENT_HEAP_HEAP_INTERNAL_H
+
+#include "agent/heap/heap.h"
+
+#define SEGMENT_SIGNATURE      0xffeeffee
+#define NT_HEAP_SIGNATURE      0xeeffeeff
+#define SEGMENT_HEAP_SIGNATURE 0xddeeddee
+#define USER_BLOCKS_SIGNATURE  0xf0e0d0c0
+
+#define CHUNK_FLAG_BUSY        0x01
+#define CHUNK_FLAG_INTERNAL    0x08 /* LFH containers and zones; VirtualAlloc blocks */
+
+/* Where VirtualAlloc puts what it gives. */
+#define ALLOCATION_GRANULARITY ((uint64_t)64 << 10)
+
+/* Sorted pointers of one process's half: nothing of it lies above. */
+#define USER_LIMIT_WIDE        (UINT64_C(1) << 47)
+#define USER_LIMIT_NARROW      (UINT64_C(1) << 32)
+
+/* Of _HEAP_SEGMENT and _HEAP, all of which begin with one; offsets in bytes. */
+struct heap_layout {
+	bool wide;
+	uint8_t unit;   /* of sizes in chunk headers */
+	uint8_t header; /* the encoded bytes of a header, from the chunk's begin */
+	uint8_t segment_signature;
+	uint8_t segment_entry; /* LIST_ENTRY */
+	uint8_t segment_heap;
+	uint8_t pages;
+	uint8_t first;
+	uint8_t last;
+	uint8_t uncommitted_pages;
+	uint8_t holes; /* LIST_ENTRY */
+	uint8_t flags;
+	uint8_t encode_mask;
+	uint8_t encoding;
+	uint8_t descriptor_segment; /* of _HEAP_UCR_DESCRIPTOR: LIST_ENTRY */
+	uint8_t descriptor_address;
+	uint8_t virtual_commit; /* of _HEAP_VIRTUAL_ALLOC_ENTRY */
+	uint8_t virtual_reserve;
+	uint8_t virtual_chunk;
+	uint8_t virtual_data;
+	uint16_t user_context; /* 24H2's */
+	/* Of _HEAP, by family: Vista and 7, and 8 and later. */
+	struct heap_family {
+		uint16_t signature;
+		uint16_t total_free;
+		uint16_t index;
+		uint16_t virtual_blocks; /* LIST_ENTRY */
+		uint16_t segments;       /* LIST_ENTRY */
+	} family[2];
+	/* FrontEndHeap, FrontEndHeapType, Counters (0: not known), newest first; ended by zeros. */
+	struct heap_front {
+		uint16_t pointer;
+		uint16_t type;
+		uint16_t counters;
+	} front[2][4];
+	/* _HEAP_USERDATA_HEADER and _HEAP_SUBSEGMENT: of 7, and of 8 and later. */
+	struct heap_lfh_layout {
+		uint8_t signature;
+		uint8_t offsets; /* 0: has none, nor a bitmap */
+		uint8_t bitmap_size;
+		uint8_t bitmap_pointer;
+		uint8_t bitmap;
+		uint8_t first; /* without a bitmap: the first block */
+		uint8_t sub_user_blocks;
+		uint8_t sub_depth;
+		uint8_t sub_block_size;
+		uint8_t sub_block_count;
+	} lfh[2];
+};
+
+extern const struct heap_layout heap__wide, heap__narrow;
+
+static inline const struct heap_layout *heap__layout(bool wide)
+{
+	return wide ? &heap__wide : &heap__narrow;
+}
+
+/* The memory, with the page of the last call: valid until the next one. */
+struct heap_pages {
+	const struct memory_view *m;
+	uint64_t va;
+	const uint8_t *bytes;
+	bool has;
+	uint64_t left; /* of HEAP_FETCHES_MAX */
+	bool cut;
+};
+
+/* `size` bytes that lie in one page; NULL: they don't, or can't be had. Until the next call. */
+const uint8_t *heap__at(struct heap_pages *p, uint64_t va, size_t size);
+bool heap__u16(struct heap_pages *p, uint64_t va, uint16_t *ret);
+bool heap__u32(struct heap_pages *p, uint64_t va, uint32_t *ret);
+bool heap__u64(struct heap_pages *p, uint64_t va, uint64_t *ret);
+bool heap__pointer(struct heap_pages *p, uint64_t va, bool wide, uint64_t *ret);
+
+struct chunk {
+	uint64_t at;
+	uint32_t size; /* units, as .prev */
+	uint32_t prev;
+	uint8_t flags;
+	uint8_t unused;
+};
+
+enum chunk_read { CHUNK_GOOD, CHUNK_WRONG, CHUNK_UNREAD };
+
+enum chunk_read heap__chunk(struct heap_pages *p, const struct heap_layout *l, const uint8_t *key,
+			    uint64_t at, struct chunk *ret);
+
+/* Bytes of a chunk that its user asked for; false: the header doesn't say. */
+bool heap__requested(const struct chunk *c, const struct heap_layout *l, uint64_t *ret);
+
+/* A part of a heap: [base, end) has been reserved for it. */
+struct heap_segment {
+	uint64_t base;
+	uint64_t heap; /* its address */
+	uint64_t first, last, end;
+	uint64_t uncommitted_pages;
+	bool wide;
+	bool read; /* its head; else .first and .last are those of the whole */
+};
+
+struct heaps {
+	struct heap_sources sources;
+	struct heap_pages pages;
+	struct heap_info *at;
+	size_t count, room;
+	struct heap_segment *segments; /* by heap, then base */
+	size_t segment_count, segment_room;
+	bool list_lost;
+};
+
+/* A walk of one heap. */
+struct heap_walk {
+	struct heaps *h;
+	size_t index;
+	const struct heap_info *info;
+	const struct heap_layout *l;
+	struct heap_pages *p;
+	const struct heap_visitor *v;
+	struct heap_stats *stats;
+	struct user_blocks {
+		uint64_t at;
+		uint64_t size;
+	} * user_blocks;
+	size_t user_block_count, user_block_room;
+	struct err *e;
+};
+
+enum status heap__tell(struct heap_walk *w, struct heap_allocation *a);
+
+/* The segments of the heap: the first, and how many. */
+const struct heap_segment *heap__segments(const struct heaps *h, uint64_t heap, size_t *ret_count);
+
+/* Does the address belong to the half that programs of this width use, and is it aligned? */
+bool heap__plausible(uint64_t va, bool wide, uint64_t alignment);
+
+/*
+ * The key from chunk headers in [first, end), by voting; false: too few headers, or they disagree.
+ */
+bool heap__recover_key(struct heap_pages *p, const struct heap_layout *l,
+		       const struct heap_segment *segments, size_t count, uint8_t *ret_key);
+
+enum status heap__walk_back_end(struct heap_walk *w);
+enum status heap__walk_lfh(struct heap_walk *w);
+enum status heap__walk_virtual(struct heap_walk *w);
+
+#endif

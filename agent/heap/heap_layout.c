@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the members lie (sources: heap.h), and chunk headers. */
+#include <string.h>
+
+#include "agent/heap/heap_internal.h"
+#include "formats/base/bytes.h"
+
+const struct heap_layout heap__wide = {
+	.wide = true,
+	.unit = 16,
+	.header = 8,
+	.segment_signature = 0x10,
+	.segment_entry = 0x18,
+	.segment_heap = 0x28,
+	.pages = 0x38,
+	.first = 0x40,
+	.last = 0x48,
+	.uncommitted_pages = 0x50,
+	.holes = 0x60,
+	.flags = 0x70,
+	.encode_mask = 0x7c,
+	.encoding = 0x88, /* the struct is at 80; these are the bytes that headers have */
+	.descriptor_segment = 0x10,
+	.descriptor_address = 0x20,
+	.virtual_commit = 0x20,
+	.virtual_reserve = 0x28,
+	.virtual_chunk = 0x30,
+	.virtual_data = 0x40,
+	.user_context = 0x188,
+	.family = {
+		{ 0xa0, 0xc8, 0xd8, 0x118, 0x128 },
+		{ 0x98, 0xc0, 0xd0, 0x110, 0x120 },
+	},
+	.front = {
+		{ { 0x178, 0x182, 0x188 } },
+		{ { 0x198, 0x1a2, 0x238 }, { 0x178, 0x182, 0x218 }, { 0x170, 0x17a, 0x210 } },
+	},
+	.lfh = {
+		{ .signature = 0x18, .first = 0x20, .sub_user_blocks = 8, .sub_depth = 0x10,
+		  .sub_block_size = 0x18, .sub_block_count = 0x1c },
+		{ .signature = 0x14, .offsets = 0x18, .bitmap_size = 0x20, .bitmap_pointer = 0x28,
+		  .bitmap = 0x30, .sub_user_blocks = 8, .sub_depth = 0x20, .sub_block_size = 0x24,
+		  .sub_block_count = 0x28 },
+	},
+};
+
+const struct heap_layout heap__narrow = {
+	.unit = 8,
+	.header = 0,
+	.segment_signature = 0x8,
+	.segment_entry = 0x10,
+	.segment_heap = 0x18,
+	.pages = 0x20,
+	.first = 0x24,
+	.last = 0x28,
+	.uncommitted_pages = 0x2c,
+	.holes = 0x38,
+	.flags = 0x40,
+	.encode_mask = 0x4c,
+	.encoding = 0x50,
+	.descriptor_segment = 0x8,
+	.descriptor_address = 0x10,
+	.virtual_commit = 0x10,
+	.virtual_reserve = 0x14,
+	.virtual_chunk = 0x18,
+	.virtual_data = 0x20,
+	.user_context = 0xdc,
+	.family = {
+		{ 0x64, 0x78, 0x80, 0xa0, 0xa8 },
+		{ 0x60, 0x74, 0x7c, 0x9c, 0xa4 },
+	},
+	.front = {
+		{ { 0xd4, 0xda, 0 } },
+		{ { 0xe4, 0xea, 0 }, { 0xd0, 0xd6, 0 } },
+	},
+	.lfh = {
+		{ .signature = 0xc, .first = 0x10, .sub_user_blocks = 4, .sub_depth = 8,
+		  .sub_block_size = 0x10, .sub_block_count = 0x14 },
+		{ .signature = 0xc, .offsets = 0x10, .bitmap_size = 0x14, .bitmap_pointer = 0x18,
+		  .bitmap = 0x1c, .sub_user_blocks = 4, .sub_depth = 0x10, .sub_block_size = 0x14,
+		  .sub_block_count = 0x18 },
+	},
+};
+
+const uint8_t *heap__at(struct heap_pages *p, uint64_t va, size_t size)
+{
+	const uint64_t within = va % PAGE_SIZE;
+
+	if (size > PAGE_SIZE - within)
+		return NULL;
+	if (!p->has || p->va != va - within) {
+		p->has = false;
+		if (!p->left) {
+			p->cut = true;
+			return NULL;
+		}
+		p->left--;
+		p->va = va - within;
+		p->bytes = p->m->page(p->m->context, p->va);
+		p->has = true;
+	}
+	return p->bytes ? p->bytes + within : NULL;
+}
+
+bool heap__u16(struct heap_pages *p, uint64_t va, uint16_t *ret)
+{
+	const uint8_t *at = heap__at(p, va, 2);
+
+	if (at)
+		*ret = get_le16(at);
+	return at;
+}
+
+bool heap__u32(struct heap_pages *p, uint64_t va, uint32_t *ret)
+{
+	const uint8_t *at = heap__at(p, va, 4);
+
+	if (at)
+		*ret = get_le32(at);
+	return at;
+}
+
+bool heap__u64(struct heap_pages *p, uint64_t va, uint64_t *ret)
+{
+	const uint8_t *at = heap__at(p, va, 8);
+
+	if (at)
+		*ret = get_le64(at);
+	return at;
+}
+
+bool heap__pointer(struct heap_pages *p, uint64_t va, bool wide, uint64_t *ret)
+{
+	uint32_t narrow;
+
+	if (wide)
+		return heap__u64(p, va, ret);
+	if (!heap__u32(p, va, &narrow))
+		return false;
+	*ret = narrow;
+	return true;
+}
+
+bool heap__plausible(uint64_t va, bool wide, uint64_t alignment)
+{
+	return va >= ALLOCATION_GRANULARITY && va < (wide ? USER_LIMIT_WIDE : USER_LIMIT_NARROW) &&
+	       va % alignment == 0;
+}
+
+/* The third byte behind the size is the sum of the first three: RtlpValidateHeapEntry()'s check. */
+enum chunk_read heap__chunk(struct heap_pages *p, const struct heap_layout *l, const uint8_t *key,
+			    uint64_t at, struct chunk *ret)
+{
+	const uint8_t *raw = heap__at(p, at + l->header, HEAP_KEY_SIZE);
+	uint8_t b[HEAP_KEY_SIZE];
+
+	if (!raw)
+		return CHUNK_UNREAD;
+	for (size_t i = 0; i < sizeof(b); i++)
+		b[i] = raw[i] ^ key[i];
+	*ret = (struct chunk){
+		.at = at,
+		.size = get_le16(b),
+		.flags = b[2],
+		.prev = get_le16(b + 4),
+		.unused = b[7],
+	};
+	return (b[0] ^ b[1] ^ b[2]) == b[3] && ret->size ? CHUNK_GOOD : CHUNK_WRONG;
+}
+
+/*
+ * UnusedBytes: 5 is a header that stands for another one, and 3f a number that lies elsewhere (of
+ * the same sources, RtlpGetUnusedBytes()'s cases): what they name is not followed.
+ */
+bool heap__requested(const struct chunk *c, const struct heap_layout *l, uint64_t *ret)
+{
+	const uint64_t bytes = (uint64_t)c->size * l->unit;
+	const uint8_t unused = c->unused & 0x7f;
+
+	if (unused < 8 || unused >= 0x3f || unused > bytes)
+		return false;
+	*ret = bytes - unused;
+	return true;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks too large for segments: each has a VirtualAlloc of its own and hangs on the heap's list.
+ * The list is read from both ends, as far as it can be read; and the starts of private ranges show
+ * those that neither end reaches.
+ */
+#include <string.h>
+
+#include "agent/heap/heap_internal.h"
+#include "formats/base/array.h"
+
+/* Each of them takes 64 KiB of the process's address space at least. */
+#define VIRTUAL_BLOCKS_MAX (1U << 20)
+
+struct block {
+	uint64_t at;
+	uint64_t next, before;
+	uint64_t commit;
+	struct chunk chunk;
+};
+
+struct found {
+	uint64_t *at;
+	size_t count, room;
+};
+
+static enum chunk_read read_block(struct heap_walk *w, uint64_t at, struct block *ret)
+{
+	const struct heap_layout *l = w->l;
+	const uint64_t word = l->wide ? 8 : 4;
+	enum chunk_read r;
+	uint64_t reserve;
+
+	ret->at = at;
+	if (!heap__pointer(w->p, at, l->wide, &ret->next) ||
+	    !heap__pointer(w->p, at + word, l->wide, &ret->before) ||
+	    !heap__pointer(w->p, at + l->virtual_commit, l->wide, &ret->commit) ||
+	    !heap__pointer(w->p, at + l->virtual_reserve, l->wide, &reserve))
+		return CHUNK_UNREAD;
+	r = heap__chunk(w->p, l, w->info->key, at + l->virtual_chunk, &ret->chunk);
+	if (r != CHUNK_GOOD)
+		return r;
+	/* Its size is what is unused; the whole is the program's, rounded up to pages. */
+	if (!ret->commit || ret->commit % PAGE_SIZE || reserve < ret->commit ||
+	    reserve >= USER_LIMIT_WIDE || !(ret->chunk.flags & CHUNK_FLAG_BUSY) ||
+	    ret->chunk.size > ret->commit || !heap__plausible(ret->next, l->wide, word) ||
+	    !heap__plausible(ret->before, l->wide, word))
+		return CHUNK_WRONG;
+	return CHUNK_GOOD;
+}
+
+static enum status note(struct heap_walk *w, struct found *f, uint64_t at)
+{
+	uint64_t *grown;
+
+	if (f->count == f->room) {
+		grown = array_grow(f->at, &f->room, sizeof(*grown));
+		if (!grown)
+			return err_nomem(w->e);
+		f->at = grown;
+	}
+	f->at[f->count++] = at;
+	return ST_OK;
+}
+
+/* Both neighbours that can be read must know of it. */
+static bool neighbours_agree(struct heap_walk *w, const struct block *b)
+{
+	const uint64_t word = w->l->wide ? 8 : 4;
+	uint64_t other;
+
+	return (!heap__pointer(w->p, b->next + word, w->l->wide, &other) || other == b->at) &&
+	       (!heap__pointer(w->p, b->before, w->l->wide, &other) || other == b->at);
+}
+
+static enum status follow_list(struct heap_walk *w, uint64_t head, bool backward, struct found *f)
+{
+	const uint64_t word = w->l->wide ? 8 : 4;
+	uint64_t at;
+	enum status st = ST_OK;
+
+	if (!heap__pointer(w->p, head + (backward ? word : 0), w->l->wide, &at))
+		return ST_OK;
+	for (size_t i = 0; at != head && !st; i++) {
+		struct block b;
+		enum chunk_read r;
+
+		if (i == VIRTUAL_BLOCKS_MAX || !heap__plausible(at, w->l->wide, word)) {
+			w->stats->contradictions++;
+			break;
+		}
+		r = read_block(w, at, &b);
+		if (r == CHUNK_UNREAD)
+			break;
+		if (r == CHUNK_WRONG || !neighbours_agree(w, &b)) {
+			w->stats->contradictions++;
+			break;
+		}
+		st = note(w, f, at);
+		at = backward ? b.before : b.next;
+	}
+	return st;
+}
+
+/* Those whose neighbours can't be had: they begin a range of their own, and fit in it. */
+static enum status look_at_ranges(struct heap_walk *w, struct found *f)
+{
+	const struct range_list *l = w->h->sources.ranges;
+	enum status st = ST_OK;
+
+	for (size_t i = 0; l && i < l->count && !st && !w->h->sources.not_vads; i++) {
+		struct block b;
+
+		if (read_block(w, l->at[i].first, &b) == CHUNK_GOOD &&
+		    b.commit <= range_bytes(l->at[i]) && neighbours_agree(w, &b) &&
+		    (range_list_find(l, b.next) && range_list_find(l, b.before)))
+			st = note(w, f, l->at[i].first);
+	}
+	return st;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static enum status tell_block(struct heap_walk *w, uint64_t at)
+{
+	struct heap_allocation a = {
+		.address = at + w->l->virtual_data,
+		.container = at,
+		.place = PLACE_VIRTUAL,
+		.has_requested = true,
+	};
+	struct block b;
+
+	if (read_block(w, at, &b) != CHUNK_GOOD || b.commit < w->l->virtual_data)
+		return ST_OK;
+	a.size = b.commit - w->l->virtual_data;
+	a.requested = MIN(b.commit - b.chunk.size, a.size);
+	return heap__tell(w, &a);
+}
+
+enum status heap__walk_virtual(struct heap_walk *w)
+{
+	const uint64_t head = w->info->address + w->l->family[!w->info->old].virtual_blocks;
+	struct found f = { 0 };
+	enum status st = ST_OK;
+
+	if (w->info->head) {
+		st = follow_list(w, head, false, &f);
+		if (!st)
+			st = follow_list(w, head, true, &f);
+	}
+	if (!st)
+		st = look_at_ranges(w, &f);
+	array_sort(f.at, f.count, sizeof(*f.at), by_value);
+	for (size_t i = 0; i < f.count && !st; i++)
+		if (!i || f.at[i] != f.at[i - 1])
+			st = tell_block(w, f.at[i]);
+	free(f.at);
+	return st;
+}
