@@ -1,0 +1,546 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Simulated heaps, judged by themselves: that bytes and truth say the same, by the documented
+ * layouts of 7 and of 10 x64 and x86. Offsets are written out here once more, apart from the
+ * writer's tables.
+ */
+#include "tests/unit/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver-interface/sim/heap.h"
+#include "driver-interface/sim/page.h"
+#include "formats/base/bytes.h"
+
+#define BASE  UINT64_C(0x236c0350000)
+#define BASE4 UINT64_C(0x02d40000)
+
+struct heap {
+	struct sim_heap h;
+	struct sim_heap_plan plan;
+};
+
+static const struct sim_heap_plan mixed = { .seed = 7,
+					    .allocations = 6000,
+					    .churn = 30,
+					    .lfh = 60,
+					    .holes = 4,
+					    .segments = 3,
+					    .virtual_blocks = 3,
+					    .leaks = 30,
+					    .index = 2,
+					    .user_context = 0x1230 };
+
+static struct heap build(enum sim_heap_layout layout, bool x86, struct sim_heap_plan plan)
+{
+	struct err e = ERR_INIT;
+	struct heap ret = { 0 };
+
+	plan.layout = layout;
+	plan.x86 = x86;
+	plan.base = x86 ? BASE4 : BASE;
+	ret.plan = plan;
+	CHECK_OK(sim__heap_build(&plan, &ret.h, &e), &e);
+	return ret;
+}
+
+/* NULL: the page is not there. */
+static const uint8_t *at(const struct heap *h, uint64_t va)
+{
+	for (size_t i = 0; i < h->h.region_count; i++) {
+		const struct sim_heap_region *r = &h->h.regions[i];
+		const uint64_t off = va - r->va;
+
+		if (va >= r->va && off < (uint64_t)r->pages << PAGE_SHIFT)
+			return r->committed[off >> PAGE_SHIFT] ? r->bytes + off : NULL;
+	}
+	return NULL;
+}
+
+static uint64_t word(const struct heap *h, uint64_t va)
+{
+	const uint8_t *p = at(h, va);
+
+	assert_non_null(p);
+	return h->plan.x86 ? get_le32(p) : get_le64(p);
+}
+
+static unsigned by(const struct heap *h, unsigned wide, unsigned narrow)
+{
+	return h->plan.x86 ? narrow : wide;
+}
+
+/* A header of the back end, decoded. */
+struct header {
+	uint32_t size, previous;
+	uint8_t flags, tag, segment, unused;
+	bool right;
+};
+
+static struct header header_at(const struct heap *h, uint64_t va)
+{
+	const uint8_t *raw = at(h, va), *key = at(h, h->h.address + by(h, 0x88, 0x50));
+	uint8_t d[8];
+
+	assert_non_null(raw);
+	for (size_t i = 0; i < sizeof(d); i++)
+		d[i] = raw[by(h, 8, 0) + i] ^ key[i];
+	return (struct header){ .size = get_le16(d),
+				.flags = d[2],
+				.tag = d[3],
+				.previous = get_le16(d + 4),
+				.segment = d[6],
+				.unused = d[7],
+				.right = h->plan.plain ? !d[3] : d[3] == (d[0] ^ d[1] ^ d[2]) };
+}
+
+static const struct sim_allocation *truth_of(const struct heap *h, uint64_t address, int kind)
+{
+	size_t low = 0, high = h->h.count;
+
+	while (low < high) {
+		const size_t middle = (low + high) / 2;
+
+		if (h->h.allocations[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < h->h.count && h->h.allocations[low].address == address; low++)
+		if (h->h.allocations[low].kind == kind)
+			return &h->h.allocations[low];
+	return NULL;
+}
+
+/* The hole at an address, by the descriptors of a segment. 0: there is none. */
+static uint64_t hole_at(const struct heap *h, uint64_t segment, uint64_t va)
+{
+	const uint64_t head = segment + by(h, 0x60, 0x38);
+	const unsigned p = by(h, 8, 4);
+
+	for (uint64_t l = word(h, head); l != head; l = word(h, l)) {
+		assert_int_equal(word(h, word(h, l) + p), l);
+		if (word(h, l + 2 * p) == va)
+			return word(h, l + 3 * p);
+	}
+	return 0;
+}
+
+/* What is left of the truth is told by it. */
+struct seen {
+	uint64_t busy, own, free, free_units, holes, segments;
+};
+
+static void walk_segment(const struct heap *h, uint64_t segment, struct seen *s)
+{
+	const unsigned unit = by(h, 16, 8);
+	const uint64_t end = word(h, segment + by(h, 0x48, 0x28));
+	uint64_t va = segment, uncommitted = 0;
+	uint32_t previous = 0, holes = 0;
+	bool last = false;
+
+	assert_int_equal(get_le32(at(h, segment + by(h, 0x10, 8))), 0xffeeffee);
+	assert_int_equal(word(h, segment + by(h, 0x28, 0x18)), h->h.address);
+	assert_int_equal(word(h, segment + by(h, 0x30, 0x1c)), segment);
+	assert_int_equal(word(h, segment + by(h, 0x40, 0x24)),
+			 segment + (uint64_t)header_at(h, segment).size * unit);
+	while (va < end) {
+		const uint64_t hole = hole_at(h, segment, va);
+		const struct sim_allocation *a;
+		struct header c;
+
+		if (hole) {
+			assert_true(last);
+			assert_null(at(h, va));
+			uncommitted += hole;
+			holes++;
+			va += hole;
+			previous = 0;
+			continue;
+		}
+		c = header_at(h, va);
+		last = c.flags & 0x10;
+		assert_true(c.right);
+		assert_int_equal(c.previous, previous);
+		assert_in_range(c.size, 2, 0xfe00);
+		a = truth_of(h, va + unit, SIM_HEAP_BACK_END);
+		if (!a)
+			a = truth_of(h, va + unit, SIM_HEAP_OWN);
+		assert_non_null(a);
+		assert_int_equal(a->block, (uint64_t)c.size * unit);
+		assert_int_equal(a->busy, c.flags & 1);
+		assert_true(!a->busy || a->requested == a->block - c.unused);
+		s->busy += a->busy && a->kind == SIM_HEAP_BACK_END;
+		s->own += a->kind == SIM_HEAP_OWN;
+		s->free += !a->busy;
+		s->free_units += a->busy ? 0 : c.size;
+		previous = c.size;
+		va += a->block;
+	}
+	assert_true(last);
+	assert_int_equal(va, end);
+	assert_int_equal(get_le32(at(h, segment + by(h, 0x50, 0x2c))), uncommitted >> PAGE_SHIFT);
+	assert_int_equal(get_le32(at(h, segment + by(h, 0x54, 0x30))), holes);
+	s->holes += holes;
+	s->segments++;
+}
+
+/* Lengths, and that each neighbour points back. */
+static uint64_t list_length(const struct heap *h, uint64_t head)
+{
+	const unsigned p = by(h, 8, 4);
+	uint64_t n = 0;
+
+	for (uint64_t l = head; n == 0 || l != head; n++) {
+		assert_int_equal(word(h, word(h, l) + p), l);
+		l = word(h, l);
+	}
+	return n - 1;
+}
+
+/* Where _HEAP has its lists. */
+struct lists {
+	unsigned signature, total_free, ucr, virtual_blocks, segments, free;
+};
+
+static struct lists lists_of(const struct heap *h)
+{
+	static const struct lists wide7 = { 0xa0, 0xc8, 0xf8, 0x118, 0x128, 0x158 };
+	static const struct lists wide8 = { 0x98, 0xc0, 0xf0, 0x110, 0x120, 0x150 };
+	static const struct lists narrow7 = { 0x64, 0x78, 0x90, 0xa0, 0xa8, 0xc4 };
+	static const struct lists narrow8 = { 0x60, 0x74, 0x8c, 0x9c, 0xa4, 0xc0 };
+
+	if (h->plan.layout == SIM_HEAP_7)
+		return h->plan.x86 ? narrow7 : wide7;
+	return h->plan.x86 ? narrow8 : wide8;
+}
+
+static uint64_t count(const struct heap *h, int kind, bool busy)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < h->h.count; i++)
+		n += h->h.allocations[i].kind == kind && h->h.allocations[i].busy == busy;
+	return n;
+}
+
+static void check_back_end(const struct heap *h)
+{
+	const struct lists at_head = lists_of(h);
+	const uint64_t base = h->h.address;
+	const uint64_t head = base + at_head.segments;
+	struct seen s = { 0 };
+
+	assert_int_equal(get_le32(at(h, base + at_head.signature)), 0xeeffeeff);
+	for (uint64_t l = word(h, head); l != head; l = word(h, l))
+		walk_segment(h, l - by(h, 0x18, 0x10), &s);
+	assert_int_equal(s.busy, count(h, SIM_HEAP_BACK_END, true));
+	assert_int_equal(s.free, count(h, SIM_HEAP_BACK_END, false));
+	assert_int_equal(s.own, count(h, SIM_HEAP_OWN, true));
+	assert_int_equal(s.holes, list_length(h, base + at_head.ucr));
+	assert_int_equal(s.holes, h->h.holes);
+	assert_int_equal(s.segments, h->h.segments);
+	assert_int_equal(s.free, list_length(h, base + at_head.free));
+	assert_int_equal(s.free_units, word(h, base + at_head.total_free));
+	assert_int_equal(s.free_units, h->h.total_free);
+	assert_int_equal(count(h, SIM_HEAP_VIRTUAL, true),
+			 list_length(h, base + at_head.virtual_blocks));
+}
+
+static void check_virtual(const struct heap *h)
+{
+	const uint64_t head = h->h.address + lists_of(h).virtual_blocks;
+	const unsigned p = by(h, 8, 4), data = by(h, 0x40, 0x20);
+
+	for (uint64_t l = word(h, head); l != head; l = word(h, l)) {
+		const struct sim_allocation *a = truth_of(h, l + data, SIM_HEAP_VIRTUAL);
+		const struct header c = header_at(h, l + data - 2 * p);
+
+		assert_non_null(a);
+		assert_true(c.right);
+		assert_int_equal(word(h, l + 4 * p), a->block);
+		assert_int_equal(a->block - c.size, a->requested);
+	}
+}
+
+/* Truth: within pages that are there, and nothing overlaps that is not inside user blocks. */
+static void check_truth(const struct heap *h)
+{
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < h->h.count; i++) {
+		const struct sim_allocation *a = &h->h.allocations[i];
+
+		assert_non_null(at(h, a->address));
+		if (a->kind == SIM_HEAP_OWN)
+			continue;
+		assert_non_null(at(h, a->address + a->requested - 1));
+		assert_true(a->address >= end);
+		end = a->address + a->requested;
+	}
+}
+
+/* Pointers are where the truth says, and leaks are what is not reached. */
+static void check_references(const struct heap *h)
+{
+	uint64_t leaked = 0, busy = 0;
+
+	for (size_t i = 0; i < h->h.count; i++) {
+		const struct sim_allocation *a = &h->h.allocations[i];
+		uint64_t to;
+
+		leaked += a->leaked;
+		busy += a->busy && a->kind != SIM_HEAP_OWN;
+		if (!a->referrer)
+			continue;
+		to = word(h, a->referrer);
+		assert_true(to >= a->address && to - a->address < a->requested);
+	}
+	assert_int_equal(leaked, h->plan.leaks);
+	assert_int_equal(busy, h->plan.allocations + h->plan.virtual_blocks);
+	for (size_t i = 0; i < h->h.root_count; i++) {
+		const struct sim_allocation *a = NULL;
+
+		for (int kind = SIM_HEAP_BACK_END; !a && kind <= SIM_HEAP_VIRTUAL; kind++)
+			a = truth_of(h, h->h.roots[i], kind);
+		assert_non_null(a);
+		assert_true(a->busy && !a->leaked);
+	}
+}
+
+static void check_all(enum sim_heap_layout layout, bool x86, struct sim_heap_plan plan)
+{
+	struct heap h = build(layout, x86, plan);
+
+	check_back_end(&h);
+	check_virtual(&h);
+	check_truth(&h);
+	check_references(&h);
+	sim__heap_deinit(&h.h);
+}
+
+TEST(chunks_lists_and_truth_agree)
+{
+	for (int layout = 0; layout < SIM_HEAP_LAYOUTS; layout++)
+		for (int x86 = 0; x86 < 2; x86++)
+			check_all((enum sim_heap_layout)layout, x86, mixed);
+}
+
+TEST(so_they_do_without_encoding)
+{
+	struct sim_heap_plan plan = mixed;
+
+	plan.plain = true;
+	check_all(SIM_HEAP_7, false, plan);
+	check_all(SIM_HEAP_17134, false, plan);
+}
+
+TEST(so_they_do_for_many_seeds)
+{
+	struct sim_heap_plan plan = mixed;
+
+	for (plan.seed = 100; plan.seed < 140; plan.seed++) {
+		plan.allocations = 50 * (plan.seed - 99);
+		plan.churn = (uint32_t)plan.seed % 45;
+		plan.wiped = plan.seed % 3 == 0;
+		plan.commit = plan.seed % 2 ? 0x1000 : 0x10000;
+		plan.reserve = plan.seed % 4 ? 0x10000 : 0x400000;
+		check_all(SIM_HEAP_17134, false, plan);
+	}
+}
+
+TEST(a_heap_of_every_kind_of_block)
+{
+	struct heap h = build(SIM_HEAP_17134, false, mixed);
+
+	assert_in_range(count(&h, SIM_HEAP_BACK_END, true), 500, 6000);
+	assert_in_range(count(&h, SIM_HEAP_BACK_END, false), 50, 6000);
+	assert_in_range(count(&h, SIM_HEAP_LFH, true), 1000, 6000);
+	assert_in_range(count(&h, SIM_HEAP_LFH, false), 50, 6000);
+	assert_int_equal(count(&h, SIM_HEAP_VIRTUAL, true), 3);
+	assert_true(h.h.segments >= 3);
+	assert_true(h.h.holes > h.h.segments);
+	sim__heap_deinit(&h.h);
+}
+
+TEST(the_same_plan_gives_the_same_bytes)
+{
+	struct heap x = build(SIM_HEAP_17134, false, mixed),
+		    y = build(SIM_HEAP_17134, false, mixed);
+
+	assert_int_equal(x.h.region_count, y.h.region_count);
+	for (size_t i = 0; i < x.h.region_count; i++)
+		assert_memory_equal(x.h.regions[i].bytes, y.h.regions[i].bytes,
+				    x.h.regions[i].pages * PAGE_SIZE);
+	sim__heap_deinit(&x.h);
+	sim__heap_deinit(&y.h);
+}
+
+/*
+ * The front end
+ */
+
+/* User blocks of 10: the truth of each block by the bitmap, headers, keys. */
+static uint64_t check_user_blocks(const struct heap *h, uint64_t va)
+{
+	const uint64_t subsegment = word(h, va);
+	const uint32_t keys = (uint32_t)h->h.front_end ^ h->h.lfh_key;
+	uint32_t offsets = get_le32(at(h, va + 0x18)), free = 0;
+	const uint32_t n = get_le32(at(h, va + 0x20));
+
+	if (h->plan.layout != SIM_HEAP_8)
+		offsets ^= (uint32_t)va ^ keys;
+	assert_int_equal(word(h, subsegment + 8), va);
+	assert_int_equal(get_le16(at(h, subsegment + 0x28)), n);
+	assert_int_equal(get_le16(at(h, subsegment + 0x24)) * 16, offsets >> 16);
+	assert_int_equal(word(h, va + 0x28), va + 0x30);
+	for (uint32_t i = 0; i < n; i++) {
+		const uint64_t block = va + (offsets & 0xffff) + (uint64_t)i * (offsets >> 16);
+		const struct sim_allocation *a = truth_of(h, block + 16, SIM_HEAP_LFH);
+		const bool busy = *at(h, va + 0x30 + i / 8) >> i % 8 & 1;
+		const uint8_t unused = *at(h, block + 15);
+
+		assert_non_null(a);
+		assert_int_equal(a->busy, busy);
+		assert_int_equal(unused != 0x80, busy);
+		assert_true(!busy || a->block - (unused & 0x7f) == a->requested);
+		assert_int_equal(get_le32(at(h, block + 8)) ^ (uint32_t)(block >> 4) ^
+					 (uint32_t)(block - va) << 12,
+				 (uint32_t)h->h.address ^ h->h.lfh_key);
+		free += !busy;
+	}
+	assert_int_equal(get_le16(at(h, subsegment + 0x20)), free);
+	return n;
+}
+
+TEST(user_blocks_of_10_have_a_bitmap)
+{
+	for (int layout = SIM_HEAP_8; layout < SIM_HEAP_LAYOUTS; layout++) {
+		struct heap h = build((enum sim_heap_layout)layout, false, mixed);
+		uint64_t blocks = 0;
+
+		assert_int_equal(word(&h, h.h.front_end + 0x18), h.h.address);
+		for (size_t i = 0; i < h.h.count; i++) {
+			const uint64_t va = h.h.allocations[i].address;
+
+			if (h.h.allocations[i].kind == SIM_HEAP_OWN &&
+			    h.h.allocations[i].requested >= 0x400 &&
+			    get_le32(at(&h, va + 0x14)) == 0xf0e0d0c0)
+				blocks += check_user_blocks(&h, va);
+		}
+		assert_int_equal(blocks,
+				 count(&h, SIM_HEAP_LFH, true) + count(&h, SIM_HEAP_LFH, false));
+		sim__heap_deinit(&h.h);
+	}
+}
+
+/* In 7 free blocks are a list, which has as many as the counter says. */
+TEST(user_blocks_of_7_have_a_list)
+{
+	struct heap h = build(SIM_HEAP_7, false, mixed);
+	uint64_t blocks = 0;
+
+	assert_int_equal(word(&h, h.h.front_end + 0x40), h.h.address);
+	for (size_t i = 0; i < h.h.count; i++) {
+		const uint64_t va = h.h.allocations[i].address;
+		uint64_t subsegment;
+		uint32_t n, size, next;
+
+		if (h.h.allocations[i].kind != SIM_HEAP_OWN ||
+		    h.h.allocations[i].requested < 0x400 ||
+		    get_le32(at(&h, va + 0x18)) != 0xf0e0d0c0)
+			continue;
+		subsegment = word(&h, va);
+		n = get_le16(at(&h, subsegment + 0x1c));
+		size = get_le16(at(&h, subsegment + 0x18));
+		next = get_le16(at(&h, subsegment + 0x12));
+		for (uint32_t free = get_le16(at(&h, subsegment + 0x10)); free; free--) {
+			const struct sim_allocation *a =
+				truth_of(&h, va + next * 16 + 16, SIM_HEAP_LFH);
+
+			assert_non_null(a);
+			assert_false(a->busy);
+			assert_int_equal(*at(&h, a->address - 1), 0x80);
+			next = get_le16(at(&h, a->address));
+		}
+		assert_int_equal(next, 0xffff);
+		for (uint32_t k = 0; k < n; k++) {
+			const uint64_t block = va + 0x20 + (uint64_t)k * size * 16;
+			const struct sim_allocation *a = truth_of(&h, block + 16, SIM_HEAP_LFH);
+
+			assert_non_null(a);
+			assert_int_equal(*at(&h, block + 15),
+					 a->busy ? 0x80 | (a->block - a->requested) : 0x80);
+		}
+		blocks += n;
+	}
+	assert_int_equal(blocks, count(&h, SIM_HEAP_LFH, true) + count(&h, SIM_HEAP_LFH, false));
+	sim__heap_deinit(&h.h);
+}
+
+/*
+ * By hand, and plans that can't be
+ */
+
+TEST(blocks_by_hand_leak_when_the_last_pointer_goes)
+{
+	const struct sim_heap_plan plan = { .layout = SIM_HEAP_17134, .base = BASE, .seed = 3 };
+	struct sim_heap_builder *b = NULL;
+	struct err e = ERR_INIT;
+	struct sim_heap h;
+	uint32_t first, second, third;
+	uint64_t address;
+
+	CHECK_OK(sim__heap_create(&plan, &b, &e), &e);
+	first = sim__heap_alloc(b, 100);
+	second = sim__heap_alloc(b, 2000);
+	third = sim__heap_alloc(b, 30);
+	memset(sim__heap_bytes(b, third), 0x5a, 30);
+	sim__heap_root(b, first);
+	sim__heap_refer(b, first, 8, second, 0);
+	sim__heap_refer(b, second, 16, third, 4);
+	sim__heap_free(b, second);
+	address = sim__heap_address(b, third);
+	CHECK_OK(sim__heap_finish(b, &h, &e), &e);
+	assert_int_equal(h.root_count, 1);
+	for (size_t i = 0; i < h.count; i++)
+		if (h.allocations[i].busy && h.allocations[i].kind == SIM_HEAP_BACK_END)
+			assert_int_equal(h.allocations[i].leaked,
+					 h.allocations[i].address == address);
+	sim__heap_deinit(&h);
+}
+
+TEST(a_plan_that_cannot_be_carried_out_is_refused)
+{
+	const struct sim_heap_plan bad[] = {
+		{ .layout = SIM_HEAP_LAYOUTS, .base = BASE },
+		{ .base = BASE + 0x1000 },
+		{ .base = BASE, .reserve = 0x1234 },
+		{ .base = BASE, .churn = 60 },
+		{ .base = BASE, .size_min = 100, .size_max = 50, .allocations = 1 },
+		{ .base = 0xffff0000, .x86 = true },
+	};
+	struct err e = ERR_INIT;
+	struct sim_heap h;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		CHECK_STATUS(sim__heap_build(&bad[i], &h, &e), ST_USAGE, &e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(chunks_lists_and_truth_agree),
+		cmocka_unit_test(so_they_do_without_encoding),
+		cmocka_unit_test(so_they_do_for_many_seeds),
+		cmocka_unit_test(a_heap_of_every_kind_of_block),
+		cmocka_unit_test(the_same_plan_gives_the_same_bytes),
+		cmocka_unit_test(user_blocks_of_10_have_a_bitmap),
+		cmocka_unit_test(user_blocks_of_7_have_a_list),
+		cmocka_unit_test(blocks_by_hand_leak_when_the_last_pointer_goes),
+		cmocka_unit_test(a_plan_that_cannot_be_carried_out_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
