@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ramseal process: what one process is: where from, its modules, its threads. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "agent/commands/commands.h"
+#include "agent/commands/process_session.h"
+#include "agent/container/identities.h"
+#include "agent/process/modules.h"
+#include "agent/process/threads.h"
+#include "agent/process/unicode_string.h"
+#include "agent/program/json.h"
+#include "agent/program/log.h"
+#include "agent/program/text.h"
+#include "formats/base/utc.h"
+#include "tsk-extract/registry.h"
+
+static enum status process_run(struct cli *cli, struct err *e);
+
+struct process_command {
+	struct identity_options identity;
+	struct process_options process;
+	bool json;
+};
+
+static const struct option_def options[] = {
+	CLI_GROUP(struct process_command, process, &process_option_group),
+	CLI_GROUP(struct process_command, identity, &identity_option_group),
+	CLI_FLAG(struct process_command, json, 'j', "json", "print one JSON document"),
+};
+
+const struct command command_process = {
+	.name = "process",
+	.summary = "show the modules and threads of a Windows process",
+	.operands = { .text = "FILE", .min = 1, .max = 1 },
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.notes = "No symbols are needed. A module is known by the process's own list of loaded "
+		 "modules, by\n"
+		 "an image that is mapped there (its VAD), or by both. Where only one of them "
+		 "knows it, the\n"
+		 "line says so: a program may have been mapped by hand or taken out of the list, "
+		 "but images\n"
+		 "that are mapped for their resources are in no list either. If a list cannot be "
+		 "followed to\n"
+		 "its end, or VADs are lost, the exit code is 3.\n",
+	.values_size = sizeof(struct process_command),
+	.run = process_run,
+};
+
+struct found {
+	const struct process_session *session;
+	const struct process_facts *facts;
+	const struct vad_list *vads;
+	struct modules modules;
+	struct threads threads;
+	char *image, *command_line; /* NULL: not to be had */
+	uint64_t created;           /* ns since 1970; 0: not known */
+};
+
+/*
+ * RTL_USER_PROCESS_PARAMETERS, the same in all builds of x64 (winsiderss/systeminformer 103cc43,
+ * phnt/include/ntrtl.h); PEB.ProcessParameters.
+ */
+#define PEB_PARAMETERS 0x20
+#define IMAGE_PATH     0x60
+#define COMMAND_LINE   0x70
+
+static void read_parameters(const struct memory_view *m, struct found *f)
+{
+	uint64_t parameters;
+
+	if (!f->facts->peb || !view_u64(m, f->facts->peb + PEB_PARAMETERS, &parameters) ||
+	    !parameters)
+		return;
+	f->image = unicode_string_read(m, parameters + IMAGE_PATH, true);
+	f->command_line = unicode_string_read(m, parameters + COMMAND_LINE, true);
+}
+
+static enum status find_modules(const struct memory_view *m, struct found *f, struct err *e)
+{
+	_cleanup_free_ struct mapped_image *mapped = NULL;
+	struct modules_plan plan = {
+		.memory = m,
+		.peb = f->facts->peb,
+		.peb32 = f->facts->peb32,
+	};
+
+	mapped = calloc(f->vads->count ? f->vads->count : 1, sizeof(*mapped));
+	if (!mapped)
+		return err_nomem(e);
+	for (size_t i = 0; i < f->vads->count; i++) {
+		const struct vad *v = &f->vads->at[i];
+
+		if (v->type == VAD_IMAGE)
+			mapped[plan.n_mapped++] = (struct mapped_image){
+				.base = v->start,
+				.size = v->end - v->start + 1,
+				.path = v->file,
+			};
+	}
+	plan.mapped = mapped;
+	return modules_find(&plan, &f->modules, e);
+}
+
+static enum status find(struct found *f, struct err *e)
+{
+	struct peek *peek = process_peek(f->session->process);
+	const struct memory_view m = peek_view(peek);
+	const struct threads_plan threads = {
+		.memory = &m,
+		.eprocess = f->facts->eprocess,
+		.pid = f->facts->pid,
+		.wow64 = f->facts->peb32 != 0,
+	};
+	enum status st = find_modules(&m, f, e);
+
+	if (!st)
+		st = threads_find(&threads, &f->threads, e);
+	read_parameters(&m, f);
+	if (!f->facts->create_time || !registry_time(f->facts->create_time, &f->created))
+		f->created = 0;
+	return st ? st : peek_failed(peek, e);
+}
+
+static void forget(struct found *f)
+{
+	modules_deinit(&f->modules);
+	threads_deinit(&f->threads);
+	free(f->image);
+	free(f->command_line);
+}
+
+/* Whether a missing image or module can be said to be missing. */
+static bool knows_mapped(const struct found *f)
+{
+	return vad_list_is_whole(f->vads);
+}
+
+static bool knows_listed(const struct found *f)
+{
+	return f->modules.end == LIST_CLOSED &&
+	       (!f->facts->peb32 || f->modules.narrow_end == LIST_CLOSED);
+}
+
+static const char *remark_of(const struct found *f, const struct module *m)
+{
+	if (m->listed && !m->mapped && knows_mapped(f))
+		return "listed, and no image is mapped there";
+	if (m->mapped && !m->listed && knows_listed(f))
+		return "mapped, and in no list of the loader";
+	return NULL;
+}
+
+/*
+ * For people
+ */
+
+static void put_text(const char *what, const char *text)
+{
+	char shown[1024];
+
+	text_printable(text, shown, sizeof(shown));
+	printf("%-13s %s\n", what, shown);
+}
+
+static void put_head(const struct found *f)
+{
+	const struct process_facts *p = f->facts;
+	char name[64], created[UTC_RFC3339_SIZE];
+
+	text_printable(p->name, name, sizeof(name));
+	printf("%-13s %" PRIu32 " %s%s\n", "process", p->pid, name, p->peb32 ? " (32-bit)" : "");
+	if (p->parent)
+		printf("%-13s %" PRIu64 "\n", "parent", p->parent);
+	if (f->created) {
+		utc_rfc3339(f->created, created);
+		printf("%-13s %s\n", "created", created);
+	}
+	put_text("image", f->image ? f->image : "not to be had");
+	put_text("command line", f->command_line ? f->command_line : "not to be had");
+	printf("%-13s EPROCESS 0x%" PRIx64 ", PEB 0x%" PRIx64, "structures", p->eprocess, p->peb);
+	if (p->peb32)
+		printf(", of 32 bits 0x%" PRIx64, p->peb32);
+	printf("\n%-13s %s (%s)\n", "layout", p->layout, p->layout_reason);
+}
+
+static void put_module(const struct found *f, const struct module *m)
+{
+	const char *remark = remark_of(f, m);
+	char path[512], pdb[2 * PE_PDB_MAX] = "", guid[PE_GUID_TEXT];
+
+	text_printable(m->path ? m->path : "?", path, sizeof(path));
+	printf("0x%012" PRIx64 "  %8" PRIx64 "  %s", m->base, m->size, path);
+	if (m->has_headers && m->program.has_pdb) {
+		pe_guid_text(m->program.pdb.guid, guid);
+		text_printable(m->program.pdb.name, pdb, sizeof(pdb));
+		printf("  [%s %s%" PRIX32 "]", pdb, guid, m->program.pdb.age);
+	}
+	printf("%s%s\n", remark ? "  ! " : "", remark ? remark : "");
+}
+
+static void put_thread(const struct thread *t)
+{
+	printf("%8" PRIu64 "  start 0x%012" PRIx64 "  TEB 0x%012" PRIx64, t->tid, t->start, t->teb);
+	if (t->has_stack)
+		printf("  stack 0x%" PRIx64 "-0x%" PRIx64, t->stack_limit, t->stack_base);
+	if (t->narrow_base)
+		printf("  of 32 bits 0x%" PRIx64 "-0x%" PRIx64, t->narrow_limit, t->narrow_base);
+	if (t->has_frame)
+		printf("  at 0x%" PRIx64, t->rip);
+	putchar('\n');
+}
+
+static void put_all(const struct found *f)
+{
+	const struct modules *m = &f->modules;
+
+	put_head(f);
+	printf("\n%zu modules; the loader's list: %s", m->count, list_end_name(m->end));
+	if (f->facts->peb32)
+		printf("; of 32 bits: %s", list_end_name(m->narrow_end));
+	printf("%s\n", knows_mapped(f) ? "" : "; VADs are lost");
+	for (size_t i = 0; i < m->count; i++)
+		put_module(f, &m->at[i]);
+	printf("\n%zu threads; their list: %s\n", f->threads.count, list_end_name(f->threads.end));
+	for (size_t i = 0; i < f->threads.count; i++)
+		put_thread(&f->threads.at[i]);
+}
+
+/*
+ * For programs
+ */
+
+static json_t *hex(uint64_t v)
+{
+	return json_sprintf("0x%" PRIx64, v);
+}
+
+static json_t *hex_or_null(uint64_t v)
+{
+	return v ? hex(v) : json_null();
+}
+
+static json_t *pdb_json(const struct module *m)
+{
+	char guid[PE_GUID_TEXT];
+
+	if (!m->has_headers || !m->program.has_pdb)
+		return json_null();
+	pe_guid_text(m->program.pdb.guid, guid);
+	return json_fields(JSON_FIELDS(field_text("name", m->program.pdb.name),
+				       field_text("guid", guid),
+				       field_u64("age", m->program.pdb.age)));
+}
+
+static json_t *module_json(const struct found *f, const struct module *m)
+{
+	json_t *o = json_fields(JSON_FIELDS(
+		field_made("base", hex(m->base)), field_u64("size", m->size),
+		field_text("path", m->path), field_u64("bits", m->narrow ? 32 : 64),
+		field_bool("listed", m->listed), field_bool("mapped", m->mapped),
+		field_text("finding", remark_of(f, m)), field_made("pdb", pdb_json(m))));
+
+	if (m->has_headers)
+		json_add_fields(
+			o, JSON_FIELDS(field_u64("time_date_stamp", m->program.time_date_stamp)));
+	return o;
+}
+
+static json_t *thread_json(const struct thread *t)
+{
+	json_t *o = json_fields(JSON_FIELDS(
+		field_u64("tid", t->tid), field_made("ethread", hex(t->object)),
+		field_made("start", hex(t->start)), field_made("teb", hex_or_null(t->teb))));
+
+	if (t->has_stack)
+		json_add_fields(o, JSON_FIELDS(field_made("stack_limit", hex(t->stack_limit)),
+					       field_made("stack_base", hex(t->stack_base))));
+	if (t->narrow_base)
+		json_add_fields(o, JSON_FIELDS(field_made("stack32_limit", hex(t->narrow_limit)),
+					       field_made("stack32_base", hex(t->narrow_base))));
+	if (t->has_frame)
+		json_add_fields(o, JSON_FIELDS(field_made("rip", hex(t->rip)),
+					       field_made("rsp", hex(t->rsp))));
+	return o;
+}
+
+static json_t *modules_json(const struct found *f)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < f->modules.count; i++)
+		if (json_array_append_new(list, module_json(f, &f->modules.at[i])))
+			return json_decref(list), NULL;
+	return list;
+}
+
+static json_t *threads_json(const struct found *f)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < f->threads.count; i++)
+		if (json_array_append_new(list, thread_json(&f->threads.at[i])))
+			return json_decref(list), NULL;
+	return list;
+}
+
+static json_t *found_json(const struct found *f)
+{
+	const struct process_facts *p = f->facts;
+
+	return json_fields(JSON_FIELDS(
+		FIELD_SCHEMA("process"), field_text("file", f->session->path),
+		field_u64("pid", p->pid), field_text("name", p->name),
+		field_json("parent", p->parent ? json_u64(p->parent) : NULL),
+		field_json("created_ns", f->created ? json_u64(f->created) : NULL),
+		field_text("image", f->image), field_text("command_line", f->command_line),
+		field_made("eprocess", hex(p->eprocess)), field_made("peb", hex_or_null(p->peb)),
+		field_made("peb32", hex_or_null(p->peb32)), field_text("layout", p->layout),
+		field_text("layout_reason", p->layout_reason),
+		field_bool("vads_whole", knows_mapped(f)),
+		field_text("loader_list", list_end_name(f->modules.end)),
+		field_json("loader_list32",
+			   p->peb32 ? json_string(list_end_name(f->modules.narrow_end)) : NULL),
+		field_made("modules", modules_json(f)),
+		field_text("thread_list", list_end_name(f->threads.end)),
+		field_made("threads", threads_json(f))));
+}
+
+static enum status outcome(const struct found *f, struct err *e)
+{
+	if (!knows_listed(f) || !knows_mapped(f) || f->threads.end != LIST_CLOSED)
+		return err_set(e, ST_UNREADABLE,
+			       "%s: process %" PRIu32 " has modules or threads that cannot be had",
+			       f->session->path, f->facts->pid);
+	return ST_OK;
+}
+
+static enum status show(const struct process_session *s, bool json, struct err *e)
+{
+	struct found f = {
+		.session = s,
+		.facts = process_facts(s->process),
+		.vads = process_vads(s->process),
+	};
+	enum status st = find(&f, e);
+
+	if (!st && json)
+		st = json_print(found_json(&f), JSON_INDENT(2), e);
+	else if (!st)
+		put_all(&f);
+	if (!st)
+		st = outcome(&f, e);
+	forget(&f);
+	return st;
+}
+
+static enum status process_run(struct cli *cli, struct err *e)
+{
+	const struct process_command *o = cli->values;
+	_cleanup_identities_ struct age_identities *x = NULL;
+	struct process_session s;
+	enum status st = identities_load(&o->identity, &x, e);
+
+	if (!st)
+		st = process_session_open(cli, &o->process, x, &s, e);
+	if (st)
+		return st;
+	st = show(&s, o->json, e);
+	process_session_close(&s);
+	return st;
+}
