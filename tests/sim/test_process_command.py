@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+ramseal process on simulated machines, whose own account it is compared with: each process, its
+modules and its threads, of each build that the simulator knows.
+
+	test_process_command.py RAMSEAL
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import process_truth  # noqa: E402: beside this
+
+RAMSEAL = os.path.abspath(sys.argv.pop(1))
+SMALL = 'sim:desktop,ram=64M,resident=2M,allocated=4M,trimmed=2M,others=8M,cache=2M,pagefile0=32M,' \
+    'pagefile1=0,processes=6,live_files=1,activity=0,inside=1'
+BUILDS = (7601, 17763, 18362, 19045, 22000)
+
+
+def run(*args):
+    return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=300)
+
+
+class Machine(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
+        self.addCleanup(folder.cleanup)
+        self.at = Path(folder.name)
+        self.container = self.at / 'machine.rsz'
+
+    def acquire(self, settings):
+        done = run('acquire', '-q', '--force', '-s', f'{SMALL},{settings},process_truth={self.at}/truth', '-o',
+                   self.container)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return process_truth.read(self.at / 'truth')
+
+    def ask(self, pid, code=0):
+        done = run('process', self.container, '--pid', pid, '--json')
+        self.assertEqual(done.returncode, code, done.stderr)
+        return json.loads(done.stdout)
+
+    def check(self, truth, said):
+        self.assertEqual((said['pid'], said['name']), (truth.pid, truth.name))
+        self.assertEqual(int(said['eprocess'], 0), truth.eprocess)
+        self.assertEqual(int(said['peb'], 0), truth.peb)
+        self.assertEqual(said['parent'], truth.parent or None)
+        self.assertEqual(said['created_ns'], truth.created * 100 - 11644473600 * 10**9)
+        self.assertTrue(said['image'].endswith(truth.name))
+        self.assertIn(truth.name, said['command_line'])
+        self.assertEqual(said['loader_list'], 'closed')
+        self.assertEqual(said['thread_list'], 'closed')
+        modules = {int(m['base'], 0): m for m in said['modules']}
+        self.assertEqual(sorted(modules), sorted(m.base for m in truth.modules))
+        for m in truth.modules:
+            got = modules[m.base]
+            self.assertEqual(got['size'], m.size)
+            self.assertTrue(got['path'].endswith(m.path), (got['path'], m.path))
+            self.assertEqual((got['listed'], got['mapped']), (m.seen != 'vad', m.seen != 'loader'))
+            self.assertEqual(got['finding'] is None, m.seen == 'both')
+            if got['pdb']:
+                guid = bytes.fromhex(m.guid)
+                text = (guid[3::-1] + guid[5:3:-1] + guid[7:5:-1] + guid[8:]).hex().upper()
+                self.assertIn(got['pdb']['guid'], (text, m.guid.upper()))
+                self.assertEqual(got['pdb']['age'], m.age)
+        threads = {t['tid']: t for t in said['threads']}
+        self.assertEqual(sorted(threads), sorted(t.tid for t in truth.threads))
+        for t in truth.threads:
+            got = threads[t.tid]
+            self.assertEqual([int(got[k], 0) for k in ('ethread', 'teb', 'stack_limit', 'stack_base', 'start')],
+                             [t.ethread, t.teb, t.limit, t.base, t.start])
+            self.assertEqual(int(got['rsp'], 0), t.rsp)
+        return sum(m['pdb'] is not None for m in said['modules'])
+
+
+class Process(Machine):
+    def test_each_process_of_each_build(self):
+        for build in BUILDS:
+            with self.subTest(build=build):
+                windows = 7 if build == 7601 else 10
+                _, processes = self.acquire(f'windows={windows},build={build},ghosts=1,threads=5')
+                pdbs = hidden = ghosts = 0
+                for p in processes.values():
+                    if p.pid == 4:
+                        continue
+                    pdbs += self.check(p, self.ask(p.pid))
+                    hidden += sum(m.seen == 'vad' for m in p.modules)
+                    ghosts += sum(m.seen == 'loader' for m in p.modules)
+                self.assertTrue(pdbs and hidden and ghosts, (pdbs, hidden, ghosts))
+
+    def test_what_is_in_the_page_file_is_found_there(self):
+        _, processes = self.acquire('windows=10,region_paged=60,region_transition=20,pool_paged=60')
+        for p in processes.values():
+            if p.pid != 4:
+                self.check(p, self.ask(p.pid))
+
+    def test_without_the_page_file_what_is_lost_is_said(self):
+        _, processes = self.acquire('windows=10,live_files=0,region_paged=60,region_transition=20,pool_paged=60')
+        codes = set()
+        for p in processes.values():
+            if p.pid == 4:
+                continue
+            done = run('process', self.container, '--pid', p.pid, '--json')
+            codes.add(done.returncode)
+            if done.returncode == 9:
+                self.assertEqual(done.stderr.count(b'\n'), 1)
+                continue
+            said = json.loads(done.stdout)
+            # Nothing that is not there.
+            bases, tids = {m.base for m in p.modules}, {t.tid for t in p.threads}
+            self.assertLessEqual({int(m['base'], 0) for m in said['modules']}, bases)
+            self.assertLessEqual({t['tid'] for t in said['threads']}, tids)
+            self.assertEqual(done.returncode, 0 if said['loader_list'] == said['thread_list'] == 'closed' and
+                             said['vads_whole'] else 3, said)
+            if not said['vads_whole'] or said['loader_list'] != 'closed':
+                for m in said['modules']:
+                    if m['finding']:
+                        self.assertTrue(said['loader_list'] == 'closed' or 'listed' in m['finding'])
+        self.assertIn(3, codes)
+
+    def test_text_is_one_line_each(self):
+        _, processes = self.acquire('windows=10')
+        p = next(p for p in processes.values() if p.pid != 4 and any(m.seen == 'vad' for m in p.modules))
+        done = run('process', self.container, '-p', p.pid)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.decode().splitlines()
+        self.assertEqual(sum(line.startswith('0x') for line in lines), len(p.modules))
+        self.assertEqual(sum('! mapped, and in no list' in line for line in lines), 1)
+        self.assertEqual(sum(' start 0x' in line for line in lines), len(p.threads))
+
+    def test_what_it_is_not_for(self):
+        self.acquire('windows=10')
+        for args, code, text in ((['--pid', 5], 9, 'no process'), ([], 2, 'needs --pid')):
+            done = run('process', self.container, *args)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(text, done.stderr.decode())
+            self.assertEqual(done.stderr.count(b'\n'), 1)
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)
