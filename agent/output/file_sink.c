@@ -74,6 +74,18 @@ static enum status file_cut(struct output *o, uint64_t len, struct err *e)
 	return st;
 }
 
+/* What of it was on the disk already stays in the page cache afterwards: it is little. */
+static enum status file_rewrite(struct output *o, uint64_t offset, const void *p, size_t len,
+				struct err *e)
+{
+	struct file_output *f = (struct file_output *)o;
+	enum status st = target_seek(&f->target, offset, e);
+
+	if (!st)
+		st = sink_write(&f->fd.sink, p, len, e);
+	return st ? st : target_seek(&f->target, o->bytes, e);
+}
+
 static struct blob *file_read_back(struct output *o, uint64_t size)
 {
 	struct file_output *f = (struct file_output *)o;
@@ -181,6 +193,7 @@ const struct output_ops file_sink = {
 	.write = file_write,
 	.skip = file_skip,
 	.cut = file_cut,
+	.rewrite = file_rewrite,
 	.blob = file_read_back,
 	.room = file_room,
 	.commit = file_commit,

@@ -41,12 +41,21 @@ static enum status cut_counted(struct sink *s, uint64_t len, struct err *e)
 	return st;
 }
 
+static enum status rewrite_uncounted(struct sink *s, uint64_t offset, const void *p, size_t len,
+				     struct err *e)
+{
+	struct output *o = (struct output *)s;
+
+	return o->ops->rewrite(o, offset, p, len, e);
+}
+
 void output_init(struct output *o, const struct output_ops *ops, struct output *below)
 {
 	*o = (struct output){
 		.sink = { .write = write_counted,
 			  .skip = ops->skip ? skip_counted : NULL,
-			  .cut = ops->cut ? cut_counted : NULL },
+			  .cut = ops->cut ? cut_counted : NULL,
+			  .rewrite = ops->rewrite ? rewrite_uncounted : NULL },
 		.ops = ops,
 		.below = below,
 	};

@@ -101,7 +101,8 @@ void output_destroy(struct output *o);
 
 /*
  * Append here. Lives as long as the output. sink_skip() makes holes in a regular file, real zeros
- * elsewhere; sink_cut() works on a regular file, and with a reserve on a disk.
+ * elsewhere; sink_cut() works on a regular file, and with a reserve on a disk; a regular file that
+ * nothing stands on can be rewritten.
  */
 struct sink *output_sink(struct output *o);
 

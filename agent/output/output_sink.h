@@ -42,6 +42,12 @@ struct output_ops {
 	 * was written cannot be taken back. Never falls through.
 	 */
 	enum status (*cut)(struct output *o, uint64_t len, struct err *e);
+	/*
+	 * Other bytes in the place of `len` that were written. NULL: they stay what they are. Never
+	 * falls through.
+	 */
+	enum status (*rewrite)(struct output *o, uint64_t offset, const void *p, size_t len,
+			       struct err *e);
 	/* The first `size` bytes, to be read. NULL: they cannot be. Never falls through. */
 	struct blob *(*blob)(struct output *o, uint64_t size);
 

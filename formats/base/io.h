@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two smallest interfaces under all I/O: a `sink` that only appends (a file, a pipe, a socket)
+ * The two smallest interfaces under all I/O: a `sink` that appends (a file, a pipe, a socket)
  * and a `blob` that is read at an offset (a file, a device). Both have a memory version, for
  * tests and fuzzers.
  */
@@ -11,13 +11,16 @@
 
 #include "formats/base/err.h"
 
-/* Where bytes go. Append-only: nothing that writes through a sink can seek. */
+/* Where bytes go: at the end. Only a file may let them be changed afterwards. */
 struct sink {
 	enum status (*write)(struct sink *s, const void *p, size_t len, struct err *e);
 	/* Appends zeros, as a hole where it can. NULL: sink_skip() writes them. */
 	enum status (*skip)(struct sink *s, uint64_t len, struct err *e);
 	/* Drops what lies behind the first `len` bytes, after a failed write. NULL: it cannot. */
 	enum status (*cut)(struct sink *s, uint64_t len, struct err *e);
+	/* Other bytes in the place of `len` that were written, or skipped. NULL: it cannot. */
+	enum status (*rewrite)(struct sink *s, uint64_t offset, const void *p, size_t len,
+			       struct err *e);
 };
 
 static inline enum status sink_write(struct sink *s, const void *p, size_t len, struct err *e)

@@ -92,6 +92,23 @@ TEST(file_has_its_name_only_when_it_is_complete)
 	assert_int_equal(sb.st_mode & 07777, 0600);
 }
 
+TEST(file_is_rewritten_and_goes_on_at_its_end)
+{
+	struct output *o = open_named("rewritten", false), *null = NULL;
+	struct err e = ERR_INIT;
+
+	append(o, "head body");
+	CHECK_OK(output_sink(o)->rewrite(output_sink(o), 0, "HEAD", 4, &e), &e);
+	append(o, " tail");
+	assert_int_equal(output_bytes(o), 14);
+	commit(o);
+	output_destroy(o);
+	check_content("rewritten", "HEAD body tail");
+	CHECK_OK(output_open(&(struct output_options){ .path = "/dev/null" }, &null, &e), &e);
+	assert_null(output_sink(null)->rewrite);
+	output_destroy(null);
+}
+
 TEST(unfinished_file_stays_unless_it_is_empty_or_discarded)
 {
 	struct output *o = open_named("a", false);
@@ -538,6 +555,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ROW(file_has_its_name_only_when_it_is_complete),
 		ROW(unfinished_file_stays_unless_it_is_empty_or_discarded),
+		ROW(file_is_rewritten_and_goes_on_at_its_end),
 		ROW(existing_file_is_refused_and_left_alone),
 		ROW(unfinished_file_of_an_earlier_run_is_left_alone),
 		ROW(force_replaces_the_file_but_only_at_the_end),
