@@ -64,8 +64,8 @@ static const struct option_def options[] = {
 		   "what to write; default: rsz, the sealed container", .suggest = suggest_format),
 	CLI_PARSED(struct acquire_options, level, 'l', "level", "N", parse_level,
 		   "compression: auto (-5..6, as fast as the disk or the link at each moment; "
-		   "not the same twice), store, or a zstd level, -50..-1 or 1..19 (e01: store or "
-		   "1..12); default: 1",
+		   "not the same twice), store, or a zstd level, -50..-1 or 1..19 (e01 and "
+		   "kdump: store or 1..12); default: 1",
 		   .choices = level_choices),
 	CLI_GROUP(struct acquire_options, image, &image_option_group),
 	CLI_GROUP(struct acquire_options, image, &image_format_option_group),

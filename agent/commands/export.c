@@ -30,7 +30,7 @@ static const struct option_def options[] = {
 	CLI_GROUP(struct export_options, image, &image_option_group),
 	CLI_GROUP(struct export_options, image, &image_format_option_group),
 	CLI_PARSED(struct export_options, level, 'l', "level", "N", image_parse_level,
-		   "e01: compression, store or 1..12; default: 1", .choices = level_choices),
+		   "e01, kdump: compression, store or 1..12; default: 1", .choices = level_choices),
 	CLI_UINT(struct export_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
 		 COMMAND_THREADS_HELP),
 	CLI_GROUP(struct export_options, identity, &identity_option_group),
@@ -71,7 +71,7 @@ static enum status export_run(struct cli *cli, struct err *e)
 	if (!o->output)
 		return cli_usage(cli, e, "needs --output FILE");
 	if (cli_given(cli, "level") && !o->image.format->compresses)
-		return cli_usage(cli, e, "--level needs --format e01");
+		return cli_usage(cli, e, "--level needs --format e01 or kdump");
 	st = identities_load(&o->identity, &x, e);
 	if (!st)
 		st = container_open(cli->operands[0], x, &in, e);

@@ -48,7 +48,7 @@ static void log_no_kernel(const struct linux_dump *d)
 {
 	if (!d->vmcoreinfo && d->os != OS_WINDOWS && !interrupted())
 		log_info("no-vmcoreinfo", "no Linux kernel (VMCOREINFO) was found in this memory: "
-					  "crash and drgn cannot open the core");
+					  "crash and drgn cannot open the dump");
 }
 
 bool image_kernel_is_windows(struct container *in)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Before an ELF core is written: whose memory it is. Readers of such a core want VMCOREINFO and the
- * kernel's mappings in its headers, so that what the source did not tell is looked for in memory.
+ * Before an ELF core or kdump is written: whose memory it is. Readers of such a dump want
+ * VMCOREINFO and the kernel's mappings in its headers, so that what the source did not tell is
+ * looked for in memory.
  */
 #ifndef RAMSEAL_AGENT_IMAGE_IMAGE_KERNEL_H
 #define RAMSEAL_AGENT_IMAGE_IMAGE_KERNEL_H
@@ -27,9 +28,9 @@ enum status image_kernel_of_container(struct container *in, uint32_t memory, str
 enum status image_kernel_of_source(struct drv *source, struct linux_dump *ret, struct err *e);
 
 /*
- * For the summary of an ELF core, "kernel": {"os":, "vmcoreinfo": "source", "memory" or null,
- * "direct_map":, "image": {"va":, "pa":, "bytes":} or null}. Of another format: the end of the
- * list.
+ * For the summary of an ELF core or kdump, "kernel": {"os":, "vmcoreinfo": "source", "memory" or
+ * null, "direct_map":, "image": {"va":, "pa":, "bytes":} or null}. Of another format: the end of
+ * the list.
  */
 struct json_field image_kernel_field(const struct image_format *f, const struct linux_dump *d);
 

@@ -5,6 +5,7 @@
 
 #include "agent/program/text.h"
 #include "formats/image/elf_core.h"
+#include "formats/image/kdump.h"
 #include "formats/image/lime.h"
 #include "formats/image/raw.h"
 
@@ -89,16 +90,20 @@ const struct option_group image_format_option_group = { format_defs, ARRAY_SIZE(
 /* In the order of --help. */
 static const struct image_kind {
 	const struct image_format *format;
-	const char *help;                 /* further lines are indented by eight */
+	const char *help;                 /* further lines are indented by nine */
 	const struct option_group *group; /* that it alone takes; NULL: none */
 	bool wants_kernel;
 } kinds[] = {
 	{ &raw_format, "padded: physical address = file offset; pages of zeros are holes" },
 	{ &elf_format,
 	  "ELF64 core: of Linux, a dump for crash, drgn and makedumpfile; VMCOREINFO is\n"
-	  "        the source's, or else looked for in memory",
+	  "         the source's, or else looked for in memory",
 	  .wants_kernel = true },
 	{ &lime_format, "LiME version 1: a header and the bytes of each range" },
+	{ &kdump_format,
+	  "compressed kdump, with VMCOREINFO as elf; into a pipe or stdout flattened, which\n"
+	  "         crash reads, and makedumpfile -R straightens",
+	  .wants_kernel = true },
 	{ &e01_format, "EnCase 6 evidence files FILE.E01, FILE.E02, ...: padded, compressed",
 	  .group = &e01_group },
 };
@@ -120,14 +125,15 @@ void image_put_notes(FILE *to)
 
 	fputs("Formats:\n", to);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		snprintf(line, sizeof(line), "  %-4s  %s\n", kinds[i].format->name, kinds[i].help);
+		snprintf(line, sizeof(line), "  %-5s  %s\n", kinds[i].format->name, kinds[i].help);
 		cli_put_notes(to, line);
 	}
 	cli_put_notes(
 		to,
-		"Pages without content are filled and listed in OUTPUT.gaps.json; e01 also lists "
-		"them\n"
-		"as acquisition errors. The summary's \"sha256\" is that of the file, as "
+		"Pages without content are filled, but for kdump, which leaves them out. "
+		"OUTPUT.gaps.json\n"
+		"lists them, and e01 also has them as acquisition errors. The summary's \"sha256\" "
+		"is that of the file, as "
 		"sha256sum\n"
 		"prints it; for e01 it is that of the media, beside the MD5 and SHA-1 that the "
 		"format\n"
@@ -150,6 +156,9 @@ enum status image_options_check(const struct cli *cli, const struct image_option
 
 	if (given)
 		return cli_usage(cli, e, "--%s applies to images only: give --format", given->name);
+	if (o->format && o->format->keeps_gaps && o->fill.length)
+		return cli_usage(cli, e, "--fill does not apply to --format %s: it leaves gaps out",
+				 o->format->name);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		given = kinds[i].format == o->format ? NULL : cli_given_of(cli, kinds[i].group);
 		if (given)

@@ -16,7 +16,7 @@ enum image_hash { IMAGE_HASH_SHA256, IMAGE_HASH_NONE };
 struct image_options {
 	const struct image_format *format; /* NULL: no image */
 	const char *gaps;
-	struct fill_pattern fill; /* length 0: texts that say so */
+	struct fill_pattern fill; /* length 0: texts that say so; not of what leaves gaps out */
 	size_t hash;              /* enum image_hash */
 	struct e01_settings e01;  /* but for the level, which is the command's */
 };

@@ -7,10 +7,14 @@
 #include "agent/capture/manifest.h"
 #include "agent/output/output_target.h"
 #include "agent/host/share.h"
+#include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
 #include "formats/base/bytes.h"
 #include "formats/image/e01.h"
+
+/* What is read at once to be hashed. */
+#define HASH_STEP ((size_t)1 << 20)
 
 /*
  * Opening
@@ -30,9 +34,12 @@ static enum status open_set(struct image_out *x, const struct output_options *ta
 static enum status open_sink(struct image_out *x, const struct output_options *target,
 			     struct sink **ret, struct err *e)
 {
+	const struct image_options *o = x->request.options;
 	enum status st = output_open(target, &x->out, e);
 
-	if (!st && x->request.options->hash != IMAGE_HASH_NONE) {
+	/* A file that is rewritten is hashed when it is whole: read_hash(). */
+	if (!st && o->hash != IMAGE_HASH_NONE &&
+	    !(o->format->rewrites && output_sink(x->out)->rewrite)) {
 		st = hash_sink_put_on(&x->out, e);
 		x->hashed = !st;
 	}
@@ -73,8 +80,8 @@ static enum status open_gaps(struct image_out *x, struct err *e)
 
 /*
  * Less than `least` will rarely do on a machine in use: pages of zeros become holes, and what is
- * compressed hardly shrinks below a quarter. That is a guess, and good enough for what can be tried
- * again; what is read only once is not refused for it.
+ * compressed hardly shrinks below a quarter. That is a guess, and good enough for what can be
+ * tried again; what is read only once is not refused for it.
  */
 static struct output_need needed(const struct image_request *r, const struct image_format *f)
 {
@@ -93,6 +100,7 @@ static void fill_spec(struct image_out *x)
 
 	x->e01 = r->options->e01;
 	x->e01.level = r->level;
+	x->kdump = (struct kdump_settings){ .kernel = r->kernel, .level = r->level };
 	x->spec = (struct image_spec){
 		.ranges = r->ranges,
 		.end = r->end,
@@ -101,6 +109,8 @@ static void fill_spec(struct image_out *x)
 	};
 	if (r->options->format == &e01_format)
 		x->spec.own = &x->e01;
+	else if (r->options->format == &kdump_format)
+		x->spec.own = &x->kdump;
 	else if (image_wants_kernel(r->options->format))
 		x->spec.own = r->kernel;
 }
@@ -240,6 +250,45 @@ static bool ended_early(enum status st)
 	return st == ST_INTERRUPTED || st == ST_SOURCE_FAILED;
 }
 
+/*
+ * Of what is in the file by now. Who does not want to wait can interrupt, but then there is none;
+ * an acquisition that was interrupted before (`early`) is hashed to its end, as other formats
+ * are.
+ */
+static enum status read_hash(struct image_out *x, bool early, struct err *e)
+{
+	struct blob *b = output_blob(x->out);
+	_cleanup_free_ uint8_t *bytes = malloc(HASH_STEP);
+	struct sha256 *hash = NULL;
+	uint8_t digest[SHA256_SIZE];
+	uint64_t at = 0;
+	enum status st = bytes ? sha256_create(&hash, e) : err_nomem(e);
+
+	if (!st)
+		sha256_begin(hash);
+	for (size_t n; !st && at < b->size && (early || !interrupted()); at += n) {
+		n = (size_t)MIN(HASH_STEP, b->size - at);
+		st = blob_read(b, at, bytes, n, e);
+		if (!st)
+			sha256_update(hash, bytes, n);
+	}
+	if (!st && at == b->size) {
+		sha256_end(hash, digest);
+		sha256_hex(digest, x->sha256);
+	}
+	sha256_destroy(hash);
+	return st;
+}
+
+static enum status put_hash(struct image_out *x, bool early, struct err *e)
+{
+	if (x->hashed)
+		hash_sink_end(x->out, x->sha256);
+	else if (x->out && x->request.options->hash != IMAGE_HASH_NONE)
+		return read_hash(x, early, e);
+	return ST_OK;
+}
+
 static enum status pass(struct image_out *x, struct image_pages *from, struct err *e)
 {
 	const struct image_request *r = &x->request;
@@ -254,8 +303,11 @@ static enum status pass(struct image_out *x, struct image_pages *from, struct er
 	};
 	const enum status st = image_pass(&plan, &x->result, e);
 
-	if (x->hashed && (!st || ended_early(st)))
-		hash_sink_end(x->out, x->sha256);
+	if (!st || ended_early(st)) {
+		const enum status hashed = put_hash(x, ended_early(st), e);
+
+		return hashed ? hashed : st;
+	}
 	return st;
 }
 

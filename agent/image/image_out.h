@@ -16,6 +16,7 @@
 #include "agent/output/output_set.h"
 #include "agent/program/json.h"
 #include "formats/image/e01.h"
+#include "formats/image/kdump.h"
 
 /* All borrowed until image_out_close(). */
 struct image_request {
@@ -40,6 +41,7 @@ struct image_out {
 	struct image_request request;
 	struct image_spec spec;
 	struct e01_settings e01;
+	struct kdump_settings kdump;
 	struct output *out;     /* or */
 	struct output_set *set; /* of a format that makes its own files */
 	bool hashed;            /* `out` is a hash on what is written */

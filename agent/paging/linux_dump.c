@@ -136,6 +136,16 @@ static enum status put_dump_notes(struct linux_dump *d, const struct image_kerne
 	return ST_OK;
 }
 
+static void put_uts(struct image_kernel *k, const struct linux_uts *u)
+{
+	const char *const texts[] = { u->sysname, u->nodename, u->release, u->version, u->machine };
+
+	_Static_assert(UTS_TEXT == IMAGE_UTS_SIZE && ARRAY_SIZE(texts) < IMAGE_UTS_TEXTS,
+		       "each text has its place, and no domain is read");
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		memcpy(k->uts[i], texts[i], UTS_TEXT);
+}
+
 static bool has_vmcoreinfo(const struct image_kernel *k)
 {
 	size_t ignored;
@@ -159,6 +169,7 @@ enum status linux_dump_init(struct linux_dump *ret, struct physmem *m,
 		return st;
 	ret->os = d.os;
 	ret->vmcoreinfo = has_vmcoreinfo(known) ? "source" : d.vmcoreinfo ? "memory" : NULL;
+	put_uts(&ret->kernel, &d.uts);
 	st = put_dump_notes(ret, known, has_vmcoreinfo(known) ? NULL : d.vmcoreinfo, e);
 	if (!st && d.vmcoreinfo) {
 		const struct virt space = { m, d.mode, d.kernel_dtb, d.ignore, budget };

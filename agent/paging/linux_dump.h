@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What makes an ELF core of a Linux machine's memory a dump that crash, drgn and libkdumpfile open
- * as it is: a VMCOREINFO note, and where the kernel maps all of memory and its own image.
+ * What makes an ELF core or kdump of a Linux machine's memory a dump that crash, drgn and
+ * libkdumpfile open as it is: a VMCOREINFO note, and where the kernel maps all of memory and its
+ * own image.
  */
 #ifndef RAMSEAL_AGENT_PAGING_LINUX_DUMP_H
 #define RAMSEAL_AGENT_PAGING_LINUX_DUMP_H
@@ -18,8 +19,9 @@ struct linux_dump {
 
 /*
  * What `known` (notes and direct map as the source told them) lacks is looked for in memory, as
- * far as the budget goes. Memory that is no Linux is ST_OK, and what was known is the result; where
- * page tables are missing, no maps are found. ST_NOMEM. linux_dump_deinit() also after a failure.
+ * far as the budget goes. Memory that is no Linux is ST_OK, and what was known is the result;
+ * where page tables are missing, no maps are found. ST_NOMEM. linux_dump_deinit() also after a
+ * failure.
  */
 enum status linux_dump_init(struct linux_dump *ret, struct physmem *m,
 			    const struct image_kernel *known, struct walk_budget *budget,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * On disk there are bytes; integers appear when you ask. Little-endian only: every format that
- * ramseal reads or writes is (ELF64 LSB, LiME, zstd, our own).
+ * On disk there are bytes; integers appear when you ask. Little-endian: every format that ramseal
+ * reads or writes is (ELF64 LSB, LiME, zstd, our own), but for the records of a flattened kdump.
  */
 #ifndef RAMSEAL_BASE_BYTES_H
 #define RAMSEAL_BASE_BYTES_H
@@ -42,6 +42,16 @@ static inline void put_le64(uint8_t *p, uint64_t v)
 {
 	put_le32(p, (uint32_t)v);
 	put_le32(p + 4, (uint32_t)(v >> 32));
+}
+
+static inline uint64_t get_be64(const uint8_t *p)
+{
+	return __builtin_bswap64(get_le64(p));
+}
+
+static inline void put_be64(uint8_t *p, uint64_t v)
+{
+	put_le64(p, __builtin_bswap64(v));
 }
 
 /* True if [off, off + len) lies within [0, size); never computes off + len, which could wrap. */

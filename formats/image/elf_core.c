@@ -204,22 +204,32 @@ static const uint8_t *padded_bytes(struct cursor *c, uint32_t len)
 	return p;
 }
 
+bool elf_note_next(struct cursor *c, struct elf_note *ret)
+{
+	if (c->left < ELF_NHDR_SIZE)
+		return false;
+	ret->name_size = cur_le32(c);
+	ret->desc_size = cur_le32(c);
+	ret->type = cur_le32(c);
+	ret->name = padded_bytes(c, (uint32_t)ret->name_size);
+	ret->desc = padded_bytes(c, (uint32_t)ret->desc_size);
+	return !c->bad;
+}
+
+bool elf_note_is(const struct elf_note *n, const char *name)
+{
+	return n->name_size == strlen(name) + 1 && memcmp(n->name, name, n->name_size) == 0;
+}
+
 const uint8_t *elf_note_find(const void *notes, size_t size, const char *name, size_t *ret_size)
 {
 	struct cursor c = cursor_over(notes, size);
+	struct elf_note note;
 
-	while (c.left >= ELF_NHDR_SIZE) {
-		const uint32_t name_size = cur_le32(&c);
-		const uint32_t desc_size = cur_le32(&c);
-		cur_bytes(&c, 4); /* n_type: names tell the notes that we look for apart */
-		const uint8_t *note_name = padded_bytes(&c, name_size);
-		const uint8_t *desc = padded_bytes(&c, desc_size);
-
-		if (c.bad)
-			return NULL;
-		if (name_size == strlen(name) + 1 && memcmp(note_name, name, name_size) == 0) {
-			*ret_size = desc_size;
-			return desc;
+	while (elf_note_next(&c, &note)) {
+		if (elf_note_is(&note, name)) {
+			*ret_size = note.desc_size;
+			return note.desc;
 		}
 	}
 	return NULL;

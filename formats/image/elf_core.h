@@ -7,6 +7,7 @@
 #ifndef RAMSEAL_FORMATS_ELF_CORE_H
 #define RAMSEAL_FORMATS_ELF_CORE_H
 
+#include "formats/base/bytes.h"
 #include "formats/image/image.h"
 
 #define ELF_MAGIC          "\177ELF"
@@ -23,6 +24,7 @@
 #define ELF_MACHINE_X86_64 62
 #define ELF_PT_LOAD        1
 #define ELF_PT_NOTE        4
+#define ELF_NT_PRSTATUS    1  /* a processor's or a thread's registers; of the name "CORE" */
 #define ELF_FLAGS_RWX      7  /* p_flags */
 #define ELF_SHDR_INFO      44 /* offset of sh_info */
 
@@ -68,6 +70,21 @@ struct elf_core {
  */
 enum status elf_core_init(struct elf_core *c, struct blob *b, struct err *e);
 void elf_core_deinit(struct elf_core *c);
+
+struct elf_note {
+	uint32_t type;
+	const uint8_t *name; /* with its NUL, of a proper note */
+	size_t name_size;
+	const uint8_t *desc;
+	size_t desc_size;
+};
+
+/*
+ * One note after the other of bytes that may be anything. False at their end, and at a note that
+ * reaches past it.
+ */
+bool elf_note_next(struct cursor *c, struct elf_note *ret);
+bool elf_note_is(const struct elf_note *n, const char *name);
 
 /*
  * The first note of that name: its description, or NULL. `notes` may hold anything; a note that

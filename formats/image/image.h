@@ -23,7 +23,14 @@
 #define IMAGE_LEVEL_STORE 0
 #define IMAGE_LEVEL_MAX   12 /* libdeflate's */
 
-/* What an ELF core tells of the kernel whose memory it is. Zero: nothing is known. */
+/*
+ * struct new_utsname of Linux (include/uapi/linux/utsname.h): system, node, release, version,
+ * machine and domain.
+ */
+#define IMAGE_UTS_TEXTS   6
+#define IMAGE_UTS_SIZE    65
+
+/* What a dump tells of the kernel whose memory it is. Zero: nothing is known. */
 struct image_kernel {
 	const void *notes; /* PT_NOTE bytes, or NULL */
 	size_t notes_size;
@@ -32,6 +39,7 @@ struct image_kernel {
 	uint64_t image_va;
 	uint64_t image_pa;
 	uint64_t image_bytes;
+	char uts[IMAGE_UTS_TEXTS][IMAGE_UTS_SIZE]; /* ended by a NUL, or as long as there is room */
 };
 
 /* What must be known before the first page: headers come first. All borrowed until destroy(). */
@@ -43,7 +51,8 @@ struct image_spec {
 	bool sha256;      /* of the media, beside the hashes that the format has */
 	const char *base; /* of a format with files of its own: what their names begin with */
 	/*
-	 * What one format alone wants to know: struct e01_settings, struct image_kernel; or NULL.
+	 * What one format alone wants to know: struct e01_settings, struct image_kernel, struct
+	 * kdump_settings; or NULL.
 	 */
 	const void *own;
 };
@@ -79,6 +88,8 @@ struct image_format {
 	bool wants_holes;
 	bool own_files;   /* makes its own, at spec->base; create() gets no sink */
 	bool compresses;  /* at a level that its own settings have */
+	bool keeps_gaps;  /* pages without content are left out, so that nothing fills them */
+	bool rewrites;    /* what it has written, where the sink can */
 	size_t code_size; /* of image_piece.code */
 
 	/* The sink stays the caller's. */
@@ -104,7 +115,7 @@ struct image_writer {
 };
 
 /* Ended by NULL. What knows more of each, such as its options, can say that it has all. */
-#define IMAGE_FORMATS 4
+#define IMAGE_FORMATS 5
 extern const struct image_format *const image_formats[IMAGE_FORMATS + 1];
 
 /* NULL if there is no such format. */

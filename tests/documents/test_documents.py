@@ -205,7 +205,7 @@ class Documents(unittest.TestCase):
         self.docs(done.stderr, 'event')
 
     def test_formats(self):
-        for name in ('raw', 'elf', 'lime', 'e01'):
+        for name in ('raw', 'elf', 'lime', 'kdump', 'e01'):
             s = self.acquire(f'file:{self.image}', f'out.{name}', '--format', name, '--hash', 'sha256')
             roles = {o['role']: o for o in s['outputs']}
             self.assertEqual(set(roles) - {'gaps'}, {'image'})

@@ -178,7 +178,7 @@ class Acquire(Case):
     def test_every_format_is_exported(self):
         data = memory(400)
         self.acquire(data)
-        for form in 'raw', 'elf', 'lime', 'e01':
+        for form in 'raw', 'elf', 'lime', 'kdump', 'e01':
             self.check(run('export', '--format', form, '-o', windows(self.path(f'{FOREIGN}.{form}')),
                            windows(self.path('memory.rsz'))))
         self.assertEqual(self.read(FOREIGN + '.raw'), data)
