@@ -9,9 +9,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "driver-interface/sim/images.h"
+#include "driver-interface/sim/making.h"
 #include "driver-interface/sim/manager.h"
-#include "driver-interface/sim/vads.h"
+#include "driver-interface/sim/resolver.h"
 
 /* 100 ns from 1601 to when the machine's clock was 0: 2015-01-01. */
 #define EPOCH         UINT64_C(130645440000000000)
@@ -31,46 +31,12 @@
 #define TID_STEP      4
 
 #define DATA_PAGES    2
-/* In the copy of ntdll's data that a process has. */
-#define HEAPS_AT      0x80 /* ProcessHeaps: 16 slots */
-#define HEAPS_MAX     16
 #define LDR_AT        0x200 /* PEB_LDR_DATA */
 
 #define LDR_ENTRY     0x120
-#define PROGRAMS_MAX  64
 
 /* Lists of loader entries: where the head is in PEB_LDR_DATA, and the links in an entry. */
 #define LISTS         3
-
-struct inside {
-	struct machine *m;
-	const struct sim_layout *layout;
-	struct sim_pools pools;
-	uint64_t random;
-	uint64_t stacks; /* where the next kernel stack goes */
-	struct sim_image ntdll, kernel32, unlisted;
-	struct sim_image programs[PROGRAMS_MAX];
-	size_t n_programs;
-	char paths[PROGRAMS_MAX][SIM_NAME_MAX];
-	struct sim_section data, shared;
-};
-
-/* The process that is being made. */
-struct making {
-	struct inside *in;
-	struct sim_process *p;
-	uint32_t process;
-	struct sim_vads vads;
-	uint64_t eprocess;
-	uint8_t *bytes;     /* of the EPROCESS */
-	uint64_t next;      /* where a free address is looked for */
-	uint64_t peb, tebs; /* and the way from one TEB to the next: */
-	int64_t teb_step;
-	uint8_t *peb_bytes, *teb_bytes[8];
-	uint64_t ntdll_data;
-	uint8_t *ntdll_bytes;
-	const struct sim_image *program;
-};
 
 static enum status err_no_room(struct err *e)
 {
@@ -81,7 +47,7 @@ static enum status err_no_room(struct err *e)
  * Address space
  */
 
-static uint64_t place(struct making *x, uint32_t pages)
+uint64_t sim__making_place(struct sim_making *x, uint32_t pages)
 {
 	const uint64_t size = (uint64_t)pages * PAGE_SIZE;
 	uint64_t va = x->next;
@@ -99,7 +65,7 @@ static uint64_t place(struct making *x, uint32_t pages)
 }
 
 /* `bytes` and `committed` are the regions' from here on, whatever happens. */
-static bool add_region(struct making *x, uint64_t va, uint32_t pages, uint8_t *bytes)
+static bool add_region(struct sim_making *x, uint64_t va, uint32_t pages, uint8_t *bytes)
 {
 	struct sim_region r = { .va = va, .pages = pages, .bytes = bytes };
 	struct err e;
@@ -108,8 +74,8 @@ static bool add_region(struct making *x, uint64_t va, uint32_t pages, uint8_t *b
 }
 
 /* Reserved pages of which `count` are there, `from` on. Their bytes; NULL without memory. */
-static uint8_t *add_private(struct making *x, uint64_t va, uint32_t pages, uint32_t from,
-			    uint32_t count)
+uint8_t *sim__making_private(struct sim_making *x, uint64_t va, uint32_t pages, uint32_t from,
+			     uint32_t count)
 {
 	const struct sim_vad vad = {
 		.first = SIM_VPN(va),
@@ -127,7 +93,7 @@ static uint8_t *add_private(struct making *x, uint64_t va, uint32_t pages, uint3
 	return add_region(x, va + (uint64_t)from * PAGE_SIZE, count, bytes) ? bytes : NULL;
 }
 
-static bool add_mapped(struct making *x, uint64_t va, const struct sim_section *s,
+static bool add_mapped(struct sim_making *x, uint64_t va, const struct sim_section *s,
 		       enum sim_protection protection, uint32_t from)
 {
 	return sim__vads_add(&x->vads, &(struct sim_vad){
@@ -156,9 +122,9 @@ static void put_string(uint8_t *string, const char *text, uint8_t *bytes, uint64
  * PEB and TEBs: of 7 each has a VAD of its own, high up; of 10 they share a reserved piece of 2 MiB
  */
 
-static bool put_blocks(struct making *x)
+static bool put_blocks(struct sim_making *x)
 {
-	struct inside *in = x->in;
+	struct sim_inside *in = x->in;
 	const uint32_t threads = (uint32_t)in->m->spec.threads;
 	const uint32_t before = 16;
 	uint8_t *all;
@@ -167,18 +133,18 @@ static bool put_blocks(struct making *x)
 		x->peb = UINT64_C(0x7fffffdf000);
 		x->tebs = UINT64_C(0x7fffffdc000);
 		x->teb_step = -(int64_t)(TEB_PAGES * PAGE_SIZE);
-		x->peb_bytes = add_private(x, x->peb, 1, 0, 1);
+		x->peb_bytes = sim__making_private(x, x->peb, 1, 0, 1);
 		for (uint32_t i = 0; i < threads && x->peb_bytes; i++) {
-			x->teb_bytes[i] =
-				add_private(x, x->tebs + (uint64_t)(x->teb_step * (int64_t)i),
-					    TEB_PAGES, 0, TEB_PAGES);
+			x->teb_bytes[i] = sim__making_private(
+				x, x->tebs + (uint64_t)(x->teb_step * (int64_t)i), TEB_PAGES, 0,
+				TEB_PAGES);
 			if (!x->teb_bytes[i])
 				return false;
 		}
 		return x->peb_bytes != NULL;
 	}
 	x->peb = UINT64_C(0x5000000000) + sim_below(&in->random, 0x8000) * 2 * SIM_MIB;
-	all = add_private(x, x->peb, SIM_TABLE, before, 1 + TEB_PAGES * threads);
+	all = sim__making_private(x, x->peb, SIM_TABLE, before, 1 + TEB_PAGES * threads);
 	if (!all)
 		return false;
 	x->peb += before * PAGE_SIZE;
@@ -190,7 +156,7 @@ static bool put_blocks(struct making *x)
 	return true;
 }
 
-static void put_peb(struct making *x)
+static void put_peb(struct sim_making *x)
 {
 	const bool seven = x->in->layout->seven;
 	uint8_t *peb = x->peb_bytes;
@@ -207,10 +173,10 @@ static void put_peb(struct making *x)
 	put_le32(peb + 0x2c0, x->process > 3); /* SessionId */
 }
 
-static bool put_parameters(struct making *x)
+static bool put_parameters(struct sim_making *x)
 {
-	const uint64_t va = place(x, 1);
-	uint8_t *bytes = add_private(x, va, 1, 0, 1);
+	const uint64_t va = sim__making_place(x, 1);
+	uint8_t *bytes = sim__making_private(x, va, 1, 0, 1);
 	size_t at = 0x400;
 	char path[SIM_NAME_MAX + 16];
 
@@ -232,7 +198,7 @@ static bool put_parameters(struct making *x)
  * Images and the loader's lists
  */
 
-static void tell_module(struct making *x, const struct sim_image *image, const char *seen)
+static void tell_module(struct sim_making *x, const struct sim_image *image, const char *seen)
 {
 	char guid[33];
 
@@ -246,7 +212,7 @@ static void tell_module(struct making *x, const struct sim_image *image, const c
 }
 
 /* What a process writes of an image is its own: here, the pages of data. */
-static uint8_t *map_image(struct making *x, const struct sim_image *image)
+static uint8_t *map_image(struct sim_making *x, const struct sim_image *image)
 {
 	const uint64_t data = image->base + (uint64_t)image->data_at * PAGE_SIZE;
 	uint8_t *bytes = calloc(image->data_pages, PAGE_SIZE);
@@ -276,7 +242,8 @@ static void put_loaded(uint8_t *entry, uint64_t va, const struct sim_image *imag
 }
 
 /* One of the three rings: from its head through all entries. */
-static void put_ring(struct making *x, unsigned list, uint8_t *entries, uint64_t va, size_t count)
+static void put_ring(struct sim_making *x, unsigned list, uint8_t *entries, uint64_t va,
+		     size_t count)
 {
 	uint8_t *head = x->ntdll_bytes + LDR_AT + 0x10 + 0x10 * list;
 	const uint64_t head_va = x->ntdll_data + LDR_AT + 0x10 + 0x10 * list;
@@ -290,23 +257,32 @@ static void put_ring(struct making *x, unsigned list, uint8_t *entries, uint64_t
 	}
 }
 
-static bool put_loader(struct making *x)
+static bool has_resolver(const struct sim_making *x)
 {
-	struct inside *in = x->in;
+	return x->in->m->spec.resolver && x->process == x->in->m->main;
+}
+
+static bool put_loader(struct sim_making *x)
+{
+	struct sim_inside *in = x->in;
 	const struct sim_image ghost = {
 		.path = "\\Windows\\Temp\\ghost.dll",
 		.base = in->kernel32.base + UINT64_C(0x1000000),
 		.entry = PAGE_SIZE,
 		.section = { .pages = 16 },
 	};
-	const struct sim_image *const loaded[] = { x->program, &in->ntdll, &in->kernel32, &ghost };
-	const size_t count = 3 + (in->m->spec.ghosts != 0);
-	const uint64_t va = place(x, 1);
-	uint8_t *bytes = add_private(x, va, 1, 0, 1);
+	const struct sim_image *loaded[5] = { x->program, &in->ntdll, &in->kernel32 };
+	size_t count = 3;
+	const uint64_t va = sim__making_place(x, 1);
+	uint8_t *bytes = sim__making_private(x, va, 1, 0, 1);
 	size_t at = ARRAY_SIZE(loaded) * LDR_ENTRY;
 
 	if (!bytes)
 		return false;
+	if (has_resolver(x))
+		loaded[count++] = &in->resolver;
+	if (in->m->spec.ghosts)
+		loaded[count++] = &ghost;
 	for (size_t i = 0; i < count; i++)
 		put_loaded(bytes + i * LDR_ENTRY, va + i * LDR_ENTRY, loaded[i], bytes, va, &at);
 	for (unsigned list = 0; list < LISTS; list++)
@@ -318,13 +294,16 @@ static bool put_loader(struct making *x)
 	return true;
 }
 
-static bool map_images(struct making *x)
+static bool map_images(struct sim_making *x)
 {
-	struct inside *in = x->in;
+	struct sim_inside *in = x->in;
 
 	x->ntdll_bytes = map_image(x, &in->ntdll);
 	x->ntdll_data = in->ntdll.base + (uint64_t)in->ntdll.data_at * PAGE_SIZE;
-	if (!x->ntdll_bytes || !map_image(x, &in->kernel32) || !map_image(x, x->program))
+	x->program_bytes = map_image(x, x->program);
+	if (!x->ntdll_bytes || !x->program_bytes || !map_image(x, &in->kernel32))
+		return false;
+	if (has_resolver(x) && !map_image(x, &in->resolver))
 		return false;
 	/* In one process of three. */
 	if (x->process % 3 == 2) {
@@ -339,7 +318,7 @@ static bool map_images(struct making *x)
  * Threads
  */
 
-static void link_thread(struct making *x, uint64_t links)
+static void link_thread(struct sim_making *x, uint64_t links)
 {
 	struct machine *m = x->in->m;
 	const uint64_t head = x->eprocess + x->in->layout->threads;
@@ -352,9 +331,9 @@ static void link_thread(struct making *x, uint64_t links)
 }
 
 /* As a system call leaves it: most registers, and a stack above which the kernel has gone on. */
-static bool put_kernel_stack(struct making *x, uint8_t *thread, uint64_t rsp, uint64_t rip)
+static bool put_kernel_stack(struct sim_making *x, uint8_t *thread, uint64_t rsp, uint64_t rip)
 {
-	struct inside *in = x->in;
+	struct sim_inside *in = x->in;
 	const struct sim_layout *l = in->layout;
 	const uint64_t limit = in->stacks, base = limit + KERNEL_STACK * PAGE_SIZE;
 	const uint64_t frame = base - 0x200 - TRAP_FRAME, top = frame - 0x180;
@@ -379,7 +358,7 @@ static bool put_kernel_stack(struct making *x, uint8_t *thread, uint64_t rsp, ui
 	return true;
 }
 
-static void put_teb(struct making *x, uint8_t *teb, uint64_t va, uint32_t tid, uint64_t stack)
+static void put_teb(struct sim_making *x, uint8_t *teb, uint64_t va, uint32_t tid, uint64_t stack)
 {
 	const uint64_t base = stack + STACK_PAGES * PAGE_SIZE;
 
@@ -393,11 +372,11 @@ static void put_teb(struct making *x, uint8_t *teb, uint64_t va, uint32_t tid, u
 }
 
 /* Return addresses into code, and saved words between them; a guard page below. */
-static uint64_t put_stack(struct making *x, uint64_t va)
+static uint64_t put_stack(struct sim_making *x, uint64_t va)
 {
-	struct inside *in = x->in;
+	struct sim_inside *in = x->in;
 	const uint32_t from = STACK_PAGES - STACK_USED;
-	uint8_t *bytes = add_private(x, va, STACK_PAGES, from, STACK_USED);
+	uint8_t *bytes = sim__making_private(x, va, STACK_PAGES, from, STACK_USED);
 	uint8_t *guard;
 
 	if (!bytes)
@@ -414,12 +393,12 @@ static uint64_t put_stack(struct making *x, uint64_t va)
 	return va + from * PAGE_SIZE + 2 * PAGE_SIZE;
 }
 
-static bool put_thread(struct making *x, uint32_t i)
+static bool put_thread(struct sim_making *x, uint32_t i)
 {
-	struct inside *in = x->in;
+	struct sim_inside *in = x->in;
 	const struct sim_layout *l = in->layout;
 	const uint32_t tid = x->p->pid + TID_STEP * (i + 1);
-	const uint64_t stack = place(x, STACK_PAGES), rsp = put_stack(x, stack);
+	const uint64_t stack = sim__making_place(x, STACK_PAGES), rsp = put_stack(x, stack);
 	const uint64_t teb = x->tebs + (uint64_t)(x->teb_step * (int64_t)i);
 	const uint64_t start = (i ? in->kernel32.base : x->program->base) + PAGE_SIZE + 0x40 * i;
 	uint64_t va;
@@ -485,7 +464,7 @@ void sim__inside_begin(const struct machine *m, uint8_t *at)
 		put_le32(at + l->exit_status, 0x103); /* STATUS_PENDING: it has not exited */
 }
 
-static void put_eprocess(struct making *x)
+static void put_eprocess(struct sim_making *x)
 {
 	const struct sim_layout *l = x->in->layout;
 	const struct machine *m = x->in->m;
@@ -503,7 +482,7 @@ static void put_eprocess(struct making *x)
 	put_le32(x->bytes + l->active_threads, (uint32_t)m->spec.threads);
 }
 
-static void tell_process(const struct making *x)
+static void tell_process(const struct sim_making *x)
 {
 	if (x->in->m->told)
 		fprintf(x->in->m->told,
@@ -514,7 +493,7 @@ static void tell_process(const struct making *x)
 			get_le64(x->bytes + x->in->layout->parent));
 }
 
-static void tell_vads(const struct making *x)
+static void tell_vads(const struct sim_making *x)
 {
 	for (size_t i = 0; x->in->m->told && i < x->vads.count; i++) {
 		const struct sim_vad *v = &x->vads.at[i];
@@ -559,7 +538,7 @@ static enum populate state_of(const struct machine *m, const struct sim_region *
 								 : POPULATE_VALID;
 }
 
-static bool populate_regions(struct inside *in, uint32_t process)
+static bool populate_regions(struct sim_inside *in, uint32_t process)
 {
 	struct machine *m = in->m;
 	const struct sim_process *p = &m->processes[process];
@@ -569,7 +548,12 @@ static bool populate_regions(struct inside *in, uint32_t process)
 		struct states s = { 0 };
 
 		for (uint32_t k = 0; k < r->pages; k++) {
-			const enum populate state = state_of(m, r, k, !process, &in->random);
+			const uint8_t set = in->states && process == m->main
+						    ? in->states[r->before + k]
+						    : SIM_RESOLVER_ANY;
+			const enum populate state =
+				set == SIM_RESOLVER_ANY ? state_of(m, r, k, !process, &in->random)
+							: (enum populate)set;
 
 			if (!sim__populate_page(m, process, p->pages + r->before + k, state))
 				return false;
@@ -587,7 +571,7 @@ static bool populate_regions(struct inside *in, uint32_t process)
 }
 
 /* A page of a file is mapped, or was once, or the process has not come to it yet. */
-static uint64_t mapped_entry(struct inside *in, const struct sim_section *s, uint32_t page)
+static uint64_t mapped_entry(struct sim_inside *in, const struct sim_section *s, uint32_t page)
 {
 	uint32_t part;
 	const uint64_t prototype = sim__section_prototype(s, page, &part);
@@ -604,7 +588,7 @@ static uint64_t mapped_entry(struct inside *in, const struct sim_section *s, uin
 }
 
 /* Pages of which the process has a copy of its own are its regions'. */
-static bool map_sections(struct making *x)
+static bool map_sections(struct sim_making *x)
 {
 	struct machine *m = x->in->m;
 
@@ -633,7 +617,7 @@ static bool map_sections(struct making *x)
  */
 
 /* Two processes of one name run one program. Behind what the main process has. */
-static const struct sim_image *find_program(struct inside *in, const char *name, struct err *e)
+static const struct sim_image *find_program(struct sim_inside *in, const char *name, struct err *e)
 {
 	const uint64_t at = in->layout->seven ? UINT64_C(0xa3f000000) : UINT64_C(0x7ff600000000);
 	struct sim_image *image;
@@ -661,7 +645,7 @@ static const struct sim_image *find_program(struct inside *in, const char *name,
 }
 
 /* A data file that has grown, so that it has two subsections. */
-static enum status make_data(struct inside *in, struct err *e)
+static enum status make_data(struct sim_inside *in, struct err *e)
 {
 	uint8_t *bytes = calloc(48, PAGE_SIZE);
 
@@ -679,7 +663,7 @@ static enum status make_data(struct inside *in, struct err *e)
 	return sim__section_make(&in->data, bytes, &in->pools, &in->random, e);
 }
 
-static enum status make_files(struct inside *in, struct err *e)
+static enum status make_files(struct sim_inside *in, struct err *e)
 {
 	const uint64_t at = in->layout->seven ? UINT64_C(0x7fefd000000) : UINT64_C(0x7ffb00000000);
 	const uint64_t slide = sim_below(&in->random, 0x40) * GRANULE;
@@ -700,6 +684,11 @@ static enum status make_files(struct inside *in, struct err *e)
 					   .text_pages = 4,
 					   .data_pages = 1,
 					   .library = true };
+	in->resolver = (struct sim_image){ .path = "\\Windows\\System32\\dnsrslvr.dll",
+					   .base = at + UINT64_C(0x1800000) + slide,
+					   .text_pages = 8,
+					   .data_pages = 1,
+					   .library = true };
 	in->shared = (struct sim_section){
 		.path = "\\ProgramData\\shared.dat",
 		.pages = SIM_SHARED_PAGES,
@@ -712,6 +701,8 @@ static enum status make_files(struct inside *in, struct err *e)
 		st = sim__image_make(&in->kernel32, &in->pools, &in->random, e);
 	if (!st)
 		st = sim__image_make(&in->unlisted, &in->pools, &in->random, e);
+	if (!st && in->m->spec.resolver)
+		st = sim__image_make(&in->resolver, &in->pools, &in->random, e);
 	if (!st)
 		st = make_data(in, e);
 	return st ? st : sim__section_adopt(&in->shared, &in->pools, e);
@@ -722,7 +713,7 @@ static enum status make_files(struct inside *in, struct err *e)
  */
 
 /* A page each that is reserved only, what the process writes to (manager.c), and files. */
-static bool put_space(struct making *x)
+static bool put_space(struct sim_making *x)
 {
 	const struct sim_vad drawn = {
 		.first = x->p->first,
@@ -730,17 +721,19 @@ static bool put_space(struct making *x)
 		.protection = SIM_RW,
 		.charge = x->p->pages,
 	};
-	struct inside *in = x->in;
+	struct sim_inside *in = x->in;
 
 	return sim__vads_add(&x->vads, &drawn) &&
 	       add_mapped(x, SIM_SHARED, &in->shared, SIM_R, 0) && put_blocks(x) && map_images(x) &&
-	       add_mapped(x, place(x, in->data.pages), &in->data, SIM_R, x->process % 2 ? 0 : 8) &&
+	       add_mapped(x, sim__making_place(x, in->data.pages), &in->data, SIM_R,
+			  x->process % 2 ? 0 : 8) &&
 	       put_parameters(x) && put_loader(x);
 }
 
-static enum status make_process(struct making *x, struct err *e)
+static enum status make_process(struct sim_making *x, struct err *e)
 {
-	struct inside *in = x->in;
+	struct sim_inside *in = x->in;
+	enum status st;
 
 	if (!x->process) {
 		put_eprocess(x);
@@ -757,6 +750,14 @@ static enum status make_process(struct making *x, struct err *e)
 	for (uint32_t i = 0; i < in->m->spec.threads; i++)
 		if (!put_thread(x, i))
 			return err_no_room(e);
+	st = sim__making_heaps(x, e);
+	if (st)
+		return st;
+	if (has_resolver(x)) {
+		in->states = sim__resolver_states(x->p, &x->vads, &in->random);
+		if (!in->states)
+			return err_set(e, ST_USAGE, "the resolver's heaps are not the paper's");
+	}
 	if (!sim__vads_put(&x->vads, &in->pools, x->eprocess, x->bytes) || !map_sections(x))
 		return err_no_room(e);
 	tell_process(x);
@@ -764,10 +765,10 @@ static enum status make_process(struct making *x, struct err *e)
 	return ST_OK;
 }
 
-static enum status add_process(struct inside *in, uint32_t process, struct err *e)
+static enum status add_process(struct sim_inside *in, uint32_t process, struct err *e)
 {
 	struct sim_process *p = &in->m->processes[process];
-	struct making x = {
+	struct sim_making x = {
 		.in = in,
 		.p = p,
 		.process = process,
@@ -786,7 +787,7 @@ static enum status add_process(struct inside *in, uint32_t process, struct err *
 	return st;
 }
 
-static enum status make_all(struct inside *in, struct err *e)
+static enum status make_all(struct sim_inside *in, struct err *e)
 {
 	struct machine *m = in->m;
 	enum status st = make_files(in, e);
@@ -802,7 +803,7 @@ static enum status make_all(struct inside *in, struct err *e)
 
 enum status sim__inside_init(struct machine *m, struct err *e)
 {
-	struct inside *in = calloc(1, sizeof(*in));
+	struct sim_inside *in = calloc(1, sizeof(*in));
 	enum status st;
 
 	if (!in)
@@ -821,7 +822,9 @@ enum status sim__inside_init(struct machine *m, struct err *e)
 	sim__section_deinit(&in->ntdll.section);
 	sim__section_deinit(&in->kernel32.section);
 	sim__section_deinit(&in->unlisted.section);
+	sim__section_deinit(&in->resolver.section);
 	sim__section_deinit(&in->data);
+	free(in->states);
 	for (size_t i = 0; i < in->n_programs; i++)
 		sim__section_deinit(&in->programs[i].section);
 	free(in);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What processes hold, with `inside=1`: EPROCESS with the fields that lead on, VADs, PEB, the
- * loader's lists, programs and libraries, files that are mapped, threads with TEBs and stacks.
+ * loader's lists, programs and libraries, files that are mapped, threads with TEBs and stacks, and
+ * with `heaps` NT heaps.
  *
  * `process_truth=FILE` is the machine's account of it: CSV whose first column says what a line is
  * about. Numbers with 0x are hexadecimal, the others decimal; ends are those of the last byte. The
@@ -15,6 +16,14 @@
  *	pages,PID,FIRST,LAST,VALID,TRANSITION,PAGED,ZERO,NONE
  *	                                                a region, and how many pages are what; ZERO:
  *	                                                demand zero, NONE: not committed
+ *	heap,PID,INDEX,ADDRESS,ENCODING,LFH,KEY,SEGMENTS,RESERVED,COMMITTED,FREE
+ *	                                                ENCODING 8 bytes as they lie there; LFH the
+ *	                                                front end's head; KEY the low half of
+ *	                                                RtlpLFHKey; FREE TotalFreeSize, in units
+ *	heap-region,PID,INDEX,FIRST,LAST                where segments and virtual blocks are
+ *	allocation,PID,INDEX,ADDRESS,REQUESTED,BLOCK,KIND,STATE,REFERRER
+ *	                                                KIND back-end, lfh, virtual or own; STATE
+ *	                                                busy, leaked or free (heap.h)
  *	end
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_SIM_INSIDE_H

@@ -127,7 +127,7 @@ static bool add_others(struct machine *m, uint64_t *random)
 		const uint64_t parts = 1 + sim_below(random, 8);
 		const uint64_t valid = pages * 2 * parts / 9 / m->spec.processes;
 
-		if (i == 4 && !add_main(m, random))
+		if (i == m->spec.before_main && !add_main(m, random))
 			return false;
 		if (!add_other(m, i, (uint32_t)MAX(valid, 16), random))
 			return false;

@@ -50,13 +50,54 @@ static const struct sim_spec presets[] = {
 		.spool = 64 * SIM_MIB,
 		.piece = 8 * SIM_MIB,
 		.threads = 3,
+		.heap_blocks = 4000,
+		.heap_lfh = 30,
 		.region_transition = 15,
 		.region_paged = 20,
 		.pool_paged = 20,
 		.low_tables = 1,
+		.before_main = 4,
+	},
+	{
+		/*
+		 * The resolver of the same paper, IV: svchost.exe with the PID 1148, its heaps and
+		 * their pages (resolver.h). Nothing moves, so that an acquisition shows the paper's
+		 * numbers.
+		 */
+		.preset = "cohen2015heaps",
+		.process = "svchost.exe",
+		.before_main = 25,
+		.seed = 1,
+		.ram = SIM_GIB / 4,
+		.windows = 7,
+		.dtb = 0x187000,
+		.bandwidth = 80000000,
+		.latency = 10000,
+		.slow_bandwidth = 1000000,
+		.hot = 10,
+		.cache = 32 * SIM_MIB,
+		.processes = 27,
+		.allocated = 4 * SIM_MIB,
+		.resident = 2 * SIM_MIB,
+		.trimmed = SIM_MIB,
+		.others = 40 * SIM_MIB,
+		.pagefile0 = 256 * SIM_MIB,
+		.spool = 64 * SIM_MIB,
+		.piece = 8 * SIM_MIB,
+		.threads = 3,
+		.heap_blocks = 4000,
+		.heap_lfh = 30,
+		.region_transition = 15,
+		.region_paged = 20,
+		.pool_paged = 20,
+		.low_tables = 1,
+		.inside = 1,
+		.heaps = 3,
+		.resolver = 1,
 	},
 	{
 		.preset = "server16g",
+		.before_main = 4,
 		.process = "sqlservr.exe",
 		.seed = 1,
 		.ram = 16 * SIM_GIB,
@@ -85,6 +126,8 @@ static const struct sim_spec presets[] = {
 		.spool = 64 * SIM_MIB,
 		.piece = 8 * SIM_MIB,
 		.threads = 3,
+		.heap_blocks = 4000,
+		.heap_lfh = 30,
 		.region_transition = 15,
 		.region_paged = 20,
 		.pool_paged = 20,
@@ -92,6 +135,7 @@ static const struct sim_spec presets[] = {
 	},
 	{
 		.preset = "desktop",
+		.before_main = 4,
 		.process = "browser.exe",
 		.seed = 1,
 		.ram = 2 * SIM_GIB,
@@ -120,6 +164,8 @@ static const struct sim_spec presets[] = {
 		.spool = 64 * SIM_MIB,
 		.piece = 8 * SIM_MIB,
 		.threads = 3,
+		.heap_blocks = 4000,
+		.heap_lfh = 30,
 		.region_transition = 15,
 		.region_paged = 20,
 		.pool_paged = 20,
@@ -342,6 +388,10 @@ static enum status check(const struct sim_spec *s, struct err *e)
 			       "22000");
 	if (s->region_transition + s->region_paged > 100)
 		return err_set(e, ST_USAGE, "region_transition and region_paged are 100 at most");
+	if ((s->heaps || s->resolver) && !s->inside)
+		return err_set(e, ST_USAGE, "heaps and resolver take inside=1");
+	if (s->resolver && s->windows != 7)
+		return err_set(e, ST_USAGE, "resolver takes windows=7");
 	if (s->process_truth && !s->inside)
 		return err_set(e, ST_USAGE, "process_truth takes inside=1");
 	if (s->ram % (2 * SIM_MIB) || s->dtb % PAGE_SIZE)

@@ -53,6 +53,11 @@
 	  "frames that go to another page, each time that a page table which names them is read")  \
 	X(build, 0, 65535, "of Windows: 7601, 17763, 18362, 19045 or 22000; 0: 7601 or 19045")     \
 	X(inside, 0, 1, "1: processes have VADs, PEB, modules, threads (inside.h)")                \
+	X(heaps, 0, 16, "of each process; takes inside=1")                                         \
+	X(heap_blocks, 16, 16 << 20, "allocations of the main process; others have an eighth")     \
+	X(heap_lfh, 0, 100, "percent of sizes that the front end gets")                            \
+	X(heap_leaks, 0, 1 << 20, "allocations of each process that nothing refers to")            \
+	X(resolver, 0, 1, "1: the main process is the 2015 paper's, see resolver.h")               \
 	X(threads, 1, 8, "of each process")                                                        \
 	X(ghosts, 0, 1, "1: the loader's lists have a module that is not there")                   \
 	X(region_transition, 0, 100, "percent of what processes hold that is in transition")       \
@@ -73,7 +78,8 @@
 
 struct sim_spec {
 	const char *preset;
-	const char *process; /* name of the main one */
+	const char *process;  /* name of the main one */
+	uint32_t before_main; /* processes beside System */
 #define X(name, min, max, text) uint64_t name;
 	SIM_KEY_MAP(X)
 #undef X

@@ -21,6 +21,7 @@ struct sim_vad {
 	bool commit;                       /* all of it was committed at once */
 	const struct sim_section *section; /* NULL: private */
 	uint32_t from;                     /* the section's page that `first` shows */
+	bool heap;                         /* a heap's */
 
 	uint64_t node; /* sim__vads_put()'s: where it is */
 	uint8_t *bytes;

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The heaps of a process (heap.h): their memory as VADs, their addresses in the PEB's list, and in
+ * the process's own memory the pointers that lead to what is in use.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "driver-interface/sim/heap.h"
+#include "driver-interface/sim/making.h"
+#include "driver-interface/sim/resolver.h"
+#include "formats/base/bytes.h"
+
+/* Where segments go that are not the first: 16 GiB for each heap. */
+#define MORE_FIRST    UINT64_C(0x30000000000)
+#define MORE_STEP     UINT64_C(0x400000000)
+#define RESERVE_PAGES 256 /* of a first segment */
+
+/* Of the process's memory, what takes pointers: this part of its program's data, and stacks. */
+#define DATA_AT       0x100
+#define DATA_END      0x800
+#define IN_DATA       ((DATA_END - DATA_AT) / 8)
+
+static const char *const kinds[] = {
+	[SIM_HEAP_BACK_END] = "back-end",
+	[SIM_HEAP_LFH] = "lfh",
+	[SIM_HEAP_VIRTUAL] = "virtual",
+	[SIM_HEAP_OWN] = "own",
+};
+
+static void tell_heap(const struct sim_making *x, uint32_t index, const struct sim_heap *h)
+{
+	FILE *out = x->in->m->told;
+	char key[2 * sizeof(h->encoding) + 1];
+
+	bytes_to_hex(h->encoding, sizeof(h->encoding), key);
+	fprintf(out,
+		"heap,%" PRIu32 ",%" PRIu32 ",0x%" PRIx64 ",%s,0x%" PRIx64 ",0x%" PRIx32 ",%" PRIu32
+		",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
+		x->p->pid, index, h->address, key, h->front_end, h->lfh_key, h->segments,
+		h->reserved, h->committed, h->total_free);
+	for (size_t i = 0; i < h->region_count; i++)
+		fprintf(out, "heap-region,%" PRIu32 ",%" PRIu32 ",0x%" PRIx64 ",0x%" PRIx64 "\n",
+			x->p->pid, index, h->regions[i].va,
+			h->regions[i].va + (uint64_t)h->regions[i].pages * PAGE_SIZE - 1);
+	for (size_t i = 0; i < h->count; i++) {
+		const struct sim_allocation *a = &h->allocations[i];
+
+		fprintf(out,
+			"allocation,%" PRIu32 ",%" PRIu32 ",0x%" PRIx64 ",%" PRIu64 ",%" PRIu64
+			",%s,%s,0x%" PRIx64 "\n",
+			x->p->pid, index, a->address, a->requested, a->block, kinds[a->kind],
+			!a->busy    ? "free"
+			: a->leaked ? "leaked"
+				    : "busy",
+			a->referrer);
+	}
+}
+
+/* The heap's regions become the process's. */
+static bool add_regions(struct sim_making *x, struct sim_heap *h)
+{
+	for (size_t i = 0; i < h->region_count; i++) {
+		struct sim_heap_region *of = &h->regions[i];
+		struct sim_region r = { .va = of->va,
+					.pages = of->pages,
+					.bytes = of->bytes,
+					.committed = of->committed };
+		struct sim_vad vad = { .first = SIM_VPN(of->va),
+				       .last = SIM_VPN(of->va) + of->pages - 1,
+				       .protection = SIM_RW,
+				       .heap = true };
+		struct err e;
+
+		for (uint32_t k = 0; k < of->pages; k++)
+			vad.charge += of->committed[k] != 0;
+		of->bytes = NULL;
+		of->committed = NULL;
+		if (sim__regions_add(&x->p->regions, &r, &e) || !sim__vads_add(&x->vads, &vad))
+			return false;
+	}
+	return true;
+}
+
+/* What the program keeps outside its heap: first in its data, then in memory of its own. */
+static bool put_roots(struct sim_making *x, const struct sim_heap *h)
+{
+	size_t i = 0;
+	uint8_t *bytes;
+	uint32_t pages;
+
+	for (; i < h->root_count && x->roots < IN_DATA; i++)
+		put_le64(x->program_bytes + DATA_AT + 8 * x->roots++, h->roots[i]);
+	if (i == h->root_count)
+		return true;
+	pages = (uint32_t)(((h->root_count - i) * 8 + PAGE_SIZE - 1) / PAGE_SIZE);
+	bytes = sim__making_private(x, sim__making_place(x, pages), pages, 0, pages);
+	for (size_t k = 0; bytes && i < h->root_count; i++, k++)
+		put_le64(bytes + 8 * k, h->roots[i]);
+	return bytes != NULL;
+}
+
+enum status sim__making_heap(struct sim_making *x, uint32_t index, struct sim_heap *h,
+			     struct err *e)
+{
+	if (x->in->m->told)
+		tell_heap(x, index, h);
+	put_le64(x->ntdll_bytes + HEAPS_AT + 8 * (index - 1), h->address);
+	put_le32(x->peb_bytes + 0xe8, index); /* NumberOfHeaps */
+	if (index == 1)
+		put_le64(x->peb_bytes + 0x30, h->address); /* ProcessHeap */
+	return add_regions(x, h) && put_roots(x, h)
+		       ? ST_OK
+		       : err_set(e, ST_USAGE, "there is not enough RAM for the heaps");
+}
+
+/* Blocks are the main process's, which has eight times as many as another. */
+static struct sim_heap_plan plan_of(struct sim_making *x, uint32_t index)
+{
+	const struct sim_spec *s = &x->in->m->spec;
+	const bool main = x->process == x->in->m->main;
+	const uint64_t blocks = main ? s->heap_blocks : s->heap_blocks / 8;
+	/* The first heap, the process's own, has half of all. */
+	const uint64_t share = s->heaps == 1 ? blocks
+			       : index == 1  ? blocks / 2
+					     : blocks / 2 / (s->heaps - 1);
+
+	return (struct sim_heap_plan){
+		.layout = x->in->layout->seven ? SIM_HEAP_7 : SIM_HEAP_17134,
+		.seed = sim_draw(&x->in->random),
+		.more = MORE_FIRST + index * MORE_STEP,
+		.index = index,
+		.allocations = MAX(share, 16),
+		.size_min = 8,
+		.size_max = 4096,
+		.churn = 30,
+		.lfh = (uint32_t)s->heap_lfh,
+		.lfh_key = x->lfh_key,
+		.holes = index == 1 ? 3 : 0,
+		.virtual_blocks = index == 1 && main ? 2 : 0,
+		.leaks = index == 1 ? (uint32_t)MIN(s->heap_leaks, share) : 0,
+	};
+}
+
+enum status sim__making_heaps(struct sim_making *x, struct err *e)
+{
+	const struct sim_spec *s = &x->in->m->spec;
+	enum status st = ST_OK;
+
+	x->lfh_key = sim_draw(&x->in->random) | 1;
+	if (s->resolver && x->process == x->in->m->main)
+		return sim__resolver_make(x, e);
+	for (uint32_t i = 1; i <= s->heaps && !st; i++) {
+		struct sim_heap_plan plan = plan_of(x, i);
+		struct sim_heap h = { 0 };
+
+		plan.base = sim__making_place(x, RESERVE_PAGES);
+		st = sim__heap_build(&plan, &h, e);
+		if (!st)
+			st = sim__making_heap(x, i, &h, e);
+		sim__heap_deinit(&h);
+	}
+	return st;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process while what it holds is made: inside.c begins, heaps.c adds its heaps.
+ */
+#ifndef RAMSEAL_DRIVER_INTERFACE_SIM_MAKING_H
+#define RAMSEAL_DRIVER_INTERFACE_SIM_MAKING_H
+
+#include "driver-interface/sim/images.h"
+#include "driver-interface/sim/vads.h"
+
+#define PROGRAMS_MAX 64
+#define THREADS_MAX  8 /* as in spec.h */
+
+/* In the copy of ntdll's data that a process has: PEB.ProcessHeaps leads there. */
+#define HEAPS_AT     0x80
+#define HEAPS_MAX    16
+
+/* The machine's. */
+struct sim_inside {
+	struct machine *m;
+	const struct sim_layout *layout;
+	struct sim_pools pools;
+	uint64_t random;
+	uint64_t stacks; /* where the next kernel stack goes */
+	struct sim_image ntdll, kernel32, unlisted, resolver;
+	struct sim_image programs[PROGRAMS_MAX];
+	size_t n_programs;
+	char paths[PROGRAMS_MAX][SIM_NAME_MAX];
+	struct sim_section data, shared;
+	uint8_t *states; /* resolver.h, of the main process; or NULL */
+};
+
+/* The process that is being made. */
+struct sim_making {
+	struct sim_inside *in;
+	struct sim_process *p;
+	uint32_t process;
+	struct sim_vads vads;
+	uint64_t eprocess;
+	uint8_t *bytes;     /* of the EPROCESS */
+	uint64_t next;      /* where a free address is looked for */
+	uint64_t peb, tebs; /* and the way from one TEB to the next: */
+	int64_t teb_step;
+	uint8_t *peb_bytes, *teb_bytes[THREADS_MAX];
+	uint64_t ntdll_data;
+	uint8_t *ntdll_bytes;
+	const struct sim_image *program;
+	uint8_t *program_bytes; /* of its data */
+	uint64_t lfh_key;       /* RtlpLFHKey */
+	size_t roots;           /* pointers in the program's data */
+};
+
+/* An address where so many pages are free. */
+uint64_t sim__making_place(struct sim_making *x, uint32_t pages);
+/*
+ * Private memory: reserved pages, of which `count` are there, `from` on. Their bytes, which may be
+ * written until the process is done; NULL without memory.
+ */
+uint8_t *sim__making_private(struct sim_making *x, uint64_t va, uint32_t pages, uint32_t from,
+			     uint32_t count);
+
+struct sim_heap;
+
+/* spec.heaps heaps, in the PEB's list, and what refers to them. */
+enum status sim__making_heaps(struct sim_making *x, struct err *e);
+/* One of them, which has this number in the list, from 1 on; takes its regions' bytes. */
+enum status sim__making_heap(struct sim_making *x, uint32_t index, struct sim_heap *h,
+			     struct err *e);
+
+#endif
