@@ -18,6 +18,8 @@
 /* Addresses of the paper's figure, and what is said of their sizes. */
 #define RECORDS_BASE    0x11d0000
 #define RECORDS_PAGES   128
+/* At first: what is committed later begins with a chunk of the heap's own. */
+#define RECORDS_COMMIT  124
 #define NAME_AT         0x11e2870
 #define NAME_SIZE       88
 #define SECOND_AT       0x11e2b30
@@ -34,17 +36,19 @@
 #define ENTRY_AT        0x5101f60
 #define ENTRY_SIZE      88
 
-/* The other ten: 2,886 pages, as one of them has a block of 134. */
-#define BLOCK_PAGES     134
+/* The other ten: 2,886 pages, as one of them has a block of 262 that is no segment. */
+#define BLOCK_PAGES     262
 #define OTHERS          10
 #define OTHERS_FIRST    UINT64_C(0x6000000) /* behind the paper's */
 #define USED_PAGES      76                  /* of each, or so */
 #define CACHED          12                  /* names beside the paper's */
 
+#define CANONICAL       "front.cdn.example.net"
+
 #define DNS_A           1
 #define DNS_CNAME       5
 
-static const uint32_t reserves[OTHERS] = { 512, 256, 256, 256, 256, 256, 256, 256, 256, 192 };
+static const uint32_t reserves[OTHERS] = { 384, 256, 256, 256, 256, 256, 256, 256, 256, 192 };
 
 struct builders {
 	struct sim_heap_builder *of[SIM_RESOLVER_HEAPS + 1];
@@ -109,7 +113,7 @@ static void put_record(uint8_t *at, uint64_t next, uint64_t name, uint16_t type,
 static bool put_paper(struct builders *all, uint64_t *random, uint32_t *table)
 {
 	struct sim_heap_builder *records = all->of[RECORDS_HEAP], *tables = all->of[TABLE_HEAP];
-	uint32_t name, second, first, entry;
+	uint32_t name, second, first, entry, alias;
 
 	name = alloc_at(records, NAME_AT, NAME_SIZE, random);
 	if (name == SIM_HEAP_NO_BLOCK)
@@ -118,20 +122,23 @@ static bool put_paper(struct builders *all, uint64_t *random, uint32_t *table)
 	if (second == SIM_HEAP_NO_BLOCK)
 		return false;
 	first = alloc_at(records, FIRST_AT, FIRST_SIZE, random);
+	alias = sim__heap_alloc(records, 2 * sizeof(CANONICAL));
 	*table = alloc_at(tables, TABLE_AT, TABLE_SIZE, random);
-	if (first == SIM_HEAP_NO_BLOCK || *table == SIM_HEAP_NO_BLOCK)
+	if (first == SIM_HEAP_NO_BLOCK || alias == SIM_HEAP_NO_BLOCK || *table == SIM_HEAP_NO_BLOCK)
 		return false;
 	entry = alloc_at(tables, ENTRY_AT, ENTRY_SIZE, random);
 	if (entry == SIM_HEAP_NO_BLOCK)
 		return false;
-	put_name(sim__heap_bytes(records, name), "front.cdn.example.net");
+	put_name(sim__heap_bytes(records, name), CANONICAL);
+	put_name(sim__heap_bytes(records, alias), CANONICAL);
 	put_record(sim__heap_bytes(records, second), 0, NAME_AT, DNS_A, 0x0a0000c0);
-	put_record(sim__heap_bytes(records, first), SECOND_AT, ENTRY_AT + 0x30, DNS_CNAME, NAME_AT);
+	put_record(sim__heap_bytes(records, first), SECOND_AT, ENTRY_AT + 0x30, DNS_CNAME, 0);
 	put_le64(sim__heap_bytes(tables, entry) + 8, ENTRY_AT + 0x30);
 	put_le64(sim__heap_bytes(tables, entry) + 0x18, FIRST_AT);
 	put_name(sim__heap_bytes(tables, entry) + 0x30, "www.example.com");
 	sim__heap_refer(records, second, 8, name, 0);
 	sim__heap_refer(records, first, 0, second, 0);
+	sim__heap_refer(records, first, 0x20, alias, 0);
 	sim__heap_root(records, first); /* the other heap has it */
 	sim__heap_refer(tables, *table, SLOT, entry, 0);
 	sim__heap_root(tables, *table);
@@ -190,13 +197,14 @@ static struct sim_heap_plan plan_of(struct sim_making *x, uint32_t index)
 	if (index == RECORDS_HEAP) {
 		plan.base = RECORDS_BASE;
 		plan.reserve = RECORDS_PAGES * PAGE_SIZE;
+		plan.commit = RECORDS_COMMIT * PAGE_SIZE;
 	} else if (index == TABLE_HEAP) {
 		plan.base = TABLE_BASE;
 		plan.reserve = TABLE_PAGES * PAGE_SIZE;
+		plan.commit = (TABLE_PAGES - 1) * PAGE_SIZE;
 		plan.more = TABLE_MORE;
-		plan.segments = 2;
 		plan.lfh = 50;
-		plan.allocations = 300;
+		plan.allocations = 800;
 		plan.size_min = 16;
 		plan.size_max = 600;
 	} else {

@@ -23,8 +23,8 @@
 enum status sim__resolver_make(struct sim_making *x, struct err *e);
 /*
  * What each page of the process's regions is, once these are all there: an enum populate each, in
- * the order of their numbers, or SIM_RESOLVER_ANY where it is as anybody's. For free(); NULL: no memory, or
- * the heaps are not such that the paper's numbers can be had.
+ * the order of their numbers, or SIM_RESOLVER_ANY where it is as anybody's. For free(); NULL: no
+ * memory, or the heaps are not such that the paper's numbers can be had.
  */
 uint8_t *sim__resolver_states(const struct sim_process *p, const struct sim_vads *v,
 			      uint64_t *random);

@@ -571,7 +571,7 @@ TEST(settings_that_mean_nothing_are_named)
 	refuse("cohen2015,trimmed=400M", ST_USAGE, "go up");
 	refuse("cohen2015,pagefile0=1M", ST_USAGE, "too small");
 	refuse("/nowhere/preset", ST_INPUT,
-	       "neither a preset (cohen2015, server16g or desktop) nor a file");
+	       "neither a preset (cohen2015, cohen2015heaps, server16g or desktop) nor a file");
 	refuse("cohen2015,truth=/nowhere/truth", ST_INPUT, "/nowhere/truth");
 }
 

@@ -118,11 +118,13 @@ static uint64_t check_regions(uint64_t counts[static IS_PROTOTYPE + 1])
 			const uint64_t vpn = sim__regions_vpn(&p->regions, k);
 			const uint8_t *entry =
 				sim__table_entry(&m, p->root, sim__vpn_address(vpn), 1, false);
+			const uint64_t raw = entry ? get_le64(entry) : 0;
 
-			assert_non_null(entry);
-			checked += render(get_le64(entry));
-			assert_memory_equal(page, sim__regions_page(&p->regions, vpn), PAGE_SIZE);
-			counts[sim__entry_kind(&m, get_le64(entry))]++;
+			checked += render(raw);
+			if (raw)
+				assert_memory_equal(page, sim__regions_page(&p->regions, vpn),
+						    PAGE_SIZE);
+			counts[sim__entry_kind(&m, raw)]++;
 		}
 	}
 	return checked;
@@ -261,6 +263,80 @@ static void test_trees_lists_and_pebs_hang_together(void **state)
 	check_layout(",windows=10,build=22000");
 }
 
+static void check_heaps(const struct sim_process *p, uint32_t count)
+{
+	const struct sim_layout *l = sim__layout(&m.spec);
+	const uint64_t peb = word(p, sim__windows_eprocess(p) + l->peb);
+	const uint64_t array = word(p, peb + 0xf0);
+
+	assert_int_equal(word(p, peb + 0xe8) & UINT32_MAX, count);
+	assert_int_equal(word(p, peb + 0x30), word(p, array));
+	for (uint32_t i = 0; i < count; i++) {
+		const uint64_t heap = word(p, array + 8 * i);
+
+		assert_int_equal(heap % 0x10000, 0);
+		assert_int_equal(word(p, heap + (l->seven ? 0xa0 : 0x98)) & UINT32_MAX, 0xeeffeeff);
+		assert_int_equal(word(p, heap + 0x28), heap);
+	}
+}
+
+static void test_heaps_are_in_the_list_of_the_peb(void **state)
+{
+	uint64_t counts[IS_PROTOTYPE + 1];
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		build(i ? ",windows=10,heaps=2,heap_leaks=5" : ",windows=7,heaps=16");
+		for (uint32_t k = 1; k < m.n_processes; k++)
+			check_heaps(&m.processes[k], i ? 2 : 16);
+		check_regions(counts);
+		assert_true(counts[IS_EMPTY] > 0);
+		tear_down();
+	}
+}
+
+/* Only heaps have pages that are not committed. */
+static void count_heap_pages(const struct sim_process *p, uint32_t counts[IS_PROTOTYPE + 1])
+{
+	for (size_t i = 0; i < p->regions.count; i++) {
+		const struct sim_region *r = &p->regions.at[i];
+
+		for (uint32_t k = 0; r->committed && k < r->pages; k++) {
+			const uint8_t *entry = sim__table_entry(
+				&m, p->root, r->va + (uint64_t)k * PAGE_SIZE, 1, false);
+
+			counts[entry ? sim__entry_kind(&m, get_le64(entry)) : IS_EMPTY]++;
+		}
+	}
+}
+
+static void test_the_papers_resolver_has_the_papers_numbers(void **state)
+{
+	uint32_t counts[IS_PROTOTYPE + 1] = { 0 };
+	const struct sim_process *p;
+	struct err e = ERR_INIT;
+	uint64_t array;
+
+	(void)state;
+	CHECK_OK(sim_spec_parse("cohen2015heaps,seed=9", &m.spec, &e), &e);
+	CHECK_OK(sim__machine_init(&m, &e), &e);
+	p = &m.processes[m.main];
+	assert_int_equal(p->pid, 1148);
+	check_heaps(p, 12);
+	array = word(p, word(p, sim__windows_eprocess(p) + 0x338) + 0xf0);
+	assert_int_equal(word(p, array + 3 * 8), 0x11d0000);
+	assert_int_equal(word(p, array + 11 * 8), 0x5100000);
+	assert_int_equal(word(p, 0x5101860), 0x5101f60);
+	assert_int_equal(word(p, 0x5101f78), 0x1244fc0);
+	assert_int_equal(word(p, 0x1244fc0), 0x11e2b30);
+	assert_int_equal(word(p, 0x11e2b38), 0x11e2870);
+	count_heap_pages(p, counts);
+	assert_int_equal(counts[IS_VALID], 457);
+	assert_int_equal(counts[IS_TRANSITION], 144);
+	assert_int_equal(counts[IS_SOFT], 431);
+	assert_int_equal(counts[IS_ZERO] + counts[IS_EMPTY], 2254);
+}
+
 static void test_builds_that_are_not_known_are_refused(void **state)
 {
 	struct err e = ERR_INIT;
@@ -289,6 +365,8 @@ int main(void)
 					  after),
 		cmocka_unit_test_teardown(test_a_share_of_nothing_is_nothing, after),
 		cmocka_unit_test_teardown(test_trees_lists_and_pebs_hang_together, after),
+		cmocka_unit_test_teardown(test_heaps_are_in_the_list_of_the_peb, after),
+		cmocka_unit_test_teardown(test_the_papers_resolver_has_the_papers_numbers, after),
 		cmocka_unit_test(test_builds_that_are_not_known_are_refused),
 	};
 
