@@ -15,7 +15,9 @@ struct opened_process {
 	struct eprocess_choice choice;
 	struct discovery machine;
 	struct vad_list vads;
+	struct section_parts sections;
 	struct peek *peek;
+	struct virtual_memory *v;
 };
 
 /* A PID can have been used again: the one in the tables that are chosen comes first. */
@@ -90,6 +92,69 @@ static void read_facts(struct opened_process *p, const struct memory_view *m,
 	f->peb32 = f->peb32 > UINT32_MAX ? 0 : f->peb32;
 }
 
+/* From `va` to the page before `next`, or to the end of the user half. */
+static uint64_t pages_to(uint64_t va, uint64_t next)
+{
+	return (next - va + PAGE_SIZE - 1) >> PAGE_SHIFT;
+}
+
+/* Where no VAD is: up to the next one. */
+static enum vad_answer answer_between(const struct opened_process *p, uint64_t va, uint64_t *pages)
+{
+	const struct vad_list *l = &p->vads;
+	size_t first = 0, behind = l->count;
+
+	while (first < behind) {
+		const size_t mid = first + (behind - first) / 2;
+
+		if (va > l->at[mid].end)
+			first = mid + 1;
+		else
+			behind = mid;
+	}
+	*pages = pages_to(va, first < l->count ? l->at[first].start : UINT64_C(1) << 47);
+	return vad_list_is_whole(l) ? VAD_SAYS_UNMAPPED : VAD_SAYS_NOTHING;
+}
+
+static enum vad_answer answer(void *context, uint64_t va, uint64_t *pages, uint64_t *prototype)
+{
+	const struct opened_process *p = context;
+	const struct vad *v = vad_find(&p->vads, va);
+	const struct section_part *s;
+
+	if (!v)
+		return answer_between(p, va, pages);
+	*pages = pages_to(va, v->end + 1);
+	if (v->torn)
+		return VAD_SAYS_NOTHING;
+	/* Other kinds keep entries for all their pages, or have none of Windows' own. */
+	if (v->is_private)
+		return v->type != VAD_NONE && v->type != VAD_WRITE_WATCH ? VAD_SAYS_NOTHING
+		       : v->mem_commit                                   ? VAD_SAYS_ZEROS
+									 : VAD_SAYS_RESERVED;
+	s = section_part_find(&p->sections, va);
+	if (!s)
+		return VAD_SAYS_NOTHING;
+	*pages = pages_to(va, s->end + 1);
+	*prototype = s->prototype + ((va - s->start) >> PAGE_SHIFT) * 8;
+	return VAD_SAYS_SECTION;
+}
+
+bool process_file_of(const struct opened_process *p, uint64_t va, struct process_file *ret)
+{
+	const struct vad *v = vad_find(&p->vads, va);
+	const struct section_part *s = section_part_find(&p->sections, va);
+
+	if (!v || !v->file)
+		return false;
+	*ret = (struct process_file){ .name = v->file, .image = v->type == VAD_IMAGE };
+	if (s && s->has_offset) {
+		ret->has_offset = true;
+		ret->offset = s->offset + (va - s->start) / PAGE_SIZE * PAGE_SIZE;
+	}
+	return true;
+}
+
 static enum status open_parts(struct opened_process *p, struct virtual_memory *v, uint32_t pid,
 			      struct err *e)
 {
@@ -114,7 +179,14 @@ static enum status open_parts(struct opened_process *p, struct virtual_memory *v
 		read_facts(p, &m, x);
 		st = vads_read(&m, p->choice.vads, p->facts.vad_root, 0, &p->vads, e);
 	}
-	return st ? st : peek_failed(p->peek, e);
+	if (!st)
+		st = section_parts_read(&m, &p->vads, &p->sections, e);
+	if (!st)
+		st = peek_failed(p->peek, e);
+	/* An empty tree is no answer: it is what a version that nobody knows looks like. */
+	if (!st && p->vads.count)
+		virtual_set_vads(v, &(const struct virtual_vads){ answer, p });
+	return st;
 }
 
 enum status process_open(struct virtual_memory *v, uint32_t pid, struct opened_process **ret,
@@ -128,6 +200,7 @@ enum status process_open(struct virtual_memory *v, uint32_t pid, struct opened_p
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return err_nomem(e);
+	p->v = v;
 	st = open_parts(p, v, pid, e);
 	if (st)
 		process_close(p);
@@ -140,6 +213,8 @@ void process_close(struct opened_process *p)
 {
 	if (!p)
 		return;
+	virtual_set_vads(p->v, NULL);
+	section_parts_deinit(&p->sections);
 	vad_list_deinit(&p->vads);
 	peek_close(p->peek);
 	discovery_deinit(&p->machine);
@@ -154,6 +229,16 @@ const struct process_facts *process_facts(const struct opened_process *p)
 const struct vad_list *process_vads(const struct opened_process *p)
 {
 	return &p->vads;
+}
+
+const struct section_parts *process_sections(const struct opened_process *p)
+{
+	return &p->sections;
+}
+
+struct virtual_memory *process_memory(const struct opened_process *p)
+{
+	return p->v;
 }
 
 struct peek *process_peek(const struct opened_process *p)

@@ -7,6 +7,7 @@
 
 #include "agent/paging/processes.h"
 #include "agent/process/eprocess.h"
+#include "agent/process/sections.h"
 #include "agent/virtual/peek.h"
 
 struct process_facts {
@@ -27,8 +28,9 @@ struct process_facts {
 
 /*
  * The address space that is chosen in `v`, as that of `pid`. `v` is borrowed until
- * process_close(); meanwhile nobody else reads from it. ST_INPUT: it is not Windows, or the
- * process has no EPROCESS that was found.
+ * process_close(), and no other address space is to be chosen in it; until then it also looks for
+ * pages through the VADs (virtual_set_vads()). ST_INPUT: it is not Windows, or the process has no
+ * EPROCESS that was found.
  */
 struct opened_process;
 enum status process_open(struct virtual_memory *v, uint32_t pid, struct opened_process **ret,
@@ -37,6 +39,24 @@ void process_close(struct opened_process *p); /* NULL is fine */
 
 const struct process_facts *process_facts(const struct opened_process *p);
 const struct vad_list *process_vads(const struct opened_process *p);
+/* What pages that have no entry of their own are, by their VADs. */
+const struct section_parts *process_sections(const struct opened_process *p);
+
+/*
+ * True, and where it comes from, if the page at `va` is one of a mapped file: its name, as struct
+ * vad has it, and the offset there if that is known.
+ */
+struct process_file {
+	const char *name; /* until process_close() */
+	bool has_offset;
+	uint64_t offset;
+	bool image; /* loaded as a program: pages can have been relocated */
+};
+bool process_file_of(const struct opened_process *p, uint64_t va, struct process_file *ret);
+
+/* The handle that it was opened on, for whole pages with all that is known of each. */
+struct virtual_memory *process_memory(const struct opened_process *p);
+
 /* Its user half and the kernel's. */
 struct peek *process_peek(const struct opened_process *p);
 

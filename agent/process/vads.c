@@ -607,35 +607,62 @@ int64_t vad_score_points(const struct vad_score *s)
  * Prototype entries
  */
 
+void vad_walk_begin(struct vad_walk *w, const struct memory_view *m, const struct vad_layout *l,
+		    const struct vad *v)
+{
+	uint64_t base;
+
+	*w = (struct vad_walk){ .m = m, .l = l, .v = v, .next = v->start };
+	if (!is_kernel_pointer(v->subsection) || !is_kernel_pointer(v->first_prototype) ||
+	    !view_u64(m, v->subsection + 8, &base) || v->first_prototype < base ||
+	    (v->first_prototype - base) % 8)
+		return;
+	w->subsection = v->subsection;
+	w->index = (v->first_prototype - base) / 8;
+}
+
+bool vad_walk_next(struct vad_walk *w, struct vad_prototype *ret, uint64_t *pages)
+{
+	const struct memory_view *m = w->m;
+
+	while (w->subsection && w->next <= w->v->end && w->steps++ < SUBSECTIONS_MAX) {
+		const uint64_t at = w->subsection, index = w->index;
+		uint64_t base, next;
+		uint32_t ptes;
+
+		if (!view_u64(m, at + 8, &base) || !is_kernel_pointer(base) ||
+		    !view_u32(m, at + w->l->ptes, &ptes))
+			return false;
+		w->index -= MIN(index, ptes);
+		w->subsection = view_u64(m, at + 0x10, &next) && is_kernel_pointer(next) ? next : 0;
+		if (index >= ptes)
+			continue;
+		*ret = (struct vad_prototype){ .address = base + 8 * index, .subsection = at };
+		ret->has_offset = vad_subsection_offset(m, w->l, at, ret->address,
+							w->v->type == VAD_IMAGE, &ret->file_offset);
+		*pages = MIN(ptes - index, ((w->v->end - w->next) >> PAGE_SHIFT) + 1);
+		w->va = w->next;
+		w->next += *pages << PAGE_SHIFT;
+		return true;
+	}
+	return false;
+}
+
 bool vad_prototype_of(const struct memory_view *m, const struct vad_layout *l, const struct vad *v,
 		      uint64_t va, struct vad_prototype *ret)
 {
-	uint64_t subsection = v->subsection, base, index;
+	struct vad_walk w;
+	uint64_t pages;
 
-	if (!is_kernel_pointer(subsection) || !is_kernel_pointer(v->first_prototype) ||
-	    va < v->start || va > v->end || !view_u64(m, subsection + 8, &base) ||
-	    v->first_prototype < base || (v->first_prototype - base) % 8)
-		return false;
-	index = (v->first_prototype - base) / 8 + (va - v->start) / PAGE_SIZE;
-	for (size_t i = 0; i < SUBSECTIONS_MAX; i++) {
-		uint32_t ptes;
-		uint64_t next;
+	vad_walk_begin(&w, m, l, v);
+	while (vad_walk_next(&w, ret, &pages)) {
+		const uint64_t skipped = (va - w.va) >> PAGE_SHIFT;
 
-		if (!view_u64(m, subsection + 8, &base) || !is_kernel_pointer(base) ||
-		    !view_u32(m, subsection + l->ptes, &ptes))
-			return false;
-		if (index < ptes) {
-			*ret = (struct vad_prototype){ .address = base + 8 * index,
-						       .subsection = subsection };
-			ret->has_offset =
-				vad_subsection_offset(m, l, subsection, ret->address,
-						      v->type == VAD_IMAGE, &ret->file_offset);
-			return true;
-		}
-		index -= ptes;
-		if (!view_u64(m, subsection + 0x10, &next) || !is_kernel_pointer(next))
-			return false;
-		subsection = next;
+		if (va < w.va || skipped >= pages)
+			continue;
+		ret->address += 8 * skipped;
+		ret->file_offset += skipped << PAGE_SHIFT;
+		return true;
 	}
 	return false;
 }

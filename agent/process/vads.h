@@ -173,9 +173,31 @@ struct vad_prototype {
 #define SUBSECTIONS_MAX 4096
 
 /*
- * Where the prototype entry of the page at `va` is. False: the VAD has no section, a subsection on
- * the way cannot be had, or the section is not so long.
+ * Goes through the subsections that a view shows, in order:
+ *
+ *	vad_walk_begin(&w, m, layout, vad);
+ *	while (vad_walk_next(&w, &first, &pages))
+ *		... w.va is the first page's address, `pages` lie behind it ...
+ *
+ * It ends where the view does, where the section does, and where a subsection cannot be had. Only
+ * of a VAD with a section there is anything.
  */
+struct vad_walk {
+	const struct memory_view *m;
+	const struct vad_layout *l;
+	const struct vad *v;
+	uint64_t va;         /* of the last part told */
+	uint64_t next;       /* behind it */
+	uint64_t subsection; /* comes next; 0: none */
+	uint64_t index;      /* the first page's in it */
+	size_t steps;
+};
+
+void vad_walk_begin(struct vad_walk *w, const struct memory_view *m, const struct vad_layout *l,
+		    const struct vad *v);
+bool vad_walk_next(struct vad_walk *w, struct vad_prototype *ret, uint64_t *pages);
+
+/* Where the prototype entry of the page at `va` is; false if the walk does not come to it. */
 bool vad_prototype_of(const struct memory_view *m, const struct vad_layout *l, const struct vad *v,
 		      uint64_t va, struct vad_prototype *ret);
 

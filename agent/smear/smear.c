@@ -434,10 +434,11 @@ static void follow(struct mapping_check *j, struct mapping_run *p)
 	const struct mapping_visitor *l = j->m->visitor;
 	struct pte *pte = &p->view[j->copy].pte;
 
-	if (!l || j->copy != l->copy || pte->state != PTE_PROTOTYPE)
+	if (!l || j->copy != l->copy ||
+	    (pte->state != PTE_PROTOTYPE && pte->state != PTE_VAD_PROTOTYPE))
 		return;
 	j->proto = pte->address;
-	j->followed = l->follow(l, pte, &j->times);
+	j->followed = l->follow(l, p->va, pte, &j->times, &j->proto);
 }
 
 enum status smear__classify(struct analysis *m, struct smear_space *s, const struct mapping_run *p,

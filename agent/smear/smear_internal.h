@@ -50,10 +50,12 @@ struct mapping_visitor {
 	const void *notes;
 	size_t notes_size;
 	/*
-	 * Puts what a prototype entry comes to in the place of `pte`, and when that entry was read
-	 * in `when`. False, and nothing is changed, if it cannot be read.
+	 * Puts what a prototype entry comes to in the place of `pte`, which is the page's at `va`,
+	 * when that entry was read in `when`, and where it is in `proto`. False, and nothing is
+	 * changed, if it cannot be read, or nobody knows where it is.
 	 */
-	bool (*follow)(const struct mapping_visitor *l, struct pte *pte, struct rsz_times *when);
+	bool (*follow)(const struct mapping_visitor *l, uint64_t va, struct pte *pte,
+		       struct rsz_times *when, uint64_t *proto);
 	/* Every mapping, whether or not it names a page. */
 	enum status (*row)(const struct mapping_visitor *l, const struct smear_row *row,
 			   struct err *e);

@@ -25,6 +25,20 @@ enum given {
 
 const char *given_name(enum given g);
 
+/* What the VADs of a process of Windows know of pages whose entries say nothing. */
+#define VAD_ANSWER_MAP(X)                                                                          \
+	X(VAD_SAYS_NOTHING)  /* nobody knows, because a part of the VADs is lost */                \
+	X(VAD_SAYS_UNMAPPED) /* none has it */                                                     \
+	X(VAD_SAYS_RESERVED) /* it was never committed */                                          \
+	X(VAD_SAYS_ZEROS)    /* committed, and never touched */                                    \
+	X(VAD_SAYS_SECTION)  /* of a section: its prototype entry knows */
+
+enum vad_answer {
+#define X(name) name,
+	VAD_ANSWER_MAP(X)
+#undef X
+};
+
 /* One page, or neighbouring pages of which nothing can be given for the same reason. */
 struct virtual_page {
 	uint64_t va;
@@ -36,6 +50,7 @@ struct virtual_page {
 	const char *doubt;    /* verdict VERDICT_SLOT_MAP: why; else NULL */
 	bool damaged;         /* GIVEN_NOTHING because the container is */
 	unsigned level;       /* of the table where the way ends; 0: no root */
+	enum vad_answer vad;  /* of a page without an entry, where VADs were asked */
 	bool has_verdict;     /* the verdict and the members behind it of `row` are set */
 	struct smear_row row; /* .va and .pages as above; .pte, .raw and .seen always */
 };
@@ -91,6 +106,21 @@ struct virtual_rows {
 struct virtual_reader {
 	enum status (*page)(void *context, const struct virtual_page *p, struct err *e);
 	void *context;
+	/*
+	 * Pages are told without their content, and neighbours of one mapping together: .bytes is
+	 * NULL, and whether the container is damaged there is not looked at.
+	 */
+	bool unread;
+};
+
+struct virtual_vads {
+	/*
+	 * `*pages`: so many from `va` on have this answer, 1 at least; with VAD_SAYS_SECTION their
+	 * prototype entries lie behind each other, from `*prototype` on. Must not read from the
+	 * handle that asks.
+	 */
+	enum vad_answer (*range)(void *context, uint64_t va, uint64_t *pages, uint64_t *prototype);
+	void *context;
 };
 
 /*
@@ -129,6 +159,12 @@ enum status virtual_mapped(struct virtual_memory *v, struct range_list *ret, boo
  * ST_OK.
  */
 enum status virtual_discover(struct virtual_memory *v, struct discovery *ret, struct err *e);
+
+/*
+ * From now on pages of the user half without an entry of their own are looked for through the VADs;
+ * NULL: not any more. They are copied; what they point to has to stay.
+ */
+void virtual_set_vads(struct virtual_memory *v, const struct virtual_vads *vads);
 
 /* Tells of the mappings in [va, va + length), whole pages; otherwise as virtual_read(). */
 enum status virtual_read_rows(struct virtual_memory *v, uint64_t va, uint64_t length,

@@ -18,6 +18,12 @@ struct virtual_memory {
 	struct virt virt;
 	/* Of the read that is under way: */
 	const struct virtual_rows *rows; /* wanted instead of pages; or NULL */
+	struct virtual_vads vads;        /* .range is NULL: nobody knows them */
+	uint64_t proto_page;             /* the page of prototype entries read last, */
+	bool proto_read;                 /* if one was, */
+	bool proto_there;                /* and can be had: */
+	uint8_t protos[PAGE_SIZE];
+	struct rsz_times proto_when;
 	const struct virtual_reader *reader;
 	struct virtual_counts *counts;
 	uint64_t next; /* the first page that has not been told of */
@@ -25,7 +31,8 @@ struct virtual_memory {
 };
 
 /* struct mapping_visitor's. */
-bool virtual__follow(const struct mapping_visitor *l, struct pte *pte, struct rsz_times *when);
+bool virtual__follow(const struct mapping_visitor *l, uint64_t va, struct pte *pte,
+		     struct rsz_times *when, uint64_t *proto);
 enum status virtual__take_row(const struct mapping_visitor *l, const struct smear_row *row,
 			      struct err *e);
 

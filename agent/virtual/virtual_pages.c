@@ -91,17 +91,49 @@ static bool read_kernel(struct virtual_memory *v, uint64_t va, uint8_t *page,
 	       !read_stream(v, stream, address, page, when, NULL);
 }
 
-bool virtual__follow(const struct mapping_visitor *l, struct pte *pte, struct rsz_times *when)
+/* Of those around it, mostly the one before it was asked for just now. */
+static bool read_prototype(struct virtual_memory *v, uint64_t va, struct pte *ret,
+			   struct rsz_times *when)
+{
+	const struct win_pte_context *c = &v->m->entries.windows;
+	const uint64_t page = va & ~(uint64_t)(PAGE_SIZE - 1);
+
+	if (va % 8 || !c->layout)
+		return false;
+	if (!v->proto_read || v->proto_page != page) {
+		v->proto_there = read_kernel(v, page, v->protos, &v->proto_when);
+		v->proto_page = page;
+		v->proto_read = true;
+	}
+	if (!v->proto_there)
+		return false;
+	*when = v->proto_when;
+	*ret = win_prototype_decode(c, get_le64(v->protos + va % PAGE_SIZE));
+	return true;
+}
+
+/* Where a VAD has the prototype entry of the page. */
+static bool find_by_vad(const struct virtual_memory *v, uint64_t va, uint64_t *ret)
+{
+	uint64_t pages;
+
+	return v->vads.range && !(va >> 63) &&
+	       v->vads.range(v->vads.context, va, &pages, ret) == VAD_SAYS_SECTION;
+}
+
+bool virtual__follow(const struct mapping_visitor *l, uint64_t va, struct pte *pte,
+		     struct rsz_times *when, uint64_t *proto)
 {
 	struct virtual_memory *v = (struct virtual_memory *)(uintptr_t)l;
-	const struct win_pte_context *c = &v->m->entries.windows;
-	uint8_t page[PAGE_SIZE];
+	uint64_t at = pte->address;
 
-	/* An index is no address: only the kernel's symbols tell what it counts. */
-	if (c->layout->indexed || pte->address % 8 ||
-	    !read_kernel(v, pte->address & ~(uint64_t)(PAGE_SIZE - 1), page, when))
+	if (pte->state == PTE_VAD_PROTOTYPE && !find_by_vad(v, va, &at))
 		return false;
-	*pte = win_prototype_decode(c, get_le64(page + pte->address % PAGE_SIZE));
+	/* An index is no address: only the kernel's symbols tell what it counts. */
+	if ((pte->state == PTE_PROTOTYPE && v->m->entries.windows.layout->indexed) ||
+	    !read_prototype(v, at, pte, when))
+		return false;
+	*proto = at;
 	return true;
 }
 
@@ -154,9 +186,10 @@ static const char *why_state(const struct virtual_memory *v, const struct smear_
 			       ? "prototypes are numbers here: needs the kernel's symbols"
 			       : "its prototype entry cannot be read";
 	case PTE_VAD_PROTOTYPE:
-		return is_kernel_address(v, row->va)
-			       ? "its entry is for a VAD, and the kernel's addresses have none"
-			       : "needs the VAD";
+		if (is_kernel_address(v, row->va))
+			return "its entry is for a VAD, and the kernel's addresses have none";
+		return v->vads.range ? "its VAD leads to no prototype entry that can be read"
+				     : "needs the VAD";
 	case PTE_COMPRESSED:
 		return "needs the compression store";
 	case PTE_DECOMMITTED:
@@ -229,11 +262,16 @@ static enum status give_page(struct virtual_memory *v, const struct smear_row *r
 	if (row->verdict == VERDICT_SLOT_MAP)
 		p.doubt = v->m->files[row->pte.file].doubt;
 	if (row->captured) {
+		p.given = row->stream == v->m->memory_stream ? GIVEN_MEMORY : GIVEN_PAGE_FILE;
+		p.stream = rsz_reader_stream(v->m->plan->reader, row->stream)->name;
+	}
+	if (v->reader->unread) {
+		p.bytes = NULL;
+		p.pages = row->pages;
+	} else if (row->captured) {
 		const uint64_t at = pte_place(&row->pte) == PLACE_FRAME ? row->pte.frame
 									: row->pte.slot * PAGE_SIZE;
 
-		p.given = row->stream == v->m->memory_stream ? GIVEN_MEMORY : GIVEN_PAGE_FILE;
-		p.stream = rsz_reader_stream(v->m->plan->reader, row->stream)->name;
 		st = row->older
 			     ? captures_read_older(cursor_of(v, row->stream), row->older, bytes, e)
 			     : read_stream(v, row->stream, at, bytes, &when, e);
@@ -300,6 +338,120 @@ static struct virtual_page explain(struct virtual_memory *v, uint64_t va)
 	return p;
 }
 
+/*
+ * Pages without an entry, through the VADs
+ */
+
+/* Where the page of a prototype entry lies, and whether it was captured there. */
+static enum verdict find_content(const struct virtual_memory *v, struct smear_row *row)
+{
+	const bool slot = pte_place(&row->pte) == PLACE_SLOT;
+	const struct slot_file *f =
+		slot && row->pte.file < PTE_FILES_MAX ? &v->m->files[row->pte.file] : NULL;
+	const struct captures *captures =
+		slot ? f && f->captures ? f->captures : NULL : v->m->memory;
+	struct capture c;
+	uint64_t at;
+
+	if (row->pte.state == PTE_COMPRESSED)
+		return VERDICT_STORE;
+	if (!captures || !locate_page(v, &row->pte, &row->stream, &at))
+		return VERDICT_NO_FILE;
+	if (!range_list_find(slot ? &f->ranges : &v->m->ram, at))
+		return VERDICT_OUTSIDE;
+	if (!captures_from(captures, at, at | (PAGE_SIZE - 1), &c) || c.range.first > at)
+		return VERDICT_MISSING;
+	if (!capture_is_readable(&c))
+		return c.state == PAGE_UNREADABLE ? VERDICT_UNREADABLE : VERDICT_MISSING;
+	row->captured = true;
+	row->captures = 1;
+	row->content = (struct rsz_times){ c.start, c.end };
+	return v->smear.still ? VERDICT_IMAGE : VERDICT_PROTOTYPE;
+}
+
+/*
+ * The first of `pages`, whose prototype entry is there, with those behind it that are in the same
+ * state and have no content. What is there is never safe: VADs were not compared with what they
+ * were before or later.
+ */
+static enum status give_by_prototype(struct virtual_memory *v, struct smear_row *row,
+				     uint64_t pages, uint64_t prototype, struct err *e)
+{
+	struct rsz_times when;
+	struct pte next;
+
+	row->proto = prototype;
+	row->pages = 1;
+	row->followed = read_prototype(v, prototype, &row->pte, &when);
+	row->verdict = v->smear.still ? VERDICT_IMAGE : VERDICT_PROTOTYPE;
+	if (!row->followed) {
+		/* Nor can be had what lies in the same page of the kernel. */
+		row->pte = (struct pte){ .state = PTE_VAD_PROTOTYPE };
+		row->pages = MIN(pages, (PAGE_SIZE - prototype % PAGE_SIZE + 7) / 8);
+	} else if (pte_place(&row->pte) != PLACE_NONE) {
+		row->verdict = find_content(v, row);
+	}
+	if (has_content(row))
+		return give_page(v, row, e);
+	while (row->followed && pte_place(&row->pte) == PLACE_NONE && row->pages < pages &&
+	       read_prototype(v, prototype + 8 * row->pages, &next, &when) &&
+	       next.raw == row->pte.raw)
+		row->pages++;
+	return give_nothing(v, row, e);
+}
+
+static enum status give_no_page(struct virtual_memory *v, struct virtual_page *p, const char *why,
+				struct err *e)
+{
+	p->why = why;
+	return hand_out(v, p, e);
+}
+
+/* Committed and never touched: each of them is zeros. */
+static enum status give_zeros(struct virtual_memory *v, struct smear_row *row, struct err *e)
+{
+	const uint64_t pages = row->pages;
+	enum status st = ST_OK;
+
+	row->pte.state = PTE_DEMAND_ZERO;
+	row->verdict = v->smear.still ? VERDICT_IMAGE : VERDICT_VAD;
+	if (v->reader->unread)
+		return give_page(v, row, e);
+	row->pages = 1;
+	for (uint64_t i = 0; i < pages && !st; i++, row->va += PAGE_SIZE)
+		st = give_page(v, row, e);
+	return st;
+}
+
+/* Pages without an entry, `p`: what their VAD says of as many of them as it has one answer for. */
+static enum status give_by_vad(struct virtual_memory *v, struct virtual_page *p, struct err *e)
+{
+	uint64_t pages = 1, prototype = 0;
+	const enum vad_answer answer = v->vads.range(v->vads.context, p->va, &pages, &prototype);
+	struct smear_row row = p->row;
+
+	p->pages = p->row.pages = row.pages = MIN(p->pages, pages);
+	p->vad = answer;
+	switch (answer) {
+	case VAD_SAYS_SECTION:
+		return give_by_prototype(v, &row, p->pages, prototype, e);
+	case VAD_SAYS_ZEROS:
+		return give_zeros(v, &row, e);
+	case VAD_SAYS_RESERVED:
+		return give_no_page(v, p, "reserved by its VAD, and not committed", e);
+	case VAD_SAYS_UNMAPPED:
+		return give_no_page(v, p, "no entry and no VAD: not mapped", e);
+	default:
+		return give_no_page(v, p, p->why, e);
+	}
+}
+
+static bool is_for_vad(const struct virtual_memory *v, const struct virtual_page *p)
+{
+	return v->vads.range && p->level && !p->row.raw && p->row.pte.state == PTE_EMPTY &&
+	       !is_kernel_address(v, p->va);
+}
+
 /* From v->next up to `last`. */
 static enum status give_gap(struct virtual_memory *v, uint64_t last, struct err *e)
 {
@@ -320,7 +472,7 @@ static enum status give_gap(struct virtual_memory *v, uint64_t last, struct err 
 		p.pages = MIN(p.pages, left);
 		p.row.va = p.va;
 		p.row.pages = p.pages;
-		st = hand_out(v, &p, e);
+		st = is_for_vad(v, &p) ? give_by_vad(v, &p, e) : hand_out(v, &p, e);
 	}
 	return st;
 }
@@ -338,6 +490,8 @@ enum status virtual__take_row(const struct mapping_visitor *l, const struct smea
 
 	if (!st && !has_content(row))
 		return give_nothing(v, row, e);
+	if (!st && v->reader->unread)
+		return give_page(v, row, e);
 	one.pages = 1;
 	for (uint64_t i = 0; i < row->pages && !st; i++) {
 		st = give_page(v, &one, e);
