@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/process/unicode_string.h"
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
 #include "formats/base/page.h"
@@ -352,39 +353,6 @@ static void descend(struct tree *t, uint64_t va, uint64_t parent, uint64_t low, 
  * Names of files
  */
 
-/* UTF-16LE; halves of a pair that stand alone become U+FFFD. `ret` has room for 3 bytes a unit. */
-static void utf8_of(const uint8_t *p, size_t units, char *ret)
-{
-	for (size_t i = 0; i < units; i++) {
-		uint32_t c = get_le16(p + 2 * i);
-		const uint32_t next = i + 1 < units ? get_le16(p + 2 * i + 2) : 0;
-
-		if (c >> 10 == 0x36 && next >> 10 == 0x37) {
-			c = 0x10000 + ((c & 0x3ff) << 10) + (next & 0x3ff);
-			i++;
-		} else if (c >> 11 == 0x1b || !c) {
-			c = 0xfffd;
-		}
-		if (c < 0x80) {
-			*ret++ = (char)c;
-			continue;
-		}
-		if (c < 0x800) {
-			*ret++ = (char)(0xc0 | c >> 6);
-		} else {
-			if (c < 0x10000) {
-				*ret++ = (char)(0xe0 | c >> 12);
-			} else {
-				*ret++ = (char)(0xf0 | c >> 18);
-				*ret++ = (char)(0x80 | (c >> 12 & 0x3f));
-			}
-			*ret++ = (char)(0x80 | (c >> 6 & 0x3f));
-		}
-		*ret++ = (char)(0x80 | (c & 0x3f));
-	}
-	*ret = '\0';
-}
-
 /*
  * _CONTROL_AREA.FilePointer and _FILE_OBJECT.FileName are where they were in 7 in all the records
  * above. FILE_OBJECT begins with IO_TYPE_FILE (wdm.h).
@@ -393,32 +361,20 @@ static void utf8_of(const uint8_t *p, size_t units, char *ret)
 #define FILE_OBJECT_NAME  0x58
 #define FILE_OBJECT_TYPE  5
 
-/* ST_OK also where it can't be had; then v->lost_part is set. */
-static enum status read_name(const struct memory_view *m, uint64_t object, struct vad *v,
-			     size_t *names, struct err *e)
+/* v->lost_part: it can't be had. */
+static void read_name(const struct memory_view *m, uint64_t object, struct vad *v, size_t *names)
 {
-	uint8_t raw[2 * VAD_NAME_MAX];
-	uint16_t type, bytes = 0;
-	uint64_t buffer = 0;
-	size_t units;
+	uint16_t type;
 
 	v->lost_part = true;
-	if (!is_kernel_pointer(object) || !view_u16(m, object, &type) || type != FILE_OBJECT_TYPE ||
-	    !view_u16(m, object + FILE_OBJECT_NAME, &bytes) ||
-	    !view_u64(m, object + FILE_OBJECT_NAME + 8, &buffer) || bytes % 2 || !bytes)
-		return ST_OK;
-	units = MIN(bytes / 2u, VAD_NAME_MAX);
-	if (*names > VAD_NAMES_MAX - 3 * VAD_NAME_MAX - 1 ||
-	    !is_kernel_pointer(buffer & ~UINT64_C(7)) || !view_read(m, buffer, raw, 2 * units))
-		return ST_OK;
-	v->file = malloc(3 * units + 1);
+	if (*names > VAD_NAMES_MAX || !is_kernel_pointer(object) || !view_u16(m, object, &type) ||
+	    type != FILE_OBJECT_TYPE)
+		return;
+	v->file = unicode_string_read(m, object + FILE_OBJECT_NAME, true);
 	if (!v->file)
-		return err_nomem(e);
-	utf8_of(raw, units, v->file);
-	v->name_cut = bytes / 2u > VAD_NAME_MAX;
+		return;
+	*names += strlen(v->file) + 1;
 	v->lost_part = false;
-	*names += 3 * units + 1;
-	return ST_OK;
 }
 
 bool vad_subsection_offset(const struct memory_view *m, const struct vad_layout *l,
@@ -440,8 +396,8 @@ bool vad_subsection_offset(const struct memory_view *m, const struct vad_layout 
 	return true;
 }
 
-static enum status read_section(const struct memory_view *m, const struct vad_layout *l,
-				struct vad *v, size_t *names, struct err *e)
+static void read_section(const struct memory_view *m, const struct vad_layout *l, struct vad *v,
+			 size_t *names)
 {
 	uint64_t file;
 
@@ -452,12 +408,13 @@ static enum status read_section(const struct memory_view *m, const struct vad_la
 	    !is_kernel_pointer(v->subsection) || !view_u64(m, v->subsection, &v->control_area) ||
 	    !is_kernel_pointer(v->control_area) ||
 	    !view_u64(m, v->control_area + CONTROL_AREA_FILE, &file))
-		return ST_OK;
+		return;
 	v->lost_part = false;
 	v->has_offset = vad_subsection_offset(m, l, v->subsection, v->first_prototype,
 					      v->type == VAD_IMAGE, &v->file_offset);
 	file &= ~UINT64_C(15); /* a reference count */
-	return file ? read_name(m, file, v, names, e) : ST_OK;
+	if (file)
+		read_name(m, file, v, names);
 }
 
 /*
@@ -467,7 +424,6 @@ static enum status append_node(struct tree *t, const struct node *n, bool names,
 {
 	struct vad_list *l = t->ret;
 	struct vad *v;
-	enum status st = ST_OK;
 
 	if (l->count == l->room) {
 		v = array_grow(l->at, &l->room, sizeof(*l->at));
@@ -479,9 +435,9 @@ static enum status append_node(struct tree *t, const struct node *n, bool names,
 	*v = n->vad;
 	v->is_long = !v->is_private;
 	if (v->is_long && names)
-		st = read_section(t->m, t->l, v, &l->names, e);
+		read_section(t->m, t->l, v, &l->names);
 	l->count++;
-	return st;
+	return ST_OK;
 }
 
 static void read_count(const struct memory_view *m, const struct vad_layout *l, uint64_t root,

@@ -92,7 +92,6 @@ struct vad {
 	 * control characters. NULL: none (a section of the page file), or `lost_part`.
 	 */
 	char *file;
-	bool name_cut;        /* VAD_NAME_MAX */
 	bool has_offset;      /* it is known */
 	uint64_t file_offset; /* of the first page */
 };
@@ -106,10 +105,7 @@ struct vad {
 /* A balanced tree of 2^40 nodes is not as deep (1.44 log2 n). */
 #define VAD_DEPTH_MAX 64
 
-/* UTF-16 units of a path: NTFS has 32,767, no program has seen more than a few hundred. */
-#define VAD_NAME_MAX  1024
-
-/* Of all names of one list: 64 MiB are 200,000 of those that are usual. */
+/* Bytes of all names of one list: 200,000 of those that are usual. Behind that none are read. */
 #define VAD_NAMES_MAX ((size_t)64 << 20)
 
 struct vad_list {

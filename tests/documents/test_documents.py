@@ -27,7 +27,7 @@ import documents  # noqa: E402: in PYTHONPATH, or beside this
 
 needs_simulator = unittest.skipIf(os.environ.get('RAMSEAL_SIMULATOR') == '0', 'built without simulated machines')
 NAMES = ['check', 'common', 'context', 'detached', 'driver', 'event', 'info', 'pagefiles', 'process', 'read', 'smear', 'state',
-         'status', 'summary', 'verify']
+         'status', 'summary', 'vad', 'verify']
 SMALL = ('sim:cohen2015,ram=64M,resident=8M,allocated=16M,trimmed=4M,others=4M,cache=2M,pagefile0=24M,'
          'live_files=1')
 RECIPIENT = 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'  # tests/gen/age_recipe.h
@@ -201,6 +201,8 @@ class Documents(unittest.TestCase):
         rows = self.run_it('smear', '--mappings', pid, '--json', 'plain.rsz').stdout.splitlines()
         va = next(hex(row['va']) for row in map(json.loads, rows) if row['copy'] == 'image' and 'frame' in row)
         self.docs(self.run_it('read', '-q', '--pid', pid, '--va', va, '--json', 'plain.rsz').stdout, 'read')
+        self.docs(self.run_it('vad', '--pid', pid, '--json', '--pages', 'plain.rsz').stdout, 'vad')
+        self.docs(self.run_it('--log-json', 'vad', '--pid', pid, 'plain.rsz').stderr, 'event')
         done = self.run_it('--log-json', 'read', '--pid', pid, '--va', va, '-o', '-', 'plain.rsz')
         self.docs(done.stderr, 'event')
 

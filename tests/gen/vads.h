@@ -204,6 +204,7 @@ static inline uint64_t gen_section(struct vm *m, enum gen_vads v, const char *na
 			vm_put(m, text + 2 * i, (uint8_t)name[i], 2);
 		vm_put(m, file, 5, 2);
 		vm_put(m, file + 0x58, 2 * strlen(name), 2);
+		vm_put(m, file + 0x5a, 2 * strlen(name) + 2, 2);
 		vm_put(m, file + 0x60, text, 8);
 		vm_put(m, area + 0x40, file | 7, 8);
 	}

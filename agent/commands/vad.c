@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ramseal vad: which addresses a process of Windows has reserved, as what, and where their pages
+ * are.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/commands/commands.h"
+#include "agent/container/identities.h"
+#include "agent/container/manifest_read.h"
+#include "agent/process/states.h"
+#include "agent/program/interrupt.h"
+#include "agent/program/log.h"
+#include "agent/program/text.h"
+#include "agent/smear/input.h"
+#include "formats/base/utc.h"
+#include "tsk-extract/registry.h"
+
+static enum status vad_run(struct cli *cli, struct err *e);
+
+struct vad_options {
+	struct identity_options identity;
+	uint64_t pid;
+	bool pages;
+	bool json;
+};
+
+static const struct option_def options[] = {
+	CLI_UINT(struct vad_options, pid, 'p', "pid", "PID", 0, UINT32_MAX,
+		 "the process; `ramseal info` lists them"),
+	CLI_FLAG(
+		struct vad_options, pages, 0, "pages",
+		"count the pages of each range by where they are, and how far they can be trusted"),
+	CLI_FLAG(struct vad_options, json, 'j', "json", "print one JSON object"),
+	CLI_GROUP(struct vad_options, identity, &identity_option_group),
+};
+
+const struct command command_vad = {
+	.name = "vad",
+	.summary = "list the address ranges of a Windows process, and the files behind them",
+	.operands = { .text = "FILE", .min = 1, .max = 1 },
+	.options = options,
+	.n_options = ARRAY_SIZE(options),
+	.notes =
+		"A row for each virtual address descriptor: addresses, pages, what it is (private, "
+		"mapped,\n"
+		"image, ...), the protection that it was made with, the pages charged for it (* "
+		"all were\n"
+		"committed when it was made), and the mapped file with the offset of its first "
+		"page.\n"
+		"Offsets of the kernel's fields come from a table of versions, by which of them "
+		"fits the\n"
+		"trees of several processes.\n"
+		"\n"
+		"With --pages instead, of the pages of each range:\n"
+		"  valid       mapped, and captured with the memory\n"
+		"  transition  on their way out, and captured with the memory\n"
+		"  page file   captured with the page file\n"
+		"  compressed  in Windows' store of compressed memory\n"
+		"  zeros       committed, and never touched\n"
+		"  file        only in the mapped file, on its disk\n"
+		"  reserved    addresses without pages\n"
+		"  not there   it is known where they were, and that was not captured\n"
+		"  unknown     the tables that would say it are lost\n"
+		"Shared pages are followed through prototype entries. `safe` and `at risk` are of "
+		"those that\n"
+		"have content, as `ramseal read` judges each of them.\n"
+		"\n"
+		"Where parts of the tree could not be read, the exit code is 3.\n",
+	.values_size = sizeof(struct vad_options),
+	.run = vad_run,
+};
+
+struct vad_request {
+	const struct vad_options *o;
+	const char *path;
+	struct opened_process *p;
+	struct pages_counts *counts; /* one for each VAD; NULL: not wanted */
+	struct pages_counts total;
+	struct range_list outside; /* pages with entries that are in no VAD */
+};
+
+static uint64_t pages_of(const struct vad *v)
+{
+	return ((v->end - v->start) >> PAGE_SHIFT) + 1;
+}
+
+static const char *kind_of(const struct vad *v)
+{
+	if (v->type != VAD_NONE)
+		return vad_type_name(v->type);
+	return v->is_private ? "private" : "mapped";
+}
+
+static void created_text(uint64_t filetime, char ret[static UTC_RFC3339_SIZE])
+{
+	uint64_t ns;
+
+	if (filetime && registry_time(filetime, &ns))
+		utc_rfc3339(ns, ret);
+	else
+		snprintf(ret, UTC_RFC3339_SIZE, "unknown");
+}
+
+/*
+ * Counting
+ */
+
+static enum status count_outside(struct vad_request *r, struct err *e)
+{
+	enum status st = process_mapped_outside(r->p, &r->outside, e);
+
+	for (size_t i = 0; i < r->outside.count && !st; i++) {
+		const struct range *x = &r->outside.at[i];
+
+		st = process_count_pages(r->p, x->first, x->last, &r->total, e);
+	}
+	return st;
+}
+
+static void add_counts(struct pages_counts *to, const struct pages_counts *c)
+{
+	for (size_t i = 0; i < PAGES_STATES; i++)
+		to->state[i] += c->state[i];
+	for (size_t i = 0; i < TRUST_KINDS; i++)
+		to->trust[i] += c->trust[i];
+	for (size_t i = 0; i < VERDICTS; i++)
+		to->verdict[i] += c->verdict[i];
+	to->prototype += c->prototype;
+}
+
+static enum status count_all(struct vad_request *r, struct err *e)
+{
+	const struct vad_list *l = process_vads(r->p);
+	enum status st = ST_OK;
+
+	r->counts = calloc(MAX(l->count, 1), sizeof(*r->counts));
+	if (!r->counts)
+		return err_nomem(e);
+	for (size_t i = 0; i < l->count && !st; i++) {
+		st = process_count_pages(r->p, l->at[i].start, l->at[i].end, &r->counts[i], e);
+		add_counts(&r->total, &r->counts[i]);
+		if (!st && interrupted())
+			st = interrupt_status(e);
+	}
+	return st ? st : count_outside(r, e);
+}
+
+/*
+ * Text
+ */
+
+static void put_file(const struct vad *v, char *ret, size_t size)
+{
+	char name[1024];
+
+	*ret = '\0';
+	if (v->file) {
+		text_printable(v->file, name, sizeof(name));
+		if (v->has_offset)
+			snprintf(ret, size, "  %s +0x%" PRIx64, name, v->file_offset);
+		else
+			snprintf(ret, size, "  %s", name);
+	} else if (v->lost_part) {
+		snprintf(ret, size, "  (what is mapped cannot be read)");
+	}
+}
+
+static void print_vad(const struct vad *v)
+{
+	char protection[VAD_PROTECTION_MAX], commit[32] = "-", file[1100];
+
+	vad_protection_text(v->protection, protection);
+	if (v->commit != VAD_NO_COMMIT)
+		snprintf(commit, sizeof(commit), "%" PRIu64 "%s", v->commit,
+			 v->mem_commit ? "*" : "");
+	put_file(v, file, sizeof(file));
+	printf("0x%012" PRIx64 "-0x%012" PRIx64 " %10" PRIu64 "  %-11s %-10s %8s%s%s\n", v->start,
+	       v->end, pages_of(v), kind_of(v), protection, commit, file,
+	       v->torn ? "  (its parent in the tree is another one)" : "");
+}
+
+static void print_counts(const char *label, const struct pages_counts *c, const char *file)
+{
+	uint64_t pages = 0;
+
+	for (size_t i = 0; i < PAGES_STATES; i++)
+		pages += c->state[i];
+	printf("%-29s %10" PRIu64, label, pages);
+	for (size_t i = 0; i < PAGES_STATES; i++)
+		printf(" %10" PRIu64, c->state[i]);
+	printf(" %10" PRIu64 " %10" PRIu64 "%s\n", c->trust[TRUST_SAFE], c->trust[TRUST_AT_RISK],
+	       file);
+}
+
+static void print_table_of_pages(const struct vad_request *r)
+{
+	static const char *const heads[PAGES_STATES] = {
+		[PAGES_VALID] = "valid",         [PAGES_TRANSITION] = "transition",
+		[PAGES_PAGE_FILE] = "page file", [PAGES_COMPRESSED] = "compressed",
+		[PAGES_ZEROS] = "zeros",         [PAGES_FILE] = "file",
+		[PAGES_RESERVED] = "reserved",   [PAGES_MISSING] = "not there",
+		[PAGES_UNKNOWN] = "unknown",
+	};
+	const struct vad_list *l = process_vads(r->p);
+
+	printf("%-29s %10s", "addresses", "pages");
+	for (size_t i = 0; i < PAGES_STATES; i++)
+		printf(" %10s", heads[i]);
+	printf(" %10s %10s\n", "safe", "at risk");
+	for (size_t i = 0; i < l->count; i++) {
+		char label[48], file[1100];
+
+		snprintf(label, sizeof(label), "0x%012" PRIx64 "-0x%012" PRIx64, l->at[i].start,
+			 l->at[i].end);
+		put_file(&l->at[i], file, sizeof(file));
+		print_counts(label, &r->counts[i], file);
+	}
+	print_counts("all", &r->total, "");
+}
+
+static void print_text(const struct vad_request *r)
+{
+	const struct process_facts *f = process_facts(r->p);
+	const struct vad_list *l = process_vads(r->p);
+	char name[80], created[UTC_RFC3339_SIZE], peb32[40] = "";
+
+	text_printable(f->name, name, sizeof(name));
+	created_text(f->create_time, created);
+	if (f->peb32)
+		snprintf(peb32, sizeof(peb32), ", 32-bit PEB 0x%" PRIx64, f->peb32);
+	printf("process %" PRIu32 " (%s), created %s, EPROCESS 0x%" PRIx64 ", PEB 0x%" PRIx64
+	       "%s\n",
+	       f->pid, name, created, f->eprocess, f->peb, peb32);
+	printf("fields of Windows %s, because %s\n", f->layout, f->layout_reason);
+	if (r->counts) {
+		print_table_of_pages(r);
+		return;
+	}
+	printf("%-29s %10s  %-11s %-10s %8s\n", "addresses", "pages", "kind", "protection",
+	       "commit");
+	for (size_t i = 0; i < l->count; i++)
+		print_vad(&l->at[i]);
+}
+
+/*
+ * JSON
+ */
+
+static json_t *address_json(uint64_t va)
+{
+	return va ? json_sprintf("0x%" PRIx64, va) : json_null();
+}
+
+static json_t *counts_json(const struct pages_counts *c)
+{
+	json_t *states = json_object(), *trust = json_object(), *verdicts = json_object();
+
+	for (size_t i = 0; states && i < PAGES_STATES; i++)
+		json_object_set_new(states, pages_state_name((enum pages_state)i),
+				    json_u64(c->state[i]));
+	for (size_t i = 0; trust && i < TRUST_KINDS; i++)
+		if (i != TRUST_WRONG)
+			json_object_set_new(trust, trust_name((enum trust)i),
+					    json_u64(c->trust[i]));
+	for (size_t i = 0; verdicts && i < VERDICTS; i++)
+		if (c->verdict[i])
+			json_object_set_new(verdicts, verdict_name((enum verdict)i),
+					    json_u64(c->verdict[i]));
+	return json_fields(
+		JSON_FIELDS(field_made("states", states), field_u64("by_prototype", c->prototype),
+			    field_made("trust", trust), field_made("verdicts", verdicts)));
+}
+
+static json_t *vad_json(const void *arg, size_t i)
+{
+	const struct vad_request *r = arg;
+	const struct vad *v = &process_vads(r->p)->at[i];
+	char protection[VAD_PROTECTION_MAX];
+	json_t *o;
+
+	vad_protection_text(v->protection, protection);
+	o = json_fields(JSON_FIELDS(
+		field_made("start", json_sprintf("0x%" PRIx64, v->start)),
+		field_made("end", json_sprintf("0x%" PRIx64, v->end)),
+		field_u64("pages", pages_of(v)), field_text("kind", kind_of(v)),
+		field_bool("private", v->is_private), field_text("protection", protection),
+		field_bool("mem_commit", v->mem_commit),
+		field_json("commit", v->commit == VAD_NO_COMMIT ? NULL : json_u64(v->commit)),
+		field_text("file", v->file),
+		field_json("file_offset",
+			   v->file && v->has_offset ? json_u64(v->file_offset) : NULL),
+		field_bool("torn", v->torn), field_bool("section_lost", v->lost_part),
+		field_made("node", json_sprintf("0x%" PRIx64, v->node))));
+	if (o && r->counts)
+		json_object_set_new(o, "counts", counts_json(&r->counts[i]));
+	return o;
+}
+
+static json_t *outside_json(const struct vad_request *r)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < r->outside.count; i++)
+		json_array_append_new(
+			list, json_pack("{s:o, s:o}", "start",
+					json_sprintf("0x%" PRIx64, r->outside.at[i].first), "end",
+					json_sprintf("0x%" PRIx64, r->outside.at[i].last)));
+	return list;
+}
+
+static json_t *document(const struct vad_request *r)
+{
+	const struct process_facts *f = process_facts(r->p);
+	const struct vad_list *l = process_vads(r->p);
+	char created[UTC_RFC3339_SIZE];
+	json_t *o;
+
+	created_text(f->create_time, created);
+	o = json_fields(JSON_FIELDS(
+		FIELD_SCHEMA("vad"), field_text("file", r->path), field_u64("pid", f->pid),
+		field_made("name", json_bytes(f->name, strnlen(f->name, sizeof(f->name)))),
+		field_json("created", f->create_time ? json_string(created) : NULL),
+		field_json("parent", f->parent ? json_u64(f->parent) : NULL),
+		field_made("eprocess", address_json(f->eprocess)),
+		field_made("peb", address_json(f->peb)),
+		field_made("peb32", address_json(f->peb32)),
+		field_json("build", f->build ? json_u64(f->build) : NULL),
+		field_text("layout", f->layout), field_text("layout_reason", f->layout_reason),
+		field_text("vad_layout", l->layout->name),
+		field_bool("whole", vad_list_is_whole(l)),
+		field_json("expected", l->has_expected ? json_u64(l->expected) : NULL),
+		field_u64("lost", l->lost), field_u64("refused", l->refused),
+		field_u64("torn", l->torn)));
+	if (o && r->counts) {
+		json_object_set_new(o, "counts", counts_json(&r->total));
+		json_object_set_new(o, "outside", outside_json(r));
+	}
+	return o;
+}
+
+/*
+ * The end
+ */
+
+static void warn_of_pages_outside(const struct vad_request *r)
+{
+	uint64_t pages = 0;
+
+	for (size_t i = 0; i < r->outside.count; i++)
+		pages += ((r->outside.at[i].last - r->outside.at[i].first) >> PAGE_SHIFT) + 1;
+	/* In a tree of which a part is missing they are what is to be expected. */
+	if (pages && vad_list_is_whole(process_vads(r->p)))
+		log_warning_with(JSON_FIELDS(field_u64("pages", pages)), "mapped-outside-vads",
+				 "%" PRIu64 " pages are mapped where the process has no VAD, the "
+				 "first at 0x%" PRIx64,
+				 pages, r->outside.at[0].first);
+}
+
+static enum status sum_up(const struct vad_request *r, struct err *e)
+{
+	const struct vad_list *l = process_vads(r->p);
+	char expected[64] = "";
+
+	if (l->has_expected)
+		snprintf(expected, sizeof(expected), " of %" PRIu64, l->expected);
+	log_result_with(JSON_FIELDS(field_u64("vads", l->count),
+				    field_u64("unread_branches", l->lost),
+				    field_u64("refused", l->refused), field_u64("torn", l->torn),
+				    field_bool("whole", vad_list_is_whole(l))),
+			"summary", "%zu%s VADs", l->count, expected);
+	if (vad_list_is_whole(l))
+		return ST_OK;
+	return err_set(e, ST_UNREADABLE,
+		       "%s: %zu%s VADs were found; %" PRIu64
+		       " branches of the tree cannot be read, %" PRIu64 " contradict it, %" PRIu64
+		       " nodes are torn",
+		       r->path, l->count, expected, l->lost, l->refused, l->torn);
+}
+
+static enum status show(struct vad_request *r, struct err *e)
+{
+	const struct vad_list *l = process_vads(r->p);
+	enum status st = r->o->pages ? count_all(r, e) : ST_OK;
+
+	if (!st && r->o->json)
+		st = json_print_list(stdout, document(r), "vads", l->count, vad_json, r, e);
+	else if (!st)
+		print_text(r);
+	if (st)
+		return err_add(e, st, "%s", r->path);
+	warn_of_pages_outside(r);
+	return sum_up(r, e);
+}
+
+static enum status show_process(struct vad_request *r, const struct virtual_plan *plan,
+				struct err *e)
+{
+	struct virtual_memory *v;
+	enum status st = virtual_open(plan, &v, e);
+
+	if (st)
+		return err_add(e, st, "%s", r->path);
+	st = process_open(v, (uint32_t)r->o->pid, &r->p, e);
+	st = st ? err_add(e, st, "%s", r->path) : show(r, e);
+	process_close(r->p);
+	virtual_close(v);
+	free(r->counts);
+	range_list_deinit(&r->outside);
+	return st;
+}
+
+static enum status vad_run(struct cli *cli, struct err *e)
+{
+	const struct vad_options *o = cli->values;
+	_cleanup_identities_ struct age_identities *x = NULL;
+	struct vad_request r = { .o = o, .path = cli->operands[0] };
+	struct virtual_plan plan = { .copy = COPY_IMAGE, .pid = (uint32_t)o->pid };
+	struct smear_input in;
+	enum status st;
+
+	if (!cli_given(cli, "pid"))
+		return cli_usage(cli, e, "needs --pid PID");
+	st = identities_load(&o->identity, &x, e);
+	if (!st)
+		st = smear_input_open(r.path, x, &in, e);
+	if (st)
+		return st;
+	plan.in = in.container.blob;
+	plan.reader = in.container.reader;
+	plan.manifest = in.lines;
+	st = show_process(&r, &plan, e);
+	smear_input_close(&in);
+	return st;
+}
