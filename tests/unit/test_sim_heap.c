@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "driver-interface/sim/heap.h"
+#include "driver-interface/sim/heap_dns.h"
 #include "driver-interface/sim/page.h"
 #include "formats/base/bytes.h"
 
@@ -381,102 +382,97 @@ TEST(the_same_plan_gives_the_same_bytes)
  * The front end
  */
 
-/* User blocks of 10: the truth of each block by the bitmap, headers, keys. */
+/* _HEAP_SUBSEGMENT and _HEAP_USERDATA_HEADER of 10. */
 static uint64_t check_user_blocks(const struct heap *h, uint64_t va)
 {
 	const uint64_t subsegment = word(h, va);
+	const unsigned unit = by(h, 16, 8), bits = by(h, 0x30, 0x1c), last = unit - 1;
 	const uint32_t keys = (uint32_t)h->h.front_end ^ h->h.lfh_key;
-	uint32_t offsets = get_le32(at(h, va + 0x18)), free = 0;
-	const uint32_t n = get_le32(at(h, va + 0x20));
+	uint32_t offsets = get_le32(at(h, va + by(h, 0x18, 0x10))), free = 0;
+	const uint32_t n = get_le32(at(h, va + by(h, 0x20, 0x14)));
 
 	if (h->plan.layout != SIM_HEAP_8)
 		offsets ^= (uint32_t)va ^ keys;
-	assert_int_equal(word(h, subsegment + 8), va);
-	assert_int_equal(get_le16(at(h, subsegment + 0x28)), n);
-	assert_int_equal(get_le16(at(h, subsegment + 0x24)) * 16, offsets >> 16);
-	assert_int_equal(word(h, va + 0x28), va + 0x30);
+	assert_int_equal(word(h, subsegment + by(h, 8, 4)), va);
+	assert_int_equal(get_le16(at(h, subsegment + by(h, 0x28, 0x18))), n);
+	assert_int_equal(get_le16(at(h, subsegment + by(h, 0x24, 0x14))) * unit, offsets >> 16);
+	assert_int_equal(word(h, va + by(h, 0x28, 0x18)), va + bits);
+	assert_true((offsets & 0xffff) >= bits + (n + 7) / 8);
 	for (uint32_t i = 0; i < n; i++) {
 		const uint64_t block = va + (offsets & 0xffff) + (uint64_t)i * (offsets >> 16);
-		const struct sim_allocation *a = truth_of(h, block + 16, SIM_HEAP_LFH);
-		const bool busy = *at(h, va + 0x30 + i / 8) >> i % 8 & 1;
-		const uint8_t unused = *at(h, block + 15);
+		const struct sim_allocation *a = truth_of(h, block + unit, SIM_HEAP_LFH);
+		const bool busy = *at(h, va + bits + i / 8) >> i % 8 & 1;
+		const uint8_t unused = *at(h, block + last);
 
 		assert_non_null(a);
 		assert_int_equal(a->busy, busy);
 		assert_int_equal(unused != 0x80, busy);
 		assert_true(!busy || a->block - (unused & 0x7f) == a->requested);
-		assert_int_equal(get_le32(at(h, block + 8)) ^ (uint32_t)(block >> 4) ^
+		assert_int_equal(get_le32(at(h, block + unit - 8)) ^
+					 (uint32_t)(block >> by(h, 4, 3)) ^
 					 (uint32_t)(block - va) << 12,
 				 (uint32_t)h->h.address ^ h->h.lfh_key);
 		free += !busy;
 	}
-	assert_int_equal(get_le16(at(h, subsegment + 0x20)), free);
+	assert_int_equal(get_le16(at(h, subsegment + by(h, 0x20, 0x10))), free);
 	return n;
 }
 
-TEST(user_blocks_of_10_have_a_bitmap)
+/* In 7 free blocks are a list, which has as many as the counter says. */
+static uint64_t check_user_blocks_7(const struct heap *h, uint64_t va)
 {
-	for (int layout = SIM_HEAP_8; layout < SIM_HEAP_LAYOUTS; layout++) {
-		struct heap h = build((enum sim_heap_layout)layout, false, mixed);
-		uint64_t blocks = 0;
+	const unsigned unit = by(h, 16, 8), exchange = by(h, 0x10, 8);
+	const uint64_t subsegment = word(h, va);
+	const uint32_t n = get_le16(at(h, subsegment + by(h, 0x1c, 0x14)));
+	const uint32_t size = get_le16(at(h, subsegment + by(h, 0x18, 0x10)));
+	uint32_t next = get_le16(at(h, subsegment + exchange + 2));
 
-		assert_int_equal(word(&h, h.h.front_end + 0x18), h.h.address);
-		for (size_t i = 0; i < h.h.count; i++) {
-			const uint64_t va = h.h.allocations[i].address;
+	for (uint32_t free = get_le16(at(h, subsegment + exchange)); free; free--) {
+		const struct sim_allocation *a = truth_of(h, va + (next + 1) * unit, SIM_HEAP_LFH);
 
-			if (h.h.allocations[i].kind == SIM_HEAP_OWN &&
-			    h.h.allocations[i].requested >= 0x400 &&
-			    get_le32(at(&h, va + 0x14)) == 0xf0e0d0c0)
-				blocks += check_user_blocks(&h, va);
-		}
-		assert_int_equal(blocks,
-				 count(&h, SIM_HEAP_LFH, true) + count(&h, SIM_HEAP_LFH, false));
-		sim__heap_deinit(&h.h);
+		assert_non_null(a);
+		assert_false(a->busy);
+		next = get_le16(at(h, a->address));
 	}
+	assert_int_equal(next, 0xffff);
+	for (uint32_t k = 0; k < n; k++) {
+		const uint64_t block = va + by(h, 0x20, 0x10) + (uint64_t)k * size * unit;
+		const struct sim_allocation *a = truth_of(h, block + unit, SIM_HEAP_LFH);
+
+		assert_non_null(a);
+		assert_int_equal(*at(h, block + unit - 1),
+				 a->busy ? 0x80 | (a->block - a->requested) : 0x80);
+	}
+	return n;
 }
 
-/* In 7 free blocks are a list, which has as many as the counter says. */
-TEST(user_blocks_of_7_have_a_list)
+static void check_front_end(enum sim_heap_layout layout, bool x86)
 {
-	struct heap h = build(SIM_HEAP_7, false, mixed);
+	struct heap h = build(layout, x86, mixed);
+	const bool list = layout == SIM_HEAP_7;
+	const unsigned signature = list ? by(&h, 0x18, 0xc) : by(&h, 0x14, 0xc);
 	uint64_t blocks = 0;
 
-	assert_int_equal(word(&h, h.h.front_end + 0x40), h.h.address);
+	assert_int_equal(word(&h, h.h.front_end + (list ? by(&h, 0x40, 0x24) : by(&h, 0x18, 0xc))),
+			 h.h.address);
 	for (size_t i = 0; i < h.h.count; i++) {
-		const uint64_t va = h.h.allocations[i].address;
-		uint64_t subsegment;
-		uint32_t n, size, next;
+		const struct sim_allocation *a = &h.h.allocations[i];
 
-		if (h.h.allocations[i].kind != SIM_HEAP_OWN ||
-		    h.h.allocations[i].requested < 0x400 ||
-		    get_le32(at(&h, va + 0x18)) != 0xf0e0d0c0)
-			continue;
-		subsegment = word(&h, va);
-		n = get_le16(at(&h, subsegment + 0x1c));
-		size = get_le16(at(&h, subsegment + 0x18));
-		next = get_le16(at(&h, subsegment + 0x12));
-		for (uint32_t free = get_le16(at(&h, subsegment + 0x10)); free; free--) {
-			const struct sim_allocation *a =
-				truth_of(&h, va + next * 16 + 16, SIM_HEAP_LFH);
-
-			assert_non_null(a);
-			assert_false(a->busy);
-			assert_int_equal(*at(&h, a->address - 1), 0x80);
-			next = get_le16(at(&h, a->address));
-		}
-		assert_int_equal(next, 0xffff);
-		for (uint32_t k = 0; k < n; k++) {
-			const uint64_t block = va + 0x20 + (uint64_t)k * size * 16;
-			const struct sim_allocation *a = truth_of(&h, block + 16, SIM_HEAP_LFH);
-
-			assert_non_null(a);
-			assert_int_equal(*at(&h, block + 15),
-					 a->busy ? 0x80 | (a->block - a->requested) : 0x80);
-		}
-		blocks += n;
+		if (a->kind == SIM_HEAP_OWN && a->requested >= 0x400 &&
+		    get_le32(at(&h, a->address + signature)) == 0xf0e0d0c0)
+			blocks += list ? check_user_blocks_7(&h, a->address)
+				       : check_user_blocks(&h, a->address);
 	}
 	assert_int_equal(blocks, count(&h, SIM_HEAP_LFH, true) + count(&h, SIM_HEAP_LFH, false));
+	assert_in_range(blocks, 1000, 100000);
 	sim__heap_deinit(&h.h);
+}
+
+TEST(user_blocks_say_which_blocks_are_in_use)
+{
+	for (int layout = 0; layout < SIM_HEAP_LAYOUTS; layout++)
+		for (int x86 = 0; x86 < 2; x86++)
+			check_front_end((enum sim_heap_layout)layout, x86);
 }
 
 /*
@@ -511,6 +507,89 @@ TEST(blocks_by_hand_leak_when_the_last_pointer_goes)
 	sim__heap_deinit(&h);
 }
 
+/*
+ * The cache of the resolver
+ */
+
+/* A name in UTF-16 at an address. */
+static void check_name(const struct heap *h, uint64_t va, const char *name)
+{
+	for (;; name++, va += 2) {
+		assert_int_equal(get_le16(at(h, va)), *name);
+		if (!*name)
+			return;
+	}
+}
+
+static void check_record(const struct heap *h, const struct sim_dns_record *r)
+{
+	check_name(h, word(h, r->address + 8), r->name);
+	assert_int_equal(get_le16(at(h, r->address + 0x10)), r->type);
+	assert_int_equal(get_le32(at(h, r->address + 0x18)), r->ttl);
+	if (r->type == 1)
+		assert_memory_equal(at(h, r->address + 0x20), r->data, 4);
+	else if (r->type == 28)
+		assert_memory_equal(at(h, r->address + 0x20), r->data, 16);
+	else
+		check_name(h, word(h, r->address + 0x20), r->target);
+}
+
+/* How many records the table leads to, by offsets of 7 or 10, or by 24H2's lists. */
+static uint64_t count_linked(const struct heap *h, const struct sim_dns *dns)
+{
+	const bool lists = h->plan.layout == SIM_HEAP_26100;
+	const uint64_t link = h->plan.layout == SIM_HEAP_7 ? 0 : 8;
+	const uint64_t record = h->plan.layout == SIM_HEAP_7 ? 0x18 : 0x58;
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < dns->buckets; i++) {
+		const uint64_t head = dns->table + (lists ? 16 : 8) * i;
+
+		for (uint64_t l = word(h, head); l && l != head;) {
+			const uint64_t entry = lists ? l - 8 : l;
+
+			for (uint64_t r = word(h, entry + record); r; r = word(h, r))
+				n++;
+			l = word(h, entry + link);
+		}
+	}
+	return n;
+}
+
+TEST(a_dns_cache_is_found_from_its_table)
+{
+	const int layouts[] = { SIM_HEAP_7, SIM_HEAP_17134, SIM_HEAP_26100 };
+
+	for (size_t k = 0; k < ARRAY_SIZE(layouts); k++) {
+		const struct sim_heap_plan plan = { .layout = (enum sim_heap_layout)layouts[k],
+						    .base = BASE,
+						    .seed = 11,
+						    .lfh = 50,
+						    .allocations = 500 };
+		struct sim_heap_builder *b = NULL;
+		struct heap h = { .plan = plan };
+		uint64_t linked = 0, kept = 0;
+		struct err e = ERR_INIT;
+		struct sim_dns dns;
+
+		CHECK_OK(sim__heap_create(&plan, &b, &e), &e);
+		CHECK_OK(sim__heap_work(b, &e), &e);
+		CHECK_OK(sim__heap_dns(b, b, 300, &dns, &e), &e);
+		CHECK_OK(sim__heap_finish(b, &h.h, &e), &e);
+		for (size_t i = 0; i < dns.count; i++) {
+			if (!dns.records[i].address || dns.records[i].place == SIM_DNS_FREED)
+				continue;
+			check_record(&h, &dns.records[i]);
+			kept++;
+			linked += dns.records[i].place == SIM_DNS_LINKED;
+		}
+		assert_in_range(linked, 300, kept - 1);
+		assert_int_equal(count_linked(&h, &dns), linked);
+		free(dns.records);
+		sim__heap_deinit(&h.h);
+	}
+}
+
 TEST(a_plan_that_cannot_be_carried_out_is_refused)
 {
 	const struct sim_heap_plan bad[] = {
@@ -536,9 +615,9 @@ int main(void)
 		cmocka_unit_test(so_they_do_for_many_seeds),
 		cmocka_unit_test(a_heap_of_every_kind_of_block),
 		cmocka_unit_test(the_same_plan_gives_the_same_bytes),
-		cmocka_unit_test(user_blocks_of_10_have_a_bitmap),
-		cmocka_unit_test(user_blocks_of_7_have_a_list),
+		cmocka_unit_test(user_blocks_say_which_blocks_are_in_use),
 		cmocka_unit_test(blocks_by_hand_leak_when_the_last_pointer_goes),
+		cmocka_unit_test(a_dns_cache_is_found_from_its_table),
 		cmocka_unit_test(a_plan_that_cannot_be_carried_out_is_refused),
 	};
 
