@@ -638,8 +638,8 @@ static enum status judge(const struct sim_heap_plan *p, struct err *e)
 		return err_set(e, ST_USAGE, "reserve and commit are whole, at most 0xfd0000");
 	if (p->size_max > 0x80000 || p->size_min > 0x80000)
 		return err_set(e, ST_USAGE, "sizes above 512 KiB");
-	if (p->churn > 45 || p->lfh > 100 || p->segments > 64)
-		return err_set(e, ST_USAGE, "churn, lfh or segments are too many");
+	if (p->churn > 45 || p->lfh > 100 || p->segments > 64 || p->released > 1000)
+		return err_set(e, ST_USAGE, "churn, lfh, released or segments are too many");
 	return ST_OK;
 }
 

@@ -50,12 +50,13 @@ struct sim_heap_plan {
 	uint64_t allocations; /* the program's, at the end; those by VirtualAlloc() are extra */
 	uint32_t size_min, size_max; /* requested bytes [1 to 32 KiB]; not above 512 KiB */
 	uint32_t churn;              /* so many of 100 steps free a block; at most 45 */
-	uint32_t lfh;                /* so many of 100 sizes go to the front end */
-	uint64_t lfh_key;            /* RtlpLFHKey, which all heaps of a process share [drawn] */
-	uint32_t holes;              /* uncommitted ranges inside segments, where there is room */
-	uint32_t virtual_blocks;     /* blocks that are too big for a segment */
-	uint32_t leaks;        /* allocations that nothing refers to, a third only each other */
-	uint64_t user_context; /* 24H2: the descriptor that names this heap */
+	uint32_t released; /* of 100 `allocations` so many more are made and freed in runs of 100 */
+	uint32_t lfh;      /* so many of 100 sizes go to the front end */
+	uint64_t lfh_key;  /* RtlpLFHKey, which all heaps of a process share [drawn] */
+	uint32_t holes;    /* uncommitted ranges inside segments, where there is room */
+	uint32_t virtual_blocks; /* blocks that are too big for a segment */
+	uint32_t leaks;          /* allocations that nothing refers to, a third only each other */
+	uint64_t user_context;   /* 24H2: the descriptor that names this heap */
 };
 
 /* Reserved pages of one piece of address space. */

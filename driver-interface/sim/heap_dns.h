@@ -3,8 +3,8 @@
  * The cache of the DNS resolver, as svchost's heaps hold it: a table of chains of entries, one for
  * each name, and behind an entry the records of the answer. DNS_RECORD is public (windns.h,
  * DNS_RECORDW). Table and entries are not: 7's and 10's are Rekall's (google/rekall 55d1925), the
- * kind of table by build MemProcFS' (ufrisk/MemProcFS c3aa810, m_sys_netdns.c); where the name of an
- * entry of 10 lies, and how 24H2's entries look, neither tells. x64 only.
+ * kind of table by build MemProcFS' (ufrisk/MemProcFS c3aa810, m_sys_netdns.c). Neither tells where
+ * the name of an entry of 10 lies, and how entries of 8 and of 24H2 look. x64 only.
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_SIM_HEAP_DNS_H
 #define RAMSEAL_DRIVER_INTERFACE_SIM_HEAP_DNS_H

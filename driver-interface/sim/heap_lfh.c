@@ -393,7 +393,10 @@ void sim__lfh_free(struct sim_heap_builder *b, const struct block *of)
 	u->free++;
 }
 
-/* RTL_BITMAP_EX, whose size is as wide as its pointer; bits beyond the last block are set, as in the fragment. */
+/*
+ * RTL_BITMAP_EX, whose size is as wide as its pointer. Bits beyond the last block are set, as in
+ * the fragment.
+ */
 static void write_bitmap(const struct sim_heap_builder *b, const struct user_blocks *u)
 {
 	const uint32_t at = by_width(b, 0x20, 0x14), data = by_width(b, 0x30, 0x1c);

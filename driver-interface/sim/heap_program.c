@@ -8,10 +8,11 @@
 
 #include "driver-interface/sim/heap_build.h"
 
-#define POPULAR          16 /* sizes that most blocks have */
-#define DEPTH            8  /* a block is referred to from one of the latest so many */
-#define ROOTS            32 /* of so many blocks one is kept outside the heap */
-#define SLOTS_MAX        8  /* pointers of the writer's that a block can hold */
+#define POPULAR          16  /* sizes that most blocks have */
+#define DEPTH            8   /* a block is referred to from one of the latest so many */
+#define ROOTS            32  /* of so many blocks one is kept outside the heap */
+#define SLOTS_MAX        8   /* pointers of the writer's that a block can hold */
+#define RUN              100 /* blocks that are made and freed together */
 #define SIZE_MAX_DEFAULT 0x8000
 
 struct program {
@@ -160,18 +161,38 @@ static bool connect(struct program *p)
 	return true;
 }
 
+/*
+ * As a document that is closed: blocks that were made one after the other are freed so, and leave
+ * free chunks full of headers of before.
+ */
+static void release(struct program *p, uint64_t runs)
+{
+	const size_t kept = p->count;
+
+	for (uint64_t r = 1; r <= runs && !p->b->failed; r++) {
+		for (unsigned i = 0; i < RUN; i++)
+			allocate(p);
+		for (size_t i = p->count - RUN; i < p->count && !p->b->failed; i++)
+			sim__heap_free(p->b, p->live[i]);
+		p->count = kept + r - 1;
+		allocate(p); /* one that stays, between them */
+	}
+}
+
 static bool work(struct program *p)
 {
 	const struct sim_heap_plan *plan = &p->b->plan;
-	const size_t start = p->count;
+	const uint64_t runs =
+		MIN(plan->allocations, plan->allocations * plan->released / 100 / RUN);
 
 	for (size_t i = 0; i < POPULAR; i++)
 		p->popular[i] = draw_size(p, MAX(p->min, MIN(p->max, 1024)));
-	while (p->count - start < plan->allocations && !p->b->failed) {
+	while (p->count < plan->allocations - runs && !p->b->failed) {
 		allocate(p);
 		if (plan->churn && p->count && sim_below(&p->b->random, 100) < 2 * plan->churn)
 			free_one(p);
 	}
+	release(p, runs);
 	for (uint32_t i = 0; i < plan->virtual_blocks && !p->b->failed; i++) {
 		const uint64_t size = 0x100000 + sim_below(&p->b->random, 0x100000);
 		const uint32_t block = sim__heap_alloc(p->b, size);
@@ -212,7 +233,7 @@ enum status sim__heap_work(struct sim_heap_builder *b, struct err *e)
 		return err_set(e, ST_USAGE, "size_max is below size_min");
 	if (plan->allocations >= UINT32_MAX / 64)
 		return err_set(e, ST_USAGE, "too many allocations");
-	live = calloc(plan->allocations + plan->virtual_blocks + 1, sizeof(*live));
+	live = calloc(plan->allocations + plan->virtual_blocks + RUN + 1, sizeof(*live));
 	if (!live)
 		return err_set(e, ST_NOMEM, "a program's heap");
 	p.live = live;

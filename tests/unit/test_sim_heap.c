@@ -345,6 +345,7 @@ TEST(so_they_do_for_many_seeds)
 		plan.allocations = 50 * (plan.seed - 99);
 		plan.churn = (uint32_t)plan.seed % 45;
 		plan.wiped = plan.seed % 3 == 0;
+		plan.released = plan.seed % 5 ? 0 : 500;
 		plan.commit = plan.seed % 2 ? 0x1000 : 0x10000;
 		plan.reserve = plan.seed % 4 ? 0x10000 : 0x400000;
 		check_all(SIM_HEAP_17134, false, plan);
