@@ -46,6 +46,9 @@ static inline uint64_t sim__vpn_address(uint64_t vpn)
 #define SIM_SHARED_PAGES 1024
 #define SIM_IMAGE        UINT64_C(0xfffff80002a00000) /* ntoskrnl */
 #define SIM_IMAGE_PAGES  512
+#define SIM_USER_SHARED  UINT64_C(0xfffff78000000000) /* KUSER_SHARED_DATA, which stands still */
+#define SIM_PROCESSORS   UINT64_C(0xfffff80001000000) /* a page for each */
+#define SIM_SYSTEM_TIME  UINT64_C(130700000000000000) /* FILETIME: in March 2015 */
 #define SIM_SYSTEM_PTES  UINT64_C(0xfffff88000000000) /* nonpaged, drawn pages */
 #define SIM_PAGED_POOL   UINT64_C(0xfffff8a000000000) /* the section's prototype entries */
 #define SIM_SESSION      UINT64_C(0xfffff90000000000)

@@ -68,7 +68,10 @@
 	X(link, 0, UINT64_C(1) << 44,                                                              \
 	  "bytes a second at which what is acquired goes out; 0: nothing waits for that")          \
 	X(spool, 0, 64 * SIM_GIB, "what waits for the link at most, at least two pieces")          \
-	X(piece, 2 * SIM_MIB, SIM_GIB, "what the link sends at once")
+	X(piece, 2 * SIM_MIB, SIM_GIB, "what the link sends at once")                              \
+	X(cpus, 0, 128,                                                                            \
+	  "processors with a block each; then there is KUSER_SHARED_DATA, too, and the keys of "   \
+	  "KDBG are drawn")
 
 /* And texts, which change nothing of the machine. */
 #define SIM_TEXT_MAP(X)                                                                            \

@@ -13,21 +13,29 @@
 #include "formats/base/bytes.h"
 
 /* In the image. */
-#define PE_HEADER   0x100
-#define EXPORTS     0x1000
-#define DATA        0x2000
-#define SYSTEM_AT   (DATA + 0x40)  /* PsInitialSystemProcess */
-#define HEAD_AT     (DATA + 0x100) /* PsActiveProcessHead */
-#define BUILD_AT    (DATA + 0x10)  /* NtBuildNumber */
-#define DEBUG_AT    (DATA + 0x200) /* the debug directory, of one entry */
-#define RSDS_AT     (DATA + 0x240)
-#define KDBG_AT     (DATA + 0x300)
-#define MODULES_AT  (DATA + 0x140) /* PsLoadedModuleList */
+#define PE_HEADER    0x100
+#define EXPORTS      0x1000
+#define DATA         0x2000
+#define SYSTEM_AT    (DATA + 0x40)  /* PsInitialSystemProcess */
+#define HEAD_AT      (DATA + 0x100) /* PsActiveProcessHead */
+#define BUILD_AT     (DATA + 0x10)  /* NtBuildNumber */
+#define DEBUG_AT     (DATA + 0x200) /* the debug directory, of one entry */
+#define RSDS_AT      (DATA + 0x240)
+#define KDBG_AT      (DATA + 0x300)
+#define MODULES_AT   (DATA + 0x140) /* PsLoadedModuleList */
+#define ENCODED_AT   (DATA + 0x20)  /* KdpDataBlockEncoded */
+#define NEVER_AT     (DATA + 0x700) /* KiWaitNever, */
+#define ALWAYS_AT    (DATA + 0x708) /* KiWaitAlways, */
+#define FRAMES_AT    (DATA + 0x710) /* MmPfnDatabase, */
+#define BLOCK_AT     (DATA + 0x800) /* and KiProcessorBlock: of a machine with processors */
 
 /* KPROCESS.DirectoryTableBase, in all builds. The other fields are in layout.c. */
-#define DTB_FIELD   0x28
-#define NAME_LENGTH 15
-#define IN_PAGE     0x80 /* behind the header of the pool */
+#define DTB_FIELD    0x28
+/* In a KPRCB; these move with the version, and KDBG says where they are. */
+#define PRCB_NUMBER  0x24
+#define PRCB_CONTEXT 0x100
+#define NAME_LENGTH  15
+#define IN_PAGE      0x80 /* behind the header of the pool */
 
 /* ActiveProcessLinks are behind it. */
 static size_t pid_field(const struct machine *m)
@@ -130,6 +138,23 @@ static void put_debug(const struct machine *m)
 	memcpy(record + 24, name, sizeof(name));
 }
 
+/* Real kernels draw them when they start (KiWaitNever and KiWaitAlways). */
+struct kdbg_keys {
+	uint64_t never, always;
+};
+
+static struct kdbg_keys draw_keys(const struct machine *m)
+{
+	uint64_t random = m->spec.seed ^ UINT64_C(0x9b05688c2b3e6c1f);
+	struct kdbg_keys k = { 0x5be0cd19137e2179, 0x1f83d9abfb41bd6b };
+
+	if (m->spec.cpus) {
+		k.never = sim_draw(&random);
+		k.always = sim_draw(&random);
+	}
+	return k;
+}
+
 /*
  * KDDEBUGGER_DATA64 (wdbgexts.h), but for the words that nobody asks for. Since Windows 8 it is
  * kept encoded unless a debugger is expected (KdEncodeDataBlock(); QEMU's contrib/elf2dmp has the
@@ -137,8 +162,8 @@ static void put_debug(const struct machine *m)
  */
 static void put_kdbg(const struct machine *m)
 {
-	static const uint64_t never = 0x5be0cd19137e2179, always = 0x1f83d9abfb41bd6b;
-	const unsigned r = never & 63;
+	const struct kdbg_keys keys = draw_keys(m);
+	const unsigned r = keys.never & 63;
 	uint64_t words[0x340 / 8] = {
 		[0] = SIM_IMAGE + KDBG_AT,
 		[1] = SIM_IMAGE + KDBG_AT,
@@ -148,12 +173,19 @@ static void put_kdbg(const struct machine *m)
 		[10] = SIM_IMAGE + HEAD_AT,
 	};
 
+	if (m->spec.cpus) {
+		words[0x0c0 / 8] = SIM_IMAGE + FRAMES_AT;
+		words[0x218 / 8] = SIM_IMAGE + BLOCK_AT;
+		words[0x2b8 / 8] = (uint64_t)PRCB_NUMBER << 48; /* OffsetPrcbNumber, at 0x2be */
+		words[0x338 / 8] = PRCB_CONTEXT;                /* OffsetPrcbContext */
+	}
+
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		uint64_t x = words[i];
 
 		if (m->spec.windows != 7) {
-			x = __builtin_bswap64(x ^ always) ^ (SIM_IMAGE + DATA + 0x20);
-			x = never ^ (x >> r | x << (64 - r));
+			x = __builtin_bswap64(x ^ keys.always) ^ (SIM_IMAGE + ENCODED_AT);
+			x = keys.never ^ (r ? x >> r | x << (64 - r) : x);
 		}
 		put_le64(sim__kernel_bytes(m, SIM_IMAGE + KDBG_AT + 8 * i), x);
 	}
@@ -210,6 +242,84 @@ static bool init_image(struct machine *m)
 	put_le32(sim__kernel_bytes(m, SIM_IMAGE + BUILD_AT), sim__layout(&m->spec)->build);
 	put_le64(sim__kernel_bytes(m, SIM_IMAGE + HEAD_AT), SIM_IMAGE + HEAD_AT);
 	put_le64(sim__kernel_bytes(m, SIM_IMAGE + HEAD_AT + 8), SIM_IMAGE + HEAD_AT);
+	return true;
+}
+
+/*
+ * Processors, and the page that the kernel shares with all processes. Neither moves: a machine that
+ * is simulated has no processor that could write there.
+ */
+
+/* A page for each: the KPCR with its KPRCB, and the CONTEXT that it names. */
+#define PRCB_IN_PAGE    0x180
+#define CONTEXT_IN_PAGE 0x800
+
+static bool init_processor(struct machine *m, uint32_t cpu)
+{
+	const uint64_t page = SIM_PROCESSORS + cpu * (uint64_t)PAGE_SIZE;
+	uint8_t *at, *context;
+
+	if (!map_fresh(m, page, 1, true))
+		return false;
+	at = sim__kernel_bytes(m, page);
+	put_le32(at + PRCB_IN_PAGE + PRCB_NUMBER, cpu);
+	put_le64(at + PRCB_IN_PAGE + PRCB_CONTEXT, page + CONTEXT_IN_PAGE);
+	context = at + CONTEXT_IN_PAGE;
+	put_le32(context + 0x30, 0x10001f);                            /* ContextFlags */
+	put_le32(context + 0x34, 0x1f80);                              /* MxCsr, */
+	put_le32(context + 0x118, 0x1f80);                             /* twice */
+	put_le64(context + 0xf8, SIM_IMAGE + UINT64_C(0x10000) + cpu); /* Rip */
+	if (m->spec.windows == 7)
+		put_le16(context + 0x38, 0x10); /* SegCs: it was stopped once */
+	put_le64(sim__kernel_bytes(m, SIM_IMAGE + BLOCK_AT + UINT64_C(8) * cpu),
+		 page + PRCB_IN_PAGE);
+	return true;
+}
+
+/* LowPart, High1Time, High2Time. */
+static void put_time(uint8_t *at, uint64_t value)
+{
+	put_le64(at, value);
+	put_le32(at + 8, (uint32_t)(value >> 32));
+}
+
+/* KUSER_SHARED_DATA (ntddk.h). */
+static bool init_shared_data(struct machine *m)
+{
+	static const char root[] = "C:\\Windows";
+	const bool seven = m->spec.windows == 7;
+	uint8_t *at;
+
+	if (!map_fresh(m, SIM_USER_SHARED, 1, true))
+		return false;
+	at = sim__kernel_bytes(m, SIM_USER_SHARED);
+	put_time(at + 0x08, SIM_BOOT / 100);  /* InterruptTime */
+	put_time(at + 0x14, SIM_SYSTEM_TIME); /* SystemTime */
+	for (size_t i = 0; root[i]; i++)
+		put_le16(at + 0x30 + 2 * i, (uint8_t)root[i]);
+	put_le32(at + 0x260, seven ? 0 : sim__layout(&m->spec)->build); /* NtBuildNumber */
+	put_le32(at + 0x264, 1);                      /* NtProductType: a workstation */
+	at[0x268] = 1;                                /* ProductTypeIsValid */
+	put_le32(at + 0x26c, seven ? 6 : 10);         /* NtMajorVersion */
+	put_le32(at + 0x270, seven ? 1 : 0);          /* NtMinorVersion */
+	put_le32(at + 0x2d0, 0x110);                  /* SuiteMask */
+	put_le32(at + 0x3c0, (uint32_t)m->spec.cpus); /* ActiveProcessorCount */
+	return true;
+}
+
+static bool init_processors(struct machine *m)
+{
+	const struct kdbg_keys keys = draw_keys(m);
+	bool ok = !m->spec.cpus || init_shared_data(m);
+
+	for (uint32_t i = 0; i < m->spec.cpus && ok; i++)
+		ok = init_processor(m, i);
+	if (!m->spec.cpus || !ok)
+		return ok;
+	*sim__kernel_bytes(m, SIM_IMAGE + ENCODED_AT) = m->spec.windows != 7;
+	put_le64(sim__kernel_bytes(m, SIM_IMAGE + NEVER_AT), keys.never);
+	put_le64(sim__kernel_bytes(m, SIM_IMAGE + ALWAYS_AT), keys.always);
+	put_le64(sim__kernel_bytes(m, SIM_IMAGE + FRAMES_AT), SIM_PFN_DATABASE);
 	return true;
 }
 
@@ -317,7 +427,7 @@ static bool init_space(struct machine *m)
 
 enum status sim__windows_init(struct machine *m, struct err *e)
 {
-	if (!init_space(m) || !init_image(m) || !init_section(m))
+	if (!init_space(m) || !init_image(m) || !init_section(m) || !init_processors(m))
 		return err_set(e, ST_USAGE, "there is not enough RAM for the kernel");
 	m->pool_used[0] = 1; /* of the pool itself */
 	return ST_OK;
