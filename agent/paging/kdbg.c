@@ -106,6 +106,9 @@ static bool take_block(const struct kdbg_search *s, uint64_t va, uint64_t tag, u
 	    (s->head && ret->processes != s->head))
 		return false;
 	ret->size = (uint32_t)(decode(s, r, tag, base) >> 32);
+	ret->rotation = r;
+	if (r != PLAIN)
+		ret->mask = s->k->base ^ __builtin_bswap64(rol64(base, r));
 	if (!word_at(s, block, WORD_LAB, r, base, &ret->lab))
 		ret->lab = 0;
 	return true;
@@ -148,4 +151,113 @@ bool kdbg_find(const struct virt *v, const struct windows_kernel *k, uint64_t he
 			return true;
 	*ret = (struct kdbg){ 0 };
 	return false;
+}
+
+/* bswap and rol are linear, so that all of a word that does not depend on it is one constant. */
+uint64_t kdbg_word(const struct kdbg *k, uint64_t raw)
+{
+	return k->rotation == PLAIN ? raw : __builtin_bswap64(rol64(raw, k->rotation)) ^ k->mask;
+}
+
+/*
+ * The keys. With r = KiWaitNever & 63 that constant is
+ *
+ *	bswap(rol(KiWaitNever, r) ^ &KdpDataBlockEncoded) ^ KiWaitAlways
+ *
+ * KiWaitNever and KiWaitAlways are variables of the kernel, drawn when it starts. Every pair of its
+ * words that could be they gives an address; of 64 bits some 24 are free in the kernel's image, so
+ * that hardly a pair but theirs gives one there, and where a 1 stands.
+ */
+struct key_words {
+	const struct kdbg_search *s;
+	uint64_t *at;
+	size_t count;
+	struct range sections[WINDOWS_SECTIONS_MAX];
+	size_t n_sections;
+};
+
+/*
+ * More than a kernel has that look random: most of its words are zero, small or addresses. One in
+ * 64 of them can be KiWaitNever, so that there are 2^26 pairs at most.
+ */
+#define KEY_WORDS_MAX ((size_t)1 << 16)
+
+static bool looks_random(uint64_t word)
+{
+	const unsigned high = (unsigned)(word >> 48);
+
+	return high && high != 0xffff;
+}
+
+static void collect_page(struct key_words *w, const uint8_t *page)
+{
+	for (size_t i = 0; i < PAGE_SIZE && w->count < KEY_WORDS_MAX; i += 8)
+		if (looks_random(get_le64(page + i)))
+			w->at[w->count++] = get_le64(page + i);
+}
+
+static void collect_words(struct key_words *w)
+{
+	uint8_t page[PAGE_SIZE];
+
+	for (size_t i = 0; i < w->n_sections; i++) {
+		const struct range r = w->sections[i];
+
+		for (uint64_t va = r.first & ~(uint64_t)(PAGE_SIZE - 1);
+		     va <= r.last && !walk_budget_spent(w->s->v->budget); va += PAGE_SIZE)
+			if (virt_read(w->s->v, va, page, PAGE_SIZE))
+				collect_page(w, page);
+	}
+}
+
+static bool is_flag(const struct key_words *w, uint64_t va)
+{
+	uint8_t byte = 0;
+
+	if (!in_kernel(w->s->k, va))
+		return false;
+	for (size_t i = 0; i < w->n_sections; i++)
+		if (va >= w->sections[i].first && va <= w->sections[i].last)
+			return virt_read(w->s->v, va, &byte, 1) && byte == 1;
+	return false;
+}
+
+/* With this KiWaitNever. False: there are two addresses by now, and nobody knows which it is. */
+static bool try_key(const struct key_words *w, const struct kdbg *block, uint64_t never,
+		    uint64_t *found)
+{
+	const uint64_t turned = rol64(never, block->rotation);
+
+	for (size_t i = 0; i < w->count; i++) {
+		const uint64_t va = __builtin_bswap64(block->mask ^ w->at[i]) ^ turned;
+
+		if (!in_kernel(w->s->k, va) || va == *found || !is_flag(w, va))
+			continue;
+		if (*found)
+			return false;
+		*found = va;
+	}
+	return true;
+}
+
+bool kdbg_find_flag(const struct virt *v, const struct windows_kernel *k, const struct kdbg *block,
+		    uint64_t *ret)
+{
+	const struct kdbg_search s = { v, k, 0 };
+	_cleanup_free_ uint64_t *words = malloc(KEY_WORDS_MAX * sizeof(*words));
+	struct key_words w = { .s = &s, .at = words };
+	uint64_t found = 0;
+
+	if (!words || !block->va || !block->encoded)
+		return false;
+	w.n_sections = windows_writable(v, k, w.sections);
+	collect_words(&w);
+	for (size_t i = 0; i < w.count; i++) {
+		if (v->budget && v->budget->now && walk_budget_spent(v->budget))
+			return false;
+		if (w.at[i] % ROTATIONS == block->rotation && !try_key(&w, block, w.at[i], &found))
+			return false;
+	}
+	*ret = found;
+	return found != 0;
 }

@@ -83,6 +83,9 @@ struct kdbg {
 	uint64_t modules;   /* PsLoadedModuleList */
 	uint64_t processes; /* PsActiveProcessHead */
 	uint64_t lab;       /* NtBuildLab; 0: not there to be read */
+	/* Decodes its words: kdbg_word(). 64: it is not encoded. */
+	unsigned rotation;
+	uint64_t mask;
 };
 
 #define WINDOWS_ROOT_MAX 64
@@ -138,6 +141,16 @@ void windows_kernel_version(const struct virt *v, struct windows_kernel *k, stru
  */
 bool kdbg_find(const struct virt *v, const struct windows_kernel *k, uint64_t head,
 	       struct kdbg *ret);
+
+/* A word of the block as it is kept, decoded. */
+uint64_t kdbg_word(const struct kdbg *k, uint64_t raw);
+
+/*
+ * KdpDataBlockEncoded, by which the kernel knows that its block is encoded: a byte, and it is 1.
+ * False: there is no such byte, or more than one, or not all of that could be read.
+ */
+bool kdbg_find_flag(const struct virt *v, const struct windows_kernel *k, const struct kdbg *block,
+		    uint64_t *ret);
 
 /*
  * Fills `k` (k->base is given) and reads the list. System is found by the kernel's exports or,
