@@ -13,6 +13,7 @@
 #include "agent/host/limits.h"
 #include "agent/host/share.h"
 #include "agent/image/image_kernel.h"
+#include "agent/image/image_windows.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
 
@@ -24,9 +25,10 @@ struct image_acquisition {
 	struct drv *source;
 	struct reading reading; /* the watchdog over it */
 	struct memory_changes changes;
-	const char *inputs[2];  /* the file that is the source, if it is one */
-	char *output;           /* where to */
-	struct linux_dump dump; /* ELF */
+	const char *inputs[2];        /* the file that is the source, if it is one */
+	char *output;                 /* where to */
+	struct linux_dump dump;       /* ELF */
+	struct image_windows windows; /* crash dumps */
 	struct image_out out;
 	struct host_limits limits;
 	unsigned threads;
@@ -43,6 +45,7 @@ static enum status open_image(struct image_acquisition *a, struct err *e)
 		.once = !info->image,
 		.ranges = &info->maps[0].ranges,
 		.kernel = &a->dump.kernel,
+		.dmp = image_is_dmp(a->o->image.format) ? &a->windows.dump.kernel : NULL,
 		.level = a->o->level.level,
 		.threads = a->threads,
 		.progress = cli_progress(a->cli),
@@ -75,7 +78,9 @@ static void summarise_image(const struct image_acquisition *a, struct summary_be
 			field_json("driver", driver_session_json(a->driver)),
 			field_u64("threads", a->threads), field_json("share", share_json()),
 			field_json("limits", host_limits_json(&a->limits)),
-			image_kernel_field(a->o->image.format, &a->dump)),
+			image_is_dmp(a->o->image.format)
+				? field_json("kernel", image_windows_json(&a->windows))
+				: image_kernel_field(a->o->image.format, &a->dump)),
 		text);
 }
 
@@ -111,6 +116,8 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 		st = acquire_check_state(a->o, a->output, e);
 	if (!st && image_wants_kernel(a->o->image.format))
 		st = image_kernel_of_source(a->source, &a->dump, e);
+	if (!st && image_is_dmp(a->o->image.format))
+		st = image_windows_of_source(a->source, !a->o->image.dmp.no_patch, &a->windows, e);
 	if (!st)
 		st = changes_begin(&a->changes, a->source, e);
 	if (!st)
@@ -151,6 +158,7 @@ enum status acquire_image(const struct cli *cli, const struct acquire_options *o
 	image_out_close(&a.out);
 	free(a.output);
 	linux_dump_deinit(&a.dump);
+	image_windows_deinit(&a.windows);
 	memory_changes_deinit(&a.changes);
 	host_limits_deinit(&a.limits);
 	share_end();

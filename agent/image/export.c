@@ -8,6 +8,7 @@
 #include "agent/container/manifest_read.h"
 #include "agent/host/host.h"
 #include "agent/image/image_kernel.h"
+#include "agent/image/image_windows.h"
 #include "agent/program/log.h"
 
 /* Everything that an export needs until its end. */
@@ -19,7 +20,8 @@ struct export_run {
 	uint32_t stream;
 	struct range_list ranges;
 	struct container_pages pages;
-	struct linux_dump dump; /* ELF */
+	struct linux_dump dump;       /* ELF */
+	struct image_windows windows; /* crash dumps */
 	struct image_captures captures;
 	struct image_out out;
 };
@@ -29,6 +31,7 @@ static void run_deinit(struct export_run *x)
 	image_out_close(&x->out);
 	container_pages_deinit(&x->pages);
 	linux_dump_deinit(&x->dump);
+	image_windows_deinit(&x->windows);
 	image_captures_deinit(&x->captures);
 	range_list_deinit(&x->ranges);
 }
@@ -141,6 +144,7 @@ static enum status open_export_output(struct export_run *x, struct err *e)
 		.ranges = &x->ranges,
 		.end = p->whole_file ? export_file_size(stream_of(x), &x->ranges) : 0,
 		.kernel = &x->dump.kernel,
+		.dmp = image_is_dmp(p->image->format) ? &x->windows.dump.kernel : NULL,
 		.level = p->level,
 		.threads = x->threads,
 		.captures = &x->captures,
@@ -206,6 +210,9 @@ static enum status run_export(struct export_run *x, struct err *e)
 
 	if (!st && image_wants_kernel(format))
 		st = image_kernel_of_container(x->plan->in, x->stream, &x->dump, e);
+	if (!st && image_is_dmp(format))
+		st = image_windows_of_container(x->plan->in, x->stream, &x->ranges,
+						!x->plan->image->dmp.no_patch, &x->windows, e);
 	if (!st)
 		st = open_export_output(x, e);
 	if (st)
@@ -223,7 +230,9 @@ static enum status run_export(struct export_run *x, struct err *e)
 				    field_json("usage", host_usage_json()),
 				    field_json("stream", export_stream_json(stream_of(x))),
 				    field_u64("start_ns", t.start), field_u64("end_ns", t.end),
-				    image_kernel_field(format, &x->dump)),
+				    image_is_dmp(format)
+					    ? field_json("kernel", image_windows_json(&x->windows))
+					    : image_kernel_field(format, &x->dump)),
 			"summary", "%s", text);
 	return st;
 }

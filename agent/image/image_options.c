@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/program/text.h"
+#include "formats/image/dmp.h"
 #include "formats/image/elf_core.h"
 #include "formats/image/kdump.h"
 #include "formats/image/lime.h"
@@ -80,8 +81,16 @@ static const struct option_def e01_defs[] = {
 
 static const struct option_group e01_group = { e01_defs, ARRAY_SIZE(e01_defs) };
 
+static const struct option_def dmp_defs[] = {
+	CLI_FLAG(struct dmp_options, no_patch, 0, "no-patch",
+		 "dmp: leave memory as it is, though WinDbg wants KDBG decoded"),
+};
+
+static const struct option_group dmp_group = { dmp_defs, ARRAY_SIZE(dmp_defs) };
+
 static const struct option_def format_defs[] = {
 	CLI_GROUP(struct image_options, e01, &e01_group),
+	CLI_GROUP(struct image_options, dmp, &dmp_group),
 };
 
 const struct option_group image_option_group = { image_defs, ARRAY_SIZE(image_defs) };
@@ -90,22 +99,29 @@ const struct option_group image_format_option_group = { format_defs, ARRAY_SIZE(
 /* In the order of --help. */
 static const struct image_kind {
 	const struct image_format *format;
-	const char *help;                 /* further lines are indented by nine */
+	const char *help;                 /* further lines are indented by twelve */
 	const struct option_group *group; /* that it alone takes; NULL: none */
 	bool wants_kernel;
 } kinds[] = {
 	{ &raw_format, "padded: physical address = file offset; pages of zeros are holes" },
 	{ &elf_format,
 	  "ELF64 core: of Linux, a dump for crash, drgn and makedumpfile; VMCOREINFO is\n"
-	  "         the source's, or else looked for in memory",
+	  "            the source's, or else looked for in memory",
 	  .wants_kernel = true },
 	{ &lime_format, "LiME version 1: a header and the bytes of each range" },
 	{ &kdump_format,
 	  "compressed kdump, with VMCOREINFO as elf; into a pipe or stdout flattened, which\n"
-	  "         crash reads, and makedumpfile -R straightens",
+	  "            crash reads, and makedumpfile -R straightens",
 	  .wants_kernel = true },
 	{ &e01_format, "EnCase 6 evidence files FILE.E01, FILE.E02, ...: padded, compressed",
 	  .group = &e01_group },
+	{ &dmp_format,
+	  "Windows crash dump with a bitmap: for WinDbg, MemProcFS, volatility3; pages that a\n"
+	  "            container does not have stay missing. KDBG is put in place decoded, and "
+	  "listed",
+	  .group = &dmp_group },
+	{ &dmp_full_format, "the same for readers without bitmaps: 42 ranges at most, gaps filled",
+	  .group = &dmp_group },
 };
 
 _Static_assert(ARRAY_SIZE(kinds) == IMAGE_FORMATS,
@@ -125,7 +141,7 @@ void image_put_notes(FILE *to)
 
 	fputs("Formats:\n", to);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		snprintf(line, sizeof(line), "  %-5s  %s\n", kinds[i].format->name, kinds[i].help);
+		snprintf(line, sizeof(line), "  %-8s  %s\n", kinds[i].format->name, kinds[i].help);
 		cli_put_notes(to, line);
 	}
 	cli_put_notes(
@@ -149,6 +165,14 @@ void image_put_notes(FILE *to)
 		"capture; the list has the times of all, and 'read' shows each process its own.\n");
 }
 
+static const struct option_group *group_of(const struct image_format *f)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (kinds[i].format == f)
+			return kinds[i].group;
+	return NULL;
+}
+
 /* Each takes effect in some formats only, and silence would look as if it had. */
 enum status image_options_check(const struct cli *cli, const struct image_options *o, struct err *e)
 {
@@ -160,7 +184,8 @@ enum status image_options_check(const struct cli *cli, const struct image_option
 		return cli_usage(cli, e, "--fill does not apply to --format %s: it leaves gaps out",
 				 o->format->name);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		given = kinds[i].format == o->format ? NULL : cli_given_of(cli, kinds[i].group);
+		given = kinds[i].group == group_of(o->format) ? NULL
+							      : cli_given_of(cli, kinds[i].group);
 		if (given)
 			return cli_usage(cli, e, "--%s applies to --format %s only", given->name,
 					 kinds[i].format->name);

@@ -13,12 +13,18 @@
 
 enum image_hash { IMAGE_HASH_SHA256, IMAGE_HASH_NONE };
 
+/* Of dmp and dmp-full. */
+struct dmp_options {
+	bool no_patch; /* all of memory as it was read */
+};
+
 struct image_options {
 	const struct image_format *format; /* NULL: no image */
 	const char *gaps;
 	struct fill_pattern fill; /* length 0: texts that say so; not of what leaves gaps out */
 	size_t hash;              /* enum image_hash */
 	struct e01_settings e01;  /* but for the level, which is the command's */
+	struct dmp_options dmp;
 };
 
 /* For CLI_GROUP(…, struct image_options): of every image, and those that one format alone takes. */

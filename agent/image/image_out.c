@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/capture/manifest.h"
+#include "agent/image/image_windows.h"
 #include "agent/output/output_target.h"
 #include "agent/host/share.h"
 #include "agent/program/interrupt.h"
@@ -113,6 +114,8 @@ static void fill_spec(struct image_out *x)
 		x->spec.own = &x->kdump;
 	else if (image_wants_kernel(r->options->format))
 		x->spec.own = r->kernel;
+	else if (image_is_dmp(r->options->format))
+		x->spec.own = r->dmp;
 }
 
 enum status image_out_open(const struct image_request *r, struct image_out *ret, struct err *e)
@@ -130,6 +133,9 @@ enum status image_out_open(const struct image_request *r, struct image_out *ret,
 
 	*ret = (struct image_out){ .request = *r };
 	fill_spec(ret);
+	if (f == &dmp_format && image_end(&ret->spec) > DMP_LEECHCORE_MAX)
+		log_warning("dmp-large", "memory goes beyond 512 GiB: MemProcFS (LeechCore) takes "
+					 "such a dump as dmp-full only");
 	if (f->own_files)
 		st = open_set(ret, &target, e);
 	else
@@ -175,6 +181,8 @@ json_t *image_gaps_json(const struct image_gaps *g)
 		json_object_set_new(doc, "damaged_pages", json_u64(g->damaged));
 	if (doc && g->again)
 		json_object_set(doc, "captured_again", g->again->list);
+	if (doc && g->dmp)
+		json_object_set_new(doc, "patched", image_patched_json(g->dmp));
 	return doc;
 }
 
@@ -189,6 +197,7 @@ static json_t *gaps_json(const struct image_out *x, json_t *origin)
 		.ranges = x->spec.ranges,
 		.damaged = x->result.damaged,
 		.again = x->request.captures,
+		.dmp = x->request.dmp,
 	};
 
 	return image_gaps_json(&g);

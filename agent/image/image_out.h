@@ -15,6 +15,7 @@
 #include "agent/output/output.h"
 #include "agent/output/output_set.h"
 #include "agent/program/json.h"
+#include "formats/image/dmp.h"
 #include "formats/image/e01.h"
 #include "formats/image/kdump.h"
 
@@ -30,6 +31,7 @@ struct image_request {
 	const struct range_list *ranges;   /* as image_spec.ranges */
 	uint64_t end;                      /* as image_spec.end */
 	const struct image_kernel *kernel; /* of a format that wants one; or NULL */
+	struct dmp_kernel *dmp;            /* of a crash dump; or NULL */
 	int level;                         /* of one that compresses */
 	unsigned threads;
 	const struct image_captures *captures; /* NULL: each page was captured once */
@@ -64,6 +66,7 @@ struct image_gaps {
 	uint64_t damaged; /* pages; or */
 #define IMAGE_DAMAGE_UNKNOWN UINT64_MAX
 	const struct image_captures *again; /* NULL: each page was captured once */
+	const struct dmp_kernel *dmp;       /* of a crash dump: bytes that were changed; or NULL */
 };
 
 /* The list that lies beside an image; NULL if out of memory. */

@@ -3,15 +3,17 @@
 
 #include <string.h>
 
+#include "formats/image/dmp.h"
 #include "formats/image/e01.h"
 #include "formats/image/elf_core.h"
 #include "formats/image/kdump.h"
 #include "formats/image/lime.h"
 #include "formats/image/raw.h"
 
-const struct image_format *const image_formats[IMAGE_FORMATS + 1] = { &raw_format,   &elf_format,
-								      &lime_format,  &e01_format,
-								      &kdump_format, NULL };
+const struct image_format *const image_formats[IMAGE_FORMATS + 1] = { &raw_format,      &elf_format,
+								      &lime_format,     &e01_format,
+								      &kdump_format,    &dmp_format,
+								      &dmp_full_format, NULL };
 
 const struct image_format *image_find(const char *name)
 {

@@ -52,7 +52,7 @@ struct image_spec {
 	const char *base; /* of a format with files of its own: what their names begin with */
 	/*
 	 * What one format alone wants to know: struct e01_settings, struct image_kernel, struct
-	 * kdump_settings; or NULL.
+	 * kdump_settings, struct dmp_kernel; or NULL.
 	 */
 	const void *own;
 };
@@ -115,7 +115,7 @@ struct image_writer {
 };
 
 /* Ended by NULL. What knows more of each, such as its options, can say that it has all. */
-#define IMAGE_FORMATS 5
+#define IMAGE_FORMATS 7
 extern const struct image_format *const image_formats[IMAGE_FORMATS + 1];
 
 /* NULL if there is no such format. */

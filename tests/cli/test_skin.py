@@ -52,8 +52,8 @@ class Skin(unittest.TestCase):
 
     def test_a_wrong_word_is_answered_with_the_right_ones(self):
         for words, *args in (
-                (("rsz", "raw", "elf", "lime", "kdump", "e01"), "acquire", "--format"),
-                (("raw", "elf", "lime", "kdump", "e01"), "export", "--format"),
+                (("rsz", "raw", "elf", "lime", "kdump", "dmp", "dmp-full", "e01"), "acquire", "--format"),
+                (("raw", "elf", "lime", "kdump", "dmp", "dmp-full", "e01"), "export", "--format"),
                 (("linear", "tables-first", "tables-last", "guided"), "acquire", "--order"),
                 (("before", "after", "concurrent", "guided"), "acquire", "--pagefile"),
                 (("both", "before", "after", "none"), "acquire", "--pagetables"),

@@ -17,7 +17,7 @@ import volatility3.plugins
 from volatility3 import framework
 from volatility3.framework import contexts, exceptions
 from volatility3.framework.configuration import requirements
-from volatility3.framework.layers import elf, lime, physical, scanners
+from volatility3.framework.layers import crash, elf, lime, physical, scanners
 
 PAGE = 4096
 
@@ -30,7 +30,7 @@ def physical_layer(folder, container):
     context = contexts.Context()
     context.config['file.location'] = requirements.URIRequirement.location_from_file(container)
     context.add_layer(physical.FileLayer(context, 'file', 'file'))
-    for stacker in (ours.RamsealStacker, lime.LimeStacker, elf.Elf64Stacker):
+    for stacker in (ours.RamsealStacker, crash.WindowsCrashDumpStacker, lime.LimeStacker, elf.Elf64Stacker):
         memory = stacker.stack(context, 'file')
         if memory:
             context.add_layer(memory)
