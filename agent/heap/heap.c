@@ -14,6 +14,9 @@
 /* Of one process; each is a VirtualAlloc of 64 KiB at least. */
 #define SEGMENTS_MAX  (1U << 20)
 
+/* Of a front end's head, what is looked at: its Heap lies below. */
+#define FRONT_HEAD    0x80
+
 #define X(name, text) [name] = (text),
 static const char *const kind_names[] = { HEAP_KIND_MAP(X) };
 static const char *const key_names[] = { HEAP_KEY_MAP(X) };
@@ -309,6 +312,18 @@ static enum status follow_segments(struct heaps *h, const struct heap_info *info
 	return st;
 }
 
+/* Does the front end name its heap? Where it does so differs: in 7 at 40, in 10 at 18. */
+static bool refers_back(struct heap_pages *p, uint64_t front, const struct heap_info *info)
+{
+	const uint64_t word = info->wide ? 8 : 4;
+	uint64_t back;
+
+	for (uint64_t at = 0; at < FRONT_HEAD; at += word)
+		if (heap__pointer(p, front + at, info->wide, &back) && back == info->address)
+			return true;
+	return false;
+}
+
 /* Which columns of the table fit: the front end refers back, or there is none. */
 static void read_front(struct heaps *h, struct heap_info *info)
 {
@@ -318,19 +333,13 @@ static void read_front(struct heaps *h, struct heap_info *info)
 	for (const struct heap_front *f = l->front[!info->old]; f->pointer; f++) {
 		const uint8_t *type = heap__at(p, info->address + f->type, 1);
 		const uint8_t kind = type ? *type : 0xff;
-		uint64_t pointer, back, reserved, committed;
+		uint64_t pointer, reserved, committed;
 
 		if (!heap__pointer(p, info->address + f->pointer, info->wide, &pointer))
 			continue;
-		/* _LFH_HEAP: Heap, at 40 (x86: at 24) in 7, at 18 (x86: at c) in 10. */
 		if (kind == 2 && heap__plausible(pointer, info->wide, l->unit / 2) &&
-		    heap__pointer(p,
-				  pointer + (info->old    ? info->wide ? 0x40 : 0x24
-					     : info->wide ? 0x18
-							  : 0xc),
-				  info->wide, &back) &&
-		    back == info->address)
-			info->lfh = true;
+		    refers_back(p, pointer, info))
+			info->front_end = pointer;
 		else if (kind > 2 || (kind == 0) != !pointer)
 			continue;
 		/* _HEAP_COUNTERS: TotalMemoryReserved, TotalMemoryCommitted. */
@@ -345,7 +354,7 @@ static void read_front(struct heaps *h, struct heap_info *info)
 			info->counted_committed = committed;
 			return;
 		}
-		if (info->lfh)
+		if (info->front_end)
 			return;
 	}
 }
@@ -376,7 +385,7 @@ static void read_key(struct heaps *h, struct heap_info *info)
 	if (mask && key)
 		memcpy(info->key, key, HEAP_KEY_SIZE);
 	info->key_from = mask ? KEY_READ : KEY_PLAIN;
-	if (heap__chunk(p, l, info->key, info->address, &c) == CHUNK_GOOD)
+	if (heap__chunk(p, l, mask ? info->key : NULL, info->address, &c) == CHUNK_GOOD)
 		return;
 	info->key_from = KEY_NONE;
 	memset(info->key, 0, HEAP_KEY_SIZE);
@@ -582,6 +591,7 @@ enum status heaps_walk(struct heaps *h, size_t i, const struct heap_visitor *v,
 		.h = h,
 		.index = i,
 		.info = &h->at[i],
+		.key = h->at[i].key_from == KEY_PLAIN ? NULL : h->at[i].key,
 		.l = heap__layout(h->at[i].wide),
 		.p = &h->pages,
 		.v = v,

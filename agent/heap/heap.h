@@ -77,14 +77,14 @@ const char *heap_key_name(enum heap_key k);
 struct heap_info {
 	uint64_t address;
 	enum heap_kind kind;
-	bool wide;    /* of 64-bit code */
-	bool listed;  /* the PEB's list has it */
-	bool chained; /* the chain of 24H2 has it (from build 26100 on) */
-	bool found;   /* the start of a range looks like it */
-	bool head;    /* its first page was read; then: */
-	bool old;     /* the layout of Vista and 7 */
-	bool lfh;     /* the front end is one, and refers back to the heap */
-	bool counted; /* the counters are set */
+	bool wide;          /* of 64-bit code */
+	bool listed;        /* the PEB's list has it */
+	bool chained;       /* the chain of 24H2 has it (from build 26100 on) */
+	bool found;         /* the start of a range looks like it */
+	bool head;          /* its first page was read; then: */
+	bool old;           /* the layout of Vista and 7 */
+	bool counted;       /* the counters are set */
+	uint64_t front_end; /* its LFH, which refers back to the heap; 0: none was seen */
 	uint32_t flags;
 	uint32_t index;             /* in the PEB's list, from 1; 0: none */
 	uint64_t total_free;        /* bytes, as the heap counts them */

@@ -13,10 +13,15 @@
  * Links that a chain needs to be believed: a header is right by chance in 1 of 2^8 places, a link
  * in 1 of 2^16.
  */
-#define LINKS_LEAST 2
+#define LINKS_LEAST    2
+/* Of headers that are not encoded, which have no sum. */
+#define PLAIN_LINKS    3
+
+/* Its last page holds what is needed: 7's takes 25 KiB (x86: 13), 10's 3.3 KiB. */
+#define LFH_SIZE_LEAST 3000
 
 /* Uncommitted ranges of a segment; a list that is longer goes in circles. */
-#define HOLES_MAX   65536
+#define HOLES_MAX      65536
 
 struct segment_walk {
 	struct heap_walk *w;
@@ -31,7 +36,7 @@ static uint64_t next_page(uint64_t va)
 
 static enum chunk_read chunk_at(struct heap_walk *w, uint64_t at, uint64_t to, struct chunk *ret)
 {
-	const enum chunk_read r = heap__chunk(w->p, w->l, w->info->key, at, ret);
+	const enum chunk_read r = heap__chunk(w->p, w->l, w->key, at, ret);
 
 	/* What reaches past the end is no chunk. */
 	return r == CHUNK_GOOD && (uint64_t)ret->size * w->l->unit > to - at ? CHUNK_WRONG : r;
@@ -89,6 +94,27 @@ static enum status note_user_blocks(struct heap_walk *w, const struct chunk *c)
 	return ST_OK;
 }
 
+/*
+ * The heap's own, whose flags do not say so: descriptors of holes leave fewer bytes unused than any
+ * program's block, because a header is 8 bytes; and the head of the LFH.
+ */
+static bool is_own(struct heap_walk *w, const struct chunk *c, uint64_t bytes)
+{
+	const uint64_t data = c->at + (w->l->wide ? 16 : 8);
+	uint64_t back;
+
+	if (c->flags & CHUNK_FLAG_INTERNAL)
+		return false;
+	if (c->unused && c->unused < 8 && c->unused != 5)
+		return true;
+	if (w->info->front_end || bytes < LFH_SIZE_LEAST)
+		return data == w->info->front_end;
+	return (heap__pointer(w->p, data + w->l->lfh[0].head, w->l->wide, &back) &&
+		back == w->info->address) ||
+	       (heap__pointer(w->p, data + w->l->lfh[1].head, w->l->wide, &back) &&
+		back == w->info->address);
+}
+
 static enum status tell_chunk(struct segment_walk *s, const struct chunk *c)
 {
 	struct heap_walk *w = s->w;
@@ -106,6 +132,8 @@ static enum status tell_chunk(struct segment_walk *s, const struct chunk *c)
 		a.state = BLOCK_FREE;
 		w->stats->free_chunks += bytes;
 		w->stats->largest_free = MAX(w->stats->largest_free, bytes);
+	} else if (is_own(w, c, bytes)) {
+		a.state = BLOCK_INTERNAL;
 	} else if (c->flags & CHUNK_FLAG_INTERNAL) {
 		a.state = BLOCK_INTERNAL;
 		st = note_user_blocks(w, c);
@@ -133,13 +161,13 @@ static uint64_t resynchronise(struct heap_walk *w, uint64_t at, uint64_t to)
 		if (r == CHUNK_GOOD) {
 			const bool whole = follow(w, c, to, &links, &stop);
 
-			if (whole && links >= LINKS_LEAST) {
+			if (whole && links >= w->links_least) {
 				w->stats->resynchronised++;
 				return at;
 			}
-			w->stats->contradictions += !whole && links >= LINKS_LEAST;
+			w->stats->contradictions += !whole && links >= w->links_least;
 			/* A chain that is denied at its end is what was there before. */
-			if (links < LINKS_LEAST)
+			if (links < w->links_least)
 				stop = at + w->l->unit;
 		}
 		w->stats->unlinked += stop - at;
@@ -209,8 +237,10 @@ static enum status find_holes(struct heap_walk *w, const struct heap_segment *s,
 		    !heap__pointer(w->p, d + l->descriptor_address + l->unit / 2, l->wide, &size) ||
 		    !heap__pointer(w->p, entry, l->wide, &entry))
 			break;
+		if (!size) /* a segment of which all is committed has one */
+			continue;
 		if (address < s->first || address >= s->last || size % PAGE_SIZE ||
-		    address % PAGE_SIZE || !size || size > s->last - address) {
+		    address % PAGE_SIZE || size > s->last - address) {
 			w->stats->contradictions++;
 			continue;
 		}
@@ -256,6 +286,7 @@ enum status heap__walk_back_end(struct heap_walk *w)
 	const struct heap_segment *s = heap__segments(w->h, w->info->address, &count);
 	enum status st = ST_OK;
 
+	w->links_least = w->key ? LINKS_LEAST : PLAIN_LINKS;
 	for (size_t i = 0; i < count && !st; i++)
 		st = walk_segment(w, &s[i]);
 	return st;

@@ -69,6 +69,7 @@ struct heap_layout {
 		uint8_t sub_depth;
 		uint8_t sub_block_size;
 		uint8_t sub_block_count;
+		uint8_t head; /* of _LFH_HEAP: Heap */
 	} lfh[2];
 };
 
@@ -137,10 +138,12 @@ struct heap_walk {
 	struct heaps *h;
 	size_t index;
 	const struct heap_info *info;
+	const uint8_t *key; /* NULL: headers are plain */
 	const struct heap_layout *l;
 	struct heap_pages *p;
 	const struct heap_visitor *v;
 	struct heap_stats *stats;
+	size_t links_least; /* heap_back.c */
 	struct user_blocks {
 		uint64_t at;
 		uint64_t size;

@@ -37,10 +37,10 @@ const struct heap_layout heap__wide = {
 	},
 	.lfh = {
 		{ .signature = 0x18, .first = 0x20, .sub_user_blocks = 8, .sub_depth = 0x10,
-		  .sub_block_size = 0x18, .sub_block_count = 0x1c },
+		  .sub_block_size = 0x18, .sub_block_count = 0x1c, .head = 0x40 },
 		{ .signature = 0x14, .offsets = 0x18, .bitmap_size = 0x20, .bitmap_pointer = 0x28,
 		  .bitmap = 0x30, .sub_user_blocks = 8, .sub_depth = 0x20, .sub_block_size = 0x24,
-		  .sub_block_count = 0x28 },
+		  .sub_block_count = 0x28, .head = 0x18 },
 	},
 };
 
@@ -71,14 +71,14 @@ const struct heap_layout heap__narrow = {
 	},
 	.front = {
 		{ { 0xd4, 0xda, 0 } },
-		{ { 0xe4, 0xea, 0 }, { 0xd0, 0xd6, 0 } },
+		{ { 0xe4, 0xea, 0 }, { 0xd4, 0xda, 0 }, { 0xd0, 0xd6, 0 } },
 	},
 	.lfh = {
 		{ .signature = 0xc, .first = 0x10, .sub_user_blocks = 4, .sub_depth = 8,
-		  .sub_block_size = 0x10, .sub_block_count = 0x14 },
+		  .sub_block_size = 0x10, .sub_block_count = 0x14, .head = 0x24 },
 		{ .signature = 0xc, .offsets = 0x10, .bitmap_size = 0x14, .bitmap_pointer = 0x18,
 		  .bitmap = 0x1c, .sub_user_blocks = 4, .sub_depth = 0x10, .sub_block_size = 0x14,
-		  .sub_block_count = 0x18 },
+		  .sub_block_count = 0x18, .head = 0xc },
 	},
 };
 
@@ -147,7 +147,10 @@ bool heap__plausible(uint64_t va, bool wide, uint64_t alignment)
 	       va % alignment == 0;
 }
 
-/* The third byte behind the size is the sum of the first three: RtlpValidateHeapEntry()'s check. */
+/*
+ * Where headers are encoded, the byte behind the flags is the sum of the first three; where they
+ * are not (`key` NULL), it is the index of a tag, and proves nothing.
+ */
 enum chunk_read heap__chunk(struct heap_pages *p, const struct heap_layout *l, const uint8_t *key,
 			    uint64_t at, struct chunk *ret)
 {
@@ -157,7 +160,7 @@ enum chunk_read heap__chunk(struct heap_pages *p, const struct heap_layout *l, c
 	if (!raw)
 		return CHUNK_UNREAD;
 	for (size_t i = 0; i < sizeof(b); i++)
-		b[i] = raw[i] ^ key[i];
+		b[i] = key ? raw[i] ^ key[i] : raw[i];
 	*ret = (struct chunk){
 		.at = at,
 		.size = get_le16(b),
@@ -165,7 +168,7 @@ enum chunk_read heap__chunk(struct heap_pages *p, const struct heap_layout *l, c
 		.prev = get_le16(b + 4),
 		.unused = b[7],
 	};
-	return (b[0] ^ b[1] ^ b[2]) == b[3] && ret->size ? CHUNK_GOOD : CHUNK_WRONG;
+	return (!key || (b[0] ^ b[1] ^ b[2]) == b[3]) && ret->size ? CHUNK_GOOD : CHUNK_WRONG;
 }
 
 /*

@@ -38,9 +38,10 @@ static bool bit(const struct container *c, uint64_t i)
 
 static bool read_bitmap(struct heap_walk *w, struct container *c)
 {
-	uint64_t size, pointer;
+	uint64_t pointer;
+	uint32_t size;
 
-	if (!heap__pointer(w->p, c->at + c->l->bitmap_size, w->l->wide, &size) ||
+	if (!heap__u32(w->p, c->at + c->l->bitmap_size, &size) ||
 	    !heap__pointer(w->p, c->at + c->l->bitmap_pointer, w->l->wide, &pointer) ||
 	    !heap__u32(w->p, c->at + c->l->offsets, &c->offsets))
 		return false;
@@ -48,7 +49,7 @@ static bool read_bitmap(struct heap_walk *w, struct container *c)
 	    pointer != c->at + c->l->bitmap)
 		return false;
 	c->count = size;
-	for (uint64_t i = 0; i < (size + 7) / 8; i++) {
+	for (uint32_t i = 0; i < (size + 7) / 8; i++) {
 		const uint8_t *byte = heap__at(w->p, pointer + i, 1);
 
 		if (!byte)
@@ -149,21 +150,28 @@ static bool headers_agree(struct heap_walk *w, const struct container *c)
 	return agreeing;
 }
 
-static uint32_t key_of(const struct container *c, uint64_t first, uint64_t stride)
+static uint32_t encoded_by(const struct container *c, uint64_t first, uint64_t stride)
 {
 	return c->offsets ^ (uint32_t)c->at ^ (uint32_t)(first | stride << 16);
 }
 
+/* How containers have their offsets: 8's are plain, as MemProcFS reads them (ufrisk/MemProcFS). */
+struct lfh_key {
+	bool known;
+	bool plain;
+	uint32_t key;
+};
+
 /* What the key says of the container. */
-static void decode(struct container *c, uint32_t key)
+static void decode(struct container *c, const struct lfh_key *key)
 {
-	const uint32_t plain = c->offsets ^ (uint32_t)c->at ^ key;
+	const uint32_t plain = key->plain ? c->offsets : c->offsets ^ (uint32_t)c->at ^ key->key;
 
 	c->first = plain & UINT16_MAX;
 	c->stride = plain >> 16;
 }
 
-static bool decodes(const struct heap_walk *w, struct container *c, uint32_t key)
+static bool decodes(const struct heap_walk *w, struct container *c, const struct lfh_key *key)
 {
 	const uint64_t stride = c->stride;
 
@@ -179,11 +187,11 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The key that most containers give. False: none gives one. */
-static bool vote_for_key(struct heap_walk *w, struct container *c, uint32_t *ret, enum status *st)
+/* The key that most containers give. */
+static enum status vote_for_key(struct heap_walk *w, struct container *c, struct lfh_key *ret)
 {
 	_cleanup_free_ uint32_t *keys = NULL;
-	size_t count = 0, room = 0, best = 0;
+	size_t count = 0, room = 0, best = 0, plain = 0;
 
 	for (size_t i = 0; i < w->user_block_count; i++) {
 		bool whole;
@@ -197,13 +205,12 @@ static bool vote_for_key(struct heap_walk *w, struct container *c, uint32_t *ret
 		if (count == room) {
 			uint32_t *grown = array_grow(keys, &room, sizeof(*grown));
 
-			if (!grown) {
-				*st = err_nomem(w->e);
-				return false;
-			}
+			if (!grown)
+				return err_nomem(w->e);
 			keys = grown;
 		}
-		keys[count++] = key_of(c, c->first, c->stride);
+		plain += c->offsets == (c->first | c->stride << 16);
+		keys[count++] = encoded_by(c, c->first, c->stride);
 	}
 	array_sort(keys, count, sizeof(*keys), by_value);
 	for (size_t i = 0, end; i < count; i = end) {
@@ -211,10 +218,12 @@ static bool vote_for_key(struct heap_walk *w, struct container *c, uint32_t *ret
 			continue;
 		if (end - i > best) {
 			best = end - i;
-			*ret = keys[i];
+			ret->key = keys[i];
 		}
 	}
-	return best;
+	ret->known = best;
+	ret->plain = plain > best;
+	return ST_OK;
 }
 
 static enum status tell_blocks(struct heap_walk *w, const struct container *c)
@@ -257,7 +266,7 @@ static void lose(struct heap_walk *w, const struct user_blocks *u)
 }
 
 static enum status walk_container(struct heap_walk *w, const struct user_blocks *u,
-				  struct container *c, bool has_key, uint32_t key)
+				  struct container *c, const struct lfh_key *key)
 {
 	bool whole;
 
@@ -268,7 +277,7 @@ static enum status walk_container(struct heap_walk *w, const struct user_blocks 
 	if (!open_container(w, u, c, &whole))
 		return ST_OK;
 	w->stats->containers++;
-	if (!whole || (c->l->offsets && !has_key)) {
+	if (!whole || (c->l->offsets && !key->known)) {
 		lose(w, u);
 		return ST_OK;
 	}
@@ -296,14 +305,13 @@ enum status heap__walk_lfh(struct heap_walk *w)
 {
 	_cleanup_free_ struct container *c = malloc(sizeof(*c));
 	enum status st = ST_OK;
-	uint32_t key = 0;
-	bool has_key;
+	struct lfh_key key = { 0 };
 
 	if (!c)
 		return err_nomem(w->e);
 	array_sort(w->user_blocks, w->user_block_count, sizeof(*w->user_blocks), by_address);
-	has_key = vote_for_key(w, c, &key, &st);
+	st = vote_for_key(w, c, &key);
 	for (size_t i = 0; i < w->user_block_count && !st; i++)
-		st = walk_container(w, &w->user_blocks[i], c, has_key, key);
+		st = walk_container(w, &w->user_blocks[i], c, &key);
 	return st;
 }

@@ -37,7 +37,7 @@ static enum chunk_read read_block(struct heap_walk *w, uint64_t at, struct block
 	    !heap__pointer(w->p, at + l->virtual_commit, l->wide, &ret->commit) ||
 	    !heap__pointer(w->p, at + l->virtual_reserve, l->wide, &reserve))
 		return CHUNK_UNREAD;
-	r = heap__chunk(w->p, l, w->info->key, at + l->virtual_chunk, &ret->chunk);
+	r = heap__chunk(w->p, l, w->key, at + l->virtual_chunk, &ret->chunk);
 	if (r != CHUNK_GOOD)
 		return r;
 	/* Its size is what is unused; the whole is the program's, rounded up to pages. */

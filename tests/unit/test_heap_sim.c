@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Simulated heaps of every layout, whole and with pages missing, against what their programs know:
+ * nothing is ever listed that is not there, and with all pages all that is there.
+ */
+#include "tests/unit/test.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/heap/heap.h"
+#include "driver-interface/sim/heap.h"
+#include "formats/base/array.h"
+#include "formats/base/bytes.h"
+
+#define PEB        UINT64_C(0x7ffde000)
+#define BASE       UINT64_C(0x2a0000)
+#define REGION_MAX 2048
+
+static const uint32_t percents[] = { 0, 1, 10, 30, 50, 90 };
+
+static uint64_t right[ARRAY_SIZE(percents)], there[ARRAY_SIZE(percents)];
+
+struct memory {
+	const struct sim_heap *heap;
+	uint8_t peb[PAGE_SIZE];
+	uint32_t missing; /* percent */
+	uint64_t seed;
+};
+
+/* Of a page, whether it is missing: of its address and the seed alone. */
+static bool is_missing(const struct memory *m, uint64_t va)
+{
+	uint64_t x = (va >> PAGE_SHIFT) * UINT64_C(0x9e3779b97f4a7c15) + m->seed;
+
+	x ^= x >> 29;
+	x *= UINT64_C(0xbf58476d1ce4e5b9);
+	x ^= x >> 32;
+	return x % 100 < m->missing;
+}
+
+static const uint8_t *page_of(void *context, uint64_t va)
+{
+	struct memory *m = context;
+
+	if (va == PEB)
+		return m->peb;
+	if (is_missing(m, va))
+		return NULL;
+	for (size_t i = 0; i < m->heap->region_count; i++) {
+		const struct sim_heap_region *r = &m->heap->regions[i];
+
+		if (va >= r->va && (va - r->va) / PAGE_SIZE < r->pages)
+			return r->committed[(va - r->va) / PAGE_SIZE] ? r->bytes + (va - r->va)
+								      : NULL;
+	}
+	return NULL;
+}
+
+static void make_peb(struct memory *m, bool wide)
+{
+	memset(m->peb, 0, sizeof(m->peb));
+	if (wide) {
+		put_le64(m->peb + 0x30, m->heap->address);
+		put_le32(m->peb + 0xe8, 1);
+		put_le64(m->peb + 0xf0, PEB + 0x800);
+		put_le64(m->peb + 0x800, m->heap->address);
+	} else {
+		put_le32(m->peb + 0x18, (uint32_t)m->heap->address);
+		put_le32(m->peb + 0x88, 1);
+		put_le32(m->peb + 0x90, (uint32_t)PEB + 0x800);
+		put_le32(m->peb + 0x800, (uint32_t)m->heap->address);
+	}
+}
+
+struct listing {
+	struct heap_allocation *at;
+	size_t count, room;
+};
+
+static enum status take_block(void *context, const struct heap_allocation *a, struct err *e)
+{
+	struct listing *l = context;
+
+	(void)e;
+	if (a->state != BLOCK_BUSY)
+		return ST_OK;
+	if (l->count == l->room)
+		l->at = array_grow(l->at, &l->room, sizeof(*l->at));
+	assert_non_null(l->at);
+	l->at[l->count++] = *a;
+	return ST_OK;
+}
+
+struct score {
+	uint64_t right, wrong, wrong_size, twice, there;
+	struct heap_stats stats;
+	struct heap_info info;
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct heap_allocation *x = a, *y = b;
+
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+static void compare(const struct sim_heap *s, struct listing *l, struct score *ret)
+{
+	size_t k = 0;
+
+	array_sort(l->at, l->count, sizeof(*l->at), by_address);
+	for (size_t i = 1; i < l->count; i++)
+		ret->twice += l->at[i].address == l->at[i - 1].address;
+	for (size_t i = 0; i < s->count; i++) {
+		const struct sim_allocation *t = &s->allocations[i];
+
+		if (!t->busy || t->kind == SIM_HEAP_OWN)
+			continue;
+		ret->there++;
+		while (k < l->count && l->at[k].address < t->address) {
+			if (ret->wrong++ < 3)
+				print_message("no such block: %" PRIx64 " %s\n", l->at[k].address,
+					      heap_place_name(l->at[k].place));
+			k++;
+		}
+		if (k == l->count || l->at[k].address != t->address)
+			continue;
+		ret->right++;
+		if (l->at[k].has_requested && l->at[k].requested != t->requested &&
+		    ret->wrong_size++ < 3)
+			print_message("%" PRIx64 " %s: %" PRIu64 " instead of %" PRIu64 " bytes\n",
+				      t->address, heap_place_name(l->at[k].place),
+				      l->at[k].requested, t->requested);
+		k++;
+	}
+	ret->wrong += l->count - k;
+}
+
+static void list(struct memory *m, bool wide, struct score *ret)
+{
+	static struct range at[REGION_MAX];
+	struct range_list ranges = { .at = at };
+	const struct memory_view view = { page_of, m };
+	struct heap_sources s = { .memory = &view, .ranges = &ranges };
+	struct listing l = { 0 };
+	const struct heap_visitor v = { take_block, &l };
+	struct heaps *h;
+	struct err e = ERR_INIT;
+
+	memset(ret, 0, sizeof(*ret));
+	make_peb(m, wide);
+	*(wide ? &s.peb : &s.peb32) = PEB;
+	assert_true(m->heap->region_count <= REGION_MAX);
+	for (size_t i = 0; i < m->heap->region_count; i++)
+		at[ranges.count++] = (struct range){
+			m->heap->regions[i].va,
+			m->heap->regions[i].va + m->heap->regions[i].pages * PAGE_SIZE - 1,
+		};
+	CHECK_OK(heaps_open(&s, &h, &e), &e);
+	assert_int_equal(heaps_count(h), 1);
+	ret->info = *heaps_at(h, 0);
+	CHECK_OK(heaps_walk(h, 0, &v, &ret->stats, &e), &e);
+	compare(m->heap, &l, ret);
+	heaps_close(h);
+	free(l.at);
+}
+
+static void check_whole(const struct sim_heap *heap, const struct score *s, bool plain)
+{
+	const struct heap_stats *t = &s->stats;
+
+	assert_int_equal(s->right, s->there);
+	assert_int_equal(t->lost + t->unlinked + t->contradictions + t->containers_lost, 0);
+	assert_int_equal(s->info.key_from, plain ? KEY_PLAIN : KEY_READ);
+	assert_memory_equal(s->info.key, heap->encoding, sizeof(heap->encoding));
+	assert_int_equal(t->free_chunks, s->info.total_free);
+	assert_int_equal(s->info.front_end, heap->front_end);
+	if (s->info.counted) {
+		assert_int_equal(s->info.counted_reserved, heap->reserved);
+		assert_int_equal(s->info.counted_committed, heap->committed);
+	}
+}
+
+static void try_layout(enum sim_heap_layout layout, bool x86, bool plain, bool wiped)
+{
+	const struct sim_heap_plan plan = {
+		.layout = layout,
+		.x86 = x86,
+		.plain = plain,
+		.wiped = wiped,
+		.seed = 7 + layout,
+		.base = BASE,
+		.segments = 3,
+		.allocations = 2000,
+		.churn = 35,
+		.lfh = 40,
+		.holes = 3,
+		.virtual_blocks = 5,
+	};
+	struct sim_heap heap;
+	struct err e = ERR_INIT;
+
+	CHECK_OK(sim__heap_build(&plan, &heap, &e), &e);
+	for (size_t i = 0; i < ARRAY_SIZE(percents); i++)
+		for (uint64_t seed = 0; seed < (percents[i] ? 3 : 1); seed++) {
+			struct memory m = { .heap = &heap, .missing = percents[i], .seed = seed };
+			struct score s;
+
+			list(&m, !x86, &s);
+			if (s.wrong + s.wrong_size + s.twice)
+				print_message("layout %d%s%s%s, %u %% missing, seed %" PRIu64 "\n",
+					      layout, x86 ? " x86" : "", plain ? " plain" : "",
+					      wiped ? " wiped" : "", percents[i], seed);
+			assert_int_equal(s.wrong + s.wrong_size + s.twice, 0);
+			right[i] += s.right;
+			there[i] += s.there;
+			if (!percents[i])
+				check_whole(&heap, &s, plain);
+		}
+	sim__heap_deinit(&heap);
+}
+
+TEST(every_layout)
+{
+	for (int layout = 0; layout < SIM_HEAP_LAYOUTS; layout++)
+		for (int how = 0; how < 8; how++)
+			try_layout(layout, how & 1, how & 2, how & 4);
+	for (size_t i = 0; i < ARRAY_SIZE(percents); i++)
+		print_message("%u %% of the pages missing: %" PRIu64 " of %" PRIu64
+			      " allocations, none that is not there\n",
+			      percents[i], right[i], there[i]);
+	assert_int_equal(right[0], there[0]);
+	assert_true(right[1] > there[1] * 9 / 10);
+	assert_true(right[2] > there[2] / 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_layout),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
