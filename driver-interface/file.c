@@ -14,7 +14,6 @@
 
 #include "driver-interface/file_internal.h"
 #include "formats/image/foreign.h"
-#include "formats/image/lime.h"
 
 static void file_drv_close(struct drv *d)
 {
@@ -99,50 +98,6 @@ static enum status add_elf(struct file_drv *f, struct range_list *map, struct er
 		file__note(f, "the file is cut short; what is missing is unreadable");
 	drv__use_notes(&f->drv, &f->core);
 	f->origin = "ELF program headers";
-	return st;
-}
-
-static void check_lime(struct file_drv *f, const struct lime *l)
-{
-	switch (l->end) {
-	case LIME_WHOLE:
-		break;
-	case LIME_CUT_RANGE:
-		file__note(f, "the file is cut short; what is missing is unreadable");
-		break;
-	case LIME_CUT_HEADER:
-		file__lost(f,
-			   "the file ends inside the header of record %zu: what that and others "
-			   "behind it held is lost",
-			   l->count);
-		break;
-	case LIME_ZEROS:
-		file__note(f, "%" PRIu64 " bytes of zeros behind the last record are left out",
-			   l->rest);
-		break;
-	case LIME_NO_HEADER:
-		file__lost(f,
-			   "behind record %zu the next one should begin (%s): %" PRIu64
-			   " bytes are left out, and that record may be longer than it was",
-			   l->count - 1, l->problem.message, l->rest);
-		break;
-	}
-}
-
-static enum status add_lime(struct file_drv *f, struct range_list *map, struct err *e)
-{
-	struct lime l;
-	enum status st = lime_init(&l, &f->file.blob, e);
-
-	for (size_t i = 0; i < l.count && !st; i++) {
-		const uint64_t len = range_bytes(l.at[i].range);
-
-		st = file__add_range(f, map, l.at[i].range.first, len, len, l.at[i].offset, e);
-	}
-	if (!st)
-		check_lime(f, &l);
-	lime_deinit(&l);
-	f->origin = "LiME headers";
 	return st;
 }
 
@@ -268,7 +223,9 @@ static enum status open_as(const struct drv_ops *ops, const file_kind_fn *kinds,
 static enum status file_drv_open(const char *path, struct drv **ret, struct err *e)
 {
 	static const file_kind_fn kinds[] = {
-		add_elf, add_lime, file__add_avml, file__add_windows_dump, check_raw, add_raw,
+		add_elf,        file__add_lime,         file__add_packed_lime,
+		file__add_avml, file__add_windows_dump, check_raw,
+		add_raw,
 	};
 
 	return open_as(&file_ops, kinds, path, ret, e);
@@ -290,7 +247,8 @@ static struct drv_result file_drv_read(struct drv *d, uint64_t addr, void *buf, 
 
 const struct drv_ops file_ops = {
 	.name = "file",
-	.summary = "an image: raw, ELF core, LiME, AVML or a Windows crash dump, as file:PATH",
+	.summary = "an image: raw, ELF core, LiME (also with compress=1), AVML or a Windows crash "
+		   "dump, as file:PATH",
 	.kind = DRV_DEAD,
 	.reason = "an image does not change",
 	.default_path = NULL,

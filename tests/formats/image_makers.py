@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makers of memory images as other tools write them, from what their sources say and with nothing of
 ours: AVML's version 2 (microsoft/avml 633424c, src/image.rs; google/snappy, framing_format.txt and
-format_description.txt); Windows' crash dumps (0vercl0k/kdmp-parser 0114c86, kdmp-parser-structs.h)."""
+format_description.txt); Windows' crash dumps (0vercl0k/kdmp-parser 0114c86, kdmp-parser-structs.h); LiME's compress=1
+(504ensicsLabs/LiME 7511bff, src/deflate.c)."""
 import struct
+import zlib
 
 PAGE = 4096
 CHUNK = 65536
@@ -160,3 +162,18 @@ def dump_bitmap(kind, pages, runs=None, bits=None, first=None, signature=b"SDMPD
     s = signature + bytes(0x18) + struct.pack("<QQQ", first, len(frames), bits) + bitmap
     head = dump_header(kind, runs) + s
     return head + bytes(first - len(head)) + b"".join(pages[n * PAGE] for n in frames)
+
+
+def lime(memory):
+    return b"".join(struct.pack("<IIQQQ", 0x4C694D45, 1, a, a + len(d) - 1, 0) + d for a, d in memory)
+
+
+def packed(data, level=-1, bits=11, memory=5, strategy=zlib.Z_DEFAULT_STRATEGY, flush_every=0):
+    """As LiME's module has the kernel's zlib do it, unless other values are given."""
+    z = zlib.compressobj(level, zlib.DEFLATED, bits, memory, strategy)
+    if not flush_every:
+        return z.compress(data) + z.flush()
+    out = b""
+    for at in range(0, len(data), flush_every):
+        out += z.compress(data[at:at + flush_every]) + z.flush(zlib.Z_FULL_FLUSH)
+    return out + z.flush()

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 import image_makers as make
 from image_makers import PAGE
@@ -398,6 +399,99 @@ class WindowsDump(Case):
                             (b"\x14\x20\x28\x01", "a Hyper-V saved state"),
                             (b"\x7fVirtualBox SavedState V2.0\n", "a VirtualBox saved state")):
             self.refused(begin + bytes(0x3000), text)
+
+
+
+class PackedLime(Case):
+    def test_page_by_page(self):
+        for options in ({}, {"level": 0}, {"level": 9, "bits": 15, "memory": 9}, {"bits": 9, "memory": 1},
+                        {"strategy": zlib.Z_FIXED}, {"strategy": zlib.Z_HUFFMAN_ONLY}, {"flush_every": 5000}):
+            with self.subTest(options):
+                self.check(make.packed(make.lime(MEMORY), **options), pages_of(MEMORY))
+
+    def test_sealed(self):
+        """Large enough for several places to begin at; what it holds is read in the container's order."""
+        memory = [(0x1000, words(1, 1500)), (0x1000000, bytes(3000 * PAGE) + noise(3, 100) + words(2, 700))]
+        r = self.acquire(make.packed(make.lime(memory)), 0, "rsz")
+        self.assertNotIn("source-lost", r.text)
+        self.assertEqual(self.run_it("export", "-F", "lime", "-o", self.path("again"), self.path("out")).returncode, 0)
+        with open(self.path("again"), "rb") as f:
+            self.assertEqual(f.read(), make.lime(memory))
+
+    def test_cut_anywhere(self):
+        memory = [(0x10000, words(0, 40)), (0x80000, noise(3, 20)), (0x200000, words(4, 20))]
+        pages = pages_of(memory)
+        plain = make.lime(memory)
+        data = make.packed(plain)
+        self.assertEqual(data[:2], b"\x38\x8d")
+        for cut in sorted({*range(2, 60, 7), *random.Random(6).sample(range(60, len(data)), 25),
+                           *(len(data) - n for n in range(1, 9))}):
+            with self.subTest(cut=cut):
+                there = len(zlib.decompressobj().decompress(data[:cut]))
+                self.write(data[:cut])
+                r = self.run_it("acquire", "--source", "file:" + self.source, "--format", "raw", "-o",
+                                self.path("out"), "-f")
+                if there < 32:  # then it begins like LiME for nobody
+                    self.assertIn(r.returncode, (3, 9), r.text)
+                    continue
+                self.assertEqual(r.returncode, 3, r.text)
+                self.assertIn("zlib stream is cut short", r.text)
+                want, at = set(), 0
+                for first, d in memory:
+                    at += 32
+                    want |= {first + n for n in range(0, len(d), PAGE) if at + n + PAGE <= there}
+                    at += len(d)
+                self.assertEqual(self.compare(pages), len(want))
+
+    def test_one_flipped_bit_anywhere(self):
+        """It is told; and what is damaged, or follows, may be wrong, for there is one checksum for all."""
+        memory = [(0x10000, words(0, 40)), (0x80000, noise(3, 20)), (0x200000, words(4, 20))]
+        data = make.packed(make.lime(memory))
+        r = random.Random(7)
+        for bit in sorted({*range(16, 16 + 8 * 200, 29), *r.sample(range(8 * len(data)), 40),
+                           *range(8 * len(data) - 32, 8 * len(data), 5)}):
+            bad = bytearray(data)
+            bad[bit // 8] ^= 1 << bit % 8
+            with self.subTest(byte=bit // 8, bit=bit % 8):
+                self.write(bad)
+                p = self.run_it("acquire", "--source", "file:" + self.source, "--format", "lime", "--hash", "none",
+                                "-o", self.path("out"), "-f")
+                # Before the first header is unpacked it is a file like any other.
+                self.assertIn(p.returncode, (0, 3, 9) if bit < 8 * 120 else (3,), p.text)
+                if bit >= 8 * 120:
+                    self.assertIn("source-lost", p.text)
+
+    def test_overlapping_ranges(self):
+        twice = [(0x10000, words(0, 16)), (0x18000, words(0, 16)[8 * PAGE:] + words(5, 4))]
+        r = self.check(make.packed(make.lime(twice)), pages_of(twice))
+        self.assertIn("32768 bytes of memory stand in the file twice, and are the same", r.text)
+
+    def test_bombs(self):
+        """A thousand to one, and lengths that nothing is behind: bounded memory, and told."""
+        memory = [(0, bytes(256 * MIB)), (1 << 30, words(1, 3))]
+        data = make.packed(make.lime(memory), level=9, bits=15)
+        self.assertLess(len(data), MIB)
+        self.write(data)
+        r = self.run_it("acquire", "--source", "file:" + self.source, "--format", "lime", "--hash", "none", "-o",
+                        self.path("out"), "-f")
+        self.assertEqual(r.returncode, 0, r.text)
+        self.assertEqual(r.summary["pages"]["data"] + r.summary["pages"]["zero"], 65536 + 3)
+        self.assertLess(r.summary["usage"]["peak_rss"], 64 * MIB)
+        self.check(make.packed(make.lime([(0x1000, words(1, 4))]) + bytes(3 * MIB)), pages_of([(0x1000, words(1, 4))]))
+        header = struct.pack("<IIQQQ", 0x4C694D45, 1, 0x1000, 0x9000 - 1, 0)
+        self.check(make.packed(header + words(1, 3)), pages_of([(0x1000, words(1, 3))]), 3,
+                   unreadable=range(0x4000, 0x9000, PAGE))
+
+    def test_what_else_is_packed_is_refused(self):
+        for data in (words(0, 40), bytes(200 * PAGE)):
+            self.refused(make.packed(data), "is a zlib stream, and not of LiME's format=lime")
+        # What begins with two bytes of a header, and is none, is memory.
+        for begin in (b"\x38\x8d", b"\x78\x9c", b"\x78\x01\x00\x00\x00\xff\xff"):
+            data = begin + noise(1, 2)[len(begin):]
+            self.check(data, pages_of([(0, data)]))
+        # A stream that is short, and unpacks, is not enough to say that.
+        data = (make.packed(words(0, 1)) + noise(2, 2))[:2 * PAGE]
+        self.check(data, pages_of([(0, data)]))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * LiME as a source: formats/image/lime.h. With compress=1 everything that LiME writes, headers and
+ * memory, is one zlib stream (504ensicsLabs/LiME 7511bff, src/main.c, write_vaddr(), and
+ * src/deflate.c: a window of 2 KiB). Its module ends that by a single write of at most a page
+ * (write_flush()), and so the end of such a file may be missing though nothing went wrong.
+ */
+#include <inttypes.h>
+
+#include "driver-interface/file_internal.h"
+#include "formats/base/bytes.h"
+#include "formats/image/inflated.h"
+#include "formats/image/lime.h"
+
+/*
+ * What has the header of a zlib stream, and unpacks that far without an error, is one: memory that
+ * does so by chance was not seen, and raw:PATH reads that, too.
+ */
+#define PROBE_SIZE ((size_t)64 << 10)
+
+struct packed_bytes {
+	struct extents_bytes bytes;
+	struct inflated inflated;
+};
+
+static void check_lime(struct file_drv *f, const struct lime *l)
+{
+	switch (l->end) {
+	case LIME_WHOLE:
+		break;
+	case LIME_CUT_RANGE:
+		file__note(f, "the file is cut short; what is missing is unreadable");
+		break;
+	case LIME_CUT_HEADER:
+		file__lost(f,
+			   "the file ends inside the header of record %zu: what that and others "
+			   "behind it held is lost",
+			   l->count);
+		break;
+	case LIME_ZEROS:
+		file__note(f, "%" PRIu64 " bytes of zeros behind the last record are left out",
+			   l->rest);
+		break;
+	case LIME_NO_HEADER:
+		file__lost(f,
+			   "behind record %zu the next one should begin (%s): %" PRIu64
+			   " bytes are left out, and that record may be longer than it was",
+			   l->count - 1, l->problem.message, l->rest);
+		break;
+	}
+}
+
+/*
+ * `damaged`: of a range that is cut its header may be what is damaged, and so it is believed as far
+ * as there are bytes.
+ */
+static enum status add_records(struct file_drv *f, struct range_list *map, struct blob *b,
+			       bool damaged, struct err *e)
+{
+	struct lime l;
+	enum status st = lime_init(&l, b, e);
+
+	for (size_t i = 0; i < l.count && !st; i++) {
+		uint64_t len = range_bytes(l.at[i].range);
+
+		if (damaged && !range_fits(l.at[i].offset, len, b->size))
+			len = b->size - l.at[i].offset;
+		if (!len)
+			continue;
+		st = file__add_range(f, map, l.at[i].range.first, len, len, l.at[i].offset, e);
+	}
+	if (!st)
+		check_lime(f, &l);
+	lime_deinit(&l);
+	f->origin = "LiME headers";
+	return st;
+}
+
+enum status file__add_lime(struct file_drv *f, struct range_list *map, struct err *e)
+{
+	return add_records(f, map, &f->file.blob, false, e);
+}
+
+static struct pread_result packed_read(struct extents_bytes *b, uint64_t off, void *buf, size_t len)
+{
+	struct blob *plain = &((struct packed_bytes *)b)->inflated.blob;
+	struct pread_result r = { .error = DRV_NO_DATA, .exact = true };
+	const enum status st = plain->read_at(plain, off, buf, len, &r.bytes, NULL);
+
+	if (st)
+		r.error = st == ST_CORRUPT ? DRV_DAMAGED : DRV_FAILED;
+	return !st && r.bytes == len ? (struct pread_result){ .bytes = len } : r;
+}
+
+static void packed_free(struct extents_bytes *b)
+{
+	inflated_deinit(&((struct packed_bytes *)b)->inflated);
+	free(b);
+}
+
+static void check_stream(struct file_drv *f, const struct inflated *i)
+{
+	const uint64_t rest = f->file.blob.size - i->packed_end;
+
+	switch (i->end) {
+	case INFLATED_WHOLE:
+		if (rest)
+			file__note(f, "%" PRIu64 " bytes behind the zlib stream are left out",
+				   rest);
+		break;
+	case INFLATED_CUT:
+		file__lost(f, "its zlib stream is cut short: what may have followed is lost, and "
+			      "nothing tells whether what is there is right");
+		break;
+	case INFLATED_DAMAGED:
+		file__lost(f,
+			   "its zlib stream is damaged at or before byte %" PRIu64
+			   " of the file: what follows is lost, and what precedes may be wrong",
+			   i->packed_end);
+		break;
+	case INFLATED_SUM:
+		file__lost(f, "its bytes do not have the checksum that the zlib stream ends with: "
+			      "some are wrong, and nothing tells which");
+		break;
+	}
+}
+
+/* Whether a LiME file begins behind zlib's header; another stream is refused by name. */
+static enum status probe(struct blob *b, struct err *e)
+{
+	_cleanup_free_ uint8_t *buf = malloc(PROBE_SIZE);
+	size_t got = 0;
+	enum status st = buf ? inflated_probe(b, buf, PROBE_SIZE, &got, e) : err_nomem(e);
+
+	if (st || (got >= LIME_HEADER_SIZE && get_le32(buf) == LIME_MAGIC))
+		return st;
+	if (got < PROBE_SIZE)
+		return ST_NOT_MINE;
+	return err_set(e, ST_INPUT,
+		       "is a zlib stream, and not of LiME's format=lime; unpack it first "
+		       "(--source raw:PATH takes it for memory)");
+}
+
+enum status file__add_packed_lime(struct file_drv *f, struct range_list *map, struct err *e)
+{
+	enum status st = probe(&f->file.blob, e);
+	struct packed_bytes *b = st ? NULL : calloc(1, sizeof(*b));
+
+	if (st)
+		return st;
+	if (!b)
+		return err_nomem(e);
+	b->bytes.read = packed_read;
+	f->bytes = &b->bytes;
+	f->unpacked_free = packed_free;
+	st = inflated_init(&b->inflated, &f->file.blob, INFLATED_SPACING, INFLATED_PLACES, e);
+	if (!st)
+		st = add_records(
+			f, map, &b->inflated.blob,
+			b->inflated.end == INFLATED_DAMAGED || b->inflated.end == INFLATED_SUM, e);
+	if (!st)
+		check_stream(f, &b->inflated);
+	return st;
+}
