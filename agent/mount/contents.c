@@ -190,9 +190,10 @@ static enum status add_memory(struct contents *c, struct err *e)
 	st = add_image(c, c->root, "memory.raw", c->memory, &c->raw, e);
 	if (!st)
 		st = add_made(c, "memory.gaps.json", make_gaps, e);
-	if (!st && !image_kernel_is_windows(in))
-		st = add_made(c, "memory.core", make_core, e);
-	return st;
+	if (st || !image_kernel_is_windows(in))
+		return st ? st : add_made(c, "memory.core", make_core, e);
+	st = add_made(c, "memory.dmp", make_dmp, e);
+	return st ? st : add_made(c, "memory.dmp.gaps.json", make_dmp_gaps, e);
 }
 
 static enum status add_text(struct contents *c, struct node *folder, const char *name,

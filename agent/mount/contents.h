@@ -39,6 +39,9 @@ struct made_file {
 
 /* memory.core: the layout is formats/image/elf_writer.c's. */
 enum status make_core(struct made_file *f, struct err *e);
+/* memory.dmp, as `export --format dmp` writes it, and the list of its gaps and patches. */
+enum status make_dmp(struct made_file *f, struct err *e);
+enum status make_dmp_gaps(struct made_file *f, struct err *e);
 /* memory.gaps.json, as `export` makes it, but for how many pages are damaged. */
 enum status make_gaps(struct made_file *f, struct err *e);
 

@@ -39,6 +39,7 @@ void image_file_deinit(struct image_file *f)
 	range_list_deinit(&f->ranges);
 	free(f->head);
 	free(f->offsets);
+	free(f->patches);
 }
 
 uint64_t image_file_size(const struct image_file *f)
@@ -80,6 +81,14 @@ bool image_file_next_data(const struct image_file *f, uint64_t at, struct range 
 	return at < f->end;
 }
 
+static void patch_pages(const struct dmp_patch *p, uint64_t address, uint8_t *buf, size_t pages)
+{
+	const uint64_t at = p->address & ~(uint64_t)(PAGE_SIZE - 1);
+
+	if (at >= address && at - address < pages * PAGE_SIZE)
+		dmp_patch_apply(p, at, buf + (at - address));
+}
+
 static enum status show_pages(const struct image_file *f, uint64_t address, uint8_t *buf,
 			      size_t pages, struct err *e)
 {
@@ -92,6 +101,8 @@ static enum status show_pages(const struct image_file *f, uint64_t address, uint
 		    f->gaps->fail)
 			st = err_set(e, ST_END, "the page at 0x%" PRIx64 " has no content",
 				     address + i * PAGE_SIZE);
+	for (size_t i = 0; i < f->n_patches && !st; i++)
+		patch_pages(&f->patches[i], address, buf, pages);
 	return st;
 }
 

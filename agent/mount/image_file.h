@@ -8,6 +8,7 @@
 
 #include "agent/image/image_pass.h"
 #include "agent/mount/chunk_cache.h"
+#include "formats/image/dmp.h"
 
 /* What stands where a page has no content. */
 struct gap_view {
@@ -29,6 +30,10 @@ struct image_file {
 	uint8_t *head;
 	size_t head_size;
 	uint64_t *offsets;
+
+	/* Of a crash dump: what it has otherwise than memory; owned. */
+	struct dmp_patch *patches;
+	size_t n_patches;
 };
 
 /*

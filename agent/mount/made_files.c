@@ -6,6 +6,7 @@
 #include "agent/container/captures.h"
 #include "agent/image/export.h"
 #include "agent/image/image_kernel.h"
+#include "agent/image/image_windows.h"
 #include "agent/mount/contents.h"
 #include "formats/image/elf_core.h"
 
@@ -47,7 +48,95 @@ enum status make_core(struct made_file *f, struct err *e)
 }
 
 /*
- * memory.gaps.json
+ * memory.dmp
+ */
+
+/*
+ * Which patches find what they are made for: those that the file has. What the page tables were
+ * found in may be older than the memory.
+ */
+static void try_patches(struct contents *c, struct dmp_kernel *k)
+{
+	uint8_t page[PAGE_SIZE];
+	struct page_status s;
+
+	for (size_t i = 0; i < k->n_patches; i++) {
+		struct dmp_patch *p = &k->patches[i];
+		const uint64_t at = p->address & ~(uint64_t)(PAGE_SIZE - 1);
+
+		p->done = !chunk_cache_read(c->cache, c->memory, at, page, 1, &s, NULL) &&
+			  s.state == PAGE_DATA && dmp_patch_apply(p, at, page);
+	}
+}
+
+/* image_windows_deinit() and free() also after a failure. */
+static enum status find_windows(struct contents *c, struct image_windows **ret, struct err *e)
+{
+	enum status st;
+
+	*ret = calloc(1, sizeof(**ret));
+	if (!*ret)
+		return err_nomem(e);
+	st = image_windows_of_container(&c->input.container, c->memory, &c->raw->ranges, true, *ret,
+					e);
+	if (!st)
+		try_patches(c, &(*ret)->dump.kernel);
+	return st;
+}
+
+static void free_windows(struct image_windows *w)
+{
+	if (w)
+		image_windows_deinit(w);
+	free(w);
+}
+
+static enum status keep_patches(struct image_file *f, const struct dmp_kernel *k, struct err *e)
+{
+	f->patches = calloc(MAX(k->n_patches, (size_t)1), sizeof(*f->patches));
+	if (!f->patches)
+		return err_nomem(e);
+	for (size_t i = 0; i < k->n_patches; i++)
+		if (k->patches[i].done)
+			f->patches[f->n_patches++] = k->patches[i];
+	return ST_OK;
+}
+
+static enum status fill_dmp(struct made_file *f, struct image_windows *w, struct err *e)
+{
+	const struct image_spec spec = { .ranges = &f->contents->raw->ranges,
+					 .own = &w->dump.kernel };
+	struct range_list ranges = { 0 };
+	struct mem_sink head;
+	enum status st;
+
+	mem_sink_init(&head, HEAD_MAX);
+	st = make_head(&dmp_format, &spec, &head, e);
+	if (!st)
+		st = range_list_copy(&ranges, &w->present, e);
+	if (!st)
+		st = keep_patches(&f->image, &w->dump.kernel, e);
+	if (st) {
+		mem_sink_deinit(&head);
+		range_list_deinit(&ranges);
+		return st;
+	}
+	return image_file_init(&f->image, head.at, head.len, &ranges, e);
+}
+
+enum status make_dmp(struct made_file *f, struct err *e)
+{
+	struct image_windows *w;
+	enum status st = find_windows(f->contents, &w, e);
+
+	if (!st)
+		st = fill_dmp(f, w, e);
+	free_windows(w);
+	return st;
+}
+
+/*
+ * memory.gaps.json, and that of memory.dmp
  */
 
 /* Pages without content: their chunks know why. What cannot be decoded counts as unreadable. */
@@ -104,19 +193,20 @@ static enum status tally_memory(struct contents *c, struct tally *ret, struct er
 }
 
 static json_t *gaps_json(struct contents *c, const struct tally *t,
-			 const struct image_captures *again)
+			 const struct image_captures *again, const struct dmp_kernel *dmp)
 {
 	const struct container *in = &c->input.container;
 	const struct image_gaps g = {
-		.image = "memory.raw",
+		.image = dmp ? "memory.dmp" : "memory.raw",
 		.origin = export_origin_json(in, c->plan->path,
 					     rsz_reader_stream(in->reader, c->memory)),
-		.format = "raw",
+		.format = dmp ? "dmp" : "raw",
 		.complete = container_is_complete(in),
 		.tally = t,
 		.ranges = &c->raw->ranges,
 		.damaged = IMAGE_DAMAGE_UNKNOWN,
 		.again = again,
+		.dmp = dmp,
 	};
 
 	return image_gaps_json(&g);
@@ -136,7 +226,7 @@ static enum status take_text(struct made_file *f, json_t *doc, struct err *e)
 		    : err_nomem(e);
 }
 
-enum status make_gaps(struct made_file *f, struct err *e)
+static enum status list_gaps(struct made_file *f, const struct dmp_kernel *dmp, struct err *e)
 {
 	struct contents *c = f->contents;
 	struct image_captures again = { 0 };
@@ -146,8 +236,24 @@ enum status make_gaps(struct made_file *f, struct err *e)
 	if (!st)
 		st = tally_memory(c, &tally, e);
 	if (!st)
-		st = take_text(f, gaps_json(c, &tally, &again), e);
+		st = take_text(f, gaps_json(c, &tally, &again, dmp), e);
 	tally_deinit(&tally);
 	image_captures_deinit(&again);
+	return st;
+}
+
+enum status make_gaps(struct made_file *f, struct err *e)
+{
+	return list_gaps(f, NULL, e);
+}
+
+enum status make_dmp_gaps(struct made_file *f, struct err *e)
+{
+	struct image_windows *w;
+	enum status st = find_windows(f->contents, &w, e);
+
+	if (!st)
+		st = list_gaps(f, &w->dump.kernel, e);
+	free_windows(w);
 	return st;
 }

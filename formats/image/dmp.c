@@ -308,20 +308,24 @@ static enum status dmp_full_create(const struct image_spec *spec, struct sink *o
 	return create(&dmp_full_format, spec, out, ret, e);
 }
 
+bool dmp_patch_apply(const struct dmp_patch *p, uint64_t address, uint8_t page[static PAGE_SIZE])
+{
+	const size_t offset = (size_t)(p->address % PAGE_SIZE);
+
+	if (p->address - offset != address || memcmp(page + offset, p->original, p->length) != 0)
+		return false;
+	memcpy(page + offset, p->bytes, p->length);
+	return true;
+}
+
 bool dmp_patch_page(struct dmp_patch *at, size_t count, uint64_t address,
 		    uint8_t page[static PAGE_SIZE])
 {
 	bool changed = false;
 
-	for (size_t i = 0; i < count; i++) {
-		const size_t offset = (size_t)(at[i].address % PAGE_SIZE);
-
-		if (at[i].address - offset != address ||
-		    memcmp(page + offset, at[i].original, at[i].length) != 0)
-			continue;
-		memcpy(page + offset, at[i].bytes, at[i].length);
-		at[i].done = changed = true;
-	}
+	for (size_t i = 0; i < count; i++)
+		if (dmp_patch_apply(&at[i], address, page))
+			at[i].done = changed = true;
 	return changed;
 }
 

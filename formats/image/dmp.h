@@ -90,7 +90,9 @@ struct dmp_kernel {
 /* spec->own of both is a struct dmp_kernel, or NULL. */
 extern const struct image_format dmp_format, dmp_full_format;
 
-/* Puts those patches in place that lie in the page at `address`; true if something was changed. */
+/* Puts it in place, if it lies in the page at `address` and finds there what it is made for. */
+bool dmp_patch_apply(const struct dmp_patch *p, uint64_t address, uint8_t page[static PAGE_SIZE]);
+/* The same of all of them, which sets `done`; true if something was changed. */
 bool dmp_patch_page(struct dmp_patch *at, size_t count, uint64_t address,
 		    uint8_t page[static PAGE_SIZE]);
 

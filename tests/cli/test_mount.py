@@ -213,6 +213,44 @@ class Memory(Case):
             self.assertEqual((self.to / name).stat().st_mode, mode)
 
 
+@unittest.skipIf(os.environ.get('RAMSEAL_SIMULATOR') == '0', 'built without simulated machines')
+class WindowsDump(Case):
+    def setUp(self):
+        super().setUp()
+        self.container = self.at / 'c.rsz'
+        output_of('acquire', '-q', '-s', 'sim:desktop,ram=64M,allocated=24M,resident=12M,trimmed=8M,others=12M,'
+                  'processes=8,cache=4M,cpus=2', '-o', self.container)
+
+    def test_it_is_what_export_writes(self):
+        dump = self.at / 'x.dmp'
+        output_of('export', '-q', '-F', 'dmp', '-o', dump, self.container)
+        wanted = json.loads(Path(f'{dump}.gaps.json').read_text())
+        self.mount(self.container)
+        self.assertFalse((self.to / 'memory.core').exists())
+        shown = json.loads((self.to / 'memory.dmp.gaps.json').read_text())
+        self.assertEqual(shown['patched'], wanted['patched'])
+        self.assertEqual(len(shown['patched']), 3)
+        self.assertEqual(shown['ranges'], wanted['ranges'])
+        data = dump.read_bytes()
+        self.assertEqual((self.to / 'memory.dmp').stat().st_size, len(data))
+        self.assertTrue((self.to / 'memory.dmp').read_bytes() == data)
+        chance = random.Random(7)
+        for _ in range(200):
+            at, length = chance.randrange(len(data) + PAGE), chance.randrange(3 * PAGE)
+            self.assertTrue(read_at(self.to / 'memory.dmp', at, length) == data[at:at + length], (at, length))
+        # Some bytes that were changed, without what is around them.
+        raw = self.to / 'memory.raw'
+        for p in shown['patched']:
+            self.assertEqual(read_at(raw, p['address'], p['bytes']).hex(), p['original'])
+
+    def test_a_cut_container_has_what_export_gives(self):
+        self.container.write_bytes(self.container.read_bytes()[:-self.container.stat().st_size // 3])
+        dump = self.at / 'x.dmp'
+        self.assertEqual(run('export', '-q', '-F', 'dmp', '-o', dump, self.container).returncode, 7)
+        self.mount(self.container)
+        self.assertTrue((self.to / 'memory.dmp').read_bytes() == dump.read_bytes())
+
+
 class Processes(Case):
     def setUp(self):
         super().setUp()
