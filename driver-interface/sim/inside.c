@@ -12,6 +12,7 @@
 #include "driver-interface/sim/making.h"
 #include "driver-interface/sim/manager.h"
 #include "driver-interface/sim/resolver.h"
+#include "formats/base/array.h"
 
 /* 100 ns from 1601 to when the machine's clock was 0: 2015-01-01. */
 #define EPOCH         UINT64_C(130645440000000000)
@@ -587,6 +588,24 @@ static uint64_t mapped_entry(struct sim_inside *in, const struct sim_section *s,
 	return kind == 4 ? ENTRY_VAD : sim__entry_prototype(in->m, prototype);
 }
 
+static bool note_mapping(struct machine *m, uint32_t process, const struct sim_vad *v)
+{
+	if (m->n_mappings == m->mapping_room) {
+		struct sim_mapping *at = array_grow(m->mappings, &m->mapping_room, sizeof(*at));
+
+		if (!at)
+			return false;
+		m->mappings = at;
+	}
+	m->mappings[m->n_mappings++] = (struct sim_mapping){
+		.process = process,
+		.pages = (uint32_t)(v->last - v->first + 1),
+		.vpn = v->first,
+		.mapped = v->section->vpn + v->from,
+	};
+	return true;
+}
+
 /* Pages of which the process has a copy of its own are its regions'. */
 static bool map_sections(struct sim_making *x)
 {
@@ -597,6 +616,8 @@ static bool map_sections(struct sim_making *x)
 
 		if (!v->section || v->section == &x->in->shared)
 			continue;
+		if (!note_mapping(m, x->process, v))
+			return false;
 		for (uint64_t vpn = v->first; vpn <= v->last; vpn++) {
 			uint8_t *entry;
 

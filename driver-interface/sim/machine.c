@@ -612,6 +612,7 @@ void sim__machine_deinit(struct machine *m)
 		sim__regions_deinit(&m->processes[i].regions);
 	}
 	sim__regions_deinit(&m->mapped);
+	free(m->mappings);
 	for (size_t i = 0; i < SIM_FILES; i++)
 		free(m->files[i].at);
 	free(m->blocks);

@@ -122,6 +122,13 @@ struct sim_process {
 	uint64_t begin, end;        /* ns; 0: before, not yet */
 };
 
+/* Where a process shows pages of `mapped`, unless it has copies of its own. */
+struct sim_mapping {
+	uint32_t process;
+	uint32_t pages;
+	uint64_t vpn, mapped;
+};
+
 #define SIM_RANGES     3
 #define SIM_TICKETS    1024
 #define SIM_POOL_PAGES 8192
@@ -167,6 +174,8 @@ struct machine {
 	uint8_t pool_used[SIM_POOL_PAGES];
 
 	struct sim_regions mapped; /* the bytes of files that programs map */
+	struct sim_mapping *mappings;
+	size_t n_mappings, mapping_room;
 	struct sim_process *processes;
 	uint32_t n_processes, process_room;
 	uint32_t main;

@@ -9,6 +9,8 @@
  *	process,PID,NAME,DTB,BEGIN,END
  *	                        every process that ever was; DTB in hexadecimal, times in ns, 0
  *where it was there before and is there still main,PID                the main one
+ *	made,PID,VA,HASH        a page whose bytes were made with the machine (inside.h), and these
+ *	                        as FNV-1a, 64 bits; VA and HASH in hexadecimal
  *	resident,NS,PAGES       its working set each tenth of a second; the first is the beginning
  *	count,WHAT,N            what happened
  *	end,NS                  the last line
@@ -29,6 +31,41 @@ static void write_processes(const struct machine *m, FILE *out)
 	fprintf(out, "main,%" PRIu32 "\n", m->processes[m->main].pid);
 }
 
+static void write_made(uint32_t pid, uint64_t vpn, const uint8_t *page, FILE *out)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < PAGE_SIZE; i++)
+		hash = (hash ^ page[i]) * UINT64_C(0x100000001b3);
+	fprintf(out, "made,%" PRIu32 ",0x%" PRIx64 ",0x%" PRIx64 "\n", pid, sim__vpn_address(vpn),
+		hash);
+}
+
+static void write_regions(const struct sim_process *p, FILE *out)
+{
+	for (size_t i = 0; i < p->regions.count; i++) {
+		const struct sim_region *r = &p->regions.at[i];
+
+		for (uint32_t k = 0; k < r->pages; k++)
+			if (!r->committed || r->committed[k])
+				write_made(p->pid, SIM_VPN(r->va) + k,
+					   r->bytes + (size_t)k * PAGE_SIZE, out);
+	}
+}
+
+static void write_mappings(const struct machine *m, FILE *out)
+{
+	for (size_t i = 0; i < m->n_mappings; i++) {
+		const struct sim_mapping *at = &m->mappings[i];
+		const struct sim_process *p = &m->processes[at->process];
+
+		for (uint32_t k = 0; k < at->pages; k++)
+			if (!sim__regions_find(&p->regions, at->vpn + k))
+				write_made(p->pid, at->vpn + k,
+					   sim__regions_page(&m->mapped, at->mapped + k), out);
+	}
+}
+
 void sim__truth_write(const struct machine *m, FILE *out)
 {
 	_cleanup_free_ char *spec = sim_spec_text(&m->spec);
@@ -36,6 +73,9 @@ void sim__truth_write(const struct machine *m, FILE *out)
 	fprintf(out, "machine,\"%s\"\nseed,%" PRIu64 "\n", spec ? spec : "", m->spec.seed);
 	fprintf(out, "entries,%" PRIu64 ",0x%" PRIx64 "\n", m->spec.windows, m->mask);
 	write_processes(m, out);
+	for (uint32_t i = 1; i < m->n_processes; i++)
+		write_regions(&m->processes[i], out);
+	write_mappings(m, out);
 	for (size_t i = 0; i < m->n_resident; i++)
 		fprintf(out, "resident,%" PRIu64 ",%" PRIu32 "\n",
 			SIM_BOOT + i * UINT64_C(100000000), m->resident[i]);

@@ -15,7 +15,8 @@
  * newest first, for whoever takes another one for this mapping.
  *
  * Counted are processes that lived from before the acquisition until after it. A page is `right` if
- * it has the process's PID, or is of the section that all share, and the address. Otherwise it
+ * it has the process's PID, or is of the section that all share, and the address, or if it is one
+ * whose bytes the account has a hash of, and these are its bytes. Otherwise it
  * holds what is another process's (`foreign`), the kernel's (`kernel`), the same process's but of
  * another address (`moved`), zeros (`zero`), a page table or the like (`other`), or was not
  * captured (`missing`). Slots count only if the container has page files; the streams' order is
@@ -76,8 +77,16 @@ struct process {
 	uint64_t pages, wrong; /* judged, and not right */
 };
 
+/* A page whose bytes the machine has made, with their hash. */
+struct made {
+	uint32_t pid;
+	uint64_t va, hash;
+};
+
 static struct {
 	uint64_t seed, windows, mask;
+	struct made *made;
+	size_t made_count, made_room;
 	struct process at[PROCESSES];
 	size_t count;
 	uint32_t main;
@@ -101,6 +110,35 @@ static void die(const char *what, const struct err *e)
  * The machine's account
  */
 
+static void note_made(const struct made *one)
+{
+	if (truth.made_count == truth.made_room) {
+		struct made *more = array_grow(truth.made, &truth.made_room, sizeof(*more));
+
+		if (!more)
+			die("out of memory", NULL);
+		truth.made = more;
+	}
+	truth.made[truth.made_count++] = *one;
+}
+
+static int by_page(const void *a, const void *b)
+{
+	const struct made *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->va < y->va ? -1 : x->va > y->va;
+}
+
+static const struct made *find_made(uint32_t pid, uint64_t va)
+{
+	const struct made key = { .pid = pid, .va = va };
+
+	return truth.made_count ? bsearch(&key, truth.made, truth.made_count, sizeof(key), by_page)
+				: NULL;
+}
+
 static void read_truth(const char *path)
 {
 	FILE *f = fopen(path, "r");
@@ -111,6 +149,7 @@ static void read_truth(const char *path)
 		die(path, NULL);
 	while (fgets(line, sizeof(line), f)) {
 		struct process *p = &truth.at[truth.count];
+		struct made one;
 		uint64_t begin, end;
 
 		if (sscanf(line, "process,%" SCNu32 ",%*[^,],%" SCNx64 ",%" SCNu64 ",%" SCNu64,
@@ -119,12 +158,16 @@ static void read_truth(const char *path)
 			if (++truth.count == PROCESSES)
 				die("too many processes", NULL);
 		}
+		if (sscanf(line, "made,%" SCNu32 ",%" SCNx64 ",%" SCNx64, &one.pid, &one.va,
+			   &one.hash) == 3)
+			note_made(&one);
 		sscanf(line, "seed,%" SCNu64, &truth.seed);
 		sscanf(line, "entries,%" SCNu64 ",%" SCNx64, &truth.windows, &truth.mask);
 		sscanf(line, "main,%" SCNu32, &truth.main);
 		ended |= !strncmp(line, "end,", 4);
 	}
 	fclose(f);
+	array_sort(truth.made, truth.made_count, sizeof(*truth.made), by_page);
 	if (!ended || !truth.count)
 		die("the account has no end", NULL);
 }
@@ -253,8 +296,32 @@ static void read_container(const char *path)
  * The judgement
  */
 
+/* FNV-1a of 64 bits; of zeros without their bytes. */
+static uint64_t hash_of(const struct content_of *c)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < PAGE_SIZE; i++) {
+		hash ^= c->kind == OTHER ? c->bytes[i] : 0;
+		hash *= UINT64_C(0x100000001b3);
+	}
+	return hash;
+}
+
+static bool is_as_made(const struct content_of *c, const struct process *p, uint64_t va)
+{
+	const struct made *made;
+
+	if (!c || (c->kind != OTHER && c->kind != ZEROS))
+		return false;
+	made = find_made(p->pid, va);
+	return made && made->hash == hash_of(c);
+}
+
 static enum verdict judge(const struct content_of *c, const struct process *p, uint64_t va)
 {
+	if (is_as_made(c, p, va))
+		return RIGHT;
 	switch (c ? (enum content)c->kind : NOT_CAPTURED) {
 	case NOT_CAPTURED:
 		return MISSING;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-The containers of three simulated machines, byte for byte as roots.json has them: nobody changes what is
+The containers of four simulated machines, byte for byte as roots.json has them: nobody changes what is
 written, or what the manifest says, unseen. Usage: test_roots.py RAMSEAL
 
 Where such a change is wanted, `test_roots.py RAMSEAL --write` writes roots.json anew; it belongs into the
@@ -24,6 +24,7 @@ MACHINES = {
     'seed 1, linear': (f'{SMALL},seed=1', '--order', 'linear'),
     'seed 2, guided, read by three threads': (f'{SMALL},seed=2,activity=1000', '--order', 'guided', '-t', 3),
     'seed 3, guided, with page files': (f'{SMALL},seed=3,live_files=1', '--pagefile', 'guided', '-l', 3),
+    'seed 4, with what processes hold, guided': (f'{SMALL},seed=4,windows=7,inside=1,heaps=2', '--order', 'guided'),
 }
 
 
