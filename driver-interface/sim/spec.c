@@ -62,7 +62,8 @@ static const struct sim_spec presets[] = {
 		/*
 		 * The resolver of the same paper, IV: svchost.exe with the PID 1148, its heaps and
 		 * their pages (resolver.h). Nothing moves, so that an acquisition shows the paper's
-		 * numbers.
+		 * numbers; and the kernel's pool is in memory, so that the heaps are found without
+		 * the page file.
 		 */
 		.preset = "cohen2015heaps",
 		.process = "svchost.exe",
@@ -89,7 +90,6 @@ static const struct sim_spec presets[] = {
 		.heap_lfh = 30,
 		.region_transition = 15,
 		.region_paged = 20,
-		.pool_paged = 20,
 		.low_tables = 1,
 		.inside = 1,
 		.heaps = 3,
