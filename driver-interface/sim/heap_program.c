@@ -167,16 +167,18 @@ static bool connect(struct program *p)
  */
 static void release(struct program *p, uint64_t runs)
 {
-	const size_t kept = p->count;
+	const size_t before = p->count;
 
-	for (uint64_t r = 1; r <= runs && !p->b->failed; r++) {
-		for (unsigned i = 0; i < RUN; i++)
-			allocate(p);
-		for (size_t i = p->count - RUN; i < p->count && !p->b->failed; i++)
-			sim__heap_free(p->b, p->live[i]);
-		p->count = kept + r - 1;
-		allocate(p); /* one that stays, between them */
-	}
+	for (uint64_t i = 0; i < runs * (RUN + 1) && !p->b->failed; i++)
+		allocate(p);
+	if (p->b->failed)
+		return;
+	for (uint64_t i = 0; i < runs * (RUN + 1); i++)
+		if (i % (RUN + 1) < RUN)
+			sim__heap_free(p->b, p->live[before + i]);
+	for (uint64_t i = 0; i < runs; i++) /* one of each stays */
+		p->live[before + i] = p->live[before + i * (RUN + 1) + RUN];
+	p->count = before + runs;
 }
 
 static bool work(struct program *p)
@@ -233,7 +235,9 @@ enum status sim__heap_work(struct sim_heap_builder *b, struct err *e)
 		return err_set(e, ST_USAGE, "size_max is below size_min");
 	if (plan->allocations >= UINT32_MAX / 64)
 		return err_set(e, ST_USAGE, "too many allocations");
-	live = calloc(plan->allocations + plan->virtual_blocks + RUN + 1, sizeof(*live));
+	live = calloc(plan->allocations * (1 + 2 * plan->released / 100 + 1) +
+			      plan->virtual_blocks + 1,
+		      sizeof(*live));
 	if (!live)
 		return err_set(e, ST_NOMEM, "a program's heap");
 	p.live = live;
