@@ -12,6 +12,7 @@
 #include "agent/container/identities.h"
 #include "agent/container/manifest_read.h"
 #include "agent/image/image_out.h"
+#include "agent/process/process.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
@@ -83,10 +84,12 @@ const struct command command_read = {
 		"(METHOD.md\n"
 		"explains the words). This goes to stdout, or to stderr with --output -, unless "
 		"--quiet.\n"
-		"Pages that are not in the container, and pages that only a VAD or a mapped file "
-		"could\n"
-		"supply, are filled and reported; the exit code is then 3. --dtb needs no stored "
-		"page tables.\n"
+		"Pages that are not in the container, and pages that only a mapped file could "
+		"supply, are\n"
+		"filled and reported; the exit code is then 3. Of Windows, pages without an entry "
+		"are looked\n"
+		"for through the VADs, and the mapped file is named. --dtb needs no stored page "
+		"tables.\n"
 		"\n"
 		"A page may have been captured more than once. For each mapping the capture that "
 		"fits its\n"
@@ -106,6 +109,7 @@ struct read_request {
 	uint64_t length;
 	uint64_t begun; /* the container's first moment, monotonic ns */
 	const struct virtual_info *info;
+	struct opened_process *process; /* NULL: not of Windows, or its VADs are not known */
 	struct virtual_counts counts;
 	struct output *out; /* NULL: the bytes are shown, or not wanted */
 	bool is_stdout;
@@ -139,17 +143,41 @@ static void put_target(const struct virtual_page *p, char *ret, size_t size)
 		*ret = '\0';
 }
 
+/* A page that only a file on a disk has. */
+static bool file_behind(const struct read_request *r, const struct virtual_page *p,
+			struct process_file *ret)
+{
+	return r->process && p->given == GIVEN_NOTHING &&
+	       (p->row.pte.state == PTE_SUBSECTION || p->row.pte.state == PTE_FILE_BACKED) &&
+	       process_file_of(r->process, p->va, ret);
+}
+
+static void put_file(const struct read_request *r, const struct virtual_page *p, char *ret,
+		     size_t size)
+{
+	struct process_file f;
+
+	*ret = '\0';
+	if (!file_behind(r, p, &f))
+		return;
+	if (f.has_offset)
+		snprintf(ret, size, ": %.400s, offset 0x%" PRIx64, f.name, f.offset);
+	else
+		snprintf(ret, size, ": %.400s", f.name);
+}
+
 static void put_page_source(const struct read_request *r, const struct virtual_page *p, char *ret,
 			    size_t size)
 {
 	const struct smear_row *row = &p->row;
-	char captures[64] = "";
+	char captures[64] = "", file[448];
 
 	if (row->captures > 1 || row->older)
 		snprintf(captures, sizeof(captures), ", %s of %" PRIu64 " captures",
 			 row->older ? "an older" : "the newest", row->captures);
+	put_file(r, p, file, sizeof(file));
 	if (p->given == GIVEN_NOTHING)
-		snprintf(ret, size, "nothing: %s", p->why);
+		snprintf(ret, size, "nothing: %s%s", p->why, file);
 	else if (p->given == GIVEN_ZEROS)
 		snprintf(ret, size, "zeros");
 	else if (r->info->still)
@@ -180,7 +208,7 @@ static void put_verdict(const struct virtual_page *p, char *ret, size_t size)
 static void put_page(const struct read_request *r, const struct virtual_page *p, char *ret,
 		     size_t size)
 {
-	char target[64], source[256], verdict[384], pages[40] = "", proto[64] = "", line[960];
+	char target[64], source[640], verdict[384], pages[40] = "", proto[64] = "", line[1344];
 
 	put_target(p, target, sizeof(target));
 	put_page_source(r, p, source, sizeof(source));
@@ -204,6 +232,7 @@ static void put_times(json_t *o, const char *start, const char *end, const struc
 static json_t *page_json(const struct read_request *r, const struct virtual_page *p)
 {
 	const struct smear_row *row = &p->row;
+	struct process_file f;
 	json_t *o =
 		json_pack("{s:s, s:o, s:I, s:o, s:s, s:i, s:s}", "schema", JSON_SCHEMA("read"),
 			  "va", json_sprintf("0x%" PRIx64, p->va), "pages", (json_int_t)p->pages,
@@ -233,6 +262,11 @@ static json_t *page_json(const struct read_request *r, const struct virtual_page
 	}
 	if (p->why)
 		json_object_set_new(o, "why", json_string(p->why));
+	if (file_behind(r, p, &f)) {
+		json_object_set_new(o, "mapped_file", json_text(f.name));
+		if (f.has_offset)
+			json_object_set_new(o, "mapped_offset", json_u64(f.offset));
+	}
 	if (p->has_verdict) {
 		json_object_set_new(o, "change", json_string(smear_row_change(row)));
 		json_object_set_new(o, "trust",
@@ -468,6 +502,27 @@ static enum status check_read_options(struct cli *cli, struct read_request *r, s
 	return ST_OK;
 }
 
+/*
+ * What Windows says of a process beside its page tables: where pages without an entry are, and
+ * which file others come from. Without it there is less to say, and nothing else is wrong.
+ */
+static enum status open_vads(struct read_request *r, struct virtual_memory *v, struct err *e)
+{
+	struct err why;
+	enum status st;
+
+	if (r->info->os != OS_WINDOWS || !r->info->listed)
+		return ST_OK;
+	st = process_open(v, r->info->pid, &r->process, &why);
+	if (st == ST_INPUT) {
+		log_debug("no-vads", "%s: %s", r->path, why.message);
+		return ST_OK;
+	}
+	if (st)
+		*e = why;
+	return st;
+}
+
 /* Everything that is asked for, once the container is open. */
 static enum status read_virtual(struct read_request *r, const struct virtual_plan *plan,
 				struct err *e)
@@ -479,7 +534,9 @@ static enum status read_virtual(struct read_request *r, const struct virtual_pla
 	if (st)
 		return err_add(e, st, "%s", r->path);
 	r->info = virtual_info(v);
-	st = virtual_read(v, r->o->va, r->length, &reader, &r->counts, e);
+	st = open_vads(r, v, e);
+	if (!st)
+		st = virtual_read(v, r->o->va, r->length, &reader, &r->counts, e);
 	if (r->info->assumed_levels)
 		log_warning(
 			"levels-assumed",
@@ -493,6 +550,7 @@ static enum status read_virtual(struct read_request *r, const struct virtual_pla
 		summarise_read(r);
 		st = read_status(r, e);
 	}
+	process_close(r->process);
 	virtual_close(v);
 	return st;
 }
