@@ -31,7 +31,7 @@ static enum status read_view(const struct memory_view *m, const struct vad_list 
 
 	vad_walk_begin(&w, m, l->layout, v);
 	while (!st && vad_walk_next(&w, &p, &pages)) {
-		const struct section_part part = {
+		struct section_part part = {
 			.start = w.va,
 			.end = w.va + (pages << PAGE_SHIFT) - 1,
 			.prototype = p.address,
@@ -40,6 +40,11 @@ static enum status read_view(const struct memory_view *m, const struct vad_list 
 			.vad = i,
 		};
 
+		/* Of data a view is one piece of the file, whatever its subsections count. */
+		if (v->type != VAD_IMAGE && v->has_offset) {
+			part.has_offset = true;
+			part.offset = v->file_offset + (w.va - v->start);
+		}
 		if (s->count == SECTION_PARTS_MAX) {
 			s->cut = true;
 			break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A VAD tree of some version, of which the input overwrites words: nodes, links, subsections, names.
- * Whatever comes of it is in order, does not overlap and lies in the user half.
+ * A VAD tree of some version, of which the input overwrites words: nodes, links, subsections,
+ * names. Whatever comes of it is in order, does not overlap and lies in the user half.
  */
 #include <string.h>
 
