@@ -57,7 +57,7 @@ static enum status add_block(struct file_drv *f, struct range_list *map, const s
 	return ST_OK;
 }
 
-static void tell(struct file_drv *f, const struct avml *a)
+static void tell_of(struct file_drv *f, const struct avml *a)
 {
 	file__note(f,
 		   "AVML leaves blocks of zeros out: between its ranges can be zeros or nothing");
@@ -112,6 +112,6 @@ enum status file__add_avml(struct file_drv *f, struct range_list *map, struct er
 	for (size_t i = 0; i < b->avml.count && !st; i++)
 		st = add_block(f, map, &b->avml.at[i], e);
 	if (!st)
-		tell(f, &b->avml);
+		tell_of(f, &b->avml);
 	return st;
 }

@@ -10,7 +10,7 @@
 #define FILETIME_1970 UINT64_C(116444736000000000)
 #define FILETIME_MAX  (FILETIME_1970 + UINT64_MAX / 100)
 
-static void tell(struct file_drv *f, const struct windows_dump *d)
+static void tell_of(struct file_drv *f, const struct windows_dump *d)
 {
 	struct drv *drv = &f->drv;
 	char time[UTC_RFC3339_SIZE];
@@ -70,7 +70,7 @@ enum status file__add_windows_dump(struct file_drv *f, struct range_list *map, s
 	if (!st)
 		st = add_map(map, &d, e);
 	if (!st)
-		tell(f, &d);
+		tell_of(f, &d);
 	windows_dump_deinit(&d);
 	f->origin = "Windows crash dump";
 	return st;

@@ -120,7 +120,7 @@ static void put_acquire_notes(FILE *to)
 	cli_put_notes(to,
 		      "The source \"file\" refuses known formats that are not memory, such as "
 		      "archives, disks\n"
-		      "and crash dumps. Page files come from --image or --volume, otherwise from "
+		      "and minidumps. Page files come from --image or --volume, otherwise from "
 		      "this machine.\n"
 		      "\n"
 		      "On Linux, SIGUSR1 prints the progress.\n"
