@@ -3,6 +3,7 @@
 ours: AVML's version 2 (microsoft/avml 633424c, src/image.rs; google/snappy, framing_format.txt and
 format_description.txt); Windows' crash dumps (0vercl0k/kdmp-parser 0114c86, kdmp-parser-structs.h); LiME's compress=1
 (504ensicsLabs/LiME 7511bff, src/deflate.c)."""
+import ctypes
 import struct
 import zlib
 
@@ -89,6 +90,22 @@ def snappy(data):
     if done < len(data):
         out.append(_literal(data[done:]))
     return b"".join(out)
+
+
+def libsnappy():
+    """A function that packs as the library does, or None without it."""
+    try:
+        compress = ctypes.CDLL("libsnappy.so.1").snappy_compress
+    except OSError:
+        return None
+
+    def pack(data):
+        out = ctypes.create_string_buffer(32 + len(data) + len(data) // 6)
+        size = ctypes.c_size_t(len(out))
+        assert compress(data, ctypes.c_size_t(len(data)), out, ctypes.byref(size)) == 0
+        return out.raw[:size.value]
+
+    return pack
 
 
 def snappy_chunk(data):

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import zlib
 
 import image_makers as make
@@ -131,6 +132,11 @@ class Avml(Case):
         self.assertEqual(self.run_it("export", "-o", self.path("raw"), self.path("out")).returncode, 0)
         with open(self.path("raw"), "rb") as f:
             self.assertEqual(f.read(), both[0][1] + both[1][1])
+
+    @unittest.skipUnless(make.libsnappy(), "without libsnappy")
+    def test_packed_by_the_library(self):
+        with unittest.mock.patch.object(make, "snappy", make.libsnappy()):
+            self.check(make.avml(MEMORY)[0], pages_of(MEMORY))
 
     def test_blocks_of_zeros(self):
         memory = [(0, words(0, 32)), (32 * PAGE, bytes(64 * PAGE)), (96 * PAGE, words(1, 32))]
@@ -492,6 +498,34 @@ class PackedLime(Case):
         # A stream that is short, and unpacks, is not enough to say that.
         data = (make.packed(words(0, 1)) + noise(2, 2))[:2 * PAGE]
         self.check(data, pages_of([(0, data)]))
+
+
+
+@unittest.skipIf(os.environ.get("RAMSEAL_SIMULATOR") == "0", "built without simulated machines")
+class OwnDumps(Case):
+    """What our exports write is read again as what it was."""
+
+    MACHINE = ("sim:desktop,ram=96M,allocated=40M,resident=20M,trimmed=16M,others=20M,processes=10,cache=6M,"
+               "pagefile0=64M,pagefile1=48M,start=0,exit=0")
+
+    def sha256(self, *args):
+        r = self.run_it(*args, "-F", "raw", "-f", "-o", self.path("raw"))
+        self.assertEqual(r.returncode, 0, r.text)
+        return r.summary["sha256"]
+
+    def test_both_types(self):
+        host, again = self.path("host.rsz"), self.path("again.rsz")
+        self.assertEqual(self.run_it("acquire", "-s", self.MACHINE, "-o", host).returncode, 0)
+        want = self.sha256("export", host)
+        for kind in ("dmp", "dmp-full"):
+            dump = self.path(kind)
+            self.assertEqual(self.run_it("export", "-F", kind, "--no-patch", "-o", dump, host).returncode, 0)
+            self.assertEqual(self.sha256("acquire", "-s", "file:" + dump), want)
+            r = self.run_it("acquire", "-s", "file:" + dump, "-f", "-o", again)
+            self.assertEqual(r.returncode, 0, r.text)
+            info = subprocess.run([RAMSEAL, "info", again], capture_output=True, text=True)
+            self.assertIn("DTB 0x1aa000 (source)", info.stdout)
+            self.assertIn("the kernel's list of processes is whole, it has 12", info.stdout)
 
 
 if __name__ == "__main__":
