@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """
-ELF cores of a Debian kernel, opened by the tools that they are written for: crash, drgn, makedumpfile,
-without an option that would help them. Of the running kernel, and of an image of the stopped machine,
+ELF cores and compressed kdumps of a Debian kernel, opened by the tools that they are written for: crash,
+drgn, makedumpfile, without an option that would help them. Of the running kernel, and of an image of the stopped machine,
 whose source tells nothing; through a container, and as `acquire` writes them itself. And the containers
 in volatility3, if RAMSEAL_PEERS names a folder that has it.
 
@@ -76,16 +76,21 @@ class Dumps(unittest.TestCase):
         cls.addClassCleanup(cls.vmlinux.unlink)
         cls.modules = {line.split()[0] for line in
                        cls.guest.check('cat /proc/modules').splitlines()}
-        cls.live = [cls.live_through_a_container(), cls.live_at_once()]
+        cls.live = [cls.live_through_a_container(), cls.live_at_once('elf')]
+        cls.live_flat = cls.live_at_once('kdump')
         cls.images = cls.of_an_image()
+        cls.kdumps = [cls.dump('live', 'export', cls.container, kind='kdump'),
+                      cls.dump('image', 'export', cls.image_container, kind='kdump')]
+        cls.flat = [cls.live_flat, cls.flattened('image', cls.image_container)]
+        cls.of_stopped = [*cls.images, cls.kdumps[1], cls.flat[1]]
 
     # --- the dumps ---
 
     @classmethod
-    def dump(cls, name, *command):
-        """An ELF core that the host's ramseal writes."""
-        path = cls.work / f'{name}.elf'
-        done = acquired.ramseal(*command[:1], '--quiet', '--format', 'elf', '-o', path, *command[1:])
+    def dump(cls, name, *command, kind='elf'):
+        """A dump that the host's ramseal writes."""
+        path = cls.work / f'{name}.{kind}'
+        done = acquired.ramseal(*command[:1], '--quiet', '--format', kind, '-o', path, *command[1:])
         assert done.returncode == COMPLETE, done.stderr
         cls.addClassCleanup(path.unlink)
         return path
@@ -100,9 +105,20 @@ class Dumps(unittest.TestCase):
         return cls.dump('live', 'export', container)
 
     @classmethod
-    def live_at_once(cls):
-        path = cls.work / 'direct.elf'
-        cls.guest.check('ramseal acquire --quiet --source kcore --format elf -o - >/dev/container',
+    def flattened(cls, name, container):
+        path = cls.work / f'{name}.flat'
+        with open(path, 'wb') as f:
+            done = subprocess.run([RAMSEAL, 'export', '--quiet', '--format', 'kdump', '-o', '-', container],
+                                  stdout=f, stderr=subprocess.PIPE)
+        assert done.returncode == COMPLETE, done.stderr
+        cls.addClassCleanup(path.unlink)
+        return path
+
+    @classmethod
+    def live_at_once(cls, kind):
+        """To a device: a kdump is flattened."""
+        path = cls.work / f'direct.{kind}'
+        cls.guest.check(f'ramseal acquire --quiet --source kcore --format {kind} -o - >/dev/container',
                         container=path)
         cls.addClassCleanup(path.unlink)
         cls.lasting = cls.before & cls.processes()
@@ -139,7 +155,7 @@ class Dumps(unittest.TestCase):
 
     def check_tasks(self, path, found):
         """Of the stopped machine it is known exactly what there was."""
-        if path in self.images:
+        if path in self.of_stopped:
             self.assertEqual(found, self.stopped)
         else:
             self.assertGreater(len(self.lasting), 20)
@@ -186,7 +202,9 @@ class Dumps(unittest.TestCase):
     def opens_in_drgn(self, path):
         script = self.work / 'tasks.py'
         script.write_text(DRGN_SCRIPT)
-        done = tool('drgn', '-q', '-c', path, '-s', self.vmlinux, script)
+        # libkdumpfile 0.5.1 reads what it has freed.
+        env = {name: value for name, value in os.environ.items() if name != 'MALLOC_PERTURB_'}
+        done = tool('drgn', '-q', '-c', path, '-s', self.vmlinux, script, env=env)
         self.assertEqual(done.returncode, 0, done.stderr)
         found = {(int(pid), name) for pid, name in
                  (line.split(' ', 1) for line in done.stdout.splitlines())}
@@ -195,6 +213,28 @@ class Dumps(unittest.TestCase):
     def test_2_drgn(self):
         """It reads the page tables, and finds every task by its number."""
         self.each(self.opens_in_drgn, self.live + self.images)
+
+    # --- compressed kdumps ---
+
+    def test_2_kdumps_in_crash(self):
+        """The same as of ELF cores, also flattened."""
+        self.each(self.opens_in_crash, self.kdumps + self.flat)
+
+    def test_2_kdumps_in_drgn(self):
+        """Through libkdumpfile, which knows the flattened form only from 0.5.3 on."""
+        self.each(self.opens_in_drgn, self.kdumps)
+
+    def test_2_flattened_kdumps_are_straightened(self):
+        back = self.work / 'straight.kdump'
+        for flat, plain in zip(self.flat, [None, self.kdumps[1]]):
+            with open(flat, 'rb') as f:
+                done = tool('makedumpfile', '-f', '-R', back, stdin=f)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            if plain:
+                self.assertTrue(filecmp.cmp(back, plain, shallow=False))
+            else:
+                self.opens_in_drgn(back)
+            back.unlink()
 
     # --- through the mount: drgn and gdb, as agent/mount/README.md has it ---
 
