@@ -130,6 +130,9 @@ struct drv_result {
 /* The image itself could not be read: Linux's EIO. */
 #define DRV_FAILED  5
 
+/* It is packed in a way that is not known here: Linux's EOPNOTSUPP. */
+#define DRV_UNKNOWN 95
+
 /* What reading a source can do to the machine that it reads. */
 enum drv_kind {
 	DRV_DEAD,   /* nothing: it reads an image, or a machine that does not exist */

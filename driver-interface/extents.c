@@ -190,6 +190,7 @@ struct drv_result extents_read(const struct extents *x, struct extents_bytes *b,
 				.good = done & ~mask,
 				.error = p.error,
 				.exact = p.exact || want - p.bytes <= PAGE_SIZE - (done & mask),
+				.not_offered = p.not_offered,
 			};
 	}
 	return (struct drv_result){ .good = len };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An image as a source: raw, ELF core, LiME, AVML or a crash dump of Windows, told apart by
- * content; as "raw" it is raw, and nobody looks. What is none of these is refused if it is known
- * to be something else (formats/image/foreign.h).
+ * An image as a source: raw, ELF core, LiME, AVML, or a crash dump of Windows or Linux, told
+ * apart by content; as "raw" it is raw, and nobody looks. What is none of these is refused if it
+ * is known to be something else (formats/image/foreign.h).
  *
- * A raw file is the range 0..size-1. Pages are whole or not there: where a range of the file begins
- * or ends inside a page and no other has the rest, that page is unreadable, the map's faults count
- * it, and the note says so. To fill it up would be to invent memory.
+ * A raw file is the range 0..size-1. Pages are whole or not there: where a range of the file
+ * begins or ends inside a page and no other has the rest, that page is unreadable, the map's
+ * faults count it, and the note says so. To fill it up would be to invent memory.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -223,8 +223,13 @@ static enum status open_as(const struct drv_ops *ops, const file_kind_fn *kinds,
 static enum status file_drv_open(const char *path, struct drv **ret, struct err *e)
 {
 	static const file_kind_fn kinds[] = {
-		add_elf,        file__add_lime,         file__add_packed_lime,
-		file__add_avml, file__add_windows_dump, check_raw,
+		add_elf,
+		file__add_lime,
+		file__add_packed_lime,
+		file__add_avml,
+		file__add_windows_dump,
+		file__add_kdump,
+		check_raw,
 		add_raw,
 	};
 
@@ -247,8 +252,8 @@ static struct drv_result file_drv_read(struct drv *d, uint64_t addr, void *buf, 
 
 const struct drv_ops file_ops = {
 	.name = "file",
-	.summary = "an image: raw, ELF core, LiME (also with compress=1), AVML or a Windows crash "
-		   "dump, as file:PATH",
+	.summary = "an image: raw, ELF core, LiME (also with compress=1), AVML, kdump or a Windows "
+		   "crash dump, as file:PATH",
 	.kind = DRV_DEAD,
 	.reason = "an image does not change",
 	.default_path = NULL,

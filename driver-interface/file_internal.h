@@ -37,6 +37,7 @@ typedef enum status (*file_kind_fn)(struct file_drv *f, struct range_list *map, 
 enum status file__add_lime(struct file_drv *f, struct range_list *map, struct err *e);
 enum status file__add_packed_lime(struct file_drv *f, struct range_list *map, struct err *e);
 enum status file__add_avml(struct file_drv *f, struct range_list *map, struct err *e);
+enum status file__add_kdump(struct file_drv *f, struct range_list *map, struct err *e);
 enum status file__add_windows_dump(struct file_drv *f, struct range_list *map, struct err *e);
 
 #endif

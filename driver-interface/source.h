@@ -61,6 +61,7 @@ struct pread_result {
 	size_t bytes;
 	uint32_t error; /* errno or DRV_NO_DATA; 0 if all was read */
 	bool exact;
+	bool not_offered; /* with `exact`, at a page: as drv_result has it */
 };
 
 struct pread_result drv__pread(int fd, uint64_t off, void *buf, size_t len);

@@ -84,13 +84,7 @@ static const struct mark marks[] = {
 	 * Linux: makedumpfile 1.7.2, diskdump_mod.h and makedumpfile.h; crash 8.0.2,
 	 * lkcd_dump_v8.h.
 	 */
-	{ 0, 8, "KDUMP   ", { "a compressed kdump", NULL }, NULL },
 	{ 0, 8, "DISKDUMP", { "a diskdump", NULL }, NULL },
-	{ 0,
-	  12,
-	  "makedumpfile",
-	  { "a flattened kdump", "makedumpfile -R makes a kdump of it" },
-	  NULL },
 	{ 0, 8, "\xed\x23\x8f\x61\x73\x01\x19\xa8", { "an LKCD dump", NULL }, NULL },
 	/* Acquisition tools: volatility 2.6, hpak.py. */
 	{ 0, 4, "HPAK", { "a HBGary memory archive (HPAK)", NULL }, NULL },
