@@ -116,8 +116,8 @@ static const struct image_kind {
 	{ &e01_format, "EnCase 6 evidence files FILE.E01, FILE.E02, ...: padded, compressed",
 	  .group = &e01_group },
 	{ &dmp_format,
-	  "Windows crash dump with a bitmap: for WinDbg, MemProcFS, volatility3; pages that a\n"
-	  "            container does not have stay missing. KDBG is put in place decoded, and "
+	  "Windows crash dump with a bitmap: for WinDbg, MemProcFS, volatility3; pages\n"
+	  "            without content stay missing. KDBG is put in place decoded, and "
 	  "listed",
 	  .group = &dmp_group },
 	{ &dmp_full_format, "the same for readers without bitmaps: 42 ranges at most, gaps filled",

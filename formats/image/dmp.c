@@ -53,6 +53,12 @@ const uint8_t dmp_segments[12] = { 0x10, 0, 0x2b, 0, 0x2b, 0, 0x53, 0, 0x2b, 0, 
 struct dmp_writer {
 	struct image_writer base;
 	struct dmp_kernel kernel;
+	/*
+	 * A bitmap, in a sink that can take the head anew: then pages without content are left out,
+	 * and at the end it says which came.
+	 */
+	bool rewrites;
+	struct range_list got;
 };
 
 static const struct dmp_kernel *kernel_of(const struct image_spec *spec)
@@ -250,11 +256,10 @@ static enum status put_bitmap(struct sink *out, const struct bitmap *b, const st
  * Both
  */
 
-static enum status put_head(const struct image_spec *spec, bool bitmap, struct sink *out,
-			    struct err *e)
+static enum status put_head(const struct image_spec *spec, bool bitmap,
+			    const struct range_list *pages, struct sink *out, struct err *e)
 {
 	_cleanup_free_ uint8_t *h = malloc(DMP_HEADER_SIZE);
-	const struct range_list *pages = pages_of(spec, bitmap);
 	const struct bitmap b = lay_out_bitmap(image_end(spec));
 	const uint64_t data = bitmap ? b.data : DMP_HEADER_SIZE;
 	enum status st;
@@ -273,8 +278,9 @@ static enum status put_head(const struct image_spec *spec, bool bitmap, struct s
 static enum status create(const struct image_format *format, const struct image_spec *spec,
 			  struct sink *out, struct image_writer **ret, struct err *e)
 {
+	const bool bitmap = format == &dmp_format;
 	struct dmp_writer *w;
-	enum status st = put_head(spec, format == &dmp_format, out, e);
+	enum status st = put_head(spec, bitmap, pages_of(spec, bitmap), out, e);
 
 	if (st)
 		return st;
@@ -283,6 +289,7 @@ static enum status create(const struct image_format *format, const struct image_
 		return err_nomem(e);
 	w->base = (struct image_writer){ .format = format, .spec = spec, .out = out };
 	w->kernel = *kernel_of(spec);
+	w->rewrites = bitmap && out->rewrite;
 	*ret = &w->base;
 	return ST_OK;
 }
@@ -337,6 +344,27 @@ static bool has_patch(const struct dmp_kernel *k, uint64_t address)
 	return false;
 }
 
+/* These are in the file now. They come in rising order. */
+static enum status note_run(struct dmp_writer *w, const struct image_piece *run, struct err *e)
+{
+	const uint64_t last = run->address + run->pages * PAGE_SIZE - 1;
+	struct range_list *got = &w->got;
+
+	if (!w->rewrites)
+		return ST_OK;
+	if (!got->count || got->at[got->count - 1].last + 1 != run->address)
+		return range_list_add(got, run->address, last, e);
+	got->at[got->count - 1].last = last;
+	return ST_OK;
+}
+
+static bool is_there(const struct dmp_writer *w, const struct range_list *pages, uint64_t address,
+		     struct page_status s)
+{
+	return !(w->rewrites && page_is_gap(s) && !page_reads_as_zeros(s)) &&
+	       range_list_find(pages, address) != NULL;
+}
+
 /* A part of the piece, of pages that are all in the file. */
 static enum status put_run(struct dmp_writer *w, const struct image_piece *p, size_t first,
 			   size_t pages, struct err *e)
@@ -347,21 +375,28 @@ static enum status put_run(struct dmp_writer *w, const struct image_piece *p, si
 		.data = p->data + first * PAGE_SIZE,
 		.status = p->status + first,
 	};
+	enum status st;
 
-	return pages ? image__write(w->base.out, &run, (uint64_t)pages * PAGE_SIZE, e) : ST_OK;
+	if (!pages)
+		return ST_OK;
+	st = note_run(w, &run, e);
+	return st ? st : image__write(w->base.out, &run, (uint64_t)pages * PAGE_SIZE, e);
 }
 
 static enum status put_patched(struct dmp_writer *w, const struct image_piece *p, size_t i,
 			       struct err *e)
 {
+	const struct image_piece one = { .address = p->address + i * PAGE_SIZE, .pages = 1 };
 	uint8_t page[PAGE_SIZE];
+	enum status st;
 
 	memcpy(page, p->data + i * PAGE_SIZE, PAGE_SIZE);
 	if (p->status[i].state != PAGE_DATA ||
 	    !dmp_patch_page(w->kernel.patches, w->kernel.n_patches, p->address + i * PAGE_SIZE,
 			    page))
 		return put_run(w, p, i, 1, e);
-	return sink_write(w->base.out, page, PAGE_SIZE, e);
+	st = note_run(w, &one, e);
+	return st ? st : sink_write(w->base.out, page, PAGE_SIZE, e);
 }
 
 static enum status dmp_put(struct image_writer *base, const struct image_piece *p, struct err *e)
@@ -373,7 +408,7 @@ static enum status dmp_put(struct image_writer *base, const struct image_piece *
 
 	for (size_t i = 0; i < p->pages && !st; i++) {
 		const uint64_t address = p->address + i * PAGE_SIZE;
-		const bool present = range_list_find(pages, address) != NULL;
+		const bool present = is_there(w, pages, address, p->status[i]);
 		const bool patched = present && has_patch(&w->kernel, address);
 
 		if (present && !patched)
@@ -386,14 +421,42 @@ static enum status dmp_put(struct image_writer *base, const struct image_piece *
 	return st ? st : put_run(w, p, from, p->pages - from, e);
 }
 
-/* One that ends early lacks pages that its head names: readers see that. */
-static enum status dmp_finish(struct image_writer *w, bool whole, struct err *e)
+/* What is written to it goes over what another one has from its beginning on. */
+struct head_sink {
+	struct sink sink;
+	struct sink *under;
+	uint64_t at;
+};
+
+static enum status write_over(struct sink *s, const void *p, size_t len, struct err *e)
 {
-	return ST_OK;
+	struct head_sink *h = (struct head_sink *)s;
+	const enum status st = h->under->rewrite(h->under, h->at, p, len, e);
+
+	h->at += len;
+	return st;
 }
 
-static void dmp_destroy(struct image_writer *w)
+/*
+ * The head as it has become true; it is as long as before. One that cannot be rewritten, and ends
+ * early, lacks pages that its head names: readers see that.
+ */
+static enum status dmp_finish(struct image_writer *base, bool whole, struct err *e)
 {
+	struct dmp_writer *w = (struct dmp_writer *)base;
+	struct head_sink head = { .sink.write = write_over, .under = base->out };
+
+	if (!w->rewrites || count_all(&w->got) == count_all(pages_of(base->spec, true)))
+		return ST_OK;
+	return put_head(base->spec, true, &w->got, &head.sink, e);
+}
+
+static void dmp_destroy(struct image_writer *base)
+{
+	struct dmp_writer *w = (struct dmp_writer *)base;
+
+	if (w)
+		range_list_deinit(&w->got);
 	free(w);
 }
 
@@ -401,6 +464,7 @@ const struct image_format dmp_format = {
 	.name = "dmp",
 	.summary = "Windows crash dump with a bitmap (type 5): what is missing stays missing",
 	.suffix = ".dmp",
+	.rewrites = true,
 	.create = dmp_create,
 	.put = dmp_put,
 	.finish = dmp_finish,

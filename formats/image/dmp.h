@@ -80,7 +80,8 @@ struct dmp_kernel {
 	const uint8_t *context; /* DMP_CONTEXT_SIZE bytes */
 	/*
 	 * Type 5: those of the spec's ranges whose pages are there, tidy. NULL: all are, because
-	 * that is known only when they are read; then a page without content is filled.
+	 * that is known only when they are read. What then has no content is left out in the end,
+	 * where the sink can rewrite the bitmap, and else filled.
 	 */
 	const struct range_list *present;
 	struct dmp_patch *patches; /* writers set `done` */

@@ -8,6 +8,7 @@ Usage: test_dmp.py RAMSEAL
 """
 
 import csv
+import hashlib
 import json
 import os
 import random
@@ -212,15 +213,19 @@ class Windows(InFolder):
                 if not summary['kernel']['kdbg']:
                     self.assertRegex(self.warnings()[0], 'WinDbg will not open')
 
-    def test_damaged_chunks_are_filled_and_listed(self):
-        """A bitmap is written before the chunks are decoded."""
+    def test_damaged_chunks_are_gaps(self):
+        """They are found out when the bitmap is written already."""
         container = self.machine(cpus=1)
         broken = self.dir / 'broken.rsz'
         broken.write_bytes(samples.damaged(container.read_bytes(), self.seed, 2))
         flat = Flat(RAMSEAL, broken, self.dir, codes=(7,))
         dump, _, gaps = self.dump(broken, codes=(7,))
         self.assertGreater(gaps['damaged_pages'], 0)
-        self.check_pages(dump, flat, gaps, False)
+        self.check_pages(dump, flat, gaps, True)
+        piped = subprocess.run([RAMSEAL, 'export', '-q', '-F', 'dmp', '-o', '-', broken], capture_output=True,
+                               timeout=60)
+        (self.dir / 'piped.dmp').write_bytes(piped.stdout)
+        self.check_pages(self.opened(self.dir / 'piped.dmp'), flat, gaps, False)
 
     def test_volatility3(self):
         why = volatility.missing()
@@ -261,6 +266,16 @@ class Memory(InFolder):
             self.check_pages(dump, flat, gaps, kind == 'dmp')
             self.assertEqual((dump.kdbg, dump.dtb, dump.processors), (0, 0, 1))
             self.assertRegex(self.warnings()[0], 'no Windows kernel was found.*WinDbg will not open')
+
+    def test_what_cannot_be_acquired_is_left_out(self):
+        image, path = self.dir / 'image.lime', self.dir / 'at-once.dmp'
+        samples.lime(image, [(0x1000, 0x9efff), (0x100000, 0x4fffff)], cut=5 * PAGE + 1)
+        summary = self.run_it('acquire', '-s', f'file:{image}', '-F', 'dmp', '-o', path, codes=(3,))
+        flat = Flat(RAMSEAL, self.acquire(f'file:{image}', codes=(3,)), self.dir)
+        gaps = json.loads(Path(f'{path}.gaps.json').read_text())
+        self.check_pages(self.opened(path), flat, gaps, True)
+        self.assertEqual(sum(len(range(a, b, PAGE)) for a, b in flat.gaps), 6)
+        self.assertEqual(summary['sha256'], hashlib.sha256(path.read_bytes()).hexdigest())
 
     def test_holes_of_every_size(self):
         place = random.Random(self.seed)
