@@ -50,8 +50,15 @@
 
 static const uint32_t reserves[OTHERS] = { 384, 256, 256, 256, 256, 256, 256, 256, 256, 192 };
 
+/* A record that an entry in the other heap refers to. */
+struct crossing {
+	uint64_t record, referrer;
+};
+
 struct builders {
 	struct sim_heap_builder *of[SIM_RESOLVER_HEAPS + 1];
+	struct crossing crossings[1 + CACHED];
+	size_t count;
 };
 
 static void fill(struct sim_heap_builder *b, uint32_t block, uint64_t size, uint64_t *random)
@@ -107,6 +114,13 @@ static void put_record(uint8_t *at, uint64_t next, uint64_t name, uint16_t type,
 	put_le64(at + 0x20, data);
 }
 
+/* For the record's heap a root, as it knows of no other. */
+static void cross(struct builders *all, uint32_t block, uint64_t record, uint64_t entry)
+{
+	sim__heap_root(all->of[RECORDS_HEAP], block);
+	all->crossings[all->count++] = (struct crossing){ record, entry + 0x18 };
+}
+
 /*
  * From the table to the name: slot, entry, its record (an alias), that one's next, and its name.
  */
@@ -139,7 +153,7 @@ static bool put_paper(struct builders *all, uint64_t *random, uint32_t *table)
 	sim__heap_refer(records, second, 8, name, 0);
 	sim__heap_refer(records, first, 0, second, 0);
 	sim__heap_refer(records, first, 0x20, alias, 0);
-	sim__heap_root(records, first); /* the other heap has it */
+	cross(all, first, FIRST_AT, ENTRY_AT);
 	sim__heap_refer(tables, *table, SLOT, entry, 0);
 	sim__heap_root(tables, *table);
 	return true;
@@ -161,7 +175,7 @@ static bool put_cached(struct builders *all, uint32_t i, uint32_t table)
 	put_le64(sim__heap_bytes(tables, entry) + 8, name);
 	put_le64(sim__heap_bytes(tables, entry) + 0x18, sim__heap_address(records, record));
 	put_record(sim__heap_bytes(records, record), 0, name, DNS_A, 0x010000c0 + (i << 24));
-	sim__heap_root(records, record);
+	cross(all, record, sim__heap_address(records, record), sim__heap_address(tables, entry));
 	sim__heap_refer(tables, table, 64 + (uint64_t)80 * i, entry, 0);
 	return true;
 }
@@ -245,6 +259,26 @@ static enum status work(struct sim_making *x, struct builders *all, struct err *
 	return sim__heap_work(all->of[TABLE_HEAP], e);
 }
 
+/* What the other heap refers to needs no pointer outside of both. */
+static void keep_roots(const struct builders *all, struct sim_heap *h)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < h->root_count; i++) {
+		bool crosses = false;
+
+		for (size_t k = 0; k < all->count; k++)
+			crosses |= all->crossings[k].record == h->roots[i];
+		if (!crosses)
+			h->roots[kept++] = h->roots[i];
+	}
+	h->root_count = kept;
+	for (size_t i = 0; i < h->count; i++)
+		for (size_t k = 0; k < all->count; k++)
+			if (all->crossings[k].record == h->allocations[i].address)
+				h->allocations[i].referrer = all->crossings[k].referrer;
+}
+
 static enum status finish(struct sim_making *x, struct builders *all, struct err *e)
 {
 	enum status st = ST_OK;
@@ -254,6 +288,8 @@ static enum status finish(struct sim_making *x, struct builders *all, struct err
 
 		st = sim__heap_finish(all->of[i], &h, e);
 		all->of[i] = NULL;
+		if (!st && i == RECORDS_HEAP)
+			keep_roots(all, &h);
 		if (!st)
 			st = sim__making_heap(x, i, &h, e);
 		sim__heap_deinit(&h);
