@@ -205,6 +205,31 @@ static bool work(struct program *p)
 	return p->b->failed || connect(p);
 }
 
+/*
+ * Pointers to leaks that are left in free chunks, as many as there are: who takes free memory for
+ * the program's finds no leak. Behind a chunk's links, where a freed block's bytes stay.
+ */
+static void leave_traces(struct program *p)
+{
+	struct sim_heap_builder *b = p->b;
+	const size_t leaks = MIN(p->count, b->plan.leaks);
+	size_t k = 0;
+
+	for (size_t s = 0; s < b->segment_count; s++)
+		for (uint32_t i = b->segments[s].first; i != NO_CHUNK; i = b->chunks[i].after) {
+			const struct chunk *c = &b->chunks[i];
+			const uint64_t bytes = (uint64_t)c->size * b->unit;
+
+			if (k == leaks || c->state != CHUNK_FREE ||
+			    bytes < b->header + 4 * b->pointer)
+				continue;
+			put_pointer(b,
+				    sim__heap_segment(b, i)->bytes + (uint64_t)c->at * b->unit +
+					    b->header + 2 * b->pointer,
+				    b->blocks[p->live[k++]].address);
+		}
+}
+
 static bool make_hole(struct sim_heap_builder *b, unsigned bin)
 {
 	for (uint32_t i = b->bins[bin]; i != NO_CHUNK; i = b->chunks[i].bin_after)
@@ -243,7 +268,9 @@ enum status sim__heap_work(struct sim_heap_builder *b, struct err *e)
 	p.live = live;
 	if (!work(&p))
 		return err_set(e, ST_NOMEM, "a program's heap");
-	if (!b->failed)
+	if (!b->failed) {
 		make_holes(b);
+		leave_traces(&p);
+	}
 	return ST_OK;
 }

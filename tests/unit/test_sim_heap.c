@@ -310,6 +310,55 @@ static void check_references(const struct heap *h)
 	}
 }
 
+/* The block in use or free that has the address. NULL: a header, or the heap's own. */
+static const struct sim_allocation *holder(const struct heap *h, uint64_t va)
+{
+	size_t low = 0, high = h->h.count;
+
+	while (low < high) {
+		const size_t middle = (low + high) / 2;
+
+		if (h->h.allocations[middle].address <= va)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low--) {
+		const struct sim_allocation *a = &h->h.allocations[low];
+
+		if (a->kind != SIM_HEAP_OWN)
+			return va - a->address < a->requested ? a : NULL;
+	}
+	return NULL;
+}
+
+/* Every word of the heap's memory that leads to a leak is in a leak itself, or in a free block. */
+TEST(nothing_but_leaks_and_free_blocks_leads_to_leaks)
+{
+	struct heap h = build(SIM_HEAP_17134, false, mixed);
+	uint64_t from_leaks = 0, from_free = 0;
+
+	for (size_t i = 0; i < h.h.region_count; i++) {
+		const struct sim_heap_region *r = &h.h.regions[i];
+
+		for (uint64_t at = 0; at < (uint64_t)r->pages << PAGE_SHIFT; at += 8) {
+			const struct sim_allocation *to = holder(&h, get_le64(r->bytes + at));
+			const struct sim_allocation *from;
+
+			if (!to || !to->leaked)
+				continue;
+			from = holder(&h, r->va + at);
+			assert_non_null(from);
+			assert_true(from->leaked || !from->busy);
+			from_leaks += from->leaked;
+			from_free += !from->busy;
+		}
+	}
+	assert_in_range(from_leaks, 1, mixed.leaks / 3);
+	assert_int_equal(from_free, mixed.leaks);
+	sim__heap_deinit(&h.h);
+}
+
 static void check_all(enum sim_heap_layout layout, bool x86, struct sim_heap_plan plan)
 {
 	struct heap h = build(layout, x86, plan);
@@ -502,9 +551,11 @@ TEST(blocks_by_hand_leak_when_the_last_pointer_goes)
 	CHECK_OK(sim__heap_finish(b, &h, &e), &e);
 	assert_int_equal(h.root_count, 1);
 	for (size_t i = 0; i < h.count; i++)
-		if (h.allocations[i].busy && h.allocations[i].kind == SIM_HEAP_BACK_END)
+		if (h.allocations[i].busy && h.allocations[i].kind == SIM_HEAP_BACK_END) {
 			assert_int_equal(h.allocations[i].leaked,
 					 h.allocations[i].address == address);
+			assert_int_equal(h.allocations[i].referrer, 0);
+		}
 	sim__heap_deinit(&h);
 }
 
@@ -615,6 +666,7 @@ int main(void)
 		cmocka_unit_test(so_they_do_without_encoding),
 		cmocka_unit_test(so_they_do_for_many_seeds),
 		cmocka_unit_test(a_heap_of_every_kind_of_block),
+		cmocka_unit_test(nothing_but_leaks_and_free_blocks_leads_to_leaks),
 		cmocka_unit_test(the_same_plan_gives_the_same_bytes),
 		cmocka_unit_test(user_blocks_say_which_blocks_are_in_use),
 		cmocka_unit_test(blocks_by_hand_leak_when_the_last_pointer_goes),
