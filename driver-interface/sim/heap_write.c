@@ -363,7 +363,7 @@ static void add_front_end(const struct sim_heap_builder *b, struct sim_heap *ret
 	}
 }
 
-static bool tell(struct sim_heap_builder *b, struct sim_heap *ret)
+static bool tell_truth(struct sim_heap_builder *b, struct sim_heap *ret)
 {
 	const size_t room = b->block_count + b->chunk_count + b->lfh_owner_count + 1;
 
@@ -419,7 +419,7 @@ void sim__heap_write(struct sim_heap_builder *b, struct sim_heap *ret)
 					      << PAGE_SHIFT;
 		}
 	sim__lfh_finish(b);
-	if (!write_free(b, h, ret) || !tell(b, ret))
+	if (!write_free(b, h, ret) || !tell_truth(b, ret))
 		return;
 	write_head(b, h, ret);
 	ret->address = b->plan.base;
