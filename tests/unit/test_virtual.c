@@ -38,6 +38,7 @@ static struct {
 	bool apart;
 	/* Called behind all reads, with a small peek of the same handle. */
 	void (*peek)(struct peek *p);
+	bool vads; /* say_by_vad() is asked */
 } asked;
 static struct virtual_info info;
 static struct virtual_counts counts;
@@ -119,6 +120,21 @@ static void damage_frame(const struct rsz_reader *r)
 			((uint8_t *)b->out.at)[rsz_reader_record(r, next.extent) - 1] ^= 1;
 }
 
+/* A section of eight pages, and one page of everything else. */
+static enum vad_answer say_by_vad(void *context, uint64_t va, uint64_t *n, uint64_t *prototype)
+{
+	const uint64_t k = (va - VA(0)) / PAGE_SIZE;
+	static const enum vad_answer other[] = { VAD_SAYS_ZEROS, VAD_SAYS_RESERVED,
+						 VAD_SAYS_UNMAPPED };
+
+	(void)context;
+	*n = k < 8 ? 8 - k : 1;
+	*prototype = PROTO(k);
+	return k < 8                       ? VAD_SAYS_SECTION
+	       : k - 8 < ARRAY_SIZE(other) ? other[k - 8]
+					   : VAD_SAYS_NOTHING;
+}
+
 static enum status read_pages(struct virtual_memory *v, struct err *e)
 {
 	const struct virtual_reader reader = { .page = keep_page };
@@ -164,6 +180,8 @@ static enum status read_machine(struct err *e)
 	if (!st) {
 		info = *virtual_info(v);
 		info.name = "";
+		if (asked.vads)
+			virtual_set_vads(v, &(const struct virtual_vads){ say_by_vad, NULL });
 		st = read_pages(v, e);
 	}
 	if (!st && asked.peek) {
@@ -237,6 +255,56 @@ static void check_verdict(size_t k, enum verdict want)
 static void put_same(size_t k, uint64_t raw)
 {
 	put_entries(k, raw, raw);
+}
+
+TEST(pages_without_an_entry_are_found_through_vads)
+{
+	set_up_windows();
+	put_same(6, VAD_PROTO);
+	put_same(7, FRAME(0) | P);
+	put_proto(0, FRAME(4) | P);
+	put_proto(1, TRANSITION(5));
+	put_proto(2, FRAME(1000) | P); /* no RAM */
+	put_proto(3, SUBSECTION);
+	put_proto(4, SUBSECTION);
+	put_proto(5, 0);
+	put_proto(6, FRAME(6) | P);
+	put_proto(7, FRAME(7) | P); /* of which the process has a copy of its own */
+	asked.vads = true;
+	read_ok();
+	check_given(0, PTE_VALID, GIVEN_MEMORY, 'E');
+	check_given(1, PTE_TRANSITION, GIVEN_MEMORY, 'F');
+	check_nothing(2, PTE_VALID, "no RAM");
+	check_nothing(3, PTE_SUBSECTION, "needs the mapped file");
+	assert_int_equal(at(VA(3))->page.pages, 2);
+	check_nothing(5, PTE_EMPTY, "its prototype entry is empty");
+	check_given(6, PTE_VALID, GIVEN_MEMORY, 'G');
+	check_given(7, PTE_VALID, GIVEN_MEMORY, 'A');
+	check_given(8, PTE_DEMAND_ZERO, GIVEN_ZEROS, 0);
+	check_nothing(9, PTE_EMPTY, "not committed");
+	check_nothing(10, PTE_EMPTY, "no VAD");
+	check_nothing(11, PTE_EMPTY, "needs the VAD");
+	/* Nothing that a VAD led to is safe. */
+	check_verdict(0, VERDICT_PROTOTYPE);
+	check_verdict(6, VERDICT_PROTOTYPE);
+	check_verdict(7, VERDICT_SAFE);
+	check_verdict(8, VERDICT_VAD);
+	tear_down();
+}
+
+TEST(lost_prototypes_are_no_pages)
+{
+	set_up_windows();
+	for (size_t c = 0; c < COPIES; c++)
+		put_entry((enum copy)c, POOL, 0);
+	put_same(6, VAD_PROTO);
+	asked.vads = true;
+	read_ok();
+	check_nothing(0, PTE_VAD_PROTOTYPE, "no prototype entry that can be read");
+	assert_int_equal(at(VA(0))->page.pages, 6);
+	check_nothing(6, PTE_VAD_PROTOTYPE, "no prototype entry that can be read");
+	assert_int_equal(counts.given[GIVEN_MEMORY], 0);
+	tear_down();
 }
 
 /* What is told of single pages is what is told of them in one read. */
@@ -1083,6 +1151,8 @@ int main(void)
 		cmocka_unit_test(damaged_chunk_is_a_gap),
 		cmocka_unit_test(process_is_found_by_any_of_its_names),
 		cmocka_unit_test(process_that_came_has_no_tables_before),
+		cmocka_unit_test(pages_without_an_entry_are_found_through_vads),
+		cmocka_unit_test(lost_prototypes_are_no_pages),
 		cmocka_unit_test(one_pass_is_enough_to_read_but_not_to_judge),
 		cmocka_unit_test(image_is_read_and_not_judged),
 		cmocka_unit_test(tables_that_are_named_need_no_list),
