@@ -78,7 +78,7 @@ static void found(void *arg, int status, int timeouts, struct ares_addrinfo *inf
 
 /*
  * "b": name servers only, so that neither hosts nor nsswitch.conf are read. No option keeps c-ares
- * from the environment (1.34.5, ares_init_by_environment()).
+ * from the environment (1.34.8, ares_init_by_environment()).
  */
 static int channel_create(ares_channel *ret)
 {
