@@ -29,6 +29,7 @@ static void file_drv_close(struct drv *d)
 }
 
 /* Appends a clause to one of the two sentences. */
+PRINTF_LIKE(3, 0)
 static void append(char *to, size_t size, const char *fmt, va_list ap)
 {
 	const size_t len = strlen(to);
