@@ -174,7 +174,13 @@ class Bench:
         yield Row('export raw : zstd -dc | openssl sha256',
                   self.ours('export', '--format', 'raw', self.to('in.rsz'), output='a.raw'),
                   unpacked, '0.5')
+        copied = self.writes('b.raw', ['cp', self.source, self.to('b.raw')])
+        for form in 'raw', 'lime', 'elf', 'kdump':
+            yield Row(f'export {form} : cp',
+                      self.ours('export', '--format', form, self.to('in.rsz'), output=f'a.{form}'), copied, '')
         if self.writes_e01():
+            yield Row('export e01 : cp',
+                      self.ours('export', '--format', 'e01', self.to('in.rsz'), output='a.E01'), copied, '')
             yield Row('acquire --format e01 : ewfacquire -c fast',
                       self.acquire('--format', 'e01', output='a.E01'), ewf, '0.55')
 
