@@ -132,7 +132,10 @@ class Dumps(unittest.TestCase):
         code = cls.guest.iomem('Kernel code')[0][0]
         ram = vm.whole_pages(cls.guest.iomem('System RAM'))
         with cls.guest.stopped():
-            lime = Lime(cls.guest, cls.work / 'stopped.lime', ram)
+            lime = cls.lime = Lime(cls.guest, cls.work / 'stopped.lime', ram)
+            cls.qemus = cls.work / 'qemu.kdump'
+            cls.guest.execute('dump-guest-memory', paging=False, protocol=f'file:{cls.qemus}', format='kdump-zlib')
+        cls.addClassCleanup(cls.qemus.unlink)
         cls.addClassCleanup(lime.path.unlink)
         kernel = Kernel(btf.read_bytes(), cls.kallsyms, code)
         cls.stopped = {(task.pid, task.name) for task in kernel.tasks(lime)}
@@ -235,6 +238,39 @@ class Dumps(unittest.TestCase):
             else:
                 self.opens_in_drgn(back)
             back.unlink()
+
+    def check_source(self, path, code):
+        """Each page of RAM is what the stopped machine had, or was left out. How many there are of both."""
+        image = self.work / 'source.raw'
+        done = acquired.ramseal('acquire', '--quiet', '--source', f'file:{path}', '--format', 'raw', '-f', '-o', image)
+        self.assertEqual(done.returncode, code, done.stderr)
+        same, left_out = 0, b'SKIPPED PAGE    ' * 256
+        gaps = 0
+        with open(image, 'rb') as got, open(self.lime.path, 'rb') as want:
+            for first, last, offset in self.lime.parts:
+                got.seek(first)
+                want.seek(offset)
+                for at in range(first, last, 4096):
+                    page, was = got.read(4096), want.read(4096)
+                    gaps += page == left_out
+                    same += page == was
+                    self.assertTrue(page in (was, left_out), hex(at))
+        image.unlink()
+        return same, gaps
+
+    def test_2_others_kdumps_as_sources(self):
+        """QEMU's, which is flattened and has all pages; makedumpfile's, which leaves free ones out."""
+        pages = sum(last - first + 1 for first, last, _ in self.lime.parts) // 4096
+        self.assertEqual(self.qemus.read_bytes()[:12], b'makedumpfile')
+        self.assertEqual(self.check_source(self.qemus, COMPLETE), (pages, 0))
+        small = self.work / 'small.kdump'
+        done = tool('makedumpfile', '-c', '-d', '31', '-f', self.images[0], small)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        same, gaps = self.check_source(small, 3)
+        self.assertEqual(same + gaps, pages)
+        self.assertGreater(same, 1000)
+        self.assertGreater(gaps, 1000)
+        small.unlink()
 
     # --- through the mount: drgn and gdb, as agent/mount/README.md has it ---
 
