@@ -84,6 +84,7 @@ const struct command command_read = {
 		"(METHOD.md\n"
 		"explains the words). This goes to stdout, or to stderr with --output -, unless "
 		"--quiet.\n"
+		"Windows' compressed pages are looked for in its compression store.\n"
 		"Pages that are not in the container, and pages that only a mapped file could "
 		"supply, are\n"
 		"filled and reported; the exit code is then 3. Of Windows, pages without an entry "
@@ -180,6 +181,12 @@ static void put_page_source(const struct read_request *r, const struct virtual_p
 		snprintf(ret, size, "nothing: %s%s", p->why, file);
 	else if (p->given == GIVEN_ZEROS)
 		snprintf(ret, size, "zeros");
+	else if (p->given == GIVEN_COMPRESSED && r->info->still)
+		snprintf(ret, size, "from the compression store");
+	else if (p->given == GIVEN_COMPRESSED)
+		snprintf(ret, size, "from the compression store at %.6f s, window %.6f s",
+			 ((double)row->content.start - (double)r->begun) / 1e9,
+			 (double)row->window / 1e9);
 	else if (r->info->still)
 		snprintf(ret, size, "from \"%.100s\"", p->stream);
 	else
@@ -257,6 +264,11 @@ static json_t *page_json(const struct read_request *r, const struct virtual_page
 		put_times(o, "start_ns", "end_ns", &row->content);
 		json_object_set_new(o, "captures", json_integer((json_int_t)row->captures));
 		json_object_set_new(o, "newest", json_boolean(!row->older));
+		if (!r->info->still)
+			json_object_set_new(o, "window_ns", json_integer((json_int_t)row->window));
+	}
+	if (p->given == GIVEN_COMPRESSED) {
+		put_times(o, "start_ns", "end_ns", &row->content);
 		if (!r->info->still)
 			json_object_set_new(o, "window_ns", json_integer((json_int_t)row->window));
 	}
@@ -392,7 +404,7 @@ static void summarise_read(const struct read_request *r)
 {
 	const struct virtual_info *v = r->info;
 	const struct virtual_counts *c = &r->counts;
-	char whose[300], shown[300], trust[200];
+	char whose[300], shown[300], trust[200], store[120] = "";
 
 	if (v->listed)
 		snprintf(whose, sizeof(whose), "process %" PRIu32 " (%s)", v->pid, v->name);
@@ -405,6 +417,11 @@ static void summarise_read(const struct read_request *r)
 	else
 		snprintf(trust, sizeof(trust), "%" PRIu64 " safe, %" PRIu64 " at risk",
 			 c->trust[TRUST_SAFE], c->trust[TRUST_AT_RISK]);
+	if (c->given[GIVEN_COMPRESSED] || c->store_missing)
+		snprintf(store, sizeof(store),
+			 ", %" PRIu64 " from the compression store (which lacks %" PRIu64
+			 " of those missing)",
+			 c->given[GIVEN_COMPRESSED], c->store_missing);
 	if (!v->known)
 		log_warning("dtb-unknown",
 			    "0x%" PRIx64
@@ -421,16 +438,18 @@ static void summarise_read(const struct read_request *r)
 			    field_u64("memory", c->given[GIVEN_MEMORY]),
 			    field_u64("page_file", c->given[GIVEN_PAGE_FILE]),
 			    field_u64("zeros", c->given[GIVEN_ZEROS]),
+			    field_u64("compressed", c->given[GIVEN_COMPRESSED]),
 			    field_u64("none", c->given[GIVEN_NOTHING]),
+			    field_u64("store_missing", c->store_missing),
 			    field_u64("safe", c->trust[TRUST_SAFE]),
 			    field_u64("at_risk", c->trust[TRUST_AT_RISK]),
 			    field_u64("not_applicable", c->trust[TRUST_NOT_APPLICABLE]),
 			    field_text("output", r->out ? output_name(r->out) : NULL)),
 		"summary",
 		"%s: of %" PRIu64 " pages %" PRIu64 " from memory, %" PRIu64
-		" from page files, %" PRIu64 " zeros, %" PRIu64 " missing; %s",
+		" from page files, %" PRIu64 " zeros, %" PRIu64 " missing%s; %s",
 		shown, r->pages, c->given[GIVEN_MEMORY], c->given[GIVEN_PAGE_FILE],
-		c->given[GIVEN_ZEROS], c->given[GIVEN_NOTHING], trust);
+		c->given[GIVEN_ZEROS], c->given[GIVEN_NOTHING], store, trust);
 }
 
 static enum status read_status(const struct read_request *r, struct err *e)

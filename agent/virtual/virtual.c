@@ -279,6 +279,7 @@ void virtual_close(struct virtual_memory *v)
 {
 	if (!v)
 		return;
+	virtual__free_store(v->store);
 	physmem_rsz_deinit(&v->mem);
 	rsz_cursor_destroy(v->cursor);
 	smear__tear_down(v->m);

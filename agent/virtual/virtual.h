@@ -14,7 +14,8 @@
 	X(GIVEN_NOTHING, "none") /* .why says why */                                               \
 	X(GIVEN_MEMORY, "memory")                                                                  \
 	X(GIVEN_PAGE_FILE, "page-file")                                                            \
-	X(GIVEN_ZEROS, "zeros") /* the entry says so; nothing was captured */
+	X(GIVEN_ZEROS, "zeros")           /* the entry says so; nothing was captured */            \
+	X(GIVEN_COMPRESSED, "compressed") /* out of the compression store, pagestore.h */
 
 enum given {
 #define X(name, text) name,
@@ -94,6 +95,7 @@ struct virtual_counts {
 	uint64_t given[GIVENS];
 	uint64_t trust[TRUST_KINDS]; /* of those that were given */
 	uint64_t damaged;            /* of GIVEN_NOTHING */
+	uint64_t store_missing;      /* of GIVEN_NOTHING: not found in the compression store */
 };
 
 /* Called for every mapping in order, without its content; anything but ST_OK ends it. */

@@ -6,6 +6,9 @@
 #include "agent/smear/smear_internal.h"
 #include "agent/virtual/virtual.h"
 
+/* What is kept of the compression store, and of its pages (virtual_store.c). */
+struct virtual_store;
+
 struct virtual_memory {
 	struct mapping_visitor visitor; /* the first: callbacks get it back */
 	struct virtual_info info;
@@ -16,6 +19,7 @@ struct virtual_memory {
 	struct physmem_rsz mem; /* the chosen tables, and the memory where they are silent */
 	struct rsz_cursor *cursor;
 	struct virt virt;
+	struct virtual_store *store; /* NULL: nobody has asked for it yet */
 	/* Of the read that is under way: */
 	const struct virtual_rows *rows; /* wanted instead of pages; or NULL */
 	struct virtual_vads vads;        /* .range is NULL: nobody knows them */
@@ -35,5 +39,20 @@ bool virtual__follow(const struct mapping_visitor *l, uint64_t va, struct pte *p
 		     struct rsz_times *when, uint64_t *proto);
 enum status virtual__take_row(const struct mapping_visitor *l, const struct smear_row *row,
 			      struct err *e);
+
+/*
+ * The page at `va` of the address space with the root `dtb`: in memory, in transition or in a page
+ * file. One that is behind a prototype is not looked for. False: it can't be had.
+ */
+bool virtual__read_page(struct virtual_memory *v, uint64_t dtb, uint64_t va, uint8_t *page,
+			struct rsz_times *when);
+
+/*
+ * The page of a key of the compression store. *ret_why: NULL, or why it can't be had; `when` is
+ * from the first to the last of all pages that it took.
+ */
+enum status virtual__read_store(struct virtual_memory *v, uint64_t key, uint8_t *page,
+				struct rsz_times *when, const char **ret_why, struct err *e);
+void virtual__free_store(struct virtual_store *s); /* NULL is fine */
 
 #endif

@@ -64,22 +64,19 @@ static bool locate_page(const struct virtual_memory *v, const struct pte *p, uin
  * Prototype entries
  */
 
-/*
- * The page of the kernel's address space that holds the entry: Windows keeps prototypes in paged
- * pool, so that it may itself be in transition or in a page file. One that is behind a prototype is
- * not looked for.
- */
-static bool read_kernel(struct virtual_memory *v, uint64_t va, uint8_t *page,
+bool virtual__read_page(struct virtual_memory *v, uint64_t dtb, uint64_t va, uint8_t *page,
 			struct rsz_times *when)
 {
+	struct virt space = v->virt;
 	struct virt_end end;
 	struct pte p;
 	uint32_t stream;
 	uint64_t address;
 
-	if (!(va >> 63) || paging_canonical(v->virt.mode, va) != va)
+	space.dtb = dtb;
+	if (paging_canonical(space.mode, va) != va)
 		return false;
-	virt_find(&v->virt, va, &end);
+	virt_find(&space, va, &end);
 	if (!end.level || end.entry.kind == ENTRY_TABLE ||
 	    (end.entry.kind != ENTRY_LEAF && end.level != 1))
 		return false;
@@ -89,6 +86,17 @@ static bool read_kernel(struct virtual_memory *v, uint64_t va, uint8_t *page,
 			end.entry.frame + (va & (end.entry.size - 1) & ~(uint64_t)(PAGE_SIZE - 1));
 	return locate_page(v, &p, &stream, &address) &&
 	       !read_stream(v, stream, address, page, when, NULL);
+}
+
+/*
+ * The page of the kernel's address space that holds the entry: Windows keeps prototypes in paged
+ * pool, so that it may itself be in transition or in a page file. One that is behind a prototype is
+ * not looked for.
+ */
+static bool read_kernel(struct virtual_memory *v, uint64_t va, uint8_t *page,
+			struct rsz_times *when)
+{
+	return va >> 63 && virtual__read_page(v, v->virt.dtb, va, page, when);
 }
 
 /* Of those around it, mostly the one before it was asked for just now. */
@@ -286,6 +294,73 @@ static enum status give_page(struct virtual_memory *v, const struct smear_row *r
 		p.why = "the container is damaged there";
 	}
 	return hand_out(v, &p, e);
+}
+
+/* Neighbours that the store does not give for the same reason. */
+static enum status give_missing(struct virtual_memory *v, const struct smear_row *row,
+				uint64_t from, uint64_t end, const char *why, struct err *e)
+{
+	struct virtual_page p = {
+		.va = row->va + from * PAGE_SIZE,
+		.pages = end - from,
+		.why = why,
+		.level = 1,
+		.has_verdict = true,
+		.row = *row,
+	};
+
+	p.row.va = p.va;
+	p.row.pages = p.pages;
+	p.row.pte.slot += from;
+	v->counts->store_missing += p.pages;
+	return from == end ? ST_OK : hand_out(v, &p, e);
+}
+
+static enum status give_compressed(struct virtual_memory *v, const struct smear_row *row,
+				   uint64_t i, const uint8_t *bytes, const struct rsz_times *when,
+				   struct err *e)
+{
+	const struct rsz_times *seen = &row->seen;
+	struct virtual_page p = {
+		.va = row->va + i * PAGE_SIZE,
+		.pages = 1,
+		.given = GIVEN_COMPRESSED,
+		.bytes = bytes,
+		.level = 1,
+		.has_verdict = true,
+		.row = *row,
+	};
+
+	p.row.va = p.va;
+	p.row.pages = 1;
+	p.row.pte.slot += i;
+	p.row.content = *when;
+	if (!v->info.still)
+		p.row.window = MAX(seen->end, when->end) - MIN(seen->start, when->start);
+	return hand_out(v, &p, e);
+}
+
+static enum status give_from_store(struct virtual_memory *v, const struct smear_row *row,
+				   struct err *e)
+{
+	uint8_t bytes[PAGE_SIZE];
+	const char *why, *last = NULL;
+	struct rsz_times when;
+	enum status st = ST_OK;
+	uint64_t from = 0;
+
+	for (uint64_t i = 0; i < row->pages && !st; i++) {
+		st = virtual__read_store(v, row->pte.slot + i, bytes, &when, &why, e);
+		if (!st && why != last) {
+			if (last)
+				st = give_missing(v, row, from, i, last, e);
+			from = i;
+			last = why;
+		}
+		if (!st && !why)
+			st = give_compressed(v, row, i, bytes, &when, e);
+	}
+	return st || !last ? st : give_missing(v, row, from, row->pages, last, e);
 }
 
 static bool has_content(const struct smear_row *row)
@@ -488,6 +563,8 @@ enum status virtual__take_row(const struct mapping_visitor *l, const struct smea
 		return v->rows->row(v->rows->context, row, e);
 	st = row->va ? give_gap(v, row->va - 1, e) : ST_OK;
 
+	if (!st && row->pte.state == PTE_COMPRESSED && !v->reader->unread)
+		return give_from_store(v, row, e);
 	if (!st && !has_content(row))
 		return give_nothing(v, row, e);
 	if (!st && v->reader->unread)
