@@ -15,8 +15,8 @@
 #define GLOBALS_SIZE    (AT_TREE + 8)
 
 /*
- * From 22H2 on SmGlobals points into what it was before: MemProcFS has the place of the pointer, and
- * how far behind the beginning it points, for 22621 to 22631.
+ * From 22H2 on SmGlobals points into what it was before: MemProcFS has the place of the pointer,
+ * and how far behind the beginning it points, for 22621 to 22631.
  */
 #define AT_INDIRECT     8
 #define INDIRECT_BACK   0x7a8

@@ -613,7 +613,7 @@ void sim__machine_deinit(struct machine *m)
 	}
 	sim__regions_deinit(&m->mapped);
 	free(m->mappings);
-	for (size_t i = 0; i < SIM_FILES; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(m->files); i++)
 		free(m->files[i].at);
 	free(m->blocks);
 	free(m->spare);

@@ -11,6 +11,7 @@
  *	truth.c     what only the machine knows
  *	inside.c    what processes hold, if it is asked for; with images.c, layout.c, pool.c,
  *	            regions.c, sections.c, vads.c
+ *	store.c     the compression store
  *
  * Entries are written here after figures 2 and 3 of the 2015 paper and the _MMPTE headers of
  *project ntdiff/headers, and not with the tables of agent/paging, which are to be tested with them.
@@ -165,8 +166,8 @@ struct machine {
 	uint32_t *spare; /* bytes that nobody has */
 	uint32_t n_spare, spare_room;
 
-	struct page_file files[SIM_FILES];
-	uint64_t mask; /* InvalidPteMask; 0: entries are not swizzled */
+	struct page_file files[SIM_FILES + 1]; /* the last: the compression store, no file */
+	uint64_t mask;                         /* InvalidPteMask; 0: entries are not swizzled */
 
 	uint32_t root;                      /* the kernel's: frame */
 	uint32_t self_index;                /* where each root names itself */
@@ -331,6 +332,13 @@ enum status sim__manager_init(struct machine *m, uint64_t *random, struct err *e
 uint32_t sim__manager_take(struct machine *m);
 /* Time passes, and what is due happens. `read`: bytes that were read meanwhile. */
 void sim__manager_run(struct machine *m, uint64_t now, uint64_t read);
+
+/*
+ * store.c
+ */
+
+/* spec.compressed pages of the main process come from page files into the store. */
+enum status sim__store_init(struct machine *m, uint64_t *random, struct err *e);
 
 /*
  * race.c

@@ -167,13 +167,17 @@ static void give_low(struct machine *m)
 
 enum status sim__manager_init(struct machine *m, uint64_t *random, struct err *e)
 {
+	enum status st;
+
 	give_low(m);
 	if (sim__process_add(m, "System", 0, random) == SIM_NONE || !add_others(m, random))
 		return err_set(e, ST_USAGE,
 			       "ram or page files are too small for what the processes have");
+	st = sim__store_init(m, random, e);
+	if (st)
+		return st;
 	if (m->spec.inside) {
-		const enum status st = sim__inside_init(m, e);
-
+		st = sim__inside_init(m, e);
 		if (st)
 			return st;
 	}

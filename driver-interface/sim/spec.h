@@ -65,6 +65,8 @@
 	X(pool_paged, 0, 100, "percent of the kernel's paged pool that is in the page file")       \
 	X(low_tables, 0, 1, "1: page tables lie in the first 16 MiB as long as there is room")     \
 	X(live_files, 0, 1, "1: its page files can be copied while it runs")                       \
+	X(compressed, 0, 65536,                                                                    \
+	  "pages of the main process that are in the compression store (windows=10)")              \
 	X(link, 0, UINT64_C(1) << 44,                                                              \
 	  "bytes a second at which what is acquired goes out; 0: nothing waits for that")          \
 	X(spool, 0, 64 * SIM_GIB, "what waits for the link at most, at least two pieces")          \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The store of tests/gen/store_pages.h, with what the input changes in it: seven bytes each, a page,
- * an offset, how many of the three bytes that follow are put there.
+ * The store of tests/gen/store_pages.h, with what the input changes in it: seven bytes each, a
+ * page, an offset, how many of the three bytes that follow are put there.
  */
 #include "formats/base/page.h"
 #include "tests/fuzz/fuzz.h"
