@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compressed kdumps as a source: formats/image/kdump_reader.h. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "driver-interface/file_internal.h"
 #include "formats/image/kdump_reader.h"
@@ -48,7 +47,7 @@ static void kdump_bytes_free(struct extents_bytes *b)
 	free(b);
 }
 
-static void tell(struct file_drv *f, const struct kdump *k)
+static void tell_kdump(struct file_drv *f, const struct kdump *k)
 {
 	uint64_t pages = 0;
 
@@ -96,6 +95,6 @@ enum status file__add_kdump(struct file_drv *f, struct range_list *map, struct e
 	k->notes_size = 0;
 	drv__use_notes(&f->drv, &f->core);
 	if (!st)
-		tell(f, k);
+		tell_kdump(f, k);
 	return st;
 }
