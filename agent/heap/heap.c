@@ -573,6 +573,11 @@ bool heaps_list_lost(const struct heaps *h)
 	return h->list_lost;
 }
 
+void heaps_forget_page(struct heaps *h)
+{
+	h->pages.has = false;
+}
+
 enum status heap__tell(struct heap_walk *w, struct heap_allocation *a)
 {
 	struct heap_tally *t = &w->stats->blocks[a->place][a->state];

@@ -176,6 +176,9 @@ struct heap_visitor {
 	void *context;
 };
 
+/* To be called where a visitor has itself read from the memory: pages of before are gone. */
+void heaps_forget_page(struct heaps *h);
+
 /*
  * The i-th heap's: its back end by address, then LFH blocks by address, then VirtualAlloc blocks.
  * Nothing of a heap that is not HEAP_NT. `ret` is set in any case.

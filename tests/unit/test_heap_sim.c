@@ -236,10 +236,154 @@ TEST(every_layout)
 	assert_true(right[2] > there[2] / 2);
 }
 
+/*
+ * 24H2: the PEB has the first heap alone, and a circle of descriptors the others; and a heap that
+ * neither names
+ */
+
+#define DESCRIPTORS UINT64_C(0x7ffd0000)
+#define HEAPS       3
+
+struct many {
+	struct memory of[HEAPS];
+	uint8_t peb[PAGE_SIZE];
+	uint8_t descriptors[PAGE_SIZE];
+};
+
+static const uint8_t *page_of_many(void *context, uint64_t va)
+{
+	struct many *m = context;
+	const uint8_t *page = NULL;
+
+	if (va == PEB || va == DESCRIPTORS)
+		return va == PEB ? m->peb : m->descriptors;
+	for (size_t i = 0; i < HEAPS && !page; i++)
+		page = page_of(&m->of[i], va);
+	return page;
+}
+
+static void put_word(uint8_t *at, bool wide, uint64_t v)
+{
+	if (wide)
+		put_le64(at, v);
+	else
+		put_le32(at, (uint32_t)v);
+}
+
+static void make_descriptors(struct many *m, const struct sim_heap *heaps, bool wide)
+{
+	const uint64_t word = wide ? 8 : 4;
+
+	m->of[0].heap = &heaps[0];
+	make_peb(&m->of[0], wide);
+	memcpy(m->peb, m->of[0].peb, sizeof(m->peb));
+	for (size_t i = 0; i < 2; i++) {
+		uint8_t *d = m->descriptors + 0x40 * i;
+
+		put_word(d, wide, DESCRIPTORS + 0x40 * !i);
+		put_word(d + word, wide, DESCRIPTORS + 0x40 * !i);
+		put_word(d + 2 * word, wide, heaps[i].address);
+	}
+}
+
+static void try_chain(bool wide)
+{
+	static struct many m;
+	struct sim_heap heaps[HEAPS];
+	struct range at[64];
+	struct range_list ranges = { .at = at };
+	const struct memory_view view = { page_of_many, &m };
+	struct heap_sources s = { .memory = &view, .ranges = &ranges };
+	struct heaps *h;
+	struct err e = ERR_INIT;
+
+	memset(&m, 0, sizeof(m));
+	for (size_t i = 0; i < HEAPS; i++) {
+		const struct sim_heap_plan plan = {
+			.layout = SIM_HEAP_26100,
+			.x86 = !wide,
+			.seed = i + 1,
+			.base = BASE + i * (UINT64_C(64) << 20),
+			.index = (uint32_t)i + 1,
+			.allocations = 100,
+			.user_context = i < 2 ? DESCRIPTORS + 0x40 * i : 0,
+		};
+
+		CHECK_OK(sim__heap_build(&plan, &heaps[i], &e), &e);
+		m.of[i].heap = &heaps[i];
+		for (size_t k = 0; k < heaps[i].region_count && ranges.count < 64; k++)
+			at[ranges.count++] = (struct range){
+				heaps[i].regions[k].va,
+				heaps[i].regions[k].va + heaps[i].regions[k].pages * PAGE_SIZE - 1,
+			};
+	}
+	make_descriptors(&m, heaps, wide);
+	*(wide ? &s.peb : &s.peb32) = PEB;
+	CHECK_OK(heaps_open(&s, &h, &e), &e);
+	assert_int_equal(heaps_count(h), HEAPS);
+	assert_false(heaps_list_lost(h));
+	for (size_t i = 0; i < HEAPS; i++) {
+		const struct heap_info *x = heaps_at(h, i);
+
+		assert_int_equal(x->address, heaps[i].address);
+		assert_int_equal(x->kind, HEAP_NT);
+		assert_int_equal(x->listed, i == 0);
+		assert_int_equal(x->chained, i < 2);
+		assert_true(x->found);
+	}
+	heaps_close(h);
+	/* Without ranges the chain alone finds the second, and nothing the third. */
+	s.ranges = NULL;
+	CHECK_OK(heaps_open(&s, &h, &e), &e);
+	assert_int_equal(heaps_count(h), 2);
+	assert_false(heaps_at(h, 1)->found);
+	heaps_close(h);
+	for (size_t i = 0; i < HEAPS; i++)
+		sim__heap_deinit(&heaps[i]);
+}
+
+TEST(chain_of_24h2_and_a_heap_that_no_list_names)
+{
+	try_chain(true);
+	try_chain(false);
+}
+
+/* A segment heap is named, whoever knows of it, and nothing of it is told. */
+static const uint8_t *segment_heap_page(void *context, uint64_t va)
+{
+	static uint8_t page[PAGE_SIZE];
+
+	put_le32(page + 0x10, 0xddeeddee);
+	return va == BASE ? page : NULL;
+}
+
+TEST(segment_heap_is_named)
+{
+	struct range range = { BASE, BASE + 0xfffff };
+	const struct range_list ranges = { .at = &range, .count = 1 };
+	const struct memory_view view = { segment_heap_page, NULL };
+	const struct heap_sources s = { .memory = &view, .ranges = &ranges };
+	struct listing l = { 0 };
+	const struct heap_visitor v = { take_block, &l };
+	struct heap_stats stats;
+	struct heaps *h;
+	struct err e = ERR_INIT;
+
+	CHECK_OK(heaps_open(&s, &h, &e), &e);
+	assert_int_equal(heaps_count(h), 1);
+	assert_int_equal(heaps_at(h, 0)->kind, HEAP_SEGMENT);
+	assert_true(heaps_at(h, 0)->wide && heaps_at(h, 0)->found && !heaps_at(h, 0)->listed);
+	CHECK_OK(heaps_walk(h, 0, &v, &stats, &e), &e);
+	assert_int_equal(l.count, 0);
+	heaps_close(h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_layout),
+		cmocka_unit_test(chain_of_24h2_and_a_heap_that_no_list_names),
+		cmocka_unit_test(segment_heap_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+ramseal heap on simulated machines, whose own account of every allocation it is compared with.
+
+	test_heap_command.py RAMSEAL
+"""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+RAMSEAL = os.path.abspath(sys.argv.pop(1))
+SMALL = 'sim:desktop,ram=96M,resident=2M,allocated=4M,trimmed=2M,others=8M,cache=2M,pagefile0=32M,' \
+    'pagefile1=0,processes=4,live_files=1,activity=0,inside=1,heaps=3,heap_blocks=5000,heap_lfh=40,heap_leaks=20'
+BUILDS = (7601, 17763, 18362, 19045, 22000)
+
+
+def run(*args):
+    return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=300)
+
+
+class Truth:
+    def __init__(self, path):
+        self.heaps, self.busy, self.referrers, self.pids = {}, {}, {}, []
+        for kind, *f in csv.reader(Path(path).read_text(encoding='utf-8').splitlines()):
+            if kind == 'heap':
+                if f[0] not in self.pids:
+                    self.pids.append(f[0])
+                self.heaps.setdefault(f[0], {})[int(f[2], 0)] = f
+            elif kind == 'allocation' and f[5] != 'own' and f[6] != 'free':
+                self.busy.setdefault(f[0], {})[int(f[2], 0)] = (int(f[3]), f[5])
+                if int(f[7], 0):
+                    self.referrers.setdefault(f[0], {})[int(f[2], 0)] = int(f[7], 0)
+
+
+class Heap(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
+        self.addCleanup(folder.cleanup)
+        self.at = Path(folder.name)
+        self.container = self.at / 'machine.rsz'
+
+    def acquire(self, settings):
+        done = run('acquire', '-q', '--force', '-s', f'{SMALL},{settings},process_truth={self.at}/truth', '-o',
+                   self.container)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return Truth(self.at / 'truth')
+
+    def ask(self, pid, *args, codes=(0,)):
+        done = run('heap', self.container, '--pid', pid, *args)
+        self.assertIn(done.returncode, codes, done.stderr)
+        return done.stdout.decode()
+
+    def blocks(self, pid, codes=(0,)):
+        rows = [json.loads(line) for line in self.ask(pid, '-A', '--json', codes=codes).splitlines()]
+        return {int(r['address'], 0): r for r in rows if r['state'] == 'busy'}
+
+    def test_every_allocation_of_every_build(self):
+        for build in BUILDS:
+            with self.subTest(build=build):
+                truth = self.acquire(f'windows={7 if build == 7601 else 10},build={build}')
+                for pid in truth.pids:
+                    got = self.blocks(pid)
+                    self.assertEqual({a: (r['requested'], r['place']) for a, r in got.items()}, truth.busy[pid])
+                    said = json.loads(self.ask(pid, '--json'))
+                    self.assertEqual([int(h['address'], 0) for h in said['heaps']], sorted(truth.heaps[pid]))
+                    for h in said['heaps']:
+                        self.assertEqual((h['kind'], h['listed'], h['found'], h['finding']), ('nt', True, True, None))
+                        self.assertEqual(h['key'], truth.heaps[pid][int(h['address'], 0)][3])
+                        for check in h['checks']:
+                            self.assertEqual(check['heap_counts'], check['blocks_count'], check)
+                        self.assertEqual(h['contradictions'] + h['lost'] + h['unlinked'], 0)
+
+    def test_csv_is_the_same(self):
+        truth = self.acquire('windows=10')
+        pid = truth.pids[0]
+        rows = list(csv.DictReader(io.StringIO(self.ask(pid, '--allocations', '--csv'))))
+        got = {int(r['address'], 0): (int(r['requested']), r['place']) for r in rows if r['state'] == 'busy'}
+        self.assertEqual(got, truth.busy[pid])
+        self.assertEqual(len(self.ask(pid, '--allocations').splitlines()), 1 + len(rows))
+
+    def test_without_the_page_file_nothing_is_invented(self):
+        truth = self.acquire('windows=10,live_files=0,region_paged=30,region_transition=10')
+        there = seen = 0
+        for pid in truth.pids:
+            done = run('heap', self.container, '--pid', pid, '-A', '--json')
+            if done.returncode == 9:
+                continue
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertEqual(done.stderr.count(b'\n'), 1)
+            rows = [json.loads(line) for line in done.stdout.splitlines()]
+            for r in rows:
+                if r['state'] == 'busy':
+                    requested, place = truth.busy[pid][int(r['address'], 0)]
+                    self.assertEqual(r['place'], place)
+                    self.assertIn(r['requested'], (requested, None))
+            there += len(truth.busy[pid])
+            seen += sum(r['state'] == 'busy' for r in rows)
+        self.assertGreater(seen, there / 10)
+        self.assertLess(seen, there)
+
+    def test_referrers_and_show(self):
+        truth = self.acquire('windows=10')
+        pid = truth.pids[-1]
+        busy = truth.busy[pid]
+        tried = 0
+        for address, reference in sorted(truth.referrers[pid].items())[:200:20]:
+            rows = [json.loads(line) for line in self.ask(pid, '--referrers', hex(address), '--json').splitlines()]
+            said = {int(r['reference'], 0): r for r in rows}
+            if reference not in said:  # a pointer into the block, not to its begin
+                continue
+            tried += 1
+            row = said[reference]
+            if 'address' not in row:
+                continue
+            holder = int(row['address'], 0)
+            self.assertIn(holder, busy)
+            self.assertEqual(row['offset'], reference - holder)
+            shown = json.loads(self.ask(pid, '--show', hex(reference), '--json'))
+            self.assertEqual((int(shown['address'], 0), shown['offset']), (holder, reference - holder))
+            word = next((w for w in shown['words'] if w['offset'] == reference - holder), None)
+            if word:
+                self.assertEqual(int(word['value'], 0), address)
+                self.assertIn(hex(address) if holder != address else 'this block', word['note'])
+                self.assertIn(f'+0x{word["offset"]:03x}', self.ask(pid, '--show', hex(reference)))
+        self.assertGreater(tried, 3)
+
+    def test_wrong_uses(self):
+        truth = self.acquire('windows=10')
+        pid = truth.pids[0]
+        for args, code, text in (
+                (['--pid', pid, '--csv'], 2, '--csv goes with'), ([], 2, 'needs --pid'),
+                (['--pid', pid, '-A', '--show', '1'], 2, 'takes one of'),
+                (['--pid', pid, '--show', '0x100'], 9, 'in no allocation'), (['--pid', 5], 9, 'no process')):
+            done = run('heap', self.container, *args)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(text, done.stderr.decode())
+            self.assertEqual(done.stderr.count(b'\n'), 1)
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)
