@@ -131,7 +131,11 @@ struct heap_allocation {
 	enum heap_place place;
 	enum heap_state state;
 	bool has_requested; /* busy, and its header could be read and says so */
-	bool island; /* pages before it are missing: headers behind them confirm each other */
+	/*
+	 * Pages before it are missing, and it is known by headers that confirm each other; so would
+	 * be a copy of a heap inside a block whose own header is lost.
+	 */
+	bool island;
 };
 
 struct heap_tally {

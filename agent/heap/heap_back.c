@@ -14,8 +14,6 @@
  * in 1 of 2^16.
  */
 #define LINKS_LEAST    2
-/* Of headers that are not encoded, which have no sum. */
-#define PLAIN_LINKS    3
 
 /* Its last page holds what is needed: 7's takes 25 KiB (x86: 13), 10's 3.3 KiB. */
 #define LFH_SIZE_LEAST 3000
@@ -143,7 +141,13 @@ static enum status tell_chunk(struct segment_walk *s, const struct chunk *c)
 	return st ? st : heap__tell(w, &a);
 }
 
-/* The next place in [at, to) where a chain begins; what is passed over is counted. */
+/*
+ * The next place in [at, to) where a chain begins; what is passed over is counted.
+ *
+ * A chunk that was merged into the one before it leaves its header behind. Where headers are
+ * encoded, it is the decoded one that stays, and does not fit; plain ones stay as they were, and
+ * whole chains of them in blocks that others have now. Of those none is believed.
+ */
 static uint64_t resynchronise(struct heap_walk *w, uint64_t at, uint64_t to)
 {
 	while (at < to && !w->p->cut) {
@@ -158,16 +162,16 @@ static uint64_t resynchronise(struct heap_walk *w, uint64_t at, uint64_t to)
 			continue;
 		}
 		stop = at + w->l->unit;
-		if (r == CHUNK_GOOD) {
+		if (r == CHUNK_GOOD && w->key) {
 			const bool whole = follow(w, c, to, &links, &stop);
 
-			if (whole && links >= w->links_least) {
+			if (whole && links >= LINKS_LEAST) {
 				w->stats->resynchronised++;
 				return at;
 			}
-			w->stats->contradictions += !whole && links >= w->links_least;
+			w->stats->contradictions += !whole && links >= LINKS_LEAST;
 			/* A chain that is denied at its end is what was there before. */
-			if (links < w->links_least)
+			if (links < LINKS_LEAST)
 				stop = at + w->l->unit;
 		}
 		w->stats->unlinked += stop - at;
@@ -286,7 +290,6 @@ enum status heap__walk_back_end(struct heap_walk *w)
 	const struct heap_segment *s = heap__segments(w->h, w->info->address, &count);
 	enum status st = ST_OK;
 
-	w->links_least = w->key ? LINKS_LEAST : PLAIN_LINKS;
 	for (size_t i = 0; i < count && !st; i++)
 		st = walk_segment(w, &s[i]);
 	return st;

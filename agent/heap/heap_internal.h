@@ -143,7 +143,6 @@ struct heap_walk {
 	struct heap_pages *p;
 	const struct heap_visitor *v;
 	struct heap_stats *stats;
-	size_t links_least; /* heap_back.c */
 	struct user_blocks {
 		uint64_t at;
 		uint64_t size;

@@ -204,7 +204,8 @@ bool heap__recover_key(struct heap_pages *p, const struct heap_layout *l,
 	if (b)
 		free(b->votes);
 	free(b);
-	if (!found)
+	/* Plain headers: behind a missing page none of them is believed (heap_back.c). */
+	if (!found || !key)
 		return false;
 	sum_up(p, l, segments, count, key, &sums);
 	memset(ret_key, 0, HEAP_KEY_SIZE);
