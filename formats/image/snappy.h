@@ -20,6 +20,7 @@
 
 #include <stdbool.h>
 
+#include "formats/base/checks_sums.h"
 #include "formats/base/io.h"
 
 /* The first chunk of every stream, with its header. */
@@ -37,13 +38,6 @@
  * (format_description.txt 2.2.2). What claims more is no snappy, so nothing is ever a bomb.
  */
 #define SNAPPY_RATIO_MAX       22
-
-/* libFuzzer's own name for it: a fuzzer does not find a CRC, and so takes any for right. */
-#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-#define SNAPPY__CHECKS_CRC false
-#else
-#define SNAPPY__CHECKS_CRC true
-#endif
 
 enum snappy_kind {
 	SNAPPY_DATA,

@@ -76,7 +76,7 @@ enum status rsz__decode_payload(struct rsz_decoder *d, const struct rsz__prefix 
 
 	if (!p->stored)
 		return ST_OK;
-	if (RSZ__CHECKS_SUMS && libdeflate_crc32(0, payload, p->stored) != p->crc)
+	if (CHECKS_SUMS && libdeflate_crc32(0, payload, p->stored) != p->crc)
 		return err_set(e, ST_CORRUPT, "payload does not match its CRC-32");
 	st = check_zstd_frame(p, payload, e);
 	if (st)
@@ -91,7 +91,7 @@ enum status rsz__decode_payload(struct rsz_decoder *d, const struct rsz__prefix 
 	if (n != p->content)
 		return err_set(e, ST_CORRUPT, "payload of %zu bytes instead of %" PRIu32, n,
 			       p->content);
-	if (!RSZ__CHECKS_SUMS)
+	if (!CHECKS_SUMS)
 		return ST_OK;
 	sha256_of(d->sha, to, n, digest);
 	if (memcmp(digest, p->sha256, sizeof(digest)))

@@ -270,7 +270,7 @@ enum status rsz__get_prefix(const uint8_t *header, size_t len, struct sha256 *h,
 		return err_set(e, ST_CORRUPT, "header of %zu bytes in %zu", size, len);
 	cur_bytes(&c, FRAME_FIELDS + sizeof(mark));
 	header_digest(header, len, h, digest);
-	if (RSZ__CHECKS_SUMS && memcmp(digest, header + len - SHA256_SIZE, SHA256_SIZE))
+	if (CHECKS_SUMS && memcmp(digest, header + len - SHA256_SIZE, SHA256_SIZE))
 		return err_set(e, ST_CORRUPT, "header does not match its digest");
 
 	ret->header = len;

@@ -6,6 +6,7 @@
 #ifndef RAMSEAL_FORMATS_RSZ_WIRE_H
 #define RAMSEAL_FORMATS_RSZ_WIRE_H
 
+#include "formats/base/checks_sums.h"
 #include "formats/rsz/rsz.h"
 
 #define RSZ__MAGIC       0x184D2A5Bu /* RFC 8878, 3.1.2: skippable frames are 0x184D2A50..5F */
@@ -17,17 +18,6 @@
 #define RSZ__BEGIN_MIN   152u
 #define RSZ__BEGIN_MAX   (RSZ__BEGIN_MIN + RSZ_TEXT_MAX)
 #define RSZ__HEADER_MIN  (RSZ__PREFIX_SIZE + SHA256_SIZE)
-
-/*
- * A fuzzer cannot guess a checksum, so that no change of a container's bytes would get past the
- * first. Its build (-Dfuzzing=true, and no other) takes the digest of a header and the sums of a
- * payload as right. What an INDEX and CLOSE say of other records is checked in any build.
- */
-#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-#define RSZ__CHECKS_SUMS false
-#else
-#define RSZ__CHECKS_SUMS true
-#endif
 
 /* A header's size when it describes so many extents and page runs. */
 static inline size_t rsz__chunk_header_size(size_t extents, size_t runs)

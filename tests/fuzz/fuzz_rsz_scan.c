@@ -133,7 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		 * So it believes an end that was made to look like one behind the true one, too.
 		 * Without sums, what an INDEX holds need not be what was listed.
 		 */
-		if (RSZ__CHECKS_SUMS && w.good && end.end != RSZ_END_DAMAGED && !end.behind &&
+		if (CHECKS_SUMS && w.good && end.end != RSZ_END_DAMAGED && !end.behind &&
 		    !w.blob.blob.device)
 			must_be_readable(&w.blob, &end);
 		rsz_loaded_deinit(&w.buffers);
