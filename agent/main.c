@@ -60,6 +60,14 @@ static enum status close_stdout(struct err *e)
 	const bool failed_before = ferror(stdout) != 0;
 
 	errno = 0;
+	/*
+	 * What failed has gone from the buffer, and its reason from errno: with something left to
+	 * write, fclose() fails for the same one.
+	 */
+	if (failed_before) {
+		clearerr(stdout);
+		fputc('\n', stdout);
+	}
 	if (fclose(stdout) || failed_before)
 		return err_from_errno(e, ST_OUTPUT, errno ? errno : EIO, "stdout");
 	return ST_OK;
