@@ -5,6 +5,7 @@
 
 #include "agent/commands/commands.h"
 #include "agent/commands/heap_blocks.h"
+#include "agent/commands/heap_leaks.h"
 #include "agent/container/identities.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
@@ -17,6 +18,7 @@ struct heap_options {
 	uint64_t show;
 	uint64_t referrers;
 	bool allocations;
+	bool leaks;
 	bool json;
 	bool csv;
 };
@@ -29,6 +31,8 @@ static const struct option_def options[] = {
 		 "show the block around this address, and what its words point to"),
 	CLI_UINT(struct heap_options, referrers, 0, "referrers", "ADDRESS", 0, UINT64_MAX,
 		 "find every word that points to this address, and the block that it is in"),
+	CLI_FLAG(struct heap_options, leaks, 0, "leaks",
+		 "list busy blocks that nothing refers to, by heap and size"),
 	CLI_FLAG(struct heap_options, csv, 0, "csv", "with --allocations: print CSV"),
 	CLI_GROUP(struct heap_options, identity, &identity_option_group),
 	CLI_FLAG(struct heap_options, json, 'j', "json",
@@ -56,7 +60,13 @@ const struct command command_heap = {
 		 "counted: `lost` are bytes in missing pages where blocks began, `unlinked` those "
 		 "that "
 		 "could be\n"
-		 "read but belong to no chain of blocks. The exit code is then 3.\n",
+		 "read but belong to no chain of blocks. The exit code is then 3.\n"
+		 "\n"
+		 "--leaks follows every word that leads into a block, from stacks, modules and "
+		 "other memory,\n"
+		 "and from the blocks that it reaches. What it lists may still be in use by an "
+		 "encoded pointer;\n"
+		 "a leak may be missing because a number looks like a pointer to it.\n",
 	.values_size = sizeof(struct heap_options),
 	.run = heap_run,
 };
@@ -292,6 +302,15 @@ static enum status outcome(const struct heap_request *r, struct err *e)
 	return ST_OK;
 }
 
+static uint64_t lost_of_all(const struct heap_request *r)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < heaps_count(r->heaps); i++)
+		sum += lost_of(&r->stats[i]);
+	return sum;
+}
+
 static enum status answer(struct cli *cli, struct heap_request *r, const struct range_list *ranges,
 			  struct err *e)
 {
@@ -310,7 +329,7 @@ static enum status answer(struct cli *cli, struct heap_request *r, const struct 
 		st = walk_all(r, &print, e);
 		return st ? st : block_printer_end(&r->printer, e);
 	}
-	if (cli_given(cli, "show") || cli_given(cli, "referrers")) {
+	if (cli_given(cli, "show") || cli_given(cli, "referrers") || r->o->leaks) {
 		struct block_list l = { 0 };
 		struct heap_visitor v = collect;
 
@@ -319,6 +338,8 @@ static enum status answer(struct cli *cli, struct heap_request *r, const struct 
 		block_list_sort(&l);
 		if (!st && cli_given(cli, "show"))
 			st = block_show(&r->printer, r->session, &l, r->o->show, e);
+		else if (!st && r->o->leaks)
+			st = heap_leaks(&r->printer, r->session, &l, lost_of_all(r), e);
 		else if (!st)
 			st = block_referrers(&r->printer, &l, ranges, r->o->referrers, e);
 		block_list_deinit(&l);
@@ -382,8 +403,9 @@ static enum status heap_run(struct cli *cli, struct err *e)
 	struct process_session s;
 	enum status st = ST_OK;
 
-	if (o->allocations + cli_given(cli, "show") + cli_given(cli, "referrers") > 1)
-		st = cli_usage(cli, e, "takes one of --allocations, --show and --referrers");
+	if (o->allocations + o->leaks + cli_given(cli, "show") + cli_given(cli, "referrers") > 1)
+		st = cli_usage(cli, e,
+			       "takes one of --allocations, --leaks, --show and --referrers");
 	else if (o->csv && (!o->allocations || o->json))
 		st = cli_usage(cli, e, "--csv goes with --allocations, and without --json");
 	if (!st)

@@ -28,7 +28,7 @@ def run(*args):
 
 class Truth:
     def __init__(self, path):
-        self.heaps, self.busy, self.referrers, self.pids = {}, {}, {}, []
+        self.heaps, self.busy, self.referrers, self.leaked, self.pids = {}, {}, {}, {}, []
         for kind, *f in csv.reader(Path(path).read_text(encoding='utf-8').splitlines()):
             if kind == 'heap':
                 if f[0] not in self.pids:
@@ -36,6 +36,8 @@ class Truth:
                 self.heaps.setdefault(f[0], {})[int(f[2], 0)] = f
             elif kind == 'allocation' and f[5] != 'own' and f[6] != 'free':
                 self.busy.setdefault(f[0], {})[int(f[2], 0)] = (int(f[3]), f[5])
+                if f[6] == 'leaked':
+                    self.leaked.setdefault(f[0], set()).add(int(f[2], 0))
                 if int(f[7], 0):
                     self.referrers.setdefault(f[0], {})[int(f[2], 0)] = int(f[7], 0)
 
@@ -132,12 +134,51 @@ class Heap(unittest.TestCase):
                 self.assertIn(f'+0x{word["offset"]:03x}', self.ask(pid, '--show', hex(reference)))
         self.assertGreater(tried, 3)
 
+    def leaks(self, pid, codes=(0,)):
+        said = json.loads(self.ask(pid, '--leaks', '--json', codes=codes))
+        found = {int(a, 0) for g in said['groups'] for a in g['addresses']}
+        self.assertEqual(said['unreferenced_blocks'], len(found))
+        self.assertEqual(said['unreferenced_bytes'], sum(g['size'] * g['blocks'] for g in said['groups']))
+        return said, found
+
+    def test_leaks_are_those_of_the_program(self):
+        for windows in (7, 10):
+            truth = self.acquire(f'windows={windows},region_paged=30,region_transition=10')
+            for pid in truth.pids:
+                said, found = self.leaks(pid)
+                self.assertEqual(found, truth.leaked[pid])
+                self.assertTrue(said['all_read'])
+                self.assertEqual(said['busy_blocks'], len(truth.busy[pid]))
+            text = self.ask(pid, '--leaks').splitlines()
+            self.assertTrue(text[0].startswith(f'{len(found)} of '), text[0])
+            self.assertEqual(sum(int(line.split()[2]) for line in text[2:]), len(found))
+
+    def test_without_the_page_file_leaks_are_at_most(self):
+        truth = self.acquire('windows=10,live_files=0,region_paged=30,region_transition=10')
+        tried = 0
+        for pid in truth.pids:
+            done = run('heap', self.container, '--pid', pid, '--leaks', '--json')
+            if done.returncode == 9:
+                continue
+            self.assertEqual(done.returncode, 3, done.stderr)
+            said = json.loads(done.stdout)
+            found = {int(a, 0) for g in said['groups'] for a in g['addresses']}
+            self.assertFalse(said['all_read'])
+            self.assertLessEqual(found, set(truth.busy[pid]))
+            # What is leaked and known is among them: that they are at most.
+            known = {a for a, r in self.blocks(pid, codes=(3,)).items() if r['state'] == 'busy'}
+            self.assertLessEqual(truth.leaked[pid] & known, found)
+            self.assertIn('that is at most; at least none', self.ask(pid, '--leaks', codes=(3,)))
+            tried += 1
+        self.assertTrue(tried)
+
     def test_wrong_uses(self):
         truth = self.acquire('windows=10')
         pid = truth.pids[0]
         for args, code, text in (
                 (['--pid', pid, '--csv'], 2, '--csv goes with'), ([], 2, 'needs --pid'),
                 (['--pid', pid, '-A', '--show', '1'], 2, 'takes one of'),
+                (['--pid', pid, '-A', '--leaks'], 2, 'takes one of'),
                 (['--pid', pid, '--show', '0x100'], 9, 'in no allocation'), (['--pid', 5], 9, 'no process')):
             done = run('heap', self.container, *args)
             self.assertEqual(done.returncode, code, done.stderr)

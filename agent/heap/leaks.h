@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks that nothing refers to: what the process's own leak checkers look for, as ntdll's does at
+ * exit and WinDbg's !heap -l did. Every word of the roots that leads into a busy block reaches it;
+ * so does every word of a block that was reached. What is left is leaked, or is referred to in a way
+ * that is no plain pointer (encoded, compressed, held by the kernel or a device).
+ *
+ * It errs on one side: a word that only looks like a pointer, and the dead part of a stack, reach
+ * blocks too. Where a page of the roots or of a block is lost, whatever it held may have reached
+ * any block: nothing is leaked for certain then.
+ */
+#ifndef RAMSEAL_AGENT_HEAP_LEAKS_H
+#define RAMSEAL_AGENT_HEAP_LEAKS_H
+
+#include "agent/heap/heap.h"
+
+enum leak_page {
+	LEAK_PAGE_THERE,
+	LEAK_PAGE_NONE, /* the process has no content of its own there */
+	LEAK_PAGE_LOST
+};
+
+struct leak_sources {
+	/* *ret: PAGE_SIZE bytes, valid until the next call; set for LEAK_PAGE_THERE. */
+	enum leak_page (*page)(void *context, uint64_t va, const uint8_t **ret);
+	void *context;
+	/* Busy, by rising address, and none overlaps another; at most LEAK_BLOCKS_MAX. */
+	const struct heap_allocation *blocks;
+	size_t count;
+	const struct range_list *roots; /* tidy, whole pages; heaps are not among them */
+	bool narrow;                    /* words of 32 bits, too: of a WoW64 process */
+};
+
+/* Five bytes each while it is searched. */
+#define LEAK_BLOCKS_MAX ((size_t)1 << 28)
+
+enum leak_mark {
+	LEAK_UNREACHED,
+	LEAK_INSIDE, /* only by words that do not lead to its first byte */
+	LEAK_REACHED
+};
+
+struct leak_stats {
+	uint64_t root_pages; /* with content */
+	uint64_t root_pages_lost;
+	uint64_t block_pages_lost; /* pages with a part of a block, which is counted again */
+};
+
+/* One of enum leak_mark for each block, for free(). ST_NOMEM; ST_INPUT: too many blocks. */
+enum status leaks_find(const struct leak_sources *s, uint8_t **ret, struct leak_stats *stats,
+		       struct err *e);
+
+#endif
