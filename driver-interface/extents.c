@@ -99,6 +99,12 @@ static void compare_overlap(const struct extents *kept, const struct file_extent
 			    struct extents_bytes *b, struct extents_twice *t)
 {
 	for (uint64_t at = e->range.first; at <= last;) {
+		if (t->parts == EXTENTS_PARTS) {
+			t->bytes += last - at + 1;
+			return;
+		}
+		t->parts++;
+
 		const struct file_extent *k = find_extent(kept, at);
 		const uint64_t end = k ? MIN(k->range.last, last) : last;
 		const uint64_t len = end - at + 1;

@@ -38,10 +38,17 @@ struct extents_twice {
 	uint64_t bytes;
 	uint64_t compared; /* of those, as many copies as EXTENTS_COMPARE allows */
 	uint64_t differ;   /* of those */
+	size_t parts;      /* pieces that were looked at, EXTENTS_PARTS at most */
 };
 
 /* Enough for what overlaps in good faith: a kernel image that a kdump has twice. */
 #define EXTENTS_COMPARE ((uint64_t)256 << 20)
+
+/*
+ * n extents can overlap in n * n / 2 pieces. Beyond so many pieces what overlaps is only counted,
+ * even if both lie at the same place of the file.
+ */
+#define EXTENTS_PARTS   ((size_t)1 << 20)
 
 /* Where the bytes are: in a file, or in what a file becomes when it is unpacked. */
 struct extents_bytes {

@@ -7,6 +7,7 @@
 #include "agent/commands/heap_blocks.h"
 #include "agent/commands/heap_leaks.h"
 #include "agent/container/identities.h"
+#include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
 
@@ -272,14 +273,14 @@ static json_t *heaps_json(const struct heap_request *r)
 
 static enum status ignore_block(void *context, const struct heap_allocation *a, struct err *e)
 {
-	return ST_OK;
+	return interrupted() ? interrupt_status(e) : ST_OK;
 }
 
 static enum status walk_all(struct heap_request *r, const struct heap_visitor *v, struct err *e)
 {
 	enum status st = ST_OK;
 
-	for (size_t i = 0; i < heaps_count(r->heaps) && !st; i++)
+	for (size_t i = 0; i < heaps_count(r->heaps) && !st && !peek_failed(r->peek, NULL); i++)
 		st = heaps_walk(r->heaps, i, v, &r->stats[i], e);
 	return st ? st : peek_failed(r->peek, e);
 }
@@ -327,7 +328,9 @@ static enum status answer(struct cli *cli, struct heap_request *r, const struct 
 	};
 	if (r->o->allocations) {
 		st = walk_all(r, &print, e);
-		return st ? st : block_printer_end(&r->printer, e);
+		if (!st)
+			st = block_printer_end(&r->printer, e);
+		return st ? st : peek_failed(r->peek, e);
 	}
 	if (cli_given(cli, "show") || cli_given(cli, "referrers") || r->o->leaks) {
 		struct block_list l = { 0 };

@@ -9,6 +9,12 @@
 #include "agent/program/text.h"
 #include "formats/base/array.h"
 
+/*
+ * Blocks can be said to be as large as the address space. So many pages are looked at for all that
+ * is printed: more than 200 GiB.
+ */
+#define JUDGED_MAX  (UINT64_C(1) << 26)
+
 /* Of one block, words that are shown: 4 KiB tell what it is. */
 #define WORDS_SHOWN 512
 
@@ -23,7 +29,7 @@ struct worth {
 	const char *trust; /* of the worst page; "none" where nothing of it can be had */
 };
 
-static void judge(struct peek *peek, const struct heap_allocation *a, struct worth *ret)
+static void judge(struct block_printer *b, const struct heap_allocation *a, struct worth *ret)
 {
 	const uint64_t size = MAX(a->has_requested ? a->requested : a->size, 1);
 	const uint64_t end = a->address + size;
@@ -32,8 +38,15 @@ static void judge(struct peek *peek, const struct heap_allocation *a, struct wor
 
 	*ret = (struct worth){ 0 };
 	for (uint64_t va = a->address, next; va < end; va = next) {
-		const struct peek_page *p = peek_page(peek, va & ~(uint64_t)(PAGE_SIZE - 1));
+		const struct peek_page *p;
 
+		if (b->judged == JUDGED_MAX || interrupted()) {
+			ret->unread += end - va;
+			unknown = true;
+			break;
+		}
+		b->judged++;
+		p = peek_page(b->peek, va & ~(uint64_t)(PAGE_SIZE - 1));
 		next = MIN(end, (va & ~(uint64_t)(PAGE_SIZE - 1)) + PAGE_SIZE);
 		if (!p || !p->bytes) {
 			ret->unread += next - va;
@@ -80,7 +93,7 @@ static enum status print_block(struct block_printer *p, const struct heap_alloca
 	char requested[24];
 	struct worth w;
 
-	judge(p->peek, a, &w);
+	judge(p, a, &w);
 	if (p->json)
 		return json_print(block_json(p, a, &w), JSON_COMPACT, e);
 	sized(a, requested);
@@ -140,6 +153,8 @@ enum status block_list_take(void *context, const struct heap_allocation *a, stru
 {
 	struct block_list *l = context;
 
+	if (interrupted())
+		return interrupt_status(e);
 	if (a->state != BLOCK_BUSY)
 		return ST_OK;
 	if (l->count == l->room) {
@@ -310,7 +325,7 @@ static enum status show_block(struct block_printer *p, const struct shown *s, ui
 	struct worth w;
 	json_t *o;
 
-	judge(p->peek, a, &w);
+	judge(p, a, &w);
 	if (p->json) {
 		o = block_json(p, a, &w);
 		if (!json_add_fields(o, JSON_FIELDS(field_u64("offset", va - a->address),
@@ -377,7 +392,7 @@ static enum status tell_referrer(struct block_printer *p, const struct block_lis
 		return json_print(json_fields(JSON_FIELDS(FIELD_SCHEMA("heap-block"),
 							  field_made("reference", block_hex(at)))),
 				  JSON_COMPACT, e);
-	judge(p->peek, a, &w);
+	judge(p, a, &w);
 	o = block_json(p, a, &w);
 	if (!json_add_fields(o, JSON_FIELDS(field_made("reference", block_hex(at)),
 					    field_u64("offset", at - a->address))))

@@ -16,6 +16,7 @@ struct block_printer {
 	struct heaps *heaps;
 	bool json, csv;
 	bool begun;
+	uint64_t judged; /* pages */
 	struct heap_allocation at[BLOCKS_AT_ONCE];
 	size_t count;
 };

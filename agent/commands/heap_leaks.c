@@ -166,7 +166,7 @@ static enum status search(struct leak_search *x, struct err *e)
 		st = peek_failed(peek, e);
 	x->whole &= vad_list_is_whole(process_vads(x->session->process)) &&
 		    !heaps_list_lost(x->printer->heaps) && !x->lost && !x->stats.root_pages_lost &&
-		    !x->stats.block_pages_lost;
+		    !x->stats.blocks_lost;
 	return st;
 }
 
@@ -256,7 +256,7 @@ static enum status print_json(const struct leak_search *x, const struct heap_all
 			field_bool("all_read", x->whole), field_u64("heap_bytes_lost", x->lost),
 			field_u64("root_pages", x->stats.root_pages),
 			field_u64("root_pages_lost", x->stats.root_pages_lost),
-			field_u64("block_pages_lost", x->stats.block_pages_lost),
+			field_u64("blocks_lost", x->stats.blocks_lost),
 			field_made("groups", list))),
 		JSON_INDENT(2), e);
 }
@@ -269,9 +269,9 @@ static void print_text(const struct leak_search *x, const struct heap_allocation
 	if (!x->whole)
 		printf("that is at most; at least none, because not all could be read: %" PRIu64
 		       " of %" PRIu64 " root pages\nand %" PRIu64
-		       " pages of blocks are missing, and %" PRIu64 " bytes of heaps\n",
+		       " referenced blocks are missing in part, and %" PRIu64 " bytes of heaps\n",
 		       x->stats.root_pages_lost, x->stats.root_pages + x->stats.root_pages_lost,
-		       x->stats.block_pages_lost, x->lost);
+		       x->stats.blocks_lost, x->lost);
 	if (!x->leaked)
 		return;
 	printf("%-14s  %10s  %8s  %12s  %s\n", "heap", "size", "blocks", "bytes", "first");

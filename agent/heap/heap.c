@@ -282,7 +282,7 @@ static enum status follow_segments(struct heaps *h, const struct heap_info *info
 	const uint64_t word = info->wide ? 8 : 4;
 	const uint64_t head = info->address + l->family[!info->old].segments;
 	struct heap_segment s;
-	uint64_t entry, base;
+	uint64_t entry, base, before = head, back;
 	enum status st = ST_OK;
 
 	if (!heap__pointer(p, head + (backward ? word : 0), info->wide, &entry))
@@ -304,6 +304,11 @@ static enum status follow_segments(struct heaps *h, const struct heap_info *info
 		}
 		if (!read_segment(h, base, info->wide, &s) || s.heap != info->address)
 			break;
+		/* Each points back to the one before: so none comes twice. */
+		if (!heap__pointer(p, entry + (backward ? 0 : word), info->wide, &back) ||
+		    back != before)
+			break;
+		before = entry;
 		if (!has_segment(h, base))
 			st = add_segment(h, &s, e);
 		if (!heap__pointer(p, entry + (backward ? word : 0), info->wide, &entry))
@@ -545,6 +550,7 @@ enum status heaps_open(const struct heap_sources *s, struct heaps **ret, struct 
 		heaps_close(h);
 		return st;
 	}
+	h->list_lost |= h->pages.cut;
 	*ret = h;
 	return ST_OK;
 }
@@ -608,8 +614,6 @@ enum status heaps_walk(struct heaps *h, size_t i, const struct heap_visitor *v,
 	*ret = (struct heap_stats){ 0 };
 	if (w.info->kind != HEAP_NT || w.info->key_from == KEY_NONE)
 		return ST_OK;
-	/* Of a heap's share of the memory nothing was kept since the last walk. */
-	h->pages.left = HEAP_FETCHES_MAX;
 	h->pages.cut = false;
 	h->pages.has = false;
 	st = heap__walk_back_end(&w);

@@ -22,7 +22,7 @@
 
 /*
  * So many pages are asked for, for one process, the same one again included: those of 1 GiB are
- * 2^18. It bounds what bytes that were made to send us back and forth can cost, to a minute.
+ * 2^18. It bounds what bytes that were made to send us back and forth can cost.
  */
 #define HEAP_FETCHES_MAX     (UINT64_C(1) << 26)
 

@@ -24,6 +24,16 @@ struct found {
 	size_t count, room;
 };
 
+/* Within the addresses of the process and, where they are known, the range that it lies in. */
+static bool fits(const struct heap_walk *w, uint64_t at, uint64_t bytes)
+{
+	const struct heap_sources *s = &w->h->sources;
+	const struct range *own = s->ranges && !s->not_vads ? range_list_find(s->ranges, at) : NULL;
+
+	return at + bytes <= (w->l->wide ? USER_LIMIT_WIDE : USER_LIMIT_NARROW) &&
+	       (!own || bytes - 1 <= own->last - at);
+}
+
 static enum chunk_read read_block(struct heap_walk *w, uint64_t at, struct block *ret)
 {
 	const struct heap_layout *l = w->l;
@@ -46,7 +56,7 @@ static enum chunk_read read_block(struct heap_walk *w, uint64_t at, struct block
 	    ret->chunk.size > ret->commit || !heap__plausible(ret->next, l->wide, word) ||
 	    !heap__plausible(ret->before, l->wide, word))
 		return CHUNK_WRONG;
-	return CHUNK_GOOD;
+	return fits(w, at, ret->commit) ? CHUNK_GOOD : CHUNK_WRONG;
 }
 
 static enum status note(struct heap_walk *w, struct found *f, uint64_t at)
@@ -76,7 +86,7 @@ static bool neighbours_agree(struct heap_walk *w, const struct block *b)
 static enum status follow_list(struct heap_walk *w, uint64_t head, bool backward, struct found *f)
 {
 	const uint64_t word = w->l->wide ? 8 : 4;
-	uint64_t at;
+	uint64_t at, before = head;
 	enum status st = ST_OK;
 
 	if (!heap__pointer(w->p, head + (backward ? word : 0), w->l->wide, &at))
@@ -92,11 +102,14 @@ static enum status follow_list(struct heap_walk *w, uint64_t head, bool backward
 		r = read_block(w, at, &b);
 		if (r == CHUNK_UNREAD)
 			break;
-		if (r == CHUNK_WRONG || !neighbours_agree(w, &b)) {
+		/* Each points back to the one before: so none comes twice. */
+		if (r == CHUNK_WRONG || (backward ? b.next : b.before) != before ||
+		    !neighbours_agree(w, &b)) {
 			w->stats->contradictions++;
 			break;
 		}
 		st = note(w, f, at);
+		before = at;
 		at = backward ? b.before : b.next;
 	}
 	return st;

@@ -2,16 +2,32 @@
 #include "agent/heap/leaks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "formats/base/array.h"
 #include "formats/base/bytes.h"
 #include "formats/base/page.h"
+
+/* In a list of edges: the word does not lead to the block's first byte. */
+#define INSIDE (UINT32_C(1) << 31)
 
 struct search {
 	const struct leak_sources *s;
 	uint64_t lowest, highest; /* addresses that lie in blocks, or between them */
 	uint8_t *marks;
-	uint32_t *waiting; /* blocks that were reached, and whose words were not looked at */
+	/*
+	 * What the words of each block lead to, in the order of the blocks: first[i] is where those
+	 * of block i begin. All blocks are read once, by address: pages lie anywhere in a container,
+	 * and following pointers through it would decode the same chunks again and again.
+	 */
+	uint32_t *edges;
+	size_t n_edges, edges_room;
+	size_t *first;
+	bool *lost;        /* a part of the block */
+	uint32_t *waiting; /* blocks that were reached, and whose edges were not followed */
 	size_t n_waiting;
+	bool from_roots;
+	enum status st;
 };
 
 static uint64_t size_of(const struct heap_allocation *a)
@@ -37,23 +53,54 @@ static size_t find_block(const struct search *x, uint64_t va)
 	return low - 1;
 }
 
+static void reach(struct search *x, uint32_t edge)
+{
+	const uint32_t i = edge & ~INSIDE;
+	uint8_t *mark = &x->marks[i];
+
+	if (*mark == LEAK_UNREACHED)
+		x->waiting[x->n_waiting++] = i;
+	if (!(edge & INSIDE))
+		*mark = LEAK_REACHED;
+	else if (*mark == LEAK_UNREACHED)
+		*mark = LEAK_INSIDE;
+}
+
+/* Without room for it, what it leads to counts as reached: that hides a leak, and makes up none. */
+static void note_edge(struct search *x, uint32_t edge)
+{
+	uint32_t *grown;
+
+	if (x->n_edges == LEAK_EDGES_MAX) {
+		reach(x, edge);
+		return;
+	}
+	if (x->n_edges == x->edges_room) {
+		grown = array_grow(x->edges, &x->edges_room, sizeof(*grown));
+		if (!grown) {
+			x->st = ST_NOMEM;
+			return;
+		}
+		x->edges = grown;
+	}
+	x->edges[x->n_edges++] = edge;
+}
+
 static void take_word(struct search *x, uint64_t word)
 {
+	uint32_t edge;
 	size_t i;
-	uint8_t *mark;
 
 	if (word < x->lowest || word > x->highest)
 		return;
 	i = find_block(x, word);
 	if (i == SIZE_MAX)
 		return;
-	mark = &x->marks[i];
-	if (*mark == LEAK_UNREACHED)
-		x->waiting[x->n_waiting++] = (uint32_t)i;
-	if (x->s->blocks[i].address == word)
-		*mark = LEAK_REACHED;
-	else if (*mark == LEAK_UNREACHED)
-		*mark = LEAK_INSIDE;
+	edge = (uint32_t)i | (x->s->blocks[i].address == word ? 0 : INSIDE);
+	if (x->from_roots)
+		reach(x, edge);
+	else
+		note_edge(x, edge);
 }
 
 /* The aligned words of bytes [from, to) of a page. */
@@ -84,50 +131,78 @@ static void take_roots(struct search *x, struct leak_stats *stats)
 		}
 }
 
-static void take_block(struct search *x, const struct heap_allocation *a, struct leak_stats *stats)
+static void take_block(struct search *x, size_t i)
 {
+	const struct heap_allocation *a = &x->s->blocks[i];
 	const uint64_t end = a->address + size_of(a);
 
-	for (uint64_t va = a->address, next; va < end; va = next) {
+	x->first[i] = x->n_edges;
+	for (uint64_t va = a->address, next; va < end && !x->st; va = next) {
 		const uint64_t begin = va & ~(uint64_t)(PAGE_SIZE - 1);
 		const uint8_t *page = NULL;
 		const enum leak_page is = x->s->page(x->s->context, begin, &page);
 
 		next = MIN(end, begin + PAGE_SIZE);
-		stats->block_pages_lost += is == LEAK_PAGE_LOST;
+		x->lost[i] |= is == LEAK_PAGE_LOST;
 		if (is == LEAK_PAGE_THERE)
 			take_words(x, page, (size_t)(va - begin), (size_t)(next - begin));
 	}
+}
+
+static void follow_edges(struct search *x, struct leak_stats *stats)
+{
+	while (x->n_waiting) {
+		const uint32_t i = x->waiting[--x->n_waiting];
+
+		stats->blocks_lost += x->lost[i];
+		for (size_t k = x->first[i]; k < x->first[i + 1]; k++)
+			reach(x, x->edges[k]);
+	}
+}
+
+static enum status search(struct search *x, struct leak_stats *stats)
+{
+	const size_t count = x->s->count;
+	const struct heap_allocation *last = &x->s->blocks[count - 1];
+
+	x->lowest = x->s->blocks[0].address;
+	x->highest = last->address + size_of(last);
+	x->from_roots = true;
+	take_roots(x, stats);
+	x->from_roots = false;
+	for (size_t i = 0; i < count && !x->st; i++)
+		take_block(x, i);
+	x->first[count] = x->n_edges;
+	if (!x->st)
+		follow_edges(x, stats);
+	return x->st;
 }
 
 enum status leaks_find(const struct leak_sources *s, uint8_t **ret, struct leak_stats *stats,
 		       struct err *e)
 {
 	struct search x = { .s = s };
+	enum status st = ST_OK;
 
 	*ret = NULL;
 	*stats = (struct leak_stats){ 0 };
 	if (s->count > LEAK_BLOCKS_MAX)
 		return err_set(e, ST_INPUT, "%zu blocks are too many to search for leaks",
 			       s->count);
-	x.marks = calloc(MAX(s->count, 1), sizeof(*x.marks));
-	x.waiting = malloc(MAX(s->count, 1) * sizeof(*x.waiting));
-	if (!x.marks || !x.waiting) {
-		free(x.marks);
-		free(x.waiting);
-		return err_nomem(e);
-	}
-	if (s->count) {
-		const struct heap_allocation *last = &s->blocks[s->count - 1];
-
-		x.lowest = s->blocks[0].address;
-		x.highest = last->address + size_of(last);
-		take_roots(&x, stats);
-	}
-	/* Each block waits once: the first word that leads to it puts it there. */
-	while (x.n_waiting)
-		take_block(&x, &s->blocks[x.waiting[--x.n_waiting]], stats);
+	x.marks = calloc(s->count + 1, sizeof(*x.marks));
+	x.lost = calloc(s->count + 1, sizeof(*x.lost));
+	x.first = calloc(s->count + 1, sizeof(*x.first));
+	x.waiting = calloc(s->count + 1, sizeof(*x.waiting));
+	if (!x.marks || !x.lost || !x.first || !x.waiting)
+		st = ST_NOMEM;
+	else if (s->count)
+		st = search(&x, stats);
+	if (!st)
+		*ret = take_ptr(x.marks);
+	free(x.marks);
+	free(x.lost);
+	free(x.first);
 	free(x.waiting);
-	*ret = x.marks;
-	return ST_OK;
+	free(x.edges);
+	return st ? err_nomem(e) : ST_OK;
 }

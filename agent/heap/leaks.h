@@ -31,8 +31,9 @@ struct leak_sources {
 	bool narrow;                    /* words of 32 bits, too: of a WoW64 process */
 };
 
-/* Five bytes each while it is searched. */
+/* 14 bytes each while it is searched, and four for each word of theirs that leads to one. */
 #define LEAK_BLOCKS_MAX ((size_t)1 << 28)
+#define LEAK_EDGES_MAX  ((size_t)1 << 28)
 
 enum leak_mark {
 	LEAK_UNREACHED,
@@ -43,7 +44,7 @@ enum leak_mark {
 struct leak_stats {
 	uint64_t root_pages; /* with content */
 	uint64_t root_pages_lost;
-	uint64_t block_pages_lost; /* pages with a part of a block, which is counted again */
+	uint64_t blocks_lost; /* that were reached, and of which a part is lost */
 };
 
 /* One of enum leak_mark for each block, for free(). ST_NOMEM; ST_INPUT: too many blocks. */

@@ -26,7 +26,8 @@ static struct walk_budget budget_for(const struct range_list *ranges, bool live)
 {
 	return (struct walk_budget){
 		.pages = (range_list_bytes(ranges) >> PAGE_SHIFT) + WALK_PAGES,
-		.deadline = live ? clock_mono_ns() + LIVE_NS_MAX : UINT64_MAX,
+		/* Not UINT64_MAX: then nobody would ask now(). */
+		.deadline = live ? clock_mono_ns() + LIVE_NS_MAX : UINT64_MAX - 1,
 		.now = now,
 	};
 }

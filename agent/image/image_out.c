@@ -284,6 +284,9 @@ static enum status read_hash(struct image_out *x, bool early, struct err *e)
 	if (!st && at == b->size) {
 		sha256_end(hash, digest);
 		sha256_hex(digest, x->sha256);
+	} else if (!st) {
+		log_warning("no-hash", "%s: has no SHA-256: interrupted while it was read for that",
+			    image_out_where(x));
 	}
 	sha256_destroy(hash);
 	return st;
@@ -312,11 +315,11 @@ static enum status pass(struct image_out *x, struct image_pages *from, struct er
 	};
 	const enum status st = image_pass(&plan, &x->result, e);
 
-	if (!st || ended_early(st)) {
-		const enum status hashed = put_hash(x, ended_early(st), e);
+	struct err late = ERR_INIT;
 
-		return hashed ? hashed : st;
-	}
+	/* An image without a hash is one still. */
+	if ((!st || ended_early(st)) && put_hash(x, ended_early(st), &late))
+		log_warning("no-hash", "%s: has no SHA-256: %s", image_out_where(x), late.message);
 	return st;
 }
 

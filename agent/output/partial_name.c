@@ -52,7 +52,10 @@ static enum status read_back(struct blob *b, uint64_t off, void *p, size_t len, 
 	ssize_t n = 1;
 
 	for (*got = 0; *got < len && n; *got += (size_t)n) {
-		n = os_pread(t->fd, (uint8_t *)p + *got, MIN(len - *got, IO_MAX), off + *got);
+		do
+			n = os_pread(t->fd, (uint8_t *)p + *got, MIN(len - *got, IO_MAX),
+				     off + *got);
+		while (n < 0 && errno == EINTR);
 		if (n < 0)
 			return err_from_errno(e, ST_INPUT, errno, "%s: read", t->path);
 	}

@@ -34,7 +34,7 @@ static enum status add(struct modules *m, const struct module *of, struct err *e
 
 /* One entry of the list; false: it can't be had. What names no image is passed over. */
 static bool read_entry(const struct memory_view *m, const struct loader_layout *l, uint64_t va,
-		       struct module *ret)
+		       size_t *names, struct module *ret)
 {
 	uint32_t size;
 
@@ -43,8 +43,10 @@ static bool read_entry(const struct memory_view *m, const struct loader_layout *
 	    !view_u32(m, va + l->size, &size))
 		return false;
 	ret->size = size;
-	if (ret->base)
+	if (ret->base && *names < MODULE_NAMES_MAX)
 		ret->path = unicode_string_read(m, va + l->path, l->wide);
+	if (ret->path)
+		*names += strlen(ret->path) + 1;
 	return true;
 }
 
@@ -78,7 +80,7 @@ static enum status follow(const struct modules_plan *plan, const struct loader_l
 		if (said != back)
 			return ST_OK;
 		*ret_end = LIST_UNREADABLE;
-		if (!read_entry(m, l, at, &entry))
+		if (!read_entry(m, l, at, &ret->names, &entry))
 			return ST_OK;
 		st = entry.base ? add(ret, &entry, e) : ST_OK;
 		if (st) {

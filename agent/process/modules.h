@@ -15,7 +15,10 @@
 #include "formats/base/err.h"
 
 /* No real process has nearly as many; a list that goes on is none. */
-#define MODULES_MAX 8192
+#define MODULES_MAX      8192
+
+/* Of all paths: a thousand times as much as any process has. Further ones are not read. */
+#define MODULE_NAMES_MAX ((size_t)64 << 20)
 
 struct module {
 	uint64_t base;
@@ -31,6 +34,7 @@ struct module {
 struct modules {
 	struct module *at; /* by rising .base */
 	size_t count, room;
+	size_t names; /* bytes that all paths take */
 	/* How far the lists could be followed; the second is not found in one without WoW64. */
 	enum list_end end, narrow_end;
 };

@@ -112,6 +112,11 @@ static enum vad_answer answer_between(const struct opened_process *p, uint64_t v
 		else
 			behind = mid;
 	}
+	/* Five levels of tables have more addresses than the VADs that are read here can name. */
+	if (va >> 47) {
+		*pages = UINT64_MAX >> PAGE_SHIFT;
+		return VAD_SAYS_NOTHING;
+	}
 	*pages = pages_to(va, first < l->count ? l->at[first].start : UINT64_C(1) << 47);
 	return vad_list_is_whole(l) ? VAD_SAYS_UNMAPPED : VAD_SAYS_NOTHING;
 }
@@ -175,6 +180,9 @@ static enum status open_parts(struct opened_process *p, struct virtual_memory *v
 		return st;
 	m = peek_view(p->peek);
 	st = choose_layout(p, &m, e);
+	/* What could not be read is no reason to call a version unknown. */
+	if (peek_failed(p->peek, NULL))
+		st = peek_failed(p->peek, e);
 	if (!st) {
 		read_facts(p, &m, x);
 		st = vads_read(&m, p->choice.vads, p->facts.vad_root, 0, &p->vads, e);

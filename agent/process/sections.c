@@ -51,6 +51,8 @@ static enum status read_view(const struct memory_view *m, const struct vad_list 
 		}
 		st = add_part(s, &part, e);
 	}
+	s->steps += w.steps;
+	s->cut |= s->steps > SECTION_STEPS_MAX;
 	return st;
 }
 

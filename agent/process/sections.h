@@ -20,11 +20,15 @@ struct section_part {
 /* Of all VADs: those of a process have some hundred modules with ten parts each. */
 #define SECTION_PARTS_MAX ((size_t)1 << 20)
 
+/* From one subsection to the next, of all views together: four for each part that there can be. */
+#define SECTION_STEPS_MAX ((size_t)1 << 22)
+
 struct section_parts {
 	struct section_part *at; /* in order of addresses */
 	size_t count;
 	size_t room;
-	bool cut; /* SECTION_PARTS_MAX */
+	size_t steps; /* from subsection to subsection */
+	bool cut;     /* SECTION_PARTS_MAX, or SECTION_STEPS_MAX */
 };
 
 /* ST_OK also where subsections are lost: then pages have no part. ST_NOMEM. */

@@ -527,6 +527,26 @@ static bool is_for_vad(const struct virtual_memory *v, const struct virtual_page
 	       !is_kernel_address(v, p->va);
 }
 
+/*
+ * A run of them, which was explained once: a VAD may have an answer for each page. They lie in the
+ * user half, so that no end wraps.
+ */
+static enum status give_run_by_vad(struct virtual_memory *v, const struct virtual_page *run,
+				   struct err *e)
+{
+	const uint64_t end = run->va + run->pages * PAGE_SIZE;
+	enum status st = ST_OK;
+
+	while (!st && v->next < end) {
+		struct virtual_page p = *run;
+
+		p.va = p.row.va = v->next;
+		p.pages = p.row.pages = (end - v->next) >> PAGE_SHIFT;
+		st = give_by_vad(v, &p, e);
+	}
+	return st;
+}
+
 /* From v->next up to `last`. */
 static enum status give_gap(struct virtual_memory *v, uint64_t last, struct err *e)
 {
@@ -547,7 +567,7 @@ static enum status give_gap(struct virtual_memory *v, uint64_t last, struct err 
 		p.pages = MIN(p.pages, left);
 		p.row.va = p.va;
 		p.row.pages = p.pages;
-		st = is_for_vad(v, &p) ? give_by_vad(v, &p, e) : hand_out(v, &p, e);
+		st = is_for_vad(v, &p) ? give_run_by_vad(v, &p, e) : hand_out(v, &p, e);
 	}
 	return st;
 }

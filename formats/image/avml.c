@@ -326,7 +326,7 @@ static enum status next_block(struct avml *a, uint64_t *off, struct err *e)
 		return ST_END;
 	}
 	if (!parse_header(h, &r)) {
-		if (!a->count)
+		if (!*off)
 			return err_set(e, ST_CORRUPT, "its first header is wrong");
 		/* If this is a header all the same, its stream begins behind it. */
 		*off += sizeof(h);

@@ -58,6 +58,7 @@ struct dmp_writer {
 	 * and at the end it says which came.
 	 */
 	bool rewrites;
+	bool left_out; /* a page was, and the head does not name those behind it yet */
 	struct range_list got;
 };
 
@@ -399,6 +400,36 @@ static enum status put_patched(struct dmp_writer *w, const struct image_piece *p
 	return st ? st : sink_write(w->base.out, page, PAGE_SIZE, e);
 }
 
+/* What is written to it goes over what another one has from its beginning on. */
+struct head_sink {
+	struct sink sink;
+	struct sink *under;
+	uint64_t at;
+};
+
+static enum status write_over(struct sink *s, const void *p, size_t len, struct err *e)
+{
+	struct head_sink *h = (struct head_sink *)s;
+	const enum status st = h->under->rewrite(h->under, h->at, p, len, e);
+
+	h->at += len;
+	return st;
+}
+
+/*
+ * Behind a page that is left out all others move up. From the first on the head names only those
+ * before it: what a full disk or a kill leaves must not name pages that lie elsewhere.
+ */
+static enum status leave_out(struct dmp_writer *w, struct err *e)
+{
+	struct head_sink head = { .sink.write = write_over, .under = w->base.out };
+
+	if (w->left_out)
+		return ST_OK;
+	w->left_out = true;
+	return put_head(w->base.spec, true, &w->got, &head.sink, e);
+}
+
 static enum status dmp_put(struct image_writer *base, const struct image_piece *p, struct err *e)
 {
 	struct dmp_writer *w = (struct dmp_writer *)base;
@@ -414,27 +445,13 @@ static enum status dmp_put(struct image_writer *base, const struct image_piece *
 		if (present && !patched)
 			continue;
 		st = put_run(w, p, from, i - from, e);
+		if (!st && !present && range_list_find(pages, address))
+			st = leave_out(w, e);
 		if (!st && patched)
 			st = put_patched(w, p, i, e);
 		from = i + 1;
 	}
 	return st ? st : put_run(w, p, from, p->pages - from, e);
-}
-
-/* What is written to it goes over what another one has from its beginning on. */
-struct head_sink {
-	struct sink sink;
-	struct sink *under;
-	uint64_t at;
-};
-
-static enum status write_over(struct sink *s, const void *p, size_t len, struct err *e)
-{
-	struct head_sink *h = (struct head_sink *)s;
-	const enum status st = h->under->rewrite(h->under, h->at, p, len, e);
-
-	h->at += len;
-	return st;
 }
 
 /*

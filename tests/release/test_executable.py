@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 RAMSEAL, BUILD, TREE = (os.path.abspath(sys.argv.pop(1)) for _ in range(3))
@@ -70,6 +71,17 @@ class Shape(unittest.TestCase):
         self.assertIn("GNU_RELRO", segments)
         self.assertRegex(output_of("readelf", "-Wd", RAMSEAL), r"FLAGS_1.* NOW PIE")
 
+    def mapped(self, p):
+        """Where the program lies; execve() closes Popen's pipe before it maps anything."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and p.poll() is None:
+            with open(f"/proc/{p.pid}/maps", encoding="utf-8") as f:
+                for line in f:
+                    if line.rstrip().endswith("/ramseal"):
+                        return line.split("-")[0]
+            time.sleep(0.01)
+        return None
+
     def test_addresses_differ_from_run_to_run(self):
         """The kernel may be told not to; then there is nothing to be seen."""
         with open("/proc/sys/kernel/randomize_va_space", encoding="ascii") as f:
@@ -81,8 +93,7 @@ class Shape(unittest.TestCase):
             with subprocess.Popen([RAMSEAL, "verify", "-"], stdin=r, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE) as p:
                 os.close(r)
-                with open(f"/proc/{p.pid}/maps", encoding="utf-8") as f:
-                    seen.add(next((line.split("-")[0] for line in f if line.rstrip().endswith("/ramseal")), None))
+                seen.add(self.mapped(p))
                 os.close(w)
                 p.communicate(timeout=60)
         self.assertGreater(len(seen - {None}), 1, seen)

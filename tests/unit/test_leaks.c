@@ -86,7 +86,7 @@ TEST(chain_is_reached_from_its_root_and_no_further)
 	for (size_t i = 2; i < 6; i++)
 		assert_int_equal(marks[i], LEAK_UNREACHED);
 	assert_int_equal(stats.root_pages, 2);
-	assert_int_equal(stats.root_pages_lost + stats.block_pages_lost, 0);
+	assert_int_equal(stats.root_pages_lost + stats.blocks_lost, 0);
 	tear_down();
 }
 
@@ -145,7 +145,7 @@ TEST(lost_pages_are_counted)
 	find();
 	assert_int_equal(stats.root_pages, 1);
 	assert_int_equal(stats.root_pages_lost, 1);
-	assert_int_equal(stats.block_pages_lost, 1);
+	assert_int_equal(stats.blocks_lost, 1);
 	assert_int_equal(marks[20], LEAK_REACHED);
 	tear_down();
 }
