@@ -213,31 +213,6 @@ static const struct heap_allocation *find_block(const struct block_list *l, uint
  * One block
  */
 
-static enum status find_modules(const struct process_session *s, const struct memory_view *m,
-				struct modules *ret, struct err *e)
-{
-	const struct process_facts *f = process_facts(s->process);
-	const struct vad_list *vads = process_vads(s->process);
-	_cleanup_free_ struct mapped_image *mapped = calloc(MAX(vads->count, 1), sizeof(*mapped));
-	struct modules_plan plan = {
-		.memory = m,
-		.peb = f->peb,
-		.peb32 = f->peb32,
-		.mapped = mapped,
-	};
-
-	if (!mapped)
-		return err_nomem(e);
-	for (size_t i = 0; i < vads->count; i++)
-		if (vads->at[i].type == VAD_IMAGE)
-			mapped[plan.n_mapped++] = (struct mapped_image){
-				.base = vads->at[i].start,
-				.size = vads->at[i].end - vads->at[i].start + 1,
-				.path = vads->at[i].file,
-			};
-	return modules_find(&plan, ret, e);
-}
-
 /* What a word says, in words; "" where nothing is known of it. */
 static void annotate(const struct block_list *l, const struct modules *m,
 		     const struct heap_allocation *own, uint64_t word, char *ret, size_t size)
@@ -360,7 +335,7 @@ enum status block_show(struct block_printer *p, const struct process_session *s,
 		return err_set(e, ST_INPUT, "%s: 0x%" PRIx64 " is in no allocation that is known",
 			       s->path, va);
 	shown.word = heaps_at(p->heaps, a->heap)->wide ? 8 : 4;
-	st = find_modules(s, &m, &modules, e);
+	st = process_modules(s->process, &modules, e);
 	if (!st)
 		st = show_block(p, &shown, va, e);
 	modules_deinit(&modules);

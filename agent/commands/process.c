@@ -78,32 +78,6 @@ static void read_parameters(const struct memory_view *m, struct found *f)
 	f->command_line = unicode_string_read(m, parameters + COMMAND_LINE, true);
 }
 
-static enum status find_modules(const struct memory_view *m, struct found *f, struct err *e)
-{
-	_cleanup_free_ struct mapped_image *mapped = NULL;
-	struct modules_plan plan = {
-		.memory = m,
-		.peb = f->facts->peb,
-		.peb32 = f->facts->peb32,
-	};
-
-	mapped = calloc(f->vads->count ? f->vads->count : 1, sizeof(*mapped));
-	if (!mapped)
-		return err_nomem(e);
-	for (size_t i = 0; i < f->vads->count; i++) {
-		const struct vad *v = &f->vads->at[i];
-
-		if (v->type == VAD_IMAGE)
-			mapped[plan.n_mapped++] = (struct mapped_image){
-				.base = v->start,
-				.size = v->end - v->start + 1,
-				.path = v->file,
-			};
-	}
-	plan.mapped = mapped;
-	return modules_find(&plan, &f->modules, e);
-}
-
 static enum status find(struct found *f, struct err *e)
 {
 	struct peek *peek = process_peek(f->session->process);
@@ -114,7 +88,7 @@ static enum status find(struct found *f, struct err *e)
 		.pid = f->facts->pid,
 		.wow64 = f->facts->peb32 != 0,
 	};
-	enum status st = find_modules(&m, f, e);
+	enum status st = process_modules(f->session->process, &f->modules, e);
 
 	if (!st)
 		st = threads_find(&threads, &f->threads, e);

@@ -258,3 +258,30 @@ const struct process_list *process_others(const struct opened_process *p)
 {
 	return &p->machine.list;
 }
+
+enum status process_modules(const struct opened_process *p, struct modules *ret, struct err *e)
+{
+	const struct memory_view m = peek_view(p->peek);
+	_cleanup_free_ struct mapped_image *mapped = calloc(p->vads.count + 1, sizeof(*mapped));
+	struct modules_plan plan = {
+		.memory = &m,
+		.peb = p->facts.peb,
+		.peb32 = p->facts.peb32,
+		.mapped = mapped,
+	};
+
+	*ret = (struct modules){ 0 };
+	if (!mapped)
+		return err_nomem(e);
+	for (size_t i = 0; i < p->vads.count; i++) {
+		const struct vad *v = &p->vads.at[i];
+
+		if (v->type == VAD_IMAGE)
+			mapped[plan.n_mapped++] = (struct mapped_image){
+				.base = v->start,
+				.size = v->end - v->start + 1,
+				.path = v->file,
+			};
+	}
+	return modules_find(&plan, ret, e);
+}

@@ -7,6 +7,7 @@
 
 #include "agent/paging/processes.h"
 #include "agent/process/eprocess.h"
+#include "agent/process/modules.h"
 #include "agent/process/sections.h"
 #include "agent/virtual/peek.h"
 
@@ -59,6 +60,9 @@ struct virtual_memory *process_memory(const struct opened_process *p);
 
 /* Its user half and the kernel's. */
 struct peek *process_peek(const struct opened_process *p);
+
+/* Its modules, by the loader's lists and its VADs. ST_NOMEM; `ret` is to be freed in any case. */
+enum status process_modules(const struct opened_process *p, struct modules *ret, struct err *e);
 
 /* Every process of the kernel's list, in its order. */
 const struct process_list *process_others(const struct opened_process *p);
