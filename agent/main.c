@@ -21,9 +21,9 @@
 static const struct command *const commands[] = {
 	&command_acquire,      &command_check,     &command_status,  &command_stop,
 	&command_verify,       &command_info,      &command_export,  &command_extract,
-	&command_extract_file, &command_pagefiles, &command_context, &command_process,
-	&command_read,         &command_report,    &command_seal,    &command_smear,
-	&command_upload,       &command_heap,      &command_vad,     &command_help,
+	&command_extract_file, &command_pagefiles, &command_context, &command_read,
+	&command_vad,          &command_process,   &command_heap,    &command_report,
+	&command_seal,         &command_smear,     &command_upload,  &command_help,
 	&command_completion,
 #ifdef RAMSEAL_NETWORK
 	&command_receive,
