@@ -18,6 +18,7 @@ struct heap_options {
 	struct process_options process;
 	uint64_t show;
 	uint64_t referrers;
+	const char *find;
 	bool allocations;
 	bool leaks;
 	bool json;
@@ -32,12 +33,16 @@ static const struct option_def options[] = {
 		 "show the block around this address, and what its words point to"),
 	CLI_UINT(struct heap_options, referrers, 0, "referrers", "ADDRESS", 0, UINT64_MAX,
 		 "find every word that points to this address, and the block that it is in"),
+	CLI_STRING(struct heap_options, find, 0, "find", "TEXT",
+		   "find a text, or bytes given as hex:4d5a, and the block that each is in"),
 	CLI_FLAG(struct heap_options, leaks, 0, "leaks",
 		 "list busy blocks that nothing refers to, by heap and size"),
 	CLI_FLAG(struct heap_options, csv, 0, "csv", "with --allocations: print CSV"),
 	CLI_GROUP(struct heap_options, identity, &identity_option_group),
 	CLI_FLAG(struct heap_options, json, 'j', "json",
-		 "print one JSON document; with --allocations and --referrers one object per line"),
+		 "print one JSON document; with --allocations, --referrers and --find one object "
+		 "per "
+		 "line"),
 };
 
 const struct command command_heap = {
@@ -332,7 +337,7 @@ static enum status answer(struct cli *cli, struct heap_request *r, const struct 
 			st = block_printer_end(&r->printer, e);
 		return st ? st : peek_failed(r->peek, e);
 	}
-	if (cli_given(cli, "show") || cli_given(cli, "referrers") || r->o->leaks) {
+	if (cli_given(cli, "show") || cli_given(cli, "referrers") || r->o->find || r->o->leaks) {
 		struct block_list l = { 0 };
 		struct heap_visitor v = collect;
 
@@ -343,6 +348,8 @@ static enum status answer(struct cli *cli, struct heap_request *r, const struct 
 			st = block_show(&r->printer, r->session, &l, r->o->show, e);
 		else if (!st && r->o->leaks)
 			st = heap_leaks(&r->printer, r->session, &l, lost_of_all(r), e);
+		else if (!st && r->o->find)
+			st = block_find(&r->printer, &l, ranges, r->o->find, e);
 		else if (!st)
 			st = block_referrers(&r->printer, &l, ranges, r->o->referrers, e);
 		block_list_deinit(&l);
@@ -406,9 +413,12 @@ static enum status heap_run(struct cli *cli, struct err *e)
 	struct process_session s;
 	enum status st = ST_OK;
 
-	if (o->allocations + o->leaks + cli_given(cli, "show") + cli_given(cli, "referrers") > 1)
+	if (o->allocations + o->leaks + cli_given(cli, "show") + cli_given(cli, "referrers") +
+		    (o->find != NULL) >
+	    1)
 		st = cli_usage(cli, e,
-			       "takes one of --allocations, --leaks, --show and --referrers");
+			       "takes one of --allocations, --leaks, --show, --referrers and "
+			       "--find");
 	else if (o->csv && (!o->allocations || o->json))
 		st = cli_usage(cli, e, "--csv goes with --allocations, and without --json");
 	if (!st)

@@ -8,6 +8,7 @@
 #include "agent/program/interrupt.h"
 #include "agent/program/text.h"
 #include "formats/base/array.h"
+#include "tsk-extract/name.h"
 
 /*
  * Blocks can be said to be as large as the address space. So many pages are looked at for all that
@@ -343,11 +344,12 @@ enum status block_show(struct block_printer *p, const struct process_session *s,
 }
 
 /*
- * Referrers
+ * Searches
  */
 
-static enum status tell_referrer(struct block_printer *p, const struct block_list *l, uint64_t at,
-				 struct err *e)
+/* Where something was found, and the block that this is in. */
+static enum status tell_place(struct block_printer *p, const struct block_list *l, uint64_t at,
+			      struct err *e)
 {
 	const struct heap_allocation *a = find_block(l, at);
 	json_t *o;
@@ -375,19 +377,62 @@ static enum status tell_referrer(struct block_printer *p, const struct block_lis
 	return json_print(o, JSON_COMPACT, e);
 }
 
-static enum status search_page(struct block_printer *p, const struct block_list *l, uint64_t va,
-			       uint64_t wanted, uint64_t word, struct err *e)
+/* Bytes that are looked for at multiples of `step`. */
+struct needle {
+	uint8_t bytes[BLOCK_FIND_MAX];
+	size_t size;
+	size_t step;
+};
+
+static enum status search_bytes(struct block_printer *p, const struct block_list *l, uint64_t va,
+				const uint8_t *bytes, size_t len, const struct needle *n,
+				struct err *e)
 {
-	const struct peek_page *page = peek_page(p->peek, va);
-	uint8_t bytes[PAGE_SIZE];
 	enum status st = ST_OK;
 
-	if (!page || !page->bytes)
-		return ST_OK;
-	memcpy(bytes, page->bytes, sizeof(bytes)); /* the page is only there until the next call */
-	for (size_t at = 0; at < PAGE_SIZE && !st; at += word)
-		if ((word == 8 ? get_le64(bytes + at) : get_le32(bytes + at)) == wanted)
-			st = tell_referrer(p, l, va + at, e);
+	for (size_t at = 0; at + n->size <= len && !st; at += n->step)
+		if (bytes[at] == n->bytes[0] && !memcmp(bytes + at, n->bytes, n->size))
+			st = tell_place(p, l, va + at, e);
+	return st;
+}
+
+/*
+ * Page by page; what may lie across an end is kept for the next one. It is copied, because a page is
+ * only there until something else is read.
+ */
+static enum status search_range(struct block_printer *p, const struct block_list *l,
+				const struct range *r, const struct needle *n, struct err *e)
+{
+	uint8_t bytes[BLOCK_FIND_MAX + PAGE_SIZE];
+	const size_t across = n->step == 1 ? n->size - 1 : 0;
+	size_t kept = 0;
+	enum status st = ST_OK;
+
+	for (uint64_t va = r->first; va < r->last && !st; va += PAGE_SIZE) {
+		const struct peek_page *page = peek_page(p->peek, va);
+
+		if (interrupted())
+			return interrupt_status(e);
+		if (!page || !page->bytes) {
+			kept = 0;
+			continue;
+		}
+		memcpy(bytes + kept, page->bytes, PAGE_SIZE);
+		st = search_bytes(p, l, va - kept, bytes, kept + PAGE_SIZE, n, e);
+		memmove(bytes, bytes + kept + PAGE_SIZE - across, across);
+		kept = across;
+	}
+	return st;
+}
+
+static enum status search_ranges(struct block_printer *p, const struct block_list *l,
+				 const struct range_list *ranges, const struct needle *n,
+				 struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < ranges->count && !st; i++)
+		st = search_range(p, l, &ranges->at[i], n, e);
 	return st;
 }
 
@@ -395,15 +440,56 @@ enum status block_referrers(struct block_printer *p, const struct block_list *l,
 			    const struct range_list *ranges, uint64_t va, struct err *e)
 {
 	const struct heap_allocation *a = find_block(l, va);
-	const uint64_t word = a && !heaps_at(p->heaps, a->heap)->wide ? 4 : 8;
-	enum status st = ST_OK;
+	struct needle n = { .size = a && !heaps_at(p->heaps, a->heap)->wide ? 4 : 8 };
 
-	for (size_t i = 0; i < ranges->count && !st; i++)
-		for (uint64_t at = ranges->at[i].first; at < ranges->at[i].last && !st;
-		     at += PAGE_SIZE) {
-			st = search_page(p, l, at, va, word, e);
-			if (!st && interrupted())
-				st = interrupt_status(e);
-		}
-	return st;
+	n.step = n.size;
+	put_le64(n.bytes, va);
+	return search_ranges(p, l, ranges, &n, e);
+}
+
+/*
+ * Content
+ */
+
+static bool parse_hex(const char *hex, struct needle *ret)
+{
+	const size_t digits = strlen(hex);
+
+	ret->size = digits / 2;
+	return digits && digits % 2 == 0 && ret->size <= BLOCK_FIND_MAX &&
+	       text_from_hex(hex, digits, ret->bytes);
+}
+
+/* As UTF-16, which is what most texts of Windows are. */
+static bool parse_wide(const char *text, struct needle *ret)
+{
+	struct name units;
+
+	if (!name_from_utf8(text, strlen(text), &units) || 2 * units.count > BLOCK_FIND_MAX)
+		return false;
+	for (size_t i = 0; i < units.count; i++)
+		put_le16(ret->bytes + 2 * i, units.unit[i]);
+	ret->size = 2 * units.count;
+	return true;
+}
+
+enum status block_find(struct block_printer *p, const struct block_list *l,
+		       const struct range_list *ranges, const char *what, struct err *e)
+{
+	struct needle n = { .step = 1 };
+	enum status st;
+
+	if (!strncmp(what, BLOCK_FIND_HEX, strlen(BLOCK_FIND_HEX))) {
+		if (!parse_hex(what + strlen(BLOCK_FIND_HEX), &n))
+			return err_set(e, ST_USAGE, "--find: '%s' is not 1 to %d bytes as hex:4d5a",
+				       what, BLOCK_FIND_MAX);
+		return search_ranges(p, l, ranges, &n, e);
+	}
+	if (!*what || !parse_wide(what, &n))
+		return err_set(e, ST_USAGE, "--find: needs 1 to %d characters of UTF-8",
+			       BLOCK_FIND_MAX / 2);
+	st = search_ranges(p, l, ranges, &n, e);
+	n.size = MIN(strlen(what), (size_t)BLOCK_FIND_MAX);
+	memcpy(n.bytes, what, n.size);
+	return st ? st : search_ranges(p, l, ranges, &n, e);
 }

@@ -43,6 +43,15 @@ enum status block_show(struct block_printer *p, const struct process_session *s,
 enum status block_referrers(struct block_printer *p, const struct block_list *l,
 			    const struct range_list *ranges, uint64_t va, struct err *e);
 
+/*
+ * Every place in `ranges` that holds `what`: a text, as UTF-16 and then as UTF-8, or "hex:" and
+ * digits. ST_USAGE: it is neither, or longer than BLOCK_FIND_MAX bytes.
+ */
+#define BLOCK_FIND_MAX 256
+#define BLOCK_FIND_HEX "hex:"
+enum status block_find(struct block_printer *p, const struct block_list *l,
+		       const struct range_list *ranges, const char *what, struct err *e);
+
 /* "0x..."; NULL without memory. */
 json_t *block_hex(uint64_t v);
 

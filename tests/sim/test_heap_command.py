@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -133,6 +134,33 @@ class Heap(unittest.TestCase):
                 self.assertIn(hex(address) if holder != address else 'this block', word['note'])
                 self.assertIn(f'+0x{word["offset"]:03x}', self.ask(pid, '--show', hex(reference)))
         self.assertGreater(tried, 3)
+
+    def test_content_is_found(self):
+        truth = self.acquire('windows=10')
+        pid = truth.pids[0]
+        across = [a for a, (size, _) in truth.busy[pid].items() if size >= 64 and a % 4096 > 4096 - 32]
+        inside = [a for a, (size, _) in truth.busy[pid].items() if size >= 64 and a % 4096 < 2048]
+        self.assertTrue(across and inside)
+        texts = 0
+        for address in across[:4] + inside[:12]:
+            done = run('read', '-q', self.container, '-p', pid, '-a', address, '-n', 64, '-o', '-')
+            self.assertEqual(len(done.stdout), 64, done.stderr)
+            said = [json.loads(r) for r in self.ask(pid, '--find', 'hex:' + done.stdout.hex(), '--json').splitlines()]
+            self.assertIn(address, [int(r['reference'], 0) for r in said])
+            for r in said:
+                if int(r['reference'], 0) == address:
+                    self.assertEqual((int(r['address'], 0), r['offset']), (address, 0))
+            for text, step in ((re.search(rb'[a-zA-Z]{6,}', done.stdout), 1),
+                               (re.search(rb'(?:[a-zA-Z]\0){6,}', done.stdout), 2)):
+                if text:
+                    texts += 1
+                    where = hex(address + text.start())[2:]
+                    self.assertIn(where, self.ask(pid, '--find', text.group()[::step].decode()))
+        self.assertTrue(texts)
+        self.assertEqual(self.ask(pid, '--find', 'no such text is anywhere in there'), '')
+        for bad in ('', 'hex:', 'hex:4', 'hex:4g', 'hex:' + '41' * 257, 'x' * 129):
+            done = run('heap', self.container, '--pid', pid, '--find', bad)
+            self.assertEqual((done.returncode, done.stderr.count(b'\n')), (2, 1), done.stderr)
 
     def leaks(self, pid, codes=(0,)):
         said = json.loads(self.ask(pid, '--leaks', '--json', codes=codes))
