@@ -5,6 +5,7 @@
 
 #include "agent/commands/commands.h"
 #include "agent/commands/heap_blocks.h"
+#include "agent/commands/heap_dns.h"
 #include "agent/commands/heap_leaks.h"
 #include "agent/container/identities.h"
 #include "agent/program/interrupt.h"
@@ -21,6 +22,7 @@ struct heap_options {
 	const char *find;
 	bool allocations;
 	bool leaks;
+	bool dns;
 	bool json;
 	bool csv;
 };
@@ -37,6 +39,8 @@ static const struct option_def options[] = {
 		   "find a text, or bytes given as hex:4d5a, and the block that each is in"),
 	CLI_FLAG(struct heap_options, leaks, 0, "leaks",
 		 "list busy blocks that nothing refers to, by heap and size"),
+	CLI_FLAG(struct heap_options, dns, 0, "dns",
+		 "list records of the DNS resolver's cache, by their shape"),
 	CLI_FLAG(struct heap_options, csv, 0, "csv", "with --allocations: print CSV"),
 	CLI_GROUP(struct heap_options, identity, &identity_option_group),
 	CLI_FLAG(struct heap_options, json, 'j', "json",
@@ -337,6 +341,16 @@ static enum status answer(struct cli *cli, struct heap_request *r, const struct 
 			st = block_printer_end(&r->printer, e);
 		return st ? st : peek_failed(r->peek, e);
 	}
+	if (r->o->dns) {
+		struct dns_list l = { .printer = &r->printer };
+		const struct heap_visitor v = { dns_list_take, &l };
+
+		st = walk_all(r, &v, e);
+		if (!st)
+			st = dns_list_print(&l, r->session, e);
+		dns_list_deinit(&l);
+		return st ? st : peek_failed(r->peek, e);
+	}
 	if (cli_given(cli, "show") || cli_given(cli, "referrers") || r->o->find || r->o->leaks) {
 		struct block_list l = { 0 };
 		struct heap_visitor v = collect;
@@ -413,12 +427,12 @@ static enum status heap_run(struct cli *cli, struct err *e)
 	struct process_session s;
 	enum status st = ST_OK;
 
-	if (o->allocations + o->leaks + cli_given(cli, "show") + cli_given(cli, "referrers") +
-		    (o->find != NULL) >
+	if (o->allocations + o->leaks + o->dns + cli_given(cli, "show") +
+		    cli_given(cli, "referrers") + (o->find != NULL) >
 	    1)
 		st = cli_usage(cli, e,
-			       "takes one of --allocations, --leaks, --show, --referrers and "
-			       "--find");
+			       "takes one of --allocations, --leaks, --dns, --show, "
+			       "--referrers and --find");
 	else if (o->csv && (!o->allocations || o->json))
 		st = cli_usage(cli, e, "--csv goes with --allocations, and without --json");
 	if (!st)

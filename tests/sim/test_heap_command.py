@@ -162,6 +162,23 @@ class Heap(unittest.TestCase):
             done = run('heap', self.container, '--pid', pid, '--find', bad)
             self.assertEqual((done.returncode, done.stderr.count(b'\n')), (2, 1), done.stderr)
 
+    def test_resolvers_cache_is_found(self):
+        done = run('acquire', '-q', '--force', '-s', 'sim:cohen2015heaps', '-o', self.container)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(run('heap', self.container, '-p', 1148, '--dns').returncode, 3) # no page file here
+        for row in json.loads(self.ask(1148, '--dns', '--json', codes=(3,)))['records']:
+            self.assertRegex(row['name'], r'^(www\.example\.com|front\.cdn\.example\.net|host[0-9]+\.example\.org)$')
+        self.acquire('windows=7')
+        pid = Truth(self.at / 'truth').pids[0]
+        self.assertEqual(json.loads(self.ask(pid, '--dns', '--json'))['records'], [])
+        done = run('acquire', '-q', '--force', '-s', 'sim:cohen2015heaps,live_files=1', '-o', self.container)
+        rows = json.loads(self.ask(1148, '--dns', '--json'))['records']
+        said = {(r['name'], r['type'], r['data']) for r in rows}
+        self.assertEqual(said, {(f'host{i}.example.org', 'A', f'192.0.0.{i + 1}') for i in range(12)} |
+                         {('www.example.com', 'CNAME', 'front.cdn.example.net'),
+                          ('front.cdn.example.net', 'A', '192.0.0.10')})
+        self.assertEqual(self.ask(1148, '--dns').splitlines()[0], '14 DNS records')
+
     def leaks(self, pid, codes=(0,)):
         said = json.loads(self.ask(pid, '--leaks', '--json', codes=codes))
         found = {int(a, 0) for g in said['groups'] for a in g['addresses']}
