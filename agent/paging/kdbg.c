@@ -178,11 +178,10 @@ struct key_words {
 
 /*
  * More than a kernel has that look random: most of its words are zero, small or addresses. One in
- * 64 of them can be KiWaitNever, so that there are some 2^26 pairs; of made-up ones four times as
- * many are tried.
+ * 64 of them can be KiWaitNever, so that there are some 2^26 pairs; of words that were made for it
+ * 2^32, which are looked through until somebody interrupts.
  */
 #define KEY_WORDS_MAX ((size_t)1 << 16)
-#define KEYS_MAX      (KEY_WORDS_MAX / ROTATIONS * 4)
 
 static bool looks_random(uint64_t word)
 {
@@ -249,7 +248,6 @@ bool kdbg_find_flag(const struct virt *v, const struct windows_kernel *k, const 
 	_cleanup_free_ uint64_t *words = malloc(KEY_WORDS_MAX * sizeof(*words));
 	struct key_words w = { .s = &s, .at = words };
 	uint64_t found = 0;
-	size_t keys = 0;
 
 	if (!words || !block->va || !block->encoded)
 		return false;
@@ -258,9 +256,7 @@ bool kdbg_find_flag(const struct virt *v, const struct windows_kernel *k, const 
 	for (size_t i = 0; i < w.count; i++) {
 		if (v->budget && v->budget->now && walk_budget_spent(v->budget))
 			return false;
-		if (w.at[i] % ROTATIONS != block->rotation)
-			continue;
-		if (++keys > KEYS_MAX || !try_key(&w, block, w.at[i], &found))
+		if (w.at[i] % ROTATIONS == block->rotation && !try_key(&w, block, w.at[i], &found))
 			return false;
 	}
 	*ret = found;
