@@ -397,8 +397,8 @@ static enum status search_bytes(struct block_printer *p, const struct block_list
 }
 
 /*
- * Page by page; what may lie across an end is kept for the next one. It is copied, because a page is
- * only there until something else is read.
+ * Page by page; what may lie across an end is kept for the next one. It is copied, because a page
+ * is only there until something else is read.
  */
 static enum status search_range(struct block_printer *p, const struct block_list *l,
 				const struct range *r, const struct needle *n, struct err *e)

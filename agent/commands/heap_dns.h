@@ -5,7 +5,7 @@
 
 #include "agent/commands/heap_blocks.h"
 
-/* Blocks that begin with a record. For struct heap_visitor; `context` is a list, zero-initialised. */
+/* Blocks that begin with a record. For struct heap_visitor; `context` is a list with a printer. */
 struct dns_list {
 	struct block_printer *printer;
 	struct heap_allocation *at;

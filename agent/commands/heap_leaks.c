@@ -33,8 +33,8 @@ static uint64_t bytes_of(const struct heap_allocation *a)
 }
 
 /*
- * What the process has of its own is what its entries or VADs lead to. Pages that were never touched,
- * were given back, or are as in their file hold no pointers to blocks.
+ * What the process has of its own is what its entries or VADs lead to. Pages that were never
+ * touched, were given back, or are as in their file hold no pointers to blocks.
  */
 static enum leak_page give_page(void *context, uint64_t va, const uint8_t **ret)
 {

@@ -42,8 +42,8 @@ struct dns_record {
 };
 
 /*
- * Whether the `size` bytes at `va` begin with a record: a type of the list, data as long as the type
- * has, a name that a host can have, and nothing that contradicts it. `wide`: of 64-bit code.
+ * Whether the `size` bytes at `va` begin with a record: a type of the list, data as long as the
+ * type has, a name that a host can have, and nothing that contradicts it. `wide`: of 64-bit code.
  */
 bool dns_record_read(const struct memory_view *m, uint64_t va, uint64_t size, bool wide,
 		     struct dns_record *ret);

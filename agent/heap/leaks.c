@@ -16,9 +16,10 @@ struct search {
 	uint64_t lowest, highest; /* addresses that lie in blocks, or between them */
 	uint8_t *marks;
 	/*
-	 * What the words of each block lead to, in the order of the blocks: first[i] is where those
-	 * of block i begin. All blocks are read once, by address: pages lie anywhere in a container,
-	 * and following pointers through it would decode the same chunks again and again.
+	 * What the words of each block lead to, in the order of the blocks: first[i] is where
+	 * those of block i begin. All blocks are read once, by address: pages lie anywhere in a
+	 * container, and following pointers through it would decode the same chunks again and
+	 * again.
 	 */
 	uint32_t *edges;
 	size_t n_edges, edges_room;

@@ -2,8 +2,8 @@
 /*
  * Blocks that nothing refers to: what the process's own leak checkers look for, as ntdll's does at
  * exit and WinDbg's !heap -l did. Every word of the roots that leads into a busy block reaches it;
- * so does every word of a block that was reached. What is left is leaked, or is referred to in a way
- * that is no plain pointer (encoded, compressed, held by the kernel or a device).
+ * so does every word of a block that was reached. What is left is leaked, or is referred to in a
+ * way that is no plain pointer (encoded, compressed, held by the kernel or a device).
  *
  * It errs on one side: a word that only looks like a pointer, and the dead part of a stack, reach
  * blocks too. Where a page of the roots or of a block is lost, whatever it held may have reached

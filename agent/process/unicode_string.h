@@ -9,10 +9,10 @@
 #include "agent/virtual/memory_view.h"
 
 /*
- * The text as UTF-8, for free(); a lone surrogate has three bytes that are none. It is a stranger's,
- * and may hold any character but NUL, where it ends. NULL: the structure or its text can't be had, or makes no sense
- * (an odd length, more than it has room for), or there is no memory. `wide`: of a 64-bit process or
- * the kernel.
+ * The text as UTF-8, for free(); a lone surrogate has three bytes that are none. It is a
+ * stranger's, and may hold any character but NUL, where it ends. NULL: the structure or its text
+ * can't be had, or makes no sense (an odd length, more than it has room for), or there is no
+ * memory. `wide`: of a 64-bit process or the kernel.
  */
 char *unicode_string_read(const struct memory_view *m, uint64_t va, bool wide);
 
