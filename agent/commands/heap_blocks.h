@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocks of heaps as `ramseal heap` prints them, and the questions about one of them. */
+/* Blocks of heaps as `ramseal heap` prints them. */
 #ifndef RAMSEAL_AGENT_COMMANDS_HEAP_BLOCKS_H
 #define RAMSEAL_AGENT_COMMANDS_HEAP_BLOCKS_H
 
-#include "agent/commands/process_session.h"
-#include "agent/heap/heap.h"
-#include "agent/program/json.h"
-#include "formats/base/bytes.h"
+#include "agent/commands/heap_session.h"
 
 /* So many are printed at once: what they are worth is asked of other pages than their headers'. */
 #define BLOCKS_AT_ONCE 1024
@@ -25,34 +22,16 @@ struct block_printer {
 enum status block_printer_take(void *context, const struct heap_allocation *a, struct err *e);
 enum status block_printer_end(struct block_printer *p, struct err *e);
 
-/* All busy blocks. For struct heap_visitor; `context` is a list, zero-initialised. */
-struct block_list {
-	struct heap_allocation *at;
-	size_t count, room;
+/* What the content of a block is worth. */
+struct block_worth {
+	uint64_t unread;   /* bytes */
+	const char *trust; /* of the worst page; "none" where nothing of it can be had */
 };
 
-enum status block_list_take(void *context, const struct heap_allocation *a, struct err *e);
-void block_list_sort(struct block_list *l);
-void block_list_deinit(struct block_list *l);
+void block_judge(struct block_printer *b, const struct heap_allocation *a, struct block_worth *ret);
 
-/* The block around `va` and its words. ST_INPUT: it is in none that is known. */
-enum status block_show(struct block_printer *p, const struct process_session *s,
-		       const struct block_list *l, uint64_t va, struct err *e);
-
-/* Every word of `ranges` that is `va`. */
-enum status block_referrers(struct block_printer *p, const struct block_list *l,
-			    const struct range_list *ranges, uint64_t va, struct err *e);
-
-/*
- * Every place in `ranges` that holds `what`: a text, as UTF-16 and then as UTF-8, or "hex:" and
- * digits. ST_USAGE: it is neither, or longer than BLOCK_FIND_MAX bytes.
- */
-#define BLOCK_FIND_MAX 256
-#define BLOCK_FIND_HEX "hex:"
-enum status block_find(struct block_printer *p, const struct block_list *l,
-		       const struct range_list *ranges, const char *what, struct err *e);
-
-/* "0x..."; NULL without memory. */
-json_t *block_hex(uint64_t v);
+/* A document of one block; NULL without memory. */
+json_t *block_json(const struct block_printer *p, const struct heap_allocation *a,
+		   const struct block_worth *w);
 
 #endif

@@ -54,13 +54,13 @@ static json_t *record_json(const struct dns_list *l, const struct heap_allocatio
 			   const struct dns_record *r)
 {
 	return json_fields(JSON_FIELDS(
-		field_made("address", block_hex(a->address)),
-		field_made("heap", block_hex(heaps_at(l->printer->heaps, a->heap)->address)),
+		field_made("address", heap_hex(a->address)),
+		field_made("heap", heap_hex(heaps_at(l->printer->heaps, a->heap)->address)),
 		field_text("state", heap_state_name(a->state)), field_text("name", r->name),
 		field_text("type", dns_type_name(r->type)),
 		field_text("data", *r->data ? r->data : NULL), field_u64("ttl", r->ttl),
 		field_u64("flags", r->flags),
-		field_json("next", r->next ? block_hex(r->next) : NULL)));
+		field_json("next", r->next ? heap_hex(r->next) : NULL)));
 }
 
 static enum status print_json(const struct dns_list *l, const struct process_session *s,

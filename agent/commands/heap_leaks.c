@@ -17,7 +17,7 @@
 
 struct leak_search {
 	struct block_printer *printer;
-	const struct process_session *session;
+	const struct heap_session *session;
 	const struct block_list *list;
 	struct range_list roots;
 	uint8_t *marks;
@@ -26,11 +26,6 @@ struct leak_search {
 	bool whole; /* all could be read that can refer to a block */
 	uint64_t leaked, leaked_bytes;
 };
-
-static uint64_t bytes_of(const struct heap_allocation *a)
-{
-	return a->has_requested ? a->requested : a->size;
-}
 
 /*
  * What the process has of its own is what its entries or VADs lead to. Pages that were never
@@ -80,7 +75,7 @@ static bool begins_segment(const struct memory_view *m, uint64_t va)
 /* Which VADs are heaps': free blocks, lists and heads in them refer to what nobody uses. */
 static void note_heaps(const struct leak_search *x, const struct memory_view *m, bool *is_heap)
 {
-	const struct vad_list *vads = process_vads(x->session->process);
+	const struct vad_list *vads = process_vads(x->session->process->process);
 	const struct heaps *heaps = x->printer->heaps;
 
 	for (size_t i = 0; i < heaps_count(heaps); i++) {
@@ -102,7 +97,7 @@ static bool can_hold(const struct vad *v)
 
 static enum status add_user_roots(struct leak_search *x, const struct memory_view *m, struct err *e)
 {
-	const struct vad_list *vads = process_vads(x->session->process);
+	const struct vad_list *vads = process_vads(x->session->process->process);
 	_cleanup_free_ bool *is_heap = calloc(MAX(vads->count, 1), sizeof(*is_heap));
 	enum status st = ST_OK;
 
@@ -120,7 +115,7 @@ static enum status add_user_roots(struct leak_search *x, const struct memory_vie
 static enum status add_kernel_roots(struct leak_search *x, const struct memory_view *m,
 				    struct err *e)
 {
-	const struct process_facts *f = process_facts(x->session->process);
+	const struct process_facts *f = process_facts(x->session->process->process);
 	const struct threads_plan plan = {
 		.memory = m,
 		.eprocess = f->eprocess,
@@ -151,10 +146,9 @@ static enum status search(struct leak_search *x, struct err *e)
 	const struct leak_sources sources = {
 		.page = give_page,
 		.context = peek,
-		.blocks = x->list->at,
-		.count = x->list->count,
+		.blocks = x->list,
 		.roots = &x->roots,
-		.narrow = process_facts(x->session->process)->peb32 != 0,
+		.narrow = process_facts(x->session->process->process)->peb32 != 0,
 	};
 	enum status st = add_user_roots(x, &m, e);
 
@@ -164,7 +158,7 @@ static enum status search(struct leak_search *x, struct err *e)
 		st = leaks_find(&sources, &x->marks, &x->stats, e);
 	if (!st)
 		st = peek_failed(peek, e);
-	x->whole &= vad_list_is_whole(process_vads(x->session->process)) &&
+	x->whole &= vad_list_is_whole(process_vads(x->session->process->process)) &&
 		    !heaps_list_lost(x->printer->heaps) && !x->lost && !x->stats.root_pages_lost &&
 		    !x->stats.blocks_lost;
 	return st;
@@ -187,8 +181,8 @@ static int by_group(const void *a, const void *b)
 
 	if (x->heap != y->heap)
 		return x->heap < y->heap ? -1 : 1;
-	if (bytes_of(x) != bytes_of(y))
-		return bytes_of(x) < bytes_of(y) ? -1 : 1;
+	if (block_bytes(x) != block_bytes(y))
+		return block_bytes(x) < block_bytes(y) ? -1 : 1;
 	return (x->address > y->address) - (x->address < y->address);
 }
 
@@ -197,7 +191,7 @@ static json_t *addresses_json(const struct heap_allocation *const *at, size_t co
 	json_t *list = json_array();
 
 	for (size_t i = 0; list && i < count; i++)
-		if (json_array_append_new(list, block_hex(at[i]->address)))
+		if (json_array_append_new(list, heap_hex(at[i]->address)))
 			return json_decref(list), NULL;
 	return list;
 }
@@ -206,7 +200,7 @@ static json_t *group_json(const struct leak_search *x, const struct heap_allocat
 			  const struct group *g)
 {
 	return json_fields(JSON_FIELDS(
-		field_made("heap", block_hex(heaps_at(x->printer->heaps, g->heap)->address)),
+		field_made("heap", heap_hex(heaps_at(x->printer->heaps, g->heap)->address)),
 		field_u64("size", g->size), field_u64("blocks", g->count),
 		field_made("addresses", addresses_json(at + g->first, g->count))));
 }
@@ -224,10 +218,10 @@ static bool tell_groups(const struct leak_search *x, const struct heap_allocatio
 			size_t count, json_t *list)
 {
 	for (size_t i = 0, next; i < count; i = next) {
-		struct group g = { .heap = at[i]->heap, .size = bytes_of(at[i]), .first = i };
+		struct group g = { .heap = at[i]->heap, .size = block_bytes(at[i]), .first = i };
 
 		for (next = i;
-		     next < count && at[next]->heap == g.heap && bytes_of(at[next]) == g.size;
+		     next < count && at[next]->heap == g.heap && block_bytes(at[next]) == g.size;
 		     next++)
 			g.count++;
 		if (!list)
@@ -241,14 +235,14 @@ static bool tell_groups(const struct leak_search *x, const struct heap_allocatio
 static enum status print_json(const struct leak_search *x, const struct heap_allocation *const *at,
 			      struct err *e)
 {
-	const struct process_facts *f = process_facts(x->session->process);
+	const struct process_facts *f = process_facts(x->session->process->process);
 	json_t *list = json_array();
 
 	if (!list || !tell_groups(x, at, x->leaked, list))
 		return json_decref(list), err_nomem(e);
 	return json_print(
 		json_fields(JSON_FIELDS(
-			FIELD_SCHEMA("heap-leaks"), field_text("file", x->session->path),
+			FIELD_SCHEMA("heap-leaks"), field_text("file", x->session->process->path),
 			field_u64("pid", f->pid), field_text("name", f->name),
 			field_u64("busy_blocks", x->list->count),
 			field_u64("unreferenced_blocks", x->leaked),
@@ -291,7 +285,7 @@ static enum status tell_all(struct leak_search *x, struct err *e)
 	for (size_t i = 0, n = 0; i < x->list->count; i++)
 		if (x->marks[i] == LEAK_UNREACHED) {
 			at[n++] = &x->list->at[i];
-			x->leaked_bytes += bytes_of(&x->list->at[i]);
+			x->leaked_bytes += block_bytes(&x->list->at[i]);
 		}
 	array_sort(at, x->leaked, sizeof(const struct heap_allocation *), by_group);
 	if (x->printer->json)
@@ -302,14 +296,14 @@ static enum status tell_all(struct leak_search *x, struct err *e)
 	return st;
 }
 
-enum status heap_leaks(struct block_printer *p, const struct process_session *s,
-		       const struct block_list *l, uint64_t lost, struct err *e)
+enum status heap_leaks(struct block_printer *p, const struct heap_session *s,
+		       const struct block_list *l, struct err *e)
 {
 	struct leak_search x = {
 		.printer = p,
 		.session = s,
 		.list = l,
-		.lost = lost,
+		.lost = heap_session_lost(s),
 		.whole = true,
 	};
 	enum status st = search(&x, e);
@@ -320,6 +314,7 @@ enum status heap_leaks(struct block_printer *p, const struct process_session *s,
 	range_list_deinit(&x.roots);
 	if (!st && !x.whole)
 		return err_set(e, ST_UNREADABLE,
-			       "%s: not all that can refer to a block could be read", s->path);
+			       "%s: not all that can refer to a block could be read",
+			       s->process->path);
 	return st;
 }

@@ -5,8 +5,8 @@
 
 #include "agent/commands/heap_blocks.h"
 
-/* `l` is all busy blocks, sorted; `lost`: bytes of heaps in which blocks may be that are not. */
-enum status heap_leaks(struct block_printer *p, const struct process_session *s,
-		       const struct block_list *l, uint64_t lost, struct err *e);
+/* `l` is all busy blocks. */
+enum status heap_leaks(struct block_printer *p, const struct heap_session *s,
+		       const struct block_list *l, struct err *e);
 
 #endif

@@ -31,27 +31,12 @@ struct search {
 	enum status st;
 };
 
-static uint64_t size_of(const struct heap_allocation *a)
-{
-	return a->has_requested ? a->requested : a->size;
-}
-
 /* The block around `va`; a pointer behind a block's last byte is its own, as of an empty range. */
-static size_t find_block(const struct search *x, uint64_t va)
+static const struct heap_allocation *block_of(const struct search *x, uint64_t va)
 {
-	size_t low = 0, high = x->s->count;
+	const struct heap_allocation *a = block_list_before(x->s->blocks, va);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (x->s->blocks[middle].address <= va)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || va - x->s->blocks[low - 1].address > size_of(&x->s->blocks[low - 1]))
-		return SIZE_MAX;
-	return low - 1;
+	return a && va - a->address <= block_bytes(a) ? a : NULL;
 }
 
 static void reach(struct search *x, uint32_t edge)
@@ -89,15 +74,15 @@ static void note_edge(struct search *x, uint32_t edge)
 
 static void take_word(struct search *x, uint64_t word)
 {
+	const struct heap_allocation *a;
 	uint32_t edge;
-	size_t i;
 
 	if (word < x->lowest || word > x->highest)
 		return;
-	i = find_block(x, word);
-	if (i == SIZE_MAX)
+	a = block_of(x, word);
+	if (!a)
 		return;
-	edge = (uint32_t)i | (x->s->blocks[i].address == word ? 0 : INSIDE);
+	edge = (uint32_t)(a - x->s->blocks->at) | (a->address == word ? 0 : INSIDE);
 	if (x->from_roots)
 		reach(x, edge);
 	else
@@ -134,8 +119,8 @@ static void take_roots(struct search *x, struct leak_stats *stats)
 
 static void take_block(struct search *x, size_t i)
 {
-	const struct heap_allocation *a = &x->s->blocks[i];
-	const uint64_t end = a->address + size_of(a);
+	const struct heap_allocation *a = &x->s->blocks->at[i];
+	const uint64_t end = a->address + block_bytes(a);
 
 	x->first[i] = x->n_edges;
 	for (uint64_t va = a->address, next; va < end && !x->st; va = next) {
@@ -163,11 +148,11 @@ static void follow_edges(struct search *x, struct leak_stats *stats)
 
 static enum status search(struct search *x, struct leak_stats *stats)
 {
-	const size_t count = x->s->count;
-	const struct heap_allocation *last = &x->s->blocks[count - 1];
+	const size_t count = x->s->blocks->count;
+	const struct heap_allocation *last = &x->s->blocks->at[count - 1];
 
-	x->lowest = x->s->blocks[0].address;
-	x->highest = last->address + size_of(last);
+	x->lowest = x->s->blocks->at[0].address;
+	x->highest = last->address + block_bytes(last);
 	x->from_roots = true;
 	take_roots(x, stats);
 	x->from_roots = false;
@@ -182,21 +167,21 @@ static enum status search(struct search *x, struct leak_stats *stats)
 enum status leaks_find(const struct leak_sources *s, uint8_t **ret, struct leak_stats *stats,
 		       struct err *e)
 {
+	const size_t count = s->blocks->count;
 	struct search x = { .s = s };
 	enum status st = ST_OK;
 
 	*ret = NULL;
 	*stats = (struct leak_stats){ 0 };
-	if (s->count > LEAK_BLOCKS_MAX)
-		return err_set(e, ST_INPUT, "%zu blocks are too many to search for leaks",
-			       s->count);
-	x.marks = calloc(s->count + 1, sizeof(*x.marks));
-	x.lost = calloc(s->count + 1, sizeof(*x.lost));
-	x.first = calloc(s->count + 1, sizeof(*x.first));
-	x.waiting = calloc(s->count + 1, sizeof(*x.waiting));
+	if (count > LEAK_BLOCKS_MAX)
+		return err_set(e, ST_INPUT, "%zu blocks are too many to search for leaks", count);
+	x.marks = calloc(count + 1, sizeof(*x.marks));
+	x.lost = calloc(count + 1, sizeof(*x.lost));
+	x.first = calloc(count + 1, sizeof(*x.first));
+	x.waiting = calloc(count + 1, sizeof(*x.waiting));
 	if (!x.marks || !x.lost || !x.first || !x.waiting)
 		st = ST_NOMEM;
-	else if (s->count)
+	else if (count)
 		st = search(&x, stats);
 	if (!st)
 		*ret = take_ptr(x.marks);

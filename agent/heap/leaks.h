@@ -12,7 +12,7 @@
 #ifndef RAMSEAL_AGENT_HEAP_LEAKS_H
 #define RAMSEAL_AGENT_HEAP_LEAKS_H
 
-#include "agent/heap/heap.h"
+#include "agent/heap/block_list.h"
 
 enum leak_page {
 	LEAK_PAGE_THERE,
@@ -24,11 +24,9 @@ struct leak_sources {
 	/* *ret: PAGE_SIZE bytes, valid until the next call; set for LEAK_PAGE_THERE. */
 	enum leak_page (*page)(void *context, uint64_t va, const uint8_t **ret);
 	void *context;
-	/* Busy, by rising address, and none overlaps another; at most LEAK_BLOCKS_MAX. */
-	const struct heap_allocation *blocks;
-	size_t count;
-	const struct range_list *roots; /* tidy, whole pages; heaps are not among them */
-	bool narrow;                    /* words of 32 bits, too: of a WoW64 process */
+	const struct block_list *blocks; /* sorted; at most LEAK_BLOCKS_MAX */
+	const struct range_list *roots;  /* tidy, whole pages; heaps are not among them */
+	bool narrow;                     /* words of 32 bits, too: of a WoW64 process */
 };
 
 /* 14 bytes each while it is searched, and four for each word of theirs that leads to one. */

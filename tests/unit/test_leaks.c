@@ -11,6 +11,7 @@
 static struct sparse s;
 static struct range_list roots;
 static struct heap_allocation blocks[64];
+static struct block_list list;
 static struct leak_sources sources;
 static struct leak_stats stats;
 static uint8_t *marks;
@@ -47,11 +48,11 @@ static void set_up(size_t n)
 	}
 	sparse_page(&s, ROOT);
 	sparse_page(&s, ROOT + PAGE_SIZE);
+	list = (struct block_list){ .at = blocks, .count = n };
 	sources = (struct leak_sources){
 		.page = give,
 		.context = &s,
-		.blocks = blocks,
-		.count = n,
+		.blocks = &list,
 		.roots = &roots,
 	};
 }
@@ -156,7 +157,7 @@ TEST(nothing_and_too_much)
 
 	set_up(0);
 	find();
-	sources.count = LEAK_BLOCKS_MAX + 1;
+	list.count = LEAK_BLOCKS_MAX + 1;
 	free(marks);
 	assert_int_equal(leaks_find(&sources, &marks, &stats, &e), ST_INPUT);
 	assert_null(marks);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/commands/heap_find.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/program/interrupt.h"
+#include "agent/program/text.h"
+#include "formats/base/bytes.h"
+#include "tsk-extract/name.h"
+
+/* Where something was found, and the block that this is in. */
+static enum status tell_place(struct block_printer *p, const struct block_list *l, uint64_t at,
+			      struct err *e)
+{
+	const struct heap_allocation *a = block_list_find(l, at);
+	json_t *o;
+	struct block_worth w;
+
+	if (!p->json && !a) {
+		printf("0x%012" PRIx64 "  in no allocation that is known\n", at);
+		return ST_OK;
+	}
+	if (!p->json) {
+		printf("0x%012" PRIx64 "  %" PRIu64 " bytes into an allocation of %" PRIu64
+		       " bytes at 0x%" PRIx64 "\n",
+		       at, at - a->address, block_bytes(a), a->address);
+		return ST_OK;
+	}
+	if (!a)
+		return json_print(json_fields(JSON_FIELDS(FIELD_SCHEMA("heap-block"),
+							  field_made("reference", heap_hex(at)))),
+				  JSON_COMPACT, e);
+	block_judge(p, a, &w);
+	o = block_json(p, a, &w);
+	if (!json_add_fields(o, JSON_FIELDS(field_made("reference", heap_hex(at)),
+					    field_u64("offset", at - a->address))))
+		return json_decref(o), err_nomem(e);
+	return json_print(o, JSON_COMPACT, e);
+}
+
+/* Bytes that are looked for at multiples of `step`. */
+struct needle {
+	uint8_t bytes[HEAP_FIND_MAX];
+	size_t size;
+	size_t step;
+};
+
+static enum status search_bytes(struct block_printer *p, const struct block_list *l, uint64_t va,
+				const uint8_t *bytes, size_t len, const struct needle *n,
+				struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t at = 0; at + n->size <= len && !st; at += n->step)
+		if (bytes[at] == n->bytes[0] && !memcmp(bytes + at, n->bytes, n->size))
+			st = tell_place(p, l, va + at, e);
+	return st;
+}
+
+/*
+ * Page by page; what may lie across an end is kept for the next one. It is copied, because a page
+ * is only there until something else is read.
+ */
+static enum status search_range(struct block_printer *p, const struct block_list *l,
+				const struct range *r, const struct needle *n, struct err *e)
+{
+	uint8_t bytes[HEAP_FIND_MAX + PAGE_SIZE];
+	const size_t across = n->step == 1 ? n->size - 1 : 0;
+	size_t kept = 0;
+	enum status st = ST_OK;
+
+	for (uint64_t va = r->first; va < r->last && !st; va += PAGE_SIZE) {
+		const struct peek_page *page = peek_page(p->peek, va);
+
+		if (interrupted())
+			return interrupt_status(e);
+		if (!page || !page->bytes) {
+			kept = 0;
+			continue;
+		}
+		memcpy(bytes + kept, page->bytes, PAGE_SIZE);
+		st = search_bytes(p, l, va - kept, bytes, kept + PAGE_SIZE, n, e);
+		memmove(bytes, bytes + kept + PAGE_SIZE - across, across);
+		kept = across;
+	}
+	return st;
+}
+
+static enum status search_ranges(struct block_printer *p, const struct block_list *l,
+				 const struct range_list *ranges, const struct needle *n,
+				 struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < ranges->count && !st; i++)
+		st = search_range(p, l, &ranges->at[i], n, e);
+	return st;
+}
+
+enum status heap_referrers(struct block_printer *p, const struct heap_session *s,
+			   const struct block_list *l, uint64_t va, struct err *e)
+{
+	const struct heap_allocation *a = block_list_find(l, va);
+	struct needle n = { .size = a && !heaps_at(p->heaps, a->heap)->wide ? 4 : 8 };
+
+	n.step = n.size;
+	put_le64(n.bytes, va);
+	return search_ranges(p, l, &s->ranges, &n, e);
+}
+
+/*
+ * Content
+ */
+
+static bool parse_hex(const char *hex, struct needle *ret)
+{
+	const size_t digits = strlen(hex);
+
+	ret->size = digits / 2;
+	return digits && digits % 2 == 0 && ret->size <= HEAP_FIND_MAX &&
+	       text_from_hex(hex, digits, ret->bytes);
+}
+
+/* As UTF-16, which is what most texts of Windows are. */
+static bool parse_wide(const char *text, struct needle *ret)
+{
+	struct name units;
+
+	if (!name_from_utf8(text, strlen(text), &units) || 2 * units.count > HEAP_FIND_MAX)
+		return false;
+	for (size_t i = 0; i < units.count; i++)
+		put_le16(ret->bytes + 2 * i, units.unit[i]);
+	ret->size = 2 * units.count;
+	return true;
+}
+
+enum status heap_find(struct block_printer *p, const struct heap_session *s,
+		      const struct block_list *l, const char *what, struct err *e)
+{
+	struct needle n = { .step = 1 };
+	enum status st;
+
+	if (!strncmp(what, HEAP_FIND_HEX, strlen(HEAP_FIND_HEX))) {
+		if (!parse_hex(what + strlen(HEAP_FIND_HEX), &n))
+			return err_set(e, ST_USAGE, "--find: '%s' is not 1 to %d bytes as hex:4d5a",
+				       what, HEAP_FIND_MAX);
+		return search_ranges(p, l, &s->ranges, &n, e);
+	}
+	if (!*what || !parse_wide(what, &n))
+		return err_set(e, ST_USAGE, "--find: needs 1 to %d characters of UTF-8",
+			       HEAP_FIND_MAX / 2);
+	st = search_ranges(p, l, &s->ranges, &n, e);
+	n.size = MIN(strlen(what), (size_t)HEAP_FIND_MAX);
+	memcpy(n.bytes, what, n.size);
+	return st ? st : search_ranges(p, l, &s->ranges, &n, e);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/commands/heap_list.h"
+
+#include <inttypes.h>
+
+#include "agent/program/interrupt.h"
+#include "agent/program/text.h"
+#include "formats/base/bytes.h"
+
+/*
+ * What the statistics say against each other
+ */
+
+struct check {
+	const char *name;
+	bool has;
+	uint64_t counted, walked; /* bytes */
+};
+
+#define CHECKS 3
+
+static void make_checks(const struct heap_info *i, const struct heap_stats *s,
+			struct check ret[static CHECKS])
+{
+	ret[0] = (struct check){ "free", i->head && i->kind == HEAP_NT, i->total_free,
+				 s->free_chunks };
+	ret[1] = (struct check){ "reserved", i->counted, i->counted_reserved, s->reserved };
+	ret[2] = (struct check){ "committed", i->counted, i->counted_committed,
+				 s->reserved - MIN(s->uncommitted, s->reserved) };
+}
+
+static const char *finding_of(const struct heap_session *r, const struct heap_info *i)
+{
+	if (i->listed || i->chained || heaps_list_lost(r->heaps))
+		return NULL;
+	return "no list of the process names it";
+}
+
+/*
+ * For people
+ */
+
+static void put_tally(const char *what, const struct heap_tally *t)
+{
+	if (t->blocks)
+		printf("  %-18s %10" PRIu64 " blocks %14" PRIu64 " bytes\n", what, t->blocks,
+		       t->bytes);
+}
+
+static void put_heap(const struct heap_session *r, size_t n)
+{
+	const struct heap_info *i = heaps_at(r->heaps, n);
+	const struct heap_stats *s = &r->stats[n];
+	const char *finding = finding_of(r, i);
+	struct check checks[CHECKS];
+
+	printf("heap 0x%" PRIx64 "  %s, %d-bit%s%s\n", i->address, heap_kind_name(i->kind),
+	       i->wide ? 64 : 32, i->front_end ? ", front end LFH" : "",
+	       i->head ? "" : ", first page missing");
+	if (finding)
+		printf("  finding: %s\n", finding);
+	if (i->kind != HEAP_NT)
+		return;
+	printf("  %" PRIu64 " segments, %" PRIu64 " uncommitted ranges; key %s\n", s->segments,
+	       s->holes, heap_key_name(i->key_from));
+	put_tally("busy, back end", &s->blocks[PLACE_BACK_END][BLOCK_BUSY]);
+	put_tally("busy, LFH", &s->blocks[PLACE_LFH][BLOCK_BUSY]);
+	put_tally("busy, VirtualAlloc", &s->blocks[PLACE_VIRTUAL][BLOCK_BUSY]);
+	put_tally("free, back end", &s->blocks[PLACE_BACK_END][BLOCK_FREE]);
+	put_tally("free, LFH", &s->blocks[PLACE_LFH][BLOCK_FREE]);
+	put_tally("the heap's own", &s->blocks[PLACE_BACK_END][BLOCK_INTERNAL]);
+	make_checks(i, s, checks);
+	for (size_t k = 0; k < CHECKS; k++)
+		if (checks[k].has && checks[k].counted != checks[k].walked)
+			printf("  %s: the heap counts %" PRIu64 " bytes, its blocks %" PRIu64 "\n",
+			       checks[k].name, checks[k].counted, checks[k].walked);
+	if (heap_stats_lost(s))
+		printf("  lost %" PRIu64 " bytes, unlinked %" PRIu64 ", of LFH containers %" PRIu64
+		       "\n",
+		       s->lost, s->unlinked, s->containers_lost_bytes);
+	if (s->contradictions)
+		printf("  %" PRIu64 " contradictions: smear, or a damaged heap\n",
+		       s->contradictions);
+	if (s->cut)
+		printf("  too large: there is more\n");
+}
+
+static void put_heaps(const struct heap_session *r)
+{
+	const struct process_facts *f = process_facts(r->process->process);
+	char name[80];
+
+	text_printable(f->name, name, sizeof(name));
+	printf("process %" PRIu32 " (%s), %zu heaps%s\n", f->pid, name, heaps_count(r->heaps),
+	       heaps_list_lost(r->heaps) ? "; its list of heaps cannot be read" : "");
+	for (size_t i = 0; i < heaps_count(r->heaps); i++)
+		put_heap(r, i);
+}
+
+/*
+ * For programs
+ */
+
+static json_t *tallies_json(const struct heap_stats *s)
+{
+	json_t *list = json_array();
+
+	for (int p = 0; p < HEAP_PLACES; p++)
+		for (int k = 0; k < HEAP_STATES; k++) {
+			const struct heap_tally *t = &s->blocks[p][k];
+
+			if (t->blocks &&
+			    json_array_append_new(
+				    list,
+				    json_fields(JSON_FIELDS(field_text("place", heap_place_name(p)),
+							    field_text("state", heap_state_name(k)),
+							    field_u64("blocks", t->blocks),
+							    field_u64("bytes", t->bytes)))))
+				return json_decref(list), NULL;
+		}
+	return list;
+}
+
+static json_t *checks_json(const struct heap_info *i, const struct heap_stats *s)
+{
+	struct check checks[CHECKS];
+	json_t *list = json_array();
+
+	make_checks(i, s, checks);
+	for (size_t k = 0; k < CHECKS; k++)
+		if (checks[k].has &&
+		    json_array_append_new(
+			    list,
+			    json_fields(JSON_FIELDS(field_text("what", checks[k].name),
+						    field_u64("heap_counts", checks[k].counted),
+						    field_u64("blocks_count", checks[k].walked)))))
+			return json_decref(list), NULL;
+	return list;
+}
+
+static json_t *key_json(const struct heap_info *i)
+{
+	char hex[2 * HEAP_KEY_SIZE + 1];
+
+	if (i->key_from != KEY_READ && i->key_from != KEY_RECOVERED)
+		return json_null();
+	bytes_to_hex(i->key, sizeof(i->key), hex);
+	return json_string(hex);
+}
+
+static json_t *heap_json(const struct heap_session *r, size_t n)
+{
+	const struct heap_info *i = heaps_at(r->heaps, n);
+	const struct heap_stats *s = &r->stats[n];
+
+	return json_fields(JSON_FIELDS(
+		field_made("address", heap_hex(i->address)),
+		field_text("kind", heap_kind_name(i->kind)), field_u64("bits", i->wide ? 64 : 32),
+		field_bool("listed", i->listed), field_bool("chained", i->chained),
+		field_bool("found", i->found), field_text("finding", finding_of(r, i)),
+		field_bool("first_page", i->head), field_u64("flags", i->flags),
+		field_u64("index", i->index), field_text("key_from", heap_key_name(i->key_from)),
+		field_made("key", key_json(i)),
+		field_json("front_end", i->front_end ? heap_hex(i->front_end) : NULL),
+		field_u64("segments", s->segments), field_u64("holes", s->holes),
+		field_made("blocks", tallies_json(s)), field_u64("largest_free", s->largest_free),
+		field_made("checks", checks_json(i, s)), field_u64("lost", s->lost),
+		field_u64("unlinked", s->unlinked), field_u64("containers", s->containers),
+		field_u64("containers_lost", s->containers_lost),
+		field_u64("containers_lost_bytes", s->containers_lost_bytes),
+		field_u64("contradictions", s->contradictions),
+		field_u64("resynchronised", s->resynchronised), field_u64("islands", s->islands),
+		field_bool("cut", s->cut)));
+}
+
+static json_t *heaps_json(const struct heap_session *r)
+{
+	const struct process_facts *f = process_facts(r->process->process);
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < heaps_count(r->heaps); i++)
+		if (json_array_append_new(list, heap_json(r, i)))
+			return json_decref(list), NULL;
+	return json_fields(JSON_FIELDS(
+		FIELD_SCHEMA("heap"), field_text("file", r->process->path),
+		field_u64("pid", f->pid), field_text("name", f->name),
+		field_bool("vads_whole", vad_list_is_whole(process_vads(r->process->process))),
+		field_bool("list_lost", heaps_list_lost(r->heaps)), field_made("heaps", list)));
+}
+
+/*
+ * The walk
+ */
+
+static enum status ignore_block(void *context, const struct heap_allocation *a, struct err *e)
+{
+	return interrupted() ? interrupt_status(e) : ST_OK;
+}
+
+enum status heap_list(struct heap_session *r, bool json, struct err *e)
+{
+	const struct heap_visitor ignore = { ignore_block, NULL };
+	enum status st = heap_session_walk(r, &ignore, e);
+
+	if (!st && json)
+		return json_print(heaps_json(r), JSON_INDENT(2), e);
+	if (!st)
+		put_heaps(r);
+	return st;
+}
