@@ -11,50 +11,20 @@ import io
 import json
 import os
 import re
-import subprocess
 import sys
-import tempfile
 import unittest
-from pathlib import Path
 
-RAMSEAL = os.path.abspath(sys.argv.pop(1))
-SMALL = 'sim:desktop,ram=96M,resident=2M,allocated=4M,trimmed=2M,others=8M,cache=2M,pagefile0=32M,' \
-    'pagefile1=0,processes=4,live_files=1,activity=0,inside=1,heaps=3,heap_blocks=5000,heap_lfh=40,heap_leaks=20'
-BUILDS = (7601, 17763, 18362, 19045, 22000)
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import heap_truth  # noqa: E402: beside this
+from machine_case import BUILDS, MachineCase, run  # noqa: E402
 
-
-def run(*args):
-    return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=300)
+HEAPS = 'ram=96M,processes=4,heaps=3,heap_blocks=5000,heap_lfh=40,heap_leaks=20'
 
 
-class Truth:
-    def __init__(self, path):
-        self.heaps, self.busy, self.referrers, self.leaked, self.pids = {}, {}, {}, {}, []
-        for kind, *f in csv.reader(Path(path).read_text(encoding='utf-8').splitlines()):
-            if kind == 'heap':
-                if f[0] not in self.pids:
-                    self.pids.append(f[0])
-                self.heaps.setdefault(f[0], {})[int(f[2], 0)] = f
-            elif kind == 'allocation' and f[5] != 'own' and f[6] != 'free':
-                self.busy.setdefault(f[0], {})[int(f[2], 0)] = (int(f[3]), f[5])
-                if f[6] == 'leaked':
-                    self.leaked.setdefault(f[0], set()).add(int(f[2], 0))
-                if int(f[7], 0):
-                    self.referrers.setdefault(f[0], {})[int(f[2], 0)] = int(f[7], 0)
-
-
-class Heap(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
-        self.addCleanup(folder.cleanup)
-        self.at = Path(folder.name)
-        self.container = self.at / 'machine.rsz'
-
+class Heap(MachineCase):
     def acquire(self, settings):
-        done = run('acquire', '-q', '--force', '-s', f'{SMALL},{settings},process_truth={self.at}/truth', '-o',
-                   self.container)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return Truth(self.at / 'truth')
+        super().acquire(f'{HEAPS},{settings}')
+        return heap_truth.Heaps(self.account)
 
     def ask(self, pid, *args, codes=(0,)):
         done = run('heap', self.container, '--pid', pid, *args)
@@ -169,7 +139,7 @@ class Heap(unittest.TestCase):
         for row in json.loads(self.ask(1148, '--dns', '--json', codes=(3,)))['records']:
             self.assertRegex(row['name'], r'^(www\.example\.com|front\.cdn\.example\.net|host[0-9]+\.example\.org)$')
         self.acquire('windows=7')
-        pid = Truth(self.at / 'truth').pids[0]
+        pid = heap_truth.Heaps(self.account).pids[0]
         self.assertEqual(json.loads(self.ask(pid, '--dns', '--json'))['records'], [])
         done = run('acquire', '-q', '--force', '-s', 'sim:cohen2015heaps,live_files=1', '-o', self.container)
         rows = json.loads(self.ask(1148, '--dns', '--json'))['records']

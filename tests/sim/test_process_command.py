@@ -9,37 +9,18 @@ modules and its threads, of each build that the simulator knows.
 
 import json
 import os
-import subprocess
 import sys
-import tempfile
 import unittest
-from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import process_truth  # noqa: E402: beside this
-
-RAMSEAL = os.path.abspath(sys.argv.pop(1))
-SMALL = 'sim:desktop,ram=64M,resident=2M,allocated=4M,trimmed=2M,others=8M,cache=2M,pagefile0=32M,' \
-    'pagefile1=0,processes=6,live_files=1,activity=0,inside=1'
-BUILDS = (7601, 17763, 18362, 19045, 22000)
+from machine_case import BUILDS, MachineCase, run  # noqa: E402
 
 
-def run(*args):
-    return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=300)
-
-
-class Machine(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
-        self.addCleanup(folder.cleanup)
-        self.at = Path(folder.name)
-        self.container = self.at / 'machine.rsz'
-
+class Machine(MachineCase):
     def acquire(self, settings):
-        done = run('acquire', '-q', '--force', '-s', f'{SMALL},{settings},process_truth={self.at}/truth', '-o',
-                   self.container)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return process_truth.read(self.at / 'truth')
+        super().acquire(f'ram=64M,processes=6,{settings}')
+        return process_truth.read(self.account)
 
     def ask(self, pid, code=0):
         done = run('process', self.container, '--pid', pid, '--json')

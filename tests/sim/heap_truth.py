@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+What a simulated machine says of the heaps of its processes (process_truth=FILE,
+driver-interface/sim/inside.h).
+"""
+
+import csv
+from pathlib import Path
+
+
+class Heaps:
+    def __init__(self, path):
+        self.heaps, self.busy, self.referrers, self.leaked, self.pids = {}, {}, {}, {}, []
+        for kind, *f in csv.reader(Path(path).read_text(encoding='utf-8').splitlines()):
+            if kind == 'heap':
+                if f[0] not in self.pids:
+                    self.pids.append(f[0])
+                self.heaps.setdefault(f[0], {})[int(f[2], 0)] = f
+            elif kind == 'allocation' and f[5] != 'own' and f[6] != 'free':
+                self.busy.setdefault(f[0], {})[int(f[2], 0)] = (int(f[3]), f[5])
+                if f[6] == 'leaked':
+                    self.leaked.setdefault(f[0], set()).add(int(f[2], 0))
+                if int(f[7], 0):
+                    self.referrers.setdefault(f[0], {})[int(f[2], 0)] = int(f[7], 0)

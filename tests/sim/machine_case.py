@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+For tests of commands on a process of a simulated machine: the program, which is the script's first
+argument, and machines that are acquired with their own account beside the container.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+RAMSEAL = os.path.abspath(sys.argv.pop(1))
+BUILDS = (7601, 17763, 18362, 19045, 22000)
+# Of what little memory can be; the rest of the spec is the test's.
+SMALL = 'sim:desktop,resident=2M,allocated=4M,trimmed=2M,others=8M,cache=2M,pagefile0=32M,pagefile1=0,' \
+    'live_files=1,activity=0,inside=1'
+
+
+def run(*args):
+    return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=300)
+
+
+class MachineCase(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
+        self.addCleanup(folder.cleanup)
+        self.at = Path(folder.name)
+        self.container = self.at / 'machine.rsz'
+        self.account = self.at / 'truth'
+
+    def acquire(self, settings):
+        """The machine, in self.container, and what it says of itself, in self.account."""
+        done = run('acquire', '-q', '--force', '-s', f'{SMALL},{settings},process_truth={self.account}', '-o',
+                   self.container)
+        self.assertEqual(done.returncode, 0, done.stderr)
