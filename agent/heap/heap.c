@@ -116,55 +116,114 @@ static enum status read_list(struct heaps *h, uint64_t peb, bool wide, struct er
 }
 
 /*
- * From build 26100 on the PEB's array has the first heap alone, and the others hang on a circle of
- * {next, previous, heap} that begins at its UserContext (x64dbg/x64dbg, pull request 3478).
+ * PEB.OSBuildNumber, 16 bits, at 120 and of x86 at ac (the same sources). 0: it can't be had.
  */
-static enum status follow_chain(struct heaps *h, const struct heap_info *first, struct err *e)
+static uint16_t build_of(struct heaps *h, bool wide)
 {
+	const uint64_t peb = wide ? h->sources.peb : h->sources.peb32;
+	uint16_t build;
+
+	return peb && heap__u16(&h->pages, peb + (wide ? 0x120 : 0xac), &build) ? build : 0;
+}
+
+/*
+ * From build 26100 on the PEB's array has the first heap alone. All of them hang on a ring of
+ * descriptors {next, previous, heap} (_RTLP_PROCESS_HEAP_DESCRIPTOR: Rickebo/ntoskrnlib 0a72996),
+ * and UserContext of each is its own (x64dbg/x64dbg 529f36d, src/dbg/memory.cpp). The head of the
+ * ring belongs to no heap.
+ */
+#define CHAINED_FROM      26100
+/* More than one heap is asked for the ring, because the page of one may be missing. */
+#define CHAIN_ENTRIES_MAX 16
+
+static bool is_heap_signature(uint32_t signature)
+{
+	return signature == SEGMENT_SIGNATURE || signature == SEGMENT_HEAP_SIGNATURE;
+}
+
+/* Where a heap's descriptor is; false: it has none that is its own. */
+static bool find_descriptor(struct heaps *h, const struct heap_info *of, uint64_t *ret)
+{
+	const struct heap_layout *l = heap__layout(of->wide);
+	const uint64_t word = of->wide ? 8 : 4;
 	struct heap_pages *p = &h->pages;
-	const struct heap_layout *l = heap__layout(first->wide);
-	const bool wide = first->wide;
-	const uint64_t word = wide ? 8 : 4;
-	uint64_t begin, at, next, back, address;
+	uint32_t signature;
+	uint64_t at, back;
+
+	if (!heap__u32(p, of->address + l->segment_signature, &signature) ||
+	    !is_heap_signature(signature))
+		return false;
+	at = of->address + (signature == SEGMENT_SIGNATURE ? l->user_context : l->segment_context);
+	return heap__pointer(p, at, of->wide, ret) && heap__plausible(*ret, of->wide, word) &&
+	       heap__pointer(p, *ret + 2 * word, of->wide, &back) && back == of->address;
+}
+
+static enum status add_chained(struct heaps *h, uint64_t descriptor, bool wide, bool certain,
+			       struct err *e)
+{
+	const struct heap_layout *l = heap__layout(wide);
+	struct heap_pages *p = &h->pages;
 	struct heap_info *info;
-	enum status st = ST_OK;
+	uint64_t address;
+	uint32_t signature;
+	enum status st;
 
-	if (!heap__pointer(p, first->address + l->user_context, wide, &begin))
+	if (!heap__pointer(p, descriptor + (wide ? 16 : 8), wide, &address) ||
+	    !heap__plausible(address, wide, PAGE_SIZE))
 		return ST_OK;
-	at = begin;
-	for (size_t i = 0; i < HEAPS_MAX && !st; i++, at = next) {
-		uint32_t signature;
+	/* One whose first page is missing is one all the same, if it has to be on the ring. */
+	if (heap__u32(p, address + l->segment_signature, &signature) ? !is_heap_signature(signature)
+								     : !certain)
+		return ST_OK;
+	st = add_heap(h, address, wide, &info, e);
+	if (!st && info)
+		info->chained = true;
+	return st;
+}
 
-		if (!heap__plausible(at, wide, word) || !heap__pointer(p, at, wide, &next) ||
-		    !heap__pointer(p, at + 2 * word, wide, &address) ||
-		    !heap__plausible(next, wide, word) ||
-		    !heap__pointer(p, next + word, wide, &back) || back != at)
+/* One way round, or until it can't be followed. */
+static enum status follow_chain(struct heaps *h, uint64_t begin, bool wide, bool backward,
+				bool certain, bool *ret_closed, struct err *e)
+{
+	const uint64_t word = wide ? 8 : 4;
+	const uint64_t on = backward ? word : 0, back = backward ? 0 : word;
+	struct heap_pages *p = &h->pages;
+	uint64_t at = begin, next, said;
+	enum status st = add_chained(h, begin, wide, certain, e);
+
+	for (size_t i = 0; i < HEAPS_MAX && !st && !*ret_closed; i++, at = next) {
+		if (!heap__pointer(p, at + on, wide, &next) || !heap__plausible(next, wide, word) ||
+		    !heap__pointer(p, next + back, wide, &said) || said != at)
 			break;
-		if (heap__plausible(address, wide, PAGE_SIZE) &&
-		    heap__u32(p, address + l->segment_signature, &signature) &&
-		    (signature == SEGMENT_SIGNATURE || signature == SEGMENT_HEAP_SIGNATURE)) {
-			st = add_heap(h, address, wide, &info, e);
-			if (!st && info)
-				info->chained = true;
-		}
-		if (next == begin)
-			break;
+		*ret_closed = next == begin;
+		if (!*ret_closed)
+			st = add_chained(h, next, wide, certain, e);
 	}
 	return st;
 }
 
-static enum status follow_chains(struct heaps *h, struct err *e)
+/* From each heap of this width, until one's leads all the way round. */
+static enum status follow_chains(struct heaps *h, bool wide, struct err *e)
 {
-	const size_t listed = h->count;
+	const bool certain = build_of(h, wide) >= CHAINED_FROM;
+	const size_t known = h->count;
+	unsigned entries = 0;
+	bool closed = false, any = false;
 	enum status st = ST_OK;
 
-	for (size_t i = 0; i < listed && !st; i++) {
-		const struct heap_info first = h->at[i];
+	for (size_t i = 0; i < known && !st && !closed && entries < CHAIN_ENTRIES_MAX; i++) {
+		const struct heap_info from = h->at[i];
+		uint64_t begin;
 
-		/* The first of each list. */
-		if (!i || h->at[i - 1].wide != first.wide)
-			st = follow_chain(h, &first, e);
+		any |= from.wide == wide;
+		if (from.wide != wide || from.chained || !find_descriptor(h, &from, &begin))
+			continue;
+		entries++;
+		st = follow_chain(h, begin, wide, false, certain, &closed, e);
+		if (!st && !closed)
+			st = follow_chain(h, begin, wide, true, certain, &closed, e);
 	}
+	h->list_lost |= certain && any && !closed;
 	return st;
 }
 
@@ -517,9 +576,11 @@ static enum status find_all(struct heaps *h, struct err *e)
 	if (!st)
 		st = read_list(h, h->sources.peb32, false, e);
 	if (!st)
-		st = follow_chains(h, e);
-	if (!st)
 		st = look_at_ranges(h, e);
+	if (!st)
+		st = follow_chains(h, true, e);
+	if (!st)
+		st = follow_chains(h, false, e);
 	if (st)
 		return st;
 	array_sort(h->at, h->count, sizeof(*h->at), by_address);

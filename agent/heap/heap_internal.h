@@ -42,7 +42,8 @@ struct heap_layout {
 	uint8_t virtual_reserve;
 	uint8_t virtual_chunk;
 	uint8_t virtual_data;
-	uint16_t user_context; /* 24H2's */
+	uint16_t user_context;    /* 24H2's */
+	uint16_t segment_context; /* 24H2's _SEGMENT_HEAP.UserContext */
 	/* Of _HEAP, by family: Vista and 7, and 8 and later. */
 	struct heap_family {
 		uint16_t signature;

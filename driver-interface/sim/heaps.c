@@ -28,6 +28,43 @@ static const char *const kinds[] = {
 	[SIM_HEAP_OWN] = "own",
 };
 
+/*
+ * _RTLP_PROCESS_HEAP_DESCRIPTOR (Rickebo/ntoskrnlib 0a72996, of ntdll): DescriptorLink at 0,
+ * Heap behind it. _HEAP.UserContext leads to it (winsiderss/systeminformer 103cc43, heapstruct.h;
+ * x64dbg/x64dbg 529f36d, src/dbg/memory.cpp, which follows the links until one has no heap: so
+ * there is a head that belongs to none). Where they are kept nothing public says.
+ */
+#define DESCRIPTOR      0x30
+#define DESCRIPTOR_HEAP 0x10
+
+static uint64_t descriptor_of(const struct sim_making *x, uint32_t index)
+{
+	return x->ring + (uint64_t)DESCRIPTOR * (index - 1);
+}
+
+/* The last one joins the ring, whose head is in ntdll's data. */
+static void link_heap(struct sim_making *x, uint32_t index, uint64_t heap)
+{
+	const uint64_t head = x->ntdll_data + HEAP_RING_AT, at = descriptor_of(x, index);
+	uint8_t *ring = x->ntdll_bytes + HEAP_RING_AT, *bytes = x->ring_bytes;
+	uint8_t *own = bytes + DESCRIPTOR * (index - 1);
+
+	put_le64(index == 1 ? ring : own - DESCRIPTOR, at);
+	put_le64(own, head);
+	put_le64(own + 8, index == 1 ? head : at - DESCRIPTOR);
+	put_le64(ring + 8, at);
+	put_le64(own + DESCRIPTOR_HEAP, heap);
+}
+
+static bool make_ring(struct sim_making *x)
+{
+	if (!x->in->layout->chained)
+		return true;
+	x->ring = sim__making_place(x, 1);
+	x->ring_bytes = sim__making_private(x, x->ring, 1, 0, 1);
+	return x->ring_bytes != NULL;
+}
+
 static void tell_heap(const struct sim_making *x, uint32_t index, const struct sim_heap *h)
 {
 	FILE *out = x->in->m->told;
@@ -105,8 +142,12 @@ enum status sim__making_heap(struct sim_making *x, uint32_t index, struct sim_he
 {
 	if (x->in->m->told)
 		tell_heap(x, index, h);
-	put_le64(x->ntdll_bytes + HEAPS_AT + 8 * (index - 1), h->address);
-	put_le32(x->peb_bytes + 0xe8, index); /* NumberOfHeaps */
+	if (x->ring)
+		link_heap(x, index, h->address);
+	if (index == 1 || !x->ring) {
+		put_le64(x->ntdll_bytes + HEAPS_AT + 8 * (index - 1), h->address);
+		put_le32(x->peb_bytes + 0xe8, index); /* NumberOfHeaps */
+	}
 	if (index == 1)
 		put_le64(x->peb_bytes + 0x30, h->address); /* ProcessHeap */
 	return add_regions(x, h) && put_roots(x, h)
@@ -126,7 +167,9 @@ static struct sim_heap_plan plan_of(struct sim_making *x, uint32_t index)
 					     : blocks / 2 / (s->heaps - 1);
 
 	return (struct sim_heap_plan){
-		.layout = x->in->layout->seven ? SIM_HEAP_7 : SIM_HEAP_17134,
+		.layout = x->in->layout->seven     ? SIM_HEAP_7
+			  : x->in->layout->chained ? SIM_HEAP_26100
+						   : SIM_HEAP_17134,
 		.seed = sim_draw(&x->in->random),
 		.more = MORE_FIRST + index * MORE_STEP,
 		.index = index,
@@ -139,6 +182,7 @@ static struct sim_heap_plan plan_of(struct sim_making *x, uint32_t index)
 		.holes = index == 1 ? 3 : 0,
 		.virtual_blocks = index == 1 && main ? 2 : 0,
 		.leaks = index == 1 ? (uint32_t)MIN(s->heap_leaks, share) : 0,
+		.user_context = x->ring ? descriptor_of(x, index) : 0,
 	};
 }
 
@@ -150,6 +194,8 @@ enum status sim__making_heaps(struct sim_making *x, struct err *e)
 	x->lfh_key = sim_draw(&x->in->random) | 1;
 	if (s->resolver && x->process == x->in->m->main)
 		return sim__resolver_make(x, e);
+	if (s->heaps && !make_ring(x))
+		return err_set(e, ST_USAGE, "there is not enough RAM for the heaps");
 	for (uint32_t i = 1; i <= s->heaps && !st; i++) {
 		struct sim_heap_plan plan = plan_of(x, i);
 		struct sim_heap h = { 0 };

@@ -7,6 +7,12 @@
 #define KTHREAD_10                                                                                 \
 	.stack_limit = 0x30, .stack_base = 0x38, .kernel_stack = 0x58, .trap_frame = 0x90,         \
 	.teb = 0xf0, .process = 0x220
+/* 20H1 to 11 23H2; MMVAD_FLAGS has moved again within them. */
+#define EPROCESS_20H1                                                                              \
+	.pid = 0x440, .create_time = 0x468, .parent = 0x540, .section_base = 0x520, .peb = 0x550,  \
+	.name = 0x5a8, .threads = 0x5e0, .active_threads = 0x5f0, .exit_status = 0x7d4,            \
+	.vad_root = 0x7d8, .vad_type = 4, .vad_protection = 7
+#define ETHREAD_11 .vad_private = 21, .cid = 0x4c8, .start = 0x520, .thread_links = 0x538
 
 static const struct sim_layout layouts[] = {
 	{ .build = 7601,
@@ -64,40 +70,33 @@ static const struct sim_layout layouts[] = {
 	  .thread_links = 0x6b8,
 	  KTHREAD_10 },
 	{ .build = 19045,
-	  .pid = 0x440,
-	  .create_time = 0x468,
-	  .parent = 0x540,
-	  .section_base = 0x520,
-	  .peb = 0x550,
-	  .name = 0x5a8,
-	  .threads = 0x5e0,
-	  .active_threads = 0x5f0,
-	  .exit_status = 0x7d4,
-	  .vad_root = 0x7d8,
-	  .vad_type = 4,
-	  .vad_protection = 7,
+	  EPROCESS_20H1,
 	  .vad_private = 20,
 	  .cid = 0x478,
 	  .start = 0x4d0,
 	  .thread_links = 0x4e8,
 	  KTHREAD_10 },
-	{ .build = 22000,
-	  .pid = 0x440,
-	  .create_time = 0x468,
-	  .parent = 0x540,
-	  .section_base = 0x520,
-	  .peb = 0x550,
-	  .name = 0x5a8,
-	  .threads = 0x5e0,
-	  .active_threads = 0x5f0,
-	  .exit_status = 0x7d4,
-	  .vad_root = 0x7d8,
+	{ .build = 22000, EPROCESS_20H1, ETHREAD_11, KTHREAD_10 },
+	{ .build = 22621, EPROCESS_20H1, ETHREAD_11, KTHREAD_10 },
+	{ .build = 22631, EPROCESS_20H1, ETHREAD_11, KTHREAD_10 },
+	{ .build = 26100,
+	  .chained = true,
+	  .pid = 0x1d0,
+	  .create_time = 0x1f8,
+	  .parent = 0x2d0,
+	  .section_base = 0x2b0,
+	  .peb = 0x2e0,
+	  .name = 0x338,
+	  .threads = 0x370,
+	  .active_threads = 0x380,
+	  .exit_status = 0x554,
+	  .vad_root = 0x558,
 	  .vad_type = 4,
 	  .vad_protection = 7,
 	  .vad_private = 21,
-	  .cid = 0x4c8,
-	  .start = 0x520,
-	  .thread_links = 0x538,
+	  .cid = 0x508,
+	  .start = 0x560,
+	  .thread_links = 0x578,
 	  KTHREAD_10 },
 };
 

@@ -2,8 +2,10 @@
 /*
  * Where the structures of a build have their fields, x64. Read in public type records:
  * JPCERTCC/Windows-Symbol-Tables 11ad856 (ntkrnlmp of 7601, 17763, 18362, 19041, 22000),
- * volatilityfoundation/volatility 328a178 (vtypes of 7 SP1) and ntdiff/headers 5dcfad1 (20H1, 11
- * 22H2). Fields that have not moved from 7 to 11 stand where they are written.
+ * volatilityfoundation/volatility 328a178 (vtypes of 7 SP1), ntdiff/headers 5dcfad1 (20H1, 11
+ * 22H2) and Rickebo/ntoskrnlib 0a72996 (ntoskrnlib.Types/Generated: EPROCESS and ETHREAD of 24H2).
+ * Fields that have not moved from 7 to 11 stand where they are written. VADs of 24H2 are those of
+ * 22H2 (ufrisk/MemProcFS c3aa810), which no record confirms.
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_SIM_LAYOUT_H
 #define RAMSEAL_DRIVER_INTERFACE_SIM_LAYOUT_H
@@ -12,7 +14,8 @@
 
 struct sim_layout {
 	unsigned build;
-	bool seven; /* VADs, subsections and threads of 7 SP1 */
+	bool seven;   /* VADs, subsections and threads of 7 SP1 */
+	bool chained; /* the PEB lists the first heap alone, the others hang on a ring (heaps.c) */
 	/* EPROCESS */
 	uint16_t pid, create_time, parent, section_base, peb, name, threads, active_threads;
 	uint16_t exit_status; /* 0: not read */

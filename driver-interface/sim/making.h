@@ -14,6 +14,8 @@
 /* In the copy of ntdll's data that a process has: PEB.ProcessHeaps leads there. */
 #define HEAPS_AT     0x80
 #define HEAPS_MAX    16
+/* The head of the ring that heaps are on from 24H2 on. */
+#define HEAP_RING_AT 0x180
 
 /* The machine's. */
 struct sim_inside {
@@ -48,6 +50,8 @@ struct sim_making {
 	uint8_t *program_bytes; /* of its data */
 	uint64_t lfh_key;       /* RtlpLFHKey */
 	size_t roots;           /* pointers in the program's data */
+	uint64_t ring;          /* descriptors of heaps; 0: there are none */
+	uint8_t *ring_bytes;
 };
 
 /* An address where so many pages are free. */

@@ -384,12 +384,14 @@ static enum status check(const struct sim_spec *s, struct err *e)
 		return err_set(e, ST_USAGE, "windows is 7 or 10");
 	if (!sim__layout(s))
 		return err_set(e, ST_USAGE,
-			       "with windows=7 build is 7601, and with 10 17763, 18362, 19045 or "
-			       "22000");
+			       "with windows=7 build is 7601, and with 10 17763, 18362, 19045, "
+			       "22000, 22621, 22631 or 26100");
 	if (s->region_transition + s->region_paged > 100)
 		return err_set(e, ST_USAGE, "region_transition and region_paged are 100 at most");
 	if ((s->heaps || s->resolver) && !s->inside)
 		return err_set(e, ST_USAGE, "heaps and resolver take inside=1");
+	if (s->compressed && s->build >= 26100)
+		return err_set(e, ST_USAGE, "from build 26100 on nothing is compressed here");
 	if (s->resolver && s->windows != 7)
 		return err_set(e, ST_USAGE, "resolver takes windows=7");
 	if (s->process_truth && !s->inside)

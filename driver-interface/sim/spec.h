@@ -24,7 +24,7 @@
 #define SIM_KEY_MAP(X)                                                                             \
 	X(seed, 0, UINT64_MAX, "of everything that is drawn")                                      \
 	X(ram, 64 * SIM_MIB, 64 * SIM_GIB, "memory")                                               \
-	X(windows, 7, 10, "7 or 10: whose entries and EPROCESS (7 SP1, or 10 1809 to 11 22H2)")    \
+	X(windows, 7, 10, "7 or 10: whose entries and EPROCESS (7 SP1, or 10 1809 to 11 24H2)")    \
 	X(dtb, 0x100000, 0xf00000, "where the kernel's root is")                                   \
 	X(bandwidth, 4096, UINT64_C(1) << 44, "bytes a second that a read gets")                   \
 	X(latency, 0, 1000000000, "nanoseconds that each read costs besides")                      \
@@ -51,7 +51,8 @@
 	X(pagefile1, 0, 16 * SIM_GIB, "and of the second; 0: there is none")                       \
 	X(race, 0, 512,                                                                            \
 	  "frames that go to another page, each time that a page table which names them is read")  \
-	X(build, 0, 65535, "of Windows: 7601, 17763, 18362, 19045 or 22000; 0: 7601 or 19045")     \
+	X(build, 0, 65535,                                                                         \
+	  "of Windows: 7601, 17763, 18362, 19045, 22000, 22621, 22631 or 26100; 0: 7601 or 19045") \
 	X(inside, 0, 1, "1: processes have VADs, PEB, modules, threads (inside.h)")                \
 	X(heaps, 0, 16, "of each process; takes inside=1")                                         \
 	X(heap_blocks, 16, 16 << 20, "allocations of the main process; others have an eighth")     \

@@ -16,6 +16,7 @@ RAMSEAL = os.path.abspath(sys.argv.pop(1))
 PAGE = 4096
 SMALL = ('desktop,ram=128M,allocated=40M,resident=24M,trimmed=8M,others=30M,processes=8,cache=8M,'
          'pressure=20,bandwidth=80M,pagefile0=96M,pagefile1=64M,inside=1,live_files=1')
+RELEASES = {7: 'windows=7', 10: 'windows=10', 11: 'windows=10,build=26100'}
 
 
 def run(*args, code=0):
@@ -44,9 +45,9 @@ class Vad(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.at = tempfile.TemporaryDirectory(prefix='ramseal-test-')
-        for release in (7, 10):
+        for release, settings in RELEASES.items():
             container, told = f'{cls.at.name}/{release}.rsz', f'{cls.at.name}/{release}.csv'
-            run('acquire', '-q', '-s', f'sim:{SMALL},windows={release},process_truth={told}', '-o', container)
+            run('acquire', '-q', '-s', f'sim:{SMALL},{settings},process_truth={told}', '-o', container)
             with open(told) as f:
                 account = Account(f)
             found = {pid: json.loads(run('vad', '--pid', pid, '--pages', '--json', container).stdout)
@@ -74,6 +75,8 @@ class Vad(unittest.TestCase):
         self.assertGreater(seen, 100)
         self.assertEqual({d['layout'] for d in self.windows[7][2].values()}, {'7'})
         self.assertEqual({d['vad_layout'] for d in self.windows[10][2].values()}, {'10-1903'})
+        self.assertEqual({(d['layout'], d['vad_layout']) for d in self.windows[11][2].values()},
+                         {('11-24h2', '11-21h2')})
 
     def test_protections(self):
         names = {1: 'r', 2: 'x', 3: 'rx', 4: 'rw', 5: 'wc', 6: 'rwx', 7: 'wcx'}
