@@ -3,15 +3,12 @@
  * A VAD tree of some version, of which the input overwrites words: nodes, links, subsections,
  * names. Whatever comes of it is in order, does not overlap and lies in the user half.
  */
-#include <string.h>
-
 #include "agent/process/sections.h"
+#include "tests/fuzz/changes.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/gen/vads.h"
 
-#define ROOT    UINT64_C(0xffffe00000000448)
-#define NODES   24
-#define CHANGES 64
+#define ROOT  UINT64_C(0xffffe00000000448)
+#define NODES 24
 
 static struct vm trees[GEN_VADS];
 
@@ -38,37 +35,6 @@ static void make_tree(enum gen_vads v)
 		}
 	}
 	gen_tree(m, v, x, NODES, ROOT);
-}
-
-struct undo {
-	uint8_t *at;
-	uint8_t was[8];
-};
-
-static size_t overwrite(struct vm *m, struct cursor *c, struct undo *undo)
-{
-	size_t n = 0;
-
-	while (c->left >= 13 && n < CHANGES) {
-		const size_t page = cur_le16(c) % m->count;
-		const size_t off = cur_le16(c) % (PAGE_SIZE - 7);
-		const uint8_t how = cur_u8(c);
-		const uint64_t value = cur_le64(c);
-		const struct vm_page *p = &m->at[value % m->count];
-		uint8_t *at = m->at[page].bytes + off;
-
-		undo[n].at = at;
-		memcpy(undo[n++].was, at, 8);
-		if (how & 1) /* an address in some page */
-			put_le64(at, p->va + (value >> 32) % PAGE_SIZE);
-		else if (how & 2)
-			*at = (uint8_t)value;
-		else if (how & 4) /* a word from elsewhere */
-			memcpy(at, p->bytes + (value >> 32) % (PAGE_SIZE - 7), 8);
-		else
-			put_le64(at, value);
-	}
-	return n;
 }
 
 static void check_parts(const struct vad_list *l, const struct section_parts *s)
@@ -119,21 +85,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct cursor c = cursor_over(data, size);
 	const uint8_t which = cur_u8(&c), missing = cur_u8(&c);
 	struct vm *m = &trees[which % GEN_VADS];
-	struct undo undo[CHANGES];
-	size_t n;
+	struct changes changes;
 
 	if (!trees[0].count)
 		for (int v = 0; v < GEN_VADS; v++)
 			make_tree((enum gen_vads)v);
-	n = overwrite(m, &c, undo);
-	if (missing)
-		m->at[missing % m->count].missing = true;
+	changes_make(&changes, m, missing, &c);
 	/* Mostly by its own layout; else by any. */
 	read_tree(m, &vad_layouts[which < 128 ? which % GEN_VADS : which / 8 % vad_layout_count]);
-	m->at[missing % m->count].missing = false;
-	while (n) {
-		n--;
-		memcpy(undo[n].at, undo[n].was, 8);
-	}
+	changes_undo(&changes);
 	return 0;
 }
