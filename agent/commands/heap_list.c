@@ -3,38 +3,10 @@
 
 #include <inttypes.h>
 
+#include "agent/heap/heap_checks.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/text.h"
 #include "formats/base/bytes.h"
-
-/*
- * What the statistics say against each other
- */
-
-struct check {
-	const char *name;
-	bool has;
-	uint64_t counted, walked; /* bytes */
-};
-
-#define CHECKS 3
-
-static void make_checks(const struct heap_info *i, const struct heap_stats *s,
-			struct check ret[static CHECKS])
-{
-	ret[0] = (struct check){ "free", i->head && i->kind == HEAP_NT, i->total_free,
-				 s->free_chunks };
-	ret[1] = (struct check){ "reserved", i->counted, i->counted_reserved, s->reserved };
-	ret[2] = (struct check){ "committed", i->counted, i->counted_committed,
-				 s->reserved - MIN(s->uncommitted, s->reserved) };
-}
-
-static const char *finding_of(const struct heap_session *r, const struct heap_info *i)
-{
-	if (i->listed || i->chained || heaps_list_lost(r->heaps))
-		return NULL;
-	return "no list of the process names it";
-}
 
 /*
  * For people
@@ -51,8 +23,8 @@ static void put_heap(const struct heap_session *r, size_t n)
 {
 	const struct heap_info *i = heaps_at(r->heaps, n);
 	const struct heap_stats *s = &r->stats[n];
-	const char *finding = finding_of(r, i);
-	struct check checks[CHECKS];
+	const char *finding = heap_finding(r->heaps, i);
+	struct heap_check checks[HEAP_CHECKS];
 
 	printf("heap 0x%" PRIx64 "  %s, %d-bit%s%s\n", i->address, heap_kind_name(i->kind),
 	       i->wide ? 64 : 32, i->front_end ? ", front end LFH" : "",
@@ -69,8 +41,8 @@ static void put_heap(const struct heap_session *r, size_t n)
 	put_tally("free, back end", &s->blocks[PLACE_BACK_END][BLOCK_FREE]);
 	put_tally("free, LFH", &s->blocks[PLACE_LFH][BLOCK_FREE]);
 	put_tally("the heap's own", &s->blocks[PLACE_BACK_END][BLOCK_INTERNAL]);
-	make_checks(i, s, checks);
-	for (size_t k = 0; k < CHECKS; k++)
+	heap_checks(i, s, checks);
+	for (size_t k = 0; k < HEAP_CHECKS; k++)
 		if (checks[k].has && checks[k].counted != checks[k].walked)
 			printf("  %s: the heap counts %" PRIu64 " bytes, its blocks %" PRIu64 "\n",
 			       checks[k].name, checks[k].counted, checks[k].walked);
@@ -123,11 +95,11 @@ static json_t *tallies_json(const struct heap_stats *s)
 
 static json_t *checks_json(const struct heap_info *i, const struct heap_stats *s)
 {
-	struct check checks[CHECKS];
+	struct heap_check checks[HEAP_CHECKS];
 	json_t *list = json_array();
 
-	make_checks(i, s, checks);
-	for (size_t k = 0; k < CHECKS; k++)
+	heap_checks(i, s, checks);
+	for (size_t k = 0; k < HEAP_CHECKS; k++)
 		if (checks[k].has &&
 		    json_array_append_new(
 			    list,
@@ -157,7 +129,7 @@ static json_t *heap_json(const struct heap_session *r, size_t n)
 		field_made("address", heap_hex(i->address)),
 		field_text("kind", heap_kind_name(i->kind)), field_u64("bits", i->wide ? 64 : 32),
 		field_bool("listed", i->listed), field_bool("chained", i->chained),
-		field_bool("found", i->found), field_text("finding", finding_of(r, i)),
+		field_bool("found", i->found), field_text("finding", heap_finding(r->heaps, i)),
 		field_bool("first_page", i->head), field_u64("flags", i->flags),
 		field_u64("index", i->index), field_text("key_from", heap_key_name(i->key_from)),
 		field_made("key", key_json(i)),

@@ -3,21 +3,11 @@
 
 #include <inttypes.h>
 
+#include "agent/heap/heap_checks.h"
+
 json_t *heap_hex(uint64_t v)
 {
 	return json_sprintf("0x%" PRIx64, v);
-}
-
-/* Heaps are in nothing else. */
-static enum status private_ranges(const struct vad_list *l, struct range_list *ret, struct err *e)
-{
-	enum status st = ST_OK;
-
-	for (size_t i = 0; i < l->count && !st; i++)
-		if (l->at[i].is_private && l->at[i].protection & 4)
-			st = range_list_add(ret, l->at[i].start, l->at[i].end, e);
-	range_list_tidy(ret, NULL);
-	return st;
 }
 
 enum status heap_session_open(const struct process_session *p, struct heap_session *ret,
@@ -34,7 +24,7 @@ enum status heap_session_open(const struct process_session *p, struct heap_sessi
 
 	*ret = (struct heap_session){ .process = p, .peek = process_peek(p->process) };
 	ret->memory = peek_view(ret->peek);
-	st = private_ranges(process_vads(p->process), &ret->ranges, e);
+	st = process_private_ranges(p->process, &ret->ranges, e);
 	if (!st)
 		st = heaps_open(&sources, &ret->heaps, e);
 	if (!st) {
@@ -72,11 +62,6 @@ enum status heap_session_list(struct heap_session *s, struct block_list *ret, st
 	return st;
 }
 
-uint64_t heap_stats_lost(const struct heap_stats *s)
-{
-	return s->lost + s->unlinked + s->containers_lost_bytes;
-}
-
 uint64_t heap_session_lost(const struct heap_session *s)
 {
 	uint64_t sum = 0;
@@ -93,10 +78,7 @@ enum status heap_session_outcome(const struct heap_session *s, struct err *e)
 		heaps_list_lost(s->heaps) || !vad_list_is_whole(process_vads(s->process->process));
 
 	for (size_t i = 0; i < heaps_count(s->heaps); i++)
-		gaps |= heap_stats_lost(&s->stats[i]) || s->stats[i].cut ||
-			heaps_at(s->heaps, i)->kind == HEAP_UNREAD ||
-			(heaps_at(s->heaps, i)->kind == HEAP_NT &&
-			 heaps_at(s->heaps, i)->key_from == KEY_NONE);
+		gaps |= !heap_is_had(heaps_at(s->heaps, i), &s->stats[i]);
 	if (gaps)
 		return err_set(e, ST_UNREADABLE,
 			       "%s: process %" PRIu32 " has heaps of which not all can be had",

@@ -25,8 +25,7 @@ void heap_session_close(struct heap_session *s);
 enum status heap_session_walk(struct heap_session *s, const struct heap_visitor *v, struct err *e);
 enum status heap_session_list(struct heap_session *s, struct block_list *ret, struct err *e);
 
-/* Bytes in which blocks may be that no walk told: of one heap, and of all. */
-uint64_t heap_stats_lost(const struct heap_stats *s);
+/* heap_stats_lost() of all. */
 uint64_t heap_session_lost(const struct heap_session *s);
 
 /* ST_UNREADABLE: not all of the heaps could be had. To be asked behind a walk. */

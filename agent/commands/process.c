@@ -2,14 +2,12 @@
 /* ramseal process: what one process is: where from, its modules, its threads. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "agent/commands/commands.h"
 #include "agent/commands/process_session.h"
 #include "agent/container/identities.h"
 #include "agent/process/modules.h"
 #include "agent/process/threads.h"
-#include "agent/process/unicode_string.h"
 #include "agent/program/json.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
@@ -55,28 +53,9 @@ struct found {
 	const struct vad_list *vads;
 	struct modules modules;
 	struct threads threads;
-	char *image, *command_line; /* NULL: not to be had */
-	uint64_t created;           /* ns since 1970; 0: not known */
+	struct process_start start;
+	uint64_t created; /* ns since 1970; 0: not known */
 };
-
-/*
- * RTL_USER_PROCESS_PARAMETERS, the same in all builds of x64 (winsiderss/systeminformer 103cc43,
- * phnt/include/ntrtl.h); PEB.ProcessParameters.
- */
-#define PEB_PARAMETERS 0x20
-#define IMAGE_PATH     0x60
-#define COMMAND_LINE   0x70
-
-static void read_parameters(const struct memory_view *m, struct found *f)
-{
-	uint64_t parameters;
-
-	if (!f->facts->peb || !view_u64(m, f->facts->peb + PEB_PARAMETERS, &parameters) ||
-	    !parameters)
-		return;
-	f->image = unicode_string_read(m, parameters + IMAGE_PATH, true);
-	f->command_line = unicode_string_read(m, parameters + COMMAND_LINE, true);
-}
 
 static enum status find(struct found *f, struct err *e)
 {
@@ -92,7 +71,7 @@ static enum status find(struct found *f, struct err *e)
 
 	if (!st)
 		st = threads_find(&threads, &f->threads, e);
-	read_parameters(&m, f);
+	process_start_read(f->session->process, &f->start);
 	if (!f->facts->create_time || !registry_time(f->facts->create_time, &f->created))
 		f->created = 0;
 	return st ? st : peek_failed(peek, e);
@@ -102,8 +81,7 @@ static void forget(struct found *f)
 {
 	modules_deinit(&f->modules);
 	threads_deinit(&f->threads);
-	free(f->image);
-	free(f->command_line);
+	process_start_deinit(&f->start);
 }
 
 /* Whether a missing image or module can be said to be missing. */
@@ -114,17 +92,12 @@ static bool knows_mapped(const struct found *f)
 
 static bool knows_listed(const struct found *f)
 {
-	return f->modules.end == LIST_CLOSED &&
-	       (!f->facts->peb32 || f->modules.narrow_end == LIST_CLOSED);
+	return modules_know_listed(&f->modules, f->facts->peb32 != 0);
 }
 
 static const char *remark_of(const struct found *f, const struct module *m)
 {
-	if (m->listed && !m->mapped && knows_mapped(f))
-		return "listed, and no image is mapped there";
-	if (m->mapped && !m->listed && knows_listed(f))
-		return "mapped, and in no list of the loader";
-	return NULL;
+	return module_finding(m, knows_mapped(f), knows_listed(f));
 }
 
 /*
@@ -152,8 +125,8 @@ static void put_head(const struct found *f)
 		utc_rfc3339(f->created, created);
 		printf("%-13s %s\n", "created", created);
 	}
-	put_text("image", f->image ? f->image : "not to be had");
-	put_text("command line", f->command_line ? f->command_line : "not to be had");
+	put_text("image", f->start.image ? f->start.image : "not to be had");
+	put_text("command line", f->start.command_line ? f->start.command_line : "not to be had");
 	printf("%-13s EPROCESS 0x%" PRIx64 ", PEB 0x%" PRIx64, "structures", p->eprocess, p->peb);
 	if (p->peb32)
 		printf(", of 32 bits 0x%" PRIx64, p->peb32);
@@ -290,7 +263,8 @@ static json_t *found_json(const struct found *f)
 		field_u64("pid", p->pid), field_text("name", p->name),
 		field_json("parent", p->parent ? json_u64(p->parent) : NULL),
 		field_json("created_ns", f->created ? json_u64(f->created) : NULL),
-		field_text("image", f->image), field_text("command_line", f->command_line),
+		field_text("image", f->start.image),
+		field_text("command_line", f->start.command_line),
 		field_made("eprocess", hex(p->eprocess)), field_made("peb", hex_or_null(p->peb)),
 		field_made("peb32", hex_or_null(p->peb32)), field_text("layout", p->layout),
 		field_text("layout_reason", p->layout_reason),

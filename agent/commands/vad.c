@@ -10,7 +10,6 @@
 #include "agent/container/identities.h"
 #include "agent/container/manifest_read.h"
 #include "agent/process/states.h"
-#include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
 #include "agent/smear/input.h"
@@ -76,22 +75,8 @@ struct vad_request {
 	const struct vad_options *o;
 	const char *path;
 	struct opened_process *p;
-	struct pages_counts *counts; /* one for each VAD; NULL: not wanted */
-	struct pages_counts total;
-	struct range_list outside; /* pages with entries that are in no VAD */
+	struct process_pages pages; /* with --pages */
 };
-
-static uint64_t pages_of(const struct vad *v)
-{
-	return ((v->end - v->start) >> PAGE_SHIFT) + 1;
-}
-
-static const char *kind_of(const struct vad *v)
-{
-	if (v->type != VAD_NONE)
-		return vad_type_name(v->type);
-	return v->is_private ? "private" : "mapped";
-}
 
 static void created_text(uint64_t filetime, char ret[static UTC_RFC3339_SIZE])
 {
@@ -101,50 +86,6 @@ static void created_text(uint64_t filetime, char ret[static UTC_RFC3339_SIZE])
 		utc_rfc3339(ns, ret);
 	else
 		snprintf(ret, UTC_RFC3339_SIZE, "unknown");
-}
-
-/*
- * Counting
- */
-
-static enum status count_outside(struct vad_request *r, struct err *e)
-{
-	enum status st = process_mapped_outside(r->p, &r->outside, e);
-
-	for (size_t i = 0; i < r->outside.count && !st; i++) {
-		const struct range *x = &r->outside.at[i];
-
-		st = process_count_pages(r->p, x->first, x->last, &r->total, e);
-	}
-	return st;
-}
-
-static void add_counts(struct pages_counts *to, const struct pages_counts *c)
-{
-	for (size_t i = 0; i < PAGES_STATES; i++)
-		to->state[i] += c->state[i];
-	for (size_t i = 0; i < TRUST_KINDS; i++)
-		to->trust[i] += c->trust[i];
-	for (size_t i = 0; i < VERDICTS; i++)
-		to->verdict[i] += c->verdict[i];
-	to->prototype += c->prototype;
-}
-
-static enum status count_all(struct vad_request *r, struct err *e)
-{
-	const struct vad_list *l = process_vads(r->p);
-	enum status st = ST_OK;
-
-	r->counts = calloc(MAX(l->count, 1), sizeof(*r->counts));
-	if (!r->counts)
-		return err_nomem(e);
-	for (size_t i = 0; i < l->count && !st; i++) {
-		st = process_count_pages(r->p, l->at[i].start, l->at[i].end, &r->counts[i], e);
-		add_counts(&r->total, &r->counts[i]);
-		if (!st && interrupted())
-			st = interrupt_status(e);
-	}
-	return st ? st : count_outside(r, e);
 }
 
 /*
@@ -177,17 +118,13 @@ static void print_vad(const struct vad *v)
 			 v->mem_commit ? "*" : "");
 	put_file(v, file, sizeof(file));
 	printf("0x%012" PRIx64 "-0x%012" PRIx64 " %10" PRIu64 "  %-11s %-10s %8s%s%s\n", v->start,
-	       v->end, pages_of(v), kind_of(v), protection, commit, file,
+	       v->end, vad_pages(v), vad_kind_name(v), protection, commit, file,
 	       v->torn ? "  (its parent in the tree is another one)" : "");
 }
 
 static void print_counts(const char *label, const struct pages_counts *c, const char *file)
 {
-	uint64_t pages = 0;
-
-	for (size_t i = 0; i < PAGES_STATES; i++)
-		pages += c->state[i];
-	printf("%-29s %10" PRIu64, label, pages);
+	printf("%-29s %10" PRIu64, label, pages_counts_sum(c));
 	for (size_t i = 0; i < PAGES_STATES; i++)
 		printf(" %10" PRIu64, c->state[i]);
 	printf(" %10" PRIu64 " %10" PRIu64 "%s\n", c->trust[TRUST_SAFE], c->trust[TRUST_AT_RISK],
@@ -215,9 +152,9 @@ static void print_table_of_pages(const struct vad_request *r)
 		snprintf(label, sizeof(label), "0x%012" PRIx64 "-0x%012" PRIx64, l->at[i].start,
 			 l->at[i].end);
 		put_file(&l->at[i], file, sizeof(file));
-		print_counts(label, &r->counts[i], file);
+		print_counts(label, &r->pages.each[i], file);
 	}
-	print_counts("all", &r->total, "");
+	print_counts("all", &r->pages.total, "");
 }
 
 static void print_text(const struct vad_request *r)
@@ -234,7 +171,7 @@ static void print_text(const struct vad_request *r)
 	       "%s\n",
 	       f->pid, name, created, f->eprocess, f->peb, peb32);
 	printf("fields of Windows %s, because %s\n", f->layout, f->layout_reason);
-	if (r->counts) {
+	if (r->pages.each) {
 		print_table_of_pages(r);
 		return;
 	}
@@ -284,7 +221,7 @@ static json_t *vad_json(const void *arg, size_t i)
 	o = json_fields(JSON_FIELDS(
 		field_made("start", json_sprintf("0x%" PRIx64, v->start)),
 		field_made("end", json_sprintf("0x%" PRIx64, v->end)),
-		field_u64("pages", pages_of(v)), field_text("kind", kind_of(v)),
+		field_u64("pages", vad_pages(v)), field_text("kind", vad_kind_name(v)),
 		field_bool("private", v->is_private), field_text("protection", protection),
 		field_bool("mem_commit", v->mem_commit),
 		field_json("commit", v->commit == VAD_NO_COMMIT ? NULL : json_u64(v->commit)),
@@ -293,8 +230,8 @@ static json_t *vad_json(const void *arg, size_t i)
 			   v->file && v->has_offset ? json_u64(v->file_offset) : NULL),
 		field_bool("torn", v->torn), field_bool("section_lost", v->lost_part),
 		field_made("node", json_sprintf("0x%" PRIx64, v->node))));
-	if (o && r->counts)
-		json_object_set_new(o, "counts", counts_json(&r->counts[i]));
+	if (o && r->pages.each)
+		json_object_set_new(o, "counts", counts_json(&r->pages.each[i]));
 	return o;
 }
 
@@ -302,11 +239,12 @@ static json_t *outside_json(const struct vad_request *r)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; list && i < r->outside.count; i++)
+	for (size_t i = 0; list && i < r->pages.outside.count; i++)
 		json_array_append_new(
-			list, json_pack("{s:o, s:o}", "start",
-					json_sprintf("0x%" PRIx64, r->outside.at[i].first), "end",
-					json_sprintf("0x%" PRIx64, r->outside.at[i].last)));
+			list,
+			json_pack("{s:o, s:o}", "start",
+				  json_sprintf("0x%" PRIx64, r->pages.outside.at[i].first), "end",
+				  json_sprintf("0x%" PRIx64, r->pages.outside.at[i].last)));
 	return list;
 }
 
@@ -333,8 +271,8 @@ static json_t *document(const struct vad_request *r)
 		field_json("expected", l->has_expected ? json_u64(l->expected) : NULL),
 		field_u64("lost", l->lost), field_u64("refused", l->refused),
 		field_u64("torn", l->torn)));
-	if (o && r->counts) {
-		json_object_set_new(o, "counts", counts_json(&r->total));
+	if (o && r->pages.each) {
+		json_object_set_new(o, "counts", counts_json(&r->pages.total));
 		json_object_set_new(o, "outside", outside_json(r));
 	}
 	return o;
@@ -348,14 +286,16 @@ static void warn_of_pages_outside(const struct vad_request *r)
 {
 	uint64_t pages = 0;
 
-	for (size_t i = 0; i < r->outside.count; i++)
-		pages += ((r->outside.at[i].last - r->outside.at[i].first) >> PAGE_SHIFT) + 1;
+	for (size_t i = 0; i < r->pages.outside.count; i++)
+		pages += ((r->pages.outside.at[i].last - r->pages.outside.at[i].first) >>
+			  PAGE_SHIFT) +
+			 1;
 	/* In a tree of which a part is missing they are what is to be expected. */
 	if (pages && vad_list_is_whole(process_vads(r->p)))
 		log_warning_with(JSON_FIELDS(field_u64("pages", pages)), "mapped-outside-vads",
 				 "%" PRIu64 " pages are mapped where the process has no VAD, the "
 				 "first at 0x%" PRIx64,
-				 pages, r->outside.at[0].first);
+				 pages, r->pages.outside.at[0].first);
 }
 
 static enum status sum_up(const struct vad_request *r, struct err *e)
@@ -382,7 +322,7 @@ static enum status sum_up(const struct vad_request *r, struct err *e)
 static enum status show(struct vad_request *r, struct err *e)
 {
 	const struct vad_list *l = process_vads(r->p);
-	enum status st = r->o->pages ? count_all(r, e) : ST_OK;
+	enum status st = r->o->pages ? process_count_all(r->p, &r->pages, e) : ST_OK;
 
 	if (!st && r->o->json)
 		st = json_print_list(stdout, document(r), "vads", l->count, vad_json, r, e);
@@ -406,8 +346,7 @@ static enum status show_process(struct vad_request *r, const struct virtual_plan
 	st = st ? err_add(e, st, "%s", r->path) : show(r, e);
 	process_close(r->p);
 	virtual_close(v);
-	free(r->counts);
-	range_list_deinit(&r->outside);
+	process_pages_deinit(&r->pages);
 	return st;
 }
 

@@ -174,6 +174,9 @@ const struct heap_info *heaps_at(const struct heaps *h, size_t i); /* until heap
 /* The PEB's list could not be read to its end, or there are more than HEAPS_MAX. */
 bool heaps_list_lost(const struct heaps *h);
 
+/* Adds the ranges of its segments, as far as they are known; those without a head too. ST_NOMEM. */
+enum status heaps_segments(const struct heaps *h, size_t i, struct range_list *ret, struct err *e);
+
 /* Called for every block; anything but ST_OK ends the walk. */
 struct heap_visitor {
 	enum status (*block)(void *context, const struct heap_allocation *a, struct err *e);

@@ -294,3 +294,15 @@ enum status heap__walk_back_end(struct heap_walk *w)
 		st = walk_segment(w, &s[i]);
 	return st;
 }
+
+enum status heaps_segments(const struct heaps *h, size_t i, struct range_list *ret, struct err *e)
+{
+	size_t count;
+	const struct heap_segment *s = heap__segments(h, h->at[i].address, &count);
+	enum status st = ST_OK;
+
+	for (size_t k = 0; k < count && !st; k++)
+		if (s[k].base < s[k].end)
+			st = range_list_add(ret, s[k].base, s[k].end - 1, e);
+	return st;
+}

@@ -215,6 +215,20 @@ void modules_deinit(struct modules *m)
 	*m = (struct modules){ 0 };
 }
 
+bool modules_know_listed(const struct modules *m, bool wow64)
+{
+	return m->end == LIST_CLOSED && (!wow64 || m->narrow_end == LIST_CLOSED);
+}
+
+const char *module_finding(const struct module *m, bool know_mapped, bool know_listed)
+{
+	if (m->listed && !m->mapped && know_mapped)
+		return "listed, and no image is mapped there";
+	if (m->mapped && !m->listed && know_listed)
+		return "mapped, and in no list of the loader";
+	return NULL;
+}
+
 const struct module *modules_at(const struct modules *m, uint64_t va)
 {
 	size_t low = 0, high = m->count;

@@ -56,6 +56,14 @@ struct modules_plan {
 enum status modules_find(const struct modules_plan *plan, struct modules *ret, struct err *e);
 void modules_deinit(struct modules *m);
 
+/* The loader's lists were followed to their end. `wow64`: it should have two. */
+bool modules_know_listed(const struct modules *m, bool wow64);
+/*
+ * What the lists and the images do not agree on, for people; NULL: nothing, or it is not known,
+ * because VADs are lost (`know_mapped`) or lists are.
+ */
+const char *module_finding(const struct module *m, bool know_mapped, bool know_listed);
+
 /* The module that `va` lies in; NULL: none. */
 const struct module *modules_at(const struct modules *m, uint64_t va);
 /* What stands behind the last separator of its path; "?" where it has none. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/process/unicode_string.h"
 #include "formats/base/page.h"
 
 /* 16 MiB of pages: trees of VADs, heaps and lists of a process lie in a few thousand. */
@@ -284,4 +285,45 @@ enum status process_modules(const struct opened_process *p, struct modules *ret,
 			};
 	}
 	return modules_find(&plan, ret, e);
+}
+
+/*
+ * RTL_USER_PROCESS_PARAMETERS, the same in all builds of x64 (winsiderss/systeminformer 103cc43,
+ * phnt/include/ntrtl.h); PEB.ProcessParameters.
+ */
+#define PEB_PARAMETERS 0x20
+#define IMAGE_PATH     0x60
+#define COMMAND_LINE   0x70
+
+void process_start_read(const struct opened_process *p, struct process_start *ret)
+{
+	const struct memory_view m = peek_view(p->peek);
+	uint64_t parameters;
+
+	*ret = (struct process_start){ 0 };
+	if (!p->facts.peb || !view_u64(&m, p->facts.peb + PEB_PARAMETERS, &parameters) ||
+	    !parameters)
+		return;
+	ret->image = unicode_string_read(&m, parameters + IMAGE_PATH, true);
+	ret->command_line = unicode_string_read(&m, parameters + COMMAND_LINE, true);
+}
+
+void process_start_deinit(struct process_start *s)
+{
+	free(s->image);
+	free(s->command_line);
+	*s = (struct process_start){ 0 };
+}
+
+enum status process_private_ranges(const struct opened_process *p, struct range_list *ret,
+				   struct err *e)
+{
+	const struct vad_list *l = &p->vads;
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < l->count && !st; i++)
+		if (l->at[i].is_private && l->at[i].protection & 4)
+			st = range_list_add(ret, l->at[i].start, l->at[i].end, e);
+	range_list_tidy(ret, NULL);
+	return st;
 }

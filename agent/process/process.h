@@ -64,6 +64,20 @@ struct peek *process_peek(const struct opened_process *p);
 /* Its modules, by the loader's lists and its VADs. ST_NOMEM; `ret` is to be freed in any case. */
 enum status process_modules(const struct opened_process *p, struct modules *ret, struct err *e);
 
+/*
+ * ImagePathName and CommandLine of what it was started with, as unicode_string_read() has them;
+ * NULL: not to be had. For free(). The program itself may have changed both.
+ */
+struct process_start {
+	char *image, *command_line;
+};
+void process_start_read(const struct opened_process *p, struct process_start *ret);
+void process_start_deinit(struct process_start *s);
+
+/* Private memory that was made to be written, tidy: heaps are in nothing else. */
+enum status process_private_ranges(const struct opened_process *p, struct range_list *ret,
+				   struct err *e);
+
 /* Every process of the kernel's list, in its order. */
 const struct process_list *process_others(const struct opened_process *p);
 

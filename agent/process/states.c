@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/process/states.h"
 
+#include <stdlib.h>
+
+#include "agent/program/interrupt.h"
+
 const char *pages_state_name(enum pages_state s)
 {
 	static const char *const names[PAGES_STATES] = {
@@ -51,17 +55,42 @@ enum pages_state pages_state_of(const struct virtual_page *p)
 	}
 }
 
+void pages_counts_add(struct pages_counts *to, const struct pages_counts *c)
+{
+	for (size_t i = 0; i < PAGES_STATES; i++) {
+		to->state[i] += c->state[i];
+		for (size_t k = 0; k < TRUST_KINDS; k++)
+			to->judged[i][k] += c->judged[i][k];
+	}
+	for (size_t i = 0; i < TRUST_KINDS; i++)
+		to->trust[i] += c->trust[i];
+	for (size_t i = 0; i < VERDICTS; i++)
+		to->verdict[i] += c->verdict[i];
+	to->prototype += c->prototype;
+}
+
+uint64_t pages_counts_sum(const struct pages_counts *c)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < PAGES_STATES; i++)
+		sum += c->state[i];
+	return sum;
+}
+
 static enum status count_page(void *context, const struct virtual_page *p, struct err *e)
 {
+	const enum pages_state state = pages_state_of(p);
 	struct pages_counts *c = context;
 
 	(void)e;
-	c->state[pages_state_of(p)] += p->pages;
+	c->state[state] += p->pages;
 	c->prototype += p->row.followed ? p->pages : 0;
 	if (p->given == GIVEN_NOTHING || !p->has_verdict)
 		return ST_OK;
 	c->trust[verdict_trust(p->row.verdict)] += p->pages;
 	c->verdict[p->row.verdict] += p->pages;
+	c->judged[state][verdict_trust(p->row.verdict)] += p->pages;
 	return ST_OK;
 }
 
@@ -102,4 +131,40 @@ enum status process_mapped_outside(struct opened_process *p, struct range_list *
 	}
 	range_list_deinit(&all);
 	return st;
+}
+
+static enum status count_outside(struct opened_process *p, struct process_pages *ret, struct err *e)
+{
+	enum status st = process_mapped_outside(p, &ret->outside, e);
+
+	for (size_t i = 0; i < ret->outside.count && !st; i++) {
+		const struct range *x = &ret->outside.at[i];
+
+		st = process_count_pages(p, x->first, x->last, &ret->total, e);
+	}
+	return st;
+}
+
+enum status process_count_all(struct opened_process *p, struct process_pages *ret, struct err *e)
+{
+	const struct vad_list *l = process_vads(p);
+	enum status st = ST_OK;
+
+	ret->each = calloc(MAX(l->count, 1), sizeof(*ret->each));
+	if (!ret->each)
+		return err_nomem(e);
+	for (size_t i = 0; i < l->count && !st; i++) {
+		st = process_count_pages(p, l->at[i].start, l->at[i].end, &ret->each[i], e);
+		pages_counts_add(&ret->total, &ret->each[i]);
+		if (!st && interrupted())
+			st = interrupt_status(e);
+	}
+	return st ? st : count_outside(p, ret, e);
+}
+
+void process_pages_deinit(struct process_pages *p)
+{
+	free(p->each);
+	range_list_deinit(&p->outside);
+	*p = (struct process_pages){ 0 };
 }

@@ -36,7 +36,12 @@ struct pages_counts {
 	/* Of those with content, zeros included, as virtual_read() judges them. */
 	uint64_t trust[TRUST_KINDS];
 	uint64_t verdict[VERDICTS];
+	uint64_t judged[PAGES_STATES][TRUST_KINDS]; /* .trust by state */
 };
+
+void pages_counts_add(struct pages_counts *to, const struct pages_counts *c);
+/* Of all states. */
+uint64_t pages_counts_sum(const struct pages_counts *c);
 
 /* One group of neighbouring pages, as told by virtual_read(). */
 enum pages_state pages_state_of(const struct virtual_page *p);
@@ -44,6 +49,17 @@ enum pages_state pages_state_of(const struct virtual_page *p);
 /* All pages of [start, end], both bytes of the user half. Their content is not read. */
 enum status process_count_pages(struct opened_process *p, uint64_t start, uint64_t end,
 				struct pages_counts *ret, struct err *e);
+
+/* A whole process. Zero-initialise. */
+struct process_pages {
+	struct pages_counts *each; /* one for each VAD, in their order */
+	struct pages_counts total; /* and of .outside */
+	struct range_list outside; /* pages with entries that are in no VAD */
+};
+
+/* ST_INTERRUPTED; process_pages_deinit() in any case. */
+enum status process_count_all(struct opened_process *p, struct process_pages *ret, struct err *e);
+void process_pages_deinit(struct process_pages *p);
 
 /* Pages that have an entry, in no VAD at all. ST_OK also where not all tables were looked at. */
 enum status process_mapped_outside(struct opened_process *p, struct range_list *ret, struct err *e);

@@ -174,6 +174,13 @@ const char *vad_type_name(enum vad_type t)
 	return (unsigned)t < VAD_TYPES ? names[t] : "?";
 }
 
+const char *vad_kind_name(const struct vad *v)
+{
+	if (v->type != VAD_NONE)
+		return vad_type_name(v->type);
+	return v->is_private ? "private" : "mapped";
+}
+
 /*
  * The lower three bits are the access, the upper two what comes on top (the table of protections
  * that volatility/plugins/overlays/windows/vad_vtypes.py and Rekall's vadinfo.py share).

@@ -15,6 +15,7 @@
 #include "agent/virtual/memory_view.h"
 #include "formats/base/defs.h"
 #include "formats/base/err.h"
+#include "formats/base/page.h"
 
 /* MI_VAD_TYPE, the same in all versions. */
 #define VAD_TYPE_MAP(X)                                                                            \
@@ -124,6 +125,15 @@ struct vad_list {
 
 /* True if every node was reached, and none contradicts another. */
 bool vad_list_is_whole(const struct vad_list *l);
+
+/* How many addresses it has, in pages. */
+static inline uint64_t vad_pages(const struct vad *v)
+{
+	return ((v->end - v->start) >> PAGE_SHIFT) + 1;
+}
+
+/* The name of its type, or of one without "private" or "mapped". */
+const char *vad_kind_name(const struct vad *v);
 
 /* The one that `va` is in, or NULL. */
 const struct vad *vad_find(const struct vad_list *l, uint64_t va);
