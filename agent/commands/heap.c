@@ -122,8 +122,7 @@ static enum status answer(struct cli *cli, struct heap_session *s, struct err *e
 {
 	const struct heap_options *o = cli->values;
 	struct block_printer p = {
-		.peek = s->peek,
-		.heaps = s->heaps,
+		.session = s,
 		.json = o->json,
 		.csv = o->csv,
 	};

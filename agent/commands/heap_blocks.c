@@ -27,7 +27,7 @@ void block_judge(struct block_printer *b, const struct heap_allocation *a, struc
 			break;
 		}
 		b->judged++;
-		p = peek_page(b->peek, va & ~(uint64_t)(PAGE_SIZE - 1));
+		p = peek_page(b->session->peek, va & ~(uint64_t)(PAGE_SIZE - 1));
 		next = MIN(end, (va & ~(uint64_t)(PAGE_SIZE - 1)) + PAGE_SIZE);
 		if (!p || !p->bytes) {
 			ret->unread += next - va;
@@ -56,21 +56,26 @@ static void sized(const struct heap_allocation *a, char ret[static 24])
 json_t *block_json(const struct block_printer *p, const struct heap_allocation *a,
 		   const struct block_worth *w)
 {
+	struct stack_trace t;
+	const bool traced = heap_session_trace(p->session, a, &t);
+
 	return json_fields(JSON_FIELDS(
 		FIELD_SCHEMA("heap-block"),
-		field_made("heap", heap_hex(heaps_at(p->heaps, a->heap)->address)),
+		field_made("heap", heap_hex(heaps_at(p->session->heaps, a->heap)->address)),
 		field_made("address", heap_hex(a->address)), field_u64("size", a->size),
 		field_json("requested", a->has_requested ? json_u64(a->requested) : NULL),
 		field_text("place", heap_place_name(a->place)),
 		field_text("state", heap_state_name(a->state)),
 		field_made("container", heap_hex(a->container)), field_bool("island", a->island),
-		field_u64("unread", w->unread), field_text("trust", w->trust)));
+		field_u64("unread", w->unread), field_text("trust", w->trust),
+		traced ? field_made("trace", heap_trace_json(p->session, &t))
+		       : field_json("trace", NULL)));
 }
 
 static enum status print_block(struct block_printer *p, const struct heap_allocation *a,
 			       struct err *e)
 {
-	const uint64_t heap = heaps_at(p->heaps, a->heap)->address;
+	const uint64_t heap = heaps_at(p->session->heaps, a->heap)->address;
 	char requested[24];
 	struct block_worth w;
 
@@ -109,7 +114,7 @@ static enum status flush(struct block_printer *p, struct err *e)
 	for (size_t i = 0; i < p->count && !st; i++)
 		st = print_block(p, &p->at[i], e);
 	p->count = 0;
-	heaps_forget_page(p->heaps);
+	heaps_forget_page(p->session->heaps);
 	if (!st && interrupted())
 		st = interrupt_status(e);
 	return st;

@@ -9,8 +9,7 @@
 #define BLOCKS_AT_ONCE 1024
 
 struct block_printer {
-	struct peek *peek;
-	struct heaps *heaps;
+	struct heap_session *session;
 	bool json, csv;
 	bool begun;
 	uint64_t judged; /* pages */

@@ -13,9 +13,10 @@
 static bool read_record(const struct block_printer *p, const struct heap_allocation *a,
 			struct dns_record *ret)
 {
-	const struct memory_view m = peek_view(p->peek);
+	const struct memory_view m = peek_view(p->session->peek);
 
-	return dns_record_read(&m, a->address, a->size, heaps_at(p->heaps, a->heap)->wide, ret);
+	return dns_record_read(&m, a->address, a->size, heaps_at(p->session->heaps, a->heap)->wide,
+			       ret);
 }
 
 /* Also free ones: what was in them stays until they are used again. */
@@ -30,7 +31,7 @@ enum status dns_list_take(void *context, const struct heap_allocation *a, struct
 	if (a->state == BLOCK_INTERNAL || l->count == RECORDS_MAX)
 		return ST_OK;
 	is = read_record(l->printer, a, &record);
-	heaps_forget_page(l->printer->heaps);
+	heaps_forget_page(l->printer->session->heaps);
 	if (!is)
 		return ST_OK;
 	if (l->count == l->room) {
@@ -55,7 +56,8 @@ static json_t *record_json(const struct dns_list *l, const struct heap_allocatio
 {
 	return json_fields(JSON_FIELDS(
 		field_made("address", heap_hex(a->address)),
-		field_made("heap", heap_hex(heaps_at(l->printer->heaps, a->heap)->address)),
+		field_made("heap",
+			   heap_hex(heaps_at(l->printer->session->heaps, a->heap)->address)),
 		field_text("state", heap_state_name(a->state)), field_text("name", r->name),
 		field_text("type", dns_type_name(r->type)),
 		field_text("data", *r->data ? r->data : NULL), field_u64("ttl", r->ttl),

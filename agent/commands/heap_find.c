@@ -71,7 +71,7 @@ static enum status search_range(struct block_printer *p, const struct block_list
 	enum status st = ST_OK;
 
 	for (uint64_t va = r->first; va < r->last && !st; va += PAGE_SIZE) {
-		const struct peek_page *page = peek_page(p->peek, va);
+		const struct peek_page *page = peek_page(p->session->peek, va);
 
 		if (interrupted())
 			return interrupt_status(e);
@@ -102,7 +102,7 @@ enum status heap_referrers(struct block_printer *p, const struct heap_session *s
 			   const struct block_list *l, uint64_t va, struct err *e)
 {
 	const struct heap_allocation *a = block_list_find(l, va);
-	struct needle n = { .size = a && !heaps_at(p->heaps, a->heap)->wide ? 4 : 8 };
+	struct needle n = { .size = a && !heaps_at(p->session->heaps, a->heap)->wide ? 4 : 8 };
 
 	n.step = n.size;
 	put_le64(n.bytes, va);

@@ -76,7 +76,7 @@ static bool begins_segment(const struct memory_view *m, uint64_t va)
 static void note_heaps(const struct leak_search *x, const struct memory_view *m, bool *is_heap)
 {
 	const struct vad_list *vads = process_vads(x->session->process->process);
-	const struct heaps *heaps = x->printer->heaps;
+	const struct heaps *heaps = x->printer->session->heaps;
 
 	for (size_t i = 0; i < heaps_count(heaps); i++) {
 		note_heap(vads, is_heap, heaps_at(heaps, i)->address);
@@ -141,7 +141,7 @@ static enum status add_kernel_roots(struct leak_search *x, const struct memory_v
 
 static enum status search(struct leak_search *x, struct err *e)
 {
-	struct peek *peek = x->printer->peek;
+	struct peek *peek = x->printer->session->peek;
 	const struct memory_view m = peek_view(peek);
 	const struct leak_sources sources = {
 		.page = give_page,
@@ -159,8 +159,8 @@ static enum status search(struct leak_search *x, struct err *e)
 	if (!st)
 		st = peek_failed(peek, e);
 	x->whole &= vad_list_is_whole(process_vads(x->session->process->process)) &&
-		    !heaps_list_lost(x->printer->heaps) && !x->lost && !x->stats.root_pages_lost &&
-		    !x->stats.blocks_lost;
+		    !heaps_list_lost(x->printer->session->heaps) && !x->lost &&
+		    !x->stats.root_pages_lost && !x->stats.blocks_lost;
 	return st;
 }
 
@@ -200,7 +200,8 @@ static json_t *group_json(const struct leak_search *x, const struct heap_allocat
 			  const struct group *g)
 {
 	return json_fields(JSON_FIELDS(
-		field_made("heap", heap_hex(heaps_at(x->printer->heaps, g->heap)->address)),
+		field_made("heap",
+			   heap_hex(heaps_at(x->printer->session->heaps, g->heap)->address)),
 		field_u64("size", g->size), field_u64("blocks", g->count),
 		field_made("addresses", addresses_json(at + g->first, g->count))));
 }
@@ -209,8 +210,8 @@ static void put_group(const struct leak_search *x, const struct heap_allocation 
 		      const struct group *g)
 {
 	printf("0x%012" PRIx64 "  %10" PRIu64 "  %8zu  %12" PRIu64 "  0x%" PRIx64 "%s\n",
-	       heaps_at(x->printer->heaps, g->heap)->address, g->size, g->count, g->size * g->count,
-	       at[g->first]->address, g->count > 1 ? " ..." : "");
+	       heaps_at(x->printer->session->heaps, g->heap)->address, g->size, g->count,
+	       g->size * g->count, at[g->first]->address, g->count > 1 ? " ..." : "");
 }
 
 /* Each group to `list`, or if that is NULL to stdout. False: no memory. */

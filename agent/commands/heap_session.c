@@ -4,10 +4,33 @@
 #include <inttypes.h>
 
 #include "agent/heap/heap_checks.h"
+#include "agent/program/text.h"
 
 json_t *heap_hex(uint64_t v)
 {
 	return json_sprintf("0x%" PRIx64, v);
+}
+
+/*
+ * Where return addresses can point: programs and libraries, and what is compiled at run time. Where
+ * the tree of VADs is lost, the loader still knows its modules.
+ */
+static enum status executable_ranges(const struct vad_list *l, const struct modules *m,
+				     struct range_list *ret, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < l->count && !st; i++)
+		if (l->at[i].protection & 2)
+			st = range_list_add(ret, l->at[i].start, l->at[i].end, e);
+	for (size_t i = 0; i < m->count && !st; i++) {
+		const uint64_t base = m->at[i].base, size = m->at[i].size;
+
+		if (m->at[i].listed && size && base % PAGE_SIZE == 0 && base < UINT64_MAX - size)
+			st = range_list_add(ret, base, (base + size - 1) | (PAGE_SIZE - 1), e);
+	}
+	range_list_tidy(ret, NULL);
+	return st;
 }
 
 enum status heap_session_open(const struct process_session *p, struct heap_session *ret,
@@ -31,6 +54,10 @@ enum status heap_session_open(const struct process_session *p, struct heap_sessi
 		ret->stats = calloc(MAX(heaps_count(ret->heaps), 1), sizeof(*ret->stats));
 		st = ret->stats ? ST_OK : err_nomem(e);
 	}
+	if (!st)
+		st = process_modules(p->process, &ret->modules, e);
+	if (!st)
+		st = executable_ranges(process_vads(p->process), &ret->modules, &ret->code, e);
 	if (st)
 		heap_session_close(ret);
 	return st;
@@ -41,6 +68,8 @@ void heap_session_close(struct heap_session *s)
 	free(s->stats);
 	heaps_close(s->heaps);
 	range_list_deinit(&s->ranges);
+	range_list_deinit(&s->code);
+	modules_deinit(&s->modules);
 	*s = (struct heap_session){ 0 };
 }
 
@@ -84,4 +113,44 @@ enum status heap_session_outcome(const struct heap_session *s, struct err *e)
 			       "%s: process %" PRIu32 " has heaps of which not all can be had",
 			       s->process->path, f->pid);
 	return ST_OK;
+}
+
+bool heap_session_trace(const struct heap_session *s, const struct heap_allocation *a,
+			struct stack_trace *ret)
+{
+	ret->count = 0;
+	return a->trace && stack_trace_read(&s->memory, &s->code, heaps_at(s->heaps, a->heap)->wide,
+					    a->trace, a->frames, ret);
+}
+
+void heap_place_text(const struct heap_session *s, uint64_t va, char ret[static HEAP_PLACE_TEXT])
+{
+	const struct module *m = modules_at(&s->modules, va);
+	char name[128];
+
+	if (!m) {
+		snprintf(ret, HEAP_PLACE_TEXT, "0x%" PRIx64, va);
+		return;
+	}
+	text_printable(module_name(m), name, sizeof(name));
+	snprintf(ret, HEAP_PLACE_TEXT, "%s+0x%" PRIx64, name, va - m->base);
+}
+
+json_t *heap_place_json(const struct heap_session *s, uint64_t va)
+{
+	const struct module *m = modules_at(&s->modules, va);
+
+	return json_fields(JSON_FIELDS(field_made("address", heap_hex(va)),
+				       field_text("module", m ? module_name(m) : NULL),
+				       field_json("offset", m ? json_u64(va - m->base) : NULL)));
+}
+
+json_t *heap_trace_json(const struct heap_session *s, const struct stack_trace *t)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; list && i < t->count; i++)
+		if (json_array_append_new(list, heap_place_json(s, t->at[i])))
+			return json_decref(list), NULL;
+	return list;
 }

@@ -5,6 +5,7 @@
 
 #include "agent/commands/process_session.h"
 #include "agent/heap/block_list.h"
+#include "agent/heap/stack_trace.h"
 #include "agent/program/json.h"
 
 struct heap_session {
@@ -14,6 +15,8 @@ struct heap_session {
 	struct range_list ranges; /* private memory that was made to be written */
 	struct heaps *heaps;
 	struct heap_stats *stats; /* one for each heap, of the last walk */
+	struct modules modules;
+	struct range_list code; /* executable memory */
 };
 
 /* `p` is borrowed; `ret` stays where it is. heap_session_close() only behind ST_OK. */
@@ -30,6 +33,20 @@ uint64_t heap_session_lost(const struct heap_session *s);
 
 /* ST_UNREADABLE: not all of the heaps could be had. To be asked behind a walk. */
 enum status heap_session_outcome(const struct heap_session *s, struct err *e);
+
+/* False: it has none that can be had. */
+bool heap_session_trace(const struct heap_session *s, const struct heap_allocation *a,
+			struct stack_trace *ret);
+
+/*
+ * Addresses of programs: "kernel32.dll+0x1b7e", or the bare address where no module is. Printable.
+ * As JSON {address, module, offset}, the latter two null then; a trace is a list of them, innermost
+ * first. NULL without memory.
+ */
+#define HEAP_PLACE_TEXT 160
+void heap_place_text(const struct heap_session *s, uint64_t va, char ret[static HEAP_PLACE_TEXT]);
+json_t *heap_place_json(const struct heap_session *s, uint64_t va);
+json_t *heap_trace_json(const struct heap_session *s, const struct stack_trace *t);
 
 /* "0x..."; NULL without memory. */
 json_t *heap_hex(uint64_t v);

@@ -3,44 +3,39 @@
 
 #include <inttypes.h>
 
-#include "agent/process/modules.h"
-#include "agent/program/text.h"
-
 /* Words that are shown: 4 KiB tell what a block is. */
 #define WORDS_SHOWN 512
 
-/* What a word says, in words; "" where nothing is known of it. */
-static void annotate(const struct block_list *l, const struct modules *m,
-		     const struct heap_allocation *own, uint64_t word, char *ret, size_t size)
-{
-	const struct heap_allocation *other = block_list_find(l, word);
-	const struct module *module = modules_at(m, word);
-	char name[128];
-
-	*ret = '\0';
-	if (other == own) {
-		snprintf(ret, size, "+0x%" PRIx64 " of this block", word - own->address);
-	} else if (other) {
-		snprintf(ret, size, "+0x%" PRIx64 " of %" PRIu64 " bytes at 0x%" PRIx64,
-			 word - other->address, block_bytes(other), other->address);
-	} else if (module) {
-		text_printable(module_name(module), name, sizeof(name));
-		snprintf(ret, size, "%s+0x%" PRIx64, name, word - module->base);
-	}
-}
-
 struct shown {
+	const struct heap_session *session;
 	const struct block_list *list;
-	const struct modules *modules;
 	const struct heap_allocation *block;
-	const struct memory_view *m;
 	uint64_t word; /* its size */
 };
+
+/* What a word says, in words; "" where nothing is known of it. */
+#define NOTE_MAX 256
+static void annotate(const struct shown *s, uint64_t word, char ret[static NOTE_MAX])
+{
+	const struct heap_allocation *other = block_list_find(s->list, word);
+	char place[HEAP_PLACE_TEXT];
+
+	*ret = '\0';
+	if (other == s->block) {
+		snprintf(ret, NOTE_MAX, "+0x%" PRIx64 " of this block", word - other->address);
+	} else if (other) {
+		snprintf(ret, NOTE_MAX, "+0x%" PRIx64 " of %" PRIu64 " bytes at 0x%" PRIx64,
+			 word - other->address, block_bytes(other), other->address);
+	} else if (modules_at(&s->session->modules, word)) {
+		heap_place_text(s->session, word, place);
+		snprintf(ret, NOTE_MAX, "%s", place);
+	}
+}
 
 /* False: it can't be had. */
 static bool read_word(const struct shown *s, uint64_t at, uint64_t *ret)
 {
-	return view_pointer(s->m, at, s->word == 8, ret);
+	return view_pointer(&s->session->memory, at, s->word == 8, ret);
 }
 
 static uint64_t words_end(const struct shown *s)
@@ -57,10 +52,10 @@ static json_t *words_json(const struct shown *s)
 	for (uint64_t at = 0; list && at < words_end(s); at += s->word) {
 		uint64_t word = 0;
 		const bool has = read_word(s, s->block->address + at, &word);
-		char note[256] = "";
+		char note[NOTE_MAX] = "";
 
 		if (has)
-			annotate(s->list, s->modules, s->block, word, note, sizeof(note));
+			annotate(s, word, note);
 		if (json_array_append_new(list,
 					  json_fields(JSON_FIELDS(
 						  field_u64("offset", at),
@@ -75,18 +70,32 @@ static void put_words(const struct shown *s)
 {
 	for (uint64_t at = 0; at < words_end(s); at += s->word) {
 		uint64_t word;
-		char note[256];
+		char note[NOTE_MAX];
 
 		if (!read_word(s, s->block->address + at, &word)) {
 			printf("  +0x%03" PRIx64 "  can't be had\n", at);
 			continue;
 		}
-		annotate(s->list, s->modules, s->block, word, note, sizeof(note));
+		annotate(s, word, note);
 		printf("  +0x%03" PRIx64 "  %0*" PRIx64 "%s%s\n", at, (int)(2 * s->word), word,
 		       *note ? "  " : "", note);
 	}
 	if (block_bytes(s->block) > words_end(s) + s->word)
 		printf("  ... and %" PRIu64 " bytes\n", block_bytes(s->block) - words_end(s));
+}
+
+static void put_trace(const struct shown *s)
+{
+	char place[HEAP_PLACE_TEXT];
+	struct stack_trace t;
+
+	if (!heap_session_trace(s->session, s->block, &t))
+		return;
+	printf("allocated by\n");
+	for (uint32_t i = 0; i < t.count; i++) {
+		heap_place_text(s->session, t.at[i], place);
+		printf("  %s\n", place);
+	}
 }
 
 static enum status show_block(struct block_printer *p, const struct shown *s, uint64_t va,
@@ -107,8 +116,9 @@ static enum status show_block(struct block_printer *p, const struct shown *s, ui
 	printf("0x%" PRIx64 " is %" PRIu64 " bytes into an allocation of %" PRIu64
 	       " bytes at 0x%" PRIx64 "\n",
 	       va, va - a->address, block_bytes(a), a->address);
-	printf("heap 0x%" PRIx64 ", %s; %s%s\n", heaps_at(p->heaps, a->heap)->address,
+	printf("heap 0x%" PRIx64 ", %s; %s%s\n", heaps_at(p->session->heaps, a->heap)->address,
 	       heap_place_name(a->place), w.trust, w.unread ? "; not all of it can be had" : "");
+	put_trace(s);
 	put_words(s);
 	return ST_OK;
 }
@@ -117,22 +127,15 @@ enum status heap_show(struct block_printer *p, const struct heap_session *s,
 		      const struct block_list *l, uint64_t va, struct err *e)
 {
 	const struct heap_allocation *a = block_list_find(l, va);
-	struct modules modules = { 0 };
 	struct shown shown = {
+		.session = s,
 		.list = l,
-		.modules = &modules,
 		.block = a,
-		.m = &s->memory,
 	};
-	enum status st;
 
 	if (!a)
 		return err_set(e, ST_INPUT, "%s: 0x%" PRIx64 " is in no allocation that is known",
 			       s->process->path, va);
-	shown.word = heaps_at(p->heaps, a->heap)->wide ? 8 : 4;
-	st = process_modules(s->process->process, &modules, e);
-	if (!st)
-		st = show_block(p, &shown, va, e);
-	modules_deinit(&modules);
-	return st;
+	shown.word = heaps_at(s->heaps, a->heap)->wide ? 8 : 4;
+	return show_block(p, &shown, va, e);
 }

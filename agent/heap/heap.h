@@ -131,6 +131,8 @@ struct heap_allocation {
 	enum heap_place place;
 	enum heap_state state;
 	bool has_requested; /* busy, and its header could be read and says so */
+	uint64_t trace;     /* where its stack trace is, for stack_trace_read(); 0: has none */
+	uint16_t frames;    /* of those that lie there; 0: an entry of the database does */
 	/*
 	 * Pages before it are missing, and it is known by headers that confirm each other; so would
 	 * be a copy of a heap inside a block whose own header is lost.

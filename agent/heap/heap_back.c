@@ -137,6 +137,7 @@ static enum status tell_chunk(struct segment_walk *s, const struct chunk *c)
 		st = note_user_blocks(w, c);
 	} else {
 		a.has_requested = heap__requested(c, w->l, &a.requested);
+		heap__extend(w, c->at, c->unused, &a);
 	}
 	return st ? st : heap__tell(w, &a);
 }

@@ -154,6 +154,12 @@ struct heap_walk {
 
 enum status heap__tell(struct heap_walk *w, struct heap_allocation *a);
 
+/*
+ * Moves a busy block's address behind what lies between its header and its data, if anything does:
+ * `block` is where the header is, and `unused` its UnusedBytes.
+ */
+void heap__extend(struct heap_walk *w, uint64_t block, uint8_t unused, struct heap_allocation *a);
+
 /* The segments of the heap: the first, and how many. */
 const struct heap_segment *heap__segments(const struct heaps *h, uint64_t heap, size_t *ret_count);
 

@@ -174,8 +174,8 @@ enum chunk_read heap__chunk(struct heap_pages *p, const struct heap_layout *l, c
 }
 
 /*
- * UnusedBytes: 5 is a header that stands for another one, and 3f a number that lies elsewhere (of
- * the same sources, RtlpGetUnusedBytes()'s cases): what they name is not followed.
+ * UnusedBytes: 5 is a header that stands for another one (heap_extended.c), and 3f a number that
+ * lies elsewhere (of the same sources, RtlpGetUnusedBytes()'s cases), which is not followed.
  */
 bool heap__requested(const struct chunk *c, const struct heap_layout *l, uint64_t *ret)
 {

@@ -248,6 +248,7 @@ static enum status tell_blocks(struct heap_walk *w, const struct container *c)
 			a.state = BLOCK_BUSY;
 			header.unused = last ? *last : 0;
 			a.has_requested = last && heap__requested(&header, w->l, &a.requested);
+			heap__extend(w, at, header.unused, &a);
 		} else if (!last && !c->l->offsets) { /* nothing says what it is */
 			w->stats->lost += c->stride;
 			continue;

@@ -153,6 +153,7 @@ static enum status tell_block(struct heap_walk *w, uint64_t at)
 		return ST_OK;
 	a.size = b.commit - w->l->virtual_data;
 	a.requested = MIN(b.commit - b.chunk.size, a.size);
+	heap__extend(w, at + w->l->virtual_chunk, b.chunk.unused, &a);
 	return heap__tell(w, &a);
 }
 

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocks with more in front of them than a header, as the debugging flag +ust makes all of them:
+ *
+ *	block         its header; UnusedBytes is 40 | how many units lie between
+ *	block + unit  the address of the stack trace, or from one unit further on its frames
+ *	data - 8      u16 kind of trace (1, 2), u16 frames that lie here, u16 unused bytes of
+ *	              the block, u8 those units again, u8 05
+ *
+ * "Leak Checking" (adeyblue, 18 January 2010) has kinds and frames of Vista and 7;
+ * shanepowell/DbgHelpUtils c62b5a8, heap_entry.cpp, the same of 10 as it met it: two units, kind 1,
+ * no frames, and the address.
+ */
+#include <string.h>
+
+#include "agent/heap/heap_internal.h"
+#include "agent/heap/stack_trace.h"
+#include "formats/base/bytes.h"
+
+#define EXTENDED      0x40 /* in UnusedBytes; what is left of it are units */
+#define EXTENDED_MASK 0x3f
+#define STANDS_FOR    5 /* UnusedBytes of a header that is none */
+#define INLINE_TRACE  1
+#define POINTED_TRACE 2
+
+/* What lies between header and data; false: nothing that is known. */
+static void take_trace(struct heap_pages *p, const struct heap_layout *l, uint64_t block,
+		       uint64_t between, const uint8_t *end, struct heap_allocation *a)
+{
+	const uint16_t kind = get_le16(end), frames = get_le16(end + 2);
+	const uint64_t word = l->unit / 2;
+	uint64_t at;
+
+	if (kind != INLINE_TRACE && kind != POINTED_TRACE)
+		return;
+	if (kind == INLINE_TRACE && frames) {
+		/* They begin one unit later, and end before what was read here. */
+		if (frames > STACK_TRACE_FRAMES_MAX ||
+		    2 * l->unit + frames * word > between + l->header)
+			return;
+		a->trace = block + 2 * l->unit;
+		a->frames = frames;
+	} else if (heap__pointer(p, block + l->unit, l->wide, &at) &&
+		   heap__plausible(at, l->wide, word)) {
+		a->trace = at;
+	}
+}
+
+/* Whether the 8 bytes before the data, with so much before them, say that they belong to it. */
+static bool ends_extension(const uint8_t *end, uint8_t units)
+{
+	return end[6] == units && end[7] == STANDS_FOR;
+}
+
+/*
+ * Where virtual blocks keep the number of units nobody has told; DbgHelpUtils meets them with two.
+ */
+#define VIRTUAL_UNITS 2
+
+static uint8_t units_of_virtual(struct heap_pages *p, const struct heap_layout *l, uint64_t block)
+{
+	const uint8_t *end = heap__at(p, block + VIRTUAL_UNITS * l->unit + l->header, 8);
+	const uint16_t kind = end ? get_le16(end) : 0;
+
+	return end && (kind == INLINE_TRACE || kind == POINTED_TRACE) &&
+			       ends_extension(end, VIRTUAL_UNITS)
+		       ? VIRTUAL_UNITS
+		       : 0;
+}
+
+void heap__extend(struct heap_walk *w, uint64_t block, uint8_t unused, struct heap_allocation *a)
+{
+	const struct heap_layout *l = w->l;
+	const bool is_virtual = a->place == PLACE_VIRTUAL;
+	uint8_t units = unused & EXTENDED ? unused & EXTENDED_MASK : 0;
+	const uint8_t *end;
+	uint64_t between, gone, whole;
+
+	if (!units && is_virtual)
+		units = units_of_virtual(w->p, l, block);
+	between = (uint64_t)units * l->unit;
+	if (!units || between >= a->size)
+		return;
+	end = heap__at(w->p, block + between + l->header, 8);
+	if (end && !ends_extension(end, units)) {
+		w->stats->contradictions++;
+		return;
+	}
+	/* What has to be unused: header and extension, without what lies in the next header. */
+	whole = a->size + 8;
+	gone = between + 8;
+	a->address += between;
+	a->size -= between;
+	a->requested = MIN(a->requested, a->size);
+	if (end && !is_virtual && get_le16(end + 4) >= gone && get_le16(end + 4) <= whole) {
+		a->requested = whole - get_le16(end + 4);
+		a->has_requested = true;
+	}
+	if (end) {
+		uint8_t copy[8];
+
+		memcpy(copy, end, sizeof(copy));
+		take_trace(w->p, l, block, between, copy, a);
+	}
+}
