@@ -497,11 +497,15 @@ static uint64_t threshold(const struct sim_heap_builder *b)
 	return by_width(b, 0xfd000, 0x7e000);
 }
 
-/* _HEAP_VIRTUAL_ALLOC_ENTRY: lists, sizes, a header whose Size is what is left of the last page. */
-static bool take_virtual(struct sim_heap_builder *b, uint64_t size, struct block *ret)
+/*
+ * _HEAP_VIRTUAL_ALLOC_ENTRY: lists, sizes, a header whose Size is what is left of the last page.
+ * `extra` bytes lie between it and the data.
+ */
+static bool take_virtual(struct sim_heap_builder *b, uint64_t size, uint32_t extra,
+			 struct block *ret)
 {
 	const uint32_t entry = by_width(b, 0x40, 0x20);
-	const uint64_t commit = (size + entry + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1);
+	const uint64_t commit = (size + extra + entry + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1);
 	const uint64_t va = sim__heap_region_place(b, commit);
 	uint8_t *at;
 
@@ -532,8 +536,68 @@ static bool take_chunk(struct sim_heap_builder *b, uint64_t size, struct block *
 	return true;
 }
 
+uint16_t sim__trace_function(const struct sim_heap_builder *b)
+{
+	return b->plan.layout == SIM_HEAP_7 ? 2 : 1;
+}
+
+/*
+ * Units of a block's extra. From Vista on an interceptor of the heap's asks for room before the
+ * data: "Leak checking" (2010) has the layout of 7, and four units for a virtual block;
+ * shanepowell/DbgHelpUtils c62b5a8 (heap_entry.cpp) that of 10, with two for each.
+ */
+static uint32_t extra_units(struct sim_heap_builder *b, bool is_virtual)
+{
+	/* Some came before there was an interceptor. */
+	if (!b->plan.trace_count || !sim_below(&b->random, 32))
+		return 0;
+	return is_virtual && b->plan.layout == SIM_HEAP_7 ? 4 : 2;
+}
+
+/* Blocks of one size come from few places. 0: the database was full. */
+static uint64_t draw_trace(struct sim_heap_builder *b, uint64_t size)
+{
+	const uint64_t place = size * 7 + sim_below(&b->random, 3);
+
+	if (!sim_below(&b->random, 16))
+		return 0;
+	return b->plan.traces[place % b->plan.trace_count];
+}
+
+/*
+ * _HEAP_ENTRY's names: behind the block's header the trace, right before the data FunctionIndex,
+ * ContextValue, UnusedBytesLength (of the whole block), EntryOffset, ExtendedBlockSignature. The
+ * block's own UnusedBytes says how long that is, with 40 (hexadecimal); of a virtual one it stays.
+ */
+static void put_extra(struct sim_heap_builder *b, uint32_t block, uint32_t units)
+{
+	struct block *of = &b->blocks[block];
+	uint8_t *at = sim__heap_bytes(b, block), *entry = at + units * b->unit - 8;
+	uint64_t whole;
+
+	if (of->kind == SIM_HEAP_BACK_END) {
+		b->chunks[of->place].unused = (uint8_t)(0x40 | units);
+		sim__chunk_put(b, of->place);
+		whole = (uint64_t)b->chunks[of->place].size * b->unit;
+	} else if (of->kind == SIM_HEAP_LFH) {
+		at[-1] = (uint8_t)(0xc0 | units);
+		whole = b->user_blocks[of->place].stride;
+	} else {
+		whole = (uint64_t)b->regions[of->place].pages << PAGE_SHIFT;
+	}
+	memset(at, 0, units * b->unit);
+	put_pointer(b, at, of->trace);
+	put_le16(entry, sim__trace_function(b));
+	put_le16(entry + 4, (uint16_t)(whole - of->requested));
+	entry[6] = (uint8_t)units;
+	entry[7] = 5;
+	of->address += units * b->unit;
+}
+
 uint32_t sim__heap_alloc(struct sim_heap_builder *b, uint64_t size)
 {
+	const bool is_virtual = size > threshold(b);
+	const uint32_t units = extra_units(b, is_virtual), extra = units * b->unit;
 	struct block *more;
 
 	if (b->failed)
@@ -548,12 +612,18 @@ uint32_t sim__heap_alloc(struct sim_heap_builder *b, uint64_t size)
 		b->blocks = more;
 	}
 	more = &b->blocks[b->block_count];
-	if (size > threshold(b) ? !take_virtual(b, size, more)
-				: !sim__lfh_alloc(b, size, more) && !take_chunk(b, size, more)) {
+	if (is_virtual ? !take_virtual(b, size, extra, more)
+		       : !sim__lfh_alloc(b, size + extra, more) &&
+				 !take_chunk(b, size + extra, more)) {
 		sim__heap_fail(b, NULL);
 		return SIM_HEAP_NO_BLOCK;
 	}
 	more->busy = true;
+	more->requested = size;
+	if (units) {
+		more->trace = draw_trace(b, size);
+		put_extra(b, (uint32_t)b->block_count, units);
+	}
 	if (more->kind == SIM_HEAP_LFH)
 		b->lfh_owner[b->user_blocks[more->place].blocks + more->index] =
 			(uint32_t)b->block_count;

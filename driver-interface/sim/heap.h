@@ -57,6 +57,8 @@ struct sim_heap_plan {
 	uint32_t virtual_blocks; /* blocks that are too big for a segment */
 	uint32_t leaks;        /* that nothing refers to but free chunks and, a third, each other */
 	uint64_t user_context; /* 24H2: the descriptor that names this heap */
+	const uint64_t *traces; /* stack trace entries that blocks lead to (gflags +ust) ... */
+	size_t trace_count;     /* ... [none: blocks have no extra] */
 };
 
 /* Reserved pages of one piece of address space. */
@@ -80,6 +82,7 @@ struct sim_allocation {
 	uint64_t requested; /* bytes; of a free block all that it could hold */
 	uint64_t block;     /* bytes with the header; of a virtual block all that is committed */
 	uint64_t referrer;  /* where a pointer to it (or into it) is; 0: see `leaked` */
+	uint64_t trace;     /* who asked for it; 0: nobody knows */
 	uint32_t segment;   /* its number, in order of creation; UINT32_MAX: virtual */
 	uint8_t kind;       /* enum sim_heap_kind */
 	bool busy;

@@ -76,7 +76,7 @@ struct block {
 	uint32_t index; /* within user blocks */
 	uint8_t kind;
 	bool busy, root, reached;
-	uint64_t referrer;
+	uint64_t referrer, trace;
 };
 
 struct edge {
@@ -164,6 +164,9 @@ uint32_t sim__chunk_take(struct sim_heap_builder *b, uint64_t bytes, enum chunk_
 void sim__chunk_free(struct sim_heap_builder *b, uint32_t chunk);
 /* Uncommits what it can of a free chunk's pages. False: too small, nothing was done. */
 bool sim__chunk_decommit(struct sim_heap_builder *b, uint32_t chunk);
+
+/* Which of ntdll's interceptors captures the heap's stack traces, from 1 on. */
+uint16_t sim__trace_function(const struct sim_heap_builder *b);
 
 /* The front end: false, if the size is not its business. */
 bool sim__lfh_alloc(struct sim_heap_builder *b, uint64_t size, struct block *ret);

@@ -212,7 +212,10 @@ static void write_head(const struct sim_heap_builder *b, const struct head *h, s
 	const uint32_t segments = SEGMENT_UCRS(b) + 2 * b->pointer, w = b->pointer;
 	uint8_t *sizes = at + h->signature + w, *counters = at + h->counters;
 
-	put_le32(at + segments, 2); /* Flags: growable */
+	/* Flags: growable, HEAP_CAPTURE_STACK_BACKTRACES */
+	put_le32(at + segments, b->plan.trace_count ? 0x08000002 : 2);
+	if (b->plan.trace_count) /* Interceptor */
+		put_le32(at + h->signature - 8, sim__trace_function(b));
 	put_le32(at + segments + 0xc, b->plan.plain ? 0 : 0x100000);
 	memcpy(at + by_width(b, 0x88, 0x50), b->encoding, sizeof(b->encoding));
 	put_le32(at + h->signature - 4, by_width(b, 0xff00, 0xfe00));
@@ -309,6 +312,7 @@ static struct sim_allocation of_block(const struct sim_heap_builder *b, const st
 	struct sim_allocation a = { .address = block->address,
 				    .requested = block->requested,
 				    .referrer = block->referrer,
+				    .trace = block->trace,
 				    .segment = UINT32_MAX,
 				    .kind = block->kind,
 				    .busy = true,

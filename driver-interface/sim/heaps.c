@@ -9,6 +9,7 @@
 #include "driver-interface/sim/heap.h"
 #include "driver-interface/sim/making.h"
 #include "driver-interface/sim/resolver.h"
+#include "driver-interface/sim/traces.h"
 #include "formats/base/bytes.h"
 
 /* Where segments go that are not the first: 16 GiB for each heap. */
@@ -83,6 +84,9 @@ static void tell_heap(const struct sim_making *x, uint32_t index, const struct s
 	for (size_t i = 0; i < h->count; i++) {
 		const struct sim_allocation *a = &h->allocations[i];
 
+		if (x->n_traces && a->busy && a->kind != SIM_HEAP_OWN)
+			fprintf(out, "trace,%" PRIu32 ",%" PRIu32 ",0x%" PRIx64 ",0x%" PRIx64 "\n",
+				x->p->pid, index, a->address, a->trace);
 		fprintf(out,
 			"allocation,%" PRIu32 ",%" PRIu32 ",0x%" PRIx64 ",%" PRIu64 ",%" PRIu64
 			",%s,%s,0x%" PRIx64 "\n",
@@ -183,6 +187,8 @@ static struct sim_heap_plan plan_of(struct sim_making *x, uint32_t index)
 		.virtual_blocks = index == 1 && main ? 2 : 0,
 		.leaks = index == 1 ? (uint32_t)MIN(s->heap_leaks, share) : 0,
 		.user_context = x->ring ? descriptor_of(x, index) : 0,
+		.traces = x->traces,
+		.trace_count = x->n_traces,
 	};
 }
 
@@ -196,6 +202,8 @@ enum status sim__making_heaps(struct sim_making *x, struct err *e)
 		return sim__resolver_make(x, e);
 	if (s->heaps && !make_ring(x))
 		return err_set(e, ST_USAGE, "there is not enough RAM for the heaps");
+	if (s->heap_ust)
+		st = sim__traces_make(x, false, e);
 	for (uint32_t i = 1; i <= s->heaps && !st; i++) {
 		struct sim_heap_plan plan = plan_of(x, i);
 		struct sim_heap h = { 0 };

@@ -805,6 +805,7 @@ static enum status add_process(struct sim_inside *in, uint32_t process, struct e
 	x.bytes = sim__kernel_bytes(in->m, x.eprocess);
 	st = make_process(&x, e);
 	sim__vads_deinit(&x.vads);
+	free(x.traces);
 	return st;
 }
 

@@ -24,6 +24,11 @@
  *	allocation,PID,INDEX,ADDRESS,REQUESTED,BLOCK,KIND,STATE,REFERRER
  *	                                                KIND back-end, lfh, virtual or own; STATE
  *	                                                busy, leaked or free (heap.h)
+ *	trace-entry,PID,ENTRY,RETURNS                   of the stack trace database: return
+ *	                                                addresses, apart by blanks, the last call
+ *	                                                first
+ *	trace,PID,INDEX,ADDRESS,ENTRY                   of each allocation in use, if there is a
+ *	                                                database; ENTRY 0x0: nobody knows
  *	end
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_SIM_INSIDE_H

@@ -8,14 +8,19 @@
 #include "driver-interface/sim/images.h"
 #include "driver-interface/sim/vads.h"
 
-#define PROGRAMS_MAX 64
-#define THREADS_MAX  8 /* as in spec.h */
+#define PROGRAMS_MAX            64
+#define THREADS_MAX             8 /* as in spec.h */
 
 /* In the copy of ntdll's data that a process has: PEB.ProcessHeaps leads there. */
-#define HEAPS_AT     0x80
-#define HEAPS_MAX    16
+#define HEAPS_AT                0x80
+#define HEAPS_MAX               16
 /* The head of the ring that heaps are on from 24H2 on. */
-#define HEAP_RING_AT 0x180
+#define HEAP_RING_AT            0x180
+/* RtlpStackTraceDataBase */
+#define TRACES_AT               0x1a0
+
+/* PEB.NtGlobalFlag */
+#define FLG_USER_STACK_TRACE_DB 0x1000
 
 /* The machine's. */
 struct sim_inside {
@@ -52,6 +57,8 @@ struct sim_making {
 	size_t roots;           /* pointers in the program's data */
 	uint64_t ring;          /* descriptors of heaps; 0: there are none */
 	uint8_t *ring_bytes;
+	uint64_t *traces; /* entries of the stack trace database; or NULL */
+	size_t n_traces;
 };
 
 /* An address where so many pages are free. */

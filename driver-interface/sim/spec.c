@@ -392,6 +392,8 @@ static enum status check(const struct sim_spec *s, struct err *e)
 		return err_set(e, ST_USAGE, "heaps and resolver take inside=1");
 	if (s->compressed && s->build >= 26100)
 		return err_set(e, ST_USAGE, "from build 26100 on nothing is compressed here");
+	if (s->heap_ust && (!s->heaps || s->resolver))
+		return err_set(e, ST_USAGE, "heap_ust takes heaps, and no resolver");
 	if (s->resolver && s->windows != 7)
 		return err_set(e, ST_USAGE, "resolver takes windows=7");
 	if (s->process_truth && !s->inside)

@@ -58,6 +58,7 @@
 	X(heap_blocks, 16, 16 << 20, "allocations of the main process; others have an eighth")     \
 	X(heap_lfh, 0, 100, "percent of sizes that the front end gets")                            \
 	X(heap_leaks, 0, 1 << 20, "allocations of each process that nothing refers to")            \
+	X(heap_ust, 0, 1, "1: stack traces of allocations are recorded, as with gflags +ust")      \
 	X(resolver, 0, 1, "1: the main process is the 2015 paper's, see resolver.h")               \
 	X(threads, 1, 8, "of each process")                                                        \
 	X(ghosts, 0, 1, "1: the loader's lists have a module that is not there")                   \

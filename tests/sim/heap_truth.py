@@ -11,11 +11,18 @@ from pathlib import Path
 class Heaps:
     def __init__(self, path):
         self.heaps, self.busy, self.referrers, self.leaked, self.pids = {}, {}, {}, {}, []
+        # Of each block in use the entry of the stack trace database, None if nobody knows; and of each entry
+        # the return addresses.
+        self.traces, self.entries = {}, {}
         for kind, *f in csv.reader(Path(path).read_text(encoding='utf-8').splitlines()):
             if kind == 'heap':
                 if f[0] not in self.pids:
                     self.pids.append(f[0])
                 self.heaps.setdefault(f[0], {})[int(f[2], 0)] = f
+            elif kind == 'trace':
+                self.traces.setdefault(f[0], {})[int(f[2], 0)] = int(f[3], 0) or None
+            elif kind == 'trace-entry':
+                self.entries.setdefault(f[0], {})[int(f[1], 0)] = [int(a, 0) for a in f[2].split()]
             elif kind == 'allocation' and f[5] != 'own' and f[6] != 'free':
                 self.busy.setdefault(f[0], {})[int(f[2], 0)] = (int(f[3]), f[5])
                 if f[6] == 'leaked':

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import unittest
 
+import heap_truth
 import simulated
 from simulated import output_of, truth, wrong
 
@@ -50,6 +51,25 @@ class Inside(Case):
         of = truth(self.container, self.account)['all']
         self.assertGreater(sum(v['right'] for v in of.values()), 20000)
         self.assertLess(sum(v['other'] for v in of.values()), 50)
+
+    def test_stack_traces_are_told_for_every_block(self):
+        for windows in (7, 10):
+            with self.subTest(windows):
+                self.acquire(f'{SMALL},windows={windows},activity=0,heap_ust=1')
+                told = heap_truth.Heaps(self.held)
+                modules = [(row[0], int(row[1], 0), int(row[2], 0)) for row in self.lines('module')]
+                for pid in told.pids:
+                    self.assertEqual(told.traces[pid].keys(), told.busy[pid].keys())
+                    entries = told.entries[pid]
+                    unknown = [a for a, t in told.traces[pid].items() if t is None]
+                    self.assertLess(len(unknown), len(told.traces[pid]) / 5)
+                    self.assertGreater(len(unknown), 0)
+                    self.assertLessEqual({t for t in told.traces[pid].values() if t}, entries.keys())
+                    for frames in entries.values():
+                        self.assertIn(len(frames), range(4, 32))
+                        for frame in frames:
+                            self.assertTrue(any(of == pid and base + 0x1000 <= frame < base + size
+                                                for of, base, size in modules))
 
     def test_account_changes_nothing(self):
         with_account = self.acquire(SMALL)['root']

@@ -642,6 +642,76 @@ TEST(a_dns_cache_is_found_from_its_table)
 	}
 }
 
+/*
+ * A block with an extra says so right before its data: 5, and how many units earlier its header is,
+ * behind which the trace lies. 7 calls what made it the second of the interceptors, 10 the first.
+ */
+static uint64_t trace_at(const struct heap *h, const struct sim_allocation *a, unsigned *units)
+{
+	const uint8_t *end = at(h, a->address - 8);
+	const unsigned unit = by(h, 16, 8);
+	uint64_t start;
+
+	assert_non_null(end);
+	*units = end[7] == 5 ? end[6] : 0;
+	if (!*units)
+		return 0;
+	start = a->address - *units * unit;
+	assert_int_equal(get_le16(end), h->plan.layout == SIM_HEAP_7 ? 2 : 1);
+	assert_int_equal(get_le16(end + 2), 0);
+	assert_int_equal(a->block - get_le16(end + 4), a->requested);
+	if (a->kind == SIM_HEAP_VIRTUAL) {
+		const uint64_t head = start - by(h, 0x40, 0x20);
+
+		assert_int_equal(*units, h->plan.layout == SIM_HEAP_7 ? 4 : 2);
+		assert_int_equal(at(h, start)[-1], 4);
+		assert_int_equal(word(h, head + 4 * by(h, 8, 4)), a->block);
+		assert_int_equal(header_at(h, start - unit).size, a->block - a->requested);
+	} else {
+		assert_int_equal(*units, 2);
+		assert_int_equal(at(h, start)[-1], a->kind == SIM_HEAP_LFH ? 0xc2 : 0x42);
+	}
+	if (a->kind == SIM_HEAP_BACK_END) {
+		const struct header c = header_at(h, start - unit);
+
+		assert_true(c.right);
+		assert_int_equal((uint64_t)c.size * unit, a->block);
+	}
+	return word(h, start);
+}
+
+TEST(blocks_lead_to_who_asked_for_them)
+{
+	const uint64_t traces[] = { 0x10001000, 0x10001080, 0x10001140 };
+	struct sim_heap_plan plan = mixed;
+
+	plan.traces = traces;
+	plan.trace_count = ARRAY_SIZE(traces);
+	for (unsigned k = 0; k < 2 * SIM_HEAP_LAYOUTS; k++) {
+		struct heap h = build(k / 2, k % 2, plan);
+		unsigned traced[SIM_HEAP_OWN] = { 0 }, plain = 0, unknown = 0, units;
+
+		check_truth(&h);
+		check_references(&h);
+		assert_int_equal(get_le32(at(&h, h.h.address + by(&h, 0x70, 0x40))), 0x08000002);
+		for (size_t i = 0; i < h.h.count; i++) {
+			const struct sim_allocation *a = &h.h.allocations[i];
+
+			if (!a->busy || a->kind == SIM_HEAP_OWN)
+				continue;
+			assert_int_equal(trace_at(&h, a, &units), a->trace);
+			assert_true(!a->trace || a->trace == traces[0] || a->trace == traces[1] ||
+				    a->trace == traces[2]);
+			traced[a->kind] += a->trace != 0;
+			plain += !units;
+			unknown += units && !a->trace;
+		}
+		assert_true(traced[SIM_HEAP_BACK_END] > 1000 && traced[SIM_HEAP_LFH] > 1000);
+		assert_true(traced[SIM_HEAP_VIRTUAL] && plain > 100 && unknown > 200);
+		sim__heap_deinit(&h.h);
+	}
+}
+
 TEST(a_plan_that_cannot_be_carried_out_is_refused)
 {
 	const struct sim_heap_plan bad[] = {
@@ -671,6 +741,7 @@ int main(void)
 		cmocka_unit_test(user_blocks_say_which_blocks_are_in_use),
 		cmocka_unit_test(blocks_by_hand_leak_when_the_last_pointer_goes),
 		cmocka_unit_test(a_dns_cache_is_found_from_its_table),
+		cmocka_unit_test(blocks_lead_to_who_asked_for_them),
 		cmocka_unit_test(a_plan_that_cannot_be_carried_out_is_refused),
 	};
 
