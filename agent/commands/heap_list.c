@@ -31,6 +31,8 @@ static void put_heap(const struct heap_session *r, size_t n)
 	       i->head ? "" : ", first page missing");
 	if (finding)
 		printf("  finding: %s\n", finding);
+	put_tally("busy, page heap", &s->blocks[PLACE_PAGE_HEAP][BLOCK_BUSY]);
+	put_tally("freed, page heap", &s->blocks[PLACE_PAGE_HEAP][BLOCK_FREE]);
 	if (i->kind != HEAP_NT)
 		return;
 	printf("  %" PRIu64 " segments, %" PRIu64 " uncommitted ranges; key %s\n", s->segments,
@@ -57,14 +59,24 @@ static void put_heap(const struct heap_session *r, size_t n)
 		printf("  too large: there is more\n");
 }
 
+/* Some flag of the process says so. */
+static bool has_page_heap(const struct heap_session *r)
+{
+	uint32_t flag;
+
+	return (heaps_global_flag(r->heaps, true, &flag) && flag & GLOBAL_FLAG_PAGE_HEAP) ||
+	       (heaps_global_flag(r->heaps, false, &flag) && flag & GLOBAL_FLAG_PAGE_HEAP);
+}
+
 static void put_heaps(const struct heap_session *r)
 {
 	const struct process_facts *f = process_facts(r->process->process);
 	char name[80];
 
 	text_printable(f->name, name, sizeof(name));
-	printf("process %" PRIu32 " (%s), %zu heaps%s\n", f->pid, name, heaps_count(r->heaps),
-	       heaps_list_lost(r->heaps) ? "; its list of heaps cannot be read" : "");
+	printf("process %" PRIu32 " (%s), %zu heaps%s%s\n", f->pid, name, heaps_count(r->heaps),
+	       heaps_list_lost(r->heaps) ? "; its list of heaps cannot be read" : "",
+	       has_page_heap(r) ? "; page heap is on" : "");
 	for (size_t i = 0; i < heaps_count(r->heaps); i++)
 		put_heap(r, i);
 }
@@ -145,6 +157,13 @@ static json_t *heap_json(const struct heap_session *r, size_t n)
 		field_bool("cut", s->cut)));
 }
 
+static json_t *flag_json(const struct heap_session *r, bool wide)
+{
+	uint32_t flag;
+
+	return heaps_global_flag(r->heaps, wide, &flag) ? json_u64(flag) : json_null();
+}
+
 static json_t *heaps_json(const struct heap_session *r)
 {
 	const struct process_facts *f = process_facts(r->process->process);
@@ -157,7 +176,9 @@ static json_t *heaps_json(const struct heap_session *r)
 		FIELD_SCHEMA("heap"), field_text("file", r->process->path),
 		field_u64("pid", f->pid), field_text("name", f->name),
 		field_bool("vads_whole", vad_list_is_whole(process_vads(r->process->process))),
-		field_bool("list_lost", heaps_list_lost(r->heaps)), field_made("heaps", list)));
+		field_bool("list_lost", heaps_list_lost(r->heaps)),
+		field_made("global_flag", flag_json(r, true)),
+		field_made("global_flag_32", flag_json(r, false)), field_made("heaps", list)));
 }
 
 /*

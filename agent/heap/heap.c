@@ -44,9 +44,8 @@ const char *heap_state_name(enum heap_state s)
 	return state_names[s];
 }
 
-/* The heap with that address, new if need be; *ret NULL: there are too many. */
-static enum status add_heap(struct heaps *h, uint64_t address, bool wide, struct heap_info **ret,
-			    struct err *e)
+enum status heap__add(struct heaps *h, uint64_t address, bool wide, struct heap_info **ret,
+		      struct err *e)
 {
 	*ret = NULL;
 	for (size_t i = 0; i < h->count; i++)
@@ -86,10 +85,18 @@ static enum status add_listed(struct heaps *h, uint64_t at, bool wide, struct er
 	}
 	if (!heap__plausible(address, wide, PAGE_SIZE))
 		return ST_OK;
-	st = add_heap(h, address, wide, &info, e);
+	st = heap__add(h, address, wide, &info, e);
 	if (!st && info)
 		info->listed = true;
 	return st;
+}
+
+/* PEB.NtGlobalFlag at bc, of x86 at 68, in every build (the same sources). */
+static void read_global_flag(struct heaps *h, uint64_t peb, bool wide)
+{
+	struct heap_global_flag *f = &h->global_flag[wide];
+
+	f->known = peb && heap__u32(&h->pages, peb + (wide ? 0xbc : 0x68), &f->value);
 }
 
 static enum status read_list(struct heaps *h, uint64_t peb, bool wide, struct err *e)
@@ -102,6 +109,7 @@ static enum status read_list(struct heaps *h, uint64_t peb, bool wide, struct er
 
 	if (!peb)
 		return ST_OK;
+	read_global_flag(h, peb, wide);
 	st = add_listed(h, peb + (wide ? 0x30 : 0x18), wide, e);
 	if (!heap__u32(p, peb + (wide ? 0xe8 : 0x88), &count) ||
 	    !heap__pointer(p, peb + (wide ? 0xf0 : 0x90), wide, &array) ||
@@ -175,7 +183,7 @@ static enum status add_chained(struct heaps *h, uint64_t descriptor, bool wide, 
 	if (heap__u32(p, address + l->segment_signature, &signature) ? !is_heap_signature(signature)
 								     : !certain)
 		return ST_OK;
-	st = add_heap(h, address, wide, &info, e);
+	st = heap__add(h, address, wide, &info, e);
 	if (!st && info)
 		info->chained = true;
 	return st;
@@ -290,11 +298,11 @@ static enum status look_at(struct heaps *h, uint64_t base, struct err *e)
 		if (!heap__u32(&h->pages, base + l->segment_signature, &signature))
 			return ST_OK;
 		if (signature == SEGMENT_HEAP_SIGNATURE) {
-			st = add_heap(h, base, wide, &info, e);
+			st = heap__add(h, base, wide, &info, e);
 		} else if (signature == SEGMENT_SIGNATURE && read_segment(h, base, wide, &s)) {
 			st = add_segment(h, &s, e);
 			if (!st)
-				st = add_heap(h, s.heap, wide, &info, e);
+				st = heap__add(h, s.heap, wide, &info, e);
 		} else {
 			continue;
 		}
@@ -593,6 +601,9 @@ static enum status find_all(struct heaps *h, struct err *e)
 		if (h->at[i].kind == HEAP_UNREAD ||
 		    (h->at[i].kind == HEAP_NT && h->at[i].key_from == KEY_NONE))
 			recover(h, &h->at[i]);
+	if (!st && heap__page_heap_may_be(h))
+		st = heap__find_page_blocks(h, e);
+	array_sort(h->at, h->count, sizeof(*h->at), by_address);
 	return st;
 }
 
@@ -622,6 +633,7 @@ void heaps_close(struct heaps *h)
 		return;
 	free(h->at);
 	free(h->segments);
+	free(h->page_blocks);
 	free(h);
 }
 
@@ -640,6 +652,12 @@ bool heaps_list_lost(const struct heaps *h)
 	return h->list_lost;
 }
 
+bool heaps_global_flag(const struct heaps *h, bool wide, uint32_t *ret)
+{
+	*ret = h->global_flag[wide].value;
+	return h->global_flag[wide].known;
+}
+
 void heaps_forget_page(struct heaps *h)
 {
 	h->pages.has = false;
@@ -647,8 +665,10 @@ void heaps_forget_page(struct heaps *h)
 
 enum status heap__tell(struct heap_walk *w, struct heap_allocation *a)
 {
-	struct heap_tally *t = &w->stats->blocks[a->place][a->state];
+	struct heap_tally *t;
 
+	heap__see_light(w, a);
+	t = &w->stats->blocks[a->place][a->state];
 	a->heap = w->index;
 	t->blocks++;
 	t->bytes += a->has_requested ? a->requested : a->size;
@@ -673,15 +693,17 @@ enum status heaps_walk(struct heaps *h, size_t i, const struct heap_visitor *v,
 	enum status st = ST_OK;
 
 	*ret = (struct heap_stats){ 0 };
-	if (w.info->kind != HEAP_NT || w.info->key_from == KEY_NONE)
-		return ST_OK;
 	h->pages.cut = false;
 	h->pages.has = false;
-	st = heap__walk_back_end(&w);
+	if (w.info->kind == HEAP_NT && w.info->key_from != KEY_NONE) {
+		st = heap__walk_back_end(&w);
+		if (!st)
+			st = heap__walk_lfh(&w);
+		if (!st)
+			st = heap__walk_virtual(&w);
+	}
 	if (!st)
-		st = heap__walk_lfh(&w);
-	if (!st)
-		st = heap__walk_virtual(&w);
+		st = heap__walk_page_blocks(&w);
 	ret->cut |= h->pages.cut;
 	free(w.user_blocks);
 	return st;

@@ -2,7 +2,8 @@
 /*
  * The heaps of a Windows process (Vista to 11, x64 and x86) and what is allocated in them, read
  * from its memory alone: no symbols. The NT heap is walked: its back end, its low-fragmentation
- * front end (LFH), its blocks out of VirtualAlloc. A segment heap is recognised, not walked.
+ * front end (LFH), its blocks out of VirtualAlloc; page heap, of programs that are tested with it.
+ * A segment heap is recognised, not walked.
  *
  * The memory may have holes and may be hostile. No allocation is told of without a header (or, of
  * the LFH, a bitmap) that its neighbours confirm; what can't be had is counted in bytes.
@@ -18,16 +19,22 @@
 #include "formats/base/range.h"
 
 /* A process with more has none of ours left to say: thousands are a leak already. */
-#define HEAPS_MAX            4096
+#define HEAPS_MAX             4096
 
 /*
  * So many pages are asked for, for one process, the same one again included: those of 1 GiB are
  * 2^18. It bounds what bytes that were made to send us back and forth can cost.
  */
-#define HEAP_FETCHES_MAX     (UINT64_C(1) << 26)
+#define HEAP_FETCHES_MAX      (UINT64_C(1) << 26)
 
 /* LFH containers of one heap; each holds tens to thousands of blocks. 16 bytes each. */
-#define HEAP_USER_BLOCKS_MAX (1U << 20)
+#define HEAP_USER_BLOCKS_MAX  (1U << 20)
+
+/* Blocks of full page heap of one process: each takes 8 KiB of it at least. 40 bytes each. */
+#define HEAP_PAGE_BLOCKS_MAX  (1U << 22)
+
+/* NtGlobalFlag's bit for page heap, which GFlags calls hpa (windows-driver-docs, GFlags). */
+#define GLOBAL_FLAG_PAGE_HEAP UINT32_C(0x02000000)
 
 struct heap_sources {
 	const struct memory_view *memory; /* borrowed until heaps_close() */
@@ -45,6 +52,7 @@ struct heap_sources {
 	X(HEAP_UNREAD, "unreadable") /* its first page can't be had, nor its key be recovered */   \
 	X(HEAP_NT, "nt")                                                                           \
 	X(HEAP_SEGMENT, "segment") /* of Windows 10 and later; not walked */                       \
+	X(HEAP_PAGE, "page heap")  /* its blocks have pages of their own */                        \
 	X(HEAP_OTHER, "not a heap")
 
 enum heap_kind {
@@ -97,7 +105,8 @@ struct heap_info {
 #define HEAP_PLACE_MAP(X)                                                                          \
 	X(PLACE_BACK_END, "back-end")                                                              \
 	X(PLACE_LFH, "lfh")                                                                        \
-	X(PLACE_VIRTUAL, "virtual")
+	X(PLACE_VIRTUAL, "virtual")                                                                \
+	X(PLACE_PAGE_HEAP, "page-heap") /* light: in place of the block that it lies in */
 
 enum heap_place {
 #define X(name, text) name,
@@ -127,7 +136,8 @@ struct heap_allocation {
 	uint64_t address;   /* of the data, which is what the program has */
 	uint64_t size;      /* bytes that can be used, those in the next header included */
 	uint64_t requested; /* bytes that were asked for; 0 unless has_requested */
-	uint64_t container; /* the segment, the LFH container, or the VirtualAlloc block */
+	/* The segment, the LFH container, the VirtualAlloc block, or page heap's first page. */
+	uint64_t container;
 	enum heap_place place;
 	enum heap_state state;
 	bool has_requested; /* busy, and its header could be read and says so */
@@ -178,6 +188,8 @@ bool heaps_list_lost(const struct heaps *h);
 
 /* Adds the ranges of its segments, as far as they are known; those without a head too. ST_NOMEM. */
 enum status heaps_segments(const struct heaps *h, size_t i, struct range_list *ret, struct err *e);
+/* NtGlobalFlag of the process's PEB, or that of a WoW64 process's other one. False: not known. */
+bool heaps_global_flag(const struct heaps *h, bool wide, uint32_t *ret);
 
 /* Called for every block; anything but ST_OK ends the walk. */
 struct heap_visitor {
@@ -189,8 +201,9 @@ struct heap_visitor {
 void heaps_forget_page(struct heaps *h);
 
 /*
- * The i-th heap's: its back end by address, then LFH blocks by address, then VirtualAlloc blocks.
- * Nothing of a heap that is not HEAP_NT. `ret` is set in any case.
+ * The i-th heap's: its back end by address, then LFH blocks by address, then VirtualAlloc blocks,
+ * then page heap's that name it. Nothing of a heap that is neither HEAP_NT nor HEAP_PAGE. `ret` is
+ * set in any case.
  */
 enum status heaps_walk(struct heaps *h, size_t i, const struct heap_visitor *v,
 		       struct heap_stats *ret, struct err *e);

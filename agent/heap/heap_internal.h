@@ -124,8 +124,26 @@ struct heap_segment {
 	bool read; /* its head; else .first and .last are those of the whole */
 };
 
+/* A block of full page heap: one header, and the pages up to its end. */
+struct page_block {
+	uint64_t first; /* page */
+	uint64_t user;
+	uint64_t requested;
+	uint64_t heap;
+	uint64_t trace;
+	bool busy;
+	bool wide;
+};
+
 struct heaps {
 	struct heap_sources sources;
+	struct page_block *page_blocks; /* by heap, then address */
+	size_t page_block_count, page_block_room;
+	bool page_blocks_cut;
+	struct heap_global_flag {
+		bool known;
+		uint32_t value;
+	} global_flag[2]; /* of the PEB of 32 bits, and of the other */
 	struct heap_pages pages;
 	struct heap_info *at;
 	size_t count, room;
@@ -171,6 +189,18 @@ bool heap__plausible(uint64_t va, bool wide, uint64_t alignment);
  */
 bool heap__recover_key(struct heap_pages *p, const struct heap_layout *l,
 		       const struct heap_segment *segments, size_t count, uint8_t *ret_key);
+
+/* The heap with that address, new if need be; *ret NULL: there are too many. */
+enum status heap__add(struct heaps *h, uint64_t address, bool wide, struct heap_info **ret,
+		      struct err *e);
+
+/* Does a flag say that page heap is on, or can none be had that says that it is not? */
+bool heap__page_heap_may_be(const struct heaps *h);
+/* All blocks of full page heap, and the heaps that they name. */
+enum status heap__find_page_blocks(struct heaps *h, struct err *e);
+/* What a block of light page heap is, in place of the busy one that begins with its header. */
+void heap__see_light(struct heap_walk *w, struct heap_allocation *a);
+enum status heap__walk_page_blocks(struct heap_walk *w);
 
 enum status heap__walk_back_end(struct heap_walk *w);
 enum status heap__walk_lfh(struct heap_walk *w);

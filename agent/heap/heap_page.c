@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Page heap, of programs that are tested with GFlags or Application Verifier. A header lies
+ * directly before the data of each block, with a stamp at either end. Of full page heap, each block
+ * has pages of its own, whose end is the block's, and behind which nothing can be read. Of light
+ * page heap, header and block lie in a block of the NT heap.
+ *
+ * Bytes that look like a header may be left over in another block, or be its content. So:
+ * - A light header counts at the begin of a busy block that the walk of its heap has confirmed, and
+ *   nowhere else; the one is told of in place of the other, so that no byte is told of twice.
+ * - A full one is not looked for where a heap has a segment, nor in the pages of a full block that
+ *   was found before: the first header of a block's pages is its own, for the data comes behind.
+ * - A full one's numbers must lead to the end of a page; what is between, the filling, must be
+ *   there if it can be read; and the page behind must be empty, or one that can't be had.
+ * A copy of such a block, with its place in the page and without what was around it, can't be told
+ * from one, if pages before and behind it are missing.
+ *
+ * Header: _DPH_BLOCK_INFORMATION {StartStamp, Heap, RequestedSize, ActualSize, FreeQueue (list),
+ * StackTrace, EndStamp} of ntdll's public types (Rickebo/ntoskrnlib at 0a72996, Win11/ntdll, has those of x64;
+ * x86: 4 bytes for each pointer and size). Stamps and fillings: Microsoft's ms220938 ("Structure of
+ * a Page Heap Block"); shanepowell/DbgHelpUtils at c62b5a8, dph_entry.h.
+ */
+#include <string.h>
+
+#include "agent/heap/heap_internal.h"
+#include "formats/base/array.h"
+#include "formats/base/bytes.h"
+
+#define FULL_START    0xabcdbbbb
+#define FULL_END      0xdcbabbbb
+#define LIGHT_START   0xabcdaaaa
+#define LIGHT_END     0xdcbaaaaa
+/* Of a freed block both are less by one. */
+#define FREED         1
+
+#define FULL_SUFFIX   0xd0
+#define LIGHT_SUFFIX  0xa0
+/* What light page heap adds behind a block, filling and rounding, and some room. */
+#define LIGHT_SURPLUS 64
+/* So much of it is looked at: how much is filled differs. */
+#define LIGHT_FILLED  8
+
+struct header_layout {
+	uint8_t size;
+	uint8_t heap, requested, actual, trace, end;
+	uint8_t unit; /* what blocks are aligned to */
+};
+
+static const struct header_layout layouts[2] = {
+	{ .size = 0x20,
+	  .heap = 4,
+	  .requested = 8,
+	  .actual = 0xc,
+	  .trace = 0x18,
+	  .end = 0x1c,
+	  .unit = 8 },
+	{ .size = 0x40,
+	  .heap = 8,
+	  .requested = 0x10,
+	  .actual = 0x18,
+	  .trace = 0x30,
+	  .end = 0x3c,
+	  .unit = 16 },
+};
+
+struct header {
+	uint64_t heap, requested, actual, trace;
+	bool busy;
+};
+
+/* False: no header with those stamps, or one that lies in two pages of which one is missing. */
+static bool read_header(struct heap_pages *p, bool wide, uint64_t at, uint32_t start, uint32_t end,
+			struct header *ret)
+{
+	const struct header_layout *l = &layouts[wide];
+	uint32_t first, last;
+
+	if (!heap__u32(p, at, &first) || (first != start && first != start - FREED) ||
+	    !heap__u32(p, at + l->end, &last) || last - end != first - start ||
+	    !heap__pointer(p, at + l->heap, wide, &ret->heap) ||
+	    !heap__pointer(p, at + l->requested, wide, &ret->requested) ||
+	    !heap__pointer(p, at + l->actual, wide, &ret->actual) ||
+	    !heap__pointer(p, at + l->trace, wide, &ret->trace) ||
+	    !heap__plausible(ret->heap, wide, l->unit / 2))
+		return false;
+	if (!heap__plausible(ret->trace, wide, l->unit / 2))
+		ret->trace = 0;
+	ret->busy = first == start;
+	return true;
+}
+
+/* Is all of [from, to) that can be read filled with `byte`? */
+static bool filled(struct heap_pages *p, uint64_t from, uint64_t to, uint8_t byte)
+{
+	for (uint64_t va = from; va < to; va++) {
+		const uint8_t *at = heap__at(p, va, 1);
+
+		if (at && *at != byte)
+			return false;
+	}
+	return true;
+}
+
+static uint64_t round_to_page(uint64_t va)
+{
+	return (va + PAGE_SIZE - 1) & ~(uint64_t)(PAGE_SIZE - 1);
+}
+
+/* Full page heap: `at` may be a header; `last` is the range's last byte. */
+static bool read_full(struct heap_pages *p, bool wide, uint64_t at, uint64_t last,
+		      struct page_block *ret, uint64_t *ret_end)
+{
+	const struct header_layout *l = &layouts[wide];
+	const uint64_t first = at & ~(uint64_t)(PAGE_SIZE - 1);
+	struct header h;
+	uint64_t end;
+
+	if (!read_header(p, wide, at, FULL_START, FULL_END, &h) || h.requested > last - at ||
+	    l->size > last - at - h.requested + 1)
+		return false;
+	end = round_to_page(at + l->size + h.requested);
+	if (end - 1 > last || end - (at + l->size + h.requested) >= l->unit ||
+	    h.actual < h.requested || h.actual > end - first)
+		return false;
+	if (h.busy && !filled(p, at + l->size + h.requested, end, FULL_SUFFIX))
+		return false;
+	if (end - 1 < last && !filled(p, end, end + PAGE_SIZE, 0))
+		return false;
+	*ret_end = end;
+	*ret = (struct page_block){
+		.first = first,
+		.user = at + l->size,
+		.requested = h.requested,
+		.heap = h.heap,
+		.trace = h.trace,
+		.busy = h.busy,
+		.wide = wide,
+	};
+	return true;
+}
+
+bool heap__page_heap_may_be(const struct heaps *h)
+{
+	const uint64_t pebs[2] = { h->sources.peb32, h->sources.peb };
+	bool known = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(pebs); i++) {
+		const struct heap_global_flag *f = &h->global_flag[i];
+
+		if (f->known && f->value & GLOBAL_FLAG_PAGE_HEAP)
+			return true;
+		if (pebs[i] && !f->known)
+			return true;
+		known |= f->known;
+	}
+	return !known;
+}
+
+static enum status note_block(struct heaps *h, const struct page_block *b, struct err *e)
+{
+	if (h->page_block_count == HEAP_PAGE_BLOCKS_MAX) {
+		h->page_blocks_cut = true;
+		return ST_OK;
+	}
+	if (h->page_block_count == h->page_block_room) {
+		struct page_block *grown =
+			array_grow(h->page_blocks, &h->page_block_room, sizeof(*grown));
+
+		if (!grown)
+			return err_nomem(e);
+		h->page_blocks = grown;
+	}
+	h->page_blocks[h->page_block_count++] = *b;
+	return ST_OK;
+}
+
+/* The first header in the page; *next is where to go on. */
+static enum status look_at_page(struct heaps *h, uint64_t va, uint64_t last, uint64_t *next,
+				struct err *e)
+{
+	struct heap_pages *p = &h->pages;
+	uint64_t end;
+
+	*next = va + PAGE_SIZE;
+	for (uint64_t at = va; at < va + PAGE_SIZE; at += 8) {
+		uint32_t stamp;
+		struct page_block b;
+
+		if (!heap__u32(p, at, &stamp))
+			return ST_OK;
+		if (stamp != FULL_START && stamp != FULL_START - FREED)
+			continue;
+		for (int wide = 1; wide >= 0; wide--) {
+			/* A process of 64 bits has no such blocks of 32. */
+			if (!wide && !h->sources.peb32 && h->sources.peb)
+				continue;
+			if (!read_full(p, wide, at, last, &b, &end))
+				continue;
+			*next = end;
+			return note_block(h, &b, e);
+		}
+	}
+	return ST_OK;
+}
+
+/* Where heaps have segments. */
+static enum status find_segments(const struct heaps *h, struct range_list *ret, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < h->segment_count && !st; i++)
+		if (h->segments[i].end > h->segments[i].base)
+			st = range_list_add(ret, h->segments[i].base, h->segments[i].end - 1, e);
+	range_list_tidy(ret, NULL);
+	range_list_join(ret);
+	return st;
+}
+
+static int by_heap_and_address(const void *a, const void *b)
+{
+	const struct page_block *x = a, *y = b;
+
+	if (x->heap != y->heap)
+		return x->heap < y->heap ? -1 : 1;
+	return (x->user > y->user) - (x->user < y->user);
+}
+
+/*
+ * What the blocks name as their heap is page heap's root, a page behind the address that the
+ * program has as its heap's (reactos/reactos, sdk/lib/rtl/heappage.c), if not that address itself.
+ */
+static enum status note_heap(struct heaps *h, struct page_block *blocks, size_t count,
+			     struct err *e)
+{
+	struct heap_info *info = NULL;
+	enum status st;
+
+	for (size_t i = 0; i < h->count && !info; i++)
+		if (h->at[i].address == blocks->heap ||
+		    h->at[i].address == blocks->heap - PAGE_SIZE)
+			info = &h->at[i];
+	if (!info) {
+		st = heap__add(h, blocks->heap, blocks->wide, &info, e);
+		if (st || !info)
+			return st;
+		info->found = true;
+		info->kind = HEAP_PAGE;
+	}
+	if (info->kind == HEAP_OTHER || info->kind == HEAP_UNREAD)
+		info->kind = HEAP_PAGE;
+	for (size_t i = 0; i < count; i++)
+		blocks[i].heap = info->address;
+	return ST_OK;
+}
+
+enum status heap__find_page_blocks(struct heaps *h, struct err *e)
+{
+	const struct range_list *l = h->sources.ranges;
+	_cleanup_ranges_ struct range_list segments = { 0 };
+	enum status st = find_segments(h, &segments, e);
+
+	for (size_t i = 0; l && i < l->count && !st; i++)
+		for (uint64_t va = round_to_page(l->at[i].first), next;
+		     va < l->at[i].last && !st && !h->pages.cut; va = next) {
+			const struct range *s = range_list_find(&segments, va);
+
+			if (s)
+				next = s->last + 1;
+			else
+				st = look_at_page(h, va, l->at[i].last, &next, e);
+		}
+	array_sort(h->page_blocks, h->page_block_count, sizeof(*h->page_blocks),
+		   by_heap_and_address);
+	for (size_t i = 0, end; i < h->page_block_count && !st; i = end) {
+		for (end = i; end < h->page_block_count &&
+			      h->page_blocks[end].heap == h->page_blocks[i].heap;)
+			end++;
+		st = note_heap(h, &h->page_blocks[i], end - i, e);
+	}
+	array_sort(h->page_blocks, h->page_block_count, sizeof(*h->page_blocks),
+		   by_heap_and_address);
+	return st;
+}
+
+enum status heap__walk_page_blocks(struct heap_walk *w)
+{
+	const struct heaps *h = w->h;
+	enum status st = ST_OK;
+	size_t low = 0, high = h->page_block_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (h->page_blocks[middle].heap < w->info->address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t i = low;
+	     i < h->page_block_count && h->page_blocks[i].heap == w->info->address && !st; i++) {
+		const struct page_block *b = &h->page_blocks[i];
+		struct heap_allocation a = {
+			.address = b->user,
+			.size = b->requested,
+			.requested = b->busy ? b->requested : 0,
+			.has_requested = b->busy,
+			.container = b->first,
+			.place = PLACE_PAGE_HEAP,
+			.state = b->busy ? BLOCK_BUSY : BLOCK_FREE,
+			.trace = b->trace,
+		};
+
+		st = heap__tell(w, &a);
+	}
+	w->stats->cut |= h->page_blocks_cut;
+	return st;
+}
+
+void heap__see_light(struct heap_walk *w, struct heap_allocation *a)
+{
+	const bool wide = w->info->wide;
+	const uint64_t head = layouts[wide].size;
+	const uint64_t bytes = a->has_requested ? a->requested : a->size;
+	uint64_t user;
+	struct header h;
+
+	if (a->state != BLOCK_BUSY || a->place == PLACE_PAGE_HEAP || bytes < head ||
+	    !heap__page_heap_may_be(w->h) ||
+	    !read_header(w->p, wide, a->address, LIGHT_START, LIGHT_END, &h) ||
+	    h.requested > bytes - head || h.actual < h.requested ||
+	    h.actual > h.requested + head + LIGHT_SURPLUS)
+		return;
+	user = a->address + head;
+	if (h.busy && a->has_requested &&
+	    !filled(w->p, user + h.requested, user + MIN(h.requested + LIGHT_FILLED, bytes - head),
+		    LIGHT_SUFFIX))
+		return;
+	a->address = user;
+	a->size = h.requested;
+	a->requested = h.busy ? h.requested : 0;
+	a->has_requested = h.busy;
+	a->place = PLACE_PAGE_HEAP;
+	a->state = h.busy ? BLOCK_BUSY : BLOCK_FREE;
+	a->trace = h.trace;
+}
