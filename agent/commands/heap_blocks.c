@@ -90,7 +90,7 @@ static enum status print_block(struct block_printer *p, const struct heap_alloca
 		       heap_place_name(a->place), heap_state_name(a->state), a->container,
 		       a->island, w.unread, w.trust);
 	else
-		printf("0x%012" PRIx64 " 0x%012" PRIx64 " %10" PRIu64 " %10s %-8s %-4s %-14s%s\n",
+		printf("0x%012" PRIx64 " 0x%012" PRIx64 " %10" PRIu64 " %10s %-9s %-4s %-14s%s\n",
 		       heap, a->address, a->size, requested, heap_place_name(a->place),
 		       heap_state_name(a->state), w.trust, w.unread ? " not all can be had" : "");
 	return ST_OK;
@@ -101,7 +101,7 @@ static void print_columns(struct block_printer *p)
 	if (!p->begun && p->csv)
 		printf("heap,address,size,requested,place,state,container,island,unread,trust\n");
 	else if (!p->begun && !p->json)
-		printf("%-14s %-14s %10s %10s %-8s %-4s %s\n", "heap", "address", "size",
+		printf("%-14s %-14s %10s %10s %-9s %-4s %s\n", "heap", "address", "size",
 		       "requested", "place", "", "trust");
 	p->begun = true;
 }

@@ -16,9 +16,9 @@
  * from one, if pages before and behind it are missing.
  *
  * Header: _DPH_BLOCK_INFORMATION {StartStamp, Heap, RequestedSize, ActualSize, FreeQueue (list),
- * StackTrace, EndStamp} of ntdll's public types (Rickebo/ntoskrnlib at 0a72996, Win11/ntdll, has those of x64;
- * x86: 4 bytes for each pointer and size). Stamps and fillings: Microsoft's ms220938 ("Structure of
- * a Page Heap Block"); shanepowell/DbgHelpUtils at c62b5a8, dph_entry.h.
+ * StackTrace, EndStamp} of ntdll's public types (Rickebo/ntoskrnlib at 0a72996, Win11/ntdll, has
+ * those of x64; x86: 4 bytes for each pointer and size). Stamps and fillings: Microsoft's ms220938
+ * ("Structure of a Page Heap Block"); shanepowell/DbgHelpUtils at c62b5a8, dph_entry.h.
  */
 #include <string.h>
 
