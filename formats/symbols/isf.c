@@ -220,6 +220,18 @@ static bool isf_address(const struct symbols *symbols, const char *name, uint32_
 	return true;
 }
 
+static bool isf_names(const struct symbols *symbols,
+		      bool (*take)(void *context, const char *name, uint32_t rva), void *context)
+{
+	json_t *names = json_object_get(isf_of(symbols)->root, "symbols"), *of;
+	const char *name;
+	uint64_t at;
+
+	json_object_foreach(names, name, of) if (number(of, "address", UINT32_MAX, &at) &&
+						 !take(context, name, (uint32_t)at)) return false;
+	return true;
+}
+
 const struct symbols_ops symbols_isf = {
 	.kind = "ISF",
 	.open = isf_open,
@@ -228,4 +240,5 @@ const struct symbols_ops symbols_isf = {
 	.size = isf_size,
 	.field = isf_field,
 	.address = isf_address,
+	.names = isf_names,
 };

@@ -696,29 +696,56 @@ static bool place(const struct pdb *p, uint16_t section, uint32_t offset, uint32
 	return through_omap(&p->omap, ret);
 }
 
-static bool pdb_address(const struct symbols *s, const char *name, uint32_t *ret_rva)
-{
-	const struct pdb *p = pdb_of(s);
-	struct cursor all = cursor_over(p->names.at, p->names.size);
+struct public_name {
+	const char *name;
+	uint32_t offset;
+	uint16_t section;
+};
 
-	while (all.left) {
-		const uint16_t len = cur_le16(&all);
-		const uint8_t *at = cur_bytes(&all, len);
+/* The next one; false behind the last. What is between them is passed over. */
+static bool next_public(struct cursor *all, struct public_name *ret)
+{
+	while (all->left) {
+		const uint16_t len = cur_le16(all);
+		const uint8_t *at = cur_bytes(all, len);
 		struct cursor c = cursor_over(at, at ? len : 0);
-		uint32_t offset;
-		uint16_t section;
-		const char *its_name;
 
 		if (!at || cur_le16(&c) != S_PUB32)
 			continue;
 		cur_le32(&c);
-		offset = cur_le32(&c);
-		section = cur_le16(&c);
-		its_name = cur_name(&c);
-		if (its_name && !strcmp(its_name, name))
-			return place(p, section, offset, ret_rva);
+		ret->offset = cur_le32(&c);
+		ret->section = cur_le16(&c);
+		ret->name = cur_name(&c);
+		if (ret->name)
+			return true;
 	}
 	return false;
+}
+
+static bool pdb_address(const struct symbols *s, const char *name, uint32_t *ret_rva)
+{
+	const struct pdb *p = pdb_of(s);
+	struct cursor all = cursor_over(p->names.at, p->names.size);
+	struct public_name n;
+
+	while (next_public(&all, &n))
+		if (!strcmp(n.name, name))
+			return place(p, n.section, n.offset, ret_rva);
+	return false;
+}
+
+static bool pdb_names(const struct symbols *s,
+		      bool (*take)(void *context, const char *name, uint32_t rva), void *context)
+{
+	const struct pdb *p = pdb_of(s);
+	struct cursor all = cursor_over(p->names.at, p->names.size);
+	struct public_name n;
+	uint32_t rva;
+
+	while (next_public(&all, &n))
+		if (place(p, n.section, n.offset, &rva) && !take(context, n.name, rva))
+			return false;
+	return true;
 }
 
 const struct symbols_ops symbols_pdb = {
@@ -729,4 +756,5 @@ const struct symbols_ops symbols_pdb = {
 	.size = pdb_size,
 	.field = pdb_field,
 	.address = pdb_address,
+	.names = pdb_names,
 };

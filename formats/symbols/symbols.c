@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "formats/base/array.h"
 #include "formats/base/bytes.h"
 #include "formats/symbols/symbols_internal.h"
 
@@ -37,8 +38,10 @@ enum status symbols_open(struct blob *b, struct symbols **ret, struct err *e)
 
 void symbols_close(struct symbols *s)
 {
-	if (s)
-		s->ops->close(s);
+	if (!s)
+		return;
+	free(s->places);
+	s->ops->close(s);
 }
 
 const char *symbols_kind(const struct symbols *s)
@@ -65,6 +68,73 @@ bool symbols_field(const struct symbols *s, const char *type, const char *field,
 bool symbols_address(const struct symbols *s, const char *name, uint32_t *ret_rva)
 {
 	return s->ops->address(s, name, ret_rva);
+}
+
+struct places {
+	struct symbols_place *at;
+	size_t count, room;
+};
+
+static bool take_place(void *context, const char *name, uint32_t rva)
+{
+	struct places *p = context;
+
+	if (p->count == p->room) {
+		struct symbols_place *at = array_grow(p->at, &p->room, sizeof(*at));
+
+		if (!at)
+			return false;
+		p->at = at;
+	}
+	p->at[p->count++] = (struct symbols_place){ rva, name };
+	return true;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct symbols_place *x = a, *y = b;
+
+	if (x->rva != y->rva)
+		return x->rva < y->rva ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static void sort_places(struct symbols *s)
+{
+	struct places p = { 0 };
+
+	s->sorted = true;
+	if (!s->ops->names(s, take_place, &p)) {
+		free(p.at);
+		return;
+	}
+	array_sort(p.at, p.count, sizeof(*p.at), by_place);
+	s->places = p.at;
+	for (size_t i = 0; i < p.count; i++)
+		if (!i || p.at[i].rva != s->places[s->n_places - 1].rva)
+			s->places[s->n_places++] = p.at[i];
+}
+
+bool symbols_name(struct symbols *s, uint32_t rva, const char **ret_name, uint32_t *ret_offset)
+{
+	size_t low = 0, high;
+
+	if (!s->sorted)
+		sort_places(s);
+	high = s->n_places;
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (s->places[middle].rva <= rva)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return false;
+	*ret_name = s->places[low - 1].name;
+	*ret_offset = rva - s->places[low - 1].rva;
+	return true;
 }
 
 bool symbols__step(const char *path, char ret[static SYMBOLS_NAME_MAX], const char **ret_rest)

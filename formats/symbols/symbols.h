@@ -55,6 +55,14 @@ bool symbols_field(const struct symbols *s, const char *type, const char *field,
 /* Where a public name lies: from the first byte of the program as it is loaded. */
 bool symbols_address(const struct symbols *s, const char *name, uint32_t *ret_rva);
 
+/*
+ * The public name that lies at `rva` or is the nearest before it, and how far before. Of several at
+ * one place it is the first by alphabet. The name is raw bytes of a stranger and valid until
+ * symbols_close(). False: there is none. The first call sorts all names, which takes 16 bytes for
+ * each; ST_NOMEM is false, too.
+ */
+bool symbols_name(struct symbols *s, uint32_t rva, const char **ret_name, uint32_t *ret_offset);
+
 /* The 16 bytes of a GUID, as programs and PDBs have them, in the form of struct symbols_id. */
 void symbols_guid_text(const uint8_t guid[static 16], char ret[static SYMBOLS_GUID_SIZE]);
 

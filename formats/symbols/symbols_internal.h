@@ -21,10 +21,21 @@ struct symbols_ops {
 	bool (*field)(const struct symbols *s, const char *type, const char *field,
 		      struct symbols_field *ret);
 	bool (*address)(const struct symbols *s, const char *name, uint32_t *ret_rva);
+	/* Calls take() for each name that has a place, until one returns false. */
+	bool (*names)(const struct symbols *s,
+		      bool (*take)(void *context, const char *name, uint32_t rva), void *context);
+};
+
+struct symbols_place {
+	uint32_t rva;
+	const char *name;
 };
 
 struct symbols {
 	const struct symbols_ops *ops;
+	bool sorted; /* what is behind it was made */
+	struct symbols_place *places;
+	size_t n_places;
 };
 
 extern const struct symbols_ops symbols_isf;

@@ -12,6 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct symbols_id id;
 	struct symbols *s;
 	struct mem_blob b;
+	const char *name;
 	uint64_t bytes;
 	uint32_t rva;
 
@@ -28,6 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			MUST(f.bit + f.bits <= 64);
 	symbols_size(s, "_VAD", &bytes);
 	symbols_address(s, "SmGlobals", &rva);
+	if (symbols_name(s, 0x5020, &name, &rva))
+		MUST(name && rva <= 0x5020);
 	symbols_close(s);
 	return 0;
 }

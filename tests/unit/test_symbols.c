@@ -98,6 +98,41 @@ TEST(an_isf_file_says_where_things_are)
 	symbols_close(s);
 }
 
+static void check_name(struct symbols *s, uint32_t rva, const char *name, uint32_t offset)
+{
+	const char *found;
+	uint32_t behind;
+
+	if (!symbols_name(s, rva, &found, &behind))
+		fail_msg("nothing is before 0x%x", rva);
+	assert_string_equal(found, name);
+	assert_int_equal(behind, offset);
+}
+
+TEST(an_address_has_the_name_before_it)
+{
+	static const char text[] = "{\"user_types\": {}, \"symbols\": {"
+				   "\"Zeta\": {\"address\": 16}, \"Last\": {\"address\": 4096},"
+				   "\"Alpha\": {\"address\": 16}, \"None\": {\"address\": -1},"
+				   "\"Mid\": {\"address\": 20}}}";
+	struct err e = ERR_INIT;
+	struct symbols *s;
+	const char *name;
+	uint32_t offset;
+
+	CHECK_OK(open_bytes(text, sizeof(text) - 1, &s, &e), &e);
+	assert_false(symbols_name(s, 15, &name, &offset));
+	check_name(s, 16, "Alpha", 0);
+	check_name(s, 19, "Alpha", 3);
+	check_name(s, 20, "Mid", 0);
+	check_name(s, 4095, "Mid", 4075);
+	check_name(s, UINT32_MAX, "Last", UINT32_MAX - 4096);
+	symbols_close(s);
+	CHECK_OK(open_bytes("{\"user_types\": {}, \"symbols\": {}}", 33, &s, &e), &e);
+	assert_false(symbols_name(s, 15, &name, &offset));
+	symbols_close(s);
+}
+
 TEST(what_an_isf_file_says_wrong_is_not_believed)
 {
 	struct err e = ERR_INIT;
@@ -478,6 +513,9 @@ TEST(a_pdb_says_where_things_are)
 	assert_int_equal(rva, 0x1010);
 	assert_true(symbols_address(s, "SmGlobals", &rva));
 	assert_int_equal(rva, 0x5020);
+	check_name(s, 0x4fff, "First", 0x3fef);
+	check_name(s, 0x5021, "SmGlobals", 1);
+	check_name(s, UINT32_MAX, "SmGlobals", UINT32_MAX - 0x5020); /* "Outside" has no place */
 	symbols_close(s);
 	free(m);
 }
@@ -587,6 +625,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_isf_file_says_where_things_are),
+		cmocka_unit_test(an_address_has_the_name_before_it),
 		cmocka_unit_test(what_an_isf_file_says_wrong_is_not_believed),
 		cmocka_unit_test(an_isf_file_without_a_guid_has_no_id),
 		cmocka_unit_test(what_is_no_symbol_file_is_refused_in_a_line),
