@@ -77,6 +77,31 @@ static const struct sim_layout layouts[] = {
 	  .thread_links = 0x4e8,
 	  KTHREAD_10 },
 	{ .build = 22000, EPROCESS_20H1, ETHREAD_11, KTHREAD_10 },
+	/* Read nowhere: fields and flags lie as in no build, so that only symbols tell where. */
+	{ .build = 22000,
+	  .moved = true,
+	  .pid = 0x458,
+	  .create_time = 0x4a0,
+	  .parent = 0x588,
+	  .section_base = 0x538,
+	  .peb = 0x578,
+	  .name = 0x5d8,
+	  .threads = 0x620,
+	  .active_threads = 0x630,
+	  .exit_status = 0x7fc,
+	  .vad_root = 0x800,
+	  .vad_type = 6,
+	  .vad_protection = 12,
+	  .vad_private = 25,
+	  .cid = 0x4f8,
+	  .start = 0x550,
+	  .thread_links = 0x570,
+	  .stack_limit = 0x30,
+	  .stack_base = 0x40,
+	  .kernel_stack = 0x60,
+	  .trap_frame = 0x98,
+	  .teb = 0x100,
+	  .process = 0x230 },
 	{ .build = 22621, EPROCESS_20H1, ETHREAD_11, KTHREAD_10 },
 	{ .build = 22631, EPROCESS_20H1, ETHREAD_11, KTHREAD_10 },
 	{ .build = 26100,
@@ -102,10 +127,14 @@ static const struct sim_layout layouts[] = {
 
 const struct sim_layout *sim__layout(const struct sim_spec *spec)
 {
-	const uint64_t build = spec->build ? spec->build : spec->windows == 7 ? 7601 : 19045;
+	const uint64_t build = spec->build          ? spec->build
+			       : spec->moved        ? 22000
+			       : spec->windows == 7 ? 7601
+						    : 19045;
 
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++)
-		if (layouts[i].build == build && layouts[i].seven == (spec->windows == 7))
+		if (layouts[i].build == build && layouts[i].moved == (spec->moved != 0) &&
+		    layouts[i].seven == (spec->windows == 7))
 			return &layouts[i];
 	return NULL;
 }

@@ -15,6 +15,7 @@
 struct sim_layout {
 	unsigned build;
 	bool seven;   /* VADs, subsections and threads of 7 SP1 */
+	bool moved;   /* of no build: what the key `moved` is for */
 	bool chained; /* the PEB lists the first heap alone, the others hang on a ring (heaps.c) */
 	/* EPROCESS */
 	uint16_t pid, create_time, parent, section_base, peb, name, threads, active_threads;

@@ -385,7 +385,7 @@ static enum status check(const struct sim_spec *s, struct err *e)
 	if (!sim__layout(s))
 		return err_set(e, ST_USAGE,
 			       "with windows=7 build is 7601, and with 10 17763, 18362, 19045, "
-			       "22000, 22621, 22631 or 26100");
+			       "22000, 22621, 22631 or 26100; moved=1 goes with 22000 alone");
 	if (s->region_transition + s->region_paged > 100)
 		return err_set(e, ST_USAGE, "region_transition and region_paged are 100 at most");
 	if ((s->heaps || s->resolver) && !s->inside)

@@ -53,6 +53,8 @@
 	  "frames that go to another page, each time that a page table which names them is read")  \
 	X(build, 0, 65535,                                                                         \
 	  "of Windows: 7601, 17763, 18362, 19045, 22000, 22621, 22631 or 26100; 0: 7601 or 19045") \
+	X(moved, 0, 1,                                                                             \
+	  "1: EPROCESS, ETHREAD and VADs have their fields where no build has them (22000)")       \
 	X(inside, 0, 1, "1: processes have VADs, PEB, modules, threads (inside.h)")                \
 	X(heaps, 0, 16, "of each process; takes inside=1")                                         \
 	X(heap_blocks, 16, 16 << 20, "allocations of the main process; others have an eighth")     \

@@ -55,8 +55,8 @@ static void put_range(const struct sim_layout *l, const struct sim_vad *v)
 	put_le32(v->bytes + 0x1c, (uint32_t)v->last);
 	v->bytes[0x20] = (uint8_t)(v->first >> 32);
 	v->bytes[0x21] = (uint8_t)(v->last >> 32);
-	put_le32(v->bytes + 0x30, (uint32_t)flags);
-	put_le32(v->bytes + 0x34, v->charge | (uint32_t)v->commit << 31);
+	put_le32(v->bytes + (l->moved ? 0x34 : 0x30), (uint32_t)flags);
+	put_le32(v->bytes + (l->moved ? 0x30 : 0x34), v->charge | (uint32_t)v->commit << 31);
 }
 
 static void put_section(const struct sim_layout *l, const struct sim_vad *v, uint64_t eprocess)
