@@ -115,15 +115,8 @@ static enum status add_user_roots(struct leak_search *x, const struct memory_vie
 static enum status add_kernel_roots(struct leak_search *x, const struct memory_view *m,
 				    struct err *e)
 {
-	const struct process_facts *f = process_facts(x->session->process->process);
-	const struct threads_plan plan = {
-		.memory = m,
-		.eprocess = f->eprocess,
-		.pid = f->pid,
-		.wow64 = f->peb32 != 0,
-	};
 	struct threads threads;
-	enum status st = threads_find(&plan, &threads, e);
+	enum status st = process_threads(x->session->process->process, &threads, e);
 
 	x->whole &= threads.end == LIST_CLOSED;
 	for (size_t i = 0; i < threads.count && !st; i++) {

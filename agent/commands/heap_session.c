@@ -125,15 +125,12 @@ bool heap_session_trace(const struct heap_session *s, const struct heap_allocati
 
 void heap_place_text(const struct heap_session *s, uint64_t va, char ret[static HEAP_PLACE_TEXT])
 {
-	const struct module *m = modules_at(&s->modules, va);
-	char name[128];
+	char place[SYMBOL_TEXT_MAX];
 
-	if (!m) {
+	process_address_text(s->process->process, &s->modules, va, place);
+	text_printable(place, ret, HEAP_PLACE_TEXT);
+	if (!*place)
 		snprintf(ret, HEAP_PLACE_TEXT, "0x%" PRIx64, va);
-		return;
-	}
-	text_printable(module_name(m), name, sizeof(name));
-	snprintf(ret, HEAP_PLACE_TEXT, "%s+0x%" PRIx64, name, va - m->base);
 }
 
 json_t *heap_place_json(const struct heap_session *s, uint64_t va)

@@ -43,7 +43,7 @@ bool heap_session_trace(const struct heap_session *s, const struct heap_allocati
  * As JSON {address, module, offset}, the latter two null then; a trace is a list of them, innermost
  * first. NULL without memory.
  */
-#define HEAP_PLACE_TEXT 160
+#define HEAP_PLACE_TEXT SYMBOL_TEXT_MAX
 void heap_place_text(const struct heap_session *s, uint64_t va, char ret[static HEAP_PLACE_TEXT]);
 json_t *heap_place_json(const struct heap_session *s, uint64_t va);
 json_t *heap_trace_json(const struct heap_session *s, const struct stack_trace *t);

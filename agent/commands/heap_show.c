@@ -14,7 +14,7 @@ struct shown {
 };
 
 /* What a word says, in words; "" where nothing is known of it. */
-#define NOTE_MAX 256
+#define NOTE_MAX SYMBOL_TEXT_MAX
 static void annotate(const struct shown *s, uint64_t word, char ret[static NOTE_MAX])
 {
 	const struct heap_allocation *other = block_list_find(s->list, word);

@@ -34,7 +34,10 @@ const struct command command_process = {
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "No symbols are needed. A module is known by the process's own list of loaded "
+	.notes = "Versions in a table need no symbols. For others --symbols tells where the "
+		 "kernel's fields\n"
+		 "are, and names of addresses for any. A module is known by the process's own list "
+		 "of loaded "
 		 "modules, by\n"
 		 "an image that is mapped there (its VAD), or by both. Where only one of them "
 		 "knows it, the\n"
@@ -60,17 +63,10 @@ struct found {
 static enum status find(struct found *f, struct err *e)
 {
 	struct peek *peek = process_peek(f->session->process);
-	const struct memory_view m = peek_view(peek);
-	const struct threads_plan threads = {
-		.memory = &m,
-		.eprocess = f->facts->eprocess,
-		.pid = f->facts->pid,
-		.wow64 = f->facts->peb32 != 0,
-	};
 	enum status st = process_modules(f->session->process, &f->modules, e);
 
 	if (!st)
-		st = threads_find(&threads, &f->threads, e);
+		st = process_threads(f->session->process, &f->threads, e);
 	process_start_read(f->session->process, &f->start);
 	if (!f->facts->create_time || !registry_time(f->facts->create_time, &f->created))
 		f->created = 0;
@@ -98,6 +94,15 @@ static bool knows_listed(const struct found *f)
 static const char *remark_of(const struct found *f, const struct module *m)
 {
 	return module_finding(m, knows_mapped(f), knows_listed(f));
+}
+
+/* "module!symbol+0x10"; "" where no module is. As process_address_text() has it. */
+static void place_of(const struct found *f, uint64_t va, char ret[static SYMBOL_TEXT_MAX])
+{
+	char raw[SYMBOL_TEXT_MAX];
+
+	process_address_text(f->session->process, &f->modules, va, raw);
+	text_printable(raw, ret, SYMBOL_TEXT_MAX);
 }
 
 /*
@@ -148,15 +153,21 @@ static void put_module(const struct found *f, const struct module *m)
 	printf("%s%s\n", remark ? "  ! " : "", remark ? remark : "");
 }
 
-static void put_thread(const struct thread *t)
+static void put_thread(const struct found *f, const struct thread *t)
 {
-	printf("%8" PRIu64 "  start 0x%012" PRIx64 "  TEB 0x%012" PRIx64, t->tid, t->start, t->teb);
+	char start[SYMBOL_TEXT_MAX], at[SYMBOL_TEXT_MAX];
+
+	place_of(f, t->start, start);
+	printf("%8" PRIu64 "  start 0x%012" PRIx64 "%s%s  TEB 0x%012" PRIx64, t->tid, t->start,
+	       *start ? " " : "", start, t->teb);
 	if (t->has_stack)
 		printf("  stack 0x%" PRIx64 "-0x%" PRIx64, t->stack_limit, t->stack_base);
 	if (t->narrow_base)
 		printf("  of 32 bits 0x%" PRIx64 "-0x%" PRIx64, t->narrow_limit, t->narrow_base);
-	if (t->has_frame)
-		printf("  at 0x%" PRIx64, t->rip);
+	if (t->has_frame) {
+		place_of(f, t->rip, at);
+		printf("  at 0x%" PRIx64 "%s%s", t->rip, *at ? " " : "", at);
+	}
 	putchar('\n');
 }
 
@@ -173,7 +184,7 @@ static void put_all(const struct found *f)
 		put_module(f, &m->at[i]);
 	printf("\n%zu threads; their list: %s\n", f->threads.count, list_end_name(f->threads.end));
 	for (size_t i = 0; i < f->threads.count; i++)
-		put_thread(&f->threads.at[i]);
+		put_thread(f, &f->threads.at[i]);
 }
 
 /*
@@ -216,11 +227,21 @@ static json_t *module_json(const struct found *f, const struct module *m)
 	return o;
 }
 
-static json_t *thread_json(const struct thread *t)
+static json_t *place_json(const struct found *f, uint64_t va)
 {
-	json_t *o = json_fields(JSON_FIELDS(
-		field_u64("tid", t->tid), field_made("ethread", hex(t->object)),
-		field_made("start", hex(t->start)), field_made("teb", hex_or_null(t->teb))));
+	char text[SYMBOL_TEXT_MAX];
+
+	process_address_text(f->session->process, &f->modules, va, text);
+	return *text ? json_text(text) : json_null();
+}
+
+static json_t *thread_json(const struct found *f, const struct thread *t)
+{
+	json_t *o = json_fields(JSON_FIELDS(field_u64("tid", t->tid),
+					    field_made("ethread", hex(t->object)),
+					    field_made("start", hex(t->start)),
+					    field_made("start_place", place_json(f, t->start)),
+					    field_made("teb", hex_or_null(t->teb))));
 
 	if (t->has_stack)
 		json_add_fields(o, JSON_FIELDS(field_made("stack_limit", hex(t->stack_limit)),
@@ -230,6 +251,7 @@ static json_t *thread_json(const struct thread *t)
 					       field_made("stack32_base", hex(t->narrow_base))));
 	if (t->has_frame)
 		json_add_fields(o, JSON_FIELDS(field_made("rip", hex(t->rip)),
+					       field_made("rip_place", place_json(f, t->rip)),
 					       field_made("rsp", hex(t->rsp))));
 	return o;
 }
@@ -249,7 +271,7 @@ static json_t *threads_json(const struct found *f)
 	json_t *list = json_array();
 
 	for (size_t i = 0; list && i < f->threads.count; i++)
-		if (json_array_append_new(list, thread_json(&f->threads.at[i])))
+		if (json_array_append_new(list, thread_json(f, &f->threads.at[i])))
 			return json_decref(list), NULL;
 	return list;
 }
@@ -268,6 +290,7 @@ static json_t *found_json(const struct found *f)
 		field_made("eprocess", hex(p->eprocess)), field_made("peb", hex_or_null(p->peb)),
 		field_made("peb32", hex_or_null(p->peb32)), field_text("layout", p->layout),
 		field_text("layout_reason", p->layout_reason),
+		field_made("symbols", symbol_options_json(&f->session->symbols)),
 		field_bool("vads_whole", knows_mapped(f)),
 		field_text("loader_list", list_end_name(f->modules.end)),
 		field_json("loader_list32",

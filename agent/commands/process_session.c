@@ -30,6 +30,7 @@ static const struct option_def options[] = {
 	CLI_CHOICE(struct process_options, tables, 'T', "tables", NULL, copy_choices,
 		   "use the page tables in the memory image itself, or the copies read before or "
 		   "after it"),
+	CLI_GROUP(struct process_options, symbols, &symbol_option_group),
 };
 
 const struct option_group process_option_group = { options, ARRAY_SIZE(options) };
@@ -53,7 +54,9 @@ static enum status open_memory(struct process_session *s, const struct process_o
 	if (!st)
 		st = virtual_open(&plan, &s->memory, e);
 	if (!st)
-		st = process_open(s->memory, (uint32_t)o->pid, &s->process, e);
+		st = process_open(s->memory, (uint32_t)o->pid, &s->symbols, &s->process, e);
+	if (!st)
+		symbol_options_tell(&s->symbols);
 	return st;
 }
 
@@ -66,9 +69,13 @@ enum status process_session_open(struct cli *cli, const struct process_options *
 	if (!cli_given(cli, "pid"))
 		return cli_usage(cli, e, "needs --pid PID");
 	*ret = (struct process_session){ .path = cli->operands[0] };
-	st = smear_input_open(ret->path, x, &ret->in, e);
-	if (st)
+	st = symbol_options_open(&o->symbols, &ret->symbols, e);
+	if (!st)
+		st = smear_input_open(ret->path, x, &ret->in, e);
+	if (st) {
+		symbol_set_deinit(&ret->symbols);
 		return st;
+	}
 	st = open_memory(ret, o, e);
 	if (st) {
 		process_session_close(ret);
@@ -83,4 +90,5 @@ void process_session_close(struct process_session *s)
 	virtual_close(s->memory);
 	free(s->notes);
 	smear_input_close(&s->in);
+	symbol_set_deinit(&s->symbols);
 }

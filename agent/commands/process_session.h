@@ -3,6 +3,7 @@
 #ifndef RAMSEAL_AGENT_COMMANDS_PROCESS_SESSION_H
 #define RAMSEAL_AGENT_COMMANDS_PROCESS_SESSION_H
 
+#include "agent/commands/symbol_options.h"
 #include "agent/process/process.h"
 #include "agent/program/cli.h"
 #include "agent/smear/input.h"
@@ -10,6 +11,7 @@
 struct process_options {
 	uint64_t pid;
 	size_t tables; /* of copy_choices[] */
+	struct symbol_options symbols;
 };
 
 /* For CLI_GROUP(…, struct process_options). */
@@ -25,6 +27,7 @@ struct process_session {
 	uint8_t *notes;
 	struct virtual_memory *memory;
 	struct opened_process *process;
+	struct symbol_set symbols;
 };
 
 /*

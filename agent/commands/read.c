@@ -8,6 +8,7 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/process_session.h"
 #include "agent/commands/read_captures.h"
+#include "agent/commands/symbol_options.h"
 #include "agent/container/container.h"
 #include "agent/container/identities.h"
 #include "agent/container/manifest_read.h"
@@ -24,6 +25,7 @@ static enum status read_run(struct cli *cli, struct err *e);
 
 struct read_options {
 	struct identity_options identity;
+	struct symbol_options symbols;
 	uint64_t pid;
 	uint64_t dtb;
 	uint64_t va;
@@ -62,6 +64,7 @@ static const struct option_def options[] = {
 		"them in hexadecimal"),
 	CLI_PARSED(struct read_options, fill, 0, "fill", "HEX", image_parse_fill,
 		   "1 to 16 bytes that fill pages without content; default: a text that says so"),
+	CLI_GROUP(struct read_options, symbols, &symbol_option_group),
 	CLI_GROUP(struct read_options, identity, &identity_option_group),
 	CLI_FLAG(struct read_options, json, 'j', "json",
 		 "print one JSON object per page, and no bytes"),
@@ -105,6 +108,7 @@ struct read_request {
 	const struct age_identities *identities; /* NULL: none */
 	enum copy copy;
 	struct fill_pattern fill;
+	struct symbol_set symbols;
 	uint64_t first; /* the bytes that were asked for */
 	uint64_t last;
 	uint64_t length;
@@ -515,6 +519,8 @@ static enum status check_read_options(struct cli *cli, struct read_request *r, s
 		return cli_usage(cli, e, "needs --va ADDRESS");
 	if (cli_given(cli, "fill") && !r->o->output)
 		return cli_usage(cli, e, "--fill needs --output");
+	if (cli_given(cli, "symbols") && !cli_given(cli, "pid"))
+		return cli_usage(cli, e, "--symbols needs --pid");
 	if (r->o->json && r->is_stdout)
 		return cli_usage(cli, e,
 				 "--json needs stdout for itself; --log-json has the pages");
@@ -532,13 +538,16 @@ static enum status open_vads(struct read_request *r, struct virtual_memory *v, s
 
 	if (r->info->os != OS_WINDOWS || !r->info->listed)
 		return ST_OK;
-	st = process_open(v, r->info->pid, &r->process, &why);
-	if (st == ST_INPUT) {
+	st = process_open(v, r->info->pid, r->symbols.count ? &r->symbols : NULL, &r->process,
+			  &why);
+	if (st == ST_INPUT && !r->symbols.count) {
 		log_debug("no-vads", "%s: %s", r->path, why.message);
 		return ST_OK;
 	}
 	if (st)
 		*e = why;
+	else
+		symbol_options_tell(&r->symbols);
 	return st;
 }
 
@@ -637,11 +646,14 @@ static enum status read_run(struct cli *cli, struct err *e)
 		st = identities_load(&o->identity, &x, e);
 	r.identities = x;
 	if (!st)
+		st = symbol_options_open(&o->symbols, &r.symbols, e);
+	if (!st)
 		st = open_read_output(cli, &r, e);
 	if (!st && cli_given(cli, "pa"))
 		st = read_physical(&r, e);
 	else if (!st)
 		st = read_container(cli, &r, e);
 	output_destroy(r.out);
+	symbol_set_deinit(&r.symbols);
 	return st;
 }

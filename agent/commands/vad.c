@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
+#include "agent/commands/symbol_options.h"
 #include "agent/container/identities.h"
 #include "agent/container/manifest_read.h"
 #include "agent/process/states.h"
@@ -20,6 +21,7 @@ static enum status vad_run(struct cli *cli, struct err *e);
 
 struct vad_options {
 	struct identity_options identity;
+	struct symbol_options symbols;
 	uint64_t pid;
 	bool pages;
 	bool json;
@@ -32,6 +34,7 @@ static const struct option_def options[] = {
 		struct vad_options, pages, 0, "pages",
 		"count the pages of each range by where they are, and how far they can be trusted"),
 	CLI_FLAG(struct vad_options, json, 'j', "json", "print one JSON object"),
+	CLI_GROUP(struct vad_options, symbols, &symbol_option_group),
 	CLI_GROUP(struct vad_options, identity, &identity_option_group),
 };
 
@@ -50,7 +53,7 @@ const struct command command_vad = {
 		"page.\n"
 		"Offsets of the kernel's fields come from a table of versions, by which of them "
 		"fits the\n"
-		"trees of several processes.\n"
+		"trees of several processes, or from the kernel's --symbols if they fit as well.\n"
 		"\n"
 		"With --pages instead, of the pages of each range:\n"
 		"  valid       mapped, and captured with the memory\n"
@@ -74,6 +77,7 @@ const struct command command_vad = {
 struct vad_request {
 	const struct vad_options *o;
 	const char *path;
+	struct symbol_set symbols;
 	struct opened_process *p;
 	struct process_pages pages; /* with --pages */
 };
@@ -267,6 +271,7 @@ static json_t *document(const struct vad_request *r)
 		field_json("build", f->build ? json_u64(f->build) : NULL),
 		field_text("layout", f->layout), field_text("layout_reason", f->layout_reason),
 		field_text("vad_layout", l->layout->name),
+		field_made("symbols", symbol_options_json(&r->symbols)),
 		field_bool("whole", vad_list_is_whole(l)),
 		field_json("expected", l->has_expected ? json_u64(l->expected) : NULL),
 		field_u64("lost", l->lost), field_u64("refused", l->refused),
@@ -342,7 +347,9 @@ static enum status show_process(struct vad_request *r, const struct virtual_plan
 
 	if (st)
 		return err_add(e, st, "%s", r->path);
-	st = process_open(v, (uint32_t)r->o->pid, &r->p, e);
+	st = process_open(v, (uint32_t)r->o->pid, &r->symbols, &r->p, e);
+	if (!st)
+		symbol_options_tell(&r->symbols);
 	st = st ? err_add(e, st, "%s", r->path) : show(r, e);
 	process_close(r->p);
 	virtual_close(v);
@@ -363,13 +370,18 @@ static enum status vad_run(struct cli *cli, struct err *e)
 		return cli_usage(cli, e, "needs --pid PID");
 	st = identities_load(&o->identity, &x, e);
 	if (!st)
+		st = symbol_options_open(&o->symbols, &r.symbols, e);
+	if (!st)
 		st = smear_input_open(r.path, x, &in, e);
-	if (st)
+	if (st) {
+		symbol_set_deinit(&r.symbols);
 		return st;
+	}
 	plan.in = in.container.blob;
 	plan.reader = in.container.reader;
 	plan.manifest = in.lines;
 	st = show_process(&r, &plan, e);
 	smear_input_close(&in);
+	symbol_set_deinit(&r.symbols);
 	return st;
 }

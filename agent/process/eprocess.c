@@ -152,33 +152,58 @@ const size_t eprocess_layout_count = ARRAY_SIZE(eprocess_layouts);
 struct pair {
 	const struct eprocess_layout *fields;
 	const struct vad_layout *vads;
+	bool given; /* what the symbols say */
 	int64_t points;
 	size_t votes;
 };
 
-#define PAIRS_MAX 64
+#define PAIRS_MAX 96
 
 static bool has_build(uint32_t first, uint32_t last, uint32_t build)
 {
 	return build >= first && build <= last;
 }
 
-/* What the build number says for it: 0 to 2. */
-static unsigned fits_build(const struct pair *p, uint32_t build)
+/* What the build number says for it: 0 to 2. Symbols of this very kernel say more than that: 3. */
+static unsigned fits_build(const struct pair *p, const struct eprocess_evidence *ev)
 {
+	const uint32_t build = ev->build;
+
+	if (p->given)
+		return ev->doubtful ? 0 : 3;
 	return build ? has_build(p->fields->first_build, p->fields->last_build, build) +
 			       has_build(p->vads->first_build, p->vads->last_build, build)
 		     : 0;
 }
 
-static size_t list_pairs(const struct eprocess_evidence *ev, struct pair ret[static PAIRS_MAX])
+/* The list of processes was read by these two, so that nothing else can be right. */
+static bool has_known_fields(const struct eprocess_evidence *ev, const struct eprocess_layout *f)
+{
+	return (!ev->pid || ev->pid == f->pid) && (!ev->name || ev->name == f->name_field);
+}
+
+/* Symbols that say nothing of the tree (7, 8) can go with each one. */
+static size_t list_given(const struct eprocess_evidence *ev, struct pair ret[static PAIRS_MAX])
 {
 	size_t n = 0;
+
+	if (!ev->fields || !has_known_fields(ev, ev->fields))
+		return 0;
+	if (ev->vads)
+		ret[n++] = (struct pair){ ev->fields, ev->vads, .given = true };
+	for (size_t k = 0; !ev->vads && k < vad_layout_count; k++)
+		ret[n++] = (struct pair){ ev->fields, &vad_layouts[k], .given = true };
+	return n;
+}
+
+static size_t list_pairs(const struct eprocess_evidence *ev, struct pair ret[static PAIRS_MAX])
+{
+	size_t n = list_given(ev, ret);
 
 	for (size_t i = 0; i < eprocess_layout_count; i++) {
 		const struct eprocess_layout *f = &eprocess_layouts[i];
 
-		if ((ev->pid && ev->pid != f->pid) || (ev->name && ev->name != f->name_field))
+		if (!has_known_fields(ev, f))
 			continue;
 		for (size_t k = 0; k < vad_layout_count && n < PAIRS_MAX; k++) {
 			const struct vad_layout *v = &vad_layouts[k];
@@ -247,13 +272,37 @@ static enum status ask_process(const struct memory_view *m, uint64_t object, str
 	return st;
 }
 
-static bool is_better(const struct pair *a, const struct pair *b, uint32_t build)
+static bool is_better(const struct pair *a, const struct pair *b,
+		      const struct eprocess_evidence *ev)
 {
 	if (a->votes != b->votes)
 		return a->votes > b->votes;
+	if (a->given != b->given)
+		return a->votes ? a->given : fits_build(a, ev) > fits_build(b, ev);
 	if (a->points != b->points)
 		return a->points > b->points;
-	return fits_build(a, build) > fits_build(b, build);
+	return fits_build(a, ev) > fits_build(b, ev);
+}
+
+static void tell_reason(const struct eprocess_evidence *ev, const struct pair *best, size_t n,
+			struct eprocess_choice *ret)
+{
+	char *to = ret->reason;
+	const size_t size = sizeof(ret->reason);
+	const char *in_spite =
+		ev->fields && !ret->symbols ? "; what the symbols say does not fit" : "";
+
+	if (!ret->layout)
+		snprintf(to, size, "%s%s",
+			 n ? "no VAD tree was recognised"
+			   : "no known version keeps PIDs and names where this one does",
+			 in_spite);
+	else if (best->votes)
+		snprintf(to, size, "the VAD trees of %zu of %zu processes fit it best%s",
+			 best->votes, ret->processes, in_spite);
+	else
+		snprintf(to, size, "%s decided; no VAD tree of %zu processes was recognised",
+			 ret->symbols ? "the symbols alone" : "the build number", ret->processes);
 }
 
 enum status eprocess_choose(const struct memory_view *m, const struct eprocess_evidence *ev,
@@ -272,24 +321,14 @@ enum status eprocess_choose(const struct memory_view *m, const struct eprocess_e
 		ret->processes++;
 	}
 	for (size_t i = 1; i < n && !st; i++)
-		if (is_better(&pairs[i], best, ev->build))
+		if (is_better(&pairs[i], best, ev))
 			best = &pairs[i];
-	if (st || !best || (!best->votes && fits_build(best, ev->build) < 2)) {
-		snprintf(ret->reason, sizeof(ret->reason), "%s",
-			 n ? "no VAD tree was recognised"
-			   : "no known version keeps PIDs and names where this one does");
-		return st;
+	if (!st && best && (best->votes || fits_build(best, ev) >= 2)) {
+		ret->layout = best->fields;
+		ret->vads = best->vads;
+		ret->votes = best->votes;
+		ret->symbols = best->given;
 	}
-	ret->layout = best->fields;
-	ret->vads = best->vads;
-	ret->votes = best->votes;
-	if (best->votes)
-		snprintf(ret->reason, sizeof(ret->reason),
-			 "the VAD trees of %zu of %zu processes fit it best", best->votes,
-			 ret->processes);
-	else
-		snprintf(ret->reason, sizeof(ret->reason),
-			 "the build number decided; no VAD tree of %zu processes was recognised",
-			 ret->processes);
-	return ST_OK;
+	tell_reason(ev, best, n, ret);
+	return st;
 }

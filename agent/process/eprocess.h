@@ -36,6 +36,13 @@ struct eprocess_evidence {
 	uint32_t build;          /* 0: not known */
 	const uint64_t *objects; /* EPROCESSes */
 	size_t count;
+	/*
+	 * What the kernel's symbols say; NULL: there are none, or they have another kind of tree.
+	 * They are taken where no column of the tables fits more processes.
+	 */
+	const struct eprocess_layout *fields;
+	const struct vad_layout *vads;
+	bool doubtful; /* nobody knows that the symbols are this kernel's */
 };
 
 #define EPROCESS_REASON_MAX 160
@@ -44,7 +51,8 @@ struct eprocess_choice {
 	const struct eprocess_layout *layout; /* NULL: none fits */
 	const struct vad_layout *vads;
 	size_t processes; /* that were asked */
-	size_t votes;     /* for this column; 0: the build number chose */
+	size_t votes;     /* for this column; 0: the build number or the symbols alone chose */
+	bool symbols;     /* it is what the symbols say */
 	char reason[EPROCESS_REASON_MAX];
 };
 

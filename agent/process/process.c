@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/process/symbol_layouts.h"
 #include "agent/process/unicode_string.h"
 #include "formats/base/page.h"
 
@@ -19,6 +20,9 @@ struct opened_process {
 	struct section_parts sections;
 	struct peek *peek;
 	struct virtual_memory *v;
+	struct symbol_set *symbols; /* or NULL */
+	struct symbol_file *kernel_symbols;
+	struct symbol_layouts layouts; /* by the kernel's symbols, if there are some */
 };
 
 /* A PID can have been used again: the one in the tables that are chosen comes first. */
@@ -43,6 +47,9 @@ static enum status choose_layout(struct opened_process *p, const struct memory_v
 		.build = p->machine.windows.version.build,
 		.objects = objects,
 		.count = l->count,
+		.fields = p->kernel_symbols ? &p->layouts.fields : NULL,
+		.vads = p->kernel_symbols && p->layouts.has_vads ? &p->layouts.vads : NULL,
+		.doubtful = p->kernel_symbols && p->kernel_symbols->forced,
 	};
 	enum status st;
 
@@ -54,6 +61,39 @@ static enum status choose_layout(struct opened_process *p, const struct memory_v
 	if (!st && !p->choice.layout)
 		return err_set(e, ST_INPUT, "this version of Windows is not known: %s",
 			       p->choice.reason);
+	return st;
+}
+
+static enum status take_kernel_symbols(struct opened_process *p, struct err *e)
+{
+	enum status st;
+
+	if (!p->symbols)
+		return ST_OK;
+	st = symbol_set_take_kernel(p->symbols, &p->machine.windows, &p->kernel_symbols, e);
+	if (!st && p->kernel_symbols) {
+		st = symbol_layouts_read(p->kernel_symbols->symbols, &p->layouts, e);
+		if (st)
+			st = err_add(e, st, "%s", p->kernel_symbols->path);
+	}
+	return st;
+}
+
+/*
+ * Behind virtual_set_vads(), because a module's pages may have no entry of their own. Where all are
+ * the kernel's, modules are not looked at.
+ */
+static enum status take_module_symbols(struct opened_process *p, struct err *e)
+{
+	struct modules modules;
+	enum status st;
+
+	if (!p->symbols || p->symbols->count == (p->kernel_symbols != NULL))
+		return ST_OK;
+	st = process_modules(p, &modules, e);
+	if (!st)
+		st = symbol_set_take_modules(p->symbols, &modules, e);
+	modules_deinit(&modules);
 	return st;
 }
 
@@ -168,6 +208,8 @@ static enum status open_parts(struct opened_process *p, struct virtual_memory *v
 	struct memory_view m;
 	enum status st = virtual_discover(v, &p->machine, e);
 
+	if (!st)
+		st = take_kernel_symbols(p, e);
 	if (st)
 		return st;
 	x = find_process(&p->machine.list, pid, virtual_info(v)->dtb);
@@ -198,8 +240,8 @@ static enum status open_parts(struct opened_process *p, struct virtual_memory *v
 	return st;
 }
 
-enum status process_open(struct virtual_memory *v, uint32_t pid, struct opened_process **ret,
-			 struct err *e)
+enum status process_open(struct virtual_memory *v, uint32_t pid, struct symbol_set *symbols,
+			 struct opened_process **ret, struct err *e)
 {
 	struct opened_process *p;
 	enum status st;
@@ -210,7 +252,12 @@ enum status process_open(struct virtual_memory *v, uint32_t pid, struct opened_p
 	if (!p)
 		return err_nomem(e);
 	p->v = v;
+	p->symbols = symbols;
 	st = open_parts(p, v, pid, e);
+	if (!st)
+		st = take_module_symbols(p, e);
+	if (!st)
+		st = peek_failed(p->peek, e);
 	if (st)
 		process_close(p);
 	else
@@ -326,4 +373,24 @@ enum status process_private_ranges(const struct opened_process *p, struct range_
 			st = range_list_add(ret, l->at[i].start, l->at[i].end, e);
 	range_list_tidy(ret, NULL);
 	return st;
+}
+
+enum status process_threads(const struct opened_process *p, struct threads *ret, struct err *e)
+{
+	const struct memory_view m = peek_view(p->peek);
+	const struct threads_plan plan = {
+		.memory = &m,
+		.layout = p->choice.symbols && p->layouts.has_threads ? &p->layouts.threads : NULL,
+		.eprocess = p->facts.eprocess,
+		.pid = p->facts.pid,
+		.wow64 = p->facts.peb32 != 0,
+	};
+
+	return threads_find(&plan, ret, e);
+}
+
+void process_address_text(const struct opened_process *p, const struct modules *m, uint64_t va,
+			  char ret[static SYMBOL_TEXT_MAX])
+{
+	symbol_set_text(p->symbols, &p->machine.windows, m, va, ret);
 }

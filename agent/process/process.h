@@ -9,6 +9,8 @@
 #include "agent/process/eprocess.h"
 #include "agent/process/modules.h"
 #include "agent/process/sections.h"
+#include "agent/process/symbol_set.h"
+#include "agent/process/threads.h"
 #include "agent/virtual/peek.h"
 
 struct process_facts {
@@ -31,11 +33,13 @@ struct process_facts {
  * The address space that is chosen in `v`, as that of `pid`. `v` is borrowed until
  * process_close(), and no other address space is to be chosen in it; until then it also looks for
  * pages through the VADs (virtual_set_vads()). ST_INPUT: it is not Windows, or the process has no
- * EPROCESS that was found.
+ * EPROCESS that was found, or a symbol file is of something else.
+ *
+ * `symbols`: files that were given, or NULL; borrowed, and told whose they are.
  */
 struct opened_process;
-enum status process_open(struct virtual_memory *v, uint32_t pid, struct opened_process **ret,
-			 struct err *e);
+enum status process_open(struct virtual_memory *v, uint32_t pid, struct symbol_set *symbols,
+			 struct opened_process **ret, struct err *e);
 void process_close(struct opened_process *p); /* NULL is fine */
 
 const struct process_facts *process_facts(const struct opened_process *p);
@@ -77,6 +81,12 @@ void process_start_deinit(struct process_start *s);
 /* Private memory that was made to be written, tidy: heaps are in nothing else. */
 enum status process_private_ranges(const struct opened_process *p, struct range_list *ret,
 				   struct err *e);
+/* Its threads. ST_NOMEM; `ret` is to be freed in any case. */
+enum status process_threads(const struct opened_process *p, struct threads *ret, struct err *e);
+
+/* What lies at `va`, one of these modules' or the kernel's, by symbols where there are some. */
+void process_address_text(const struct opened_process *p, const struct modules *m, uint64_t va,
+			  char ret[static SYMBOL_TEXT_MAX]);
 
 /* Every process of the kernel's list, in its order. */
 const struct process_list *process_others(const struct opened_process *p);

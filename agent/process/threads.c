@@ -11,32 +11,24 @@
  * symbol tables (JPCERTCC/Windows-Symbol-Tables 11ad856) have them for 7601 to 22000, and eight
  * public sources agree on 26100; ThreadListHead is EPROCESS's.
  */
-struct ethread_layout {
-	const char *name;
-	uint16_t head; /* EPROCESS.ThreadListHead */
-	uint16_t cid;  /* Cid: the process's and the thread's, 8 bytes each */
-	uint16_t start;
-	uint16_t link; /* ThreadListEntry */
-	const struct kthread_layout *k;
-};
-
-/* KTHREAD, with which an ETHREAD begins. */
-struct kthread_layout {
-	uint16_t stack_base, kernel_stack, trap_frame, teb, process;
-};
-
-static const struct kthread_layout kthread_7 = { 0x278, 0x38, 0x1d8, 0xb8, 0x210 };
-static const struct kthread_layout kthread_8_1 = { 0x38, 0x58, 0x90, 0xf0, 0x220 };
+#define KTHREAD_7                                                                                  \
+	{                                                                                          \
+		0x278, 0x38, 0x1d8, 0xb8, 0x210                                                    \
+	}
+#define KTHREAD_8_1                                                                                \
+	{                                                                                          \
+		0x38, 0x58, 0x90, 0xf0, 0x220                                                      \
+	}
 
 static const struct ethread_layout layouts[] = {
-	{ "7-sp1", 0x308, 0x3b8, 0x418, 0x428, &kthread_7 },
-	{ "8.1", 0x470, 0x620, 0x678, 0x688, &kthread_8_1 },
-	{ "10-14393", 0x488, 0x630, 0x688, 0x698, &kthread_8_1 },
-	{ "10-17763", 0x488, 0x638, 0x690, 0x6a8, &kthread_8_1 },
-	{ "10-18362", 0x488, 0x648, 0x6a0, 0x6b8, &kthread_8_1 },
-	{ "10-19041", 0x5e0, 0x478, 0x4d0, 0x4e8, &kthread_8_1 },
-	{ "11-22000", 0x5e0, 0x4c8, 0x520, 0x538, &kthread_8_1 },
-	{ "11-26100", 0x370, 0x508, 0x560, 0x578, &kthread_8_1 },
+	{ "7-sp1", 0x308, 0x3b8, 0x418, 0x428, KTHREAD_7 },
+	{ "8.1", 0x470, 0x620, 0x678, 0x688, KTHREAD_8_1 },
+	{ "10-14393", 0x488, 0x630, 0x688, 0x698, KTHREAD_8_1 },
+	{ "10-17763", 0x488, 0x638, 0x690, 0x6a8, KTHREAD_8_1 },
+	{ "10-18362", 0x488, 0x648, 0x6a0, 0x6b8, KTHREAD_8_1 },
+	{ "10-19041", 0x5e0, 0x478, 0x4d0, 0x4e8, KTHREAD_8_1 },
+	{ "11-22000", 0x5e0, 0x4c8, 0x520, 0x538, KTHREAD_8_1 },
+	{ "11-26100", 0x370, 0x508, 0x560, 0x578, KTHREAD_8_1 },
 };
 
 /* KTRAP_FRAME, the same in all of them. */
@@ -102,14 +94,14 @@ static bool read_thread(const struct threads_plan *plan, const struct ethread_la
 	uint64_t process, pid, frame;
 
 	*ret = (struct thread){ .object = object };
-	if (!view_u64(m, object + l->k->process, &process) || process != plan->eprocess ||
+	if (!view_u64(m, object + l->k.process, &process) || process != plan->eprocess ||
 	    !view_u64(m, object + l->cid, &pid) || pid != plan->pid ||
 	    !view_u64(m, object + l->cid + 8, &ret->tid) ||
 	    !view_u64(m, object + l->start, &ret->start) ||
-	    !view_u64(m, object + l->k->teb, &ret->teb) || ret->teb >> 63 ||
-	    !view_u64(m, object + l->k->kernel_stack, &ret->kernel_stack) ||
-	    !view_u64(m, object + l->k->stack_base, &ret->kernel_base) ||
-	    !view_u64(m, object + l->k->trap_frame, &frame))
+	    !view_u64(m, object + l->k.teb, &ret->teb) || ret->teb >> 63 ||
+	    !view_u64(m, object + l->k.kernel_stack, &ret->kernel_stack) ||
+	    !view_u64(m, object + l->k.stack_base, &ret->kernel_base) ||
+	    !view_u64(m, object + l->k.trap_frame, &frame))
 		return false;
 	read_frame(plan, frame, ret);
 	read_stack(plan, ret);
@@ -171,24 +163,32 @@ static bool is_better(const struct threads *a, const struct threads *b)
 	return a->count > b->count;
 }
 
+static enum status try_layout(const struct threads_plan *plan, const struct ethread_layout *l,
+			      struct threads *ret, struct err *e)
+{
+	struct threads found = { 0 };
+	const enum status st = follow(plan, l, &found, e);
+
+	if (st || !found.count || !is_better(&found, ret)) {
+		threads_deinit(&found);
+		return st;
+	}
+	found.layout = l->name;
+	threads_deinit(ret);
+	*ret = found;
+	return ST_OK;
+}
+
 enum status threads_find(const struct threads_plan *plan, struct threads *ret, struct err *e)
 {
-	*ret = (struct threads){ 0 };
-	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
-		struct threads found = { 0 };
-		const enum status st = follow(plan, &layouts[i], &found, e);
+	enum status st = ST_OK;
 
-		if (st || !found.count || !is_better(&found, ret)) {
-			threads_deinit(&found);
-			if (st)
-				return st;
-			continue;
-		}
-		found.layout = layouts[i].name;
-		threads_deinit(ret);
-		*ret = found;
-	}
-	return ST_OK;
+	*ret = (struct threads){ 0 };
+	if (plan->layout)
+		st = try_layout(plan, plan->layout, ret, e);
+	for (size_t i = 0; i < ARRAY_SIZE(layouts) && !st; i++)
+		st = try_layout(plan, &layouts[i], ret, e);
+	return st;
 }
 
 void threads_deinit(struct threads *t)

@@ -35,8 +35,24 @@ struct threads {
 	enum list_end end;
 };
 
+/* Where a version keeps what. KTHREAD is what an ETHREAD begins with. */
+struct kthread_layout {
+	uint16_t stack_base, kernel_stack, trap_frame, teb, process;
+};
+
+struct ethread_layout {
+	const char *name;
+	uint16_t head; /* EPROCESS.ThreadListHead */
+	uint16_t cid;  /* Cid: the process's and the thread's, 8 bytes each */
+	uint16_t start;
+	uint16_t link; /* ThreadListEntry */
+	struct kthread_layout k;
+};
+
 struct threads_plan {
 	const struct memory_view *memory; /* with the kernel's half */
+	/* Tried before those that are known, as what symbols say; or NULL. */
+	const struct ethread_layout *layout;
 	uint64_t eprocess;
 	uint32_t pid;
 	bool wow64;

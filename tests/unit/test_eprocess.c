@@ -155,6 +155,77 @@ static void an_unknown_version_is_said_to_be_one(void **state)
 	CHECK_HAS(choice.reason, "no known version");
 }
 
+/* What symbols of a version that no table has would say; its nodes are those of 21H2. */
+static void choose_with_symbols(const struct version *v, uint16_t root, bool doubtful)
+{
+	const struct eprocess_layout fields = {
+		.name = "from symbols",
+		.pid = v->pid,
+		.name_field = v->name,
+		.create_time = v->created,
+		.peb = v->peb,
+		.threads = v->threads,
+		.vad_root = root,
+	};
+	const struct eprocess_evidence ev = {
+		.pid = v->pid,
+		.name = v->name,
+		.objects = objects,
+		.count = PROCESSES,
+		.fields = &fields,
+		.vads = &vad_layouts[vad_layout_count - 2],
+		.doubtful = doubtful,
+	};
+
+	CHECK_OK(eprocess_choose(&view, &ev, &choice, &err), &err);
+	if (choice.symbols)
+		assert_ptr_equal(choice.layout, &fields);
+}
+
+static void symbols_tell_what_no_table_has(void **state)
+{
+	struct version v = versions[10];
+
+	(void)state;
+	v.pid += 0x18;
+	v.name += 0x30;
+	v.peb += 0x20;
+	v.threads += 0x40;
+	v.root += 0x28;
+	make(&v, 3);
+	choose(&v, true, 22621);
+	assert_null(choice.layout);
+	choose_with_symbols(&v, v.root, false);
+	assert_true(choice.symbols);
+	assert_int_equal(choice.votes, 3);
+	/* Wrong ones fit no tree, and then only the GUID speaks for them. */
+	choose_with_symbols(&v, v.root + 0x100, true);
+	assert_null(choice.layout);
+	CHECK_HAS(choice.reason, "what the symbols say does not fit");
+	make(&v, 0);
+	choose_with_symbols(&v, v.root, false);
+	assert_true(choice.symbols);
+	CHECK_HAS(choice.reason, "the symbols alone");
+	v.pid += 8; /* not where the list of processes has it */
+	choose_with_symbols(&v, v.root, true);
+	assert_null(choice.layout);
+}
+
+static void symbols_that_do_not_fit_give_way_to_a_table(void **state)
+{
+	const struct version *v = &versions[10];
+
+	(void)state;
+	make(v, PROCESSES);
+	choose_with_symbols(v, v->root + 8, false);
+	assert_false(choice.symbols);
+	assert_string_equal(choice.layout->name, v->fields);
+	CHECK_HAS(choice.reason, "what the symbols say does not fit");
+	choose_with_symbols(v, v->root, false);
+	assert_true(choice.symbols);
+	assert_int_equal(choice.votes, PROCESSES);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -162,6 +233,8 @@ int main(void)
 		cmocka_unit_test_teardown(trees_come_before_the_build, tear_down),
 		cmocka_unit_test_teardown(without_trees_the_build_decides, tear_down),
 		cmocka_unit_test_teardown(an_unknown_version_is_said_to_be_one, tear_down),
+		cmocka_unit_test_teardown(symbols_tell_what_no_table_has, tear_down),
+		cmocka_unit_test_teardown(symbols_that_do_not_fit_give_way_to_a_table, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
