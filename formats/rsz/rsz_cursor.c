@@ -10,6 +10,13 @@
 
 #include "formats/rsz/rsz_decode.h"
 
+/*
+ * Records whose content had its SHA-256: pages of a process lie all over memory, so that a chunk is
+ * decoded again and again, and the digest takes as long as the decompression. Each has a place by
+ * its offset, and whoever comes later takes it: 128 KiB, from the first record on.
+ */
+#define SEEN_BITS 14
+
 struct rsz_cursor {
 	const struct rsz_reader *reader;
 	struct rsz_decoder *decoder;
@@ -22,6 +29,7 @@ struct rsz_cursor {
 	size_t held;      /* by them; counted only if there is a bound, as is */
 	uint8_t *payload; /* what slots have of their own without one */
 	size_t payload_room;
+	uint64_t *seen; /* offsets + 1; NULL: none yet, or no memory for it */
 };
 
 enum status rsz_cursor_create(const struct rsz_reader *r, size_t cached, struct rsz_cursor **ret,
@@ -57,6 +65,7 @@ void rsz_cursor_destroy(struct rsz_cursor *c)
 	rsz_decoder_destroy(c->decoder);
 	sha256_destroy(c->sha);
 	free(c->payload);
+	free(c->seen);
 	free(c->slots);
 	free(c->used);
 	free(c);
@@ -129,12 +138,22 @@ static size_t choose_slot(const struct rsz_cursor *c, uint64_t record)
 	return oldest;
 }
 
+/* Where it is noted that a record's content was checked. NULL: there is no memory for that. */
+static uint64_t *seen_at(struct rsz_cursor *c, uint64_t record)
+{
+	if (!c->seen)
+		c->seen = calloc((size_t)1 << SEEN_BITS, sizeof(*c->seen));
+	/* Fibonacci hashing (Knuth, TAOCP 3, 6.4). */
+	return c->seen ? &c->seen[record * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SEEN_BITS)] : NULL;
+}
+
 static enum status load_record(struct rsz_cursor *c, struct rsz_loaded *l, uint64_t record,
 			       struct err *e)
 {
 	const struct rsz_reader *r = c->reader;
 	struct rsz__prefix p;
 	uint32_t stream;
+	uint64_t *seen = seen_at(c, record);
 	enum status st = rsz__read_header(r->in, record, c->sha, l->header, &p, e);
 
 	if (st == ST_END)
@@ -147,7 +166,10 @@ static enum status load_record(struct rsz_cursor *c, struct rsz_loaded *l, uint6
 		return err_set(e, ST_CORRUPT, "no chunk of this container");
 	st = rsz__read_payload(r->in, record, &p, l, e);
 	if (!st)
-		st = rsz__decode_chunk(c->decoder, &r->streams.at[stream], &p, l, e);
+		st = rsz__decode_chunk(c->decoder, &r->streams.at[stream], &p,
+				       seen && *seen == record + 1, l, e);
+	if (seen && !st)
+		*seen = record + 1;
 	return st;
 }
 

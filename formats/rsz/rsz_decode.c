@@ -67,10 +67,9 @@ static enum status check_zstd_frame(const struct rsz__prefix *p, const uint8_t *
 	return ST_OK;
 }
 
-enum status rsz__decode_payload(struct rsz_decoder *d, const struct rsz__prefix *p,
-				const uint8_t *payload, uint8_t *to, struct err *e)
+static enum status unpack(struct rsz_decoder *d, const struct rsz__prefix *p,
+			  const uint8_t *payload, uint8_t *to, struct err *e)
 {
-	uint8_t digest[SHA256_SIZE];
 	enum status st;
 	size_t n;
 
@@ -91,9 +90,18 @@ enum status rsz__decode_payload(struct rsz_decoder *d, const struct rsz__prefix 
 	if (n != p->content)
 		return err_set(e, ST_CORRUPT, "payload of %zu bytes instead of %" PRIu32, n,
 			       p->content);
-	if (!CHECKS_SUMS)
-		return ST_OK;
-	sha256_of(d->sha, to, n, digest);
+	return ST_OK;
+}
+
+enum status rsz__decode_payload(struct rsz_decoder *d, const struct rsz__prefix *p,
+				const uint8_t *payload, uint8_t *to, struct err *e)
+{
+	uint8_t digest[SHA256_SIZE];
+	const enum status st = unpack(d, p, payload, to, e);
+
+	if (st || !p->stored || !CHECKS_SUMS)
+		return st;
+	sha256_of(d->sha, to, p->content, digest);
 	if (memcmp(digest, p->sha256, sizeof(digest)))
 		return err_set(e, ST_CORRUPT, "content does not match its SHA-256");
 	return ST_OK;
@@ -222,7 +230,8 @@ static void spread_data_pages(struct rsz_chunk *c, size_t content)
 }
 
 enum status rsz__decode_chunk(struct rsz_decoder *d, const struct rsz_stream_info *stream,
-			      const struct rsz__prefix *p, struct rsz_loaded *l, struct err *e)
+			      const struct rsz__prefix *p, bool digest_seen, struct rsz_loaded *l,
+			      struct err *e)
 {
 	struct rsz__chunk fields;
 	enum status st =
@@ -230,7 +239,9 @@ enum status rsz__decode_chunk(struct rsz_decoder *d, const struct rsz_stream_inf
 
 	if (!st)
 		st = rsz__make_data_room(l, fields.length, e);
-	if (!st)
+	if (!st && digest_seen)
+		st = unpack(d, p, l->payload, l->chunk.data, e);
+	else if (!st)
 		st = rsz__decode_payload(d, p, l->payload, l->chunk.data, e);
 	if (st)
 		return st;

@@ -30,9 +30,11 @@ enum status rsz__make_data_room(struct rsz_loaded *l, size_t len, struct err *e)
 
 /*
  * l->header and l->payload hold the record, `p` is its prefix, checked. Fills l->chunk; ST_CORRUPT
- * if payload or fields are not as they must be, and then l->chunk is undefined.
+ * if payload or fields are not as they must be, and then l->chunk is undefined. `digest_seen`: this
+ * record's content had its SHA-256 before; then only what is stored is checked, by its CRC-32.
  */
 enum status rsz__decode_chunk(struct rsz_decoder *d, const struct rsz_stream_info *stream,
-			      const struct rsz__prefix *p, struct rsz_loaded *l, struct err *e);
+			      const struct rsz__prefix *p, bool digest_seen, struct rsz_loaded *l,
+			      struct err *e);
 
 #endif

@@ -597,6 +597,44 @@ TEST(a_bounded_cursor_keeps_as_many_bytes)
 	build_deinit(&b);
 }
 
+/* The digest of a chunk's content is not computed again; a change of what is stored is seen. */
+TEST(a_chunk_that_changes_after_it_was_read_is_noticed)
+{
+	static struct build b;
+	struct rsz_reader *r = NULL;
+	struct rsz_cursor *c = NULL;
+	struct rsz_page page;
+	struct err e = ERR_INIT;
+	struct mem_blob blob;
+	uint32_t memory;
+	size_t end;
+
+	build_begin(&b, 7, 1);
+	memory = build_stream(&b, RSZ_KIND_MEMORY, "memory");
+	build_chunk(&b, memory, 0);
+	build_extent(&b, 0, "o");
+	build_put(&b);
+	end = b.out.len;
+	build_chunk(&b, memory, 1);
+	build_extent(&b, PAGE_SIZE, "o");
+	build_put(&b);
+	build_close(&b);
+	mem_blob_init(&blob, b.out.at, b.out.len);
+	CHECK_OK(rsz_reader_open(&blob.blob, RSZ_TRUST_INDEX, &r, &e), &e);
+	CHECK_OK(rsz_cursor_create(r, 1, &c, &e), &e);
+	for (unsigned i = 0; i < 3; i++) {
+		CHECK_OK(rsz_cursor_page(c, 0, 0, &page, &e), &e);
+		CHECK_OK(rsz_cursor_page(c, 0, PAGE_SIZE, &page, &e), &e);
+	}
+	b.out.at[end - 1] ^= 1; /* of the first chunk's payload */
+	assert_int_equal(rsz_cursor_page(c, 0, 0, &page, &e), ST_CORRUPT);
+	b.out.at[end - 1] ^= 1;
+	CHECK_OK(rsz_cursor_page(c, 0, 0, &page, &e), &e);
+	rsz_cursor_destroy(c);
+	rsz_reader_close(r);
+	build_deinit(&b);
+}
+
 /* Enough entries for three INDEX records, and read back by address through them. */
 TEST(many_extents_make_a_chain_of_indexes)
 {
@@ -958,6 +996,7 @@ int main(void)
 		cmocka_unit_test(opening_shows_every_chunk_until_one_is_refused),
 		cmocka_unit_test(capture_times_come_back_per_extent),
 		cmocka_unit_test(a_bounded_cursor_keeps_as_many_bytes),
+		cmocka_unit_test(a_chunk_that_changes_after_it_was_read_is_noticed),
 		cmocka_unit_test(many_extents_make_a_chain_of_indexes),
 		cmocka_unit_test(full_disk_leaves_whole_records_and_can_be_closed_after_a_cut),
 		cmocka_unit_test(damaged_text_costs_its_own_piece),
