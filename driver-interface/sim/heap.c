@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver-interface/sim/heap_build.h"
+#include "driver-interface/sim/heap_segment.h"
 #include "formats/base/array.h"
 
 #define GRANULARITY     UINT64_C(0x10000)
@@ -549,9 +549,19 @@ uint16_t sim__trace_function(const struct sim_heap_builder *b)
 static uint32_t extra_units(struct sim_heap_builder *b, bool is_virtual)
 {
 	/* Some came before there was an interceptor. */
-	if (!b->plan.trace_count || !sim_below(&b->random, 32))
+	if (!b->plan.trace_count || b->hp || !sim_below(&b->random, 32))
 		return 0;
 	return is_virtual && b->plan.layout == SIM_HEAP_7 ? 4 : 2;
+}
+
+/* Of whatever kind. */
+static bool take(struct sim_heap_builder *b, uint64_t size, uint32_t extra, struct block *ret)
+{
+	if (b->hp)
+		return sim__hp_alloc(b, size, ret);
+	if (size > threshold(b))
+		return take_virtual(b, size, extra, ret);
+	return sim__lfh_alloc(b, size + extra, ret) || take_chunk(b, size + extra, ret);
 }
 
 /* Blocks of one size come from few places. 0: the database was full. */
@@ -596,8 +606,7 @@ static void put_extra(struct sim_heap_builder *b, uint32_t block, uint32_t units
 
 uint32_t sim__heap_alloc(struct sim_heap_builder *b, uint64_t size)
 {
-	const bool is_virtual = size > threshold(b);
-	const uint32_t units = extra_units(b, is_virtual), extra = units * b->unit;
+	const uint32_t units = extra_units(b, size > threshold(b));
 	struct block *more;
 
 	if (b->failed)
@@ -612,9 +621,7 @@ uint32_t sim__heap_alloc(struct sim_heap_builder *b, uint64_t size)
 		b->blocks = more;
 	}
 	more = &b->blocks[b->block_count];
-	if (is_virtual ? !take_virtual(b, size, extra, more)
-		       : !sim__lfh_alloc(b, size + extra, more) &&
-				 !take_chunk(b, size + extra, more)) {
+	if (!take(b, size, units * b->unit, more)) {
 		sim__heap_fail(b, NULL);
 		return SIM_HEAP_NO_BLOCK;
 	}
@@ -625,8 +632,9 @@ uint32_t sim__heap_alloc(struct sim_heap_builder *b, uint64_t size)
 		put_extra(b, (uint32_t)b->block_count, units);
 	}
 	if (more->kind == SIM_HEAP_LFH)
-		b->lfh_owner[b->user_blocks[more->place].blocks + more->index] =
-			(uint32_t)b->block_count;
+		b->lfh_owner[(b->hp ? b->hp->lfh[more->place].blocks
+				    : b->user_blocks[more->place].blocks) +
+			     more->index] = (uint32_t)b->block_count;
 	return (uint32_t)b->block_count++;
 }
 
@@ -637,7 +645,9 @@ void sim__heap_free(struct sim_heap_builder *b, uint32_t block)
 	if (b->failed || !of->busy)
 		return;
 	of->busy = false;
-	if (of->kind == SIM_HEAP_LFH)
+	if (b->hp)
+		sim__hp_free(b, of);
+	else if (of->kind == SIM_HEAP_LFH)
 		sim__lfh_free(b, of);
 	else if (of->kind == SIM_HEAP_BACK_END)
 		sim__chunk_free(b, of->place);
@@ -653,8 +663,11 @@ uint64_t sim__heap_address(const struct sim_heap_builder *b, uint32_t block)
 uint8_t *sim__heap_bytes(struct sim_heap_builder *b, uint32_t block)
 {
 	const struct block *of = &b->blocks[block];
-	const struct sim_heap_region *r = &b->regions[of->place];
+	const struct sim_heap_region *r;
 
+	if (b->hp)
+		return sim__heap_at(b, of->address);
+	r = &b->regions[of->place];
 	if (of->kind == SIM_HEAP_BACK_END)
 		r = sim__heap_segment(b, of->place);
 	else if (of->kind == SIM_HEAP_LFH)
@@ -708,6 +721,8 @@ static enum status judge(const struct sim_heap_plan *p, struct err *e)
 		return err_set(e, ST_USAGE, "reserve and commit are whole, at most 0xfd0000");
 	if (p->size_max > 0x80000 || p->size_min > 0x80000)
 		return err_set(e, ST_USAGE, "sizes above 512 KiB");
+	if (p->hp_keys && (p->x86 || p->trace_count))
+		return err_set(e, ST_USAGE, "a segment heap is x64, and has no extras");
 	if (p->churn > 45 || p->lfh > 100 || p->segments > 64 || p->released > 1000)
 		return err_set(e, ST_USAGE, "churn, lfh, released or segments are too many");
 	return ST_OK;
@@ -755,9 +770,13 @@ enum status sim__heap_create(const struct sim_heap_plan *plan, struct sim_heap_b
 	commit = plan->commit ? plan->commit : COMMIT_DEFAULT;
 	b->next_reserve = MAX(reserve, RESERVE_DEFAULT);
 	b->next_va = plan->more ? plan->more : plan->base + reserve;
-	if (segment_add(b, plan->base, reserve, MIN(commit, reserve), head_units(b)))
+	if (plan->hp_keys) {
+		if (!sim__hp_create(b))
+			sim__heap_fail(b, NULL);
+	} else if (segment_add(b, plan->base, reserve, MIN(commit, reserve), head_units(b))) {
 		while (b->segment_count < plan->segments && segment_more(b, PAGE_SIZE))
 			;
+	}
 	*ret = b;
 	return ST_OK;
 }
@@ -777,6 +796,7 @@ void sim__heap_destroy(struct sim_heap_builder *b)
 	free(b->edges);
 	free(b->user_blocks);
 	free(b->lfh_owner);
+	sim__hp_destroy(b->hp);
 	free(b);
 }
 

@@ -59,6 +59,13 @@ struct sim_heap_plan {
 	uint64_t user_context; /* 24H2: the descriptor that names this heap */
 	const uint64_t *traces; /* stack trace entries that blocks lead to (gflags +ust) ... */
 	size_t trace_count;     /* ... [none: blocks have no extra] */
+	/*
+	 * A segment heap, for which base, more, seed, index, allocations, sizes, churn, lfh,
+	 * virtual_blocks (of all kinds that are large) and leaks count. HeapKey and LfhKey, which
+	 * all heaps of a process share [NULL: an NT heap].
+	 */
+	const uint64_t *hp_keys;
+	bool hp_20348; /* of Server 2022 and 11, not of 10 */
 };
 
 /* Reserved pages of one piece of address space. */
@@ -73,7 +80,10 @@ enum sim_heap_kind {
 	SIM_HEAP_BACK_END,
 	SIM_HEAP_LFH,     /* in user blocks of the front end */
 	SIM_HEAP_VIRTUAL, /* by VirtualAlloc() */
-	SIM_HEAP_OWN      /* the heap's: its heads, descriptors of holes, user blocks, zones */
+	SIM_HEAP_OWN,     /* the heap's: its heads, descriptors of holes, user blocks, zones */
+	SIM_HEAP_VS,      /* of a segment heap: of variable size, ... */
+	SIM_HEAP_RANGE,   /* ... pages of a segment, ... */
+	SIM_HEAP_LARGE    /* ... and memory of their own */
 };
 
 /* A block, in use or free. */

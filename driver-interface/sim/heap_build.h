@@ -118,6 +118,7 @@ struct sim_heap_builder {
 	struct bucket buckets[LFH_BUCKETS];
 	struct user_blocks *user_blocks;
 	size_t user_blocks_count, user_blocks_room;
+	struct hp *hp;       /* a segment heap's (heap_segment.h); or NULL */
 	uint32_t *lfh_owner; /* for each block of the front end its number, or SIM_HEAP_NO_BLOCK */
 	size_t lfh_owner_count, lfh_owner_room;
 };
@@ -153,6 +154,9 @@ bool sim__heap_region_add(struct sim_heap_builder *b, uint64_t va, uint64_t byte
 			  uint64_t committed);
 /* The address for `bytes` more. */
 uint64_t sim__heap_region_place(struct sim_heap_builder *b, uint64_t bytes);
+/* A list of Windows': entries are appended to a head. */
+void sim__heap_list_init(const struct sim_heap_builder *b, uint64_t head);
+void sim__heap_list_append(const struct sim_heap_builder *b, uint64_t head, uint64_t entry);
 /* Writes the 8 bytes of a chunk's header. */
 void sim__chunk_put(const struct sim_heap_builder *b, uint32_t chunk);
 /* Encodes a header's 8 bytes from its fields. */

@@ -14,6 +14,7 @@
 #define SLOTS_MAX        8   /* pointers of the writer's that a block can hold */
 #define RUN              100 /* blocks that are made and freed together */
 #define SIZE_MAX_DEFAULT 0x8000
+#define LARGE_WRITTEN    0x10000
 
 struct program {
 	struct sim_heap_builder *b;
@@ -181,6 +182,32 @@ static void release(struct program *p, uint64_t runs)
 	p->count = before + runs;
 }
 
+static void take_large(struct program *p, uint64_t size)
+{
+	const uint32_t block = sim__heap_alloc(p->b, size);
+
+	/* What is large is hardly ever written as a whole. */
+	fill(p, block, p->b->hp ? MIN(size, LARGE_WRITTEN) : size);
+	p->live[p->count++] = block;
+}
+
+/* A segment heap's: pages of a segment of each context, and what is too large for both. */
+static void take_large_of_each(struct program *p, uint32_t count)
+{
+	static const uint32_t least[] = { 0x20001, 0x80000, 0x7f0001 };
+	uint32_t spare = SIM_HEAP_NO_BLOCK;
+
+	for (uint32_t i = 0; i < count && !p->b->failed; i++) {
+		const uint64_t size = least[i % 3] + sim_below(&p->b->random, 0x50000);
+
+		if (i < 3) /* it will leave a hole */
+			spare = sim__heap_alloc(p->b, size);
+		take_large(p, size);
+		if (i < 3 && !p->b->failed)
+			sim__heap_free(p->b, spare);
+	}
+}
+
 static bool work(struct program *p)
 {
 	const struct sim_heap_plan *plan = &p->b->plan;
@@ -195,13 +222,10 @@ static bool work(struct program *p)
 			free_one(p);
 	}
 	release(p, runs);
-	for (uint32_t i = 0; i < plan->virtual_blocks && !p->b->failed; i++) {
-		const uint64_t size = 0x100000 + sim_below(&p->b->random, 0x100000);
-		const uint32_t block = sim__heap_alloc(p->b, size);
-
-		fill(p, block, size);
-		p->live[p->count++] = block;
-	}
+	if (p->b->hp)
+		take_large_of_each(p, plan->virtual_blocks);
+	for (uint32_t i = 0; !p->b->hp && i < plan->virtual_blocks && !p->b->failed; i++)
+		take_large(p, 0x100000 + sim_below(&p->b->random, 0x100000));
 	return p->b->failed || connect(p);
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver-interface/sim/heap_build.h"
+#include "driver-interface/sim/heap_segment.h"
 #include "formats/base/array.h"
 
 /* Of _HEAP_SEGMENT, which a heap starts with, too (x64, x86). */
@@ -42,8 +42,7 @@ static const struct head {
 	},
 };
 
-/* A list of Windows': entries are appended to a head. */
-static void list_init(const struct sim_heap_builder *b, uint64_t head)
+void sim__heap_list_init(const struct sim_heap_builder *b, uint64_t head)
 {
 	uint8_t *at = sim__heap_at(b, head);
 
@@ -51,7 +50,7 @@ static void list_init(const struct sim_heap_builder *b, uint64_t head)
 	put_pointer(b, at + b->pointer, head);
 }
 
-static void list_append(const struct sim_heap_builder *b, uint64_t head, uint64_t entry)
+void sim__heap_list_append(const struct sim_heap_builder *b, uint64_t head, uint64_t entry)
 {
 	uint8_t *at = sim__heap_at(b, head), *of = sim__heap_at(b, entry);
 	const uint64_t last = get_pointer(b, at + b->pointer);
@@ -77,12 +76,12 @@ static void write_hole(const struct sim_heap_builder *b, const struct head *h, u
 
 	put_pointer(b, at + 4 * b->pointer, sim__chunk_va(b, hole));
 	put_pointer(b, at + 5 * b->pointer, (uint64_t)c->size * b->unit);
-	list_append(b, segment + SEGMENT_UCRS(b), descriptor + 2 * b->pointer);
+	sim__heap_list_append(b, segment + SEGMENT_UCRS(b), descriptor + 2 * b->pointer);
 	if (!c->size) { /* nothing to be found in the list of the heap, we think */
-		list_init(b, descriptor);
+		sim__heap_list_init(b, descriptor);
 		return;
 	}
-	list_append(b, b->plan.base + h->ucr_list, descriptor);
+	sim__heap_list_append(b, b->plan.base + h->ucr_list, descriptor);
 	ret->holes++;
 }
 
@@ -108,8 +107,8 @@ static void write_segment(const struct sim_heap_builder *b, const struct head *h
 		    r->va + (uint64_t)b->chunks[s->first].size * b->unit);
 	put_pointer(b, r->bytes + entry + 3 * b->pointer,
 		    r->va + ((uint64_t)r->pages << PAGE_SHIFT));
-	list_append(b, b->plan.base + h->segment_list, r->va + SEGMENT_ENTRY(b));
-	list_init(b, r->va + SEGMENT_UCRS(b));
+	sim__heap_list_append(b, b->plan.base + h->segment_list, r->va + SEGMENT_ENTRY(b));
+	sim__heap_list_init(b, r->va + SEGMENT_UCRS(b));
 	for (uint32_t c = s->first; c != NO_CHUNK; c = b->chunks[c].after)
 		if (b->chunks[c].state == CHUNK_HOLE)
 			write_hole(b, h, c, ret);
@@ -318,7 +317,9 @@ static struct sim_allocation of_block(const struct sim_heap_builder *b, const st
 				    .busy = true,
 				    .leaked = !block->reached };
 
-	if (block->kind == SIM_HEAP_VIRTUAL) {
+	if (b->hp) {
+		a.block = sim__hp_block_size(b, block);
+	} else if (block->kind == SIM_HEAP_VIRTUAL) {
 		a.block = (uint64_t)b->regions[block->place].pages << PAGE_SHIFT;
 	} else if (block->kind == SIM_HEAP_LFH) {
 		a.block = b->user_blocks[block->place].stride;
@@ -369,7 +370,8 @@ static void add_front_end(const struct sim_heap_builder *b, struct sim_heap *ret
 
 static bool tell_truth(struct sim_heap_builder *b, struct sim_heap *ret)
 {
-	const size_t room = b->block_count + b->chunk_count + b->lfh_owner_count + 1;
+	const size_t hp = b->hp ? b->hp->lfh_count + b->hp->vs_count + b->hp->chunk_count : 0;
+	const size_t room = b->block_count + b->chunk_count + b->lfh_owner_count + hp + 1;
 
 	ret->allocations = calloc(room, sizeof(*ret->allocations));
 	ret->roots = calloc(b->block_count + 1, sizeof(*ret->roots));
@@ -386,6 +388,8 @@ static bool tell_truth(struct sim_heap_builder *b, struct sim_heap *ret)
 	}
 	add_chunks(b, ret);
 	add_front_end(b, ret);
+	if (b->hp)
+		sim__hp_tell(b, ret);
 	array_sort(ret->allocations, ret->count, sizeof(*ret->allocations), compare_allocation);
 	return true;
 }
@@ -410,15 +414,21 @@ void sim__heap_write(struct sim_heap_builder *b, struct sim_heap *ret)
 {
 	const struct head *h = &heads[b->plan.x86][b->plan.layout];
 
-	list_init(b, b->plan.base + h->ucr_list);
-	list_init(b, b->plan.base + h->virtual_blocks);
-	list_init(b, b->plan.base + h->segment_list);
+	if (b->hp) {
+		sim__hp_write(b, ret);
+		if (!b->failed && tell_truth(b, ret))
+			hand_over(b, ret);
+		return;
+	}
+	sim__heap_list_init(b, b->plan.base + h->ucr_list);
+	sim__heap_list_init(b, b->plan.base + h->virtual_blocks);
+	sim__heap_list_init(b, b->plan.base + h->segment_list);
 	for (uint32_t i = 0; i < b->segment_count; i++)
 		write_segment(b, h, i, ret);
 	for (size_t i = 0; i < b->block_count; i++)
 		if (b->blocks[i].busy && b->blocks[i].kind == SIM_HEAP_VIRTUAL) {
-			list_append(b, b->plan.base + h->virtual_blocks,
-				    b->regions[b->blocks[i].place].va);
+			sim__heap_list_append(b, b->plan.base + h->virtual_blocks,
+					      b->regions[b->blocks[i].place].va);
 			ret->virtual_bytes += (uint64_t)b->regions[b->blocks[i].place].pages
 					      << PAGE_SHIFT;
 		}

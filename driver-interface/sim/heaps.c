@@ -23,10 +23,9 @@
 #define IN_DATA       ((DATA_END - DATA_AT) / 8)
 
 static const char *const kinds[] = {
-	[SIM_HEAP_BACK_END] = "back-end",
-	[SIM_HEAP_LFH] = "lfh",
-	[SIM_HEAP_VIRTUAL] = "virtual",
-	[SIM_HEAP_OWN] = "own",
+	[SIM_HEAP_BACK_END] = "back-end", [SIM_HEAP_LFH] = "lfh", [SIM_HEAP_VIRTUAL] = "virtual",
+	[SIM_HEAP_OWN] = "own",           [SIM_HEAP_VS] = "vs",   [SIM_HEAP_RANGE] = "segment",
+	[SIM_HEAP_LARGE] = "large",
 };
 
 /*
@@ -77,6 +76,11 @@ static void tell_heap(const struct sim_making *x, uint32_t index, const struct s
 		",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
 		x->p->pid, index, h->address, key, h->front_end, h->lfh_key, h->segments,
 		h->reserved, h->committed, h->total_free);
+	if (x->in->m->spec.segment_heap && index == 1)
+		fprintf(out,
+			"segment-heap,%" PRIu32 ",%" PRIu32 ",0x%" PRIx64 ",0x%" PRIx64
+			",0x%" PRIx64 "\n",
+			x->p->pid, index, h->address, x->hp_keys[0], x->hp_keys[1]);
 	for (size_t i = 0; i < h->region_count; i++)
 		fprintf(out, "heap-region,%" PRIu32 ",%" PRIu32 ",0x%" PRIx64 ",0x%" PRIx64 "\n",
 			x->p->pid, index, h->regions[i].va,
@@ -184,9 +188,14 @@ static struct sim_heap_plan plan_of(struct sim_making *x, uint32_t index)
 		.lfh = (uint32_t)s->heap_lfh,
 		.lfh_key = x->lfh_key,
 		.holes = index == 1 ? 3 : 0,
-		.virtual_blocks = index == 1 && main ? 2 : 0,
+		.virtual_blocks = index != 1        ? 0
+				  : s->segment_heap ? main ? 9 : 3
+				  : main            ? 2
+						    : 0,
 		.leaks = index == 1 ? (uint32_t)MIN(s->heap_leaks, share) : 0,
 		.user_context = x->ring ? descriptor_of(x, index) : 0,
+		.hp_keys = s->segment_heap && index == 1 ? x->hp_keys : NULL,
+		.hp_20348 = x->in->layout->build >= 20348,
 		.traces = x->traces,
 		.trace_count = x->n_traces,
 	};
@@ -202,6 +211,11 @@ enum status sim__making_heaps(struct sim_making *x, struct err *e)
 		return sim__resolver_make(x, e);
 	if (s->heaps && !make_ring(x))
 		return err_set(e, ST_USAGE, "there is not enough RAM for the heaps");
+	if (s->segment_heap) /* RtlpHpHeapGlobals: HeapKey, LfhKey */
+		for (size_t i = 0; i < ARRAY_SIZE(x->hp_keys); i++) {
+			x->hp_keys[i] = sim_draw(&x->in->random);
+			put_le64(x->ntdll_bytes + HP_GLOBALS_AT + 8 * i, x->hp_keys[i]);
+		}
 	if (s->heap_ust)
 		st = sim__traces_make(x, false, e);
 	for (uint32_t i = 1; i <= s->heaps && !st; i++) {

@@ -22,8 +22,11 @@
  *	                                                RtlpLFHKey; FREE TotalFreeSize, in units
  *	heap-region,PID,INDEX,FIRST,LAST                where segments and virtual blocks are
  *	allocation,PID,INDEX,ADDRESS,REQUESTED,BLOCK,KIND,STATE,REFERRER
- *	                                                KIND back-end, lfh, virtual or own; STATE
- *	                                                busy, leaked or free (heap.h)
+ *	                                                KIND back-end, lfh, virtual or own, and of a
+ *	                                                segment heap lfh, vs, segment, large or own;
+ *	                                                STATE busy, leaked or free (heap.h)
+ *	segment-heap,PID,INDEX,ADDRESS,HEAPKEY,LFHKEY   a heap that is none of NT's; ENCODING and
+ *	                                                LFH of its line before are 0
  *	trace-entry,PID,ENTRY,RETURNS                   of the stack trace database: return
  *	                                                addresses, apart by blanks, the last call
  *	                                                first

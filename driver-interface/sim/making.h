@@ -19,6 +19,9 @@
 /* RtlpStackTraceDataBase */
 #define TRACES_AT               0x1a0
 
+/* RtlpHpHeapGlobals */
+#define HP_GLOBALS_AT           0x1b0
+
 /* PEB.NtGlobalFlag */
 #define FLG_USER_STACK_TRACE_DB 0x1000
 
@@ -54,6 +57,7 @@ struct sim_making {
 	const struct sim_image *program;
 	uint8_t *program_bytes; /* of its data */
 	uint64_t lfh_key;       /* RtlpLFHKey */
+	uint64_t hp_keys[2];    /* HeapKey and LfhKey of segment heaps */
 	size_t roots;           /* pointers in the program's data */
 	uint64_t ring;          /* descriptors of heaps; 0: there are none */
 	uint8_t *ring_bytes;

@@ -394,6 +394,10 @@ static enum status check(const struct sim_spec *s, struct err *e)
 		return err_set(e, ST_USAGE, "from build 26100 on nothing is compressed here");
 	if (s->heap_ust && (!s->heaps || s->resolver))
 		return err_set(e, ST_USAGE, "heap_ust takes heaps, and no resolver");
+	if (s->segment_heap && (!s->heaps || s->heap_ust || s->windows != 10 || s->build >= 26100))
+		return err_set(e, ST_USAGE,
+			       "segment_heap takes heaps, windows=10 and a build below 26100, and "
+			       "no heap_ust");
 	if (s->resolver && s->windows != 7)
 		return err_set(e, ST_USAGE, "resolver takes windows=7");
 	if (s->process_truth && !s->inside)

@@ -61,6 +61,8 @@
 	X(heap_lfh, 0, 100, "percent of sizes that the front end gets")                            \
 	X(heap_leaks, 0, 1 << 20, "allocations of each process that nothing refers to")            \
 	X(heap_ust, 0, 1, "1: stack traces of allocations are recorded, as with gflags +ust")      \
+	X(segment_heap, 0, 1,                                                                      \
+	  "1: the first heap of a process is a segment heap (10 1809 to 11 23H2)")                 \
 	X(resolver, 0, 1, "1: the main process is the 2015 paper's, see resolver.h")               \
 	X(threads, 1, 8, "of each process")                                                        \
 	X(ghosts, 0, 1, "1: the loader's lists have a module that is not there")                   \
