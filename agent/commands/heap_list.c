@@ -33,7 +33,9 @@ static void put_heap(const struct heap_session *r, size_t n)
 		printf("  finding: %s\n", finding);
 	put_tally("busy, page heap", &s->blocks[PLACE_PAGE_HEAP][BLOCK_BUSY]);
 	put_tally("freed, page heap", &s->blocks[PLACE_PAGE_HEAP][BLOCK_FREE]);
-	if (i->kind != HEAP_NT)
+	if (i->kind == HEAP_SEGMENT)
+		printf("  experimental: segment heaps have not been tried on real memory\n");
+	if (i->kind != HEAP_NT && !s->segments)
 		return;
 	printf("  %" PRIu64 " segments, %" PRIu64 " uncommitted ranges; key %s\n", s->segments,
 	       s->holes, heap_key_name(i->key_from));
@@ -42,6 +44,10 @@ static void put_heap(const struct heap_session *r, size_t n)
 	put_tally("busy, VirtualAlloc", &s->blocks[PLACE_VIRTUAL][BLOCK_BUSY]);
 	put_tally("free, back end", &s->blocks[PLACE_BACK_END][BLOCK_FREE]);
 	put_tally("free, LFH", &s->blocks[PLACE_LFH][BLOCK_FREE]);
+	put_tally("busy, VS", &s->blocks[PLACE_VS][BLOCK_BUSY]);
+	put_tally("free, VS", &s->blocks[PLACE_VS][BLOCK_FREE]);
+	put_tally("busy, page ranges", &s->blocks[PLACE_SEGMENT][BLOCK_BUSY]);
+	put_tally("busy, large", &s->blocks[PLACE_LARGE][BLOCK_BUSY]);
 	put_tally("the heap's own", &s->blocks[PLACE_BACK_END][BLOCK_INTERNAL]);
 	heap_checks(i, s, checks);
 	for (size_t k = 0; k < HEAP_CHECKS; k++)
@@ -49,7 +55,7 @@ static void put_heap(const struct heap_session *r, size_t n)
 			printf("  %s: the heap counts %" PRIu64 " bytes, its blocks %" PRIu64 "\n",
 			       checks[k].name, checks[k].counted, checks[k].walked);
 	if (heap_stats_lost(s))
-		printf("  lost %" PRIu64 " bytes, unlinked %" PRIu64 ", of LFH containers %" PRIu64
+		printf("  lost %" PRIu64 " bytes, unlinked %" PRIu64 ", of containers %" PRIu64
 		       "\n",
 		       s->lost, s->unlinked, s->containers_lost_bytes);
 	if (s->contradictions)
@@ -144,7 +150,8 @@ static json_t *heap_json(const struct heap_session *r, size_t n)
 		field_bool("found", i->found), field_text("finding", heap_finding(r->heaps, i)),
 		field_bool("first_page", i->head), field_u64("flags", i->flags),
 		field_u64("index", i->index), field_text("key_from", heap_key_name(i->key_from)),
-		field_made("key", key_json(i)),
+		field_made("key", key_json(i)), field_text("layout", i->layout),
+		field_bool("experimental", i->kind == HEAP_SEGMENT),
 		field_json("front_end", i->front_end ? heap_hex(i->front_end) : NULL),
 		field_u64("segments", s->segments), field_u64("holes", s->holes),
 		field_made("blocks", tallies_json(s)), field_u64("largest_free", s->largest_free),

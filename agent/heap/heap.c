@@ -601,6 +601,8 @@ static enum status find_all(struct heaps *h, struct err *e)
 		if (h->at[i].kind == HEAP_UNREAD ||
 		    (h->at[i].kind == HEAP_NT && h->at[i].key_from == KEY_NONE))
 			recover(h, &h->at[i]);
+	if (!st)
+		st = heap__find_segment_heaps(h, e);
 	if (!st && heap__page_heap_may_be(h))
 		st = heap__find_page_blocks(h, e);
 	array_sort(h->at, h->count, sizeof(*h->at), by_address);
@@ -634,6 +636,7 @@ void heaps_close(struct heaps *h)
 	free(h->at);
 	free(h->segments);
 	free(h->page_blocks);
+	heap__drop_segment_heaps(h);
 	free(h);
 }
 
@@ -702,6 +705,8 @@ enum status heaps_walk(struct heaps *h, size_t i, const struct heap_visitor *v,
 		if (!st)
 			st = heap__walk_virtual(&w);
 	}
+	if (w.info->kind == HEAP_SEGMENT)
+		st = heap__walk_segment_heap(&w);
 	if (!st)
 		st = heap__walk_page_blocks(&w);
 	ret->cut |= h->pages.cut;

@@ -3,7 +3,8 @@
  * The heaps of a Windows process (Vista to 11, x64 and x86) and what is allocated in them, read
  * from its memory alone: no symbols. The NT heap is walked: its back end, its low-fragmentation
  * front end (LFH), its blocks out of VirtualAlloc; page heap, of programs that are tested with it.
- * A segment heap is recognised, not walked.
+ * The segment heap of Windows 10 (from 17763) and 11 is walked in 64-bit processes, in 32-bit ones
+ * it is recognised; its readers have not been tried on a real machine's memory.
  *
  * The memory may have holes and may be hostile. No allocation is told of without a header (or, of
  * the LFH, a bitmap) that its neighbours confirm; what can't be had is counted in bytes.
@@ -51,7 +52,7 @@ struct heap_sources {
 #define HEAP_KIND_MAP(X)                                                                           \
 	X(HEAP_UNREAD, "unreadable") /* its first page can't be had, nor its key be recovered */   \
 	X(HEAP_NT, "nt")                                                                           \
-	X(HEAP_SEGMENT, "segment") /* of Windows 10 and later; not walked */                       \
+	X(HEAP_SEGMENT, "segment") /* of Windows 10 and later; walked where .layout is set */      \
 	X(HEAP_PAGE, "page heap")  /* its blocks have pages of their own */                        \
 	X(HEAP_OTHER, "not a heap")
 
@@ -98,15 +99,19 @@ struct heap_info {
 	uint64_t total_free;        /* bytes, as the heap counts them */
 	uint64_t counted_reserved;  /* bytes */
 	uint64_t counted_committed; /* bytes */
-	enum heap_key key_from;
+	enum heap_key key_from;     /* of a segment heap: HeapKey, which is the process's */
 	uint8_t key[HEAP_KEY_SIZE];
+	const char *layout; /* of a segment heap: the first build that has it; NULL: not known */
 };
 
 #define HEAP_PLACE_MAP(X)                                                                          \
 	X(PLACE_BACK_END, "back-end")                                                              \
 	X(PLACE_LFH, "lfh")                                                                        \
 	X(PLACE_VIRTUAL, "virtual")                                                                \
-	X(PLACE_PAGE_HEAP, "page-heap") /* light: in place of the block that it lies in */
+	X(PLACE_PAGE_HEAP, "page-heap") /* light: in place of the block that it lies in */         \
+	X(PLACE_VS, "vs")               /* of segment heaps; PLACE_LFH is, too */                  \
+	X(PLACE_SEGMENT, "segment")     /* page ranges of a segment heap's segments */             \
+	X(PLACE_LARGE, "large")         /* of segment heaps: with a VirtualAlloc of its own */
 
 enum heap_place {
 #define X(name, text) name,
@@ -136,7 +141,7 @@ struct heap_allocation {
 	uint64_t address;   /* of the data, which is what the program has */
 	uint64_t size;      /* bytes that can be used, those in the next header included */
 	uint64_t requested; /* bytes that were asked for; 0 unless has_requested */
-	/* The segment, the LFH container, the VirtualAlloc block, or page heap's first page. */
+	/* The segment, the LFH or VS subsegment, the VirtualAlloc, or page heap's first page. */
 	uint64_t container;
 	enum heap_place place;
 	enum heap_state state;
@@ -202,8 +207,8 @@ void heaps_forget_page(struct heaps *h);
 
 /*
  * The i-th heap's: its back end by address, then LFH blocks by address, then VirtualAlloc blocks,
- * then page heap's that name it. Nothing of a heap that is neither HEAP_NT nor HEAP_PAGE. `ret` is
- * set in any case.
+ * then page heap's that name it. A segment heap's: what its segments have, then large ones, each by
+ * address. Nothing of a heap of another kind. `ret` is set in any case.
  */
 enum status heaps_walk(struct heaps *h, size_t i, const struct heap_visitor *v,
 		       struct heap_stats *ret, struct err *e);

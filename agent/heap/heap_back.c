@@ -305,5 +305,5 @@ enum status heaps_segments(const struct heaps *h, size_t i, struct range_list *r
 	for (size_t k = 0; k < count && !st; k++)
 		if (s[k].base < s[k].end)
 			st = range_list_add(ret, s[k].base, s[k].end - 1, e);
-	return st;
+	return st ? st : heap__add_segment_areas(h, h->at[i].address, ret, e);
 }

@@ -135,8 +135,11 @@ struct page_block {
 	bool wide;
 };
 
+struct segment_state;
+
 struct heaps {
 	struct heap_sources sources;
+	struct segment_state *segment;  /* segment_internal.h */
 	struct page_block *page_blocks; /* by heap, then address */
 	size_t page_block_count, page_block_room;
 	bool page_blocks_cut;
@@ -193,6 +196,16 @@ bool heap__recover_key(struct heap_pages *p, const struct heap_layout *l,
 /* The heap with that address, new if need be; *ret NULL: there are too many. */
 enum status heap__add(struct heaps *h, uint64_t address, bool wide, struct heap_info **ret,
 		      struct err *e);
+
+/*
+ * Segment heaps' segments and keys. Heaps can be added, whose first page is missing. ST_NOMEM.
+ */
+enum status heap__find_segment_heaps(struct heaps *h, struct err *e);
+void heap__drop_segment_heaps(struct heaps *h);
+/* Adds where those segments lie: of the heap at `heap`, or of all for 0. ST_NOMEM. */
+enum status heap__add_segment_areas(const struct heaps *h, uint64_t heap, struct range_list *ret,
+				    struct err *e);
+enum status heap__walk_segment_heap(struct heap_walk *w);
 
 /* Does a flag say that page heap is on, or can none be had that says that it is not? */
 bool heap__page_heap_may_be(const struct heaps *h);
