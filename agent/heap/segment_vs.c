@@ -14,7 +14,7 @@
 #define VS_UNIT         16
 #define VS_CHUNK_UNUSED (1U << 8) /* in the 32 bits at 8, behind EncodedSegmentPageOffset */
 
-/* A chain may end so much before the end: no chunk is smaller. */
+/* Whether Size counts the head is not known, so that a chain may end before by so much. */
 #define VS_TAIL         0x30
 /* Links that a chain needs to be believed: see heap_back.c. */
 #define LINKS_LEAST     2
@@ -71,13 +71,15 @@ static bool follow(struct heap_pages *p, uint64_t key, struct vs_chunk c, uint64
 		enum chunk_read r;
 
 		*ret_stop = chunk_end(&c);
-		if (to - *ret_stop <= VS_TAIL)
+		if (to - *ret_stop < VS_CHUNK)
 			return true;
 		r = segment__vs_chunk(p, key, *ret_stop, to, &next);
 		if (r == CHUNK_UNREAD)
 			return !p->cut;
+		if (r == CHUNK_WRONG || next.prev != c.size)
+			return to - *ret_stop <= VS_TAIL;
 		/* Free ones that touch are made one. */
-		if (r == CHUNK_WRONG || next.prev != c.size || (!next.busy && !c.busy))
+		if (!next.busy && !c.busy)
 			return false;
 	}
 }
@@ -142,7 +144,7 @@ static uint64_t resynchronise(const struct vs_walk *v, uint64_t at)
 {
 	struct heap_walk *w = v->w;
 
-	while (v->to - at > VS_TAIL && !w->p->cut) {
+	while (v->to - at >= VS_CHUNK && !w->p->cut) {
 		struct vs_chunk c;
 		const enum chunk_read r = segment__vs_chunk(w->p, v->key, at, v->to, &c);
 		uint64_t stop = MIN((at & ~(uint64_t)(PAGE_SIZE - 1)) + PAGE_SIZE, v->to);
@@ -191,7 +193,7 @@ static enum status walk_chunks(struct vs_walk *v, uint64_t at, bool anywhere)
 
 	if (anywhere)
 		at = resynchronise(v, at);
-	while (!st && v->to - at > VS_TAIL && !w->p->cut) {
+	while (!st && v->to - at >= VS_CHUNK && !w->p->cut) {
 		const enum chunk_read r = segment__vs_chunk(w->p, v->key, at, v->to, &c);
 
 		if (r == CHUNK_GOOD && (before.size ? c.prev == before.size
@@ -203,13 +205,15 @@ static enum status walk_chunks(struct vs_walk *v, uint64_t at, bool anywhere)
 			at = chunk_end(&c);
 			continue;
 		}
+		if (r != CHUNK_UNREAD && before.size && v->to - at <= VS_TAIL)
+			break;
 		w->stats->contradictions += r != CHUNK_UNREAD;
 		at = resynchronise(v, at);
 		before = (struct vs_chunk){ 0 };
 		first = false;
 		v->island = true;
 	}
-	if (v->to - at > VS_TAIL && w->p->cut)
+	if (v->to - at >= VS_CHUNK && w->p->cut)
 		w->stats->lost += v->to - at;
 	return st;
 }

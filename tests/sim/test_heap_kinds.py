@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""
+ramseal heap on simulated machines whose processes have segment heaps or page heap, beside the machine's
+own account of every allocation.
+
+	test_heap_kinds.py RAMSEAL
+"""
+
+import collections
+import json
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import heap_truth  # noqa: E402: beside this
+from machine_case import MachineCase, run  # noqa: E402
+
+BUILDS = (17763, 18362, 19045, 22000, 22621, 22631)
+SEGMENT = 'ram=96M,processes=4,heaps=3,heap_blocks=5000,heap_lfh=40,heap_leaks=20,segment_heap=1,windows=10'
+
+
+class Kinds(MachineCase):
+    def acquire(self, settings):
+        super().acquire(settings)
+        return heap_truth.Heaps(self.account)
+
+    def ask(self, pid, *args, codes=(0,)):
+        done = run('heap', self.container, '--pid', pid, *args)
+        self.assertIn(done.returncode, codes, done.stderr)
+        return done.stdout.decode()
+
+    def blocks(self, pid, codes=(0,)):
+        rows = [json.loads(line) for line in self.ask(pid, '-A', '--json', codes=codes).splitlines()]
+        return {int(r['address'], 0): r for r in rows if r['state'] == 'busy'}
+
+    def assert_same(self, got, true):
+        """Two dictionaries, which are too large to be printed."""
+        wrong = [(hex(a), got.get(a), true.get(a)) for a in got.keys() | true.keys() if got.get(a) != true.get(a)]
+        self.assertEqual(wrong[:5], [], f'{len(wrong)} of {len(true)}')
+
+    def test_every_allocation_of_a_segment_heap(self):
+        for build in BUILDS:
+            with self.subTest(build=build):
+                self.check_every_allocation(build)
+
+    def check_every_allocation(self, build):
+        truth = self.acquire(f'{SEGMENT},build={build}')
+        for pid in truth.pids:
+            got = self.blocks(pid)
+            self.assert_same({a: (r['requested'], r['place']) for a, r in got.items()}, truth.busy[pid])
+            said = json.loads(self.ask(pid, '--json'))
+            self.assertEqual([int(h['address'], 0) for h in said['heaps']], sorted(truth.heaps[pid]))
+            kinds = collections.Counter(h['kind'] for h in said['heaps'])
+            self.assertEqual(kinds['segment'], 1)
+            for h in said['heaps']:
+                self.assertEqual(h['experimental'], h['kind'] == 'segment')
+                self.assertEqual(h['contradictions'] + h['lost'] + h['unlinked'] + h['containers_lost'], 0)
+                if h['kind'] == 'segment':
+                    self.assertEqual(h['layout'], '17763' if build < 20348 else '20348')
+                    self.assertEqual(h['key_from'], 'recovered')
+
+    def test_without_the_page_file_nothing_is_invented(self):
+        """A page is there, or it is not; and of what is, only what is confirmed is listed."""
+        seen = there = 0
+        for build in (17763, 19045, 22000):
+            for seed in (1, 2, 3):
+                for paged in (10, 30, 60):
+                    with self.subTest(build=build, seed=seed, paged=paged):
+                        part, whole = self.check_without_the_page_file(build, seed, paged)
+                        seen += part
+                        there += whole
+        self.assertGreater(seen, there / 10)
+        self.assertLess(seen, there)
+
+    def check_without_the_page_file(self, build, seed, paged):
+        truth = self.acquire(f'{SEGMENT},build={build},seed={seed},live_files=0,region_paged={paged},'
+                             'region_transition=10')
+        own = ('vs', 'segment', 'large')
+        seen = there = 0
+        for pid in truth.pids:
+            done = run('heap', self.container, '--pid', pid, '-A', '--json')
+            if done.returncode == 9:
+                continue
+            self.assertEqual(done.returncode, 3, done.stderr)
+            for r in map(json.loads, done.stdout.splitlines()):
+                if r['state'] == 'busy':
+                    requested, place = truth.busy[pid].get(int(r['address'], 0), (None, None))
+                    self.assertEqual(r['place'], place, r)
+                    self.assertIn(r['requested'], (requested, None), r)
+                    seen += place in own
+            there += sum(place in own for _, place in truth.busy[pid].values())
+        return seen, there
+
+    def test_leaks_in_segment_heaps(self):
+        truth = self.acquire(f'{SEGMENT},build=19045')
+        found = 0
+        for pid in truth.pids:
+            said = json.loads(self.ask(pid, '--leaks', '--json'))
+            leaked = {int(a, 0) for g in said['groups'] for a in g['addresses']}
+            self.assertEqual(leaked ^ truth.leaked.get(pid, set()), set())
+            found += sum(truth.busy[pid][a][1] == 'vs' for a in leaked)
+        self.assertGreater(found, 0)
+
+
+if __name__ == '__main__':
+    unittest.main(argv=sys.argv[:1])
