@@ -27,7 +27,7 @@
  * Newest first. Of 26100, MemProcFS has no constant in the signatures; where that is wrong, the key
  * comes from VS chunks (segment_keys.c).
  */
-static const struct segment_layout layouts[] = {
+const struct segment_layout segment__layouts[SEGMENT_LAYOUTS] = {
 	{ .name = "26100",
 	  .contexts = 0x140,
 	  .vs = 0x2c0,
@@ -98,8 +98,8 @@ static bool read_context(struct heap_pages *p, uint64_t heap, const struct segme
  * What contexts are where the head can't be had: 1 MiB in units of 4 KiB, and 16 MiB of 64 (M. V.
  * Yason, "Windows 10 Segment Heap Internals", for the first; MemProcFS reads both so).
  */
-static struct segment_context usual_context(uint64_t heap, const struct segment_layout *l,
-					    unsigned i)
+struct segment_context segment__usual_context(uint64_t heap, const struct segment_layout *l,
+					      unsigned i)
 {
 	const uint8_t shift = i ? 16 : 12;
 
@@ -131,10 +131,12 @@ static enum status read_heads(struct heaps *h, struct segment_state *s, struct e
 
 		if (h->at[i].kind != HEAP_SEGMENT || !h->at[i].wide)
 			continue;
-		for (size_t k = 0; k < ARRAY_SIZE(layouts) && !x.l; k++)
-			if (read_context(&h->pages, x.address, &layouts[k], 0, &x.contexts[0]) &&
-			    read_context(&h->pages, x.address, &layouts[k], 1, &x.contexts[1]))
-				x.l = &layouts[k];
+		for (size_t k = 0; k < SEGMENT_LAYOUTS && !x.l; k++)
+			if (read_context(&h->pages, x.address, &segment__layouts[k], 0,
+					 &x.contexts[0]) &&
+			    read_context(&h->pages, x.address, &segment__layouts[k], 1,
+					 &x.contexts[1]))
+				x.l = &segment__layouts[k];
 		if (x.l && !add_heap(s, &x))
 			return err_nomem(e);
 	}
@@ -242,17 +244,17 @@ static void drop_overlaps(struct segment_state *s)
 static const struct segment_layout *decode_signature(uint64_t context, uint64_t constant,
 						     uint64_t *ret_heap, unsigned *ret_which)
 {
-	for (size_t k = 0; k < ARRAY_SIZE(layouts); k++)
+	for (size_t k = 0; k < SEGMENT_LAYOUTS; k++)
 		for (unsigned i = 0; i < SEGMENT_CONTEXTS; i++) {
 			const uint64_t heap =
-				context - layouts[k].contexts - i * SEGMENT_CONTEXT_SIZE;
+				context - segment__layouts[k].contexts - i * SEGMENT_CONTEXT_SIZE;
 
-			if (layouts[k].constant != constant ||
+			if (segment__layouts[k].constant != constant ||
 			    !heap__plausible(heap, true, ALLOCATION_GRANULARITY))
 				continue;
 			*ret_heap = heap;
 			*ret_which = i;
-			return &layouts[k];
+			return &segment__layouts[k];
 		}
 	return NULL;
 }
@@ -285,7 +287,7 @@ static enum status heap_of_context(struct heaps *h, struct segment_state *s, uin
 	info->found = true;
 	x.l = l;
 	for (unsigned k = 0; k < SEGMENT_CONTEXTS; k++)
-		x.contexts[k] = usual_context(x.address, l, k);
+		x.contexts[k] = segment__usual_context(x.address, l, k);
 	if (!add_heap(s, &x))
 		return err_nomem(e);
 	*ret_heap = s->heap_count - 1;
@@ -357,12 +359,21 @@ static void tell_infos(struct heaps *h, const struct segment_state *s)
 
 			if (s->heaps[k].address != info->address)
 				continue;
-			info->layout = s->heaps[k].l->name;
+			info->layout = s->guessed ? NULL : s->heaps[k].l->name;
 			if (!s->has_key)
 				continue;
 			info->key_from = KEY_RECOVERED;
 			put_le64(info->key, s->key);
 		}
+}
+
+/* May there be a segment heap of which no head could be had? */
+static bool is_one_lost(const struct heaps *h)
+{
+	for (size_t i = 0; i < h->count; i++)
+		if (h->at[i].kind == HEAP_UNREAD && h->at[i].wide)
+			return true;
+	return h->list_lost;
 }
 
 enum status heap__find_segment_heaps(struct heaps *h, struct err *e)
@@ -377,14 +388,16 @@ enum status heap__find_segment_heaps(struct heaps *h, struct err *e)
 	if (!st)
 		st = follow_lists(h, s, e);
 	drop_overlaps(s);
-	if (!st)
+	if (!st && s->heap_count)
 		st = segment__find_keys(h, e);
+	else if (!st && is_one_lost(h))
+		st = segment__find_lost_key(h, e);
 	if (!st && s->has_key && s->is_signed) {
 		drop_unsigned(h, s);
 		st = look_at_ranges(h, s, e);
 		drop_overlaps(s);
 	}
-	if (!st)
+	if (!st && s->segment_count)
 		st = segment__find_lfh_key(h, e);
 	tell_infos(h, s);
 	return st;

@@ -34,6 +34,10 @@ struct segment_layout {
 	uint64_t constant;  /* in the signatures of page segments */
 };
 
+#define SEGMENT_LAYOUTS 3
+
+extern const struct segment_layout segment__layouts[SEGMENT_LAYOUTS]; /* newest first */
+
 struct segment_context {
 	uint64_t at;
 	uint64_t size; /* of its segments, which begin at multiples of it */
@@ -64,6 +68,7 @@ struct segment_state {
 	uint64_t key;      /* of VS chunks and signatures */
 	uint64_t constant; /* in signatures; valid where `is_signed` */
 	bool is_signed;    /* the key explains signatures */
+	bool guessed;      /* by segments alone: which layout's heads they have may be another */
 	uint32_t lfh_key;
 	bool cut;
 };
@@ -136,6 +141,13 @@ enum unused_read segment__unused(struct heap_pages *p, uint64_t at, uint64_t siz
 
 /* The keys of the process, from its heaps and segments that are known so far. */
 enum status segment__find_keys(struct heaps *h, struct err *e);
+/* The key of VS chunks, but for its lower 16 bits, which say nothing of sizes; false: none has. */
+bool segment__vote_vs(struct heaps *h, const struct vs_subsegment *at, size_t count, uint64_t *ret);
+/* The key where no head of a segment heap can be had. */
+enum status segment__find_lost_key(struct heaps *h, struct err *e);
+/* A context as it is in all builds that are known, of a head that can't be had. */
+struct segment_context segment__usual_context(uint64_t heap, const struct segment_layout *l,
+					      unsigned i);
 /* The same of the LFH, once all segments are known. */
 enum status segment__find_lfh_key(struct heaps *h, struct err *e);
 

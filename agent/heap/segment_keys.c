@@ -24,11 +24,13 @@
 
 /* Sizes that a first VS chunk is tried with, in units: 256 KiB. Larger ones tell nothing. */
 #define VS_SIZES        (1U << 14)
+/* Keys that are tried on all samples: few second chunks fit by chance. */
+#define VS_KEYS_MAX     4096
 
 /* Keys that subsegments name, of 8 bytes each: 512 KiB. */
 #define LFH_VOTES_MAX   (LFH_SAMPLES * 1024)
 /* Of those with most votes, so many are tried on the blocks themselves. */
-#define LFH_ELECTED_MAX 1024
+#define LFH_ELECTED_MAX 256
 /* Blocks that say how much of them is unused, so that one subsegment is enough. */
 #define EVIDENCE_LEAST  4
 
@@ -82,12 +84,19 @@ struct key_vote {
 	size_t segments, chains;
 };
 
-static size_t chains_of(struct heaps *h, const struct samples *x, uint64_t key)
+struct vs_ballot {
+	struct heaps *h;
+	const struct vs_subsegment *at;
+	size_t count;
+	size_t tried;
+};
+
+static size_t chains_of(struct heaps *h, const struct vs_subsegment *at, size_t count, uint64_t key)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < x->vs_count; i++)
-		n += segment__vs_agrees(&h->pages, key, &x->vs[i]);
+	for (size_t i = 0; i < count; i++)
+		n += segment__vs_agrees(&h->pages, key, &at[i]);
 	return n;
 }
 
@@ -131,7 +140,7 @@ static bool key_of_signatures(struct heaps *h, const struct samples *x)
 	for (size_t i = 0; i < count; i++) {
 		struct key_vote *v = &votes[i];
 
-		v->chains = chains_of(h, x, v->key);
+		v->chains = chains_of(h, x->vs, x->vs_count, v->key);
 		if (!best || v->chains > best->chains ||
 		    (v->chains == best->chains && v->segments > best->segments))
 			best = v;
@@ -149,13 +158,13 @@ static bool key_of_signatures(struct heaps *h, const struct samples *x)
  * Keys under which the first chunk of a subsegment has a second one. Of the key's low 16 bits,
  * which MemoryCost is combined with, nothing is known, and nothing needed.
  */
-static bool key_of_chunks(struct heaps *h, const struct samples *x, const struct vs_subsegment *s,
-			  struct key_vote *ret)
+static bool key_of_chunks(struct vs_ballot *b, const struct vs_subsegment *s, struct key_vote *ret)
 {
+	struct heap_pages *p = &b->h->pages;
 	uint64_t first, second;
 
 	*ret = (struct key_vote){ 0 };
-	if (!heap__u64(&h->pages, s->first, &first))
+	if (!heap__u64(p, s->first, &first))
 		return false;
 	first ^= s->first;
 	for (uint64_t size = 2; size < VS_SIZES && size * 16 < s->end - s->first; size++) {
@@ -163,13 +172,14 @@ static bool key_of_chunks(struct heaps *h, const struct samples *x, const struct
 		uint64_t key = (first & ~(uint64_t)UINT32_MAX) |
 			       ((first ^ size << 16) & UINT64_C(0xffff0000));
 
-		if (!heap__u64(&h->pages, at, &second) ||
+		if (!heap__u64(p, at, &second) ||
 		    ((second ^ at ^ key) >> 32 & UINT16_MAX) != size || (second ^ at ^ key) >> 49)
 			continue;
-		for (int free_first = 0; free_first < 2; free_first++) {
+		for (int free_first = 0; free_first < 2 && b->tried < VS_KEYS_MAX; free_first++) {
 			struct key_vote v = { .key = key ^ (free_first ? 0 : UINT64_C(1) << 48) };
 
-			v.chains = chains_of(h, x, v.key);
+			b->tried++;
+			v.chains = chains_of(b->h, b->at, b->count, v.key);
 			if (v.chains > ret->chains)
 				*ret = v;
 			else if (v.chains == ret->chains)
@@ -180,29 +190,28 @@ static bool key_of_chunks(struct heaps *h, const struct samples *x, const struct
 }
 
 /* Two keys that differ in which chunks are free are one too many. */
-static void key_of_vs(struct heaps *h, const struct samples *x)
+bool segment__vote_vs(struct heaps *h, const struct vs_subsegment *at, size_t count, uint64_t *ret)
 {
-	struct segment_state *s = h->segment;
+	struct vs_ballot b = { .h = h, .at = at, .count = count };
 	struct key_vote best = { 0 }, v;
 
-	for (size_t i = 0; i < x->vs_count && !h->pages.cut; i++)
-		if (key_of_chunks(h, x, &x->vs[i], &v) && v.chains > best.chains)
+	for (size_t i = 0; i < count && !h->pages.cut; i++)
+		if (key_of_chunks(&b, &at[i], &v) && v.chains > best.chains)
 			best = v;
-	if (!best.chains || best.segments)
-		return;
-	s->key = best.key;
-	s->has_key = true;
+	*ret = best.key;
+	return best.chains && !best.segments;
 }
 
 enum status segment__find_keys(struct heaps *h, struct err *e)
 {
 	_cleanup_free_ struct samples *x = calloc(1, sizeof(*x));
+	struct segment_state *s = h->segment;
 
 	if (!x)
 		return err_nomem(e);
 	take_samples(h, x);
 	if (!key_of_signatures(h, x))
-		key_of_vs(h, x);
+		s->has_key = segment__vote_vs(h, x->vs, x->vs_count, &s->key);
 	return ST_OK;
 }
 

@@ -419,6 +419,31 @@ static void no_overlaps(const struct setup *s)
 				    s->at[k].address + s->at[k].size <= s->at[i].address);
 }
 
+/* The one head there is; so the key is known by chunks, and the heap by its segments. */
+TEST(without_any_head_the_key_comes_from_chunks)
+{
+	for (size_t k = 0; k < 3; k++) {
+		struct setup *s = malloc(sizeof(*s));
+		size_t own = 0;
+
+		assert_non_null(s);
+		init(s, &kinds[k]);
+		sparse_lose(&s->memory, HEAP, true);
+		list(s);
+		assert_int_equal(s->heaps, 1);
+		assert_int_equal(s->info.address, HEAP);
+		assert_int_equal(s->info.kind, HEAP_SEGMENT);
+		assert_false(s->info.head);
+		assert_null(s->info.layout);
+		assert_int_equal(invented(s), 0);
+		for (size_t i = 0; i < s->truths; i++)
+			own += s->truth[i].place != PLACE_LARGE;
+		assert_int_equal(s->count, own);
+		deinit(s);
+		free(s);
+	}
+}
+
 /* Bytes of all that is no block's data, changed: walks end, and say of what they cannot confirm. */
 TEST(hostile_heads_lists_and_trees_end)
 {
@@ -485,6 +510,7 @@ int main(void)
 		cmocka_unit_test(every_block_of_each_layout_is_listed),
 		cmocka_unit_test(nothing_is_invented_where_pages_are_missing),
 		cmocka_unit_test(a_heap_whose_first_page_is_missing_is_known_by_its_segments),
+		cmocka_unit_test(without_any_head_the_key_comes_from_chunks),
 		cmocka_unit_test(hostile_heads_lists_and_trees_end),
 		cmocka_unit_test(a_segment_that_its_signature_denies_is_not_walked),
 	};
