@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver-interface/sim/heap_page.h"
 #include "driver-interface/sim/heap_segment.h"
 #include "formats/base/array.h"
 
@@ -549,7 +550,7 @@ uint16_t sim__trace_function(const struct sim_heap_builder *b)
 static uint32_t extra_units(struct sim_heap_builder *b, bool is_virtual)
 {
 	/* Some came before there was an interceptor. */
-	if (!b->plan.trace_count || b->hp || !sim_below(&b->random, 32))
+	if (!b->plan.trace_count || b->hp || b->plan.page_heap || !sim_below(&b->random, 32))
 		return 0;
 	return is_virtual && b->plan.layout == SIM_HEAP_7 ? 4 : 2;
 }
@@ -559,6 +560,10 @@ static bool take(struct sim_heap_builder *b, uint64_t size, uint32_t extra, stru
 {
 	if (b->hp)
 		return sim__hp_alloc(b, size, ret);
+	if (b->plan.page_heap == SIM_PAGE_HEAP_FULL)
+		return sim__page_heap_alloc(b, size, ret);
+	if (b->plan.page_heap == SIM_PAGE_HEAP_LIGHT)
+		size += PAGE_HEAP_LIGHT;
 	if (size > threshold(b))
 		return take_virtual(b, size, extra, ret);
 	return sim__lfh_alloc(b, size + extra, ret) || take_chunk(b, size + extra, ret);
@@ -627,6 +632,10 @@ uint32_t sim__heap_alloc(struct sim_heap_builder *b, uint64_t size)
 	}
 	more->busy = true;
 	more->requested = size;
+	if (b->plan.page_heap) {
+		more->trace = b->plan.trace_count ? draw_trace(b, size) : 0;
+		sim__page_heap_put(b, (uint32_t)b->block_count);
+	}
 	if (units) {
 		more->trace = draw_trace(b, size);
 		put_extra(b, (uint32_t)b->block_count, units);
@@ -645,6 +654,8 @@ void sim__heap_free(struct sim_heap_builder *b, uint32_t block)
 	if (b->failed || !of->busy)
 		return;
 	of->busy = false;
+	if (b->plan.page_heap && sim__page_heap_free(b, block))
+		return;
 	if (b->hp)
 		sim__hp_free(b, of);
 	else if (of->kind == SIM_HEAP_LFH)
@@ -665,7 +676,7 @@ uint8_t *sim__heap_bytes(struct sim_heap_builder *b, uint32_t block)
 	const struct block *of = &b->blocks[block];
 	const struct sim_heap_region *r;
 
-	if (b->hp)
+	if (b->hp || of->kind == SIM_HEAP_PAGE)
 		return sim__heap_at(b, of->address);
 	r = &b->regions[of->place];
 	if (of->kind == SIM_HEAP_BACK_END)
@@ -721,6 +732,8 @@ static enum status judge(const struct sim_heap_plan *p, struct err *e)
 		return err_set(e, ST_USAGE, "reserve and commit are whole, at most 0xfd0000");
 	if (p->size_max > 0x80000 || p->size_min > 0x80000)
 		return err_set(e, ST_USAGE, "sizes above 512 KiB");
+	if (p->page_heap && (p->x86 || p->hp_keys))
+		return err_set(e, ST_USAGE, "page heap is x64, before an NT heap");
 	if (p->hp_keys && (p->x86 || p->trace_count))
 		return err_set(e, ST_USAGE, "a segment heap is x64, and has no extras");
 	if (p->churn > 45 || p->lfh > 100 || p->segments > 64 || p->released > 1000)
@@ -770,6 +783,7 @@ enum status sim__heap_create(const struct sim_heap_plan *plan, struct sim_heap_b
 	commit = plan->commit ? plan->commit : COMMIT_DEFAULT;
 	b->next_reserve = MAX(reserve, RESERVE_DEFAULT);
 	b->next_va = plan->more ? plan->more : plan->base + reserve;
+	b->page_region = SIZE_MAX;
 	if (plan->hp_keys) {
 		if (!sim__hp_create(b))
 			sim__heap_fail(b, NULL);
@@ -777,6 +791,8 @@ enum status sim__heap_create(const struct sim_heap_plan *plan, struct sim_heap_b
 		while (b->segment_count < plan->segments && segment_more(b, PAGE_SIZE))
 			;
 	}
+	if (plan->page_heap)
+		sim__page_heap_create(b);
 	*ret = b;
 	return ST_OK;
 }
@@ -809,6 +825,7 @@ void sim__heap_deinit(struct sim_heap *h)
 	free(h->regions);
 	free(h->allocations);
 	free(h->roots);
+	free(h->page_blocks);
 	*h = (struct sim_heap){ 0 };
 }
 

@@ -30,6 +30,9 @@ enum sim_heap_layout {
 	SIM_HEAP_LAYOUTS
 };
 
+/* gflags +hpa: each block on pages of its own; or, light, in an NT heap. See heap_page.h. */
+enum sim_page_heap { SIM_PAGE_HEAP_NONE, SIM_PAGE_HEAP_FULL, SIM_PAGE_HEAP_LIGHT };
+
 /* A heap never has more segments: Windows doubles their sizes, and 1 GiB needs 80. */
 #define SIM_HEAP_SEGMENTS_MAX 1024
 
@@ -65,7 +68,9 @@ struct sim_heap_plan {
 	 * all heaps of a process share [NULL: an NT heap].
 	 */
 	const uint64_t *hp_keys;
-	bool hp_20348; /* of Server 2022 and 11, not of 10 */
+	enum sim_page_heap page_heap;
+	uint64_t page_heap_queue; /* where the list of freed blocks begins [no block waits] */
+	bool hp_20348;            /* of Server 2022 and 11, not of 10 */
 };
 
 /* Reserved pages of one piece of address space. */
@@ -83,7 +88,8 @@ enum sim_heap_kind {
 	SIM_HEAP_OWN,     /* the heap's: its heads, descriptors of holes, user blocks, zones */
 	SIM_HEAP_VS,      /* of a segment heap: of variable size, ... */
 	SIM_HEAP_RANGE,   /* ... pages of a segment, ... */
-	SIM_HEAP_LARGE    /* ... and memory of their own */
+	SIM_HEAP_LARGE,   /* ... and memory of their own */
+	SIM_HEAP_PAGE     /* of page heap */
 };
 
 /* A block, in use or free. */
@@ -103,6 +109,20 @@ struct sim_allocation {
 	bool leaked;
 };
 
+enum sim_page_block_state {
+	SIM_PAGE_BLOCK_BUSY,
+	SIM_PAGE_BLOCK_FREED,
+	SIM_PAGE_BLOCK_STALE /* and its memory was freed, too; what describes it is there */
+};
+
+/* A block with a _DPH_BLOCK_INFORMATION. */
+struct sim_page_block {
+	uint64_t address; /* of the user's data */
+	uint64_t requested, actual;
+	uint64_t trace;
+	uint8_t state; /* enum sim_page_block_state */
+};
+
 struct sim_heap {
 	struct sim_heap_region *regions; /* in order of addresses */
 	size_t region_count;
@@ -111,6 +131,11 @@ struct sim_heap {
 	size_t count;
 	uint64_t *roots; /* what stacks and globals of the process must hold: addresses of blocks */
 	size_t root_count;
+
+	struct sim_page_block *page_blocks; /* in order of addresses */
+	size_t page_block_count;
+	uint64_t page_heap;               /* its handle; `address` is the heap behind it */
+	uint64_t queue_first, queue_last; /* FreeQueue of freed blocks */
 
 	uint64_t address;
 	uint8_t encoding[8];      /* 0, if headers are plain */

@@ -76,6 +76,7 @@ struct block {
 	uint32_t index; /* within user blocks */
 	uint8_t kind;
 	bool busy, root, reached;
+	bool waits; /* freed, and in the queue of light page heap */
 	uint64_t referrer, trace;
 };
 
@@ -118,6 +119,9 @@ struct sim_heap_builder {
 	struct bucket buckets[LFH_BUCKETS];
 	struct user_blocks *user_blocks;
 	size_t user_blocks_count, user_blocks_room;
+	uint64_t page_heap; /* its handle */
+	size_t page_region; /* where its next block goes, and at which page */
+	uint32_t page_next;
 	struct hp *hp;       /* a segment heap's (heap_segment.h); or NULL */
 	uint32_t *lfh_owner; /* for each block of the front end its number, or SIM_HEAP_NO_BLOCK */
 	size_t lfh_owner_count, lfh_owner_room;

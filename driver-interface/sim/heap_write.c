@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver-interface/sim/heap_page.h"
 #include "driver-interface/sim/heap_segment.h"
 #include "formats/base/array.h"
 
@@ -317,8 +318,18 @@ static struct sim_allocation of_block(const struct sim_heap_builder *b, const st
 				    .busy = true,
 				    .leaked = !block->reached };
 
+	if (block->waits) { /* for its heap, page heap has it */
+		a.busy = b->plan.page_heap == SIM_PAGE_HEAP_LIGHT;
+		a.leaked = false;
+	}
+	if (b->plan.page_heap == SIM_PAGE_HEAP_LIGHT) {
+		a.address -= PAGE_HEAP_INFO;
+		a.requested += PAGE_HEAP_LIGHT;
+	}
 	if (b->hp) {
 		a.block = sim__hp_block_size(b, block);
+	} else if (block->kind == SIM_HEAP_PAGE) {
+		a.block = sim__page_heap_size(block->requested);
 	} else if (block->kind == SIM_HEAP_VIRTUAL) {
 		a.block = (uint64_t)b->regions[block->place].pages << PAGE_SHIFT;
 	} else if (block->kind == SIM_HEAP_LFH) {
@@ -380,7 +391,7 @@ static bool tell_truth(struct sim_heap_builder *b, struct sim_heap *ret)
 		return false;
 	}
 	for (size_t i = 0; i < b->block_count; i++) {
-		if (!b->blocks[i].busy)
+		if (!b->blocks[i].busy && !b->blocks[i].waits)
 			continue;
 		ret->allocations[ret->count++] = of_block(b, &b->blocks[i]);
 		if (b->blocks[i].root)
@@ -394,11 +405,16 @@ static bool tell_truth(struct sim_heap_builder *b, struct sim_heap *ret)
 	return true;
 }
 
+static bool has_pages(const struct sim_heap_region *r)
+{
+	return memchr(r->committed, 1, r->pages) != NULL;
+}
+
 /* Blocks of VirtualAlloc() that were freed are gone. */
 static void hand_over(struct sim_heap_builder *b, struct sim_heap *ret)
 {
 	for (size_t i = 0; i < b->region_count; i++) {
-		if (b->regions[i].committed[0]) {
+		if (has_pages(&b->regions[i])) {
 			b->regions[ret->region_count++] = b->regions[i];
 			continue;
 		}
@@ -432,6 +448,10 @@ void sim__heap_write(struct sim_heap_builder *b, struct sim_heap *ret)
 			ret->virtual_bytes += (uint64_t)b->regions[b->blocks[i].place].pages
 					      << PAGE_SHIFT;
 		}
+	if (b->plan.page_heap)
+		sim__page_heap_write(b, ret);
+	if (b->failed)
+		return;
 	sim__lfh_finish(b);
 	if (!write_free(b, h, ret) || !tell_truth(b, ret))
 		return;

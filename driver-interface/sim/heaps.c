@@ -23,9 +23,14 @@
 #define IN_DATA       ((DATA_END - DATA_AT) / 8)
 
 static const char *const kinds[] = {
-	[SIM_HEAP_BACK_END] = "back-end", [SIM_HEAP_LFH] = "lfh", [SIM_HEAP_VIRTUAL] = "virtual",
-	[SIM_HEAP_OWN] = "own",           [SIM_HEAP_VS] = "vs",   [SIM_HEAP_RANGE] = "segment",
+	[SIM_HEAP_BACK_END] = "back-end",
+	[SIM_HEAP_LFH] = "lfh",
+	[SIM_HEAP_VIRTUAL] = "virtual",
+	[SIM_HEAP_OWN] = "own",
+	[SIM_HEAP_VS] = "vs",
+	[SIM_HEAP_RANGE] = "segment",
 	[SIM_HEAP_LARGE] = "large",
+	[SIM_HEAP_PAGE] = "page-heap",
 };
 
 /*
@@ -65,6 +70,28 @@ static bool make_ring(struct sim_making *x)
 	return x->ring_bytes != NULL;
 }
 
+static void tell_page_heap(const struct sim_making *x, uint32_t index, const struct sim_heap *h)
+{
+	static const char *const states[] = {
+		[SIM_PAGE_BLOCK_BUSY] = "busy",
+		[SIM_PAGE_BLOCK_FREED] = "freed",
+		[SIM_PAGE_BLOCK_STALE] = "stale",
+	};
+	FILE *out = x->in->m->told;
+
+	fprintf(out, "page-heap,%" PRIu32 ",%" PRIu32 ",0x%" PRIx64 ",%s\n", x->p->pid, index,
+		h->page_heap, x->in->m->spec.page_heap == SIM_PAGE_HEAP_FULL ? "full" : "light");
+	for (size_t i = 0; i < h->page_block_count; i++) {
+		const struct sim_page_block *b = &h->page_blocks[i];
+
+		fprintf(out,
+			"page-block,%" PRIu32 ",%" PRIu32 ",0x%" PRIx64 ",%" PRIu64 ",%" PRIu64
+			",%s,0x%" PRIx64 "\n",
+			x->p->pid, index, b->address, b->requested, b->actual, states[b->state],
+			b->trace);
+	}
+}
+
 static void tell_heap(const struct sim_making *x, uint32_t index, const struct sim_heap *h)
 {
 	FILE *out = x->in->m->told;
@@ -81,6 +108,8 @@ static void tell_heap(const struct sim_making *x, uint32_t index, const struct s
 			"segment-heap,%" PRIu32 ",%" PRIu32 ",0x%" PRIx64 ",0x%" PRIx64
 			",0x%" PRIx64 "\n",
 			x->p->pid, index, h->address, x->hp_keys[0], x->hp_keys[1]);
+	if (h->page_heap)
+		tell_page_heap(x, index, h);
 	for (size_t i = 0; i < h->region_count; i++)
 		fprintf(out, "heap-region,%" PRIu32 ",%" PRIu32 ",0x%" PRIx64 ",0x%" PRIx64 "\n",
 			x->p->pid, index, h->regions[i].va,
@@ -127,6 +156,34 @@ static bool add_regions(struct sim_making *x, struct sim_heap *h)
 	return true;
 }
 
+/*
+ * The handle that programs have is page heap's; the list of these (_DPH_HEAP_ROOT.NextHeap) begins
+ * in ntdll's data, as the queue of freed blocks does. `h` still has its bytes.
+ */
+static void link_page_heap(struct sim_making *x, uint32_t index, const struct sim_heap *h)
+{
+	const uint64_t link = h->page_heap + PAGE_SIZE + 0x138;
+	uint8_t *head = x->ntdll_bytes + PAGE_HEAP_LIST_AT;
+	uint8_t *queue = x->ntdll_bytes + PAGE_HEAP_QUEUE_AT, *at = NULL;
+
+	if (index == 1)
+		put_le64(x->peb_bytes + 0x30, h->page_heap);
+	if (h->queue_first) {
+		put_le64(queue, h->queue_first);
+		put_le64(queue + 8, h->queue_last);
+	}
+	for (size_t i = 0; i < h->region_count && !at; i++)
+		if (h->regions[i].va == h->page_heap)
+			at = h->regions[i].bytes + PAGE_SIZE + 0x138;
+	if (!at)
+		return;
+	put_le64(at, x->ntdll_data + PAGE_HEAP_LIST_AT);
+	put_le64(at + 8, get_le64(head + 8));
+	put_le64(x->last_page_heap ? x->last_page_heap : head, link);
+	put_le64(head + 8, link);
+	x->last_page_heap = at;
+}
+
 /* What the program keeps outside its heap: first in its data, then in memory of its own. */
 static bool put_roots(struct sim_making *x, const struct sim_heap *h)
 {
@@ -158,6 +215,8 @@ enum status sim__making_heap(struct sim_making *x, uint32_t index, struct sim_he
 	}
 	if (index == 1)
 		put_le64(x->peb_bytes + 0x30, h->address); /* ProcessHeap */
+	if (h->page_heap)
+		link_page_heap(x, index, h);
 	return add_regions(x, h) && put_roots(x, h)
 		       ? ST_OK
 		       : err_set(e, ST_USAGE, "there is not enough RAM for the heaps");
@@ -194,11 +253,24 @@ static struct sim_heap_plan plan_of(struct sim_making *x, uint32_t index)
 						    : 0,
 		.leaks = index == 1 ? (uint32_t)MIN(s->heap_leaks, share) : 0,
 		.user_context = x->ring ? descriptor_of(x, index) : 0,
+		.page_heap = main ? (enum sim_page_heap)s->page_heap : SIM_PAGE_HEAP_NONE,
+		.page_heap_queue = index == 1 ? x->ntdll_data + PAGE_HEAP_QUEUE_AT : 0,
 		.hp_keys = s->segment_heap && index == 1 ? x->hp_keys : NULL,
 		.hp_20348 = x->in->layout->build >= 20348,
 		.traces = x->traces,
 		.trace_count = x->n_traces,
 	};
+}
+
+static enum status start_page_heap(struct sim_making *x, struct err *e)
+{
+	const uint64_t lists[] = { PAGE_HEAP_LIST_AT, PAGE_HEAP_QUEUE_AT };
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		for (unsigned k = 0; k < 16; k += 8)
+			put_le64(x->ntdll_bytes + lists[i] + k, x->ntdll_data + lists[i]);
+	put_le32(x->peb_bytes + 0xbc, get_le32(x->peb_bytes + 0xbc) | FLG_HEAP_PAGE_ALLOCS);
+	return sim__traces_make(x, true, e);
 }
 
 enum status sim__making_heaps(struct sim_making *x, struct err *e)
@@ -218,6 +290,8 @@ enum status sim__making_heaps(struct sim_making *x, struct err *e)
 		}
 	if (s->heap_ust)
 		st = sim__traces_make(x, false, e);
+	if (s->page_heap && x->process == x->in->m->main)
+		st = start_page_heap(x, e);
 	for (uint32_t i = 1; i <= s->heaps && !st; i++) {
 		struct sim_heap_plan plan = plan_of(x, i);
 		struct sim_heap h = { 0 };

@@ -22,9 +22,17 @@
  *	                                                RtlpLFHKey; FREE TotalFreeSize, in units
  *	heap-region,PID,INDEX,FIRST,LAST                where segments and virtual blocks are
  *	allocation,PID,INDEX,ADDRESS,REQUESTED,BLOCK,KIND,STATE,REFERRER
- *	                                                KIND back-end, lfh, virtual or own, and of a
- *	                                                segment heap lfh, vs, segment, large or own;
- *	                                                STATE busy, leaked or free (heap.h)
+ *	                                                KIND back-end, lfh, virtual, page-heap or
+ *	                                                own, of a segment heap lfh, vs, segment,
+ *	                                                large or own; STATE busy, leaked or free
+ *	                                                (heap.h)
+ *	page-heap,PID,INDEX,HANDLE,KIND                 before the heap; KIND full or light
+ *	page-block,PID,INDEX,ADDRESS,REQUESTED,ACTUAL,STATE,ENTRY
+ *	                                                a block that it describes; ADDRESS of the
+ *	                                                data. STATE busy, freed, or stale: freed,
+ *	                                                and its memory, too. ENTRY as in `trace`.
+ *	                                                Of light page heap, allocation lines have
+ *	                                                the blocks around these, freed ones as busy
  *	segment-heap,PID,INDEX,ADDRESS,HEAPKEY,LFHKEY   a heap that is none of NT's; ENCODING and
  *	                                                LFH of its line before are 0
  *	trace-entry,PID,ENTRY,RETURNS                   of the stack trace database: return

@@ -22,7 +22,12 @@
 /* RtlpHpHeapGlobals */
 #define HP_GLOBALS_AT           0x1b0
 
+/* RtlpDphPageHeapList, RtlpDphDelayedFreeQueue */
+#define PAGE_HEAP_LIST_AT       0x1c0
+#define PAGE_HEAP_QUEUE_AT      0x1d0
+
 /* PEB.NtGlobalFlag */
+#define FLG_HEAP_PAGE_ALLOCS    0x02000000
 #define FLG_USER_STACK_TRACE_DB 0x1000
 
 /* The machine's. */
@@ -61,7 +66,8 @@ struct sim_making {
 	size_t roots;           /* pointers in the program's data */
 	uint64_t ring;          /* descriptors of heaps; 0: there are none */
 	uint8_t *ring_bytes;
-	uint64_t *traces; /* entries of the stack trace database; or NULL */
+	uint8_t *last_page_heap; /* NextHeap of the last one; NULL: there is none yet */
+	uint64_t *traces;        /* entries of the stack trace database; or NULL */
 	size_t n_traces;
 };
 

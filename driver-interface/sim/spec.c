@@ -398,6 +398,10 @@ static enum status check(const struct sim_spec *s, struct err *e)
 		return err_set(e, ST_USAGE,
 			       "segment_heap takes heaps, windows=10 and a build below 26100, and "
 			       "no heap_ust");
+	if (s->page_heap && (!s->heaps || s->heap_ust || s->segment_heap || s->resolver))
+		return err_set(e, ST_USAGE,
+			       "page_heap takes heaps, and neither heap_ust, segment_heap nor "
+			       "resolver");
 	if (s->resolver && s->windows != 7)
 		return err_set(e, ST_USAGE, "resolver takes windows=7");
 	if (s->process_truth && !s->inside)

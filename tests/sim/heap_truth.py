@@ -14,6 +14,8 @@ class Heaps:
         # Of each block in use the entry of the stack trace database, None if nobody knows; and of each entry
         # the return addresses.
         self.traces, self.entries = {}, {}
+        # Of page heap: address of the data: requested and actual size, state (busy, freed or stale), entry.
+        self.page_blocks = {}
         for kind, *f in csv.reader(Path(path).read_text(encoding='utf-8').splitlines()):
             if kind == 'heap':
                 if f[0] not in self.pids:
@@ -21,6 +23,9 @@ class Heaps:
                 self.heaps.setdefault(f[0], {})[int(f[2], 0)] = f
             elif kind == 'trace':
                 self.traces.setdefault(f[0], {})[int(f[2], 0)] = int(f[3], 0) or None
+            elif kind == 'page-block':
+                self.page_blocks.setdefault(f[0], {})[int(f[2], 0)] = (
+                    int(f[3]), int(f[4]), f[5], int(f[6], 0) or None)
             elif kind == 'trace-entry':
                 self.entries.setdefault(f[0], {})[int(f[1], 0)] = [int(a, 0) for a in f[2].split()]
             elif kind == 'allocation' and f[5] != 'own' and f[6] != 'free':

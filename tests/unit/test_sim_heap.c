@@ -303,7 +303,7 @@ static void check_references(const struct heap *h)
 	for (size_t i = 0; i < h->h.root_count; i++) {
 		const struct sim_allocation *a = NULL;
 
-		for (int kind = SIM_HEAP_BACK_END; !a && kind <= SIM_HEAP_VIRTUAL; kind++)
+		for (int kind = SIM_HEAP_BACK_END; !a && kind <= SIM_HEAP_PAGE; kind++)
 			a = truth_of(h, h->h.roots[i], kind);
 		assert_non_null(a);
 		assert_true(a->busy && !a->leaked);
@@ -712,6 +712,135 @@ TEST(blocks_lead_to_who_asked_for_them)
 	}
 }
 
+static void check_description(const struct heap *h, const struct sim_page_block *b, uint32_t start,
+			      uint32_t end)
+{
+	const uint64_t info = b->address - 0x40;
+
+	assert_int_equal(get_le32(at(h, info)), start);
+	assert_int_equal(get_le32(at(h, info + 0x3c)), end);
+	assert_int_equal(word(h, info + 8), h->h.page_heap + 0x1000);
+	assert_int_equal(word(h, info + 0x10), b->requested);
+	assert_int_equal(word(h, info + 0x18), b->actual);
+	assert_int_equal(word(h, info + 0x30), b->trace);
+}
+
+static void check_fill(const struct heap *h, uint64_t va, uint64_t end, uint8_t fill)
+{
+	for (; va < end; va++)
+		assert_int_equal(*at(h, va), fill);
+}
+
+static struct sim_heap_plan with_page_heap(enum sim_page_heap kind)
+{
+	static const uint64_t traces[] = { 0x10001000, 0x10001080 };
+
+	return (struct sim_heap_plan){ .seed = 7,
+				       .allocations = 1500,
+				       .churn = 30,
+				       .lfh = 60,
+				       .virtual_blocks = 2,
+				       .leaks = 30,
+				       .page_heap = kind,
+				       .page_heap_queue = 0x7ffb0000,
+				       .traces = traces,
+				       .trace_count = ARRAY_SIZE(traces) };
+}
+
+/* Addresses of busy blocks, in order, by the tree of nodes. */
+static uint64_t walk_nodes(const struct heap *h, uint64_t node, uint64_t parent, uint64_t after)
+{
+	const struct sim_allocation *a;
+
+	if (!node)
+		return after;
+	assert_int_equal(word(h, node), parent);
+	after = walk_nodes(h, word(h, node + 8), node, after);
+	a = truth_of(h, word(h, node + 0x20), SIM_HEAP_PAGE);
+	assert_true(a && a->busy && a->address > after);
+	assert_int_equal(word(h, node + 0x40), a->requested);
+	assert_int_equal(word(h, node + 0x60), a->trace);
+	assert_int_equal(word(h, node + 0x30), a->block + PAGE_SIZE);
+	return walk_nodes(h, word(h, node + 0x10), node, a->address);
+}
+
+TEST(blocks_of_full_page_heap_end_where_pages_do)
+{
+	for (unsigned k = 0; k < 2; k++) {
+		struct heap h = build(k ? SIM_HEAP_17134 : SIM_HEAP_7, false,
+				      with_page_heap(SIM_PAGE_HEAP_FULL));
+		const uint64_t root = h.h.page_heap + 0x1000;
+		unsigned n[2] = { 0 };
+
+		check_truth(&h);
+		check_references(&h);
+		assert_int_equal(get_le32(at(&h, h.h.page_heap)), 0xeeeeeeee);
+		assert_true(get_le32(at(&h, h.h.page_heap + 0x74)) & 0x01000000);
+		assert_int_equal(get_le32(at(&h, root)), 0xffeeddcc);
+		assert_int_equal(word(&h, root + 0x150), h.h.address);
+		for (size_t i = 0; i < h.h.page_block_count; i++) {
+			const struct sim_page_block *b = &h.h.page_blocks[i];
+			const uint64_t end = b->address + b->requested;
+			const uint64_t next = (end + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1);
+			const bool busy = b->state == SIM_PAGE_BLOCK_BUSY;
+
+			check_description(&h, b, busy ? 0xabcdbbbb : 0xabcdbbba,
+					  busy ? 0xdcbabbbb : 0xdcbabbba);
+			assert_int_equal(b->address % 16, 0);
+			assert_true(next - end < 16);
+			check_fill(&h, end, next, 0xd0);
+			assert_null(at(&h, next));
+			assert_non_null(at(&h, next - b->actual));
+			if (!busy)
+				check_fill(&h, b->address, end, 0xf0);
+			n[busy]++;
+		}
+		assert_int_equal(n[1], count(&h, SIM_HEAP_PAGE, true));
+		assert_int_equal(n[1], get_le32(at(&h, root + 0xa8)));
+		assert_int_equal(n[0], get_le32(at(&h, root + 0xc8)));
+		assert_true(n[0] > 100 && n[1] == 1502);
+		walk_nodes(&h, word(&h, root + 0x48), root + 0x38, 0);
+		sim__heap_deinit(&h.h);
+	}
+}
+
+TEST(blocks_of_light_page_heap_lie_in_blocks)
+{
+	for (unsigned k = 0; k < 2; k++) {
+		struct heap h = build(k ? SIM_HEAP_17134 : SIM_HEAP_7, false,
+				      with_page_heap(SIM_PAGE_HEAP_LIGHT));
+		unsigned n[3] = { 0 }, waiting = 0;
+
+		check_back_end(&h);
+		check_virtual(&h);
+		for (size_t i = 0; i < h.h.page_block_count; i++) {
+			const struct sim_page_block *b = &h.h.page_blocks[i];
+			const bool busy = b->state == SIM_PAGE_BLOCK_BUSY;
+			const struct sim_allocation *a = NULL;
+
+			for (int kind = SIM_HEAP_BACK_END; !a && kind <= SIM_HEAP_VIRTUAL; kind++)
+				a = truth_of(&h, b->address - 0x40, kind);
+			check_description(&h, b, busy ? 0xabcdaaaa : 0xabcdaaa9,
+					  busy ? 0xdcbaaaaa : 0xdcbaaaa9);
+			assert_int_equal(b->actual, b->requested + 0x50);
+			n[b->state]++;
+			if (b->state == SIM_PAGE_BLOCK_STALE)
+				continue;
+			assert_true(a && a->busy && a->requested == b->actual);
+			check_fill(&h, b->address + b->requested, b->address + b->requested + 16,
+				   0xa0);
+			if (!busy)
+				check_fill(&h, b->address, b->address + b->requested, 0xf0);
+		}
+		assert_true(n[SIM_PAGE_BLOCK_BUSY] == 1502 && n[SIM_PAGE_BLOCK_FREED] > 100);
+		for (uint64_t l = h.h.queue_first; l != 0x7ffb0000; l = word(&h, l), waiting++)
+			assert_int_equal(word(&h, l - 0x20 + 0x10) + 0x50,
+					 word(&h, l - 0x20 + 0x18));
+		assert_int_equal(waiting, n[SIM_PAGE_BLOCK_FREED]);
+		sim__heap_deinit(&h.h);
+	}
+}
+
 TEST(a_plan_that_cannot_be_carried_out_is_refused)
 {
 	const struct sim_heap_plan bad[] = {
@@ -721,6 +850,7 @@ TEST(a_plan_that_cannot_be_carried_out_is_refused)
 		{ .base = BASE, .churn = 60 },
 		{ .base = BASE, .size_min = 100, .size_max = 50, .allocations = 1 },
 		{ .base = 0xffff0000, .x86 = true },
+		{ .base = 0x400000, .x86 = true, .page_heap = SIM_PAGE_HEAP_FULL },
 	};
 	struct err e = ERR_INIT;
 	struct sim_heap h;
@@ -742,6 +872,8 @@ int main(void)
 		cmocka_unit_test(blocks_by_hand_leak_when_the_last_pointer_goes),
 		cmocka_unit_test(a_dns_cache_is_found_from_its_table),
 		cmocka_unit_test(blocks_lead_to_who_asked_for_them),
+		cmocka_unit_test(blocks_of_full_page_heap_end_where_pages_do),
+		cmocka_unit_test(blocks_of_light_page_heap_lie_in_blocks),
 		cmocka_unit_test(a_plan_that_cannot_be_carried_out_is_refused),
 	};
 
