@@ -58,8 +58,9 @@ struct sim_heap_plan {
 	uint64_t lfh_key;  /* RtlpLFHKey, which all heaps of a process share [drawn] */
 	uint32_t holes;    /* uncommitted ranges inside segments, where there is room */
 	uint32_t virtual_blocks; /* blocks that are too big for a segment */
-	uint32_t leaks;        /* that nothing refers to but free chunks and, a third, each other */
-	uint64_t user_context; /* 24H2: the descriptor that names this heap */
+	uint32_t leaks; /* that nothing refers to but free chunks and, a third, each other */
+	uint32_t kept;  /* so many blocks more nothing in the heap refers to: they are roots */
+	uint64_t user_context;  /* 24H2: the descriptor that names this heap */
 	const uint64_t *traces; /* stack trace entries that blocks lead to (gflags +ust) ... */
 	size_t trace_count;     /* ... [none: blocks have no extra] */
 	/*

@@ -154,7 +154,8 @@ static bool connect(struct program *p)
 		const size_t first = i > leaks + DEPTH ? i - DEPTH : leaks;
 		bool linked = false;
 
-		for (unsigned tries = 4; tries && !linked && i > first; tries--)
+		for (unsigned tries = i < leaks + b->plan.kept ? 0 : 4;
+		     tries && !linked && i > first; tries--)
 			linked = sim_below(&b->random, ROOTS) && refer(p, used, first, i, i);
 		if (!linked)
 			sim__heap_root(b, p->live[i]);

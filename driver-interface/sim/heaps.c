@@ -9,6 +9,7 @@
 #include "driver-interface/sim/heap.h"
 #include "driver-interface/sim/making.h"
 #include "driver-interface/sim/resolver.h"
+#include "driver-interface/sim/stack_roots.h"
 #include "driver-interface/sim/traces.h"
 #include "formats/base/bytes.h"
 
@@ -185,9 +186,11 @@ static void link_page_heap(struct sim_making *x, uint32_t index, const struct si
 }
 
 /* What the program keeps outside its heap: first in its data, then in memory of its own. */
-static bool put_roots(struct sim_making *x, const struct sim_heap *h)
+static bool put_roots(struct sim_making *x, uint32_t index, const struct sim_heap *h)
 {
-	size_t i = 0;
+	size_t i = index == 1 ? sim__stack_roots_put(x, index, h->roots,
+						     MIN(h->root_count, x->in->m->spec.stack_roots))
+			      : 0;
 	uint8_t *bytes;
 	uint32_t pages;
 
@@ -217,7 +220,7 @@ enum status sim__making_heap(struct sim_making *x, uint32_t index, struct sim_he
 		put_le64(x->peb_bytes + 0x30, h->address); /* ProcessHeap */
 	if (h->page_heap)
 		link_page_heap(x, index, h);
-	return add_regions(x, h) && put_roots(x, h)
+	return add_regions(x, h) && put_roots(x, index, h)
 		       ? ST_OK
 		       : err_set(e, ST_USAGE, "there is not enough RAM for the heaps");
 }
@@ -252,6 +255,7 @@ static struct sim_heap_plan plan_of(struct sim_making *x, uint32_t index)
 				  : main            ? 2
 						    : 0,
 		.leaks = index == 1 ? (uint32_t)MIN(s->heap_leaks, share) : 0,
+		.kept = index == 1 ? (uint32_t)s->stack_roots : 0,
 		.user_context = x->ring ? descriptor_of(x, index) : 0,
 		.page_heap = main ? (enum sim_page_heap)s->page_heap : SIM_PAGE_HEAP_NONE,
 		.page_heap_queue = index == 1 ? x->ntdll_data + PAGE_HEAP_QUEUE_AT : 0,

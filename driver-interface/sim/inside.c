@@ -414,6 +414,8 @@ static bool put_thread(struct sim_making *x, uint32_t i)
 	put_le64(at + l->cid + 8, tid);
 	put_le64(at + l->start, start);
 	link_thread(x, va + l->thread_links);
+	x->rsp[x->n_threads] = rsp;
+	x->thread_bytes[x->n_threads++] = at;
 	put_teb(x, x->teb_bytes[i], teb, tid, stack);
 	if (in->m->told)
 		fprintf(in->m->told,

@@ -40,6 +40,9 @@
  *	                                                first
  *	trace,PID,INDEX,ADDRESS,ENTRY                   of each allocation in use, if there is a
  *	                                                database; ENTRY 0x0: nobody knows
+ *	stack-root,PID,INDEX,ADDRESS,WHERE,AT           an allocation that nothing but a thread
+ *	                                                leads to; WHERE user-stack, register or
+ *	                                                kernel-stack; AT where the pointer is
  *	end
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_SIM_INSIDE_H

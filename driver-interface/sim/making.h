@@ -66,6 +66,9 @@ struct sim_making {
 	size_t roots;           /* pointers in the program's data */
 	uint64_t ring;          /* descriptors of heaps; 0: there are none */
 	uint8_t *ring_bytes;
+	uint64_t rsp[THREADS_MAX]; /* of threads that are made, and bytes of their ETHREADs */
+	uint8_t *thread_bytes[THREADS_MAX];
+	size_t n_threads;
 	uint8_t *last_page_heap; /* NextHeap of the last one; NULL: there is none yet */
 	uint64_t *traces;        /* entries of the stack trace database; or NULL */
 	size_t n_traces;

@@ -402,6 +402,8 @@ static enum status check(const struct sim_spec *s, struct err *e)
 		return err_set(e, ST_USAGE,
 			       "page_heap takes heaps, and neither heap_ust, segment_heap nor "
 			       "resolver");
+	if (s->stack_roots && (!s->heaps || s->resolver))
+		return err_set(e, ST_USAGE, "stack_roots takes heaps, and no resolver");
 	if (s->resolver && s->windows != 7)
 		return err_set(e, ST_USAGE, "resolver takes windows=7");
 	if (s->process_truth && !s->inside)

@@ -65,6 +65,8 @@
 	  "1: the first heap of a process is a segment heap (10 1809 to 11 23H2)")                 \
 	X(page_heap, 0, 2,                                                                         \
 	  "1: the main process has full page heap, as with gflags +hpa; 2: light page heap")       \
+	X(stack_roots, 0, 400,                                                                     \
+	  "allocations of each process that only stacks and registers of its threads lead to")     \
 	X(resolver, 0, 1, "1: the main process is the 2015 paper's, see resolver.h")               \
 	X(threads, 1, 8, "of each process")                                                        \
 	X(ghosts, 0, 1, "1: the loader's lists have a module that is not there")                   \

@@ -16,6 +16,8 @@ class Heaps:
         self.traces, self.entries = {}, {}
         # Of page heap: address of the data: requested and actual size, state (busy, freed or stale), entry.
         self.page_blocks = {}
+        # Blocks that only a thread leads to: user-stack, register or kernel-stack, and where the pointer is.
+        self.stack_roots = {}
         for kind, *f in csv.reader(Path(path).read_text(encoding='utf-8').splitlines()):
             if kind == 'heap':
                 if f[0] not in self.pids:
@@ -23,6 +25,8 @@ class Heaps:
                 self.heaps.setdefault(f[0], {})[int(f[2], 0)] = f
             elif kind == 'trace':
                 self.traces.setdefault(f[0], {})[int(f[2], 0)] = int(f[3], 0) or None
+            elif kind == 'stack-root':
+                self.stack_roots.setdefault(f[0], {})[int(f[2], 0)] = (f[3], int(f[4], 0))
             elif kind == 'page-block':
                 self.page_blocks.setdefault(f[0], {})[int(f[2], 0)] = (
                     int(f[3]), int(f[4]), f[5], int(f[6], 0) or None)

@@ -7,6 +7,7 @@ paper's table of a heap's pages comes out again. Usage: test_inside.py RAMSEAL S
 import csv
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -70,6 +71,30 @@ class Inside(Case):
                         for frame in frames:
                             self.assertTrue(any(of == pid and base + 0x1000 <= frame < base + size
                                                 for of, base, size in modules))
+
+    def test_what_threads_alone_lead_to_is_no_leak(self):
+        for windows in (7, 10):
+            with self.subTest(windows):
+                self.acquire(f'{SMALL},windows={windows},activity=0,stack_roots=40')
+                told = heap_truth.Heaps(self.held)
+                threads = {}
+                for row in self.lines('thread'):
+                    threads.setdefault(row[0], []).append((int(row[7], 0), int(row[5], 0)))
+                for pid in told.pids:
+                    roots = told.stack_roots[pid]
+                    self.assertGreaterEqual(len(roots), 30)
+                    self.assertEqual({where for where, _ in roots.values()},
+                                     {'user-stack', 'register', 'kernel-stack'})
+                    for address, (where, at) in roots.items():
+                        self.assertIn(address, told.busy[pid])
+                        self.assertNotIn(address, told.leaked[pid])
+                        self.assertNotIn(address, told.referrers[pid])
+                        if where == 'user-stack':
+                            self.assertTrue(any(rsp <= at < base for rsp, base in threads[pid]))
+                for address, (_, at) in told.stack_roots[told.pids[0]].items():
+                    done = subprocess.run([RAMSEAL, 'read', self.container, '--pid', told.pids[0], '-a', hex(at),
+                                           '-n', '8', '-q', '-o', '-'], capture_output=True, timeout=60)
+                    self.assertEqual(int.from_bytes(done.stdout, 'little'), address, done.stderr)
 
     def test_account_changes_nothing(self):
         with_account = self.acquire(SMALL)['root']
