@@ -529,7 +529,7 @@ const struct heap_segment *heap__segments(const struct heaps *h, uint64_t heap, 
 	for (high = low; high < h->segment_count && h->segments[high].heap == heap;)
 		high++;
 	*ret_count = high - low;
-	return h->segments + low;
+	return h->segments ? h->segments + low : NULL;
 }
 
 /* A heap whose head can't be had may still have its first segment's chunks. */

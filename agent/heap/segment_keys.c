@@ -18,9 +18,10 @@
 #define CONSTANT        UINT64_C(0xa2e64eada2e64ead)
 
 /* So many are looked at: more tell nothing new. */
-#define VS_SAMPLES      64
+#define VS_SAMPLES      16
 #define LFH_SAMPLES     64
-#define KEYS_MAX        (2 * VS_SAMPLES)
+/* Keys that signatures name: two each, and all the same two if nothing lies. */
+#define KEYS_MAX        64
 
 /* Sizes that a first VS chunk is tried with, in units: 256 KiB. Larger ones tell nothing. */
 #define VS_SIZES        (1U << 14)
@@ -37,6 +38,7 @@
 struct samples {
 	struct vs_subsegment vs[VS_SAMPLES];
 	struct lfh_subsegment lfh[LFH_SAMPLES];
+	uint64_t evidence[LFH_SAMPLES]; /* which blocks say how much of them is unused */
 	size_t vs_count, lfh_count;
 };
 
@@ -49,8 +51,16 @@ static void take_sample(struct heaps *h, const struct segment_layout *l, const s
 	    segment__vs_open(p, l, r, &ret->vs[ret->vs_count]) == CHUNK_GOOD)
 		ret->vs_count++;
 	if (r->flags == RANGE_LFH && ret->lfh_count < LFH_SAMPLES &&
-	    segment__lfh_open(p, l, r, &ret->lfh[ret->lfh_count]) == CHUNK_GOOD)
-		ret->lfh_count++;
+	    segment__lfh_open(p, l, r, &ret->lfh[ret->lfh_count]) == CHUNK_GOOD) {
+		const struct lfh_subsegment *s = &ret->lfh[ret->lfh_count];
+		uint64_t *evidence = &ret->evidence[ret->lfh_count++];
+		uint8_t bits;
+
+		*evidence = 0;
+		for (uint32_t i = 0; i < s->count && i < 64; i++)
+			if (segment__lfh_bits(p, s, i, &bits) && bits == 3)
+				*evidence |= UINT64_C(1) << i;
+	}
 }
 
 static void take_samples(struct heaps *h, struct samples *ret)
@@ -278,7 +288,6 @@ static void weigh(struct lfh_ballot *b, struct lfh_worth *w)
 	for (size_t i = 0; i < b->x->lfh_count; i++) {
 		struct lfh_subsegment s = b->x->lfh[i];
 		uint64_t unused;
-		uint8_t bits;
 
 		if (!segment__lfh_decode(&s, w->key, b->whole))
 			continue;
@@ -286,7 +295,7 @@ static void weigh(struct lfh_ballot *b, struct lfh_worth *w)
 		for (uint32_t k = 0; k < s.count && k < 64; k++) {
 			enum unused_read u = UNUSED_UNREAD;
 
-			if (segment__lfh_bits(p, &s, k, &bits) && bits == 3)
+			if (b->x->evidence[i] >> k & 1)
 				u = segment__unused(p, s.at + s.first + (uint64_t)k * s.block,
 						    s.block, &unused);
 			w->agreeing += u == UNUSED_GOOD;

@@ -54,58 +54,70 @@ bool segment__lfh_bits(struct heap_pages *p, const struct lfh_subsegment *s, uin
 	return byte;
 }
 
+/* What is known of a block, once its page has been looked at. */
+struct block {
+	uint8_t bits; /* BIT_LOST: its own can't be had */
+	uint8_t read; /* enum unused_read, of those with BIT_UNUSED */
+	uint16_t unused;
+};
+
+#define BIT_LOST 4
+
 static enum status tell_block(struct heap_walk *w, const struct lfh_subsegment *s, uint32_t i,
-			      uint8_t bits, bool island)
+			      const struct block *b, bool island)
 {
-	uint64_t unused = 0;
+	const bool busy = b->bits & BIT_BUSY;
 	struct heap_allocation a = {
 		.address = s->at + s->first + (uint64_t)i * s->block,
 		.size = s->block,
 		.container = s->at,
 		.place = PLACE_LFH,
-		.state = bits & BIT_BUSY ? BLOCK_BUSY : BLOCK_FREE,
+		.state = busy ? BLOCK_BUSY : BLOCK_FREE,
+		.has_requested = busy && b->read == UNUSED_GOOD,
 		.island = island,
 	};
 
-	if (a.state == BLOCK_BUSY) {
-		a.has_requested = !(bits & BIT_UNUSED) || segment__unused(w->p, a.address, s->block,
-									  &unused) == UNUSED_GOOD;
-		a.requested = a.has_requested ? s->block - unused : 0;
-	}
+	a.requested = a.has_requested ? s->block - b->unused : 0;
 	return heap__tell(w, &a);
 }
 
-/* Do the blocks that say how much of them is unused say what can be? */
-static bool blocks_agree(struct heap_walk *w, const struct lfh_subsegment *s)
+/*
+ * First all of the bitmap, then the blocks in their order, so that each page is asked for once.
+ * False: one that says how much of it is unused says what cannot be.
+ */
+static bool read_blocks(struct heap_walk *w, const struct lfh_subsegment *s, struct block *ret)
 {
-	uint64_t unused;
-
+	for (uint32_t i = 0; i < s->count; i++)
+		if (!segment__lfh_bits(w->p, s, i, &ret[i].bits))
+			ret[i].bits = BIT_LOST;
 	for (uint32_t i = 0; i < s->count; i++) {
-		uint8_t bits;
+		uint64_t unused = 0;
 
-		if (segment__lfh_bits(w->p, s, i, &bits) && bits == (BIT_BUSY | BIT_UNUSED) &&
-		    segment__unused(w->p, s->at + s->first + (uint64_t)i * s->block, s->block,
-				    &unused) == UNUSED_WRONG)
+		if (ret[i].bits != (BIT_BUSY | BIT_UNUSED))
+			continue;
+		ret[i].read = (uint8_t)segment__unused(
+			w->p, s->at + s->first + (uint64_t)i * s->block, s->block, &unused);
+		ret[i].unused = (uint16_t)unused;
+		if (ret[i].read == UNUSED_WRONG)
 			return false;
 	}
 	return true;
 }
 
-static enum status walk_blocks(struct heap_walk *w, const struct lfh_subsegment *s, bool island)
+static enum status tell_blocks(struct heap_walk *w, const struct lfh_subsegment *s,
+			       const struct block *blocks, bool island)
 {
 	uint32_t free_blocks = 0, lost = 0;
 	enum status st = ST_OK;
 
 	for (uint32_t i = 0; i < s->count && !st; i++) {
-		uint8_t bits;
-
-		if (!segment__lfh_bits(w->p, s, i, &bits)) {
+		if (blocks[i].bits == BIT_LOST) {
 			lost++;
 			w->stats->lost += s->block;
 			continue;
 		}
-		free_blocks += !(bits & BIT_BUSY);
-		st = tell_block(w, s, i, bits, island);
+		free_blocks += !(blocks[i].bits & BIT_BUSY);
+		st = tell_block(w, s, i, &blocks[i], island);
 	}
 	/* Withheld ones, that would lie in two pages, are not free, and count as such. */
 	w->stats->contradictions += !lost && free_blocks > s->free;
@@ -116,18 +128,21 @@ enum status segment__walk_lfh(struct heap_walk *w, const struct segment_heap *he
 			      const struct page_range *r, bool island)
 {
 	const struct segment_state *k = w->h->segment;
+	_cleanup_free_ struct block *blocks = NULL;
 	struct lfh_subsegment s;
 	const enum chunk_read head = segment__lfh_open(w->p, heap->l, r, &s);
-	bool good = head == CHUNK_GOOD && k->has_lfh_key;
 
 	w->stats->containers++;
-	if (good)
-		good = segment__lfh_decode(&s, k->lfh_key, k->lfh_whole) && blocks_agree(w, &s);
-	if (!good) {
-		w->stats->contradictions += head != CHUNK_UNREAD && k->has_lfh_key;
-		w->stats->containers_lost++;
-		w->stats->containers_lost_bytes += r->size;
-		return ST_OK;
+	if (head == CHUNK_GOOD && k->has_lfh_key &&
+	    segment__lfh_decode(&s, k->lfh_key, k->lfh_whole)) {
+		blocks = calloc(s.count, sizeof(*blocks)); /* 65535 at most */
+		if (!blocks)
+			return err_nomem(w->e);
+		if (read_blocks(w, &s, blocks))
+			return tell_blocks(w, &s, blocks, island);
 	}
-	return walk_blocks(w, &s, island);
+	w->stats->contradictions += head != CHUNK_UNREAD && k->has_lfh_key;
+	w->stats->containers_lost++;
+	w->stats->containers_lost_bytes += r->size;
+	return ST_OK;
 }

@@ -12,7 +12,7 @@
 
 /* Segments and subsegments that are looked at: more tell nothing new. */
 #define SHAPES_MAX  256
-#define SAMPLES_MAX 64
+#define SAMPLES_MAX 16
 /* 1 TiB of private ranges, in steps of 1 MiB. */
 #define STEP        ((uint64_t)1 << 20)
 #define STARTS_MAX  (UINT64_C(1) << 20)
