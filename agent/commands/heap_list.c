@@ -28,7 +28,7 @@ static void put_heap(const struct heap_session *r, size_t n)
 
 	printf("heap 0x%" PRIx64 "  %s, %d-bit%s%s\n", i->address, heap_kind_name(i->kind),
 	       i->wide ? 64 : 32, i->front_end ? ", front end LFH" : "",
-	       i->head ? "" : ", first page missing");
+	       i->head || i->kind == HEAP_PAGE ? "" : ", first page missing");
 	if (finding)
 		printf("  finding: %s\n", finding);
 	put_tally("busy, page heap", &s->blocks[PLACE_PAGE_HEAP][BLOCK_BUSY]);

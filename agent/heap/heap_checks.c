@@ -15,7 +15,8 @@ void heap_checks(const struct heap_info *i, const struct heap_stats *s,
 
 const char *heap_finding(const struct heaps *h, const struct heap_info *i)
 {
-	if (i->listed || i->chained || heaps_list_lost(h))
+	/* Page heap keeps its own list; the process's has the NT heaps behind it. */
+	if (i->listed || i->chained || i->kind == HEAP_PAGE || heaps_list_lost(h))
 		return NULL;
 	return "no list of the process names it";
 }

@@ -242,17 +242,50 @@ static enum status note_heap(struct heaps *h, struct page_block *blocks, size_t 
 		    h->at[i].address == blocks->heap - PAGE_SIZE)
 			info = &h->at[i];
 	if (!info) {
-		st = heap__add(h, blocks->heap, blocks->wide, &info, e);
+		const bool root = (blocks->heap - PAGE_SIZE) % ALLOCATION_GRANULARITY == 0;
+
+		st = heap__add(h, blocks->heap - (root ? PAGE_SIZE : 0), blocks->wide, &info, e);
 		if (st || !info)
 			return st;
 		info->found = true;
 		info->kind = HEAP_PAGE;
 	}
-	if (info->kind == HEAP_OTHER || info->kind == HEAP_UNREAD)
-		info->kind = HEAP_PAGE;
 	for (size_t i = 0; i < count; i++)
 		blocks[i].heap = info->address;
 	return ST_OK;
+}
+
+/* The first of the heap's blocks, or where it would be. */
+static size_t first_of(const struct heaps *h, uint64_t heap)
+{
+	size_t low = 0, high = h->page_block_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (h->page_blocks[middle].heap < heap)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Listed, and no other heap: what a program has where page heap is on, be it light. */
+static void name_page_heaps(struct heaps *h)
+{
+	for (size_t i = 0; i < h->count; i++) {
+		struct heap_info *info = &h->at[i];
+		const struct heap_global_flag *f = &h->global_flag[info->wide];
+		const size_t first = first_of(h, info->address);
+
+		if (info->kind != HEAP_OTHER && info->kind != HEAP_UNREAD)
+			continue;
+		if ((first < h->page_block_count && h->page_blocks[first].heap == info->address) ||
+		    (info->kind == HEAP_OTHER && info->listed && f->known &&
+		     f->value & GLOBAL_FLAG_PAGE_HEAP))
+			info->kind = HEAP_PAGE;
+	}
 }
 
 enum status heap__find_page_blocks(struct heaps *h, struct err *e)
@@ -281,6 +314,7 @@ enum status heap__find_page_blocks(struct heaps *h, struct err *e)
 	}
 	array_sort(h->page_blocks, h->page_block_count, sizeof(*h->page_blocks),
 		   by_heap_and_address);
+	name_page_heaps(h);
 	return st;
 }
 
@@ -288,17 +322,8 @@ enum status heap__walk_page_blocks(struct heap_walk *w)
 {
 	const struct heaps *h = w->h;
 	enum status st = ST_OK;
-	size_t low = 0, high = h->page_block_count;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (h->page_blocks[middle].heap < w->info->address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (size_t i = low;
+	for (size_t i = first_of(h, w->info->address);
 	     i < h->page_block_count && h->page_blocks[i].heap == w->info->address && !st; i++) {
 		const struct page_block *b = &h->page_blocks[i];
 		struct heap_allocation a = {

@@ -20,6 +20,9 @@ from machine_case import MachineCase, run  # noqa: E402
 BUILDS = (17763, 18362, 19045, 22000, 22621, 22631)
 SEGMENT = 'ram=96M,processes=4,heaps=3,heap_blocks=5000,heap_lfh=40,heap_leaks=20,segment_heap=1,windows=10'
 
+PAGE = 'ram=128M,processes=4,heaps=3,heap_blocks=3000,heap_lfh=40,heap_leaks=20'
+HEADER = 0x40  # _DPH_BLOCK_INFORMATION
+
 
 class Kinds(MachineCase):
     def acquire(self, settings):
@@ -102,6 +105,56 @@ class Kinds(MachineCase):
             self.assertEqual(leaked ^ truth.leaked.get(pid, set()), set())
             found += sum(truth.busy[pid][a][1] == 'vs' for a in leaked)
         self.assertGreater(found, 0)
+
+    def page_heap_rows(self, pid, codes=(0,)):
+        rows = [json.loads(line) for line in self.ask(pid, '-A', '--json', codes=codes).splitlines()]
+        return [r for r in rows if r['place'] == 'page-heap'], [r for r in rows if r['place'] != 'page-heap']
+
+    def test_every_block_of_page_heap(self):
+        for windows, build in ((7, 7601), (10, 19045)):
+            for mode in (1, 2):
+                with self.subTest(build=build, mode=mode):
+                    truth = self.acquire(f'{PAGE},windows={windows},build={build},page_heap={mode}')
+                    self.assertEqual(len(truth.page_blocks), 1)
+                    for pid in truth.page_blocks:
+                        self.check_page_heap(truth, pid, mode)
+
+    def check_page_heap(self, truth, pid, mode):
+        blocks = truth.page_blocks[pid]
+        states = collections.Counter(state for _, _, state, _ in blocks.values())
+        self.assertTrue(states['busy'] and states['freed'])
+        own, others = self.page_heap_rows(pid)
+        self.assert_same({int(r['address'], 0): (r['size'], 'busy' if r['state'] == 'busy' else 'freed') for r in own},
+                         {a: (size, state) for a, (size, _, state, _) in blocks.items() if state != 'stale'})
+        # The chunk that a light block is in is not listed beside it.
+        self.assert_same({int(r['address'], 0): r['requested'] for r in others if r['state'] == 'busy'},
+                         {a: size for a, (size, place) in truth.busy[pid].items()
+                          if a not in blocks and blocks.get(a + HEADER, (0, 0, 'stale'))[2] == 'stale'})
+        traces = {int(r['address'], 0): [int(f['address'], 0) for f in r['trace']] for r in own if r['trace']}
+        self.assert_same(traces, {a: truth.entries[pid][entry] for a, (_, _, state, entry) in blocks.items()
+                                  if entry and state != 'stale'})
+        said = json.loads(self.ask(pid, '--json'))
+        self.assertTrue(said['global_flag'] & 0x02000000)
+        self.assertEqual(mode == 1, any(h['kind'] == 'page heap' and h['blocks'] for h in said['heaps']))
+        self.assertIn('page heap is on', self.ask(pid))
+
+    def test_page_heap_without_the_page_file(self):
+        seen = there = 0
+        for seed in (1, 2, 3):
+            for mode in (1, 2):
+                truth = self.acquire(f'{PAGE},windows=10,build=19045,page_heap={mode},seed={seed},live_files=0,'
+                                     'region_paged=30,region_transition=10')
+                for pid in truth.page_blocks:
+                    if run('heap', self.container, '--pid', pid).returncode == 9:
+                        continue
+                    for r in self.page_heap_rows(pid, codes=(0, 3))[0]:
+                        size, _, state, _ = truth.page_blocks[pid].get(int(r['address'], 0), (0, 0, 'none', 0))
+                        self.assertEqual((r['size'], r['state'] == 'busy'), (size, state == 'busy'), r)
+                        self.assertIn(state, ('busy', 'freed'), r)
+                        seen += 1
+                    there += sum(state != 'stale' for _, _, state, _ in truth.page_blocks[pid].values())
+        self.assertGreater(seen, there / 10)
+        self.assertLess(seen, there)
 
 
 if __name__ == '__main__':
