@@ -544,15 +544,16 @@ uint16_t sim__trace_function(const struct sim_heap_builder *b)
 
 /*
  * Units of a block's extra. From Vista on an interceptor of the heap's asks for room before the
- * data: "Leak checking" (2010) has the layout of 7, and four units for a virtual block;
- * shanepowell/DbgHelpUtils c62b5a8 (heap_entry.cpp) that of 10, with two for each.
+ * data: "Leak checking" (2010) has the layout of 7, shanepowell/DbgHelpUtils c62b5a8
+ * (heap_entry.cpp) that of 10, and of virtual blocks. For these the former goes four units on from
+ * where it starts, which is not said; four is what _HEAP_VIRTUAL_ALLOC_ENTRY itself has.
  */
-static uint32_t extra_units(struct sim_heap_builder *b, bool is_virtual)
+static uint32_t extra_units(struct sim_heap_builder *b)
 {
 	/* Some came before there was an interceptor. */
 	if (!b->plan.trace_count || b->hp || b->plan.page_heap || !sim_below(&b->random, 32))
 		return 0;
-	return is_virtual && b->plan.layout == SIM_HEAP_7 ? 4 : 2;
+	return 2;
 }
 
 /* Of whatever kind. */
@@ -611,7 +612,7 @@ static void put_extra(struct sim_heap_builder *b, uint32_t block, uint32_t units
 
 uint32_t sim__heap_alloc(struct sim_heap_builder *b, uint64_t size)
 {
-	const uint32_t units = extra_units(b, size > threshold(b));
+	const uint32_t units = extra_units(b);
 	struct block *more;
 
 	if (b->failed)

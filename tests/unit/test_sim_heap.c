@@ -656,6 +656,7 @@ static uint64_t trace_at(const struct heap *h, const struct sim_allocation *a, u
 	*units = end[7] == 5 ? end[6] : 0;
 	if (!*units)
 		return 0;
+	assert_int_equal(*units, 2);
 	start = a->address - *units * unit;
 	assert_int_equal(get_le16(end), h->plan.layout == SIM_HEAP_7 ? 2 : 1);
 	assert_int_equal(get_le16(end + 2), 0);
@@ -663,12 +664,10 @@ static uint64_t trace_at(const struct heap *h, const struct sim_allocation *a, u
 	if (a->kind == SIM_HEAP_VIRTUAL) {
 		const uint64_t head = start - by(h, 0x40, 0x20);
 
-		assert_int_equal(*units, h->plan.layout == SIM_HEAP_7 ? 4 : 2);
 		assert_int_equal(at(h, start)[-1], 4);
 		assert_int_equal(word(h, head + 4 * by(h, 8, 4)), a->block);
 		assert_int_equal(header_at(h, start - unit).size, a->block - a->requested);
 	} else {
-		assert_int_equal(*units, 2);
 		assert_int_equal(at(h, start)[-1], a->kind == SIM_HEAP_LFH ? 0xc2 : 0x42);
 	}
 	if (a->kind == SIM_HEAP_BACK_END) {
