@@ -2,10 +2,12 @@
 /*
  * ramseal report: a page for people about one acquisition, or about several side by side.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "agent/capture/pipeline.h"
 #include "agent/commands/commands.h"
+#include "agent/commands/process_session.h"
 #include "agent/container/identities.h"
 #include "agent/output/output.h"
 #include "agent/report/fleet.h"
@@ -18,6 +20,7 @@ static enum status report_run(struct cli *cli, struct err *e);
 
 struct report_options {
 	struct identity_options identity;
+	struct process_options process;
 	const char *output;
 	const struct page_figure *figure;
 	struct cli_strings labels;
@@ -52,6 +55,7 @@ static const struct option_def options[] = {
 		 "do not check every hash of the containers; the page says so"),
 	CLI_UINT(struct report_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,
 		 COMMAND_THREADS_HELP),
+	CLI_GROUP(struct report_options, process, &process_option_group),
 	CLI_GROUP(struct report_options, identity, &identity_option_group),
 	CLI_FLAG(struct report_options, force, 'f', "force", COMMAND_FORCE_HELP),
 };
@@ -67,6 +71,13 @@ const struct command command_report = {
 		 "windows, curves, spread, verdicts, transitions, processes, states. In 'spread', "
 		 "files with\n"
 		 "the same label count as repeated runs of the same thing.\n"
+		 "\n"
+		 "With --pid the page is about one process of Windows: its address ranges as a "
+		 "map, where their\n"
+		 "pages are and how far they can be trusted, its heaps, modules and threads. If "
+		 "parts of it could\n"
+		 "not be had, the page says which, and the exit code is 3. Hashes are not checked "
+		 "for it.\n"
 		 "\n"
 		 "With the summaries of many hosts (acquire --summary), or folders of them, the "
 		 "page "
@@ -149,6 +160,8 @@ static char *name_of_page(const struct cli *cli)
 
 	if (o->figure)
 		snprintf(suffix, sizeof(suffix), "-%s.svg", o->figure->name);
+	else if (cli_given(cli, "pid"))
+		snprintf(suffix, sizeof(suffix), "-%" PRIu64 ".html", o->process.pid);
 	else
 		snprintf(suffix, sizeof(suffix), ".html");
 	return output_name_of(cli->n_operands == 1 && !fleet_is(cli->operands[0]) ? cli->operands[0]
@@ -197,6 +210,60 @@ static enum status report_status(const struct cli *cli, const struct report_run 
 				       runs[i].path, rsz_end_name(runs[i].end.end),
 				       runs[i].end.reason, o->output);
 	return ST_OK;
+}
+
+/*
+ * One process
+ */
+
+static enum status check_process_options(const struct cli *cli, struct err *e)
+{
+	const struct report_options *o = cli->values;
+
+	if (!cli_given(cli, "pid"))
+		return cli_usage(cli, e, "--tables and --symbols go with --pid");
+	if (cli->n_operands > 1)
+		return cli_usage(cli, e, "--pid takes one FILE");
+	if (o->figure || o->labels.count || o->no_verify)
+		return cli_usage(cli, e, "--pid goes without --figure, --label and --no-verify");
+	return ST_OK;
+}
+
+static enum status report_session(const struct cli *cli, const struct process_session *s,
+				  struct err *e)
+{
+	_cleanup_doc_ struct doc d = { 0 };
+	struct report_process r = { 0 };
+	enum status st = report_process_load(s->path, s->process, &r, e);
+
+	if (!st) {
+		page_of_process(&d, &r);
+		st = d.lost ? err_nomem(e) : write_out(cli, &d, e);
+	}
+	if (!st && !report_process_is_whole(&r))
+		st = err_set(e, ST_UNREADABLE,
+			     "%s: parts of process %" PRIu32 " cannot be had; the page says which",
+			     s->path, r.facts->pid);
+	report_process_deinit(&r);
+	return st;
+}
+
+static enum status report_process_of(struct cli *cli, struct err *e)
+{
+	const struct report_options *o = cli->values;
+	_cleanup_identities_ struct age_identities *x = NULL;
+	struct process_session s;
+	enum status st = check_process_options(cli, e);
+
+	if (!st)
+		st = identities_load(&o->identity, &x, e);
+	if (!st)
+		st = process_session_open(cli, &o->process, x, &s, e);
+	if (st)
+		return st;
+	st = report_session(cli, &s, e);
+	process_session_close(&s);
+	return st;
 }
 
 /*
@@ -300,5 +367,7 @@ static enum status report_run(struct cli *cli, struct err *e)
 
 	if (!o->output)
 		return cli_usage(cli, e, "needs --output FILE");
+	if (cli_given(cli, "pid") || cli_given(cli, "tables") || cli_given(cli, "symbols"))
+		return report_process_of(cli, e);
 	return is_any_fleet(cli) ? run_fleet(cli, e) : report_containers(cli, e);
 }

@@ -18,11 +18,11 @@ void glossary_link(struct doc *d, enum term t, const char *text)
 	doc_put(d, "</a>");
 }
 
-void glossary_put(struct doc *d)
+void glossary_put(struct doc *d, enum term first, enum term behind)
 {
 	bool open = false;
 
-	for (size_t i = 0; i < TERMS; i++) {
+	for (size_t i = first; i < (size_t)behind; i++) {
 		if (!*terms[i].anchor) {
 			doc_printf(d, "%s<h3>%s</h3>\n<dl>\n", open ? "</dl>\n" : "",
 				   terms[i].term);

@@ -150,7 +150,48 @@ X(TERM_RATING, "judged", "how it is judged",                                    
   "misleads or is missing; statistics commonly accept that error rate. fair: at least half. poor: less than half, "    \
   "so more entries fail than hold. This covers all processes together: a single one can be better or worse.")          \
 X(TERM_METHOD, "method", "how it is measured",                                                                         \
-  "agent/smear/METHOD.md in ramseal's sources defines all of this in full, with its limits.")
+  "agent/smear/METHOD.md in ramseal's sources defines all of this in full, with its limits.")                          \
+X(TERM_GROUP_PROCESS, "", "Inside a process", "")                                                                      \
+X(TERM_WHERE, "where", "where a page is",                                                                              \
+  "Each page of 4 KiB is counted once, through its page table entry, a prototype entry or its VAD. valid: the "        \
+  "hardware maps it, and the container has it. transition: trimmed, but its frame still had it, and the container "    \
+  "has that. page file: the container has that part of the page file. compressed: in Windows' store of compressed "    \
+  "memory. demand zero: committed, and never touched. on disk only: only the mapped file has it, on its disk. "        \
+  "reserved: addresses without a page. not captured: it is known where it was, and that is not in the container. "     \
+  "unknown: the tables that would tell are lost.")                                                                     \
+X(TERM_DATA_PAGES, "with-data", "pages with data",                                                                     \
+  "Pages that held something of the process: valid, transition, page file, compressed, not captured and unknown. "     \
+  "Not among them are pages that were never touched, that are only reserved, or that only a mapped file on its disk "  \
+  "has. The headline judges how many of them are safe: good from 95 % on, fair from 50 % on, and never better than "   \
+  "fair where a part of the process is lost, or where the source was an image.")                                       \
+X(TERM_VAD, "vad", "address range (VAD)",                                                                              \
+  "What Windows keeps of each range of addresses that a process has reserved: a virtual address descriptor. They "     \
+  "form a tree in the kernel's memory, of which parts can be lost, too.")                                              \
+X(TERM_REGION, "kind", "kind of range",                                                                                \
+  "image: a program or DLL. mapped file: another file. shared: a section without a file. heap: it has a segment or "   \
+  "a block of a heap. stack: a thread's own block (TEB) names it as its stack. private: other memory of the process "  \
+  "alone. other: physical memory, AWE or large pages. Heaps and stacks that were not found are among private.")        \
+X(TERM_HEAP, "heap", "heap, segment",                                                                                  \
+  "Memory that a program allocates in blocks, which lie in its segments: ranges that the heap has reserved. Heaps "    \
+  "are found by the process's own list, by the chain of Windows 11 24H2, and by the look of the start of a private "   \
+  "range. They are walked block by block; what cannot be walked is only named.")                                   \
+X(TERM_KEY, "key", "key",                                                                                              \
+  "NT heaps combine the headers of their blocks with 8 random bytes. read: they stand in the heap's first page. "      \
+  "recovered: that page is missing, or lies, and the headers themselves tell them. none: the headers are plain. "      \
+  "unknown: without it no block can be told.")                                                                         \
+X(TERM_BLOCKS, "blocks", "blocks",                                                                                     \
+  "Allocations that the program had, with the bytes it asked for where that is known. No block is counted whose "      \
+  "header its neighbours do not confirm.")                                                                             \
+X(TERM_LOST, "lost", "lost",                                                                                           \
+  "Bytes where blocks may be that could not be told: in missing pages, in pages that no chain of headers leads "       \
+  "through, and in containers of the low-fragmentation heap (LFH).")                                                   \
+X(TERM_CHECKS, "cross-checks", "cross-checks",                                                                         \
+  "What the heap itself has counted, beside what its blocks come to. They differ where pages are missing, where the "  \
+  "heap changed while it was read, or where somebody changed it.")                                                     \
+X(TERM_MODULES, "modules", "modules",                                                                                  \
+  "Programs and DLLs, by the loader's lists and by the images that are mapped. What only one of them knows may have "  \
+  "been mapped by hand, or taken out of a list; but images that are mapped for their resources are in no list "        \
+  "either.")
 /* clang-format on */
 
 enum term {
@@ -163,7 +204,13 @@ enum term {
 /* A link to the term's entry. `text` may be a stranger's. */
 void glossary_link(struct doc *d, enum term t, const char *text);
 
-/* All of them, as a section's inside. */
-void glossary_put(struct doc *d);
+/*
+ * Groups as a section's inside: from the term `first`, which begins one, to the one before
+ * `behind`. A page has those that it links to: GLOSSARY_OF_ACQUISITION or GLOSSARY_OF_PROCESS.
+ */
+void glossary_put(struct doc *d, enum term first, enum term behind);
+
+#define GLOSSARY_OF_ACQUISITION TERM_GROUP_CONTAINER, TERM_GROUP_PROCESS
+#define GLOSSARY_OF_PROCESS     TERM_GROUP_TRUST, TERMS
 
 #endif

@@ -12,6 +12,25 @@ void html_strange(struct doc *d, const char *text)
 	doc_put(d, "</bdi>");
 }
 
+void html_fact_begin(struct doc *d, const char *name)
+{
+	doc_printf(d, "<tr><th scope=\"row\">%s</th><td class=\"wrap\">", name);
+}
+
+void html_fact_end(struct doc *d)
+{
+	doc_put(d, "</td></tr>\n");
+}
+
+void html_fact(struct doc *d, const char *name, const char *text)
+{
+	if (!text || !*text)
+		return;
+	html_fact_begin(d, name);
+	html_strange(d, text);
+	html_fact_end(d);
+}
+
 void html_table(struct html_table *t, struct doc *d, const char *caption)
 {
 	*t = (struct html_table){ .d = d };

@@ -54,6 +54,14 @@ void html_number_of(struct html_table *t, uint64_t n, uint64_t whole);
 void html_size(struct html_table *t, uint64_t bytes);
 void html_duration(struct html_table *t, uint64_t ns);
 
+/*
+ * Rows of a name (markup of ours) and a value, which the caller puts in between; in
+ * <table class="facts">. html_fact() is one of a stranger's text, left out where there is none.
+ */
+void html_fact_begin(struct doc *d, const char *name);
+void html_fact_end(struct doc *d);
+void html_fact(struct doc *d, const char *name, const char *text);
+
 /* A stranger's text, of bounded length, that does not reorder what stands beside it. */
 void html_strange(struct doc *d, const char *text);
 

@@ -9,7 +9,7 @@
 
 static void section_glossary(struct doc *d, const struct report_run *r)
 {
-	glossary_put(d);
+	glossary_put(d, GLOSSARY_OF_ACQUISITION);
 }
 
 /*

@@ -13,43 +13,23 @@
 #define FILES_MAX 40
 #define FACTS_MAX 16
 
-/* A row of a name and a value, which the caller puts in. */
-static void fact_begin(struct doc *d, const char *name)
-{
-	doc_printf(d, "<tr><th scope=\"row\">%s</th><td class=\"wrap\">", name);
-}
-
-static void fact_end(struct doc *d)
-{
-	doc_put(d, "</td></tr>\n");
-}
-
 /*
  * What was acquired
  */
-
-static void put_fact(struct doc *d, const char *name, const char *text)
-{
-	if (!text || !*text)
-		return;
-	fact_begin(d, name);
-	html_strange(d, text);
-	fact_end(d);
-}
 
 /* Two texts of a manifest line, such as the name and the path of the source. */
 static void fact_of_two(struct doc *d, const char *name, const char *one, const char *two)
 {
 	if (!one && !two)
 		return;
-	fact_begin(d, name);
+	html_fact_begin(d, name);
 	html_strange(d, one ? one : two);
 	if (one && two) {
 		doc_put(d, " (");
 		html_strange(d, two);
 		doc_put(d, ")");
 	}
-	fact_end(d);
+	html_fact_end(d);
 }
 
 static void fact_of_time(struct doc *d, const char *name, uint64_t wall)
@@ -58,7 +38,7 @@ static void fact_of_time(struct doc *d, const char *name, uint64_t wall)
 
 	clock_rfc3339(wall, time);
 	if (wall)
-		put_fact(d, name, time);
+		html_fact(d, name, time);
 }
 
 static void put_container_source(struct doc *d, const struct report_run *r)
@@ -68,9 +48,9 @@ static void put_container_source(struct doc *d, const struct report_run *r)
 	fact_of_two(d, "source", run_text(r->begin, "source", "name"),
 		    run_text(r->begin, "source", "path"));
 	if (json_is_true(json_object_get(source, "silent")))
-		put_fact(d, "", "it cannot report unreadable pages");
-	put_fact(d, "", run_text(r->begin, "source", "note"));
-	put_fact(d, "", run_text(r->begin, "source", "lost"));
+		html_fact(d, "", "it cannot report unreadable pages");
+	html_fact(d, "", run_text(r->begin, "source", "note"));
+	html_fact(d, "", run_text(r->begin, "source", "lost"));
 }
 
 static void put_map(struct doc *d, const struct report_run *r)
@@ -80,13 +60,13 @@ static void put_map(struct doc *d, const struct report_run *r)
 
 	if (!map)
 		return;
-	fact_begin(d, "map of RAM");
+	html_fact_begin(d, "map of RAM");
 	doc_size(d, run_map_bytes(r));
 	doc_put(d, " in ");
 	doc_count(d, ranges);
 	doc_put(d, ranges == 1 ? " range, from " : " ranges, from ");
 	html_strange(d, json_string_value(json_object_get(map, "origin")));
-	fact_end(d);
+	html_fact_end(d);
 }
 
 /* Texts and yes or no of an object of the manifest, on one line. */
@@ -97,7 +77,7 @@ static void put_facts(struct doc *d, const char *name, const json_t *object)
 	size_t n = 0;
 
 	if (json_object_size(facts))
-		fact_begin(d, name);
+		html_fact_begin(d, name);
 	json_object_foreach(facts, key, value)
 	{
 		if (n == FACTS_MAX || (!json_is_string(value) && !json_is_boolean(value)))
@@ -110,7 +90,7 @@ static void put_facts(struct doc *d, const char *name, const json_t *object)
 						      : "no");
 	}
 	if (json_object_size(facts))
-		fact_end(d);
+		html_fact_end(d);
 	json_decref(facts);
 }
 
@@ -170,7 +150,7 @@ static void put_wall(struct doc *d, const struct report_run *r)
 {
 	const struct stream_sums *m = run_stream(r, RSZ_KIND_MEMORY);
 
-	fact_begin(d, "<a class=\"term\" href=\"#d-wall-time\">wall time</a>");
+	html_fact_begin(d, "<a class=\"term\" href=\"#d-wall-time\">wall time</a>");
 	if (run_wall(r))
 		doc_duration(d, run_wall(r));
 	else
@@ -179,13 +159,13 @@ static void put_wall(struct doc *d, const struct report_run *r)
 		doc_put(d, ", memory within ");
 		doc_duration(d, m->end - m->start);
 	}
-	fact_end(d);
-	fact_begin(d, "<a class=\"term\" href=\"#d-order\">order</a>");
+	html_fact_end(d);
+	html_fact_begin(d, "<a class=\"term\" href=\"#d-order\">order</a>");
 	put_order(d, r);
-	fact_end(d);
-	fact_begin(d, "<a class=\"term\" href=\"#d-read-again\">read again</a>");
+	html_fact_end(d);
+	html_fact_begin(d, "<a class=\"term\" href=\"#d-read-again\">read again</a>");
 	put_again(d, r);
-	fact_end(d);
+	html_fact_end(d);
 }
 
 static uint64_t stream_again(const struct stream_sums *s)
@@ -259,9 +239,9 @@ static void put_machine(struct doc *d, const struct report_run *r)
 	const char *unknown = o->image ? "not known" : NULL;
 
 	fact_of_two(d, "host", o->host ? o->host : unknown, o->image ? o->host_by : o->product);
-	put_fact(d, "system", o->system[0] ? o->system : unknown);
+	html_fact(d, "system", o->system[0] ? o->system : unknown);
 	fact_of_two(d, "kernel", o->kernel ? o->kernel : unknown, o->kernel_version);
-	put_fact(d, "processor", o->cpu ? o->cpu : unknown);
+	html_fact(d, "processor", o->cpu ? o->cpu : unknown);
 	if (o->image)
 		fact_of_two(d, "container made on", o->made_on, o->made_on_system);
 }
@@ -271,12 +251,12 @@ void section_acquisition(struct doc *d, const struct report_run *r)
 	const int64_t end = run_integer(r->finish, "clocks", "wall_ns");
 
 	doc_put(d, "<table class=\"facts\"><tbody>\n");
-	put_fact(d, "file", r->path);
+	html_fact(d, "file", r->path);
 	put_machine(d, r);
 	put_container_source(d, r);
 	put_map(d, r);
 	put_facts(d, "security", origin_facts(r->begin, "security"));
-	put_fact(d, "tool", r->identity.text);
+	html_fact(d, "tool", r->identity.text);
 	fact_of_time(d, "begun", r->identity.wall);
 	fact_of_time(d, "ended", end > 0 ? (uint64_t)end : 0);
 	put_wall(d, r);

@@ -9,11 +9,14 @@
 
 #include "agent/report/figures.h"
 #include "agent/report/glossary.h"
+#include "agent/report/process_run.h"
 #include "agent/report/run.h"
 
 /* Of one acquisition; of several, side by side. */
 void page_of_one(struct doc *d, const struct report_run *r);
 void page_of_several(struct doc *d, const struct report_run *runs, size_t count);
+/* Of one process of Windows in one acquisition. */
+void page_of_process(struct doc *d, const struct report_process *r);
 
 /*
  * One figure as an SVG file of its own, of one acquisition or of several.

@@ -355,7 +355,7 @@ static void put_runs(struct doc *d, const struct report_run *runs, size_t count)
 static void put_glossary(struct doc *d, const struct report_run *runs, size_t count)
 {
 	(void)runs, (void)count;
-	glossary_put(d);
+	glossary_put(d, GLOSSARY_OF_ACQUISITION);
 }
 
 static const struct {

@@ -29,6 +29,7 @@ const char svg_style[] =
 	"svg .mark{stroke:var(--ink);stroke-width:1.5;fill:none}"
 	"svg .back{fill:var(--bg)}svg .panel{fill:var(--panel)}svg .heat{fill:var(--heat)}svg "
 	".bar{fill:var(--bar)}"
+	"svg .block{fill:var(--panel);stroke:var(--edge);stroke-width:.6}"
 	"svg .same{fill:none;stroke:var(--ink);stroke-width:1.5}"
 	"svg .cells{fill:none;stroke-width:2}svg .rough{stroke-width:3}"
 	"svg .k{fill:var(--mark)}svg .edge{stroke:var(--bg);stroke-width:.5}"

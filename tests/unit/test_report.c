@@ -643,7 +643,7 @@ TEST(every_word_has_one_entry_of_its_own)
 {
 	_cleanup_doc_ struct doc d = { 0 }, link = { 0 };
 
-	glossary_put(&d);
+	glossary_put(&d, 0, TERMS);
 #define X(name, anchor, term, text)                                                                \
 	assert_int_equal(times(d.at, "id=\"d-" anchor "\""), *(anchor) ? 1 : 0);
 	TERM_MAP(X)
