@@ -360,8 +360,8 @@ void sim__hp_write(struct sim_heap_builder *b, struct sim_heap *ret)
 	ret->lfh_key = (uint32_t)b->plan.hp_keys[1];
 }
 
-static void tell(struct sim_heap *ret, uint64_t address, uint64_t requested, uint64_t block,
-		 enum sim_heap_kind kind)
+static void tell_block(struct sim_heap *ret, uint64_t address, uint64_t requested, uint64_t block,
+		       enum sim_heap_kind kind)
 {
 	ret->allocations[ret->count++] = (struct sim_allocation){ .address = address,
 								  .requested = requested,
@@ -380,23 +380,23 @@ void sim__hp_tell(const struct sim_heap_builder *b, struct sim_heap *ret)
 		const uint64_t va = sim__hp_va(b, s->segment, s->unit);
 		const uint32_t size = sim__hp_bucket_size(s->bucket);
 
-		tell(ret, va, (uint64_t)s->units << PAGE_SHIFT, (uint64_t)s->units << PAGE_SHIFT,
-		     SIM_HEAP_OWN);
+		tell_block(ret, va, (uint64_t)s->units << PAGE_SHIFT,
+			   (uint64_t)s->units << PAGE_SHIFT, SIM_HEAP_OWN);
 		for (uint32_t k = 0; k < s->usable; k++)
 			if (b->lfh_owner[s->blocks + k] == SIM_HEAP_NO_BLOCK)
-				tell(ret, va + s->first + (uint64_t)k * size, size, size,
-				     SIM_HEAP_LFH);
+				tell_block(ret, va + s->first + (uint64_t)k * size, size, size,
+					   SIM_HEAP_LFH);
 	}
 	for (size_t i = 0; i < h->vs_count; i++) {
 		const struct hp_vs *v = &h->vs[i];
 		const uint64_t size = (uint64_t)h->segments[v->segment].units[v->unit]
 				      << PAGE_SHIFT;
 
-		tell(ret, sim__hp_va(b, v->segment, v->unit), size, size, SIM_HEAP_OWN);
+		tell_block(ret, sim__hp_va(b, v->segment, v->unit), size, size, SIM_HEAP_OWN);
 	}
 	for (uint32_t i = 0; i < h->chunk_count; i++)
 		if (!h->chunks[i].busy && !h->chunks[i].gone)
-			tell(ret, sim__hp_chunk_va(b, i) + HP_VS_HEADER,
-			     16 * (uint64_t)h->chunks[i].size - HP_VS_HEADER,
-			     16 * (uint64_t)h->chunks[i].size, SIM_HEAP_VS);
+			tell_block(ret, sim__hp_chunk_va(b, i) + HP_VS_HEADER,
+				   16 * (uint64_t)h->chunks[i].size - HP_VS_HEADER,
+				   16 * (uint64_t)h->chunks[i].size, SIM_HEAP_VS);
 }
