@@ -34,7 +34,8 @@ static void put_heap(const struct heap_session *r, size_t n)
 	put_tally("busy, page heap", &s->blocks[PLACE_PAGE_HEAP][BLOCK_BUSY]);
 	put_tally("freed, page heap", &s->blocks[PLACE_PAGE_HEAP][BLOCK_FREE]);
 	if (i->kind == HEAP_SEGMENT)
-		printf("  experimental: segment heaps have not been tried on real memory\n");
+		printf("  experimental: segment heaps have not been tried on real memory\n%s",
+		       s->segments ? "" : "  its layout is not known: it is not walked\n");
 	if (i->kind != HEAP_NT && !s->segments)
 		return;
 	printf("  %" PRIu64 " segments, %" PRIu64 " uncommitted ranges; key %s\n", s->segments,
