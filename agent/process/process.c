@@ -64,6 +64,15 @@ static enum status choose_layout(struct opened_process *p, const struct memory_v
 	return st;
 }
 
+static void tell_store(struct opened_process *p)
+{
+	const uint64_t base = p->machine.windows.base;
+	uint32_t rva;
+
+	if (base && symbols_address(p->kernel_symbols->symbols, "SmGlobals", &rva))
+		virtual_set_store(p->v, base + rva);
+}
+
 static enum status take_kernel_symbols(struct opened_process *p, struct err *e)
 {
 	enum status st;
@@ -75,6 +84,8 @@ static enum status take_kernel_symbols(struct opened_process *p, struct err *e)
 		st = symbol_layouts_read(p->kernel_symbols->symbols, &p->layouts, e);
 		if (st)
 			st = err_add(e, st, "%s", p->kernel_symbols->path);
+		else
+			tell_store(p);
 	}
 	return st;
 }

@@ -168,6 +168,12 @@ enum status virtual_discover(struct virtual_memory *v, struct discovery *ret, st
  */
 void virtual_set_vads(struct virtual_memory *v, const struct virtual_vads *vads);
 
+/*
+ * Where the kernel has SmGlobals (pagestore.h), by its symbols: from now on the compression store
+ * is looked for there first. 0: nobody knows.
+ */
+void virtual_set_store(struct virtual_memory *v, uint64_t globals);
+
 /* Tells of the mappings in [va, va + length), whole pages; otherwise as virtual_read(). */
 enum status virtual_read_rows(struct virtual_memory *v, uint64_t va, uint64_t length,
 			      const struct virtual_rows *rows, struct err *e);

@@ -20,6 +20,7 @@ struct virtual_memory {
 	struct rsz_cursor *cursor;
 	struct virt virt;
 	struct virtual_store *store; /* NULL: nobody has asked for it yet */
+	uint64_t store_globals;      /* 0: nobody knows */
 	/* Of the read that is under way: */
 	const struct virtual_rows *rows; /* wanted instead of pages; or NULL */
 	struct virtual_vads vads;        /* .range is NULL: nobody knows them */

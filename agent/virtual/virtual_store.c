@@ -83,6 +83,7 @@ static enum status find_store(struct virtual_store *s, struct err *e)
 		.known = is_known,
 		.context = s,
 		.writable = writable,
+		.globals = s->v->store_globals,
 	};
 	struct discovery d;
 	const enum status st = virtual_discover(s->v, &d, e);
@@ -120,6 +121,13 @@ enum status virtual__read_store(struct virtual_memory *v, uint64_t key, uint8_t 
 	*when = v->store->when;
 	*ret_why = a == PAGESTORE_GIVEN ? NULL : pagestore_why(a);
 	return ST_OK;
+}
+
+void virtual_set_store(struct virtual_memory *v, uint64_t globals)
+{
+	virtual__free_store(v->store);
+	v->store = NULL;
+	v->store_globals = globals;
 }
 
 void virtual__free_store(struct virtual_store *s)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The compression store of Windows 10 (1709 to 11 21H2): pages of the main process that the machine
+ * The compression store of Windows 10 (1709 to 11 23H2): pages of the main process that the machine
  * has compressed instead of writing them to a page file. Its structures are written here after
  * mandiant/win10_volatility 1f3b996c and ufrisk/MemProcFS c3aa8106 (vmm/mm/mm_win.c), and not with
  * what agent/virtual reads them with; nor does the compressor share anything with the decoder.
@@ -16,7 +16,10 @@
 /* Kernel addresses, in a part of the address space that all roots have. */
 #define STORE_AT     (SIM_PAGED_POOL + 0x10000000)
 #define GLOBALS_AT   (SIM_IMAGE + 0x2800) /* SmGlobals, in the image's data */
-#define EPROCESS_AT  0x80                 /* of a page of the pool */
+/* In 22H2 and 23H2 that only points into what it was before: there, and so far behind its start. */
+#define POINTER_AT   (GLOBALS_AT + 8)
+#define POINTER_BACK 0x7a8
+#define EPROCESS_AT  0x80 /* of a page of the pool */
 
 /* In the user half of the store's process: regions of 64 KiB, with nothing between some of them. */
 #define REGION_SIZE  UINT64_C(0x10000)
@@ -45,6 +48,7 @@ static const uint32_t store_numbers[STORES] = { 1, 35 };
 struct sim_store {
 	struct machine *m;
 	struct sim_process *owner;
+	uint64_t globals; /* where the stores are named */
 	uint64_t next;    /* free kernel address */
 	uint64_t user;    /* free address of the owner's */
 	uint32_t records; /* of the store that is written */
@@ -359,7 +363,7 @@ static void begin_store(struct sim_store *s, uint32_t pages)
 
 static void name_store(struct sim_store *s, uint32_t number)
 {
-	const uint64_t pointer = GLOBALS_AT + 8 * (uint64_t)(number / 32);
+	const uint64_t pointer = s->globals + 8 * (uint64_t)(number / 32);
 	const uint8_t *bytes = bytes_at(s, s->m->root, pointer, 0);
 	uint64_t metadata = bytes ? get_le64(bytes) : 0;
 
@@ -433,8 +437,17 @@ static bool fill(struct sim_store *s, const uint32_t *pages, uint32_t n, struct 
 		fill_store(s, pages, n, which, pairs);
 	for (uint32_t i = 0; i < n; i++)
 		pairs[i] = (struct pair){ key_of(i + 1), store_numbers[i % STORES] | 0x40000000 };
-	put64(s, GLOBALS_AT + 0x1c0, put_tree(s, pairs, n));
+	put64(s, s->globals + 0x1c0, put_tree(s, pairs, n));
 	return !s->failed;
+}
+
+static void place_globals(struct sim_store *s)
+{
+	s->globals = GLOBALS_AT;
+	if (sim__layout(&s->m->spec)->build < 22621)
+		return;
+	s->globals = take(s, POINTER_BACK + 8);
+	put64(s, POINTER_AT, s->globals + POINTER_BACK);
 }
 
 /* Its process is one more, whose own heap is small. */
@@ -467,6 +480,7 @@ enum status sim__store_init(struct machine *m, uint64_t *random, struct err *e)
 		struct sim_store s = { .m = m, .owner = &m->processes[owner], .next = STORE_AT };
 
 		m->files[SIM_FILES].count = wanted + 1;
+		place_globals(&s);
 		good = fill(&s, pages, choose_pages(m, pages, wanted), pairs);
 	}
 	free(pages);
