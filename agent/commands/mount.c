@@ -16,6 +16,7 @@ struct mount_options {
 	struct fill_pattern fill;
 	size_t gaps; /* enum gaps */
 	uint64_t cache;
+	bool check_all;
 	bool foreground;
 };
 
@@ -36,6 +37,8 @@ static const struct option_def options[] = {
 		   "1 to 16 bytes that fill pages without content; default: a text that says so"),
 	CLI_SIZE(struct mount_options, cache, 'c', "cache", "SIZE", CACHE_LEAST, CACHE_MOST,
 		 "keep so much of what was decompressed; default: 1G"),
+	CLI_FLAG(struct mount_options, check_all, 0, "check-all",
+		 "check the SHA-256 of a chunk before any of its bytes; single reads are slower"),
 	CLI_GROUP(struct mount_options, identity, &identity_option_group),
 };
 
@@ -68,6 +71,12 @@ const struct command command_mount = {
 		"The first\n"
 		"look into pid/ takes as long as to walk all page tables.\n"
 		"\n"
+		"A single read of memory decodes no more of a chunk of 1 MiB than it needs, and "
+		"checks that by\n"
+		"the chunk's CRC-32; whoever reads on there gets it checked by SHA-256. "
+		"With\n"
+		"--check-all the SHA-256 is checked always. verify checks everything at once.\n"
+		"\n"
 		"Unmount with fusermount3 -u DIR or umount DIR; SIGTERM and Ctrl-C do it too, even "
 		"while files\n"
 		"are open. Whoever is not root needs the program fusermount3.\n",
@@ -86,6 +95,7 @@ static enum status mount_command_run(struct cli *cli, struct err *e)
 		.fill = o->fill,
 		.gaps_fail = o->gaps == GAPS_EIO,
 		.foreground = o->foreground,
+		.check_all = o->check_all,
 		.cache = (size_t)o->cache,
 	};
 	enum status st;

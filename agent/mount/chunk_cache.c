@@ -23,8 +23,8 @@ struct chunk_cache {
 	struct part part[PARTS];
 };
 
-enum status chunk_cache_create(const struct rsz_reader *r, size_t bytes, struct chunk_cache **ret,
-			       struct err *e)
+enum status chunk_cache_create(const struct rsz_reader *r, size_t bytes, bool glances,
+			       struct chunk_cache **ret, struct err *e)
 {
 	struct chunk_cache *c = calloc(1, sizeof(*c));
 	enum status st = c ? ST_OK : err_nomem(e);
@@ -37,6 +37,8 @@ enum status chunk_cache_create(const struct rsz_reader *r, size_t bytes, struct 
 		st = rsz_cursor_create(r, PART_CHUNKS, &p->cursor, e);
 		if (!st)
 			rsz_cursor_bound(p->cursor, MAX(bytes / PARTS, 1));
+		if (!st && glances)
+			st = rsz_cursor_allow_glances(p->cursor, e);
 	}
 	if (st)
 		chunk_cache_destroy(c);

@@ -11,9 +11,13 @@
 
 struct chunk_cache;
 
-/* `bytes` of content in all, and at least one chunk (of 16 MiB at most) for each of 8 parts. */
-enum status chunk_cache_create(const struct rsz_reader *r, size_t bytes, struct chunk_cache **ret,
-			       struct err *e);
+/*
+ * `bytes` of content in all, and at least one chunk (of 16 MiB at most) for each of 8 parts.
+ * `glances`: a few pages may be given before their chunk's SHA-256 is checked, by its CRC-32 (see
+ * rsz_cursor_allow_glances()); needs another chunk's buffers in each part.
+ */
+enum status chunk_cache_create(const struct rsz_reader *r, size_t bytes, bool glances,
+			       struct chunk_cache **ret, struct err *e);
 void chunk_cache_destroy(struct chunk_cache *c); /* NULL is fine */
 
 /* As rsz_cursor_read(). */

@@ -311,7 +311,8 @@ enum status contents_open(const struct mount_plan *plan, struct contents *ret, s
 	if (st)
 		return st;
 	tell_end(ret);
-	st = chunk_cache_create(ret->input.container.reader, plan->cache / 2, &ret->cache, e);
+	st = chunk_cache_create(ret->input.container.reader, plan->cache / 2, !plan->check_all,
+				&ret->cache, e);
 	if (!st)
 		st = make_tree(ret, e);
 	if (st)

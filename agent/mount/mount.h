@@ -27,6 +27,7 @@ struct mount_plan {
 	const struct age_identities *identities; /* NULL: none */
 	struct fill_pattern fill;                /* for pages without content; length 0: texts */
 	bool gaps_fail;  /* reading pages without content fails (EIO) instead */
+	bool check_all;  /* no byte is given before the SHA-256 of its chunk is checked */
 	bool foreground; /* else it goes on in a process of its own once it is mounted */
 	size_t cache;    /* bytes of decoded chunks to keep: half for files, half for processes */
 };

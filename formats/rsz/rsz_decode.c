@@ -67,6 +67,32 @@ static enum status check_zstd_frame(const struct rsz__prefix *p, const uint8_t *
 	return ST_OK;
 }
 
+/* What can be told of a payload without its content. Then there is a context to decompress in. */
+static enum status check_payload(struct rsz_decoder *d, const struct rsz__prefix *p,
+				 const uint8_t *payload, struct err *e)
+{
+	enum status st;
+
+	if (CHECKS_SUMS && libdeflate_crc32(0, payload, p->stored) != p->crc)
+		return err_set(e, ST_CORRUPT, "payload does not match its CRC-32");
+	st = check_zstd_frame(p, payload, e);
+	if (st)
+		return st;
+	if (!d->zstd)
+		d->zstd = ZSTD_createDCtx();
+	return d->zstd ? ST_OK : err_nomem(e);
+}
+
+static enum status err_from_zstd(struct err *e, size_t code)
+{
+	return err_set(e, ST_CORRUPT, "zstd: %s", ZSTD_getErrorName(code));
+}
+
+static enum status err_length(struct err *e, size_t n, const struct rsz__prefix *p)
+{
+	return err_set(e, ST_CORRUPT, "payload of %zu bytes instead of %" PRIu32, n, p->content);
+}
+
 static enum status unpack(struct rsz_decoder *d, const struct rsz__prefix *p,
 			  const uint8_t *payload, uint8_t *to, struct err *e)
 {
@@ -75,21 +101,14 @@ static enum status unpack(struct rsz_decoder *d, const struct rsz__prefix *p,
 
 	if (!p->stored)
 		return ST_OK;
-	if (CHECKS_SUMS && libdeflate_crc32(0, payload, p->stored) != p->crc)
-		return err_set(e, ST_CORRUPT, "payload does not match its CRC-32");
-	st = check_zstd_frame(p, payload, e);
+	st = check_payload(d, p, payload, e);
 	if (st)
 		return st;
-	if (!d->zstd)
-		d->zstd = ZSTD_createDCtx();
-	if (!d->zstd)
-		return err_nomem(e);
 	n = ZSTD_decompressDCtx(d->zstd, to, p->content, payload, p->stored);
 	if (ZSTD_isError(n))
-		return err_set(e, ST_CORRUPT, "zstd: %s", ZSTD_getErrorName(n));
+		return err_from_zstd(e, n);
 	if (n != p->content)
-		return err_set(e, ST_CORRUPT, "payload of %zu bytes instead of %" PRIu32, n,
-			       p->content);
+		return err_length(e, n, p);
 	return ST_OK;
 }
 
@@ -105,6 +124,56 @@ enum status rsz__decode_payload(struct rsz_decoder *d, const struct rsz__prefix 
 	if (memcmp(digest, p->sha256, sizeof(digest)))
 		return err_set(e, ST_CORRUPT, "content does not match its SHA-256");
 	return ST_OK;
+}
+
+enum status rsz__begin_payload(struct rsz_decoder *d, const struct rsz__prefix *p,
+			       const uint8_t *payload, struct rsz__steps *ret, struct err *e)
+{
+	enum status st;
+	size_t n;
+
+	*ret = (struct rsz__steps){ 0 };
+	if (!p->stored)
+		return ST_OK;
+	st = check_payload(d, p, payload, e);
+	if (st)
+		return st;
+	n = ZSTD_DCtx_reset(d->zstd, ZSTD_reset_session_only);
+	/* All steps write into one buffer, and refer back into it: nothing is copied. */
+	if (!ZSTD_isError(n))
+		n = ZSTD_DCtx_setParameter(d->zstd, ZSTD_d_stableOutBuffer, 1);
+	if (ZSTD_isError(n))
+		return err_set(e, ST_SYSTEM, "zstd: %s", ZSTD_getErrorName(n));
+	ret->next = ZSTD_FRAMEHEADERSIZE_MIN(ZSTD_f_zstd1);
+	return ST_OK;
+}
+
+/* The next header or block: zstd says how much it needs, and decodes no more than it is given. */
+static enum status take_step(struct rsz_decoder *d, const struct rsz__prefix *p,
+			     const uint8_t *payload, uint8_t *to, struct rsz__steps *s,
+			     struct err *e)
+{
+	ZSTD_inBuffer in = { payload, MIN(s->taken + s->next, p->stored), s->taken };
+	ZSTD_outBuffer out = { to, p->content, s->made };
+	const size_t n = ZSTD_decompressStream(d->zstd, &out, &in);
+
+	if (ZSTD_isError(n))
+		return err_from_zstd(e, n);
+	if (in.pos == s->taken && out.pos == s->made)
+		return err_length(e, s->made, p);
+	*s = (struct rsz__steps){ .taken = in.pos, .made = out.pos, .next = n };
+	return ST_OK;
+}
+
+enum status rsz__continue_payload(struct rsz_decoder *d, const struct rsz__prefix *p,
+				  const uint8_t *payload, uint8_t *to, size_t wanted,
+				  struct rsz__steps *s, struct err *e)
+{
+	enum status st = ST_OK;
+
+	while (s->made < wanted && !st)
+		st = s->next ? take_step(d, p, payload, to, s, e) : err_length(e, s->made, p);
+	return st;
 }
 
 /* What was there is lost. */

@@ -15,6 +15,25 @@
 enum status rsz__decode_payload(struct rsz_decoder *d, const struct rsz__prefix *p,
 				const uint8_t *payload, uint8_t *to, struct err *e);
 
+/*
+ * The same without the SHA-256, as far as somebody wants it: to begin checks what needs no content,
+ * which is the CRC-32 of the whole payload and that it is one frame as the header says; to go on
+ * decodes until `wanted` bytes (at most p->content) are at the front of `to`, which holds
+ * p->content and stays where it is. The decoder must not be used for anything else meanwhile.
+ * After a failure there is no going on.
+ */
+struct rsz__steps {
+	size_t taken; /* bytes of the payload */
+	size_t made;  /* bytes of content */
+	size_t next;  /* what zstd wants to see next; 0: the frame has ended */
+};
+
+enum status rsz__begin_payload(struct rsz_decoder *d, const struct rsz__prefix *p,
+			       const uint8_t *payload, struct rsz__steps *ret, struct err *e);
+enum status rsz__continue_payload(struct rsz_decoder *d, const struct rsz__prefix *p,
+				  const uint8_t *payload, uint8_t *to, size_t wanted,
+				  struct rsz__steps *s, struct err *e);
+
 /* Writes a judged header's extents and page states out in full; c->data stays as it is. */
 void rsz__expand_header(const struct rsz__chunk *fields, bool paged, struct rsz_chunk *c);
 

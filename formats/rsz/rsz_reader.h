@@ -256,6 +256,23 @@ void rsz_cursor_destroy(struct rsz_cursor *c); /* NULL is fine */
 void rsz_cursor_bound(struct rsz_cursor *c, size_t bytes);
 
 /*
+ * For who reads a page here and a page there: lets rsz_cursor_read() decode a chunk only as far as
+ * is wanted, when up to 8 pages are read of one that is not loaded. Whoever comes back for the
+ * fourth time gets the whole chunk, unless he asked for more others meanwhile than the cursor
+ * keeps.
+ *
+ * What is read so has another check than all else. Checked are the header by its SHA-256, thus
+ * addresses, times and page states; the whole payload by its CRC-32; and that it is one frame as
+ * the header says, and decompresses as far as the page. The SHA-256 of the content is not: it
+ * needs all of it. Accidental damage escapes the CRC-32 but once in 2^32; bytes that were changed
+ * on purpose need not show here: verification is what finds them. The first damage that the cursor
+ * sees, in whatever way, ends this: from then on each chunk is decoded as a whole.
+ *
+ * After rsz_cursor_bound().
+ */
+enum status rsz_cursor_allow_glances(struct rsz_cursor *c, struct err *e);
+
+/*
  * The chunk in the record at `record`, checked and decoded. Valid until the cursor has loaded
  * `cached` others; of a bounded cursor, until it has loaded another one. Damage is ST_CORRUPT.
  */

@@ -10,7 +10,25 @@
 #define DECODE_MAX   ((size_t)64 << 10)
 #define TEXT_MAX     ((size_t)256 << 10)
 
-static void check_page(struct rsz_cursor *c, uint32_t stream, uint64_t address)
+/* A glance needs no more than the whole chunk, and what both give is the same. */
+static void check_glance(const struct rsz_reader *r, uint32_t stream, uint64_t address,
+			 enum status whole, const uint8_t *want)
+{
+	static uint8_t buf[3 * PAGE_SIZE];
+	struct page_status status[3];
+	struct rsz_cursor *c = NULL;
+	struct err e = ERR_INIT;
+
+	MUST(!rsz_cursor_create(r, 1, &c, &e) && !rsz_cursor_allow_glances(c, &e));
+	const enum status st = rsz_cursor_read(c, stream, address, buf, 3, status, NULL, &e);
+	MUST(!st || (st == ST_CORRUPT && e.message[0]));
+	MUST(st || whole || !memcmp(buf, want, sizeof(buf)));
+	MUST(whole || !st);
+	rsz_cursor_destroy(c);
+}
+
+static void check_page(const struct rsz_reader *r, struct rsz_cursor *c, uint32_t stream,
+		       uint64_t address)
 {
 	struct page_status status[3];
 	static const uint8_t zeros[PAGE_SIZE];
@@ -31,6 +49,7 @@ static void check_page(struct rsz_cursor *c, uint32_t stream, uint64_t address)
 	MUST(!st || (st == ST_CORRUPT && e.message[0]));
 	for (size_t i = 0; !st && i < 3; i++)
 		MUST(status[i].state < PAGE_STATES);
+	check_glance(r, stream, address & ~(uint64_t)(PAGE_SIZE - 1), st, buf);
 }
 
 /* Segments come in ascending order, do not overlap, and do not run over the end of addresses. */
@@ -50,12 +69,12 @@ static void check_stream(const struct rsz_reader *r, struct rsz_cursor *c, uint3
 		MUST(seg.length && seg.address >= at);
 		MUST(seg.length <= RSZ_CONTENT_MAX && seg.address < 1ull << 63);
 		if (seg.length <= DECODE_MAX) {
-			check_page(c, stream, seg.address);
-			check_page(c, stream, seg.address + seg.length - 1);
+			check_page(r, c, stream, seg.address);
+			check_page(r, c, stream, seg.address + seg.length - 1);
 		}
 		at = seg.address + seg.length;
 	}
-	check_page(c, stream, at);
+	check_page(r, c, stream, at);
 	if (!left)
 		return;
 	for (at = 0; all < TEXT_MAX; all += len) {
