@@ -54,6 +54,8 @@ static void sim_close(struct drv *d)
 		fclose(s->truth);
 	if (s->machine.told)
 		fclose(s->machine.told);
+	if (s->machine.heap_log)
+		fclose(s->machine.heap_log);
 	sim__machine_deinit(&s->machine);
 	sim__link_deinit(&s->link);
 	pthread_mutex_destroy(&s->lock);
@@ -127,6 +129,8 @@ static enum status sim_fill(struct sim_drv *s, const char *path, struct err *e)
 	s->drv.info.note = "a simulated machine: times are virtual";
 	if (s->machine.spec.process_truth)
 		st = create(s->machine.spec.process_truth, &s->machine.told, e);
+	if (!st && s->machine.spec.heap_log)
+		st = create(s->machine.spec.heap_log, &s->machine.heap_log, e);
 	if (!st)
 		st = sim__machine_init(&s->machine, e);
 	if (!st)

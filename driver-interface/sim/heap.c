@@ -830,7 +830,7 @@ void sim__heap_deinit(struct sim_heap *h)
 	*h = (struct sim_heap){ 0 };
 }
 
-enum status sim__heap_finish(struct sim_heap_builder *b, struct sim_heap *ret, struct err *e)
+static enum status finish(struct sim_heap_builder *b, struct sim_heap *ret, struct err *e)
 {
 	enum status st;
 
@@ -842,7 +842,36 @@ enum status sim__heap_finish(struct sim_heap_builder *b, struct sim_heap *ret, s
 		      : err_set(e, ST_NOMEM, "the heap at 0x%" PRIx64, b->plan.base);
 	if (st)
 		sim__heap_deinit(ret);
+	return st;
+}
+
+enum status sim__heap_finish(struct sim_heap_builder *b, struct sim_heap *ret, struct err *e)
+{
+	const enum status st = finish(b, ret, e);
+
 	sim__heap_destroy(b);
+	return st;
+}
+
+enum status sim__heap_build_live(const struct sim_heap_plan *plan, struct sim_heap *ret,
+				 struct sim_heap_builder **ret_builder, struct err *e)
+{
+	struct sim_heap_builder *b = NULL;
+	enum status st = sim__heap_create(plan, &b, e);
+
+	if (st)
+		return st;
+	b->live = true;
+	st = sim__heap_work(b, e);
+	/* Room to go on: later on there can be no more segments, which would need VADs. */
+	if (!st && !b->failed)
+		segment_more(b, PAGE_SIZE);
+	if (!st)
+		st = finish(b, ret, e);
+	if (st)
+		sim__heap_destroy(b);
+	else
+		*ret_builder = b;
 	return st;
 }
 

@@ -184,4 +184,23 @@ void sim__heap_root(struct sim_heap_builder *b, uint32_t block);
 enum status sim__heap_finish(struct sim_heap_builder *b, struct sim_heap *ret, struct err *e);
 void sim__heap_destroy(struct sim_heap_builder *b);
 
+/*
+ * As sim__heap_build(), of a heap that goes on: the builder stays, with bytes of its own, which
+ * sim__heap_step() changes. *ret_builder is to be destroyed.
+ */
+enum status sim__heap_build_live(const struct sim_heap_plan *plan, struct sim_heap *ret,
+				 struct sim_heap_builder **ret_builder, struct err *e);
+
+struct sim_heap_event {
+	uint64_t address;
+	uint64_t requested;
+	uint8_t kind; /* enum sim_heap_kind */
+	bool freed;   /* else it was allocated */
+};
+
+/*
+ * One block is allocated or freed, and all that the heap keeps about itself follows. False: failed.
+ */
+bool sim__heap_step(struct sim_heap_builder *b, struct sim_heap_event *ret);
+
 #endif

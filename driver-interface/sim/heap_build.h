@@ -95,6 +95,7 @@ struct sim_heap_builder {
 	uint64_t next_va;
 	uint64_t next_reserve;
 	bool failed; /* no memory, or no room */
+	bool live;   /* it goes on after it was written */
 	const char *why;
 
 	struct sim_heap_region *regions;
@@ -184,5 +185,7 @@ void sim__lfh_finish(struct sim_heap_builder *b);
 uint64_t sim__lfh_block_va(const struct sim_heap_builder *b, const struct user_blocks *u,
 			   uint32_t index);
 void sim__heap_write(struct sim_heap_builder *b, struct sim_heap *ret);
+/* Heads and lists alone. */
+void sim__heap_rewrite(struct sim_heap_builder *b);
 
 #endif

@@ -299,3 +299,50 @@ enum status sim__heap_work(struct sim_heap_builder *b, struct err *e)
 	}
 	return ST_OK;
 }
+
+/*
+ * Heaps that go on
+ */
+
+#define TRIES 4096
+
+/* One that is in use; virtual ones stay. SIM_HEAP_NO_BLOCK: there are too few. */
+static uint32_t pick_busy(struct sim_heap_builder *b)
+{
+	for (unsigned i = 0; i < TRIES && b->block_count; i++) {
+		const uint32_t block = (uint32_t)sim_below(&b->random, b->block_count);
+
+		if (b->blocks[block].busy && b->blocks[block].kind != SIM_HEAP_VIRTUAL)
+			return block;
+	}
+	return SIM_HEAP_NO_BLOCK;
+}
+
+/* As often the one as the other, and new blocks are as large as those that are there. */
+bool sim__heap_step(struct sim_heap_builder *b, struct sim_heap_event *ret)
+{
+	const uint32_t like = pick_busy(b);
+	const bool frees = sim_below(&b->random, 2);
+	uint32_t block = like;
+
+	if (like == SIM_HEAP_NO_BLOCK)
+		return false;
+	if (frees) {
+		sim__heap_free(b, block);
+	} else {
+		struct program p = { .b = b };
+		const uint64_t size = b->blocks[like].requested;
+
+		block = sim__heap_alloc(b, size);
+		fill(&p, block, size);
+	}
+	if (!b->failed)
+		sim__heap_rewrite(b);
+	if (b->failed)
+		return false;
+	*ret = (struct sim_heap_event){ .address = b->blocks[block].address,
+					.requested = b->blocks[block].requested,
+					.kind = b->blocks[block].kind,
+					.freed = frees };
+	return true;
+}

@@ -154,6 +154,7 @@ static void write_lookup(const struct sim_heap_builder *b, const struct head *h,
 	uint8_t *fields = head + at + b->pointer;
 	uint32_t beyond = 0;
 
+	memset(head + bits, 0, sizes / 8 + (size_t)words * sizes * b->pointer);
 	for (size_t i = count; i--;) {
 		const uint32_t slot = MIN(free[i].size, sizes - 1);
 
@@ -410,6 +411,33 @@ static bool has_pages(const struct sim_heap_region *r)
 	return memchr(r->committed, 1, r->pages) != NULL;
 }
 
+/* Who goes on keeps what it has. */
+static void hand_over_copies(struct sim_heap_builder *b, struct sim_heap *ret)
+{
+	ret->regions = calloc(b->region_count, sizeof(*ret->regions));
+	for (size_t i = 0; ret->regions && i < b->region_count; i++) {
+		const struct sim_heap_region *of = &b->regions[i];
+		struct sim_heap_region *to = &ret->regions[ret->region_count];
+
+		if (!of->committed[0])
+			continue;
+		*to = *of;
+		to->bytes = malloc((size_t)of->pages * PAGE_SIZE);
+		to->committed = malloc(of->pages);
+		ret->region_count++;
+		if (!to->bytes || !to->committed) {
+			sim__heap_fail(b, NULL);
+			return;
+		}
+		memcpy(to->bytes, of->bytes, (size_t)of->pages * PAGE_SIZE);
+		memcpy(to->committed, of->committed, of->pages);
+	}
+	if (!ret->regions)
+		sim__heap_fail(b, NULL);
+	else
+		array_sort(ret->regions, ret->region_count, sizeof(*ret->regions), compare_region);
+}
+
 /* Blocks of VirtualAlloc() that were freed are gone. */
 static void hand_over(struct sim_heap_builder *b, struct sim_heap *ret)
 {
@@ -426,16 +454,9 @@ static void hand_over(struct sim_heap_builder *b, struct sim_heap *ret)
 	array_sort(ret->regions, ret->region_count, sizeof(*ret->regions), compare_region);
 }
 
-void sim__heap_write(struct sim_heap_builder *b, struct sim_heap *ret)
+/* False: failed. */
+static bool write_lists(struct sim_heap_builder *b, const struct head *h, struct sim_heap *ret)
 {
-	const struct head *h = &heads[b->plan.x86][b->plan.layout];
-
-	if (b->hp) {
-		sim__hp_write(b, ret);
-		if (!b->failed && tell_truth(b, ret))
-			hand_over(b, ret);
-		return;
-	}
 	sim__heap_list_init(b, b->plan.base + h->ucr_list);
 	sim__heap_list_init(b, b->plan.base + h->virtual_blocks);
 	sim__heap_list_init(b, b->plan.base + h->segment_list);
@@ -451,14 +472,39 @@ void sim__heap_write(struct sim_heap_builder *b, struct sim_heap *ret)
 	if (b->plan.page_heap)
 		sim__page_heap_write(b, ret);
 	if (b->failed)
-		return;
+		return false;
 	sim__lfh_finish(b);
-	if (!write_free(b, h, ret) || !tell_truth(b, ret))
+	return write_free(b, h, ret);
+}
+
+void sim__heap_rewrite(struct sim_heap_builder *b)
+{
+	const struct head *h = &heads[b->plan.x86][b->plan.layout];
+	struct sim_heap now = { 0 };
+
+	if (write_lists(b, h, &now))
+		write_head(b, h, &now);
+}
+
+void sim__heap_write(struct sim_heap_builder *b, struct sim_heap *ret)
+{
+	const struct head *h = &heads[b->plan.x86][b->plan.layout];
+
+	if (b->hp) {
+		sim__hp_write(b, ret);
+		if (!b->failed && tell_truth(b, ret))
+			hand_over(b, ret);
+		return;
+	}
+	if (!write_lists(b, h, ret) || !tell_truth(b, ret))
 		return;
 	write_head(b, h, ret);
 	ret->address = b->plan.base;
 	memcpy(ret->encoding, b->encoding, sizeof(ret->encoding));
 	ret->front_end = b->front_end;
 	ret->lfh_key = b->lfh_key;
-	hand_over(b, ret);
+	if (b->live)
+		hand_over_copies(b, ret);
+	else
+		hand_over(b, ret);
 }

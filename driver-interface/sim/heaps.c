@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "driver-interface/sim/heap.h"
+#include "driver-interface/sim/live.h"
 #include "driver-interface/sim/making.h"
 #include "driver-interface/sim/resolver.h"
 #include "driver-interface/sim/stack_roots.h"
@@ -277,6 +278,26 @@ static enum status start_page_heap(struct sim_making *x, struct err *e)
 	return sim__traces_make(x, true, e);
 }
 
+/* With heap_writes the main process's go on (live.h). */
+static enum status build_heap(struct sim_making *x, uint32_t index,
+			      const struct sim_heap_plan *plan, struct sim_heap *ret, struct err *e)
+{
+	struct machine *m = x->in->m;
+	struct sim_heap_builder *b = NULL;
+	enum status st;
+
+	if (!m->spec.heap_writes || x->process != m->main)
+		return sim__heap_build(plan, ret, e);
+	if (m->spec.compressed || m->spec.heap_ust || plan->page_heap || m->spec.segment_heap)
+		return err_set(e, ST_USAGE,
+			       "heap_writes goes without compressed, heap_ust, page_heap and "
+			       "segment_heap");
+	st = sim__heap_build_live(plan, ret, &b, e);
+	if (!st && !sim__live_add(m, index, b))
+		st = err_nomem(e);
+	return st;
+}
+
 enum status sim__making_heaps(struct sim_making *x, struct err *e)
 {
 	const struct sim_spec *s = &x->in->m->spec;
@@ -301,7 +322,7 @@ enum status sim__making_heaps(struct sim_making *x, struct err *e)
 		struct sim_heap h = { 0 };
 
 		plan.base = sim__making_place(x, RESERVE_PAGES);
-		st = sim__heap_build(&plan, &h, e);
+		st = build_heap(x, i, &plan, &h, e);
 		if (!st)
 			st = sim__making_heap(x, i, &h, e);
 		sim__heap_deinit(&h);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver-interface/sim/machine.h"
+#include "driver-interface/sim/live.h"
 
 #include <string.h>
 
@@ -290,7 +291,9 @@ bool sim__slot_render(const struct machine *m, unsigned file, uint32_t index,
 
 	if (s->owner == SIM_NONE)
 		return false;
-	made = made_page(m, s->owner, s->vpn & ~SLOT_USED);
+	made = sim__live_kept(m, file, index);
+	if (!made)
+		made = made_page(m, s->owner, s->vpn & ~SLOT_USED);
 	if (made)
 		memcpy(page, made, PAGE_SIZE);
 	else
@@ -321,6 +324,7 @@ uint32_t sim__slot_take(struct machine *m, const struct frame *content)
 		.vpn = frame_vpn(content) | SLOT_USED,
 	};
 	p->used++;
+	sim__live_keep(m, (uint32_t)file << 22 | p->cursor, content);
 	return (uint32_t)file << 22 | p->cursor;
 }
 
@@ -611,6 +615,7 @@ void sim__machine_deinit(struct machine *m)
 		free(m->processes[i].tables);
 		sim__regions_deinit(&m->processes[i].regions);
 	}
+	sim__live_deinit(m);
 	sim__regions_deinit(&m->mapped);
 	free(m->mappings);
 	for (size_t i = 0; i < ARRAY_SIZE(m->files); i++)

@@ -8,6 +8,7 @@
  *	windows.c   the kernel's image, its address space, EPROCESS: what is looked for by name
  *	manager.c   the memory manager and the processes, in virtual time
  *	race.c      changes that are made where a reader is
+ *	live.c      heaps that go on meanwhile
  *	truth.c     what only the machine knows
  *	inside.c    what processes hold, if it is asked for; with images.c, layout.c, pool.c,
  *	            regions.c, sections.c, vads.c
@@ -140,6 +141,7 @@ struct sim_mapping {
 	X(hard_faults)                                                                             \
 	X(demand_zero)                                                                             \
 	X(written)                                                                                 \
+	X(heap_steps)                                                                              \
 	X(freed) X(trims) X(paged_out) X(repurposed) X(cached) X(started) X(exited) X(failed)
 
 /* A page table of a process's heap. */
@@ -150,9 +152,13 @@ struct sim_recent {
 
 #define SIM_RECENT 64
 
+struct sim_live;
+
 struct machine {
 	struct sim_spec spec;
-	FILE *told; /* for the account of inside.h, while the machine is built; or NULL */
+	FILE *told;     /* for the account of inside.h, while the machine is built; or NULL */
+	FILE *heap_log; /* for that of live.h; or NULL */
+	struct sim_live *live; /* heaps that go on; or NULL */
 	struct range ranges[SIM_RANGES];
 	size_t n_ranges;
 	uint32_t frames;

@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "driver-interface/sim/live.h"
 #include "driver-interface/sim/manager.h"
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
@@ -541,6 +542,7 @@ static void tick(struct machine *m)
 	const uint64_t pages = m->spec.trim >> PAGE_SHIFT;
 
 	run_rates(m);
+	sim__live_run(m);
 	for (; m->cache_due >= PAGE_SIZE; m->cache_due -= PAGE_SIZE)
 		cache_page(m);
 	/* What the writer may do is what the trimmer gives it, and a little more. */

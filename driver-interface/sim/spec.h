@@ -67,6 +67,8 @@
 	  "1: the main process has full page heap, as with gflags +hpa; 2: light page heap")       \
 	X(stack_roots, 0, 400,                                                                     \
 	  "allocations of each process that only stacks and registers of its threads lead to")     \
+	X(heap_writes, 0, 1000000,                                                                 \
+	  "blocks that the main process allocates or frees a second, while it is read (live.h)")   \
 	X(resolver, 0, 1, "1: the main process is the 2015 paper's, see resolver.h")               \
 	X(threads, 1, 8, "of each process")                                                        \
 	X(ghosts, 0, 1, "1: the loader's lists have a module that is not there")                   \
@@ -89,6 +91,7 @@
 #define SIM_TEXT_MAP(X)                                                                            \
 	X(truth, "file to write when the source is closed: what only the machine knows (truth.h)") \
 	X(process_truth, "file to write when it is opened: what processes hold (inside.h)")        \
+	X(heap_log, "file to write meanwhile: which blocks come and go (live.h)")                  \
 	X(pagefiles, "prefix of files to write then: the page files, PREFIX0.sys and PREFIX1.sys")
 
 struct sim_spec {

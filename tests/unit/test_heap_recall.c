@@ -11,6 +11,7 @@
 
 #include "agent/heap/heap.h"
 #include "driver-interface/sim/heap.h"
+#include "driver-interface/sim/heap_build.h"
 #include "driver-interface/sim/page.h"
 
 #define BASE  UINT64_C(0x236c0350000)
@@ -289,12 +290,101 @@ TEST(what_a_copy_of_a_heap_seems_to_hold_is_marked)
 	print_message("%" PRIu64 " blocks of copies, marked\n", islands);
 }
 
+/*
+ * A heap that goes on: after many steps its bytes say what its account says, as the reader sees it.
+ */
+
+#define STEPS 3000
+
+struct going {
+	struct sim_heap_builder *b;
+	uint64_t listed, wrong;
+};
+
+static const uint8_t *page_of_builder(void *context, uint64_t va)
+{
+	const struct going *g = context;
+
+	for (size_t i = 0; i < g->b->region_count; i++) {
+		const struct sim_heap_region *r = &g->b->regions[i];
+		const uint64_t at = (va - r->va) >> PAGE_SHIFT;
+
+		if (va >= r->va && at < r->pages)
+			return r->committed[at] ? r->bytes + (at << PAGE_SHIFT) : NULL;
+	}
+	return NULL;
+}
+
+static enum status take_going(void *context, const struct heap_allocation *a, struct err *e)
+{
+	struct going *g = context;
+	bool there = false;
+
+	(void)e;
+	if (a->state != BLOCK_BUSY)
+		return ST_OK;
+	for (size_t i = 0; i < g->b->block_count && !there; i++)
+		there = g->b->blocks[i].busy && g->b->blocks[i].address == a->address &&
+			g->b->blocks[i].requested == a->requested;
+	g->listed++;
+	g->wrong += !there;
+	return ST_OK;
+}
+
+TEST(heap_that_goes_on_stays_a_heap)
+{
+	for (int layout = 0; layout < SIM_HEAP_LAYOUTS; layout++) {
+		const struct sim_heap_plan plan = plan_of(layout, false, 7);
+		struct going g = { 0 };
+		const struct memory_view m = { page_of_builder, &g };
+		struct range_list ranges = { 0 };
+		const struct heap_sources sources = { .memory = &m, .ranges = &ranges };
+		const struct heap_visitor v = { take_going, &g };
+		struct sim_heap_event event;
+		struct heap_stats stats;
+		struct sim_heap built;
+		struct err e = ERR_INIT;
+		struct heaps *heaps;
+		int64_t busy = 0;
+
+		CHECK_OK(sim__heap_build_live(&plan, &built, &g.b, &e), &e);
+		for (size_t i = 0; i < built.count; i++)
+			busy += built.allocations[i].busy &&
+				built.allocations[i].kind != SIM_HEAP_OWN;
+		for (unsigned i = 0; i < STEPS; i++) {
+			assert_true(sim__heap_step(g.b, &event));
+			busy += event.freed ? -1 : 1;
+		}
+		for (size_t i = 0; i < g.b->region_count; i++) {
+			const struct sim_heap_region *r = &g.b->regions[i];
+			const uint64_t bytes = (uint64_t)r->pages << PAGE_SHIFT;
+
+			CHECK_OK(range_list_add(&ranges, r->va, r->va + bytes - 1, &e), &e);
+		}
+		range_list_tidy(&ranges, NULL);
+		CHECK_OK(heaps_open(&sources, &heaps, &e), &e);
+		for (size_t i = 0; i < heaps_count(heaps); i++) {
+			CHECK_OK(heaps_walk(heaps, i, &v, &stats, &e), &e);
+			assert_int_equal(stats.contradictions, 0);
+			assert_int_equal(stats.lost + stats.unlinked, 0);
+			assert_int_equal(stats.free_chunks, heaps_at(heaps, i)->total_free);
+		}
+		assert_int_equal(g.wrong, 0);
+		assert_int_equal(g.listed, busy);
+		heaps_close(heaps);
+		range_list_deinit(&ranges);
+		sim__heap_deinit(&built);
+		sim__heap_destroy(g.b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_is_listed_of_a_whole_heap),
 		cmocka_unit_test(nothing_is_invented_where_pages_are_missing),
 		cmocka_unit_test(what_a_copy_of_a_heap_seems_to_hold_is_marked),
+		cmocka_unit_test(heap_that_goes_on_stays_a_heap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
