@@ -184,7 +184,9 @@ static json_t *heaps_json(const struct heap_session *r)
 		FIELD_SCHEMA("heap"), field_text("file", r->process->path),
 		field_u64("pid", f->pid), field_text("name", f->name),
 		field_bool("vads_whole", vad_list_is_whole(process_vads(r->process->process))),
-		field_bool("list_lost", heaps_list_lost(r->heaps)),
+		field_bool("list_lost", heaps_list_lost(r->heaps)), field_text("layout", f->layout),
+		field_text("layout_reason", f->layout_reason),
+		field_made("symbols", symbol_options_json(&r->process->symbols)),
 		field_made("global_flag", flag_json(r, true)),
 		field_made("global_flag_32", flag_json(r, false)), field_made("heaps", list)));
 }

@@ -200,6 +200,9 @@ class Symbols(MachineCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(b'nothing says that these are', done.stderr)
             self.assertTrue(json.loads(done.stdout)['symbols'][0]['forced'])
+            done = run('heap', self.container, '--pid', pid, '--json', '--symbols', file, '--force-symbols')
+            said = json.loads(done.stdout)
+            self.assertEqual((said['layout'], said['symbols'][0]['forced']), ('from symbols', True))
         few = dict(TYPES, _EPROCESS=(0xb80, {'Peb': (0x578, None)}))
         self.refused('does not say where _EPROCESS.UniqueProcessId is', 'vad', self.container, '--pid', pid,
                      '--symbols', self.write('few.json', isf(KERNEL, 1, few)))
