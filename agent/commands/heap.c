@@ -35,7 +35,7 @@ static const struct option_def options[] = {
 	CLI_STRING(struct heap_options, find, 0, "find", "TEXT",
 		   "find a text, or bytes given as hex:4d5a, and the block that each is in"),
 	CLI_FLAG(struct heap_options, leaks, 0, "leaks",
-		 "list busy blocks that nothing refers to, by heap and size"),
+		 "list busy blocks that nothing refers to, by heap, size and who made them"),
 	CLI_FLAG(struct heap_options, dns, 0, "dns",
 		 "list records of the DNS resolver's cache, by their shape"),
 	CLI_FLAG(struct heap_options, csv, 0, "csv", "with --allocations: print CSV"),
@@ -77,11 +77,20 @@ const struct command command_heap = {
 		"their headers,\n"
 		"where PEB.NtGlobalFlag says that it is on, or cannot be read.\n"
 		"\n"
-		"--leaks follows every word that leads into a block, from stacks, modules and "
-		"other memory,\n"
-		"and from the blocks that it reaches. What it lists may still be in use by an "
-		"encoded pointer;\n"
-		"a leak may be missing because a number looks like a pointer to it.\n",
+		"--find and --referrers search all memory that the process can write to: private "
+		"and "
+		"mapped memory, and\n"
+		"the writable sections of its modules.\n"
+		"\n"
+		"--leaks follows every word that leads into a block, from stacks, writable "
+		"sections of modules\n"
+		"and other memory, and from the blocks that it reaches. What it lists may still be "
+		"in use by an\n"
+		"encoded pointer; a leak may be missing because a number looks like a pointer to "
+		"it. Blocks are\n"
+		"told apart by the calls that asked for them, where gflags' +ust has kept those, "
+		"and by their\n"
+		"first pointer where it leads into a module: a C++ object's class.\n",
 	.values_size = sizeof(struct heap_options),
 	.run = heap_run,
 };
@@ -117,7 +126,7 @@ static enum status tell_of_all(struct cli *cli, struct heap_session *s, struct b
 	if (!st && cli_given(cli, "show"))
 		st = heap_show(p, s, &l, o->show, e);
 	else if (!st && o->leaks)
-		st = heap_leaks(p, s, &l, e);
+		st = heap_leaks(s, &l, o->json, e);
 	else if (!st && o->find)
 		st = heap_find(p, s, &l, o->find, e);
 	else if (!st)

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "agent/commands/heap_roots.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/text.h"
 #include "formats/base/bytes.h"
@@ -87,14 +88,15 @@ static enum status search_range(struct block_printer *p, const struct block_list
 	return st;
 }
 
-static enum status search_ranges(struct block_printer *p, const struct block_list *l,
-				 const struct range_list *ranges, const struct needle *n,
-				 struct err *e)
+static enum status search_all(struct block_printer *p, const struct block_list *l,
+			      const struct needle *n, struct err *e)
 {
-	enum status st = ST_OK;
+	struct heap_roots all;
+	enum status st = heap_writable_find(p->session, &all, e);
 
-	for (size_t i = 0; i < ranges->count && !st; i++)
-		st = search_range(p, l, &ranges->at[i], n, e);
+	for (size_t i = 0; i < all.ranges.count && !st; i++)
+		st = search_range(p, l, &all.ranges.at[i], n, e);
+	heap_roots_deinit(&all);
 	return st;
 }
 
@@ -106,7 +108,7 @@ enum status heap_referrers(struct block_printer *p, const struct heap_session *s
 
 	n.step = n.size;
 	put_le64(n.bytes, va);
-	return search_ranges(p, l, &s->ranges, &n, e);
+	return search_all(p, l, &n, e);
 }
 
 /*
@@ -145,13 +147,13 @@ enum status heap_find(struct block_printer *p, const struct heap_session *s,
 		if (!parse_hex(what + strlen(HEAP_FIND_HEX), &n))
 			return err_set(e, ST_USAGE, "--find: '%s' is not 1 to %d bytes as hex:4d5a",
 				       what, HEAP_FIND_MAX);
-		return search_ranges(p, l, &s->ranges, &n, e);
+		return search_all(p, l, &n, e);
 	}
 	if (!*what || !parse_wide(what, &n))
 		return err_set(e, ST_USAGE, "--find: needs 1 to %d characters of UTF-8",
 			       HEAP_FIND_MAX / 2);
-	st = search_ranges(p, l, &s->ranges, &n, e);
+	st = search_all(p, l, &n, e);
 	n.size = MIN(strlen(what), (size_t)HEAP_FIND_MAX);
 	memcpy(n.bytes, what, n.size);
-	return st ? st : search_ranges(p, l, &s->ranges, &n, e);
+	return st ? st : search_all(p, l, &n, e);
 }

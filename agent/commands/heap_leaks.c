@@ -3,28 +3,19 @@
 
 #include <inttypes.h>
 
+#include "agent/commands/heap_roots.h"
+#include "agent/heap/block_groups.h"
 #include "agent/heap/leaks.h"
-#include "agent/process/threads.h"
-#include "formats/base/array.h"
-
-/* Heads of segments, of both widths, have it here (_HEAP_SEGMENT.SegmentSignature). */
-#define SEGMENT_SIGNATURE   0xffeeffee
-#define SIGNATURE_AT        0x10
-#define SIGNATURE_AT_NARROW 8
-
-/* More than Windows gives a thread in the kernel (x64: 24 KiB, 72 of GUI threads). */
-#define KERNEL_STACK_MAX    (UINT64_C(128) << 10)
 
 struct leak_search {
-	struct block_printer *printer;
 	const struct heap_session *session;
 	const struct block_list *list;
-	struct range_list roots;
+	struct heap_roots roots;
+	struct trace_pool *traces;
 	uint8_t *marks;
 	struct leak_stats stats;
 	uint64_t lost;
 	bool whole; /* all could be read that can refer to a block */
-	uint64_t leaked, leaked_bytes;
 };
 
 /*
@@ -52,108 +43,27 @@ static enum leak_page give_page(void *context, uint64_t va, const uint8_t **ret)
 	}
 }
 
-/*
- * Roots
- */
-
-static void note_heap(const struct vad_list *vads, bool *is_heap, uint64_t va)
-{
-	const struct vad *v = vad_find(vads, va);
-
-	if (v)
-		is_heap[v - vads->at] = true;
-}
-
-static bool begins_segment(const struct memory_view *m, uint64_t va)
-{
-	uint32_t wide = 0, narrow = 0;
-
-	return (view_u32(m, va + SIGNATURE_AT, &wide) && wide == SEGMENT_SIGNATURE) ||
-	       (view_u32(m, va + SIGNATURE_AT_NARROW, &narrow) && narrow == SEGMENT_SIGNATURE);
-}
-
-/* Which VADs are heaps': free blocks, lists and heads in them refer to what nobody uses. */
-static void note_heaps(const struct leak_search *x, const struct memory_view *m, bool *is_heap)
-{
-	const struct vad_list *vads = process_vads(x->session->process->process);
-	const struct heaps *heaps = x->printer->session->heaps;
-
-	for (size_t i = 0; i < heaps_count(heaps); i++) {
-		note_heap(vads, is_heap, heaps_at(heaps, i)->address);
-		note_heap(vads, is_heap, heaps_at(heaps, i)->front_end);
-	}
-	for (size_t i = 0; i < x->list->count; i++)
-		note_heap(vads, is_heap, x->list->at[i].address);
-	for (size_t i = 0; i < vads->count; i++)
-		if (vads->at[i].is_private && begins_segment(m, vads->at[i].start))
-			is_heap[i] = true;
-}
-
-/* Anything that a program can have written to; images as a whole, for their data. */
-static bool can_hold(const struct vad *v)
-{
-	return v->type == VAD_IMAGE || v->protection & 4;
-}
-
-static enum status add_user_roots(struct leak_search *x, const struct memory_view *m, struct err *e)
-{
-	const struct vad_list *vads = process_vads(x->session->process->process);
-	_cleanup_free_ bool *is_heap = calloc(MAX(vads->count, 1), sizeof(*is_heap));
-	enum status st = ST_OK;
-
-	if (!is_heap)
-		return err_nomem(e);
-	note_heaps(x, m, is_heap);
-	for (size_t i = 0; i < vads->count && !st; i++)
-		if (!is_heap[i] && can_hold(&vads->at[i]))
-			st = range_list_add(&x->roots, vads->at[i].start, vads->at[i].end, e);
-	range_list_tidy(&x->roots, NULL);
-	return st;
-}
-
-/* What a thread had in registers when it went into the kernel lies on its stack there. */
-static enum status add_kernel_roots(struct leak_search *x, const struct memory_view *m,
-				    struct err *e)
-{
-	struct threads threads;
-	enum status st = process_threads(x->session->process->process, &threads, e);
-
-	x->whole &= threads.end == LIST_CLOSED;
-	for (size_t i = 0; i < threads.count && !st; i++) {
-		const struct thread *t = &threads.at[i];
-		const uint64_t first = t->kernel_stack & ~(uint64_t)(PAGE_SIZE - 1);
-
-		if (t->kernel_base > first && t->kernel_base - first <= KERNEL_STACK_MAX)
-			st = range_list_add(&x->roots, first, t->kernel_base - 1, e);
-		else
-			x->whole = false;
-	}
-	threads_deinit(&threads);
-	return st;
-}
-
 static enum status search(struct leak_search *x, struct err *e)
 {
-	struct peek *peek = x->printer->session->peek;
-	const struct memory_view m = peek_view(peek);
+	const struct heap_session *s = x->session;
 	const struct leak_sources sources = {
 		.page = give_page,
-		.context = peek,
+		.context = s->peek,
 		.blocks = x->list,
-		.roots = &x->roots,
-		.narrow = process_facts(x->session->process->process)->peb32 != 0,
+		.roots = &x->roots.ranges,
+		.narrow = process_facts(s->process->process)->peb32 != 0,
 	};
-	enum status st = add_user_roots(x, &m, e);
+	enum status st = heap_roots_find(s, x->list, &x->roots, e);
 
-	if (!st)
-		st = add_kernel_roots(x, &m, e);
 	if (!st)
 		st = leaks_find(&sources, &x->marks, &x->stats, e);
 	if (!st)
-		st = peek_failed(peek, e);
-	x->whole &= vad_list_is_whole(process_vads(x->session->process->process)) &&
-		    !heaps_list_lost(x->printer->session->heaps) && !x->lost &&
-		    !x->stats.root_pages_lost && !x->stats.blocks_lost;
+		st = heap_session_traces(s, x->list, &x->traces, e);
+	if (!st)
+		st = peek_failed(s->peek, e);
+	x->whole = x->roots.whole && vad_list_is_whole(process_vads(s->process->process)) &&
+		   !heaps_list_lost(s->heaps) && !x->lost && !x->stats.root_pages_lost &&
+		   !x->stats.blocks_lost;
 	return st;
 }
 
@@ -161,151 +71,201 @@ static enum status search(struct leak_search *x, struct err *e)
  * Groups
  */
 
-struct group {
-	size_t heap;
-	uint64_t size;
-	size_t first, count; /* in the array of what was not reached */
-};
-
-static int by_group(const void *a, const void *b)
+static bool is_leaked(const void *context, size_t i)
 {
-	const struct heap_allocation *x = *(const struct heap_allocation *const *)a;
-	const struct heap_allocation *y = *(const struct heap_allocation *const *)b;
+	const struct leak_search *x = context;
 
-	if (x->heap != y->heap)
-		return x->heap < y->heap ? -1 : 1;
-	if (block_bytes(x) != block_bytes(y))
-		return block_bytes(x) < block_bytes(y) ? -1 : 1;
-	return (x->address > y->address) - (x->address < y->address);
+	return leak_is(x->marks[i]);
 }
 
-static json_t *addresses_json(const struct heap_allocation *const *at, size_t count)
+static bool is_inside(const void *context, size_t i)
+{
+	const struct leak_search *x = context;
+
+	return x->marks[i] == LEAK_INSIDE;
+}
+
+struct found {
+	struct block_groups groups;
+	uint64_t blocks, bytes;
+	uint64_t by_leaked, by_leaked_bytes; /* that others of them refer to */
+};
+
+static uint64_t count_by_leaked(const struct leak_search *x, const struct block_group *g)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < g->count; i++)
+		n += x->marks[g->members[i].block - x->list->at] == LEAK_BY_LEAKED;
+	return n;
+}
+
+static enum status collect(const struct leak_search *x, bool (*wanted)(const void *, size_t),
+			   struct found *ret, struct err *e)
+{
+	const struct block_groups_plan plan = {
+		.memory = &x->session->memory,
+		.heaps = x->session->heaps,
+		.modules = &x->session->modules,
+		.blocks = x->list,
+		.traces = x->traces,
+		.wanted = wanted,
+		.context = x,
+	};
+	const enum status st = block_groups_make(&plan, &ret->groups, e);
+
+	for (size_t i = 0; i < ret->groups.count && !st; i++) {
+		const struct block_group *g = &ret->groups.at[i];
+		const uint64_t children = count_by_leaked(x, g);
+
+		ret->blocks += g->count;
+		ret->bytes += block_group_bytes(g);
+		ret->by_leaked += children;
+		ret->by_leaked_bytes += children * block_bytes(g->members->block);
+	}
+	return st;
+}
+
+static json_t *addresses_json(const struct block_group *g)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; list && i < count; i++)
-		if (json_array_append_new(list, heap_hex(at[i]->address)))
+	for (size_t i = 0; list && i < g->count; i++)
+		if (json_array_append_new(list, heap_hex(g->members[i].block->address)))
 			return json_decref(list), NULL;
 	return list;
 }
 
-static json_t *group_json(const struct leak_search *x, const struct heap_allocation *const *at,
-			  const struct group *g)
+static json_t *group_json(const struct leak_search *x, const struct block_group *g)
 {
+	const struct block_member *m = g->members;
+
 	return json_fields(JSON_FIELDS(
-		field_made("heap",
-			   heap_hex(heaps_at(x->printer->session->heaps, g->heap)->address)),
-		field_u64("size", g->size), field_u64("blocks", g->count),
-		field_made("addresses", addresses_json(at + g->first, g->count))));
+		field_made("heap", heap_hex(heaps_at(x->session->heaps, m->block->heap)->address)),
+		field_u64("size", block_bytes(m->block)), field_u64("blocks", g->count),
+		field_u64("by_leaked", count_by_leaked(x, g)),
+		field_made("first", m->first ? heap_place_json(x->session, m->first) : json_null()),
+		field_made("trace", heap_trace_of_json(x->session, x->traces, m->trace)),
+		field_made("addresses", addresses_json(g))));
 }
 
-static void put_group(const struct leak_search *x, const struct heap_allocation *const *at,
-		      const struct group *g)
+static json_t *groups_json(const struct leak_search *x, const struct found *f)
 {
-	printf("0x%012" PRIx64 "  %10" PRIu64 "  %8zu  %12" PRIu64 "  0x%" PRIx64 "%s\n",
-	       heaps_at(x->printer->session->heaps, g->heap)->address, g->size, g->count,
-	       g->size * g->count, at[g->first]->address, g->count > 1 ? " ..." : "");
-}
-
-/* Each group to `list`, or if that is NULL to stdout. False: no memory. */
-static bool tell_groups(const struct leak_search *x, const struct heap_allocation *const *at,
-			size_t count, json_t *list)
-{
-	for (size_t i = 0, next; i < count; i = next) {
-		struct group g = { .heap = at[i]->heap, .size = block_bytes(at[i]), .first = i };
-
-		for (next = i;
-		     next < count && at[next]->heap == g.heap && block_bytes(at[next]) == g.size;
-		     next++)
-			g.count++;
-		if (!list)
-			put_group(x, at, &g);
-		else if (json_array_append_new(list, group_json(x, at, &g)))
-			return false;
-	}
-	return true;
-}
-
-static enum status print_json(const struct leak_search *x, const struct heap_allocation *const *at,
-			      struct err *e)
-{
-	const struct process_facts *f = process_facts(x->session->process->process);
 	json_t *list = json_array();
 
-	if (!list || !tell_groups(x, at, x->leaked, list))
-		return json_decref(list), err_nomem(e);
+	for (size_t i = 0; list && i < f->groups.count; i++)
+		if (json_array_append_new(list, group_json(x, &f->groups.at[i])))
+			return json_decref(list), NULL;
+	return list;
+}
+
+static void put_groups(const struct leak_search *x, const struct found *f)
+{
+	printf("%-14s  %10s  %8s  %12s  %s\n", "heap", "size", "blocks", "bytes", "first");
+	for (size_t i = 0; i < f->groups.count; i++) {
+		const struct block_group *g = &f->groups.at[i];
+		const struct block_member *m = g->members;
+		char place[HEAP_PLACE_TEXT];
+
+		printf("0x%012" PRIx64 "  %10" PRIu64 "  %8zu  %12" PRIu64 "  0x%" PRIx64 "%s\n",
+		       heaps_at(x->session->heaps, m->block->heap)->address, block_bytes(m->block),
+		       g->count, block_group_bytes(g), m->block->address,
+		       g->count > 1 ? " ..." : "");
+		if (m->first) {
+			heap_place_text(x->session, m->first, place);
+			printf("    points to %s\n", place);
+		}
+		heap_put_trace(x->session, x->traces, m->trace);
+	}
+}
+
+static enum status print_json(const struct leak_search *x, const struct found *leaked,
+			      const struct found *inside, struct err *e)
+{
+	const struct process_facts *f = process_facts(x->session->process->process);
+
 	return json_print(
 		json_fields(JSON_FIELDS(
 			FIELD_SCHEMA("heap-leaks"), field_text("file", x->session->process->path),
 			field_u64("pid", f->pid), field_text("name", f->name),
 			field_u64("busy_blocks", x->list->count),
-			field_u64("unreferenced_blocks", x->leaked),
-			field_u64("unreferenced_bytes", x->leaked_bytes),
-			field_bool("all_read", x->whole), field_u64("heap_bytes_lost", x->lost),
+			field_u64("unreferenced_blocks", leaked->blocks),
+			field_u64("unreferenced_bytes", leaked->bytes),
+			field_u64("by_leaked_blocks", leaked->by_leaked),
+			field_u64("by_leaked_bytes", leaked->by_leaked_bytes),
+			field_u64("inside_blocks", inside->blocks),
+			field_u64("inside_bytes", inside->bytes), field_bool("all_read", x->whole),
+			field_u64("heap_bytes_lost", x->lost),
 			field_u64("root_pages", x->stats.root_pages),
 			field_u64("root_pages_lost", x->stats.root_pages_lost),
+			field_u64("images_whole", x->roots.images_whole),
 			field_u64("blocks_lost", x->stats.blocks_lost),
-			field_made("groups", list))),
+			field_made("groups", groups_json(x, leaked)),
+			field_made("inside_groups", groups_json(x, inside)))),
 		JSON_INDENT(2), e);
 }
 
-static void print_text(const struct leak_search *x, const struct heap_allocation *const *at)
+static void print_text(const struct leak_search *x, const struct found *leaked,
+		       const struct found *inside)
 {
 	printf("%" PRIu64 " of %zu busy blocks (%" PRIu64
 	       " bytes) are referenced by nothing that could be read\n",
-	       x->leaked, x->list->count, x->leaked_bytes);
+	       leaked->blocks, x->list->count, leaked->bytes);
 	if (!x->whole)
 		printf("that is at most; at least none, because not all could be read: %" PRIu64
 		       " of %" PRIu64 " root pages\nand %" PRIu64
 		       " referenced blocks are missing in part, and %" PRIu64 " bytes of heaps\n",
 		       x->stats.root_pages_lost, x->stats.root_pages + x->stats.root_pages_lost,
 		       x->stats.blocks_lost, x->lost);
-	if (!x->leaked)
+	if (x->roots.images_whole)
+		printf("of %" PRIu64 " modules the headers are missing: all that is in them counts "
+		       "as a reference\n",
+		       x->roots.images_whole);
+	if (leaked->by_leaked)
+		printf("%" PRIu64 " of them (%" PRIu64
+		       " bytes) are referenced by others of them alone\n",
+		       leaked->by_leaked, leaked->by_leaked_bytes);
+	if (leaked->blocks)
+		put_groups(x, leaked);
+	if (!inside->blocks)
 		return;
-	printf("%-14s  %10s  %8s  %12s  %s\n", "heap", "size", "blocks", "bytes", "first");
-	tell_groups(x, at, x->leaked, NULL);
+	printf("%" PRIu64 " further blocks (%" PRIu64
+	       " bytes) are referenced, but nowhere by their first byte\n",
+	       inside->blocks, inside->bytes);
+	put_groups(x, inside);
 }
 
-static enum status tell_all(struct leak_search *x, struct err *e)
+static enum status tell_all(const struct leak_search *x, bool json, struct err *e)
 {
-	const struct heap_allocation **at;
-	enum status st = ST_OK;
+	struct found leaked = { 0 }, inside = { 0 };
+	enum status st = collect(x, is_leaked, &leaked, e);
 
-	for (size_t i = 0; i < x->list->count; i++)
-		x->leaked += x->marks[i] == LEAK_UNREACHED;
-	at = calloc(MAX(x->leaked, 1), sizeof(*at));
-	if (!at)
-		return err_nomem(e);
-	for (size_t i = 0, n = 0; i < x->list->count; i++)
-		if (x->marks[i] == LEAK_UNREACHED) {
-			at[n++] = &x->list->at[i];
-			x->leaked_bytes += block_bytes(&x->list->at[i]);
-		}
-	array_sort(at, x->leaked, sizeof(const struct heap_allocation *), by_group);
-	if (x->printer->json)
-		st = print_json(x, at, e);
-	else
-		print_text(x, at);
-	free(at);
+	if (!st)
+		st = collect(x, is_inside, &inside, e);
+	if (!st && json)
+		st = print_json(x, &leaked, &inside, e);
+	else if (!st)
+		print_text(x, &leaked, &inside);
+	block_groups_deinit(&leaked.groups);
+	block_groups_deinit(&inside.groups);
 	return st;
 }
 
-enum status heap_leaks(struct block_printer *p, const struct heap_session *s,
-		       const struct block_list *l, struct err *e)
+enum status heap_leaks(const struct heap_session *s, const struct block_list *l, bool json,
+		       struct err *e)
 {
 	struct leak_search x = {
-		.printer = p,
 		.session = s,
 		.list = l,
 		.lost = heap_session_lost(s),
-		.whole = true,
 	};
 	enum status st = search(&x, e);
 
 	if (!st)
-		st = tell_all(&x, e);
+		st = tell_all(&x, json, e);
 	free(x.marks);
-	range_list_deinit(&x.roots);
+	trace_pool_close(x.traces);
+	heap_roots_deinit(&x.roots);
 	if (!st && !x.whole)
 		return err_set(e, ST_UNREADABLE,
 			       "%s: not all that can refer to a block could be read",

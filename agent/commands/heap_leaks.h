@@ -3,10 +3,10 @@
 #ifndef RAMSEAL_AGENT_COMMANDS_HEAP_LEAKS_H
 #define RAMSEAL_AGENT_COMMANDS_HEAP_LEAKS_H
 
-#include "agent/commands/heap_blocks.h"
+#include "agent/commands/heap_session.h"
 
 /* `l` is all busy blocks. */
-enum status heap_leaks(struct block_printer *p, const struct heap_session *s,
-		       const struct block_list *l, struct err *e);
+enum status heap_leaks(const struct heap_session *s, const struct block_list *l, bool json,
+		       struct err *e);
 
 #endif

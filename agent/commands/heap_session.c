@@ -151,3 +151,41 @@ json_t *heap_trace_json(const struct heap_session *s, const struct stack_trace *
 			return json_decref(list), NULL;
 	return list;
 }
+
+enum status heap_session_traces(const struct heap_session *s, const struct block_list *l,
+				struct trace_pool **ret, struct err *e)
+{
+	const struct trace_pool_plan plan = {
+		.memory = &s->memory,
+		.code = &s->code,
+		.heaps = s->heaps,
+		.blocks = l,
+	};
+
+	return trace_pool_open(&plan, ret, e);
+}
+
+json_t *heap_trace_of_json(const struct heap_session *s, const struct trace_pool *p,
+			   uint32_t number)
+{
+	struct stack_trace t;
+
+	if (!number)
+		return json_null();
+	trace_pool_get(p, number, &t);
+	return heap_trace_json(s, &t);
+}
+
+void heap_put_trace(const struct heap_session *s, const struct trace_pool *p, uint32_t number)
+{
+	char place[HEAP_PLACE_TEXT];
+	struct stack_trace t;
+
+	if (!number)
+		return;
+	trace_pool_get(p, number, &t);
+	for (uint32_t i = 0; i < t.count; i++) {
+		heap_place_text(s, t.at[i], place);
+		printf("    %s\n", place);
+	}
+}

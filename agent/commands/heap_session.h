@@ -5,7 +5,7 @@
 
 #include "agent/commands/process_session.h"
 #include "agent/heap/block_list.h"
-#include "agent/heap/stack_trace.h"
+#include "agent/heap/trace_pool.h"
 #include "agent/program/json.h"
 
 struct heap_session {
@@ -38,6 +38,10 @@ enum status heap_session_outcome(const struct heap_session *s, struct err *e);
 bool heap_session_trace(const struct heap_session *s, const struct heap_allocation *a,
 			struct stack_trace *ret);
 
+/* Those of all blocks; to be closed. */
+enum status heap_session_traces(const struct heap_session *s, const struct block_list *l,
+				struct trace_pool **ret, struct err *e);
+
 /*
  * Addresses of programs: "kernel32.dll+0x1b7e", or the bare address where no module is. Printable.
  * As JSON {address, module, offset}, the latter two null then; a trace is a list of them, innermost
@@ -47,6 +51,11 @@ bool heap_session_trace(const struct heap_session *s, const struct heap_allocati
 void heap_place_text(const struct heap_session *s, uint64_t va, char ret[static HEAP_PLACE_TEXT]);
 json_t *heap_place_json(const struct heap_session *s, uint64_t va);
 json_t *heap_trace_json(const struct heap_session *s, const struct stack_trace *t);
+
+/* By their number in a pool; of 0 null, and nothing. As text a line each. */
+json_t *heap_trace_of_json(const struct heap_session *s, const struct trace_pool *p,
+			   uint32_t number);
+void heap_put_trace(const struct heap_session *s, const struct trace_pool *p, uint32_t number);
 
 /* "0x..."; NULL without memory. */
 json_t *heap_hex(uint64_t v);

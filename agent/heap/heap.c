@@ -11,7 +11,7 @@
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
 
-/* Of one process; each is a VirtualAlloc of 64 KiB at least. */
+/* Of one process; each is a VirtualAlloc of 64 KiB at least, and may be met three times. */
 #define SEGMENTS_MAX  (1U << 20)
 
 /* Of a front end's head, what is looked at: its Heap lies below. */
@@ -332,14 +332,6 @@ static enum status look_at_ranges(struct heaps *h, struct err *e)
 	return st;
 }
 
-static bool has_segment(const struct heaps *h, uint64_t base)
-{
-	for (size_t i = 0; i < h->segment_count; i++)
-		if (h->segments[i].base == base)
-			return true;
-	return false;
-}
-
 /* The list of the heap's segments, in one direction; where it can't be read, its next member. */
 static enum status follow_segments(struct heaps *h, const struct heap_info *info, bool backward,
 				   struct err *e)
@@ -367,7 +359,7 @@ static enum status follow_segments(struct heaps *h, const struct heap_info *info
 				.heap = info->address,
 				.wide = info->wide,
 			};
-			return s.end && !has_segment(h, base) ? add_segment(h, &s, e) : ST_OK;
+			return s.end ? add_segment(h, &s, e) : ST_OK;
 		}
 		if (!read_segment(h, base, info->wide, &s) || s.heap != info->address)
 			break;
@@ -376,8 +368,7 @@ static enum status follow_segments(struct heaps *h, const struct heap_info *info
 		    back != before)
 			break;
 		before = entry;
-		if (!has_segment(h, base))
-			st = add_segment(h, &s, e);
+		st = add_segment(h, &s, e);
 		if (!heap__pointer(p, entry + (backward ? word : 0), info->wide, &entry))
 			break;
 	}
@@ -505,6 +496,18 @@ static int by_address(const void *a, const void *b)
 	return (x->address > y->address) - (x->address < y->address);
 }
 
+/* Of those with one base the one that is to be kept comes first. */
+static int by_base(const void *a, const void *b)
+{
+	const struct heap_segment *x = a, *y = b;
+
+	if (x->base != y->base)
+		return x->base < y->base ? -1 : 1;
+	if (x->read != y->read)
+		return x->read ? -1 : 1;
+	return (x->heap > y->heap) - (x->heap < y->heap);
+}
+
 static int by_heap_and_base(const void *a, const void *b)
 {
 	const struct heap_segment *x = a, *y = b;
@@ -545,17 +548,28 @@ static enum status add_lost_segments(struct heaps *h, struct err *e)
 					  .wide = info->wide };
 
 		s.end = s.last = end_of(h, info->address);
-		if (info->kind == HEAP_UNREAD && s.end && !has_segment(h, s.base))
+		if (info->kind == HEAP_UNREAD && s.end)
 			st = add_segment(h, &s, e);
 		else if (info->kind == HEAP_NT)
 			st = follow_segments(h, info, false, e);
 		if (!st && info->kind == HEAP_NT)
 			st = follow_segments(h, info, true, e);
-		if (!st && info->kind == HEAP_NT && !has_segment(h, info->address) &&
-		    read_segment(h, info->address, info->wide, &s))
+		if (!st && info->kind == HEAP_NT && read_segment(h, info->address, info->wide, &s))
 			st = add_segment(h, &s, e);
 	}
 	return st;
+}
+
+/* A segment is met by its range, and in the list from both ends; of an unread head by two heaps. */
+static void drop_twins(struct heaps *h)
+{
+	size_t kept = 0;
+
+	array_sort(h->segments, h->segment_count, sizeof(*h->segments), by_base);
+	for (size_t i = 0; i < h->segment_count; i++)
+		if (!kept || h->segments[kept - 1].base != h->segments[i].base)
+			h->segments[kept++] = h->segments[i];
+	h->segment_count = kept;
 }
 
 /* No byte belongs to two segments: of those that overlap, the one that was read is kept. */
@@ -595,6 +609,7 @@ static enum status find_all(struct heaps *h, struct err *e)
 	for (size_t i = 0; i < h->count; i++)
 		read_head(h, &h->at[i]);
 	st = add_lost_segments(h, e);
+	drop_twins(h);
 	array_sort(h->segments, h->segment_count, sizeof(*h->segments), by_heap_and_base);
 	drop_overlaps(h);
 	for (size_t i = 0; i < h->count && !st; i++)

@@ -53,19 +53,22 @@ static bool ends_extension(const uint8_t *end, uint8_t units)
 }
 
 /*
- * Where virtual blocks keep the number of units nobody has told; DbgHelpUtils meets them with two.
+ * UnusedBytes of a virtual block is 4 in any case. The article takes that for the number of units;
+ * DbgHelpUtils meets two. What lies before the data tells which.
  */
-#define VIRTUAL_UNITS 2
+static const uint8_t virtual_units[] = { 2, 4 };
 
 static uint8_t units_of_virtual(struct heap_pages *p, const struct heap_layout *l, uint64_t block)
 {
-	const uint8_t *end = heap__at(p, block + VIRTUAL_UNITS * l->unit + l->header, 8);
-	const uint16_t kind = end ? get_le16(end) : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(virtual_units); i++) {
+		const uint8_t units = virtual_units[i];
+		const uint8_t *end = heap__at(p, block + (uint64_t)units * l->unit + l->header, 8);
+		const uint16_t kind = end ? get_le16(end) : 0;
 
-	return end && (kind == INLINE_TRACE || kind == POINTED_TRACE) &&
-			       ends_extension(end, VIRTUAL_UNITS)
-		       ? VIRTUAL_UNITS
-		       : 0;
+		if ((kind == INLINE_TRACE || kind == POINTED_TRACE) && ends_extension(end, units))
+			return units;
+	}
+	return 0;
 }
 
 void heap__extend(struct heap_walk *w, uint64_t block, uint8_t unused, struct heap_allocation *a)

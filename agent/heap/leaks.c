@@ -146,6 +146,18 @@ static void follow_edges(struct search *x, struct leak_stats *stats)
 	}
 }
 
+/* What was not reached, but is referred to by another such block. */
+static void mark_children(struct search *x)
+{
+	for (size_t i = 0; i < x->s->blocks->count; i++)
+		for (size_t k = x->first[i]; leak_is(x->marks[i]) && k < x->first[i + 1]; k++) {
+			const uint32_t to = x->edges[k] & ~INSIDE;
+
+			if (to != i && x->marks[to] == LEAK_UNREACHED)
+				x->marks[to] = LEAK_BY_LEAKED;
+		}
+}
+
 static enum status search(struct search *x, struct leak_stats *stats)
 {
 	const size_t count = x->s->blocks->count;
@@ -159,8 +171,10 @@ static enum status search(struct search *x, struct leak_stats *stats)
 	for (size_t i = 0; i < count && !x->st; i++)
 		take_block(x, i);
 	x->first[count] = x->n_edges;
-	if (!x->st)
+	if (!x->st) {
 		follow_edges(x, stats);
+		mark_children(x);
+	}
 	return x->st;
 }
 

@@ -34,10 +34,16 @@ struct leak_sources {
 #define LEAK_EDGES_MAX  ((size_t)1 << 28)
 
 enum leak_mark {
-	LEAK_UNREACHED,
-	LEAK_INSIDE, /* only by words that do not lead to its first byte */
+	LEAK_UNREACHED, /* by no word at all */
+	LEAK_BY_LEAKED, /* only by other blocks that are not reached: children, circles */
+	LEAK_INSIDE,    /* only by words that do not lead to its first byte */
 	LEAK_REACHED
 };
+
+static inline bool leak_is(uint8_t mark)
+{
+	return mark == LEAK_UNREACHED || mark == LEAK_BY_LEAKED;
+}
 
 struct leak_stats {
 	uint64_t root_pages; /* with content */

@@ -4,7 +4,7 @@
  * sections
  * "Optional Header", "The .edata Section" and "The .debug Section"), read through page tables, and
  * out of its file where memory has it not. Nothing is believed; no loop is longer than a binary
- * search, than DEBUG_ENTRIES_MAX or than SECTIONS_MAX.
+ * search, than DEBUG_ENTRIES_MAX or than PE_SECTIONS_MAX.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,8 +25,6 @@
 #define DIRECTORIES      (24 + 112)
 #define DIRECTORIES_PE32 (24 + 96)
 
-/* More than Windows loads ("PE Format", "COFF File Header": 96). */
-#define SECTIONS_MAX     96
 #define SECTION_SIZE     40
 #define SECTION_WRITE    UINT32_C(0x80000000) /* IMAGE_SCN_MEM_WRITE */
 
@@ -41,7 +39,7 @@ struct pe_image {
 	uint32_t max;         /* more than that is no image of the kind that is looked for */
 	uint32_t directories; /* where they are, behind .headers */
 	struct pe_file *file; /* NULL: there is none, or it is another image's */
-	struct pe_section sections[SECTIONS_MAX];
+	struct pe_section sections[PE_SECTIONS_MAX];
 	size_t n_sections;
 	uint32_t headers; /* of "PE\0\0"; like all below, relative to base */
 	uint32_t size;
@@ -133,7 +131,8 @@ static void open_pe_file(struct pe_image *pe, struct pe_file *file)
 		return;
 	pe->file = file;
 	at += 24 + (uint64_t)get_le16(h + 20);
-	for (size_t i = 0; i < MIN(get_le16(h + 6), (size_t)SECTIONS_MAX); i++, at += sizeof(s)) {
+	for (size_t i = 0; i < MIN(get_le16(h + 6), (size_t)PE_SECTIONS_MAX);
+	     i++, at += sizeof(s)) {
 		if (blob_read(file->blob, at, s, sizeof(s), NULL))
 			return;
 		/*
@@ -168,7 +167,7 @@ static bool read_virt(void *context, uint64_t va, void *p, size_t len)
 	return virt_read(context, va, p, len);
 }
 
-static struct pe_memory of_virt(const struct virt *v)
+struct pe_memory pe_memory_of(const struct virt *v)
 {
 	return (struct pe_memory){ read_virt, (void *)(uintptr_t)v };
 }
@@ -176,7 +175,7 @@ static struct pe_memory of_virt(const struct virt *v)
 static bool open_image(struct pe_image *pe, const struct virt *v, uint64_t base,
 		       struct pe_file *file, uint32_t *ret_exports)
 {
-	*pe = (struct pe_image){ .mem = of_virt(v), .base = base, .max = IMAGE_MAX };
+	*pe = (struct pe_image){ .mem = pe_memory_of(v), .base = base, .max = IMAGE_MAX };
 	if (!open_headers(pe, ret_exports))
 		return false;
 	open_pe_file(pe, file);
@@ -352,7 +351,7 @@ bool pe_program(const struct pe_memory *m, uint64_t base, struct pe_program *ret
 bool pe_pdb_record(const struct virt *v, uint64_t va, struct pe_pdb *ret)
 {
 	const uint32_t len = RSDS_NAME + PDB_PATH_MAX;
-	const struct pe_image pe = { .mem = of_virt(v), .base = va, .size = len };
+	const struct pe_image pe = { .mem = pe_memory_of(v), .base = va, .size = len };
 
 	return read_rsds(&pe, 0, len, ret);
 }
@@ -388,28 +387,31 @@ bool pe_is_ntoskrnl(const struct virt *v, uint64_t base, struct pe_file *file, u
 	return exports && find_pdb(&pe, &pdb) && pe_pdb_is_ntoskrnl(&pdb);
 }
 
-size_t pe_writable(const struct virt *v, uint64_t base, struct range *ret, size_t max)
+bool pe_writable(const struct pe_memory *m, uint64_t base, struct range *ret, size_t max,
+		 size_t *ret_count)
 {
+	struct pe_image pe = { .mem = *m, .base = base, .max = UINT32_MAX };
 	uint8_t h[HEADERS_SIZE], s[SECTION_SIZE];
-	struct pe_image pe;
 	uint32_t exports;
 	uint64_t at;
-	size_t n = 0;
 
-	if (!open_image(&pe, v, base, NULL, &exports) || !read_rva(&pe, pe.headers, h, sizeof(h)))
-		return 0;
+	*ret_count = 0;
+	if (!open_headers(&pe, &exports) || !read_rva(&pe, pe.headers, h, sizeof(h)))
+		return false;
 	at = pe.headers + 24 + (uint64_t)get_le16(h + 20);
-	for (size_t i = 0; i < MIN(get_le16(h + 6), (size_t)SECTIONS_MAX) && n < max; i++) {
+	for (size_t i = 0; i < MIN(get_le16(h + 6), (size_t)PE_SECTIONS_MAX); i++) {
 		uint32_t va, len;
 
-		if (!read_rva(&pe, at + i * sizeof(s), s, sizeof(s)))
+		if (*ret_count == max)
 			break;
+		if (!read_rva(&pe, at + i * sizeof(s), s, sizeof(s)))
+			return false;
 		va = get_le32(s + 12);
 		len = get_le32(s + 8);
 		if ((get_le32(s + 36) & SECTION_WRITE) && len && range_fits(va, len, pe.size))
-			ret[n++] = (struct range){ base + va, base + va + (len - 1) };
+			ret[(*ret_count)++] = (struct range){ base + va, base + va + (len - 1) };
 	}
-	return n;
+	return true;
 }
 
 void pe_guid_text(const uint8_t guid[static PE_GUID_SIZE], char ret[static PE_GUID_TEXT])

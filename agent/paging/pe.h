@@ -68,8 +68,16 @@ struct pe_memory {
 
 /* Of x64 or x86. False: no image, or its headers are not there. */
 bool pe_program(const struct pe_memory *m, uint64_t base, struct pe_program *ret);
-/* The addresses of its writable sections, `max` at most; 0: its headers do not tell. */
-size_t pe_writable(const struct virt *v, uint64_t base, struct range *ret, size_t max);
+
+/*
+ * The addresses of its writable sections, `max` at most, ends as the headers have them. False: the
+ * headers, or some of the table of sections, are not there; then *ret_count are those before.
+ */
+#define PE_SECTIONS_MAX 96 /* that Windows loads ("PE Format", "COFF File Header") */
+bool pe_writable(const struct pe_memory *m, uint64_t base, struct range *ret, size_t max,
+		 size_t *ret_count);
+/* What page tables lead to. `v` is borrowed. */
+struct pe_memory pe_memory_of(const struct virt *v);
 
 /*
  * 32 digits, without hyphens: with the age in hexadecimal digits behind them it is how symbol

@@ -88,8 +88,10 @@ bool windows_find_kernel(const struct virt *v, struct pe_file *file, struct walk
 size_t windows_writable(const struct virt *v, const struct windows_kernel *k,
 			struct range ret[static WINDOWS_SECTIONS_MAX])
 {
-	const size_t n = pe_writable(v, k->base, ret, WINDOWS_SECTIONS_MAX);
+	const struct pe_memory m = pe_memory_of(v);
+	size_t n;
 
+	pe_writable(&m, k->base, ret, WINDOWS_SECTIONS_MAX, &n);
 	if (n || !k->size || !range_fits(k->base, k->size, UINT64_MAX))
 		return n;
 	ret[0] = (struct range){ k->base, k->base + (k->size - 1) };

@@ -54,6 +54,28 @@ class Heap(MachineCase):
                             self.assertEqual(check['heap_counts'], check['blocks_count'], check)
                         self.assertEqual(h['contradictions'] + h['lost'] + h['unlinked'], 0)
 
+    def test_who_asked_for_each_block(self):
+        for build in BUILDS:
+            with self.subTest(build=build):
+                truth = self.acquire(f'windows={7 if build == 7601 else 10},build={build},heap_ust=1,heap_blocks=2000')
+                for pid in truth.pids:
+                    got = self.blocks(pid)
+                    self.assertEqual({a: (r['requested'], r['place']) for a, r in got.items()}, truth.busy[pid])
+                    said = {a: r['trace'] and [int(f['address'], 0) for f in r['trace']] for a, r in got.items()}
+                    entries, traces = truth.entries[pid], truth.traces[pid]
+                    self.assertEqual(said, {a: entries[traces[a]] if traces[a] else None for a in got})
+                    self.assertTrue(any(said.values()) and not all(said.values()))
+                    self.assertTrue(all(f['module'] for r in got.values() for f in r['trace'] or ()))
+                    leaks, found = self.leaks(pid)
+                    self.assertEqual(found, truth.leaked.get(pid, set()))
+                    for g in leaks['groups']:
+                        trace = g['trace'] and [int(f['address'], 0) for f in g['trace']]
+                        self.assertEqual({tuple(said[int(a, 0)] or ()) for a in g['addresses']}, {tuple(trace or ())})
+                traced = next(a for a in got if said[a])
+                shown = self.ask(pid, '--show', hex(traced)).splitlines()
+                frames = [f"  {f['module']}+0x{f['offset']:x}" for f in got[traced]['trace']]
+                self.assertEqual(shown[2:3 + len(frames)], ['allocated by', *frames])
+
     def test_csv_is_the_same(self):
         truth = self.acquire('windows=10')
         pid = truth.pids[0]
@@ -116,6 +138,13 @@ class Heap(MachineCase):
                 self.assertIn(hex(address) if holder != address else 'this block', word['note'])
                 self.assertIn(f'+0x{word["offset"]:03x}', self.ask(pid, '--show', hex(reference)))
         self.assertGreater(tried, 3)
+        # What the program keeps outside of its heaps, in the data of its modules or elsewhere.
+        roots = sorted(set(busy) - set(truth.referrers[pid]) - truth.leaked[pid])
+        outside = 0
+        for address in roots[:100:10]:
+            rows = [json.loads(line) for line in self.ask(pid, '--referrers', hex(address), '--json').splitlines()]
+            outside += any('address' not in r for r in rows)
+        self.assertTrue(outside)
 
     def test_content_is_found(self):
         truth = self.acquire('windows=10')
@@ -165,7 +194,11 @@ class Heap(MachineCase):
         said = json.loads(self.ask(pid, '--leaks', '--json', codes=codes))
         found = {int(a, 0) for g in said['groups'] for a in g['addresses']}
         self.assertEqual(said['unreferenced_blocks'], len(found))
-        self.assertEqual(said['unreferenced_bytes'], sum(g['size'] * g['blocks'] for g in said['groups']))
+        for name in ('unreferenced', 'inside', 'by_leaked'):
+            groups = said['inside_groups' if name == 'inside' else 'groups']
+            count = 'by_leaked' if name == 'by_leaked' else 'blocks'
+            self.assertEqual(said[f'{name}_blocks'], sum(g[count] for g in groups))
+            self.assertEqual(said[f'{name}_bytes'], sum(g['size'] * g[count] for g in groups))
         return said, found
 
     def test_leaks_are_those_of_the_program(self):
@@ -178,7 +211,8 @@ class Heap(MachineCase):
                 self.assertEqual(said['busy_blocks'], len(truth.busy[pid]))
             text = self.ask(pid, '--leaks').splitlines()
             self.assertTrue(text[0].startswith(f'{len(found)} of '), text[0])
-            self.assertEqual(sum(int(line.split()[2]) for line in text[2:]), len(found))
+            groups = re.findall(r'^0x[0-9a-f]+ +[0-9]+ +([0-9]+) ', '\n'.join(text).split(' further blocks')[0], re.M)
+            self.assertEqual(sum(map(int, groups)), len(found))
 
     def test_without_the_page_file_leaks_are_at_most(self):
         truth = self.acquire('windows=10,live_files=0,region_paged=30,region_transition=10')

@@ -84,8 +84,10 @@ TEST(chain_is_reached_from_its_root_and_no_further)
 	find();
 	assert_int_equal(marks[0], LEAK_REACHED);
 	assert_int_equal(marks[1], LEAK_REACHED);
-	for (size_t i = 2; i < 6; i++)
-		assert_int_equal(marks[i], LEAK_UNREACHED);
+	assert_int_equal(marks[2], LEAK_UNREACHED);
+	assert_int_equal(marks[3], LEAK_UNREACHED);
+	assert_int_equal(marks[4], LEAK_BY_LEAKED);
+	assert_int_equal(marks[5], LEAK_UNREACHED); /* its own word says nothing */
 	assert_int_equal(stats.root_pages, 2);
 	assert_int_equal(stats.root_pages_lost + stats.blocks_lost, 0);
 	tear_down();
@@ -101,6 +103,24 @@ TEST(circles_end)
 	find();
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(marks[i], LEAK_REACHED);
+	tear_down();
+}
+
+TEST(circles_of_leaks_refer_to_each_other)
+{
+	set_up(5);
+	sparse_u64(&s, block(0), block(1));
+	sparse_u64(&s, block(1), block(0) + 8);
+	sparse_u64(&s, block(2), block(0)); /* leads into the circle */
+	sparse_u64(&s, ROOT, block(3));
+	sparse_u64(&s, block(0) + 8, block(3));
+	sparse_u64(&s, block(0) + 16, block(4));
+	find();
+	assert_int_equal(marks[0], LEAK_BY_LEAKED);
+	assert_int_equal(marks[1], LEAK_BY_LEAKED);
+	assert_int_equal(marks[2], LEAK_UNREACHED);
+	assert_int_equal(marks[3], LEAK_REACHED);
+	assert_int_equal(marks[4], LEAK_BY_LEAKED);
 	tear_down();
 }
 
@@ -169,6 +189,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(chain_is_reached_from_its_root_and_no_further),
 		cmocka_unit_test(circles_end),
+		cmocka_unit_test(circles_of_leaks_refer_to_each_other),
 		cmocka_unit_test(words_into_a_block_reach_it),
 		cmocka_unit_test(words_of_32_bits_count_where_there_is_such_code),
 		cmocka_unit_test(lost_pages_are_counted),

@@ -121,6 +121,57 @@ static void put_image(uint64_t base, bool wide, uint32_t age)
 	sparse_put(&s, base + 0x300 + 24, "C:\\build\\program.pdb", 21);
 }
 
+static bool read_view(void *context, uint64_t va, void *p, size_t len)
+{
+	return view_read(context, va, p, len);
+}
+
+TEST(writable_sections_of_an_image)
+{
+	const struct pe_memory memory = { read_view, &view };
+	/* From the page behind the headers on; the last one is in a page of its own. */
+	static const struct {
+		uint32_t va, size, flags;
+	} sections[] = {
+		{ 0x1000, 0x2345, 0x60000020 },
+		{ 0x4000, 0x1801, 0xc0000040 },
+		{ 0x6000, 0, 0xc0000040 },
+		{ 0x7000, UINT32_MAX, 0xc0000040 }, /* behind the image's end */
+		{ 0x8000, 1, 0xc0000080 },
+	};
+	struct range at[PE_SECTIONS_MAX];
+	uint64_t table;
+	uint8_t raw[4];
+	size_t n;
+
+	set_up();
+	put_image(IMAGE, true, 7);
+	assert_true(view_read(&view, IMAGE + 0x3c, raw, sizeof(raw)));
+	table = IMAGE + get_le32(raw);
+	sparse_u16(&s, table + 6, ARRAY_SIZE(sections));
+	sparse_u32(&s, table + 24 + 56, 0x9000); /* SizeOfImage */
+	sparse_u16(&s, table + 20, 0xff0 - 24 - (uint16_t)get_le32(raw));
+	table = IMAGE + 0xff0; /* across a page's end */
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
+		sparse_u32(&s, table + 40 * i + 8, sections[i].size);
+		sparse_u32(&s, table + 40 * i + 12, sections[i].va);
+		sparse_u32(&s, table + 40 * i + 36, sections[i].flags);
+	}
+	assert_true(pe_writable(&memory, IMAGE, at, ARRAY_SIZE(at), &n));
+	assert_int_equal(n, 2);
+	assert_int_equal(at[0].first, IMAGE + 0x4000);
+	assert_int_equal(at[0].last, IMAGE + 0x5800);
+	assert_int_equal(at[1].first, IMAGE + 0x8000);
+	assert_int_equal(at[1].last, IMAGE + 0x8000);
+	assert_true(pe_writable(&memory, IMAGE, at, 1, &n));
+	assert_int_equal(n, 1);
+	sparse_lose(&s, IMAGE + 0x1000, true);
+	assert_false(pe_writable(&memory, IMAGE, at, ARRAY_SIZE(at), &n));
+	assert_false(pe_writable(&memory, IMAGE + 0x1000, at, ARRAY_SIZE(at), &n));
+	assert_int_equal(n, 0);
+	tear_down();
+}
+
 TEST(loaders_list_is_read_and_sorted)
 {
 	set_up();
@@ -409,6 +460,7 @@ TEST(thread_of_wow64_has_two_stacks)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(writable_sections_of_an_image),
 		cmocka_unit_test(loaders_list_is_read_and_sorted),
 		cmocka_unit_test(what_list_and_mappings_know_is_told_apart),
 		cmocka_unit_test(process_of_32_bits_has_two_lists),

@@ -153,6 +153,10 @@ TEST(pointer_of_10)
 	a = extend(PLACE_VIRTUAL, 4);
 	assert_int_equal(a.address, BLOCK + 0x30);
 	assert_false(a.has_requested); /* it has another way to say it */
+	put_end(BLOCK + 0x28, 1, 0, 0, 3);
+	put_end(BLOCK + 0x48, 2, 0, 0, 4);
+	assert_int_equal(extend(PLACE_VIRTUAL, 4).address, BLOCK + 0x50);
+	assert_int_equal(extend(PLACE_VIRTUAL, 4).trace, ENTRY);
 	tear_down();
 }
 

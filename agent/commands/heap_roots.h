@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a process keeps the pointers that its blocks hang on: stacks, writable sections of modules,
+ * and all other memory that can be written to and is no heap's.
+ */
+#ifndef RAMSEAL_AGENT_COMMANDS_HEAP_ROOTS_H
+#define RAMSEAL_AGENT_COMMANDS_HEAP_ROOTS_H
+
+#include "agent/commands/heap_session.h"
+
+struct heap_roots {
+	struct range_list ranges; /* tidy but for the last ones, which are the kernel's */
+	uint64_t images_whole;    /* whose headers can't be had, so that all of them counts */
+	bool whole;               /* all threads' stacks are among them */
+};
+
+/* `l` is all busy blocks. heap_roots_deinit() in any case. */
+enum status heap_roots_find(const struct heap_session *s, const struct block_list *l,
+			    struct heap_roots *ret, struct err *e);
+/* The same with the heaps, and without the kernel's stacks: all that the process can write to. */
+enum status heap_writable_find(const struct heap_session *s, struct heap_roots *ret, struct err *e);
+void heap_roots_deinit(struct heap_roots *r);
+
+#endif
