@@ -47,11 +47,11 @@ struct map_column {
 	size_t first, count; /* of the VADs */
 	double x, width;
 	size_t row;
-	bool far; /* from the column before it */
+	bool apart; /* from the column before it */
 };
 
-#define FAR        (UINT64_C(1) << 30) /* addresses between two areas of a map: 1 GiB */
-#define FAR_ROOM   9
+#define APART      (UINT64_C(1) << 30) /* addresses between two areas of a map: 1 GiB */
+#define APART_ROOM 9
 #define LANE_NAMES 82
 #define ROW_GAP    12
 #define ADDRESS    18 /* height of the line of addresses below a row */
@@ -84,9 +84,9 @@ static double natural_width(const struct report_process *r, const struct map_col
 	return 4 + 1.2 * log2((double)MAX(pages, 1));
 }
 
-static bool is_far(const struct vad_list *l, size_t i)
+static bool is_apart(const struct vad_list *l, size_t i)
 {
-	return i && l->at[i].start - l->at[i - 1].end > FAR;
+	return i && l->at[i].start - l->at[i - 1].end > APART;
 }
 
 /* So much wider that the rows are filled, as far as that helps. */
@@ -98,7 +98,7 @@ static double widening(const struct map_layout *l, double sum)
 	const double rows = ceil(sum / room);
 
 	/* The last column of a row seldom ends where the row does. */
-	return fmin(fmax(rows * (room - FAR_ROOM * 3) / fmax(sum, 1), 1), WIDER_MOST);
+	return fmin(fmax(rows * (room - APART_ROOM * 3) / fmax(sum, 1), 1), WIDER_MOST);
 }
 
 static void make_columns(const struct report_process *r, struct map_layout *l)
@@ -111,10 +111,10 @@ static void make_columns(const struct report_process *r, struct map_layout *l)
 		*c = (struct map_column){
 			.first = first,
 			.count = MIN(l->fold, r->vads->count - first),
-			.far = is_far(r->vads, first),
+			.apart = is_apart(r->vads, first),
 		};
 		c->width = natural_width(r, c);
-		sum += c->width + BLOCK_GAP + (c->far ? FAR_ROOM : 0);
+		sum += c->width + BLOCK_GAP + (c->apart ? APART_ROOM : 0);
 	}
 	wider = widening(l, sum);
 	for (size_t i = 0; i < l->count; i++)
@@ -128,7 +128,7 @@ static void place_columns(struct map_layout *l)
 
 	for (size_t i = 0; i < l->count; i++) {
 		struct map_column *c = &l->columns[i];
-		const double gap = c->far && x > LANE_NAMES ? FAR_ROOM : 0;
+		const double gap = c->apart && x > LANE_NAMES ? APART_ROOM : 0;
 
 		if (x > LANE_NAMES && x + gap + c->width > right) {
 			l->rows++;
@@ -303,7 +303,7 @@ static void put_rows(struct doc *d, const struct report_process *r, const struct
 		}
 		for (size_t k = 0; k < l->n_lanes; k++)
 			put_block(d, r, l, c, k);
-		if (begins || c->far)
+		if (begins || c->apart)
 			free = put_address(d, l, c, r->vads->at[c->first].start, free);
 	}
 }

@@ -143,10 +143,10 @@ class ProcessReport(MachineCase):
         self.compare(PAPER, sections)
 
     def test_every_process(self):
-        """Of a machine that went on; the compression store's process and System have no heaps."""
+        """Of a machine that went on, with segment heaps; System has no heaps."""
         truth = self.machine('desktop,ram=128M,allocated=40M,resident=24M,trimmed=8M,others=30M,processes=6,cache=8M,'
-                             'pressure=20,bandwidth=80M,pagefile0=96M,pagefile1=0,windows=10,inside=1,heaps=3,'
-                             'live_files=1,activity=300')
+                             'pressure=20,bandwidth=80M,pagefile0=96M,pagefile1=0,windows=10,build=19045,'
+                             'inside=1,heaps=3,segment_heap=1,live_files=1,activity=300')
         pids = [row[1] for row in truth if row[0] == 'process']
         heaps, without, findings = 0, 0, 0
         for pid in pids:
