@@ -103,8 +103,8 @@ const uint8_t *sim__live_kept(const struct machine *m, unsigned file, uint32_t i
  * Steps
  */
 
-static void tell(const struct machine *m, const struct live_heap *h, const char *what,
-		 const struct sim_heap_event *of)
+static void log_step(const struct machine *m, const struct live_heap *h, const char *what,
+		     const struct sim_heap_event *of)
 {
 	static const char *const kinds[] = { "back-end", "lfh", "virtual", "own" };
 
@@ -168,13 +168,13 @@ static void step(struct machine *m, struct live_heap *h)
 		return;
 	if (!sim__heap_step(h->b, &event) || h->b->region_count != regions) {
 		h->stopped = true;
-		tell(m, h, "stopped", &(struct sim_heap_event){ 0 });
+		log_step(m, h, "stopped", &(struct sim_heap_event){ 0 });
 		return;
 	}
 	publish(m, h->b, false);
 	publish(m, h->b, true);
 	m->counts.heap_steps++;
-	tell(m, h, event.freed ? "free" : "alloc", &event);
+	log_step(m, h, event.freed ? "free" : "alloc", &event);
 }
 
 void sim__live_run(struct machine *m)
