@@ -12,17 +12,26 @@
 #include "driver-interface/sim/resolver.h"
 #include "driver-interface/sim/stack_roots.h"
 #include "driver-interface/sim/traces.h"
+#include "driver-interface/sim/wow64.h"
 #include "formats/base/bytes.h"
 
 /* Where segments go that are not the first: 16 GiB for each heap. */
 #define MORE_FIRST    UINT64_C(0x30000000000)
 #define MORE_STEP     UINT64_C(0x400000000)
 #define RESERVE_PAGES 256 /* of a first segment */
+/*
+ * Of a 32-bit program: below what letters look like as addresses. Its one heap of 64 bits is
+ * ntdll's, and small.
+ */
+#define MORE_NARROW   UINT64_C(0x10000000)
+#define MORE_END      UINT64_C(0x20000000)
+#define MORE_OWN      UINT64_C(0x0f000000)
+#define BLOCKS_OWN    64
 
 /* Of the process's memory, what takes pointers: this part of its program's data, and stacks. */
 #define DATA_AT       0x100
 #define DATA_END      0x800
-#define IN_DATA       ((DATA_END - DATA_AT) / 8)
+#define IN_DATA       (DATA_END - DATA_AT)
 
 static const char *const kinds[] = {
 	[SIM_HEAP_BACK_END] = "back-end",
@@ -69,7 +78,7 @@ static bool make_ring(struct sim_making *x)
 		return true;
 	x->ring = sim__making_place(x, 1);
 	x->ring_bytes = sim__making_private(x, x->ring, 1, 0, 1);
-	return x->ring_bytes != NULL;
+	return x->ring_bytes && (!x->narrow || sim__wow64_make_ring(x));
 }
 
 static void tell_page_heap(const struct sim_making *x, uint32_t index, const struct sim_heap *h)
@@ -94,7 +103,8 @@ static void tell_page_heap(const struct sim_making *x, uint32_t index, const str
 	}
 }
 
-static void tell_heap(const struct sim_making *x, uint32_t index, const struct sim_heap *h)
+static void tell_heap(const struct sim_making *x, uint32_t index, bool narrow,
+		      const struct sim_heap *h)
 {
 	FILE *out = x->in->m->told;
 	char key[2 * sizeof(h->encoding) + 1];
@@ -102,9 +112,9 @@ static void tell_heap(const struct sim_making *x, uint32_t index, const struct s
 	bytes_to_hex(h->encoding, sizeof(h->encoding), key);
 	fprintf(out,
 		"heap,%" PRIu32 ",%" PRIu32 ",0x%" PRIx64 ",%s,0x%" PRIx64 ",0x%" PRIx32 ",%" PRIu32
-		",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n",
+		",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%u\n",
 		x->p->pid, index, h->address, key, h->front_end, h->lfh_key, h->segments,
-		h->reserved, h->committed, h->total_free);
+		h->reserved, h->committed, h->total_free, narrow ? 32u : 64u);
 	if (x->in->m->spec.segment_heap && index == 1)
 		fprintf(out,
 			"segment-heap,%" PRIu32 ",%" PRIu32 ",0x%" PRIx64 ",0x%" PRIx64
@@ -186,42 +196,59 @@ static void link_page_heap(struct sim_making *x, uint32_t index, const struct si
 	x->last_page_heap = at;
 }
 
-/* What the program keeps outside its heap: first in its data, then in memory of its own. */
-static bool put_roots(struct sim_making *x, uint32_t index, const struct sim_heap *h)
+static void put_word(uint8_t *at, uint64_t word, size_t size)
 {
+	if (size == 8)
+		put_le64(at, word);
+	else
+		put_le32(at, (uint32_t)word);
+}
+
+/* What the program keeps outside its heap: first in its data, then in memory of its own. */
+static bool put_roots(struct sim_making *x, uint32_t index, bool narrow, const struct sim_heap *h)
+{
+	const size_t size = narrow ? 4 : 8;
 	size_t i = index == 1 ? sim__stack_roots_put(x, index, h->roots,
 						     MIN(h->root_count, x->in->m->spec.stack_roots))
 			      : 0;
 	uint8_t *bytes;
 	uint32_t pages;
 
-	for (; i < h->root_count && x->roots < IN_DATA; i++)
-		put_le64(x->program_bytes + DATA_AT + 8 * x->roots++, h->roots[i]);
+	for (; i < h->root_count && x->roots + size <= IN_DATA; i++, x->roots += size)
+		put_word(x->program_bytes + DATA_AT + x->roots, h->roots[i], size);
 	if (i == h->root_count)
 		return true;
-	pages = (uint32_t)(((h->root_count - i) * 8 + PAGE_SIZE - 1) / PAGE_SIZE);
+	pages = (uint32_t)(((h->root_count - i) * size + PAGE_SIZE - 1) / PAGE_SIZE);
 	bytes = sim__making_private(x, sim__making_place(x, pages), pages, 0, pages);
 	for (size_t k = 0; bytes && i < h->root_count; i++, k++)
-		put_le64(bytes + 8 * k, h->roots[i]);
+		put_word(bytes + size * k, h->roots[i], size);
 	return bytes != NULL;
 }
 
-enum status sim__making_heap(struct sim_making *x, uint32_t index, struct sim_heap *h,
-			     struct err *e)
+static void list_heap(struct sim_making *x, uint32_t index, uint64_t heap)
 {
-	if (x->in->m->told)
-		tell_heap(x, index, h);
 	if (x->ring)
-		link_heap(x, index, h->address);
+		link_heap(x, index, heap);
 	if (index == 1 || !x->ring) {
-		put_le64(x->ntdll_bytes + HEAPS_AT + 8 * (index - 1), h->address);
+		put_le64(x->ntdll_bytes + HEAPS_AT + 8 * (index - 1), heap);
 		put_le32(x->peb_bytes + 0xe8, index); /* NumberOfHeaps */
 	}
 	if (index == 1)
-		put_le64(x->peb_bytes + 0x30, h->address); /* ProcessHeap */
+		put_le64(x->peb_bytes + 0x30, heap); /* ProcessHeap */
+}
+
+enum status sim__making_heap(struct sim_making *x, uint32_t index, bool narrow, struct sim_heap *h,
+			     struct err *e)
+{
+	if (x->in->m->told)
+		tell_heap(x, index, narrow, h);
+	if (narrow)
+		sim__wow64_list_heap(x, index, h->address);
+	else
+		list_heap(x, index, h->address);
 	if (h->page_heap)
 		link_page_heap(x, index, h);
-	return add_regions(x, h) && put_roots(x, index, h)
+	return add_regions(x, h) && put_roots(x, index, narrow, h)
 		       ? ST_OK
 		       : err_set(e, ST_USAGE, "there is not enough RAM for the heaps");
 }
@@ -288,14 +315,50 @@ static enum status build_heap(struct sim_making *x, uint32_t index,
 
 	if (!m->spec.heap_writes || x->process != m->main)
 		return sim__heap_build(plan, ret, e);
-	if (m->spec.compressed || m->spec.heap_ust || plan->page_heap || m->spec.segment_heap)
+	if (m->spec.compressed || m->spec.heap_ust || plan->page_heap || m->spec.segment_heap ||
+	    x->narrow)
 		return err_set(e, ST_USAGE,
-			       "heap_writes goes without compressed, heap_ust, page_heap and "
-			       "segment_heap");
+			       "heap_writes goes without compressed, heap_ust, page_heap, "
+			       "segment_heap and wow64");
 	st = sim__heap_build_live(plan, ret, &b, e);
 	if (!st && !sim__live_add(m, index, b))
 		st = err_nomem(e);
 	return st;
+}
+
+static void make_narrow(const struct sim_making *x, uint32_t index, struct sim_heap_plan *plan)
+{
+	const uint64_t step = (MORE_END - MORE_NARROW) / x->in->m->spec.heaps & ~UINT64_C(0xffff);
+
+	plan->x86 = true;
+	plan->more = MORE_NARROW + (index - 1) * step;
+	plan->user_context = sim__wow64_descriptor(x, index);
+}
+
+static enum status make_heap(struct sim_making *x, uint32_t index, struct sim_heap_plan *plan,
+			     struct err *e)
+{
+	struct sim_heap h = { 0 };
+	enum status st;
+
+	plan->base = sim__making_place(x, RESERVE_PAGES);
+	st = build_heap(x, index, plan, &h, e);
+	if (!st)
+		st = sim__making_heap(x, index, plan->x86, &h, e);
+	sim__heap_deinit(&h);
+	return st;
+}
+
+/* That of ntdll's other half. */
+static enum status make_own(struct sim_making *x, struct err *e)
+{
+	struct sim_heap_plan plan = plan_of(x, 1);
+
+	plan.allocations = BLOCKS_OWN;
+	plan.more = MORE_OWN;
+	plan.virtual_blocks = 0;
+	plan.leaks = 0;
+	return make_heap(x, 1, &plan, e);
 }
 
 enum status sim__making_heaps(struct sim_making *x, struct err *e)
@@ -317,15 +380,14 @@ enum status sim__making_heaps(struct sim_making *x, struct err *e)
 		st = sim__traces_make(x, false, e);
 	if (s->page_heap && x->process == x->in->m->main)
 		st = start_page_heap(x, e);
+	if (s->heaps && x->narrow)
+		st = make_own(x, e);
 	for (uint32_t i = 1; i <= s->heaps && !st; i++) {
 		struct sim_heap_plan plan = plan_of(x, i);
-		struct sim_heap h = { 0 };
 
-		plan.base = sim__making_place(x, RESERVE_PAGES);
-		st = build_heap(x, i, &plan, &h, e);
-		if (!st)
-			st = sim__making_heap(x, i, &h, e);
-		sim__heap_deinit(&h);
+		if (x->narrow)
+			make_narrow(x, i, &plan);
+		st = make_heap(x, i, &plan, e);
 	}
 	return st;
 }

@@ -38,30 +38,42 @@ static void put_section_header(uint8_t *at, const char *name, const struct sim_s
 	put_le32(at + 36, flags);
 }
 
+/* What PE32+ and PE32 do not have at the same place; where the data directories are. */
+static uint8_t *put_width(const struct sim_image *image, uint8_t *pe)
+{
+	uint8_t *optional = pe + 24;
+
+	put_le16(pe + 4, image->narrow ? 0x14c : 0x8664); /* x86, AMD64 */
+	put_le16(pe + 20, image->narrow ? 224 : 240);     /* SizeOfOptionalHeader */
+	put_le16(pe + 22, (image->library ? 0x2000 : 0) | (image->narrow ? 0x102 : 0x22));
+	put_le16(optional, image->narrow ? 0x10b : 0x20b);
+	if (image->narrow)
+		put_le32(optional + 28, (uint32_t)image->base);
+	else
+		put_le64(optional + 24, image->base);
+	return optional + (image->narrow ? 96 : 112);
+}
+
 static void put_headers(const struct sim_image *image, uint8_t *page)
 {
 	const uint32_t rdata = 1 + image->text_pages;
-	uint8_t *pe = page + PE_HEADER, *optional = pe + 24, *table = optional + 240;
+	uint8_t *pe = page + PE_HEADER, *optional = pe + 24;
+	uint8_t *directories = put_width(image, pe), *table = directories + 16 * 8;
 
 	memcpy(page, "MZ", 2);
 	put_le32(page + 0x3c, PE_HEADER);
 	memcpy(pe, "PE\0\0", 4);
-	put_le16(pe + 4, 0x8664); /* AMD64 */
 	put_le16(pe + 6, SECTIONS);
 	put_le32(pe + 8, TIME_STAMP);
-	put_le16(pe + 20, 240); /* SizeOfOptionalHeader */
-	put_le16(pe + 22, image->library ? 0x2022 : 0x22);
-	put_le16(optional, 0x20b);
 	put_le32(optional + 16, image->entry);
-	put_le64(optional + 24, image->base);
 	put_le32(optional + 32, PAGE_SIZE); /* alignments */
 	put_le32(optional + 36, SIM_SECTOR);
 	put_le32(optional + 56, image->section.pages * PAGE32);
 	put_le32(optional + 60, HEADERS_SIZE);
 	put_le16(optional + 68, 3); /* console */
-	put_le32(optional + 108, 16);
-	put_le32(optional + 160, rdata * PAGE32 + DEBUG_AT);
-	put_le32(optional + 164, 28);
+	put_le32(directories - 4, 16);
+	put_le32(directories + 48, rdata * PAGE32 + DEBUG_AT);
+	put_le32(directories + 52, 28);
 	put_section_header(table, ".text", &image->section, 1, CODE_FLAGS);
 	put_section_header(table + 40, ".rdata", &image->section, 2, CONST_FLAGS);
 	put_section_header(table + 80, ".data", &image->section, 3, DATA_FLAGS);

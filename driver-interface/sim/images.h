@@ -13,6 +13,7 @@ struct sim_image {
 	uint64_t base;
 	uint32_t text_pages, data_pages;
 	bool library;
+	bool narrow; /* of 32 bits: PE32, x86 */
 	struct sim_section section;
 	uint8_t guid[16];
 	uint32_t age;

@@ -12,6 +12,7 @@
 #include "driver-interface/sim/making.h"
 #include "driver-interface/sim/manager.h"
 #include "driver-interface/sim/resolver.h"
+#include "driver-interface/sim/wow64.h"
 #include "formats/base/array.h"
 
 /* 100 ns from 1601 to when the machine's clock was 0: 2015-01-01. */
@@ -21,6 +22,8 @@
 #define LOW_FIRST     UINT64_C(0x20000)
 #define LOW_END       UINT64_C(0x10000000)
 #define HIGH_FIRST    UINT64_C(0x20000000000)
+/* Of a 32-bit process: not what two letters of UTF-16 look like as an address. */
+#define NARROW_FIRST  UINT64_C(0x1000000)
 
 /* Nine tenths of a megabyte of a stack were never used, nor committed. */
 #define STACK_PAGES   64
@@ -54,7 +57,7 @@ uint64_t sim__making_place(struct sim_making *x, uint32_t pages)
 	uint64_t va = x->next;
 
 	for (;;) {
-		if (x->in->layout->seven && va < LOW_END && va + size > LOW_END)
+		if (x->in->layout->seven && !x->narrow && va < LOW_END && va + size > LOW_END)
 			va = HIGH_FIRST;
 		if (!sim__vads_overlap(&x->vads, SIM_VPN(va), SIM_VPN(va + size - 1)))
 			break;
@@ -199,7 +202,7 @@ static bool put_parameters(struct sim_making *x)
  * Images and the loader's lists
  */
 
-static void tell_module(struct sim_making *x, const struct sim_image *image, const char *seen)
+void sim__making_tell_module(struct sim_making *x, const struct sim_image *image, const char *seen)
 {
 	char guid[33];
 
@@ -207,13 +210,13 @@ static void tell_module(struct sim_making *x, const struct sim_image *image, con
 		return;
 	bytes_to_hex(image->guid, sizeof(image->guid), guid);
 	fprintf(x->in->m->told,
-		"module,%" PRIu32 ",0x%" PRIx64 ",0x%" PRIx32 ",%s,%s,%" PRIu32 ",%s\n", x->p->pid,
-		image->base, (uint32_t)(image->section.pages * PAGE_SIZE), seen, guid, image->age,
-		image->path);
+		"module,%" PRIu32 ",0x%" PRIx64 ",0x%" PRIx32 ",%s,%s,%" PRIu32 ",%s,%u\n",
+		x->p->pid, image->base, (uint32_t)(image->section.pages * PAGE_SIZE), seen, guid,
+		image->age, image->path, image->narrow ? 32u : 64u);
 }
 
 /* What a process writes of an image is its own: here, the pages of data. */
-static uint8_t *map_image(struct sim_making *x, const struct sim_image *image)
+uint8_t *sim__making_map(struct sim_making *x, const struct sim_image *image)
 {
 	const uint64_t data = image->base + (uint64_t)image->data_at * PAGE_SIZE;
 	uint8_t *bytes = calloc(image->data_pages, PAGE_SIZE);
@@ -272,7 +275,8 @@ static bool put_loader(struct sim_making *x)
 		.entry = PAGE_SIZE,
 		.section = { .pages = 16 },
 	};
-	const struct sim_image *loaded[5] = { x->program, &in->ntdll, &in->kernel32 };
+	const struct sim_image *loaded[5] = { x->program, &in->ntdll,
+					      x->narrow ? &in->wow64 : &in->kernel32 };
 	size_t count = 3;
 	const uint64_t va = sim__making_place(x, 1);
 	uint8_t *bytes = sim__making_private(x, va, 1, 0, 1);
@@ -282,7 +286,7 @@ static bool put_loader(struct sim_making *x)
 		return false;
 	if (has_resolver(x))
 		loaded[count++] = &in->resolver;
-	if (in->m->spec.ghosts)
+	if (in->m->spec.ghosts && !x->narrow)
 		loaded[count++] = &ghost;
 	for (size_t i = 0; i < count; i++)
 		put_loaded(bytes + i * LDR_ENTRY, va + i * LDR_ENTRY, loaded[i], bytes, va, &at);
@@ -291,26 +295,30 @@ static bool put_loader(struct sim_making *x)
 	put_le32(x->ntdll_bytes + LDR_AT, 0x58); /* Length, Initialized */
 	x->ntdll_bytes[LDR_AT + 4] = 1;
 	for (size_t i = 0; i < count; i++)
-		tell_module(x, loaded[i], loaded[i] == &ghost ? "loader" : "both");
-	return true;
+		sim__making_tell_module(x, loaded[i], loaded[i] == &ghost ? "loader" : "both");
+	return !x->narrow || sim__wow64_loader(x);
 }
 
 static bool map_images(struct sim_making *x)
 {
 	struct sim_inside *in = x->in;
 
-	x->ntdll_bytes = map_image(x, &in->ntdll);
+	x->ntdll_bytes = sim__making_map(x, &in->ntdll);
 	x->ntdll_data = in->ntdll.base + (uint64_t)in->ntdll.data_at * PAGE_SIZE;
-	x->program_bytes = map_image(x, x->program);
-	if (!x->ntdll_bytes || !x->program_bytes || !map_image(x, &in->kernel32))
+	x->program_bytes = sim__making_map(x, x->program);
+	if (!x->ntdll_bytes || !x->program_bytes)
 		return false;
-	if (has_resolver(x) && !map_image(x, &in->resolver))
+	if (x->narrow)
+		return sim__wow64_images(x);
+	if (!sim__making_map(x, &in->kernel32))
+		return false;
+	if (has_resolver(x) && !sim__making_map(x, &in->resolver))
 		return false;
 	/* In one process of three. */
 	if (x->process % 3 == 2) {
-		if (!map_image(x, &in->unlisted))
+		if (!sim__making_map(x, &in->unlisted))
 			return false;
-		tell_module(x, &in->unlisted, "vad");
+		sim__making_tell_module(x, &in->unlisted, "vad");
 	}
 	return true;
 }
@@ -401,7 +409,8 @@ static bool put_thread(struct sim_making *x, uint32_t i)
 	const uint32_t tid = x->p->pid + TID_STEP * (i + 1);
 	const uint64_t stack = sim__making_place(x, STACK_PAGES), rsp = put_stack(x, stack);
 	const uint64_t teb = x->tebs + (uint64_t)(x->teb_step * (int64_t)i);
-	const uint64_t start = (i ? in->kernel32.base : x->program->base) + PAGE_SIZE + 0x40 * i;
+	const struct sim_image *library = x->narrow ? &in->kernel32_32 : &in->kernel32;
+	const uint64_t start = (i ? library->base : x->program->base) + PAGE_SIZE + 0x40 * i;
 	uint64_t va;
 	uint8_t *at = sim__pool_take(&in->pools, POOL_NONPAGED, 0x900, "Thre", &va);
 
@@ -423,7 +432,7 @@ static bool put_thread(struct sim_making *x, uint32_t i)
 			",0x%" PRIx64 ",0x%" PRIx64 ",0x%" PRIx64 "\n",
 			x->p->pid, tid, va, teb, stack + (STACK_PAGES - STACK_USED) * PAGE_SIZE,
 			stack + STACK_PAGES * PAGE_SIZE, start, rsp);
-	return true;
+	return !x->narrow || sim__wow64_thread(x, i, teb, tid);
 }
 
 /*
@@ -640,14 +649,16 @@ static bool map_sections(struct sim_making *x)
  */
 
 /* Two processes of one name run one program. Behind what the main process has. */
-static const struct sim_image *find_program(struct sim_inside *in, const char *name, struct err *e)
+static const struct sim_image *find_program(struct sim_inside *in, const char *name, bool narrow,
+					    struct err *e)
 {
 	const uint64_t at = in->layout->seven ? UINT64_C(0xa3f000000) : UINT64_C(0x7ff600000000);
 	struct sim_image *image;
 	char *path;
 
 	for (size_t i = 0; i < in->n_programs; i++)
-		if (!strcmp(sim__image_name(&in->programs[i]), name))
+		if (!strcmp(sim__image_name(&in->programs[i]), name) &&
+		    in->programs[i].narrow == narrow)
 			return &in->programs[i];
 	if (in->n_programs == PROGRAMS_MAX) {
 		err_set(e, ST_USAGE, "there are too many different programs");
@@ -655,14 +666,17 @@ static const struct sim_image *find_program(struct sim_inside *in, const char *n
 	}
 	image = &in->programs[in->n_programs];
 	path = in->paths[in->n_programs];
-	snprintf(path, SIM_NAME_MAX, "\\Windows\\System32\\%s", name);
+	snprintf(path, SIM_NAME_MAX, "\\Windows\\%s\\%s", narrow ? "SysWOW64" : "System32", name);
 	*image = (struct sim_image){
 		.path = path,
 		.base = at + in->n_programs * UINT64_C(0x1000000) +
 			sim_below(&in->random, 0x80) * GRANULE,
 		.text_pages = 6,
 		.data_pages = 2,
+		.narrow = narrow,
 	};
+	if (narrow)
+		image->base = UINT64_C(0x400000) + image->base % (0x40 * GRANULE);
 	in->n_programs++;
 	return sim__image_make(image, &in->pools, &in->random, e) ? NULL : image;
 }
@@ -728,7 +742,9 @@ static enum status make_files(struct sim_inside *in, struct err *e)
 		st = sim__image_make(&in->resolver, &in->pools, &in->random, e);
 	if (!st)
 		st = make_data(in, e);
-	return st ? st : sim__section_adopt(&in->shared, &in->pools, e);
+	if (!st)
+		st = sim__section_adopt(&in->shared, &in->pools, e);
+	return st || !in->m->spec.wow64 ? st : sim__wow64_files(in, e);
 }
 
 /*
@@ -747,7 +763,8 @@ static bool put_space(struct sim_making *x)
 	struct sim_inside *in = x->in;
 
 	return sim__vads_add(&x->vads, &drawn) &&
-	       add_mapped(x, SIM_SHARED, &in->shared, SIM_R, 0) && put_blocks(x) && map_images(x) &&
+	       add_mapped(x, SIM_SHARED, &in->shared, SIM_R, 0) &&
+	       (x->narrow ? sim__wow64_blocks(x) : put_blocks(x)) && map_images(x) &&
 	       add_mapped(x, sim__making_place(x, in->data.pages), &in->data, SIM_R,
 			  x->process % 2 ? 0 : 8) &&
 	       put_parameters(x) && put_loader(x);
@@ -763,13 +780,15 @@ static enum status make_process(struct sim_making *x, struct err *e)
 		tell_process(x);
 		return ST_OK;
 	}
-	x->program = find_program(in, x->p->name, e);
+	x->program = find_program(in, x->p->name, x->narrow, e);
 	if (!x->program)
 		return ST_USAGE;
 	if (!put_space(x))
 		return err_no_room(e);
 	put_peb(x);
 	put_eprocess(x);
+	if (x->narrow && !sim__wow64_peb(x))
+		return err_no_room(e);
 	for (uint32_t i = 0; i < in->m->spec.threads; i++)
 		if (!put_thread(x, i))
 			return err_no_room(e);
@@ -796,12 +815,15 @@ static enum status add_process(struct sim_inside *in, uint32_t process, struct e
 		.p = p,
 		.process = process,
 		.eprocess = sim__windows_eprocess(p),
+		.narrow = sim__wow64_has(in->m, process),
 		.next = in->layout->seven ? LOW_FIRST
 					  : UINT64_C(0x1a000000000) +
 						    sim_below(&in->random, 0x1000) * 16 * GRANULE,
 	};
 	enum status st;
 
+	if (x.narrow)
+		x.next = NARROW_FIRST;
 	/* What a process holds is made once, and not taken apart. */
 	p->transient = false;
 	x.bytes = sim__kernel_bytes(in->m, x.eprocess);
@@ -848,6 +870,7 @@ enum status sim__inside_init(struct machine *m, struct err *e)
 	sim__section_deinit(&in->unlisted.section);
 	sim__section_deinit(&in->resolver.section);
 	sim__section_deinit(&in->data);
+	sim__wow64_deinit(in);
 	free(in->states);
 	for (size_t i = 0; i < in->n_programs; i++)
 		sim__section_deinit(&in->programs[i].section);

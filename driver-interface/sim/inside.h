@@ -11,13 +11,16 @@
  *	build,BUILD
  *	process,PID,NAME,EPROCESS,PEB,CREATED,PARENT    CREATED in 100 ns since 1601
  *	vad,PID,FIRST,LAST,TYPE,PROTECTION,NODE,FILE    TYPE private, mapped or image
- *	module,PID,BASE,SIZE,SEEN,GUID,AGE,PATH         SEEN both, vad or loader: who knows of it
+ *	wow64,PID,PEB32                                 it runs a 32-bit program
+ *	module,PID,BASE,SIZE,SEEN,GUID,AGE,PATH,BITS    SEEN both, vad or loader: who knows of it
  *	thread,PID,TID,ETHREAD,TEB,LIMIT,BASE,START,RSP LIMIT and BASE of its stack
+ *	thread32,PID,TID,TEB32,LIMIT,BASE               and its other half, of a 32-bit program
  *	pages,PID,FIRST,LAST,VALID,TRANSITION,PAGED,ZERO,NONE
  *	                                                a region, and how many pages are what; ZERO:
  *	                                                demand zero, NONE: not committed
- *	heap,PID,INDEX,ADDRESS,ENCODING,LFH,KEY,SEGMENTS,RESERVED,COMMITTED,FREE
- *	                                                ENCODING 8 bytes as they lie there; LFH the
+ *	heap,PID,INDEX,ADDRESS,ENCODING,LFH,KEY,SEGMENTS,RESERVED,COMMITTED,FREE,BITS
+ *	                                                INDEX in the list of its PEB, of which a
+ *	                                                32-bit program has two; ENCODING 8 bytes as they lie there; LFH the
  *	                                                front end's head; KEY the low half of
  *	                                                RtlpLFHKey; FREE TotalFreeSize, in units
  *	heap-region,PID,INDEX,FIRST,LAST                where segments and virtual blocks are

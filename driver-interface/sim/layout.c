@@ -10,8 +10,8 @@
 /* 20H1 to 11 23H2; MMVAD_FLAGS has moved again within them. */
 #define EPROCESS_20H1                                                                              \
 	.pid = 0x440, .create_time = 0x468, .parent = 0x540, .section_base = 0x520, .peb = 0x550,  \
-	.name = 0x5a8, .threads = 0x5e0, .active_threads = 0x5f0, .exit_status = 0x7d4,            \
-	.vad_root = 0x7d8, .vad_type = 4, .vad_protection = 7
+	.wow64 = 0x580, .name = 0x5a8, .threads = 0x5e0, .active_threads = 0x5f0,                  \
+	.exit_status = 0x7d4, .vad_root = 0x7d8, .vad_type = 4, .vad_protection = 7
 #define ETHREAD_11 .vad_private = 21, .cid = 0x4c8, .start = 0x520, .thread_links = 0x538
 
 static const struct sim_layout layouts[] = {
@@ -22,6 +22,7 @@ static const struct sim_layout layouts[] = {
 	  .parent = 0x290,
 	  .section_base = 0x270,
 	  .peb = 0x338,
+	  .wow64 = 0x320,
 	  .name = 0x2e0,
 	  .threads = 0x308,
 	  .active_threads = 0x328,
@@ -39,6 +40,7 @@ static const struct sim_layout layouts[] = {
 	  .parent = 0x3e0,
 	  .section_base = 0x3c0,
 	  .peb = 0x3f8,
+	  .wow64 = 0x428,
 	  .name = 0x450,
 	  .threads = 0x488,
 	  .active_threads = 0x498,
@@ -57,6 +59,7 @@ static const struct sim_layout layouts[] = {
 	  .parent = 0x3e8,
 	  .section_base = 0x3c8,
 	  .peb = 0x3f8,
+	  .wow64 = 0x428,
 	  .name = 0x450,
 	  .threads = 0x488,
 	  .active_threads = 0x498,
@@ -111,6 +114,7 @@ static const struct sim_layout layouts[] = {
 	  .parent = 0x2d0,
 	  .section_base = 0x2b0,
 	  .peb = 0x2e0,
+	  .wow64 = 0x310,
 	  .name = 0x338,
 	  .threads = 0x370,
 	  .active_threads = 0x380,

@@ -18,7 +18,7 @@ struct sim_layout {
 	bool moved;   /* of no build: what the key `moved` is for */
 	bool chained; /* the PEB lists the first heap alone, the others hang on a ring (heaps.c) */
 	/* EPROCESS */
-	uint16_t pid, create_time, parent, section_base, peb, name, threads, active_threads;
+	uint16_t pid, create_time, parent, section_base, peb, wow64, name, threads, active_threads;
 	uint16_t exit_status; /* 0: not read */
 	uint16_t vad_root;
 	/* MMVAD_FLAGS: first bits */

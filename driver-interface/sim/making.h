@@ -38,6 +38,7 @@ struct sim_inside {
 	uint64_t random;
 	uint64_t stacks; /* where the next kernel stack goes */
 	struct sim_image ntdll, kernel32, unlisted, resolver;
+	struct sim_image wow64, ntdll32, kernel32_32, unlisted32; /* wow64.h */
 	struct sim_image programs[PROGRAMS_MAX];
 	size_t n_programs;
 	char paths[PROGRAMS_MAX][SIM_NAME_MAX];
@@ -63,7 +64,7 @@ struct sim_making {
 	uint8_t *program_bytes; /* of its data */
 	uint64_t lfh_key;       /* RtlpLFHKey */
 	uint64_t hp_keys[2];    /* HeapKey and LfhKey of segment heaps */
-	size_t roots;           /* pointers in the program's data */
+	size_t roots;           /* bytes of pointers in the program's data */
 	uint64_t ring;          /* descriptors of heaps; 0: there are none */
 	uint8_t *ring_bytes;
 	uint64_t rsp[THREADS_MAX]; /* of threads that are made, and bytes of their ETHREADs */
@@ -72,6 +73,10 @@ struct sim_making {
 	uint8_t *last_page_heap; /* NextHeap of the last one; NULL: there is none yet */
 	uint64_t *traces;        /* entries of the stack trace database; or NULL */
 	size_t n_traces;
+
+	bool narrow; /* a 32-bit program; then its other half: */
+	uint64_t peb32, ntdll32_data, ring32;
+	uint8_t *peb32_bytes, *teb32_bytes[THREADS_MAX], *ntdll32_bytes, *ring32_bytes;
 };
 
 /* An address where so many pages are free. */
@@ -83,12 +88,19 @@ uint64_t sim__making_place(struct sim_making *x, uint32_t pages);
 uint8_t *sim__making_private(struct sim_making *x, uint64_t va, uint32_t pages, uint32_t from,
 			     uint32_t count);
 
+/* A view of an image, whose pages of data are the process's own: their bytes, or NULL. */
+uint8_t *sim__making_map(struct sim_making *x, const struct sim_image *image);
+/* For the account; `seen` as in inside.h. */
+void sim__making_tell_module(struct sim_making *x, const struct sim_image *image, const char *seen);
+
 struct sim_heap;
 
 /* spec.heaps heaps, in the PEB's list, and what refers to them. */
 enum status sim__making_heaps(struct sim_making *x, struct err *e);
-/* One of them, which has this number in the list, from 1 on; takes its regions' bytes. */
-enum status sim__making_heap(struct sim_making *x, uint32_t index, struct sim_heap *h,
+/*
+ * One of them, which has this number in the list of its half, from 1 on; takes its regions' bytes.
+ */
+enum status sim__making_heap(struct sim_making *x, uint32_t index, bool narrow, struct sim_heap *h,
 			     struct err *e);
 
 #endif

@@ -291,7 +291,7 @@ static enum status finish(struct sim_making *x, struct builders *all, struct err
 		if (!st && i == RECORDS_HEAP)
 			keep_roots(all, &h);
 		if (!st)
-			st = sim__making_heap(x, i, &h, e);
+			st = sim__making_heap(x, i, false, &h, e);
 		sim__heap_deinit(&h);
 	}
 	return st;

@@ -404,6 +404,11 @@ static enum status check(const struct sim_spec *s, struct err *e)
 			       "resolver");
 	if (s->stack_roots && (!s->heaps || s->resolver))
 		return err_set(e, ST_USAGE, "stack_roots takes heaps, and no resolver");
+	if (s->wow64 && (!s->inside || s->resolver || s->heap_ust || s->moved || s->segment_heap ||
+			 s->page_heap || s->stack_roots))
+		return err_set(e, ST_USAGE,
+			       "wow64 takes inside=1, and none of resolver, heap_ust, "
+			       "moved, segment_heap, page_heap and stack_roots");
 	if (s->resolver && s->windows != 7)
 		return err_set(e, ST_USAGE, "resolver takes windows=7");
 	if (s->process_truth && !s->inside)

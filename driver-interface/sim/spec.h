@@ -70,6 +70,7 @@
 	X(heap_writes, 0, 1000000,                                                                 \
 	  "blocks that the main process allocates or frees a second, while it is read (live.h)")   \
 	X(resolver, 0, 1, "1: the main process is the 2015 paper's, see resolver.h")               \
+	X(wow64, 0, 4000, "so many processes, the main one first, run a 32-bit program (wow64.h)") \
 	X(threads, 1, 8, "of each process")                                                        \
 	X(ghosts, 0, 1, "1: the loader's lists have a module that is not there")                   \
 	X(region_transition, 0, 100, "percent of what processes hold that is in transition")       \
