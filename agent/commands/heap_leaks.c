@@ -51,7 +51,7 @@ static enum status search(struct leak_search *x, struct err *e)
 		.context = s->peek,
 		.blocks = x->list,
 		.roots = &x->roots.ranges,
-		.narrow = process_facts(s->process->process)->peb32 != 0,
+		.narrow = process_facts(s->process->process)->wow64,
 	};
 	enum status st = heap_roots_find(s, x->list, &x->roots, e);
 

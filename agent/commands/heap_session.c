@@ -41,6 +41,7 @@ enum status heap_session_open(const struct process_session *p, struct heap_sessi
 		.memory = &ret->memory,
 		.peb = f->peb,
 		.peb32 = f->peb32,
+		.peb32_lost = f->wow64 && !f->peb32,
 		.ranges = &ret->ranges,
 	};
 	enum status st;

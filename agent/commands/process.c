@@ -88,7 +88,7 @@ static bool knows_mapped(const struct found *f)
 
 static bool knows_listed(const struct found *f)
 {
-	return modules_know_listed(&f->modules, f->facts->peb32 != 0);
+	return modules_know_listed(&f->modules, f->facts->wow64);
 }
 
 static const char *remark_of(const struct found *f, const struct module *m)
@@ -123,7 +123,7 @@ static void put_head(const struct found *f)
 	char name[64], created[UTC_RFC3339_SIZE];
 
 	text_printable(p->name, name, sizeof(name));
-	printf("%-13s %" PRIu32 " %s%s\n", "process", p->pid, name, p->peb32 ? " (32-bit)" : "");
+	printf("%-13s %" PRIu32 " %s%s\n", "process", p->pid, name, p->wow64 ? " (32-bit)" : "");
 	if (p->parent)
 		printf("%-13s %" PRIu64 "\n", "parent", p->parent);
 	if (f->created) {
@@ -177,7 +177,7 @@ static void put_all(const struct found *f)
 
 	put_head(f);
 	printf("\n%zu modules; the loader's list: %s", m->count, list_end_name(m->end));
-	if (f->facts->peb32)
+	if (f->facts->wow64)
 		printf("; of 32 bits: %s", list_end_name(m->narrow_end));
 	printf("%s\n", knows_mapped(f) ? "" : "; VADs are lost");
 	for (size_t i = 0; i < m->count; i++)
@@ -294,7 +294,7 @@ static json_t *found_json(const struct found *f)
 		field_bool("vads_whole", knows_mapped(f)),
 		field_text("loader_list", list_end_name(f->modules.end)),
 		field_json("loader_list32",
-			   p->peb32 ? json_string(list_end_name(f->modules.narrow_end)) : NULL),
+			   p->wow64 ? json_string(list_end_name(f->modules.narrow_end)) : NULL),
 		field_made("modules", modules_json(f)),
 		field_text("thread_list", list_end_name(f->threads.end)),
 		field_made("threads", threads_json(f))));

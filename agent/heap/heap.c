@@ -595,6 +595,7 @@ static enum status find_all(struct heaps *h, struct err *e)
 {
 	enum status st = read_list(h, h->sources.peb, true, e);
 
+	h->list_lost |= h->sources.peb32_lost;
 	if (!st)
 		st = read_list(h, h->sources.peb32, false, e);
 	if (!st)

@@ -40,7 +40,8 @@
 struct heap_sources {
 	const struct memory_view *memory; /* borrowed until heaps_close() */
 	uint64_t peb;                     /* 0: none, or not known */
-	uint64_t peb32;                   /* of a WoW64 process, which has both; 0: none */
+	uint64_t peb32;                   /* of a WoW64 process, which has both; 0: none, or: */
+	bool peb32_lost;                  /* it can't be had */
 	/*
 	 * The private ranges that can be read and written, tidy; borrowed. Where they are not the
 	 * process's VADs, so that one may begin within, every 64 KiB are looked at.

@@ -103,7 +103,7 @@ static int compare(const void *a, const void *b)
 	return x->narrow - y->narrow;
 }
 
-/* WoW64's own modules of 64 bits are in one list, ntdll of 32 bits and the program in both. */
+/* Of WoW64's two lists each has the modules of its width, and both the program. */
 static void join_twins(struct modules *m)
 {
 	size_t n = 0;
@@ -114,6 +114,8 @@ static void join_twins(struct modules *m)
 		if (n && m->at[n - 1].base == of->base) {
 			struct module *first = &m->at[n - 1];
 
+			/* What the list of 32 bits has is of 32 bits, and so is the program. */
+			first->narrow |= of->narrow;
 			if (!first->path)
 				first->path = take_ptr(of->path);
 			free(of->path);
@@ -182,8 +184,8 @@ static void read_headers(const struct modules_plan *plan, struct modules *m)
 		struct module *of = &m->at[i];
 
 		of->has_headers = pe_program(&memory, of->base, &of->program);
-		if (of->has_headers && !of->listed)
-			of->narrow = of->program.narrow;
+		/* The program of a WoW64 process is in the list of 64 bits, too. */
+		of->narrow |= of->has_headers && of->program.narrow;
 	}
 }
 

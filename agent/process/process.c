@@ -113,6 +113,19 @@ static uint64_t user_address(uint64_t va)
 	return va >> 47 ? 0 : va;
 }
 
+/* Before 10 it is the address of the 32-bit PEB, then that of an _EWOW64PROCESS in the kernel. */
+static void read_wow64(struct process_facts *f, const struct eprocess_layout *l,
+		       const struct memory_view *m, uint64_t wow64)
+{
+	f->wow64 = l->wow64_is_peb ? wow64 && wow64 <= UINT32_MAX : wow64 >> 47 == 0x1ffff;
+	if (!f->wow64)
+		return;
+	if (l->wow64_is_peb)
+		f->peb32 = wow64;
+	else if (!view_u64(m, wow64, &f->peb32) || f->peb32 > UINT32_MAX)
+		f->peb32 = 0;
+}
+
 /* Whatever is not there to be read stays 0. */
 static void read_facts(struct opened_process *p, const struct memory_view *m,
 		       const struct process *x)
@@ -137,11 +150,7 @@ static void read_facts(struct opened_process *p, const struct memory_view *m,
 	view_u64(m, x->object + l->parent, &f->parent);
 	view_u64(m, x->object + l->wow64, &wow64);
 	f->peb = user_address(f->peb);
-	if (l->wow64_is_peb)
-		f->peb32 = wow64;
-	else if (wow64)
-		view_u64(m, wow64, &f->peb32);
-	f->peb32 = f->peb32 > UINT32_MAX ? 0 : f->peb32;
+	read_wow64(f, l, m, wow64);
 }
 
 /* From `va` to the page before `next`, or to the end of the user half. */
@@ -394,7 +403,7 @@ enum status process_threads(const struct opened_process *p, struct threads *ret,
 		.layout = p->choice.symbols && p->layouts.has_threads ? &p->layouts.threads : NULL,
 		.eprocess = p->facts.eprocess,
 		.pid = p->facts.pid,
-		.wow64 = p->facts.peb32 != 0,
+		.wow64 = p->facts.wow64,
 	};
 
 	return threads_find(&plan, ret, e);

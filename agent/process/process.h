@@ -22,7 +22,8 @@ struct process_facts {
 	const struct eprocess_layout *fields;
 	uint64_t eprocess;
 	uint64_t peb;         /* 0: it has none, or that page is lost */
-	uint64_t peb32;       /* of a 32-bit program; 0: none */
+	bool wow64;           /* it runs a 32-bit program; then: */
+	uint64_t peb32;       /* 0: not to be had */
 	uint64_t create_time; /* FILETIME; 0: not known */
 	uint64_t parent;      /* PID; 0: not known */
 	uint64_t threads;     /* address of ThreadListHead; 0: not known */

@@ -8,8 +8,8 @@
 
 /*
  * ETHREAD's own members, in order of build. Out of Microsoft's public symbols, as volatility3's
- * symbol tables (JPCERTCC/Windows-Symbol-Tables 11ad856) have them for 7601 to 22000, and eight
- * public sources agree on 26100; ThreadListHead is EPROCESS's.
+ * symbol tables (JPCERTCC/Windows-Symbol-Tables 11ad856) have them for 7601 to 22000, and
+ * Rickebo/ntoskrnlib 0a72996 for 26100; ThreadListHead is EPROCESS's.
  */
 #define KTHREAD_7                                                                                  \
 	{                                                                                          \

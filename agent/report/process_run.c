@@ -113,6 +113,7 @@ static enum status read_heaps(struct report_process *r, const struct memory_view
 		.memory = m,
 		.peb = r->facts->peb,
 		.peb32 = r->facts->peb32,
+		.peb32_lost = r->facts->wow64 && !r->facts->peb32,
 		.ranges = &r->ranges,
 	};
 	enum status st = process_private_ranges(r->of, &r->ranges, e);
@@ -137,12 +138,12 @@ static enum status read_lists(struct report_process *r, const struct memory_view
 		.memory = m,
 		.eprocess = r->facts->eprocess,
 		.pid = r->facts->pid,
-		.wow64 = r->facts->peb32 != 0,
+		.wow64 = r->facts->wow64,
 	};
 	enum status st = process_modules(r->of, &r->modules, e);
 
 	r->know_mapped = vad_list_is_whole(r->vads);
-	r->know_listed = modules_know_listed(&r->modules, r->facts->peb32 != 0);
+	r->know_listed = modules_know_listed(&r->modules, r->facts->wow64);
 	process_start_read(r->of, &r->start);
 	return st ? st : threads_find(&threads, &r->threads, e);
 }

@@ -20,7 +20,8 @@
  *	                                                demand zero, NONE: not committed
  *	heap,PID,INDEX,ADDRESS,ENCODING,LFH,KEY,SEGMENTS,RESERVED,COMMITTED,FREE,BITS
  *	                                                INDEX in the list of its PEB, of which a
- *	                                                32-bit program has two; ENCODING 8 bytes as they lie there; LFH the
+ *	                                                32-bit program has two; ENCODING 8
+ *	                                                bytes as they lie there; LFH the
  *	                                                front end's head; KEY the low half of
  *	                                                RtlpLFHKey; FREE TotalFreeSize, in units
  *	heap-region,PID,INDEX,FIRST,LAST                where segments and virtual blocks are

@@ -13,10 +13,11 @@ import os
 import re
 import sys
 import unittest
+from operator import itemgetter
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import heap_truth  # noqa: E402: beside this
-from machine_case import BUILDS, MachineCase, run  # noqa: E402
+from machine_case import BUILDS, WITH_WOW64, MachineCase, run  # noqa: E402
 
 HEAPS = 'ram=96M,processes=4,heaps=3,heap_blocks=5000,heap_lfh=40,heap_leaks=20'
 
@@ -36,9 +37,11 @@ class Heap(MachineCase):
         return {int(r['address'], 0): r for r in rows if r['state'] == 'busy'}
 
     def test_every_allocation_of_every_build(self):
-        for build in BUILDS:
-            with self.subTest(build=build):
-                truth = self.acquire(f'windows={7 if build == 7601 else 10},build={build}')
+        for build, narrow in [(b, 0) for b in BUILDS] + [(b, 2) for b in WITH_WOW64]:
+            with self.subTest(build=build, narrow=narrow):
+                truth = self.acquire(f'windows={7 if build == 7601 else 10},build={build},wow64={narrow}')
+                self.assertEqual(sum({h[-1] for h in truth.heaps[pid].values()} == {'32', '64'} for pid in truth.pids),
+                                 narrow)
                 for pid in truth.pids:
                     got = self.blocks(pid)
                     self.assertEqual({a: (r['requested'], r['place']) for a, r in got.items()}, truth.busy[pid])
@@ -49,7 +52,8 @@ class Heap(MachineCase):
                         # From 24H2 on the PEB lists the first alone, and a ring has all.
                         self.assertEqual((h['listed'], h['chained']),
                                          (build < 26100 or h['index'] == 1, build >= 26100))
-                        self.assertEqual(h['key'], truth.heaps[pid][int(h['address'], 0)][3])
+                        self.assertEqual((h['key'], str(h['bits'])),
+                                         itemgetter(3, -1)(truth.heaps[pid][int(h['address'], 0)]))
                         for check in h['checks']:
                             self.assertEqual(check['heap_counts'], check['blocks_count'], check)
                         self.assertEqual(h['contradictions'] + h['lost'] + h['unlinked'], 0)
@@ -85,12 +89,12 @@ class Heap(MachineCase):
         self.assertEqual(len(self.ask(pid, '--allocations').splitlines()), 1 + len(rows))
 
     def test_without_the_page_file_nothing_is_invented(self):
-        for build in (19045, 26100):
-            with self.subTest(build=build):
-                self.check_without_the_page_file(build)
+        for settings in ('build=19045', 'build=26100', 'build=19045,wow64=4', 'build=26100,wow64=4'):
+            with self.subTest(settings=settings):
+                self.check_without_the_page_file(settings)
 
-    def check_without_the_page_file(self, build):
-        truth = self.acquire(f'windows=10,build={build},seed=1,live_files=0,region_paged=30,region_transition=10')
+    def check_without_the_page_file(self, settings):
+        truth = self.acquire(f'windows=10,{settings},seed=1,live_files=0,region_paged=30,region_transition=10')
         there = seen = 0
         for pid in truth.pids:
             done = run('heap', self.container, '--pid', pid, '-A', '--json')
@@ -109,12 +113,17 @@ class Heap(MachineCase):
             said = json.loads(self.ask(pid, '--json', codes=(3,)))
             self.assertLessEqual({int(h['address'], 0) for h in said['heaps']}, set(truth.heaps[pid]))
             # A list that is lost in part says nothing against a heap.
-            self.assertEqual({h['finding'] for h in said['heaps']}, {None})
+            self.assertLessEqual({h['finding'] for h in said['heaps']}, {None})
         self.assertGreater(seen, there / 10)
         self.assertLess(seen, there)
 
     def test_referrers_and_show(self):
-        truth = self.acquire('windows=10')
+        for settings in ('windows=10', 'windows=7,wow64=1', 'windows=10,build=26100,wow64=1'):
+            with self.subTest(settings=settings):
+                self.check_referrers_and_show(settings)
+
+    def check_referrers_and_show(self, settings):
+        truth = self.acquire(settings)
         pid = truth.pids[-1]
         busy = truth.busy[pid]
         tried = 0
@@ -202,11 +211,17 @@ class Heap(MachineCase):
         return said, found
 
     def test_leaks_are_those_of_the_program(self):
-        for settings in ('windows=7', 'windows=10', 'windows=10,build=26100'):
+        for settings in ('windows=7', 'windows=10', 'windows=10,build=26100', 'windows=7,wow64=2', 'windows=10,wow64=2',
+                         'windows=10,build=26100,wow64=2'):
             truth = self.acquire(f'{settings},region_paged=30,region_transition=10')
             for pid in truth.pids:
                 said, found = self.leaks(pid)
-                self.assertEqual(found, truth.leaked[pid])
+                if any(h[-1] == '32' for h in truth.heaps[pid].values()):
+                    # Any four bytes, of code as well, can look like a pointer to one.
+                    self.assertLessEqual(found, truth.leaked[pid])
+                    self.assertGreaterEqual(len(found), 0.8 * len(truth.leaked[pid]))
+                else:
+                    self.assertEqual(found, truth.leaked[pid])
                 self.assertTrue(said['all_read'])
                 self.assertEqual(said['busy_blocks'], len(truth.busy[pid]))
             text = self.ask(pid, '--leaks').splitlines()

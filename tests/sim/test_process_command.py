@@ -14,7 +14,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import process_truth  # noqa: E402: beside this
-from machine_case import BUILDS, MachineCase, run  # noqa: E402
+from machine_case import BUILDS, WITH_WOW64, MachineCase, run  # noqa: E402
 
 
 class Machine(MachineCase):
@@ -31,6 +31,8 @@ class Machine(MachineCase):
         self.assertEqual((said['pid'], said['name']), (truth.pid, truth.name))
         self.assertEqual(int(said['eprocess'], 0), truth.eprocess)
         self.assertEqual(int(said['peb'], 0), truth.peb)
+        self.assertEqual(said['peb32'] and int(said['peb32'], 0), truth.peb32)
+        self.assertEqual(said['loader_list32'], 'closed' if truth.peb32 else None)
         self.assertEqual(said['parent'], truth.parent or None)
         self.assertEqual(said['created_ns'], truth.created * 100 - 11644473600 * 10**9)
         self.assertTrue(said['image'].endswith(truth.name))
@@ -41,7 +43,7 @@ class Machine(MachineCase):
         self.assertEqual(sorted(modules), sorted(m.base for m in truth.modules))
         for m in truth.modules:
             got = modules[m.base]
-            self.assertEqual(got['size'], m.size)
+            self.assertEqual((got['size'], got['bits']), (m.size, m.bits))
             self.assertTrue(got['path'].endswith(m.path), (got['path'], m.path))
             self.assertEqual((got['listed'], got['mapped']), (m.seen != 'vad', m.seen != 'loader'))
             self.assertEqual(got['finding'] is None, m.seen == 'both')
@@ -57,16 +59,20 @@ class Machine(MachineCase):
             self.assertEqual([int(got[k], 0) for k in ('ethread', 'teb', 'stack_limit', 'stack_base', 'start')],
                              [t.ethread, t.teb, t.limit, t.base, t.start])
             self.assertEqual(int(got['rsp'], 0), t.rsp)
+            narrow = truth.threads32.get(t.tid)
+            self.assertEqual([got.get(k) for k in ('stack32_limit', 'stack32_base')],
+                             [hex(narrow.limit), hex(narrow.base)] if narrow else [None, None])
         return sum(m['pdb'] is not None for m in said['modules'])
 
 
 class Process(Machine):
     def test_each_process_of_each_build(self):
-        for build in BUILDS:
-            with self.subTest(build=build):
+        for build, narrow in [(b, 0) for b in BUILDS] + [(b, 4) for b in WITH_WOW64]:
+            with self.subTest(build=build, narrow=narrow):
                 windows = 7 if build == 7601 else 10
-                _, processes = self.acquire(f'windows={windows},build={build},ghosts=1,threads=5')
+                _, processes = self.acquire(f'windows={windows},build={build},ghosts=1,threads=5,wow64={narrow}')
                 pdbs = hidden = ghosts = 0
+                self.assertEqual(sum(p.peb32 is not None for p in processes.values()), narrow)
                 for p in processes.values():
                     if p.pid == 4:
                         continue
@@ -76,13 +82,19 @@ class Process(Machine):
                 self.assertTrue(pdbs and hidden and ghosts, (pdbs, hidden, ghosts))
 
     def test_what_is_in_the_page_file_is_found_there(self):
-        _, processes = self.acquire('windows=10,region_paged=60,region_transition=20,pool_paged=60')
+        _, processes = self.acquire('windows=10,region_paged=60,region_transition=20,pool_paged=60,wow64=4')
         for p in processes.values():
             if p.pid != 4:
                 self.check(p, self.ask(p.pid))
 
     def test_without_the_page_file_what_is_lost_is_said(self):
-        _, processes = self.acquire('windows=10,live_files=0,region_paged=60,region_transition=20,pool_paged=60')
+        for narrow in (0, 4):
+            with self.subTest(narrow=narrow):
+                self.check_without_the_page_file(narrow)
+
+    def check_without_the_page_file(self, narrow):
+        _, processes = self.acquire('windows=10,live_files=0,region_paged=60,region_transition=20,pool_paged=60,'
+                                    f'wow64={narrow}')
         codes = set()
         for p in processes.values():
             if p.pid == 4:
@@ -97,12 +109,15 @@ class Process(Machine):
             bases, tids = {m.base for m in p.modules}, {t.tid for t in p.threads}
             self.assertLessEqual({int(m['base'], 0) for m in said['modules']}, bases)
             self.assertLessEqual({t['tid'] for t in said['threads']}, tids)
-            self.assertEqual(done.returncode, 0 if said['loader_list'] == said['thread_list'] == 'closed' and
+            self.assertEqual(said['loader_list32'] is not None, p.peb32 is not None)
+            lists = said['loader_list'] == (said['loader_list32'] or 'closed') == 'closed'
+            self.assertEqual(done.returncode, 0 if lists and said['thread_list'] == 'closed' and
                              said['vads_whole'] else 3, said)
-            if not said['vads_whole'] or said['loader_list'] != 'closed':
-                for m in said['modules']:
-                    if m['finding']:
-                        self.assertTrue(said['loader_list'] == 'closed' or 'listed' in m['finding'])
+            hidden = {m.base for m in p.modules if m.seen == 'vad'}
+            for m in said['modules']:
+                if m['finding'] and 'in no list' in m['finding']:
+                    self.assertTrue(lists)
+                    self.assertIn(int(m['base'], 0), hidden)
         self.assertIn(3, codes)
 
     def test_text_is_one_line_each(self):

@@ -16,7 +16,8 @@ RAMSEAL = os.path.abspath(sys.argv.pop(1))
 PAGE = 4096
 SMALL = ('desktop,ram=128M,allocated=40M,resident=24M,trimmed=8M,others=30M,processes=8,cache=8M,'
          'pressure=20,bandwidth=80M,pagefile0=96M,pagefile1=64M,inside=1,live_files=1')
-RELEASES = {7: 'windows=7', 10: 'windows=10', 11: 'windows=10,build=26100'}
+RELEASES = {7: 'windows=7', 10: 'windows=10', 11: 'windows=10,build=26100', 'wow64 7': 'windows=7,wow64=5',
+            'wow64 11': 'windows=10,build=26100,wow64=5'}
 
 
 def run(*args, code=0):
@@ -34,6 +35,7 @@ class Account:
     def __init__(self, path):
         rows = list(csv.reader(path))
         self.processes = {r[1]: r for r in rows if r[0] == 'process'}
+        self.peb32 = {r[1]: number(r[2]) for r in rows if r[0] == 'wow64'}
         self.vads = {pid: [r[2:] for r in rows if r[0] == 'vad' and r[1] == pid] for pid in self.processes}
         self.pages = {pid: {(r[2], r[3]): r[4:] for r in rows if r[0] == 'pages' and r[1] == pid}
                       for pid in self.processes}
@@ -95,6 +97,13 @@ class Vad(unittest.TestCase):
                 self.assertTrue(any(number(v['start']) <= number(doc['peb']) <= number(v['end'])
                                     for v in doc['vads']))
                 self.assertRegex(doc['created'], '^201[0-9]-')
+
+    def test_32_bit_programs_have_another_peb(self):
+        narrow = 0
+        for _, account, pid, doc in self.each():
+            self.assertEqual(number(doc['peb32'] or '0'), account.peb32.get(pid, 0))
+            narrow += pid in account.peb32
+        self.assertEqual(narrow, 10)
 
     def test_each_page_is_counted_once(self):
         shared = 0
