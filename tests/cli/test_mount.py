@@ -413,6 +413,28 @@ class Damage(Case):
         self.assertEqual((told[0]['level'], told[0]['file']), ('warning', 'memory.raw'))
         self.assertIn('memory.raw: at offset', self.stop(process))
 
+    def test_check_all_gives_nothing_whose_sha256_is_not_checked(self):
+        memory = noise(64)
+        piece = rsz.chunk(0, [(0, 64 * PAGE)], [(64, rsz.DATA)], memory).poke(64, '32s', bytes(range(32)))
+        path = self.file(rsz.assemble([rsz.begin(), rsz.stream(0, 1, PAGE, b'memory'), piece,
+                                       rsz.Rec(rsz.INDEX), rsz.Rec(rsz.CLOSE)]))
+        raw = self.to / 'memory.raw'
+        process = self.mount(path, '--check-all')
+        for page in (40, 3, 63):
+            self.fails(raw, page * PAGE)
+        self.stop(process)
+        # Its CRC-32 is right, which is what single reads check without that.
+        self.mount(path)
+        fd = os.open(raw, os.O_RDONLY)
+        self.addCleanup(os.close, fd)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_RANDOM)  # the kernel asks for what we ask for
+        for page in (40, 3, 63):
+            self.assertEqual(os.pread(fd, PAGE, page * PAGE), memory[page * PAGE:(page + 1) * PAGE])
+        for page in (5, 40 + 1, 7):
+            with self.assertRaises(OSError) as caught:
+                os.pread(fd, PAGE, page * PAGE)
+            self.assertEqual(caught.exception.errno, errno.EIO)
+
     def test_damage_in_what_a_process_has_mapped(self):
         content = report_data.container(names=('one',))
         at = content.find(b'page 2')
