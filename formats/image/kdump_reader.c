@@ -159,6 +159,17 @@ static enum status read_bytes(const struct kdump *k, uint64_t offset, void *to, 
 	return st;
 }
 
+/* No record has any of these bytes. */
+static bool is_hole(const struct kdump *k, uint64_t offset, size_t len)
+{
+	size_t i;
+
+	if (!k->flattened)
+		return false;
+	i = find_record(k, offset);
+	return i == k->n_records || k->records[i].offset >= offset + len;
+}
+
 /*
  * Headers
  */
@@ -322,6 +333,12 @@ static enum status read_bitmaps(struct kdump *k, uint64_t bitmap_1, struct err *
 	for (size_t i = 0; i < k->blocks && !st; i++) {
 		const uint64_t first = i * FRAMES_PER_BLOCK;
 
+		/* A few records can claim bitmaps of gigabytes. */
+		if (is_hole(k, bitmap_1 + i * BLOCK, BLOCK) &&
+		    is_hole(k, k->bitmap + i * BLOCK, BLOCK)) {
+			k->ranks[i] = k->dumped;
+			continue;
+		}
 		st = read_bytes(k, bitmap_1 + i * BLOCK, ram, BLOCK, true, e);
 		if (!st)
 			st = read_bytes(k, k->bitmap + i * BLOCK, k->bits, BLOCK, true, e);
