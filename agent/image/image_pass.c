@@ -383,8 +383,7 @@ static enum status read_container(struct image_pages *base, unsigned worker, uin
 {
 	struct container_pages *p = (struct container_pages *)base;
 
-	return rsz_cursor_read(p->cursors[worker], p->stream, address, data, pages, status,
-			       &p->times[worker], e);
+	return gather_read(p->gather, worker, address, data, pages, status, &p->times[worker], e);
 }
 
 /* What one chunk holds; and what none does. */
@@ -406,8 +405,6 @@ static size_t together_in_container(struct image_pages *base, uint64_t address, 
 enum status container_pages_init(struct container_pages *p, const struct rsz_reader *r,
 				 uint32_t stream, unsigned threads, struct err *e)
 {
-	enum status st = ST_OK;
-
 	*p = (struct container_pages){
 		.pages = { .read = read_container,
 			   .together = together_in_container,
@@ -415,15 +412,12 @@ enum status container_pages_init(struct container_pages *p, const struct rsz_rea
 		.reader = r,
 		.stream = stream,
 	};
-	for (unsigned i = 0; i < threads && !st; i++)
-		st = rsz_cursor_create(r, 1, &p->cursors[i], e);
-	return st;
+	return gather_create(r, stream, threads, GATHER_BYTES, &p->gather, e);
 }
 
 void container_pages_deinit(struct container_pages *p)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(p->cursors); i++)
-		rsz_cursor_destroy(p->cursors[i]);
+	gather_destroy(p->gather);
 }
 
 static enum status read_drv(struct image_pages *base, unsigned worker, uint64_t address,

@@ -9,6 +9,7 @@
 
 #include "agent/capture/pipeline.h"
 #include "agent/capture/tally.h"
+#include "agent/image/gather.h"
 #include "agent/program/progress.h"
 #include "formats/image/image.h"
 #include "formats/rsz/rsz_reader.h"
@@ -61,7 +62,7 @@ struct container_pages {
 	struct image_pages pages;
 	const struct rsz_reader *reader;
 	uint32_t stream;
-	struct rsz_cursor *cursors[PIPELINE_WORKERS_MAX];
+	struct gather *gather;
 	struct rsz_times times[PIPELINE_WORKERS_MAX]; /* of what each worker has read */
 };
 

@@ -59,6 +59,7 @@ struct rsz_cursor {
 	uint64_t *used; /* per slot: when it was last asked for */
 	size_t n_slots;
 	uint64_t now;
+	uint64_t decoded; /* chunks */
 	size_t bound;     /* bytes of content that slots may hold; 0: any */
 	size_t held;      /* by them; counted only if there is a bound, as is */
 	uint8_t *payload; /* what slots have of their own without one */
@@ -285,9 +286,15 @@ enum status rsz_cursor_load(struct rsz_cursor *c, uint64_t record, const struct 
 		if (st)
 			return err_add(e, st, "record at offset %" PRIu64, record);
 		l->record = record;
+		c->decoded++;
 	}
 	*ret = &l->chunk;
 	return ST_OK;
+}
+
+uint64_t rsz_cursor_decoded(const struct rsz_cursor *c)
+{
+	return c->decoded;
 }
 
 /*

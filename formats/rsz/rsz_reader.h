@@ -255,6 +255,9 @@ void rsz_cursor_destroy(struct rsz_cursor *c); /* NULL is fine */
  */
 void rsz_cursor_bound(struct rsz_cursor *c, size_t bytes);
 
+/* How many chunks were decoded so far, a chunk as often as that was. */
+uint64_t rsz_cursor_decoded(const struct rsz_cursor *c);
+
 /*
  * For who reads a page here and a page there: lets rsz_cursor_read() decode a chunk only as far as
  * is wanted, when up to 8 pages are read of one that is not loaded. Whoever comes back for the

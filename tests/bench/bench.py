@@ -178,11 +178,21 @@ class Bench:
         for form in 'raw', 'lime', 'elf', 'kdump':
             yield Row(f'export {form} : cp',
                       self.ours('export', '--format', form, self.to('in.rsz'), output=f'a.{form}'), copied, '')
+        yield Row('export raw, guided machine : linear', *self.scattered())
         if self.writes_e01():
             yield Row('export e01 : cp',
                       self.ours('export', '--format', 'e01', self.to('in.rsz'), output='a.E01'), copied, '')
             yield Row('acquire --format e01 : ewfacquire -c fast',
                       self.acquire('--format', 'e01', output='a.E01'), ewf, '0.55')
+
+    def scattered(self):
+        """A simulated machine that `guided` took, and the same content that `linear` took."""
+        made = []
+        for order in 'guided', 'linear':
+            once(Job([[self.ramseal, 'acquire', '-q', '-f', '-s', 'sim:desktop', '--order', order,
+                       '-o', self.to(f'{order}.rsz')]], fine=(0, 3)))
+            made.append(self.ours('export', '--format', 'raw', self.to(f'{order}.rsz'), output='a.raw'))
+        return made
 
     def writes_e01(self):
         shown = subprocess.run([self.ramseal, 'acquire', '--help'], capture_output=True, text=True)
