@@ -289,20 +289,24 @@ static void tell_reason(const struct eprocess_evidence *ev, const struct pair *b
 {
 	char *to = ret->reason;
 	const size_t size = sizeof(ret->reason);
-	const char *in_spite =
-		ev->fields && !ret->symbols ? "; what the symbols say does not fit" : "";
+	const char *of_symbols = !ev->fields     ? ""
+				 : !ret->symbols ? "; what the symbols say does not fit"
+				 : ev->doubtful
+					 ? "; nothing says that they are this kernel's symbols"
+					 : "";
 
 	if (!ret->layout)
 		snprintf(to, size, "%s%s",
 			 n ? "no VAD tree was recognised"
 			   : "no known version keeps PIDs and names where this one does",
-			 in_spite);
+			 of_symbols);
 	else if (best->votes)
 		snprintf(to, size, "the VAD trees of %zu of %zu processes fit it best%s",
-			 best->votes, ret->processes, in_spite);
+			 best->votes, ret->processes, of_symbols);
 	else
-		snprintf(to, size, "%s decided; no VAD tree of %zu processes was recognised",
-			 ret->symbols ? "the symbols alone" : "the build number", ret->processes);
+		snprintf(to, size, "%s decided; no VAD tree of %zu processes was recognised%s",
+			 ret->symbols ? "the symbols alone" : "the build number", ret->processes,
+			 of_symbols);
 }
 
 enum status eprocess_choose(const struct memory_view *m, const struct eprocess_evidence *ev,

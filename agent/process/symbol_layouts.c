@@ -184,8 +184,11 @@ static bool take_vads(const struct symbols *s, struct symbol_layouts *ret)
 	return true;
 }
 
-/* In 7 and 8 the process has the address of the 32-bit PEB itself; "Wow64Process" in 7. */
-static void take_wow64(const struct symbols *s, struct eprocess_layout *f)
+/*
+ * In 7 and 8 the process has the address of the 32-bit PEB itself; "Wow64Process" in 7. NULL: it is
+ * there; else what is not said.
+ */
+static const struct wanted *take_wow64(const struct symbols *s, struct eprocess_layout *f)
 {
 	static const struct wanted names[] = {
 		{ "_EPROCESS", "WoW64Process", OFFSET_MAX, 0 },
@@ -194,10 +197,14 @@ static void take_wow64(const struct symbols *s, struct eprocess_layout *f)
 	struct symbols_field peb;
 	uint32_t offset;
 
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (find_field(s, &names[i], &offset))
-			f->wow64 = (uint16_t)offset;
 	f->wow64_is_peb = !symbols_field(s, "_EWOW64PROCESS", "Peb", &peb);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!find_field(s, &names[i], &offset))
+			continue;
+		f->wow64 = (uint16_t)offset;
+		return NULL;
+	}
+	return &names[0];
 }
 
 enum status symbol_layouts_read(const struct symbols *s, struct symbol_layouts *ret, struct err *e)
@@ -206,12 +213,13 @@ enum status symbol_layouts_read(const struct symbols *s, struct symbol_layouts *
 
 	*ret = (struct symbol_layouts){ 0 };
 	lacks = take_fields(s, eprocess_fields, ARRAY_SIZE(eprocess_fields), ret);
+	if (!lacks)
+		lacks = take_wow64(s, &ret->fields);
 	if (lacks)
 		return err_set(e, ST_INPUT, "does not say where %s.%s is", lacks->type,
 			       lacks->field);
 	ret->fields.name = NAME;
 	ret->fields.source = "the symbols that were given";
-	take_wow64(s, &ret->fields);
 	ret->has_vads = take_vads(s, ret);
 	ret->has_threads = !take_fields(s, thread_fields, ARRAY_SIZE(thread_fields), ret);
 	ret->threads.name = NAME;

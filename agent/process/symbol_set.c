@@ -84,6 +84,14 @@ static enum status err_other_kernel(const struct symbol_file *f, const struct wi
 		       f->path, its, guid, k->pdb.age);
 }
 
+/* Which is used has to be one's own choice: two of them can say different things. */
+static enum status err_second_kernel(const struct symbol_file *f, const struct symbol_file *first,
+				     struct err *e)
+{
+	return err_set(e, ST_INPUT, "%s: is a kernel's, and so is %s: give one of them", f->path,
+		       first->path);
+}
+
 static void take_kernel(struct symbol_file *f, bool forced, struct symbol_file **ret)
 {
 	f->kernel = true;
@@ -101,10 +109,13 @@ enum status symbol_set_take_kernel(struct symbol_set *s, const struct windows_ke
 			take_kernel(&s->at[i], false, ret);
 	for (size_t i = 0; i < s->count; i++) {
 		struct symbol_file *f = &s->at[i];
+		const bool its = k->has_pdb && is_of(f, &k->pdb);
 
-		if (f->kernel || !has_eprocess(f))
+		if (f->kernel || (!its && !has_eprocess(f)))
 			continue;
-		if (*ret || !s->force)
+		if (*ret && (its || s->force))
+			return err_second_kernel(f, *ret, e);
+		if (!s->force)
 			return err_other_kernel(f, k, e);
 		take_kernel(f, true, ret);
 	}

@@ -198,6 +198,9 @@ static void symbols_tell_what_no_table_has(void **state)
 	choose_with_symbols(&v, v.root, false);
 	assert_true(choice.symbols);
 	assert_int_equal(choice.votes, 3);
+	choose_with_symbols(&v, v.root, true);
+	assert_true(choice.symbols);
+	CHECK_HAS(choice.reason, "nothing says that they are");
 	/* Wrong ones fit no tree, and then only the GUID speaks for them. */
 	choose_with_symbols(&v, v.root + 0x100, true);
 	assert_null(choice.layout);
