@@ -536,7 +536,7 @@ static enum status open_vads(struct read_request *r, struct virtual_memory *v, s
 	struct err why;
 	enum status st;
 
-	if (r->info->os != OS_WINDOWS || !r->info->listed)
+	if (!r->symbols.count && (r->info->os != OS_WINDOWS || !r->info->listed))
 		return ST_OK;
 	st = process_open(v, r->info->pid, r->symbols.count ? &r->symbols : NULL, &r->process,
 			  &why);

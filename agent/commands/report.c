@@ -367,7 +367,8 @@ static enum status report_run(struct cli *cli, struct err *e)
 
 	if (!o->output)
 		return cli_usage(cli, e, "needs --output FILE");
-	if (cli_given(cli, "pid") || cli_given(cli, "tables") || cli_given(cli, "symbols"))
+	if (cli_given(cli, "pid") || cli_given(cli, "tables") || cli_given(cli, "symbols") ||
+	    cli_given(cli, "force-symbols"))
 		return report_process_of(cli, e);
 	return is_any_fleet(cli) ? run_fleet(cli, e) : report_containers(cli, e);
 }

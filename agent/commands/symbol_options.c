@@ -18,6 +18,8 @@ const struct option_group symbol_option_group = { options, ARRAY_SIZE(options) }
 enum status symbol_options_open(const struct symbol_options *o, struct symbol_set *ret,
 				struct err *e)
 {
+	if (o->force && !o->files.count)
+		return err_set(e, ST_USAGE, "--force-symbols needs --symbols");
 	return symbol_set_open(ret, o->files.at, o->files.count, o->force, e);
 }
 
