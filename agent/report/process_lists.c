@@ -91,7 +91,7 @@ void section_modules(struct doc *d, const struct report_process *r)
 	const size_t findings = count_module_findings(r);
 
 	put_list_end(d, "The loader's list", r->modules.end);
-	if (r->facts->peb32)
+	if (r->facts->wow64)
 		put_list_end(d, "The loader's list of 32-bit modules", r->modules.narrow_end);
 	if (!r->know_mapped)
 		doc_put(d, "<p>Address ranges are lost: images that are mapped there cannot be "
@@ -116,17 +116,20 @@ void section_modules(struct doc *d, const struct report_process *r)
  * Threads
  */
 
-/* As an address, and by the module that it lies in. */
+/* By what it lies in, as symbols call it where there are some; else as an address. */
 static void put_code(struct html_table *t, const struct report_process *r, bool has, uint64_t va)
 {
-	const struct module *m = has ? modules_at(&r->modules, va) : NULL;
+	char place[SYMBOL_TEXT_MAX] = "";
 
+	if (has)
+		process_address_text(r->of, &r->modules, va, place);
 	html_cell(t, "wrap");
-	if (m) {
-		html_strange(t->d, module_name(m));
-		doc_printf(t->d, "+0x%" PRIx64, va - m->base);
+	if (*place) {
+		html_strange(t->d, place);
 	} else if (has) {
-		doc_printf(t->d, "<span class=\"mono\">0x%" PRIx64 "</span>, in no module", va);
+		doc_printf(t->d,
+			   "<span class=\"mono\">0x%" PRIx64 "</span>, in no module that was found",
+			   va);
 	} else {
 		doc_put(t->d, "-");
 	}

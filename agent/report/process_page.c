@@ -86,10 +86,10 @@ void section_who(struct doc *d, const struct report_process *r)
 	html_fact(d, "command line",
 		  r->start.command_line ? r->start.command_line : "not to be had");
 	html_fact(d, "width",
-		  f->peb32 ? "32-bit program (WoW64)" : "64-bit: its EPROCESS names no 32-bit PEB");
+		  f->wow64 ? "32-bit program (WoW64)" : "64-bit: its EPROCESS names no 32-bit PEB");
 	fact_of_address(d, "EPROCESS", f->eprocess);
 	fact_of_address(d, "PEB", f->peb);
-	if (f->peb32)
+	if (f->wow64)
 		fact_of_address(d, "PEB of 32 bits", f->peb32);
 	fact_of_number(d, "Windows build", f->build);
 	html_fact_begin(d, "fields of");
@@ -399,7 +399,7 @@ static void put_head(struct doc *d, const struct report_process *r)
 	html_strange(d, r->facts->name);
 	doc_put(d, "</h1>\n<p class=\"soft\">");
 	html_strange(d, r->path);
-	doc_printf(d, " · created %s%s", created, r->facts->peb32 ? " · 32-bit" : "");
+	doc_printf(d, " · created %s%s", created, r->facts->wow64 ? " · 32-bit" : "");
 	if (r->facts->build)
 		doc_printf(d, " · Windows build %" PRIu32, r->facts->build);
 	doc_put(d, "</p>\n");

@@ -132,20 +132,14 @@ static enum status read_heaps(struct report_process *r, const struct memory_view
 	return st;
 }
 
-static enum status read_lists(struct report_process *r, const struct memory_view *m, struct err *e)
+static enum status read_lists(struct report_process *r, struct err *e)
 {
-	const struct threads_plan threads = {
-		.memory = m,
-		.eprocess = r->facts->eprocess,
-		.pid = r->facts->pid,
-		.wow64 = r->facts->wow64,
-	};
 	enum status st = process_modules(r->of, &r->modules, e);
 
 	r->know_mapped = vad_list_is_whole(r->vads);
 	r->know_listed = modules_know_listed(&r->modules, r->facts->wow64);
 	process_start_read(r->of, &r->start);
-	return st ? st : threads_find(&threads, &r->threads, e);
+	return st ? st : process_threads(r->of, &r->threads, e);
 }
 
 static enum status classify(struct report_process *r, struct err *e)
@@ -180,7 +174,7 @@ enum status report_process_load(const char *path, struct opened_process *p,
 	if (!st)
 		st = process_count_all(p, &ret->pages, e);
 	if (!st)
-		st = read_lists(ret, &m, e);
+		st = read_lists(ret, e);
 	if (!st)
 		st = read_heaps(ret, &m, e);
 	if (st)

@@ -162,6 +162,10 @@ class Symbols(MachineCase):
             self.assertEqual(sorted((int(v['start'], 0), int(v['end'], 0), v['file']) for v in vads['vads']),
                              sorted((v.first, v.last, v.file) for v in p.vads))
             self.good('heap', self.container, '--pid', p.pid, *symbols)
+            page = self.at / 'page.html'
+            self.good('report', '-f', '--pid', p.pid, '-o', page, self.container, *symbols)
+            for t in p.threads:
+                self.assertIn(f'>{t.tid}</', page.read_text(encoding='utf-8'))
 
     def good(self, *args):
         done = run(*args)
@@ -203,9 +207,25 @@ class Symbols(MachineCase):
             done = run('heap', self.container, '--pid', pid, '--json', '--symbols', file, '--force-symbols')
             said = json.loads(done.stdout)
             self.assertEqual((said['layout'], said['symbols'][0]['forced']), ('from symbols', True))
+            self.assertIn('nothing says that they are', said['layout_reason'])
         few = dict(TYPES, _EPROCESS=(0xb80, {'Peb': (0x578, None)}))
         self.refused('does not say where _EPROCESS.UniqueProcessId is', 'vad', self.container, '--pid', pid,
                      '--symbols', self.write('few.json', isf(KERNEL, 1, few)))
+        fields = {k: v for k, v in EPROCESS.items() if k != 'WoW64Process'}
+        few = dict(TYPES, _EPROCESS=(0xb80, {k: (v, None) for k, v in fields.items()}))
+        self.refused('does not say where _EPROCESS.WoW64Process is', 'vad', self.container, '--pid', pid,
+                     '--symbols', self.write('few.json', isf(KERNEL, 1, few)))
+        kernel = self.write('nt.json', isf(KERNEL, 1))
+        for types in (TYPES, {}):
+            self.refused("is a kernel's, and so is", 'process', self.container, '--pid', pid, '--symbols', kernel,
+                         '--symbols', self.write('second.json', isf(KERNEL, 1, types)))
+        self.refused("is a kernel's, and so is", 'process', self.container, '--pid', pid, '--force-symbols',
+                     '--symbols', kernel, '--symbols', self.write('second.json', isf(KERNEL, 2)))
+        self.refused('is of another kernel', 'process', self.container, '--pid', pid, '--symbols', kernel,
+                     '--symbols', self.at / 'second.json')
+        self.refused('needs --symbols', 'process', self.container, '--pid', pid, '--force-symbols', code=2)
+        self.refused('needs --symbols', 'read', self.container, '--pa', 0, '--force-symbols', code=2)
+        self.refused('go with --pid', 'report', self.container, '-o', self.at / 'no.html', '--force-symbols', code=2)
         self.refused('neither the kernel', 'vad', self.container, '--pid', pid, '--symbols',
                      self.write('nt.json', isf(KERNEL, 1)), '--symbols',
                      self.write('none.json', isf(bytes(16), 1, {})))
@@ -244,6 +264,9 @@ class Symbols(MachineCase):
         self.assertEqual(places[start], f'{name}!Before+0x30')
         self.assertEqual([s['of'] for s in said['symbols']], [name])
         self.assertEqual(said['layout'], '10-20h1')
+        page = self.at / 'page.html'
+        self.good('report', '-f', '--pid', p.pid, '-o', page, self.container, '--symbols', file)
+        self.assertIn(f'{name}!Before+0x30', page.read_text(encoding='utf-8'))
         text = self.good('process', self.container, '--pid', p.pid, '--symbols', file).decode()
         self.assertIn(f'start 0x{start:012x} {name}!Before+0x30', text)
         said = json.loads(self.good('process', self.container, '--pid', p.pid, '--json'))

@@ -156,6 +156,21 @@ TEST(an_image_is_never_good)
 	forget(&m);
 }
 
+/* Its 32-bit PEB is lost, which makes it no 64-bit program. */
+TEST(what_is_lost_makes_no_other_program_of_it)
+{
+	_cleanup_doc_ struct doc d = { 0 };
+	struct made m;
+
+	make(&m, 3, "x");
+	m.facts.wow64 = true;
+	page_of_process(&d, &m.r);
+	assert_int_equal(times(d.at, "32-bit program (WoW64)"), 1);
+	assert_int_equal(times(d.at, "names no 32-bit PEB"), 0);
+	assert_int_equal(times(d.at, "The loader's list of 32-bit modules could not"), 1);
+	forget(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -163,6 +178,7 @@ int main(void)
 		cmocka_unit_test(what_is_too_much_is_folded),
 		cmocka_unit_test(headline_says_no_more_than_is_known),
 		cmocka_unit_test(an_image_is_never_good),
+		cmocka_unit_test(what_is_lost_makes_no_other_program_of_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
