@@ -371,8 +371,8 @@ TEST(nothing_is_invented_where_pages_are_missing)
 				listed += s->count;
 				all += s->truths;
 			}
-			print_message("%s, %u %% of pages missing: %zu of %zu listed\n",
-				      kinds[k].name, percents[i], listed, all);
+			print_message("%s, %u %% of pages missing: %u of %u listed\n",
+				      kinds[k].name, percents[i], (unsigned)listed, (unsigned)all);
 			assert_true(percents[i] > 50 || listed);
 			deinit(s);
 			free(s);
