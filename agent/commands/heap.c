@@ -7,6 +7,7 @@
 #include "agent/commands/heap_leaks.h"
 #include "agent/commands/heap_list.h"
 #include "agent/commands/heap_show.h"
+#include "agent/commands/heap_umdh.h"
 #include "agent/container/identities.h"
 
 static enum status heap_run(struct cli *cli, struct err *e);
@@ -19,6 +20,7 @@ struct heap_options {
 	const char *find;
 	bool allocations;
 	bool leaks;
+	bool umdh;
 	bool dns;
 	bool json;
 	bool csv;
@@ -36,6 +38,8 @@ static const struct option_def options[] = {
 		   "find a text, or bytes given as hex:4d5a, and the block that each is in"),
 	CLI_FLAG(struct heap_options, leaks, 0, "leaks",
 		 "list busy blocks that nothing refers to, by heap, size and who made them"),
+	CLI_FLAG(struct heap_options, umdh, 0, "umdh",
+		 "write all busy blocks as a log of Microsoft's UMDH, by who asked for them"),
 	CLI_FLAG(struct heap_options, dns, 0, "dns",
 		 "list records of the DNS resolver's cache, by their shape"),
 	CLI_FLAG(struct heap_options, csv, 0, "csv", "with --allocations: print CSV"),
@@ -90,7 +94,13 @@ const struct command command_heap = {
 		"it. Blocks are\n"
 		"told apart by the calls that asked for them, where gflags' +ust has kept those, "
 		"and by their\n"
-		"first pointer where it leads into a module: a C++ object's class.\n",
+		"first pointer where it leads into a module: a C++ object's class.\n"
+		"\n"
+		"--umdh writes what tools read that compare UMDH's logs. Where +ust has kept no "
+		"stack trace of a\n"
+		"block, its BackTrace ID is made of its heap, its size and that pointer; the log's "
+		"head says so.\n"
+		"UMDH itself has not been tried with it.\n",
 	.values_size = sizeof(struct heap_options),
 	.run = heap_run,
 };
@@ -127,6 +137,8 @@ static enum status tell_of_all(struct cli *cli, struct heap_session *s, struct b
 		st = heap_show(p, s, &l, o->show, e);
 	else if (!st && o->leaks)
 		st = heap_leaks(s, &l, o->json, e);
+	else if (!st && o->umdh)
+		st = heap_umdh(s, &l, e);
 	else if (!st && o->find)
 		st = heap_find(p, s, &l, o->find, e);
 	else if (!st)
@@ -148,7 +160,7 @@ static enum status answer(struct cli *cli, struct heap_session *s, struct err *e
 		return tell_allocations(s, &p, e);
 	if (o->dns)
 		return tell_dns(s, &p, e);
-	if (cli_given(cli, "show") || cli_given(cli, "referrers") || o->find || o->leaks)
+	if (cli_given(cli, "show") || cli_given(cli, "referrers") || o->find || o->leaks || o->umdh)
 		return tell_of_all(cli, s, &p, e);
 	return heap_list(s, o->json, e);
 }
@@ -176,14 +188,16 @@ static enum status heap_run(struct cli *cli, struct err *e)
 	struct process_session s;
 	enum status st = ST_OK;
 
-	if (o->allocations + o->leaks + o->dns + cli_given(cli, "show") +
+	if (o->allocations + o->leaks + o->umdh + o->dns + cli_given(cli, "show") +
 		    cli_given(cli, "referrers") + (o->find != NULL) >
 	    1)
 		st = cli_usage(cli, e,
-			       "takes one of --allocations, --leaks, --dns, --show, "
+			       "takes one of --allocations, --leaks, --umdh, --dns, --show, "
 			       "--referrers and --find");
 	else if (o->csv && (!o->allocations || o->json))
 		st = cli_usage(cli, e, "--csv goes with --allocations, and without --json");
+	else if (o->umdh && o->json)
+		st = cli_usage(cli, e, "--umdh has a format of its own, and goes without --json");
 	if (!st)
 		st = identities_load(&o->identity, &x, e);
 	if (!st)
