@@ -43,7 +43,7 @@ void symbol_set_deinit(struct symbol_set *s);
 
 /*
  * Which of them is the kernel's; *ret is NULL if none is. ST_INPUT: one says where EPROCESS's
- * fields are, and is another kernel's.
+ * fields are, and is another kernel's; or two of them would be the kernel's.
  */
 enum status symbol_set_take_kernel(struct symbol_set *s, const struct windows_kernel *k,
 				   struct symbol_file **ret, struct err *e);
