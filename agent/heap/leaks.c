@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/program/interrupt.h"
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
 #include "formats/base/page.h"
@@ -27,9 +28,25 @@ struct search {
 	bool *lost;        /* a part of the block */
 	uint32_t *waiting; /* blocks that were reached, and whose edges were not followed */
 	size_t n_waiting;
+	uint64_t asked; /* pages */
 	bool from_roots;
 	enum status st;
+	struct err *e;
 };
+
+static enum leak_page ask(struct search *x, uint64_t va, const uint8_t **ret)
+{
+	x->asked++;
+	return x->s->page(x->s->context, va, ret);
+}
+
+/* Whether there is to be no further page. */
+static bool is_over(struct search *x)
+{
+	if (!x->st && interrupted())
+		x->st = interrupt_status(x->e);
+	return x->st || x->asked >= LEAK_PAGES_MAX;
+}
 
 /* The block around `va`; a pointer behind a block's last byte is its own, as of an empty range. */
 static const struct heap_allocation *block_of(const struct search *x, uint64_t va)
@@ -64,7 +81,7 @@ static void note_edge(struct search *x, uint32_t edge)
 	if (x->n_edges == x->edges_room) {
 		grown = array_grow(x->edges, &x->edges_room, sizeof(*grown));
 		if (!grown) {
-			x->st = ST_NOMEM;
+			x->st = err_nomem(x->e);
 			return;
 		}
 		x->edges = grown;
@@ -108,8 +125,13 @@ static void take_roots(struct search *x, struct leak_stats *stats)
 		for (uint64_t va = r->at[i].first, left = range_bytes(r->at[i]) / PAGE_SIZE; left;
 		     va += PAGE_SIZE, left--) {
 			const uint8_t *page = NULL;
-			const enum leak_page is = x->s->page(x->s->context, va, &page);
+			enum leak_page is;
 
+			if (is_over(x)) {
+				stats->root_pages_lost += left;
+				break;
+			}
+			is = ask(x, va, &page);
 			stats->root_pages += is == LEAK_PAGE_THERE;
 			stats->root_pages_lost += is == LEAK_PAGE_LOST;
 			if (is == LEAK_PAGE_THERE)
@@ -123,11 +145,16 @@ static void take_block(struct search *x, size_t i)
 	const uint64_t end = a->address + block_bytes(a);
 
 	x->first[i] = x->n_edges;
-	for (uint64_t va = a->address, next; va < end && !x->st; va = next) {
+	for (uint64_t va = a->address, next; va < end; va = next) {
 		const uint64_t begin = va & ~(uint64_t)(PAGE_SIZE - 1);
 		const uint8_t *page = NULL;
-		const enum leak_page is = x->s->page(x->s->context, begin, &page);
+		enum leak_page is;
 
+		if (is_over(x)) {
+			x->lost[i] = true;
+			break;
+		}
+		is = ask(x, begin, &page);
 		next = MIN(end, begin + PAGE_SIZE);
 		x->lost[i] |= is == LEAK_PAGE_LOST;
 		if (is == LEAK_PAGE_THERE)
@@ -182,7 +209,7 @@ enum status leaks_find(const struct leak_sources *s, uint8_t **ret, struct leak_
 		       struct err *e)
 {
 	const size_t count = s->blocks->count;
-	struct search x = { .s = s };
+	struct search x = { .s = s, .e = e };
 	enum status st = ST_OK;
 
 	*ret = NULL;
@@ -194,7 +221,7 @@ enum status leaks_find(const struct leak_sources *s, uint8_t **ret, struct leak_
 	x.first = calloc(count + 1, sizeof(*x.first));
 	x.waiting = calloc(count + 1, sizeof(*x.waiting));
 	if (!x.marks || !x.lost || !x.first || !x.waiting)
-		st = ST_NOMEM;
+		st = err_nomem(e);
 	else if (count)
 		st = search(&x, stats);
 	if (!st)
@@ -204,5 +231,5 @@ enum status leaks_find(const struct leak_sources *s, uint8_t **ret, struct leak_
 	free(x.first);
 	free(x.waiting);
 	free(x.edges);
-	return st ? err_nomem(e) : ST_OK;
+	return st;
 }

@@ -33,6 +33,12 @@ struct leak_sources {
 #define LEAK_BLOCKS_MAX ((size_t)1 << 28)
 #define LEAK_EDGES_MAX  ((size_t)1 << 28)
 
+/*
+ * So many pages are asked for: 1 TiB. Address ranges and blocks can be said to be as large as the
+ * address space; what lies behind counts as lost.
+ */
+#define LEAK_PAGES_MAX  (UINT64_C(1) << 28)
+
 enum leak_mark {
 	LEAK_UNREACHED, /* by no word at all */
 	LEAK_BY_LEAKED, /* only by other blocks that are not reached: children, circles */
@@ -51,7 +57,10 @@ struct leak_stats {
 	uint64_t blocks_lost; /* that were reached, and of which a part is lost */
 };
 
-/* One of enum leak_mark for each block, for free(). ST_NOMEM; ST_INPUT: too many blocks. */
+/*
+ * One of enum leak_mark for each block, for free(). ST_NOMEM, ST_INTERRUPTED; ST_INPUT: too many
+ * blocks.
+ */
 enum status leaks_find(const struct leak_sources *s, uint8_t **ret, struct leak_stats *stats,
 		       struct err *e);
 

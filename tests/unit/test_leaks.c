@@ -3,6 +3,7 @@
 #include "tests/unit/test.h"
 
 #include "agent/heap/leaks.h"
+#include "agent/program/interrupt.h"
 #include "tests/unit/sparse_view.h"
 
 #define ROOT UINT64_C(0x10000)
@@ -171,6 +172,58 @@ TEST(lost_pages_are_counted)
 	tear_down();
 }
 
+/* Every address leads to the same page. */
+static enum leak_page give_same(void *context, uint64_t va, const uint8_t **ret)
+{
+	static const uint8_t zeros[PAGE_SIZE];
+
+	(void)va;
+	++*(uint64_t *)context;
+	*ret = zeros;
+	return LEAK_PAGE_NONE;
+}
+
+TEST(blocks_as_large_as_the_address_space_end)
+{
+	uint64_t asked = 0;
+
+	set_up(2);
+	blocks[1].size = blocks[1].requested = UINT64_C(1) << 46;
+	sources.page = give_same;
+	sources.context = &asked;
+	find();
+	assert_int_equal(asked, LEAK_PAGES_MAX);
+	tear_down();
+}
+
+TEST(roots_as_large_as_the_address_space_are_lost_in_part)
+{
+	struct err e = ERR_INIT;
+	uint64_t asked = 0;
+
+	set_up(1);
+	CHECK_OK(range_list_add(&roots, UINT64_C(1) << 32, (UINT64_C(1) << 46) - 1, &e), &e);
+	sources.page = give_same;
+	sources.context = &asked;
+	find();
+	assert_int_equal(asked, LEAK_PAGES_MAX);
+	assert_true(stats.root_pages_lost);
+	tear_down();
+}
+
+TEST(who_asks_to_stop_is_heard)
+{
+	struct err e = ERR_INIT;
+
+	set_up(1);
+	assert_true(interrupt_ask("SIGINT"));
+	free(marks);
+	assert_int_equal(leaks_find(&sources, &marks, &stats, &e), ST_INTERRUPTED);
+	assert_null(marks);
+	interrupt_forget();
+	tear_down();
+}
+
 TEST(nothing_and_too_much)
 {
 	struct err e = ERR_INIT;
@@ -193,6 +246,9 @@ int main(void)
 		cmocka_unit_test(words_into_a_block_reach_it),
 		cmocka_unit_test(words_of_32_bits_count_where_there_is_such_code),
 		cmocka_unit_test(lost_pages_are_counted),
+		cmocka_unit_test(blocks_as_large_as_the_address_space_end),
+		cmocka_unit_test(roots_as_large_as_the_address_space_are_lost_in_part),
+		cmocka_unit_test(who_asks_to_stop_is_heard),
 		cmocka_unit_test(nothing_and_too_much),
 	};
 
