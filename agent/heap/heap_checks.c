@@ -28,7 +28,8 @@ uint64_t heap_stats_lost(const struct heap_stats *s)
 
 bool heap_is_had(const struct heap_info *i, const struct heap_stats *s)
 {
+	/* A segment heap's first page is what leads to its large blocks. */
 	return !heap_stats_lost(s) && !s->cut && i->kind != HEAP_UNREAD &&
-	       (i->kind != HEAP_SEGMENT || s->segments) &&
+	       (i->kind != HEAP_SEGMENT || (i->head && s->segments)) &&
 	       (i->kind != HEAP_NT || i->key_from != KEY_NONE);
 }

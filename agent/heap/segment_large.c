@@ -121,8 +121,12 @@ enum status segment__walk_large(struct heap_walk *w)
 	if (!heap__u64(w->p, w->info->address + LARGE_ROOT, &root))
 		return ST_OK;
 	st = walk_node(&l, root, 0, 0, USER_LIMIT_WIDE, 0);
-	if (!st && heap__u64(w->p, w->info->address + LARGE_COMMITTED, &committed) && l.lost &&
-	    committed > l.pages && committed < USER_LIMIT_WIDE / PAGE_SIZE)
-		w->stats->lost += (committed - l.pages) * PAGE_SIZE;
-	return st;
+	if (st || !l.lost)
+		return st;
+	/* The counter may be of another moment than the tree: one block is lost at least. */
+	if (!heap__u64(w->p, w->info->address + LARGE_COMMITTED, &committed) ||
+	    committed <= l.pages || committed >= USER_LIMIT_WIDE / PAGE_SIZE)
+		committed = l.pages + 1;
+	w->stats->lost += (committed - l.pages) * PAGE_SIZE;
+	return ST_OK;
 }

@@ -6,6 +6,7 @@
 #include "tests/unit/test.h"
 
 #include "agent/heap/heap.h"
+#include "agent/heap/heap_checks.h"
 #include "tests/unit/sparse_view.h"
 
 #define PEB        UINT64_C(0x7ff0000)
@@ -411,6 +412,30 @@ TEST(a_heap_whose_first_page_is_missing_is_known_by_its_segments)
 	free(s);
 }
 
+/* Its page leads to large blocks, and each of their nodes to what is below it. */
+TEST(large_blocks_that_nothing_leads_to_are_not_had)
+{
+	struct setup *s = malloc(sizeof(*s));
+
+	assert_non_null(s);
+	init(s, &kinds[0]);
+	list(s);
+	assert_true(heap_is_had(&s->info, &s->stats));
+	sparse_lose(&s->memory, METADATA + 0x1000, true);
+	sparse_u64(&s->memory, HEAP + 0x60, 1); /* counted later than the tree was written */
+	list(s);
+	assert_true(s->stats.lost);
+	assert_false(heap_is_had(&s->info, &s->stats));
+	sparse_lose(&s->memory, METADATA + 0x1000, false);
+	sparse_lose(&s->memory, HEAP, true);
+	list(s);
+	assert_int_equal(s->stats.segments, 3);
+	assert_int_equal(heap_stats_lost(&s->stats), 0);
+	assert_false(heap_is_had(&s->info, &s->stats));
+	deinit(s);
+	free(s);
+}
+
 static void no_overlaps(const struct setup *s)
 {
 	for (size_t i = 0; i < s->count; i++)
@@ -510,6 +535,7 @@ int main(void)
 		cmocka_unit_test(every_block_of_each_layout_is_listed),
 		cmocka_unit_test(nothing_is_invented_where_pages_are_missing),
 		cmocka_unit_test(a_heap_whose_first_page_is_missing_is_known_by_its_segments),
+		cmocka_unit_test(large_blocks_that_nothing_leads_to_are_not_had),
 		cmocka_unit_test(without_any_head_the_key_comes_from_chunks),
 		cmocka_unit_test(hostile_heads_lists_and_trees_end),
 		cmocka_unit_test(a_segment_that_its_signature_denies_is_not_walked),
