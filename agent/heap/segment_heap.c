@@ -8,20 +8,12 @@
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
 
-/* A segment begins at a multiple of its size, of which this is the least. */
-#define SEGMENT_STEP       ((uint64_t)1 << 20)
-/* Starts that are tried for one process: 1 TiB of private ranges. */
-#define SEGMENT_STARTS_MAX (UINT64_C(1) << 20)
-
-#define CONTEXT_SHIFT      8
-#define CONTEXT_FIRST      0xa
-#define CONTEXT_LFH        0x18
-#define CONTEXT_VS         0x20
-#define CONTEXT_HEAP       0x38
-#define CONTEXT_LIST       0x48
-#define SIGNATURE          0x10 /* of a page segment, behind its LIST_ENTRY */
-
-#define CONSTANT           UINT64_C(0xa2e64eada2e64ead)
+#define CONTEXT_SHIFT 8
+#define CONTEXT_FIRST 0xa
+#define CONTEXT_LFH   0x18
+#define CONTEXT_VS    0x20
+#define CONTEXT_HEAP  0x38
+#define CONTEXT_LIST  0x48
 
 /*
  * Newest first. Of 26100, MemProcFS has no constant in the signatures; where that is wrong, the key
@@ -41,14 +33,14 @@ const struct segment_layout segment__layouts[SEGMENT_LAYOUTS] = {
 	  .lfh = 0x380,
 	  .vs_mark = 0x22,
 	  .lfh_bitmap = 0x30,
-	  .constant = CONSTANT },
+	  .constant = PAGE_SEGMENT_CONSTANT },
 	{ .name = "17763",
 	  .contexts = 0x100,
 	  .vs = 0x280,
 	  .lfh = 0x340,
 	  .vs_mark = 0x22,
 	  .lfh_bitmap = 0x30,
-	  .constant = CONSTANT },
+	  .constant = PAGE_SEGMENT_CONSTANT },
 };
 
 bool segment__range(struct heap_pages *p, const struct page_segment *s,
@@ -278,7 +270,7 @@ static enum status heap_of_context(struct heaps *h, struct segment_state *s, uin
 				return ST_OK;
 			}
 	l = decode_signature(context, s->constant, &x.address, ret_which);
-	if (!l || heap__u32(&h->pages, x.address + SIGNATURE, &signature))
+	if (!l || heap__u32(&h->pages, x.address + heap__wide.segment_signature, &signature))
 		return ST_OK;
 	st = heap__add(h, x.address, true, &info, e);
 	if (st || !info || info->kind == HEAP_NT)
@@ -301,7 +293,7 @@ static enum status look_at(struct heaps *h, struct segment_state *s, uint64_t at
 	unsigned k = 0;
 	enum status st;
 
-	if (!heap__u64(&h->pages, at + SIGNATURE, &signature) || !signature)
+	if (!heap__u64(&h->pages, at + PAGE_SEGMENT_SIGNATURE, &signature) || !signature)
 		return ST_OK;
 	st = heap_of_context(h, s, signature ^ at ^ s->key ^ s->constant, &heap, &k, e);
 	if (!st && heap != SIZE_MAX && may_be_segment(h, &s->heaps[heap].contexts[k], at)) {
@@ -321,10 +313,10 @@ static enum status look_at_ranges(struct heaps *h, struct segment_state *s, stru
 	enum status st = ST_OK;
 
 	for (size_t i = 0; l && i < l->count && !st; i++) {
-		uint64_t at = (l->at[i].first + SEGMENT_STEP - 1) & ~(SEGMENT_STEP - 1);
+		uint64_t at = (l->at[i].first + PAGE_SEGMENT_STEP - 1) & ~(PAGE_SEGMENT_STEP - 1);
 
-		for (; at < l->at[i].last && !st && !h->pages.cut; at += SEGMENT_STEP) {
-			if (tried++ == SEGMENT_STARTS_MAX) {
+		for (; at < l->at[i].last && !st && !h->pages.cut; at += PAGE_SEGMENT_STEP) {
+			if (tried++ == PAGE_SEGMENT_STARTS_MAX) {
 				s->cut = true;
 				return ST_OK;
 			}
@@ -343,7 +335,7 @@ static void drop_unsigned(struct heaps *h, struct segment_state *s)
 		const struct page_segment *x = &s->segments[i];
 		uint64_t signature;
 
-		if (!heap__u64(&h->pages, x->at + SIGNATURE, &signature) ||
+		if (!heap__u64(&h->pages, x->at + PAGE_SEGMENT_SIGNATURE, &signature) ||
 		    signature == (x->at ^ s->heaps[x->heap].contexts[x->context].at ^ s->key ^
 				  s->constant))
 			s->segments[kept++] = *x;

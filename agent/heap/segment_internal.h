@@ -14,15 +14,23 @@
 #include "agent/heap/heap_internal.h"
 
 /* _SEGMENT_HEAP.SegContexts: for small ranges, and for large ones. */
-#define SEGMENT_CONTEXTS     2
-#define SEGMENT_CONTEXT_SIZE 0xc0
+#define SEGMENT_CONTEXTS        2
+#define SEGMENT_CONTEXT_SIZE    0xc0
+
+/* _HEAP_PAGE_SEGMENT: Signature, behind its LIST_ENTRY, and what it is combined with to 22000. */
+#define PAGE_SEGMENT_SIGNATURE  0x10
+#define PAGE_SEGMENT_CONSTANT   UINT64_C(0xa2e64eada2e64ead)
+/* One begins at a multiple of its size, of which this is the least. */
+#define PAGE_SEGMENT_STEP       ((uint64_t)1 << 20)
+/* Starts that are tried for one process: 1 TiB of private ranges. */
+#define PAGE_SEGMENT_STARTS_MAX (UINT64_C(1) << 20)
 
 /* _HEAP_PAGE_SEGMENT: that many descriptors, which the segment begins with. */
-#define SEGMENT_DESCRIPTORS  256
-#define DESCRIPTOR_SIZE      0x20
+#define SEGMENT_DESCRIPTORS     256
+#define DESCRIPTOR_SIZE         0x20
 
 /* Page segments of one process: each takes 1 MiB of its address space. */
-#define PAGE_SEGMENTS_MAX    (1U << 16)
+#define PAGE_SEGMENTS_MAX       (1U << 16)
 
 struct segment_layout {
 	const char *name;

@@ -14,9 +14,6 @@
 #include "agent/heap/segment_internal.h"
 #include "formats/base/array.h"
 
-#define SIGNATURE       0x10
-#define CONSTANT        UINT64_C(0xa2e64eada2e64ead)
-
 /* So many are looked at: more tell nothing new. */
 #define VS_SAMPLES      16
 #define LFH_SAMPLES     64
@@ -121,11 +118,11 @@ static size_t name_keys(struct heaps *h, struct key_vote votes[static KEYS_MAX])
 			const struct page_segment *x = &s->segments[i];
 			const struct segment_heap *heap = &s->heaps[x->heap];
 			const uint64_t constant =
-				k ? heap->l->constant ^ CONSTANT : heap->l->constant;
+				k ? heap->l->constant ^ PAGE_SEGMENT_CONSTANT : heap->l->constant;
 			uint64_t key;
 			size_t at = 0;
 
-			if (!heap__u64(&h->pages, x->at + SIGNATURE, &key) || !key)
+			if (!heap__u64(&h->pages, x->at + PAGE_SEGMENT_SIGNATURE, &key) || !key)
 				continue;
 			key ^= x->at ^ heap->contexts[x->context].at ^ constant;
 			while (at < count && votes[at].key != key)

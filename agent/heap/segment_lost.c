@@ -8,14 +8,9 @@
  */
 #include "agent/heap/segment_internal.h"
 
-#define SIGNATURE   0x10
-
 /* Segments and subsegments that are looked at: more tell nothing new. */
 #define SHAPES_MAX  256
 #define SAMPLES_MAX 16
-/* 1 TiB of private ranges, in steps of 1 MiB. */
-#define STEP        ((uint64_t)1 << 20)
-#define STARTS_MAX  (UINT64_C(1) << 20)
 
 struct shape {
 	uint64_t at, signature;
@@ -80,7 +75,7 @@ static void look_at(struct heaps *h, uint64_t at, uint64_t last, struct lost *x)
 	uint64_t next, before, signature;
 
 	if (!heap__u64(p, at, &next) || !heap__u64(p, at + 8, &before) ||
-	    !heap__u64(p, at + SIGNATURE, &signature) || !signature ||
+	    !heap__u64(p, at + PAGE_SEGMENT_SIGNATURE, &signature) || !signature ||
 	    !heap__plausible(next, true, 8) || !heap__plausible(before, true, 8))
 		return;
 	for (unsigned i = 0; i < SEGMENT_CONTEXTS && x->count < SHAPES_MAX; i++) {
@@ -157,9 +152,10 @@ enum status segment__find_lost_key(struct heaps *h, struct err *e)
 	if (!x)
 		return err_nomem(e);
 	for (size_t i = 0; l && i < l->count; i++) {
-		uint64_t at = (l->at[i].first + STEP - 1) & ~(STEP - 1);
+		uint64_t at = (l->at[i].first + PAGE_SEGMENT_STEP - 1) & ~(PAGE_SEGMENT_STEP - 1);
 
-		for (; at < l->at[i].last && x->starts++ < STARTS_MAX && !h->pages.cut; at += STEP)
+		for (; at < l->at[i].last && x->starts++ < PAGE_SEGMENT_STARTS_MAX && !h->pages.cut;
+		     at += PAGE_SEGMENT_STEP)
 			look_at(h, at, l->at[i].last, x);
 	}
 	if (x->count && segment__vote_vs(h, x->vs, x->vs_count, &key))
