@@ -104,7 +104,10 @@ enum status heap_referrers(struct block_printer *p, const struct heap_session *s
 			   const struct block_list *l, uint64_t va, struct err *e)
 {
 	const struct heap_allocation *a = block_list_find(l, va);
-	struct needle n = { .size = a && !heaps_at(p->session->heaps, a->heap)->wide ? 4 : 8 };
+	/* Code of 32 bits can refer to any address of its own half, block or not. */
+	const bool narrow = a ? !heaps_at(p->session->heaps, a->heap)->wide
+			      : process_facts(s->process->process)->peb32 && va <= UINT32_MAX;
+	struct needle n = { .size = narrow ? 4 : 8 };
 
 	n.step = n.size;
 	put_le64(n.bytes, va);
@@ -149,11 +152,12 @@ enum status heap_find(struct block_printer *p, const struct heap_session *s,
 				       what, HEAP_FIND_MAX);
 		return search_all(p, l, &n, e);
 	}
-	if (!*what || !parse_wide(what, &n))
-		return err_set(e, ST_USAGE, "--find: needs 1 to %d characters of UTF-8",
-			       HEAP_FIND_MAX / 2);
+	if (!*what || strlen(what) > HEAP_FIND_MAX || !parse_wide(what, &n))
+		return err_set(e, ST_USAGE,
+			       "--find: needs 1 to %d characters, of at most %d bytes as UTF-8",
+			       HEAP_FIND_MAX / 2, HEAP_FIND_MAX);
 	st = search_all(p, l, &n, e);
-	n.size = MIN(strlen(what), (size_t)HEAP_FIND_MAX);
+	n.size = strlen(what);
 	memcpy(n.bytes, what, n.size);
 	return st ? st : search_all(p, l, &n, e);
 }

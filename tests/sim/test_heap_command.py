@@ -178,7 +178,7 @@ class Heap(MachineCase):
                     self.assertIn(where, self.ask(pid, '--find', text.group()[::step].decode()))
         self.assertTrue(texts)
         self.assertEqual(self.ask(pid, '--find', 'no such text is anywhere in there'), '')
-        for bad in ('', 'hex:', 'hex:4', 'hex:4g', 'hex:' + '41' * 257, 'x' * 129):
+        for bad in ('', 'hex:', 'hex:4', 'hex:4g', 'hex:' + '41' * 257, 'x' * 129, '€' * 86):
             done = run('heap', self.container, '--pid', pid, '--find', bad)
             self.assertEqual((done.returncode, done.stderr.count(b'\n')), (2, 1), done.stderr)
 
