@@ -35,7 +35,12 @@ static void put_heap(const struct heap_session *r, size_t n)
 	put_tally("freed, page heap", &s->blocks[PLACE_PAGE_HEAP][BLOCK_FREE]);
 	if (i->kind == HEAP_SEGMENT)
 		printf("  experimental: segment heaps have not been tried on real memory\n%s",
-		       s->segments ? "" : "  its layout is not known: it is not walked\n");
+		       s->segments ? ""
+		       : i->layout ? "  no segment of it was found\n"
+				   : "  its layout is not known: it is not walked\n");
+	put_tally("busy, large", &s->blocks[PLACE_LARGE][BLOCK_BUSY]);
+	if (s->cut)
+		printf("  too large: there is more\n");
 	if (i->kind != HEAP_NT && !s->segments)
 		return;
 	printf("  %" PRIu64 " segments, %" PRIu64 " uncommitted ranges; key %s\n", s->segments,
@@ -48,7 +53,6 @@ static void put_heap(const struct heap_session *r, size_t n)
 	put_tally("busy, VS", &s->blocks[PLACE_VS][BLOCK_BUSY]);
 	put_tally("free, VS", &s->blocks[PLACE_VS][BLOCK_FREE]);
 	put_tally("busy, page ranges", &s->blocks[PLACE_SEGMENT][BLOCK_BUSY]);
-	put_tally("busy, large", &s->blocks[PLACE_LARGE][BLOCK_BUSY]);
 	put_tally("the heap's own", &s->blocks[PLACE_BACK_END][BLOCK_INTERNAL]);
 	heap_checks(i, s, checks);
 	for (size_t k = 0; k < HEAP_CHECKS; k++)
@@ -62,8 +66,6 @@ static void put_heap(const struct heap_session *r, size_t n)
 	if (s->contradictions)
 		printf("  %" PRIu64 " contradictions: smear, or a damaged heap\n",
 		       s->contradictions);
-	if (s->cut)
-		printf("  too large: there is more\n");
 }
 
 /* Some flag of the process says so. */

@@ -80,7 +80,7 @@ static void put_words(const struct shown *s)
 		printf("  +0x%03" PRIx64 "  %0*" PRIx64 "%s%s\n", at, (int)(2 * s->word), word,
 		       *note ? "  " : "", note);
 	}
-	if (block_bytes(s->block) > words_end(s) + s->word)
+	if (block_bytes(s->block) > words_end(s))
 		printf("  ... and %" PRIu64 " bytes\n", block_bytes(s->block) - words_end(s));
 }
 
