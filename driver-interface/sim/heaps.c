@@ -315,11 +315,6 @@ static enum status build_heap(struct sim_making *x, uint32_t index,
 
 	if (!m->spec.heap_writes || x->process != m->main)
 		return sim__heap_build(plan, ret, e);
-	if (m->spec.compressed || m->spec.heap_ust || plan->page_heap || m->spec.segment_heap ||
-	    x->narrow)
-		return err_set(e, ST_USAGE,
-			       "heap_writes goes without compressed, heap_ust, page_heap, "
-			       "segment_heap and wow64");
 	st = sim__heap_build_live(plan, ret, &b, e);
 	if (!st && !sim__live_add(m, index, b))
 		st = err_nomem(e);

@@ -409,6 +409,11 @@ static enum status check(const struct sim_spec *s, struct err *e)
 		return err_set(e, ST_USAGE,
 			       "wow64 takes inside=1, and none of resolver, heap_ust, "
 			       "moved, segment_heap, page_heap and stack_roots");
+	if (s->heap_writes && (!s->heaps || s->resolver || s->compressed || s->heap_ust ||
+			       s->page_heap || s->segment_heap || s->wow64))
+		return err_set(e, ST_USAGE,
+			       "heap_writes takes heaps, and none of resolver, compressed, "
+			       "heap_ust, page_heap, segment_heap and wow64");
 	if (s->resolver && s->windows != 7)
 		return err_set(e, ST_USAGE, "resolver takes windows=7");
 	if (s->process_truth && !s->inside)

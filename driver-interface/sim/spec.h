@@ -68,7 +68,7 @@
 	X(stack_roots, 0, 400,                                                                     \
 	  "allocations of each process that only stacks and registers of its threads lead to")     \
 	X(heap_writes, 0, 1000000,                                                                 \
-	  "blocks that the main process allocates or frees a second, while it is read (live.h)")   \
+	  "blocks that the main process allocates or frees a second, times activity (live.h)")     \
 	X(resolver, 0, 1, "1: the main process is the 2015 paper's, see resolver.h")               \
 	X(wow64, 0, 4000, "so many processes, the main one first, run a 32-bit program (wow64.h)") \
 	X(threads, 1, 8, "of each process")                                                        \

@@ -570,6 +570,9 @@ TEST(settings_that_mean_nothing_are_named)
 	refuse("cohen2015,windows=8", ST_USAGE, "7 or 10");
 	refuse("cohen2015,trimmed=400M", ST_USAGE, "go up");
 	refuse("cohen2015,pagefile0=1M", ST_USAGE, "too small");
+	refuse("desktop,inside=1,heap_writes=1", ST_USAGE, "heap_writes takes heaps");
+	refuse("desktop,inside=1,heaps=1,heap_writes=1,page_heap=1", ST_USAGE, "none of resolver");
+	refuse("cohen2015heaps,heap_writes=1", ST_USAGE, "none of resolver");
 	refuse("/nowhere/preset", ST_INPUT,
 	       "neither a preset (cohen2015, cohen2015heaps, server16g or desktop) nor a file");
 	refuse("cohen2015,truth=/nowhere/truth", ST_INPUT, "/nowhere/truth");
