@@ -31,6 +31,8 @@ static void put_heap(const struct heap_session *r, size_t n)
 	       i->head || i->kind == HEAP_PAGE ? "" : ", first page missing");
 	if (finding)
 		printf("  finding: %s\n", finding);
+	if (i->kind == HEAP_PAGE)
+		printf("  of full page heap, blocks in missing pages are not counted\n");
 	put_tally("busy, page heap", &s->blocks[PLACE_PAGE_HEAP][BLOCK_BUSY]);
 	put_tally("freed, page heap", &s->blocks[PLACE_PAGE_HEAP][BLOCK_FREE]);
 	if (i->kind == HEAP_SEGMENT)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ramseal report: a page for people about one acquisition, or about several side by side.
+ * ramseal report: a page for people about one acquisition, several side by side, or one process.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -76,8 +76,8 @@ const struct command command_report = {
 		 "map, where their\n"
 		 "pages are and how far they can be trusted, its heaps, modules and threads. If "
 		 "parts of it could\n"
-		 "not be had, the page says which, and the exit code is 3. Hashes are not checked "
-		 "for it.\n"
+		 "not be had, the page says which, and the exit code is 3. Not all hashes are "
+		 "checked for it.\n"
 		 "\n"
 		 "With the summaries of many hosts (acquire --summary), or folders of them, the "
 		 "page "
@@ -221,7 +221,9 @@ static enum status check_process_options(const struct cli *cli, struct err *e)
 	const struct report_options *o = cli->values;
 
 	if (!cli_given(cli, "pid"))
-		return cli_usage(cli, e, "--tables and --symbols go with --pid");
+		return cli_usage(cli, e,
+				 "--tables, --symbols and --force-symbols go with "
+				 "--pid");
 	if (cli->n_operands > 1)
 		return cli_usage(cli, e, "--pid takes one FILE");
 	if (o->figure || o->labels.count || o->no_verify)

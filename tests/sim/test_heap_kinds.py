@@ -137,6 +137,7 @@ class Kinds(MachineCase):
         self.assertTrue(said['global_flag'] & 0x02000000)
         self.assertEqual(mode == 1, any(h['kind'] == 'page heap' and h['blocks'] for h in said['heaps']))
         self.assertIn('page heap is on', self.ask(pid))
+        self.assertIn('blocks in missing pages are not counted', self.ask(pid))
 
     def test_page_heap_without_the_page_file(self):
         seen = there = 0

@@ -192,6 +192,7 @@ class ProcessReport(MachineCase):
         self.assertIn('one FILE', self.refused(2, '--pid', 4, self.container, linux))
         self.assertIn('--figure', self.refused(2, '--pid', 4, '--figure', 'timeline', self.container))
         self.assertIn('--pid', self.refused(2, '--tables', 'after', self.container))
+        self.assertIn('--pid', self.refused(2, '--force-symbols', self.container))
 
     def test_name_in_a_folder(self):
         self.machine('cohen2015heaps,live_files=1')
