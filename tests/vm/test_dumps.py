@@ -217,17 +217,6 @@ class Dumps(unittest.TestCase):
         """It reads the page tables, and finds every task by its number."""
         self.each(self.opens_in_drgn, self.live + self.images)
 
-    # --- what is Windows' own ---
-
-    def test_2_a_crash_dump_is_refused(self):
-        for kind in 'dmp', 'dmp-full':
-            out = self.work / 'linux.dmp'
-            done = subprocess.run([RAMSEAL, 'export', '--format', kind, '-o', out, self.container],
-                                  capture_output=True, text=True)
-            self.assertEqual(done.returncode, 9, done.stderr)
-            self.assertRegex(done.stderr, r'\Aramseal: export: .*the memory of Linux.*--format elf\n\Z')
-            self.assertEqual(list(self.work.glob('linux.dmp*')), [])
-
     # --- compressed kdumps ---
 
     def test_2_kdumps_in_crash(self):
