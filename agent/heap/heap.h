@@ -20,22 +20,23 @@
 #include "formats/base/range.h"
 
 /* A process with more has none of ours left to say: thousands are a leak already. */
-#define HEAPS_MAX             4096
+#define HEAPS_MAX                4096
 
 /*
  * So many pages are asked for, for one process, the same one again included: those of 1 GiB are
  * 2^18. It bounds what bytes that were made to send us back and forth can cost.
  */
-#define HEAP_FETCHES_MAX      (UINT64_C(1) << 26)
+#define HEAP_FETCHES_MAX         (UINT64_C(1) << 26)
 
 /* LFH containers of one heap; each holds tens to thousands of blocks. 16 bytes each. */
-#define HEAP_USER_BLOCKS_MAX  (1U << 20)
+#define HEAP_USER_BLOCKS_MAX     (1U << 20)
 
 /* Blocks of full page heap of one process: each takes 8 KiB of it at least. 40 bytes each. */
-#define HEAP_PAGE_BLOCKS_MAX  (1U << 22)
+#define HEAP_PAGE_BLOCKS_MAX     (1U << 22)
 
 /* NtGlobalFlag's bit for page heap, which GFlags calls hpa (windows-driver-docs, GFlags). */
-#define GLOBAL_FLAG_PAGE_HEAP UINT32_C(0x02000000)
+#define GLOBAL_FLAG_PAGE_HEAP    UINT32_C(0x02000000)
+#define GLOBAL_FLAG_STACK_TRACES UINT32_C(0x00001000) /* +ust */
 
 struct heap_sources {
 	const struct memory_view *memory; /* borrowed until heaps_close() */

@@ -17,9 +17,8 @@
 #include "agent/heap/stack_trace.h"
 #include "formats/base/bytes.h"
 
-#define EXTENDED      0x40 /* in UnusedBytes; what is left of it are units */
-#define EXTENDED_MASK 0x3f
-#define STANDS_FOR    5 /* UnusedBytes of a header that is none */
+#define EXTENDED_MASK 0x3f /* units */
+#define STANDS_FOR    5    /* UnusedBytes of a header that is none */
 #define INLINE_TRACE  1
 #define POINTED_TRACE 2
 
@@ -75,7 +74,7 @@ void heap__extend(struct heap_walk *w, uint64_t block, uint8_t unused, struct he
 {
 	const struct heap_layout *l = w->l;
 	const bool is_virtual = a->place == PLACE_VIRTUAL;
-	uint8_t units = unused & EXTENDED ? unused & EXTENDED_MASK : 0;
+	uint8_t units = unused & CHUNK_EXTENDED ? unused & EXTENDED_MASK : 0;
 	const uint8_t *end;
 	uint64_t between, gone, whole;
 

@@ -13,6 +13,8 @@
 #define CHUNK_FLAG_BUSY        0x01
 #define CHUNK_FLAG_INTERNAL    0x08 /* LFH containers and zones; VirtualAlloc blocks */
 
+#define CHUNK_EXTENDED         0x40 /* in UnusedBytes: see heap_extended.c */
+
 /* Where VirtualAlloc puts what it gives. */
 #define ALLOCATION_GRANULARITY ((uint64_t)64 << 10)
 

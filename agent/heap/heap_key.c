@@ -138,6 +138,15 @@ struct sums {
 	unsigned sums[256];
 };
 
+/*
+ * UnusedBytes of a block that a program has: what its header takes and more, or how much lies
+ * between that and the data (heap_extended.c), which +ust makes nearly all blocks say.
+ */
+static bool is_programs(uint8_t unused)
+{
+	return (unused >= 8 && unused < 0x3f) || (unused & 0xc0) == CHUNK_EXTENDED;
+}
+
 /* A header, if the one that it names as the next confirms it. */
 static bool linked(struct heap_pages *p, const struct heap_layout *l, uint32_t key, uint64_t at,
 		   uint64_t end, uint8_t raw[HEAP_KEY_SIZE])
@@ -176,7 +185,7 @@ static void sum_up(struct heap_pages *p, const struct heap_layout *l,
 			}
 			if (linked(p, l, key, at, segments[i].end, raw)) {
 				ret->sums[raw[0] ^ raw[1] ^ raw[2] ^ raw[3]]++;
-				ret->flags[raw[2]] += raw[7] >= 8 && raw[7] < 0x3f;
+				ret->flags[raw[2]] += is_programs(raw[7]);
 			}
 			at += l->unit;
 			pages += at % PAGE_SIZE == 0;

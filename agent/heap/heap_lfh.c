@@ -226,8 +226,33 @@ static enum status vote_for_key(struct heap_walk *w, struct container *c, struct
 	return ST_OK;
 }
 
+/*
+ * Whether a block whose header is missing can have its data somewhere else than behind it. With
+ * +ust some blocks do and some don't, and only their headers tell which.
+ */
+static bool can_be_extended(struct heap_walk *w, const struct container *c)
+{
+	uint64_t seen = 0;
+	uint32_t flag;
+
+	if (heaps_global_flag(w->h, w->l->wide, &flag))
+		return flag & GLOBAL_FLAG_STACK_TRACES;
+	for (uint64_t i = 0; i < c->count; i++) {
+		const uint8_t *last =
+			heap__at(w->p, c->at + c->first + i * c->stride + (w->l->wide ? 15 : 7), 1);
+
+		if (!last || !bit(c, i))
+			continue;
+		if (*last & CHUNK_EXTENDED)
+			return true;
+		seen++;
+	}
+	return !seen;
+}
+
 static enum status tell_blocks(struct heap_walk *w, const struct container *c)
 {
+	const bool extended = c->l->offsets && can_be_extended(w, c);
 	const uint64_t head = w->l->wide ? 16 : 8;
 	uint64_t free_blocks = 0;
 	enum status st = ST_OK;
@@ -244,14 +269,15 @@ static enum status tell_blocks(struct heap_walk *w, const struct container *c)
 			.state = BLOCK_FREE,
 		};
 
-		if (c->l->offsets ? bit(c, i) : last && *last != LFH_BLOCK) {
+		if (!last && (!c->l->offsets || (extended && bit(c, i)))) {
+			w->stats->lost += c->stride; /* nothing says what it is, or where */
+			continue;
+		}
+		if (c->l->offsets ? bit(c, i) : *last != LFH_BLOCK) {
 			a.state = BLOCK_BUSY;
 			header.unused = last ? *last : 0;
 			a.has_requested = last && heap__requested(&header, w->l, &a.requested);
 			heap__extend(w, at, header.unused, &a);
-		} else if (!last && !c->l->offsets) { /* nothing says what it is */
-			w->stats->lost += c->stride;
-			continue;
 		}
 		free_blocks += a.state == BLOCK_FREE;
 		st = heap__tell(w, &a);

@@ -89,7 +89,8 @@ class Heap(MachineCase):
         self.assertEqual(len(self.ask(pid, '--allocations').splitlines()), 1 + len(rows))
 
     def test_without_the_page_file_nothing_is_invented(self):
-        for settings in ('build=19045', 'build=26100', 'build=19045,wow64=4', 'build=26100,wow64=4'):
+        for settings in ('build=19045', 'build=19045,heap_ust=1', 'build=26100', 'build=19045,wow64=4',
+                         'build=26100,wow64=4'):
             with self.subTest(settings=settings):
                 self.check_without_the_page_file(settings)
 
