@@ -421,12 +421,12 @@ TEST(large_blocks_that_nothing_leads_to_are_not_had)
 	init(s, &kinds[0]);
 	list(s);
 	assert_true(heap_is_had(&s->info, &s->stats));
-	sparse_lose(&s->memory, METADATA + 0x1000, true);
+	sparse_lose(&s->memory, METADATA + 0x2000, true);
 	sparse_u64(&s->memory, HEAP + 0x60, 1); /* counted later than the tree was written */
 	list(s);
 	assert_true(s->stats.lost);
 	assert_false(heap_is_had(&s->info, &s->stats));
-	sparse_lose(&s->memory, METADATA + 0x1000, false);
+	sparse_lose(&s->memory, METADATA + 0x2000, false);
 	sparse_lose(&s->memory, HEAP, true);
 	list(s);
 	assert_int_equal(s->stats.segments, 3);
