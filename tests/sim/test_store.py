@@ -30,7 +30,7 @@ def symbols_of_a_kernel():
     """ISF of the simulated kernel: EPROCESS as JPCERTCC/Windows-Symbol-Tables 11ad856 has it for 22000."""
     fields = {'UniqueProcessId': 0x440, 'CreateTime': 0x468, 'InheritedFromUniqueProcessId': 0x540,
               'SectionBaseAddress': 0x520, 'Peb': 0x550, 'ObjectTable': 0x570, 'ImageFileName': 0x5a8,
-              'ThreadListHead': 0x5e0, 'VadRoot': 0x7d8}
+              'ThreadListHead': 0x5e0, 'VadRoot': 0x7d8, 'WoW64Process': 0x580}
     return {'metadata': {'windows': {'pdb': {'GUID': '0000ED51F00D0BAD8073696D6B726E6C', 'age': 1}}},
             'user_types': {'_EPROCESS': {'size': 0xb80, 'kind': 'struct', 'fields': {
                 k: {'offset': v, 'type': {'kind': 'base', 'name': 'pointer'}} for k, v in fields.items()}}},
