@@ -13,6 +13,7 @@
 #include "agent/program/licences.h"
 #include "agent/program/log.h"
 #include "agent/program/startup.h"
+#include "driver-interface/drv.h"
 
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
 #error "a fuzzing build takes checksums as right: it is for the fuzzers alone (ninja fuzzers)"
@@ -110,6 +111,7 @@ int main(int argc, char **argv)
 
 	startup(&argc, &argv);
 	interrupt_init();
+	drv_stop = interrupt_name;
 	st = cli_parse(&ramseal, argc, argv, &cli, &e);
 	log_init(&(struct log_config){ .fd = STDERR_FILENO,
 				       .json = cli.globals.log_json,

@@ -9,6 +9,7 @@
 #include "formats/base/words.h"
 
 const struct drv_ops *const *drv_table = drv_system_table;
+const char *(*drv_stop)(void);
 
 /* The ops called `name` (`len` characters), or NULL. */
 static const struct drv_ops *find_ops(const char *name, size_t len)

@@ -157,7 +157,7 @@ struct drv_ops {
 	/*
 	 * Opens and probes: after ST_OK the source answers reads. ST_NO_SOURCE if it is not there,
 	 * ST_NO_PRIVILEGE if it is but not for us (message: what to do), ST_NOT_MINE if the path is
-	 * something else, ST_CORRUPT if it is malformed.
+	 * something else, ST_CORRUPT if it is malformed, ST_INTERRUPTED if drv_stop() wants it.
 	 */
 	enum status (*open)(const char *path, struct drv **ret, struct err *e);
 	/* addr and len are page multiples, len <= read_max, within maps[0]. */
@@ -219,6 +219,14 @@ struct drv {
  * another machine there, before anything is opened.
  */
 extern const struct drv_ops *const *drv_table;
+
+/*
+ * Asked while an image is opened, before each read of it: many GiB may have to be unpacked until it
+ * is known where its pages are. Who wants that to end, as "SIGTERM" (static); NULL: nobody does.
+ * Itself NULL, as it is at first: nobody is asked. Set before anything is opened; called by the
+ * thread that opens.
+ */
+extern const char *(*drv_stop)(void);
 
 /* What a source may be called: "auto", and every name of the table; NULL behind the last. */
 const char *drv_source_name(size_t i);

@@ -81,7 +81,7 @@ static bool has_physical(const struct elf_core *c)
 static enum status add_elf(struct file_drv *f, struct range_list *map, struct err *e)
 {
 	bool cut = false;
-	enum status st = elf_core_init(&f->core, &f->file.blob, e);
+	enum status st = elf_core_init(&f->core, &f->whole.blob, e);
 
 	if (st)
 		return st;
@@ -92,7 +92,7 @@ static enum status add_elf(struct file_drv *f, struct range_list *map, struct er
 
 		if (s->paddr == ELF_PADDR_NONE)
 			continue;
-		cut |= s->offset > f->file.blob.size || s->filesz > f->file.blob.size - s->offset;
+		cut |= s->offset > f->whole.blob.size || s->filesz > f->whole.blob.size - s->offset;
 		st = file__add_range(f, map, s->paddr, s->memsz, s->filesz, s->offset, e);
 	}
 	if (cut)
@@ -106,7 +106,7 @@ static enum status add_elf(struct file_drv *f, struct range_list *map, struct er
 static enum status check_raw(struct file_drv *f, struct range_list *map, struct err *e)
 {
 	const struct foreign *is;
-	const enum status st = foreign_find(&f->file.blob, &is, e);
+	const enum status st = foreign_find(&f->whole.blob, &is, e);
 
 	if (!st && is)
 		return err_set(e, ST_INPUT,
@@ -117,7 +117,7 @@ static enum status check_raw(struct file_drv *f, struct range_list *map, struct 
 
 static enum status add_raw(struct file_drv *f, struct range_list *map, struct err *e)
 {
-	const uint64_t size = f->file.blob.size;
+	const uint64_t size = f->whole.blob.size;
 
 	if (size < PAGE_SIZE)
 		return err_set(e, ST_INPUT, "%" PRIu64 " bytes are less than a page", size);
@@ -176,20 +176,25 @@ static void tidy_extents(struct file_drv *f)
 			   t.bytes, t.compared, t.differ);
 }
 
-static enum status file_drv_fill(struct file_drv *f, const struct drv_ops *ops,
-				 const file_kind_fn *kinds, const char *path, struct err *e)
+static enum status read_asking(struct blob *b, uint64_t off, void *p, size_t len, size_t *got,
+			       struct err *e)
+{
+	struct asking_blob *a = (struct asking_blob *)b;
+
+	if (!a->opened && !a->stopped && drv_stop)
+		a->stopped = drv_stop();
+	if (!a->stopped)
+		return a->of->read_at(a->of, off, p, len, got, e);
+	*got = 0;
+	return err_set(e, ST_INTERRUPTED, "interrupted by %s", a->stopped);
+}
+
+static enum status look_into(struct file_drv *f, const file_kind_fn *kinds, const char *path,
+			     struct err *e)
 {
 	_cleanup_ranges_ struct range_list map = { 0 };
-	enum status st = drv__init(&f->drv, ops, path, e);
+	enum status st = ST_NOT_MINE;
 
-	f->drv.info.image = true;
-	if (!st)
-		st = file_blob_open(&f->file, path, e);
-	if (st)
-		return st;
-	extents_file_init(&f->plain, f->file.fd);
-	f->bytes = &f->plain.bytes;
-	st = ST_NOT_MINE;
 	while (st == ST_NOT_MINE)
 		st = (*kinds++)(f, &map, e);
 	if (st)
@@ -198,6 +203,31 @@ static enum status file_drv_fill(struct file_drv *f, const struct drv_ops *ops,
 	if (st)
 		return st;
 	tidy_extents(f);
+	return ST_OK;
+}
+
+static enum status file_drv_fill(struct file_drv *f, const struct drv_ops *ops,
+				 const file_kind_fn *kinds, const char *path, struct err *e)
+{
+	enum status st = drv__init(&f->drv, ops, path, e);
+
+	f->drv.info.image = true;
+	if (!st)
+		st = file_blob_open(&f->file, path, e);
+	if (st)
+		return st;
+	f->whole = (struct asking_blob){ .blob = f->file.blob, .of = &f->file.blob };
+	f->whole.blob.read_at = read_asking;
+	extents_file_init(&f->plain, f->file.fd);
+	f->bytes = &f->plain.bytes;
+	st = look_into(f, kinds, path, e);
+	f->whole.opened = true;
+	/* Whoever tries a read, or compares, takes one that fails for an answer. */
+	if (f->whole.stopped)
+		return err_set(e, ST_INTERRUPTED, "%s: interrupted by %s while it was opened", path,
+			       f->whole.stopped);
+	if (st)
+		return st;
 	f->drv.info.note = f->note[0] ? f->note : NULL;
 	f->drv.info.lost = f->lost[0] ? f->lost : NULL;
 	return ST_OK;

@@ -101,7 +101,7 @@ enum status file__add_avml(struct file_drv *f, struct range_list *map, struct er
 	if (!b)
 		return err_nomem(e);
 	b->bytes.read = avml_bytes_read;
-	st = avml_init(&b->avml, &f->file.blob, e);
+	st = avml_init(&b->avml, &f->whole.blob, e);
 	if (st) {
 		avml_bytes_free(&b->bytes);
 		return st;

@@ -63,7 +63,7 @@ static enum status add_map(struct range_list *map, struct windows_dump *d, struc
 enum status file__add_windows_dump(struct file_drv *f, struct range_list *map, struct err *e)
 {
 	struct windows_dump d;
-	enum status st = windows_dump_init(&d, &f->file.blob, e);
+	enum status st = windows_dump_init(&d, &f->whole.blob, e);
 
 	if (!st)
 		st = add_parts(f, &d, e);

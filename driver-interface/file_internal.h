@@ -6,9 +6,21 @@
 #include "driver-interface/extents.h"
 #include "driver-interface/source.h"
 
+/*
+ * The file as the kinds read it. To open it can mean to read all of it, and so until it is open
+ * each read first asks whether to go on.
+ */
+struct asking_blob {
+	struct blob blob;
+	struct blob *of;
+	bool opened;         /* nobody is asked any more */
+	const char *stopped; /* by whom, and from then on nothing is read; NULL: by nobody */
+};
+
 struct file_drv {
 	struct drv drv;
 	struct file_blob file;
+	struct asking_blob whole;
 	struct elf_core core;
 	struct extents extents;
 	struct extents_file plain;   /* the file's own bytes */

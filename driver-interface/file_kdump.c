@@ -75,7 +75,7 @@ enum status file__add_kdump(struct file_drv *f, struct range_list *map, struct e
 		return err_nomem(e);
 	b->bytes.read = kdump_bytes_read;
 	k = &b->kdump;
-	st = kdump_init(k, &f->file.blob, e);
+	st = kdump_init(k, &f->whole.blob, e);
 	if (st) {
 		kdump_bytes_free(&b->bytes);
 		return st;

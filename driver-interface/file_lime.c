@@ -78,7 +78,7 @@ static enum status add_records(struct file_drv *f, struct range_list *map, struc
 
 enum status file__add_lime(struct file_drv *f, struct range_list *map, struct err *e)
 {
-	return add_records(f, map, &f->file.blob, false, e);
+	return add_records(f, map, &f->whole.blob, false, e);
 }
 
 static struct pread_result packed_read(struct extents_bytes *b, uint64_t off, void *buf, size_t len)
@@ -100,7 +100,7 @@ static void packed_free(struct extents_bytes *b)
 
 static void check_stream(struct file_drv *f, const struct inflated *i)
 {
-	const uint64_t rest = f->file.blob.size - i->packed_end;
+	const uint64_t rest = f->whole.blob.size - i->packed_end;
 
 	switch (i->end) {
 	case INFLATED_WHOLE:
@@ -143,7 +143,7 @@ static enum status probe(struct blob *b, struct err *e)
 
 enum status file__add_packed_lime(struct file_drv *f, struct range_list *map, struct err *e)
 {
-	enum status st = probe(&f->file.blob, e);
+	enum status st = probe(&f->whole.blob, e);
 	struct packed_bytes *b = st ? NULL : calloc(1, sizeof(*b));
 
 	if (st)
@@ -153,7 +153,7 @@ enum status file__add_packed_lime(struct file_drv *f, struct range_list *map, st
 	b->bytes.read = packed_read;
 	f->bytes = &b->bytes;
 	f->unpacked_free = packed_free;
-	st = inflated_init(&b->inflated, &f->file.blob, INFLATED_SPACING, INFLATED_PLACES, e);
+	st = inflated_init(&b->inflated, &f->whole.blob, INFLATED_SPACING, INFLATED_PLACES, e);
 	if (!st)
 		st = add_records(
 			f, map, &b->inflated.blob,

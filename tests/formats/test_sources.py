@@ -6,10 +6,12 @@ import json
 import os
 import random
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import unittest.mock
 import zlib
@@ -499,6 +501,45 @@ class PackedLime(Case):
         data = (make.packed(words(0, 1)) + noise(2, 2))[:2 * PAGE]
         self.check(data, pages_of([(0, data)]))
 
+
+
+class Stopped(Case):
+    """What it takes minutes to open: a signal ends it, and nothing is written."""
+
+    # Frames of a bitmap that is a hole: 128 GiB, a fault only where it ends. Nobody reads so much in STARTED's time.
+    BITS = 1 << 40
+    # What every file costs, programs' libraries included, is less.
+    STARTED = 64 * MIB
+
+    @staticmethod
+    def bytes_read(process):
+        with open(f"/proc/{process.pid}/io") as f:
+            return int(f.readline().split()[1])
+
+    def write_dump(self):
+        first = 0x2038 + self.BITS // 8 + PAGE & -PAGE
+        with open(self.source, "wb") as f:
+            f.write(make.dump_header(5, None) + b"SDMPDUMP" + bytes(0x18) + struct.pack("<QQQ", first, 0, self.BITS))
+            try:
+                f.truncate(first + PAGE)
+            except OSError as e:
+                self.skipTest(f"no file of 128 GiB with a hole here: {e.strerror}")
+
+    def test_a_signal_while_it_is_opened(self):
+        self.write_dump()
+        for name in ("SIGTERM", "SIGINT"):
+            for command in (["acquire", "-o", self.path("out")], ["acquire", "-F", "raw", "-o", self.path("out")],
+                            ["check"]):
+                with self.subTest(signal=name, command=command):
+                    process = subprocess.Popen([RAMSEAL, *command, "--source", "file:" + self.source],
+                                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                    while process.poll() is None and self.bytes_read(process) < self.STARTED:
+                        time.sleep(0.01)
+                    process.send_signal(signal.Signals[name])
+                    said = process.communicate(timeout=250)[1]
+                    self.assertEqual(process.returncode, 8, said)
+                    self.assertIn(f"source: interrupted by {name} while it was opened\n", said)
+                    self.assertEqual(os.listdir(self.dir), ["source"])
 
 
 @unittest.skipIf(os.environ.get("RAMSEAL_SIMULATOR") == "0", "built without simulated machines")
