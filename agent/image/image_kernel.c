@@ -6,31 +6,13 @@
 
 #include "agent/container/manifest_read.h"
 #include "agent/image/image_options.h"
+#include "agent/image/image_search.h"
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 
-/* For walks: as many pages as any kernel has tables for its own half. */
-#define WALK_PAGES  (UINT64_C(1) << 20)
-/* A live machine does not wait for longer than for its page tables (acquire/tables.c). */
-#define LIVE_NS_MAX (60 * NS_PER_SECOND)
-
-/* A search has no other way to learn that it shall end. */
-static uint64_t now(void)
-{
-	return interrupted() ? UINT64_MAX : clock_mono_ns();
-}
-
 /* VMCOREINFO may be anywhere, so that all pages may have to be read. */
-static struct walk_budget budget_for(const struct range_list *ranges, bool live)
-{
-	return (struct walk_budget){
-		.pages = (range_list_bytes(ranges) >> PAGE_SHIFT) + WALK_PAGES,
-		/* Not UINT64_MAX: then nobody would ask now(). */
-		.deadline = live ? clock_mono_ns() + LIVE_NS_MAX : UINT64_MAX - 1,
-		.now = now,
-	};
-}
+#define PASSES 1
 
 static enum status find_dump_kernel(struct linux_dump *ret, struct physmem *mem,
 				    const struct image_kernel *known, struct walk_budget budget,
@@ -71,32 +53,21 @@ bool image_kernel_is_windows(struct container *in)
 	return found;
 }
 
-/* In the page tables as they were read by themselves, and in the memory. */
 static enum status find_in_streams(struct container *in, uint32_t memory,
 				   const struct image_kernel *known, struct linux_dump *ret,
 				   struct err *e)
 {
 	const bool windows = image_kernel_is_windows(in);
-	struct rsz_cursor *cursor = NULL;
-	struct physmem_rsz mem = { 0 };
+	_cleanup_image_streams_ struct image_streams s;
 	struct walk_budget budget = { 0 };
-	uint32_t streams[2];
-	size_t n = 0;
-	enum status st = rsz_cursor_create(in->reader, 1, &cursor, e);
+	enum status st = image_streams_init(&s, in, memory, e);
 
-	if (!container_find_kind(in, RSZ_KIND_TABLES_BEFORE, &streams[n], NULL))
-		n++;
-	streams[n++] = memory;
-	if (!st)
-		st = physmem_rsz_init(&mem, in->reader, cursor, streams, n, e);
 	if (!windows)
-		budget = budget_for(&mem.ranges, false);
+		budget = image_search_budget(&s.mem.ranges, PASSES, false);
 	if (!st)
-		st = find_dump_kernel(ret, &mem.mem, known, budget, e);
+		st = find_dump_kernel(ret, &s.mem.mem, known, budget, e);
 	if (windows)
 		ret->os = OS_WINDOWS;
-	physmem_rsz_deinit(&mem);
-	rsz_cursor_destroy(cursor);
 	return st;
 }
 
@@ -128,7 +99,8 @@ enum status image_kernel_of_source(struct drv *source, struct linux_dump *ret, s
 	enum status st;
 
 	physmem_drv_init(&mem, source, clock_mono_ns);
-	st = find_dump_kernel(ret, &mem.mem, &known, budget_for(mem.mem.ranges, !info->image), e);
+	st = find_dump_kernel(ret, &mem.mem, &known,
+			      image_search_budget(mem.mem.ranges, PASSES, !info->image), e);
 	if (!st)
 		log_no_kernel(ret);
 	return st;

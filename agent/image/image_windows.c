@@ -5,34 +5,18 @@
 #include <string.h>
 
 #include "agent/container/captures.h"
+#include "agent/image/image_search.h"
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "formats/base/bytes.h"
 
-/* As for an ELF core (image_kernel.c): all pages once, and what a kernel has of tables. */
-#define WALK_PAGES  (UINT64_C(1) << 20)
-#define LIVE_NS_MAX (60 * NS_PER_SECOND)
+/* One in which a root may be looked for (discover.h), one for what is walked from there. */
+#define PASSES 2
 
 bool image_is_dmp(const struct image_format *f)
 {
 	return f == &dmp_format || f == &dmp_full_format;
-}
-
-/* A search has no other way to learn that it shall end. */
-static uint64_t now(void)
-{
-	return interrupted() ? UINT64_MAX : clock_mono_ns();
-}
-
-static struct walk_budget budget_for(const struct range_list *ranges, bool live)
-{
-	return (struct walk_budget){
-		.pages = 2 * (range_list_bytes(ranges) >> PAGE_SHIFT) + WALK_PAGES,
-		/* Not UINT64_MAX: then nobody would ask now(). */
-		.deadline = live ? clock_mono_ns() + LIVE_NS_MAX : UINT64_MAX - 1,
-		.now = now,
-	};
 }
 
 /*
@@ -87,28 +71,17 @@ static enum status find_windows(struct image_windows *ret, struct physmem *mem,
 	return st;
 }
 
-/* In the page tables as they were read by themselves, and in the memory. */
 static enum status find_in_streams(struct container *in, uint32_t memory, bool patch,
 				   struct image_windows *ret, struct err *e)
 {
 	static const struct discover_hints nothing;
-	struct rsz_cursor *cursor = NULL;
-	struct physmem_rsz mem = { 0 };
-	uint32_t streams[2];
-	size_t n = 0;
-	enum status st = rsz_cursor_create(in->reader, 1, &cursor, e);
+	_cleanup_image_streams_ struct image_streams s;
+	const enum status st = image_streams_init(&s, in, memory, e);
 
-	if (!container_find_kind(in, RSZ_KIND_TABLES_BEFORE, &streams[n], NULL))
-		n++;
-	streams[n++] = memory;
-	if (!st)
-		st = physmem_rsz_init(&mem, in->reader, cursor, streams, n, e);
-	if (!st)
-		st = find_windows(ret, &mem.mem, &nothing, patch, budget_for(&mem.ranges, false),
-				  e);
-	physmem_rsz_deinit(&mem);
-	rsz_cursor_destroy(cursor);
-	return st;
+	if (st)
+		return st;
+	return find_windows(ret, &s.mem.mem, &nothing, patch,
+			    image_search_budget(&s.mem.ranges, PASSES, false), e);
 }
 
 /* By headers alone: what cannot be decoded is found out later, and filled. */
@@ -166,8 +139,8 @@ enum status image_windows_of_source(struct drv *source, bool patch, struct image
 
 	discover_hints_from_drv(&hints, info);
 	physmem_drv_init(&mem, source, clock_mono_ns);
-	return find_windows(ret, &mem.mem, &hints, patch, budget_for(mem.mem.ranges, !info->image),
-			    e);
+	return find_windows(ret, &mem.mem, &hints, patch,
+			    image_search_budget(mem.mem.ranges, PASSES, !info->image), e);
 }
 
 void image_windows_deinit(struct image_windows *w)
