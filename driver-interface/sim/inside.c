@@ -466,11 +466,17 @@ static uint32_t parent_of(const struct machine *m, const struct sim_process *p)
 	return pid_of(m, "explorer.exe");
 }
 
+/* Of the machine's first process, in 100 ns since 1601. */
+static uint64_t epoch(const struct machine *m)
+{
+	return EPOCH + m->spec.booted * UINT64_C(10000000);
+}
+
 void sim__inside_begin(const struct machine *m, uint8_t *at)
 {
 	const struct sim_layout *l = sim__layout(&m->spec);
 
-	put_le64(at + l->create_time, EPOCH + m->now / 100);
+	put_le64(at + l->create_time, epoch(m) + m->now / 100);
 	put_le64(at + l->parent, m->n_processes > m->main ? m->processes[m->main].pid : 0);
 	if (l->exit_status)
 		put_le32(at + l->exit_status, 0x103); /* STATUS_PENDING: it has not exited */
@@ -481,7 +487,7 @@ static void put_eprocess(struct sim_making *x)
 	const struct sim_layout *l = x->in->layout;
 	const struct machine *m = x->in->m;
 
-	put_le64(x->bytes + l->create_time, EPOCH + x->process * UINT64_C(3000000));
+	put_le64(x->bytes + l->create_time, epoch(m) + x->process * UINT64_C(3000000));
 	/* explorer.exe's parent has exited */
 	put_le64(x->bytes + l->parent,
 		 strcmp(x->p->name, "explorer.exe") ? parent_of(m, x->p) : x->p->pid + 2);

@@ -56,6 +56,7 @@
 	X(moved, 0, 1,                                                                             \
 	  "1: EPROCESS, ETHREAD and VADs have their fields where no build has them (22000)")       \
 	X(inside, 0, 1, "1: processes have VADs, PEB, modules, threads (inside.h)")                \
+	X(booted, 0, 1 << 30, "seconds later than without it that processes were created")         \
 	X(heaps, 0, 16, "of each process; takes inside=1")                                         \
 	X(heap_blocks, 16, 16 << 20, "allocations of the main process; others have an eighth")     \
 	X(heap_lfh, 0, 100, "percent of sizes that the front end gets")                            \
