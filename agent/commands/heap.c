@@ -2,6 +2,7 @@
 /* ramseal heap: the heaps of a Windows process, and what is allocated in them. */
 #include "agent/commands/commands.h"
 #include "agent/commands/heap_blocks.h"
+#include "agent/commands/heap_diff.h"
 #include "agent/commands/heap_dns.h"
 #include "agent/commands/heap_find.h"
 #include "agent/commands/heap_leaks.h"
@@ -21,6 +22,7 @@ struct heap_options {
 	bool allocations;
 	bool leaks;
 	bool umdh;
+	bool diff;
 	bool dns;
 	bool json;
 	bool csv;
@@ -40,6 +42,9 @@ static const struct option_def options[] = {
 		 "list busy blocks that nothing refers to, by heap, size and who made them"),
 	CLI_FLAG(struct heap_options, umdh, 0, "umdh",
 		 "write all busy blocks as a log of Microsoft's UMDH, by who asked for them"),
+	CLI_FLAG(struct heap_options, diff, 0, "diff",
+		 "compare with the same process in the later container NEW: what grew, by who "
+		 "asked"),
 	CLI_FLAG(struct heap_options, dns, 0, "dns",
 		 "list records of the DNS resolver's cache, by their shape"),
 	CLI_FLAG(struct heap_options, csv, 0, "csv", "with --allocations: print CSV"),
@@ -53,7 +58,7 @@ static const struct option_def options[] = {
 const struct command command_heap = {
 	.name = "heap",
 	.summary = "list the heaps of a Windows process, and what is allocated in them",
-	.operands = { .text = "FILE", .min = 1, .max = 1 },
+	.operands = { .text = "FILE [NEW]", .min = 1, .max = 2 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
 	.notes =
@@ -103,7 +108,17 @@ const struct command command_heap = {
 		"stack trace of a\n"
 		"block, its BackTrace ID is made of its heap, its size and that pointer; the log's "
 		"head says so.\n"
-		"UMDH itself has not been tried with it.\n",
+		"UMDH itself has not been tried with it.\n"
+		"\n"
+		"--diff FILE NEW compares two containers of one host. The process must have the "
+		"same "
+		"PID and time of\n"
+		"creation in both; else the exit code is 9. Busy blocks are counted by their stack "
+		"trace, or without\n"
+		"one by heap (its place in the process's list), size and first pointer, as --leaks "
+		"does. Where the\n"
+		"blocks are is not compared. As in UMDH's comparison, numbers of the text are "
+		"hexadecimal.\n",
 	.values_size = sizeof(struct heap_options),
 	.run = heap_run,
 };
@@ -184,6 +199,20 @@ static enum status look_into(struct cli *cli, const struct process_session *p, s
 	return st;
 }
 
+static enum status compare(struct cli *cli, const struct process_session *old,
+			   const struct age_identities *x, struct err *e)
+{
+	const struct heap_options *o = cli->values;
+	struct process_session new;
+	enum status st = process_session_open_at(cli, cli->operands[1], &o->process, x, &new, e);
+
+	if (st)
+		return st;
+	st = heap_diff(old, &new, o->json, e);
+	process_session_close(&new);
+	return st;
+}
+
 static enum status heap_run(struct cli *cli, struct err *e)
 {
 	const struct heap_options *o = cli->values;
@@ -191,12 +220,14 @@ static enum status heap_run(struct cli *cli, struct err *e)
 	struct process_session s;
 	enum status st = ST_OK;
 
-	if (o->allocations + o->leaks + o->umdh + o->dns + cli_given(cli, "show") +
+	if (o->allocations + o->leaks + o->umdh + o->diff + o->dns + cli_given(cli, "show") +
 		    cli_given(cli, "referrers") + (o->find != NULL) >
 	    1)
 		st = cli_usage(cli, e,
-			       "takes one of --allocations, --leaks, --umdh, --dns, --show, "
-			       "--referrers and --find");
+			       "takes one of --allocations, --leaks, --umdh, --diff, --dns, "
+			       "--show, --referrers and --find");
+	else if (cli->n_operands != (o->diff ? 2 : 1))
+		st = cli_usage(cli, e, "--diff takes two containers, FILE and NEW; all else one");
 	else if (o->csv && (!o->allocations || o->json))
 		st = cli_usage(cli, e, "--csv goes with --allocations, and without --json");
 	else if (o->umdh && o->json)
@@ -207,7 +238,7 @@ static enum status heap_run(struct cli *cli, struct err *e)
 		st = process_session_open(cli, &o->process, x, &s, e);
 	if (st)
 		return st;
-	st = look_into(cli, &s, e);
+	st = o->diff ? compare(cli, &s, x, e) : look_into(cli, &s, e);
 	process_session_close(&s);
 	return st;
 }

@@ -64,11 +64,18 @@ enum status process_session_open(struct cli *cli, const struct process_options *
 				 const struct age_identities *x, struct process_session *ret,
 				 struct err *e)
 {
+	return process_session_open_at(cli, cli->operands[0], o, x, ret, e);
+}
+
+enum status process_session_open_at(struct cli *cli, const char *path,
+				    const struct process_options *o, const struct age_identities *x,
+				    struct process_session *ret, struct err *e)
+{
 	enum status st;
 
 	if (!cli_given(cli, "pid"))
 		return cli_usage(cli, e, "needs --pid PID");
-	*ret = (struct process_session){ .path = cli->operands[0] };
+	*ret = (struct process_session){ .path = path };
 	st = symbol_options_open(&o->symbols, &ret->symbols, e);
 	if (!st)
 		st = smear_input_open(ret->path, x, &ret->in, e);
@@ -79,7 +86,7 @@ enum status process_session_open(struct cli *cli, const struct process_options *
 	st = open_memory(ret, o, e);
 	if (st) {
 		process_session_close(ret);
-		return err_add(e, st, "%s", cli->operands[0]);
+		return err_add(e, st, "%s", path);
 	}
 	return ST_OK;
 }

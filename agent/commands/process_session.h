@@ -37,6 +37,10 @@ struct process_session {
 enum status process_session_open(struct cli *cli, const struct process_options *o,
 				 const struct age_identities *x, struct process_session *ret,
 				 struct err *e);
+/* The same, of another container than the first operand. */
+enum status process_session_open_at(struct cli *cli, const char *path,
+				    const struct process_options *o, const struct age_identities *x,
+				    struct process_session *ret, struct err *e);
 void process_session_close(struct process_session *s);
 
 #endif
