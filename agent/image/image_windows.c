@@ -37,12 +37,17 @@ static void tell_kernel(const struct dump_facts *d, bool patch)
 			    "dump; volatility3 and MemProcFS do not need it",
 			    d->kdbg_seen ? "was found, but the process list does not confirm it"
 					 : "was not found");
+	else if (!d->kdbg_whole)
+		log_warning("dmp-kdbg-partial",
+			    "not all of KDBG could be read%s: WinDbg may not open the dump; "
+			    "volatility3 and MemProcFS do not need it",
+			    d->kdbg_encoded ? ", and what is there of it stays encoded" : "");
 	else if (d->kdbg_encoded && !d->kdbg_decoded)
 		log_warning(
 			"dmp-kdbg-encoded",
 			"KDBG stays encoded in the dump%s: WinDbg will not open it; volatility3 "
 			"and MemProcFS do not need it",
-			patch ? ", because not all of it could be read" : " (--no-patch)");
+			patch ? ", because not all of it could be placed" : " (--no-patch)");
 }
 
 static enum status check_system(const struct dump_facts *d, struct err *e)
@@ -202,9 +207,10 @@ static json_t *kdbg_json(const struct dump_facts *d)
 {
 	if (!d->kernel.kdbg)
 		return json_null();
-	return json_pack("{s:o, s:b, s:b, s:b}", "va", address_json(d->kernel.kdbg), "encoded",
-			 d->kdbg_encoded, "patched", was_patched(&d->kernel, "KdDebuggerDataBlock"),
-			 "flag_patched", was_patched(&d->kernel, "KdpDataBlockEncoded"));
+	return json_pack("{s:o, s:b, s:b, s:b, s:b}", "va", address_json(d->kernel.kdbg), "encoded",
+			 d->kdbg_encoded, "whole", d->kdbg_whole, "patched",
+			 was_patched(&d->kernel, "KdDebuggerDataBlock"), "flag_patched",
+			 was_patched(&d->kernel, "KdpDataBlockEncoded"));
 }
 
 json_t *image_windows_json(const struct image_windows *w)

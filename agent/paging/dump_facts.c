@@ -149,6 +149,7 @@ static void take_block(struct dump_search *s)
 	k->modules = w->kdbg.modules;
 	d->kdbg_encoded = w->kdbg.encoded;
 	read_block(s, &w->kdbg);
+	d->kdbg_whole = s->size != 0;
 	k->pfn_database = word(s, KDBG_PFN_DATABASE);
 }
 

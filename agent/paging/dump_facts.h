@@ -21,6 +21,7 @@ struct dump_facts {
 	 */
 	bool kdbg_seen;
 	bool kdbg_encoded;
+	bool kdbg_whole;   /* all of it can be read; else it is neither decoded nor patched */
 	bool kdbg_decoded; /* there are patches that put it in place decoded */
 	bool flag_found;   /* and one that says so to the kernel's own code */
 	unsigned counted;  /* processor blocks */

@@ -49,6 +49,8 @@ static void begin(void)
 		.count = 2,
 	};
 	machine_windows(&m, &w);
+	/* Behind the data, for a block that goes on there. */
+	machine_map_fresh(&m, w.p[0].dtb, w.base + MACHINE_AT_DATA + PAGE_SIZE, PAGE_SIZE);
 	for (size_t i = 0; i < BLOCK; i += 8)
 		put_le64(plain + i, machine_get_va(&m, w.p[0].dtb, w.kdbg_va + i));
 	memory = machine_mem_init(&mem, &m, RAM_LAST);
@@ -228,6 +230,58 @@ TEST(dump_does_without_a_block_that_nothing_confirms)
 	end();
 }
 
+/* From now on nobody can read the page that has this address. */
+static void lose_page(uint64_t pa)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m.count; i++)
+		if (m.pages[i].pa != (pa & ~(uint64_t)(PAGE_SIZE - 1)))
+			mem.at[n++] = (struct physmem_piece){ m.pages[i].pa, m.pages[i].bytes };
+	assert_int_equal(n + 1, m.count);
+	physmem_pieces_init(&mem.pieces, mem.at, n, &mem.ranges);
+}
+
+/* The first of its two pages is enough to find it, and not to decode it. */
+static void check_straddling(bool encoded)
+{
+	static struct dump_facts x;
+	const struct discover_hints nothing = { 0 };
+	const uint64_t old = w.kdbg_va, at = w.base + MACHINE_AT_DATA + 0xe80;
+	struct err e = ERR_INIT;
+
+	for (size_t i = 0; i < BLOCK; i += 8) {
+		const uint64_t p = get_le64(plain + i);
+
+		machine_u64_va(&m, w.p[0].dtb, old + i, 0);
+		machine_u64_va(&m, w.p[0].dtb, at + i, encoded ? machine_kdbg_encode(&w, p) : p);
+	}
+	CHECK_OK(dump_facts_init(&x, memory, &nothing, true, NULL, &e), &e);
+	assert_int_equal(x.kernel.kdbg, at);
+	assert_true(x.kdbg_whole);
+	assert_true(x.kdbg_decoded == encoded);
+	lose_page(machine_pa(&m, w.p[0].dtb, at + PAGE_SIZE));
+	CHECK_OK(dump_facts_init(&x, memory, &nothing, true, NULL, &e), &e);
+	assert_int_equal(x.kernel.kdbg, at);
+	assert_true(x.kdbg_encoded == encoded);
+	assert_false(x.kdbg_whole);
+	assert_false(x.kdbg_decoded);
+	assert_false(x.flag_found);
+	assert_int_equal(x.kernel.n_patches, 0);
+}
+
+TEST(block_of_which_a_page_is_lost_is_not_whole)
+{
+	for (unsigned encoded = 0; encoded < 2; encoded++) {
+		begin();
+		w.kdbg_keys[0] = UINT64_C(0x8642097531fedcba);
+		w.kdbg_keys[1] = UINT64_C(0x0f1e2d3c4b5a6978);
+		w.kdbg_keys[2] = w.base + FLAG_AT;
+		check_straddling(encoded);
+		end();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +290,7 @@ int main(void)
 		cmocka_unit_test(flag_is_not_guessed),
 		cmocka_unit_test(dump_has_the_block_decoded),
 		cmocka_unit_test(dump_does_without_a_block_that_nothing_confirms),
+		cmocka_unit_test(block_of_which_a_page_is_lost_is_not_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
