@@ -145,8 +145,8 @@ class Windows(InFolder):
 
     def check_summary(self, dump, kernel, gaps, windows, cpus):
         encoded = windows == 10
-        self.assertEqual(kernel['kdbg'], {'va': hex(KDBG), 'encoded': encoded, 'patched': encoded,
-                                          'flag_patched': encoded and cpus > 0})
+        self.assertEqual(kernel['kdbg'], {'va': hex(KDBG), 'encoded': encoded, 'whole': True,
+                                          'patched': encoded, 'flag_patched': encoded and cpus > 0})
         self.assertEqual(kernel['processors'], cpus or None)
         self.assertEqual((kernel['dtb'], kernel['build']), (hex(dump.dtb), dump.build))
         self.assertEqual((kernel['os'], kernel['context']), ('windows', cpus > 0))
