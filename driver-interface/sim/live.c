@@ -73,14 +73,15 @@ void sim__live_deinit(struct machine *m)
 
 void sim__live_keep(struct machine *m, uint32_t slot, const struct frame *content)
 {
-	const struct sim_regions *r = &m->processes[m->main].regions;
 	const uint8_t *page;
 	uint8_t **at;
 
-	if (!m->live)
+	if (!m->live) /* there may be no processes yet, either */
 		return;
 	at = &m->live->kept[SLOT_FILE(slot)][SLOT_INDEX(slot)];
-	page = content->owner == m->main ? sim__regions_page(r, frame_vpn(content)) : NULL;
+	page = content->owner == m->main
+		       ? sim__regions_page(&m->processes[m->main].regions, frame_vpn(content))
+		       : NULL;
 	if (!page) {
 		free(*at);
 		*at = NULL;
