@@ -63,10 +63,15 @@ def is_full(fifo):
 
 
 def is_alive(pid):
+    """While any thread is: a process whose first one is a zombie still has its files, and so its lock."""
     try:
-        return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] not in 'ZX'
-    except FileNotFoundError:
-        return False
+        for task in Path(f'/proc/{pid}/task').iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                if (task / 'stat').read_text().rpartition(')')[2].split()[0] not in 'ZX':
+                    return True
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return False
 
 
 class Case(unittest.TestCase):
