@@ -3,9 +3,11 @@
 # What build/test and build/test-long share: builds and test runs that are counted. Sourced behind
 # lib.sh.
 
+began=$(date +%s)
 passed=0
 failed=0
 skipped=0
+twice=
 
 # Servers of others that the tests upload to, where npm has them. Skipped by name, because a test of
 # several servers says in its log alone that one was not there.
@@ -16,10 +18,17 @@ npm_servers()
 	say "SKIPPED: what is tested with servers from npm: $(tail -n 1 out/npm.log)"
 }
 
+# say() with the time that has passed.
+say_when()
+{
+	seconds=$(($(date +%s) - began))
+	say "$1, after $((seconds / 60)) min $((seconds % 60)) s"
+}
+
 # step NAME COMMAND...: something that must succeed for the counts to mean anything.
 step()
 {
-	say "$1"
+	say_when "$1"
 	shift
 	"$@" && return
 	failed=$((failed + 1))
@@ -41,31 +50,35 @@ count()
 	grep -c "\"result\": \"$2\"" "$1/meson-logs/testlog.json" || true
 }
 
-# What did not pass in DIR's last run and was run by an emulator: the guest, or everything of Windows.
-emulated()
+# What did not pass in DIR's last run and shares the machine with emulators, servers, or processes that are
+# killed: all of Windows, and everything but unit tests and the fuzzers' inputs.
+unsettled()
 {
 	grep -v '"result": "\(OK\|SKIP\)"' "$1/meson-logs/testlog.json" |
-		sed -n 's,^{"name": "[^"]* / \([a-z_]*/[a-z_0-9]*\)".*,\1,p' |
+		sed -n 's,^{"name": "[^"]* / \([^"]*\)".*,\1,p' |
 		case $1 in
 		*windows*) cat ;;
-		*) grep '^vm/' ;;
+		*) grep -v '^\(unit\|fuzz\)/' ;;
 		esac || true
 }
 
 # On a busy machine QEMU and Wine have failed by themselves: a kernel that gave up on its timer, services
-# that did not start. What they ran gets a second chance, and it is said; what is wrong fails twice.
-# Takes what run_tests() takes.
+# that did not start; so have tests that race with a process. They get a second chance, and the end of the run
+# says which needed it; what is wrong fails twice.
 second_chance()
 {
-	again=$(emulated "$1" | tr '\n' ' ')
+	again=$(unsettled "$1" | tr '\n' '|')
 	[ -n "$again" ] || return 0
 	say "once more: $again"
-	# shellcheck disable=SC2086 # a list of names
-	meson test -C "$@" --no-rebuild --timeout-multiplier 4 --print-errorlogs $again || true
+	(
+		IFS='|'
+		# shellcheck disable=SC2086 # a list of names, which may have blanks
+		meson test -C "$1" --no-rebuild --timeout-multiplier 4 --print-errorlogs $again
+	) || true
 	mended=$(count "$1" OK)
 	ok=$((ok + mended))
 	bad=$((bad - mended))
-	[ "$mended" -eq 0 ] || say "passed the second time: $mended of $again"
+	[ "$mended" -eq 0 ] || twice="$twice $mended of $again"
 }
 
 # run_tests DIR [MESON TEST OPTION...]
@@ -73,7 +86,7 @@ second_chance()
 # do not bear that: the former get one each, the latter are alone anyway (is_parallel in tests/vm).
 run_tests()
 {
-	say "running the tests of $1"
+	say_when "running the tests of $1"
 	rm -f "$1/meson-logs/testlog.json"
 	# The limits in meson.build are for an idle machine, without sanitizers.
 	case $1 in
@@ -93,7 +106,7 @@ run_tests()
 	skip=$(count "$1" SKIP)
 	bad=$(($(grep -c '' "$1/meson-logs/testlog.json") - ok - skip))
 	[ "$ended" -eq 0 ] || [ "$bad" -gt 0 ] || bad=1
-	[ "$bad" -eq 0 ] || second_chance "$@"
+	[ "$bad" -eq 0 ] || second_chance "$1"
 	passed=$((passed + ok))
 	skipped=$((skipped + skip))
 	failed=$((failed + bad))
@@ -102,6 +115,7 @@ run_tests()
 # The last line of a run, and its exit code.
 summarise()
 {
+	[ -z "$twice" ] || say "passed only the second time:$twice"
 	if [ "$failed" -gt 0 ]; then
 		say "logs: out/*/meson-logs/testlog.txt"
 	fi
