@@ -16,6 +16,7 @@
 
 #include "agent/mount/said.h"
 #include "agent/program/clock.h"
+#include "agent/program/interrupt.h"
 
 /* Nothing changes as long as it is mounted. */
 #define KEEP_SECONDS  86400.0
@@ -399,6 +400,8 @@ enum status serve_run(struct server *s, struct err *e)
 		return err_nomem(e);
 	fuse_loop_cfg_set_max_threads(config, THREADS_MAX);
 	catch_stops(s);
+	if (interrupted()) /* before there was anybody to tell the session */
+		fuse_session_exit(s->session);
 	ended = fuse_session_loop_mt(s->session, config);
 	release_stops();
 	fuse_loop_cfg_destroy(config);
