@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 
-WAIT = 120
+WAIT = 250
 
 
 def new_key(ramseal, path):

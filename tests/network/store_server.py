@@ -24,6 +24,8 @@ class Faults:
         self.said_of_done = []  # in place of what a completion that was carried out answers
         self.error_in_200 = 0  # so many completions answer 200 with an error in the body
         self.no_conditions = False
+        # (pattern, n): behind the first n that fit, a request waits until `go_on`; who sends them comes no further.
+        self.hold, self.go_on = None, threading.Event()
 
 
 class Refusal(Exception):
@@ -88,6 +90,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except Refusal as r:
             return self.refusal(r)
 
+    def wait_if_held(self, what):
+        faults = self.store.faults
+        with self.store.lock:
+            if not faults.hold or not re.search(faults.hold[0], what):
+                return
+            pattern, left = faults.hold
+            faults.hold = pattern, left - 1
+        if left <= 0:
+            faults.go_on.wait()
+
     def handle_any(self):
         length = int(self.headers.get('content-length', 0))
         body = self.rfile.read(length)
@@ -96,6 +108,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         path, _, query = self.path.partition('?')
         what, faults = f'{self.command} {query}', self.store.faults
+        self.wait_if_held(what)
         with self.store.lock:
             self.store.requests.append((self.command, self.path, dict(self.headers)))
             self.store.connections.append(self.client_address[1])

@@ -123,7 +123,7 @@ class Case(unittest.TestCase):
 
     def ended(self, process, code, *patterns):
         """One line for each pattern, and nothing else anywhere."""
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=250)
         lines = err.splitlines()
         self.assertEqual((process.returncode, out), (code, ''), err)
         self.assertEqual(len(lines), len(patterns), err)
@@ -167,7 +167,7 @@ class Servers(Case):
                 process = self.start(args)
                 if says[name]:
                     self.assertRegex(process.stderr.readline(), says[name])
-                self.assertTrue(server.asked.wait(120))
+                self.assertTrue(server.asked.wait(250))
                 process.send_signal(signal.SIGTERM)
                 self.ended(process, 8, 'interrupted')
 
@@ -185,14 +185,15 @@ class Servers(Case):
         self.insists(GARBAGE, {'tls': "no TLS is spoken there: is it 'ramseal receive'\\?; trying again"})
 
     def test_nobody_there(self):
-        with socket.create_server(('127.0.0.1', 0)) as free:
-            self.port = free.getsockname()[1]
-        for name, args in self.addresses():
-            with self.subTest(name):
-                process = self.start(args)
-                self.assertRegex(process.stderr.readline(), 'warning: .*onnect.*refused.*; trying again')
-                process.send_signal(signal.SIGTERM)
-                self.ended(process, 8, 'interrupted')
+        with socket.socket() as taken:  # by us, so that nobody else listens there
+            taken.bind(('127.0.0.1', 0))
+            self.port = taken.getsockname()[1]
+            for name, args in self.addresses():
+                with self.subTest(name):
+                    process = self.start(args)
+                    self.assertRegex(process.stderr.readline(), 'warning: .*onnect.*refused.*; trying again')
+                    process.send_signal(signal.SIGTERM)
+                    self.ended(process, 8, 'interrupted')
 
 
 class States(Case):

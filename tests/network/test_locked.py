@@ -91,15 +91,17 @@ class Locked(Case):
     def test_killed_and_finished(self):
         """The lock began with the upload; the state tells what to look for."""
         for how in ('state', 's3://evidence/x'):
+            self.store.faults.hold = '^PUT .*partNumber=', 1
             with subprocess.Popen(self.command('acquire', '-q', '-s', SMALL, '--level', 'store', '-t1', '-o',
-                                               's3://evidence/x', '--bwlimit', '24M', '--object-lock',
-                                               'governance:2089-12-31', '--upload-state', 'state'),
+                                               's3://evidence/x', '--object-lock', 'governance:2089-12-31',
+                                               '--upload-state', 'state'),
                                   cwd=self.at, env=self.environment(), stderr=subprocess.DEVNULL) as process:
-                until = time.monotonic() + 120
+                until = time.monotonic() + 250
                 while not any(u.parts for u in list(self.store.uploads.values())):
                     self.assertLess(time.monotonic(), until)
                     time.sleep(0.02)
                 process.kill()
+            self.store.faults.hold = None
             said = json.loads((self.at / 'state').read_text())['object_lock']
             self.assertEqual(said, {'mode': 'governance', 'until': '2089-12-31T00:00:00Z', 'kept': None})
             self.store.requests.clear()

@@ -207,7 +207,7 @@ class Put(Case):
     def test_what_has_no_length_is_refused_before_anything_is_read(self):
         (self.at / 'to').write_text(self.url)
         done = subprocess.run([RAMSEAL, 'acquire', '-q', '-s', f'file:{self.file}', '--to',
-                               f'@{self.at / "to"}'], capture_output=True, timeout=60)
+                               f'@{self.at / "to"}'], capture_output=True, timeout=300)
         self.refused('must know its length', done, 2)
         self.assertEqual(self.server.puts, [])
 

@@ -135,6 +135,9 @@ class S3(Target):
     def give_keys(self, keys):
         self.env = keys
 
+    def hold(self):
+        self.store.faults.hold = '^PUT .*partNumber=', 1
+
     def moving(self):
         return any(u.parts for u in list(self.store.uploads.values()))
 
@@ -184,6 +187,9 @@ class Azure(Target):
 
     def to(self):
         return self.given
+
+    def hold(self):
+        self.store.faults.hold = '^PUT .*comp=block&', 2  # the probe and a block
 
     def moving(self):
         blob = self.store.containers['evidence'].get('x.rsz')
@@ -251,7 +257,7 @@ class Receiver(Target):
         """What it has said is searched, too."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-            self.case.seen['the receiver'] = self.process.communicate(timeout=60)[1]
+            self.case.seen['the receiver'] = self.process.communicate(timeout=250)[1]
 
     def refuse(self):
         self.args[1] = 'sha256//' + 43 * 'A' + '='
@@ -360,9 +366,10 @@ class Secrets(upload_case.Case):
 
     def kill_and_finish(self, target):
         for how in ('state', 'address'):
+            target.hold()
             got = self.run_and_look(f'killed, {how}', target, 'acquire', '-s', SMALL, '--level', 'store',
-                                    *target.to(), *target.args, '--bwlimit', '20M', '--upload-state', 'state',
-                                    kill=target.moving)
+                                    *target.to(), *target.args, '--upload-state', 'state', kill=target.moving)
+            target.store.faults.hold = None
             self.expect(-signal.SIGKILL, got)
             operand = ['state'] if how == 'state' else []
             if how == 'state':
@@ -401,14 +408,16 @@ class Secrets(upload_case.Case):
     def detach(self, target, keys, **more):
         """Begins, and looks at the process that goes on; ends when that does."""
         state = self.work / 'state.json'
+        target.hold()
         done = subprocess.run(self.command('acquire', '--detach', '--state', state, '-s', SMALL, '--level', 'store',
-                                           '--bwlimit', '16M', *keys, '-o', *target.to()), cwd=self.work,
-                              capture_output=True, timeout=300, **more)
+                                           *keys, '-o', *target.to()), cwd=self.work, capture_output=True, timeout=300,
+                              **more)
         self.expect(0, (done.returncode, done.stderr))
         at = Path(f'/proc/{json.loads(done.stdout)["pid"]}')
         self.seen['command line'] = (at / 'cmdline').read_bytes()
         if keys:
             self.seen['environment'] = (at / 'environ').read_bytes()
+        target.store.faults.go_on.set()
         ended = subprocess.run(self.command('status', '--wait', '--json', '--state', state), capture_output=True,
                                timeout=300)
         self.expect(0, (ended.returncode, ended.stdout))

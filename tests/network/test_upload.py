@@ -15,11 +15,15 @@ import time
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / 'cli')]
 import certificates  # noqa: E402
 import s3_server  # noqa: E402
 from fault_proxy import FaultProxy  # noqa: E402
+from pending import wait_until_taken  # noqa: E402
 from upload_case import MIB, RECIPIENT, SESSION, SMALL, Case, pieces  # noqa: E402
+
+PARTS = '^PUT .*partNumber='
 
 
 class Whole(Case):
@@ -295,7 +299,7 @@ class Broken(Case):
                                 stderr=subprocess.PIPE)
 
     def wait_for(self, what):
-        until = time.monotonic() + 120
+        until = time.monotonic() + 250
         while not what():
             self.assertLess(time.monotonic(), until, 'it never came so far')
             time.sleep(0.02)
@@ -304,11 +308,14 @@ class Broken(Case):
         return [n for u in list(self.store.uploads.values()) for n in list(u.parts)]
 
     def killed(self, least, *more):
-        """So many parts had arrived at least."""
-        with self.start('--bwlimit', '24M', *more) as process:
-            self.wait_for(lambda: len(self.parts()) >= least)
+        """So many parts had arrived."""
+        self.store.faults.hold = PARTS, least
+        with self.start(*more) as process:
+            self.wait_for(lambda: len(self.parts()) == least)
             process.kill()
             process.communicate()
+        self.assertEqual(process.returncode, -signal.SIGKILL)
+        self.store.faults.hold = None
 
     def check_finished(self, done, least):
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -345,10 +352,12 @@ class Broken(Case):
     def test_several_are_unfinished(self):
         """Then none is taken, until one is named."""
         for n in (1, 2):
-            with self.start('--bwlimit', '24M') as process:
+            self.store.faults.hold = PARTS, 1
+            with self.start() as process:
                 self.wait_for(lambda n=n: sum(bool(u.parts) for u in list(self.store.uploads.values())) == n)
                 process.kill()
                 process.communicate()
+        self.store.faults.hold = None
         first, _ = self.store.uploads
         done = self.run_it('upload', '--finish', 's3://evidence/x')
         self.assertEqual(done.returncode, 6, done.stderr)
@@ -389,9 +398,13 @@ class Broken(Case):
         self.check_nothing_left()
 
     def test_a_signal_seals_what_there_is_and_sends_it(self):
-        with self.start('--bwlimit', '16M', '--spool-size', '16M') as process:
-            self.wait_for(lambda: len(self.parts()) >= 2)
+        # What waits in memory, and what has arrived, are less than there is to be read.
+        self.store.faults.hold = PARTS, 1
+        with self.start('--spool-size', '16M') as process:
+            self.wait_for(lambda: len(self.parts()) == 1)
             process.send_signal(signal.SIGTERM)
+            wait_until_taken(process.pid, signal.SIGTERM)
+            self.store.faults.go_on.set()
             _, err = process.communicate(timeout=300)
         self.assertEqual(process.returncode, 8, err)
         path = self.at / 'fetched.rsz'
@@ -401,13 +414,13 @@ class Broken(Case):
 
     def test_memory_is_bounded_while_nothing_moves(self):
         proxy = self.proxied()
+        proxy.dead_after = 9 * MIB
         with self.start('--spool-size', '16M') as process:
-            self.wait_for(lambda: proxy.passed > 9 * MIB)
-            proxy.dead = True
-            time.sleep(3)
+            self.wait_for(lambda: proxy.dead)
+            time.sleep(3)  # in which it could take more than it may
             status = Path(f'/proc/{process.pid}/status').read_text()
             peak = int(re.search(r'VmHWM:\s+(\d+) kB', status)[1]) * 1024
-            proxy.dead = False
+            proxy.dead_after, proxy.dead = None, False
             _, err = process.communicate(timeout=300)
         self.assertEqual(process.returncode, 0, err)
         self.check_object('x', 'store')
