@@ -27,6 +27,7 @@ from pathlib import Path
 SOURCE_ROOT = Path(sys.argv.pop(2)).resolve()
 sys.path.insert(0, str(SOURCE_ROOT / 'tests/reader'))
 from write_rsz import CLOSE, INDEX, Rec, assemble, begin, chunk, stream  # noqa: E402
+from pending import wait_until_taken  # noqa: E402
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
 SIMULATOR = os.environ.get('RAMSEAL_SIMULATOR') != '0'  # -Dsimulator
@@ -313,9 +314,9 @@ class Outcome(Case):
         with open(fifo, 'rb') as reader:
             got = reader.read(MIB)
             process.send_signal(signal.SIGTERM)
-            time.sleep(0.3)
+            wait_until_taken(process.pid, signal.SIGTERM)
             got += reader.read()
-        self.assertEqual(process.wait(timeout=60), 8)
+        self.assertEqual(process.wait(timeout=250), 8)
         return self.file('stopped.rsz', got)
 
     def check(self, path, code, complete, line, acquisition):
@@ -671,7 +672,7 @@ class FullOutput(Case):
         os.close(w)
         got = os.read(r, 65536)
         os.close(r)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=250)
         self.assertEqual((process.returncode, err.count(b'\n')), (6, 1), err)
         self.assertTrue(got.startswith(b'\x5b\x2a\x4d\x18'))
 
@@ -693,7 +694,7 @@ class Stopped(Case):
         self.source = self.file('image', self.image)
 
     def wait_for_size(self, path, size):
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 250
         while not path.exists() or path.stat().st_size < size:
             self.assertLess(time.monotonic(), deadline, 'nothing was written')
             time.sleep(0.01)
@@ -705,9 +706,9 @@ class Stopped(Case):
         with open(fifo, 'rb') as reader:
             got = reader.read(3 * MIB)
             process.send_signal(signal.SIGTERM)
-            time.sleep(0.3)
+            wait_until_taken(process.pid, signal.SIGTERM)
             got += reader.read()
-        self.assertEqual(process.wait(timeout=60), 8)
+        self.assertEqual(process.wait(timeout=250), 8)
         path = self.file('out.rsz', got)
         self.verify(path, 10)
         pages = self.pages(path)
@@ -723,7 +724,7 @@ class Stopped(Case):
             process = self.start('-q', '-o', path, '--level', '19', '--threads', '1')
             self.wait_for_size(self.at / f'{number}.rsz.partial', MIB)
             process.send_signal(number)
-            self.assertEqual(process.wait(timeout=60), 8)
+            self.assertEqual(process.wait(timeout=250), 8)
             self.verify(path, 10)
             self.assertFalse((self.at / f'{number}.rsz.partial').exists())
 
@@ -735,10 +736,10 @@ class Stopped(Case):
             with open(fifo, 'rb') as reader:
                 got = reader.read(3 * MIB)
                 process.send_signal(signal.SIGUSR1)
-                time.sleep(0.3)
+                wait_until_taken(process.pid, signal.SIGUSR1)
                 got += reader.read()
             said = process.stderr.read().decode()
-            self.assertEqual(process.wait(timeout=60), 0, said)
+            self.assertEqual(process.wait(timeout=250), 0, said)
             self.verify(self.file('out.rsz', got))
             if '--log-json' in args:
                 answer = json.loads(said.splitlines()[0])
@@ -756,7 +757,7 @@ class Stopped(Case):
         process.send_signal(signal.SIGHUP)
         self.wait_for_size(self.at / 'out.rsz.partial', 5 * MIB)
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(timeout=60), 8)
+        self.assertEqual(process.wait(timeout=250), 8)
         self.assertGreaterEqual(path.stat().st_size, 5 * MIB)
 
     def test_kill_leaves_whole_records(self):
