@@ -189,7 +189,7 @@ class Fleet(unittest.TestCase):
 
     def test_5_the_time_is_over(self):
         """It is told to seal what it has, which is a result; the link is slow enough to be sure of it."""
-        there = self.receiver('--level', 'store', '--bwlimit', '1M', '--spool-size', '4M')
+        there = self.receiver('--level', 'store', '--bwlimit', '512K', '--spool-size', '4M')
         said, code = self.play({'late': self.new('late').variables()}, ramseal_timeout=1, **there)
         self.assertEqual(code, 0, said)
         self.assertRegex(self.named(said)['late'], '^exit code 8: ')

@@ -300,7 +300,7 @@ class Containers(Case):
                 self.assertIsNone(process.poll())
                 time.sleep(0.01)
             process.send_signal(sent)
-            process.communicate(timeout=60)
+            process.communicate(timeout=250)
             stopped = out if sent == signal.SIGTERM else partial
             self.ramseal(code, 'verify', '--identity', self.keys[0], stopped)
             info = json.loads(self.ramseal(0, 'info', '--json', '--identity', self.keys[0], stopped).stdout)

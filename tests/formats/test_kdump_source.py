@@ -200,7 +200,7 @@ class Bad(Case):
     def refused(self, data):
         self.write(data)
         done = subprocess.run([RAMSEAL, 'acquire', '-s', 'file:' + self.source, '-o', self.path('x'), '-f'],
-                              capture_output=True, text=True, timeout=60)
+                              capture_output=True, text=True, timeout=250)
         self.assertEqual((done.returncode, done.stderr.count('\n')), (9, 1), done.stderr)
         return done.stderr
 

@@ -25,7 +25,7 @@ PAGE = 4096
 
 def ramseal(*arguments, stdout=subprocess.PIPE):
     return subprocess.run([RAMSEAL, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=stdout,
-                          stderr=subprocess.PIPE, text=True, timeout=120)
+                          stderr=subprocess.PIPE, text=True, timeout=250)
 
 
 def reader(script, *arguments):

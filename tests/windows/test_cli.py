@@ -120,7 +120,7 @@ class Acquire(Case):
                     break
             holder.stdin.write(b'\n')
             holder.stdin.close()
-            holder.wait(60)
+            holder.wait(250)
         self.assertFalse(doc['still'])
 
     def test_check_gathers_what_a_tester_would_type_in(self):

@@ -36,7 +36,7 @@ def windows(path):
 def wine(*args, **more):
     """Stderr goes to a file: each process of Wine's keeps its own copy of that, whatever Windows' handles are."""
     with tempfile.TemporaryFile() as error:
-        more = {'stdout': subprocess.PIPE, 'stderr': error, 'timeout': 100, **more}
+        more = {'stdout': subprocess.PIPE, 'stderr': error, 'timeout': 250, **more}
         done = subprocess.run([WINE, *map(str, args)], **more)
         error.seek(0)
         done.stderr = error.read()

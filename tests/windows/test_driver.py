@@ -774,8 +774,9 @@ class Driver(unittest.TestCase):
         memory = gen2(runs=[(MIB, 24 * MIB)])
         ran = self.start()
         self.until(ran, 'driver-loaded')
-        (entry,) = self.status()['drivers']
-        if ran.poll() is None:  # it may have come to its end, on a fast machine
+        drivers = self.status()['drivers']
+        if ran.poll() is None:  # it may have come to its end, on a fast machine, and have taken the driver with it
+            (entry,) = drivers
             self.assertTrue(entry['in_use'])
             self.driver(COMPLETE, 'cleanup')
         self.until(ran, 'summary')
