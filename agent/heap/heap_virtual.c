@@ -4,6 +4,7 @@
  * The list is read from both ends, as far as it can be read; and the starts of private ranges show
  * those that neither end reaches.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/heap/heap_internal.h"
@@ -83,12 +84,15 @@ static bool neighbours_agree(struct heap_walk *w, const struct block *b)
 	       (!heap__pointer(w->p, b->before, w->l->wide, &other) || other == b->at);
 }
 
-static enum status follow_list(struct heap_walk *w, uint64_t head, bool backward, struct found *f)
+/* *ret_stop: the block that the list leads to and that can't be had; 0: none. */
+static enum status follow_list(struct heap_walk *w, uint64_t head, bool backward, struct found *f,
+			       uint64_t *ret_stop)
 {
 	const uint64_t word = w->l->wide ? 8 : 4;
 	uint64_t at, before = head;
 	enum status st = ST_OK;
 
+	*ret_stop = 0;
 	if (!heap__pointer(w->p, head + (backward ? word : 0), w->l->wide, &at))
 		return ST_OK;
 	for (size_t i = 0; at != head && !st; i++) {
@@ -99,6 +103,7 @@ static enum status follow_list(struct heap_walk *w, uint64_t head, bool backward
 			w->stats->contradictions++;
 			break;
 		}
+		*ret_stop = at;
 		r = read_block(w, at, &b);
 		if (r == CHUNK_UNREAD)
 			break;
@@ -108,6 +113,7 @@ static enum status follow_list(struct heap_walk *w, uint64_t head, bool backward
 			w->stats->contradictions++;
 			break;
 		}
+		*ret_stop = 0;
 		st = note(w, f, at);
 		before = at;
 		at = backward ? b.before : b.next;
@@ -139,6 +145,16 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* A list ended at this one: no more of it is known than where it is, and the range around it. */
+static void lose(struct heap_walk *w, const struct found *f, uint64_t at)
+{
+	const struct heap_sources *s = &w->h->sources;
+	const struct range *own = s->ranges && !s->not_vads ? range_list_find(s->ranges, at) : NULL;
+
+	if (at && !(f->count && bsearch(&at, f->at, f->count, sizeof(at), by_value)))
+		w->stats->lost += own ? own->last - at + 1 : PAGE_SIZE;
+}
+
 static enum status tell_block(struct heap_walk *w, uint64_t at)
 {
 	struct heap_allocation a = {
@@ -161,16 +177,20 @@ enum status heap__walk_virtual(struct heap_walk *w)
 {
 	const uint64_t head = w->info->address + w->l->family[!w->info->old].virtual_blocks;
 	struct found f = { 0 };
+	uint64_t stop = 0, other = 0;
 	enum status st = ST_OK;
 
 	if (w->info->head) {
-		st = follow_list(w, head, false, &f);
+		st = follow_list(w, head, false, &f, &stop);
 		if (!st)
-			st = follow_list(w, head, true, &f);
+			st = follow_list(w, head, true, &f, &other);
 	}
 	if (!st)
 		st = look_at_ranges(w, &f);
 	array_sort(f.at, f.count, sizeof(*f.at), by_value);
+	lose(w, &f, stop);
+	if (other != stop)
+		lose(w, &f, other); /* and there may be more between the two */
 	for (size_t i = 0; i < f.count && !st; i++)
 		if (!i || f.at[i] != f.at[i - 1])
 			st = tell_block(w, f.at[i]);

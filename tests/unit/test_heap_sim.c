@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/heap/heap.h"
+#include "agent/heap/heap_checks.h"
 #include "driver-interface/sim/heap.h"
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
@@ -27,6 +28,7 @@ struct memory {
 	uint8_t peb[PAGE_SIZE];
 	uint32_t missing; /* percent */
 	uint64_t seed;
+	uint64_t without; /* this page is missing, too */
 };
 
 /* Of a page, whether it is missing: of its address and the seed alone. */
@@ -46,7 +48,7 @@ static const uint8_t *page_of(void *context, uint64_t va)
 
 	if (va == PEB)
 		return m->peb;
-	if (is_missing(m, va))
+	if (is_missing(m, va) || (m->without && va == m->without))
 		return NULL;
 	for (size_t i = 0; i < m->heap->region_count; i++) {
 		const struct sim_heap_region *r = &m->heap->regions[i];
@@ -236,6 +238,41 @@ TEST(every_layout)
 	assert_true(right[2] > there[2] / 2);
 }
 
+/* Its list leads to it, so that it is known that there is one. */
+TEST(a_large_block_of_which_the_header_is_lost_is_missed)
+{
+	const struct sim_heap_plan plan = {
+		.layout = SIM_HEAP_17134,
+		.seed = 3,
+		.base = BASE,
+		.allocations = 200,
+		.virtual_blocks = 3,
+	};
+	struct sim_heap heap;
+	struct memory m = { .heap = &heap };
+	size_t tried = 0;
+	struct err e = ERR_INIT;
+
+	CHECK_OK(sim__heap_build(&plan, &heap, &e), &e);
+	for (size_t i = 0; i < heap.count; i++) {
+		const struct sim_allocation *a = &heap.allocations[i];
+		struct score s;
+
+		if (a->kind != SIM_HEAP_VIRTUAL)
+			continue;
+		tried++;
+		m.without = a->address & ~(uint64_t)(PAGE_SIZE - 1);
+		list(&m, true, &s);
+		assert_int_equal(s.wrong + s.wrong_size + s.twice, 0);
+		assert_int_equal(s.right, s.there - 1);
+		assert_true(s.stats.lost >= a->requested);
+		assert_false(heap_is_had(&s.info, &s.stats));
+	}
+	assert_int_equal(tried, 3);
+	m.without = 0;
+	sim__heap_deinit(&heap);
+}
+
 /*
  * 24H2: the PEB has the first heap alone, and a circle of descriptors the others; and a heap that
  * neither names
@@ -382,6 +419,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_layout),
+		cmocka_unit_test(a_large_block_of_which_the_header_is_lost_is_missed),
 		cmocka_unit_test(chain_of_24h2_and_a_heap_that_no_list_names),
 		cmocka_unit_test(segment_heap_is_named),
 	};
