@@ -37,6 +37,7 @@ static enum status walk_range(struct heap_walk *w, const struct segment_heap *he
 		return ST_OK;
 	default:
 		w->stats->contradictions++;
+		w->stats->unlinked += r->size;
 		return ST_OK;
 	}
 }
@@ -66,6 +67,7 @@ static enum status walk_segment(struct heap_walk *w, const struct segment_heap *
 		}
 		if (!r.units) {
 			w->stats->contradictions++;
+			w->stats->unlinked += (uint64_t)1 << c->shift;
 			i++;
 			continue;
 		}

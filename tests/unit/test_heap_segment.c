@@ -21,6 +21,8 @@
 #define UNIT       UINT64_C(0x1000)
 #define BLOCKS_MAX 4096
 
+#define RANGE_OF_BLOCKS 0x0b
+
 struct kind {
 	const char *name;
 	uint64_t contexts, vs, lfh, vs_mark, bitmap, constant;
@@ -320,6 +322,25 @@ static size_t invented(const struct setup *s)
 	return wrong;
 }
 
+/* What nobody knows the kind of may be full of blocks. */
+TEST(a_range_of_no_known_kind_is_missed)
+{
+	struct setup *s = malloc(sizeof(*s));
+
+	assert_non_null(s);
+	init(s, &kinds[0]);
+	put_range(s, FIRST, 110, 4, 12, 0x07, 0);
+	put_range(s, FIRST, 120, 0, 12, RANGE_OF_BLOCKS, 0);
+	list(s);
+	assert_int_equal(invented(s), 0);
+	assert_int_equal(s->count, s->truths);
+	assert_int_equal(s->stats.contradictions, 2);
+	assert_int_equal(s->stats.unlinked, 5 * UNIT);
+	assert_false(heap_is_had(&s->info, &s->stats));
+	deinit(s);
+	free(s);
+}
+
 TEST(every_block_of_each_layout_is_listed)
 {
 	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
@@ -532,6 +553,7 @@ TEST(a_segment_that_its_signature_denies_is_not_walked)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_range_of_no_known_kind_is_missed),
 		cmocka_unit_test(every_block_of_each_layout_is_listed),
 		cmocka_unit_test(nothing_is_invented_where_pages_are_missing),
 		cmocka_unit_test(a_heap_whose_first_page_is_missing_is_known_by_its_segments),
