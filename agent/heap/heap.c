@@ -244,8 +244,10 @@ static uint64_t end_of(const struct heaps *h, uint64_t base)
 
 static enum status add_segment(struct heaps *h, const struct heap_segment *s, struct err *e)
 {
-	if (h->segment_count == SEGMENTS_MAX)
+	if (h->segment_count == SEGMENTS_MAX) {
+		h->segments_cut = true;
 		return ST_OK;
+	}
 	if (h->segment_count == h->segment_room) {
 		struct heap_segment *grown =
 			array_grow(h->segments, &h->segment_room, sizeof(*grown));
@@ -517,7 +519,8 @@ static int by_heap_and_base(const void *a, const void *b)
 	return (x->base > y->base) - (x->base < y->base);
 }
 
-const struct heap_segment *heap__segments(const struct heaps *h, uint64_t heap, size_t *ret_count)
+/* The first segment of the heap, or where it would be. */
+static size_t first_segment(const struct heaps *h, uint64_t heap)
 {
 	size_t low = 0, high = h->segment_count;
 
@@ -529,10 +532,15 @@ const struct heap_segment *heap__segments(const struct heaps *h, uint64_t heap, 
 		else
 			high = middle;
 	}
-	for (high = low; high < h->segment_count && h->segments[high].heap == heap;)
-		high++;
-	*ret_count = high - low;
-	return h->segments ? h->segments + low : NULL;
+	return low;
+}
+
+const struct heap_segment *heap__segments(const struct heaps *h, uint64_t heap, size_t *ret_count)
+{
+	const size_t first = first_segment(h, heap);
+
+	*ret_count = first_segment(h, heap + 1) - first;
+	return h->segments ? h->segments + first : NULL;
 }
 
 /* A heap whose head can't be had may still have its first segment's chunks. */
@@ -725,7 +733,7 @@ enum status heaps_walk(struct heaps *h, size_t i, const struct heap_visitor *v,
 		st = heap__walk_segment_heap(&w);
 	if (!st)
 		st = heap__walk_page_blocks(&w);
-	ret->cut |= h->pages.cut;
+	ret->cut |= h->pages.cut || (h->segments_cut && w.info->kind == HEAP_NT);
 	free(w.user_blocks);
 	return st;
 }

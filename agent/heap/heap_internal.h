@@ -154,6 +154,7 @@ struct heaps {
 	size_t count, room;
 	struct heap_segment *segments; /* by heap, then base */
 	size_t segment_count, segment_room;
+	bool segments_cut; /* there are more than are kept */
 	bool list_lost;
 };
 
