@@ -92,10 +92,12 @@ static bool read_header(struct heap_pages *p, bool wide, uint64_t at, uint32_t s
 /* Is all of [from, to) that can be read filled with `byte`? */
 static bool filled(struct heap_pages *p, uint64_t from, uint64_t to, uint8_t byte)
 {
-	for (uint64_t va = from; va < to; va++) {
-		const uint8_t *at = heap__at(p, va, 1);
+	for (uint64_t va = from, next; va < to; va = next) {
+		const uint8_t *at;
 
-		if (at && *at != byte)
+		next = MIN((va | (PAGE_SIZE - 1)) + 1, to);
+		at = heap__at(p, va, (size_t)(next - va));
+		if (at && (*at != byte || memcmp(at, at + 1, (size_t)(next - va) - 1) != 0))
 			return false;
 	}
 	return true;
