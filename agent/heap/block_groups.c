@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "agent/program/interrupt.h"
 #include "formats/base/array.h"
 
 static uint64_t first_pointer(const struct block_groups_plan *plan, const struct heap_allocation *a)
@@ -59,13 +60,17 @@ enum status block_groups_make(const struct block_groups_plan *plan, struct block
 	if (!ret->members || !ret->at)
 		return err_nomem(e);
 	n = 0;
-	for (size_t i = 0; i < l->count; i++)
-		if (is_wanted(plan, i))
-			ret->members[n++] = (struct block_member){
-				.block = &l->at[i],
-				.first = first_pointer(plan, &l->at[i]),
-				.trace = trace_pool_of(plan->traces, &l->at[i]),
-			};
+	for (size_t i = 0; i < l->count; i++) {
+		if (!is_wanted(plan, i))
+			continue;
+		if (interrupted())
+			return interrupt_status(e);
+		ret->members[n++] = (struct block_member){
+			.block = &l->at[i],
+			.first = first_pointer(plan, &l->at[i]),
+			.trace = trace_pool_of(plan->traces, &l->at[i]),
+		};
+	}
 	array_sort(ret->members, n, sizeof(*ret->members), by_group_and_address);
 	for (size_t i = 0; i < n; i++) {
 		if (!i || by_group(&ret->members[i - 1], &ret->members[i]))

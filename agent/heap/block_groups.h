@@ -39,7 +39,10 @@ struct block_groups_plan {
 	const void *context;
 };
 
-/* The blocks are borrowed until block_groups_deinit(), which is to be called in any case. */
+/*
+ * The blocks are borrowed until block_groups_deinit(), which is to be called in any case. ST_NOMEM,
+ * ST_INTERRUPTED.
+ */
 enum status block_groups_make(const struct block_groups_plan *plan, struct block_groups *ret,
 			      struct err *e);
 void block_groups_deinit(struct block_groups *g);

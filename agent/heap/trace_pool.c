@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/program/interrupt.h"
 #include "formats/base/array.h"
 
 /* A place where a trace lies; the database has each trace once, 7's inline ones are one each. */
@@ -102,6 +103,8 @@ static enum status read_all(struct trace_pool *p, const struct trace_pool_plan *
 		const struct place *of = &p->places[i];
 		struct stack_trace t;
 
+		if (interrupted())
+			return ST_INTERRUPTED;
 		if (!stack_trace_read(plan->memory, plan->code, of->wide, of->at, of->frames, &t))
 			continue;
 		if (add_words(p, &t))
@@ -144,7 +147,7 @@ enum status trace_pool_open(const struct trace_pool_plan *plan, struct trace_poo
 		st = read_all(p, plan);
 	if (st) {
 		trace_pool_close(p);
-		return err_nomem(e);
+		return st == ST_INTERRUPTED ? interrupt_status(e) : err_nomem(e);
 	}
 	number_all(p);
 	*ret = p;

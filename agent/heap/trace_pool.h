@@ -17,7 +17,7 @@ struct trace_pool_plan {
 };
 
 struct trace_pool;
-/* All are borrowed for the call alone. ST_NOMEM. */
+/* All are borrowed for the call alone. ST_NOMEM, ST_INTERRUPTED. */
 enum status trace_pool_open(const struct trace_pool_plan *plan, struct trace_pool **ret,
 			    struct err *e);
 void trace_pool_close(struct trace_pool *p); /* NULL is fine */
