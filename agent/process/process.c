@@ -7,6 +7,7 @@
 
 #include "agent/process/symbol_layouts.h"
 #include "agent/process/unicode_string.h"
+#include "agent/program/log.h"
 #include "formats/base/page.h"
 
 /* 16 MiB of pages: trees of VADs, heaps and lists of a process lie in a few thousand. */
@@ -252,6 +253,11 @@ static enum status open_parts(struct opened_process *p, struct virtual_memory *v
 	}
 	if (!st)
 		st = section_parts_read(&m, &p->vads, &p->sections, e);
+	if (!st && p->sections.cut)
+		log_warning("sections-cut",
+			    "process %" PRIu32 ": its mapped files have more parts than are followed: "
+			    "of pages behind them it is not known where they are",
+			    pid);
 	if (!st)
 		st = peek_failed(p->peek, e);
 	/* An empty tree is no answer: it is what a version that nobody knows looks like. */
