@@ -57,7 +57,9 @@ static enum status claim_heap(struct report_process *r, size_t i, struct err *e)
 	_cleanup_ranges_ struct range_list segments = { 0 };
 	enum status st = heaps_segments(r->heaps, i, &segments, e);
 
-	claim(r, heaps_at(r->heaps, i)->address, REGION_HEAP, i);
+	/* The process's list can name anything. */
+	if (heaps_at(r->heaps, i)->kind != HEAP_OTHER)
+		claim(r, heaps_at(r->heaps, i)->address, REGION_HEAP, i);
 	for (size_t k = 0; k < segments.count; k++)
 		claim(r, segments.at[k].first, REGION_HEAP, i);
 	return st ? st : heaps_walk(r->heaps, i, &v, &r->stats[i], e);
