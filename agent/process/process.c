@@ -255,8 +255,8 @@ static enum status open_parts(struct opened_process *p, struct virtual_memory *v
 		st = section_parts_read(&m, &p->vads, &p->sections, e);
 	if (!st && p->sections.cut)
 		log_warning("sections-cut",
-			    "process %" PRIu32 ": its mapped files have more parts than are followed: "
-			    "of pages behind them it is not known where they are",
+			    "process %" PRIu32 " maps more parts of files than are followed: "
+			    "where pages behind them are is not known",
 			    pid);
 	if (!st)
 		st = peek_failed(p->peek, e);
