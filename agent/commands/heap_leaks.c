@@ -6,6 +6,7 @@
 #include "agent/commands/heap_roots.h"
 #include "agent/heap/block_groups.h"
 #include "agent/heap/leaks.h"
+#include "agent/program/interrupt.h"
 
 struct leak_search {
 	const struct heap_session *session;
@@ -15,6 +16,8 @@ struct leak_search {
 	uint8_t *marks;
 	struct leak_stats stats;
 	uint64_t lost;
+	size_t heaps_lost;
+	uint64_t page_heap_lost; /* pages in which blocks of full page heap may be */
 	bool whole; /* all could be read that can refer to a block */
 };
 
@@ -43,6 +46,28 @@ static enum leak_page give_page(void *context, uint64_t va, const uint8_t **ret)
 	}
 }
 
+/* A block of full page heap in a missing page is not known, and may refer to any other. */
+static enum status look_for_lost(struct leak_search *x, struct err *e)
+{
+	const struct range_list *l = &x->roots.page_heap;
+	uint64_t asked = 0;
+
+	for (size_t i = 0; i < l->count; i++)
+		for (uint64_t va = l->at[i].first; va < l->at[i].last; va += PAGE_SIZE) {
+			const uint8_t *page;
+
+			if (interrupted())
+				return interrupt_status(e);
+			if (asked++ == LEAK_PAGES_MAX) {
+				x->whole = false;
+				return ST_OK;
+			}
+			x->page_heap_lost +=
+				give_page(x->session->peek, va, &page) == LEAK_PAGE_LOST;
+		}
+	return ST_OK;
+}
+
 static enum status search(struct leak_search *x, struct err *e)
 {
 	const struct heap_session *s = x->session;
@@ -57,14 +82,15 @@ static enum status search(struct leak_search *x, struct err *e)
 
 	if (!st)
 		st = leaks_find(&sources, &x->marks, &x->stats, e);
+	x->whole = x->roots.whole && vad_list_is_whole(process_vads(s->process->process)) &&
+		   !heaps_list_lost(s->heaps) && !x->lost && !x->heaps_lost &&
+		   !x->stats.root_pages_lost && !x->stats.blocks_lost;
+	if (!st)
+		st = look_for_lost(x, e);
+	x->whole &= !x->page_heap_lost;
 	if (!st)
 		st = heap_session_traces(s, x->list, &x->traces, e);
-	if (!st)
-		st = peek_failed(s->peek, e);
-	x->whole = x->roots.whole && vad_list_is_whole(process_vads(s->process->process)) &&
-		   !heaps_list_lost(s->heaps) && !x->lost && !x->stats.root_pages_lost &&
-		   !x->stats.blocks_lost;
-	return st;
+	return st ? st : peek_failed(s->peek, e);
 }
 
 /*
@@ -196,6 +222,8 @@ static enum status print_json(const struct leak_search *x, const struct found *l
 			field_u64("inside_blocks", inside->blocks),
 			field_u64("inside_bytes", inside->bytes), field_bool("all_read", x->whole),
 			field_u64("heap_bytes_lost", x->lost),
+			field_u64("heaps_lost", x->heaps_lost),
+			field_u64("page_heap_pages_lost", x->page_heap_lost),
 			field_u64("root_pages", x->stats.root_pages),
 			field_u64("root_pages_lost", x->stats.root_pages_lost),
 			field_u64("images_whole", x->roots.images_whole),
@@ -217,6 +245,12 @@ static void print_text(const struct leak_search *x, const struct found *leaked,
 		       " referenced blocks are missing in part, and %" PRIu64 " bytes of heaps\n",
 		       x->stats.root_pages_lost, x->stats.root_pages + x->stats.root_pages_lost,
 		       x->stats.blocks_lost, x->lost);
+	if (x->heaps_lost)
+		printf("of %zu of %zu heaps not all blocks are known, nor what those refer to\n",
+		       x->heaps_lost, heaps_count(x->session->heaps));
+	if (x->page_heap_lost)
+		printf("%" PRIu64 " pages are missing where page heap has blocks\n",
+		       x->page_heap_lost);
 	if (x->roots.images_whole)
 		printf("of %" PRIu64 " modules the headers are missing: all that is in them counts "
 		       "as a reference\n",
@@ -258,6 +292,7 @@ enum status heap_leaks(const struct heap_session *s, const struct block_list *l,
 		.session = s,
 		.list = l,
 		.lost = heap_session_lost(s),
+		.heaps_lost = heap_session_heaps_lost(s),
 	};
 	enum status st = search(&x, e);
 

@@ -90,6 +90,28 @@ static enum status add_vad(struct heap_roots *r, const struct memory_view *m, co
 	return v->protection & 4 ? add(r, v->start, v->end, e) : ST_OK;
 }
 
+static enum status add_page_heap(struct roots_search *x, struct err *e)
+{
+	const struct vad_list *vads = process_vads(x->session->process->process);
+	const struct vad *before = NULL;
+
+	for (size_t i = 0; i < x->list->count; i++) {
+		const struct heap_allocation *a = &x->list->at[i];
+		const struct vad *v = NULL;
+		enum status st;
+
+		if (heaps_at(x->session->heaps, a->heap)->kind == HEAP_PAGE)
+			v = vad_find(vads, a->address);
+		if (!v || v == before) /* the list is sorted */
+			continue;
+		before = v;
+		st = range_list_add(&x->ret->page_heap, v->start, v->end, e);
+		if (st)
+			return st;
+	}
+	return ST_OK;
+}
+
 static enum status add_user_roots(struct roots_search *x, const struct memory_view *m,
 				  struct err *e)
 {
@@ -120,7 +142,7 @@ static enum status add_kernel_roots(struct roots_search *x, const struct memory_
 		const uint64_t first = t->kernel_stack & ~(uint64_t)(PAGE_SIZE - 1);
 
 		if (t->kernel_base > first && t->kernel_base - first <= KERNEL_STACK_MAX)
-			st = range_list_add(&x->ret->ranges, first, t->kernel_base - 1, e);
+			st = add(x->ret, first, t->kernel_base - 1, e);
 		else
 			x->ret->whole = false;
 	}
@@ -136,6 +158,8 @@ enum status heap_roots_find(const struct heap_session *s, const struct block_lis
 
 	*ret = (struct heap_roots){ .whole = true };
 	st = add_user_roots(&x, &s->memory, e);
+	if (!st)
+		st = add_page_heap(&x, e);
 	return st ? st : add_kernel_roots(&x, &s->memory, e);
 }
 
@@ -154,4 +178,5 @@ enum status heap_writable_find(const struct heap_session *s, struct heap_roots *
 void heap_roots_deinit(struct heap_roots *r)
 {
 	range_list_deinit(&r->ranges);
+	range_list_deinit(&r->page_heap);
 }

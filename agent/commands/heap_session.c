@@ -101,15 +101,21 @@ uint64_t heap_session_lost(const struct heap_session *s)
 	return sum;
 }
 
+size_t heap_session_heaps_lost(const struct heap_session *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < heaps_count(s->heaps); i++)
+		n += !heap_is_had(heaps_at(s->heaps, i), &s->stats[i]);
+	return n;
+}
+
 enum status heap_session_outcome(const struct heap_session *s, struct err *e)
 {
 	const struct process_facts *f = process_facts(s->process->process);
-	bool gaps =
-		heaps_list_lost(s->heaps) || !vad_list_is_whole(process_vads(s->process->process));
 
-	for (size_t i = 0; i < heaps_count(s->heaps); i++)
-		gaps |= !heap_is_had(heaps_at(s->heaps, i), &s->stats[i]);
-	if (gaps)
+	if (heaps_list_lost(s->heaps) || heap_session_heaps_lost(s) ||
+	    !vad_list_is_whole(process_vads(s->process->process)))
 		return err_set(e, ST_UNREADABLE,
 			       "%s: process %" PRIu32 " has heaps of which not all can be had",
 			       s->process->path, f->pid);

@@ -30,6 +30,8 @@ enum status heap_session_list(struct heap_session *s, struct block_list *ret, st
 
 /* heap_stats_lost() of all. */
 uint64_t heap_session_lost(const struct heap_session *s);
+/* How many heaps are lost, all of them or in part; those that cannot be walked are among them. */
+size_t heap_session_heaps_lost(const struct heap_session *s);
 
 /* ST_UNREADABLE: not all of the heaps could be had. To be asked behind a walk. */
 enum status heap_session_outcome(const struct heap_session *s, struct err *e);

@@ -241,6 +241,9 @@ class Heap(MachineCase):
             said = json.loads(done.stdout)
             found = {int(a, 0) for g in said['groups'] for a in g['addresses']}
             self.assertFalse(said['all_read'])
+            heaps = json.loads(self.ask(pid, '--json', codes=(3,)))['heaps']
+            self.assertGreaterEqual(said['heaps_lost'], sum(h['kind'] == 'unreadable' or h['lost'] > 0 for h in heaps))
+            self.assertLessEqual(said['heaps_lost'], len(heaps))
             self.assertLessEqual(found, set(truth.busy[pid]))
             # What is leaked and known is among them: that they are at most.
             known = {a for a, r in self.blocks(pid, codes=(3,)).items() if r['state'] == 'busy'}

@@ -138,9 +138,15 @@ class Kinds(MachineCase):
         self.assertEqual(mode == 1, any(h['kind'] == 'page heap' and h['blocks'] for h in said['heaps']))
         self.assertIn('page heap is on', self.ask(pid))
         self.assertIn('blocks in missing pages are not counted', self.ask(pid))
+        self.assertEqual(self.lost_to_leaks(pid), 0)
+
+    def lost_to_leaks(self, pid, codes=(0,)):
+        said = json.loads(self.ask(pid, '--leaks', '--json', codes=codes))
+        self.assertFalse(said['all_read'] and said['page_heap_pages_lost'])
+        return said['page_heap_pages_lost']
 
     def test_page_heap_without_the_page_file(self):
-        seen = there = 0
+        seen = there = lost = 0
         for seed in (1, 2, 3):
             for mode in (1, 2):
                 truth = self.acquire(f'{PAGE},windows=10,build=19045,page_heap={mode},seed={seed},live_files=0,'
@@ -153,9 +159,11 @@ class Kinds(MachineCase):
                         self.assertEqual((r['size'], r['state'] == 'busy'), (size, state == 'busy'), r)
                         self.assertIn(state, ('busy', 'freed'), r)
                         seen += 1
+                    lost += self.lost_to_leaks(pid, codes=(3,)) if mode == 1 else 0
                     there += sum(state != 'stale' for _, _, state, _ in truth.page_blocks[pid].values())
         self.assertGreater(seen, there / 10)
         self.assertLess(seen, there)
+        self.assertGreater(lost, 0)
 
 
 if __name__ == '__main__':
