@@ -184,6 +184,12 @@ enum status heap__tell(struct heap_walk *w, struct heap_allocation *a);
  */
 void heap__extend(struct heap_walk *w, uint64_t block, uint8_t unused, struct heap_allocation *a);
 
+/* False: no segment begins there, whatever it is instead. */
+bool heap__read_segment(struct heaps *h, uint64_t base, bool wide, struct heap_segment *ret);
+enum status heap__add_segment(struct heaps *h, const struct heap_segment *s, struct err *e);
+/* Once the heads of all heaps are read: the other segments, each once. ST_NOMEM. */
+enum status heap__find_segments(struct heaps *h, struct err *e);
+
 /* The segments of the heap: the first, and how many. */
 const struct heap_segment *heap__segments(const struct heaps *h, uint64_t heap, size_t *ret_count);
 
