@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "agent/heap/heap_checks.h"
+#include "agent/heap/heap_process.h"
 #include "agent/program/text.h"
 
 json_t *heap_hex(uint64_t v)
@@ -36,21 +37,11 @@ static enum status executable_ranges(const struct vad_list *l, const struct modu
 enum status heap_session_open(const struct process_session *p, struct heap_session *ret,
 			      struct err *e)
 {
-	const struct process_facts *f = process_facts(p->process);
-	const struct heap_sources sources = {
-		.memory = &ret->memory,
-		.peb = f->peb,
-		.peb32 = f->peb32,
-		.peb32_lost = f->wow64 && !f->peb32,
-		.ranges = &ret->ranges,
-	};
 	enum status st;
 
 	*ret = (struct heap_session){ .process = p, .peek = process_peek(p->process) };
 	ret->memory = peek_view(ret->peek);
-	st = process_private_ranges(p->process, &ret->ranges, e);
-	if (!st)
-		st = heaps_open(&sources, &ret->heaps, e);
+	st = heaps_of_process(p->process, &ret->memory, &ret->ranges, &ret->heaps, e);
 	if (!st) {
 		ret->stats = calloc(MAX(heaps_count(ret->heaps), 1), sizeof(*ret->stats));
 		st = ret->stats ? ST_OK : err_nomem(e);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "agent/heap/heap_checks.h"
+#include "agent/heap/heap_process.h"
 #include "agent/program/interrupt.h"
 #include "tsk-extract/registry.h"
 
@@ -111,17 +112,8 @@ static void sum_up(struct report_process *r)
 
 static enum status read_heaps(struct report_process *r, const struct memory_view *m, struct err *e)
 {
-	const struct heap_sources sources = {
-		.memory = m,
-		.peb = r->facts->peb,
-		.peb32 = r->facts->peb32,
-		.peb32_lost = r->facts->wow64 && !r->facts->peb32,
-		.ranges = &r->ranges,
-	};
-	enum status st = process_private_ranges(r->of, &r->ranges, e);
+	enum status st = heaps_of_process(r->of, m, &r->ranges, &r->heaps, e);
 
-	if (!st)
-		st = heaps_open(&sources, &r->heaps, e);
 	if (st)
 		return st;
 	r->n_heaps = heaps_count(r->heaps);
