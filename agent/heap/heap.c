@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/heap/heap_internal.h"
+#include "agent/program/interrupt.h"
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
 
@@ -444,6 +445,8 @@ enum status heaps_open(const struct heap_sources *s, struct heaps **ret, struct 
 	h->sources = *s;
 	h->pages = (struct heap_pages){ .m = s->memory, .left = HEAP_FETCHES_MAX };
 	st = find_all(h, e);
+	if (!st && interrupted())
+		st = interrupt_status(e);
 	if (st) {
 		heaps_close(h);
 		return st;
@@ -535,5 +538,5 @@ enum status heaps_walk(struct heaps *h, size_t i, const struct heap_visitor *v,
 		st = heap__walk_page_blocks(&w);
 	ret->cut |= h->pages.cut || (h->segments_cut && w.info->kind == HEAP_NT);
 	free(w.user_blocks);
-	return st;
+	return st || !interrupted() ? st : interrupt_status(e);
 }

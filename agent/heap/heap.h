@@ -183,7 +183,7 @@ struct heap_stats {
 	bool cut;                /* HEAP_FETCHES_MAX or HEAP_USER_BLOCKS_MAX: there is more */
 };
 
-/* All that there are, sorted by address. `s` is copied. ST_NOMEM. */
+/* All that there are, sorted by address. `s` is copied. ST_NOMEM, ST_INTERRUPTED. */
 struct heaps;
 enum status heaps_open(const struct heap_sources *s, struct heaps **ret, struct err *e);
 void heaps_close(struct heaps *h); /* NULL is fine */

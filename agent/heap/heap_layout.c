@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agent/heap/heap_internal.h"
+#include "agent/program/interrupt.h"
 #include "formats/base/bytes.h"
 
 const struct heap_layout heap__wide = {
@@ -92,7 +93,7 @@ const uint8_t *heap__at(struct heap_pages *p, uint64_t va, size_t size)
 		return NULL;
 	if (!p->has || p->va != va - within) {
 		p->has = false;
-		if (!p->left) {
+		if (!p->left || interrupted()) {
 			p->cut = true;
 			return NULL;
 		}

@@ -11,6 +11,7 @@
 
 #include "agent/heap/heap.h"
 #include "agent/heap/heap_checks.h"
+#include "agent/program/interrupt.h"
 #include "driver-interface/sim/heap.h"
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
@@ -273,6 +274,24 @@ TEST(a_large_block_of_which_the_header_is_lost_is_missed)
 	sim__heap_deinit(&heap);
 }
 
+/* Memory that was made to take long can be given up. */
+TEST(a_signal_ends_the_search)
+{
+	struct range range = { BASE, BASE + (UINT64_C(1) << 40) - 1 };
+	const struct range_list ranges = { .at = &range, .count = 1 };
+	struct sim_heap none = { .region_count = 0 };
+	struct memory m = { .heap = &none };
+	const struct memory_view view = { page_of, &m };
+	const struct heap_sources s = { .memory = &view, .ranges = &ranges, .not_vads = true };
+	struct heaps *h;
+	struct err e = ERR_INIT;
+
+	interrupt_ask("the test");
+	assert_int_equal(heaps_open(&s, &h, &e), ST_INTERRUPTED);
+	assert_null(h);
+	interrupt_forget();
+}
+
 /*
  * 24H2: the PEB has the first heap alone, and a circle of descriptors the others; and a heap that
  * neither names
@@ -420,6 +439,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_layout),
 		cmocka_unit_test(a_large_block_of_which_the_header_is_lost_is_missed),
+		cmocka_unit_test(a_signal_ends_the_search),
 		cmocka_unit_test(chain_of_24h2_and_a_heap_that_no_list_names),
 		cmocka_unit_test(segment_heap_is_named),
 	};
