@@ -4,6 +4,7 @@ For tests of commands on a process of a simulated machine: the program, which is
 argument, and machines that are acquired with their own account beside the container.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -37,3 +38,16 @@ class MachineCase(unittest.TestCase):
         done = run('acquire', '-q', '--force', '-s', f'{SMALL},{settings},process_truth={self.account}', '-o',
                    self.container)
         self.assertEqual(done.returncode, 0, done.stderr)
+
+
+class HeapCase(MachineCase):
+    """`ramseal heap` on such a machine."""
+
+    def ask(self, pid, *args, codes=(0,)):
+        done = run('heap', self.container, '--pid', pid, *args)
+        self.assertIn(done.returncode, codes, done.stderr)
+        return done.stdout.decode()
+
+    def blocks(self, pid, codes=(0,)):
+        rows = [json.loads(line) for line in self.ask(pid, '-A', '--json', codes=codes).splitlines()]
+        return {int(r['address'], 0): r for r in rows if r['state'] == 'busy'}

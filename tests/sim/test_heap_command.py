@@ -17,24 +17,15 @@ from operator import itemgetter
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import heap_truth  # noqa: E402: beside this
-from machine_case import BUILDS, WITH_WOW64, MachineCase, run  # noqa: E402
+from machine_case import BUILDS, WITH_WOW64, HeapCase, run  # noqa: E402
 
 HEAPS = 'ram=96M,processes=4,heaps=3,heap_blocks=5000,heap_lfh=40,heap_leaks=20'
 
 
-class Heap(MachineCase):
+class Heap(HeapCase):
     def acquire(self, settings):
         super().acquire(f'{HEAPS},{settings}')
         return heap_truth.Heaps(self.account)
-
-    def ask(self, pid, *args, codes=(0,)):
-        done = run('heap', self.container, '--pid', pid, *args)
-        self.assertIn(done.returncode, codes, done.stderr)
-        return done.stdout.decode()
-
-    def blocks(self, pid, codes=(0,)):
-        rows = [json.loads(line) for line in self.ask(pid, '-A', '--json', codes=codes).splitlines()]
-        return {int(r['address'], 0): r for r in rows if r['state'] == 'busy'}
 
     def test_every_allocation_of_every_build(self):
         for build, narrow in [(b, 0) for b in BUILDS] + [(b, 2) for b in WITH_WOW64]:

@@ -15,7 +15,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import heap_truth  # noqa: E402: beside this
-from machine_case import MachineCase, run  # noqa: E402
+from machine_case import HeapCase, run  # noqa: E402
 
 BUILDS = (17763, 18362, 19045, 22000, 22621, 22631)
 SEGMENT = 'ram=96M,processes=4,heaps=3,heap_blocks=5000,heap_lfh=40,heap_leaks=20,segment_heap=1,windows=10'
@@ -24,19 +24,10 @@ PAGE = 'ram=128M,processes=4,heaps=3,heap_blocks=3000,heap_lfh=40,heap_leaks=20'
 HEADER = 0x40  # _DPH_BLOCK_INFORMATION
 
 
-class Kinds(MachineCase):
+class Kinds(HeapCase):
     def acquire(self, settings):
         super().acquire(settings)
         return heap_truth.Heaps(self.account)
-
-    def ask(self, pid, *args, codes=(0,)):
-        done = run('heap', self.container, '--pid', pid, *args)
-        self.assertIn(done.returncode, codes, done.stderr)
-        return done.stdout.decode()
-
-    def blocks(self, pid, codes=(0,)):
-        rows = [json.loads(line) for line in self.ask(pid, '-A', '--json', codes=codes).splitlines()]
-        return {int(r['address'], 0): r for r in rows if r['state'] == 'busy'}
 
     def assert_same(self, got, true):
         """Two dictionaries, which are too large to be printed."""
