@@ -18,7 +18,7 @@ struct leak_search {
 	uint64_t lost;
 	size_t heaps_lost;
 	uint64_t page_heap_lost; /* pages in which blocks of full page heap may be */
-	bool whole; /* all could be read that can refer to a block */
+	bool whole;              /* all could be read that can refer to a block */
 };
 
 /*

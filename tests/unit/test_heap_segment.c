@@ -9,17 +9,17 @@
 #include "agent/heap/heap_checks.h"
 #include "tests/unit/sparse_view.h"
 
-#define PEB        UINT64_C(0x7ff0000)
-#define HEAP       UINT64_C(0x1c7a2340000)
-#define FIRST      UINT64_C(0x1c7a2500000) /* segments of context 0 */
-#define SECOND     UINT64_C(0x1c9b0300000)
-#define WIDE       UINT64_C(0x1c7a5000000) /* and of context 1 */
-#define LARGE      UINT64_C(0x1c7b1000000)
-#define METADATA   UINT64_C(0x1c7a23a0000)
-#define KEY        UINT64_C(0x8f3b9d105c27e46a)
-#define LFH_KEY    UINT32_C(0x71c2e95b)
-#define UNIT       UINT64_C(0x1000)
-#define BLOCKS_MAX 4096
+#define PEB             UINT64_C(0x7ff0000)
+#define HEAP            UINT64_C(0x1c7a2340000)
+#define FIRST           UINT64_C(0x1c7a2500000) /* segments of context 0 */
+#define SECOND          UINT64_C(0x1c9b0300000)
+#define WIDE            UINT64_C(0x1c7a5000000) /* and of context 1 */
+#define LARGE           UINT64_C(0x1c7b1000000)
+#define METADATA        UINT64_C(0x1c7a23a0000)
+#define KEY             UINT64_C(0x8f3b9d105c27e46a)
+#define LFH_KEY         UINT32_C(0x71c2e95b)
+#define UNIT            UINT64_C(0x1000)
+#define BLOCKS_MAX      4096
 
 #define RANGE_OF_BLOCKS 0x0b
 
