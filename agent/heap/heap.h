@@ -172,7 +172,8 @@ struct heap_stats {
 	uint64_t reserved;        /* by the segments' heads, VirtualAlloc blocks left out */
 	uint64_t uncommitted;     /* the same */
 	uint64_t free_chunks;     /* with headers, to be compared with total_free */
-	uint64_t lost;            /* pages that can't be had, where headers must have been */
+	/* In pages that can't be had, where headers must have been; not in those that are none. */
+	uint64_t lost;
 	uint64_t unlinked;        /* could be read, but no chain of headers was found */
 	uint64_t containers;      /* number: of LFH blocks */
 	uint64_t containers_lost; /* number: what is in them can't be told */

@@ -158,7 +158,7 @@ static uint64_t resynchronise(struct heap_walk *w, uint64_t at, uint64_t to)
 		size_t links;
 
 		if (r == CHUNK_UNREAD) {
-			w->stats->lost += stop - at;
+			w->stats->lost += heap__lost(w->p, at, stop);
 			at = stop;
 			continue;
 		}

@@ -105,6 +105,11 @@ const uint8_t *heap__at(struct heap_pages *p, uint64_t va, size_t size)
 	return p->bytes ? p->bytes + within : NULL;
 }
 
+uint64_t heap__lost(struct heap_pages *p, uint64_t from, uint64_t to)
+{
+	return view_absent(p->m, from & ~(uint64_t)(PAGE_SIZE - 1)) ? 0 : to - from;
+}
+
 bool heap__u16(struct heap_pages *p, uint64_t va, uint16_t *ret)
 {
 	const uint8_t *at = heap__at(p, va, 2);

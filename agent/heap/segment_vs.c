@@ -151,7 +151,7 @@ static uint64_t resynchronise(const struct vs_walk *v, uint64_t at)
 		size_t links;
 
 		if (r == CHUNK_UNREAD) {
-			w->stats->lost += stop - at;
+			w->stats->lost += heap__lost(w->p, at, stop);
 			at = stop;
 			continue;
 		}

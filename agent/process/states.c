@@ -16,21 +16,13 @@ const char *pages_state_name(enum pages_state s)
 	return (unsigned)s < PAGES_STATES ? names[s] : "?";
 }
 
-/* No entry, nor a prototype entry that says anything. */
-static enum pages_state state_of_empty(const struct virtual_page *p)
-{
-	/* A section may be reserved, too. */
-	if (p->row.followed || p->vad == VAD_SAYS_RESERVED || p->vad == VAD_SAYS_UNMAPPED)
-		return PAGES_RESERVED;
-	return PAGES_UNKNOWN;
-}
-
 enum pages_state pages_state_of(const struct virtual_page *p)
 {
 	const bool there = p->given != GIVEN_NOTHING;
 
-	/* An entry above the page table that is not present is of a table that is paged out. */
-	if (p->level != 1 && !p->has_verdict && p->row.raw)
+	if (virtual_page_is_absent(p))
+		return PAGES_RESERVED;
+	if (virtual_table_is_lost(p))
 		return PAGES_UNKNOWN;
 	switch (p->row.pte.state) {
 	case PTE_VALID:
@@ -46,10 +38,6 @@ enum pages_state pages_state_of(const struct virtual_page *p)
 	case PTE_SUBSECTION:
 	case PTE_FILE_BACKED:
 		return PAGES_FILE;
-	case PTE_DECOMMITTED:
-		return PAGES_RESERVED;
-	case PTE_EMPTY:
-		return state_of_empty(p);
 	default:
 		return PAGES_UNKNOWN;
 	}

@@ -18,7 +18,18 @@ struct memory_view {
 	 */
 	const uint8_t *(*page)(void *context, uint64_t va);
 	void *context;
+	/*
+	 * Of a page that can't be had: it is known that there is none (virtual_page_is_absent()),
+	 * so nothing is lost. NULL: that is never known.
+	 */
+	bool (*absent)(void *context, uint64_t va);
 };
+
+/* What m->absent says. */
+static inline bool view_absent(const struct memory_view *m, uint64_t va)
+{
+	return m->absent && m->absent(m->context, va);
+}
 
 /*
  * All return false, and leave what they return in as it was, where a byte of it can't be had, or

@@ -78,6 +78,7 @@ static enum status keep(void *context, const struct virtual_page *from, struct e
 			.has_verdict = from->has_verdict,
 			.state = from->row.pte.state,
 			.damaged = from->damaged,
+			.absent = virtual_page_is_absent(from),
 		};
 		if (from->has_verdict) {
 			k->page.verdict = from->row.verdict;
@@ -149,7 +150,18 @@ static const uint8_t *view_page(void *context, uint64_t va)
 	return page ? page->bytes : NULL;
 }
 
+static bool view_page_absent(void *context, uint64_t va)
+{
+	const struct peek_page *page = peek_page(context, va);
+
+	return page && page->absent;
+}
+
 struct memory_view peek_view(struct peek *p)
 {
-	return (struct memory_view){ view_page, p };
+	return (struct memory_view){
+		.page = view_page,
+		.absent = view_page_absent,
+		.context = p,
+	};
 }

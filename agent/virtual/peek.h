@@ -18,6 +18,7 @@ struct peek_page {
 	enum trust trust;
 	enum pte_state state; /* what the entry says, or the prototype entry that it names */
 	bool damaged;         /* GIVEN_NOTHING because the container is */
+	bool absent;          /* GIVEN_NOTHING, and virtual_page_is_absent() */
 	const uint8_t *bytes; /* PAGE_SIZE of them; NULL: GIVEN_NOTHING */
 };
 

@@ -56,6 +56,15 @@ struct virtual_page {
 	struct smear_row row; /* .va and .pages as above; .pte, .raw and .seen always */
 };
 
+/*
+ * The process has no page there: its entry says so, or there is none and the VADs know of none that
+ * was ever committed. False also where nobody knows.
+ */
+bool virtual_page_is_absent(const struct virtual_page *p);
+
+/* The table that would have its entry is paged out, and could not be read. */
+bool virtual_table_is_lost(const struct virtual_page *p);
+
 struct virtual_plan {
 	struct blob *in; /* as struct smear_plan; all of it is borrowed until virtual_close() */
 	const struct rsz_reader *reader;

@@ -9,6 +9,22 @@
 /* As much as is walked at once: what is kept of a walk grows with it. */
 #define STEP_BYTES (UINT64_C(1) << 30)
 
+bool virtual_table_is_lost(const struct virtual_page *p)
+{
+	/* An entry above the page table that is not present is of a table that is paged out. */
+	return p->level != 1 && !p->has_verdict && p->row.raw;
+}
+
+bool virtual_page_is_absent(const struct virtual_page *p)
+{
+	if (p->given != GIVEN_NOTHING || virtual_table_is_lost(p))
+		return false;
+	if (p->row.pte.state != PTE_EMPTY)
+		return p->row.pte.state == PTE_DECOMMITTED;
+	/* A section may be reserved, too: then its prototype entry is empty. */
+	return p->row.followed || p->vad == VAD_SAYS_RESERVED || p->vad == VAD_SAYS_UNMAPPED;
+}
+
 static bool copy_page(const struct rsz_page *p, uint8_t *buf)
 {
 	if (!p->captured || p->status.state == PAGE_UNREADABLE || p->status.state == PAGE_SKIPPED)

@@ -18,11 +18,15 @@ class Heaps:
         self.page_blocks = {}
         # Blocks that only a thread leads to: user-stack, register or kernel-stack, and where the pointer is.
         self.stack_roots = {}
+        # Of each process, of each of its heaps by its number, where it has memory: (first byte, last byte).
+        self.regions = {}
         for kind, *f in csv.reader(Path(path).read_text(encoding='utf-8').splitlines()):
             if kind == 'heap':
                 if f[0] not in self.pids:
                     self.pids.append(f[0])
                 self.heaps.setdefault(f[0], {})[int(f[2], 0)] = f
+            elif kind == 'heap-region':
+                self.regions.setdefault(f[0], {}).setdefault(f[1], []).append((int(f[2], 0), int(f[3], 0)))
             elif kind == 'trace':
                 self.traces.setdefault(f[0], {})[int(f[2], 0)] = int(f[3], 0) or None
             elif kind == 'stack-root':

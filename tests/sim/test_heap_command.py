@@ -87,7 +87,7 @@ class Heap(HeapCase):
 
     def check_without_the_page_file(self, settings):
         truth = self.acquire(f'windows=10,{settings},seed=1,live_files=0,region_paged=30,region_transition=10')
-        there = seen = 0
+        there = seen = tried = 0
         for pid in truth.pids:
             done = run('heap', self.container, '--pid', pid, '-A', '--json')
             if done.returncode == 9:
@@ -106,8 +106,20 @@ class Heap(HeapCase):
             self.assertLessEqual({int(h['address'], 0) for h in said['heaps']}, set(truth.heaps[pid]))
             # A list that is lost in part says nothing against a heap.
             self.assertLessEqual({h['finding'] for h in said['heaps']}, {None})
+            if said['vads_whole']:  # else nobody knows which pages are only reserved
+                tried += self.check_lost(truth, pid, said['heaps'])
+        self.assertTrue(tried)
         self.assertGreater(seen, there / 10)
         self.assertLess(seen, there)
+
+    def check_lost(self, truth, pid, heaps):
+        """No more of a heap is lost than its pages that cannot be read: one that is only reserved has no block."""
+        vads = json.loads(run('vad', '-q', self.container, '-p', pid, '--pages', '--json').stdout)['vads']
+        for h in heaps:
+            regions = truth.regions[pid][truth.heaps[pid][int(h['address'], 0)][1]]
+            states = [v['counts']['states'] for v in vads if any(a <= int(v['start'], 0) <= b for a, b in regions)]
+            self.assertLessEqual(h['lost'], 4096 * sum(s['not_captured'] + s['unknown'] for s in states))
+        return len(heaps)
 
     def test_referrers_and_show(self):
         for settings in ('windows=10', 'windows=7,wow64=1', 'windows=10,build=26100,wow64=1'):
