@@ -7,6 +7,7 @@
 #include "agent/commands/heap_find.h"
 #include "agent/commands/heap_leaks.h"
 #include "agent/commands/heap_list.h"
+#include "agent/commands/heap_pages.h"
 #include "agent/commands/heap_show.h"
 #include "agent/commands/heap_umdh.h"
 #include "agent/container/identities.h"
@@ -20,6 +21,7 @@ struct heap_options {
 	uint64_t referrers;
 	const char *find;
 	bool allocations;
+	bool pages;
 	bool leaks;
 	bool umdh;
 	bool diff;
@@ -32,6 +34,8 @@ static const struct option_def options[] = {
 	CLI_GROUP(struct heap_options, process, &process_option_group),
 	CLI_FLAG(struct heap_options, allocations, 'A', "allocations",
 		 "list every block instead, with its size and what its content is worth"),
+	CLI_FLAG(struct heap_options, pages, 0, "pages",
+		 "count the pages of each heap by where they are, and how far they can be trusted"),
 	CLI_UINT(struct heap_options, show, 0, "show", "ADDRESS", 0, UINT64_MAX,
 		 "show the block around this address, and what its words point to"),
 	CLI_UINT(struct heap_options, referrers, 0, "referrers", "ADDRESS", 0, UINT64_MAX,
@@ -88,6 +92,10 @@ const struct command command_heap = {
 		"full page heap\n"
 		"lie in missing pages is not known: they are not counted, and the exit code does "
 		"not tell of them.\n"
+		"\n"
+		"--pages counts the pages of all address ranges that a heap has, what is reserved "
+		"in them included;\n"
+		"`ramseal help vad` explains the columns.\n"
 		"\n"
 		"--find and --referrers search all memory that the process can write to: private "
 		"and "
@@ -220,12 +228,12 @@ static enum status heap_run(struct cli *cli, struct err *e)
 	struct process_session s;
 	enum status st = ST_OK;
 
-	if (o->allocations + o->leaks + o->umdh + o->diff + o->dns + cli_given(cli, "show") +
-		    cli_given(cli, "referrers") + (o->find != NULL) >
+	if (o->allocations + o->pages + o->leaks + o->umdh + o->diff + o->dns +
+		    cli_given(cli, "show") + cli_given(cli, "referrers") + (o->find != NULL) >
 	    1)
 		st = cli_usage(cli, e,
-			       "takes one of --allocations, --leaks, --umdh, --diff, --dns, "
-			       "--show, --referrers and --find");
+			       "takes one of --allocations, --pages, --leaks, --umdh, --diff, "
+			       "--dns, --show, --referrers and --find");
 	else if (cli->n_operands != (o->diff ? 2 : 1))
 		st = cli_usage(cli, e, "--diff takes two containers, FILE and NEW; all else one");
 	else if (o->csv && (!o->allocations || o->json))
@@ -238,7 +246,10 @@ static enum status heap_run(struct cli *cli, struct err *e)
 		st = process_session_open(cli, &o->process, x, &s, e);
 	if (st)
 		return st;
-	st = o->diff ? compare(cli, &s, x, e) : look_into(cli, &s, e);
+	if (o->pages)
+		st = heap_pages(&s, o->json, e);
+	else
+		st = o->diff ? compare(cli, &s, x, e) : look_into(cli, &s, e);
 	process_session_close(&s);
 	return st;
 }

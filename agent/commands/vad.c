@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
+#include "agent/commands/page_table.h"
 #include "agent/commands/symbol_options.h"
 #include "agent/container/identities.h"
 #include "agent/container/manifest_read.h"
@@ -56,18 +57,21 @@ const struct command command_vad = {
 		"trees of several processes, or from the kernel's --symbols if they fit as well.\n"
 		"\n"
 		"With --pages instead, of the pages of each range:\n"
-		"  valid       mapped, and captured with the memory\n"
-		"  transition  on their way out, and captured with the memory\n"
-		"  page file   captured with the page file\n"
-		"  compressed  in Windows' store of compressed memory\n"
-		"  zeros       committed, and never touched\n"
-		"  file        only in the mapped file, on its disk\n"
-		"  reserved    addresses without pages\n"
-		"  not there   it is known where they were, and that was not captured\n"
-		"  unknown     the tables that would say it are lost\n"
-		"Shared pages are followed through prototype entries. `safe` and `at risk` are of "
-		"those that\n"
-		"have content, as `ramseal read` judges each of them.\n"
+		"  valid         mapped, and captured with the memory\n"
+		"  transition    on their way out, and captured with the memory\n"
+		"  page file     captured with the page file\n"
+		"  compressed    in Windows' store of compressed memory\n"
+		"  demand zero   committed, and never touched\n"
+		"  on disk only  only the mapped file has them\n"
+		"  reserved      addresses without pages\n"
+		"  not captured  it is known where they were, and that was not captured\n"
+		"  unknown       the tables that would say it are lost\n"
+		"A state that no page is in has no column. Shared pages are followed through "
+		"prototype entries.\n"
+		"`safe` and `at risk` are of those that are valid, in transition or in the page "
+		"file, as `ramseal\n"
+		"read` judges each of them; of an image nobody can say. `ramseal heap --pages` has "
+		"the same by heap.\n"
 		"\n"
 		"Where parts of the tree could not be read, the exit code is 3.\n",
 	.values_size = sizeof(struct vad_options),
@@ -126,39 +130,25 @@ static void print_vad(const struct vad *v)
 	       v->torn ? "  (its parent in the tree is another one)" : "");
 }
 
-static void print_counts(const char *label, const struct pages_counts *c, const char *file)
-{
-	printf("%-29s %10" PRIu64, label, pages_counts_sum(c));
-	for (size_t i = 0; i < PAGES_STATES; i++)
-		printf(" %10" PRIu64, c->state[i]);
-	printf(" %10" PRIu64 " %10" PRIu64 "%s\n", c->trust[TRUST_SAFE], c->trust[TRUST_AT_RISK],
-	       file);
-}
-
 static void print_table_of_pages(const struct vad_request *r)
 {
-	static const char *const heads[PAGES_STATES] = {
-		[PAGES_VALID] = "valid",         [PAGES_TRANSITION] = "transition",
-		[PAGES_PAGE_FILE] = "page file", [PAGES_COMPRESSED] = "compressed",
-		[PAGES_ZEROS] = "zeros",         [PAGES_FILE] = "file",
-		[PAGES_RESERVED] = "reserved",   [PAGES_MISSING] = "not there",
-		[PAGES_UNKNOWN] = "unknown",
-	};
 	const struct vad_list *l = process_vads(r->p);
+	struct page_table t = {
+		.label = 29,
+		.still = virtual_info(process_memory(r->p))->still,
+		.total = &r->pages.total,
+	};
 
-	printf("%-29s %10s", "addresses", "pages");
-	for (size_t i = 0; i < PAGES_STATES; i++)
-		printf(" %10s", heads[i]);
-	printf(" %10s %10s\n", "safe", "at risk");
+	page_table_begin(&t, "addresses");
 	for (size_t i = 0; i < l->count; i++) {
 		char label[48], file[1100];
 
 		snprintf(label, sizeof(label), "0x%012" PRIx64 "-0x%012" PRIx64, l->at[i].start,
 			 l->at[i].end);
 		put_file(&l->at[i], file, sizeof(file));
-		print_counts(label, &r->pages.each[i], file);
+		page_table_row(&t, label, &r->pages.each[i], file);
 	}
-	print_counts("all", &r->pages.total, "");
+	page_table_end(&t, "all");
 }
 
 static void print_text(const struct vad_request *r)
@@ -194,26 +184,6 @@ static json_t *address_json(uint64_t va)
 	return va ? json_sprintf("0x%" PRIx64, va) : json_null();
 }
 
-static json_t *counts_json(const struct pages_counts *c)
-{
-	json_t *states = json_object(), *trust = json_object(), *verdicts = json_object();
-
-	for (size_t i = 0; states && i < PAGES_STATES; i++)
-		json_object_set_new(states, pages_state_name((enum pages_state)i),
-				    json_u64(c->state[i]));
-	for (size_t i = 0; trust && i < TRUST_KINDS; i++)
-		if (i != TRUST_WRONG)
-			json_object_set_new(trust, trust_name((enum trust)i),
-					    json_u64(c->trust[i]));
-	for (size_t i = 0; verdicts && i < VERDICTS; i++)
-		if (c->verdict[i])
-			json_object_set_new(verdicts, verdict_name((enum verdict)i),
-					    json_u64(c->verdict[i]));
-	return json_fields(
-		JSON_FIELDS(field_made("states", states), field_u64("by_prototype", c->prototype),
-			    field_made("trust", trust), field_made("verdicts", verdicts)));
-}
-
 static json_t *vad_json(const void *arg, size_t i)
 {
 	const struct vad_request *r = arg;
@@ -235,7 +205,7 @@ static json_t *vad_json(const void *arg, size_t i)
 		field_bool("torn", v->torn), field_bool("section_lost", v->lost_part),
 		field_made("node", json_sprintf("0x%" PRIx64, v->node))));
 	if (o && r->pages.each)
-		json_object_set_new(o, "counts", counts_json(&r->pages.each[i]));
+		json_object_set_new(o, "counts", page_counts_json(&r->pages.each[i]));
 	return o;
 }
 
@@ -277,7 +247,7 @@ static json_t *document(const struct vad_request *r)
 		field_u64("lost", l->lost), field_u64("refused", l->refused),
 		field_u64("torn", l->torn)));
 	if (o && r->pages.each) {
-		json_object_set_new(o, "counts", counts_json(&r->pages.total));
+		json_object_set_new(o, "counts", page_counts_json(&r->pages.total));
 		json_object_set_new(o, "outside", outside_json(r));
 	}
 	return o;

@@ -57,6 +57,13 @@ void pages_counts_add(struct pages_counts *to, const struct pages_counts *c)
 	to->prototype += c->prototype;
 }
 
+void pages_counts_data_trust(const struct pages_counts *c, uint64_t ret[static TRUST_KINDS])
+{
+	for (size_t k = 0; k < TRUST_KINDS; k++)
+		ret[k] = c->judged[PAGES_VALID][k] + c->judged[PAGES_TRANSITION][k] +
+			 c->judged[PAGES_PAGE_FILE][k];
+}
+
 uint64_t pages_counts_sum(const struct pages_counts *c)
 {
 	uint64_t sum = 0;

@@ -203,8 +203,9 @@ bool report_process_is_whole(const struct report_process *r)
 
 struct report_data report_data_of(const struct pages_counts *c)
 {
-	static const enum pages_state kept[] = { PAGES_VALID, PAGES_TRANSITION, PAGES_PAGE_FILE };
 	struct report_data d = {
+		.kept = c->state[PAGES_VALID] + c->state[PAGES_TRANSITION] +
+			c->state[PAGES_PAGE_FILE],
 		.compressed = c->state[PAGES_COMPRESSED],
 		.lost = c->state[PAGES_MISSING],
 		.unknown = c->state[PAGES_UNKNOWN],
@@ -212,11 +213,7 @@ struct report_data report_data_of(const struct pages_counts *c)
 		.on_disk = c->state[PAGES_FILE],
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
-		d.kept += c->state[kept[i]];
-		for (size_t k = 0; k < TRUST_KINDS; k++)
-			d.trust[k] += c->judged[kept[i]][k];
-	}
+	pages_counts_data_trust(c, d.trust);
 	d.pages = d.kept + d.compressed + d.lost + d.unknown;
 	return d;
 }

@@ -95,6 +95,25 @@ class ProcessReport(MachineCase):
         self.assertEqual(modules, ([findings] if findings else []) + [[m['base'] for m in process['modules']]])
         self.assertEqual([row[0] for row in sections['threads'][0][1:]], [str(t['tid']) for t in process['threads']])
 
+    def ask_heap_pages(self, kept, everything, code):
+        """What `heap --pages` says of the same, as JSON and as a table that fits a terminal."""
+        said = self.ask('heap', PAPER, '--pages')
+        rows = {h['address']: h['counts'] for h in said['heaps']}
+        rows['all'] = said['all_heaps']
+        expected = {name.split(' ')[0]: row for name, row in kept.items()} | {'all': everything}
+        self.assertEqual({name: dict(c['states'], safe=c['data_trust']['safe'], risk=c['data_trust']['at-risk'])
+                          for name, c in rows.items()}, expected)
+        self.assertEqual(said['process'], self.ask('vad', PAPER, '--pages')['counts'])
+        done = run('heap', '-p', PAPER, '--pages', self.container)
+        self.assertEqual(done.returncode, code)
+        lines = done.stdout.decode().splitlines()
+        self.assertLess(max(map(len, lines)), 80)
+        shown = [s for s in STATES.values() if everything[s]]
+        columns = shown + ['safe', 'risk']
+        table = {n: [str(sum(row[s] for s in shown))] + [str(row[c]) for c in columns] for n, row in expected.items()}
+        self.assertEqual({f[0]: f[1:] for f in map(str.split, lines[3:-1])}, table)
+        self.assertEqual(lines[-1], 'no page is: ' + ', '.join(n for n, s in STATES.items() if not everything[s]))
+
     def test_table_of_the_paper(self):
         """3,286 pages: 457 valid, 144 in transition, 431 in the page file, 2,254 without data."""
         truth = self.machine('cohen2015heaps,live_files=1')
@@ -109,6 +128,7 @@ class ProcessReport(MachineCase):
         self.assertEqual({n: x for n, x in everything.items() if x},
                          {'valid': 457, 'transition': 144, 'page_file': 431, 'safe': 1032,
                           'demand_zero': 193, 'reserved': 2061})
+        self.ask_heap_pages(kept, everything, 0)
         sizes, busy, keys = {}, {}, {}
         heaps = {row[2]: row[3] for row in truth if row[0] == 'heap' and row[1] == str(PAPER)}
         for row in truth:
@@ -131,7 +151,9 @@ class ProcessReport(MachineCase):
         """What is lost is said first, and heaps that are not found are not said not to be there."""
         self.machine('cohen2015heaps,live_files=0')
         page, sections = self.page(PAPER, codes=(3,))
-        heaps = self.states(sections['heaps'][0])['all heaps']
+        kept = self.states(sections['heaps'][0])
+        heaps = kept.pop('all heaps')
+        self.ask_heap_pages(kept, heaps, 3)
         lost = heaps['not_captured']
         self.assertGreater(lost, 100)
         safe = heaps['valid'] + heaps['transition']
