@@ -11,6 +11,20 @@
  */
 #define JUDGED_MAX (UINT64_C(1) << 26)
 
+static enum block_from origin(const struct peek_page *p)
+{
+	switch (p->given) {
+	case GIVEN_PAGE_FILE:
+		return FROM_PAGE_FILE;
+	case GIVEN_ZEROS:
+		return FROM_ZEROS;
+	case GIVEN_COMPRESSED:
+		return FROM_COMPRESSED;
+	default:
+		return p->state == PTE_TRANSITION ? FROM_TRANSITION : FROM_VALID;
+	}
+}
+
 void block_judge(struct block_printer *b, const struct heap_allocation *a, struct block_worth *ret)
 {
 	const uint64_t end = a->address + MAX(block_bytes(a), 1);
@@ -33,6 +47,7 @@ void block_judge(struct block_printer *b, const struct heap_allocation *a, struc
 			ret->unread += next - va;
 			continue;
 		}
+		ret->from[origin(p)] += MIN(next - va, block_bytes(a));
 		unknown |= !p->has_verdict;
 		/* Safe, at risk, wrong: the later, the worse. Of an image nobody can say which. */
 		if (p->has_verdict && (!any || p->trust > worst))
@@ -43,6 +58,41 @@ void block_judge(struct block_printer *b, const struct heap_allocation *a, struc
 		ret->trust = trust_name(worst);
 	else
 		ret->trust = unknown || any ? "unknown" : "none";
+}
+
+void block_from_text(const struct block_worth *w, char ret[static BLOCK_FROM_TEXT])
+{
+	static const char *const words[BLOCK_FROMS] = {
+#define X(name, text, words) [name] = words,
+		BLOCK_FROM_MAP(X)
+#undef X
+	};
+	size_t n = 0;
+
+	*ret = '\0';
+	for (size_t i = 0; i < BLOCK_FROMS; i++)
+		if (w->from[i])
+			n += (size_t)snprintf(ret + n, BLOCK_FROM_TEXT - n, "%s%" PRIu64 " %s",
+					      n ? ", " : "", w->from[i], words[i]);
+	if (w->unread)
+		snprintf(ret + n, BLOCK_FROM_TEXT - n, "%s%" PRIu64 " not to be read",
+			 n ? ", " : "", w->unread);
+}
+
+static const char *const from_names[BLOCK_FROMS] = {
+#define X(name, text, words) [name] = text,
+	BLOCK_FROM_MAP(X)
+#undef X
+};
+
+static json_t *from_json(const struct block_worth *w)
+{
+	json_t *o = json_object();
+
+	for (size_t i = 0; o && i < BLOCK_FROMS; i++)
+		if (w->from[i] && json_object_set_new(o, from_names[i], json_u64(w->from[i])))
+			return json_decref(o), NULL;
+	return o;
 }
 
 static void sized(const struct heap_allocation *a, char ret[static 24])
@@ -67,42 +117,57 @@ json_t *block_json(const struct block_printer *p, const struct heap_allocation *
 		field_text("place", heap_place_name(a->place)),
 		field_text("state", heap_state_name(a->state)),
 		field_made("container", heap_hex(a->container)), field_bool("island", a->island),
-		field_u64("unread", w->unread), field_text("trust", w->trust),
+		field_u64("unread", w->unread), field_made("from", from_json(w)),
+		field_text("trust", w->trust),
 		traced ? field_made("trace", heap_trace_json(p->session, &t))
 		       : field_json("trace", NULL)));
+}
+
+static void print_csv(const struct heap_allocation *a, uint64_t heap, const char *requested,
+		      const struct block_worth *w)
+{
+	printf("0x%" PRIx64 ",0x%" PRIx64 ",%" PRIu64 ",%s,%s,%s,0x%" PRIx64 ",%d,%" PRIu64 ",%s",
+	       heap, a->address, a->size, a->has_requested ? requested : "",
+	       heap_place_name(a->place), heap_state_name(a->state), a->container, a->island,
+	       w->unread, w->trust);
+	for (size_t i = 0; i < BLOCK_FROMS; i++)
+		printf(",%" PRIu64, w->from[i]);
+	putchar('\n');
 }
 
 static enum status print_block(struct block_printer *p, const struct heap_allocation *a,
 			       struct err *e)
 {
 	const uint64_t heap = heaps_at(p->session->heaps, a->heap)->address;
-	char requested[24];
+	char requested[24], from[BLOCK_FROM_TEXT];
 	struct block_worth w;
 
 	block_judge(p, a, &w);
 	if (p->json)
 		return json_print(block_json(p, a, &w), JSON_COMPACT, e);
 	sized(a, requested);
-	if (p->csv)
-		printf("0x%" PRIx64 ",0x%" PRIx64 ",%" PRIu64 ",%s,%s,%s,0x%" PRIx64 ",%d,%" PRIu64
-		       ",%s\n",
-		       heap, a->address, a->size, a->has_requested ? requested : "",
-		       heap_place_name(a->place), heap_state_name(a->state), a->container,
-		       a->island, w.unread, w.trust);
-	else
-		printf("0x%012" PRIx64 " 0x%012" PRIx64 " %10" PRIu64 " %10s %-9s %-4s %-14s%s\n",
-		       heap, a->address, a->size, requested, heap_place_name(a->place),
-		       heap_state_name(a->state), w.trust, w.unread ? " not all can be had" : "");
+	if (p->csv) {
+		print_csv(a, heap, requested, &w);
+		return ST_OK;
+	}
+	block_from_text(&w, from);
+	printf("0x%012" PRIx64 " 0x%012" PRIx64 " %9" PRIu64 " %9s %-9s %-5s %-7s %s\n", heap,
+	       a->address, a->size, requested, heap_place_name(a->place), heap_state_name(a->state),
+	       w.trust, from);
 	return ST_OK;
 }
 
 static void print_columns(struct block_printer *p)
 {
-	if (!p->begun && p->csv)
-		printf("heap,address,size,requested,place,state,container,island,unread,trust\n");
-	else if (!p->begun && !p->json)
-		printf("%-14s %-14s %10s %10s %-9s %-4s %s\n", "heap", "address", "size",
-		       "requested", "place", "", "trust");
+	if (!p->begun && p->csv) {
+		printf("heap,address,size,requested,place,state,container,island,unread,trust");
+		for (size_t i = 0; i < BLOCK_FROMS; i++)
+			printf(",%s", from_names[i]);
+		putchar('\n');
+	} else if (!p->begun && !p->json) {
+		printf("%-14s %-14s %9s %9s %-9s %-5s %-7s %s\n", "heap", "address", "size",
+		       "requested", "place", "state", "trust", "bytes by where they are");
+	}
 	p->begun = true;
 }
 

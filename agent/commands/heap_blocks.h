@@ -21,13 +21,33 @@ struct block_printer {
 enum status block_printer_take(void *context, const struct heap_allocation *a, struct err *e);
 enum status block_printer_end(struct block_printer *p, struct err *e);
 
+/* Where the bytes of a block were found. */
+#define BLOCK_FROM_MAP(X)                                                                          \
+	X(FROM_VALID, "valid", "valid")                                                            \
+	X(FROM_TRANSITION, "transition", "transition")                                             \
+	X(FROM_PAGE_FILE, "page_file", "page file")                                                \
+	X(FROM_ZEROS, "demand_zero", "demand zero")                                                \
+	X(FROM_COMPRESSED, "compressed", "compressed")
+
+enum block_from {
+#define X(name, text, words) name,
+	BLOCK_FROM_MAP(X)
+#undef X
+		BLOCK_FROMS
+};
+
 /* What the content of a block is worth. */
 struct block_worth {
 	uint64_t unread;   /* bytes */
+	uint64_t from[BLOCK_FROMS]; /* bytes; with .unread they are all of it */
 	const char *trust; /* of the worst page; "none" where nothing of it can be had */
 };
 
 void block_judge(struct block_printer *b, const struct heap_allocation *a, struct block_worth *ret);
+
+/* "60 valid, 28 page file, 12 not to be read" bytes. */
+#define BLOCK_FROM_TEXT 160
+void block_from_text(const struct block_worth *w, char ret[static BLOCK_FROM_TEXT]);
 
 /* A document of one block; NULL without memory. */
 json_t *block_json(const struct block_printer *p, const struct heap_allocation *a,

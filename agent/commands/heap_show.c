@@ -102,6 +102,7 @@ static enum status show_block(struct block_printer *p, const struct shown *s, ui
 			      struct err *e)
 {
 	const struct heap_allocation *a = s->block;
+	char from[BLOCK_FROM_TEXT];
 	struct block_worth w;
 	json_t *o;
 
@@ -116,8 +117,10 @@ static enum status show_block(struct block_printer *p, const struct shown *s, ui
 	printf("0x%" PRIx64 " is %" PRIu64 " bytes into an allocation of %" PRIu64
 	       " bytes at 0x%" PRIx64 "\n",
 	       va, va - a->address, block_bytes(a), a->address);
-	printf("heap 0x%" PRIx64 ", %s; %s%s\n", heaps_at(p->session->heaps, a->heap)->address,
-	       heap_place_name(a->place), w.trust, w.unread ? "; not all of it can be had" : "");
+	block_from_text(&w, from);
+	printf("heap 0x%" PRIx64 ", %s; %s; bytes: %s\n",
+	       heaps_at(p->session->heaps, a->heap)->address, heap_place_name(a->place), w.trust,
+	       from);
 	put_trace(s);
 	put_words(s);
 	return ST_OK;

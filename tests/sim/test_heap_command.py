@@ -121,6 +121,36 @@ class Heap(HeapCase):
             self.assertLessEqual(h['lost'], 4096 * sum(s['not_captured'] + s['unknown'] for s in states))
         return len(heaps)
 
+    def test_where_the_bytes_of_a_block_are(self):
+        """Beside what `read` says of each page."""
+        states = {'valid': 'valid', 'transition': 'transition', 'page-file': 'page_file', 'demand-zero': 'demand_zero'}
+        truth = self.acquire('windows=10,region_paged=30,region_transition=20,heap_blocks=2000')
+        pid = truth.pids[0]
+        got = self.blocks(pid)
+        rows = {int(r['address'], 0): r for r in csv.DictReader(io.StringIO(self.ask(pid, '-A', '--csv')))}
+        seen, across = set(), 0
+        for heap in truth.heaps[pid]:
+            mine = sorted(a for a, r in got.items() if int(r['heap'], 0) == heap and r['place'] != 'virtual')
+            first, last = mine[0] & ~4095, mine[-1] + got[mine[-1]]['requested']
+            done = run('read', '-q', '-j', '-p', pid, '-a', first, '-n', last + 1 - first, self.container)
+            pages = {int(r['va'], 0) + 4096 * i: r['state'] for r in map(json.loads, done.stdout.splitlines())
+                     if 'va' in r for i in range(r['pages'])}
+            for a in mine:
+                size, said = got[a]['requested'], {}
+                for va in range(a & ~4095, a + size, 4096):
+                    state = states[pages[va]]
+                    said[state] = said.get(state, 0) + min(va + 4096, a + size) - max(va, a)
+                said = {n: b for n, b in said.items() if b}
+                self.assertEqual((got[a]['from'], got[a]['unread']), (said, 0))
+                self.assertEqual({n: int(rows[a][n]) for n in said}, said)
+                seen |= set(said)
+                across += len(said) > 1
+                if len(said) > 1 and across < 4:
+                    words = ', '.join(f'{said[n]} {n.replace("_", " ")}' for n in states.values() if n in said)
+                    self.assertTrue(self.ask(pid, '--show', a).splitlines()[1].endswith(f'; bytes: {words}'))
+        self.assertLessEqual({'valid', 'transition', 'page_file'}, seen)
+        self.assertTrue(across)
+
     def test_referrers_and_show(self):
         for settings in ('windows=10', 'windows=7,wow64=1', 'windows=10,build=26100,wow64=1'):
             with self.subTest(settings=settings):
