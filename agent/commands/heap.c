@@ -100,7 +100,11 @@ const struct command command_heap = {
 		"--find and --referrers search all memory that the process can write to: private "
 		"and "
 		"mapped memory, and\n"
-		"the writable sections of its modules.\n"
+		"the writable sections of its modules. Pages of it that could not be read are "
+		"counted on stderr;\n"
+		"then the exit code is 3. What they find, and what --show shows, may be a free "
+		"block: what was in it\n"
+		"stays until it is used again.\n"
 		"\n"
 		"--leaks follows every word that leads into a block, from stacks, writable "
 		"sections of modules\n"
@@ -151,12 +155,12 @@ static enum status tell_dns(struct heap_session *s, struct block_printer *p, str
 	return st;
 }
 
-/* What is asked of all busy blocks at once. */
+/* What is asked of all blocks at once: of the busy ones, or in which block something is. */
 static enum status tell_of_all(struct cli *cli, struct heap_session *s, struct block_printer *p,
 			       struct err *e)
 {
 	const struct heap_options *o = cli->values;
-	struct block_list l = { 0 };
+	struct block_list l = { .with_free = !o->leaks && !o->umdh };
 	enum status st = heap_session_list(s, &l, e);
 
 	if (!st && cli_given(cli, "show"))

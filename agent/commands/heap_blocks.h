@@ -49,6 +49,12 @@ void block_judge(struct block_printer *b, const struct heap_allocation *a, struc
 #define BLOCK_FROM_TEXT 160
 void block_from_text(const struct block_worth *w, char ret[static BLOCK_FROM_TEXT]);
 
+/* What holds something that was found. */
+static inline const char *block_noun(const struct heap_allocation *a)
+{
+	return a->state == BLOCK_FREE ? "a free block" : "an allocation";
+}
+
 /* A document of one block; NULL without memory. */
 json_t *block_json(const struct block_printer *p, const struct heap_allocation *a,
 		   const struct block_worth *w);

@@ -6,6 +6,7 @@
 
 #include "agent/commands/heap_roots.h"
 #include "agent/program/interrupt.h"
+#include "agent/program/log.h"
 #include "agent/program/text.h"
 #include "formats/base/bytes.h"
 #include "tsk-extract/name.h"
@@ -23,9 +24,9 @@ static enum status tell_place(struct block_printer *p, const struct block_list *
 		return ST_OK;
 	}
 	if (!p->json) {
-		printf("0x%012" PRIx64 "  %" PRIu64 " bytes into an allocation of %" PRIu64
+		printf("0x%012" PRIx64 "  %" PRIu64 " bytes into %s of %" PRIu64
 		       " bytes at 0x%" PRIx64 "\n",
-		       at, at - a->address, block_bytes(a), a->address);
+		       at, at - a->address, block_noun(a), block_bytes(a), a->address);
 		return ST_OK;
 	}
 	if (!a)
@@ -45,18 +46,33 @@ struct needle {
 	uint8_t bytes[HEAP_FIND_MAX];
 	size_t size;
 	size_t step;
+	uint64_t places;      /* where they were found */
+	uint64_t pages, lost; /* that were searched, and that could not be */
+	uint64_t on_disk;     /* that only a mapped file has */
 };
 
 static enum status search_bytes(struct block_printer *p, const struct block_list *l, uint64_t va,
-				const uint8_t *bytes, size_t len, const struct needle *n,
-				struct err *e)
+				const uint8_t *bytes, size_t len, struct needle *n, struct err *e)
 {
 	enum status st = ST_OK;
 
 	for (size_t at = 0; at + n->size <= len && !st; at += n->step)
-		if (bytes[at] == n->bytes[0] && !memcmp(bytes + at, n->bytes, n->size))
+		if (bytes[at] == n->bytes[0] && !memcmp(bytes + at, n->bytes, n->size)) {
+			n->places++;
 			st = tell_place(p, l, va + at, e);
+		}
 	return st;
+}
+
+/* Of a page that is not there: none, on its file's disk, or lost. */
+static void count_missing(struct needle *n, const struct peek_page *page)
+{
+	if (page && page->absent)
+		return;
+	if (page && (page->state == PTE_SUBSECTION || page->state == PTE_FILE_BACKED))
+		n->on_disk++;
+	else
+		n->lost++;
 }
 
 /*
@@ -64,7 +80,7 @@ static enum status search_bytes(struct block_printer *p, const struct block_list
  * is only there until something else is read.
  */
 static enum status search_range(struct block_printer *p, const struct block_list *l,
-				const struct range *r, const struct needle *n, struct err *e)
+				const struct range *r, struct needle *n, struct err *e)
 {
 	uint8_t bytes[HEAP_FIND_MAX + PAGE_SIZE];
 	const size_t across = n->step == 1 ? n->size - 1 : 0;
@@ -77,9 +93,11 @@ static enum status search_range(struct block_printer *p, const struct block_list
 		if (interrupted())
 			return interrupt_status(e);
 		if (!page || !page->bytes) {
+			count_missing(n, page);
 			kept = 0;
 			continue;
 		}
+		n->pages++;
 		memcpy(bytes + kept, page->bytes, PAGE_SIZE);
 		st = search_bytes(p, l, va - kept, bytes, kept + PAGE_SIZE, n, e);
 		memmove(bytes, bytes + kept + PAGE_SIZE - across, across);
@@ -88,8 +106,8 @@ static enum status search_range(struct block_printer *p, const struct block_list
 	return st;
 }
 
-static enum status search_all(struct block_printer *p, const struct block_list *l,
-			      const struct needle *n, struct err *e)
+static enum status search_all(struct block_printer *p, const struct block_list *l, struct needle *n,
+			      struct err *e)
 {
 	struct heap_roots all;
 	enum status st = heap_writable_find(p->session, &all, e);
@@ -98,6 +116,24 @@ static enum status search_all(struct block_printer *p, const struct block_list *
 		st = search_range(p, l, &all.ranges.at[i], n, e);
 	heap_roots_deinit(&all);
 	return st;
+}
+
+/* What was not searched may hold it, too. */
+static enum status tell_search(const struct heap_session *s, const struct needle *n, struct err *e)
+{
+	log_result_with(JSON_FIELDS(field_u64("places", n->places),
+				    field_u64("pages_searched", n->pages),
+				    field_u64("pages_lost", n->lost),
+				    field_u64("pages_on_disk_only", n->on_disk)),
+			"summary",
+			"%" PRIu64 " place%s in %" PRIu64 " pages; %" PRIu64
+			" pages could not be read, %" PRIu64 " are only in mapped files",
+			n->places, n->places == 1 ? "" : "s", n->pages, n->lost, n->on_disk);
+	return n->lost ? err_set(e, ST_UNREADABLE,
+				 "%s: %" PRIu64 " pages could not be searched; what is in them is "
+				 "not known",
+				 s->process->path, n->lost)
+		       : ST_OK;
 }
 
 enum status heap_referrers(struct block_printer *p, const struct heap_session *s,
@@ -109,9 +145,12 @@ enum status heap_referrers(struct block_printer *p, const struct heap_session *s
 			      : process_facts(s->process->process)->peb32 && va <= UINT32_MAX;
 	struct needle n = { .size = narrow ? 4 : 8 };
 
+	enum status st;
+
 	n.step = n.size;
 	put_le64(n.bytes, va);
-	return search_all(p, l, &n, e);
+	st = search_all(p, l, &n, e);
+	return st ? st : tell_search(s, &n, e);
 }
 
 /*
@@ -140,24 +179,33 @@ static bool parse_wide(const char *text, struct needle *ret)
 	return true;
 }
 
+/* As UTF-16, then as it was given. */
+static enum status find_text(struct block_printer *p, const struct block_list *l, const char *what,
+			     struct needle *n, struct err *e)
+{
+	struct needle bytes = { .step = 1, .size = strlen(what) };
+	enum status st = search_all(p, l, n, e);
+
+	memcpy(bytes.bytes, what, bytes.size);
+	st = st ? st : search_all(p, l, &bytes, e);
+	n->places += bytes.places;
+	return st;
+}
+
 enum status heap_find(struct block_printer *p, const struct heap_session *s,
 		      const struct block_list *l, const char *what, struct err *e)
 {
+	const bool hex = !strncmp(what, HEAP_FIND_HEX, strlen(HEAP_FIND_HEX));
 	struct needle n = { .step = 1 };
 	enum status st;
 
-	if (!strncmp(what, HEAP_FIND_HEX, strlen(HEAP_FIND_HEX))) {
-		if (!parse_hex(what + strlen(HEAP_FIND_HEX), &n))
-			return err_set(e, ST_USAGE, "--find: '%s' is not 1 to %d bytes as hex:4d5a",
-				       what, HEAP_FIND_MAX);
-		return search_all(p, l, &n, e);
-	}
-	if (!*what || strlen(what) > HEAP_FIND_MAX || !parse_wide(what, &n))
+	if (hex && !parse_hex(what + strlen(HEAP_FIND_HEX), &n))
+		return err_set(e, ST_USAGE, "--find: '%s' is not 1 to %d bytes as hex:4d5a", what,
+			       HEAP_FIND_MAX);
+	if (!hex && (!*what || strlen(what) > HEAP_FIND_MAX || !parse_wide(what, &n)))
 		return err_set(e, ST_USAGE,
 			       "--find: needs 1 to %d characters, of at most %d bytes as UTF-8",
 			       HEAP_FIND_MAX / 2, HEAP_FIND_MAX);
-	st = search_all(p, l, &n, e);
-	n.size = strlen(what);
-	memcpy(n.bytes, what, n.size);
-	return st ? st : search_all(p, l, &n, e);
+	st = hex ? search_all(p, l, &n, e) : find_text(p, l, what, &n, e);
+	return st ? st : tell_search(s, &n, e);
 }

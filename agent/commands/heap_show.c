@@ -24,8 +24,9 @@ static void annotate(const struct shown *s, uint64_t word, char ret[static NOTE_
 	if (other == s->block) {
 		snprintf(ret, NOTE_MAX, "+0x%" PRIx64 " of this block", word - other->address);
 	} else if (other) {
-		snprintf(ret, NOTE_MAX, "+0x%" PRIx64 " of %" PRIu64 " bytes at 0x%" PRIx64,
-			 word - other->address, block_bytes(other), other->address);
+		snprintf(ret, NOTE_MAX, "+0x%" PRIx64 " of %" PRIu64 " %sbytes at 0x%" PRIx64,
+			 word - other->address, block_bytes(other),
+			 other->state == BLOCK_FREE ? "free " : "", other->address);
 	} else if (modules_at(&s->session->modules, word)) {
 		heap_place_text(s->session, word, place);
 		snprintf(ret, NOTE_MAX, "%s", place);
@@ -114,9 +115,8 @@ static enum status show_block(struct block_printer *p, const struct shown *s, ui
 			return json_decref(o), err_nomem(e);
 		return json_print(o, JSON_INDENT(2), e);
 	}
-	printf("0x%" PRIx64 " is %" PRIu64 " bytes into an allocation of %" PRIu64
-	       " bytes at 0x%" PRIx64 "\n",
-	       va, va - a->address, block_bytes(a), a->address);
+	printf("0x%" PRIx64 " is %" PRIu64 " bytes into %s of %" PRIu64 " bytes at 0x%" PRIx64 "\n",
+	       va, va - a->address, block_noun(a), block_bytes(a), a->address);
 	block_from_text(&w, from);
 	printf("heap 0x%" PRIx64 ", %s; %s; bytes: %s\n",
 	       heaps_at(p->session->heaps, a->heap)->address, heap_place_name(a->place), w.trust,

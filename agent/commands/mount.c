@@ -36,7 +36,7 @@ static const struct option_def options[] = {
 	CLI_PARSED(struct mount_options, fill, 0, "fill", "HEX", image_parse_fill,
 		   "1 to 16 bytes that fill pages without content; default: a text that says so"),
 	CLI_SIZE(struct mount_options, cache, 'c', "cache", "SIZE", CACHE_LEAST, CACHE_MOST,
-		 "keep so much of what was decompressed; default: 1G"),
+		 "keep so much of what was decompressed"),
 	CLI_FLAG(struct mount_options, check_all, 0, "check-all",
 		 "check the SHA-256 of a chunk before any of its bytes; single reads are slower"),
 	CLI_GROUP(struct mount_options, identity, &identity_option_group),

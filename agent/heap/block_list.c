@@ -13,7 +13,7 @@ enum status block_list_take(void *context, const struct heap_allocation *a, stru
 
 	if (interrupted())
 		return interrupt_status(e);
-	if (a->state != BLOCK_BUSY)
+	if (a->state != BLOCK_BUSY && !(l->with_free && a->state == BLOCK_FREE))
 		return ST_OK;
 	if (l->count == l->room) {
 		struct heap_allocation *grown = array_grow(l->at, &l->room, sizeof(*grown));

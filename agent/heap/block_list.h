@@ -13,9 +13,10 @@ struct block_list {
 	struct heap_allocation
 		*at; /* by rising address, once it is sorted; none overlaps another */
 	size_t count, room;
+	bool with_free; /* free blocks, too */
 };
 
-/* For struct heap_visitor; `context` is a list. Free blocks and the heap's own are left out. */
+/* For struct heap_visitor; `context` is a list. The heap's own blocks are left out. */
 enum status block_list_take(void *context, const struct heap_allocation *a, struct err *e);
 void block_list_sort(struct block_list *l);
 void block_list_deinit(struct block_list *l);

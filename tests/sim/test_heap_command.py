@@ -168,7 +168,7 @@ class Heap(HeapCase):
                 continue
             tried += 1
             row = said[reference]
-            if 'address' not in row:
+            if row.get('state') != 'busy':  # of a module, or of a block that was freed since
                 continue
             holder = int(row['address'], 0)
             self.assertIn(holder, busy)
@@ -188,6 +188,9 @@ class Heap(HeapCase):
             rows = [json.loads(line) for line in self.ask(pid, '--referrers', hex(address), '--json').splitlines()]
             outside += any('address' not in r for r in rows)
         self.assertTrue(outside)
+        free = next(json.loads(line) for line in self.ask(pid, '-A', '--json').splitlines() if '"free"' in line)
+        self.assertEqual(json.loads(self.ask(pid, '--show', free['address'], '--json'))['state'], 'free')
+        self.assertIn(f" into a free block of {free['size']} bytes at ", self.ask(pid, '--show', free['address']))
 
     def test_content_is_found(self):
         truth = self.acquire('windows=10')
@@ -215,6 +218,28 @@ class Heap(HeapCase):
         for bad in ('', 'hex:', 'hex:4', 'hex:4g', 'hex:' + '41' * 257, 'x' * 129, '€' * 86):
             done = run('heap', self.container, '--pid', pid, '--find', bad)
             self.assertEqual((done.returncode, done.stderr.count(b'\n')), (2, 1), done.stderr)
+
+    def test_what_was_not_searched_is_told(self):
+        """A text that is nowhere: in a whole container, and in one without its page file."""
+        for live in (1, 0):
+            truth = self.acquire(f'windows=10,seed=1,live_files={live},region_paged=30,region_transition=10')
+            tried = sum(self.check_search(pid, live) for pid in truth.pids)
+            self.assertTrue(tried)
+
+    def check_search(self, pid, live):
+        vad = run('vad', '-q', self.container, '-p', pid, '--pages', '--json')
+        if vad.returncode:  # which pages there are is not known
+            return False
+        done = run('heap', self.container, '-p', pid, '--find', 'no such text', '--log-json')
+        said = json.loads(done.stderr.splitlines()[0])
+        self.assertEqual((done.stdout, said['places'], done.returncode), (b'', 0, 0 if live else 3))
+        self.assertGreater(said['pages_searched'], 100)
+        self.assertEqual(bool(said['pages_lost']), not live)
+        states = json.loads(vad.stdout)['counts']['states']
+        self.assertLessEqual(said['pages_lost'], states['not_captured'] + states['unknown'])
+        last = json.loads(done.stderr.splitlines()[-1])['message']
+        self.assertEqual(f"{said['pages_lost']} pages could not be searched" in last, not live)
+        return True
 
     def test_resolvers_cache_is_found(self):
         done = run('acquire', '-q', '--force', '-s', 'sim:cohen2015heaps', '-o', self.container)
