@@ -54,12 +54,15 @@ void dns_list_deinit(struct dns_list *l)
 static json_t *record_json(const struct dns_list *l, const struct heap_allocation *a,
 			   const struct dns_record *r)
 {
+	struct block_worth w;
+
+	block_judge(l->printer, a, &w);
 	return json_fields(JSON_FIELDS(
 		field_made("address", heap_hex(a->address)),
 		field_made("heap",
 			   heap_hex(heaps_at(l->printer->session->heaps, a->heap)->address)),
-		field_text("state", heap_state_name(a->state)), field_text("name", r->name),
-		field_text("type", dns_type_name(r->type)),
+		field_text("state", heap_state_name(a->state)), field_text("trust", w.trust),
+		field_text("name", r->name), field_text("type", dns_type_name(r->type)),
 		field_text("data", *r->data ? r->data : NULL), field_u64("ttl", r->ttl),
 		field_u64("flags", r->flags),
 		field_json("next", r->next ? heap_hex(r->next) : NULL)));
@@ -93,12 +96,15 @@ enum status dns_list_print(const struct dns_list *l, const struct process_sessio
 	for (size_t i = 0; i < l->count; i++) {
 		const struct heap_allocation *a = &l->at[i];
 		struct dns_record r;
+		struct block_worth w;
 
 		/* Names have no other characters than hosts have. */
-		if (read_record(l->printer, a, &r))
-			printf("0x%012" PRIx64 "  %-4s  %-5s  %s  %s  ttl %" PRIu32 "\n",
-			       a->address, heap_state_name(a->state), dns_type_name(r.type), r.name,
-			       *r.data ? r.data : "?", r.ttl);
+		if (!read_record(l->printer, a, &r))
+			continue;
+		block_judge(l->printer, a, &w);
+		printf("0x%012" PRIx64 "  %-4s  %-7s  %-5s  %s  %s  ttl %" PRIu32 "\n", a->address,
+		       heap_state_name(a->state), w.trust, dns_type_name(r.type), r.name,
+		       *r.data ? r.data : "?", r.ttl);
 	}
 	return ST_OK;
 }

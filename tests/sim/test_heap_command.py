@@ -256,6 +256,7 @@ class Heap(HeapCase):
         self.assertEqual(said, {(f'host{i}.example.org', 'A', f'192.0.0.{i + 1}') for i in range(12)} |
                          {('www.example.com', 'CNAME', 'front.cdn.example.net'),
                           ('front.cdn.example.net', 'A', '192.0.0.10')})
+        self.assertEqual({r['trust'] for r in rows}, {'safe'})  # nothing moves
         self.assertEqual(self.ask(1148, '--dns').splitlines()[0], '14 DNS records')
 
     def leaks(self, pid, codes=(0,)):
