@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where pages are, and how far they can be trusted, as `vad --pages` and `heap --pages` print it. */
+/* Where pages are and how far they can be trusted, as `vad --pages` and `heap --pages` print it. */
 #ifndef RAMSEAL_AGENT_COMMANDS_PAGE_TABLE_H
 #define RAMSEAL_AGENT_COMMANDS_PAGE_TABLE_H
 

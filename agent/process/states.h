@@ -40,7 +40,7 @@ struct pages_counts {
 };
 
 void pages_counts_add(struct pages_counts *to, const struct pages_counts *c);
-/* .trust of pages that hold data: zeros that were never touched, which nobody can read wrong, left out. */
+/* .trust of pages that hold data: valid, in transition or in the page file. */
 void pages_counts_data_trust(const struct pages_counts *c, uint64_t ret[static TRUST_KINDS]);
 /* Of all states. */
 uint64_t pages_counts_sum(const struct pages_counts *c);
