@@ -13,6 +13,7 @@
 #define COMMIT_DEFAULT  UINT64_C(0x2000)
 /* Segments double up to this (RtlpExtendHeap; 0x10000 below 16 MiB less guard pages). */
 #define RESERVE_MAX     UINT64_C(0xfd0000)
+#define EXTRA_UNITS     2
 #define DESCRIPTOR      4 /* units of the chunk with an _HEAP_UCR_DESCRIPTOR; both widths */
 
 void sim__heap_fail(struct sim_heap_builder *b, const char *why)
@@ -553,7 +554,7 @@ static uint32_t extra_units(struct sim_heap_builder *b)
 	/* Some came before there was an interceptor. */
 	if (!b->plan.trace_count || b->hp || b->plan.page_heap || !sim_below(&b->random, 32))
 		return 0;
-	return 2;
+	return EXTRA_UNITS;
 }
 
 /* Of whatever kind. */
@@ -610,9 +611,9 @@ static void put_extra(struct sim_heap_builder *b, uint32_t block, uint32_t units
 	of->address += units * b->unit;
 }
 
-uint32_t sim__heap_alloc(struct sim_heap_builder *b, uint64_t size)
+/* A block with room for an extra, which is not written yet. */
+static uint32_t add_block(struct sim_heap_builder *b, uint64_t size, uint32_t units)
 {
-	const uint32_t units = extra_units(b);
 	struct block *more;
 
 	if (b->failed)
@@ -633,19 +634,39 @@ uint32_t sim__heap_alloc(struct sim_heap_builder *b, uint64_t size)
 	}
 	more->busy = true;
 	more->requested = size;
-	if (b->plan.page_heap) {
-		more->trace = b->plan.trace_count ? draw_trace(b, size) : 0;
-		sim__page_heap_put(b, (uint32_t)b->block_count);
-	}
-	if (units) {
-		more->trace = draw_trace(b, size);
-		put_extra(b, (uint32_t)b->block_count, units);
-	}
 	if (more->kind == SIM_HEAP_LFH)
 		b->lfh_owner[(b->hp ? b->hp->lfh[more->place].blocks
 				    : b->user_blocks[more->place].blocks) +
 			     more->index] = (uint32_t)b->block_count;
 	return (uint32_t)b->block_count++;
+}
+
+uint32_t sim__heap_alloc(struct sim_heap_builder *b, uint64_t size)
+{
+	const uint32_t units = extra_units(b), block = add_block(b, size, units);
+
+	if (block == SIM_HEAP_NO_BLOCK)
+		return block;
+	if (b->plan.page_heap) {
+		b->blocks[block].trace = b->plan.trace_count ? draw_trace(b, size) : 0;
+		sim__page_heap_put(b, block);
+	}
+	if (units) {
+		b->blocks[block].trace = draw_trace(b, size);
+		put_extra(b, block, units);
+	}
+	return block;
+}
+
+uint32_t sim__heap_alloc_traced(struct sim_heap_builder *b, uint64_t size, uint64_t trace)
+{
+	const uint32_t block = add_block(b, size, EXTRA_UNITS);
+
+	if (block == SIM_HEAP_NO_BLOCK)
+		return block;
+	b->blocks[block].trace = trace;
+	put_extra(b, block, EXTRA_UNITS);
+	return block;
 }
 
 void sim__heap_free(struct sim_heap_builder *b, uint32_t block)

@@ -171,6 +171,8 @@ enum status sim__heap_work(struct sim_heap_builder *b, struct err *e);
  * one that nothing refers to until sim__heap_refer() or sim__heap_root() is called.
  */
 uint32_t sim__heap_alloc(struct sim_heap_builder *b, uint64_t size);
+/* The same with room for a stack trace before it, and the address of its entry. */
+uint32_t sim__heap_alloc_traced(struct sim_heap_builder *b, uint64_t size, uint64_t trace);
 void sim__heap_free(struct sim_heap_builder *b, uint32_t block);
 uint64_t sim__heap_address(const struct sim_heap_builder *b, uint32_t block);
 /* Valid until the next allocation. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "driver-interface/sim/heap.h"
+#include "driver-interface/sim/leaker.h"
 #include "driver-interface/sim/live.h"
 #include "driver-interface/sim/making.h"
 #include "driver-interface/sim/resolver.h"
@@ -377,6 +378,8 @@ enum status sim__making_heaps(struct sim_making *x, struct err *e)
 		st = start_page_heap(x, e);
 	if (s->heaps && x->narrow)
 		st = make_own(x, e);
+	if (!st && sim__leaker_is(x))
+		return sim__leaker_make(x, e);
 	for (uint32_t i = 1; i <= s->heaps && !st; i++) {
 		struct sim_heap_plan plan = plan_of(x, i);
 

@@ -98,13 +98,15 @@ static void put_debug(const struct sim_image *image, uint8_t *rdata)
 	put_le32(entry + 16, 24 + (uint32_t)len + 1);
 }
 
-/* Code is nothing that runs: words that are drawn. */
+/* Code is nothing that runs: words that are drawn, and those that it is to have. */
 static void put_bytes(struct sim_image *image, uint8_t *bytes, uint64_t *random)
 {
 	const size_t text = PAGE_SIZE, rdata = text + image->text_pages * PAGE32;
 
 	for (size_t at = text; at < rdata + RDATA_PAGES * PAGE32; at += 8)
 		put_le64(bytes + at, sim_draw(random));
+	for (size_t i = 0; i < image->n_words; i++)
+		put_le32(bytes + image->words[i].at, image->words[i].word);
 	for (size_t i = 0; i < sizeof(image->guid); i += 8)
 		put_le64(image->guid + i, sim_draw(random));
 	memset(bytes + rdata, 0, 0x100);
@@ -146,6 +148,8 @@ enum status sim__image_make(struct sim_image *image, struct sim_pools *pools, ui
 	uint8_t *bytes;
 
 	lay_out(image);
+	/* Its leaks are those of the text only where all headers are there to be read. */
+	image->section.resident = pools->m->spec.leaker;
 	snprintf(image->section.path, sizeof(image->section.path), "%s", image->path);
 	bytes = calloc(image->section.pages, PAGE_SIZE);
 	if (!bytes)

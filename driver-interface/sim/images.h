@@ -8,6 +8,11 @@
 
 #include "driver-interface/sim/sections.h"
 
+/* Of code that a test looks for: four bytes at an RVA. */
+struct sim_code_word {
+	uint32_t at, word;
+};
+
 struct sim_image {
 	const char *path; /* from the volume's root, with backslashes */
 	uint64_t base;
@@ -17,6 +22,8 @@ struct sim_image {
 	struct sim_section section;
 	uint8_t guid[16];
 	uint32_t age;
+	const struct sim_code_word *words;
+	size_t n_words;
 	uint32_t data_at; /* page of its first page of data: processes have copies of these */
 	uint32_t entry;   /* RVA of its entry point */
 };

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "driver-interface/sim/leaker.h"
 #include "driver-interface/sim/making.h"
 #include "driver-interface/sim/manager.h"
 #include "driver-interface/sim/resolver.h"
@@ -683,6 +684,8 @@ static const struct sim_image *find_program(struct sim_inside *in, const char *n
 	};
 	if (narrow)
 		image->base = UINT64_C(0x400000) + image->base % (0x40 * GRANULE);
+	if (narrow && in->m->spec.leaker && !strcmp(name, in->m->spec.process))
+		sim__leaker_program(image);
 	in->n_programs++;
 	return sim__image_make(image, &in->pools, &in->random, e) ? NULL : image;
 }

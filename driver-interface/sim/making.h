@@ -39,6 +39,7 @@ struct sim_inside {
 	uint64_t stacks; /* where the next kernel stack goes */
 	struct sim_image ntdll, kernel32, unlisted, resolver;
 	struct sim_image wow64, ntdll32, kernel32_32, unlisted32; /* wow64.h */
+	struct sim_image kernelbase32;                            /* leaker.h */
 	struct sim_image programs[PROGRAMS_MAX];
 	size_t n_programs;
 	char paths[PROGRAMS_MAX][SIM_NAME_MAX];

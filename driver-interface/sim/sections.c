@@ -90,7 +90,7 @@ static bool put_prototype(struct sim_section *s, uint32_t part, uint32_t in_part
 			  uint8_t *at, struct sim_pools *pools, uint64_t *random)
 {
 	struct machine *m = pools->m;
-	const uint64_t kind = sim_below(random, 8);
+	const uint64_t drawn = sim_below(random, 8), kind = s->resident ? 7 : drawn;
 	uint32_t frame;
 
 	s->frames[page] = SIM_NONE;

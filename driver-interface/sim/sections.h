@@ -30,6 +30,7 @@ struct sim_part {
 struct sim_section {
 	char path[SIM_NAME_MAX]; /* without the volume, as FILE_OBJECT has it */
 	bool image;
+	bool resident; /* what its file has is in memory, all of it */
 	uint32_t pages;
 	uint32_t parts;
 	struct sim_part part[SIM_PARTS_MAX];

@@ -96,6 +96,40 @@ static const struct sim_spec presets[] = {
 		.resolver = 1,
 	},
 	{
+		/*
+		 * The program of "Leak Checking" (2010) whose leaks are listed (leaker.h). It was
+		 * 7 as well; nothing moves, and all that it has is in memory.
+		 */
+		.preset = "leaks2010",
+		.process = "app.exe",
+		.before_main = 9,
+		.seed = 1,
+		.ram = SIM_GIB / 8,
+		.windows = 7,
+		.dtb = 0x187000,
+		.bandwidth = 80000000,
+		.latency = 10000,
+		.slow_bandwidth = 1000000,
+		.hot = 10,
+		.cache = 16 * SIM_MIB,
+		.processes = 12,
+		.allocated = SIM_MIB,
+		.resident = SIM_MIB,
+		.trimmed = SIM_MIB,
+		.others = 16 * SIM_MIB,
+		.pagefile0 = 64 * SIM_MIB,
+		.spool = 64 * SIM_MIB,
+		.piece = 8 * SIM_MIB,
+		.threads = 1,
+		.heap_blocks = 2000,
+		.heap_lfh = 30,
+		.low_tables = 1,
+		.inside = 1,
+		.heaps = 2,
+		.wow64 = 1,
+		.leaker = 1,
+	},
+	{
 		.preset = "server16g",
 		.before_main = 4,
 		.process = "sqlservr.exe",
@@ -414,6 +448,8 @@ static enum status check(const struct sim_spec *s, struct err *e)
 		return err_set(e, ST_USAGE,
 			       "heap_writes takes heaps, and none of resolver, compressed, "
 			       "heap_ust, page_heap, segment_heap and wow64");
+	if (s->leaker && (s->windows != 7 || !s->wow64 || !s->heaps))
+		return err_set(e, ST_USAGE, "leaker takes windows=7, wow64 and heaps");
 	if (s->resolver && s->windows != 7)
 		return err_set(e, ST_USAGE, "resolver takes windows=7");
 	if (s->process_truth && !s->inside)

@@ -71,6 +71,8 @@
 	X(heap_writes, 0, 1000000,                                                                 \
 	  "blocks that the main process allocates or frees a second, times activity (live.h)")     \
 	X(resolver, 0, 1, "1: the main process is the 2015 paper's, see resolver.h")               \
+	X(leaker, 0, 2,                                                                            \
+	  "1: the main process is that of \"Leak Checking\", see leaker.h; 2: before its calls")   \
 	X(wow64, 0, 4000, "so many processes, the main one first, run a 32-bit program (wow64.h)") \
 	X(threads, 1, 8, "of each process")                                                        \
 	X(ghosts, 0, 1, "1: the loader's lists have a module that is not there")                   \

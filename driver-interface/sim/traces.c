@@ -57,8 +57,8 @@ static void draw_frames(struct sim_making *x, uint64_t *frames, uint32_t depth)
 	frames[depth - 1] = x->in->ntdll.base + PAGE_SIZE + 0x11;
 }
 
-static void tell_entry(const struct sim_making *x, uint64_t entry, const uint64_t *frames,
-		       uint32_t depth)
+void sim__traces_tell(const struct sim_making *x, uint64_t entry, const uint64_t *frames,
+		      uint32_t depth)
 {
 	FILE *out = x->in->m->told;
 
@@ -99,7 +99,7 @@ static void put_entry(struct sim_making *x, struct database *d, bool page_heap)
 	x->traces[d->count++] = va;
 	/* EntryIndexArray grows down from the end of the reserved range. */
 	put_le64(d->bytes + RESERVED_PAGES * PAGE_SIZE - 8 * d->count, va);
-	tell_entry(x, va, frames, depth);
+	sim__traces_tell(x, va, frames, depth);
 }
 
 static void put_head(const struct database *d)

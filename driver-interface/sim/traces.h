@@ -18,5 +18,8 @@
  * `x`. ST_USAGE: no room.
  */
 enum status sim__traces_make(struct sim_making *x, bool page_heap, struct err *e);
+/* For the account: an entry, and its return addresses. */
+void sim__traces_tell(const struct sim_making *x, uint64_t entry, const uint64_t *frames,
+		      uint32_t depth);
 
 #endif

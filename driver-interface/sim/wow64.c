@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "driver-interface/sim/leaker.h"
 #include "driver-interface/sim/manager.h"
 #include "formats/base/bytes.h"
 
@@ -18,6 +19,7 @@
 #define LDR32_LISTS    0xc
 #define LDR32_ENTRY    0xa8 /* of 7; later ones are longer */
 #define LISTS          3
+#define LOADED_MAX     4 /* of the lists, but for one process */
 
 /* The ring's descriptors (heaps.c), with words of 4 bytes. */
 #define DESCRIPTOR     0x1c
@@ -78,8 +80,12 @@ enum status sim__wow64_files(struct sim_inside *in, struct err *e)
 					     .data_pages = 1,
 					     .library = true,
 					     .narrow = true };
+	if (in->m->spec.leaker)
+		sim__leaker_libraries(in);
 	for (size_t i = 0; i < ARRAY_SIZE(all) && !st; i++)
 		st = sim__image_make(all[i], &in->pools, &in->random, e);
+	if (!st && in->m->spec.leaker)
+		st = sim__image_make(&in->kernelbase32, &in->pools, &in->random, e);
 	return st;
 }
 
@@ -89,6 +95,7 @@ void sim__wow64_deinit(struct sim_inside *in)
 	sim__section_deinit(&in->ntdll32.section);
 	sim__section_deinit(&in->kernel32_32.section);
 	sim__section_deinit(&in->unlisted32.section);
+	sim__section_deinit(&in->kernelbase32.section);
 }
 
 bool sim__wow64_images(struct sim_making *x)
@@ -99,6 +106,8 @@ bool sim__wow64_images(struct sim_making *x)
 	x->ntdll32_data = in->ntdll32.base + (uint64_t)in->ntdll32.data_at * PAGE_SIZE;
 	if (!x->ntdll32_bytes || !sim__making_map(x, &in->wow64) ||
 	    !sim__making_map(x, &in->kernel32_32))
+		return false;
+	if (sim__leaker_is(x) && !sim__making_map(x, &in->kernelbase32))
 		return false;
 	if (x->process % 3 != 2)
 		return true;
@@ -266,14 +275,20 @@ bool sim__wow64_loader(struct sim_making *x)
 		.narrow = true,
 		.section = { .pages = 16 },
 	};
-	const struct sim_image *loaded[] = { x->program, &in->ntdll32, &in->kernel32_32, &ghost };
-	const size_t count = ARRAY_SIZE(loaded) - !in->m->spec.ghosts;
+	const struct sim_image *loaded[LOADED_MAX + 1] = { x->program, &in->ntdll32,
+							   &in->kernel32_32 };
+	size_t count = 3;
 	const uint64_t va = sim__making_place(x, 1);
 	uint8_t *bytes = sim__making_private(x, va, 1, 0, 1);
-	size_t at = ARRAY_SIZE(loaded) * LDR32_ENTRY;
+	size_t at = LOADED_MAX * LDR32_ENTRY;
 
 	if (!bytes || !put_parameters(x))
 		return false;
+	if (sim__leaker_is(x))
+		loaded[count++] = &in->kernelbase32;
+	if (in->m->spec.ghosts)
+		loaded[count++] = &ghost;
+	at = MAX(at, count * LDR32_ENTRY);
 	for (size_t i = 0; i < count; i++) {
 		put_loaded(bytes + i * LDR32_ENTRY, loaded[i], bytes, va, &at);
 		if (i) /* the program is in the list of 64 bits, too */

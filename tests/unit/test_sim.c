@@ -573,8 +573,13 @@ TEST(settings_that_mean_nothing_are_named)
 	refuse("desktop,inside=1,heap_writes=1", ST_USAGE, "heap_writes takes heaps");
 	refuse("desktop,inside=1,heaps=1,heap_writes=1,page_heap=1", ST_USAGE, "none of resolver");
 	refuse("cohen2015heaps,heap_writes=1", ST_USAGE, "none of resolver");
+	refuse("leaks2010,wow64=0", ST_USAGE, "leaker takes");
+	refuse("leaks2010,heaps=0", ST_USAGE, "leaker takes");
+	refuse("leaks2010,windows=10", ST_USAGE, "leaker takes");
+	refuse("desktop,leaker=3", ST_USAGE, "leaker=3");
 	refuse("/nowhere/preset", ST_INPUT,
-	       "neither a preset (cohen2015, cohen2015heaps, server16g or desktop) nor a file");
+	       "neither a preset (cohen2015, cohen2015heaps, leaks2010, server16g or desktop) nor "
+	       "a file");
 	refuse("cohen2015,truth=/nowhere/truth", ST_INPUT, "/nowhere/truth");
 }
 

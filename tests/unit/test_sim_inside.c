@@ -337,6 +337,37 @@ static void test_the_papers_resolver_has_the_papers_numbers(void **state)
 	assert_int_equal(counts[IS_ZERO] + counts[IS_EMPTY], 2254);
 }
 
+/* Words of 32 bits, from the text and from leaker.h. */
+static void test_the_leaking_program_is_as_in_the_text(void **state)
+{
+	static const uint32_t sizes[] = { 204, 291, 1110, 128 };
+	static const uint32_t blocks[] = { 0x422518, 0x422600, 0x422740, 0x422bb0 };
+	static const uint32_t frames[] = { 7, 8, 8, 7 };
+	const struct sim_process *p;
+	struct err e = ERR_INIT;
+	uint64_t heaps, entry, newest;
+
+	(void)state;
+	CHECK_OK(sim_spec_parse("leaks2010,seed=9", &m.spec, &e), &e);
+	CHECK_OK(sim__machine_init(&m, &e), &e);
+	p = &m.processes[m.main];
+	assert_string_equal(p->name, "app.exe");
+	heaps = word(p, 0x7efde090) & UINT32_MAX;
+	assert_int_equal(word(p, heaps), 0x0060000000410000);
+	for (unsigned i = 0; i < ARRAY_SIZE(blocks); i++) {
+		/* What follows is the kind of the trace and what is unused of the block. */
+		entry = word(p, blocks[i] - 16) & UINT32_MAX;
+		assert_int_equal(word(p, blocks[i] - 8) & UINT32_MAX, 2);
+		assert_int_equal(word(p, blocks[i] - 8) >> 32 & 0xffff,
+				 (sizes[i] + 24 + 7) / 8 * 8 - sizes[i]);
+		assert_int_equal(word(p, entry + 8), UINT64_C(0x76eab23400000000) | frames[i]);
+	}
+	newest = word(p, 0xeff040) & UINT32_MAX;
+	assert_int_equal(newest, 0x422cd8);
+	assert_int_equal(word(p, newest) & UINT32_MAX, 0x422c48);
+	assert_int_equal(word(p, newest + 16), UINT64_C(1) << 32 | 89);
+}
+
 static void test_builds_that_are_not_known_are_refused(void **state)
 {
 	struct err e = ERR_INIT;
@@ -367,6 +398,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_trees_lists_and_pebs_hang_together, after),
 		cmocka_unit_test_teardown(test_heaps_are_in_the_list_of_the_peb, after),
 		cmocka_unit_test_teardown(test_the_papers_resolver_has_the_papers_numbers, after),
+		cmocka_unit_test_teardown(test_the_leaking_program_is_as_in_the_text, after),
 		cmocka_unit_test(test_builds_that_are_not_known_are_refused),
 	};
 
