@@ -13,6 +13,9 @@
 /* Each of them takes 64 KiB of the process's address space at least. */
 #define VIRTUAL_BLOCKS_MAX (1U << 20)
 
+/* From a block to its heap. One that is further away than that counts as another heap's. */
+#define STEPS_MAX          4096
+
 struct block {
 	uint64_t at;
 	uint64_t next, before;
@@ -121,21 +124,55 @@ static enum status follow_list(struct heap_walk *w, uint64_t head, bool backward
 	return st;
 }
 
-/* Those whose neighbours can't be had: they begin a range of their own, and fit in it. */
-static enum status look_at_ranges(struct heap_walk *w, struct found *f)
+static uint64_t list_head(const struct heap_info *info)
 {
-	const struct range_list *l = w->h->sources.ranges;
-	enum status st = ST_OK;
+	return info->address + heap__layout(info->wide)->family[!info->old].virtual_blocks;
+}
 
-	for (size_t i = 0; l && i < l->count && !st && !w->h->sources.not_vads; i++) {
-		struct block b;
+static bool is_head_of_another(const struct heap_walk *w, uint64_t at)
+{
+	for (size_t i = 0; i < w->h->count; i++)
+		if (i != w->index && w->h->at[i].kind == HEAP_NT && list_head(&w->h->at[i]) == at)
+			return true;
+	return false;
+}
 
-		if (read_block(w, l->at[i].first, &b) == CHUNK_GOOD &&
-		    b.commit <= range_bytes(l->at[i]) && neighbours_agree(w, &b) &&
-		    (range_list_find(l, b.next) && range_list_find(l, b.before)))
-			st = note(w, f, l->at[i].first);
+static bool is_read_by_another(struct heap_walk *w, const struct block *b)
+{
+	for (size_t i = 0; i < w->h->count; i++) {
+		const struct heap_info *other = &w->h->at[i];
+		struct chunk c;
+
+		if (i != w->index && other->kind == HEAP_NT && other->wide == w->info->wide &&
+		    other->key_from != KEY_NONE &&
+		    heap__chunk(w->p, w->l, other->key_from == KEY_PLAIN ? NULL : other->key,
+				b->at + w->l->virtual_chunk, &c) == CHUNK_GOOD)
+			return true;
 	}
-	return st;
+	return false;
+}
+
+/*
+ * Where one heap's key makes sense of one header of another heap, it mostly does of all: their
+ * check is a sum, in which the block itself cancels out. So the list has to say whose a block is;
+ * one that several keys fit, and whose list is lost, is no heap's.
+ */
+static bool may_be_anothers(struct heap_walk *w, const struct block *b)
+{
+	const uint64_t word = w->l->wide ? 8 : 4, head = list_head(w->info);
+
+	for (int backward = 0; backward < 2; backward++) {
+		uint64_t at = backward ? b->before : b->next;
+		size_t steps = 0;
+
+		do {
+			if (at == head || at == b->at)
+				return false;
+			if (is_head_of_another(w, at) || ++steps == STEPS_MAX)
+				return true;
+		} while (heap__pointer(w->p, at + (backward ? word : 0), w->l->wide, &at));
+	}
+	return is_read_by_another(w, b);
 }
 
 static int by_value(const void *a, const void *b)
@@ -153,6 +190,29 @@ static void lose(struct heap_walk *w, const struct found *f, uint64_t at)
 
 	if (at && !(f->count && bsearch(&at, f->at, f->count, sizeof(at), by_value)))
 		w->stats->lost += own ? own->last - at + 1 : PAGE_SIZE;
+}
+
+/* Those whose neighbours can't be had: they begin a range of their own, and fit in it. */
+static enum status look_at_ranges(struct heap_walk *w, struct found *f)
+{
+	const struct range_list *l = w->h->sources.ranges;
+	const size_t listed = f->count;
+	enum status st = ST_OK;
+
+	array_sort(f->at, listed, sizeof(*f->at), by_value);
+	for (size_t i = 0; l && i < l->count && !st && !w->h->sources.not_vads; i++) {
+		const uint64_t at = l->at[i].first;
+		struct block b;
+
+		if (listed && bsearch(&at, f->at, listed, sizeof(at), by_value))
+			continue;
+		if (read_block(w, at, &b) == CHUNK_GOOD && b.commit <= range_bytes(l->at[i]) &&
+		    neighbours_agree(w, &b) &&
+		    (range_list_find(l, b.next) && range_list_find(l, b.before)) &&
+		    !may_be_anothers(w, &b))
+			st = note(w, f, at);
+	}
+	return st;
 }
 
 static enum status tell_block(struct heap_walk *w, uint64_t at)
@@ -175,7 +235,7 @@ static enum status tell_block(struct heap_walk *w, uint64_t at)
 
 enum status heap__walk_virtual(struct heap_walk *w)
 {
-	const uint64_t head = w->info->address + w->l->family[!w->info->old].virtual_blocks;
+	const uint64_t head = list_head(w->info);
 	struct found f = { 0 };
 	uint64_t stop = 0, other = 0;
 	enum status st = ST_OK;

@@ -404,6 +404,99 @@ TEST(chain_of_24h2_and_a_heap_that_no_list_names)
 	try_chain(false);
 }
 
+/*
+ * One heap's key makes sense of the other's headers: the bytes that headers are checked by cancel
+ * out, and the bit that says busy is the same. What VirtualAlloc made hangs on its own heap's list.
+ */
+static bool keys_agree(const uint8_t *a, const uint8_t *b)
+{
+	uint8_t sum = 0;
+
+	for (size_t i = 0; i < 4; i++)
+		sum ^= a[i] ^ b[i];
+	return !sum && !((a[2] ^ b[2]) & 1);
+}
+
+static void build_pair(struct sim_heap pair[static 2], bool wide)
+{
+	struct sim_heap_plan plan = {
+		.layout = SIM_HEAP_17134,
+		.x86 = !wide,
+		.seed = 1,
+		.base = BASE,
+		.index = 1,
+		.allocations = 20,
+		.virtual_blocks = 4,
+	};
+	struct err e = ERR_INIT;
+
+	CHECK_OK(sim__heap_build(&plan, &pair[0], &e), &e);
+	plan.base += UINT64_C(64) << 20;
+	plan.virtual_blocks = 0;
+	do {
+		plan.seed++;
+		if (plan.seed > 2)
+			sim__heap_deinit(&pair[1]);
+		CHECK_OK(sim__heap_build(&plan, &pair[1], &e), &e);
+	} while (!keys_agree(pair[0].encoding, pair[1].encoding));
+}
+
+/* `torn`: neither end of the list leads from its blocks to a heap. */
+static void try_pair(bool wide, bool torn)
+{
+	static struct many m;
+	struct sim_heap pair[2] = { 0 };
+	struct range at[64];
+	struct range_list ranges = { .at = at };
+	const struct memory_view view = { page_of_many, &m };
+	struct heap_sources s = { .memory = &view, .ranges = &ranges };
+	struct err e = ERR_INIT;
+	struct heaps *h;
+	size_t found = 0;
+
+	memset(&m, 0, sizeof(m));
+	build_pair(pair, wide);
+	m.of[2].heap = &pair[1]; /* once more */
+	for (size_t i = 0; i < 2; i++) {
+		m.of[i].heap = &pair[i];
+		for (size_t k = 0; k < pair[i].region_count; k++) {
+			const struct sim_heap_region *r = &pair[i].regions[k];
+
+			at[ranges.count++] = (struct range){
+				r->va,
+				r->va + r->pages * PAGE_SIZE - 1,
+			};
+			/* Of the four in a ring the first and the last lead nowhere. */
+			if (torn && !i && r->pages > 1 && (k == 1 || k == 4))
+				put_word(r->bytes + (k == 1) * (wide ? 8 : 4), wide, BASE - 0x1000);
+		}
+	}
+	CHECK_OK(heaps_open(&s, &h, &e), &e);
+	assert_int_equal(heaps_count(h), 2);
+	for (size_t i = 0; i < 2; i++) {
+		struct listing l = { 0 };
+		const struct heap_visitor v = { take_block, &l };
+		struct heap_stats stats;
+
+		CHECK_OK(heaps_walk(h, i, &v, &stats, &e), &e);
+		for (size_t k = 0; k < l.count; k++) {
+			assert_true(l.at[k].place != PLACE_VIRTUAL || i == 0);
+			found += l.at[k].place == PLACE_VIRTUAL;
+		}
+		free(l.at);
+	}
+	assert_int_equal(found, torn ? 0 : 4);
+	heaps_close(h);
+	sim__heap_deinit(&pair[0]);
+	sim__heap_deinit(&pair[1]);
+}
+
+TEST(a_block_of_another_heap_whose_header_fits)
+{
+	for (int how = 0; how < 4; how++)
+		try_pair(how & 1, how & 2);
+}
+
 /* A segment heap is named, whoever knows of it, and nothing of it is told. */
 static const uint8_t *segment_heap_page(void *context, uint64_t va)
 {
@@ -441,6 +534,7 @@ int main(void)
 		cmocka_unit_test(a_large_block_of_which_the_header_is_lost_is_missed),
 		cmocka_unit_test(a_signal_ends_the_search),
 		cmocka_unit_test(chain_of_24h2_and_a_heap_that_no_list_names),
+		cmocka_unit_test(a_block_of_another_heap_whose_header_fits),
 		cmocka_unit_test(segment_heap_is_named),
 	};
 
