@@ -11,6 +11,16 @@
 #include "formats/base/bytes.h"
 #include "tsk-extract/name.h"
 
+/* As a global variable's. */
+static void put_outside(const struct heap_session *s, uint64_t at)
+{
+	char place[HEAP_PLACE_TEXT];
+
+	heap_place_text(s, at, place);
+	printf("0x%012" PRIx64 "  in no allocation that is known%s%s\n", at,
+	       modules_at(&s->modules, at) ? "; " : "", modules_at(&s->modules, at) ? place : "");
+}
+
 /* Where something was found, and the block that this is in. */
 static enum status tell_place(struct block_printer *p, const struct block_list *l, uint64_t at,
 			      struct err *e)
@@ -20,7 +30,7 @@ static enum status tell_place(struct block_printer *p, const struct block_list *
 	struct block_worth w;
 
 	if (!p->json && !a) {
-		printf("0x%012" PRIx64 "  in no allocation that is known\n", at);
+		put_outside(p->session, at);
 		return ST_OK;
 	}
 	if (!p->json) {
@@ -30,9 +40,11 @@ static enum status tell_place(struct block_printer *p, const struct block_list *
 		return ST_OK;
 	}
 	if (!a)
-		return json_print(json_fields(JSON_FIELDS(FIELD_SCHEMA("heap-block"),
-							  field_made("reference", heap_hex(at)))),
-				  JSON_COMPACT, e);
+		return json_print(
+			json_fields(JSON_FIELDS(
+				FIELD_SCHEMA("heap-block"), field_made("reference", heap_hex(at)),
+				field_made("outside", heap_place_json(p->session, at)))),
+			JSON_COMPACT, e);
 	block_judge(p, a, &w);
 	o = block_json(p, a, &w);
 	if (!json_add_fields(o, JSON_FIELDS(field_made("reference", heap_hex(at)),

@@ -7,6 +7,7 @@
 #include "agent/heap/block_groups.h"
 #include "agent/heap/leaks.h"
 #include "agent/program/interrupt.h"
+#include "formats/base/array.h"
 
 struct leak_search {
 	const struct heap_session *session;
@@ -117,6 +118,16 @@ struct found {
 	uint64_t by_leaked, by_leaked_bytes; /* that others of them refer to */
 };
 
+/* What holds most comes first. */
+static int by_bytes(const void *a, const void *b)
+{
+	const struct block_group *x = a, *y = b;
+	const uint64_t bx = block_group_bytes(x), by = block_group_bytes(y);
+	const uint64_t ax = x->members->block->address, ay = y->members->block->address;
+
+	return bx != by ? (bx < by) - (bx > by) : (ax > ay) - (ax < ay);
+}
+
 static uint64_t count_by_leaked(const struct leak_search *x, const struct block_group *g)
 {
 	uint64_t n = 0;
@@ -140,6 +151,8 @@ static enum status collect(const struct leak_search *x, bool (*wanted)(const voi
 	};
 	const enum status st = block_groups_make(&plan, &ret->groups, e);
 
+	if (!st)
+		array_sort(ret->groups.at, ret->groups.count, sizeof(*ret->groups.at), by_bytes);
 	for (size_t i = 0; i < ret->groups.count && !st; i++) {
 		const struct block_group *g = &ret->groups.at[i];
 		const uint64_t children = count_by_leaked(x, g);
@@ -185,23 +198,37 @@ static json_t *groups_json(const struct leak_search *x, const struct found *f)
 	return list;
 }
 
+/* So many of a group in text; in JSON there are all. */
+#define ADDRESSES_SHOWN 4
+
+static void put_addresses(const struct block_group *g)
+{
+	for (size_t i = 0; i < g->count && i < ADDRESSES_SHOWN; i++)
+		printf(" 0x%" PRIx64, g->members[i].block->address);
+	if (g->count > ADDRESSES_SHOWN)
+		printf(" and %zu more", g->count - ADDRESSES_SHOWN);
+	printf("\n");
+}
+
 static void put_groups(const struct leak_search *x, const struct found *f)
 {
-	printf("%-14s  %10s  %8s  %12s  %s\n", "heap", "size", "blocks", "bytes", "first");
+	printf("%-14s  %10s  %8s  %12s  %s\n", "heap", "size", "blocks", "bytes", "addresses");
 	for (size_t i = 0; i < f->groups.count; i++) {
 		const struct block_group *g = &f->groups.at[i];
 		const struct block_member *m = g->members;
 		char place[HEAP_PLACE_TEXT];
 
-		printf("0x%012" PRIx64 "  %10" PRIu64 "  %8zu  %12" PRIu64 "  0x%" PRIx64 "%s\n",
+		printf("0x%012" PRIx64 "  %10" PRIu64 "  %8zu  %12" PRIu64 " ",
 		       heaps_at(x->session->heaps, m->block->heap)->address, block_bytes(m->block),
-		       g->count, block_group_bytes(g), m->block->address,
-		       g->count > 1 ? " ..." : "");
+		       g->count, block_group_bytes(g));
+		put_addresses(g);
 		if (m->first) {
 			heap_place_text(x->session, m->first, place);
 			printf("    points to %s\n", place);
 		}
 		heap_put_trace(x->session, x->traces, m->trace);
+		if (!m->trace && trace_pool_count(x->traces))
+			printf("    no stack trace\n");
 	}
 }
 
@@ -236,9 +263,9 @@ static enum status print_json(const struct leak_search *x, const struct found *l
 static void print_text(const struct leak_search *x, const struct found *leaked,
 		       const struct found *inside)
 {
-	printf("%" PRIu64 " of %zu busy blocks (%" PRIu64
-	       " bytes) are referenced by nothing that could be read\n",
-	       leaked->blocks, x->list->count, leaked->bytes);
+	printf("%" PRIu64 " of %zu busy blocks (%" PRIu64 " bytes) are referenced by nothing%s\n",
+	       leaked->blocks, x->list->count, leaked->bytes,
+	       x->whole ? "" : " that could be read");
 	if (!x->whole)
 		printf("that is at most; at least none, because not all could be read: %" PRIu64
 		       " of %" PRIu64 " root pages\nand %" PRIu64

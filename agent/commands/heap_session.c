@@ -121,13 +121,19 @@ bool heap_session_trace(const struct heap_session *s, const struct heap_allocati
 					    a->trace, a->frames, ret);
 }
 
-void heap_place_text(const struct heap_session *s, uint64_t va, char ret[static HEAP_PLACE_TEXT])
+/* False: nothing is known of it. */
+static bool name_place(const struct heap_session *s, uint64_t va, char ret[static HEAP_PLACE_TEXT])
 {
 	char place[SYMBOL_TEXT_MAX];
 
 	process_address_text(s->process->process, &s->modules, va, place);
 	text_printable(place, ret, HEAP_PLACE_TEXT);
-	if (!*place)
+	return *place != '\0';
+}
+
+void heap_place_text(const struct heap_session *s, uint64_t va, char ret[static HEAP_PLACE_TEXT])
+{
+	if (!name_place(s, va, ret))
 		snprintf(ret, HEAP_PLACE_TEXT, "0x%" PRIx64, va);
 }
 
@@ -174,16 +180,24 @@ json_t *heap_trace_of_json(const struct heap_session *s, const struct trace_pool
 	return heap_trace_json(s, &t);
 }
 
+void heap_put_calls(const struct heap_session *s, const struct stack_trace *t)
+{
+	for (uint32_t i = 0; i < t->count; i++) {
+		const uint64_t va = t->at[i];
+		char place[HEAP_PLACE_TEXT];
+		const bool known = name_place(s, va, place);
+
+		printf("    0x%0*" PRIx64 "%s%s\n", va >> 32 ? 12 : 8, va, known ? "  " : "",
+		       known ? place : "");
+	}
+}
+
 void heap_put_trace(const struct heap_session *s, const struct trace_pool *p, uint32_t number)
 {
-	char place[HEAP_PLACE_TEXT];
 	struct stack_trace t;
 
 	if (!number)
 		return;
 	trace_pool_get(p, number, &t);
-	for (uint32_t i = 0; i < t.count; i++) {
-		heap_place_text(s, t.at[i], place);
-		printf("    %s\n", place);
-	}
+	heap_put_calls(s, &t);
 }

@@ -54,7 +54,10 @@ void heap_place_text(const struct heap_session *s, uint64_t va, char ret[static 
 json_t *heap_place_json(const struct heap_session *s, uint64_t va);
 json_t *heap_trace_json(const struct heap_session *s, const struct stack_trace *t);
 
-/* By their number in a pool; of 0 null, and nothing. As text a line each. */
+/* A line for each call: its address, and what that is in its module. */
+void heap_put_calls(const struct heap_session *s, const struct stack_trace *t);
+
+/* By their number in a pool; of 0 null, and nothing. */
 json_t *heap_trace_of_json(const struct heap_session *s, const struct trace_pool *p,
 			   uint32_t number);
 void heap_put_trace(const struct heap_session *s, const struct trace_pool *p, uint32_t number);

@@ -87,16 +87,12 @@ static void put_words(const struct shown *s)
 
 static void put_trace(const struct shown *s)
 {
-	char place[HEAP_PLACE_TEXT];
 	struct stack_trace t;
 
 	if (!heap_session_trace(s->session, s->block, &t))
 		return;
 	printf("allocated by\n");
-	for (uint32_t i = 0; i < t.count; i++) {
-		heap_place_text(s->session, t.at[i], place);
-		printf("  %s\n", place);
-	}
+	heap_put_calls(s->session, &t);
 }
 
 static enum status show_block(struct block_printer *p, const struct shown *s, uint64_t va,

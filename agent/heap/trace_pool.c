@@ -164,6 +164,11 @@ void trace_pool_close(struct trace_pool *p)
 	free(p);
 }
 
+size_t trace_pool_count(const struct trace_pool *p)
+{
+	return p->n_kept;
+}
+
 uint32_t trace_pool_of(const struct trace_pool *p, const struct heap_allocation *a)
 {
 	const struct place key = { .at = a->trace, .frames = a->frames };

@@ -22,6 +22,7 @@ enum status trace_pool_open(const struct trace_pool_plan *plan, struct trace_poo
 			    struct err *e);
 void trace_pool_close(struct trace_pool *p); /* NULL is fine */
 
+size_t trace_pool_count(const struct trace_pool *p); /* of different ones */
 /* The number of the block's trace, from 1, in the order of their addresses; 0: it has none. */
 uint32_t trace_pool_of(const struct trace_pool *p, const struct heap_allocation *a);
 void trace_pool_get(const struct trace_pool *p, uint32_t number, struct stack_trace *ret);

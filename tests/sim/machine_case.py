@@ -50,4 +50,6 @@ class HeapCase(MachineCase):
 
     def blocks(self, pid, codes=(0,)):
         rows = [json.loads(line) for line in self.ask(pid, '-A', '--json', codes=codes).splitlines()]
-        return {int(r['address'], 0): r for r in rows if r['state'] == 'busy'}
+        got = {int(r['address'], 0): r for r in rows if r['state'] == 'busy'}
+        self.assertEqual(len(got), sum(r['state'] == 'busy' for r in rows))  # none is two heaps'
+        return got
