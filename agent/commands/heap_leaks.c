@@ -279,8 +279,9 @@ static void print_text(const struct leak_search *x, const struct found *leaked,
 		printf("%" PRIu64 " pages are missing where page heap has blocks\n",
 		       x->page_heap_lost);
 	if (x->roots.images_whole)
-		printf("of %" PRIu64 " modules the headers are missing: all that is in them counts "
-		       "as a reference\n",
+		printf("of %" PRIu64 " modules the headers are missing: whatever looks like a "
+		       "pointer there, and is not known to\nbe as in their file, counts as a "
+		       "reference\n",
 		       x->roots.images_whole);
 	if (leaked->by_leaked)
 		printf("%" PRIu64 " of them (%" PRIu64

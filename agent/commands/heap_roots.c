@@ -2,6 +2,7 @@
 #include "agent/commands/heap_roots.h"
 
 #include "agent/process/threads.h"
+#include "agent/program/interrupt.h"
 
 /* Heads of segments, of both widths, have it here (_HEAP_SEGMENT.SegmentSignature). */
 #define SEGMENT_SIGNATURE   0xffeeffee
@@ -10,6 +11,9 @@
 
 /* More than Windows gives a thread in the kernel (x64: 24 KiB, 72 of GUI threads). */
 #define KERNEL_STACK_MAX    (UINT64_C(128) << 10)
+
+/* Of all images that are looked at page by page, 16 GiB. VADs can say that they are any size. */
+#define IMAGE_PAGES_MAX     (UINT64_C(1) << 22)
 
 struct roots_search {
 	const struct heap_session *session;
@@ -62,18 +66,47 @@ static enum status add(struct heap_roots *r, uint64_t first, uint64_t last, stru
 			      last | (PAGE_SIZE - 1), e);
 }
 
-/* Its writable sections, as its headers have them; without those all of it. */
-static enum status add_image(struct heap_roots *r, const struct memory_view *m, const struct vad *v,
-			     struct err *e)
+/*
+ * What of an image may have been written to, where nothing tells its sections. ntdll's own checker
+ * takes all of them for that, because code is mapped to be copied when it is written to: then an
+ * instruction can look like a pointer ("Leak Checking", adeyblue, 18 January 2010).
+ */
+static enum status add_written(struct heap_roots *r, const struct heap_session *s,
+			       const struct vad *v, struct err *e)
 {
-	const struct pe_memory memory = { read_view, (void *)(uintptr_t)m };
+	const uint64_t pages = ((v->end - v->start) >> PAGE_SHIFT) + 1;
+	uint64_t from = v->start; /* of what is still to be added */
+	enum status st = ST_OK;
+
+	if (pages > IMAGE_PAGES_MAX - r->image_pages)
+		return add(r, v->start, v->end, e);
+	r->image_pages += pages;
+	for (uint64_t va = v->start; va < v->end && !st; va += PAGE_SIZE) {
+		if (interrupted())
+			return interrupt_status(e);
+		if (!peek_is_files(s->peek, va))
+			continue;
+		if (from < va)
+			st = add(r, from, va - 1, e);
+		from = va + PAGE_SIZE;
+	}
+	if (!st && from < v->end)
+		st = add(r, from, v->end, e);
+	return st ? st : peek_failed(s->peek, e);
+}
+
+/* Its writable sections, as its headers have them. */
+static enum status add_image(struct heap_roots *r, const struct heap_session *s,
+			     const struct vad *v, struct err *e)
+{
+	const struct pe_memory memory = { read_view, (void *)(uintptr_t)&s->memory };
 	struct range sections[PE_SECTIONS_MAX];
 	enum status st = ST_OK;
 	size_t n;
 
 	if (!pe_writable(&memory, v->start, sections, ARRAY_SIZE(sections), &n)) {
 		r->images_whole++;
-		return add(r, v->start, v->end, e);
+		return add_written(r, s, v, e);
 	}
 	for (size_t i = 0; i < n && !st; i++)
 		if (sections[i].first <= v->end)
@@ -82,11 +115,11 @@ static enum status add_image(struct heap_roots *r, const struct memory_view *m, 
 }
 
 /* Anything that a program can have written to. */
-static enum status add_vad(struct heap_roots *r, const struct memory_view *m, const struct vad *v,
+static enum status add_vad(struct heap_roots *r, const struct heap_session *s, const struct vad *v,
 			   struct err *e)
 {
 	if (v->type == VAD_IMAGE)
-		return add_image(r, m, v, e);
+		return add_image(r, s, v, e);
 	return v->protection & 4 ? add(r, v->start, v->end, e) : ST_OK;
 }
 
@@ -112,8 +145,7 @@ static enum status add_page_heap(struct roots_search *x, struct err *e)
 	return ST_OK;
 }
 
-static enum status add_user_roots(struct roots_search *x, const struct memory_view *m,
-				  struct err *e)
+static enum status add_user_roots(struct roots_search *x, struct err *e)
 {
 	const struct vad_list *vads = process_vads(x->session->process->process);
 	_cleanup_free_ bool *is_heap = calloc(MAX(vads->count, 1), sizeof(*is_heap));
@@ -121,17 +153,16 @@ static enum status add_user_roots(struct roots_search *x, const struct memory_vi
 
 	if (!is_heap)
 		return err_nomem(e);
-	note_heaps(x, m, is_heap);
+	note_heaps(x, &x->session->memory, is_heap);
 	for (size_t i = 0; i < vads->count && !st; i++)
 		if (!is_heap[i])
-			st = add_vad(x->ret, m, &vads->at[i], e);
+			st = add_vad(x->ret, x->session, &vads->at[i], e);
 	range_list_tidy(&x->ret->ranges, NULL);
 	return st;
 }
 
 /* What a thread had in registers when it went into the kernel lies on its stack there. */
-static enum status add_kernel_roots(struct roots_search *x, const struct memory_view *m,
-				    struct err *e)
+static enum status add_kernel_roots(struct roots_search *x, struct err *e)
 {
 	struct threads threads;
 	enum status st = process_threads(x->session->process->process, &threads, e);
@@ -157,10 +188,10 @@ enum status heap_roots_find(const struct heap_session *s, const struct block_lis
 	enum status st;
 
 	*ret = (struct heap_roots){ .whole = true };
-	st = add_user_roots(&x, &s->memory, e);
+	st = add_user_roots(&x, e);
 	if (!st)
 		st = add_page_heap(&x, e);
-	return st ? st : add_kernel_roots(&x, &s->memory, e);
+	return st ? st : add_kernel_roots(&x, e);
 }
 
 enum status heap_writable_find(const struct heap_session *s, struct heap_roots *ret, struct err *e)
@@ -170,7 +201,7 @@ enum status heap_writable_find(const struct heap_session *s, struct heap_roots *
 
 	*ret = (struct heap_roots){ 0 };
 	for (size_t i = 0; i < vads->count && !st; i++)
-		st = add_vad(ret, &s->memory, &vads->at[i], e);
+		st = add_vad(ret, s, &vads->at[i], e);
 	range_list_tidy(&ret->ranges, NULL);
 	return st;
 }

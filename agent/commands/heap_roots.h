@@ -12,8 +12,13 @@ struct heap_roots {
 	struct range_list ranges; /* tidy but for the last ones, which are the kernel's */
 	/* Where blocks of full page heap lie, of which those in missing pages are not known. Tidy. */
 	struct range_list page_heap;
-	uint64_t images_whole; /* whose headers can't be had, so that all of them counts */
-	bool whole;            /* all threads' stacks are among them */
+	/*
+	 * Whose headers can't be had. Of these all pages count that are not known to be as their
+	 * file has them.
+	 */
+	uint64_t images_whole;
+	uint64_t image_pages; /* that were looked at for this */
+	bool whole;           /* all threads' stacks are among them */
 };
 
 /* `l` is all busy blocks. heap_roots_deinit() in any case. */

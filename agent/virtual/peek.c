@@ -77,9 +77,12 @@ static enum status keep(void *context, const struct virtual_page *from, struct e
 			.given = from->given,
 			.has_verdict = from->has_verdict,
 			.state = from->row.pte.state,
+			.followed = from->row.followed,
 			.damaged = from->damaged,
 			.absent = virtual_page_is_absent(from),
 		};
+		if (pte_place(&from->row.pte) == PLACE_FRAME)
+			k->page.frame = from->row.pte.frame + (va - from->va);
 		if (from->has_verdict) {
 			k->page.verdict = from->row.verdict;
 			k->page.trust = verdict_trust(from->row.verdict);
@@ -134,6 +137,14 @@ const struct peek_page *peek_page(struct peek *p, uint64_t va)
 			return NULL;
 	}
 	return &k->page;
+}
+
+bool peek_is_files(struct peek *p, uint64_t va)
+{
+	const struct peek_page *page = peek_page(p, va);
+
+	return page && (page->followed ||
+			(page->frame && virtual_is_prototypes(p->v, page->va, page->frame)));
 }
 
 enum status peek_failed(const struct peek *p, struct err *e)

@@ -17,6 +17,8 @@ struct peek_page {
 	enum verdict verdict; /* as struct smear_row has it */
 	enum trust trust;
 	enum pte_state state; /* what the entry says, or the prototype entry that it names */
+	bool followed;        /* a prototype entry that it names, or its VAD */
+	uint64_t frame;       /* of .state where it lies in memory; else 0 */
 	bool damaged;         /* GIVEN_NOTHING because the container is */
 	bool absent;          /* GIVEN_NOTHING, and virtual_page_is_absent() */
 	const uint8_t *bytes; /* PAGE_SIZE of them; NULL: GIVEN_NOTHING */
@@ -32,6 +34,12 @@ void peek_close(struct peek *p); /* NULL is fine */
 
 /* The page that holds `va`, until the next call for this `p`. NULL: see peek_failed(). */
 const struct peek_page *peek_page(struct peek *p, uint64_t va);
+
+/*
+ * Of a view of an image: the process has no page of its own there, so that what it reads is what
+ * the file has. False where that is not known.
+ */
+bool peek_is_files(struct peek *p, uint64_t va);
 
 /*
  * ST_OK, or why a read failed that had to work (no memory, an I/O error): from then on nothing can

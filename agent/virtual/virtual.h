@@ -183,6 +183,13 @@ void virtual_set_vads(struct virtual_memory *v, const struct virtual_vads *vads)
  */
 void virtual_set_store(struct virtual_memory *v, uint64_t globals);
 
+/*
+ * Whether the page at `va` that has this frame is the one that its VAD's prototype entry has: of a
+ * view of an image, what is in the file, and nobody has written to it. False also where that entry
+ * can't be had, or is none.
+ */
+bool virtual_is_prototypes(struct virtual_memory *v, uint64_t va, uint64_t frame);
+
 /* Tells of the mappings in [va, va + length), whole pages; otherwise as virtual_read(). */
 enum status virtual_read_rows(struct virtual_memory *v, uint64_t va, uint64_t length,
 			      const struct virtual_rows *rows, struct err *e);

@@ -161,6 +161,16 @@ bool virtual__follow(const struct mapping_visitor *l, uint64_t va, struct pte *p
 	return true;
 }
 
+bool virtual_is_prototypes(struct virtual_memory *v, uint64_t va, uint64_t frame)
+{
+	struct rsz_times when;
+	struct pte pte;
+	uint64_t at;
+
+	return find_by_vad(v, va, &at) && read_prototype(v, at, &pte, &when) &&
+	       pte_place(&pte) == PLACE_FRAME && pte.frame == frame;
+}
+
 /*
  * Telling of pages
  */
