@@ -292,6 +292,41 @@ TEST(pages_without_an_entry_are_found_through_vads)
 	tear_down();
 }
 
+/* As the section of the test above: of each page, whether the process has none of its own there. */
+static void peek_at_files(struct peek *p)
+{
+	static const bool files[] = { true, true, true, false, true, false, false, true };
+
+	for (size_t k = 0; k < ARRAY_SIZE(files); k++)
+		if (peek_is_files(p, VA(k)) != files[k])
+			fail_msg("page %zu", k);
+	assert_false(peek_is_files(p, VA(8)));
+	assert_false(peek_is_files(p, VA(9)));
+}
+
+TEST(pages_that_are_as_in_their_file_are_known)
+{
+	set_up_windows();
+	put_same(1, VAD_PROTO);
+	put_same(2, FRAME(2) | P);
+	put_same(3, FRAME(3) | P);
+	put_same(4, TRANSITION(4));
+	put_same(5, OLD(0, 5));
+	put_same(6, FRAME(6) | P);
+	put_proto(0, FRAME(0) | P);
+	put_proto(1, TRANSITION(1));
+	put_proto(2, FRAME(2) | P); /* both have it */
+	put_proto(3, FRAME(9) | P); /* a copy of the process's own */
+	put_proto(4, TRANSITION(4));
+	put_proto(5, FRAME(5) | P);
+	put_proto(6, SUBSECTION); /* of which nobody knows */
+	put_proto(7, SUBSECTION);
+	asked.vads = true;
+	asked.peek = peek_at_files;
+	read_ok();
+	tear_down();
+}
+
 TEST(lost_prototypes_are_no_pages)
 {
 	set_up_windows();
@@ -1152,6 +1187,7 @@ int main(void)
 		cmocka_unit_test(process_is_found_by_any_of_its_names),
 		cmocka_unit_test(process_that_came_has_no_tables_before),
 		cmocka_unit_test(pages_without_an_entry_are_found_through_vads),
+		cmocka_unit_test(pages_that_are_as_in_their_file_are_known),
 		cmocka_unit_test(lost_prototypes_are_no_pages),
 		cmocka_unit_test(one_pass_is_enough_to_read_but_not_to_judge),
 		cmocka_unit_test(image_is_read_and_not_judged),
