@@ -19,7 +19,7 @@ struct side {
 	struct trace_pool *traces;
 	struct block_groups groups;
 	size_t unplaced; /* blocks whose group is not known for certain */
-	bool whole;      /* all of the heaps could be had */
+	bool whole;      /* all of the heaps could be read */
 };
 
 /* Blocks that are one group in both containers. */
@@ -234,16 +234,16 @@ static void put_remarks(const struct comparison *c)
 	       "// + COUNT_DELTA (NEW_COUNT - OLD_COUNT) BackTrace TRACEID allocations\n"
 	       "// IDs are made of modules and offsets, and are not those of --umdh.\n");
 	if (!old->whole)
-		printf("// Not all of the older heaps could be had: OLD numbers are at least, "
+		printf("// The older heaps could not all be read: OLD numbers are at least, "
 		       "increases at most.\n");
 	if (!later->whole)
-		printf("// Not all of the newer heaps could be had: NEW numbers are at least, "
+		printf("// The newer heaps could not all be read: NEW numbers are at least, "
 		       "increases at least.\n");
 	if (!old->whole && !later->whole)
-		printf("// So an increase can be more or less than what is told.\n");
+		printf("// So an increase can be more or less than is listed.\n");
 	if (old->unplaced || later->unplaced)
 		printf("// Of %zu older and %zu newer blocks the stack trace, size or first "
-		       "pointer can't be had: they\n"
+		       "pointer could not be read: they\n"
 		       "// can stand in a wrong group.\n",
 		       old->unplaced, later->unplaced);
 	printf("\n");
@@ -327,7 +327,7 @@ static enum status compare_sides(struct comparison *c, bool json, struct err *e)
 		print_text(c);
 	for (int k = 0; k < SIDES && !st; k++)
 		if (!c->side[k].whole || c->side[k].unplaced)
-			st = err_set(e, ST_UNREADABLE, "%s: not all of the heaps could be had",
+			st = err_set(e, ST_UNREADABLE, "%s: heaps could not be read in full",
 				     c->side[k].session.process->path);
 	return st;
 }

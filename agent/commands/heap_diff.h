@@ -15,7 +15,7 @@
 
 /*
  * ST_INPUT: not the same process, or not known to be. ST_UNREADABLE: not all of the heaps of both
- * could be had; what was had is printed.
+ * could be read; what could is printed.
  */
 enum status heap_diff(const struct process_session *old, const struct process_session *later,
 		      bool json, struct err *e);

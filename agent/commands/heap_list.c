@@ -55,7 +55,7 @@ static void put_heap(const struct heap_session *r, size_t n)
 	put_tally("busy, VS", &s->blocks[PLACE_VS][BLOCK_BUSY]);
 	put_tally("free, VS", &s->blocks[PLACE_VS][BLOCK_FREE]);
 	put_tally("busy, page ranges", &s->blocks[PLACE_SEGMENT][BLOCK_BUSY]);
-	put_tally("the heap's own", &s->blocks[PLACE_BACK_END][BLOCK_INTERNAL]);
+	put_tally("internal", &s->blocks[PLACE_BACK_END][BLOCK_INTERNAL]);
 	heap_checks(i, s, checks);
 	for (size_t k = 0; k < HEAP_CHECKS; k++)
 		if (checks[k].has && checks[k].counted != checks[k].walked)

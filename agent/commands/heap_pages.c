@@ -69,7 +69,7 @@ static enum status outcome(const struct report_process *r, struct err *e)
 	if (whole)
 		return ST_OK;
 	return err_set(e, ST_UNREADABLE,
-		       "%s: process %" PRIu32 " has heaps of which not all can be had", r->path,
+		       "%s: process %" PRIu32 " has heaps that could not be read in full", r->path,
 		       r->facts->pid);
 }
 

@@ -13,7 +13,7 @@ struct heap_roots {
 	/* Where blocks of full page heap lie, of which those in missing pages are not known. Tidy. */
 	struct range_list page_heap;
 	/*
-	 * Whose headers can't be had. Of these all pages count that are not known to be as their
+	 * Whose headers can't be read. Of these all pages count that are not known to be as their
 	 * file has them.
 	 */
 	uint64_t images_whole;

@@ -108,7 +108,7 @@ enum status heap_session_outcome(const struct heap_session *s, struct err *e)
 	if (heaps_list_lost(s->heaps) || heap_session_heaps_lost(s) ||
 	    !vad_list_is_whole(process_vads(s->process->process)))
 		return err_set(e, ST_UNREADABLE,
-			       "%s: process %" PRIu32 " has heaps of which not all can be had",
+			       "%s: process %" PRIu32 " has heaps that could not be read in full",
 			       s->process->path, f->pid);
 	return ST_OK;
 }

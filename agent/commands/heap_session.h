@@ -33,10 +33,10 @@ uint64_t heap_session_lost(const struct heap_session *s);
 /* How many heaps are lost, all of them or in part; those that cannot be walked are among them. */
 size_t heap_session_heaps_lost(const struct heap_session *s);
 
-/* ST_UNREADABLE: not all of the heaps could be had. To be asked behind a walk. */
+/* ST_UNREADABLE: a heap could not be read in full. To be asked behind a walk. */
 enum status heap_session_outcome(const struct heap_session *s, struct err *e);
 
-/* False: it has none that can be had. */
+/* False: it has none that can be read. */
 bool heap_session_trace(const struct heap_session *s, const struct heap_allocation *a,
 			struct stack_trace *ret);
 

@@ -33,7 +33,7 @@ static void annotate(const struct shown *s, uint64_t word, char ret[static NOTE_
 	}
 }
 
-/* False: it can't be had. */
+/* False: it not available. */
 static bool read_word(const struct shown *s, uint64_t at, uint64_t *ret)
 {
 	return view_pointer(&s->session->memory, at, s->word == 8, ret);
@@ -74,7 +74,7 @@ static void put_words(const struct shown *s)
 		char note[NOTE_MAX];
 
 		if (!read_word(s, s->block->address + at, &word)) {
-			printf("  +0x%03" PRIx64 "  can't be had\n", at);
+			printf("  +0x%03" PRIx64 "  not available\n", at);
 			continue;
 		}
 		annotate(s, word, note);

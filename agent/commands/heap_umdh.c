@@ -80,7 +80,7 @@ static void put_remarks(const struct umdh_log *x)
 		       "can be used.\n",
 		       unsized);
 	if (untraced)
-		printf("// %zu blocks have no stack trace that can be had. They have IDs from "
+		printf("// %zu blocks have no stack trace that could be read. They have IDs from "
 		       "%" PRIX64 " on: one for\n"
 		       "// each heap, size, and first pointer of the block that leads into a "
 		       "module. That pointer,\n"
@@ -88,10 +88,9 @@ static void put_remarks(const struct umdh_log *x)
 		       "stack.\n",
 		       untraced, ID_UNTRACED);
 	if (heap_session_outcome(x->session, NULL))
-		printf("// Not all of the heaps could be had: there can be more blocks, some here "
-		       "can "
-		       "be the heap's\n"
-		       "// own, and one whose header is missing can begin later.\n");
+		printf("// Not all of the heaps could be read: there can be more blocks, some here "
+		       "can be internal\n"
+		       "// to a heap, and one whose header is missing can begin later.\n");
 }
 
 static void put_modules(const struct modules *m)

@@ -34,7 +34,7 @@ const struct command command_process = {
 	.operands = { .text = "FILE", .min = 1, .max = 1 },
 	.options = options,
 	.n_options = ARRAY_SIZE(options),
-	.notes = "Versions in a table need no symbols. For others --symbols tells where the "
+	.notes = "Versions in a table need no symbols. For others --symbols says where the "
 		 "kernel's fields\n"
 		 "are, and names of addresses for any. A module is known by the process's own list "
 		 "of loaded "
@@ -130,8 +130,8 @@ static void put_head(const struct found *f)
 		utc_rfc3339(f->created, created);
 		printf("%-13s %s\n", "created", created);
 	}
-	put_text("image", f->start.image ? f->start.image : "not to be had");
-	put_text("command line", f->start.command_line ? f->start.command_line : "not to be had");
+	put_text("image", f->start.image ? f->start.image : "not available");
+	put_text("command line", f->start.command_line ? f->start.command_line : "not available");
 	printf("%-13s EPROCESS 0x%" PRIx64 ", PEB 0x%" PRIx64, "structures", p->eprocess, p->peb);
 	if (p->peb32)
 		printf(", of 32 bits 0x%" PRIx64, p->peb32);
@@ -304,7 +304,7 @@ static enum status outcome(const struct found *f, struct err *e)
 {
 	if (!knows_listed(f) || !knows_mapped(f) || f->threads.end != LIST_CLOSED)
 		return err_set(e, ST_UNREADABLE,
-			       "%s: process %" PRIu32 " has modules or threads that cannot be had",
+			       "%s: process %" PRIu32 " has modules or threads that could not be read",
 			       f->session->path, f->facts->pid);
 	return ST_OK;
 }

@@ -76,7 +76,7 @@ const struct command command_report = {
 		 "map, where their\n"
 		 "pages are and how far they can be trusted, its heaps, modules and threads. If "
 		 "parts of it could\n"
-		 "not be had, the page says which, and the exit code is 3. Not all hashes are "
+		 "not be read, the page says which, and the exit code is 3. Not all hashes are "
 		 "checked for it.\n"
 		 "\n"
 		 "With the summaries of many hosts (acquire --summary), or folders of them, the "
@@ -244,7 +244,7 @@ static enum status report_session(const struct cli *cli, const struct process_se
 	}
 	if (!st && !report_process_is_whole(&r))
 		st = err_set(e, ST_UNREADABLE,
-			     "%s: parts of process %" PRIu32 " cannot be had; the page says which",
+			     "%s: parts of process %" PRIu32 " could not be read; the page says which",
 			     s->path, r.facts->pid);
 	report_process_deinit(&r);
 	return st;

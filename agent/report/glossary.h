@@ -158,7 +158,7 @@ X(TERM_WHERE, "where", "where a page is",                                       
   "has that. page file: the container has that part of the page file. compressed: in Windows' store of compressed "    \
   "memory. demand zero: committed, and never touched. on disk only: only the mapped file has it, on its disk. "        \
   "reserved: addresses without a page. not captured: it is known where it was, and that is not in the container. "     \
-  "unknown: the tables that would tell are lost.")                                                                     \
+  "unknown: the tables that would say are lost.")                                                                     \
 X(TERM_DATA_PAGES, "with-data", "pages with data",                                                                     \
   "Pages that held something of the process: valid, transition, page file, compressed, not captured and unknown. "     \
   "Not among them are pages that were never touched, that are only reserved, or that only a mapped file on its disk "  \
@@ -178,12 +178,12 @@ X(TERM_HEAP, "heap", "heap, segment",                                           
 X(TERM_KEY, "key", "key",                                                                                              \
   "NT heaps combine the headers of their blocks with 8 random bytes. read: they stand in the heap's first page. "      \
   "recovered: that page is missing, or lies, and the headers themselves tell them. none: the headers are plain. "      \
-  "unknown: without it no block can be told.")                                                                         \
+  "unknown: without it no block can be read.")                                                                         \
 X(TERM_BLOCKS, "blocks", "blocks",                                                                                     \
   "Allocations that the program had, with the bytes it asked for where that is known. No block is counted whose "      \
   "header its neighbours do not confirm.")                                                                             \
 X(TERM_LOST, "lost", "lost",                                                                                           \
-  "Bytes where blocks may be that could not be told: in missing pages, in pages that no chain of headers leads "       \
+  "Bytes where blocks may be that could not be read: in missing pages, in pages that no chain of headers leads "       \
   "through, and in containers of the low-fragmentation heap (LFH).")                                                   \
 X(TERM_CHECKS, "cross-checks", "cross-checks",                                                                         \
   "What the heap itself has counted, beside what its blocks come to. They differ where pages are missing, where the "  \

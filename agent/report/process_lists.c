@@ -32,7 +32,7 @@ static void put_module(struct html_table *t, const struct report_process *r, con
 	html_cell_end(t);
 	html_size(t, m->size);
 	html_cell(t, "wrap");
-	html_strange(t->d, m->path ? m->path : "not to be had");
+	html_strange(t->d, m->path ? m->path : "not available");
 	doc_put(t->d, m->narrow ? " (32-bit)" : "");
 	if (finding) {
 		doc_put(t->d, "<br>");
@@ -94,8 +94,8 @@ void section_modules(struct doc *d, const struct report_process *r)
 	if (r->facts->wow64)
 		put_list_end(d, "The loader's list of 32-bit modules", r->modules.narrow_end);
 	if (!r->know_mapped)
-		doc_put(d, "<p>Address ranges are lost: images that are mapped there cannot be "
-			   "told.</p>\n");
+		doc_put(d, "<p>Address ranges are lost: images that are mapped there are not "
+			   "known.</p>\n");
 	if (findings) {
 		doc_put(d, "<p>What only one of the loader's list and the mapped images knows:"
 			   "</p>\n");

@@ -82,9 +82,9 @@ void section_who(struct doc *d, const struct report_process *r)
 	html_fact_end(d);
 	fact_of_number(d, "parent's PID", f->parent);
 	html_fact(d, "created", created);
-	html_fact(d, "image", r->start.image ? r->start.image : "not to be had");
+	html_fact(d, "image", r->start.image ? r->start.image : "not available");
 	html_fact(d, "command line",
-		  r->start.command_line ? r->start.command_line : "not to be had");
+		  r->start.command_line ? r->start.command_line : "not available");
 	html_fact(d, "width",
 		  f->wow64 ? "32-bit program (WoW64)" : "64-bit: its EPROCESS names no 32-bit PEB");
 	fact_of_address(d, "EPROCESS", f->eprocess);
@@ -290,7 +290,7 @@ static void put_limits(struct doc *d, const struct report_process *r)
 	if (lost) {
 		doc_put(d, "<p>In its heaps, ");
 		doc_size(d, lost);
-		doc_put(d, " may hold blocks that could not be told; the <a href=\"#heaps\">"
+		doc_put(d, " may hold blocks that could not be read; the <a href=\"#heaps\">"
 			   "heaps</a> say where.</p>");
 	}
 	if (!r->know_listed || r->threads.end != LIST_CLOSED)
@@ -384,7 +384,7 @@ static void put_cards(struct doc *d, const struct report_process *r)
 	     "pages with data in all");
 	card(d, r->vads->count, TERM_VAD, "address range", "address ranges");
 	card(d, r->n_heaps, TERM_HEAP, "heap found", "heaps found");
-	card(d, busy, TERM_BLOCKS, "busy block told", "busy blocks told");
+	card(d, busy, TERM_BLOCKS, "busy block found", "busy blocks found");
 	card(d, r->modules.count, TERM_MODULES, "module", "modules");
 	doc_put(d, "</div>\n");
 }

@@ -154,7 +154,7 @@ class Umdh(MachineCase):
             self.assertEqual(done.returncode, 3, done.stderr)
             self.assertEqual(done.stderr.count(b'\n'), 1)
             log = Log(done.stdout.decode())
-            self.assertIn('// Not all of the heaps could be had', log.comments)
+            self.assertIn('// Not all of the heaps could be read', log.comments)
             self.assertNotIn('Not all', whole[pid].comments)
             ids = {tuple(s): i for i, s in whole[pid].stacks.items() if not i & UNTRACED}
             for i, stack in log.stacks.items():
