@@ -8,48 +8,73 @@
 #include "agent/program/json.h"
 #include "agent/report/process_map.h"
 
-/* In two lines, so that a terminal of 80 columns takes a heap's row. */
+/* In two lines, and each as wide as its numbers: a terminal of 80 columns takes a row. */
 struct page_head {
 	const char *upper, *lower;
 };
 
 static const struct page_head heads[PAGES_STATES] = {
 	[PAGES_VALID] = { "", "valid" },        [PAGES_TRANSITION] = { "tran-", "sition" },
-	[PAGES_PAGE_FILE] = { "page", "file" }, [PAGES_COMPRESSED] = { "com-", "pressed" },
-	[PAGES_ZEROS] = { "demand", "zero" },   [PAGES_FILE] = { "on disk", "only" },
-	[PAGES_RESERVED] = { "", "reserved" },  [PAGES_MISSING] = { "not", "captured" },
-	[PAGES_UNKNOWN] = { "", "unknown" },
+	[PAGES_PAGE_FILE] = { "page", "file" }, [PAGES_COMPRESSED] = { "comp-", "ressed" },
+	[PAGES_ZEROS] = { "demand", "zero" },   [PAGES_FILE] = { "disk", "only" },
+	[PAGES_RESERVED] = { "reser-", "ved" }, [PAGES_MISSING] = { "not cap-", "tured" },
+	[PAGES_UNKNOWN] = { "un-", "known" },
 };
 static const struct page_head of_all = { "", "pages" };
 static const struct page_head of_safe = { "", "safe" };
 static const struct page_head of_risk = { "at", "risk" };
 
-static int width_of(const struct page_table *t, const struct page_head *h)
+static int width_of(const struct page_head *h, uint64_t most)
 {
-	return MAX(MAX((int)strlen(h->upper), (int)strlen(h->lower)), t->pages);
+	return MAX(MAX((int)strlen(h->upper), (int)strlen(h->lower)),
+		   snprintf(NULL, 0, "%" PRIu64, most));
+}
+
+/* One row's cells, in the order of columns. */
+struct page_cells {
+	const struct page_head *head[PAGES_STATES + 3];
+	uint64_t value[PAGES_STATES + 3];
+	size_t count;
+};
+
+static void add_cell(struct page_cells *x, const struct page_head *h, uint64_t value)
+{
+	x->head[x->count] = h;
+	x->value[x->count++] = value;
+}
+
+static struct page_cells cells_of(const struct page_table *t, const struct pages_counts *c)
+{
+	struct page_cells x = { 0 };
+	uint64_t trust[TRUST_KINDS];
+
+	pages_counts_data_trust(c, trust);
+	add_cell(&x, &of_all, pages_counts_sum(c));
+	for (size_t i = 0; i < PAGES_STATES; i++)
+		if (t->total->state[i])
+			add_cell(&x, &heads[i], c->state[i]);
+	if (!t->still) {
+		add_cell(&x, &of_safe, trust[TRUST_SAFE]);
+		add_cell(&x, &of_risk, trust[TRUST_AT_RISK]);
+	}
+	return x;
 }
 
 static void put_heads(const struct page_table *t, const char *what, bool upper)
 {
-	const struct page_head *list[PAGES_STATES + 3] = { &of_all };
-	size_t n = 1;
+	const struct page_cells x = cells_of(t, t->total);
 
-	for (size_t i = 0; i < PAGES_STATES; i++)
-		if (t->total->state[i])
-			list[n++] = &heads[i];
-	if (!t->still) {
-		list[n++] = &of_safe;
-		list[n++] = &of_risk;
-	}
 	printf("%-*s", t->label, upper ? "" : what);
-	for (size_t i = 0; i < n; i++)
-		printf(" %*s", width_of(t, list[i]), upper ? list[i]->upper : list[i]->lower);
+	for (size_t i = 0; i < x.count; i++)
+		printf(" %*s", width_of(x.head[i], x.value[i]),
+		       upper ? x.head[i]->upper : x.head[i]->lower);
+	if (!upper && t->tail)
+		printf(" %s", t->tail);
 	putchar('\n');
 }
 
-void page_table_begin(struct page_table *t, const char *what)
+void page_table_begin(const struct page_table *t, const char *what)
 {
-	t->pages = snprintf(NULL, 0, "%" PRIu64, pages_counts_sum(t->total));
 	put_heads(t, what, true);
 	put_heads(t, what, false);
 }
@@ -57,16 +82,11 @@ void page_table_begin(struct page_table *t, const char *what)
 void page_table_row(const struct page_table *t, const char *label, const struct pages_counts *c,
 		    const char *tail)
 {
-	uint64_t trust[TRUST_KINDS];
+	const struct page_cells x = cells_of(t, c), total = cells_of(t, t->total);
 
-	pages_counts_data_trust(c, trust);
-	printf("%-*s %*" PRIu64, t->label, label, width_of(t, &of_all), pages_counts_sum(c));
-	for (size_t i = 0; i < PAGES_STATES; i++)
-		if (t->total->state[i])
-			printf(" %*" PRIu64, width_of(t, &heads[i]), c->state[i]);
-	if (!t->still)
-		printf(" %*" PRIu64 " %*" PRIu64, width_of(t, &of_safe), trust[TRUST_SAFE],
-		       width_of(t, &of_risk), trust[TRUST_AT_RISK]);
+	printf("%-*s", t->label, label);
+	for (size_t i = 0; i < x.count; i++)
+		printf(" %*" PRIu64, width_of(x.head[i], total.value[i]), x.value[i]);
 	printf("%s\n", tail);
 }
 

@@ -10,13 +10,13 @@
 /* A text table. Only the states that `total` has get a column; the rest are named below it. */
 struct page_table {
 	int label;                        /* width of the first column */
-	int pages;                        /* of the numbers of pages */
+	const char *tail;                 /* head of what stands behind a row; NULL: nothing does */
 	bool still;                       /* an image's: nobody can say what is safe */
 	const struct pages_counts *total; /* borrowed */
 };
 
-void page_table_begin(struct page_table *t, const char *what);
-/* `tail` stands behind the row; may be "". */
+void page_table_begin(const struct page_table *t, const char *what);
+/* `tail` stands behind the row, with its blank; may be "". */
 void page_table_row(const struct page_table *t, const char *label, const struct pages_counts *c,
 		    const char *tail);
 /* The row of all, and which states no page is in. */

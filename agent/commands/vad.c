@@ -8,13 +8,11 @@
 
 #include "agent/commands/commands.h"
 #include "agent/commands/page_table.h"
-#include "agent/commands/symbol_options.h"
+#include "agent/commands/process_session.h"
 #include "agent/container/identities.h"
-#include "agent/container/manifest_read.h"
 #include "agent/process/states.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
-#include "agent/smear/input.h"
 #include "formats/base/utc.h"
 #include "tsk-extract/registry.h"
 
@@ -22,20 +20,17 @@ static enum status vad_run(struct cli *cli, struct err *e);
 
 struct vad_options {
 	struct identity_options identity;
-	struct symbol_options symbols;
-	uint64_t pid;
+	struct process_options process;
 	bool pages;
 	bool json;
 };
 
 static const struct option_def options[] = {
-	CLI_UINT(struct vad_options, pid, 'p', "pid", "PID", 0, UINT32_MAX,
-		 "the process; `ramseal info` lists them"),
+	CLI_GROUP(struct vad_options, process, &process_option_group),
 	CLI_FLAG(
 		struct vad_options, pages, 0, "pages",
 		"count the pages of each range by where they are, and how far they can be trusted"),
 	CLI_FLAG(struct vad_options, json, 'j', "json", "print one JSON object"),
-	CLI_GROUP(struct vad_options, symbols, &symbol_option_group),
 	CLI_GROUP(struct vad_options, identity, &identity_option_group),
 };
 
@@ -51,12 +46,14 @@ const struct command command_vad = {
 		"image, ...), the protection that it was made with, the pages charged for it (* "
 		"all were\n"
 		"committed when it was made), and the mapped file with the offset of its first "
-		"page.\n"
+		"page. `torn`\n"
+		"before the file: the parent that the row names in the tree is another one.\n"
 		"Offsets of the kernel's fields come from a table of versions, by which of them "
 		"fits the\n"
 		"trees of several processes, or from the kernel's --symbols if they fit as well.\n"
 		"\n"
-		"With --pages instead, of the pages of each range:\n"
+		"With --pages instead, of the pages of each range, which is named by its first "
+		"address:\n"
 		"  valid         mapped, and captured with the memory\n"
 		"  transition    on their way out, and captured with the memory\n"
 		"  page file     captured with the page file\n"
@@ -79,9 +76,8 @@ const struct command command_vad = {
 };
 
 struct vad_request {
-	const struct vad_options *o;
 	const char *path;
-	struct symbol_set symbols;
+	const struct symbol_set *symbols;
 	struct opened_process *p;
 	struct process_pages pages; /* with --pages */
 };
@@ -108,11 +104,11 @@ static void put_file(const struct vad *v, char *ret, size_t size)
 	if (v->file) {
 		text_printable(v->file, name, sizeof(name));
 		if (v->has_offset)
-			snprintf(ret, size, "  %s +0x%" PRIx64, name, v->file_offset);
+			snprintf(ret, size, " %s +0x%" PRIx64, name, v->file_offset);
 		else
-			snprintf(ret, size, "  %s", name);
+			snprintf(ret, size, " %s", name);
 	} else if (v->lost_part) {
-		snprintf(ret, size, "  (what is mapped cannot be read)");
+		snprintf(ret, size, " (what is mapped cannot be read)");
 	}
 }
 
@@ -125,26 +121,26 @@ static void print_vad(const struct vad *v)
 		snprintf(commit, sizeof(commit), "%" PRIu64 "%s", v->commit,
 			 v->mem_commit ? "*" : "");
 	put_file(v, file, sizeof(file));
-	printf("0x%012" PRIx64 "-0x%012" PRIx64 " %10" PRIu64 "  %-11s %-10s %8s%s%s\n", v->start,
-	       v->end, vad_pages(v), vad_kind_name(v), protection, commit, file,
-	       v->torn ? "  (its parent in the tree is another one)" : "");
+	printf("0x%012" PRIx64 "-0x%012" PRIx64 " %10" PRIu64 " %-11s %-10s %8s%s%s\n", v->start,
+	       v->end, vad_pages(v), vad_kind_name(v), protection, commit, v->torn ? " torn" : "",
+	       file);
 }
 
 static void print_table_of_pages(const struct vad_request *r)
 {
 	const struct vad_list *l = process_vads(r->p);
 	struct page_table t = {
-		.label = 29,
+		.label = 14,
+		.tail = "file",
 		.still = virtual_info(process_memory(r->p))->still,
 		.total = &r->pages.total,
 	};
 
-	page_table_begin(&t, "addresses");
+	page_table_begin(&t, "start");
 	for (size_t i = 0; i < l->count; i++) {
-		char label[48], file[1100];
+		char label[24], file[1100];
 
-		snprintf(label, sizeof(label), "0x%012" PRIx64 "-0x%012" PRIx64, l->at[i].start,
-			 l->at[i].end);
+		snprintf(label, sizeof(label), "0x%012" PRIx64, l->at[i].start);
 		put_file(&l->at[i], file, sizeof(file));
 		page_table_row(&t, label, &r->pages.each[i], file);
 	}
@@ -155,22 +151,24 @@ static void print_text(const struct vad_request *r)
 {
 	const struct process_facts *f = process_facts(r->p);
 	const struct vad_list *l = process_vads(r->p);
-	char name[80], created[UTC_RFC3339_SIZE], peb32[40] = "";
+	char name[80], created[UTC_RFC3339_SIZE];
 
 	text_printable(f->name, name, sizeof(name));
 	created_text(f->create_time, created);
+	printf("process %" PRIu32 " (%s), created %s\nEPROCESS 0x%" PRIx64, f->pid, name, created,
+	       f->eprocess);
+	if (f->peb)
+		printf(", PEB 0x%" PRIx64, f->peb);
 	if (f->peb32)
-		snprintf(peb32, sizeof(peb32), ", 32-bit PEB 0x%" PRIx64, f->peb32);
-	printf("process %" PRIu32 " (%s), created %s, EPROCESS 0x%" PRIx64 ", PEB 0x%" PRIx64
-	       "%s\n",
-	       f->pid, name, created, f->eprocess, f->peb, peb32);
+		printf(", 32-bit 0x%" PRIx64, f->peb32);
+	putchar('\n');
 	printf("fields of Windows %s, because %s\n", f->layout, f->layout_reason);
 	if (r->pages.each) {
 		print_table_of_pages(r);
 		return;
 	}
-	printf("%-29s %10s  %-11s %-10s %8s\n", "addresses", "pages", "kind", "protection",
-	       "commit");
+	printf("%-29s %10s %-11s %-10s %8s %s\n", "addresses", "pages", "kind", "protection",
+	       "commit", "file");
 	for (size_t i = 0; i < l->count; i++)
 		print_vad(&l->at[i]);
 }
@@ -241,7 +239,7 @@ static json_t *document(const struct vad_request *r)
 		field_json("build", f->build ? json_u64(f->build) : NULL),
 		field_text("layout", f->layout), field_text("layout_reason", f->layout_reason),
 		field_text("vad_layout", l->layout->name),
-		field_made("symbols", symbol_options_json(&r->symbols)),
+		field_made("symbols", symbol_options_json(r->symbols)),
 		field_bool("whole", vad_list_is_whole(l)),
 		field_json("expected", l->has_expected ? json_u64(l->expected) : NULL),
 		field_u64("lost", l->lost), field_u64("refused", l->refused),
@@ -294,12 +292,12 @@ static enum status sum_up(const struct vad_request *r, struct err *e)
 		       r->path, l->count, expected, l->lost, l->refused, l->torn);
 }
 
-static enum status show(struct vad_request *r, struct err *e)
+static enum status show(struct vad_request *r, const struct vad_options *o, struct err *e)
 {
 	const struct vad_list *l = process_vads(r->p);
-	enum status st = r->o->pages ? process_count_all(r->p, &r->pages, e) : ST_OK;
+	enum status st = o->pages ? process_count_all(r->p, &r->pages, e) : ST_OK;
 
-	if (!st && r->o->json)
+	if (!st && o->json)
 		st = json_print_list(stdout, document(r), "vads", l->count, vad_json, r, e);
 	else if (!st)
 		print_text(r);
@@ -309,49 +307,21 @@ static enum status show(struct vad_request *r, struct err *e)
 	return sum_up(r, e);
 }
 
-static enum status show_process(struct vad_request *r, const struct virtual_plan *plan,
-				struct err *e)
-{
-	struct virtual_memory *v;
-	enum status st = virtual_open(plan, &v, e);
-
-	if (st)
-		return err_add(e, st, "%s", r->path);
-	st = process_open(v, (uint32_t)r->o->pid, &r->symbols, &r->p, e);
-	if (!st)
-		symbol_options_tell(&r->symbols);
-	st = st ? err_add(e, st, "%s", r->path) : show(r, e);
-	process_close(r->p);
-	virtual_close(v);
-	process_pages_deinit(&r->pages);
-	return st;
-}
-
 static enum status vad_run(struct cli *cli, struct err *e)
 {
 	const struct vad_options *o = cli->values;
 	_cleanup_identities_ struct age_identities *x = NULL;
-	struct vad_request r = { .o = o, .path = cli->operands[0] };
-	struct virtual_plan plan = { .copy = COPY_IMAGE, .pid = (uint32_t)o->pid };
-	struct smear_input in;
-	enum status st;
+	struct process_session s;
+	struct vad_request r;
+	enum status st = identities_load(&o->identity, &x, e);
 
-	if (!cli_given(cli, "pid"))
-		return cli_usage(cli, e, "needs --pid PID");
-	st = identities_load(&o->identity, &x, e);
 	if (!st)
-		st = symbol_options_open(&o->symbols, &r.symbols, e);
-	if (!st)
-		st = smear_input_open(r.path, x, &in, e);
-	if (st) {
-		symbol_set_deinit(&r.symbols);
+		st = process_session_open(cli, &o->process, x, &s, e);
+	if (st)
 		return st;
-	}
-	plan.in = in.container.blob;
-	plan.reader = in.container.reader;
-	plan.manifest = in.lines;
-	st = show_process(&r, &plan, e);
-	smear_input_close(&in);
-	symbol_set_deinit(&r.symbols);
+	r = (struct vad_request){ .path = s.path, .symbols = &s.symbols, .p = s.process };
+	st = show(&r, o, e);
+	process_pages_deinit(&r.pages);
+	process_session_close(&s);
 	return st;
 }

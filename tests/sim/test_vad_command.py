@@ -186,7 +186,21 @@ class Vad(unittest.TestCase):
             text = run('vad', '--pid', pid, *options, container).stdout.decode()
             rows = [line for line in text.splitlines() if line.startswith('0x')]
             self.assertEqual(len(rows), len(account.vads[pid]))
-            self.assertTrue(any(r'\Windows\System32\ntdll.dll +0x0' in line for line in rows))
+            files = [v['file'] for v in self.windows[10][2][pid]['vads']]
+            self.assertIn(r'\Windows\System32\ntdll.dll', files)
+            for line, file in zip(rows, files):
+                before, last, behind = line.rpartition(f' {file} +0x') if file else (line, '', '')
+                self.assertEqual(bool(last), file is not None, line)
+                self.assertRegex(behind, '^[0-9a-f]*$')
+                self.assertLessEqual(len(before), 80, line)
+
+    def test_tables_of_another_time(self):
+        container, account, found = self.windows[10]
+        pid = list(account.processes)[1]
+        for copy in ('image', 'before', 'after'):
+            doc = json.loads(run('vad', '--tables', copy, '--pid', pid, '--pages', '--json', container).stdout)
+            self.assertEqual([v['start'] for v in doc['vads']], [v['start'] for v in found[pid]['vads']])
+            self.assertEqual(doc == found[pid], copy == 'image', copy)
 
     def test_mistakes(self):
         container = self.windows[10][0]
