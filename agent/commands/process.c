@@ -45,7 +45,9 @@ const struct command command_process = {
 		 "but images\n"
 		 "that are mapped for their resources are in no list either. If a list cannot be "
 		 "followed to\n"
-		 "its end, or VADs are lost, the exit code is 3.\n",
+		 "its end, or VADs are lost, the exit code is 3. System, and others that run no "
+		 "program, have no\n"
+		 "PEB: no loader has modules for them, and that is no loss.\n",
 	.values_size = sizeof(struct process_command),
 	.run = process_run,
 };
@@ -91,6 +93,17 @@ static bool knows_listed(const struct found *f)
 	return modules_know_listed(&f->modules, f->facts->wow64);
 }
 
+/* A process without a PEB has no loader whose list could be lost. */
+static bool has_all_modules(const struct found *f)
+{
+	return f->facts->no_peb || knows_listed(f);
+}
+
+static bool has_all_threads(const struct found *f)
+{
+	return f->threads.end == LIST_CLOSED || (f->facts->no_peb && f->threads.none);
+}
+
 static const char *remark_of(const struct found *f, const struct module *m)
 {
 	return module_finding(m, knows_mapped(f), knows_listed(f));
@@ -132,11 +145,18 @@ static void put_head(const struct found *f)
 	}
 	put_text("image", f->start.image ? f->start.image : "not available");
 	put_text("command line", f->start.command_line ? f->start.command_line : "not available");
-	printf("%-13s EPROCESS 0x%" PRIx64 ", PEB 0x%" PRIx64, "structures", p->eprocess, p->peb);
+	printf("%-13s EPROCESS 0x%" PRIx64, "structures", p->eprocess);
+	if (p->peb)
+		printf(", PEB 0x%" PRIx64, p->peb);
+	else
+		printf(", %s", p->no_peb ? "no PEB" : "PEB not available");
 	if (p->peb32)
-		printf(", of 32 bits 0x%" PRIx64, p->peb32);
+		printf(", 32-bit 0x%" PRIx64, p->peb32);
 	printf("\n%-13s %s (%s)\n", "layout", p->layout, p->layout_reason);
 }
+
+/* What an 80 columns' row has no room for. */
+#define DETAIL "                "
 
 static void put_module(const struct found *f, const struct module *m)
 {
@@ -144,13 +164,14 @@ static void put_module(const struct found *f, const struct module *m)
 	char path[512], pdb[2 * PE_PDB_MAX] = "", guid[PE_GUID_TEXT];
 
 	text_printable(m->path ? m->path : "?", path, sizeof(path));
-	printf("0x%012" PRIx64 "  %8" PRIx64 "  %s", m->base, m->size, path);
+	printf("0x%012" PRIx64 "  %#10" PRIx64 "  %s\n", m->base, m->size, path);
+	if (remark)
+		printf(DETAIL "! %s\n", remark);
 	if (m->has_headers && m->program.has_pdb) {
 		pe_guid_text(m->program.pdb.guid, guid);
 		text_printable(m->program.pdb.name, pdb, sizeof(pdb));
-		printf("  [%s %s%" PRIX32 "]", pdb, guid, m->program.pdb.age);
+		printf(DETAIL "PDB %s%" PRIX32 " %s\n", guid, m->program.pdb.age, pdb);
 	}
-	printf("%s%s\n", remark ? "  ! " : "", remark ? remark : "");
 }
 
 static void put_thread(const struct found *f, const struct thread *t)
@@ -158,17 +179,24 @@ static void put_thread(const struct found *f, const struct thread *t)
 	char start[SYMBOL_TEXT_MAX], at[SYMBOL_TEXT_MAX];
 
 	place_of(f, t->start, start);
-	printf("%8" PRIu64 "  start 0x%012" PRIx64 "%s%s  TEB 0x%012" PRIx64, t->tid, t->start,
-	       *start ? " " : "", start, t->teb);
+	printf("%14" PRIu64 "  0x%012" PRIx64 "  ", t->tid, t->teb);
 	if (t->has_stack)
-		printf("  stack 0x%" PRIx64 "-0x%" PRIx64, t->stack_limit, t->stack_base);
+		printf("0x%012" PRIx64 "-0x%012" PRIx64 "\n", t->stack_limit, t->stack_base);
+	else
+		printf("%s\n", t->teb ? "not available" : "none");
 	if (t->narrow_base)
-		printf("  of 32 bits 0x%" PRIx64 "-0x%" PRIx64, t->narrow_limit, t->narrow_base);
+		printf(DETAIL "32-bit stack 0x%08" PRIx64 "-0x%08" PRIx64 "\n", t->narrow_limit,
+		       t->narrow_base);
+	printf(DETAIL "start 0x%012" PRIx64 "%s%s\n", t->start, *start ? " " : "", start);
 	if (t->has_frame) {
 		place_of(f, t->rip, at);
-		printf("  at 0x%" PRIx64 "%s%s", t->rip, *at ? " " : "", at);
+		printf(DETAIL "at 0x%012" PRIx64 "%s%s\n", t->rip, *at ? " " : "", at);
 	}
-	putchar('\n');
+}
+
+static void put_count(size_t n, const char *what)
+{
+	printf("\n%zu %s%s", n, what, n == 1 ? "" : "s");
 }
 
 static void put_all(const struct found *f)
@@ -176,13 +204,25 @@ static void put_all(const struct found *f)
 	const struct modules *m = &f->modules;
 
 	put_head(f);
-	printf("\n%zu modules; the loader's list: %s", m->count, list_end_name(m->end));
+	put_count(m->count, "module");
+	if (f->facts->no_peb)
+		printf("; it has no PEB, and so no loader that keeps a list of them");
+	else
+		printf("; the loader's list: %s", list_end_name(m->end));
 	if (f->facts->wow64)
-		printf("; of 32 bits: %s", list_end_name(m->narrow_end));
+		printf("; the 32-bit one: %s", list_end_name(m->narrow_end));
 	printf("%s\n", knows_mapped(f) ? "" : "; VADs are lost");
+	if (m->count)
+		printf("%-14s  %10s  %s\n", "base", "size", "path");
 	for (size_t i = 0; i < m->count; i++)
 		put_module(f, &m->at[i]);
-	printf("\n%zu threads; their list: %s\n", f->threads.count, list_end_name(f->threads.end));
+	put_count(f->threads.count, "thread");
+	if (f->facts->no_peb && f->threads.none)
+		printf("; it has no list of threads\n");
+	else
+		printf("; their list: %s\n", list_end_name(f->threads.end));
+	if (f->threads.count)
+		printf("%14s  %-14s  %s\n", "thread", "TEB", "stack, committed part");
 	for (size_t i = 0; i < f->threads.count; i++)
 		put_thread(f, &f->threads.at[i]);
 }
@@ -288,8 +328,8 @@ static json_t *found_json(const struct found *f)
 		field_text("image", f->start.image),
 		field_text("command_line", f->start.command_line),
 		field_made("eprocess", hex(p->eprocess)), field_made("peb", hex_or_null(p->peb)),
-		field_made("peb32", hex_or_null(p->peb32)), field_text("layout", p->layout),
-		field_text("layout_reason", p->layout_reason),
+		field_bool("no_peb", p->no_peb), field_made("peb32", hex_or_null(p->peb32)),
+		field_text("layout", p->layout), field_text("layout_reason", p->layout_reason),
 		field_made("symbols", symbol_options_json(&f->session->symbols)),
 		field_bool("vads_whole", knows_mapped(f)),
 		field_text("loader_list", list_end_name(f->modules.end)),
@@ -302,9 +342,10 @@ static json_t *found_json(const struct found *f)
 
 static enum status outcome(const struct found *f, struct err *e)
 {
-	if (!knows_listed(f) || !knows_mapped(f) || f->threads.end != LIST_CLOSED)
+	if (!has_all_modules(f) || !knows_mapped(f) || !has_all_threads(f))
 		return err_set(e, ST_UNREADABLE,
-			       "%s: process %" PRIu32 " has modules or threads that could not be read",
+			       "%s: process %" PRIu32
+			       " has modules or threads that could not be read",
 			       f->session->path, f->facts->pid);
 	return ST_OK;
 }

@@ -146,7 +146,7 @@ static void read_facts(struct opened_process *p, const struct memory_view *m,
 		.vad_root = x->object + l->vad_root,
 	};
 	memcpy(f->name, x->name, sizeof(f->name));
-	view_u64(m, x->object + l->peb, &f->peb);
+	f->no_peb = view_u64(m, x->object + l->peb, &f->peb) && !f->peb;
 	view_u64(m, x->object + l->create_time, &f->create_time);
 	view_u64(m, x->object + l->parent, &f->parent);
 	view_u64(m, x->object + l->wow64, &wow64);

@@ -22,6 +22,7 @@ struct process_facts {
 	const struct eprocess_layout *fields;
 	uint64_t eprocess;
 	uint64_t peb;         /* 0: it has none, or that page is lost */
+	bool no_peb;          /* its EPROCESS says so: System, and others that run no program */
 	bool wow64;           /* it runs a 32-bit program; then: */
 	uint64_t peb32;       /* 0: not to be had */
 	uint64_t create_time; /* FILETIME; 0: not known */

@@ -179,8 +179,19 @@ static enum status try_layout(const struct threads_plan *plan, const struct ethr
 	return ST_OK;
 }
 
+/* Never set up, or a ring of nobody. */
+static bool is_empty(const struct threads_plan *plan, const struct ethread_layout *l)
+{
+	const uint64_t head = plan->eprocess + l->head;
+	uint64_t next, back;
+
+	return view_u64(plan->memory, head, &next) && view_u64(plan->memory, head + 8, &back) &&
+	       next == back && (!next || next == head);
+}
+
 enum status threads_find(const struct threads_plan *plan, struct threads *ret, struct err *e)
 {
+	bool none = !plan->layout || is_empty(plan, plan->layout);
 	enum status st = ST_OK;
 
 	*ret = (struct threads){ 0 };
@@ -188,6 +199,9 @@ enum status threads_find(const struct threads_plan *plan, struct threads *ret, s
 		st = try_layout(plan, plan->layout, ret, e);
 	for (size_t i = 0; i < ARRAY_SIZE(layouts) && !st; i++)
 		st = try_layout(plan, &layouts[i], ret, e);
+	for (size_t i = 0; i < ARRAY_SIZE(layouts) && none; i++)
+		none = is_empty(plan, &layouts[i]);
+	ret->none = none && !ret->count;
 	return st;
 }
 

@@ -33,6 +33,7 @@ struct threads {
 	struct thread *at;  /* in the order of the ring */
 	size_t count, room;
 	enum list_end end;
+	bool none; /* .end is LIST_NOT_FOUND: the head of every layout tried is empty */
 };
 
 /* Where a version keeps what. KTHREAD is what an ETHREAD begins with. */

@@ -90,7 +90,11 @@ void section_modules(struct doc *d, const struct report_process *r)
 {
 	const size_t findings = count_module_findings(r);
 
-	put_list_end(d, "The loader's list", r->modules.end);
+	if (r->facts->no_peb)
+		doc_put(d,
+			"<p>It has no PEB, and so no loader that keeps a list of modules.</p>\n");
+	else
+		put_list_end(d, "The loader's list", r->modules.end);
 	if (r->facts->wow64)
 		put_list_end(d, "The loader's list of 32-bit modules", r->modules.narrow_end);
 	if (!r->know_mapped)
@@ -155,7 +159,8 @@ void section_threads(struct doc *d, const struct report_process *r)
 	const size_t shown = MIN(r->threads.count, (size_t)PROCESS_THREADS);
 	struct html_table t;
 
-	put_list_end(d, "The list of threads", r->threads.end);
+	if (!r->facts->no_peb || !r->threads.none)
+		put_list_end(d, "The list of threads", r->threads.end);
 	if (!shown) {
 		doc_put(d, "<p>No thread was found.</p>\n");
 		return;

@@ -88,7 +88,10 @@ void section_who(struct doc *d, const struct report_process *r)
 	html_fact(d, "width",
 		  f->wow64 ? "32-bit program (WoW64)" : "64-bit: its EPROCESS names no 32-bit PEB");
 	fact_of_address(d, "EPROCESS", f->eprocess);
-	fact_of_address(d, "PEB", f->peb);
+	if (f->no_peb)
+		html_fact(d, "PEB", "none: it runs no program");
+	else
+		fact_of_address(d, "PEB", f->peb);
 	if (f->wow64)
 		fact_of_address(d, "PEB of 32 bits", f->peb32);
 	fact_of_number(d, "Windows build", f->build);
@@ -293,7 +296,7 @@ static void put_limits(struct doc *d, const struct report_process *r)
 		doc_put(d, " may hold blocks that could not be read; the <a href=\"#heaps\">"
 			   "heaps</a> say where.</p>");
 	}
-	if (!r->know_listed || r->threads.end != LIST_CLOSED)
+	if (!report_process_has_lists(r))
 		doc_put(d, "<p>Its lists of <a href=\"#modules\">modules</a> or <a "
 			   "href=\"#threads\">threads</a> could not be followed to their end.</p>");
 }

@@ -192,13 +192,18 @@ void report_process_deinit(struct report_process *r)
 	*r = (struct report_process){ 0 };
 }
 
+bool report_process_has_lists(const struct report_process *r)
+{
+	return (r->know_listed || r->facts->no_peb) &&
+	       (r->threads.end == LIST_CLOSED || (r->facts->no_peb && r->threads.none));
+}
+
 bool report_process_is_whole(const struct report_process *r)
 {
 	for (size_t i = 0; i < r->n_heaps; i++)
 		if (!heap_is_had(heaps_at(r->heaps, i), &r->stats[i]))
 			return false;
-	return r->know_mapped && r->know_listed && r->threads.end == LIST_CLOSED &&
-	       !heaps_list_lost(r->heaps);
+	return r->know_mapped && report_process_has_lists(r) && !heaps_list_lost(r->heaps);
 }
 
 struct report_data report_data_of(const struct pages_counts *c)

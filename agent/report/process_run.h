@@ -78,6 +78,8 @@ void report_process_deinit(struct report_process *r);
 
 /* True if no list or tree of it breaks off, and no heap lost a part. */
 bool report_process_is_whole(const struct report_process *r);
+/* The lists of modules and threads were followed to their end, or it has none. */
+bool report_process_has_lists(const struct report_process *r);
 
 /* What an analyst of it has. Pages that hold data, as the process knew them. */
 struct report_data {

@@ -31,6 +31,7 @@ class Machine(MachineCase):
         self.assertEqual((said['pid'], said['name']), (truth.pid, truth.name))
         self.assertEqual(int(said['eprocess'], 0), truth.eprocess)
         self.assertEqual(int(said['peb'], 0), truth.peb)
+        self.assertFalse(said['no_peb'])
         self.assertEqual(said['peb32'] and int(said['peb32'], 0), truth.peb32)
         self.assertEqual(said['loader_list32'], 'closed' if truth.peb32 else None)
         self.assertEqual(said['parent'], truth.parent or None)
@@ -120,6 +121,19 @@ class Process(Machine):
                     self.assertIn(int(m['base'], 0), hidden)
         self.assertIn(3, codes)
 
+    def test_system_has_no_peb_and_lost_nothing(self):
+        for windows in (7, 10):
+            self.acquire(f'windows={windows}')
+            said = self.ask(4)
+            self.assertEqual((said['no_peb'], said['peb'], said['modules'], said['threads']), (True, None, [], []))
+            done = run('process', self.container, '--pid', 4)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn('0 modules; it has no PEB', done.stdout.decode())
+            done = run('report', self.container, '--pid', 4, '-o', '-')
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(b'It has no PEB', done.stdout)
+            self.assertFalse(b'could not be followed to' in done.stdout)
+
     def test_text_is_one_line_each(self):
         _, processes = self.acquire('windows=10')
         p = next(p for p in processes.values() if p.pid != 4 and any(m.seen == 'vad' for m in p.modules))
@@ -129,6 +143,9 @@ class Process(Machine):
         self.assertEqual(sum(line.startswith('0x') for line in lines), len(p.modules))
         self.assertEqual(sum('! mapped, and in no list' in line for line in lines), 1)
         self.assertEqual(sum(' start 0x' in line for line in lines), len(p.threads))
+        self.assertEqual([line for line in lines if len(line) > 80 and '\\' not in line], [])
+        for m in p.modules:
+            self.assertTrue(any(line.startswith('0x') and line.endswith(m.path) for line in lines), m)
 
     def test_what_it_is_not_for(self):
         self.acquire('windows=10')
