@@ -9,6 +9,14 @@
 #include "agent/program/interrupt.h"
 #include "formats/base/array.h"
 
+/* What was searched. Blocks and root pages come by rising address: a page is asked for in a row. */
+struct searched {
+	uint64_t last; /* page */
+	uint64_t pages, trust[TRUST_KINDS];
+	bool has_times;
+	struct rsz_times when; /* of all pages whose time is known */
+};
+
 struct leak_search {
 	const struct heap_session *session;
 	const struct block_list *list;
@@ -16,6 +24,7 @@ struct leak_search {
 	struct trace_pool *traces;
 	uint8_t *marks;
 	struct leak_stats stats;
+	struct searched searched;
 	uint64_t lost;
 	size_t heaps_lost;
 	uint64_t page_heap_lost; /* pages in which blocks of full page heap may be */
@@ -47,6 +56,33 @@ static enum leak_page give_page(void *context, uint64_t va, const uint8_t **ret)
 	}
 }
 
+static void note_page(struct searched *s, const struct peek_page *p)
+{
+	if (s->pages && s->last == p->va)
+		return;
+	s->last = p->va;
+	s->pages++;
+	if (p->has_verdict)
+		s->trust[p->trust]++;
+	if (!p->when.start)
+		return;
+	if (!s->has_times)
+		s->when = p->when;
+	s->has_times = true;
+	s->when.start = MIN(s->when.start, p->when.start);
+	s->when.end = MAX(s->when.end, p->when.end);
+}
+
+static enum leak_page search_page(void *context, uint64_t va, const uint8_t **ret)
+{
+	struct leak_search *x = context;
+	const enum leak_page is = give_page(x->session->peek, va, ret);
+
+	if (is == LEAK_PAGE_THERE)
+		note_page(&x->searched, peek_page(x->session->peek, va));
+	return is;
+}
+
 /* A block of full page heap in a missing page is not known, and may refer to any other. */
 static enum status look_for_lost(struct leak_search *x, struct err *e)
 {
@@ -73,8 +109,8 @@ static enum status search(struct leak_search *x, struct err *e)
 {
 	const struct heap_session *s = x->session;
 	const struct leak_sources sources = {
-		.page = give_page,
-		.context = s->peek,
+		.page = search_page,
+		.context = x,
 		.blocks = x->list,
 		.roots = &x->roots.ranges,
 		.narrow = process_facts(s->process->process)->wow64,
@@ -232,6 +268,32 @@ static void put_groups(const struct leak_search *x, const struct found *f)
 	}
 }
 
+static json_t *searched_json(const struct leak_search *x)
+{
+	const struct searched *s = &x->searched;
+
+	return json_fields(
+		JSON_FIELDS(field_u64("pages", s->pages), field_u64("safe", s->trust[TRUST_SAFE]),
+			    field_u64("at_risk", s->trust[TRUST_AT_RISK]),
+			    field_json("start_ns", s->has_times ? json_u64(s->when.start) : NULL),
+			    field_json("end_ns", s->has_times ? json_u64(s->when.end) : NULL)));
+}
+
+static void put_searched(const struct leak_search *x)
+{
+	const struct searched *s = &x->searched;
+
+	printf("searched: %" PRIu64 " pages", s->pages);
+	if (s->has_times)
+		printf(", captured over %.6f s", (double)(s->when.end - s->when.start) / 1e9);
+	if (virtual_info(process_memory(x->session->process->process))->still)
+		printf("; of an image nobody can say which are safe\n");
+	else
+		printf("; %" PRIu64 " safe, %" PRIu64 " at risk, %" PRIu64 " not judged\n",
+		       s->trust[TRUST_SAFE], s->trust[TRUST_AT_RISK],
+		       s->pages - s->trust[TRUST_SAFE] - s->trust[TRUST_AT_RISK]);
+}
+
 static enum status print_json(const struct leak_search *x, const struct found *leaked,
 			      const struct found *inside, struct err *e)
 {
@@ -253,6 +315,7 @@ static enum status print_json(const struct leak_search *x, const struct found *l
 			field_u64("page_heap_pages_lost", x->page_heap_lost),
 			field_u64("root_pages", x->stats.root_pages),
 			field_u64("root_pages_lost", x->stats.root_pages_lost),
+			field_made("searched", searched_json(x)),
 			field_u64("images_whole", x->roots.images_whole),
 			field_u64("blocks_lost", x->stats.blocks_lost),
 			field_made("groups", groups_json(x, leaked)),
@@ -267,11 +330,12 @@ static void print_text(const struct leak_search *x, const struct found *leaked,
 	       leaked->blocks, x->list->count, leaked->bytes,
 	       x->whole ? "" : " that could be read");
 	if (!x->whole)
-		printf("that is at most; at least none, because not all could be read: %" PRIu64
-		       " of %" PRIu64 " root pages\nand %" PRIu64
-		       " referenced blocks are missing in part, and %" PRIu64 " bytes of heaps\n",
+		printf("at most these are leaked; at least none, because not all could be read: "
+		       "missing are\n%" PRIu64 " of %" PRIu64 " root pages, parts of %" PRIu64
+		       " referenced blocks, and %" PRIu64 " bytes of heaps\n",
 		       x->stats.root_pages_lost, x->stats.root_pages + x->stats.root_pages_lost,
 		       x->stats.blocks_lost, x->lost);
+	put_searched(x);
 	if (x->heaps_lost)
 		printf("of %zu of %zu heaps not all blocks are known, nor what those refer to\n",
 		       x->heaps_lost, heaps_count(x->session->heaps));
@@ -287,6 +351,8 @@ static void print_text(const struct leak_search *x, const struct found *leaked,
 		printf("%" PRIu64 " of them (%" PRIu64
 		       " bytes) are referenced by others of them alone\n",
 		       leaked->by_leaked, leaked->by_leaked_bytes);
+	if (leaked->blocks && !x->whole)
+		printf("candidates, of which none is certain:\n");
 	if (leaked->blocks)
 		put_groups(x, leaked);
 	if (!inside->blocks)

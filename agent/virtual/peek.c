@@ -86,6 +86,7 @@ static enum status keep(void *context, const struct virtual_page *from, struct e
 		if (from->has_verdict) {
 			k->page.verdict = from->row.verdict;
 			k->page.trust = verdict_trust(from->row.verdict);
+			k->page.when = from->row.content;
 		}
 		if (from->bytes) {
 			uint8_t *to = p->bytes + (size_t)(k - p->kept) * PAGE_SIZE;

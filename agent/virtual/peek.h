@@ -16,12 +16,13 @@ struct peek_page {
 	bool has_verdict;     /* .verdict and .trust are set: not where there is no entry at all */
 	enum verdict verdict; /* as struct smear_row has it */
 	enum trust trust;
-	enum pte_state state; /* what the entry says, or the prototype entry that it names */
-	bool followed;        /* a prototype entry that it names, or its VAD */
-	uint64_t frame;       /* of .state where it lies in memory; else 0 */
-	bool damaged;         /* GIVEN_NOTHING because the container is */
-	bool absent;          /* GIVEN_NOTHING, and virtual_page_is_absent() */
-	const uint8_t *bytes; /* PAGE_SIZE of them; NULL: GIVEN_NOTHING */
+	enum pte_state state;  /* what the entry says, or the prototype entry that it names */
+	bool followed;         /* a prototype entry that it names, or its VAD */
+	uint64_t frame;        /* of .state where it lies in memory; else 0 */
+	bool damaged;          /* GIVEN_NOTHING because the container is */
+	bool absent;           /* GIVEN_NOTHING, and virtual_page_is_absent() */
+	struct rsz_times when; /* its content was captured, monotonic ns; 0: nobody knows */
+	const uint8_t *bytes;  /* PAGE_SIZE of them; NULL: GIVEN_NOTHING */
 };
 
 /*

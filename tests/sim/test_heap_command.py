@@ -258,12 +258,22 @@ class Heap(HeapCase):
                          {('www.example.com', 'CNAME', 'front.cdn.example.net'),
                           ('front.cdn.example.net', 'A', '192.0.0.10')})
         self.assertEqual({r['trust'] for r in rows}, {'safe'})  # nothing moves
+        linked = {r['name']: r['linked_from'] for r in rows}
+        self.assertEqual(linked.pop('front.cdn.example.net'), 'record')  # behind that of www, and in no entry
+        self.assertEqual(set(linked.values()), {'block'})
         self.assertEqual(self.ask(1148, '--dns').splitlines()[0], '14 DNS records')
 
     def leaks(self, pid, codes=(0,)):
         said = json.loads(self.ask(pid, '--leaks', '--json', codes=codes))
         found = {int(a, 0) for g in said['groups'] for a in g['addresses']}
         self.assertEqual(said['unreferenced_blocks'], len(found))
+        seen = said['searched']
+        self.assertGreater(seen['pages'], said['root_pages'])
+        self.assertEqual(seen['safe'] + seen['at_risk'], seen['pages'])
+        self.assertLess(seen['start_ns'], seen['end_ns'])
+        self.assertRegex(self.ask(pid, '--leaks', codes=codes),
+                         f"(?m)^searched: {seen['pages']} pages, captured over [0-9.]+ s; {seen['safe']} safe, "
+                         f"{seen['at_risk']} at risk, 0 not judged$")
         for name in ('unreferenced', 'inside', 'by_leaked'):
             groups = said['inside_groups' if name == 'inside' else 'groups']
             count = 'by_leaked' if name == 'by_leaked' else 'blocks'
@@ -287,6 +297,7 @@ class Heap(HeapCase):
                 self.assertEqual(said['busy_blocks'], len(truth.busy[pid]))
             text = self.ask(pid, '--leaks').splitlines()
             self.assertTrue(text[0].startswith(f'{len(found)} of '), text[0])
+            self.assertNotIn('candidates', ' '.join(text))
             groups = re.findall(r'^0x[0-9a-f]+ +[0-9]+ +([0-9]+) ', '\n'.join(text).split(' further blocks')[0], re.M)
             self.assertEqual(sum(map(int, groups)), len(found))
 
@@ -308,7 +319,9 @@ class Heap(HeapCase):
             # What is leaked and known is among them: that they are at most.
             known = {a for a, r in self.blocks(pid, codes=(3,)).items() if r['state'] == 'busy'}
             self.assertLessEqual(truth.leaked[pid] & known, found)
-            self.assertIn('that is at most; at least none', self.ask(pid, '--leaks', codes=(3,)))
+            text = self.ask(pid, '--leaks', codes=(3,))
+            self.assertIn('at most these are leaked; at least none', text)
+            self.assertEqual('\ncandidates, of which none is certain:\n' in text, bool(found))
             tried += 1
         self.assertTrue(tried)
 
