@@ -27,7 +27,7 @@ import documents  # noqa: E402: in PYTHONPATH, or beside this
 
 needs_simulator = unittest.skipIf(os.environ.get('RAMSEAL_SIMULATOR') == '0', 'built without simulated machines')
 NAMES = ['check', 'common', 'context', 'detached', 'driver', 'event', 'heap', 'heap-block', 'heap-diff', 'heap-dns', 'heap-leaks',
-         'info', 'pagefiles', 'process', 'read', 'smear', 'state', 'status', 'summary', 'vad', 'verify']
+         'heap-pages', 'info', 'pagefiles', 'process', 'read', 'smear', 'state', 'status', 'summary', 'vad', 'verify']
 SMALL = ('sim:cohen2015,ram=64M,resident=8M,allocated=16M,trimmed=4M,others=4M,cache=2M,pagefile0=24M,'
          'live_files=1')
 RECIPIENT = 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'  # tests/gen/age_recipe.h
