@@ -75,8 +75,10 @@ void block_from_text(const struct block_worth *w, char ret[static BLOCK_FROM_TEX
 			n += (size_t)snprintf(ret + n, BLOCK_FROM_TEXT - n, "%s%" PRIu64 " %s",
 					      n ? ", " : "", w->from[i], words[i]);
 	if (w->unread)
-		snprintf(ret + n, BLOCK_FROM_TEXT - n, "%s%" PRIu64 " not to be read",
-			 n ? ", " : "", w->unread);
+		snprintf(ret + n, BLOCK_FROM_TEXT - n, "%s%" PRIu64 " not read", n ? ", " : "",
+			 w->unread);
+	else if (!n)
+		snprintf(ret, BLOCK_FROM_TEXT, "-");
 }
 
 static const char *const from_names[BLOCK_FROMS] = {

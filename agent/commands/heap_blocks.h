@@ -17,7 +17,7 @@ struct block_printer {
 	size_t count;
 };
 
-/* For struct heap_visitor; `context` is a printer. Blocks that the heap keeps for itself are left out. */
+/* For struct heap_visitor; `context` is a printer. Internal blocks are left out. */
 enum status block_printer_take(void *context, const struct heap_allocation *a, struct err *e);
 enum status block_printer_end(struct block_printer *p, struct err *e);
 
@@ -38,14 +38,14 @@ enum block_from {
 
 /* What the content of a block is worth. */
 struct block_worth {
-	uint64_t unread;   /* bytes */
+	uint64_t unread;            /* bytes */
 	uint64_t from[BLOCK_FROMS]; /* bytes; with .unread they are all of it */
-	const char *trust; /* of the worst page; "none" where nothing of it can be read */
+	const char *trust;          /* of the worst page; "none" where nothing of it can be read */
 };
 
 void block_judge(struct block_printer *b, const struct heap_allocation *a, struct block_worth *ret);
 
-/* "60 valid, 28 page file, 12 not to be read" bytes. */
+/* "60 valid, 28 page file, 12 not read" bytes; "-" of no bytes. */
 #define BLOCK_FROM_TEXT 160
 void block_from_text(const struct block_worth *w, char ret[static BLOCK_FROM_TEXT]);
 

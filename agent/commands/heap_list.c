@@ -15,8 +15,8 @@
 static void put_tally(const char *what, const struct heap_tally *t)
 {
 	if (t->blocks)
-		printf("  %-18s %10" PRIu64 " blocks %14" PRIu64 " bytes\n", what, t->blocks,
-		       t->bytes);
+		printf("  %-18s %10" PRIu64 " block%s %14" PRIu64 " bytes\n", what, t->blocks,
+		       t->blocks == 1 ? " " : "s", t->bytes);
 }
 
 static void put_heap(const struct heap_session *r, size_t n)
@@ -45,8 +45,9 @@ static void put_heap(const struct heap_session *r, size_t n)
 		printf("  too large: there is more\n");
 	if (i->kind != HEAP_NT && !s->segments)
 		return;
-	printf("  %" PRIu64 " segments, %" PRIu64 " uncommitted ranges; key %s\n", s->segments,
-	       s->holes, heap_key_name(i->key_from));
+	printf("  %" PRIu64 " segment%s, %" PRIu64 " uncommitted range%s; key %s\n", s->segments,
+	       s->segments == 1 ? "" : "s", s->holes, s->holes == 1 ? "" : "s",
+	       heap_key_name(i->key_from));
 	put_tally("busy, back end", &s->blocks[PLACE_BACK_END][BLOCK_BUSY]);
 	put_tally("busy, LFH", &s->blocks[PLACE_LFH][BLOCK_BUSY]);
 	put_tally("busy, VirtualAlloc", &s->blocks[PLACE_VIRTUAL][BLOCK_BUSY]);
@@ -66,8 +67,8 @@ static void put_heap(const struct heap_session *r, size_t n)
 		       "\n",
 		       s->lost, s->unlinked, s->containers_lost_bytes);
 	if (s->contradictions)
-		printf("  %" PRIu64 " contradictions: smear, or a damaged heap\n",
-		       s->contradictions);
+		printf("  %" PRIu64 " contradiction%s: smear, or a damaged heap\n",
+		       s->contradictions, s->contradictions == 1 ? "" : "s");
 }
 
 /* Some flag of the process says so. */
@@ -85,7 +86,8 @@ static void put_heaps(const struct heap_session *r)
 	char name[80];
 
 	text_printable(f->name, name, sizeof(name));
-	printf("process %" PRIu32 " (%s), %zu heaps%s%s\n", f->pid, name, heaps_count(r->heaps),
+	printf("process %" PRIu32 " (%s), %zu heap%s%s%s\n", f->pid, name, heaps_count(r->heaps),
+	       heaps_count(r->heaps) == 1 ? "" : "s",
 	       heaps_list_lost(r->heaps) ? "; its list of heaps cannot be read" : "",
 	       has_page_heap(r) ? "; page heap is on" : "");
 	for (size_t i = 0; i < heaps_count(r->heaps); i++)

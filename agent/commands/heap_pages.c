@@ -21,7 +21,8 @@ static void put_pages(const struct report_process *r)
 	char name[80], label[32];
 
 	text_printable(r->facts->name, name, sizeof(name));
-	printf("process %" PRIu32 " (%s), %zu heaps%s\n", r->facts->pid, name, r->n_heaps,
+	printf("process %" PRIu32 " (%s), %zu heap%s%s\n", r->facts->pid, name, r->n_heaps,
+	       r->n_heaps == 1 ? "" : "s",
 	       heaps_list_lost(r->heaps) ? "; its list of heaps cannot be read" : "");
 	if (!r->n_heaps)
 		return;

@@ -114,9 +114,9 @@ static enum status show_block(struct block_printer *p, const struct shown *s, ui
 	printf("0x%" PRIx64 " is %" PRIu64 " bytes into %s of %" PRIu64 " bytes at 0x%" PRIx64 "\n",
 	       va, va - a->address, block_noun(a), block_bytes(a), a->address);
 	block_from_text(&w, from);
-	printf("heap 0x%" PRIx64 ", %s; %s; bytes: %s\n",
-	       heaps_at(p->session->heaps, a->heap)->address, heap_place_name(a->place), w.trust,
-	       from);
+	printf("heap 0x%" PRIx64 ", %s, within 0x%" PRIx64 "; %s; bytes: %s\n",
+	       heaps_at(p->session->heaps, a->heap)->address, heap_place_name(a->place),
+	       a->container, w.trust, from);
 	put_trace(s);
 	put_words(s);
 	return ST_OK;

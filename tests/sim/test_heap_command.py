@@ -76,6 +76,9 @@ class Heap(HeapCase):
         truth = self.acquire('windows=10')
         pid = truth.pids[0]
         rows = list(csv.DictReader(io.StringIO(self.ask(pid, '--allocations', '--csv'))))
+        text = self.ask(pid, '--allocations') + self.ask(pid)
+        self.assertNotRegex(text, r'(?m) $|\b1 (segments|blocks|uncommitted ranges)\b')
+        self.assertIn(f"within {rows[0]['container']};", self.ask(pid, '--show', rows[0]['address']))
         got = {int(r['address'], 0): (int(r['requested']), r['place']) for r in rows if r['state'] == 'busy'}
         self.assertEqual(got, truth.busy[pid])
         self.assertEqual(len(self.ask(pid, '--allocations').splitlines()), 1 + len(rows))
