@@ -2,7 +2,7 @@
 /*
  * Structures of the headers generated from Microsoft's public symbols (project ntdiff/headers,
  * x64/System32/ntoskrnl.exe/Standalone). _MI_VISIBLE_PARTITION begins alike in those that were
- * read, Win10_1703_RS2 and Win11_2409_24H2:
+ * read, Win10_1507_TS1, Win10_1511_TS2, Win10_1703_RS2 and Win11_2409_24H2:
  *
  *	0x00  u64  LowestPhysicalPage, 0x08 HighestPhysicalPage, 0x10 NumberOfPhysicalPages
  *	0x18  u32  NumberOfPagingFiles
@@ -39,9 +39,10 @@ struct paging_file_layout {
 #define STRUCTURE 0xce /* as much of the longer one as is read */
 
 static const struct paging_file_layout layouts[] = {
+	{ "10-1507", 8, 0x40, 0x70, 0xa4 }, /* Win10_1507_TS1 */
 	/*
-	 * Win10_1703_RS2; MemProcFS has the flags there for all versions before 24H2 (mm_win.c,
-	 * 5.17.5).
+	 * Win10_1511_TS2, Win10_1703_RS2; MemProcFS has the flags there for all versions before
+	 * 24H2 (mm_win.c, 5.17.5).
 	 */
 	{ "10-1703", 8, 0x38, 0x60, 0xcc },
 	{ "11-24H2", 4, 0x18, 0x40, 0xac }, /* Win11_2409_24H2 */

@@ -376,13 +376,23 @@ static void put_kdbg(struct machine *m, struct machine_windows *w, uint64_t root
 }
 
 /* KUSER_SHARED_DATA (ntddk.h). */
-/* _MMPAGING_FILE of 1703 and of 24H2, and the head of _MI_VISIBLE_PARTITION (ntdiff/headers). */
+/* _MMPAGING_FILE of 1507, 1703 and 24H2, and the head of _MI_VISIBLE_PARTITION (ntdiff/headers). */
 #define WINDOWS_FILES (WINDOWS_POOL + 0x100000)
+
+struct paging_file_shape {
+	unsigned version, width, file, text, flags;
+};
+
+static const struct paging_file_shape paging_file_shapes[] = {
+	{ 1507, 8, 0x40, 0x70, 0xa4 },
+	{ 1703, 8, 0x38, 0x60, 0xcc },
+	{ 2409, 4, 0x18, 0x40, 0xac },
+};
 
 static void put_paging_file(struct machine *m, const struct machine_windows *w, uint64_t root,
 			    size_t n)
 {
-	const bool old = w->paging_layout == 1703;
+	const struct paging_file_shape *x = paging_file_shapes;
 	const uint64_t at = w->file_object[n], name = at + 0x200;
 	const char *text = w->files[n].name ? w->files[n].name : "";
 	const uint32_t sizes[] = { 0x40000, 0x80000, 0x40000, 0x3f000 };
@@ -390,16 +400,18 @@ static void put_paging_file(struct machine *m, const struct machine_windows *w, 
 				    (uint16_t)(2 * strlen(text) + 2) };
 	const uint16_t flags = (uint16_t)(n | w->files[n].flags | 0x80);
 
+	while (x->version != w->paging_layout)
+		x++;
 	for (size_t i = 0; i < 4; i++)
-		machine_put_va(m, root, at + i * (old ? 8 : 4), &sizes[i], sizeof(sizes[i]));
+		machine_put_va(m, root, at + i * x->width, &sizes[i], sizeof(sizes[i]));
 	if (*text) {
-		machine_u64_va(m, root, at + (old ? 0x38 : 0x18), at + 0x800);
-		machine_put_va(m, root, at + (old ? 0x60 : 0x40), length, sizeof(length));
-		machine_u64_va(m, root, at + (old ? 0x68 : 0x48), name);
+		machine_u64_va(m, root, at + x->file, at + 0x800);
+		machine_put_va(m, root, at + x->text, length, sizeof(length));
+		machine_u64_va(m, root, at + x->text + 8, name);
 	}
 	for (size_t i = 0; text[i]; i++)
 		machine_put_va(m, root, name + 2 * i, &text[i], 1);
-	machine_put_va(m, root, at + (old ? 0xcc : 0xac), &flags, sizeof(flags));
+	machine_put_va(m, root, at + x->flags, &flags, sizeof(flags));
 }
 
 static void put_paging_files(struct machine *m, struct machine_windows *w, uint64_t root)

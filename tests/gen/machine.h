@@ -76,7 +76,7 @@ struct machine_windows {
 	bool low_stub;
 	bool shared_data; /* KUSER_SHARED_DATA, of MACHINE_BUILD */
 	enum machine_kdbg kdbg;
-	unsigned paging_layout; /* 0: no table of paging files; 1703 or 2409: as in that version */
+	unsigned paging_layout; /* 0: no table of paging files; 1507, 1703 or 2409 */
 	struct machine_paging_file {
 		const char *name; /* NULL: the compression store */
 		unsigned flags;   /* beside the number: 0x10 apps, 0x40 store */

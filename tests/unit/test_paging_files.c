@@ -54,7 +54,8 @@ static void end(void)
 
 TEST(files_and_store_have_the_kernels_numbers)
 {
-	static const unsigned layouts[] = { 1703, 2409 };
+	static const unsigned layouts[] = { 1507, 1703, 2409 };
+	static const char *const names[] = { "10-1507", "10-1703", "11-24H2" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
 		const struct paging_files *f;
@@ -62,7 +63,7 @@ TEST(files_and_store_have_the_kernels_numbers)
 		set_up(layouts[i]);
 		f = look();
 		assert_int_equal(f->count, 3);
-		assert_string_equal(f->layout, i ? "11-24H2" : "10-1703");
+		assert_string_equal(f->layout, names[i]);
 		assert_int_equal(f->va, w.partition);
 		assert_string_equal(f->at[0].name, "\\??\\C:\\pagefile.sys");
 		assert_int_equal(f->at[0].pages, 0x40000);
