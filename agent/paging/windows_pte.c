@@ -142,6 +142,15 @@ static struct pte decode_prototype(const struct win_pte_context *c, uint64_t raw
 }
 
 /*
+ * The store's key, as MemProcFS has it. A slot of more than 28 bits has none: the store has no such
+ * pages, and what it names must not be another one's.
+ */
+static uint64_t store_key(uint32_t file, uint32_t slot)
+{
+	return (uint64_t)(slot >> 28) << 32 | (uint64_t)file << 28 | (slot & UINT32_C(0x0fffffff));
+}
+
+/*
  * Neither valid, prototype nor transition. Figure 2: slot 0 sends you to the VAD, which for private
  * memory means a page of zeros; figure 3: it is a page of zeros. An entry without protection
  * describes no page at all: the kernel chains its free system PTEs that way (_MMPTE_LIST).
@@ -171,7 +180,7 @@ static struct pte decode_software(const struct win_pte_context *c, uint64_t raw,
 		p.needs_vad = hardware;
 	} else if (c->store >= 0 && p.file == (uint32_t)c->store) {
 		p.state = PTE_COMPRESSED;
-		p.slot = (uint64_t)p.file << 28 | slot; /* the store's key, as MemProcFS has it */
+		p.slot = store_key(p.file, slot);
 	}
 	return p;
 }

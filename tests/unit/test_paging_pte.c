@@ -178,6 +178,12 @@ TEST(compressed_pages_are_in_the_store)
 	p = win_pte_decode(&c, 0x0001334500002084);
 	assert_int_equal(p.state, PTE_COMPRESSED);
 	assert_int_equal(p.slot, 0x20011345);
+	p = win_pte_decode(&c, 0x0fffffff00002094);
+	assert_int_equal(p.slot, 0x2fffffff);
+	/* A key has no room for more. */
+	p = win_pte_decode(&c, 0x3001134500002094);
+	assert_int_equal(p.state, PTE_COMPRESSED);
+	assert_int_equal(p.slot, 0x320011345);
 	c.store = 1;
 	assert_int_equal(win_pte_decode(&c, 0x0001334500002084).state, PTE_PAGE_FILE);
 }
