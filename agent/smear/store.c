@@ -37,8 +37,14 @@ static bool told_by_kernel(const json_t *manifest, int *ret)
 	return found;
 }
 
-static bool has_store_process(const struct smear_spaces *s)
+/* Of 1507 and 1511 it is System (nohuto/decompiled-pseudocode 47643d2, ntoskrnl of both). */
+#define SYSTEMS_FIRST 10240
+#define SYSTEMS_LAST  10586
+
+static bool has_store_process(const struct smear_spaces *s, uint32_t build)
 {
+	if (build >= SYSTEMS_FIRST && build <= SYSTEMS_LAST)
+		return true;
 	for (size_t i = 0; i < s->count; i++)
 		if (s->at[i].listed && !strcmp(s->at[i].name, STORE_PROCESS))
 			return true;
@@ -77,7 +83,7 @@ static int infer(const struct analysis *m, const struct win_pte_evidence *ev)
 {
 	const uint32_t files = numbers_of_files(m);
 
-	return files && has_store_process(&m->ret->spaces)
+	return files && has_store_process(&m->ret->spaces, ev->facts.version)
 		       ? win_pte_foreign_file(ev, m->entries.windows.layout, files)
 		       : -1;
 }

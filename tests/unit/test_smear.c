@@ -1071,6 +1071,9 @@ TEST(windows_trims_and_recalls)
 
 /* The same layout, with the file's number: PageFileLow at 1. */
 #define IN_FILE_OF(n, slot) (IN_FILE(slot) | (uint64_t)(n) << 1)
+#define BEGIN_1511                                                                                 \
+	"{\"event\":\"begin\",\"os\":{\"build\":10586},"                                           \
+	"\"maps\":[{\"ranges\":[{\"first\":1048576,\"last\":1310719}]}]}\n"
 #define STORE_PROCESS                                                                              \
 	",{\"listed\":true,\"kernel\":false,\"pid\":9,\"name\":\"MemCompression\",\"dtb\":"        \
 	"1064960}"
@@ -1079,6 +1082,7 @@ TEST(windows_trims_and_recalls)
 #define PAGEFILE_ENTRY "{\"number\":0,\"name\":\"p\",\"store\":false}"
 #define STORE_ENTRY    "{\"number\":2,\"name\":null,\"store\":true}"
 
+static bool old_build; /* 1511, where System has the store */
 static bool lost_file; /* number 2 could not be copied, and has a line */
 
 /*
@@ -1089,8 +1093,9 @@ static void check_store(const char *spaces, uint64_t store, uint64_t missing, in
 			const char *by)
 {
 	os = "windows";
-	begin_line =
-		lost_file ? WINDOWS_BEGIN "{\"event\":\"file\",\"number\":2}\n" : WINDOWS_BEGIN;
+	begin_line = old_build   ? BEGIN_1511
+		     : lost_file ? WINDOWS_BEGIN "{\"event\":\"file\",\"number\":2}\n"
+				 : WINDOWS_BEGIN;
 	before_spaces = after_spaces = spaces;
 	put_entries(0, IN_FILE(4), IN_FILE(4));
 	for (size_t k = 1; k < 9; k++)
@@ -1114,6 +1119,11 @@ TEST(pages_in_the_compression_store_are_not_wrong)
 	check_store(ONE_SPACE STORE_PROCESS, 8, 0, 2, "inferred");
 	set_up();
 	check_store(ONE_SPACE TABLE(PAGEFILE_ENTRY "," STORE_ENTRY), 8, 0, 2, "kernel");
+	/* No process is its own. */
+	set_up();
+	old_build = true;
+	check_store(ONE_SPACE, 8, 0, 2, "inferred");
+	old_build = false;
 }
 
 TEST(store_is_not_made_up)
