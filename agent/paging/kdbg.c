@@ -82,6 +82,12 @@ static bool in_kernel(const struct windows_kernel *k, uint64_t va)
 	return va >= k->base && va - k->base < k->size;
 }
 
+/* A head of a list (LIST_ENTRY), which is no part of the image's headers. */
+static bool is_head(const struct windows_kernel *k, uint64_t va)
+{
+	return in_kernel(k, va) && va - k->base >= PAGE_SIZE && va % 8 == 0;
+}
+
 static bool word_at(const struct kdbg_search *s, uint64_t block, unsigned i, unsigned rotation,
 		    uint64_t base, uint64_t *ret)
 {
@@ -102,8 +108,9 @@ static bool take_block(const struct kdbg_search *s, uint64_t va, uint64_t tag, u
 
 	*ret = (struct kdbg){ .va = block, .encoded = r != PLAIN };
 	if (r > PLAIN || !word_at(s, block, WORD_MODULES, r, base, &ret->modules) ||
+	    !is_head(s->k, ret->modules) ||
 	    !word_at(s, block, WORD_PROCESSES, r, base, &ret->processes) ||
-	    (s->head && ret->processes != s->head))
+	    !is_head(s->k, ret->processes) || (s->head && ret->processes != s->head))
 		return false;
 	ret->size = (uint32_t)(decode(s, r, tag, base) >> 32);
 	ret->rotation = r;
