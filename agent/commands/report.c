@@ -244,7 +244,8 @@ static enum status report_session(const struct cli *cli, const struct process_se
 	}
 	if (!st && !report_process_is_whole(&r))
 		st = err_set(e, ST_UNREADABLE,
-			     "%s: parts of process %" PRIu32 " could not be read; the page says which",
+			     "%s: parts of process %" PRIu32
+			     " could not be read; the page says which",
 			     s->path, r.facts->pid);
 	report_process_deinit(&r);
 	return st;
