@@ -9,8 +9,12 @@
 #define PE_HEADER    0xe8
 #define HEADERS_SIZE 0x400
 #define RDATA_PAGES  2
-#define DEBUG_AT     0x10 /* in .rdata */
+#define RDATA_SIZE   0x1d37 /* no whole sectors: the rest of its last page is zeros */
+#define DEBUG_AT     0x10   /* in .rdata */
 #define RSDS_AT      0x40
+#define RELOCS_AT    0x200
+#define POINTER_AT   0x7f8      /* in each page of code and constants, if there are relocations */
+#define REST         0x6b1      /* bytes of the file that are not mapped, as of a signature */
 #define TIME_STAMP   0x55c73a00 /* August 2015 */
 #define SECTIONS     3
 
@@ -38,6 +42,45 @@ static void put_section_header(uint8_t *at, const char *name, const struct sim_s
 	put_le32(at + 36, flags);
 }
 
+void sim__image_put_base(const struct sim_image *image, uint8_t *headers, uint64_t base)
+{
+	uint8_t *optional = headers + PE_HEADER + 24;
+
+	if (image->narrow)
+		put_le32(optional + 28, (uint32_t)base);
+	else
+		put_le64(optional + 24, base);
+}
+
+void sim__image_put_pointers(const struct sim_image *image, uint8_t *bytes, uint64_t base)
+{
+	for (uint32_t page = 1; page < image->data_at && image->linked != image->base; page++) {
+		uint8_t *at = bytes + (size_t)page * PAGE_SIZE + POINTER_AT;
+
+		if (image->narrow)
+			put_le32(at, (uint32_t)base + PAGE32 + 0x20);
+		else
+			put_le64(at, base + PAGE_SIZE + 0x20);
+	}
+}
+
+/* "The .reloc Section": a block for each page, with its one pointer and a word that says nothing. */
+static void put_relocations(const struct sim_image *image, uint8_t *directory, uint8_t *rdata)
+{
+	const uint32_t count = image->data_at - 1;
+
+	put_le32(directory, (1 + image->text_pages) * PAGE32 + RELOCS_AT);
+	put_le32(directory + 4, count * 12);
+	for (uint32_t i = 0; i < count; i++) {
+		uint8_t *at = rdata + RELOCS_AT + 12 * i;
+
+		put_le32(at, (1 + i) * PAGE32);
+		put_le32(at + 4, 12);
+		put_le16(at + 8, (uint16_t)((image->narrow ? 3 : 10) << 12 | POINTER_AT));
+		put_le16(at + 10, 0);
+	}
+}
+
 /* What PE32+ and PE32 do not have at the same place; where the data directories are. */
 static uint8_t *put_width(const struct sim_image *image, uint8_t *pe)
 {
@@ -47,10 +90,7 @@ static uint8_t *put_width(const struct sim_image *image, uint8_t *pe)
 	put_le16(pe + 20, image->narrow ? 224 : 240);     /* SizeOfOptionalHeader */
 	put_le16(pe + 22, (image->library ? 0x2000 : 0) | (image->narrow ? 0x102 : 0x22));
 	put_le16(optional, image->narrow ? 0x10b : 0x20b);
-	if (image->narrow)
-		put_le32(optional + 28, (uint32_t)image->base);
-	else
-		put_le64(optional + 24, image->base);
+	sim__image_put_base(image, pe - PE_HEADER, image->base);
 	return optional + (image->narrow ? 96 : 112);
 }
 
@@ -70,10 +110,13 @@ static void put_headers(const struct sim_image *image, uint8_t *page)
 	put_le32(optional + 36, SIM_SECTOR);
 	put_le32(optional + 56, image->section.pages * PAGE32);
 	put_le32(optional + 60, HEADERS_SIZE);
-	put_le16(optional + 68, 3); /* console */
+	put_le32(optional + 64, TIME_STAMP ^ image->section.pages << 8); /* CheckSum */
+	put_le16(optional + 68, 3);                                      /* console */
 	put_le32(directories - 4, 16);
 	put_le32(directories + 48, rdata * PAGE32 + DEBUG_AT);
 	put_le32(directories + 52, 28);
+	if (image->linked != image->base)
+		put_relocations(image, directories + 40, page + rdata * PAGE32);
 	put_section_header(table, ".text", &image->section, 1, CODE_FLAGS);
 	put_section_header(table + 40, ".rdata", &image->section, 2, CONST_FLAGS);
 	put_section_header(table + 80, ".data", &image->section, 3, DATA_FLAGS);
@@ -110,7 +153,9 @@ static void put_bytes(struct sim_image *image, uint8_t *bytes, uint64_t *random)
 	for (size_t i = 0; i < sizeof(image->guid); i += 8)
 		put_le64(image->guid + i, sim_draw(random));
 	memset(bytes + rdata, 0, 0x100);
+	memset(bytes + rdata + RDATA_SIZE, 0, RDATA_PAGES * PAGE_SIZE - RDATA_SIZE);
 	put_headers(image, bytes);
+	sim__image_put_pointers(image, bytes, image->base);
 	put_debug(image, bytes + rdata);
 }
 
@@ -119,14 +164,14 @@ static void lay_out(struct sim_image *image)
 {
 	struct sim_section *s = &image->section;
 	const uint32_t text = HEADERS_SIZE, rdata = text + image->text_pages * PAGE32;
-	const uint32_t data = rdata + RDATA_PAGES * PAGE32;
+	const uint32_t data = rdata + (RDATA_SIZE + SIM_SECTOR - 1) / SIM_SECTOR * SIM_SECTOR;
 	const struct sim_part parts[] = {
 		{ .pages = 1, .file_size = HEADERS_SIZE },
 		{ .pages = image->text_pages,
 		  .file_at = text,
 		  .file_size = rdata - text,
 		  .executable = true },
-		{ .pages = RDATA_PAGES, .file_at = rdata, .file_size = data - rdata },
+		{ .pages = RDATA_PAGES, .file_at = rdata, .file_size = RDATA_SIZE },
 		{ .pages = image->data_pages,
 		  .file_at = data,
 		  .file_size = image->data_pages * PAGE32 - 3 * SIM_SECTOR,
@@ -138,6 +183,7 @@ static void lay_out(struct sim_image *image)
 	memcpy(s->part, parts, sizeof(parts));
 	image->data_at = 1 + image->text_pages + RDATA_PAGES;
 	s->pages = image->data_at + image->data_pages;
+	s->file_size = data + parts[3].file_size + REST;
 	image->entry = PAGE32 + 0x10;
 	image->age = 1;
 }
@@ -148,6 +194,9 @@ enum status sim__image_make(struct sim_image *image, struct sim_pools *pools, ui
 	uint8_t *bytes;
 
 	lay_out(image);
+	image->linked = !pools->m->spec.relocated ? image->base
+			: image->narrow           ? UINT64_C(0x10000000)
+						  : UINT64_C(0x180000000);
 	/* Its leaks are those of the text only where all headers are there to be read. */
 	image->section.resident = pools->m->spec.leaker;
 	snprintf(image->section.path, sizeof(image->section.path), "%s", image->path);

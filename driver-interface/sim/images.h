@@ -16,6 +16,7 @@ struct sim_code_word {
 struct sim_image {
 	const char *path; /* from the volume's root, with backslashes */
 	uint64_t base;
+	uint64_t linked; /* where its file says that it wants to be; 0: at its base */
 	uint32_t text_pages, data_pages;
 	bool library;
 	bool narrow; /* of 32 bits: PE32, x86 */
@@ -30,6 +31,9 @@ struct sim_image {
 
 /* The name without its folders. */
 const char *sim__image_name(const struct sim_image *image);
+/* ImageBase in its headers, and the addresses in it that would be relocated. `bytes` as mapped. */
+void sim__image_put_base(const struct sim_image *image, uint8_t *headers, uint64_t base);
+void sim__image_put_pointers(const struct sim_image *image, uint8_t *bytes, uint64_t base);
 /* Makes `section` of what stands above it. */
 enum status sim__image_make(struct sim_image *image, struct sim_pools *pools, uint64_t *random,
 			    struct err *e);

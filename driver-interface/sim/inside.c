@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "driver-interface/sim/files.h"
 #include "driver-interface/sim/leaker.h"
 #include "driver-interface/sim/making.h"
 #include "driver-interface/sim/manager.h"
@@ -690,6 +691,9 @@ static const struct sim_image *find_program(struct sim_inside *in, const char *n
 	return sim__image_make(image, &in->pools, &in->random, e) ? NULL : image;
 }
 
+/* Of the data file's last page, which is longer than the file. */
+#define DATA_REST 0x4d3
+
 /* A data file that has grown, so that it has two subsections. */
 static enum status make_data(struct sim_inside *in, struct err *e)
 {
@@ -702,10 +706,13 @@ static enum status make_data(struct sim_inside *in, struct err *e)
 		.pages = 48,
 		.parts = 2,
 		.part = { { .pages = 32, .file_size = 32 * PAGE_SIZE },
-			  { .pages = 16, .file_at = 32 * PAGE_SIZE, .file_size = 16 * PAGE_SIZE } },
+			  { .pages = 16,
+			    .file_at = 32 * PAGE_SIZE,
+			    .file_size = 16 * PAGE_SIZE - DATA_REST } },
 	};
 	for (size_t at = 0; at < 48 * PAGE_SIZE; at += 8)
 		put_le64(bytes + at, sim_draw(&in->random) & UINT64_C(0x00ff00ff00ff00ff));
+	memset(bytes + 48 * PAGE_SIZE - DATA_REST, 0, DATA_REST);
 	return sim__section_make(&in->data, bytes, &in->pools, &in->random, e);
 }
 
@@ -871,6 +878,8 @@ enum status sim__inside_init(struct machine *m, struct err *e)
 	if (m->told)
 		fprintf(m->told, "build,%u\n", in->layout->build);
 	st = make_all(in, e);
+	if (!st)
+		st = sim__files_tell(in, e);
 	if (m->told && !st)
 		fprintf(m->told, "end\n");
 	sim__pools_deinit(&in->pools);

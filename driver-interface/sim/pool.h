@@ -18,6 +18,7 @@ struct sim_pools {
 	uint64_t mapped;  /* nonpaged: up to here there are frames */
 	uint8_t **blocks; /* paged */
 	size_t n_blocks, room;
+	uint64_t volume; /* where the volume's parameters are (sections.c); 0: nowhere yet */
 };
 
 void sim__pools_init(struct sim_pools *p, struct machine *m);

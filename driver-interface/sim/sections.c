@@ -10,6 +10,8 @@
 #define CONTROL_AREA 0x80
 #define SUBSECTION   0x38
 #define SEGMENT      0x48
+#define VPB          0x60
+#define FCB_HEADER   0x30
 
 /* MMSECTION_FLAGS, the control area's: bits 5 and 7. */
 #define FLAG_IMAGE   0x20
@@ -25,18 +27,66 @@ uint64_t sim__section_prototype(const struct sim_section *s, uint32_t page, uint
 	return s->prototypes[i] + (uint64_t)8 * page;
 }
 
+uint32_t sim__volume_serial(const struct machine *m)
+{
+	uint64_t random = m->spec.seed ^ UINT64_C(0x8f1bbcdc5a827999);
+
+	return (uint32_t)sim_draw(&random) | 1;
+}
+
+/* There is one volume, and one block of it, which the first file makes. */
+static uint64_t put_volume(struct sim_pools *pools)
+{
+	uint8_t *at;
+
+	if (pools->volume)
+		return pools->volume;
+	at = sim__pool_take(pools, POOL_NONPAGED, VPB, "Vpb ", &pools->volume);
+	if (!at)
+		return 0;
+	put_le16(at, 10); /* IO_TYPE_VPB */
+	put_le16(at + 2, VPB);
+	put_le16(at + 4, 1); /* it is mounted */
+	put_le32(at + 0x18, sim__volume_serial(pools->m));
+	return pools->volume;
+}
+
+/* What the file system keeps of an open file begins with its sizes. */
+static uint64_t put_sizes(const struct sim_section *s, struct sim_pools *pools)
+{
+	const struct sim_part *last = &s->part[s->parts - 1];
+	const uint64_t size = s->file_size ? s->file_size : last->file_at + last->file_size;
+	uint64_t va;
+	uint8_t *at = sim__pool_take(pools, POOL_PAGED, FCB_HEADER, "Ntfx", &va);
+
+	if (!at)
+		return 0;
+	put_le16(at, 0x705);
+	put_le16(at + 2, FCB_HEADER);
+	at[4] = 0x40; /* an advanced header, as all are */
+	put_le64(at + 0x18, (size + PAGE_SIZE - 1) / PAGE_SIZE * PAGE_SIZE);
+	put_le64(at + 0x20, size);
+	put_le64(at + 0x28, size);
+	return va;
+}
+
 /* FileName's bytes are a block of the paged pool of their own. */
 static bool put_file_object(struct sim_section *s, struct sim_pools *pools)
 {
 	const size_t len = strlen(s->path);
 	uint8_t *at = sim__pool_take(pools, POOL_NONPAGED, FILE_OBJECT, "File", &s->file);
+	const uint64_t volume = put_volume(pools), sizes = put_sizes(s, pools);
 	uint64_t va;
 	uint8_t *text = sim__pool_take(pools, POOL_PAGED, 2 * len + 2, "IoNm", &va);
 
-	if (!at || !text)
+	if (!at || !text || !volume || !sizes)
 		return false;
 	put_le16(at, 5); /* a file */
 	put_le16(at + 2, FILE_OBJECT);
+	if (!pools->m->spec.bare_files) {
+		put_le64(at + 0x10, volume);
+		put_le64(at + 0x18, sizes);
+	}
 	put_le16(at + 0x58, (uint16_t)(2 * len));
 	put_le16(at + 0x5a, (uint16_t)(2 * len + 2));
 	put_le64(at + 0x60, va);
@@ -57,6 +107,8 @@ static bool put_subsection(struct sim_section *s, uint32_t i, uint8_t *at,
 	put_le32(at + (seven ? 0x18 : 0x2c), p->pages);
 	put_le32(at + (seven ? 0x2c : 0x24), p->file_at / SIM_SECTOR);
 	put_le32(at + (seven ? 0x30 : 0x28), p->file_size / SIM_SECTOR);
+	/* SectorEndOffset, beside the protection of its pages */
+	put_le32(at + (seven ? 0x28 : 0x20), p->file_size % SIM_SECTOR << 20 | MM_READONLY << 1);
 	return true;
 }
 

@@ -4,8 +4,10 @@
  * and the pages behind them, which all processes share.
  *
  * Fields: JPCERTCC/Windows-Symbol-Tables 11ad856 (_SUBSECTION, _CONTROL_AREA, _SEGMENT,
- * _FILE_OBJECT, 7601 to 22000). The offset of a page in its file follows from StartingSector and
- * the prototype's place in its subsection (google/rekall 55d1925, vadinfo.py).
+ * _FILE_OBJECT, 7601 to 22000), ntdiff/headers 5dcfad1 (_MMSUBSECTION_FLAGS: where the bytes behind
+ * the last full sector are counted), wdm.h (VPB), ntifs.h (FSRTL_COMMON_FCB_HEADER). The offset of a
+ * page in its file follows from StartingSector and the prototype's place in its subsection
+ * (google/rekall 55d1925, vadinfo.py).
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_SIM_SECTIONS_H
 #define RAMSEAL_DRIVER_INTERFACE_SIM_SECTIONS_H
@@ -31,6 +33,7 @@ struct sim_section {
 	char path[SIM_NAME_MAX]; /* without the volume, as FILE_OBJECT has it */
 	bool image;
 	bool resident; /* what its file has is in memory, all of it */
+	uint64_t file_size; /* bytes, with whatever is not mapped; 0: the end of the last part */
 	uint32_t pages;
 	uint32_t parts;
 	struct sim_part part[SIM_PARTS_MAX];
@@ -55,6 +58,9 @@ enum status sim__section_make(struct sim_section *s, uint8_t *bytes, struct sim_
  */
 enum status sim__section_adopt(struct sim_section *s, struct sim_pools *pools, struct err *e);
 void sim__section_deinit(struct sim_section *s);
+
+/* The serial number of the volume that all files are on, as Windows has it: 32 bits. */
+uint32_t sim__volume_serial(const struct machine *m);
 
 /* Where the prototype entry of a page is, and which part it belongs to. */
 uint64_t sim__section_prototype(const struct sim_section *s, uint32_t page, uint32_t *part);

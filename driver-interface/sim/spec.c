@@ -452,8 +452,9 @@ static enum status check(const struct sim_spec *s, struct err *e)
 		return err_set(e, ST_USAGE, "leaker takes windows=7, wow64 and heaps");
 	if (s->resolver && s->windows != 7)
 		return err_set(e, ST_USAGE, "resolver takes windows=7");
-	if (s->process_truth && !s->inside)
-		return err_set(e, ST_USAGE, "process_truth takes inside=1");
+	if ((s->process_truth || s->files || s->relocated || s->bare_files) && !s->inside)
+		return err_set(e, ST_USAGE,
+			       "process_truth, files, relocated and bare_files take inside=1");
 	if (s->ram % (2 * SIM_MIB) || s->dtb % PAGE_SIZE)
 		return err_set(e, ST_USAGE, "ram is in steps of 2 MiB, and dtb a page");
 	if (s->resident > s->allocated || s->trimmed > s->resident)

@@ -53,6 +53,9 @@
 	  "frames that go to another page, each time that a page table which names them is read")  \
 	X(build, 0, 65535,                                                                         \
 	  "of Windows: 7601, 17763, 18362, 19045, 22000, 22621, 22631 or 26100; 0: 7601 or 19045") \
+	X(relocated, 0, 1, "1: programs lie elsewhere than their files are linked for (files.h)")  \
+	X(bare_files, 0, 1,                                                                        \
+	  "1: what is open of a file leads neither to its volume nor to its size")                 \
 	X(moved, 0, 1,                                                                             \
 	  "1: EPROCESS, ETHREAD and VADs have their fields where no build has them (22000)")       \
 	X(inside, 0, 1, "1: processes have VADs, PEB, modules, threads (inside.h)")                \
@@ -96,6 +99,7 @@
 	X(truth, "file to write when the source is closed: what only the machine knows (truth.h)") \
 	X(process_truth, "file to write when it is opened: what processes hold (inside.h)")        \
 	X(heap_log, "file to write meanwhile: which blocks come and go (live.h)")                  \
+	X(files, "prefix of files to write when it is opened: what programs map (files.h)")        \
 	X(pagefiles, "prefix of files to write then: the page files, PREFIX0.sys and PREFIX1.sys")
 
 struct sim_spec {
