@@ -35,8 +35,11 @@ static enum status read_view(const struct memory_view *m, const struct vad_list 
 			.start = w.va,
 			.end = w.va + (pages << PAGE_SHIFT) - 1,
 			.prototype = p.address,
+			.subsection = p.subsection,
 			.has_offset = p.has_offset,
 			.offset = p.file_offset,
+			.has_end = p.has_end,
+			.file_end = p.file_end,
 			.vad = i,
 		};
 

@@ -12,9 +12,12 @@
 struct section_part {
 	uint64_t start, end; /* first and last byte */
 	uint64_t prototype;  /* of the first page */
+	uint64_t subsection; /* that has it */
 	bool has_offset;
-	uint64_t offset; /* in the file, of the first page */
-	size_t vad;      /* which one of the list */
+	uint64_t offset;   /* in the file, of the first page */
+	bool has_end;      /* images: */
+	uint64_t file_end; /* behind the last byte of the file that its pages have */
+	size_t vad;        /* which one of the list */
 };
 
 /* Of all VADs: those of a process have some hundred modules with ten parts each. */

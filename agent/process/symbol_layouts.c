@@ -71,6 +71,8 @@ static const struct wanted vad_fields[] = {
 	V(last_prototype, "_MMVAD", "LastContiguousPte", VAD_LONG_MAX),
 	V(ptes, "_SUBSECTION", "PtesInSubsection", VAD_LONG_MAX),
 	V(sector, "_SUBSECTION", "StartingSector", VAD_LONG_MAX),
+	V(sectors, "_SUBSECTION", "NumberOfFullSectors", VAD_LONG_MAX),
+	V(subsection_flags, "_SUBSECTION", "u", VAD_LONG_MAX),
 };
 
 /* What the walk of VADs takes for granted, because it has not moved from 7 to 11 (vads.c). */

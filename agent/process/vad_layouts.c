@@ -11,14 +11,16 @@
  * JPCERTCC/Windows-Symbol-Tables 11ad856 (20348 and 22000). That 28000 has eight bytes more before
  * the part on the section is what ufrisk/MemProcFS c3aa810 knows (vmm/vmmwin.c).
  *
+ * _SUBSECTION.NumberOfFullSectors and .u are from the same records.
+ *
  * VadCount is two words behind the root or, in one record of 10240 and some of 14393, three.
  */
 #define BALANCED_NODE  .left = 0, .right = 8, .parent = 0x10
 #define NUMBERS        .start = 0x18, .end = 0x1c, .high = 0x20
 #define COMMIT(at)     .commit = (at), .commit_size = 4, .commit_bits = 31, .commit_flag = 31
 #define SECTION(at)    .subsection = (at), .first_prototype = (at) + 8, .last_prototype = (at) + 0x10
-#define OLD_SUBSECTION .ptes = 0x18, .sector = 0x2c
-#define NEW_SUBSECTION .ptes = 0x2c, .sector = 0x24
+#define OLD_SUBSECTION .ptes = 0x18, .sector = 0x2c, .sectors = 0x30, .subsection_flags = 0x28
+#define NEW_SUBSECTION .ptes = 0x2c, .sector = 0x24, .sectors = 0x28, .subsection_flags = 0x20
 #define PLAIN_ROOT     .root = 0, .count = 0x10, .count_also = 0x18
 #define FLAGS(at, type, private_at)                                                                \
 	.flags = (at), .flags_size = 4, .type_bit = (type), .protection_bit = (type) + 3,          \

@@ -219,6 +219,23 @@ bool vad_subsection_offset(const struct memory_view *m, const struct vad_layout 
 	return true;
 }
 
+/*
+ * _MMSUBSECTION_FLAGS.SectorEndOffset, the bytes of a sector behind the full ones, is the upper 12
+ * bits from Vista to 10 1903 (ntdiff/headers 5dcfad1, WinVista_SP1 to Win10_1903_RS6).
+ */
+bool vad_subsection_end(const struct memory_view *m, const struct vad_layout *l,
+			uint64_t subsection, uint64_t *ret)
+{
+	uint32_t sector, sectors, flags;
+
+	if (!is_kernel_pointer(subsection) || !view_u32(m, subsection + l->sector, &sector) ||
+	    !view_u32(m, subsection + l->sectors, &sectors) ||
+	    !view_u32(m, subsection + l->subsection_flags, &flags))
+		return false;
+	*ret = ((uint64_t)sector + sectors) * 512 + (flags >> 20);
+	return true;
+}
+
 static void read_section(const struct memory_view *m, const struct vad_layout *l, struct vad *v,
 			 size_t *names)
 {
@@ -236,6 +253,7 @@ static void read_section(const struct memory_view *m, const struct vad_layout *l
 	v->has_offset = vad_subsection_offset(m, l, v->subsection, v->first_prototype,
 					      v->type == VAD_IMAGE, &v->file_offset);
 	file &= ~UINT64_C(15); /* a reference count */
+	v->file_object = file;
 	if (file)
 		read_name(m, file, v, names);
 }
@@ -419,6 +437,8 @@ bool vad_walk_next(struct vad_walk *w, struct vad_prototype *ret, uint64_t *page
 		*ret = (struct vad_prototype){ .address = base + 8 * index, .subsection = at };
 		ret->has_offset = vad_subsection_offset(m, w->l, at, ret->address,
 							w->v->type == VAD_IMAGE, &ret->file_offset);
+		ret->has_end =
+			w->v->type == VAD_IMAGE && vad_subsection_end(m, w->l, at, &ret->file_end);
 		*pages = MIN(ptes - index, ((w->v->end - w->next) >> PAGE_SHIFT) + 1);
 		w->va = w->next;
 		w->next += *pages << PAGE_SHIFT;

@@ -61,7 +61,8 @@ struct vad_layout {
 	uint8_t commit, commit_size, commit_bits; /* MemCommit: commit_flag */
 	uint8_t commit_flag;
 	uint8_t subsection, first_prototype, last_prototype; /* of long nodes */
-	uint8_t ptes, sector;                                /* in a subsection */
+	uint8_t ptes, sector;                                /* in a subsection; */
+	uint8_t sectors, subsection_flags; /* how many are full, and of the last the bytes */
 };
 
 extern const struct vad_layout vad_layouts[];
@@ -88,6 +89,7 @@ struct vad {
 	uint64_t first_prototype;
 	uint64_t last_prototype;
 	uint64_t control_area;
+	uint64_t file_object; /* 0: of a section of the page file, too */
 	/*
 	 * A mapped file: its name as the file system has it, without the volume, in UTF-8; may hold
 	 * control characters. NULL: none (a section of the page file), or `lost_part`.
@@ -173,6 +175,8 @@ struct vad_prototype {
 	uint64_t subsection; /* that has it */
 	bool has_offset;
 	uint64_t file_offset;
+	bool has_end;      /* of images alone, whose subsections are padded with zeros */
+	uint64_t file_end; /* behind the last byte of the file that its subsection has */
 };
 
 /* Subsections of a section: an image has one for each of its own, and those are 96 mostly. */
@@ -210,5 +214,9 @@ bool vad_prototype_of(const struct memory_view *m, const struct vad_layout *l, c
 /* The offset in its file of the page whose prototype entry is at `proto` in this subsection. */
 bool vad_subsection_offset(const struct memory_view *m, const struct vad_layout *l,
 			   uint64_t subsection, uint64_t proto, bool image, uint64_t *ret);
+
+/* Where an image's subsection ends in its file: what it has behind that are zeros. */
+bool vad_subsection_end(const struct memory_view *m, const struct vad_layout *l,
+			uint64_t subsection, uint64_t *ret);
 
 #endif

@@ -182,6 +182,7 @@ struct gen_subsection {
 	uint64_t va;
 	uint64_t prototypes; /* its own array */
 	uint32_t ptes, sector;
+	uint32_t sectors, rest; /* full ones, and bytes behind them */
 };
 
 /*
@@ -218,6 +219,8 @@ static inline uint64_t gen_section(struct vm *m, enum gen_vads v, const char *na
 		vm_put(m, s[i].va + 16, i + 1 < n ? s[i + 1].va : 0, 8);
 		vm_put(m, s[i].va + (old ? 0x18 : 0x2c), s[i].ptes, 4);
 		vm_put(m, s[i].va + (old ? 0x2c : 0x24), s[i].sector, 4);
+		vm_put(m, s[i].va + (old ? 0x30 : 0x28), s[i].sectors, 4);
+		vm_put(m, s[i].va + (old ? 0x28 : 0x20), s[i].rest << 20 | 0xe, 4);
 	}
 	return area;
 }

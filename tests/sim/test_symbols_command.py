@@ -44,7 +44,8 @@ TYPES = {
     '_MMVAD': (0x88, {'Core': (0, '_MMVAD_SHORT'), 'Subsection': (0x48, None), 'FirstPrototypePte': (0x50, None),
                       'LastContiguousPte': (0x58, None)}),
     '_SUBSECTION': (0x38, {'ControlArea': (0, None), 'SubsectionBase': (8, None), 'NextSubsection': (0x10, None),
-                           'StartingSector': (0x24, WORD), 'PtesInSubsection': (0x2c, WORD)}),
+                           'u': (0x20, WORD), 'StartingSector': (0x24, WORD), 'NumberOfFullSectors': (0x28, WORD),
+                           'PtesInSubsection': (0x2c, WORD)}),
     '_CONTROL_AREA': (0x80, {'Segment': (0, None), 'FilePointer': (0x40, None)}),
     '_FILE_OBJECT': (0xd8, {'FileName': (0x58, None)}),
 }

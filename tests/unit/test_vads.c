@@ -287,9 +287,12 @@ static void pages_lead_to_their_subsections(void **state)
 {
 	(void)state;
 	for (int v = 0; v < GEN_VADS; v++) {
-		struct gen_subsection s[] = { { .ptes = 1 },
-					      { .ptes = 3, .sector = 2 },
-					      { .ptes = 2, .sector = 26 } };
+		struct gen_subsection s[] = {
+			{ .ptes = 1, .sectors = 2 },
+			{ .ptes = 3, .sector = 2, .sectors = 23, .rest = 0x1ff },
+			{ .ptes = 2, .sector = 26, .sectors = 0, .rest = 1 }
+		};
+		static const uint64_t end[] = { 0x400, 0x33ff, 0x3401 };
 		static const uint64_t offset[] = { 0, 0x400, 0x1400, 0x2400, 0x3400, 0x4400 };
 		struct vad_prototype p;
 		uint64_t va;
@@ -318,6 +321,8 @@ static void pages_lead_to_their_subsections(void **state)
 			assert_int_equal(p.subsection, x->va);
 			assert_true(p.has_offset);
 			assert_int_equal(p.file_offset, offset[i]);
+			assert_true(p.has_end);
+			assert_int_equal(p.file_end, end[x - s]);
 		}
 		/* The view is longer than the section. */
 		assert_false(vad_prototype_of(&view, list.layout, &list.at[0], 0x406000, &p));
@@ -347,12 +352,15 @@ static void a_view_of_data_has_an_offset(void **state)
 	assert_int_equal(list.at[0].file_offset, 0x50000);
 	assert_true(vad_prototype_of(&view, list.layout, &list.at[0], 0x403000, &p));
 	assert_int_equal(p.file_offset, 0x53000);
+	assert_false(p.has_end); /* what is behind it is the file's own */
 	/* The second part of it: nobody knows what its sectors count. */
 	vm_put(&vm, made[0].node + 0x48, s[1].va, 8);
 	vm_put(&vm, made[0].node + 0x50, s[1].prototypes, 8);
 	read_made(GEN_1903);
 	assert_false(list.at[0].has_offset);
 	assert_string_equal(list.at[0].file, "\\a");
+	assert_true(view_u64(&view, list.at[0].control_area + 0x40, &made[0].node));
+	assert_int_equal(list.at[0].file_object, made[0].node & ~UINT64_C(15));
 }
 
 /* A name of characters beyond ASCII, and one that controls terminals, up to a NUL. */
