@@ -245,6 +245,7 @@ bool pe_export(const struct virt *v, uint64_t base, struct pe_file *file, const 
  * Which PDB it was built with
  */
 
+#define DIRECTORY_RELOCS  5
 #define DIRECTORY_DEBUG   6
 #define DEBUG_ENTRY       28 /* IMAGE_DEBUG_DIRECTORY */
 #define DEBUG_ENTRIES_MAX 32 /* ntoskrnl has fewer than ten */
@@ -257,17 +258,28 @@ bool pe_export(const struct virt *v, uint64_t base, struct pe_file *file, const 
 #define RSDS_NAME         24
 #define PDB_PATH_MAX      512
 
-static bool debug_directory(const struct pe_image *pe, uint32_t *ret, uint32_t *ret_count)
+/* Address and size of a data directory. */
+static bool read_directory(const struct pe_image *pe, uint32_t index, uint32_t *ret,
+			   uint32_t *ret_size)
 {
+	const uint64_t at = (uint64_t)pe->headers + pe->directories;
 	uint8_t number[4], d[8];
 
-	const uint64_t at = (uint64_t)pe->headers + pe->directories;
-
-	if (!read_rva(pe, at - 4, number, sizeof(number)) || get_le32(number) <= DIRECTORY_DEBUG ||
-	    !read_rva(pe, at + 8 * DIRECTORY_DEBUG, d, sizeof(d)))
+	if (!read_rva(pe, at - 4, number, sizeof(number)) || get_le32(number) <= index ||
+	    !read_rva(pe, at + UINT64_C(8) * index, d, sizeof(d)))
 		return false;
 	*ret = get_le32(d);
-	*ret_count = MIN(get_le32(d + 4) / DEBUG_ENTRY, (uint32_t)DEBUG_ENTRIES_MAX);
+	*ret_size = get_le32(d + 4);
+	return true;
+}
+
+static bool debug_directory(const struct pe_image *pe, uint32_t *ret, uint32_t *ret_count)
+{
+	uint32_t size;
+
+	if (!read_directory(pe, DIRECTORY_DEBUG, ret, &size))
+		return false;
+	*ret_count = MIN(size / DEBUG_ENTRY, (uint32_t)DEBUG_ENTRIES_MAX);
 	return true;
 }
 
@@ -336,14 +348,18 @@ bool pe_program(const struct pe_memory *m, uint64_t base, struct pe_program *ret
 {
 	struct pe_image pe = { .mem = *m, .base = base, .max = UINT32_MAX };
 	uint8_t h[HEADERS_SIZE];
-	uint32_t exports;
+	uint32_t exports, relocs;
 
 	*ret = (struct pe_program){ 0 };
 	if (!open_headers(&pe, &exports) || !read_rva(&pe, pe.headers, h, sizeof(h)))
 		return false;
 	ret->size = pe.size;
 	ret->time_date_stamp = get_le32(h + 8);
+	ret->checksum = get_le32(h + 24 + 64);
 	ret->narrow = pe.directories == DIRECTORIES_PE32;
+	ret->image_base = ret->narrow ? get_le32(h + 24 + 28) : get_le64(h + 24 + 24);
+	if (!read_directory(&pe, DIRECTORY_RELOCS, &relocs, &ret->relocations))
+		ret->relocations = 0;
 	ret->has_pdb = find_pdb(&pe, &ret->pdb);
 	return true;
 }

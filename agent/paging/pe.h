@@ -55,7 +55,10 @@ bool pe_pdb_is_ntoskrnl(const struct pe_pdb *pdb);
 struct pe_program {
 	uint32_t size; /* SizeOfImage */
 	uint32_t time_date_stamp;
-	bool narrow; /* PE32: of 32 bits */
+	uint32_t checksum;
+	uint64_t image_base;  /* where it lies, or wants to */
+	uint32_t relocations; /* bytes of its table of them; 0: none */
+	bool narrow;          /* PE32: of 32 bits */
 	bool has_pdb;
 	struct pe_pdb pdb;
 };
