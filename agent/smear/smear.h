@@ -80,7 +80,8 @@ const char *trust_name(enum trust t);
 	X(VERDICT_SWAP_CACHE, TRUST_AT_RISK, "swap-cache") /* Linux: still there, not captured */  \
 	X(VERDICT_SLOT, TRUST_AT_RISK, "slot") /* the slot need not hold the page (METHOD.md) */   \
 	X(VERDICT_PROTOTYPE, TRUST_AT_RISK, "prototype") /* led there by a prototype entry */      \
-	X(VERDICT_VAD, TRUST_AT_RISK, "vad")             /* zeros, unless a VAD says otherwise */
+	X(VERDICT_VAD, TRUST_AT_RISK, "vad")             /* zeros, unless a VAD says otherwise */  \
+	X(VERDICT_FILE, TRUST_AT_RISK, "file") /* from the file on a disk, at another time */
 
 enum verdict {
 #define X(name, trust, text) name,

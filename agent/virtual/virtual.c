@@ -201,6 +201,7 @@ enum status virtual_choose(struct virtual_memory *v, const struct smear_id *id, 
 	const enum status st = take_space(v, id, id->pid, e);
 
 	virtual_set_vads(v, NULL);
+	virtual_set_files(v, NULL);
 	v->proto_read = false;
 	if (!st)
 		tell_info(v);
@@ -210,6 +211,11 @@ enum status virtual_choose(struct virtual_memory *v, const struct smear_id *id, 
 void virtual_set_vads(struct virtual_memory *v, const struct virtual_vads *vads)
 {
 	v->vads = vads ? *vads : (struct virtual_vads){ NULL, NULL };
+}
+
+void virtual_set_files(struct virtual_memory *v, const struct virtual_files *files)
+{
+	v->files = files ? *files : (struct virtual_files){ NULL, NULL };
 }
 
 enum status virtual_mapped(struct virtual_memory *v, struct range_list *ret, bool *ret_cut,

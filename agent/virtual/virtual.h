@@ -15,7 +15,8 @@
 	X(GIVEN_MEMORY, "memory")                                                                  \
 	X(GIVEN_PAGE_FILE, "page-file")                                                            \
 	X(GIVEN_ZEROS, "zeros")           /* the entry says so; nothing was captured */            \
-	X(GIVEN_COMPRESSED, "compressed") /* out of the compression store, pagestore.h */
+	X(GIVEN_COMPRESSED, "compressed") /* out of the compression store, pagestore.h */          \
+	X(GIVEN_FILE, "file")             /* out of the mapped file itself, struct virtual_files */
 
 enum given {
 #define X(name, text) name,
@@ -48,7 +49,7 @@ struct virtual_page {
 	const uint8_t *bytes; /* PAGE_SIZE of them, valid for the call; NULL: GIVEN_NOTHING */
 	const char *why;      /* GIVEN_NOTHING: for people */
 	const char *stream;   /* GIVEN_MEMORY and GIVEN_PAGE_FILE: its name in the container */
-	const char *doubt;    /* verdict VERDICT_SLOT_MAP: why; else NULL */
+	const char *doubt;    /* VERDICT_SLOT_MAP: why; VERDICT_FILE: what may differ; or NULL */
 	bool damaged;         /* GIVEN_NOTHING because the container is */
 	unsigned level;       /* of the table where the way ends; 0: no root */
 	enum vad_answer vad;  /* of a page without an entry, where VADs were asked */
@@ -134,6 +135,30 @@ struct virtual_vads {
 	void *context;
 };
 
+/* A page of a mapped file, for who has the file. */
+struct virtual_file_page {
+	uint64_t va;
+	const struct pte *pte; /* its prototype entry: PTE_SUBSECTION or PTE_FILE_BACKED; */
+	uint64_t proto;        /* and where that is */
+	uint8_t *bytes;        /* PAGE_SIZE, to be filled in */
+	/*
+	 * Why it can't be had, or NULL; and then what may differ in it from the page in memory, or
+	 * NULL. Both stay as long as the callback may be called; neighbours with one reason have
+	 * the same pointer.
+	 */
+	const char *why;
+	const char *doubt;
+};
+
+struct virtual_files {
+	/*
+	 * For each page that is unmodified, by its prototype entry, and only in its file. Must not
+	 * read from the handle that asks. Anything but ST_OK ends the read.
+	 */
+	enum status (*page)(void *context, struct virtual_file_page *p, struct err *e);
+	void *context;
+};
+
 /*
  * The layout is chosen and the address space is found once, here; reads after it cost what they
  * read. ST_INPUT: no tables, no such process, no table at `dtb`. One thread at a time.
@@ -176,6 +201,12 @@ enum status virtual_discover(struct virtual_memory *v, struct discovery *ret, st
  * NULL: not any more. They are copied; what they point to has to stay.
  */
 void virtual_set_vads(struct virtual_memory *v, const struct virtual_vads *vads);
+
+/*
+ * From now on pages that only a mapped file has come from there, GIVEN_FILE; NULL: not any more.
+ * They are copied; what they point to has to stay.
+ */
+void virtual_set_files(struct virtual_memory *v, const struct virtual_files *files);
 
 /*
  * Where the kernel has SmGlobals (pagestore.h), by its symbols: from now on the compression store

@@ -24,6 +24,7 @@ struct virtual_memory {
 	/* Of the read that is under way: */
 	const struct virtual_rows *rows; /* wanted instead of pages; or NULL */
 	struct virtual_vads vads;        /* .range is NULL: nobody knows them */
+	struct virtual_files files;      /* .page is NULL: nobody has them */
 	uint64_t proto_page;             /* the page of prototype entries read last, */
 	bool proto_read;                 /* if one was, */
 	bool proto_there;                /* and can be had: */

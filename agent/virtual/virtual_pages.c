@@ -389,6 +389,84 @@ static enum status give_from_store(struct virtual_memory *v, const struct smear_
 	return st || !last ? st : give_missing(v, row, from, row->pages, last, e);
 }
 
+/*
+ * Pages of mapped files
+ */
+
+static bool is_in_file(const struct virtual_memory *v, const struct smear_row *row)
+{
+	return v->files.page && !v->reader->unread && row->followed &&
+	       (row->pte.state == PTE_SUBSECTION || row->pte.state == PTE_FILE_BACKED);
+}
+
+/* So many pages of a row, from its page `from` on. */
+static struct virtual_page page_of_row(const struct smear_row *row, uint64_t from, uint64_t pages)
+{
+	struct virtual_page p = {
+		.va = row->va + from * PAGE_SIZE,
+		.pages = pages,
+		.level = 1,
+		.has_verdict = true,
+		.row = *row,
+	};
+
+	p.row.va = p.va;
+	p.row.pages = pages;
+	p.row.proto += 8 * from; /* their prototype entries lie behind each other */
+	return p;
+}
+
+/* Neighbours that their file does not give for the same reason. */
+static enum status give_no_file(struct virtual_memory *v, const struct smear_row *row,
+				uint64_t from, uint64_t end, const char *why, struct err *e)
+{
+	struct virtual_page p = page_of_row(row, from, end - from);
+
+	p.why = why;
+	return from == end ? ST_OK : hand_out(v, &p, e);
+}
+
+static enum status give_file_page(struct virtual_memory *v, const struct smear_row *row, uint64_t i,
+				  const struct virtual_file_page *f, struct err *e)
+{
+	struct virtual_page p = page_of_row(row, i, 1);
+
+	p.given = GIVEN_FILE;
+	p.bytes = f->bytes;
+	p.doubt = f->doubt;
+	p.row.verdict = VERDICT_FILE;
+	return hand_out(v, &p, e);
+}
+
+static enum status give_from_file(struct virtual_memory *v, const struct smear_row *row,
+				  struct err *e)
+{
+	uint8_t bytes[PAGE_SIZE];
+	const char *last = NULL;
+	enum status st = ST_OK;
+	uint64_t from = 0;
+
+	for (uint64_t i = 0; i < row->pages && !st; i++) {
+		struct virtual_file_page f = {
+			.va = row->va + i * PAGE_SIZE,
+			.pte = &row->pte,
+			.proto = row->proto + 8 * i,
+			.bytes = bytes,
+		};
+
+		st = v->files.page(v->files.context, &f, e);
+		if (!st && f.why != last) {
+			if (last)
+				st = give_no_file(v, row, from, i, last, e);
+			from = i;
+			last = f.why;
+		}
+		if (!st && !f.why)
+			st = give_file_page(v, row, i, &f, e);
+	}
+	return st || !last ? st : give_no_file(v, row, from, row->pages, last, e);
+}
+
 static bool has_content(const struct smear_row *row)
 {
 	return row->captured || row->pte.state == PTE_DEMAND_ZERO;
@@ -498,7 +576,7 @@ static enum status give_by_prototype(struct virtual_memory *v, struct smear_row 
 	       read_prototype(v, prototype + 8 * row->pages, &next, &when) &&
 	       next.raw == row->pte.raw)
 		row->pages++;
-	return give_nothing(v, row, e);
+	return is_in_file(v, row) ? give_from_file(v, row, e) : give_nothing(v, row, e);
 }
 
 static enum status give_no_page(struct virtual_memory *v, struct virtual_page *p, const char *why,
@@ -611,6 +689,8 @@ enum status virtual__take_row(const struct mapping_visitor *l, const struct smea
 
 	if (!st && row->pte.state == PTE_COMPRESSED && !v->reader->unread)
 		return give_from_store(v, row, e);
+	if (!st && is_in_file(v, row))
+		return give_from_file(v, row, e);
 	if (!st && !has_content(row))
 		return give_nothing(v, row, e);
 	if (!st && v->reader->unread)

@@ -38,7 +38,8 @@ static struct {
 	bool apart;
 	/* Called behind all reads, with a small peek of the same handle. */
 	void (*peek)(struct peek *p);
-	bool vads; /* say_by_vad() is asked */
+	bool vads;  /* say_by_vad() is asked */
+	bool files; /* and give_file() */
 } asked;
 static struct virtual_info info;
 static struct virtual_counts counts;
@@ -135,6 +136,24 @@ static enum vad_answer say_by_vad(void *context, uint64_t va, uint64_t *n, uint6
 					   : VAD_SAYS_NOTHING;
 }
 
+/* The second page of everything, and the third with a doubt; the others for two reasons. */
+static enum status give_file(void *context, struct virtual_file_page *p, struct err *e)
+{
+	static const char *const why[] = { "no such page", "another" };
+	const uint64_t k = (p->va - VA(0)) / PAGE_SIZE;
+
+	(void)context;
+	(void)e;
+	assert_int_equal(p->pte->state, PTE_SUBSECTION);
+	assert_int_equal(p->proto, PROTO(k));
+	memset(p->bytes, 'f', PAGE_SIZE);
+	if (k != 1 && k != 2)
+		p->why = why[k > 5];
+	else if (k == 2)
+		p->doubt = "moved";
+	return ST_OK;
+}
+
 static enum status read_pages(struct virtual_memory *v, struct err *e)
 {
 	const struct virtual_reader reader = { .page = keep_page };
@@ -182,6 +201,8 @@ static enum status read_machine(struct err *e)
 		info.name = "";
 		if (asked.vads)
 			virtual_set_vads(v, &(const struct virtual_vads){ say_by_vad, NULL });
+		if (asked.files)
+			virtual_set_files(v, &(const struct virtual_files){ give_file, NULL });
 		st = read_pages(v, e);
 	}
 	if (!st && asked.peek) {
@@ -325,6 +346,44 @@ TEST(pages_that_are_as_in_their_file_are_known)
 	asked.peek = peek_at_files;
 	read_ok();
 	tear_down();
+}
+
+/* Through a VAD, for which eight neighbours are one, and through entries, each by itself. */
+TEST(pages_of_mapped_files_come_out_of_them)
+{
+	for (int by_entry = 0; by_entry < 2; by_entry++) {
+		set_up_windows();
+		put_same(20, OLD(0, 7)); /* tells the layout */
+		for (size_t i = 0; i < 8; i++) {
+			put_proto(i, SUBSECTION);
+			if (by_entry)
+				put_same(i, TO_PROTO(PROTO(i)));
+		}
+		asked.vads = asked.files = true;
+		read_ok();
+		check_nothing(0, PTE_SUBSECTION, "no such page");
+		check_given(1, PTE_SUBSECTION, GIVEN_FILE, 'f');
+		check_given(2, PTE_SUBSECTION, GIVEN_FILE, 'f');
+		check_nothing(3, PTE_SUBSECTION, "no such page");
+		check_nothing(5, PTE_SUBSECTION, "no such page");
+		check_nothing(6, PTE_SUBSECTION, "another");
+		assert_int_equal(at(VA(3))->page.pages, by_entry ? 1 : 3);
+		assert_int_equal(at(VA(6))->page.pages, by_entry ? 1 : 2);
+		assert_string_equal(at(VA(1))->doubt, "");
+		assert_string_equal(at(VA(2))->doubt, "moved");
+		for (size_t k = 0; k < 8; k++)
+			assert_int_equal(at(VA(k))->page.row.proto +
+						 8 * (VA(k) - at(VA(k))->page.va) / PAGE_SIZE,
+					 PROTO(k));
+		/* It is never safe, and counted by itself. */
+		check_verdict(1, VERDICT_FILE);
+		assert_int_equal(verdict_trust(VERDICT_FILE), TRUST_AT_RISK);
+		assert_int_equal(counts.given[GIVEN_FILE], 2);
+		assert_int_equal(counts.trust[TRUST_SAFE], 1); /* page 20 */
+		assert_int_equal(counts.trust[TRUST_AT_RISK], 2 + 1 /* page 8: zeros by its VAD */);
+		assert_null(at(VA(1))->page.stream);
+		tear_down();
+	}
 }
 
 TEST(lost_prototypes_are_no_pages)
@@ -1188,6 +1247,9 @@ int main(void)
 		cmocka_unit_test(process_that_came_has_no_tables_before),
 		cmocka_unit_test(pages_without_an_entry_are_found_through_vads),
 		cmocka_unit_test(pages_that_are_as_in_their_file_are_known),
+}
+
+		cmocka_unit_test(pages_of_mapped_files_come_out_of_them),
 		cmocka_unit_test(lost_prototypes_are_no_pages),
 		cmocka_unit_test(one_pass_is_enough_to_read_but_not_to_judge),
 		cmocka_unit_test(image_is_read_and_not_judged),
