@@ -34,6 +34,8 @@ static const struct sim_layout layouts[] = {
 	  .start = 0x418,
 	  .thread_links = 0x428,
 	  KTHREAD_7 },
+	{ .build = 10240, .early = true, .pid = 0x2e8, .name = 0x448 },
+	{ .build = 10586, .early = true, .pid = 0x2e8, .name = 0x450 },
 	{ .build = 17763,
 	  .pid = 0x2e0,
 	  .create_time = 0x308,

@@ -5,7 +5,8 @@
  * volatilityfoundation/volatility 328a178 (vtypes of 7 SP1), ntdiff/headers 5dcfad1 (20H1, 11
  * 22H2) and Rickebo/ntoskrnlib 0a72996 (ntoskrnlib.Types/Generated: EPROCESS and ETHREAD of 24H2).
  * Fields that have not moved from 7 to 11 stand where they are written. VADs of 24H2 are those of
- * 22H2 (ufrisk/MemProcFS c3aa810), which no record confirms.
+ * 22H2 (ufrisk/MemProcFS c3aa810), which no record confirms. Of 10240 and 10586 only what names a
+ * process was read (ntdiff/headers 34fa37e: 1507 TS1, 1511 TS2).
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_SIM_LAYOUT_H
 #define RAMSEAL_DRIVER_INTERFACE_SIM_LAYOUT_H
@@ -16,6 +17,7 @@ struct sim_layout {
 	unsigned build;
 	bool seven;   /* VADs, subsections and threads of 7 SP1 */
 	bool moved;   /* of no build: what the key `moved` is for */
+	bool early;   /* entries of 10 1507, and nothing of what `inside` takes was read */
 	bool chained; /* the PEB lists the first heap alone, the others hang on a ring (heaps.c) */
 	/* EPROCESS */
 	uint16_t pid, create_time, parent, section_base, peb, wow64, name, threads, active_threads;

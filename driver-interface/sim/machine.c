@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver-interface/sim/machine.h"
+
+#include "driver-interface/sim/layout.h"
 #include "driver-interface/sim/live.h"
 
 #include <string.h>
@@ -338,7 +340,7 @@ void sim__slot_free(struct machine *m, uint32_t slot)
 
 /*
  * Entries: _MMPTE_HARDWARE, _MMPTE_TRANSITION, _MMPTE_SOFTWARE, _MMPTE_PROTOTYPE,
- * _MMPTE_SUBSECTION, _MMPTE_LIST of Windows 7 SP1, and of 10 1809 to 11 22H2.
+ * _MMPTE_SUBSECTION, _MMPTE_LIST of Windows 7 SP1, of 10 1507, and of 10 1809 to 11 22H2.
  */
 
 #define SWIZZLE    UINT64_C(0x10)
@@ -387,10 +389,8 @@ uint64_t sim__entry_transition(const struct machine *m, uint32_t frame)
 uint64_t sim__entry_soft(const struct machine *m, uint32_t slot)
 {
 	const uint64_t raw = (uint64_t)SLOT_INDEX(slot) << 32 | MM_READWRITE << 5;
-	const uint64_t file = SLOT_FILE(slot);
 
-	/* PageFileLow moved from bit 1 to bit 12; bit 2 is PageFileAllocated then. */
-	return m->spec.windows == 7 ? raw | file << 1 : swizzle(m, raw | file << 12 | 0x4);
+	return swizzle(m, raw | (uint64_t)SLOT_FILE(slot) << m->file_shift | m->allocated);
 }
 
 uint64_t sim__entry_zero(unsigned protection)
@@ -398,12 +398,9 @@ uint64_t sim__entry_zero(unsigned protection)
 	return (uint64_t)protection << 5;
 }
 
-/* The prototype's own Protection is elsewhere in Windows 7. */
 uint64_t sim__entry_prototype(const struct machine *m, uint64_t address)
 {
-	const unsigned shift = m->spec.windows == 7 ? 11 : 5;
-
-	return swizzle(m, address << 16 | PROTOTYPE | (uint64_t)MM_READONLY << shift);
+	return swizzle(m, address << 16 | PROTOTYPE | (uint64_t)MM_READONLY << m->proto_shift);
 }
 
 uint64_t sim__entry_subsection(const struct machine *m, uint64_t address)
@@ -441,7 +438,7 @@ uint32_t sim__entry_frame(const struct machine *m, uint64_t raw)
 uint32_t sim__entry_slot(const struct machine *m, uint64_t raw)
 {
 	const uint32_t index = (uint32_t)(unswizzle(m, raw) >> 32);
-	const uint32_t file = (uint32_t)(raw >> (m->spec.windows == 7 ? 1 : 12) & 0xf);
+	const uint32_t file = (uint32_t)(raw >> m->file_shift & 0xf);
 
 	return index ? file << 22 | index : 0;
 }
@@ -583,6 +580,18 @@ static enum status init_frames(struct machine *m, uint64_t *random, struct err *
 	return init_free(m, random, e);
 }
 
+/* What is not present names memory that does not exist from 10 1809 on. */
+static void init_entries(struct machine *m)
+{
+	const bool early = sim__layout(&m->spec)->early, seven = m->spec.windows == 7;
+
+	m->file_shift = early || seven ? 1 : 12;
+	m->proto_shift = early || seven ? 11 : 5;
+	m->allocated = seven ? 0 : early ? 0x2000 : 0x4;
+	/* "Most common on Intel": bit 45 (field study of MemProcFS, mm_win.c). */
+	m->mask = early || seven ? 0 : UINT64_C(1) << 45;
+}
+
 enum status sim__machine_init(struct machine *m, struct err *e)
 {
 	uint64_t random = m->spec.seed;
@@ -592,8 +601,7 @@ enum status sim__machine_init(struct machine *m, struct err *e)
 	m->random = sim_draw(&random);
 	m->now = SIM_BOOT;
 	m->next_tick = SIM_BOOT + SIM_TICK;
-	/* "Most common on Intel": bit 45 (field study of MemProcFS, mm_win.c). */
-	m->mask = m->spec.windows == 7 ? 0 : UINT64_C(1) << 45;
+	init_entries(m);
 	/*
 	 * No index that the kernel has for something else (windows.c): 0x1f6 to 0x1fe, or below
 	 * 0x1f0.

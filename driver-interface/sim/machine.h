@@ -174,6 +174,9 @@ struct machine {
 
 	struct page_file files[SIM_FILES + 1]; /* the last: the compression store, no file */
 	uint64_t mask;                         /* InvalidPteMask; 0: entries are not swizzled */
+	/* Bits of entries that moved: PageFileLow, a prototype's Protection, PageFileAllocated. */
+	unsigned file_shift, proto_shift;
+	uint64_t allocated;
 
 	uint32_t root;                      /* the kernel's: frame */
 	uint32_t self_index;                /* where each root names itself */

@@ -418,14 +418,15 @@ static enum status check(const struct sim_spec *s, struct err *e)
 		return err_set(e, ST_USAGE, "windows is 7 or 10");
 	if (!sim__layout(s))
 		return err_set(e, ST_USAGE,
-			       "with windows=7 build is 7601, and with 10 17763, 18362, 19045, "
-			       "22000, 22621, 22631 or 26100; moved=1 goes with 22000 alone");
+			       "with windows=7 build is 7601, and with 10 10240, 10586, 17763, "
+			       "18362, 19045, 22000, 22621, 22631 or 26100; moved=1 goes with "
+			       "22000 alone");
 	if (s->region_transition + s->region_paged > 100)
 		return err_set(e, ST_USAGE, "region_transition and region_paged are 100 at most");
 	if ((s->heaps || s->resolver) && !s->inside)
 		return err_set(e, ST_USAGE, "heaps and resolver take inside=1");
-	if (s->compressed && s->build >= 26100)
-		return err_set(e, ST_USAGE, "from build 26100 on nothing is compressed here");
+	if (s->inside && sim__layout(s)->early)
+		return err_set(e, ST_USAGE, "inside takes a build from 17763 on, or 7601");
 	if (s->heap_ust && (!s->heaps || s->resolver))
 		return err_set(e, ST_USAGE, "heap_ust takes heaps, and no resolver");
 	if (s->segment_heap && (!s->heaps || s->heap_ust || s->windows != 10 || s->build >= 26100))

@@ -24,7 +24,7 @@
 #define SIM_KEY_MAP(X)                                                                             \
 	X(seed, 0, UINT64_MAX, "of everything that is drawn")                                      \
 	X(ram, 64 * SIM_MIB, 64 * SIM_GIB, "memory")                                               \
-	X(windows, 7, 10, "7 or 10: whose entries and EPROCESS (7 SP1, or 10 1809 to 11 24H2)")    \
+	X(windows, 7, 10, "7 or 10: whose entries and EPROCESS (7 SP1, or 10 1507 to 11 24H2)")    \
 	X(dtb, 0x100000, 0xf00000, "where the kernel's root is")                                   \
 	X(bandwidth, 4096, UINT64_C(1) << 44, "bytes a second that a read gets")                   \
 	X(latency, 0, 1000000000, "nanoseconds that each read costs besides")                      \
@@ -52,7 +52,8 @@
 	X(race, 0, 512,                                                                            \
 	  "frames that go to another page, each time that a page table which names them is read")  \
 	X(build, 0, 65535,                                                                         \
-	  "of Windows: 7601, 17763, 18362, 19045, 22000, 22621, 22631 or 26100; 0: 7601 or 19045") \
+	  "of Windows: 7601, 10240, 10586, 17763, 18362, 19045, 22000, 22621, 22631 or 26100; "    \
+	  "0: 7601 or 19045")                                                                      \
 	X(relocated, 0, 1, "1: programs lie elsewhere than their files are linked for (files.h)")  \
 	X(bare_files, 0, 1,                                                                        \
 	  "1: what is open of a file leads neither to its volume nor to its size")                 \

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The compression store of Windows 10 (1709 to 11 23H2): pages of the main process that the machine
- * has compressed instead of writing them to a page file. Its structures are written here after
- * mandiant/win10_volatility 1f3b996c and ufrisk/MemProcFS c3aa8106 (vmm/mm/mm_win.c), and not with
- * what agent/virtual reads them with; nor does the compressor share anything with the decoder.
+ * The compression store of Windows 10 (to 11 24H2): pages of the main process that the machine has
+ * compressed instead of writing them to a page file. Its structures are written here after
+ * mandiant/win10_volatility 1f3b996c, ufrisk/MemProcFS c3aa8106 (vmm/mm/mm_win.c) and
+ * nohuto/decompiled-pseudocode 47643d2 (ntoskrnl), and not with what agent/virtual reads them with;
+ * nor does the compressor share anything with the decoder.
  *
  * To the memory manager it is a third page file, which nothing is written to while the machine
  * runs: a page that is used comes back from it, and its place there stays as it was.
@@ -12,14 +13,46 @@
 
 #include "driver-interface/sim/layout.h"
 #include "driver-interface/sim/manager.h"
+#include "driver-interface/sim/store_pack.h"
 
 /* Kernel addresses, in a part of the address space that all roots have. */
-#define STORE_AT     (SIM_PAGED_POOL + 0x10000000)
-#define GLOBALS_AT   (SIM_IMAGE + 0x2800) /* SmGlobals, in the image's data */
-/* In 22H2 and 23H2 that only points into what it was before: there, and so far behind its start. */
-#define POINTER_AT   (GLOBALS_AT + 8)
-#define POINTER_BACK 0x7a8
-#define EPROCESS_AT  0x80 /* of a page of the pool */
+#define STORE_AT    (SIM_PAGED_POOL + 0x10000000)
+#define GLOBALS_AT  (SIM_IMAGE + 0x2c00) /* SmGlobals, in the image's data */
+#define EPROCESS_AT 0x80                 /* of a page of the pool */
+#define PARTITION   0x10                 /* SM_PARTITION, EPARTITION: likewise */
+
+/* What a build has where. */
+struct shape {
+	unsigned build;
+	bool inside;        /* stores in SmGlobals, records in PagesTree; the owner is System */
+	bool lz4;           /* and keys without the number of a file */
+	uint16_t globals;   /* how much SmGlobals has */
+	uint16_t tree;      /* of the manager: KeyToStoreTree */
+	uint16_t self;      /* of SMKM_STORE: the pointer to itself; */
+	uint16_t algorithm; /* and these */
+	uint16_t regions;
+	uint16_t owner;
+	uint16_t manager;
+	uint16_t head, entry;   /* the ring of SM_PARTITION, in SmGlobals and in one; 0: none */
+	uint16_t head2, entry2; /* and one more */
+	uint16_t partition;     /* size of an SM_PARTITION, */
+	uint16_t epartition;    /* and where it has its EPARTITION */
+};
+
+static const struct shape shapes[] = {
+	{ 10240, true, false, 0x16c8, 0x16c0, 0xe8, 0x200, 0x1248, 0x1238, 0x1420 },
+	{ 10586, true, false, 0x16c8, 0x16c0, 0xe8, 0x200, 0x1248, 0x1238, 0x1428 },
+	{ 17763, false, false, 0x1c8, 0x1c0, 0x370, 0x430, 0x1848, 0x19a8, 0x1a30 },
+	{ 18362, false, false, 0x1c8, 0x1c0, 0x370, 0x430, 0x1848, 0x19a8, 0x1a30 },
+	{ 19045, false, false, 0x1c8, 0x1c0, 0x370, 0x430, 0x1848, 0x19b8, 0x1a40 },
+	{ 22000, false, false, 0x1c8, 0x1c0, 0x370, 0x430, 0x1848, 0x19b8, 0x1a40 },
+	{ 22621, false, false, 0x50, 0x1c0, 0x370, 0x430, 0x1848, 0x19b8, 0x1a48, 8, 0x7a8, 0, 0,
+	  0xbc0, 0x790 },
+	{ 22631, false, false, 0x50, 0x1c0, 0x370, 0x430, 0x1848, 0x19b8, 0x1a48, 8, 0x7a8, 0, 0,
+	  0xbc0, 0x790 },
+	{ 26100, false, true, 0x548, 0x1c0, 0x370, 0x12e0, 0x1b70, 0x1d08, 0x1d98, 0x538, 0x848,
+	  0x10, 0xc30, 0xd40, 0x830 },
+};
 
 /* In the user half of the store's process: regions of 64 KiB, with nothing between some of them. */
 #define REGION_SIZE  UINT64_C(0x10000)
@@ -27,10 +60,14 @@
 #define REGIONS_AT   UINT64_C(0x20000000000)
 #define REGION_SHIFT 12 /* of a record's key: below it is the place, in units of 16 bytes */
 
-/* Two stores, so that not all is found by the first entry of the first array. */
+/* Two stores, so that not all is found by the first entry of the first array, if there are any. */
 #define STORES       2
 #define STORE_SIZE   (2 * PAGE_SIZE)
-static const uint32_t store_numbers[STORES] = { 1, 35 };
+
+static uint32_t store_number(const struct shape *x, unsigned which)
+{
+	return !which ? 1 : x->inside ? 30 : 35;
+}
 
 /* Fewer than a page could hold, so that trees grow. */
 #define LEAF_KEYS    100
@@ -47,8 +84,10 @@ static const uint32_t store_numbers[STORES] = { 1, 35 };
 
 struct sim_store {
 	struct machine *m;
+	const struct shape *shape;
 	struct sim_process *owner;
-	uint64_t globals; /* where the stores are named */
+	uint64_t manager; /* where the stores are named */
+	uint64_t process; /* of the owner, or a thread: what a store names */
 	uint64_t next;    /* free kernel address */
 	uint64_t user;    /* free address of the owner's */
 	uint32_t records; /* of the store that is written */
@@ -132,98 +171,12 @@ static uint64_t take(struct sim_store *s, size_t size)
 }
 
 /*
- * The compressor: [MS-XCA] 2.3, with matches of the last place that began with the same three
- * bytes. 0: it would need a page or more.
- */
-
-struct packer {
-	uint8_t out[2 * PAGE_SIZE];
-	size_t at, word, half;
-	uint32_t bits;
-	unsigned n_bits;
-};
-
-static void pack_bit(struct packer *p, bool match)
-{
-	p->bits = p->bits << 1 | match;
-	if (++p->n_bits == 32) {
-		put_le32(p->out + p->word, p->bits);
-		p->word = p->at;
-		p->at += 4;
-		p->n_bits = 0;
-	}
-}
-
-/* The length without the three that every match has, and the seven that did not fit. */
-static void pack_long(struct packer *p, size_t length)
-{
-	const uint8_t nibble = (uint8_t)MIN(length, 15);
-
-	if (p->half) {
-		p->out[p->half] |= (uint8_t)(nibble << 4);
-		p->half = 0;
-	} else {
-		p->half = p->at;
-		p->out[p->at++] = nibble;
-	}
-	if (length < 15)
-		return;
-	p->out[p->at++] = (uint8_t)MIN(length - 15, 255);
-	if (length - 15 >= 255) {
-		put_le16(p->out + p->at, (uint16_t)(length + 7));
-		p->at += 2;
-	}
-}
-
-static void pack_match(struct packer *p, size_t distance, size_t length)
-{
-	uint8_t *word = p->out + p->at;
-
-	p->at += 2;
-	put_le16(word, (uint16_t)((distance - 1) << 3 | MIN(length - 3, 7)));
-	if (length - 3 >= 7)
-		pack_long(p, length - 10);
-	pack_bit(p, true);
-}
-
-static size_t pack(struct packer *p, const uint8_t *page)
-{
-	uint16_t last[4096] = { 0 }; /* one more than the place */
-	size_t i = 0;
-
-	*p = (struct packer){ .at = 4 };
-	while (i < PAGE_SIZE && p->at < PAGE_SIZE) {
-		const bool has_three = i + 3 <= PAGE_SIZE;
-		const uint32_t three = has_three ? page[i] | (uint32_t)page[i + 1] << 8 |
-							   (uint32_t)page[i + 2] << 16
-						 : 0;
-		uint16_t *seen = &last[three * UINT32_C(2654435761) >> 20];
-		const size_t from = has_three && *seen ? *seen - 1U : i;
-		size_t n = 0;
-
-		while (from < i && i + n < PAGE_SIZE && page[from + n] == page[i + n])
-			n++;
-		if (has_three)
-			*seen = (uint16_t)(i + 1);
-		if (n >= 3) {
-			pack_match(p, i - from, n);
-			i += n;
-		} else {
-			p->out[p->at++] = page[i++];
-			pack_bit(p, false);
-		}
-	}
-	if (p->n_bits)
-		put_le32(p->out + p->word, p->bits << (32 - p->n_bits) | (UINT32_MAX >> p->n_bits));
-	return i == PAGE_SIZE && p->at < PAGE_SIZE ? p->at : 0;
-}
-
-/*
  * Trees
  */
 
-struct pair {
-	uint32_t key, value;
+/* What stands in a leaf: a value behind the key, or a record of three words. */
+struct entry {
+	uint32_t key, words[3];
 };
 
 static void put_head(struct sim_store *s, uint64_t at, size_t n, unsigned level, bool leaf)
@@ -234,36 +187,40 @@ static void put_head(struct sim_store *s, uint64_t at, size_t n, unsigned level,
 	put(s, at + 2, kind, sizeof(kind));
 }
 
-static uint64_t put_leaf(struct sim_store *s, const struct pair *pairs, size_t n)
+static uint64_t put_leaf(struct sim_store *s, const struct entry *entries, size_t n, unsigned words)
 {
 	const uint64_t at = take(s, PAGE_SIZE);
+	uint64_t to = at + 0x10;
 
-	put_head(s, at, n, 0, true);
+	put_head(s, at, n, 1, true);
 	for (size_t i = 0; i < n; i++) {
-		put32(s, at + 0x10 + 8 * i, pairs[i].key);
-		put32(s, at + 0x14 + 8 * i, pairs[i].value);
+		put32(s, to, entries[i].key);
+		for (unsigned k = 0; k < words; k++)
+			put32(s, to + 4 + UINT64_C(4) * k, entries[i].words[k]);
+		to += 4 + UINT64_C(4) * words;
 	}
 	return at;
 }
 
 /* The first child has no key: it is what lies left of the others. */
-static uint64_t put_tree(struct sim_store *s, const struct pair *pairs, size_t n)
+static uint64_t put_tree(struct sim_store *s, const struct entry *entries, size_t n, unsigned words)
 {
 	size_t span = LEAF_KEYS;
-	unsigned level = 0;
+	unsigned level;
 	uint64_t at;
 
 	if (n <= LEAF_KEYS)
-		return put_leaf(s, pairs, n);
-	for (level = 1; span * (NODE_KEYS + 1) < n && level < LEVELS; level++)
+		return put_leaf(s, entries, n, words);
+	for (level = 2; span * (NODE_KEYS + 1) < n && level <= LEVELS; level++)
 		span *= NODE_KEYS + 1;
 	at = take(s, PAGE_SIZE);
 	put_head(s, at, (n - 1) / span, level, false);
 	for (size_t i = 0; i * span < n; i++) {
-		const uint64_t child = put_tree(s, pairs + i * span, MIN(span, n - i * span));
+		const uint64_t child =
+			put_tree(s, entries + i * span, MIN(span, n - i * span), words);
 
 		if (i)
-			put32(s, at + 0x10 * i, pairs[i * span].key);
+			put32(s, at + 0x10 * i, entries[i * span].key);
 		put64(s, i ? at + 0x10 * i + 8 : at + 8, child);
 	}
 	return at;
@@ -325,48 +282,81 @@ static uint64_t place_in_region(struct sim_store *s, size_t size)
 	return s->user;
 }
 
-/* Returns the number of the record that a page's key leads to. */
-static uint32_t put_page(struct sim_store *s, const uint8_t *page, uint32_t i)
+/* What of it stands in the entry of its key: a record, or the number of one. */
+static void put_page(struct sim_store *s, const uint8_t *page, uint32_t i, struct entry *ret)
 {
-	static struct packer p;
-	const size_t packed = i % PLAIN_ONE_IN ? pack(&p, page) : 0;
+	static uint8_t out[2 * PAGE_SIZE];
+	const size_t packed = !(i % PLAIN_ONE_IN) ? 0
+			      : s->shape->lz4     ? sim__pack_lz4(page, out)
+						  : sim__pack_xpress(page, out);
 	const size_t size = packed ? packed : PAGE_SIZE;
 	const uint64_t at = place_in_region(s, size);
-	const uint32_t key =
+	const uint32_t place =
 		(s->n_regions - 1) << REGION_SHIFT | (uint32_t)((at % REGION_SIZE) >> 4);
-	uint32_t number;
 
-	put(s, at, packed ? p.out : page, size);
+	put(s, at, packed ? out : page, size);
 	s->user = at + (size + 15) / 16 * 16;
-	/* What stands above the size is other flags. */
-	number = new_record(s, key, (uint32_t)size | 0x5a0000);
-	return i % CHAIN_ONE_IN ? number : new_record(s, UINT32_MAX, number);
+	if (s->shape->inside) {
+		ret->words[0] = place;
+		ret->words[1] = (uint32_t)packed | 0x5a000;
+		ret->words[2] = UINT32_C(0x9e3779b9) * i; /* a hash */
+		return;
+	}
+	/* Above the size, which a whole page has none of, stands how many use it. */
+	ret->words[0] =
+		new_record(s, place, (uint32_t)packed | (packed && i % 3 ? 0x2000 : 0x1000));
+	if (!(i % CHAIN_ONE_IN))
+		ret->words[0] = new_record(s, UINT32_MAX, ret->words[0]);
 }
 
 static void begin_store(struct sim_store *s, uint32_t pages)
 {
+	const struct shape *x = s->shape;
+
 	s->at = take(s, STORE_SIZE);
 	s->regions = take(s, 8 * (size_t)(pages / 15 + 2));
 	s->n_regions = 0;
 	s->records = 1 << CHUNK_SHIFT;
-	put64(s, s->at + 0x370, s->at);
-	put32(s, s->at + 0x378, (1 << REGION_SHIFT) - 1);
-	put32(s, s->at + 0x37c, REGION_SHIFT);
-	put16(s, s->at + 0x430, 3); /* XPRESS */
-	put32(s, s->at + 0x110 + 0x108, CHUNK_SHIFT);
-	put32(s, s->at + 0x110 + 0x10c, (1 << CHUNK_SHIFT) - 1);
-	put32(s, s->at + 0x110 + 0x110, RECORD_SIZE);
-	put32(s, s->at + 0x110 + 0x118, CHUNK_HEAD);
-	put64(s, s->at + 0x1848, s->regions);
-	put64(s, s->at + 0x19b8, SIM_POOL + ((uint64_t)s->owner->slot << PAGE_SHIFT) + EPROCESS_AT);
+	put64(s, s->at + x->self, s->at);
+	put32(s, s->at + x->self + 8, (1 << REGION_SHIFT) - 1);
+	put32(s, s->at + x->self + 12, REGION_SHIFT);
+	if (x->lz4)
+		put32(s, s->at + x->algorithm, 0);
+	else
+		put16(s, s->at + x->algorithm, 3); /* XPRESS */
+	if (!x->inside) {
+		put32(s, s->at + 0x110 + 0x108, CHUNK_SHIFT);
+		put32(s, s->at + 0x110 + 0x10c, (1 << CHUNK_SHIFT) - 1);
+		put32(s, s->at + 0x110 + 0x110, RECORD_SIZE);
+		put32(s, s->at + 0x110 + 0x118, CHUNK_HEAD);
+	}
+	put64(s, s->at + x->regions, s->regions);
+	put64(s, s->at + x->owner, s->process);
+	put64(s, s->at + x->manager, s->manager);
+}
+
+/* When it is full. */
+static void end_store(struct sim_store *s, const struct entry *entries, uint32_t n)
+{
+	const struct shape *x = s->shape;
+
+	put64(s, s->at + 0x50, put_tree(s, entries, n, x->inside ? 3 : 1));
+	put32(s, s->at + x->regions - 8, REGION_SIZE);
+	put32(s, s->at + x->regions - 4, s->n_regions);
 }
 
 static void name_store(struct sim_store *s, uint32_t number)
 {
-	const uint64_t pointer = s->globals + 8 * (uint64_t)(number / 32);
-	const uint8_t *bytes = bytes_at(s, s->m->root, pointer, 0);
-	uint64_t metadata = bytes ? get_le64(bytes) : 0;
+	const uint64_t pointer = s->manager + 8 * (uint64_t)(number / 32);
+	const uint8_t *bytes;
+	uint64_t metadata;
 
+	if (s->shape->inside) {
+		put64(s, s->manager + 0xb0 * (uint64_t)number, s->at);
+		return;
+	}
+	bytes = bytes_at(s, s->m->root, pointer, 0);
+	metadata = bytes ? get_le64(bytes) : 0;
 	if (!metadata) {
 		metadata = take(s, 32 * 0x28);
 		put64(s, pointer, metadata);
@@ -406,15 +396,15 @@ static void move_page(struct machine *m, uint32_t page, uint32_t key)
 	put_le64(entry, sim__entry_soft(m, to));
 }
 
-/* Keys have the number of the file above the slot. */
-static uint32_t key_of(uint32_t slot)
+/* Before 24H2 keys have the number of the file above the slot. */
+static uint32_t key_of(const struct sim_store *s, uint32_t slot)
 {
-	return (uint32_t)SIM_FILES << 28 | slot;
+	return s->shape->lz4 ? slot : (uint32_t)SIM_FILES << 28 | slot;
 }
 
 /* Every second page is in the other store. */
 static void fill_store(struct sim_store *s, const uint32_t *pages, uint32_t n, unsigned which,
-		       struct pair *pairs)
+		       struct entry *entries)
 {
 	uint8_t page[PAGE_SIZE];
 	uint32_t count = 0;
@@ -424,66 +414,137 @@ static void fill_store(struct sim_store *s, const uint32_t *pages, uint32_t n, u
 		move_page(s->m, pages[i], i + 1);
 		if (!sim__slot_render(s->m, SIM_FILES, i + 1, page))
 			s->failed = true;
-		pairs[count].key = key_of(i + 1);
-		pairs[count++].value = put_page(s, page, i / STORES);
+		entries[count].key = key_of(s, i + 1);
+		put_page(s, page, i / STORES, &entries[count++]);
 	}
-	put64(s, s->at + 0x50, put_tree(s, pairs, count));
-	name_store(s, store_numbers[which]);
+	end_store(s, entries, count);
+	name_store(s, store_number(s->shape, which));
 }
 
-static bool fill(struct sim_store *s, const uint32_t *pages, uint32_t n, struct pair *pairs)
+static bool fill(struct sim_store *s, const uint32_t *pages, uint32_t n, struct entry *entries)
 {
 	for (unsigned which = 0; which < STORES; which++)
-		fill_store(s, pages, n, which, pairs);
-	for (uint32_t i = 0; i < n; i++)
-		pairs[i] = (struct pair){ key_of(i + 1), store_numbers[i % STORES] | 0x40000000 };
-	put64(s, s->globals + 0x1c0, put_tree(s, pairs, n));
+		fill_store(s, pages, n, which, entries);
+	for (uint32_t i = 0; i < n; i++) {
+		/* 1 and 3 are what can be read. */
+		const uint32_t state = i % 3 ? 0x10000 : 0x30000;
+
+		entries[i] = (struct entry){
+			key_of(s, i + 1),
+			{ store_number(s->shape, i % STORES) | state | 0x40000000 },
+		};
+	}
+	put64(s, s->manager + s->shape->tree, put_tree(s, entries, n, 1));
 	return !s->failed;
 }
 
-static void place_globals(struct sim_store *s)
+static void put_ring(struct sim_store *s, uint16_t head, uint16_t entry)
 {
-	s->globals = GLOBALS_AT;
-	if (sim__layout(&s->m->spec)->build < 22621)
-		return;
-	s->globals = take(s, POINTER_BACK + 8);
-	put64(s, POINTER_AT, s->globals + POINTER_BACK);
+	put64(s, GLOBALS_AT + head, s->manager + entry);
+	put64(s, GLOBALS_AT + head + 8, s->manager + entry);
+	put64(s, s->manager + entry, GLOBALS_AT + head);
+	put64(s, s->manager + entry + 8, GLOBALS_AT + head);
 }
 
-/* Its process is one more, whose own heap is small. */
-static uint32_t add_owner(struct machine *m, uint64_t *random)
+/* What of the image has pages that are drawn, is the kernel's own from here on. */
+static bool own_globals(struct sim_store *s)
 {
-	const uint32_t owner = sim__process_add(m, "MemCompression", 16, random);
+	const uint64_t end = GLOBALS_AT + s->shape->globals;
 
-	for (uint32_t i = 0; owner != SIM_NONE && i < 16; i++)
+	for (uint64_t va = GLOBALS_AT / PAGE_SIZE * PAGE_SIZE; va < end; va += PAGE_SIZE) {
+		const uint8_t *entry = sim__table_entry(s->m, s->m->root, va, 1, false);
+		const uint32_t frame = sim__entry_frame(s->m, sim__entry_get(entry));
+
+		if (frame_content(&s->m->frame[frame]) != CONTENT_BYTES &&
+		    !sim__frame_make_bytes(s->m, frame))
+			return false;
+	}
+	return true;
+}
+
+/* The system's partition is the only one. */
+static void place_manager(struct sim_store *s)
+{
+	const struct shape *x = s->shape;
+	uint64_t epartition;
+
+	s->manager = GLOBALS_AT;
+	if (!x->head)
+		return;
+	s->manager = take(s, PARTITION + x->partition) + PARTITION;
+	epartition = take(s, PAGE_SIZE) + PARTITION;
+	put64(s, s->manager + x->epartition, epartition);
+	put64(s, epartition + 0x18, s->manager);
+	put_ring(s, x->head, x->entry);
+	if (x->head2)
+		put_ring(s, x->head2, x->entry2);
+}
+
+/* Before 14393 a store names a thread of its owner's, KTHREAD. */
+static void place_owner(struct sim_store *s)
+{
+	const uint64_t process = SIM_POOL + ((uint64_t)s->owner->slot << PAGE_SHIFT) + EPROCESS_AT;
+
+	s->process = process;
+	if (!s->shape->inside)
+		return;
+	s->process = take(s, PAGE_SIZE) + EPROCESS_AT;
+	put64(s, s->process + 0x220, process);
+}
+
+/* MemCompression is one process more, whose own heap is small; before, it was System. */
+static uint32_t add_owner(struct machine *m, const struct shape *x, uint64_t *random)
+{
+	const uint32_t owner = x->inside ? 0 : sim__process_add(m, "MemCompression", 16, random);
+
+	for (uint32_t i = 0; owner && owner != SIM_NONE && i < 16; i++)
 		if (!sim__access(m, owner, i, ACCESS_WRITE))
 			return SIM_NONE;
 	return owner;
 }
 
+static const struct shape *find_shape(const struct machine *m)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++)
+		if (shapes[i].build == sim__layout(&m->spec)->build)
+			return &shapes[i];
+	return NULL;
+}
+
+static bool fill_all(struct sim_store *s, uint32_t wanted)
+{
+	uint32_t *pages = calloc(wanted, sizeof(*pages));
+	struct entry *entries = calloc(wanted, sizeof(*entries));
+	bool good = pages && entries && own_globals(s);
+
+	if (good) {
+		place_manager(s);
+		place_owner(s);
+		good = fill(s, pages, choose_pages(s->m, pages, wanted), entries);
+	}
+	free(pages);
+	free(entries);
+	return good;
+}
+
 enum status sim__store_init(struct machine *m, uint64_t *random, struct err *e)
 {
 	const uint32_t wanted = (uint32_t)m->spec.compressed;
-	uint32_t *pages, owner;
-	struct pair *pairs;
-	bool good = false;
+	struct sim_store s = { .m = m, .shape = find_shape(m), .next = STORE_AT };
+	struct page_file *file = &m->files[SIM_FILES];
+	uint32_t owner;
 
 	if (!wanted)
 		return ST_OK;
-	if (m->spec.windows == 7)
+	if (!s.shape)
 		return err_set(e, ST_USAGE, "Windows 7 has no compression store");
-	pages = calloc(wanted, sizeof(*pages));
-	pairs = calloc(wanted, sizeof(*pairs));
-	m->files[SIM_FILES].at = calloc(wanted + 1, sizeof(*m->files[SIM_FILES].at));
-	owner = add_owner(m, random);
-	if (pages && pairs && m->files[SIM_FILES].at && owner != SIM_NONE) {
-		struct sim_store s = { .m = m, .owner = &m->processes[owner], .next = STORE_AT };
-
-		m->files[SIM_FILES].count = wanted + 1;
-		place_globals(&s);
-		good = fill(&s, pages, choose_pages(m, pages, wanted), pairs);
+	file->at = calloc(wanted + 1, sizeof(*file->at));
+	owner = add_owner(m, s.shape, random);
+	if (file->at && owner != SIM_NONE) {
+		s.owner = &m->processes[owner];
+		file->count = wanted + 1;
+		if (fill_all(&s, wanted))
+			return ST_OK;
 	}
-	free(pages);
-	free(pairs);
-	return good ? ST_OK : err_set(e, ST_USAGE, "ram is too small for its compression store");
+	return err_set(e, ST_USAGE, "ram is too small for its compression store");
 }

@@ -34,7 +34,7 @@ def symbols_of_a_kernel():
     return {'metadata': {'windows': {'pdb': {'GUID': '0000ED51F00D0BAD8073696D6B726E6C', 'age': 1}}},
             'user_types': {'_EPROCESS': {'size': 0xb80, 'kind': 'struct', 'fields': {
                 k: {'offset': v, 'type': {'kind': 'base', 'name': 'pointer'}} for k, v in fields.items()}}},
-            'symbols': {'SmGlobals': {'address': 0x2800}}}
+            'symbols': {'SmGlobals': {'address': 0x2c00}}}
 
 
 class Store(unittest.TestCase):
