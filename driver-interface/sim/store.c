@@ -303,8 +303,7 @@ static void put_page(struct sim_store *s, const uint8_t *page, uint32_t i, struc
 		return;
 	}
 	/* Above the size, which a whole page has none of, stands how many use it. */
-	ret->words[0] =
-		new_record(s, place, (uint32_t)packed | (packed && i % 3 ? 0x2000 : 0x1000));
+	ret->words[0] = new_record(s, place, (uint32_t)packed | (i % 3 ? 0x2000 : 0x1000));
 	if (!(i % CHAIN_ONE_IN))
 		ret->words[0] = new_record(s, UINT32_MAX, ret->words[0]);
 }

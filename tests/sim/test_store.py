@@ -7,6 +7,7 @@ without a store. Usage: test_store.py RAMSEAL
 import collections
 import json
 import os
+import re
 import struct
 import sys
 import tempfile
@@ -22,8 +23,9 @@ PAGE = 4096
 SECTION = 0x7fef8000000  # what all processes share, see sim/machine.h
 SMALL = ('cohen2015,windows=10,ram=192M,allocated=48M,resident=12M,trimmed=8M,others=16M,cache=8M,'
          'pagefile0=64M,live_files=1')
-# Pages, more than a leaf and than a node of the trees leads to; and the build, for both layouts.
-CASES = ((90, 17763), (1500, 22000), (7000, 19045))
+# Pages, more than a leaf and than a node of the trees leads to; and the build, one for each form of the store.
+CASES = ((90, 17763), (1500, 22000), (7000, 19045), (900, 22621), (1500, 26100), (900, 10240), (300, 10586))
+
 
 
 def symbols_of_a_kernel():
@@ -100,22 +102,39 @@ class Store(unittest.TestCase):
                 self.assertGreaterEqual(row['window_ns'], row['end_ns'] - row['start_ns'])
                 self.assertEqual(found, true, hex(va))
 
-    def test_of_22h2_symbols_tell_where_it_is(self):
-        """There the kernel's image has only a pointer, which nothing can be told by (sim/store.c)."""
-        spec = f'{SMALL},seed=9,build=22621,activity=0'
-        pid = self.acquire(spec, 'without')
-        self.assertEqual(self.acquire(f'{spec},compressed=400', 'with'), pid)
-        without, _ = self.read('without', pid)
-        _, summary = self.read('with', pid)
-        self.assertEqual((summary['compressed'], summary['store_missing']), (0, 400))
+    def test_symbols_tell_where_it_is_too(self):
+        """The same pages; in 22H2 and later SmGlobals is only where a ring begins (sim/store.c)."""
         file = self.path('nt.json')
         with open(file, 'w') as f:
             json.dump(symbols_of_a_kernel(), f)
-        pages, summary = self.read('with', pid, '--symbols', file)
-        self.assertEqual((summary['compressed'], summary['store_missing']), (400, 0))
-        for va, (row, found) in pages.items():
-            if row['content'] == 'compressed':
-                self.assertEqual(found, without[va][1], hex(va))
+        for build in (22000, 22621, 26100):
+            pid = self.acquire(f'{SMALL},seed=9,build={build},activity=0,compressed=400', 'with')
+            found, _ = self.read('with', pid)
+            pages, summary = self.read('with', pid, '--symbols', file)
+            self.assertEqual((summary['compressed'], summary['store_missing']), (400, 0))
+            self.assertEqual({va: data for va, (_, data) in pages.items()}, {va: data for va, (_, data) in found.items()})
+
+    def test_ranges_and_report_count_them_as_a_state_of_their_own(self):
+        for build in (19045, 26100):
+            pid = self.acquire(f'{SMALL},seed=3,build={build},activity=0,inside=1,compressed=400', 'with')
+            counts = {}
+            for p in (pid, 4):
+                done = run(RAMSEAL, 'vad', '-q', '--json', '--pages', '--pid', p, self.path('with.rsz'))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                vads = json.loads(done.stdout)
+                counts[p] = vads['counts']['states']
+                self.assertEqual(sum(v['counts']['states']['compressed'] for v in vads['vads']), counts[p]['compressed'])
+            self.assertEqual((counts[pid]['compressed'], counts[4]['compressed']), (400, 0))
+            # The list of mappings says the same.
+            listed = collections.Counter(row['state'] for row in simulated.mappings(self.path('with.rsz'), pid))
+            self.assertEqual(listed['compressed'], 400)
+            page = self.path('with.html')
+            done = run(RAMSEAL, 'report', '-q', '-f', '--pid', pid, '-o', page, self.path('with.rsz'))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(page, encoding='utf-8') as f:
+                text = re.sub('<[^>]*>', '', f.read())
+            self.assertRegex(text, "400 are in Windows' store of compressed memory")
+            self.assertRegex(text, '400 compressed')
 
     def test_nothing_is_invented_of_a_machine_that_runs(self):
         """Trees and records are read at other times than entries; what comes is a page of this address."""
