@@ -67,7 +67,7 @@ static bool stands_alone(const struct option_def *o)
 
 static bool takes_file(const struct option_def *o)
 {
-	static const char *const of_files[] = { "FILE", "LOG", "DEV" };
+	static const char *const of_files[] = { "FILE", "LOG", "DEV", "FROM" };
 
 	for (size_t i = 0; o->value && i < ARRAY_SIZE(of_files); i++)
 		if (!strncmp(o->value, of_files[i], strlen(of_files[i])))

@@ -8,6 +8,7 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/process_session.h"
 #include "agent/commands/read_captures.h"
+#include "agent/commands/read_files.h"
 #include "agent/commands/symbol_options.h"
 #include "agent/container/container.h"
 #include "agent/container/identities.h"
@@ -26,6 +27,7 @@ static enum status read_run(struct cli *cli, struct err *e);
 struct read_options {
 	struct identity_options identity;
 	struct symbol_options symbols;
+	struct read_file_options files;
 	uint64_t pid;
 	uint64_t dtb;
 	uint64_t va;
@@ -64,6 +66,7 @@ static const struct option_def options[] = {
 		"them in hexadecimal"),
 	CLI_PARSED(struct read_options, fill, 0, "fill", "HEX", image_parse_fill,
 		   "1 to 16 bytes that fill pages without content; default: a text that says so"),
+	CLI_GROUP(struct read_options, files, &read_file_option_group),
 	CLI_GROUP(struct read_options, symbols, &symbol_option_group),
 	CLI_GROUP(struct read_options, identity, &identity_option_group),
 	CLI_FLAG(struct read_options, json, 'j', "json",
@@ -95,6 +98,12 @@ const struct command command_read = {
 		"for through the VADs, and the mapped file is named. --dtb needs no stored page "
 		"tables.\n"
 		"\n"
+		"With --file-pages such pages come from the file as it is, or was when its disk "
+		"was imaged: at\n"
+		"another time than the memory, and never safe. A file that has another size or "
+		"header than\n"
+		"memory says is refused. Their lines say what was compared, and what may differ.\n"
+		"\n"
 		"A page may have been captured more than once. For each mapping the capture that "
 		"fits its\n"
 		"entry best is used, and its line says which. --pa lists all captures of a page.\n",
@@ -115,6 +124,8 @@ struct read_request {
 	uint64_t begun; /* the container's first moment, monotonic ns */
 	const struct virtual_info *info;
 	struct opened_process *process; /* NULL: not of Windows, or its VADs are not known */
+	struct file_origins *origins;   /* NULL: pages of mapped files are not wanted */
+	struct file_pages *files;       /* then: */
 	struct virtual_counts counts;
 	struct output *out; /* NULL: the bytes are shown, or not wanted */
 	bool is_stdout;
@@ -148,11 +159,11 @@ static void put_target(const struct virtual_page *p, char *ret, size_t size)
 		*ret = '\0';
 }
 
-/* A page that only a file on a disk has. */
+/* A page that only a file on a disk has, or that came from there. */
 static bool file_behind(const struct read_request *r, const struct virtual_page *p,
 			struct process_file *ret)
 {
-	return r->process && p->given == GIVEN_NOTHING &&
+	return r->process && (p->given == GIVEN_NOTHING || p->given == GIVEN_FILE) &&
 	       (p->row.pte.state == PTE_SUBSECTION || p->row.pte.state == PTE_FILE_BACKED) &&
 	       process_file_of(r->process, p->va, ret);
 }
@@ -166,9 +177,17 @@ static void put_file(const struct read_request *r, const struct virtual_page *p,
 	if (!file_behind(r, p, &f))
 		return;
 	if (f.has_offset)
-		snprintf(ret, size, ": %.400s, offset 0x%" PRIx64, f.name, f.offset);
+		snprintf(ret, size, "%.400s, offset 0x%" PRIx64, f.name, f.offset);
 	else
-		snprintf(ret, size, ": %.400s", f.name);
+		snprintf(ret, size, "%.400s", f.name);
+}
+
+static void put_file_source(const struct read_request *r, const char *file, char *ret, size_t size)
+{
+	char origin[320];
+
+	read_files_text(file_pages_source(r->files), origin, sizeof(origin));
+	snprintf(ret, size, "from the file %s, %s", file, origin);
 }
 
 static void put_page_source(const struct read_request *r, const struct virtual_page *p, char *ret,
@@ -182,7 +201,9 @@ static void put_page_source(const struct read_request *r, const struct virtual_p
 			 row->older ? "an older" : "the newest", row->captures);
 	put_file(r, p, file, sizeof(file));
 	if (p->given == GIVEN_NOTHING)
-		snprintf(ret, size, "nothing: %s%s", p->why, file);
+		snprintf(ret, size, "nothing: %s%s%s", p->why, file[0] ? ": " : "", file);
+	else if (p->given == GIVEN_FILE)
+		put_file_source(r, file, ret, size);
 	else if (p->given == GIVEN_ZEROS)
 		snprintf(ret, size, "zeros");
 	else if (p->given == GIVEN_COMPRESSED && r->info->still)
@@ -219,7 +240,7 @@ static void put_verdict(const struct virtual_page *p, char *ret, size_t size)
 static void put_page(const struct read_request *r, const struct virtual_page *p, char *ret,
 		     size_t size)
 {
-	char target[64], source[640], verdict[384], pages[40] = "", proto[64] = "", line[1344];
+	char target[64], source[1024], verdict[384], pages[40] = "", proto[64] = "", line[1728];
 
 	put_target(p, target, sizeof(target));
 	put_page_source(r, p, source, sizeof(source));
@@ -283,6 +304,8 @@ static json_t *page_json(const struct read_request *r, const struct virtual_page
 		if (f.has_offset)
 			json_object_set_new(o, "mapped_offset", json_u64(f.offset));
 	}
+	if (p->given == GIVEN_FILE)
+		json_object_set_new(o, "file_source", read_files_json(file_pages_source(r->files)));
 	if (p->has_verdict) {
 		json_object_set_new(o, "change", json_string(smear_row_change(row)));
 		json_object_set_new(o, "trust",
@@ -408,7 +431,7 @@ static void summarise_read(const struct read_request *r)
 {
 	const struct virtual_info *v = r->info;
 	const struct virtual_counts *c = &r->counts;
-	char whose[300], shown[300], trust[200], store[120] = "";
+	char whose[300], shown[300], trust[200], store[120] = "", files[64] = "";
 
 	if (v->listed)
 		snprintf(whose, sizeof(whose), "process %" PRIu32 " (%s)", v->pid, v->name);
@@ -426,6 +449,9 @@ static void summarise_read(const struct read_request *r)
 			 ", %" PRIu64 " from the compression store (which lacks %" PRIu64
 			 " of those missing)",
 			 c->given[GIVEN_COMPRESSED], c->store_missing);
+	if (r->files)
+		snprintf(files, sizeof(files), ", %" PRIu64 " from files, at another time",
+			 c->given[GIVEN_FILE]);
 	if (!v->known)
 		log_warning("dtb-unknown",
 			    "0x%" PRIx64
@@ -443,6 +469,7 @@ static void summarise_read(const struct read_request *r)
 			    field_u64("page_file", c->given[GIVEN_PAGE_FILE]),
 			    field_u64("zeros", c->given[GIVEN_ZEROS]),
 			    field_u64("compressed", c->given[GIVEN_COMPRESSED]),
+			    field_u64("from_files", c->given[GIVEN_FILE]),
 			    field_u64("none", c->given[GIVEN_NOTHING]),
 			    field_u64("store_missing", c->store_missing),
 			    field_u64("safe", c->trust[TRUST_SAFE]),
@@ -451,8 +478,8 @@ static void summarise_read(const struct read_request *r)
 			    field_text("output", r->out ? output_name(r->out) : NULL)),
 		"summary",
 		"%s: of %" PRIu64 " pages %" PRIu64 " from memory, %" PRIu64
-		" from page files, %" PRIu64 " zeros, %" PRIu64 " missing%s; %s",
-		shown, r->pages, c->given[GIVEN_MEMORY], c->given[GIVEN_PAGE_FILE],
+		" from page files%s, %" PRIu64 " zeros, %" PRIu64 " missing%s; %s",
+		shown, r->pages, c->given[GIVEN_MEMORY], c->given[GIVEN_PAGE_FILE], files,
 		c->given[GIVEN_ZEROS], c->given[GIVEN_NOTHING], store, trust);
 }
 
@@ -487,6 +514,19 @@ static char *name_of_bytes(const struct cli *cli, const struct read_request *r)
 	return output_name_of(r->path, suffix);
 }
 
+/* New files take free clusters of a live volume, and may be what it is read for. */
+static enum status check_read_target(const struct read_request *r, const struct output_options *o,
+				     struct err *e)
+{
+	_cleanup_free_ char *path = NULL;
+	enum status st;
+
+	if (!r->origins || r->is_stdout)
+		return ST_OK;
+	st = output_place(o, &path, e);
+	return st ? st : read_files_check_target(r->origins, path, r->o->force, e);
+}
+
 static enum status open_read_output(const struct cli *cli, struct read_request *r, struct err *e)
 {
 	const char *const inputs[] = { r->path, NULL };
@@ -498,10 +538,12 @@ static enum status open_read_output(const struct cli *cli, struct read_request *
 		.inputs = inputs,
 		.need.least = r->length,
 	};
+	enum status st;
 
 	if (!r->o->output)
 		return ST_OK;
-	return name ? output_open(&o, &r->out, e) : err_nomem(e);
+	st = name ? check_read_target(r, &o, e) : err_nomem(e);
+	return st ? st : output_open(&o, &r->out, e);
 }
 
 static enum status check_read_options(struct cli *cli, struct read_request *r, struct err *e)
@@ -533,14 +575,15 @@ static enum status check_read_options(struct cli *cli, struct read_request *r, s
  */
 static enum status open_vads(struct read_request *r, struct virtual_memory *v, struct err *e)
 {
+	const bool wanted = r->symbols.count || r->origins;
 	struct err why;
 	enum status st;
 
-	if (!r->symbols.count && (r->info->os != OS_WINDOWS || !r->info->listed))
+	if (!wanted && (r->info->os != OS_WINDOWS || !r->info->listed))
 		return ST_OK;
 	st = process_open(v, r->info->pid, r->symbols.count ? &r->symbols : NULL, &r->process,
 			  &why);
-	if (st == ST_INPUT && !r->symbols.count) {
+	if (st == ST_INPUT && !wanted) {
 		log_debug("no-vads", "%s: %s", r->path, why.message);
 		return ST_OK;
 	}
@@ -548,6 +591,23 @@ static enum status open_vads(struct read_request *r, struct virtual_memory *v, s
 		*e = why;
 	else
 		symbol_options_tell(&r->symbols);
+	return st;
+}
+
+static enum status open_files(struct read_request *r, const struct virtual_plan *plan,
+			      struct err *e)
+{
+	const uint64_t wall = rsz_reader_identity(plan->reader)->wall;
+	/* Of an image nobody knows. */
+	const uint64_t since = r->info->still ? 0 : read_files_filetime(wall);
+	enum status st;
+
+	if (!r->origins)
+		return ST_OK;
+	st = file_origins_set_container(r->origins, plan->reader, plan->manifest, e);
+	if (!st)
+		st = file_pages_open(r->origins, r->process, since, r->first, r->last, &r->files,
+				     e);
 	return st;
 }
 
@@ -564,6 +624,8 @@ static enum status read_virtual(struct read_request *r, const struct virtual_pla
 	r->info = virtual_info(v);
 	st = open_vads(r, v, e);
 	if (!st)
+		st = open_files(r, plan, e);
+	if (!st)
 		st = virtual_read(v, r->o->va, r->length, &reader, &r->counts, e);
 	if (r->info->assumed_levels)
 		log_warning(
@@ -578,6 +640,7 @@ static enum status read_virtual(struct read_request *r, const struct virtual_pla
 		summarise_read(r);
 		st = read_status(r, e);
 	}
+	file_pages_close(r->files);
 	process_close(r->process);
 	virtual_close(v);
 	return st;
@@ -648,12 +711,15 @@ static enum status read_run(struct cli *cli, struct err *e)
 	if (!st)
 		st = symbol_options_open(&o->symbols, &r.symbols, e);
 	if (!st)
+		st = read_files_open(cli, &o->files, &r.origins, e);
+	if (!st)
 		st = open_read_output(cli, &r, e);
 	if (!st && cli_given(cli, "pa"))
 		st = read_physical(&r, e);
 	else if (!st)
 		st = read_container(cli, &r, e);
 	output_destroy(r.out);
+	file_origins_close(r.origins);
 	symbol_set_deinit(&r.symbols);
 	return st;
 }

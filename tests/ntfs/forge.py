@@ -101,10 +101,12 @@ class File:
 
 class Volume:
     def __init__(self, size, cluster=4096, sector=512, record=1024, mft_runs=None, label='forged',
-                 upcase=True, content=True, mft_list=False, mirror=None, secure=b''):
+                 upcase=True, content=True, mft_list=False, mirror=None, secure=b'',
+                 serial=0x1122334455667788):
         self.size, self.cluster, self.sector, self.record = size, cluster, sector, record
         self.clusters = size // cluster
         self.label = label
+        self.serial = serial
         self.upcase = upcase
         self.mirror = mirror        # the cluster of $MFTMirr; None: it says where $MFT is
         self.secure = secure        # content of $Secure:$SDS
@@ -150,31 +152,60 @@ class Volume:
         self.files.append(f)
         return f
 
-    def nested(self, path, data):
-        """A non-resident file of these bytes, in folders that are made for it."""
-        *folders, name = path.split('/')
+    def stored(self, name, data, flags=0):
+        """A non-resident file of these bytes, in no folder yet."""
         count = -(-len(data) // self.cluster)
         lcn = self.free_clusters(count)
         f = self.begin(name)
         f.value, f.size = data, len(data)
         self.entries.pop()
-        self.add(f.number, Attribute(DATA, None, [(lcn, count)], '', len(data),
-                                     len(data))).allocated = count * self.cluster
+        self.add(f.number, Attribute(DATA, None, [(lcn, count)], '', len(data), len(data),
+                                     flags)).allocated = count * self.cluster
         self.patches.append((lcn * self.cluster, data))
-        child = (f.number, name)
-        for folder in reversed(folders):
-            number = self.new_record(flags=3)
-            self.add(number, Attribute(FILE_NAME, self.file_name(number, folder)))
+        return f
+
+    def folder(self, name, children):
+        """Of [(record, name)]; returns its own."""
+        number = self.new_record(flags=3)
+        self.add(number, Attribute(FILE_NAME, self.file_name(number, name)))
+        node = b''
+        for child in children:
             for a in self.records[child[0]][3]:
                 if a.kind == FILE_NAME:
                     a.value = self.file_name(*child, parent=number)
-            node = self.index_entry(*child) + struct.pack('<QHHHHI', 0, 16, 0, 2, 0, 0)[:16]
-            root = struct.pack('<IIIBBBB', FILE_NAME, 1, 4096, 1, 0, 0, 0)
-            root += struct.pack('<IIII', 16, 16 + len(node), 16 + len(node), 0) + node
-            self.add(number, Attribute(INDEX_ROOT, root, name='$I30'))
-            child = (number, folder)
+            node += self.index_entry(*child)
+        node += struct.pack('<QHHHHI', 0, 16, 0, 2, 0, 0)[:16]
+        root = struct.pack('<IIIBBBB', FILE_NAME, 1, 4096, 1, 0, 0, 0)
+        root += struct.pack('<IIII', 16, 16 + len(node), 16 + len(node), 0) + node
+        self.add(number, Attribute(INDEX_ROOT, root, name='$I30'))
+        return number, name
+
+    def nested(self, path, data):
+        """A non-resident file of these bytes, in folders that are made for it."""
+        *folders, name = path.split('/')
+        f = self.stored(name, data)
+        child = (f.number, name)
+        for folder in reversed(folders):
+            child = self.folder(folder, [child])
         self.entries.append(child)
         return f
+
+    def tree(self, files):
+        """{path: bytes}, in folders that they share. Returns {path: File}."""
+        made, folders = {}, {}
+        for path, data in files.items():
+            *way, name = path.split('/')
+            made[path] = self.stored(name, data)
+            folders.setdefault(tuple(way), []).append((made[path].number, name))
+            for i in range(len(way)):
+                folders.setdefault(tuple(way[:i]), [])
+        for way in sorted(folders, key=len, reverse=True):
+            children = sorted(folders[way], key=lambda c: c[1].upper())
+            if way:
+                folders[way[:-1]].append(self.folder(way[-1], children))
+            else:
+                self.entries += children
+        return made
 
     def resident(self, name, value, stream=''):
         f = self.begin(name)
@@ -360,7 +391,7 @@ class Volume:
         def size(n):
             return n // self.cluster if n >= self.cluster else 256 - (n.bit_length() - 1)
         boot[64], boot[68] = size(self.record), size(4096)
-        struct.pack_into('<Q', boot, 72, 0x1122334455667788)
+        struct.pack_into('<Q', boot, 72, self.serial)
         boot[510:512] = b'\x55\xaa'
         return bytes(boot)
 
