@@ -1247,8 +1247,6 @@ int main(void)
 		cmocka_unit_test(process_that_came_has_no_tables_before),
 		cmocka_unit_test(pages_without_an_entry_are_found_through_vads),
 		cmocka_unit_test(pages_that_are_as_in_their_file_are_known),
-}
-
 		cmocka_unit_test(pages_of_mapped_files_come_out_of_them),
 		cmocka_unit_test(lost_prototypes_are_no_pages),
 		cmocka_unit_test(one_pass_is_enough_to_read_but_not_to_judge),
