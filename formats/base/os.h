@@ -15,6 +15,9 @@
 /* Linux moves at most 0x7ffff000 bytes a call, Windows INT_MAX; stay below both. */
 #define IO_MAX           ((size_t)1 << 30)
 
+/* Bytes of os_huge_buffer(): a huge page of x86-64. */
+#define OS_HUGE_BUFFER   ((size_t)2 << 20)
+
 /* Buffers that begin at a multiple of the page, as reads past the cache want them. */
 #define _cleanup_buffer_ CLEANUP(cleanup_buffer)
 
@@ -48,9 +51,15 @@ static inline void os_buffer_free(void *p)
 	_aligned_free(p);
 }
 
+static inline void *os_huge_buffer(void)
+{
+	return os_buffer(OS_HUGE_BUFFER);
+}
+
 #else
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 static inline int os_open(const char *path, int flags)
@@ -98,6 +107,16 @@ static inline void *os_buffer(size_t len)
 static inline void os_buffer_free(void *p)
 {
 	free(p);
+}
+
+/* One page of memory, if the kernel has one to give. */
+static inline void *os_huge_buffer(void)
+{
+	void *p = aligned_alloc(OS_HUGE_BUFFER, OS_HUGE_BUFFER);
+
+	if (p)
+		(void)madvise(p, OS_HUGE_BUFFER, MADV_HUGEPAGE);
+	return p;
 }
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "formats/rsz/rsz_decode.h"
+#include "formats/rsz/rsz_room.h"
 
 /*
  * Records whose content had its SHA-256: pages of a process lie all over memory, so that a chunk is
@@ -59,10 +60,11 @@ struct rsz_cursor {
 	uint64_t *used; /* per slot: when it was last asked for */
 	size_t n_slots;
 	uint64_t now;
-	uint64_t decoded; /* chunks */
-	size_t bound;     /* bytes of content that slots may hold; 0: any */
-	size_t held;      /* by them; counted only if there is a bound, as is */
-	uint8_t *payload; /* what slots have of their own without one */
+	uint64_t decoded;       /* chunks */
+	size_t bound;           /* bytes of content that slots may hold; 0: any */
+	size_t held;            /* by them; counted only if there is a bound, as is */
+	struct rsz__room *room; /* theirs, if there is a bound */
+	uint8_t *payload;       /* what slots have of their own without one */
 	size_t payload_room;
 	uint64_t *seen;      /* offsets + 1; NULL: none yet, or no memory for it */
 	uint64_t call;       /* of rsz_cursor_read() */
@@ -111,6 +113,7 @@ void rsz_cursor_destroy(struct rsz_cursor *c)
 	front_destroy(c->front);
 	for (size_t i = 0; i < c->n_slots; i++)
 		rsz_loaded_deinit(&c->slots[i]);
+	rsz__room_destroy(c->room);
 	rsz_decoder_destroy(c->decoder);
 	sha256_destroy(c->sha);
 	free(c->payload);
@@ -126,6 +129,11 @@ void rsz_cursor_bound(struct rsz_cursor *c, size_t bytes)
 	c->held = 0;
 	for (size_t i = 0; i < c->n_slots; i++)
 		c->held += c->slots[i].data_room;
+	if (c->held || c->room)
+		return;
+	c->room = rsz__room_create(bytes);
+	for (size_t i = 0; i < c->n_slots; i++)
+		c->slots[i].room = c->room;
 }
 
 enum status rsz_cursor_allow_glances(struct rsz_cursor *c, struct err *e)
@@ -155,7 +163,7 @@ enum status rsz_cursor_allow_glances(struct rsz_cursor *c, struct err *e)
 static void let_go(struct rsz_cursor *c, struct rsz_loaded *l)
 {
 	c->held -= l->data_room;
-	free(l->chunk.data);
+	rsz__room_give(l->room, l->chunk.data);
 	l->chunk.data = NULL;
 	l->data_room = 0;
 	l->record = UINT64_MAX;

@@ -10,6 +10,7 @@
 
 #include "formats/base/bytes.h"
 #include "formats/rsz/rsz_decode.h"
+#include "formats/rsz/rsz_room.h"
 #include "formats/rsz/rsz_wire.h"
 
 struct rsz_decoder {
@@ -189,7 +190,12 @@ static enum status make_room_for_bytes(uint8_t **at, size_t *room, size_t len, s
 
 enum status rsz__make_data_room(struct rsz_loaded *l, size_t len, struct err *e)
 {
-	return make_room_for_bytes(&l->chunk.data, &l->data_room, len, e);
+	if (len <= l->data_room)
+		return ST_OK;
+	rsz__room_give(l->room, l->chunk.data);
+	l->chunk.data = rsz__room_take(l->room, len);
+	l->data_room = l->chunk.data ? len : 0;
+	return l->chunk.data ? ST_OK : err_nomem(e);
 }
 
 enum status rsz__read_payload(struct blob *in, uint64_t offset, const struct rsz__prefix *p,
@@ -246,7 +252,7 @@ void rsz_loaded_deinit(struct rsz_loaded *l)
 {
 	free(l->chunk.extents);
 	free(l->chunk.pages);
-	free(l->chunk.data);
+	rsz__room_give(l->room, l->chunk.data);
 	free(l->header);
 	free(l->payload);
 	*l = (struct rsz_loaded){ .record = UINT64_MAX };

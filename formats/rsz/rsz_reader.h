@@ -132,7 +132,8 @@ struct rsz_loaded {
 	uint8_t *header;
 	uint8_t *payload;
 	size_t payload_room;
-	size_t data_room; /* of chunk.data */
+	size_t data_room;       /* of chunk.data */
+	struct rsz__room *room; /* that has it; NULL: malloc() */
 };
 
 /* `ret` of rsz_scan_chunk() is the `chunk` of such a buffer; its `data` is not used. */
