@@ -486,6 +486,16 @@ class E01(Case):
         for at in range(0, 1025 * PAGE, PAGE):
             self.assertEqual(part(at), pages.get(4 * GIB + at, ZERO), hex(at))
 
+    def test_as_a_source(self):
+        """We do not read one, and name what makes a raw image of it. That we do read."""
+        self.acquire(self.MEMORY, "e01", "a.E01")
+        r = run("acquire", "--source", "file:" + self.path("a.E01"), "-o", self.path("a.rsz"), code=9)
+        self.assertRegex(r.error, "is an E01 image, not memory; ewfexport -f raw makes a raw image of it")
+        tool("ewfexport", "-q", "-u", "-f", "raw", "-S", "0", "-t", self.path("a"), self.path("a.E01"))
+        run("acquire", "--source", "file:" + self.path("a.raw"), "-o", self.path("a.rsz"))
+        run("export", "--format", "raw", "-o", self.path("b.raw"), self.path("a.rsz"))
+        self.check_padded(self.path("b.raw"), self.MEMORY)
+
     def test_not_to_a_stream(self):
         r = run("acquire", "--source", self.source(Memory([(0, 1, "data")])), "--format", "e01",
                 "-o", "-", code=6)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 ELF cores and compressed kdumps of a Debian kernel, opened by the tools that they are written for: crash,
-drgn, makedumpfile, without an option that would help them. Of the running kernel, and of an image of the stopped machine,
-whose source tells nothing; through a container, and as `acquire` writes them itself. And the containers
-in volatility3, if RAMSEAL_PEERS names a folder that has it.
+drgn, makedumpfile, gdb, without an option that would help them; and the same through `mount`. Of the running
+kernel, and of an image of the stopped machine, whose source tells nothing; through a container, and as
+`acquire` writes them itself. And the containers in volatility3, if RAMSEAL_PEERS names a folder that has it.
 
     test_dumps.py KERNEL-FOLDER RAMSEAL [unittest's arguments]
 
@@ -26,6 +26,7 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / 'formats')]
 import acquired  # noqa: E402
 import isf_from_btf  # noqa: E402
+import mounted  # noqa: E402
 import vm  # noqa: E402
 import vmlinux  # noqa: E402
 import volatility  # noqa: E402
@@ -166,11 +167,11 @@ class Dumps(unittest.TestCase):
 
     # --- crash ---
 
-    def crash(self, path, *commands):
+    def crash(self, path, *commands, options=()):
         """What each of the commands prints; crash itself must have nothing to say."""
         marks = [f'!echo "--- {n}"' for n in range(len(commands))]
         script = [line for pair in zip(marks, commands) for line in pair]
-        done = tool('crash', '-s', self.vmlinux, path, input='\n'.join([*script, 'quit', '']))
+        done = tool('crash', '-s', *options, self.vmlinux, path, input='\n'.join([*script, 'quit', '']))
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         said, *answers = re.split(r'^--- \d+\n', done.stdout, flags=re.M)
         # 8.0.2 wants the first upid within struct pid and misses processes since it lies behind it:
@@ -179,17 +180,19 @@ class Dumps(unittest.TestCase):
         said = re.sub(r'WARNING: active task \w+ on cpu \d+ not found in PID hash', '', said)
         # Of what makedumpfile made of it: nobody knows registers, which a panic would have left.
         said = said.replace('WARNING: compressed kdump: invalid nr_cpus value: 0', '')
+        said = re.sub(r'NOTE: (setting phys_base to|using 5-level pagetable).*', '', said)  # as the options say
         self.assertEqual(said.strip(), '')
         self.assertEqual(len(answers), len(commands), done.stdout)
         return answers
 
-    def opens_in_crash(self, path, dump=None):
+    def opens_in_crash(self, path, dump=None, options=()):
         """`dump`: what became of the dump in `path`."""
         release = (KERNEL / 'release').read_text().strip()
-        self.assertEqual(tool('crash', '--osrelease', dump or path).stdout.split()[-1], release)
+        if not options:
+            self.assertEqual(tool('crash', '--osrelease', dump or path).stdout.split()[-1], release)
         system, tasks, modules, log = self.crash(
             dump or path, 'sys', 'list -o task_struct.tasks -s task_struct.pid,comm -h init_task',
-            'mod', 'log')
+            'mod', 'log', options=options)
         self.assertIn(f'RELEASE: {release}\n', system)
         found = re.findall(r'pid = (\d+),\n  comm = "([^"\\]*)', tasks)
         self.check_tasks(path, {(int(pid), name) for pid, name in found})
@@ -272,34 +275,50 @@ class Dumps(unittest.TestCase):
         self.assertGreater(gaps, 1000)
         small.unlink()
 
-    # --- through the mount: drgn and gdb, as agent/mount/README.md has it ---
+    # --- gdb, and all of them through the mount: the recipes of agent/mount/README.md ---
 
-    @classmethod
-    def mounted(cls):
-        folder = cls.work / 'mnt'
-        folder.mkdir(exist_ok=True)
-        cls.addClassCleanup(folder.rmdir)
-        done = acquired.ramseal('mount', '--quiet', cls.container, folder)
-        assert done.returncode == COMPLETE, done.stderr
-        cls.addClassCleanup(tool, 'umount', folder)
-        return folder
-
-    def test_3_through_the_mount(self):
-        if not os.access('/dev/fuse', os.W_OK) or os.geteuid():
-            self.skipTest('/dev/fuse, or root, is missing')
-        core = self.mounted() / 'memory.core'
-        self.assertTrue(filecmp.cmp(core, self.live[0], shallow=False))
-        self.opens_in_drgn(core)
+    def opens_in_gdb(self, core):
         commands = re.findall(r'^    (SHIFT=.*|gdb .*)', MOUNT_RECIPES, re.M)
         self.assertEqual(len(commands), 2)
         asked = ['print init_task.comm', 'print ((struct task_struct *)((char *)init_task.tasks.next - '
                  '(long)&((struct task_struct *)0)->tasks))->comm']
-        script = '\n'.join([*commands]).replace('/mnt/m', str(core.parent))
+        script = '\n'.join([*commands]).replace('/mnt/m/memory.core', str(core))
         script = script.replace('gdb ', 'gdb -nx -batch ').replace('vmlinux', str(self.vmlinux))
         done = tool('sh', '-euc', script + ''.join(f" -ex '{line}'" for line in asked))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn('"swapper/0', done.stdout)
         self.assertIn('"init', done.stdout)
+
+    def follows_the_drgn_recipe(self, core):
+        command, *lines = re.findall(r'^    (drgn .*|>>> .*for_each_task.*)', MOUNT_RECIPES, re.M)
+        self.assertEqual(len(lines), 2)
+        command = command.replace('/mnt/m/memory.core', str(core)).replace('vmlinux', str(self.vmlinux))
+        done = tool('sh', '-euc', command, input='\n'.join(line[4:] for line in lines) + '\n')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("(1, b'init')", done.stdout)
+
+    def options_for_raw(self, core):
+        """What crash has to be told of an image that has no VMCOREINFO."""
+        with open(core, 'rb') as f:
+            known = dict(re.findall(rb'^([A-Z_a-z()]+)=(.*)$', f.read(1 << 20), re.M))
+        return ('--kaslr', '0x' + known[b'KERNELOFFSET'].decode(),
+                '-m', f'phys_base={known[b"NUMBER(phys_base)"].decode()}', '-m', 'vm=5level')
+
+    def test_3_gdb(self):
+        self.each(self.opens_in_gdb, [self.live[0], self.images[0]])
+
+    def test_3_through_the_mount(self):
+        if mounted.missing():
+            self.skipTest(mounted.missing())
+        with mounted.mounted(RAMSEAL, self.container, self.work / 'mnt') as folder:
+            core = folder / 'memory.core'
+            self.assertTrue(filecmp.cmp(core, self.live[0], shallow=False))
+            self.opens_in_drgn(core)
+            self.follows_the_drgn_recipe(core)
+            self.opens_in_gdb(core)
+            self.opens_in_crash(core)
+            self.opens_in_crash(core, f'{folder / "memory.raw"}@0', self.options_for_raw(core))
+            self.goes_through_makedumpfile(core)
 
     # --- makedumpfile ---
 
@@ -362,6 +381,11 @@ class FourLevels(unittest.TestCase):
             with self.subTest(kind):
                 self.assertEqual(pslist(work, kallsyms, image), found)
             image.unlink()
+        if not mounted.missing():
+            with mounted.mounted(RAMSEAL, container, work / 'mnt') as folder:
+                for name in ('memory.raw', 'memory.core'):
+                    with self.subTest(name):
+                        self.assertEqual(pslist(work, kallsyms, folder / name), found)
         container.unlink()
 
 
