@@ -32,7 +32,7 @@ struct sim_part {
 struct sim_section {
 	char path[SIM_NAME_MAX]; /* without the volume, as FILE_OBJECT has it */
 	bool image;
-	bool resident; /* what its file has is in memory, all of it */
+	bool resident;      /* what its file has is in memory, all of it */
 	uint64_t file_size; /* bytes, with whatever is not mapped; 0: the end of the last part */
 	uint32_t pages;
 	uint32_t parts;
