@@ -10,7 +10,7 @@
 
 struct heap_roots {
 	struct range_list ranges; /* tidy but for the last ones, which are the kernel's */
-	/* Where blocks of full page heap lie, of which those in missing pages are not known. Tidy. */
+	/* Where blocks of full page heap lie; those in missing pages are not known. Tidy. */
 	struct range_list page_heap;
 	/*
 	 * Whose headers can't be read. Of these all pages count that are not known to be as their

@@ -95,7 +95,7 @@ struct heap_pages {
 
 /* `size` bytes that lie in one page; NULL: they don't, or can't be had. Until the next call. */
 const uint8_t *heap__at(struct heap_pages *p, uint64_t va, size_t size);
-/* What to count as lost of [from, to), which lies in one page that can't be had: 0 if it has none. */
+/* What to count as lost of [from, to), which lies in one page that can't be read. */
 uint64_t heap__lost(struct heap_pages *p, uint64_t from, uint64_t to);
 bool heap__u16(struct heap_pages *p, uint64_t va, uint16_t *ret);
 bool heap__u32(struct heap_pages *p, uint64_t va, uint32_t *ret);

@@ -7,8 +7,8 @@
 #include "agent/process/process.h"
 
 /*
- * `m` is of the process; it and `ranges`, to which its private memory that was made to be written is
- * added, stay until heaps_close(). ST_NOMEM.
+ * `m` is of the process; it and `ranges`, to which its private memory that was made to be written
+ * is added, stay until heaps_close(). ST_NOMEM.
  */
 enum status heaps_of_process(const struct opened_process *p, const struct memory_view *m,
 			     struct range_list *ranges, struct heaps **ret, struct err *e);

@@ -3,7 +3,8 @@
  * Pages of a process that only a mapped file has, out of that file, where it can be found
  * (file_origin.h): a page for whose prototype entry is a subsection's. Such a page is the file's
  * own content, unmodified; that the file is still what it was is nothing that anybody knows. A file
- * that is known to be another one is refused, all of it; what may differ for a known reason is said.
+ * that is known to be another one is refused, all of it; what may differ for a known reason is
+ * said.
  */
 #ifndef RAMSEAL_AGENT_PROCESS_FILE_PAGES_H
 #define RAMSEAL_AGENT_PROCESS_FILE_PAGES_H

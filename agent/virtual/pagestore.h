@@ -35,8 +35,8 @@
  *	V  mandiant/win10_volatility 1f3b996c (overlays/windows/win10_memcompression.py and
  *	   addrspaces/win10_memcompression.py): 14393 to 18362
  *	M  ufrisk/MemProcFS c3aa8106 (vmm/mm/mm_win.c): to 26100
- *	D  nohuto/decompiled-pseudocode 47643d2 (ntoskrnl of 1507, 1511, 1607, 1703, 1709, 1809, 2004,
- *	   22H2, and of 11 22H2 to 25H2): what the kernel itself reads and checks
+ *	D  nohuto/decompiled-pseudocode 47643d2 (ntoskrnl of 1507, 1511, 1607, 1703, 1709, 1809,
+ *	   2004, 22H2, and of 11 22H2 to 25H2): what the kernel itself reads and checks
  *	N  ntdiff/headers 34fa37e4 (KTHREAD of 1507 and 1511)
  *	R  Rickebo/ntoskrnlib 0a72996 (_EPARTITION: SmPartition)
  *

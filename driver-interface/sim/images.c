@@ -64,7 +64,7 @@ void sim__image_put_pointers(const struct sim_image *image, uint8_t *bytes, uint
 	}
 }
 
-/* "The .reloc Section": a block for each page, with its one pointer and a word that says nothing. */
+/* "The .reloc Section": a block for each page, with its one pointer and an empty word. */
 static void put_relocations(const struct sim_image *image, uint8_t *directory, uint8_t *rdata)
 {
 	const uint32_t count = image->data_at - 1;

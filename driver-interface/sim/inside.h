@@ -47,7 +47,7 @@
  *	stack-root,PID,INDEX,ADDRESS,WHERE,AT           an allocation that nothing but a thread
  *	                                                leads to; WHERE user-stack, register or
  *	                                                kernel-stack; AT where the pointer is
- *	volume,SERIAL                                   of the one that all files are on; hexadecimal
+ *	volume,SERIAL                                   that all files are on; hexadecimal
  *	file,NUMBER,SIZE,PATH                           a file that is mapped: with `files`,
  *	                                                PREFIX and NUMBER with ".bin" is what is in
  *	                                                it (files.h)

@@ -5,8 +5,8 @@
  *
  * Fields: JPCERTCC/Windows-Symbol-Tables 11ad856 (_SUBSECTION, _CONTROL_AREA, _SEGMENT,
  * _FILE_OBJECT, 7601 to 22000), ntdiff/headers 5dcfad1 (_MMSUBSECTION_FLAGS: where the bytes behind
- * the last full sector are counted), wdm.h (VPB), ntifs.h (FSRTL_COMMON_FCB_HEADER). The offset of a
- * page in its file follows from StartingSector and the prototype's place in its subsection
+ * the last full sector are counted), wdm.h (VPB), ntifs.h (FSRTL_COMMON_FCB_HEADER). The offset of
+ * a page in its file follows from StartingSector and the prototype's place in its subsection
  * (google/rekall 55d1925, vadinfo.py).
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_SIM_SECTIONS_H
