@@ -359,10 +359,19 @@ enum status serve_begin(const struct serve_options *o, struct node *root, struct
 /*
  * A request to stop wakes the thread that waits for the others, and only that: libfuse blocks
  * signals in those. It looks whether the session has ended, which is what the handlers tell it.
+ *
+ * A signal between that look and its going to sleep wakes nobody: so the alarm goes off each second
+ * until the session is over, and interrupts whoever waits.
  */
 static struct fuse_session *to_stop;
 static const int stopping[] = { SIGINT, SIGTERM, SIGHUP };
-static struct sigaction before[ARRAY_SIZE(stopping)];
+static struct sigaction before[ARRAY_SIZE(stopping)], before_alarm;
+
+static void on_alarm(int number)
+{
+	(void)number;
+	alarm(1);
+}
 
 static void on_stop(int number)
 {
@@ -370,14 +379,17 @@ static void on_stop(int number)
 		if (stopping[i] == number)
 			before[i].sa_handler(number);
 	fuse_session_exit(to_stop);
+	alarm(1);
 }
 
 static void catch_stops(struct server *s)
 {
-	struct sigaction action = { .sa_handler = on_stop };
+	struct sigaction action = { .sa_handler = on_stop }, again = { .sa_handler = on_alarm };
 
 	to_stop = s->session;
 	sigemptyset(&action.sa_mask);
+	sigemptyset(&again.sa_mask);
+	sigaction(SIGALRM, &again, &before_alarm);
 	for (size_t i = 0; i < ARRAY_SIZE(stopping); i++) {
 		sigaction(stopping[i], NULL, &before[i]);
 		if (before[i].sa_handler != SIG_IGN && before[i].sa_handler != SIG_DFL)
@@ -389,6 +401,8 @@ static void release_stops(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(stopping); i++)
 		sigaction(stopping[i], &before[i], NULL);
+	alarm(0);
+	sigaction(SIGALRM, &before_alarm, NULL);
 }
 
 enum status serve_run(struct server *s, struct err *e)
@@ -400,8 +414,10 @@ enum status serve_run(struct server *s, struct err *e)
 		return err_nomem(e);
 	fuse_loop_cfg_set_max_threads(config, THREADS_MAX);
 	catch_stops(s);
-	if (interrupted()) /* before there was anybody to tell the session */
+	if (interrupted()) { /* before there was anybody to tell the session */
 		fuse_session_exit(s->session);
+		alarm(1);
+	}
 	ended = fuse_session_loop_mt(s->session, config);
 	release_stops();
 	fuse_loop_cfg_destroy(config);
