@@ -65,8 +65,10 @@ static uint64_t long_length(struct xpress *x)
 /* Byte by byte: a match may reach into what it writes. */
 static void copy_match(uint8_t *to, size_t distance, size_t length)
 {
+	const uint8_t *from = to - distance;
+
 	for (size_t i = 0; i < length; i++)
-		to[i] = to[i - distance];
+		to[i] = from[i];
 }
 
 bool xpress_decode(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size,
