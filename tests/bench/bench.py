@@ -178,7 +178,7 @@ class Bench:
         for form in 'raw', 'lime', 'elf', 'kdump':
             yield Row(f'export {form} : cp',
                       self.ours('export', '--format', form, self.to('in.rsz'), output=f'a.{form}'), copied, '')
-        yield Row('export raw, guided machine : linear', *self.scattered())
+        yield Row('export raw, guided machine : linear', *self.scattered(), '')
         if self.writes_e01():
             yield Row('export e01 : cp',
                       self.ours('export', '--format', 'e01', self.to('in.rsz'), output='a.E01'), copied, '')

@@ -51,6 +51,7 @@ def main():
     if volatility.missing():
         print(volatility.missing())
         return
+    a.folder = a.folder.resolve()  # volatility3 runs in it
     a.folder.mkdir(parents=True, exist_ok=True)
     symbols = a.folder / 'symbols'
     isf_simulated.write(symbols, 10)
