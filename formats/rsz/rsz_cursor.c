@@ -14,22 +14,24 @@
 /*
  * Records whose content had its SHA-256: pages of a process lie all over memory, so that a chunk is
  * decoded again and again, and the digest takes as long as the decompression. Each has a place by
- * its offset, and whoever comes later takes it: 128 KiB, from the first record on.
+ * its offset, and whoever comes later takes it: 128 KiB at most. Many a cursor reads a few chunks of a
+ * small container and goes, and new pages are dear, so they begin with less.
  */
-#define SEEN_BITS    14
+#define SEEN_BITS_MIN 5
+#define SEEN_BITS_MAX 14
 
 /* Of more pages at a time, all of a chunk is decoded: its next ones are asked for next. */
-#define GLANCE_PAGES 8
+#define GLANCE_PAGES  8
 
 /*
  * So many before a chunk is loaded: together they take as long as that does (a glance decodes half
  * on average, and hashes nothing). Who waits so long never pays more than double of what the best
  * would have been (Karlin, Manasse, Rudolph, Sleator, Algorithmica 3, 1988: "snoopy caching").
  */
-#define GLANCES      3
+#define GLANCES       3
 
 /* What a chunk usually has at most: so many bytes of a bound are one more to be remembered. */
-#define USUAL_CHUNK  ((size_t)1 << 20)
+#define USUAL_CHUNK   ((size_t)1 << 20)
 
 struct glanced {
 	uint64_t record; /* UINT64_MAX: none */
@@ -67,6 +69,8 @@ struct rsz_cursor {
 	uint8_t *payload;       /* what slots have of their own without one */
 	size_t payload_room;
 	uint64_t *seen;      /* offsets + 1; NULL: none yet, or no memory for it */
+	unsigned seen_bits;  /* binary logarithm of how many places it has */
+	size_t n_seen;       /* that are taken */
 	uint64_t call;       /* of rsz_cursor_read() */
 	size_t pages;        /* that it wants */
 	struct front *front; /* NULL: every chunk is decoded as a whole */
@@ -219,13 +223,36 @@ static size_t choose_slot(const struct rsz_cursor *c, uint64_t record)
 	return oldest;
 }
 
+/* Fibonacci hashing (Knuth, TAOCP 3, 6.4). */
+static size_t seen_place(uint64_t record, unsigned bits)
+{
+	return (size_t)(record * UINT64_C(0x9e3779b97f4a7c15) >> (64 - bits));
+}
+
+/* There are eight times as many places as soon as half of them are taken. */
+static void make_room_for_notes(struct rsz_cursor *c)
+{
+	const unsigned bits = c->seen ? c->seen_bits + 3 : SEEN_BITS_MIN;
+	uint64_t *more;
+
+	if (c->seen && (bits > SEEN_BITS_MAX || c->n_seen < (size_t)1 << (c->seen_bits - 1)))
+		return;
+	more = calloc((size_t)1 << bits, sizeof(*more));
+	if (!more)
+		return;
+	for (size_t i = 0; c->seen && i < (size_t)1 << c->seen_bits; i++)
+		if (c->seen[i])
+			more[seen_place(c->seen[i] - 1, bits)] = c->seen[i];
+	free(c->seen);
+	c->seen = more;
+	c->seen_bits = bits;
+}
+
 /* Where it is noted that a record's content was checked. NULL: there is no memory for that. */
 static uint64_t *seen_at(struct rsz_cursor *c, uint64_t record)
 {
-	if (!c->seen)
-		c->seen = calloc((size_t)1 << SEEN_BITS, sizeof(*c->seen));
-	/* Fibonacci hashing (Knuth, TAOCP 3, 6.4). */
-	return c->seen ? &c->seen[record * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SEEN_BITS)] : NULL;
+	make_room_for_notes(c);
+	return c->seen ? &c->seen[seen_place(record, c->seen_bits)] : NULL;
 }
 
 /* Header and payload of a chunk of this container. */
@@ -258,8 +285,10 @@ static enum status load_record(struct rsz_cursor *c, struct rsz_loaded *l, uint6
 
 	if (!st)
 		st = rsz__decode_chunk(c->decoder, stream, &p, seen && *seen == record + 1, l, e);
-	if (seen && !st)
+	if (seen && !st) {
+		c->n_seen += !*seen;
 		*seen = record + 1;
+	}
 	return st;
 }
 
