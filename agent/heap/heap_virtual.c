@@ -172,7 +172,10 @@ static bool may_be_anothers(struct heap_walk *w, const struct block *b)
 				return true;
 		} while (heap__pointer(w->p, at + (backward ? word : 0), w->l->wide, &at));
 	}
-	return is_read_by_another(w, b);
+	if (!is_read_by_another(w, b))
+		return false;
+	w->stats->contradictions++;
+	return true;
 }
 
 static int by_value(const void *a, const void *b)

@@ -206,7 +206,8 @@ class Leaks(MachineCase):
     def test_nor_where_a_module_has_lost_its_headers(self):
         """Programs that hide erase them; then nothing tells what of the image is code."""
         self.acquire_preset()
-        done = run('read', self.container, '-p', self.process.pid, '-a', self.app.base, '-n', 16, '-o', self.at / 'header')
+        done = run('read', self.container, '-p', self.process.pid, '-a', self.app.base, '-n', 16,
+                   '-o', self.at / 'header')
         frame = int(re.search(rb'valid, frame (0x[0-9a-f]+)', done.stdout)[1], 0)
         raw = self.at / 'image.raw'
         self.assertEqual(run('export', '-q', '-o', raw, '--format', 'raw', self.container).returncode, 0)

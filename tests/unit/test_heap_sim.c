@@ -479,6 +479,7 @@ static void try_pair(bool wide, bool torn)
 		struct heap_stats stats;
 
 		CHECK_OK(heaps_walk(h, i, &v, &stats, &e), &e);
+		assert_int_equal(stats.contradictions > 0, torn);
 		for (size_t k = 0; k < l.count; k++) {
 			assert_true(l.at[k].place != PLACE_VIRTUAL || i == 0);
 			found += l.at[k].place == PLACE_VIRTUAL;
