@@ -3,6 +3,10 @@
 # What the scripts beside this file share. Plain POSIX sh, and nothing but Debian's essential
 # packages until need_packages() has run. Sourced with the working directory at the top of the tree.
 
+# Whatever else a machine has: Debian's Python is the one that packages.txt has the modules of.
+PATH=/usr/bin:/bin:/usr/sbin:/sbin:$PATH
+export PATH
+
 say()
 {
 	printf '== %s\n' "$*"

@@ -3,11 +3,16 @@
 # What build/test and build/test-long share: builds and test runs that are counted. Sourced behind
 # lib.sh.
 
-began=$(date +%s)
+began=${began:-$(date +%s)} # a lane's is its caller's
 passed=0
 failed=0
 skipped=0
 twice=
+log=testlog # below meson-logs: a lane has a name of its own
+lane=
+trap end_lane EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 # Servers of others that the tests upload to, where npm has them. Skipped by name, because a test of
 # several servers says in its log alone that one was not there.
@@ -47,14 +52,14 @@ build()
 # quotes inside a test's own output are escaped, so the pattern finds the verdict only.
 count()
 {
-	grep -c "\"result\": \"$2\"" "$1/meson-logs/testlog.json" || true
+	grep -c "\"result\": \"$2\"" "$1/meson-logs/$log.json" || true
 }
 
 # What did not pass in DIR's last run and shares the machine with emulators, servers, or processes that are
 # killed: all of Windows, and everything but unit tests and the fuzzers' inputs.
 unsettled()
 {
-	grep -v '"result": "\(OK\|SKIP\)"' "$1/meson-logs/testlog.json" |
+	grep -v '"result": "\(OK\|SKIP\)"' "$1/meson-logs/$log.json" |
 		sed -n 's,^{"name": "[^"]* / \([^"]*\)".*,\1,p' |
 		case $1 in
 		*windows*) cat ;;
@@ -73,7 +78,7 @@ second_chance()
 	(
 		IFS='|'
 		# shellcheck disable=SC2086 # a list of names, which may have blanks
-		meson test -C "$1" --no-rebuild --timeout-multiplier 4 --print-errorlogs $again
+		meson test -C "$1" --no-rebuild --logbase "$log" --timeout-multiplier 4 --print-errorlogs $again
 	) || true
 	mended=$(count "$1" OK)
 	ok=$((ok + mended))
@@ -82,34 +87,76 @@ second_chance()
 }
 
 # run_tests DIR [MESON TEST OPTION...]
-# Twice as many at a time as there are CPUs: tests of the network mostly wait. Wine's services and the guests
-# do not bear that: the former get one each, the latter are alone anyway (is_parallel in tests/vm).
+# Twice as many at a time as there are CPUs: tests of the network mostly wait. Wine's services do not bear
+# that, and get one each; guests are one at a time anyway (is_parallel in tests/vm).
 run_tests()
 {
 	say_when "running the tests of $1"
-	rm -f "$1/meson-logs/testlog.json"
+	rm -f "$1/meson-logs/$log.json"
 	# The limits in meson.build are for an idle machine, without sanitizers.
 	case $1 in
 	*windows*) at_once=$(nproc) ;;
 	*) at_once=$((2 * $(nproc))) ;;
 	esac
-	meson test -C "$@" --num-processes "$at_once" --timeout-multiplier 4 --print-errorlogs &&
+	meson test -C "$@" --num-processes "$at_once" --logbase "$log" --timeout-multiplier 4 --print-errorlogs &&
 		ended=0 || ended=$?
-	if ! [ -s "$1/meson-logs/testlog.json" ]; then
+	if ! [ -s "$1/meson-logs/$log.json" ]; then
 		failed=$((failed + 1))
 		say "FAILED: no test ran in $1"
 		return
 	fi
 	# What a test measured and wants seen.
-	sed -n 's/^note: /   /p' "$1/meson-logs/testlog.txt"
+	sed -n 's/^note: /   /p' "$1/meson-logs/$log.txt"
 	ok=$(count "$1" OK)
 	skip=$(count "$1" SKIP)
-	bad=$(($(grep -c '' "$1/meson-logs/testlog.json") - ok - skip))
+	bad=$(($(grep -c '' "$1/meson-logs/$log.json") - ok - skip))
 	[ "$ended" -eq 0 ] || [ "$bad" -gt 0 ] || bad=1
 	[ "$bad" -eq 0 ] || second_chance "$1"
 	passed=$((passed + ok))
 	skipped=$((skipped + skip))
 	failed=$((failed + bad))
+}
+
+# begin_lane NAME COMMAND...: beside what follows, in a session of its own, with what it says in a file.
+begin_lane()
+{
+	lane_name=$1
+	rm -f "out/$lane_name.counts"
+	# shellcheck disable=SC2016 # for that shell
+	began=$began setsid sh -euc '
+		. build/lib.sh
+		. build/testing.sh
+		log=$1
+		shift
+		"$@"
+		printf "%s %s %s %s\n" "$passed" "$failed" "$skipped" "$twice" >"out/$log.counts"
+	' sh "$@" >"out/$lane_name.log" 2>&1 &
+	lane=$!
+}
+
+end_lane()
+{
+	[ -z "$lane" ] || kill -- "-$lane" 2>/dev/null || true
+	lane=
+}
+
+# Waits for the lane, and counts what it counted.
+join_lane()
+{
+	[ -n "$lane" ] || return 0
+	say_when "waiting for $lane_name"
+	wait "$lane" || true
+	lane=
+	cat "out/$lane_name.log"
+	if ! read -r lane_passed lane_failed lane_skipped lane_twice <"out/$lane_name.counts"; then
+		failed=$((failed + 1))
+		say "FAILED: $lane_name ended early"
+		return
+	fi
+	passed=$((passed + lane_passed))
+	failed=$((failed + lane_failed))
+	skipped=$((skipped + lane_skipped))
+	twice="$twice${lane_twice:+ $lane_twice}"
 }
 
 # The last line of a run, and its exit code.
