@@ -33,6 +33,26 @@
 			fail_msg("\"%s\" does not hold \"%s\"", (text), (part));                   \
 	} while (0)
 
+/* AddressSanitizer: gcc has a macro, clang a feature. */
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define TEST_HAS_ASAN
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) && !defined(TEST_HAS_ASAN)
+#define TEST_HAS_ASAN
+#endif
+
+/*
+ * Each block of 128 KiB and more, and each thread's stack, is mapped anew there, which some virtual machines
+ * take long for. So of rows of thousands of cases that need some, it is given every seventh.
+ */
+#ifdef TEST_HAS_ASAN
+#define TEST_STEP 7
+#else
+#define TEST_STEP 1
+#endif
+
 #define TEST(name) static void name(void **state __attribute__((unused)))
 
 #endif

@@ -98,7 +98,7 @@ TEST(wiped_bytes_are_zeros)
 }
 
 /* AddressSanitizer makes nothing of mlock(). */
-#if !defined(_WIN32) && !defined(__SANITIZE_ADDRESS__)
+#if !defined(_WIN32) && !defined(TEST_HAS_ASAN)
 #define HAS_LOCKS
 /* VmLck of /proc/self/status, kB. */
 static long locked(void)
