@@ -12,10 +12,12 @@ import tempfile
 import unittest
 from pathlib import Path
 
+from sampled import sample
+
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
-BUILDS = (7601, 17763, 18362, 19045, 22000, 22621, 22631, 26100)
+BUILDS = sample((7601, 17763, 18362, 19045, 22000, 22621, 22631, 26100))
 # Those that are tried with 32-bit programs, too: each keeps something else elsewhere.
-WITH_WOW64 = (7601, 17763, 19045, 26100)
+WITH_WOW64 = sample((7601, 17763, 19045, 26100))
 # Of what little memory can be; the rest of the spec is the test's.
 SMALL = 'sim:desktop,resident=2M,allocated=4M,trimmed=2M,others=8M,cache=2M,pagefile0=32M,pagefile1=0,' \
     'live_files=1,activity=0,inside=1'

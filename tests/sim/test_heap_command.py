@@ -18,6 +18,7 @@ from operator import itemgetter
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import heap_truth  # noqa: E402: beside this
 from machine_case import BUILDS, WITH_WOW64, HeapCase, run  # noqa: E402
+from sampled import sample  # noqa: E402
 
 HEAPS = 'ram=96M,processes=4,heaps=3,heap_blocks=5000,heap_lfh=40,heap_leaks=20'
 
@@ -84,8 +85,8 @@ class Heap(HeapCase):
         self.assertEqual(len(self.ask(pid, '--allocations').splitlines()), 1 + len(rows))
 
     def test_without_the_page_file_nothing_is_invented(self):
-        for settings in ('build=19045', 'build=19045,heap_ust=1', 'build=26100', 'build=19045,wow64=4',
-                         'build=26100,wow64=4'):
+        for settings in sample(('build=19045', 'build=19045,heap_ust=1', 'build=26100', 'build=19045,wow64=4',
+                                'build=26100,wow64=4')):
             with self.subTest(settings=settings):
                 self.check_without_the_page_file(settings)
 
@@ -161,7 +162,7 @@ class Heap(HeapCase):
         self.assertTrue(across)
 
     def test_referrers_and_show(self):
-        for settings in ('windows=10', 'windows=7,wow64=1', 'windows=10,build=26100,wow64=1'):
+        for settings in sample(('windows=7,wow64=1', 'windows=10', 'windows=10,build=26100,wow64=1')):
             with self.subTest(settings=settings):
                 self.check_referrers_and_show(settings)
 
@@ -208,7 +209,7 @@ class Heap(HeapCase):
         inside = [a for a, (size, _) in truth.busy[pid].items() if size >= 64 and a % 4096 < 2048]
         self.assertTrue(across and inside)
         texts = 0
-        for address in across[:4] + inside[:12]:
+        for address in sample(across[:4] + inside[:12]):
             done = run('read', '-q', self.container, '-p', pid, '-a', address, '-n', 64, '-o', '-')
             self.assertEqual(len(done.stdout), 64, done.stderr)
             said = [json.loads(r) for r in self.ask(pid, '--find', 'hex:' + done.stdout.hex(), '--json').splitlines()]
@@ -290,8 +291,8 @@ class Heap(HeapCase):
         return said, found
 
     def test_leaks_are_those_of_the_program(self):
-        for settings in ('windows=7', 'windows=10', 'windows=10,build=26100', 'windows=7,wow64=2', 'windows=10,wow64=2',
-                         'windows=10,build=26100,wow64=2'):
+        for settings in sample(('windows=7', 'windows=10', 'windows=10,build=26100', 'windows=7,wow64=2',
+                                'windows=10,wow64=2', 'windows=10,build=26100,wow64=2')):
             truth = self.acquire(f'{settings},region_paged=30,region_transition=10')
             for pid in truth.pids:
                 said, found = self.leaks(pid)

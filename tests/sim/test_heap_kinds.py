@@ -16,8 +16,9 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import heap_truth  # noqa: E402: beside this
 from machine_case import HeapCase, run  # noqa: E402
+from sampled import sample  # noqa: E402
 
-BUILDS = (17763, 18362, 19045, 22000, 22621, 22631)
+BUILDS = sample((17763, 18362, 19045, 22000, 22621, 22631))
 SEGMENT = 'ram=96M,processes=4,heaps=3,heap_blocks=5000,heap_lfh=40,heap_leaks=20,segment_heap=1,windows=10'
 
 PAGE = 'ram=128M,processes=4,heaps=3,heap_blocks=3000,heap_lfh=40,heap_leaks=20'
@@ -59,7 +60,7 @@ class Kinds(HeapCase):
         """A page is there, or it is not; and of what is, only what is confirmed is listed."""
         seen = there = 0
         for build in (17763, 19045, 22000):
-            for seed in (1, 2, 3):
+            for seed in sample((1, 2, 3)):
                 for paged in (10, 30, 60):
                     with self.subTest(build=build, seed=seed, paged=paged):
                         part, whole = self.check_without_the_page_file(build, seed, paged)
@@ -138,7 +139,7 @@ class Kinds(HeapCase):
 
     def test_page_heap_without_the_page_file(self):
         seen = there = lost = 0
-        for seed in (1, 2, 3):
+        for seed in sample((1, 2, 3)):
             for mode in (1, 2):
                 truth = self.acquire(f'{PAGE},windows=10,build=19045,page_heap={mode},seed={seed},live_files=0,'
                                      'region_paged=30,region_transition=10')

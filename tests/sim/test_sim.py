@@ -17,6 +17,7 @@ import unittest
 
 import ntfs_disk
 import simulated
+from sampled import SANITIZED
 from simulated import run, wrong
 
 RAMSEAL, SIM_TRUTH = (os.path.abspath(p) for p in sys.argv[1:3])
@@ -171,6 +172,7 @@ class Truth(Case):
                              '--order', order)
                 self.assertGreater(sum(self.compare('a').values()), 5000)
 
+    @unittest.skipIf(SANITIZED, 'takes minutes with sanitizers, and runs nothing that the others do not')
     def test_papers_experiment(self):
         """The paper's own observation, and what is left of it when tables and frames go together."""
         results, read = {}, {}
