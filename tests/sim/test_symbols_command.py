@@ -274,6 +274,22 @@ class Symbols(MachineCase):
         places = {int(t['start'], 0): t['start_place'] for t in said['threads']}
         self.assertEqual(places[start], f'{name}+0x{rva:x}')
 
+    def test_frames_of_traces_have_names(self):
+        for p in self.machine('build=22000,heaps=1,heap_blocks=200,heap_ust=1'):
+            ask = ('heap', self.container, '--pid', p.pid, '--allocations', '--json')
+            rows = [json.loads(line) for line in self.good(*ask).splitlines()]
+            frames = [(m, f) for r in rows for f in r['trace'] or () for m in p.modules
+                      if m.guid and m.base <= int(f['address'], 0) < m.base + m.size]
+            if frames:
+                break
+        module, frame = frames[0]
+        rva, name = int(frame['address'], 0) - module.base, module.path.split('\\')[-1]
+        self.assertEqual(frame['place'], f'{name}+0x{rva:x}')
+        file = self.write('module.json', isf(bytes.fromhex(module.guid), module.age, {}, {'Before': rva - 0x10}))
+        rows = [json.loads(line) for line in self.good(*ask, '--symbols', file).splitlines()]
+        self.assertIn(f'{name}!Before+0x10', {f['place'] for r in rows for f in r['trace'] or ()
+                                              if f['address'] == frame['address']})
+
 
 if __name__ == '__main__':
     unittest.main(verbosity=2)
