@@ -531,6 +531,8 @@ class Mounting(Case):
 
     def test_signals_unmount(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            # What whoever runs the tests ignores (nohup), programs ignore as well.
+            self.addCleanup(signal.signal, number, signal.signal(number, signal.SIG_DFL))
             process = self.mount(self.container)
             process.send_signal(number)
             self.assertTrue(wait_until(self.gone))
