@@ -45,6 +45,18 @@ class GuestError(Exception):
     pass
 
 
+def go_first():
+    """
+    In QEMU's process, before it starts: other tests run beside it, and a guest whose emulated CPU has to
+    wait misses ticks and time limits. Where the kernel gives each session its share, the session's nice
+    counts (sched(7), "The autogroup feature"). Only root may.
+    """
+    with contextlib.suppress(OSError):
+        os.nice(-10)
+    with contextlib.suppress(OSError):
+        Path('/proc/self/autogroup').write_text('-10', encoding='ascii')
+
+
 class Channel:
     """One end of a socket whose other end QEMU has inherited."""
 
@@ -156,7 +168,7 @@ class Guest:
                 '-chardev', 'null,id=container',
                 '-device', 'virtserialport,chardev=container,name=container',
                 *self._disk_options(), *self.machine.options,
-            ], stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=fds)
+            ], stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=go_first, pass_fds=fds)
         self.control.started()
         self.monitor.started()
         deadline = time.monotonic() + BOOT_TIMEOUT

@@ -24,7 +24,7 @@ from collections import Counter, namedtuple
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / 'vm'))
-from vm import Channel, GuestError  # noqa: E402
+from vm import Channel, GuestError, go_first  # noqa: E402
 
 MIB = 1 << 20
 
@@ -170,7 +170,7 @@ class Machine:
                 '-kernel', self.kernel, '-append', self.options,
                 '-chardev', f'socket,id=bell,fd={fds[0]}', '-serial', 'chardev:bell',
                 '-chardev', f'socket,id=monitor,fd={fds[1]}', '-mon', 'monitor,mode=control',
-            ], stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=fds)
+            ], stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=go_first, pass_fds=fds)
         self.bell.started()
         self.monitor.started()
         with open(ram, 'r+b') as f:
