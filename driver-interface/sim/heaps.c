@@ -274,7 +274,7 @@ static struct sim_heap_plan plan_of(struct sim_making *x, uint32_t index)
 		.index = index,
 		.allocations = MAX(share, 16),
 		.size_min = 8,
-		.size_max = 4096,
+		.size_max = (uint32_t)s->heap_max,
 		.churn = 30,
 		.lfh = (uint32_t)s->heap_lfh,
 		.lfh_key = x->lfh_key,

@@ -63,6 +63,7 @@
 	X(booted, 0, 1 << 30, "seconds later than without it that processes were created")         \
 	X(heaps, 0, 16, "of each process; takes inside=1")                                         \
 	X(heap_blocks, 16, 16 << 20, "allocations of the main process; others have an eighth")     \
+	X(heap_max, 64, 32768, "bytes of an allocation at most, but for the few large ones")       \
 	X(heap_lfh, 0, 100, "percent of sizes that the front end gets")                            \
 	X(heap_leaks, 0, 1 << 20, "allocations of each process that nothing refers to")            \
 	X(heap_ust, 0, 1, "1: stack traces of allocations are recorded, as with gflags +ust")      \
