@@ -53,12 +53,41 @@ json_t *json_text(const char *text)
 	return text ? json_bytes(text, strlen(text)) : json_null();
 }
 
+/* jansson tells of each word and comma, and stdio locks its stream each time. */
+struct gathered {
+	char at[4096];
+	size_t count;
+};
+
+static int gather(const char *p, size_t len, void *to)
+{
+	struct gathered *g = to;
+
+	while (len) {
+		const size_t part = MIN(len, sizeof(g->at) - g->count);
+
+		memcpy(g->at + g->count, p, part);
+		g->count += part;
+		p += part;
+		len -= part;
+		if (g->count == sizeof(g->at)) {
+			fwrite(g->at, 1, g->count, stdout);
+			g->count = 0;
+		}
+	}
+	return 0;
+}
+
 enum status json_print(json_t *doc, size_t flags, struct err *e)
 {
+	struct gathered g;
+
 	if (!doc)
 		return err_nomem(e);
-	json_dumpf(doc, stdout, flags); /* what stdout refused, main() finds when it closes it */
-	putchar('\n');
+	g.count = 0;
+	json_dump_callback(doc, gather, &g, flags);
+	gather("\n", 1, &g);
+	fwrite(g.at, 1, g.count, stdout); /* what it refused, main() finds when it closes it */
 	json_decref(doc);
 	return ST_OK;
 }
