@@ -3,7 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
+
+/*
+ * Buffers of that size and more are given back when they are freed. By default glibc takes the
+ * largest that was freed for the limit (mallopt(3), M_MMAP_THRESHOLD): then what decoded chunks
+ * took, of a MiB each, stays with the process, whatever it needs next. To set one limit also ends
+ * that the other, of what is kept free at the heap's end, grows with it from its 128 KiB: much would
+ * be given back and asked for again, page by page.
+ */
+#define GIVEN_BACK (512 << 10)
+#define KEPT_FREE  (8 << 20)
 
 /* In a chroot there may be no /dev/null, but there is a root: an O_PATH of it refuses every use. */
 static int open_nothing(int flags)
@@ -39,4 +50,6 @@ void startup_drop_streams(void)
 void startup(int *argc, char ***argv)
 {
 	keep_standard_descriptors();
+	mallopt(M_MMAP_THRESHOLD, GIVEN_BACK);
+	mallopt(M_TRIM_THRESHOLD, KEPT_FREE);
 }
