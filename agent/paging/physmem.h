@@ -59,7 +59,7 @@ void physmem_drv_init(struct physmem_drv *m, struct drv *d, uint64_t (*now)(void
 
 /*
  * The same memory with the pages kept that were read last: translating an address reads the same
- * few tables again and again. Not for walks whose capture times matter.
+ * few tables again and again. Not for walks of a machine that runs whose capture times matter.
  */
 #define PHYSMEM_CACHE 64 /* pages; by the low bits of the frame number */
 

@@ -27,9 +27,11 @@ static enum status find_stream_of_kind(const struct rsz_reader *r, enum rsz_kind
 }
 
 /*
- * Chunks of the image that hold earlier readings of tables; they lie in the order of a walk, too.
+ * Chunks of the image that hold earlier readings of tables; they lie in the order of a walk, too,
+ * two or three readings of each.
  */
-#define EARLIER_CACHED 2
+#define EARLIER_CACHED 4
+#define EARLIER_BYTES  ((size_t)8 << 20)
 
 /* Chunks to keep decoded: the passes stored tables in the order of a walk, the image did not. */
 #define TABLES_CACHED  1
@@ -44,6 +46,8 @@ static enum status open_source(struct source *s, const struct rsz_reader *r, uin
 	if (!st)
 		st = physmem_rsz_init(&s->mem, r, s->cursor, &stream, 1, e);
 	if (!st)
+		st = physmem_cache_init(&s->tables, &s->mem.mem, e);
+	if (!st)
 		st = walk_set_init(&s->set, s->mem.mem.ranges, e);
 	return st;
 }
@@ -52,6 +56,7 @@ static void close_source(struct source *s)
 {
 	leaves_deinit(&s->leaves);
 	walk_set_deinit(&s->set);
+	physmem_cache_deinit(&s->tables);
 	physmem_rsz_deinit(&s->mem);
 	rsz_cursor_destroy(s->cursor);
 }
@@ -396,6 +401,8 @@ static enum status open_all(struct analysis *m, struct err *e)
 	m->earlier.entries = &m->entries;
 	if (m->memory->n_older)
 		st = rsz_cursor_create(r, EARLIER_CACHED, &m->earlier.cursor, e);
+	if (m->earlier.cursor)
+		rsz_cursor_bound(m->earlier.cursor, EARLIER_BYTES);
 	m->ret->memory = m->memory->times;
 	if (!st)
 		st = read_ram(m, e);

@@ -38,6 +38,17 @@ static enum status add_reading(struct leaves *l, struct rsz_times when, struct e
 	return ST_OK;
 }
 
+static bool load_earlier(struct earlier_readings *earlier, const struct older_page *o, uint8_t *ret)
+{
+	const struct rsz_chunk *c;
+
+	if (rsz_cursor_load(earlier->cursor, o->record, &c, NULL) ||
+	    o->data + PAGE_SIZE > c->length)
+		return false;
+	memcpy(ret, c->data + o->data, PAGE_SIZE);
+	return true;
+}
+
 /*
  * The earlier readings of a table become those of its level. One that cannot be read may have said
  * anything, and so may those that are too many: then the way is broken before the rest.
@@ -45,28 +56,29 @@ static enum status add_reading(struct leaves *l, struct rsz_times when, struct e
 static enum status read_earlier(struct leaves *l, struct leaf_table *x, unsigned level,
 				struct earlier_readings *earlier, struct err *e)
 {
-	const struct rsz_chunk *c;
 	size_t n;
 	const struct older_page *o = captures_older(earlier->captures, x->pa, &n);
 	const size_t skipped = n > READINGS_MAX ? n - READINGS_MAX : 0;
 	uint8_t *count = &earlier->count[level];
+	const bool known = x->pa && earlier->whole[level] == x->pa;
+	bool whole = true;
 	enum status st = ST_OK;
 
 	*count = 0;
 	x->broken = skipped > 0 || earlier->captures->older_untold;
 	x->first_reading = (uint32_t)l->n_readings;
 	for (size_t i = skipped; i < n && !st; i++) {
-		if (rsz_cursor_load(earlier->cursor, o[i].record, &c, NULL) ||
-		    o[i].data + PAGE_SIZE > c->length) {
+		if (!known && !load_earlier(earlier, &o[i], earlier->bytes[level][*count])) {
 			*count = 0;
 			x->broken = true;
+			whole = false;
 			x->first_reading = (uint32_t)l->n_readings;
 			continue;
 		}
-		memcpy(earlier->bytes[level][*count], c->data + o[i].data, PAGE_SIZE);
 		++*count;
 		st = add_reading(l, (struct rsz_times){ o[i].start, o[i].end }, e);
 	}
+	earlier->whole[level] = whole ? x->pa : 0;
 	x->n_readings = *count;
 	return st;
 }

@@ -60,6 +60,11 @@ struct earlier_readings {
 	/* Of the tables on the way to where a walk is, by level. */
 	uint8_t bytes[WALK_LEVELS + 1][READINGS_MAX][PAGE_SIZE];
 	uint8_t count[WALK_LEVELS + 1];
+	/*
+	 * The table that `bytes` are of, all of them: short walks, one after the other, come by the
+	 * same tables. 0: none.
+	 */
+	uint64_t whole[WALK_LEVELS + 1];
 };
 
 /* Zero-initialise; the memory is kept from one space to the next. */

@@ -27,6 +27,7 @@ struct slot_file {
 /* One copy of the tables, to be walked space by space. */
 struct source {
 	struct physmem_rsz mem;
+	struct physmem_cache tables; /* the same: walks of a few pages each begin at the root */
 	uint32_t stream;
 	struct rsz_cursor *cursor;
 	struct walk_set set;

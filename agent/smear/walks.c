@@ -51,7 +51,7 @@ static void begin_copy(struct analysis *m, enum copy copy, uint64_t dtb,
 
 	options.mode = m->ret->spaces.mode;
 	options.ignore = m->ret->spaces.ignore;
-	leaves_begin(&s->leaves, &s->mem.mem, set, &options, dtb,
+	leaves_begin(&s->leaves, &s->tables.mem, set, &options, dtb,
 		     copy == COPY_IMAGE && m->earlier.cursor ? &m->earlier : NULL);
 }
 

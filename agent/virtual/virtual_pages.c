@@ -482,7 +482,7 @@ static struct virtual_page explain(struct virtual_memory *v, uint64_t va)
 	struct virtual_page p = { .va = va, .pages = 1 };
 	struct virt_end end;
 
-	tables.mem = &v->m->copy[v->visitor.copy].mem.mem;
+	tables.mem = &v->m->copy[v->visitor.copy].tables.mem;
 	virt_find(&tables, va, &end);
 	p.level = end.level;
 	p.row = (struct smear_row){
