@@ -7,9 +7,18 @@
 #ifndef RAMSEAL_AGENT_VIRTUAL_MEMORY_VIEW_H
 #define RAMSEAL_AGENT_VIRTUAL_MEMORY_VIEW_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "formats/base/range.h"
+
+/*
+ * Called for each page once, in any order; `bytes`: PAGE_SIZE of them, valid for the call, NULL: it
+ * can't be had. Neighbours with the same bytes (zeros, or none) can come as one. Anything but ST_OK
+ * ends it.
+ */
+struct view_visitor {
+	enum status (*pages)(void *context, uint64_t va, uint64_t pages, const uint8_t *bytes,
+			     struct err *e);
+	void *context;
+};
 
 struct memory_view {
 	/*
@@ -23,6 +32,12 @@ struct memory_view {
 	 * so nothing is lost. NULL: that is never known.
 	 */
 	bool (*absent)(void *context, uint64_t va);
+	/*
+	 * Tells of all pages of the ranges, which are whole pages and do not overlap, in the order
+	 * that costs least. NULL: by address is as good as any.
+	 */
+	enum status (*sweep)(void *context, const struct range_list *ranges,
+			     const struct view_visitor *v, struct err *e);
 };
 
 /* What m->absent says. */

@@ -43,6 +43,34 @@ const struct peek_page *peek_page(struct peek *p, uint64_t va);
 bool peek_is_files(struct peek *p, uint64_t va);
 
 /*
+ * All pages of the ranges, which are whole pages and do not overlap, in the order in which the
+ * container has them (virtual_sweep()). Called for each page once; neighbours that are alike and
+ * have no bytes of their own can come as one, of which `page` is the first. Where `page` has bytes of
+ * its own, .followed and .frame are not set. Anything but ST_OK ends it.
+ */
+struct peek_visitor {
+	enum status (*pages)(void *context, const struct peek_page *page, uint64_t pages,
+			     struct err *e);
+	void *context;
+};
+enum status peek_sweep(struct peek *p, const struct range_list *ranges,
+		       const struct peek_visitor *v, struct err *e);
+
+/*
+ * What is known of a page's content, without it: from a sweep of late, or else by reading the page.
+ * False: peek_failed().
+ */
+struct peek_worth {
+	enum given given;
+	bool transition; /* its entry says that it is */
+	bool has_verdict;
+	enum trust trust;
+};
+bool peek_worth(struct peek *p, uint64_t va, struct peek_worth *ret);
+/* Whether no page has to be read for it. */
+bool peek_knows_worth(struct peek *p, uint64_t va);
+
+/*
  * ST_OK, or why a read failed that had to work (no memory, an I/O error): from then on nothing can
  * be had. Ask before you say that something is not there.
  */

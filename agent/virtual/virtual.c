@@ -148,8 +148,10 @@ static enum status open_virt(struct virtual_memory *v, struct err *e)
 	if (!st)
 		st = physmem_rsz_init(&v->mem, m->plan->reader, m->copy[COPY_IMAGE].cursor, streams,
 				      n, e);
+	if (!st)
+		st = physmem_cache_init(&v->tables, &v->mem.mem, e);
 	v->virt = (struct virt){
-		.mem = &v->mem.mem,
+		.mem = &v->tables.mem,
 		.mode = v->smear.spaces.mode,
 		.ignore = v->smear.spaces.ignore,
 	};
@@ -286,8 +288,11 @@ void virtual_close(struct virtual_memory *v)
 	if (!v)
 		return;
 	virtual__free_store(v->store);
+	physmem_cache_deinit(&v->tables);
 	physmem_rsz_deinit(&v->mem);
 	rsz_cursor_destroy(v->cursor);
+	for (size_t i = 0; i < SWEEP_THREADS_MAX; i++)
+		rsz_cursor_destroy(v->sweep_cursors[i]);
 	smear__tear_down(v->m);
 	smear_deinit(&v->smear);
 	free(v->m);

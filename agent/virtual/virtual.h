@@ -233,4 +233,22 @@ enum status virtual_read(struct virtual_memory *v, uint64_t va, uint64_t length,
 			 const struct virtual_reader *reader, struct virtual_counts *counts,
 			 struct err *e);
 
+/*
+ * As virtual_read() of each of the ranges, which are whole pages and do not overlap, but in the
+ * order in which the container has their content: a process's pages lie all over memory and the
+ * page files, and by address their chunks would be decoded again and again. Each is decoded once
+ * for so many pages as VIRTUAL_SWEEP_PAGES. An address that the machine does not have is no error:
+ * its page cannot be had.
+ *
+ * Not set in struct virtual_page: .why, .stream, .doubt, .level, .vad, and of .row all but .va,
+ * .pages, .pte.state, .verdict and, if there are bytes, .content. Pages of zeros come as one, with
+ * .bytes of one of them. Nothing else may be asked of `v` meanwhile. The reader is called from
+ * several threads, by one at a time. Errors: those of virtual_read() and of the reader, ST_NOMEM,
+ * ST_INTERRUPTED.
+ */
+#define VIRTUAL_SWEEP_PAGES ((size_t)1 << 18) /* 1 GiB; 32 bytes are kept of each */
+
+enum status virtual_sweep(struct virtual_memory *v, const struct range_list *ranges,
+			  const struct virtual_reader *reader, struct err *e);
+
 #endif

@@ -9,6 +9,9 @@
 /* What is kept of the compression store, and of its pages (virtual_store.c). */
 struct virtual_store;
 
+/* Each has a chunk of its own; more would wait for each other, as they tell one at a time. */
+#define SWEEP_THREADS_MAX 2
+
 struct virtual_memory {
 	struct mapping_visitor visitor; /* the first: callbacks get it back */
 	struct virtual_info info;
@@ -16,11 +19,14 @@ struct virtual_memory {
 	struct analysis *m;
 	struct smear smear; /* what m fills in */
 	struct smear_space space;
-	struct physmem_rsz mem; /* the chosen tables, and the memory where they are silent */
+	struct physmem_rsz mem;      /* the chosen tables, and the memory where they are silent */
+	struct physmem_cache tables; /* the same */
 	struct rsz_cursor *cursor;
 	struct virt virt;
 	struct virtual_store *store; /* NULL: nobody has asked for it yet */
 	uint64_t store_globals;      /* 0: nobody knows */
+	/* Of sweeps, one for each thread; NULL: not needed so far. */
+	struct rsz_cursor *sweep_cursors[SWEEP_THREADS_MAX];
 	/* Of the read that is under way: */
 	const struct virtual_rows *rows; /* wanted instead of pages; or NULL */
 	struct virtual_vads vads;        /* .range is NULL: nobody knows them */

@@ -173,6 +173,17 @@ static void let_go(struct rsz_cursor *c, struct rsz_loaded *l)
 	l->record = UINT64_MAX;
 }
 
+void rsz_cursor_forget(struct rsz_cursor *c)
+{
+	for (size_t i = 0; i < c->n_slots; i++) {
+		let_go(c, &c->slots[i]);
+		free(c->slots[i].payload);
+		c->slots[i].payload = NULL;
+		c->slots[i].payload_room = 0;
+	}
+	c->held = 0;
+}
+
 /* The slot with content that was not used for longest, but for slot `kept`; n_slots: none. */
 static size_t oldest_full(const struct rsz_cursor *c, size_t kept)
 {

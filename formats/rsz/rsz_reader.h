@@ -256,6 +256,9 @@ void rsz_cursor_destroy(struct rsz_cursor *c); /* NULL is fine */
  */
 void rsz_cursor_bound(struct rsz_cursor *c, size_t bytes);
 
+/* Lets go of all decoded chunks: the memory is needed for something else. */
+void rsz_cursor_forget(struct rsz_cursor *c);
+
 /* How many chunks were decoded so far, a chunk as often as that was. */
 uint64_t rsz_cursor_decoded(const struct rsz_cursor *c);
 

@@ -174,6 +174,76 @@ static enum status read_pages(struct virtual_memory *v, struct err *e)
 	return st;
 }
 
+static const struct told *at(uint64_t va);
+
+/* What a sweep tells of pages, which is what a read told. */
+struct swept {
+	uint64_t pages;
+	uint64_t told[ARRAY_SIZE(told) / 64]; /* bits by page, from asked.va on */
+};
+
+static void check_swept(const struct virtual_page *p, uint64_t va)
+{
+	const struct told *t = at(va);
+	const struct virtual_page *q = &t->page;
+
+	if (p->given != q->given || p->row.pte.state != q->row.pte.state)
+		fail_msg("0x%llx: %s, %s instead of %s, %s", (unsigned long long)va,
+			 given_name(p->given), pte_state_name(p->row.pte.state),
+			 given_name(q->given), pte_state_name(q->row.pte.state));
+	assert_int_equal(p->bytes != NULL, p->given != GIVEN_NOTHING);
+	assert_true(!p->bytes || (p->bytes[0] == t->first && p->bytes[PAGE_SIZE - 1] == t->last));
+	assert_int_equal(p->damaged, q->damaged);
+	assert_int_equal(p->has_verdict, q->has_verdict);
+	assert_int_equal(virtual_page_is_absent(p), virtual_page_is_absent(q));
+	if (!q->has_verdict)
+		return;
+	assert_int_equal(p->row.verdict, q->row.verdict);
+	assert_true(!p->bytes || (p->row.content.start == q->row.content.start &&
+				  p->row.content.end == q->row.content.end));
+}
+
+static enum status take_swept(void *context, const struct virtual_page *p, struct err *e)
+{
+	struct swept *s = context;
+
+	s->pages += p->pages;
+	for (uint64_t i = 0; i < p->pages; i++) {
+		const uint64_t va = p->va + i * PAGE_SIZE,
+			       n = (va >> PAGE_SHIFT) - (asked.va >> PAGE_SHIFT);
+		uint64_t *bits = &s->told[n / 64];
+
+		assert_true(n < ARRAY_SIZE(told) && !(*bits >> n % 64 & 1)); /* each once */
+		*bits |= UINT64_C(1) << n % 64;
+		check_swept(p, va);
+	}
+	return ST_OK;
+}
+
+/* In one range, and every other page in a range of its own. */
+static void sweep_pages(struct virtual_memory *v)
+{
+	_cleanup_ranges_ struct range_list all = { 0 }, halves = { 0 };
+	const uint64_t begin = asked.va & ~(uint64_t)(PAGE_SIZE - 1);
+	struct swept s = { 0 };
+	const struct virtual_reader r = { .page = take_swept, .context = &s };
+	struct err e = ERR_INIT;
+
+	if (pages > ARRAY_SIZE(told) || n_told == ARRAY_SIZE(told))
+		return;
+	CHECK_OK(range_list_add(&all, begin, begin + (pages * PAGE_SIZE - 1), &e), &e);
+	CHECK_OK(virtual_sweep(v, &all, &r, &e), &e);
+	assert_int_equal(s.pages, pages);
+	s = (struct swept){ 0 };
+	for (uint64_t i = 0; i < pages; i += 2) {
+		const uint64_t va = begin + i * PAGE_SIZE;
+
+		CHECK_OK(range_list_add(&halves, va, va + (PAGE_SIZE - 1), &e), &e);
+	}
+	CHECK_OK(virtual_sweep(v, &halves, &r, &e), &e);
+	assert_int_equal(s.pages, (pages + 1) / 2);
+}
+
 static enum status read_machine(struct err *e)
 {
 	struct virtual_memory *v = NULL;
@@ -205,6 +275,8 @@ static enum status read_machine(struct err *e)
 			virtual_set_files(v, &(const struct virtual_files){ give_file, NULL });
 		st = read_pages(v, e);
 	}
+	if (!st)
+		sweep_pages(v);
 	if (!st && asked.peek) {
 		struct peek *p = NULL;
 
@@ -464,6 +536,66 @@ static void peek_in_any_order(struct peek *p)
 	for (uint64_t i = 0; i < n; i++)
 		check_peek(p, asked.va + i * 77 % n * PAGE_SIZE);
 	assert_int_equal(peek_failed(p, NULL), ST_OK);
+}
+
+static enum status forget_peek(void *context, const struct peek_page *page, uint64_t n,
+			       struct err *e)
+{
+	*(uint64_t *)context += n;
+	return ST_OK;
+}
+
+static void check_worth(struct peek *p, uint64_t va)
+{
+	const struct peek_page *page = peek_page(p, va);
+	struct peek_worth w = { .given = GIVENS };
+
+	assert_non_null(page);
+	assert_true(peek_worth(p, va, &w));
+	assert_int_equal(w.given, page->given);
+	assert_int_equal(w.transition, page->state == PTE_TRANSITION);
+	assert_int_equal(w.has_verdict, page->has_verdict);
+	assert_true(!w.has_verdict || w.trust == page->trust);
+}
+
+/* Of the second and third quarter, and then of the first to the third; the last is read. */
+static void peek_at_worths(struct peek *p)
+{
+	const uint64_t n = asked.length >> PAGE_SHIFT;
+	uint64_t swept = 0;
+	const struct peek_visitor v = { forget_peek, &swept };
+	struct range at[2] = {
+		{ asked.va + asked.length / 4, asked.va + asked.length / 4 * 3 - 1 },
+		{ asked.va, asked.va + asked.length / 4 * 3 - 1 },
+	};
+	struct err e = ERR_INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
+		const struct range_list l = { .at = &at[i], .count = 1 };
+
+		CHECK_OK(peek_sweep(p, &l, &v, &e), &e);
+		assert_true(peek_knows_worth(p, at[0].first) && peek_knows_worth(p, at[0].last));
+		assert_false(peek_knows_worth(p, at[0].last + 1));
+		for (uint64_t k = 0; k < n; k++)
+			check_worth(p, asked.va + k * PAGE_SIZE);
+	}
+	assert_int_equal(swept, n / 4 * 5);
+}
+
+TEST(what_content_is_worth_is_known_of_pages_that_were_swept)
+{
+	set_up_windows();
+	for (size_t k = 0; k < 20; k += 2)
+		put_same(k, FRAME(k) | P);
+	put_same(1, TRANSITION(1));
+	put_same(17, TRANSITION(3));
+	put_same(18, OLD(0, 5));
+	put_entries(5, FRAME(3) | P, FRAME(4) | P);
+	put_entries(25, FRAME(3) | P, FRAME(4) | P);
+	put_same(19, PROT);
+	asked.peek = peek_at_worths;
+	read_ok();
+	tear_down();
 }
 
 TEST(peek_gives_what_a_read_gives)
@@ -1222,6 +1354,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_handle_gives_the_same_page_by_page),
+		cmocka_unit_test(what_content_is_worth_is_known_of_pages_that_were_swept),
 		cmocka_unit_test(peek_gives_what_a_read_gives),
 		cmocka_unit_test(numbers_are_read_across_pages_or_not_at_all),
 		cmocka_unit_test(windows_entries_give_what_figure_2_says),
