@@ -11,9 +11,9 @@
  */
 #define JUDGED_MAX (UINT64_C(1) << 26)
 
-static enum block_from origin(const struct peek_page *p)
+static enum block_from origin(const struct peek_worth *w)
 {
-	switch (p->given) {
+	switch (w->given) {
 	case GIVEN_PAGE_FILE:
 		return FROM_PAGE_FILE;
 	case GIVEN_ZEROS:
@@ -21,7 +21,7 @@ static enum block_from origin(const struct peek_page *p)
 	case GIVEN_COMPRESSED:
 		return FROM_COMPRESSED;
 	default:
-		return p->state == PTE_TRANSITION ? FROM_TRANSITION : FROM_VALID;
+		return w->transition ? FROM_TRANSITION : FROM_VALID;
 	}
 }
 
@@ -33,7 +33,7 @@ void block_judge(struct block_printer *b, const struct heap_allocation *a, struc
 
 	*ret = (struct block_worth){ 0 };
 	for (uint64_t va = a->address, next; va < end; va = next) {
-		const struct peek_page *p;
+		struct peek_worth w = { .given = GIVEN_NOTHING };
 
 		if (b->judged == JUDGED_MAX || interrupted()) {
 			ret->unread += end - va;
@@ -41,18 +41,17 @@ void block_judge(struct block_printer *b, const struct heap_allocation *a, struc
 			break;
 		}
 		b->judged++;
-		p = peek_page(b->session->peek, va & ~(uint64_t)(PAGE_SIZE - 1));
 		next = MIN(end, (va & ~(uint64_t)(PAGE_SIZE - 1)) + PAGE_SIZE);
-		if (!p || !p->bytes) {
+		if (!peek_worth(b->session->peek, va, &w) || w.given == GIVEN_NOTHING) {
 			ret->unread += next - va;
 			continue;
 		}
-		ret->from[origin(p)] += MIN(next - va, block_bytes(a));
-		unknown |= !p->has_verdict;
+		ret->from[origin(&w)] += MIN(next - va, block_bytes(a));
+		unknown |= !w.has_verdict;
 		/* Safe, at risk, wrong: the later, the worse. Of an image nobody can say which. */
-		if (p->has_verdict && (!any || p->trust > worst))
-			worst = p->trust;
-		any |= p->has_verdict;
+		if (w.has_verdict && (!any || w.trust > worst))
+			worst = w.trust;
+		any |= w.has_verdict;
 	}
 	if (any && !unknown)
 		ret->trust = trust_name(worst);

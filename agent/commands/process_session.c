@@ -18,10 +18,10 @@ const enum copy copy_of_choice[] = { CHOICE_MAP(X) };
 #undef X
 
 /*
- * Structures lie all over memory and the page files: with eight chunks of each, up to 8 MiB each as
- * they are written, following a list seldom decodes one twice.
+ * Structures lie all over memory and the page files: with four chunks of each, up to 8 MiB each as
+ * they are written, following a list seldom decodes one twice. Page tables are kept elsewhere.
  */
-#define CHUNKS      8
+#define CHUNKS      4
 #define CHUNK_BYTES ((size_t)64 << 20)
 
 static const struct option_def options[] = {

@@ -447,6 +447,8 @@ enum status heaps_open(const struct heap_sources *s, struct heaps **ret, struct 
 	st = find_all(h, e);
 	if (!st && interrupted())
 		st = interrupt_status(e);
+	if (!st)
+		st = heap__open_notes(h, e);
 	if (st) {
 		heaps_close(h);
 		return st;
@@ -463,6 +465,8 @@ void heaps_close(struct heaps *h)
 	free(h->at);
 	free(h->segments);
 	free(h->page_blocks);
+	heap__drop_notes(h);
+	free(h->notes);
 	heap__drop_segment_heaps(h);
 	free(h);
 }
@@ -537,6 +541,8 @@ enum status heaps_walk(struct heaps *h, size_t i, const struct heap_visitor *v,
 	if (!st)
 		st = heap__walk_page_blocks(&w);
 	ret->cut |= h->pages.cut || (h->segments_cut && w.info->kind == HEAP_NT);
+	if (i + 1 == h->count)
+		heap__drop_notes(h);
 	free(w.user_blocks);
 	return st || !interrupted() ? st : interrupt_status(e);
 }

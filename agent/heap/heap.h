@@ -145,11 +145,11 @@ struct heap_allocation {
 	uint64_t requested; /* bytes that were asked for; 0 unless has_requested */
 	/* The segment, the LFH or VS subsegment, the VirtualAlloc, or page heap's first page. */
 	uint64_t container;
+	uint64_t trace; /* where its stack trace is, for stack_trace_read(); 0: has none */
 	enum heap_place place;
 	enum heap_state state;
+	uint16_t frames;    /* of those that lie at `trace`; 0: an entry of the database does */
 	bool has_requested; /* busy, and its header could be read and says so */
-	uint64_t trace;     /* where its stack trace is, for stack_trace_read(); 0: has none */
-	uint16_t frames;    /* of those that lie there; 0: an entry of the database does */
 	/*
 	 * Pages before it are missing, and it is known by headers that confirm each other; so would
 	 * be a copy of a heap inside a block whose own header is lost.

@@ -99,7 +99,6 @@ static enum status note_user_blocks(struct heap_walk *w, const struct chunk *c)
 static bool is_own(struct heap_walk *w, const struct chunk *c, uint64_t bytes)
 {
 	const uint64_t data = c->at + (w->l->wide ? 16 : 8);
-	uint64_t back;
 
 	if (c->flags & CHUNK_FLAG_INTERNAL)
 		return false;
@@ -107,10 +106,8 @@ static bool is_own(struct heap_walk *w, const struct chunk *c, uint64_t bytes)
 		return true;
 	if (w->info->front_end || bytes < LFH_SIZE_LEAST)
 		return data == w->info->front_end;
-	return (heap__pointer(w->p, data + w->l->lfh[0].head, w->l->wide, &back) &&
-		back == w->info->address) ||
-	       (heap__pointer(w->p, data + w->l->lfh[1].head, w->l->wide, &back) &&
-		back == w->info->address);
+	return heap__holds(w->p, data + w->l->lfh[0].head, w->l->wide, w->info->address) ||
+	       heap__holds(w->p, data + w->l->lfh[1].head, w->l->wide, w->info->address);
 }
 
 static enum status tell_chunk(struct segment_walk *s, const struct chunk *c)
@@ -201,11 +198,17 @@ static enum status walk_span(struct segment_walk *s, uint64_t at, uint64_t to, b
 	enum status st = ST_OK;
 
 	s->island = anywhere;
-	if (anywhere)
+	if (anywhere) {
+		st = heap__note(w, at);
 		at = resynchronise(w, at, to);
+	}
 	while (!st && at < to && !w->p->cut) {
-		const enum chunk_read r = chunk_at(w, at, to, &c);
+		enum chunk_read r;
 
+		st = heap__note(w, at);
+		if (st)
+			break;
+		r = chunk_at(w, at, to, &c);
 		if (r == CHUNK_GOOD &&
 		    (before.size ? c.prev == before.size : s->island || confirmed(w, &c, to))) {
 			st = tell_chunk(s, &c);

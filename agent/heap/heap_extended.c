@@ -18,7 +18,6 @@
 #include "formats/base/bytes.h"
 
 #define EXTENDED_MASK 0x3f /* units */
-#define STANDS_FOR    5    /* UnusedBytes of a header that is none */
 #define INLINE_TRACE  1
 #define POINTED_TRACE 2
 
@@ -48,7 +47,7 @@ static void take_trace(struct heap_pages *p, const struct heap_layout *l, uint64
 /* Whether the 8 bytes before the data, with so much before them, say that they belong to it. */
 static bool ends_extension(const uint8_t *end, uint8_t units)
 {
-	return end[6] == units && end[7] == STANDS_FOR;
+	return end[6] == units && end[7] == EXTENSION_END;
 }
 
 /*
@@ -83,7 +82,7 @@ void heap__extend(struct heap_walk *w, uint64_t block, uint8_t unused, struct he
 	between = (uint64_t)units * l->unit;
 	if (!units || between >= a->size)
 		return;
-	end = heap__at(w->p, block + between + l->header, 8);
+	end = heap__extension_end(w->p, l, block + between + l->header);
 	if (end && !ends_extension(end, units)) {
 		w->stats->contradictions++;
 		return;

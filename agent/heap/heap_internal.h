@@ -14,6 +14,10 @@
 #define CHUNK_FLAG_INTERNAL    0x08 /* LFH containers and zones; VirtualAlloc blocks */
 
 #define CHUNK_EXTENDED         0x40 /* in UnusedBytes: see heap_extended.c */
+#define EXTENSION_END          5    /* UnusedBytes of a header that is none */
+
+/* A block's last header byte says that it is one of the LFH's; the rest is what is unused. */
+#define LFH_BLOCK              0x80
 
 /* Where VirtualAlloc puts what it gives. */
 #define ALLOCATION_GRANULARITY ((uint64_t)64 << 10)
@@ -83,20 +87,45 @@ static inline const struct heap_layout *heap__layout(bool wide)
 	return wide ? &heap__wide : &heap__narrow;
 }
 
+struct heap_notes; /* heap_notes.c */
+struct notes_part;
+struct page_note;
+
 /* The memory, with the page of the last call: valid until the next one. */
 struct heap_pages {
 	const struct memory_view *m;
 	uint64_t va;
 	const uint8_t *bytes;
-	bool has;
+	bool has;      /* .va is the page of the last call, and */
+	bool loaded;   /* .bytes are its */
 	uint64_t left; /* of HEAP_FETCHES_MAX */
 	bool cut;
+	struct heap_notes *notes;           /* NULL: none are made */
+	const struct page_note *note;       /* NULL: the page has none */
+	const struct notes_part *note_part; /* if it has */
 };
 
 /* `size` bytes that lie in one page; NULL: they don't, or can't be had. Until the next call. */
 const uint8_t *heap__at(struct heap_pages *p, uint64_t va, size_t size);
 /* What to count as lost of [from, to), which lies in one page that can't be read. */
 uint64_t heap__lost(struct heap_pages *p, uint64_t from, uint64_t to);
+/* Without reading the page if it is noted: whether it can be had, ... */
+bool heap__is_there(struct heap_pages *p, uint64_t va);
+/* ... whether a container of LFH blocks, of .lfh[kind], begins at `va`, ... */
+bool heap__is_container(struct heap_pages *p, const struct heap_layout *l, size_t kind,
+			uint64_t va);
+/* ... whether a pointer there is the heap's address, ... */
+bool heap__holds(struct heap_pages *p, uint64_t va, bool wide, uint64_t heap);
+/*
+ * ... and the last byte of the header of an LFH block at `va`; another block's can be 0 instead.
+ * -1: it can't be had.
+ */
+int heap__lfh_byte(struct heap_pages *p, const struct heap_layout *l, uint64_t va);
+/*
+ * The 8 bytes before an extended block's data. Other bytes can be zeros instead, which do not end an
+ * extension.
+ */
+const uint8_t *heap__extension_end(struct heap_pages *p, const struct heap_layout *l, uint64_t va);
 bool heap__u16(struct heap_pages *p, uint64_t va, uint16_t *ret);
 bool heap__u32(struct heap_pages *p, uint64_t va, uint32_t *ret);
 bool heap__u64(struct heap_pages *p, uint64_t va, uint64_t *ret);
@@ -143,6 +172,7 @@ struct segment_state;
 
 struct heaps {
 	struct heap_sources sources;
+	struct heap_notes *notes;       /* or NULL */
 	struct segment_state *segment;  /* segment_internal.h */
 	struct page_block *page_blocks; /* by heap, then address */
 	size_t page_block_count, page_block_room;
@@ -179,6 +209,25 @@ struct heap_walk {
 };
 
 enum status heap__tell(struct heap_walk *w, struct heap_allocation *a);
+
+/*
+ * heap_notes.c: notes of pages that are asked for by address, so that they need not be read so.
+ */
+enum status heap__open_notes(struct heaps *h, struct err *e);
+/* They take memory, and are made again when they are needed. */
+void heap__drop_notes(struct heaps *h);
+/* The heap is about to be walked from `va` on. */
+enum status heap__note(struct heap_walk *w, uint64_t va);
+/* p->note anew. */
+void heap__see_note(struct heap_pages *p);
+/* Of p->note: */
+bool heap__note_is_lost(const struct heap_pages *p);
+bool heap__note_is_of(const struct heap_pages *p, bool wide, const uint8_t *key);
+bool heap__note_is_of_heap(const struct heap_pages *p, bool wide, uint64_t heap);
+/* Of one that is not lost, at a place in the page. NULL: it has no note of them all. */
+const uint8_t *heap__noted_bytes(const struct heap_pages *p, size_t at, size_t size);
+/* ... and of a unit of the heap's; 0: it has no note of it. */
+uint8_t heap__noted_last(const struct heap_pages *p, size_t unit);
 
 /*
  * Moves a busy block's address behind what lies between its header and its data, if anything does:

@@ -15,9 +15,6 @@
 /* A container is a chunk of the back end, so that more bits than it has units are a lie. */
 #define BLOCKS_MAX 65536
 
-/* A block's last header byte says so; the rest is what is unused. */
-#define LFH_BLOCK  0x80
-
 struct container {
 	uint64_t at, size;
 	const struct heap_lfh_layout *l;
@@ -89,16 +86,13 @@ static void read_subsegment(struct heap_walk *w, struct container *c)
 static bool open_container(struct heap_walk *w, const struct user_blocks *u, struct container *c,
 			   bool *ret_whole)
 {
-	uint32_t signature;
-
 	*ret_whole = false;
 	c->at = u->at;
 	c->size = u->size;
 	c->count = 0;
 	for (size_t i = ARRAY_SIZE(w->l->lfh); i-- > 0;) {
 		c->l = &w->l->lfh[i];
-		if (!heap__u32(w->p, c->at + c->l->signature, &signature) ||
-		    signature != USER_BLOCKS_SIGNATURE)
+		if (!heap__is_container(w->p, w->l, i, c->at))
 			continue;
 		/* x86 has it in the same place in both. */
 		if (c->l->offsets && !read_bitmap(w, c)) {
@@ -138,12 +132,11 @@ static bool headers_agree(struct heap_walk *w, const struct container *c)
 	uint64_t agreeing = 0;
 
 	for (uint64_t i = 0; i < c->count; i++) {
-		const uint8_t *last =
-			heap__at(w->p, c->at + c->first + i * c->stride + (w->l->wide ? 15 : 7), 1);
+		const int last = heap__lfh_byte(w->p, w->l, c->at + c->first + i * c->stride);
 
-		if (!last)
+		if (last < 0)
 			continue;
-		if (!(*last & LFH_BLOCK) || (c->l->offsets && bit(c, i) != (*last != LFH_BLOCK)))
+		if (!(last & LFH_BLOCK) || (c->l->offsets && bit(c, i) != (last != LFH_BLOCK)))
 			return false;
 		agreeing++;
 	}
@@ -194,8 +187,11 @@ static enum status vote_for_key(struct heap_walk *w, struct container *c, struct
 	size_t count = 0, room = 0, best = 0, plain = 0;
 
 	for (size_t i = 0; i < w->user_block_count; i++) {
+		const enum status st = heap__note(w, w->user_blocks[i].at);
 		bool whole;
 
+		if (st)
+			return st;
 		if (!open_container(w, &w->user_blocks[i], c, &whole) || !whole || !c->l->offsets ||
 		    !c->has_sub)
 			continue;
@@ -238,12 +234,11 @@ static bool can_be_extended(struct heap_walk *w, const struct container *c)
 	if (heaps_global_flag(w->h, w->l->wide, &flag))
 		return flag & GLOBAL_FLAG_STACK_TRACES;
 	for (uint64_t i = 0; i < c->count; i++) {
-		const uint8_t *last =
-			heap__at(w->p, c->at + c->first + i * c->stride + (w->l->wide ? 15 : 7), 1);
+		const int last = heap__lfh_byte(w->p, w->l, c->at + c->first + i * c->stride);
 
-		if (!last || !bit(c, i))
+		if (last < 0 || !bit(c, i))
 			continue;
-		if (*last & CHUNK_EXTENDED)
+		if (last & CHUNK_EXTENDED)
 			return true;
 		seen++;
 	}
@@ -259,7 +254,7 @@ static enum status tell_blocks(struct heap_walk *w, const struct container *c)
 
 	for (uint64_t i = 0; i < c->count && !st; i++) {
 		const uint64_t at = c->at + c->first + i * c->stride;
-		const uint8_t *last = heap__at(w->p, at + head - 1, 1);
+		const int last = heap__lfh_byte(w->p, w->l, at);
 		struct chunk header = { .size = (uint32_t)(c->stride / w->l->unit) };
 		struct heap_allocation a = {
 			.address = at + head,
@@ -269,14 +264,14 @@ static enum status tell_blocks(struct heap_walk *w, const struct container *c)
 			.state = BLOCK_FREE,
 		};
 
-		if (!last && (!c->l->offsets || (extended && bit(c, i)))) {
+		if (last < 0 && (!c->l->offsets || (extended && bit(c, i)))) {
 			w->stats->lost += c->stride; /* nothing says what it is, or where */
 			continue;
 		}
-		if (c->l->offsets ? bit(c, i) : *last != LFH_BLOCK) {
+		if (c->l->offsets ? bit(c, i) : last != LFH_BLOCK) {
 			a.state = BLOCK_BUSY;
-			header.unused = last ? *last : 0;
-			a.has_requested = last && heap__requested(&header, w->l, &a.requested);
+			header.unused = last < 0 ? 0 : (uint8_t)last;
+			a.has_requested = last >= 0 && heap__requested(&header, w->l, &a.requested);
 			heap__extend(w, at, header.unused, &a);
 		}
 		free_blocks += a.state == BLOCK_FREE;
@@ -295,9 +290,12 @@ static void lose(struct heap_walk *w, const struct user_blocks *u)
 static enum status walk_container(struct heap_walk *w, const struct user_blocks *u,
 				  struct container *c, const struct lfh_key *key)
 {
+	enum status st = heap__note(w, u->at);
 	bool whole;
 
-	if (!heap__at(w->p, u->at, 1)) { /* a container or a zone: who knows */
+	if (st)
+		return st;
+	if (!heap__is_there(w->p, u->at)) { /* a container or a zone: who knows */
 		lose(w, u);
 		return ST_OK;
 	}

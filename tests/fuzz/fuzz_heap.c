@@ -2,13 +2,14 @@
 /*
  * Heaps in any bytes: pages that the input has, at addresses where heaps, segments, LFH containers
  * and the PEB are looked for. Walks end, tell of nothing outside the process's half, and of every
- * block that it fits in the memory that it says.
+ * block that it fits in the memory that it says. With the notes of a sweep they tell the same.
  */
 #include <string.h>
 
 #include "agent/heap/heap.h"
 #include "formats/base/bytes.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/gen/swept_heaps.h"
 
 #define PAGES_MAX   24
 /* The last one, so that heaps can have all of the others. */
@@ -114,5 +115,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	s.not_vads = how & 4;
 	walk(&s);
+	MUST(swept_heaps_agree(&s, NULL, NULL));
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "driver-interface/sim/heap.h"
 #include "driver-interface/sim/heap_build.h"
 #include "driver-interface/sim/page.h"
+#include "tests/gen/swept_heaps.h"
 
 #define BASE  UINT64_C(0x236c0350000)
 #define BASE4 UINT64_C(0x02d40000)
@@ -183,6 +184,9 @@ static void measure(const struct sim_heap_plan *plan, unsigned percent, bool wit
 	for (size_t i = 0; i < heaps_count(heaps); i++)
 		CHECK_OK(heaps_walk(heaps, i, &v, &stats, &e), &e);
 	heaps_close(heaps);
+	/* A sample: it takes longer than the rest. */
+	if (with_copy || percent == 10)
+		assert_true(swept_heaps_agree(&sources, NULL, NULL));
 	for (size_t i = 0; i < p.h.count; i++) {
 		const struct sim_allocation *a = &p.h.allocations[i];
 

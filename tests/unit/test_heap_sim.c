@@ -15,6 +15,7 @@
 #include "driver-interface/sim/heap.h"
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
+#include "tests/gen/swept_heaps.h"
 
 #define PEB        UINT64_C(0x7ffde000)
 #define BASE       UINT64_C(0x2a0000)
@@ -141,6 +142,19 @@ static void compare(const struct sim_heap *s, struct listing *l, struct score *r
 	ret->wrong += l->count - k;
 }
 
+/* Of a heap with a key, most of what the walk asks is in the notes of one sweep. */
+static void check_notes(const struct memory *m, const struct heap_sources *s, const struct score *x)
+{
+	const bool keyed = x->info.key_from == KEY_READ || x->info.key_from == KEY_RECOVERED;
+	struct swept_heaps swept;
+	uint64_t asked;
+
+	assert_true(swept_heaps_agree(s, &swept, &asked));
+	assert_int_equal(swept.sweeps, keyed);
+	if (keyed && !m->missing && !m->without)
+		assert_true(swept.asked < asked / 3);
+}
+
 static void list(struct memory *m, bool wide, struct score *ret)
 {
 	static struct range at[REGION_MAX];
@@ -167,6 +181,9 @@ static void list(struct memory *m, bool wide, struct score *ret)
 	CHECK_OK(heaps_walk(h, 0, &v, &ret->stats, &e), &e);
 	compare(m->heap, &l, ret);
 	heaps_close(h);
+	/* A sample: it takes longer than the rest. */
+	if (!m->seed && (!m->missing || m->missing == 30))
+		check_notes(m, &s, ret);
 	free(l.at);
 }
 
@@ -184,6 +201,42 @@ static void check_whole(const struct sim_heap *heap, const struct score *s, bool
 		assert_int_equal(s->info.counted_reserved, heap->reserved);
 		assert_int_equal(s->info.counted_committed, heap->committed);
 	}
+}
+
+/* Blocks of which some lead to a stack trace, whose sizes and traces are told by what is noted. */
+static void try_traces(enum sim_heap_layout layout, bool x86)
+{
+	static const uint64_t traces[] = { 0x10001000, 0x10001080 };
+	const struct sim_heap_plan plan = {
+		.layout = layout,
+		.x86 = x86,
+		.seed = 3 + layout,
+		.base = BASE,
+		.segments = 3,
+		.allocations = 2000,
+		.churn = 35,
+		.lfh = 40,
+		.virtual_blocks = 2,
+		.traces = traces,
+		.trace_count = ARRAY_SIZE(traces),
+	};
+	struct sim_heap heap;
+	struct memory m = { .heap = &heap };
+	struct score s;
+	struct err e = ERR_INIT;
+
+	CHECK_OK(sim__heap_build(&plan, &heap, &e), &e);
+	list(&m, !x86, &s);
+	assert_int_equal(s.wrong + s.wrong_size + s.twice, 0);
+	check_whole(&heap, &s, false);
+	sim__heap_deinit(&heap);
+}
+
+TEST(blocks_with_stack_traces)
+{
+	for (int layout = 0; layout < SIM_HEAP_LAYOUTS; layout++)
+		for (int x86 = 0; x86 < 2; x86++)
+			try_traces((enum sim_heap_layout)layout, x86);
 }
 
 static void try_layout(enum sim_heap_layout layout, bool x86, bool plain, bool wiped)
@@ -498,6 +551,96 @@ TEST(a_block_of_another_heap_whose_header_fits)
 		try_pair(how & 1, how & 2);
 }
 
+/*
+ * What notes are made of, made hostile: the first heap's first segment says that it goes on through
+ * all of the second one, or on through pages that are full of what is noted.
+ */
+struct claimed {
+	struct sim_heap pair[2];
+	uint64_t end; /* of the first segment, as it says */
+	bool full;
+	uint8_t page[PAGE_SIZE];
+};
+
+static const uint8_t *page_of_claimed(void *context, uint64_t va)
+{
+	struct claimed *c = context;
+	struct memory m = { 0 };
+	const uint8_t *page = NULL;
+
+	for (size_t i = 0; i < 2 && !page; i++) {
+		m.heap = &c->pair[i];
+		page = page_of(&m, va);
+	}
+	return page || !c->full || va < c->pair[0].regions[0].va || va >= c->end ? page : c->page;
+}
+
+static void put_header(uint8_t *at, const uint8_t *key, uint16_t size, uint16_t prev, uint8_t flags)
+{
+	uint8_t b[HEAP_KEY_SIZE] = { 0 };
+
+	put_le16(b, size);
+	b[2] = flags;
+	b[3] = b[0] ^ b[1] ^ b[2];
+	put_le16(b + 4, prev);
+	for (size_t i = 0; i < sizeof(b); i++)
+		at[i] = b[i] ^ key[i];
+}
+
+/*
+ * A block of the heap's own, and another one: nearly all of the page is noted, in spans, of which
+ * one that took all that it can have would end inside of the second header.
+ */
+static void fill(struct claimed *c, bool wide)
+{
+	const size_t unit = wide ? 16 : 8, own = 3776 / unit, rest = PAGE_SIZE / unit - own;
+
+	memset(c->page, 0x11, sizeof(c->page));
+	put_header(c->page + wide * 8, c->pair[0].encoding, (uint16_t)own, (uint16_t)rest, 9);
+	put_header(c->page + own * unit + wide * 8, c->pair[0].encoding, (uint16_t)rest,
+		   (uint16_t)own, 1);
+}
+
+static void try_claim(bool wide, bool full)
+{
+	static struct claimed c;
+	const struct memory_view view = { page_of_claimed, &c };
+	struct range at = { 0 };
+	const struct range_list ranges = { .at = &at, .count = 1 };
+	const struct heap_sources s = { .memory = &view, .ranges = &ranges, .not_vads = true };
+	const struct sim_heap_region *first, *second;
+	struct swept_heaps swept;
+	uint64_t asked;
+
+	build_pair(c.pair, wide);
+	first = &c.pair[0].regions[0];
+	second = &c.pair[1].regions[0];
+	assert_true(first->va < second->va);
+	c.full = full;
+	c.end = second->va + second->pages * PAGE_SIZE;
+	at = (struct range){ first->va, c.end - 1 };
+	put_le32(first->bytes + (wide ? 0x38 : 0x20), (uint32_t)((c.end - first->va) / PAGE_SIZE));
+	put_word(first->bytes + (wide ? 0x48 : 0x28), wide, c.end);
+	fill(&c, wide);
+	assert_true(swept_heaps_agree(&s, &swept, &asked));
+	/* There is no room for so many notes: they are made anew, of less at a time. */
+	assert_int_equal(swept.sweeps > 1, full);
+	sim__heap_deinit(&c.pair[0]);
+	sim__heap_deinit(&c.pair[1]);
+}
+
+TEST(pages_that_two_heaps_claim)
+{
+	try_claim(true, false);
+	try_claim(false, false);
+}
+
+TEST(pages_full_of_what_is_noted)
+{
+	try_claim(true, true);
+	try_claim(false, true);
+}
+
 /* A segment heap is named, whoever knows of it, and nothing of it is told. */
 static const uint8_t *segment_heap_page(void *context, uint64_t va)
 {
@@ -536,6 +679,9 @@ int main(void)
 		cmocka_unit_test(a_signal_ends_the_search),
 		cmocka_unit_test(chain_of_24h2_and_a_heap_that_no_list_names),
 		cmocka_unit_test(a_block_of_another_heap_whose_header_fits),
+		cmocka_unit_test(blocks_with_stack_traces),
+		cmocka_unit_test(pages_that_two_heaps_claim),
+		cmocka_unit_test(pages_full_of_what_is_noted),
 		cmocka_unit_test(segment_heap_is_named),
 	};
 
