@@ -9,9 +9,8 @@
 #include "agent/program/interrupt.h"
 #include "formats/base/array.h"
 
-/* What was searched. Blocks and root pages come by rising address: a page is asked for in a row. */
+/* What was searched. */
 struct searched {
-	uint64_t last; /* page */
 	uint64_t pages, trust[TRUST_KINDS];
 	bool has_times;
 	struct rsz_times when; /* of all pages whose time is known */
@@ -35,13 +34,10 @@ struct leak_search {
  * What the process has of its own is what its entries or VADs lead to. Pages that were never
  * touched, were given back, or are as in their file hold no pointers to blocks.
  */
-static enum leak_page give_page(void *context, uint64_t va, const uint8_t **ret)
+static enum leak_page kind_of(const struct peek_page *p)
 {
-	const struct peek_page *p = peek_page(context, va);
-
 	if (!p)
 		return LEAK_PAGE_LOST;
-	*ret = p->bytes;
 	if (p->bytes)
 		return p->given == GIVEN_ZEROS ? LEAK_PAGE_NONE : LEAK_PAGE_THERE;
 	switch (p->state) {
@@ -58,9 +54,6 @@ static enum leak_page give_page(void *context, uint64_t va, const uint8_t **ret)
 
 static void note_page(struct searched *s, const struct peek_page *p)
 {
-	if (s->pages && s->last == p->va)
-		return;
-	s->last = p->va;
 	s->pages++;
 	if (p->has_verdict)
 		s->trust[p->trust]++;
@@ -73,14 +66,29 @@ static void note_page(struct searched *s, const struct peek_page *p)
 	s->when.end = MAX(s->when.end, p->when.end);
 }
 
-static enum leak_page search_page(void *context, uint64_t va, const uint8_t **ret)
+struct searching {
+	struct leak_search *x;
+	const struct leak_visitor *v;
+};
+
+static enum status give_pages(void *context, const struct peek_page *page, uint64_t pages,
+			      struct err *e)
 {
-	struct leak_search *x = context;
-	const enum leak_page is = give_page(x->session->peek, va, ret);
+	const struct searching *s = context;
+	const enum leak_page is = kind_of(page);
 
 	if (is == LEAK_PAGE_THERE)
-		note_page(&x->searched, peek_page(x->session->peek, va));
-	return is;
+		note_page(&s->x->searched, page);
+	return s->v->pages(s->v->context, page->va, pages, is, page->bytes, e);
+}
+
+static enum status give_all(void *context, const struct range_list *ranges,
+			    const struct leak_visitor *v, struct err *e)
+{
+	struct searching s = { context, v };
+	const struct peek_visitor give = { give_pages, &s };
+
+	return peek_sweep(s.x->session->peek, ranges, &give, e);
 }
 
 /* A block of full page heap in a missing page is not known, and may refer to any other. */
@@ -91,8 +99,6 @@ static enum status look_for_lost(struct leak_search *x, struct err *e)
 
 	for (size_t i = 0; i < l->count; i++)
 		for (uint64_t va = l->at[i].first; va < l->at[i].last; va += PAGE_SIZE) {
-			const uint8_t *page;
-
 			if (interrupted())
 				return interrupt_status(e);
 			if (asked++ == LEAK_PAGES_MAX) {
@@ -100,7 +106,7 @@ static enum status look_for_lost(struct leak_search *x, struct err *e)
 				return ST_OK;
 			}
 			x->page_heap_lost +=
-				give_page(x->session->peek, va, &page) == LEAK_PAGE_LOST;
+				kind_of(peek_page(x->session->peek, va)) == LEAK_PAGE_LOST;
 		}
 	return ST_OK;
 }
@@ -109,7 +115,7 @@ static enum status search(struct leak_search *x, struct err *e)
 {
 	const struct heap_session *s = x->session;
 	const struct leak_sources sources = {
-		.page = search_page,
+		.sweep = give_all,
 		.context = x,
 		.blocks = x->list,
 		.roots = &x->roots.ranges,

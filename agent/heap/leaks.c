@@ -17,36 +17,27 @@ struct search {
 	uint64_t lowest, highest; /* addresses that lie in blocks, or between them */
 	uint8_t *marks;
 	/*
-	 * What the words of each block lead to, in the order of the blocks: first[i] is where
-	 * those of block i begin. All blocks are read once, by address: pages lie anywhere in a
+	 * Which words lead from which block to which, as they are met: pages lie anywhere in a
 	 * container, and following pointers through it would decode the same chunks again and
 	 * again.
 	 */
+	struct edge {
+		uint32_t from, to;
+	} * met;
+	size_t n_met, met_room;
+	uint32_t source; /* the block that the words are of */
+	/* Then those of each block: first[i] is where those of block i begin. */
 	uint32_t *edges;
-	size_t n_edges, edges_room;
 	size_t *first;
 	bool *lost;        /* a part of the block */
 	uint32_t *waiting; /* blocks that were reached, and whose edges were not followed */
 	size_t n_waiting;
 	uint64_t asked; /* pages */
+	struct leak_stats *stats;
 	bool from_roots;
 	enum status st;
 	struct err *e;
 };
-
-static enum leak_page ask(struct search *x, uint64_t va, const uint8_t **ret)
-{
-	x->asked++;
-	return x->s->page(x->s->context, va, ret);
-}
-
-/* Whether there is to be no further page. */
-static bool is_over(struct search *x)
-{
-	if (!x->st && interrupted())
-		x->st = interrupt_status(x->e);
-	return x->st || x->asked >= LEAK_PAGES_MAX;
-}
 
 /* The block around `va`; a pointer behind a block's last byte is its own, as of an empty range. */
 static const struct heap_allocation *block_of(const struct search *x, uint64_t va)
@@ -70,23 +61,23 @@ static void reach(struct search *x, uint32_t edge)
 }
 
 /* Without room for it, what it leads to counts as reached: that hides a leak, and makes up none. */
-static void note_edge(struct search *x, uint32_t edge)
+static void note_edge(struct search *x, uint32_t to)
 {
-	uint32_t *grown;
+	struct edge *grown;
 
-	if (x->n_edges == LEAK_EDGES_MAX) {
-		reach(x, edge);
+	if (x->n_met == LEAK_EDGES_MAX) {
+		reach(x, to);
 		return;
 	}
-	if (x->n_edges == x->edges_room) {
-		grown = array_grow(x->edges, &x->edges_room, sizeof(*grown));
+	if (x->n_met == x->met_room) {
+		grown = array_grow(x->met, &x->met_room, sizeof(*grown));
 		if (!grown) {
 			x->st = err_nomem(x->e);
 			return;
 		}
-		x->edges = grown;
+		x->met = grown;
 	}
-	x->edges[x->n_edges++] = edge;
+	x->met[x->n_met++] = (struct edge){ x->source, to };
 }
 
 static void take_word(struct search *x, uint64_t word)
@@ -117,57 +108,151 @@ static void take_words(struct search *x, const uint8_t *page, size_t from, size_
 		take_word(x, get_le32(page + at));
 }
 
-static void take_roots(struct search *x, struct leak_stats *stats)
+/*
+ * Pages
+ */
+
+static uint64_t page_of(uint64_t va)
 {
-	const struct range_list *r = x->s->roots;
-
-	for (size_t i = 0; i < r->count; i++)
-		for (uint64_t va = r->at[i].first, left = range_bytes(r->at[i]) / PAGE_SIZE; left;
-		     va += PAGE_SIZE, left--) {
-			const uint8_t *page = NULL;
-			enum leak_page is;
-
-			if (is_over(x)) {
-				stats->root_pages_lost += left;
-				break;
-			}
-			is = ask(x, va, &page);
-			stats->root_pages += is == LEAK_PAGE_THERE;
-			stats->root_pages_lost += is == LEAK_PAGE_LOST;
-			if (is == LEAK_PAGE_THERE)
-				take_words(x, page, 0, PAGE_SIZE);
-		}
+	return va & ~(uint64_t)(PAGE_SIZE - 1);
 }
 
-static void take_block(struct search *x, size_t i)
+/* A struct leak_visitor's. */
+static enum status take_root_pages(void *context, uint64_t va, uint64_t pages, enum leak_page is,
+				   const uint8_t *bytes, struct err *e)
 {
-	const struct heap_allocation *a = &x->s->blocks->at[i];
-	const uint64_t end = a->address + block_bytes(a);
+	struct search *x = context;
 
-	x->first[i] = x->n_edges;
-	for (uint64_t va = a->address, next; va < end; va = next) {
-		const uint64_t begin = va & ~(uint64_t)(PAGE_SIZE - 1);
-		const uint8_t *page = NULL;
-		enum leak_page is;
+	x->stats->root_pages += is == LEAK_PAGE_THERE ? pages : 0;
+	x->stats->root_pages_lost += is == LEAK_PAGE_LOST ? pages : 0;
+	if (is == LEAK_PAGE_THERE)
+		take_words(x, bytes, 0, PAGE_SIZE);
+	return x->st;
+}
 
-		if (is_over(x)) {
-			x->lost[i] = true;
-			break;
-		}
-		is = ask(x, begin, &page);
-		next = MIN(end, begin + PAGE_SIZE);
+/* The first block that ends behind `va`. */
+static size_t first_block(const struct search *x, uint64_t va)
+{
+	const struct block_list *l = x->s->blocks;
+	const struct heap_allocation *a = block_list_before(l, va);
+	const size_t i = a ? (size_t)(a - l->at) : 0;
+
+	return a && a->address + block_bytes(a) <= va ? i + 1 : i;
+}
+
+/* A struct leak_visitor's: of all blocks that have a part of the pages. */
+static enum status take_block_pages(void *context, uint64_t va, uint64_t pages, enum leak_page is,
+				    const uint8_t *bytes, struct err *e)
+{
+	struct search *x = context;
+	const struct block_list *l = x->s->blocks;
+	const uint64_t last = va + (pages - 1) * PAGE_SIZE + (PAGE_SIZE - 1);
+
+	if (is == LEAK_PAGE_NONE)
+		return x->st;
+	for (size_t i = first_block(x, va); i < l->count && l->at[i].address <= last; i++) {
+		const struct heap_allocation *a = &l->at[i];
+		const uint64_t first = MAX(a->address, va);
+
+		if (!block_bytes(a))
+			continue;
+		x->source = (uint32_t)i;
 		x->lost[i] |= is == LEAK_PAGE_LOST;
 		if (is == LEAK_PAGE_THERE)
-			take_words(x, page, (size_t)(va - begin), (size_t)(next - begin));
+			take_words(x, bytes, (size_t)(first - va),
+				   (size_t)(MIN(a->address + (block_bytes(a) - 1), last) + 1 - va));
 	}
+	return x->st;
 }
 
-static void follow_edges(struct search *x, struct leak_stats *stats)
+static enum status sweep(struct search *x, const struct range_list *ranges,
+			 const struct leak_visitor *v)
+{
+	return interrupted() ? interrupt_status(x->e) : x->s->sweep(x->s->context, ranges, v, x->e);
+}
+
+/* Appends so many pages as there may still be of those from `first` on; returns how many. */
+static uint64_t add_pages(struct search *x, struct range_list *ret, uint64_t first, uint64_t pages)
+{
+	struct range *back = ret->count ? &ret->at[ret->count - 1] : NULL;
+	const uint64_t taken = MIN(pages, LEAK_PAGES_MAX - x->asked);
+
+	x->asked += taken;
+	if (taken && back && back->last + 1 == first)
+		back->last += taken * PAGE_SIZE;
+	else if (taken && !x->st)
+		x->st = range_list_add(ret, first, first + (taken * PAGE_SIZE - 1), x->e);
+	return taken;
+}
+
+static enum status take_roots(struct search *x)
+{
+	const struct leak_visitor v = { take_root_pages, x };
+	const struct range_list *r = x->s->roots;
+	_cleanup_ranges_ struct range_list ranges = { 0 };
+
+	for (size_t i = 0; i < r->count; i++) {
+		const uint64_t pages = range_bytes(r->at[i]) / PAGE_SIZE;
+
+		x->stats->root_pages_lost += pages - add_pages(x, &ranges, r->at[i].first, pages);
+	}
+	x->from_roots = true;
+	return x->st ? x->st : sweep(x, &ranges, &v);
+}
+
+/* Each page once, however many blocks have a part of it. */
+static enum status take_blocks(struct search *x)
+{
+	const struct leak_visitor v = { take_block_pages, x };
+	const struct block_list *l = x->s->blocks;
+	_cleanup_ranges_ struct range_list ranges = { 0 };
+	uint64_t covered = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		const uint64_t bytes = block_bytes(&l->at[i]);
+		const uint64_t first = MAX(page_of(l->at[i].address), covered);
+		const uint64_t end = page_of(l->at[i].address + bytes + (PAGE_SIZE - 1));
+
+		if (!bytes || end <= first)
+			continue;
+		covered =
+			first + PAGE_SIZE * add_pages(x, &ranges, first, (end - first) / PAGE_SIZE);
+		x->lost[i] |= covered < end;
+	}
+	x->from_roots = false;
+	return x->st ? x->st : sweep(x, &ranges, &v);
+}
+
+/* By the block that they lead from. */
+static enum status sort_edges(struct search *x)
+{
+	const size_t count = x->s->blocks->count;
+	size_t *first = x->first;
+
+	x->edges = malloc(MAX(x->n_met, 1) * sizeof(*x->edges));
+	if (!x->edges)
+		return err_nomem(x->e);
+	for (size_t i = 0; i < x->n_met; i++)
+		first[x->met[i].from + 1]++;
+	for (size_t i = 0; i < count; i++)
+		first[i + 1] += first[i];
+	/* Each is moved on while its own are put down, and is where the next one's begin then. */
+	for (size_t i = 0; i < x->n_met; i++)
+		x->edges[first[x->met[i].from]++] = x->met[i].to;
+	for (size_t i = count; i > 0; i--)
+		first[i] = first[i - 1];
+	first[0] = 0;
+	free(x->met);
+	x->met = NULL;
+	return ST_OK;
+}
+
+static void follow_edges(struct search *x)
 {
 	while (x->n_waiting) {
 		const uint32_t i = x->waiting[--x->n_waiting];
 
-		stats->blocks_lost += x->lost[i];
+		x->stats->blocks_lost += x->lost[i];
 		for (size_t k = x->first[i]; k < x->first[i + 1]; k++)
 			reach(x, x->edges[k]);
 	}
@@ -185,31 +270,31 @@ static void mark_children(struct search *x)
 		}
 }
 
-static enum status search(struct search *x, struct leak_stats *stats)
+static enum status search(struct search *x)
 {
 	const size_t count = x->s->blocks->count;
 	const struct heap_allocation *last = &x->s->blocks->at[count - 1];
+	enum status st;
 
 	x->lowest = x->s->blocks->at[0].address;
 	x->highest = last->address + block_bytes(last);
-	x->from_roots = true;
-	take_roots(x, stats);
-	x->from_roots = false;
-	for (size_t i = 0; i < count && !x->st; i++)
-		take_block(x, i);
-	x->first[count] = x->n_edges;
-	if (!x->st) {
-		follow_edges(x, stats);
+	st = take_roots(x);
+	if (!st)
+		st = take_blocks(x);
+	if (!st)
+		st = sort_edges(x);
+	if (!st) {
+		follow_edges(x);
 		mark_children(x);
 	}
-	return x->st;
+	return st;
 }
 
 enum status leaks_find(const struct leak_sources *s, uint8_t **ret, struct leak_stats *stats,
 		       struct err *e)
 {
 	const size_t count = s->blocks->count;
-	struct search x = { .s = s, .e = e };
+	struct search x = { .s = s, .stats = stats, .e = e };
 	enum status st = ST_OK;
 
 	*ret = NULL;
@@ -223,13 +308,14 @@ enum status leaks_find(const struct leak_sources *s, uint8_t **ret, struct leak_
 	if (!x.marks || !x.lost || !x.first || !x.waiting)
 		st = err_nomem(e);
 	else if (count)
-		st = search(&x, stats);
+		st = search(&x);
 	if (!st)
 		*ret = take_ptr(x.marks);
 	free(x.marks);
 	free(x.lost);
 	free(x.first);
 	free(x.waiting);
+	free(x.met);
 	free(x.edges);
 	return st;
 }

@@ -20,16 +20,27 @@ enum leak_page {
 	LEAK_PAGE_LOST
 };
 
+/* `bytes`: PAGE_SIZE of them, valid for the call; of LEAK_PAGE_THERE. */
+struct leak_visitor {
+	enum status (*pages)(void *context, uint64_t va, uint64_t pages, enum leak_page is,
+			     const uint8_t *bytes, struct err *e);
+	void *context;
+};
+
 struct leak_sources {
-	/* *ret: PAGE_SIZE bytes, valid until the next call; set for LEAK_PAGE_THERE. */
-	enum leak_page (*page)(void *context, uint64_t va, const uint8_t **ret);
+	/*
+	 * Tells of all pages of the ranges, which are whole pages: each once, in any order, by one
+	 * thread at a time. Neighbours without bytes can come as one.
+	 */
+	enum status (*sweep)(void *context, const struct range_list *ranges,
+			     const struct leak_visitor *v, struct err *e);
 	void *context;
 	const struct block_list *blocks; /* sorted; at most LEAK_BLOCKS_MAX */
 	const struct range_list *roots;  /* tidy, whole pages; heaps are not among them */
 	bool narrow;                     /* words of 32 bits, too: of a WoW64 process */
 };
 
-/* 14 bytes each while it is searched, and four for each word of theirs that leads to one. */
+/* 14 bytes each while it is searched, and twelve for each word of theirs that leads to one. */
 #define LEAK_BLOCKS_MAX ((size_t)1 << 28)
 #define LEAK_EDGES_MAX  ((size_t)1 << 28)
 

@@ -32,9 +32,8 @@ static uint64_t va_of(size_t page)
 				 : ROOTS + (page - HEAP_PAGES) * PAGE_SIZE;
 }
 
-static enum leak_page page_of(void *context, uint64_t va, const uint8_t **ret)
+static enum leak_page kind_of(uint64_t va, const uint8_t **ret)
 {
-	(void)context;
 	MUST(va % PAGE_SIZE == 0);
 	for (size_t i = 0; i < PAGES; i++)
 		if (va_of(i) == va) {
@@ -43,6 +42,23 @@ static enum leak_page page_of(void *context, uint64_t va, const uint8_t **ret)
 			return (enum leak_page)in.is[i];
 		}
 	return LEAK_PAGE_NONE;
+}
+
+/* From the last page to the first: no order is promised. */
+static enum status sweep(void *context, const struct range_list *ranges,
+			 const struct leak_visitor *v, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = ranges->count; i-- > 0;)
+		for (uint64_t end = ranges->at[i].last + 1; end > ranges->at[i].first && !st;
+		     end -= PAGE_SIZE) {
+			const uint8_t *bytes = NULL;
+			const enum leak_page is = kind_of(end - PAGE_SIZE, &bytes);
+
+			st = v->pages(v->context, end - PAGE_SIZE, 1, is, bytes, e);
+		}
+	return st;
 }
 
 static uint64_t length(const struct heap_allocation *a)
@@ -195,7 +211,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct range at = { ROOTS, ROOTS + ROOT_PAGES * PAGE_SIZE - 1 };
 	const struct range_list roots = { .at = &at, .count = 1 };
 	struct block_list list = { .at = in.blocks };
-	struct leak_sources s = { .page = page_of, .blocks = &list, .roots = &roots };
+	struct leak_sources s = { .sweep = sweep, .blocks = &list, .roots = &roots };
 	struct leak_stats stats;
 	uint8_t *marks, slow[BLOCKS];
 

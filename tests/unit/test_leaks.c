@@ -17,14 +17,28 @@ static struct leak_sources sources;
 static struct leak_stats stats;
 static uint8_t *marks;
 
-static enum leak_page give(void *context, uint64_t va, const uint8_t **ret)
+static enum leak_page kind_of(const struct sparse_page *p)
 {
-	const struct sparse_page *p = sparse_find(context, va);
-
 	if (!p)
 		return LEAK_PAGE_NONE;
-	*ret = p->bytes;
 	return p->lost ? LEAK_PAGE_LOST : LEAK_PAGE_THERE;
+}
+
+/* From the last page to the first: no order is promised. */
+static enum status give(void *context, const struct range_list *ranges,
+			const struct leak_visitor *v, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = ranges->count; i-- > 0;)
+		for (uint64_t va = ranges->at[i].last + 1; va > ranges->at[i].first && !st;) {
+			const struct sparse_page *p = sparse_find(context, va -= PAGE_SIZE);
+
+			st = interrupted() ? interrupt_status(e)
+					   : v->pages(v->context, va, 1, kind_of(p),
+						      p ? p->bytes : NULL, e);
+		}
+	return st;
 }
 
 /* Blocks of 64 bytes, 256 apart. */
@@ -51,7 +65,7 @@ static void set_up(size_t n)
 	sparse_page(&s, ROOT + PAGE_SIZE);
 	list = (struct block_list){ .at = blocks, .count = n };
 	sources = (struct leak_sources){
-		.page = give,
+		.sweep = give,
 		.context = &s,
 		.blocks = &list,
 		.roots = &roots,
@@ -172,15 +186,19 @@ TEST(lost_pages_are_counted)
 	tear_down();
 }
 
-/* Every address leads to the same page. */
-static enum leak_page give_same(void *context, uint64_t va, const uint8_t **ret)
+/* Pages are zeros, and counted. */
+static enum status give_same(void *context, const struct range_list *ranges,
+			     const struct leak_visitor *v, struct err *e)
 {
-	static const uint8_t zeros[PAGE_SIZE];
+	enum status st = ST_OK;
 
-	(void)va;
-	++*(uint64_t *)context;
-	*ret = zeros;
-	return LEAK_PAGE_NONE;
+	for (size_t i = 0; i < ranges->count && !st; i++) {
+		const uint64_t n = range_bytes(ranges->at[i]) / PAGE_SIZE;
+
+		*(uint64_t *)context += n;
+		st = v->pages(v->context, ranges->at[i].first, n, LEAK_PAGE_NONE, NULL, e);
+	}
+	return st;
 }
 
 TEST(blocks_as_large_as_the_address_space_end)
@@ -189,7 +207,7 @@ TEST(blocks_as_large_as_the_address_space_end)
 
 	set_up(2);
 	blocks[1].size = blocks[1].requested = UINT64_C(1) << 46;
-	sources.page = give_same;
+	sources.sweep = give_same;
 	sources.context = &asked;
 	find();
 	assert_int_equal(asked, LEAK_PAGES_MAX);
@@ -203,7 +221,7 @@ TEST(roots_as_large_as_the_address_space_are_lost_in_part)
 
 	set_up(1);
 	CHECK_OK(range_list_add(&roots, UINT64_C(1) << 32, (UINT64_C(1) << 46) - 1, &e), &e);
-	sources.page = give_same;
+	sources.sweep = give_same;
 	sources.context = &asked;
 	find();
 	assert_int_equal(asked, LEAK_PAGES_MAX);
