@@ -142,10 +142,11 @@ json_t *heap_place_json(const struct heap_session *s, uint64_t va)
 	const struct module *m = modules_at(&s->modules, va);
 	char place[HEAP_PLACE_TEXT];
 
-	return json_fields(JSON_FIELDS(field_made("address", heap_hex(va)),
-				       field_text("module", m ? module_name(m) : NULL),
-				       field_json("offset", m ? json_u64(va - m->base) : NULL),
-				       field_text("place", name_place(s, va, place) ? place : NULL)));
+	return json_fields(
+		JSON_FIELDS(field_made("address", heap_hex(va)),
+			    field_text("module", m ? module_name(m) : NULL),
+			    field_json("offset", m ? json_u64(va - m->base) : NULL),
+			    field_text("place", name_place(s, va, place) ? place : NULL)));
 }
 
 json_t *heap_trace_json(const struct heap_session *s, const struct stack_trace *t)

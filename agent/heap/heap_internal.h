@@ -122,8 +122,8 @@ bool heap__holds(struct heap_pages *p, uint64_t va, bool wide, uint64_t heap);
  */
 int heap__lfh_byte(struct heap_pages *p, const struct heap_layout *l, uint64_t va);
 /*
- * The 8 bytes before an extended block's data. Other bytes can be zeros instead, which do not end an
- * extension.
+ * The 8 bytes before an extended block's data. Other bytes can be zeros instead, which do not end
+ * an extension.
  */
 const uint8_t *heap__extension_end(struct heap_pages *p, const struct heap_layout *l, uint64_t va);
 bool heap__u16(struct heap_pages *p, uint64_t va, uint16_t *ret);

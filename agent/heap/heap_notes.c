@@ -13,8 +13,8 @@
  * - small blocks of the heap's own, in which LFH subsegments lie;
  * - the last bytes of what can be headers of LFH blocks.
  * Who looks for one of these where there is no note of it knows that it is none; who asks for
- * something else reads the page. So the answers are the same with and without notes. A page of which
- * too much would have to be noted, as bytes can be made to look, has none.
+ * something else reads the page. So the answers are the same with and without notes. A page of
+ * which too much would have to be noted, as bytes can be made to look, has none.
  */
 #include <stdlib.h>
 #include <string.h>

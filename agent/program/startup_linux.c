@@ -10,8 +10,8 @@
  * Buffers of that size and more are given back when they are freed. By default glibc takes the
  * largest that was freed for the limit (mallopt(3), M_MMAP_THRESHOLD): then what decoded chunks
  * took, of a MiB each, stays with the process, whatever it needs next. To set one limit also ends
- * that the other, of what is kept free at the heap's end, grows with it from its 128 KiB: much would
- * be given back and asked for again, page by page.
+ * that the other, of what is kept free at the heap's end, grows with it from its 128 KiB: much
+ * would be given back and asked for again, page by page.
  */
 #define GIVEN_BACK (512 << 10)
 #define KEPT_FREE  (8 << 20)

@@ -45,8 +45,8 @@ bool peek_is_files(struct peek *p, uint64_t va);
 /*
  * All pages of the ranges, which are whole pages and do not overlap, in the order in which the
  * container has them (virtual_sweep()). Called for each page once; neighbours that are alike and
- * have no bytes of their own can come as one, of which `page` is the first. Where `page` has bytes of
- * its own, .followed and .frame are not set. Anything but ST_OK ends it.
+ * have no bytes of their own can come as one, of which `page` is the first. Where `page` has bytes
+ * of its own, .followed and .frame are not set. Anything but ST_OK ends it.
  */
 struct peek_visitor {
 	enum status (*pages)(void *context, const struct peek_page *page, uint64_t pages,

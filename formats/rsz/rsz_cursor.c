@@ -14,8 +14,8 @@
 /*
  * Records whose content had its SHA-256: pages of a process lie all over memory, so that a chunk is
  * decoded again and again, and the digest takes as long as the decompression. Each has a place by
- * its offset, and whoever comes later takes it: 128 KiB at most. Many a cursor reads a few chunks of a
- * small container and goes, and new pages are dear, so they begin with less.
+ * its offset, and whoever comes later takes it: 128 KiB at most. Many a cursor reads a few chunks
+ * of a small container and goes, and new pages are dear, so they begin with less.
  */
 #define SEEN_BITS_MIN 5
 #define SEEN_BITS_MAX 14

@@ -44,8 +44,9 @@
 #endif
 
 /*
- * Each block of 128 KiB and more, and each thread's stack, is mapped anew there, which some virtual machines
- * take long for. So of rows of thousands of cases that need some, it is given every seventh.
+ * Each block of 128 KiB and more, and each thread's stack, is mapped anew there, which some virtual
+ * machines take long for. So of rows of thousands of cases that need some, it is given every
+ * seventh.
  */
 #ifdef TEST_HAS_ASAN
 #define TEST_STEP 7

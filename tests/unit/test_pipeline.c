@@ -41,7 +41,10 @@ static enum status fill(void *arg, void *item, struct err *e)
 	return ST_OK;
 }
 
-/* Even items take longer, so that a later one is often done first. Each yield may be a slice of others. */
+/*
+ * Even items take longer, so that a later one is often done first. Each yield may be a slice of
+ * others.
+ */
 static enum status work(void *arg, unsigned worker, void *item, struct err *e)
 {
 	const struct line *l = arg;
@@ -185,8 +188,8 @@ static enum status slow_fill(void *arg, void *item, struct err *e)
 
 /*
  * An item that was filled just after the drain had failed was once counted, and waited for by
- * everybody, for ever. It took some thousand runs to see it, which is what `make test-long` has; a hang
- * is what the test's time limit finds.
+ * everybody, for ever. It took some thousand runs to see it, which is what `make test-long` has; a
+ * hang is what the test's time limit finds.
  */
 TEST(run_that_fails_while_an_item_is_being_filled_ends)
 {
