@@ -291,24 +291,22 @@ static bool keep_note(struct heap_notes *n, uint32_t *ret)
 	return true;
 }
 
+static bool part_is_before(const void *part, const void *va)
+{
+	return ((const struct notes_part *)part)->last < *(const uint64_t *)va;
+}
+
 static struct notes_part *part_of(struct heap_notes *n, uint64_t va)
 {
-	size_t low = 0, high = n->n_parts;
+	size_t i;
 
 	if (n->last < n->n_parts && n->parts[n->last].first <= va && va <= n->parts[n->last].last)
 		return &n->parts[n->last];
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (n->parts[middle].last < va)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == n->n_parts || n->parts[low].first > va)
+	i = array_before(n->parts, n->n_parts, sizeof(*n->parts), part_is_before, &va);
+	if (i == n->n_parts || n->parts[i].first > va)
 		return NULL;
-	n->last = low;
-	return &n->parts[low];
+	n->last = i;
+	return &n->parts[i];
 }
 
 /* A struct view_visitor's. ST_END: there is no room. */
@@ -340,22 +338,21 @@ static enum status note_pages(void *context, uint64_t va, uint64_t pages, const 
  * Windows
  */
 
-static bool is_noted_heap(const struct heaps *h, const struct heap_segment *s,
-			  const struct heap_info **ret)
+static bool heap_is_before(const void *info, const void *address)
 {
-	size_t low = 0, high = h->count;
+	return ((const struct heap_info *)info)->address < *(const uint64_t *)address;
+}
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
+/* The heap of the segment; NULL: it has no notes. */
+static const struct heap_info *noted_heap(const struct heaps *h, const struct heap_segment *s)
+{
+	const size_t i = array_before(h->at, h->count, sizeof(*h->at), heap_is_before, &s->heap);
+	const struct heap_info *info = i < h->count ? &h->at[i] : NULL;
 
-		if (h->at[middle].address < s->heap)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*ret = &h->at[low];
-	return low < h->count && (*ret)->address == s->heap && (*ret)->kind == HEAP_NT &&
-	       ((*ret)->key_from == KEY_READ || (*ret)->key_from == KEY_RECOVERED);
+	return info && info->address == s->heap && info->kind == HEAP_NT &&
+			       (info->key_from == KEY_READ || info->key_from == KEY_RECOVERED)
+		       ? info
+		       : NULL;
 }
 
 static enum status add_part(struct heap_notes *n, const struct heap_segment *s,
@@ -413,11 +410,11 @@ static enum status choose_parts(struct heaps *h, size_t segment, uint64_t va, st
 	for (size_t i = segment; i < h->segment_count && n->n_pages < n->window && !st; i++) {
 		const struct heap_segment *s = &h->segments[i];
 		const uint64_t first = i == segment ? va : s->base;
-		const struct heap_info *info;
+		const struct heap_info *info = s->end > first ? noted_heap(h, s) : NULL;
 
 		if (n->n_parts == PARTS_MAX)
 			break;
-		if (s->end > first && is_noted_heap(h, s, &info))
+		if (info)
 			st = add_part(n, s, info, first,
 				      (size_t)MIN((s->end - first + PAGE_SIZE - 1) / PAGE_SIZE,
 						  n->window - n->n_pages),
@@ -454,9 +451,7 @@ static enum status make_window(struct heaps *h, size_t segment, uint64_t va, str
 
 	do {
 		st = choose_parts(h, segment, va, e);
-		if (!part_of(n, va))
-			n->window = 0; /* it lies in two heaps, and there would be no end */
-		else if (!st && n->left)
+		if (!st && n->left)
 			st = sweep(h, e);
 		if (st != ST_END)
 			break;
@@ -468,23 +463,21 @@ static enum status make_window(struct heaps *h, size_t segment, uint64_t va, str
 	return st == ST_END ? ST_OK : st;
 }
 
+static bool begins_by(const void *segment, const void *va)
+{
+	return ((const struct heap_segment *)segment)->base <= *(const uint64_t *)va;
+}
+
 /* Which of the heap's segments has the address; false: none. */
 static bool find_segment(const struct heap_walk *w, uint64_t va, size_t *ret)
 {
-	size_t count, low = 0, high;
+	size_t count, n;
 	const struct heap_segment *s = heap__segments(w->h, w->info->address, &count);
 
-	for (high = count; low < high;) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (s[middle].base <= va)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || va >= s[low - 1].end)
+	n = array_before(s, count, sizeof(*s), begins_by, &va);
+	if (!n || va >= s[n - 1].end)
 		return false;
-	*ret = (size_t)(s - w->h->segments) + low - 1;
+	*ret = (size_t)(s - w->h->segments) + n - 1;
 	return true;
 }
 

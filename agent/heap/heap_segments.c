@@ -120,20 +120,16 @@ static int by_heap_and_base(const void *a, const void *b)
 	return (x->base > y->base) - (x->base < y->base);
 }
 
+static bool segment_is_before(const void *segment, const void *heap)
+{
+	return ((const struct heap_segment *)segment)->heap < *(const uint64_t *)heap;
+}
+
 /* The first segment of the heap, or where it would be. */
 static size_t first_segment(const struct heaps *h, uint64_t heap)
 {
-	size_t low = 0, high = h->segment_count;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (h->segments[middle].heap < heap)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return array_before(h->segments, h->segment_count, sizeof(*h->segments), segment_is_before,
+			    &heap);
 }
 
 const struct heap_segment *heap__segments(const struct heaps *h, uint64_t heap, size_t *ret_count)

@@ -217,20 +217,18 @@ static uint64_t pages_in(struct range r)
 	return (r.last - r.first) / PAGE_SIZE + 1;
 }
 
+static bool worths_are_before(const void *worths, const void *va)
+{
+	return ((const struct worths *)worths)->range.last < *(const uint64_t *)va;
+}
+
 /* The first of `count` ranges that has a byte in [first, last]; NULL: none. */
 static struct worths *find_first(const struct peek *p, size_t count, uint64_t first, uint64_t last)
 {
-	size_t low = 0, high = count;
+	const size_t i =
+		array_before(p->worths, count, sizeof(*p->worths), worths_are_before, &first);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (p->worths[middle].range.last < first)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && p->worths[low].range.first <= last ? &p->worths[low] : NULL;
+	return i < count && p->worths[i].range.first <= last ? &p->worths[i] : NULL;
 }
 
 static struct worths *find_worths(const struct peek *p, uint64_t va)
