@@ -260,7 +260,7 @@ static void try_layout(enum sim_heap_layout layout, bool x86, bool plain, bool w
 
 	CHECK_OK(sim__heap_build(&plan, &heap, &e), &e);
 	for (size_t i = 0; i < ARRAY_SIZE(percents); i++)
-		for (uint64_t seed = 0; seed < (percents[i] ? 3 : 1); seed += TEST_STEP) {
+		for (uint64_t seed = 0; seed < (percents[i] ? 3 : 1); seed++) {
 			struct memory m = { .heap = &heap, .missing = percents[i], .seed = seed };
 			struct score s;
 

@@ -42,8 +42,8 @@ static enum status fill(void *arg, void *item, struct err *e)
 }
 
 /*
- * Even items take longer, so that a later one is often done first. Each yield may be a slice of
- * others.
+ * Even items take longer, so that a later one is often done first. On a busy machine a yield costs
+ * a time slice of each other process.
  */
 static enum status work(void *arg, unsigned worker, void *item, struct err *e)
 {
