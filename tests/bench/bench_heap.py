@@ -24,6 +24,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'formats'))
+import bench_volatility3  # noqa: E402
 import isf_simulated  # noqa: E402
 import volatility  # noqa: E402
 
@@ -33,21 +34,21 @@ COMMANDS = (('heap',), ('heap', '--allocations', '--csv'), ('heap', '--allocatio
             ('heap', '--leaks'), ('heap', '--pages'), ('vad',), ('vad', '--pages'), ('process',))
 
 
-def run(*command, check=True):
+def run(*command):
     """(seconds, seconds of the processor, MiB); what it says goes nowhere."""
     begin = time.monotonic()
     with subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL) as p:
         _, status, used = os.wait4(p.pid, 0)
         p.returncode = os.waitstatus_to_exitcode(status)
-    if check and p.returncode not in (0, 3):
+    if p.returncode not in (0, 3):
         raise SystemExit(f'bench_heap: {command[1]} ended with {p.returncode}')
     return time.monotonic() - begin, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
 def row(name, rounds):
-    took, cpu, room = (statistics.median(r[i] for r in rounds) for i in range(3))
-    print(f'{name:32} {took:7.2f} s, cpu {cpu:7.2f} s, {room:5.0f} MiB', flush=True)
+    took, cpu, *room = (statistics.median(values) for values in zip(*rounds))
+    print(f'{name:32} {took:7.2f} s, cpu {cpu:7.2f} s' + ''.join(f', {r:5.0f} MiB' for r in room), flush=True)
 
 
 def pids(ramseal, container):
@@ -71,27 +72,18 @@ def beside_volatility3(ramseal, folder, rounds):
     if volatility.missing():
         print(volatility.missing())
         return
-    container = folder / 'volatility3.rsz'
-    if not container.exists():
-        run(ramseal, 'acquire', '-q', '-f', '-s', 'sim:desktop', '-o', container)
+    container = bench_volatility3.made(ramseal, folder)['container']
     symbols = folder / 'symbols'
     isf_simulated.write(symbols, 10)
     pid = pids(ramseal, container)[-1]
-    results = {'vad --pages': [], 'volatility3 windows.memmap': []}
-    volatility.vol(folder, symbols, '-f', container, 'windows.pslist')  # its cache of symbols
+    ours, theirs = [], []
+    bench_volatility3.timed(folder, symbols, container, 'windows.pslist')  # its cache of symbols
     for _ in range(rounds):
-        results['vad --pages'].append(run(ramseal, 'vad', '--pages', '--pid', pid, container))
-        begin, before = time.monotonic(), os.times()
-        done = volatility.vol(folder, symbols, '-f', container, 'windows.memmap', '--pid', pid)
-        after = os.times()
-        if done.returncode:
-            raise SystemExit(done.stdout + done.stderr)
-        results['volatility3 windows.memmap'].append(
-            (time.monotonic() - begin, after.children_user + after.children_system -
-             before.children_user - before.children_system, float('nan')))
+        ours.append(run(ramseal, 'vad', '--pages', '--pid', pid, container))
+        theirs.append(bench_volatility3.timed(folder, symbols, container, 'windows.memmap', '--pid', str(pid)))
     print(f'process {pid} of {container.name}:')
-    for name, found in results.items():
-        row(name, found)
+    row('vad --pages', ours)
+    row('volatility3 windows.memmap', theirs)
 
 
 def main():
@@ -117,4 +109,5 @@ def main():
     beside_volatility3(a.ramseal, a.folder, a.rounds)
 
 
-main()
+if __name__ == '__main__':
+    main()

@@ -32,10 +32,10 @@ def made(ramseal, folder):
     return {'container': container, 'raw': raw}
 
 
-def timed(folder, symbols, image, plugin):
+def timed(folder, symbols, image, *plugin):
     """(seconds, seconds of the processor)"""
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    done = volatility.vol(folder, symbols, '-f', image, plugin)
+    done = volatility.vol(folder, symbols, '-f', image, *plugin)
     took, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         raise SystemExit(done.stdout + done.stderr)
@@ -66,4 +66,5 @@ def main():
         print(f'windows.pslist, {name:9}  {took:.2f} s, cpu {cpu:.2f} s')
 
 
-main()
+if __name__ == '__main__':
+    main()
