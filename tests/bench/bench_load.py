@@ -40,11 +40,11 @@ TIMEOUT = 1800
 MACHINE = vm.Machine(options=('-smp', '1', '-icount', 'shift=2'),
                      drive=f',throttling.bps-total={DISK_BYTES},throttling.iops-total={DISK_REQUESTS}')
 
-# `group`: the control group, where 'work' is the database's own.
+# `group`: the control group, where 'database' is the database's own.
 Mode = collections.namedtuple('Mode', 'name options group')
 MODES = (
-    Mode('default', '', 'work'),
-    Mode('--fast', '--fast', 'work'),
+    Mode('default', '', 'database'),
+    Mode('--fast', '--fast', 'database'),
     Mode('default, in another group', '', 'other'),
     Mode('--fast, in another group', '--fast', 'other'),
 )
@@ -63,8 +63,8 @@ class Load:
                          'mkdir /disk /groups && mount -t ext4 /dev/vda /disk && '
                          'mount -t cgroup2 cgroup2 /groups && '
                          'echo +cpu >/groups/cgroup.subtree_control && '
-                         'mkdir /groups/work /groups/other /disk/db')
-        self.guest.check('(echo 0 >/groups/work/cgroup.procs; exec database run /disk/db '
+                         'mkdir /groups/database /groups/other /disk/db')
+        self.guest.check('(echo 0 >/groups/database/cgroup.procs; exec database run /disk/db '
                          f'{CLIENTS} {ROWS} /tmp/counts) >/tmp/ready 2>/tmp/failed & '
                          'until [ -s /tmp/ready ] || [ -s /tmp/failed ]; do sleep 1; done; '
                          '! cat /tmp/failed | grep .', timeout=TIMEOUT)
@@ -91,8 +91,8 @@ class Load:
     def smear(self):
         """Windows and risk of the mappings in the container that was written last."""
         here = self.work / 'out.rsz'
-        self.guest.check('echo 1 >/groups/work/cgroup.freeze; cat /disk/out.rsz >/dev/container; '
-                         'rm /disk/out.rsz; echo 0 >/groups/work/cgroup.freeze', container=here,
+        self.guest.check('echo 1 >/groups/database/cgroup.freeze; cat /disk/out.rsz >/dev/container; '
+                         'rm /disk/out.rsz; echo 0 >/groups/database/cgroup.freeze', container=here,
                          timeout=TIMEOUT)
         done = acquired.ramseal('smear', '--json', here)
         here.unlink()
