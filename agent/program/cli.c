@@ -36,7 +36,9 @@ static const struct option_def program_options[] = {
 static const struct option_def *nth_option(const struct option_def *options, size_t n, size_t base,
 					   size_t *i, size_t *ret_at)
 {
-	for (const struct option_def *o = options; o < options + n; o++) {
+	for (size_t k = 0; k < n; k++) {
+		const struct option_def *o = &options[k];
+
 		if (o->kind == OPTION_GROUP) {
 			const struct option_def *found =
 				nth_option(o->group->options, o->group->n_options, base + o->offset,
