@@ -135,6 +135,10 @@ class Host:
         """Runs a command there, as root, without ssh; returns what it says."""
         return run('nsenter', '--target', self._inner(), '--all', *command).stdout
 
+    def has(self, pattern):
+        """Whether a file is there whose name a shell's pattern takes."""
+        return bool(self.inside('sh', '-c', f'ls {pattern} 2>/dev/null || true'))
+
     def kill_sessions(self):
         """Those of sshd, but nothing that they have started. How many."""
         sessions = Path(f'/proc/{self._inner()}/task/{self._inner()}/children').read_text().split()
@@ -160,19 +164,23 @@ class Host:
 
 class Saboteur:
     """
-    Ends every connection to a host's sshd, again and again, until `most` have been ended or it is told to end. `count`:
-    how many. On a machine where a question takes longer than there is between two, nothing would ever be through
-    without that limit.
+    Ends every connection to a host's sshd, again and again, from when a file is there whose name a shell's `pattern`
+    takes, until `most` have been ended or it is told to end. `count`: how many. On a machine where a question takes
+    longer than there is between two, nothing would ever be through without that limit.
     """
 
     EVERY = 1.2  # seconds
 
-    def __init__(self, host, most):
-        self.host, self.most, self.count, self.ended = host, most, 0, threading.Event()
+    def __init__(self, host, pattern, most):
+        self.host, self.pattern, self.most = host, pattern, most
+        self.count, self.ended = 0, threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
     def _run(self):
+        while not self.host.has(self.pattern):
+            if self.ended.wait(0.05):
+                return
         while self.count < self.most and not self.ended.wait(self.EVERY):
             self.count += self.host.kill_sessions()
 
@@ -191,7 +199,7 @@ class Away:
 
     def _run(self):
         while not self.ended.wait(0.05):
-            if self.host.inside('sh', '-c', f'ls {self.pattern} 2>/dev/null || true'):
+            if self.host.has(self.pattern):
                 self.host.pull_cable()
                 return
 

@@ -16,9 +16,10 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / 'network')]
+sys.path[:0] = [str(HERE), str(HERE.parent / 'network'), str(HERE.parent / 'sim')]
 import hosts  # noqa: E402
 from receiver import Receiver, new_key  # noqa: E402
+from sampled import WHOLE  # noqa: E402
 
 ANSIBLE = HERE.parent.parent / 'build/fleet/ansible'
 SMALL = 'sim:desktop,ram=64M,allocated=20M,resident=10M,trimmed=5M,others=5M,processes=3,cache=2M'
@@ -26,6 +27,7 @@ DOWN = f'{hosts.NET}.200'
 TIMEOUT = 900
 SKIPPED_EXIT = 77
 COMPLETE, PARTIAL = 0, 10
+only_whole = unittest.skipUnless(WHOLE, 'in `meson test --setup whole`')
 
 
 class Fleet(unittest.TestCase):
@@ -140,6 +142,7 @@ class Fleet(unittest.TestCase):
         self.check_more()
         self.check_nothing_is_left()
 
+    @only_whole
     def test_2_check_mode(self):
         host = self.new('shown')
         said, code = self.play({'shown': host.variables()}, '--check')
@@ -178,7 +181,7 @@ class Fleet(unittest.TestCase):
     def test_4_connections_are_lost(self):
         """Whatever becomes of the connections, it goes on, is found again, and comes home."""
         host = self.new('remote')
-        lost = hosts.Saboteur(host, 6)
+        lost = hosts.Saboteur(host, '/var/tmp/ramseal-*/state.json', 6)
         self.addCleanup(lost.end)
         said, code = self.play({'remote': host.variables()}, ramseal_reconnect=15)
         lost.end()
@@ -187,6 +190,7 @@ class Fleet(unittest.TestCase):
         self.check_collected('remote')
         self.check_nothing_is_left()
 
+    @only_whole
     def test_5_the_time_is_over(self):
         """It is told to seal what it has, which is a result; the link is slow enough to be sure of it."""
         there = self.receiver('--level', 'store', '--bwlimit', '512K', '--spool-size', '4M')
@@ -197,6 +201,7 @@ class Fleet(unittest.TestCase):
         self.assertEqual(self.verify(received), PARTIAL)
         self.check_nothing_is_left()
 
+    @only_whole
     def test_6_the_host_goes_away(self):
         """Nothing is removed that nobody has, and it is said where it is."""
         host = self.new('gone')
@@ -210,6 +215,7 @@ class Fleet(unittest.TestCase):
         self.assertIn(f'{folder}/gone.rsz', self.left(host))
         self.check_collected('stays')
 
+    @only_whole
     def test_7_the_wrong_program(self):
         said, code = self.play({'pinned': self.new('pinned').variables()}, ramseal_sha256='0' * 64)
         self.assertEqual(code, 2, said)

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -44,15 +45,20 @@
 #endif
 
 /*
- * Each block of 128 KiB and more, and each thread's stack, is mapped anew there, which some virtual
- * machines take long for. So of rows of thousands of cases that need some, it is given every
- * seventh.
+ * Each block of 128 KiB and more, and each thread's stack, is mapped anew by ASan, which some
+ * virtual machines take long for. So of rows of thousands of cases that need some, it is given every
+ * seventh, unless all are wanted (meson.build).
  */
+static inline int test_step(void)
+{
 #ifdef TEST_HAS_ASAN
-#define TEST_STEP 7
+	const char *whole = getenv("RAMSEAL_WHOLE");
+
+	return whole && *whole == '1' ? 1 : 7;
 #else
-#define TEST_STEP 1
+	return 1;
 #endif
+}
 
 #define TEST(name) static void name(void **state __attribute__((unused)))
 

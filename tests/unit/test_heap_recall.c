@@ -226,7 +226,7 @@ static void measure_layout(int layout, bool x86, unsigned missing, uint64_t seed
 	uint64_t found[3] = { 0 }, all[3] = { 0 };
 	struct score s = { 0 };
 
-	for (uint64_t seed = 1; seed <= seeds; seed += TEST_STEP) {
+	for (uint64_t seed = 1; seed <= seeds; seed += test_step()) {
 		const struct sim_heap_plan plan =
 			plan_of(layout, x86, seed + 100 * (uint64_t)layout);
 
@@ -278,7 +278,7 @@ TEST(what_a_copy_of_a_heap_seems_to_hold_is_marked)
 
 	for (int x86 = 0; x86 < 2; x86++)
 		for (size_t i = 0; i < ARRAY_SIZE(missing); i++)
-			for (uint64_t seed = 1; seed <= 3; seed += TEST_STEP) {
+			for (uint64_t seed = 1; seed <= 3; seed += test_step()) {
 				const struct sim_heap_plan plan =
 					plan_of(SIM_HEAP_17134, x86, seed);
 				uint64_t found[3] = { 0 }, all[3] = { 0 };

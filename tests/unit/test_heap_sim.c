@@ -281,7 +281,7 @@ static void try_layout(enum sim_heap_layout layout, bool x86, bool plain, bool w
 TEST(every_layout)
 {
 	for (int layout = 0; layout < SIM_HEAP_LAYOUTS; layout++)
-		for (int how = 0; how < 8; how += TEST_STEP)
+		for (int how = 0; how < 8; how += test_step())
 			try_layout(layout, how & 1, how & 2, how & 4);
 	for (size_t i = 0; i < ARRAY_SIZE(percents); i++)
 		print_message("%u %% of the pages missing: %" PRIu64 " of %" PRIu64

@@ -330,7 +330,7 @@ TEST(disk_that_is_full_at_any_size_leaves_whole_records_that_can_be_sealed)
 	f.zero_fills = true;
 	f.k = PAGE_0 + 1;
 	f.k2 = PAGE_0 + PAGES;
-	for (size_t limit = 0;; limit += TEST_STEP) {
+	for (size_t limit = 0;; limit += test_step()) {
 		struct acquired a;
 		enum status st;
 
@@ -371,7 +371,7 @@ TEST(page_that_a_full_disk_has_no_room_for_is_named_as_skipped)
 	struct fake f;
 
 	fake_init(&f, &fake_ops, FIRST, LAST);
-	for (size_t limit = 2000;; limit += 97 * TEST_STEP) {
+	for (size_t limit = 2000;; limit += 97 * test_step()) {
 		struct acquired a;
 		struct pages p;
 		size_t data = 0;

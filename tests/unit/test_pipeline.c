@@ -196,7 +196,7 @@ TEST(run_that_fails_while_an_item_is_being_filled_ends)
 	const struct pipeline_ops slow = { .fill = slow_fill, .work = work, .drain = drain };
 	const size_t runs = getenv("RAMSEAL_TEST_LONG") ? 20000 : 1000;
 
-	for (size_t k = 0; k < runs; k += TEST_STEP) {
+	for (size_t k = 0; k < runs; k += test_step()) {
 		struct item items[ITEMS_MAX] = { 0 };
 		void *at[ITEMS_MAX];
 		struct line l = good(LENGTH);

@@ -394,8 +394,8 @@ static void every_moment(const struct schedule *s)
 	lay_out(s);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		make_worlds(&kinds[i]);
-		change_at = 1 + rows_begun++ % TEST_STEP;
-		for (; change_at < n_readings; change_at += TEST_STEP) {
+		change_at = 1 + rows_begun++ % test_step();
+		for (; change_at < n_readings; change_at += test_step()) {
 			measure();
 			for (size_t r = 0; r < n_rows; r++)
 				check_row(&kinds[i], &rows[r]);
@@ -486,7 +486,7 @@ static void there_and_back(const struct schedule *s)
 	lay_out(s);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		make_worlds(&kinds[i]);
-		for (change_at = 1; change_at < n_readings; change_at += 2 * TEST_STEP) {
+		for (change_at = 1; change_at < n_readings; change_at += 2 * test_step()) {
 			for (back_at = change_at + 1; back_at < n_readings; back_at += 2) {
 				measure();
 				for (size_t r = 0; r < n_rows; r++) {
