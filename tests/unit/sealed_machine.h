@@ -44,6 +44,7 @@ static uint64_t taken[RAM_PAGES]; /* when a page of RAM was captured */
 static char captured[RAM_PAGES];  /* see build_extent() */
 static uint8_t marks[RAM_PAGES];  /* its content is put_mark()'s of that; 0: what `captured` says */
 static uint8_t slot_marks[2][64]; /* likewise of slots and more_slots */
+static size_t together;           /* so many from FRAME(3) on have one chunk; 0: each its own */
 static uint64_t taken_again;      /* the page of FRAME(0), once more; 0: not */
 static char again;                /* and what it was then */
 static struct machine first; /* what the image's tables were when they were read first, if twice */
@@ -82,6 +83,7 @@ static inline void set_up_machine(void)
 	}
 	memset(marks, 0, sizeof(marks));
 	memset(slot_marks, 0, sizeof(slot_marks));
+	together = 0;
 	taken_again = 0;
 	again = 'D';
 	first = (struct machine){ 0 };
@@ -148,6 +150,16 @@ static inline void seal_tables(enum rsz_kind kind, const struct machine *x, uint
 		seal_page(stream, x->pages[i].pa, 't', x->pages[i].bytes, time + 20 * i);
 }
 
+static inline void seal_together(uint32_t stream, size_t i)
+{
+	char states[RAM_PAGES + 1] = { 0 };
+
+	memcpy(states, &captured[i], together);
+	build_chunk(b, stream, taken[i]);
+	build_extent(b, ROOT + i * PAGE_SIZE, states);
+	build_put(b);
+}
+
 static inline void seal_memory(void)
 {
 	const uint32_t stream = build_stream(b, RSZ_KIND_MEMORY, "memory");
@@ -159,6 +171,11 @@ static inline void seal_memory(void)
 		const uint64_t pa = ROOT + i * PAGE_SIZE;
 		uint8_t page[PAGE_SIZE];
 
+		if (together && pa == FRAME(3)) {
+			seal_together(stream, i);
+			i += together - 1;
+			continue;
+		}
 		if (marks[i]) {
 			put_mark(page, marks[i]);
 			seal_page(stream, pa, 'm', page, taken[i]);
