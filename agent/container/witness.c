@@ -216,7 +216,9 @@ enum status witness_compare(struct witnessed *w, struct blob *in, bool again,
 	if (!parts)
 		return err_nomem(e);
 	sha256_hex(end->root, root);
-	for (const struct witness_line *l = w->lines; l < w->lines + w->n; l++) {
+	for (size_t i = 0; i < w->n; i++) {
+		const struct witness_line *l = &w->lines[i];
+
 		if (!strcmp(l->root, root))
 			whole = whole ? whole : l;
 		else if (l->whole < end->whole && again)
