@@ -111,14 +111,16 @@ static bool put_copy(struct output *o, struct cursor *c, uint8_t tag)
 	const size_t back = kind == 1   ? (size_t)(tag >> 5) << 8 | cur_u8(c)
 			    : kind == 2 ? cur_le16(c)
 					: cur_le32(c);
+	const uint8_t *from;
 
 	if (c->bad || !back || back > (size_t)(o->at - o->first) || len > o->left)
 		return false;
+	from = o->at - back;
 	if (back >= len)
-		memcpy(o->at, o->at - back, len);
+		memcpy(o->at, from, len);
 	else
 		for (size_t i = 0; i < len; i++)
-			o->at[i] = o->at[i - back];
+			o->at[i] = from[i];
 	o->at += len;
 	o->left -= len;
 	return true;
