@@ -77,7 +77,7 @@ static enum status export_run(struct cli *cli, struct err *e)
 		st = container_open(cli->operands[0], x, &in, e);
 	if (st)
 		return st;
-	st = export_stream(&plan, e);
+	st = container_answer(&in, export_stream(&plan, e), e);
 	container_close(&in);
 	return st;
 }

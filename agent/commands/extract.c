@@ -220,6 +220,7 @@ static enum status extract_run(struct cli *cli, struct err *e)
 		st = extract_pages(cli, &in, e);
 	else if (!st)
 		st = extract_text(cli, &in, stream, e);
+	st = container_answer(&in, st, e);
 	container_close(&in);
 	return st;
 }

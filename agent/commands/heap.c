@@ -232,8 +232,7 @@ static enum status compare(struct cli *cli, const struct process_session *old,
 	if (st)
 		return st;
 	st = heap_diff(old, &new, o->json, e);
-	process_session_close(&new);
-	return st;
+	return process_session_close(&new, st, e);
 }
 
 static enum status heap_run(struct cli *cli, struct err *e)
@@ -265,6 +264,5 @@ static enum status heap_run(struct cli *cli, struct err *e)
 		st = heap_pages(&s, o->json, e);
 	else
 		st = o->diff ? compare(cli, &s, x, e) : look_into(cli, &s, e);
-	process_session_close(&s);
-	return st;
+	return process_session_close(&s, st, e);
 }

@@ -461,7 +461,7 @@ static enum status info_run(struct cli *cli, struct err *e)
 	if (!st)
 		st = smear_input_open_outline(cli->operands[0], x, &in, &sums, e);
 	if (!st) {
-		st = print_info(cli, &in, &sums, e);
+		st = container_answer(&in.container, print_info(cli, &in, &sums, e), e);
 		smear_input_close(&in);
 	}
 	container_sums_deinit(&sums);

@@ -381,6 +381,5 @@ static enum status process_run(struct cli *cli, struct err *e)
 	if (st)
 		return st;
 	st = show(&s, o->json, e);
-	process_session_close(&s);
-	return st;
+	return process_session_close(&s, st, e);
 }

@@ -85,17 +85,19 @@ enum status process_session_open_at(struct cli *cli, const char *path,
 	}
 	st = open_memory(ret, o, e);
 	if (st) {
-		process_session_close(ret);
+		st = process_session_close(ret, st, e);
 		return err_add(e, st, "%s", path);
 	}
 	return ST_OK;
 }
 
-void process_session_close(struct process_session *s)
+enum status process_session_close(struct process_session *s, enum status st, struct err *e)
 {
+	st = container_answer(&s->in.container, st, e);
 	process_close(s->process);
 	virtual_close(s->memory);
 	free(s->notes);
 	smear_input_close(&s->in);
 	symbol_set_deinit(&s->symbols);
+	return st;
 }

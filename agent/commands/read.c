@@ -668,6 +668,7 @@ static enum status read_container(struct cli *cli, struct read_request *r, struc
 				e);
 	plan.notes = notes;
 	st = st ? err_add(e, st, "%s", r->path) : read_virtual(r, &plan, e);
+	st = container_answer(&in.container, st, e);
 	smear_input_close(&in);
 	return st;
 }

@@ -135,6 +135,7 @@ enum status read_captures(const struct captures_request *r, struct err *e)
 	st = open_page(&t, e);
 	if (!st)
 		st = tell_all(&t, e);
+	st = container_answer(&t.c, st, e);
 	sha256_destroy(t.sha);
 	rsz_cursor_destroy(t.cursor);
 	stream_captures_deinit(&t.all);

@@ -265,8 +265,7 @@ static enum status report_process_of(struct cli *cli, struct err *e)
 	if (st)
 		return st;
 	st = report_session(cli, &s, e);
-	process_session_close(&s);
-	return st;
+	return process_session_close(&s, st, e);
 }
 
 /*

@@ -142,7 +142,7 @@ static enum status smear_run(struct cli *cli, struct err *e)
 		st = smear_input_open(path, x, &in, e);
 	if (st)
 		return st;
-	st = measure(o, &in, path, mappings, e);
+	st = container_answer(&in.container, measure(o, &in, path, mappings, e), e);
 	smear_input_close(&in);
 	return st;
 }

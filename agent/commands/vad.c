@@ -322,6 +322,5 @@ static enum status vad_run(struct cli *cli, struct err *e)
 	r = (struct vad_request){ .path = s.path, .symbols = &s.symbols, .p = s.process };
 	st = show(&r, o, e);
 	process_pages_deinit(&r.pages);
-	process_session_close(&s);
-	return st;
+	return process_session_close(&s, st, e);
 }

@@ -123,6 +123,13 @@ void container_close(struct container *c)
 	*c = (struct container){ 0 };
 }
 
+enum status container_answer(const struct container *c, enum status st, struct err *e)
+{
+	if (st == ST_INTERRUPTED || st == ST_OUTPUT || !rsz_reader_starved(c->reader, NULL))
+		return st;
+	return err_nomem(e);
+}
+
 json_t *container_event(const struct container *c, const char *event)
 {
 	for (size_t i = 0; i < MANIFEST_EVENTS; i++)

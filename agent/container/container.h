@@ -35,7 +35,13 @@ enum status container_open(const char *path, const struct age_identities *x, str
 void container_close(struct container *c);
 
 /*
- * The same for who wants headers, manifest and page tables alone: also from stdin ("-"), which is
+ * How whoever has read a container ends who would end with `st`: with ST_NOMEM if memory was ever
+ * too short for a page of it, because what was found, or not found, may be wrong then.
+ */
+enum status container_answer(const struct container *c, enum status st, struct err *e);
+
+/*
+ * As container_open() for who wants headers, manifest and page tables alone: also from stdin ("-"), which is
  * read to its end then. `sums`, empty, gets what the headers add up to (sums.h); the caller lets go
  * of it, also after a failure. ST_INTERRUPTED, too.
  */

@@ -123,6 +123,7 @@ enum status run_load(const struct run_plan *plan, struct report_run *ret, struct
 	st = load_run(ret, &in, e);
 	if (!st && plan->check)
 		st = check(ret, plan, &in.container, e);
+	st = container_answer(&in.container, st, e);
 	smear_input_close(&in);
 	return st ? err_add(e, st, "%s", plan->path) : ST_OK;
 }

@@ -360,6 +360,8 @@ enum status smear_analyse(const struct smear_plan *plan, struct smear *ret, stru
 		st = analyse_all(m, e);
 	if (!st)
 		st = sum_up(m, e);
+	if (!st) /* what lacked a page has gone on without it */
+		st = rsz_reader_starved(plan->reader, e);
 	smear__tear_down(m);
 	free(m);
 	return st;

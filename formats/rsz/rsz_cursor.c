@@ -303,6 +303,14 @@ static enum status load_record(struct rsz_cursor *c, struct rsz_loaded *l, uint6
 	return st;
 }
 
+static enum status record_failed(const struct rsz_cursor *c, uint64_t record, enum status st,
+				 struct err *e)
+{
+	if (st == ST_NOMEM)
+		atomic_store(c->reader->starved, true);
+	return err_add(e, st, "record at offset %" PRIu64, record);
+}
+
 static enum status load_bounded(struct rsz_cursor *c, size_t slot, uint64_t record, struct err *e)
 {
 	struct rsz_loaded *l = &c->slots[slot];
@@ -332,7 +340,7 @@ enum status rsz_cursor_load(struct rsz_cursor *c, uint64_t record, const struct 
 		if (st == ST_CORRUPT && c->front)
 			c->front->off = true;
 		if (st)
-			return err_add(e, st, "record at offset %" PRIu64, record);
+			return record_failed(c, record, st, e);
 		l->record = record;
 		c->decoded++;
 	}
@@ -544,7 +552,7 @@ static enum status glance(struct rsz_cursor *c, uint32_t stream, uint64_t addres
 		st = front_bytes(f, ret, address, ret_bytes, e);
 	if (st == ST_CORRUPT)
 		f->off = true;
-	return st ? err_add(e, st, "record at offset %" PRIu64, record) : ST_OK;
+	return st ? record_failed(c, record, st, e) : ST_OK;
 }
 
 /* A page's bytes from `address` on, by a glance or from the whole chunk; ret->segment is there. */

@@ -362,6 +362,11 @@ static struct rsz_reader *new_reader(struct blob *in)
 
 	if (!r)
 		return NULL;
+	r->starved = calloc(1, sizeof(*r->starved));
+	if (!r->starved) {
+		free(r);
+		return NULL;
+	}
 	r->in = in;
 	begin_extents(r);
 	return r;
@@ -415,7 +420,13 @@ void rsz_reader_close(struct rsz_reader *r)
 		return;
 	rsz__streams_deinit(&r->streams);
 	end_extents(r);
+	free(r->starved);
 	free(r);
+}
+
+enum status rsz_reader_starved(const struct rsz_reader *r, struct err *e)
+{
+	return atomic_load(r->starved) ? err_nomem(e) : ST_OK;
 }
 
 /*

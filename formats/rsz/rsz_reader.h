@@ -200,6 +200,13 @@ enum status rsz_reader_open_watched(struct blob *in, rsz_chunk_fn *fn, void *arg
 				    struct rsz_reader **ret, struct err *e);
 void rsz_reader_close(struct rsz_reader *r); /* NULL is fine */
 
+/*
+ * ST_NOMEM if memory was too short for anything that a cursor of this reader was asked for. Who
+ * walks tables goes on without the pages that cannot be read, and is to ask this in the end: what
+ * is not found for that reason is there all the same. From any thread.
+ */
+enum status rsz_reader_starved(const struct rsz_reader *r, struct err *e);
+
 const struct rsz_identity *rsz_reader_identity(const struct rsz_reader *r);
 size_t rsz_reader_streams(const struct rsz_reader *r);
 const struct rsz_stream_info *rsz_reader_stream(const struct rsz_reader *r, size_t i);

@@ -3,6 +3,8 @@
 #ifndef RAMSEAL_FORMATS_RSZ_READER_INTERNAL_H
 #define RAMSEAL_FORMATS_RSZ_READER_INTERNAL_H
 
+#include <stdatomic.h>
+
 #include "formats/rsz/rsz_extents.h"
 #include "formats/rsz/rsz_scan.h"
 
@@ -15,6 +17,7 @@ struct rsz_reader {
 	struct packed records; /* of the wanted CHUNKs: the number of the first extent, and where */
 	uint64_t count;        /* of extents, all streams' */
 	uint64_t lowest;       /* the number that `extents` has for extent 0 */
+	atomic_bool *starved;  /* by whatever cursor, which may change nothing else */
 };
 
 #endif
