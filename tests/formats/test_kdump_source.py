@@ -9,13 +9,16 @@ import os
 import random
 import struct
 import subprocess
+import sys
 import time
 import unittest
 import zlib
 
-from image_makers import varint
-from kdump import Kdump
-from test_sources import PAGE, RAMSEAL, ZERO, Case, noise, words
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'sim'))
+from image_makers import varint  # noqa: E402: beside this
+from kdump import Kdump  # noqa: E402
+from sampled import sample  # noqa: E402
+from test_sources import PAGE, RAMSEAL, ZERO, Case, noise, words  # noqa: E402
 
 ZLIB, LZO, SNAPPY, INCOMPLETE, ZSTD = 1, 2, 4, 8, 0x20
 SUB, BITMAPS = 4096, 8192
@@ -238,17 +241,17 @@ class Bad(Case):
         places = [8, *range(424, 464, 4), *range(SUB, SUB + 104, 4), *range(table, table + 48, 4)]
         for data in whole, flatten(whole, [1 << 20]):
             base = 0 if data is whole else PAGE + 16
-            for place in places:
-                for value in 0, 1, 0x7fffffff, 0x80000000, 0xffffffff:
-                    with self.subTest(place=place, value=value, flat=base > 0):
-                        self.write(data[:base + place] + struct.pack('<I', value) + data[base + place + 4:])
-                        begin = time.monotonic()
-                        done = subprocess.run([RAMSEAL, 'acquire', '-q', '-s', 'file:' + self.source, '-F', 'lime',
-                                               '-o', '/dev/null'], capture_output=True, text=True, timeout=120)
-                        self.assertIn(done.returncode, (0, 3, 9), done.stderr)
-                        self.assertLess(time.monotonic() - begin, 60)
-                        if done.returncode == 9:
-                            self.assertEqual(done.stderr.count('\n'), 1, done.stderr)
+            for place, value in sample([(p, v) for p in places for v in (0, 1, 0x7fffffff, 0x80000000, 0xffffffff)],
+                                       step=7):
+                with self.subTest(place=place, value=value, flat=base > 0):
+                    self.write(data[:base + place] + struct.pack('<I', value) + data[base + place + 4:])
+                    begin = time.monotonic()
+                    done = subprocess.run([RAMSEAL, 'acquire', '-q', '-s', 'file:' + self.source, '-F', 'lime',
+                                           '-o', '/dev/null'], capture_output=True, text=True, timeout=120)
+                    self.assertIn(done.returncode, (0, 3, 9), done.stderr)
+                    self.assertLess(time.monotonic() - begin, 60)
+                    if done.returncode == 9:
+                        self.assertEqual(done.stderr.count('\n'), 1, done.stderr)
 
     def test_records_that_lie(self):
         pages, ram = memory()
