@@ -41,9 +41,9 @@ void container_close(struct container *c);
 enum status container_answer(const struct container *c, enum status st, struct err *e);
 
 /*
- * As container_open() for who wants headers, manifest and page tables alone: also from stdin ("-"), which is
- * read to its end then. `sums`, empty, gets what the headers add up to (sums.h); the caller lets go
- * of it, also after a failure. ST_INTERRUPTED, too.
+ * As container_open(), for who wants headers, manifest and page tables alone: also from stdin
+ * ("-"), which is read to its end then. `sums`, empty, gets what the headers add up to (sums.h);
+ * the caller lets go of it, also after a failure. ST_INTERRUPTED, too.
  */
 enum status container_open_outline(const char *path, const struct age_identities *x,
 				   struct container *ret, struct container_sums *sums,

@@ -46,8 +46,8 @@
 
 /*
  * Each block of 128 KiB and more, and each thread's stack, is mapped anew by ASan, which some
- * virtual machines take long for. So of rows of thousands of cases that need some, it is given every
- * seventh, unless all are wanted (meson.build).
+ * virtual machines take long for. So of rows of thousands of cases that need some, it is given
+ * every seventh, unless all are wanted (meson.build).
  */
 static inline int test_step(void)
 {
