@@ -45,13 +45,13 @@
 #endif
 
 /*
- * Each block of 128 KiB and more, and each thread's stack, is mapped anew by ASan, which some
- * virtual machines take long for. So of rows of thousands of cases that need some, it is given
- * every seventh, unless all are wanted (meson.build).
+ * Each block of 128 KiB and more, and each thread's stack, is mapped anew by ASan, and by Wine,
+ * which some virtual machines take long for. So of rows of thousands of cases that need some, they
+ * are given every seventh, unless all are wanted (meson.build).
  */
 static inline int test_step(void)
 {
-#ifdef TEST_HAS_ASAN
+#if defined(TEST_HAS_ASAN) || defined(_WIN32)
 	const char *whole = getenv("RAMSEAL_WHOLE");
 
 	return whole && *whole == '1' ? 1 : 7;
