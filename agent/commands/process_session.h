@@ -41,7 +41,7 @@ enum status process_session_open(struct cli *cli, const struct process_options *
 enum status process_session_open_at(struct cli *cli, const char *path,
 				    const struct process_options *o, const struct age_identities *x,
 				    struct process_session *ret, struct err *e);
-/* `st`: how it went; what is returned is how it goes on (container_answer()). */
+/* Returns `st`, or ST_NOMEM, as container_answer(). */
 enum status process_session_close(struct process_session *s, enum status st, struct err *e);
 
 #endif

@@ -125,9 +125,9 @@ void container_close(struct container *c)
 
 enum status container_answer(const struct container *c, enum status st, struct err *e)
 {
-	if (st == ST_INTERRUPTED || st == ST_OUTPUT || !rsz_reader_starved(c->reader, NULL))
+	if (st == ST_INTERRUPTED || st == ST_OUTPUT || st == ST_NOMEM)
 		return st;
-	return err_nomem(e);
+	return rsz_reader_starved(c->reader, e) ? ST_NOMEM : st;
 }
 
 json_t *container_event(const struct container *c, const char *event)

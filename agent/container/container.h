@@ -35,8 +35,9 @@ enum status container_open(const char *path, const struct age_identities *x, str
 void container_close(struct container *c);
 
 /*
- * How whoever has read a container ends who would end with `st`: with ST_NOMEM if memory was ever
- * too short for a page of it, because what was found, or not found, may be wrong then.
+ * What a command returns that has read a container and would return `st`: ST_NOMEM if memory ever
+ * ran out while a page of it was decoded, because whatever was found, or was not, may be wrong
+ * then. ST_INTERRUPTED and ST_OUTPUT stay as they are.
  */
 enum status container_answer(const struct container *c, enum status st, struct err *e);
 

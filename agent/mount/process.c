@@ -94,6 +94,15 @@ static enum status choose(struct process_files *p, struct err *e)
 	return st;
 }
 
+/*
+ * Walks go on without what there was no memory to decode. Once that has happened, no file of a
+ * process is given any more: an error is better than a file that lacks pages and does not say so.
+ */
+static enum status answer(const struct address_spaces *s, enum status st, struct err *e)
+{
+	return container_answer(&s->in->container, st, e);
+}
+
 /* One that has no tables has nothing mapped. */
 static enum status find_mapped(struct process_files *p, struct err *e)
 {
@@ -106,6 +115,7 @@ static enum status find_mapped(struct process_files *p, struct err *e)
 	st = choose(p, e);
 	if (!st)
 		st = virtual_mapped(p->spaces->v, &found, &cut, e);
+	st = answer(p->spaces, st, e);
 	if (st && st != ST_INPUT) {
 		range_list_deinit(&found);
 		return st;
@@ -159,7 +169,7 @@ static enum status make_text(struct process_files *p, size_t i, struct err *e)
 	out = open_memstream(&s->text, &s->text_size);
 	if (!out)
 		return err_nomem(e);
-	st = print_piece(p, i, out, e);
+	st = answer(s, print_piece(p, i, out, e), e);
 	if (fclose(out) && !st)
 		st = err_nomem(e);
 	if (st)
@@ -363,7 +373,7 @@ static enum status read_mapped(struct process_files *p, uint64_t at, uint8_t *bu
 	const struct virtual_reader reader = { take_page, (void *)(uintptr_t)&r };
 	struct virtual_counts counts = { 0 };
 
-	return virtual_read(p->spaces->v, at, len, &reader, &counts, e);
+	return answer(p->spaces, virtual_read(p->spaces->v, at, len, &reader, &counts, e), e);
 }
 
 /* What has no entry is a hole; /proc/PID/mem fails there, and so does this if gaps do. */
@@ -552,6 +562,7 @@ enum status address_spaces_list(struct address_spaces *s, struct node *folder, s
 	st = open_virtual(s, e);
 	if (!st)
 		st = add_processes(s, folder, e);
+	st = answer(s, st, e);
 	pthread_mutex_unlock(&s->lock);
 	finished = node_finish(folder, e);
 	return st ? st : finished;

@@ -360,7 +360,7 @@ enum status smear_analyse(const struct smear_plan *plan, struct smear *ret, stru
 		st = analyse_all(m, e);
 	if (!st)
 		st = sum_up(m, e);
-	if (!st) /* what lacked a page has gone on without it */
+	if (!st) /* the walks went on without the pages that they could not read */
 		st = rsz_reader_starved(plan->reader, e);
 	smear__tear_down(m);
 	free(m);

@@ -201,9 +201,9 @@ enum status rsz_reader_open_watched(struct blob *in, rsz_chunk_fn *fn, void *arg
 void rsz_reader_close(struct rsz_reader *r); /* NULL is fine */
 
 /*
- * ST_NOMEM if memory was too short for anything that a cursor of this reader was asked for. Who
- * walks tables goes on without the pages that cannot be read, and is to ask this in the end: what
- * is not found for that reason is there all the same. From any thread.
+ * ST_NOMEM if memory ever ran out while a cursor of this reader decoded a chunk. Code that walks
+ * tables goes on without the pages that it cannot read, and has to ask this at its end: what it did
+ * not find may be there all the same. It stays so until the reader is closed. From any thread.
  */
 enum status rsz_reader_starved(const struct rsz_reader *r, struct err *e);
 

@@ -116,7 +116,7 @@ class Case(MachineCase):
 
 class RightBytes(Case):
     def test_every_page_is_what_it_was(self):
-        """All processes of some machines: each page out of a file, byte by byte."""
+        """All processes of four machines: each page out of a file, byte by byte."""
         headers = tails = ends = 0
         for settings in ('windows=7,seed=3', 'windows=10,seed=4', 'windows=10,build=26100,seed=5',
                          'windows=7,seed=6,wow64=4'):
