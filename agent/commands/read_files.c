@@ -84,16 +84,17 @@ static void put_same(const struct file_page_source *s, char *ret, size_t size)
 
 void read_files_text(const struct file_page_source *s, char *ret, size_t size)
 {
+	const char *relocated = s->relocated ? ", relocated" : "";
 	char same[64];
 
 	put_same(s, same, sizeof(same));
 	if (s->file.stream)
 		snprintf(ret, size,
-			 "of the container's \"%.200s\", at another time than the memory (%s)",
-			 s->file.stream, same);
+			 "of the container's \"%.200s\"%s, at another time than the memory (%s)",
+			 s->file.stream, relocated, same);
 	else
-		snprintf(ret, size, "of \"%.200s\", at another time than the memory (%s)",
-			 s->file.from, same);
+		snprintf(ret, size, "of \"%.200s\"%s, at another time than the memory (%s)",
+			 s->file.from, relocated, same);
 }
 
 uint64_t read_files_filetime(uint64_t ns)
@@ -125,5 +126,5 @@ json_t *read_files_json(const struct file_page_source *s)
 		field_json("sequence", f->stream ? NULL : json_integer(f->sequence)),
 		field_u64("size", f->size), field_json("modified", time_json(f->modified)),
 		field_bool("same_volume", s->same_volume), field_bool("same_size", s->same_size),
-		field_bool("same_header", s->same_header)));
+		field_bool("same_header", s->same_header), field_bool("relocated", s->relocated)));
 }

@@ -348,7 +348,7 @@ bool pe_program(const struct pe_memory *m, uint64_t base, struct pe_program *ret
 {
 	struct pe_image pe = { .mem = *m, .base = base, .max = UINT32_MAX };
 	uint8_t h[HEADERS_SIZE];
-	uint32_t exports, relocs;
+	uint32_t exports;
 
 	*ret = (struct pe_program){ 0 };
 	if (!open_headers(&pe, &exports) || !read_rva(&pe, pe.headers, h, sizeof(h)))
@@ -358,7 +358,7 @@ bool pe_program(const struct pe_memory *m, uint64_t base, struct pe_program *ret
 	ret->checksum = get_le32(h + 24 + 64);
 	ret->narrow = pe.directories == DIRECTORIES_PE32;
 	ret->image_base = ret->narrow ? get_le32(h + 24 + 28) : get_le64(h + 24 + 24);
-	if (!read_directory(&pe, DIRECTORY_RELOCS, &relocs, &ret->relocations))
+	if (!read_directory(&pe, DIRECTORY_RELOCS, &ret->relocations_rva, &ret->relocations))
 		ret->relocations = 0;
 	ret->has_pdb = find_pdb(&pe, &ret->pdb);
 	return true;

@@ -58,7 +58,8 @@ struct pe_program {
 	uint32_t checksum;
 	uint64_t image_base;  /* where it lies, or wants to */
 	uint32_t relocations; /* bytes of its table of them; 0: none */
-	bool narrow;          /* PE32: of 32 bits */
+	uint32_t relocations_rva;
+	bool narrow; /* PE32: of 32 bits */
 	bool has_pdb;
 	struct pe_pdb pdb;
 };

@@ -6,12 +6,15 @@
 #include <string.h>
 
 #include "agent/process/mapped_file.h"
+#include "agent/process/relocations.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
 #include "formats/base/page.h"
 
 /* Of a file, to look for its headers: those of a program begin in the first page (pe.c). */
 #define HEADER_BYTES (2 * PAGE_SIZE)
+
+#define READ_MAX     ((size_t)1 << 16) /* origin_file_read() */
 
 /* A view of a file, and what became of looking for that. */
 struct viewed {
@@ -29,6 +32,8 @@ struct viewed {
 
 static const char *const header_differs =
 	"its headers say where the image lies, and may differ in memory";
+static const char *const address_crosses =
+	"the image was relocated, and the address that reaches into this page is not known";
 
 struct file_pages {
 	struct file_origins *origins;
@@ -38,6 +43,8 @@ struct file_pages {
 	size_t count;
 	struct viewed *open; /* whose file is open; or NULL */
 	struct origin_file *file;
+	struct relocations *relocations; /* of that file; NULL: its pages are as they are in it */
+	uint64_t moved;                  /* what they add */
 	struct file_page_source source;
 };
 
@@ -124,6 +131,61 @@ static bool is_another(const struct viewed *x, const struct origin_file *file,
 	return true;
 }
 
+/* Where an image lies is known, and its file is linked for elsewhere. */
+static bool is_moved(const struct file_pages *f, const struct viewed *x,
+		     const struct file_header *h)
+{
+	return h->there && x->from_start && h->program.image_base != vad_of(f, x)->start;
+}
+
+/* `length` bytes at `offset`, however many. ST_OK with *ret NULL: they can't be had. */
+static enum status read_long(struct origin_file *file, uint64_t offset, size_t length,
+			     uint8_t **ret, struct err *e)
+{
+	uint8_t *bytes = malloc(length);
+	const char *unread = NULL;
+	enum status st = bytes ? ST_OK : err_nomem(e);
+
+	for (size_t at = 0; at < length && !st && !unread; at += READ_MAX)
+		st = origin_file_read(file, offset + at, bytes + at, MIN(length - at, READ_MAX),
+				      &unread, e);
+	if (st || unread) {
+		free(bytes);
+		bytes = NULL;
+	}
+	*ret = bytes;
+	return st;
+}
+
+/*
+ * ST_OK with *ret NULL: there are none, or they can't be had. Windows applies them with where the
+ * section lies. A process that has the image elsewhere changes these pages itself, and so has
+ * copies of its own of all that have an address in them; no other page of it is a file's.
+ */
+static enum status read_relocations(const struct file_pages *f, const struct viewed *x,
+				    struct origin_file *file, const struct file_header *h,
+				    struct relocations **ret, struct err *e)
+{
+	const uint32_t size = h->program.relocations;
+	const uint64_t va = vad_of(f, x)->start + h->program.relocations_rva;
+	const struct section_part *s = section_part_find(process_sections(f->p), va);
+	uint8_t *table;
+	uint64_t offset;
+	enum status st;
+
+	*ret = NULL;
+	if (!is_moved(f, x, h) || !size || size > RELOCATIONS_MAX || !s || s->vad != x->vad ||
+	    !s->has_offset || !s->has_end)
+		return ST_OK;
+	offset = s->offset + (va - s->start);
+	if (offset >= s->file_end || size > s->file_end - offset)
+		return ST_OK;
+	st = read_long(file, offset, size, &table, e);
+	return st || !table
+		       ? st
+		       : relocations_open(table, size, h->program.size, h->program.narrow, ret, e);
+}
+
 /*
  * Of an image: Windows writes where it lies into its headers, and relocates its pages as they are
  * read. False: nothing differs but, with x->doubt_header, the headers.
@@ -136,7 +198,7 @@ static bool doubt_image(const struct file_pages *f, struct viewed *x, const stru
 
 	if (v->type != VAD_IMAGE)
 		return false;
-	x->doubt_header = known && h->program.image_base != v->start;
+	x->doubt_header = is_moved(f, x, h);
 	if (!known)
 		snprintf(ret, size, "whether it was relocated is not known");
 	else if (x->doubt_header)
@@ -144,7 +206,7 @@ static bool doubt_image(const struct file_pages *f, struct viewed *x, const stru
 			 "the image is linked for 0x%" PRIx64
 			 " and was relocated: addresses in it differ",
 			 h->program.image_base);
-	return !known || (x->doubt_header && h->program.relocations);
+	return !known || (x->doubt_header && h->program.relocations && !f->relocations);
 }
 
 /* What is known to differ in memory, although the file is the same; or may well do. */
@@ -177,6 +239,7 @@ static void take_file(struct file_pages *f, struct viewed *x, struct origin_file
 		.same_volume = x->memory.has_serial && t->has_volume,
 		.same_size = x->memory.has_size,
 		.same_header = x->memory.has_header && h->there,
+		.relocated = f->relocations != NULL,
 	};
 }
 
@@ -213,12 +276,15 @@ static enum status try_origin(struct file_pages *f, struct viewed *x, size_t ori
 	*there = true;
 	if (vad_of(f, x)->type == VAD_IMAGE)
 		st = read_header(file, &h, e);
-	if (!st && !is_another(x, file, &h, why)) {
-		st = doubt_file(f, x, file, &h, e);
-		take_file(f, x, file, &h);
+	if (st || is_another(x, file, &h, why)) {
+		origin_file_close(file);
 		return st;
 	}
-	origin_file_close(file);
+	st = read_relocations(f, x, file, &h, &f->relocations, e);
+	f->moved = vad_of(f, x)->start - h.program.image_base;
+	if (!st)
+		st = doubt_file(f, x, file, &h, e);
+	take_file(f, x, file, &h);
 	return st;
 }
 
@@ -228,6 +294,8 @@ static void close_file(struct file_pages *f)
 		log_warning("file-changed", "%s: %s: changed while it was read",
 			    f->source.file.from, vad_of(f, f->open)->file);
 	origin_file_close(f->file);
+	relocations_close(f->relocations);
+	f->relocations = NULL;
 	f->file = NULL;
 	f->open = NULL;
 }
@@ -288,9 +356,9 @@ static struct viewed *find_viewed(const struct file_pages *f, uint64_t va)
 	return NULL;
 }
 
-/* How many of the page's bytes the file has, the others being zeros. NULL, or why none. */
+/* Where the page is in the file, and where what is mapped there ends. NULL, or why it is not. */
 static const char *measure(const struct file_pages *f, const struct section_part *s, uint64_t va,
-			   uint64_t *ret_offset, size_t *ret_length)
+			   uint64_t *ret_offset, uint64_t *ret_end)
 {
 	const uint64_t offset = s->offset + (va - s->start);
 	const bool image = process_vads(f->p)->at[s->vad].type == VAD_IMAGE;
@@ -302,28 +370,52 @@ static const char *measure(const struct file_pages *f, const struct section_part
 		return image ? "needs the mapped file, and lies behind the end of its section there"
 			     : "needs the mapped file, and lies behind its end on the disk";
 	*ret_offset = offset;
-	*ret_length = (size_t)MIN(PAGE_SIZE, end - offset);
+	*ret_end = end;
 	return NULL;
+}
+
+/* `bytes` have the page's, and room around it. *ret_doubt: what is not certain of it, or NULL. */
+static enum status relocate(struct file_pages *f, const struct section_part *s, uint64_t va,
+			    uint64_t offset, uint8_t *bytes, const char **ret_doubt, struct err *e)
+{
+	const uint32_t rva = (uint32_t)(va - vad_of(f, f->open)->start);
+	const bool reaches_in = relocations_reach_in(f->relocations, rva);
+	const char *unread = NULL;
+	enum status st = ST_OK;
+
+	if (reaches_in && va > s->start)
+		st = origin_file_read(f->file, offset - RELOCATIONS_REACH, bytes, RELOCATIONS_REACH,
+				      &unread, e);
+	if (unread || (reaches_in && va <= s->start))
+		*ret_doubt = address_crosses;
+	relocations_apply(f->relocations, rva, f->moved, bytes);
+	return st;
 }
 
 static enum status read_page(struct file_pages *f, const struct section_part *s,
 			     struct virtual_file_page *p, struct err *e)
 {
-	uint64_t offset = 0;
-	size_t length = 0;
+	uint8_t bytes[PAGE_SIZE + 2 * RELOCATIONS_REACH] = { 0 };
+	const char *crosses = NULL;
+	uint64_t offset = 0, end = 0;
 	const char *unread = NULL;
 	enum status st;
 
-	p->why = measure(f, s, p->va, &offset, &length);
+	p->why = measure(f, s, p->va, &offset, &end);
 	if (p->why)
 		return ST_OK;
-	memset(p->bytes, 0, PAGE_SIZE);
-	st = origin_file_read(f->file, offset, p->bytes, length, &unread, e);
+	st = origin_file_read(f->file, offset, bytes + RELOCATIONS_REACH,
+			      (size_t)MIN(PAGE_SIZE, end - offset), &unread, e);
+	if (!st && !unread && f->relocations)
+		st = relocate(f, s, p->va, offset, bytes, &crosses, e);
+	memcpy(p->bytes, bytes + RELOCATIONS_REACH, PAGE_SIZE);
 	if (unread)
 		p->why = "needs the mapped file, which cannot be read there";
 	else if (f->open->doubt)
 		p->doubt = f->open->doubt;
-	else if (f->open->doubt_header && offset < PAGE_SIZE)
+	else if (crosses)
+		p->doubt = crosses;
+	else if (f->open->doubt_header && !s->offset && offset < HEADER_BYTES)
 		p->doubt = header_differs;
 	return st;
 }

@@ -4,7 +4,8 @@
  * (file_origin.h): a page for whose prototype entry is a subsection's. Such a page is the file's
  * own content, unmodified; that the file is still what it was is nothing that anybody knows. A file
  * that is known to be another one is refused, all of it; what may differ for a known reason is
- * said.
+ * said. Pages of an image that lies elsewhere than it is linked for are relocated by the file's own
+ * table.
  */
 #ifndef RAMSEAL_AGENT_PROCESS_FILE_PAGES_H
 #define RAMSEAL_AGENT_PROCESS_FILE_PAGES_H
@@ -31,6 +32,7 @@ struct file_page_source {
 	bool same_volume; /* by its serial number */
 	bool same_size;
 	bool same_header; /* of an image: time stamp, size, checksum */
+	bool relocated;   /* of an image: its addresses were made those of memory */
 };
 
 /* Of a page that has just been given out of a file: until the next one is. */

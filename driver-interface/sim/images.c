@@ -13,7 +13,8 @@
 #define DEBUG_AT     0x10   /* in .rdata */
 #define RSDS_AT      0x40
 #define RELOCS_AT    0x200
-#define POINTER_AT   0x7f8      /* in each page of code and constants, if there are relocations */
+#define POINTER_AT   0x7f8      /* in each page of code and constants, if there are relocations; */
+#define CROSSING     2          /* and in all of code but the last, so many bytes before its end */
 #define REST         0x6b1      /* bytes of the file that are not mapped, as of a signature */
 #define TIME_STAMP   0x55c73a00 /* August 2015 */
 #define SECTIONS     3
@@ -52,22 +53,29 @@ void sim__image_put_base(const struct sim_image *image, uint8_t *headers, uint64
 		put_le64(optional + 24, base);
 }
 
+static void put_pointer(const struct sim_image *image, uint8_t *at, uint64_t to)
+{
+	if (image->narrow)
+		put_le32(at, (uint32_t)to);
+	else
+		put_le64(at, to);
+}
+
 void sim__image_put_pointers(const struct sim_image *image, uint8_t *bytes, uint64_t base)
 {
 	for (uint32_t page = 1; page < image->data_at && image->linked != image->base; page++) {
-		uint8_t *at = bytes + (size_t)page * PAGE_SIZE + POINTER_AT;
+		uint8_t *at = bytes + (size_t)page * PAGE_SIZE;
 
-		if (image->narrow)
-			put_le32(at, (uint32_t)base + PAGE32 + 0x20);
-		else
-			put_le64(at, base + PAGE_SIZE + 0x20);
+		put_pointer(image, at + POINTER_AT, base + PAGE_SIZE + 0x20);
+		if (page < image->text_pages)
+			put_pointer(image, at + PAGE_SIZE - CROSSING, base + PAGE_SIZE + 0xfff0);
 	}
 }
 
-/* "The .reloc Section": a block for each page, with its one pointer and an empty word. */
+/* "The .reloc Section": a block for each page, with its two pointers, or one and an empty word. */
 static void put_relocations(const struct sim_image *image, uint8_t *directory, uint8_t *rdata)
 {
-	const uint32_t count = image->data_at - 1;
+	const uint32_t count = image->data_at - 1, kind = image->narrow ? 3 : 10;
 
 	put_le32(directory, (1 + image->text_pages) * PAGE32 + RELOCS_AT);
 	put_le32(directory + 4, count * 12);
@@ -76,8 +84,10 @@ static void put_relocations(const struct sim_image *image, uint8_t *directory, u
 
 		put_le32(at, (1 + i) * PAGE32);
 		put_le32(at + 4, 12);
-		put_le16(at + 8, (uint16_t)((image->narrow ? 3 : 10) << 12 | POINTER_AT));
-		put_le16(at + 10, 0);
+		put_le16(at + 8, (uint16_t)(kind << 12 | POINTER_AT));
+		put_le16(at + 10,
+			 (uint16_t)(1 + i < image->text_pages ? kind << 12 | (PAGE32 - CROSSING)
+							      : 0));
 	}
 }
 

@@ -22,7 +22,6 @@ PAGE, MIB = 4096, 1 << 20
 OK, USAGE, GAPS, OUTPUT, INPUT = 0, 2, 3, 6, 9
 CAN_MOUNT = (os.geteuid() == 0 and os.path.exists('/dev/fuse') and shutil.which('ntfs-3g') and
              shutil.which('mkntfs'))
-POINTER_AT = 0x7f8  # driver-interface/sim/images.c
 DATA = 'Windows/Globalization/Sorting/SortDefault.nls'
 # What the kernel knows of files is in memory.
 NO_PAGEFILE = 'seed=4,pool_paged=0,region_paged=0'
@@ -166,7 +165,7 @@ class RightBytes(Case):
             'from': str(self.disk), 'stream': None, 'volume_offset': 0, 'volume_serial': f'00c0ffee{self.serial:08x}',
             'mft_record': self.on_disk[NTDLL].number, 'sequence': 1, 'size': len(self.files[NTDLL]),
             'modified': '2001-02-03T02:05:06.000000000Z', 'same_volume': True, 'same_size': True,
-            'same_header': source['same_header']})
+            'same_header': source['same_header'], 'relocated': False})
         text = run('read', '--pid', pid, '--va', line['va'], '--file-pages', self.disk, self.container)
         self.assertEqual(text.returncode, 0)
         first = text.stdout.decode().splitlines()[0]
@@ -184,37 +183,57 @@ class RightBytes(Case):
         self.assertEqual(text.returncode, GAPS)
         self.assertNotIn('from files', text.stderr.decode())
 
-    def test_relocated_images_are_marked(self):
-        """Their pages differ in one pointer, and their headers in ImageBase: nowhere else, and never unmarked."""
+    def test_images_are_relocated(self):
+        """By the file's own table, to the last byte; the headers alone say something else in memory, and are marked."""
         self.machine('seed=4,relocated=1,windows=7,wow64=3')
         self.write()
         headers = pages = data = 0
+        widths = set()
         for pid, line, content in self.pages('--file-pages', self.disk, most=len(self.pids)):
             if line['content'] != 'file':
                 continue
             va, true = number(line['va']), self.true[pid, number(line['va'])]
-            if plain(line['mapped_file']) == DATA:
-                self.assertNotIn('doubt', line)
-                self.assertEqual(fnv(content), true)
-                data += 1
+            image = plain(line['mapped_file']) != DATA
+            self.assertEqual(line['file_source']['relocated'], image)
+            if line['mapped_offset'] or not image:
+                with self.subTest(pid=pid, va=line['va'], file=line['mapped_file']):
+                    self.assertNotIn('doubt', line)
+                    self.assertEqual(fnv(content), true)
+                pages += image
+                data += not image
                 continue
-            self.assertIn('was relocated: addresses in it differ', line['doubt'])
+            self.assertEqual(line['doubt'], 'its headers say where the image lies, and may differ in memory')
+            at = number(content[0x3c:0x3e][::-1].hex())
+            narrow = content[at + 4:at + 6] == b'\x4c\x01'
+            where, width = at + 24 + (28 if narrow else 24), 4 if narrow else 8
             self.assertNotEqual(fnv(content), true)
-            at = line['mapped_offset']
-            narrow = 'linked for 0x10000000 ' in line['doubt']
-            base = va if not at else next(number(v['start']) for v in self.vads(pid)
-                                          if number(v['start']) <= va <= number(v['end']))
-            if at:
-                fixed, where = base + PAGE + 0x20, POINTER_AT
-                pages += 1
-            else:
-                fixed, where = base, number(content[0x3c:0x3e][::-1].hex()) + 24 + (28 if narrow else 24)
-                headers += 1
-            width = 4 if narrow else 8
-            content = content[:where] + fixed.to_bytes(width, 'little') + content[where + width:]
-            self.assertEqual(fnv(content), true, (line, hex(base)))
+            self.assertEqual(fnv(content[:where] + va.to_bytes(width, 'little') + content[where + width:]), true)
+            widths.add(width)
+            headers += 1
         self.assertGreater(min(headers, pages, data), 0, (headers, pages, data))
+        self.assertEqual(widths, {4, 8})
+        text = run('read', '--pid', pid, '--va', line['va'], '--file-pages', self.disk, self.container)
+        self.assertEqual(', relocated, at another time' in text.stdout.decode(), image, text.stdout)
 
+    def test_a_table_that_lies_relocates_nothing(self):
+        """Then each page is as in its file, and marked."""
+        self.machine('seed=4,relocated=1')
+        whole = self.files[NTDLL]
+        table = whole.index(bytes((0, 0x10, 0, 0, 12, 0, 0, 0, 0xf8, 0xa7)))
+        for at, byte in ((table, 1), (table + 1, 0x40), (table + 4, 13), (table + 4, 4), (table + 6, 1),
+                         (table + 9, 0x37), (table + 9, 0xb7), (table + 12 + 3, 0x40)):
+            with self.subTest(at=at - table, byte=byte):
+                self.files[NTDLL] = whole[:at] + bytes((byte,)) + whole[at + 1:]
+                self.write()
+                seen = 0
+                for _, line, content in self.pages('--file-pages', self.disk, file=NTDLL, most=1):
+                    offset = line['mapped_offset']
+                    self.assertIn('was relocated: addresses in it differ', line['doubt'])
+                    self.assertFalse(line['file_source']['relocated'])
+                    expected = self.files[NTDLL][offset:offset + PAGE]
+                    self.assertEqual(content[:len(expected)] if offset else expected, expected)
+                    seen += 1
+                self.assertGreater(seen, 3)
 
     def test_changed_later(self):
         """The machine's clock stands at the end of 2014; the forged files are older."""
@@ -225,14 +244,14 @@ class RightBytes(Case):
             a.value = a.value[:8] + (136256395060000000).to_bytes(8, 'little') + a.value[16:]  # 2032
         v.write(str(self.disk))
         later = 'the file was changed after the acquisition had begun'
-        for path, doubt in ((DATA, f'^{later}$'), (NTDLL, f'^the image is linked .* differ; {later}$')):
+        for path, doubt in ((DATA, f'^{later}$'), (NTDLL, f'^{later}$')):
             lines = [line for _, line, _ in self.pages('--file-pages', self.disk, file=path)]
             self.assertTrue(lines)
             for line in lines:
                 self.assertRegex(line['doubt'], doubt)
                 self.assertRegex(line['file_source']['modified'], '^2032')
         text = run('read', '--pid', self.pids[0], '--va', lines[0]['va'], '--file-pages', self.disk, self.container)
-        self.assertIn('; at-risk (file: the image is linked for ', text.stdout.decode())
+        self.assertIn(f'; at-risk (file: {later})', text.stdout.decode())
 
 
 class AnotherFile(Case):
@@ -525,7 +544,7 @@ class Container(Case):
                 'from': 'container', 'stream': DATA.upper() if path == DATA else NTDLL, 'volume_offset': 0,
                 'volume_serial': f'00c0ffee{self.serial:08x}', 'mft_record': None, 'sequence': None,
                 'size': len(self.files[path]), 'modified': '2001-02-03T02:05:06.000000000Z', 'same_volume': True,
-                'same_size': True, 'same_header': line['file_source']['same_header']})
+                'same_size': True, 'same_header': line['file_source']['same_header'], 'relocated': False})
         self.assertEqual(given, {(True, 'file'), (False, 'none')})
 
     def test_another_volume_of_the_container(self):
