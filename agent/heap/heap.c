@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which heaps there are: those that the PEB lists, those on the chain that 24H2 has instead, and
- * those that private ranges begin with; and what the head of each says.
+ * those that private ranges begin with; and what the head of each says. heap_unnamed.c has the rest.
  */
 #include "agent/heap/heap.h"
 
@@ -426,6 +426,8 @@ static enum status find_all(struct heaps *h, struct err *e)
 		if (h->at[i].kind == HEAP_UNREAD ||
 		    (h->at[i].kind == HEAP_NT && h->at[i].key_from == KEY_NONE))
 			recover(h, &h->at[i]);
+	if (!st)
+		st = heap__find_unnamed(h, e);
 	if (!st)
 		st = heap__find_segment_heaps(h, e);
 	if (!st && heap__page_heap_may_be(h))

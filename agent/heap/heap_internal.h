@@ -240,6 +240,10 @@ bool heap__read_segment(struct heaps *h, uint64_t base, bool wide, struct heap_s
 enum status heap__add_segment(struct heaps *h, const struct heap_segment *s, struct err *e);
 /* Once the heads of all heaps are read: the other segments, each once. ST_NOMEM. */
 enum status heap__find_segments(struct heaps *h, struct err *e);
+/* By heap, then base, no two of one place: after more have been added. */
+void heap__sort_segments(struct heaps *h);
+/* Heaps and segments that nothing names and whose first page is missing (heap_unnamed.c). */
+enum status heap__find_unnamed(struct heaps *h, struct err *e);
 
 /* The segments of the heap: the first, and how many. */
 const struct heap_segment *heap__segments(const struct heaps *h, uint64_t heap, size_t *ret_count);

@@ -197,12 +197,17 @@ static void drop_overlaps(struct heaps *h)
 	h->segment_count = kept;
 }
 
+void heap__sort_segments(struct heaps *h)
+{
+	drop_twins(h);
+	array_sort(h->segments, h->segment_count, sizeof(*h->segments), by_heap_and_base);
+	drop_overlaps(h);
+}
+
 enum status heap__find_segments(struct heaps *h, struct err *e)
 {
 	const enum status st = add_lost_segments(h, e);
 
-	drop_twins(h);
-	array_sort(h->segments, h->segment_count, sizeof(*h->segments), by_heap_and_base);
-	drop_overlaps(h);
+	heap__sort_segments(h);
 	return st;
 }

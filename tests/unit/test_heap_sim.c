@@ -457,6 +457,107 @@ TEST(chain_of_24h2_and_a_heap_that_no_list_names)
 	try_chain(false);
 }
 
+/* A heap that is listed, one of several segments, and two that nothing names without first pages. */
+struct unnamed {
+	struct many m;
+	struct sim_heap heaps[HEAPS];
+	struct range at[64];
+	struct range_list ranges;
+};
+
+static void build_unnamed(struct unnamed *u, bool wide)
+{
+	struct err e = ERR_INIT;
+
+	u->ranges.at = u->at;
+	for (size_t i = 0; i < HEAPS; i++) {
+		const struct sim_heap_plan plan = {
+			.layout = SIM_HEAP_17134,
+			.x86 = !wide,
+			.seed = i + 7,
+			.base = BASE + i * (UINT64_C(128) << 20),
+			.index = (uint32_t)i + 1,
+			.allocations = 2000,
+			.segments = i ? 1 : 5,
+		};
+
+		CHECK_OK(sim__heap_build(&plan, &u->heaps[i], &e), &e);
+		u->m.of[i].heap = &u->heaps[i];
+		for (size_t k = 0; k < u->heaps[i].region_count && u->ranges.count < 64; k++) {
+			struct sim_heap_region *r = &u->heaps[i].regions[k];
+
+			u->at[u->ranges.count++] =
+				(struct range){ r->va, r->va + r->pages * PAGE_SIZE - 1 };
+			/* Of the first heap the first segment's stays, and links break behind it. */
+			if (i || k)
+				r->committed[0] = false;
+		}
+	}
+	make_peb(&u->m.of[0], wide);
+	memcpy(u->m.peb, u->m.of[0].peb, sizeof(u->m.peb));
+}
+
+static void check_unnamed(struct unnamed *u, struct heaps *h, size_t i)
+{
+	struct listing l = { 0 };
+	const struct heap_visitor v = { take_block, &l };
+	struct score x = { 0 };
+	struct err e = ERR_INIT;
+
+	assert_int_equal(heaps_at(h, i)->address, u->heaps[i].address);
+	assert_int_equal(heaps_at(h, i)->kind, HEAP_NT);
+	assert_int_equal(heaps_at(h, i)->key_from, i ? KEY_RECOVERED : KEY_READ);
+	assert_memory_equal(heaps_at(h, i)->key, u->heaps[i].encoding, 6);
+	CHECK_OK(heaps_walk(h, i, &v, &x.stats, &e), &e);
+	compare(&u->heaps[i], &l, &x);
+	free(l.at);
+	assert_int_equal(x.wrong + x.wrong_size + x.twice, 0);
+	/* Of the five segments of the first, those that nothing but their key ties to it, too. */
+	assert_true(x.right * 10 > x.there * 9);
+}
+
+static void try_unnamed(bool wide)
+{
+	static struct unnamed u;
+	const struct memory_view view = { page_of_many, &u.m };
+	struct heap_sources s = { .memory = &view, .ranges = &u.ranges };
+	struct err e = ERR_INIT;
+	struct heaps *h;
+
+	memset(&u, 0, sizeof(u));
+	build_unnamed(&u, wide);
+	/* A list that is whole names all heaps: what looks like one is none. */
+	*(wide ? &s.peb : &s.peb32) = PEB;
+	CHECK_OK(heaps_open(&s, &h, &e), &e);
+	assert_false(heaps_list_lost(h));
+	assert_int_equal(heaps_count(h), 1);
+	heaps_close(h);
+	/* Without it they are found, each with its own key. */
+	*(wide ? &s.peb : &s.peb32) = PEB + PAGE_SIZE;
+	CHECK_OK(heaps_open(&s, &h, &e), &e);
+	assert_true(heaps_list_lost(h));
+	assert_int_equal(heaps_count(h), HEAPS);
+	for (size_t i = 0; i < HEAPS; i++)
+		check_unnamed(&u, h, i);
+	heaps_close(h);
+	/* Nobody looks for heaps of 32 bits in a process that has none. */
+	if (!wide) {
+		s.peb32 = 0;
+		s.peb = PEB + PAGE_SIZE;
+		CHECK_OK(heaps_open(&s, &h, &e), &e);
+		assert_int_equal(heaps_count(h), 1);
+		heaps_close(h);
+	}
+	for (size_t i = 0; i < HEAPS; i++)
+		sim__heap_deinit(&u.heaps[i]);
+}
+
+TEST(heaps_that_nothing_names_and_that_have_lost_their_heads)
+{
+	try_unnamed(true);
+	try_unnamed(false);
+}
+
 /*
  * One heap's key makes sense of the other's headers: the bytes that headers are checked by cancel
  * out, and the bit that says busy is the same. What VirtualAlloc made hangs on its own heap's list.
@@ -678,6 +779,7 @@ int main(void)
 		cmocka_unit_test(a_large_block_of_which_the_header_is_lost_is_missed),
 		cmocka_unit_test(a_signal_ends_the_search),
 		cmocka_unit_test(chain_of_24h2_and_a_heap_that_no_list_names),
+		cmocka_unit_test(heaps_that_nothing_names_and_that_have_lost_their_heads),
 		cmocka_unit_test(a_block_of_another_heap_whose_header_fits),
 		cmocka_unit_test(blocks_with_stack_traces),
 		cmocka_unit_test(pages_that_two_heaps_claim),
