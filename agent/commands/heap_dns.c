@@ -2,212 +2,159 @@
 #include "agent/commands/heap_dns.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
-#include "agent/heap/dns.h"
-#include "agent/program/interrupt.h"
-#include "formats/base/array.h"
-#include "formats/base/bytes.h"
-
-/* More than any cache has; what goes on is none. */
-#define RECORDS_MAX  ((size_t)1 << 20)
-
-/* So many pages of blocks are searched for references: 256 GiB. */
-#define SEARCHED_MAX (UINT64_C(1) << 26)
-
-/* What leads to a record's first byte. A block that is no record can be an entry of the cache. */
-enum linked_from {
-	LINKED_NOT,
-	LINKED_FROM_RECORD,
-	LINKED_FROM_BLOCK,
-};
+#include "agent/heap/dns_cache.h"
 
 static const char *const linked_names[] = {
-	[LINKED_FROM_RECORD] = "record",
-	[LINKED_FROM_BLOCK] = "block",
+	[DNS_LINKED_FROM_RECORD] = "record",
+	[DNS_LINKED_FROM_BLOCK] = "block",
 };
 
-struct found {
-	const struct heap_allocation *block;
-	enum linked_from linked;
-};
-
-struct dns_search {
+struct dns_list {
 	struct block_printer *printer;
-	const struct block_list *list;
-	struct found *at; /* by rising address */
-	size_t count, room;
-	uint64_t searched; /* pages */
+	struct dns_cache_sources sources;
+	struct dns_cache cache;
 };
 
-static bool is_wide(const struct dns_search *x, const struct heap_allocation *a)
+static json_t *block_hex(const struct heap_allocation *a)
 {
-	return heaps_at(x->printer->session->heaps, a->heap)->wide;
+	return a ? heap_hex(a->address) : json_null();
 }
 
-static bool read_record(const struct dns_search *x, const struct heap_allocation *a,
-			struct dns_record *ret)
+static json_t *heap_of(const struct dns_list *x, const struct heap_allocation *a)
 {
-	const struct memory_view m = peek_view(x->printer->session->peek);
-
-	return dns_record_read(&m, a->address, a->size, is_wide(x, a), ret);
+	return heap_hex(heaps_at(x->sources.heaps, a->heap)->address);
 }
 
-/* Also free ones: what was in them stays until they are used again. */
-static enum status find_records(struct dns_search *x, struct err *e)
+/* Whether the cache's table leads to it; null: no table is known, or what would be in it. */
+static json_t *in_table(const struct dns_list *x, const struct dns_found *f)
 {
-	for (size_t i = 0; i < x->list->count && x->count < RECORDS_MAX; i++) {
-		struct dns_record record;
-
-		if (interrupted())
-			return interrupt_status(e);
-		if (!read_record(x, &x->list->at[i], &record))
-			continue;
-		if (x->count == x->room) {
-			struct found *grown = array_grow(x->at, &x->room, sizeof(*grown));
-
-			if (!grown)
-				return err_nomem(e);
-			x->at = grown;
-		}
-		x->at[x->count++] = (struct found){ .block = &x->list->at[i] };
-	}
-	return ST_OK;
+	return x->cache.table && f->entry ? json_boolean(f->in_table) : json_null();
 }
 
-static int compare(const void *key, const void *member)
-{
-	const uint64_t va = *(const uint64_t *)key;
-	const struct found *f = member;
-
-	return (va > f->block->address) - (va < f->block->address);
-}
-
-static struct found *record_at(const struct dns_search *x, uint64_t va)
-{
-	return bsearch(&va, x->at, x->count, sizeof(*x->at), compare);
-}
-
-static void take_words(struct dns_search *x, const struct heap_allocation *a, enum linked_from from,
-		       const uint8_t *bytes, size_t len)
-{
-	const size_t word = is_wide(x, a) ? 8 : 4;
-
-	for (size_t at = 0; at + word <= len; at += word) {
-		const uint64_t va = word == 8 ? get_le64(bytes + at) : get_le32(bytes + at);
-		struct found *f;
-
-		if (va < x->at[0].block->address || va > x->at[x->count - 1].block->address)
-			continue;
-		f = record_at(x, va);
-		if (f && f->block != a)
-			f->linked = MAX(f->linked, from);
-	}
-}
-
-/* Free blocks are not asked: what they refer to is what was referred to once. */
-static enum status find_links(struct dns_search *x, struct err *e)
-{
-	struct peek *peek = x->printer->session->peek;
-
-	for (size_t i = 0; i < x->list->count && x->count; i++) {
-		const struct heap_allocation *a = &x->list->at[i];
-		const uint64_t end = a->address + block_bytes(a);
-		const enum linked_from from =
-			record_at(x, a->address) ? LINKED_FROM_RECORD : LINKED_FROM_BLOCK;
-
-		for (uint64_t va = a->address, next; va < end && a->state == BLOCK_BUSY;
-		     va = next) {
-			const uint64_t page = va & ~(uint64_t)(PAGE_SIZE - 1);
-			const struct peek_page *p;
-
-			if (interrupted())
-				return interrupt_status(e);
-			if (x->searched++ == SEARCHED_MAX)
-				return ST_OK;
-			next = MIN(end, page + PAGE_SIZE);
-			p = peek_page(peek, page);
-			if (!p)
-				return peek_failed(peek, e);
-			if (p->bytes)
-				take_words(x, a, from, p->bytes + (va - page), next - va);
-		}
-	}
-	return ST_OK;
-}
-
-static json_t *record_json(const struct dns_search *x, const struct found *f,
+static json_t *record_json(const struct dns_list *x, const struct dns_found *f,
 			   const struct dns_record *r)
 {
-	const struct heap_allocation *a = f->block;
 	struct block_worth w;
 
-	block_judge(x->printer, a, &w);
+	block_judge(x->printer, f->block, &w);
 	return json_fields(JSON_FIELDS(
-		field_made("address", heap_hex(a->address)),
-		field_made("heap",
-			   heap_hex(heaps_at(x->printer->session->heaps, a->heap)->address)),
-		field_text("state", heap_state_name(a->state)), field_text("trust", w.trust),
-		field_text("linked_from", linked_names[f->linked]), field_text("name", r->name),
-		field_text("type", dns_type_name(r->type)),
+		field_made("address", block_hex(f->block)),
+		field_made("heap", heap_of(x, f->block)),
+		field_text("state", heap_state_name(f->block->state)), field_text("trust", w.trust),
+		field_text("linked_from", linked_names[f->linked]),
+		field_made("entry", block_hex(f->entry)), field_made("in_table", in_table(x, f)),
+		field_text("name", r->name), field_text("type", dns_type_name(r->type)),
 		field_text("data", *r->data ? r->data : NULL), field_u64("ttl", r->ttl),
 		field_u64("flags", r->flags),
 		field_json("next", r->next ? heap_hex(r->next) : NULL)));
 }
 
-static enum status print_json(const struct dns_search *x, struct err *e)
+static json_t *records_json(const struct dns_list *x)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < x->cache.count; i++) {
+		struct dns_record r;
+
+		if (dns_cache_record(&x->sources, &x->cache.records[i], &r) &&
+		    json_array_append_new(list, record_json(x, &x->cache.records[i], &r)))
+			return json_decref(list), NULL;
+	}
+	return list;
+}
+
+static json_t *unanswered_json(const struct dns_list *x)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < x->cache.unanswered_count; i++) {
+		const struct dns_unanswered *u = &x->cache.unanswered[i];
+		struct block_worth w;
+
+		block_judge(x->printer, u->block, &w);
+		if (json_array_append_new(
+			    list, json_fields(JSON_FIELDS(field_made("entry", block_hex(u->block)),
+							  field_made("heap", heap_of(x, u->block)),
+							  field_text("trust", w.trust),
+							  field_text("name", u->name)))))
+			return json_decref(list), NULL;
+	}
+	return list;
+}
+
+static enum status print_json(const struct dns_list *x, struct err *e)
 {
 	const struct process_session *s = x->printer->session->process;
 	const struct process_facts *f = process_facts(s->process);
-	json_t *list = json_array();
 
-	for (size_t i = 0; list && i < x->count; i++) {
-		struct dns_record r;
-
-		if (read_record(x, x->at[i].block, &r) &&
-		    json_array_append_new(list, record_json(x, &x->at[i], &r)))
-			return json_decref(list), err_nomem(e);
-	}
 	return json_print(
 		json_fields(JSON_FIELDS(FIELD_SCHEMA("heap-dns"), field_text("file", s->path),
 					field_u64("pid", f->pid), field_text("name", f->name),
-					field_made("records", list))),
+					field_made("table", block_hex(x->cache.table)),
+					field_made("records", records_json(x)),
+					field_made("unanswered", unanswered_json(x)))),
 		JSON_INDENT(2), e);
 }
 
-static void print_text(const struct dns_search *x)
+static const char *linked_text(const struct dns_list *x, const struct dns_found *f)
 {
-	printf("%zu DNS record%s\n", x->count, x->count == 1 ? "" : "s");
-	if (x->count)
+	if (x->cache.table && f->entry)
+		return f->in_table ? "table" : "entry";
+	return linked_names[f->linked] ? linked_names[f->linked] : "no";
+}
+
+/* Names have no other characters than hosts have. */
+static void print_text(const struct dns_list *x)
+{
+	const struct dns_cache *c = &x->cache;
+
+	printf("%zu DNS record%s\n", c->count, c->count == 1 ? "" : "s");
+	if (c->count)
 		printf("%-14s %-5s %-14s %-6s %-5s %7s %s\n", "address", "state", "trust", "linked",
 		       "type", "ttl", "name and data");
-	for (size_t i = 0; i < x->count; i++) {
-		const struct heap_allocation *a = x->at[i].block;
-		const char *linked = linked_names[x->at[i].linked];
+	for (size_t i = 0; i < c->count; i++) {
+		const struct heap_allocation *a = c->records[i].block;
 		struct dns_record r;
 		struct block_worth w;
 
-		/* Names have no other characters than hosts have. */
-		if (!read_record(x, a, &r))
+		if (!dns_cache_record(&x->sources, &c->records[i], &r))
 			continue;
 		block_judge(x->printer, a, &w);
 		printf("0x%012" PRIx64 " %-5s %-14s %-6s %-5s %7" PRIu32 " %s %s\n", a->address,
-		       heap_state_name(a->state), w.trust, linked ? linked : "no",
+		       heap_state_name(a->state), w.trust, linked_text(x, &c->records[i]),
 		       dns_type_name(r.type), r.ttl, r.name, *r.data ? r.data : "?");
+	}
+	if (!c->table)
+		return;
+	printf("%zu name%s in the cache's table without a record\n", c->unanswered_count,
+	       c->unanswered_count == 1 ? "" : "s");
+	for (size_t i = 0; i < c->unanswered_count; i++) {
+		const struct heap_allocation *a = c->unanswered[i].block;
+		struct block_worth w;
+
+		block_judge(x->printer, a, &w);
+		printf("0x%012" PRIx64 " %-5s %-14s %-6s %-5s %7s %s\n", a->address,
+		       heap_state_name(a->state), w.trust, "table", "-", "-",
+		       c->unanswered[i].name);
 	}
 }
 
 enum status heap_dns(struct block_printer *p, const struct block_list *l, struct err *e)
 {
-	struct dns_search x = { .printer = p, .list = l };
-	enum status st = find_records(&x, e);
+	const struct memory_view m = peek_view(p->session->peek);
+	struct dns_list x = {
+		.printer = p,
+		.sources = { .memory = &m, .heaps = p->session->heaps, .list = l },
+	};
+	enum status st = dns_cache_find(&x.sources, &x.cache, e);
 
 	if (!st)
-		st = find_links(&x, e);
+		st = peek_failed(p->session->peek, e);
 	if (!st && p->json)
 		st = print_json(&x, e);
 	else if (!st)
 		print_text(&x);
-	free(x.at);
+	dns_cache_deinit(&x.cache);
 	return st;
 }

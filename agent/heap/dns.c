@@ -60,8 +60,7 @@ static bool is_of_name(uint16_t c)
 	       (c && c < 0x80 && strchr("-._*", (int)c));
 }
 
-/* False: no name of a host is there, or not all of it. */
-static bool read_name(const struct memory_view *m, uint64_t va, char ret[static DNS_NAME_MAX])
+bool dns_name_read(const struct memory_view *m, uint64_t va, char ret[static DNS_NAME_MAX])
 {
 	for (size_t i = 0; i < DNS_NAME_MAX; i++) {
 		uint16_t c;
@@ -113,7 +112,7 @@ static void read_data(const struct memory_view *m, const struct dns_layout *l, u
 		put_ipv6(bytes, ret->data);
 	else if (ret->type != DNS_A && ret->type != DNS_AAAA &&
 		 view_pointer(m, va, l->word == 8, &name))
-		read_name(m, name, ret->data);
+		dns_name_read(m, name, ret->data);
 }
 
 bool dns_record_read(const struct memory_view *m, uint64_t va, uint64_t size, bool wide,
@@ -130,7 +129,7 @@ bool dns_record_read(const struct memory_view *m, uint64_t va, uint64_t size, bo
 	    ret->ttl > DNS_TTL_MAX || !view_u32(m, va + l->flags, &ret->flags) ||
 	    !view_pointer(m, va, wide, &ret->next) || ret->next % 4 ||
 	    ret->next >> (wide ? 47 : 32) || !view_pointer(m, va + l->word, wide, &name) ||
-	    name < PAGE_SIZE || !read_name(m, name, ret->name))
+	    name < PAGE_SIZE || !dns_name_read(m, name, ret->name))
 		return false;
 	ret->type = (enum dns_type)type;
 	read_data(m, l, va + l->data, ret);

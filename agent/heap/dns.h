@@ -48,4 +48,7 @@ struct dns_record {
 bool dns_record_read(const struct memory_view *m, uint64_t va, uint64_t size, bool wide,
 		     struct dns_record *ret);
 
+/* Text of UTF-16, as names are kept. False: no name of a host is there, or not all of it. */
+bool dns_name_read(const struct memory_view *m, uint64_t va, char ret[static DNS_NAME_MAX]);
+
 #endif

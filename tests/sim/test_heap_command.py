@@ -261,7 +261,13 @@ class Heap(HeapCase):
         pid = heap_truth.Heaps(self.account).pids[0]
         self.assertEqual(json.loads(self.ask(pid, '--dns', '--json'))['records'], [])
         done = run('acquire', '-q', '--force', '-s', 'sim:cohen2015heaps,live_files=1', '-o', self.container)
-        rows = json.loads(self.ask(1148, '--dns', '--json'))['records']
+        cache = json.loads(self.ask(1148, '--dns', '--json'))
+        rows = cache['records']
+        # The paper's figure has the table at 51012f0 and the entry at 5101f60; all that is there has a record.
+        self.assertEqual((cache['table'], cache['unanswered']), ('0x51012f0', []))
+        self.assertEqual({r['in_table'] for r in rows}, {True})
+        self.assertEqual({r['entry'] for r in rows if r['name'] in ('www.example.com', 'front.cdn.example.net')},
+                         {'0x5101f60'})
         said = {(r['name'], r['type'], r['data']) for r in rows}
         self.assertEqual(said, {(f'host{i}.example.org', 'A', f'192.0.0.{i + 1}') for i in range(12)} |
                          {('www.example.com', 'CNAME', 'front.cdn.example.net'),
@@ -270,7 +276,10 @@ class Heap(HeapCase):
         linked = {r['name']: r['linked_from'] for r in rows}
         self.assertEqual(linked.pop('front.cdn.example.net'), 'record')  # behind that of www, and in no entry
         self.assertEqual(set(linked.values()), {'block'})
-        self.assertEqual(self.ask(1148, '--dns').splitlines()[0], '14 DNS records')
+        lines = self.ask(1148, '--dns').splitlines()
+        self.assertEqual(lines[0], '14 DNS records')
+        self.assertTrue(all(' table ' in line for line in lines[2:16]), lines)
+        self.assertEqual(lines[16:], ["0 names in the cache's table without a record"])
 
     def leaks(self, pid, codes=(0,)):
         said = json.loads(self.ask(pid, '--leaks', '--json', codes=codes))

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The DNS resolver's cache in the heaps of a process: records, which are known by their shape
+ * (dns.h), and the entries that lead to them, one for each name. How an entry is laid out is
+ * nowhere documented and differs from build to build; here it is learnt from the records that are
+ * there: three entries that have a pointer to a record at one place, and to the record's name at
+ * another, tell both for all. A hash table leads to entries: the block that refers to most of them,
+ * and what its chains reach. An entry that the table leads to and that has a name and no record is a
+ * name of which the resolver keeps that there is no such record; nothing else tells it from any
+ * other block with a text.
+ */
+#ifndef RAMSEAL_AGENT_HEAP_DNS_CACHE_H
+#define RAMSEAL_AGENT_HEAP_DNS_CACHE_H
+
+#include "agent/heap/block_list.h"
+#include "agent/heap/dns.h"
+
+/* More than any cache has; what goes on is none. The same for entries and for references. */
+#define DNS_RECORDS_MAX  ((size_t)1 << 20)
+
+/* So many pages of blocks are searched for references: 256 GiB, once or twice. */
+#define DNS_SEARCHED_MAX (UINT64_C(1) << 26)
+
+/* What leads to a record's first byte. A block that is no record can be an entry of the cache. */
+enum dns_linked {
+	DNS_LINKED_NOT,
+	DNS_LINKED_FROM_RECORD,
+	DNS_LINKED_FROM_BLOCK,
+};
+
+struct dns_found {
+	const struct heap_allocation *block;
+	enum dns_linked linked;
+	const struct heap_allocation *entry; /* that leads to it; NULL: none is known to */
+	bool in_table;                       /* the table leads to the entry */
+};
+
+struct dns_unanswered {
+	const struct heap_allocation *block; /* the entry */
+	char name[DNS_NAME_MAX];
+};
+
+struct dns_cache {
+	struct dns_found *records; /* by rising address */
+	size_t count, room;
+	/* Only where there is a table: */
+	struct dns_unanswered *unanswered; /* by rising address */
+	size_t unanswered_count, unanswered_room;
+	const struct heap_allocation
+		*table; /* NULL: none was found, or too few entries to learn from */
+};
+
+struct dns_cache_sources {
+	const struct memory_view *memory;
+	const struct heaps *heaps;
+	const struct block_list *list; /* sorted, with free blocks; borrowed as long as the cache */
+};
+
+/*
+ * ST_NOMEM, ST_INTERRUPTED. What can't be read is not there, and whoever owns the memory says so.
+ * What *ret has is for dns_cache_deinit(), also after an error.
+ */
+enum status dns_cache_find(const struct dns_cache_sources *s, struct dns_cache *ret, struct err *e);
+void dns_cache_deinit(struct dns_cache *c);
+
+/* A record of the cache once more. False: it is none any more. */
+bool dns_cache_record(const struct dns_cache_sources *s, const struct dns_found *f,
+		      struct dns_record *ret);
+
+#endif
