@@ -9,9 +9,10 @@ The machine is simulated, with 4 GiB and a page file, and acquired by its tables
 FOLDER, which takes minutes. --container is one that was made so before. Each row is the median of N rounds,
 with the container in the page cache: seconds, seconds of the processor, and the most memory.
 
-No tool that we know lists the heap of an image by allocations: of volatility3's plugins only
-windows.memmap does the like of a command here (`vad --pages`: where each page of a process is). Both are
-run on the machine of bench_volatility3.py, if RAMSEAL_PEERS is set as tests/formats/test_volatility3.py
+Of other tools MemProcFS lists a heap's allocations (VMMDLL_Map_GetHeapAlloc), with Microsoft's symbols; it
+finds no kernel in a simulated machine (formats/README.md), so nothing is measured beside it. Of volatility3's
+plugins only windows.memmap does the like of a command here (`vad --pages`: where each page of a process is).
+Both are run on the machine of bench_volatility3.py, if RAMSEAL_PEERS is set as tests/formats/test_volatility3.py
 wants it.
 """
 import argparse
