@@ -74,6 +74,8 @@ static void make_key(struct sha256 *h, const struct side *s, const struct block_
 	} else {
 		hash_u64(h, heap->wide);
 		hash_u64(h, heap->index);
+		/* Of one that has no index: it is one process, so it stands where it stood. */
+		hash_u64(h, heap->index ? 0 : heap->address);
 		hash_u64(h, block_bytes(m->block));
 		hash_place(h, &s->session, m->first);
 	}
@@ -203,6 +205,16 @@ static void put_growth(uint64_t later, uint64_t old)
 	       later < old ? old - later : later - old, later, old);
 }
 
+static void put_untraced(const struct heap_info *heap, uint64_t bytes)
+{
+	printf("    no stack trace: heap ");
+	if (heap->index)
+		printf("%" PRIu32, heap->index);
+	else
+		printf("at 0x%" PRIx64, heap->address);
+	printf(", %" PRIX64 " bytes each\n", bytes);
+}
+
 static void put_entry(const struct diff_entry *x)
 {
 	const struct heap_session *s = &x->told_by->session;
@@ -216,8 +228,7 @@ static void put_entry(const struct diff_entry *x)
 	printf("\tBackTrace%" PRIX64 "\tallocations\n\n", id);
 	heap_put_trace(s, x->told_by->traces, m->trace);
 	if (!m->trace)
-		printf("    no stack trace: heap %" PRIu32 ", %" PRIX64 " bytes each\n",
-		       heaps_at(s->heaps, m->block->heap)->index, block_bytes(m->block));
+		put_untraced(heaps_at(s->heaps, m->block->heap), block_bytes(m->block));
 	if (!m->trace && m->first) {
 		heap_place_text(s, m->first, place);
 		printf("    points to %s\n", place);
@@ -270,10 +281,11 @@ static json_t *entry_json(const struct diff_entry *x)
 {
 	const struct heap_session *s = &x->told_by->session;
 	const struct block_member *m = x->member;
+	const struct heap_info *heap = heaps_at(s->heaps, m->block->heap);
 
 	return json_fields(JSON_FIELDS(
-		field_json("heap_index",
-			   m->trace ? NULL : json_u64(heaps_at(s->heaps, m->block->heap)->index)),
+		field_json("heap_index", m->trace ? NULL : json_u64(heap->index)),
+		field_json("heap", m->trace || heap->index ? NULL : heap_hex(heap->address)),
 		field_json("size", m->trace ? NULL : json_u64(block_bytes(m->block))),
 		field_made("first",
 			   !m->trace && m->first ? heap_place_json(s, m->first) : json_null()),

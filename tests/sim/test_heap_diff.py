@@ -74,6 +74,7 @@ class Diff(MachineCase):
         for g in document['groups']:
             if g['trace'] is None:
                 key = (g['heap_index'], number(g['size']))
+                self.assertEqual(g['heap'] is None, g['heap_index'] > 0)
             else:
                 key = ('trace', *((p['module'], number(p['offset']) if p['module'] else number(p['address']))
                                   for p in g['trace']))
@@ -119,6 +120,20 @@ class Diff(MachineCase):
         self.assertNotIn('Not all', text)
         self.check_text(text, document)
         return document
+
+    def test_segment_heaps_are_told_by_their_address(self):
+        """They have no number; the process's first heap is one here."""
+        old = self.machine('old', f'{FEW},segment_heap=1')
+        new = self.machine('new', f'{MANY},segment_heap=1')
+        pid = old[1].truth.pids[0]
+        groups = json.loads(self.diff(old[0], new[0], pid, '--json').stdout)['groups']
+        listed = json.loads(run('heap', '--pid', pid, '--json', old[0]).stdout)['heaps']
+        first = next(h['address'] for h in listed if h['kind'] == 'segment')
+        without = [g for g in groups if not g['heap_index'] and g['trace'] is None]
+        self.assertEqual({g['heap'] for g in without}, {first})
+        self.assertGreater(len(without), 10)
+        text = self.diff(old[0], new[0], pid).stdout.decode()
+        self.assertEqual(text.count(f'no stack trace: heap at {first}, '), len(without))
 
     def test_what_came_and_went(self):
         for ust in (0, 1):
