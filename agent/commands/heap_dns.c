@@ -23,7 +23,7 @@ static json_t *block_hex(const struct heap_allocation *a)
 
 static json_t *heap_of(const struct dns_list *x, const struct heap_allocation *a)
 {
-	return heap_hex(heaps_at(x->sources.heaps, a->heap)->address);
+	return heap_hex(heaps_at(x->printer->session->heaps, a->heap)->address);
 }
 
 /* Whether the cache's table leads to it; null: no table is known, or what would be in it. */
@@ -140,12 +140,20 @@ static void print_text(const struct dns_list *x)
 	}
 }
 
+static bool is_wide(const void *heaps, size_t heap)
+{
+	return heaps_at(heaps, heap)->wide;
+}
+
 enum status heap_dns(struct block_printer *p, const struct block_list *l, struct err *e)
 {
 	const struct memory_view m = peek_view(p->session->peek);
 	struct dns_list x = {
 		.printer = p,
-		.sources = { .memory = &m, .heaps = p->session->heaps, .list = l },
+		.sources = { .memory = &m,
+			     .list = l,
+			     .wide = is_wide,
+			     .context = p->session->heaps },
 	};
 	enum status st = dns_cache_find(&x.sources, &x.cache, e);
 

@@ -63,7 +63,7 @@ struct search {
 
 static bool is_wide(const struct search *x, const struct heap_allocation *a)
 {
-	return heaps_at(x->s->heaps, a->heap)->wide;
+	return x->s->wide(x->s->context, a->heap);
 }
 
 static size_t word_of(const struct search *x, const struct heap_allocation *a)
@@ -80,8 +80,7 @@ bool dns_cache_record(const struct dns_cache_sources *s, const struct dns_found 
 {
 	const struct heap_allocation *a = f->block;
 
-	return dns_record_read(s->memory, a->address, a->size, heaps_at(s->heaps, a->heap)->wide,
-			       ret);
+	return dns_record_read(s->memory, a->address, a->size, s->wide(s->context, a->heap), ret);
 }
 
 /* Also free ones: what was in them stays until they are used again. */

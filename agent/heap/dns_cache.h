@@ -52,8 +52,9 @@ struct dns_cache {
 
 struct dns_cache_sources {
 	const struct memory_view *memory;
-	const struct heaps *heaps;
 	const struct block_list *list; /* sorted, with free blocks; borrowed as long as the cache */
+	bool (*wide)(const void *context, size_t heap); /* of 64-bit code */
+	const void *context;
 };
 
 /*

@@ -71,6 +71,13 @@ struct found {
 	struct dns_cache cache;
 };
 
+static bool is_wide(const void *context, size_t heap)
+{
+	(void)context;
+	(void)heap;
+	return true;
+}
+
 /* All of a container's heaps, as `heap --dns` has them. */
 static void find(struct memory *m, struct found *ret)
 {
@@ -79,7 +86,9 @@ static void find(struct memory *m, struct found *ret)
 	const struct range_list ranges = { .at = at, .count = 0 };
 	struct heap_sources s = { .memory = &view };
 	struct range_list all = ranges;
-	struct dns_cache_sources sources = { .memory = &view, .list = &ret->list };
+	const struct dns_cache_sources sources = { .memory = &view,
+						   .list = &ret->list,
+						   .wide = is_wide };
 	struct err e = ERR_INIT;
 
 	for (size_t i = 0; i < m->count; i++)
@@ -99,7 +108,6 @@ static void find(struct memory *m, struct found *ret)
 		CHECK_OK(heaps_walk(ret->heaps, i, &v, &stats, &e), &e);
 	}
 	block_list_sort(&ret->list);
-	sources.heaps = ret->heaps;
 	CHECK_OK(dns_cache_find(&sources, &ret->cache, &e), &e);
 }
 
