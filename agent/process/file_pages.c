@@ -12,9 +12,12 @@
 #include "formats/base/page.h"
 
 /* Of a file, to look for its headers: those of a program begin in the first page (pe.c). */
-#define HEADER_BYTES (2 * PAGE_SIZE)
+#define HEADER_BYTES      (2 * PAGE_SIZE)
 
-#define READ_MAX     ((size_t)1 << 16) /* origin_file_read() */
+#define READ_MAX          ((size_t)1 << 16) /* origin_file_read() */
+
+/* Bytes of tables of relocations that are read for all views together: those of 1,000 browsers. */
+#define RELOCATIONS_TOTAL (UINT64_C(2) << 30)
 
 /* A view of a file, and what became of looking for that. */
 struct viewed {
@@ -28,6 +31,7 @@ struct viewed {
 	char *why;
 	char *doubt;       /* of all pages, or NULL; */
 	bool doubt_header; /* or of the first alone */
+	bool unrelocated;  /* .doubt says so */
 };
 
 static const char *const header_differs =
@@ -45,6 +49,7 @@ struct file_pages {
 	struct origin_file *file;
 	struct relocations *relocations; /* of that file; NULL: its pages are as they are in it */
 	uint64_t moved;                  /* what they add */
+	uint64_t relocations_left;       /* of RELOCATIONS_TOTAL */
 	struct file_page_source source;
 };
 
@@ -131,11 +136,31 @@ static bool is_another(const struct viewed *x, const struct origin_file *file,
 	return true;
 }
 
-/* Where an image lies is known, and its file is linked for elsewhere. */
-static bool is_moved(const struct file_pages *f, const struct viewed *x,
-		     const struct file_header *h)
+/*
+ * Where an image's section lies, for which its pages are relocated once for all processes. Windows
+ * writes that into the headers in memory. A view can lie elsewhere: the loader then changes its
+ * pages, which so are no file's any more; who maps it by other means leaves them as they are.
+ */
+struct section_base {
+	uint64_t va;
+	bool certain;
+	bool moved; /* the file is linked for another address */
+};
+
+static struct section_base section_base(const struct file_pages *f, const struct viewed *x,
+					const struct file_header *h)
 {
-	return h->there && x->from_start && h->program.image_base != vad_of(f, x)->start;
+	const struct pe_program *in_memory = &x->memory.header;
+	struct section_base b = { .va = vad_of(f, x)->start };
+
+	if (!h->there || !x->from_start)
+		return b;
+	/* Headers that say what the file says are of a view elsewhere, or were left alone. */
+	if (x->memory.has_header && in_memory->image_base != h->program.image_base)
+		b.va = in_memory->image_base;
+	b.certain = x->memory.has_header && in_memory->image_base == b.va;
+	b.moved = b.va != h->program.image_base;
+	return b;
 }
 
 /* `length` bytes at `offset`, however many. ST_OK with *ret NULL: they can't be had. */
@@ -157,12 +182,8 @@ static enum status read_long(struct origin_file *file, uint64_t offset, size_t l
 	return st;
 }
 
-/*
- * ST_OK with *ret NULL: there are none, or they can't be had. Windows applies them with where the
- * section lies. A process that has the image elsewhere changes these pages itself, and so has
- * copies of its own of all that have an address in them; no other page of it is a file's.
- */
-static enum status read_relocations(const struct file_pages *f, const struct viewed *x,
+/* ST_OK with *ret NULL: there are none, or they can't be had. */
+static enum status read_relocations(struct file_pages *f, const struct viewed *x,
 				    struct origin_file *file, const struct file_header *h,
 				    struct relocations **ret, struct err *e)
 {
@@ -174,12 +195,13 @@ static enum status read_relocations(const struct file_pages *f, const struct vie
 	enum status st;
 
 	*ret = NULL;
-	if (!is_moved(f, x, h) || !size || size > RELOCATIONS_MAX || !s || s->vad != x->vad ||
-	    !s->has_offset || !s->has_end)
+	if (!section_base(f, x, h).moved || x->unrelocated || !size || size > RELOCATIONS_MAX ||
+	    size > f->relocations_left || !s || s->vad != x->vad || !s->has_offset || !s->has_end)
 		return ST_OK;
 	offset = s->offset + (va - s->start);
 	if (offset >= s->file_end || size > s->file_end - offset)
 		return ST_OK;
+	f->relocations_left -= size;
 	st = read_long(file, offset, size, &table, e);
 	return st || !table
 		       ? st
@@ -187,26 +209,34 @@ static enum status read_relocations(const struct file_pages *f, const struct vie
 }
 
 /*
- * Of an image: Windows writes where it lies into its headers, and relocates its pages as they are
- * read. False: nothing differs but, with x->doubt_header, the headers.
+ * Of an image, which Windows relocates as its pages are read. False: nothing differs but, with
+ * x->doubt_header, the headers.
  */
 static bool doubt_image(const struct file_pages *f, struct viewed *x, const struct file_header *h,
 			char *ret, size_t size)
 {
-	const struct vad *v = vad_of(f, x);
-	const bool known = h->there && x->from_start;
+	const struct section_base b = section_base(f, x, h);
+	const bool addresses = b.moved && h->program.relocations;
 
-	if (v->type != VAD_IMAGE)
+	if (vad_of(f, x)->type != VAD_IMAGE)
 		return false;
-	x->doubt_header = is_moved(f, x, h);
-	if (!known)
+	x->doubt_header = b.moved;
+	x->unrelocated = addresses && !f->relocations;
+	if (!h->there || !x->from_start)
 		snprintf(ret, size, "whether it was relocated is not known");
-	else if (x->doubt_header)
+	else if (x->unrelocated)
 		snprintf(ret, size,
 			 "the image is linked for 0x%" PRIx64
 			 " and was relocated: addresses in it differ",
 			 h->program.image_base);
-	return !known || (x->doubt_header && h->program.relocations && !f->relocations);
+	else if (addresses && !b.certain)
+		snprintf(ret, size,
+			 "the image was relocated, for 0x%" PRIx64
+			 " unless its headers in memory say otherwise",
+			 b.va);
+	else
+		return false;
+	return true;
 }
 
 /* What is known to differ in memory, although the file is the same; or may well do. */
@@ -258,6 +288,18 @@ static enum status read_header(struct origin_file *file, struct file_header *ret
 	return st;
 }
 
+static void close_file(struct file_pages *f)
+{
+	if (f->file && origin_file_has_changed(f->file))
+		log_warning("file-changed", "%s: %s: changed while it was read",
+			    f->source.file.from, vad_of(f, f->open)->file);
+	origin_file_close(f->file);
+	relocations_close(f->relocations);
+	f->relocations = NULL;
+	f->file = NULL;
+	f->open = NULL;
+}
+
 /* The origin's file, if it is that of memory. ST_OK with f->file NULL: it is not, and *why. */
 static enum status try_origin(struct file_pages *f, struct viewed *x, size_t origin, bool *there,
 			      struct err *why, struct err *e)
@@ -281,23 +323,13 @@ static enum status try_origin(struct file_pages *f, struct viewed *x, size_t ori
 		return st;
 	}
 	st = read_relocations(f, x, file, &h, &f->relocations, e);
-	f->moved = vad_of(f, x)->start - h.program.image_base;
+	f->moved = section_base(f, x, &h).va - h.program.image_base;
 	if (!st)
 		st = doubt_file(f, x, file, &h, e);
 	take_file(f, x, file, &h);
+	if (st)
+		close_file(f);
 	return st;
-}
-
-static void close_file(struct file_pages *f)
-{
-	if (f->file && origin_file_has_changed(f->file))
-		log_warning("file-changed", "%s: %s: changed while it was read",
-			    f->source.file.from, vad_of(f, f->open)->file);
-	origin_file_close(f->file);
-	relocations_close(f->relocations);
-	f->relocations = NULL;
-	f->file = NULL;
-	f->open = NULL;
 }
 
 /* Of several reasons, that of a file which is there counts for more. */
@@ -378,11 +410,14 @@ static const char *measure(const struct file_pages *f, const struct section_part
 static enum status relocate(struct file_pages *f, const struct section_part *s, uint64_t va,
 			    uint64_t offset, uint8_t *bytes, const char **ret_doubt, struct err *e)
 {
-	const uint32_t rva = (uint32_t)(va - vad_of(f, f->open)->start);
+	const uint64_t begin = vad_of(f, f->open)->start;
+	const uint32_t rva = (uint32_t)(va - begin);
 	const bool reaches_in = relocations_reach_in(f->relocations, rva);
 	const char *unread = NULL;
 	enum status st = ST_OK;
 
+	if (va - begin > UINT32_MAX) /* no image is as large, and nothing in it can be relocated */
+		return ST_OK;
 	if (reaches_in && va > s->start)
 		st = origin_file_read(f->file, offset - RELOCATIONS_REACH, bytes, RELOCATIONS_REACH,
 				      &unread, e);
@@ -461,6 +496,7 @@ enum status file_pages_open(struct file_origins *o, struct opened_process *p, ui
 	f->origins = o;
 	f->p = p;
 	f->since = since;
+	f->relocations_left = RELOCATIONS_TOTAL;
 	st = list_viewed(f, first, last, e);
 	if (st) {
 		file_pages_close(f);

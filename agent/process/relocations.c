@@ -9,11 +9,10 @@
 #include "formats/base/defs.h"
 
 /* A block is the address of a page, its own size, and entries of 16 bits: kind and offset. */
-#define BLOCK_HEADER  8
-#define KIND_SHIFT    12
-#define KIND_ABSOLUTE 0 /* fills up a block */
-#define KIND_HIGHLOW  3 /* 32 bits */
-#define KIND_DIR64    10
+#define BLOCK_HEADER 8
+#define KIND_SHIFT   12
+#define KIND_HIGHLOW 3 /* 32 bits */
+#define KIND_DIR64   10
 
 struct block {
 	uint32_t rva;
@@ -38,6 +37,7 @@ static uint16_t entry(const struct relocations *r, const struct block *b, uint32
 	return get_le16(r->table + b->at + (size_t)2 * i);
 }
 
+/* The last word alone may be empty: it fills the block up to 32 bits. */
 static bool is_known(const struct relocations *r, const struct block *b, uint32_t image_size)
 {
 	const uint64_t last = (uint64_t)image_size - width(r);
@@ -45,7 +45,7 @@ static bool is_known(const struct relocations *r, const struct block *b, uint32_
 	for (uint32_t i = 0; i < b->count; i++) {
 		const uint16_t x = entry(r, b, i);
 
-		if (x >> KIND_SHIFT == KIND_ABSOLUTE)
+		if (!x && i && i == b->count - 1)
 			continue;
 		if (x >> KIND_SHIFT != (r->narrow ? KIND_HIGHLOW : KIND_DIR64) ||
 		    (uint64_t)b->rva + x % PAGE_SIZE > last)
@@ -67,13 +67,13 @@ static enum status add_block(struct relocations *r, const struct block *b, struc
 	return ST_OK;
 }
 
-/* *ret_good: all of the table can be followed. What is zero behind the last block ends it. */
+/* *ret_good: all of the table can be followed. */
 static enum status list_blocks(struct relocations *r, size_t size, uint32_t image_size,
 			       bool *ret_good, struct err *e)
 {
 	enum status st = ST_OK;
 
-	*ret_good = image_size >= width(r);
+	*ret_good = size > 0 && image_size >= width(r);
 	for (size_t at = 0; at < size && *ret_good && !st;) {
 		struct block b = { .at = (uint32_t)at + BLOCK_HEADER };
 		uint32_t length;
@@ -83,8 +83,6 @@ static enum status list_blocks(struct relocations *r, size_t size, uint32_t imag
 			break;
 		b.rva = get_le32(r->table + at);
 		length = get_le32(r->table + at + 4);
-		if (!b.rva && !length)
-			break;
 		b.count = length < BLOCK_HEADER ? 0 : (length - BLOCK_HEADER) / 2;
 		*ret_good = length >= BLOCK_HEADER && length % 4 == 0 && length <= size - at &&
 			    b.rva % PAGE_SIZE == 0 &&

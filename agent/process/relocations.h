@@ -2,8 +2,9 @@
 /*
  * A program's table of base relocations ("PE Format", Microsoft, section "The .reloc Section"):
  * which addresses in its pages Windows adds to, where the image lies elsewhere than it is linked
- * for. Of x64 and x86. A table that has anything else than these have is not used at all: a page of
- * which some addresses are right and others are not is worse than one that is as in its file.
+ * for. Of x64 and x86. A table that has anything else than linkers write for these is not used at
+ * all: a page of which some addresses are right and others are not is worse than one that is as in
+ * its file. Zeros, above all, are what a sector that could not be read looks like.
  */
 #ifndef RAMSEAL_AGENT_PROCESS_RELOCATIONS_H
 #define RAMSEAL_AGENT_PROCESS_RELOCATIONS_H
@@ -18,15 +19,16 @@
 /* Bytes of a table. A browser's, of 200 MiB of code, has some 2 MiB. */
 #define RELOCATIONS_MAX   (UINT32_C(16) << 20)
 
-/* So far an address can reach out of its page. */
+/* How far an address can reach beyond its page. */
 #define RELOCATIONS_REACH 7
 
 struct relocations;
 
 /*
- * `table` is taken, and freed here if it is not kept. ST_OK with *ret NULL: it is cut, not in order
- * of addresses, leaves the image of `image_size` bytes, or has a kind of relocation that a program
- * of this width (`narrow`: of 32 bits) cannot have. ST_NOMEM.
+ * `table` is taken, and freed here if it is not kept. ST_OK with *ret NULL: it is empty or cut, not
+ * in order of addresses, leaves the image of `image_size` bytes, has more empty words than fill up
+ * a block, or another kind of relocation than the one of addresses of this width (`narrow`: of 32
+ * bits). ST_NOMEM.
  */
 enum status relocations_open(uint8_t *table, size_t size, uint32_t image_size, bool narrow,
 			     struct relocations **ret, struct err *e);
