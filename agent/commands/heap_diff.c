@@ -74,7 +74,7 @@ static void make_key(struct sha256 *h, const struct side *s, const struct block_
 	} else {
 		hash_u64(h, heap->wide);
 		hash_u64(h, heap->index);
-		/* Of one that has no index: it is one process, so it stands where it stood. */
+		/* One process: a heap without an index has the same address in both. */
 		hash_u64(h, heap->index ? 0 : heap->address);
 		hash_u64(h, block_bytes(m->block));
 		hash_place(h, &s->session, m->first);

@@ -26,12 +26,6 @@ static json_t *heap_of(const struct dns_list *x, const struct heap_allocation *a
 	return heap_hex(heaps_at(x->printer->session->heaps, a->heap)->address);
 }
 
-/* Whether the cache's table leads to it; null: no table is known, or what would be in it. */
-static json_t *in_table(const struct dns_list *x, const struct dns_found *f)
-{
-	return x->cache.table && f->entry ? json_boolean(f->in_table) : json_null();
-}
-
 static json_t *record_json(const struct dns_list *x, const struct dns_found *f,
 			   const struct dns_record *r)
 {
@@ -43,7 +37,8 @@ static json_t *record_json(const struct dns_list *x, const struct dns_found *f,
 		field_made("heap", heap_of(x, f->block)),
 		field_text("state", heap_state_name(f->block->state)), field_text("trust", w.trust),
 		field_text("linked_from", linked_names[f->linked]),
-		field_made("entry", block_hex(f->entry)), field_made("in_table", in_table(x, f)),
+		field_made("entry", block_hex(f->entry)),
+		field_made("in_table", f->in_table ? json_true() : json_null()),
 		field_text("name", r->name), field_text("type", dns_type_name(r->type)),
 		field_text("data", *r->data ? r->data : NULL), field_u64("ttl", r->ttl),
 		field_u64("flags", r->flags),
@@ -69,15 +64,18 @@ static json_t *unanswered_json(const struct dns_list *x)
 	json_t *list = json_array();
 
 	for (size_t i = 0; list && i < x->cache.unanswered_count; i++) {
-		const struct dns_unanswered *u = &x->cache.unanswered[i];
+		const struct heap_allocation *a = x->cache.unanswered[i];
+		char name[DNS_NAME_MAX];
 		struct block_worth w;
 
-		block_judge(x->printer, u->block, &w);
-		if (json_array_append_new(
-			    list, json_fields(JSON_FIELDS(field_made("entry", block_hex(u->block)),
-							  field_made("heap", heap_of(x, u->block)),
-							  field_text("trust", w.trust),
-							  field_text("name", u->name)))))
+		if (!dns_cache_unanswered(&x->sources, &x->cache, i, name))
+			continue;
+		block_judge(x->printer, a, &w);
+		if (json_array_append_new(list,
+					  json_fields(JSON_FIELDS(field_made("entry", block_hex(a)),
+								  field_made("heap", heap_of(x, a)),
+								  field_text("trust", w.trust),
+								  field_text("name", name)))))
 			return json_decref(list), NULL;
 	}
 	return list;
@@ -99,7 +97,7 @@ static enum status print_json(const struct dns_list *x, struct err *e)
 
 static const char *linked_text(const struct dns_list *x, const struct dns_found *f)
 {
-	if (x->cache.table && f->entry)
+	if (f->entry)
 		return f->in_table ? "table" : "entry";
 	return linked_names[f->linked] ? linked_names[f->linked] : "no";
 }
@@ -130,13 +128,15 @@ static void print_text(const struct dns_list *x)
 	printf("%zu name%s in the cache's table without a record\n", c->unanswered_count,
 	       c->unanswered_count == 1 ? "" : "s");
 	for (size_t i = 0; i < c->unanswered_count; i++) {
-		const struct heap_allocation *a = c->unanswered[i].block;
+		const struct heap_allocation *a = c->unanswered[i];
+		char name[DNS_NAME_MAX];
 		struct block_worth w;
 
+		if (!dns_cache_unanswered(&x->sources, c, i, name))
+			continue;
 		block_judge(x->printer, a, &w);
 		printf("0x%012" PRIx64 " %-5s %-14s %-6s %-5s %7s %s\n", a->address,
-		       heap_state_name(a->state), w.trust, "table", "-", "-",
-		       c->unanswered[i].name);
+		       heap_state_name(a->state), w.trust, "table", "-", "-", name);
 	}
 }
 

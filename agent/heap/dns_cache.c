@@ -10,10 +10,10 @@
 #include "formats/base/bytes.h"
 #include "formats/base/page.h"
 
-/* An entry's pointers lie in its first bytes: of 10's, the last of the three at 0x58. */
+/* How far from its beginning an entry's pointers are looked for. */
 #define ENTRY_BYTES 0x100
 #define ENTRY_WORDS (ENTRY_BYTES / 4)
-/* ... and what links it to others, at its beginning: LIST_ENTRYs point to themselves. */
+/* ... and how far the place that links to it lead to, which is not always its first byte. */
 #define LINK_BYTES  0x20
 #define LINK_WORDS  (LINK_BYTES / 4)
 
@@ -37,7 +37,8 @@ struct references {
 /* A block that can be an entry. */
 struct entry {
 	const struct heap_allocation *block;
-	struct dns_found *record; /* NULL: it has a name alone */
+	struct dns_found *record; /* NULL: none, ... */
+	bool answered;            /* ... but a pointer to something that is not known to be one */
 	bool in_table;
 };
 
@@ -246,31 +247,29 @@ static bool same_name(const char *a, const char *b)
 	return !*a && !*b;
 }
 
-static bool leads_to_name(const struct search *x, const struct reference *r, uint32_t at)
+/* A vote for each place in the block that leads to the name of its record. */
+static void vote(const struct search *x, const struct reference *r,
+		 unsigned votes[ENTRY_WORDS][ENTRY_WORDS])
 {
+	const uint32_t word = (uint32_t)word_of(x, r->from);
 	char name[DNS_NAME_MAX];
 	struct dns_record record;
 
-	return at != r->at && read_name(x, r->from, at, name) &&
-	       dns_cache_record(x->s, &x->c->records[r->to], &record) &&
-	       same_name(name, record.name);
+	if (!dns_cache_record(x->s, &x->c->records[r->to], &record))
+		return;
+	for (uint32_t at = 0; at < ENTRY_BYTES; at += word)
+		votes[r->at / 4][at / 4] += at != r->at && read_name(x, r->from, at, name) &&
+					    same_name(name, record.name);
 }
 
 /* False: too few agree. */
 static bool learn_layout(struct search *x)
 {
-	static const size_t words[] = { 4, 8 };
-	unsigned votes[ARRAY_SIZE(words)][ENTRY_WORDS][ENTRY_WORDS] = { 0 }, most = 0;
+	unsigned votes[2][ENTRY_WORDS][ENTRY_WORDS] = { 0 }, most = 0;
 
-	for (size_t i = 0; i < MIN(x->records.count, (size_t)VOTERS_MAX); i++) {
-		const struct reference *r = &x->records.at[i];
-		const bool wide = is_wide(x, r->from);
-
-		for (uint32_t at = 0; at < ENTRY_BYTES; at += (uint32_t)words[wide])
-			if (leads_to_name(x, r, at))
-				votes[wide][r->at / 4][at / 4]++;
-	}
-	for (size_t wide = 0; wide < ARRAY_SIZE(words); wide++)
+	for (size_t i = 0; i < MIN(x->records.count, (size_t)VOTERS_MAX) && !interrupted(); i++)
+		vote(x, &x->records.at[i], votes[is_wide(x, x->records.at[i].from)]);
+	for (size_t wide = 0; wide < ARRAY_SIZE(votes); wide++)
 		for (uint32_t record = 0; record < ENTRY_WORDS; record++)
 			for (uint32_t name = 0; name < ENTRY_WORDS; name++)
 				if (votes[wide][record][name] > most) {
@@ -284,8 +283,7 @@ static bool learn_layout(struct search *x)
  * Entries
  */
 
-static enum status add_entry(struct search *x, const struct heap_allocation *a,
-			     struct dns_found *record, struct err *e)
+static enum status add_entry(struct search *x, const struct entry *n, struct err *e)
 {
 	struct entries *l = &x->entries;
 
@@ -298,25 +296,30 @@ static enum status add_entry(struct search *x, const struct heap_allocation *a,
 			return err_nomem(e);
 		l->at = grown;
 	}
-	l->at[l->count++] = (struct entry){ .block = a, .record = record };
+	l->at[l->count++] = *n;
 	return ST_OK;
 }
 
-/* With a record of its name; or with a name and no record, which many a block has. */
+/*
+ * With a record of its name; or with a name and something else, or nothing, where the record would
+ * be: such an entry has to be in the table's chains to be one, and others hang on it there.
+ */
 static enum status find_entry(struct search *x, const struct heap_allocation *a, struct err *e)
 {
+	struct entry n = { .block = a };
 	char name[DNS_NAME_MAX];
 	struct dns_record record;
-	struct dns_found *f;
 	uint64_t va;
 
 	if (is_wide(x, a) != x->layout.wide || record_at(x, a->address) ||
 	    !read_word(x, a, x->layout.record, &va) || !read_name(x, a, x->layout.name, name))
 		return ST_OK;
-	f = record_at(x, va);
-	if (va && (!f || !dns_cache_record(x->s, f, &record) || !same_name(name, record.name)))
-		return ST_OK;
-	return add_entry(x, a, f, e);
+	n.answered = va != 0;
+	n.record = record_at(x, va);
+	if (n.record &&
+	    (!dns_cache_record(x->s, n.record, &record) || !same_name(name, record.name)))
+		n.record = NULL;
+	return add_entry(x, &n, e);
 }
 
 static enum status find_entries(struct search *x, struct err *e)
@@ -343,8 +346,13 @@ static struct entry *entry_near(const struct search *x, uint64_t va)
 {
 	const struct entries *l = &x->entries;
 	const uint64_t behind = va + 1;
-	const size_t i = array_before(l->at, l->count, sizeof(*l->at), entry_is_before, &behind);
+	size_t i;
 
+	/* Nearly all words lead to none. */
+	if (!l->count || va < l->at[0].block->address ||
+	    va >= l->at[l->count - 1].block->address + LINK_BYTES)
+		return NULL;
+	i = array_before(l->at, l->count, sizeof(*l->at), entry_is_before, &behind);
 	return i && va - l->at[i - 1].block->address < LINK_BYTES ? &l->at[i - 1] : NULL;
 }
 
@@ -378,19 +386,49 @@ static int by_block_and_entry(const void *a, const void *b)
 	return (x->to > y->to) - (x->to < y->to);
 }
 
-/* Where into entries links lead: at their beginning, or a LIST_ENTRY. Other references are none. */
-static uint32_t learn_link(const struct search *x)
+static bool is_answered(const struct search *x, const struct reference *r)
+{
+	return x->entries.at[r->to].record != NULL;
+}
+
+/* Where into entries links lead: to the first byte of one, or to its LIST_ENTRY. */
+static uint32_t learn_into(const struct search *x)
 {
 	unsigned votes[LINK_WORDS] = { 0 };
 	uint32_t best = 0;
 
 	for (size_t i = 0; i < x->links.count; i++)
-		if (x->entries.at[x->links.at[i].to].record)
-			votes[x->links.at[i].into / 4]++;
+		votes[x->links.at[i].into / 4] += is_answered(x, &x->links.at[i]);
 	for (uint32_t i = 1; i < LINK_WORDS; i++)
 		if (votes[i] > votes[best])
 			best = i;
 	return 4 * best;
+}
+
+static const struct entry *entry_of(const struct search *x, const struct heap_allocation *a)
+{
+	const struct entry *n = entry_near(x, a->address);
+
+	return n && n->block == a ? n : NULL;
+}
+
+/* Where in entries links to others are. UINT32_MAX: no entry with a record leads to another. */
+static uint32_t learn_at(const struct search *x)
+{
+	unsigned votes[ENTRY_WORDS] = { 0 };
+	uint32_t best = 0;
+
+	for (size_t i = 0; i < x->links.count; i++) {
+		const struct reference *r = &x->links.at[i];
+		const struct entry *from = entry_of(x, r->from);
+
+		if (from && from->record && r->at < ENTRY_BYTES)
+			votes[r->at / 4] += is_answered(x, r);
+	}
+	for (uint32_t i = 1; i < ENTRY_WORDS; i++)
+		if (votes[i] > votes[best])
+			best = i;
+	return votes[best] ? 4 * best : UINT32_MAX;
 }
 
 static void keep_links(struct search *x, uint32_t into)
@@ -431,8 +469,8 @@ static bool link_is_before(const void *link, const void *from)
 	       *(const struct heap_allocation *const *)from;
 }
 
-/* Marks what the block leads to, and puts what had not been on the stack. */
-static size_t follow(struct search *x, const struct heap_allocation *from, bool is_table,
+/* Marks what the block leads to from `at`, or from anywhere, and puts what is new on the stack. */
+static size_t follow(struct search *x, const struct heap_allocation *from, const uint32_t *at,
 		     size_t *stack, size_t depth)
 {
 	const struct references *l = &x->links;
@@ -441,7 +479,7 @@ static size_t follow(struct search *x, const struct heap_allocation *from, bool 
 	     i < l->count && l->at[i].from == from; i++) {
 		struct entry *to = &x->entries.at[l->at[i].to];
 
-		if (to->in_table || (!is_table && l->at[i].at >= LINK_BYTES))
+		if (to->in_table || (at && l->at[i].at != *at))
 			continue;
 		to->in_table = true;
 		stack[depth++] = l->at[i].to;
@@ -452,20 +490,21 @@ static size_t follow(struct search *x, const struct heap_allocation *from, bool 
 static enum status follow_table(struct search *x, struct err *e)
 {
 	_cleanup_free_ size_t *stack = malloc(MAX(x->entries.count, (size_t)1) * sizeof(*stack));
+	const uint32_t at = learn_at(x);
 	size_t depth;
 
 	if (!stack)
 		return err_nomem(e);
-	depth = follow(x, x->c->table, true, stack, 0);
+	depth = follow(x, x->c->table, NULL, stack, 0);
 	while (depth) {
 		const struct heap_allocation *from = x->entries.at[stack[--depth]].block;
 
-		depth = follow(x, from, false, stack, depth);
+		depth = follow(x, from, &at, stack, depth);
 	}
 	return ST_OK;
 }
 
-/* What is an entry's place in the table is that of all records of its answer that can be reached. */
+/* Whether an entry is in the table holds for all records of its answer that can be reached. */
 static void tell_records(struct search *x, const struct entry *from)
 {
 	struct dns_found *f = from->record;
@@ -482,32 +521,31 @@ static void tell_records(struct search *x, const struct entry *from)
 static enum status tell_unanswered(struct search *x, const struct entry *from, struct err *e)
 {
 	struct dns_cache *c = x->c;
-	struct dns_unanswered *u;
 
 	if (c->unanswered_count == c->unanswered_room) {
-		u = array_grow(c->unanswered, &c->unanswered_room, sizeof(*u));
-		if (!u)
+		const struct heap_allocation **grown =
+			array_grow(c->unanswered, &c->unanswered_room, sizeof(const void *));
+
+		if (!grown)
 			return err_nomem(e);
-		c->unanswered = u;
+		c->unanswered = grown;
 	}
-	u = &c->unanswered[c->unanswered_count];
-	u->block = from->block;
-	c->unanswered_count += read_name(x, from->block, x->layout.name, u->name);
+	c->unanswered[c->unanswered_count++] = from->block;
 	return ST_OK;
 }
 
+/* Those in the table first: what others still lead to is theirs. */
 static enum status tell_entries(struct search *x, struct err *e)
 {
 	enum status st = ST_OK;
 
-	for (size_t i = 0; i < x->entries.count && !st; i++) {
-		const struct entry *from = &x->entries.at[i];
-
-		if (from->record)
-			tell_records(x, from);
-		else if (from->in_table)
-			st = tell_unanswered(x, from, e);
-	}
+	for (int in_table = 1; in_table >= 0; in_table--)
+		for (size_t i = 0; i < x->entries.count; i++)
+			if (x->entries.at[i].in_table == in_table)
+				tell_records(x, &x->entries.at[i]);
+	for (size_t i = 0; i < x->entries.count && !st; i++)
+		if (x->entries.at[i].in_table && !x->entries.at[i].answered)
+			st = tell_unanswered(x, &x->entries.at[i], e);
 	return st;
 }
 
@@ -519,7 +557,7 @@ static enum status find_table(struct search *x, struct err *e)
 		st = search_blocks(x, take_link, e);
 	if (st)
 		return st;
-	keep_links(x, learn_link(x));
+	keep_links(x, learn_into(x));
 	x->c->table = elect_table(x);
 	if (x->c->table)
 		st = follow_table(x, e);
@@ -537,6 +575,9 @@ enum status dns_cache_find(const struct dns_cache_sources *s, struct dns_cache *
 		st = search_blocks(&x, take_record, e);
 	if (!st && learn_layout(&x))
 		st = find_table(&x, e);
+	if (!st && interrupted())
+		st = interrupt_status(e);
+	ret->name_at = x.layout.name;
 	free(x.records.at);
 	free(x.links.at);
 	free(x.entries.at);
@@ -547,4 +588,12 @@ void dns_cache_deinit(struct dns_cache *c)
 {
 	free(c->records);
 	free(c->unanswered);
+}
+
+bool dns_cache_unanswered(const struct dns_cache_sources *s, const struct dns_cache *c, size_t i,
+			  char ret[static DNS_NAME_MAX])
+{
+	const struct search x = { .s = s };
+
+	return read_name(&x, c->unanswered[i], c->name_at, ret);
 }

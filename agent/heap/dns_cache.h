@@ -5,9 +5,10 @@
  * nowhere documented and differs from build to build; here it is learnt from the records that are
  * there: three entries that have a pointer to a record at one place, and to the record's name at
  * another, tell both for all. A hash table leads to entries: the block that refers to most of them,
- * and what its chains reach. An entry that the table leads to and that has a name and no record is a
- * name of which the resolver keeps that there is no such record; nothing else tells it from any
- * other block with a text.
+ * and what its chains reach. An entry of the table can have a name and no record: such a name was
+ * asked for, and there is none, or no answer yet. Nothing but the table tells it from any other
+ * block with a text. That something is not in the table is never known: a chain ends with the first
+ * entry of it that is missing.
  */
 #ifndef RAMSEAL_AGENT_HEAP_DNS_CACHE_H
 #define RAMSEAL_AGENT_HEAP_DNS_CACHE_H
@@ -32,20 +33,16 @@ struct dns_found {
 	const struct heap_allocation *block;
 	enum dns_linked linked;
 	const struct heap_allocation *entry; /* that leads to it; NULL: none is known to */
-	bool in_table;                       /* the table leads to the entry */
-};
-
-struct dns_unanswered {
-	const struct heap_allocation *block; /* the entry */
-	char name[DNS_NAME_MAX];
+	bool in_table;                       /* the table leads to the entry; false: nobody knows */
 };
 
 struct dns_cache {
 	struct dns_found *records; /* by rising address */
 	size_t count, room;
 	/* Only where there is a table: */
-	struct dns_unanswered *unanswered; /* by rising address */
+	const struct heap_allocation **unanswered; /* entries without a record, by rising address */
 	size_t unanswered_count, unanswered_room;
+	uint32_t name_at; /* where in an entry the pointer to its name is */
 	const struct heap_allocation
 		*table; /* NULL: none was found, or too few entries to learn from */
 };
@@ -64,8 +61,10 @@ struct dns_cache_sources {
 enum status dns_cache_find(const struct dns_cache_sources *s, struct dns_cache *ret, struct err *e);
 void dns_cache_deinit(struct dns_cache *c);
 
-/* A record of the cache once more. False: it is none any more. */
+/* A record of the cache once more; and the name of an entry that has none. False: it is gone. */
 bool dns_cache_record(const struct dns_cache_sources *s, const struct dns_found *f,
 		      struct dns_record *ret);
+bool dns_cache_unanswered(const struct dns_cache_sources *s, const struct dns_cache *c, size_t i,
+			  char ret[static DNS_NAME_MAX]);
 
 #endif

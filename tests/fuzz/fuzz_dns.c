@@ -141,10 +141,11 @@ static void check_cache(const struct memory_view *view)
 		MUST(!f->entry || (f->entry->state == BLOCK_BUSY && f->entry != f->block));
 	}
 	for (size_t i = 0; i < c.unanswered_count; i++) {
-		const struct dns_unanswered *u = &c.unanswered[i];
+		char name[DNS_NAME_MAX];
 
-		MUST(u->block->state == BLOCK_BUSY && u->block != c.table);
-		MUST(*u->name && memchr(u->name, '\0', sizeof(u->name)));
+		MUST(c.unanswered[i]->state == BLOCK_BUSY);
+		MUST(dns_cache_unanswered(&s, &c, i, name));
+		MUST(*name && memchr(name, '\0', sizeof(name)));
 	}
 	dns_cache_deinit(&c);
 }

@@ -5,12 +5,14 @@
  */
 #include "tests/unit/test.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/heap/dns_cache.h"
 #include "driver-interface/sim/heap.h"
 #include "driver-interface/sim/heap_dns.h"
+#include "formats/base/bytes.h"
 
 #define NAMES 300
 
@@ -66,6 +68,8 @@ static void build(struct memory *m, enum sim_heap_layout layout, size_t heaps, u
 }
 
 struct found {
+	struct memory_view view;
+	struct dns_cache_sources sources;
 	struct block_list list;
 	struct heaps *heaps;
 	struct dns_cache cache;
@@ -86,9 +90,6 @@ static void find(struct memory *m, struct found *ret)
 	const struct range_list ranges = { .at = at, .count = 0 };
 	struct heap_sources s = { .memory = &view };
 	struct range_list all = ranges;
-	const struct dns_cache_sources sources = { .memory = &view,
-						   .list = &ret->list,
-						   .wide = is_wide };
 	struct err e = ERR_INIT;
 
 	for (size_t i = 0; i < m->count; i++)
@@ -99,7 +100,10 @@ static void find(struct memory *m, struct found *ret)
 			at[all.count++] = (struct range){ r->va, r->va + r->pages * PAGE_SIZE - 1 };
 		}
 	s.ranges = &all;
-	*ret = (struct found){ .list = { .with_free = true } };
+	*ret = (struct found){ .view = view, .list = { .with_free = true } };
+	ret->sources = (struct dns_cache_sources){ .memory = &ret->view,
+						   .list = &ret->list,
+						   .wide = is_wide };
 	CHECK_OK(heaps_open(&s, &ret->heaps, &e), &e);
 	for (size_t i = 0; i < heaps_count(ret->heaps); i++) {
 		const struct heap_visitor v = { block_list_take, &ret->list };
@@ -108,7 +112,7 @@ static void find(struct memory *m, struct found *ret)
 		CHECK_OK(heaps_walk(ret->heaps, i, &v, &stats, &e), &e);
 	}
 	block_list_sort(&ret->list);
-	CHECK_OK(dns_cache_find(&sources, &ret->cache, &e), &e);
+	CHECK_OK(dns_cache_find(&ret->sources, &ret->cache, &e), &e);
 }
 
 static void drop(struct found *f)
@@ -145,8 +149,11 @@ static const struct sim_dns_record *absent_of(const struct sim_dns *dns, uint64_
 }
 
 /* Nothing is told that is not so. */
-static void check_true(const struct sim_dns *dns, const struct dns_cache *c)
+static void check_true(const struct sim_dns *dns, const struct found *of)
 {
+	const struct dns_cache_sources *s = &of->sources;
+	const struct dns_cache *c = &of->cache;
+
 	assert_true(!c->table || c->table->address == dns->table);
 	for (size_t i = 0; i < c->count; i++) {
 		const struct dns_found *f = &c->records[i];
@@ -156,10 +163,11 @@ static void check_true(const struct sim_dns *dns, const struct dns_cache *c)
 					  (!f->in_table || r->place == SIM_DNS_LINKED)));
 	}
 	for (size_t i = 0; i < c->unanswered_count; i++) {
-		const struct dns_unanswered *u = &c->unanswered[i];
-		const struct sim_dns_record *r = absent_of(dns, u->block->address);
+		const struct sim_dns_record *r = absent_of(dns, c->unanswered[i]->address);
+		char name[DNS_NAME_MAX];
 
-		assert_true(r && !strcmp(u->name, r->name) && r->place == SIM_DNS_LINKED);
+		assert_true(dns_cache_unanswered(s, c, i, name));
+		assert_true(r && !strcmp(name, r->name) && r->place == SIM_DNS_LINKED);
 	}
 }
 
@@ -195,7 +203,7 @@ TEST(entries_of_each_kind_of_table)
 
 		build(&m, layouts[k / 2], 1 + k % 2, NAMES, &dns);
 		find(&m, &f);
-		check_true(&dns, &f.cache);
+		check_true(&dns, &f);
 		check_whole(&dns, &f.cache);
 		drop(&f);
 		free(dns.records);
@@ -219,7 +227,7 @@ TEST(with_pages_missing_nothing_is_told_that_is_not_so)
 
 			m.missing = percents[i];
 			find(&m, &f);
-			check_true(&dns, &f.cache);
+			check_true(&dns, &f);
 			for (size_t n = 0; n < f.cache.count; n++)
 				in_table += f.cache.records[n].in_table;
 			unanswered += f.cache.unanswered_count;
@@ -231,6 +239,57 @@ TEST(with_pages_missing_nothing_is_told_that_is_not_so)
 	}
 	assert_true(in_table > 100);
 	assert_true(unanswered > 10);
+}
+
+static uint8_t *bytes_at(struct memory *m, uint64_t va)
+{
+	for (size_t i = 0; i < m->count; i++)
+		for (size_t k = 0; k < m->heaps[i].region_count; k++) {
+			const struct sim_heap_region *r = &m->heaps[i].regions[k];
+
+			if (va >= r->va && va - r->va < r->pages * PAGE_SIZE)
+				return r->bytes + (va - r->va);
+		}
+	print_message("%" PRIx64 " is nowhere\n", va);
+	abort();
+}
+
+static bool is_strange(const struct sim_dns_record *r)
+{
+	return r->address && r->place != SIM_DNS_FREED && r->entry / 16 % 3 == 0;
+}
+
+/* Chains go on behind entries whose records are of a type that nobody knows (65, HTTPS). */
+TEST(entries_with_other_records_are_followed)
+{
+	for (size_t k = 0; k < ARRAY_SIZE(layouts); k++) {
+		size_t strange = 0, others = 0;
+		struct memory m;
+		struct sim_dns dns;
+		struct found f;
+
+		build(&m, layouts[k], 2, NAMES, &dns);
+		for (size_t i = 0; i < dns.count; i++)
+			if (is_strange(&dns.records[i]))
+				put_le16(bytes_at(&m, dns.records[i].address + 0x10), 65);
+		find(&m, &f);
+		check_true(&dns, &f);
+		for (size_t i = 0; i < dns.count; i++) {
+			const struct sim_dns_record *r = &dns.records[i];
+			const struct dns_found *is = record_of(&f.cache, r->address);
+
+			strange += is_strange(r);
+			if (!r->address || r->place != SIM_DNS_LINKED || is_strange(r))
+				continue;
+			assert_true(is && is->in_table);
+			others++;
+		}
+		assert_true(strange > 50 && others > 100);
+		drop(&f);
+		free(dns.records);
+		sim__heap_deinit(&m.heaps[0]);
+		sim__heap_deinit(&m.heaps[1]);
+	}
 }
 
 /* One or two names show no layout, and what has a text and no record is no entry. */
@@ -258,6 +317,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(entries_of_each_kind_of_table),
 		cmocka_unit_test(with_pages_missing_nothing_is_told_that_is_not_so),
+		cmocka_unit_test(entries_with_other_records_are_followed),
 		cmocka_unit_test(too_few_entries_teach_nothing),
 	};
 
