@@ -52,7 +52,7 @@ enum status heap__add(struct heaps *h, uint64_t address, bool wide, struct heap_
 			return ST_OK;
 		}
 	if (h->count == HEAPS_MAX) {
-		h->list_lost = true;
+		h->list_lost[wide] = true;
 		return ST_OK;
 	}
 	if (h->count == h->room) {
@@ -78,7 +78,7 @@ static enum status add_listed(struct heaps *h, uint64_t at, bool wide, struct er
 	enum status st;
 
 	if (!heap__pointer(&h->pages, at, wide, &address)) {
-		h->list_lost = true;
+		h->list_lost[wide] = true;
 		return ST_OK;
 	}
 	if (!heap__plausible(address, wide, PAGE_SIZE))
@@ -112,10 +112,10 @@ static enum status read_list(struct heaps *h, uint64_t peb, bool wide, struct er
 	if (!heap__u32(p, peb + (wide ? 0xe8 : 0x88), &count) ||
 	    !heap__pointer(p, peb + (wide ? 0xf0 : 0x90), wide, &array) ||
 	    !heap__plausible(array, wide, word)) {
-		h->list_lost = true;
+		h->list_lost[wide] = true;
 		return st;
 	}
-	h->list_lost |= count > HEAPS_MAX;
+	h->list_lost[wide] |= count > HEAPS_MAX;
 	for (uint32_t i = 0; i < MIN(count, HEAPS_MAX) && !st; i++)
 		st = add_listed(h, array + i * word, wide, e);
 	return st;
@@ -229,7 +229,7 @@ static enum status follow_chains(struct heaps *h, bool wide, struct err *e)
 		if (!st && !closed)
 			st = follow_chain(h, begin, wide, true, certain, &closed, e);
 	}
-	h->list_lost |= certain && any && !closed;
+	h->list_lost[wide] |= certain && any && !closed;
 	return st;
 }
 
@@ -329,16 +329,19 @@ static void read_front(struct heaps *h, struct heap_info *info)
 	}
 }
 
-static bool recover(struct heaps *h, struct heap_info *info)
+static enum status recover(struct heaps *h, struct heap_info *info, struct err *e)
 {
 	size_t count;
 	const struct heap_segment *s = heap__segments(h, info->address, &count);
+	bool found;
+	const enum status st = heap__recover_key(&h->pages, heap__layout(info->wide), s, count,
+						 info->key, &found, e);
 
-	if (!heap__recover_key(&h->pages, heap__layout(info->wide), s, count, info->key))
-		return false;
+	if (st || !found)
+		return st;
 	info->key_from = KEY_RECOVERED;
 	info->kind = HEAP_NT;
-	return true;
+	return ST_OK;
 }
 
 /* The key, and whether the heap's own header agrees with it. */
@@ -407,7 +410,7 @@ static enum status find_all(struct heaps *h, struct err *e)
 {
 	enum status st = read_list(h, h->sources.peb, true, e);
 
-	h->list_lost |= h->sources.peb32_lost;
+	h->list_lost[false] |= h->sources.peb32_lost;
 	if (!st)
 		st = read_list(h, h->sources.peb32, false, e);
 	if (!st)
@@ -425,7 +428,7 @@ static enum status find_all(struct heaps *h, struct err *e)
 	for (size_t i = 0; i < h->count && !st; i++)
 		if (h->at[i].kind == HEAP_UNREAD ||
 		    (h->at[i].kind == HEAP_NT && h->at[i].key_from == KEY_NONE))
-			recover(h, &h->at[i]);
+			st = recover(h, &h->at[i], e);
 	if (!st)
 		st = heap__find_unnamed(h, e);
 	if (!st)
@@ -455,7 +458,7 @@ enum status heaps_open(const struct heap_sources *s, struct heaps **ret, struct 
 		heaps_close(h);
 		return st;
 	}
-	h->list_lost |= h->pages.cut;
+	h->list_lost[true] |= h->pages.cut;
 	*ret = h;
 	return ST_OK;
 }
@@ -485,7 +488,7 @@ const struct heap_info *heaps_at(const struct heaps *h, size_t i)
 
 bool heaps_list_lost(const struct heaps *h)
 {
-	return h->list_lost;
+	return h->list_lost[false] || h->list_lost[true];
 }
 
 bool heaps_global_flag(const struct heaps *h, bool wide, uint32_t *ret)

@@ -88,14 +88,20 @@ const char *heap_key_name(enum heap_key k);
 struct heap_info {
 	uint64_t address;
 	enum heap_kind kind;
-	bool wide;          /* of 64-bit code */
-	bool listed;        /* the PEB's list has it */
-	bool chained;       /* the chain of 24H2 has it (from build 26100 on) */
-	bool found;         /* the start of a range looks like it */
-	bool head;          /* its first page was read; then: */
-	bool old;           /* the layout of Vista and 7 */
-	bool counted;       /* the counters are set */
-	uint64_t front_end; /* its LFH, which refers back to the heap; 0: none was seen */
+	bool wide;    /* of 64-bit code */
+	bool listed;  /* the PEB's list has it */
+	bool chained; /* the chain of 24H2 has it (from build 26100 on) */
+	bool found;   /* the start of a range looks like it */
+	/*
+	 * None of these: ranges that have lost their first page have its chunk headers. Then .address
+	 * is where the first of them begins, and can be that of a segment.
+	 */
+	bool unnamed;
+	bool segments_followed; /* its list of segments could be read to its end */
+	bool head;              /* its first page was read; then: */
+	bool old;               /* the layout of Vista and 7 */
+	bool counted;           /* the counters are set */
+	uint64_t front_end;     /* its LFH, which refers back to the heap; 0: none was seen */
 	uint32_t flags;
 	uint32_t index;             /* in the PEB's list, from 1; 0: none */
 	uint64_t total_free;        /* bytes, as the heap counts them */

@@ -187,7 +187,7 @@ struct heaps {
 	struct heap_segment *segments; /* by heap, then base */
 	size_t segment_count, segment_room;
 	bool segments_cut; /* there are more than are kept */
-	bool list_lost;
+	bool list_lost[2]; /* of 32 bits, and of 64 */
 };
 
 /* A walk of one heap. */
@@ -252,10 +252,12 @@ const struct heap_segment *heap__segments(const struct heaps *h, uint64_t heap, 
 bool heap__plausible(uint64_t va, bool wide, uint64_t alignment);
 
 /*
- * The key from chunk headers in [first, end), by voting; false: too few headers, or they disagree.
+ * The key from the segments' chunk headers, by voting; *ret_found is false: too few headers, or
+ * they disagree. ST_NOMEM.
  */
-bool heap__recover_key(struct heap_pages *p, const struct heap_layout *l,
-		       const struct heap_segment *segments, size_t count, uint8_t *ret_key);
+enum status heap__recover_key(struct heap_pages *p, const struct heap_layout *l,
+			      const struct heap_segment *segments, size_t count, uint8_t *ret_key,
+			      bool *ret_found, struct err *e);
 
 /* The heap with that address, new if need be; *ret NULL: there are too many. */
 enum status heap__add(struct heaps *h, uint64_t address, bool wide, struct heap_info **ret,

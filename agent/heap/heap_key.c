@@ -202,20 +202,25 @@ static unsigned most(const unsigned counts[256])
 	return best;
 }
 
-bool heap__recover_key(struct heap_pages *p, const struct heap_layout *l,
-		       const struct heap_segment *segments, size_t count, uint8_t *ret_key)
+enum status heap__recover_key(struct heap_pages *p, const struct heap_layout *l,
+			      const struct heap_segment *segments, size_t count, uint8_t *ret_key,
+			      bool *ret_found, struct err *e)
 {
 	struct ballot *b = calloc(1, sizeof(*b));
+	const bool voted = b && vote_all(b, p, l, segments, count);
 	struct sums sums = { 0 };
 	uint32_t key = 0;
-	bool found = b && vote_all(b, p, l, segments, count) && elect(b, &key);
+	const bool elected = voted && elect(b, &key);
 
+	*ret_found = false;
 	if (b)
 		free(b->votes);
 	free(b);
+	if (!voted)
+		return err_nomem(e);
 	/* Plain headers: behind a missing page none of them is believed (heap_back.c). */
-	if (!found || !key)
-		return false;
+	if (!elected || !key)
+		return ST_OK;
 	sum_up(p, l, segments, count, key, &sums);
 	memset(ret_key, 0, HEAP_KEY_SIZE);
 	put_le16(ret_key, (uint16_t)key);
@@ -223,5 +228,6 @@ bool heap__recover_key(struct heap_pages *p, const struct heap_layout *l,
 	ret_key[2] = (uint8_t)(most(sums.flags) ^ CHUNK_FLAG_BUSY);
 	ret_key[3] = (uint8_t)(most(sums.sums) ^ ret_key[0] ^ ret_key[1] ^ ret_key[2]);
 	put_le16(ret_key + 4, (uint16_t)(key >> 16));
-	return sums.flags[most(sums.flags)];
+	*ret_found = sums.flags[most(sums.flags)] > 0;
+	return ST_OK;
 }

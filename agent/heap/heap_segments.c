@@ -57,7 +57,7 @@ bool heap__read_segment(struct heaps *h, uint64_t base, bool wide, struct heap_s
 }
 
 /* The list of the heap's segments, in one direction; where it can't be read, its next member. */
-static enum status follow_segments(struct heaps *h, const struct heap_info *info, bool backward,
+static enum status follow_segments(struct heaps *h, struct heap_info *info, bool backward,
 				   struct err *e)
 {
 	const struct heap_layout *l = heap__layout(info->wide);
@@ -94,8 +94,9 @@ static enum status follow_segments(struct heaps *h, const struct heap_info *info
 		before = entry;
 		st = heap__add_segment(h, &s, e);
 		if (!heap__pointer(p, entry + (backward ? word : 0), info->wide, &entry))
-			break;
+			return st;
 	}
+	info->segments_followed |= entry == head;
 	return st;
 }
 

@@ -3,66 +3,63 @@
  * Heaps that nothing names: no list that can be read has them, and the first page, by which the
  * range of one is known, is missing. What they have is their headers, and these are enough to vote
  * for a key (heap_key.c). A range of a program's own that holds a copy of a heap has them as well.
- * So nobody looks where the process's lists are whole, and can tell that they name all heaps.
+ * So nothing is looked for where the process's list was read to its end, and no segment is added to
+ * a heap whose list of segments was.
  */
 #include <string.h>
 
 #include "agent/heap/heap_internal.h"
 #include "agent/program/interrupt.h"
 
-/* How many ranges are asked: each is read twice at most, and votes take up to 0.1 s. */
-#define RANGES_MAX 256
+/* How many ranges are asked. Each takes some 0.1 s for its votes, twice in a process with WoW64. */
+#define RANGES_MAX  256
+/* Of each, so many addresses; and so many pages of all. The heaps that are known have their own. */
+#define RANGE_PAGES ((uint64_t)1 << 12)
+#define PAGES_MAX   ((uint64_t)4 * RANGES_MAX * RANGE_PAGES)
 
-static bool is_taken(const struct heaps *h, const struct range *r)
+/* Of a key, the two halves of it that headers vote for. The rest is what most of them have. */
+static bool same_votes(const uint8_t *a, const uint8_t *b)
 {
-	for (size_t i = 0; i < h->segment_count; i++)
-		if (h->segments[i].base <= r->last && h->segments[i].end > r->first)
-			return true;
-	for (size_t i = 0; i < h->count; i++)
-		if (h->at[i].address >= r->first && h->at[i].address <= r->last)
-			return true;
-	return false;
+	return !memcmp(a, b, 2) && !memcmp(a + 4, b + 4, 2);
 }
 
-/* Of a key, what all headers of a heap are combined with, and no two heaps have in common. */
-#define KEY_OWN 6
-
-/* A heap with that key: the range is a segment of it, whose head is missing. */
-static const struct heap_info *find_key(const struct heaps *h, bool wide, const uint8_t *key)
+/* A heap that was found before, with that key. */
+static struct heap_info *find_key(const struct heaps *h, bool wide, const uint8_t *key)
 {
 	for (size_t i = 0; i < h->count; i++)
 		if (h->at[i].kind == HEAP_NT && h->at[i].wide == wide &&
 		    (h->at[i].key_from == KEY_READ || h->at[i].key_from == KEY_RECOVERED) &&
-		    !memcmp(h->at[i].key, key, KEY_OWN))
+		    same_votes(h->at[i].key, key))
 			return &h->at[i];
 	return NULL;
 }
 
 static enum status add(struct heaps *h, struct heap_segment *s, const uint8_t *key, struct err *e)
 {
-	const struct heap_info *known = find_key(h, s->wide, key);
-	struct heap_info *info;
+	struct heap_info *info = find_key(h, s->wide, key);
 	enum status st;
 
-	if (known) {
-		s->heap = known->address;
-		return heap__add_segment(h, s, e);
+	if (info && info->segments_followed)
+		return ST_OK;
+	if (!info) {
+		st = heap__add(h, s->base, s->wide, &info, e);
+		if (st || !info)
+			return st;
+		info->unnamed = true;
+		info->kind = HEAP_NT;
+		info->key_from = KEY_RECOVERED;
+		memcpy(info->key, key, HEAP_KEY_SIZE);
 	}
-	st = heap__add(h, s->base, s->wide, &info, e);
-	if (st || !info)
-		return st;
-	info->found = true;
-	info->kind = HEAP_NT;
-	info->key_from = KEY_RECOVERED;
-	memcpy(info->key, key, HEAP_KEY_SIZE);
+	s->heap = info->address;
 	return heap__add_segment(h, s, e);
 }
 
 static enum status try_range(struct heaps *h, const struct range *r, struct err *e)
 {
 	enum status st = ST_OK;
+	bool found = false;
 
-	for (int wide = 1; wide >= 0; wide--) {
+	for (int wide = 1; wide >= 0 && !st && !found; wide--) {
 		struct heap_segment s = {
 			.base = r->first,
 			.heap = r->first,
@@ -71,37 +68,77 @@ static enum status try_range(struct heaps *h, const struct range *r, struct err 
 			.end = r->last + 1,
 			.wide = wide,
 		};
+		struct heap_segment asked = s;
 		uint8_t key[HEAP_KEY_SIZE];
 
-		if (!wide && !h->sources.peb32 && !h->sources.peb32_lost)
+		if (!h->list_lost[wide] || (!wide && !h->sources.peb32 && !h->sources.peb32_lost) ||
+		    !heap__plausible(r->first, wide, PAGE_SIZE))
 			continue;
-		if (!heap__plausible(r->first, wide, PAGE_SIZE) ||
-		    !heap__recover_key(&h->pages, heap__layout(wide), &s, 1, key))
+		asked.end = MIN(s.end, s.base + RANGE_PAGES * PAGE_SIZE);
+		st = heap__recover_key(&h->pages, heap__layout(wide), &asked, 1, key, &found, e);
+		if (!st && found)
+			st = add(h, &s, key, e);
+	}
+	return st;
+}
+
+/* What is a heap's already, by address. */
+static enum status list_taken(const struct heaps *h, struct range_list *ret, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < h->segment_count && !st; i++)
+		if (h->segments[i].end > h->segments[i].base)
+			st = range_list_add(ret, h->segments[i].base, h->segments[i].end - 1, e);
+	for (size_t i = 0; i < h->count && !st; i++)
+		st = range_list_add(ret, h->at[i].address, h->at[i].address + (PAGE_SIZE - 1), e);
+	range_list_tidy(ret, NULL);
+	return st;
+}
+
+/*
+ * A heap's first page has been written, so it is there, or it is missing. What nobody ever wrote,
+ * as the first page of a stack, is neither.
+ */
+static bool is_asked(struct heaps *h, const struct range *r)
+{
+	return !heap__at(&h->pages, r->first, 1) && !view_absent(h->pages.m, r->first);
+}
+
+static enum status try_ranges(struct heaps *h, const struct range_list *taken, struct err *e)
+{
+	const struct range_list *l = h->sources.ranges;
+	size_t asked = 0, t = 0;
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < l->count && asked < RANGES_MAX && !h->pages.cut && !st; i++) {
+		const struct range *r = &l->at[i];
+
+		while (t < taken->count && taken->at[t].last < r->first)
+			t++;
+		if ((t < taken->count && taken->at[t].first <= r->last) || !is_asked(h, r))
 			continue;
-		st = add(h, &s, key, e);
-		break;
+		asked++;
+		st = try_range(h, r, e);
 	}
 	return st;
 }
 
 enum status heap__find_unnamed(struct heaps *h, struct err *e)
 {
-	const struct range_list *l = h->sources.ranges;
-	const size_t named = h->count, known = h->segment_count;
-	size_t asked = 0;
-	enum status st = ST_OK;
+	const uint64_t left = h->pages.left;
+	_cleanup_ranges_ struct range_list taken = { 0 };
+	enum status st;
 
-	if (!h->list_lost || !l || h->sources.not_vads)
+	if ((!h->list_lost[false] && !h->list_lost[true]) || !h->sources.ranges ||
+	    h->sources.not_vads || h->pages.cut)
 		return ST_OK;
-	for (size_t i = 0; i < l->count && asked < RANGES_MAX && !h->pages.cut && !st; i++) {
-		if (interrupted())
-			return interrupt_status(e);
-		if (heap__at(&h->pages, l->at[i].first, 1) || is_taken(h, &l->at[i]))
-			continue;
-		asked++;
-		st = try_range(h, &l->at[i], e);
-	}
-	if (h->count > named || h->segment_count > known)
-		heap__sort_segments(h);
-	return st;
+	st = list_taken(h, &taken, e);
+	h->pages.left = PAGES_MAX;
+	if (!st)
+		st = try_ranges(h, &taken, e);
+	h->pages.left = left;
+	h->pages.cut = false;
+	heap__sort_segments(h);
+	return st ? st : !interrupted() ? ST_OK : interrupt_status(e);
 }

@@ -365,7 +365,7 @@ static bool is_one_lost(const struct heaps *h)
 	for (size_t i = 0; i < h->count; i++)
 		if (h->at[i].kind == HEAP_UNREAD && h->at[i].wide)
 			return true;
-	return h->list_lost;
+	return heaps_list_lost(h);
 }
 
 enum status heap__find_segment_heaps(struct heaps *h, struct err *e)

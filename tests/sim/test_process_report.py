@@ -157,7 +157,7 @@ class ProcessReport(MachineCase):
         lost = heaps['not_captured']
         self.assertGreater(lost, 100)
         safe = heaps['valid'] + heaps['transition']
-        self.assertEqual(self.headline, f'! In the heaps found, {safe} of {safe + lost} pages with data are safe')
+        self.assertEqual(self.headline, f'! In the heaps found, {safe:,} of {safe + lost:,} pages with data are safe')
         self.assertIn(f'{lost} are not: it is known where they were, and that was not captured.', self.outcome)
         self.assertIn('Its list of heaps cannot be read to its end', self.outcome)
         self.assertNotIn('All of them', self.outcome)
@@ -195,7 +195,7 @@ class ProcessReport(MachineCase):
         image = self.at / 'image.rsz'
         self.assertEqual(run('acquire', '-q', '-s', f'file:{raw}', '-o', image).returncode, 0)
         _, sections = self.page(PAPER, codes=(3,), file=image)
-        self.assertRegex(self.headline, r'^! In the heaps found, \d+ of \d+ pages with data are in this container$')
+        self.assertRegex(self.headline, r'^! In the heaps found, [\d,]+ of [\d,]+ pages with data are in this container$')
         self.assertIn('how far its pages belong together, nobody can say', self.outcome)
         self.assertNotIn('safe', sections['map'][0][0])
 

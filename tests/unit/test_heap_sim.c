@@ -507,6 +507,9 @@ static void check_unnamed(struct unnamed *u, struct heaps *h, size_t i)
 	assert_int_equal(heaps_at(h, i)->address, u->heaps[i].address);
 	assert_int_equal(heaps_at(h, i)->kind, HEAP_NT);
 	assert_int_equal(heaps_at(h, i)->key_from, i ? KEY_RECOVERED : KEY_READ);
+	assert_int_equal(heaps_at(h, i)->unnamed, i > 0);
+	assert_int_equal(heaps_at(h, i)->found, i == 0);
+	assert_int_equal(heap_finding(h, heaps_at(h, i)) != NULL, i > 0);
 	assert_memory_equal(heaps_at(h, i)->key, u->heaps[i].encoding, 6);
 	CHECK_OK(heaps_walk(h, i, &v, &x.stats, &e), &e);
 	compare(&u->heaps[i], &l, &x);
