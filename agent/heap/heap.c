@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which heaps there are: those that the PEB lists, those on the chain that 24H2 has instead, and
- * those that private ranges begin with; and what the head of each says. heap_unnamed.c has the rest.
+ * those that private ranges begin with (heap_unnamed.c has the rest); and what the head of each
+ * says.
  */
 #include "agent/heap/heap.h"
 

@@ -93,8 +93,8 @@ struct heap_info {
 	bool chained; /* the chain of 24H2 has it (from build 26100 on) */
 	bool found;   /* the start of a range looks like it */
 	/*
-	 * None of these: ranges that have lost their first page have its chunk headers. Then .address
-	 * is where the first of them begins, and can be that of a segment.
+	 * None of these: ranges that have lost their first page have its chunk headers. Then
+	 * .address is where the first of them begins, and can be that of a segment.
 	 */
 	bool unnamed;
 	bool segments_followed; /* its list of segments could be read to its end */

@@ -162,7 +162,7 @@ static void add(uint8_t *at, bool narrow, uint64_t delta)
 		put_le64(at, get_le64(at) + delta);
 }
 
-/* Those of the page at `of`, whose first byte is bytes[begin]; what is outside of `bytes` is not. */
+/* Those of the page at `of`, whose first byte is bytes[begin], as far as they lie in `bytes`. */
 static void apply(const struct relocations *r, uint32_t of, int64_t begin, uint64_t delta,
 		  uint8_t *bytes, size_t size)
 {

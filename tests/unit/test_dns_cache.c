@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The resolver's cache in simulated heaps of each kind of table, beside what the simulator says of
- * it: every record, its entry, which names have none; and with pages missing nothing that is not so.
+ * it: every record, its entry, which names have none; and with pages missing nothing that is not
+ * so.
  */
 #include "tests/unit/test.h"
 

@@ -457,7 +457,7 @@ TEST(chain_of_24h2_and_a_heap_that_no_list_names)
 	try_chain(false);
 }
 
-/* A heap that is listed, one of several segments, and two that nothing names without first pages. */
+/* A heap of several segments that is listed, and two without first pages that nothing names. */
 struct unnamed {
 	struct many m;
 	struct sim_heap heaps[HEAPS];
@@ -488,7 +488,7 @@ static void build_unnamed(struct unnamed *u, bool wide)
 
 			u->at[u->ranges.count++] =
 				(struct range){ r->va, r->va + r->pages * PAGE_SIZE - 1 };
-			/* Of the first heap the first segment's stays, and links break behind it. */
+			/* Of the first heap the first segment's stays: links break behind. */
 			if (i || k)
 				r->committed[0] = false;
 		}
