@@ -74,7 +74,7 @@ static void make_key(struct sha256 *h, const struct side *s, const struct block_
 	} else {
 		hash_u64(h, heap->wide);
 		hash_u64(h, heap->index);
-		/* One process: a heap without an index has the same address in both. */
+		/* It is one process, so that the address is the same in both. */
 		hash_u64(h, heap->index ? 0 : heap->address);
 		hash_u64(h, block_bytes(m->block));
 		hash_place(h, &s->session, m->first);
@@ -84,14 +84,14 @@ static void make_key(struct sha256 *h, const struct side *s, const struct block_
 
 static bool is_placed(const struct side *s, const struct block_member *m)
 {
-	const bool wide = heaps_at(s->session.heaps, m->block->heap)->wide;
+	const struct heap_info *heap = heaps_at(s->session.heaps, m->block->heap);
 	uint64_t word;
 
 	if (m->trace)
 		return true;
-	return !m->block->trace && m->block->has_requested &&
-	       (block_bytes(m->block) < (wide ? 8 : 4) ||
-		view_pointer(&s->session.memory, m->block->address, wide, &word));
+	return !heap->unnamed && !m->block->trace && m->block->has_requested &&
+	       (block_bytes(m->block) < (heap->wide ? 8 : 4) ||
+		view_pointer(&s->session.memory, m->block->address, heap->wide, &word));
 }
 
 static enum status gather(struct side *s, const struct process_session *p, struct err *e)

@@ -242,6 +242,8 @@ enum status heap__add_segment(struct heaps *h, const struct heap_segment *s, str
 enum status heap__find_segments(struct heaps *h, struct err *e);
 /* By heap, then base, no two of one place: after more have been added. */
 void heap__sort_segments(struct heaps *h);
+/* The heaps that the process's lists name, and those that private ranges begin with. */
+enum status heap__find_listed(struct heaps *h, struct err *e);
 /* Heaps and segments that nothing names and whose first page is missing (heap_unnamed.c). */
 enum status heap__find_unnamed(struct heaps *h, struct err *e);
 
