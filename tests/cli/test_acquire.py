@@ -632,7 +632,8 @@ class FullOutput(Case):
         folder = self.at / 'disk'
         folder.mkdir()
         for kind, size in (('ext4', 16), ('ext2', 16), ('ntfs', 16)):
-            disk = self.file('file-system', b'')
+            # Each of its own: a loop device that is not gone yet would be used again, with the last one's blocks.
+            disk = self.file(f'file-system.{kind}', b'')
             os.truncate(disk, size * MIB)
             made = subprocess.run([f'/sbin/mkfs.{kind}', '-q', '-F', disk], capture_output=True) \
                 if shutil.which(f'mkfs.{kind}', path='/sbin:/usr/sbin') else None
