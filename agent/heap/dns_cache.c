@@ -13,7 +13,7 @@
 /* How far from its beginning an entry's pointers are looked for. */
 #define ENTRY_BYTES 0x100
 #define ENTRY_WORDS (ENTRY_BYTES / 4)
-/* ... and how far the place that links to it lead to, which is not always its first byte. */
+/* ... and how far into it a link can lead, which is not always to its first byte. */
 #define LINK_BYTES  0x20
 #define LINK_WORDS  (LINK_BYTES / 4)
 

@@ -247,6 +247,9 @@ enum status heap__find_listed(struct heaps *h, struct err *e);
 /* Heaps and segments that nothing names and whose first page is missing (heap_unnamed.c). */
 enum status heap__find_unnamed(struct heaps *h, struct err *e);
 
+/* Adds where the segments of all NT heaps lie. ST_NOMEM. */
+enum status heap__add_segment_ranges(const struct heaps *h, struct range_list *ret, struct err *e);
+
 /* The segments of the heap: the first, and how many. */
 const struct heap_segment *heap__segments(const struct heaps *h, uint64_t heap, size_t *ret_count);
 

@@ -208,11 +208,8 @@ static enum status look_at_page(struct heaps *h, uint64_t va, uint64_t last, uin
 /* Where heaps have segments. */
 static enum status find_segments(const struct heaps *h, struct range_list *ret, struct err *e)
 {
-	enum status st = ST_OK;
+	enum status st = heap__add_segment_ranges(h, ret, e);
 
-	for (size_t i = 0; i < h->segment_count && !st; i++)
-		if (h->segments[i].end > h->segments[i].base)
-			st = range_list_add(ret, h->segments[i].base, h->segments[i].end - 1, e);
 	if (!st)
 		st = heap__add_segment_areas(h, 0, ret, e);
 	range_list_tidy(ret, NULL);

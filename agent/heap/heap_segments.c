@@ -141,6 +141,16 @@ const struct heap_segment *heap__segments(const struct heaps *h, uint64_t heap, 
 	return h->segments ? h->segments + first : NULL;
 }
 
+enum status heap__add_segment_ranges(const struct heaps *h, struct range_list *ret, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < h->segment_count && !st; i++)
+		if (h->segments[i].end > h->segments[i].base)
+			st = range_list_add(ret, h->segments[i].base, h->segments[i].end - 1, e);
+	return st;
+}
+
 /* A heap whose head can't be had may still have its first segment's chunks. */
 static enum status add_lost_segments(struct heaps *h, struct err *e)
 {

@@ -85,11 +85,8 @@ static enum status try_range(struct heaps *h, const struct range *r, struct err 
 /* What is a heap's already, by address. */
 static enum status list_taken(const struct heaps *h, struct range_list *ret, struct err *e)
 {
-	enum status st = ST_OK;
+	enum status st = heap__add_segment_ranges(h, ret, e);
 
-	for (size_t i = 0; i < h->segment_count && !st; i++)
-		if (h->segments[i].end > h->segments[i].base)
-			st = range_list_add(ret, h->segments[i].base, h->segments[i].end - 1, e);
 	for (size_t i = 0; i < h->count && !st; i++)
 		st = range_list_add(ret, h->at[i].address, h->at[i].address + (PAGE_SIZE - 1), e);
 	range_list_tidy(ret, NULL);

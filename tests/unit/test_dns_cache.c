@@ -6,7 +6,6 @@
  */
 #include "tests/unit/test.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +13,7 @@
 #include "driver-interface/sim/heap.h"
 #include "driver-interface/sim/heap_dns.h"
 #include "formats/base/bytes.h"
+#include "tests/gen/heap_regions.h"
 
 #define NAMES 300
 
@@ -30,19 +30,22 @@ static bool is_missing(const struct memory *m, uint64_t va)
 	return (x ^ x >> 32) % 100 < m->missing;
 }
 
+static uint8_t *byte_at(const struct memory *m, uint64_t va, bool *ret_committed)
+{
+	uint8_t *at = NULL;
+
+	for (size_t i = 0; i < m->count && !at; i++)
+		at = heap_region_byte(&m->heaps[i], va, ret_committed);
+	return at;
+}
+
 static const uint8_t *page_of(void *context, uint64_t va)
 {
 	const struct memory *m = context;
+	bool committed;
+	const uint8_t *page = is_missing(m, va) ? NULL : byte_at(m, va, &committed);
 
-	for (size_t i = 0; i < m->count && !is_missing(m, va); i++)
-		for (size_t k = 0; k < m->heaps[i].region_count; k++) {
-			const struct sim_heap_region *r = &m->heaps[i].regions[k];
-			const uint64_t page = (va - r->va) / PAGE_SIZE;
-
-			if (va >= r->va && page < r->pages)
-				return r->committed[page] ? r->bytes + (va - r->va) : NULL;
-		}
-	return NULL;
+	return page && committed ? page : NULL;
 }
 
 static void build(struct memory *m, enum sim_heap_layout layout, size_t heaps, uint32_t names,
@@ -88,18 +91,14 @@ static void find(struct memory *m, struct found *ret)
 {
 	const struct memory_view view = { page_of, m };
 	struct range at[64];
-	const struct range_list ranges = { .at = at, .count = 0 };
 	struct heap_sources s = { .memory = &view };
-	struct range_list all = ranges;
+	struct range_list all = { .at = at };
 	struct err e = ERR_INIT;
 
-	for (size_t i = 0; i < m->count; i++)
-		for (size_t k = 0; k < m->heaps[i].region_count; k++) {
-			const struct sim_heap_region *r = &m->heaps[i].regions[k];
-
-			assert_true(all.count < ARRAY_SIZE(at));
-			at[all.count++] = (struct range){ r->va, r->va + r->pages * PAGE_SIZE - 1 };
-		}
+	for (size_t i = 0; i < m->count; i++) {
+		assert_true(all.count + m->heaps[i].region_count <= ARRAY_SIZE(at));
+		heap_region_ranges(&m->heaps[i], &all);
+	}
 	s.ranges = &all;
 	*ret = (struct found){ .view = view, .list = { .with_free = true } };
 	ret->sources = (struct dns_cache_sources){ .memory = &ret->view,
@@ -242,22 +241,18 @@ TEST(with_pages_missing_nothing_is_told_that_is_not_so)
 	assert_true(unanswered > 10);
 }
 
-static uint8_t *bytes_at(struct memory *m, uint64_t va)
-{
-	for (size_t i = 0; i < m->count; i++)
-		for (size_t k = 0; k < m->heaps[i].region_count; k++) {
-			const struct sim_heap_region *r = &m->heaps[i].regions[k];
-
-			if (va >= r->va && va - r->va < r->pages * PAGE_SIZE)
-				return r->bytes + (va - r->va);
-		}
-	print_message("%" PRIx64 " is nowhere\n", va);
-	abort();
-}
-
 static bool is_strange(const struct sim_dns_record *r)
 {
 	return r->address && r->place != SIM_DNS_FREED && r->entry / 16 % 3 == 0;
+}
+
+static void make_strange(const struct memory *m, const struct sim_dns_record *r)
+{
+	bool committed;
+	uint8_t *type = is_strange(r) ? byte_at(m, r->address + 0x10, &committed) : NULL;
+
+	if (type)
+		put_le16(type, 65);
 }
 
 /* Chains go on behind entries whose records are of a type that nobody knows (65, HTTPS). */
@@ -271,8 +266,7 @@ TEST(entries_with_other_records_are_followed)
 
 		build(&m, layouts[k], 2, NAMES, &dns);
 		for (size_t i = 0; i < dns.count; i++)
-			if (is_strange(&dns.records[i]))
-				put_le16(bytes_at(&m, dns.records[i].address + 0x10), 65);
+			make_strange(&m, &dns.records[i]);
 		find(&m, &f);
 		check_true(&dns, &f);
 		for (size_t i = 0; i < dns.count; i++) {

@@ -15,6 +15,7 @@
 #include "driver-interface/sim/heap.h"
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
+#include "tests/gen/heap_regions.h"
 #include "tests/gen/swept_heaps.h"
 
 #define PEB        UINT64_C(0x7ffde000)
@@ -47,19 +48,15 @@ static bool is_missing(const struct memory *m, uint64_t va)
 static const uint8_t *page_of(void *context, uint64_t va)
 {
 	struct memory *m = context;
+	const uint8_t *page;
+	bool committed;
 
 	if (va == PEB)
 		return m->peb;
 	if (is_missing(m, va) || (m->without && va == m->without))
 		return NULL;
-	for (size_t i = 0; i < m->heap->region_count; i++) {
-		const struct sim_heap_region *r = &m->heap->regions[i];
-
-		if (va >= r->va && (va - r->va) / PAGE_SIZE < r->pages)
-			return r->committed[(va - r->va) / PAGE_SIZE] ? r->bytes + (va - r->va)
-								      : NULL;
-	}
-	return NULL;
+	page = heap_region_byte(m->heap, va, &committed);
+	return page && committed ? page : NULL;
 }
 
 static void make_peb(struct memory *m, bool wide)
@@ -170,11 +167,7 @@ static void list(struct memory *m, bool wide, struct score *ret)
 	make_peb(m, wide);
 	*(wide ? &s.peb : &s.peb32) = PEB;
 	assert_true(m->heap->region_count <= REGION_MAX);
-	for (size_t i = 0; i < m->heap->region_count; i++)
-		at[ranges.count++] = (struct range){
-			m->heap->regions[i].va,
-			m->heap->regions[i].va + m->heap->regions[i].pages * PAGE_SIZE - 1,
-		};
+	heap_region_ranges(m->heap, &ranges);
 	CHECK_OK(heaps_open(&s, &h, &e), &e);
 	assert_int_equal(heaps_count(h), 1);
 	ret->info = *heaps_at(h, 0);
@@ -420,11 +413,8 @@ static void try_chain(bool wide)
 
 		CHECK_OK(sim__heap_build(&plan, &heaps[i], &e), &e);
 		m.of[i].heap = &heaps[i];
-		for (size_t k = 0; k < heaps[i].region_count && ranges.count < 64; k++)
-			at[ranges.count++] = (struct range){
-				heaps[i].regions[k].va,
-				heaps[i].regions[k].va + heaps[i].regions[k].pages * PAGE_SIZE - 1,
-			};
+		assert_true(ranges.count + heaps[i].region_count <= ARRAY_SIZE(at));
+		heap_region_ranges(&heaps[i], &ranges);
 	}
 	make_descriptors(&m, heaps, wide);
 	*(wide ? &s.peb : &s.peb32) = PEB;
@@ -465,10 +455,24 @@ struct unnamed {
 	struct range_list ranges;
 };
 
-static void build_unnamed(struct unnamed *u, bool wide)
+/* All of a segment but its first page in another heap's, of which nothing else stays. */
+static void copy_segment(const struct sim_heap *from, const struct sim_heap *to)
+{
+	const struct sim_heap_region *of = &from->regions[0];
+
+	assert_int_equal(of->pages, to->regions[0].pages);
+	memcpy(to->regions[0].bytes, of->bytes, of->pages * PAGE_SIZE);
+	for (size_t k = 0; k < to->region_count; k++)
+		for (size_t i = 0; i < to->regions[k].pages; i++)
+			to->regions[k].committed[i] = !k && i && of->committed[i];
+}
+
+/* `copy`: the second's memory is a copy of the first's, and the first is whole. */
+static void build_unnamed(struct unnamed *u, bool wide, bool copy)
 {
 	struct err e = ERR_INIT;
 
+	memset(u, 0, sizeof(*u));
 	u->ranges.at = u->at;
 	for (size_t i = 0; i < HEAPS; i++) {
 		const struct sim_heap_plan plan = {
@@ -483,18 +487,22 @@ static void build_unnamed(struct unnamed *u, bool wide)
 
 		CHECK_OK(sim__heap_build(&plan, &u->heaps[i], &e), &e);
 		u->m.of[i].heap = &u->heaps[i];
-		for (size_t k = 0; k < u->heaps[i].region_count && u->ranges.count < 64; k++) {
-			struct sim_heap_region *r = &u->heaps[i].regions[k];
-
-			u->at[u->ranges.count++] =
-				(struct range){ r->va, r->va + r->pages * PAGE_SIZE - 1 };
-			/* Of the first heap the first segment's stays: links break behind. */
-			if (i || k)
-				r->committed[0] = false;
-		}
+		assert_true(u->ranges.count + u->heaps[i].region_count <= ARRAY_SIZE(u->at));
+		heap_region_ranges(&u->heaps[i], &u->ranges);
+		/* Of the first heap the first segment's stays: links break behind. */
+		for (size_t k = i || copy ? 0 : 1; k < u->heaps[i].region_count; k++)
+			u->heaps[i].regions[k].committed[0] = copy && !i;
+		if (copy && i == 1)
+			copy_segment(&u->heaps[0], &u->heaps[1]);
 	}
 	make_peb(&u->m.of[0], wide);
 	memcpy(u->m.peb, u->m.of[0].peb, sizeof(u->m.peb));
+}
+
+static void drop_unnamed(struct unnamed *u)
+{
+	for (size_t i = 0; i < HEAPS; i++)
+		sim__heap_deinit(&u->heaps[i]);
 }
 
 static void check_unnamed(struct unnamed *u, struct heaps *h, size_t i)
@@ -527,8 +535,7 @@ static void try_unnamed(bool wide)
 	struct err e = ERR_INIT;
 	struct heaps *h;
 
-	memset(&u, 0, sizeof(u));
-	build_unnamed(&u, wide);
+	build_unnamed(&u, wide, false);
 	/* A list that is whole names all heaps: what looks like one is none. */
 	*(wide ? &s.peb : &s.peb32) = PEB;
 	CHECK_OK(heaps_open(&s, &h, &e), &e);
@@ -551,14 +558,44 @@ static void try_unnamed(bool wide)
 		assert_int_equal(heaps_count(h), 1);
 		heaps_close(h);
 	}
-	for (size_t i = 0; i < HEAPS; i++)
-		sim__heap_deinit(&u.heaps[i]);
+	drop_unnamed(&u);
 }
 
 TEST(heaps_that_nothing_names_and_that_have_lost_their_heads)
 {
 	try_unnamed(true);
 	try_unnamed(false);
+}
+
+/* What has the key of a heap whose segments are all known is no segment, and no heap. */
+TEST(a_copy_of_a_heap_that_is_whole_is_left_alone)
+{
+	static struct unnamed u;
+	const struct memory_view view = { page_of_many, &u.m };
+	const struct heap_sources s = { .memory = &view,
+					.ranges = &u.ranges,
+					.peb = PEB + PAGE_SIZE };
+	struct err e = ERR_INIT;
+	struct heaps *h;
+
+	build_unnamed(&u, true, true);
+	CHECK_OK(heaps_open(&s, &h, &e), &e);
+	assert_int_equal(heaps_count(h), 2);
+	assert_int_equal(heaps_at(h, 0)->address, u.heaps[0].address);
+	assert_int_equal(heaps_at(h, 1)->address, u.heaps[2].address);
+	for (size_t i = 0; i < 2; i++) {
+		struct listing l = { 0 };
+		struct score x = { 0 };
+
+		CHECK_OK(heaps_walk(h, i, &(const struct heap_visitor){ take_block, &l }, &x.stats,
+				    &e),
+			 &e);
+		compare(&u.heaps[2 * i], &l, &x);
+		assert_int_equal(x.wrong + x.wrong_size + x.twice, 0);
+		free(l.at);
+	}
+	heaps_close(h);
+	drop_unnamed(&u);
 }
 
 /*
@@ -616,13 +653,11 @@ static void try_pair(bool wide, bool torn)
 	m.of[2].heap = &pair[1]; /* once more */
 	for (size_t i = 0; i < 2; i++) {
 		m.of[i].heap = &pair[i];
+		assert_true(ranges.count + pair[i].region_count <= ARRAY_SIZE(at));
+		heap_region_ranges(&pair[i], &ranges);
 		for (size_t k = 0; k < pair[i].region_count; k++) {
 			const struct sim_heap_region *r = &pair[i].regions[k];
 
-			at[ranges.count++] = (struct range){
-				r->va,
-				r->va + r->pages * PAGE_SIZE - 1,
-			};
 			/* Of the four in a ring the first and the last lead nowhere. */
 			if (torn && !i && r->pages > 1 && (k == 1 || k == 4))
 				put_word(r->bytes + (k == 1) * (wide ? 8 : 4), wide, BASE - 0x1000);
@@ -783,6 +818,7 @@ int main(void)
 		cmocka_unit_test(a_signal_ends_the_search),
 		cmocka_unit_test(chain_of_24h2_and_a_heap_that_no_list_names),
 		cmocka_unit_test(heaps_that_nothing_names_and_that_have_lost_their_heads),
+		cmocka_unit_test(a_copy_of_a_heap_that_is_whole_is_left_alone),
 		cmocka_unit_test(a_block_of_another_heap_whose_header_fits),
 		cmocka_unit_test(blocks_with_stack_traces),
 		cmocka_unit_test(pages_that_two_heaps_claim),
