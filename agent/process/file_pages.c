@@ -231,8 +231,8 @@ static bool doubt_image(const struct file_pages *f, struct viewed *x, const stru
 			 h->program.image_base);
 	else if (addresses && !b.certain)
 		snprintf(ret, size,
-			 "the image was relocated, for 0x%" PRIx64
-			 " unless its headers in memory say otherwise",
+			 "the image was relocated, probably for 0x%" PRIx64
+			 ": its headers in memory do not confirm that",
 			 b.va);
 	else
 		return false;
@@ -412,12 +412,13 @@ static enum status relocate(struct file_pages *f, const struct section_part *s, 
 {
 	const uint64_t begin = vad_of(f, f->open)->start;
 	const uint32_t rva = (uint32_t)(va - begin);
-	const bool reaches_in = relocations_reach_in(f->relocations, rva);
 	const char *unread = NULL;
+	bool reaches_in;
 	enum status st = ST_OK;
 
 	if (va - begin > UINT32_MAX) /* no image is as large, and nothing in it can be relocated */
 		return ST_OK;
+	reaches_in = relocations_reach_in(f->relocations, rva);
 	if (reaches_in && va > s->start)
 		st = origin_file_read(f->file, offset - RELOCATIONS_REACH, bytes, RELOCATIONS_REACH,
 				      &unread, e);

@@ -23,7 +23,7 @@ OK, USAGE, GAPS, OUTPUT, INPUT = 0, 2, 3, 6, 9
 CAN_MOUNT = (os.geteuid() == 0 and os.path.exists('/dev/fuse') and shutil.which('ntfs-3g') and
              shutil.which('mkntfs'))
 DATA = 'Windows/Globalization/Sorting/SortDefault.nls'
-UNLESS = '^the image was relocated, for 0x[0-9a-f]+ unless its headers in memory say otherwise$'
+PROBABLY = '^the image was relocated, probably for 0x[0-9a-f]+: its headers in memory do not confirm that$'
 # What the kernel knows of files is in memory.
 NO_PAGEFILE = 'seed=4,pool_paged=0,region_paged=0'
 NTDLL = 'Windows/System32/ntdll.dll'
@@ -202,7 +202,7 @@ class RightBytes(Case):
             if line['mapped_offset'] or not image:
                 with self.subTest(pid=pid, va=line['va'], file=line['mapped_file']):
                     if image and not line['file_source']['same_header']:
-                        self.assertRegex(line['doubt'], UNLESS)
+                        self.assertRegex(line['doubt'], PROBABLY)
                     else:
                         self.assertNotIn('doubt', line)
                         certain += image
@@ -210,7 +210,7 @@ class RightBytes(Case):
                 pages += image
                 data += not image
                 continue
-            self.assertRegex(line['doubt'], f'{UNLESS}|^its headers say where the image lies, and may differ in memory$')
+            self.assertRegex(line['doubt'], f'{PROBABLY}|^its headers say where the image lies, and may differ in memory$')
             at = number(content[0x3c:0x3e][::-1].hex())
             narrow = content[at + 4:at + 6] == b'\x4c\x01'
             where, width = at + 24 + (28 if narrow else 24), 4 if narrow else 8
@@ -252,7 +252,7 @@ class RightBytes(Case):
             a.value = a.value[:8] + (136256395060000000).to_bytes(8, 'little') + a.value[16:]  # 2032
         v.write(str(self.disk))
         later = 'the file was changed after the acquisition had begun'
-        for path, doubt in ((DATA, f'^{later}$'), (NTDLL, f'({UNLESS[:-1]}; |^){later}$')):
+        for path, doubt in ((DATA, f'^{later}$'), (NTDLL, f'({PROBABLY[:-1]}; |^){later}$')):
             lines = [line for _, line, _ in self.pages('--file-pages', self.disk, file=path)]
             self.assertTrue(lines)
             for line in lines:
