@@ -9,7 +9,9 @@ failed=0
 skipped=0
 twice=
 log=testlog # below meson-logs: a lane has a name of its own
-lane=
+costs=out/costs
+lane= # what runs beside, a process
+lane_of=
 trap end_lane EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
@@ -30,12 +32,37 @@ say_when()
 	say "$1, after $((seconds / 60)) min $((seconds % 60)) s"
 }
 
+# Where what everything takes is kept, empty. build/costs prints it at the end.
+begin_costs()
+{
+	rm -rf "$costs"
+	mkdir -p "$costs"
+	gcc -O2 -D_GNU_SOURCE -o "$costs/measure" build/measure.c
+}
+
+# charge NAME COMMAND...: runs it, and writes down the processor time and the time by the clock, in seconds.
+charge()
+{
+	charged=$1
+	shift
+	times >"$costs/$log.before"
+	clock=$(date +%s)
+	"$@" && ended=0 || ended=$?
+	times >"$costs/$log.after"
+	awk -v name="$charged" -v clock=$(($(date +%s) - clock)) '
+		function seconds(t) { split(t, part, /[ms]/); return 60 * part[1] + part[2] }
+		FNR == 2 { spent = seconds($1) + seconds($2) - spent }
+		END { printf "%s\t%.0f\t%d\n", name, spent, clock }' \
+		"$costs/$log.before" "$costs/$log.after" >>"$costs/lanes"
+	return $ended
+}
+
 # step NAME COMMAND...: something that must succeed for the counts to mean anything.
 step()
 {
 	say_when "$1"
+	charge "$@" && return
 	shift
-	"$@" && return
 	failed=$((failed + 1))
 	say "FAILED: $*"
 	return 1
@@ -48,18 +75,24 @@ build()
 	ninja -C "$1" --quiet
 }
 
+# The log of the last run in DIR. Meson adds the wrapper's name to it.
+log_of()
+{
+	echo "$1/meson-logs/$log-measure"
+}
+
 # How many tests of the last run in DIR ended with RESULT. The log has one JSON object a line, and
 # quotes inside a test's own output are escaped, so the pattern finds the verdict only.
 count()
 {
-	grep -c "\"result\": \"$2\"" "$1/meson-logs/$log.json" || true
+	grep -c "\"result\": \"$2\"" "$(log_of "$1").json" || true
 }
 
 # What did not pass in DIR's last run and shares the machine with emulators, servers, or processes that are
 # killed: all of Windows, and everything but unit tests and the fuzzers' inputs.
 unsettled()
 {
-	grep -v '"result": "\(OK\|SKIP\)"' "$1/meson-logs/$log.json" |
+	grep -v '"result": "\(OK\|SKIP\)"' "$(log_of "$1").json" |
 		sed -n 's,^{"name": "[^"]* / \([^"]*\)".*,\1,p' |
 		case $1 in
 		*windows*) cat ;;
@@ -78,12 +111,20 @@ second_chance()
 	(
 		IFS='|'
 		# shellcheck disable=SC2086 # a list of names, which may have blanks
-		meson test -C "$1" --no-rebuild --logbase "$log" --timeout-multiplier 4 --print-errorlogs $again
+		measured "$1" $setup --no-rebuild $again
 	) || true
 	mended=$(count "$1" OK)
 	ok=$((ok + mended))
 	bad=$((bad - mended))
 	[ "$mended" -eq 0 ] || twice="$twice $mended of $again"
+}
+
+# measured DIR [MESON TEST OPTION...]: each test adds a line to a file for build/costs.
+measured()
+{
+	to=$costs/$(echo "$1" | tr / _)-$log
+	printf '%s\t%s\t%s\n' "$1" "$(log_of "$1").json" "$to" >>"$costs/runs"
+	meson test -C "$@" --logbase "$log" --print-errorlogs --wrapper "'$PWD/$costs/measure' '$PWD/$to'"
 }
 
 # run_tests DIR [MESON TEST OPTION...]
@@ -92,24 +133,26 @@ second_chance()
 run_tests()
 {
 	say_when "running the tests of $1"
-	rm -f "$1/meson-logs/$log.json"
-	# The limits in meson.build are for an idle machine, without sanitizers.
+	rm -f "$(log_of "$1").json"
+	case " $* " in
+	*" --setup=whole "*) setup=--setup=whole ;;
+	*) setup= ;;
+	esac
 	case $1 in
 	*windows*) at_once=$(nproc) ;;
 	*) at_once=$((2 * $(nproc))) ;;
 	esac
-	meson test -C "$@" --num-processes "$at_once" --logbase "$log" --timeout-multiplier 4 --print-errorlogs &&
-		ended=0 || ended=$?
-	if ! [ -s "$1/meson-logs/$log.json" ]; then
+	charge "tests of $1${lane_of:+: $lane_of}" measured "$@" --num-processes "$at_once" && ended=0 || ended=$?
+	if ! [ -s "$(log_of "$1").json" ]; then
 		failed=$((failed + 1))
 		say "FAILED: no test ran in $1"
 		return
 	fi
 	# What a test measured and wants seen.
-	sed -n 's/^note: /   /p' "$1/meson-logs/$log.txt"
+	sed -n 's/^note: /   /p' "$(log_of "$1").txt"
 	ok=$(count "$1" OK)
 	skip=$(count "$1" SKIP)
-	bad=$(($(grep -c '' "$1/meson-logs/$log.json") - ok - skip))
+	bad=$(($(grep -c '' "$(log_of "$1").json") - ok - skip))
 	[ "$ended" -eq 0 ] || [ "$bad" -gt 0 ] || bad=1
 	[ "$bad" -eq 0 ] || second_chance "$1"
 	passed=$((passed + ok))
@@ -126,7 +169,7 @@ begin_lane()
 	began=$began setsid sh -euc '
 		. build/lib.sh
 		. build/testing.sh
-		log=$1
+		log=$1 lane_of=$1
 		shift
 		"$@"
 		printf "%s %s %s %s\n" "$passed" "$failed" "$skipped" "$twice" >"out/$log.counts"
@@ -159,9 +202,10 @@ join_lane()
 	twice="$twice${lane_twice:+ $lane_twice}"
 }
 
-# The last line of a run, and its exit code.
+# What it took, then the last line of a run, and its exit code.
 summarise()
 {
+	build/costs "$costs" || true
 	[ -z "$twice" ] || say "passed only the second time:$twice"
 	if [ "$failed" -gt 0 ]; then
 		say "logs: out/*/meson-logs/testlog.txt"

@@ -4,7 +4,7 @@
 import time
 from pathlib import Path
 
-WAIT = 250
+WAIT = 900
 
 
 def wait_until_taken(pid, number):

@@ -316,7 +316,7 @@ class Outcome(Case):
             process.send_signal(signal.SIGTERM)
             wait_until_taken(process.pid, signal.SIGTERM)
             got += reader.read()
-        self.assertEqual(process.wait(timeout=250), 8)
+        self.assertEqual(process.wait(timeout=900), 8)
         return self.file('stopped.rsz', got)
 
     def check(self, path, code, complete, line, acquisition):
@@ -673,7 +673,7 @@ class FullOutput(Case):
         os.close(w)
         got = os.read(r, 65536)
         os.close(r)
-        _, err = process.communicate(timeout=250)
+        _, err = process.communicate(timeout=900)
         self.assertEqual((process.returncode, err.count(b'\n')), (6, 1), err)
         self.assertTrue(got.startswith(b'\x5b\x2a\x4d\x18'))
 
@@ -695,7 +695,7 @@ class Stopped(Case):
         self.source = self.file('image', self.image)
 
     def wait_for_size(self, path, size):
-        deadline = time.monotonic() + 250
+        deadline = time.monotonic() + 900
         while not path.exists() or path.stat().st_size < size:
             self.assertLess(time.monotonic(), deadline, 'nothing was written')
             time.sleep(0.01)
@@ -709,7 +709,7 @@ class Stopped(Case):
             process.send_signal(signal.SIGTERM)
             wait_until_taken(process.pid, signal.SIGTERM)
             got += reader.read()
-        self.assertEqual(process.wait(timeout=250), 8)
+        self.assertEqual(process.wait(timeout=900), 8)
         path = self.file('out.rsz', got)
         self.verify(path, 10)
         pages = self.pages(path)
@@ -725,7 +725,7 @@ class Stopped(Case):
             process = self.start('-q', '-o', path, '--level', '19', '--threads', '1')
             self.wait_for_size(self.at / f'{number}.rsz.partial', MIB)
             process.send_signal(number)
-            self.assertEqual(process.wait(timeout=250), 8)
+            self.assertEqual(process.wait(timeout=900), 8)
             self.verify(path, 10)
             self.assertFalse((self.at / f'{number}.rsz.partial').exists())
 
@@ -740,7 +740,7 @@ class Stopped(Case):
                 wait_until_taken(process.pid, signal.SIGUSR1)
                 got += reader.read()
             said = process.stderr.read().decode()
-            self.assertEqual(process.wait(timeout=250), 0, said)
+            self.assertEqual(process.wait(timeout=900), 0, said)
             self.verify(self.file('out.rsz', got))
             if '--log-json' in args:
                 answer = json.loads(said.splitlines()[0])
@@ -758,7 +758,7 @@ class Stopped(Case):
         process.send_signal(signal.SIGHUP)
         self.wait_for_size(self.at / 'out.rsz.partial', 5 * MIB)
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(timeout=250), 8)
+        self.assertEqual(process.wait(timeout=900), 8)
         self.assertGreaterEqual(path.stat().st_size, 5 * MIB)
 
     def test_kill_leaves_whole_records(self):

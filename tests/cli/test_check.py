@@ -31,7 +31,7 @@ class Check(unittest.TestCase):
 
     def ramseal(self, *args):
         return subprocess.run([RAMSEAL, *args], stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=250, cwd=self.folder)
+                              text=True, timeout=900, cwd=self.folder)
 
     def check(self, *args, code):
         """The JSON, after a look that nothing was written and that the text says the same."""
@@ -84,7 +84,7 @@ class Check(unittest.TestCase):
             done = subprocess.run(
                 ["unshare", "--uts", "sh", "-c", 'echo "$1" > /proc/sys/kernel/hostname; shift; exec "$@"',
                  "sh", name, RAMSEAL, "check", "--json", "-s", self.MACHINE],
-                capture_output=True, text=True, timeout=250, cwd=self.folder)
+                capture_output=True, text=True, timeout=900, cwd=self.folder)
             if done.returncode and "unshare" in done.stderr:
                 self.skipTest("no namespaces here")
             self.assertRegex(json.loads(done.stdout)["output"], r"^unnamed-\d{8}T\d{6}Z\.rsz$")
@@ -104,7 +104,7 @@ class Check(unittest.TestCase):
                 rm -f kcore; {mask}
                 for source in auto kcore file:/root/ramseal; do
                     /root/ramseal check --json -s $source -o /root/new.rsz 2>/root/errors || true
-                done''', RAMSEAL], capture_output=True, text=True, timeout=250, cwd=self.folder)
+                done''', RAMSEAL], capture_output=True, text=True, timeout=900, cwd=self.folder)
             if done.returncode and "unshare" in done.stderr:
                 self.skipTest("no namespaces here")
             self.assertEqual(done.returncode, 0, done.stderr)

@@ -44,7 +44,7 @@ LINES = (
 
 
 def run(*args):
-    return subprocess.run([RAMSEAL, *args], text=True, timeout=250, capture_output=True)
+    return subprocess.run([RAMSEAL, *args], text=True, timeout=900, capture_output=True)
 
 
 def commands():
@@ -104,7 +104,7 @@ class Typing:
         """Up to a prompt: until that is there the terminal, and not the shell, obeys ^U."""
         seen = b""
         while not re.search(mark, seen, re.S):
-            if not select.select([self.fd], [], [], 250)[0]:
+            if not select.select([self.fd], [], [], 900)[0]:
                 raise AssertionError(f"no answer: {seen}")
             seen += os.read(self.fd, 4096)
         return seen

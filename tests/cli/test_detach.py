@@ -46,7 +46,7 @@ def run(*args, **more):
 
 
 def wait_for(what):
-    end = time.monotonic() + 250
+    end = time.monotonic() + 900
     while not what():
         assert time.monotonic() < end, 'it has not come to that within minutes'
         time.sleep(0.01)
@@ -149,7 +149,7 @@ class Case(unittest.TestCase):
 
         self.addCleanup(go_on.set)
         said = self.detach(*args, out=self.fifo, **more)
-        self.assertTrue(begun.wait(250))
+        self.assertTrue(begun.wait(900))
         return said, drain
 
 
@@ -324,7 +324,7 @@ class Kills(Case):
 
     def kill_group(self, shell):
         os.killpg(shell.pid, signal.SIGKILL)
-        shell.wait(250)
+        shell.wait(900)
         shell.stdout.close()
         shell.stderr.close()
 
@@ -366,7 +366,7 @@ class Kills(Case):
         time.sleep(1)
         self.assertIsNone(parent.poll())
         parent.send_signal(signal.SIGTERM)
-        out, error = parent.communicate(timeout=250)
+        out, error = parent.communicate(timeout=900)
         self.assertEqual((parent.returncode, out, error.count(b'\n')), (INTERRUPTED, b'', 1), error)
         self.status(INTERRUPTED)
 
@@ -388,7 +388,7 @@ class Kills(Case):
                                   stderr=subprocess.PIPE)
         wait_for(self.state.exists)
         os.kill(self.status(RUNNING)['pid'], signal.SIGKILL)
-        out, error = parent.communicate(timeout=250)
+        out, error = parent.communicate(timeout=900)
         self.assertEqual((parent.returncode, out, error.count(b'\n')), (DIED, b'', 1))
         self.status(DIED)
 
@@ -457,7 +457,7 @@ class Several(Case):
         self.addCleanup(os.close, fd)
         racers = [subprocess.Popen([RAMSEAL, *self.command(out=self.fifo)], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE) for _ in range(6)]
-        ended = [(*r.communicate(timeout=250), r.returncode) for r in racers]
+        ended = [(*r.communicate(timeout=900), r.returncode) for r in racers]
         codes = sorted(code for _, _, code in ended)
         said = [json.loads(out) for out, _, code in ended if not code]
         for s in said:
@@ -471,7 +471,7 @@ class Several(Case):
     def in_own_run(self, script, code=0):
         """As on a machine where nothing else runs: its /run is a tmpfs that nobody else sees."""
         done = subprocess.run(['unshare', '--mount', 'sh', '-ec', 'mount -t tmpfs -o mode=755 none /run; ' + script],
-                              cwd=self.at, capture_output=True, timeout=250,
+                              cwd=self.at, capture_output=True, timeout=900,
                               env={**os.environ, 'R': RAMSEAL, 'IMAGE': str(self.image)})
         self.assertEqual(done.returncode, code, done)
         return done
@@ -553,7 +553,7 @@ class Surroundings(Case):
                     shut = ' '.join(f'{fd}<&-' if fd == 0 else f'{fd}>&-' for fd in closed)
                     with open(self.at / 'shown', 'w+b') as shown:
                         done = subprocess.run(['sh', '-c', f'exec "{RAMSEAL}" {line} {shut}'], stdout=shown,
-                                              stderr=shown, timeout=250)
+                                              stderr=shown, timeout=900)
                     # Detached, it begins all the same; but that could not be said.
                     ended = self.status(COMPLETE, '--wait', state=state)
                     self.assertEqual(done.returncode, OUTPUT if detached and 1 in closed else COMPLETE)
@@ -574,7 +574,7 @@ class Surroundings(Case):
             said, drain = self.blocked(pass_fds=[write, spare])
             os.close(write)
             write = None
-            self.assertTrue(select.select([read], [], [], 250)[0], 'the pipe is still open')
+            self.assertTrue(select.select([read], [], [], 900)[0], 'the pipe is still open')
             self.assertEqual(os.read(read, 1), b'')
             links = {int(p.name): os.readlink(p) for p in Path(f'/proc/{said["pid"]}/fd').iterdir()}
             self.assertEqual([links[fd] for fd in range(3)], 3 * ['/dev/null'])
@@ -657,7 +657,7 @@ class Surroundings(Case):
         for detached, closed in itertools.product((False, True), ((), (0, 2), (0, 1, 2))):
             with self.subTest(detached=detached, closed=closed):
                 done = subprocess.run(['/ramseal', 'acquire', *['--detach'] * detached, '--state', '/s.json',
-                                       '-s', 'file:/image', '-o', '/out.rsz'], capture_output=True, timeout=250,
+                                       '-s', 'file:/image', '-o', '/out.rsz'], capture_output=True, timeout=900,
                                       preexec_fn=lambda closed=closed: enter(closed))
                 self.status(COMPLETE, '--wait', state=root / 's.json')
                 self.assertEqual(done.returncode, OUTPUT if detached and 1 in closed else COMPLETE, done)
@@ -681,7 +681,7 @@ class Surroundings(Case):
             "$R" acquire --detach --state "$AT"/target/s -s file:"$IMAGE" -o "$AT"/target/b.rsz
             "$R" status --wait --state "$AT"/target/s
             for name in a b; do "$R" verify -q "$AT"/target/$name.rsz; done
-            '''], cwd=self.at, capture_output=True, timeout=250,
+            '''], cwd=self.at, capture_output=True, timeout=900,
                               env={**os.environ, 'R': RAMSEAL, 'IMAGE': str(self.image), 'AT': str(self.at)})
         self.assertEqual(done.returncode, 0, done)
         self.assertIn(b'ended: exit code 0', done.stdout)

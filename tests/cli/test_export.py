@@ -25,7 +25,7 @@ END = [Rec(INDEX), Rec(CLOSE)]
 
 
 def run(*args, **more):
-    return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=250, **more)
+    return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=900, **more)
 
 
 def peak(*args):
@@ -216,13 +216,13 @@ class Names(Case):
             args = ['acquire', '-q', '-f', '-F', fmt, '--hash', 'none', '-o', self.at / out, '-s']
             process = subprocess.Popen([RAMSEAL, *map(str, args), f'file:{big}'],
                                        stderr=subprocess.DEVNULL)
-            deadline = time.monotonic() + 250
+            deadline = time.monotonic() + 900
             while not (self.at / f'{where}.gaps.json.partial').exists():
                 self.assertLess(time.monotonic(), deadline)
                 time.sleep(0.01)
             time.sleep(0.5)
             process.send_signal(signal.SIGINT)
-            self.assertEqual(process.wait(250), 8)
+            self.assertEqual(process.wait(900), 8)
             left = [f'{where}.gaps.json.partial', f'{out}.partial']
             self.assertEqual(self.names(out[0]), left)
             first = self.unchanged(self.at / left[0])

@@ -15,7 +15,7 @@ MACHINE = "sim:cohen2015,ram=64M,resident=8M,allocated=16M,trimmed=4M,others=4M,
 
 
 def run(*args, **more):
-    return subprocess.run([RAMSEAL, "-q", *map(str, args)], capture_output=True, text=True, timeout=120,
+    return subprocess.run([RAMSEAL, "-q", *map(str, args)], capture_output=True, text=True, timeout=900,
                           **more)
 
 
@@ -78,7 +78,7 @@ class Folder(unittest.TestCase):
     def test_what_is_written_is_what_a_file_name_gets(self):
         run("extract", "-S", "log", self.rsz, "-o", self.at / "named")
         r = subprocess.run([RAMSEAL, "--log-json", "extract", "-S", "log", self.rsz, "-o", self.at],
-                           capture_output=True, text=True, timeout=120)
+                           capture_output=True, text=True, timeout=900)
         self.assertEqual((self.at / "log").read_bytes(), (self.at / "named").read_bytes())
         summary = json.loads(r.stderr.splitlines()[-1])
         self.assertEqual(summary["output"], str(self.at / "log"))
@@ -113,7 +113,7 @@ class Folder(unittest.TestCase):
 
     def test_check_says_where_acquire_would_write(self):
         r = subprocess.run([RAMSEAL, "check", "--json", "-s", MACHINE, "-o", f"{self.at}/"],
-                           capture_output=True, text=True, timeout=120)
+                           capture_output=True, text=True, timeout=900)
         self.assertRegex(json.loads(r.stdout)["output"], rf"^{self.at}/[\w.-]+Z\.rsz$")
         self.assertEqual(os.listdir(self.at), [])
 

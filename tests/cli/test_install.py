@@ -20,7 +20,7 @@ NETWORK = ("c-ares", "libcurl", "Mbed TLS")
 
 
 def run(*args, **more):
-    return subprocess.run(args, capture_output=True, text=True, timeout=250, **more)
+    return subprocess.run(args, capture_output=True, text=True, timeout=900, **more)
 
 
 def ramseal(*args):

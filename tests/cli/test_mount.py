@@ -44,7 +44,7 @@ def setUpModule():
 
 
 def run(*args, **more):
-    return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=250, **more)
+    return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=900, **more)
 
 
 def output_of(*args):
@@ -56,7 +56,7 @@ def output_of(*args):
 
 def unmount(folder):
     tool = ('umount',) if not os.geteuid() else ('fusermount3', '-u')
-    return subprocess.run([*tool, folder], capture_output=True, text=True, timeout=250)
+    return subprocess.run([*tool, folder], capture_output=True, text=True, timeout=900)
 
 
 def wait_until(what, seconds=250):
@@ -116,7 +116,7 @@ class Case(unittest.TestCase):
     def stop(self, process, code=0):
         if process.poll() is None:
             process.terminate()
-        said = process.communicate(timeout=250)[1]
+        said = process.communicate(timeout=900)[1]
         self.assertEqual(process.returncode, code, said)
         return said
 
@@ -342,7 +342,7 @@ class Recipes(Case):
         self.assertEqual(len(lines), 3)
         script = '\n'.join(lines).replace('/mnt/m/pid/1-init/', f'{self.to}/pid/7-one/')
         self.mount(self.file(report_data.container(names=('one',))))
-        done = subprocess.run(['/usr/bin/python3'], capture_output=True, text=True, timeout=250,
+        done = subprocess.run(['/usr/bin/python3'], capture_output=True, text=True, timeout=900,
                               input=script.replace('prog.read', 'print(prog.read') + ')')
         self.assertEqual((done.returncode, done.stdout[:9]), (0, "b'page 0\\"), done.stderr)
 
@@ -544,7 +544,7 @@ class Mounting(Case):
             process = subprocess.Popen([RAMSEAL, 'mount', '-f', '-q', self.container, self.to], stderr=subprocess.PIPE)
             time.sleep(ms / 1000)  # the chance, not a wait for something
             process.terminate()
-            _, said = process.communicate(timeout=250)
+            _, said = process.communicate(timeout=900)
             self.assertIn(process.returncode, (0, -signal.SIGTERM), said)
             self.assertTrue(wait_until(self.gone))
 
@@ -568,7 +568,7 @@ class Mounting(Case):
             self.assertNotEqual(unmount(self.to).returncode, 0)
             self.assertEqual(file.read(PAGE), self.memory[:PAGE])
         self.assertTrue(wait_until(lambda: unmount(self.to).returncode == 0))
-        process.wait(250)
+        process.wait(900)
         self.stop(process)
 
     def test_background(self):

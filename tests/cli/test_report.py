@@ -31,7 +31,7 @@ FIGURES = ['timeline', 'windows', 'curves', 'spread', 'verdicts', 'transitions',
 
 
 def run(*args):
-    return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=600)
+    return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=900)
 
 
 class Case(unittest.TestCase):

@@ -248,7 +248,7 @@ class Busy(SealCase):
         return process, partial
 
     def wait_until(self, holds):
-        deadline = time.monotonic() + 250
+        deadline = time.monotonic() + 900
         while not holds():
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.002)
@@ -261,7 +261,7 @@ class Busy(SealCase):
         again = run('acquire', '-q', '--force', '-s', f'file:{self.at / "image"}', '-o', self.at / 'live.rsz')
         self.one_line(again, 6)
         process.send_signal(signal.SIGCONT)
-        self.assertEqual(process.wait(timeout=250), 0)
+        self.assertEqual(process.wait(timeout=900), 0)
         self.verify(self.at / 'live.rsz')
         self.assertEqual(self.export(self.at / 'live.rsz'), self.image)
 
@@ -301,7 +301,7 @@ class Busy(SealCase):
             before = os.fstat(opened.fileno()).st_size
             os.rename(self.file('other', b'precious'), path)
             process.send_signal(signal.SIGCONT)
-            code = process.wait(timeout=250)
+            code = process.wait(timeout=900)
             self.assertEqual(path.read_bytes(), b'precious')
             if code == 0:  # it had looked already, or was through
                 return None

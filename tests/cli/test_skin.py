@@ -14,7 +14,7 @@ RAMSEAL = os.path.abspath(sys.argv.pop(1))
 
 def run(*args, **more):
     more = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
-    return subprocess.run([RAMSEAL, *args], text=True, timeout=250, **more)
+    return subprocess.run([RAMSEAL, *args], text=True, timeout=900, **more)
 
 
 def commands():

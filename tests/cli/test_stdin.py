@@ -24,7 +24,7 @@ SMALL = ('desktop,ram=64M,allocated=32M,resident=24M,trimmed=4M,others=8M,proces
 
 
 def run(*args, **more):
-    return subprocess.run([RAMSEAL, *(str(a) for a in args)], capture_output=True, timeout=300, **more)
+    return subprocess.run([RAMSEAL, *(str(a) for a in args)], capture_output=True, timeout=900, **more)
 
 
 class Stdin(unittest.TestCase):

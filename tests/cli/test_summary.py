@@ -36,7 +36,7 @@ class Summary(unittest.TestCase):
 
     def acquire(self, *options, code=0, source=None, output='out.rsz', **more):
         done = subprocess.run([RAMSEAL, 'acquire', '-q', '-s', source or f'file:{self.image}', '-o', self.at / output,
-                               '--summary', self.path, *map(str, options)], capture_output=True, timeout=300, **more)
+                               '--summary', self.path, *map(str, options)], capture_output=True, timeout=900, **more)
         self.assertEqual(done.returncode, code, done.stderr)
         return done
 
@@ -108,7 +108,7 @@ class Summary(unittest.TestCase):
                 pass
         with open(self.at / 'fifo', 'rb') as f:
             f.read()
-        self.assertEqual(p.wait(250), 0)
+        self.assertEqual(p.wait(900), 0)
         self.assertEqual(p.stderr.read(), b'')
         self.assertEqual(json.loads(self.path.read_text())['exit_code'], 0)
 
@@ -123,7 +123,7 @@ class Summary(unittest.TestCase):
         self.assertEqual(sorted(p.name for p in folder.iterdir()), ['out.rsz', 'summary.json'])
 
     def until(self, done):
-        deadline = time.monotonic() + 250
+        deadline = time.monotonic() + 900
         while not done():
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.01)
@@ -143,7 +143,7 @@ class Summary(unittest.TestCase):
     def test_interrupted(self):
         p = self.waiting()
         p.send_signal(signal.SIGTERM)
-        self.assertEqual(p.wait(250), 8)
+        self.assertEqual(p.wait(900), 8)
         self.read(8)
 
     def test_killed(self):
@@ -157,7 +157,7 @@ class Summary(unittest.TestCase):
         self.path.write_text("another's")
         with open(self.at / 'fifo', 'rb') as f:
             self.assertGreater(len(f.read()), 300 << 10)
-        self.assertEqual(p.wait(250), 0)
+        self.assertEqual(p.wait(900), 0)
         self.assertIn(b'warning: the summary: ', p.stderr.read())
         self.assertEqual(self.path.read_text(), "another's")
         self.assertEqual([q.name for q in self.at.glob('summary*')], ['summary.json'])

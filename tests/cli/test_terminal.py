@@ -107,14 +107,14 @@ class Terminal(unittest.TestCase):
             self.assertIn(b"root", text)
 
     def test_no_terminal_gets_lines_only(self):
-        r = subprocess.run([RAMSEAL, "acquire", "-s", MACHINE, "-o", "-"], capture_output=True, timeout=250)
+        r = subprocess.run([RAMSEAL, "acquire", "-s", MACHINE, "-o", "-"], capture_output=True, timeout=900)
         self.assertEqual(r.returncode, 0)
         self.assertNotRegex(r.stderr, rb"[\r\x1b]")
 
 
 class Help(unittest.TestCase):
     def shown(self, *args, **environment):
-        r = subprocess.run([RAMSEAL, *args], capture_output=True, text=True, timeout=250,
+        r = subprocess.run([RAMSEAL, *args], capture_output=True, text=True, timeout=900,
                            env={**os.environ, **environment})
         self.assertEqual((r.returncode, r.stderr), (0, ""))
         return r.stdout

@@ -142,7 +142,7 @@ class Documents(unittest.TestCase):
         cls.image.write_bytes(random.Random(1).randbytes(300 << 10))
 
     def run_it(self, *args, code=0):
-        done = subprocess.run([RAMSEAL, *map(str, args)], cwd=self.at, capture_output=True, timeout=300)
+        done = subprocess.run([RAMSEAL, *map(str, args)], cwd=self.at, capture_output=True, timeout=900)
         self.assertEqual(done.returncode, code, done.stderr)
         return done
 

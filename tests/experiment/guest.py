@@ -83,7 +83,7 @@ class Guests:
                          machine=machine)
         self.guest = guest.__enter__()
         self.started, self.boot = wanted, uuid.uuid4().hex[:8]
-        self.program = marked.Program(guest, wanted_mib * MIB // PAGE, timeout=600)
+        self.program = marked.Program(guest, wanted_mib * MIB // PAGE, timeout=900)
 
     def acquire(self, options, container):
         # After a run the program has the memory back that ramseal took, and goes on.

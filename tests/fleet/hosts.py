@@ -19,7 +19,7 @@ import threading
 import time
 from pathlib import Path
 
-WAIT = 250
+WAIT = 900
 NET = '10.77.0'
 LIBRARIES = 'usr/lib/x86_64-linux-gnu'
 INSIDE = 'RAMSEAL_TEST_INSIDE'

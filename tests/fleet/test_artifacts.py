@@ -25,7 +25,7 @@ GOOD = {0, 3, 5, 7, 8}
 
 def run(*args, **kwargs):
     return subprocess.run([str(a) for a in args], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=300, **kwargs)
+                          timeout=900, **kwargs)
 
 
 def schema(name):

@@ -110,7 +110,7 @@ class Live(GuestCase, test_ansible.Fleet):
             'ansible_host': '127.0.0.1', 'ansible_port': self.port, 'ansible_user': 'root',
             'ansible_python_interpreter': '/bin/python3', 'ramseal_become': False, 'ramseal_source': 'kcore',
             'ramseal_poll': 5,
-            'ansible_ssh_common_args': self.ssh_arguments(timeout=120)}}
+            'ansible_ssh_common_args': self.ssh_arguments(timeout=900)}}
 
     def more_keys(self):
         return [('127.0.0.1', self.port, self.public_key)]

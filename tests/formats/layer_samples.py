@@ -21,7 +21,7 @@ MAIN = '224'  # the PID of its main process
 
 def run(ramseal, *arguments, codes=(0,), binary=False):
     done = subprocess.run([ramseal, *map(str, arguments)], stdin=subprocess.DEVNULL,
-                          capture_output=True, timeout=300)
+                          capture_output=True, timeout=900)
     assert done.returncode in codes, (arguments, done.returncode, done.stderr)
     return done.stdout if binary else done.stdout.decode()
 

@@ -23,7 +23,7 @@ def mounted(ramseal, container, folder):
     folder.mkdir(exist_ok=True)
     process = subprocess.Popen([ramseal, 'mount', '-f', '-q', container, folder])
     try:
-        end = time.monotonic() + 120
+        end = time.monotonic() + 900
         while not os.path.ismount(folder):
             assert process.poll() is None and time.monotonic() < end, f'{container} could not be mounted'
             time.sleep(0.02)

@@ -28,7 +28,7 @@ STORED = CHUNK + 16
 
 
 def run(*args, **more):
-    return subprocess.run([str(a) for a in args], capture_output=True, timeout=300, **more)
+    return subprocess.run([str(a) for a in args], capture_output=True, timeout=900, **more)
 
 
 @unittest.skipUnless(shutil.which('age') and shutil.which('age-keygen'), 'no age here')
@@ -285,7 +285,7 @@ class Containers(Case):
         image.write_bytes(random.Random(6).randbytes(4 << 20))
         with open('/dev/full', 'wb') as full:
             done = subprocess.run([RAMSEAL, 'acquire', '-q', '-s', f'file:{image}', '-o', '-', '--recipient',
-                                   self.public[0]], stdout=full, stderr=subprocess.PIPE, timeout=300)
+                                   self.public[0]], stdout=full, stderr=subprocess.PIPE, timeout=900)
         self.assertEqual((done.returncode, done.stderr.count(b'\n')), (6, 1), done.stderr)
 
     def test_stopped_by_a_signal_and_killed(self):
@@ -300,7 +300,7 @@ class Containers(Case):
                 self.assertIsNone(process.poll())
                 time.sleep(0.01)
             process.send_signal(sent)
-            process.communicate(timeout=250)
+            process.communicate(timeout=900)
             stopped = out if sent == signal.SIGTERM else partial
             self.ramseal(code, 'verify', '--identity', self.keys[0], stopped)
             info = json.loads(self.ramseal(0, 'info', '--json', '--identity', self.keys[0], stopped).stdout)

@@ -51,7 +51,7 @@ class InFolder(unittest.TestCase):
 
     def run_it(self, *arguments, codes=(0,)):
         done = subprocess.run([RAMSEAL, *map(str, arguments), '--log-json'], capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, timeout=300)
+                              stdin=subprocess.DEVNULL, timeout=900)
         self.assertIn(done.returncode, codes, (arguments, self.seed, done.stderr))
         self.said = [json.loads(line) for line in done.stderr.splitlines()]
         return next((line for line in self.said if line.get('event') == 'summary'), None)
@@ -224,7 +224,7 @@ class Windows(InFolder):
         self.assertGreater(gaps['damaged_pages'], 0)
         self.check_pages(dump, flat, gaps, True)
         piped = subprocess.run([RAMSEAL, 'export', '-q', '-F', 'dmp', '-o', '-', broken], capture_output=True,
-                               timeout=250)
+                               timeout=900)
         (self.dir / 'piped.dmp').write_bytes(piped.stdout)
         self.check_pages(self.opened(self.dir / 'piped.dmp'), flat, gaps, False)
 
@@ -302,7 +302,7 @@ class Memory(InFolder):
             else:
                 path = self.dir / 'many.dmp'
                 said = subprocess.run([RAMSEAL, 'export', '-F', 'dmp-full', '-o', path, container],
-                                      capture_output=True, text=True, timeout=250)
+                                      capture_output=True, text=True, timeout=900)
                 self.assertEqual(said.returncode, 9)
                 errors = [line for line in said.stderr.splitlines() if '42 runs' in line]
                 self.assertEqual(len(errors), 1, said.stderr)
@@ -325,7 +325,7 @@ class Memory(InFolder):
     def test_options(self):
         container = self.gappy([(0x1000, 0x8fff)])
         said = subprocess.run([RAMSEAL, 'export', '-F', 'raw', '--no-patch', '-o', self.dir / 'x', container],
-                              capture_output=True, text=True, timeout=250)
+                              capture_output=True, text=True, timeout=900)
         self.assertEqual(said.returncode, 2)
         self.assertTrue(re.search(r'--no-patch applies to --format dmp only', said.stderr))
 
@@ -333,7 +333,7 @@ class Memory(InFolder):
         container = self.gappy([(0x1000, 0x8fff)])
         _, _, _ = self.dump(container)
         done = subprocess.run([RAMSEAL, 'export', '-q', '-F', 'dmp', '-o', '-', container], capture_output=True,
-                              timeout=250)
+                              timeout=900)
         self.assertEqual(done.stdout, (self.dir / 'dmp.dmp').read_bytes())
 
 

@@ -144,7 +144,7 @@ FRAGMENTS = Memory([(0x10000 + i * 3 * PAGE, 1, "data") for i in range(66000)] +
 
 
 def run(*args, code=0, **more):
-    r = subprocess.run([RAMSEAL, "--log-json", *args], capture_output=True, timeout=250, **more)
+    r = subprocess.run([RAMSEAL, "--log-json", *args], capture_output=True, timeout=900, **more)
     lines = [json.loads(line) for line in r.stderr.splitlines()]
     if r.returncode != code:
         raise AssertionError(f"{args} ended with {r.returncode}: {r.stderr.decode()}")
@@ -155,7 +155,7 @@ def run(*args, code=0, **more):
 
 
 def tool(*args):
-    r = subprocess.run(args, capture_output=True, text=True, timeout=250)
+    r = subprocess.run(args, capture_output=True, text=True, timeout=900)
     if r.returncode:
         raise AssertionError(f"{args} ended with {r.returncode}: {r.stdout}{r.stderr}")
     return r.stdout
@@ -573,7 +573,7 @@ class Early(Case):
 
     def wait_for_bytes(self, out):
         """Until some of the image is written."""
-        deadline = time.monotonic() + 250
+        deadline = time.monotonic() + 900
         while time.monotonic() < deadline:
             for path in (self.path(out + ".partial"), self.path(out + ".partial/" + out)):
                 if os.path.isfile(path) and os.path.getsize(path) > 64 * 1024:
@@ -590,7 +590,7 @@ class Early(Case):
                               self.path(out), "-f"], stderr=subprocess.PIPE)
         self.wait_for_bytes(out)
         p.send_signal(signal.SIGINT)
-        _, err = p.communicate(timeout=250)
+        _, err = p.communicate(timeout=900)
         lines = [json.loads(line) for line in err.splitlines()]
         self.assertEqual(p.returncode, 8, err)
         s = next(line for line in lines if line["event"] == "summary")

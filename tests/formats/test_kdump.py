@@ -65,11 +65,11 @@ class KdumpCase(Case):
         """What `command` writes to stdout, and what makedumpfile makes of it."""
         with open(self.path(out), 'wb') as f:
             done = subprocess.run([RAMSEAL, '--log-json', *command, '-o', '-'], stdout=f, stderr=subprocess.PIPE,
-                                  timeout=250)
+                                  timeout=900)
         self.assertEqual(done.returncode, code, done.stderr)
         back = self.path(out + '.back')
         with open(self.path(out), 'rb') as f:
-            straight = subprocess.run(['makedumpfile', '-f', '-R', back], stdin=f, capture_output=True, timeout=250)
+            straight = subprocess.run(['makedumpfile', '-f', '-R', back], stdin=f, capture_output=True, timeout=900)
         self.assertEqual(straight.returncode, 0, straight.stdout + straight.stderr)
         lines = [json.loads(line) for line in done.stderr.splitlines()]
         return self.path(out), back, next(line for line in lines if line['event'] == 'summary')

@@ -203,7 +203,7 @@ class Bad(Case):
     def refused(self, data):
         self.write(data)
         done = subprocess.run([RAMSEAL, 'acquire', '-s', 'file:' + self.source, '-o', self.path('x'), '-f'],
-                              capture_output=True, text=True, timeout=250)
+                              capture_output=True, text=True, timeout=900)
         self.assertEqual((done.returncode, done.stderr.count('\n')), (9, 1), done.stderr)
         return done.stderr
 
@@ -247,7 +247,7 @@ class Bad(Case):
                     self.write(data[:base + place] + struct.pack('<I', value) + data[base + place + 4:])
                     begin = time.monotonic()
                     done = subprocess.run([RAMSEAL, 'acquire', '-q', '-s', 'file:' + self.source, '-F', 'lime',
-                                           '-o', '/dev/null'], capture_output=True, text=True, timeout=120)
+                                           '-o', '/dev/null'], capture_output=True, text=True, timeout=900)
                     self.assertIn(done.returncode, (0, 3, 9), done.stderr)
                     self.assertLess(time.monotonic() - begin, 60)
                     if done.returncode == 9:

@@ -55,7 +55,7 @@ class Case(unittest.TestCase):
             f.write(data)
 
     def run_it(self, *args):
-        r = subprocess.run([RAMSEAL, "--log-json", *args], capture_output=True, timeout=250)
+        r = subprocess.run([RAMSEAL, "--log-json", *args], capture_output=True, timeout=900)
         lines = [json.loads(line) for line in r.stderr.splitlines()]
         r.summary = next((line for line in lines if line["event"] == "summary"), None)
         r.error = next((line["message"] for line in lines if line["event"] == "failed"), "")
@@ -536,7 +536,7 @@ class Stopped(Case):
                     while process.poll() is None and self.bytes_read(process) < self.STARTED:
                         time.sleep(0.01)
                     process.send_signal(signal.Signals[name])
-                    said = process.communicate(timeout=250)[1]
+                    said = process.communicate(timeout=900)[1]
                     self.assertEqual(process.returncode, 8, said)
                     self.assertIn(f"source: interrupted by {name} while it was opened\n", said)
                     self.assertEqual(os.listdir(self.dir), ["source"])

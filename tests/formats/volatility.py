@@ -43,7 +43,7 @@ def skip_without():
 def python(script, *arguments, **kwargs):
     environment = {**os.environ, 'PYTHONPATH': str(source()), 'PYTHONDONTWRITEBYTECODE': '1'}
     done = subprocess.run([interpreter(), str(script), *map(str, arguments)], capture_output=True,
-                          text=True, timeout=600, env=environment, **kwargs)
+                          text=True, timeout=900, env=environment, **kwargs)
     assert done.returncode == 0, done.stderr
     return done
 
@@ -55,5 +55,5 @@ def vol(folder, symbols, *arguments):
     cache.mkdir(exist_ok=True)
     return subprocess.run([interpreter(), source() / 'vol.py', '--offline', '-q', '--cache-path', cache,
                            '-p', LAYER, '-s', symbols, *map(str, arguments)], capture_output=True,
-                          text=True, timeout=600, env=environment, cwd=folder,
+                          text=True, timeout=900, env=environment, cwd=folder,
                           stdin=subprocess.DEVNULL)

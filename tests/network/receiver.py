@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 
-WAIT = 250
+WAIT = 900
 
 
 def new_key(ramseal, path):

@@ -14,7 +14,7 @@ import subprocess
 import time
 from pathlib import Path
 
-WAIT = 60
+WAIT = 900
 # Whom root becomes: as root, servers want users and folders that only their packages make.
 NOBODY = 65534
 LIBRARIES = 'usr/lib/x86_64-linux-gnu'

@@ -63,7 +63,7 @@ class Target:
             return self.content()
         where = self.name(self.port)
         done = subprocess.run([self.ramseal, 'upload', '--finish', self.state,
-                               *(where if where[0] == '--to' else ())], capture_output=True, timeout=600,
+                               *(where if where[0] == '--to' else ())], capture_output=True, timeout=900,
                               env=self.environment(self.port), cwd=self.at, check=False)
         content = self.content()
         if done.returncode == 0:

@@ -64,7 +64,7 @@ class Case(upload_case.Case):
         self.store.faults.hold = None
 
     def wait_for(self, what):
-        until = time.monotonic() + 250
+        until = time.monotonic() + 900
         while not what():
             self.assertLess(time.monotonic(), until, 'it never came so far')
             time.sleep(0.02)
@@ -361,7 +361,7 @@ class Slow(Case):
         with subprocess.Popen(self.command('acquire', '-q', '-s', SMALL, '--level', 'store', '-t1',
                                            *self.secret(self.url('x')), '--bwlimit', '600K'),
                               cwd=self.at, env=self.environment(), stderr=subprocess.PIPE) as process:
-            until = time.monotonic() + 300
+            until = time.monotonic() + 900
             while not self.store.lists and time.monotonic() < until:
                 time.sleep(.5)
             process.kill()
@@ -387,7 +387,7 @@ class Azurite(Case):
                                    cwd=folder.name, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait)
         self.addCleanup(process.terminate)
-        until = time.monotonic() + 250
+        until = time.monotonic() + 900
         while time.monotonic() < until:
             with contextlib.suppress(OSError):
                 socket.create_connection(('127.0.0.1', self.port)).close()
@@ -411,7 +411,7 @@ class Azurite(Case):
                                        'se': '2037-01-01T00:00:00Z', 'sig': signature})
 
     def ask(self, method, path, body=None):
-        c = http.client.HTTPConnection('127.0.0.1', self.port, timeout=60)
+        c = http.client.HTTPConnection('127.0.0.1', self.port, timeout=900)
         c.request(method, f'/{self.ACCOUNT}{path}', body, {'Content-Length': str(len(body or b''))})
         r = c.getresponse()
         self.content = r.read()
@@ -453,7 +453,7 @@ class Azurite(Case):
             process = subprocess.Popen(self.command('acquire', '-q', '-s', SMALL, '--level', 'store', '-t1',
                                                     *self.secret(through), '--upload-state', 'state'),
                                        cwd=self.at, env=self.environment())
-        self.assertEqual(process.wait(600), -9)
+        self.assertEqual(process.wait(900), -9)
         done = self.run_it('upload', '--finish', 'state', *self.secret(self.url('x')))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(self.content_of('x') == self.local['store'][:24 * MIB])

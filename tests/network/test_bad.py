@@ -123,7 +123,7 @@ class Case(unittest.TestCase):
 
     def ended(self, process, code, *patterns):
         """One line for each pattern, and nothing else anywhere."""
-        out, err = process.communicate(timeout=250)
+        out, err = process.communicate(timeout=900)
         lines = err.splitlines()
         self.assertEqual((process.returncode, out), (code, ''), err)
         self.assertEqual(len(lines), len(patterns), err)
@@ -167,7 +167,7 @@ class Servers(Case):
                 process = self.start(args)
                 if says[name]:
                     self.assertRegex(process.stderr.readline(), says[name])
-                self.assertTrue(server.asked.wait(250))
+                self.assertTrue(server.asked.wait(900))
                 process.send_signal(signal.SIGTERM)
                 self.ended(process, 8, 'interrupted')
 
@@ -270,7 +270,7 @@ class Disks(Case):
         how = ('-q', '-s', SMALL, '--level', 'store', '-t1', '-o')
         done = subprocess.run([RAMSEAL, 'acquire', *how, 's3://evidence/x', '--spool', disk, '--spool-size', '16M',
                                '--bwlimit', '32M'], cwd=self.at, env=env, capture_output=True, text=True,
-                              timeout=300, check=False)
+                              timeout=900, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stderr.count('\n'), 1, done.stderr)
         self.assertRegex(done.stderr, 'warning: .*disk.*No space left')

@@ -60,7 +60,7 @@ class Case(upload_case.Case):
         return process
 
     def ended(self, process):
-        err = process.communicate(timeout=600)[1]
+        err = process.communicate(timeout=900)[1]
         self.assertEqual(process.returncode, 0, err)
         return json.loads([line for line in err.splitlines() if b'"summary"' in line][-1])
 

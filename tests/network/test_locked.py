@@ -96,7 +96,7 @@ class Locked(Case):
                                                's3://evidence/x', '--object-lock', 'governance:2089-12-31',
                                                '--upload-state', 'state'),
                                   cwd=self.at, env=self.environment(), stderr=subprocess.DEVNULL) as process:
-                until = time.monotonic() + 250
+                until = time.monotonic() + 900
                 while not any(u.parts for u in list(self.store.uploads.values())):
                     self.assertLess(time.monotonic(), until)
                     time.sleep(0.02)

@@ -20,7 +20,7 @@ def main():
         print('there is no strace')
         return 77
     done = subprocess.run(['strace', '-f', '-qq', '-e', 'trace=file,%process', sys.argv[1]], capture_output=True,
-                          text=True, timeout=250)
+                          text=True, timeout=900)
     if 'PTRACE' in done.stderr and not done.stdout:
         print('strace is not allowed to trace here')
         return 77

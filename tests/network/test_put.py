@@ -93,7 +93,7 @@ class Case(unittest.TestCase):
     def upload(self, address, *more):
         (self.at / 'to').write_text(address + '\n')
         return subprocess.run([RAMSEAL, 'upload', self.file, '--to', f'@{self.at / "to"}', *more],
-                              capture_output=True, timeout=300, cwd=self.at)
+                              capture_output=True, timeout=900, cwd=self.at)
 
     def refused(self, pattern, done, code=6):
         self.assertEqual(done.returncode, code, done.stderr)
@@ -207,7 +207,7 @@ class Put(Case):
     def test_what_has_no_length_is_refused_before_anything_is_read(self):
         (self.at / 'to').write_text(self.url)
         done = subprocess.run([RAMSEAL, 'acquire', '-q', '-s', f'file:{self.file}', '--to',
-                               f'@{self.at / "to"}'], capture_output=True, timeout=300)
+                               f'@{self.at / "to"}'], capture_output=True, timeout=900)
         self.refused('must know its length', done, 2)
         self.assertEqual(self.server.puts, [])
 
@@ -271,7 +271,7 @@ class Nginx(Case):
 
     def send(self, path, *more, port=None):
         return subprocess.run([RAMSEAL, 'upload', self.file, f'https://127.0.0.1:{port or self.port}{path}',
-                               *more], capture_output=True, timeout=300, cwd=self.at)
+                               *more], capture_output=True, timeout=900, cwd=self.at)
 
     def pin(self, name):
         return certificates.pin(self.nginx / f'{name}.pem')

@@ -35,7 +35,7 @@ LARGE = 10 << 20 if CUTS < 100 else None
 
 
 def run(*args, **more):
-    return subprocess.run([str(a) for a in args], capture_output=True, timeout=300, **more)
+    return subprocess.run([str(a) for a in args], capture_output=True, timeout=900, **more)
 
 
 class Case(unittest.TestCase):
@@ -88,13 +88,13 @@ class Case(unittest.TestCase):
 
     def finish(self, sender):
         """How often it had to try again."""
-        out, err = sender.communicate(timeout=300)
+        out, err = sender.communicate(timeout=900)
         self.assertEqual((sender.returncode, err), (0, ''))
         return int(out)
 
     def refused(self, *args, **more):
         sender = self.sender(*args, **more)
-        err = sender.communicate(timeout=300)[1]
+        err = sender.communicate(timeout=900)[1]
         self.assertEqual(sender.returncode, 1)
         self.assertEqual(err.count('\n'), 1)
         return err
@@ -347,7 +347,7 @@ class Acquire(Case):
         return ret
 
     def is_the_local_one(self, process):
-        err = process.communicate(timeout=300)[1]
+        err = process.communicate(timeout=900)[1]
         self.assertEqual(process.returncode, 0, err)
         self.arrived(bytes_=self.whole.read_bytes())
         self.assertEqual(self.log('complete')[0]['verified'], 'sealed')
@@ -355,7 +355,7 @@ class Acquire(Case):
     def test_names_say_what_is_encrypted(self):
         receiver = self.receiver()
         for more, want in (((), r'\.rsz$'), (('--recipient', RECIPIENT), r'\.rsz\.age$')):
-            self.acquire(receiver.port, *more).communicate(timeout=300)
+            self.acquire(receiver.port, *more).communicate(timeout=900)
             self.assertRegex(self.log('complete')[-1]['name'], want)
 
     def test_cuts(self):
@@ -383,7 +383,7 @@ class Acquire(Case):
         wait_for(lambda: proxy.passed > 2 << 20)
         process.send_signal(signal.SIGTERM)
         proxy.rate = 0
-        process.communicate(timeout=300)
+        process.communicate(timeout=900)
         self.assertIn(process.returncode, (0, 8))
         line, = self.log('complete')
         self.assertEqual((line['sealed'], line['verified']), (True, 'sealed'))

@@ -43,7 +43,7 @@ class Relay(http.server.BaseHTTPRequestHandler):
         self.server.seen.append(self.headers.get('proxy-authorization', ''))
         url = urllib.parse.urlsplit(self.path)
         body = self.rfile.read(int(self.headers.get('content-length', 0)))
-        c = http.client.HTTPConnection(url.netloc, timeout=60)
+        c = http.client.HTTPConnection(url.netloc, timeout=900)
         c.putrequest(self.command, urllib.parse.urlunsplit(('', '', *url[2:])), skip_host=True,
                      skip_accept_encoding=True)
         for name, value in self.headers.items():
@@ -257,7 +257,7 @@ class Receiver(Target):
         """What it has said is searched, too."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-            self.case.seen['the receiver'] = self.process.communicate(timeout=250)[1]
+            self.case.seen['the receiver'] = self.process.communicate(timeout=900)[1]
 
     def refuse(self):
         self.args[1] = 'sha256//' + 43 * 'A' + '='
@@ -306,7 +306,7 @@ class Secrets(upload_case.Case):
         process = subprocess.Popen(self.command(*args), cwd=self.work, env=self.environment_of(target),
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         out = []
-        reader = threading.Thread(target=lambda: out.extend(process.communicate(timeout=300)))
+        reader = threading.Thread(target=lambda: out.extend(process.communicate(timeout=900)))
         reader.start()
         while reader.is_alive():
             self.look_at(name, process, target)
@@ -410,7 +410,7 @@ class Secrets(upload_case.Case):
         state = self.work / 'state.json'
         target.hold()
         done = subprocess.run(self.command('acquire', '--detach', '--state', state, '-s', SMALL, '--level', 'store',
-                                           *keys, '-o', *target.to()), cwd=self.work, capture_output=True, timeout=300,
+                                           *keys, '-o', *target.to()), cwd=self.work, capture_output=True, timeout=900,
                               **more)
         self.expect(0, (done.returncode, done.stderr))
         at = Path(f'/proc/{json.loads(done.stdout)["pid"]}')
@@ -419,7 +419,7 @@ class Secrets(upload_case.Case):
             self.seen['environment'] = (at / 'environ').read_bytes()
         target.store.faults.go_on.set()
         ended = subprocess.run(self.command('status', '--wait', '--json', '--state', state), capture_output=True,
-                               timeout=300)
+                               timeout=900)
         self.expect(0, (ended.returncode, ended.stdout))
         self.seen.update({'stdout': done.stdout, 'stderr': done.stderr, 'status': ended.stdout,
                           'state': state.read_bytes()})

@@ -24,7 +24,7 @@ SERVERS = Path(sys.argv.pop(1)).absolute()
 MIB = 1 << 20
 SMALL = 'sim:desktop,ram=64M,allocated=20M,resident=10M,trimmed=5M,others=5M,processes=3,cache=2M'
 ACQUIRE = (RAMSEAL, 'acquire', '-q', '-s', SMALL, '--level', 'store', '-t1', '-o')
-WAIT = 300
+WAIT = 900
 
 
 def run(*args):

@@ -63,7 +63,7 @@ class Store(unittest.TestCase):
 
     def run_it(self, *args, **more):
         return subprocess.run(self.command(*args), cwd=self.at, env=self.environment() | more,
-                              capture_output=True, timeout=600, check=False)
+                              capture_output=True, timeout=900, check=False)
 
     def acquire(self, to, *more, level='store', **env):
         return self.run_it('acquire', '-q', '-s', SMALL, '--level', level, '-t1', '-o', to, *more, **env)
@@ -134,7 +134,7 @@ class Swift(Store):
                                          headers=headers, method=method)
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            with opener.open(request, timeout=600) as answer:
+            with opener.open(request, timeout=900) as answer:
                 return answer.status, answer.headers, answer.read()
         except urllib.error.HTTPError as e:
             with e:
@@ -189,7 +189,7 @@ class Swift(Store):
             process = subprocess.Popen(self.command('acquire', '-q', '-s', SMALL, '--level', 'store', '-t1', '-o',
                                                     's3://evidence/x', '--upload-state', 'state'),
                                        cwd=self.at, env=self.environment())
-        self.assertEqual(process.wait(600), -9)
+        self.assertEqual(process.wait(900), -9)
         self.port = self.direct
 
     def test_killed_and_finished(self):

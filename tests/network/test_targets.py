@@ -139,7 +139,7 @@ class EachTarget:
         proxy.moments = [(at, lambda: process.kill())]
         with proxy.lock:
             process = self.start(target, proxy, how)
-        err = process.communicate(timeout=600)[1]
+        err = process.communicate(timeout=900)[1]
         self.assertIn(process.returncode, (0, -9), err)
         content, whole = target.finish(), self.local(how).read_bytes()
         if process.returncode == 0:

@@ -34,7 +34,7 @@ class Case(unittest.TestCase):
         for level in ('store', '1'):
             path = Path(cls.folder.name) / f'{level}.rsz'
             done = subprocess.run([RAMSEAL, 'acquire', '-q', '-s', SMALL, '--level', level, '-t1',
-                                   '-o', path], capture_output=True, timeout=300)
+                                   '-o', path], capture_output=True, timeout=900)
             if done.returncode:
                 raise AssertionError(done.stderr)
             cls.local[level] = path.read_bytes()
@@ -68,7 +68,7 @@ class Case(unittest.TestCase):
     def command(self, *args):
         return [RAMSEAL, *map(str, args)]
 
-    def run_it(self, *args, env=None, timeout=600, **more):
+    def run_it(self, *args, env=None, timeout=900, **more):
         return subprocess.run(self.command(*args), capture_output=True, timeout=timeout, cwd=self.at,
                               env=env or self.environment(), **more)
 

@@ -22,7 +22,7 @@ COMPLETE, USAGE, GAPS, INPUT = 0, 2, 3, 9
 
 def ramseal(*arguments):
     return subprocess.run([RAMSEAL, *map(str, arguments)], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=250)
+                          capture_output=True, text=True, timeout=900)
 
 
 class Case(unittest.TestCase):
@@ -284,7 +284,7 @@ class Changing(Case):
             with open(new, 'rb') as source, open(self.image, 'r+b') as target:
                 target.write(source.read())
             write.write(read.read())
-        self.assertEqual(process.wait(250), COMPLETE, process.stderr.read())
+        self.assertEqual(process.wait(900), COMPLETE, process.stderr.read())
         process.stderr.close()
         self.assertEqual(ramseal('verify', self.container).returncode, COMPLETE)
         return f, self.lines()['pagefile.sys']

@@ -42,7 +42,7 @@ class Case(unittest.TestCase):
         self.out = os.path.join(self.folder, 'out')
 
     def ramseal(self, *args):
-        return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=250)
+        return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=900)
 
     def refused(self, r, code, *parts):
         self.assertEqual(r.returncode, code, r.stderr)

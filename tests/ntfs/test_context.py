@@ -27,7 +27,7 @@ OK, USAGE, NO_SOURCE, VERIFY, INPUT = 0, 2, 4, 7, 9
 
 def ramseal(*arguments):
     return subprocess.run([RAMSEAL, *map(str, arguments)], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=250)
+                          capture_output=True, text=True, timeout=900)
 
 
 def with_header(hive, at, value):

@@ -48,7 +48,7 @@ class Case(unittest.TestCase):
         self.image = os.path.join(self.folder, 'image.raw')
 
     def tool(self, *args):
-        return Result(subprocess.run([TOOL, *map(str, args)], capture_output=True, timeout=250))
+        return Result(subprocess.run([TOOL, *map(str, args)], capture_output=True, timeout=900))
 
     def cat(self, path, offset='-', images=None):
         return self.tool('cat', offset, path, *(images or [self.image]))
@@ -62,7 +62,7 @@ class Case(unittest.TestCase):
         if not shutil.which('icat'):
             return None
         p = subprocess.run(['icat', '-f', 'ntfs', '-o', str(sectors), *(images or [self.image]),
-                            str(number)], capture_output=True, timeout=250)
+                            str(number)], capture_output=True, timeout=900)
         return p.stdout
 
     def check(self, volume, f, icat=True, **pages):

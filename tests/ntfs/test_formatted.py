@@ -22,7 +22,7 @@ CAN_MOUNT = os.geteuid() == 0 and os.path.exists('/dev/fuse') and shutil.which('
 
 
 def run(*args, **more):
-    return subprocess.run([str(a) for a in args], check=True, capture_output=True, timeout=300,
+    return subprocess.run([str(a) for a in args], check=True, capture_output=True, timeout=900,
                           **more)
 
 
@@ -51,7 +51,7 @@ class Formatted(unittest.TestCase):
 
     def cat(self, path, image=None):
         p = subprocess.run([TOOL, 'cat', '-', path, image or self.image], capture_output=True,
-                           timeout=300)
+                           timeout=900)
         self.assertEqual(p.returncode, 0, p.stderr.decode())
         return p.stdout
 

@@ -25,12 +25,12 @@ PAGE = 4096
 
 def ramseal(*arguments, stdout=subprocess.PIPE):
     return subprocess.run([RAMSEAL, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=stdout,
-                          stderr=subprocess.PIPE, text=True, timeout=250)
+                          stderr=subprocess.PIPE, text=True, timeout=900)
 
 
 def reader(script, *arguments):
     return subprocess.run([sys.executable, '-B', HERE / script, *map(str, arguments)],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900)
 
 
 def lime(path, ranges, cut=0):

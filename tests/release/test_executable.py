@@ -22,7 +22,7 @@ SAMPLE = ("formats/rsz/merkle.c", "formats/rsz/rsz_writer.c", "driver-interface/
 
 
 def output_of(*args):
-    return subprocess.run(args, capture_output=True, text=True, timeout=250, check=True).stdout
+    return subprocess.run(args, capture_output=True, text=True, timeout=900, check=True).stdout
 
 
 def read(path):
@@ -55,7 +55,7 @@ class Folders(unittest.TestCase):
                 os.makedirs(os.path.join(build, os.path.dirname(c["output"])), exist_ok=True)
                 # The libraries stay where they are.
                 command = c["command"].replace(libraries, "\0").replace(TREE, tree).replace("\0", libraries)
-                subprocess.run(["sh", "-c", "umask 077; " + command], cwd=build, check=True, timeout=250,
+                subprocess.run(["sh", "-c", "umask 077; " + command], cwd=build, check=True, timeout=900,
                                env={**os.environ, "LC_ALL": "C", "TZ": "Asia/Kathmandu"})
                 self.assertEqual(read(os.path.join(build, c["output"])), read(os.path.join(BUILD, c["output"])),
                                  source)
@@ -73,7 +73,7 @@ class Shape(unittest.TestCase):
 
     def mapped(self, p):
         """Where the program lies; execve() closes Popen's pipe before it maps anything."""
-        deadline = time.monotonic() + 250
+        deadline = time.monotonic() + 900
         while time.monotonic() < deadline and p.poll() is None:
             with open(f"/proc/{p.pid}/maps", encoding="utf-8") as f:
                 for line in f:
@@ -95,7 +95,7 @@ class Shape(unittest.TestCase):
                 os.close(r)
                 seen.add(self.mapped(p))
                 os.close(w)
-                p.communicate(timeout=250)
+                p.communicate(timeout=900)
         self.assertGreater(len(seen - {None}), 1, seen)
 
     def test_of_libtsk_only_ntfs_is_linked(self):

@@ -32,7 +32,7 @@ NETWORK_HOLDERS = ("M.I.T.|Massachusetts Institute of Technology", "Daniel Stenb
 
 
 def ramseal(*args, **more):
-    return subprocess.run([RAMSEAL, *args], capture_output=True, text=True, timeout=250, **more)
+    return subprocess.run([RAMSEAL, *args], capture_output=True, text=True, timeout=900, **more)
 
 
 def source_of(package):
@@ -100,7 +100,7 @@ class Licences(unittest.TestCase):
             self.assertEqual(ramseal(*args).returncode, code, args)
         self.assertIn("--licences", ramseal("--help").stdout)
         with open("/dev/full", "w", encoding="ascii") as full:
-            r = subprocess.run([RAMSEAL, "--licences"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=250)
+            r = subprocess.run([RAMSEAL, "--licences"], stdout=full, stderr=subprocess.PIPE, text=True, timeout=900)
         self.assertEqual(r.returncode, 6)
         self.assertRegex(r.stderr, r"^ramseal: .*No space left on device\n$")
 

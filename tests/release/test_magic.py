@@ -15,7 +15,7 @@ MIME = os.path.join(TREE, "formats/ramseal-mime.xml")
 
 
 def output_of(*args, **more):
-    return subprocess.run(args, capture_output=True, text=True, timeout=250, check=True, **more).stdout.strip()
+    return subprocess.run(args, capture_output=True, text=True, timeout=900, check=True, **more).stdout.strip()
 
 
 class Magic(unittest.TestCase):
@@ -27,7 +27,7 @@ class Magic(unittest.TestCase):
         with open(image, "wb") as f:
             f.write(os.urandom(8192))
         subprocess.run([RAMSEAL, "acquire", "--source", "file:" + image, "-o", cls.path("host.rsz")],
-                       capture_output=True, timeout=250, check=False)
+                       capture_output=True, timeout=900, check=False)
         shutil.copyfile(cls.path("host.rsz"), cls.path("no-extension"))
         with open(cls.path("other.zst"), "wb") as f:  # a frame to be skipped, of somebody else's
             f.write(bytes.fromhex("5b2a4d18 08000000") + b"ABCDEFGH")
@@ -48,14 +48,14 @@ class Magic(unittest.TestCase):
     @unittest.skipUnless(shutil.which("file"), "file(1) is not installed")
     def test_the_magic_has_no_mistake(self):
         r = subprocess.run(["file", "-C", "-m", MAGIC], cwd=self.folder.name, capture_output=True, text=True,
-                           timeout=250, check=False)
+                           timeout=900, check=False)
         self.assertEqual((r.returncode, r.stderr), (0, ""))
 
     @unittest.skipUnless(shutil.which("update-mime-database") and shutil.which("gio"), "no shared MIME database here")
     def test_shared_mime_info(self):
         os.makedirs(self.path("share/mime/packages"))
         shutil.copy(MIME, self.path("share/mime/packages/ramseal.xml"))
-        subprocess.run(["update-mime-database", self.path("share/mime")], capture_output=True, timeout=250, check=True)
+        subprocess.run(["update-mime-database", self.path("share/mime")], capture_output=True, timeout=900, check=True)
         env = {**os.environ, "XDG_DATA_HOME": self.path("share")}
         for name in ("host.rsz", "no-extension"):
             said = output_of("gio", "info", "-a", "standard::content-type", self.path(name), env=env)

@@ -36,7 +36,7 @@ LIBRARIES = {
 
 
 def run(*args, **more):
-    return subprocess.run(args, capture_output=True, text=True, timeout=250, **more)
+    return subprocess.run(args, capture_output=True, text=True, timeout=900, **more)
 
 
 def must(*args, **more):

@@ -35,7 +35,7 @@ class Sbom(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         r = subprocess.run([os.path.join(TREE, "build/sbom"), "linux", BUILD, RAMSEAL, "ramseal-test", "1.2.3", "abc"],
-                           capture_output=True, text=True, timeout=250, check=False,
+                           capture_output=True, text=True, timeout=900, check=False,
                            env={**os.environ, "SOURCE_DATE_EPOCH": "1700000000"})
         assert r.returncode == 0, r.stderr
         cls.sbom = json.loads(r.stdout)
@@ -75,7 +75,7 @@ class Sbom(unittest.TestCase):
         self.assertIn(sums["SHA256"], self.sbom["documentNamespace"])
 
     def test_it_has_what_the_executable_says_it_has(self):
-        said = subprocess.run([RAMSEAL, "--version", "--verbose"], capture_output=True, text=True, timeout=250,
+        said = subprocess.run([RAMSEAL, "--version", "--verbose"], capture_output=True, text=True, timeout=900,
                               check=True).stdout
         libraries = re.findall(r"(?m)^  (.+) \d[0-9.]*: (.+)$", said)
         self.assertGreater(len(libraries), 10)

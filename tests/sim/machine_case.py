@@ -24,7 +24,7 @@ SMALL = 'sim:desktop,resident=2M,allocated=4M,trimmed=2M,others=8M,cache=2M,page
 
 
 def run(*args):
-    return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=300)
+    return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=900)
 
 
 class MachineCase(unittest.TestCase):

@@ -19,7 +19,7 @@ def format_partition(part, file, first_sector):
         f.truncate((os.path.getsize(file) * 5 // 4 + FREE) // MIB * MIB)
     for command in (('mkntfs', '-q', '-F', '-Q', '-p', str(first_sector), '-H', '255', '-S', '63', part),
                     ('ntfscp', '-q', part, file, 'pagefile.sys')):
-        subprocess.run(command, check=True, capture_output=True, timeout=300)
+        subprocess.run(command, check=True, capture_output=True, timeout=900)
 
 
 def copy(part, out):

@@ -93,7 +93,7 @@ class Inside(Case):
                             self.assertTrue(any(rsp <= at < base for rsp, base in threads[pid]))
                 for address, (_, at) in told.stack_roots[told.pids[0]].items():
                     done = subprocess.run([RAMSEAL, 'read', self.container, '--pid', told.pids[0], '-a', hex(at),
-                                           '-n', '8', '-q', '-o', '-'], capture_output=True, timeout=250)
+                                           '-n', '8', '-q', '-o', '-'], capture_output=True, timeout=900)
                     self.assertEqual(int.from_bytes(done.stdout, 'little'), address, done.stderr)
 
     def test_account_changes_nothing(self):

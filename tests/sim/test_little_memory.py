@@ -24,7 +24,7 @@ ENOUGH = 4  # limits in a row with which all went well: more than that needs no 
 
 
 def limited(kib, *args):
-    return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=300, check=False, preexec_fn=lambda: (
+    return subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=900, check=False, preexec_fn=lambda: (
         resource.setrlimit(resource.RLIMIT_AS, (kib << 10, kib << 10))))
 
 

@@ -631,18 +631,18 @@ class Formatted(Case):
         at = self.at / 'mount'
         at.mkdir(exist_ok=True)
         subprocess.run(['ntfs-3g', '-o', ','.join(options) or 'rw', self.disk, at], check=True, capture_output=True,
-                       timeout=100)
+                       timeout=900)
         try:
             yield at
         finally:
-            subprocess.run(['umount', at], check=True, timeout=100)
+            subprocess.run(['umount', at], check=True, timeout=900)
 
     def test_a_volume_of_mkntfs_with_compressed_files(self):
         """Compressed by the file system itself is no reason to refuse them: they are the same bytes."""
         self.machine('seed=4,bare_files=1')
         with open(self.disk, 'wb') as f:
             f.truncate(64 * MIB)
-        subprocess.run(['mkntfs', '-q', '-F', '-Q', self.disk], check=True, capture_output=True, timeout=100)
+        subprocess.run(['mkntfs', '-q', '-F', '-Q', self.disk], check=True, capture_output=True, timeout=900)
         with self.mounted('compression') as at:
             for path, data in self.files.items():
                 to = at / path
@@ -665,11 +665,11 @@ class Live(Case):
     def test_a_device(self):
         self.machine('seed=4')
         self.write()
-        done = subprocess.run(['losetup', '-f', '--show', self.disk], capture_output=True, timeout=100)
+        done = subprocess.run(['losetup', '-f', '--show', self.disk], capture_output=True, timeout=900)
         if done.returncode:
             self.skipTest(done.stderr.decode().strip())
         device = done.stdout.decode().strip()
-        self.addCleanup(subprocess.run, ['losetup', '-d', device], timeout=100)
+        self.addCleanup(subprocess.run, ['losetup', '-d', device], timeout=900)
         seen = 0
         for pid, line, content in self.pages('--file-pages', device, file=NTDLL, code=OK):
             self.assertEqual((line['file_source']['from'], fnv(content)), (device, self.true[pid, number(line['va'])]))

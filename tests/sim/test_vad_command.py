@@ -21,7 +21,7 @@ RELEASES = {7: 'windows=7', 10: 'windows=10', 11: 'windows=10,build=26100', 'wow
 
 
 def run(*args, code=0):
-    done = subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=250)
+    done = subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=900)
     if done.returncode != code:
         raise AssertionError(f'{args} ended with {done.returncode}: {done.stderr.decode()}')
     return done

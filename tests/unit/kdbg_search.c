@@ -315,11 +315,14 @@ static enum kind draw_kind(struct chance *c, uint64_t page)
 	};
 	const uint64_t x = draw(c);
 	const uint64_t begin = s.block.at / PAGE_SIZE;
+	const bool beside = s.planted && page >= begin && page <= begin + 1;
+	const enum kind kind = x % 64 ? kinds[x >> 8 & 15] : KIND_UNREADABLE;
 
-	/* A block that is half there is another test's. */
-	if (x % 64 == 0 && !(s.planted && page >= begin && page <= begin + 1))
-		return KIND_UNREADABLE;
-	return kinds[x >> 8 & 15];
+	/*
+	 * A block that is half there is another test's; and tags right before it would be blocks
+	 * themselves, whose lists are the block's words.
+	 */
+	return beside && (kind == KIND_UNREADABLE || kind == KIND_TAGS) ? KIND_NOISE : kind;
 }
 
 /* "PE Format" (Microsoft): as much of it as has one section, which is writable. */

@@ -28,7 +28,7 @@ def pages(ranges):
 
 def ramseal(*arguments):
     return subprocess.run([PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=250)
+                          capture_output=True, text=True, timeout=900)
 
 
 class Memory:

@@ -23,7 +23,7 @@ MAGIC = b'RSMARK\r\n'
 
 
 # Something that is on its way comes in the end, or never.
-WAIT_SECONDS = 600
+WAIT_SECONDS = 900
 
 
 def wait_for(condition, what):
@@ -45,7 +45,7 @@ def make_disk(path, size):
 class Program:
     """guest/pressure.c in a guest, at work, with its pages written."""
 
-    def __init__(self, guest, pages, timeout=300, area=AREA):
+    def __init__(self, guest, pages, timeout=900, area=AREA):
         """`area`: None if there is one already."""
         if area:
             guest.check(f'modprobe virtio_blk && mkswap {area} && swapon {area}')

@@ -45,7 +45,7 @@ for task in for_each_task(prog):
 
 
 def tool(*command, **kwargs):
-    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300,
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=900,
                           **kwargs)
 
 

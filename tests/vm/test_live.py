@@ -259,7 +259,7 @@ class Live(GuestCase):
         """`size` bytes at a virtual address of the kernel, as libkdumpfile reads them."""
         requests = [f'virt:{at:#x}' for at in range(address, address + size, 64)]
         done = subprocess.run([KDUMP_READ, dump, *requests], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=250)
+                              capture_output=True, text=True, timeout=900)
         self.assertEqual(done.returncode, 0, done.stderr)
         return b''.join(bytes.fromhex(line.split()[1]) for line in done.stdout.splitlines())
 

@@ -42,7 +42,7 @@ ROUNDS = 40
 QUIET_ATTEMPTS = 6
 
 # For what takes its time in a guest that swaps, on a machine that is busy with other things.
-PATIENCE = 400
+PATIENCE = 900
 
 # include/linux/sched.h
 PF_KTHREAD = 0x00200000

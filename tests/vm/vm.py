@@ -29,9 +29,9 @@ LOW_RAM_MIB = 128  # the rest is put above 4 GiB
 
 # What is tested begins when the guest is up; that an emulated machine on a busy host does not always
 # get there is nothing that a test should fail for.
-BOOT_TIMEOUT = 300
+BOOT_TIMEOUT = 900
 BOOT_ATTEMPTS = 3
-RUN_TIMEOUT = 600
+RUN_TIMEOUT = 900
 
 Done = namedtuple('Done', 'code out err')
 

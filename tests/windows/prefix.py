@@ -44,10 +44,10 @@ class Prefix:
     def stop(self):
         self.awake.stdin.write(b'\n')
         self.awake.stdin.close()
-        self.awake.wait(timeout=300)
+        self.awake.wait(timeout=900)
         self.awake.stdout.close()
         self._server('-k')
         self._server('-w')
 
     def _server(self, option):
-        subprocess.run(['/usr/lib/wine/wineserver64', option], env=self.env, timeout=300)
+        subprocess.run(['/usr/lib/wine/wineserver64', option], env=self.env, timeout=900)

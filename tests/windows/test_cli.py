@@ -46,7 +46,7 @@ def run(*args, **more):
 
 def native(*args):
     return subprocess.run([NATIVE, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=250)
+                          timeout=900)
 
 
 def memory(pages):
@@ -120,7 +120,7 @@ class Acquire(Case):
                     break
             holder.stdin.write(b'\n')
             holder.stdin.close()
-            holder.wait(250)
+            holder.wait(900)
         self.assertFalse(doc['still'])
 
     def test_check_gathers_what_a_tester_would_type_in(self):
@@ -272,7 +272,7 @@ class Disks(Case):
         self.volume(self.hive(['\\??\\C:\\pagefile.sys']))
         command = (f'set TMP=Z:\\nowhere&set TEMP=Z:\\nowhere&{windows(EXE)} pagefiles --json --image '
                    + windows(self.path('volume.raw')))
-        done = subprocess.run([WINE, 'cmd', '/c', command], capture_output=True, timeout=250)
+        done = subprocess.run([WINE, 'cmd', '/c', command], capture_output=True, timeout=900)
         listed = json.loads(self.check(done).stdout)['pagefiles']
         self.assertEqual([p['named_by'] for p in listed], ['ExistingPageFiles'])
 
@@ -298,9 +298,9 @@ class Disks(Case):
     def registry(self, name, value):
         key = ('HKLM\\SYSTEM\\CurrentControlSet\\Control\\Session Manager\\Memory Management')
         subprocess.run([WINE, 'reg', 'add', key, '/v', name, '/t', 'REG_MULTI_SZ', '/d', value, '/f'],
-                       check=True, stdout=subprocess.DEVNULL, timeout=250)
+                       check=True, stdout=subprocess.DEVNULL, timeout=900)
         self.addCleanup(subprocess.run, [WINE, 'reg', 'delete', key, '/v', name, '/f'],
-                        stdout=subprocess.DEVNULL, timeout=250)
+                        stdout=subprocess.DEVNULL, timeout=900)
 
     def test_page_files_of_this_machine(self):
         f = self.volume()

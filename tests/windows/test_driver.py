@@ -287,7 +287,7 @@ class Driver(unittest.TestCase):
         roots = set()
         for program, name in ([RAMSEAL], self.out), ([WINE, EXE], f'Z:{self.out}'):
             ran = subprocess.run([*program, 'verify', '--json', name], env=ENV, capture_output=True,
-                                 timeout=600)
+                                 timeout=900)
             self.assertEqual(ran.returncode, COMPLETE, text(ran.stderr))
             roots.add(json.loads(ran.stdout)['root'])
         self.assertEqual(len(roots), 1, roots)
@@ -781,7 +781,7 @@ class Driver(unittest.TestCase):
             self.driver(COMPLETE, 'cleanup')
         self.until(ran, 'summary')
         ran.stderr.read()
-        self.assertEqual(ran.wait(timeout=600), COMPLETE)
+        self.assertEqual(ran.wait(timeout=900), COMPLETE)
         self.check_memory(memory)
         self.nothing_is_left()
 
@@ -801,7 +801,7 @@ class Driver(unittest.TestCase):
                 time.sleep(draw.uniform(0, 2))  # this is the chance, not a wait for something
             ran.kill()
             ran.stderr.read()
-            ran.wait(timeout=600)
+            ran.wait(timeout=900)
             left += bool(list(C.rglob('ramseal_*')))
             self.driver(COMPLETE, 'cleanup')
             self.nothing_is_left((FIXTURE / 'log').exists())
@@ -817,7 +817,7 @@ class Driver(unittest.TestCase):
         self.until(ran, 'source-opened')
         ran.send_signal(signal.SIGINT)
         ran.stderr.read()
-        self.assertEqual(ran.wait(timeout=600), INTERRUPTED)
+        self.assertEqual(ran.wait(timeout=900), INTERRUPTED)
         self.verify(PARTIAL)
         self.nothing_is_left()
 
@@ -840,7 +840,7 @@ class Driver(unittest.TestCase):
                 self.deliver(ran, event)
                 ran.stdin.close()
                 said = text(ran.stderr.read())
-                self.assertEqual(ran.wait(timeout=600), INTERRUPTED, said)
+                self.assertEqual(ran.wait(timeout=900), INTERRUPTED, said)
                 self.assertIn(f'interrupted by {name}', said)
                 self.verify(PARTIAL)
                 self.nothing_is_left()
@@ -862,7 +862,7 @@ class Driver(unittest.TestCase):
         self.deliver(ran, self.CTRL_C)
         self.deliver(ran, self.CTRL_C)
         ran.stdin.close()
-        ran.wait(timeout=600)
+        ran.wait(timeout=900)
         self.assertEqual([d for d in self.status()['drivers'] if d['running']], [])
         self.assertFalse(self.status()['device'])
         self.driver(COMPLETE, 'cleanup')
@@ -872,7 +872,7 @@ class Driver(unittest.TestCase):
         """Before Windows ends the program, the driver goes without the seal."""
         ran = self.stuck()
         self.deliver(ran, self.CLOSE)
-        for _ in range(100):
+        for _ in range(4500):
             if not any(d['running'] for d in self.status()['drivers']):
                 break
             time.sleep(0.2)
@@ -883,7 +883,7 @@ class Driver(unittest.TestCase):
         ran.stdin.close()
         ran.stdout.read()  # now it goes on, and has no driver any more
         ran.stderr.read()
-        ran.wait(timeout=600)
+        ran.wait(timeout=900)
         self.driver(COMPLETE, 'cleanup')
         self.nothing_is_left()
 

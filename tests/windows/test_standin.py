@@ -64,7 +64,7 @@ class Asker:
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait(timeout=300)
+        self.process.wait(timeout=900)
         self.process.stdout.close()
 
     def __call__(self, op, handle, number=0, data=b'', out_len=0):

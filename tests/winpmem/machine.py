@@ -32,8 +32,8 @@ LOW_MIB = 40
 RAM_MIB = 56
 
 # An idle machine boots in a second, and no request takes one.
-BOOT_TIMEOUT = 300
-ANSWER_TIMEOUT = 120
+BOOT_TIMEOUT = 900
+ANSWER_TIMEOUT = 900
 
 # --- protocol.h and kernel/layout.h ---
 
