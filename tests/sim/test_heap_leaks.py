@@ -18,6 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import heap_truth  # noqa: E402: beside this
 import process_truth  # noqa: E402: beside this
 from machine_case import MachineCase, run  # noqa: E402
+from sampled import sample  # noqa: E402
 from test_heap_umdh import UNTRACED, Log  # noqa: E402
 
 PRESET = 'sim:leaks2010'
@@ -95,7 +96,7 @@ class Leaks(MachineCase):
         return found, said
 
     def test_eight_leaks(self):
-        for settings in ('', ',seed=2', ',seed=3', ',region_paged=40,region_transition=20,live_files=1'):
+        for settings in ('', *sample((',seed=2', ',seed=3', ',region_paged=40,region_transition=20,live_files=1'))):
             with self.subTest(settings):
                 self.acquire_preset(settings)
                 found, said = self.listed()
