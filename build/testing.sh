@@ -54,7 +54,7 @@ charge()
 		FNR == 2 { spent = seconds($1) + seconds($2) - spent }
 		END { printf "%s\t%.0f\t%d\n", name, spent, clock }' \
 		"$costs/$log.before" "$costs/$log.after" >>"$costs/lanes"
-	return $ended
+	return "$ended"
 }
 
 # step NAME COMMAND...: something that must succeed for the counts to mean anything.
@@ -68,11 +68,25 @@ step()
 	return 1
 }
 
-# build DIR [MESON OPTION...]
+# build DIR [MESON OPTION...]: what the tests need. Nobody debugs that: lines in a sanitizer's report are enough.
 build()
 {
-	configure "$@" >"$1.configure.log" || { cat "$1.configure.log"; return 1; }
-	ninja -C "$1" --quiet
+	configure "$@" -Dwerror=true -Dc_args=-g1 >"$1.configure.log" || { cat "$1.configure.log"; return 1; }
+	ninja -C "$1" --quiet meson-test-prereq
+}
+
+build_sanitized()
+{
+	build out/sanitize --native-file build/clang.ini -Db_sanitize=address,undefined -Db_lundef=false
+}
+
+# Its tests compare it with gcc's build.
+build_windows()
+{
+	{
+		NATIVE_RAMSEAL=$PWD/out/test/agent/ramseal WERROR=true build/windows &&
+			ninja -C out/windows/build --quiet meson-test-prereq
+	} >out/windows.log 2>&1 || { tail -n 40 out/windows.log; return 1; }
 }
 
 # The log of the last run in DIR. Meson adds the wrapper's name to it.
