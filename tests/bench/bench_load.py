@@ -37,8 +37,9 @@ ROWS = 20000
 QUIET_S = 10
 DISK_BYTES, DISK_REQUESTS = 64 * MIB, 2000  # a second
 TIMEOUT = 1800
-MACHINE = vm.Machine(options=('-smp', '1', '-icount', 'shift=2'),
-                     drive=f',throttling.bps-total={DISK_BYTES},throttling.iops-total={DISK_REQUESTS}')
+MACHINE = vm.MEASURED._replace(
+    options=('-smp', '1', '-icount', 'shift=2'),
+    drive=f',throttling.bps-total={DISK_BYTES},throttling.iops-total={DISK_REQUESTS}')
 
 # `group`: the control group, where 'database' is the database's own.
 Mode = collections.namedtuple('Mode', 'name options group')

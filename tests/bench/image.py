@@ -68,7 +68,7 @@ def files_for_guest():
 
 
 def make(kernel, work, path):
-    vm.LOW_RAM_MIB = RAM_MIB  # all of it below 4 GiB
+    vm.LOW_RAM_MIB, vm.HIGH_RAM_MIB = RAM_MIB, 0  # all of it below 4 GiB
     vm.BOOT_TIMEOUT = 600
     with vm.Guest(kernel, work, files_for_guest(), ram_mib=RAM_MIB) as guest:
         for line in WORKLOAD:

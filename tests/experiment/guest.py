@@ -78,7 +78,7 @@ class Guests:
         size = SIZES[cell.machine]
         wanted_mib = size.wanted_mib[cell.pressure]
         marked.make_disk(disk, max(size.area_mib, wanted_mib + 8) * MIB)
-        machine = vm.Machine(drive=SPEEDS.get(cell.machine, ''))
+        machine = vm.MEASURED._replace(drive=SPEEDS.get(cell.machine, ''))
         guest = vm.Guest(self.kernel, self.work / 'vm', self.files, disk=disk, ram_mib=size.ram_mib,
                          machine=machine)
         self.guest = guest.__enter__()

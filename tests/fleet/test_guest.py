@@ -27,7 +27,7 @@ from case import SKIPPED_EXIT, GuestCase, arguments  # noqa: E402
 
 # QEMU's user-mode network (docs/system/devices/net.rst).
 GUEST = '10.0.2.15'
-RAM_MIB = 320  # its programs and their libraries take more than is usual
+RAM_MIB = 256  # its programs and their libraries take more than is usual
 MIB = 1 << 20
 PYTHON = Path('/usr/lib/python3.11')
 # Not of the language, or for nobody who runs modules.
@@ -100,7 +100,7 @@ class Live(GuestCase, test_ansible.Fleet):
 
     @classmethod
     def banner(cls):
-        with socket.create_connection(('127.0.0.1', cls.port), 30) as s:
+        with socket.create_connection(('127.0.0.1', cls.port), vm.BOOT_TIMEOUT) as s:
             return s.recv(100)
 
     # --- what test_ansible.Fleet asks ---

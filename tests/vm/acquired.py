@@ -6,6 +6,7 @@ Set PROGRAM first, the path of ramseal.
 """
 
 import json
+import mmap
 import shutil
 import struct
 import subprocess
@@ -32,24 +33,27 @@ def ramseal(*arguments):
 
 
 class Memory:
-    """Pages by PFN, out of files that each hold one range of physical addresses."""
+    """Pages by PFN, out of files that each hold ranges of physical addresses."""
 
     def __init__(self):
-        self.files = []
+        self.parts, self.maps = [], {}
 
     def add(self, first, last, path, offset=0):
-        self.files.append((first // PAGE, last // PAGE, open(path, 'rb'), offset))
+        if path not in self.maps:
+            with open(path, 'rb') as f:
+                self.maps[path] = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)
+        self.parts.append((first // PAGE, last // PAGE, self.maps[path], offset))
 
     def page(self, pfn):
-        for first, last, file, offset in self.files:
+        for first, last, bytes_, offset in self.parts:
             if first <= pfn <= last:
-                file.seek(offset + (pfn - first) * PAGE)
-                return file.read(PAGE)
+                at = offset + (pfn - first) * PAGE
+                return bytes_[at:at + PAGE]
         raise KeyError(hex(pfn))
 
     def close(self):
-        for *_, file, _ in self.files:
-            file.close()
+        for bytes_ in self.maps.values():
+            bytes_.close()
 
 
 class Lime:
@@ -118,6 +122,16 @@ class Lime:
             f.write(data)
 
 
+def lime_ranges(path):
+    """(first, last, offset in the file) of each range."""
+    with open(path, 'rb') as f:
+        while header := f.read(Lime.HEADER.size):
+            magic, version, first, last = Lime.HEADER.unpack(header)
+            assert (magic, version) == (Lime.MAGIC, Lime.VERSION)
+            yield first, last, f.tell()
+            f.seek(last - first + 1, 1)
+
+
 class Image:
     """A container, as the commands of the host's ramseal show it."""
 
@@ -128,17 +142,19 @@ class Image:
         test.assertEqual(shown.returncode, COMPLETE, shown.stderr)
         self.info = json.loads(shown.stdout)
         self.ranges = [(r['first'], r['last']) for r in self.info['ranges']]
-        self.raw = path.with_suffix('.raw')
-        self.raw.unlink(missing_ok=True)
-        exported = ramseal('export', '--force', '--format', 'raw', '-o', self.raw, path)
+        # A raw image would be 4 GiB long, because of the RAM above.
+        self.lime = path.with_suffix('.lime')
+        self.lime.unlink(missing_ok=True)
+        exported = ramseal('export', '--quiet', '--force', '--format', 'lime', '--hash', 'none', '-o', self.lime, path)
         test.assertIn(exported.returncode, (COMPLETE, GAPS), exported.stderr)
         self.memory = Memory()
-        self.memory.add(0, self.raw.stat().st_size - 1, self.raw)
+        for first, last, offset in lime_ranges(self.lime):
+            self.memory.add(first, last, self.lime, offset)
         test.addCleanup(self.close)
 
     def close(self):
         self.memory.close()
-        self.raw.unlink(missing_ok=True)
+        self.lime.unlink(missing_ok=True)
 
     @property
     def unreadable(self):

@@ -40,7 +40,7 @@ class Share(GuestCase):
             'bin/ramseal': RAMSEAL,
             'bin/holder': HOLDER,
             'bin/threads': vm.HERE / 'guest/threads',
-        }, disk=image, ram_mib=320, filesystems=('ext4',))
+        }, disk=image, ram_mib=256, filesystems=('ext4',))
         cls.guest.check('modprobe virtio_blk && modprobe crc32c_generic && modprobe ext4 && '
                         f'mkdir {DISK} {GROUPS} && mount -t ext4 /dev/vda {DISK} && '
                         f'mount -t cgroup2 cgroup2 {GROUPS} && '

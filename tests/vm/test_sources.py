@@ -30,14 +30,15 @@ DIMM = BLOCK
 # One block that is plugged in half, two nodes, room for DIMMs, and a hole in the lower bank.
 HALF = BLOCK // 2
 HOLE = (0x6000000, 0x60fffff)
+RAM_MIB = 160
 PATCHY = vm.Machine(
-    cpu='max,la57=off',  # the original linpmem refuses five levels
+    cpu=f'{vm.CPU},la57=off',  # the original linpmem refuses five levels
     slots=',slots=4,maxmem=2G',
     words=f'hardened_usercopy=off memmap=1M${HOLE[0]:#x}',
     options=('-object', f'memory-backend-ram,id=vmem,size={BLOCK}',
              '-device', f'virtio-mem-pci,id=vmem0,memdev=vmem,requested-size={HALF},node=0',
-             '-object', 'memory-backend-ram,id=node0,size=96M',
-             '-object', 'memory-backend-ram,id=node1,size=96M',
+             '-object', 'memory-backend-ram,id=node0,size=80M',
+             '-object', 'memory-backend-ram,id=node1,size=80M',
              '-numa', 'node,nodeid=0,memdev=node0', '-numa', 'node,nodeid=1,memdev=node1',
              '-device', 'virtio-balloon-pci,id=balloon'))
 
@@ -73,7 +74,7 @@ class Patchy(GuestCase):
         if not cls.SERIES:
             files['lib/fakemem.ko'] = vm.build_module(KERNEL, vm.HERE / 'guest/fakemem.c',
                                                       f'fakemem-{cls.__name__}')
-        cls.start(kernel_of(cls.SERIES), f'sources-{cls.__name__}', files, machine=PATCHY)
+        cls.start(kernel_of(cls.SERIES), f'sources-{cls.__name__}', files, machine=PATCHY, ram_mib=RAM_MIB)
         cls.guest.check('echo online_movable >/sys/devices/system/memory/auto_online_blocks; '
                         'modprobe virtio_mem')
         cls.wait_for(lambda: cls.plugged() == HALF)
@@ -261,7 +262,7 @@ class Changing(Patchy):
             nonlocal dimm
             dimm = self.add_dimm('dimm2')
 
-        _, code, log = self.acquire_while('--source auto --format lime', meanwhile, 'lime')
+        _, code, log = self.acquire_while('--source auto --format lime --hash none', meanwhile, 'lime')
         self.assertEqual(code, GAPS)
         summary, = (line for line in log if line['event'] == 'summary')
         self.assertEqual(addresses(summary['memory_changes']['missing']), [dimm])
@@ -395,7 +396,7 @@ class FiveLevels(GuestCase):
         cls.originals = not cls.SERIES and originals(KERNEL, 'originals-la57', DATA) or {}
         cls.start(kernel_of(cls.SERIES), f'sources-{cls.__name__}',
                   {'bin/ramseal': RAMSEAL, **cls.originals},
-                  machine=vm.Machine(cpu='max,la57=on'))
+                  machine=vm.Machine(cpu=vm.ALL_OF_CPU))
 
     def test_kcore(self):
         path = self.acquire('--source auto', COMPLETE)

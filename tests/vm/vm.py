@@ -24,8 +24,25 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-RAM_MIB = 192
-LOW_RAM_MIB = 128  # the rest is put above 4 GiB
+# The kernel keeps some 55 MiB. Every MiB more is read, hashed and compressed by each acquisition.
+RAM_MIB = 128
+LOW_RAM_MIB, HIGH_RAM_MIB = 128, 32  # at most below 4 GiB, at least above
+KERNEL_ENDS_MIB = 80  # the kernel unpacks itself below this, and the initramfs must lie above
+
+# With this processor the kernel, OpenSSL and zstd choose code that QEMU translates well: no vector instructions beyond
+# SSE2, each of which would be a call, and no `rep movsb` (erms), which QEMU runs byte by byte. An acquisition takes 5 s
+# of processor time, and 8.4 s with "max". Without rdrand the kernel patches its own text late, when it has gathered
+# enough entropy, and its text would not be constant.
+CPU = 'qemu64,la57=on,rdrand=on'
+ALL_OF_CPU = 'max,avx=off,avx2=off'
+
+# no_timer_check: on a busy host too few timer ticks arrive in the time that the kernel's check of the IO-APIC allows,
+# and it would panic.
+WORDS = 'console=ttyS0 panic=-1 no_timer_check'
+# swiotlb=noforce: because of the RAM above 4 GiB the kernel would reserve 64 MiB for bounce buffers, which no device
+# here needs. tsc=reliable: QEMU's processors share one clock, but the kernel cannot know that, and would read the
+# emulated HPET each time instead, which is slow.
+LEAN = 'swiotlb=noforce tsc=reliable'
 
 # What is tested begins when the guest is up; that an emulated machine on a busy host does not always
 # get there is nothing that a test should fail for.
@@ -36,9 +53,12 @@ RUN_TIMEOUT = 900
 Done = namedtuple('Done', 'code out err')
 
 # What a machine has beside the usual: `cpu` and further `options` of QEMU, `slots` behind the size of
-# -m (",slots=2,maxmem=1G") for memory that is added later, `words` of the kernel's command line, and what
-# is set behind -drive for every disk (",throttling.bps-total=1000000").
-Machine = namedtuple('Machine', 'cpu options slots words drive', defaults=('max', (), '', '', ''))
+# -m (",slots=2,maxmem=1G") for memory that is added later, `words` of the kernel's command line, what
+# is set behind -drive for every disk (",throttling.bps-total=1000000"), and whether LEAN applies.
+Machine = namedtuple('Machine', 'cpu options slots words drive lean', defaults=(CPU, (), '', '', '', True))
+
+# What the published measurements were made on (agent/smear/RESULTS.md, tests/bench).
+MEASURED = Machine(cpu='max', lean=False)
 
 
 class GuestError(Exception):
@@ -104,7 +124,7 @@ class Guest:
         `kernel`: what build/kernel made. `work`: a folder for logs and the like. `files`: paths in
         the guest to paths here. `disk`: a raw image outside `work`, /dev/vda in the guest, or a list of
         them (vda, vdb, …); while the guest is stopped, the file is what the guest has written.
-        `ram_mib`: more than LOW_RAM_MIB. `filesystems`: those whose modules the guest has, by the
+        `ram_mib`: some of it is above 4 GiB. `filesystems`: those whose modules the guest has, by the
         modules' names; ext4, XFS and btrfs together take 9 MiB of its RAM. `machine`: what is not as
         usual.
         """
@@ -115,6 +135,7 @@ class Guest:
         self.filesystems = filesystems
         self.machine = machine or Machine()
         self.ram_mib = ram_mib
+        self.low_ram_mib = min(LOW_RAM_MIB, ram_mib - HIGH_RAM_MIB)
         self.console = self.work / 'console.log'
         self.process = None
         self.control = self.monitor = None
@@ -153,13 +174,11 @@ class Guest:
                 # However the test ends, its QEMU ends too.
                 'setpriv', '--pdeathsig', 'KILL',
                 'qemu-system-x86_64', '-accel', 'tcg', '-cpu', self.machine.cpu, '-smp', '2',
-                '-machine', f'pc,max-ram-below-4g={LOW_RAM_MIB}M',
+                '-machine', f'pc,max-ram-below-4g={self.low_ram_mib}M',
                 '-m', f'{self.ram_mib}{self.machine.slots}',
                 '-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot',
                 '-kernel', self.kernel / 'vmlinuz', '-initrd', initramfs,
-                # On a busy host too few timer ticks get through in the time that the kernel's check
-                # of the IO-APIC allows, and it would panic.
-                '-append', f'console=ttyS0 panic=-1 no_timer_check {self.machine.words}',
+                '-append', f'{WORDS} {LEAN if self.machine.lean else ""} {self.machine.words}',
                 '-chardev', f'file,id=serial,path={self.console}', '-serial', 'chardev:serial',
                 '-chardev', f'socket,id=monitor,fd={fds[1]}', '-mon', 'monitor,mode=control',
                 '-device', 'virtio-serial-pci',
@@ -205,12 +224,15 @@ class Guest:
                                 **self.files}.items():
             (root / inside).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(outside, root / inside)
+            strip(root / inside)
         (root / 'bin/sh').symlink_to('busybox')
         archive = self.work / 'initramfs.cpio'
         with open(archive, 'wb') as out:
             names = subprocess.run(['find', '.'], cwd=root, check=True, capture_output=True).stdout
             subprocess.run(['cpio', '--quiet', '-o', '-H', 'newc', '-R', '0:0'], cwd=root,
                            input=names, stdout=out, check=True)
+        room = (self.low_ram_mib - KERNEL_ENDS_MIB) << 20
+        assert archive.stat().st_size < room, f'{archive}: more than {room} bytes; give the guest more RAM'
         return archive
 
     def _filesystem_modules(self, dependencies):
@@ -303,6 +325,14 @@ class Guest:
         lines = self.check('cat /proc/iomem').splitlines()
         found = [re.fullmatch(r'\s*(\w+)-(\w+) : (.*)', line).groups() for line in lines]
         return [(int(first, 16), int(last, 16)) for first, last, what in found if what in names]
+
+
+def strip(path):
+    """Files of the initramfs stay in RAM, which every acquisition reads: symbols would only cost time."""
+    with open(path, 'rb') as f:
+        is_program = f.read(4) == b'\x7fELF' and path.suffix != '.ko'
+    if is_program:
+        subprocess.run(['strip', path], check=True)
 
 
 def whole_pages(ranges):
