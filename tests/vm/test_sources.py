@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Machines whose memory is not all there: unplugged, poisoned, in a balloon, added and taken away while
-it is acquired, with holes, on two nodes; other people's memory drivers; kernels in lockdown.
+it is acquired, with holes, on two nodes; other people's memory drivers; kernels in lockdown, which begins in
+the running machine or with it.
 
     test_sources.py KERNEL-FOLDER RAMSEAL DATA-FOLDER [unittest's arguments]
 
@@ -58,6 +59,45 @@ def kernel_of(series):
     if not (kernel / 'release').exists():
         raise unittest.SkipTest(f'{kernel} is missing: run build/kernel {series}')
     return kernel
+
+
+class Lockdown:
+    """Checks of a kernel in lockdown, for a test of a guest."""
+
+    def refused(self, source, *words):
+        done = self.guest.run(f'ramseal acquire --source {source} -o /tmp/none.rsz')
+        self.assertEqual(done.code, NO_SOURCE, done.err)
+        self.check_one_line(done.err)
+        for word in words:
+            self.assertIn(word, done.err)
+
+    def mount_securityfs(self):
+        self.guest.check('mount -t securityfs securityfs /sys/kernel/security')
+        self.addCleanup(self.guest.check, 'umount /sys/kernel/security')
+
+    def check_mode(self, mode):
+        self.assertIn(f'[{mode}]', self.guest.check('cat /sys/kernel/security/lockdown'))
+
+    def lock_down(self, mode):
+        """Whatever the mode was; nobody can lower it again (security/lockdown/lockdown.c)."""
+        self.mount_securityfs()
+        self.guest.check(f'echo {mode} >/sys/kernel/security/lockdown')
+
+    def check_integrity(self, expect, options=''):
+        """/dev/mem is closed, and the kernel's log says who tried; /proc/kcore is open."""
+        self.mount_securityfs()
+        self.check_mode('integrity')
+        image = self.image(f'--source auto {options}', expect)
+        self.assertEqual({part['source'] for part in image.info['parts']}, {'kcore'})
+        self.assertEqual(self.kernel_log('Lockdown: ramseal'), 0)
+        self.refused('devmem', 'kernel lockdown (integrity mode)')
+        self.assertEqual(self.kernel_log('Lockdown: ramseal'), 1)
+
+    def check_confidentiality(self):
+        self.mount_securityfs()
+        self.check_mode('confidentiality')
+        self.refused('auto', 'kernel lockdown (confidentiality mode)')
+        self.refused('kcore', 'kernel lockdown (confidentiality mode)')
 
 
 class Patchy(GuestCase):
@@ -183,7 +223,7 @@ class Patchy(GuestCase):
         self.doCleanups()
 
 
-class Changing(Patchy):
+class Changing(Lockdown, Patchy):
     def test_1_the_map(self):
         """A hole, RAM above 4 GiB, two nodes, half a device: /proc/iomem has it, and so have we."""
         ram = set(pages(self.ram))
@@ -271,6 +311,21 @@ class Changing(Patchy):
         self.assertLess(set(pages([self.dimm])),
                         set(pages(addresses(summary['maps'][0]['ranges']))))
 
+    # --- at last, because it stays: lockdown ---
+
+    def test_6_integrity(self):
+        self.lock_down('integrity')
+        self.doCleanups()
+        self.refused('devmem', 'lockdown may forbid it')
+        self.guest.check('dmesg -c >/dev/null')
+        self.check_integrity(GAPS, LINEAR)
+
+    def test_7_confidentiality(self):
+        self.lock_down('confidentiality')
+        self.doCleanups()
+        self.refused('auto', 'lockdown may forbid it')
+        self.check_confidentiality()
+
 
 class Newer(Changing):
     """Long: the same on Debian 12's newer kernel."""
@@ -335,7 +390,8 @@ class Modules(Patchy):
         self.assertTrue(set(pages([dimm])) <= image.skipped)
 
 
-class Lockdown(GuestCase):
+class InLockdown(Lockdown, GuestCase):
+    """As the kernel's command line has it."""
     MODE = None
 
     @classmethod
@@ -345,43 +401,24 @@ class Lockdown(GuestCase):
         cls.start(KERNEL, f'sources-{cls.MODE}', {'bin/ramseal': RAMSEAL},
                   machine=vm.Machine(words=f'lockdown={cls.MODE}'))
 
-    def refused(self, source, *words):
-        done = self.guest.run(f'ramseal acquire --source {source} -o /tmp/none.rsz')
-        self.assertEqual(done.code, NO_SOURCE, done.err)
-        self.check_one_line(done.err)
-        for word in words:
-            self.assertIn(word, done.err)
 
-    def mount_securityfs(self):
-        self.guest.check('mount -t securityfs securityfs /sys/kernel/security')
-        self.addCleanup(self.guest.check, 'umount /sys/kernel/security')
-        self.assertIn(f'[{self.MODE}]', self.guest.check('cat /sys/kernel/security/lockdown'))
-
-
-class Integrity(Lockdown):
+class Integrity(InLockdown):
+    """Long."""
     MODE = 'integrity'
 
     def test_auto_leaves_no_trace(self):
-        """/dev/mem is closed, and the kernel's log says who tried; /proc/kcore is open."""
-        self.mount_securityfs()
-        image = self.image('--source auto')
-        self.assertEqual({part['source'] for part in image.info['parts']}, {'kcore'})
-        self.assertEqual(self.kernel_log('Lockdown: ramseal'), 0)
-        self.refused('devmem', 'kernel lockdown (integrity mode)')
-        self.assertEqual(self.kernel_log('Lockdown: ramseal'), 1)
+        self.check_integrity(COMPLETE)
 
     def test_without_securityfs(self):
         self.refused('devmem', 'lockdown may forbid it')
 
 
-class Confidentiality(Lockdown):
+class Confidentiality(InLockdown):
     """Long."""
     MODE = 'confidentiality'
 
     def test_nothing_is_open(self):
-        self.mount_securityfs()
-        self.refused('auto', 'kernel lockdown (confidentiality mode)')
-        self.refused('kcore', 'kernel lockdown (confidentiality mode)')
+        self.check_confidentiality()
 
     def test_without_securityfs(self):
         self.refused('auto', 'lockdown may forbid it')
