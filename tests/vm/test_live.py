@@ -15,10 +15,12 @@ import struct
 import subprocess
 import sys
 import unittest
+from collections import namedtuple
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 import acquired  # noqa: E402
+import processes  # noqa: E402
 import vm  # noqa: E402
 from acquired import (COMPLETE, GAPS, INTERRUPTED, NO_SOURCE, OUTPUT, PAGE,  # noqa: E402
                       SOURCE_FAILED, pages)
@@ -26,7 +28,17 @@ from case import (HELD_MAGIC, HELD_PAGES, GuestCase, arguments, held_page,  # no
                   originals, run_tests)
 
 
-class Live(GuestCase):
+# Page tables are read page by page, and each page of a module's device costs a switch to the reader process. One test
+# does it; the others would only repeat it.
+NO_TABLES = '--pagetables none'
+
+# `path` of a container, the `log` of its acquisition, the processes `before` and `behind`, and the memory `after`.
+Acquisition = namedtuple('Acquisition', 'path log before behind after')
+
+
+class Live(GuestCase, processes.Checks):
+    of_kcore = None
+
     @classmethod
     def setUpClass(cls):
         module = vm.build_module(KERNEL, vm.HERE / 'guest/fakemem.c', 'fakemem')
@@ -41,6 +53,16 @@ class Live(GuestCase):
         cls.hold()
 
     # --- helpers ---
+
+    def kcore(self):
+        """One acquisition with the default options, shared by the tests that only look at the result."""
+        if not self.of_kcore:
+            before = self.processes_of_the_guest()
+            path = self.acquire('--log-json --source kcore', COMPLETE)
+            log = [json.loads(line) for line in self.said.splitlines()]
+            behind = self.processes_of_the_guest()
+            type(self).of_kcore = Acquisition(path, log, before, behind, self.save_memory('after'))
+        return self.of_kcore
 
     def pages_to_fail(self):
         """The first and the last page, a pair and a single one, of those that no test must see."""
@@ -58,8 +80,7 @@ class Live(GuestCase):
         self.assertEqual(len(self.held), HELD_PAGES)
 
     def test_02_kcore_is_the_vms_own_memory(self):
-        path = self.acquire('--source kcore', COMPLETE)
-        after = self.save_memory('after')
+        path, *_, after = self.kcore()
         image = self.opened(path)
         self.assertEqual(set(pages(image.ranges)), set(pages(self.ram)))
         self.check_constant_memory(image)
@@ -82,10 +103,10 @@ class Live(GuestCase):
         print(f'note: {same} of {len(everything)} pages ({100 * same / len(everything):.2f} %) '
               f'are what the VM held when kcore was through')
 
-    def check_device_with_bad_pages(self, name):
+    def check_device_with_bad_pages(self, name, options=''):
         bad = self.pages_to_fail()
         self.device(name, 'bad=' + ','.join(map(str, bad)))
-        image = self.image(f'--source {name}', GAPS)
+        image = self.image(f'--source {name} {options}', GAPS)
         self.assertEqual(image.unreadable, bad)
         self.assertEqual(set(pages(image.ranges)), set(pages(self.ram)))
         self.check_constant_memory(image)
@@ -94,12 +115,12 @@ class Live(GuestCase):
         self.check_device_with_bad_pages('linpmem')
 
     def test_04_crash_with_bad_pages(self):
-        self.check_device_with_bad_pages('crash')
+        self.check_device_with_bad_pages('crash', NO_TABLES)
 
     def test_05_pmem_is_silent(self):
         """rekall's driver turns what it cannot read into zeros: the container must say so."""
         self.device('pmem', 'bounce=1', 'bad=' + ','.join(map(str, self.pages_to_fail())))
-        image = self.image('--source pmem', GAPS)
+        image = self.image(f'--source pmem {NO_TABLES}', GAPS)
         self.assertTrue(image.info['source']['silent'])
         # Its two bugs that can be told from zeros: it refuses the first page of every bank
         # (is_page_valid(): start < address), and ends one byte before the end of RAM.
@@ -114,18 +135,25 @@ class Live(GuestCase):
         self.assertEqual(image.unreadable, set(pages(self.ram)))
 
     def test_07_auto_touches_nothing_that_it_does_not_need(self):
+        """And it tells of a process that /proc does not show."""
         self.device('crash')
-        image = self.image('--source auto')
+        show = self.hide(self.held_by)
+        try:
+            path = self.acquire('--log-json --source auto', COMPLETE)
+        finally:
+            show()
+        image = self.opened(path)
         self.assertEqual({part['source'] for part in image.info['parts']}, {'kcore'})
         self.check_constant_memory(image)
         self.assertEqual(self.counter('opened'), 0)
+        self.check_hidden(path, [json.loads(line) for line in self.said.splitlines()], self.held_by, 'holder')
 
     def test_07_auto_goes_on_with_the_next_source(self):
         """No /proc/kcore in a container: the module then, and /dev/mem for what that cannot give."""
         bad = self.pages_to_fail()
         self.device('crash', 'bad=' + ','.join(map(str, bad)))
         self.mask_kcore()
-        image = self.image('--source auto', GAPS)
+        image = self.image(f'--source auto {NO_TABLES}', GAPS)
         self.assertEqual({part['source'] for part in image.info['parts']}, {'crash'})
         self.assertEqual(image.unreadable, bad)
         self.check_constant_memory(image)
@@ -133,7 +161,7 @@ class Live(GuestCase):
     def test_08_source_dies_midway(self):
         self.device('linpmem', 'die_after=20000')
         # Page tables would be read first, with reads of the same device.
-        path = self.acquire('--source linpmem --pagetables none', SOURCE_FAILED)
+        path = self.acquire(f'--source linpmem {NO_TABLES}', SOURCE_FAILED)
         after = self.save_memory('after')
         image = self.opened(path)
         # In order of address, and nothing that was read is lost.
@@ -144,7 +172,7 @@ class Live(GuestCase):
     def test_09_auto_survives_a_source_that_dies(self):
         self.device('crash', 'die_after=20000')
         self.mask_kcore()
-        image = self.image('--source auto --pagetables none', GAPS)
+        image = self.image(f'--source auto {NO_TABLES}', GAPS)
         # What is left is asked of /dev/mem, which refuses it.
         self.assertEqual(len(set(pages(self.ram)) - image.unreadable), 20000)
 
@@ -263,10 +291,9 @@ class Live(GuestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return b''.join(bytes.fromhex(line.split()[1]) for line in done.stdout.splitlines())
 
-    def test_15_kernel_symbols_through_libkdumpfile(self):
+    def check_dump(self, path):
         """The ELF export is a dump: its page tables lead from the kernel's symbols to their bytes."""
         at = self.kernel_symbols('_stext', 'linux_banner', 'init_task', 'saved_command_line')
-        path = self.acquire('--source kcore', COMPLETE)
         dump = path.with_suffix('.elf')
         dump.unlink(missing_ok=True)
         done = acquired.ramseal('export', '--quiet', '--format', 'elf', '-o', dump, path)
@@ -288,6 +315,19 @@ class Live(GuestCase):
         text = self.guest.iomem('Kernel code')[0][0]
         self.assertEqual(self.kdump(dump, at['_stext'], PAGE), self.truth.page(text // PAGE))
 
+    def test_15_kernel_symbols_through_libkdumpfile(self):
+        self.check_dump(self.kcore().path)
+
+    def test_15_image_of_the_stopped_machine(self):
+        """Its source tells nothing: the kernel, its name and what makes a dump of it are found in memory."""
+        lime, _ = self.quiet_memory()
+        path = lime.path.with_suffix('.rsz')
+        info = json.loads(acquired.ramseal('info', '--json', path).stdout)
+        self.assertEqual(info['system']['kernel_release'], self.guest.check('uname -r').strip())
+        self.assertEqual(info['system']['host_name'], self.guest.check('uname -n').strip())
+        self.assertNotIn('host', info)
+        self.check_dump(path)
+
     # --- page tables ---
 
     def translate(self, tables, levels, table, address):
@@ -301,19 +341,17 @@ class Live(GuestCase):
 
     def test_16_page_tables_twice(self):
         """All processes, and their page tables: those of the holder lead to the pages it holds."""
-        path = self.acquire('--source kcore --pagetables both', COMPLETE)
+        path, _, before, *_ = self.kcore()
         manifest = self.extracted(path, 'manifest').read_text()
         passes = {line['when']: line for line in map(json.loads, manifest.splitlines())
                   if line['event'] == 'tables'}
         self.assertEqual(set(passes), {'before', 'after'})
-        running = {int(line.split()[0]) for line in
-                   self.guest.check('ps -o pid,comm | tail -n +2').splitlines()}
         for when, line in passes.items():
             self.assertEqual((line['os'], line['process_list'], line['cut']),
                              ('linux', 'closed', False))
             spaces = {space['pid']: space for space in line['spaces'] if space['listed']}
-            # ps, its shell and ramseal itself come and go.
-            self.assertLessEqual(len(running ^ set(spaces)), 8)
+            # Who was asked, their shell and ramseal itself come and go.
+            self.assertLessEqual(len(set(before) ^ set(spaces)), 8)
             holder, = (space for space in spaces.values() if space['name'] == 'holder')
             with open(self.extracted(path, f'page tables {when}'), 'rb') as tables:
                 found = {self.translate(tables, line['levels'], holder['dtb'],
@@ -327,7 +365,7 @@ class Live(GuestCase):
 
     def test_17_virtual_memory_of_the_holder(self):
         """What `read` gives of the holder is what it holds, through each copy of the page tables."""
-        path = self.acquire('--source kcore --pagetables both', COMPLETE)
+        path = self.kcore().path
         held = b''.join(held_page(i, self.held_at + i * PAGE) for i in range(HELD_PAGES))
         out = path.with_suffix('.held')
         self.addCleanup(out.unlink, missing_ok=True)
@@ -338,6 +376,14 @@ class Live(GuestCase):
             self.assertEqual(done.returncode, COMPLETE, done.stderr)
             self.assertTrue(out.read_bytes() == held, f'not what the holder has: {tables}')
 
+    # --- processes ---
+
+    def test_17_list_and_scan_agree(self):
+        path, log, before, behind, _ = self.kcore()
+        self.check_list_and_scan(path, log, before, behind, {self.held_by: 'holder'})
+
+    def test_17_unlinked_process_is_found(self):
+        self.check_unlinked(self.held_by, HELD_PAGES)
 
     # --- modules that are a hazard ---
 
@@ -350,7 +396,7 @@ class Live(GuestCase):
         self.assertIn('not read by check', said)
         self.assertEqual(self.kernel_log('kernel BUG at'), before)
 
-        path = self.acquire('--source pmem --pagetables none', SOURCE_FAILED)
+        path = self.acquire(f'--source pmem {NO_TABLES}', SOURCE_FAILED)
         self.assertEqual(self.kernel_log('kernel BUG at'), before + 1)
         self.check_one_line(self.said)
         self.assertIn('killed by signal 11', self.said)
@@ -364,7 +410,7 @@ class Live(GuestCase):
 
     def test_18_hazard_kills_nobody_but_its_reader(self):
         self.device('pmem')
-        self.check_constant_memory(self.image('--source auto --pagetables none'))
+        self.check_constant_memory(self.image(f'--source auto {NO_TABLES}'))
         self.assertEqual(self.counter('opened'), 0)
         self.check_hazard()
 
