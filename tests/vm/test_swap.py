@@ -6,7 +6,7 @@ little RAM, and compares the swap area with the disk as the VM has it.
 
     test_swap.py KERNEL-FOLDER RAMSEAL PRESSURE SWAPFILE [unittest's arguments, such as Swap.test_1_quiet]
 
-One boot serves every test. A line that begins with "note: " is a measurement; build/test shows it.
+Each class is a machine and one boot: Pressure is for every run of the tests, Swap is in the suite `long`. A line that begins with "note: " is a measurement; build/test shows it.
 """
 
 import csv
@@ -21,21 +21,24 @@ sys.path.insert(0, str(Path(__file__).parent))
 import acquired  # noqa: E402
 import areas  # noqa: E402
 import marked  # noqa: E402
+import processes  # noqa: E402
 import vm  # noqa: E402
 from acquired import COMPLETE, PAGE, pages  # noqa: E402
 from case import arguments, run_tests  # noqa: E402
 from marked import AREA, AREA_AT, MIB, Area  # noqa: E402
 
-AREA_SIZE = 112 * MIB
-# The kernel takes 120 of the guest's 192 MiB for itself, half of that for bounce buffers (swiotlb),
-# and what ramseal needs must fit beside this.
-WANTED_PAGES = (96 * MIB) // PAGE
+AREA_SIZE = 80 * MIB
+# The kernel and the initramfs leave some 45 of the guest's 128 MiB, and ramseal needs 20 of these.
+WANTED_PAGES = (64 * MIB) // PAGE
 
 # In pieces that begin and end within pages of the device.
 FILE_KIB, FILE_PIECE = 32 * 1024, 37
 FILE_USED = 16 * MIB
 
 ASLEEP_PAGES = (8 * MIB) // PAGE
+
+# The program is at work when so many more pages were written to the swap area.
+AT_WORK_PAGES = 256
 
 TRUSTS = ('safe', 'at-risk', 'wrong')
 # Once each: an acquisition under pressure takes a minute. build/experiment repeats them.
@@ -50,17 +53,21 @@ class Acquired(marked.Acquired):
         self.manifest = [json.loads(line) for line in lines]
 
 
-class Swap(unittest.TestCase):
+class Machine(unittest.TestCase):
+    """A guest with a swap partition, and the program that wants more than there is."""
+    NAME = None
+
     @classmethod
     def setUpClass(cls):
-        cls.work = Path('swap').resolve()
-        disk = Path('swap.disk').resolve()
-        marked.make_disk(disk, AREA_SIZE)
-        cls.disk = disk
-        files = {'bin/ramseal': RAMSEAL, 'bin/pressure': PRESSURE, 'bin/swapfile': SWAPFILE}
-        with_blocks_of_1k = areas.make_image(disk.with_name('swap.ext4'), 'ext4-1k', 96 * MIB)
-        cls.guest = vm.Guest(KERNEL, cls.work, files, disk=[disk, with_blocks_of_1k],
-                             filesystems=['ext4'])
+        if not cls.NAME:
+            raise unittest.SkipTest('helpers')
+        cls.work = Path(cls.NAME).resolve()
+        cls.disk = Path(f'{cls.NAME}.disk').resolve()
+        marked.make_disk(cls.disk, AREA_SIZE)
+        files = {'bin/ramseal': RAMSEAL, 'bin/pressure': PRESSURE, 'bin/swapfile': SWAPFILE,
+                 'bin/pagemaps': vm.HERE / 'guest/pagemaps'}
+        with_blocks_of_1k = areas.make_image(cls.disk.with_suffix('.ext4'), 'ext4-1k', 96 * MIB)
+        cls.guest = vm.Guest(KERNEL, cls.work, files, disk=[cls.disk, with_blocks_of_1k], filesystems=['ext4'])
         cls.guest.__enter__()
         cls.addClassCleanup(cls.guest.__exit__)
         cls.marked = marked.Program(cls.guest, WANTED_PAGES)
@@ -89,10 +96,24 @@ class Swap(unittest.TestCase):
 
     def acquire(self, options='', pagefile='concurrent'):
         path = self.work / f'{self.id().split(".")[-1]}.rsz'
-        done = self.guest.run(f'ramseal acquire --quiet --source kcore --pagefile {pagefile} {options} -o - '
-                              '>/dev/container', container=path)
+        done = self.guest.run(self.command(options, pagefile), container=path)
         self.assertEqual(done.code, COMPLETE, done.err)
         return path
+
+    @staticmethod
+    def command(options, pagefile):
+        return f'ramseal acquire --quiet --source kcore --pagefile {pagefile} {options} -o - >/dev/container'
+
+    def acquire_under_pressure(self, options, pagefile):
+        """While the program is being swapped. It is stopped afterwards: looking at the container takes a while."""
+        path = self.work / f'{self.id().split(".")[-1]}.rsz'
+        written = 'sed -n "s/^pswpout //p" /proc/vmstat'
+        done = self.guest.run(f'before=$({written}); kill -CONT {self.program}; '
+                              f'until [ $({written}) -gt $((before + {AT_WORK_PAGES})) ]; do sleep 0.1; done; '
+                              f'{self.command(options, pagefile)}; code=$?; '
+                              f'kill -STOP {self.program}; exit $code', container=path)
+        self.assertEqual(done.code, COMPLETE, done.err)
+        return Acquired(self, path)
 
     def check_streams(self, image):
         """Memory and swap area were read at the same time, and the manifest says what is what."""
@@ -142,9 +163,7 @@ class Swap(unittest.TestCase):
         found = {self.marked.sequence(image.memory.page(pfn)) for pfn in pages(image.ranges)}
         return found - {None}
 
-    # --- tests ---
-
-    def test_1_quiet(self):
+    def check_quiet(self):
         self.quiet()
         slots = self.slots_of_the_program()
         foretold = json.loads(self.guest.check('ramseal check --json --source kcore -o -'))
@@ -180,6 +199,136 @@ class Swap(unittest.TestCase):
         # Only a page that was on its way to the disk meanwhile can be in neither.
         self.assertGreaterEqual(len(both), WANTED_PAGES - changed)
 
+    def judged(self, image):
+        """{(copy, trust): [pages, pages whose content is another's]} of the program's pages."""
+        found = {}
+        for (copy, _, trust, verdict), n in marked.judge(self, image, self.marked).items():
+            of = found.setdefault((copy, trust), [0, 0])
+            of[0] += n
+            of[1] += n if verdict != 'right' else 0
+        return found
+
+    def median_window(self, image):
+        """Of the image's mappings of the program that name a frame, in ns."""
+        done = acquired.ramseal('smear', '--mappings', self.program, image.path)
+        rows = csv.DictReader(done.stdout.splitlines())
+        found = [int(row['window_ns']) for row in rows
+                 if row['copy'] == 'image' and row['frame'] and row['window_ns']]
+        return statistics.median(found)
+
+    def smear(self, image):
+        done = acquired.ramseal('smear', '--json', image.path)
+        self.assertEqual(done.returncode, COMPLETE, done.stderr)
+        return json.loads(done.stdout)['total']['copies']['image']
+
+    def check_safe_is_right(self, image):
+        """judged(), and that no page of those that are called safe is another's."""
+        found = self.judged(image)
+        for copy in ('before', 'image', 'after'):
+            self.assertEqual(found.get((copy, 'safe'), [0, 0])[1], 0, f'{copy}: {found}')
+        return found
+
+    def check_zram_is_named(self):
+        """And zswap: what lies in RAM is no page file that could be copied."""
+        self.quiet()
+        if self.guest.run('modprobe zram').code:
+            self.skipTest('the kernel has no zram')
+        self.addCleanup(self.guest.check, 'echo N >/sys/module/zswap/parameters/enabled; '
+                        'swapoff /dev/zram0; rmmod zram')
+        self.guest.check('echo 4M >/sys/block/zram0/disksize && mkswap /dev/zram0 && '
+                         'swapon /dev/zram0 && echo Y >/sys/module/zswap/parameters/enabled')
+        found = json.loads(self.guest.check('ramseal pagefiles --json'))
+        self.assertIn('zswap', found['note'])
+        self.assertEqual([(f['path'], f['number']) for f in found['pagefiles']],
+                         [(AREA, 0), ('/dev/zram0', 1)])
+        self.assertIn('RAM', found['pagefiles'][1]['problem'])
+
+    def swap_to_a_file(self, kib, used):
+        """Also, and first; in pieces. Once so much of it is used returns what `pagefiles` says of it."""
+        areas.swap_on(self.guest, '/dev/vdb', 'ext4-1k', 'written', kib, FILE_PIECE)
+        self.guest.check(f'kill -CONT {self.program}')
+        marked.wait_for(lambda: areas.in_swaps(self.guest, areas.FILE)[1] >= used, 'pages in the swap file')
+        self.quiet()
+        found = {f['path']: f for f in json.loads(
+            self.guest.check('ramseal pagefiles --json'))['pagefiles']}[areas.FILE]
+        size, _ = areas.in_swaps(self.guest, areas.FILE)
+        self.assertEqual(found['slots'], size // PAGE + 1)
+        self.assertEqual(found['device'], '/dev/vdb')
+        self.assertGreater(found['fragments'], kib // FILE_PIECE)
+        return found
+
+    def check_the_file(self, image, found, kib):
+        """The stream of the swap file, and that no page is called safe that is another's. Returns its line."""
+        self.assertEqual(image.streams[areas.FILE]['kind'], 'page file')
+        line, = (line for line in image.manifest if line['event'] == 'file' and line['number'] == 1)
+        self.assertEqual((line['path'], line['slots'], line['slots_held'], line['device']),
+                         (areas.FILE, found['slots'], True, '/dev/vdb'))
+        self.assertEqual(line['copied']['bytes'], kib << 10)
+        rows = marked.read(self, image, self.marked)
+        safe = areas.check_safe(self, rows)
+        print(f'note: swap file: {line["first"]["fragments"]} pieces, {found["slots"]} slots of '
+              f'{kib // 4} pages; {dict(areas.counted(rows))}')
+        self.assertGreater(safe[1], 0)
+
+
+class Pressure(Machine, processes.Checks):
+    """What every run has of this."""
+    NAME = 'pressure-guest'
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.ram = vm.whole_pages(cls.guest.iomem('System RAM'))
+
+    def test_1_quiet(self):
+        self.check_quiet()
+
+    def test_2_walk_is_pagemap(self):
+        self.quiet()
+        self.check_walk({1: 'init', int(self.program): 'pressure'})
+
+    def test_3_zram_and_zswap(self):
+        self.check_zram_is_named()
+        said = self.guest.check('ramseal check --source kcore -o -')
+        self.assertIn('zswap is on', said)
+        self.assertIn('/dev/zram0: swap on zram', said)
+
+    def test_4_smear_under_pressure(self):
+        """
+        No page that is called safe may be another's, while at this pressure some at risk are. Read by the page
+        tables, and with the slots behind them, pages and slots lie closer to the entries that name them. Some slots
+        are those of a swap file, which are not where the file has them.
+        """
+        found_file = self.swap_to_a_file(FILE_KIB // 2, FILE_USED // 2)
+        wrong, windows, slots = 0, {}, {}
+        for order, pagefile in ('guided', 'guided'), ('linear', 'after'):
+            image = self.acquire_under_pressure(f'--pagetables both --order {order}', pagefile)
+            found = self.check_safe_is_right(image)
+            self.assertGreater(found[('before', 'safe')][0], 100, found)
+            wrong += sum(found.get((copy, 'at-risk'), [0, 0])[1] for copy in ('before', 'image', 'after'))
+            end = image.manifest[-1]
+            self.assertEqual(end['order']['name'], order)
+            windows[order] = self.median_window(image)
+            slots[order] = self.smear(image)['slot_window']['median_ns']
+            if pagefile == 'guided':
+                self.assertGreater(end['order']['slots']['swap_cache']['absent'], 0)
+                self.check_the_file(image, found_file, FILE_KIB // 2)
+            print(f'note: smear: {order}: ' + ', '.join(f'{copy} {trust} {n} ({bad} wrong)'
+                                                        for (copy, trust), (n, bad) in found.items()))
+        print('note: smear: median windows between an entry and its frame, and its slot: ' + '; '.join(
+            f'{order} {windows[order] / 1e6:.1f} ms, {slots[order] / 1e6:.1f} ms' for order in windows))
+        self.assertGreater(wrong, 0, 'nothing was wrong: this pressure proves nothing')
+        self.assertLess(windows['guided'], windows['linear'])
+        self.assertLess(slots['guided'], slots['linear'])
+
+
+class Swap(Machine):
+    """Long."""
+    NAME = 'swap'
+
+    def test_1_quiet(self):
+        self.check_quiet()
+
     def test_2_busy(self):
         """
         While a program is swapped in and out, the pages of another one, which sleeps, stay in their slots:
@@ -211,23 +360,6 @@ class Swap(unittest.TestCase):
         print(f'note: busy: {written} pages were written to slots meanwhile, and {changed} of '
               f'{after.slots} slots are not what they were; {len(stayed)} that stayed are right')
 
-    def judged(self, image):
-        """{(copy, trust): [pages, pages whose content is another's]} of the program's pages."""
-        found = {}
-        for (copy, _, trust, verdict), n in marked.judge(self, image, self.marked).items():
-            of = found.setdefault((copy, trust), [0, 0])
-            of[0] += n
-            of[1] += n if verdict != 'right' else 0
-        return found
-
-    def median_window(self, image):
-        """Of the image's mappings of the program that name a frame, in ns."""
-        done = acquired.ramseal('smear', '--mappings', self.program, image.path)
-        rows = csv.DictReader(done.stdout.splitlines())
-        found = [int(row['window_ns']) for row in rows
-                 if row['copy'] == 'image' and row['frame'] and row['window_ns']]
-        return statistics.median(found)
-
     def test_3_smear_under_pressure(self):
         """
         What is called safe must be right: no page among it may be another's. And read by the page
@@ -236,13 +368,10 @@ class Swap(unittest.TestCase):
         risk = [0, 0]
         windows = {}
         for order in SMEAR_ORDERS:
-            self.guest.check(f'kill -CONT {self.program}; sleep 0.3')
-            image = Acquired(self, self.acquire(f'--pagetables both --order {order}'))
-            found = self.judged(image)
+            image = self.acquire_under_pressure(f'--pagetables both --order {order}', 'concurrent')
+            found = self.check_safe_is_right(image)
             for copy in ('before', 'image', 'after'):
-                self.assertEqual(found.get((copy, 'safe'), [0, 0])[1], 0, f'{copy}: {found}')
-                at_risk = found.get((copy, 'at-risk'), [0, 0])
-                risk = [a + b for a, b in zip(risk, at_risk)]
+                risk = [a + b for a, b in zip(risk, found.get((copy, 'at-risk'), [0, 0]))]
             self.assertGreater(found[('before', 'safe')][0], 100, found)
             end = [line for line in image.manifest if line['event'] == 'end'][0]
             self.assertEqual(end['order']['name'], order)
@@ -257,11 +386,6 @@ class Swap(unittest.TestCase):
             f'{order} ' + ', '.join(f'{ns / 1e6:.1f} ms' for ns in of)
             for order, of in windows.items()))
         self.assertLess(max(windows['guided']), min(windows['linear']))
-
-    def smear(self, image):
-        done = acquired.ramseal('smear', '--json', image.path)
-        self.assertEqual(done.returncode, COMPLETE, done.stderr)
-        return json.loads(done.stdout)['total']['copies']['image']
 
     def test_4_slots_by_the_tables(self):
         """
@@ -297,11 +421,8 @@ class Swap(unittest.TestCase):
     def test_5_slots_under_pressure(self):
         windows = {}
         for time in SLOT_TIMES:
-            self.guest.check(f'kill -CONT {self.program}; sleep 0.3')
-            image = Acquired(self, self.acquire('--order guided', time))
-            found = self.judged(image)
-            for copy in ('before', 'image', 'after'):
-                self.assertEqual(found.get((copy, 'safe'), [0, 0])[1], 0, f'{copy}: {found}')
+            image = self.acquire_under_pressure('--order guided', time)
+            found = self.check_safe_is_right(image)
             total = self.smear(image)
             window = total['slot_window']
             begin, end = image.manifest[0], image.manifest[-1]
@@ -318,19 +439,7 @@ class Swap(unittest.TestCase):
 
     def test_6_zram_and_zswap(self):
         """What lies in RAM is named, and not copied twice."""
-        self.quiet()
-        if self.guest.run('modprobe zram').code:
-            self.skipTest('the kernel has no zram')
-        self.addCleanup(self.guest.check, 'echo N >/sys/module/zswap/parameters/enabled; '
-                        'swapoff /dev/zram0; rmmod zram')
-        self.guest.check('echo 4M >/sys/block/zram0/disksize && mkswap /dev/zram0 && '
-                         'swapon /dev/zram0 && echo Y >/sys/module/zswap/parameters/enabled')
-        found = json.loads(self.guest.check('ramseal pagefiles --json'))
-        self.assertIn('zswap', found['note'])
-        self.assertEqual([(f['path'], f['number']) for f in found['pagefiles']],
-                         [(AREA, 0), ('/dev/zram0', 1)])
-        self.assertIn('RAM', found['pagefiles'][1]['problem'])
-
+        self.check_zram_is_named()
         path = self.work / 'zram.rsz'
         done = self.guest.run('ramseal acquire --source kcore -o - >/dev/container', container=path)
         self.assertEqual(done.code, COMPLETE, done.err)
@@ -344,30 +453,8 @@ class Swap(unittest.TestCase):
         Beside the partition a file in pieces, whose slots are not where the file has them: none that
         is safe is wrong, through page tables of two areas. And where it cannot be known, none is safe.
         """
-        areas.swap_on(self.guest, '/dev/vdb', 'ext4-1k', 'written', FILE_KIB, FILE_PIECE)
-        self.guest.check(f'kill -CONT {self.program}')
-        marked.wait_for(lambda: areas.in_swaps(self.guest, areas.FILE)[1] >= FILE_USED,
-                        'pages in the swap file')
-        self.quiet()
-        found = {f['path']: f for f in json.loads(
-            self.guest.check('ramseal pagefiles --json'))['pagefiles']}[areas.FILE]
-        size, _ = areas.in_swaps(self.guest, areas.FILE)
-        self.assertEqual(found['slots'], size // PAGE + 1)
-        self.assertEqual(found['device'], '/dev/vdb')
-        self.assertGreater(found['fragments'], FILE_KIB // FILE_PIECE)
-
-        path = self.acquire('--pagetables both', 'guided')
-        image = Acquired(self, path)
-        self.assertEqual(image.streams[areas.FILE]['kind'], 'page file')
-        line, = (line for line in image.manifest if line['event'] == 'file' and line['number'] == 1)
-        self.assertEqual((line['path'], line['slots'], line['slots_held'], line['device']),
-                         (areas.FILE, found['slots'], True, '/dev/vdb'))
-        self.assertEqual(line['copied']['bytes'], FILE_KIB << 10)
-        rows = marked.read(self, image, self.marked)
-        safe = areas.check_safe(self, rows)
-        print(f'note: swap file: {line["first"]["fragments"]} pieces, {found["slots"]} slots of '
-              f'{FILE_KIB // 4} pages; {dict(areas.counted(rows))}')
-        self.assertGreater(safe[1], 0)
+        found = self.swap_to_a_file(FILE_KIB, FILE_USED)
+        self.check_the_file(Acquired(self, self.acquire('--pagetables both', 'guided')), found, FILE_KIB)
 
         # Whatever lies at its path now, it is not what the kernel swaps to.
         self.guest.check(f'dd if=/dev/zero of=/tmp/other bs=1M count=1 && mount --bind /tmp/other '
