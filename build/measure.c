@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * measure FILE COMMAND...: runs the command, and adds a line to FILE: seconds of processor time, user and
- * system, of the command and all that it started and that has ended, then the command's words, behind tabs.
- * Ends as the command does. `meson test --wrapper "measure FILE"` does that for every test (testing.sh).
+ * measure FILE COMMAND...: runs the command, and adds a line to FILE: seconds of processor time,
+ * user and system, of the command and of all that it started and that has ended, and the command's
+ * words, with tabs between them. Ends as the command does. `meson test --wrapper "measure FILE"`
+ * does that for every test (testing.sh).
  *
- * Processes whose parent has ended become ours (prctl(2), PR_SET_CHILD_SUBREAPER), so that a server which a
- * test has put into the background counts as well.
+ * Processes whose parent has ended become ours (prctl(2), PR_SET_CHILD_SUBREAPER), so that a server
+ * that a test has put into the background counts as well.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +81,7 @@ static void report(const char *path, char **command)
 
 int main(int argc, char **argv)
 {
-	/* Meson ends a test by a signal to its process group. A handler is not inherited, unlike SIG_IGN. */
+	/* Meson ends a test by a signal to its group. Unlike SIG_IGN it is not inherited. */
 	const struct sigaction ours = { .sa_handler = keep_on };
 	pid_t child;
 	int status;
