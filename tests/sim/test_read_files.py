@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, '..', 'ntfs')]
 from forge import Volume, gpt_disk  # noqa: E402: beside this
 from machine_case import SMALL, MachineCase, run  # noqa: E402
-from sampled import sample  # noqa: E402
+from sampled import WHOLE, sample  # noqa: E402
 
 PAGE, MIB = 4096, 1 << 20
 OK, USAGE, GAPS, OUTPUT, INPUT = 0, 2, 3, 6, 9
@@ -156,7 +156,8 @@ class RightBytes(Case):
                                          [x for x in self.read(pid, v) if x[0]['state'] != 'subsection'])
             self.assertGreater(seen, 40)
         # Headers, images' last pages, the last page of a data file: each has zeros behind what the file has of it.
-        self.assertGreater(min(headers, tails, ends), 0, (headers, tails, ends))
+        # Not every machine has a last page of a data file that only the file has.
+        self.assertGreater(min(headers, tails, ends if WHOLE else 1), 0, (headers, tails, ends))
 
     def test_what_is_said_of_it(self):
         self.machine('seed=4')
