@@ -242,7 +242,7 @@ class Bad(Case):
         for data in whole, flatten(whole, [1 << 20]):
             base = 0 if data is whole else PAGE + 16
             for place, value in sample([(p, v) for p in places for v in (0, 1, 0x7fffffff, 0x80000000, 0xffffffff)],
-                                       step=7):
+                                       of=7):
                 with self.subTest(place=place, value=value, flat=base > 0):
                     self.write(data[:base + place] + struct.pack('<I', value) + data[base + place + 4:])
                     begin = time.monotonic()
