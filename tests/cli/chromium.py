@@ -95,12 +95,16 @@ class Chromium:
                 return message['result']
             self.event(message)
 
-    def open(self, path, width=1280, dark=False):
-        """Loads it in a window of that width, without what the page before it said."""
+    def show(self, width=1280, dark=False):
+        """The page that is there, in a window of that width: to load it once more takes longer."""
         self.call('Emulation.setDeviceMetricsOverride', width=width, height=900,
                   deviceScaleFactor=1, mobile=False)
         self.call('Emulation.setEmulatedMedia', features=[
             {'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}])
+
+    def open(self, path, width=1280, dark=False):
+        """Loads it in a window of that width, without what the page before it said."""
+        self.show(width, dark)
         self.loaded, self.console = False, []
         self.call('Page.navigate', url=Path(path).resolve().as_uri())
         while not self.loaded:
@@ -112,12 +116,12 @@ class Chromium:
             raise RuntimeError(str(done['exceptionDetails']))
         return done['result'].get('value')
 
-    def screenshot(self, path, height=None):
+    def screenshot(self, path, height=None, scale=1):
         """The page's whole width; of its height all, or what is given."""
         width, whole = self.value('[innerWidth, document.documentElement.scrollHeight]')
         shot = self.call('Page.captureScreenshot', format='png', captureBeyondViewport=True,
                          clip={'x': 0, 'y': 0, 'width': width, 'height': height or whole,
-                               'scale': 1})
+                               'scale': scale})
         Path(path).write_bytes(base64.b64decode(shot['data']))
 
     def pdf(self, path):

@@ -19,16 +19,17 @@ import unittest
 import zlib
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).resolve().parents[1] / 'sim')]
 import report_data as data  # noqa: E402
 from chromium import TIMEOUT, Chromium  # noqa: E402
+from sampled import drawn  # noqa: E402
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
 # -Dsimulator=false
 needs_simulator = unittest.skipIf(os.environ.get('RAMSEAL_SIMULATOR') == '0', 'built without simulated machines')
 FOLDER = Path(sys.argv.pop(1)).resolve()
 SKIPPED_EXIT = 77  # what meson takes for "skipped"
-WIDTHS = (1280, 768, 420, 360)
+WIDTHS = drawn((1280, 768), 1, 'wide') + drawn((420, 360), 1, 'narrow')
 
 UNFOLD = "document.querySelectorAll('details').forEach(d => d.open = true)"
 
@@ -241,17 +242,18 @@ class Browser(unittest.TestCase):
         for name, headline in (('one', '! Complete, with gaps'), ('guided', '✓ Complete'),
                                ('failed', '✗ Sealed, but incomplete'), ('cut', '✗ Cut off'),
                                ('several', '! 1 of 2 complete and sealed')):
+            self.open(name)
             for width in (1280, 420):
                 with self.subTest(name, width=width):
-                    self.open(name, width)
+                    self.browser.show(width)
                     self.assertEqual(self.texts('.headline'), [headline])
                     sizes = self.browser.value("""
                         [...document.querySelectorAll('body *')].filter(e => e.getClientRects().length)
                             .map(e => [parseFloat(getComputedStyle(e).fontSize),
                                        e.closest('.outcome') != null])
                     """)
-                    self.assertEqual({inside for size, inside in sizes
-                                      if size == max(size for size, _ in sizes)}, {True})
+                    largest = max(size for size, _ in sizes)
+                    self.assertEqual({inside for size, inside in sizes if size == largest}, {True})
                     order = self.browser.value("""
                         ['h1', '.outcome', '.cards', 'nav', 'main'].map(s => document.querySelector(s))
                             .filter(e => e).map(e => e.getBoundingClientRect().top)
@@ -260,37 +262,42 @@ class Browser(unittest.TestCase):
                     # It is seen without scrolling.
                     self.assertLess(order[1], 300)
 
-    def test_judged_by_sign_word_and_colour(self):
-        for name in self.pages:
-            for dark in (False, True):
-                with self.subTest(name, dark=dark):
-                    self.open(name, dark=dark)
-                    self.assertGreaterEqual(self.browser.value(
-                        "document.querySelectorAll('.judged').length"), 1)
-                    self.assertEqual(self.browser.value(JUDGED_BADLY), [])
+    # --- what holds of every page ---
 
-    def test_few_links_lead_on(self):
+    def test_every_page(self):
+        """Each is loaded once, which takes longer than all that is asked of it."""
         for name in self.pages:
             self.open(name)
+            self.check_links(name)
+            self.check_judged(name)
+            self.check_room(name)
+
+    def check_links(self, name):
+        """Few lead on."""
+        with self.subTest(name):
             links = self.texts('nav a')
             self.assertTrue(3 <= len(links) <= 6, links)
             self.assertLessEqual(len(links), len(self.texts('h2')))
 
-    # --- whether it has room ---
+    def check_judged(self, name):
+        """By sign, word and colour."""
+        for dark in (False, True):
+            with self.subTest(name, dark=dark):
+                self.browser.show(dark=dark)
+                self.assertGreaterEqual(self.browser.value(
+                    "document.querySelectorAll('.judged').length"), 1)
+                self.assertEqual(self.browser.value(JUDGED_BADLY), [])
 
-    def test_everything_has_room(self):
+    def check_room(self, name):
         """Nothing is wider than the window, no label is cut off, meets another, or is too small."""
-        for name in self.pages:
+        for unfold, asked in ('0', {'too small': SMALL, 'colliding': COLLIDING}), \
+                             (UNFOLD, {'too wide': TOO_WIDE, 'cut off': CLIPPED}):
+            self.browser.value(unfold)
             for width in WIDTHS:
-                self.open(name, width)
-                found = {'too small': self.browser.value(SMALL),
-                         'colliding': self.browser.value(COLLIDING)}
-                self.browser.value(UNFOLD)
-                found.update({'too wide': self.browser.value(TOO_WIDE),
-                              'cut off': self.browser.value(CLIPPED)})
-                for what, where in found.items():
+                self.browser.show(width)
+                for what, question in asked.items():
                     with self.subTest(name, width=width, what=what):
-                        self.assertEqual(where, [])
+                        self.assertEqual(self.browser.value(question), [])
 
     def test_cells_say_their_column_on_a_small_screen(self):
         self.open('one', 420)
@@ -304,23 +311,22 @@ class Browser(unittest.TestCase):
     # --- light, dark, paper ---
 
     def test_screenshots(self):
-        for page in self.pages:
-            for width in (1280, 420):
-                for dark in (False, True):
-                    self.open(page, width, dark)
-                    path = FOLDER / f'{page}-{width}-{"dark" if dark else "light"}.png'
-                    self.browser.screenshot(path)
-                    self.assertGreater(path.stat().st_size, 10_000)
+        looks = [(page, width, dark) for page in self.pages for width in (1280, 420) for dark in (False, True)]
+        for page, width, dark in drawn(looks, 4, 'screenshots'):
+            self.open(page, width, dark)
+            path = FOLDER / f'{page}-{width}-{"dark" if dark else "light"}.png'
+            self.browser.screenshot(path)
+            self.assertGreater(path.stat().st_size, 10_000)
 
     def test_light_and_dark(self):
         found = []
         for name, dark in (('light', False), ('dark', True)):
             path = FOLDER / f'top-{name}.png'
             self.open('one', dark=dark)
-            self.browser.screenshot(path, height=700)
+            self.browser.screenshot(path, height=700, scale=.25)
             found.append(pixels(path))
         light, dark = found
-        self.assertEqual(light[:2], dark[:2])
+        self.assertEqual((light[:2], dark[:2]), ((320, 175),) * 2)
         self.assertGreater(sum(light[2]) / len(light[2]), 200)
         self.assertLess(sum(dark[2]) / len(dark[2]), 80)
 
