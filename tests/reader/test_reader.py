@@ -5,23 +5,29 @@ The reader of read_rsz.py held against containers that are built by hand (write_
 each rule of formats/SPEC.md broken by mutate.py: it has to give the reason of that very rule.
 """
 import contextlib
+import functools
 import io
 import os
 import re
 import sys
 import tempfile
 import unittest
+from pathlib import Path
 from unittest import mock
 
-import mutate
-import read_rsz
-from write_rsz import (CLOSE, DATA, HOLE, INDEX, SKIPPED, UNREADABLE, ZERO, Rec, assemble, begin, chunk, split,
-                       stored_frame, stream)
+sys.path.append(str(Path(__file__).resolve().parents[1] / "sim"))
+
+import mutate  # noqa: E402
+import read_rsz  # noqa: E402
+from sampled import drawn  # noqa: E402
+from write_rsz import (  # noqa: E402
+    CLOSE, DATA, HOLE, INDEX, SKIPPED, UNREADABLE, ZERO, Rec, assemble, begin, chunk, split, stored_frame, stream)
 
 PAGE = 4096
 A, B, C = (letter * PAGE for letter in (b"A", b"B", b"C"))
 
 
+@functools.cache
 def sample():
     """Two streams; memory out of order, with every page state and a page captured twice."""
     return assemble([
@@ -83,7 +89,8 @@ class Verdict(unittest.TestCase):
     def test_every_prefix_is_unsealed_or_cut_at_its_last_record(self):
         data = sample()
         ends = [0] + [end for end, _ in self.ends(data)]
-        for length in range(0, len(data), 17):
+        edges = {at + i for at in ends for i in (-1, 0, 1, 11, 12, 16)}
+        for length in sorted(edges & set(range(len(data)))) + drawn(range(len(data)), 50, "prefixes"):
             last = max(end for end in ends if end <= length)
             word = "no container" if length < 12 else "unsealed" if length == last else "cut"
             self.assertEqual(verify(data[:length])[0].split(":")[0], f"{word} at {last}")
@@ -120,7 +127,7 @@ class Verdict(unittest.TestCase):
 
     def test_a_flip_of_any_bit_is_found(self):
         data = bytearray(sample())
-        for at in range(0, len(data), 23):
+        for at in drawn(range(len(data)), 100, "bits"):
             data[at] ^= 1 << at % 8
             self.assertEqual(verify(data)[1], 1, f"byte {at}")
             data[at] ^= 1 << at % 8
