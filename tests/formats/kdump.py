@@ -10,6 +10,9 @@ import subprocess
 from typing import NamedTuple
 
 PAGE = 4096
+ZERO = bytes(PAGE)
+PIECE = 1 << 20  # of a bitmap
+BITS = [[bit for bit in range(8) if byte >> bit & 1] for byte in range(256)]
 ZSTD, ZLIB, INCOMPLETE = 0x20, 0x01, 0x08
 
 
@@ -110,13 +113,16 @@ class Kdump:
 
     def _frames(self, which):
         """Numbers of the bits that are set."""
-        blocks = self.bitmap_blocks // 2
-        begin = (1 + self.sub_blocks + which * blocks) * PAGE
-        for i in range(blocks):
-            block = self.bytes.read(begin + i * PAGE, PAGE)
-            if any(block):
-                yield from (i * PAGE * 8 + j * 8 + bit for j, byte in enumerate(block) if byte
-                            for bit in range(8) if byte >> bit & 1)
+        size = self.bitmap_blocks // 2 * PAGE
+        begin = (1 + self.sub_blocks) * PAGE + which * size
+        for at in range(0, size, PIECE):
+            piece = self.bytes.read(begin + at, min(PIECE, size - at))
+            if piece.count(0) == len(piece):
+                continue
+            for block in range(0, len(piece), PAGE):
+                part = piece[block:block + PAGE]
+                if part != ZERO:
+                    yield from ((at + block + i) * 8 + bit for i, byte in enumerate(part) if byte for bit in BITS[byte])
 
     def descriptors(self):
         begin = (1 + self.sub_blocks + self.bitmap_blocks) * PAGE
@@ -125,16 +131,17 @@ class Kdump:
 
     def pages(self):
         """{address: page} of all that is dumped."""
-        frames, stored = [], []
-        for frame, d in zip(self.dumped, self.descriptors(), strict=True):
+        descriptors = self.descriptors()
+        packed, page = {}, {}  # by where they are: many frames may share a page
+        for d in set(descriptors):
             assert d.flags in (0, ZSTD) and d.offset > 0 and d.page_flags == 0, d
             assert d.size == PAGE if not d.flags else d.size < PAGE, d
-            (frames if d.flags else stored).append((frame * PAGE, self.bytes.read(d.offset, d.size)))
-        got = dict(stored)
-        plain = unzstd([data for _, data in frames])
-        assert len(plain) == PAGE * len(frames)
-        got.update((at, plain[i * PAGE:(i + 1) * PAGE]) for i, (at, _) in enumerate(frames))
-        return got
+            assert d.offset not in packed and d.offset not in page, d
+            (packed if d.flags else page)[d.offset] = self.bytes.read(d.offset, d.size)
+        plain = unzstd(packed.values())
+        assert len(plain) == PAGE * len(packed)
+        page.update((offset, plain[i * PAGE:(i + 1) * PAGE]) for i, offset in enumerate(packed))
+        return {frame * PAGE: page[d.offset] for frame, d in zip(self.dumped, descriptors, strict=True)}
 
 
 def unzstd(frames):

@@ -15,9 +15,11 @@ import subprocess
 import tempfile
 import unittest
 
+import test_foreign  # for classes with tests, which are not to run here as well
 from kdump import INCOMPLETE, Kdump, disk_usage
+from sampled import draw, drawn  # test_foreign knows where it is
 from test_foreign import (FRAGMENTS, GIB, KDUMP_READ, MIB, NOTES, PAGE, RAMSEAL, SCATTERED, USUAL, VMCOREINFO,
-                          Case, Early, Memory, needs_simulator, note, page_at, run, sha256, tool)
+                          ZERO, Case, Memory, needs_simulator, note, page_at, run, sha256, tool)
 
 # kdump_free() of libkdumpfile 0.5.1 reads what it has freed.
 os.environ.pop('MALLOC_PERTURB_', None)
@@ -52,14 +54,16 @@ class KdumpCase(Case):
             self.assertEqual(k.max_mapnr, (memory.ranges()[-1][1] + 1) // PAGE)
             self.assertEqual(k.memory, [a // PAGE for first, last in memory.ranges()
                                         for a in range(first, last, PAGE)])
-            pages, want = k.pages(), content(memory)
-            self.assertEqual(sorted(pages), sorted(want))
-            for at, page in want.items():
-                self.assertEqual(pages[at], page, hex(at))
+            self.compare(k.pages(), content(memory))
             for name, value in same.items():
                 self.assertEqual(getattr(k, name), value, name)
             # Where libkdumpfile would look for a 32-bit header's page size.
             self.assertEqual((k.seconds, k.microseconds), (0, 0))
+
+    def compare(self, pages, want):
+        if pages != want:  # unittest's own comparison would print them
+            self.assertEqual(sorted(pages), sorted(want))
+            self.fail(next(hex(at) for at, page in want.items() if pages[at] != page))
 
     def flattened(self, command, out, code=0):
         """What `command` writes to stdout, and what makedumpfile makes of it."""
@@ -234,10 +238,8 @@ class Kernel(KdumpCase):
             self.assertEqual(k.memory, k.dumped)
             pages = k.pages()
         self.assertEqual(len(pages), sum(s['pages'][state] for state in ('data', 'zero')))
-        for at, page in pages.items():
-            self.assertEqual(page, raw[at:at + PAGE], hex(at))
-        for at in set(range(0, len(raw), PAGE)) - set(pages):
-            self.assertFalse(any(raw[at:at + PAGE]), hex(at))
+        flat = {at: raw[at:at + PAGE] for at in range(0, len(raw), PAGE)}
+        self.compare(pages, {at: page for at, page in flat.items() if at in pages or page != ZERO})
 
 
 class Bad(KdumpCase):
@@ -247,8 +249,10 @@ class Bad(KdumpCase):
         run('acquire', '-s', DESKTOP, '-o', self.path('c.rsz'))
         with open(self.path('c.rsz'), 'rb') as f:
             whole = f.read()
-        for name, data in (('a third', whole[:len(whole) // 3]), ('half', whole[:len(whole) // 2]),
-                           ('flipped', whole[:600000] + bytes([whole[600000] ^ 1]) + whole[600001:])):
+        somewhere = draw('where it ends').randrange(len(whole) // 6, len(whole) // 2)
+        cuts = drawn((len(whole) // 3, len(whole) // 2), 0, 'cuts') + [somewhere]
+        for name, data in [*((f'{at} bytes', whole[:at]) for at in cuts),
+                           ('flipped', whole[:600000] + bytes([whole[600000] ^ 1]) + whole[600001:])]:
             with self.subTest(name):
                 with open(self.path('x.rsz'), 'wb') as f:
                     f.write(data)
@@ -266,8 +270,8 @@ class Bad(KdumpCase):
         with Kdump(s['output']) as k, open(self.path('x.raw'), 'rb') as f:
             raw = f.read()
             self.assertEqual({frame * PAGE for frame in k.memory} - missing, {n * PAGE for n in k.dumped})
-            for at, page in k.pages().items():
-                self.assertEqual(page, raw[at:at + PAGE], hex(at))
+            pages = k.pages()
+            self.compare(pages, {at: raw[at:at + PAGE] for at in pages})
 
     def test_fill_is_refused(self):
         for args in (['acquire', '-F', 'kdump', '--fill', '00'], ['export', '-F', 'kdump', '--fill', '00', '-o', 'x', 'y'],
@@ -281,9 +285,7 @@ class Bad(KdumpCase):
             self.assertEqual(k.status, 0x20 | INCOMPLETE)
             self.assertLess(len(k.dumped), len(k.memory))
             self.assertEqual(k.dumped, list(range(len(k.dumped))))
-            for at, page in k.pages().items():
-                f.seek(at)
-                self.assertEqual(f.read(PAGE), page, hex(at))
+            self.compare(k.pages(), {n * PAGE: f.read(PAGE) for n in k.dumped})
             return len(k.dumped)
 
     def test_full_disk(self):
@@ -292,8 +294,11 @@ class Bad(KdumpCase):
             resource.setrlimit(resource.RLIMIT_FSIZE, (150 * MIB, 150 * MIB))
 
         with open(self.path('noise.raw'), 'wb') as f:
-            for _ in range(200):
-                f.write(b'n' + os.urandom(MIB - 1))
+            block = bytearray(os.urandom(MIB))
+            for i in range(160):
+                for at in range(0, MIB, PAGE):
+                    struct.pack_into('<Q', block, at, ~(i * MIB + at) & 2**64 - 1)
+                f.write(block)
         r = run('acquire', '-s', 'file:' + self.path('noise.raw'), '-F', 'kdump', '-o', self.path('a.kdump'), code=6,
                 preexec_fn=limit)
         self.assertRegex(r.error, 'File too large|No space left')
@@ -303,9 +308,8 @@ class Bad(KdumpCase):
 
 
 class Interrupted(KdumpCase):
-    SIZE = Early.SIZE
-    wait_for_bytes = Early.wait_for_bytes
-    interrupted = Early.interrupted
+    wait_for_bytes = test_foreign.Early.wait_for_bytes
+    interrupted = test_foreign.Early.interrupted
 
     def test_interrupted(self):
         s, end = self.interrupted('kdump', 'a.kdump')
@@ -313,7 +317,7 @@ class Interrupted(KdumpCase):
         with Kdump(s['output']) as k:
             self.assertEqual(k.status, 0x20 | INCOMPLETE)
             self.assertEqual(k.dumped, list(range(end // PAGE)))
-            self.assertEqual(len(k.memory), self.SIZE // PAGE)
+            self.assertEqual(len(k.memory), self.size // PAGE)
             self.assertLessEqual(len({d.offset for d in k.descriptors()[1:]}), 1)  # zeros
 
 
