@@ -75,7 +75,7 @@ class Flat:
 
     def __init__(self, ramseal, container, folder, stream='memory', codes=(0, 3)):
         self.path = Path(folder) / 'flat.raw'
-        run(ramseal, 'export', '-q', '-f', '-S', stream, '-o', self.path, container, codes=codes)
+        run(ramseal, 'export', '-q', '-f', '-S', stream, '--hash', 'none', '-o', self.path, container, codes=codes)
         said = json.loads(Path(f'{self.path}.gaps.json').read_text())
         self.listed = said
         self.captured = [(r['first'], r['last'] + 1) for r in said['ranges']]

@@ -49,11 +49,15 @@ class Dump:
         bitmap = self.at(0x2038, bits // 8)
         assert 0x2038 + len(bitmap) <= data
         offset = data
-        for i, byte in enumerate(bitmap):
-            for bit in range(8 if byte else 0):
-                if byte >> bit & 1:
-                    self.offsets[8 * i + bit] = offset
-                    offset += PAGE
+        for block in range(0, len(bitmap), PAGE):
+            part = bitmap[block:block + PAGE]
+            if part.count(0) == len(part):
+                continue
+            for i, byte in enumerate(part, block):
+                for bit in range(8 if byte else 0):
+                    if byte >> bit & 1:
+                        self.offsets[8 * i + bit] = offset
+                        offset += PAGE
         assert len(self.offsets) == present
         self.first, self.bits = data, bits
 
@@ -64,6 +68,21 @@ class Dump:
     def page(self, number):
         """What the file has of it: less than a page where the file is cut short."""
         return self.at(self.offsets[number], PAGE) if number in self.offsets else None
+
+    def runs(self):
+        """(first number, count) of pages that follow each other, in the file as well."""
+        found = []
+        for number, offset in sorted(self.offsets.items()):
+            if found and number == found[-1][0] + found[-1][1] and offset == end:
+                found[-1][1] += 1
+            else:
+                found.append([number, 1])
+            end = offset + PAGE
+        return found
+
+    def pages(self, first, count):
+        """The bytes of such a run, or a part of one."""
+        return self.at(self.offsets[first], count * PAGE)
 
     def bytes_at(self, address, size):
         """Physical."""

@@ -9,6 +9,7 @@ Usage: test_dmp.py RAMSEAL
 
 import csv
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -18,22 +19,22 @@ import subprocess
 import sys
 import tempfile
 import unittest
-import zlib
 from pathlib import Path
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
 HERE = Path(__file__).resolve().parent
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent / 'sim')]
 
 import isf_simulated  # noqa: E402
 import layer_samples as samples  # noqa: E402
 import volatility  # noqa: E402
 from layer_samples import PAGE, Flat  # noqa: E402
 from read_dmp import Dump  # noqa: E402
+from sampled import draw, drawn  # noqa: E402
 
-MACHINE = ('sim:desktop,ram=96M,allocated=40M,resident=20M,trimmed=16M,others=20M,processes=10,cache=6M,'
-           'pagefile0=64M,pagefile1=48M,start=0,exit=0')
+MACHINE = ('sim:desktop,ram=64M,allocated=20M,resident=10M,trimmed=8M,others=5M,processes=5,cache=2M,'
+           'pagefile0=24M,pagefile1=16M,start=0,exit=0')
 IMAGE, SYSTEM_TIME = 0xfffff80002a00000, 130700000000000000  # driver-interface/sim/machine.h
 HEAD, MODULES, KDBG, FRAMES, BLOCK = (IMAGE + 0x2000 + at for at in (0x100, 0x140, 0x300, 0x710, 0x800))
 
@@ -46,7 +47,7 @@ class InFolder(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.dir = Path(folder.name)
-        self.seed = zlib.crc32(self.id().encode())  # another for each test, and the same every time
+        self.seed = draw(self.id()).randrange(2**32)
         self.said = []
 
     def run_it(self, *arguments, codes=(0,)):
@@ -71,20 +72,20 @@ class InFolder(unittest.TestCase):
     def dump(self, container, kind='dmp', *options, codes=(0,)):
         """(dump, summary, list of gaps)"""
         path = self.dir / f'{kind}.dmp'
-        summary = self.run_it('export', '-f', '-F', kind, '-o', path, *options, container, codes=codes)
+        summary = self.run_it('export', '-f', '-F', kind, '--hash', 'none', '-o', path, *options, container,
+                              codes=codes)
         return self.opened(path), summary, json.loads(Path(f'{path}.gaps.json').read_text())
 
     def check_pages(self, dump, flat, gaps, honest):
         """Each page of the dump is the raw image's, but for what is listed as patched."""
-        known = {at // PAGE for a, b in flat.captured for at in range(a, b, PAGE)}
-        lost = {at // PAGE for a, b in flat.gaps for at in range(a, b, PAGE)}
+        known = {n for a, b in flat.captured for n in range(a // PAGE, b // PAGE)}
+        lost = {n for a, b in flat.gaps for n in range(a // PAGE, b // PAGE)}
         self.assertEqual(set(dump.numbers), known - lost if honest else known, self.seed)
         differs = {}
-        for number in dump.numbers:
-            page, wanted = dump.page(number), flat.data[number * PAGE:(number + 1) * PAGE]
-            if page != wanted:
-                differs.update((number * PAGE + i, (b, a)) for i, (a, b) in enumerate(zip(page, wanted))
-                               if a != b)
+        for first, count in dump.runs():
+            data, wanted = dump.pages(first, count), flat.data[first * PAGE:(first + count) * PAGE]
+            if data != wanted:
+                differs.update(self.differences(first * PAGE, data, wanted))
         listed = {}
         for p in gaps['patched']:
             original, written = bytes.fromhex(p['original']), bytes.fromhex(p['written'])
@@ -92,6 +93,16 @@ class InFolder(unittest.TestCase):
             listed.update((p['address'] + i, pair) for i, pair in enumerate(zip(original, written)))
         self.assertEqual({at: pair for at, pair in listed.items() if pair[0] != pair[1]}, differs)
         self.assertEqual(dump.space, os.path.getsize(dump.file.name))
+
+
+    @staticmethod
+    def differences(address, data, wanted):
+        """(address, (byte of the raw image, byte of the dump))"""
+        for at in range(0, max(len(data), len(wanted)), PAGE):
+            a, b = data[at:at + PAGE], wanted[at:at + PAGE]
+            if a != b:
+                both = enumerate(itertools.zip_longest(a, b), address + at)
+                yield from ((place, (y, x)) for place, (x, y) in both if x != y)
 
 
 @needs_simulator
@@ -129,19 +140,19 @@ class Windows(InFolder):
             self.assertEqual(dump.virtual(prcb + (words[0x2b8 // 8] >> 48), 4), struct.pack('<I', i))
 
     def test_both_types_page_by_page(self):
-        for windows in (7, 10):
-            for cpus in (1, 128) if windows == 7 else (0, 1, 128):
-                container = self.machine(windows=windows, cpus=cpus)
-                flat = Flat(RAMSEAL, container, self.dir)
-                for kind in ('dmp', 'dmp-full'):
-                    with self.subTest(windows=windows, cpus=cpus, kind=kind, seed=self.seed):
-                        dump, summary, gaps = self.dump(container, kind)
-                        self.check_pages(dump, flat, gaps, True)
-                        self.check_header(dump, windows, cpus)
-                        self.check_kdbg(dump, cpus)
-                        self.check_summary(dump, summary['kernel'], gaps, windows, cpus)
-                        self.assertEqual(self.warnings(), [])
-                container.unlink()
+        seven, ten = drawn(((7, 1), (7, 128)), 1, 'Windows 7'), drawn(((10, 1), (10, 128)), 1, 'Windows 10')
+        for windows, cpus in [*seven, (10, 0), *ten]:
+            container = self.machine(windows=windows, cpus=cpus)
+            flat = Flat(RAMSEAL, container, self.dir)
+            for kind in ('dmp', 'dmp-full'):
+                with self.subTest(windows=windows, cpus=cpus, kind=kind, seed=self.seed):
+                    dump, summary, gaps = self.dump(container, kind)
+                    self.check_pages(dump, flat, gaps, True)
+                    self.check_header(dump, windows, cpus)
+                    self.check_kdbg(dump, cpus)
+                    self.check_summary(dump, summary['kernel'], gaps, windows, cpus)
+                    self.assertEqual(self.warnings(), [])
+            container.unlink()
 
     def check_summary(self, dump, kernel, gaps, windows, cpus):
         encoded = windows == 10
@@ -168,8 +179,8 @@ class Windows(InFolder):
             self.assertRegex(self.warnings()[0], r'stays encoded.*--no-patch.*WinDbg')
 
     def test_keys_of_many_machines(self):
-        for i in range(8):
-            self.seed = 979124964 + 7919 * i
+        for seed in drawn([979124964 + 7919 * i for i in range(8)], 2, 'keys') + [self.seed]:
+            self.seed = seed
             dump, summary, gaps = self.dump(self.machine(cpus=3, activity=0), 'dmp')
             with self.subTest(seed=self.seed):
                 self.check_kdbg(dump, 3)
@@ -204,7 +215,7 @@ class Windows(InFolder):
     def test_a_container_that_was_cut(self):
         data = self.machine(cpus=1).read_bytes()
         cut = self.dir / 'cut.rsz'
-        for part in (0.3, 0.6, 0.95):
+        for part in drawn((0.3, 0.6, 0.95), 1, 'cuts') + [draw('another cut').uniform(0.2, 0.99)]:
             cut.write_bytes(data[:int(len(data) * part)])
             flat = Flat(RAMSEAL, cut, self.dir, codes=(7,))
             dump, summary, gaps = self.dump(cut, codes=(7,))
