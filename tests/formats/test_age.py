@@ -18,6 +18,9 @@ import time
 import unittest
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / 'sim'))
+from sampled import WHOLE, draw, drawn  # noqa: E402
+
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
 VECTORS = os.path.abspath(sys.argv.pop(1))
 SIMULATOR = os.environ.get('RAMSEAL_SIMULATOR') != '0'  # -Dsimulator
@@ -175,11 +178,12 @@ class Containers(Case):
     def test_cut_anywhere(self):
         before = 22 + 2 * 98 + 48 + 16
         sizes = {0, 1, 18, 19, 21, 22, before - 17, before - 1, before, before + 1, before + 15}
-        for chunk in (1, 2, 9):
+        chunks = [1, 2, (len(self.bytes) - before) // STORED - 1]
+        for chunk in drawn(chunks, 1, 'chunk'):
             at = before + chunk * STORED
             sizes |= {at - 17, at - 1, at, at + 1, at + 16, at + 17}
-        draw = random.Random(7)
-        sizes |= {draw.randrange(len(self.bytes)) for _ in range(12)} | {len(self.bytes) - 1}
+        somewhere = draw('cuts')
+        sizes |= {somewhere.randrange(len(self.bytes)) for _ in range(12 if WHOLE else 3)} | {len(self.bytes) - 1}
         for size in sorted(sizes):
             with self.subTest(size=size):
                 self.check_cut(size)
@@ -262,23 +266,23 @@ class Containers(Case):
         machine = ('sim:cohen2015,ram=64M,resident=8M,allocated=16M,trimmed=4M,others=4M,cache=2M,pagefile0=24M,'
                    'live_files=1')
         out = self.at / 'phase.rsz.age'
-        for mode in ('guided', 'before', 'concurrent'):
-            for mib in (1, 2, 3, 4, 20, 40, 55, 60, 75):
-                limit = mib * 1000 * 1000
-                done = run(RAMSEAL, 'acquire', '-q', '-f', '-s', machine, '--level', 'store', '--pagefile', mode, '-o',
-                           out, '--recipient', self.public[0],
-                           preexec_fn=lambda n=limit: resource.setrlimit(resource.RLIMIT_FSIZE, (n, n)))
-                with self.subTest(mode=mode, mib=mib):
-                    full = mib < 75
-                    self.assertEqual(done.returncode, 6 if full else 0, done.stderr)
-                    self.assertLessEqual(out.stat().st_size, limit)
-                    self.ramseal(10 if full else 0, 'verify', '--identity', self.keys[0], out)
-                    told = self.ramseal(0, 'info', '--json', '--identity', self.keys[0], out).stdout
-                    info = json.loads(told)
-                    whole = sum(r['last'] + 1 - r['first'] for r in info['maps'][0]['ranges']) // 4096
-                    self.assertEqual(sum(info['pages'].values()), whole)
-                    self.assertEqual(b'; sealed, ' in done.stderr, full)
-                out.unlink(missing_ok=True)
+        modes, sizes = ('guided', 'before', 'concurrent'), (1, 2, 3, 4, 20, 40, 55, 60, 75)
+        for mode, mib in drawn([(mode, mib) for mode in modes for mib in sizes], 7, 'full disks'):
+            limit = mib * 1000 * 1000
+            done = run(RAMSEAL, 'acquire', '-q', '-f', '-s', machine, '--level', 'store', '--pagefile', mode, '-o',
+                       out, '--recipient', self.public[0],
+                       preexec_fn=lambda n=limit: resource.setrlimit(resource.RLIMIT_FSIZE, (n, n)))
+            with self.subTest(mode=mode, mib=mib):
+                full = mib < 75
+                self.assertEqual(done.returncode, 6 if full else 0, done.stderr)
+                self.assertLessEqual(out.stat().st_size, limit)
+                self.ramseal(10 if full else 0, 'verify', '--identity', self.keys[0], out)
+                told = self.ramseal(0, 'info', '--json', '--identity', self.keys[0], out).stdout
+                info = json.loads(told)
+                whole = sum(r['last'] + 1 - r['first'] for r in info['maps'][0]['ranges']) // 4096
+                self.assertEqual(sum(info['pages'].values()), whole)
+                self.assertEqual(b'; sealed, ' in done.stderr, full)
+            out.unlink(missing_ok=True)
 
     def test_full_pipe_is_not_sealed(self):
         image = self.at / 'image'
