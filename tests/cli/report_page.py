@@ -19,9 +19,10 @@ class Page(html.parser.HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.open, self.faults, self.tags, self.ids, self.links = [], [], [], [], []
-        self.sections, self.section, self.attributes = {'': ''}, '', set()
+        self.parts, self.section, self.attributes = {'': []}, '', set()
         self.feed(text)
         self.close()
+        self.sections = {name: ''.join(parts) for name, parts in self.parts.items()}
         if self.open:
             self.faults.append(f'not closed: {self.open}')
 
@@ -37,9 +38,9 @@ class Page(html.parser.HTMLParser):
                 self.links.append(value)
             if tag == 'section' and name == 'id':
                 self.section = value
-                self.sections[value] = ''
+                self.parts[value] = []
         if tag in ('td', 'th', 'p', 'text', 'br', 'dt', 'b', 'span'):
-            self.sections[self.section] += ' '
+            self.parts[self.section].append(' ')
 
     def handle_startendtag(self, tag, attrs):
         self.handle_starttag(tag, attrs)
@@ -54,7 +55,7 @@ class Page(html.parser.HTMLParser):
 
     def handle_data(self, text):
         if self.open and self.open[-1] != 'style':
-            self.sections[self.section] += text
+            self.parts[self.section].append(text)
 
     def text(self, section=None):
         return re.sub(r'\s+', ' ', self.sections[section] if section is not None

@@ -6,6 +6,7 @@ are interactive and at a terminal; fish answers `complete -C`, PowerShell its ow
 Usage: test_completion.py RAMSEAL
 """
 
+import functools
 import os
 import pty
 import re
@@ -47,17 +48,20 @@ def run(*args):
     return subprocess.run([RAMSEAL, *args], text=True, timeout=900, capture_output=True)
 
 
+@functools.cache
 def commands():
     """The names that `ramseal --help` lists."""
     listed = run("--help").stdout.split("Commands:\n")[1].split("\n\n")[0]
     return re.findall(r"^  ([a-z-]+)", listed, re.M)
 
 
+@functools.cache
 def options(command):
     """The long ones that its --help lists."""
     return re.findall(r"^ +(?:-., )?(--[a-z0-9-]+)", run(command, "--help").stdout, re.M)
 
 
+@functools.cache
 def script(shell):
     r = run("completion", shell)
     assert (r.returncode, r.stderr) == (0, ""), r

@@ -15,7 +15,7 @@ import time
 import unittest
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
-MACHINE = "sim:cohen2015,ram=256M,resident=16M,allocated=32M,trimmed=4M,others=4M,cache=2M"
+MACHINE = "sim:cohen2015,ram=128M,resident=16M,allocated=32M,trimmed=4M,others=4M,cache=2M"
 
 
 def set_columns(fd, columns):
