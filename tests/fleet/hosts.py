@@ -9,6 +9,7 @@ programs, and nothing that is written. Only as root.
 """
 
 import contextlib
+import glob
 import os
 import shutil
 import signal
@@ -136,8 +137,8 @@ class Host:
         return run('nsenter', '--target', self._inner(), '--all', *command).stdout
 
     def has(self, pattern):
-        """Whether a file is there whose name a shell's pattern takes."""
-        return bool(self.inside('sh', '-c', f'ls {pattern} 2>/dev/null || true'))
+        """Whether a file is there whose name a shell's pattern takes. Asked so often that it starts no process."""
+        return bool(glob.glob(f'/proc/{self._inner()}/root{pattern}'))
 
     def kill_sessions(self):
         """Those of sshd, but nothing that they have started. How many."""
