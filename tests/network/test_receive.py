@@ -6,6 +6,7 @@ byte for byte, what was sent, whatever is cut, stopped or killed on the way.
 Usage: test_receive.py RAMSEAL SEND_FILE [TEST...]
 """
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -38,6 +39,16 @@ def run(*args, **more):
     return subprocess.run([str(a) for a in args], capture_output=True, timeout=900, **more)
 
 
+@functools.cache
+def acquired(level):
+    """The container of the simulated machine, which is the same each time."""
+    with tempfile.TemporaryDirectory(prefix='ramseal-test-') as folder:
+        path = Path(folder) / 'a.rsz'
+        done = run(RAMSEAL, 'acquire', '-q', '-s', SMALL, '--level', level, '-t1', '-o', path)
+        assert done.returncode == 0, done.stderr
+        return path.read_bytes()
+
+
 class Case(unittest.TestCase):
     level, end = '1', 'sealed'
 
@@ -47,13 +58,11 @@ class Case(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.base = Path(folder.name)
         cls.container = cls.base / 'a.rsz'
-        done = run(RAMSEAL, 'acquire', '-q', '-s', SMALL, '--level', cls.level, '-t1', '-o', cls.container)
-        assert done.returncode == 0, done.stderr
-        cls.bytes = cls.container.read_bytes()
+        cls.bytes = acquired(cls.level)
         if cls.level == 'store' and LARGE:
             cls.bytes = cls.bytes[:LARGE]
-            cls.container.write_bytes(cls.bytes)
             cls.end = 'early'
+        cls.container.write_bytes(cls.bytes)
         cls.pins = {name: new_key(RAMSEAL, cls.base / name) for name in ('receiver', 'sender', 'other')}
 
     def setUp(self):
@@ -330,16 +339,9 @@ class Acquire(Case):
     """The program itself as the sender: the simulated machine makes the same container each time."""
     level = 'store'
 
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.whole = cls.base / 'whole.rsz'
-        done = run(RAMSEAL, 'acquire', '-q', '-s', SMALL, '--level', 'store', '-t1', '-o', cls.whole)
-        assert done.returncode == 0, done.stderr
-
-    def acquire(self, port, *more):
+    def acquire(self, port, *more, level='store'):
         ret = subprocess.Popen(
-            [RAMSEAL, 'acquire', '-q', '-s', SMALL, '--level', 'store', '-t1',
+            [RAMSEAL, 'acquire', '-q', '-s', SMALL, '--level', level, '-t1',
              '-o', f'tls://127.0.0.1:{port}', '--pin', self.pins['receiver'],
              '--client-key', f'@{self.base}/sender', *more], stderr=subprocess.PIPE, text=True)
         self.addCleanup(ret.communicate)
@@ -349,13 +351,13 @@ class Acquire(Case):
     def is_the_local_one(self, process):
         err = process.communicate(timeout=900)[1]
         self.assertEqual(process.returncode, 0, err)
-        self.arrived(bytes_=self.whole.read_bytes())
+        self.arrived(bytes_=acquired('store'))
         self.assertEqual(self.log('complete')[0]['verified'], 'sealed')
 
     def test_names_say_what_is_encrypted(self):
         receiver = self.receiver()
         for more, want in (((), r'\.rsz$'), (('--recipient', RECIPIENT), r'\.rsz\.age$')):
-            self.acquire(receiver.port, *more).communicate(timeout=900)
+            self.acquire(receiver.port, *more, level='1').communicate(timeout=900)
             self.assertRegex(self.log('complete')[-1]['name'], want)
 
     def test_cuts(self):

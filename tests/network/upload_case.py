@@ -25,19 +25,22 @@ def pieces(container):
     return -(-len(container) // (8 * MIB))
 
 
-class Case(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.local = {}
-        for level in ('store', '1'):
-            path = Path(cls.folder.name) / f'{level}.rsz'
+class Local(dict):
+    """The local files, by their level: each is made when somebody asks for it."""
+
+    def __missing__(self, level):
+        with tempfile.TemporaryDirectory(prefix='ramseal-test-') as folder:
+            path = Path(folder) / 'local.rsz'
             done = subprocess.run([RAMSEAL, 'acquire', '-q', '-s', SMALL, '--level', level, '-t1',
                                    '-o', path], capture_output=True, timeout=900)
             if done.returncode:
                 raise AssertionError(done.stderr)
-            cls.local[level] = path.read_bytes()
+            self[level] = path.read_bytes()
+        return self[level]
+
+
+class Case(unittest.TestCase):
+    local = Local()
 
     def setUp(self):
         self.serve()
