@@ -24,10 +24,12 @@ import unittest
 import urllib.parse
 from pathlib import Path
 
-import upload_case
-from azblob_server import SIGNATURE, Blob, Server, Store
-from fault_proxy import FaultProxy
-from upload_case import MIB, SMALL, pieces
+sys.path.append(str(Path(__file__).resolve().parents[1] / 'sim'))
+import upload_case  # noqa: E402
+from azblob_server import SIGNATURE, Blob, Server, Store  # noqa: E402
+from fault_proxy import FaultProxy  # noqa: E402
+from sampled import drawn  # noqa: E402
+from upload_case import MIB, SMALL, pieces  # noqa: E402
 
 # The store's own, and the probe is one of them.
 BLOCKS = '^PUT .*comp=block&'
@@ -93,7 +95,7 @@ class Case(upload_case.Case):
 
 class Whole(Case):
     def test_the_blob_is_the_local_file(self):
-        for rights in ('rcwd', 'cw', 'c', 'w'):
+        for rights in drawn(('rcwd', 'c'), 1, 'rights') + drawn(('cw', 'w'), 1, 'rights to replace'):
             with self.subTest(rights):
                 self.serve(rights=rights)
                 done = self.acquire(level='store')
@@ -377,23 +379,27 @@ class Azurite(Case):
     ACCOUNT = 'devstoreaccount1'
     KEY = 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=='
 
-    def serve(self):
+    @classmethod
+    def setUpClass(cls):
+        """One for all tests, which have names of their own in it."""
         folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
-        self.addCleanup(folder.cleanup)
+        cls.addClassCleanup(folder.cleanup)
         with socket.create_server(('127.0.0.1', 0)) as s:
-            self.port = s.getsockname()[1]
-        process = subprocess.Popen([AZURITE, '--blobPort', str(self.port), '--inMemoryPersistence',
+            cls.port = s.getsockname()[1]
+        process = subprocess.Popen([AZURITE, '--blobPort', str(cls.port), '--inMemoryPersistence',
                                     '--disableTelemetry', '--skipApiVersionCheck', '--silent'],
                                    cwd=folder.name, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.terminate)
+        cls.addClassCleanup(process.wait)
+        cls.addClassCleanup(process.terminate)
         until = time.monotonic() + 900
         while time.monotonic() < until:
             with contextlib.suppress(OSError):
-                socket.create_connection(('127.0.0.1', self.port)).close()
+                socket.create_connection(('127.0.0.1', cls.port)).close()
                 break
             time.sleep(.1)
-        self.assertEqual(self.ask('PUT', f'/evidence?restype=container&{self.account_sas()}'), 201)
+
+    def serve(self):
+        self.assertIn(self.ask('PUT', f'/evidence?restype=container&{self.account_sas()}'), (201, 409))
 
     def sas(self, resource, rights):
         """A service SAS of a blob ("Create a service SAS", version 2018-11-09)."""
@@ -423,12 +429,14 @@ class Azurite(Case):
                 + self.sas(f'/evidence/{name}', rights))
 
     def test_whole(self):
+        large = drawn(('rcw', 'w', 'cw'), 1, 'rights at Azurite')
         for rights in ('rcw', 'w', 'cw'):
-            with self.subTest(rights):
-                done = self.acquire(level='store', to=self.url(rights, rights))
+            level = 'store' if rights in large else '1'
+            with self.subTest(rights, level=level):
+                done = self.acquire(level=level, to=self.url(rights, rights))
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(self.ask('GET', f'/evidence/{rights}?{self.account_sas()}'), 200)
-                self.assertTrue(self.content == self.local['store'])
+                self.assertTrue(self.content == self.local[level])
                 done = self.acquire(to=self.url(rights, rights))
                 self.assertEqual(done.returncode, 6, done.stderr)
                 self.assertIn('exists', self.last_line(done))

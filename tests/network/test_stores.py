@@ -28,6 +28,7 @@ S3RVER = shutil.which('s3rver', path=os.environ.get('RAMSEAL_TEST_NPM', '') + ':
 SMALL = 'sim:desktop,ram=64M,allocated=20M,resident=10M,trimmed=5M,others=5M,processes=3,cache=2M'
 MIB = 1 << 20
 DEBIANS_PYTHON = '/usr/bin/python3'
+LOCAL = {}
 
 
 def has_swift():
@@ -69,9 +70,12 @@ class Store(unittest.TestCase):
         return self.run_it('acquire', '-q', '-s', SMALL, '--level', level, '-t1', '-o', to, *more, **env)
 
     def local(self, level='store'):
-        done = self.acquire('local.rsz', '--force', level=level)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return (self.at / 'local.rsz').read_bytes()
+        """Made once."""
+        if level not in LOCAL:
+            done = self.acquire('local.rsz', '--force', level=level)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            LOCAL[level] = (self.at / 'local.rsz').read_bytes()
+        return LOCAL[level]
 
     def check_the_object_is_the_local_file(self):
         done = self.acquire('s3://evidence/a b/mem.rsz')
@@ -111,22 +115,42 @@ class S3rver(Store):
 class Swift(Store):
     keys = (swift_server.USER, swift_server.KEY)
 
-    def start(self):
-        if not keeps_attributes(self.at):
-            self.skipTest('the file system of the temporary folder keeps no extended attributes')
-        self.log = open(self.at / 'log', 'w+', encoding='utf-8')
-        self.addCleanup(self.log.close)
-        process = subprocess.Popen([DEBIANS_PYTHON, HERE / 'swift_server.py', self.at / 'store'],
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
-        self.addCleanup(process.communicate)
-        self.addCleanup(process.kill)
+    @classmethod
+    def setUpClass(cls):
+        """One for all tests: it takes seconds to start."""
+        folder = tempfile.TemporaryDirectory(prefix='ramseal-test-')
+        cls.addClassCleanup(folder.cleanup)
+        at = Path(folder.name)
+        if not keeps_attributes(at):
+            raise unittest.SkipTest('the file system of the temporary folder keeps no extended attributes')
+        (at / 'store').mkdir()
+        log = open(at / 'log', 'w+', encoding='utf-8')
+        cls.addClassCleanup(log.close)
+        process = subprocess.Popen([DEBIANS_PYTHON, HERE / 'swift_server.py', at / 'store'],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
+        cls.addClassCleanup(process.communicate)
+        cls.addClassCleanup(process.kill)
         line = process.stdout.readline()
-        self.assertTrue(line, (self.at / 'log').read_text())
-        self.port = self.direct = int(line)
+        if not line:
+            raise AssertionError((at / 'log').read_text())
+        cls.direct = int(line)
+
+    def start(self):
+        self.port = self.direct
         _, headers, _ = self.ask('GET', '/auth/v1.0', **{'X-Storage-User': self.keys[0],
                                                          'X-Storage-Pass': self.keys[1]})
         self.token = headers['X-Auth-Token']
-        self.assertEqual(self.ask('PUT', '/v1/AUTH_test/evidence', **{'X-Auth-Token': self.token})[0], 201)
+        self.assertIn(self.ask('PUT', '/v1/AUTH_test/evidence', **{'X-Auth-Token': self.token})[0], (201, 202))
+        self.addCleanup(self.remove_all)
+
+    def listed(self, container):
+        _, _, body = self.ask('GET', f'/v1/AUTH_test/{container}', **{'X-Auth-Token': self.token})
+        return body.decode().splitlines()
+
+    def remove_all(self):
+        for container in ('evidence', 'evidence+segments'):
+            for name in self.listed(container):
+                self.ask('DELETE', f'/v1/AUTH_test/{container}/{name}', **{'X-Auth-Token': self.token})
 
     def ask(self, method, path, **headers):
         """Swift's own way to look at it."""
@@ -143,10 +167,6 @@ class Swift(Store):
     def content(self, key):
         status, _, body = self.ask('GET', f'/v1/AUTH_test/evidence/{key}', **{'X-Auth-Token': self.token})
         return body if status == 200 else None
-
-    def segments(self):
-        _, _, body = self.ask('GET', '/v1/AUTH_test/evidence+segments', **{'X-Auth-Token': self.token})
-        return body.decode().splitlines()
 
     def test_the_object_is_the_local_file(self):
         self.check_the_object_is_the_local_file()
@@ -203,7 +223,7 @@ class Swift(Store):
         self.kill_at(2 * MIB)
         self.refused('nothing had arrived', self.run_it('upload', '--finish', 'state'))
         self.assertIsNone(self.content('x'))
-        self.assertEqual(self.segments(), [])
+        self.assertEqual(self.listed('evidence+segments'), [])
 
 
 if __name__ == '__main__':
