@@ -24,9 +24,9 @@ DEAD_S = int(os.environ.get('RAMSEAL_TEST_DEAD', '0'))  # so long the link is de
 SPOOL = 16 * MIB  # two parts of S3
 # curl, TLS and the system's own: what may be on top of the spool.
 BESIDE = 8 * MIB
-# Some 140 MiB, uncompressed: far more than the spool.
-MACHINE = ('sim:desktop,ram=256M,allocated=60M,resident=40M,trimmed=20M,others=40M,processes=5,'
-           'cache=20M')
+# Some 130 MiB, uncompressed: far more than the spool.
+MACHINE = ('sim:desktop,ram=128M,allocated=40M,resident=20M,trimmed=10M,others=20M,processes=5,'
+           'cache=10M')
 
 
 def status(pid, name):
