@@ -125,7 +125,7 @@ class Check(unittest.TestCase):
 
     def test_what_json_loads_reads_is_checked(self):
         json.loads(json.dumps(self.GOOD))
-        if json.loads is documents.loads:
+        if json.loads.__module__ != 'sitecustomize':
             self.skipTest('tests/documents is not in PYTHONPATH')
         with self.assertRaises(documents.Undocumented):
             json.loads(json.dumps({**self.GOOD, 'extra': 1}))
