@@ -232,14 +232,23 @@ class Content(Case):
         f = v.file('pagefile.sys', [(5000, 4), (None, 12), (6000, 8)])
         self.check(v, f, data=2, hole=1)
 
+    def packed(self, volume, runs, init=None):
+        """A file in units of 16 clusters, none of which shrank when it was compressed."""
+        f = volume.begin('packed')
+        f.runs, f.size = runs, sum(n for _, n in runs) * volume.cluster
+        f.init = f.size if init is None else init
+        volume.add(f.number, Attribute(DATA, None, f.runs, '', f.size, f.init, COMPRESSED,
+                                       unit=4)).allocated = f.size
+        return f
+
     def test_compressed_units_stored_plain_and_sparse(self):
         v = Volume(16 * MIB)
-        f = v.begin('packed')
-        f.runs, f.size = [(1000, 16), (None, 16), (2000, 16)], 48 * 4096
-        f.init = f.size
-        v.add(f.number, Attribute(DATA, None, f.runs, '', f.size, f.size, COMPRESSED,
-                                  unit=4)).allocated = f.size
-        self.check(v, f, data=32, hole=16)
+        self.check(v, self.packed(v, [(1000, 16), (None, 16), (2000, 16)]), data=32, hole=16)
+
+    def test_compressed_unit_that_begins_where_the_initialised_size_ends(self):
+        v = Volume(16 * MIB)
+        f = self.packed(v, [(1000, 16), (1100, 16), (2000, 16)], init=32 * 4096)
+        self.check(v, f, data=32, skipped=16)
 
 
 class Names(Case):
@@ -714,11 +723,11 @@ class Changes(Case):
 
     def changed(self, before, after, volume=lambda: Volume(16 * MIB), **options):
         v = volume()
-        v.file('pagefile.sys', before)
+        v.file('pagefile.sys', before, init=options.get('init_before'))
         v.write(self.image)
         new = os.path.join(self.folder, 'new.raw')
         w = volume()
-        f = w.file(options.get('name', 'pagefile.sys'), after)
+        f = w.file(options.get('name', 'pagefile.sys'), after, init=options.get('init_after'))
         sequence, flags, base, attributes = w.records[f.number]
         w.records[f.number] = (options.get('sequence', sequence), options.get('flags', flags),
                                base, attributes)
@@ -748,6 +757,12 @@ class Changes(Case):
         flags, again = self.changed([(1000, 10)], [(1000, 3), (3000, 2), (1005, 5)])
         self.assertEqual((flags['size'], flags['moved']), ('0', '1'))
         self.assertEqual(again, [(12288, 8192)])
+
+    def test_initialised_size_that_grew(self):
+        """Its last page had zeros behind the old one."""
+        flags, again = self.changed([(1000, 10)], [(1000, 10)], init_before=5 * 4096 + 100, init_after=8 * 4096)
+        self.assertEqual((flags['any'], flags['size'], flags['moved']), ('1', '1', '0'))
+        self.assertEqual(again, [(5 * 4096, 3 * 4096)])
 
     def test_resident(self):
         for after, again in ((b'before', []), (b'beyond', [(0, 6)]), (b'b', [(0, 1)])):
