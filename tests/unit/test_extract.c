@@ -351,6 +351,46 @@ TEST(bad_sectors_are_recorded_to_the_sector_and_the_rest_is_read)
 	extract_close(x);
 }
 
+/* Gives up within a sector; what lies behind that it reads again. */
+static uint32_t torn_read(struct reader *r, uint64_t off, void *buf, size_t len, size_t *good)
+{
+	const uint64_t torn = 5 * 512 + 100;
+
+	(void)r;
+	*good = off <= torn && torn - off < len ? (size_t)(torn - off) : len;
+	memset(buf, 'x', *good);
+	return *good < len ? EIO : 0;
+}
+
+TEST(a_sector_of_which_only_a_part_came_is_bad)
+{
+	static const struct reader_ops ops = { .kind = "torn",
+					       .read = torn_read,
+					       .close = faulty_close };
+	struct reader *r = calloc(1, sizeof(*r));
+	struct extract *x = NULL;
+	uint8_t buf[8192];
+	struct page_status status[2];
+	struct extract_piece piece;
+	struct err e = ERR_INIT;
+	const struct extract_bad *found;
+	size_t n;
+
+	assert_non_null(r);
+	*r = (struct reader){ .ops = &ops, .size = sizeof(buf), .sector = 512 };
+	CHECK_OK(extract_open_whole(r, "torn", &x, &e), &e);
+	CHECK_OK(extract_next(x, buf, sizeof(buf), status, &piece, &e), &e);
+	for (size_t i = 0; i < sizeof(buf); i++)
+		assert_int_equal(buf[i], i / 512 == 5 ? 0 : 'x');
+	assert_int_equal(status[0].state, PAGE_UNREADABLE);
+	assert_int_equal(status[1].state, PAGE_DATA);
+	found = extract_bad(x, &n);
+	assert_int_equal(n, 1);
+	assert_int_equal(found[0].offset, 5 * 512);
+	assert_int_equal(found[0].length, 512);
+	extract_close(x);
+}
+
 TEST(the_last_page_may_be_short)
 {
 	static const uint64_t none[] = { UINT64_MAX };
@@ -409,6 +449,7 @@ int main(void)
 		cmocka_unit_test(boot_sectors_that_make_no_sense_are_corrupt),
 		cmocka_unit_test(torn_record_is_corrupt_and_a_sound_one_is_mended),
 		cmocka_unit_test(bad_sectors_are_recorded_to_the_sector_and_the_rest_is_read),
+		cmocka_unit_test(a_sector_of_which_only_a_part_came_is_bad),
 		cmocka_unit_test(the_last_page_may_be_short),
 		cmocka_unit_test(attribute_that_points_out_of_its_record_ends_the_walk),
 	};
