@@ -372,6 +372,24 @@ TEST(mask_is_found_though_a_torn_table_lacks_it)
 	check_win_choice(&ev, "10-1809", MASK);
 }
 
+/* The kernel takes bits that no frame has: the first may be the one right above all memory. */
+TEST(mask_lies_above_all_memory)
+{
+	for (uint64_t beyond = 0; beyond < 2; beyond++) {
+		struct win_pte_evidence ev = { .facts = { .version = 17134 } };
+		struct win_pte_choice choice;
+		struct range_list l = { 0 };
+
+		assert_int_equal(range_list_add(&l, 0, MASK - 1 + beyond, NULL), ST_OK);
+		ev.facts.ranges = &l;
+		for (uint64_t i = 1; i < 100; i++)
+			win_pte_evidence_add(&ev, KERNEL_VA, i * 977 << 33 | MASK | (i & 1) << 4);
+		win_pte_choose(&ev, &choice);
+		assert_int_equal(choice.context.invalid_mask, beyond ? 0 : MASK);
+		range_list_deinit(&l);
+	}
+}
+
 TEST(build_number_does_not_outweigh_entries_where_servicing_changed_them)
 {
 	struct win_pte_evidence ev = entries_of(12, 2, true, 100);
@@ -476,6 +494,7 @@ int main(void)
 		cmocka_unit_test(windows_layout_is_chosen_by_what_entries_look_like),
 		cmocka_unit_test(mask_alone_tells_the_layout),
 		cmocka_unit_test(mask_is_found_though_a_torn_table_lacks_it),
+		cmocka_unit_test(mask_lies_above_all_memory),
 		cmocka_unit_test(
 			build_number_does_not_outweigh_entries_where_servicing_changed_them),
 		cmocka_unit_test(build_number_decides_from_1809_on),

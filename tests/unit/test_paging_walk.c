@@ -121,6 +121,25 @@ TEST(four_levels_with_pages_of_three_sizes)
 	machine_free(&m);
 }
 
+/* Bit 12 of a large page is PAT; what lies between that and its frame makes it none. */
+TEST(large_pages_may_have_one_bit_below_their_frame)
+{
+	struct walk_options o = whole(PAGING_4_LEVEL);
+	struct machine m;
+
+	begin(&m, 4);
+	machine_map(&m, ROOT, 0x200000, 0x600000 | 0x1000, 2);
+	machine_map(&m, ROOT, 0x40000000, 0x1000, 3);
+	machine_map(&m, ROOT, 0x400000, 0x600000 | 0x2000, 2);
+	machine_map(&m, ROOT, 0x80000000, 0x600000, 3);
+	walk_machine(&m, &o, ROOT);
+	assert_int_equal(seen.leaves, 2);
+	check_leaf(0, 0x200000, 0x600000, 0x200000);
+	check_leaf(1, 0x40000000, 0, 0x40000000);
+	assert_int_equal(seen.counts.skipped[WALK_RESERVED], 2);
+	machine_free(&m);
+}
+
 TEST(five_levels)
 {
 	struct walk_options o = whole(PAGING_5_LEVEL);
@@ -428,7 +447,9 @@ TEST(virtual_memory_is_read_across_pages)
 	char text[9] = "";
 
 	begin(&m, 4);
-	machine_map_fresh(&m, ROOT, 0xffff800000001000, 0x2000);
+	/* The later page lies before the earlier one. */
+	machine_map_fresh(&m, ROOT, 0xffff800000002000, 0x1000);
+	machine_map_fresh(&m, ROOT, 0xffff800000001000, 0x1000);
 	machine_put_va(&m, ROOT, 0xffff800000001ffc, "ramseal!", 8);
 	v = (struct virt){ .mem = machine_mem_init(&mem, &m, RAM_LAST),
 			   .mode = PAGING_4_LEVEL,
@@ -498,7 +519,7 @@ TEST(container_memory_prefers_the_tables)
 	build_extent(b, 0x2000, "T");
 	build_put(b);
 	build_chunk(b, streams[1], 500);
-	build_extent(b, 0x1000, "aM.?");
+	build_extent(b, 0x1000, "aM.?-");
 	build_put(b);
 	build_close(b);
 	mem_blob_init(&blob, b->out.at, b->out.len);
@@ -506,7 +527,7 @@ TEST(container_memory_prefers_the_tables)
 	CHECK_OK(rsz_cursor_create(r, 2, &c, &e), &e);
 	CHECK_OK(physmem_rsz_init(&m, r, c, streams, 2, &e), &e);
 	assert_int_equal(m.ranges.count, 1);
-	assert_int_equal(m.ranges.at[0].last, 0x4fff);
+	assert_int_equal(m.ranges.at[0].last, 0x5fff);
 	assert_true(physmem_read_page(&m.mem, 0x1000, page, &when));
 	assert_int_equal(page[0], 'a');
 	assert_int_equal(when.start, 500);
@@ -516,6 +537,7 @@ TEST(container_memory_prefers_the_tables)
 	assert_true(physmem_read_page(&m.mem, 0x3000, page, &when));
 	assert_int_equal(page[0], 0);
 	assert_false(physmem_read_page(&m.mem, 0x4000, page, &when));
+	assert_false(physmem_read_page(&m.mem, 0x5000, page, &when)); /* skipped, not zeros */
 	physmem_rsz_deinit(&m);
 	rsz_cursor_destroy(c);
 	rsz_reader_close(r);
@@ -527,6 +549,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(four_levels_with_pages_of_three_sizes),
+		cmocka_unit_test(large_pages_may_have_one_bit_below_their_frame),
 		cmocka_unit_test(five_levels),
 		cmocka_unit_test(pae_roots_share_a_page),
 		cmocka_unit_test(entries_that_are_not_present_come_as_they_are),
