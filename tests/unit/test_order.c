@@ -6,6 +6,7 @@
  */
 #include "tests/unit/test.h"
 
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,8 @@ struct machine {
 	unsigned stop_at; /* a signal comes with this read of all; 0: none */
 	unsigned all;
 	uint64_t bad;      /* this page cannot be read; 0: all can */
+	bool hangs;        /* its page file does, until */
+	sem_t read_all;    /* says that the last page has been read */
 	uint64_t requests; /* each takes request_ns, and page_ns for each page */
 	uint64_t request_ns, page_ns;
 	uint64_t now;
@@ -76,6 +79,8 @@ static void after_read(struct machine *m, uint64_t page)
 		m->words[page][0] = ((FRAMES + 500 + m->reads[page]) * PAGE_SIZE) | PRIVATE;
 	if (++m->all == m->stop_at)
 		interrupt_ask("the test");
+	if (page == PAGES - 1)
+		sem_post(&m->read_all);
 }
 
 static struct drv_result machine_read(struct drv *d, uint64_t addr, void *buf, size_t len)
@@ -126,6 +131,7 @@ static struct machine *machine_create(size_t tables, size_t each)
 		for (size_t i = 0; i < each; i++)
 			name(m, PT + t, i, FRAMES + t * each + i, PRIVATE);
 	}
+	assert_int_equal(sem_init(&m->read_all, 0, 0), 0);
 	interrupt_forget();
 	found_later = (struct discovery){ .mode = PAGING_4_LEVEL, .os = OS_WINDOWS };
 	return m;
@@ -134,6 +140,7 @@ static struct machine *machine_create(size_t tables, size_t each)
 static void machine_destroy(struct machine *m)
 {
 	drv__deinit(&m->drv);
+	sem_destroy(&m->read_all);
 	free(m);
 }
 
@@ -379,6 +386,26 @@ TEST(guided_takes_again_what_changed)
 	machine_destroy(m);
 }
 
+/* Two neighbours, of which one was captured before: each capture says how many came before it. */
+TEST(guided_takes_neighbours_apart_that_were_captured_differently_often)
+{
+	struct machine *m = machine_create(1, 10);
+	struct result *r;
+
+	for (size_t i = 0; i < 2; i++)
+		m->changes[m->n_changes++] =
+			(struct rule){ FRAMES + 9, 1, PT, i,
+				       (FRAMES + 9 + i) * PAGE_SIZE | PRIVATE };
+	r = run(m, &guided_order, NULL);
+	assert_int_equal(r->captures[FRAMES + 9], 2);
+	assert_int_equal(newest(r, FRAMES + 9)->reason, RSZ_TABLE_CHANGED);
+	assert_int_equal(r->captures[FRAMES + 10], 1);
+	assert_int_equal(newest(r, FRAMES + 10)->reason, RSZ_FIRST);
+	check_between(r, PT, FRAMES + 10);
+	free(r);
+	machine_destroy(m);
+}
+
 /*
  * What the pass before saw
  */
@@ -565,7 +592,10 @@ TEST(guided_takes_again_what_was_a_table)
 
 #define SLOT(n) ((uint64_t)(n) << 32 | 4 << 5) /* _MMPTE_SOFTWARE of Windows 7, page file 0 */
 
-/* A page file; its first read sets off the rules for page 0, which nothing else reads. */
+/*
+ * A page file; its first read sets off the rules for page 0, which nothing else reads. One that
+ * hangs is read by a thread of its own, and answers when the last page of memory has been read.
+ */
 struct page_file {
 	struct reader reader;
 	struct machine *machine;
@@ -581,7 +611,10 @@ static uint32_t page_file_read(struct reader *r, uint64_t off, void *buf, size_t
 	(void)off;
 	memset(buf, 1, len);
 	*good = len;
-	after_read(f->machine, 0);
+	if (f->machine->hangs)
+		sem_wait(&f->machine->read_all);
+	else
+		after_read(f->machine, 0);
 	return 0;
 }
 
@@ -611,7 +644,7 @@ static struct result *run_with_slots(struct machine *m)
 	bool taken;
 
 	CHECK_OK(extract_open_whole(&f.reader, "made up", &f.file, &e), &e);
-	CHECK_OK(slots_create(&entries, true, &f.slots, &e), &e);
+	CHECK_OK(slots_create(&entries, !m->hangs, &f.slots, &e), &e);
 	file.source = f.file;
 	CHECK_OK(slots_add_file(f.slots, 0, &file, &taken, &e), &e);
 	r = run_plan(m, &guided_order, (struct memory_plan){ .prints = &before, .slots = f.slots });
@@ -695,6 +728,29 @@ TEST(guided_reads_slots_that_are_named_meanwhile)
 	assert_int_equal(r->slots[2].pass, 1);
 	check_around(r, PT, &r->slots[2]);
 	assert_int_equal(r->captures[PT], 4);
+	free(r);
+	machine_destroy(m);
+}
+
+/*
+ * A table still waits for its slot when all of the memory has been read. What it comes to name then
+ * was captured with the rest, and is captured once more, for the table.
+ */
+TEST(guided_takes_again_from_the_rest_for_a_table_that_waited)
+{
+	const uint64_t frame = FRAMES + EACH + 5;
+	struct machine *m = machine_create(1, EACH);
+	struct result *r;
+
+	m->hangs = true;
+	m->words[PT][400] = SLOT(7);
+	m->changes[m->n_changes++] =
+		(struct rule){ PAGES - 1, 1, PT, 401, frame * PAGE_SIZE | PRIVATE };
+	r = run_with_slots(m);
+	assert_int_equal(r->n_slots, 1);
+	assert_int_equal(r->captures[frame], 2);
+	assert_int_equal(newest(r, frame)->reason, RSZ_TABLE_CHANGED);
+	assert_true(newest(r, frame)->end <= newest(r, PT)->start);
 	free(r);
 	machine_destroy(m);
 }
@@ -971,6 +1027,8 @@ int main(void)
 		cmocka_unit_test(tables_come_first_or_last),
 		cmocka_unit_test(guided_reads_a_table_before_its_frames_and_behind_them),
 		cmocka_unit_test(guided_takes_again_what_changed),
+		cmocka_unit_test(
+			guided_takes_neighbours_apart_that_were_captured_differently_often),
 		cmocka_unit_test(guided_takes_again_what_another_entry_got),
 		cmocka_unit_test(guided_does_not_take_again_what_stood),
 		cmocka_unit_test(guided_takes_again_what_a_new_table_names),
@@ -981,6 +1039,7 @@ int main(void)
 		cmocka_unit_test(guided_reads_tables_again_behind_their_slots),
 		cmocka_unit_test(guided_takes_what_came_back_from_a_slot),
 		cmocka_unit_test(guided_reads_slots_that_are_named_meanwhile),
+		cmocka_unit_test(guided_takes_again_from_the_rest_for_a_table_that_waited),
 		cmocka_unit_test(guided_does_not_mind_flags),
 		cmocka_unit_test(guided_follows_transition_pages),
 		cmocka_unit_test(guided_gives_up_on_a_table_that_never_settles),

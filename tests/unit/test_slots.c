@@ -372,6 +372,24 @@ TEST(a_slot_is_read_again_for_who_came_later)
 	fixture_destroy(f);
 }
 
+/* What is measured of a slot: from when it is asked for to when it has come. */
+TEST(a_slot_is_read_from_the_request_to_the_answer)
+{
+	struct fixture *f = fixture_create(true);
+
+	f->disks[0].request_ns = 5000;
+	made_up_now = 1000;
+	clock_use(made_up_clock, NULL);
+	name_slot(f, 0, 0, 10);
+	slots_want(f->slots, f->table, 0);
+	assert_true(slots_next(f->slots, empty_piece(f)));
+	clock_use(NULL, NULL);
+	assert_int_equal(check_piece(f), 1);
+	assert_int_equal(f->extents[0].start, 1000);
+	assert_int_equal(f->extents[0].end, 6000);
+	fixture_destroy(f);
+}
+
 static void look_into_cache(struct fixture *f)
 {
 	struct err e = ERR_INIT;
@@ -382,6 +400,8 @@ static void look_into_cache(struct fixture *f)
 	machine_u64(&m, place_of(11, 11, 12, 0), PAGE(3));
 	put_page(3, 0, entry_of(11)); /* still being read */
 	machine_u64(&m, place_of(13, 13, 12, 0), RETRY);
+	machine_u64(&m, place_of(15, 15, 12, 0), PAGE(40)); /* a frame that cannot be read */
+	put_page(40, UPTODATE, entry_of(15));
 	begin_swap();
 	CHECK_OK(slots_use_cache(f->slots, cache, &e), &e);
 	cache = NULL; /* the slots' now */
@@ -422,6 +442,25 @@ TEST(the_swap_cache_is_asked_before_slots_are_read)
 	assert_int_equal(slots_counts(f->slots).held, 1);
 	assert_int_equal(slots_counts(f->slots).busy, 1);
 	assert_int_equal(slots_counts(f->slots).untold, 1);
+	fixture_destroy(f);
+	end_swap();
+}
+
+/* The page was in the cache, so that its slot may be old. A hole would say that it was not. */
+TEST(a_cached_page_that_cannot_be_read_is_no_hole)
+{
+	struct fixture *f = fixture_create(true);
+
+	look_into_cache(f);
+	name_slot(f, 0, 0, 15);
+	slots_want(f->slots, f->table, 0);
+	assert_true(slots_next(f->slots, empty_piece(f)));
+	assert_int_equal(f->piece.stream, 17);
+	assert_int_equal(f->piece.n_extents, 1);
+	assert_int_equal(f->extents[0].address, 15 * PAGE_SIZE);
+	assert_int_equal(f->status[0].state, PAGE_UNREADABLE);
+	assert_int_equal(f->status[0].detail, EIO);
+	assert_int_equal(slots_counts(f->slots).held, 1);
 	fixture_destroy(f);
 	end_swap();
 }
@@ -591,7 +630,9 @@ int main(void)
 		cmocka_unit_test(what_lies_between_and_is_wanted_is_read_once),
 		cmocka_unit_test(what_was_read_before_and_lies_between_is_dropped),
 		cmocka_unit_test(a_slot_is_read_again_for_who_came_later),
+		cmocka_unit_test(a_slot_is_read_from_the_request_to_the_answer),
 		cmocka_unit_test(the_swap_cache_is_asked_before_slots_are_read),
+		cmocka_unit_test(a_cached_page_that_cannot_be_read_is_no_hole),
 		cmocka_unit_test(the_swap_cache_is_asked_again_with_its_slot),
 		cmocka_unit_test(what_is_asked_for_is_due_until_it_came_or_was_given_up),
 		cmocka_unit_test(a_piece_is_of_one_file),
