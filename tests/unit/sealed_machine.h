@@ -66,6 +66,7 @@ static const char *begin_line;
 static const char *os;
 static const char *before_spaces;
 static const char *after_spaces;
+static uint64_t before_taken; /* 0: nobody knows when */
 static bool without_after;
 static bool without_lines; /* the manifest tells of no tables at all */
 static struct build *b;
@@ -99,6 +100,7 @@ static inline void set_up_machine(void)
 	begin_line = LINUX_BEGIN;
 	os = "linux";
 	before_spaces = after_spaces = ONE_SPACE;
+	before_taken = 1000;
 	without_after = without_lines = false;
 }
 
@@ -129,6 +131,8 @@ static inline void seal_page(uint32_t stream, uint64_t pa, char what, const uint
 
 	build_chunk(b, stream, time);
 	build_extent(b, pa, states);
+	if (!time)
+		b->chunk.end = b->extents[0].end = 0;
 	if (bytes)
 		memcpy(b->data, bytes, PAGE_SIZE);
 	build_put(b);
@@ -147,7 +151,7 @@ static inline void seal_tables(enum rsz_kind kind, const struct machine *x, uint
 	const uint32_t stream = build_stream(b, kind, rsz_kind_name(kind));
 
 	for (size_t i = 0; i < x->count; i++)
-		seal_page(stream, x->pages[i].pa, 't', x->pages[i].bytes, time + 20 * i);
+		seal_page(stream, x->pages[i].pa, 't', x->pages[i].bytes, time ? time + 20 * i : 0);
 }
 
 static inline void seal_together(uint32_t stream, size_t i)
@@ -271,7 +275,7 @@ static inline void seal_machine(void)
 {
 	b = calloc(1, sizeof(*b));
 	build_begin(b, 1, 1);
-	seal_tables(RSZ_KIND_TABLES_BEFORE, &m[COPY_BEFORE], 1000);
+	seal_tables(RSZ_KIND_TABLES_BEFORE, &m[COPY_BEFORE], before_taken);
 	seal_memory();
 	if (slots_meta)
 		seal_file("/dev/vdb", slots, slots_meta, slot_marks[0]);

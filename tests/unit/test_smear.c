@@ -230,6 +230,18 @@ TEST(frames_must_be_captured_between_the_passes)
 	}
 }
 
+/* Behind tables that were read nobody knows when there may be anything. */
+TEST(tables_without_a_time_make_nothing_safe)
+{
+	set_up();
+	put_entries(0, FRAME(0) | P, FRAME(0) | P);
+	before_taken = 0;
+	measure_ok();
+	CHECK_VERDICTS(s.at[0].copy[COPY_IMAGE].frames, [VERDICT_OUT_OF_TIME] = 1);
+	CHECK_VERDICTS(s.at[0].copy[COPY_BEFORE].frames, [VERDICT_OUT_OF_TIME] = 1);
+	tear_down();
+}
+
 /* 0x110000 is read behind the page table, from 1080 to 1090: only then is the way known. */
 TEST(whole_way_must_have_been_seen_before)
 {
@@ -373,6 +385,18 @@ TEST(around_is_not_claimed_without_both_readings)
 	set_up_around();
 	first_taken = 0;
 	check_around(0, 2);
+	/*
+	 * Before the memory and behind it VA(0) names the frame, and in between it was seen to name
+	 * another: what was captured before it came back is not certain.
+	 */
+	set_up_around();
+	put_entries(0, FRAME(0) | P, FRAME(0) | P);
+	machine_u64(&first, machine_entry(&first, ROOT, VA(0), 1), FRAME(5) | P);
+	taken[32] = 12500;
+	measure_ok();
+	CHECK_VERDICTS(
+		s.at[0].copy[COPY_IMAGE].frames, [VERDICT_SAFE] = 1, [VERDICT_OUT_OF_TIME] = 1);
+	tear_down();
 }
 
 /* One record has the page twice: SPEC.md, section 7. */
@@ -811,6 +835,12 @@ TEST(slots_are_doubted_where_linux_may_keep_the_page_elsewhere)
 	set_up(); /* captured at once: the page may still have been on its way */
 	slots_taken = SECOND;
 	check_slot(VERDICT_SLOT);
+	set_up(); /* and so it may until a second has passed since the entry was seen, at 1070, */
+	slots_taken = 1070 + SECOND - 1;
+	check_slot(VERDICT_SLOT); /* however long the read took then */
+	set_up();
+	slots_taken = 1070 + SECOND;
+	check_slot(VERDICT_SAFE);
 	set_up();
 	slots_meta = "{\"number\":0,\"number_origin\":\"assumed\"}";
 	check_slot(VERDICT_SAFE); /* only 0 is named, and the first in the list is here */
@@ -856,6 +886,10 @@ TEST(swap_cache_tells_whether_a_slot_was_written)
 	check_slot(VERDICT_SAFE); /* within the first second, too */
 	set_up_looks(SECOND / 2, SECOND / 2 + 1, '_', 0, 0);
 	check_slot(VERDICT_SLOT); /* too late */
+	set_up_looks(SECOND / 2, SECOND / 2 - 5, '_', 0, 0);
+	check_slot(VERDICT_SLOT); /* it was written while it was being read */
+	set_up_looks(SECOND / 2, SECOND / 2 - 10, '_', 0, 0);
+	check_slot(VERDICT_SAFE);
 	set_up_looks(SECOND / 2, 1000, '_', 0, 0);
 	check_slot(VERDICT_SLOT); /* before the entry was seen */
 	set_up_looks(2 * SECOND, 2000, '?', 0, 0);
@@ -1311,6 +1345,25 @@ TEST(quantiles_are_members)
 	assert_int_equal(windows_quantile(&w, 100), UINT64_MAX);
 }
 
+/* The middle one of three, and of two that differ by more than a thirty-second the smaller. */
+TEST(quantiles_are_rounded_up_to_a_page_and_tell_windows_apart)
+{
+	static struct windows w;
+
+	for (uint64_t i = 1; i <= 3; i++)
+		windows_add(&w, i, 1);
+	assert_int_equal(windows_quantile(&w, 50), 2);
+	assert_int_equal(windows_quantile(&w, 67), 3);
+	for (uint64_t x = 0; x < 72; x++)
+		for (uint64_t y = x + 1 + x / 32; y < 144; y++) {
+			memset(&w, 0, sizeof(w));
+			windows_add(&w, x, 1);
+			windows_add(&w, y, 1);
+			assert_int_equal(windows_quantile(&w, 50), x);
+			assert_int_equal(windows_quantile(&w, 100), y);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1319,6 +1372,7 @@ int main(void)
 		cmocka_unit_test(windows_span_entry_and_frame),
 		cmocka_unit_test(rows_tell_of_single_mappings),
 		cmocka_unit_test(frames_must_be_captured_between_the_passes),
+		cmocka_unit_test(tables_without_a_time_make_nothing_safe),
 		cmocka_unit_test(whole_way_must_have_been_seen_before),
 		cmocka_unit_test(capture_that_was_made_in_time_counts),
 		cmocka_unit_test(capture_with_the_shortest_window_is_taken),
@@ -1358,6 +1412,7 @@ int main(void)
 		cmocka_unit_test(hostile_tables_end_and_add_up),
 		cmocka_unit_test(report_says_what_was_measured),
 		cmocka_unit_test(quantiles_are_members),
+		cmocka_unit_test(quantiles_are_rounded_up_to_a_page_and_tell_windows_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
