@@ -453,6 +453,9 @@ TEST(recipients_that_are_none)
 		{ "age1Zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj", "not all" },
 		{ "age1bvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj", "not all" },
 		{ "AGE1ZVKYG2LQZRAA2LNJVQEJ32NKUU0UES2S82HZRYE869XEEXVN73EQUNUJWJ", "no age" },
+		/* Its sum is right, and a bit is set behind its 32 bytes. */
+		{ "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73epp9g8nq", "not all" },
+		{ "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73egz8c7s0", "not all" },
 		{ " " AGE_RECIPE_RECIPIENT, "no age recipient" },
 		{ AGE_RECIPE_RECIPIENT " ", "not all" },
 		{ AGE_RECIPE_IDENTITY, "is a secret key" },
@@ -499,6 +502,8 @@ TEST(identities_that_are_none)
 		{ AGE_RECIPE_RECIPIENT, "line 1: is no age identity" },
 		{ "\nAGE-SECRET-KEY-1GFPYYSJZGF\n", "line 2: is no age identity" },
 		{ "age-secret-key-1gfpyysjzgfpyysjzgfpyysjzgfpyysjzgfpyysjzgfpyysjzgfpq4egaex",
+		  "line 1: is no age identity" },
+		{ "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPPG0UGY5",
 		  "line 1: is no age identity" },
 		{ "AGE-SECRET-KEY-PQ-1XX", "post-quantum" },
 		{ "AGE-PLUGIN-YUBIKEY-1XX", "plugin" },

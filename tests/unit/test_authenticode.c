@@ -225,6 +225,37 @@ TEST(nested_signature_is_told_beside_the_first)
 	assert_false(a.at[2].attestation);
 }
 
+/* Two WIN_CERTIFICATEs: the second one begins at a multiple of 8, wherever the first one ends. */
+TEST(second_certificate_is_told_behind_the_first)
+{
+	static const char *const names[] = { "A",     "AB",     "ABC",     "ABCD",
+					     "ABCDE", "ABCDEF", "ABCDEFG", "ABCDEFGH" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const struct signer one = { .name = names[i], .serial = 5 };
+		const struct signer two = { .name = "Second", .serial = 6, .sha256 = true };
+		struct authenticode a;
+		struct err e = ERR_INIT;
+		size_t len, more, at;
+		uint8_t *f = file_of(&one, &len), *g = file_of(&two, &more), *both;
+
+		at = (len + 7) & ~(size_t)7;
+		both = calloc(1, at + more - TABLE_AT);
+		assert_non_null(both);
+		memcpy(both, f, len);
+		memcpy(both + at, g + TABLE_AT, more - TABLE_AT);
+		put_le32(both + 0x80 + 24 + 112 + 8 * 4 + 4, (uint32_t)(at + more - 2 * TABLE_AT));
+		CHECK_OK(authenticode_read(both, at + more - TABLE_AT, &a, &e), &e);
+		assert_int_equal(a.count, 2);
+		assert_string_equal(a.at[0].name, names[i]);
+		assert_string_equal(a.at[1].name, "Second");
+		assert_false(a.at[1].nested);
+		free(both);
+		free(f);
+		free(g);
+	}
+}
+
 TEST(names_come_in_several_alphabets)
 {
 	static const struct {
@@ -334,6 +365,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(file_without_a_signature_has_no_signers),
 		cmocka_unit_test(nested_signature_is_told_beside_the_first),
+		cmocka_unit_test(second_certificate_is_told_behind_the_first),
 		cmocka_unit_test(names_come_in_several_alphabets),
 		cmocka_unit_test(more_signers_than_fit_are_counted),
 		cmocka_unit_test(damaged_signatures_end),

@@ -15,9 +15,14 @@
 #define OID_SHA256 "\x60\x86\x48\x01\x65\x03\x04\x02\x01"
 #define OID_SHA512 "\x60\x86\x48\x01\x65\x03\x04\x02\x03"
 #define OID_SHA384 "\x60\x86\x48\x01\x65\x03\x04\x02\x02"
+/* sha256sum and sha512sum of "hello\n" */
 #define HELLO                                                                                      \
 	"\x58\x91\xb5\xb5\x22\xd5\xdf\x08\x6d\x0f\xf0\xb1\x10\xfb\xd9\xd2\x1b\xb4\xfc\x71\x63\xaf" \
-	"\x34\xd0\x82\x86\xa2\xe8\x46\xf6\xbe\x03" /* sha256sum of "hello\n" */
+	"\x34\xd0\x82\x86\xa2\xe8\x46\xf6\xbe\x03"
+#define HELLO_512                                                                                  \
+	"\xe7\xc2\x2b\x99\x4c\x59\xd9\xcf\x2b\x48\xe5\x49\xb1\xe2\x46\x66\x63\x60\x45\x93\x0d\x3d" \
+	"\xa7\xc1\xac\xb2\x99\xd1\xc3\xb7\xf9\x31\xf9\x4a\xae\x41\xed\xda\x2c\x2b\x20\x7a\x36\xe1" \
+	"\x0f\x8b\xcb\x8d\x45\x22\x3e\x54\x87\x8f\x5b\x31\x6e\x7c\xe3\xb6\xbc\x01\x96\x29"
 
 struct answer {
 	const char *time;
@@ -117,6 +122,22 @@ TEST(time_and_hash_are_read)
 	assert_int_equal(t.time, UINT64_C(1795356243250000000));
 }
 
+TEST(every_byte_of_a_hash_is_compared)
+{
+	for (int sha512 = 0; sha512 < 2; sha512++) {
+		struct timestamp t = { .sha512 = sha512 };
+		struct err e = ERR_INIT;
+
+		memcpy(t.imprint, sha512 ? HELLO_512 : HELLO, sha512 ? 64 : 32);
+		CHECK_OK(timestamp_check(&t, "hello\n", 6, &e), &e);
+		for (size_t i = 0; i < (sha512 ? 64 : 32); i++) {
+			t.imprint[i] ^= 1;
+			CHECK_STATUS(timestamp_check(&t, "hello\n", 6, &e), ST_MISMATCH, &e);
+			t.imprint[i] ^= 1;
+		}
+	}
+}
+
 TEST(what_cannot_be_is_refused)
 {
 	static const struct {
@@ -172,6 +193,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_request_is_openssls),
 		cmocka_unit_test(time_and_hash_are_read),
+		cmocka_unit_test(every_byte_of_a_hash_is_compared),
 		cmocka_unit_test(what_cannot_be_is_refused),
 		cmocka_unit_test(nothing_shorter_is_one),
 	};
