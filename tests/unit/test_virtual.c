@@ -458,19 +458,26 @@ TEST(pages_of_mapped_files_come_out_of_them)
 	}
 }
 
+/* Their page is not mapped, was skipped, could not be read: zeros would say that it has none. */
 TEST(lost_prototypes_are_no_pages)
 {
-	set_up_windows();
-	for (size_t c = 0; c < COPIES; c++)
-		put_entry((enum copy)c, POOL, 0);
-	put_same(6, VAD_PROTO);
-	asked.vads = true;
-	read_ok();
-	check_nothing(0, PTE_VAD_PROTOTYPE, "no prototype entry that can be read");
-	assert_int_equal(at(VA(0))->page.pages, 6);
-	check_nothing(6, PTE_VAD_PROTOTYPE, "no prototype entry that can be read");
-	assert_int_equal(counts.given[GIVEN_MEMORY], 0);
-	tear_down();
+	static const char lost[] = " -?";
+
+	for (size_t i = 0; lost[i]; i++) {
+		set_up_windows();
+		if (lost[i] != ' ')
+			captured[(POOL_PAGE - ROOT) / PAGE_SIZE] = lost[i];
+		for (size_t c = 0; c < COPIES && lost[i] == ' '; c++)
+			put_entry((enum copy)c, POOL, 0);
+		put_same(6, VAD_PROTO);
+		asked.vads = true;
+		read_ok();
+		check_nothing(0, PTE_VAD_PROTOTYPE, "no prototype entry that can be read");
+		assert_int_equal(at(VA(0))->page.pages, 6);
+		check_nothing(6, PTE_VAD_PROTOTYPE, "no prototype entry that can be read");
+		assert_int_equal(counts.given[GIVEN_MEMORY], 0);
+		tear_down();
+	}
 }
 
 /* What is told of single pages is what is told of them in one read. */
@@ -752,6 +759,9 @@ TEST(prototypes_are_followed_as_figure_3_says)
 	check_nothing(6, PTE_PAGE_FILE, "not in this container");
 	for (size_t k = 7; k < 10; k++)
 		check_nothing(k, PTE_PROTOTYPE, "cannot be read");
+	/* The empty one alone is known not to be there; of the others it cannot be had. */
+	for (size_t k = 0; k < 10; k++)
+		assert_int_equal(virtual_page_is_absent(&at(VA(k))->page), k == 5);
 	for (size_t k = 0; k < 4; k++) {
 		const struct smear_row *row = &at(VA(k))->page.row;
 
