@@ -16,7 +16,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(sys.argv.pop(2), 'tests', 'reader'))
-from write_rsz import CLOSE, DATA, INDEX, Rec, assemble, begin, block, chunk, stream  # noqa: E402
+from write_rsz import CLOSE, DATA, INDEX, SKIPPED, Rec, assemble, begin, block, chunk, stream  # noqa: E402
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
 PAGE = 4096
@@ -113,6 +113,55 @@ class Damage(Case):
             whole[whole.find(texts[damaged])] ^= 1
             done = run('info', '--json', self.file('c.rsz', whole))
             self.assertEqual(json.loads(done.stdout).get('outcome'), None if damaged == 2 else 'fine')
+
+
+class Gaps(Case):
+    """What an image lacks, and what is said of it: the exit code, the summary and the list beside it."""
+
+    def export(self, runs, *more, kind=1, records=tuple(END), exit_code=0, name='c.rsz', ending=None):
+        """Of a stream of such runs of pages: the result, the image, its list of gaps and the summary."""
+        pages = sum(r[0] for r in runs)
+        data = b'd' * PAGE * sum(r[0] for r in runs if r[1] == DATA)
+        lines = [begin(), stream(0, kind=kind, name=b'memory'), stream(1, kind=7, page_size=0, name=b'manifest'),
+                 chunk(0, [(0, pages * PAGE)], runs, data)]
+        if ending is not None:
+            text = json.dumps({'event': 'end', 'outcome': 'test', 'exit_code': ending}).encode() + b'\n'
+            lines.append(chunk(1, [(0, len(text))], [], text))
+        out = self.at / f'{name}.raw'
+        done = run('--log-json', 'export', '-o', out, *more, self.file(name, assemble([*lines, *records])))
+        self.assertEqual(done.returncode, exit_code, done.stderr)
+        summary = [m for m in map(json.loads, done.stdout.splitlines() + done.stderr.splitlines())
+                   if 'complete' in m][-1]
+        return done, out.read_bytes(), json.loads((self.at / f'{name}.raw.gaps.json').read_text()), summary
+
+    def test_skipped_pages_alone_are_gaps(self):
+        done, image, gaps, summary = self.export([(1, DATA), (2, SKIPPED, 1), (1, DATA)], exit_code=3, ending=3)
+        self.assertIn(b'0 unreadable and 2 skipped pages', done.stderr)
+        self.assertEqual(image[PAGE:3 * PAGE], b'SKIPPED PAGE    ' * (2 * PAGE // 16))
+        self.assertEqual([(g['first'], g['pages'], g['reason']) for g in gaps['skipped']],
+                         [(PAGE, 2, 'not offered by the source')])
+        self.assertEqual((summary['exit_code'], summary['complete']), (3, True))
+
+    def test_what_the_system_shows_as_zeros_is_no_gap(self):
+        _, image, gaps, summary = self.export([(1, DATA), (2, SKIPPED, 4)], '--stream', 'memory', kind=5, ending=0)
+        self.assertEqual(image, b'd' * PAGE + bytes(2 * PAGE))
+        self.assertEqual(summary['exit_code'], 0)
+
+    def test_a_container_that_was_not_sealed_is_said_to_be_that(self):
+        for name, records in (('none', ()), ('index', [Rec(INDEX)])):
+            with self.subTest(name):
+                done, image, gaps, summary = self.export([(2, DATA)], records=records, exit_code=7, name=name, ending=0)
+                self.assertIn(b'what is whole was exported', done.stderr)
+                self.assertEqual(image, b'd' * 2 * PAGE)
+                self.assertFalse(gaps['complete'])
+                self.assertEqual((summary['exit_code'], summary['complete']), (7, False))
+
+    def test_an_image_is_as_complete_as_its_container(self):
+        """Sealed they all are; of those that say nothing of their end, or that they were stopped, nobody knows."""
+        for ending, complete in ((0, True), (3, True), (None, False), (1, False), (4, False), (130, False)):
+            with self.subTest(ending=ending):
+                _, _, gaps, summary = self.export([(2, DATA)], ending=ending, name=str(ending))
+                self.assertEqual((gaps['complete'], summary['complete']), (complete, complete))
 
 
 class Bombs(Case):
