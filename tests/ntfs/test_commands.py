@@ -176,6 +176,16 @@ class Pagefiles(Case):
         self.assertEqual(offsets, [gap, 17 * MIB])
         self.assertEqual(self.brief(), [('pagefile.sys', 0, 'assumed', True, 17 * MIB)])
 
+    def test_letter_of_another_disk_that_is_laid_out_alike(self):
+        """E: is at the same offset, of a disk with another signature: what is here is not its page file."""
+        signature, other = (n.to_bytes(4, 'little') for n in (0x1234abcd, 0x1234abce))
+        hive = system_hive(['\\??\\E:\\pagefile.sys'],
+                           mounts={'C': signature + (2048 * 512).to_bytes(8, 'little'),
+                                   'E': other + (17 * MIB).to_bytes(8, 'little')})
+        mbr_disk(self.image, [self.windows(hive), self.data('pagefile.sys')], signature=0x1234abcd)
+        self.assertEqual([p[1:4] for p in self.brief()], [(0, 'assumed', False), (None, 'none', True)])
+        self.assertIn('not on this disk', self.list()[0]['problem'])
+
     def test_configured_but_not_existing_value(self):
         hive = system_hive([], ['?:\\pagefile.sys', 'C:\\second page file.sys 16 4096'])
         self.windows(hive, 'pagefile.sys', 'second page file.sys').write(self.image)
