@@ -37,17 +37,17 @@ static enum status create(const char *path, char **ret_path, int *ret, struct er
 		       NAMES_MAX);
 }
 
-static enum status put_line(int fd, const char *text, struct err *e)
+static enum status put_line(int fd, const char *path, const char *text, struct err *e)
 {
 	struct fd_sink to;
 	enum status st;
 
-	fd_sink_init(&to, fd, "the state of the upload");
+	fd_sink_init(&to, fd, path);
 	st = sink_write(&to.sink, text, strlen(text), e);
 	if (!st)
 		st = sink_write(&to.sink, "\n", 1, e);
 	if (!st && os_sync(fd))
-		st = err_from_errno(e, ST_OUTPUT, errno, "the state of the upload");
+		st = err_from_errno(e, ST_OUTPUT, errno, "%s: sync", path);
 	return st;
 }
 
@@ -70,7 +70,7 @@ enum status upload_state_write(const struct remote *r, const char *path, char **
 	if (!text)
 		return err_nomem(e);
 	st = create(path, ret, &fd, e);
-	return st ? st : put_line(fd, text, e);
+	return st ? st : put_line(fd, *ret, text, e);
 }
 
 static enum status parse(json_t *doc, struct upload_state *ret, struct err *e)
