@@ -6,7 +6,6 @@
 
 #include "agent/capture/manifest.h"
 #include "agent/image/image_windows.h"
-#include "agent/output/output_target.h"
 #include "agent/host/share.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
@@ -358,10 +357,10 @@ enum status image_out_outcome(const struct image_out *x, const char *path, struc
  * The summary
  */
 
-/* A file of a set: what it is called stands in the list; the folder is that of the first. */
+/* A file of a set, which is where the set is by now. */
 static json_t *member_json(const struct output_set *set, const char *name)
 {
-	_cleanup_free_ char *folder = target_directory_of(output_set_name(set)), *path = NULL;
+	_cleanup_free_ char *folder = output_set_folder(set), *path = NULL;
 	struct file_blob file;
 	uint64_t bytes = 0;
 

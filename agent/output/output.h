@@ -115,7 +115,8 @@ struct blob *output_blob(struct output *o);
 /*
  * Everything to the disk, then NAME.partial becomes NAME and the directory is synced. A file that
  * appeared under that name meanwhile stays (without --force): the message says where ours is.
- * Also for stdout and devices: that is where a late write error shows.
+ * After any failure ours has its temporary name. Also for stdout and devices: that is where a late
+ * write error shows.
  */
 enum status output_commit(struct output *o, struct err *e);
 

@@ -387,22 +387,35 @@ int target_rename_new(int from_directory, const char *from, int to_directory, co
 	return errno;
 }
 
+enum status target_sync_directory(int fd, const char *path, struct err *e)
+{
+	/* Some file systems cannot sync a directory (EINVAL). */
+	if (!fsync(fd) || errno == EINVAL)
+		return ST_OK;
+	return err_from_errno(e, ST_OUTPUT, errno, "%s: sync of its directory", path);
+}
+
 enum status target_rename(const char *from, const char *to, struct err *e)
 {
 	_cleanup_free_ char *directory = target_directory_of(to);
 	_cleanup_close_ int fd = -1;
 	const int failed = target_rename_new(AT_FDCWD, from, AT_FDCWD, to);
+	enum status st = ST_OK;
 
 	if (failed)
 		return err_from_errno(e, ST_OUTPUT, failed, "%s", to);
 	fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (fd >= 0)
-		(void)!fsync(fd);
-	return ST_OK;
+		st = target_sync_directory(fd, to, e);
+	if (st)
+		target_rename_new(AT_FDCWD, to, AT_FDCWD, from);
+	return st;
 }
 
+/* A name that may not outlast a crash is taken back: what is told of the file is that it failed. */
 enum status target_publish(struct target *t, bool force, struct err *e)
 {
+	enum status st;
 	int failed;
 
 	if (force)
@@ -416,10 +429,10 @@ enum status target_publish(struct target *t, bool force, struct err *e)
 	if (failed)
 		return err_from_errno(e, ST_OUTPUT, failed, "%s: rename to %s", t->partial,
 				      t->path);
-	/* The file is safe and named; some file systems cannot sync a directory (EINVAL). */
-	if (fsync(t->directory) && errno != EINVAL)
-		return err_from_errno(e, ST_OUTPUT, errno, "%s: sync of its directory", t->path);
-	return ST_OK;
+	st = target_sync_directory(t->directory, t->path, e);
+	if (st)
+		target_rename_new(t->directory, t->name, t->directory, t->partial_name);
+	return st;
 }
 
 void target_remove_partial(struct target *t)

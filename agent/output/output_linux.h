@@ -14,6 +14,9 @@ bool target_is_input(int directory, const char *name, const char *const *inputs)
 /* What the file system that `fd` is on has left for us, if that is known. */
 bool target_room_at(int fd, uint64_t *ret);
 
+/* Names in a directory to the disk; `path` is for the message. */
+enum status target_sync_directory(int fd, const char *path, struct err *e);
+
 /* rename() that replaces nothing. Returns 0 or an errno. */
 int target_rename_new(int from_directory, const char *from, int to_directory, const char *to);
 

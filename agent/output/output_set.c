@@ -225,18 +225,32 @@ static enum status sync_all(struct output_set *s, struct err *e)
 	return st;
 }
 
+/* Those from the `first` on go back to where they were: all of a set is in one folder. */
+static void withdraw(const struct output_set *s, size_t first)
+{
+	for (size_t i = first; i < s->names.count; i++)
+		set__withdraw(s, s->names.at[i]);
+}
+
 /* The first one last: it is there when all are. */
 static enum status publish_all(struct output_set *s, struct err *e)
 {
+	size_t first = s->names.count; /* of those that are published */
 	enum status st = ST_OK;
 
-	for (size_t i = s->names.count; i-- && !st;) {
-		st = set__publish(s, s->names.at[i], e);
+	while (first && !st) {
+		st = set__publish(s, s->names.at[first - 1], e);
 		if (st == ST_NOT_MINE)
-			return err_set(e, ST_OUTPUT,
-				       "%s appeared in the meantime; the complete output is in %s",
-				       s->names.at[i], s->partial);
+			st = err_set(e, ST_OUTPUT,
+				     "%s appeared in the meantime; the complete output is in %s",
+				     s->names.at[first - 1], s->partial);
+		if (!st)
+			first--;
 	}
+	if (!st)
+		st = set__finish(s, e);
+	if (st)
+		withdraw(s, first);
 	return st;
 }
 
@@ -250,8 +264,6 @@ enum status output_set_commit(struct output_set *s, struct err *e)
 		st = remove_old(s, e);
 	if (!st)
 		st = publish_all(s, e);
-	if (!st)
-		st = set__finish(s, e);
 	s->committed = !st;
 	return st;
 }
@@ -275,6 +287,11 @@ bool output_set_has(const struct output_set *s, const char *path)
 const char *output_set_where(const struct output_set *s)
 {
 	return s->committed ? s->first : s->partial;
+}
+
+char *output_set_folder(const struct output_set *s)
+{
+	return s->committed ? target_directory_of(s->first) : strdup(s->partial);
 }
 
 const char *output_set_name(const struct output_set *s)

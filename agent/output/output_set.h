@@ -32,13 +32,19 @@ const char *output_set_base(const struct output_set *s);
 /* True if `path` is a name that files of the set have. */
 bool output_set_has(const struct output_set *s, const char *path);
 
+/*
+ * Everything to the disk, and to its place. If that fails, all files are in the directory, and none
+ * where it should be.
+ */
 enum status output_set_commit(struct output_set *s, struct err *e);
 
 /* The first file; before the commit, the directory. */
 const char *output_set_where(const struct output_set *s);
 /* The first file, whether it is there or not. */
 const char *output_set_name(const struct output_set *s);
-/* What the files hold together, and their names; after the commit. */
+/* The folder that the files are in, for free(); NULL if out of memory. */
+char *output_set_folder(const struct output_set *s);
+/* What the files hold together, and their names; after output_set_commit(), also if it failed. */
 uint64_t output_set_bytes(const struct output_set *s);
 json_t *output_set_files(const struct output_set *s);
 

@@ -72,6 +72,8 @@ enum status set__remove(const struct output_set *s, const char *name, struct err
 enum status set__sync(const struct output_set *s, const char *name, uint64_t *ret, struct err *e);
 /* To where it will be; ST_NOT_MINE if there is one of that name. */
 enum status set__publish(const struct output_set *s, const char *name, struct err *e);
+/* The way back, as far as it goes. */
+void set__withdraw(const struct output_set *s, const char *name);
 /* All have been: the names to the disk as well. */
 enum status set__finish(struct output_set *s, struct err *e);
 

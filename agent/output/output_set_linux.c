@@ -156,9 +156,12 @@ enum status set__publish(const struct output_set *s, const char *name, struct er
 	return ST_OK;
 }
 
+void set__withdraw(const struct output_set *s, const char *name)
+{
+	target_rename_new(s->place->directory, name, s->place->inner, name);
+}
+
 enum status set__finish(struct output_set *s, struct err *e)
 {
-	if (fsync(s->place->directory) && errno != EINVAL)
-		return err_from_errno(e, ST_OUTPUT, errno, "%s: sync of its directory", s->first);
-	return ST_OK;
+	return target_sync_directory(s->place->directory, s->first, e);
 }

@@ -220,6 +220,14 @@ enum status set__publish(const struct output_set *s, const char *name, struct er
 	return ST_OK;
 }
 
+void set__withdraw(const struct output_set *s, const char *name)
+{
+	_cleanup_free_ char *from = join(s->place->directory, name), *to = join(s->partial, name);
+
+	if (from && to)
+		windows__rename(from, to, false);
+}
+
 enum status set__finish(struct output_set *s, struct err *e)
 {
 	unlock(s->place);

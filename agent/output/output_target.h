@@ -119,11 +119,17 @@ enum status target_reserve(struct target *t, uint64_t from, uint64_t end, struct
 /* Everything to the disk, and the descriptor closed: both can report a late write error. */
 enum status target_close(struct target *t, struct err *e);
 
-/* A file, closed: the temporary name becomes the name. */
+/*
+ * A file, closed: the temporary name becomes the name, and that is on the disk; else it has the
+ * temporary one.
+ */
 enum status target_publish(struct target *t, bool force, struct err *e);
 void target_remove_partial(struct target *t);
 
-/* Another name in the same folder; ST_OUTPUT if something has it already. The file may be open. */
+/*
+ * Another name in the same folder; ST_OUTPUT if something has it already, or if it is not known to
+ * be on the disk: then it has the old one. The file may be open.
+ */
 enum status target_rename(const char *from, const char *to, struct err *e);
 
 /*

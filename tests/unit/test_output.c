@@ -11,6 +11,7 @@
 
 #include "agent/output/output.h"
 #include "agent/output/output_linux.h"
+#include "agent/output/output_set.h"
 #include "tests/unit/scratch.h"
 
 static struct scratch dir;
@@ -244,6 +245,46 @@ TEST(file_that_appeared_meanwhile_is_not_overwritten)
 	CHECK_HAS(e.message, "/a appeared in the meantime; the complete output is in ");
 	check_content("a", "theirs");
 	check_content("a.partial", "ours");
+}
+
+static void put_member(const struct output_set *s, const char *ending, const char *text)
+{
+	_cleanup_free_ char *path = NULL;
+	FILE *f;
+
+	assert_true(asprintf(&path, "%s.%s", output_set_base(s), ending) > 0);
+	f = fopen(path, "wb");
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* All of it, or nothing of it, is where it should be. */
+TEST(set_of_which_one_appeared_meanwhile_stays_in_its_folder)
+{
+	static const char *const endings[] = { "E01", "E02", "E03" };
+	const struct output_options options = { .path = scratch_path(&dir, "set.E01") };
+	struct output_set *s = NULL;
+	_cleanup_free_ char *folder = NULL;
+	struct err e = ERR_INIT;
+	char name[64];
+
+	CHECK_OK(output_set_open(&options, ".E01", &s, &e), &e);
+	for (size_t i = 0; i < ARRAY_SIZE(endings); i++)
+		put_member(s, endings[i], endings[i]);
+	scratch_write(&dir, "set.E02", "theirs", 6);
+	CHECK_STATUS(output_set_commit(s, &e), ST_OUTPUT, &e);
+	CHECK_HAS(e.message, "set.E02 appeared in the meantime; the complete output is in ");
+	folder = output_set_folder(s);
+	assert_string_equal(folder, scratch_path(&dir, "set.E01.partial"));
+	output_set_destroy(s);
+	for (size_t i = 0; i < ARRAY_SIZE(endings); i++) {
+		snprintf(name, sizeof(name), "set.E01.partial/set.%s", endings[i]);
+		check_content(name, endings[i]);
+	}
+	assert_false(scratch_has(&dir, "set.E01"));
+	assert_false(scratch_has(&dir, "set.E03"));
+	check_content("set.E02", "theirs");
 }
 
 TEST(rename_that_reserves_the_name_overwrites_nothing_either)
@@ -564,6 +605,7 @@ int main(void)
 		ROW(output_knows_its_name_however_it_is_told),
 		ROW(output_that_is_being_written_is_refused),
 		ROW(file_that_appeared_meanwhile_is_not_overwritten),
+		ROW(set_of_which_one_appeared_meanwhile_stays_in_its_folder),
 		ROW(rename_that_reserves_the_name_overwrites_nothing_either),
 		ROW(directory_that_moves_takes_the_file_along),
 		ROW(link_to_a_file_is_not_followed),
