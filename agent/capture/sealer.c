@@ -296,9 +296,12 @@ enum status sealer_close(struct sealer *s, char ret_root[static SHA256_HEX_SIZE]
 	uint8_t root[SHA256_SIZE];
 	enum status st;
 
-	if (s->lost)
-		log_warning("log-lines-lost", "%" PRIu64 " lines of the log were lost", s->lost);
 	st = flush_log(s, 0, e);
+	/* Behind that, because there may be no room for this line either. */
+	if (!st && s->lost) {
+		log_warning("log-lines-lost", "%" PRIu64 " lines of the log were lost", s->lost);
+		st = flush_log(s, 0, e);
+	}
 	if (!st)
 		st = rsz_writer_close(s->writer, root, e);
 	if (!st)

@@ -672,9 +672,71 @@ TEST(sleep_while_memory_is_read_is_recorded)
 	clock__asleep = clock__slept_ns;
 }
 
+/* The log as the container has it, for free(). */
+static char *log_of(const struct acquired *a)
+{
+	struct rsz_reader *r = NULL;
+	struct rsz_cursor *c = NULL;
+	struct mem_blob blob;
+	struct err e = ERR_INIT;
+	const uint8_t *text;
+	uint64_t at = 0;
+	size_t len;
+	char *ret = strdup("");
+
+	mem_blob_init(&blob, a->disk.at, a->disk.len);
+	CHECK_OK(rsz_reader_open(&blob.blob, RSZ_TRUST_INDEX, &r, &e), &e);
+	CHECK_OK(rsz_cursor_create(r, 1, &c, &e), &e);
+	while (!rsz_cursor_next_text(c, 1, &at, &text, &len, &e)) {
+		char *more = NULL;
+
+		assert_true(asprintf(&more, "%s%.*s", ret, (int)len, (const char *)text) >= 0);
+		free(ret);
+		ret = more;
+	}
+	rsz_cursor_destroy(c);
+	rsz_reader_close(r);
+	return ret;
+}
+
+static unsigned count_of(const char *text, const char *part)
+{
+	unsigned n = 0;
+
+	while ((text = strstr(text, part))) {
+		text += strlen(part);
+		n++;
+	}
+	return n;
+}
+
+/* Long ones, then short ones: of the room for them nothing is left. */
+TEST(log_lines_that_come_too_fast_are_counted)
+{
+	const unsigned each = 200;
+	char want[64];
+	struct acquired a;
+	_cleanup_free_ char *text = NULL;
+
+	acquired_init(&a, SIZE_MAX);
+	CHECK_OK(sealer_create(&a.disk.output, NULL, &a.sealer, &a.err), &a.err);
+	for (unsigned i = 0; i < each; i++)
+		log_warning("flood", "%0400u", i);
+	for (unsigned i = 0; i < each; i++)
+		log_warning("flood", "%u", i);
+	CHECK_OK(sealer_close(a.sealer, a.root, &a.err), &a.err);
+	text = log_of(&a);
+	snprintf(want, sizeof(want), " %u lines of the log were lost",
+		 2 * each - count_of(text, "\"flood\""));
+	want[0] = '"';
+	CHECK_HAS(text, want);
+	acquired_deinit(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(log_lines_that_come_too_fast_are_counted),
 		cmocka_unit_test(every_failing_page_is_recorded_and_every_other_page_kept),
 		cmocka_unit_test(zero_pages_are_no_gaps),
 		cmocka_unit_test(sleep_while_memory_is_read_is_recorded),
