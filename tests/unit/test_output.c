@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 
 #include "agent/output/output.h"
 #include "agent/output/output_linux.h"
@@ -389,6 +390,49 @@ TEST(target_that_is_visibly_too_small_is_refused_without_force)
 	output_destroy(o);
 }
 
+/* As if the disk had so much room, but for every user. What the limit was. */
+static rlim_t limit_files(rlim_t most)
+{
+	struct rlimit limit;
+	rlim_t was;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	was = limit.rlim_cur;
+	limit.rlim_cur = most;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	return was;
+}
+
+/* A write that would touch the room for the end fails, and none that would not. */
+TEST(room_for_the_end_is_there_whenever_it_ends)
+{
+	static char bytes[1 << 20];
+	const uint64_t most = (9 << 20) + 12345;
+	const size_t len = 300000;
+	struct output_options options = { .path = scratch_path(&dir, "a"),
+					  .reserve = sizeof(bytes) };
+	struct output *o = NULL;
+	struct err e = ERR_INIT;
+	enum status st = ST_OK;
+	rlim_t was;
+	uint64_t had;
+
+	signal(SIGXFSZ, SIG_IGN);
+	CHECK_OK(output_open(&options, &o, &e), &e);
+	was = limit_files(most);
+	while (!st)
+		st = sink_write(output_sink(o), bytes, len, &e);
+	had = output_bytes(o);
+	CHECK_STATUS(st, ST_OUTPUT, &e);
+	assert_true(had + sizeof(bytes) <= most);
+	assert_true(had + len + sizeof(bytes) > most);
+	CHECK_OK(sink_cut(output_sink(o), had, &e), &e);
+	CHECK_OK(sink_write(output_sink(o), bytes, sizeof(bytes), &e), &e);
+	limit_files(was);
+	commit(o);
+	output_destroy(o);
+}
+
 TEST(skipped_bytes_are_zeros_and_a_hole_at_the_end_counts)
 {
 	_cleanup_output_ struct output *o = open_named("a", false);
@@ -613,6 +657,7 @@ int main(void)
 		ROW(what_is_no_target_says_so),
 		ROW(full_device_is_an_output_error),
 		ROW(target_that_is_visibly_too_small_is_refused_without_force),
+		ROW(room_for_the_end_is_there_whenever_it_ends),
 		ROW(skipped_bytes_are_zeros_and_a_hole_at_the_end_counts),
 		ROW(fifo_is_written_directly_and_gets_real_zeros),
 		ROW(reader_that_goes_away_is_an_output_error),

@@ -7,6 +7,7 @@
 #include "agent/output/age_sink.h"
 #include "agent/output/hash_sink.h"
 #include "agent/output/output_sink.h"
+#include "agent/program/interrupt.h"
 #include "formats/base/sha256.h"
 #include "tests/gen/age_recipe.h"
 #include "tests/unit/scratch.h"
@@ -163,6 +164,52 @@ TEST(hash_counts_holes_as_the_zeros_that_they_are)
 	assert_true(scratch_has(&dir, "a"));
 }
 
+/* Takes all, and keeps nothing. */
+static enum status nowhere_write(struct output *o, const void *p, size_t len, struct err *e)
+{
+	(void)o;
+	(void)p;
+	(void)len;
+	(void)e;
+	return ST_OK;
+}
+
+static enum status nowhere_skip(struct output *o, uint64_t len, struct err *e)
+{
+	return nowhere_write(o, NULL, (size_t)len, e);
+}
+
+static void stay(struct output *o)
+{
+	(void)o;
+}
+
+static const struct output_ops nowhere_ops = {
+	.name = "nowhere",
+	.write = nowhere_write,
+	.skip = nowhere_skip,
+	.destroy = stay,
+};
+
+/* One over a part of it would be wrong. */
+TEST(hole_whose_hash_was_interrupted_has_none)
+{
+	char hex[SHA256_HEX_SIZE] = "unknown";
+	struct output below, *o = &below;
+	struct err e = ERR_INIT;
+
+	output_init(&below, &nowhere_ops, NULL);
+	CHECK_OK(hash_sink_put_on(&o, &e), &e);
+	append(o, "before it");
+	interrupt_ask("the test");
+	CHECK_STATUS(sink_skip(output_sink(o), UINT64_C(1) << 40, &e), ST_INTERRUPTED, &e);
+	interrupt_forget();
+	append(o, "behind it");
+	hash_sink_end(o, hex);
+	assert_string_equal(hex, "");
+	output_destroy(o);
+}
+
 TEST(what_a_sink_does_not_know_the_one_below_is_asked)
 {
 	struct output *o = open_stack("a");
@@ -310,7 +357,9 @@ TEST(encrypted_output_has_an_end_however_it_ends)
 
 	o = open_encrypted("a", &to);
 	append(o, "all of it");
+	assert_string_equal(output_where(o), scratch_path(&dir, "a.partial"));
 	CHECK_OK(output_commit(o, &e), &e);
+	assert_string_equal(output_where(o), scratch_path(&dir, "a"));
 	assert_int_equal(output_bytes(o), 22 + 98 + 48 + 16 + 9 + 16);
 	output_destroy(o);
 	check_decrypted("a", "all of it", 9);
@@ -331,6 +380,57 @@ TEST(encrypted_output_has_an_end_however_it_ends)
 	assert_false(scratch_has(&dir, "d.partial"));
 	assert_false(scratch_has(&dir, "e.partial"));
 	age_recipients_deinit(&to);
+}
+
+/* Full, and would be glad to be called complete. */
+struct full {
+	struct output output;
+	bool committed;
+};
+
+static enum status full_write(struct output *o, const void *p, size_t len, struct err *e)
+{
+	(void)o;
+	(void)p;
+	(void)len;
+	return err_set(e, ST_OUTPUT, "full");
+}
+
+static enum status full_commit(struct output *o, struct err *e)
+{
+	(void)e;
+	((struct full *)o)->committed = true;
+	return ST_OK;
+}
+
+static const struct output_ops full_ops = {
+	.name = "full",
+	.write = full_write,
+	.commit = full_commit,
+	.keep = full_commit,
+	.destroy = stay,
+};
+
+/* What is held back comes with the end, and so may be what there is no room for. */
+TEST(encryption_without_its_end_is_not_complete)
+{
+	for (unsigned keep = 0; keep < 2; keep++) {
+		struct age_recipients to = { 0 };
+		struct full full = { .committed = false };
+		struct output *o = &full.output;
+		struct err e = ERR_INIT;
+
+		CHECK_OK(age_recipients_add(&to, AGE_RECIPE_RECIPIENT, strlen(AGE_RECIPE_RECIPIENT),
+					    &e),
+			 &e);
+		output_init(o, &full_ops, NULL);
+		CHECK_OK(age_sink_put_on(&o, &to, &e), &e);
+		append(o, "held back");
+		CHECK_STATUS(keep ? output_keep(o, &e) : output_commit(o, &e), ST_OUTPUT, &e);
+		assert_false(full.committed);
+		output_destroy(o);
+		age_recipients_deinit(&to);
+	}
 }
 
 TEST(what_was_encrypted_is_not_taken_back)
@@ -401,6 +501,7 @@ int main(void)
 #define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		ROW(hash_counts_holes_as_the_zeros_that_they_are),
+		ROW(hole_whose_hash_was_interrupted_has_none),
 		ROW(what_a_sink_does_not_know_the_one_below_is_asked),
 		ROW(nothing_is_taken_back_behind_the_back_of_an_upper_sink),
 		ROW(each_ends_its_own_part_before_the_one_below),
@@ -410,6 +511,7 @@ int main(void)
 		ROW(discarded_output_leaves_nothing),
 		ROW(empty_output_that_ends_early_leaves_nothing),
 		ROW(encrypted_output_has_an_end_however_it_ends),
+		ROW(encryption_without_its_end_is_not_complete),
 		ROW(what_was_encrypted_is_not_taken_back),
 		ROW(disk_is_not_encrypted),
 	};
