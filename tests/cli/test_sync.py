@@ -9,6 +9,8 @@ import json
 import os
 import random
 import re
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -54,19 +56,24 @@ class Case(unittest.TestCase):
         return ['acquire', '-s', f'file:{self.image}', *more]
 
     def run_traced(self, trace, args, **more):
-        done = subprocess.run([*STRACE, '-o', self.trace, *trace, RAMSEAL, args[0], '-q', *map(str, args[1:])],
-                              stderr=subprocess.PIPE, text=True, timeout=300, **more)
-        return done, self.trace.read_text().splitlines()
+        with subprocess.Popen([*STRACE, '-o', self.trace, *trace, RAMSEAL, args[0], '-q', *map(str, args[1:])],
+                              stderr=subprocess.PIPE, text=True, start_new_session=True, **more) as done:
+            try:
+                said = done.communicate(timeout=250)[1]
+            except BaseException:
+                os.killpg(done.pid, signal.SIGKILL)  # strace alone would leave what it traces
+                raise
+        return done.returncode, said, self.trace.read_text().splitlines()
 
     def inject(self, call, path, *args, code=6, says=None, nth=1, **more):
         """The nth such call on that path fails, in this command. What it says."""
         how = ['--seccomp-bpf', '-P', path, '-e', f'trace={call}', '-e', f'inject={call}:error=EIO:when={nth}']
-        done, lines = self.run_traced(how, args, **more)
+        ended, said, lines = self.run_traced(how, args, **more)
         self.assertEqual(sum('INJECTED' in line for line in lines), 1, f'{args[0]} has no such {call}() of {path}')
-        self.assertEqual(done.returncode, code, done.stderr)
-        self.assertIn(says or f'{path}: {"sync" if call == "fsync" else call}: {EIO}', done.stderr)
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-        return done.stderr
+        self.assertEqual(ended, code, said)
+        self.assertIn(says or f'{path}: {"sync" if call == "fsync" else call}: {EIO}', said)
+        self.assertEqual(len(said.splitlines()), 1, said)
+        return said
 
     def left(self):
         return sorted(p.name for p in self.out.iterdir())
@@ -207,8 +214,8 @@ class Image(Case):
         names = ['a.E01', 'a.E02', 'a.E03']
         self.assertEqual(sorted(os.listdir(self.out / 'a.E01.partial')), names)
         # And in which order they are called so: behind the first one there are all others.
-        done, lines = self.run_traced(['-e', 'trace=renameat2,fsync'], [*args, '-f'])
-        self.assertEqual(done.returncode, 0, done.stderr)
+        ended, said, lines = self.run_traced(['-e', 'trace=renameat2,fsync'], [*args, '-f'])
+        self.assertEqual(ended, 0, said)
         calls = [m for line in lines if (m := re.search(r'(fsync|renameat2)\(\d+<([^>]*)>(?:, "(a\.E\d+)")?', line))]
         renamed = [m[3] for m in calls if m[3]]
         self.assertEqual(renamed, names[::-1])
@@ -276,11 +283,13 @@ class Others(Case):
 @unittest.skipUnless(NETWORK, 'built without network')
 class Network(Case):
     def test_log_of_a_receiver(self):
-        key = self.at / 'key'
+        taken = socket.create_server(('127.0.0.1', 0))  # should the log do, it ends here
+        self.addCleanup(taken.close)
+        key, port = self.at / 'key', taken.getsockname()[1]
         subprocess.run([RAMSEAL, 'receive', '--new-key', key], check=True, stdout=subprocess.DEVNULL)
         for call in ('fsync', 'close'):
-            self.inject(call, self.out / 'witness.jsonl.partial', 'receive', '--listen', '127.0.0.1:0', '--key', key,
-                        '--any-sender', '--max-total', '1M', '--dir', self.out)
+            self.inject(call, self.out / 'witness.jsonl.partial', 'receive', '--listen', f'127.0.0.1:{port}',
+                        '--key', key, '--any-sender', '--max-total', '1M', '--dir', self.out)
             self.assertEqual(self.left(), [])
 
     def test_state_of_an_upload(self):
