@@ -27,6 +27,9 @@ sys.dont_write_bytecode = True
 from test_acquire import RAMSEAL, Case, memory, needs_simulator, run  # noqa: E402
 
 HEX = '[0-9a-f]'
+# The example of C2SP's age.md.
+IDENTITY = 'AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX\n'
+RECIPIENT = 'age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj'
 SIMULATED = 'sim:cohen2015,ram=64M,resident=8M,allocated=16M,trimmed=4M,others=4M,cache=2M'
 TIME = r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z'
 FORM = re.compile(
@@ -85,8 +88,20 @@ class Acquired(StatementCase):
         with open(RAMSEAL, 'rb') as program:
             self.assertEqual(said['tool_sha256'], hashlib.sha256(program.read()).hexdigest())
         self.assertLess(said['begin'], said['end'])
-        self.assertLess(int(said['begin_mono_ns']), int(said['end_mono_ns']))
+        # Both of one clock, which began with the machine.
+        self.assertLess(0, int(said['end_mono_ns']) - int(said['begin_mono_ns']), said)
+        self.assertLess(int(said['end_mono_ns']), time.clock_gettime_ns(time.CLOCK_BOOTTIME), said)
         self.assertEqual(time.strftime('%Y', time.gmtime(before / 10**9)), said['begin'][:4])
+
+    def test_the_size_is_that_of_what_is_sealed(self):
+        """Not of the file that it is encrypted in."""
+        path, statement = self.stated('out.rsz.age', 64, '--recipient', RECIPIENT)
+        key = self.file('key', IDENTITY.encode())
+        size = int(lines(statement.read_text())['size'])
+        self.assertLess(size, path.stat().st_size)
+        self.verified(path, 0, '--identity', key, '--statement', statement)
+        other = self.file('other', statement.read_bytes().replace(b'size: %d' % size, b'size: %d' % (size + 1)))
+        self.assertIn('size', self.verified(path, 11, '--identity', key, '--statement', other)[0])
 
     def test_nothing_is_written_unless_asked(self):
         path, _ = self.acquire(self.file('image', memory(16)))

@@ -13,6 +13,7 @@ import random
 import resource
 import signal
 import stat
+import struct
 import subprocess
 import sys
 import tempfile
@@ -58,6 +59,17 @@ class Summary(unittest.TestCase):
         self.assertGreaterEqual(s['usage']['io']['write_bytes'], 300 << 10)
         self.assertEqual(s['machine']['host']['name'], os.uname().nodename)
         self.assertEqual(s['missing']['unreadable_pages'], 0)
+        # What people put passwords into.
+        self.assertNotIn('command_line', s['machine']['os'])
+        self.assertNotIn('arguments', s['machine']['process'])
+
+    def test_files_that_are_missing_are_counted(self):
+        """Nobody knows which, of a disk whose only volume cannot be read."""
+        disk = self.at / 'disk'
+        entry = struct.pack('<4xB3xII48x', 0x83, 2048, 2048)
+        disk.write_bytes((bytes(446) + entry + b'\x55\xaa').ljust(2 << 20, b'\0'))
+        self.acquire('--image', disk, code=3)
+        self.assertEqual(self.read(3)['missing']['files'], 1)
 
     def test_stdout(self):
         self.path = '-'

@@ -145,6 +145,14 @@ class Container(Case):
             self.assertEqual((summary['exit_code'], summary['sealed'], len(summary['outputs'])), (6, True, 1))
             self.ramseal('verify', self.rsz)
 
+    def test_statement_of_what_has_gaps(self):
+        """It is what is told of both."""
+        self.image = self.at / 'image'
+        self.image.write_bytes(bytes(PAGE + 1))
+        args = self.acquire('-o', self.rsz, '--statement', self.statement)
+        said = self.inject('fsync', f'{self.statement}.partial', *args)
+        self.assertIn('the container is sealed, but its statement is lost: ', said)
+
     def test_summary(self):
         """It never harms the acquisition: that it is lost is a warning, and nothing passes for it."""
         for call, path, says in (('fsync', f'{self.summary}.partial', None),
