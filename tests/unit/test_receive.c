@@ -348,10 +348,13 @@ static void add_line(const char *root, uint64_t whole)
 
 #define LIE "\"abababababababababababababababababababababababababababababababab\""
 
-/* Another container with its id, shorter, as long and longer; and one that was damaged. */
+/*
+ * Another container with its id: shorter, up to a record's end and not, as long and longer; and one
+ * that was damaged.
+ */
 TEST(a_later_lie_does_not_hide_what_was_seen)
 {
-	const uint64_t lengths[] = { 1, sealed.out.len, sealed.out.len + 1 };
+	const uint64_t lengths[] = { 1, cut.out.len, sealed.out.len, sealed.out.len + 1 };
 	struct frame_done done;
 	struct witnessed w;
 

@@ -181,6 +181,31 @@ TEST(damage_before_other_records_is_damage)
 	}
 }
 
+/* Nor was it where the records behind it had been read already. */
+TEST(damage_before_records_that_were_read_ahead_is_damage)
+{
+	size_t index, next = 0;
+	const size_t close = record_at(new.out.len - 1, &next);
+	unsigned damaged = 0;
+
+	index = record_at(close - 1, &next);
+	for (size_t at = record_at(0, &next); at < index; at = next) {
+		struct rsz_scan_result end;
+
+		record_at(at, &next);
+		/* A payload; but the last record's may be where it was stopped. */
+		if (!get_le32(new.out.at + at + 48) || next == index)
+			continue;
+		write_new(index);
+		disk[next - 1] ^= 4;
+		assert_int_equal(check(true, &end), ST_CORRUPT);
+		assert_int_equal(end.end, RSZ_END_DAMAGED);
+		assert_int_equal(end.whole, at);
+		damaged++;
+	}
+	assert_int_equal(damaged, 2);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -207,6 +232,7 @@ int main(void)
 		cmocka_unit_test(writer_that_was_stopped_has_damaged_nothing),
 		cmocka_unit_test(payload_that_was_cut_is_told_from_a_damaged_one),
 		cmocka_unit_test(damage_before_other_records_is_damage),
+		cmocka_unit_test(damage_before_records_that_were_read_ahead_is_damage),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
