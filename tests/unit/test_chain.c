@@ -257,6 +257,28 @@ TEST(when_all_are_dead_the_rest_is_skipped)
 	drv_close(d);
 }
 
+/* That a source died says nothing of pages that another one does not have: that one is believed. */
+TEST(page_that_no_living_source_has_is_not_offered)
+{
+	struct err e = ERR_INIT;
+	struct drv *d;
+
+	one.dies_at = 20;
+	one.exact = true;
+	two.fails = three.fails = fake_fails_from_k;
+	two.k = three.k = 30;
+	two.k2 = three.k2 = 39;
+	two.exact = three.exact = two.not_offered = three.not_offered = true;
+	d = open_all();
+	CHECK_OK(drv_read_pages(d, 0, buffer, 40, status, &e), &e);
+	check_data(0, 30);
+	for (size_t i = 30; i < 40; i++) {
+		assert_int_equal(status[i].state, PAGE_SKIPPED);
+		assert_int_equal(status[i].detail, SKIP_NOT_MAPPED);
+	}
+	drv_close(d);
+}
+
 /* A zero page and an unreadable page never look alike, whoever was asked last. */
 TEST(silent_source_does_not_turn_failures_into_zeros)
 {
@@ -377,6 +399,7 @@ int main(void)
 		CHAIN_TEST(page_that_nobody_can_read_keeps_the_first_error),
 		CHAIN_TEST(dead_source_is_dropped_and_the_next_goes_on),
 		CHAIN_TEST(when_all_are_dead_the_rest_is_skipped),
+		CHAIN_TEST(page_that_no_living_source_has_is_not_offered),
 		CHAIN_TEST(silent_source_does_not_turn_failures_into_zeros),
 		CHAIN_TEST(page_is_of_the_source_that_delivered_it_last),
 		CHAIN_TEST(page_outside_the_first_map_comes_from_the_next),

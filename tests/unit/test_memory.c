@@ -509,6 +509,8 @@ struct hanging {
 	unsigned lasts; /* steps; 0: for ever */
 	atomic_bool hangs;
 	atomic_uint steps; /* while it hung */
+	/* Of one whose every read takes `lasts` steps: by which step this one does, and what is left. */
+	atomic_uint until, left;
 };
 
 static struct drv_result hanging_read(struct drv *d, uint64_t addr, void *buf, size_t len)
@@ -598,6 +600,56 @@ TEST(read_that_never_returns_is_given_up_and_the_rest_is_sealed)
 	}
 }
 
+static struct drv_result slow_read(struct drv *d, uint64_t addr, void *buf, size_t len)
+{
+	struct hanging *h = (struct hanging *)d;
+
+	atomic_store(&h->until, atomic_load(&h->steps) + h->lasts);
+	atomic_store(&h->hangs, true);
+	while (atomic_load(&h->steps) < atomic_load(&h->until))
+		usleep(1000);
+	atomic_store(&h->hangs, false);
+	atomic_fetch_sub(&h->left, 1);
+	return fake_read(d, addr, buf, len);
+}
+
+static const struct drv_ops slow_ops = {
+	.name = "slow", .read_max = PAGE_SIZE, .read = slow_read, .close = fake_close
+};
+
+/* A second passes only while a read lasts that is still to take one. */
+static void slow_step(void *with)
+{
+	struct hanging *h = with;
+
+	while (atomic_load(&h->left)) {
+		if (atomic_load(&h->hangs) && atomic_load(&h->steps) < atomic_load(&h->until)) {
+			atomic_fetch_add(&h->steps, 1);
+			return;
+		}
+		usleep(100);
+	}
+}
+
+/* Each read comes back in time; all of them take longer than one may. */
+TEST(source_that_is_slow_all_the_time_is_not_given_up)
+{
+	struct hanging h;
+	struct reading reading;
+	struct acquired a;
+
+	hanging_init(&h, UINT64_MAX, 100, &reading);
+	h.fake.drv.ops = &slow_ops;
+	h.left = PAGES;
+	reading.step = slow_step;
+	acquired_init(&a, SIZE_MAX);
+	CHECK_OK(acquire_watched(&a, &h.fake, 1, &reading), &a.err);
+	assert_int_equal(a.result.stopped, ST_OK);
+	assert_int_equal(h.steps, 100 * PAGES);
+	acquired_deinit(&a);
+	fake_deinit(&h.fake);
+}
+
 TEST(slow_source_is_not_given_up)
 {
 	struct hanging h;
@@ -637,6 +689,24 @@ TEST(who_interrupts_a_read_that_hangs_need_not_wait_for_long)
 	acquired_deinit(&a);
 }
 
+/* Nor for longer than without having interrupted it. */
+TEST(who_interrupts_keeps_a_limit_that_is_short)
+{
+	static struct hanging h;
+	struct reading reading;
+	struct acquired a;
+
+	hanging_init(&h, PAGE_0 + 1, 0, &reading);
+	acquired_init(&a, SIZE_MAX);
+	reading.limit_s = READING_INTERRUPT_S / 2;
+	reading.step = step_and_interrupt;
+	CHECK_OK(acquire_watched(&a, &h.fake, 1, &reading), &a.err);
+	assert_int_equal(a.result.stopped, ST_SOURCE_FAILED);
+	assert_true(h.steps < READING_INTERRUPT_S);
+	interrupt_forget();
+	acquired_deinit(&a);
+}
+
 static int quiet(void **state)
 {
 	(void)state;
@@ -672,8 +742,8 @@ TEST(sleep_while_memory_is_read_is_recorded)
 	clock__asleep = clock__slept_ns;
 }
 
-/* The log as the container has it, for free(). */
-static char *log_of(const struct acquired *a)
+/* A stream of text as the container has it, for free(). */
+static char *text_of(const struct acquired *a, uint32_t stream)
 {
 	struct rsz_reader *r = NULL;
 	struct rsz_cursor *c = NULL;
@@ -687,7 +757,7 @@ static char *log_of(const struct acquired *a)
 	mem_blob_init(&blob, a->disk.at, a->disk.len);
 	CHECK_OK(rsz_reader_open(&blob.blob, RSZ_TRUST_INDEX, &r, &e), &e);
 	CHECK_OK(rsz_cursor_create(r, 1, &c, &e), &e);
-	while (!rsz_cursor_next_text(c, 1, &at, &text, &len, &e)) {
+	while (!rsz_cursor_next_text(c, stream, &at, &text, &len, &e)) {
 		char *more = NULL;
 
 		assert_true(asprintf(&more, "%s%.*s", ret, (int)len, (const char *)text) >= 0);
@@ -725,7 +795,7 @@ TEST(log_lines_that_come_too_fast_are_counted)
 	for (unsigned i = 0; i < each; i++)
 		log_warning("flood", "%u", i);
 	CHECK_OK(sealer_close(a.sealer, a.root, &a.err), &a.err);
-	text = log_of(&a);
+	text = text_of(&a, 1);
 	snprintf(want, sizeof(want), " %u lines of the log were lost",
 		 2 * each - count_of(text, "\"flood\""));
 	want[0] = '"';
@@ -733,9 +803,74 @@ TEST(log_lines_that_come_too_fast_are_counted)
 	acquired_deinit(&a);
 }
 
+/* That fills two records and does not compress to less than half. For free(). */
+static char *long_text(void)
+{
+	const size_t len = 200000;
+	char *ret = malloc(len + 1);
+	uint32_t x = 1;
+
+	assert_non_null(ret);
+	for (size_t i = 0; i < len; i++) {
+		x = x * 1664525 + 1013904223;
+		ret[i] = "0123456789abcdef"[x >> 28];
+	}
+	ret[len] = '\0';
+	return ret;
+}
+
+/* On a disk that is full behind its first record; then there is the room that was kept. */
+TEST(line_that_was_torn_ends_before_the_next_begins)
+{
+	_cleanup_free_ char *text = long_text(), *got = NULL;
+	struct acquired a;
+
+	acquired_init(&a, SIZE_MAX);
+	a.disk.kept = true;
+	CHECK_OK(sealer_create(&a.disk.output, NULL, &a.sealer, &a.err), &a.err);
+	CHECK_OK(sealer_manifest(a.sealer, json_pack("{s:s}", "event", "begin"), &a.err), &a.err);
+	a.disk.limit = a.disk.len + 85000;
+	CHECK_STATUS(sealer_manifest(a.sealer, json_pack("{s:s}", "torn", text), &a.err), ST_OUTPUT,
+		     &a.err);
+	CHECK_OK(sealer_recover(a.sealer, &a.err), &a.err);
+	CHECK_OK(sealer_manifest(a.sealer, json_pack("{s:s}", "event", "end"), &a.err), &a.err);
+	CHECK_OK(sealer_close(a.sealer, a.root, &a.err), &a.err);
+	got = text_of(&a, 0);
+	assert_true(strlen(got) > 100000);
+	CHECK_HAS(got, "\"begin\"}\n{\"torn\":\"");
+	CHECK_HAS(got, "\n{\"event\":\"end\"}\n");
+	acquired_deinit(&a);
+}
+
+/* Of three pages that were read together the middle one is dropped. */
+TEST(what_is_kept_of_a_piece_keeps_its_states)
+{
+	static uint8_t data[3 * PAGE_SIZE];
+	struct rsz_extent extents[2];
+	struct page_status pages[] = { { PAGE_DATA, 0 }, { PAGE_DATA, 0 }, { PAGE_UNREADABLE, 5 } };
+	struct stream_piece p = { .extents = extents, .pages = pages, .data = data };
+	const struct rsz_extent first = { .address = PAGE_SIZE, .length = PAGE_SIZE },
+				last = { .address = 3 * PAGE_SIZE, .length = PAGE_SIZE };
+
+	data[0] = 1;
+	data[PAGE_SIZE] = 2;
+	data[2 * PAGE_SIZE] = 3;
+	stream_piece_keep(&p, &first, 0, 0);
+	stream_piece_keep(&p, &last, 2, 1);
+	assert_int_equal(p.n_extents, 2);
+	assert_int_equal(extents[1].address, 3 * PAGE_SIZE);
+	assert_int_equal(data[0], 1);
+	assert_int_equal(data[PAGE_SIZE], 3);
+	assert_int_equal(pages[0].state, PAGE_DATA);
+	assert_int_equal(pages[1].state, PAGE_UNREADABLE);
+	assert_int_equal(pages[1].detail, 5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(line_that_was_torn_ends_before_the_next_begins),
+		cmocka_unit_test(what_is_kept_of_a_piece_keeps_its_states),
 		cmocka_unit_test(log_lines_that_come_too_fast_are_counted),
 		cmocka_unit_test(every_failing_page_is_recorded_and_every_other_page_kept),
 		cmocka_unit_test(zero_pages_are_no_gaps),
@@ -751,6 +886,8 @@ int main(void)
 		cmocka_unit_test(disk_that_stays_full_keeps_whole_records),
 		cmocka_unit_test(read_that_never_returns_is_given_up_and_the_rest_is_sealed),
 		cmocka_unit_test(slow_source_is_not_given_up),
+		cmocka_unit_test(source_that_is_slow_all_the_time_is_not_given_up),
+		cmocka_unit_test(who_interrupts_keeps_a_limit_that_is_short),
 		cmocka_unit_test(who_interrupts_a_read_that_hangs_need_not_wait_for_long),
 	};
 

@@ -76,6 +76,35 @@ TEST(chunk_is_counted_extent_by_extent)
 	CHECK_GAP(&t, 1, 9, 1, bad);
 }
 
+/* A page that was captured again is the same page, unless it could not be read this time. */
+TEST(page_that_was_captured_again_counts_once)
+{
+	_cleanup_tally_ struct tally t = { 0 };
+	struct rsz_extent extents[] = {
+		{ .address = 0x1000, .length = 3 * PAGE_SIZE },
+		{ .address = 0x1000, .length = 3 * PAGE_SIZE, .pass = 1 },
+	};
+	struct page_status pages[] = { data, data, zero, data, bad, data };
+	const struct rsz_chunk c = {
+		.paged = true, .extents = extents, .n_extents = 2, .pages = pages, .n_pages = 6
+	};
+
+	tally_chunk(&t, &c);
+	assert_int_equal(t.pages[PAGE_DATA], 2);
+	assert_int_equal(t.pages[PAGE_ZERO], 1);
+	assert_int_equal(t.pages[PAGE_UNREADABLE], 1);
+	assert_int_equal(t.n_gaps, 1);
+	CHECK_GAP(&t, 0, 2, 1, bad);
+}
+
+TEST(pages_that_were_not_read_are_gaps_whatever_kept_them)
+{
+	_cleanup_tally_ struct tally t = { 0 };
+
+	add(&t, 0, 1, skipped);
+	assert_true(tally_has_gaps(&t));
+}
+
 TEST(gaps_beyond_the_limit_are_counted_only)
 {
 	_cleanup_tally_ struct tally t = { 0 };
@@ -126,6 +155,8 @@ int main(void)
 		cmocka_unit_test(pages_are_counted_by_state),
 		cmocka_unit_test(neighbouring_gaps_of_one_state_are_one),
 		cmocka_unit_test(chunk_is_counted_extent_by_extent),
+		cmocka_unit_test(page_that_was_captured_again_counts_once),
+		cmocka_unit_test(pages_that_were_not_read_are_gaps_whatever_kept_them),
 		cmocka_unit_test(gaps_beyond_the_limit_are_counted_only),
 		cmocka_unit_test(json_tells_errors_and_reasons_apart),
 	};
