@@ -2,6 +2,8 @@
 /* Senders and receivers that lie to each other over tls://, and those who ask for too much. */
 #include "tests/unit/receive_pair.h"
 
+#include "agent/network/tls_key.h"
+
 /* HELLO of id 1, WELCOME, and then this. */
 static void lie(const struct frame *f, enum refusal want)
 {
@@ -92,6 +94,19 @@ TEST(nobody_goes_on_with_the_upload_of_another_key)
 	expect_refusal(&t, REFUSED_NOT_YOURS);
 	raw_end(&t, &other);
 	file_is(".rsz", sealed.out.at, sealed.out.len);
+}
+
+#define KEY(last) "sha256//AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA" last "="
+
+/* Of those that are welcome one has to be it, to its last character. */
+TEST(a_key_is_welcome_if_all_of_it_was_named)
+{
+	assert_true(tls_pin_is_among(KEY("A"), KEY("A")));
+	assert_true(tls_pin_is_among(KEY("A"), KEY("B") ";" KEY("A")));
+	assert_true(tls_pin_is_among(KEY("A"), KEY("A") ";" KEY("B")));
+	assert_false(tls_pin_is_among(KEY("A"), KEY("B")));
+	assert_false(tls_pin_is_among(KEY("A"), KEY("B") ";" KEY("C")));
+	assert_false(tls_pin_is_among(KEY("A"), KEY("a")));
 }
 
 TEST(an_early_end_needs_no_hash_a_sealed_one_does)
@@ -381,6 +396,15 @@ TEST(a_receiver_that_lies_is_not_believed)
 		{ .n = 2, .answers = { WELCOME(0), ACK(11) } },
 		{ .n = 2, .answers = { WELCOME(0), WELCOME(0) } },
 		{ .n = 3, .answers = { WELCOME(0), ACK(10), { .type = FRAME_DONE } } },
+		/* All of it, of which it has another hash. */
+		{ .n = 3,
+		  .answers = { WELCOME(0),
+			       ACK(10),
+			       { .type = FRAME_DONE,
+				 .done = { .total = 10,
+					   .whole = 10,
+					   .records = 1,
+					   .finding = FOUND_SEALED } } } },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(liars); i++) {
@@ -440,6 +464,7 @@ int main(void)
 		T(a_talk_that_begins_wrongly_is_refused),
 		T(garbage_is_refused),
 		T(nobody_goes_on_with_the_upload_of_another_key),
+		T(a_key_is_welcome_if_all_of_it_was_named),
 		T(an_early_end_needs_no_hash_a_sealed_one_does),
 		T(a_second_connection_takes_the_place_of_the_first),
 		T(so_it_does_if_nothing_has_come_yet),

@@ -23,7 +23,8 @@
 static char id[] = "AKIAIOSFODNN7EXAMPLE";
 static char key[] = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
 
-static void check(const struct sigv4_request *r, const char *names, const char *signature)
+static void check_with(char *secret, const struct sigv4_request *r, const char *names,
+		       const char *signature)
 {
 	struct err e = ERR_INIT;
 	struct sha256 *h = NULL;
@@ -31,7 +32,7 @@ static void check(const struct sigv4_request *r, const char *names, const char *
 
 	CHECK_OK(sha256_create(&h, &e), &e);
 	CHECK_OK(sigv4_authorization(r, &(struct secret){ .text = id, .len = strlen(id) },
-				     &(struct secret){ .text = key, .len = strlen(key) },
+				     &(struct secret){ .text = secret, .len = strlen(secret) },
 				     "us-east-1", h, &got, &e),
 		 &e);
 	sha256_destroy(h);
@@ -41,6 +42,11 @@ static void check(const struct sigv4_request *r, const char *names, const char *
 		     names, signature) < 0)
 		abort();
 	assert_string_equal(got, want);
+}
+
+static void check(const struct sigv4_request *r, const char *names, const char *signature)
+{
+	check_with(key, r, names, signature);
 }
 
 TEST(get_object)
@@ -105,6 +111,33 @@ TEST(get_bucket_list_objects)
 		   "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7");
 }
 
+/*
+ * With "AWS4" in front of them, these are a byte shorter than a block of SHA-256, one, and a byte
+ * longer: only the last is hashed (RFC 2104, 2). By Python's hmac.
+ */
+TEST(key_of_one_block_is_the_key)
+{
+	static const char *const signatures[] = {
+		"d0321d37689add83a830cc0eb0fcc3862c0025c293be8eb18c5c4235efe08856",
+		"c4fd66a81ba21206a6d68123e6959a25b1f51b5c078239418abce6306bf2624f",
+		"1fd16da840873dae0785e3020c3f0e6d29a47bfe3ae180ac98f343e66e0f2292",
+	};
+	const struct http_header headers[] = { HOST, { "x-amz-content-sha256", EMPTY }, DATE };
+	const struct sigv4_request r = { .method = "GET",
+					 .path = "/",
+					 .query = "lifecycle=",
+					 .headers = headers,
+					 .n_headers = ARRAY_SIZE(headers),
+					 .payload = EMPTY };
+
+	for (size_t i = 0; i < ARRAY_SIZE(signatures); i++) {
+		char secret[64] = "";
+
+		memset(secret, 'k', 59 + i);
+		check_with(secret, &r, "host;x-amz-content-sha256;x-amz-date", signatures[i]);
+	}
+}
+
 TEST(names_are_encoded_as_they_are_signed)
 {
 	_cleanup_free_ char *path = uri_encode("a b/\xc3\xa4+~_-.%", true);
@@ -129,6 +162,7 @@ int main(void)
 		cmocka_unit_test(put_object),
 		cmocka_unit_test(get_bucket_lifecycle),
 		cmocka_unit_test(get_bucket_list_objects),
+		cmocka_unit_test(key_of_one_block_is_the_key),
 		cmocka_unit_test(names_are_encoded_as_they_are_signed),
 		cmocka_unit_test(time_is_written_as_it_is_signed),
 	};

@@ -331,6 +331,27 @@ static void await_spooled(uint64_t bytes)
 	}
 }
 
+static struct fake_answer lie_when_full(struct fake *f, const struct remote_piece *p)
+{
+	(void)f;
+	(void)p;
+	await_spooled(4 * PIECE);
+	return (struct fake_answer){ .is = FAKE_LIES };
+}
+
+/* Nor is one of what was written, and waits to be sent. */
+TEST(an_acknowledgement_of_what_waits_is_not_believed)
+{
+	struct fake *f = fake_create(false, PIECE);
+	struct uploader *u;
+
+	f->answer = lie_when_full;
+	watched = NULL;
+	watched = u = start(f);
+	check_given_up(u, "acknowledges 1001 bytes, and only 1000 were sent");
+	end(u, f);
+}
+
 static struct fake_answer stay_silent_when_full(struct fake *f, const struct remote_piece *p)
 {
 	(void)f;
@@ -880,6 +901,7 @@ int main(void)
 		WITH_FOLDER(nothing_is_completed_of_nothing),
 		WITH_FOLDER(an_acknowledgement_of_what_was_not_sent_is_not_believed),
 		WITH_FOLDER(a_stream_that_lost_what_it_acknowledged_is_not_gone_on_with),
+		WITH_FOLDER(an_acknowledgement_of_what_waits_is_not_believed),
 		WITH_FOLDER(a_dead_link_is_given_up_and_memory_stays_bounded),
 		WITH_FOLDER(how_far_the_link_is_behind_is_known_before_a_write_waits),
 		WITH_FOLDER(as_long_as_the_other_end_says_is_waited),
