@@ -101,6 +101,18 @@ class Summary(unittest.TestCase):
         self.assertTrue(s['sealed'])
         self.assertGreater(s['missing']['skipped_pages'], 1000)
 
+    @needs_simulator
+    def test_full_behind_the_memory(self):
+        """All of that is there, and of the page file not all."""
+        source = SLOW + ',live_files=1'
+        self.acquire('--no-pagefile', '--level', 'store', source=source)
+        limit = (self.at / 'out.rsz').stat().st_size + (2 << 20)
+        self.acquire('-f', '--pagefile', 'after', '--level', 'store', code=6, source=source,
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+        s = self.read(6)
+        self.assertTrue(s['sealed'])
+        self.assertEqual((s['missing']['skipped_pages'], s['missing']['files']), (0, 1))
+
     def small_disk(self):
         """Where the summary is to go."""
         folder = self.at / 'disk'
