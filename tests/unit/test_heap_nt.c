@@ -124,22 +124,30 @@ static void fill(void)
 		add(next + 0x8000 < END ? 0x8000 : (uint32_t)(END - next), 0, 0);
 }
 
-static const struct heap_allocation *block_at(uint64_t address)
+static bool is_told(uint64_t address)
 {
 	for (size_t i = 0; i < n_found; i++)
 		if (found[i].address == address)
-			return &found[i];
-	return NULL;
+			return true;
+	return false;
+}
+
+static struct heap_allocation block_at(uint64_t address)
+{
+	for (size_t i = 0; i < n_found; i++)
+		if (found[i].address == address)
+			return found[i];
+	fail_msg("nothing was told of 0x%llx", (unsigned long long)address);
+	return found[0];
 }
 
 static void check_requested(uint64_t address, uint64_t requested)
 {
-	const struct heap_allocation *a = block_at(address);
+	const struct heap_allocation a = block_at(address);
 
-	assert_non_null(a);
-	assert_int_equal(a->state, BLOCK_BUSY);
-	assert_int_equal(a->has_requested, requested != 0);
-	assert_int_equal(a->requested, requested);
+	assert_int_equal(a.state, BLOCK_BUSY);
+	assert_int_equal(a.has_requested, requested != 0);
+	assert_int_equal(a.requested, requested);
 }
 
 /* UnusedBytes counts the header's 8, up to 3e; 3f is no count, and 5 no chunk of the heap's own. */
@@ -159,8 +167,8 @@ TEST(a_chunk_says_how_much_of_it_was_asked_for)
 	check_requested(most, 2);
 	check_requested(none, 0);
 	check_requested(header, 0);
-	assert_int_equal(block_at(own)->state, BLOCK_INTERNAL);
-	assert_int_equal(block_at(all)->size, 0x38);
+	assert_int_equal(block_at(own).state, BLOCK_INTERNAL);
+	assert_int_equal(block_at(all).size, 0x38);
 	assert_int_equal(stats.contradictions + stats.lost + stats.unlinked, 0);
 	sparse_deinit(&memory);
 }
@@ -179,8 +187,8 @@ TEST(a_header_whose_sum_is_wrong_is_none)
 	put_chunk(blocks[20] + 0x10, 0x20, 0x20, BUSY, 8);
 	walk();
 	for (size_t i = 0; i < ARRAY_SIZE(blocks); i++)
-		assert_int_equal(block_at(blocks[i]) != NULL, i != 20);
-	assert_null(block_at(blocks[20] + 0x20));
+		assert_int_equal(is_told(blocks[i]), i != 20);
+	assert_false(is_told(blocks[20] + 0x20));
 	assert_true(stats.contradictions > 0);
 	assert_int_equal(stats.unlinked, 0x40);
 	assert_int_equal(stats.resynchronised, 1);
@@ -202,7 +210,7 @@ TEST(what_lies_in_a_lost_page_is_counted)
 	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
 		const bool there = (at[i] - 8) / PAGE_SIZE != HEAP / PAGE_SIZE + 2;
 
-		assert_int_equal(block_at(at[i]) != NULL, there);
+		assert_int_equal(is_told(at[i]), there);
 		told += there;
 	}
 	assert_int_equal(told, ARRAY_SIZE(at) - PAGE_SIZE / 0x40);
@@ -279,13 +287,12 @@ TEST(blocks_of_a_container_reach_into_the_next_header)
 	assert_int_equal(stats.containers, 1);
 	assert_int_equal(stats.containers_lost + stats.contradictions, 0);
 	for (size_t i = 0; i < BLOCKS; i++) {
-		const struct heap_allocation *a = block_at(at + 0x40 + i * STRIDE + 16);
+		const struct heap_allocation a = block_at(at + 0x40 + i * STRIDE + 16);
 
-		assert_non_null(a);
-		assert_int_equal(a->place, PLACE_LFH);
-		assert_int_equal(a->size, STRIDE - 8);
-		assert_int_equal(a->state, i % 3 ? BLOCK_BUSY : BLOCK_FREE);
-		assert_int_equal(a->requested, i % 3 ? STRIDE - 8 : 0);
+		assert_int_equal(a.place, PLACE_LFH);
+		assert_int_equal(a.size, STRIDE - 8);
+		assert_int_equal(a.state, i % 3 ? BLOCK_BUSY : BLOCK_FREE);
+		assert_int_equal(a.requested, i % 3 ? STRIDE - 8 : 0);
 	}
 	sparse_deinit(&memory);
 }
