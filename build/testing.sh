@@ -40,22 +40,21 @@ begin_costs()
 	gcc -O2 -D_GNU_SOURCE -o "$costs/measure" build/measure.c
 }
 
-# charge NAME COMMAND...: runs it, and writes down the processor time and the time by the clock, in seconds.
+# charge NAME COMMAND...: runs it, and writes down the processor time and the time by the clock, in seconds. In a
+# shell of its own, which has no other children.
 charge()
-{
+(
 	charged=$1
 	shift
-	times >"$costs/$log.before"
 	clock=$(date +%s)
 	"$@" && ended=0 || ended=$?
-	times >"$costs/$log.after"
+	times >"$costs/$log.times"
 	awk -v name="$charged" -v clock=$(($(date +%s) - clock)) '
 		function seconds(t) { split(t, part, /[ms]/); return 60 * part[1] + part[2] }
-		FNR == 2 { spent = seconds($1) + seconds($2) - spent }
-		END { printf "%s\t%.0f\t%d\n", name, spent, clock }' \
-		"$costs/$log.before" "$costs/$log.after" >>"$costs/lanes"
+		NR == 2 { printf "%s\t%.0f\t%d\n", name, seconds($1) + seconds($2), clock }' \
+		"$costs/$log.times" >>"$costs/lanes"
 	return "$ended"
-}
+)
 
 # step NAME COMMAND...: something that must succeed for the counts to mean anything.
 step()
@@ -137,8 +136,11 @@ second_chance()
 measured()
 {
 	to=$costs/$(echo "$1" | tr / _)-$log
-	printf '%s\t%s\t%s\n' "$1" "$(log_of "$1").json" "$to" >>"$costs/runs"
-	meson test -C "$@" --logbase "$log" --print-errorlogs --wrapper "'$PWD/$costs/measure' '$PWD/$to'"
+	printf '%s\t%s\n' "$1" "$to" >>"$costs/runs"
+	meson test -C "$@" --logbase "$log" --print-errorlogs --wrapper "'$PWD/$costs/measure' '$PWD/$to'" &&
+		result=0 || result=$?
+	cat "$(log_of "$1").json" >>"$to.json"
+	return "$result"
 }
 
 # run_tests DIR [MESON TEST OPTION...]

@@ -509,7 +509,7 @@ struct hanging {
 	unsigned lasts; /* steps; 0: for ever */
 	atomic_bool hangs;
 	atomic_uint steps; /* while it hung */
-	/* Of one whose every read takes `lasts` steps: by which step this one does, and what is left. */
+	/* If every read takes `lasts` steps: when this one ends, and how many are left. */
 	atomic_uint until, left;
 };
 

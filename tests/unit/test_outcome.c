@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `acquire` from its command line to its end, of a source that fails in its ways, or gets more memory
- * meanwhile: what it returns, and what the container says.
+ * `acquire` from its command line to its end, of a source that fails in its ways, or gets more
+ * memory meanwhile: what it returns, and what the container says.
  */
 #include "tests/unit/test.h"
 
