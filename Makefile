@@ -23,6 +23,10 @@ bench: all
 	build/kernel
 	meson test -C out/dev --benchmark --verbose
 
+mutants:
+	sh -euc '. build/lib.sh; configure out/dev'
+	tests/mutants/mutants.py
+
 experiment:
 	build/experiment
 
@@ -35,4 +39,4 @@ lint:
 clean:
 	rm -rf out
 
-.PHONY: all windows demo test test-long bench experiment release lint clean
+.PHONY: all windows demo test test-long bench mutants experiment release lint clean
