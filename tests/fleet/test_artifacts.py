@@ -20,6 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 FLEET = HERE.parent.parent / 'build/fleet'
 SKIPPED_EXIT = 77
+ASKS = {'when', 'until', 'failed_when', 'changed_when', 'that'}  # keywords of Ansible's
 GOOD = {0, 3, 5, 7, 8}
 
 
@@ -223,6 +224,47 @@ class Ansible(Test):
                     self.assertIs(task['become'], False, task)
         self.assertGreater(seen, 0)
 
+    def expressions(self, part, bare=False):
+        """Jinja's, of a part of a YAML file; what asks a question is an expression without braces."""
+        if isinstance(part, dict):
+            for key, value in part.items():
+                yield from self.expressions(value, key in ASKS)
+        elif isinstance(part, list):
+            for value in part:
+                yield from self.expressions(value, bare)
+        elif isinstance(part, str):
+            yield '{{ ' + part + ' }}' if bare and '{{' not in part else part
+
+    def test_every_expression_can_be_parsed(self):
+        """Also those that only a host with Windows has evaluated, of which there is none here."""
+        for path in (FLEET / 'ansible').rglob('*.yml'):
+            expressions = list(self.expressions(yaml.safe_load(path.read_text())))
+            for expression in expressions:
+                with self.subTest(path.name, expression=expression):
+                    jinja2.Environment().parse(expression)
+            if path.match('tasks/collect_*.yml'):
+                self.assertGreater(sum('{{' in expression for expression in expressions), 5)
+
+    def test_what_stays_on_windows(self):
+        """A folder is removed there once all that it holds is here, or has been sent."""
+        tasks = yaml.safe_load((self.ROLE / 'tasks/collect_windows.yml').read_text())
+        keep, = (task['ansible.builtin.set_fact']['ramseal_keep'] for task in tasks
+                 if 'ansible.builtin.set_fact' in task)
+        environment = NativeEnvironment()
+        environment.filters['bool'] = bool
+        fetched = {'changed': True}, {'changed': False}
+        missing = {'msg': 'the remote file does not exist, not transferring, ignored'}
+        skipped = {'changed': False, 'skipped': True}
+        for summary, container, streams, sent, expected in (
+                *((have, also, True, False, False) for have in fetched for also in fetched),
+                (fetched[0], missing, True, False, True), (missing, fetched[0], True, False, True),
+                (fetched[0], skipped, False, True, False), (fetched[0], skipped, False, False, True),
+                (missing, skipped, False, True, True)):
+            with self.subTest(summary=summary, container=container, streams=streams, sent=sent):
+                self.assertIs(environment.from_string(keep).render(
+                    ramseal_fetched_summary=summary, ramseal_fetched=container, ramseal_streams=streams,
+                    ramseal_is_sent=sent), expected)
+
     def test_both_systems_have_the_same_steps(self):
         names = [path.name.rsplit('_', 1)[0] for path in self.ROLE.glob('tasks/*_*.yml')]
         self.assertEqual({name: names.count(name) for name in names}, dict.fromkeys(names, 2))
@@ -231,8 +273,10 @@ class Ansible(Test):
 if __name__ == '__main__':
     RAMSEAL = Path(sys.argv.pop(1)).absolute()
     try:
+        import jinja2
         import jsonschema
         import yaml
+        from jinja2.nativetypes import NativeEnvironment
     except ImportError as e:
         print(e)
         sys.exit(SKIPPED_EXIT)
