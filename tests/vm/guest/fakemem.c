@@ -7,8 +7,9 @@
  *	         (Velocidex/Linpmem 09b23bc, userspace_interface/linpmem_shared.h, src/linpmem.c)
  *	pmem     /dev/pmem; read and seek, silent zeros where it cannot read, and the kernel's own
  *	         address of a page given to copy_to_user(), which hardened usercopy answers with a
- *BUG (google/rekall 55d1925, tools/linux/pmem.c) crash    /dev/crash; reads within one page, for
- *who has CAP_SYS_RAWIO (crash-utility/crash abcb45e, memory_driver/crash.c)
+ *	         BUG (google/rekall 55d1925, tools/linux/pmem.c)
+ *	crash    /dev/crash; reads within one page, for who has CAP_SYS_RAWIO (crash-utility/crash
+ *	         abcb45e, memory_driver/crash.c)
  *
  * Like the originals it asks nobody whether a page is poisoned or unplugged.
  *
