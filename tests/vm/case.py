@@ -12,7 +12,8 @@ import acquired
 import vm
 from acquired import COMPLETE, GAPS, PAGE, PARTIAL, Image, Memory, pages
 
-# The published sources of other people's drivers, as they are; not part of this repository.
+# The published sources of other people's drivers, as they are, not part of this repository: the device, the
+# folder of its sources, its module.
 ORIGINALS = {'linpmem': ('linpmem', 'linpmem'), 'pmem': ('rekall-pmem', 'pmem'),
              'crash': ('crash', 'crash')}
 
@@ -46,17 +47,23 @@ def run_tests(count):
     unittest.main(argv=[sys.argv[0], '--verbose', *sys.argv[1 + count:]])
 
 
-def originals(kernel, folder, data):
+def original_in_guest(device):
+    return f'lib/original-{device}.ko'
+
+
+def originals(kernel, folder, data, *devices):
     """
-    Builds the modules of other people that are found in `data` (or RAMSEAL_TEST_DATA), below `folder`.
-    Returns names in the guest to paths here, or nothing.
+    Builds the modules of other people for `devices`, below `folder`: those whose sources are in `data` (or
+    RAMSEAL_TEST_DATA). Returns names in the guest to paths here.
     """
     sources = Path(os.environ.get('RAMSEAL_TEST_DATA') or data) / 'linux-drivers'
-    if not sources.exists():
-        return {}
-    return {f'lib/original-{device}.ko':
-            vm.build_original(kernel, sources / inside, module, Path(folder) / inside)
-            for device, (inside, module) in ORIGINALS.items()}
+    built = {}
+    for device in devices:
+        inside, module = ORIGINALS[device]
+        if (sources / inside).is_dir():
+            built[original_in_guest(device)] = vm.build_original(kernel, sources / inside, module,
+                                                                 Path(folder) / inside)
+    return built
 
 
 class GuestCase(unittest.TestCase):
@@ -161,6 +168,13 @@ class GuestCase(unittest.TestCase):
         self.assertEqual(len(errors), 1, err)
 
     # --- devices ---
+
+    def original(self, device):
+        """Where the guest has the module of other people; the test is skipped if there are no sources of it."""
+        inside = original_in_guest(device)
+        if inside not in self.originals:
+            self.skipTest(f'no sources of the original of /dev/{device}')
+        return f'/{inside}'
 
     def insert(self, path, device, *parameters):
         """Loads a module that offers that device until the test ends."""

@@ -42,7 +42,7 @@ class Live(GuestCase, processes.Checks):
     @classmethod
     def setUpClass(cls):
         module = vm.build_module(KERNEL, vm.HERE / 'guest/fakemem.c', 'fakemem')
-        cls.originals = originals(KERNEL, 'originals', DATA)
+        cls.originals = originals(KERNEL, 'originals', DATA, 'pmem')
         cls.start(KERNEL, 'live', {
             'bin/ramseal': RAMSEAL,
             'bin/holder': HOLDER,
@@ -415,9 +415,7 @@ class Live(GuestCase, processes.Checks):
         self.check_hazard()
 
     def test_19_hazard_of_the_original(self):
-        if not self.originals:
-            self.skipTest('no sources of the original drivers')
-        self.insert('/lib/original-pmem.ko', 'pmem')
+        self.insert(self.original('pmem'), 'pmem')
         self.check_hazard()
 
 
