@@ -58,6 +58,16 @@ apt_install()
 		install --no-install-recommends $wanted </dev/null
 }
 
+# apt_download DIR PACKAGE...: their files, into that folder.
+apt_download()
+{
+	into=$1
+	shift
+	(cd "$into" && apt-get -q -o APT::Sandbox::User=root download "$@") >"$into/log" 2>&1 ||
+		die "cannot download $*: $(sed -n 's/^E: //p' "$into/log" | head -n 1)"
+	rm "$into/log"
+}
+
 need_packages()
 {
 	command -v apt-get >/dev/null || die "this is not Debian: install what build/packages.txt lists"
