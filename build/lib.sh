@@ -76,11 +76,14 @@ need_packages()
 	[ $# -eq 0 ] || apt_install "$@"
 }
 
-# A folder that was made where the libraries could not be had gets the network as soon as they can.
+# set_up SYSTEM DIR [MESON OPTION...]: a folder that was made where the libraries could not be had gets the network as
+# soon as they can. One that was made with libraries from other archives is made anew: Meson keeps their versions.
 set_up()
 {
-	dir=$1
-	shift
+	taken=out/libraries/$1/sources
+	dir=$2
+	shift 2
+	[ ! -f "$dir/libraries" ] || cmp -s "$taken" "$dir/libraries" || rm -rf "$dir"
 	case " $* " in
 	*" -Dnetwork=false "*) network=false ;;
 	*) network=true ;;
@@ -91,6 +94,7 @@ set_up()
 		meson configure "$dir" -Dnetwork=$network
 	fi
 	echo $network >"$dir/network"
+	[ ! -f "$taken" ] || cp "$taken" "$dir/libraries"
 }
 
 # configure DIR [MESON OPTION...]: makes the libraries and the build directory, or leaves them as
@@ -102,7 +106,7 @@ configure()
 	*) libraries=$(build/libraries linux) || return ;;
 	esac
 	# shellcheck disable=SC2086 # none or one option
-	set_up "$@" $libraries
+	set_up linux "$@" $libraries
 }
 
 # configure_windows DIR [MESON OPTION...]: the same for Windows.
@@ -112,5 +116,5 @@ configure_windows()
 	mkdir -p out/windows
 	printf "[constants]\ntop = '%s'\n" "$PWD" >out/windows/top.ini
 	# shellcheck disable=SC2086 # none or one option
-	set_up "$@" --cross-file out/windows/top.ini --cross-file build/windows.ini $libraries
+	set_up windows "$@" --cross-file out/windows/top.ini --cross-file build/windows.ini $libraries
 }

@@ -48,11 +48,17 @@ def made_by_us():
 
 
 def sources(system):
-    """{package: (file, SHA-256)} of build/sources.txt."""
-    with open(os.path.join(TREE, "build/sources.txt"), encoding="utf-8") as f:
-        rows = [line.split() for line in f if line[0] not in "#\n"]
-    return {package: (name, digest) for package, _, target, name, digest in rows
-            if target in (system, "both") and ".orig.tar." in name}
+    """{package: (file, SHA-256)}: the archives of build/sources.txt that out/libraries was made from."""
+    taken = os.path.join(TREE, "out/libraries", system, "sources")
+    if not os.path.exists(taken):
+        return {}
+    with open(taken, encoding="utf-8") as f:
+        rows = [line.split() for line in f]
+    return {package: (name, digest) for package, name, digest in rows if ".orig.tar." in name}
+
+
+def upstream_version(archive):
+    return re.sub(r"^[^_]*_|\.orig\.tar.*", "", archive)
 
 
 def owners(paths, system):
@@ -68,7 +74,15 @@ def owners(paths, system):
 
 
 def third_parties(system):
-    """[(library, version, licence, package or archive, source package)] of THIRD-PARTY.md."""
+    """[(library, version, licence, package or archive, source package)] of THIRD-PARTY.md. Where a library could
+    be made from several archives, the one that it was made from."""
     with open(os.path.join(TREE, "THIRD-PARTY.md"), encoding="utf-8") as f:
         part = next(p for p in f.read().split("\n## ") if p.lower().startswith(system + "\n"))
-    return [tuple(row.split(" | ")) for row in re.findall(r"^\| (.*) \|$", part, re.M)[1:]]
+    taken, ret = sources(system), []
+    for row in re.findall(r"^\| (.*) \|$", part, re.M)[1:]:
+        library, version, licence, owner, source = row.split(" | ")
+        if ".tar." in owner and source in taken:
+            owner = taken[source][0]
+            version = re.sub(r"\+.*", "", upstream_version(owner))
+        ret.append((library, version, licence, owner, source))
+    return ret

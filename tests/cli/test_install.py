@@ -15,6 +15,8 @@ import unittest
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
 BUILD = os.path.abspath(sys.argv.pop(1))
 TREE = os.path.abspath(sys.argv.pop(1))
+sys.path.insert(0, os.path.join(TREE, "build"))
+from linking import sources, third_parties  # noqa: E402
 # Not in a program that is built with -Dnetwork=false.
 NETWORK = ("c-ares", "libcurl", "Mbed TLS")
 
@@ -93,18 +95,14 @@ class Manual(unittest.TestCase):
 
 def table():
     """{library: (licence, package)} of THIRD-PARTY.md for this system."""
-    with open(os.path.join(TREE, "THIRD-PARTY.md")) as f:
-        rows = re.findall(r"^\| (.*) \|$", f.read().split("\n## ")[1], re.M)
-    return {name: (licence, package) for name, _, licence, package, _ in
-            (row.split(" | ") for row in rows[1:])
+    return {name: (licence, package) for name, _, licence, package, _ in third_parties("linux")
             if name not in NETWORK or os.environ.get("RAMSEAL_NETWORK") != "0"}
 
 
 def packages_of(archives):
     """The packages that these are from; of what build/libraries made, the source archives."""
     made = os.path.join(TREE, "out/libraries/linux/lib/lib")
-    ret = {os.path.basename(path) for a in archives if a.startswith(made)
-           for path in glob.glob(f"{TREE}/out/sources/{a[len(made):-len('.a')]}_*.orig.tar.*")}
+    ret = {sources("linux")[a[len(made):-len('.a')]][0] for a in archives if a.startswith(made)}
     debians = [a for a in archives if not a.startswith(made)]
     return ret | {line.split(":")[0] for line in run("dpkg", "-S", *debians).stdout.splitlines()}
 
