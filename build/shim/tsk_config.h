@@ -11,7 +11,5 @@
 #define HAVE_STDINT_H   1
 #define HAVE_UNISTD_H   1
 #define HAVE_ZLIB_H     1
-#define PACKAGE_VERSION "4.14.0"
-#define VERSION         "4.14.0"
 
 #endif
