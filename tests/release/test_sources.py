@@ -158,10 +158,12 @@ class Fetch(Tree):
     def has(self, *names):
         self.mirror.files.update({POOL + name: ROWS[name] for name in names})
 
+    def run_here(self, *args, **env):
+        return subprocess.run(args, cwd=self.at, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=250, env={**self.apt.env, **env}, check=False)
+
     def fetch(self, target="guest", **env):
-        env = {**self.apt.env, **env}
-        return subprocess.run(["build/libraries", "fetch", target], cwd=self.at, stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=250, env=env, check=False)
+        return self.run_here("build/libraries", "fetch", target, **env)
 
     def check_fetched(self, *names):
         r = self.fetch()
@@ -235,6 +237,21 @@ class Fetch(Tree):
         r = self.fetch()
         said = [line for line in r.stderr.splitlines() if not line.startswith("== ")]
         self.assertEqual((r.returncode, said), (1, ["libraries: apt knows no archive of Debian, or cannot reach it"]))
+
+    def test_a_driver_is_unpacked(self):
+        """Once, until the archive is listed no more."""
+        for version in "12":
+            name, data = f"crash_{version}.orig.tar.gz", tarball(
+                memory_driver__crash_c=f"driver {version}", gdb__main_c="not wanted")
+            self.list_sources(rows={name: data})
+            self.mirror.files[POOL + name] = data
+            for _ in range(2):
+                r = self.run_here("build/drivers")
+                self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertEqual(self.mirror.asked.count(name), 1)
+            self.assertEqual(os.listdir(self.path("out/drivers/crash")), ["crash_c"])
+            with open(self.path("out/drivers/crash/crash_c"), encoding="ascii") as f:
+                self.assertEqual(f.read(), f"driver {version}")
 
     def test_without_the_network_libraries(self):
         """`make` then builds without network, and says so."""

@@ -53,16 +53,16 @@ def original_in_guest(device):
 
 def originals(kernel, folder, data, *devices):
     """
-    Builds the modules of other people for `devices`, below `folder`: those whose sources are in `data` (or
-    RAMSEAL_TEST_DATA). Returns names in the guest to paths here.
+    Builds the modules of other people for `devices`, below `folder`: those whose sources are where build/drivers
+    puts them, beside the kernel, or in `data` (or RAMSEAL_TEST_DATA). Returns names in the guest to paths here.
     """
-    sources = Path(os.environ.get('RAMSEAL_TEST_DATA') or data) / 'linux-drivers'
+    places = kernel.with_name('drivers'), Path(os.environ.get('RAMSEAL_TEST_DATA') or data) / 'linux-drivers'
     built = {}
     for device in devices:
         inside, module = ORIGINALS[device]
-        if (sources / inside).is_dir():
-            built[original_in_guest(device)] = vm.build_original(kernel, sources / inside, module,
-                                                                 Path(folder) / inside)
+        found = next((place / inside for place in places if (place / inside).is_dir()), None)
+        if found:
+            built[original_in_guest(device)] = vm.build_original(kernel, found, module, Path(folder) / inside)
     return built
 
 
