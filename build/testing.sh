@@ -56,6 +56,31 @@ charge()
 	return "$ended"
 )
 
+# wanted PART: not if RAMSEAL_WITHOUT, a list with blanks, names it. That is said, and counted as skipped. Whatever
+# else is not to be had, such as sources without a network, is a failure: nobody reads what passed by not running.
+wanted()
+{
+	case " ${RAMSEAL_WITHOUT-} " in
+	*" $1 "*)
+		skipped=$((skipped + 1))
+		say "SKIPPED: $1, as RAMSEAL_WITHOUT says"
+		return 1
+		;;
+	esac
+}
+
+check_wanted()
+{
+	for part in ${RAMSEAL_WITHOUT-}; do
+		case $part in
+		guests | network | sanitizers | windows) ;;
+		*) die "RAMSEAL_WITHOUT takes guests, network, sanitizers and windows, not $part" ;;
+		esac
+	done
+	without_network=
+	wanted network || without_network=-Dnetwork=false
+}
+
 # step NAME COMMAND...: something that must succeed for the counts to mean anything.
 step()
 {
@@ -67,10 +92,24 @@ step()
 	return 1
 }
 
+# Whether DIR has what goes over a network, unless it was told not to.
+has_network()
+{
+	case " $* $without_network " in
+	*" -Dnetwork=false "*) return ;;
+	esac
+	[ "$(cat "$1/network")" = true ] && return
+	say "$1 would be built without network: the sources of its libraries cannot be had"
+	return 1
+}
+
 # build DIR [MESON OPTION...]: what the tests need. Nobody debugs that: lines in a sanitizer's report are enough.
 build()
 {
-	configure "$@" -Dwerror=true -Dc_args=-g1 >"$1.configure.log" || { cat "$1.configure.log"; return 1; }
+	# shellcheck disable=SC2086 # none or one option
+	configure "$@" -Dwerror=true -Dc_args=-g1 $without_network >"$1.configure.log" ||
+		{ cat "$1.configure.log"; return 1; }
+	has_network "$@" || return
 	ninja -C "$1" --quiet meson-test-prereq
 }
 
@@ -84,6 +123,7 @@ build_windows()
 {
 	{
 		NATIVE_RAMSEAL=$PWD/out/test/agent/ramseal WERROR=true build/windows &&
+			has_network out/windows/build &&
 			ninja -C out/windows/build --quiet meson-test-prereq
 	} >out/windows.log 2>&1 || { tail -n 40 out/windows.log; return 1; }
 }
