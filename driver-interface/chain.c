@@ -125,6 +125,7 @@ static enum status merge_info(struct chain *c, const struct drv_info *s, struct 
 	}
 	i->silent |= s->silent;
 	i->withholds |= s->withholds;
+	i->finds_holes |= s->finds_holes;
 	i->grows |= s->grows;
 	i->five_levels |= s->five_levels;
 	if (s->has_cr3 && !i->has_cr3)
@@ -161,14 +162,21 @@ static void add_refusal(struct refusals *no, const char *name, enum status st, c
 	append_reason(no->names, sizeof(no->names), ", ", name, NULL);
 }
 
-/* Opens the next automatic source that answers. False: there is none left, or `st` says why. */
-static bool open_next(struct chain *c, struct refusals *no, enum status *st, struct err *e)
+/*
+ * Opens the next automatic source that answers; for holes of the direct map alone, none that reads
+ * through that. False: there is none left, or `st` says why.
+ */
+static bool open_next(struct chain *c, bool holes, struct refusals *no, enum status *st,
+		      struct err *e)
 {
 	while (*c->next && c->count < CHAIN_MAX) {
-		const struct drv_ops *ops = *c->next++;
+		const struct drv_ops *ops = *c->next;
 		struct err why = ERR_INIT;
 		struct drv *s = NULL;
 
+		if (ops->automatic && holes && ops->by_direct_map)
+			return false;
+		c->next++;
 		if (!ops->automatic)
 			continue;
 		*st = ops->open(ops->default_path, &s, &why);
@@ -190,10 +198,10 @@ static bool open_next(struct chain *c, struct refusals *no, enum status *st, str
 }
 
 /* The i-th source of those that answer; NULL: there is none, or `st` says why. */
-static struct drv *source_at(struct chain *c, size_t i, enum status *st, struct err *e)
+static struct drv *source_at(struct chain *c, size_t i, bool holes, enum status *st, struct err *e)
 {
 	while (i >= c->count)
-		if (!open_next(c, NULL, st, e))
+		if (!open_next(c, holes, NULL, st, e))
 			return NULL;
 	return c->sources[i];
 }
@@ -214,43 +222,78 @@ static void chain_withhold(struct drv *d, uint64_t addr, size_t pages, struct pa
 		status[i] = (struct page_status){ PAGE_DATA, 0 };
 }
 
-/* Which of at most RETRY_PAGES pages nobody has given yet, though they may be read. */
-static bool find_missing(struct chain *c, uint64_t addr, size_t pages,
-			 const struct page_status *status, bool *missing)
+static size_t chain_look(struct drv *d, uint64_t addr, size_t pages, bool *ret_hole)
+{
+	struct chain *c = (struct chain *)d;
+
+	for (size_t i = 0; i < c->count; i++)
+		if (c->sources[i]->info.finds_holes)
+			return c->sources[i]->ops->look(c->sources[i], addr, pages, ret_hole);
+	*ret_hole = false;
+	return pages;
+}
+
+static bool is_hole(struct page_status s)
+{
+	return s.state == PAGE_UNREADABLE && s.detail == DRV_UNMAPPED;
+}
+
+/* Of at most RETRY_PAGES pages, what nobody has given yet, though it may be read. */
+struct missing {
+	bool page[RETRY_PAGES];
+	bool any;
+	bool others; /* than holes of the direct map */
+};
+
+static void find_missing(struct chain *c, uint64_t addr, size_t pages,
+			 const struct page_status *status, struct missing *ret)
 {
 	struct page_status may[RETRY_PAGES];
-	bool any = false;
 
+	*ret = (struct missing){ 0 };
 	for (size_t i = 0; i < pages; i++)
-		any |= missing[i] = status[i].state != PAGE_DATA;
-	if (!any)
-		return false;
-	any = false;
+		ret->any |= ret->page[i] = status[i].state != PAGE_DATA;
+	if (!ret->any)
+		return;
+	ret->any = false;
 	chain_withhold(&c->drv, addr, pages, may);
-	for (size_t i = 0; i < pages; i++)
-		any |= missing[i] = missing[i] && may[i].state == PAGE_DATA;
-	return any;
+	for (size_t i = 0; i < pages; i++) {
+		ret->any |= ret->page[i] = ret->page[i] && may[i].state == PAGE_DATA;
+		ret->others |= ret->page[i] && !is_hole(status[i]);
+	}
+}
+
+/* Asks the i-th source for what is missing, in runs; but not for what it cannot have. */
+static enum status ask_another(struct chain *c, size_t i, uint64_t addr, uint8_t *buf, size_t pages,
+			       struct page_status *status, const struct missing *m, struct err *e)
+{
+	const struct drv *s = c->sources[i];
+	enum status st = ST_OK;
+
+	for (size_t at = 0, n; at < pages && !st && !s->dead; at += MAX(n, 1)) {
+		for (n = 0; at + n < pages && m->page[at + n] &&
+			    !(s->ops->by_direct_map && is_hole(status[at + n]));
+		     n++)
+			;
+		if (n)
+			st = retry(c, i, addr + at * PAGE_SIZE, buf + at * PAGE_SIZE, n,
+				   status + at, e);
+	}
+	return st;
 }
 
 /* Asks the sources from the i-th on, one behind the other, for what is missing of RETRY_PAGES. */
 static enum status ask_the_others(struct chain *c, size_t i, uint64_t addr, uint8_t *buf,
 				  size_t pages, struct page_status *status, struct err *e)
 {
-	bool missing[RETRY_PAGES];
+	struct missing m;
 	enum status st = ST_OK;
 
-	for (; !st && find_missing(c, addr, pages, status, missing); i++) {
-		const struct drv *s = source_at(c, i, &st, e);
-
-		if (!s)
+	for (find_missing(c, addr, pages, status, &m); m.any && !st; i++) {
+		if (!source_at(c, i, !m.others, &st, e))
 			break;
-		for (size_t at = 0, n; at < pages && !st && !s->dead; at += MAX(n, 1)) {
-			for (n = 0; at + n < pages && missing[at + n]; n++)
-				;
-			if (n)
-				st = retry(c, i, addr + at * PAGE_SIZE, buf + at * PAGE_SIZE, n,
-					   status + at, e);
-		}
+		st = ask_another(c, i, addr, buf, pages, status, &m, e);
+		find_missing(c, addr, pages, status, &m);
 	}
 	return st;
 }
@@ -262,7 +305,7 @@ static size_t ask_the_first(struct chain *c, uint64_t addr, void *buf, size_t pa
 	struct drv *s;
 	size_t i = 0;
 
-	while ((s = source_at(c, i, st, e)) && s->dead)
+	while ((s = source_at(c, i, false, st, e)) && s->dead)
 		i++;
 	if (!s)
 		return i;
@@ -350,6 +393,7 @@ static const struct drv_ops chain_ops = {
 	.read_max = DRV_READ_LARGE,
 	.read_pages = chain_read_pages,
 	.withhold = chain_withhold,
+	.look = chain_look,
 	.maps_again = chain_maps_again,
 	.close = chain_close,
 };
@@ -381,7 +425,7 @@ static enum status chain_fill(struct chain *c, const struct drv_ops *const *tabl
 	enum status st = drv__init(&c->drv, &chain_ops, "", e);
 
 	c->next = table;
-	if (!st && !open_next(c, &no, &st, e) && !st)
+	if (!st && !open_next(c, false, &no, &st, e) && !st)
 		st = refuse(&no, table, e);
 	if (st)
 		return st;

@@ -114,6 +114,7 @@ const struct drv_ops devmem_ops = {
 	.open = devmem_open,
 	.read = devmem_read,
 	.withhold = linux_withhold,
+	.by_direct_map = true, /* xlate_dev_mem_ptr(), arch/x86/mm/ioremap.c */
 	.maps_again = linux_maps_again,
 	.close = devmem_close,
 };

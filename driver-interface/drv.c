@@ -63,6 +63,18 @@ static size_t name_length(const char *spec)
 	return strcspn(spec, ":");
 }
 
+const char *drv_error_meaning(uint32_t error)
+{
+	switch (error) {
+	case DRV_POISONED:
+		return "the hardware has lost it (poisoned)";
+	case DRV_UNMAPPED:
+		return "not in the kernel's direct map (memfd_secret, not accepted, freed)";
+	default:
+		return NULL;
+	}
+}
+
 bool drv_is_live(const char *spec)
 {
 	const struct drv_ops *ops = find_ops(spec, name_length(spec));
@@ -122,20 +134,21 @@ void drv_withheld_deinit(struct drv_withheld *w)
 {
 	range_list_deinit(&w->offline);
 	range_list_deinit(&w->poisoned);
+	range_list_deinit(&w->holes);
 	*w = (struct drv_withheld){ 0 };
 }
 
-static enum status add_page(struct drv_withheld *w, struct range_list *l, uint64_t addr,
-			    struct err *e)
+static enum status add_pages(struct drv_withheld *w, struct range_list *l, uint64_t addr,
+			     size_t pages, struct err *e)
 {
 	struct range *last = l->count ? &l->at[l->count - 1] : NULL;
 
 	if (last && last->last + 1 == addr)
-		last->last += PAGE_SIZE;
+		last->last += pages * PAGE_SIZE;
 	else if (l->count < DRV_WITHHELD_MAX)
-		return range_list_add(l, addr, addr + PAGE_SIZE - 1, e);
+		return range_list_add(l, addr, addr + pages * PAGE_SIZE - 1, e);
 	else
-		w->untold++;
+		w->untold += pages;
 	return ST_OK;
 }
 
@@ -154,22 +167,54 @@ static enum status add_map_range(struct drv *d, struct range r, struct drv_withh
 		d->ops->withhold(d, addr, n, status);
 		for (size_t i = 0; i < n && !st; i++, addr += PAGE_SIZE)
 			if (status[i].state == PAGE_UNREADABLE)
-				st = add_page(ret, &ret->poisoned, addr, e);
+				st = add_pages(ret, &ret->poisoned, addr, 1, e);
 			else if (status[i].state != PAGE_DATA)
-				st = add_page(ret, &ret->offline, addr, e);
+				st = add_pages(ret, &ret->offline, addr, 1, e);
 	}
 	return st;
+}
+
+static enum status add_holes(struct drv *d, struct range r, struct drv_withheld *ret, struct err *e)
+{
+	enum status st = ST_OK;
+	size_t n;
+
+	for (uint64_t addr = r.first; addr < r.last && !st; addr += n * PAGE_SIZE) {
+		bool hole;
+
+		n = d->ops->look(d, addr, (size_t)((r.last - addr) / PAGE_SIZE + 1), &hole);
+		if (hole)
+			st = add_pages(ret, &ret->holes, addr, n, e);
+	}
+	return st;
+}
+
+/* Linux takes a page that its hardware has lost out of the map, too (set_mce_nospec()): told once. */
+static enum status leave_out(struct range_list *l, const struct range_list *without, struct err *e)
+{
+	_cleanup_ranges_ struct range_list all = *l;
+
+	*l = (struct range_list){ 0 };
+	return range_list_subtract(&all, without, l, e);
 }
 
 enum status drv_withheld(struct drv *d, struct drv_withheld *ret, struct err *e)
 {
 	const struct range_list *l = &d->info.maps[0].ranges;
+	const bool ask = !drv_is_abandoned(d);
 	enum status st = ST_OK;
 
-	ret->known = d->ops->withhold && d->info.withholds && !drv_is_abandoned(d);
-	for (size_t i = 0; ret->known && i < l->count && !st; i++)
-		st = add_map_range(d, l->at[i], ret, e);
-	return st;
+	ret->known = ask && d->ops->withhold && d->info.withholds;
+	ret->holes_known = ask && d->ops->look && d->info.finds_holes;
+	for (size_t i = 0; i < l->count && !st; i++) {
+		if (ret->known)
+			st = add_map_range(d, l->at[i], ret, e);
+		if (!st && ret->holes_known)
+			st = add_holes(d, l->at[i], ret, e);
+	}
+	if (!st)
+		st = leave_out(&ret->holes, &ret->offline, e);
+	return st ? st : leave_out(&ret->holes, &ret->poisoned, e);
 }
 
 void drv_note_parts(struct drv *d, bool on)

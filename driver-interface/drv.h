@@ -59,6 +59,8 @@ struct drv_info {
 	const char *lost;
 	/* The system can be asked which pages must not be read (drv_withheld()). */
 	bool withholds;
+	/* Linux: its direct map can be asked for holes (direct_map.h). */
+	bool finds_holes;
 	/* Memory that was added to the machine is there when the source is opened once more. */
 	bool grows;
 
@@ -171,6 +173,16 @@ struct drv_ops {
 	 * touched. NULL: nobody can be asked.
 	 */
 	void (*withhold)(struct drv *d, uint64_t addr, size_t pages, struct page_status *status);
+	/*
+	 * Whether Linux's direct map has these pages not, now: *ret_hole, the answer for the first
+	 * and for so many behind it as it returns. Only if info.finds_holes. NULL: as if not.
+	 */
+	size_t (*look)(struct drv *d, uint64_t addr, size_t pages, bool *ret_hole);
+	/*
+	 * It reads through that map, and so nothing that is a hole of it: after another source has
+	 * found one, it is not asked.
+	 */
+	bool by_direct_map;
 	/* As drv_maps_again(). NULL: it does not ask twice. */
 	enum status (*maps_again)(struct drv *d, struct drv_maps *ret, struct err *e);
 	/*
@@ -292,6 +304,9 @@ struct drv_withheld {
 	bool known;                /* someone could be asked */
 	struct range_list offline; /* in order of address, and so are these: */
 	struct range_list poisoned;
+	bool holes_known; /* and so could the direct map, for these: */
+	struct range_list
+		holes;   /* they are tried, and zeros are DRV_UNMAPPED; none is above, too */
 	uint64_t untold; /* pages beyond DRV_WITHHELD_MAX ranges */
 };
 
@@ -302,7 +317,17 @@ struct drv_withheld {
 #define DRV_POISONED     133
 
 /*
- * Asks for every page of the first map: 8 bytes and some 20 ns each. Zero-initialise `ret`;
+ * Linux's EFAULT, on every platform: the error number of a page that came as zeros because it is a
+ * hole of the direct map, and of what copy_from_kernel_nofault() refuses (/dev/mem, /dev/crash).
+ */
+#define DRV_UNMAPPED     14
+
+/* What these two mean, for people; NULL for other errors. */
+const char *drv_error_meaning(uint32_t error);
+
+/*
+ * Asks for every page of the first map: 8 bytes and some 20 ns each, and every table of the direct
+ * map. Zero-initialise `ret`;
  * drv_withheld_deinit() frees.
  */
 enum status drv_withheld(struct drv *d, struct drv_withheld *ret, struct err *e);

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "driver-interface/direct_map.h"
 #include "driver-interface/extents.h"
 #include "driver-interface/iomem.h"
 #include "driver-interface/linux.h"
@@ -45,7 +46,9 @@ struct kcore {
 	struct file_blob file;
 	struct elf_core core;
 	struct extents ram;
-	uint16_t phnum; /* of the headers that `ram` is from */
+	uint16_t phnum;         /* of the headers that `ram` is from */
+	uint64_t direct;        /* virtual address of physical address 0; 0: nobody says */
+	struct direct_map *map; /* NULL: its tables are not known */
 };
 
 static void kcore_close(struct drv *d)
@@ -56,6 +59,7 @@ static void kcore_close(struct drv *d)
 	elf_core_deinit(&k->core);
 	extents_deinit(&k->ram);
 	linux_deinit(&k->base);
+	free(k->map);
 	free(k);
 }
 
@@ -153,6 +157,7 @@ static enum status add_placed(struct kcore *k, struct range_list *map, struct er
 	const uint64_t base = drv__direct_map(&k->core);
 	enum status st = ST_OK;
 
+	k->direct = base;
 	for (size_t i = 0; i < k->core.n_loads && !st; i++) {
 		const struct elf_segment *s = &k->core.loads[i];
 
@@ -175,6 +180,7 @@ static enum status add_derived(struct kcore *k, const struct range_list *ram,
 			       "segments have no physical address (kernel before 4.11), and %s",
 			       ram->count ? "none fits /proc/iomem"
 					  : "/proc/iomem cannot be read to find it");
+	k->direct = base;
 	for (size_t i = 0; i < k->core.n_loads && !st; i++) {
 		const struct elf_segment *s = &k->core.loads[i];
 
@@ -271,20 +277,6 @@ static enum status probe(struct kcore *k, struct err *e)
 	return err_set(e, ST_NO_SOURCE, "read: %s", strerror((int)p.error));
 }
 
-/*
- * The kernel gives zeros and no error for what it does not want to read (read_kcore_iter(), 6.6):
- * pages that are offline, ballooned or poisoned since 5.14, and any that faults as long as the file
- * exists. The former are withheld and never asked for.
- */
-static void describe(struct kcore *k)
-{
-	linux_use_flags(&k->base, "the kernel gives zeros and no error for pages that are "
-				  "offline, ballooned, poisoned or unmapped");
-	if (k->base.drv.info.withholds)
-		linux_note(&k->base, "the kernel gives zeros and no error for pages that are not "
-				     "in its direct map (memfd_secret) or not yet accepted");
-}
-
 static bool looks_masked(const struct stat *sb)
 {
 	return S_ISCHR(sb->st_mode) || (S_ISREG(sb->st_mode) && !sb->st_size);
@@ -324,47 +316,6 @@ static uint16_t read_phnum(const struct kcore *k)
 	return get_le16(bytes);
 }
 
-static enum status kcore_fill(struct kcore *k, const char *path, struct err *e)
-{
-	enum status st = linux_init(&k->base, &kcore_ops, path, e);
-
-	if (!st)
-		st = kcore_open_file(k, path, e);
-	if (st)
-		return st;
-	k->phnum = read_phnum(k);
-	st = elf_core_init(&k->core, &k->file.blob, e);
-	if (!st)
-		st = map_ram(k, e);
-	if (!st)
-		describe(k);
-	if (!st)
-		st = probe(k, e);
-	if (st)
-		return err_add(e, st, "%s", path);
-	k->base.drv.info.grows = true;
-	drv__use_notes(&k->base.drv, &k->core);
-	use_image(k);
-	return ST_OK;
-}
-
-static enum status kcore_open(const char *path, struct drv **ret, struct err *e)
-{
-	struct kcore *k = calloc(1, sizeof(*k));
-	enum status st;
-
-	if (!k)
-		return err_nomem(e);
-	k->file.fd = -1;
-	st = kcore_fill(k, path, e);
-	if (st) {
-		kcore_close(&k->base.drv);
-		return st;
-	}
-	*ret = &k->base.drv;
-	return ST_OK;
-}
-
 /* Exchanges the segments alone. */
 static void swap_loads(struct elf_core *a, struct elf_core *b)
 {
@@ -398,9 +349,10 @@ static enum status reload(struct kcore *k)
 	return st;
 }
 
-static struct drv_result kcore_read(struct drv *d, uint64_t addr, void *buf, size_t len)
+/* With zeros, and no error, for what the kernel does not want to read, or cannot. */
+static struct drv_result read_segments(void *arg, uint64_t addr, void *buf, size_t len)
 {
-	struct kcore *k = (struct kcore *)d;
+	struct kcore *k = arg;
 	struct extents_file file;
 
 	extents_file_init(&file, k->file.fd);
@@ -412,8 +364,117 @@ static struct drv_result kcore_read(struct drv *d, uint64_t addr, void *buf, siz
 		if (reload(k))
 			break;
 	}
-	d->death = "its headers changed and make no sense any more";
+	k->base.drv.death = "its headers changed and make no sense any more";
 	return (struct drv_result){ .error = DRV_NO_DATA, .exact = true, .dead = true };
+}
+
+static bool has_five_levels(const struct drv_info *info)
+{
+	size_t size = 0;
+	const uint8_t *text = elf_note_find(info->notes, info->notes_size, "VMCOREINFO", &size);
+	int64_t five = 0;
+
+	return text && vmcoreinfo_decimal(text, size, "NUMBER(pgtable_l5_enabled)", &five) && five;
+}
+
+/* By the kernel's own tables, of a kernel that says where their root is. */
+static bool find_direct_map(struct kcore *k)
+{
+	const struct drv_info *info = &k->base.drv.info;
+	const struct file_extent *last = &k->ram.at[k->ram.count - 1];
+
+	if (!info->has_cr3 || !k->direct)
+		return false;
+	k->map = malloc(sizeof(*k->map));
+	if (k->map && direct_map_init(k->map, info->cr3, k->direct, has_five_levels(info) ? 5 : 4,
+				      last->range.last + 1, read_segments, k))
+		return true;
+	free(k->map);
+	k->map = NULL;
+	return false;
+}
+
+/*
+ * The kernel gives zeros and no error for what it does not want to read (read_kcore_iter(), 6.6):
+ * pages that are offline, ballooned or poisoned since 5.14, and any that faults as long as the file
+ * exists. The former are withheld and never asked for, the latter are told by its page tables.
+ */
+static void use_flags(struct kcore *k)
+{
+	linux_use_flags(&k->base, "the kernel gives zeros and no error for pages that are "
+				  "offline, ballooned or poisoned");
+}
+
+static void use_direct_map(struct kcore *k)
+{
+	struct drv_info *info = &k->base.drv.info;
+
+	info->finds_holes = find_direct_map(k);
+	if (info->finds_holes)
+		return;
+	info->silent = true;
+	linux_note(&k->base, "the kernel gives zeros and no error for pages that are not in its "
+			     "direct map (memfd_secret) or not yet accepted, and its page tables, "
+			     "which would tell, were not found");
+}
+
+static enum status kcore_fill(struct kcore *k, const char *path, struct err *e)
+{
+	enum status st = linux_init(&k->base, &kcore_ops, path, e);
+
+	if (!st)
+		st = kcore_open_file(k, path, e);
+	if (st)
+		return st;
+	k->phnum = read_phnum(k);
+	st = elf_core_init(&k->core, &k->file.blob, e);
+	if (!st)
+		st = map_ram(k, e);
+	if (!st)
+		use_flags(k);
+	if (!st)
+		st = probe(k, e);
+	if (st)
+		return err_add(e, st, "%s", path);
+	k->base.drv.info.grows = true;
+	drv__use_notes(&k->base.drv, &k->core);
+	use_image(k);
+	use_direct_map(k);
+	return ST_OK;
+}
+
+static enum status kcore_open(const char *path, struct drv **ret, struct err *e)
+{
+	struct kcore *k = calloc(1, sizeof(*k));
+	enum status st;
+
+	if (!k)
+		return err_nomem(e);
+	k->file.fd = -1;
+	st = kcore_fill(k, path, e);
+	if (st) {
+		kcore_close(&k->base.drv);
+		return st;
+	}
+	*ret = &k->base.drv;
+	return ST_OK;
+}
+
+static struct drv_result kcore_read(struct drv *d, uint64_t addr, void *buf, size_t len)
+{
+	struct kcore *k = (struct kcore *)d;
+
+	return k->map ? direct_map_read(k->map, addr, buf, len) : read_segments(k, addr, buf, len);
+}
+
+/* The pages that are offline, ballooned or poisoned are withheld, and are no holes. */
+static size_t kcore_look(struct drv *d, uint64_t addr, size_t pages, bool *ret_hole)
+{
+	struct kcore *k = (struct kcore *)d;
+	size_t n;
+
+	*ret_hole = direct_map_look(k->map, addr, pages, &n) != DIRECT_MAPPED;
+	return n;
 }
 
 /* Its own map as a newcomer finds it: opening the file brings it up to date. */
@@ -440,6 +501,8 @@ const struct drv_ops kcore_ops = {
 	.open = kcore_open,
 	.read = kcore_read,
 	.withhold = linux_withhold,
+	.look = kcore_look,
+	.by_direct_map = true,
 	.maps_again = kcore_maps_again,
 	.close = kcore_close,
 };

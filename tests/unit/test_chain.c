@@ -178,6 +178,50 @@ TEST(next_source_is_opened_when_there_is_something_left_to_read)
 	drv_close(d);
 }
 
+static struct drv_result fail_otherwise_behind_page_7(struct drv *d, uint64_t addr, void *buf,
+						      size_t len)
+{
+	struct drv_result r = fake_read(d, addr, buf, len);
+
+	if (r.error && (addr + r.good) / PAGE_SIZE > 7)
+		r.error = 5;
+	return r;
+}
+
+/*
+ * As /dev/mem behind /proc/kcore: what the one cannot read because Linux's direct map lacks it, the
+ * other cannot read either, and is not even opened for it.
+ */
+TEST(hole_of_the_direct_map_is_not_asked_of_who_reads_through_that)
+{
+	struct drv_ops fails = one_ops, mapped = two_ops;
+	const struct drv_ops *const table[] = { &fails, &mapped, &three_ops, NULL };
+	struct err e = ERR_INIT;
+	struct drv *d = NULL;
+
+	fails.by_direct_map = mapped.by_direct_map = true;
+	fails.read = fail_otherwise_behind_page_7;
+	one.drv.ops = &fails;
+	two.drv.ops = &mapped;
+	one.exact = true;
+	one.fails = fake_fails_at_k_and_k2;
+	one.k = one.k2 = 5;
+	CHECK_OK(chain_open(table, &d, &e), &e);
+	CHECK_OK(drv_read_pages(d, 0, buffer, 20, status, &e), &e);
+	assert_int_equal(opened, 1);
+	assert_int_equal(status[5].state, PAGE_UNREADABLE);
+	assert_int_equal(status[5].detail, DRV_UNMAPPED);
+
+	/* Another page opens it; and who comes next may have a map of its own. */
+	one.k2 = 9;
+	CHECK_OK(drv_read_pages(d, 0, buffer, 20, status, &e), &e);
+	check_data(0, 20);
+	assert_int_equal(opened, 3);
+	assert_int_equal(two.bytes, PAGE_SIZE);
+	assert_int_equal(three.bytes, PAGE_SIZE);
+	drv_close(d);
+}
+
 /* Bug 12 of the field study: the next source goes on where the first failed, and nowhere else. */
 TEST(next_source_is_asked_for_what_failed_and_nothing_else)
 {
@@ -395,6 +439,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CHAIN_TEST(first_source_alone_is_asked_while_it_works),
 		CHAIN_TEST(next_source_is_opened_when_there_is_something_left_to_read),
+		CHAIN_TEST(hole_of_the_direct_map_is_not_asked_of_who_reads_through_that),
 		CHAIN_TEST(next_source_is_asked_for_what_failed_and_nothing_else),
 		CHAIN_TEST(page_that_nobody_can_read_keeps_the_first_error),
 		CHAIN_TEST(dead_source_is_dropped_and_the_next_goes_on),

@@ -285,6 +285,42 @@ TEST(vmcoreinfo_tells_where_the_kernel_is)
 	image_free(&i);
 }
 
+/*
+ * The tables of a small kernel whose direct map is that of make_kcore(), in its last RAM: all of
+ * the first 2 MiB are mapped by single pages, the rest in blocks. Every page that can be told has
+ * kpageflags, so that nothing else is unknown.
+ */
+enum { ROOT = 0x40000000, PUDS = 0x40001000, PMDS = 0x102000, PTES = 0x103000 };
+
+static void put_entry(struct image *i, uint64_t table, size_t index, uint64_t entry)
+{
+	const uint64_t offset = table >= ROOT ? 0xc000 + table - ROOT : 0x8000 + table - 0x100000;
+
+	image_u64(i, offset + index * 8, entry);
+}
+
+static const uint64_t table_pages[] = { ROOT, PUDS, PMDS, PTES };
+
+static void make_mapped_kcore(struct image *i)
+{
+	static const char info[] = "SYMBOL(_stext)=ffffffff9e000000\n"
+				   "SYMBOL(init_top_pgt)=ffffffffa0000000\n"
+				   "NUMBER(phys_base)=536870912\n"
+				   "NUMBER(pgtable_l5_enabled)=0\n";
+
+	make_kcore(i, KASLR, true);
+	image_u64(i, 64 + 32, elf_note(i, 0x800, "VMCOREINFO", info, sizeof(info) - 1) - 0x800);
+	for (size_t t = 0; t < ARRAY_SIZE(table_pages); t++)
+		for (size_t k = 0; k < 512; k++)
+			put_entry(i, table_pages[t], k, 0);
+	put_entry(i, ROOT, KASLR >> 39 & 511, PUDS | 1);
+	put_entry(i, PUDS, KASLR >> 30 & 511, PMDS | 1);
+	put_entry(i, PUDS, (KASLR >> 30 & 511) + 1, 0x40000000 | 0x81);
+	put_entry(i, PMDS, 0, PTES | 1);
+	for (uint64_t k = 0; k < 512; k++)
+		put_entry(i, PTES, k, k << PAGE_SHIFT | 1);
+}
+
 static void flag(struct image *flags, uint64_t pfn, unsigned bit)
 {
 	image_u64(flags, pfn * 8, (uint64_t)1 << bit);
@@ -309,7 +345,6 @@ TEST(pages_that_must_not_be_read_are_not)
 	memset(i.at + 0x8000, 0, 4 * PAGE_SIZE);
 	d = open_image("kcore", &i);
 	kpageflags_set_path(NULL);
-	assert_false(d->info.silent);
 	assert_true(d->info.withholds);
 	CHECK_HAS(d->info.note, "direct map");
 	CHECK_PAGE(d, 0x1000, PAGE_UNREADABLE, EHWPOISON);
@@ -324,6 +359,102 @@ TEST(pages_that_must_not_be_read_are_not)
 	assert_true(bytes_are_zero(buf + 2 * PAGE_SIZE, PAGE_SIZE));
 	assert_int_equal(s[3].state, PAGE_SKIPPED);
 	drv_close(d);
+	image_free(&i);
+	image_free(&flags);
+}
+
+static void use_no_flags(struct image *flags)
+{
+	image_put(flags, 0x40002 * 8, "", 0);
+	kpageflags_set_path(image_save(flags));
+}
+
+static void check_zero(struct drv *d, uint64_t addr, uint32_t state, uint32_t detail)
+{
+	uint8_t page[PAGE_SIZE];
+	struct page_status s;
+	struct err e = ERR_INIT;
+
+	CHECK_OK(drv_read_pages(d, addr, page, 1, &s, &e), &e);
+	assert_int_equal(s.state, state);
+	assert_int_equal(s.detail, detail);
+	if (state == PAGE_DATA)
+		assert_true(bytes_are_zero(page, PAGE_SIZE));
+}
+
+/* memfd_secret: the kernel gives zeros for such pages, and nothing but its tables says so. */
+TEST(holes_of_the_direct_map_are_no_zeros)
+{
+	struct image i = { 0 }, flags = { 0 };
+	struct drv_withheld w = { 0 };
+	struct err e = ERR_INIT;
+	struct drv *d;
+
+	use_no_flags(&flags);
+	make_mapped_kcore(&i);
+	memset(i.at + 0x4000, 0, 3 * PAGE_SIZE); /* 0x1000-0x3fff */
+	put_entry(&i, PTES, 2, 0);
+	put_entry(&i, PTES, 0x100, 0);
+	d = open_image("kcore", &i);
+	assert_true(d->info.finds_holes);
+	assert_false(d->info.silent);
+	assert_null(d->info.note);
+	check_zero(d, 0x1000, PAGE_DATA, 0);
+	check_zero(d, 0x3000, PAGE_DATA, 0);
+	CHECK_PAGE(d, 0x2000, PAGE_UNREADABLE, DRV_UNMAPPED);
+	CHECK_PAGE(d, 0x100000, PAGE_DATA, 0); /* has content, and so was mapped */
+	check_data(d, 0x101000, 0x101fff);
+	CHECK_OK(drv_withheld(d, &w, &e), &e);
+	assert_true(w.known && w.holes_known);
+	assert_int_equal(w.holes.count, 2);
+	assert_int_equal(w.holes.at[0].first, 0x2000);
+	assert_int_equal(w.holes.at[0].last, 0x2fff);
+	assert_int_equal(w.holes.at[1].first, 0x100000);
+	assert_int_equal(w.holes.at[1].last, 0x100fff);
+	drv_withheld_deinit(&w);
+	kpageflags_set_path(NULL);
+	drv_close(d);
+	image_free(&i);
+	image_free(&flags);
+}
+
+/* A page that is poisoned is no hole, too; where tables are missing, nobody knows. */
+TEST(holes_are_told_once_and_only_where_tables_tell)
+{
+	struct image i = { 0 }, flags = { 0 };
+	struct drv_withheld w = { 0 };
+	struct err e = ERR_INIT;
+	struct drv *d;
+
+	use_no_flags(&flags);
+	flag(&flags, 2, 19);
+	kpageflags_set_path(image_save(&flags));
+	make_mapped_kcore(&i);
+	memset(i.at + 0x4000, 0, 3 * PAGE_SIZE);
+	put_entry(&i, PTES, 2, 0);
+	put_entry(&i, PTES, 3, 0);
+	d = open_image("kcore", &i);
+	check_zero(d, 0x1000, PAGE_DATA, 0);
+	check_zero(d, 0x2000, PAGE_UNREADABLE, DRV_POISONED);
+	check_zero(d, 0x3000, PAGE_UNREADABLE, DRV_UNMAPPED);
+	CHECK_OK(drv_withheld(d, &w, &e), &e);
+	assert_int_equal(w.holes.count, 1);
+	assert_int_equal(w.holes.at[0].first, 0x3000);
+	drv_withheld_deinit(&w);
+	drv_close(d);
+
+	put_entry(&i, PUDS, (KASLR >> 30 & 511) + 1, 0);
+	d = open_image("kcore", &i);
+	assert_false(d->info.finds_holes);
+	assert_true(d->info.silent);
+	CHECK_HAS(d->info.note, "memfd_secret");
+	check_zero(d, 0x3000, PAGE_DATA, 0);
+	CHECK_OK(drv_withheld(d, &w, &e), &e);
+	assert_true(w.known);
+	assert_false(w.holes_known);
+	drv_withheld_deinit(&w);
+	drv_close(d);
+	kpageflags_set_path(NULL);
 	image_free(&i);
 	image_free(&flags);
 }
@@ -455,6 +586,8 @@ int main(void)
 		KCORE_TEST(end_of_the_file_is_an_error_of_the_page_there),
 		KCORE_TEST(vmcoreinfo_tells_where_the_kernel_is),
 		KCORE_TEST(pages_that_must_not_be_read_are_not),
+		KCORE_TEST(holes_of_the_direct_map_are_no_zeros),
+		KCORE_TEST(holes_are_told_once_and_only_where_tables_tell),
 		KCORE_TEST(offsets_that_move_under_the_reader_are_found_again),
 		KCORE_TEST(kcore_that_is_masked_is_told_from_none),
 		KCORE_TEST(a_mask_is_a_device_or_an_empty_file),

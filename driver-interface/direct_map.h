@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Linux's direct map, asked for its holes. Whoever reads RAM through it gets what is mapped there,
+ * and /proc/kcore gives zeros, and no error, for what is not (fs/proc/kcore.c, read_kcore_iter():
+ * copy_from_kernel_nofault(), then a page of zeros; 6.12). Not mapped are the pages of
+ * memfd_secret(2) (mm/secretmem.c, since 5.14), what a guest has not accepted from its hypervisor,
+ * free pages of a kernel with debug_pagealloc, and whatever the next versions add: neither
+ * /proc/kpageflags nor anybody else has a list. So the kernel's own page tables are asked.
+ *
+ * They may change while they are read, and a hostile kernel writes into them whatever it likes. So
+ * they only decide what a page of zeros is: what reads as anything else was mapped.
+ */
+#ifndef RAMSEAL_DRIVER_INTERFACE_DIRECT_MAP_H
+#define RAMSEAL_DRIVER_INTERFACE_DIRECT_MAP_H
+
+#include "driver-interface/drv.h"
+
+#define DIRECT_LEVELS_MAX 5
+
+enum direct_state {
+	DIRECT_MAPPED,
+	DIRECT_HOLE,      /* an entry on the way is not present */
+	DIRECT_ELSEWHERE, /* its entry names another frame */
+	DIRECT_UNKNOWN,   /* a table on the way cannot be read */
+};
+
+struct direct_table {
+	uint64_t pa; /* UINT64_MAX: not read */
+	uint8_t bytes[PAGE_SIZE];
+};
+
+struct direct_map {
+	uint64_t root; /* physical address of the kernel's root table */
+	uint64_t base; /* virtual address of physical address 0 */
+	unsigned levels;
+	uint64_t top; /* a power of two: RAM ends there at the latest */
+	/* As drv_ops.read(): by the direct map, with zeros where that has holes. */
+	struct drv_result (*read)(void *arg, uint64_t addr, void *buf, size_t len);
+	void *arg;
+	struct direct_table tables[DIRECT_LEVELS_MAX]; /* the last one of each level */
+	unsigned reads;                                /* since they were read */
+};
+
+/*
+ * Sets what is above `tables`; `ram_end` is the end of RAM. True if the tables prove themselves:
+ * that of the root is mapped where they say. Otherwise nothing is known, and nothing can be asked.
+ */
+bool direct_map_init(struct direct_map *m, uint64_t root, uint64_t base, unsigned levels,
+		     uint64_t ram_end,
+		     struct drv_result (*read)(void *arg, uint64_t addr, void *buf, size_t len),
+		     void *arg);
+
+/* Tables are read again when they are next asked. */
+void direct_map_forget(struct direct_map *m);
+
+/* Of the page at `addr`; *ret_pages: for so many of the next `pages` the answer is the same. */
+enum direct_state direct_map_look(struct direct_map *m, uint64_t addr, size_t pages,
+				  size_t *ret_pages);
+
+/*
+ * As drv_ops.read(), by m->read: zeros from what is not mapped, before or after they were read, and
+ * any bytes from a page that both times was another one, are the error DRV_UNMAPPED.
+ */
+struct drv_result direct_map_read(struct direct_map *m, uint64_t addr, void *buf, size_t len);
+
+#endif
