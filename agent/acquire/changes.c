@@ -28,12 +28,18 @@ enum status changes_begin(struct memory_changes *c, struct drv *d, struct err *e
 	const enum status st = drv_withheld(d, &c->before, e);
 	const uint64_t offline = range_list_bytes(&c->before.offline) / PAGE_SIZE;
 	const uint64_t poisoned = range_list_bytes(&c->before.poisoned) / PAGE_SIZE;
+	const uint64_t holes = range_list_bytes(&c->before.holes) / PAGE_SIZE;
 
 	if (!st && (offline || poisoned))
 		log_warning("pages-withheld",
 			    "%" PRIu64 " pages are offline, unplugged or in a balloon, and %" PRIu64
 			    " poisoned: they are not read",
 			    offline, poisoned);
+	if (!st && holes)
+		log_warning("pages-unmapped",
+			    "%" PRIu64 " pages are not in the kernel's direct map, as those of "
+			    "memfd_secret: what reads as zeros there counts as unreadable",
+			    holes);
 	return st;
 }
 
@@ -143,13 +149,24 @@ enum status changes_ranges(const struct memory_changes *c, const struct drv *d,
 
 /* --- the end ------------------------------------------------------------------------------- */
 
-/* Both kinds in one list: what a page is withheld for may change, too. */
+static enum status add_all(struct range_list *ret, const struct range_list *l, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < l->count && !st; i++)
+		st = range_list_add(ret, l->at[i].first, l->at[i].last, e);
+	return st;
+}
+
+/* All kinds in one list: what a page is withheld for may change, too. */
 static enum status join(const struct drv_withheld *w, struct range_list *ret, struct err *e)
 {
 	enum status st = range_list_copy(ret, &w->offline, e);
 
-	for (size_t i = 0; i < w->poisoned.count && !st; i++)
-		st = range_list_add(ret, w->poisoned.at[i].first, w->poisoned.at[i].last, e);
+	if (!st)
+		st = add_all(ret, &w->poisoned, e);
+	if (!st)
+		st = add_all(ret, &w->holes, e);
 	range_list_tidy(ret, NULL);
 	range_list_join(ret);
 	return st;
@@ -162,7 +179,8 @@ static enum status compare_withheld(struct memory_changes *c, const struct drv_w
 	_cleanup_ranges_ struct range_list then = { 0 }, now = { 0 };
 	enum status st;
 
-	if (!c->before.known || !after->known || c->before.untold || after->untold)
+	if (c->before.known != after->known || c->before.holes_known != after->holes_known ||
+	    c->before.untold || after->untold)
 		return ST_OK;
 	st = join(&c->before, &then, e);
 	if (!st)
@@ -204,8 +222,8 @@ enum status changes_end(struct memory_changes *c, struct drv *d, struct err *e)
 	warn(&c->acquired, "memory-added", "were added, and acquired,");
 	warn(&c->missing, "memory-missing", "was added but not acquired");
 	warn(&c->removed, "memory-removed", "was removed");
-	warn(&c->withheld, "memory-withheld", "went offline or were poisoned");
-	warn(&c->returned, "memory-returned", "came back online");
+	warn(&c->withheld, "memory-withheld", "went offline, were poisoned or left the direct map");
+	warn(&c->returned, "memory-returned", "came back");
 	return st;
 }
 
@@ -237,9 +255,10 @@ json_t *changes_parts_json(const struct memory_changes *c, const struct drv *d)
 
 json_t *changes_withheld_json(const struct memory_changes *c)
 {
-	return json_pack("{s:b, s:o, s:o, s:I}", "known", c->before.known, "offline",
+	return json_pack("{s:b, s:o, s:o, s:b, s:o, s:I}", "known", c->before.known, "offline",
 			 manifest_ranges(&c->before.offline), "poisoned",
-			 manifest_ranges(&c->before.poisoned), "untold_pages",
+			 manifest_ranges(&c->before.poisoned), "holes_known", c->before.holes_known,
+			 "holes", manifest_ranges(&c->before.holes), "untold_pages",
 			 (json_int_t)c->before.untold);
 }
 

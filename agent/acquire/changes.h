@@ -63,7 +63,10 @@ enum status changes_outcome(const struct memory_changes *c, struct err *e);
 /* As manifest_parts(), of the source and of `again`. */
 json_t *changes_parts_json(const struct memory_changes *c, const struct drv *d);
 
-/* {"known":, "offline": [...], "poisoned": [...], "untold_pages":}, as it was at the beginning. */
+/*
+ * {"known":, "offline": [...], "poisoned": [...], "holes_known":, "holes": [...], "untold_pages":},
+ * as it was at the beginning.
+ */
 json_t *changes_withheld_json(const struct memory_changes *c);
 
 /*

@@ -187,6 +187,11 @@ static void check_withheld(struct check *c)
 			     "%" PRIu64 " poisoned: they will not be read",
 			     range_list_bytes(&w.offline) / PAGE_SIZE,
 			     range_list_bytes(&w.poisoned) / PAGE_SIZE);
+	if (!st && w.holes.count)
+		findings_add(&c->findings, ST_OK, "pages-unmapped",
+			     "%" PRIu64 " pages are not in the kernel's direct map, as those of "
+			     "memfd_secret: where they read as zeros they will be unreadable",
+			     range_list_bytes(&w.holes) / PAGE_SIZE);
 	drv_withheld_deinit(&w);
 }
 

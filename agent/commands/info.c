@@ -307,6 +307,28 @@ static void print_ranges(json_t *doc, const char *key, const char *label)
 	}
 }
 
+/* Unreadable pages for which there is a reason that is known. */
+static void print_reasons(json_t *doc)
+{
+	static const uint32_t errors[] = { DRV_POISONED, DRV_UNMAPPED };
+	json_t *gap;
+	size_t k;
+
+	if (strcmp(info_text_at(doc, "source", "error_numbers"), "errno"))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		json_int_t pages = 0;
+
+		json_array_foreach(json_object_get(doc, "unreadable"), k,
+				   gap) if (json_integer_value(json_object_get(gap, "error")) ==
+					    errors[i]) pages +=
+			json_integer_value(json_object_get(gap, "pages"));
+		if (pages)
+			print_row("unreadable", "%" PRId64 " pages: %s", (int64_t)pages,
+				  drv_error_meaning(errors[i]));
+	}
+}
+
 /* One row for a kind of change, if there was any: how much. */
 static void print_changed(json_t *doc, const char *key, const char *what)
 {
@@ -328,8 +350,9 @@ static void print_changes(json_t *doc)
 	print_changed(doc, "added", "of memory was added to the machine");
 	print_changed(doc, "missing", "of it was not acquired");
 	print_changed(doc, "removed", "of memory was removed");
-	print_changed(doc, "withheld", "of memory went offline or were poisoned");
-	print_changed(doc, "returned", "of memory came back online");
+	print_changed(doc, "withheld",
+		      "of memory went offline, were poisoned or left the direct map");
+	print_changed(doc, "returned", "of memory came back");
 }
 
 /* The first pass whose two lists differ; else the last. */
@@ -418,6 +441,7 @@ static void info_print_text(struct container *c, json_t *doc, const struct conta
 	if (json_object_get(json_object_get(doc, "smear"), "advice"))
 		print_row("", "%s", info_text_at(doc, "smear", "advice"));
 	print_ranges(doc, "ranges", "range");
+	print_reasons(doc);
 	print_ranges(doc, "unreadable", "unreadable");
 	print_ranges(doc, "skipped", "skipped");
 	print_ranges(doc, "missing", "missing");

@@ -130,9 +130,10 @@ X(TERM_SAFE, "safe", "safe",                                                    
   "same tables on the path, and the content was captured between these two readings. Safe says that the frame "        \
   "belonged to the address while it was captured, not that neighbouring pages are from one moment.")                   \
 X(TERM_RISK, "at-risk", "at risk",                                                                                     \
-  "It cannot be known. Reasons: store (Windows' compression store), moving (Linux was moving the frame), changed "     \
-  "(from before to after it is not stable, or the address space did not live), torn (before and after agree, the "     \
-  "image's own copy does not), path (a table page on the path is a different one in the second pass), out-of-time "    \
+  "It cannot be known. Reasons: store (Windows' compression store), moving (Linux was moving the frame), unmapped "    \
+  "(zeros of a page that Linux's direct map lacks, so that its source may have made them up), changed (from before "   \
+  "to after it is not stable, or the address space did not live), torn (before and after agree, the image's own copy " \
+  "does not), path (a table page on the path is a different one in the second pass), out-of-time "                     \
   "(the content was not captured entirely between the readings of the entry), slot-map (it is not known which part "   \
   "of a Linux swap file a slot is), swap-cache (Linux still had the page in its swap cache when the slot was read), "  \
   "slot (a slot need not hold the page, or its file's number is not certain).")                                        \
@@ -144,7 +145,7 @@ X(TERM_NOT_APPLICABLE, "not-applicable", "not applicable",                      
   "The source was an image, a file that does not change while it is read: it has one moment. Nobody has measured "     \
   "what changed while the image itself was taken, so its pages are called neither safe nor at risk. wrong still "      \
   "means that the content is not in the container, and at risk what cannot be known of any image: store, moving, "     \
-  "slot.")                                                                                                             \
+  "unmapped, slot.")                                                                                                             \
 X(TERM_RATING, "judged", "how it is judged",                                                                           \
   "By the share of user pages that are safe, by the image's tables. good: 95 % or more, so at most one page in 20 "    \
   "misleads or is missing; statistics commonly accept that error rate. fair: at least half. poor: less than half, "    \

@@ -3,8 +3,10 @@
  * Pages that have no content.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "agent/report/one.h"
+#include "driver-interface/drv.h"
 
 #define GAPS_MAX 100 /* ranges that are shown */
 
@@ -49,9 +51,14 @@ static void put_why(struct html_table *t, const struct report_run *r, const stru
 	} else {
 		doc_printf(t->d, "error %" PRIu32, status->detail);
 		if (numbers && s->kind == RSZ_KIND_MEMORY) {
+			const char *meaning =
+				strcmp(numbers, "errno") ? NULL : drv_error_meaning(status->detail);
+
 			doc_put(t->d, " (");
 			html_strange(t->d, numbers);
 			doc_put(t->d, ")");
+			if (meaning)
+				doc_printf(t->d, ": %s", meaning);
 		}
 	}
 	html_cell_end(t);

@@ -13,7 +13,7 @@
 #define PAGE(n) ((uint64_t)(n)*PAGE_SIZE)
 
 /* What the system says when it is asked: pages of RAM, and of those that are withheld. */
-static uint64_t ram_first, ram_last, offline, poisoned;
+static uint64_t ram_first, ram_last, offline, poisoned, hole;
 static struct fake fake;
 
 static void withhold(struct drv *d, uint64_t addr, size_t pages, struct page_status *ret)
@@ -26,6 +26,15 @@ static void withhold(struct drv *d, uint64_t addr, size_t pages, struct page_sta
 			 : page == poisoned ? (struct page_status){ PAGE_UNREADABLE, DRV_POISONED }
 					    : (struct page_status){ PAGE_DATA, 0 };
 	}
+}
+
+static size_t look(struct drv *d, uint64_t addr, size_t pages, bool *ret_hole)
+{
+	const uint64_t page = addr / PAGE_SIZE;
+
+	(void)d;
+	*ret_hole = page == hole;
+	return *ret_hole ? 1 : page > hole ? pages : MIN(pages, (size_t)(hole - page));
 }
 
 static enum status maps_again(struct drv *d, struct drv_maps *ret, struct err *e)
@@ -41,6 +50,7 @@ static const struct drv_ops fake_ops = { .name = "fake",
 					 .read_max = 16 * PAGE_SIZE,
 					 .read = fake_read,
 					 .withhold = withhold,
+					 .look = look,
 					 .maps_again = maps_again,
 					 .close = fake_close };
 
@@ -51,6 +61,7 @@ static int setup(void **state)
 	ram_last = 99;
 	offline = 20;
 	poisoned = 30;
+	hole = UINT64_MAX;
 	fake_init(&fake, &fake_ops, PAGE(10), PAGE(100) - 1);
 	fake.drv.info.withholds = true;
 	return 0;
@@ -146,6 +157,33 @@ TEST(pages_that_go_and_come_back_are_told)
 	memory_changes_deinit(&c);
 }
 
+/* A page that is lost to the hardware is none to the kernel, too, and is told as lost. */
+TEST(holes_of_the_direct_map_are_told)
+{
+	struct memory_changes c = { 0 };
+	struct err e = ERR_INIT;
+	json_t *told;
+
+	fake.drv.info.finds_holes = true;
+	hole = 50;
+	CHECK_OK(changes_begin(&c, &fake.drv, &e), &e);
+	check_range(&c.before.holes, 50, 50);
+	told = changes_withheld_json(&c);
+	assert_true(json_is_true(json_object_get(told, "holes_known")));
+	assert_int_equal(json_array_size(json_object_get(told, "holes")), 1);
+	json_decref(told);
+	hole = 60;
+	CHECK_OK(changes_end(&c, &fake.drv, &e), &e);
+	check_range(&c.withheld, 60, 60);
+	check_range(&c.returned, 50, 50);
+	memory_changes_deinit(&c);
+
+	hole = poisoned;
+	CHECK_OK(changes_begin(&c, &fake.drv, &e), &e);
+	assert_int_equal(c.before.holes.count, 0);
+	memory_changes_deinit(&c);
+}
+
 /* Where nobody can be asked, nothing is claimed. */
 TEST(who_cannot_be_asked_says_nothing_of_changes)
 {
@@ -175,6 +213,7 @@ int main(void)
 		CHANGES_TEST(memory_that_was_added_and_not_read_is_missing),
 		CHANGES_TEST(source_that_does_not_grow_is_not_opened_again),
 		CHANGES_TEST(pages_that_go_and_come_back_are_told),
+		CHANGES_TEST(holes_of_the_direct_map_are_told),
 		CHANGES_TEST(who_cannot_be_asked_says_nothing_of_changes),
 	};
 

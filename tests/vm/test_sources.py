@@ -275,7 +275,7 @@ class Changing(Lockdown, Patchy):
         self.assertEqual(image.info['memory_changes'], changes)
         told = acquired.ramseal('info', path).stdout
         self.assertIn('128.0 MiB of memory was added to the machine', told)
-        self.assertIn('64.0 MiB of memory came back online', told)
+        self.assertIn('64.0 MiB of memory came back', told)
         self.assertEqual(addresses(changes['added']), [self.dimm])
         self.assertEqual((changes['missing'], changes['removed']), ([], []))
         self.assertEqual(set(pages(addresses(changes['withheld']))), {late, early})
