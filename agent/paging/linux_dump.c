@@ -80,11 +80,7 @@ static void find_image(struct image_kernel *k, struct walk *w, const struct virt
 	k->image_bytes = end - va;
 }
 
-/*
- * The direct map is the lowest of what the kernel maps for itself. It is believed where it maps the
- * kernel's root a second time.
- */
-static void find_direct_map(struct image_kernel *k, struct walk *w, const struct virt *space)
+static void find_direct_map(uint64_t *ret, struct walk *w, const struct virt *space)
 {
 	const uint64_t half = space->mode == PAGING_5_LEVEL ? HALF_5_LEVELS : HALF_4_LEVELS;
 	const struct entry *leaf;
@@ -96,10 +92,20 @@ static void find_direct_map(struct image_kernel *k, struct walk *w, const struct
 
 		if (leaf->kind == ENTRY_LEAF && base >= half && base % DIRECT_MAP_ALIGN == 0 &&
 		    virt_translate(space, base + space->dtb, &pa) && pa == space->dtb) {
-			k->direct_map = base;
+			*ret = base;
 			return;
 		}
 	}
+}
+
+enum status linux_find_direct_map(const struct virt *space, uint64_t *ret, struct err *e)
+{
+	_cleanup_free_ struct walk *w = malloc(sizeof(*w));
+
+	if (!w)
+		return err_nomem(e);
+	find_direct_map(ret, w, space);
+	return ST_OK;
 }
 
 static enum status find_maps(struct image_kernel *k, const struct virt *space,
@@ -111,7 +117,7 @@ static enum status find_maps(struct image_kernel *k, const struct virt *space,
 		return err_nomem(e);
 	find_image(k, w, space, v);
 	if (!k->direct_map)
-		find_direct_map(k, w, space);
+		find_direct_map(&k->direct_map, w, space);
 	return ST_OK;
 }
 

@@ -28,4 +28,11 @@ enum status linux_dump_init(struct linux_dump *ret, struct physmem *m,
 			    struct err *e);
 void linux_dump_deinit(struct linux_dump *d);
 
+/*
+ * The virtual address of physical address 0, by the kernel's own tables: the direct map is the
+ * lowest of what the kernel maps for itself, and it is believed where it maps the kernel's root a
+ * second time. *ret stays what it was if there is none. ST_NOMEM.
+ */
+enum status linux_find_direct_map(const struct virt *space, uint64_t *ret, struct err *e);
+
 #endif

@@ -526,5 +526,7 @@ enum status smear__set_up(struct analysis *m, struct err *e)
 		st = smear__order_spaces(m, e);
 	if (!st)
 		st = choose_layout(m, e);
+	if (!st)
+		st = smear__find_direct_map(m, e);
 	return st ? st : smear__vote(m, e);
 }

@@ -296,6 +296,12 @@ static void take_cached(const struct mapping_check *j, uint64_t at, struct verdi
 		stand_window(j->m, &j->run->view[j->copy], j->copy, &j->times, &content.when);
 }
 
+/* Zeros may be none of the page's, where its source reads through the direct map. */
+static bool is_zero(const struct found_captures *f, const struct content *c)
+{
+	return (c->older ? c->older->state : f->newest.state) == PAGE_ZERO;
+}
+
 /* Of content from `at` to `last`, as much as is of one kind. */
 static struct verdict_span classify_stored(const struct mapping_check *j, uint64_t at,
 					   uint64_t last)
@@ -323,6 +329,10 @@ static struct verdict_span classify_stored(const struct mapping_check *j, uint64
 	if (ret.has_window)
 		ret.window = stand_window(j->m, v, j->copy, &j->times, &ret.content.when);
 	ret.verdict = classify_captured(j, at, &ret.content.when);
+	if (is_zero(f, &ret.content) && !j->slot && smear__is_hole(j->m, at, &end)) {
+		ret.verdict = VERDICT_UNMAPPED;
+		ret.pages = (end - at + 1) >> PAGE_SHIFT;
+	}
 	return ret;
 }
 

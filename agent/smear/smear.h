@@ -70,6 +70,7 @@ const char *trust_name(enum trust t);
 	X(VERDICT_NO_FILE, TRUST_WRONG, "no-file")        /* its page file is not there */         \
 	X(VERDICT_STORE, TRUST_AT_RISK, "store")          /* Windows: in the compression store */  \
 	X(VERDICT_MOVING, TRUST_AT_RISK, "moving")        /* Linux: the frame is being moved */    \
+	X(VERDICT_UNMAPPED, TRUST_AT_RISK, "unmapped")    /* Linux: zeros of a hole (holes.c) */   \
 	X(VERDICT_IMAGE, TRUST_NOT_APPLICABLE, "image")   /* it is an image's: one moment */       \
 	X(VERDICT_ONE_PASS, TRUST_AT_RISK, "one-pass") /* the tables were read once, or never */   \
 	X(VERDICT_CHANGED, TRUST_AT_RISK, "changed")   /* differs from before to after */          \

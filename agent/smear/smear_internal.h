@@ -78,6 +78,13 @@ struct stored_space {
 	uint64_t extent; /* that has its root: the higher, the later; UINT64_MAX: none */
 };
 
+/* Linux's direct map, in the copies of the tables that have it; holes.c. */
+struct direct_copies {
+	uint64_t root; /* the kernel's own tables */
+	uint64_t base; /* virtual address of physical address 0 */
+	bool has[COPIES];
+};
+
 /* Everything that the measure needs while it runs. */
 struct analysis {
 	const struct mapping_visitor *visitor; /* NULL: all is measured */
@@ -97,6 +104,7 @@ struct analysis {
 	struct walk_set several;
 	struct slot_file files[PTE_FILES_MAX];
 	struct entry_reader entries;
+	struct direct_copies direct;
 	struct found_captures found; /* last: the copies of a mapping mostly name the same page */
 	uint64_t work;               /* steps that judging may still take */
 	uint64_t states[PAIRS][PTE_STATES][PTE_STATES]; /* of the space at hand */
@@ -114,6 +122,15 @@ void smear__tear_down(struct analysis *m);
  * with the same evidence.
  */
 void smear__find_store(struct analysis *m, const struct win_pte_evidence *ev);
+
+/* Sets m->direct; ST_OK also where there is none. Behind the choice of the layout. ST_NOMEM. */
+enum status smear__find_direct_map(struct analysis *m, struct err *e);
+
+/*
+ * True if a copy of the direct map lacks the page at `frame`, or has another one in its place; what
+ * holds for it holds up to *last, which is moved down to where that ends.
+ */
+bool smear__is_hole(struct analysis *m, uint64_t frame, uint64_t *last);
 
 /* The last address of the user half (Linux 32-bit has 3 GiB of it, Windows 2 or 3). */
 uint64_t smear__user_last(enum paging_mode mode);

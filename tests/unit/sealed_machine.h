@@ -29,6 +29,10 @@
 	"{\"event\":\"begin\",\"os\":{\"kernel_release\":\"6.1.0-9\"},\"memory\":{\"zswap\":"      \
 	"\"N\"},"                                                                                  \
 	"\"maps\":[{\"ranges\":[{\"first\":1048576,\"last\":1310719}]}]}\n"
+#define LINUX_MAPPED_BEGIN                                                                         \
+	"{\"event\":\"begin\",\"os\":{\"kernel_release\":\"6.1.0-9\"},\"memory\":{\"zswap\":"      \
+	"\"N\"},\"source\":{\"name\":\"kcore\",\"direct_map\":\"0xffff888000000000\"},"            \
+	"\"maps\":[{\"ranges\":[{\"first\":1048576,\"last\":1310719}]}]}\n"
 #define WINDOWS_BEGIN                                                                              \
 	"{\"event\":\"begin\",\"os\":{\"build\":14393},"                                           \
 	"\"maps\":[{\"ranges\":[{\"first\":1048576,\"last\":1310719}]}]}\n"
@@ -68,7 +72,8 @@ static const char *before_spaces;
 static const char *after_spaces;
 static uint64_t before_taken; /* 0: nobody knows when */
 static bool without_after;
-static bool without_lines; /* the manifest tells of no tables at all */
+static bool without_lines;   /* the manifest tells of no tables at all */
+static uint64_t kernel_root; /* and of none that are the kernel's, if this is 0 */
 static struct build *b;
 
 static inline void set_up_machine(void)
@@ -102,6 +107,7 @@ static inline void set_up_machine(void)
 	before_spaces = after_spaces = ONE_SPACE;
 	before_taken = 1000;
 	without_after = without_lines = false;
+	kernel_root = 0;
 }
 
 static inline void put_entry(enum copy copy, uint64_t va, uint64_t raw)
@@ -222,17 +228,19 @@ static inline void seal_looks(void)
 static inline void seal_manifest(void)
 {
 	static const char line[] = "{\"event\":\"tables\",\"when\":\"%s\",\"os\":\"%s\","
-				   "\"levels\":4,\"cut\":false,\"spaces\":[%s]}\n";
+				   "\"levels\":4,\"kernel_dtb\":%llu,"
+				   "\"cut\":false,\"spaces\":[%s]}\n";
+	const unsigned long long root = kernel_root;
 	const uint32_t stream = build_stream(b, RSZ_KIND_MANIFEST, "manifest");
 	char text[4096];
 	size_t n = (size_t)snprintf(text, sizeof(text), "%s", begin_line);
 
 	n += (size_t)snprintf(text + n, sizeof(text) - n, "%s", file_line);
 	if (!without_lines)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, line, "before", os,
+		n += (size_t)snprintf(text + n, sizeof(text) - n, line, "before", os, root,
 				      before_spaces);
 	if (!without_after && !without_lines)
-		snprintf(text + n, sizeof(text) - n, line, "after", os, after_spaces);
+		snprintf(text + n, sizeof(text) - n, line, "after", os, root, after_spaces);
 	build_text(b, stream, 0, text);
 }
 

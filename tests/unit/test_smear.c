@@ -164,6 +164,84 @@ TEST(every_verdict_has_its_reason)
 	tear_down();
 }
 
+#define DIRECT UINT64_C(0xffff888000000000)
+
+/* The kernel maps all of RAM in its direct map; here its root is the process's, too. */
+static void map_directly(void)
+{
+	begin_line = LINUX_MAPPED_BEGIN;
+	kernel_root = ROOT;
+	for (size_t c = 0; c < COPIES; c++)
+		for (uint64_t pa = ROOT; pa < ROOT + RAM_PAGES * PAGE_SIZE; pa += PAGE_SIZE)
+			put_entry((enum copy)c, DIRECT + pa, pa | P);
+}
+
+static void put_zeros(size_t k)
+{
+	put_entries(k, FRAME(k) | P, FRAME(k) | P);
+	captured[32 + k] = '.';
+}
+
+/* memfd_secret, acquired before it was known what /proc/kcore does. */
+static void put_holes(void)
+{
+	set_up();
+	map_directly();
+	put_zeros(0);
+	put_zeros(1);
+	put_entry(COPY_BEFORE, DIRECT + FRAME(1), FRAME(1));
+	put_zeros(2);
+	put_entry(COPY_AFTER, DIRECT + FRAME(2), 0);
+	put_zeros(3);
+	put_entry(COPY_IMAGE, DIRECT + FRAME(3), FRAME(0) | P);
+	/* Has content, and so was mapped when it was read. */
+	put_entries(4, FRAME(4) | P, FRAME(4) | P);
+	for (size_t c = 0; c < COPIES; c++)
+		put_entry((enum copy)c, DIRECT + FRAME(4), 0);
+}
+
+TEST(zeros_of_a_hole_of_the_direct_map_are_never_safe)
+{
+	put_holes();
+	measure_ok();
+	for (size_t c = 0; c < COPIES; c++)
+		CHECK_VERDICTS(s.at[0].copy[c].frames, [VERDICT_SAFE] = 2, [VERDICT_UNMAPPED] = 3);
+	assert_int_equal(rows[3 * 1 + COPY_IMAGE].verdict, VERDICT_UNMAPPED);
+	assert_true(rows[3 * 1 + COPY_IMAGE].captured);
+	tear_down();
+}
+
+/* Where the source does not say where the map is, its tables do. */
+TEST(direct_map_is_found_by_its_tables)
+{
+	put_holes();
+	begin_line = LINUX_BEGIN;
+	measure_ok();
+	CHECK_VERDICTS(s.at[0].copy[COPY_IMAGE].frames, [VERDICT_SAFE] = 2, [VERDICT_UNMAPPED] = 3);
+	tear_down();
+}
+
+/* A map that does not even have the root in it says nothing of other pages. */
+TEST(direct_map_that_does_not_prove_itself_is_none)
+{
+	put_holes();
+	for (size_t c = 0; c < COPIES; c++)
+		put_entry((enum copy)c, DIRECT + ROOT, 0);
+	measure_ok();
+	CHECK_VERDICTS(s.at[0].copy[COPY_IMAGE].frames, [VERDICT_SAFE] = 5);
+	tear_down();
+}
+
+TEST(zeros_of_a_hole_are_at_risk_in_an_image_too)
+{
+	put_holes();
+	begin_line = IMAGE_BEGIN;
+	measure_ok();
+	CHECK_VERDICTS(
+		s.at[0].copy[COPY_IMAGE].frames, [VERDICT_IMAGE] = 4, [VERDICT_UNMAPPED] = 1);
+	tear_down();
+}
+
 TEST(windows_span_entry_and_frame)
 {
 	const struct window_summary *w;
@@ -1369,6 +1447,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_change_has_its_class),
 		cmocka_unit_test(every_verdict_has_its_reason),
+		cmocka_unit_test(zeros_of_a_hole_of_the_direct_map_are_never_safe),
+		cmocka_unit_test(direct_map_is_found_by_its_tables),
+		cmocka_unit_test(direct_map_that_does_not_prove_itself_is_none),
+		cmocka_unit_test(zeros_of_a_hole_are_at_risk_in_an_image_too),
 		cmocka_unit_test(windows_span_entry_and_frame),
 		cmocka_unit_test(rows_tell_of_single_mappings),
 		cmocka_unit_test(frames_must_be_captured_between_the_passes),
