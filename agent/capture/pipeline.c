@@ -51,7 +51,7 @@ static void *work_thread(void *arg)
 	struct share_meter meter;
 
 	share_join(SHARE_COMPRESSING);
-	share_meter_begin(&meter, false);
+	share_meter_begin(&meter, SHARE_COMPRESSING);
 	pthread_mutex_lock(&p->lock);
 	for (;;) {
 		struct pipeline_slot *s;
@@ -87,8 +87,10 @@ static void fail(struct pipeline *p, enum status st, const struct err *why)
 static void *drain_thread(void *arg)
 {
 	struct pipeline *p = arg;
+	struct share_meter meter;
 
 	share_join(SHARE_WRITING);
+	share_meter_begin(&meter, SHARE_WRITING);
 	pthread_mutex_lock(&p->lock);
 	for (;;) {
 		struct pipeline_slot *s = &p->slots[p->drained % p->n_slots];
@@ -104,6 +106,7 @@ static void *drain_thread(void *arg)
 			pthread_mutex_unlock(&p->lock);
 			if (!st)
 				st = p->ops->drain(p->arg, s->item, &s->err);
+			share_give_way(&meter);
 			pthread_mutex_lock(&p->lock);
 			if (st)
 				fail(p, st, &s->err);
@@ -112,6 +115,7 @@ static void *drain_thread(void *arg)
 		pthread_cond_signal(&p->room);
 	}
 	pthread_mutex_unlock(&p->lock);
+	share_meter_end(&meter);
 	return NULL;
 }
 
@@ -158,7 +162,7 @@ static enum status fill_all(void *arg, struct err *e)
 	struct share_meter meter;
 	enum status st;
 
-	share_meter_begin(&meter, true);
+	share_meter_begin(&meter, SHARE_READING);
 	st = fill_items(arg, &meter, e);
 	share_meter_end(&meter);
 	return st;

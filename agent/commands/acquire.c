@@ -91,7 +91,9 @@ static const struct option_def options[] = {
 		 "much "
 		 "of it as nice(1) N gives, 10 a tenth (the one that reads pauses between two "
 		 "pieces), and output leaves no queue at the disk; on a busy machine it takes "
-		 "several times as long; default: 10 for this machine's memory"),
+		 "longer, but each thread loses at most twice the time that it works (Linux), so "
+		 "that the whole takes about three times as long as alone; default: 10 for this "
+		 "machine's memory"),
 	CLI_FLAG(struct acquire_options, fast, 0, "fast",
 		 "give way to nobody: all CPUs, and the disk as fast as it is"),
 	CLI_UINT(struct acquire_options, threads, 't', "threads", "N", 1, PIPELINE_WORKERS_MAX,

@@ -123,32 +123,58 @@ static void look_for_others(struct share_meter *m)
 	m->busy = now;
 }
 
-void share_meter_begin(struct share_meter *m, bool ahead)
+uint64_t share_loss_left_ns(const struct share_span *s, uint64_t paused_ns)
 {
-	*m = (struct share_meter){ .cpus = share.cpus, .ahead = ahead };
-	if (!share_is_nice() || !share.pauses || !share__span(m, &m->last))
-		m->cpus = 0;
+	const double most = SHARE_LOSS_MAX * (double)s->cpu_ns + (double)SHARE_LOSS_FREE_NS;
+	const double left = most - (double)s->delay_ns - (double)paused_ns;
+
+	return left > 0 ? (uint64_t)MIN(left, 0x1p63) : 0;
+}
+
+void share_meter_begin(struct share_meter *m, enum share_role role)
+{
+	*m = (struct share_meter){ .cpus = share.cpus, .role = role };
+	m->active = share_is_nice() && share__span(m, &m->last);
+}
+
+/* A quarter of all that may be lost must be there before one steps back again. */
+static void step(struct share_meter *m, const struct share_span *now, uint64_t left)
+{
+	const bool forward =
+		m->forward ? (double)left < SHARE_LOSS_MAX / 4. * (double)now->cpu_ns : !left;
+
+	if (forward != m->forward && m->role != SHARE_READING)
+		forward ? share__step_forward() : share__step_back(m->role, share.nice);
+	m->forward = forward;
+}
+
+static void pause_for(struct share_meter *m, uint64_t pause)
+{
+	for (uint64_t step; pause && !interrupted(); pause -= step) {
+		step = MIN(pause, PAUSE_NS);
+		share__sleep_ns(step);
+		m->paused_ns += step;
+		if (m->role == SHARE_READING)
+			atomic_fetch_add(&share.paused_ns, step);
+	}
 }
 
 void share_give_way(struct share_meter *m)
 {
 	struct share_span now, span;
-	uint64_t pause;
+	uint64_t left;
 
-	if (!m->cpus || !share__span(m, &now))
+	if (!m->active || !share__span(m, &now))
 		return;
 	span = (struct share_span){ now.cpu_ns - m->last.cpu_ns, now.delay_ns - m->last.delay_ns,
-				    now.process_ns - m->last.process_ns, m->ahead };
+				    now.process_ns - m->last.process_ns, m->role == SHARE_READING };
 	if (span.cpu_ns < SPAN_NS)
 		return;
+	left = share_loss_left_ns(&now, m->paused_ns);
+	step(m, &now, left);
 	look_for_others(m);
-	pause = m->others ? share_pause_ns(share.nice, m->cpus, &span) : 0;
-	for (uint64_t step; pause && !interrupted(); pause -= step) {
-		step = MIN(pause, PAUSE_NS);
-		share__sleep_ns(step);
-		if (m->ahead)
-			atomic_fetch_add(&share.paused_ns, step);
-	}
+	if (share.pauses && m->role != SHARE_WRITING && m->others && !m->forward)
+		pause_for(m, MIN(share_pause_ns(share.nice, m->cpus, &span), left));
 	share__span(m, &m->last);
 }
 

@@ -11,10 +11,13 @@
  * Where the machine's work is in another group, nice has no say, and the reading thread has none.
  * So every thread that compresses or reads also looks at how long it was kept waiting for a CPU
  * (/proc/thread-self/schedstat), and where others want that CPU, pauses between two pieces until it
- * had no larger part of the time than nice would give it. So on a CPU that others never leave an
- * acquisition takes up to 1 + 1.25^nice times as long as alone, as it would in their group: ten
- * times with nice 10, seventy with 19. Where the machine's other work takes next to nothing of its
- * CPUs (/proc/stat), it was our own threads that were in the way, and nobody pauses.
+ * had no larger part of the time than nice would give it. Where the machine's other work takes next to
+ * nothing of its CPUs (/proc/stat), it was our own threads that were in the way, and nobody pauses.
+ *
+ * On CPUs that others never leave, an acquisition would so take 1 + 1.25^nice times as long as
+ * alone: ten times with nice 10, seventy with 19. What the others gain by that, smear pays. So
+ * giving way ends when it has cost SHARE_LOSS_MAX times what the work itself did, and begins again
+ * when there is something left to give.
  *
  * Windows: SetThreadPriority(), which ranks threads across the whole system, and the priority of
  * what is written (output_windows.c). Not used: PROCESS_MODE_BACKGROUND_BEGIN, which also lowers
@@ -34,12 +37,24 @@
  * (sched_prio_to_weight, Linux 6.1 kernel/sched/core.c). Higher values take hardly less from the
  * others, and on a busy machine the acquisition, and with it the smear, takes many times as long.
  */
-#define SHARE_NICE     10
-#define SHARE_NICE_MAX 19
+#define SHARE_NICE         10
+#define SHARE_NICE_MAX     19
+
+/*
+ * A thread loses at most so many times the CPU time that it used: what it was kept waiting for a
+ * CPU, and what it paused. So the whole takes about three times as long as alone, however busy the
+ * machine is. Linux; on Windows nobody tells how long a thread waits, and its scheduler helps those
+ * that starve (Windows Internals, 7th ed., part 1, chapter 4, "Priority boosts for CPU
+ * starvation").
+ */
+#define SHARE_LOSS_MAX     2
+/* And this, so that what is short may be kept waiting. */
+#define SHARE_LOSS_FREE_NS UINT64_C(1000000000)
 
 struct host_limits;
 
 enum share_role {
+	SHARE_READING, /* does not step back, but pauses */
 	SHARE_COMPRESSING,
 	SHARE_WRITING, /* also: hashing, encrypting, sending */
 };
@@ -81,6 +96,12 @@ struct share_span {
  */
 uint64_t share_pause_ns(unsigned nice, unsigned cpus, const struct share_span *s);
 
+/*
+ * How much of the time a thread may still lose, which has had `s` since it began, and has paused for
+ * `paused_ns` of it.
+ */
+uint64_t share_loss_left_ns(const struct share_span *s, uint64_t paused_ns);
+
 /* CPU time so far: of all that runs on the machine, and of our process. */
 struct share_busy {
 	uint64_t at_ns; /* by the monotonic clock */
@@ -93,18 +114,23 @@ bool share_others_work(const struct share_busy *then, const struct share_busy *n
 
 /* Of one thread. Zero-initialise; begin and end are that thread's. */
 struct share_meter {
-	int fd;      /* Linux; 0: there is none */
-	bool ahead;  /* as in share_span */
-	bool others; /* work, when that was last asked */
+	int fd; /* Linux; 0: there is none */
+	enum share_role role;
+	bool active;
+	bool forward; /* has lost enough, and gives way to nobody */
+	bool others;  /* work, when that was last asked */
 	unsigned cpus;
+	uint64_t paused_ns;
 	struct share_span last; /* as counted so far */
 	struct share_busy busy; /* the same */
 };
 
-/* `ahead`: as in share_span. */
-void share_meter_begin(struct share_meter *m, bool ahead);
+void share_meter_begin(struct share_meter *m, enum share_role role);
 void share_meter_end(struct share_meter *m);
-/* Behind each piece of work: pauses if that is due, but not once we are asked to stop. */
+/*
+ * Behind each piece of work: pauses if that is due (not who writes), but not once we are asked to
+ * stop; steps forward or back again.
+ */
 void share_give_way(struct share_meter *m);
 
 /* What is in force (formats/MANIFEST.md, "share"); JSON null before share_begin(). */
@@ -116,6 +142,8 @@ json_t *share_json(void);
 
 /* The calling thread steps back. */
 void share__step_back(enum share_role role, unsigned nice);
+/* And is again as it was before. */
+void share__step_forward(void);
 /* What the calling thread has, as the system tells it; NULL if out of memory. */
 json_t *share__thread_json(void);
 /* Makes us the first to be ended where memory runs out. */

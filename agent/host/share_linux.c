@@ -41,6 +41,12 @@ static void lower_io(void)
 		IOPRIO_PRIO_VALUE(IOPRIO_CLASS_BE, IO_LEVEL));
 }
 
+/* As the calling thread was before it stepped back. */
+static _Thread_local struct {
+	bool known;
+	int policy, nice, io;
+} was;
+
 /*
  * SCHED_BATCH: a thread that wakes up does not take the CPU from one that works (sched(7)). All of
  * it is a thread's own, also nice (setpriority(2), "C library/kernel differences").
@@ -52,12 +58,28 @@ void share__step_back(enum share_role role, unsigned nice)
 	};
 	const int policy = sched_getscheduler(0);
 
+	if (!was.known) {
+		was.known = true;
+		was.policy = policy;
+		was.nice = getpriority(PRIO_PROCESS, 0);
+		was.io = ioprio_get_own();
+	}
 	prctl(PR_SET_NAME, names[role]);
 	if (policy != SCHED_IDLE && policy != SCHED_BATCH)
 		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){ 0 });
 	if (getpriority(PRIO_PROCESS, 0) < (int)nice)
 		setpriority(PRIO_PROCESS, 0, (int)nice);
 	lower_io();
+}
+
+/* Without CAP_SYS_NICE a thread stays where it is. */
+void share__step_forward(void)
+{
+	if (was.policy == SCHED_OTHER)
+		sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 });
+	setpriority(PRIO_PROCESS, 0, was.nice);
+	if (was.io >= 0)
+		syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, was.io);
 }
 
 void share_disk(bool waits)

@@ -16,6 +16,12 @@ void share__step_back(enum share_role role, unsigned nice)
 		SetThreadPriority(GetCurrentThread(), to);
 }
 
+/* Nobody calls it: share__span() tells nothing. */
+void share__step_forward(void)
+{
+	SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_NORMAL);
+}
+
 /* Reads of a volume have the priority of their thread, which is one that must not be held up. */
 void share_disk(bool waits)
 {

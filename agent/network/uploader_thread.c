@@ -434,13 +434,18 @@ void *uploader__run(void *uploader)
 	struct uploader *u = uploader;
 	struct err e = ERR_INIT;
 	enum uploader_end end;
+	struct share_meter meter;
 
 	share_join(SHARE_WRITING);
+	share_meter_begin(&meter, SHARE_WRITING);
 	if (u->o.log_apart)
 		log_apart();
 	u->checkpoint_at = uploader__now(u) + CHECKPOINT_EVERY_S * NS_PER_SECOND;
-	while (step(u, &e))
+	while (step(u, &e)) {
 		e.message[0] = '\0';
+		share_give_way(&meter);
+	}
+	share_meter_end(&meter);
 	end = come_to_end(u, &e);
 	pthread_mutex_lock(&u->lock);
 	u->end = end;

@@ -2,7 +2,9 @@
 /* How much an acquisition takes of a machine: threads, memory, CPU time, the page cache. */
 #include "tests/unit/test.h"
 
+#include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/acquire/fit.h"
 #include "agent/capture/pipeline.h"
@@ -105,6 +107,23 @@ TEST(where_nobody_works_there_are_no_others)
 	assert_false(share_others_work(&then, &late));
 }
 
+/* Two times what it worked, and a second. */
+TEST(what_a_thread_loses_has_an_end)
+{
+	struct share_span s = { .cpu_ns = 4000 * MS, .delay_ns = 5000 * MS };
+
+	assert_int_equal(share_loss_left_ns(&s, 0), 4000 * MS);
+	assert_int_equal(share_loss_left_ns(&s, 3999 * MS), MS);
+	assert_int_equal(share_loss_left_ns(&s, 4000 * MS), 0);
+	assert_int_equal(share_loss_left_ns(&s, UINT64_MAX), 0);
+	s.delay_ns = 9001 * MS;
+	assert_int_equal(share_loss_left_ns(&s, 0), 0);
+	s = (struct share_span){ 0 };
+	assert_int_equal(share_loss_left_ns(&s, 0), 1000 * MS);
+	s.cpu_ns = UINT64_MAX;
+	assert_true(share_loss_left_ns(&s, 0) >= UINT64_C(1) << 63);
+}
+
 TEST(a_pause_does_not_overflow)
 {
 	const struct share_span s = { .cpu_ns = UINT64_MAX / 8, .delay_ns = UINT64_MAX / 16 };
@@ -204,6 +223,40 @@ TEST(all_but_the_reading_thread_step_back)
 	json_decref(before);
 	json_decref(share);
 	seen_deinit(&s);
+}
+
+static void *step_there_and_back(void *arg)
+{
+	json_t **seen = arg;
+
+	seen[0] = share__thread_json();
+	share__step_back(SHARE_COMPRESSING, SHARE_NICE);
+	seen[1] = share__thread_json();
+	share__step_forward();
+	seen[2] = share__thread_json();
+	share__step_back(SHARE_COMPRESSING, SHARE_NICE);
+	seen[3] = share__thread_json();
+	return NULL;
+}
+
+/* Who may not raise a priority stays behind. */
+TEST(who_has_lost_enough_is_as_before)
+{
+	json_t *seen[4] = { NULL };
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, step_there_and_back, seen), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_false(json_equal(seen[0], seen[1]));
+#ifndef _WIN32
+	if (geteuid())
+		print_message("note: not root: priorities cannot be raised\n");
+	else
+#endif
+		assert_true(json_equal(seen[0], seen[2]));
+	assert_true(json_equal(seen[1], seen[3]));
+	for (size_t i = 0; i < ARRAY_SIZE(seen); i++)
+		json_decref(seen[i]);
 }
 
 TEST(fast_and_other_commands_step_back_for_nobody)
@@ -310,8 +363,10 @@ int main(void)
 		cmocka_unit_test(what_was_waited_is_not_waited_again),
 		cmocka_unit_test(our_own_threads_are_no_others),
 		cmocka_unit_test(where_nobody_works_there_are_no_others),
+		cmocka_unit_test(what_a_thread_loses_has_an_end),
 		cmocka_unit_test(a_pause_does_not_overflow),
 		cmocka_unit_test(all_but_the_reading_thread_step_back),
+		cmocka_unit_test(who_has_lost_enough_is_as_before),
 		cmocka_unit_test(fast_and_other_commands_step_back_for_nobody),
 		cmocka_unit_test(half_of_the_cpus_compress),
 		cmocka_unit_test(without_a_limit_all_is_as_it_was_asked_for),
