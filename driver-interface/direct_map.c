@@ -110,7 +110,7 @@ bool direct_map_init(struct direct_map *m, uint64_t root, uint64_t base, unsigne
 	       direct_map_look(m, root, 1, &one) == DIRECT_MAPPED;
 }
 
-/* What tables say of a page after it was read: `fresh` is whether they were read since then, too. */
+/* What tables say of a page after it was read; *fresh: whether they were read behind it. */
 static enum direct_state look_after(struct direct_map *m, uint64_t addr, bool *fresh)
 {
 	size_t one;

@@ -189,7 +189,7 @@ static enum status add_holes(struct drv *d, struct range r, struct drv_withheld 
 	return st;
 }
 
-/* Linux takes a page that its hardware has lost out of the map, too (set_mce_nospec()): told once. */
+/* Linux takes a page that is poisoned out of the map, too (set_mce_nospec()): it is told once. */
 static enum status leave_out(struct range_list *l, const struct range_list *without, struct err *e)
 {
 	_cleanup_ranges_ struct range_list all = *l;

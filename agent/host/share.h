@@ -11,8 +11,9 @@
  * Where the machine's work is in another group, nice has no say, and the reading thread has none.
  * So every thread that compresses or reads also looks at how long it was kept waiting for a CPU
  * (/proc/thread-self/schedstat), and where others want that CPU, pauses between two pieces until it
- * had no larger part of the time than nice would give it. Where the machine's other work takes next to
- * nothing of its CPUs (/proc/stat), it was our own threads that were in the way, and nobody pauses.
+ * had no larger part of the time than nice would give it. Where the machine's other work takes next
+ * to nothing of its CPUs (/proc/stat), it was our own threads that were in the way, and nobody
+ * pauses.
  *
  * On CPUs that others never leave, an acquisition would so take 1 + 1.25^nice times as long as
  * alone: ten times with nice 10, seventy with 19. What the others gain by that, smear pays. So
@@ -96,10 +97,7 @@ struct share_span {
  */
 uint64_t share_pause_ns(unsigned nice, unsigned cpus, const struct share_span *s);
 
-/*
- * How much of the time a thread may still lose, which has had `s` since it began, and has paused for
- * `paused_ns` of it.
- */
+/* How much a thread may still lose that has had `s` since it began, and paused for `paused_ns`. */
 uint64_t share_loss_left_ns(const struct share_span *s, uint64_t paused_ns);
 
 /* CPU time so far: of all that runs on the machine, and of our process. */
