@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "agent/acquire/acquire_internal.h"
+#include "agent/acquire/preflight.h"
 #include "agent/capture/manifest.h"
 #include "agent/acquire/room.h"
 #include "agent/acquire/volume_remarks.h"
@@ -59,6 +60,7 @@ static void put_context(const struct acquisition *a, json_t *doc)
 static enum status describe_machine(struct acquisition *a, json_t **ret, struct err *e)
 {
 	const struct drv_info *info = &a->source->info;
+	char untested[LINUX_UNTESTED_MAX];
 	enum status st;
 
 	if (info->simulated)
@@ -66,6 +68,8 @@ static enum status describe_machine(struct acquisition *a, json_t **ret, struct 
 	st = host_describe(a->cli->argc, a->cli->argv, ret, e);
 	if (!st && info->image)
 		st = manifest_move_machine(*ret, e);
+	else if (!st && preflight_is_untested(*ret, untested))
+		log_warning("kernel-untested", "%s", untested);
 	return st;
 }
 

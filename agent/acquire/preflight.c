@@ -191,11 +191,23 @@ static void check_antivirus(const json_t *facts, struct findings *to)
 			     name, n > 1 ? " and others" : "");
 }
 
+bool preflight_is_untested(const json_t *facts, char ret[static LINUX_UNTESTED_MAX])
+{
+	const char *kernel = host_fact(facts, "os", "kernel");
+
+	ret[0] = '\0';
+	return kernel && !strcmp(kernel, "Linux") &&
+	       linux_is_untested(host_fact(facts, "os", "kernel_release"), ret);
+}
+
 void preflight_check_host(const json_t *facts, struct findings *to)
 {
 	const char *lockdown = host_fact(facts, "security", "lockdown");
 	const char *zswap = host_fact(facts, "memory", "zswap");
+	char untested[LINUX_UNTESTED_MAX];
 
+	if (preflight_is_untested(facts, untested))
+		findings_add(to, ST_OK, "kernel-untested", "%s", untested);
 	check_encryption(facts, to);
 	check_vbs(facts, to);
 	check_antivirus(facts, to);

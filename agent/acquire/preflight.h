@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "agent/output/output.h"
+#include "agent/paging/linux_info.h"
 #include "driver-interface/drv.h"
 #include "tsk-extract/pagefiles.h"
 
@@ -51,6 +52,9 @@ enum status preflight_probe(struct drv *d, probe_fn *see, void *arg, struct prob
 
 /* What the facts of host_describe() mean for an acquisition. */
 void preflight_check_host(const json_t *facts, struct findings *to);
+
+/* True, and why that matters (linux_is_untested()), if they are of a newer Linux than we know. */
+bool preflight_is_untested(const json_t *facts, char ret[static LINUX_UNTESTED_MAX]);
 
 void preflight_check_pagefiles(const struct pagefile_list *l, struct findings *to);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/paging/linux_info.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "formats/base/bytes.h"
@@ -70,20 +71,40 @@ bool vmcoreinfo_symbol(const struct vmcoreinfo *v, const char *name, uint64_t *r
 	       vmcoreinfo_hex(v->text, v->len, key, ret);
 }
 
-uint32_t vmcoreinfo_version(const struct vmcoreinfo *v)
+uint32_t linux_version(const char *release)
 {
-	const char *release = v->text + sizeof(opening) - 1;
-	const size_t dot = strspn(release, "0123456789");
+	const size_t dot = release ? strspn(release, "0123456789") : 0;
 	uint64_t major, minor;
 	size_t end;
 
-	if (release[dot] != '.')
+	if (!dot || release[dot] != '.')
 		return 0;
 	end = strspn(release + dot + 1, "0123456789");
 	if (!parse_digits(release, dot, 10, &major) ||
 	    !parse_digits(release + dot + 1, end, 10, &minor) || major > 99 || minor > 99)
 		return 0;
 	return (uint32_t)(major * 100 + minor);
+}
+
+uint32_t vmcoreinfo_version(const struct vmcoreinfo *v)
+{
+	return linux_version(v->text + sizeof(opening) - 1);
+}
+
+bool linux_is_untested(const char *release, char ret[static LINUX_UNTESTED_MAX])
+{
+	const uint32_t v = linux_version(release);
+
+	ret[0] = '\0';
+	if (v <= LINUX_TESTED)
+		return false;
+	snprintf(ret, LINUX_UNTESTED_MAX,
+		 "Linux %" PRIu32 ".%" PRIu32 " is newer than %d.%d, the newest that was tested: "
+		 "page tables, symbols and the layout of structures are read from the machine, but "
+		 "what page-table entries say that are not present is read as in the newest "
+		 "version that is known",
+		 v / 100, v % 100, LINUX_TESTED / 100, LINUX_TESTED % 100);
+	return true;
 }
 
 bool vmcoreinfo_image_pa(const struct vmcoreinfo *v, uint64_t va, uint64_t *ret)

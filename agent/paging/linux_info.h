@@ -29,6 +29,18 @@ bool vmcoreinfo_symbol(const struct vmcoreinfo *v, const char *name, uint64_t *r
 const char *vmcoreinfo_release(const struct vmcoreinfo *v, size_t *ret_len);
 /* Of that, 601; 0 if it makes no sense. */
 uint32_t vmcoreinfo_version(const struct vmcoreinfo *v);
+/* The same of a release as uname(2) has it; NULL is 0. */
+uint32_t linux_version(const char *release);
+
+/* The newest Linux that is booted by the tests (tests/README.md). */
+#define LINUX_TESTED       612
+
+/*
+ * What is to be said of a newer one, in one sentence: what is read from such a machine, and what is
+ * believed to be as in the last version that is known. False, and "": it is none.
+ */
+#define LINUX_UNTESTED_MAX 300
+bool linux_is_untested(const char *release, char ret[static LINUX_UNTESTED_MAX]);
 
 /*
  * The kernel's image is mapped at this address plus its physical base

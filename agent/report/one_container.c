@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "agent/paging/linux_info.h"
 #include "agent/program/clock.h"
 #include "agent/report/one.h"
 #include "formats/base/bytes.h"
@@ -232,15 +233,26 @@ static void put_streams(struct doc *d, const struct report_run *r)
 	html_table_end(&t);
 }
 
+static bool is_linux(const struct report_run *r)
+{
+	const char *kernel = r->origin.image ? NULL : run_text(r->begin, "os", "kernel");
+	const char *os = json_string_value(json_object_get(origin_tables(r->lines), "os"));
+
+	return kernel ? !strcmp(kernel, "Linux") : os && !strcmp(os, "linux");
+}
+
 /* The machine whose memory it is; of an image, also the one that made the container. */
 static void put_machine(struct doc *d, const struct report_run *r)
 {
 	const struct origin *o = &r->origin;
 	const char *unknown = o->image ? "not known" : NULL;
+	char untested[LINUX_UNTESTED_MAX];
 
 	fact_of_two(d, "host", o->host ? o->host : unknown, o->image ? o->host_by : o->product);
 	html_fact(d, "system", o->system[0] ? o->system : unknown);
 	fact_of_two(d, "kernel", o->kernel ? o->kernel : unknown, o->kernel_version);
+	if (is_linux(r) && linux_is_untested(o->kernel, untested))
+		html_fact(d, "", untested);
 	html_fact(d, "processor", o->cpu ? o->cpu : unknown);
 	if (o->image)
 		fact_of_two(d, "container made on", o->made_on, o->made_on_system);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agent/container/origin.h"
+#include "agent/paging/linux_info.h"
 #include "agent/program/interrupt.h"
 #include "agent/smear/votes.h"
 #include "formats/base/bytes.h"
@@ -221,15 +222,6 @@ static const json_t *machine_fact(const struct analysis *m, const char *section,
 	return NULL;
 }
 
-static uint32_t version_of_linux(const char *release)
-{
-	unsigned major = 0, minor = 0;
-
-	if (!release || sscanf(release, "%3u.%3u", &major, &minor) != 2 || minor > 99)
-		return 0;
-	return major * 100 + minor;
-}
-
 /*
  * 601 for Linux 6.1; Windows' build number. What the system told comes before what was found in its
  * memory, because an image has the latter alone. 0: nobody says.
@@ -245,7 +237,7 @@ static uint32_t version_of(const struct analysis *m)
 	if (m->entries.os == OS_WINDOWS)
 		return (uint32_t)json_integer_value(build ? build
 							  : json_object_get(found, "build"));
-	return version_of_linux(
+	return linux_version(
 		json_string_value(release ? release : json_object_get(found, "kernel_release")));
 }
 

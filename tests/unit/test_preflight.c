@@ -64,6 +64,26 @@ TEST(a_host_that_can_encrypt_its_guests_is_no_guest)
 	findings_deinit(&f);
 }
 
+TEST(kernels_that_nobody_has_tried_are_told)
+{
+	struct findings f =
+		judge("{\"os\": {\"kernel\": \"Linux\", \"kernel_release\": \"99.7.0-x\"}}");
+
+	CHECK_HAS(text_of(&f, "kernel-untested"), "Linux 99.7 is newer than ");
+	assert_null(findings_stop(&f));
+	findings_deinit(&f);
+	f = judge("{\"os\": {\"kernel\": \"Linux\", \"kernel_release\": \"6.1.0-56-amd64\"}}");
+	assert_int_equal(f.count, 0);
+	findings_deinit(&f);
+	/* Windows tells its version in the same place. */
+	f = judge("{\"os\": {\"kernel_release\": \"10.0.26100\"}}");
+	assert_int_equal(f.count, 0);
+	findings_deinit(&f);
+	f = judge("{\"os\": {\"kernel\": \"Linux\", \"kernel_release\": \"x\"}}");
+	assert_int_equal(f.count, 0);
+	findings_deinit(&f);
+}
+
 TEST(swap_in_memory_and_files_that_cannot_be_copied_are_told)
 {
 	struct pagefile at[] = {
@@ -229,6 +249,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_the_machine_is_becomes_notes),
 		cmocka_unit_test(a_host_that_can_encrypt_its_guests_is_no_guest),
+		cmocka_unit_test(kernels_that_nobody_has_tried_are_told),
 		cmocka_unit_test(swap_in_memory_and_files_that_cannot_be_copied_are_told),
 		cmocka_unit_test(a_probe_reads_little_and_everywhere),
 		cmocka_unit_test(an_output_is_judged_and_not_made),
