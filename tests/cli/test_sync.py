@@ -50,7 +50,7 @@ class Case(unittest.TestCase):
 
     @staticmethod
     def ramseal(*args):
-        return subprocess.run([RAMSEAL, args[0], '-q', *map(str, args[1:])], check=True, timeout=300)
+        return subprocess.run([RAMSEAL, args[0], '-q', *map(str, args[1:])], check=True, timeout=900)
 
     def acquire(self, *more):
         return ['acquire', '-s', f'file:{self.image}', *more]
@@ -59,7 +59,7 @@ class Case(unittest.TestCase):
         with subprocess.Popen([*STRACE, '-o', self.trace, *trace, RAMSEAL, args[0], '-q', *map(str, args[1:])],
                               stderr=subprocess.PIPE, text=True, start_new_session=True, **more) as done:
             try:
-                said = done.communicate(timeout=250)[1]
+                said = done.communicate(timeout=900)[1]
             except BaseException:
                 os.killpg(done.pid, signal.SIGKILL)  # strace alone would leave what it traces
                 raise
@@ -318,7 +318,7 @@ class Network(Case):
 def may_trace():
     try:
         done = subprocess.run([*STRACE, '--seccomp-bpf', '-e', 'trace=close', '-e', 'inject=close:error=EIO:when=9999',
-                               'true'], capture_output=True, timeout=250)
+                               'true'], capture_output=True, timeout=900)
     except FileNotFoundError:
         return False
     return not done.returncode

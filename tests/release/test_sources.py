@@ -135,7 +135,7 @@ class Apt:
                        if not k.lower().endswith("_proxy") and "RAMSEAL" not in k}, "APT_CONFIG": at + "/apt.conf"}
 
     def update(self):
-        subprocess.run(["apt-get", "-q", "update"], stdin=subprocess.DEVNULL, capture_output=True, timeout=250,
+        subprocess.run(["apt-get", "-q", "update"], stdin=subprocess.DEVNULL, capture_output=True, timeout=900,
                        env=self.env, check=True)
 
 
@@ -160,7 +160,7 @@ class Fetch(Tree):
 
     def run_here(self, *args, **env):
         return subprocess.run(args, cwd=self.at, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=250, env={**self.apt.env, **env}, check=False)
+                              timeout=900, env={**self.apt.env, **env}, check=False)
 
     def fetch(self, target="guest", **env):
         return self.run_here("build/libraries", "fetch", target, **env)
@@ -275,7 +275,7 @@ class Taken(Tree):
 
     def test_licences(self):
         r = subprocess.run(["build/licences", "windows", self.path("to")], cwd=self.at, stdin=subprocess.DEVNULL,
-                           capture_output=True, text=True, timeout=250, check=True)
+                           capture_output=True, text=True, timeout=900, check=True)
         self.assertNotIn("c-ares", r.stderr)
         to = self.path(f"to/{self.name}")
         self.assertEqual(sorted(os.listdir(to)), ["LICENSE.md", "copyright-notices"])
@@ -286,7 +286,7 @@ class Taken(Tree):
         """Of build/linking.py, in that tree."""
         r = subprocess.run([sys.executable, "-c", f"import json, linking; print(json.dumps({expression}))"],
                            cwd=self.path("build"), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                           timeout=250, check=True)
+                           timeout=900, check=True)
         return json.loads(r.stdout)
 
     def test_table(self):

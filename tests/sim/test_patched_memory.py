@@ -26,7 +26,7 @@ UNIQUE_PROCESS_ID, NODE_PARENT = 0x440, 0x10
 
 
 def run(*args, codes=(0,)):
-    done = subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=250)
+    done = subprocess.run([RAMSEAL, *map(str, args)], capture_output=True, timeout=900)
     if done.returncode not in codes:
         raise AssertionError(f'{args} ended with {done.returncode}: {done.stderr.decode()}')
     return done.stdout
