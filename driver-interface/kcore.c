@@ -368,6 +368,68 @@ static struct drv_result read_segments(void *arg, uint64_t addr, void *buf, size
 	return (struct drv_result){ .error = DRV_NO_DATA, .exact = true, .dead = true };
 }
 
+/* The note is a page long, and was shorter (VMCOREINFO_BYTES, include/linux/crash_core.h, 6.1). */
+#define NOTE_PAGES 16
+
+/* Older kernels do not put it into the file. It lies in RAM, and they say where. */
+static void add_vmcoreinfo(struct kcore *k)
+{
+	_cleanup_free_ uint8_t *pages = malloc((size_t)NOTE_PAGES * PAGE_SIZE);
+	uint64_t addr, size;
+	size_t skip, text;
+	uint8_t *notes;
+
+	if (elf_note_find(k->core.notes, k->core.notes_size, "VMCOREINFO", &text) || !pages ||
+	    !linux_find_vmcoreinfo(&k->base, &addr, &size) || addr >= PHYS_LIMIT)
+		return;
+	skip = addr % PAGE_SIZE;
+	if (!size || size > (size_t)NOTE_PAGES * PAGE_SIZE - skip ||
+	    read_segments(k, addr - skip, pages, (skip + size + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1))
+			    .good < skip + size ||
+	    !elf_note_find(pages + skip, size, "VMCOREINFO", &text))
+		return;
+	notes = realloc(k->core.notes, k->core.notes_size + size);
+	if (!notes)
+		return;
+	memcpy(notes + k->core.notes_size, pages + skip, size);
+	k->core.notes = notes;
+	k->core.notes_size += size;
+}
+
+/* A word of the kernel image, where a segment has that. */
+static bool read_image_word(const struct kcore *k, uint64_t va, uint64_t *ret)
+{
+	uint8_t bytes[sizeof(*ret)];
+
+	for (size_t i = 0; i < k->core.n_loads; i++) {
+		const struct elf_segment *s = &k->core.loads[i];
+
+		if (!is_image(s) || va < s->vaddr || va - s->vaddr > s->filesz - sizeof(bytes) ||
+		    s->filesz < sizeof(bytes) ||
+		    drv__pread(k->file.fd, s->offset + (va - s->vaddr), bytes, sizeof(bytes)).error)
+			continue;
+		*ret = get_le64(bytes);
+		return true;
+	}
+	return false;
+}
+
+/* The note of older kernels says where phys_base is, and not what. */
+static void use_notes(struct kcore *k)
+{
+	struct drv_info *info = &k->base.drv.info;
+	const uint8_t *text;
+	size_t size = 0;
+	uint64_t va, phys_base;
+
+	add_vmcoreinfo(k);
+	drv__use_notes(&k->base.drv, &k->core);
+	text = elf_note_find(info->notes, info->notes_size, "VMCOREINFO", &size);
+	if (!info->has_cr3 && text && vmcoreinfo_hex(text, size, "SYMBOL(phys_base)", &va) &&
+	    read_image_word(k, va, &phys_base))
+		drv__use_phys_base(info, text, size, (int64_t)phys_base);
+}
+
 static bool has_five_levels(const struct drv_info *info)
 {
 	size_t size = 0;
@@ -437,7 +499,7 @@ static enum status kcore_fill(struct kcore *k, const char *path, struct err *e)
 	if (st)
 		return err_add(e, st, "%s", path);
 	k->base.drv.info.grows = true;
-	drv__use_notes(&k->base.drv, &k->core);
+	use_notes(k);
 	use_image(k);
 	use_direct_map(k);
 	return ST_OK;

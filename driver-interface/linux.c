@@ -168,6 +168,23 @@ void linux_use_flags(struct linux_drv *l, const char *otherwise)
 	linux_note(l, otherwise);
 }
 
+static const char *vmcoreinfo_path;
+
+void linux_set_vmcoreinfo_path(const char *path)
+{
+	vmcoreinfo_path = path;
+}
+
+bool linux_find_vmcoreinfo(const struct linux_drv *l, uint64_t *ret_addr, uint64_t *ret_size)
+{
+	char text[64] = "";
+
+	if (vmcoreinfo_path || is_live(l->drv.path))
+		read_beginning(vmcoreinfo_path ? vmcoreinfo_path : "/sys/kernel/vmcoreinfo", text,
+			       sizeof(text));
+	return sscanf(text, "%" SCNx64 " %" SCNx64, ret_addr, ret_size) == 2;
+}
+
 void linux_withhold(struct drv *d, uint64_t addr, size_t pages, struct page_status *status)
 {
 	struct linux_drv *l = (struct linux_drv *)d;

@@ -54,6 +54,14 @@ const char *linux_refusal(enum lockdown from);
  */
 void linux_use_flags(struct linux_drv *l, const char *otherwise);
 
+/*
+ * Where the kernel's VMCOREINFO note lies in RAM, as /sys/kernel/vmcoreinfo has it
+ * (Documentation/ABI/testing/sysfs-kernel-vmcoreinfo); false if it does not say, or this source is
+ * no running kernel's. The path is set by tests; NULL restores it.
+ */
+bool linux_find_vmcoreinfo(const struct linux_drv *l, uint64_t *ret_addr, uint64_t *ret_size);
+void linux_set_vmcoreinfo_path(const char *path);
+
 /* drv_ops.withhold of every source that begins with a struct linux_drv. */
 void linux_withhold(struct drv *d, uint64_t addr, size_t pages, struct page_status *status);
 

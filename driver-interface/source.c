@@ -84,12 +84,27 @@ uint64_t drv__direct_map(const struct elf_core *core)
  * What lies in the kernel image is physical at address - __START_KERNEL_map + phys_base
  * (__phys_addr_nodebug() in arch/x86/include/asm/page_64.h).
  */
+void drv__use_phys_base(struct drv_info *i, const void *vmcoreinfo, size_t size, int64_t phys_base)
+{
+	uint64_t pgd;
+
+	i->has_kernel_phys = i->has_kernel_base && i->kernel_base >= DRV_KERNEL_IMAGE;
+	if (i->has_kernel_phys)
+		i->kernel_phys = i->kernel_base - DRV_KERNEL_IMAGE + (uint64_t)phys_base;
+	/* init_top_pgt was init_level4_pgt before 4.13. */
+	i->has_cr3 = (vmcoreinfo_hex(vmcoreinfo, size, "SYMBOL(init_top_pgt)", &pgd) ||
+		      vmcoreinfo_hex(vmcoreinfo, size, "SYMBOL(init_level4_pgt)", &pgd)) &&
+		     pgd >= DRV_KERNEL_IMAGE;
+	if (i->has_cr3)
+		i->cr3 = pgd - DRV_KERNEL_IMAGE + (uint64_t)phys_base;
+}
+
 void drv__use_notes(struct drv *d, const struct elf_core *core)
 {
 	size_t size = 0;
 	const uint8_t *text = elf_note_find(core->notes, core->notes_size, "VMCOREINFO", &size);
 	struct drv_info *i = &d->info;
-	uint64_t stext, pgd;
+	uint64_t stext;
 	int64_t phys_base;
 
 	i->notes = core->notes;
@@ -102,17 +117,8 @@ void drv__use_notes(struct drv *d, const struct elf_core *core)
 	i->has_kernel_base = vmcoreinfo_hex(text, size, "SYMBOL(_stext)", &stext);
 	if (i->has_kernel_base)
 		i->kernel_base = stext;
-	if (!vmcoreinfo_decimal(text, size, "NUMBER(phys_base)", &phys_base))
-		return;
-	i->has_kernel_phys = i->has_kernel_base && stext >= DRV_KERNEL_IMAGE;
-	if (i->has_kernel_phys)
-		i->kernel_phys = stext - DRV_KERNEL_IMAGE + (uint64_t)phys_base;
-	/* init_top_pgt was init_level4_pgt before 4.13. */
-	i->has_cr3 = (vmcoreinfo_hex(text, size, "SYMBOL(init_top_pgt)", &pgd) ||
-		      vmcoreinfo_hex(text, size, "SYMBOL(init_level4_pgt)", &pgd)) &&
-		     pgd >= DRV_KERNEL_IMAGE;
-	if (i->has_cr3)
-		i->cr3 = pgd - DRV_KERNEL_IMAGE + (uint64_t)phys_base;
+	if (vmcoreinfo_decimal(text, size, "NUMBER(phys_base)", &phys_base))
+		drv__use_phys_base(i, text, size, phys_base);
 }
 
 struct pread_result drv__pread(int fd, uint64_t off, void *buf, size_t len)

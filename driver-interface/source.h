@@ -55,6 +55,8 @@ uint64_t drv__direct_map(const struct elf_core *core);
 
 /* What VMCOREINFO among info.notes tells of the kernel: its place, and CR3. Also the direct map. */
 void drv__use_notes(struct drv *d, const struct elf_core *core);
+/* The same of what needs phys_base, where that is known otherwise. */
+void drv__use_phys_base(struct drv_info *i, const void *vmcoreinfo, size_t size, int64_t phys_base);
 
 /* pread() until it ends, as bytes. `exact`: the byte behind `bytes` is known to be the bad one. */
 struct pread_result {

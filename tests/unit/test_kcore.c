@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "driver-interface/iomem.h"
-#include "driver-interface/kpageflags.h"
+#include "driver-interface/linux.h"
 #include "driver-interface/source.h"
 #include "tests/unit/drv_check.h"
 
@@ -369,6 +369,58 @@ static void use_no_flags(struct image *flags)
 	kpageflags_set_path(image_save(flags));
 }
 
+/* As a kernel has it whose file lacks the note; it says where in RAM that lies. */
+TEST(note_of_an_older_kernel_is_found_in_ram)
+{
+	static const char info[] = "SYMBOL(phys_base)=ffffffff9e001008\n"
+				   "SYMBOL(init_level4_pgt)=ffffffffa0000000\n";
+	struct image i = { 0 }, flags = { 0 }, sysfs = { 0 };
+	struct drv *d;
+	size_t end;
+
+	use_no_flags(&flags);
+	make_mapped_kcore(&i);
+	image_u64(&i, 64 + 32, 0);
+	/* At 0x100fa0, over the end of its page; phys_base in the image, which is at 0x1000. */
+	end = elf_note(&i, 0x8fa0, "VMCOREINFO", info, sizeof(info) - 1);
+	assert_true(end > 0x9000);
+	image_u64(&i, 0x2008, 0x20000000);
+	image_text(&sysfs, "100fa0 1000\n");
+	linux_set_vmcoreinfo_path(image_save(&sysfs));
+	d = open_image("kcore", &i);
+	assert_true(d->info.has_cr3);
+	assert_int_equal(d->info.cr3, 0x40000000);
+	assert_true(d->info.finds_holes);
+	assert_false(d->info.silent);
+	drv_close(d);
+	image_free(&sysfs);
+
+	/* What it says makes no sense. */
+	static const char *const nonsense[] = { "",
+						"x",
+						"100fa0",
+						"100fa0 0",
+						"100fa0 fffff",
+						"ffffffffff00 400",
+						"fffffffffffff000 400",
+						"101000 400" };
+
+	for (size_t k = 0; k < ARRAY_SIZE(nonsense); k++) {
+		sysfs = (struct image){ 0 };
+		image_text(&sysfs, nonsense[k]);
+		linux_set_vmcoreinfo_path(image_save(&sysfs));
+		d = open_image("kcore", &i);
+		assert_false(d->info.has_cr3);
+		assert_true(d->info.silent);
+		drv_close(d);
+		image_free(&sysfs);
+	}
+	linux_set_vmcoreinfo_path(NULL);
+	kpageflags_set_path(NULL);
+	image_free(&i);
+	image_free(&flags);
+}
+
 static void check_zero(struct drv *d, uint64_t addr, uint32_t state, uint32_t detail)
 {
 	uint8_t page[PAGE_SIZE];
@@ -586,6 +638,7 @@ int main(void)
 		KCORE_TEST(end_of_the_file_is_an_error_of_the_page_there),
 		KCORE_TEST(vmcoreinfo_tells_where_the_kernel_is),
 		KCORE_TEST(pages_that_must_not_be_read_are_not),
+		KCORE_TEST(note_of_an_older_kernel_is_found_in_ram),
 		KCORE_TEST(holes_of_the_direct_map_are_no_zeros),
 		KCORE_TEST(holes_are_told_once_and_only_where_tables_tell),
 		KCORE_TEST(offsets_that_move_under_the_reader_are_found_again),
