@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this folder share. */
+/*
+ * What the files of this folder share. None needs another that needs it (tests/circles.py). From
+ * the ground up: heap_layout (tables), page_notes, heap_pages (memory), heap_set (the heaps that
+ * were found), heap_segments and heap_notes, heap_lists and other finders, heap_tell and walks;
+ * heap.c is the face of it all.
+ */
 #ifndef RAMSEAL_AGENT_HEAP_HEAP_INTERNAL_H
 #define RAMSEAL_AGENT_HEAP_HEAP_INTERNAL_H
 
@@ -211,7 +216,7 @@ struct heap_walk {
 enum status heap__tell(struct heap_walk *w, struct heap_allocation *a);
 
 /*
- * heap_notes.c: notes of pages that are asked for by address, so that they need not be read so.
+ * Notes of pages that are asked for by address, so that they need not be read so (page_notes.h).
  */
 enum status heap__open_notes(struct heaps *h, struct err *e);
 /* They take memory, and are made again when they are needed. */

@@ -1,107 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Page heap, of programs that are tested with GFlags or Application Verifier. A header lies
- * directly before the data of each block, with a stamp at either end. Of full page heap, each block
- * has pages of its own, whose end is the block's, and behind which nothing can be read. Of light
- * page heap, header and block lie in a block of the NT heap.
- *
- * Bytes that look like a header may be left over in another block, or be its content. So:
- * - A light header counts at the begin of a busy block that the walk of its heap has confirmed, and
- *   nowhere else; the one is told of in place of the other, so that no byte is told of twice.
- * - A full one is not looked for where a heap has a segment, nor in the pages of a full block that
- *   was found before: the first header of a block's pages is its own, for the data comes behind.
- * - A full one's numbers must lead to the end of a page; what is between, the filling, must be
- *   there if it can be read; and the page behind must be empty, or one that can't be had.
- * A copy of such a block, with its place in the page and without what was around it, can't be told
- * from one, if pages before and behind it are missing.
- *
- * Header: _DPH_BLOCK_INFORMATION {StartStamp, Heap, RequestedSize, ActualSize, FreeQueue (list),
- * StackTrace, EndStamp} of ntdll's public types (Rickebo/ntoskrnlib at 0a72996, Win11/ntdll, has
- * those of x64; x86: 4 bytes for each pointer and size). Stamps and fillings: Microsoft's ms220938
- * ("Structure of a Page Heap Block"); shanepowell/DbgHelpUtils at c62b5a8, dph_entry.h.
- */
-#include <string.h>
-
-#include "agent/heap/heap_internal.h"
+/* Full page heap: its blocks, found by their headers (page_header.h). */
+#include "agent/heap/page_header.h"
 #include "formats/base/array.h"
-#include "formats/base/bytes.h"
 
-#define FULL_START    0xabcdbbbb
-#define FULL_END      0xdcbabbbb
-#define LIGHT_START   0xabcdaaaa
-#define LIGHT_END     0xdcbaaaaa
-/* Of a freed block both are less by one. */
-#define FREED         1
-
-#define FULL_SUFFIX   0xd0
-#define LIGHT_SUFFIX  0xa0
-/* What light page heap adds behind a block, filling and rounding, and some room. */
-#define LIGHT_SURPLUS 64
-/* So much of it is looked at: how much is filled differs. */
-#define LIGHT_FILLED  8
-
-struct header_layout {
-	uint8_t size;
-	uint8_t heap, requested, actual, trace, end;
-	uint8_t unit; /* what blocks are aligned to */
-};
-
-static const struct header_layout layouts[2] = {
-	{ .size = 0x20,
-	  .heap = 4,
-	  .requested = 8,
-	  .actual = 0xc,
-	  .trace = 0x18,
-	  .end = 0x1c,
-	  .unit = 8 },
-	{ .size = 0x40,
-	  .heap = 8,
-	  .requested = 0x10,
-	  .actual = 0x18,
-	  .trace = 0x30,
-	  .end = 0x3c,
-	  .unit = 16 },
-};
-
-struct header {
-	uint64_t heap, requested, actual, trace;
-	bool busy;
-};
-
-/* False: no header with those stamps, or one that lies in two pages of which one is missing. */
-static bool read_header(struct heap_pages *p, bool wide, uint64_t at, uint32_t start, uint32_t end,
-			struct header *ret)
-{
-	const struct header_layout *l = &layouts[wide];
-	uint32_t first, last;
-
-	if (!heap__u32(p, at, &first) || (first != start && first != start - FREED) ||
-	    !heap__u32(p, at + l->end, &last) || last - end != first - start ||
-	    !heap__pointer(p, at + l->heap, wide, &ret->heap) ||
-	    !heap__pointer(p, at + l->requested, wide, &ret->requested) ||
-	    !heap__pointer(p, at + l->actual, wide, &ret->actual) ||
-	    !heap__pointer(p, at + l->trace, wide, &ret->trace) ||
-	    !heap__plausible(ret->heap, wide, l->unit / 2))
-		return false;
-	if (!heap__plausible(ret->trace, wide, l->unit / 2))
-		ret->trace = 0;
-	ret->busy = first == start;
-	return true;
-}
-
-/* Is all of [from, to) that can be read filled with `byte`? */
-static bool filled(struct heap_pages *p, uint64_t from, uint64_t to, uint8_t byte)
-{
-	for (uint64_t va = from, next; va < to; va = next) {
-		const uint8_t *at;
-
-		next = MIN((va | (PAGE_SIZE - 1)) + 1, to);
-		at = heap__at(p, va, (size_t)(next - va));
-		if (at && (*at != byte || memcmp(at, at + 1, (size_t)(next - va) - 1) != 0))
-			return false;
-	}
-	return true;
-}
+#define FULL_START  0xabcdbbbb
+#define FULL_END    0xdcbabbbb
+#define FULL_SUFFIX 0xd0
 
 static uint64_t round_to_page(uint64_t va)
 {
@@ -112,21 +16,21 @@ static uint64_t round_to_page(uint64_t va)
 static bool read_full(struct heap_pages *p, bool wide, uint64_t at, uint64_t last,
 		      struct page_block *ret, uint64_t *ret_end)
 {
-	const struct header_layout *l = &layouts[wide];
+	const struct page_header_layout *l = &page_header_layouts[wide];
 	const uint64_t first = at & ~(uint64_t)(PAGE_SIZE - 1);
-	struct header h;
+	struct page_header h;
 	uint64_t end;
 
-	if (!read_header(p, wide, at, FULL_START, FULL_END, &h) || h.requested > last - at ||
+	if (!page_header_read(p, wide, at, FULL_START, FULL_END, &h) || h.requested > last - at ||
 	    l->size > last - at - h.requested + 1)
 		return false;
 	end = round_to_page(at + l->size + h.requested);
 	if (end - 1 > last || end - (at + l->size + h.requested) >= l->unit ||
 	    h.actual < h.requested || h.actual > end - first)
 		return false;
-	if (h.busy && !filled(p, at + l->size + h.requested, end, FULL_SUFFIX))
+	if (h.busy && !page_header_filled(p, at + l->size + h.requested, end, FULL_SUFFIX))
 		return false;
-	if (end - 1 < last && !filled(p, end, end + PAGE_SIZE, 0))
+	if (end - 1 < last && !page_header_filled(p, end, end + PAGE_SIZE, 0))
 		return false;
 	*ret_end = end;
 	*ret = (struct page_block){
@@ -139,23 +43,6 @@ static bool read_full(struct heap_pages *p, bool wide, uint64_t at, uint64_t las
 		.wide = wide,
 	};
 	return true;
-}
-
-bool heap__page_heap_may_be(const struct heaps *h)
-{
-	const uint64_t pebs[2] = { h->sources.peb32, h->sources.peb };
-	bool known = false;
-
-	for (size_t i = 0; i < ARRAY_SIZE(pebs); i++) {
-		const struct heap_global_flag *f = &h->global_flag[i];
-
-		if (f->known && f->value & GLOBAL_FLAG_PAGE_HEAP)
-			return true;
-		if (pebs[i] && !f->known)
-			return true;
-		known |= f->known;
-	}
-	return !known;
 }
 
 static enum status note_block(struct heaps *h, const struct page_block *b, struct err *e)
@@ -190,7 +77,7 @@ static enum status look_at_page(struct heaps *h, uint64_t va, uint64_t last, uin
 
 		if (!heap__u32(p, at, &stamp))
 			return ST_OK;
-		if (stamp != FULL_START && stamp != FULL_START - FREED)
+		if (stamp != FULL_START && stamp != FULL_START - PAGE_HEADER_FREED)
 			continue;
 		for (int wide = 1; wide >= 0; wide--) {
 			/* A process of 64 bits has no such blocks of 32. */
@@ -336,32 +223,4 @@ enum status heap__walk_page_blocks(struct heap_walk *w)
 	}
 	w->stats->cut |= h->page_blocks_cut;
 	return st;
-}
-
-void heap__see_light(struct heap_walk *w, struct heap_allocation *a)
-{
-	const bool wide = w->info->wide;
-	const uint64_t head = layouts[wide].size;
-	const uint64_t bytes = a->has_requested ? a->requested : a->size;
-	uint64_t user;
-	struct header h;
-
-	if (a->state != BLOCK_BUSY || a->place == PLACE_PAGE_HEAP || bytes < head ||
-	    !heap__page_heap_may_be(w->h) ||
-	    !read_header(w->p, wide, a->address, LIGHT_START, LIGHT_END, &h) ||
-	    h.requested > bytes - head || h.actual < h.requested ||
-	    h.actual > h.requested + head + LIGHT_SURPLUS)
-		return;
-	user = a->address + head;
-	if (h.busy && a->has_requested &&
-	    !filled(w->p, user + h.requested, user + MIN(h.requested + LIGHT_FILLED, bytes - head),
-		    LIGHT_SUFFIX))
-		return;
-	a->address = user;
-	a->size = h.requested;
-	a->requested = h.busy ? h.requested : 0;
-	a->has_requested = h.busy;
-	a->place = PLACE_PAGE_HEAP;
-	a->state = h.busy ? BLOCK_BUSY : BLOCK_FREE;
-	a->trace = h.trace;
 }
