@@ -43,11 +43,10 @@ static void choose_linux(const struct linux_pte_evidence *ev, struct entry_reade
 	ret->found = c.context.layout != NULL;
 	ret->name = ret->found ? c.context.layout->name : "none";
 	ret->by_version = c.by_version_only;
+	ret->device_private = c.device_private;
+	ret->files = c.areas;
 	memcpy(ret->reason, c.reason, sizeof(c.reason));
-	if (ret->found)
-		ret->files =
-			ev->tally[c.context.layout - linux_pte_layouts][c.context.device_private]
-				.files;
+	memcpy(ret->doubt, c.doubt, sizeof(c.doubt));
 }
 
 void layout_choose(const struct layout_evidence *ev, struct entry_reader *reader,

@@ -24,8 +24,10 @@ void layout_evidence_add_entry(struct layout_evidence *ev, unsigned level, uint6
 struct layout_choice {
 	const char *name; /* "none": nothing spoke for any */
 	bool found;
-	bool by_version; /* no entry spoke for or against any */
+	bool by_version;                /* no entry spoke for or against any */
+	enum pte_option device_private; /* Linux */
 	char reason[PTE_REASON_MAX];
+	char doubt[PTE_REASON_MAX]; /* what contradicts what was told of the system; or "" */
 	/* The files that Linux' entries name by this layout: one bit each. 0 on Windows. */
 	uint32_t files;
 };

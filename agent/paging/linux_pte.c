@@ -3,25 +3,38 @@
  * Linux x86-64 entries that are not present (arch/x86/include/asm/pgtable_64.h and
  * include/linux/swap.h of the versions named below).
  */
-#include <inttypes.h>
+#include <stdio.h>
 
 #include "agent/paging/pte.h"
 #include "agent/paging/walk.h"
 
 /* _PAGE_PROTNONE is _PAGE_GLOBAL (pgtable_types.h), in every version here. */
-#define PROT_NONE UINT64_C(0x100)
-#define TYPES     32 /* MAX_SWAPFILES_SHIFT is 5 */
+#define PROT_NONE   UINT64_C(0x100)
+
+/*
+ * The kernel keeps the first 64 KiB of memory for itself (CONFIG_X86_RESERVE_LOW, since 5.13 the
+ * first MiB: arch/x86/kernel/setup.c). A special entry with such a frame is something else: the
+ * markers of a newer kernel, read as migrations, look like this.
+ */
+#define FIRST_FRAME UINT64_C(0x10000)
+
+/* Where nothing else is known: few areas, and none of more than 16 TiB. */
+#define FEW_AREAS   4
+#define SLOTS_BITS  32
 
 /*
  * Special entries have a frame number and, since 6.1, the young and the dirty bit right above it
  * (swapops.h, SWP_PFN_BITS is MAX_PHYSMEM_BITS less PAGE_SHIFT; sparsemem.h: 52 with five levels,
  * 46 with four).
  */
+static unsigned frame_bits(const struct linux_pte_context *c)
+{
+	return (c->five_levels ? 52 : 46) - PAGE_SHIFT;
+}
+
 static uint64_t special_frame(const struct linux_pte_context *c, uint64_t offset)
 {
-	const unsigned bits = (c->five_levels ? 52 : 46) - PAGE_SHIFT;
-
-	return (offset & ((UINT64_C(1) << bits) - 1)) << PAGE_SHIFT;
+	return (offset & ((UINT64_C(1) << frame_bits(c)) - 1)) << PAGE_SHIFT;
 }
 
 const struct linux_pte_layout linux_pte_layouts[] = {
@@ -127,10 +140,12 @@ const struct linux_pte_layout linux_pte_layouts[] = {
 		.offset_shift = 9,
 		.offset_bits = 50,
 		.inverted = true,
+		.ages = true,
 		.soft_dirty_bit = 1,
 		.uffd_bit = 2,
 		.exclusive_bit = 3,
 		.unused = 0xf0,
+		.marker_bits = LINUX_MARKER_UFFD_WP,
 		.poisoned = 1,
 		.migration = 3,
 		.device = 4,
@@ -139,16 +154,37 @@ const struct linux_pte_layout linux_pte_layouts[] = {
 	},
 	{
 		.name = "6.2",
-		.source = "6.2-6.14: swap errors became markers",
+		.source = "6.2-6.12 (read in 6.12.117): swap errors became markers",
 		.since = 602,
 		.type_shift = 59,
 		.offset_shift = 9,
 		.offset_bits = 50,
 		.inverted = true,
+		.ages = true,
 		.soft_dirty_bit = 1,
 		.uffd_bit = 2,
 		.exclusive_bit = 3,
 		.unused = 0xf0,
+		.marker_bits = LINUX_MARKER_UFFD_WP | LINUX_MARKER_POISONED,
+		.poisoned = 1,
+		.migration = 3,
+		.device = 4,
+		.marker = 1,
+	},
+	{
+		.name = "6.13",
+		.source = "6.13-6.14: guard markers; of it the patch was read",
+		.since = 613,
+		.type_shift = 59,
+		.offset_shift = 9,
+		.offset_bits = 50,
+		.inverted = true,
+		.ages = true,
+		.soft_dirty_bit = 1,
+		.uffd_bit = 2,
+		.exclusive_bit = 3,
+		.unused = 0xf0,
+		.marker_bits = LINUX_MARKER_UFFD_WP | LINUX_MARKER_POISONED | LINUX_MARKER_GUARD,
 		.poisoned = 1,
 		.migration = 3,
 		.device = 4,
@@ -156,16 +192,18 @@ const struct linux_pte_layout linux_pte_layouts[] = {
 	},
 	{
 		.name = "6.15",
-		.source = "6.15: one SWP_DEVICE_EXCLUSIVE",
+		.source = "6.15-7.3 (read in 7.2.13 and 7.3.4): one SWP_DEVICE_EXCLUSIVE",
 		.since = 615,
 		.type_shift = 59,
 		.offset_shift = 9,
 		.offset_bits = 50,
 		.inverted = true,
+		.ages = true,
 		.soft_dirty_bit = 1,
 		.uffd_bit = 2,
 		.exclusive_bit = 3,
 		.unused = 0xf0,
+		.marker_bits = LINUX_MARKER_UFFD_WP | LINUX_MARKER_POISONED | LINUX_MARKER_GUARD,
 		.poisoned = 1,
 		.migration = 3,
 		.device = 3,
@@ -175,28 +213,38 @@ const struct linux_pte_layout linux_pte_layouts[] = {
 const size_t linux_pte_layout_count = ARRAY_SIZE(linux_pte_layouts);
 _Static_assert(ARRAY_SIZE(linux_pte_layouts) <= LINUX_LAYOUTS_MAX, "LINUX_LAYOUTS_MAX");
 
-/* What a type number is. The special ones lie above the swap areas, in the order of the struct. */
-static enum pte_state state_of_type(const struct linux_pte_context *c, unsigned type)
+/* The special types lie above the swap areas, in the order of the struct. *ret_from: its first. */
+static enum pte_state find_type(const struct linux_pte_layout *l, bool device_private,
+				unsigned type, unsigned *ret_from)
 {
-	const struct linux_pte_layout *l = c->layout;
 	const struct {
 		enum pte_state state;
 		unsigned count;
 	} special[] = {
 		{ PTE_SWAP_ERROR, l->error },
 		{ PTE_MARKER, l->marker },
-		{ PTE_DEVICE, c->device_private ? l->device : 0U },
+		{ PTE_DEVICE, device_private ? l->device : 0U },
 		{ PTE_MIGRATION, l->migration },
 		{ PTE_POISONED, l->poisoned },
 	};
-	unsigned from = TYPES;
+	unsigned from = LINUX_PTE_TYPES;
 
 	for (size_t i = 0; i < ARRAY_SIZE(special); i++) {
 		from -= special[i].count;
+		*ret_from = from;
 		if (type >= from)
 			return special[i].state;
 	}
+	*ret_from = 0;
 	return PTE_SWAP;
+}
+
+enum pte_state linux_pte_state_of_type(const struct linux_pte_layout *l, bool device_private,
+				       unsigned type)
+{
+	unsigned from;
+
+	return find_type(l, device_private, type, &from);
 }
 
 /* What is above MAXPHYADDR is protection keys and NX, not frame. */
@@ -214,24 +262,38 @@ static bool bit_set(uint64_t raw, unsigned bit)
 	return bit && (raw >> bit & 1);
 }
 
-static struct pte decode_swap(const struct linux_pte_context *c, uint64_t raw)
+/* A type and an offset, before anybody asks what they are. */
+static struct pte split_swap(const struct linux_pte_layout *l, uint64_t raw)
 {
-	const struct linux_pte_layout *l = c->layout;
 	const uint64_t bits = l->inverted ? ~raw : raw;
-	struct pte p = {
+
+	return (struct pte){
 		.raw = raw,
-		.file = (uint32_t)(raw >> l->type_shift & (TYPES - 1)),
+		.file = (uint32_t)(raw >> l->type_shift & (LINUX_PTE_TYPES - 1)),
 		.slot = bits >> l->offset_shift & ((UINT64_C(1) << l->offset_bits) - 1),
 		.soft_dirty = bit_set(raw, l->soft_dirty_bit),
 		.uffd_wp = bit_set(raw, l->uffd_bit),
 		.exclusive = bit_set(raw, l->exclusive_bit),
 	};
+}
 
-	p.state = state_of_type(c, p.file);
-	if (p.state == PTE_MIGRATION || p.state == PTE_POISONED) {
-		p.has_frame = true;
+static struct pte decode_swap(const struct linux_pte_context *c, uint64_t raw)
+{
+	struct pte p = split_swap(c->layout, raw);
+
+	p.state = c->unsure >> p.file & 1
+			  ? PTE_UNKNOWN
+			  : linux_pte_state_of_type(c->layout, c->device_private, p.file);
+	/* The bits are all that a marker has, and one without any is none. */
+	if (p.state == PTE_MARKER && (!p.slot || p.slot > UINT8_MAX))
+		p.state = PTE_UNKNOWN;
+	if (p.state == PTE_MARKER)
+		p.marker = (uint8_t)p.slot;
+	if (p.state == PTE_MIGRATION || p.state == PTE_POISONED || p.state == PTE_UNKNOWN)
 		p.frame = special_frame(c, p.slot);
-	}
+	if ((p.state == PTE_MIGRATION || p.state == PTE_POISONED) && p.frame < FIRST_FRAME)
+		p.state = PTE_UNKNOWN;
+	p.has_frame = p.state == PTE_MIGRATION || p.state == PTE_POISONED;
 	return p;
 }
 
@@ -240,9 +302,14 @@ static struct pte decode_swap(const struct linux_pte_context *c, uint64_t raw)
  * bit was taken away for a moment (pmd_mkinvalid()). Such frames are inverted as a whole since the
  * L1TF change (pgtable-invert.h).
  */
-static bool keeps_frame(unsigned level, uint64_t raw)
+bool linux_pte_keeps_frame(unsigned level, uint64_t raw)
 {
 	return (raw & PROT_NONE) || (level > 1 && (raw & PTE_LARGE));
+}
+
+uint64_t linux_pte_kept_frame(unsigned level, uint64_t raw, bool inverted)
+{
+	return frame_of(level, inverted ? ~raw : raw);
 }
 
 struct pte linux_pte_decode(const struct linux_pte_context *c, unsigned level, uint64_t raw)
@@ -251,16 +318,30 @@ struct pte linux_pte_decode(const struct linux_pte_context *c, unsigned level, u
 
 	if (!raw)
 		return p;
-	if (!(raw & PTE_PRESENT) && !keeps_frame(level, raw))
+	if (!(raw & PTE_PRESENT) && !linux_pte_keeps_frame(level, raw))
 		return decode_swap(c, raw);
 	p.state = raw & PTE_PRESENT ? PTE_VALID : PTE_PROT_NONE;
 	p.has_frame = true;
-	p.frame = frame_of(level, p.state == PTE_PROT_NONE && c->layout->inverted ? ~raw : raw);
+	p.frame = linux_pte_kept_frame(level, raw, p.state == PTE_PROT_NONE && c->layout->inverted);
 	return p;
 }
 
+void pte_marker_name(uint8_t marker, char ret[static PTE_MARKER_NAME_MAX])
+{
+	static const char *const names[] = { "uffd-wp", "poisoned", "guard", "unknown" };
+	size_t len = 0;
+
+	if (marker >> 3)
+		marker = (uint8_t)((marker & 7) | 8);
+	ret[0] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (marker >> i & 1)
+			len += (size_t)snprintf(ret + len, PTE_MARKER_NAME_MAX - len, "%s%s",
+						len ? "+" : "", names[i]);
+}
+
 /*
- * The choice
+ * How well a reading fits
  */
 
 static bool in_ram(const struct pte_facts *f, uint64_t pa)
@@ -268,105 +349,56 @@ static bool in_ram(const struct pte_facts *f, uint64_t pa)
 	return f->ranges && range_list_find(f->ranges, pa);
 }
 
-static void tally_swap(struct pte_tally *t, const struct pte_facts *f, const struct pte *p)
+/* Page tables alone have swap entries; slot 0 is the area's header. */
+static bool fits_swap(const struct pte_facts *f, unsigned level, const struct pte *p)
 {
-	if (p->has_frame)
-		t->other += in_ram(f, p->frame);
-	if (p->state != PTE_SWAP)
-		return;
-	t->files |= UINT32_C(1) << p->file;
-	if (p->file < f->files) {
-		t->file_known++;
-		t->slot_fits +=
-			p->slot && (!f->file_pages[p->file] || p->slot < f->file_pages[p->file]);
-	} else if (!f->files) {
-		/* Nothing is known: few areas, and none of more than 16 TiB. */
-		t->file_known += p->file < 4;
-		t->slot_fits += p->slot && p->slot >> 32 == 0;
-	}
+	const uint64_t pages = p->file < f->files ? f->file_pages[p->file] : 0;
+
+	return level == 1 && p->file < MAX(f->files, (size_t)FEW_AREAS) && p->slot &&
+	       (pages ? p->slot < pages : !(p->slot >> SLOTS_BITS));
 }
 
-void linux_pte_evidence_add(struct linux_pte_evidence *ev, unsigned level, uint64_t raw)
+/* `above`: bits that may be set above the frame. */
+static bool fits_frame(const struct linux_pte_context *c, const struct pte_facts *f, uint64_t slot,
+		       uint64_t above, bool ram)
 {
-	if (!raw || (raw & PTE_PRESENT))
-		return;
-	ev->entries++;
-	if (keeps_frame(level, raw)) {
-		ev->prot_none++;
-		ev->plain_in_ram += in_ram(&ev->facts, frame_of(level, raw));
-		ev->inverted_in_ram += in_ram(&ev->facts, frame_of(level, ~raw));
-		return;
-	}
-	ev->swap++;
-	for (size_t i = 0; i < 2 * linux_pte_layout_count; i++) {
-		const struct linux_pte_context c = { .layout = &linux_pte_layouts[i / 2],
-						     .device_private = i % 2,
-						     .five_levels = ev->facts.five_levels };
-		const struct pte p = decode_swap(&c, raw);
+	const uint64_t frame = special_frame(c, slot);
 
-		tally_swap(&ev->tally[i / 2][i % 2], &ev->facts, &p);
-		ev->tally[i / 2][i % 2].tidy += !(raw & c.layout->unused);
-	}
+	return !(slot >> frame_bits(c) & ~above) && frame >= FIRST_FRAME && in_ram(f, frame) == ram;
 }
 
 /*
- * Up to 1000 points for unused bits that are clear (so that a flag which a version did not have yet
- * speaks against it), as many for entries that name a swap area that exists or a frame of RAM, for
- * slots that fit, and for PROT_NONE frames that are RAM the way the layout reads them.
+ * Memory that is a device's own lies where there is no RAM; what a device has for itself alone
+ * stays in RAM (include/linux/swap.h: the first two types are the former, others are
+ * SWP_DEVICE_EXCLUSIVE).
  */
-static int score(const struct linux_pte_evidence *ev, size_t i, bool device)
-{
-	const struct pte_tally *t = &ev->tally[i][device];
-	int points = 0;
+#define DEVICE_PRIVATE_TYPES 2
 
-	if (ev->swap) {
-		points += (int)(t->tidy * 1000 / ev->swap);
-		points += (int)((t->file_known + t->other) * 1000 / ev->swap);
-		points += (int)((t->slot_fits + t->other) * 1000 / ev->swap);
-	}
-	if (ev->prot_none)
-		points += (int)((linux_pte_layouts[i].inverted ? ev->inverted_in_ram
-							       : ev->plain_in_ram) *
-				1000 / ev->prot_none);
-	return points;
+static enum pte_fit fit_marker(const struct linux_pte_layout *l, uint64_t bits)
+{
+	if (!bits || bits > UINT8_MAX)
+		return FIT_NONE;
+	return bits & ~(uint64_t)l->marker_bits ? FIT_POSSIBLE : FIT_GOOD;
 }
 
-/* The newest row that is not newer than the kernel. */
-static size_t by_version(uint32_t version)
+enum pte_fit linux_pte_fit(const struct linux_pte_context *c, const struct pte_facts *f,
+			   unsigned level, uint64_t raw)
 {
-	size_t row = 0;
+	const struct linux_pte_layout *l = c->layout;
+	const struct pte p = split_swap(l, raw);
+	bool fits;
+	unsigned from;
+	const enum pte_state state = find_type(l, c->device_private, p.file, &from);
 
-	for (size_t i = 0; i < linux_pte_layout_count; i++)
-		if (linux_pte_layouts[i].since <= version)
-			row = i;
-	return row;
-}
-
-/* Most distributions build without CONFIG_DEVICE_PRIVATE: where nothing tells, it is not there. */
-void linux_pte_choose(const struct linux_pte_evidence *ev, struct linux_pte_choice *ret)
-{
-	const size_t hint = by_version(ev->facts.version);
-	size_t best = 0;
-
-	*ret = (struct linux_pte_choice){ 0 };
-	for (size_t i = 0; i < 2 * linux_pte_layout_count; i++) {
-		int *s = &ret->scores[i / 2][i % 2];
-
-		*s = score(ev, i / 2, i % 2) * 2 + (ev->facts.version && i / 2 == hint);
-		if (*s > ret->scores[best / 2][best % 2])
-			best = i;
-	}
-	ret->by_version_only = !ev->swap && !(ev->plain_in_ram + ev->inverted_in_ram);
-	if (ret->by_version_only && !ev->facts.version) {
-		snprintf(ret->reason, sizeof(ret->reason), "no entry tells the layouts apart");
-		return;
-	}
-	ret->context.layout = &linux_pte_layouts[best / 2];
-	ret->context.device_private = best % 2;
-	ret->context.five_levels = ev->facts.five_levels;
-	snprintf(ret->reason, sizeof(ret->reason),
-		 "%" PRIu64 " absent entries, %" PRIu64 " of them PROT_NONE (%" PRIu64
-		 " name RAM as they stand, %" PRIu64 " inverted), %" PRIu64 " swap or special%s",
-		 ev->entries, ev->prot_none, ev->plain_in_ram, ev->inverted_in_ram, ev->swap,
-		 ret->by_version_only ? "; the kernel's version decided" : "");
+	if (raw & l->unused)
+		return FIT_NONE;
+	if (state == PTE_MARKER)
+		return fit_marker(l, p.slot);
+	if (state == PTE_SWAP)
+		fits = fits_swap(f, level, &p);
+	else if (state == PTE_DEVICE)
+		fits = fits_frame(c, f, p.slot, 0, p.file - from >= DEVICE_PRIVATE_TYPES);
+	else
+		fits = fits_frame(c, f, p.slot, state == PTE_MIGRATION && l->ages ? 3 : 0, true);
+	return fits ? FIT_GOOD : FIT_NONE;
 }

@@ -31,9 +31,9 @@
 	X(PTE_MIGRATION, "migration")         /* Linux: the frame is being moved */                \
 	X(PTE_POISONED, "poisoned")           /* Linux: broken memory */                           \
 	X(PTE_DEVICE, "device")               /* Linux: in a device's own memory */                \
-	X(PTE_MARKER, "marker")               /* Linux: userfaultfd; no page */                    \
+	X(PTE_MARKER, "marker")               /* Linux: no page; .marker says what for */          \
 	X(PTE_SWAP_ERROR, "swap-error")       /* Linux: the swap slot could not be read */         \
-	X(PTE_UNKNOWN, "unknown")
+	X(PTE_UNKNOWN, "unknown")             /* what it means is not known */
 
 enum pte_state {
 #define X(name, text) name,
@@ -48,11 +48,12 @@ struct pte {
 	enum pte_state state;
 	uint64_t raw;
 	bool has_frame;
-	uint64_t frame;     /* physical address */
+	uint64_t frame;     /* physical address; Linux, PTE_UNKNOWN: if it should be one */
 	uint32_t file;      /* page file, swap area or store */
 	uint64_t slot;      /* in pages; a store's key */
 	uint64_t address;   /* of the prototype entry, or the subsection */
 	uint8_t protection; /* Windows: MM_* */
+	uint8_t marker;     /* PTE_MARKER: a bit for each kind, see pte_marker_name() */
 	bool needs_vad;     /* figure 2: only the VAD can say what it is in the end */
 	bool in_store;      /* Windows 7: in ReadyBoost's store */
 	uint16_t used;      /* Windows: UsedPageTableEntries, of a page table that is not there */
@@ -103,22 +104,25 @@ struct pte win_prototype_decode(const struct win_pte_context *c, uint64_t raw);
 #define PTE_MASK_FIRST  36
 #define PTE_MASK_BITS   12
 
+/* Whether the kernel was built with an option. */
+enum pte_option { OPTION_UNTOLD, OPTION_OFF, OPTION_ON };
+
 /* What is known otherwise, and by which a layout is judged. Zero: nothing. */
 struct pte_facts {
 	size_t files;                       /* page files or swap areas, numbered from 0 */
 	uint64_t file_pages[PTE_FILES_MAX]; /* 0: not known */
 	const struct range_list *ranges;    /* RAM */
 	bool five_levels;                   /* Linux: the paging mode */
+	enum pte_option device_private;     /* Linux: CONFIG_DEVICE_PRIVATE */
 	uint32_t version; /* build, or kernel as 601 for 6.1; see win_pte_choose() */
 };
 
-/* What a layout makes of the entries that were seen. */
+/* What a layout of Windows makes of the entries that were seen. */
 struct pte_tally {
 	uint64_t file_known; /* page-file entries whose file exists */
 	uint64_t slot_fits;  /* and whose slot lies within it */
 	uint64_t tidy;       /* that leave the layout's unused bits clear */
 	uint64_t allocated;  /* with PageFileAllocated */
-	uint64_t other;      /* Linux: special entries (migration) whose frame is RAM */
 	uint32_t files;      /* the files that were named: one bit each */
 };
 
@@ -162,18 +166,29 @@ int win_pte_foreign_file(const struct win_pte_evidence *ev, const struct win_pte
  * Linux, x86-64
  */
 
+/* Marker bits (PTE_MARKER_*, include/linux/swapops.h, and the version that has them first). */
+#define LINUX_MARKER_UFFD_WP  1 /* 5.19: write protection by userfaultfd */
+#define LINUX_MARKER_POISONED 2 /* 6.2: its slot could not be read; 6.6: UFFDIO_POISON, too */
+#define LINUX_MARKER_GUARD    4 /* 6.13: MADV_GUARD_INSTALL */
+
+/* The kinds of a marker, "guard" or "uffd-wp+poisoned"; another bit is "unknown". */
+#define PTE_MARKER_NAME_MAX   32
+void pte_marker_name(uint8_t marker, char ret[static PTE_MARKER_NAME_MAX]);
+
 struct linux_pte_layout {
 	const char *name;
 	const char *source;
-	uint32_t since; /* 601 for 6.1; distributions carry changes back, so it is only a hint */
+	uint32_t since; /* 601 for 6.1; distributions carry changes back, so evidence is asked */
 	uint8_t type_shift;
 	uint8_t offset_shift;
 	uint8_t offset_bits;
 	bool inverted; /* offsets, and the frames of PROT_NONE entries: since the L1TF change */
+	bool ages;     /* special entries may have the young and the dirty bit above the frame */
 	uint8_t soft_dirty_bit;
 	uint8_t uffd_bit;      /* 0: there is none */
 	uint8_t exclusive_bit; /* 0: there is none */
 	uint16_t unused;       /* bits that a swap entry leaves clear */
+	uint8_t marker_bits;   /* LINUX_MARKER_* that it has */
 	/* How many of the 32 types, counted from the top, are no swap areas; in this order. */
 	uint8_t poisoned, migration, device, marker, error;
 };
@@ -181,37 +196,87 @@ struct linux_pte_layout {
 extern const struct linux_pte_layout linux_pte_layouts[];
 extern const size_t linux_pte_layout_count;
 
+#define LINUX_PTE_TYPES 32 /* MAX_SWAPFILES_SHIFT is 5 */
+
 struct linux_pte_context {
 	const struct linux_pte_layout *layout;
 	bool device_private; /* CONFIG_DEVICE_PRIVATE: the layout's `device` types exist */
 	bool five_levels;    /* the machine's paging mode: how long frame numbers are */
+	uint32_t unsure;     /* types whose meaning is not known, a bit each: PTE_UNKNOWN */
 };
 
 /* `level` is the table's: at 2 and 3 an entry with the large bit still has its frame. */
 struct pte linux_pte_decode(const struct linux_pte_context *c, unsigned level, uint64_t raw);
 
+/* True if it has its frame in the place where a present entry has it, though it is not present. */
+bool linux_pte_keeps_frame(unsigned level, uint64_t raw);
+uint64_t linux_pte_kept_frame(unsigned level, uint64_t raw, bool inverted);
+
+/* How well one reading of an entry agrees with what is known of the machine. */
+enum pte_fit {
+	FIT_NONE,     /* the kernel does not write it so */
+	FIT_POSSIBLE, /* nothing speaks for it, or against */
+	FIT_GOOD,
+};
+
+/* Of an entry that neither is present nor keeps its frame. */
+enum pte_fit linux_pte_fit(const struct linux_pte_context *c, const struct pte_facts *f,
+			   unsigned level, uint64_t raw);
+
+/* What a type is to that reading: never PTE_UNKNOWN. */
+enum pte_state linux_pte_state_of_type(const struct linux_pte_layout *l, bool device_private,
+				       unsigned type);
+
+/*
+ * The choice: linux_layout.c
+ */
+
 #define LINUX_LAYOUTS_MAX 16
 
+/* What a layout makes of the swap and special entries; [2]: without and with device_private. */
+struct linux_pte_tally {
+	uint64_t good;     /* FIT_GOOD by at least one of the two readings */
+	uint64_t neither;  /* FIT_NONE by both */
+	uint64_t only[2];  /* FIT_GOOD by this reading, and FIT_NONE by the other */
+	uint32_t areas[2]; /* swap areas that were named, a bit each */
+};
+
+/* Zero-initialise; add every entry that is neither present nor zero. */
 struct linux_pte_evidence {
 	struct pte_facts facts;
 	uint64_t entries;
 	uint64_t prot_none;
 	uint64_t swap; /* the others */
-	/* PROT_NONE entries whose frame is RAM as it stands, and inverted. */
+	/* PROT_NONE entries whose frame is RAM in one of the two readings only. */
 	uint64_t plain_in_ram;
 	uint64_t inverted_in_ram;
-	struct pte_tally tally[LINUX_LAYOUTS_MAX][2]; /* without and with device_private */
+	struct linux_pte_tally tally[LINUX_LAYOUTS_MAX];
 };
 
 void linux_pte_evidence_add(struct linux_pte_evidence *ev, unsigned level, uint64_t raw);
 
 struct linux_pte_choice {
 	struct linux_pte_context context;
-	int scores[LINUX_LAYOUTS_MAX][2];
+	enum pte_option device_private; /* OPTION_UNTOLD: nothing tells */
+	uint32_t areas;                 /* swap areas that entries name, a bit each */
 	bool by_version_only;
 	char reason[PTE_REASON_MAX];
+	char doubt[PTE_REASON_MAX]; /* what contradicts what was told; or "" */
 };
 
+/*
+ * Where the kernel's version is known, its layout is taken, unless the entries make that
+ * impossible:
+ *
+ * - more than one in eight of the swap and special entries, and at least 8, fit neither of its two
+ *   readings, and another layout leaves at most an eighth as many unexplained; or
+ * - PROT_NONE entries name RAM only as it does not read them (inverted or not): at least 8, and
+ *   more than eight times as many as by its own reading.
+ *
+ * Then, and without a version, it is the layout that explains most. Of several the oldest gives its
+ * name, and what they read differently is unknown. The same holds for CONFIG_DEVICE_PRIVATE where
+ * neither the facts nor the entries tell it.
+ */
 void linux_pte_choose(const struct linux_pte_evidence *ev, struct linux_pte_choice *ret);
 
 #endif

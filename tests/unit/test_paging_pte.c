@@ -240,6 +240,14 @@ TEST(linux_entries)
 		{ "5.7", 1, 0xfffffffffdb97400, PTE_MIGRATION, 0x12345000, 31, 0, 0, 0 },
 		{ "6.2", 1, 0xdffffffffdb97400, PTE_POISONED, 0x12345000, 27, 0, 0, 0 },
 		{ "6.2", 1, 0xfffffffffffffc00, PTE_MARKER, 1, 31, 0, 0, 0 },
+		{ "6.13", 1, 0xfffffffffffff600, PTE_MARKER, 4, 31, 0, 0, 0 },
+		{ "6.15", 2, 0xdffffffffdb97400, PTE_POISONED, 0x12345000, 27, 0, 0, 0 },
+		{ "6.15", 3, 0xfffffffffffffa00, PTE_MARKER, 2, 31, 0, 0, 0 },
+		/* The markers of a newer kernel, read by an older one's layout: frame 0x4000. */
+		{ "l1tf", 1, 0xfffffffffffff600, PTE_UNKNOWN, 4, 31, 0, 0, 0 },
+		/* A marker without a bit, and one with more than there can be. */
+		{ "6.13", 1, 0xfffffffffffffe00, PTE_UNKNOWN, 0, 31, 0, 0, 0 },
+		{ "6.13", 1, 0xfffffffffffdfe00, PTE_UNKNOWN, 0x100, 31, 0, 0, 0 },
 		{ "6.2", 1, 0, PTE_EMPTY, 0, 0, 0, 0, 0 },
 	};
 
@@ -266,6 +274,44 @@ TEST(device_types_move_the_others_down)
 	assert_int_equal(linux_pte_decode(&c, 1, 0xcffffffffdb97400).state, PTE_MIGRATION);
 	assert_int_equal(linux_pte_decode(&c, 1, 0xd7fffffffdb97400).state, PTE_DEVICE);
 	assert_int_equal(linux_pte_decode(&c, 1, 0xf7fffffffffffc00).state, PTE_MARKER);
+}
+
+/* MAX_SWAPFILES of each version, without the option and with it (include/linux/swap.h). */
+TEST(swap_areas_end_where_each_version_has_it)
+{
+	static const struct {
+		const char *layout;
+		unsigned areas[2];
+	} v[] = {
+		{ "4.0", { 29, 29 } },  { "4.14", { 29, 27 } }, { "l1tf", { 29, 27 } },
+		{ "5.14", { 29, 25 } }, { "5.19", { 26, 22 } }, { "6.2", { 27, 23 } },
+		{ "6.13", { 27, 23 } }, { "6.15", { 27, 24 } },
+	};
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(v); i++) {
+		const struct linux_pte_layout *l = linux_layout(v[i / 2].layout);
+		const unsigned areas = v[i / 2].areas[i % 2];
+
+		assert_int_equal(linux_pte_state_of_type(l, i % 2, areas - 1), PTE_SWAP);
+		assert_int_equal(linux_pte_state_of_type(l, i % 2, areas), PTE_POISONED);
+	}
+}
+
+TEST(markers_have_names)
+{
+	static const char *const names[] = { "",         "uffd-wp",
+					     "poisoned", "uffd-wp+poisoned",
+					     "guard",    "uffd-wp+guard" };
+	char name[PTE_MARKER_NAME_MAX];
+
+	for (size_t i = 1; i < ARRAY_SIZE(names); i++) {
+		pte_marker_name((uint8_t)i, name);
+		assert_string_equal(name, names[i]);
+	}
+	pte_marker_name(0x80, name);
+	assert_string_equal(name, "unknown");
+	pte_marker_name(0xff, name);
+	assert_string_equal(name, "uffd-wp+poisoned+guard+unknown");
 }
 
 TEST(young_and_dirty_bits_stand_above_the_frames_of_the_paging_mode)
@@ -444,24 +490,42 @@ static uint64_t linux_swap(bool inverted, uint64_t type, uint64_t slot)
 	return inverted ? ~slot << 14 >> 5 | type << 59 : slot << 14 | type << 9;
 }
 
-static const char *linux_choice_of(bool inverted, uint32_t version, bool files_known)
+/* A frame of RAM, or a marker's bits, in a special entry. */
+static uint64_t linux_special(uint64_t type, uint64_t offset)
 {
-	struct linux_pte_evidence ev = { .facts = { .ranges = &ram, .version = version } };
-	struct linux_pte_choice choice;
+	return linux_swap(true, type, offset);
+}
 
-	ev.facts.files = files_known;
-	ev.facts.file_pages[0] = 0x10000;
-	for (uint64_t i = 1; i < 200; i++) {
+/* Swap entries and PROT_NONE pages of a machine with one area. */
+static void put_machine(struct linux_pte_evidence *ev, bool inverted, bool files_known, uint64_t n)
+{
+	ev->facts.files = files_known;
+	ev->facts.file_pages[0] = 0x10000;
+	for (uint64_t i = 1; i <= n; i++) {
 		const uint64_t frame = (i * 104729 % 0x7ffff) << 12;
 
-		linux_pte_evidence_add(&ev, 1, linux_swap(inverted, 0, i * 31 % 0xffff + 1));
-		linux_pte_evidence_add(&ev, 1,
+		linux_pte_evidence_add(ev, 1, linux_swap(inverted, 0, i * 31 % 0xffff + 1));
+		linux_pte_evidence_add(ev, 1,
 				       ((inverted ? ~frame : frame) & 0xffffffffff000) | 0x120);
 	}
+}
+
+static struct linux_pte_evidence linux_evidence(uint32_t version)
+{
+	return (struct linux_pte_evidence){ .facts = { .ranges = &ram, .version = version } };
+}
+
+static const char *linux_choice_of(bool inverted, uint32_t version, bool files_known)
+{
+	struct linux_pte_evidence ev = linux_evidence(version);
+	struct linux_pte_choice choice;
+
+	put_machine(&ev, inverted, files_known, 199);
 	linux_pte_choose(&ev, &choice);
 	assert_non_null(choice.context.layout);
 	assert_false(choice.by_version_only);
 	assert_false(choice.context.device_private);
+	assert_int_equal(choice.areas, 1);
 	return choice.context.layout->name;
 }
 
@@ -469,6 +533,7 @@ TEST(linux_layout_is_chosen_by_what_entries_look_like)
 {
 	assert_string_equal(linux_choice_of(true, 601, true), "5.19");
 	assert_string_equal(linux_choice_of(true, 612, true), "6.2");
+	assert_string_equal(linux_choice_of(true, 703, true), "6.15");
 	assert_string_equal(linux_choice_of(true, 0, true), "l1tf");
 	assert_string_equal(linux_choice_of(true, 601, false), "5.19");
 	assert_string_equal(linux_choice_of(false, 414, true), "4.14");
@@ -478,6 +543,292 @@ TEST(linux_layout_is_chosen_by_what_entries_look_like)
 	assert_string_equal(linux_choice_of(true, 409, true), "l1tf");
 	/* And a version that claims too much. */
 	assert_string_equal(linux_choice_of(false, 510, true), "4.9");
+}
+
+/* What the choice makes of one entry. */
+static struct pte chosen(const struct linux_pte_evidence *ev, const char *layout, uint64_t raw)
+{
+	struct linux_pte_choice choice;
+
+	linux_pte_choose(ev, &choice);
+	assert_non_null(choice.context.layout);
+	assert_string_equal(choice.context.layout->name, layout);
+	return linux_pte_decode(&choice.context, 1, raw);
+}
+
+static void check_marker(const struct linux_pte_evidence *ev, const char *layout, uint64_t raw,
+			 uint8_t bits)
+{
+	const struct pte p = chosen(ev, layout, raw);
+
+	assert_int_equal(p.state, PTE_MARKER);
+	assert_int_equal(p.marker, bits);
+	assert_false(p.has_frame);
+}
+
+/* MADV_GUARD_INSTALL: type 31, bit 2. */
+TEST(one_guard_marker_without_swap_is_a_marker)
+{
+	static const uint32_t versions[] = { 613, 615, 702, 703, 0 };
+	static const char *const layouts[] = { "6.13", "6.15", "6.15", "6.15", "6.13" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		struct linux_pte_evidence ev = linux_evidence(versions[i]);
+
+		linux_pte_evidence_add(&ev, 1, linux_special(31, 4));
+		check_marker(&ev, layouts[i], linux_special(31, 4), LINUX_MARKER_GUARD);
+	}
+}
+
+/* As many as there are swap entries, and ten times as many. */
+TEST(guard_markers_do_not_outvote_swap)
+{
+	for (uint64_t times = 1; times <= 10; times += 9) {
+		for (uint32_t version = 0; version <= 703; version += 703) {
+			struct linux_pte_evidence ev = linux_evidence(version);
+
+			put_machine(&ev, true, true, 100);
+			for (uint64_t i = 0; i < 100 * times; i++)
+				linux_pte_evidence_add(&ev, 1, linux_special(31, 4));
+			check_marker(&ev, version ? "6.15" : "6.13", linux_special(31, 4),
+				     LINUX_MARKER_GUARD);
+			assert_int_equal(
+				chosen(&ev, version ? "6.15" : "6.13", linux_swap(true, 0, 77))
+					.state,
+				PTE_SWAP);
+		}
+	}
+}
+
+/* Write protection by userfaultfd, of shmem that is paged out and of hugetlb: level 2, too. */
+TEST(markers_of_write_protection_are_markers)
+{
+	static const struct {
+		uint32_t version;
+		const char *layout;
+		uint64_t type;
+	} v[] = {
+		{ 601, "5.19", 30 }, { 606, "6.2", 31 }, { 612, "6.2", 31 }, { 703, "6.15", 31 }
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		struct linux_pte_evidence ev = linux_evidence(v[i].version);
+		const uint64_t raw = linux_special(v[i].type, 1);
+
+		for (uint64_t k = 0; k < 178; k++)
+			linux_pte_evidence_add(&ev, 1 + k % 2, raw);
+		check_marker(&ev, v[i].layout, raw, LINUX_MARKER_UFFD_WP);
+	}
+}
+
+/* Bits that no version has yet; 4.19 would read the second as the migration of a frame of RAM. */
+TEST(marker_of_a_later_kernel_is_a_marker)
+{
+	for (unsigned bit = 3; bit <= 6; bit += 3) {
+		struct linux_pte_evidence ev = linux_evidence(708);
+
+		for (uint64_t i = 0; i < 100; i++)
+			linux_pte_evidence_add(&ev, 1, linux_special(31, UINT64_C(1) << bit));
+		check_marker(&ev, "6.15", linux_special(31, UINT64_C(1) << bit),
+			     (uint8_t)(1U << bit));
+	}
+}
+
+/* What 7.2 and 7.3 of Debian write: 24 poison, 25-27 migration, 28-30 device, 31 marker. */
+TEST(kernel_that_has_device_private_is_read_as_such)
+{
+	static const struct {
+		uint64_t type;
+		enum pte_state with, without, untold;
+	} v[] = {
+		{ 23, PTE_SWAP, PTE_SWAP, PTE_SWAP },
+		{ 24, PTE_POISONED, PTE_SWAP, PTE_UNKNOWN },
+		{ 25, PTE_MIGRATION, PTE_SWAP, PTE_UNKNOWN },
+		{ 26, PTE_MIGRATION, PTE_SWAP, PTE_UNKNOWN },
+		{ 27, PTE_MIGRATION, PTE_POISONED, PTE_UNKNOWN },
+		{ 28, PTE_DEVICE, PTE_MIGRATION, PTE_UNKNOWN },
+		{ 30, PTE_DEVICE, PTE_MIGRATION, PTE_UNKNOWN },
+	};
+	static const enum pte_option options[] = { OPTION_ON, OPTION_OFF, OPTION_UNTOLD };
+
+	for (size_t k = 0; k < ARRAY_SIZE(options); k++) {
+		struct linux_pte_evidence ev = linux_evidence(703);
+		struct linux_pte_choice choice;
+
+		ev.facts.device_private = options[k];
+		put_machine(&ev, true, true, 20);
+		for (uint64_t i = 0; i < 20; i++)
+			linux_pte_evidence_add(&ev, 1, linux_special(31, 4));
+		linux_pte_choose(&ev, &choice);
+		assert_int_equal(choice.device_private, options[k]);
+		assert_string_equal(choice.doubt, "");
+		for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+			const uint64_t raw = linux_special(v[i].type, 0x12345);
+			const enum pte_state want = k == 0   ? v[i].with
+						    : k == 1 ? v[i].without
+							     : v[i].untold;
+			const struct pte p = chosen(&ev, "6.15", raw);
+
+			assert_int_equal(p.state, want);
+			assert_int_equal(p.has_frame,
+					 want == PTE_MIGRATION || want == PTE_POISONED);
+		}
+		check_marker(&ev, "6.15", linux_special(31, 4), LINUX_MARKER_GUARD);
+	}
+}
+
+/* A type whose entry only one reading explains. RAM ends at 2 GiB. */
+TEST(entries_tell_whether_there_is_device_private)
+{
+	static const struct {
+		uint32_t version;
+		uint64_t type, frame;
+		enum pte_option want;
+	} v[] = {
+		{ 703, 24, 0x12345, OPTION_ON },         /* poison, or swap area 24 */
+		{ 703, 25, 0x12345, OPTION_ON },         /* migration, or swap area 25 */
+		{ 703, 27, 0x12345, OPTION_UNTOLD },     /* migration, or poison */
+		{ 703, 28, 0x12345, OPTION_OFF },        /* migration; a device's page is no RAM */
+		{ 703, 28, 0x7ffffff00, OPTION_UNTOLD }, /* too long for a frame */
+		{ 703, 28, 0x3ffffff00, OPTION_ON },
+		{ 703, 30, 0x12345, OPTION_UNTOLD }, /* migration, or a page that stays in RAM */
+		{ 601, 22, 0x12345, OPTION_ON },
+		{ 601, 26, 0x12345, OPTION_OFF },
+		{ 601, 29, 0x12345, OPTION_UNTOLD },
+		{ 510, 30, 0x12345, OPTION_OFF },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		struct linux_pte_evidence ev = linux_evidence(v[i].version);
+		struct linux_pte_choice choice;
+
+		linux_pte_evidence_add(&ev, 1, linux_special(v[i].type, v[i].frame));
+		linux_pte_choose(&ev, &choice);
+		if (choice.device_private != v[i].want)
+			fail_msg("%u, type %u: %d", v[i].version, (unsigned)v[i].type,
+				 choice.device_private);
+	}
+}
+
+/* One torn entry among many does not turn what they say. */
+TEST(entries_that_contradict_each_other_tell_nothing)
+{
+	struct linux_pte_evidence ev = linux_evidence(703);
+	struct linux_pte_choice choice;
+
+	for (uint64_t i = 0; i < 9; i++)
+		linux_pte_evidence_add(&ev, 1, linux_special(25, 0x12345));
+	linux_pte_evidence_add(&ev, 1, linux_special(28, 0x12345));
+	linux_pte_choose(&ev, &choice);
+	assert_int_equal(choice.device_private, OPTION_ON);
+	linux_pte_evidence_add(&ev, 1, linux_special(28, 0x12345));
+	linux_pte_choose(&ev, &choice);
+	assert_int_equal(choice.device_private, OPTION_UNTOLD);
+}
+
+/* What was found of the kernel, and what its entries are. */
+TEST(entries_can_put_the_option_in_doubt)
+{
+	for (uint64_t n = 7; n <= 8; n++) {
+		struct linux_pte_evidence ev = linux_evidence(703);
+		struct linux_pte_choice choice;
+
+		ev.facts.device_private = OPTION_OFF;
+		for (uint64_t i = 0; i < n; i++)
+			linux_pte_evidence_add(&ev, 1, linux_special(24, 0x12345));
+		linux_pte_choose(&ev, &choice);
+		assert_int_equal(choice.device_private, n < 8 ? OPTION_OFF : OPTION_UNTOLD);
+		assert_int_equal(choice.doubt[0] != '\0', n == 8);
+	}
+}
+
+/*
+ * A 5.14 with much of 6.x carried back: entries with the exclusive bit are none of its own. More
+ * than one in eight must be such, and at least 8.
+ */
+static void check_lie(uint64_t against, uint64_t for_it, bool lies)
+{
+	struct linux_pte_evidence ev = linux_evidence(514);
+	struct linux_pte_choice choice;
+
+	for (uint64_t i = 1; i <= for_it; i++)
+		linux_pte_evidence_add(&ev, 1, linux_swap(true, 0, i));
+	for (uint64_t i = 1; i <= against; i++)
+		linux_pte_evidence_add(&ev, 1, linux_swap(true, 0, i) | 8);
+	linux_pte_choose(&ev, &choice);
+	assert_string_equal(choice.context.layout->name, lies ? "5.19" : "5.14");
+	assert_int_equal(choice.doubt[0] != '\0', lies);
+	assert_int_equal(strstr(choice.doubt, "Linux 5.14") != NULL, lies);
+}
+
+TEST(version_is_believed_until_entries_make_it_impossible)
+{
+	check_lie(7, 0, false);
+	check_lie(8, 0, true);
+	check_lie(8, 55, true);
+	check_lie(8, 56, false);
+	check_lie(100, 900, false);
+}
+
+/* Entries that no other layout explains any better are torn, and no reason. */
+TEST(version_is_not_left_for_a_layout_that_explains_less)
+{
+	struct linux_pte_evidence ev = linux_evidence(612);
+	struct linux_pte_choice choice;
+
+	put_machine(&ev, true, true, 100);
+	for (uint64_t i = 1; i <= 100; i++)
+		linux_pte_evidence_add(&ev, 1, linux_swap(false, 0, i));
+	linux_pte_choose(&ev, &choice);
+	assert_string_equal(choice.context.layout->name, "6.2");
+	assert_string_equal(choice.doubt, "");
+}
+
+TEST(prot_none_alone_can_contradict_a_version)
+{
+	for (uint64_t n = 7; n <= 8; n++) {
+		struct linux_pte_evidence ev = linux_evidence(612);
+		struct linux_pte_choice choice;
+
+		for (uint64_t i = 1; i <= n; i++)
+			linux_pte_evidence_add(&ev, 1, i << 20 | 0x120);
+		linux_pte_choose(&ev, &choice);
+		assert_int_equal(choice.doubt[0] != '\0', n == 8);
+		assert_int_equal(choice.context.layout->inverted, n < 8);
+		/* Four layouts are not inverted, and nothing tells how they keep slots. */
+		if (n == 8)
+			assert_int_equal(linux_pte_decode(&choice.context, 1, 0x4000).state,
+					 PTE_UNKNOWN);
+	}
+}
+
+/* What several layouts explain as well is unknown where they differ; swap is the same in all. */
+TEST(without_a_version_what_layouts_differ_in_is_unknown)
+{
+	struct linux_pte_evidence ev = linux_evidence(0);
+
+	put_machine(&ev, true, true, 100);
+	assert_int_equal(chosen(&ev, "l1tf", linux_swap(true, 0, 5)).state, PTE_SWAP);
+	assert_int_equal(chosen(&ev, "l1tf", linux_swap(true, 21, 5)).state, PTE_SWAP);
+	for (uint64_t type = 26; type < 32; type++)
+		assert_int_equal(chosen(&ev, "l1tf", linux_special(type, 0x12345)).state,
+				 PTE_UNKNOWN);
+}
+
+/* What no kernel writes is no reason to doubt a version, nor to choose a layout. */
+TEST(noise_chooses_no_layout)
+{
+	for (uint32_t version = 0; version <= 612; version += 612) {
+		struct linux_pte_evidence ev = linux_evidence(version);
+		struct linux_pte_choice choice;
+
+		for (uint64_t i = 1; i < 100; i++)
+			linux_pte_evidence_add(&ev, 1, UINT64_C(0x6162636465666870) + (i << 33));
+		linux_pte_choose(&ev, &choice);
+		assert_int_equal(choice.context.layout != NULL, version != 0);
+		assert_string_equal(choice.doubt, "");
+		assert_true(choice.reason[0]);
+	}
 }
 
 int main(void)
@@ -490,6 +841,8 @@ int main(void)
 		cmocka_unit_test(compressed_pages_are_in_the_store),
 		cmocka_unit_test(linux_entries),
 		cmocka_unit_test(device_types_move_the_others_down),
+		cmocka_unit_test(swap_areas_end_where_each_version_has_it),
+		cmocka_unit_test(markers_have_names),
 		cmocka_unit_test(young_and_dirty_bits_stand_above_the_frames_of_the_paging_mode),
 		cmocka_unit_test(windows_layout_is_chosen_by_what_entries_look_like),
 		cmocka_unit_test(mask_alone_tells_the_layout),
@@ -500,6 +853,19 @@ int main(void)
 		cmocka_unit_test(build_number_decides_from_1809_on),
 		cmocka_unit_test(without_entries_only_the_version_speaks),
 		cmocka_unit_test(linux_layout_is_chosen_by_what_entries_look_like),
+		cmocka_unit_test(one_guard_marker_without_swap_is_a_marker),
+		cmocka_unit_test(guard_markers_do_not_outvote_swap),
+		cmocka_unit_test(markers_of_write_protection_are_markers),
+		cmocka_unit_test(marker_of_a_later_kernel_is_a_marker),
+		cmocka_unit_test(kernel_that_has_device_private_is_read_as_such),
+		cmocka_unit_test(entries_tell_whether_there_is_device_private),
+		cmocka_unit_test(entries_that_contradict_each_other_tell_nothing),
+		cmocka_unit_test(entries_can_put_the_option_in_doubt),
+		cmocka_unit_test(version_is_believed_until_entries_make_it_impossible),
+		cmocka_unit_test(version_is_not_left_for_a_layout_that_explains_less),
+		cmocka_unit_test(prot_none_alone_can_contradict_a_version),
+		cmocka_unit_test(without_a_version_what_layouts_differ_in_is_unknown),
+		cmocka_unit_test(noise_chooses_no_layout),
 	};
 
 	return cmocka_run_group_tests(tests, make_ram, free_ram);
