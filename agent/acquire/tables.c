@@ -8,6 +8,7 @@
 #include "agent/capture/reading.h"
 #include "agent/acquire/tables_json.h"
 #include "agent/host/host.h"
+#include "agent/host/kernel_option.h"
 #include "agent/host/process_names.h"
 #include "agent/paging/linux_info.h"
 #include "agent/program/clock.h"
@@ -342,11 +343,13 @@ static uint32_t windows_build(const struct drv *source, const struct discovery *
 
 /* What a pass knows of the machine, beside what it was told. */
 static void begin_evidence(struct layout_evidence *ev, const struct tables_plan *plan,
-			   const struct discovery *d)
+			   const struct tables_result *r)
 {
+	const struct discovery *d = &r->found;
 	struct pte_facts facts = *plan->facts;
 
 	facts.five_levels = d->mode == PAGING_5_LEVEL;
+	facts.device_private = r->device_private;
 	if (d->vmcoreinfo)
 		facts.version = vmcoreinfo_version(d->vmcoreinfo);
 	else if (d->os == OS_WINDOWS)
@@ -360,6 +363,20 @@ static void end_evidence(const struct layout_evidence *ev, const struct discover
 	r->entries.os = d->os;
 	r->entries.ignore = d->ignore;
 	layout_choose(ev, &r->entries, &r->layout);
+	if (r->layout.doubt[0])
+		log_warning("layout-doubt", "%s", r->layout.doubt);
+}
+
+/* How the kernel was built decides what some of the entries mean, now and for who reads them. */
+static void find_option(const struct drv *source, struct tables_result *r)
+{
+	const struct discovery *d = &r->found;
+
+	r->device_private = d->device_private;
+	r->device_private_by = "symbols";
+	if (!r->device_private && d->vmcoreinfo && is_live(source))
+		r->device_private = host_device_private(vmcoreinfo_version(d->vmcoreinfo),
+							&r->device_private_by);
 }
 
 static enum status store_tables(const struct tables_plan *plan, struct physmem *mem,
@@ -383,7 +400,7 @@ static enum status store_tables(const struct tables_plan *plan, struct physmem *
 		r->prints.entries =
 			(struct entry_reader){ .os = r->found.os, .ignore = r->found.ignore };
 		if (plan->facts) {
-			begin_evidence(&evidence, plan, &r->found);
+			begin_evidence(&evidence, plan, r);
 			f->evidence = &evidence;
 		}
 		s.feed = &f->feed;
@@ -430,6 +447,8 @@ enum status tables_acquire(const struct tables_plan *plan, struct tables_result 
 	physmem_drv_init(&mem, plan->source, clock_mono_ns);
 	ret->start = clock_mono_ns();
 	st = find_and_compare(plan, &budget, ret, e);
+	if (!st)
+		find_option(plan->source, ret);
 	if (!st && ret->found.n_spaces)
 		st = store_tables(plan, &mem.mem, &budget, ret, e);
 	ret->end = clock_mono_ns();
@@ -451,6 +470,8 @@ enum status tables_find(const struct tables_plan *plan, struct tables_result *re
 	ret->start = clock_mono_ns();
 	st = find_spaces(plan->stream.reading, plan->source, plan->earlier, plan->watch, &budget,
 			 &ret->found, e);
+	if (!st)
+		find_option(plan->source, ret);
 	ret->end = clock_mono_ns();
 	ret->cut = walk_budget_spent(&budget);
 	return st;

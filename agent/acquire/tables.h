@@ -31,6 +31,9 @@ struct tables_plan {
 /* Zero-initialise. */
 struct tables_result {
 	struct discovery found;
+	/* Linux: CONFIG_DEVICE_PRIVATE, and who says so (a static text). */
+	enum pte_option device_private;
+	const char *device_private_by;
 	/* process_names_json(); NULL: not live, or there is nothing to compare. */
 	json_t *processes;
 	struct stream_result stream;

@@ -132,8 +132,9 @@ static json_t *paging_files_json(const struct paging_files *f)
 }
 
 /* What the kernel's memory says of the system; an empty object if it says nothing. */
-static json_t *system_json(const struct discovery *d)
+static json_t *system_json(const struct tables_result *r)
 {
+	const struct discovery *d = &r->found;
 	const struct windows_version *v = &d->windows.version;
 	const struct linux_uts *u = &d->uts;
 	json_t *o = json_object();
@@ -154,6 +155,11 @@ static json_t *system_json(const struct discovery *d)
 
 		json_object_set_new(o, "kernel_release", json_bytes(release, len));
 	}
+	if (o && r->device_private) {
+		json_object_set_new(o, "device_private",
+				    json_boolean(r->device_private == OPTION_ON));
+		json_object_set_new(o, "device_private_by", json_string(r->device_private_by));
+	}
 	return o;
 }
 
@@ -171,7 +177,7 @@ json_t *tables_json(const struct tables_result *r)
 		      "end_ns", json_u64(r->end), "search_ns", json_u64(r->found.ns), "cut", r->cut,
 		      "not_followed", skipped_json(&r->counts));
 	if (o && d->os != OS_UNKNOWN)
-		json_object_set_new(o, "system", system_json(d));
+		json_object_set_new(o, "system", system_json(r));
 	if (o && (d->windows.base || d->windows.has_pdb))
 		json_object_set_new(o, "ntoskrnl", ntoskrnl_json(&d->windows));
 	if (o && d->windows.kdbg.va)

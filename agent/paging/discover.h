@@ -8,6 +8,7 @@
 #define RAMSEAL_AGENT_PAGING_DISCOVER_H
 
 #include "agent/paging/processes.h"
+#include "agent/paging/pte.h"
 #include "agent/paging/roots.h"
 
 struct discovery;
@@ -108,6 +109,8 @@ struct discovery {
 	uint64_t vmemmap; /* where struct page of frame 0 is; 0: not known */
 	/* The symbols swapper_spaces and swap_aops (mm/swap_state.c); 0: not known. */
 	uint64_t swapper_spaces, swap_ops;
+	/* CONFIG_DEVICE_PRIVATE, by the symbols of the kernel: what absent entries mean (pte.h). */
+	enum pte_option device_private;
 	struct helper_root helpers[HELPERS_MAX];
 	size_t n_helpers;
 	const char *btf_origin;     /* "source", "memory" or NULL */

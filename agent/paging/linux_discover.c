@@ -78,6 +78,8 @@ enum {
 	VMEMMAP_BASE,
 	SWAPPER_SPACES,
 	SWAP_OPS,
+	DEVICE,
+	DEVICE_RANGE,
 	SYMBOLS
 };
 
@@ -90,6 +92,17 @@ static void find_symbols(const struct discovery_search *s, const struct virt *sp
 		 kallsyms_find_text(s->hints->kallsyms, s->hints->kallsyms_size, w, SYMBOLS) &&
 		 w[INIT_TASK].found)
 		s->d->symbols_origin = "kallsyms";
+}
+
+/* Only if the symbols were found, and there would be one to find. */
+static enum pte_option tell_device_private(const struct discovery *d,
+					   const struct kallsyms_wanted *w)
+{
+	if (w[DEVICE].found || w[DEVICE_RANGE].found)
+		return OPTION_ON;
+	return d->symbols_origin && vmcoreinfo_version(d->vmcoreinfo) >= LINUX_DEVICE_SYMBOLS_SINCE
+		       ? OPTION_OFF
+		       : OPTION_UNTOLD;
 }
 
 /*
@@ -288,11 +301,14 @@ static bool find_list(const struct discovery_search *s, const struct virt *space
 		[VMEMMAP_BASE] = { .name = "vmemmap_base" },
 		[SWAPPER_SPACES] = { .name = "swapper_spaces" },
 		[SWAP_OPS] = { .name = "swap_aops" },
+		[DEVICE] = { .name = LINUX_DEVICE_SYMBOL },
+		[DEVICE_RANGE] = { .name = LINUX_DEVICE_SYMBOL_RANGE },
 	};
 
 	if (s->d->init_task) /* from an earlier discovery */
 		return true;
 	find_symbols(s, space, w);
+	s->d->device_private = tell_device_private(s->d, w);
 	if (!find_offsets(s, space, w) || !find_init_task(s, space, w))
 		return false;
 	find_helpers(s, space, w);

@@ -5,6 +5,8 @@
 #ifndef RAMSEAL_AGENT_PAGING_LINUX_INFO_H
 #define RAMSEAL_AGENT_PAGING_LINUX_INFO_H
 
+#include <string.h>
+
 #include "agent/paging/walk.h"
 
 /* VMCOREINFO is a text of one page at most (crash_core.h: VMCOREINFO_BYTES is PAGE_SIZE). */
@@ -92,5 +94,19 @@ bool kallsyms_find(const struct virt *v, const struct vmcoreinfo *info, struct k
 
 /* The same from the text of /proc/kallsyms. Addresses of zero (no privilege) do not count. */
 bool kallsyms_find_text(const char *text, size_t len, struct kallsyms_wanted *w, size_t n);
+
+/*
+ * Symbols that a kernel has with CONFIG_DEVICE_PRIVATE alone: mm/rmap.c has make_device_exclusive()
+ * within #ifdef, and exports it, so that no compiler leaves it out; from 5.14 to 6.14 it was
+ * make_device_exclusive_range(). To have neither says something only of kernels that are not older.
+ */
+#define LINUX_DEVICE_SYMBOL        "make_device_exclusive"
+#define LINUX_DEVICE_SYMBOL_RANGE  "make_device_exclusive_range"
+#define LINUX_DEVICE_SYMBOLS_SINCE 514
+
+static inline bool linux_is_device_symbol(const char *name)
+{
+	return !strcmp(name, LINUX_DEVICE_SYMBOL) || !strcmp(name, LINUX_DEVICE_SYMBOL_RANGE);
+}
 
 #endif

@@ -538,7 +538,13 @@ static const struct symbol symbols[] = {
 	{ "Dinit_task_other", 0x200, 0 },
 	{ "R__start_BTF", AT_BTF, 0 },
 	{ "Dvmemmap_base", AT_VMEMMAP, 0 },
+	{ "Tmake_device_exclusive_range", 0x300, 0 }, /* the last: with device_private alone */
 };
+
+static size_t symbols_of(const struct machine_linux *l)
+{
+	return sizeof(symbols) / sizeof(symbols[0]) - !l->device_private;
+}
 
 static void put_image(struct machine *m, uint64_t root, uint32_t at, const struct image *i)
 {
@@ -564,11 +570,11 @@ static void put_tokens(struct machine *m, uint64_t root)
 }
 
 /* "init_task" is written with two tokens, so that tokens matter. */
-static void put_names(struct machine *m, uint64_t root)
+static void put_names(struct machine *m, const struct machine_linux *l, uint64_t root)
 {
 	struct image names = { 0 };
 
-	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+	for (size_t i = 0; i < symbols_of(l); i++) {
 		const char *name = symbols[i].name;
 
 		if (!strcmp(name, "Dinit_task")) {
@@ -587,10 +593,10 @@ static void put_kallsyms(struct machine *m, struct machine_linux *l, uint64_t ro
 	char line[128];
 
 	put_tokens(m, root);
-	put_names(m, root);
+	put_names(m, l, root);
 	machine_u64_va(m, root, LINUX_TEXT + AT_BASE, LINUX_TEXT);
-	machine_u64_va(m, root, LINUX_TEXT + AT_NUM_SYMS, sizeof(symbols) / sizeof(symbols[0]));
-	for (uint32_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+	machine_u64_va(m, root, LINUX_TEXT + AT_NUM_SYMS, symbols_of(l));
+	for (uint32_t i = 0; i < symbols_of(l); i++) {
 		const struct symbol *s = &symbols[i];
 		const bool absolute = s->name[0] == 'A';
 		const uint32_t offset = absolute ? s->value : 0U - 1U - s->at;

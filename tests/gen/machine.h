@@ -120,8 +120,9 @@ void machine_kernel_file(struct image *ret);
 /* Linux: a 4- or 5-level machine (m->levels) with VMCOREINFO, kallsyms, BTF and tasks. */
 struct machine_linux {
 	bool pti;
-	bool no_symbols; /* VMCOREINFO does not name kallsyms, as before 6.0 */
-	bool owners;     /* there is a struct page for each root, which names its mm_struct */
+	bool no_symbols;     /* VMCOREINFO does not name kallsyms, as before 6.0 */
+	bool device_private; /* the symbols say that it has CONFIG_DEVICE_PRIVATE */
+	bool owners;         /* there is a struct page for each root, which names its mm_struct */
 	struct machine_process p[MACHINE_PROCESSES_MAX]; /* p[0] is swapper/0 */
 	size_t count;
 	/* Set by the generator. */

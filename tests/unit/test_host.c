@@ -2,9 +2,11 @@
 #include "tests/unit/test.h"
 
 #include <string.h>
+#include <zlib.h>
 
 #include "agent/host/host.h"
 #include "agent/host/host_facts.h"
+#include "agent/host/kernel_option.h"
 #include "tests/unit/scratch.h"
 
 static struct scratch dir;
@@ -181,13 +183,70 @@ TEST(default_name_is_host_and_time)
 	assert_true(date >= 20200101);
 }
 
+/* As gzip writes it; all but the last `cut` bytes. */
+static void put_config(const char *text, size_t cut)
+{
+	static uint8_t packed[4096];
+	z_stream z = { .next_in = (Bytef *)(uintptr_t)text, .avail_in = (uInt)strlen(text) };
+
+	assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 16 + MAX_WBITS, 9, Z_DEFAULT_STRATEGY),
+			 Z_OK);
+	z.next_out = packed;
+	z.avail_out = sizeof(packed);
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	scratch_write(&dir, "proc/config.gz", packed, z.total_out - cut);
+	deflateEnd(&z);
+}
+
+static void check_option(enum pte_option want, uint32_t version, const char *by)
+{
+	const char *got = NULL;
+
+	assert_int_equal(host_device_private(version, &got), want);
+	if (want)
+		assert_string_equal(got, by);
+}
+
+TEST(running_kernel_tells_of_device_private)
+{
+	static const char none[] = "0000000000000000 T _stext\n"
+				   "0000000000000000 T make_device_exclusive_ranges\n";
+	static const char *const with[] = {
+		"0000000000000000 T _stext\n0000000000000000 T make_device_exclusive\n",
+		"0000000000000000 T _stext\n0000000000000000 T make_device_exclusive_range\n",
+	};
+
+	check_option(OPTION_UNTOLD, 515, NULL);
+	put("proc/kallsyms", none);
+	check_option(OPTION_OFF, 514, "/proc/kallsyms");
+	check_option(OPTION_UNTOLD, 513, NULL); /* it had no such function */
+	put("proc/kallsyms", "garbage\n");
+	check_option(OPTION_UNTOLD, 515, NULL);
+	for (size_t i = 0; i < 2; i++) {
+		put("proc/kallsyms", with[i]);
+		check_option(OPTION_ON, 515, "/proc/kallsyms");
+		check_option(OPTION_ON, 418, "/proc/kallsyms"); /* carried back */
+	}
+	/* Its own configuration comes first. */
+	put_config("# x\nCONFIG_X86_64=y\n# CONFIG_DEVICE_PRIVATE is not set\n", 0);
+	check_option(OPTION_OFF, 0, "/proc/config.gz");
+	put_config("# x\nCONFIG_X86_64=y\nCONFIG_DEVICE_PRIVATE=y\n", 0);
+	check_option(OPTION_ON, 0, "/proc/config.gz");
+	put("proc/kallsyms", none);
+	put_config("# x\nCONFIG_X86_64=y\nCONFIG_DEVICE_PRIVATE=y\n", 9);
+	check_option(OPTION_OFF, 515, "/proc/kallsyms"); /* damaged */
+	put_config("something else\n", 0);
+	check_option(OPTION_OFF, 515, "/proc/kallsyms");
+}
+
 int main(void)
 {
 #define ROW(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		ROW(facts_are_taken_from_where_they_stand), ROW(what_is_absent_is_left_out),
-		ROW(what_is_malformed_is_left_out),         ROW(tool_and_arguments_are_ours),
-		ROW(host_name_is_fit_for_a_file_name),      ROW(default_name_is_host_and_time),
+		ROW(facts_are_taken_from_where_they_stand),  ROW(what_is_absent_is_left_out),
+		ROW(what_is_malformed_is_left_out),          ROW(tool_and_arguments_are_ours),
+		ROW(host_name_is_fit_for_a_file_name),       ROW(default_name_is_host_and_time),
+		ROW(running_kernel_tells_of_device_private),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

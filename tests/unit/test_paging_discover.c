@@ -550,6 +550,21 @@ TEST(linux_processes_are_found_by_symbols_in_memory)
 	end_linux(&l);
 }
 
+/* Which of the two a kernel is decides what its absent entries mean. */
+TEST(linux_symbols_tell_of_device_private)
+{
+	static const enum pte_option want[] = { OPTION_OFF, OPTION_ON };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct machine_linux l = linux_6();
+
+		l.device_private = i;
+		linux_machine_is_found(&l, 4, true);
+		assert_int_equal(d.device_private, want[i]);
+		end_linux(&l);
+	}
+}
+
 TEST(linux_with_five_levels_and_no_word_from_the_source)
 {
 	struct machine_linux l = linux_6();
@@ -565,6 +580,7 @@ TEST(linux_without_symbol_tables_is_found_by_its_look)
 	l.no_symbols = true;
 	linux_machine_is_found(&l, 4, true);
 	assert_null(d.symbols_origin);
+	assert_int_equal(d.device_private, OPTION_UNTOLD);
 	assert_string_equal(d.btf_origin, "memory");
 	end_linux(&l);
 }
@@ -1084,6 +1100,7 @@ int main(void)
 		cmocka_unit_test(file_that_is_no_image_is_left_alone),
 		cmocka_unit_test(budget_bounds_all_of_it),
 		cmocka_unit_test(linux_processes_are_found_by_symbols_in_memory),
+		cmocka_unit_test(linux_symbols_tell_of_device_private),
 		cmocka_unit_test(linux_with_five_levels_and_no_word_from_the_source),
 		cmocka_unit_test(linux_without_symbol_tables_is_found_by_its_look),
 		cmocka_unit_test(linux_takes_kallsyms_and_btf_from_the_source),
