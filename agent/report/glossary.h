@@ -76,8 +76,8 @@ X(TERM_STATE, "state", "state of an entry",                                     
   "What a page table entry says. valid: the hardware maps it. transition (Windows): trimmed, but the frame still "     \
   "has the content. prot-none (Linux): in memory, no access allowed. swap, page-file: in a slot of such a file. "      \
   "compressed: in a compression store. demand-zero: zeros, unless a VAD says otherwise. prototype, vad-prototype "     \
-  "(Windows): another entry or the VAD says where the page is. migration (Linux): the frame is being moved. empty: "   \
-  "nothing. unknown: no layout was found to decode it.")                                                               \
+  "(Windows): another entry or the VAD says where the page is. migration (Linux): the frame is being moved. marker "    \
+  "(Linux): a guard region, or userfaultfd's; no page. empty: nothing. unknown: nobody knows what it means.")                                                               \
 X(TERM_GROUPED, "grouped", "grouped states",                                                                           \
   "In memory: valid, prot-none, migration. Transition: Windows' transition. Paged out: page-file, swap, compressed. "  \
   "Prototype: prototype and vad-prototype. Demand zero: demand-zero. Other: the rest but empty.")                      \
@@ -92,7 +92,7 @@ X(TERM_HIDDEN, "hidden", "hidden, missed",                                      
   "same). missed: listed processes whose root was not found in this way.")                                             \
 X(TERM_LAYOUT, "layout", "layout",                                                                                     \
   "The version of the operating system's format by which absent entries were decoded; it was chosen by what all of "   \
-  "them look like.")                                                                                                   \
+  "them look like, and of Linux by the kernel's version.")                                                                                                   \
 X(TERM_GROUP_CHANGES, "", "Changes from one copy to another", "")                                                      \
 X(TERM_CHANGE, "change", "change",                                                                                     \
   "What became of a page's entry from one copy to another. The copies are compared page by page of address space.")    \

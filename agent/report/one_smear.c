@@ -152,6 +152,8 @@ bool has_tables(const struct report_run *r)
 
 static void put_layout(struct doc *d, const struct smear *s)
 {
+	char unknown[SMEAR_UNKNOWN_MAX];
+
 	doc_put(d, " Entries of ");
 	doc_text(d, discover_os_name(s->spaces.os));
 	doc_put(d, ", ");
@@ -161,6 +163,17 @@ static void put_layout(struct doc *d, const struct smear *s)
 	doc_put(d, " (");
 	html_strange(d, s->layout.reason);
 	doc_put(d, ").");
+	if (s->layout.doubt[0]) {
+		doc_put(d, " <b class=\"bad\">In doubt:</b> ");
+		html_strange(d, s->layout.doubt);
+		doc_put(d, ".");
+	}
+	smear_unknown_text(s, unknown);
+	if (*unknown) {
+		doc_put(d, " Of these tables ");
+		doc_text(d, unknown);
+		doc_put(d, ".");
+	}
 	if (s->store < 0)
 		return;
 	doc_printf(d, " Page file %d is the compression store (", s->store);

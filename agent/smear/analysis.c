@@ -42,17 +42,43 @@ static enum status take_mapping_run(struct analysis *m, struct smear_space *s,
 }
 
 /*
+ * An entry of level 2 or 3 of Linux, where its pages of 2 MiB are, and with hugetlb of 1 GiB. They
+ * can be migrating, PROT_NONE, poisoned, a device's (2 MiB only) or markers, but never in swap
+ * (pmd_is_valid_softleaf(), Linux 7.3, and mm/hugetlb.c). Of what a torn table has there, most
+ * names no RAM.
+ */
+static bool is_large_page(const struct analysis *m, unsigned level, const struct pte *p)
+{
+	switch (p->state) {
+	case PTE_MARKER:
+		return true;
+	case PTE_DEVICE:
+		return level == 2;
+	case PTE_PROT_NONE:
+	case PTE_MIGRATION:
+		return level == 2 || range_list_find(&m->ram, p->frame);
+	case PTE_POISONED:
+	case PTE_UNKNOWN:
+		return range_list_find(&m->ram, p->frame);
+	default:
+		return false;
+	}
+}
+
+/*
  * Entries above the page table that are not present. Windows pages out page tables, and then such
- * an entry has the state of the table, not of 512 pages. Linux has migrating and PROT_NONE pages of
- * 2 MiB, and nothing else (is_pmd_migration_entry(), pmd_protnone()).
+ * an entry has the state of the table, not of 512 pages.
  */
 static bool is_away(const struct analysis *m, const struct leaf *l)
 {
-	const struct pte p = entry_decode(&m->entries, l->level, l->raw);
+	struct pte p;
 
 	if (l->level == 1 || (l->raw & PTE_PRESENT))
 		return false;
-	return m->entries.os != OS_LINUX || l->level > 2 || pte_place(&p) != PLACE_FRAME;
+	if (m->entries.os != OS_LINUX || !m->entries.linux_.layout || l->level > 3)
+		return true;
+	p = entry_decode(&m->entries, l->level, l->raw);
+	return !is_large_page(m, l->level, &p);
 }
 
 /* Those from the first on. */

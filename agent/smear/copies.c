@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The three copies of the tables: opened, and the layout of their entries. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "agent/container/origin.h"
@@ -222,23 +224,38 @@ static const json_t *machine_fact(const struct analysis *m, const char *section,
 	return NULL;
 }
 
+/* What was found in its memory, by its page tables. */
+static const json_t *found_fact(const struct analysis *m, const char *key)
+{
+	return json_object_get(json_object_get(origin_tables(m->plan->manifest), "system"), key);
+}
+
+/* 601 for 6.1, as the system told and as its memory has it; 0: not known. */
+static uint32_t told_linux(const struct analysis *m)
+{
+	return linux_version(json_string_value(machine_fact(m, "os", "kernel_release")));
+}
+
+static uint32_t found_linux(const struct analysis *m)
+{
+	return m->version ? m->version
+			  : linux_version(json_string_value(found_fact(m, "kernel_release")));
+}
+
 /*
- * 601 for Linux 6.1; Windows' build number. What the system told comes before what was found in its
- * memory, because an image has the latter alone. 0: nobody says.
+ * Windows' build number, or 601 for Linux 6.1; 0: nobody says. Of Windows, what the system told
+ * comes before what was found in its memory, because an image has the latter alone. A program of
+ * Linux can be told any version (personality(2), UNAME26), its memory has its own.
  */
 static uint32_t version_of(const struct analysis *m)
 {
-	const json_t *found = json_object_get(origin_tables(m->plan->manifest), "system");
-	const json_t *release = machine_fact(m, "os", "kernel_release"),
-		     *build = machine_fact(m, "os", "build");
+	const json_t *build = machine_fact(m, "os", "build");
 
-	if (m->version)
-		return m->version;
 	if (m->entries.os == OS_WINDOWS)
-		return (uint32_t)json_integer_value(build ? build
-							  : json_object_get(found, "build"));
-	return linux_version(
-		json_string_value(release ? release : json_object_get(found, "kernel_release")));
+		return m->version ? m->version
+				  : (uint32_t)json_integer_value(build ? build
+								       : found_fact(m, "build"));
+	return found_linux(m) ? found_linux(m) : told_linux(m);
 }
 
 /*
@@ -249,7 +266,8 @@ static uint32_t version_of(const struct analysis *m)
 static const char *doubt_slots(const struct analysis *m)
 {
 	const char *zswap = json_string_value(machine_fact(m, "memory", "zswap"));
-	const uint32_t version = version_of(m);
+	/* Where the two differ, no rule of the older may make anything safe. */
+	const uint32_t version = MAX(found_linux(m), told_linux(m));
 
 	if (m->entries.os != OS_LINUX)
 		return NULL;
@@ -428,11 +446,19 @@ void smear__tear_down(struct analysis *m)
  * The layout: every entry of both passes speaks, or every one of an image.
  */
 
+static enum pte_option device_private_of(const struct analysis *m)
+{
+	const json_t *told = found_fact(m, "device_private");
+
+	return json_is_true(told) ? OPTION_ON : json_is_false(told) ? OPTION_OFF : OPTION_UNTOLD;
+}
+
 static void fill_facts(const struct analysis *m, struct pte_facts *f)
 {
 	*f = (struct pte_facts){
 		.ranges = &m->ram,
 		.five_levels = m->ret->spaces.mode == PAGING_5_LEVEL,
+		.device_private = device_private_of(m),
 		.version = version_of(m),
 	};
 	for (size_t i = 0; i < PTE_FILES_MAX; i++) {
@@ -489,6 +515,19 @@ static enum status add_evidence(struct analysis *m, struct smear_id *id, struct 
 	return st;
 }
 
+/* Two versions: entries are read by that of the memory. */
+static void doubt_version(const struct analysis *m, struct layout_choice *c)
+{
+	const uint32_t told = told_linux(m), found = found_linux(m);
+
+	if (m->entries.os != OS_LINUX || c->doubt[0] || !told || !found || told == found)
+		return;
+	snprintf(c->doubt, sizeof(c->doubt),
+		 "the system says that it is Linux %" PRIu32 ".%" PRIu32
+		 ", and its memory that it is %" PRIu32 ".%" PRIu32,
+		 told / 100, told % 100, found / 100, found % 100);
+}
+
 static enum status choose_layout(struct analysis *m, struct err *e)
 {
 	struct layout_evidence ev;
@@ -503,6 +542,7 @@ static enum status choose_layout(struct analysis *m, struct err *e)
 	for (size_t i = 0; i < m->ret->spaces.count && !st; i++)
 		st = add_evidence(m, &m->ret->spaces.at[m->order[i].index], &ev, e);
 	layout_choose(&ev, &m->entries, &m->ret->layout);
+	doubt_version(m, &m->ret->layout);
 	smear__find_store(m, &ev.windows);
 	if (m->entries.os == OS_LINUX && m->ret->layout.found)
 		prove_numbers(m, m->ret->layout.files);

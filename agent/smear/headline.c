@@ -141,12 +141,31 @@ void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR
 			 "As for user pages, %s none: nothing can be said.", whose[copy]);
 }
 
+void smear_unknown_text(const struct smear *s, char ret[static SMEAR_UNKNOWN_MAX])
+{
+	const uint64_t pages = s->total.copy[COPY_IMAGE].state[PTE_UNKNOWN];
+
+	*ret = '\0';
+	if (!pages || s->spaces.os != OS_LINUX || !s->layout.found)
+		return;
+	snprintf(ret, SMEAR_UNKNOWN_MAX,
+		 "%" PRIu64 " page%s an entry whose meaning is not known, and %s in no other "
+		 "number: %s",
+		 pages, pages == 1 ? " has" : "s have", pages == 1 ? "is" : "are",
+		 s->layout.device_private || s->layout.doubt[0]
+			 ? "no layout that fits explains it, or several do not agree"
+			 : "nothing tells whether this kernel has CONFIG_DEVICE_PRIVATE");
+}
+
 static json_t *headline_sentence(const struct smear *s, enum copy copy)
 {
 	char sentence[SMEAR_SENTENCE_MAX];
+	char doubt[PTE_REASON_MAX + 32] = "";
 	const char *map = "", *numbers = "";
 
 	smear_sentence(s, copy, sentence);
+	if (s->layout.doubt[0])
+		snprintf(doubt, sizeof(doubt), " In doubt: %s.", s->layout.doubt);
 	if (s->n_file_doubts)
 		map = s->n_file_doubts > 1
 			      ? " It is not known which part of the swap files each slot is."
@@ -157,7 +176,7 @@ static json_t *headline_sentence(const struct smear *s, enum copy copy)
 	else if (s->numbers_unasked)
 		numbers = " Numbers of page files were not compared with content, which is not "
 			  "kept of what comes from a pipe.";
-	return json_sprintf("%s%s%s", sentence, map, numbers);
+	return json_sprintf("%s%s%s%s", sentence, map, numbers, doubt);
 }
 
 json_t *smear_headline_json(const struct smear *s, enum copy copy)

@@ -55,6 +55,13 @@ void smear_advise(const struct smear *s, enum copy copy, struct smear_advice *re
 #define SMEAR_ADVICE_MAX 512
 void smear_advice_text(const struct smear *s, enum copy copy, char ret[static SMEAR_ADVICE_MAX]);
 
+/*
+ * What to say once of entries of Linux whose meaning is not known, by the image's tables: a
+ * sentence without a full stop; "" if there are none.
+ */
+#define SMEAR_UNKNOWN_MAX 256
+void smear_unknown_text(const struct smear *s, char ret[static SMEAR_UNKNOWN_MAX]);
+
 /* A tenth of a percent; "-" of nothing. */
 void smear_percent(uint64_t part, uint64_t whole, char ret[static 16]);
 uint64_t trust_sum(const uint64_t trust[TRUSTS]);

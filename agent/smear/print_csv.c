@@ -63,20 +63,26 @@ const char *smear_row_change(const struct smear_row *r)
 void smear_print_rows_head(FILE *out)
 {
 	fprintf(out, "copy,va,pages,state,raw,frame,file,slot,change,trust,verdict,window_ns,"
-		     "captured_ns\n");
+		     "captured_ns,marker\n");
 }
 
 void smear_print_row(const struct smear_row *r, FILE *out)
 {
+	char marker[PTE_MARKER_NAME_MAX] = "";
+
 	fprintf(out, "%s,0x%" PRIx64 ",%" PRIu64 ",%s,0x%" PRIx64 ",", copy_name(r->copy), r->va,
 		r->pages, pte_state_name(r->pte.state), r->pte.raw);
 	if (pte_place(&r->pte) == PLACE_FRAME)
 		fprintf(out, "0x%" PRIx64 ",,", r->pte.frame);
-	else
+	else if (pte_place(&r->pte) == PLACE_SLOT)
 		fprintf(out, ",%" PRIu32 ",0x%" PRIx64, r->pte.file, r->pte.slot);
+	else
+		fputs(",,", out);
 	fprintf(out, ",%s,%s,%s,%" PRIu64 ",", smear_row_change(r),
 		trust_name(verdict_trust(r->verdict)), verdict_name(r->verdict), r->window);
 	if (r->captured)
 		fprintf(out, "%" PRIu64, r->content.start);
-	fputc('\n', out);
+	if (r->pte.state == PTE_MARKER)
+		pte_marker_name(r->pte.marker, marker);
+	fprintf(out, ",%s\n", marker);
 }

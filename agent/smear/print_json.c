@@ -121,10 +121,19 @@ static void put_id(json_t *o, const struct smear_id *id)
 
 static json_t *layout_json(const struct smear *s)
 {
-	return json_pack("{s:s, s:s, s:b, s:o, s:s?}", "name", s->layout.name, "reason",
-			 s->layout.reason, "by_version_only", s->layout.by_version, "store",
-			 s->store < 0 ? json_null() : json_integer(s->store), "store_by",
-			 s->store_by);
+	const struct layout_choice *l = &s->layout;
+	json_t *o = json_pack("{s:s, s:s, s:b, s:o, s:s?}", "name", l->name, "reason", l->reason,
+			      "by_version_only", l->by_version, "store",
+			      s->store < 0 ? json_null() : json_integer(s->store), "store_by",
+			      s->store_by);
+
+	if (s->spaces.os == OS_LINUX)
+		json_object_set_new(o, "device_private",
+				    l->device_private ? json_boolean(l->device_private == OPTION_ON)
+						      : json_null());
+	if (l->doubt[0])
+		json_object_set_new(o, "doubt", json_string(l->doubt));
+	return o;
 }
 
 json_t *smear_doubts_json(const struct smear *s)
@@ -233,6 +242,7 @@ enum status smear_print_json(const struct smear *s, const char *path, FILE *out,
 
 json_t *smear_row_json(const struct smear_row *r)
 {
+	char marker[PTE_MARKER_NAME_MAX];
 	json_t *o =
 		json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "schema", JSON_SCHEMA("smear"), "copy",
 			  copy_name(r->copy), "state", pte_state_name(r->pte.state), "change",
@@ -246,9 +256,13 @@ json_t *smear_row_json(const struct smear_row *r)
 	json_object_set_new(o, "raw", json_sprintf("0x%" PRIx64, r->pte.raw));
 	if (pte_place(&r->pte) == PLACE_FRAME) {
 		put_number(o, "frame", r->pte.frame);
-	} else {
+	} else if (pte_place(&r->pte) == PLACE_SLOT) {
 		put_number(o, "file", r->pte.file);
 		put_number(o, "slot", r->pte.slot);
+	}
+	if (r->pte.state == PTE_MARKER) {
+		pte_marker_name(r->pte.marker, marker);
+		json_object_set_new(o, "marker", json_string(marker));
 	}
 	put_number(o, "window_ns", r->window);
 	if (r->captured)

@@ -184,6 +184,19 @@ static void print_numbers(const struct smear *s, FILE *out)
 	}
 }
 
+/* What cannot be read for certain, and why. */
+static void print_layout_doubts(const struct smear *s, FILE *out)
+{
+	char unknown[SMEAR_UNKNOWN_MAX], doubt[PTE_REASON_MAX];
+
+	text_printable(s->layout.doubt, doubt, sizeof(doubt));
+	if (*doubt)
+		fprintf(out, "in doubt: %s\n", doubt);
+	smear_unknown_text(s, unknown);
+	if (*unknown)
+		fprintf(out, "%s\n", unknown);
+}
+
 /* What is not in the headline, and why, by the image's tables. */
 static void print_apart(const struct smear *s, FILE *out)
 {
@@ -246,6 +259,7 @@ void smear_print_text(const struct smear *s, FILE *out)
 			s->count, s->fates[FATE_LIVED], s->fates[FATE_ENDED], s->fates[FATE_BORN]);
 	fprintf(out, "entries of %s, layout %s (%s)\n", discover_os_name(s->spaces.os),
 		s->layout.name, reason);
+	print_layout_doubts(s, out);
 	if (s->store >= 0)
 		fprintf(out, "page file %d is the compression store (%s)\n", s->store, s->store_by);
 	if (s->still)

@@ -45,7 +45,7 @@ void copy_trust(const struct copy_sums *c, uint64_t ret[static TRUSTS])
 {
 	memset(ret, 0, TRUSTS * sizeof(*ret));
 	for (size_t v = 0; v < VERDICTS; v++)
-		if (v != VERDICT_IMAGE)
+		if (verdict_trust((enum verdict)v) < TRUSTS)
 			ret[verdict_trust((enum verdict)v)] += c->frames[v] + c->slots[v];
 }
 
@@ -68,6 +68,8 @@ static enum verdict classify_mapping_entry(const struct analysis *m, const struc
 		return VERDICT_STORE;
 	if (p->view[copy].pte.state == PTE_MIGRATION)
 		return VERDICT_MOVING;
+	if (p->view[copy].pte.state == PTE_UNKNOWN)
+		return VERDICT_UNKNOWN;
 	if (m->ret->still)
 		return VERDICT_IMAGE;
 	if (m->one_pass)
@@ -423,18 +425,39 @@ static enum status classify_slot(struct mapping_check *j, struct err *e)
 	return classify_content(j, p->slot * PAGE_SIZE, e);
 }
 
+/*
+ * Rows of mappings have them: Linux' entries for what is in no frame and no slot, and whatever
+ * nobody can read. Windows has entries without a place for nearly every address; states count them.
+ */
+static bool is_told_without_place(const struct pte *p)
+{
+	switch (p->state) {
+	case PTE_POISONED:
+	case PTE_DEVICE:
+	case PTE_MARKER:
+	case PTE_SWAP_ERROR:
+	case PTE_UNKNOWN:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* What names no page: is there reason to doubt that it names none? */
 static enum status tell_entry(const struct mapping_check *j, struct err *e)
 {
 	const struct pte *p = &j->run->view[j->copy].pte;
 	struct verdict_span span = { .pages = j->run->pages, .verdict = j->entry };
 
-	if (!j->m->visitor)
+	if (!j->m->visitor && !is_told_without_place(p))
 		return ST_OK;
 	if (span.verdict == VERDICT_SAFE && j->followed)
 		span.verdict = VERDICT_PROTOTYPE;
 	if ((span.verdict == VERDICT_SAFE || span.verdict == VERDICT_IMAGE) && p->needs_vad)
 		span.verdict = VERDICT_VAD;
+	/* Who counts what is safe wants pages that are there. */
+	if (span.verdict == VERDICT_SAFE && p->state != PTE_DEMAND_ZERO)
+		span.verdict = VERDICT_NO_CONTENT;
 	return tell_one(j, &span, e);
 }
 

@@ -71,11 +71,14 @@ const char *trust_name(enum trust t);
 	X(VERDICT_STORE, TRUST_AT_RISK, "store")          /* Windows: in the compression store */  \
 	X(VERDICT_MOVING, TRUST_AT_RISK, "moving")        /* Linux: the frame is being moved */    \
 	X(VERDICT_UNMAPPED, TRUST_AT_RISK, "unmapped")    /* Linux: zeros of a hole (holes.c) */   \
-	X(VERDICT_IMAGE, TRUST_NOT_APPLICABLE, "image")   /* it is an image's: one moment */       \
-	X(VERDICT_ONE_PASS, TRUST_AT_RISK, "one-pass") /* the tables were read once, or never */   \
-	X(VERDICT_CHANGED, TRUST_AT_RISK, "changed")   /* differs from before to after */          \
-	X(VERDICT_TORN, TRUST_AT_RISK, "torn")         /* the image's copy says otherwise */       \
-	X(VERDICT_PATH, TRUST_AT_RISK, "path")         /* a table page on the way was replaced */  \
+	X(VERDICT_UNKNOWN, TRUST_AT_RISK, "unknown")      /* nobody knows what its entry means */  \
+	X(VERDICT_NO_CONTENT, TRUST_NOT_APPLICABLE,                                                \
+	  "no-content")                                 /* its entry says that there is none */    \
+	X(VERDICT_IMAGE, TRUST_NOT_APPLICABLE, "image") /* it is an image's: one moment */         \
+	X(VERDICT_ONE_PASS, TRUST_AT_RISK, "one-pass")  /* the tables were read once, or never */  \
+	X(VERDICT_CHANGED, TRUST_AT_RISK, "changed")    /* differs from before to after */         \
+	X(VERDICT_TORN, TRUST_AT_RISK, "torn")          /* the image's copy says otherwise */      \
+	X(VERDICT_PATH, TRUST_AT_RISK, "path")          /* a table page on the way was replaced */ \
 	X(VERDICT_OUT_OF_TIME, TRUST_AT_RISK, "out-of-time") /* not captured in between */         \
 	X(VERDICT_SLOT_MAP, TRUST_AT_RISK, "slot-map") /* Linux: which part of the file it is */   \
 	X(VERDICT_SWAP_CACHE, TRUST_AT_RISK, "swap-cache") /* Linux: still there, not captured */  \

@@ -175,7 +175,8 @@ class Usage(Case):
             self.assertEqual([row.get('frame') for row in rows],
                              [FRAMES, FRAMES + PAGE, None, None, 0xfee00000, FRAMES + 5 * PAGE])
             self.assertEqual([row.get('trust') for row in rows], ['not-applicable'] * 2 +
-                             [None, 'not-applicable', 'wrong', 'not-applicable'])
+                             [None, 'at-risk', 'wrong', 'not-applicable'])
+            self.assertEqual((rows[3]['state'], rows[3]['verdict']), ('unknown', 'unknown'))
             self.assertNotIn('window_ns', rows[0])
 
     def test_what_is_no_container(self):

@@ -33,6 +33,13 @@
 	"{\"event\":\"begin\",\"os\":{\"kernel_release\":\"6.1.0-9\"},\"memory\":{\"zswap\":"      \
 	"\"N\"},\"source\":{\"name\":\"kcore\",\"direct_map\":\"0xffff888000000000\"},"            \
 	"\"maps\":[{\"ranges\":[{\"first\":1048576,\"last\":1310719}]}]}\n"
+/* As Debian's 7.3: the types of poisoned and migrating pages lie below those of devices. */
+#define LINUX_73_BEGIN                                                                             \
+	"{\"event\":\"begin\",\"os\":{\"kernel_release\":\"7.3.4+deb13-amd64\"},"                  \
+	"\"memory\":{\"zswap\":\"N\"},"                                                            \
+	"\"maps\":[{\"ranges\":[{\"first\":1048576,\"last\":1310719}]}]}\n"
+#define FOUND_73(option)                                                                           \
+	"\"system\":{\"kernel_release\":\"7.3.4+deb13-amd64\",\"device_private\":" option "},"
 #define WINDOWS_BEGIN                                                                              \
 	"{\"event\":\"begin\",\"os\":{\"build\":14393},"                                           \
 	"\"maps\":[{\"ranges\":[{\"first\":1048576,\"last\":1310719}]}]}\n"
@@ -68,6 +75,7 @@ static const char *looks_meta;
 static const char *file_line; /* of the manifest, on the file of slots_meta; "": none */
 static const char *begin_line;
 static const char *os;
+static const char *found; /* what its memory says of the system, in both lines; "": nothing */
 static const char *before_spaces;
 static const char *after_spaces;
 static uint64_t before_taken; /* 0: nobody knows when */
@@ -104,6 +112,7 @@ static inline void set_up_machine(void)
 	file_line = "";
 	begin_line = LINUX_BEGIN;
 	os = "linux";
+	found = "";
 	before_spaces = after_spaces = ONE_SPACE;
 	before_taken = 1000;
 	without_after = without_lines = false;
@@ -228,8 +237,8 @@ static inline void seal_looks(void)
 static inline void seal_manifest(void)
 {
 	static const char line[] = "{\"event\":\"tables\",\"when\":\"%s\",\"os\":\"%s\","
-				   "\"levels\":4,\"kernel_dtb\":%llu,"
-				   "\"cut\":false,\"spaces\":[%s]}\n";
+				   "\"levels\":4,\"kernel_dtb\":%llu,\"cut\":false,%s"
+				   "\"spaces\":[%s]}\n";
 	const unsigned long long root = kernel_root;
 	const uint32_t stream = build_stream(b, RSZ_KIND_MANIFEST, "manifest");
 	char text[4096];
@@ -237,10 +246,10 @@ static inline void seal_manifest(void)
 
 	n += (size_t)snprintf(text + n, sizeof(text) - n, "%s", file_line);
 	if (!without_lines)
-		n += (size_t)snprintf(text + n, sizeof(text) - n, line, "before", os, root,
+		n += (size_t)snprintf(text + n, sizeof(text) - n, line, "before", os, root, found,
 				      before_spaces);
 	if (!without_after && !without_lines)
-		snprintf(text + n, sizeof(text) - n, line, "after", os, root, after_spaces);
+		snprintf(text + n, sizeof(text) - n, line, "after", os, root, found, after_spaces);
 	build_text(b, stream, 0, text);
 }
 

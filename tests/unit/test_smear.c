@@ -286,6 +286,160 @@ TEST(rows_tell_of_single_mappings)
 	tear_down();
 }
 
+/* Linux 6.15 and later: type at 59, inverted offset at 9. */
+#define SPECIAL(type, n) (SWAP(n) | (uint64_t)(type) << 59)
+
+static void check_row(size_t i, uint64_t va, enum pte_state state, enum verdict verdict)
+{
+	assert_int_equal(rows[i].va, va);
+	assert_string_equal(pte_state_name(rows[i].pte.state), pte_state_name(state));
+	assert_string_equal(verdict_name(rows[i].verdict), verdict_name(verdict));
+}
+
+static const char *line_of(const struct smear_row *r)
+{
+	static char line[512];
+	FILE *f = fmemopen(line, sizeof(line), "w");
+
+	smear_print_row(r, f);
+	fclose(f);
+	return line;
+}
+
+/* Of Linux, what names neither a frame nor a slot has a row all the same; it is in no count. */
+TEST(rows_tell_of_entries_without_a_place)
+{
+	json_t *o;
+
+	set_up();
+	begin_line = LINUX_73_BEGIN;
+	found = FOUND_73("true");
+	put_entries(0, SPECIAL(24, FRAME(0) >> 12), SPECIAL(24, FRAME(0) >> 12));
+	put_entries(1, SPECIAL(31, 5), SPECIAL(31, 5));
+	put_entries(2, SPECIAL(31, 0), SPECIAL(31, 0));
+	put_entries(3, SPECIAL(31, 4), FRAME(3) | P);
+	measure_ok();
+	assert_int_equal(n_rows, 12);
+	check_row(1, VA(0), PTE_POISONED, VERDICT_NO_CONTENT);
+	check_row(4, VA(1), PTE_MARKER, VERDICT_NO_CONTENT);
+	check_row(7, VA(2), PTE_UNKNOWN, VERDICT_UNKNOWN);
+	check_row(10, VA(3), PTE_MARKER, VERDICT_CHANGED);
+	assert_string_equal(line_of(&rows[4]),
+			    "image,0x11000,1,marker,0xfffffffffffff400,,,,stable,not-applicable,"
+			    "no-content,0,,uffd-wp+guard\n");
+	o = smear_row_json(&rows[4]);
+	assert_string_equal(json_string_value(json_object_get(o, "marker")), "uffd-wp+guard");
+	assert_string_equal(json_string_value(json_object_get(o, "trust")), "not-applicable");
+	assert_null(json_object_get(o, "slot"));
+	json_decref(o);
+	copy_trust(&s.total.copy[COPY_IMAGE], trust);
+	assert_int_equal(trust[TRUST_SAFE] + trust[TRUST_AT_RISK] + trust[TRUST_WRONG], 0);
+	assert_int_equal(s.total.copy[COPY_IMAGE].state[PTE_MARKER], 2);
+	tear_down();
+}
+
+static const char *unknown_of(void)
+{
+	static char text[SMEAR_UNKNOWN_MAX];
+
+	smear_unknown_text(&s, text);
+	return text;
+}
+
+/* With CONFIG_DEVICE_PRIVATE 27 is migration, and without it poison; nothing tells. */
+TEST(entries_that_may_be_one_thing_or_another_are_unknown)
+{
+	set_up();
+	begin_line = LINUX_73_BEGIN;
+	put_entries(0, SPECIAL(27, FRAME(0) >> 12), SPECIAL(27, FRAME(0) >> 12));
+	put_entries(1, FRAME(1) | P, FRAME(1) | P);
+	measure_ok();
+	assert_int_equal(s.layout.device_private, OPTION_UNTOLD);
+	check_row(1, VA(0), PTE_UNKNOWN, VERDICT_UNKNOWN);
+	assert_int_equal(verdict_trust(rows[1].verdict), TRUST_AT_RISK);
+	assert_int_equal(s.total.copy[COPY_IMAGE].state[PTE_UNKNOWN], 1);
+	CHECK_HAS(unknown_of(), "1 page has an entry whose meaning is not known");
+	CHECK_HAS(unknown_of(), "CONFIG_DEVICE_PRIVATE");
+	assert_string_equal(s.layout.doubt, "");
+	tear_down();
+
+	set_up();
+	begin_line = LINUX_73_BEGIN;
+	found = FOUND_73("true");
+	put_entries(0, SPECIAL(27, FRAME(0) >> 12), SPECIAL(27, FRAME(0) >> 12));
+	measure_ok();
+	check_row(1, VA(0), PTE_MIGRATION, VERDICT_MOVING);
+	assert_string_equal(unknown_of(), "");
+	tear_down();
+}
+
+/* In the directories' entries of level 2 or 3; the copies have the same. */
+static void put_large(unsigned level, uint64_t raw)
+{
+	for (size_t c = 0; c < COPIES; c++)
+		machine_u64(&m[c], level == 2 ? 0x102008 : 0x101008, raw);
+}
+
+/* hugetlb has poisoned pages and markers of 2 MiB and 1 GiB, and a device 2 MiB. */
+TEST(large_pages_without_a_place_are_counted_as_pages)
+{
+	static const struct {
+		unsigned level;
+		enum pte_state state; /* PTE_EMPTY: it is none */
+		uint64_t raw;
+	} v[] = {
+		{ 2, PTE_POISONED, SPECIAL(24, FRAME(3) >> 12) },
+		{ 3, PTE_POISONED, SPECIAL(24, FRAME(3) >> 12) },
+		{ 3, PTE_EMPTY, SPECIAL(24, 0x40000) }, /* no RAM: a torn table */
+		{ 2, PTE_MARKER, SPECIAL(31, 1) },
+		{ 3, PTE_MARKER, SPECIAL(31, 2) },
+		{ 2, PTE_DEVICE, SPECIAL(28, 0x3ffffff00) },
+		{ 3, PTE_EMPTY, SPECIAL(28, 0x3ffffff00) },
+		{ 2, PTE_EMPTY, SWAP(5) },
+		{ 3, PTE_EMPTY, UINT64_C(0x6162636465666770) },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		const uint64_t pages = v[i].level == 2 ? 512 : 512 * 512;
+		const struct copy_sums *c = &s.total.copy[COPY_IMAGE];
+
+		set_up();
+		begin_line = LINUX_73_BEGIN;
+		found = FOUND_73("true");
+		put_large(v[i].level, v[i].raw);
+		measure_ok();
+		assert_int_equal(n_rows, v[i].state ? 3 : 0);
+		assert_int_equal(c->away, !v[i].state);
+		if (v[i].state) {
+			assert_int_equal(rows[1].pages, pages);
+			assert_int_equal(rows[1].pte.state, v[i].state);
+			assert_int_equal(c->state[v[i].state], pages);
+		}
+		tear_down();
+	}
+}
+
+/* A program of Linux can be told any version; the memory has the kernel's own. */
+TEST(version_that_was_told_and_that_in_memory_are_compared)
+{
+	set_up();
+	found = FOUND_73("true");
+	put_entries(0, SWAP(5), SWAP(5));
+	measure_ok();
+	assert_string_equal(s.layout.name, "6.15");
+	CHECK_HAS(s.layout.doubt, "Linux 6.1, and its memory that it is 7.3");
+	/* And what is true of 6.1 alone makes no slot safe. */
+	CHECK_HAS(s.slots_doubt, "since Linux 6.12");
+	tear_down();
+
+	set_up();
+	put_entries(0, SWAP(5), SWAP(5));
+	measure_ok();
+	assert_string_equal(s.layout.doubt, "");
+	assert_null(s.slots_doubt);
+	tear_down();
+}
+
 /* The way to the entry was read from 1000 to 1070 before, and from 3 s on after. */
 TEST(frames_must_be_captured_between_the_passes)
 {
@@ -1453,6 +1607,10 @@ int main(void)
 		cmocka_unit_test(zeros_of_a_hole_are_at_risk_in_an_image_too),
 		cmocka_unit_test(windows_span_entry_and_frame),
 		cmocka_unit_test(rows_tell_of_single_mappings),
+		cmocka_unit_test(rows_tell_of_entries_without_a_place),
+		cmocka_unit_test(entries_that_may_be_one_thing_or_another_are_unknown),
+		cmocka_unit_test(large_pages_without_a_place_are_counted_as_pages),
+		cmocka_unit_test(version_that_was_told_and_that_in_memory_are_compared),
 		cmocka_unit_test(frames_must_be_captured_between_the_passes),
 		cmocka_unit_test(tables_without_a_time_make_nothing_safe),
 		cmocka_unit_test(whole_way_must_have_been_seen_before),
