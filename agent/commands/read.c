@@ -145,6 +145,19 @@ static const char *state_of(const struct virtual_page *p)
 	return pte_state_name(p->row.pte.state);
 }
 
+/* "marker" needs to say of what. */
+static void put_state(const struct virtual_page *p, char *ret, size_t size)
+{
+	char marker[PTE_MARKER_NAME_MAX];
+
+	if (p->row.pte.state == PTE_MARKER) {
+		pte_marker_name(p->row.pte.marker, marker);
+		snprintf(ret, size, "%s (%s)", state_of(p), marker);
+	} else {
+		snprintf(ret, size, "%s", state_of(p));
+	}
+}
+
 static void put_target(const struct virtual_page *p, char *ret, size_t size)
 {
 	const struct pte *x = &p->row.pte;
@@ -241,7 +254,9 @@ static void put_page(const struct read_request *r, const struct virtual_page *p,
 		     size_t size)
 {
 	char target[64], source[1024], verdict[384], pages[40] = "", proto[64] = "", line[1728];
+	char state[64];
 
+	put_state(p, state, sizeof(state));
 	put_target(p, target, sizeof(target));
 	put_page_source(r, p, source, sizeof(source));
 	put_verdict(p, verdict, sizeof(verdict));
@@ -251,7 +266,7 @@ static void put_page(const struct read_request *r, const struct virtual_page *p,
 		snprintf(proto, sizeof(proto), " -> 0x%" PRIx64 " at 0x%" PRIx64, p->row.pte.raw,
 			 p->row.proto);
 	snprintf(line, sizeof(line), "0x%016" PRIx64 "%s  entry 0x%" PRIx64 "%s %s%s; %s%s", p->va,
-		 pages, p->row.raw, proto, state_of(p), target, source, verdict);
+		 pages, p->row.raw, proto, state, target, source, verdict);
 	text_printable(line, ret, size);
 }
 
@@ -264,6 +279,7 @@ static void put_times(json_t *o, const char *start, const char *end, const struc
 static json_t *page_json(const struct read_request *r, const struct virtual_page *p)
 {
 	const struct smear_row *row = &p->row;
+	char marker[PTE_MARKER_NAME_MAX];
 	struct process_file f;
 	json_t *o =
 		json_pack("{s:s, s:o, s:I, s:o, s:s, s:i, s:s}", "schema", JSON_SCHEMA("read"),
@@ -283,6 +299,10 @@ static json_t *page_json(const struct read_request *r, const struct virtual_page
 	} else if (p->level == 1 && pte_place(&row->pte) == PLACE_SLOT) {
 		json_object_set_new(o, "file", json_integer((json_int_t)row->pte.file));
 		json_object_set_new(o, "slot", json_integer((json_int_t)row->pte.slot));
+	}
+	if (row->pte.state == PTE_MARKER) {
+		pte_marker_name(row->pte.marker, marker);
+		json_object_set_new(o, "marker", json_string(marker));
 	}
 	if (p->stream) {
 		json_object_set_new(o, "stream", json_text(p->stream));
@@ -632,6 +652,8 @@ static enum status read_virtual(struct read_request *r, const struct virtual_pla
 			"levels-assumed",
 			"nothing in this container says how its page tables are built; 4 levels "
 			"are assumed");
+	if (r->info->layout.doubt[0])
+		log_warning("layout-doubt", "in doubt: %s", r->info->layout.doubt);
 	if (st)
 		st = err_add(e, st, "%s", r->path);
 	else if (r->out)

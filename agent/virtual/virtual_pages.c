@@ -205,6 +205,33 @@ static const char *why_empty(const struct virtual_memory *v, uint64_t va)
 			     : "no entry: needs the VAD, or these are no process's tables";
 }
 
+static const char *why_unknown(const struct virtual_memory *v, const struct pte *p)
+{
+	const struct linux_pte_context *c = &v->m->entries.linux_;
+
+	if (!v->smear.layout.found)
+		return "no layout is known for its entry";
+	if (!v->smear.layout.device_private && c->unsure >> p->file % LINUX_PTE_TYPES & 1)
+		return "what its entry means depends on CONFIG_DEVICE_PRIVATE, which is not known";
+	return "no layout that fits explains its entry, or several do not agree";
+}
+
+/*
+ * What a marker leaves of its page: a guard's faults, a poisoned one's too, and what was protected
+ * against writing is brought back by the next fault.
+ */
+static const char *why_marker(uint8_t marker)
+{
+	if (marker & LINUX_MARKER_GUARD)
+		return "a guard region, which has no page";
+	if (marker & LINUX_MARKER_POISONED)
+		return "poisoned: by userfaultfd, or because its swap slot could not be read";
+	if (marker & LINUX_MARKER_UFFD_WP)
+		return "write-protected by userfaultfd: its page, if it has one, is only in the "
+		       "page cache or in swap";
+	return "a marker that no known kernel has";
+}
+
 /* Why an entry that names no page, or one that is not there, gives nothing. */
 static const char *why_state(const struct virtual_memory *v, const struct smear_row *row)
 {
@@ -214,7 +241,9 @@ static const char *why_state(const struct virtual_memory *v, const struct smear_
 	case PTE_EMPTY:
 		if (row->followed)
 			return "its prototype entry is empty";
-		return windows ? why_empty(v, row->va) : "no entry: not mapped, or never touched";
+		return windows ? why_empty(v, row->va)
+			       : "no entry: not mapped, never touched, or only in the page cache "
+				 "or in swap";
 	case PTE_PROTOTYPE:
 		return v->m->entries.windows.layout->indexed
 			       ? "prototypes are numbers here: needs the kernel's symbols"
@@ -237,8 +266,10 @@ static const char *why_state(const struct virtual_memory *v, const struct smear_
 		return "in a device's own memory";
 	case PTE_SWAP_ERROR:
 		return "the system could not read it from its swap area";
+	case PTE_MARKER:
+		return why_marker(row->pte.marker);
 	case PTE_UNKNOWN:
-		return "no layout is known for its entry";
+		return why_unknown(v, &row->pte);
 	default:
 		return "the entry stands for no page";
 	}
@@ -472,6 +503,52 @@ static bool has_content(const struct smear_row *row)
 	return row->captured || row->pte.state == PTE_DEMAND_ZERO;
 }
 
+/* The entry of a page in another copy of the tables, and how many pages it is of. */
+static struct pte entry_in_copy(struct virtual_memory *v, enum copy copy, uint64_t va,
+				uint64_t *pages)
+{
+	struct virt tables = v->virt;
+	struct virt_end end;
+	struct pte p;
+
+	tables.mem = &v->m->copy[copy].tables.mem;
+	virt_find(&tables, va, &end);
+	if (!end.level)
+		return (struct pte){ .state = PTE_EMPTY };
+	*pages = (end.entry.size - (va & (end.entry.size - 1))) >> PAGE_SHIFT;
+	if (end.entry.kind != ENTRY_LEAF && end.entry.kind != ENTRY_ABSENT)
+		return (struct pte){ .state = PTE_EMPTY };
+	p = entry_decode(&v->m->entries, end.level, end.raw);
+	if (pte_place(&p) == PLACE_FRAME)
+		p.frame += va & (end.entry.size - 1) & ~(uint64_t)(PAGE_SIZE - 1);
+	return p;
+}
+
+/*
+ * An entry of the image that was empty for a moment, while both passes have pages there: Linux
+ * clears that of 512 pages while it collapses them, and when it splits those of a file
+ * (collapse_huge_page(), __split_huge_pmd_locked(); mm/khugepaged.c and mm/huge_memory.c).
+ */
+static void ask_passes(struct virtual_memory *v, struct virtual_page *p)
+{
+	const struct analysis *m = v->m;
+	uint64_t pages[2] = { p->pages, p->pages };
+	struct pte before, after;
+
+	if (m->entries.os != OS_LINUX || v->visitor.copy != COPY_IMAGE || p->va >> 63 ||
+	    m->image_only || m->one_pass || v->space.id.fate != FATE_LIVED)
+		return;
+	before = entry_in_copy(v, COPY_BEFORE, p->va, &pages[0]);
+	after = entry_in_copy(v, COPY_AFTER, p->va, &pages[1]);
+	p->pages = MIN(p->pages, MIN(pages[0], pages[1]));
+	if (pte_place(&before) == PLACE_NONE || pte_place(&after) == PLACE_NONE)
+		return;
+	p->has_verdict = true;
+	p->row.change = change_of(&before, &after, true);
+	p->row.verdict = p->row.change == CHANGE_STABLE ? VERDICT_TORN : VERDICT_CHANGED;
+	p->why = "no entry in the image's tables, but those read before and after it have one";
+}
+
 /*
  * Where no entry says anything: what the tables end with. Also entries above the page table that
  * are not present; Windows pages out page tables, and what they had in them is not looked for.
@@ -514,7 +591,16 @@ static struct virtual_page explain(struct virtual_memory *v, uint64_t va)
 		p.row.pte = (struct pte){ .state = PTE_UNKNOWN, .raw = end.raw };
 	if (end.level)
 		p.pages = (end.entry.size - (va & (end.entry.size - 1))) >> PAGE_SHIFT;
+	if (end.level && end.entry.kind == ENTRY_ZERO)
+		ask_passes(v, &p);
 	return p;
+}
+
+/* Neighbours that are equally empty are one. */
+static bool is_as_empty(const struct virtual_page *p, const struct virtual_page *q)
+{
+	return p->why == q->why && p->row.raw == q->row.raw && p->has_verdict == q->has_verdict &&
+	       p->row.verdict == q->row.verdict && p->row.change == q->row.change;
 }
 
 /*
@@ -660,11 +746,10 @@ static enum status give_gap(struct virtual_memory *v, uint64_t last, struct err 
 		const uint64_t left = ((last - v->next) >> PAGE_SHIFT) + 1;
 		struct virtual_page p = explain(v, v->next);
 
-		/* Neighbours that are equally empty are one. */
 		while (p.pages < left) {
 			const struct virtual_page q = explain(v, v->next + p.pages * PAGE_SIZE);
 
-			if (q.why != p.why || q.row.raw != p.row.raw)
+			if (!is_as_empty(&p, &q))
 				break;
 			p.pages += q.pages;
 		}

@@ -40,9 +40,9 @@ def page_of(n):
     return b'page %-2d of seven' % n + bytes(range(240)) * 17
 
 
-def swap(slot):
+def swap(slot, area=0):
     """Linux 6.1 (pgtable_64.h): type at 59, inverted offset at 9."""
-    return ~(slot << 9) & ((1 << 59) - 1) & ~0x1ff
+    return ~(slot << 9) & ((1 << 59) - 1) & ~0x1ff | area << 59
 
 
 def tables(entries):
@@ -55,7 +55,7 @@ def tables(entries):
     return made
 
 
-def container(before, after, lines=('before', 'after'), zeros=0):
+def container(before, after, lines=('before', 'after'), zeros=0, release='6.1.0', system=None):
     """
     Tables before at 1 s, and `zeros` chunks of 4096 pages of zeros with them; memory at 2 s, a swap
     area at 3 s, tables after at 5 s.
@@ -68,11 +68,11 @@ def container(before, after, lines=('before', 'after'), zeros=0):
     memory.update(tables(before))
     memory.update({FRAMES + i * PAGE: page_of(i) for i in range(8)})
     slots = {i * PAGE: b'slot %d' % i + bytes(PAGE - 6) for i in range(4)}
-    manifest = [{'event': 'begin', 'os': {'kernel_release': '6.1.0'}, 'memory': {'zswap': 'N'},
+    manifest = [{'event': 'begin', 'os': {'kernel_release': release}, 'memory': {'zswap': 'N'},
                  'maps': [{'ranges': [{'first': RAM[0], 'last': RAM[1]}]}]}]
     for when in lines:
         manifest.append({'event': 'tables', 'when': when, 'os': 'linux', 'levels': 4, 'cut': False,
-                         'spaces': [{'listed': True, 'kernel': False, 'pid': 7, 'name': 'seven',
+                         'system': system or {}, 'spaces': [{'listed': True, 'kernel': False, 'pid': 7, 'name': 'seven',
                                      'dtb': ROOT}]})
     text = ''.join(json.dumps(line) + '\n' for line in manifest).encode()
     recs = [rsz.begin(), rsz.stream(0, KINDS['manifest'], 0, b'manifest'),
@@ -190,6 +190,59 @@ class Usage(Case):
         done = self.read('--pid', 7, '--va', VA, '--json')
         self.assertEqual(json.loads(done.stdout)['verdict'], 'one-pass')
         self.one_line(9, '--pid', 7, '--va', VA, '--tables', 'after')
+
+
+class Special(Case):
+    """Entries of Linux 7.3, with CONFIG_DEVICE_PRIVATE: 24 poison, 25 to 27 migration, 31 marker."""
+    ENTRIES = [frame(0), swap(4, 31), swap(5, 31), swap((FRAMES >> 12) + 2, 24), swap((FRAMES >> 12) + 3, 27)]
+
+    def make(self, **more):
+        self.path.write_bytes(container(self.ENTRIES, self.ENTRIES, release='7.3.4+deb13-amd64', **more))
+
+    def rows(self):
+        done = self.read('--pid', 7, '--va', VA, '--length', 5 * PAGE, '--json', code=3)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def mappings(self):
+        done = run('smear', self.path, '--mappings', 7)
+        head, *rows = (line.split(',') for line in done.stdout.decode().splitlines())
+        return [dict(zip(head, row)) for row in rows if row[0] == 'image']
+
+    def test_they_are_named_and_nothing_without_content_is_safe(self):
+        self.make(system={'kernel_release': '7.3.4+deb13-amd64', 'device_private': True})
+        rows = self.rows()
+        self.assertEqual([row['state'] for row in rows], ['valid', 'marker', 'marker', 'poisoned', 'migration'])
+        self.assertEqual([row.get('marker') for row in rows], [None, 'guard', 'uffd-wp+guard', None, None])
+        self.assertEqual([row['trust'] for row in rows],
+                         ['safe', 'not-applicable', 'not-applicable', 'not-applicable', 'at-risk'])
+        self.assertEqual([row.get('frame') for row in rows], [FRAMES, None, None, None, FRAMES + 3 * PAGE])
+        text = self.read('--pid', 7, '--va', VA, '--length', 5 * PAGE, code=3).stdout.decode()
+        self.assertIn(' marker (guard); nothing: a guard region', text)
+        self.assertEqual([row['state'] for row in self.mappings()], [row['state'] for row in rows])
+        self.assertEqual([row['marker'] for row in self.mappings()], ['', 'guard', 'uffd-wp+guard', '', ''])
+        smear = json.loads(run('smear', '--json', self.path).stdout)
+        self.assertIs(smear['layout']['device_private'], True)
+        self.assertNotIn('doubt', smear['layout'])
+
+    def test_what_nothing_tells_is_unknown_and_has_rows(self):
+        self.ENTRIES = [*self.ENTRIES[:3], swap((FRAMES >> 12) + 3, 27)]
+        self.make()
+        self.assertEqual([(row['state'], row.get('trust')) for row in self.rows()][3:],
+                         [('unknown', 'at-risk'), ('empty', None)])
+        row = self.mappings()[3]
+        self.assertEqual((row['state'], row['raw'], row['frame'], row['slot'], row['trust']),
+                         ('unknown', hex(swap((FRAMES >> 12) + 3, 27)), '', '', 'at-risk'))
+        text = run('smear', self.path).stdout.decode()
+        self.assertEqual(text.count('nothing tells whether this kernel has CONFIG_DEVICE_PRIVATE'), 1)
+        self.assertIsNone(json.loads(run('smear', '--json', self.path).stdout)['layout']['device_private'])
+
+    def test_version_that_lies_is_said_once(self):
+        self.make(system={'kernel_release': '6.1.0', 'device_private': False})
+        smear = run('smear', self.path).stdout.decode()
+        read = run('read', self.path, '--pid', 7, '--va', VA, '--length', 5 * PAGE)
+        info = run('info', self.path).stdout.decode()
+        for text in (smear, read.stderr.decode(), info):
+            self.assertEqual(text.count('Linux 7.3, and its memory that it is 6.1'), 1, text)
 
 
 class Bytes(Case):

@@ -26,7 +26,7 @@
 struct told {
 	struct virtual_page page;
 	uint8_t first, last; /* bytes of its content */
-	char why[80];
+	char why[120];
 	char doubt[80];
 	char stream[16];
 };
@@ -896,17 +896,186 @@ TEST(linux_entries_give_what_they_name)
 	check_given(2, PTE_SWAP, GIVEN_PAGE_FILE, 'a');
 	check_nothing(3, PTE_SWAP, "not in this container");
 	check_verdict(3, VERDICT_NO_FILE);
-	check_nothing(4, PTE_EMPTY, "not mapped, or never touched");
+	check_nothing(4, PTE_EMPTY,
+		      "not mapped, never touched, or only in the page cache or in swap");
 	check_nothing(5, PTE_VALID, "could not be read");
 	check_verdict(5, VERDICT_UNREADABLE);
 	check_nothing(6, PTE_VALID, "was not captured");
 	check_given(7, PTE_VALID, GIVEN_MEMORY, 0);
 	check_nothing(8, PTE_VALID, "no RAM");
 	check_nothing(9, PTE_POISONED, "broken memory");
+	check_verdict(9, VERDICT_NO_CONTENT);
 	check_nothing(10, PTE_SWAP_ERROR, "from its swap area");
+	check_verdict(10, VERDICT_NO_CONTENT);
 	check_given(11, PTE_MIGRATION, GIVEN_MEMORY, 'L');
 	check_verdict(11, VERDICT_MOVING);
 	tear_down();
+}
+
+static void set_up_73(const char *system)
+{
+	set_up();
+	begin_line = LINUX_73_BEGIN;
+	found = system;
+}
+
+/* Guards of stacks and allocators: MADV_GUARD_INSTALL, since 6.13. */
+TEST(markers_have_no_page_and_say_what_they_are)
+{
+	set_up_73("");
+	put_same(0, FRAME(0) | P);
+	for (size_t k = 1; k < 20; k++)
+		put_same(k, SPECIAL(31, LINUX_MARKER_GUARD));
+	put_same(20, SPECIAL(31, LINUX_MARKER_UFFD_WP));
+	put_same(21, SPECIAL(31, LINUX_MARKER_POISONED));
+	put_same(22, SPECIAL(31, 16));
+	put_entries(23, SPECIAL(31, LINUX_MARKER_GUARD), FRAME(3) | P);
+	read_ok();
+	assert_string_equal(info.layout.name, "6.15");
+	check_given(0, PTE_VALID, GIVEN_MEMORY, 'A');
+	check_nothing(1, PTE_MARKER, "a guard region");
+	check_verdict(1, VERDICT_NO_CONTENT);
+	assert_int_equal(at(VA(1))->page.row.pte.marker, LINUX_MARKER_GUARD);
+	check_nothing(20, PTE_MARKER, "only in the page cache or in swap");
+	check_nothing(21, PTE_MARKER, "poisoned");
+	check_nothing(22, PTE_MARKER, "no known kernel");
+	check_nothing(23, PTE_MARKER, "a guard region");
+	check_verdict(23, VERDICT_CHANGED);
+	assert_int_equal(counts.trust[TRUST_SAFE], 1);
+	tear_down();
+}
+
+/* 24 is poison with CONFIG_DEVICE_PRIVATE and a swap area without; 28 a device, or migration. */
+TEST(entries_whose_meaning_is_not_known_give_nothing)
+{
+	set_up_73("");
+	put_same(0, SPECIAL(27, FRAME(9) >> 12));
+	put_same(1, SPECIAL(30, FRAME(11) >> 12));
+	read_ok();
+	assert_int_equal(info.layout.device_private, OPTION_UNTOLD);
+	for (size_t k = 0; k < 2; k++) {
+		check_nothing(k, PTE_UNKNOWN, "depends on CONFIG_DEVICE_PRIVATE");
+		check_verdict(k, VERDICT_UNKNOWN);
+	}
+	tear_down();
+
+	set_up_73(FOUND_73("true"));
+	put_same(0, SPECIAL(27, FRAME(9) >> 12));
+	put_same(1, SPECIAL(24, FRAME(11) >> 12));
+	put_same(2, SPECIAL(28, UINT64_C(0x3ffffff00)));
+	put_same(3, SPECIAL(31, 0));
+	read_ok();
+	check_given(0, PTE_MIGRATION, GIVEN_MEMORY, 'J');
+	check_verdict(0, VERDICT_MOVING);
+	check_nothing(1, PTE_POISONED, "broken memory");
+	check_nothing(2, PTE_DEVICE, "in a device's own memory");
+	check_nothing(3, PTE_UNKNOWN, "no layout that fits explains");
+	check_verdict(3, VERDICT_UNKNOWN);
+	tear_down();
+
+	set_up_73(FOUND_73("false"));
+	put_same(0, SPECIAL(27, FRAME(9) >> 12));
+	put_same(1, SPECIAL(28, FRAME(11) >> 12));
+	read_ok();
+	check_nothing(0, PTE_POISONED, "broken memory");
+	check_given(1, PTE_MIGRATION, GIVEN_MEMORY, 'L');
+	tear_down();
+}
+
+/* The entry of 0x200000 in the page directory, whose index is 1. */
+static void put_large(enum copy copy, uint64_t raw)
+{
+	machine_u64(&m[copy], 0x102008, raw);
+}
+
+/* hugetlb has poison and markers in the place of a page table. */
+TEST(large_pages_that_are_not_there_are_named)
+{
+	static const struct {
+		uint64_t raw;
+		enum pte_state state;
+		enum verdict verdict;
+		const char *why;
+	} v[] = {
+		{ SPECIAL(24, FRAME(9) >> 12), PTE_POISONED, VERDICT_NO_CONTENT, "broken memory" },
+		{ SPECIAL(31, 1), PTE_MARKER, VERDICT_NO_CONTENT, "write-protected" },
+		{ SPECIAL(31, 2), PTE_MARKER, VERDICT_NO_CONTENT, "poisoned" },
+		{ SPECIAL(28, 0x3ffffff00), PTE_DEVICE, VERDICT_NO_CONTENT, "a device's own" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		set_up_73(FOUND_73("true"));
+		for (size_t c = 0; c < COPIES; c++)
+			put_large((enum copy)c, v[i].raw);
+		asked.va = 0x200000;
+		read_ok();
+		assert_int_equal(n_told, 1);
+		assert_int_equal(told[0].page.row.pte.state, v[i].state);
+		assert_int_equal(told[0].page.given, GIVEN_NOTHING);
+		assert_int_equal(told[0].page.row.verdict, v[i].verdict);
+		CHECK_HAS(told[0].why, v[i].why);
+		tear_down();
+	}
+	/* A slot of swap is never there. */
+	set_up_73(FOUND_73("true"));
+	for (size_t c = 0; c < COPIES; c++)
+		put_large((enum copy)c, SWAP(5));
+	asked.va = 0x200000;
+	read_ok();
+	CHECK_HAS(told[0].why, "no table");
+	tear_down();
+}
+
+/* The image has it while it is split: 512 pages that both passes have. */
+TEST(entry_that_is_empty_in_the_image_alone_is_at_risk)
+{
+	static const char why[] = "those read before and after it have one";
+
+	set_up();
+	put_large(COPY_BEFORE, UINT64_C(0x200000) | P | PTE_LARGE);
+	for (size_t k = 0; k < 64; k++)
+		put_entry(COPY_AFTER, UINT64_C(0x200000) + k * PAGE_SIZE, FRAME(k % 3) | P);
+	put_entry(COPY_AFTER, UINT64_C(0x205000), 0);
+	asked.va = 0x200000;
+	read_ok();
+	assert_int_equal(n_told, 3); /* five, one that is gone, and the others */
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(told[i].page.given, GIVEN_NOTHING);
+		assert_int_equal(told[i].page.row.pte.state, PTE_EMPTY);
+		assert_int_equal(told[i].page.has_verdict, i != 1);
+		assert_int_equal(strstr(told[i].why, why) != NULL, i != 1);
+	}
+	assert_int_equal(told[0].page.pages, 5);
+	assert_int_equal(told[0].page.row.verdict, VERDICT_CHANGED);
+	assert_int_equal(told[0].page.row.change, CHANGE_REMAPPED);
+	assert_int_equal(told[2].page.pages, 58);
+	tear_down();
+
+	/* Both are the same, and the image was seen in between. */
+	set_up();
+	put_large(COPY_BEFORE, UINT64_C(0x200000) | P | PTE_LARGE);
+	put_large(COPY_AFTER, UINT64_C(0x200000) | P | PTE_LARGE);
+	asked.va = 0x200000;
+	read_ok();
+	assert_int_equal(n_told, 1);
+	assert_int_equal(told[0].page.row.verdict, VERDICT_TORN);
+	assert_int_equal(verdict_trust(told[0].page.row.verdict), TRUST_AT_RISK);
+	tear_down();
+
+	/* What only one of them has came or went; and a pass is not the image. */
+	for (enum copy c = COPY_BEFORE; c < COPIES; c++) {
+		set_up();
+		put_large(c, UINT64_C(0x200000) | P | PTE_LARGE);
+		if (c == COPY_IMAGE)
+			put_large(COPY_AFTER, UINT64_C(0x200000) | P | PTE_LARGE);
+		plan.copy = c == COPY_IMAGE ? COPY_BEFORE : COPY_IMAGE;
+		asked.va = 0x200000;
+		read_ok();
+		assert_int_equal(n_told, 1);
+		assert_false(told[0].page.has_verdict);
+		CHECK_HAS(told[0].why, "never touched");
+		tear_down();
+	}
 }
 
 /* What the swap cache held while the entry stood is given, and not what the slot held. */
@@ -1380,6 +1549,10 @@ int main(void)
 		cmocka_unit_test(swizzled_entries_give_the_same),
 		cmocka_unit_test(page_table_that_is_paged_out_is_said),
 		cmocka_unit_test(linux_entries_give_what_they_name),
+		cmocka_unit_test(markers_have_no_page_and_say_what_they_are),
+		cmocka_unit_test(entries_whose_meaning_is_not_known_give_nothing),
+		cmocka_unit_test(large_pages_that_are_not_there_are_named),
+		cmocka_unit_test(entry_that_is_empty_in_the_image_alone_is_at_risk),
 		cmocka_unit_test(pages_of_the_swap_cache_are_given),
 		cmocka_unit_test(doubt_about_a_swap_file_is_told_with_its_pages),
 		cmocka_unit_test(verdicts_are_those_of_the_measure),
