@@ -34,6 +34,9 @@ bool linux_offsets_from_btf(struct linux_offsets *o, const struct btf *b)
 	    (!btf_offset(b, "page", "pt_mm", &o->pt_mm) &&
 	     !btf_offset(b, "ptdesc", "pt_mm", &o->pt_mm)))
 		o->page = 0;
+	o->threads = btf_offset(b, "task_struct", "signal", &o->signal) &&
+		     btf_offset(b, "task_struct", "thread_node", &o->thread_node) &&
+		     btf_offset(b, "signal_struct", "thread_head", &o->thread_head);
 	swap_layout_from_btf(&o->swap, b);
 	return btf_offset(b, "task_struct", "tasks", &o->tasks) &&
 	       btf_offset(b, "task_struct", "pid", &o->pid) &&
@@ -43,13 +46,68 @@ bool linux_offsets_from_btf(struct linux_offsets *o, const struct btf *b)
 }
 
 /*
+ * Threads that are looked at, in all processes together. One is enough of each process whose first
+ * thread has ended, unless others of it are ending at this moment; only a hostile list comes near.
+ */
+#define THREADS_MAX ((size_t)1 << 16)
+
+struct task_reading {
+	const struct linux_offsets *offsets;
+	size_t *threads_left;
+};
+
+/* What a link of a ring of threads says. False if it makes no sense, or cannot be read. */
+static bool follow_thread(const struct virt *v, uint64_t link, uint64_t *ret)
+{
+	uint64_t next, back;
+
+	if (!virt_u64(v, link, &next) || !paging__is_pointer(v, next) ||
+	    !virt_u64(v, next + 8, &back) || back != link)
+		return false;
+	*ret = next;
+	return true;
+}
+
+/*
+ * The first thread of a process may end before the others (pthread_exit() in main()). Its task
+ * stays in the list of processes, without the mm (kernel/exit.c, exit_mm()), which the others still
+ * have: threads of a process share it (kernel/fork.c, copy_process()). *mm stays 0 if none has one:
+ * a kernel thread, or a process that is over. False if that cannot be known.
+ */
+static bool ask_threads(const struct virt *v, const struct task_reading *t, uint64_t task,
+			uint64_t *mm)
+{
+	const struct linux_offsets *o = t->offsets;
+	uint64_t signal, head, link, own;
+
+	if (!o->threads)
+		return true;
+	if (!virt_u64(v, task + o->signal, &signal) || !paging__is_pointer(v, signal))
+		return false;
+	head = link = signal + o->thread_head;
+	while (*t->threads_left && follow_thread(v, link, &link)) {
+		if (link == head)
+			return true;
+		--*t->threads_left;
+		if (!virt_u64(v, link - o->thread_node + o->signal, &own) || own != signal ||
+		    !virt_u64(v, link - o->thread_node + o->mm, mm))
+			return false;
+		if (*mm)
+			return true;
+	}
+	return false;
+}
+
+/*
  * A kernel thread has no mm and runs on whatever was there before. The root is a pointer into the
  * direct map, so that the kernel's own tables turn it into a physical address.
  */
-static void read_root(const struct virt *v, const struct linux_offsets *o, struct process *p)
+static void read_root(const struct virt *v, const struct task_reading *t, struct process *p)
 {
+	const struct linux_offsets *o = t->offsets;
 	uint64_t mm = 0, pgd;
-	const bool known = virt_u64(v, p->object + o->mm, &mm);
+	const bool known =
+		virt_u64(v, p->object + o->mm, &mm) && (mm || ask_threads(v, t, p->object, &mm));
 
 	if (known && !mm)
 		return;
@@ -60,7 +118,8 @@ static void read_root(const struct virt *v, const struct linux_offsets *o, struc
 
 static enum link_kind read_task(const struct process_ring *r, uint64_t link, struct process *ret)
 {
-	const struct linux_offsets *o = r->offsets;
+	const struct task_reading *t = r->offsets;
+	const struct linux_offsets *o = t->offsets;
 	uint8_t comm[PROCESS_NAME_MAX];
 
 	ret->object = link - o->tasks;
@@ -68,18 +127,20 @@ static enum link_kind read_task(const struct process_ring *r, uint64_t link, str
 	    !virt_read(r->v, ret->object + o->comm, comm, sizeof(comm)))
 		return LINK_BAD;
 	paging__set_name(ret, comm);
-	read_root(r->v, o, ret);
+	read_root(r->v, t, ret);
 	return LINK_PROCESS;
 }
 
 enum status linux_processes(const struct virt *v, uint64_t init_task, const struct linux_offsets *o,
 			    struct process_list *ret, struct err *e)
 {
+	size_t threads_left = THREADS_MAX;
+	const struct task_reading t = { o, &threads_left };
 	const struct process_ring r = {
 		.v = v,
 		.start = init_task + o->tasks,
 		.read = read_task,
-		.offsets = o,
+		.offsets = &t,
 	};
 
 	*ret = (struct process_list){ 0 };

@@ -178,6 +178,10 @@ struct linux_swap_layout {
 struct linux_offsets {
 	uint32_t tasks, pid, comm, mm; /* in task_struct */
 	uint32_t pgd;                  /* in mm_struct */
+	/* The threads of a process, if all of these are known. */
+	bool threads;
+	uint32_t signal, thread_node; /* in task_struct */
+	uint32_t thread_head;         /* in signal_struct */
 	/* Whose a root is; `page` is 0 if not all of them are known. */
 	uint32_t page;     /* size of struct page */
 	uint32_t pt_mm;    /* in it, of a root: its mm_struct */
@@ -185,7 +189,10 @@ struct linux_offsets {
 	struct linux_swap_layout swap;
 };
 
-/* False if the BTF lacks one of them, but for those that tell whose a root is. */
+/*
+ * False if the BTF lacks one of them, but for those of threads, and those that tell whose a root
+ * is.
+ */
 bool linux_offsets_from_btf(struct linux_offsets *o, const struct btf *b);
 
 enum status linux_processes(const struct virt *v, uint64_t init_task, const struct linux_offsets *o,

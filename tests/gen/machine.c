@@ -666,6 +666,19 @@ static uint64_t struct_page(uint64_t pa)
 	return LINUX_VMEMMAP + pa / MACHINE_PAGE * MACHINE_PAGE_SIZE;
 }
 
+/* The signal_struct of a process, behind its first thread, and the ring of its threads. */
+static void put_threads(struct machine *m, uint64_t root, struct machine_process *p)
+{
+	const uint64_t signal = p->object + MACHINE_TASK_SIZE + 0x100;
+	const uint64_t ring[] = { signal + MACHINE_SIGNAL_HEAD, p->object + MACHINE_TASK_THREAD,
+				  p->second + MACHINE_TASK_THREAD };
+
+	machine_u64_va(m, root, p->object + MACHINE_TASK_SIGNAL, signal);
+	if (p->second)
+		machine_u64_va(m, root, p->second + MACHINE_TASK_SIGNAL, signal);
+	link_ring(m, root, ring, p->second ? 3 : 2);
+}
+
 static void put_task(struct machine *m, const struct machine_linux *l, struct machine_process *p,
 		     bool first)
 {
@@ -674,13 +687,16 @@ static void put_task(struct machine *m, const struct machine_linux *l, struct ma
 
 	machine_put_va(m, root, p->object + MACHINE_TASK_COMM, p->name, strlen(p->name) + 1);
 	machine_put_va(m, root, p->object + MACHINE_TASK_PID, &p->pid, 4);
+	p->second = p->first_ended ? direct(m, machine_alloc(m)) + 0x80 : 0;
+	put_threads(m, root, p);
 	if (first || p->no_memory)
 		return;
 	mm = machine_alloc(m);
 	machine_u64(m, mm + MACHINE_MM_PGD, direct(m, p->dtb));
 	if (!p->ending)
 		machine_put(m, mm + MACHINE_MM_USERS, &(const uint32_t){ 1 }, 4);
-	machine_u64_va(m, root, p->object + MACHINE_TASK_MM, direct(m, mm));
+	machine_u64_va(m, root, (p->second ? p->second : p->object) + MACHINE_TASK_MM,
+		       direct(m, mm));
 	if (l->owners)
 		machine_u64_va(m, root, struct_page(p->dtb) + MACHINE_PAGE_PT_MM, direct(m, mm));
 }
@@ -811,10 +827,12 @@ static void put_types(struct btf_maker *b)
 	type(b, "", 4, 3, 0x3f0); /* 7: within mm_struct */
 	member(b, "mmap_base", 1, 0), member(b, "pgd", 2, MACHINE_MM_PGD - 0x8);
 	member(b, "mm_users", 1, MACHINE_MM_USERS - 0x8);
-	type(b, "task_struct", 4, 6, MACHINE_TASK_SIZE); /* 8 */
+	type(b, "task_struct", 4, 8, MACHINE_TASK_SIZE); /* 8 */
 	member(b, "__state", 1, 0x18), member(b, "tasks", 9, MACHINE_TASK_TASKS);
 	member(b, "mm", 2, MACHINE_TASK_MM), member(b, "active_mm", 2, MACHINE_TASK_MM + 8);
 	member(b, "", 10, MACHINE_TASK_PID), member(b, "comm", 5, MACHINE_TASK_COMM);
+	member(b, "signal", 4, MACHINE_TASK_SIGNAL);
+	member(b, "thread_node", 3, MACHINE_TASK_THREAD);
 	type(b, "list_head_t", 8, 0, 3); /* 9: typedef */
 	type(b, "", 5, 2, 8);            /* 10: union */
 	member(b, "pid", 1, 0), member(b, "pid_again", 1, 0);
@@ -836,6 +854,8 @@ static void put_types(struct btf_maker *b)
 	type(b, "pageflags", 6, 3, 4); /* 18 */
 	enumerator(b, "PG_locked", 0), enumerator(b, "PG_uptodate", MACHINE_PG_UPTODATE);
 	enumerator(b, "PG_head", MACHINE_PG_HEAD);
+	type(b, "signal_struct", 4, 2, 0x400); /* 19 */
+	member(b, "live", 1, 4), member(b, "thread_head", 3, MACHINE_SIGNAL_HEAD);
 }
 
 void machine_btf(struct image *ret)

@@ -58,11 +58,13 @@ uint64_t machine_get_va(struct machine *m, uint64_t root, uint64_t va);
 struct machine_process {
 	const char *name;
 	uint32_t pid;
-	bool unlinked;  /* not in the list */
-	bool ending;    /* Linux: nobody uses its memory any more */
-	bool no_memory; /* Linux: a kernel thread */
+	bool unlinked;    /* not in the list */
+	bool ending;      /* Linux: nobody uses its memory any more */
+	bool no_memory;   /* Linux: a kernel thread */
+	bool first_ended; /* Linux: its first thread, and another lives */
 	/* Set by the generator. */
 	uint64_t object;
+	uint64_t second; /* the task_struct of that other thread */
 	uint64_t dtb;
 	uint64_t user_dtb;
 };
@@ -154,6 +156,9 @@ void machine_linux_notes(const struct machine_linux *l, struct image *ret);
 #define MACHINE_TASK_MM      0x4a0
 #define MACHINE_TASK_PID     0x540
 #define MACHINE_TASK_COMM    0x780
+#define MACHINE_TASK_SIGNAL  0x650
+#define MACHINE_TASK_THREAD  0x660
+#define MACHINE_SIGNAL_HEAD  0x10 /* of threads, in signal_struct */
 #define MACHINE_MM_PGD       0x48
 #define MACHINE_MM_USERS     0x54
 #define MACHINE_PAGE_SIZE    0x40 /* of struct page */

@@ -628,6 +628,107 @@ TEST(unlinked_task_is_found_by_the_scan)
 	end_linux(&l);
 }
 
+/*
+ * Threads
+ */
+
+TEST(process_whose_first_thread_has_ended_has_a_root)
+{
+	struct machine_linux l = linux_6();
+
+	l.pti = true;
+	l.p[3].first_ended = true;
+	linux_machine_is_found(&l, 4, true);
+	assert_true(space_of(l.p[3].dtb)->listed);
+	assert_int_equal(space_of(l.p[3].dtb)->process.pid, 77);
+	assert_int_equal(d.hidden, 0);
+	assert_int_equal(d.unlisted, 0);
+	end_linux(&l);
+}
+
+/* Threads of which none has memory: its root is freed, or soon will be. */
+TEST(process_whose_threads_have_all_ended_has_no_root)
+{
+	struct machine_linux l = linux_6();
+	struct discover_hints h = { 0 };
+
+	l.p[3].first_ended = true;
+	machine_linux(&m, &l);
+	machine_u64_va(&m, l.root, l.p[3].second + MACHINE_TASK_MM, 0);
+	look(&h, NULL);
+	assert_false(listed(77)->has_dtb);
+	assert_false(listed(77)->lost_dtb);
+	end_linux(&l);
+}
+
+/* A word of the threads of process 77, and what is wrong with it. */
+enum thread_lie { HEAD_NOWHERE, HEAD_BACK, SIGNAL_NOWHERE, SIGNAL_OTHER, CIRCLE, MM_NOWHERE, LIES };
+
+static void put_thread_lie(const struct machine_linux *l, enum thread_lie lie)
+{
+	const struct machine_process *p = &l->p[3], *other = &l->p[4];
+	const uint64_t signal = machine_get_va(&m, l->root, p->object + MACHINE_TASK_SIGNAL);
+	const uint64_t second = p->second + MACHINE_TASK_THREAD;
+	const struct {
+		uint64_t at, value;
+	} lies[LIES] = {
+		[HEAD_NOWHERE] = { signal + MACHINE_SIGNAL_HEAD, 0x1000 },
+		[HEAD_BACK] = { second + 8, second },
+		[SIGNAL_NOWHERE] = { p->object + MACHINE_TASK_SIGNAL, 0 },
+		[SIGNAL_OTHER] = { p->second + MACHINE_TASK_SIGNAL,
+				   machine_get_va(&m, l->root,
+						  other->object + MACHINE_TASK_SIGNAL) },
+		[CIRCLE] = { p->object + MACHINE_TASK_THREAD, p->object + MACHINE_TASK_THREAD },
+		[MM_NOWHERE] = { p->second + MACHINE_TASK_MM, UINT64_C(0xffff888000000001) },
+	};
+
+	machine_u64_va(&m, l->root, lies[lie].at, lies[lie].value);
+	if (lie == CIRCLE)
+		machine_u64_va(&m, l->root, lies[lie].at + 8, lies[lie].at);
+}
+
+/* It may have a root, and nobody knows which: then nothing is called hidden. */
+TEST(threads_that_lie_leave_a_root_that_is_lost)
+{
+	for (unsigned lie = 0; lie < LIES; lie++) {
+		struct machine_linux l = linux_6();
+		struct discover_hints h = { 0 };
+
+		l.p[3].first_ended = true;
+		machine_linux(&m, &l);
+		put_thread_lie(&l, (enum thread_lie)lie);
+		look(&h, NULL);
+		assert_int_equal(d.list.end, LIST_CLOSED);
+		assert_false(listed(77)->has_dtb);
+		assert_true(listed(77)->lost_dtb);
+		assert_int_equal(d.hidden, 0);
+		assert_int_equal(d.unlisted, 1);
+		end_linux(&l);
+	}
+}
+
+/* Of one that knows no threads nothing else is said than before. */
+TEST(without_the_fields_of_threads_the_first_has_to_do)
+{
+	struct machine_linux l = linux_6();
+	struct discover_hints h = { 0 };
+	char *field;
+
+	l.p[3].first_ended = true;
+	machine_linux(&m, &l);
+	field = memmem(l.btf.at, l.btf.len, "thread_head", 11);
+	assert_non_null(field);
+	*field = 'T';
+	h.btf = l.btf.at;
+	h.btf_size = l.btf.len;
+	look(&h, NULL);
+	assert_false(d.linux_offsets.threads);
+	assert_false(listed(77)->has_dtb);
+	assert_false(listed(77)->lost_dtb);
+	assert_int_equal(d.hidden, 1);
+	end_linux(&l);
+}
+
 TEST(freed_roots_are_counted_and_not_listed)
 {
 	struct machine_linux l = linux_6();
@@ -991,7 +1092,7 @@ TEST(btf_knows_members_of_anonymous_structures)
 
 	machine_btf(&i);
 	CHECK_OK(btf_init(&b, i.at, i.len, &e), &e);
-	assert_int_equal(b.count, 18);
+	assert_int_equal(b.count, 19);
 	assert_true(btf_offset(&b, "mm_struct", "pgd", &off));
 	assert_int_equal(off, MACHINE_MM_PGD);
 	assert_true(btf_offset(&b, "task_struct", "pid", &off));
@@ -1106,6 +1207,10 @@ int main(void)
 		cmocka_unit_test(linux_takes_kallsyms_and_btf_from_the_source),
 		cmocka_unit_test(pti_tables_are_recognised),
 		cmocka_unit_test(unlinked_task_is_found_by_the_scan),
+		cmocka_unit_test(process_whose_first_thread_has_ended_has_a_root),
+		cmocka_unit_test(process_whose_threads_have_all_ended_has_no_root),
+		cmocka_unit_test(threads_that_lie_leave_a_root_that_is_lost),
+		cmocka_unit_test(without_the_fields_of_threads_the_first_has_to_do),
 		cmocka_unit_test(freed_roots_are_counted_and_not_listed),
 		cmocka_unit_test(copies_of_roots_are_no_finding),
 		cmocka_unit_test(kernel_is_asked_whose_a_root_is),
