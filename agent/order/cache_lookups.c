@@ -17,12 +17,12 @@ struct cache_lookups {
 };
 
 /*
- * Absence is a hole: the tree of the area's pages has none there, or one that is only on its way
- * back from the slot.
+ * Absence is a hole: the cache has no page there, or one that is only on its way back from the
+ * slot. Zeros that were not written to the slot are captured like a page that is held.
  */
 static struct page_status status_of(const struct swap_lookup *l)
 {
-	if (l->state != SWAP_CACHE_HELD)
+	if (l->state != SWAP_CACHE_HELD && l->state != SWAP_CACHE_ZEROS)
 		return (struct page_status){ .state = PAGE_HOLE };
 	if (l->readable)
 		return (struct page_status){ .state = PAGE_DATA };
@@ -34,6 +34,7 @@ static void count_lookup(struct slots_counts *c, enum swap_cache_state state)
 	c->absent += state == SWAP_CACHE_ABSENT;
 	c->held += state == SWAP_CACHE_HELD;
 	c->busy += state == SWAP_CACHE_BUSY;
+	c->zeros += state == SWAP_CACHE_ZEROS;
 	c->untold += state == SWAP_CACHE_UNKNOWN;
 }
 

@@ -43,6 +43,7 @@ struct slots_counts {
 	uint64_t absent;    /* it did not have, so that the slot had been written */
 	uint64_t held;      /* it had, so that this was captured */
 	uint64_t busy;      /* it was reading back from the slot */
+	uint64_t zeros;     /* was only noted to be zeros, so that these were captured */
 	uint64_t untold;    /* could not be told */
 	uint64_t lookup_ns; /* that looking took, of the memory's time */
 };

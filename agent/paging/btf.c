@@ -302,6 +302,21 @@ bool btf_offset(const struct btf *b, const char *type, const char *member, uint3
 	return true;
 }
 
+/* struct btf_array: type, index_type, nelems. */
+bool btf_elements(const struct btf *b, const char *type, const char *member, uint32_t *ret)
+{
+	struct btf_type t;
+	struct member m;
+	uint64_t bits;
+
+	if (!struct_by_name(b, type, &t) ||
+	    !find_member(b, &t, member, strlen(member), &m, &bits) || !resolve(b, m.type, &t) ||
+	    t.kind != KIND_ARRAY)
+		return false;
+	*ret = get_le32(t.members + 8);
+	return true;
+}
+
 /* struct btf_enum: name, value; in struct btf_enum64 the upper half of the value follows. */
 static bool find_enumerator(const struct btf *b, const struct btf_type *t, const char *name,
 			    uint32_t *ret)

@@ -40,6 +40,9 @@ bool btf_offset(const struct btf *b, const char *type, const char *member, uint3
 /* The value of an enumerator, whatever its enumeration is called. False if there is none. */
 bool btf_enumerator(const struct btf *b, const char *name, uint32_t *ret);
 
+/* How many elements the array has that is this member of `struct type`. False if it is none. */
+bool btf_elements(const struct btf *b, const char *type, const char *member, uint32_t *ret);
+
 /* sizeof(struct type). */
 bool btf_size(const struct btf *b, const char *type, uint32_t *ret);
 

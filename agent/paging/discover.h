@@ -107,8 +107,8 @@ struct discovery {
 	uint64_t init_task;
 	struct linux_offsets linux_offsets;
 	uint64_t vmemmap; /* where struct page of frame 0 is; 0: not known */
-	/* The symbols swapper_spaces and swap_aops (mm/swap_state.c); 0: not known. */
-	uint64_t swapper_spaces, swap_ops;
+	/* Symbols swapper_spaces, swap_aops (mm/swap_state.c), swap_info (mm/swapfile.c); or 0 */
+	uint64_t swapper_spaces, swap_ops, swap_areas;
 	/* CONFIG_DEVICE_PRIVATE, by the symbols of the kernel: what absent entries mean (pte.h). */
 	enum pte_option device_private;
 	struct helper_root helpers[HELPERS_MAX];

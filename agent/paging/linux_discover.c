@@ -80,6 +80,7 @@ enum {
 	SWAP_OPS,
 	DEVICE,
 	DEVICE_RANGE,
+	SWAP_AREAS,
 	SYMBOLS
 };
 
@@ -303,6 +304,7 @@ static bool find_list(const struct discovery_search *s, const struct virt *space
 		[SWAP_OPS] = { .name = "swap_aops" },
 		[DEVICE] = { .name = LINUX_DEVICE_SYMBOL },
 		[DEVICE_RANGE] = { .name = LINUX_DEVICE_SYMBOL_RANGE },
+		[SWAP_AREAS] = { .name = "swap_info" },
 	};
 
 	if (s->d->init_task) /* from an earlier discovery */
@@ -312,10 +314,9 @@ static bool find_list(const struct discovery_search *s, const struct virt *space
 	if (!find_offsets(s, space, w) || !find_init_task(s, space, w))
 		return false;
 	find_helpers(s, space, w);
-	if (w[SWAPPER_SPACES].found && w[SWAP_OPS].found) {
-		s->d->swapper_spaces = w[SWAPPER_SPACES].va;
-		s->d->swap_ops = w[SWAP_OPS].va;
-	}
+	s->d->swapper_spaces = w[SWAPPER_SPACES].found ? w[SWAPPER_SPACES].va : 0;
+	s->d->swap_ops = w[SWAP_OPS].found ? w[SWAP_OPS].va : 0;
+	s->d->swap_areas = w[SWAP_AREAS].found ? w[SWAP_AREAS].va : 0;
 	if (w[VMEMMAP_BASE].found && virt_u64(space, w[VMEMMAP_BASE].va, &s->d->vmemmap) &&
 	    !paging__is_pointer(space, s->d->vmemmap))
 		s->d->vmemmap = 0;

@@ -1,29 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/paging/process_list.h"
 
-/*
- * Linux 5.10 to 6.12, and later (mm/swap_state.c, include/linux/xarray.h). Kernels whose swap cache
- * lies in tables of the areas' clusters do not have the symbol swapper_spaces.
- */
-static void swap_layout_from_btf(struct linux_swap_layout *l, const struct btf *b)
+struct wanted_offset {
+	const char *type, *member;
+	uint32_t *to;
+};
+
+static bool take_offsets(const struct btf *b, const struct wanted_offset *w, size_t n)
 {
-	const struct {
-		const char *type, *member;
-		uint32_t *to;
-	} wanted[] = {
+	bool ret = true;
+
+	for (size_t i = 0; i < n; i++)
+		ret &= btf_offset(b, w[i].type, w[i].member, w[i].to);
+	return ret;
+}
+
+/* Linux 5.10 to 6.17 (mm/swap_state.c, include/linux/xarray.h). */
+static void tree_layout_from_btf(struct linux_swap_layout *l, const struct btf *b)
+{
+	const struct wanted_offset wanted[] = {
 		{ "address_space", "a_ops", &l->ops }, { "address_space", "i_pages", &l->tree },
 		{ "xarray", "xa_head", &l->head },     { "xa_node", "shift", &l->shift },
 		{ "xa_node", "offset", &l->offset },   { "xa_node", "parent", &l->parent },
 		{ "xa_node", "array", &l->array },     { "xa_node", "slots", &l->slots },
-		{ "page", "flags", &l->flags },        { "page", "private", &l->private },
 	};
 
-	l->known = btf_size(b, "address_space", &l->space) && btf_size(b, "page", &l->page) &&
+	l->trees = btf_size(b, "address_space", &l->space) &&
+		   take_offsets(b, wanted, ARRAY_SIZE(wanted));
+	l->head += l->tree;
+}
+
+/*
+ * Since 6.18 (mm/swap.h, mm/swap_table.h; include/linux/swap.h). How many slots a cluster has, the
+ * size of any array of one entry for each tells.
+ */
+static void table_layout_from_btf(struct linux_swap_layout *l, const struct btf *b)
+{
+	const struct wanted_offset wanted[] = {
+		{ "swap_info_struct", "cluster_info", &l->clusters },
+		{ "swap_cluster_info", "table", &l->table },
+	};
+	uint32_t unused;
+
+	l->areas = btf_offset(b, "swap_info_struct", "type", &l->area_type) &&
+		   btf_offset(b, "swap_info_struct", "max", &l->area_max);
+	l->has_zeromap = btf_offset(b, "swap_info_struct", "zeromap", &l->zeromap);
+	l->tables = take_offsets(b, wanted, ARRAY_SIZE(wanted)) &&
+		    btf_size(b, "swap_cluster_info", &l->cluster);
+	if (!btf_elements(b, "swap_table", "entries", &l->cluster_slots) &&
+	    !btf_elements(b, "swap_memcg_table", "id", &l->cluster_slots))
+		l->cluster_slots = 0;
+	l->has_zero_bitmap = btf_offset(b, "swap_cluster_info", "zero_bitmap", &unused);
+}
+
+static void swap_layout_from_btf(struct linux_swap_layout *l, const struct btf *b)
+{
+	l->pages = btf_size(b, "page", &l->page) && btf_offset(b, "page", "flags", &l->flags) &&
+		   btf_offset(b, "page", "private", &l->private) &&
 		   btf_enumerator(b, "PG_uptodate", &l->uptodate_bit) &&
 		   btf_enumerator(b, "PG_head", &l->head_bit);
-	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
-		l->known &= btf_offset(b, wanted[i].type, wanted[i].member, wanted[i].to);
-	l->head += l->tree;
+	if (!btf_enumerator(b, "PG_swapcache", &l->swapcache_bit))
+		l->swapcache_bit = 64; /* none */
+	tree_layout_from_btf(l, b);
+	table_layout_from_btf(l, b);
 }
 
 bool linux_offsets_from_btf(struct linux_offsets *o, const struct btf *b)

@@ -102,6 +102,12 @@ static void cache_read(struct physmem *m, uint64_t pa, uint8_t *buf, size_t page
 	*ret = c->page[i];
 }
 
+void physmem_cache_forget(struct physmem_cache *c)
+{
+	for (size_t i = 0; i < PHYSMEM_CACHE; i++)
+		c->pa[i] = UINT64_MAX;
+}
+
 enum status physmem_cache_init(struct physmem_cache *c, struct physmem *under, struct err *e)
 {
 	*c = (struct physmem_cache){
@@ -109,8 +115,7 @@ enum status physmem_cache_init(struct physmem_cache *c, struct physmem *under, s
 		.under = under,
 		.bytes = malloc(PHYSMEM_CACHE * sizeof(*c->bytes)),
 	};
-	for (size_t i = 0; i < PHYSMEM_CACHE; i++)
-		c->pa[i] = UINT64_MAX;
+	physmem_cache_forget(c);
 	return c->bytes ? ST_OK : err_nomem(e);
 }
 

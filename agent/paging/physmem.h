@@ -73,6 +73,8 @@ struct physmem_cache {
 
 enum status physmem_cache_init(struct physmem_cache *c, struct physmem *under, struct err *e);
 void physmem_cache_deinit(struct physmem_cache *c);
+/* From now on everything is read anew. */
+void physmem_cache_forget(struct physmem_cache *c);
 
 /*
  * Streams of a container, asked in the order given: the first that captured the page answers, so

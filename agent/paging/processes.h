@@ -166,13 +166,28 @@ enum status windows_processes(const struct virt *v, struct windows_kernel *k, st
 
 /* Where Linux keeps which page of a swap area is in memory: swap_cache.h. */
 struct linux_swap_layout {
-	bool known;
-	uint32_t space;                  /* size of struct address_space */
-	uint32_t ops, tree, head;        /* in it: a_ops, i_pages, i_pages.xa_head */
-	uint32_t shift, offset;          /* in struct xa_node; both are bytes */
-	uint32_t parent, array, slots;   /* likewise */
-	uint32_t page, flags, private;   /* size of struct page, and in it */
-	uint32_t uptodate_bit, head_bit; /* of its flags */
+	bool pages;                      /* what struct page says is known */
+	uint32_t page, flags, private;   /* its size, and in it */
+	uint32_t uptodate_bit, head_bit; /* of its flags, */
+	uint32_t swapcache_bit;          /* and since 6.18 this one */
+
+	bool trees;                    /* known: up to 6.17 */
+	uint32_t space;                /* size of struct address_space */
+	uint32_t ops, tree, head;      /* in it: a_ops, i_pages, i_pages.xa_head */
+	uint32_t shift, offset;        /* in struct xa_node; both are bytes */
+	uint32_t parent, array, slots; /* likewise */
+
+	bool areas;                   /* known: struct swap_info_struct, and in it */
+	uint32_t area_type, area_max; /* a byte, and an unsigned int */
+	bool has_zeromap;             /* in it, since 6.12 */
+	uint32_t zeromap;
+
+	bool tables;            /* it has them: since 6.18 */
+	uint32_t clusters;      /* in struct swap_info_struct: cluster_info */
+	uint32_t cluster;       /* size of struct swap_cluster_info */
+	uint32_t table;         /* in it */
+	uint32_t cluster_slots; /* SWAPFILE_CLUSTER: so many entries has a table; 0: not known */
+	bool has_zero_bitmap;   /* in struct swap_cluster_info, where entries have no room */
 };
 
 struct linux_offsets {
@@ -190,8 +205,8 @@ struct linux_offsets {
 };
 
 /*
- * False if the BTF lacks one of them, but for those of threads, and those that tell whose a root
- * is.
+ * False if the BTF lacks one of them, but for those of threads, of swapping, and those that tell
+ * whose a root is.
  */
 bool linux_offsets_from_btf(struct linux_offsets *o, const struct btf *b);
 

@@ -4,19 +4,8 @@
 #include <string.h>
 
 #include "agent/paging/process_list.h"
-#include "agent/paging/pte.h"
+#include "agent/paging/swap_cache_internal.h"
 #include "formats/base/bytes.h"
-
-/* include/linux/swap.h, mm/swap.h: SWAP_ADDRESS_SPACE_SHIFT, since 4.11. */
-#define SPACE_SHIFT 14
-
-/* include/linux/xarray.h: XA_CHUNK_SHIFT, unless the kernel is built for small machines. */
-#define CHUNK_SHIFT 6
-#define CHUNK_SIZE  (1u << CHUNK_SHIFT)
-#define CHUNK_MASK  (CHUNK_SIZE - 1)
-
-/* Nodes on the way to a slot: 2^36 of them are 256 TiB. */
-#define DEPTH       6
 
 /*
  * swp_entry_t as page->private has it (include/linux/swapops.h): the type above SWP_TYPE_SHIFT,
@@ -30,36 +19,20 @@
 /* Slots that change while they are looked at are looked at so often. */
 #define ATTEMPTS    3
 
-/* Pages of the kernel's that were read in one round: nodes, and struct pages. */
+/* Pages of the kernel's that were read in one round: nodes, tables and struct pages. */
 #define SEEN        256
+
+/*
+ * The newest version whose tables were read (Linux 7.3.4). What a newer one has in them for a page
+ * that is not cached may mean something else; a page that is cached says by itself which it is.
+ */
+#define TABLES_READ 703
 
 struct seen_page {
 	uint64_t va;
 	uint64_t round; /* in which it was read */
 	bool readable;
 	uint8_t bytes[PAGE_SIZE];
-};
-
-struct swap_cache {
-	struct physmem *mem;
-	struct linux_swap_layout layout;
-	uint64_t spaces, ops, vmemmap;
-	struct physmem_cache tables; /* translations: where the kernel maps what is here stays */
-	struct virt space;
-	struct seen_page *seen; /* SEEN of them, by their address; what collides is read again */
-	uint64_t round;
-	struct trace *traces; /* of the first round, and their number */
-	size_t n_traces;
-};
-
-/* What was seen on the way to a slot; two are the same if all of it is, byte for byte. */
-struct trace {
-	uint64_t space;              /* the struct address_space */
-	uint64_t entries[DEPTH + 1]; /* the root's, and each node's */
-	uint64_t page;               /* the struct page that the last of them is */
-	uint64_t private;
-	uint64_t frame; /* physical address */
-	uint64_t state; /* enum swap_cache_state */
 };
 
 /*
@@ -83,8 +56,7 @@ static const struct seen_page *see(struct swap_cache *c, uint64_t va)
 	return p;
 }
 
-/* A word at a multiple of 8, so that it lies in one page. */
-static bool read_word(struct swap_cache *c, uint64_t va, uint64_t *ret)
+bool swap_cache__word(struct swap_cache *c, uint64_t va, uint64_t *ret)
 {
 	const struct seen_page *p = va % 8 ? NULL : see(c, va);
 
@@ -94,7 +66,17 @@ static bool read_word(struct swap_cache *c, uint64_t va, uint64_t *ret)
 	return true;
 }
 
-static bool read_byte(struct swap_cache *c, uint64_t va, uint8_t *ret)
+bool swap_cache__half_word(struct swap_cache *c, uint64_t va, uint32_t *ret)
+{
+	const struct seen_page *p = va % 4 ? NULL : see(c, va);
+
+	if (!p || !p->readable)
+		return false;
+	*ret = get_le32(p->bytes + va % PAGE_SIZE);
+	return true;
+}
+
+bool swap_cache__byte(struct swap_cache *c, uint64_t va, uint8_t *ret)
 {
 	const struct seen_page *p = see(c, va);
 
@@ -103,33 +85,17 @@ static bool read_byte(struct swap_cache *c, uint64_t va, uint8_t *ret)
 	return p->readable;
 }
 
-/*
- * Entries of an XArray (include/linux/xarray.h)
- */
-
-static bool is_internal(uint64_t entry)
+static bool add_step(struct swap_trace *t, uint64_t word)
 {
-	return (entry & 3) == 2;
+	if (t->n == ARRAY_SIZE(t->words))
+		return false;
+	t->words[t->n++] = word;
+	return true;
 }
 
-static bool is_node(uint64_t entry)
+bool swap_cache__step(struct swap_cache *c, struct swap_trace *t, uint64_t va, uint64_t *ret)
 {
-	return is_internal(entry) && entry > 4096;
-}
-
-/* The rest of a multi-index entry: which slot of the node has it. */
-static bool is_sibling(uint64_t entry)
-{
-	return is_internal(entry) && entry < (CHUNK_MASK << 2 | 2);
-}
-
-/*
- * A number instead of a pointer: the shadow that a page leaves behind when it goes
- * (mm/workingset.c).
- */
-static bool is_value(uint64_t entry)
-{
-	return entry & 1;
+	return swap_cache__word(c, va, ret) && add_step(t, *ret);
 }
 
 /*
@@ -154,7 +120,7 @@ static bool has_page_flag(uint64_t flags, uint32_t bit)
 
 /*
  * A large folio's pages: up to 6.5 each of them has its own entry in `private`, and since then the
- * first has the first one's (folio->swap). In both the tree may name the first page for all.
+ * first has the first one's (folio->swap). In both the cache may name the first page for all.
  */
 static bool is_page_of(struct swap_cache *c, const struct swap_lookup *want, uint64_t first,
 		       uint64_t flags, uint64_t delta)
@@ -163,24 +129,29 @@ static bool is_page_of(struct swap_cache *c, const struct swap_lookup *want, uin
 	uint64_t private;
 
 	return has_page_flag(flags, c->layout.head_bit) ||
-	       (read_word(c, first + delta * c->layout.page + c->layout.private, &private) &&
+	       (swap_cache__word(c, first + delta * c->layout.page + c->layout.private, &private) &&
 		private == entry);
 }
 
-/* What the tree names must be a page that names the slot. */
-static enum swap_cache_state classify_page(struct swap_cache *c, const struct swap_lookup *want,
-					   uint64_t page, struct trace *t)
+/* Behind it stands no page of the cache, if the kernel says so of its pages. */
+static bool is_out_of_cache(const struct swap_cache *c, uint64_t flags)
+{
+	return c->by_tables && !has_page_flag(flags, c->layout.swapcache_bit);
+}
+
+enum swap_cache_state swap_cache__page(struct swap_cache *c, const struct swap_lookup *want,
+				       uint64_t page, struct swap_trace *t)
 {
 	const uint64_t slots = (UINT64_C(1) << TYPE_SHIFT) - 1;
-	uint64_t flags, delta;
+	uint64_t flags, private, delta;
 
-	t->page = page;
-	if (!page_frame(c, page, &t->frame) || !read_word(c, page + c->layout.flags, &flags) ||
-	    !read_word(c, page + c->layout.private, &t->private))
+	if (!page_frame(c, page, &t->frame) ||
+	    !swap_cache__word(c, page + c->layout.flags, &flags) ||
+	    !swap_cache__step(c, t, page + c->layout.private, &private))
 		return SWAP_CACHE_UNKNOWN;
-	delta = want->slot - (t->private & slots);
-	if (t->private >> TYPE_SHIFT != want->file || delta >= FOLIO_PAGES ||
-	    (delta && !is_page_of(c, want, page, flags, delta)))
+	delta = want->slot - (private & slots);
+	if (private >> TYPE_SHIFT != want->file || delta >= FOLIO_PAGES ||
+	    (delta && !is_page_of(c, want, page, flags, delta)) || is_out_of_cache(c, flags))
 		return SWAP_CACHE_UNKNOWN;
 	t->frame += delta << PAGE_SHIFT;
 	/* Until then it is being read from the slot (mm/page_io.c). */
@@ -188,118 +159,52 @@ static enum swap_cache_state classify_page(struct swap_cache *c, const struct sw
 }
 
 /*
- * The tree
+ * Areas
  */
 
-/* The end of a way: an entry that is no node. */
-static enum swap_cache_state classify_entry(struct swap_cache *c, const struct swap_lookup *want,
-					    uint64_t entry, struct trace *t)
+bool swap_cache__area(struct swap_cache *c, const struct swap_lookup *want, struct swap_trace *t,
+		      uint64_t *ret)
 {
-	if (!entry || is_value(entry))
-		return SWAP_CACHE_ABSENT;
-	/* One that is being moved (XA_RETRY_ENTRY), or reserved. */
-	if (is_internal(entry))
-		return SWAP_CACHE_UNKNOWN;
-	return classify_page(c, want, entry, t);
+	uint32_t slots;
+	uint8_t type;
+
+	return swap_cache__step(c, t, c->areas + UINT64_C(8) * want->file, ret) &&
+	       swap_cache__byte(c, *ret + c->layout.area_type, &type) && type == want->file &&
+	       swap_cache__half_word(c, *ret + c->layout.area_max, &slots) && want->slot < slots;
 }
 
-/* Where a walk is. */
-struct xarray_cursor {
-	uint64_t tree;  /* the struct xarray */
-	uint64_t node;  /* 0: the tree itself */
-	unsigned shift; /* of the node */
-	unsigned slot;  /* in it, that leads on */
-};
-
-/* Goes down to a node of which all that it says of itself must be right. */
-static bool enter(struct swap_cache *c, uint64_t node, struct xarray_cursor *p)
+/* A bit of the area's bitmap. False if it cannot be read. */
+static bool is_noted_as_zeros(struct swap_cache *c, const struct swap_lookup *want,
+			      struct swap_trace *t, bool *ret)
 {
-	const struct linux_swap_layout *l = &c->layout;
-	uint64_t tree, parent;
-	uint8_t shift, offset;
+	uint64_t area, map, word;
 
-	if (!read_byte(c, node + l->shift, &shift) || !read_byte(c, node + l->offset, &offset) ||
-	    !read_word(c, node + l->array, &tree) || !read_word(c, node + l->parent, &parent) ||
-	    tree != p->tree || parent != p->node)
+	if (!swap_cache__area(c, want, t, &area) ||
+	    !swap_cache__step(c, t, area + c->layout.zeromap, &map) ||
+	    !swap_cache__word(c, map + want->slot / 64 * 8, &word))
 		return false;
-	/* A root's offset is whatever it was in an earlier life (xas_alloc()). */
-	if (p->node ? offset != p->slot || shift + CHUNK_SHIFT != (int)p->shift
-		    : shift % CHUNK_SHIFT || shift >= DEPTH * CHUNK_SHIFT)
-		return false;
-	p->node = node;
-	p->shift = shift;
-	return true;
+	*ret = word >> want->slot % 64 & 1;
+	/* Its neighbours may change. */
+	return add_step(t, *ret);
 }
 
-/* The entry that a node has for an index, and which of its slots has it. */
-static bool read_entry(struct swap_cache *c, struct xarray_cursor *p, uint64_t index, uint64_t *ret)
+static void trace_slot(struct swap_cache *c, const struct swap_lookup *want, struct swap_trace *t)
 {
-	const uint64_t slots = p->node + c->layout.slots;
-
-	p->slot = index >> p->shift & CHUNK_MASK;
-	if (!read_word(c, slots + UINT64_C(8) * p->slot, ret))
-		return false;
-	if (!is_sibling(*ret))
-		return true;
-	if (*ret >> 2 >= p->slot)
-		return false;
-	p->slot = (unsigned)(*ret >> 2);
-	return read_word(c, slots + UINT64_C(8) * p->slot, ret) && !is_internal(*ret);
-}
-
-static enum swap_cache_state walk_tree(struct swap_cache *c, const struct swap_lookup *want,
-				       uint64_t index, struct trace *t)
-{
-	struct xarray_cursor p = { .tree = t->space + c->layout.tree };
-	uint64_t entry;
-	unsigned depth = 0;
-
-	if (!read_word(c, t->space + c->layout.head, &entry))
-		return SWAP_CACHE_UNKNOWN;
-	t->entries[0] = entry;
-	/* A tree without nodes has index 0, and no other. */
-	if (!is_node(entry) && index && !is_internal(entry))
-		return SWAP_CACHE_ABSENT;
-	while (is_node(entry)) {
-		if (depth == DEPTH || !enter(c, entry - 2, &p))
-			return SWAP_CACHE_UNKNOWN;
-		if (!depth && index >> p.shift >> CHUNK_SHIFT)
-			return SWAP_CACHE_ABSENT; /* behind the last that the tree can have */
-		if (!read_entry(c, &p, index, &entry) || (!p.shift && is_node(entry)))
-			return SWAP_CACHE_UNKNOWN;
-		t->entries[++depth] = entry;
-	}
-	return classify_entry(c, want, entry, t);
-}
-
-/* The struct address_space of a slot; it must be one of swapping. */
-static bool find_space(struct swap_cache *c, const struct swap_lookup *want, uint64_t *ret)
-{
-	uint64_t spaces, ops;
-
-	if (!read_word(c, c->spaces + UINT64_C(8) * want->file, &spaces) || !spaces)
-		return false;
-	*ret = spaces + (want->slot >> SPACE_SHIFT) * c->layout.space;
-	return read_word(c, *ret + c->layout.ops, &ops) && ops == c->ops;
-}
-
-/*
- * By both indexes that kernels have used. In a tree of the one kind there is nothing at the other's
- * index: slots of one tree have the same upper bits.
- */
-static void trace_slot(struct swap_cache *c, const struct swap_lookup *want, struct trace *t)
-{
-	const uint64_t low = want->slot & ((UINT64_C(1) << SPACE_SHIFT) - 1);
+	enum swap_cache_state state;
+	bool zeros;
 
 	memset(t, 0, sizeof(*t));
-	if (want->file >= PTE_FILES_MAX || want->slot >> (DEPTH * CHUNK_SHIFT) ||
-	    !find_space(c, want, &t->space))
+	if (want->file >= PTE_FILES_MAX)
 		return;
-	t->state = walk_tree(c, want, want->slot, t);
-	if (t->state == SWAP_CACHE_ABSENT && low != want->slot) {
-		memset(t->entries, 0, sizeof(t->entries));
-		t->state = walk_tree(c, want, low, t);
+	state = c->by_tables ? swap_cache__by_table(c, want, t) : swap_cache__by_tree(c, want, t);
+	if (c->zeros == SWAP_ZEROS_MAP &&
+	    (state == SWAP_CACHE_ABSENT || state == SWAP_CACHE_BUSY)) {
+		if (!is_noted_as_zeros(c, want, t, &zeros))
+			state = SWAP_CACHE_UNKNOWN;
+		else if (zeros)
+			state = SWAP_CACHE_ZEROS;
 	}
+	t->state = state;
 }
 
 /*
@@ -324,21 +229,35 @@ static bool is_untold(const struct swap_lookup *l)
 	return l->state == SWAP_CACHE_UNKNOWN;
 }
 
+/* Where the kernel maps an area's tables may change, too. */
+static void begin_round(struct swap_cache *c)
+{
+	c->round++;
+	physmem_cache_forget(&c->tables);
+}
+
+/* The bytes of what was found: a frame's, or zeros. */
+static bool take_bytes(struct swap_cache *c, const struct swap_trace *t, uint8_t *bytes)
+{
+	if (t->state == SWAP_CACHE_ZEROS)
+		memset(bytes, 0, PAGE_SIZE);
+	return t->state == SWAP_CACHE_ZEROS ||
+	       (t->state == SWAP_CACHE_HELD && physmem_read_page(c->mem, t->frame, bytes, NULL));
+}
+
 /* Everything once, the frames, and everything once more. */
 static void lookup_once(struct swap_cache *c, struct swap_lookup *lookups, size_t n, uint8_t *bytes)
 {
-	struct trace again;
+	struct swap_trace again;
 
-	c->round++;
+	begin_round(c);
 	for (size_t i = 0; i < n; i++)
 		if (is_untold(&lookups[i]))
 			trace_slot(c, &lookups[i], &c->traces[i]);
 	for (size_t i = 0; i < n; i++)
 		if (is_untold(&lookups[i]))
-			lookups[i].readable = c->traces[i].state == SWAP_CACHE_HELD &&
-					      physmem_read_page(c->mem, c->traces[i].frame,
-								bytes + i * PAGE_SIZE, NULL);
-	c->round++;
+			lookups[i].readable = take_bytes(c, &c->traces[i], bytes + i * PAGE_SIZE);
+	begin_round(c);
 	for (size_t i = 0; i < n; i++) {
 		if (!is_untold(&lookups[i]) || c->traces[i].state == SWAP_CACHE_UNKNOWN)
 			continue;
@@ -374,27 +293,73 @@ enum status swap_cache_lookup(struct swap_cache *c, struct swap_lookup *lookups,
 /* A BTF that lies must not lead the reading astray. */
 static bool is_sound(const struct linux_swap_layout *l)
 {
-	const uint32_t words[] = { l->ops,   l->tree,  l->head,  l->parent,
-				   l->array, l->slots, l->flags, l->private };
+	return l->pages && l->page && l->page % 8 == 0 && l->page < PAGE_SIZE &&
+	       l->flags % 8 == 0 && l->flags < PAGE_SIZE && l->private % 8 == 0 &&
+	       l->private < PAGE_SIZE &&
+	       (l->tables ? swap_cache__table_is_sound(l) : swap_cache__tree_is_sound(l));
+}
 
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		if (words[i] % 8 || words[i] >= PAGE_SIZE)
-			return false;
-	return l->known && l->space && l->space < PAGE_SIZE && l->shift < l->slots &&
-	       l->offset < l->slots && l->page && l->page % 8 == 0 && l->page < PAGE_SIZE;
+static const char *find_missing_symbol(const struct discovery *d)
+{
+	if (d->linux_offsets.swap.tables)
+		return d->swap_areas ? NULL : "the kernel's symbol swap_info was not found";
+	if (!d->swapper_spaces && !d->swap_ops)
+		return "the kernel's symbols swapper_spaces and swap_aops were not found";
+	if (!d->swapper_spaces)
+		return "the kernel's symbol swapper_spaces was not found";
+	return d->swap_ops ? NULL : "the kernel's symbol swap_aops was not found";
 }
 
 static const char *find_lack(const struct discovery *d)
 {
+	const struct linux_swap_layout *l = &d->linux_offsets.swap;
+	const char *symbol;
+
 	if (d->os != OS_LINUX)
 		return "this is not Linux";
-	if (!d->swapper_spaces)
-		return "the kernel's symbols swapper_spaces and swap_aops were not found";
+	symbol = find_missing_symbol(d);
+	if (symbol)
+		return symbol;
 	if (!d->vmemmap)
 		return "it is not known where the kernel has its struct pages";
-	if (!is_sound(&d->linux_offsets.swap))
-		return "the kernel's BTF lacks some of what is needed";
-	return NULL;
+	if (l->tables && !l->cluster_slots)
+		return "the kernel's BTF does not say how many slots a table of its swap cache has";
+	return is_sound(l) ? NULL : "the kernel's BTF lacks some of what is needed";
+}
+
+/*
+ * A kernel that has neither is older than 6.12 (mm/page_io.c, swap_writepage()). Where entries of a
+ * table have the flag is known of the versions that were read.
+ */
+static enum swap_zeros find_zeros(const struct discovery *d, bool known_tables)
+{
+	const struct linux_swap_layout *l = &d->linux_offsets.swap;
+
+	if (l->has_zeromap)
+		return l->areas && d->swap_areas && l->zeromap % 8 == 0 ? SWAP_ZEROS_MAP
+									: SWAP_ZEROS_UNKNOWN;
+	if (!l->tables)
+		return l->areas ? SWAP_ZEROS_WRITTEN : SWAP_ZEROS_UNKNOWN;
+	return known_tables && !l->has_zero_bitmap ? SWAP_ZEROS_FLAG : SWAP_ZEROS_UNKNOWN;
+}
+
+bool swap_cache_tells_zeros(const struct swap_cache *c)
+{
+	return c->zeros != SWAP_ZEROS_UNKNOWN;
+}
+
+static void take_layout(struct swap_cache *c, const struct discovery *d)
+{
+	const uint32_t version = d->vmcoreinfo ? vmcoreinfo_version(d->vmcoreinfo) : 0;
+
+	c->layout = d->linux_offsets.swap;
+	c->spaces = d->swapper_spaces;
+	c->ops = d->swap_ops;
+	c->areas = d->swap_areas;
+	c->vmemmap = d->vmemmap;
+	c->by_tables = c->layout.tables;
+	c->known_tables = c->by_tables && version && version <= TABLES_READ;
+	c->zeros = find_zeros(d, c->known_tables);
 }
 
 enum status swap_cache_create(struct physmem *mem, const struct discovery *d,
@@ -411,10 +376,7 @@ enum status swap_cache_create(struct physmem *mem, const struct discovery *d,
 	if (!c)
 		return err_nomem(e);
 	c->mem = mem;
-	c->layout = d->linux_offsets.swap;
-	c->spaces = d->swapper_spaces;
-	c->ops = d->swap_ops;
-	c->vmemmap = d->vmemmap;
+	take_layout(c, d);
 	st = physmem_cache_init(&c->tables, mem, e);
 	c->seen = calloc(SEEN, sizeof(*c->seen));
 	if (!c->seen)

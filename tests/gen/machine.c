@@ -851,18 +851,58 @@ static void put_types(struct btf_maker *b)
 	type(b, "xa_node", 4, 5, 0x240); /* 17 */
 	member(b, "shift", 1, 0), member(b, "offset", 1, 1), member(b, "parent", 4, 8);
 	member(b, "array", 4, 0x10), member(b, "slots", 4, MACHINE_NODE_SLOTS);
-	type(b, "pageflags", 6, 3, 4); /* 18 */
+	type(b, "pageflags", 6, 4, 4); /* 18 */
 	enumerator(b, "PG_locked", 0), enumerator(b, "PG_uptodate", MACHINE_PG_UPTODATE);
-	enumerator(b, "PG_head", MACHINE_PG_HEAD);
+	enumerator(b, "PG_head", MACHINE_PG_HEAD),
+		enumerator(b, "PG_swapcache", MACHINE_PG_SWAPCACHE);
 	type(b, "signal_struct", 4, 2, 0x400); /* 19 */
 	member(b, "live", 1, 4), member(b, "thread_head", 3, MACHINE_SIGNAL_HEAD);
 }
 
+static void array_type(struct btf_maker *b, uint32_t of, uint32_t elements)
+{
+	type(b, "", 3, 0, 0);
+	image_u32(&b->types, b->types.len, of), image_u32(&b->types, b->types.len, 1);
+	image_u32(&b->types, b->types.len, elements);
+}
+
+/* Behind the 19 types of put_types(). */
+static void put_swap_types(struct btf_maker *b, unsigned parts, uint32_t slots)
+{
+	const bool zeromap = parts & MACHINE_BTF_ZEROMAP, tables = parts & MACHINE_BTF_TABLES;
+	const bool bitmap = parts & MACHINE_BTF_BITMAP, memcg = parts & MACHINE_BTF_MEMCG;
+
+	if (!(parts & MACHINE_BTF_AREAS))
+		return;
+	type(b, "swap_info_struct", 4, 3 + zeromap, 0x200); /* 20 */
+	member(b, "type", 1, MACHINE_AREA_TYPE), member(b, "max", 1, MACHINE_AREA_MAX);
+	if (zeromap)
+		member(b, "zeromap", 4, MACHINE_AREA_ZEROMAP);
+	member(b, "cluster_info", 4, MACHINE_AREA_TABLES);
+	type(b, "swap_cluster_info", 4, 1 + tables + bitmap, MACHINE_CLUSTER); /* 21 */
+	member(b, "count", 1, 4);
+	if (tables)
+		member(b, "table", 4, MACHINE_CLUSTER_TABLE);
+	if (bitmap)
+		member(b, "zero_bitmap", 4, 0x10);
+	if (!tables)
+		return;
+	array_type(b, 1, slots); /* 22 */
+	type(b, memcg ? "swap_memcg_table" : "swap_table", 4, 1, 8 * slots);
+	member(b, memcg ? "id" : "entries", 22, 0);
+}
+
 void machine_btf(struct image *ret)
+{
+	machine_btf_of_swap(ret, 0, 0);
+}
+
+void machine_btf_of_swap(struct image *ret, unsigned parts, uint32_t slots)
 {
 	struct btf_maker b = { 0 };
 
 	put_types(&b);
+	put_swap_types(&b, parts, slots);
 	image_u16(ret, 0, 0xeb9f);
 	image_u8(ret, 2, 1);
 	image_u8(ret, 3, 0);

@@ -165,6 +165,7 @@ void machine_linux_notes(const struct machine_linux *l, struct image *ret);
 #define MACHINE_PAGE_PT_MM   0x20
 #define MACHINE_PAGE_PRIVATE 0x28
 #define MACHINE_PG_UPTODATE  2
+#define MACHINE_PG_SWAPCACHE 10
 #define MACHINE_PG_HEAD      16
 #define MACHINE_SPACE_SIZE   0xc0 /* of struct address_space */
 #define MACHINE_SPACE_PAGES  0x8
@@ -173,5 +174,21 @@ void machine_linux_notes(const struct machine_linux *l, struct image *ret);
 #define MACHINE_NODE_SLOTS   0x28 /* in struct xa_node */
 
 void machine_btf(struct image *ret);
+
+/* What the BTF of later kernels has beside that: swap areas, bitmaps of zeros, and tables. */
+#define MACHINE_BTF_AREAS     1u
+#define MACHINE_BTF_ZEROMAP   2u
+#define MACHINE_BTF_TABLES    4u
+#define MACHINE_BTF_MEMCG     8u   /* struct swap_memcg_table, and no struct swap_table */
+#define MACHINE_BTF_BITMAP    16u  /* of zeros, for each cluster */
+#define MACHINE_AREA_TYPE     0x48 /* in struct swap_info_struct */
+#define MACHINE_AREA_MAX      0x4c
+#define MACHINE_AREA_ZEROMAP  0x58
+#define MACHINE_AREA_TABLES   0x60 /* its cluster_info */
+#define MACHINE_CLUSTER       0x20 /* size of struct swap_cluster_info */
+#define MACHINE_CLUSTER_TABLE 8
+
+/* `slots` of a cluster. */
+void machine_btf_of_swap(struct image *ret, unsigned parts, uint32_t slots);
 
 #endif

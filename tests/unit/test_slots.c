@@ -446,6 +446,35 @@ TEST(the_swap_cache_is_asked_before_slots_are_read)
 	end_swap();
 }
 
+/* They are what the mapping has, and no hole, which would say that the slot has it. */
+TEST(zeros_that_were_not_written_are_captured)
+{
+	const uint64_t shadow = UINT64_C(1) << 60 | 1, zero_flag = UINT64_C(1) << 59;
+	struct fixture *f = fixture_create(true);
+	struct err e = ERR_INIT;
+
+	set_up_tables(703, MACHINE_BTF_AREAS | MACHINE_BTF_TABLES, 512);
+	machine_u64(&m, entry_at(10), shadow);
+	machine_u64(&m, entry_at(11), shadow | zero_flag);
+	begin_swap();
+	CHECK_OK(slots_use_cache(f->slots, cache, &e), &e);
+	cache = NULL;
+	name_slot(f, 0, 0, 10);
+	name_slot(f, 1, 0, 11);
+	slots_want(f->slots, f->table, 0);
+	memset(f->data, 'x', 2 * PAGE_SIZE);
+	assert_true(slots_next(f->slots, empty_piece(f)));
+	assert_int_equal(f->piece.stream, 17);
+	assert_int_equal(f->status[0].state, PAGE_HOLE);
+	assert_int_equal(f->status[1].state, PAGE_DATA);
+	for (size_t i = PAGE_SIZE; i < 2 * PAGE_SIZE; i++)
+		assert_int_equal(f->data[i], 0);
+	assert_int_equal(slots_counts(f->slots).absent, 1);
+	assert_int_equal(slots_counts(f->slots).zeros, 1);
+	fixture_destroy(f);
+	end_swap();
+}
+
 /* The page was in the cache, so that its slot may be old. A hole would say that it was not. */
 TEST(a_cached_page_that_cannot_be_read_is_no_hole)
 {
@@ -632,6 +661,7 @@ int main(void)
 		cmocka_unit_test(a_slot_is_read_again_for_who_came_later),
 		cmocka_unit_test(a_slot_is_read_from_the_request_to_the_answer),
 		cmocka_unit_test(the_swap_cache_is_asked_before_slots_are_read),
+		cmocka_unit_test(zeros_that_were_not_written_are_captured),
 		cmocka_unit_test(a_cached_page_that_cannot_be_read_is_no_hole),
 		cmocka_unit_test(the_swap_cache_is_asked_again_with_its_slot),
 		cmocka_unit_test(what_is_asked_for_is_due_until_it_came_or_was_given_up),
