@@ -286,6 +286,7 @@ static enum status begin_lookups(struct acquisition *a, struct err *e)
 		return err_nomem(e);
 	physmem_drv_init(a->swap_memory, a->source, clock_mono_ns);
 	st = swap_cache_create(&a->swap_memory->mem, d, &cache, &a->no_swap_cache, e);
+	a->files_plan.swap_zeros = !st && cache && swap_cache_tells_zeros(cache);
 	if (!st && cache)
 		st = slots_use_cache(a->slots, cache, e);
 	if (!st && !cache)

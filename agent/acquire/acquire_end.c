@@ -53,9 +53,10 @@ enum status acquire__outcome(const struct acquisition *a, enum status output, st
 
 static json_t *swap_cache_json(const struct slots_counts *c)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "absent", (json_int_t)c->absent, "held",
-			 (json_int_t)c->held, "busy", (json_int_t)c->busy, "untold",
-			 (json_int_t)c->untold, "look_ns", (json_int_t)c->lookup_ns);
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "absent", (json_int_t)c->absent, "held",
+			 (json_int_t)c->held, "busy", (json_int_t)c->busy, "zeros",
+			 (json_int_t)c->zeros, "untold", (json_int_t)c->untold, "look_ns",
+			 (json_int_t)c->lookup_ns);
 }
 
 static json_t *slots_json(const struct acquisition *a)

@@ -371,7 +371,8 @@ static enum status declare_cache(const struct files_plan *plan, struct file_copy
 	json_t *of = json_text(c->path);
 	json_t *name = free_name(plan->stream.sealer,
 				 json_sprintf("swap cache of %s", of ? json_string_value(of) : ""));
-	json_t *meta = json_pack("{s:o, s:i}", "of", of, "number", (int)c->pagefile->number);
+	json_t *meta = json_pack("{s:o, s:i, s:b}", "of", of, "number", (int)c->pagefile->number,
+				 "zeros", plan->swap_zeros);
 	enum status st;
 
 	if (name && meta)

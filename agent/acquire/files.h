@@ -22,7 +22,8 @@ struct files_plan {
 	bool pagefiles;
 	/* Reads slots of them while memory is read (order/slots.h), borrowed; or NULL. */
 	struct slots *slots;
-	bool swap_cache;           /* they look into it, too */
+	bool swap_cache;           /* they look into it, too, */
+	bool swap_zeros;           /* and it tells pages of zeros that were not written */
 	bool hibernation;          /* with them, hiberfil.sys */
 	struct stream_plan stream; /* without feed, stream, label and total */
 };
