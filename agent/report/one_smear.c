@@ -275,8 +275,11 @@ void section_smear(struct doc *d, const struct report_run *r)
 	put_layout(d, s);
 	put_scan(d, r);
 	if (s->slots_doubt && !s->still) {
-		doc_put(d, " No slot is called safe: ");
-		doc_text(d, s->slots_doubt);
+		doc_put(d, s->slots_doubt_looked
+				   ? " No slot that was not looked up in the swap cache is called "
+				     "safe: "
+				   : " No slot is called safe: ");
+		html_strange(d, s->slots_doubt);
 		doc_put(d, ".");
 	}
 	put_numbers(d, s);

@@ -404,6 +404,7 @@ void smear_deinit(struct smear *s)
 	for (size_t i = 0; i < s->count; i++)
 		space_deinit(&s->at[i]);
 	space_deinit(&s->total);
+	free(s->slots_doubt);
 	for (size_t i = 0; i < s->n_file_doubts; i++) {
 		free(s->file_doubts[i].file);
 		free(s->file_doubts[i].why);

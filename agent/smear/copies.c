@@ -189,6 +189,7 @@ static void open_lookups(struct analysis *m, uint32_t stream)
 	if (n >= 0 && n < PTE_FILES_MAX && info->paged && !m->files[n].lookups) {
 		m->files[n].lookups = &m->captures.streams[stream];
 		m->files[n].lookups_stream = stream;
+		m->files[n].tells_zeros = json_is_true(json_object_get(meta, "zeros"));
 	}
 	json_decref(meta);
 }
@@ -258,27 +259,85 @@ static uint32_t version_of(const struct analysis *m)
 	return found_linux(m) ? found_linux(m) : told_linux(m);
 }
 
+/* Why the swap cache was not examined, as the acquisition said; or NULL. */
+static const char *no_lookups(const struct analysis *m)
+{
+	const json_t *line, *slots;
+	size_t i;
+
+	json_array_foreach(m->plan->manifest, i, line)
+	{
+		slots = json_object_get(json_object_get(line, "order"), "slots");
+		if (slots)
+			return json_string_value(json_object_get(slots, "swap_cache_problem"));
+	}
+	return NULL;
+}
+
+static bool has_lookups(const struct analysis *m)
+{
+	for (size_t i = 0; i < PTE_FILES_MAX; i++)
+		if (m->files[i].lookups)
+			return true;
+	return false;
+}
+
+/* One acquisition makes all of them, so that it is all or none. */
+static bool lookups_tell_zeros(const struct analysis *m)
+{
+	for (size_t i = 0; i < PTE_FILES_MAX; i++)
+		if (m->files[i].lookups && !m->files[i].tells_zeros)
+			return false;
+	return has_lookups(m);
+}
+
+#define ZEROS   "since Linux 6.12 pages of zeros are not written to their slots"
+#define UNASKED ZEROS "; the swap cache, which knows them, was not examined"
+
+static const char unwritten_zeros[] = ZEROS;
+
+/* Nobody knows of any slot if its page is one of zeros. The caller frees it; NULL: no memory. */
+static char *doubt_zeros(const struct analysis *m)
+{
+	const char *problem = no_lookups(m);
+	char *ret = NULL;
+
+	if (has_lookups(m))
+		ret = strdup(ZEROS "; the acquisition did not find out which pages are zeros");
+	else if (!problem)
+		ret = strdup(UNASKED " (--pagefile guided does that)");
+	else if (asprintf(&ret, UNASKED ": %s", problem) < 0)
+		ret = NULL;
+	return ret;
+}
+
 /*
  * Where Linux may keep a page that an entry sends to a slot: zswap holds it compressed in memory,
- * and since 6.12 (commit 0ca0c24e3211) a page of zeros is only a bit in swap_info_struct.zeromap.
- * In both cases the slot itself holds what was there before.
+ * and since 6.12 (commit 0ca0c24e3211) a page of zeros is only noted, where looks into the swap
+ * cache find it. In both cases the slot itself holds what was there before.
  */
-static const char *doubt_slots(const struct analysis *m)
+static enum status doubt_slots(struct analysis *m, struct err *e)
 {
 	const char *zswap = json_string_value(machine_fact(m, "memory", "zswap"));
 	/* Where the two differ, no rule of the older may make anything safe. */
 	const uint32_t version = MAX(found_linux(m), told_linux(m));
+	const char *why = NULL;
 
 	if (m->entries.os != OS_LINUX)
-		return NULL;
+		return ST_OK;
 	if (!zswap)
-		return "the manifest does not tell whether zswap was used";
-	if (strcmp(zswap, "N"))
-		return "zswap was enabled";
-	if (!version)
-		return "the manifest does not tell the kernel's version";
-	return version >= 612 ? "since Linux 6.12 pages of zeros are not written to their slots"
-			      : NULL;
+		why = "the manifest does not tell whether zswap was used";
+	else if (strcmp(zswap, "N"))
+		why = "zswap was enabled";
+	else if (version && version < 612)
+		return ST_OK;
+	else if (lookups_tell_zeros(m))
+		why = unwritten_zeros;
+	else if (!version)
+		why = "the manifest does not tell the kernel's version";
+	m->ret->slots_doubt = why ? strdup(why) : doubt_zeros(m);
+	m->ret->slots_doubt_looked = why == unwritten_zeros;
+	return m->ret->slots_doubt ? ST_OK : err_nomem(e);
 }
 
 static const char no_processes[] =
@@ -546,8 +605,7 @@ static enum status choose_layout(struct analysis *m, struct err *e)
 	smear__find_store(m, &ev.windows);
 	if (m->entries.os == OS_LINUX && m->ret->layout.found)
 		prove_numbers(m, m->ret->layout.files);
-	m->ret->slots_doubt = doubt_slots(m);
-	return st;
+	return st ? st : doubt_slots(m, e);
 }
 
 enum status smear__set_up(struct analysis *m, struct err *e)

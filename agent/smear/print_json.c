@@ -201,7 +201,9 @@ static json_t *smear_json(const struct smear *s, const char *path)
 	json_object_set_new(doc, "cut", json_boolean(s->cut));
 	json_object_set_new(doc, "layout", layout_json(s));
 	if (s->slots_doubt)
-		json_object_set_new(doc, "slots_doubt", json_string(s->slots_doubt));
+		json_object_set_new(doc, "slots_doubt", json_text(s->slots_doubt));
+	if (s->slots_doubt_looked)
+		json_object_set_new(doc, "slots_doubt_looked", json_true());
 	if (s->n_file_doubts)
 		json_object_set_new(doc, "slot_map_doubts", smear_doubts_json(s));
 	if (s->n_numbers)

@@ -160,6 +160,15 @@ static void print_worst(const struct smear *s, FILE *out)
 	free(order);
 }
 
+static void print_slots_doubt(const struct smear *s, FILE *out)
+{
+	char why[ERR_MESSAGE_MAX];
+
+	text_printable(s->slots_doubt, why, sizeof(why));
+	fprintf(out, "no slot%s is called safe: %s\n",
+		s->slots_doubt_looked ? " that was not looked up in the swap cache" : "", why);
+}
+
 static void print_file_doubts(const struct smear *s, FILE *out)
 {
 	char file[256], why[ERR_MESSAGE_MAX];
@@ -274,7 +283,7 @@ void smear_print_text(const struct smear *s, FILE *out)
 		" of %" PRIu64 " slots\n",
 		s->frames.several, s->frames.named, s->slots.several, s->slots.named);
 	if (s->slots_doubt)
-		fprintf(out, "no slot is called safe: %s\n", s->slots_doubt);
+		print_slots_doubt(s, out);
 	print_file_doubts(s, out);
 	print_numbers(s, out);
 	if (s->spaces.cut || s->cut || t->copy[COPY_BEFORE].cut || t->copy[COPY_AFTER].cut)

@@ -112,8 +112,9 @@ struct mapping_check {
 	bool slot;
 	bool map_doubt;
 	bool slot_doubt;
-	bool followed;          /* the run has what a prototype came to */
-	uint64_t proto;         /* its address, and */
+	bool look_needed; /* a slot that the swap cache was not asked for may not be written */
+	bool followed;    /* the run has what a prototype came to */
+	uint64_t proto;   /* its address, and */
 	struct rsz_times times; /* when it was captured */
 };
 
@@ -197,7 +198,7 @@ static uint64_t gap_end(const struct mapping_check *j, const struct capture *nex
 /*
  * A slot that was read while its entry stood. Linux writes it only then: the swap cache was seen to
  * have let go of the page, which it does behind the writing, or to have it; or else nobody knows,
- * and it is given time to settle.
+ * and it is given time to settle, unless its page may be one that is never written.
  */
 static enum verdict classify_written(const struct mapping_check *j, uint64_t at,
 				     const struct rsz_times *when)
@@ -207,7 +208,9 @@ static enum verdict classify_written(const struct mapping_check *j, uint64_t at,
 			   : SLOT_NOT_LOOKED_UP;
 
 	if (lookup == SLOT_NOT_LOOKED_UP)
-		return when->start - j->stand.since < SLOT_SETTLE_NS ? VERDICT_SLOT : VERDICT_SAFE;
+		return j->look_needed || when->start - j->stand.since < SLOT_SETTLE_NS
+			       ? VERDICT_SLOT
+			       : VERDICT_SAFE;
 	return lookup == SLOT_WRITTEN ? VERDICT_SAFE : VERDICT_SWAP_CACHE;
 }
 
@@ -419,7 +422,8 @@ static enum status classify_slot(struct mapping_check *j, struct err *e)
 	j->lookups_stream = f->lookups_stream;
 	j->ranges = &f->ranges;
 	j->map_doubt = f->doubt != NULL;
-	j->slot_doubt = f->assumed || j->m->ret->slots_doubt;
+	j->look_needed = j->m->ret->slots_doubt_looked;
+	j->slot_doubt = f->assumed || (j->m->ret->slots_doubt && !j->look_needed);
 	if (j->copy == COPY_IMAGE)
 		name_pages(j->m, &f->named, &f->several, p->slot * PAGE_SIZE, j->run->pages);
 	return classify_content(j, p->slot * PAGE_SIZE, e);

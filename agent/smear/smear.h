@@ -240,7 +240,8 @@ struct smear {
 	int store;
 	const char *store_by;
 	bool assumed_levels;     /* nothing says how many; only for whoever looks at one space */
-	const char *slots_doubt; /* why no slot is called safe; NULL: there is no reason */
+	char *slots_doubt;       /* why no slot is called safe; NULL: there is no reason */
+	bool slots_doubt_looked; /* but those of which the swap cache told that they are written */
 	struct file_doubt file_doubts[PTE_FILES_MAX];
 	size_t n_file_doubts;
 	struct number_votes numbers[PTE_FILES_MAX]; /* none where all numbers are known anyway */

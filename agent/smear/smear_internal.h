@@ -15,8 +15,9 @@ struct slot_file {
 	uint32_t stream;
 	const struct captures *lookups; /* what the swap cache held of it; NULL: nobody looked */
 	uint32_t lookups_stream;
-	bool assumed;   /* its number was not the kernel's own word */
-	uint64_t slots; /* Linux swap files: so many, at the front of the stream; 0: unknown */
+	bool tells_zeros; /* they say whether a page is zeros that were not written */
+	bool assumed;     /* its number was not the kernel's own word */
+	uint64_t slots;   /* Linux swap files: so many, at the front of the stream; 0: unknown */
 	const char
 		*doubt; /* of them: why nobody knows which is which (struct file_doubt); or NULL */
 	struct range_list ranges;

@@ -72,7 +72,8 @@ static struct {
 	char state;    /* '_': nothing; '?': what could not be read; a letter: a page of them */
 } looks[LOOKS_MAX];
 static const char *looks_meta;
-static const char *file_line; /* of the manifest, on the file of slots_meta; "": none */
+static const char *more_looks_meta; /* of another area, without any; NULL: there is none */
+static const char *file_line;       /* of the manifest, on the file of slots_meta; "": none */
 static const char *begin_line;
 static const char *os;
 static const char *found; /* what its memory says of the system, in both lines; "": nothing */
@@ -109,6 +110,7 @@ static inline void set_up_machine(void)
 	slots_meta = "{\"number\":0,\"number_origin\":\"known\"}";
 	memset(looks, 0, sizeof(looks));
 	looks_meta = "{\"number\":0}";
+	more_looks_meta = NULL;
 	file_line = "";
 	begin_line = LINUX_BEGIN;
 	os = "linux";
@@ -232,6 +234,10 @@ static inline void seal_looks(void)
 		 &e);
 	for (size_t i = 0; i < LOOKS_MAX && looks[i].time; i++)
 		seal_page(stream, 9 * PAGE_SIZE, looks[i].state, NULL, looks[i].time);
+	if (more_looks_meta)
+		CHECK_OK(rsz_writer_stream(b->writer, RSZ_KIND_SWAP_CACHE, "swap cache of /swap",
+					   more_looks_meta, &stream, &e),
+			 &e);
 }
 
 static inline void seal_manifest(void)

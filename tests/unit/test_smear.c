@@ -1141,6 +1141,83 @@ TEST(swap_cache_tells_whether_a_slot_was_written)
 	check_slot(VERDICT_SLOT); /* written, but to where? */
 }
 
+#define LINUX_6_12                                                                                 \
+	"{\"event\":\"begin\",\"os\":{\"kernel_release\":\"6.12.1\"},"                             \
+	"\"memory\":{\"zswap\":\"N\"}}\n"
+
+/* As set_up_looks(), and since 6.12: a look tells whether the page is zeros, or it does not. */
+static void set_up_zeros(const char *meta, uint64_t read, uint64_t time, char state)
+{
+	set_up_looks(read, time, state, 0, 0);
+	begin_line = LINUX_6_12;
+	looks_meta = meta;
+}
+
+#define TELLS_ZEROS "{\"number\":0,\"zeros\":true}"
+
+TEST(looks_tell_zeros_that_were_not_written)
+{
+	set_up_zeros(TELLS_ZEROS, SECOND / 2, 2000, '_');
+	check_slot(VERDICT_SAFE); /* written, and not zeros only */
+	set_up_zeros("{\"number\":0,\"zeros\":false}", SECOND / 2, 2000, '_');
+	check_slot(VERDICT_SLOT);
+	set_up_zeros("{\"number\":0}", SECOND / 2, 2000, '_');
+	check_slot(VERDICT_SLOT); /* of a ramseal that did not look for them */
+	set_up_zeros(TELLS_ZEROS, SECOND / 2, 2000, '.');
+	check_slot(VERDICT_CACHE_FRAME);
+	set_up_zeros(TELLS_ZEROS, SECOND / 2, 1000, '_');
+	check_slot(VERDICT_SLOT); /* before the entry was seen */
+	set_up_zeros(TELLS_ZEROS, 2 * SECOND, 1000, '_');
+	check_slot(VERDICT_SLOT); /* and waiting does not make up for it, */
+	set_up_zeros(TELLS_ZEROS, 2 * SECOND, 0, 0);
+	check_slot(VERDICT_SLOT); /* nor does a look at other slots */
+	set_up_zeros(TELLS_ZEROS, 2 * SECOND, 2000, '?');
+	check_slot(VERDICT_SWAP_CACHE);
+	set_up_zeros(TELLS_ZEROS, SECOND / 2, 2000, '_');
+	begin_line = "{\"event\":\"begin\",\"memory\":{\"zswap\":\"N\"}}\n";
+	check_slot(VERDICT_SAFE); /* whichever version that is */
+}
+
+static void check_doubt(bool looked, const char *text)
+{
+	put_entries(0, SWAP(9), SWAP(9));
+	measure_ok();
+	assert_int_equal(s.slots_doubt_looked, looked);
+	if (text)
+		CHECK_HAS(s.slots_doubt, text);
+	else
+		assert_null(s.slots_doubt);
+	tear_down();
+}
+
+/* The reason that holds, and what one can do about it. */
+TEST(the_doubt_about_slots_says_what_it_is)
+{
+	set_up();
+	check_doubt(false, NULL);
+	set_up();
+	begin_line = LINUX_6_12;
+	check_doubt(false, "--pagefile guided");
+	set_up();
+	begin_line = LINUX_6_12;
+	file_line = "{\"event\":\"end\",\"order\":{\"slots\":{\"swap_cache_problem\":"
+		    "\"the moon\"}}}\n";
+	check_doubt(false, "not examined: the moon");
+	set_up_zeros("{\"number\":0}", 2 * SECOND, 2000, '_');
+	check_doubt(false, "did not find out which");
+	set_up_zeros(TELLS_ZEROS, 2 * SECOND, 2000, '_');
+	check_doubt(true, "since Linux 6.12");
+	set_up_zeros(TELLS_ZEROS, 2 * SECOND, 2000, '_');
+	more_looks_meta = "{\"number\":1}";
+	check_doubt(false, "did not find out which");
+	set_up_zeros(TELLS_ZEROS, 2 * SECOND, 2000, '_');
+	begin_line = LINUX_BEGIN;
+	check_doubt(false, NULL);
+	set_up();
+	begin_line = "{\"event\":\"begin\",\"memory\":{\"zswap\":\"N\"}}\n";
+	check_doubt(false, "the kernel's version");
+}
+
 TEST(swap_cache_has_the_page_itself)
 {
 	set_up_looks(SECOND / 2, 2000, 'h', 0, 0);
@@ -1637,6 +1714,8 @@ int main(void)
 		cmocka_unit_test(frames_and_slots_named_twice_are_counted),
 		cmocka_unit_test(slots_are_doubted_where_linux_may_keep_the_page_elsewhere),
 		cmocka_unit_test(swap_cache_tells_whether_a_slot_was_written),
+		cmocka_unit_test(looks_tell_zeros_that_were_not_written),
+		cmocka_unit_test(the_doubt_about_slots_says_what_it_is),
 		cmocka_unit_test(swap_cache_has_the_page_itself),
 		cmocka_unit_test(image_has_one_moment),
 		cmocka_unit_test(image_read_by_its_tables_is_not_safe_either),
