@@ -96,12 +96,12 @@ class GuestCase(unittest.TestCase):
         return memory
 
     @classmethod
-    def hold(cls):
+    def hold(cls, how=''):
         """
         Starts a program that holds pages of known content, which the guest has as `bin/holder`, and keeps what
-        the VM has then: `truth`, and the PFNs `held`.
+        the VM has then: `truth`, and the PFNs `held`. `how`: see guest/holder.c.
         """
-        held = cls.guest.check(f'holder {HELD_PAGES} >/tmp/held & '
+        held = cls.guest.check(f'holder {HELD_PAGES} {how} >/tmp/held & '
                                'while ! [ -s /tmp/held ]; do sleep 0.1; done; cat /tmp/held')
         cls.held_by = int(held.split()[0])
         cls.held_at = int(held.split()[1], 16)

@@ -152,14 +152,18 @@ class Checks:
         return Kernel(btf.read_bytes(), symbols, code)
 
     def processes_of_the_guest(self):
-        """{pid: is a kernel thread}, by /proc/PID/stat; without what has ended (proc(5))."""
+        """
+        {pid: is a kernel thread}, by /proc/PID/stat; without what has ended (proc(5)). Where only its first thread has,
+        that is a zombie, too, but not the only thread.
+        """
         stat = self.guest.check('cat /proc/[0-9]*/stat 2>/dev/null; true')
         found = {}
         for line in stat.splitlines():
             pid, rest = line.split(' (', 1)
             state, *fields = rest.rsplit(') ', 1)[1].split()
-            if state not in 'ZX':
-                found[int(pid)] = bool(int(fields[5]) & PF_KTHREAD)
+            flags, threads = int(fields[5]), int(fields[16])
+            if state not in 'ZX' or threads > 1:
+                found[int(pid)] = bool(flags & PF_KTHREAD)
         return found
 
     def check_agreement(self, line):

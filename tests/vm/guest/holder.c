@@ -3,12 +3,15 @@
  * Holds pages of known content until it is killed, so that an image of physical memory can be
  * searched for them:
  *
- *	holder PAGES
+ *	holder PAGES [first-ends]
  *
  * Each page is `struct held` and then its own sequence number in every remaining 8 bytes, so that
  * no two pages are alike. They are locked in memory. Prints one line once all pages are in place:
- * "PID FIRST-ADDRESS PAGES". Linked statically: the guest has no libc.
+ * "PID FIRST-ADDRESS PAGES". With "first-ends" its first thread ends then, and a second one lives
+ * on: the process stays in the kernel's list by a task without memory. Linked statically: the guest
+ * has no libc.
  */
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,13 +31,23 @@ struct held {
 };
 _Static_assert(sizeof(struct held) == HELD_PAGE, "one page each");
 
+static void *wait_forever(void *unused)
+{
+	(void)unused;
+	for (;;)
+		pause();
+	return NULL;
+}
+
 int main(int argc, char **argv)
 {
+	const int first_ends = argc > 2 && !strcmp(argv[2], "first-ends");
+	pthread_t second;
 	const size_t pages = argc > 1 ? strtoull(argv[1], NULL, 0) : 0;
 	struct held *at;
 
 	if (!pages) {
-		fprintf(stderr, "usage: holder PAGES\n");
+		fprintf(stderr, "usage: holder PAGES [first-ends]\n");
 		return 2;
 	}
 	at = mmap(NULL, pages * HELD_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -54,8 +67,13 @@ int main(int argc, char **argv)
 		perror("mlock");
 		return 1;
 	}
+	if (first_ends && pthread_create(&second, NULL, wait_forever, NULL)) {
+		fprintf(stderr, "holder: no thread\n");
+		return 1;
+	}
 	printf("%d 0x%llx %zu\n", getpid(), (unsigned long long)(uintptr_t)at, pages);
 	fflush(stdout);
-	for (;;)
-		pause();
+	if (first_ends)
+		pthread_exit(NULL);
+	wait_forever(NULL);
 }
