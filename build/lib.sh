@@ -7,6 +7,8 @@
 PATH=/usr/bin:/bin:/usr/sbin:/sbin:$PATH
 export PATH
 
+top=$PWD
+
 say()
 {
 	printf '== %s\n' "$*"
@@ -58,12 +60,63 @@ apt_install()
 		install --no-install-recommends $wanted </dev/null
 }
 
-# apt_download DIR PACKAGE...: their files, into that folder.
+# The system's lists and sources are left as they are: everything of apt's is below out/.
+private_apt()
+{
+	apt=$top/out/apt
+	mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
+	set -- "$@" -o Dir::State::lists="$apt/lists" -o Dir::Cache="$apt/cache" \
+		-o APT::Sandbox::User="$(id -un)" -o Acquire::Retries=3 -o Acquire::Languages=none
+	"$@"
+}
+
+# "origin base suite component", of every index that apt knows in the system's sources, whichever
+# way those are written.
+indexes()
+{
+	# shellcheck disable=SC2016 # apt's words, not the shell's
+	"$@" indextargets --format '$(ORIGIN) $(REPO_URI) $(CODENAME) $(COMPONENT)' \
+		'Created-By: Packages' | tr -d '\r'
+}
+
+# The mirror of Debian that this system uses. apt tells origins only when it has the lists.
+find_mirror()
+{
+	for try in apt-get "private_apt apt-get"; do
+		# shellcheck disable=SC2086 # a command and its argument
+		mirror=$(indexes $try | sed -n 's/^Debian \([^ ]*\) [a-z]* main$/\1/p' | head -n 1)
+		[ -z "$mirror" ] || return 0
+		[ "$try" != apt-get ] || private_apt apt-get -q update >out/apt/update.log 2>&1 || true
+	done
+	die "apt knows no archive of Debian, or cannot reach it"
+}
+
+# suites_apt COMMAND...: an apt that knows nothing but these suites of Debian, from $mirror, whatever this system takes
+# its packages from.
+suites='trixie-backports sid'
+suites_apt()
+{
+	apt=$top/out/apt/suites
+	mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/parts"
+	cat >"$apt/parts/debian.sources" <<-END
+		Types: deb
+		URIs: $mirror
+		Suites: $suites
+		Components: main
+		Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+	END
+	set -- "$@" -o Dir::State::lists="$apt/lists" -o Dir::Cache="$apt/cache" -o Dir::Etc::sourceparts="$apt/parts" \
+		-o Dir::Etc::sourcelist=/dev/null -o APT::Sandbox::User="$(id -un)" -o Acquire::Retries=3 \
+		-o Acquire::Languages=none
+	"$@"
+}
+
+# apt_download DIR PACKAGE...: their files, into that folder. $apt_with: "suites_apt", or nothing.
 apt_download()
 {
 	into=$1
 	shift
-	(cd "$into" && apt-get -q -o APT::Sandbox::User=root download "$@") >"$into/log" 2>&1 ||
+	(cd "$into" && ${apt_with-} apt-get -q -o APT::Sandbox::User=root download "$@") >"$into/log" 2>&1 ||
 		die "cannot download $*: $(sed -n 's/^E: //p' "$into/log" | head -n 1)"
 	rm "$into/log"
 }
