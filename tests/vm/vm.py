@@ -125,8 +125,8 @@ class Guest:
         the guest to paths here. `disk`: a raw image outside `work`, /dev/vda in the guest, or a list of
         them (vda, vdb, …); while the guest is stopped, the file is what the guest has written.
         `ram_mib`: some of it is above 4 GiB. `filesystems`: those whose modules the guest has, by the
-        modules' names; ext4, XFS and btrfs together take 9 MiB of its RAM. `machine`: what is not as
-        usual.
+        modules' names, and drivers of NVDIMMs likewise; ext4, XFS and btrfs together take 9 MiB of its RAM.
+        `machine`: what is not as usual.
         """
         self.kernel = Path(kernel)
         self.work = Path(work)
@@ -212,8 +212,8 @@ class Guest:
         root = self.work / 'initramfs'
         release = (self.kernel / 'release').read_text().strip()
         modules = f'lib/modules/{release}'
-        shutil.copytree(self.kernel / modules, root / modules,
-                        ignore=shutil.ignore_patterns('fs', 'lib', 'crypto'))
+        shutil.copytree(self.kernel / modules, root / modules, ignore=shutil.ignore_patterns(
+            'fs', 'lib', 'crypto', 'nvdimm', 'modules.order', '*.modinfo', '*.bin'))
         for module in self._filesystem_modules(self.kernel / modules / 'modules.dep'):
             (root / modules / module).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(self.kernel / modules / module, root / modules / module)
@@ -236,12 +236,15 @@ class Guest:
         return archive
 
     def _filesystem_modules(self, dependencies):
-        """Of `filesystems`, with what they need; checksums are asked for by name, so that file too."""
-        wanted = set()
-        for line in dependencies.read_text().splitlines():
-            module, needs = line.split(':')
+        """
+        Of `filesystems`, with what they need; checksums are asked for by name, so that file too, if the kernel does
+        not have it built in.
+        """
+        wanted, crc32c = set(), 'kernel/crypto/crc32c_generic.ko'
+        lines = [line.split(':') for line in dependencies.read_text().splitlines()]
+        for module, needs in lines:
             if Path(module).stem in self.filesystems:
-                wanted.update([module, 'kernel/crypto/crc32c_generic.ko', *needs.split()])
+                wanted.update([module, *needs.split(), *(m for m, _ in lines if m == crc32c)])
         return wanted
 
     def _logs(self):

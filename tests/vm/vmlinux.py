@@ -14,6 +14,7 @@ crash, drgn and makedumpfile take it for the real one. It has no line numbers an
 
 import lzma
 import struct
+import subprocess
 from bisect import bisect_right
 from collections import namedtuple
 from pathlib import Path
@@ -52,9 +53,12 @@ def unpack(vmlinuz):
     setup = (image[0x1f1] or 4) + 1
     offset, size = struct.unpack_from('<II', image, 0x248)
     packed = image[setup * 512 + offset:][:size]
-    if not packed.startswith(b'\xfd7zXZ\0'):
-        raise ValueError(f'{vmlinuz} is not compressed with xz')
-    return lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(packed)
+    # Behind either are four bytes with the size of what was packed (scripts/Makefile.lib, size_append).
+    if packed.startswith(b'\xfd7zXZ\0'):
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(packed)
+    if packed.startswith(b'\x28\xb5\x2f\xfd'):
+        return subprocess.run(['zstd', '-dc'], input=packed[:-4], stdout=subprocess.PIPE, check=True).stdout
+    raise ValueError(f'{vmlinuz} is compressed with neither xz nor zstd')
 
 
 def string_at(table, offset):
