@@ -25,20 +25,22 @@ static void add_prot_none(struct linux_pte_evidence *ev, unsigned level, uint64_
 	ev->inverted_in_ram += inverted && !plain;
 }
 
+/* Most entries name a swap area, by both readings: they are asked once. */
 static void tally_swap(struct linux_pte_tally *t, const struct linux_pte_layout *l,
 		       const struct pte_facts *f, unsigned level, uint64_t raw)
 {
+	const unsigned type = raw >> l->type_shift & (LINUX_PTE_TYPES - 1);
+	const bool same = type < linux_pte_areas(l, true);
 	enum pte_fit fit[2];
 
 	for (size_t i = 0; i < 2; i++) {
 		const struct linux_pte_context c = { .layout = l,
 						     .device_private = i,
 						     .five_levels = f->five_levels };
-		const struct pte p = linux_pte_decode(&c, level, raw);
 
-		fit[i] = linux_pte_fit(&c, f, level, raw);
-		if (p.state == PTE_SWAP)
-			t->areas[i] |= UINT32_C(1) << p.file;
+		fit[i] = i && same ? fit[0] : linux_pte_fit(&c, f, level, raw);
+		if (type < linux_pte_areas(l, i))
+			t->areas[i] |= UINT32_C(1) << type;
 	}
 	t->good += fit[0] == FIT_GOOD || fit[1] == FIT_GOOD;
 	t->neither += fit[0] == FIT_NONE && fit[1] == FIT_NONE;

@@ -213,30 +213,36 @@ const struct linux_pte_layout linux_pte_layouts[] = {
 const size_t linux_pte_layout_count = ARRAY_SIZE(linux_pte_layouts);
 _Static_assert(ARRAY_SIZE(linux_pte_layouts) <= LINUX_LAYOUTS_MAX, "LINUX_LAYOUTS_MAX");
 
-/* The special types lie above the swap areas, in the order of the struct. *ret_from: its first. */
+unsigned linux_pte_areas(const struct linux_pte_layout *l, bool device_private)
+{
+	return LINUX_PTE_TYPES - (l->error + l->marker + (device_private ? l->device : 0U) +
+				  l->migration + l->poisoned);
+}
+
+/* The special types lie above the swap areas. *ret_from: the first type of that kind. */
 static enum pte_state find_type(const struct linux_pte_layout *l, bool device_private,
 				unsigned type, unsigned *ret_from)
 {
 	const struct {
 		enum pte_state state;
 		unsigned count;
-	} special[] = {
-		{ PTE_SWAP_ERROR, l->error },
-		{ PTE_MARKER, l->marker },
-		{ PTE_DEVICE, device_private ? l->device : 0U },
-		{ PTE_MIGRATION, l->migration },
+	} kinds[] = {
+		{ PTE_SWAP, linux_pte_areas(l, device_private) },
 		{ PTE_POISONED, l->poisoned },
+		{ PTE_MIGRATION, l->migration },
+		{ PTE_DEVICE, device_private ? l->device : 0U },
+		{ PTE_MARKER, l->marker },
+		{ PTE_SWAP_ERROR, l->error },
 	};
-	unsigned from = LINUX_PTE_TYPES;
+	unsigned end = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(special); i++) {
-		from -= special[i].count;
-		*ret_from = from;
-		if (type >= from)
-			return special[i].state;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		*ret_from = end;
+		end += kinds[i].count;
+		if (type < end)
+			return kinds[i].state;
 	}
-	*ret_from = 0;
-	return PTE_SWAP;
+	return PTE_UNKNOWN; /* there are no more types */
 }
 
 enum pte_state linux_pte_state_of_type(const struct linux_pte_layout *l, bool device_private,

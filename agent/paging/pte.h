@@ -223,6 +223,8 @@ enum pte_fit {
 enum pte_fit linux_pte_fit(const struct linux_pte_context *c, const struct pte_facts *f,
 			   unsigned level, uint64_t raw);
 
+/* MAX_SWAPFILES of that reading: types below it are swap areas. */
+unsigned linux_pte_areas(const struct linux_pte_layout *l, bool device_private);
 /* What a type is to that reading: never PTE_UNKNOWN. */
 enum pte_state linux_pte_state_of_type(const struct linux_pte_layout *l, bool device_private,
 				       unsigned type);
