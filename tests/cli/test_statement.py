@@ -251,6 +251,16 @@ class Verified(StatementCase):
         self.assertIn('vouches for nothing', shown)
         self.assertIn('has no root', error)
 
+    def test_what_was_sealed_later(self):
+        """The acquisition did not seal it, as its statement says: that does not differ."""
+        path, statement = self.stated()
+        path.write_bytes(path.read_bytes()[:-100])
+        self.assertEqual(run('seal', '-q', path).returncode, 0)
+        changed(statement, 'root', None)
+        changed(statement, 'outcome', 'unsealed')
+        said = json.loads(run('verify', '--json', '--statement', statement, path).stdout)
+        self.assertEqual([d['line'] for d in said['statement']['differences']], ['root'])
+
     def test_what_is_no_statement(self):
         path, statement = self.stated()
         text = statement.read_bytes()
