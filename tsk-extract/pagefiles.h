@@ -16,7 +16,7 @@
 	X(PAGEFILE_HIBERNATION, "hibernation file")                                                \
 	X(PAGEFILE_LINUX_PARTITION, "swap partition")                                              \
 	X(PAGEFILE_LINUX_FILE, "swap file")                                                        \
-	X(PAGEFILE_LINUX_ZRAM, "zram: compressed swap in RAM, part of the memory image")
+	X(PAGEFILE_LINUX_ZRAM, "swap on zram")
 
 enum pagefile_kind {
 #define X(name, text) name,

@@ -93,14 +93,15 @@ static void find_slots(struct pagefile *p, uint64_t in_use)
 	p->check = check_slots;
 }
 
+/*
+ * zram keeps slots compressed in memory, where nobody could tell them from other data. Its device
+ * gives them as they were, like any other; read past the page cache, which would take the memory
+ * that zram saves.
+ */
 static void probe_swap(struct pagefile *p)
 {
 	struct reader *r = NULL;
 
-	if (p->kind == PAGEFILE_LINUX_ZRAM) {
-		err_set(&p->problem, ST_INPUT, "lies in RAM");
-		return;
-	}
 	if (system_open_swap(p->path, &r, &p->problem))
 		return;
 	p->readable = true;

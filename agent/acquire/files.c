@@ -446,11 +446,6 @@ enum status files_tell_rest(const struct files_plan *plan, struct files *f, cons
  * Finding
  */
 
-bool files_takes(const struct pagefile *p)
-{
-	return p->readable && p->kind != PAGEFILE_LINUX_ZRAM;
-}
-
 static bool is_worth_copying(const struct pagefile *p)
 {
 	if (p->note.message[0])
@@ -460,13 +455,9 @@ static bool is_worth_copying(const struct pagefile *p)
 			    "%s: it is not known which part of it each slot is, so none will be "
 			    "called safe: %s",
 			    p->path, p->slots_problem.message);
-	if (files_takes(p))
-		return true;
-	if (p->kind == PAGEFILE_LINUX_ZRAM)
-		log_info("swap-in-ram", "%s: %s", p->path, pagefile_kind_text(p->kind));
-	else
+	if (!p->readable)
 		log_warning("pagefile-not-readable", "%s: %s", p->path, p->problem.message);
-	return false;
+	return p->readable;
 }
 
 static bool has_kind(const struct pagefile_list *l, enum pagefile_kind kind)
@@ -530,7 +521,7 @@ enum status files_find(const struct files_plan *plan, struct files *ret, struct 
 		c->path = p->path;
 		if (!is_worth_copying(p)) {
 			ret->count--;
-			ret->lost_files += !p->absent && p->kind != PAGEFILE_LINUX_ZRAM;
+			ret->lost_files += !p->absent;
 		}
 	}
 	for (size_t i = 0; i < paths; i++)

@@ -66,9 +66,6 @@ struct files {
 /* The page files of a plan, whether or not they can be read, and nothing is said of them. */
 enum status files_list(const struct files_plan *plan, struct pagefile_list *ret, struct err *e);
 
-/* Will it be copied? It can be read, and does not lie in memory anyway. */
-bool files_takes(const struct pagefile *p);
-
 /*
  * Finds the files and declares nothing yet. What cannot be opened is in the list with its reason.
  * Zero-initialise `ret`; files_deinit() in any case.

@@ -235,15 +235,14 @@ void preflight_check_pagefiles(const struct pagefile_list *l, struct findings *t
 	for (size_t i = 0; i < l->count; i++) {
 		const struct pagefile *p = &l->at[i];
 
-		if (p->kind == PAGEFILE_LINUX_ZRAM)
-			findings_add(
-				to, ST_OK, "zram",
-				"%s: swap on zram lies in memory, compressed, and is a part of "
-				"the image",
-				p->path);
-		else if (!p->readable)
+		if (!p->readable)
 			findings_add(to, ST_OK, "pagefile", "%s: cannot be copied: %s", p->path,
 				     p->problem.message);
+		else if (p->kind == PAGEFILE_LINUX_ZRAM)
+			findings_add(to, ST_OK, "zram",
+				     "%s: swap on zram is in memory, compressed; it is also copied "
+				     "from its device",
+				     p->path);
 		else if (p->slots_problem.message[0])
 			findings_add(to, ST_OK, "slots",
 				     "%s: it is not known which part of it each slot is, so none "

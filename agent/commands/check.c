@@ -243,7 +243,7 @@ static void measure_pagefiles(struct check *c)
 	for (size_t i = 0; i < c->pagefiles.count; i++) {
 		const struct pagefile *p = &c->pagefiles.at[i];
 
-		if (!files_takes(p))
+		if (!p->readable)
 			continue;
 		c->pagefile_bytes += p->size;
 		room_sample_file(c->file_sample, c->disk, p);

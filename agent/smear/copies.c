@@ -150,6 +150,13 @@ static enum status check_map(struct analysis *m, const json_t *meta, json_int_t 
 	return d->file && d->why ? ST_OK : err_nomem(e);
 }
 
+static bool is_zram(const json_t *meta)
+{
+	const char *kind = json_string_value(json_object_get(meta, "pagefile_kind"));
+
+	return kind && !strcmp(kind, pagefile_kind_text(PAGEFILE_LINUX_ZRAM));
+}
+
 static enum status open_slot_file(struct analysis *m, uint32_t stream, struct err *e)
 {
 	const struct rsz_stream_info *info = rsz_reader_stream(m->plan->reader, stream);
@@ -165,6 +172,7 @@ static enum status open_slot_file(struct analysis *m, uint32_t stream, struct er
 			f->captures = &m->captures.streams[stream];
 			f->stream = stream;
 			f->assumed = strcmp(origin, "known") != 0;
+			f->zram = is_zram(meta);
 			st = check_map(m, meta, number, info->name, e);
 			if (!st)
 				st = captures_ranges(f->captures, &f->ranges, e);

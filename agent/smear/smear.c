@@ -112,6 +112,7 @@ struct mapping_check {
 	bool slot;
 	bool map_doubt;
 	bool slot_doubt;
+	bool zeros_doubt; /* of a slot that holds zeros */
 	bool look_needed; /* a slot that the swap cache was not asked for may not be written */
 	bool followed;    /* the run has what a prototype came to */
 	uint64_t proto;   /* its address, and */
@@ -301,10 +302,10 @@ static void take_cached(const struct mapping_check *j, uint64_t at, struct verdi
 		stand_window(j->m, &j->run->view[j->copy], j->copy, &j->times, &content.when);
 }
 
-/* Zeros may be none of the page's, where its source reads through the direct map. */
-static bool is_zero(const struct found_captures *f, const struct content *c)
+/* `c` is the newest capture of what `content` may be an older one of. */
+static bool is_zeros(const struct capture *c, const struct content *content)
 {
-	return (c->older ? c->older->state : f->newest.state) == PAGE_ZERO;
+	return (content->older ? content->older->state : c->state) == PAGE_ZERO;
 }
 
 /* Of content from `at` to `last`, as much as is of one kind. */
@@ -334,10 +335,12 @@ static struct verdict_span classify_stored(const struct mapping_check *j, uint64
 	if (ret.has_window)
 		ret.window = stand_window(j->m, v, j->copy, &j->times, &ret.content.when);
 	ret.verdict = classify_captured(j, at, &ret.content.when);
-	if (is_zero(f, &ret.content) && !j->slot && smear__is_hole(j->m, at, &end)) {
+	if (is_zeros(c, &ret.content) && !j->slot && smear__is_hole(j->m, at, &end)) {
 		ret.verdict = VERDICT_UNMAPPED;
 		ret.pages = (end - at + 1) >> PAGE_SHIFT;
 	}
+	if (ret.verdict == VERDICT_SAFE && j->zeros_doubt && is_zeros(c, &ret.content))
+		ret.verdict = VERDICT_SLOT;
 	return ret;
 }
 
@@ -422,6 +425,7 @@ static enum status classify_slot(struct mapping_check *j, struct err *e)
 	j->lookups_stream = f->lookups_stream;
 	j->ranges = &f->ranges;
 	j->map_doubt = f->doubt != NULL;
+	j->zeros_doubt = f->zram;
 	j->look_needed = j->m->ret->slots_doubt_looked;
 	j->slot_doubt = f->assumed || (j->m->ret->slots_doubt && !j->look_needed);
 	if (j->copy == COPY_IMAGE)

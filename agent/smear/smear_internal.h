@@ -16,6 +16,7 @@ struct slot_file {
 	const struct captures *lookups; /* what the swap cache held of it; NULL: nobody looked */
 	uint32_t lookups_stream;
 	bool tells_zeros; /* they say whether a page is zeros that were not written */
+	bool zram;        /* which gives zeros for what it has freed */
 	bool assumed;     /* its number was not the kernel's own word */
 	uint64_t slots;   /* Linux swap files: so many, at the front of the stream; 0: unknown */
 	const char

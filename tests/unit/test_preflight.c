@@ -87,7 +87,7 @@ TEST(kernels_that_nobody_has_tried_are_told)
 TEST(swap_in_memory_and_files_that_cannot_be_copied_are_told)
 {
 	struct pagefile at[] = {
-		{ .kind = PAGEFILE_LINUX_ZRAM, .path = (char[]){ "/dev/zram0" } },
+		{ .kind = PAGEFILE_LINUX_ZRAM, .path = (char[]){ "/dev/zram0" }, .readable = true },
 		{ .kind = PAGEFILE_PAGING, .path = (char[]){ "/gone" }, .problem = { "it went" } },
 		{ .kind = PAGEFILE_LINUX_FILE, .path = (char[]){ "/swap" }, .readable = true },
 		{ .kind = PAGEFILE_LINUX_FILE,

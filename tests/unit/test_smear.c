@@ -1218,6 +1218,25 @@ TEST(the_doubt_about_slots_says_what_it_is)
 	check_doubt(false, "the kernel's version");
 }
 
+/* zram gives zeros for a slot that is freed: no disk does, until it is written to again. */
+TEST(zeros_of_zram_are_not_safe)
+{
+	static const char *const metas[] = {
+		"{\"number\":0,\"number_origin\":\"known\",\"pagefile_kind\":\"swap on zram\"}",
+		"{\"number\":0,\"number_origin\":\"known\",\"pagefile_kind\":\"swap partition\"}",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(metas); i++) {
+		set_up();
+		slots_meta = metas[i];
+		check_slot(VERDICT_SAFE);
+		set_up();
+		slots_meta = metas[i];
+		slots = "sssssssss.ssssss";
+		check_slot(i ? VERDICT_SAFE : VERDICT_SLOT);
+	}
+}
+
 TEST(swap_cache_has_the_page_itself)
 {
 	set_up_looks(SECOND / 2, 2000, 'h', 0, 0);
@@ -1716,6 +1735,7 @@ int main(void)
 		cmocka_unit_test(swap_cache_tells_whether_a_slot_was_written),
 		cmocka_unit_test(looks_tell_zeros_that_were_not_written),
 		cmocka_unit_test(the_doubt_about_slots_says_what_it_is),
+		cmocka_unit_test(zeros_of_zram_are_not_safe),
 		cmocka_unit_test(swap_cache_has_the_page_itself),
 		cmocka_unit_test(image_has_one_moment),
 		cmocka_unit_test(image_read_by_its_tables_is_not_safe_either),

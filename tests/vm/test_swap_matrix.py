@@ -107,8 +107,11 @@ class Matrix(unittest.TestCase):
             self.guest.check(f'swapoff {AREA}')
 
     def test_zram(self):
-        """A part of the memory: nothing is to be had of it, and of nothing else is too much said."""
-        self.guest.check('modprobe zram && echo 8M >/sys/block/zram0/disksize && mkswap /dev/zram0 && '
+        """
+        Its slots are compressed in memory; its device gives them, and those are the program's. It has room for
+        them behind the files of the guest, which are in tmpfs and go first.
+        """
+        self.guest.check('modprobe zram && echo 24M >/sys/block/zram0/disksize && mkswap /dev/zram0 && '
                          f'mkswap {AREA} && swapon {AREA} && swapfile on /dev/zram0 20')
         try:
             busy, quiet, _ = self.press()
@@ -117,7 +120,9 @@ class Matrix(unittest.TestCase):
             in_zram = [(page, what) for _, page, what in quiet if page.get('file') == 1]
             self.assertGreater(len(in_zram), 0)
             for page, what in in_zram:
-                self.assertEqual((page['verdict'], what), ('no-file', None))
+                self.assertEqual(what, 'right', page)
+                self.assertIn(page['verdict'], {'safe'} | OF_TIME, page)
+            self.assertIn('safe', {page['verdict'] for page, _ in in_zram})
         finally:
             self.guest.check(f'swapoff /dev/zram0; swapoff {AREA}; rmmod zram')
 
