@@ -44,6 +44,9 @@ WORDS = 'console=ttyS0 panic=-1 no_timer_check'
 # emulated HPET each time instead, which is slow.
 LEAN = 'swiotlb=noforce tsc=reliable'
 
+# Folders of modules that a guest has only if it asks for one.
+OPTIONAL = {'fs', 'lib', 'crypto', 'nvdimm'}
+
 # What is tested begins when the guest is up; that an emulated machine on a busy host does not always
 # get there is nothing that a test should fail for.
 BOOT_TIMEOUT = 900
@@ -212,11 +215,10 @@ class Guest:
         root = self.work / 'initramfs'
         release = (self.kernel / 'release').read_text().strip()
         modules = f'lib/modules/{release}'
-        shutil.copytree(self.kernel / modules, root / modules, ignore=shutil.ignore_patterns(
-            'fs', 'lib', 'crypto', 'nvdimm', 'modules.order', '*.modinfo', '*.bin'))
-        for module in self._filesystem_modules(self.kernel / modules / 'modules.dep'):
-            (root / modules / module).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(self.kernel / modules / module, root / modules / module)
+        lists = [f'modules.{name}' for name in ('dep', 'alias', 'symbols', 'softdep', 'builtin')]
+        for name in [*lists, *self._modules(self.kernel / modules / 'modules.dep')]:
+            (root / modules / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(self.kernel / modules / name, root / modules / name)
         (root / 'etc').mkdir()
         (root / 'etc/passwd').write_text('root:x:0:0::/root:/bin/sh\n'
                                          'nobody:x:65534:65534::/:/bin/sh\n')
@@ -235,16 +237,19 @@ class Guest:
         assert archive.stat().st_size < room, f'{archive}: more than {room} bytes; give the guest more RAM'
         return archive
 
-    def _filesystem_modules(self, dependencies):
+    def _modules(self, dependencies):
         """
-        Of `filesystems`, with what they need; checksums are asked for by name, so that file too, if the kernel does
-        not have it built in.
+        All but those of file systems, unless they are asked for, with what they need. Checksums are asked for by name,
+        so that file too, if the kernel does not have it built in.
         """
         wanted, crc32c = set(), 'kernel/crypto/crc32c_generic.ko'
         lines = [line.split(':') for line in dependencies.read_text().splitlines()]
         for module, needs in lines:
-            if Path(module).stem in self.filesystems:
-                wanted.update([module, *needs.split(), *(m for m, _ in lines if m == crc32c)])
+            is_asked_for = Path(module).stem in self.filesystems
+            if is_asked_for or not OPTIONAL & set(Path(module).parts):
+                wanted.update([module, *needs.split()])
+            if is_asked_for:
+                wanted.update(m for m, _ in lines if m == crc32c)
         return wanted
 
     def _logs(self):
