@@ -12,6 +12,14 @@ struct servent *getservbyname(const char *name, const char *proto)
 	return NULL;
 }
 
+/* What c-ares 1.34 asks instead. */
+int getservbyname_r(const char *name, const char *proto, struct servent *entry, char *buf,
+		    size_t size, struct servent **ret)
+{
+	*ret = NULL;
+	return 0;
+}
+
 int getservbyport_r(int port, const char *proto, struct servent *entry, char *buf, size_t size,
 		    struct servent **ret)
 {

@@ -98,8 +98,18 @@ class Shape(unittest.TestCase):
                 p.communicate(timeout=900)
         self.assertGreater(len(seen - {None}), 1, seen)
 
+    def names(self):
+        """Those of the functions and data that are in it."""
+        return [line.split()[-1] for line in output_of("nm", "--defined-only", RAMSEAL).splitlines()]
+
+    def test_no_module_of_the_name_service_switch_can_be_loaded(self):
+        """glibc's functions for users, hosts and services open the host's libnss_*.so, even in a static program."""
+        names = self.names()
+        self.assertIn("__libc_start_main", names)
+        self.assertEqual([n for n in names if re.match(r"_*nss_", n)], [])
+
     def test_of_libtsk_only_ntfs_is_linked(self):
-        names = [line.split()[-1] for line in output_of("nm", "--defined-only", RAMSEAL).splitlines()]
+        names = self.names()
         self.assertIn("ntfs_open", names)
         others = {n for n in names if re.match(r"(ext2fs|exfatfs|fatxxfs|ffs|hfs|iso9660|yaffs|yaffsfs|apfs)_", n)}
         self.assertLessEqual({n for n in others if not re.fullmatch(r"[a-z0-9]+_open(_auto_detect)?", n)}, set())
