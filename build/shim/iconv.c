@@ -148,8 +148,10 @@ static size_t fail(int error)
 	return (size_t)-1;
 }
 
-size_t iconv(iconv_t c, char **in, size_t *in_left, char **out, size_t *out_left)
+size_t iconv(iconv_t opened, char **in, size_t *in_left, char **out, size_t *out_left)
 {
+	const struct shim_iconv *c = opened;
+
 	while (in && *in && *in_left) {
 		uint8_t bytes[4];
 		uint32_t character = 0;

@@ -8,7 +8,8 @@
 
 #include <stddef.h>
 
-typedef struct shim_iconv *iconv_t;
+/* libhivex keeps it as an iconv_t *, which gcc 14 takes for no type of ours. */
+typedef void *iconv_t;
 
 /* (iconv_t)-1 with EINVAL for any other encoding. */
 iconv_t iconv_open(const char *to, const char *from);
