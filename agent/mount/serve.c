@@ -270,14 +270,21 @@ static const struct fuse_lowlevel_ops ops = {
 };
 
 /*
- * The table of requests in libfuse names the one function that character devices in user space
- * (CUSE) need. Taken from the library it brings the high-level interface along, with plugins that a
- * static program cannot load. And its file is under the GPL, by Debian's copyright file
- * (lib/cuse_lowlevel.c of 3.14.0); the others are under the LGPL.
+ * The tables of requests in libfuse name the functions that character devices in user space (CUSE)
+ * need: one, in 3.18 two (lib/fuse_lowlevel.c of 3.18.3). Taken from the library they bring the
+ * high-level interface along, with plugins that a static program cannot load. And their file is
+ * under the GPL, by Debian's copyright file (lib/cuse_lowlevel.c of 3.14.0); the others are under
+ * the LGPL.
  */
 void cuse_lowlevel_init(fuse_req_t req, fuse_ino_t number, const void *arg);
+void _cuse_lowlevel_init(fuse_req_t req, fuse_ino_t number, const void *arg, const void *payload);
 
 void cuse_lowlevel_init(fuse_req_t req, fuse_ino_t number, const void *arg)
+{
+	fuse_reply_err(req, ENOSYS);
+}
+
+void _cuse_lowlevel_init(fuse_req_t req, fuse_ino_t number, const void *arg, const void *payload)
 {
 	fuse_reply_err(req, ENOSYS);
 }
