@@ -9,6 +9,7 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/page_table.h"
 #include "agent/commands/process_session.h"
+#include "agent/container/container.h"
 #include "agent/container/identities.h"
 #include "agent/process/states.h"
 #include "agent/program/log.h"
@@ -77,6 +78,7 @@ const struct command command_vad = {
 
 struct vad_request {
 	const char *path;
+	const struct container *container;
 	const struct symbol_set *symbols;
 	struct opened_process *p;
 	struct process_pages pages; /* with --pages */
@@ -301,6 +303,9 @@ static enum status show(struct vad_request *r, const struct vad_options *o, stru
 		st = json_print_list(stdout, document(r), "vads", l->count, vad_json, r, e);
 	else if (!st)
 		print_text(r);
+	/* Of pages that memory did not suffice to decode no count is right. */
+	if (!st)
+		st = container_answer(r->container, st, e);
 	if (st)
 		return err_add(e, st, "%s", r->path);
 	warn_of_pages_outside(r);
@@ -319,7 +324,12 @@ static enum status vad_run(struct cli *cli, struct err *e)
 		st = process_session_open(cli, &o->process, x, &s, e);
 	if (st)
 		return st;
-	r = (struct vad_request){ .path = s.path, .symbols = &s.symbols, .p = s.process };
+	r = (struct vad_request){
+		.path = s.path,
+		.container = &s.in.container,
+		.symbols = &s.symbols,
+		.p = s.process,
+	};
 	st = show(&r, o, e);
 	process_pages_deinit(&r.pages);
 	return process_session_close(&s, st, e);
