@@ -20,6 +20,9 @@ import threading
 import time
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parent.parent / 'network'))
+from servers import sshd_parts  # noqa: E402
+
 WAIT = 900
 NET = '10.77.0'
 LIBRARIES = 'usr/lib/x86_64-linux-gnu'
@@ -89,10 +92,14 @@ class Host:
             self.process = subprocess.Popen(
                 ['setpriv', '--pdeathsig', 'KILL', 'unshare', '--net', '--mount', '--pid', '--uts', '--fork',
                  '--kill-child', '--mount-proc', 'sh', '-euc', HOST, 'host', self.at, disk, name, self.address,
-                 lan.servers, find(lan.servers, 'sshd').replace(str(lan.servers), '/mnt/servers', 1)],
+                 lan.servers, self._inside(find(lan.servers, 'sshd'))],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env={'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'LD_LIBRARY_PATH': f'/mnt/servers/{LIBRARIES}'})
         self._connect(number)
+
+    def _inside(self, program):
+        """Where the host has a program that build/servers unpacked."""
+        return program.replace(str(self.lan.servers), '/mnt/servers', 1)
 
     def _configure(self, sudo):
         at = self.at
@@ -108,7 +115,8 @@ class Host:
         (at / 'sshd_config').write_text(
             f'ListenAddress {self.address}\nHostKey /mnt/host/host_key\nAuthorizedKeysFile /mnt/host/client.pub\n'
             'AuthenticationMethods publickey\nUsePAM no\nStrictModes no\nPidFile none\n'
-            'Subsystem sftp internal-sftp\n')
+            'Subsystem sftp internal-sftp\n'
+            + ''.join(f'{option} {self._inside(path)}\n' for option, path in sshd_parts(self.lan.servers).items()))
 
     def _inner(self):
         """The host's first process, as seen from here; only its own network is not ours."""

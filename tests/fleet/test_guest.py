@@ -24,14 +24,15 @@ import test_ansible  # noqa: E402
 import vm  # noqa: E402
 from acquired import pages  # noqa: E402
 from case import SKIPPED_EXIT, GuestCase, arguments  # noqa: E402
+from servers import sshd_parts  # noqa: E402: hosts knows where
 
 # QEMU's user-mode network (docs/system/devices/net.rst).
 GUEST = '10.0.2.15'
 RAM_MIB = 256  # its programs and their libraries take more than is usual
 MIB = 1 << 20
-PYTHON = Path('/usr/lib/python3.11')
+PYTHON = 'python{}.{}'.format(*sys.version_info)
 # Not of the language, or for nobody who runs modules.
-LEFT_OUT = ('config-3.11*', 'test', 'idlelib', 'lib2to3', 'pydoc_data', 'distutils', 'ensurepip', 'tkinter')
+LEFT_OUT = ('config-3.*', 'test', 'idlelib', 'lib2to3', 'pydoc_data', 'distutils', 'ensurepip', 'tkinter')
 
 
 def disk_with(folder, path, mib):
@@ -58,14 +59,16 @@ class Live(GuestCase, test_ansible.Fleet):
         super().setUpClass()
         at = cls.at / 'guest'
         at.mkdir()
-        shutil.copytree(PYTHON, at / 'usr/lib/python3.11', symlinks=True,
+        shutil.copytree(f'/usr/lib/{PYTHON}', at / 'usr/lib' / PYTHON, symlinks=True,
                         ignore=shutil.ignore_patterns(*LEFT_OUT))
         usr = disk_with(at / 'usr', at / 'usr.img', 64)
         scratch = disk_with(None, at / 'scratch.img', 256)
         hosts.run('ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', at / 'host_key')
+        parts = sshd_parts(SERVERS)
         (at / 'sshd_config').write_text(
             'HostKey /etc/host_key\nAuthorizedKeysFile /etc/client.pub\nAuthenticationMethods publickey\n'
-            'UsePAM no\nStrictModes no\nPidFile none\nSubsystem sftp internal-sftp\nLoginGraceTime 0\n')
+            'UsePAM no\nStrictModes no\nPidFile none\nSubsystem sftp internal-sftp\nLoginGraceTime 0\n'
+            + ''.join(f'{option} /sbin/{Path(path).name}\n' for option, path in parts.items()))
         with socket.create_server(('127.0.0.1', 0)) as s:
             cls.port = s.getsockname()[1]
         cls.start(KERNEL, 'guest', {
@@ -74,7 +77,9 @@ class Live(GuestCase, test_ansible.Fleet):
             'etc/client.pub': f'{cls.lan.key}.pub',
             'etc/sshd_config': at / 'sshd_config',
             **with_libraries(SERVERS, 'sbin/sshd', hosts.find(SERVERS, 'sshd')),
-            **vm.with_libraries('bin/python3', '/usr/bin/python3.11'),
+            **{name: path for part in parts.values()
+               for name, path in with_libraries(SERVERS, f'sbin/{Path(part).name}', part).items()},
+            **vm.with_libraries('bin/python3', f'/usr/bin/{PYTHON}'),
         }, ram_mib=RAM_MIB, filesystems=('ext4',), disk=[usr, scratch], machine=vm.Machine(
             options=('-netdev', 'user,id=net,restrict=on,ipv6=off,'
                      f'hostfwd=tcp:127.0.0.1:{cls.port}-{GUEST}:22',

@@ -18,6 +18,15 @@ WAIT = 900
 # Whom root becomes: as root, servers want users and folders that only their packages make.
 NOBODY = 65534
 LIBRARIES = 'usr/lib/x86_64-linux-gnu'
+# What sshd starts for each connection, since OpenSSH 9.8 and 10.0, and the options of sshd that name it.
+SSHD_PARTS = {'SshdSessionPath': 'sshd-session', 'SshdAuthPath': 'sshd-auth'}
+
+
+def sshd_parts(folder):
+    """{option: program}, of those that this sshd has. It would look for them where its package is installed."""
+    found = {option: shutil.which(name, path=f'{folder}/usr/lib/openssh:/usr/lib/openssh')
+             for option, name in SSHD_PARTS.items()}
+    return {option: path for option, path in found.items() if path}
 
 
 def missing(folder, *names):
@@ -69,13 +78,16 @@ class Server:
         ends = ['setpriv', '--pdeathsig', 'KILL']
         if os.getuid():
             return [*ends, _find(self.servers, name), *arguments]
-        # The user may not pass the folders that the tree is in.
-        program = _find(self.servers, name).replace(str(self.servers), str(self.at / 'servers'), 1)
+        program = self.as_seen(_find(self.servers, name))
         return ['unshare', '--mount', 'sh', '-c',
                 'mount --bind "$0/passwd" /etc/passwd && mount --bind "$1" "$0/servers" && shift && '
                 f'{self.mounts} exec "$@"',
                 self.at, self.servers, *ends, '--reuid', str(NOBODY), '--regid', str(NOBODY),
                 '--clear-groups', program, *arguments]
+
+    def as_seen(self, path):
+        """By the user, who may not pass the folders that the tree is in."""
+        return path if os.getuid() else path.replace(str(self.servers), str(self.at / 'servers'), 1)
 
     def environment(self):
         top = self.servers if os.getuid() else self.at / 'servers'
@@ -130,7 +142,8 @@ class Sshd(Server):
         (self.at / 'config').write_text(
             f'ListenAddress 127.0.0.1\nPort {self.port}\nHostKey {self.at}/host\n'
             f'AuthorizedKeysFile {self.at}/client.pub\nAuthenticationMethods publickey\n'
-            'UsePAM no\nStrictModes no\nPidFile none\n')
+            'UsePAM no\nStrictModes no\nPidFile none\n'
+            + ''.join(f'{option} {self.as_seen(path)}\n' for option, path in sshd_parts(servers).items()))
         self.start('sshd', '-D', '-e', '-f', self.at / 'config')
 
     def client(self, host='127.0.0.1', port=None, key=None, known_hosts=None):
