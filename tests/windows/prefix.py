@@ -50,4 +50,4 @@ class Prefix:
         self._server('-w')
 
     def _server(self, option):
-        subprocess.run(['/usr/lib/wine/wineserver64', option], env=self.env, timeout=900)
+        self.run('--server', option, capture_output=False, timeout=900)
