@@ -73,9 +73,15 @@ def owners(paths, system):
     return ret
 
 
+def of_this_gcc(name):
+    """A package that has GCC's version in its name, on Linux: that of the GCC that is here."""
+    here = output_of("gcc", "-dumpversion").split(".")[0]
+    return re.sub(r"^(gcc-|libgcc-|libstdc\+\+-)\d+", rf"\g<1>{here.strip()}", name)
+
+
 def third_parties(system):
     """[(library, version, licence, package or archive, source package)] of THIRD-PARTY.md. Where a library could
-    be made from several archives, the one that it was made from."""
+    be made from several archives, the one that it was made from; and the packages of the GCC that is here."""
     with open(os.path.join(TREE, "THIRD-PARTY.md"), encoding="utf-8") as f:
         part = next(p for p in f.read().split("\n## ") if p.lower().startswith(system + "\n"))
     taken, ret = sources(system), []
@@ -84,5 +90,7 @@ def third_parties(system):
         if ".tar." in owner and source in taken:
             owner = taken[source][0]
             version = re.sub(r"\+.*", "", upstream_version(owner))
+        elif system == "linux":
+            owner, source = of_this_gcc(owner), of_this_gcc(source)
         ret.append((library, version, licence, owner, source))
     return ret

@@ -7,6 +7,7 @@ Usage: test_sbom.py RAMSEAL BUILD-DIR SOURCE-DIR"""
 import hashlib
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -84,6 +85,12 @@ class Sbom(unittest.TestCase):
         for name, licence in libraries:
             self.assertEqual(self.packages[name]["licenseDeclared"], licence)
 
+    def test_it_names_the_compiler_of_this_system(self):
+        used = {r["spdxElementId"] for r in self.sbom["relationships"] if r["relationshipType"] == "BUILD_TOOL_OF"}
+        names = " ".join(p["name"] for p in self.sbom["packages"] if p["SPDXID"] in used)
+        version = subprocess.run(["gcc", "-dumpversion"], capture_output=True, text=True, timeout=900, check=True)
+        self.assertRegex(names, rf"\bgcc-{version.stdout.split('.')[0].strip()}\b")
+
     def test_where_the_libraries_are_from(self):
         for name, _, _, owner, _ in third_parties("linux"):
             package = self.packages.get(name)
@@ -93,7 +100,8 @@ class Sbom(unittest.TestCase):
             if ".tar." in owner:
                 self.assertRegex(locator, r"^pkg:generic/.*checksum=sha256:[0-9a-f]{64}$")
             else:
-                self.assertRegex(locator, rf"^pkg:deb/debian/{re.escape(owner)}@[^ ]+\?arch=\S+&distro=bookworm$")
+                distro = platform.freedesktop_os_release()["VERSION_CODENAME"]
+                self.assertRegex(locator, rf"^pkg:deb/debian/{re.escape(owner)}@[^ ]+\?arch=\S+&distro={distro}$")
             self.assertRegex(package["sourceInfo"], r"lib\S+\.a SHA-256 [0-9a-f]{64}")
 
     @unittest.skipUnless(os.path.exists(SCHEMA), "the schema of SPDX is not here")
