@@ -77,8 +77,9 @@ static void found(void *arg, int status, int timeouts, struct ares_addrinfo *inf
 }
 
 /*
- * "b": name servers only, so that neither hosts nor nsswitch.conf are read. No option keeps c-ares
- * from the environment (1.34.8, ares_init_by_environment()).
+ * "b": name servers only, so that hosts is not read, and nothing in nsswitch.conf and its like
+ * counts (1.34.8, ares_sysconfig_apply()). No option keeps c-ares from the environment
+ * (ares_init_by_environment()).
  */
 static int channel_create(ares_channel *ret)
 {

@@ -2,10 +2,11 @@
 /*
  * Names of hosts to addresses, by c-ares. Of the host's configuration only the name servers and
  * search domains are used (resolv.conf, on Windows those of its adapters), because nobody else can
- * say where a name server is. /etc/hosts, nsswitch.conf and HOSTALIASES are not read, LOCALDOMAIN
- * and RES_OPTIONS are taken out of the environment, and no module is loaded. So whoever rules the
- * host or its name server decides what a name leads to: the pin, or the certificate, says who is
- * there.
+ * say where a name server is. /etc/hosts and HOSTALIASES are not read, LOCALDOMAIN and RES_OPTIONS
+ * are taken out of the environment, and no module is loaded. c-ares 1.34, but not 1.18, opens
+ * nsswitch.conf, netsvc.conf and svc.conf too, whatever its options: nothing in them counts. So
+ * whoever rules the host or its name server decides what a name leads to: the pin, or the
+ * certificate, says who is there.
  */
 #ifndef RAMSEAL_AGENT_NETWORK_NAMES_H
 #define RAMSEAL_AGENT_NETWORK_NAMES_H
