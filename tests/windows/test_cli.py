@@ -231,15 +231,26 @@ class BothWays(Case):
         self.assertEqual(self.read('back'), data)
 
 
-    def test_a_simulated_machine_is_the_same_container(self):
+    def check_same_containers(self, *level):
         """Its times are virtual: the same seed, the same bytes, whatever the system."""
         spec = ('sim:desktop,ram=64M,allocated=40M,resident=22M,trimmed=12M,others=12M,processes=6,'
                 'cache=4M,pressure=100,bandwidth=80M,pagefile0=48M,pagefile1=32M,seed=3')
         for order in 'linear', 'guided':
-            options = ('acquire', '-q', '--source', spec, '--order', order, '-o')
+            options = ('acquire', '-q', '--source', spec, '--order', order, *level, '-o')
             self.check(run(*options, windows(self.path(f'{order}-windows.rsz'))))
             self.check(native(*options, self.path(f'{order}-linux.rsz')))
-            self.assertEqual(self.read(f'{order}-windows.rsz'), self.read(f'{order}-linux.rsz'))
+            self.assertTrue(self.read(f'{order}-windows.rsz') == self.read(f'{order}-linux.rsz'), order)
+
+    def test_a_simulated_machine_is_the_same_container(self):
+        self.check_same_containers('--level', 'store')
+
+    def test_and_so_it_is_compressed_by_the_same_libzstd(self):
+        """As both have it on Debian 12."""
+        here, there = (re.search(rb'libzstd [^:]+', self.check(program('--version', '--verbose')).stdout)[0].decode()
+                       for program in (native, run))
+        if here != there:
+            self.skipTest(f'{here} here, {there} there')
+        self.check_same_containers()
 
 
 class Disks(Case):
