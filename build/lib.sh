@@ -49,12 +49,22 @@ as_root()
 	fi
 }
 
+# The names of those that apt does not know.
+unknown_of()
+{
+	LC_ALL=C apt-get -s -q install --no-install-recommends "$@" 2>&1 |
+		sed -n "s/^E: Unable to locate package //p; s/^E: Package '\\(.*\\)' has no installation candidate$/\\1/p"
+}
+
 # Installs or upgrades the named packages.
 apt_install()
 {
 	wanted=$*
 	say "missing packages: $wanted"
 	as_root apt-get -q update
+	# shellcheck disable=SC2086 # a list of names
+	unknown=$(unknown_of $wanted | paste -s -d ' ')
+	[ -z "$unknown" ] || die "apt knows no packages of these names, which Debian 12 and 13 have: $unknown"
 	# shellcheck disable=SC2086 # a list of names
 	as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Dpkg::Use-Pty=0 \
 		install --no-install-recommends $wanted </dev/null
