@@ -2,8 +2,8 @@
 /*
  * HTTP/1.1 requests over libcurl with Mbed TLS and c-ares. Nothing of the host is asked or trusted:
  * no CA store, proxy variable, .netrc, nsswitch.conf or openssl.cnf; of its resolver only the name
- * servers count (names.h). Whom TLS believes is said by `pin` and `ca` alone: https without either is
- * refused, and so is http with one of them. Redirects are not followed: whoever wants that asks
+ * servers count (names.h). Whom TLS believes is said by `pin` and `ca` alone: https without either
+ * is refused, and so is http with one of them. Redirects are not followed: whoever wants that asks
  * again.
  *
  * A `struct http` belongs to one thread at a time. It keeps its connection between requests.
