@@ -707,16 +707,25 @@ TEST(threads_that_lie_leave_a_root_that_is_lost)
 	}
 }
 
+/* memmem() is not in C. */
+static uint8_t *find_text(uint8_t *at, size_t len, const char *text)
+{
+	for (size_t n = strlen(text); len >= n; at++, len--)
+		if (!memcmp(at, text, n))
+			return at;
+	return NULL;
+}
+
 /* Of one that knows no threads nothing else is said than before. */
 TEST(without_the_fields_of_threads_the_first_has_to_do)
 {
 	struct machine_linux l = linux_6();
 	struct discover_hints h = { 0 };
-	char *field;
+	uint8_t *field;
 
 	l.p[3].first_ended = true;
 	machine_linux(&m, &l);
-	field = memmem(l.btf.at, l.btf.len, "thread_head", 11);
+	field = find_text(l.btf.at, l.btf.len, "thread_head");
 	assert_non_null(field);
 	*field = 'T';
 	h.btf = l.btf.at;
