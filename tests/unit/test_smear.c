@@ -296,14 +296,15 @@ static void check_row(size_t i, uint64_t va, enum pte_state state, enum verdict 
 	assert_string_equal(verdict_name(rows[i].verdict), verdict_name(verdict));
 }
 
-static const char *line_of(const struct smear_row *r)
+static void check_line(const struct smear_row *r, const char *want)
 {
-	static char line[512];
-	FILE *f = fmemopen(line, sizeof(line), "w");
+	FILE *f = text_file_open();
+	char *line;
 
 	smear_print_row(r, f);
-	fclose(f);
-	return line;
+	line = text_file_close(f);
+	assert_string_equal(line, want);
+	free(line);
 }
 
 /* Of Linux, what names neither a frame nor a slot has a row all the same; it is in no count. */
@@ -324,9 +325,8 @@ TEST(rows_tell_of_entries_without_a_place)
 	check_row(4, VA(1), PTE_MARKER, VERDICT_NO_CONTENT);
 	check_row(7, VA(2), PTE_UNKNOWN, VERDICT_UNKNOWN);
 	check_row(10, VA(3), PTE_MARKER, VERDICT_CHANGED);
-	assert_string_equal(line_of(&rows[4]),
-			    "image,0x11000,1,marker,0xfffffffffffff400,,,,stable,not-applicable,"
-			    "no-content,0,,uffd-wp+guard\n");
+	check_line(&rows[4], "image,0x11000,1,marker,0xfffffffffffff400,,,,stable,not-applicable,"
+			     "no-content,0,,uffd-wp+guard\n");
 	o = smear_row_json(&rows[4]);
 	assert_string_equal(json_string_value(json_object_get(o, "marker")), "uffd-wp+guard");
 	assert_string_equal(json_string_value(json_object_get(o, "trust")), "not-applicable");
