@@ -133,7 +133,10 @@ static bool is_page_of(struct swap_cache *c, const struct swap_lookup *want, uin
 		private == entry);
 }
 
-/* Behind it stands no page of the cache, if the kernel says so of its pages. */
+/*
+ * What a table names is the first page of a folio, and has this flag from when it comes into the
+ * cache until it goes. Trees have named other pages, too, which have none.
+ */
 static bool is_out_of_cache(const struct swap_cache *c, uint64_t flags)
 {
 	return c->by_tables && !has_page_flag(flags, c->layout.swapcache_bit);
