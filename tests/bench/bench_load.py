@@ -60,8 +60,8 @@ class Load:
         self.work = work
 
     def start(self):
-        self.guest.check('modprobe virtio_blk && modprobe crc32c_generic && modprobe ext4 && '
-                         'mkdir /disk /groups && mount -t ext4 /dev/vda /disk && '
+        self.guest.load('virtio_blk', 'crc32c_generic', 'ext4')
+        self.guest.check('mkdir /disk /groups && mount -t ext4 /dev/vda /disk && '
                          'mount -t cgroup2 cgroup2 /groups && '
                          'echo +cpu >/groups/cgroup.subtree_control && '
                          'mkdir /groups/database /groups/other /disk/db')

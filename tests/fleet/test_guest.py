@@ -91,8 +91,8 @@ class Live(GuestCase, test_ansible.Fleet):
 
     @classmethod
     def connect(cls):
-        cls.guest.check('modprobe virtio_blk && modprobe virtio_net && modprobe crc32c_generic && modprobe ext4 && '
-                        'mkdir -p /usr /var/tmp /run/sshd && mount -t ext4 -o ro /dev/vda /usr && '
+        cls.guest.load('virtio_blk', 'virtio_net', 'crc32c_generic', 'ext4')
+        cls.guest.check('mkdir -p /usr /var/tmp /run/sshd && mount -t ext4 -o ro /dev/vda /usr && '
                         'mount -t ext4 /dev/vdb /var/tmp && rmdir /var/tmp/lost+found && '
                         'chmod 600 /etc/host_key && echo sshd:x:100:65534::/:/bin/false >>/etc/passwd && '
                         f'ip link set lo up && ip addr add {GUEST}/24 dev eth0 && ip link set eth0 up')

@@ -44,9 +44,8 @@ def swap_on(guest, device, kind, how, kib, piece='', priority=10):
     name = FILESYSTEMS[kind].filesystem
     # What the kernel would ask modprobe for, but it does not know where that is here.
     helpers = ('nls_cp437', 'nls_ascii') if name == 'vfat' else ('crc32c_generic',)
-    for module in ('virtio_blk', *helpers):
-        guest.check(f'modprobe {module}')
-    guest.check(f'modprobe {name} && mkdir -p {FOLDER} && mount -t {name} {device} {FOLDER}')
+    guest.load('virtio_blk', *helpers, name)
+    guest.check(f'mkdir -p {FOLDER} && mount -t {name} {device} {FOLDER}')
     guest.check(f'swapfile {how} {FILE} {kib} {piece} && mkswap {FILE} && sync && '
                 f'swapfile on {FILE} {priority}', timeout=900)
 

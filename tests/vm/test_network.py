@@ -220,8 +220,7 @@ class Network(Link):
         self.check_arrived('ssh', there.read_bytes())
 
     def mount(self):
-        for module in (*CIFS, 'cifs'):
-            self.guest.check(f'modprobe {module}')
+        self.guest.load(*CIFS, 'cifs')
         self.guest.check(f'mkdir -p {SHARE} && mount -t cifs -o username={self.smbd.user},'
                          f'password={servers.Smbd.PASSWORD},vers=3.1.1 '
                          f'//{HOST}/evidence {SHARE}')

@@ -41,8 +41,8 @@ class Share(GuestCase):
             'bin/holder': HOLDER,
             'bin/threads': vm.HERE / 'guest/threads',
         }, disk=image, ram_mib=256, filesystems=('ext4',))
-        cls.guest.check('modprobe virtio_blk && modprobe crc32c_generic && modprobe ext4 && '
-                        f'mkdir {DISK} {GROUPS} && mount -t ext4 /dev/vda {DISK} && '
+        cls.guest.load('virtio_blk', 'crc32c_generic', 'ext4')
+        cls.guest.check(f'mkdir {DISK} {GROUPS} && mount -t ext4 /dev/vda {DISK} && '
                         f'mount -t cgroup2 cgroup2 {GROUPS} && '
                         f'echo "+cpu +memory" >{GROUPS}/cgroup.subtree_control')
 

@@ -215,8 +215,10 @@ class Guest:
         root = self.work / 'initramfs'
         release = (self.kernel / 'release').read_text().strip()
         modules = f'lib/modules/{release}'
+        chosen = self._modules(self.kernel / modules / 'modules.dep')
+        self.modules = {Path(module).stem for module in chosen}
         lists = [f'modules.{name}' for name in ('dep', 'alias', 'symbols', 'softdep', 'builtin')]
-        for name in [*lists, *self._modules(self.kernel / modules / 'modules.dep')]:
+        for name in [*lists, *chosen]:
             (root / modules / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(self.kernel / modules / name, root / modules / name)
         (root / 'etc').mkdir()
@@ -291,6 +293,17 @@ class Guest:
             raise GuestError(f'{command!r} ended with {done.code}: {done.err}')
         return done.out
 
+    @property
+    def version(self):
+        """(6, 12) of "6.12.117+deb12-amd64"."""
+        return tuple(map(int, (self.kernel / 'release').read_text().split('.')[:2]))
+
+    def load(self, *modules):
+        """Those that this kernel has as modules: what it has built in is there anyway."""
+        for module in modules:
+            if module in self.modules:
+                self.check(f'modprobe {module}')
+
     # --- from outside ---
 
     def execute(self, command, **arguments):
@@ -318,10 +331,10 @@ class Guest:
     def firmware_map(self):
         """
         The usable ranges (first, last) of the VM's memory map, as its firmware hands it to the
-        kernel, cut to whole pages.
+        kernel, cut to whole pages. Newer kernels say "System RAM" of them (7.3; arch/x86/kernel/e820.c).
         """
         log = self.console.read_text(errors='replace')
-        found = re.findall(r'BIOS-e820: \[mem (0x\w+)-(0x\w+)\] usable', log)
+        found = re.findall(r'BIOS-e820: \[mem (0x\w+)-(0x\w+)\] +(?:usable|System RAM)', log)
         return whole_pages((int(first, 16), int(last, 16)) for first, last in found)
 
     def ram(self):
@@ -356,6 +369,12 @@ def with_libraries(inside, program):
     return {inside: program, **{path.lstrip('/'): path for path in libraries}}
 
 
+def headers(kernel):
+    """Where Debian's headers of that kernel are, of which build/kernel has those of the usual one; else None."""
+    path = Path('/usr/src/linux-headers-' + (Path(kernel) / 'release').read_text().strip())
+    return path if path.is_dir() else None
+
+
 def build_module(kernel, source, folder):
     """Builds the kernel module in `source` against Debian's headers; returns the path of the .ko."""
     folder = _new_folder(folder)
@@ -384,9 +403,7 @@ def _new_folder(folder):
 
 
 def _make_modules(kernel, folder):
-    release = (Path(kernel) / 'release').read_text().strip()
-    made = subprocess.run(['make', '-s', '-C', f'/usr/src/linux-headers-{release}',
-                           f'M={folder.resolve()}', 'modules'],
+    made = subprocess.run(['make', '-s', '-C', headers(kernel), f'M={folder.resolve()}', 'modules'],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           env={'PATH': os.environ['PATH']})
     if made.returncode:
