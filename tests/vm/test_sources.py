@@ -5,7 +5,7 @@ Machines whose memory is not all there: unplugged, poisoned, in a balloon, added
 it is acquired, with holes, on two nodes; other people's memory drivers; kernels in lockdown, which begins in
 the running machine or with it.
 
-    test_sources.py KERNEL-FOLDER RAMSEAL DATA-FOLDER [unittest's arguments]
+    test_sources.py KERNEL-FOLDER RAMSEAL ZOO DATA-FOLDER [unittest's arguments]
 
 Each class is a machine, and boots once. Without arguments all of them run; meson.build says which are
 in the suite `long`.
@@ -20,6 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import acquired  # noqa: E402
 import vm  # noqa: E402
+import zoo  # noqa: E402
 from acquired import (COMPLETE, GAPS, NO_SOURCE, PAGE, SOURCE_FAILED, pages)  # noqa: E402
 from case import GuestCase, arguments, originals, run_tests  # noqa: E402
 
@@ -33,9 +34,9 @@ HALF = BLOCK // 2
 HOLE = (0x6000000, 0x60fffff)
 RAM_MIB = 160
 PATCHY = vm.Machine(
-    cpu=f'{vm.CPU},la57=off',  # the original linpmem refuses five levels
+    cpu=f'{vm.CPU},la57=off,{zoo.CPU}',  # the original linpmem refuses five levels
     slots=',slots=4,maxmem=2G',
-    words=f'hardened_usercopy=off memmap=1M${HOLE[0]:#x}',
+    words=f'hardened_usercopy=off memmap=1M${HOLE[0]:#x} {zoo.WORDS}',
     options=('-object', f'memory-backend-ram,id=vmem,size={BLOCK}',
              '-device', f'virtio-mem-pci,id=vmem0,memdev=vmem,requested-size={HALF},node=0',
              '-object', 'memory-backend-ram,id=node0,size=80M',
@@ -104,6 +105,7 @@ class Patchy(GuestCase):
     """Helpers for machines like PATCHY."""
     ORIGINALS = ()  # devices whose module of other people is tried
     SERIES = None  # a newer kernel, for which there are no headers: no module of ours
+    holes = set()
 
     @classmethod
     def setUpClass(cls):
@@ -114,7 +116,8 @@ class Patchy(GuestCase):
         if not cls.SERIES:
             files['lib/fakemem.ko'] = vm.build_module(KERNEL, vm.HERE / 'guest/fakemem.c',
                                                       f'fakemem-{cls.__name__}')
-        cls.start(kernel_of(cls.SERIES), f'sources-{cls.__name__}', files, machine=PATCHY, ram_mib=RAM_MIB)
+        cls.start(kernel_of(cls.SERIES), f'sources-{cls.__name__}', {**files, **cls.files()}, machine=PATCHY,
+                  ram_mib=RAM_MIB, **cls.more())
         cls.guest.check('echo online_movable >/sys/devices/system/memory/auto_online_blocks; '
                         'modprobe virtio_mem')
         cls.wait_for(lambda: cls.plugged() == HALF)
@@ -129,6 +132,16 @@ class Patchy(GuestCase):
         for pfn in cls.poisoned:
             cls.poison(pfn)
         cls.truth = cls.save_memory('truth')
+
+    @classmethod
+    def files(cls):
+        """That the guest has besides."""
+        return {}
+
+    @classmethod
+    def more(cls):
+        """Arguments of vm.Guest."""
+        return {}
 
     @staticmethod
     def wait_for(happened):
@@ -200,10 +213,10 @@ class Patchy(GuestCase):
 
     def check_withheld(self, image, but=()):
         """
-        The unplugged half and the poisoned pages are no zeros and no data; all else is there, and
-        what cannot change is as the VM has it.
+        The unplugged half, the poisoned pages and those that the direct map lacks are no zeros and no data; all else
+        is there, and what cannot change is as the VM has it.
         """
-        self.assertEqual(image.unreadable - set(but), self.poisoned)
+        self.assertEqual(image.unreadable - set(but), self.poisoned | self.holes)
         self.assertEqual(len(image.skipped), HALF // PAGE)
         self.assertLess(image.skipped, set(pages([self.vmem])))
         for pfn in self.text - set(but):
@@ -223,7 +236,20 @@ class Patchy(GuestCase):
         self.doCleanups()
 
 
-class Changing(Lockdown, Patchy):
+class Changing(Lockdown, zoo.Checks, Patchy):
+    """Debian 12's kernel."""
+
+    @classmethod
+    def files(cls):
+        return {'bin/zoo': ZOO}
+
+    @classmethod
+    def more(cls):
+        cls.disk = Path(f'sources-{cls.__name__}.disk').resolve()
+        with open(cls.disk, 'wb') as f:
+            f.truncate(zoo.DISK_SIZE)
+        return {'disk': cls.disk, 'filesystems': zoo.MODULES}
+
     def test_1_the_map(self):
         """A hole, RAM above 4 GiB, two nodes, half a device: /proc/iomem has it, and so have we."""
         ram = set(pages(self.ram))
@@ -234,21 +260,28 @@ class Changing(Lockdown, Patchy):
         self.assertEqual(self.guest.check('ls -d /sys/devices/system/node/node*').split(),
                          [f'/sys/devices/system/node/node{n}' for n in (0, 1)])
 
-    def test_2_what_must_not_be_read(self):
-        image = self.image(f'--source kcore {LINEAR}', GAPS)
+    def test_2_modules_ask_too(self):
+        self.check_module('/lib/fakemem.ko', 'crash', 'device=crash')
+
+    def test_3_what_must_not_be_read(self):
+        """And all kinds of memory that a process can have."""
+        mine = self.poisoned
+        animals = zoo.Zoo(self.guest, self.work, '/dev/vda')
+        image = self.acquire_zoo(animals, '--source kcore')
+        type(self).poisoned = self.poisoned
+        self.assertLess(mine, self.poisoned)
         self.check_withheld(image)
         self.assertEqual(set(pages(image.ranges)), set(pages(self.ram)))
         begin = self.manifest(image.path, 'begin')['withheld']
         self.assertTrue(begin['known'])
-        self.assertEqual(set(pages(addresses(begin['poisoned']))), self.poisoned)
         self.assertEqual(set(pages(addresses(begin['offline']))), image.skipped)
         self.assertNotIn('memory_changes', self.manifest(image.path, 'end'))
         said = self.guest.run('ramseal check').out
         self.assertIn(f'{HALF // PAGE} pages are offline', said)
         self.assertIn(f'and {len(self.poisoned)} poisoned', said)
-
-    def test_3_modules_ask_too(self):
-        self.check_module('/lib/fakemem.ko', 'crash', 'device=crash')
+        self.assertIn(f'{len(self.holes)} pages are not in the kernel\'s direct map', said)
+        self.addCleanup(animals.end)
+        self.check_zoo(animals, image)
 
     def test_4_what_changes_meanwhile(self):
         """RAM is added, more of the device plugged, a page poisoned that was read, and one that was not."""
@@ -328,9 +361,19 @@ class Changing(Lockdown, Patchy):
 
 
 class Newer(Changing):
-    """Long: the same on Debian 12's newer kernel."""
+    """Long: the same on the kernel of Debian 13, and of Debian 12's backports."""
     SERIES = '6.12'
-    test_3_modules_ask_too = None
+    test_2_modules_ask_too = None
+
+
+class Sid(Newer):
+    """Long: on Debian's development version."""
+    SERIES = '7.2'
+
+
+class Newest(Newer):
+    """On the kernel of Debian 13's backports."""
+    SERIES = '7.3'
 
 
 class Modules(Patchy):
@@ -441,15 +484,20 @@ class FiveLevels(GuestCase):
 
 
 class NewerFiveLevels(FiveLevels):
-    """Long: the same on Debian 12's newer kernel."""
+    """Long: the same on a newer kernel."""
     SERIES = '6.12'
     test_original_linpmem_refuses = None
 
 
+class NewestFiveLevels(NewerFiveLevels):
+    """Long."""
+    SERIES = '7.3'
+
+
 def main():
-    global KERNEL, RAMSEAL, DATA
-    KERNEL, RAMSEAL, DATA = arguments(3)
-    run_tests(3)
+    global KERNEL, RAMSEAL, ZOO, DATA
+    KERNEL, RAMSEAL, ZOO, DATA = arguments(4)
+    run_tests(4)
 
 
 if __name__ == '__main__':
