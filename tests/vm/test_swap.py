@@ -38,6 +38,10 @@ FILE_USED = 16 * MIB
 
 ASLEEP_PAGES = (8 * MIB) // PAGE
 
+# Since then a page of zeros is not written to its slot, which keeps what it had (zeromap, mm/page_io.c): no slot is safe by
+# its own content, but for kernels of which the swap table tells that (zoo.AWAITED).
+ZEROMAP = (6, 12)
+
 # The program is at work when so many more pages were written to the swap area.
 AT_WORK_PAGES = 256
 
@@ -179,7 +183,7 @@ class Machine(unittest.TestCase):
         differ = sum(image.swap[slot] != after[slot] for slot in range(after.slots))
 
         # The page table entries lead to the pages: the right area, the right slot.
-        self.assertGreater(len(slots), 4000)
+        self.assertGreater(len(slots), 1000)
         kept = 0
         for sequence, (area, slot) in slots.items():
             self.assertEqual(area, number)
@@ -279,7 +283,7 @@ class Machine(unittest.TestCase):
         safe = areas.check_safe(self, rows)
         print(f'note: swap file: {line["first"]["fragments"]} pieces, {found["slots"]} slots of '
               f'{kib // 4} pages; {dict(areas.counted(rows))}')
-        self.assertEqual(safe[1] > 0, self.has_swap_cache())
+        self.assertEqual(safe[1] > 0, self.guest.version < ZEROMAP)
 
 
 class Pressure(Machine, processes.Checks):
