@@ -83,6 +83,8 @@ Awaited = namedtuple('Awaited', 'kinds defects since hidden_by', defaults=((0,),
 WRONG_LAYOUT, NO_SWAP_TABLE = 'absent entries are read by a wrong layout', 'the swap table is not read'
 SWAP_TABLE = (6, 18)  # since then it is in the place of the swap cache's XArray (mm/swap_table.h)
 
+NEVER = (1000, 0)
+
 MARKERS = [name for name, kind in KINDS.items() if kind.state in ('marker', 'poisoned')]
 
 # What is known to be wrong. Each has to be seen, but for what another one hides: who mends it takes its line out of this
@@ -95,6 +97,8 @@ AWAITED = {
         [name for name, kind in KINDS.items() if kind.content == SWAPPED], (NOT_SAFE,), since=SWAP_TABLE),
     'a process whose leader has ended is left out': Awaited(('leader-ended',), (NO_PROCESS,)),
     'an empty entry is called never touched': Awaited(('forgotten', 'uffd-minor', 'swap-shared'), (REASON,)),
+    # Now and then, on a busy host, its entries differ between the copies; why is not known.
+    'pages under RWP are not safe': Awaited(('uffd-rwp',), (NOT_SAFE,), since=NEVER),
     # Older kernels may have all of it in the swap cache.
     'swap on zram is "not in this container"': Awaited(('zram',), (REASON,), since=SWAP_TABLE),
 }
@@ -309,11 +313,13 @@ class Checks:
         return compared
 
     def check_no_zeros(self, zoo, image):
-        """No page of memory that stood still is zeros in the container and content in the VM, whoever has it."""
-        gone = image.unreadable | image.skipped
-        zeros = bytes(PAGE)
-        lost = [hex(pfn) for pfn in zoo.constant - gone
-                if image.memory.page(pfn) == zeros != zoo.memory.page(pfn)]
+        """
+        No page of the program is zeros in the container, also those that no table names. (Another's may have been zeros
+        for a moment, though it has the same content before and after.)
+        """
+        own = {pfn for pfn in zoo.constant if zoo.memory.page(pfn).startswith(MAGIC)}
+        self.assertGreater(len(own), 1000)
+        lost = [hex(pfn) for pfn in own - image.unreadable - image.skipped if not any(image.memory.page(pfn))]
         self.assertEqual(lost, [], ZEROS_FOR_CONTENT)
 
     def check_secrets(self, zoo, image):
