@@ -37,6 +37,8 @@ __declspec(dllexport) int function(struct _VAD *v) { return (int)v->Start + Zero
 '''
 FIELDS = [('_NODE', 'Right'), ('_VAD', 'Start'), ('_VAD', 'u'), ('_VAD', 'Inner.In.Right'), ('_VAD', 'Last.Right'),
           ('_VAD', 'Name'), ('_BIG', 'After'), ('_BIG', 'field0'), ('_BIG', 'field3999')]
+CLANG, LINKER = (shutil.which(f'{name}-19') or shutil.which(name) for name in ('clang', 'lld-link'))
+
 # A field list holds 64 KiB at most: so many go on in further ones.
 MANY = 4000
 
@@ -45,9 +47,9 @@ def make(folder):
     source = SOURCE.replace('FIELDS', ' '.join(f'int field{i};' for i in range(MANY))).replace(
         'OFFSETS', ', '.join(f'offsetof({"struct " + t}, {f})' for t, f in FIELDS))
     (folder / 't.c').write_text(source)
-    subprocess.run(['clang', '--target=x86_64-pc-windows-msvc', '-g', '-gcodeview', '-ffreestanding', '-c', 't.c'],
+    subprocess.run([CLANG, '--target=x86_64-pc-windows-msvc', '-g', '-gcodeview', '-ffreestanding', '-c', 't.c'],
                    cwd=folder, check=True)
-    subprocess.run(['lld-link', '/debug', '/dll', '/noentry', '/nodefaultlib', '/out:t.dll', '/pdb:t.pdb', 't.o'],
+    subprocess.run([LINKER, '/debug', '/dll', '/noentry', '/nodefaultlib', '/out:t.dll', '/pdb:t.pdb', 't.o'],
                    cwd=folder, check=True)
 
 
@@ -101,7 +103,7 @@ def bits_of(mask):
 
 def main():
     program = sys.argv[1]
-    if not shutil.which('clang') or not shutil.which('lld-link'):
+    if not CLANG or not LINKER:
         print('no clang or lld-link')
         return SKIPPED
     with tempfile.TemporaryDirectory(prefix='ramseal-test-') as name:

@@ -23,6 +23,7 @@ from machine_case import MachineCase, run  # noqa: E402
 # The simulated kernel's (driver-interface/sim/windows.c), as its debug directory has it.
 KERNEL = bytes.fromhex('51ed00000df0ad0b80') + b'simkrnl'
 POINTER, WORD = 8, 4
+CLANG, LINKER = (shutil.which(f'{name}-19') or shutil.which(name) for name in ('clang', 'lld-link'))
 
 EPROCESS = {
     'UniqueProcessId': 0x458, 'CreateTime': 0x4a0, 'InheritedFromUniqueProcessId': 0x588, 'SectionBaseAddress': 0x538,
@@ -110,8 +111,8 @@ def pdb(folder, guid, age):
         subprocess.run(args, cwd=folder, check=True, capture_output=True)
 
     (folder / 't.c').write_text(source())
-    call('clang', '--target=x86_64-pc-windows-msvc', '-g', '-gcodeview', '-ffreestanding', '-c', 't.c')
-    call('lld-link', '/debug', '/dll', '/noentry', '/nodefaultlib', '/out:t.dll', '/pdb:t.pdb', 't.o')
+    call(CLANG, '--target=x86_64-pc-windows-msvc', '-g', '-gcodeview', '-ffreestanding', '-c', 't.c')
+    call(LINKER, '/debug', '/dll', '/noentry', '/nodefaultlib', '/out:t.dll', '/pdb:t.pdb', 't.o')
     dll, data = (folder / 't.dll').read_bytes(), bytearray((folder / 't.pdb').read_bytes())
     at = dll.index(b'RSDS')
     its = dll[at + 4:at + 20]
@@ -187,7 +188,7 @@ class Symbols(MachineCase):
                                                                   '--symbols', file))
 
     def test_and_with_a_pdb(self):
-        if not shutil.which('clang') or not shutil.which('lld-link'):
+        if not CLANG or not LINKER:
             self.skipTest('no clang or lld-link')
         processes = self.machine('moved=1,heaps=1')
         file = self.write('nt.pdb', pdb(self.at, KERNEL, 1))
