@@ -370,8 +370,9 @@ def with_libraries(inside, program):
 
 
 def headers(kernel):
-    """Where Debian's headers of that kernel are, of which build/kernel has those of the usual one; else None."""
-    path = Path('/usr/src/linux-headers-' + (Path(kernel) / 'release').read_text().strip())
+    """Where Debian's headers of that kernel are: build/kernel has unpacked those of the usual one; else None."""
+    release = (Path(kernel) / 'release').read_text().strip()
+    path = Path(kernel).resolve().parent / 'headers' / release / f'usr/src/linux-headers-{release}'
     return path if path.is_dir() else None
 
 
