@@ -246,19 +246,24 @@ static enum status get_data(struct cursor *c, struct frame_data *ret, struct err
 
 static enum status get_end(struct cursor *c, struct frame_end *ret, struct err *e)
 {
+	const uint8_t *sha256;
 	uint8_t sealed;
 	bool zeros;
 
 	ret->total = cur_le64(c);
 	sealed = cur_u8(c);
 	zeros = are_zeros(c, 7);
+	sha256 = cur_bytes(c, sizeof(ret->sha256));
+	if (!sha256 || !zeros || sealed > 1)
+		return err_set(e, ST_CORRUPT, "END: malformed");
 	ret->sealed = sealed;
-	memcpy(ret->sha256, c->at, sizeof(ret->sha256));
-	return zeros && sealed <= 1 ? ST_OK : err_set(e, ST_CORRUPT, "END: malformed");
+	memcpy(ret->sha256, sha256, sizeof(ret->sha256));
+	return ST_OK;
 }
 
 static enum status get_done(struct cursor *c, struct frame_done *ret, struct err *e)
 {
+	const uint8_t *sha256, *root;
 	uint8_t finding;
 	bool zeros;
 
@@ -267,11 +272,13 @@ static enum status get_done(struct cursor *c, struct frame_done *ret, struct err
 	ret->records = cur_le64(c);
 	finding = cur_u8(c);
 	zeros = are_zeros(c, 7);
-	memcpy(ret->sha256, c->at, sizeof(ret->sha256));
-	memcpy(ret->root, c->at + sizeof(ret->sha256), sizeof(ret->root));
-	if (!zeros || finding > FOUND_ENCRYPTED || ret->whole > ret->total)
+	sha256 = cur_bytes(c, sizeof(ret->sha256));
+	root = cur_bytes(c, sizeof(ret->root));
+	if (!root || !zeros || finding > FOUND_ENCRYPTED || ret->whole > ret->total)
 		return err_set(e, ST_CORRUPT, "DONE: malformed");
 	ret->finding = (enum finding)finding;
+	memcpy(ret->sha256, sha256, sizeof(ret->sha256));
+	memcpy(ret->root, root, sizeof(ret->root));
 	return ST_OK;
 }
 
