@@ -503,7 +503,7 @@ TEST(the_swap_cache_is_asked_again_with_its_slot)
 	name_slot(f, 9, 1, 10); /* of an area that the kernel does not have */
 	for (uint16_t pass = 0; pass < 2; pass++) {
 		slots_want(f->slots, f->table, pass ? UINT64_MAX : 0);
-		for (unsigned i = 0, n = 0; slots_next(f->slots, empty_piece(f)); i++) {
+		for (unsigned n = 0; slots_next(f->slots, empty_piece(f));) {
 			n += f->piece.stream == 17;
 			assert_int_equal(f->extents[0].pass, pass);
 			assert_int_equal(f->extents[0].reason,
