@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 from forge import (Attribute, BITMAP, COMPRESSED, DATA, INDEX_ALLOCATION, INDEX_BITMAP, LIST, MFT,
                    ROOT, SECURE, UPCASE, VOLUME, Volume, gpt_disk, mbr_disk, words)
@@ -39,6 +40,13 @@ class Result:
         # "data=7 hole=2 " and "bad 0+512 error=5"
         self.pages = {k: int(v) for k, v in re.findall(r'(\w+)=(\d+) ', self.err)}
         self.bad = re.findall(r'^bad (\d+)\+(\d+) error=(\d+)$', self.err, re.M)
+
+
+def version_of(program):
+    """'' if there is none."""
+    if not shutil.which(program):
+        return ''
+    return re.search(r'[0-9.]{5,}', subprocess.run([program, '-V'], capture_output=True, text=True).stdout)[0]
 
 
 class Case(unittest.TestCase):
@@ -248,7 +256,8 @@ class Content(Case):
     def test_compressed_unit_that_begins_where_the_initialised_size_ends(self):
         v = Volume(16 * MIB)
         f = self.packed(v, [(1000, 16), (1100, 16), (2000, 16)], init=32 * 4096)
-        self.check(v, f, data=32, skipped=16)
+        # icat 4.12.1 shows what lies on the disk there, and Windows zeros.
+        self.check(v, f, icat=version_of('icat') == '4.11.1', data=32, skipped=16)
 
 
 class Names(Case):
@@ -666,8 +675,12 @@ class Disks(Case):
         f = v.file('pagefile.sys', [(100, 400), (600, 3000)])
         ewf = self.ewf(v, '-c', 'none')
         size = os.path.getsize(ewf)
+        # libewf 20140816 never frees a chunk that is cut short, which LeakSanitizer tells of.
+        more = {}
+        if version_of('ewfacquire') == '20140816':
+            more = {'ASAN_OPTIONS': os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0'}
         for cut in (size - 50, size - 1000, size // 2, 1000, 100, 20):
-            with self.subTest(cut=cut):
+            with self.subTest(cut=cut), unittest.mock.patch.dict(os.environ, more):
                 os.truncate(ewf, cut)
                 r = self.cat('pagefile.sys', '-', [ewf])
                 if cut == size - 50: # the last sections are gone, and no chunk
