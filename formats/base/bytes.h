@@ -98,7 +98,8 @@ static inline const uint8_t *cur_bytes(struct cursor *c, size_t len)
 		c->left = 0;
 		return NULL;
 	}
-	c->at += len;
+	if (len) /* where there is nothing there may be no address to add to */
+		c->at += len;
 	c->left -= len;
 	return p;
 }

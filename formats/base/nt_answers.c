@@ -32,11 +32,12 @@ static struct nt_text text_in(const struct nt_list *l, const uint8_t *s)
  */
 static const uint8_t *take_entry(struct nt_list *l, size_t size)
 {
-	const uint8_t *p = l->at + l->next;
+	const uint8_t *p;
 	size_t step;
 
 	if (!range_fits(l->next, size, l->len))
 		return NULL;
+	p = l->at + l->next;
 	step = get_le32(p);
 	l->next = step && step < l->len - l->next ? l->next + step : l->len;
 	return p;

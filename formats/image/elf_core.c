@@ -264,7 +264,7 @@ static bool vmcoreinfo_value(const void *text, size_t size, const char *key, cha
 			     size_t room)
 {
 	const size_t key_len = strlen(key);
-	const char *line = text, *const end = line + size;
+	const char *line = text, *const end = size ? line + size : line;
 
 	while (line < end) {
 		const char *nl = memchr(line, '\n', (size_t)(end - line));

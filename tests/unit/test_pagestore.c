@@ -91,9 +91,9 @@ TEST(each_layout_is_told_by_its_owner_whatever_the_build_says)
 			check_pages();
 		}
 	found(22000);
-	put_le64(m.at[AT_STORE + 1] + form->owner + 0x10 - PAGE_SIZE,
-		 get_le64(m.at[AT_STORE + 1] + form->owner - PAGE_SIZE));
-	put_le64(m.at[AT_STORE + 1] + form->owner - PAGE_SIZE, 0);
+	put_le64(store_at(&m, store_va(AT_STORE) + form->owner + 0x10),
+		 get_le64(store_at(&m, store_va(AT_STORE) + form->owner)));
+	put_le64(store_at(&m, store_va(AT_STORE) + form->owner), 0);
 	check(KEY_PLAIN, PAGESTORE_NO_LAYOUT);
 }
 
@@ -315,7 +315,8 @@ TEST(a_layout_goes_with_its_manager)
 	put_le64(store_at(&m, x + later->owner), store_va(AT_OWNER) + STORE_EPROCESS);
 	put_le64(store_at(&m, x + later->manager), store_manager(form));
 	check_pages();
-	check_word(AT_STORE + 1, form->owner - PAGE_SIZE, 0, PAGESTORE_NO_LAYOUT);
+	check_word(AT_STORE + form->owner / PAGE_SIZE, form->owner % PAGE_SIZE, 0,
+		   PAGESTORE_NO_LAYOUT);
 }
 
 /* XPRESS with Huffman codes, and whatever else there may come. */
@@ -332,8 +333,8 @@ TEST(other_algorithms_are_not_guessed_at)
 					     PAGESTORE_NO_LAYOUT);
 		/* It has 32 bits in 24H2. */
 		if (form->lz4)
-			check_word32(AT_STORE + 1, form->algorithm - PAGE_SIZE, 0x10000,
-				     PAGESTORE_NO_LAYOUT);
+			check_word32(AT_STORE + form->algorithm / PAGE_SIZE,
+				     form->algorithm % PAGE_SIZE, 0x10000, PAGESTORE_NO_LAYOUT);
 	}
 }
 
