@@ -98,7 +98,7 @@ struct mft_stream {
 	struct mft_stream_record {
 		uint64_t number;
 		uint16_t sequence;
-	} * records;
+	} *records;
 	size_t n_records;
 	size_t lost_records; /* extension records that could not be had or belong to others */
 	size_t overlaps;     /* extents that claimed the same bytes */

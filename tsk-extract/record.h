@@ -11,7 +11,7 @@
 #include "tsk-extract/name.h"
 
 /* A reference: 48 bits of record number, 16 bits of the sequence number that it must have. */
-#define REFERENCE_RECORD(ref)   ((ref)&0xffffffffffff)
+#define REFERENCE_RECORD(ref)   ((ref) & 0xffffffffffff)
 #define REFERENCE_SEQUENCE(ref) ((uint16_t)((ref) >> 48))
 
 /*

@@ -284,8 +284,8 @@ static void print_again(json_t *doc)
 	if (again)
 		print_row("again", "%" PRId64 " pages, because entries that name them had changed",
 			  again);
-	if (not )
-		print_row("", "%" PRId64 " more were not: the limit was reached", not );
+	if (not)
+		print_row("", "%" PRId64 " more were not: the limit was reached", not);
 }
 
 static void print_ranges(json_t *doc, const char *key, const char *label)

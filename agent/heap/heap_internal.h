@@ -208,7 +208,7 @@ struct heap_walk {
 	struct user_blocks {
 		uint64_t at;
 		uint64_t size;
-	} * user_blocks;
+	} *user_blocks;
 	size_t user_block_count, user_block_room;
 	struct err *e;
 };

@@ -23,7 +23,7 @@ struct search {
 	 */
 	struct edge {
 		uint32_t from, to;
-	} * met;
+	} *met;
 	size_t n_met, met_room;
 	uint32_t source; /* the block that the words are of */
 	/* Then those of each block: first[i] is where those of block i begin. */

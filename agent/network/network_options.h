@@ -24,10 +24,7 @@ struct network_options {
 	struct object_lock lock;
 };
 
-#define NETWORK_DEFAULTS                                                                           \
-	{                                                                                          \
-		.spool_size = SPOOL_DEFAULT, .spool_max = (uint64_t)4 << 30                        \
-	}
+#define NETWORK_DEFAULTS { .spool_size = SPOOL_DEFAULT, .spool_max = (uint64_t)4 << 30 }
 
 /* CLI_GROUP(struct acquire_options, network, &network_option_group) */
 extern const struct option_group network_option_group;

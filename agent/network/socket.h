@@ -12,7 +12,7 @@
 
 typedef intptr_t net_socket;
 
-#define NO_SOCKET ((net_socket)-1)
+#define NO_SOCKET ((net_socket) - 1)
 
 enum socket_event { SOCKET_READABLE, SOCKET_WRITABLE };
 

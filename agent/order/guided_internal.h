@@ -33,7 +33,7 @@
 #define SUBTREES       64
 
 /* Pages that one entry of a level maps. */
-#define LEVEL_PAGES(l) (UINT64_C(1) << 9 * ((l)-1))
+#define LEVEL_PAGES(l) (UINT64_C(1) << 9 * ((l) - 1))
 
 enum step {
 	STEP_TABLES, /* fill the group */

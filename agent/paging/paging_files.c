@@ -48,7 +48,7 @@ static const struct paging_file_layout layouts[] = {
 	{ "11-24H2", 4, 0x18, 0x40, 0xac }, /* Win11_2409_24H2 */
 };
 
-#define NUMBER(f)      ((f)&0xfU)
+#define NUMBER(f)      ((f) & 0xfU)
 #define IS_APPS(f)     ((f) >> 4 & 1U)
 #define IS_STORE(f)    ((f) >> 6 & 1U)
 

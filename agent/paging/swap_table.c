@@ -19,8 +19,8 @@
  * The widths are those of x86-64, where MAX_POSSIBLE_PHYSMEM_BITS is 52 (pgtable_64_types.h):
  * SWP_TB_PFN_BITS is 42, SWP_TB_COUNT_BITS 4, and with the flag SWP_TB_FLAGS_BITS 5.
  */
-#define IS_SHADOW(entry)    ((entry)&1)
-#define IS_NUMBER(entry)    (((entry)&3) == 2)
+#define IS_SHADOW(entry)    ((entry) & 1)
+#define IS_NUMBER(entry)    (((entry) & 3) == 2)
 #define ZERO_FLAG           (UINT64_C(1) << 59)
 #define NUMBER_SHIFT        2
 #define NUMBER_BITS         40

@@ -89,10 +89,7 @@ struct walk_budget {
 	uint64_t (*now)(void); /* NULL: time does not matter */
 };
 
-#define WALK_UNLIMITED                                                                             \
-	{                                                                                          \
-		.pages = UINT64_MAX, .deadline = UINT64_MAX                                        \
-	}
+#define WALK_UNLIMITED { .pages = UINT64_MAX, .deadline = UINT64_MAX }
 
 /* Takes one read from the budget; false if there is none left. NULL is no limit. */
 bool walk_budget_take(struct walk_budget *b);

@@ -20,17 +20,10 @@ struct wanted {
 };
 
 #define E(member, name)                                                                            \
-	{                                                                                          \
-		"_EPROCESS", name, OFFSET_MAX, offsetof(struct symbol_layouts, fields.member)      \
-	}
+	{ "_EPROCESS", name, OFFSET_MAX, offsetof(struct symbol_layouts, fields.member) }
 #define T(member, type, name)                                                                      \
-	{                                                                                          \
-		type, name, OFFSET_MAX, offsetof(struct symbol_layouts, threads.member)            \
-	}
-#define V(member, type, name, max)                                                                 \
-	{                                                                                          \
-		type, name, max, offsetof(struct symbol_layouts, vads.member)                      \
-	}
+	{ type, name, OFFSET_MAX, offsetof(struct symbol_layouts, threads.member) }
+#define V(member, type, name, max) { type, name, max, offsetof(struct symbol_layouts, vads.member) }
 
 /* Names as in Microsoft's public symbols of ntoskrnl; the same from 7 to 11 unless it is said. */
 static const struct wanted eprocess_fields[] = {

@@ -11,14 +11,8 @@
  * symbol tables (JPCERTCC/Windows-Symbol-Tables 11ad856) have them for 7601 to 22000, and
  * Rickebo/ntoskrnlib 0a72996 for 26100; ThreadListHead is EPROCESS's.
  */
-#define KTHREAD_7                                                                                  \
-	{                                                                                          \
-		0x278, 0x38, 0x1d8, 0xb8, 0x210                                                    \
-	}
-#define KTHREAD_8_1                                                                                \
-	{                                                                                          \
-		0x38, 0x58, 0x90, 0xf0, 0x220                                                      \
-	}
+#define KTHREAD_7   { 0x278, 0x38, 0x1d8, 0xb8, 0x210 }
+#define KTHREAD_8_1 { 0x38, 0x58, 0x90, 0xf0, 0x220 }
 
 static const struct ethread_layout layouts[] = {
 	{ "7-sp1", 0x308, 0x3b8, 0x418, 0x428, KTHREAD_7 },

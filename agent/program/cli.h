@@ -95,54 +95,69 @@ struct option_group {
 
 /* offsetof() that does not compile unless the member has the type that its kind needs. */
 #define CLI_AT(type, member, member_type)                                                          \
-	(offsetof(type, member) + 0 * _Generic(&((type *)0)->member, member_type * : 1))
+	(offsetof(type, member) + 0 * _Generic(&((type *)0)->member, member_type *: 1))
 
 #define CLI_FLAG(type, member, letter_, name_, help_, ...)                                         \
-	{                                                                                          \
-		.letter = (letter_), .name = (name_), .kind = OPTION_FLAG,                         \
-		.offset = CLI_AT(type, member, bool), .help = (help_), __VA_ARGS__                 \
-	}
+	{ .letter = (letter_),                                                                     \
+	  .name = (name_),                                                                         \
+	  .kind = OPTION_FLAG,                                                                     \
+	  .offset = CLI_AT(type, member, bool),                                                    \
+	  .help = (help_),                                                                         \
+	  __VA_ARGS__ }
 #define CLI_STRING(type, member, letter_, name_, value_, help_, ...)                               \
-	{                                                                                          \
-		.letter = (letter_), .name = (name_), .kind = OPTION_STRING,                       \
-		.offset = CLI_AT(type, member, const char *), .value = (value_), .help = (help_),  \
-		__VA_ARGS__                                                                        \
-	}
+	{ .letter = (letter_),                                                                     \
+	  .name = (name_),                                                                         \
+	  .kind = OPTION_STRING,                                                                   \
+	  .offset = CLI_AT(type, member, const char *),                                            \
+	  .value = (value_),                                                                       \
+	  .help = (help_),                                                                         \
+	  __VA_ARGS__ }
 #define CLI_STRINGS(type, member, letter_, name_, value_, help_)                                   \
-	{                                                                                          \
-		.letter = (letter_), .name = (name_), .kind = OPTION_STRINGS,                      \
-		.offset = CLI_AT(type, member, struct cli_strings), .value = (value_),             \
-		.help = (help_)                                                                    \
-	}
+	{ .letter = (letter_),                                                                     \
+	  .name = (name_),                                                                         \
+	  .kind = OPTION_STRINGS,                                                                  \
+	  .offset = CLI_AT(type, member, struct cli_strings),                                      \
+	  .value = (value_),                                                                       \
+	  .help = (help_) }
 #define CLI_UINT(type, member, letter_, name_, value_, min_, max_, help_, ...)                     \
-	{                                                                                          \
-		.letter = (letter_), .name = (name_), .kind = OPTION_UINT,                         \
-		.offset = CLI_AT(type, member, uint64_t), .value = (value_), .min = (min_),        \
-		.max = (max_), .help = (help_), __VA_ARGS__                                        \
-	}
+	{ .letter = (letter_),                                                                     \
+	  .name = (name_),                                                                         \
+	  .kind = OPTION_UINT,                                                                     \
+	  .offset = CLI_AT(type, member, uint64_t),                                                \
+	  .value = (value_),                                                                       \
+	  .min = (min_),                                                                           \
+	  .max = (max_),                                                                           \
+	  .help = (help_),                                                                         \
+	  __VA_ARGS__ }
 #define CLI_SIZE(type, member, letter_, name_, value_, min_, max_, help_)                          \
-	{                                                                                          \
-		.letter = (letter_), .name = (name_), .kind = OPTION_SIZE,                         \
-		.offset = CLI_AT(type, member, uint64_t), .value = (value_), .min = (min_),        \
-		.max = (max_), .help = (help_)                                                     \
-	}
+	{ .letter = (letter_),                                                                     \
+	  .name = (name_),                                                                         \
+	  .kind = OPTION_SIZE,                                                                     \
+	  .offset = CLI_AT(type, member, uint64_t),                                                \
+	  .value = (value_),                                                                       \
+	  .min = (min_),                                                                           \
+	  .max = (max_),                                                                           \
+	  .help = (help_) }
 #define CLI_CHOICE(type, member, letter_, name_, value_, choices_, help_)                          \
-	{                                                                                          \
-		.letter = (letter_), .name = (name_), .kind = OPTION_CHOICE,                       \
-		.offset = CLI_AT(type, member, size_t), .value = (value_), .choices = (choices_),  \
-		.help = (help_)                                                                    \
-	}
+	{ .letter = (letter_),                                                                     \
+	  .name = (name_),                                                                         \
+	  .kind = OPTION_CHOICE,                                                                   \
+	  .offset = CLI_AT(type, member, size_t),                                                  \
+	  .value = (value_),                                                                       \
+	  .choices = (choices_),                                                                   \
+	  .help = (help_) }
 #define CLI_PARSED(type, member, letter_, name_, value_, parse_, help_, ...)                       \
-	{                                                                                          \
-		.letter = (letter_), .name = (name_), .kind = OPTION_PARSED,                       \
-		.offset = offsetof(type, member), .value = (value_), .parse = (parse_),            \
-		.help = (help_), __VA_ARGS__                                                       \
-	}
+	{ .letter = (letter_),                                                                     \
+	  .name = (name_),                                                                         \
+	  .kind = OPTION_PARSED,                                                                   \
+	  .offset = offsetof(type, member),                                                        \
+	  .value = (value_),                                                                       \
+	  .parse = (parse_),                                                                       \
+	  .help = (help_),                                                                         \
+	  __VA_ARGS__ }
 
 #define CLI_GROUP(type, member, group_)                                                            \
-	{                                                                                          \
-		.kind = OPTION_GROUP, .offset = offsetof(type, member), .group = (group_)          \
-	}
+	{ .kind = OPTION_GROUP, .offset = offsetof(type, member), .group = (group_) }
 
 /* What stands behind the options. All zero: the command takes none. */
 struct operands_def {

@@ -407,7 +407,7 @@ static void write_bitmap(const struct sim_heap_builder *b, const struct user_blo
 	memset(bytes + data, 0xff, bitmap_bytes(b, u->count));
 	for (uint32_t i = 0; i < u->count; i++)
 		if (b->lfh_owner[u->blocks + i] == SIM_HEAP_NO_BLOCK)
-			bytes[data + i / 8] &= (uint8_t) ~(1u << i % 8);
+			bytes[data + i / 8] &= (uint8_t)~(1u << i % 8);
 }
 
 static void write_subsegment(const struct sim_heap_builder *b, const struct user_blocks *u)

@@ -84,12 +84,7 @@ struct err {
 	char message[ERR_MESSAGE_MAX];
 };
 
-#define ERR_INIT                                                                                   \
-	{                                                                                          \
-		{                                                                                  \
-			0                                                                          \
-		}                                                                                  \
-	}
+#define ERR_INIT { { 0 } }
 
 /* Starts a message, replacing what was there. Returns `st`, so that it can end a function. */
 enum status err_set(struct err *e, enum status st, const char *fmt, ...) PRINTF_LIKE(3, 4);

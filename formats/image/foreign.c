@@ -37,11 +37,8 @@ static bool fits_bzip2(const uint8_t *head)
 		!memcmp(head + 4, "\x17\x72\x45\x38\x50\x90", 6));
 }
 
-#define HIBERNATION                                                                                \
-	{                                                                                          \
-		"a Windows hibernation file", NULL                                                 \
-	}
-#define UNPACK "unpack it first"
+#define HIBERNATION { "a Windows hibernation file", NULL }
+#define UNPACK      "unpack it first"
 #define CONVERT                                                                                    \
 	"for its page files, make a raw disk of it (qemu-img convert) and name that by --image"
 #define VMEM "the .vmem beside it is memory, if there is one"

@@ -17,8 +17,8 @@
 
 #define ROOT      UINT64_C(0x100000)
 #define RAM_PAGES 64
-#define FRAME(n)  (UINT64_C(0x120000) + (uint64_t)(n)*0x1000)
-#define VA(k)     (UINT64_C(0x10000) + (uint64_t)(k)*0x1000)
+#define FRAME(n)  (UINT64_C(0x120000) + (uint64_t)(n) * 0x1000)
+#define VA(k)     (UINT64_C(0x10000) + (uint64_t)(k) * 0x1000)
 #define P         UINT64_C(0x63) /* present, writable, accessed, dirty */
 #define SECOND    UINT64_C(1000000000)
 

@@ -33,7 +33,7 @@
 #ifndef AREA
 #define AREA 3
 #endif
-#define FRAME(n)   (FRAMES_AT + (uint64_t)(n)*PAGE_SIZE)
+#define FRAME(n)   (FRAMES_AT + (uint64_t)(n) * PAGE_SIZE)
 #define PAGE(n)    (VMEMMAP + FRAME(n) / PAGE_SIZE * MACHINE_PAGE_SIZE)
 #define UPTODATE   (UINT64_C(1) << MACHINE_PG_UPTODATE)
 #define HEAD       (UINT64_C(1) << MACHINE_PG_HEAD)

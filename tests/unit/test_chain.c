@@ -47,11 +47,13 @@ static enum status open_absent(const char *path, struct drv **ret, struct err *e
 }
 
 #define OPS(name_, open_)                                                                          \
-	{                                                                                          \
-		.name = (name_), .default_path = "/dev/" name_, .automatic = true,                 \
-		.read_max = 64 * PAGE_SIZE, .open = (open_), .read = fake_read,                    \
-		.close = fake_close                                                                \
-	}
+	{ .name = (name_),                                                                         \
+	  .default_path = "/dev/" name_,                                                           \
+	  .automatic = true,                                                                       \
+	  .read_max = 64 * PAGE_SIZE,                                                              \
+	  .open = (open_),                                                                         \
+	  .read = fake_read,                                                                       \
+	  .close = fake_close }
 
 static const struct drv_ops one_ops = OPS("one", open_one), two_ops = OPS("two", open_two),
 			    three_ops = OPS("three", open_three),

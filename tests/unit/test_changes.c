@@ -10,7 +10,7 @@
 #include "tests/unit/fake_drv.h"
 #include "tests/unit/test.h"
 
-#define PAGE(n) ((uint64_t)(n)*PAGE_SIZE)
+#define PAGE(n) ((uint64_t)(n) * PAGE_SIZE)
 
 /* What the system says when it is asked: pages of RAM, and of those that are withheld. */
 static uint64_t ram_first, ram_last, offline, poisoned, hole;

@@ -13,7 +13,7 @@
 #include "tests/unit/rsz_build.h"
 #include "tests/unit/scratch.h"
 
-#define PAGE(n) ((uint64_t)(n)*PAGE_SIZE)
+#define PAGE(n) ((uint64_t)(n) * PAGE_SIZE)
 
 static struct scratch dir;
 static struct build b;

@@ -139,15 +139,13 @@ static void table_init(struct table *t, const struct row *rows, size_t count)
 }
 
 #define NUMBER(path_, value_, bytes)                                                               \
-	{                                                                                          \
-		.path = (path_), .value = (value_), .type = REGISTRY_DWORD, .at = (bytes),         \
-		.size = 4                                                                          \
-	}
+	{ .path = (path_), .value = (value_), .type = REGISTRY_DWORD, .at = (bytes), .size = 4 }
 #define TEXT(path_, value_, type_, units)                                                          \
-	{                                                                                          \
-		.path = (path_), .value = (value_), .type = (type_), .at = (units),                \
-		.size = sizeof(units)                                                              \
-	}
+	{ .path = (path_),                                                                         \
+	  .value = (value_),                                                                       \
+	  .type = (type_),                                                                         \
+	  .at = (units),                                                                           \
+	  .size = sizeof(units) }
 
 static json_t *at(json_t *doc, const char *section, const char *key)
 {

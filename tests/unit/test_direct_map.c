@@ -14,7 +14,7 @@
 #define PAGES   2048
 #define RAM     (PAGES * (uint64_t)PAGE_SIZE)
 #define BASE    UINT64_C(0xffff888000000000)
-#define PAGE(n) ((uint64_t)(n)*PAGE_SIZE)
+#define PAGE(n) ((uint64_t)(n) * PAGE_SIZE)
 #define PRESENT 1
 #define LARGE   0x80
 

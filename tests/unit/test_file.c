@@ -53,10 +53,7 @@ struct begin {
 	const char *name;
 };
 
-#define BEGIN(offset, bytes, name)                                                                 \
-	{                                                                                          \
-		offset, bytes, sizeof(bytes) - 1, name                                             \
-	}
+#define BEGIN(offset, bytes, name) { offset, bytes, sizeof(bytes) - 1, name }
 
 static void put_begin(struct image *i, const struct begin *b)
 {

@@ -74,11 +74,7 @@ static void check_ram(struct drv *d)
 	check_data(d, 0x40000000, 0x40001fff);
 }
 
-#define USUAL_RAM                                                                                  \
-	{ 0x1000, 0x3fff }, { 0x100000, 0x103fff },                                                \
-	{                                                                                          \
-		0x40000000, 0x40001fff                                                             \
-	}
+#define USUAL_RAM { 0x1000, 0x3fff }, { 0x100000, 0x103fff }, { 0x40000000, 0x40001fff }
 
 TEST(kernel_since_4_11_is_read_by_p_paddr)
 {

@@ -19,7 +19,7 @@
 #include "tests/unit/fake_drv.h"
 #include "tests/unit/scratch.h"
 
-#define PAGE(n)  ((uint64_t)(n)*PAGE_SIZE)
+#define PAGE(n)  ((uint64_t)(n) * PAGE_SIZE)
 
 /* Pages of RAM at first, and after it was asked where RAM is for the `grown_at`-th time. */
 #define AT_FIRST 64

@@ -383,10 +383,7 @@ static struct remote_result tell_liar(struct liar *l, struct sender *s, struct e
 	{                                                                                          \
 		.type = FRAME_WELCOME, .welcome = {.version = FRAME_VERSION, .durable = (n) }      \
 	}
-#define ACK(n)                                                                                     \
-	{                                                                                          \
-		.type = FRAME_ACK, .durable = (n)                                                  \
-	}
+#define ACK(n) { .type = FRAME_ACK, .durable = (n) }
 
 TEST(a_receiver_that_lies_is_not_believed)
 {

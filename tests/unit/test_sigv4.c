@@ -11,14 +11,8 @@
 #include "agent/network/sigv4.h"
 
 #define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-#define DATE                                                                                       \
-	{                                                                                          \
-		"x-amz-date", "20130524T000000Z"                                                   \
-	}
-#define HOST                                                                                       \
-	{                                                                                          \
-		"host", "examplebucket.s3.amazonaws.com"                                           \
-	}
+#define DATE  { "x-amz-date", "20130524T000000Z" }
+#define HOST  { "host", "examplebucket.s3.amazonaws.com" }
 
 static char id[] = "AKIAIOSFODNN7EXAMPLE";
 static char key[] = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";

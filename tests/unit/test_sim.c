@@ -351,7 +351,7 @@ struct seen {
 		uint32_t pid;
 		uint64_t va;
 		struct pte pte;
-	} * slots;
+	} *slots;
 	size_t n_slots;
 };
 

@@ -989,7 +989,7 @@ TEST(large_page_is_judged_by_its_captures)
 
 #define GIB         UINT64_C(0x40000000)
 #define FAR         UINT64_C(0x7f0000000000)
-#define SMALLER(at) (GIB + (at)*UINT64_C(0x100000))
+#define SMALLER(at) (GIB + (at) * UINT64_C(0x100000))
 
 static size_t count_rows(enum copy copy, uint64_t from, uint64_t to)
 {

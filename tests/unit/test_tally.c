@@ -16,8 +16,8 @@ static void add(struct tally *t, uint64_t page, uint64_t pages, struct page_stat
 
 #define CHECK_GAP(t, i, first_page, pages, want)                                                   \
 	do {                                                                                       \
-		assert_int_equal((t)->gaps[i].range.first, (uint64_t)(first_page)*PAGE_SIZE);      \
-		assert_int_equal(range_bytes((t)->gaps[i].range), (uint64_t)(pages)*PAGE_SIZE);    \
+		assert_int_equal((t)->gaps[i].range.first, (uint64_t)(first_page) * PAGE_SIZE);    \
+		assert_int_equal(range_bytes((t)->gaps[i].range), (uint64_t)(pages) * PAGE_SIZE);  \
 		assert_true(page_status_same((t)->gaps[i].status, want));                          \
 	} while (0)
 

@@ -454,7 +454,7 @@ static json_t *fact(json_t *facts, const char *section, const char *key)
 
 TEST(facts_of_the_host_are_there_and_of_their_type)
 {
-	char *argv[] = { (char *)(uintptr_t) "test", NULL };
+	char *argv[] = { (char *)(uintptr_t)"test", NULL };
 	RTL_OSVERSIONINFOW v = { .dwOSVersionInfoSize = sizeof(v) };
 	LONG(WINAPI * version)
 	(RTL_OSVERSIONINFOW *) = (LONG(WINAPI *)(RTL_OSVERSIONINFOW *))(

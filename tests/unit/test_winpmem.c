@@ -476,11 +476,7 @@ static bool has_fact(const struct drv *d, const char *name)
 	return false;
 }
 
-#define RAM_RANGES                                                                                 \
-	{ 0x1000, 0x9efff }, { 0x100000, MIB(3) - 1 },                                             \
-	{                                                                                          \
-		GIB(4), GIB(4) + 0x7ffff                                                           \
-	}
+#define RAM_RANGES { 0x1000, 0x9efff }, { 0x100000, MIB(3) - 1 }, { GIB(4), GIB(4) + 0x7ffff }
 
 TEST(every_generation_is_recognised_and_read_in_pte_mode)
 {

@@ -86,7 +86,7 @@ static void interrupt_controllers_init(void)
 	out_byte(PIC2 + 1, 2);
 	out_byte(PIC1 + 1, 1);
 	out_byte(PIC2 + 1, 1);
-	out_byte(PIC1 + 1, (uint8_t) ~(1u << (VECTOR_SERIAL - TRAPS)));
+	out_byte(PIC1 + 1, (uint8_t)~(1u << (VECTOR_SERIAL - TRAPS)));
 	out_byte(PIC2 + 1, 0xff);
 }
 

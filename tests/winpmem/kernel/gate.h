@@ -26,14 +26,8 @@ struct export
 	bool variable;
 };
 
-#define EXPORT(function)                                                                           \
-	{                                                                                          \
-#function, (const void *)(function), false                                         \
-	}
-#define EXPORT_VARIABLE(variable)                                                                  \
-	{                                                                                          \
-#variable, &(variable), true                                                       \
-	}
+#define EXPORT(function)          { #function, (const void *)(function), false }
+#define EXPORT_VARIABLE(variable) { #variable, &(variable), true }
 
 /* One table for each area, ended by an empty entry. */
 extern const struct export nt_ke_exports[], nt_ex_exports[], nt_mm_exports[], nt_section_exports[],

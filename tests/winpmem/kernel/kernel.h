@@ -31,7 +31,7 @@
 
 #define ARRAY_SIZE(a)     (sizeof(a) / sizeof((a)[0]))
 #define MIN(a, b)         ((a) < (b) ? (a) : (b))
-#define ROUND_UP(x, unit) (((x) + (unit)-1) / (unit) * (unit))
+#define ROUND_UP(x, unit) (((x) + (unit) - 1) / (unit) * (unit))
 #define PAGE_OF(address)  ((uint64_t)(address) & ~(uint64_t)(PAGE_SIZE - 1))
 #define PAGE_OFFSET(a)    ((uint64_t)(a) & (PAGE_SIZE - 1))
 

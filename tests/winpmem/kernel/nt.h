@@ -46,7 +46,7 @@ typedef uint16_t wchar;
 #define STATUS_DRIVER_ENTRYPOINT_NOT_FOUND 0xc0000263u
 #define STATUS_REVISION_MISMATCH           0xc0000059u
 
-#define NT_SUCCESS(status)                 (!((status)&0x80000000u))
+#define NT_SUCCESS(status)                 (!((status) & 0x80000000u))
 #define NT_ERROR(status)                   ((status) >> 30 == 3)
 
 enum irql { PASSIVE_LEVEL = 0, APC_LEVEL = 1, DISPATCH_LEVEL = 2 };

@@ -120,7 +120,7 @@ static ntstatus NTAPI RtlSetDaclSecurityDescriptor(struct descriptor *d, bool pr
 {
 	if (d->control & SE_SELF_RELATIVE)
 		return STATUS_INVALID_SECURITY_DESCR;
-	d->control &= (uint16_t) ~(SE_DACL_PRESENT | SE_DACL_DEFAULTED);
+	d->control &= (uint16_t)~(SE_DACL_PRESENT | SE_DACL_DEFAULTED);
 	if (!present)
 		return STATUS_SUCCESS;
 	d->control |= SE_DACL_PRESENT | (defaulted ? SE_DACL_DEFAULTED : 0);

@@ -20,7 +20,7 @@
 #define HANDLES_MAX  16
 #define DEVICE_LINK  "\\??\\pmem"
 
-#define METHOD(code) ((code)&3)
+#define METHOD(code) ((code) & 3)
 #define ACCESS(code) ((code) >> 14 & 3)
 
 enum method { METHOD_BUFFERED, METHOD_IN_DIRECT, METHOD_OUT_DIRECT, METHOD_NEITHER };
