@@ -32,6 +32,13 @@ say_when()
 	say "$1, after $((seconds / 60)) min $((seconds % 60)) s"
 }
 
+# A whole run leaves some 9 GiB below out/, and a disk that fills in the middle of it makes failures of all kinds.
+check_room()
+{
+	room=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
+	[ "$room" -ge 10 ] || say "only $room GiB are free here: if all is built anew, 10 may be needed"
+}
+
 # Where what everything takes is kept, empty. build/costs prints it at the end.
 begin_costs()
 {

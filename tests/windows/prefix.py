@@ -23,7 +23,7 @@ class Prefix:
         ran = self.run('reg', 'add', 'HKLM\\System\\CurrentControlSet\\Control', '/v',
                        'ServicesPipeTimeout', '/t', 'REG_SZ', '/d', '300000', '/f',
                        capture_output=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        assert ran.returncode == 0
+        assert ran.returncode == 0, self.path.with_name(self.path.name + '.log').read_text(errors='replace')
         self._server('-k')
         self._server('-w')
         self._stay_awake()
