@@ -34,7 +34,6 @@ KPF_HWPOISON = 1 << 19
 # How an entry looks and what the container has behind it.
 HAS = 'has'  # the content, and it is safe
 SWAPPED = 'swapped'  # the content, out of the swap area or the swap cache
-COMPRESSED = 'compressed'  # out of the swap cache, or a word about zram
 CACHED = 'cached'  # no table leads to what is in the page cache or, of shmem, in swap
 NOTHING = 'nothing'
 OUTSIDE = 'outside'  # the frame is no RAM
@@ -53,8 +52,7 @@ KINDS = {
     **dict.fromkeys(('guard', 'guard-fresh', 'guard-shared', 'uffd-wp-fresh', 'uffd-wp-hugetlb', 'uffd-poison',
                      'swap-uffd-wp'), Kind('marker', NOTHING)),
     **dict.fromkeys(('poison', 'poison-shared', 'hugetlb-poison'), Kind('poisoned', NOTHING)),
-    **dict.fromkeys(('swap', 'swap-thp', 'swap-uffd-wp-private'), Kind('swap', SWAPPED)),
-    'zram': Kind('swap', COMPRESSED),
+    **dict.fromkeys(('swap', 'swap-thp', 'swap-uffd-wp-private', 'zram'), Kind('swap', SWAPPED)),
     'dax': Kind('valid', OUTSIDE),
     'secret': Kind('valid', UNREADABLE),
 }
@@ -76,32 +74,6 @@ NOT_SAFE = 'right, not safe, though nothing moved'
 SAFE_NOTHING = 'safe, without content'
 REASON = 'the reason why there is no content is another'
 NO_PROCESS = 'the process is not found'
-
-# `since`: on older kernels it need not be seen. `hidden_by`: nor while that is.
-Awaited = namedtuple('Awaited', 'kinds defects since hidden_by', defaults=((0,), None))
-
-WRONG_LAYOUT, NO_SWAP_TABLE = 'absent entries are read by a wrong layout', 'the swap table is not read'
-SWAP_TABLE = (6, 18)  # since then it is in the place of the swap cache's XArray (mm/swap_table.h)
-
-NEVER = (1000, 0)
-
-MARKERS = [name for name, kind in KINDS.items() if kind.state in ('marker', 'poisoned')]
-
-# What is known to be wrong. Each has to be seen, but for what another one hides: who mends it takes its line out of this
-# list, and the test then demands what is right.
-AWAITED = {
-    WRONG_LAYOUT: Awaited(MARKERS, (STATE, FROM_NOWHERE, WRONG)),
-    'entries without content are safe': Awaited(MARKERS, (SAFE_NOTHING,), hidden_by=WRONG_LAYOUT),
-    'a decoded state of a huge page is not used': Awaited(('hugetlb-poison', 'uffd-wp-hugetlb'), (REASON,)),
-    NO_SWAP_TABLE: Awaited(
-        [name for name, kind in KINDS.items() if kind.content == SWAPPED], (NOT_SAFE,), since=SWAP_TABLE),
-    'a process whose leader has ended is left out': Awaited(('leader-ended',), (NO_PROCESS,)),
-    'an empty entry is called never touched': Awaited(('forgotten', 'uffd-minor', 'swap-shared'), (REASON,)),
-    # Now and then, on a busy host, its entries differ between the copies; why is not known.
-    'pages under RWP are not safe': Awaited(('uffd-rwp',), (NOT_SAFE,), since=NEVER),
-    # Older kernels may have all of it in the swap cache.
-    'swap on zram is "not in this container"': Awaited(('zram',), (REASON,), since=SWAP_TABLE),
-}
 
 Region = namedtuple('Region', 'pid kind at pages truth mark')
 Seen = namedtuple('Seen', 'kind trust verdict')  # of a page: verdict 'right', 'wrong', 'zeros' or 'none'
@@ -259,8 +231,6 @@ class Checks:
                 wrong.add(NOT_SAFE)
         if kind.content == CACHED and verdict == 'none' and 'page cache' not in why:
             wrong.add(REASON)
-        if kind.content == COMPRESSED and verdict == 'none' and 'zram' not in why:
-            wrong.add(REASON)
         if kind.content == NOTHING and 'no table' in why:
             wrong.add(REASON)
         if kind.content in (OUTSIDE, UNREADABLE) and row.get('verdict') != kind.content:
@@ -283,6 +253,8 @@ class Checks:
                         at = region.at + i * PAGE
                         offset = at - zoo.span(pid)[0]
                         wrong, this = self.check_page(zoo, region, i, rows[at], got[offset:offset + PAGE])
+                        if wrong:
+                            print(f'{tables} copy, {region.kind}: {", ".join(sorted(wrong))}: {rows[at]}')
                         defects.update((region.kind, defect) for defect in wrong)
                         seen[this] += tables == 'image'
         return defects, +seen
@@ -348,18 +320,7 @@ class Checks:
         compared = self.check_mappings(zoo, image)
         defects, seen = self.judge_zoo(zoo, image)
         self.tell_zoo(seen, compared)
-        self.check_defects(zoo, defects)
-
-    def check_defects(self, zoo, defects):
-        """Those of AWAITED, and no other."""
-        left = dict(defects)
-        for what, awaited in AWAITED.items():
-            mine = {key for key in left if key[0] in awaited.kinds and key[1] in awaited.defects}
-            if zoo.version >= awaited.since and awaited.hidden_by not in AWAITED:
-                self.assertTrue(mine, f'{what}: no more; take it out of AWAITED')
-            for key in mine:
-                del left[key]
-        self.assertEqual(left, {})
+        self.assertEqual(dict(defects), {})
 
     def tell_zoo(self, seen, compared):
         """A table in the log of the test, and the sums of it for build/test."""
