@@ -608,6 +608,7 @@ class Surroundings(Case):
         self.addCleanup(os.close, fd)
         pid, terminal = pty.fork()
         if not pid:
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored
             os.execv('/bin/sh', ['sh', '-c', f'{RAMSEAL} {" ".join(self.command(out=self.fifo))}; sleep 600'])
         wait_for(lambda: self.state.exists() and self.status(RUNNING)['phase'] == 'acquiring')
         running = self.status(RUNNING)['pid']
