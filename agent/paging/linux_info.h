@@ -35,7 +35,7 @@ uint32_t vmcoreinfo_version(const struct vmcoreinfo *v);
 uint32_t linux_version(const char *release);
 
 /* The newest Linux that is booted by the tests (tests/README.md). */
-#define LINUX_TESTED       612
+#define LINUX_TESTED       703
 
 /*
  * What is to be said of a newer one, in one sentence: what is read from such a machine, and what is
