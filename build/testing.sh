@@ -80,8 +80,8 @@ check_wanted()
 {
 	for part in ${RAMSEAL_WITHOUT-}; do
 		case $part in
-		guests | network | sanitizers | windows) ;;
-		*) die "RAMSEAL_WITHOUT takes guests, network, sanitizers and windows, not $part" ;;
+		fresh | guests | network | sanitizers | windows) ;;
+		*) die "RAMSEAL_WITHOUT takes fresh, guests, network, sanitizers and windows, not $part" ;;
 		esac
 	done
 	without_network=
