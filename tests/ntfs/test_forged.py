@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import unittest
-import unittest.mock
 
 from forge import (Attribute, BITMAP, COMPRESSED, DATA, INDEX_ALLOCATION, INDEX_BITMAP, LIST, MFT,
                    ROOT, SECURE, UPCASE, VOLUME, Volume, gpt_disk, mbr_disk, words)
@@ -675,12 +674,8 @@ class Disks(Case):
         f = v.file('pagefile.sys', [(100, 400), (600, 3000)])
         ewf = self.ewf(v, '-c', 'none')
         size = os.path.getsize(ewf)
-        # libewf 20140816 never frees a chunk that is cut short, which LeakSanitizer tells of.
-        more = {}
-        if version_of('ewfacquire') == '20140816':
-            more = {'ASAN_OPTIONS': os.environ.get('ASAN_OPTIONS', '') + ':detect_leaks=0'}
         for cut in (size - 50, size - 1000, size // 2, 1000, 100, 20):
-            with self.subTest(cut=cut), unittest.mock.patch.dict(os.environ, more):
+            with self.subTest(cut=cut):
                 os.truncate(ewf, cut)
                 r = self.cat('pagefile.sys', '-', [ewf])
                 if cut == size - 50: # the last sections are gone, and no chunk
