@@ -5,8 +5,8 @@
 #include "agent/capture/manifest.h"
 #include "agent/acquire/missing.h"
 #include "agent/acquire/tables_json.h"
-#include "agent/host/host.h"
 #include "agent/host/running.h"
+#include "agent/host/self.h"
 #include "agent/host/share.h"
 #include "agent/order/order.h"
 #include "agent/program/clock.h"
@@ -102,8 +102,8 @@ static enum status write_end(struct acquisition *a, enum status st, const struct
 		field_made("clocks", manifest_clocks())));
 
 	if (doc && !a->source->info.simulated) {
-		json_object_set_new(doc, "usage", host_usage_json());
-		json_object_set_new(doc, "footprint", host_footprint_json());
+		json_object_set_new(doc, "usage", self_usage_json());
+		json_object_set_new(doc, "footprint", self_footprint_json());
 		json_object_set_new(doc, "sleeps", sealer_sleeps_json(a->sealer));
 		if (a->network)
 			json_object_set_new(doc, "upload", output_json(a->out));

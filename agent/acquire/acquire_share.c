@@ -34,7 +34,7 @@ enum status acquire_begin_share(const struct cli *cli, const struct acquire_opti
 
 	host_limits(ret);
 	if (live || nice)
-		share_begin(nice, ret);
+		share_begin(nice, ret->cpu_milli != 0);
 	fit.threads =
 		o->threads ? (unsigned)o->threads : share_threads(host_limits_cpus(ret), nice);
 	st = fit_memory(&fit, ret, &line, e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/acquire/fit.h"
 
-#include "agent/host/host.h"
+#include "agent/host/self.h"
 #include "agent/program/text.h"
 
 #define MIB          UINT64_C(1048576)
@@ -95,7 +95,7 @@ enum status fit_memory(struct fit *f, const struct host_limits *l, struct err *l
 
 bool fit_tell_cpu(const struct host_limits *l, struct err *ret)
 {
-	if (!l->cpu_milli || l->cpu_milli >= (uint64_t)host_cpus() * 1000)
+	if (!l->cpu_milli || l->cpu_milli >= (uint64_t)self_cpus() * 1000)
 		return false;
 	err_set(ret, ST_OK,
 		"CPU time is limited to %.2f CPUs (%s): where reading is held up by that, windows "

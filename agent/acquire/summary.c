@@ -5,6 +5,7 @@
 
 #include "agent/capture/tally.h"
 #include "agent/host/host.h"
+#include "agent/host/self.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
 
@@ -133,8 +134,8 @@ static json_t *head_json(const struct summary *s, enum status st, const struct e
 		field_text("error", st ? why->message : NULL), field_text("begin", begin),
 		field_text("end", end), field_u64("duration_ns", clock_mono_ns() - begun.mono),
 		field_made("command", host_arguments_json(s->cli->argc, s->cli->argv)),
-		field_u64("pid", host_pid()), field_made("tool", tool_json(s)),
-		field_made("usage", host_usage_json())));
+		field_u64("pid", self_pid()), field_made("tool", tool_json(s)),
+		field_made("usage", self_usage_json())));
 	if (doc && s->machine)
 		json_object_set_new(doc, "machine", machine_json(s));
 	return doc;

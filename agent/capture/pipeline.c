@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "agent/host/host.h"
+#include "agent/host/self.h"
 #include "agent/host/share.h"
 #include "formats/base/defs.h"
 
@@ -274,5 +274,5 @@ unsigned pipeline_threads(uint64_t asked)
 {
 	if (asked)
 		return (unsigned)MIN(asked, PIPELINE_WORKERS_MAX);
-	return share_threads(host_cpus(), share_is_nice());
+	return share_threads(self_cpus(), share_is_nice());
 }

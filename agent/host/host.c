@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/host/host_facts.h"
+#include "agent/host/self.h"
 #include "agent/program/clock.h"
 #include "agent/program/json.h"
 #include "formats/base/io.h"
@@ -108,41 +109,8 @@ enum status host_describe(int argc, char *const *argv, json_t **ret, struct err 
 	host__facts(facts);
 	put_clocks(facts);
 	host__put(facts, "process", "arguments", host_arguments_json(argc, argv));
-	host__put(facts, "process", "footprint", host_footprint_json());
+	host__put(facts, "process", "footprint", self_footprint_json());
 	put_tool(facts);
 	*ret = facts;
 	return ST_OK;
-}
-
-static json_t *io_json(const struct host_io *io)
-{
-	const struct {
-		const char *key;
-		uint64_t n;
-	} counters[] = {
-		{ "read_calls", io->read_calls },
-		{ "read_bytes", io->read_bytes },
-		{ "write_calls", io->write_calls },
-		{ "write_bytes", io->write_bytes },
-		{ "other_calls", io->other_calls },
-		{ "other_bytes", io->other_bytes },
-		{ "disk_read_bytes", io->disk_read_bytes },
-		{ "disk_write_bytes", io->disk_write_bytes },
-	};
-	json_t *o = json_object();
-
-	for (size_t i = 0; o && i < ARRAY_SIZE(counters); i++)
-		if (counters[i].n != UINT64_MAX)
-			json_object_set_new(o, counters[i].key, json_u64(counters[i].n));
-	return o;
-}
-
-json_t *host_usage_json(void)
-{
-	struct host_usage u;
-
-	host_usage(&u);
-	return json_fields(
-		JSON_FIELDS(field_u64("user_ns", u.user_ns), field_u64("system_ns", u.system_ns),
-			    field_u64("peak_rss", u.peak_rss), field_made("io", io_json(&u.io))));
 }

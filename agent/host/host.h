@@ -38,41 +38,7 @@ char *host_kernel_file(void);
 /* The build of the Windows that runs; 0: it is none, or does not tell. */
 uint32_t host_windows_build(void);
 
-/* CPUs that this process may run on; at least 1. */
-unsigned host_cpus(void);
-
 /* The command line as a list of texts; NULL if out of memory. */
 json_t *host_arguments_json(int argc, char *const *argv);
-
-/* Of this process. */
-uint64_t host_pid(void);
-
-/*
- * What was read and written so far, by all means: files, pipes, sockets, devices, the memory that
- * a source gives. Linux: /proc/self/io (Documentation/filesystems/proc.rst, 3.3, of Linux 6.1);
- * Windows: IO_COUNTERS of GetProcessIoCounters(). UINT64_MAX: the system does not tell.
- */
-struct host_io {
-	uint64_t read_calls, read_bytes;
-	uint64_t write_calls, write_bytes;
-	uint64_t other_calls, other_bytes; /* Windows: what neither reads nor writes */
-	uint64_t disk_read_bytes;          /* Linux: of them, what reached a block device */
-	uint64_t disk_write_bytes;
-};
-
-/* What we cost the machine so far, for the final summary. */
-struct host_usage {
-	uint64_t user_ns;   /* CPU time of all threads in user mode */
-	uint64_t system_ns; /* and in the kernel */
-	uint64_t peak_rss;  /* bytes */
-	struct host_io io;
-};
-
-void host_usage(struct host_usage *ret);
-/* {"user_ns":, "system_ns":, "peak_rss":, "io": {…, what is known}}; NULL if out of memory. */
-json_t *host_usage_json(void);
-
-/* Where our own pages are: {"mappings":, "mapped_bytes":, "rss":, "peak_rss":}; or NULL. */
-json_t *host_footprint_json(void);
 
 #endif

@@ -14,15 +14,4 @@ void host__facts(json_t *facts);
 /* A path under which the program that runs can be read, for free(); NULL if out of memory. */
 char *host__own_executable(void);
 
-/*
- * Linux: the first 256 KiB of a file, NUL-terminated, for free(); NULL if it cannot be read. `len`
- * may be NULL.
- */
-char *host__read_file(const char *path, size_t *ret_len);
-
-/*
- * Linux: in front of every path that host__read_file() takes; a test sets it.
- */
-extern const char *host__root;
-
 #endif

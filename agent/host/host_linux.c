@@ -2,22 +2,14 @@
 #include "agent/host/host.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <time.h>
 
 #include "agent/host/host_facts.h"
+#include "agent/host/proc_file.h"
 #include "agent/program/clock.h"
 #include "agent/program/json.h"
-
-/* More than any of these files needs for what we look for; a 1000-CPU cpuinfo is larger. */
-#define FILE_MAX (256 * 1024)
-
-const char *host__root = "";
 
 char *host__own_executable(void)
 {
@@ -26,97 +18,15 @@ char *host__own_executable(void)
 
 /* --- reading ------------------------------------------------------------------------------- */
 
-/* Files in /proc have no size, so read until the end. */
-char *host__read_file(const char *path, size_t *ret_len)
-{
-	_cleanup_free_ char *full = NULL, *text = malloc(FILE_MAX + 1);
-	_cleanup_close_ int fd = -1;
-	size_t len = 0;
-	ssize_t n;
-
-	if (!text || asprintf(&full, "%s%s", host__root, path) < 0) {
-		full = NULL;
-		return NULL;
-	}
-	/* O_NONBLOCK: a FIFO in the place of a file must not hold us up. */
-	fd = open(full, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0)
-		return NULL;
-	while (len < FILE_MAX && (n = read(fd, text + len, FILE_MAX - len)) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return NULL;
-		len += (size_t)n;
-	}
-	text[len] = '\0';
-	if (ret_len)
-		*ret_len = len;
-	return take_ptr(text);
-}
-
 /* The content of a one-line file without its line feed; NULL if there is none. */
 static json_t *json_line_of(const char *path)
 {
 	size_t len;
-	_cleanup_free_ char *text = host__read_file(path, &len);
+	_cleanup_free_ char *text = proc_file_read(path, &len);
 
 	while (text && len && (text[len - 1] == '\n' || text[len - 1] == ' '))
 		len--;
 	return text && len ? json_bytes(text, len) : NULL;
-}
-
-/*
- * What stands behind `key` and `separator` on the line that begins with them: a slice of `text`,
- * without blanks at its ends; NULL if there is none.
- */
-static const char *value_of(const char *text, const char *key, char separator, size_t *ret_len)
-{
-	const size_t key_len = strlen(key);
-
-	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
-		const char *at;
-		size_t len;
-
-		line += *line == '\n';
-		if (strncmp(line, key, key_len) != 0)
-			continue;
-		at = line + key_len + strspn(line + key_len, " \t");
-		if (*at != separator)
-			continue;
-		at += 1 + strspn(at + 1, " \t");
-		len = strcspn(at, "\n");
-		while (len && isspace((unsigned char)at[len - 1]))
-			len--;
-		*ret_len = len;
-		return len ? at : NULL;
-	}
-	return NULL;
-}
-
-static json_t *text_of(const char *text, const char *key, char separator)
-{
-	size_t len;
-	const char *at = value_of(text, key, separator, &len);
-
-	return at ? json_bytes(at, len) : NULL;
-}
-
-/* "MemTotal:   16316412 kB" as bytes. */
-static json_t *kib_of(const char *text, const char *key)
-{
-	size_t len;
-	const char *at = value_of(text, key, ':', &len);
-	unsigned long long kib;
-	char *end;
-
-	if (!at || !isdigit((unsigned char)*at))
-		return NULL;
-	errno = 0;
-	kib = strtoull(at, &end, 10);
-	if (errno || strncmp(end, " kB", 3) != 0 || kib > INT64_MAX / 1024)
-		return NULL;
-	return json_integer((json_int_t)(kib * 1024));
 }
 
 /* --- the machine --------------------------------------------------------------------------- */
@@ -125,7 +35,7 @@ static json_t *kib_of(const char *text, const char *key)
 static json_t *os_release_of(const char *text, const char *key)
 {
 	size_t len;
-	const char *at = value_of(text, key, '=', &len);
+	const char *at = proc_file_value(text, key, '=', &len);
 
 	if (at && len >= 2 && (at[0] == '"' || at[0] == '\'') && at[len - 1] == at[0]) {
 		at++;
@@ -142,12 +52,12 @@ static bool has_name(const struct utsname *u)
 
 static void put_os(json_t *facts)
 {
-	_cleanup_free_ char *release = host__read_file("/etc/os-release", NULL);
+	_cleanup_free_ char *release = proc_file_read("/etc/os-release", NULL);
 	struct utsname u;
 
 	if (!release)
-		release = host__read_file("/usr/lib/os-release",
-					  NULL); /* the fallback of os-release(5) */
+		release = proc_file_read("/usr/lib/os-release",
+					 NULL); /* the fallback of os-release(5) */
 	if (uname(&u) == 0) {
 		if (has_name(&u))
 			host__put(facts, "host", "name", json_text(u.nodename));
@@ -192,7 +102,7 @@ static json_t *flags_of(const char *cpuinfo)
 	static const char *const wanted[] = { "hypervisor", "la57", "sme",       "sev",  "sev_es",
 					      "sev_snp",    "tme",  "tdx_guest", "pcid", "smap" };
 	size_t len;
-	const char *flags = value_of(cpuinfo, "flags", ':', &len);
+	const char *flags = proc_file_value(cpuinfo, "flags", ':', &len);
 	json_t *list = flags ? json_array() : NULL;
 
 	for (size_t i = 0; list && i < ARRAY_SIZE(wanted); i++)
@@ -223,25 +133,25 @@ static json_t *zswap(void)
 
 static void put_cpu(json_t *facts)
 {
-	_cleanup_free_ char *cpuinfo = host__read_file("/proc/cpuinfo", NULL);
-	_cleanup_free_ char *meminfo = host__read_file("/proc/meminfo", NULL);
+	_cleanup_free_ char *cpuinfo = proc_file_read("/proc/cpuinfo", NULL);
+	_cleanup_free_ char *meminfo = proc_file_read("/proc/meminfo", NULL);
 
 	host__put(facts, "cpu", "online", count_of(_SC_NPROCESSORS_ONLN));
 	host__put(facts, "cpu", "configured", count_of(_SC_NPROCESSORS_CONF));
-	host__put(facts, "cpu", "vendor", text_of(cpuinfo, "vendor_id", ':'));
-	host__put(facts, "cpu", "model", text_of(cpuinfo, "model name", ':'));
+	host__put(facts, "cpu", "vendor", proc_file_text(cpuinfo, "vendor_id", ':'));
+	host__put(facts, "cpu", "model", proc_file_text(cpuinfo, "model name", ':'));
 	host__put(facts, "cpu", "flags", flags_of(cpuinfo));
-	host__put(facts, "memory", "total_bytes", kib_of(meminfo, "MemTotal"));
-	host__put(facts, "memory", "available_bytes", kib_of(meminfo, "MemAvailable"));
-	host__put(facts, "memory", "swap_total_bytes", kib_of(meminfo, "SwapTotal"));
-	host__put(facts, "memory", "swap_free_bytes", kib_of(meminfo, "SwapFree"));
+	host__put(facts, "memory", "total_bytes", proc_file_kib(meminfo, "MemTotal"));
+	host__put(facts, "memory", "available_bytes", proc_file_kib(meminfo, "MemAvailable"));
+	host__put(facts, "memory", "swap_total_bytes", proc_file_kib(meminfo, "SwapTotal"));
+	host__put(facts, "memory", "swap_free_bytes", proc_file_kib(meminfo, "SwapFree"));
 	host__put(facts, "memory", "zswap", zswap());
 }
 
 /* "none [integrity] confidentiality": the one in brackets holds. */
 static json_t *lockdown(void)
 {
-	_cleanup_free_ char *text = host__read_file("/sys/kernel/security/lockdown", NULL);
+	_cleanup_free_ char *text = proc_file_read("/sys/kernel/security/lockdown", NULL);
 	const char *open = text ? strchr(text, '[') : NULL;
 	const char *close = open ? strchr(open, ']') : NULL;
 
@@ -255,16 +165,16 @@ static json_t *lockdown(void)
 static json_t *secure_boot(void)
 {
 	size_t len;
-	_cleanup_free_ char *v = host__read_file("/sys/firmware/efi/efivars/"
-						 "SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
-						 &len);
+	_cleanup_free_ char *v = proc_file_read("/sys/firmware/efi/efivars/"
+						"SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c",
+						&len);
 
 	return v && len == 5 && (v[4] == 0 || v[4] == 1) ? json_boolean(v[4]) : NULL;
 }
 
 static void put_security(json_t *facts)
 {
-	_cleanup_free_ char *status = host__read_file("/proc/self/status", NULL);
+	_cleanup_free_ char *status = proc_file_read("/proc/self/status", NULL);
 
 	host__put(facts, "security", "lockdown", lockdown());
 	host__put(facts, "security", "secure_boot", secure_boot());
@@ -275,7 +185,7 @@ static void put_security(json_t *facts)
 	host__put(facts, "process", "euid", json_integer(geteuid()));
 	host__put(facts, "process", "gid", json_integer(getgid()));
 	host__put(facts, "process", "egid", json_integer(getegid()));
-	host__put(facts, "process", "capabilities", text_of(status, "CapEff", ':'));
+	host__put(facts, "process", "capabilities", proc_file_text(status, "CapEff", ':'));
 }
 
 /* --- clocks -------------------------------------------------------------------------------- */
@@ -291,7 +201,7 @@ static json_t *zone_name(void)
 
 	if (getenv("TZ"))
 		return json_text(getenv("TZ"));
-	if (asprintf(&path, "%s/etc/localtime", host__root) < 0) {
+	if (asprintf(&path, "%s/etc/localtime", proc_file_root) < 0) {
 		path = NULL;
 		return NULL;
 	}
@@ -346,86 +256,6 @@ void host_name(char ret[static HOST_NAME_SIZE])
 		ret[0] = '_';
 }
 
-/* --- ourselves ----------------------------------------------------------------------------- */
-
-static uint64_t timeval_ns(struct timeval tv)
-{
-	return (uint64_t)tv.tv_sec * NS_PER_SECOND + (uint64_t)tv.tv_usec * 1000;
-}
-
-/* A line's number; UINT64_MAX if it is not there. */
-static uint64_t counter_of(const char *text, const char *key)
-{
-	json_t *value = text ? text_of(text, key, ':') : NULL;
-	const char *decimal = json_string_value(value);
-	const uint64_t ret = decimal ? strtoull(decimal, NULL, 10) : UINT64_MAX;
-
-	json_decref(value);
-	return ret;
-}
-
-static void put_io(struct host_io *ret)
-{
-	_cleanup_free_ char *io = host__read_file("/proc/self/io", NULL);
-
-	*ret = (struct host_io){
-		.read_calls = counter_of(io, "syscr"),
-		.read_bytes = counter_of(io, "rchar"),
-		.write_calls = counter_of(io, "syscw"),
-		.write_bytes = counter_of(io, "wchar"),
-		.other_calls = UINT64_MAX,
-		.other_bytes = UINT64_MAX,
-		.disk_read_bytes = counter_of(io, "read_bytes"),
-		.disk_write_bytes = counter_of(io, "write_bytes"),
-	};
-}
-
-uint64_t host_pid(void)
-{
-	return (uint64_t)getpid();
-}
-
-void host_usage(struct host_usage *ret)
-{
-	_cleanup_free_ char *status = host__read_file("/proc/self/status", NULL);
-	json_t *peak = kib_of(status, "VmHWM");
-	struct rusage r = { 0 };
-
-	put_io(&ret->io);
-	getrusage(RUSAGE_SELF, &r);
-	ret->user_ns = timeval_ns(r.ru_utime);
-	ret->system_ns = timeval_ns(r.ru_stime);
-	/* ru_maxrss survives exec(), so that it may be the shell's that started us. */
-	ret->peak_rss = peak ? (uint64_t)json_integer_value(peak) : (uint64_t)r.ru_maxrss * 1024;
-	json_decref(peak);
-}
-
-json_t *host_footprint_json(void)
-{
-	_cleanup_free_ char *maps = host__read_file("/proc/self/maps", NULL);
-	_cleanup_free_ char *status = host__read_file("/proc/self/status", NULL);
-	json_t *object = json_object();
-	uint64_t bytes = 0;
-	int mappings = 0;
-
-	for (const char *line = maps; line && *line; line += *line == '\n') {
-		unsigned long long first, end;
-
-		if (sscanf(line, "%llx-%llx", &first, &end) == 2 && end > first) {
-			mappings++;
-			bytes += end - first;
-		}
-		line += strcspn(line, "\n");
-	}
-	if (mappings) {
-		json_object_set_new(object, "mappings", json_integer(mappings));
-		json_object_set_new(object, "mapped_bytes", json_integer((json_int_t)bytes));
-	}
-	json_object_set_new(object, "rss", kib_of(status, "VmRSS"));
-	json_object_set_new(object, "peak_rss", kib_of(status, "VmHWM"));
-	return object;
-}
-
 /* What discovery wants of Linux's kernel is in memory: VMCOREINFO, kallsyms, BTF. */
 char *host_kernel_file(void)
 {
@@ -435,13 +265,4 @@ char *host_kernel_file(void)
 uint32_t host_windows_build(void)
 {
 	return 0;
-}
-
-unsigned host_cpus(void)
-{
-	cpu_set_t set;
-
-	if (sched_getaffinity(0, sizeof(set), &set) || CPU_COUNT(&set) < 1)
-		return 1;
-	return (unsigned)CPU_COUNT(&set);
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "agent/host/host_facts.h"
+#include "agent/host/proc_file.h"
 #include "agent/paging/linux_info.h"
 
 /* A distribution's configuration has some 300 KiB. */
@@ -38,7 +38,7 @@ static char *unpack(const void *packed, size_t len)
 static enum pte_option option_of_config(void)
 {
 	size_t len;
-	_cleanup_free_ char *packed = host__read_file("/proc/config.gz", &len);
+	_cleanup_free_ char *packed = proc_file_read("/proc/config.gz", &len);
 	_cleanup_free_ char *text = packed ? unpack(packed, len) : NULL;
 
 	if (!text || !strstr(text, "\nCONFIG_X86_64=y\n"))
@@ -55,7 +55,7 @@ static enum pte_option option_of_symbols(uint32_t version)
 	char *line = NULL;
 	FILE *f;
 
-	if (asprintf(&path, "%s/proc/kallsyms", host__root) < 0)
+	if (asprintf(&path, "%s/proc/kallsyms", proc_file_root) < 0)
 		path = NULL;
 	f = path ? fopen(path, "re") : NULL;
 	while (f && ret != OPTION_ON && getline(&line, &room, f) > 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/host/limits.h"
 
-#include "agent/host/host.h"
+#include "agent/host/self.h"
 #include "agent/program/json.h"
 
 void host_limits_deinit(struct host_limits *l)
@@ -13,7 +13,7 @@ void host_limits_deinit(struct host_limits *l)
 
 unsigned host_limits_cpus(const struct host_limits *l)
 {
-	const unsigned cpus = host_cpus();
+	const unsigned cpus = self_cpus();
 
 	return l->cpu_milli ? (unsigned)MAX(1, MIN(cpus, l->cpu_milli / 1000)) : cpus;
 }
@@ -26,7 +26,7 @@ static json_t *limit_json(uint64_t bytes)
 json_t *host_limits_json(const struct host_limits *l)
 {
 	return json_fields(JSON_FIELDS(
-		field_u64("cpus", host_cpus()),
+		field_u64("cpus", self_cpus()),
 		field_json("cpu_time",
 			   l->cpu_milli ? json_real((double)l->cpu_milli / 1000) : json_null()),
 		field_text("cpu_time_from", l->cpu_from),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What we are allowed of this machine's CPUs and memory: of the control groups that we are in, on
- * Windows of the job. Which CPUs, host_cpus() tells. All of it as far as it can be seen: limits
+ * Windows of the job. Which CPUs, self_cpus() tells. All of it as far as it can be seen: limits
  * above the root of a cgroup namespace, or of a bind mount, cannot.
  */
 #ifndef RAMSEAL_AGENT_HOST_LIMITS_H

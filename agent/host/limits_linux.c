@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "agent/host/host_facts.h"
+#include "agent/host/proc_file.h"
 #include "formats/base/defs.h"
 
 /* The names of one version's files. */
@@ -30,7 +30,7 @@ static char *read_in(const char *dir, const char *name, char **ret_path)
 	if (asprintf(&path, "%s/%s", dir, name) < 0)
 		return NULL;
 	*ret_path = path;
-	return host__read_file(path, NULL);
+	return proc_file_read(path, NULL);
 }
 
 /* "max", a number, or -1 (version 1: no limit). LIMIT_NONE if it limits nothing. */
@@ -204,7 +204,7 @@ static bool parse_mount(char *line, const struct cgroup_kind *k, char **ret_root
 
 static bool find_mount(const struct cgroup_kind *k, char **ret_root, char **ret_mount)
 {
-	_cleanup_free_ char *text = host__read_file("/proc/self/mountinfo", NULL);
+	_cleanup_free_ char *text = proc_file_read("/proc/self/mountinfo", NULL);
 	char *rest = text, *line;
 
 	while (rest && (line = strsep(&rest, "\n")))
@@ -257,7 +257,7 @@ static void take_all(const struct cgroup_kind *k, const char *groups, struct hos
 
 void host_limits(struct host_limits *ret)
 {
-	_cleanup_free_ char *groups = host__read_file("/proc/self/cgroup", NULL);
+	_cleanup_free_ char *groups = proc_file_read("/proc/self/cgroup", NULL);
 
 	*ret = (struct host_limits){ .memory = LIMIT_NONE, .memory_left = LIMIT_NONE };
 	for (size_t i = 0; groups && i < ARRAY_SIZE(kinds); i++)

@@ -4,8 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "agent/host/host.h"
-#include "agent/host/limits.h"
+#include "agent/host/self.h"
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/json.h"
@@ -28,13 +27,13 @@ static struct {
 	unsigned cpus;
 } share;
 
-void share_begin(unsigned nice, const struct host_limits *limits)
+void share_begin(unsigned nice, bool limited)
 {
 	share.begun = true;
 	atomic_store(&share.paused_ns, 0);
 	share.nice = MIN(nice, SHARE_NICE_MAX);
-	share.cpus = host_cpus();
-	share.pauses = nice && !limits->cpu_milli;
+	share.cpus = self_cpus();
+	share.pauses = nice && !limited;
 	share__offer_first();
 }
 

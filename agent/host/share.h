@@ -52,8 +52,6 @@
 /* And this, so that what is short may be kept waiting. */
 #define SHARE_LOSS_FREE_NS UINT64_C(1000000000)
 
-struct host_limits;
-
 enum share_role {
 	SHARE_READING, /* does not step back, but pauses */
 	SHARE_COMPRESSING,
@@ -62,10 +60,10 @@ enum share_role {
 
 /*
  * From now on, for threads that share_join(); not while there are any. `nice`: 0 steps back for
- * nobody. Either way, where memory runs out, we are what the system ends first (Linux:
+ * nobody. `limited`: the system gives us only part of the CPUs' time, and nobody pauses. Either way, where memory runs out, we are what the system ends first (Linux:
  * oom_score_adj 1000): an acquisition can be repeated, and what it wrote can be sealed.
  */
-void share_begin(unsigned nice, const struct host_limits *limits);
+void share_begin(unsigned nice, bool limited);
 void share_end(void);
 
 /* True if something was begun, and it is not 0. */

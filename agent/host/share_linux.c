@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/host/host_facts.h"
+#include "agent/host/proc_file.h"
 #include "agent/program/clock.h"
 #include "agent/program/json.h"
 
@@ -173,7 +173,7 @@ static bool process_cpu(uint64_t *ret)
 /* "cpu USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ ..." in ticks, of all CPUs (proc_stat(5)). */
 bool share__busy(struct share_busy *ret)
 {
-	_cleanup_free_ char *text = host__read_file("/proc/stat", NULL);
+	_cleanup_free_ char *text = proc_file_read("/proc/stat", NULL);
 	unsigned long long user, nice, system, irq, soft;
 	const long tick = sysconf(_SC_CLK_TCK);
 

@@ -6,7 +6,7 @@
 
 #include "agent/capture/pipeline.h"
 #include "agent/container/manifest_read.h"
-#include "agent/host/host.h"
+#include "agent/host/self.h"
 #include "agent/image/image_kernel.h"
 #include "agent/image/image_windows.h"
 #include "agent/program/log.h"
@@ -227,7 +227,7 @@ static enum status run_export(struct export_run *x, struct err *e)
 				    field_i64("exit_code", status_exit_code(st)),
 				    field_text("outcome", exit_code_text(status_exit_code(st))),
 				    field_text("error", st ? e->message : NULL),
-				    field_json("usage", host_usage_json()),
+				    field_json("usage", self_usage_json()),
 				    field_json("stream", export_stream_json(stream_of(x))),
 				    field_u64("start_ns", t.start), field_u64("end_ns", t.end),
 				    image_is_dmp(format)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/host/host.h"
+#include "agent/host/self.h"
 #include "agent/program/interrupt.h"
 #include "agent/virtual/virtual_internal.h"
 #include "formats/base/array.h"
@@ -207,7 +207,7 @@ static void forget_chunks(struct virtual_memory *v)
 /* One that cannot be started leaves its part to the others. */
 static enum status read_all(struct sweep *x, struct err *e)
 {
-	const size_t threads = MIN(MAX(host_cpus(), 1), SWEEP_THREADS_MAX);
+	const size_t threads = MIN(MAX(self_cpus(), 1), SWEEP_THREADS_MAX);
 	struct sweep_thread thread[SWEEP_THREADS_MAX] = { 0 };
 	enum status st = open_cursor(x->v, 0, e);
 

@@ -5,8 +5,9 @@
 #include <zlib.h>
 
 #include "agent/host/host.h"
-#include "agent/host/host_facts.h"
 #include "agent/host/kernel_option.h"
+#include "agent/host/proc_file.h"
+#include "agent/host/self.h"
 #include "tests/unit/scratch.h"
 
 static struct scratch dir;
@@ -15,14 +16,14 @@ static int set_up(void **state)
 {
 	(void)state;
 	scratch_init(&dir);
-	host__root = dir.path;
+	proc_file_root = dir.path;
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	host__root = "";
+	proc_file_root = "";
 	scratch_deinit(&dir);
 	return 0;
 }
@@ -148,7 +149,7 @@ TEST(what_is_malformed_is_left_out)
 
 TEST(tool_and_arguments_are_ours)
 {
-	json_t *f = describe(), *usage = host_usage_json();
+	json_t *f = describe(), *usage = self_usage_json();
 
 	check_text(f, "tool", "version", RAMSEAL_VERSION);
 	assert_int_equal(json_string_length(fact(f, "tool", "sha256")), 64);

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "agent/host/host.h"
-#include "agent/host/host_facts.h"
 #include "agent/host/limits.h"
+#include "agent/host/proc_file.h"
+#include "agent/host/self.h"
 #include "tests/unit/scratch.h"
 
 #define MIB UINT64_C(1048576)
@@ -17,14 +17,14 @@ static int set_up(void **state)
 {
 	(void)state;
 	scratch_init(&dir);
-	host__root = dir.path;
+	proc_file_root = dir.path;
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	host__root = "";
+	proc_file_root = "";
 	scratch_deinit(&dir);
 	return 0;
 }
@@ -53,7 +53,7 @@ TEST(nothing_known_limits_nothing)
 	assert_int_equal(l.cpu_milli, 0);
 	assert_int_equal(l.memory, LIMIT_NONE);
 	assert_int_equal(l.memory_left, LIMIT_NONE);
-	assert_int_equal(host_limits_cpus(&l), host_cpus());
+	assert_int_equal(host_limits_cpus(&l), self_cpus());
 	host_limits_deinit(&l);
 }
 

@@ -14,8 +14,6 @@
 #define MIB UINT64_C(1048576)
 #define MS  UINT64_C(1000000)
 
-static const struct host_limits unlimited = { .memory = LIMIT_NONE, .memory_left = LIMIT_NONE };
-
 /*
  * Pauses
  */
@@ -202,7 +200,7 @@ TEST(all_but_the_reading_thread_step_back)
 	json_t *before = share__thread_json(), *share;
 	struct seen s;
 
-	share_begin(SHARE_NICE, &unlimited);
+	share_begin(SHARE_NICE, false);
 	s = run();
 	share = share_json();
 	share_end();
@@ -267,7 +265,7 @@ TEST(fast_and_other_commands_step_back_for_nobody)
 	assert_true(json_equal(s.work, before));
 	assert_true(json_equal(s.drain, before));
 	seen_deinit(&s);
-	share_begin(0, &unlimited);
+	share_begin(0, false);
 	s = run();
 	share = share_json();
 	share_end();
