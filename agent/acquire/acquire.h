@@ -57,8 +57,8 @@ struct acquire_options {
 	bool hibernation;
 	size_t pagetables;         /* enum pagetables */
 	const struct order *order; /* NULL: what suits the source */
-	uint64_t threads;          /* 0: as host/share.h says */
-	uint64_t nice;             /* where the user says it; host/share.h */
+	uint64_t threads;          /* 0: as program/share.h says */
+	uint64_t nice;             /* where the user says it; program/share.h */
 	bool fast;
 	bool force;
 	uint64_t read_timeout; /* seconds; 0: none */

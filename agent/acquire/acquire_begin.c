@@ -8,7 +8,7 @@
 #include "agent/acquire/volume_remarks.h"
 #include "agent/host/context.h"
 #include "agent/host/host.h"
-#include "agent/host/share.h"
+#include "agent/program/share.h"
 #include "agent/output/age_sink.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"

@@ -9,10 +9,10 @@
 #include "agent/acquire/acquire_internal.h"
 #include "agent/acquire/confirm_numbers.h"
 #include "agent/capture/manifest.h"
-#include "agent/host/share.h"
 #include "agent/order/order.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
+#include "agent/program/share.h"
 #include "formats/base/left.h"
 
 /* Before what they read. A look at the memory may be what hangs. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/acquire/acquire.h"
 #include "agent/acquire/fit.h"
-#include "agent/host/share.h"
 #include "agent/program/log.h"
+#include "agent/program/share.h"
 
 /*
  * An image, or a simulated machine, does not change while it is read, and most are read where

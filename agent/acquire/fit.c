@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/acquire/fit.h"
 
-#include "agent/host/self.h"
+#include "agent/program/self.h"
 #include "agent/program/text.h"
 
 #define MIB          UINT64_C(1048576)

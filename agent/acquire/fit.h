@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an acquisition takes, cut to what it is allowed (host/limits.h): threads, memory for the
- * link, and its place behind the machine's own work (host/share.h).
+ * link, and its place behind the machine's own work (program/share.h).
  */
 #ifndef RAMSEAL_AGENT_ACQUIRE_FIT_H
 #define RAMSEAL_AGENT_ACQUIRE_FIT_H

@@ -5,9 +5,9 @@
 
 #include "agent/capture/tally.h"
 #include "agent/host/host.h"
-#include "agent/host/self.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
+#include "agent/program/self.h"
 
 /*
  * Kept free on the file's disk, for when the container fills that. Without lists of many gaps or

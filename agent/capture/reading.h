@@ -7,7 +7,7 @@
 #ifndef RAMSEAL_AGENT_CAPTURE_READING_H
 #define RAMSEAL_AGENT_CAPTURE_READING_H
 
-#include "agent/capture/pipeline.h"
+#include "agent/program/pipeline.h"
 #include "driver-interface/drv.h"
 
 /*

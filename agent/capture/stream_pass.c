@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "agent/capture/governor.h"
-#include "agent/capture/pipeline.h"
 #include "agent/capture/reading.h"
 #include "agent/program/clock.h"
+#include "agent/program/pipeline.h"
 #include "formats/base/left.h"
 
 struct stream_item {

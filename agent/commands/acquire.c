@@ -11,10 +11,10 @@
 #include "agent/commands/commands.h"
 #include "agent/commands/sources.h"
 #include "agent/host/running.h"
-#include "agent/host/share.h"
 #include "agent/order/order.h"
 #include "agent/program/detach.h"
 #include "agent/program/log.h"
+#include "agent/program/share.h"
 #include "agent/program/stay_awake.h"
 
 static const char *const pagetables_choices[] = { [TABLES_BOTH] = "both",

@@ -20,7 +20,7 @@
 #include "agent/host/host.h"
 #include "agent/host/host_lock.h"
 #include "agent/host/inventory.h"
-#include "agent/host/share.h"
+#include "agent/program/share.h"
 #include "agent/acquire/preflight.h"
 #include "agent/output/age_sink.h"
 #include "agent/program/json.h"

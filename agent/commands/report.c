@@ -5,11 +5,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/capture/pipeline.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/process_session.h"
 #include "agent/container/identities.h"
 #include "agent/output/output.h"
+#include "agent/program/pipeline.h"
 #include "agent/report/fleet.h"
 #include "agent/report/page.h"
 

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/capture/pipeline.h"
 #include "agent/commands/commands.h"
 #include "agent/container/identities.h"
 #include "agent/container/input.h"
@@ -20,6 +19,7 @@
 #include "agent/output/recipients.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
+#include "agent/program/pipeline.h"
 #include "formats/base/os.h"
 #include "formats/rsz/rsz_writer.h"
 

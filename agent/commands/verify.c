@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/capture/pipeline.h"
+#include "agent/program/pipeline.h"
 #include "agent/capture/sleep_watch.h"
 #include "agent/container/verify.h"
 #include "agent/commands/commands.h"

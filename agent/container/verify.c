@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/capture/pipeline.h"
 #include "agent/program/interrupt.h"
+#include "agent/program/pipeline.h"
 
 struct verify_item {
 	uint64_t offset;

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "agent/host/host_facts.h"
-#include "agent/host/self.h"
 #include "agent/program/clock.h"
 #include "agent/program/json.h"
+#include "agent/program/self.h"
 #include "formats/base/io.h"
 #include "formats/base/sha256.h"
 

@@ -7,9 +7,9 @@
 #include <time.h>
 
 #include "agent/host/host_facts.h"
-#include "agent/host/proc_file.h"
 #include "agent/program/clock.h"
 #include "agent/program/json.h"
+#include "agent/program/proc_file.h"
 
 char *host__own_executable(void)
 {

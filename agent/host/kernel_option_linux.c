@@ -11,8 +11,8 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "agent/host/proc_file.h"
 #include "agent/paging/linux_info.h"
+#include "agent/program/proc_file.h"
 
 /* A distribution's configuration has some 300 KiB. */
 #define CONFIG_MAX ((size_t)4 << 20)

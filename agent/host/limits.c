@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/host/limits.h"
 
-#include "agent/host/self.h"
 #include "agent/program/json.h"
+#include "agent/program/self.h"
 
 void host_limits_deinit(struct host_limits *l)
 {

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "agent/host/proc_file.h"
+#include "agent/program/proc_file.h"
 #include "formats/base/defs.h"
 
 /* The names of one version's files. */

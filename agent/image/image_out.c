@@ -6,7 +6,7 @@
 
 #include "agent/capture/manifest.h"
 #include "agent/image/image_windows.h"
-#include "agent/host/share.h"
+#include "agent/program/share.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "agent/capture/pipeline.h"
 #include "agent/capture/reading.h"
 #include "agent/program/interrupt.h"
+#include "agent/program/pipeline.h"
 #include "driver-interface/drv.h"
 #include "formats/base/left.h"
 

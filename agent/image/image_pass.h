@@ -7,9 +7,9 @@
 #ifndef RAMSEAL_AGENT_IMAGE_IMAGE_PASS_H
 #define RAMSEAL_AGENT_IMAGE_IMAGE_PASS_H
 
-#include "agent/capture/pipeline.h"
 #include "agent/capture/tally.h"
 #include "agent/image/gather.h"
+#include "agent/program/pipeline.h"
 #include "agent/program/progress.h"
 #include "formats/image/image.h"
 #include "formats/rsz/rsz_reader.h"

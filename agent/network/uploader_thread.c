@@ -3,11 +3,11 @@
 
 #include <inttypes.h>
 
-#include "agent/host/share.h"
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "agent/program/random.h"
+#include "agent/program/share.h"
 #include "agent/program/text.h"
 #include "agent/program/timed_cond.h"
 

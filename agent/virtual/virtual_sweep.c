@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/host/self.h"
 #include "agent/program/interrupt.h"
+#include "agent/program/self.h"
 #include "agent/virtual/virtual_internal.h"
 #include "formats/base/array.h"
 

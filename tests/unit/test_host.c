@@ -6,8 +6,8 @@
 
 #include "agent/host/host.h"
 #include "agent/host/kernel_option.h"
-#include "agent/host/proc_file.h"
-#include "agent/host/self.h"
+#include "agent/program/proc_file.h"
+#include "agent/program/self.h"
 #include "tests/unit/scratch.h"
 
 static struct scratch dir;

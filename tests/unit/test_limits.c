@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "agent/host/limits.h"
-#include "agent/host/proc_file.h"
-#include "agent/host/self.h"
+#include "agent/program/proc_file.h"
+#include "agent/program/self.h"
 #include "tests/unit/scratch.h"
 
 #define MIB UINT64_C(1048576)

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "agent/acquire/fit.h"
-#include "agent/capture/pipeline.h"
 #include "agent/host/limits.h"
-#include "agent/host/share.h"
+#include "agent/program/pipeline.h"
+#include "agent/program/share.h"
 
 #define MIB UINT64_C(1048576)
 #define MS  UINT64_C(1000000)

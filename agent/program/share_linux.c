@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/host/share.h"
+#include "agent/program/share.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/host/proc_file.h"
 #include "agent/program/clock.h"
 #include "agent/program/json.h"
+#include "agent/program/proc_file.h"
 
 /*
  * Best effort, the last of eight: BFQ gives it least, schedulers that know classes only treat it as

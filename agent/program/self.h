@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Of our own process: its number, its CPUs, and what it has cost the machine so far. */
-#ifndef RAMSEAL_AGENT_HOST_SELF_H
-#define RAMSEAL_AGENT_HOST_SELF_H
+#ifndef RAMSEAL_AGENT_PROGRAM_SELF_H
+#define RAMSEAL_AGENT_PROGRAM_SELF_H
 
 #include <jansson.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/host/self.h"
+#include "agent/program/self.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
  * were filled; over a fixed set of items. Acquisition (read, compress, write), verification (read,
  * decompress, count) and export (find, decompress, write) are all this shape.
  */
-#ifndef RAMSEAL_AGENT_CAPTURE_PIPELINE_H
-#define RAMSEAL_AGENT_CAPTURE_PIPELINE_H
+#ifndef RAMSEAL_AGENT_PROGRAM_PIPELINE_H
+#define RAMSEAL_AGENT_PROGRAM_PIPELINE_H
 
 #include "formats/base/err.h"
 

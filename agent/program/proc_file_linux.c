@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/host/proc_file.h"
+#include "agent/program/proc_file.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/host/self.h"
+#include "agent/program/self.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "agent/host/proc_file.h"
 #include "agent/program/clock.h"
+#include "agent/program/proc_file.h"
 
 static uint64_t timeval_ns(struct timeval tv)
 {

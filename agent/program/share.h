@@ -25,8 +25,8 @@
  * the priority of memory and of every read; EcoQoS, which makes a thread slower without giving
  * anybody else what it saves.
  */
-#ifndef RAMSEAL_AGENT_HOST_SHARE_H
-#define RAMSEAL_AGENT_HOST_SHARE_H
+#ifndef RAMSEAL_AGENT_PROGRAM_SHARE_H
+#define RAMSEAL_AGENT_PROGRAM_SHARE_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -2,8 +2,8 @@
 /*
  * Linux: small files in /proc, /sys and /etc, and the lines in them.
  */
-#ifndef RAMSEAL_AGENT_HOST_PROC_FILE_H
-#define RAMSEAL_AGENT_HOST_PROC_FILE_H
+#ifndef RAMSEAL_AGENT_PROGRAM_PROC_FILE_H
+#define RAMSEAL_AGENT_PROGRAM_PROC_FILE_H
 
 #include <jansson.h>
 

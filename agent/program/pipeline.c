@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/capture/pipeline.h"
+#include "agent/program/pipeline.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "agent/host/self.h"
-#include "agent/host/share.h"
+#include "agent/program/self.h"
+#include "agent/program/share.h"
 #include "formats/base/defs.h"
 
 /*

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/host/share.h"
+#include "agent/program/share.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "agent/host/self.h"
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/json.h"
+#include "agent/program/self.h"
 
 /* More threads than this by default would take a machine over that others still work on. */
 #define THREADS_USUAL 8

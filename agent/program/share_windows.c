@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/host/share.h"
+#include "agent/program/share.h"
 
 #include "agent/program/json.h"
 #include "formats/base/win32.h"
