@@ -256,9 +256,9 @@ json_t *changes_parts_json(const struct memory_changes *c, const struct drv *d)
 json_t *changes_withheld_json(const struct memory_changes *c)
 {
 	return json_pack("{s:b, s:o, s:o, s:b, s:o, s:I}", "known", c->before.known, "offline",
-			 manifest_ranges(&c->before.offline), "poisoned",
-			 manifest_ranges(&c->before.poisoned), "holes_known", c->before.holes_known,
-			 "holes", manifest_ranges(&c->before.holes), "untold_pages",
+			 json_ranges(&c->before.offline), "poisoned",
+			 json_ranges(&c->before.poisoned), "holes_known", c->before.holes_known,
+			 "holes", json_ranges(&c->before.holes), "untold_pages",
 			 (json_int_t)c->before.untold);
 }
 
@@ -266,8 +266,8 @@ json_t *changes_json(const struct memory_changes *c)
 {
 	if (!c->added.count && !c->removed.count && !c->withheld.count && !c->returned.count)
 		return NULL;
-	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "added", manifest_ranges(&c->added),
-			 "missing", manifest_ranges(&c->missing), "removed",
-			 manifest_ranges(&c->removed), "withheld", manifest_ranges(&c->withheld),
-			 "returned", manifest_ranges(&c->returned));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "added", json_ranges(&c->added),
+			 "missing", json_ranges(&c->missing), "removed",
+			 json_ranges(&c->removed), "withheld", json_ranges(&c->withheld),
+			 "returned", json_ranges(&c->returned));
 }

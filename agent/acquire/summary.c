@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent/capture/tally.h"
+#include "agent/container/tally.h"
 #include "agent/host/host.h"
 #include "agent/program/clock.h"
 #include "agent/program/log.h"

@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "agent/container/manifest_read.h"
 #include "agent/program/clock.h"
+#include "agent/program/json.h"
 #include "agent/program/log.h"
 #include "formats/base/bytes.h"
 
@@ -63,23 +65,12 @@ enum status manifest_move_machine(json_t *begin, struct err *e)
 	return json_object_set_new(begin, "made_on", machine) ? err_nomem(e) : ST_OK;
 }
 
-json_t *manifest_ranges(const struct range_list *l)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; list && i < l->count; i++)
-		json_array_append_new(list,
-				      json_pack("{s:o, s:o}", "first", json_u64(l->at[i].first),
-						"last", json_u64(l->at[i].last)));
-	return list;
-}
-
 static json_t *map_json(const struct drv_map *m)
 {
 	return json_pack(
 		"{s:o, s:o, s:o, s:{s:I, s:I, s:I, s:I}}", "origin", json_text(m->origin), "bytes",
-		json_u64(range_list_bytes(&m->ranges)), "ranges", manifest_ranges(&m->ranges),
-		"faults", "unsorted", (json_int_t)m->faults.unsorted, "overlapping",
+		json_u64(range_list_bytes(&m->ranges)), "ranges", json_ranges(&m->ranges), "faults",
+		"unsorted", (json_int_t)m->faults.unsorted, "overlapping",
 		(json_int_t)m->faults.overlapping, "beyond_2_52", (json_int_t)m->faults.beyond,
 		"partial_pages", (json_int_t)m->faults.partial);
 }

@@ -13,13 +13,10 @@
 #include "agent/capture/stream_pass.h"
 #include "driver-interface/drv.h"
 
-#define MANIFEST_VERSION   1
-
-/* kcore's notes are 4 KiB, a kdump's grow by 400 bytes a CPU. */
-#define MANIFEST_NOTES_MAX ((size_t)1 << 20)
+#define MANIFEST_VERSION  1
 
 /* Unreadable ranges that a summary lists; the chunks have them all. */
-#define MANIFEST_GAPS_MAX  100
+#define MANIFEST_GAPS_MAX 100
 
 /* {"name":, "path":, "silent":, …} */
 json_t *manifest_source(const struct drv_info *info);
@@ -35,9 +32,6 @@ json_t *manifest_maps(const struct drv_info *info);
 
 /* The same of maps that were asked for again. */
 json_t *manifest_maps_again(const struct drv_maps *m);
-
-/* [{"first":, "last":}] */
-json_t *manifest_ranges(const struct range_list *l);
 
 /* [{"source":, "first":, "last":}] */
 json_t *manifest_parts(const struct drv *d);

@@ -8,7 +8,7 @@
 #define RAMSEAL_AGENT_CAPTURE_STREAM_PASS_H
 
 #include "agent/capture/sealer.h"
-#include "agent/capture/tally.h"
+#include "agent/container/tally.h"
 #include "agent/program/progress.h"
 
 /* What is read, compressed and hashed as one piece. Larger compresses hardly better. */

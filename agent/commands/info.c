@@ -4,13 +4,12 @@
  */
 #include <inttypes.h>
 
-#include "agent/capture/manifest.h"
 #include "agent/capture/sleep_watch.h"
-#include "agent/capture/tally.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/info_machine.h"
 #include "agent/container/identities.h"
 #include "agent/container/sums.h"
+#include "agent/container/tally.h"
 #include "agent/host/process_names.h"
 #include "agent/image/image_pass.h"
 #include "agent/program/clock.h"
@@ -86,7 +85,7 @@ static void put_missing(json_t *doc, const struct container *c)
 		return;
 	json_object_set_new(doc, "missing_pages",
 			    json_integer((json_int_t)(range_list_bytes(&missing) / PAGE_SIZE)));
-	json_object_set_new(doc, "missing", manifest_ranges(&missing));
+	json_object_set_new(doc, "missing", json_ranges(&missing));
 }
 
 static void put_memory(json_t *doc, struct container *c, const struct container_sums *s)
@@ -98,7 +97,7 @@ static void put_memory(json_t *doc, struct container *c, const struct container_
 	    rsz_reader_ranges(c->reader, stream, &ranges, NULL))
 		return;
 	json_object_set_new(doc, "pages", tally_states_json(&s->streams[stream].tally));
-	json_object_set_new(doc, "ranges", manifest_ranges(&ranges));
+	json_object_set_new(doc, "ranges", json_ranges(&ranges));
 	json_object_set_new(
 		doc, "unreadable",
 		tally_gaps_json(&s->streams[stream].tally, PAGE_UNREADABLE, TALLY_GAPS_MAX));

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "agent/capture/manifest.h"
 #include "agent/program/text.h"
 
 enum status manifest_get_notes(const json_t *begin, uint8_t **ret, size_t *ret_size, struct err *e)

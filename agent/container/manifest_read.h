@@ -10,9 +10,12 @@
 
 #include "formats/base/range.h"
 
+/* kcore's notes are 4 KiB, a kdump's grow by 400 bytes a CPU. */
+#define MANIFEST_NOTES_MAX ((size_t)1 << 20)
+
 /*
- * Kernel notes, MANIFEST_NOTES_MAX bytes at most (capture/manifest.h); NULL if there are none or
- * they are malformed. The caller frees *ret.
+ * Kernel notes, MANIFEST_NOTES_MAX bytes at most; NULL if there are none or they are malformed. The
+ * caller frees *ret.
  */
 enum status manifest_get_notes(const json_t *begin, uint8_t **ret, size_t *ret_size, struct err *e);
 

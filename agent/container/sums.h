@@ -6,7 +6,7 @@
 #ifndef RAMSEAL_AGENT_CONTAINER_SUMS_H
 #define RAMSEAL_AGENT_CONTAINER_SUMS_H
 
-#include "agent/capture/tally.h"
+#include "agent/container/tally.h"
 #include "formats/rsz/rsz_reader.h"
 
 struct container;

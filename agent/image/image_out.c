@@ -4,11 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/capture/manifest.h"
 #include "agent/image/image_windows.h"
-#include "agent/program/share.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
+#include "agent/program/share.h"
 #include "agent/program/text.h"
 #include "formats/base/bytes.h"
 #include "formats/image/e01.h"
@@ -171,7 +170,7 @@ json_t *image_gaps_json(const struct image_gaps *g)
 		field_text("image", g->image), field_made("origin", g->origin),
 		field_text("format", g->format), field_bool("complete", g->complete),
 		field_made("pages", tally_states_json(t)),
-		field_made("ranges", manifest_ranges(g->ranges)),
+		field_made("ranges", json_ranges(g->ranges)),
 		field_made("unreadable", tally_gaps_json(t, PAGE_UNREADABLE, TALLY_GAPS_MAX)),
 		field_made("skipped", tally_gaps_json(t, PAGE_SKIPPED, TALLY_GAPS_MAX)),
 		field_u64("gaps_not_listed", t->gaps_untold)));

@@ -7,7 +7,7 @@
 #ifndef RAMSEAL_AGENT_IMAGE_IMAGE_PASS_H
 #define RAMSEAL_AGENT_IMAGE_IMAGE_PASS_H
 
-#include "agent/capture/tally.h"
+#include "agent/container/tally.h"
 #include "agent/image/gather.h"
 #include "agent/program/pipeline.h"
 #include "agent/program/progress.h"

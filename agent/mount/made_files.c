@@ -2,8 +2,8 @@
 /* Files that are neither in the container nor an image of a stream as it is. */
 #include <string.h>
 
-#include "agent/capture/tally.h"
 #include "agent/container/captures.h"
+#include "agent/container/tally.h"
 #include "agent/image/export.h"
 #include "agent/image/image_kernel.h"
 #include "agent/image/image_windows.h"

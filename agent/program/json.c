@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "formats/base/range.h"
 #include "formats/base/utf8.h"
 
 /* Has `text` bytes that JSON cannot carry, or something that would look like our escapes? */
@@ -141,6 +142,17 @@ json_t *json_u64(uint64_t v)
 		return json_integer((json_int_t)v);
 	snprintf(decimal, sizeof(decimal), "%llu", (unsigned long long)v);
 	return json_string(decimal);
+}
+
+json_t *json_ranges(const struct range_list *l)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < l->count; i++)
+		json_array_append_new(list,
+				      json_pack("{s:o, s:o}", "first", json_u64(l->at[i].first),
+						"last", json_u64(l->at[i].last)));
+	return list;
 }
 
 static json_t *field_value(const struct json_field *f)

@@ -79,6 +79,11 @@ bool json_add_fields(json_t *object, const struct json_field *fields);
 /* A number; above INT64_MAX it is a text, because JSON readers lose it. */
 json_t *json_u64(uint64_t v);
 
+struct range_list;
+
+/* [{"first":, "last":}] */
+json_t *json_ranges(const struct range_list *l);
+
 /*
  * A JSON string from bytes that should be UTF-8. What is not (and NUL, which JSON readers in C
  * cannot take) becomes \xNN, and then every backslash becomes \\, so that the bytes can be had

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/capture/tally.h"
+#include "agent/container/tally.h"
 
 #include "formats/base/array.h"
 

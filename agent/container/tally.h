@@ -3,8 +3,8 @@
  * What became of the pages of a stream: how many in each state, and where those are that have no
  * content. Acquisition counts while it writes, `info` and the exports while they read.
  */
-#ifndef RAMSEAL_AGENT_CAPTURE_TALLY_H
-#define RAMSEAL_AGENT_CAPTURE_TALLY_H
+#ifndef RAMSEAL_AGENT_CONTAINER_TALLY_H
+#define RAMSEAL_AGENT_CONTAINER_TALLY_H
 
 #include <jansson.h>
 
