@@ -17,6 +17,26 @@
 #include "agent/program/clock.h"
 #include "agent/program/log.h"
 
+/* Pages of a source. */
+struct source_pages {
+	struct image_pages pages;
+	struct drv *source;
+};
+
+static enum status read_source(struct image_pages *base, unsigned worker, uint64_t address,
+			       uint8_t *data, size_t pages, struct page_status *status,
+			       struct err *e)
+{
+	const struct source_pages *p = (const struct source_pages *)base;
+
+	return drv_read_pages(p->source, address, data, pages, status, e);
+}
+
+static bool gave_source_up(const struct image_pages *base)
+{
+	return drv_is_abandoned(((const struct source_pages *)base)->source);
+}
+
 struct image_acquisition {
 	const struct cli *cli;
 	const struct acquire_options *o;
@@ -97,7 +117,7 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	const struct summary_begun begun = { clock_wall_ns(), clock_mono_ns() };
 	const struct drv_info *info;
 	struct sleep_watch sleeps;
-	struct drv_pages pages;
+	struct source_pages pages;
 	enum status st = driver_session_begin(&a->o->driver, a->o->source, &a->driver, e);
 
 	if (!st)
@@ -129,10 +149,14 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 		return st;
 	acquire_announce_source(info);
 	sleep_watch_begin(&sleeps);
-	drv_pages_init(&pages, a->source);
 	a->reading =
 		(struct reading){ .source = a->source, .limit_s = (unsigned)a->o->read_timeout };
-	pages.pages.reading = &a->reading;
+	pages = (struct source_pages){
+		.pages = { .read = read_source,
+			   .filler = reading_filler(&a->reading),
+			   .gave_up = gave_source_up },
+		.source = a->source,
+	};
 	st = image_out_write(&a->out, &pages.pages,
 			     json_pack("{s:o}", "source", manifest_source(info)), e);
 	sleep_watch_sample(&sleeps);

@@ -3,10 +3,8 @@
 
 #include <string.h>
 
-#include "agent/capture/reading.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/pipeline.h"
-#include "driver-interface/drv.h"
 #include "formats/base/left.h"
 
 const struct fill_pattern image_unreadable_fill = { "UNREADABLE PAGE ", 16 };
@@ -321,8 +319,8 @@ static enum status image_pass_run(struct image_work *w, unsigned threads, struct
 	if (st)
 		return st;
 	progress_init(&w->progress, w->plan->progress, w->plan->phase, range_list_bytes(w->ranges));
-	st = pipeline_run_with(&image_ops, reading_filler(w->plan->pages->reading), w,
-			       (void *const *)w->items, pipeline_items(threads), threads, e);
+	st = pipeline_run_with(&image_ops, w->plan->pages->filler, w, (void *const *)w->items,
+			       pipeline_items(threads), threads, e);
 	progress_finish(&w->progress);
 	return st;
 }
@@ -355,10 +353,9 @@ enum status image_pass(const struct image_plan *plan, struct image_result *ret, 
 		.end = page_up(image_end(spec)),
 	};
 	const enum status st = image_pass_run(&w, spec->threads, e);
-	const struct reading *reading = plan->pages->reading;
 
 	/* One of them is still being read into. */
-	if (reading && drv_is_abandoned(reading->source)) {
+	if (plan->pages->gave_up && plan->pages->gave_up(plan->pages)) {
 		for (size_t i = 0; i < ARRAY_SIZE(w.items); i++)
 			left_keep(w.items[i]);
 		return finish(&w, st, e);
@@ -418,17 +415,4 @@ enum status container_pages_init(struct container_pages *p, const struct rsz_rea
 void container_pages_deinit(struct container_pages *p)
 {
 	gather_destroy(p->gather);
-}
-
-static enum status read_drv(struct image_pages *base, unsigned worker, uint64_t address,
-			    uint8_t *data, size_t pages, struct page_status *status, struct err *e)
-{
-	struct drv_pages *p = (struct drv_pages *)base;
-
-	return drv_read_pages(p->drv, address, data, pages, status, e);
-}
-
-void drv_pages_init(struct drv_pages *p, struct drv *d)
-{
-	*p = (struct drv_pages){ .pages.read = read_drv, .drv = d };
 }

@@ -37,8 +37,6 @@ bool image_fill_gap(uint8_t *page, struct page_status s, const struct fill_patte
 /* The error number of pages whose chunk is damaged, in lists of gaps. No system call has it. */
 #define IMAGE_DAMAGED_CHUNK UINT32_MAX
 
-struct reading;
-
 struct image_pages {
 	/*
 	 * Fills `data` and `status`. ST_CORRUPT: these pages are damaged, go on; what `e` says is
@@ -52,8 +50,9 @@ struct image_pages {
 	 * damaged: at least one. NULL if read() never says ST_CORRUPT.
 	 */
 	size_t (*together)(struct image_pages *p, uint64_t address, size_t pages);
-	const struct reading
-		*reading; /* watches over the source that is read, on one thread; or NULL */
+	struct pipeline_filler filler; /* who reads, where that is one thread */
+	/* True if it gave up a read: what was read into must stay. NULL: it never does. */
+	bool (*gave_up)(const struct image_pages *p);
 	bool parallel; /* read() may come from all workers at once, else it comes from one thread */
 };
 
@@ -69,16 +68,6 @@ struct container_pages {
 enum status container_pages_init(struct container_pages *p, const struct rsz_reader *r,
 				 uint32_t stream, unsigned threads, struct err *e);
 void container_pages_deinit(struct container_pages *p);
-
-struct drv;
-
-/* Pages of a source. */
-struct drv_pages {
-	struct image_pages pages;
-	struct drv *drv;
-};
-
-void drv_pages_init(struct drv_pages *p, struct drv *d);
 
 struct image_plan {
 	struct image_pages *pages;
