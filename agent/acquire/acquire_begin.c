@@ -8,6 +8,7 @@
 #include "agent/acquire/volume_remarks.h"
 #include "agent/host/context.h"
 #include "agent/host/host.h"
+#include "agent/output/remote_sink.h"
 #include "agent/program/share.h"
 #include "agent/output/age_sink.h"
 #include "agent/program/clock.h"
@@ -144,6 +145,7 @@ enum status acquire__begin(struct acquisition *a, struct err *e)
 		.need = room_need(memory, files_bytes(&a->files_plan, &a->files)),
 		.reserve = room_reserve(memory),
 		.paced = share_is_nice(),
+		.open_address = remote_sink_open,
 		.network = a->network,
 	};
 	enum status st = check_target(a, e);

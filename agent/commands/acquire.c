@@ -12,6 +12,7 @@
 #include "agent/commands/sources.h"
 #include "agent/host/running.h"
 #include "agent/order/order.h"
+#include "agent/program/address.h"
 #include "agent/program/detach.h"
 #include "agent/program/log.h"
 #include "agent/program/share.h"
@@ -250,7 +251,7 @@ static enum status check_acquire_options(const struct cli *cli, struct err *e)
 		return cli_usage(cli, e, "--timestamp-ca needs --timestamp-url");
 	if (st || !f)
 		return st;
-	if (o->network.to || (o->output && remote_is_address(o->output)))
+	if (o->network.to || (o->output && is_address(o->output)))
 		return cli_usage(cli, e, "--format %s goes to files only", f->name);
 	if (o->statement)
 		return cli_usage(cli, e, "--statement is about a container, not about --format %s",

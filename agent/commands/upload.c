@@ -8,6 +8,8 @@
 #include "agent/network/private_file.h"
 #include "agent/network/upload_state.h"
 #include "agent/output/output.h"
+#include "agent/output/remote_sink.h"
+#include "agent/program/address.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
@@ -94,6 +96,7 @@ static enum status send_blob(struct blob *from, struct network *n, bool force, s
 		.path = n->shown,
 		.force = force,
 		.need = { .least = from->size, .most = from->size, .exactly = true },
+		.open_address = remote_sink_open,
 		.network = n,
 	};
 	_cleanup_output_ struct output *to = NULL;
@@ -246,7 +249,7 @@ static enum status finish(struct cli *cli, struct err *e)
 		return cli_usage(cli, e, "--finish takes no other file");
 	if (!what && !o->network.to)
 		return cli_usage(cli, e, "--finish needs an ADDRESS, or the STATE of an upload");
-	if (what && !remote_is_address(what))
+	if (what && !is_address(what))
 		return finish_state(cli, what, e);
 	if (what && o->network.to)
 		return cli_usage(cli, e, "--finish and --to name two addresses");
@@ -261,7 +264,7 @@ static enum status send(struct cli *cli, const struct upload_options *o, struct 
 
 	if (!cli->n_operands || (!address && !o->network.to))
 		return cli_usage(cli, e, "needs a FILE and an ADDRESS");
-	if (address && !remote_is_address(address))
+	if (address && !is_address(address))
 		return cli_usage(cli, e, "'%s' is no address such as s3://BUCKET/KEY", address);
 	st = network_options_check(cli, &o->network, address, e);
 	if (!st)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "agent/network/azblob_internal.h"
+#include "agent/program/address.h"
 #include "agent/program/clock.h"
 #include "agent/program/random.h"
 #include "formats/base/bytes.h"

@@ -6,6 +6,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "agent/program/address.h"
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/text.h"
@@ -63,16 +64,16 @@ enum status network_options_check(const struct cli *cli, const struct network_op
 
 	if (o->to && output)
 		return cli_usage(cli, e, "-o and --to both say where to write");
-	if (output && remote_is_address(output) && remote_is_secret(output))
+	if (output && is_address(output) && address_is_secret(output))
 		return cli_usage(cli, e,
 				 "the address holds a secret, which every list of processes shows: "
 				 "put it into a file, and name that with --to @FILE");
-	if (o->proxy && remote_is_secret(o->proxy))
+	if (o->proxy && address_is_secret(o->proxy))
 		return cli_usage(
 			cli, e,
 			"the proxy's password would be in every list of processes: put its "
 			"address into a file, and name that with --proxy @FILE");
-	if (given && !o->to && !(output && remote_is_address(output)))
+	if (given && !o->to && !(output && is_address(output)))
 		return cli_usage(cli, e, "--%s is for addresses such as s3://BUCKET/KEY",
 				 given->name);
 	return ST_OK;
@@ -296,7 +297,7 @@ static enum status read_address(struct network *n, const struct network_options 
 	if (output)
 		return network_set_address(n, output, e);
 	st = secret_read(o->to, &address, e);
-	if (!st && !remote_is_address(address.text))
+	if (!st && !is_address(address.text))
 		st = err_set(e, ST_USAGE, "takes a file that holds an address such as https://...");
 	if (!st)
 		st = network_set_address(n, address.text, e);
@@ -363,7 +364,7 @@ enum status network_create(const struct network_options *o, const char *output,
 	enum status st;
 
 	*ret = NULL;
-	if (!o->to && !(output && remote_is_address(output)))
+	if (!o->to && !(output && is_address(output)))
 		return ST_OK;
 	n = calloc(1, sizeof(*n));
 	if (!n)

@@ -10,6 +10,7 @@
 
 #include "agent/network/put_proof.h"
 #include "agent/network/remote.h"
+#include "agent/program/address.h"
 
 struct put {
 	struct remote remote;

@@ -151,12 +151,6 @@ struct remote {
 	bool answered; /* set by whole(): whoever is there has said something */
 };
 
-/* Does it begin with the scheme of one of them? */
-bool remote_is_address(const char *path);
-
-/* Is it a credential, or does it hold one: a user, a query? */
-bool remote_is_secret(const char *address);
-
 /*
  * ST_USAGE for "http://" to anywhere but this machine, because memory does not go over a wire in
  * the clear; and for "https://" if nothing says whom to believe.
@@ -169,11 +163,6 @@ void remote_destroy(struct remote *r); /* NULL is fine */
 
 /* "s3, gs, azblob, https, http, tls": for messages. */
 const char *remote_schemes(void);
-
-/*
- * The address without user, password, query and fragment; for free(). NULL if out of memory.
- */
-char *address_shown(const char *address);
 
 /* Ended by NULL: remote_kinds.c, or left_out.c where there is no network. */
 extern const struct remote_ops *const remote_kinds[];

@@ -14,6 +14,7 @@
 #include "agent/network/s3_internal.h"
 #include "agent/network/sigv4.h"
 #include "agent/network/xml.h"
+#include "agent/program/address.h"
 #include "agent/program/text.h"
 #include "formats/base/array.h"
 
@@ -39,7 +40,7 @@ enum status s3__check_endpoint(const char *url, struct err *e)
 {
 	const char *host = strstr(url, "://");
 
-	if (strncmp(url, "http", 4) != 0 || !host || remote_is_secret(url) || strchr(host + 3, '/'))
+	if (strncmp(url, "http", 4) != 0 || !host || address_is_secret(url) || strchr(host + 3, '/'))
 		return err_set(e, ST_USAGE, "AWS_ENDPOINT_URL takes https://HOST[:PORT]");
 	return ST_OK;
 }

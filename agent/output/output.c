@@ -2,13 +2,17 @@
 #include "agent/output/output.h"
 
 #include "agent/output/output_sink.h"
+#include "agent/program/address.h"
 #include "agent/program/json.h"
 #include "agent/program/log.h"
 #include "agent/program/text.h"
 
 /* Asked in this order; what only looks at the path, and not at what is there, comes first. */
 static const struct output_ops *const table[] = {
-	&stdout_sink, &remote_sink, &pipe_sink, &device_sink, &file_sink,
+	&stdout_sink,
+	&pipe_sink,
+	&device_sink,
+	&file_sink,
 };
 
 static enum status write_counted(struct sink *s, const void *p, size_t len, struct err *e)
@@ -130,6 +134,11 @@ enum status output_check_room(uint64_t room, const struct output_need *need, boo
 static enum status open_any(const struct output_options *options, struct output **ret,
 			    struct err *e)
 {
+	if (is_address(options->path))
+		return options->network ? options->open_address(options, ret, e)
+					: err_set(e, ST_USAGE,
+						  "is an address; this command writes to files "
+						  "only");
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		const enum status st = table[i]->open(options, ret, e);
 

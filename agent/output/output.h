@@ -65,7 +65,12 @@ struct output_options {
 	uint64_t reserve;
 	/* A file is written so that it gives way to others on its disk (target_step_back()). */
 	bool paced;
-	/* How to reach an address (network_options.h); it outlives the output. NULL: none is. */
+	/*
+	 * Addresses: who opens them (remote_sink.h), and how they are reached (network_options.h),
+	 * which outlives the output. NULL: they are refused.
+	 */
+	enum status (*open_address)(const struct output_options *o, struct output **ret,
+				    struct err *e);
 	struct network *network;
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a kind of output is made of, for those who write one. Each is a file of its own with one
- * `const struct output_ops`: file_sink.c, device_sink.c, pipe_sink.c, stdout_sink.c and
- * remote_sink.c are opened by what -o names (output.c has the table); hash_sink.c and age_sink.c
- * stand on another one and pass on what they get. A sink knows agent/program/ and formats/base/,
- * that of addresses agent/network/ too, and nothing else.
+ * `const struct output_ops`: file_sink.c, device_sink.c, pipe_sink.c and stdout_sink.c are opened by
+ * what -o names (output.c has the table), remote_sink.c for an address by who may send;
+ * hash_sink.c and age_sink.c stand on another one and pass on what they get. A sink knows
+ * agent/program/ and formats/base/, that of addresses agent/network/ too, and nothing else.
  */
 #ifndef RAMSEAL_AGENT_OUTPUT_OUTPUT_SINK_H
 #define RAMSEAL_AGENT_OUTPUT_OUTPUT_SINK_H
@@ -101,6 +101,6 @@ struct output {
 /* For open(); `below` is NULL of those in the table, and is owned from now on. */
 void output_init(struct output *o, const struct output_ops *ops, struct output *below);
 
-extern const struct output_ops file_sink, device_sink, pipe_sink, stdout_sink, remote_sink;
+extern const struct output_ops file_sink, device_sink, pipe_sink, stdout_sink;
 
 #endif

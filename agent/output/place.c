@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/network/remote.h"
+#include "agent/output/output.h"
 #include "agent/output/output_set_internal.h"
 #include "agent/output/output_target.h"
+#include "agent/program/address.h"
 
 /* Below the 255 of FAT, exFAT, NTFS and ext4: .partial and .gaps.json come behind it. */
 #define FILE_NAME_MAX 200
@@ -66,7 +67,7 @@ enum status output_place(const struct output_options *o, char **ret, struct err 
 	enum status st = ST_OK;
 
 	*ret = NULL;
-	if (o->name && *o->path && strcmp(o->path, "-") != 0 && !remote_is_address(o->path))
+	if (o->name && *o->path && strcmp(o->path, "-") != 0 && !is_address(o->path))
 		st = target_is_folder(o->path, &folder, e);
 	if (st)
 		return st;

@@ -4,6 +4,8 @@
  * wait in the uploader's spool. It cannot be taken back or read again. Whatever ends early is
  * completed there as far as it goes.
  */
+#include "agent/output/remote_sink.h"
+
 #include <string.h>
 
 #include "agent/network/network_options.h"
@@ -90,6 +92,21 @@ static json_t *remote_json(const struct output *o)
 		field_json("object_lock", uploader_lock_json(uploader_of(o)))));
 }
 
+static const struct output_ops remote_sink = {
+	.name = "remote",
+	.write = remote_write,
+	.backlog = remote_backlog,
+	.commit = remote_commit,
+	.keep = remote_keep,
+	.discard = remote_discard,
+	.destroy = remote_destroy_output,
+	.is_at = remote_is_at,
+	.path = remote_path,
+	.holds = remote_holds,
+	.kept = remote_kept,
+	.json = remote_json,
+};
+
 /* Stores allow so many pieces, and a large machine needs large ones. */
 static void tell_memory(const struct network *n, struct uploader *u)
 {
@@ -132,17 +149,12 @@ static enum status start(struct network *n, const struct output_options *options
 	return st;
 }
 
-static enum status remote_sink_open(const struct output_options *options, struct output **ret,
-				    struct err *e)
+enum status remote_sink_open(const struct output_options *options, struct output **ret,
+			     struct err *e)
 {
-	struct remote_output *o;
+	struct remote_output *o = calloc(1, sizeof(*o));
 	enum status st;
 
-	if (!remote_is_address(options->path))
-		return ST_NOT_MINE;
-	if (!options->network)
-		return err_set(e, ST_USAGE, "is an address; this command writes to files only");
-	o = calloc(1, sizeof(*o));
 	if (!o)
 		return err_nomem(e);
 	output_init(&o->output, &remote_sink, NULL);
@@ -153,19 +165,3 @@ static enum status remote_sink_open(const struct output_options *options, struct
 		*ret = &o->output;
 	return st;
 }
-
-const struct output_ops remote_sink = {
-	.name = "remote",
-	.open = remote_sink_open,
-	.write = remote_write,
-	.backlog = remote_backlog,
-	.commit = remote_commit,
-	.keep = remote_keep,
-	.discard = remote_discard,
-	.destroy = remote_destroy_output,
-	.is_at = remote_is_at,
-	.path = remote_path,
-	.holds = remote_holds,
-	.kept = remote_kept,
-	.json = remote_json,
-};

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/network/network_options.h"
+#include "agent/program/address.h"
 
 TEST(addresses_are_told_from_files)
 {
@@ -16,9 +17,9 @@ TEST(addresses_are_told_from_files)
 					     "azblob:", "://x",     "-",     "a b://c" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++)
-		assert_true(remote_is_address(addresses[i]));
+		assert_true(is_address(addresses[i]));
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		assert_false(remote_is_address(files[i]));
+		assert_false(is_address(files[i]));
 }
 
 static void check_shown(const char *address, const char *want, bool secret)
@@ -26,7 +27,7 @@ static void check_shown(const char *address, const char *want, bool secret)
 	_cleanup_free_ char *shown = address_shown(address);
 
 	assert_string_equal(shown, want);
-	assert_int_equal(remote_is_secret(address), secret);
+	assert_int_equal(address_is_secret(address), secret);
 }
 
 TEST(what_is_secret_in_an_address_is_not_shown)
