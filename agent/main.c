@@ -14,6 +14,7 @@
 #include "agent/program/log.h"
 #include "agent/program/startup.h"
 #include "driver-interface/drv.h"
+#include "driver-interface/sim/simulator.h"
 
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
 #error "a fuzzing build takes checksums as right: it is for the fuzzers alone (ninja fuzzers)"
@@ -112,6 +113,7 @@ int main(int argc, char **argv)
 	startup(&argc, &argv);
 	interrupt_init();
 	drv_stop = interrupt_name;
+	drv_add_source(&sim_ops);
 	st = cli_parse(&ramseal, argc, argv, &cli, &e);
 	log_init(&(struct log_config){ .fd = STDERR_FILENO,
 				       .json = cli.globals.log_json,

@@ -11,6 +11,20 @@
 const struct drv_ops *const *drv_table = drv_system_table;
 const char *(*drv_stop)(void);
 
+/* As many as a system has, and a few of the program's own. */
+#define SOURCES_MAX 16
+
+void drv_add_source(const struct drv_ops *ops)
+{
+	static const struct drv_ops *table[SOURCES_MAX + 1];
+	size_t n = 0;
+
+	for (; drv_table[n] && n < SOURCES_MAX - 1; n++)
+		table[n] = drv_table[n];
+	table[n] = ops;
+	drv_table = table;
+}
+
 /* The ops called `name` (`len` characters), or NULL. */
 static const struct drv_ops *find_ops(const char *name, size_t len)
 {

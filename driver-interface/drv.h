@@ -44,7 +44,7 @@ struct drv_info {
 	const char *path;          /* device or file */
 	const char *error_numbers; /* whose error numbers page details are: "errno" or "win32" */
 	bool image;                /* what it reads is a file, not the memory of this machine */
-	bool simulated;            /* nor is this: a machine that exists nowhere else (sim.c) */
+	bool simulated;            /* nor is this: a machine that exists nowhere else */
 	bool five_levels;          /* Windows: its page tables have so many, as it tells itself */
 	/*
 	 * The source fills unreadable pages with zeros and says nothing: "unreadable" is
@@ -231,6 +231,11 @@ struct drv {
  * another machine there, before anything is opened.
  */
 extern const struct drv_ops *const *drv_table;
+
+/*
+ * Puts one of the program's own behind all others; it is not automatic. Before anything is opened.
+ */
+void drv_add_source(const struct drv_ops *ops);
 
 /*
  * Asked while an image is opened, before each read of it: many GiB may have to be unpacked until it

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the sources share. For the files of driver-interface/ and their tests only.
+ * What the sources share. For those of driver-interface/, for the simulator and for their tests only.
  *
  * A source is a struct that begins with struct drv. Its open() allocates it zeroed, calls
  * drv__init(), adds maps, fills in the rest of `info`; its close() calls drv__deinit() and frees
@@ -84,7 +84,7 @@ enum status chain_open(const struct drv_ops *const *table, struct drv **ret, str
  */
 const char *drv__lacks(void);
 
-extern const struct drv_ops file_ops, raw_ops, sim_ops, kcore_ops, devmem_ops, pmem_ops,
-	linpmem_ops, crash_ops;
+extern const struct drv_ops file_ops, raw_ops, kcore_ops, devmem_ops, pmem_ops, linpmem_ops,
+	crash_ops;
 
 #endif

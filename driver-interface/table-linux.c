@@ -7,6 +7,5 @@
 #include "driver-interface/source.h"
 
 const struct drv_ops *const drv_system_table[] = {
-	&kcore_ops, &crash_ops, &devmem_ops, &linpmem_ops, &pmem_ops,
-	&file_ops,  &raw_ops,   &sim_ops,    NULL,
+	&kcore_ops, &crash_ops, &devmem_ops, &linpmem_ops, &pmem_ops, &file_ops, &raw_ops, NULL,
 };

@@ -330,7 +330,7 @@ TEST(order_of_preference_begins_with_what_cannot_harm)
 		{ "kcore", DRV_OWN, true },    { "crash", DRV_MODULE, true },
 		{ "devmem", DRV_OWN, true },   { "linpmem", DRV_HAZARD, false },
 		{ "pmem", DRV_HAZARD, false }, { "file", DRV_DEAD, false },
-		{ "raw", DRV_DEAD, false },    { "sim", DRV_DEAD, false },
+		{ "raw", DRV_DEAD, false },
 	};
 	size_t i = 0;
 
@@ -344,6 +344,22 @@ TEST(order_of_preference_begins_with_what_cannot_harm)
 		assert_non_null(drv_table[i]->reason);
 	}
 	assert_int_equal(i, ARRAY_SIZE(order));
+}
+
+TEST(a_source_of_the_programs_own_comes_last)
+{
+	static const struct drv_ops own = { .name = "own", .kind = DRV_DEAD };
+	const struct drv_ops *const *before = drv_table;
+	size_t n = 0;
+
+	while (before[n])
+		n++;
+	drv_add_source(&own);
+	for (size_t i = 0; i < n; i++)
+		assert_ptr_equal(drv_table[i], before[i]);
+	assert_string_equal(drv_source_name(n + 1), "own");
+	assert_null(drv_source_name(n + 2));
+	drv_table = before;
 }
 
 /* All of them ask the same, and none touches what must not be read. */
@@ -418,6 +434,7 @@ int main(void)
 		DEVICE_TEST(linpmem_that_is_unloaded_is_dead),
 		DEVICE_TEST(other_file_is_not_linpmem),
 		DEVICE_TEST(order_of_preference_begins_with_what_cannot_harm),
+		DEVICE_TEST(a_source_of_the_programs_own_comes_last),
 		DEVICE_TEST(no_source_reads_what_must_not_be_read),
 		DEVICE_TEST(source_that_cannot_ask_says_so),
 	};

@@ -7,6 +7,7 @@
 #include "agent/paging/discover.h"
 #include "agent/paging/pte.h"
 #include "driver-interface/sim/page.h"
+#include "driver-interface/sim/simulator.h"
 #include "formats/base/bytes.h"
 #include "tests/unit/scratch.h"
 
@@ -649,5 +650,6 @@ int main(void)
 		cmocka_unit_test(a_page_says_whose_it_is_and_whether_it_is_whole),
 	};
 
+	drv_add_source(&sim_ops);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

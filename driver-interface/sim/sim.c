@@ -12,6 +12,7 @@
 
 #include "driver-interface/sim/link.h"
 #include "driver-interface/sim/machine.h"
+#include "driver-interface/sim/simulator.h"
 #include "driver-interface/source.h"
 
 struct sim_drv {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What stands for sim.c in a build with -Dsimulator=false. */
-#include "driver-interface/source.h"
+#include "driver-interface/sim/simulator.h"
 
 static enum status sim_open(const char *path, struct drv **ret, struct err *e)
 {
