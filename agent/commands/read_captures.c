@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/commands/commands.h"
 #include "agent/container/container.h"
 #include "agent/image/image_captures.h"
 #include "agent/program/json.h"
