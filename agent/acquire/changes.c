@@ -266,8 +266,7 @@ json_t *changes_json(const struct memory_changes *c)
 {
 	if (!c->added.count && !c->removed.count && !c->withheld.count && !c->returned.count)
 		return NULL;
-	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "added", json_ranges(&c->added),
-			 "missing", json_ranges(&c->missing), "removed",
-			 json_ranges(&c->removed), "withheld", json_ranges(&c->withheld),
-			 "returned", json_ranges(&c->returned));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "added", json_ranges(&c->added), "missing",
+			 json_ranges(&c->missing), "removed", json_ranges(&c->removed), "withheld",
+			 json_ranges(&c->withheld), "returned", json_ranges(&c->returned));
 }

@@ -40,7 +40,8 @@ enum status s3__check_endpoint(const char *url, struct err *e)
 {
 	const char *host = strstr(url, "://");
 
-	if (strncmp(url, "http", 4) != 0 || !host || address_is_secret(url) || strchr(host + 3, '/'))
+	if (strncmp(url, "http", 4) != 0 || !host || address_is_secret(url) ||
+	    strchr(host + 3, '/'))
 		return err_set(e, ST_USAGE, "AWS_ENDPOINT_URL takes https://HOST[:PORT]");
 	return ST_OK;
 }
