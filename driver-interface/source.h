@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the sources share. For those of driver-interface/, for the simulator and for their tests only.
+ * What the sources share: those of driver-interface/, the simulator, and their tests.
  *
  * A source is a struct that begins with struct drv. Its open() allocates it zeroed, calls
  * drv__init(), adds maps, fills in the rest of `info`; its close() calls drv__deinit() and frees

@@ -28,7 +28,7 @@ struct room_sample;
 enum status room_sample_create(int level, struct room_sample **ret, struct err *e);
 void room_sample_destroy(struct room_sample *s); /* NULL is fine */
 
-/* One piece: at most PROBE_BYTES, which are used up. A probe_fn of host/preflight.h. */
+/* One piece: at most PROBE_BYTES, which are used up. A probe_fn of preflight.h. */
 void room_sample_see(void *sample, uint8_t *data, const struct page_status *status, size_t pages);
 
 /* A few pieces from all over a file that will be copied. What cannot be read is left out. */

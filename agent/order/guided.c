@@ -26,7 +26,7 @@
  *
  * Costs, beside the pipeline's buffers: five bits for each page of memory (how often it was
  * captured, tables that were visited), some 8 MiB for the group in hand and for those that wait,
- * and 144 bytes for each table of the pass before, up to 38 MiB (smear/prints.h). Every table is
+ * and 144 bytes for each table of the pass before, up to 38 MiB (paging/prints.h). Every table is
  * read twice, once more behind its slots, and those that change up to GUIDED_ROUNDS times more.
  * Every page is taken for a table once at most, is captured CAPTURES times at most but for tables,
  * and not more than a part of the memory is captured again, which bounds the whole on hostile

@@ -15,7 +15,8 @@
  *	store.c     the compression store
  *
  * Entries are written here after figures 2 and 3 of the 2015 paper and the _MMPTE headers of
- *project ntdiff/headers, and not with the tables of agent/paging, which are to be tested with them.
+ * project ntdiff/headers, and not with the tables of agent/paging, which are to be
+ * tested with them.
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_SIM_MACHINE_H
 #define RAMSEAL_DRIVER_INTERFACE_SIM_MACHINE_H
