@@ -2,9 +2,16 @@
 #include "formats/image/lime.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
+
+/* What is searched through at a time. */
+#define SEARCH_STEP       ((size_t)64 << 10)
+
+/* A disk with so many bad places is not searched any further. */
+#define SEARCH_ERRORS_MAX 16
 
 static enum status parse_header(const uint8_t *h, struct range *ret, struct err *e)
 {
@@ -38,7 +45,8 @@ static enum status add_record(struct lime *l, struct range r, uint64_t offset, s
 			return err_nomem(e);
 		l->at = at;
 	}
-	l->at[l->count++] = (struct lime_record){ .range = r, .offset = offset };
+	l->at[l->count++] =
+		(struct lime_record){ .range = r, .offset = offset, .present = range_bytes(r) };
 	return ST_OK;
 }
 
@@ -104,11 +112,168 @@ static enum status next_record(struct lime *l, struct blob *b, uint64_t *off, st
 		return st;
 	*off += sizeof(h);
 	if (!range_fits(*off, range_bytes(r), b->size)) {
+		l->at[l->count - 1].present = b->size - *off;
 		l->end = LIME_CUT_RANGE;
 		return ST_END;
 	}
 	*off += range_bytes(r);
 	return ST_OK;
+}
+
+/* What a search for the next header has found behind the last record. */
+struct search {
+	uint64_t first; /* candidate, believed or not: what is in front of it is the record's */
+	uint64_t found; /* that is believed */
+	bool any, ok;
+};
+
+static bool has_header(struct blob *b, uint64_t off, struct range *ret)
+{
+	uint8_t h[LIME_HEADER_SIZE];
+
+	return !blob_read(b, off, h, sizeof(h), NULL) && !parse_header(h, ret, NULL) &&
+	       !get_le64(h + 24) && ret->last < PHYS_LIMIT;
+}
+
+/* Whether the record of a header at `off` leads to another one, or to the end of the file. */
+static bool is_chained(struct blob *b, uint64_t off, struct range r)
+{
+	const uint64_t begin = off + LIME_HEADER_SIZE;
+	struct range next;
+
+	if (!range_fits(begin, range_bytes(r), b->size))
+		return false;
+	return begin + range_bytes(r) == b->size || (has_header(b, begin + range_bytes(r), &next) &&
+						     (next.first > r.last || next.last < r.first));
+}
+
+/*
+ * Whether memory of `r` is in the file already, the last record being believed up to `off`. Headers
+ * of records that were written before are in the page cache, and so in the memory behind them.
+ */
+static bool is_known(struct lime *l, struct range r, uint64_t off)
+{
+	for (size_t i = l->count; i-- > 0;) {
+		const struct lime_record *k = &l->at[i];
+		const uint64_t have =
+			i == l->count - 1 ? MIN(k->present, off - k->offset) : k->present;
+
+		if (l->compared++ >= LIME_COMPARE_MAX)
+			return true;
+		if (r.first == k->range.first)
+			return true;
+		if (have && r.first <= k->range.first + (have - 1) && r.last >= k->range.first)
+			return true;
+	}
+	return false;
+}
+
+static void judge_candidate(struct lime *l, struct blob *b, uint64_t off, struct search *s)
+{
+	const struct lime_record *k = &l->at[l->count - 1];
+	const uint64_t inside = off - k->offset;
+	struct range r;
+
+	if (!has_header(b, off, &r) || is_known(l, r, off))
+		return;
+	if (!s->any)
+		s->first = off;
+	s->any = true;
+	s->ok = is_chained(b, off, r) ||
+		(!(inside & (PAGE_SIZE - 1)) && inside < range_bytes(k->range));
+	if (s->ok)
+		s->found = off;
+}
+
+static void search_buffer(struct lime *l, struct blob *b, uint64_t off, const uint8_t *buf,
+			  size_t len, struct search *s)
+{
+	const uint8_t *at = buf, *end = buf + len;
+
+	while (!s->ok && (at = memchr(at, LIME_MAGIC & 0xff, (size_t)(end - at)))) {
+		if (end - at >= 8 && get_le32(at) == LIME_MAGIC && get_le32(at + 4) == LIME_VERSION)
+			judge_candidate(l, b, off + (uint64_t)(at - buf), s);
+		at++;
+	}
+}
+
+static enum status search(struct lime *l, struct blob *b, uint64_t off, uint64_t end,
+			  struct search *s, struct err *e)
+{
+	_cleanup_free_ uint8_t *buf = malloc(SEARCH_STEP);
+	unsigned errors = 0;
+
+	if (!buf)
+		return err_nomem(e);
+	while (!s->ok && off < end) {
+		/* What begins in this step may end behind it. */
+		const size_t len = (size_t)MIN(end - off, SEARCH_STEP);
+		size_t got = 0;
+		const enum status st = b->read_at(b, off, buf, len, &got, e);
+
+		if (st && (st != ST_INPUT || ++errors == SEARCH_ERRORS_MAX))
+			return st;
+		search_buffer(l, b, off, buf, got, s);
+		if (len < SEARCH_STEP)
+			break;
+		off += SEARCH_STEP - 7;
+	}
+	return ST_OK;
+}
+
+/* Whether what stands where a header should is one, and damaged: the record before is whole. */
+static bool looks_like_header(struct blob *b, uint64_t off)
+{
+	uint8_t h[LIME_HEADER_SIZE];
+
+	if (blob_read(b, off, h, sizeof(h), NULL))
+		return false;
+	return get_le32(h) == LIME_MAGIC ||
+	       (get_le32(h + 4) == LIME_VERSION && get_le64(h + 8) <= get_le64(h + 16) &&
+		get_le64(h + 16) < PHYS_LIMIT && !get_le64(h + 24));
+}
+
+/* What lies in front of the first candidate is the record's, as far as that goes. */
+static void end_record(struct lime *l, struct blob *b, const struct search *s)
+{
+	struct lime_record *k = &l->at[l->count - 1];
+	struct range next;
+
+	k->present = MIN(k->present, s->first - k->offset);
+	l->passed += s->found - (k->offset + k->present);
+	/* A header that reaches into the next range is itself what is wrong. */
+	if (has_header(b, s->found, &next) && next.first > k->range.first &&
+	    next.first <= k->range.last && next.first - k->range.first >= k->present)
+		k->range.last = next.first - 1;
+	l->cut += k->present < range_bytes(k->range);
+	l->lacked += range_bytes(k->range) - k->present;
+}
+
+/* Behind the last record no header was found where one should be: where the next one is. */
+static enum status find_again(struct lime *l, struct blob *b, uint64_t *off, struct err *e)
+{
+	const struct lime_record *k = &l->at[l->count - 1];
+	const uint64_t behind = k->offset + k->present;
+	const bool near = l->end != LIME_CUT_RANGE && looks_like_header(b, behind);
+	const uint64_t from = near ? behind + 1 : k->offset;
+	/* A disk has old bytes behind the last record, and where those were zeros nothing is. */
+	const uint64_t end = l->end == LIME_NO_HEADER && !b->device ? b->size : behind;
+	struct search s = { 0 };
+	const enum status st = from < end ? search(l, b, from, end, &s, e) : ST_OK;
+
+	if (st)
+		return st;
+	if (!s.any)
+		return ST_END;
+	if (!s.ok)
+		s.found = b->size;
+	end_record(l, b, &s);
+	l->found += s.ok;
+	l->end = LIME_WHOLE;
+	l->problem = (struct err)ERR_INIT;
+	l->rest = 0;
+	*off = s.found;
+	return s.ok ? ST_OK : ST_END;
 }
 
 static bool has_magic(struct blob *b)
@@ -128,6 +293,8 @@ enum status lime_init(struct lime *l, struct blob *b, struct err *e)
 		return err_set(e, ST_NOT_MINE, "not a LiME file");
 	while (!st) {
 		st = next_record(l, b, &off, e);
+		if (st == ST_END && l->end != LIME_WHOLE)
+			st = find_again(l, b, &off, e);
 		if (st && st != ST_END)
 			return err_add(e, st, "record %zu", l->count);
 	}

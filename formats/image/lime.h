@@ -28,6 +28,7 @@ extern const struct image_format lime_format;
 struct lime_record {
 	struct range range; /* as the header has it: any address, any length */
 	uint64_t offset;    /* of the first byte of the range in the file */
+	uint64_t present;   /* bytes of it that the file has */
 };
 
 /* How the file ends. */
@@ -40,7 +41,13 @@ enum lime_end {
 };
 
 /* As many of the zeros at the end are looked at; what lies behind them is taken to be zeros too. */
-#define LIME_ZEROS_MAX ((uint64_t)64 << 20)
+#define LIME_ZEROS_MAX   ((uint64_t)64 << 20)
+
+/*
+ * Where records overlap, each candidate for a header is compared with all of them. Beyond so many
+ * comparisons a candidate counts as a part of the memory around it.
+ */
+#define LIME_COMPARE_MAX ((uint64_t)1 << 26)
 
 struct lime {
 	struct lime_record *at; /* in the order of the file */
@@ -49,12 +56,29 @@ struct lime {
 	enum lime_end end;
 	uint64_t rest; /* bytes behind the last range: of a cut header, zeros or something else */
 	struct err problem; /* LIME_NO_HEADER */
+
+	/* Found again where a header should have been and was not. */
+	size_t found;
+	size_t cut;      /* records in front of those that lack bytes at their end */
+	uint64_t lacked; /* those bytes */
+	uint64_t passed; /* bytes that belong to no record for certain, and are left out */
+
+	uint64_t compared;
 };
 
 /*
  * Walks all headers. ST_NOT_MINE if the blob does not begin with the magic; ST_CORRUPT if the first
  * header is wrong. What is wrong behind the first record loses nothing in front of it: see `end`.
  * If a range is cut, its record names what should be there. deinit also after a failure.
+ *
+ * A record can be shorter than its header says: when a write fails, LiME goes on with the next
+ * range (504ensicsLabs/LiME 7511bff, src/main.c, write_range(), "Skipping Range..."). On a disk
+ * what was written of that page is then written over, as the file position stays
+ * (src/disk.c, write_vaddr_disk()), so that a record is cut at a whole page; a socket keeps all
+ * that it took. So where the walk does not lead to a header, one is looked for inside the record,
+ * and behind it. Memory has headers, too, in the page cache of this file or of an earlier one. One
+ * is believed if its range leads to another or to the end of the file, or if it stands where a
+ * disk's would; from any other one on, nothing is taken for memory until one is believed.
  */
 enum status lime_init(struct lime *l, struct blob *b, struct err *e);
 void lime_deinit(struct lime *l);

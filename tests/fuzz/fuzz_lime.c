@@ -15,10 +15,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	MUST(l.rest <= size && (l.end != LIME_NO_HEADER || l.problem.message[0]));
 	for (size_t i = 0; i < l.count; i++) {
 		MUST(l.at[i].range.first <= l.at[i].range.last);
-		MUST(l.at[i].offset <= size);
-		/* Only the last record may lack bytes, and then the file is cut. */
-		if (range_bytes(l.at[i].range) > size - l.at[i].offset)
-			MUST(i == l.count - 1 && l.end == LIME_CUT_RANGE);
+		MUST(l.at[i].offset <= size && l.at[i].present <= size - l.at[i].offset);
+		MUST(l.at[i].present <= range_bytes(l.at[i].range));
+		/* No byte belongs to two records. */
+		MUST(!i || l.at[i].offset >= l.at[i - 1].offset + l.at[i - 1].present);
+		/* What lacks bytes is counted. */
+		if (l.at[i].present < range_bytes(l.at[i].range))
+			MUST(l.cut || (i == l.count - 1 && l.end == LIME_CUT_RANGE));
 	}
 	lime_deinit(&l);
 	return 0;

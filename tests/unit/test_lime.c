@@ -182,6 +182,161 @@ TEST(file_cut_anywhere_keeps_what_is_there)
 	image_free(&i);
 }
 
+/* Memory of one range as it stands in the page cache of a file that a LiME file is written to. */
+static void cached_header(struct image *i, size_t off, uint64_t first, uint64_t last)
+{
+	image_put(i, off, "EMiL", 4);
+	image_u32(i, off + 4, 1);
+	image_u64(i, off + 8, first);
+	image_u64(i, off + 16, last);
+	image_u64(i, off + 24, 0);
+}
+
+/* A record of which the last `lacks` bytes were not written. */
+static void short_range(struct image *i, uint64_t first, uint64_t last, size_t lacks)
+{
+	lime_range(i, first, last);
+	i->len -= lacks;
+}
+
+struct want {
+	uint64_t first, present;
+};
+
+static void check_records(struct image *i, const struct want *want, size_t count, uint64_t lacked,
+			  uint64_t passed)
+{
+	struct err e = ERR_INIT;
+	struct lime l;
+
+	CHECK_OK(parse(i, &l, &e), &e);
+	assert_int_equal(l.count, count);
+	for (size_t k = 0; k < count; k++) {
+		assert_int_equal(l.at[k].range.first, want[k].first);
+		assert_int_equal(l.at[k].present, want[k].present);
+	}
+	assert_int_equal(l.lacked, lacked);
+	assert_int_equal(l.passed, passed);
+	lime_deinit(&l);
+	image_free(i);
+}
+
+#define CHECK_RECORDS(i, lacked, passed, ...)                                                      \
+	do {                                                                                       \
+		const struct want want_[] = { __VA_ARGS__ };                                       \
+		check_records(i, want_, ARRAY_SIZE(want_), lacked, passed);                        \
+	} while (0)
+
+/* A write that failed: LiME goes on with the next range. */
+TEST(header_inside_a_record_that_is_cut_is_found)
+{
+	static const size_t lacks[] = { 0x1000, 0x2000, 0x3000, 0x4000, 1, 37, 0x1fff, 0x2345 };
+
+	for (size_t k = 0; k < ARRAY_SIZE(lacks); k++) {
+		struct image i = { 0 };
+
+		short_range(&i, 0x1000, 0x4fff, lacks[k]);
+		lime_range(&i, 0x10000, 0x15fff);
+		CHECK_RECORDS(&i, lacks[k], 0, { 0x1000, 0x4000 - lacks[k] }, { 0x10000, 0x6000 });
+		/* The range that is cut goes beyond the end of the file. */
+		short_range(&i, 0x1000, 0x4fff, lacks[k]);
+		lime_range(&i, 0x10000, 0x10fff);
+		lime_range(&i, 0x20000, 0x2003f);
+		CHECK_RECORDS(&i, lacks[k], 0, { 0x1000, 0x4000 - lacks[k] }, { 0x10000, 0x1000 },
+			      { 0x20000, 0x40 });
+	}
+}
+
+TEST(two_records_in_a_row_can_be_cut)
+{
+	struct image i = { 0 };
+
+	short_range(&i, 0x1000, 0x4fff, 0x1000);
+	short_range(&i, 0x10000, 0x17fff, 0x5000);
+	lime_range(&i, 0x20000, 0x20fff);
+	CHECK_RECORDS(&i, 0x6000, 0, { 0x1000, 0x3000 }, { 0x10000, 0x3000 }, { 0x20000, 0x1000 });
+	/* The last one, too: the disk was full. */
+	lime_range(&i, 0x1000, 0x4fff);
+	short_range(&i, 0x10000, 0x17fff, 0x5000);
+	short_range(&i, 0x20000, 0x27fff, 0x1234);
+	CHECK_RECORDS(&i, 0x5000, 0, { 0x1000, 0x4000 }, { 0x10000, 0x3000 },
+		      { 0x20000, 0x8000 - 0x1234 });
+	/* By a socket: of the one in the middle nothing tells that it is one. */
+	short_range(&i, 0x1000, 0x4fff, 0x1234);
+	short_range(&i, 0x10000, 0x17fff, 0x5432);
+	lime_range(&i, 0x20000, 0x20fff);
+	CHECK_RECORDS(&i, 0x1234, 32 + 0x8000 - 0x5432, { 0x1000, 0x4000 - 0x1234 },
+		      { 0x20000, 0x1000 });
+}
+
+TEST(headers_in_the_memory_are_no_records)
+{
+	struct image i = { 0 };
+
+	/* That of this file and of earlier ones, in a record that is whole, is memory. */
+	lime_range(&i, 0x1000, 0x8fff);
+	cached_header(&i, 32 + 0x2040, 0x20000, 0x2ffff);
+	lime_range(&i, 0x10000, 0x10fff);
+	CHECK_RECORDS(&i, 0, 0, { 0x1000, 0x8000 }, { 0x10000, 0x1000 });
+	/* One of this file, in a record that is cut. */
+	short_range(&i, 0x1000, 0x8fff, 0x1000);
+	cached_header(&i, 32 + 0x2000, 0x1000, 0x8fff);
+	lime_range(&i, 0x10000, 0x10fff);
+	CHECK_RECORDS(&i, 0x1000, 0, { 0x1000, 0x7000 }, { 0x10000, 0x1000 });
+	/* One of an earlier file: what is behind it may be of either. */
+	short_range(&i, 0x1000, 0x8fff, 0x1000);
+	cached_header(&i, 32 + 0x2040, 0x20000, 0x2ffff);
+	lime_range(&i, 0x10000, 0x10fff);
+	CHECK_RECORDS(&i, 0x8000 - 0x2040, 0x7000 - 0x2040, { 0x1000, 0x2040 },
+		      { 0x10000, 0x1000 });
+	/* And if the file ends before anything tells. */
+	lime_range(&i, 0x1000, 0x8fff);
+	cached_header(&i, 32 + 0x2040, 0x20000, 0x2ffff);
+	i.len -= 0x1000;
+	CHECK_RECORDS(&i, 0x8000 - 0x2040, 0x7000 - 0x2040, { 0x1000, 0x2040 });
+}
+
+TEST(record_behind_a_damaged_header_is_found)
+{
+	struct image i = { 0 };
+
+	lime_range(&i, 0x1000, 0x3fff);
+	lime_range(&i, 0x8000, 0x9fff);
+	image_u8(&i, 32 + 0x3000, 0);
+	lime_range(&i, 0x20000, 0x20fff);
+	CHECK_RECORDS(&i, 0, 32 + 0x2000, { 0x1000, 0x3000 }, { 0x20000, 0x1000 });
+	/* Its end is too far: it reaches into the next record, whose range tells better. */
+	lime_range(&i, 0x1000, 0x3fff);
+	image_u64(&i, 16, 0x13fff);
+	lime_range(&i, 0x8000, 0x9fff);
+	lime_range(&i, 0x20000, 0x20fff);
+	CHECK_RECORDS(&i, 0x4000, 0, { 0x1000, 0x3000 }, { 0x8000, 0x2000 }, { 0x20000, 0x1000 });
+	/* It is too near. */
+	lime_range(&i, 0x1000, 0x3fff);
+	image_u64(&i, 16, 0x1fff);
+	lime_range(&i, 0x8000, 0x9fff);
+	CHECK_RECORDS(&i, 0, 0x2000, { 0x1000, 0x1000 }, { 0x8000, 0x2000 });
+}
+
+TEST(old_records_behind_the_last_one_on_a_disk_are_none)
+{
+	struct image i = { 0 };
+	struct mem_blob b;
+	struct err e = ERR_INIT;
+	struct lime l;
+
+	lime_range(&i, 0x1000, 0x3fff);
+	image_text(&i, "the rest of a page of an earlier file, which was longer than this");
+	lime_range(&i, 0x8000, 0x9fff);
+	mem_blob_init(&b, i.at, i.len);
+	b.blob.device = true;
+	CHECK_OK(lime_init(&l, &b.blob, &e), &e);
+	assert_int_equal(l.count, 1);
+	assert_int_equal(l.end, LIME_NO_HEADER);
+	lime_deinit(&l);
+	image_free(&i);
+}
+
 TEST(range_longer_than_the_file_is_a_cut_and_does_not_wrap)
 {
 	struct image i = { 0 };
@@ -223,6 +378,11 @@ int main(void)
 		cmocka_unit_test(of_zeros_without_end_some_are_read),
 		cmocka_unit_test(reserved_bytes_are_ignored),
 		cmocka_unit_test(file_cut_anywhere_keeps_what_is_there),
+		cmocka_unit_test(header_inside_a_record_that_is_cut_is_found),
+		cmocka_unit_test(two_records_in_a_row_can_be_cut),
+		cmocka_unit_test(headers_in_the_memory_are_no_records),
+		cmocka_unit_test(record_behind_a_damaged_header_is_found),
+		cmocka_unit_test(old_records_behind_the_last_one_on_a_disk_are_none),
 		cmocka_unit_test(range_longer_than_the_file_is_a_cut_and_does_not_wrap),
 		cmocka_unit_test(thousands_of_records_come_back),
 	};
