@@ -27,6 +27,13 @@ enum status extents_add(struct extents *x, uint64_t first, uint64_t len, uint64_
 	return ST_OK;
 }
 
+static struct pread_result read_bytes(struct extents_bytes *b, uint64_t off, void *buf, size_t len)
+{
+	if (off >= EXTENTS_NOTHING)
+		return (struct pread_result){ .error = DRV_NO_DATA, .exact = true };
+	return b->read(b, off, buf, len);
+}
+
 static struct pread_result read_file(struct extents_bytes *b, uint64_t off, void *buf, size_t len)
 {
 	return drv__pread(((struct extents_file *)b)->fd, off, buf, len);
@@ -79,8 +86,8 @@ static uint64_t count_different(struct extents_bytes *from, uint64_t a, uint64_t
 
 	while (len) {
 		const size_t part = (size_t)MIN(len, step);
-		const size_t got = MIN(from->read(from, a, x[0], part).bytes,
-				       from->read(from, b, x[1], part).bytes);
+		const size_t got = MIN(read_bytes(from, a, x[0], part).bytes,
+				       read_bytes(from, b, x[1], part).bytes);
 
 		for (size_t i = 0; i < part; i++)
 			n += i >= got || x[0][i] != x[1][i];
@@ -187,8 +194,8 @@ struct drv_result extents_read(const struct extents *x, struct extents_bytes *b,
 		}
 
 		const size_t want = (size_t)MIN(len - done - 1, e->range.last - at) + 1;
-		const struct pread_result p =
-			b->read(b, e->offset + (at - e->range.first), (uint8_t *)buf + done, want);
+		const struct pread_result p = read_bytes(b, e->offset + (at - e->range.first),
+							 (uint8_t *)buf + done, want);
 
 		done += p.bytes;
 		if (p.bytes < want)

@@ -23,6 +23,12 @@ struct extents {
 
 void extents_deinit(struct extents *x);
 
+/*
+ * The offset of bytes that should be in the file and are not: no file is that long. They are
+ * unreadable (DRV_NO_DATA), where those that no extent has are not offered.
+ */
+#define EXTENTS_NOTHING ((uint64_t)1 << 63)
+
 /* Adds `len` bytes at `first`; 0 is nothing, and what would pass 2^64 is cut there. */
 enum status extents_add(struct extents *x, uint64_t first, uint64_t len, uint64_t offset,
 			struct err *e);

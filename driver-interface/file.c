@@ -66,6 +66,30 @@ enum status file__add_range(struct file_drv *f, struct range_list *map, uint64_t
 	return st ? st : range_list_add(map, first, last, e);
 }
 
+void file__resolve_skew(struct file_drv *f, struct skew_record *r, size_t count, bool module)
+{
+	struct skew s = skew_judge(r, count, module, f->bytes);
+
+	if (!s.asked)
+		return;
+	if (f->drv.ops != &file_ops) {
+		s.pages = f->drv.ops == &lime_pages_ops;
+		s.sure = true;
+	}
+	if (s.pages)
+		skew_move(r, count);
+	if (!s.sure)
+		file__lost(f,
+			   "records begin inside a page, and nothing tells for certain whether "
+			   "their bytes are those of the addresses in their headers (--source "
+			   "lime-bytes:PATH) or of the whole pages around them (lime-pages:PATH, "
+			   "as LiME's module writes them): they are taken for %s",
+			   s.pages ? "whole pages" : "the bytes of their addresses");
+	else if (s.pages)
+		file__note(f, "records begin inside a page, and have the whole pages from there on "
+			      "instead, as LiME's module writes them");
+}
+
 /*
  * A segment with -1 is not physical memory. If there are several and all say 0, nobody filled
  * p_paddr in: the core of a process, or /proc/kcore of a kernel before 4.11.
@@ -267,6 +291,31 @@ static enum status file_drv_open(const char *path, struct drv **ret, struct err 
 	return open_as(&file_ops, kinds, path, ret, e);
 }
 
+/* Both formats have records whose bytes are in question. */
+static enum status refuse_others(struct file_drv *f, struct range_list *map, struct err *e)
+{
+	(void)f;
+	(void)map;
+	return err_set(e, ST_INPUT, "is neither a LiME nor an AVML image");
+}
+
+static const file_kind_fn record_kinds[] = {
+	file__add_lime,
+	file__add_packed_lime,
+	file__add_avml,
+	refuse_others,
+};
+
+static enum status lime_pages_open(const char *path, struct drv **ret, struct err *e)
+{
+	return open_as(&lime_pages_ops, record_kinds, path, ret, e);
+}
+
+static enum status lime_bytes_open(const char *path, struct drv **ret, struct err *e)
+{
+	return open_as(&lime_bytes_ops, record_kinds, path, ret, e);
+}
+
 static enum status raw_open(const char *path, struct drv **ret, struct err *e)
 {
 	static const file_kind_fn kinds[] = { add_raw };
@@ -304,6 +353,35 @@ const struct drv_ops raw_ops = {
 	.automatic = false,
 	.read_max = DRV_READ_LARGE,
 	.open = raw_open,
+	.read = file_drv_read,
+	.close = file_drv_close,
+};
+
+const struct drv_ops lime_pages_ops = {
+	.name = "lime-pages",
+	.summary =
+		"a LiME image whose records that begin inside a page have whole pages, as LiME's "
+		"module writes them, as lime-pages:PATH",
+	.kind = DRV_DEAD,
+	.reason = "an image does not change",
+	.default_path = NULL,
+	.automatic = false,
+	.read_max = DRV_READ_LARGE,
+	.open = lime_pages_open,
+	.read = file_drv_read,
+	.close = file_drv_close,
+};
+
+const struct drv_ops lime_bytes_ops = {
+	.name = "lime-bytes",
+	.summary = "the same, but with exactly the bytes of their headers' addresses, as AVML "
+		   "writes them, as lime-bytes:PATH",
+	.kind = DRV_DEAD,
+	.reason = "an image does not change",
+	.default_path = NULL,
+	.automatic = false,
+	.read_max = DRV_READ_LARGE,
+	.open = lime_bytes_open,
 	.read = file_drv_read,
 	.close = file_drv_close,
 };

@@ -5,12 +5,6 @@
 #include "driver-interface/file_internal.h"
 #include "formats/image/avml.h"
 
-/*
- * Bytes of a block that nothing is left of have offsets from here on: no file is that long. Beyond
- * PHYS_LIMIT nobody reads.
- */
-#define NOTHING_LEFT ((uint64_t)1 << 63)
-
 struct avml_bytes {
 	struct extents_bytes bytes;
 	struct avml avml;
@@ -23,8 +17,6 @@ static struct pread_result avml_bytes_read(struct extents_bytes *b, uint64_t off
 	struct pread_result r = { .error = DRV_NO_DATA, .exact = true };
 	enum status st;
 
-	if (off >= NOTHING_LEFT)
-		return r;
 	st = avml_read(a, off, buf, len, &r.bytes, NULL);
 	if (st)
 		r.error = st == ST_CORRUPT ? DRV_DAMAGED : DRV_FAILED;
@@ -40,21 +32,38 @@ static void avml_bytes_free(struct extents_bytes *b)
 }
 
 /* Blocks that go on where the one before ends are one range of the map. */
-static enum status add_block(struct file_drv *f, struct range_list *map, const struct avml_block *k,
-			     struct err *e)
+static enum status add_block(struct file_drv *f, struct range_list *map,
+			     const struct skew_record *k, struct err *e)
 {
 	struct range *before = map->count ? &map->at[map->count - 1] : NULL;
 	const uint64_t left = MIN(range_bytes(k->range) - k->present, PHYS_LIMIT);
-	enum status st = extents_add(&f->extents, k->range.first, k->present, k->plain, e);
+	enum status st = extents_add(&f->extents, k->range.first, k->present, k->offset, e);
 
 	if (!st)
-		st = extents_add(&f->extents, k->range.first + k->present, left, NOTHING_LEFT, e);
+		st = extents_add(&f->extents, k->range.first + k->present, left, EXTENTS_NOTHING,
+				 e);
 	if (st)
 		return st;
 	if (!before || !k->range.first || before->last != k->range.first - 1)
 		return range_list_add(map, k->range.first, k->range.last, e);
 	before->last = k->range.last;
 	return ST_OK;
+}
+
+/* avml-convert makes such blocks of LiME's records, too, and leaves their ranges as they are. */
+static enum status add_blocks(struct file_drv *f, struct range_list *map, const struct avml *a,
+			      struct err *e)
+{
+	_cleanup_free_ struct skew_record *r = calloc(a->count, sizeof(*r));
+	enum status st = r ? ST_OK : err_nomem(e);
+
+	for (size_t i = 0; i < a->count && !st; i++)
+		r[i] = (struct skew_record){ a->at[i].range, a->at[i].present, a->at[i].plain };
+	if (!st)
+		file__resolve_skew(f, r, a->count, false);
+	for (size_t i = 0; i < a->count && !st; i++)
+		st = add_block(f, map, &r[i], e);
+	return st;
 }
 
 static void tell_of(struct file_drv *f, const struct avml *a)
@@ -109,8 +118,7 @@ enum status file__add_avml(struct file_drv *f, struct range_list *map, struct er
 	f->bytes = &b->bytes;
 	f->unpacked_free = avml_bytes_free;
 	f->origin = "AVML headers";
-	for (size_t i = 0; i < b->avml.count && !st; i++)
-		st = add_block(f, map, &b->avml.at[i], e);
+	st = add_blocks(f, map, &b->avml, e);
 	if (!st)
 		tell_of(f, &b->avml);
 	return st;

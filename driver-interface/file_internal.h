@@ -4,6 +4,7 @@
 #define RAMSEAL_DRIVER_INTERFACE_FILE_INTERNAL_H
 
 #include "driver-interface/extents.h"
+#include "driver-interface/skew.h"
 #include "driver-interface/source.h"
 
 /*
@@ -28,8 +29,8 @@ struct file_drv {
 	void (*unpacked_free)(
 		struct extents_bytes *b); /* of those; NULL: they are the file's own */
 	const char *origin;               /* of the map */
-	char note[256];
-	char lost[384];
+	char note[512];
+	char lost[1024];
 };
 
 /* A clause more for drv_info.note and drv_info.lost. */
@@ -39,6 +40,12 @@ void file__lost(struct file_drv *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* `present` of the `len` bytes at `first` are at `offset` of f->bytes; 0 is nothing. */
 enum status file__add_range(struct file_drv *f, struct range_list *map, uint64_t first,
 			    uint64_t len, uint64_t present, uint64_t offset, struct err *e);
+
+/*
+ * Decides what the bytes of records are that begin inside a page, from the file or as the source's
+ * name says, and makes the ranges theirs. What is open is told as lost.
+ */
+void file__resolve_skew(struct file_drv *f, struct skew_record *r, size_t count, bool module);
 
 /*
  * One way to look at a file: finds its ranges, as the file has them, and its bytes. ST_NOT_MINE

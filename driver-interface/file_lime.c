@@ -25,6 +25,17 @@ struct packed_bytes {
 
 static void check_lime(struct file_drv *f, const struct lime *l)
 {
+	if (l->cut)
+		file__lost(f,
+			   "%zu record%s shorter than %s: %" PRIu64
+			   " bytes are missing at the end, and are unreadable",
+			   l->cut, l->cut == 1 ? " is" : "s are",
+			   l->cut == 1 ? "its header says" : "their headers say", l->lacked);
+	if (l->passed)
+		file__lost(f,
+			   "%" PRIu64 " bytes between records are left out, because nothing "
+			   "tells their address",
+			   l->passed);
 	switch (l->end) {
 	case LIME_WHOLE:
 		break;
@@ -50,27 +61,45 @@ static void check_lime(struct file_drv *f, const struct lime *l)
 	}
 }
 
+static enum status add_record(struct file_drv *f, struct range_list *map,
+			      const struct skew_record *r, struct err *e)
+{
+	const uint64_t len = range_bytes(r->range);
+	/* Beyond PHYS_LIMIT nobody reads. */
+	const uint64_t left = MIN(len - r->present, PHYS_LIMIT);
+	enum status st = file__add_range(f, map, r->range.first, len, r->present, r->offset, e);
+
+	return st ? st
+		  : extents_add(&f->extents, r->range.first + r->present, left, EXTENTS_NOTHING, e);
+}
+
 /*
  * `damaged`: of a range that is cut its header may be what is damaged, and so it is believed as far
- * as there are bytes.
+ * as there are bytes. `module`: as skew_judge() has it.
  */
 static enum status add_records(struct file_drv *f, struct range_list *map, struct blob *b,
-			       bool damaged, struct err *e)
+			       bool damaged, bool module, struct err *e)
 {
+	_cleanup_free_ struct skew_record *r = NULL;
 	struct lime l;
 	enum status st = lime_init(&l, b, e);
 
-	for (size_t i = 0; i < l.count && !st; i++) {
-		uint64_t len = range_bytes(l.at[i].range);
-
-		if (damaged && !range_fits(l.at[i].offset, len, b->size))
-			len = b->size - l.at[i].offset;
-		if (!len)
-			continue;
-		st = file__add_range(f, map, l.at[i].range.first, len, len, l.at[i].offset, e);
+	if (!st) {
+		r = calloc(l.count, sizeof(*r));
+		st = r ? ST_OK : err_nomem(e);
 	}
-	if (!st)
+	for (size_t i = 0; i < l.count && !st; i++) {
+		r[i] = (struct skew_record){ l.at[i].range, l.at[i].present, l.at[i].offset };
+		if (damaged && r[i].present && r[i].offset + r[i].present == b->size)
+			r[i].range.last = r[i].range.first + r[i].present - 1;
+	}
+	if (!st) {
+		file__resolve_skew(f, r, l.count, module);
+		for (size_t i = 0; i < l.count && !st; i++)
+			if (r[i].present || !damaged)
+				st = add_record(f, map, &r[i], e);
 		check_lime(f, &l);
+	}
 	lime_deinit(&l);
 	f->origin = "LiME headers";
 	return st;
@@ -78,7 +107,7 @@ static enum status add_records(struct file_drv *f, struct range_list *map, struc
 
 enum status file__add_lime(struct file_drv *f, struct range_list *map, struct err *e)
 {
-	return add_records(f, map, &f->whole.blob, false, e);
+	return add_records(f, map, &f->whole.blob, false, false, e);
 }
 
 static struct pread_result packed_read(struct extents_bytes *b, uint64_t off, void *buf, size_t len)
@@ -155,9 +184,10 @@ enum status file__add_packed_lime(struct file_drv *f, struct range_list *map, st
 	f->unpacked_free = packed_free;
 	st = inflated_init(&b->inflated, &f->whole.blob, INFLATED_SPACING, INFLATED_PLACES, e);
 	if (!st)
-		st = add_records(
-			f, map, &b->inflated.blob,
-			b->inflated.end == INFLATED_DAMAGED || b->inflated.end == INFLATED_SUM, e);
+		st = add_records(f, map, &b->inflated.blob,
+				 b->inflated.end == INFLATED_DAMAGED ||
+					 b->inflated.end == INFLATED_SUM,
+				 true, e);
 	if (!st)
 		check_stream(f, &b->inflated);
 	return st;

@@ -84,7 +84,7 @@ enum status chain_open(const struct drv_ops *const *table, struct drv **ret, str
  */
 const char *drv__lacks(void);
 
-extern const struct drv_ops file_ops, raw_ops, kcore_ops, devmem_ops, pmem_ops, linpmem_ops,
-	crash_ops;
+extern const struct drv_ops file_ops, raw_ops, lime_pages_ops, lime_bytes_ops, kcore_ops,
+	devmem_ops, pmem_ops, linpmem_ops, crash_ops;
 
 #endif

@@ -7,5 +7,6 @@
 #include "driver-interface/source.h"
 
 const struct drv_ops *const drv_system_table[] = {
-	&kcore_ops, &crash_ops, &devmem_ops, &linpmem_ops, &pmem_ops, &file_ops, &raw_ops, NULL,
+	&kcore_ops, &crash_ops, &devmem_ops,     &linpmem_ops,    &pmem_ops,
+	&file_ops,  &raw_ops,   &lime_pages_ops, &lime_bytes_ops, NULL,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of preference on Windows. "file" and "raw" are never automatic. */
+/* The order of preference on Windows. Images are never automatic. */
 #include "driver-interface/winpmem.h"
 
 const char *drv__lacks(void)
@@ -19,5 +19,6 @@ bool drv_kcore_is_masked(const char *path)
 }
 
 const struct drv_ops *const drv_system_table[] = {
-	&winpmem_ops, &winpmem_physical_ops, &winpmem_iospace_ops, &file_ops, &raw_ops, NULL,
+	&winpmem_ops, &winpmem_physical_ops, &winpmem_iospace_ops, &file_ops,
+	&raw_ops,     &lime_pages_ops,       &lime_bytes_ops,      NULL,
 };

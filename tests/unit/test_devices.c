@@ -327,10 +327,11 @@ TEST(order_of_preference_begins_with_what_cannot_harm)
 		enum drv_kind kind;
 		bool automatic;
 	} order[] = {
-		{ "kcore", DRV_OWN, true },    { "crash", DRV_MODULE, true },
-		{ "devmem", DRV_OWN, true },   { "linpmem", DRV_HAZARD, false },
-		{ "pmem", DRV_HAZARD, false }, { "file", DRV_DEAD, false },
-		{ "raw", DRV_DEAD, false },
+		{ "kcore", DRV_OWN, true },        { "crash", DRV_MODULE, true },
+		{ "devmem", DRV_OWN, true },       { "linpmem", DRV_HAZARD, false },
+		{ "pmem", DRV_HAZARD, false },     { "file", DRV_DEAD, false },
+		{ "raw", DRV_DEAD, false },        { "lime-pages", DRV_DEAD, false },
+		{ "lime-bytes", DRV_DEAD, false },
 	};
 	size_t i = 0;
 

@@ -274,7 +274,7 @@ TEST(lime_records_are_the_map)
 	image_free(&i);
 }
 
-/* Bytes of one page in two records, as LiME writes where /proc/iomem is split inside a page. */
+/* Bytes of one page in two records, where /proc/iomem is split inside a page. */
 TEST(page_split_between_two_lime_records_is_put_together)
 {
 	struct image i = { 0 };
@@ -286,6 +286,175 @@ TEST(page_split_between_two_lime_records_is_put_together)
 	d = open_image("file", &i);
 	CHECK_MAP(d, 0, "LiME headers", { 0x1000, 0x4fff });
 	check_data(d, 0x1000, 0x4fff);
+	drv_close(d);
+	image_free(&i);
+}
+
+/*
+ * As LiME's module does (504ensicsLabs/LiME 7511bff, src/main.c, write_range()). `fill` makes the
+ * memory.
+ */
+static void module_range(struct image *i, uint64_t first, uint64_t last,
+			 void (*fill)(void *p, uint64_t addr, size_t len))
+{
+	lime_header(i, first, last);
+	for (uint64_t at = first, len; at <= last; at += len) {
+		const size_t off = i->len;
+
+		len = last - at + 1 < PAGE_SIZE ? last - at + 1 : PAGE_SIZE;
+		image_put(i, off + (size_t)len, "", 0);
+		if (len == PAGE_SIZE)
+			fill(i->at + off, at & ~(uint64_t)(PAGE_SIZE - 1), PAGE_SIZE);
+	}
+}
+
+/* As AVML has it: all bytes but the last, as it takes an inclusive end for an exclusive one. */
+static void avml_range(struct image *i, uint64_t first, uint64_t last,
+		       void (*fill)(void *p, uint64_t addr, size_t len))
+{
+	lime_header(i, first, last - 1);
+	image_put(i, i->len + (size_t)(last - first), "", 0);
+	fill(i->at + i->len - (size_t)(last - first), first, (size_t)(last - first));
+}
+
+/* Every third page is zeros: so pages can be told from what only looks like one. */
+static void some_zeros(void *p, uint64_t addr, size_t len)
+{
+	pattern(p, addr, len);
+	for (size_t k = 0; k < len; k++)
+		if ((addr + k) / PAGE_SIZE % 3 == 0)
+			((uint8_t *)p)[k] = 0;
+}
+
+static void check_some_zeros(struct drv *d, uint64_t first, uint64_t last)
+{
+	uint8_t got[PAGE_SIZE], want[PAGE_SIZE];
+
+	for (uint64_t at = first; at < last; at += PAGE_SIZE) {
+		struct page_status s = { 99, 99 };
+		struct err e = ERR_INIT;
+
+		CHECK_OK(drv_read_pages(d, at, got, 1, &s, &e), &e);
+		assert_int_equal(s.state, PAGE_DATA);
+		some_zeros(want, at, PAGE_SIZE);
+		assert_memory_equal(got, want, PAGE_SIZE);
+	}
+}
+
+/* With memmap=0x40$0x6000018, and as EFI's setup_data splits RAM. */
+static void module_file(struct image *i, void (*fill)(void *p, uint64_t addr, size_t len))
+{
+	module_range(i, 0x1000, 0x9fbff, fill);
+	module_range(i, 0x100000, 0x120017, fill);
+	module_range(i, 0x120058, 0x140d57, fill);
+	module_range(i, 0x140d58, 0x160fff, fill);
+}
+
+static void check_module_file(struct drv *d, void (*check)(struct drv *d, uint64_t, uint64_t))
+{
+	CHECK_MAP(d, 0, "LiME headers", { 0x1000, 0x9ffff }, { 0x100000, 0x11ffff },
+		  { 0x120000, 0x13ffff }, { 0x140000, 0x160fff });
+	check(d, 0x1000, 0x9efff);
+	check(d, 0x100000, 0x11ffff);
+	check(d, 0x120000, 0x13ffff);
+	check(d, 0x140000, 0x15ffff);
+	for (const uint64_t *at = (const uint64_t[]){ 0x9f000, 0x160000, 0 }; *at; at++)
+		CHECK_PAGE(d, *at, PAGE_UNREADABLE, DRV_NO_DATA);
+}
+
+TEST(lime_records_that_begin_inside_a_page_have_whole_pages)
+{
+	struct image i = { 0 };
+	struct drv *d;
+
+	module_file(&i, some_zeros);
+	d = open_image("file", &i);
+	check_module_file(d, check_some_zeros);
+	CHECK_HAS(d->info.note, "as LiME's module writes them");
+	assert_null(d->info.lost);
+	drv_close(d);
+	/* So much for what the content tells: without that it is open. */
+	image_free(&i);
+	module_file(&i, pattern);
+	d = open_image("file", &i);
+	check_module_file(d, check_data);
+	CHECK_HAS(d->info.lost, "nothing tells for certain");
+	CHECK_HAS(d->info.lost, "lime-bytes:PATH");
+	drv_close(d);
+	d = open_image("lime-pages", &i);
+	check_module_file(d, check_data);
+	assert_null(d->info.lost);
+	drv_close(d);
+	image_free(&i);
+}
+
+TEST(lime_records_of_avml_have_the_bytes_of_their_addresses)
+{
+	struct image i = { 0 };
+	struct drv *d;
+
+	avml_range(&i, 0x1000, 0x9fbff, pattern);
+	avml_range(&i, 0x100000, 0x120017, pattern);
+	avml_range(&i, 0x120058, 0x160fff, pattern);
+	d = open_image("file", &i);
+	assert_null(d->info.lost);
+	check_data(d, 0x1000, 0x9efff);
+	check_data(d, 0x121000, 0x15ffff);
+	CHECK_PAGE(d, 0x120000, PAGE_UNREADABLE, DRV_NO_DATA);
+	CHECK_PAGE(d, 0x160000, PAGE_UNREADABLE, DRV_NO_DATA);
+	drv_close(d);
+	/* Also if what it has at the ends is zeros. */
+	image_free(&i);
+	avml_range(&i, 0x102000, 0x120017, some_zeros);
+	avml_range(&i, 0x120058, 0x162fff, some_zeros);
+	d = open_image("file", &i);
+	assert_null(d->info.lost);
+	check_some_zeros(d, 0x121000, 0x161fff);
+	drv_close(d);
+	image_free(&i);
+}
+
+TEST(lime_records_by_others_are_told_by_their_pages)
+{
+	struct image i = { 0 };
+	struct drv *d;
+
+	/* Bytes of their addresses with LiME's ends, whose last page is zeros. */
+	lime_header(&i, 0x120058, 0x162fff);
+	image_put(&i, i.len + 0x42fa8, "", 0);
+	some_zeros(i.at + i.len - 0x42fa8, 0x120058, 0x42fa8);
+	d = open_image("file", &i);
+	assert_null(d->info.lost);
+	check_some_zeros(d, 0x121000, 0x162fff);
+	drv_close(d);
+	/* What is said of it counts. */
+	image_free(&i);
+	lime_range(&i, 0x120058, 0x162fff);
+	d = open_image("lime-bytes", &i);
+	check_data(d, 0x121000, 0x162fff);
+	drv_close(d);
+	refuse_image("lime-pages", &(struct image){ 0 }, ST_INPUT, "neither a LiME nor an AVML");
+	image_free(&i);
+}
+
+TEST(a_lime_record_that_is_cut_keeps_the_pages_of_the_next)
+{
+	struct image i = { 0 };
+	struct drv *d;
+
+	lime_range(&i, 0x1000, 0x8fff);
+	i.len -= 0x3000;
+	lime_range(&i, 0x100000, 0x10ffff);
+	lime_range(&i, 0x200000, 0x200fff);
+	d = open_image("file", &i);
+	CHECK_MAP(d, 0, "LiME headers", { 0x1000, 0x8fff }, { 0x100000, 0x10ffff },
+		  { 0x200000, 0x200fff });
+	check_data(d, 0x1000, 0x5fff);
+	check_data(d, 0x100000, 0x10ffff);
+	check_data(d, 0x200000, 0x200fff);
+	for (uint64_t at = 0x6000; at < 0x9000; at += PAGE_SIZE)
+		CHECK_PAGE(d, at, PAGE_UNREADABLE, DRV_NO_DATA);
+	CHECK_HAS(d->info.lost, "1 record is shorter than its header says: 12288 bytes");
 	drv_close(d);
 	image_free(&i);
 }
@@ -541,6 +710,10 @@ int main(void)
 		cmocka_unit_test(missing_file_is_an_input_error),
 		cmocka_unit_test(lime_records_are_the_map),
 		cmocka_unit_test(page_split_between_two_lime_records_is_put_together),
+		cmocka_unit_test(lime_records_that_begin_inside_a_page_have_whole_pages),
+		cmocka_unit_test(lime_records_of_avml_have_the_bytes_of_their_addresses),
+		cmocka_unit_test(lime_records_by_others_are_told_by_their_pages),
+		cmocka_unit_test(a_lime_record_that_is_cut_keeps_the_pages_of_the_next),
 		cmocka_unit_test(what_a_cut_lime_file_lacks_is_unreadable),
 		cmocka_unit_test(what_a_lime_file_lost_without_an_address_is_told),
 		cmocka_unit_test(lime_file_whose_first_header_is_wrong_is_refused),
