@@ -19,6 +19,8 @@ struct ntfs_boot {
 	uint64_t mft_cluster;
 	uint64_t mirror_cluster; /* of $MFTMirr; any number */
 	uint64_t serial;
+	bool from_copy; /* the sector itself is lost; this is what its copy says: */
+	uint8_t copy[512];
 };
 
 /* ST_CORRUPT with what is wrong. */

@@ -5,17 +5,79 @@
 #include <string.h>
 
 #include "formats/base/bytes.h"
+#include "tsk-extract/gpt.h"
 #include "tsk-extract/mft.h"
 #include "tsk-extract/tsk.h"
 
 struct disk {
 	struct reader *reader;
 	enum disk_table table;
-	uint32_t table_sector; /* bytes; the unit of the partition table */
 	uint32_t mbr_signature;
+	struct err note;
 	struct volume *at;
 	size_t count;
 };
+
+static enum status open_ntfs(struct reader *r, struct volume *v)
+{
+	v->length = MIN(v->length, v->boot.clusters * v->boot.cluster);
+	return mft_read_label(r, v, v->label, &v->note, &v->problem);
+}
+
+/*
+ * NTFS keeps a copy of its boot sector in the last sector of the partition (Linux 6.1
+ * fs/ntfs3/super.c, ntfs_init_from_boot(); mkntfs writes it there, ntfsprogs/mkntfs.c, main_main()).
+ */
+static bool find_copy(struct reader *r, const struct volume *v, struct ntfs_boot *ret)
+{
+	static const uint32_t sectors[] = { 512, 4096, 1024, 2048 };
+	const uint64_t length = MIN(v->length, r->size - MIN(r->size, v->offset));
+
+	for (size_t i = 0; i < ARRAY_SIZE(sectors); i++) {
+		uint8_t copy[512];
+		size_t good;
+
+		if (length < 2 * sectors[i] ||
+		    reader_read(r, v->offset + length - sectors[i], copy, sizeof(copy), &good) ||
+		    ntfs_boot_parse(copy, ret, NULL) || ret->sector > sectors[i] ||
+		    ret->clusters > length / ret->cluster)
+			continue;
+		memcpy(ret->copy, copy, sizeof(copy));
+		ret->from_copy = true;
+		return true;
+	}
+	return false;
+}
+
+/* The volume's own boot sector is lost. */
+static bool open_by_copy(struct reader *r, struct volume *v, const char *why)
+{
+	struct volume x = *v;
+
+	x.kind = VOLUME_NTFS;
+	x.problem = (struct err)ERR_INIT;
+	if (!find_copy(r, v, &x.boot) || open_ntfs(r, &x))
+		return false;
+	if (!x.note.message[0])
+		err_set(&x.note, ST_OK, "its boot sector %s; the copy at its end was taken", why);
+	x.readable = true;
+	*v = x;
+	return true;
+}
+
+/*
+ * A volume that was made in the place of one of NTFS, and begins with zeros (btrfs, ZFS), keeps the
+ * copy and much of $MFT: to take those would give the files of the former one.
+ */
+static void mention_copy(struct reader *r, struct volume *v)
+{
+	struct ntfs_boot unused;
+
+	if (find_copy(r, v, &unused))
+		err_set(&v->problem, ST_OK,
+			"its last sector is a copy of the boot sector of an NTFS volume, which may "
+			"be a former one");
+}
 
 /* Looks at what begins at the volume's offset and fills in the rest. */
 static void probe_volume(struct reader *r, struct volume *v)
@@ -23,17 +85,24 @@ static void probe_volume(struct reader *r, struct volume *v)
 	uint8_t probe[VOLUME_PROBE_SIZE] = { 0 };
 	enum status st;
 	size_t good;
+	const uint32_t error = reader_read(r, v->offset, probe, sizeof(probe), &good);
 
-	reader_read(r, v->offset, probe, sizeof(probe), &good);
-	v->kind = volume_kind_of(probe);
-	if (v->kind != VOLUME_NTFS)
-		return;
-	st = ntfs_boot_parse(probe, &v->boot, &v->problem);
-	if (!st) {
-		v->length = MIN(v->length, v->boot.clusters * v->boot.cluster);
-		st = mft_read_label(r, v, v->label, &v->note, &v->problem);
+	v->kind = good >= 512 ? volume_kind_of(probe) : VOLUME_UNREADABLE;
+	/* What could not be read need not be zeros. */
+	if (error && v->kind == VOLUME_EMPTY)
+		v->kind = VOLUME_UNKNOWN;
+	if (v->kind == VOLUME_NTFS) {
+		st = ntfs_boot_parse(probe, &v->boot, &v->problem);
+		if (st && open_by_copy(r, v, "makes no sense"))
+			return;
+		if (!st)
+			st = open_ntfs(r, v);
+		v->readable = !st;
+	} else if (v->kind == VOLUME_UNREADABLE) {
+		open_by_copy(r, v, "cannot be read");
+	} else if (v->kind == VOLUME_EMPTY || v->kind == VOLUME_UNKNOWN) {
+		mention_copy(r, v);
 	}
-	v->readable = !st;
 }
 
 static enum status add_volume(struct disk *d, uint64_t offset, uint64_t length, struct err *e)
@@ -64,43 +133,10 @@ static enum status open_bare(struct disk *d, uint64_t offset, struct err *e)
 	return st;
 }
 
-/*
- * Gives each volume the GUID of its GPT entry, which libtsk does not tell. Layout: UEFI 2.10,
- * 5.3.2 and 5.3.3. A backup table at the end is not looked for: without GUIDs all else works.
- */
-static void add_guids(struct disk *d)
-{
-	uint8_t header[92], entry[128];
-	uint64_t table;
-	uint32_t count, size;
-	size_t good;
-
-	if (reader_read(d->reader, d->table_sector, header, sizeof(header), &good) ||
-	    memcmp(header, "EFI PART", 8) != 0)
-		return;
-	table = get_le64(header + 72);
-	count = MIN(get_le32(header + 80), 1024);
-	size = get_le32(header + 84);
-	if (table > d->reader->size / d->table_sector || size < sizeof(entry) || size > 4096)
-		return;
-	for (uint32_t i = 0; i < count; i++) {
-		if (reader_read(d->reader, table * d->table_sector + (uint64_t)i * size, entry,
-				sizeof(entry), &good))
-			return;
-		for (size_t v = 0; v < d->count; v++) {
-			if (d->at[v].offset / d->table_sector != get_le64(entry + 32))
-				continue;
-			memcpy(d->at[v].guid, entry + 16, sizeof(d->at[v].guid));
-			d->at[v].has_guid = true;
-		}
-	}
-}
-
 static enum status add_partitions(struct disk *d, const TSK_VS_INFO *vs, struct err *e)
 {
 	const uint64_t limit = (uint64_t)INT64_MAX / vs->block_size;
 
-	d->table_sector = vs->block_size;
 	for (TSK_PNUM_T i = 0; i < vs->part_count; i++) {
 		const TSK_VS_PART_INFO *part = tsk_vs_part_get(vs, i);
 		enum status st;
@@ -131,45 +167,112 @@ static enum status open_table(struct disk *d, struct tsk_window *w, TSK_VS_TYPE_
 	return st;
 }
 
-static enum status open_tables(struct disk *d, struct err *e)
+static enum status add_gpt(struct disk *d, const struct gpt *g, struct err *e)
+{
+	const uint64_t limit = (uint64_t)INT64_MAX / g->sector;
+	enum status st = ST_OK;
+
+	d->table = TABLE_GPT;
+	for (size_t i = 0; i < g->count && !st; i++) {
+		const struct gpt_entry *p = &g->at[i];
+		const size_t n = d->count;
+
+		if (p->last >= limit)
+			continue;
+		st = add_volume(d, p->first * g->sector, (p->last - p->first + 1) * g->sector, e);
+		if (st || d->count == n)
+			continue;
+		memcpy(d->at[n].guid, p->guid, sizeof(p->guid));
+		d->at[n].has_guid = true;
+	}
+	return st;
+}
+
+static enum status open_mbr(struct disk *d, const uint8_t *mbr, struct err *e)
 {
 	struct tsk_window *w = NULL;
-	uint8_t mbr[512];
-	size_t good;
 	enum status st = tsk_window_create(d->reader, 0, d->reader->size, NULL, &w, e);
 
 	if (st)
 		return st;
-	st = open_table(d, w, TSK_VS_TYPE_GPT, e);
-	if (!st) {
-		d->table = TABLE_GPT;
-		add_guids(d);
-	}
-	if (st == ST_NOT_MINE) {
-		st = open_table(d, w, TSK_VS_TYPE_DOS, e);
-		if (!st && !reader_read(d->reader, 0, mbr, sizeof(mbr), &good)) {
-			d->table = TABLE_MBR;
-			d->mbr_signature = get_le32(mbr + 0x1b8);
-		}
-	}
+	st = open_table(d, w, TSK_VS_TYPE_DOS, e);
 	tsk_window_destroy(w);
-	if (st == ST_NOT_MINE)
-		st = err_set(e, ST_INPUT, "holds no partition table and no known file system");
+	if (st)
+		return st;
+	d->table = TABLE_MBR;
+	d->mbr_signature = get_le32(mbr + 0x1b8);
+	return ST_OK;
+}
+
+/*
+ * UEFI 2.10, 5.3.1: it is the partition of type 0xEE that makes a disk a GPT disk. Beside other
+ * partitions a GPT is what was there before, as tools that write an MBR over it leave it behind.
+ * If there is no MBR, or nobody can read it, a GPT speaks for itself.
+ */
+static enum status open_tables(struct disk *d, const uint8_t *mbr, struct err *e)
+{
+	const enum mbr_kind kind = mbr ? mbr_kind_of(mbr) : MBR_NONE;
+	struct gpt g;
+	enum status st = gpt_open(d->reader, &g, e), mbr_st = ST_NOT_MINE;
+
+	if (mbr && (kind == MBR_PARTITIONS || st == ST_NOT_MINE))
+		mbr_st = open_mbr(d, mbr, e);
+	if (mbr_st != ST_NOT_MINE) {
+		if (!st)
+			err_set(&d->note, ST_OK,
+				"the MBR has partitions, and none that says that there is a GPT: "
+				"the %s GPT is not believed (%zu partitions of a former use)",
+				g.backup ? "backup" : "primary", g.count);
+		st = mbr_st;
+	} else if (!st) {
+		st = add_gpt(d, &g, e);
+		if (!g.sound)
+			err_set(&d->note, ST_OK, "the %s GPT has a wrong checksum",
+				g.backup ? "backup" : "primary");
+		else if (g.backup)
+			err_set(&d->note, ST_OK,
+				"the primary GPT cannot be read or is damaged; its backup at the "
+				"end of the disk was taken");
+	}
+	gpt_deinit(&g);
 	return st;
+}
+
+/* A volume without a table whose first sector is lost: its last one has a copy. */
+static enum status open_bare_by_copy(struct disk *d, struct err *e)
+{
+	enum status st = add_volume(d, 0, d->reader->size, e);
+
+	if (st || d->at[0].readable)
+		return st;
+	d->count = 0;
+	return ST_NOT_MINE;
 }
 
 static enum status look_for_volumes(struct disk *d, struct err *e)
 {
 	uint8_t probe[VOLUME_PROBE_SIZE] = { 0 };
-	enum volume_kind kind;
+	enum volume_kind kind = VOLUME_UNKNOWN;
+	enum status st;
 	size_t good;
 
 	reader_read(d->reader, 0, probe, sizeof(probe), &good);
-	if (!good)
-		return err_set(e, ST_INPUT, "cannot be read at the beginning");
-	kind = volume_kind_of(probe);
-	return kind == VOLUME_UNKNOWN || kind == VOLUME_EMPTY ? open_tables(d, e)
-							      : open_bare(d, 0, e);
+	if (good >= 512)
+		kind = volume_kind_of(probe);
+	if (kind != VOLUME_UNKNOWN && kind != VOLUME_EMPTY)
+		return open_bare(d, 0, e);
+	st = open_tables(d, good >= 512 ? probe : NULL, e);
+	if (st == ST_NOT_MINE)
+		st = open_bare_by_copy(d, e);
+	if (st == ST_NOT_MINE && good < 512)
+		st = err_set(e, ST_INPUT,
+			     "cannot be read at the beginning, and has no backup of a "
+			     "partition table or of a boot sector at its end");
+	else if (st == ST_NOT_MINE)
+		st = err_set(e, ST_INPUT, "holds no partition table and no known file system");
+	else if (!st && good < 512)
+		err_add(&d->note, ST_OK, "its first sector cannot be read");
+	return st;
 }
 
 static enum status disk_create(struct reader *r, struct disk **ret, struct err *e)
@@ -258,6 +361,11 @@ enum disk_table disk_table(const struct disk *d)
 uint32_t disk_mbr_signature(const struct disk *d)
 {
 	return d->mbr_signature;
+}
+
+const struct err *disk_note(const struct disk *d)
+{
+	return &d->note;
 }
 
 struct reader *disk_reader(const struct disk *d)

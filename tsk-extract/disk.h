@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A disk and the volumes on it: a device or an image, with a partition table (GPT or MBR, through
+ * A disk and the volumes on it: a device or an image, with a partition table (GPT, or MBR through
  * libtsk) or without one (a bare volume). Volumes that we cannot read files from (FAT, ReFS, LUKS,
  * BitLocker ...) are listed too, by what they are.
  *
@@ -54,6 +54,8 @@ const struct volume *disk_volumes(const struct disk *d, size_t *ret_count);
 enum disk_table disk_table(const struct disk *d);
 /* The disk signature of an MBR (offset 0x1b8), which Windows names MBR volumes by; else 0. */
 uint32_t disk_mbr_signature(const struct disk *d);
+/* What is wrong with the table, or was not believed; or "". */
+const struct err *disk_note(const struct disk *d);
 struct reader *disk_reader(const struct disk *d);
 
 /*

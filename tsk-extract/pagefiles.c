@@ -220,6 +220,7 @@ static enum status check_volume(struct pagefile_search *s, const struct volume *
 			      "appears when it is opened");
 	case VOLUME_REFS:
 	case VOLUME_UNKNOWN:
+	case VOLUME_UNREADABLE:
 		return remark(s, v, true, e, "cannot be looked into");
 	case VOLUME_FAT:
 	case VOLUME_EXFAT:

@@ -47,8 +47,11 @@ static void show_instead(struct tsk_window *w, uint64_t off, uint8_t *buf, size_
 	uint8_t sector[512];
 	size_t good;
 
-	if (w->is_ntfs && off < sizeof(sector) &&
-	    !reader_read(w->reader, w->offset, sector, sizeof(sector), &good)) {
+	if (w->is_ntfs && off < sizeof(sector)) {
+		if (w->boot.from_copy)
+			memcpy(sector, w->boot.copy, sizeof(sector));
+		else if (reader_read(w->reader, w->offset, sector, sizeof(sector), &good))
+			return;
 		tsk_show_boot(&w->boot, sector);
 		memcpy(buf, sector + off, MIN(len, sizeof(sector) - (size_t)off));
 	}
@@ -74,6 +77,9 @@ static ssize_t window_read(TSK_IMG_INFO *image, TSK_OFF_T off, char *buf, size_t
 	w->budget--;
 	len = (size_t)MIN(len, w->length - (uint64_t)off);
 	reader_read(w->reader, w->offset + (uint64_t)off, buf, len, &good);
+	/* Of a lost boot sector there is a copy. */
+	if (w->is_ntfs && w->boot.from_copy && off < 512)
+		good = MAX(good, (size_t)MIN(len, 512 - (uint64_t)off));
 	show_instead(w, (uint64_t)off, (uint8_t *)buf, good);
 	if (good)
 		return (ssize_t)good;

@@ -36,6 +36,9 @@ enum status disk_options_open(const struct cli *cli, const struct disk_options *
 				      : disk_open(paths, n, &d, e);
 	if (!st && disk_reader(d)->note)
 		log_warning("image-damaged", "%s: %s", disk_options_name(o), disk_reader(d)->note);
+	if (!st && disk_note(d)->message[0])
+		log_warning("partition-table", "%s: %s", disk_options_name(o),
+			    disk_note(d)->message);
 	if (!st && ret_volume) {
 		st = choose_volume(cli, d, ret_volume, e);
 		if (st)

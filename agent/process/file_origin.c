@@ -78,6 +78,8 @@ static enum status open_disk(struct origin *o, const struct file_origins_plan *p
 
 	if (!st && disk_reader(o->disk)->note)
 		log_warning("image-damaged", "%s: %s", o->name, disk_reader(o->disk)->note);
+	if (!st && disk_note(o->disk)->message[0])
+		log_warning("partition-table", "%s: %s", o->name, disk_note(o->disk)->message);
 	if (!st && !has_readable(o->disk)) {
 		st = disk_only_ntfs(o->disk, &unused, e);
 		return err_add(e, st, "%s", o->name);

@@ -12,6 +12,7 @@
 #define VOLUME_KIND_MAP(X)                                                                         \
 	X(VOLUME_UNKNOWN, "no known file system")                                                  \
 	X(VOLUME_EMPTY, "only zeros")                                                              \
+	X(VOLUME_UNREADABLE, "unreadable")                                                         \
 	X(VOLUME_NTFS, "NTFS")                                                                     \
 	X(VOLUME_REFS, "ReFS")                                                                     \
 	X(VOLUME_EXFAT, "exFAT")                                                                   \

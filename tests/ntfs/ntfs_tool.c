@@ -185,6 +185,8 @@ static int run(int argc, char **argv)
 				  strtoull(argv[2], NULL, 10) * 512, &d, &e);
 	if (st)
 		return fail(st, &e);
+	if (disk_note(d)->message[0])
+		fprintf(stderr, "note: %s\n", disk_note(d)->message);
 	rc = volumes ? show_volumes(d) : with_file(d, argc, argv);
 	disk_close(d);
 	if (fclose(stdout))

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 from forge import (Attribute, BITMAP, COMPRESSED, DATA, INDEX_ALLOCATION, INDEX_BITMAP, LIST, MFT,
                    ROOT, SECURE, UPCASE, VOLUME, Volume, gpt_disk, mbr_disk, words)
@@ -699,6 +700,144 @@ class Disks(Case):
         self.assertTrue(at <= 1 << 20 < at + length)
         want = f.content()
         self.assertTrue(r.out == want[:at] + bytes(length) + want[at + length:])
+
+    def put(self, at, data, image=None):
+        with open(image or self.image, 'r+b') as f:
+            f.seek(at if at >= 0 else os.path.getsize(image or self.image) + at)
+            f.write(data)
+
+    def bytes_at(self, at, length):
+        with open(self.image, 'rb') as f:
+            f.seek(at if at >= 0 else os.path.getsize(self.image) + at)
+            return f.read(length)
+
+    def one(self, sectors, seed, **more):
+        """A volume with a page file of its own."""
+        v = Volume(sectors * 512, label=f'volume {seed}', **more)
+        v.page = v.file('pagefile.sys', [(600, 8)])
+        v.page.seed = seed
+        return v
+
+    def finds(self, volume, *notes, images=None, offset='-'):
+        r = self.cat('pagefile.sys', offset, images)
+        self.assertEqual(r.code, OK, r.err)
+        self.assertTrue(r.out == volume.page.content(), 'the file is of another volume')
+        for note in notes:
+            self.assertIn(note, r.err)
+        if not notes:
+            self.assertNotIn('note:', r.err)
+
+    def old_and_new(self):
+        """A GPT disk, and an MBR with one partition elsewhere written over its first sector."""
+        old, new = self.one(16384, 1), self.one(16384, 2)
+        gpt_disk(self.image, [old, self.one(16384, 3)])
+        end = os.path.getsize(self.image) // 512
+        with open(self.image, 'r+b') as f:
+            f.truncate((end + 40960) * 512)
+            f.seek(0)
+            first = f.read(34 * 512)
+            # The backup is where the disk ends.
+            f.seek((end - 33) * 512)
+            backup = f.read(33 * 512)
+            f.seek(-33 * 512, os.SEEK_END)
+            f.write(backup)
+            total = os.path.getsize(self.image) // 512
+            f.seek(-512, os.SEEK_END)
+            h = bytearray(backup[-512:])
+            struct.pack_into('<Q', h, 24, total - 1)
+            struct.pack_into('<Q', h, 72, total - 33)
+            struct.pack_into('<I', h, 16, 0)
+            struct.pack_into('<I', h, 16, zlib.crc32(h[:92]))
+            f.write(h)
+            new.write(f, (end + 2048) * 512)
+        entry = struct.pack('<B3sB3sII', 0, b'\0' * 3, 7, b'\0' * 3, end + 2048, 16384)
+        return old, new, first, entry
+
+    def test_mbr_with_partitions_beside_a_gpt_of_a_former_use(self):
+        old, new, first, entry = self.old_and_new()
+        mbr = bytes(446) + entry + bytes(48) + b'\x55\xaa'
+        self.put(0, mbr)
+        self.finds(new, 'the primary GPT is not believed (2 partitions')
+        self.put(512, bytes(33 * 512))
+        self.finds(new, 'the backup GPT is not believed (2 partitions')
+        # Some tools mark the entry as one to start from; others leave the first one empty.
+        self.put(0, bytes(446) + bytes(16) + b'\x80' + entry[1:] + bytes(32) + b'\x55\xaa')
+        self.finds(new, 'the backup GPT is not believed')
+        self.put(512, first[512:])
+        # With 0xEE anywhere, or with no MBR at all, the GPT counts.
+        where = 2048
+        for sector in (first[:446] + entry + first[446:462] + bytes(32) + b'\x55\xaa', bytes(512),
+                       bytes(510) + b'\x55\xaa', b'\xff' * 512):
+            self.put(0, sector)
+            self.finds(old, offset=where)
+            self.assertIn(f'offset={where * 512} ', self.tool('volumes', self.image).out.decode())
+
+    def test_gpt_that_is_damaged(self):
+        v = self.one(16384, 1)
+        offset = gpt_disk(self.image, [v])[0]
+        primary = self.bytes_at(512, 33 * 512)
+        self.finds(v)
+        for at, data in ((512 + 16, b'\0'), (1024 + 33, b'\1'), (512, bytes(512)), (512 + 84, b'\xff')):
+            with self.subTest(at=at):
+                self.put(at, data)
+                self.finds(v, 'its backup at the end of the disk was taken')
+                self.assertIn('guid=1', self.tool('volumes', self.image).out.decode())
+                self.put(512, primary)
+        # Neither is as it should be.
+        self.put(512 + 60, b'?')
+        self.put(-512, bytes(512))
+        self.finds(v, 'the primary GPT has a wrong checksum')
+        self.put(512, bytes(512))
+        self.refused(self.cat('pagefile.sys'), INPUT, 'no NTFS volume')
+        self.assertEqual(offset, 2048 * 512)
+
+    def test_first_chunk_of_a_disk_that_cannot_be_read(self):
+        if not shutil.which('ewfacquire'):
+            self.skipTest('ewfacquire (ewf-tools) is not installed')
+        v = self.one(16384, 1)
+        for make in (gpt_disk, mbr_disk):
+            make(self.image, [v])
+            self.put(5 * 512, b'a mark that is found again')
+            ewf = os.path.join(self.folder, make.__name__)
+            subprocess.run(['ewfacquire', '-u', '-q', '-c', 'none', '-t', ewf, self.image], check=True,
+                           capture_output=True)
+            ewf += '.E01'
+            with open(ewf, 'r+b') as f:
+                f.seek(f.read().index(b'a mark that is found again'))
+                f.write(b'?')
+            if make is gpt_disk:
+                self.finds(v, 'its backup at the end of the disk was taken', 'first sector cannot be read',
+                           images=[ewf])
+            else:
+                self.refused(self.cat('pagefile.sys', '-', [ewf]), INPUT, 'cannot be read at the beginning')
+
+    def test_boot_sector_that_is_lost(self):
+        v = self.one(16384, 1, mft_runs=[(300, 20)])
+        offset = gpt_disk(self.image, [v])[0]
+        boot = self.bytes_at(offset, 512)
+        self.put(offset + 16383 * 512, boot)
+        self.finds(v)
+        self.put(offset + 13, b'\x77')
+        self.finds(v)
+        self.assertIn('note=its boot sector makes no sense; the copy', self.tool('volumes', self.image).out.decode())
+        # Something else may have been made there since.
+        self.put(offset, bytes(4096))
+        r = self.cat('pagefile.sys')
+        self.refused(r, INPUT, 'only zeros')
+        self.assertIn('may be a former one', r.err)
+        if not shutil.which('ewfacquire'):
+            self.skipTest('ewfacquire (ewf-tools) is not installed')
+        self.put(offset, boot)
+        self.put(offset + 1024, b'a mark that is found again')
+        ewf = os.path.join(self.folder, 'ewf')
+        subprocess.run(['ewfacquire', '-u', '-q', '-c', 'none', '-t', ewf, self.image], check=True,
+                       capture_output=True)
+        with open(ewf + '.E01', 'r+b') as f:
+            f.seek(f.read().index(b'a mark that is found again'))
+            f.write(b'?')
+        self.finds(v, images=[ewf + '.E01'])
+        listed = self.tool('volumes', ewf + '.E01').out.decode()
+        self.assertIn('note=its boot sector cannot be read; the copy', listed)
 
     def test_files_that_cannot_be_opened(self):
         self.refused(self.cat('x', '-', ['/nonexistent/image']), INPUT, '/nonexistent/image')

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A GUID partition table: UEFI 2.10, 5.3. Read here, because libtsk (4.11 to 4.14) believes a table
+ * whose checksums are wrong, and none whose first sector cannot be read.
+ */
+#ifndef RAMSEAL_TSK_EXTRACT_GPT_H
+#define RAMSEAL_TSK_EXTRACT_GPT_H
+
+#include "tsk-extract/reader.h"
+
+/* Windows makes 128 (UEFI 5.3.1: 16 KiB at least); a header can say anything. */
+#define GPT_ENTRIES_MAX 1024
+
+struct gpt_entry {
+	uint64_t first, last; /* sectors, inclusive */
+	uint8_t guid[16];     /* unique partition GUID, in the byte order of the disk */
+};
+
+struct gpt {
+	uint32_t sector; /* bytes */
+	bool backup;     /* at the end of the disk */
+	bool sound;      /* its checksums are right, and its header says where it lies */
+	struct gpt_entry *at;
+	size_t count;
+};
+
+/* Which of the two, if there are any. */
+enum gpt_found { GPT_NONE, GPT_PRIMARY = 1, GPT_BACKUP = 2 };
+
+/*
+ * The one to believe: a sound primary one, a sound backup, then one that is not sound. ST_NOT_MINE
+ * if there is none. deinit also then.
+ */
+enum status gpt_open(struct reader *r, struct gpt *ret, struct err *e);
+void gpt_deinit(struct gpt *g);
+
+/*
+ * The MBR in front of it: UEFI 2.10, 5.2.3: one partition of type 0xEE makes it protective, and
+ * 5.3.1: without one, the disk is not a GPT disk.
+ */
+enum mbr_kind {
+	MBR_NONE,       /* none, or none that makes sense */
+	MBR_PARTITIONS, /* partitions, and none of type 0xEE */
+	MBR_PROTECTIVE,
+};
+
+enum mbr_kind mbr_kind_of(const uint8_t sector[static 512]);
+
+#endif
