@@ -226,6 +226,7 @@ static enum status check_volume(struct pagefile_search *s, const struct volume *
 	case VOLUME_EXFAT:
 	case VOLUME_EXT:
 	case VOLUME_SWAP:
+	case VOLUME_HIBERNATED:
 		return remark(s, v, false, e, "is not looked into");
 	case VOLUME_EMPTY: /* a partition that Windows keeps for itself, or a wrong offset */
 		return disk_table(s->disk) == TABLE_NONE

@@ -174,6 +174,32 @@ static const struct foreign *by_volume(const uint8_t *head, size_t len)
 }
 
 /*
+ * Swap areas of kernels with larger pages have their mark at the end of such a page (libblkid 2.38,
+ * superblocks/swap.c). volume_kind.h looks where x86's is.
+ */
+static const struct foreign *by_swap(const uint8_t *head, size_t len)
+{
+	static const struct foreign swap = { "Linux swap, of a kernel with pages of another size",
+					     NULL };
+	static const struct foreign hibernated = {
+		"Linux swap with a hibernated system, of a kernel with pages of another size", NULL
+	};
+	uint8_t probe[VOLUME_PROBE_SIZE] = { 0 };
+
+	for (size_t page = 2 * PAGE_SIZE; page <= MIN(len, HEAD_SIZE); page *= 2) {
+		enum volume_kind kind;
+
+		memcpy(probe + sizeof(probe) - 10, head + page - 10, 10);
+		kind = volume_kind_of(probe);
+		if (kind == VOLUME_SWAP)
+			return &swap;
+		if (kind == VOLUME_HIBERNATED)
+			return &hibernated;
+	}
+	return NULL;
+}
+
+/*
  * UEFI 2.10, 5.2.1: 0x55 0xaa at 510, which random bytes have once in 65536 times; so each of the
  * four entries has to be proper too: unused and all zeros, or with a mark of 0x00 or 0x80, a type,
  * a beginning and a length.
@@ -260,7 +286,7 @@ static const struct foreign *by_text(const uint8_t *head, size_t len)
 enum status foreign_find(struct blob *b, const struct foreign **ret, struct err *e)
 {
 	static const struct foreign *(*const looks[])(const uint8_t *, size_t) = {
-		by_mark, by_volume, by_partitions, by_frame, by_hibernation, by_text,
+		by_mark, by_volume, by_swap, by_partitions, by_frame, by_hibernation, by_text,
 	};
 	_cleanup_free_ uint8_t *head = calloc(1, HEAD_SIZE);
 	size_t len = 0;

@@ -25,7 +25,9 @@ const char *volume_kind_text(enum volume_kind kind)
  * again keeps older marks further in, and because BitLocker To Go puts a small FAT in front of what
  * it encrypts, for a program that can open it. Sources: libblkid's superblock probes (util-linux
  * 2.38); cryptsetup's "LUKS1 On-Disk Format Specification" 1.2.3 and "LUKS2 On-Disk Format
- * Specification" 1.1.1, which begin with the same magic; libbde's "BitLocker Drive Encryption (BDE)
+ * Specification" 1.1.1, which begin with the same magic; of a hibernated system, which replaces the
+ * mark of its swap area until it has started again, also Linux 6.1 kernel/power/swap.c,
+ * HIBERNATE_SIG (libblkid 2.38 superblocks/swap.c has those of uswsusp and of TuxOnIce); libbde's "BitLocker Drive Encryption (BDE)
  * format", "Volume header": "-FVE-FS-" from Vista on, To Go "MSWIN4.1" and the identifier at 424.
  */
 static const struct {
@@ -45,6 +47,12 @@ static const struct {
 	{ VOLUME_FAT, 54, 5, "FAT16" },
 	{ VOLUME_EXT, 1080, 2, "\x53\xef" },
 	{ VOLUME_SWAP, 4086, 10, "SWAPSPACE2" },
+	{ VOLUME_SWAP, 4086, 10, "SWAP-SPACE" },
+	{ VOLUME_HIBERNATED, 4086, 9, "S1SUSPEND" },
+	{ VOLUME_HIBERNATED, 4086, 9, "S2SUSPEND" },
+	{ VOLUME_HIBERNATED, 4086, 9, "ULSUSPEND" },
+	{ VOLUME_HIBERNATED, 4086, 10, "LINHIB0001" },
+	{ VOLUME_HIBERNATED, 4086, 8, "\xed\xc3\x02\xe9\x98\x56\xe5\x0c" },
 };
 
 enum volume_kind volume_kind_of(const uint8_t probe[static VOLUME_PROBE_SIZE])

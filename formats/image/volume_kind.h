@@ -20,7 +20,8 @@
 	X(VOLUME_BITLOCKER, "BitLocker, locked")                                                   \
 	X(VOLUME_LUKS, "LUKS, locked")                                                             \
 	X(VOLUME_EXT, "ext2, ext3 or ext4")                                                        \
-	X(VOLUME_SWAP, "Linux swap")
+	X(VOLUME_SWAP, "Linux swap")                                                               \
+	X(VOLUME_HIBERNATED, "Linux swap with a hibernated system")
 
 enum volume_kind {
 #define X(name, text) name,

@@ -576,7 +576,7 @@ class Damage(Case):
     def test_other_file_systems_and_noise(self):
         marks = {'ReFS': (3, b'ReFS\0\0\0\0'), 'FAT': (82, b'FAT32   '), 'exFAT': (3, b'EXFAT   '),
                  'LUKS': (0, b'LUKS\xba\xbe'), 'BitLocker': (3, b'-FVE-FS-'),
-                 'ext2': (1080, b'\x53\xef'), 'swap': (4086, b'SWAPSPACE2')}
+                 'ext2': (1080, b'\x53\xef'), 'swap': (4086, b'SWAPSPACE2'), 'hibernated': (4086, b'S1SUSPEND')}
         for kind, (at, mark) in marks.items():
             with self.subTest(kind=kind):
                 data = bytearray(words(1, 0, MIB // 8))
