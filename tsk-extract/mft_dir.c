@@ -33,6 +33,7 @@ struct lookup {
 	bool ambiguous;
 	bool damaged; /* the index cannot be believed when it has not got the name */
 	struct err why;
+	uint8_t *record; /* room for one */
 };
 
 static void call_damaged(struct lookup *l, const char *why)
@@ -51,17 +52,42 @@ static bool is_found(const struct lookup *l)
 #define FILE_NAME_SIZE 66
 #define NAMESPACE_DOS  2
 
-static void consider(struct lookup *l, uint64_t record, const uint8_t *file_name, size_t size)
+/*
+ * A record that was given to another file since has another sequence number (Linux 6.1
+ * fs/ntfs3/inode.c, ntfs_iget5() compares them, too): the name leads to a file that is not its own.
+ * 0 is not compared. A record that cannot be read says so when it is wanted.
+ */
+static bool is_still_its_own(struct lookup *l, uint64_t reference)
 {
+	const uint16_t sequence = REFERENCE_SEQUENCE(reference);
+	struct err why = ERR_INIT;
+
+	if (!sequence || mft_record(l->mft, REFERENCE_RECORD(reference), l->record, NULL) ||
+	    record_header_of(l->record).sequence == sequence)
+		return true;
+	err_set(&why, ST_CORRUPT,
+		"an entry for MFT record %" PRIu64 " wants its sequence number %u, and it is %u",
+		REFERENCE_RECORD(reference), sequence, record_header_of(l->record).sequence);
+	call_damaged(l, why.message);
+	return false;
+}
+
+static void consider(struct lookup *l, uint64_t reference, const uint8_t *file_name, size_t size)
+{
+	const uint64_t record = REFERENCE_RECORD(reference);
 	struct name name;
 
 	if (size < FILE_NAME_SIZE || 2u * file_name[64] > size - FILE_NAME_SIZE)
 		return;
 	name_from_disk(file_name + FILE_NAME_SIZE, file_name[64], &name);
 	if (name_same(&name, l->wanted)) {
+		if (!is_still_its_own(l, reference))
+			return;
 		l->found_exact = true;
 		l->exact = record;
 	} else if (name_same_but_case(&name, l->wanted, l->upcase)) {
+		if (!is_still_its_own(l, reference))
+			return;
 		if (l->found_folded && l->folded != record && file_name[65] != NAMESPACE_DOS)
 			l->ambiguous = true;
 		l->found_folded = true;
@@ -86,7 +112,7 @@ static void scan_node(struct lookup *l, const uint8_t *header, size_t size)
 			return;
 		if (len < 16 || !range_fits(at, len, end) || key > len - 16)
 			break;
-		consider(l, REFERENCE_RECORD(get_le64(entry)), entry + 16, key);
+		consider(l, get_le64(entry), entry + 16, key);
 		at += len;
 	}
 	call_damaged(l, "the entries of a node make no sense");
@@ -226,8 +252,8 @@ static void scan_record(struct scan *s, uint64_t number, uint8_t *record)
 		if (a.type == ATTRIBUTE_FILE_NAME && parent &&
 		    REFERENCE_RECORD(parent) == s->l->folder &&
 		    (!s->sequence || REFERENCE_SEQUENCE(parent) == s->sequence))
-			consider(s->l, h.base ? REFERENCE_RECORD(h.base) : number, a.value,
-				 a.value_size);
+			consider(s->l, h.base ? h.base : number | (uint64_t)h.sequence << 48,
+				 a.value, a.value_size);
 	}
 	s->lost += h.in_use && !attributes_end(record, s->size);
 }
@@ -295,9 +321,10 @@ static enum status scan_records(struct lookup *l, struct err *e)
 static enum status lookup_entry(struct mft *n, uint64_t folder, const struct name *wanted,
 				uint64_t *ret, struct err *note, struct err *e)
 {
-	struct lookup l = { .mft = n, .folder = folder, .wanted = wanted };
+	_cleanup_free_ uint8_t *record = malloc(mft_boot_of(n)->record);
+	struct lookup l = { .mft = n, .folder = folder, .wanted = wanted, .record = record };
 	char text[NAME_UTF8_SIZE];
-	enum status st = mft_upcase(n, &l.upcase, e);
+	enum status st = record ? mft_upcase(n, &l.upcase, e) : err_nomem(e);
 	bool scanned;
 
 	if (!st)
@@ -314,10 +341,10 @@ static enum status lookup_entry(struct mft *n, uint64_t folder, const struct nam
 			       "case; give the exact case",
 			       text);
 	if (!is_found(&l))
-		return err_set(e, ST_INPUT, "there is no \"%s\"%s", text,
-			       scanned ? "; its folder's index is damaged, but no MFT record has "
-					 "that name"
-				       : "");
+		return err_set(e, ST_INPUT, "there is no \"%s\"%s%s%s", text,
+			       scanned ? "; its folder's index is damaged (" : "",
+			       scanned ? l.why.message : "",
+			       scanned ? "), but no MFT record has that name" : "");
 	if (scanned)
 		err_set(note, ST_OK,
 			"the index of its folder is damaged (%s); \"%s\" was found by its MFT "

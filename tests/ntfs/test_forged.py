@@ -16,7 +16,7 @@ import tempfile
 import unittest
 import zlib
 
-from forge import (Attribute, BITMAP, COMPRESSED, DATA, INDEX_ALLOCATION, INDEX_BITMAP, LIST, MFT,
+from forge import (Attribute, BITMAP, COMPRESSED, DATA, FILE_NAME, INDEX_ALLOCATION, INDEX_BITMAP, LIST, MFT,
                    ROOT, SECURE, UPCASE, VOLUME, Volume, gpt_disk, mbr_disk, words)
 
 TOOL = os.path.abspath(sys.argv.pop(1))
@@ -508,6 +508,49 @@ class Damage(Case):
                 self.found_with_note('pagefile.sys', f, 'found by its MFT record')
                 self.refused(self.cat('nothing'), INPUT, 'there is no "nothing"',
                              'no MFT record has that name')
+
+    def reuse(self, v, f):
+        """The record of `f` is another file's since; the index has the old entry."""
+        entry = f.number | v.records[f.number][0] << 48
+        v.records[f.number] = (v.records[f.number][0] + 1, *v.records[f.number][1:])
+        reference = v.reference
+        v.reference = lambda number: entry if number == f.number else reference(number)
+
+    def test_index_entry_of_a_record_that_is_another_files_now(self):
+        for content in ([(1000, 3)], None):
+            with self.subTest(content=content):
+                v = Volume(16 * MIB)
+                f = v.file('pagefile.sys', content) if content else v.resident('pagefile.sys', b'resident')
+                # The other file has a name of its own, and its content must not come by the old one.
+                self.reuse(v, f)
+                attribute = next(a for a in v.records[f.number][3] if a.kind == FILE_NAME)
+                attribute.value = v.file_name(f.number, 'somebody else')
+                v.write(self.image)
+                self.refused(self.cat('pagefile.sys'), INPUT, 'wants its sequence number 1, and it is 2')
+                self.refused(self.cat('PAGEFILE.SYS'), INPUT, 'there is no "PAGEFILE.SYS"')
+
+    def test_folder_whose_record_is_another_folders_now(self):
+        v = Volume(16 * MIB)
+        v.nested('Windows/System32/config/SYSTEM', b'a hive, perhaps')
+        windows = next(n for n, name in v.entries if name == 'Windows')
+        v.records[windows] = (2, *v.records[windows][1:])
+        reference = v.reference
+        v.reference = lambda number: windows | 1 << 48 if number == windows else reference(number)
+        for a in v.records[windows][3]:
+            if a.kind == FILE_NAME:
+                a.value = v.file_name(windows, 'Windows.old')
+        v.write(self.image)
+        self.refused(self.cat('Windows/System32/config/SYSTEM'), INPUT, 'wants its sequence number 1')
+
+    def test_stale_entry_of_a_file_that_is_elsewhere_now(self):
+        """What its own record says is found all the same."""
+        v = Volume(16 * MIB)
+        f = v.file('pagefile.sys', [(1000, 3)])
+        other = v.resident('other', b'x')
+        reference = v.reference
+        v.reference = lambda number: other.number | 7 << 48 if number == f.number else reference(number)
+        v.write(self.image)
+        self.found_with_note('pagefile.sys', f, 'wants its sequence number 7', 'found by its MFT record')
 
     def test_index_that_lacks_its_bitmap_or_its_blocks(self):
         for kind in (INDEX_ALLOCATION, INDEX_BITMAP):
