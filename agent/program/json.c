@@ -7,17 +7,13 @@
 #include "formats/base/range.h"
 #include "formats/base/utf8.h"
 
-/* Has `text` bytes that JSON cannot carry, or something that would look like our escapes? */
+/* Whether there are bytes that JSON cannot carry. */
 static bool needs_escape(const uint8_t *at, size_t len)
 {
-	for (size_t i = 0; i < len;) {
-		const size_t n = utf8_length(at + i, len - i);
-
+	for (size_t i = 0, n; i < len; i += n) {
+		n = utf8_length(at + i, len - i);
 		if (!n || !at[i])
 			return true;
-		if (at[i] == '\\' && i + 1 < len && at[i + 1] == 'x')
-			return true;
-		i += n;
 	}
 	return false;
 }

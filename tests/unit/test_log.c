@@ -140,7 +140,7 @@ static void check_text(const char *bytes, size_t len, const char *want)
 	json_decref(v);
 }
 
-TEST(bytes_that_are_not_utf8_can_be_had_back)
+TEST(proper_text_is_itself_and_other_bytes_are_escaped)
 {
 	check_text("plain", 5, "plain");
 	check_text("", 0, "");
@@ -148,7 +148,12 @@ TEST(bytes_that_are_not_utf8_can_be_had_back)
 	check_text("\xe2\x82\xac \xf0\x9f\x92\xbe", 8, "\xe2\x82\xac \xf0\x9f\x92\xbe");
 	check_text("a\xff\\", 3, "a\\xff\\\\");
 	check_text("a\0b", 3, "a\\x00b");
-	check_text("\\xff", 4, "\\\\xff");       /* not to be taken for an escape of ours */
+	/* What is proper has backslashes of its own. */
+	check_text("\\xff", 4, "\\xff");
+	check_text("Users\\xaver\\NTUSER.DAT", 22, "Users\\xaver\\NTUSER.DAT");
+	check_text("\\x", 2, "\\x");
+	check_text("\\\\x00\\", 6, "\\\\x00\\");
+	check_text("\\xff\xff", 5, "\\\\xff\\xff");
 	check_text("\xc0\xaf", 2, "\\xc0\\xaf"); /* overlong */
 	check_text("\xe0\x80\xaf", 3, "\\xe0\\x80\\xaf");
 	check_text("\xf0\x80\x80\xaf", 4, "\\xf0\\x80\\x80\\xaf");
@@ -320,7 +325,7 @@ int main(void)
 		cmocka_unit_test(line_for_people_is_one_line_and_harmless_to_a_terminal),
 		cmocka_unit_test(json_line_has_all_fields),
 		cmocka_unit_test(quiet_json_still_has_the_result),
-		cmocka_unit_test(bytes_that_are_not_utf8_can_be_had_back),
+		cmocka_unit_test(proper_text_is_itself_and_other_bytes_are_escaped),
 		cmocka_unit_test(path_of_any_bytes_makes_valid_json),
 		cmocka_unit_test(message_that_is_too_long_is_cut_and_stays_valid),
 		cmocka_unit_test(tee_gets_json_of_every_level_but_no_progress),
