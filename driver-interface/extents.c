@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver-interface/extents.h"
 
+#include <string.h>
+
 #include "formats/base/array.h"
 
 void extents_deinit(struct extents *x)
@@ -31,6 +33,10 @@ static struct pread_result read_bytes(struct extents_bytes *b, uint64_t off, voi
 {
 	if (off >= EXTENTS_NOTHING)
 		return (struct pread_result){ .error = DRV_NO_DATA, .exact = true };
+	if (off >= EXTENTS_ZEROS) {
+		memset(buf, 0, len);
+		return (struct pread_result){ .bytes = len };
+	}
 	return b->read(b, off, buf, len);
 }
 

@@ -29,6 +29,9 @@ void extents_deinit(struct extents *x);
  */
 #define EXTENTS_NOTHING ((uint64_t)1 << 63)
 
+/* The same of bytes that are not in the file because they are zeros. */
+#define EXTENTS_ZEROS   ((uint64_t)1 << 62)
+
 /* Adds `len` bytes at `first`; 0 is nothing, and what would pass 2^64 is cut there. */
 enum status extents_add(struct extents *x, uint64_t first, uint64_t len, uint64_t offset,
 			struct err *e);

@@ -66,13 +66,18 @@ static enum status add_blocks(struct file_drv *f, struct range_list *map, const 
 	return st;
 }
 
-static void tell_of(struct file_drv *f, const struct avml *a)
+void file__note_avml(struct file_drv *f, uint64_t zeros)
 {
 	file__note(f,
 		   "AVML leaves blocks of zeros out: between its ranges can be zeros or nothing");
-	if (a->zeros)
+	if (zeros)
 		file__note(f, "%" PRIu64 " bytes are headers alone, and so zeros (AVML 0.16, 0.17)",
-			   a->zeros);
+			   zeros);
+}
+
+static void tell_of(struct file_drv *f, const struct avml *a)
+{
+	file__note_avml(f, a->zeros);
 	if (a->damaged)
 		file__lost(f,
 			   "it is damaged in %" PRIu64 " place%s: %" PRIu64

@@ -41,6 +41,9 @@ void file__lost(struct file_drv *f, const char *fmt, ...) PRINTF_LIKE(2, 3);
 enum status file__add_range(struct file_drv *f, struct range_list *map, uint64_t first,
 			    uint64_t len, uint64_t present, uint64_t offset, struct err *e);
 
+/* What AVML leaves out. `zeros`: bytes of which there are headers alone. */
+void file__note_avml(struct file_drv *f, uint64_t zeros);
+
 /*
  * Decides what the bytes of records are that begin inside a page, from the file or as the source's
  * name says, and makes the ranges theirs. What is open is told as lost.

@@ -90,10 +90,14 @@ static enum status add_records(struct file_drv *f, struct range_list *map, struc
 	}
 	for (size_t i = 0; i < l.count && !st; i++) {
 		r[i] = (struct skew_record){ l.at[i].range, l.at[i].present, l.at[i].offset };
+		if (l.at[i].zeros)
+			r[i].present = range_bytes(r[i].range), r[i].offset = EXTENTS_ZEROS;
 		if (damaged && r[i].present && r[i].offset + r[i].present == b->size)
 			r[i].range.last = r[i].range.first + r[i].present - 1;
 	}
 	if (!st) {
+		if (!module && skew_is_avml(r, l.count))
+			file__note_avml(f, l.zeros);
 		file__resolve_skew(f, r, l.count, module);
 		for (size_t i = 0; i < l.count && !st; i++)
 			if (r[i].present || !damaged)

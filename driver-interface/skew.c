@@ -5,35 +5,37 @@
 
 #include "formats/base/bytes.h"
 
-#define PAGE_MASK  (PAGE_SIZE - 1)
+#define PAGE_MASK      (PAGE_SIZE - 1)
 
 /* What is read at a time, and how many pieces of a record are. */
-#define PIECE      ((size_t)256 << 10)
-#define PIECES_MAX 32
+#define PIECE          ((size_t)256 << 10)
+#define PIECES_MAX     32
 
 /* So many zeros are more than a structure has by chance. */
-#define ZEROS_MIN  256
+#define ZEROS_MIN      256
 
 /*
  * Edges of zeros that have to lie where one of the two has its pages, for each that lies where the
  * other has them: structures inside pages have edges, too, at multiples of what they are aligned
  * to. And of all edges.
  */
-#define EDGES_MIN  4
-#define EDGES_LEAD 4
-#define EDGES_PART 64
+#define EDGES_MIN      4
+#define EDGES_LEAD     4
+#define EDGES_PART     64
 
 /*
  * What AVML splits into blocks: all lengths that it had are multiples of this (image.rs,
  * MAX_BLOCK_SIZE, 1ff59e7 to 633424c).
  */
-#define AVML_BLOCK ((uint64_t)1 << 20)
+#define AVML_BLOCK     ((uint64_t)1 << 20)
+#define AVML_BLOCK_MAX ((uint64_t)16 << 20)
 
 struct evidence {
 	uint64_t as_pages, as_bytes, edges;
 	bool lacks_last; /* a range ends one byte before firmware's would */
 	bool page_end;   /* one ends with a page, and is no block of AVML's */
 	bool tail_bytes; /* the part of a page at an end is not zeros */
+	bool tail_zeros; /* it is */
 };
 
 static void note_edge(struct evidence *v, uint64_t at, uint64_t skew)
@@ -116,20 +118,33 @@ static void look_into(struct evidence *v, const struct skew_record *r, struct ex
 	}
 }
 
+/* So few zeros at an end say nothing. */
+#define TAIL_MIN 16
+
 /* The end of a record whose length is no multiple of a page. */
-static bool has_tail_bytes(const struct skew_record *r, struct extents_bytes *b)
+static void look_at_tail(struct evidence *v, const struct skew_record *r, struct extents_bytes *b)
 {
 	const size_t len = (size_t)(range_bytes(r->range) & PAGE_MASK);
 	uint8_t buf[PAGE_SIZE];
-	size_t got;
+	size_t got, i = 0;
 
 	if (!len || r->present < range_bytes(r->range))
-		return false;
+		return;
 	got = b->read(b, r->offset + r->present - len, buf, len).bytes;
-	for (size_t i = 0; i < got; i++)
-		if (buf[i])
-			return true;
-	return false;
+	while (i < got && !buf[i])
+		i++;
+	v->tail_bytes |= i < got;
+	v->tail_zeros |= got >= TAIL_MIN && i == got;
+}
+
+static void look_at_ends(struct evidence *v, const struct skew_record *r, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		/* Firmware's ranges begin and end at multiples of 8 at least. */
+		v->lacks_last |= (r[i].range.last & 7) == 6;
+		v->page_end |= !(~r[i].range.last & PAGE_MASK) &&
+			       (range_bytes(r[i].range) & (AVML_BLOCK - 1));
+	}
 }
 
 static void gather(struct evidence *v, const struct skew_record *r, size_t count,
@@ -140,12 +155,8 @@ static void gather(struct evidence *v, const struct skew_record *r, size_t count
 	uint64_t left = SKEW_BYTES_MAX;
 
 	for (size_t i = 0; i < count; i++) {
-		/* Firmware's ranges begin and end at multiples of 8 at least. */
-		v->lacks_last |= (r[i].range.last & 7) == 6;
-		v->page_end |= !(~r[i].range.last & PAGE_MASK) &&
-			       (range_bytes(r[i].range) & (AVML_BLOCK - 1));
 		if (ends && (range_bytes(r[i].range) & PAGE_MASK) && !v->tail_bytes) {
-			v->tail_bytes = has_tail_bytes(&r[i], b);
+			look_at_tail(v, &r[i], b);
 			ends--;
 		}
 		if (r[i].range.first & PAGE_MASK)
@@ -164,7 +175,7 @@ struct skew skew_judge(const struct skew_record *r, size_t count, bool module,
 	struct skew s = { 0 };
 	struct evidence v = { 0 };
 	_cleanup_free_ uint8_t *buf = NULL;
-	bool as_pages, as_bytes;
+	bool as_pages, as_bytes, only_ends;
 
 	for (size_t i = 0; i < count; i++)
 		s.asked |= r[i].range.first & PAGE_MASK;
@@ -174,13 +185,29 @@ struct skew skew_judge(const struct skew_record *r, size_t count, bool module,
 	buf = malloc(PIECE);
 	if (!buf)
 		return s;
+	look_at_ends(&v, r, count);
 	gather(&v, r, count, b, buf);
 	as_pages = module || decides(&v, v.as_pages, v.as_bytes);
-	as_bytes = (v.lacks_last && !v.page_end) || v.tail_bytes ||
-		   decides(&v, v.as_bytes, v.as_pages);
-	s.sure = as_pages != as_bytes;
+	as_bytes = v.tail_bytes || decides(&v, v.as_bytes, v.as_pages);
+	/* AVML's ends do not count for much where what stands there are LiME's zeros. */
+	only_ends = !as_bytes && v.lacks_last && !v.page_end;
+	as_bytes |= only_ends;
+	s.sure = as_pages != as_bytes && !(only_ends && v.tail_zeros);
 	s.pages = as_pages || !as_bytes;
 	return s;
+}
+
+bool skew_is_avml(const struct skew_record *r, size_t count)
+{
+	struct evidence v = { 0 };
+	bool blocks = false, larger = false;
+
+	look_at_ends(&v, r, count);
+	for (size_t i = 0; i < count; i++) {
+		blocks |= range_bytes(r[i].range) == AVML_BLOCK_MAX;
+		larger |= range_bytes(r[i].range) > AVML_BLOCK_MAX;
+	}
+	return (v.lacks_last && !v.page_end) || (blocks && !larger && count > 1);
 }
 
 void skew_move(struct skew_record *r, size_t count)

@@ -39,6 +39,12 @@ struct skew skew_judge(const struct skew_record *r, size_t count, bool module,
 		       struct extents_bytes *b);
 
 /*
+ * Whether records in LiME's format are AVML's, by their ends or because ranges are split at 16 MiB.
+ * AVML leaves blocks of zeros out in this format, too.
+ */
+bool skew_is_avml(const struct skew_record *r, size_t count);
+
+/*
  * Makes ranges of headers those of whole pages. What an end in a page has of that is no memory, and
  * the page is left to the next record if that begins in it. A record of which nothing is left has
  * `present` 0 and a range of the page that it was in.

@@ -224,12 +224,17 @@ static enum status pass_damage(struct avml *a, uint64_t begin, uint64_t *off, bo
 	return st;
 }
 
-/* The header of a block of zeros is followed by the next header at once. */
+/*
+ * The header of a block of zeros is followed by the next header at once. At the end of the file it
+ * may also be one whose block was not written any more: it is believed if there are others.
+ */
 static bool is_without_stream(struct avml *a, struct range r, uint64_t off)
 {
 	uint8_t h[AVML_HEADER_SIZE];
 	struct range next;
 
+	if (off == a->blob->size)
+		return a->zeros && range_bytes(r) <= AVML_ZEROS_MAX;
 	return range_bytes(r) <= AVML_ZEROS_MAX && !blob_read(a->blob, off, h, sizeof(h), NULL) &&
 	       parse_header(h, &next);
 }

@@ -87,6 +87,33 @@ static enum status check_end(struct lime *l, struct blob *b, uint64_t off, bool 
 	return ST_END;
 }
 
+static bool has_header(struct blob *b, uint64_t off, struct range *ret)
+{
+	uint8_t h[LIME_HEADER_SIZE];
+
+	return !blob_read(b, off, h, sizeof(h), NULL) && !parse_header(h, ret, NULL) &&
+	       !get_le64(h + 24) && ret->last < PHYS_LIMIT;
+}
+
+/*
+ * A header of AVML's that has nothing behind it but the next one, or the end. That is also where a
+ * file ends that was cut, or AVML ended while it read the block: it is believed if there are others.
+ */
+static bool is_header_alone(const struct lime *l, struct blob *b, struct range r, uint64_t off)
+{
+	struct range next;
+
+	if (range_bytes(r) > LIME_ZERO_RANGE_MAX || (r.last & 7) != 6)
+		return false;
+	if (off == b->size)
+		return l->zeros;
+	if (!has_header(b, off, &next) || next.first <= r.last)
+		return false;
+	/* Not if it is memory, and the next one is where it should be. */
+	return !range_fits(off, range_bytes(r), b->size) ||
+	       (off + range_bytes(r) != b->size && !has_header(b, off + range_bytes(r), &next));
+}
+
 /* Reads the record at *off and moves *off behind it; ST_END where there are no more. */
 static enum status next_record(struct lime *l, struct blob *b, uint64_t *off, struct err *e)
 {
@@ -111,6 +138,12 @@ static enum status next_record(struct lime *l, struct blob *b, uint64_t *off, st
 	if (st)
 		return st;
 	*off += sizeof(h);
+	if (is_header_alone(l, b, r, *off)) {
+		l->at[l->count - 1].present = 0;
+		l->at[l->count - 1].zeros = true;
+		l->zeros += range_bytes(r);
+		return ST_OK;
+	}
 	if (!range_fits(*off, range_bytes(r), b->size)) {
 		l->at[l->count - 1].present = b->size - *off;
 		l->end = LIME_CUT_RANGE;
@@ -126,14 +159,6 @@ struct search {
 	uint64_t found; /* that is believed */
 	bool any, ok;
 };
-
-static bool has_header(struct blob *b, uint64_t off, struct range *ret)
-{
-	uint8_t h[LIME_HEADER_SIZE];
-
-	return !blob_read(b, off, h, sizeof(h), NULL) && !parse_header(h, ret, NULL) &&
-	       !get_le64(h + 24) && ret->last < PHYS_LIMIT;
-}
 
 /* Whether the record of a header at `off` leads to another one, or to the end of the file. */
 static bool is_chained(struct blob *b, uint64_t off, struct range r)

@@ -29,7 +29,14 @@ struct lime_record {
 	struct range range; /* as the header has it: any address, any length */
 	uint64_t offset;    /* of the first byte of the range in the file */
 	uint64_t present;   /* bytes of it that the file has */
+	bool zeros;         /* none, because all are zeros */
 };
+
+/*
+ * AVML 0.16 and 0.17 (f8d5d9e to 12c2a71, src/image.rs, copy_if_nonzero()) wrote a header of a
+ * range that is zeros, and nothing behind it, if the range was not longer than this.
+ */
+#define LIME_ZERO_RANGE_MAX ((uint64_t)16 << 20)
 
 /* How the file ends. */
 enum lime_end {
@@ -56,6 +63,8 @@ struct lime {
 	enum lime_end end;
 	uint64_t rest; /* bytes behind the last range: of a cut header, zeros or something else */
 	struct err problem; /* LIME_NO_HEADER */
+
+	uint64_t zeros; /* bytes of records that are headers alone */
 
 	/* Found again where a header should have been and was not. */
 	size_t found;

@@ -423,6 +423,55 @@ TEST(lime_records_of_avml_have_the_bytes_of_their_addresses)
 	image_free(&i);
 }
 
+TEST(zeros_that_avml_leaves_out_are_told_in_limes_format_too)
+{
+	const uint64_t block = (uint64_t)16 << 20;
+	struct image i = { 0 };
+	struct drv *d;
+
+	avml_range(&i, 0x1000, 0x4fff, pattern);
+	d = open_image("file", &i);
+	CHECK_HAS(d->info.note, "AVML leaves blocks of zeros out");
+	drv_close(d);
+	/* Whose ends are left out, and whose ranges are split. */
+	image_free(&i);
+	lime_range(&i, 0, block - 1);
+	lime_range(&i, 3 * block, 4 * block - 1);
+	d = open_image("file", &i);
+	CHECK_HAS(d->info.note, "AVML leaves blocks of zeros out");
+	drv_close(d);
+	image_free(&i);
+	lime_range(&i, 0x1000, 0x4fff);
+	lime_range(&i, 0x10000, 0x10fff);
+	d = open_image("file", &i);
+	assert_null(d->info.note);
+	drv_close(d);
+	image_free(&i);
+}
+
+TEST(headers_of_avml_alone_are_zeros_and_nothing_is_missing)
+{
+	struct image i = { 0 };
+	struct page_status s[16];
+	uint8_t got[16 * PAGE_SIZE];
+	struct err e = ERR_INIT;
+	struct drv *d;
+
+	avml_range(&i, 0x1000, 0x4fff, pattern);
+	lime_header(&i, 0x10000, 0x1fffe);
+	lime_header(&i, 0x30000, 0x3fffe);
+	d = open_image("file", &i);
+	CHECK_HAS(d->info.note, "131070 bytes are headers alone, and so zeros");
+	assert_null(d->info.lost);
+	CHECK_OK(drv_read_pages(d, 0x30000, got, 16, s, &e), &e);
+	for (size_t k = 0; k < 15 * PAGE_SIZE; k++)
+		assert_int_equal(got[k], 0);
+	assert_int_equal(s[14].state, PAGE_DATA);
+	assert_int_equal(s[15].state, PAGE_UNREADABLE); /* of which the last byte is missing */
+	drv_close(d);
+	image_free(&i);
+}
+
 TEST(lime_records_by_others_are_told_by_their_pages)
 {
 	struct image i = { 0 };
@@ -441,6 +490,12 @@ TEST(lime_records_by_others_are_told_by_their_pages)
 	lime_range(&i, 0x120058, 0x162fff);
 	d = open_image("lime-bytes", &i);
 	check_data(d, 0x121000, 0x162fff);
+	drv_close(d);
+	/* LiME's zeros at the end of each range: AVML's ends alone do not tell. */
+	image_free(&i);
+	module_range(&i, 0x1058, 0x9fc16, pattern);
+	d = open_image("file", &i);
+	CHECK_HAS(d->info.lost, "nothing tells for certain");
 	drv_close(d);
 	refuse_image("lime-pages", &(struct image){ 0 }, ST_INPUT, "neither a LiME nor an AVML");
 	image_free(&i);
@@ -721,6 +776,8 @@ int main(void)
 		cmocka_unit_test(page_split_between_two_lime_records_is_put_together),
 		cmocka_unit_test(lime_records_that_begin_inside_a_page_have_whole_pages),
 		cmocka_unit_test(lime_records_of_avml_have_the_bytes_of_their_addresses),
+		cmocka_unit_test(zeros_that_avml_leaves_out_are_told_in_limes_format_too),
+		cmocka_unit_test(headers_of_avml_alone_are_zeros_and_nothing_is_missing),
 		cmocka_unit_test(lime_records_by_others_are_told_by_their_pages),
 		cmocka_unit_test(a_lime_record_that_is_cut_keeps_the_pages_of_the_next),
 		cmocka_unit_test(what_a_cut_lime_file_lacks_is_unreadable),

@@ -296,6 +296,41 @@ TEST(headers_in_the_memory_are_no_records)
 	CHECK_RECORDS(&i, 0x8000 - 0x2040, 0x7000 - 0x2040, { 0x1000, 0x2040 });
 }
 
+/* AVML 0.16 and 0.17. Its ranges end one byte early. */
+TEST(headers_of_avml_that_stand_alone_are_zeros)
+{
+	struct image i = { 0 };
+	struct err e = ERR_INIT;
+	struct lime l;
+
+	lime_range(&i, 0x1000, 0x8ffe);
+	lime_header(&i, 0x10000, 0x1fffe);
+	lime_range(&i, 0x30000, 0x30ffe);
+	lime_header(&i, 0x40000, 0x4fffe);
+	CHECK_OK(parse(&i, &l, &e), &e);
+	assert_int_equal(l.count, 4);
+	assert_int_equal(l.end, LIME_WHOLE);
+	assert_true(l.at[1].zeros && l.at[3].zeros && !l.at[0].zeros && !l.at[2].zeros);
+	assert_int_equal(l.zeros, 2 * 0xffff);
+	assert_int_equal(l.cut, 0);
+	lime_deinit(&l);
+	image_free(&i);
+
+	/* A file that ends there may have been cut, and LiME's are not AVML's. */
+	lime_range(&i, 0x1000, 0x8ffe);
+	lime_header(&i, 0x10000, 0x1fffe);
+	check_end(&i, LIME_CUT_RANGE, 2, 0, "");
+	lime_range(&i, 0x1000, 0x8fff);
+	lime_header(&i, 0x10000, 0x1ffff);
+	lime_range(&i, 0x30000, 0x3ffff);
+	CHECK_RECORDS(&i, 0x10000, 0, { 0x1000, 0x8000 }, { 0x10000, 0 }, { 0x30000, 0x10000 });
+	/* A header that is memory, in a record that leads to the next. */
+	lime_range(&i, 0x1000, 0x8ffe);
+	cached_header(&i, 32, 0x10000, 0x1fffe);
+	lime_range(&i, 0x30000, 0x3fffe);
+	CHECK_RECORDS(&i, 0, 0, { 0x1000, 0x7fff }, { 0x30000, 0xffff });
+}
+
 TEST(record_behind_a_damaged_header_is_found)
 {
 	struct image i = { 0 };
@@ -381,6 +416,7 @@ int main(void)
 		cmocka_unit_test(header_inside_a_record_that_is_cut_is_found),
 		cmocka_unit_test(two_records_in_a_row_can_be_cut),
 		cmocka_unit_test(headers_in_the_memory_are_no_records),
+		cmocka_unit_test(headers_of_avml_that_stand_alone_are_zeros),
 		cmocka_unit_test(record_behind_a_damaged_header_is_found),
 		cmocka_unit_test(old_records_behind_the_last_one_on_a_disk_are_none),
 		cmocka_unit_test(range_longer_than_the_file_is_a_cut_and_does_not_wrap),
