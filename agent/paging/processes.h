@@ -69,9 +69,9 @@ void process_list_deinit(struct process_list *l);
 /* Offsets in EPROCESS, each with the invariant that it came from. */
 struct windows_offsets {
 	uint32_t dtb;      /* KPROCESS.DirectoryTableBase: 0x28 on every x64 version */
-	uint32_t pid;      /* UniqueProcessId: 4 in System, a multiple of 4 in all */
+	uint32_t pid;      /* UniqueProcessId: 4 in System, a multiple of 4 in most */
 	uint32_t links;    /* ActiveProcessLinks: right behind it, and closes */
-	uint32_t name;     /* ImageFileName: "System" in System, printable in all */
+	uint32_t name;     /* ImageFileName: "System" in System, printable in most; 0: not known */
 	uint32_t user_dtb; /* UserDirectoryTableBase; 0: none was recognised */
 };
 

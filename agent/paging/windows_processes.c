@@ -70,37 +70,105 @@ static bool in_kernel(const struct windows_kernel *k, uint64_t va)
 }
 
 /*
- * Both neighbours point back, and the next one is either the list's head, which lies in the
- * kernel's image, or another process. While processes come and go one of the two may be in the
- * middle of a change, so that one is enough.
+ * Others of the ring, some forwards and some backwards from System. What is in one of them can be
+ * made up, or be in the middle of a change: they vote.
  */
-static bool links_are_sound(const struct virt *v, const struct windows_kernel *k,
-			    const struct eprocess *system, uint32_t links)
+#define MEMBERS_MAX 32
+
+struct members {
+	struct eprocess *at;
+	size_t count;
+};
+
+static void load_members(const struct virt *v, const struct windows_kernel *k,
+			 const struct eprocess *system, uint32_t links, struct members *m)
+{
+	const uint64_t start = system->va + links;
+
+	m->count = 0;
+	for (unsigned back = 0; back < 2; back++) {
+		const size_t end = back ? MEMBERS_MAX : MEMBERS_MAX / 2;
+		uint64_t at = start;
+
+		for (unsigned steps = 0; steps < MEMBERS_MAX && m->count < end; steps++) {
+			if (!virt_u64(v, at + 8 * back, &at) || !paging__is_pointer(v, at) ||
+			    at == start)
+				break;
+			if (!in_kernel(k, at))
+				m->count += load_eprocess(v, at - links, &m->at[m->count]);
+		}
+	}
+}
+
+/*
+ * A neighbour points back. While processes come and go one of the two may be in the middle of a
+ * change, so that one is enough.
+ */
+static bool links_lead_back(const struct virt *v, const struct eprocess *system, uint32_t links)
 {
 	const uint64_t here = system->va + links;
 	const uint64_t next = field(system, links);
 	const uint64_t before = field(system, links + 8);
-	struct eprocess neighbour;
-	uint64_t back = 0, forth = 0, dtb;
+	uint64_t back = 0, forth = 0;
 
 	if (!paging__is_pointer(v, next) || !paging__is_pointer(v, before) || next == here)
 		return false;
 	virt_u64(v, next + 8, &back);
 	virt_u64(v, before, &forth);
-	if (back != here && forth != here)
-		return false;
-	/* The head names it: then the image may lack the next process. */
-	if (in_kernel(k, next) || (in_kernel(k, before) && forth == here))
-		return true;
-	return load_eprocess(v, next - links, &neighbour) && dtb_of(&neighbour, &dtb) &&
-	       pid_is_sound(field(&neighbour, links - 8));
+	return back == here || forth == here;
 }
 
+/* The head, which lies in the kernel's image, names it. */
+static bool is_named_by_head(const struct virt *v, const struct windows_kernel *k,
+			     const struct eprocess *system, uint32_t links)
+{
+	const uint64_t before = field(system, links + 8);
+	uint64_t forth = 0;
+
+	if (in_kernel(k, field(system, links)))
+		return true;
+	virt_u64(v, before, &forth);
+	return in_kernel(k, before) && forth == system->va + links;
+}
+
+static size_t count_processes(const struct members *m, uint32_t pid)
+{
+	size_t n = 0;
+	uint64_t dtb;
+
+	for (size_t i = 0; i < m->count; i++)
+		n += dtb_of(&m->at[i], &dtb) && pid_is_sound(field(&m->at[i], pid));
+	return n;
+}
+
+/* No two are the same, and none is 0. */
+static bool pids_differ(const struct members *m, uint32_t pid)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		if (!field(&m->at[i], pid))
+			return false;
+		for (size_t j = 0; j < i; j++)
+			if (m->at[i].va != m->at[j].va &&
+			    field(&m->at[i], pid) == field(&m->at[j], pid))
+				return false;
+	}
+	return true;
+}
+
+/* `strange`: System may have another PID than it should. Then the others have to agree on theirs. */
 static bool find_links(const struct virt *v, struct windows_kernel *k,
-		       const struct eprocess *system)
+		       const struct eprocess *system, bool strange, struct members *m)
 {
 	for (uint32_t off = PID_FIRST; off + 24 <= system->len; off += 8) {
-		if (field(system, off) != SYSTEM_PID || !links_are_sound(v, k, system, off + 8))
+		size_t n;
+
+		if ((!strange && field(system, off) != SYSTEM_PID) ||
+		    !links_lead_back(v, system, off + 8))
+			continue;
+		load_members(v, k, system, off + 8, m);
+		n = count_processes(m, off);
+		if (strange ? n < 3 || 4 * n < 3 * m->count || !pids_differ(m, off)
+			    : !is_named_by_head(v, k, system, off + 8) && (!n || 2 * n < m->count))
 			continue;
 		k->offsets.pid = off;
 		k->offsets.links = off + 8;
@@ -124,34 +192,72 @@ static bool name_is_sound(const struct eprocess *p, uint32_t off)
 	return len > 0;
 }
 
-/* Some process that is not System, or System itself where there is no other. */
-static void load_neighbour(const struct virt *v, const struct windows_kernel *k,
-			   const struct eprocess *system, struct eprocess *ret)
+static uint8_t folded(uint8_t c)
 {
-	const uint64_t next = field(system, k->offsets.links);
-	const uint64_t before = field(system, k->offsets.links + 8);
-
-	if (!in_kernel(k, next) && load_eprocess(v, next - k->offsets.links, ret))
-		return;
-	if (!in_kernel(k, before) && load_eprocess(v, before - k->offsets.links, ret))
-		return;
-	*ret = *system;
+	return c >= 'A' && c <= 'Z' ? (uint8_t)(c | 0x20) : c;
 }
 
-static bool find_name(const struct virt *v, struct windows_kernel *k, const struct eprocess *system)
+/* What a process is called, in any case, and nothing behind it. */
+static bool is_called(const struct eprocess *p, uint32_t off, const char *name)
+{
+	const size_t len = strlen(name);
+
+	if (!range_fits(off, IMAGE_NAME_LEN, p->len))
+		return false;
+	for (size_t i = 0; i < IMAGE_NAME_LEN; i++)
+		if (folded(p->bytes[off + i]) != folded(i < len ? (uint8_t)name[i] : 0))
+			return false;
+	return true;
+}
+
+/* Processes that every Windows has. */
+static bool is_well_known(const struct eprocess *p, uint32_t off)
+{
+	static const char *const names[] = {
+		"smss.exe",    "csrss.exe",    "wininit.exe",  "services.exe", "lsass.exe",
+		"svchost.exe", "winlogon.exe", "explorer.exe", "Registry",     "MemCompression",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (is_called(p, off, names[i]))
+			return true;
+	return false;
+}
+
+/* How much speaks for names to be at `off`; 0: not enough. */
+static unsigned judge_names(const struct eprocess *system, const struct members *m, uint32_t off)
 {
 	static const char want[IMAGE_NAME_LEN] = "System";
-	struct eprocess neighbour;
+	const bool exact = !memcmp(system->bytes + off, want, sizeof(want));
+	const bool similar = exact || is_called(system, off, "System");
+	unsigned sound = 0, known = 0;
 
-	load_neighbour(v, k, system, &neighbour);
-	for (uint32_t off = PID_FIRST; off + IMAGE_NAME_LEN <= system->len; off++) {
-		if (memcmp(system->bytes + off, want, sizeof(want)) != 0 ||
-		    !name_is_sound(&neighbour, off))
-			continue;
-		k->offsets.name = off;
-		return true;
+	for (size_t i = 0; i < m->count; i++) {
+		sound += name_is_sound(&m->at[i], off);
+		known += is_well_known(&m->at[i], off);
 	}
-	return false;
+	if (!exact && !(similar && 2 * sound >= m->count && m->count) && known < 2)
+		return 0;
+	return 1 + sound + 4 * known + (exact ? 8 : similar ? 4 : 0);
+}
+
+/*
+ * A list without names is a list all the same: 0 then. Which process has a name that is none is
+ * not a reason to know of no other.
+ */
+static void find_name(struct windows_kernel *k, const struct eprocess *system,
+		      const struct members *m)
+{
+	unsigned best = 0;
+
+	for (uint32_t off = PID_FIRST; off + IMAGE_NAME_LEN <= system->len; off++) {
+		const unsigned points = judge_names(system, m, off);
+
+		if (points <= best)
+			continue;
+		best = points;
+		k->offsets.name = off;
+	}
 }
 
 static enum link_kind read_eprocess(const struct process_ring *r, uint64_t link,
@@ -164,11 +270,12 @@ static enum link_kind read_eprocess(const struct process_ring *r, uint64_t link,
 	if (in_kernel(k, link))
 		return LINK_HEAD; /* PsActiveProcessHead */
 	if (!load_eprocess(r->v, link - o->links, &p) || !pid_is_sound(field(&p, o->pid)) ||
-	    !range_fits(o->name, IMAGE_NAME_LEN, p.len))
+	    (o->name && !range_fits(o->name, IMAGE_NAME_LEN, p.len)))
 		return LINK_BAD;
 	ret->object = p.va;
 	ret->pid = (uint32_t)field(&p, o->pid);
-	paging__set_name(ret, p.bytes + o->name);
+	if (o->name)
+		paging__set_name(ret, p.bytes + o->name);
 	ret->has_dtb = dtb_of(&p, &ret->dtb);
 	return LINK_PROCESS;
 }
@@ -258,7 +365,7 @@ static bool find_by_head(const struct virt *v, struct windows_kernel *k)
 
 	if (!k->kdbg.va || !virt_u64(v, k->kdbg.processes, &link) || !paging__is_pointer(v, link) ||
 	    !virt_u64(v, link + 8, &back) || back != k->kdbg.processes ||
-	    !virt_u64(v, link - 8, &pid) || pid != SYSTEM_PID)
+	    !virt_u64(v, link - 8, &pid) || !pid_is_sound(pid))
 		return false;
 	for (uint32_t off = PID_FIRST; off < EPROCESS_MAX; off += 8) {
 		const uint64_t va = link - 8 - off;
@@ -284,16 +391,21 @@ static bool find_system(const struct virt *v, struct windows_kernel *k, struct p
 enum status windows_processes(const struct virt *v, struct windows_kernel *k, struct pe_file *file,
 			      struct process_list *ret, struct err *e)
 {
+	_cleanup_free_ struct eprocess *others = malloc(MEMBERS_MAX * sizeof(*others));
+	struct members m = { .at = others };
 	struct eprocess system;
 	enum status st;
 
 	*ret = (struct process_list){ 0 };
+	if (!others)
+		return err_nomem(e);
 	k->offsets = (struct windows_offsets){ .dtb = DTB_OFFSET };
 	k->head = 0;
 	if (!pe_is_ntoskrnl(v, k->base, file, &k->size) || !find_system(v, k, file) ||
-	    !load_eprocess(v, k->system_process, &system) || !find_links(v, k, &system) ||
-	    !find_name(v, k, &system))
+	    !load_eprocess(v, k->system_process, &system) ||
+	    (!find_links(v, k, &system, false, &m) && !find_links(v, k, &system, true, &m)))
 		return ST_OK;
+	find_name(k, &system, &m);
 	/* System is the first process; what is before it is the head. */
 	if (in_kernel(k, field(&system, k->offsets.links + 8)))
 		k->head = field(&system, k->offsets.links + 8);

@@ -140,6 +140,89 @@ TEST(eprocess_fields_of_other_versions_are_found_too)
 	}
 }
 
+/* What a rootkit can write, and each of these once cost the whole list. */
+TEST(bytes_of_one_process_hide_no_other)
+{
+	static const struct {
+		size_t process;
+		bool pid; /* else its name */
+		size_t at;
+		uint8_t byte;
+		bool alone; /* it is itself not in the list */
+	} lies[] = {
+		{ 1, false, 0, 1, false },   { 1, false, 3, 0x1f, false },
+		{ 1, false, 0, 0, false },   { 1, false, 7, 0x7f, false },
+		{ 3, false, 0, 2, false },   { 0, false, 4, 'E', false },
+		{ 0, false, 0, 's', false }, { 2, false, 0, 0, false },
+		{ 1, true, 0, 0x5d, true },  { 3, true, 0, 0x3d, true },
+		{ 0, true, 0, 8, false },    { 1, true, 7, 1, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
+		struct machine_windows w = windows_10();
+		struct discover_hints h = { 0 };
+
+		w.p[4] = (struct machine_process){ .name = "csrss.exe", .pid = 512 };
+		w.p[5] = (struct machine_process){ .name = "svchost.exe", .pid = 900 };
+		w.count = 6;
+		machine_windows(&m, &w);
+		machine_put_va(&m, w.p[0].dtb,
+			       w.p[lies[i].process].object + (lies[i].pid ? w.pid : w.name) +
+				       lies[i].at,
+			       &lies[i].byte, 1);
+		look(&h, NULL);
+		assert_int_equal(d.windows.offsets.pid, w.pid);
+		assert_int_equal(d.windows.offsets.name, w.name);
+		for (size_t k = 0; k < w.count; k++)
+			if (k != lies[i].process)
+				check_listed(&w.p[k]);
+		assert_int_equal(d.list.count, w.count - lies[i].alone);
+		end();
+	}
+}
+
+TEST(system_and_half_of_the_others_can_have_any_name)
+{
+	static const char *const names[] = { "svchost.exe", "",    "\1", "SYSTEM",
+					     "System Idle", "\xff" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct machine_windows w = windows_10();
+		struct discover_hints h = { 0 };
+
+		w.p[0].name = names[i];
+		w.p[3].name = "\x1b[2J";
+		w.p[4] = (struct machine_process){ .name = "csrss.exe", .pid = 512 };
+		w.p[5] = (struct machine_process){ .name = "", .pid = 900 };
+		w.count = 6;
+		machine_windows(&m, &w);
+		look(&h, NULL);
+		assert_int_equal(d.windows.offsets.name, w.name);
+		assert_int_equal(d.list.count, 6);
+		for (size_t k = 0; k < w.count; k++)
+			check_listed(&w.p[k]);
+		end();
+	}
+}
+
+/* No name is one: PIDs and roots are there all the same. */
+TEST(list_without_names_is_kept)
+{
+	struct machine_windows w = windows_10();
+	struct discover_hints h = { 0 };
+
+	for (size_t k = 0; k < w.count; k++)
+		w.p[k].name = "\1";
+	machine_windows(&m, &w);
+	look(&h, NULL);
+	assert_int_equal(d.windows.offsets.name, 0);
+	assert_int_equal(d.list.end, LIST_CLOSED);
+	assert_int_equal(d.list.count, 4);
+	for (size_t k = 0; k < w.count; k++)
+		assert_true(is_listed(w.p[k].pid));
+	end();
+}
+
 TEST(unlinked_process_is_found_by_the_scan)
 {
 	struct machine_windows w = windows_10();
@@ -1191,6 +1274,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_processes_are_found_without_symbols),
 		cmocka_unit_test(eprocess_fields_of_other_versions_are_found_too),
+		cmocka_unit_test(bytes_of_one_process_hide_no_other),
+		cmocka_unit_test(system_and_half_of_the_others_can_have_any_name),
+		cmocka_unit_test(list_without_names_is_kept),
 		cmocka_unit_test(unlinked_process_is_found_by_the_scan),
 		cmocka_unit_test(roots_of_another_kernel_are_none_of_ours),
 		cmocka_unit_test(kernel_is_found_by_the_sources_cr3),
