@@ -150,6 +150,65 @@ static enum status add_raw(struct file_drv *f, struct range_list *map, struct er
 }
 
 /*
+ * Headers can declare any amount of memory, and each page of it costs time and room, though there is
+ * nothing to read. A file that was cut short has its missing pages in the map, as unreadable, and a
+ * dump those that were not dumped (makedumpfile leaves out nine of ten), up to this, and up to so
+ * many times what is there; beyond that its headers are what is wrong.
+ */
+#define UNBACKED_MAX ((uint64_t)4 << 30)
+#define CUT_TIMES    16
+#define ABSENT_TIMES 1024
+
+static uint64_t add_up(uint64_t a, uint64_t b)
+{
+	return a + MIN(b, UINT64_MAX - a);
+}
+
+/* Bytes of an extent that are in the file, or are zeros that are not written down. */
+static uint64_t backed_bytes(const struct file_drv *f, const struct file_extent *x)
+{
+	const uint64_t len = range_bytes(x->range), size = f->whole.blob.size;
+
+	if (x->offset >= EXTENTS_NOTHING)
+		return 0;
+	if (x->offset >= EXTENTS_ZEROS || f->bytes != &f->plain.bytes)
+		return len;
+	return x->offset < size ? MIN(len, size - x->offset) : 0;
+}
+
+/* What no byte of the file stands for is left out of the map where that is out of proportion. */
+static enum status leave_out_unbacked(struct file_drv *f, struct range_list *map, struct err *e)
+{
+	_cleanup_ranges_ struct range_list backed = { 0 };
+	uint64_t declared = 0, bytes = 0, cut = 0, absent;
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < map->count; i++)
+		declared = add_up(declared, range_bytes(map->at[i]));
+	for (size_t i = 0; i < f->extents.count && !st; i++) {
+		const struct file_extent *x = &f->extents.at[i];
+		const uint64_t len = backed_bytes(f, x);
+
+		bytes = add_up(bytes, len);
+		cut = add_up(cut, range_bytes(x->range) - len);
+		if (len)
+			st = range_list_add(&backed, x->range.first, x->range.first + len - 1, e);
+	}
+	absent = declared - MIN(declared, add_up(bytes, cut));
+	if (st || ((cut <= UNBACKED_MAX || cut / CUT_TIMES <= bytes) &&
+		   (absent <= UNBACKED_MAX || absent / ABSENT_TIMES <= bytes)))
+		return st;
+	file__lost(f,
+		   "its headers declare %" PRIu64 " MiB, and the file has %" PRIu64
+		   " bytes of it: the rest is left out",
+		   declared >> 20, bytes);
+	range_list_deinit(map);
+	*map = backed;
+	backed = (struct range_list){ 0 };
+	return ST_OK;
+}
+
+/*
  * All pages that the file has a byte of become the map; its faults are those of the file's ranges.
  */
 static enum status add_pages(struct file_drv *f, struct range_list *map, struct err *e)
@@ -223,7 +282,9 @@ static enum status look_into(struct file_drv *f, const file_kind_fn *kinds, cons
 		st = (*kinds++)(f, &map, e);
 	if (st)
 		return err_add(e, st, "%s", path);
-	st = add_pages(f, &map, e);
+	st = leave_out_unbacked(f, &map, e);
+	if (!st)
+		st = add_pages(f, &map, e);
 	if (st)
 		return st;
 	tidy_extents(f);

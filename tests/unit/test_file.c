@@ -648,6 +648,39 @@ TEST(segments_of_the_same_bytes_are_nothing_to_tell)
 	image_free(&i);
 }
 
+/* Where nobody could wait for what is not there, that is not in the map. */
+TEST(memory_that_is_declared_and_not_in_the_file_is_left_out)
+{
+	static const uint64_t sizes[] = { (uint64_t)8 << 40, (uint64_t)12 << 40, (uint64_t)5 << 30,
+					  (uint64_t)1 << 62 };
+
+	for (size_t k = 0; k < 3 * ARRAY_SIZE(sizes); k++) {
+		const uint64_t size = sizes[k / 3];
+		/* Bytes that are missing at the end of the file, and memory that never was in it. */
+		const struct phdr p[] = {
+			{ LOAD, 0x1000, 0xffff888000001000, 0x1000, k % 3 ? 0x1000 : size, size },
+			{ LOAD, 0x2000, 0xffff888000001000, 0x1000 + size, 0, size },
+		};
+		struct image i = { 0 };
+		struct drv *d;
+
+		if (k % 3 < 2) {
+			elf_header(&i, p, 1 + k % 3);
+			image_memory(&i, 0x1000, 0x1000, 0x1000);
+		} else {
+			lime_header(&i, 0x1000, size - 1);
+			image_memory(&i, i.len, 0x1000, 0x1000);
+		}
+		d = open_image("file", &i);
+		CHECK_MAP(d, 0, k % 3 < 2 ? "ELF program headers" : "LiME headers",
+			  { 0x1000, 0x1fff });
+		check_data(d, 0x1000, 0x1fff);
+		CHECK_HAS(d->info.lost, "the file has 4096 bytes of it: the rest is left out");
+		drv_close(d);
+		image_free(&i);
+	}
+}
+
 TEST(extents_inside_others_are_dropped)
 {
 	struct extents x = { 0 };
@@ -787,6 +820,7 @@ int main(void)
 		cmocka_unit_test(lime_records_that_lie_are_counted_and_every_byte_is_read_once),
 		cmocka_unit_test(bytes_that_stand_there_twice_and_differ_are_told),
 		cmocka_unit_test(segments_of_the_same_bytes_are_nothing_to_tell),
+		cmocka_unit_test(memory_that_is_declared_and_not_in_the_file_is_left_out),
 		cmocka_unit_test(extents_inside_others_are_dropped),
 		cmocka_unit_test(core_is_read_at_its_physical_addresses),
 		cmocka_unit_test(core_without_physical_addresses_is_refused),
