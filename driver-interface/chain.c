@@ -123,6 +123,10 @@ static enum status merge_info(struct chain *c, const struct drv_info *s, struct 
 		append_reason(c->note, sizeof(c->note), "; ", s->source, s->note);
 		i->note = c->note;
 	}
+	if (s->odd && !i->odd)
+		i->odd = s->odd;
+	if (s->lost && !i->lost)
+		i->lost = s->lost;
 	i->silent |= s->silent;
 	i->withholds |= s->withholds;
 	i->finds_holes |= s->finds_holes;

@@ -57,6 +57,7 @@ struct drv_info {
 	 * sentence, or NULL. An acquisition from it is not complete.
 	 */
 	const char *lost;
+	const char *odd; /* what of the system contradicts itself, one sentence, or NULL */
 	/* The system can be asked which pages must not be read (drv_withheld()). */
 	bool withholds;
 	/* Linux: its direct map can be asked for holes (direct_map.h). */

@@ -237,7 +237,45 @@ static enum status find_ram(struct kcore *k, const struct range_list *iomem, str
 	return ST_OK;
 }
 
-/* maps[0] is /proc/iomem if we have it: where kcore offers less, the gap is visible. */
+static int by_first(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/*
+ * maps[0] is /proc/iomem if we have it: where kcore offers less, the gap is visible. Where kcore
+ * offers more, that is RAM, too, and is acquired: /proc/iomem is a text, which a mount can put
+ * another in the place of, and what is in the kernel's direct map is memory.
+ */
+static enum status add_maps(struct kcore *k, struct range_list *iomem, const struct range_list *ram,
+			    struct range_list *map, struct err *e)
+{
+	_cleanup_ranges_ struct range_list own = { 0 }, more = { 0 };
+	struct drv *d = &k->base.drv;
+	enum status st = range_list_copy(&own, map, e);
+
+	range_list_tidy(&own, NULL);
+	if (!st)
+		st = range_list_subtract(&own, ram, &more, e);
+	if (!st && more.count) {
+		linux_odd(&k->base,
+			  "%s does not name %" PRIu64 " pages of RAM that %s offers: they "
+			  "are acquired, too",
+			  iomem_path(), range_list_bytes(&more) / PAGE_SIZE, d->info.path);
+		for (size_t i = 0; i < ram->count && !st; i++)
+			st = range_list_add(&more, ram->at[i].first, ram->at[i].last, e);
+		if (more.count)
+			qsort(more.at, more.count, sizeof(*more.at), by_first);
+		if (!st)
+			st = drv__add_map(d, "/proc/iomem and /proc/kcore together", &more, e);
+	}
+	if (!st)
+		st = drv__add_map(d, iomem_path(), iomem, e);
+	return st ? st : drv__add_map(d, d->info.path, map, e);
+}
+
 static enum status map_ram(struct kcore *k, struct err *e)
 {
 	_cleanup_ranges_ struct range_list iomem = { 0 };
@@ -252,7 +290,7 @@ static enum status map_ram(struct kcore *k, struct err *e)
 	if (!st)
 		st = find_ram(k, &ram, &map, e);
 	if (!st && ram.count)
-		st = drv__add_map(&k->base.drv, iomem_path(), &iomem, e);
+		return add_maps(k, &iomem, &ram, &map, e);
 	return st ? st : drv__add_map(&k->base.drv, k->base.drv.info.path, &map, e);
 }
 

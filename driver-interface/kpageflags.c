@@ -94,6 +94,55 @@ static struct page_status status_of_flags(struct kpageflags *f, uint64_t pfn, ui
 	return (struct page_status){ PAGE_DATA, 0 };
 }
 
+/* So many places, of so many pages each; and of fewer pages than these nothing is concluded. */
+#define SAMPLE_PLACES 128
+#define SAMPLE_PAGES  8
+#define SAMPLE_MIN    16
+#define POISONED_PART 10
+
+struct sample {
+	uint64_t pages, forbidden, poisoned;
+	bool impossible;
+};
+
+static void take_sample(struct kpageflags *f, uint64_t pfn, size_t n, struct sample *s)
+{
+	uint64_t flags[SAMPLE_PAGES];
+
+	if (!read_flags(f, pfn, flags, n))
+		return;
+	for (size_t i = 0; i < n; i++) {
+		const struct page_status is = status_of_flags(f, pfn + i, flags[i]);
+
+		s->pages++;
+		s->forbidden += is.state != PAGE_DATA;
+		s->poisoned += is.state == PAGE_UNREADABLE;
+		s->impossible |= flags[i] & KPF_NOPAGE && flags[i] != KPF_NOPAGE;
+	}
+}
+
+const char *kpageflags_doubt(struct kpageflags *f, const struct range_list *map)
+{
+	const uint64_t step = MAX(range_list_bytes(map) / SAMPLE_PLACES / PAGE_SIZE, 1);
+	struct sample s = { 0 };
+
+	f->block = NO_BLOCK;
+	for (size_t i = 0; i < map->count; i++) {
+		const uint64_t first = map->at[i].first / PAGE_SIZE;
+		const uint64_t pages = range_bytes(map->at[i]) / PAGE_SIZE;
+
+		for (uint64_t at = 0; at < pages; at += MAX(step, SAMPLE_PAGES))
+			take_sample(f, first + at, (size_t)MIN(pages - at, SAMPLE_PAGES), &s);
+	}
+	if (s.impossible)
+		return "has flags that no kernel gives";
+	if (s.pages >= SAMPLE_MIN && s.forbidden == s.pages)
+		return "forbids every page of a sample";
+	if (s.pages >= SAMPLE_MIN && s.poisoned * POISONED_PART > s.pages)
+		return "calls more pages poisoned than a machine can lose";
+	return NULL;
+}
+
 bool kpageflags_withhold(struct kpageflags *f, uint64_t addr, size_t pages,
 			 struct page_status *status)
 {

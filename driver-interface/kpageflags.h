@@ -19,6 +19,7 @@
 #define RAMSEAL_DRIVER_INTERFACE_KPAGEFLAGS_H
 
 #include "formats/base/page.h"
+#include "formats/base/range.h"
 
 struct kpageflags {
 	int fd;         /* -1: it cannot be asked */
@@ -33,6 +34,13 @@ void kpageflags_close(struct kpageflags *f);
 /* As drv_ops.withhold(). False if it cannot tell any more: then the rest counts as readable. */
 bool kpageflags_withhold(struct kpageflags *f, uint64_t addr, size_t pages,
 			 struct page_status *status);
+
+/*
+ * Why a sample of the flags of `map` cannot be the kernel's; NULL if it can. Static. They forbid
+ * every page; or more are poisoned than a machine can lose; or a page that is none has other flags
+ * (fs/proc/page.c, stable_page_flags(): then NOPAGE is all that it has).
+ */
+const char *kpageflags_doubt(struct kpageflags *f, const struct range_list *map);
 
 /* What is opened instead of /proc/kpageflags, for tests; NULL restores it. Borrowed. */
 void kpageflags_set_path(const char *path);

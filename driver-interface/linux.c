@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -33,6 +34,35 @@ void linux_note(struct linux_drv *l, const char *text)
 
 	snprintf(l->notes + len, sizeof(l->notes) - len, "%s%s", len ? "; " : "", text);
 	l->drv.info.note = l->notes;
+}
+
+PRINTF_LIKE(3, 0)
+static const char *append(char *to, size_t size, const char *fmt, va_list args)
+{
+	const size_t len = strlen(to);
+	const int n = snprintf(to + len, size - len, "%s", len ? "; " : "");
+
+	if ((size_t)n < size - len)
+		vsnprintf(to + len + n, size - len - (size_t)n, fmt, args);
+	return to;
+}
+
+void linux_odd(struct linux_drv *l, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	l->drv.info.odd = append(l->odd, sizeof(l->odd), fmt, args);
+	va_end(args);
+}
+
+void linux_lost(struct linux_drv *l, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	l->drv.info.lost = append(l->lost, sizeof(l->lost), fmt, args);
+	va_end(args);
 }
 
 /* --- rights -------------------------------------------------------------------------------- */
@@ -157,10 +187,30 @@ static bool is_live(const char *path)
 	return !statfs(path, &fs) && fs.f_type == PROC_SUPER_MAGIC;
 }
 
+/* Flags that would withhold all memory, or that no kernel gives, are somebody else's. */
+static void open_flags(struct linux_drv *l)
+{
+	const char *why = NULL;
+
+	kpageflags_open(&l->flags);
+	if (l->flags.fd < 0)
+		return;
+	if (!kpageflags_is_set() && linux_file_is_odd("/proc/kpageflags"))
+		why = "is not the kernel's own";
+	else if (l->drv.info.n_maps)
+		why = kpageflags_doubt(&l->flags, &l->drv.info.maps[0].ranges);
+	if (!why)
+		return;
+	kpageflags_close(&l->flags);
+	linux_odd(l, "/proc/kpageflags %s, and is not believed", why);
+}
+
 void linux_use_flags(struct linux_drv *l, const char *otherwise)
 {
+	if (is_live(l->drv.path) || linux_has_system_root())
+		linux_look_around(l);
 	if (is_live(l->drv.path) || kpageflags_is_set())
-		kpageflags_open(&l->flags);
+		open_flags(l);
 	l->drv.info.withholds = l->flags.fd >= 0;
 	if (l->drv.info.withholds)
 		return;

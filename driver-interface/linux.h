@@ -13,6 +13,8 @@ struct linux_drv {
 	struct drv drv;
 	struct kpageflags flags; /* fd -1: what it reads is no running kernel's, or nobody tells */
 	char notes[512];         /* info.note */
+	char odd[768];           /* info.odd */
+	char lost[256];          /* info.lost */
 };
 
 /* As drv__init(); zero-initialise before. linux_deinit() frees what a struct linux_drv holds. */
@@ -20,8 +22,19 @@ enum status linux_init(struct linux_drv *l, const struct drv_ops *ops, const cha
 		       struct err *e);
 void linux_deinit(struct linux_drv *l);
 
-/* Appends a sentence to info.note. */
+/* Appends a sentence to info.note, to info.odd or to info.lost. */
 void linux_note(struct linux_drv *l, const char *text);
+void linux_odd(struct linux_drv *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void linux_lost(struct linux_drv *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/*
+ * linux_odd.c: compares the map with what else the system says, and looks at what is mounted over
+ * the files that it comes from. The root of those files is set by tests; NULL restores it.
+ */
+void linux_look_around(struct linux_drv *l);
+bool linux_file_is_odd(const char *path);
+void linux_set_system_root(const char *path);
+bool linux_has_system_root(void);
 
 /*
  * From which lockdown mode on the kernel refuses (enum lockdown_reason, include/linux/security.h).
@@ -47,7 +60,7 @@ enum status linux_refused(const char *path, const char *missing, enum lockdown f
 const char *linux_refusal(enum lockdown from);
 
 /*
- * Opens /proc/kpageflags for a source that is the running kernel's memory: a device, or a file of
+ * Behind the map: looks around, and opens /proc/kpageflags for a source that is the running kernel's memory: a device, or a file of
  * a proc file system; a regular file is a copy. Where it cannot be had nobody can tell which pages
  * must not be read: info.silent is set, and `otherwise`, what the source does with them, becomes a
  * note.

@@ -27,6 +27,8 @@ void acquire_announce_source(const struct drv_info *info)
 			    info->path);
 	if (info->note)
 		log_info("source-note", "%s: %s", info->source, info->note);
+	if (info->odd)
+		log_warning("source-odd", "%s: %s", info->source, info->odd);
 	if (info->lost)
 		log_warning("source-lost", "%s: %s", info->path, info->lost);
 	for (size_t i = 1; i < info->n_maps; i++)

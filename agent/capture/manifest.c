@@ -31,6 +31,8 @@ json_t *manifest_source(const struct drv_info *info)
 		json_object_set_new(source, "image", json_true());
 	if (info->note)
 		json_object_set_new(source, "note", json_text(info->note));
+	if (info->odd)
+		json_object_set_new(source, "odd", json_text(info->odd));
 	if (info->lost)
 		json_object_set_new(source, "lost", json_text(info->lost));
 	if (info->has_cr3)

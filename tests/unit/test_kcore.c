@@ -6,6 +6,8 @@
 #include "tests/unit/test.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 
 #include "driver-interface/iomem.h"
 #include "driver-interface/linux.h"
@@ -259,6 +261,220 @@ TEST(end_of_the_file_is_an_error_of_the_page_there)
 	CHECK_PAGE(d, 0x40001000, PAGE_UNREADABLE, DRV_NO_DATA);
 	drv_close(d);
 	image_free(&i);
+}
+
+/* A text that somebody mounted over /proc/iomem. */
+TEST(ram_that_iomem_does_not_name_is_acquired_too)
+{
+	static const char *const texts[] = {
+		"00001000-00004bff : System RAM\n40000000-40001fff : System RAM\n",
+		"00101000-00102fff : System RAM\n",
+		"00001000-00003fff : System RAM\n",
+	};
+
+	for (size_t k = 0; k < ARRAY_SIZE(texts); k++) {
+		_cleanup_ranges_ struct range_list lacks = { 0 };
+		const struct range ram[] = { USUAL_RAM };
+		struct image i = { 0 };
+		struct err e = ERR_INIT;
+		struct drv *d;
+
+		use_iomem(texts[k]);
+		make_kcore(&i, KASLR, true);
+		d = open_image("kcore", &i);
+		check_ram(d);
+		assert_int_equal(d->info.n_maps, 3);
+		assert_string_equal(d->info.maps[0].origin, "/proc/iomem and /proc/kcore together");
+		assert_string_equal(d->info.maps[1].origin, iomem.path);
+		for (size_t r = 0; r < ARRAY_SIZE(ram); r++)
+			for (uint64_t at = ram[r].first; at < ram[r].last; at += PAGE_SIZE)
+				assert_non_null(range_list_find(&d->info.maps[0].ranges, at));
+		assert_int_equal(range_list_bytes(&d->info.maps[0].ranges), 9 * PAGE_SIZE);
+		CHECK_OK(range_list_subtract(&d->info.maps[1].ranges, &d->info.maps[0].ranges,
+					     &lacks, &e),
+			 &e);
+		assert_int_equal(lacks.count, 0);
+		CHECK_HAS(d->info.odd, "are acquired, too");
+		drv_close(d);
+		image_free(&i);
+		image_free(&iomem);
+	}
+	iomem_set_path("/nowhere/iomem");
+}
+
+/* What the rest of the system says, in a folder of its own. */
+struct made_system {
+	char root[TEMPORARY_MAX];
+};
+
+static void put_file(const struct made_system *s, const char *path, const char *text)
+{
+	char full[2 * TEMPORARY_MAX];
+	FILE *f;
+
+	snprintf(full, sizeof(full), "%s%s", s->root, path);
+	for (char *slash = full + strlen(s->root) + 1; (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		(void)mkdir(full, 0755);
+		*slash = '/';
+	}
+	f = fopen(full, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void made_system_init(struct made_system *s)
+{
+	snprintf(s->root, sizeof(s->root), "%s/ramseal-test-XXXXXX", temporary_folder());
+	assert_non_null(mkdtemp(s->root));
+	put_file(s, "/proc/self/mountinfo", "22 27 0:21 / /proc rw,relatime - proc proc rw\n");
+	put_file(s, "/proc/zoneinfo",
+		 "Node 0, zone      DMA\n  per-node stats\n      nr_free 1\n  pages free     3\n"
+		 "        spanned  4095\n        present  7\n        managed  6\n"
+		 "Node 0, zone   Normal\n        spanned  9\n        present  2\n");
+	linux_set_system_root(s->root);
+}
+
+static void made_system_deinit(struct made_system *s)
+{
+	char command[2 * TEMPORARY_MAX];
+
+	linux_set_system_root(NULL);
+	snprintf(command, sizeof(command), "rm -r '%s'", s->root);
+	assert_int_equal(system(command), 0);
+}
+
+static struct drv *open_in_system(struct image *i)
+{
+	use_iomem(usual_iomem);
+	make_kcore(i, KASLR, true);
+	return open_image("kcore", i);
+}
+
+static void close_in_system(struct drv *d, struct image *i)
+{
+	drv_close(d);
+	image_free(i);
+	image_free(&iomem);
+	iomem_set_path("/nowhere/iomem");
+}
+
+TEST(what_the_system_says_of_its_memory_is_compared)
+{
+	struct made_system s;
+	struct image i = { 0 };
+	struct drv *d;
+
+	made_system_init(&s);
+	d = open_in_system(&i);
+	assert_null(d->info.odd);
+	assert_null(d->info.lost);
+	close_in_system(d, &i);
+
+	/* Mounts over single files, as of another file of /proc. */
+	put_file(&s, "/proc/self/mountinfo",
+		 "22 27 0:21 / /proc rw,relatime - proc proc rw\n"
+		 "60 22 0:21 /version /proc/iomem rw - proc proc rw\n"
+		 "61 22 0:5 /null /proc/kpagecount rw - devtmpfs udev rw\n");
+	d = open_in_system(&i);
+	CHECK_HAS(d->info.odd, "/proc/iomem is not the kernel's own");
+	CHECK_HAS(d->info.odd, "/proc/kpagecount is not the kernel's own");
+	assert_null(strstr(d->info.odd, "/proc/kcore is"));
+	close_in_system(d, &i);
+
+	/* More pages than all maps have: some are missing, and nobody knows where. */
+	put_file(&s, "/proc/self/mountinfo", "22 27 0:21 / /proc rw,relatime - proc proc rw\n");
+	put_file(&s, "/proc/zoneinfo", "        present  4095\n        present  1000\n");
+	d = open_in_system(&i);
+	CHECK_HAS(d->info.lost, "5086 pages are not acquired");
+	close_in_system(d, &i);
+
+	/* RAM that the kernel leaves alone. */
+	put_file(&s, "/proc/zoneinfo", "        present  9\n");
+	put_file(&s, "/sys/firmware/memmap/0/start", "0x0\n");
+	put_file(&s, "/sys/firmware/memmap/0/end", "0x103fff\n");
+	put_file(&s, "/sys/firmware/memmap/0/type", "System RAM\n");
+	put_file(&s, "/sys/firmware/memmap/1/start", "0x40000000\n");
+	put_file(&s, "/sys/firmware/memmap/1/end", "0x5fffffff\n");
+	put_file(&s, "/sys/firmware/memmap/1/type", "System RAM\n");
+	put_file(&s, "/sys/firmware/memmap/2/start", "0x80000000\n");
+	put_file(&s, "/sys/firmware/memmap/2/end", "0x8fffffff\n");
+	put_file(&s, "/sys/firmware/memmap/2/type", "Reserved\n");
+	d = open_in_system(&i);
+	CHECK_HAS(d->info.odd, "firmware names 511 MiB of RAM");
+	assert_null(d->info.lost);
+	close_in_system(d, &i);
+	made_system_deinit(&s);
+}
+
+/* Made-up flags would withhold all memory. */
+TEST(flags_that_no_kernel_gives_are_not_believed)
+{
+	/* Of every page; what it is that is said. */
+	static const struct {
+		uint64_t flags;
+		const char *why;
+	} lies[] = {
+		{ UINT64_MAX, "flags that no kernel gives" },
+		{ (uint64_t)1 << 20 | 1, "flags that no kernel gives" },
+		{ (uint64_t)1 << 20, "forbids every page" },
+		{ (uint64_t)1 << 23, "forbids every page" },
+		{ (uint64_t)1 << 19, "forbids every page" },
+		{ 0, "forbids every page" }, /* of an empty file */
+	};
+
+	for (size_t k = 0; k < ARRAY_SIZE(lies); k++) {
+		_cleanup_ranges_ struct range_list map = { 0 };
+		struct image flags = { 0 };
+		struct kpageflags f;
+		struct err e = ERR_INIT;
+
+		CHECK_OK(range_list_add(&map, 0x1000, 0x3fff, &e), &e);
+		CHECK_OK(range_list_add(&map, 0x100000, 0x17ffff, &e), &e);
+		for (uint64_t pfn = 0; pfn < 0x180 && lies[k].flags; pfn++)
+			image_u64(&flags, pfn * 8, lies[k].flags);
+		kpageflags_set_path(image_save(&flags));
+		kpageflags_open(&f);
+		assert_non_null(kpageflags_doubt(&f, &map));
+		CHECK_HAS(kpageflags_doubt(&f, &map), lies[k].why);
+		kpageflags_close(&f);
+		/* A page that is readable among them: that can be, but not so many that are lost. */
+		if (lies[k].flags == (uint64_t)1 << 23 || lies[k].flags == (uint64_t)1 << 19) {
+			image_u64(&flags, 0x140 * 8, 0x2c);
+			kpageflags_set_path(image_save(&flags));
+			kpageflags_open(&f);
+			if (lies[k].flags == (uint64_t)1 << 23)
+				assert_null(kpageflags_doubt(&f, &map));
+			else
+				CHECK_HAS(kpageflags_doubt(&f, &map), "more pages poisoned");
+			kpageflags_close(&f);
+		}
+		kpageflags_set_path(NULL);
+		image_free(&flags);
+	}
+}
+
+TEST(memory_is_read_in_spite_of_such_flags)
+{
+	struct image i = { 0 }, flags = { 0 };
+	struct drv *d;
+
+	for (uint64_t k = 0; k < 0x40010 * 8; k += 4096)
+		image_u64(&flags, k + 4088, UINT64_MAX);
+	for (uint64_t k = 0; k < flags.len; k++)
+		flags.at[k] = 0xff;
+	kpageflags_set_path(image_save(&flags));
+	make_kcore(&i, KASLR, true);
+	d = open_image("kcore", &i);
+	kpageflags_set_path(NULL);
+	check_ram(d);
+	CHECK_HAS(d->info.odd,
+		  "/proc/kpageflags has flags that no kernel gives, and is not believed");
+	assert_true(d->info.silent && !d->info.withholds);
+	drv_close(d);
+	image_free(&i);
+	image_free(&flags);
 }
 
 TEST(vmcoreinfo_tells_where_the_kernel_is)
@@ -632,6 +848,10 @@ int main(void)
 		KCORE_TEST(segments_that_overlap_are_read_once),
 		KCORE_TEST(ram_at_zero_is_ram_where_the_direct_map_agrees),
 		KCORE_TEST(end_of_the_file_is_an_error_of_the_page_there),
+		KCORE_TEST(ram_that_iomem_does_not_name_is_acquired_too),
+		KCORE_TEST(what_the_system_says_of_its_memory_is_compared),
+		KCORE_TEST(flags_that_no_kernel_gives_are_not_believed),
+		KCORE_TEST(memory_is_read_in_spite_of_such_flags),
 		KCORE_TEST(vmcoreinfo_tells_where_the_kernel_is),
 		KCORE_TEST(pages_that_must_not_be_read_are_not),
 		KCORE_TEST(note_of_an_older_kernel_is_found_in_ram),
