@@ -38,6 +38,13 @@ enum status acquire__outcome(const struct acquisition *a, enum status output, st
 		*e = a->memory.why;
 		return err_add(e, a->memory.stopped, "sealed, but incomplete");
 	}
+	/* Nobody is served by a container of nothing that is called complete. */
+	if (!t->pages[PAGE_DATA] && !t->pages[PAGE_ZERO] &&
+	    t->pages[PAGE_UNREADABLE] + t->pages[PAGE_SKIPPED])
+		return err_set(e, ST_SOURCE_FAILED,
+			       "no page of memory could be read: %" PRIu64
+			       " were unreadable and %" PRIu64 " not offered by the source",
+			       t->pages[PAGE_UNREADABLE], t->pages[PAGE_SKIPPED]);
 	if (files_have_gaps(&a->files))
 		return err_set(e, ST_UNREADABLE,
 			       "files were not copied, or not completely; the manifest says which");

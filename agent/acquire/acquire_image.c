@@ -164,6 +164,8 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 		st = look_for_changes(a, e);
 	if (!st)
 		st = image_out_outcome(&a->out, info->path, e);
+	if (st == ST_UNREADABLE && image_out_is_empty(&a->out))
+		st = err_add(e, ST_SOURCE_FAILED, "no page of memory could be read");
 	if (!st)
 		st = changes_outcome(&a->changes, e);
 	if (!st)

@@ -220,6 +220,8 @@ static void check_source(struct check *c)
 	if (info->note)
 		findings_add(&c->findings, ST_OK, "source-note", "%s: %s", info->source,
 			     info->note);
+	if (info->odd)
+		findings_add(&c->findings, ST_OK, "source-odd", "%s: %s", info->source, info->odd);
 	if (info->lost)
 		findings_add(&c->findings, ST_OK, "source-lost", "%s: %s", info->path, info->lost);
 	if (c->source->ops->kind == DRV_HAZARD) {
@@ -231,6 +233,10 @@ static void check_source(struct check *c)
 	st = preflight_probe(c->source, room_sample_see, c->memory_sample, &c->probe, &why);
 	if (st)
 		findings_add(&c->findings, st, "probe", "%s", why.message);
+	else if (c->probe.pages && c->probe.unreadable == c->probe.pages)
+		findings_add(&c->findings, ST_SOURCE_FAILED, "unreadable",
+			     "none of %" PRIu64 " pages that were tried can be read",
+			     c->probe.pages);
 	else if (c->probe.unreadable)
 		findings_add(&c->findings, ST_OK, "unreadable",
 			     "%" PRIu64 " of %" PRIu64 " pages that were tried are unreadable",

@@ -344,6 +344,13 @@ enum status image_out_write(struct image_out *x, struct image_pages *from, json_
 	return listed;
 }
 
+bool image_out_is_empty(const struct image_out *x)
+{
+	const struct tally *t = &x->result.tally;
+
+	return has_gaps(x) && !t->pages[PAGE_DATA] && !t->pages[PAGE_ZERO];
+}
+
 enum status image_out_outcome(const struct image_out *x, const char *path, struct err *e)
 {
 	if (!has_gaps(x))

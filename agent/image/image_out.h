@@ -84,6 +84,9 @@ void image_out_close(struct image_out *x);
 enum status image_out_write(struct image_out *x, struct image_pages *from, json_t *origin,
 			    struct err *e);
 
+/* It has gaps, and nothing else. */
+bool image_out_is_empty(const struct image_out *x);
+
 /* ST_UNREADABLE if the image has gaps. */
 enum status image_out_outcome(const struct image_out *x, const char *path, struct err *e);
 

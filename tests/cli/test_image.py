@@ -53,6 +53,32 @@ def lime(content, pages):
                     content[first * PAGE:last * PAGE] for first, last in runs)
 
 
+class Nothing(unittest.TestCase):
+    """Files whose headers name memory of which not one page can be read."""
+
+    def test_no_page_can_be_read(self):
+        with tempfile.TemporaryDirectory(prefix='ramseal-test-') as folder:
+            path = Path(folder)
+            (path / 'lime').write_bytes(struct.pack('<IIQQQ', 0x4c694d45, 1, 0x1000, 0x100fff, 0))
+            # A core of which nothing but the headers is there.
+            (path / 'elf').write_bytes(
+                struct.pack('<16sHHIQQQIHHHHHH', b'\x7fELF\2\1\1', 4, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0) +
+                struct.pack('<IIQQQQQQ', 1, 7, 0x1000, 0xffff888000001000, 0x1000, 0x100000, 0x100000, 4096))
+            for name in ('lime', 'elf'):
+                source = f'file:{path / name}'
+                for args in (('--no-pagefile',), ('--format', 'raw'), ('--format', 'lime')):
+                    with self.subTest(name=name, args=args):
+                        p = run('acquire', '--source', source, *args, '-o', path / 'out', '-f')
+                        self.assertEqual(p.returncode, 5, p.stderr)
+                        self.assertIn(b'no page of memory could be read', p.stderr)
+                        self.assertNotIn(b'outcome: complete', p.stdout + p.stderr)
+                p = run('check', '--json', '--source', source, '-o', path / 'new', '--no-pagefile')
+                self.assertEqual(p.returncode, 5, p.stderr)
+                doc = json.loads(p.stdout)
+                self.assertIs(doc['go'], False)
+                self.assertIn('none of ', next(f['text'] for f in doc['findings'] if f['stops']))
+
+
 @needs_simulator
 class Case(unittest.TestCase):
     @classmethod

@@ -179,7 +179,12 @@ class Avml(Case):
     def run_any(self, data, codes):
         self.write(data)
         r = self.run_it("acquire", "--source", "file:" + self.source, "--format", "raw", "-o", self.path("out"), "-f")
-        self.assertIn(r.returncode, codes, r.text)
+        # Where not one page could be read, that is no acquisition.
+        if 3 in codes and r.returncode == 5:
+            self.assertEqual(r.summary["pages"]["data"] + r.summary["pages"]["zero"], 0)
+            self.assertIn("no page of memory could be read", r.error)
+        else:
+            self.assertIn(r.returncode, codes, r.text)
         return r
 
     def test_cut_anywhere(self):
@@ -445,13 +450,13 @@ class PackedLime(Case):
                 if there < 32:  # then it begins like LiME for nobody
                     self.assertIn(r.returncode, (3, 9), r.text)
                     continue
-                self.assertEqual(r.returncode, 3, r.text)
                 self.assertIn("zlib stream is cut short", r.text)
                 want, at = set(), 0
                 for first, d in memory:
                     at += 32
                     want |= {first + n for n in range(0, len(d), PAGE) if at + n + PAGE <= there}
                     at += len(d)
+                self.assertEqual(r.returncode, 3 if want else 5, r.text)
                 self.assertEqual(self.compare(pages), len(want))
 
     def test_one_flipped_bit_anywhere(self):
@@ -468,7 +473,7 @@ class PackedLime(Case):
                 p = self.run_it("acquire", "--source", "file:" + self.source, "--format", "lime", "--hash", "none",
                                 "-o", self.path("out"), "-f")
                 # Before the first header is unpacked it is a file like any other.
-                self.assertIn(p.returncode, (0, 3, 9) if bit < 8 * 120 else (3,), p.text)
+                self.assertIn(p.returncode, (0, 3, 5, 9) if bit < 8 * 120 else (3, 5), p.text)
                 if bit >= 8 * 120:
                     self.assertIn("source-lost", p.text)
 
