@@ -60,10 +60,10 @@ enum status linux_refused(const char *path, const char *missing, enum lockdown f
 const char *linux_refusal(enum lockdown from);
 
 /*
- * Behind the map: looks around, and opens /proc/kpageflags for a source that is the running kernel's memory: a device, or a file of
- * a proc file system; a regular file is a copy. Where it cannot be had nobody can tell which pages
- * must not be read: info.silent is set, and `otherwise`, what the source does with them, becomes a
- * note.
+ * Behind the map: looks around, and opens /proc/kpageflags, for a source that is the running
+ * kernel's memory: a device, or a file of a proc file system; a regular file is a copy. Where it
+ * cannot be had, or is not believed, nobody can tell which pages must not be read: info.silent is
+ * set, and `otherwise`, what the source does with them, becomes a note.
  */
 void linux_use_flags(struct linux_drv *l, const char *otherwise);
 

@@ -26,7 +26,7 @@ static enum status open_ntfs(struct reader *r, struct volume *v)
 
 /*
  * NTFS keeps a copy of its boot sector in the last sector of the partition (Linux 6.1
- * fs/ntfs3/super.c, ntfs_init_from_boot(); mkntfs writes it there, ntfsprogs/mkntfs.c, main_main()).
+ * fs/ntfs3/super.c, ntfs_init_from_boot(); mkntfs writes it there, too).
  */
 static bool find_copy(struct reader *r, const struct volume *v, struct ntfs_boot *ret)
 {

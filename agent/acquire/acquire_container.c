@@ -8,6 +8,7 @@
 
 #include "agent/acquire/acquire_internal.h"
 #include "agent/acquire/confirm_numbers.h"
+#include "agent/acquire/preflight.h"
 #include "agent/capture/manifest.h"
 #include "agent/order/order.h"
 #include "agent/program/clock.h"
@@ -447,6 +448,11 @@ static enum status acquire(struct acquisition *a, struct err *e)
 		st = acquire__begin(a, e);
 	if (st)
 		return st;
+	if (!a->network && !a->source->info.image && preflight_in_memory(a->output))
+		log_warning("output-in-memory",
+			    "%s: lies in the memory of this machine (%s): writing there overwrites "
+			    "what is to be acquired",
+			    a->output, preflight_in_memory(a->output));
 	st = acquire_is_ready(a->o, a->output, a->network != NULL, output_where(a->out), e);
 	if (st)
 		return st;

@@ -80,6 +80,12 @@ enum preflight_target {
  */
 enum preflight_target preflight_target(const char *path, uint64_t *ret_room, struct err *e);
 
+/*
+ * What a file at `path` would lie in, if that is the memory of this machine: "tmpfs", "a RAM disk",
+ * "zram". NULL: it is not, or nobody knows.
+ */
+const char *preflight_in_memory(const char *path);
+
 /* Signs of guest memory that its host cannot read, beyond the facts; NULL if there are none. */
 const char *preflight_encrypted_guest(void);
 

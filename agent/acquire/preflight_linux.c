@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 
 #include "agent/acquire/preflight.h"
 #include "agent/output/output_linux.h"
@@ -50,6 +55,36 @@ enum preflight_target preflight_target(const char *path, uint64_t *ret_room, str
 	if (!target_room_at(fd, ret_room))
 		*ret_room = ROOM_UNKNOWN;
 	return there ? PREFLIGHT_EXISTS : PREFLIGHT_FREE;
+}
+
+/* RAMDISK_MAJOR of include/uapi/linux/major.h; zram has a number that the kernel chooses. */
+#define RAM_DISK 1
+
+static const char *device_in_memory(dev_t dev)
+{
+	_cleanup_free_ char *link = NULL, *path = NULL;
+
+	if (major(dev) == RAM_DISK)
+		return "a RAM disk";
+	if (asprintf(&link, "/sys/dev/block/%u:%u", major(dev), minor(dev)) < 0)
+		return NULL;
+	path = realpath(link, NULL);
+	return path && strstr(path, "/zram") ? "zram" : NULL;
+}
+
+const char *preflight_in_memory(const char *path)
+{
+	_cleanup_free_ char *directory = target_directory_of(path);
+	struct statfs fs;
+	struct stat sb;
+
+	if (!stat(path, &sb) && S_ISBLK(sb.st_mode))
+		return device_in_memory(sb.st_rdev);
+	if (!directory || statfs(directory, &fs) || stat(directory, &sb))
+		return NULL;
+	if (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC)
+		return fs.f_type == TMPFS_MAGIC ? "tmpfs" : "ramfs";
+	return device_in_memory(sb.st_dev);
 }
 
 /* Devices that the kernel makes for guests only: drivers/virt/coco. */

@@ -60,6 +60,11 @@ enum preflight_target preflight_target(const char *path, uint64_t *ret_room, str
 	return attributes == INVALID_FILE_ATTRIBUTES ? PREFLIGHT_FREE : PREFLIGHT_EXISTS;
 }
 
+const char *preflight_in_memory(const char *path)
+{
+	return NULL;
+}
+
 const char *preflight_encrypted_guest(void)
 {
 	return NULL;

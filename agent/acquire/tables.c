@@ -288,9 +288,13 @@ static void warn_of_names(const json_t *doc)
 			"processes-differ",
 			"the kernel's and the system's lists of processes differ: %zu "
 			"only in the kernel's, %zu only in the system's, %zu with another name; "
-			"the manifest names them",
+			"the manifest names them%s",
 			json_size_at(doc, "kernel_only"), json_size_at(doc, "system_only"),
-			json_size_at(doc, "renamed"));
+			json_size_at(doc, "renamed"),
+			json_is_true(json_object_get(doc, "pid_namespace"))
+				? " (ramseal runs in a PID namespace, as in a container: the "
+				  "system tells of the processes in it only, by numbers of its own)"
+				: "");
 }
 
 static enum status compare_names(const struct tables_plan *plan, const struct told *t,
@@ -311,6 +315,8 @@ static enum status compare_names(const struct tables_plan *plan, const struct to
 		st = compare_again(plan, &views, r, e);
 	if (!st && !r->processes)
 		st = err_nomem(e);
+	if (!st && host_in_pid_namespace(HOST_PID_NAMESPACE))
+		json_object_set_new(r->processes, "pid_namespace", json_true());
 	warn_of_names(r->processes);
 	return st;
 }
@@ -454,7 +460,10 @@ enum status tables_acquire(const struct tables_plan *plan, struct tables_result 
 	ret->end = clock_mono_ns();
 	if (!st && !ret->found.n_spaces)
 		log_warning("no-page-tables",
-			    plan->source->info.five_levels
+			    interrupted()
+				    ? "page tables were not looked for, or not to the end, because "
+				      "the acquisition was interrupted; smear cannot be measured"
+			    : plan->source->info.five_levels
 				    ? "page tables have five levels, which ramseal does not "
 				      "support for Windows; smear cannot be measured"
 				    : "no page tables were found; smear cannot be measured");

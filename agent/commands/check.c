@@ -67,8 +67,8 @@ const struct command command_check = {
 		"code is 0 if acquire can start, otherwise the one that acquire would end with.\n"
 		"\n"
 		"The size of the container is estimated from a sample of the memory and of the\n"
-		"page files. The estimate may be wrong: acquire starts even if a container of\n"
-		"that size would not fit.\n"
+		"page files. If that does not fit, the exit code is 6, unless there is --force.\n"
+		"The estimate may be wrong: acquire starts all the same.\n"
 		"\n"
 		"--probe-link has to be asked for because it leaves traces at the other end. In\n"
 		"s3, an upload that is aborted, or stays without an object if the keys may not\n"
@@ -354,6 +354,20 @@ static uint64_t seconds(const struct check *c)
 	return c->probe.rate ? c->memory_bytes / c->probe.rate : UINT64_MAX;
 }
 
+enum fit_verdict { FITS, FITS_NOT, FITS_UNKNOWN };
+
+/* By the estimate, where there is one. */
+static enum fit_verdict fits(const struct check *c)
+{
+	if (c->room == ROOM_UNKNOWN || !c->memory_bytes)
+		return FITS_UNKNOWN;
+	if (c->room >= c->need.most)
+		return FITS;
+	if (!c->need.likely)
+		return c->room < c->need.least ? FITS_NOT : FITS_UNKNOWN;
+	return c->room >= c->need.likely ? FITS : FITS_NOT;
+}
+
 static uint64_t sample_bytes(const struct check *c)
 {
 	return room_sample_bytes(c->memory_sample) + room_sample_bytes(c->file_sample);
@@ -386,10 +400,11 @@ static json_t *pagefiles_json(const struct pagefile_list *l)
 	return list;
 }
 
-static json_t *check_json(const struct check *c, enum status st)
+/* `starts`: acquire would start, and end with `st`. */
+static json_t *check_json(const struct check *c, bool starts, enum status st)
 {
-	json_t *doc = json_pack("{s:s, s:b, s:i, s:o}", "schema", JSON_SCHEMA("check"), "go", !st,
-				"exit_code", (int)status_exit_code(st), "findings",
+	json_t *doc = json_pack("{s:s, s:b, s:i, s:o}", "schema", JSON_SCHEMA("check"), "go",
+				starts, "exit_code", (int)status_exit_code(st), "findings",
 				findings_json(&c->findings));
 
 	if (!doc)
@@ -420,6 +435,8 @@ static json_t *check_json(const struct check *c, enum status st)
 	json_object_set_new(doc, "output_at_most", integer(c->need.most));
 	if (c->room != ROOM_UNKNOWN)
 		json_object_set_new(doc, "output_room", integer(c->room));
+	if (fits(c) != FITS_UNKNOWN)
+		json_object_set_new(doc, "fits", json_boolean(fits(c) == FITS));
 	if (c->link.speed.rate)
 		check_link_json(&c->link, seconds(c), doc);
 	json_object_set(doc, "machine", c->facts);
@@ -474,7 +491,7 @@ static void print_output(const struct check *c)
 		       c->to.count, c->to.count == 1 ? "" : "s");
 }
 
-static void check_print_text(const struct check *c, enum status st)
+static void check_print_text(const struct check *c, bool starts, enum status st)
 {
 	char size[TEXT_SIZE_MAX], path[1024];
 
@@ -489,7 +506,9 @@ static void check_print_text(const struct check *c, enum status st)
 		text_printable(c->findings.at[i].text.message, path, sizeof(path));
 		printf("%s: %s\n", c->findings.at[i].st ? "no" : "note", path);
 	}
-	puts(st ? "acquire would not start" : "go");
+	puts(!starts ? "acquire would not start"
+	     : st    ? "acquire would start, but will fill the disk"
+		     : "go");
 }
 
 /* What is wrong on the command line, as acquire says it. */
@@ -584,10 +603,15 @@ static enum status check_run(struct cli *cli, struct err *e)
 	stop = findings_stop(&c.findings);
 	if (!st && stop)
 		found = err_set(e, stop->st, "%s", stop->text.message);
+	else if (!st && !o->acquire.force && fits(&c) == FITS_NOT)
+		found = err_set(
+			e, ST_OUTPUT,
+			"%s: acquire would start, but the disk would be full before it ends",
+			c.output);
 	if (!st && o->json)
-		st = json_print(check_json(&c, found), JSON_INDENT(1), e);
+		st = json_print(check_json(&c, !stop, found), JSON_INDENT(1), e);
 	else if (!st)
-		check_print_text(&c, found);
+		check_print_text(&c, !stop, found);
 	check_deinit(&c);
 	return st ? st : found;
 }

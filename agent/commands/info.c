@@ -240,6 +240,15 @@ static const char *info_text_at(json_t *doc, const char *object, const char *key
 	return text ? text : "not recorded";
 }
 
+/* Without pages of which there is nothing but that they were skipped, or could not be read. */
+static uint64_t content_bytes(const struct stream_sums *s)
+{
+	const uint64_t *pages = s->tally.pages;
+
+	return s->captured -
+	       MIN(s->captured, (pages[PAGE_SKIPPED] + pages[PAGE_UNREADABLE]) * PAGE_SIZE);
+}
+
 static void print_streams(struct container *c, const struct container_sums *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
@@ -247,7 +256,7 @@ static void print_streams(struct container *c, const struct container_sums *s)
 		const struct stream_sums *sum = &s->streams[i];
 		char captured[TEXT_SIZE_MAX], stored[TEXT_SIZE_MAX];
 
-		text_size(sum->captured, captured);
+		text_size(content_bytes(sum), captured);
 		text_size(sum->stored, stored);
 		print_row("stream", "%s (%s): %s in %s, %" PRIu64 " chunks, read within %.3f s",
 			  info->name, rsz_kind_name(info->kind), captured, stored, sum->chunks,
@@ -379,12 +388,15 @@ static void print_processes(json_t *doc)
 		print_row("processes",
 			  "%" PRId64 " in the kernel's list, the system told %" PRId64
 			  ", and they differ: %zu only in the kernel's, %zu only in the system's, "
-			  "%zu with another name (--json names them)",
+			  "%zu with another name (--json names them)%s",
 			  (int64_t)json_integer_value(json_object_get(o, "kernel")),
 			  (int64_t)json_integer_value(json_object_get(o, "system")),
 			  json_array_size(json_object_get(o, "kernel_only")),
 			  json_array_size(json_object_get(o, "system_only")),
-			  json_array_size(json_object_get(o, "renamed")));
+			  json_array_size(json_object_get(o, "renamed")),
+			  json_is_true(json_object_get(o, "pid_namespace"))
+				  ? "; ramseal ran in a PID namespace, which has numbers of its own"
+				  : "");
 }
 
 /* The file, and how far it is whole. */

@@ -28,6 +28,13 @@ struct host_processes {
  * ST_NOMEM; ST_SYSTEM if the system does not tell.
  */
 enum status host_processes(struct host_processes *ret, struct err *e);
+/*
+ * Whether this process sees a part of the system's processes only: those of its PID namespace. On
+ * Linux the first one has a number of its own (include/linux/proc_ns.h, PROC_PID_INIT_INO), which
+ * /proc/self/ns/pid names; `link` is that, or what a test puts in its place.
+ */
+#define HOST_PID_NAMESPACE "/proc/self/ns/pid"
+bool host_in_pid_namespace(const char *link);
 /* Makes room for one, and copies its name. The list is sorted once all are there. */
 enum status host_processes_add(struct host_processes *l, uint32_t pid, const char *name,
 			       struct err *e);

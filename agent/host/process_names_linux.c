@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A thread of the kernel has up to 63 characters (fs/proc/array.c, proc_task_name()). */
 #define COMM_MAX 128
@@ -44,6 +45,15 @@ static enum status add_folder(struct host_processes *l, int proc, const char *na
 	if (errno || *end || !pid || pid > UINT32_MAX || !read_comm(proc, name, comm))
 		return ST_OK;
 	return host_processes_add(l, (uint32_t)pid, comm, e);
+}
+
+bool host_in_pid_namespace(const char *link)
+{
+	char name[64];
+	const ssize_t n = readlink(link, name, sizeof(name) - 1);
+
+	name[MAX(n, 0)] = '\0';
+	return n > 0 && strcmp(name, "pid:[4026531836]") != 0;
 }
 
 enum status host_processes(struct host_processes *ret, struct err *e)

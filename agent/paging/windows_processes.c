@@ -155,7 +155,7 @@ static bool pids_differ(const struct members *m, uint32_t pid)
 	return true;
 }
 
-/* `strange`: System may have another PID than it should. Then the others have to agree on theirs. */
+/* `strange`: System may have another PID than it should. The others have to agree on theirs. */
 static bool find_links(const struct virt *v, struct windows_kernel *k,
 		       const struct eprocess *system, bool strange, struct members *m)
 {

@@ -87,8 +87,8 @@ json_t *json_ranges(const struct range_list *l);
 /*
  * A JSON string from bytes that should be UTF-8. What is not (and NUL, which JSON readers in C
  * cannot take) becomes \xNN, and then every backslash becomes \\. A text that is proper UTF-8 is
- * itself, also if it has a \x of its own, as paths of Windows do: what names a stream or a file must
- * find it. NULL only if out of memory.
+ * itself, also if it has a \x of its own, as paths of Windows do: what names a stream or a file
+ * must find it. NULL only if out of memory.
  */
 json_t *json_bytes(const void *p, size_t len);
 json_t *json_text(const char *text); /* NULL gives null */

@@ -97,7 +97,8 @@ static bool has_header(struct blob *b, uint64_t off, struct range *ret)
 
 /*
  * A header of AVML's that has nothing behind it but the next one, or the end. That is also where a
- * file ends that was cut, or AVML ended while it read the block: it is believed if there are others.
+ * file ends that was cut, or AVML ended while it read the block: it is believed if there are
+ * others.
  */
 static bool is_header_alone(const struct lime *l, struct blob *b, struct range r, uint64_t off)
 {

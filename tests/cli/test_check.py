@@ -222,7 +222,14 @@ class Check(unittest.TestCase):
         with open(self.path("memory"), "r+b") as f:
             f.write(os.urandom(48 * MIB))
         with self.disk(20 * MIB):
-            said = self.check(*self.source, "-o", "disk/new", code=0)
+            said = self.check(*self.source, "-o", "disk/new", code=6)
+            self.assertEqual((said["go"], said["fits"], self.stops(said)), (True, False, []))
+            done = self.ramseal("check", *self.source, "-o", "disk/new")
+            self.assertEqual(done.returncode, 6)
+            self.assertTrue(done.stdout.endswith("\nacquire would start, but will fill the disk\n"), done.stdout)
+            self.assertIs(self.check(*self.source, "-o", "disk/new", "--force", code=0)["fits"], False)
+            memory = next(f for f in said["findings"] if f["what"] == "output-in-memory")
+            self.assertIn("disk/new: lies in the memory of this machine (tmpfs)", memory["text"])
             note = next(f for f in said["findings"] if f["what"] == "room")
             self.assertRegex(note["text"], r"disk/new: has room for .*, may need about .* \(estimated from a sample\)")
             self.assertFalse(note["stops"])

@@ -656,7 +656,7 @@ TEST(memory_that_is_declared_and_not_in_the_file_is_left_out)
 
 	for (size_t k = 0; k < 3 * ARRAY_SIZE(sizes); k++) {
 		const uint64_t size = sizes[k / 3];
-		/* Bytes that are missing at the end of the file, and memory that never was in it. */
+		/* Bytes that are missing at the end of the file, and what never was in it. */
 		const struct phdr p[] = {
 			{ LOAD, 0x1000, 0xffff888000001000, 0x1000, k % 3 ? 0x1000 : size, size },
 			{ LOAD, 0x2000, 0xffff888000001000, 0x1000 + size, 0, size },

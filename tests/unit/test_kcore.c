@@ -439,7 +439,7 @@ TEST(flags_that_no_kernel_gives_are_not_believed)
 		assert_non_null(kpageflags_doubt(&f, &map));
 		CHECK_HAS(kpageflags_doubt(&f, &map), lies[k].why);
 		kpageflags_close(&f);
-		/* A page that is readable among them: that can be, but not so many that are lost. */
+		/* With one that is readable: that can be, but not so many that are lost. */
 		if (lies[k].flags == (uint64_t)1 << 23 || lies[k].flags == (uint64_t)1 << 19) {
 			image_u64(&flags, 0x140 * 8, 0x2c);
 			kpageflags_set_path(image_save(&flags));

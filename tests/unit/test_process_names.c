@@ -5,6 +5,10 @@
 
 #ifdef _WIN32
 #include <windows.h>
+#else
+#include <unistd.h>
+
+#include "tests/gen/temporary.h"
 #endif
 
 #include "agent/host/process_names.h"
@@ -227,6 +231,28 @@ TEST(this_system_tells_of_ourselves)
 	host_processes_deinit(&l);
 }
 
+#ifndef _WIN32
+TEST(other_pid_namespaces_than_the_first_are_told)
+{
+	static const struct {
+		const char *name;
+		bool is;
+	} names[] = { { "pid:[4026531836]", false },
+		      { "pid:[4026532211]", true },
+		      { "pid:[402653183]", true } };
+	char link[TEMPORARY_MAX + 32];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(link, sizeof(link), "%s/ramseal-test-%d", temporary_folder(), getpid());
+		unlink(link);
+		assert_int_equal(symlink(names[i].name, link), 0);
+		assert_int_equal(host_in_pid_namespace(link), names[i].is);
+	}
+	unlink(link);
+	assert_false(host_in_pid_namespace("/nowhere/ns/pid"));
+}
+#endif
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +265,9 @@ int main(void)
 		cmocka_unit_test(list_that_is_not_whole_agrees_with_nothing),
 		cmocka_unit_test(names_are_compared_as_kernels_cut_them),
 		cmocka_unit_test(this_system_tells_of_ourselves),
+#ifndef _WIN32
+		cmocka_unit_test(other_pid_namespaces_than_the_first_are_told),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
