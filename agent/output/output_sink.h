@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a kind of output is made of, for those who write one. Each is a file of its own with one
- * `const struct output_ops`: file_sink.c, device_sink.c, pipe_sink.c and stdout_sink.c are opened by
- * what -o names (output.c has the table), remote_sink.c for an address by who may send;
+ * `const struct output_ops`: file_sink.c, device_sink.c, pipe_sink.c and stdout_sink.c are opened
+ * by what -o names (output.c has the table), remote_sink.c for an address by who may send;
  * hash_sink.c and age_sink.c stand on another one and pass on what they get. A sink knows
  * agent/program/ and formats/base/, that of addresses agent/network/ too, and nothing else.
  */

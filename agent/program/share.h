@@ -60,8 +60,9 @@ enum share_role {
 
 /*
  * From now on, for threads that share_join(); not while there are any. `nice`: 0 steps back for
- * nobody. `limited`: the system gives us only part of the CPUs' time, and nobody pauses. Either way, where memory runs out, we are what the system ends first (Linux:
- * oom_score_adj 1000): an acquisition can be repeated, and what it wrote can be sealed.
+ * nobody. `limited`: the system gives us only part of the CPUs' time, and nobody pauses. Either
+ * way, where memory runs out, we are what the system ends first (Linux: oom_score_adj 1000): an
+ * acquisition can be repeated, and what it wrote can be sealed.
  */
 void share_begin(unsigned nice, bool limited);
 void share_end(void);

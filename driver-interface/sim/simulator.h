@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The source "sim", for drv_add_source(): sim.c, or left_out.c in a build with -Dsimulator=false. */
+/*
+ * The source "sim", for drv_add_source(): sim.c, or left_out.c in a build with -Dsimulator=false.
+ */
 #ifndef RAMSEAL_DRIVER_INTERFACE_SIM_SIMULATOR_H
 #define RAMSEAL_DRIVER_INTERFACE_SIM_SIMULATOR_H
 
