@@ -209,6 +209,8 @@ static void judge_candidate(struct lime *l, struct blob *b, uint64_t off, struct
 		(!(inside & (PAGE_SIZE - 1)) && inside < range_bytes(k->range));
 	if (s->ok)
 		s->found = off;
+	else if (l->n_doubted < LIME_DOUBTED_MAX)
+		l->doubted[l->n_doubted++] = r;
 }
 
 static void search_buffer(struct lime *l, struct blob *b, uint64_t off, const uint8_t *buf,
@@ -302,6 +304,34 @@ static enum status find_again(struct lime *l, struct blob *b, uint64_t *off, str
 	return s.ok ? ST_OK : ST_END;
 }
 
+static bool overlaps_any(const struct lime *l, struct range r)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (r.first <= l->at[i].range.last && r.last >= l->at[i].range.first)
+			return true;
+	return false;
+}
+
+/* What headers name that were not believed may be missing: nobody knows which bytes are theirs. */
+static enum status add_doubted(struct lime *l, struct blob *b, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < l->n_doubted && !st; i++) {
+		const struct range r = l->doubted[i];
+
+		if (overlaps_any(l, r))
+			continue;
+		st = add_record(l, r, b->size, e);
+		if (st)
+			break;
+		l->at[l->count - 1].present = 0;
+		l->cut++;
+		l->lacked += range_bytes(r);
+	}
+	return st;
+}
+
 static bool has_magic(struct blob *b)
 {
 	uint8_t magic[4];
@@ -324,7 +354,7 @@ enum status lime_init(struct lime *l, struct blob *b, struct err *e)
 		if (st && st != ST_END)
 			return err_add(e, st, "record %zu", l->count);
 	}
-	return ST_OK;
+	return add_doubted(l, b, e);
 }
 
 void lime_deinit(struct lime *l)

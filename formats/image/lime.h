@@ -56,6 +56,9 @@ enum lime_end {
  */
 #define LIME_COMPARE_MAX ((uint64_t)1 << 26)
 
+/* More headers that are not believed are forgotten; `passed` counts their bytes all the same. */
+#define LIME_DOUBTED_MAX 32
+
 struct lime {
 	struct lime_record *at; /* in the order of the file */
 	size_t count;
@@ -73,6 +76,8 @@ struct lime {
 	uint64_t passed; /* bytes that belong to no record for certain, and are left out */
 
 	uint64_t compared;
+	struct range doubted[LIME_DOUBTED_MAX]; /* of headers that were not believed */
+	size_t n_doubted;
 };
 
 /*
@@ -87,7 +92,8 @@ struct lime {
  * that it took. So where the walk does not lead to a header, one is looked for inside the record,
  * and behind it. Memory has headers, too, in the page cache of this file or of an earlier one. One
  * is believed if its range leads to another or to the end of the file, or if it stands where a
- * disk's would; from any other one on, nothing is taken for memory until one is believed.
+ * disk's would; from any other one on, nothing is taken for memory until one is believed. The
+ * range of such a one, if no other record has a part of it, is a record without a byte.
  */
 enum status lime_init(struct lime *l, struct blob *b, struct err *e);
 void lime_deinit(struct lime *l);
