@@ -151,9 +151,9 @@ static enum status add_raw(struct file_drv *f, struct range_list *map, struct er
 
 /*
  * Headers can declare any amount of memory, and each page of it costs time and room, though there
- * is nothing to read. A file that was cut short has its missing pages in the map, as unreadable, and
- * a dump those that were not dumped (makedumpfile leaves out nine of ten), up to this, and up to so
- * many times what is there; beyond that its headers are what is wrong.
+ * is nothing to read. A file that was cut short has its missing pages in the map, as unreadable,
+ * and a dump those that were not dumped (makedumpfile leaves out nine of ten), up to this, and up
+ * to so many times what is there; beyond that its headers are what is wrong.
  */
 #define UNBACKED_MAX ((uint64_t)4 << 30)
 #define CUT_TIMES    16

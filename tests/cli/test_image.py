@@ -79,6 +79,20 @@ class Nothing(unittest.TestCase):
                 self.assertIn('none of ', next(f['text'] for f in doc['findings'] if f['stops']))
 
 
+class Counted(unittest.TestCase):
+    def test_pages_that_were_not_captured_are_no_memory(self):
+        """A record of 64 pages of which 16 are there; `info` says so many."""
+        with tempfile.TemporaryDirectory(prefix='ramseal-test-') as folder:
+            path = Path(folder)
+            (path / 'lime').write_bytes(struct.pack('<IIQQQ', 0x4c694d45, 1, 0x1000, 0x40fff, 0) +
+                                        random.Random(1).randbytes(16 * PAGE))
+            p = run('acquire', '--source', f'file:{path / "lime"}', '--no-pagefile', '-o', path / 'out')
+            self.assertEqual(p.returncode, 3, p.stderr)
+            p = run('info', path / 'out')
+            self.assertEqual(p.returncode, 0, p.stderr)
+            self.assertRegex(p.stdout.decode(), r'stream +memory \(physical memory\): 64\.0 KiB in ')
+
+
 @needs_simulator
 class Case(unittest.TestCase):
     @classmethod
