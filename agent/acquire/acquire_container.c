@@ -448,7 +448,8 @@ static enum status acquire(struct acquisition *a, struct err *e)
 		st = acquire__begin(a, e);
 	if (st)
 		return st;
-	if (!a->network && !a->source->info.image && preflight_in_memory(a->output))
+	if (!a->network && !a->source->info.image && !a->source->info.simulated &&
+	    preflight_in_memory(a->output))
 		log_warning("output-in-memory",
 			    "%s: lies in the memory of this machine (%s): writing there overwrites "
 			    "what is to be acquired",

@@ -284,11 +284,10 @@ void preflight_check_output(const char *path, bool force, const struct output_ne
 		break;
 	}
 	if (preflight_in_memory(path))
-		findings_add(
-			to, ST_OK, "output-in-memory",
-			"%s: lies in the memory of this machine (%s): writing there overwrites "
-			"what is to be acquired",
-			path, preflight_in_memory(path));
+		findings_add(to, ST_OK, "output-in-memory",
+			     "%s: lies in the memory of this machine (%s): a restart loses it, and "
+			     "if this machine is acquired, it overwrites what is to be read",
+			     path, preflight_in_memory(path));
 	if (*ret_room != ROOM_UNKNOWN)
 		check_room(path, *ret_room, need, force, to);
 }
