@@ -78,8 +78,8 @@ const char *preflight_in_memory(const char *path)
 	struct statfs fs;
 	struct stat sb;
 
-	if (!stat(path, &sb) && S_ISBLK(sb.st_mode))
-		return device_in_memory(sb.st_rdev);
+	if (!stat(path, &sb) && !S_ISREG(sb.st_mode) && !S_ISDIR(sb.st_mode))
+		return S_ISBLK(sb.st_mode) ? device_in_memory(sb.st_rdev) : NULL;
 	if (!directory || statfs(directory, &fs) || stat(directory, &sb))
 		return NULL;
 	if (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC)

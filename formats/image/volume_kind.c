@@ -26,10 +26,10 @@ const char *volume_kind_text(enum volume_kind kind)
  * it encrypts, for a program that can open it. Sources: libblkid's superblock probes (util-linux
  * 2.38); cryptsetup's "LUKS1 On-Disk Format Specification" 1.2.3 and "LUKS2 On-Disk Format
  * Specification" 1.1.1, which begin with the same magic; libbde's "BitLocker Drive Encryption (BDE)
- * format", "Volume header": "-FVE-FS-" from Vista on, To Go "MSWIN4.1" and the identifier at 424;
- * of a hibernated system, whose mark replaces that of its swap area until it has started again, also
- * Linux 6.1 kernel/power/swap.c, HIBERNATE_SIG (libblkid's superblocks/swap.c has those of uswsusp
- * and of TuxOnIce).
+ * format", "Volume header": "-FVE-FS-" from Vista on, To Go "MSWIN4.1" and the identifier at
+ * 424; of a hibernated system, whose mark replaces that of its swap area until it has started
+ * again, also Linux 6.1 kernel/power/swap.c, HIBERNATE_SIG (libblkid's superblocks/swap.c has
+ * those of uswsusp and of TuxOnIce).
  */
 static const struct {
 	enum volume_kind kind;
