@@ -136,7 +136,7 @@ def main():
     global KERNEL, HOLDER, SERVERS
     KERNEL, test_ansible.RAMSEAL, HOLDER, SERVERS = arguments(4)
     test_ansible.SERVERS = SERVERS
-    why = test_ansible.missing() or ('' if PYTHON.exists() else f'no {PYTHON}')
+    why = test_ansible.missing() or ('' if Path('/usr/bin', PYTHON).exists() else f'no {PYTHON}')
     if why:
         print(why)
         sys.exit(SKIPPED_EXIT)
