@@ -108,7 +108,7 @@ class Pages(KdumpCase):
 
     def test_nothing_could_be_read(self):
         memory = Memory([(0x3000, 70, 'lost')])
-        self.acquire(memory, 'rsz', 'c.rsz', code=3)
+        self.acquire(memory, 'rsz', 'c.rsz', code=5)
         s = run('export', '-F', 'kdump', '-o', self.path('a.kdump'), self.path('c.rsz'), code=3).summary
         self.check(s['output'], memory)
         flat, back, _ = self.flattened(['export', '-F', 'kdump', self.path('c.rsz')], 'flat', code=3)
