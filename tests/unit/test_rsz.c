@@ -125,6 +125,27 @@ TEST(same_content_has_the_same_content_hashes_at_every_level)
 	assert_memory_equal(sums[0], sums[1], SHA256_SIZE);
 }
 
+/* Also if the record's own digest covers the wrong one, which no damage makes. */
+TEST(content_has_each_byte_of_its_sha256)
+{
+	for (size_t i = 0; i < SHA256_SIZE; i++) {
+		static struct build b;
+		struct rsz_scan_result result;
+		struct err e = ERR_INIT;
+
+		build_begin(&b, 7, 1);
+		build_chunk(&b, build_stream(&b, RSZ_KIND_MEMORY, "memory"), 200);
+		build_extent(&b, 0x1000, "ab");
+		CHECK_OK(rsz_encode(b.encoder, &b.chunk, &b.frame, &e), &e);
+		b.frame.sha256[i] ^= 1;
+		CHECK_OK(rsz_writer_put(b.writer, &b.frame, &e), &e);
+		build_close(&b);
+		verify_bytes(b.out.at, b.out.len, &result);
+		assert_int_equal(result.end, RSZ_END_DAMAGED);
+		build_deinit(&b);
+	}
+}
+
 TEST(text_streams_come_back_whole)
 {
 	static struct build b;
@@ -984,6 +1005,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sealed_container_reads_back),
 		cmocka_unit_test(same_content_has_the_same_content_hashes_at_every_level),
+		cmocka_unit_test(content_has_each_byte_of_its_sha256),
 		cmocka_unit_test(text_streams_come_back_whole),
 		cmocka_unit_test(every_flipped_bit_is_found),
 		cmocka_unit_test(every_flipped_bit_of_begin_costs_nothing_else),
