@@ -78,6 +78,9 @@ const char *preflight_in_memory(const char *path)
 	struct statfs fs;
 	struct stat sb;
 
+	/* Descriptor 1 may be stderr by now (target_open_stdout()). */
+	if (strcmp(path, "-") == 0)
+		return NULL;
 	if (!stat(path, &sb) && !S_ISREG(sb.st_mode) && !S_ISDIR(sb.st_mode))
 		return S_ISBLK(sb.st_mode) ? device_in_memory(sb.st_rdev) : NULL;
 	if (!directory || statfs(directory, &fs) || stat(directory, &sb))

@@ -133,7 +133,9 @@ class Live(GuestCase, processes.Checks):
 
     def test_06_strict_devmem(self):
         """Debian's refuses RAM with an error, and with zeros below 1 MiB: neither is memory."""
-        image = self.image('--source devmem', GAPS)
+        image = self.image('--source devmem', SOURCE_FAILED)
+        self.assertIn('no page of memory could be read', self.said)
+        self.assertNotIn('lies in the memory', self.said)  # a pipe does not
         self.assertEqual(set(pages(image.ranges)), set(pages(self.ram)))
         self.assertEqual(image.unreadable, set(pages(self.ram)))
 
@@ -247,8 +249,10 @@ class Live(GuestCase, processes.Checks):
         self.guest.check('mkdir /tmp/small && mount -t tmpfs -o size=4m tmpfs /tmp/small')
         self.addCleanup(self.guest.check, 'umount /tmp/small && rmdir /tmp/small')
         # One try: told before, and tried all the same.
-        said = self.guest.check('ramseal check --source kcore -o /tmp/small/m.rsz')
-        self.assertRegex(said, r'note: /tmp/small/m.rsz: has room for .* \(estimated from a sample\)')
+        checked = self.guest.run('ramseal check --source kcore -o /tmp/small/m.rsz')
+        self.assertEqual(checked.code, OUTPUT, checked.err)
+        self.assertRegex(checked.out, 'note: /tmp/small/m.rsz: lies in the memory of this machine .tmpfs.')
+        self.assertRegex(checked.out, r'note: /tmp/small/m.rsz: has room for .* \(estimated from a sample\)')
         done = self.guest.run('ramseal acquire --quiet --source kcore -o /tmp/small/m.rsz')
         self.assertEqual(done.code, OUTPUT, done.err)
         self.assertRegex(done.err, r'warning: /tmp/small/m.rsz: has room for')
