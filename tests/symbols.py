@@ -16,7 +16,7 @@ APART = ('tests/winpmem/nt_kernel.p',)
 
 
 def is_sanitizers(name):
-    return name.startswith(('__odr_asan', '__asan', '__sanitizer'))
+    return name.startswith(('__odr_asan', '__asan', '___asan', '__sanitizer'))
 
 
 def definitions(build, objects):
