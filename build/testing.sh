@@ -268,6 +268,7 @@ join_lane()
 # What it took, then the last line of a run, and its exit code.
 summarise()
 {
+	join_lane # a lane that nobody has waited for is not counted
 	build/costs "$costs" || true
 	[ -z "$twice" ] || say "passed only the second time:$twice"
 	if [ "$failed" -gt 0 ]; then
