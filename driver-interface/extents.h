@@ -32,6 +32,12 @@ void extents_deinit(struct extents *x);
 /* The same of bytes that are not in the file because they are zeros. */
 #define EXTENTS_ZEROS   ((uint64_t)1 << 62)
 
+/* What a header claims as an offset, which may be any number: no file reaches that far. */
+static inline uint64_t extents_claimed(uint64_t offset)
+{
+	return offset < EXTENTS_ZEROS - PHYS_LIMIT ? offset : EXTENTS_NOTHING;
+}
+
 /* Adds `len` bytes at `first`; 0 is nothing, and what would pass 2^64 is cut there. */
 enum status extents_add(struct extents *x, uint64_t first, uint64_t len, uint64_t offset,
 			struct err *e);

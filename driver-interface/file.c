@@ -117,7 +117,8 @@ static enum status add_elf(struct file_drv *f, struct range_list *map, struct er
 		if (s->paddr == ELF_PADDR_NONE)
 			continue;
 		cut |= s->offset > f->whole.blob.size || s->filesz > f->whole.blob.size - s->offset;
-		st = file__add_range(f, map, s->paddr, s->memsz, s->filesz, s->offset, e);
+		st = file__add_range(f, map, s->paddr, s->memsz, s->filesz,
+				     extents_claimed(s->offset), e);
 	}
 	if (cut)
 		file__note(f, "the file is cut short; what is missing is unreadable");

@@ -146,7 +146,8 @@ static enum status add_segment(struct kcore *k, const struct elf_segment *s, uin
 			       struct range_list *map, struct err *e)
 {
 	const uint64_t last = paddr + MIN(s->memsz - 1, UINT64_MAX - paddr);
-	const enum status st = extents_add(&k->ram, paddr, s->filesz, s->offset, e);
+	const enum status st =
+		extents_add(&k->ram, paddr, s->filesz, extents_claimed(s->offset), e);
 
 	return st ? st : range_list_add(map, paddr, last, e);
 }

@@ -648,6 +648,32 @@ TEST(segments_of_the_same_bytes_are_nothing_to_tell)
 	image_free(&i);
 }
 
+/* Offsets that no file reaches have nothing; what extents mean by some of them is not theirs. */
+TEST(segments_beyond_any_file_are_unreadable)
+{
+	static const uint64_t offsets[] = { (uint64_t)1 << 40, ((uint64_t)1 << 62) - PAGE_SIZE,
+					    (uint64_t)1 << 62, (uint64_t)1 << 63,
+					    UINT64_MAX - 2 * PAGE_SIZE };
+
+	for (size_t k = 0; k < ARRAY_SIZE(offsets); k++) {
+		const struct phdr p[] = {
+			{ LOAD, 0x1000, 0, 0x1000, 0x1000, 0x1000 },
+			{ LOAD, offsets[k], 0, 0x10000, 0x3000, 0x3000 },
+		};
+		struct image i = { 0 };
+		struct drv *d;
+
+		elf_header(&i, p, 2);
+		image_memory(&i, 0x1000, 0x1000, 0x1000);
+		d = open_image("file", &i);
+		check_data(d, 0x1000, 0x1fff);
+		for (uint64_t at = 0x10000; at < 0x13000; at += PAGE_SIZE)
+			CHECK_PAGE(d, at, PAGE_UNREADABLE, DRV_NO_DATA);
+		drv_close(d);
+		image_free(&i);
+	}
+}
+
 /* Where nobody could wait for what is not there, that is not in the map. */
 TEST(memory_that_is_declared_and_not_in_the_file_is_left_out)
 {
@@ -820,6 +846,7 @@ int main(void)
 		cmocka_unit_test(lime_records_that_lie_are_counted_and_every_byte_is_read_once),
 		cmocka_unit_test(bytes_that_stand_there_twice_and_differ_are_told),
 		cmocka_unit_test(segments_of_the_same_bytes_are_nothing_to_tell),
+		cmocka_unit_test(segments_beyond_any_file_are_unreadable),
 		cmocka_unit_test(memory_that_is_declared_and_not_in_the_file_is_left_out),
 		cmocka_unit_test(extents_inside_others_are_dropped),
 		cmocka_unit_test(core_is_read_at_its_physical_addresses),
