@@ -28,23 +28,12 @@ static void file_drv_close(struct drv *d)
 	free(f);
 }
 
-/* Appends a clause to one of the two sentences. */
-PRINTF_LIKE(3, 0)
-static void append(char *to, size_t size, const char *fmt, va_list ap)
-{
-	const size_t len = strlen(to);
-	const int n = snprintf(to + len, size - len, "%s", len ? "; " : "");
-
-	if ((size_t)n < size - len)
-		vsnprintf(to + len + n, size - len - (size_t)n, fmt, ap);
-}
-
 void file__note(struct file_drv *f, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	append(f->note, sizeof(f->note), fmt, ap);
+	drv__add_clause(f->note, sizeof(f->note), fmt, ap);
 	va_end(ap);
 }
 
@@ -53,7 +42,7 @@ void file__lost(struct file_drv *f, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	append(f->lost, sizeof(f->lost), fmt, ap);
+	drv__add_clause(f->lost, sizeof(f->lost), fmt, ap);
 	va_end(ap);
 }
 

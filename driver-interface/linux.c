@@ -36,24 +36,14 @@ void linux_note(struct linux_drv *l, const char *text)
 	l->drv.info.note = l->notes;
 }
 
-PRINTF_LIKE(3, 0)
-static const char *append(char *to, size_t size, const char *fmt, va_list args)
-{
-	const size_t len = strlen(to);
-	const int n = snprintf(to + len, size - len, "%s", len ? "; " : "");
-
-	if ((size_t)n < size - len)
-		vsnprintf(to + len + n, size - len - (size_t)n, fmt, args);
-	return to;
-}
-
 void linux_odd(struct linux_drv *l, const char *fmt, ...)
 {
 	va_list args;
 
 	va_start(args, fmt);
-	l->drv.info.odd = append(l->odd, sizeof(l->odd), fmt, args);
+	drv__add_clause(l->odd, sizeof(l->odd), fmt, args);
 	va_end(args);
+	l->drv.info.odd = l->odd;
 }
 
 void linux_lost(struct linux_drv *l, const char *fmt, ...)
@@ -61,8 +51,9 @@ void linux_lost(struct linux_drv *l, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	l->drv.info.lost = append(l->lost, sizeof(l->lost), fmt, args);
+	drv__add_clause(l->lost, sizeof(l->lost), fmt, args);
 	va_end(args);
+	l->drv.info.lost = l->lost;
 }
 
 /* --- rights -------------------------------------------------------------------------------- */

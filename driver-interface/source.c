@@ -37,6 +37,15 @@ static void take_map(struct drv_map *at, const char *origin, struct range_list *
 	range_list_tidy(&at->ranges, &at->faults);
 }
 
+void drv__add_clause(char *to, size_t size, const char *fmt, va_list ap)
+{
+	const size_t len = strlen(to);
+	const int n = snprintf(to + len, size - len, "%s", len ? "; " : "");
+
+	if ((size_t)n < size - len)
+		vsnprintf(to + len + n, size - len - (size_t)n, fmt, ap);
+}
+
 enum status drv__add_map(struct drv *d, const char *origin, struct range_list *l, struct err *e)
 {
 	if (d->info.n_maps == DRV_MAPS_MAX)

@@ -9,6 +9,8 @@
 #ifndef RAMSEAL_DRIVER_INTERFACE_SOURCE_H
 #define RAMSEAL_DRIVER_INTERFACE_SOURCE_H
 
+#include <stdarg.h>
+
 #include "driver-interface/drv.h"
 #include "formats/image/elf_core.h"
 
@@ -24,6 +26,9 @@ extern const struct drv_ops *const drv_system_table[];
 /* `path` is copied. error_numbers becomes "errno". */
 enum status drv__init(struct drv *d, const struct drv_ops *ops, const char *path, struct err *e);
 void drv__deinit(struct drv *d);
+
+/* Appends a clause to a sentence of drv_info, behind "; " if it is not the first; it may be cut. */
+void drv__add_clause(char *to, size_t size, const char *fmt, va_list ap) PRINTF_LIKE(3, 0);
 
 /*
  * Takes the ranges (`l` is left empty), tidies them and adds them as the next map. `origin` lives
