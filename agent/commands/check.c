@@ -507,7 +507,7 @@ static void check_print_text(const struct check *c, bool starts, enum status st)
 		printf("%s: %s\n", c->findings.at[i].st ? "no" : "note", path);
 	}
 	puts(!starts ? "acquire would not start"
-	     : st    ? "acquire would start, but will fill the disk"
+	     : st    ? "acquire would start, but would probably fill the disk"
 		     : "go");
 }
 
@@ -604,10 +604,10 @@ static enum status check_run(struct cli *cli, struct err *e)
 	if (!st && stop)
 		found = err_set(e, stop->st, "%s", stop->text.message);
 	else if (!st && !o->acquire.force && fits(&c) == FITS_NOT)
-		found = err_set(
-			e, ST_OUTPUT,
-			"%s: acquire would start, but the disk would be full before it ends",
-			c.output);
+		found = err_set(e, ST_OUTPUT,
+				"%s: acquire would start, but the disk would probably be full "
+				"before it ends",
+				c.output);
 	if (!st && o->json)
 		st = json_print(check_json(&c, !stop, found), JSON_INDENT(1), e);
 	else if (!st)

@@ -47,7 +47,7 @@ class Check(unittest.TestCase):
         text = self.ramseal("check", *args)
         self.assertEqual(text.returncode, code, text.stderr)
         self.assertEqual(text.stdout.splitlines()[-1], "acquire would not start" if not starts else
-                         "acquire would start, but will fill the disk" if code else "go")
+                         "acquire would start, but would probably fill the disk" if code else "go")
         self.assertEqual(sorted(os.listdir(self.folder)), before)
         return said
 
@@ -228,7 +228,7 @@ class Check(unittest.TestCase):
             self.assertEqual((said["go"], said["fits"], self.stops(said)), (True, False, []))
             done = self.ramseal("check", *self.source, "-o", "disk/new")
             self.assertEqual(done.returncode, 6)
-            self.assertTrue(done.stdout.endswith("\nacquire would start, but will fill the disk\n"), done.stdout)
+            self.assertTrue(done.stdout.endswith("\nacquire would start, but would probably fill the disk\n"), done.stdout)
             self.assertIs(self.check(*self.source, "-o", "disk/new", "--force", code=0)["fits"], False)
             memory = next(f for f in said["findings"] if f["what"] == "output-in-memory")
             self.assertIn("disk/new: lies in the memory of this machine (tmpfs)", memory["text"])
