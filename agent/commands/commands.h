@@ -28,7 +28,7 @@ extern const struct command command_manual, command_mount;
 #define COMMAND_FORCE_HELP "replace an existing file, and write even if space is short"
 
 #define COMMAND_THREADS_HELP                                                                       \
-	"compress, hash and check with N threads; default: one per CPU, at most 8"
+	"compress, hash and check with N threads, at most 64; default: one per CPU"
 
 /* What is known of a page file, for `pagefiles` and `check`; NULL if out of memory. */
 struct pagefile;

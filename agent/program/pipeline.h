@@ -7,9 +7,10 @@
 #ifndef RAMSEAL_AGENT_PROGRAM_PIPELINE_H
 #define RAMSEAL_AGENT_PROGRAM_PIPELINE_H
 
+#include "agent/host/share.h"
 #include "formats/base/err.h"
 
-#define PIPELINE_WORKERS_MAX 64
+#define PIPELINE_WORKERS_MAX SHARE_THREADS_MAX
 
 /* What --threads asks for; 0: it was not given. */
 unsigned pipeline_threads(uint64_t asked);

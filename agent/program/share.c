@@ -9,14 +9,11 @@
 #include "agent/program/json.h"
 #include "agent/program/self.h"
 
-/* More threads than this by default would take a machine over that others still work on. */
-#define THREADS_USUAL 8
-
 /* Shorter spans say more of the scheduler's time slices than of who wants the CPU. */
-#define SPAN_NS       UINT64_C(5000000)
+#define SPAN_NS  UINT64_C(5000000)
 
 /* A pause is slept in pieces, so that Ctrl-C is heard. */
-#define PAUSE_NS      UINT64_C(100000000)
+#define PAUSE_NS UINT64_C(100000000)
 
 /* Set before there are threads that read it. */
 static struct {
@@ -49,11 +46,12 @@ bool share_is_nice(void)
 
 unsigned share_threads(unsigned cpus, bool nice)
 {
-	return MIN(MAX(nice ? cpus / 2 : cpus, 1), THREADS_USUAL);
+	return MIN(MAX(nice ? cpus / 2 : cpus, 1), SHARE_THREADS_MAX);
 }
 
 void share_join(enum share_role role)
 {
+	share__name(role);
 	if (share_is_nice())
 		share__step_back(role, share.nice);
 }

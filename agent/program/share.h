@@ -70,10 +70,18 @@ void share_end(void);
 /* True if something was begun, and it is not 0. */
 bool share_is_nice(void);
 
-/* How many threads compress if nobody says: one for each CPU, or for each second one. */
+/*
+ * How many threads compress if nobody says: one for each CPU, or for each second one, as many as
+ * the pipeline takes (capture/pipeline.h). An acquisition that takes half the time smears half as
+ * much; what the machine needs of its CPUs meanwhile, they step back for.
+ */
+#define SHARE_THREADS_MAX 64
 unsigned share_threads(unsigned cpus, bool nice);
 
-/* The calling thread steps back for the rest of its life, if that was begun. */
+/*
+ * The calling thread has that name in lists of threads, and steps back for the rest of its life, if
+ * that was begun.
+ */
 void share_join(enum share_role role);
 
 /*
@@ -137,7 +145,9 @@ json_t *share_json(void);
  * Once per system (share_*.c)
  */
 
-/* The calling thread steps back. */
+/* What the calling thread is called; not who reads. */
+void share__name(enum share_role role);
+/* It steps back. */
 void share__step_back(enum share_role role, unsigned nice);
 /* And is again as it was before. */
 void share__step_forward(void);

@@ -47,15 +47,21 @@ static _Thread_local struct {
 	int policy, nice, io;
 } was;
 
+void share__name(enum share_role role)
+{
+	static const char *const names[] = {
+		[SHARE_COMPRESSING] = "ramseal-pack", [SHARE_WRITING] = "ramseal-write"
+	};
+
+	prctl(PR_SET_NAME, names[role]);
+}
+
 /*
  * SCHED_BATCH: a thread that wakes up does not take the CPU from one that works (sched(7)). All of
  * it is a thread's own, also nice (setpriority(2), "C library/kernel differences").
  */
 void share__step_back(enum share_role role, unsigned nice)
 {
-	static const char *const names[] = {
-		[SHARE_COMPRESSING] = "ramseal-pack", [SHARE_WRITING] = "ramseal-write"
-	};
 	const int policy = sched_getscheduler(0);
 
 	if (!was.known) {
@@ -64,7 +70,7 @@ void share__step_back(enum share_role role, unsigned nice)
 		was.nice = getpriority(PRIO_PROCESS, 0);
 		was.io = ioprio_get_own();
 	}
-	prctl(PR_SET_NAME, names[role]);
+	(void)role;
 	if (policy != SCHED_IDLE && policy != SCHED_BATCH)
 		sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){ 0 });
 	if (getpriority(PRIO_PROCESS, 0) < (int)nice)

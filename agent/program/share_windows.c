@@ -7,6 +7,12 @@
 /* Two steps are all that is left between idle and normal (SetThreadPriority()). */
 #define LOWEST_FROM SHARE_NICE
 
+/* Windows 10 has names (SetThreadDescription()), and nothing that shows them by itself. */
+void share__name(enum share_role role)
+{
+	(void)role;
+}
+
 void share__step_back(enum share_role role, unsigned nice)
 {
 	const int to = nice < LOWEST_FROM ? THREAD_PRIORITY_BELOW_NORMAL : THREAD_PRIORITY_LOWEST;

@@ -280,11 +280,12 @@ TEST(fast_and_other_commands_step_back_for_nobody)
 TEST(half_of_the_cpus_compress)
 {
 	assert_int_equal(share_threads(4, false), 4);
-	assert_int_equal(share_threads(64, false), 8);
+	assert_int_equal(share_threads(64, false), 64);
 	assert_int_equal(share_threads(1, true), 1);
 	assert_int_equal(share_threads(2, true), 1);
 	assert_int_equal(share_threads(5, true), 2);
-	assert_int_equal(share_threads(64, true), 8);
+	assert_int_equal(share_threads(64, true), 32);
+	assert_int_equal(share_threads(300, false), SHARE_THREADS_MAX);
 }
 
 /*
