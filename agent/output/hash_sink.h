@@ -14,8 +14,8 @@
 enum status hash_sink_put_on(struct output **o, struct err *e);
 
 /*
- * Of everything so far, or "" if it was interrupted in the middle of a hole; nothing can be added
- * after it. `o` is what hash_sink_put_on() made.
+ * Of everything so far, or "" if it was interrupted in the middle of a hole, or if a write failed;
+ * nothing can be added after it. `o` is what hash_sink_put_on() made.
  */
 void hash_sink_end(struct output *o, char ret[static SHA256_HEX_SIZE]);
 
