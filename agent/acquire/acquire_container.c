@@ -39,6 +39,7 @@ static void acquisition_deinit(struct acquisition *a)
 	tables_result_deinit(&a->image_end);
 	free(a->output);
 	root_watch_deinit(&a->watch);
+	candidates_deinit(&a->candidates);
 	host_limits_deinit(&a->limits);
 	share_end();
 	disk_close(a->disk);
@@ -98,6 +99,7 @@ static struct memory_plan memory_plan(struct acquisition *a)
 		.source = a->source,
 		.slots = a->slots,
 		.watch = a->watching ? &a->watch : NULL,
+		.candidates = a->collecting ? &a->candidates : NULL,
 		.order = acquire__order(a),
 		.table_pages = a->before.pages.ranges ? &a->before.pages : NULL,
 		.spaces = a->before.found.n_spaces ? &a->before.found : NULL,
@@ -346,8 +348,10 @@ static enum status read_content(struct acquisition *a, struct err *e)
 }
 
 /*
- * What is in an image: before its memory is read, because the kernel must be known while that is
- * looked through for roots; and then the list of processes beside these.
+ * What is in an image: before its memory is read, because with a kernel that is known it is looked
+ * through for roots then; and again behind it, for the list of processes beside these. If there is
+ * no kernel at first, pages that may be one or roots are collected, and it is found among them: no
+ * image is read a second time for that.
  */
 static enum status read_image_tables(struct acquisition *a, bool again, struct err *e)
 {
@@ -355,6 +359,8 @@ static enum status read_image_tables(struct acquisition *a, bool again, struct e
 		.source = a->source,
 		.earlier = again ? &a->image.found : NULL,
 		.watch = again && a->watching ? &a->watch : NULL,
+		.candidates = again && a->collecting ? &a->candidates : NULL,
+		.search_pages = again ? 0 : DISCOVER_FEW,
 		.stream = watched_plan(a, PROGRESS_QUIET),
 	};
 	struct tables_result *r = again ? &a->image_end : &a->image;
@@ -362,6 +368,7 @@ static enum status read_image_tables(struct acquisition *a, bool again, struct e
 
 	if (again && (a->source->dead || a->memory.stopped))
 		return tables_tell(&plan, &a->image, e);
+	candidates_sort(&a->candidates);
 	st = tables_find(&plan, r, e);
 	if (!st && again)
 		st = tables_tell(&plan, r, e);
@@ -375,6 +382,7 @@ static enum status begin_tables(struct acquisition *a, struct err *e)
 
 	if (!st && (image || wants_tables(a, TABLES_AFTER)))
 		a->watching = tables_watch(&a->reading, image ? &a->image : &a->before, &a->watch);
+	a->collecting = !st && image && a->image.found.os == OS_UNKNOWN;
 	return st;
 }
 

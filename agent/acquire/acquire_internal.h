@@ -56,6 +56,8 @@ struct acquisition {
 	struct tables_result image_end; /* and behind that */
 	struct root_watch watch;
 	bool watching;
+	struct candidates candidates; /* of an image whose kernel is not known while it is read */
+	bool collecting;
 	char root[SHA256_HEX_SIZE];
 	struct statement stated;                /* as far as it is known */
 	struct output *statement_out;           /* NULL: none, or stdout */

@@ -149,12 +149,29 @@ static bool open_kernel_file(const struct drv *source, struct file_blob *ret)
 	return path && !file_blob_open(ret, path, NULL);
 }
 
-static enum status find_spaces_here(struct drv *source, const struct discovery *earlier,
-				    const struct root_watch *watch, struct walk_budget *budget,
-				    struct discovery *ret, struct err *e)
+/* What a search goes by; of struct discover_hints what is not the source's. */
+struct search {
+	const struct discovery *earlier;
+	const struct root_watch *watch;
+	const struct candidates *candidates;
+	uint64_t pages;
+};
+
+static struct search planned_search(const struct tables_plan *plan)
+{
+	return (struct search){ plan->earlier, plan->watch, plan->candidates, plan->search_pages };
+}
+
+static enum status find_spaces_here(struct drv *source, const struct search *by,
+				    struct walk_budget *budget, struct discovery *ret,
+				    struct err *e)
 {
 	/* The scan for roots reads all of memory: it is made while that is read anyway. */
-	struct discover_hints hints = { .before = earlier, .skip_scan = true, .watch = watch };
+	struct discover_hints hints = { .before = by->earlier,
+					.skip_scan = true,
+					.watch = by->watch,
+					.candidates = by->candidates,
+					.search_pages = by->pages };
 	struct file_blob kernel;
 	struct pe_file file = { .blob = &kernel.blob };
 	const bool has_file = open_kernel_file(source, &kernel);
@@ -180,8 +197,7 @@ static enum status find_spaces_here(struct drv *source, const struct discovery *
 /* A search, as the thread that reads has it. It stays if a read is given up. */
 struct search_run {
 	struct drv *source;
-	const struct discovery *earlier;
-	const struct root_watch *watch;
+	struct search by;
 	struct walk_budget budget;
 	struct discovery found;
 };
@@ -190,11 +206,10 @@ static enum status run_search(void *arg, struct err *e)
 {
 	struct search_run *s = arg;
 
-	return find_spaces_here(s->source, s->earlier, s->watch, &s->budget, &s->found, e);
+	return find_spaces_here(s->source, &s->by, &s->budget, &s->found, e);
 }
 
-static enum status find_spaces(const struct reading *reading, struct drv *source,
-			       const struct discovery *earlier, const struct root_watch *watch,
+static enum status find_spaces(const struct reading *reading, struct drv *source, struct search by,
 			       struct walk_budget *budget, struct discovery *ret, struct err *e)
 {
 	const struct reading none = { .source = source };
@@ -204,9 +219,7 @@ static enum status find_spaces(const struct reading *reading, struct drv *source
 
 	if (!s)
 		return err_nomem(e);
-	*s = (struct search_run){
-		.source = source, .earlier = earlier, .watch = watch, .budget = *budget
-	};
+	*s = (struct search_run){ .source = source, .by = by, .budget = *budget };
 	st = reading_run(reading ? reading : &none, run_search, s, e);
 	if (!was_left && drv_is_abandoned(source))
 		return st;
@@ -236,7 +249,7 @@ enum status tables_find_again(struct drv *source, const struct discovery *earlie
 {
 	struct walk_budget budget = new_budget();
 
-	return find_spaces(NULL, source, earlier, NULL, &budget, ret, e);
+	return find_spaces(NULL, source, (struct search){ .earlier = earlier }, &budget, ret, e);
 }
 
 /*
@@ -329,7 +342,7 @@ static enum status find_and_compare(const struct tables_plan *plan, struct walk_
 	enum status st;
 
 	ask_host(&t, &t.before);
-	st = find_spaces(plan->stream.reading, plan->source, plan->earlier, plan->watch, budget,
+	st = find_spaces(plan->stream.reading, plan->source, planned_search(plan), budget,
 			 &r->found, e);
 	if (!st)
 		ask_host(&t, &t.after);
@@ -477,7 +490,7 @@ enum status tables_find(const struct tables_plan *plan, struct tables_result *re
 	enum status st;
 
 	ret->start = clock_mono_ns();
-	st = find_spaces(plan->stream.reading, plan->source, plan->earlier, plan->watch, &budget,
+	st = find_spaces(plan->stream.reading, plan->source, planned_search(plan), &budget,
 			 &ret->found, e);
 	if (!st)
 		find_option(plan->source, ret);

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "agent/capture/stream_pass.h"
+#include "agent/paging/candidates.h"
 #include "agent/paging/discover.h"
 #include "agent/paging/layout.h"
 #include "agent/paging/prints.h"
@@ -18,7 +19,10 @@ struct tables_plan {
 	bool keep_pages;                 /* the result has them in `pages` */
 	bool keep_prints;                /* and what their entries were in `prints` */
 	const struct discovery *earlier; /* of the first pass, for the second; or NULL */
-	const struct root_watch *watch;  /* of the memory in between, for the second; or NULL */
+	/* Of the memory in between, for the second: one of these, or NULL. */
+	const struct root_watch *watch;
+	const struct candidates *candidates;
+	uint64_t search_pages; /* as in discover.h */
 	/*
 	 * The layout of entries is wanted, and this is known of the machine but for its tables; or
 	 * NULL.

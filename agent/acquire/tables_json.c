@@ -196,6 +196,10 @@ json_t *tables_line_json(const struct tables_result *r, const char *when)
 	json_object_set_new(o, "event", json_string("tables"));
 	json_object_set_new(o, "when", json_string(when));
 	json_object_set_new(o, "search_pages", json_u64(r->found.pages_read));
+	if (r->found.searched)
+		json_object_set_new(o, "searched", json_true());
+	if (r->found.vmcoreinfo_from_memory)
+		json_object_set_new(o, "vmcoreinfo_page", json_u64(r->found.vmcoreinfo_page));
 	json_object_set_new(o, "ignore", json_u64(r->found.ignore));
 	json_object_set_new(o, "spaces", spaces_json(&r->found));
 	if (r->processes)

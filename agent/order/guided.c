@@ -332,6 +332,7 @@ static enum status open_guided(const struct memory_plan *plan, struct memory_res
 		.result = result,
 		.ranges = &plan->source->info.maps[0].ranges,
 		.watch = plan->watch,
+		.candidates = plan->candidates,
 		.set = &f->captured[0],
 	};
 	physmem_drv_init(&f->mem, plan->source, clock_mono_ns);

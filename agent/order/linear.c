@@ -39,7 +39,8 @@ static enum status open_sweeps(const struct memory_plan *plan, struct memory_res
 		.sweep = { .source = plan->source,
 			   .result = result,
 			   .ranges = memory_ranges(plan),
-			   .watch = plan->watch },
+			   .watch = plan->watch,
+			   .candidates = plan->candidates },
 		.tables = split ? plan->table_pages : NULL,
 		.tables_first = tables_first,
 	};

@@ -3,6 +3,7 @@
 
 #include "agent/capture/reading.h"
 #include "agent/order/order.h"
+#include "agent/paging/candidates.h"
 #include "formats/base/left.h"
 
 enum status memory_acquire(const struct memory_plan *plan, struct memory_result *ret, struct err *e)
@@ -37,6 +38,8 @@ enum status memory_acquire(const struct memory_plan *plan, struct memory_result 
 	drv_note_parts(plan->source, false);
 	if (plan->watch)
 		plan->watch->seen.complete = !st && !ret->stopped;
+	if (plan->candidates)
+		plan->candidates->complete = !st && !ret->stopped;
 	order->close(stream.feed);
 	return st;
 }

@@ -10,6 +10,7 @@
 #include "agent/paging/roots.h"
 #include "driver-interface/drv.h"
 
+struct candidates;
 struct discovery;
 struct order;
 struct slots;
@@ -30,7 +31,9 @@ struct memory_plan {
 	/* Finds the spaces that there are now, besides `earlier`; NULL: nobody looks again. */
 	enum status (*find_again)(struct drv *source, const struct discovery *earlier,
 				  struct discovery *ret, struct err *e);
-	struct root_watch *watch;  /* is shown every page that was read; or NULL */
+	/* Are shown every page that was read; or NULL. */
+	struct root_watch *watch;
+	struct candidates *candidates;
 	struct stream_plan stream; /* without feed, label and total */
 };
 

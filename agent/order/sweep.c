@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/order/sweep.h"
 
+#include "agent/paging/candidates.h"
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 #include "agent/program/log.h"
@@ -39,14 +40,13 @@ bool sweep_stopped(struct sweep *s)
 static void show_pages(const struct sweep *s, const struct stream_piece *p,
 		       const struct rsz_extent *x, size_t at)
 {
-	struct root_watch *w = s->skip ? NULL : s->watch;
+	const uint8_t *bytes = p->data + at * PAGE_SIZE;
+	const struct page_status *status = p->pages + at;
 
-	for (size_t i = 0; w && i < rsz_extent_pages(x); i++)
-		if (p->pages[at + i].state == PAGE_DATA)
-			root_watch_page(w, p->data + (at + i) * PAGE_SIZE,
-					x->address + i * PAGE_SIZE);
-		else
-			w->seen.unreadable++;
+	if (!s->skip && s->watch)
+		root_watch_show(s->watch, bytes, status, rsz_extent_pages(x), x->address);
+	if (!s->skip && s->candidates)
+		candidates_show(s->candidates, bytes, status, rsz_extent_pages(x), x->address);
 }
 
 static void read_extent(struct sweep *s, struct stream_piece *p, size_t at, uint64_t address,

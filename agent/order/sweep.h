@@ -15,7 +15,9 @@ struct sweep {
 	struct drv *source;
 	struct memory_result *result;
 	const struct range_list *ranges;
-	struct root_watch *watch; /* is shown what was read; or NULL */
+	/* Are shown what was read; or NULL. */
+	struct root_watch *watch;
+	struct candidates *candidates;
 	/* Only pages that are in the set (`inside`), or only those that are not. NULL: all. */
 	const struct walk_set *set;
 	bool inside;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "agent/paging/candidates.h"
 #include "agent/paging/discover_internal.h"
 
 const char *dtb_origin_name(enum dtb_origin o)
@@ -53,11 +54,12 @@ struct virt paging__kernel_space(const struct discovery_search *s)
  * and a root that maps an ntoskrnl settle it; the first root that does not is kept for the end,
  * when nothing better was found.
  */
-#define CANDIDATES_MAX 16
+#define ROOTS_TRIED_MAX 16
 
 struct candidate_search {
 	const struct discovery_search *s;
 	struct vmcoreinfo v;
+	uint64_t left;  /* pages that may be searched */
 	uint64_t first; /* candidate */
 	unsigned candidates;
 	bool done;
@@ -67,7 +69,7 @@ struct candidate_search {
 static enum status check_candidate(struct candidate_search *l, struct err *e)
 {
 	struct walk_budget *all = l->s->budget;
-	const uint64_t part = all->pages / (2 * CANDIDATES_MAX);
+	const uint64_t part = all->pages / (2 * ROOTS_TRIED_MAX);
 	struct walk_budget budget = { part, all->deadline, all->now };
 	const struct discovery_search s = { l->s->mem, l->s->hints, &budget, l->s->d };
 	const enum status st = paging__check_windows(&s, &l->done, e);
@@ -81,7 +83,7 @@ static enum status check_candidate_page(struct candidate_search *l, uint64_t pa,
 	struct discovery *d = l->s->d;
 	enum status st;
 
-	if (l->candidates == CANDIDATES_MAX ||
+	if (l->candidates == ROOTS_TRIED_MAX ||
 	    !paging__take_windows_root(l->s, pa, DTB_SELF_REFERENCE))
 		return ST_OK;
 	st = check_candidate(l, e);
@@ -102,6 +104,7 @@ static enum status check_page(struct candidate_search *l, const uint8_t *page, u
 {
 	if (vmcoreinfo_from_page(&l->v, page) && paging__take_vmcoreinfo(l->s, &l->v)) {
 		l->s->d->vmcoreinfo_from_memory = true;
+		l->s->d->vmcoreinfo_page = pa;
 		l->done = true;
 	} else if (self_map_index(page, pa, 0) != NO_INDEX) {
 		return check_candidate_page(l, pa, e);
@@ -109,13 +112,15 @@ static enum status check_page(struct candidate_search *l, const uint8_t *page, u
 	return ST_OK;
 }
 
-/* As many pages as the budget has, PHYSMEM_RUN at most. */
-static size_t take_run(struct walk_budget *b)
+/* As many pages as the search and the budget have, PHYSMEM_RUN at most. */
+static size_t take_run(struct candidate_search *l)
 {
+	const size_t most = (size_t)MIN(l->left, PHYSMEM_RUN);
 	size_t n = 0;
 
-	while (n < PHYSMEM_RUN && walk_budget_take(b))
+	while (n < most && walk_budget_take(l->s->budget))
 		n++;
+	l->left -= n;
 	return n;
 }
 
@@ -127,7 +132,7 @@ static enum status search_range_for_root(struct candidate_search *l, struct rang
 	size_t n;
 
 	for (uint64_t pa = r.first; pa < r.last && !l->done && !st; pa += n * PAGE_SIZE) {
-		n = take_run(l->s->budget);
+		n = take_run(l);
 		n = n ? physmem_read_run(l->s->mem, pa, buf, n, when) : 0;
 		if (!n)
 			break;
@@ -138,18 +143,44 @@ static enum status search_range_for_root(struct candidate_search *l, struct rang
 	return st;
 }
 
+static enum status search_ranges(struct candidate_search *l, struct err *e)
+{
+	const struct range_list *ranges = l->s->mem->ranges;
+	_cleanup_free_ uint8_t *buf = malloc(PHYSMEM_RUN * PAGE_SIZE);
+	enum status st = buf ? ST_OK : err_nomem(e);
+
+	for (size_t i = 0; i < ranges->count && !l->done && !st; i++)
+		st = search_range_for_root(l, ranges->at[i], buf, e);
+	return st;
+}
+
+/* All of them were found already, as they lie. */
+static enum status search_candidates(struct candidate_search *l, struct err *e)
+{
+	const struct candidates *c = l->s->hints->candidates;
+	uint8_t page[PAGE_SIZE];
+	enum status st = ST_OK;
+	size_t i;
+
+	for (i = 0; i < c->count && !l->done && !st && walk_budget_take(l->s->budget); i++)
+		if (physmem_read_page(l->s->mem, c->at[i], page, NULL))
+			st = check_page(l, page, c->at[i], e);
+	l->s->d->searched = !st && (l->done || i == c->count) && c->complete && !c->full;
+	return st;
+}
+
 static enum status search_all(const struct discovery_search *s, struct err *e)
 {
-	_cleanup_free_ uint8_t *buf = malloc(PHYSMEM_RUN * PAGE_SIZE);
 	_cleanup_free_ struct candidate_search *l = calloc(1, sizeof(*l));
-	enum status st = ST_OK;
+	const uint64_t limit = s->hints->search_pages;
+	enum status st;
 
-	if (!buf || !l)
+	if (!l)
 		return err_nomem(e);
 	l->s = s;
-	for (size_t i = 0; i < s->mem->ranges->count && !l->done && !st; i++)
-		st = search_range_for_root(l, s->mem->ranges->at[i], buf, e);
-	if (!st && !l->done && l->candidates)
+	l->left = limit ? limit : UINT64_MAX;
+	st = s->hints->candidates ? search_candidates(l, e) : search_ranges(l, e);
+	if (!st && !l->done && l->candidates && !limit)
 		paging__take_windows_root(s, l->first, DTB_SELF_REFERENCE);
 	return st;
 }
@@ -405,6 +436,22 @@ static enum status list_spaces(const struct discovery_search *s, struct err *e)
 				      : paging__discover_linux(s, e);
 }
 
+static enum status scan_candidates(const struct discovery_search *s,
+				   const struct root_scan_options *o, struct err *e)
+{
+	const struct candidates *c = s->hints->candidates;
+	struct root_scan *r = &s->d->roots;
+	enum status st;
+
+	if (o->mode == PAGING_PAE)
+		return ST_OK;
+	r->pages = c->pages;
+	r->unreadable = c->unreadable;
+	st = root_scan_some(s->mem, o, c->at, c->count, r, e);
+	r->complete = r->complete && c->complete && !c->full;
+	return st;
+}
+
 static enum status scan(const struct discovery_search *s, struct err *e)
 {
 	const struct root_scan_options o = {
@@ -415,6 +462,8 @@ static enum status scan(const struct discovery_search *s, struct err *e)
 		.budget = s->budget,
 	};
 
+	if (s->hints->candidates)
+		return scan_candidates(s, &o, e);
 	if (s->hints->watch)
 		return root_watch_confirm(s->hints->watch, s->mem, s->budget, &s->d->roots, e);
 	return s->hints->skip_scan ? ST_OK : root_scan(s->mem, &o, &s->d->roots, e);

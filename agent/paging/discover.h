@@ -11,6 +11,7 @@
 #include "agent/paging/pte.h"
 #include "agent/paging/roots.h"
 
+struct candidates;
 struct discovery;
 
 /* What is known before. Zero: nothing. Pointers are borrowed. */
@@ -39,7 +40,23 @@ struct discover_hints {
 	 * instead of one of discover()'s own.
 	 */
 	const struct root_watch *watch;
+	/*
+	 * Pages that were found while all of memory was read, of memory that stands still: the
+	 * kernel is searched for, and roots are, in these alone; sorted.
+	 */
+	const struct candidates *candidates;
+	/*
+	 * How many of the lowest pages are searched for a kernel that nobody told of; 0: all. Then
+	 * only what leaves no doubt is one.
+	 */
+	uint64_t search_pages;
 };
+
+/*
+ * So many are quickly looked through, by one thread, and settle most: Windows has its root in the
+ * first 16 MiB, and most images of Linux say themselves where its kernel is.
+ */
+#define DISCOVER_FEW (UINT64_C(64) << 20 >> PAGE_SHIFT)
 
 /* From what a source said of itself. */
 void discover_hints_from_drv(struct discover_hints *h, const struct drv_info *info);
@@ -103,7 +120,9 @@ struct discovery {
 	struct windows_kernel windows;
 	struct vmcoreinfo *vmcoreinfo; /* NULL: none */
 	bool vmcoreinfo_from_memory;   /* found by its look, not told by the source */
-	struct linux_uts uts;          /* empty: not there to be read */
+	uint64_t vmcoreinfo_page;      /* there */
+	bool searched; /* all of memory, for a kernel: with OS_UNKNOWN it has none that is known */
+	struct linux_uts uts; /* empty: not there to be read */
 	uint64_t init_task;
 	struct linux_offsets linux_offsets;
 	uint64_t vmemmap; /* where struct page of frame 0 is; 0: not known */

@@ -24,12 +24,17 @@ static bool take_vmcoreinfo(struct vmcoreinfo *v, const void *p, size_t len)
 	return v->len >= sizeof(opening) - 1 && !memcmp(v->text, opening, sizeof(opening) - 1);
 }
 
+bool vmcoreinfo_begins(const uint8_t *page)
+{
+	return !memcmp(page, opening, sizeof(opening) - 1);
+}
+
 bool vmcoreinfo_from_page(struct vmcoreinfo *v, const uint8_t *page)
 {
 	int64_t size;
 
 	/* Text that merely begins like it is common in the memory of who works on kernels. */
-	return !memcmp(page, opening, sizeof(opening) - 1) && take_vmcoreinfo(v, page, PAGE_SIZE) &&
+	return vmcoreinfo_begins(page) && take_vmcoreinfo(v, page, PAGE_SIZE) &&
 	       vmcoreinfo_decimal(v->text, v->len, "PAGESIZE", &size) && size == PAGE_SIZE;
 }
 

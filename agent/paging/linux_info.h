@@ -19,6 +19,8 @@ struct vmcoreinfo {
 bool vmcoreinfo_from_notes(struct vmcoreinfo *v, const void *notes, size_t len);
 /* From a page of memory. The kernel writes it at the start of a page, beginning "OSRELEASE=". */
 bool vmcoreinfo_from_page(struct vmcoreinfo *v, const uint8_t *page);
+/* Whether it begins so; that is quick. */
+bool vmcoreinfo_begins(const uint8_t *page);
 
 /*
  * Other keys: vmcoreinfo_hex() and vmcoreinfo_decimal() of formats/image/elf_core.h, over text and

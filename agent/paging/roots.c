@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/paging/roots.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "formats/base/array.h"
@@ -31,8 +32,26 @@ uint64_t root_user_print(const uint8_t *table)
 	return any ? print : 0;
 }
 
+/*
+ * Whether any entry does, without a branch for each: nearly every page of a memory is asked, and
+ * none does. An entry that does has nothing left of what is compared, and only that becomes
+ * negative.
+ */
+static bool names_itself(const uint8_t *table, uint64_t pa, uint64_t ignore)
+{
+	const uint64_t compared = (PTE_FRAME & ~ignore) | PTE_PRESENT | PTE_LARGE;
+	const uint64_t itself = pa | PTE_PRESENT;
+	uint64_t less = 0;
+
+	for (size_t i = ROOT_HALF; i < TABLE_ENTRIES; i++)
+		less |= ((entry_at(table, i) ^ itself) & compared) - 1;
+	return less >> 63;
+}
+
 uint32_t self_map_index(const uint8_t *table, uint64_t pa, uint64_t ignore)
 {
+	if (!names_itself(table, pa, ignore))
+		return NO_INDEX;
 	for (uint32_t i = ROOT_HALF; i < TABLE_ENTRIES; i++) {
 		const uint64_t raw = entry_at(table, i);
 
@@ -214,6 +233,30 @@ enum status root_scan(struct physmem *m, const struct root_scan_options *o, stru
 	return st;
 }
 
+enum status root_scan_some(struct physmem *m, const struct root_scan_options *o, const uint64_t *at,
+			   size_t count, struct root_scan *ret, struct err *e)
+{
+	uint8_t page[PAGE_SIZE];
+	struct kernel_half k;
+	enum status st = ST_OK;
+
+	if (o->mode == PAGING_PAE)
+		return err_set(e, ST_USAGE, "PAE roots cannot be recognised by their content");
+	if (!physmem_read_page(m, o->kernel_dtb & PTE_FRAME, page, NULL))
+		return ST_OK;
+	kernel_half_init(&k, page, o);
+	for (size_t i = 0; i < count && !st; i++) {
+		if (!walk_budget_take(o->budget))
+			return ST_OK;
+		if (physmem_read_page(m, at[i], page, NULL))
+			st = ask_page(&k, page, at[i], ret, e);
+	}
+	ret->complete = !st;
+	if (o->self_index == NO_INDEX)
+		find_twins(m, ret);
+	return st;
+}
+
 bool root_watch_begin(struct root_watch *w, struct physmem *m, const struct root_scan_options *o)
 {
 	uint8_t page[PAGE_SIZE];
@@ -225,12 +268,39 @@ bool root_watch_begin(struct root_watch *w, struct physmem *m, const struct root
 	return true;
 }
 
-void root_watch_page(struct root_watch *w, const uint8_t *page, uint64_t pa)
+/* Whoever reads memory must not stop for want of memory here. */
+static void watch_one(struct root_watch *w, const uint8_t *page, uint64_t pa)
 {
-	w->seen.pages++;
-	/* Whoever reads memory must not stop for this. */
 	if (ask_page(&w->half, page, pa, &w->seen, NULL))
 		w->seen.full = true;
+}
+
+void root_watch_show(struct root_watch *w, const uint8_t *bytes, const struct page_status *status,
+		     size_t pages, uint64_t pa)
+{
+	static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
+	uint64_t unreadable = 0;
+
+	for (size_t i = 0; i < pages; i++) {
+		const uint8_t *page = bytes + i * PAGE_SIZE;
+		const uint64_t at = pa + i * PAGE_SIZE;
+
+		unreadable += status[i].state != PAGE_DATA;
+		if (status[i].state != PAGE_DATA || !worth_measuring(&w->half, page, at))
+			continue;
+		pthread_mutex_lock(&adding);
+		watch_one(w, page, at);
+		pthread_mutex_unlock(&adding);
+	}
+	pthread_mutex_lock(&adding);
+	w->seen.pages += pages - unreadable;
+	w->seen.unreadable += unreadable;
+	pthread_mutex_unlock(&adding);
+}
+
+void root_watch_page(struct root_watch *w, const uint8_t *page, uint64_t pa)
+{
+	root_watch_show(w, page, &(struct page_status){ .state = PAGE_DATA }, 1, pa);
 }
 
 void root_watch_deinit(struct root_watch *w)

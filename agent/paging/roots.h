@@ -48,6 +48,9 @@ struct root_scan_options {
 
 enum status root_scan(struct physmem *m, const struct root_scan_options *o, struct root_scan *ret,
 		      struct err *e);
+/* Of the pages at these addresses, which rise. Adds to `ret`; its pages are not counted. */
+enum status root_scan_some(struct physmem *m, const struct root_scan_options *o, const uint64_t *at,
+			   size_t count, struct root_scan *ret, struct err *e);
 void root_scan_deinit(struct root_scan *s);
 
 /*
@@ -70,6 +73,12 @@ struct root_watch {
 
 /* False if there is nothing to compare with: PAE, or the kernel's root cannot be read. */
 bool root_watch_begin(struct root_watch *w, struct physmem *m, const struct root_scan_options *o);
+/*
+ * `pages` pages from `pa` on; those whose status is not PAGE_DATA have no bytes. Any thread,
+ * several at once.
+ */
+void root_watch_show(struct root_watch *w, const uint8_t *bytes, const struct page_status *status,
+		     size_t pages, uint64_t pa);
 void root_watch_page(struct root_watch *w, const uint8_t *page, uint64_t pa);
 void root_watch_deinit(struct root_watch *w);
 

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "agent/paging/candidates.h"
 #include "agent/paging/discover.h"
+#include "formats/base/bytes.h"
 #include "tests/unit/machine_mem.h"
 
 #define RAM_LAST UINT64_C(0xfffffff) /* 256 MiB */
@@ -1160,6 +1162,166 @@ TEST(root_that_changed_hands_is_not_missed)
 	end_linux(&l);
 }
 
+/*
+ * Pages that were collected while memory was read
+ */
+
+static void collect(struct candidates *c)
+{
+	const struct page_status data = { .state = PAGE_DATA };
+
+	/* In any order, and some twice. */
+	for (size_t i = m.count; i--;)
+		candidates_show(c, m.pages[i].bytes, &data, 1, m.pages[i].pa);
+	for (size_t i = 0; i < m.count; i += 3)
+		candidates_show(c, m.pages[i].bytes, &data, 1, m.pages[i].pa);
+	c->complete = true;
+	candidates_sort(c);
+}
+
+/* What a search and a scan of all memory find is found among them, and nothing else. */
+static void collected_are_enough(struct discover_hints h)
+{
+	struct candidates c = { 0 };
+	struct discovery all;
+
+	look(&h, NULL);
+	all = d;
+	machine_mem_deinit(&mem);
+	collect(&c);
+	assert_true(c.count < m.count / 2);
+	h.candidates = &c;
+	h.skip_scan = true;
+	look(&h, NULL);
+	assert_int_equal(d.os, all.os);
+	assert_int_equal(d.kernel_dtb, all.kernel_dtb);
+	assert_int_equal(d.kernel_dtb_origin, all.kernel_dtb_origin);
+	assert_int_equal(d.list.count, all.list.count);
+	assert_int_equal(d.roots.count, all.roots.count);
+	for (size_t i = 0; i < all.roots.count; i++)
+		assert_int_equal(d.roots.at[i].pa, all.roots.at[i].pa);
+	assert_int_equal(d.n_spaces, all.n_spaces);
+	assert_int_equal(d.hidden, all.hidden);
+	assert_int_equal(d.unscanned, all.unscanned);
+	assert_int_equal(d.searched, d.kernel_dtb_origin != DTB_LOW_STUB);
+	assert_true(d.roots.complete);
+	discovery_deinit(&all);
+	candidates_deinit(&c);
+}
+
+TEST(collected_pages_are_enough_for_linux)
+{
+	for (unsigned how = 0; how < 8; how++) {
+		struct machine_linux l = linux_6();
+
+		l.pti = how & 1;
+		l.p[3].unlinked = how & 2;
+		if (how & 4)
+			m.levels = 5;
+		machine_linux(&m, &l);
+		collected_are_enough((struct discover_hints){ 0 });
+		assert_int_equal(d.os, OS_LINUX);
+		assert_true(d.vmcoreinfo_from_memory);
+		end_linux(&l);
+	}
+}
+
+TEST(collected_pages_are_enough_for_windows)
+{
+	for (unsigned how = 0; how < 4; how++) {
+		struct machine_windows w = windows_10();
+
+		w.low_stub = how & 1;
+		w.p[2].unlinked = how & 2;
+		machine_windows(&m, &w);
+		collected_are_enough((struct discover_hints){ 0 });
+		assert_int_equal(d.os, OS_WINDOWS);
+		end();
+	}
+}
+
+/* All was looked at, but not all of it could be kept. */
+TEST(memory_without_a_kernel_is_told_as_searched_only_if_it_was)
+{
+	struct candidates c = { .complete = true };
+	struct discover_hints h = { .candidates = &c };
+
+	machine_page(&m, 0x1000);
+	for (unsigned how = 0; how < 3; how++) {
+		c.complete = how != 1;
+		c.full = how == 2;
+		look(&h, NULL);
+		assert_int_equal(d.os, OS_UNKNOWN);
+		assert_int_equal(d.searched, how == 0);
+		discovery_deinit(&d);
+		machine_mem_deinit(&mem);
+	}
+	machine_free(&m);
+}
+
+/* A root in doubt is taken at the end of all memory, not at the end of a few pages. */
+TEST(few_pages_settle_what_leaves_no_doubt)
+{
+	struct discover_hints h = { .skip_scan = true };
+	const uint64_t root = 0x1000;
+
+	for (uint64_t i = 256; i < 300; i += 4)
+		machine_u64(&m, root + 8 * i, (0x5000000 + i * 0x7000) | 0x63);
+	machine_u64(&m, root + 8 * 320, root | 0x63);
+	look(&h, NULL);
+	assert_int_equal(d.os, OS_WINDOWS);
+	discovery_deinit(&d);
+	machine_mem_deinit(&mem);
+	h.search_pages = DISCOVER_FEW;
+	look(&h, NULL);
+	assert_int_equal(d.os, OS_UNKNOWN);
+	assert_true(d.pages_read <= DISCOVER_FEW + 1000);
+	end();
+}
+
+TEST(pages_of_anything_else_are_hardly_collected)
+{
+	static uint8_t page[PAGE_SIZE];
+	uint64_t random = 1;
+	size_t n = 0;
+
+	assert_false(candidate_page(page, 0));
+	for (size_t k = 0; k < 3000; k++) {
+		for (size_t i = 0; i < TABLE_ENTRIES; i++) {
+			random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+			/* Noise, a heap's pointers, small numbers; what a leaf of user mode is. */
+			put_le64(page + 8 * i, k % 4 == 0 ? random
+					       : k % 4 == 1
+						       ? UINT64_C(0x7f0000000000) + (random >> 24)
+					       : k % 4 == 2 ? random >> 60
+							    : (random >> 30 & ~UINT64_C(0xfff)) |
+								      UINT64_C(0x8000000000000867));
+		}
+		n += candidate_page(page, 0x12345000);
+	}
+	assert_true(n < 3);
+}
+
+/* At each index, and by nothing that only looks like it. */
+TEST(table_that_names_itself_is_told_at_each_index)
+{
+	const uint64_t pa = UINT64_C(0x12345678000), bit = UINT64_C(1) << 47;
+	static uint8_t page[PAGE_SIZE];
+
+	for (size_t i = 0; i < TABLE_ENTRIES; i++) {
+		put_le64(page + 8 * i, pa | 0x863);
+		assert_int_equal(self_map_index(page, pa, 0), i < ROOT_HALF ? NO_INDEX : i);
+		put_le64(page + 8 * i, pa | bit | 0x863);
+		assert_int_equal(self_map_index(page, pa, 0), NO_INDEX);
+		assert_int_equal(self_map_index(page, pa, bit), i < ROOT_HALF ? NO_INDEX : i);
+		put_le64(page + 8 * i, pa | 0x8e3); /* large */
+		assert_int_equal(self_map_index(page, pa, 0), NO_INDEX);
+		put_le64(page + 8 * i, pa | 0x862); /* not present */
+		assert_int_equal(self_map_index(page, pa, 0), NO_INDEX);
+		put_le64(page + 8 * i, 0);
+	}
+}
+
 TEST(nothing_is_found_in_empty_memory)
 {
 	struct discover_hints h = { .has_cr3 = true, .cr3 = 0x1000, .notes = "x", .notes_size = 1 };
@@ -1321,6 +1483,12 @@ int main(void)
 		cmocka_unit_test(process_that_ended_meanwhile_is_not_hidden),
 		cmocka_unit_test(listed_root_that_the_scan_missed_is_counted),
 		cmocka_unit_test(root_that_changed_hands_is_not_missed),
+		cmocka_unit_test(collected_pages_are_enough_for_linux),
+		cmocka_unit_test(collected_pages_are_enough_for_windows),
+		cmocka_unit_test(memory_without_a_kernel_is_told_as_searched_only_if_it_was),
+		cmocka_unit_test(few_pages_settle_what_leaves_no_doubt),
+		cmocka_unit_test(pages_of_anything_else_are_hardly_collected),
+		cmocka_unit_test(table_that_names_itself_is_told_at_each_index),
 		cmocka_unit_test(nothing_is_found_in_empty_memory),
 		cmocka_unit_test(btf_knows_members_of_anonymous_structures),
 		cmocka_unit_test(btf_that_is_cut_short_or_lies_is_refused),
