@@ -5,7 +5,7 @@
  *
  * Lifetime: drv_open() .. drv_close(). One thread at a time per struct drv. Some sources must be
  * read from a single thread (a Windows driver in PTE mode wants it pinned), so the agent reads
- * from one thread always.
+ * from one thread, but for sources that say that they can be read by several (info.parallel).
  */
 #ifndef RAMSEAL_DRIVER_INTERFACE_DRV_H
 #define RAMSEAL_DRIVER_INTERFACE_DRV_H
@@ -64,6 +64,11 @@ struct drv_info {
 	bool finds_holes;
 	/* Memory that was added to the machine is there when the source is opened once more. */
 	bool grows;
+	/*
+	 * Why several threads may read it at once: a clause for people, lower case. NULL: one
+	 * thread at a time, and nobody has shown more to be safe.
+	 */
+	const char *parallel;
 
 	bool has_cr3;
 	uint64_t cr3; /* of the kernel, as the source told it */
@@ -213,7 +218,7 @@ struct drv_ops {
 struct drv {
 	const struct drv_ops *ops;
 	struct drv_info info;
-	bool dead; /* a read said so: it is not asked again */
+	atomic_bool dead; /* a read said so: it is not asked again */
 	/*
 	 * Of what it died, where that is better known than by an error number; static or its own.
 	 */
@@ -221,6 +226,8 @@ struct drv {
 
 	/* Of what reads this: itself, or the chain that it is in. */
 	struct drv_watch own_watch, *watch;
+	struct drv_watch beside[DRV_BESIDE];
+	atomic_bool left_beside; /* one of those was given up */
 
 	char *path;          /* info.path */
 	struct parts *parts; /* who delivered what (parts.h); NULL: nobody asked */
@@ -286,13 +293,20 @@ void drv_close(struct drv *d); /* NULL is fine */
  * around a bad one is kept. The content of unreadable pages in `buf` is undefined. Pages outside
  * maps[0] come back as PAGE_SKIPPED/SKIP_NOT_MAPPED.
  *
- * Only one read is under way at a time; watch.h is for those that never return.
+ * Only one such read is under way at a time; watch.h is for those that never return.
  *
  * ST_OK also with unreadable pages; ST_SOURCE_FAILED if the device died: pages from there on are
  * PAGE_SKIPPED/SKIP_SOURCE_FAILED, those before it are as they say.
  */
 enum status drv_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages,
 			   struct page_status *status, struct err *e);
+
+/*
+ * The same of a source that is info.parallel, by several threads at once, `reader` of each its own
+ * below DRV_BESIDE; drv_read_pages() may be under way, too.
+ */
+enum status drv_read_pages_beside(struct drv *d, unsigned reader, uint64_t addr, void *buf,
+				  size_t pages, struct page_status *status, struct err *e);
 
 /*
  * Asks those who told the maps again: memory is added and taken away while it is read. `ret` gets

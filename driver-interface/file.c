@@ -303,6 +303,9 @@ static enum status file_drv_fill(struct file_drv *f, const struct drv_ops *ops,
 			       f->whole.stopped);
 	if (st)
 		return st;
+	/* What is unpacked is so behind a position of its own. */
+	if (f->bytes == &f->plain.bytes)
+		f->drv.info.parallel = "a file is read at any place by any thread (pread)";
 	f->drv.info.note = f->note[0] ? f->note : NULL;
 	f->drv.info.lost = f->lost[0] ? f->lost : NULL;
 	return ST_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "driver-interface/parts.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "formats/base/array.h"
@@ -88,8 +89,8 @@ static void note_page(struct parts *p, const struct delivered *by, uint64_t n)
 		by->bits[n / WORD_BITS] |= bit;
 }
 
-void parts_note(struct parts *p, const char *source, uint64_t addr, size_t pages,
-		const struct page_status *status)
+static void note_pages(struct parts *p, const char *source, uint64_t addr, size_t pages,
+		       const struct page_status *status)
 {
 	const struct delivered *by = NULL;
 	const struct range *r = NULL;
@@ -106,6 +107,16 @@ void parts_note(struct parts *p, const char *source, uint64_t addr, size_t pages
 		note_page(p, by, p->before[r - p->ranges->at] + ((addr - r->first) >> PAGE_SHIFT));
 		p->stale = true;
 	}
+}
+
+void parts_note(struct parts *p, const char *source, uint64_t addr, size_t pages,
+		const struct page_status *status)
+{
+	static pthread_mutex_t noting = PTHREAD_MUTEX_INITIALIZER;
+
+	pthread_mutex_lock(&noting);
+	note_pages(p, source, addr, pages, status);
+	pthread_mutex_unlock(&noting);
 }
 
 static const char *source_of(const struct parts *p, uint64_t n)

@@ -22,26 +22,33 @@ static size_t mapped_run(const struct drv *d, uint64_t addr, size_t pages)
 	return r ? (size_t)MIN(pages, (r->last - addr) / PAGE_SIZE + 1) : 0;
 }
 
+/* Who reads, and where he says so. */
+struct source_reader {
+	struct drv *d;
+	struct drv_watch *watch;
+};
+
 /*
  * One read of `pages` pages. Returns how many pages now have a status, and in *whole whether that
  * is all of them. Bytes behind `good` are never looked at.
  */
-static size_t read_once(struct drv *d, uint64_t addr, uint8_t *buf, size_t pages,
+static size_t read_once(const struct source_reader *by, uint64_t addr, uint8_t *buf, size_t pages,
 			struct page_status *status, bool *whole, uint32_t *error)
 {
+	struct drv *d = by->d;
 	struct drv_result r;
-	size_t good;
+	size_t good, bad;
 
-	watch_begin(d->watch, addr, pages * PAGE_SIZE);
+	watch_begin(by->watch, addr, pages * PAGE_SIZE);
 	r = d->ops->read(d, addr, buf, pages * PAGE_SIZE);
-	watch_end(d->watch);
+	watch_end(by->watch);
 	good = MIN(r.good / PAGE_SIZE, pages);
-	size_t bad;
 
 	mark_pages(status, good, PAGE_DATA, 0);
 	*whole = good == pages;
 	*error = r.error;
-	d->dead = r.dead;
+	if (r.dead)
+		d->dead = true;
 	if (*whole || r.dead)
 		return good;
 	bad = r.exact ? MIN(MAX(r.bad, 1), pages - good) : 1;
@@ -70,9 +77,11 @@ static enum status report_death(const struct drv *d, uint64_t addr, uint32_t err
  * doubled again where one succeeded: a lone bad page costs about 3 log2(n) reads, a bad region one
  * read a page.
  */
-static enum status read_page_run(struct drv *d, uint64_t addr, uint8_t *buf, size_t pages,
-				 struct page_status *status, size_t *settled, struct err *e)
+static enum status read_page_run(const struct source_reader *by, uint64_t addr, uint8_t *buf,
+				 size_t pages, struct page_status *status, size_t *settled,
+				 struct err *e)
 {
+	struct drv *d = by->d;
 	const size_t most = MAX(d->ops->read_max / PAGE_SIZE, 1);
 	size_t step = most;
 	size_t at = 0;
@@ -81,7 +90,7 @@ static enum status read_page_run(struct drv *d, uint64_t addr, uint8_t *buf, siz
 		const size_t n = MIN(step, pages - at);
 		uint32_t error = 0;
 		bool whole;
-		const size_t moved = read_once(d, addr + at * PAGE_SIZE, buf + at * PAGE_SIZE, n,
+		const size_t moved = read_once(by, addr + at * PAGE_SIZE, buf + at * PAGE_SIZE, n,
 					       status + at, &whole, &error);
 
 		at += moved;
@@ -126,14 +135,16 @@ static void drop_withheld_zeros(struct drv *d, uint64_t addr, const uint8_t *buf
 }
 
 /* Pages of one range: those that may be read, in runs. As read_page_run(). */
-static enum status read_allowed(struct drv *d, uint64_t addr, uint8_t *buf, size_t pages,
-				struct page_status *status, size_t *settled, struct err *e)
+static enum status read_allowed(const struct source_reader *by, uint64_t addr, uint8_t *buf,
+				size_t pages, struct page_status *status, size_t *settled,
+				struct err *e)
 {
+	struct drv *d = by->d;
 	enum status st = ST_OK;
 	size_t at = 0;
 
 	if (!d->ops->withhold)
-		return read_page_run(d, addr, buf, pages, status, settled, e);
+		return read_page_run(by, addr, buf, pages, status, settled, e);
 	d->ops->withhold(d, addr, pages, status);
 	while (at < pages && !st) {
 		size_t n = 0, done = 1;
@@ -141,7 +152,7 @@ static enum status read_allowed(struct drv *d, uint64_t addr, uint8_t *buf, size
 		while (at + n < pages && status[at + n].state == PAGE_DATA)
 			n++;
 		if (n)
-			st = read_page_run(d, addr + at * PAGE_SIZE, buf + at * PAGE_SIZE, n,
+			st = read_page_run(by, addr + at * PAGE_SIZE, buf + at * PAGE_SIZE, n,
 					   status + at, &done, e);
 		at += done;
 	}
@@ -150,9 +161,10 @@ static enum status read_allowed(struct drv *d, uint64_t addr, uint8_t *buf, size
 	return st;
 }
 
-enum status drv_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages,
-			   struct page_status *status, struct err *e)
+static enum status read_pages(const struct source_reader *by, uint64_t addr, void *buf,
+			      size_t pages, struct page_status *status, struct err *e)
 {
+	struct drv *d = by->d;
 	enum status st = ST_OK;
 	size_t at = 0;
 
@@ -170,7 +182,7 @@ enum status drv_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages
 		size_t settled = 1;
 
 		if (run)
-			st = read_allowed(d, from, (uint8_t *)buf + at * PAGE_SIZE, run,
+			st = read_allowed(by, from, (uint8_t *)buf + at * PAGE_SIZE, run,
 					  status + at, &settled, e);
 		else
 			mark_pages(status + at, 1, PAGE_SKIPPED, SKIP_NOT_MAPPED);
@@ -180,4 +192,17 @@ enum status drv_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages
 	if (d->noting_parts)
 		parts_note(d->parts, d->info.source, addr, pages, status);
 	return st;
+}
+
+enum status drv_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages,
+			   struct page_status *status, struct err *e)
+{
+	return read_pages(&(struct source_reader){ d, d->watch }, addr, buf, pages, status, e);
+}
+
+enum status drv_read_pages_beside(struct drv *d, unsigned reader, uint64_t addr, void *buf,
+				  size_t pages, struct page_status *status, struct err *e)
+{
+	return read_pages(&(struct source_reader){ d, &d->beside[reader] }, addr, buf, pages,
+			  status, e);
 }

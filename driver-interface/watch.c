@@ -64,7 +64,21 @@ bool drv_abandon(struct drv *d, uint64_t number)
 	return true;
 }
 
+struct drv_request drv_reading_beside(struct drv *d, unsigned reader)
+{
+	return watch_now(&d->beside[reader]);
+}
+
+bool drv_abandon_beside(struct drv *d, unsigned reader, uint64_t number)
+{
+	if (!watch_abandon(&d->beside[reader], number))
+		return false;
+	d->left_beside = true;
+	d->dead = true;
+	return true;
+}
+
 bool drv_is_abandoned(struct drv *d)
 {
-	return atomic_load(&d->watch->now) == WATCH_ABANDONED;
+	return d->left_beside || atomic_load(&d->watch->now) == WATCH_ABANDONED;
 }

@@ -27,6 +27,9 @@ struct drv_watch {
 
 #define WATCH_ABANDONED UINT64_MAX
 
+/* Threads that may read one source at once (drv_read_pages_beside()), beside the one that does. */
+#define DRV_BESIDE      64
+
 struct drv_request {
 	uint64_t number; /* 0: none; otherwise another one for each read */
 	uint64_t addr;
@@ -44,6 +47,10 @@ struct drv_request drv_reading(struct drv *d);
 bool drv_abandon(struct drv *d, uint64_t number);
 
 bool drv_is_abandoned(struct drv *d);
+
+/* The same of the read of a thread that reads beside others. */
+struct drv_request drv_reading_beside(struct drv *d, unsigned reader);
+bool drv_abandon_beside(struct drv *d, unsigned reader, uint64_t number);
 
 /* The same of a watch. */
 struct drv_request watch_now(struct drv_watch *w);

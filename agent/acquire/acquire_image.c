@@ -29,6 +29,8 @@ static enum status read_source(struct image_pages *base, unsigned worker, uint64
 {
 	const struct source_pages *p = (const struct source_pages *)base;
 
+	if (base->parallel)
+		return drv_read_pages_beside(p->source, worker, address, data, pages, status, e);
 	return drv_read_pages(p->source, address, data, pages, status, e);
 }
 
@@ -154,7 +156,8 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	pages = (struct source_pages){
 		.pages = { .read = read_source,
 			   .filler = reading_filler(&a->reading),
-			   .gave_up = gave_source_up },
+			   .gave_up = gave_source_up,
+			   .parallel = info->parallel != NULL },
 		.source = a->source,
 	};
 	st = image_out_write(&a->out, &pages.pages,

@@ -36,7 +36,10 @@ struct reading {
 enum status reading_run(const struct reading *r, enum status (*fn)(void *arg, struct err *e),
 			void *arg, struct err *e);
 
-/* The same for the filling of a pipeline. NULL stays NULL: no watchdog. */
+/*
+ * The same for the filling of a pipeline, and for its workers where they read, worker n as the
+ * source's reader n beside (drv_read_pages_beside()). NULL stays NULL: no watchdog.
+ */
 struct pipeline_filler reading_filler(const struct reading *r);
 
 #endif

@@ -54,24 +54,11 @@ static void note_output(struct stream_pass *p, struct stream_item *it)
 	p->taken = it->taken;
 }
 
-static enum status stream_item_fill(void *arg, void *item, struct err *e)
+/* Of a piece that was read. */
+static void make_chunk(struct stream_item *it)
 {
-	struct stream_pass *p = arg;
-	struct stream_item *it = item;
 	struct rsz_chunk *c = &it->chunk;
-	enum status st;
 
-	catch_up(p->plan, it->taken);
-	it->piece = (struct stream_piece){
-		.extents = it->extents,
-		.pages = it->pages,
-		.data = it->data,
-		.stream = p->plan->stream,
-		.result = p->result,
-	};
-	st = p->plan->feed->next(p->plan->feed, &it->piece, e);
-	if (st)
-		return st;
 	*c = (struct rsz_chunk){
 		.stream = it->piece.stream,
 		.paged = true,
@@ -86,16 +73,40 @@ static enum status stream_item_fill(void *arg, void *item, struct err *e)
 		c->n_pages += rsz_extent_pages(&c->extents[i]);
 		c->length += c->extents[i].length;
 	}
-	return ST_OK;
+}
+
+static enum status stream_item_fill(void *arg, void *item, struct err *e)
+{
+	struct stream_pass *p = arg;
+	struct stream_item *it = item;
+	enum status st;
+
+	catch_up(p->plan, it->taken);
+	it->piece = (struct stream_piece){
+		.extents = it->extents,
+		.pages = it->pages,
+		.data = it->data,
+		.stream = p->plan->stream,
+		.result = p->result,
+	};
+	st = p->plan->feed->next(p->plan->feed, &it->piece, e);
+	if (!st && !it->piece.unread)
+		make_chunk(it);
+	return st;
 }
 
 static enum status work(void *arg, unsigned worker, void *item, struct err *e)
 {
 	struct stream_pass *p = arg;
 	struct stream_item *it = item;
-	const uint64_t begin = clock__mono_ns();
+	uint64_t begin;
 	enum status st;
 
+	if (it->piece.unread) {
+		p->plan->feed->read(p->plan->feed, &it->piece, worker);
+		make_chunk(it);
+	}
+	begin = clock__mono_ns();
 	rsz_encoder_set_level(p->encoders[worker], governor_level(&p->governor));
 	st = rsz_encode(p->encoders[worker], &it->chunk, &it->frame, e);
 	governor_compressed(&p->governor, clock__mono_ns() - begin);
@@ -116,9 +127,9 @@ static enum status drain(void *arg, void *item, struct err *e)
 		return st;
 	note_output(p, it);
 	tally_chunk(&r->tally, &it->chunk);
-	if (!r->start)
-		r->start = it->chunk.start;
-	r->end = it->chunk.end;
+	/* Workers that read do so side by side: what goes out first was not always read first. */
+	r->start = r->start ? MIN(r->start, it->chunk.start) : it->chunk.start;
+	r->end = MAX(r->end, it->chunk.end);
 	r->bytes = (r->tally.pages[PAGE_DATA] + r->tally.pages[PAGE_ZERO]) << PAGE_SHIFT;
 	if (r != p->result)
 		return ST_OK;

@@ -32,6 +32,11 @@ struct stream_piece {
 	/* Where it goes: the plan's stream and result, unless the feed says otherwise. */
 	uint32_t stream;
 	struct stream_result *result;
+	/*
+	 * read() is to come: only the addresses and lengths of its extents are filled, and where it
+	 * goes.
+	 */
+	bool unread;
 };
 
 /*
@@ -43,6 +48,12 @@ void stream_piece_keep(struct stream_piece *p, const struct rsz_extent *x, size_
 struct stream_feed {
 	/* The next piece, ST_END, or what ends the pass. One thread. */
 	enum status (*next)(struct stream_feed *f, struct stream_piece *p, struct err *e);
+	/*
+	 * Reads a piece that next() left `unread`: the rest of it is filled, whatever happens. On
+	 * one of the workers' threads, `worker`, several at once, and next() goes on meanwhile.
+	 * NULL: no piece is left so.
+	 */
+	void (*read)(struct stream_feed *f, struct stream_piece *p, unsigned worker);
 };
 
 struct reading;

@@ -16,6 +16,8 @@ struct image_item {
 	size_t range; /* the first that does not end before the piece */
 	size_t damaged;
 	struct err why;
+	enum status failed; /* ST_SOURCE_FAILED: it is the last */
+	struct err failure;
 	struct page_status status[IMAGE_PIECE_PAGES];
 	uint8_t *data; /* IMAGE_PIECE_BYTES */
 };
@@ -66,6 +68,7 @@ static bool next_piece(struct image_work *w, struct image_item *it)
 	it->piece.pages = (size_t)((end - w->next) >> PAGE_SHIFT);
 	it->range = w->range;
 	it->damaged = 0;
+	it->failed = ST_OK;
 	w->next = end;
 	return true;
 }
@@ -220,6 +223,12 @@ static enum status work(void *arg, unsigned worker, void *item, struct err *e)
 	struct image_item *it = item;
 	enum status st = w->plan->pages->parallel ? read_piece(w, worker, it, e) : ST_OK;
 
+	/* Its states are true, and it goes out as the last. */
+	if (st == ST_SOURCE_FAILED) {
+		it->failed = st;
+		it->failure = *e;
+		st = ST_OK;
+	}
 	if (st)
 		return st;
 	classify_pages(w->plan, it);
@@ -260,7 +269,9 @@ static enum status drain(void *arg, void *item, struct err *e)
 	w->put = it->piece.address + it->piece.pages * PAGE_SIZE;
 	count_pages(w, it);
 	progress_update(&w->progress, w->done, w->result->tally.pages[PAGE_UNREADABLE]);
-	return st;
+	if (it->failed)
+		*e = it->failure;
+	return it->failed;
 }
 
 static const struct pipeline_ops image_ops = { .fill = image_item_fill,

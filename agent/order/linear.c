@@ -26,6 +26,17 @@ static enum status linear_next(struct stream_feed *feed, struct stream_piece *p,
 	return sweep_next(&f->sweep, p);
 }
 
+static void linear_read(struct stream_feed *feed, struct stream_piece *p, unsigned worker)
+{
+	sweep_read_later(&((struct linear_feed *)feed)->sweep, p, worker);
+}
+
+/* One thread beside the one that compresses is more than one that does both. */
+static bool reads_beside(const struct memory_plan *plan, bool split)
+{
+	return plan->source->info.parallel && plan->stream.threads > 1 && !split;
+}
+
 static enum status open_sweeps(const struct memory_plan *plan, struct memory_result *result,
 			       bool split, bool tables_first, struct stream_feed **ret,
 			       struct err *e)
@@ -35,12 +46,13 @@ static enum status open_sweeps(const struct memory_plan *plan, struct memory_res
 	if (!f)
 		return err_nomem(e);
 	*f = (struct linear_feed){
-		.feed.next = linear_next,
+		.feed = { .next = linear_next, .read = linear_read },
 		.sweep = { .source = plan->source,
 			   .result = result,
 			   .ranges = memory_ranges(plan),
 			   .watch = plan->watch,
-			   .candidates = plan->candidates },
+			   .candidates = plan->candidates,
+			   .later = reads_beside(plan, split) },
 		.tables = split ? plan->table_pages : NULL,
 		.tables_first = tables_first,
 	};

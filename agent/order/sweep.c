@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/order/sweep.h"
 
+#include <pthread.h>
+
 #include "agent/paging/candidates.h"
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
@@ -17,23 +19,48 @@ void sweep_restart(struct sweep *s, const struct walk_set *set, bool inside)
 	s->page = 0;
 }
 
+/* Of those who read side by side, each may find that the source is dead. */
+static pthread_mutex_t stopping = PTHREAD_MUTEX_INITIALIZER;
+
+/* The first reason counts. */
 void sweep_stop(struct sweep *s, enum status why, uint32_t reason, const struct err *e)
 {
-	s->skip = reason;
-	s->result->stopped = why;
-	s->result->why = *e;
-	log_warning("acquisition-stopped", "%s; what is left is recorded as skipped", e->message);
+	bool first;
+
+	pthread_mutex_lock(&stopping);
+	first = !s->skip;
+	if (first) {
+		s->skip = reason;
+		s->result->stopped = why;
+		s->result->why = *e;
+	}
+	pthread_mutex_unlock(&stopping);
+	if (first)
+		log_warning("acquisition-stopped", "%s; what is left is recorded as skipped",
+			    e->message);
+}
+
+static bool is_stopped(const struct sweep *s)
+{
+	bool ret;
+
+	pthread_mutex_lock(&stopping);
+	ret = s->skip;
+	pthread_mutex_unlock(&stopping);
+	return ret;
 }
 
 bool sweep_stopped(struct sweep *s)
 {
 	struct err why = ERR_INIT;
+	bool ret = is_stopped(s);
 
-	if (!s->skip && interrupted()) {
+	if (!ret && interrupted()) {
 		interrupt_status(&why);
 		sweep_stop(s, ST_INTERRUPTED, SKIP_INTERRUPTED, &why);
+		ret = true;
 	}
-	return s->skip != 0;
+	return ret;
 }
 
 /* The extent's pages lie `at` pages into the piece's. */
@@ -43,9 +70,9 @@ static void show_pages(const struct sweep *s, const struct stream_piece *p,
 	const uint8_t *bytes = p->data + at * PAGE_SIZE;
 	const struct page_status *status = p->pages + at;
 
-	if (!s->skip && s->watch)
+	if (s->watch)
 		root_watch_show(s->watch, bytes, status, rsz_extent_pages(x), x->address);
-	if (!s->skip && s->candidates)
+	if (s->candidates)
 		candidates_show(s->candidates, bytes, status, rsz_extent_pages(x), x->address);
 }
 
@@ -71,7 +98,31 @@ static void read_extent(struct sweep *s, struct stream_piece *p, size_t at, uint
 void sweep_read(struct sweep *s, struct stream_piece *p, size_t at, uint64_t address, size_t pages)
 {
 	read_extent(s, p, at, address, pages);
-	show_pages(s, p, &p->extents[p->n_extents - 1], at);
+	if (!s->skip)
+		show_pages(s, p, &p->extents[p->n_extents - 1], at);
+}
+
+void sweep_read_later(struct sweep *s, struct stream_piece *p, unsigned reader)
+{
+	struct rsz_extent *x = &p->extents[0];
+	struct err e = ERR_INIT;
+	enum status st;
+
+	x->start = clock_mono_ns();
+	st = drv_read_pages_beside(s->source, reader, x->address, p->data, rsz_extent_pages(x),
+				   p->pages, &e);
+	x->end = clock_mono_ns();
+	if (st)
+		sweep_stop(s, st, SKIP_SOURCE_FAILED, &e);
+	else
+		show_pages(s, p, x, 0);
+}
+
+static void cut_piece(struct stream_piece *p, uint64_t address, size_t pages)
+{
+	p->extents[p->n_extents++] =
+		(struct rsz_extent){ .address = address, .length = (uint32_t)(pages * PAGE_SIZE) };
+	p->unread = true;
 }
 
 static void skip_pages(const struct sweep *s, struct stream_piece *p, size_t at, uint64_t address,
@@ -168,7 +219,8 @@ static size_t keep_wanted(struct sweep *s, struct stream_piece *p, size_t at)
 			continue;
 		x.length = (uint32_t)(n * PAGE_SIZE);
 		stream_piece_keep(p, &x, at + i, at + kept);
-		show_pages(s, p, &x, at + kept);
+		if (!s->skip)
+			show_pages(s, p, &x, at + kept);
 		kept += n;
 	}
 	return kept;
@@ -191,6 +243,10 @@ enum status sweep_next(struct sweep *s, struct stream_piece *p)
 				    : next_request(s, most - at, &address);
 		if (!n)
 			break;
+		if (!skip && s->later) {
+			cut_piece(p, address, n);
+			break;
+		}
 		if (skip)
 			skip_pages(s, p, at, address, n);
 		else

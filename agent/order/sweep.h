@@ -26,6 +26,7 @@ struct sweep {
 	uint32_t skip;         /* enum skip_reason: why nothing is read any more; 0: it is */
 	struct read_cost cost; /* of the source */
 	bool unreadable;       /* a page was: nothing is read twice to save a request */
+	bool later;            /* pieces are cut here, and read by sweep_read_later() */
 };
 
 /* From the start again, with another set. What stopped it stays. */
@@ -39,6 +40,12 @@ enum status sweep_next(struct sweep *s, struct stream_piece *p);
  * pages and has room for these. A source that dies stops the sweep.
  */
 void sweep_read(struct sweep *s, struct stream_piece *p, size_t at, uint64_t address, size_t pages);
+
+/*
+ * Reads a piece that sweep_next() has cut, beside others who do the same. The source is
+ * info.parallel, and the sweep has no set: then nothing of it depends on what was read before.
+ */
+void sweep_read_later(struct sweep *s, struct stream_piece *p, unsigned reader);
 
 /* From now on pages are named as skipped, so that the container says what it does not hold. */
 void sweep_stop(struct sweep *s, enum status why, uint32_t reason, const struct err *e);

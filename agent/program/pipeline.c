@@ -34,6 +34,11 @@ struct pipeline {
 	uint64_t taken;
 	uint64_t drained;
 	bool full_stop; /* no more items will be filled */
+	unsigned started, n_lost;
+	struct {
+		uint64_t item; /* that it works on */
+		bool lost;     /* in it */
+	} workers[PIPELINE_WORKERS_MAX];
 	enum status st; /* why the drain ended early */
 	struct err err;
 };
@@ -60,6 +65,7 @@ static void *work_thread(void *arg)
 			pthread_cond_wait(&p->work, &p->lock);
 		if (p->taken == p->filled)
 			break;
+		p->workers[w->number].item = p->taken;
 		s = &p->slots[p->taken++ % p->n_slots];
 		pthread_mutex_unlock(&p->lock);
 		s->st = p->ops->work(p->arg, w->number, s->item, &s->err);
@@ -84,6 +90,37 @@ static void fail(struct pipeline *p, enum status st, const struct err *why)
 	pthread_cond_broadcast(&p->work);
 }
 
+void pipeline_lose(void *arg, unsigned worker, enum status st, const struct err *why)
+{
+	struct pipeline *p = arg;
+	struct pipeline_slot *s;
+
+	pthread_mutex_lock(&p->lock);
+	s = &p->slots[p->workers[worker].item % p->n_slots];
+	p->workers[worker].lost = true;
+	p->n_lost++;
+	s->st = st;
+	s->err = *why;
+	s->done = true;
+	pthread_cond_broadcast(&p->ready);
+	pthread_cond_broadcast(&p->room);
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* Items that nobody has taken are nobody's then. */
+static bool nobody_works(const struct pipeline *p)
+{
+	return p->n_lost && p->n_lost == p->started;
+}
+
+/* Whether the next item to be drained is still being worked on, or filled. */
+static bool must_wait(const struct pipeline *p, const struct pipeline_slot *next)
+{
+	if (p->drained == p->filled)
+		return !p->full_stop;
+	return !next->done && !(nobody_works(p) && p->drained >= p->taken);
+}
+
 static void *drain_thread(void *arg)
 {
 	struct pipeline *p = arg;
@@ -95,9 +132,9 @@ static void *drain_thread(void *arg)
 	for (;;) {
 		struct pipeline_slot *s = &p->slots[p->drained % p->n_slots];
 
-		while (p->drained < p->filled ? !s->done : !p->full_stop)
+		while (must_wait(p, s))
 			pthread_cond_wait(&p->ready, &p->lock);
-		if (p->drained == p->filled)
+		if (p->drained == p->filled || !s->done)
 			break;
 		s->done = false;
 		if (!p->st) {
@@ -156,6 +193,15 @@ static enum status fill_items(struct pipeline *p, struct share_meter *meter, str
 	return ST_OK;
 }
 
+/* Workers may read, and are watched over as long as this has not returned. */
+static void wait_for_the_rest(struct pipeline *p)
+{
+	pthread_mutex_lock(&p->lock);
+	while (p->drained < p->filled && !(nobody_works(p) && p->drained >= p->taken))
+		pthread_cond_wait(&p->room, &p->lock);
+	pthread_mutex_unlock(&p->lock);
+}
+
 /* Whoever fills keeps his priority, and gives way between two items only. */
 static enum status fill_all(void *arg, struct err *e)
 {
@@ -165,6 +211,7 @@ static enum status fill_all(void *arg, struct err *e)
 	share_meter_begin(&meter, SHARE_READING);
 	st = fill_items(arg, &meter, e);
 	share_meter_end(&meter);
+	wait_for_the_rest(arg);
 	return st;
 }
 
@@ -192,24 +239,37 @@ static unsigned start_workers(struct pipeline *p, struct worker *worker, unsigne
 	return started;
 }
 
+static void end_workers(struct pipeline *p, const struct worker *worker)
+{
+	for (unsigned i = 0; i < p->started; i++) {
+		bool lost;
+
+		pthread_mutex_lock(&p->lock);
+		lost = p->workers[i].lost;
+		pthread_mutex_unlock(&p->lock);
+		if (lost)
+			pthread_detach(worker[i].thread);
+		else
+			pthread_join(worker[i].thread, NULL);
+	}
+}
+
 /* False, and nothing was done, if the threads that it takes cannot be started. */
 static bool run_threads(struct pipeline *p, unsigned workers, enum status *ret, struct err *e)
 {
 	struct worker worker[PIPELINE_WORKERS_MAX];
 	pthread_t drain;
-	unsigned started;
 	bool ran;
 
 	if (pthread_create(&drain, NULL, drain_thread, p))
 		return false;
-	started = start_workers(p, worker, workers);
-	ran = started;
+	p->started = start_workers(p, worker, workers);
+	ran = p->started;
 	if (ran)
 		*ret = p->filler.run ? p->filler.run(p->filler.with, fill_all, p, e)
 				     : fill_all(p, e);
 	stop(p);
-	while (started--)
-		pthread_join(worker[started].thread, NULL);
+	end_workers(p, worker);
 	pthread_join(drain, NULL);
 	if (ran && p->st) {
 		if (e)

@@ -33,13 +33,20 @@ struct pipeline_ops {
 
 /*
  * Who fills, if not the caller's thread: run() is as fn(arg, e), but may return before it: then fn
- * has stopped for ever, inside of fill(), and the item that it was filling must stay.
+ * has stopped for ever, inside of fill(), and the item that it was filling must stay. fn returns
+ * when all that was filled has been drained, or never will be.
  */
 struct pipeline_filler {
 	enum status (*run)(const void *with, enum status (*fn)(void *arg, struct err *e), void *arg,
 			   struct err *e);
 	const void *with;
 };
+
+/*
+ * `worker` has stopped for ever, inside of work(): for who watches over it, in run(), whose `arg`
+ * this is. The run ends at that item, as if work() had failed with `st`, and the item must stay.
+ */
+void pipeline_lose(void *arg, unsigned worker, enum status st, const struct err *why);
 
 /* Items enough to keep everyone busy: one being filled, one being drained, one per worker. */
 static inline size_t pipeline_items(unsigned workers)

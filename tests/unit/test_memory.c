@@ -707,6 +707,197 @@ TEST(who_interrupts_keeps_a_limit_that_is_short)
 	acquired_deinit(&a);
 }
 
+/*
+ * Sources that several threads read at once
+ */
+
+#define BESIDE_CHUNKS  6
+#define BESIDE_PAGES   (BESIDE_CHUNKS * (STREAM_CHUNK / PAGE_SIZE))
+#define BESIDE_WORKERS 3
+
+/* Some pages hang, one at which it dies, and how many are read by at a time. */
+struct beside {
+	struct drv drv;      /* first */
+	uint64_t hangs_from; /* these pages, for ever; UINT64_MAX: none */
+	uint64_t hangs_to;
+	uint64_t dies_at;
+	bool wait; /* until two read at once, for 100 s at most */
+	atomic_uint inside, most;
+};
+
+static void note_readers(struct beside *b)
+{
+	const unsigned now = atomic_fetch_add(&b->inside, 1) + 1;
+	unsigned most = atomic_load(&b->most);
+
+	while (now > most && !atomic_compare_exchange_weak(&b->most, &most, now))
+		;
+	for (unsigned ms = 0; b->wait && atomic_load(&b->most) < 2 && ms < 100000; ms++)
+		usleep(1000);
+}
+
+static bool hangs(const struct beside *b, uint64_t addr, size_t len)
+{
+	const uint64_t first = addr / PAGE_SIZE, last = first + len / PAGE_SIZE - 1;
+
+	return first <= b->hangs_to && last >= b->hangs_from;
+}
+
+static struct drv_result beside_read(struct drv *d, uint64_t addr, void *buf, size_t len)
+{
+	struct beside *b = (struct beside *)d;
+	const uint64_t first = addr / PAGE_SIZE, last = first + len / PAGE_SIZE - 1;
+
+	while (hangs(b, addr, len))
+		usleep(1000);
+	if (first <= b->dies_at && last >= b->dies_at) {
+		pattern(buf, addr, (b->dies_at - first) * PAGE_SIZE);
+		return (struct drv_result){ .good = (b->dies_at - first) * PAGE_SIZE,
+					    .error = 19,
+					    .exact = true,
+					    .dead = true };
+	}
+	note_readers(b);
+	pattern(buf, addr, len);
+	atomic_fetch_sub(&b->inside, 1);
+	return (struct drv_result){ .good = len };
+}
+
+static const struct drv_ops beside_ops = {
+	.name = "beside", .read_max = STREAM_CHUNK, .read = beside_read, .close = fake_close
+};
+
+static void beside_init(struct beside *b)
+{
+	struct range_list l = { 0 };
+	struct err e = ERR_INIT;
+
+	*b = (struct beside){ .hangs_from = UINT64_MAX, .dies_at = UINT64_MAX };
+	CHECK_OK(drv__init(&b->drv, &beside_ops, "beside", &e), &e);
+	CHECK_OK(range_list_add(&l, 0, BESIDE_PAGES * PAGE_SIZE - 1, &e), &e);
+	CHECK_OK(drv__add_map(&b->drv, "beside", &l, &e), &e);
+	b->drv.info.parallel = "a test";
+}
+
+static enum status acquire_beside(struct acquired *a, struct beside *b,
+				  const struct reading *reading)
+{
+	acquired_init(a, SIZE_MAX);
+	return acquire_watched(a, (struct fake *)b, BESIDE_WORKERS, reading);
+}
+
+static void check_sealed(struct acquired *a)
+{
+	struct rsz_scan_result end;
+
+	CHECK_OK(sealer_close(a->sealer, a->root, &a->err), &a->err);
+	verify_bytes(a->disk.at, a->disk.len, &end);
+	assert_int_equal(end.end, RSZ_END_SEALED);
+}
+
+TEST(workers_read_side_by_side_and_write_in_order)
+{
+	struct beside b;
+	struct acquired a;
+	struct pages p;
+
+	beside_init(&b);
+	b.wait = true;
+	CHECK_OK(acquire_beside(&a, &b, NULL), &a.err);
+	check_sealed(&a);
+	assert_true(b.most > 1);
+	read_back(&a, 0, BESIDE_PAGES, &p);
+	for (size_t i = 0; i < BESIDE_PAGES; i++)
+		check_page(&p, i, i * PAGE_SIZE, PAGE_DATA, 0);
+	assert_int_equal(a.result.stream.bytes, BESIDE_PAGES * PAGE_SIZE);
+	assert_true(a.result.stream.start && a.result.stream.start < a.result.stream.end);
+	pages_free(&p);
+	acquired_deinit(&a);
+	drv__deinit(&b.drv);
+}
+
+/* What others were reading at that moment is there; every page has a state. */
+TEST(source_that_dies_while_several_read_leaves_a_sealed_container)
+{
+	const size_t chunk = STREAM_CHUNK / PAGE_SIZE;
+
+	for (size_t k = 0; k < BESIDE_PAGES; k += chunk / 2) {
+		struct beside b;
+		struct acquired a;
+		struct pages p;
+
+		beside_init(&b);
+		b.dies_at = k;
+		CHECK_OK(acquire_beside(&a, &b, NULL), &a.err);
+		check_sealed(&a);
+		assert_int_equal(a.result.stopped, ST_SOURCE_FAILED);
+		read_back(&a, 0, BESIDE_PAGES, &p);
+		for (size_t i = 0; i < BESIDE_PAGES; i++) {
+			const bool skipped = p.status[i].state == PAGE_SKIPPED;
+
+			if (i / chunk == k / chunk)
+				assert_true(skipped == (i >= k));
+			check_page(&p, i, i * PAGE_SIZE, skipped ? PAGE_SKIPPED : PAGE_DATA,
+				   skipped ? SKIP_SOURCE_FAILED : 0);
+		}
+		pages_free(&p);
+		acquired_deinit(&a);
+		drv__deinit(&b.drv);
+	}
+}
+
+/* A second of the watchdog passes only while nothing is read that will return. */
+static void step_beside(void *with)
+{
+	struct beside *b = with;
+	bool busy;
+
+	do {
+		busy = false;
+		for (unsigned i = 0; i < BESIDE_WORKERS; i++) {
+			const struct drv_request q = drv_reading_beside(&b->drv, i);
+
+			busy = busy || (q.number && !hangs(b, q.addr, q.len));
+		}
+		usleep(busy ? 1000 : 100);
+	} while (busy);
+}
+
+/* One worker, and all of them. */
+TEST(workers_whose_reads_never_return_are_given_up)
+{
+	static struct beside hung[2]; /* threads that are left behind use them */
+	const uint64_t chunk = STREAM_CHUNK / PAGE_SIZE;
+
+	for (size_t k = 0; k < ARRAY_SIZE(hung); k++) {
+		struct beside *b = &hung[k];
+		const struct reading reading = {
+			.source = &b->drv, .limit_s = 300, .step = step_beside, .with = b
+		};
+		struct acquired a;
+		struct pages p;
+
+		beside_init(b);
+		b->hangs_from = 2 * chunk + 7;
+		b->hangs_to = k ? BESIDE_PAGES : b->hangs_from;
+		CHECK_OK(acquire_beside(&a, b, &reading), &a.err);
+		assert_int_equal(a.result.stopped, ST_SOURCE_FAILED);
+		CHECK_HAS(a.result.why.message, "did not return");
+		assert_true(drv_is_abandoned(&b->drv));
+		name_missing(&a, &b->drv.info.maps[0].ranges, false, SKIP_SOURCE_FAILED);
+		read_back(&a, 0, BESIDE_PAGES, &p);
+		for (size_t i = 0; i < 2 * chunk; i++)
+			check_page(&p, i, i * PAGE_SIZE, PAGE_DATA, 0);
+		for (size_t i = 2 * chunk; i < BESIDE_PAGES; i++)
+			check_page(&p, i, i * PAGE_SIZE, PAGE_SKIPPED, SKIP_SOURCE_FAILED);
+		CHECK_STATUS(drv_read_pages_beside(&b->drv, 0, 0, p.data, 1, p.status, &a.err),
+			     ST_SOURCE_FAILED, &a.err);
+		drv_close(&b->drv);
+		pages_free(&p);
+		acquired_deinit(&a);
+	}
+}
+
 static int quiet(void **state)
 {
 	(void)state;
@@ -885,6 +1076,9 @@ int main(void)
 			memory_that_was_added_and_a_full_disk_has_no_room_for_is_named_too),
 		cmocka_unit_test(disk_that_stays_full_keeps_whole_records),
 		cmocka_unit_test(read_that_never_returns_is_given_up_and_the_rest_is_sealed),
+		cmocka_unit_test(workers_read_side_by_side_and_write_in_order),
+		cmocka_unit_test(source_that_dies_while_several_read_leaves_a_sealed_container),
+		cmocka_unit_test(workers_whose_reads_never_return_are_given_up),
 		cmocka_unit_test(slow_source_is_not_given_up),
 		cmocka_unit_test(source_that_is_slow_all_the_time_is_not_given_up),
 		cmocka_unit_test(who_interrupts_keeps_a_limit_that_is_short),

@@ -387,11 +387,10 @@ static void permute(struct schedule *s, unsigned left[static EVENTS], schedule_f
 	s->count--;
 }
 
-static void every_moment(const struct schedule *s)
+static void every_change(void)
 {
 	static size_t rows_begun;
 
-	lay_out(s);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		make_worlds(&kinds[i]);
 		change_at = 1 + rows_begun++ % test_step();
@@ -402,6 +401,42 @@ static void every_moment(const struct schedule *s)
 		}
 		machine_free(&world[0]);
 		machine_free(&world[1]);
+	}
+}
+
+static void every_moment(const struct schedule *s)
+{
+	lay_out(s);
+	every_change();
+}
+
+/* What was read at another tick than the order of records says: by a reader beside the first. */
+static void move_in_time(struct reading *moved, size_t tick)
+{
+	for (size_t i = 0; i < n_readings; i++)
+		readings[i].tick -= readings[i].tick > moved->tick;
+	for (size_t i = 0; i < n_readings; i++)
+		readings[i].tick += &readings[i] != moved && readings[i].tick >= tick;
+	moved->tick = tick;
+}
+
+static struct reading *find_reading(enum event e)
+{
+	size_t i = 0;
+
+	while (readings[i].event != e)
+		i++;
+	return &readings[i];
+}
+
+/* Anywhere between the passes: before, behind, and while the image's tables are read. */
+static void every_moment_beside(const struct schedule *s)
+{
+	lay_out(s);
+	for (size_t tick = TABLES; tick < n_readings - TABLES; tick += 2) {
+		lay_out(s);
+		move_in_time(find_reading(FRAME_0), tick);
+		every_change();
 	}
 }
 
@@ -424,6 +459,18 @@ TEST(one_change_at_any_moment_with_tables_read_once)
 	run(left, every_moment);
 	assert_true(sums.safe > 0 && sums.safe < sums.rows);
 	assert_int_equal(sums.older, 0);
+}
+
+/*
+ * Several readers: a frame is captured at any moment beside the tables, and stands in the container
+ * where its address has it.
+ */
+TEST(one_change_at_any_moment_with_two_readers)
+{
+	unsigned left[EVENTS] = { [LAST] = 1, [FRAME_0] = 1 };
+
+	run(left, every_moment_beside);
+	assert_true(sums.safe > 0 && sums.safe < sums.rows);
 }
 
 /* Memory by its tables: they are read twice. */
@@ -519,6 +566,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_change_at_any_moment_with_tables_read_once),
+		cmocka_unit_test(one_change_at_any_moment_with_two_readers),
 		cmocka_unit_test(one_change_at_any_moment_with_tables_read_twice),
 		cmocka_unit_test(one_change_at_any_moment_with_tables_read_three_times),
 		cmocka_unit_test(one_change_at_any_moment_with_a_frame_captured_again),
