@@ -137,7 +137,7 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	if (!st)
 		st = acquire_check_state(a->o, a->output, e);
 	if (!st && image_wants_kernel(a->o->image.format))
-		st = image_kernel_of_source(a->source, &a->dump, e);
+		st = image_kernel_of_source(a->source, a->threads, &a->dump, e);
 	if (!st && image_is_dmp(a->o->image.format))
 		st = image_windows_of_source(a->source, !a->o->image.dmp.no_patch, &a->windows, e);
 	if (!st)

@@ -18,14 +18,16 @@ bool image_kernel_is_windows(struct container *in);
 
 /*
  * Both: ST_OK if little or nothing was found, and also when interrupted; ST_NOMEM. `ret` is
- * zero-initialised, and linux_dump_deinit() frees it in any case.
+ * zero-initialised, and linux_dump_deinit() frees it in any case. Where the acquisition says what
+ * it has found, that is believed; else all of the memory may have to be read, by `threads` threads.
  */
 
 /* Of the stream `memory` of a container. */
-enum status image_kernel_of_container(struct container *in, uint32_t memory, struct linux_dump *ret,
-				      struct err *e);
-/* Of a source, which is read from the thread that calls. */
-enum status image_kernel_of_source(struct drv *source, struct linux_dump *ret, struct err *e);
+enum status image_kernel_of_container(struct container *in, uint32_t memory, unsigned threads,
+				      struct linux_dump *ret, struct err *e);
+/* Of a source. */
+enum status image_kernel_of_source(struct drv *source, unsigned threads, struct linux_dump *ret,
+				   struct err *e);
 
 /*
  * For the summary of an ELF core or kdump, "kernel": {"os":, "vmcoreinfo": "source", "memory" or

@@ -4,6 +4,8 @@
 #define RAMSEAL_AGENT_IMAGE_IMAGE_SEARCH_H
 
 #include "agent/container/container.h"
+#include "agent/image/image_pass.h"
+#include "agent/paging/candidates.h"
 #include "agent/paging/physmem.h"
 #include "agent/paging/walk.h"
 
@@ -21,6 +23,14 @@ enum status image_streams_init(struct image_streams *s, struct container *in, ui
 			       struct err *e);
 void image_streams_deinit(struct image_streams *s);
 #define _cleanup_image_streams_ CLEANUP(image_streams_deinit)
+
+/*
+ * Which pages of these ranges may tell of a kernel, sorted; all of them are read, by `threads`
+ * threads. What is damaged or unreadable tells nothing. ST_OK also when interrupted. `ret` is
+ * zero-initialised; candidates_deinit() in any case.
+ */
+enum status image_search_collect(struct image_pages *from, const struct range_list *ranges,
+				 unsigned threads, struct candidates *ret, struct err *e);
 
 /*
  * For `passes` over all pages of `ranges`, and what any kernel has of tables. It is over when we

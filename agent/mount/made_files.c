@@ -8,6 +8,7 @@
 #include "agent/image/image_kernel.h"
 #include "agent/image/image_windows.h"
 #include "agent/mount/contents.h"
+#include "agent/program/pipeline.h"
 #include "formats/image/elf_core.h"
 
 /* Program headers of as many ranges as an ELF core can have take 240 GB; no machine has so many. */
@@ -31,7 +32,8 @@ enum status make_core(struct made_file *f, struct err *e)
 	const struct image_spec spec = { .ranges = &c->raw->ranges, .own = &dump.kernel };
 	struct range_list ranges = { 0 };
 	struct mem_sink head;
-	enum status st = image_kernel_of_container(&c->input.container, c->memory, &dump, e);
+	enum status st = image_kernel_of_container(&c->input.container, c->memory,
+						   pipeline_threads(0), &dump, e);
 
 	mem_sink_init(&head, HEAD_MAX);
 	if (!st)

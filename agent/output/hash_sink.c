@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#include "agent/host/share.h"
+#include "agent/program/share.h"
 #include "agent/output/output_sink.h"
 #include "agent/program/interrupt.h"
 

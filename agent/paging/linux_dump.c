@@ -160,11 +160,13 @@ static bool has_vmcoreinfo(const struct image_kernel *k)
 }
 
 enum status linux_dump_init(struct linux_dump *ret, struct physmem *m,
-			    const struct image_kernel *known, struct walk_budget *budget,
-			    struct err *e)
+			    const struct image_kernel *known, const struct discover_hints *search,
+			    struct walk_budget *budget, struct err *e)
 {
 	const struct discover_hints hints = { .notes = known->notes,
 					      .notes_size = known->notes_size,
+					      .candidates = search ? search->candidates : NULL,
+					      .search_pages = search ? search->search_pages : 0,
 					      .kernel_only = true };
 	struct discovery d;
 	enum status st;

@@ -7,7 +7,7 @@
 #ifndef RAMSEAL_AGENT_PROGRAM_PIPELINE_H
 #define RAMSEAL_AGENT_PROGRAM_PIPELINE_H
 
-#include "agent/host/share.h"
+#include "agent/program/share.h"
 #include "formats/base/err.h"
 
 #define PIPELINE_WORKERS_MAX SHARE_THREADS_MAX

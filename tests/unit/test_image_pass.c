@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/image/image_pass.h"
+#include "agent/image/image_search.h"
 #include "agent/program/interrupt.h"
 #include "tests/gen/images.h"
 
@@ -210,6 +211,57 @@ TEST(what_comes_behind_an_interruption_is_skipped)
 	image_result_deinit(&r);
 }
 
+/* A page that says what system this is, and what is damaged or gone beside it. */
+static uint64_t text_at;
+
+static enum status read_text(struct image_pages *p, unsigned worker, uint64_t address,
+			     uint8_t *data, size_t pages, struct page_status *status, struct err *e)
+{
+	const enum status st = read_memory(p, worker, address, data, pages, status, e);
+
+	if (!st && text_at >= address && text_at < address + pages * PAGE_SIZE)
+		memcpy(data + (text_at - address), "OSRELEASE=6.1.0", 15);
+	return st;
+}
+
+TEST(pages_that_tell_of_a_kernel_are_collected_by_all)
+{
+	static const uint64_t at[] = { FIRST, FIRST + 598 * PAGE_SIZE, SECOND,
+				       SECOND + 99 * PAGE_SIZE };
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(at); i++) {
+		struct candidates c = { 0 };
+		struct err e = ERR_INIT;
+
+		set_up(i >= ARRAY_SIZE(at));
+		memory.pages.read = read_text;
+		memory.damaged = FIRST + 300 * PAGE_SIZE; /* in a piece of its own */
+		memory.fate = 1;
+		text_at = at[i % ARRAY_SIZE(at)];
+		interrupt_forget();
+		CHECK_OK(image_search_collect(&memory.pages, &ranges, 3, &c, &e), &e);
+		assert_int_equal(c.count, 1);
+		assert_int_equal(c.at[0], text_at);
+		assert_true(c.complete);
+		assert_int_equal(c.pages + c.unreadable, PAGES - 1); /* but a part of one */
+		candidates_deinit(&c);
+	}
+}
+
+TEST(collecting_ends_when_it_is_interrupted)
+{
+	struct candidates c = { 0 };
+	struct err e = ERR_INIT;
+
+	set_up(true);
+	interrupt_forget();
+	interrupt_ask("the test");
+	CHECK_OK(image_search_collect(&memory.pages, &ranges, 2, &c, &e), &e);
+	interrupt_forget();
+	assert_false(c.complete);
+	candidates_deinit(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +269,8 @@ int main(void)
 		cmocka_unit_test(damage_is_no_hole_and_is_counted),
 		cmocka_unit_test(what_a_source_that_died_did_not_give_is_skipped),
 		cmocka_unit_test(what_comes_behind_an_interruption_is_skipped),
+		cmocka_unit_test(pages_that_tell_of_a_kernel_are_collected_by_all),
+		cmocka_unit_test(collecting_ends_when_it_is_interrupted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

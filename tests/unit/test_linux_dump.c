@@ -33,7 +33,8 @@ static void look_with(const struct image_kernel *known, struct walk_budget *budg
 	struct err e = ERR_INIT;
 	struct machine_mem mem;
 
-	CHECK_OK(linux_dump_init(&d, machine_mem_init(&mem, &m, RAM_LAST), known, budget, &e), &e);
+	CHECK_OK(linux_dump_init(&d, machine_mem_init(&mem, &m, RAM_LAST), known, NULL, budget, &e),
+		 &e);
 	machine_mem_deinit(&mem);
 }
 
