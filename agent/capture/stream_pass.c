@@ -127,9 +127,11 @@ static enum status drain(void *arg, void *item, struct err *e)
 		return st;
 	note_output(p, it);
 	tally_chunk(&r->tally, &it->chunk);
-	/* Workers that read do so side by side: what goes out first was not always read first. */
-	r->start = r->start ? MIN(r->start, it->chunk.start) : it->chunk.start;
-	r->end = MAX(r->end, it->chunk.end);
+	/* Of workers that read side by side, who goes out first was not always the first. */
+	if (!r->start || (it->piece.unread && it->chunk.start < r->start))
+		r->start = it->chunk.start;
+	if (!it->piece.unread || it->chunk.end > r->end)
+		r->end = it->chunk.end;
 	r->bytes = (r->tally.pages[PAGE_DATA] + r->tally.pages[PAGE_ZERO]) << PAGE_SHIFT;
 	if (r != p->result)
 		return ST_OK;
