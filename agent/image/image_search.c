@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/image/image_search.h"
 
-#include "agent/capture/pipeline.h"
+#include "agent/program/pipeline.h"
 #include "agent/capture/reading.h"
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
