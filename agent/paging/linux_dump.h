@@ -19,9 +19,9 @@ struct linux_dump {
 
 /*
  * What `known` (notes and direct map as the source told them) lacks is looked for in memory, where
- * `search` (its candidates or search_pages; NULL: everywhere) says, as far as the budget goes. Memory that is no Linux is ST_OK, and what was known is the result;
- * where page tables are missing, no maps are found. ST_NOMEM. linux_dump_deinit() also after a
- * failure.
+ * `search` (its candidates or search_pages; NULL: everywhere) says, as far as the budget goes.
+ * Memory that is no Linux is ST_OK, and what was known is the result; where page tables are
+ * missing, no maps are found. ST_NOMEM. linux_dump_deinit() also after a failure.
  */
 enum status linux_dump_init(struct linux_dump *ret, struct physmem *m,
 			    const struct image_kernel *known, const struct discover_hints *search,
