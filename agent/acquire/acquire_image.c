@@ -39,6 +39,16 @@ static bool gave_source_up(const struct image_pages *base)
 	return drv_is_abandoned(((const struct source_pages *)base)->source);
 }
 
+static struct source_pages pages_of(struct drv *source)
+{
+	return (struct source_pages){
+		.pages = { .read = read_source,
+			   .gave_up = gave_source_up,
+			   .parallel = source->info.parallel != NULL },
+		.source = source,
+	};
+}
+
 struct image_acquisition {
 	const struct cli *cli;
 	const struct acquire_options *o;
@@ -127,6 +137,7 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	if (st)
 		return st;
 	info = &a->source->info;
+	pages = pages_of(a->source);
 	st = acquire_begin_share(a->cli, a->o, info, &a->limits, &a->threads, &(size_t){ 0 }, e);
 	if (st)
 		return st;
@@ -137,7 +148,7 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	if (!st)
 		st = acquire_check_state(a->o, a->output, e);
 	if (!st && image_wants_kernel(a->o->image.format))
-		st = image_kernel_of_source(a->source, a->threads, &a->dump, e);
+		st = image_kernel_of_source(a->source, &pages.pages, a->threads, &a->dump, e);
 	if (!st && image_is_dmp(a->o->image.format))
 		st = image_windows_of_source(a->source, !a->o->image.dmp.no_patch, &a->windows, e);
 	if (!st)
@@ -153,13 +164,7 @@ static enum status acquire(struct image_acquisition *a, struct err *e)
 	sleep_watch_begin(&sleeps);
 	a->reading =
 		(struct reading){ .source = a->source, .limit_s = (unsigned)a->o->read_timeout };
-	pages = (struct source_pages){
-		.pages = { .read = read_source,
-			   .filler = reading_filler(&a->reading),
-			   .gave_up = gave_source_up,
-			   .parallel = info->parallel != NULL },
-		.source = a->source,
-	};
+	pages.pages.filler = reading_filler(&a->reading);
 	st = image_out_write(&a->out, &pages.pages,
 			     json_pack("{s:o}", "source", manifest_source(info)), e);
 	sleep_watch_sample(&sleeps);

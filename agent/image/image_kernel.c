@@ -166,8 +166,8 @@ enum status image_kernel_of_container(struct container *in, uint32_t memory, uns
 	return st;
 }
 
-enum status image_kernel_of_source(struct drv *source, unsigned threads, struct linux_dump *ret,
-				   struct err *e)
+enum status image_kernel_of_source(struct drv *source, struct image_pages *pages, unsigned threads,
+				   struct linux_dump *ret, struct err *e)
 {
 	const struct drv_info *info = &source->info;
 	const struct image_kernel known = {
@@ -176,18 +176,15 @@ enum status image_kernel_of_source(struct drv *source, unsigned threads, struct 
 		.direct_map = info->direct_map,
 	};
 	struct physmem_drv mem;
-	struct drv_pages pages;
 	enum status st;
 
 	physmem_drv_init(&mem, source, clock_mono_ns);
-	drv_pages_init(&pages, source);
 	/* A machine that runs waits for a limited time only, however large its memory is. */
 	if (!info->image)
 		st = find_by(ret, &mem.mem, &known, NULL,
 			     image_search_budget(mem.mem.ranges, PASSES, true), e);
 	else
-		st = find_dump_kernel(ret, &mem.mem, &known,
-				      (struct everywhere){ &pages.pages, threads },
+		st = find_dump_kernel(ret, &mem.mem, &known, (struct everywhere){ pages, threads },
 				      image_search_budget(mem.mem.ranges, PASSES, false), e);
 	if (!st)
 		log_no_kernel(ret);

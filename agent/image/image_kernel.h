@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "agent/container/container.h"
+#include "agent/image/image_pass.h"
 #include "agent/paging/linux_dump.h"
 #include "agent/program/json.h"
 
@@ -25,9 +26,9 @@ bool image_kernel_is_windows(struct container *in);
 /* Of the stream `memory` of a container. */
 enum status image_kernel_of_container(struct container *in, uint32_t memory, unsigned threads,
 				      struct linux_dump *ret, struct err *e);
-/* Of a source. */
-enum status image_kernel_of_source(struct drv *source, unsigned threads, struct linux_dump *ret,
-				   struct err *e);
+/* Of a source, whose pages `pages` gives. */
+enum status image_kernel_of_source(struct drv *source, struct image_pages *pages, unsigned threads,
+				   struct linux_dump *ret, struct err *e);
 
 /*
  * For the summary of an ELF core or kdump, "kernel": {"os":, "vmcoreinfo": "source", "memory" or

@@ -2,7 +2,6 @@
 #include "agent/image/image_search.h"
 
 #include "agent/program/pipeline.h"
-#include "agent/capture/reading.h"
 #include "agent/program/clock.h"
 #include "agent/program/interrupt.h"
 
@@ -149,8 +148,7 @@ enum status image_search_collect(struct image_pages *from, const struct range_li
 		st = items[i] ? ST_OK : err_nomem(e);
 	}
 	if (!st)
-		st = pipeline_run_with(&ops, reading_filler(from->reading), &c, items, n, threads,
-				       e);
+		st = pipeline_run_with(&ops, from->filler, &c, items, n, threads, e);
 	ret->complete = !st;
 	for (size_t i = 0; i < n; i++)
 		free(items[i]);
