@@ -6,15 +6,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/collect/wire/network.h"
 #include "agent/commands/commands.h"
 #include "agent/linked.h"
-#include "agent/network/network.h"
-#include "agent/program/interrupt.h"
-#include "agent/program/licences.h"
-#include "agent/program/log.h"
-#include "agent/program/startup.h"
+#include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/licences.h"
+#include "agent/shared/program/log.h"
+#include "agent/shared/program/startup.h"
+#include "agent/simulator/simulator.h"
 #include "driver-interface/drv.h"
-#include "driver-interface/sim/simulator.h"
 
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
 #error "a fuzzing build takes checksums as right: it is for the fuzzers alone (ninja fuzzers)"

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-FOLDERS = ('agent/heap',)
+FOLDERS = ('agent/examine/heap',)
 
 
 def symbols(objects, kind):

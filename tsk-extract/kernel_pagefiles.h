@@ -36,7 +36,8 @@ bool kernel_pagefiles_next(struct kernel_pagefiles *k, struct kernel_pagefile *r
 /*
  * How sure the place in the list, nameless entries left out, is the number that page tables use.
  * One file can only be number 0: known. That several stand in the order of their numbers is nowhere
- * written down: assumed, until the kernel's own structures are seen (agent/paging/paging_files.h).
+ * written down: assumed, until the kernel's own structures are seen
+ * (agent/shared/kernel/paging_files.h).
  */
 enum number_origin kernel_pagefiles_origin(struct kernel_pagefiles k);
 

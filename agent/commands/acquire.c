@@ -5,18 +5,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/acquire/acquire.h"
-#include "agent/acquire/summary.h"
-#include "agent/capture/reading.h"
+#include "agent/collect/acquire/acquire.h"
+#include "agent/collect/acquire/sources.h"
+#include "agent/collect/acquire/summary.h"
+#include "agent/collect/capture/reading.h"
+#include "agent/collect/host/running.h"
+#include "agent/collect/order/order.h"
 #include "agent/commands/commands.h"
-#include "agent/commands/sources.h"
-#include "agent/host/running.h"
-#include "agent/order/order.h"
-#include "agent/program/address.h"
-#include "agent/program/detach.h"
-#include "agent/program/log.h"
-#include "agent/program/share.h"
-#include "agent/program/stay_awake.h"
+#include "agent/shared/program/address.h"
+#include "agent/shared/program/detach.h"
+#include "agent/shared/program/log.h"
+#include "agent/shared/program/share.h"
+#include "agent/shared/program/stay_awake.h"
 
 static const char *const pagetables_choices[] = { [TABLES_BOTH] = "both",
 						  [TABLES_BEFORE] = "before",

@@ -3,8 +3,8 @@
 
 #include <stdio.h>
 
-#include "agent/program/log.h"
-#include "agent/program/text.h"
+#include "agent/shared/program/log.h"
+#include "agent/shared/program/text.h"
 
 enum status check_link_name(struct check_link *l, const struct acquire_options *o,
 			    const struct drv_info *info, const char *suffix,

@@ -5,9 +5,9 @@
 
 #include <jansson.h>
 
-#include "agent/acquire/acquire.h"
-#include "agent/acquire/preflight.h"
-#include "agent/network/link_probe.h"
+#include "agent/collect/acquire/acquire.h"
+#include "agent/collect/acquire/preflight.h"
+#include "agent/collect/stores/link_probe.h"
 
 /* Zero-initialise; check_link_deinit() frees. */
 struct check_link {

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "agent/program/cli.h"
+#include "agent/shared/program/cli.h"
 
 extern const struct command command_acquire, command_check, command_verify, command_info,
 	command_export, command_extract, command_extract_file, command_heap, command_pagefiles,

@@ -2,7 +2,7 @@
 #ifndef RAMSEAL_AGENT_COMMANDS_COMPLETION_H
 #define RAMSEAL_AGENT_COMMANDS_COMPLETION_H
 
-#include "agent/program/cli.h"
+#include "agent/shared/program/cli.h"
 
 enum shell { SHELL_BASH, SHELL_ZSH, SHELL_FISH, SHELL_POWERSHELL };
 

@@ -3,9 +3,9 @@
  * ramseal context: what the registry of a Windows machine says about how its memory looked.
  */
 #include "agent/commands/commands.h"
-#include "agent/acquire/disk_options.h"
-#include "agent/host/context.h"
-#include "agent/program/log.h"
+#include "agent/collect/acquire/disk_options.h"
+#include "agent/collect/host/context.h"
+#include "agent/shared/program/log.h"
 
 /* The schema first. */
 static enum status context_print_json(json_t *context, struct err *e)

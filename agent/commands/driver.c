@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
+#include "agent/collect/host/driver_windows.h"
 #include "agent/commands/commands.h"
-#include "agent/host/driver_windows.h"
-#include "agent/program/log.h"
+#include "agent/shared/program/log.h"
 
 struct driver_command {
 	const char *folder;

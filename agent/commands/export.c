@@ -3,8 +3,8 @@
  * ramseal export: a stream of pages in a format that other tools read.
  */
 #include "agent/commands/commands.h"
-#include "agent/container/identities.h"
 #include "agent/image/export.h"
+#include "agent/shared/container/identities.h"
 #include "formats/image/raw.h"
 
 static enum status export_run(struct cli *cli, struct err *e);

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
-#include "agent/acquire/disk_options.h"
-#include "agent/output/output.h"
-#include "agent/program/interrupt.h"
-#include "agent/program/log.h"
+#include "agent/collect/acquire/disk_options.h"
+#include "agent/shared/output/output.h"
+#include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/log.h"
 #include "formats/base/os.h"
 #include "tsk-extract/extract.h"
 

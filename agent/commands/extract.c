@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
-#include "agent/container/identities.h"
 #include "agent/image/export.h"
-#include "agent/program/interrupt.h"
-#include "agent/program/log.h"
-#include "agent/program/text.h"
+#include "agent/shared/container/identities.h"
+#include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/log.h"
+#include "agent/shared/program/text.h"
 #include "formats/image/raw.h"
 
 static enum status extract_run(struct cli *cli, struct err *e);

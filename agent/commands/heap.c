@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ramseal heap: the heaps of a Windows process, and what is allocated in them. */
 #include "agent/commands/commands.h"
-#include "agent/commands/heap_blocks.h"
-#include "agent/commands/heap_diff.h"
-#include "agent/commands/heap_dns.h"
-#include "agent/commands/heap_find.h"
-#include "agent/commands/heap_leaks.h"
-#include "agent/commands/heap_list.h"
-#include "agent/commands/heap_pages.h"
-#include "agent/commands/heap_show.h"
-#include "agent/commands/heap_umdh.h"
-#include "agent/container/identities.h"
+#include "agent/examine/show/heap_blocks.h"
+#include "agent/examine/show/heap_diff.h"
+#include "agent/examine/show/heap_dns.h"
+#include "agent/examine/show/heap_find.h"
+#include "agent/examine/show/heap_leaks.h"
+#include "agent/examine/show/heap_list.h"
+#include "agent/examine/show/heap_pages.h"
+#include "agent/examine/show/heap_show.h"
+#include "agent/examine/show/heap_umdh.h"
+#include "agent/shared/container/identities.h"
 
 static enum status heap_run(struct cli *cli, struct err *e);
 

@@ -4,19 +4,19 @@
  */
 #include <inttypes.h>
 
-#include "agent/capture/sleep_watch.h"
+#include "agent/collect/capture/sleep_watch.h"
+#include "agent/collect/host/process_names.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/info_machine.h"
-#include "agent/container/identities.h"
-#include "agent/container/sums.h"
-#include "agent/container/tally.h"
-#include "agent/host/process_names.h"
+#include "agent/examine/smear/input.h"
+#include "agent/examine/smear/print.h"
 #include "agent/image/image_pass.h"
-#include "agent/program/clock.h"
-#include "agent/program/json.h"
-#include "agent/program/text.h"
-#include "agent/smear/input.h"
-#include "agent/smear/print.h"
+#include "agent/shared/container/identities.h"
+#include "agent/shared/container/sums.h"
+#include "agent/shared/container/tally.h"
+#include "agent/shared/program/clock.h"
+#include "agent/shared/program/json.h"
+#include "agent/shared/program/text.h"
 
 static enum status info_run(struct cli *cli, struct err *e);
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/program/text.h"
+#include "agent/shared/program/text.h"
 
 void print_row(const char *label, const char *fmt, ...)
 {

@@ -6,7 +6,7 @@
 #ifndef RAMSEAL_AGENT_COMMANDS_INFO_MACHINE_H
 #define RAMSEAL_AGENT_COMMANDS_INFO_MACHINE_H
 
-#include "agent/container/origin.h"
+#include "agent/shared/container/origin.h"
 #include "formats/base/defs.h"
 
 /* A line of text: a label, and what may be a stranger's. */

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
-#include "agent/container/identities.h"
+#include "agent/examine/mount/mount.h"
 #include "agent/image/image_options.h"
-#include "agent/mount/mount.h"
+#include "agent/shared/container/identities.h"
 
 static enum status mount_command_run(struct cli *cli, struct err *e);
 

@@ -5,11 +5,11 @@
 #include <inttypes.h>
 #include <jansson.h>
 
-#include "agent/acquire/volume_remarks.h"
+#include "agent/collect/acquire/volume_remarks.h"
 #include "agent/commands/commands.h"
-#include "agent/acquire/disk_options.h"
-#include "agent/program/log.h"
-#include "agent/program/text.h"
+#include "agent/collect/acquire/disk_options.h"
+#include "agent/shared/program/log.h"
+#include "agent/shared/program/text.h"
 #include "tsk-extract/pagefiles.h"
 
 static enum status pagefiles_run(struct cli *cli, struct err *e);

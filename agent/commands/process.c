@@ -4,13 +4,13 @@
 #include <stdio.h>
 
 #include "agent/commands/commands.h"
-#include "agent/commands/process_session.h"
-#include "agent/container/identities.h"
-#include "agent/process/modules.h"
-#include "agent/process/threads.h"
-#include "agent/program/json.h"
-#include "agent/program/log.h"
-#include "agent/program/text.h"
+#include "agent/examine/process/modules.h"
+#include "agent/examine/process/threads.h"
+#include "agent/examine/show/process_session.h"
+#include "agent/shared/container/identities.h"
+#include "agent/shared/program/json.h"
+#include "agent/shared/program/log.h"
+#include "agent/shared/program/text.h"
 #include "formats/base/utc.h"
 #include "tsk-extract/registry.h"
 

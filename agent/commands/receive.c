@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ramseal receive: takes containers that `acquire -o tls://` sends, and keeps a log of what it saw
- * (agent/network/PROTOCOL.md).
+ * (agent/collect/stores/PROTOCOL.md).
  */
 #include <string.h>
 
+#include "agent/collect/receive/own_file.h"
+#include "agent/collect/receive/receiver.h"
+#include "agent/collect/wire/tls_link.h"
 #include "agent/commands/commands.h"
-#include "agent/network/tls_link.h"
-#include "agent/program/log.h"
-#include "agent/receive/own_file.h"
-#include "agent/receive/receiver.h"
+#include "agent/shared/program/log.h"
 #include "formats/base/os.h"
 
 /* Through with its handshake by then, or gone: whoever has no key holds a place no longer. */

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
-#include "agent/commands/process_session.h"
-#include "agent/container/identities.h"
-#include "agent/output/output.h"
-#include "agent/program/pipeline.h"
-#include "agent/report/fleet.h"
-#include "agent/report/page.h"
+#include "agent/examine/report/fleet/fleet.h"
+#include "agent/examine/report/page.h"
+#include "agent/examine/show/process_session.h"
+#include "agent/shared/container/identities.h"
+#include "agent/shared/output/output.h"
+#include "agent/shared/program/pipeline.h"
 
 /* More containers in one figure nobody tells apart. */
 #define RUNS_MAX 16

@@ -3,10 +3,10 @@
  * ramseal smear: how far the page tables and the pages of a container belong together.
  */
 #include "agent/commands/commands.h"
-#include "agent/container/identities.h"
-#include "agent/program/json.h"
-#include "agent/smear/input.h"
-#include "agent/smear/print.h"
+#include "agent/examine/smear/input.h"
+#include "agent/examine/smear/print.h"
+#include "agent/shared/container/identities.h"
+#include "agent/shared/program/json.h"
 
 static enum status smear_run(struct cli *cli, struct err *e);
 
@@ -42,7 +42,8 @@ const struct command command_smear = {
 		 "           the page file was not copied\n"
 		 "The last line says what to do about it; --csv and --mappings give the reason for "
 		 "each\n"
-		 "group of pages, and METHOD.md (in share/doc/ramseal or agent/smear) explains "
+		 "group of pages, and METHOD.md (in share/doc/ramseal or agent/examine/smear) "
+		 "explains "
 		 "them.\n"
 		 "\n"
 		 "`ramseal read` judges single pages. A new acquisition has fewer pages at risk "

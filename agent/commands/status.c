@@ -2,8 +2,8 @@
 /*
  * ramseal status: how far an acquisition is, or how it ended.
  */
+#include "agent/collect/host/status_line.h"
 #include "agent/commands/commands.h"
-#include "agent/commands/status_line.h"
 
 static enum status status_run(struct cli *cli, struct err *e);
 

@@ -2,8 +2,8 @@
 /*
  * ramseal stop: has an acquisition seal what it has, and waits for that.
  */
+#include "agent/collect/host/status_line.h"
 #include "agent/commands/commands.h"
-#include "agent/commands/status_line.h"
 
 static enum status stop_run(struct cli *cli, struct err *e);
 

@@ -3,16 +3,16 @@
  * ramseal upload: a container that is there already to an address, or the end of an upload that a
  * kill -9 or a dead link has cut off.
  */
+#include "agent/collect/stores/network_options.h"
+#include "agent/collect/stores/remote_sink.h"
+#include "agent/collect/stores/upload_state.h"
+#include "agent/collect/wire/private_file.h"
 #include "agent/commands/commands.h"
-#include "agent/network/network_options.h"
-#include "agent/network/private_file.h"
-#include "agent/network/upload_state.h"
-#include "agent/output/output.h"
-#include "agent/output/remote_sink.h"
-#include "agent/program/address.h"
-#include "agent/program/interrupt.h"
-#include "agent/program/log.h"
-#include "agent/program/text.h"
+#include "agent/shared/output/output.h"
+#include "agent/shared/program/address.h"
+#include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/log.h"
+#include "agent/shared/program/text.h"
 #include "formats/age/age.h"
 
 static enum status upload_run(struct cli *cli, struct err *e);

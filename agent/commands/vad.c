@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "agent/commands/commands.h"
-#include "agent/commands/page_table.h"
-#include "agent/commands/process_session.h"
-#include "agent/container/container.h"
-#include "agent/container/identities.h"
-#include "agent/process/states.h"
-#include "agent/program/log.h"
-#include "agent/program/text.h"
+#include "agent/examine/process/states.h"
+#include "agent/examine/show/page_table.h"
+#include "agent/examine/show/process_session.h"
+#include "agent/shared/container/container.h"
+#include "agent/shared/container/identities.h"
+#include "agent/shared/program/log.h"
+#include "agent/shared/program/text.h"
 #include "formats/base/utc.h"
 #include "tsk-extract/registry.h"
 

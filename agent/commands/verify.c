@@ -5,16 +5,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/program/pipeline.h"
-#include "agent/capture/sleep_watch.h"
-#include "agent/container/verify.h"
+#include "agent/shared/program/pipeline.h"
+#include "agent/collect/capture/sleep_watch.h"
+#include "agent/shared/container/verify.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/verify_statement.h"
-#include "agent/container/container.h"
-#include "agent/container/identities.h"
-#include "agent/container/witness.h"
-#include "agent/program/log.h"
-#include "agent/program/text.h"
+#include "agent/shared/container/container.h"
+#include "agent/shared/container/identities.h"
+#include "agent/shared/container/witness.h"
+#include "agent/shared/program/log.h"
+#include "agent/shared/program/text.h"
 #include "formats/base/bytes.h"
 
 /* The longest path of Linux, and then some for what must be escaped. */

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/container/stated.h"
-#include "agent/program/clock.h"
-#include "agent/program/json.h"
-#include "agent/program/text.h"
+#include "agent/shared/container/stated.h"
+#include "agent/shared/program/clock.h"
+#include "agent/shared/program/json.h"
+#include "agent/shared/program/text.h"
 #include "formats/proof/ssh_signers.h"
 #include "formats/proof/sshsig.h"
 #include "formats/proof/statement.h"

@@ -6,8 +6,8 @@
 #ifndef RAMSEAL_AGENT_COMMANDS_VERIFY_STATEMENT_H
 #define RAMSEAL_AGENT_COMMANDS_VERIFY_STATEMENT_H
 
-#include "agent/container/container.h"
-#include "agent/program/cli.h"
+#include "agent/shared/container/container.h"
+#include "agent/shared/program/cli.h"
 
 /* Paths; NULL: none. */
 struct vouching_options {

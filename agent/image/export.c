@@ -4,12 +4,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/container/manifest_read.h"
 #include "agent/image/image_kernel.h"
 #include "agent/image/image_windows.h"
-#include "agent/program/log.h"
-#include "agent/program/pipeline.h"
-#include "agent/program/self.h"
+#include "agent/shared/container/manifest_read.h"
+#include "agent/shared/program/log.h"
+#include "agent/shared/program/pipeline.h"
+#include "agent/shared/program/self.h"
 
 /* Everything that an export needs until its end. */
 struct export_run {

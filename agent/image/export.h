@@ -5,8 +5,8 @@
 #ifndef RAMSEAL_AGENT_IMAGE_EXPORT_H
 #define RAMSEAL_AGENT_IMAGE_EXPORT_H
 
-#include "agent/container/container.h"
 #include "agent/image/image_out.h"
+#include "agent/shared/container/container.h"
 
 struct export_plan {
 	const struct cli *cli; /* its first operand is the container, */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/program/interrupt.h"
-#include "agent/program/pipeline.h"
+#include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/pipeline.h"
 #include "formats/base/array.h"
 
 /*

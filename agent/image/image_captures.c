@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/image/image_captures.h"
 
-#include "agent/container/captures.h"
-#include "agent/container/tally.h"
+#include "agent/shared/container/captures.h"
+#include "agent/shared/container/tally.h"
 
 const char *image_reason_name(uint32_t reason)
 {

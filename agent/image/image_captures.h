@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "agent/container/container.h"
+#include "agent/shared/container/container.h"
 
 /* "first", "table-changed", "file-changed", "table-again"; "?" of what is none. */
 const char *image_reason_name(uint32_t reason);

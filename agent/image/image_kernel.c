@@ -4,12 +4,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/container/manifest_read.h"
 #include "agent/image/image_options.h"
 #include "agent/image/image_search.h"
-#include "agent/program/clock.h"
-#include "agent/program/interrupt.h"
-#include "agent/program/log.h"
+#include "agent/shared/container/manifest_read.h"
+#include "agent/shared/program/clock.h"
+#include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/log.h"
 
 /* VMCOREINFO may be anywhere, so that all pages may have to be read. */
 #define PASSES 1

@@ -9,10 +9,10 @@
 
 #include <jansson.h>
 
-#include "agent/container/container.h"
 #include "agent/image/image_pass.h"
-#include "agent/paging/linux_dump.h"
-#include "agent/program/json.h"
+#include "agent/shared/container/container.h"
+#include "agent/shared/kernel/linux_dump.h"
+#include "agent/shared/program/json.h"
 
 /* True if the acquisition found page tables, and they are those of Windows. */
 bool image_kernel_is_windows(struct container *in);

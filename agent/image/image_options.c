@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent/program/text.h"
+#include "agent/shared/program/text.h"
 #include "formats/image/dmp.h"
 #include "formats/image/elf_core.h"
 #include "formats/image/kdump.h"

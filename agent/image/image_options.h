@@ -8,7 +8,7 @@
 #define RAMSEAL_AGENT_IMAGE_IMAGE_OPTIONS_H
 
 #include "agent/image/image_pass.h"
-#include "agent/program/cli.h"
+#include "agent/shared/program/cli.h"
 #include "formats/image/e01.h"
 
 enum image_hash { IMAGE_HASH_SHA256, IMAGE_HASH_NONE };

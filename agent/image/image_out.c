@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "agent/image/image_windows.h"
-#include "agent/program/interrupt.h"
-#include "agent/program/log.h"
-#include "agent/program/share.h"
-#include "agent/program/text.h"
+#include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/log.h"
+#include "agent/shared/program/share.h"
+#include "agent/shared/program/text.h"
 #include "formats/base/bytes.h"
 #include "formats/image/e01.h"
 

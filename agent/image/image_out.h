@@ -8,13 +8,13 @@
 #ifndef RAMSEAL_AGENT_IMAGE_IMAGE_OUT_H
 #define RAMSEAL_AGENT_IMAGE_IMAGE_OUT_H
 
-#include "agent/output/hash_sink.h"
+#include "agent/shared/output/hash_sink.h"
 #include "agent/image/image_captures.h"
 #include "agent/image/image_options.h"
 #include "agent/image/image_pass.h"
-#include "agent/output/output.h"
-#include "agent/output/output_set.h"
-#include "agent/program/json.h"
+#include "agent/shared/output/output.h"
+#include "agent/shared/output/output_set.h"
+#include "agent/shared/program/json.h"
 #include "formats/image/dmp.h"
 #include "formats/image/e01.h"
 #include "formats/image/kdump.h"

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "agent/program/interrupt.h"
-#include "agent/program/pipeline.h"
+#include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/pipeline.h"
 #include "formats/base/left.h"
 
 const struct fill_pattern image_unreadable_fill = { "UNREADABLE PAGE ", 16 };

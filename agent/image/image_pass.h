@@ -7,10 +7,10 @@
 #ifndef RAMSEAL_AGENT_IMAGE_IMAGE_PASS_H
 #define RAMSEAL_AGENT_IMAGE_IMAGE_PASS_H
 
-#include "agent/container/tally.h"
 #include "agent/image/gather.h"
-#include "agent/program/pipeline.h"
-#include "agent/program/progress.h"
+#include "agent/shared/container/tally.h"
+#include "agent/shared/program/pipeline.h"
+#include "agent/shared/program/progress.h"
 #include "formats/image/image.h"
 #include "formats/rsz/rsz_reader.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/image/image_search.h"
 
-#include "agent/program/pipeline.h"
-#include "agent/program/clock.h"
-#include "agent/program/interrupt.h"
+#include "agent/shared/program/pipeline.h"
+#include "agent/shared/program/clock.h"
+#include "agent/shared/program/interrupt.h"
 
 /* For walks: as many pages as any kernel has tables for its own half. */
 #define WALK_PAGES  (UINT64_C(1) << 20)
-/* A live machine does not wait for longer than for its page tables (acquire/tables.c). */
+/* A live machine does not wait for longer than for its page tables (collect/acquire/tables.c). */
 #define LIVE_NS_MAX (60 * NS_PER_SECOND)
 
 enum status image_streams_init(struct image_streams *s, struct container *in, uint32_t memory,

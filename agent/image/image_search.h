@@ -3,11 +3,11 @@
 #ifndef RAMSEAL_AGENT_IMAGE_IMAGE_SEARCH_H
 #define RAMSEAL_AGENT_IMAGE_IMAGE_SEARCH_H
 
-#include "agent/container/container.h"
 #include "agent/image/image_pass.h"
-#include "agent/paging/candidates.h"
-#include "agent/paging/physmem.h"
-#include "agent/paging/walk.h"
+#include "agent/shared/container/container.h"
+#include "agent/shared/paging/candidates.h"
+#include "agent/shared/paging/physmem.h"
+#include "agent/shared/paging/walk.h"
 
 /*
  * A container's physical memory: first the page tables as they were read by themselves, if there

@@ -4,11 +4,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/container/captures.h"
 #include "agent/image/image_search.h"
-#include "agent/program/clock.h"
-#include "agent/program/interrupt.h"
-#include "agent/program/log.h"
+#include "agent/shared/container/captures.h"
+#include "agent/shared/program/clock.h"
+#include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/log.h"
 #include "formats/base/bytes.h"
 
 /* One in which a root may be looked for (discover.h), one for what is walked from there. */

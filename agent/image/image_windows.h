@@ -8,9 +8,9 @@
 
 #include <jansson.h>
 
-#include "agent/container/container.h"
-#include "agent/paging/dump_facts.h"
-#include "agent/program/json.h"
+#include "agent/shared/container/container.h"
+#include "agent/shared/kernel/dump_facts.h"
+#include "agent/shared/program/json.h"
 
 /* Not to be moved. Zero-initialise; image_windows_deinit() in any case. */
 struct image_windows {

@@ -113,7 +113,7 @@ bool nt_code_integrity_read(const void *answer, size_t len, uint32_t *ret_option
 
 /*
  * SYSTEM_ISOLATED_USER_MODE_INFORMATION: two bytes of flags in front, the first one in bits 0 to 7.
- * All of them by name: agent/host/system_answers.h.
+ * All of them by name: agent/collect/host/system_answers.h.
  */
 #define NT_ISOLATION_SIZE 16
 #define NT_SECURE_KERNEL  0x0001 /* SecureKernelRunning */

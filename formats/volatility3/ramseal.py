@@ -658,7 +658,7 @@ def entry_observations(container, address):
 
 def choose_capture(container, stream, page, entry_address):
     """
-    Which of several captures of a page or slot belongs to an entry: §7, and agent/smear/METHOD.md,
+    Which of several captures of a page or slot belongs to an entry: §7, and agent/examine/smear/METHOD.md,
     section 5, of which this takes the entry's own table, not the whole path. Returns its place
     among the stream's captures of the page, or None: none can be read.
     """

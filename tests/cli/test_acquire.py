@@ -561,7 +561,7 @@ class FullOutput(Case):
         """All content fits, and then there is just the room that was kept: what is it for?"""
         source = self.file('image', random.Random(2).randbytes(8 * MIB))
         path, _ = self.acquire(source)
-        kept = (512 << 10) + (256 << 10) + 8 * MIB // 16384  # agent/acquire/room.c
+        kept = (512 << 10) + (256 << 10) + 8 * MIB // 16384  # agent/collect/acquire/room.c
         room = path.stat().st_size + kept
         for limit in range(room - 3000, room + 1000, 500):
             path.unlink()

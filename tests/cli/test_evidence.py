@@ -11,7 +11,7 @@ import sys
 import unittest
 
 RAMSEAL, EVIDENCE = sys.argv.pop(1), sys.argv.pop(1)
-# Of libcurl, Mbed TLS, c-ares, and across files of driver-interface/sim.
+# Of libcurl, Mbed TLS, c-ares, and across files of agent/simulator.
 OTHERS = re.compile(r'(curl|mbedtls|psa|ares|sim_)_\w+')
 
 

@@ -31,7 +31,7 @@ PAGE = 4096
 MACHINE = ('sim:desktop,ram=64M,allocated=20M,resident=12M,trimmed=8M,others=10M,processes=6,cache=2M,'
            'activity=0,pagefile0=32M,pagefile1=0,seed=5')
 SYMBOLS = 'ntkrnlmp.pdb/0000ED51F00D0BAD8073696D6B726E6C1'
-BASE = '0xfffff80002a00000'  # driver-interface/sim/machine.h
+BASE = '0xfffff80002a00000'  # agent/simulator/machine.h
 MACHINE_KEYS = ('host', 'os', 'cpu', 'memory', 'security')
 WHY = 'an image file does not change while it is read; what changed while it was taken is not known'
 

@@ -332,12 +332,12 @@ class Processes(Case):
 
 
 class Recipes(Case):
-    """Of agent/mount/README.md; those that need a kernel are in tests/vm/test_dumps.py."""
+    """Of agent/examine/mount/README.md; those that need a kernel are in tests/vm/test_dumps.py."""
 
     def test_drgn_with_a_reader(self):
         if subprocess.run(['/usr/bin/python3', '-c', 'import drgn'], capture_output=True).returncode:
             self.skipTest('drgn is not installed')
-        text = (ROOT / 'agent/mount/README.md').read_text().split('reader of its own:')[1]
+        text = (ROOT / 'agent/examine/mount/README.md').read_text().split('reader of its own:')[1]
         lines = [line[8:] for line in text.splitlines() if line.startswith('    >>> ')]
         self.assertEqual(len(lines), 3)
         script = '\n'.join(lines).replace('/mnt/m/pid/1-init/', f'{self.to}/pid/7-one/')

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 What smear does to the list of a heap's blocks, in an order of acquisition and while the program goes on
-allocating and freeing (heap_writes of the simulated machine, driver-interface/sim/live.h).
+allocating and freeing (heap_writes of the simulated machine, agent/simulator/live.h).
 
     tests/experiment/heap_smear.py RAMSEAL [--seeds N] [--writes N,N...] [--builds N,N...]
 
-Prints the table of agent/smear/RESULTS.md. A block is "there" if it was in use at that address, with that size
+Prints the table of agent/examine/smear/RESULTS.md. A block is "there" if it was in use at that address, with that size
 and from that part of the heap, at any time from the start of the acquisition on. Exit code 1: a block was listed
 that never was there, as certain.
 """

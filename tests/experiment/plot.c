@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Draws numbers with the report's own code (agent/report/figures.h), as an SVG file on stdout:
+ * Draws numbers with the report's own code (agent/examine/report/figures.h), as an SVG file on
+ * stdout:
  *
  *	plot curves|spread		lines NAME PAGES MEDIAN P95 MAX [OCTAVE:PAGES…]
  *	plot dots TITLE UNIT SERIES…	lines NAME N…, as many numbers as series
@@ -10,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/report/figures.h"
+#include "agent/examine/report/figures.h"
 
 #define LINES_MAX 64
 #define LINE_MAX  4096

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Symbols of the simulated Windows for volatility3: what windows.pslist asks for, where the simulator has
-it (driver-interface/sim/windows.c). Fields that it does not have lie where its pages are zero.
+it (agent/simulator/windows.c). Fields that it does not have lie where its pages are zero.
 """
 
 import json

@@ -35,7 +35,7 @@ from sampled import draw, drawn  # noqa: E402
 
 MACHINE = ('sim:desktop,ram=64M,allocated=20M,resident=10M,trimmed=8M,others=5M,processes=5,cache=2M,'
            'pagefile0=24M,pagefile1=16M,start=0,exit=0')
-IMAGE, SYSTEM_TIME = 0xfffff80002a00000, 130700000000000000  # driver-interface/sim/machine.h
+IMAGE, SYSTEM_TIME = 0xfffff80002a00000, 130700000000000000  # agent/simulator/machine.h
 HEAD, MODULES, KDBG, FRAMES, BLOCK = (IMAGE + 0x2000 + at for at in (0x100, 0x140, 0x300, 0x710, 0x800))
 
 needs_simulator = unittest.skipIf(os.environ.get('RAMSEAL_SIMULATOR') == '0',

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "agent/paging/btf.h"
-#include "agent/paging/processes.h"
+#include "agent/shared/kernel/btf.h"
+#include "agent/shared/kernel/processes.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

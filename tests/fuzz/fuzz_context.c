@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "agent/host/context.h"
+#include "agent/collect/host/context.h"
 #include "formats/base/bytes.h"
 #include "tests/fuzz/fuzz.h"
 #include "tsk-extract/hive.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a receiver or a sender takes from the wire (agent/network/PROTOCOL.md). The first byte says
- * in pieces of which size the others come.
+ * What a receiver or a sender takes from the wire (agent/collect/stores/PROTOCOL.md). The first
+ * byte says in pieces of which size the others come.
  */
 #include <string.h>
 
-#include "agent/network/frames.h"
+#include "agent/collect/wire/frames.h"
 #include "tests/fuzz/fuzz.h"
 
 /* What was understood is what was said: it comes out again as the same bytes. */

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "agent/heap/heap.h"
+#include "agent/examine/heap/heap.h"
 #include "formats/base/bytes.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/gen/swept_heaps.h"

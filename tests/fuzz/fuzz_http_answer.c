@@ -2,7 +2,7 @@
 /* The lines of a head as libcurl hands them over, then what follows the empty one as the body. */
 #include <string.h>
 
-#include "agent/network/http_answer.h"
+#include "agent/collect/wire/http_answer.h"
 #include "tests/fuzz/fuzz.h"
 
 static size_t feed_head(struct http_answer_builder *b, const char *at, size_t size)

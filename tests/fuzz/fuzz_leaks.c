@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "agent/heap/leaks.h"
+#include "agent/examine/heap/leaks.h"
 #include "formats/base/bytes.h"
 #include "formats/base/page.h"
 #include "tests/fuzz/fuzz.h"

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "agent/process/modules.h"
+#include "agent/examine/process/modules.h"
 #include "tests/fuzz/changes.h"
 #include "tests/fuzz/fuzz.h"
 

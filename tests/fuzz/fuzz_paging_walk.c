@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "agent/paging/walk.h"
+#include "agent/shared/paging/walk.h"
 #include "formats/base/bytes.h"
 #include "tests/fuzz/fuzz.h"
 

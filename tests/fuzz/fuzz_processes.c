@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "agent/paging/discover.h"
+#include "agent/shared/kernel/discover.h"
 #include "formats/base/bytes.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/gen/machine.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any words as entries, read by every layout; and the choice among the layouts from all of them. */
-#include "agent/paging/pte.h"
+#include "agent/shared/paging/pte.h"
 #include "formats/base/bytes.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "agent/process/relocations.h"
+#include "agent/examine/process/relocations.h"
 #include "formats/base/bytes.h"
 #include "tests/fuzz/fuzz.h"
 

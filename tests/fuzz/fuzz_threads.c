@@ -3,7 +3,7 @@
  * Rings of threads of some build, of which the input overwrites words. Whatever comes of it names
  * each thread once, and no stack that ends before it begins.
  */
-#include "agent/process/threads.h"
+#include "agent/examine/process/threads.h"
 #include "tests/fuzz/changes.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -15,7 +15,9 @@
 #define PID      1148
 #define THREADS  4
 
-/* The same public records as the reader's (agent/process/threads.c), copied a second time. */
+/*
+ * The same public records as the reader's (agent/examine/process/threads.c), copied a second time.
+ */
 static const struct build {
 	uint16_t head, cid, start, link;
 	uint16_t stack_base, kernel_stack, frame, teb, process;

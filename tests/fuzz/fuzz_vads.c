@@ -3,7 +3,7 @@
  * A VAD tree of some version, of which the input overwrites words: nodes, links, subsections,
  * names. Whatever comes of it is in order, does not overlap and lies in the user half.
  */
-#include "agent/process/sections.h"
+#include "agent/examine/process/sections.h"
 #include "tests/fuzz/changes.h"
 #include "tests/fuzz/fuzz.h"
 

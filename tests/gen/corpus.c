@@ -342,7 +342,7 @@ static void changes(void)
 	}
 }
 
-/* agent/network/PROTOCOL.md, section 2. */
+/* agent/collect/stores/PROTOCOL.md, section 2. */
 static void frame(struct image *i, unsigned type, size_t len)
 {
 	image_u32(i, i->len, type);

@@ -3,7 +3,7 @@
 #ifndef RAMSEAL_TESTS_GEN_HEAP_REGIONS_H
 #define RAMSEAL_TESTS_GEN_HEAP_REGIONS_H
 
-#include "driver-interface/sim/heap.h"
+#include "agent/simulator/heap.h"
 #include "formats/base/range.h"
 
 /* Where the byte at `va` is, committed or not; NULL: none of the heap's. */

@@ -2,14 +2,14 @@
 /*
  * A compression store made by hand, as each build has it: its manager, two levels of keys, one
  * store, one chunk, one region with three pages. For struct memory_view. The sources are those of
- * agent/virtual/pagestore.h.
+ * agent/examine/virtual/pagestore.h.
  */
 #ifndef RAMSEAL_TESTS_GEN_STORE_PAGES_H
 #define RAMSEAL_TESTS_GEN_STORE_PAGES_H
 
 #include <string.h>
 
-#include "agent/virtual/pagestore.h"
+#include "agent/examine/virtual/pagestore.h"
 #include "formats/base/bytes.h"
 
 /* Kernel pages, from here on one after the other; then the region, in the user half. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Heaps that are walked twice, page by page and with the notes that a sweep makes of their pages
- * (agent/heap/heap_notes.c): both must tell of the same blocks, and count the same.
+ * (agent/examine/heap/heap_notes.c): both must tell of the same blocks, and count the same.
  */
 #ifndef RAMSEAL_TESTS_GEN_SWEPT_HEAPS_H
 #define RAMSEAL_TESTS_GEN_SWEPT_HEAPS_H
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/heap/heap.h"
+#include "agent/examine/heap/heap.h"
 #include "formats/base/array.h"
 #include "formats/base/page.h"
 

@@ -2,7 +2,7 @@
 /*
  * VAD trees as each version of Windows lays them out, written into a small memory of pages by
  * virtual address. Shares nothing with the reader, and has the offsets from the same public records
- * (agent/process/vads.c names them), copied a second time.
+ * (agent/examine/process/vads.c names them), copied a second time.
  */
 #ifndef RAMSEAL_TESTS_GEN_VADS_H
 #define RAMSEAL_TESTS_GEN_VADS_H

@@ -2,8 +2,8 @@
 /* Asks a server over TLS once, by its name: both it and the name server are in this program. */
 #include <stdio.h>
 
-#include "agent/network/http.h"
-#include "agent/network/names.h"
+#include "agent/collect/wire/http.h"
+#include "agent/collect/wire/names.h"
 #include "tests/unit/wire_server.h"
 
 static void talk(struct peer *p, void *arg)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/network/remote.h"
+#include "agent/collect/stores/remote.h"
 #include "formats/base/io.h"
 
 #define TRIES 2000

@@ -13,7 +13,7 @@ import sys
 # The name servers; the time zone, which glibc reads before it makes a date of anything; random numbers, of c-ares
 # 1.18; its own name, which every static program of glibc reads.
 MAY_BE_OPENED = {'/etc/resolv.conf', '/etc/localtime', '/dev/urandom', '/proc/self/exe'}
-# c-ares 1.34 always opens these, and takes nothing from them that an option has said already (agent/network/names.c).
+# c-ares 1.34 always opens these, and takes nothing from them that an option has said already (agent/collect/wire/names.c).
 if sys.argv[2].startswith('1.34.'):
     MAY_BE_OPENED |= {'/etc/nsswitch.conf', '/etc/netsvc.conf', '/etc/svc.conf'}
 

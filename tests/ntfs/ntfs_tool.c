@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/program/startup.h"
+#include "agent/shared/program/startup.h"
 #include "tsk-extract/extract.h"
 
 static int fail(enum status st, const struct err *e)

@@ -18,7 +18,7 @@ STATIC = os.environ.get("RAMSEAL_IS_STATIC") != "0"
 CODE = ("formats", "driver-interface", "tsk-extract", "agent")
 # Of each part one, with assertions (__FILE__), or with a header that the build makes.
 SAMPLE = ("formats/rsz/merkle.c", "formats/rsz/rsz_writer.c", "driver-interface/kcore.c", "tsk-extract/mft.c",
-          "agent/main.c", "agent/order/guided.c")
+          "agent/main.c", "agent/collect/order/guided.c")
 
 
 def output_of(*args):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 What a simulated machine says of the heaps of its processes (process_truth=FILE,
-driver-interface/sim/inside.h).
+agent/simulator/inside.h).
 """
 
 import csv

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a simulated machine says of its processes (process_truth=FILE, driver-interface/sim/inside.h).
+What a simulated machine says of its processes (process_truth=FILE, agent/simulator/inside.h).
 """
 
 import collections

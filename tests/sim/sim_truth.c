@@ -2,8 +2,8 @@
 /*
  * How much of a container of a simulated machine is true: for every page that the image's own page
  * tables show in a process, whether what lies there belongs there. The pages say it themselves
- * (driver-interface/sim/page.h). Roots, seed and the form of entries are from the machine's own
- * account (`truth=FILE`, driver-interface/sim/truth.c); walk and decoding are done here, and not by
+ * (agent/simulator/page.h). Roots, seed and the form of entries are from the machine's own
+ * account (`truth=FILE`, agent/simulator/truth.c); walk and decoding are done here, and not by
  * what is to be tested.
  *
  * Usage: sim_truth CONTAINER TRUTH [PID]
@@ -25,7 +25,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "driver-interface/sim/page.h"
+#include "agent/simulator/page.h"
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
 #include "formats/rsz/rsz_reader.h"

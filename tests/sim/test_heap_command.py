@@ -23,7 +23,7 @@ from sampled import sample  # noqa: E402
 HEAPS = 'ram=96M,processes=4,heaps=3,heap_blocks=5000,heap_lfh=40,heap_leaks=20'
 
 
-# agent/heap/heap_checks.c
+# agent/examine/heap/heap_checks.c
 UNNAMED = 'known by the headers of its blocks alone: where it begins is not known, and it may be a copy of a heap'
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 The leaks that "Leak Checking" (adeyblue, 18 January 2010) lists, made again: the simulated machine `leaks2010` has
-its program (driver-interface/sim/leaker.h), and ramseal heap has to list what ntdll listed there, and no more.
+its program (agent/simulator/leaker.h), and ramseal heap has to list what ntdll listed there, and no more.
 
 	test_heap_leaks.py RAMSEAL
 """

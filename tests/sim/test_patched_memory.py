@@ -21,7 +21,7 @@ PAGE = 4096
 # All that is looked for lies in memory: the pool is not paged.
 MACHINE = 'sim:desktop,ram=64M,resident=2M,allocated=4M,trimmed=2M,others=8M,cache=2M,pagefile0=16M,pagefile1=0,' \
     'live_files=1,activity=0,inside=1,processes=4,pool_paged=0,windows=10'
-# Build 19045 (agent/process/eprocess.c and vad_layouts.c).
+# Build 19045 (agent/examine/process/eprocess.c and vad_layouts.c).
 UNIQUE_PROCESS_ID, NODE_PARENT = 0x440, 0x10
 
 

@@ -69,7 +69,7 @@ class Case(unittest.TestCase):
         with open(page, 'rb') as f:
             for va in vas:
                 f.seek(va - first)
-                magic, owner, _, at = struct.unpack('<8sIIQ', f.read(24))  # driver-interface/sim/page.h
+                magic, owner, _, at = struct.unpack('<8sIIQ', f.read(24))  # agent/simulator/page.h
                 found[va] = (owner, at) if magic == b'SIMPAGE1' else None
         return found
 
@@ -132,7 +132,7 @@ class Determinism(Case):
 
 
 class Kernel(Case):
-    # driver-interface/sim/windows.c, as a symbol server is asked for it.
+    # agent/simulator/windows.c, as a symbol server is asked for it.
     SYMBOLS = 'ntkrnlmp.pdb/0000ED51F00D0BAD8073696D6B726E6C'
 
     def check(self, name, symbols):

@@ -3,7 +3,7 @@
 """
 --symbols of the commands that look into a process: on machines that have their fields where no build has them
 (moved=1), by an ISF file and by a PDB of clang and lld-link, which are written here out of Windows' own names and the
-offsets of driver-interface/sim/layout.c.
+offsets of agent/simulator/layout.c.
 
 	test_symbols_command.py RAMSEAL
 """
@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import process_truth  # noqa: E402: beside this
 from machine_case import MachineCase, run  # noqa: E402
 
-# The simulated kernel's (driver-interface/sim/windows.c), as its debug directory has it.
+# The simulated kernel's (agent/simulator/windows.c), as its debug directory has it.
 KERNEL = bytes.fromhex('51ed00000df0ad0b80') + b'simkrnl'
 POINTER, WORD = 8, 4
 CLANG, LINKER = (shutil.which(f'{name}-19') or shutil.which(name) for name in ('clang', 'lld-link'))

@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#include "agent/network/uploader.h"
+#include "agent/collect/stores/uploader.h"
 
 /* What the next put does. */
 struct fake_answer {

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/paging/processes.h"
+#include "agent/shared/kernel/processes.h"
 #include "formats/base/bytes.h"
 #include "tests/gen/machine.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "agent/paging/physmem.h"
+#include "agent/shared/paging/physmem.h"
 #include "tests/gen/machine.h"
 
 struct machine_mem {

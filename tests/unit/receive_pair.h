@@ -13,9 +13,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "agent/network/sender.h"
-#include "agent/network/socket_link.h"
-#include "agent/receive/session.h"
+#include "agent/collect/receive/session.h"
+#include "agent/collect/stores/sender.h"
+#include "agent/collect/wire/socket_link.h"
 #include "tests/unit/rsz_build.h"
 #include "tests/unit/scratch.h"
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/smear/smear.h"
+#include "agent/examine/smear/smear.h"
 #include "tests/gen/machine.h"
 #include "tests/unit/rsz_build.h"
 
@@ -260,7 +260,8 @@ static inline void seal_manifest(void)
 }
 
 /*
- * As agent/container/container.c reads it: one object a line, here all whole within their chunks.
+ * As agent/shared/container/container.c reads it: one object a line, here all whole within their
+ * chunks.
  */
 static inline json_t *read_manifest(const struct rsz_reader *r)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/virtual/memory_view.h"
+#include "agent/examine/virtual/memory_view.h"
 #include "formats/base/bytes.h"
 #include "formats/base/page.h"
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "agent/paging/swap_cache.h"
+#include "agent/shared/kernel/swap_cache.h"
 #include "tests/unit/machine_mem.h"
 
 #define RAM_LAST  UINT64_C(0x3fffffff)

@@ -3,7 +3,7 @@
  * A machine whose memory changes while it is read: what is told of it. That added memory is
  * acquired, the guest shows (tests/vm).
  */
-#include "agent/acquire/changes.h"
+#include "agent/collect/acquire/changes.h"
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 
 #include "agent/commands/commands.h"
 #include "agent/commands/completion.h"
-#include "agent/program/cli.h"
-#include "agent/program/text.h"
+#include "agent/shared/program/cli.h"
+#include "agent/shared/program/text.h"
 #include "tests/gen/text_file.h"
 
 /* A program that has every kind of option. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/test.h"
 
-#include "agent/acquire/confirm_numbers.h"
+#include "agent/collect/acquire/confirm_numbers.h"
 
 #define PATHS 4
 

@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-#include "agent/container/captures.h"
-#include "agent/container/container.h"
-#include "agent/container/sums.h"
-#include "agent/container/verify.h"
-#include "agent/program/log.h"
+#include "agent/shared/container/captures.h"
+#include "agent/shared/container/container.h"
+#include "agent/shared/container/sums.h"
+#include "agent/shared/container/verify.h"
+#include "agent/shared/program/log.h"
 #include "tests/gen/age_recipe.h"
 #include "tests/unit/rsz_build.h"
 #include "tests/unit/scratch.h"

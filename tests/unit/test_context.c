@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "agent/host/context.h"
-#include "agent/host/context_flags.h"
+#include "agent/collect/host/context.h"
+#include "agent/collect/host/context_flags.h"
 #include "formats/base/bytes.h"
 
 /* One value, or a key that answers with an error. A key is the length of its path in `rows`. */

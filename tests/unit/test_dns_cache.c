@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/heap/dns_cache.h"
-#include "driver-interface/sim/heap.h"
-#include "driver-interface/sim/heap_dns.h"
+#include "agent/examine/heap/dns_cache.h"
+#include "agent/simulator/heap.h"
+#include "agent/simulator/heap_dns.h"
 #include "formats/base/bytes.h"
 #include "tests/gen/heap_regions.h"
 

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "agent/host/context_flags.h"
-#include "agent/acquire/driver_policy.h"
-#include "agent/host/driver_signers.h"
+#include "agent/collect/host/context_flags.h"
+#include "agent/collect/acquire/driver_policy.h"
+#include "agent/collect/host/driver_signers.h"
 #include "formats/base/sha256.h"
 #include "tests/unit/scratch.h"
 

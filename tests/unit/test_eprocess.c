@@ -2,7 +2,7 @@
 /* Which version's fields the processes of a kernel have, out of bytes. */
 #include "tests/unit/test.h"
 
-#include "agent/process/eprocess.h"
+#include "agent/examine/process/eprocess.h"
 #include "tests/gen/vads.h"
 
 #define PROCESSES 6

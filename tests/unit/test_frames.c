@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The frames of tls://, against bytes laid out by hand from agent/network/PROTOCOL.md. */
+/* The frames of tls://, against bytes laid out by hand from agent/collect/stores/PROTOCOL.md. */
 #include "tests/unit/test.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/network/frames.h"
+#include "agent/collect/wire/frames.h"
 
 #define ID     "0123456789abcdef"
 #define Z7     "\0\0\0\0\0\0\0"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/capture/governor.h"
+#include "agent/collect/capture/governor.h"
 #include "tests/unit/test.h"
 
 TEST(slow_output_raises_the_level_step_by_step_to_a_limit)

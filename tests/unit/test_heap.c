@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/heap/heap.h"
+#include "agent/examine/heap/heap.h"
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
 

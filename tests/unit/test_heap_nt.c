@@ -5,7 +5,7 @@
  */
 #include "tests/unit/test.h"
 
-#include "agent/heap/heap.h"
+#include "agent/examine/heap/heap.h"
 #include "tests/unit/sparse_view.h"
 
 #define PEB        UINT64_C(0x7ff0000)

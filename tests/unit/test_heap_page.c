@@ -2,7 +2,7 @@
 /* Page heap, in bytes made here: blocks at the ends of their pages, and what looks like them. */
 #include "tests/unit/test.h"
 
-#include "agent/heap/heap.h"
+#include "agent/examine/heap/heap.h"
 #include "tests/unit/sparse_view.h"
 
 #define PEB        UINT64_C(0x7ff0000)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reader of heaps (agent/heap) against simulated heaps, whose truth is known: with pages
- * missing, what is listed has to be there, and how much of what is there is listed is printed.
+ * The reader of heaps (agent/examine/heap) against simulated heaps, whose truth is known: with
+ * pages missing, what is listed has to be there, and how much of what is there is listed is
+ * printed.
  */
 #include "tests/unit/test.h"
 
@@ -9,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/heap/heap.h"
-#include "driver-interface/sim/heap.h"
-#include "driver-interface/sim/heap_build.h"
-#include "driver-interface/sim/page.h"
+#include "agent/examine/heap/heap.h"
+#include "agent/simulator/heap.h"
+#include "agent/simulator/heap_build.h"
+#include "agent/simulator/page.h"
 #include "tests/gen/swept_heaps.h"
 
 #define BASE  UINT64_C(0x236c0350000)

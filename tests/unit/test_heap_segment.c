@@ -5,8 +5,8 @@
  */
 #include "tests/unit/test.h"
 
-#include "agent/heap/heap.h"
-#include "agent/heap/heap_checks.h"
+#include "agent/examine/heap/heap.h"
+#include "agent/examine/heap/heap_checks.h"
 #include "tests/unit/sparse_view.h"
 
 #define PEB             UINT64_C(0x7ff0000)

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/heap/heap.h"
-#include "agent/heap/heap_checks.h"
-#include "agent/program/interrupt.h"
-#include "driver-interface/sim/heap.h"
+#include "agent/examine/heap/heap.h"
+#include "agent/examine/heap/heap_checks.h"
+#include "agent/shared/program/interrupt.h"
+#include "agent/simulator/heap.h"
 #include "formats/base/array.h"
 #include "formats/base/bytes.h"
 #include "tests/gen/heap_regions.h"

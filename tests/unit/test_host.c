@@ -4,10 +4,10 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "agent/host/host.h"
-#include "agent/host/kernel_option.h"
-#include "agent/program/proc_file.h"
-#include "agent/program/self.h"
+#include "agent/collect/host/host.h"
+#include "agent/collect/host/kernel_option.h"
+#include "agent/shared/program/proc_file.h"
+#include "agent/shared/program/self.h"
 #include "tests/unit/scratch.h"
 
 static struct scratch dir;

@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #endif
 
-#include "agent/network/http.h"
-#include "agent/network/names.h"
+#include "agent/collect/wire/http.h"
+#include "agent/collect/wire/names.h"
 #include "tests/unit/wire_server.h"
 
 #define SECRET "s3cr3t-t0k3n"

@@ -9,7 +9,7 @@
 
 #include "agent/image/image_pass.h"
 #include "agent/image/image_search.h"
-#include "agent/program/interrupt.h"
+#include "agent/shared/program/interrupt.h"
 #include "tests/gen/images.h"
 
 /* The first range ends within a page, as a map of RAM may; the second begins within a piece. */

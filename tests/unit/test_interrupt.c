@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/program/interrupt.h"
+#include "agent/shared/program/interrupt.h"
 
 /* How a child ends that does `body`. */
 static int status_of(void (*body)(void))

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/program/json.h"
+#include "agent/shared/program/json.h"
 #include "tests/gen/text_file.h"
 
 static void check_text(json_t *doc, const char *want)

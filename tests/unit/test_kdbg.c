@@ -2,7 +2,7 @@
 /* The debugger's block of Windows, encoded with keys that nobody knows, and memory without one. */
 #include "tests/unit/test.h"
 
-#include "agent/paging/dump_facts.h"
+#include "agent/shared/kernel/dump_facts.h"
 #include "formats/base/bytes.h"
 #include "tests/gen/machine.h"
 #include "tests/unit/machine_mem.h"

@@ -2,8 +2,8 @@
 /* Blocks that nothing refers to, among blocks and roots made by hand. */
 #include "tests/unit/test.h"
 
-#include "agent/heap/leaks.h"
-#include "agent/program/interrupt.h"
+#include "agent/examine/heap/leaks.h"
+#include "agent/shared/program/interrupt.h"
 #include "tests/unit/sparse_view.h"
 
 #define ROOT UINT64_C(0x10000)

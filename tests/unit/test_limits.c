@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "agent/host/limits.h"
-#include "agent/program/proc_file.h"
-#include "agent/program/self.h"
+#include "agent/collect/host/limits.h"
+#include "agent/shared/program/proc_file.h"
+#include "agent/shared/program/self.h"
 #include "tests/unit/scratch.h"
 
 #define MIB UINT64_C(1048576)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "agent/paging/linux_dump.h"
+#include "agent/shared/kernel/linux_dump.h"
 #include "formats/image/elf_core.h"
 #include "tests/gen/machine.h"
 #include "tests/unit/machine_mem.h"

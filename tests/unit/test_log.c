@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "agent/program/clock.h"
-#include "agent/program/log.h"
-#include "agent/program/text.h"
+#include "agent/shared/program/clock.h"
+#include "agent/shared/program/log.h"
+#include "agent/shared/program/text.h"
 
 /* A log that goes to a file in memory. */
 static int begin(bool json, bool quiet, bool verbose)

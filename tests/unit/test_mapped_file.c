@@ -2,7 +2,7 @@
 /* What memory says of a mapped file: any of it can be lost, or a lie. */
 #include "tests/unit/test.h"
 
-#include "agent/process/mapped_file.h"
+#include "agent/examine/process/mapped_file.h"
 #include "tests/unit/sparse_view.h"
 
 #define OBJECT  UINT64_C(0xffffc00000001010) /* a FILE_OBJECT */

@@ -3,20 +3,20 @@
  * The memory pass and the sealer, from a source that fails by rule into an output that is full at
  * any size. The output is a sink of this file's, and so is the signal, which memory.c asks for.
  */
-#include "agent/order/memory.h"
-#include "agent/acquire/changes.h"
-#include "agent/acquire/missing.h"
-#include "agent/capture/reading.h"
+#include "agent/collect/order/memory.h"
+#include "agent/collect/acquire/changes.h"
+#include "agent/collect/acquire/missing.h"
+#include "agent/collect/capture/reading.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/output/output_sink.h"
-#include "agent/program/clock.h"
-#include "agent/program/interrupt.h"
-#include "agent/program/log.h"
+#include "agent/shared/output/output_sink.h"
+#include "agent/shared/program/clock.h"
+#include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/log.h"
 #include "formats/rsz/rsz_reader.h"
 #include "tests/gen/images.h"
 #include "tests/unit/fake_drv.h"

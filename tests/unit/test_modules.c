@@ -2,9 +2,9 @@
 /* The loader's lists and what is mapped, and the ring of threads, out of memory made by hand. */
 #include "tests/unit/test.h"
 
-#include "agent/process/modules.h"
-#include "agent/process/threads.h"
-#include "agent/process/unicode_string.h"
+#include "agent/examine/process/modules.h"
+#include "agent/examine/process/threads.h"
+#include "agent/examine/process/unicode_string.h"
 #include "tests/unit/sparse_view.h"
 
 #define PEB    UINT64_C(0x7ffd8000)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent/network/object_lock.h"
+#include "agent/collect/stores/object_lock.h"
 
 /* 2027-01-31T00:00:00Z: `date -u -d 2027-01-31 +%s` */
 #define DAY UINT64_C(1801353600)

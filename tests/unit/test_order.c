@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/order/order.h"
-#include "agent/order/slots.h"
-#include "agent/program/interrupt.h"
-#include "agent/paging/prints.h"
-#include "agent/program/clock.h"
+#include "agent/collect/order/order.h"
+#include "agent/collect/order/slots.h"
+#include "agent/shared/program/interrupt.h"
+#include "agent/shared/kernel/prints.h"
+#include "agent/shared/program/clock.h"
 #include "driver-interface/source.h"
 #include "formats/base/bytes.h"
 

@@ -11,11 +11,11 @@
 #include <sys/resource.h>
 #endif
 
-#include "agent/acquire/summary.h"
+#include "agent/collect/acquire/summary.h"
 #include "agent/commands/commands.h"
-#include "agent/container/container.h"
-#include "agent/program/clock.h"
-#include "agent/program/json.h"
+#include "agent/shared/container/container.h"
+#include "agent/shared/program/clock.h"
+#include "agent/shared/program/json.h"
 #include "tests/unit/fake_drv.h"
 #include "tests/unit/scratch.h"
 

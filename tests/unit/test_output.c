@@ -10,9 +10,9 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 
-#include "agent/output/output.h"
-#include "agent/output/output_linux.h"
-#include "agent/output/output_set.h"
+#include "agent/shared/output/output.h"
+#include "agent/shared/output/output_linux.h"
+#include "agent/shared/output/output_set.h"
 #include "tests/unit/scratch.h"
 
 static struct scratch dir;

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "agent/paging/candidates.h"
-#include "agent/paging/discover.h"
+#include "agent/shared/kernel/discover.h"
+#include "agent/shared/paging/candidates.h"
 #include "formats/base/bytes.h"
 #include "tests/unit/machine_mem.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "agent/paging/discover.h"
+#include "agent/shared/kernel/discover.h"
 #include "tests/unit/machine_mem.h"
 
 #define RAM_LAST UINT64_C(0xfffffff) /* 256 MiB */

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "agent/paging/discover.h"
+#include "agent/shared/kernel/discover.h"
 #include "tests/unit/machine_mem.h"
 
 /* As little as the machines need: all of it is looked through again and again. */

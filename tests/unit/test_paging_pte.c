@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "agent/paging/pte.h"
+#include "agent/shared/paging/pte.h"
 
 #define MASK      (UINT64_C(1) << 45) /* InvalidPteMask on most Intel processors */
 #define USER_VA   UINT64_C(0x7ff600001000)

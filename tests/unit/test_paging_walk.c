@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent/paging/walk.h"
+#include "agent/shared/paging/walk.h"
 #include "tests/unit/fake_drv.h"
 #include "tests/unit/machine_mem.h"
 #include "tests/unit/rsz_build.h"

@@ -9,8 +9,8 @@
 #include <dirent.h>
 #include <string.h>
 
-#include "agent/paging/discover.h"
-#include "agent/paging/pte.h"
+#include "agent/shared/kernel/discover.h"
+#include "agent/shared/paging/pte.h"
 
 #define PAGES_MAX 256
 #define CR3       UINT64_C(0x6cca9002)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/program/pipeline.h"
+#include "agent/shared/program/pipeline.h"
 
 #include <pthread.h>
 #include <sched.h>

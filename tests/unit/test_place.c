@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent/output/output.h"
+#include "agent/shared/output/output.h"
 
 static void check_place(const char *path, const char *name, const char *wanted)
 {

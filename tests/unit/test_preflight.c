@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent/acquire/preflight.h"
+#include "agent/collect/acquire/preflight.h"
 #include "tests/unit/fake_drv.h"
 #include "tests/unit/scratch.h"
 

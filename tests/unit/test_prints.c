@@ -2,8 +2,8 @@
 /* Fingerprints of page tables: each change of an entry is seen, and nothing else is. */
 #include "tests/unit/test.h"
 
-#include "agent/paging/walk.h"
-#include "agent/paging/prints.h"
+#include "agent/shared/paging/walk.h"
+#include "agent/shared/kernel/prints.h"
 #include "formats/base/bytes.h"
 
 #define WINDOWS ((struct table_prints){ .entries = { .os = OS_WINDOWS } })

@@ -11,7 +11,7 @@
 #include "tests/gen/temporary.h"
 #endif
 
-#include "agent/host/process_names.h"
+#include "agent/collect/host/process_names.h"
 
 /* The kernel's list, and what the system told before and after. Names: NULL ends a list. */
 struct side {

@@ -7,10 +7,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agent/program/interrupt.h"
-#include "agent/program/log.h"
-#include "agent/program/progress.h"
-#include "agent/program/text.h"
+#include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/log.h"
+#include "agent/shared/program/progress.h"
+#include "agent/shared/program/text.h"
 
 #define GIB (UINT64_C(1) << 30)
 

@@ -2,7 +2,7 @@
 /* What a request costs, by the reads that there were. */
 #include "tests/unit/test.h"
 
-#include "agent/order/read_cost.h"
+#include "agent/collect/order/read_cost.h"
 
 #define UNKNOWN 77
 

@@ -4,8 +4,8 @@
 
 #include <inttypes.h>
 
-#include "agent/container/verify.h"
-#include "agent/container/witness.h"
+#include "agent/shared/container/verify.h"
+#include "agent/shared/container/witness.h"
 #include "formats/base/bytes.h"
 
 TEST(a_container_arrives_and_is_checked)

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <sys/resource.h>
 
-#include "agent/program/interrupt.h"
+#include "agent/shared/program/interrupt.h"
 #include "formats/base/os.h"
 
 static struct remote_result send_into_a_full_disk(struct sender *s, struct err *e)

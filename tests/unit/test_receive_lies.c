@@ -2,7 +2,7 @@
 /* Senders and receivers that lie to each other over tls://, and those who ask for too much. */
 #include "tests/unit/receive_pair.h"
 
-#include "agent/network/tls_key.h"
+#include "agent/collect/wire/tls_key.h"
 
 /* HELLO of id 1, WELCOME, and then this. */
 static void lie(const struct frame *f, enum refusal want)

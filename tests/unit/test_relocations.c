@@ -2,7 +2,7 @@
 /* Tables of base relocations: what they add to, and which of them are not believed. */
 #include "tests/unit/test.h"
 
-#include "agent/process/relocations.h"
+#include "agent/examine/process/relocations.h"
 #include "formats/base/bytes.h"
 
 #define IMAGE_SIZE 0x4000u

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "agent/network/network_options.h"
-#include "agent/program/address.h"
+#include "agent/collect/stores/network_options.h"
+#include "agent/shared/program/address.h"
 
 TEST(addresses_are_told_from_files)
 {

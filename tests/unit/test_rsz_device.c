@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "agent/container/verify.h"
+#include "agent/shared/container/verify.h"
 #include "formats/base/bytes.h"
 #include "tests/unit/rsz_build.h"
 

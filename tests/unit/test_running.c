@@ -7,10 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agent/acquire/acquire.h"
-#include "agent/host/lock_file.h"
-#include "agent/host/running.h"
-#include "agent/program/detach.h"
+#include "agent/collect/acquire/acquire.h"
+#include "agent/collect/host/lock_file.h"
+#include "agent/collect/host/running.h"
+#include "agent/shared/program/detach.h"
 #include "tests/unit/scratch.h"
 
 static struct scratch scratch;

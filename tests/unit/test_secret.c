@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/test.h"
 
-#include "agent/network/secret.h"
+#include "agent/collect/wire/secret.h"
 #include "tests/unit/scratch.h"
 
 static struct scratch dir;

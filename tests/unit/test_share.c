@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/acquire/fit.h"
-#include "agent/host/limits.h"
-#include "agent/program/pipeline.h"
-#include "agent/program/share.h"
+#include "agent/collect/acquire/fit.h"
+#include "agent/collect/host/limits.h"
+#include "agent/shared/program/pipeline.h"
+#include "agent/shared/program/share.h"
 
 #define MIB UINT64_C(1048576)
 #define MS  UINT64_C(1000000)

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "agent/network/sigv4.h"
+#include "agent/collect/stores/sigv4.h"
 
 #define EMPTY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 #define DATE  { "x-amz-date", "20130524T000000Z" }

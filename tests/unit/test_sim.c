@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/paging/discover.h"
-#include "agent/paging/pte.h"
-#include "driver-interface/sim/page.h"
-#include "driver-interface/sim/simulator.h"
+#include "agent/shared/kernel/discover.h"
+#include "agent/shared/paging/pte.h"
+#include "agent/simulator/page.h"
+#include "agent/simulator/simulator.h"
 #include "formats/base/bytes.h"
 #include "tests/unit/scratch.h"
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver-interface/sim/heap.h"
-#include "driver-interface/sim/heap_dns.h"
-#include "driver-interface/sim/page.h"
+#include "agent/simulator/heap.h"
+#include "agent/simulator/heap_dns.h"
+#include "agent/simulator/page.h"
 #include "formats/base/bytes.h"
 
 #define BASE  UINT64_C(0x236c0350000)

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "driver-interface/sim/layout.h"
-#include "driver-interface/sim/machine.h"
+#include "agent/simulator/layout.h"
+#include "agent/simulator/machine.h"
 #include "formats/base/bytes.h"
 
 #define SMALL                                                                                      \

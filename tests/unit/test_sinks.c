@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#include "agent/output/age_sink.h"
-#include "agent/output/hash_sink.h"
-#include "agent/output/output_sink.h"
-#include "agent/program/interrupt.h"
+#include "agent/shared/output/age_sink.h"
+#include "agent/shared/output/hash_sink.h"
+#include "agent/shared/output/output_sink.h"
+#include "agent/shared/program/interrupt.h"
 #include "formats/base/sha256.h"
 #include "tests/gen/age_recipe.h"
 #include "tests/unit/scratch.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent/capture/sleep_watch.h"
+#include "agent/collect/capture/sleep_watch.h"
 
 #define SECOND NS_PER_SECOND
 

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/order/slots.h"
-#include "agent/paging/walk.h"
-#include "agent/program/clock.h"
+#include "agent/collect/order/slots.h"
+#include "agent/shared/paging/walk.h"
+#include "agent/shared/program/clock.h"
 #include "formats/base/bytes.h"
 #define AREA 0
 #include "tests/unit/swap_machine.h"

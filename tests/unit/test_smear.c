@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "agent/smear/print.h"
+#include "agent/examine/smear/print.h"
 #include "formats/base/bytes.h"
 #include "tests/gen/text_file.h"
 #include "tests/unit/sealed_machine.h"

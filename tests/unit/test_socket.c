@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/network/socket.h"
+#include "agent/collect/wire/socket.h"
 
 static unsigned port_of(const char *address)
 {

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "agent/acquire/preflight.h"
-#include "agent/host/system_answers.h"
+#include "agent/collect/acquire/preflight.h"
+#include "agent/collect/host/system_answers.h"
 #include "formats/base/nt_answers.h"
 
 static void check_flag(const json_t *o, const char *name, int want)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/container/tally.h"
+#include "agent/shared/container/tally.h"
 
 #include "tests/unit/test.h"
 

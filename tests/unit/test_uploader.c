@@ -12,11 +12,11 @@
 #include <sys/resource.h>
 #endif
 
-#include "agent/network/bandwidth.h"
-#include "agent/network/upload_state.h"
-#include "agent/program/clock.h"
-#include "agent/program/interrupt.h"
-#include "agent/program/log.h"
+#include "agent/collect/stores/upload_state.h"
+#include "agent/collect/wire/bandwidth.h"
+#include "agent/shared/program/clock.h"
+#include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/log.h"
 #include "tests/unit/fake_remote.h"
 #include "tests/unit/scratch.h"
 

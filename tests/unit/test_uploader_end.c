@@ -5,9 +5,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/network/uploader_internal.h"
-#include "agent/program/clock.h"
-#include "agent/program/log.h"
+#include "agent/collect/stores/uploader_internal.h"
+#include "agent/shared/program/clock.h"
+#include "agent/shared/program/log.h"
 #include "tests/unit/fake_remote.h"
 
 #define PIECE ((size_t)1000)

@@ -2,7 +2,7 @@
 /* VAD trees of every version, whole and torn, out of bytes that tests/gen/vads.h wrote. */
 #include "tests/unit/test.h"
 
-#include "agent/process/vads.h"
+#include "agent/examine/process/vads.h"
 #include "tests/gen/vads.h"
 
 #define ROOT UINT64_C(0xffffe00000000448)

@@ -2,7 +2,7 @@
 /* What a process had in its memory, page by page, out of small machines that are sealed. */
 #include "tests/unit/test.h"
 
-#include "agent/virtual/peek.h"
+#include "agent/examine/virtual/peek.h"
 #include "tests/unit/sealed_machine.h"
 
 #define POOL            UINT64_C(0xffffa00000000000) /* a page of the kernel, */

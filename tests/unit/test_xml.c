@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent/network/xml.h"
+#include "agent/collect/wire/xml.h"
 
 /* "NAME=TEXT;" for each element, and "!" for what is no XML. */
 static void check(const char *text, const char *want)

@@ -30,7 +30,7 @@ typedef socklen_t socklen_type;
 #include <mbedtls/x509_crt.h>
 #include <psa/crypto.h>
 
-#include "agent/network/network.h"
+#include "agent/collect/wire/network.h"
 
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0

@@ -34,7 +34,7 @@ from acquired import COMPLETE, Lime  # noqa: E402
 from case import SKIPPED_EXIT, arguments, run_tests  # noqa: E402
 from kernel_structs import Kernel  # noqa: E402
 
-MOUNT_RECIPES = (vm.HERE.parents[1] / 'agent/mount/README.md').read_text()
+MOUNT_RECIPES = (vm.HERE.parents[1] / 'agent/examine/mount/README.md').read_text()
 TOOLS = ('crash', 'drgn', 'gdb', 'makedumpfile')
 
 DRGN_SCRIPT = """
@@ -275,7 +275,7 @@ class Dumps(unittest.TestCase):
         self.assertGreater(gaps, 1000)
         small.unlink()
 
-    # --- gdb, and all of them through the mount: the recipes of agent/mount/README.md ---
+    # --- gdb, and all of them through the mount: the recipes of agent/examine/mount/README.md ---
 
     def opens_in_gdb(self, core):
         commands = re.findall(r'^    (SHIFT=.*|gdb .*)', MOUNT_RECIPES, re.M)

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * acquire --format: memory into an image, with nothing but the summary and the list of gaps to say
+ * where it came from.
+ */
+#include "agent/collect/acquire/acquire.h"
+#include "agent/collect/acquire/changes.h"
+#include "agent/collect/acquire/summary.h"
+#include "agent/collect/capture/manifest.h"
+#include "agent/collect/capture/reading.h"
+#include "agent/collect/capture/sleep_watch.h"
+#include "agent/shared/program/pipeline.h"
+#include "agent/collect/host/limits.h"
+#include "agent/shared/program/share.h"
+#include "agent/image/image_kernel.h"
+#include "agent/image/image_windows.h"
+#include "agent/shared/program/clock.h"
+#include "agent/shared/program/log.h"
+
+/* Pages of a source. */
+struct source_pages {
+	struct image_pages pages;
+	struct drv *source;
+};
+
+static enum status read_source(struct image_pages *base, unsigned worker, uint64_t address,
+			       uint8_t *data, size_t pages, struct page_status *status,
+			       struct err *e)
+{
+	const struct source_pages *p = (const struct source_pages *)base;
+
+	if (base->parallel)
+		return drv_read_pages_beside(p->source, worker, address, data, pages, status, e);
+	return drv_read_pages(p->source, address, data, pages, status, e);
+}
+
+static bool gave_source_up(const struct image_pages *base)
+{
+	return drv_is_abandoned(((const struct source_pages *)base)->source);
+}
+
+static struct source_pages pages_of(struct drv *source)
+{
+	return (struct source_pages){
+		.pages = { .read = read_source,
+			   .gave_up = gave_source_up,
+			   .parallel = source->info.parallel != NULL },
+		.source = source,
+	};
+}
+
+struct image_acquisition {
+	const struct cli *cli;
+	const struct acquire_options *o;
+	struct summary *summary;
+	struct driver_session *driver;
+	struct drv *source;
+	struct reading reading; /* the watchdog over it */
+	struct memory_changes changes;
+	const char *inputs[2];        /* the file that is the source, if it is one */
+	char *output;                 /* where to */
+	struct linux_dump dump;       /* ELF */
+	struct image_windows windows; /* crash dumps */
+	struct image_out out;
+	struct host_limits limits;
+	unsigned threads;
+};
+
+static enum status open_image(struct image_acquisition *a, struct err *e)
+{
+	const struct drv_info *info = &a->source->info;
+	const struct image_request r = {
+		.options = &a->o->image,
+		.path = a->output,
+		.force = a->o->force,
+		.inputs = a->inputs,
+		.once = !info->image,
+		.ranges = &info->maps[0].ranges,
+		.kernel = &a->dump.kernel,
+		.dmp = image_is_dmp(a->o->image.format) ? &a->windows.dump.kernel : NULL,
+		.level = a->o->level.level,
+		.threads = a->threads,
+		.progress = cli_progress(a->cli),
+		.phase = "memory",
+	};
+
+	return image_out_open(&r, &a->out, e);
+}
+
+static void summarise_image(const struct image_acquisition *a, struct summary_begun begun,
+			    enum status st, const struct err *e)
+{
+	const struct drv_info *info = &a->source->info;
+	char text[IMAGE_OUT_TEXT_MAX];
+
+	image_out_text(&a->out, text);
+	summary_tell(
+		a->summary, st, e, begun,
+		JSON_FIELDS(
+			field_members(image_out_json(&a->out)),
+			field_json("missing",
+				   summary_missing_json(&a->out.result.tally,
+							range_list_bytes(&a->changes.missing), 0)),
+			field_json("source", manifest_source(info)),
+			field_json("maps", manifest_maps(info)),
+			field_json("withheld",
+				   info->image ? NULL : changes_withheld_json(&a->changes)),
+			field_json("memory_changes", changes_json(&a->changes)),
+			field_json("parts", manifest_parts(a->source)),
+			field_json("driver", driver_session_json(a->driver)),
+			field_u64("threads", a->threads), field_json("share", share_json()),
+			field_json("limits", host_limits_json(&a->limits)),
+			image_is_dmp(a->o->image.format)
+				? field_json("kernel", image_windows_json(&a->windows))
+				: image_kernel_field(a->o->image.format, &a->dump)),
+		text);
+}
+
+/* The ranges of an image are those that it began with: what was added is told, and not in it. */
+static enum status look_for_changes(struct image_acquisition *a, struct err *e)
+{
+	const enum status st = changes_sample(&a->changes, a->source, e);
+
+	return st ? st : changes_end(&a->changes, a->source, e);
+}
+
+static enum status acquire(struct image_acquisition *a, struct err *e)
+{
+	const struct summary_begun begun = { clock_wall_ns(), clock_mono_ns() };
+	const struct drv_info *info;
+	struct sleep_watch sleeps;
+	struct source_pages pages;
+	enum status st = driver_session_begin(&a->o->driver, a->o->source, &a->driver, e);
+
+	if (!st)
+		st = acquire_open_source(a->o, &a->source, e);
+	if (st)
+		return st;
+	info = &a->source->info;
+	pages = pages_of(a->source);
+	st = acquire_begin_share(a->cli, a->o, info, &a->limits, &a->threads, &(size_t){ 0 }, e);
+	if (st)
+		return st;
+	a->inputs[0] = info->image ? info->path : NULL;
+	st = acquire_output_path(a->o, info, a->o->image.format->suffix, &a->output, e);
+	if (!st)
+		st = summary_check(a->summary, a->output, e);
+	if (!st)
+		st = acquire_check_state(a->o, a->output, e);
+	if (!st && image_wants_kernel(a->o->image.format))
+		st = image_kernel_of_source(a->source, &pages.pages, a->threads, &a->dump, e);
+	if (!st && image_is_dmp(a->o->image.format))
+		st = image_windows_of_source(a->source, !a->o->image.dmp.no_patch, &a->windows, e);
+	if (!st)
+		st = changes_begin(&a->changes, a->source, e);
+	if (!st)
+		st = open_image(a, e);
+	if (st)
+		return st;
+	st = acquire_is_ready(a->o, a->output, false, image_out_where(&a->out), e);
+	if (st)
+		return st;
+	acquire_announce_source(info);
+	sleep_watch_begin(&sleeps);
+	a->reading =
+		(struct reading){ .source = a->source, .limit_s = (unsigned)a->o->read_timeout };
+	pages.pages.filler = reading_filler(&a->reading);
+	st = image_out_write(&a->out, &pages.pages,
+			     json_pack("{s:o}", "source", manifest_source(info)), e);
+	sleep_watch_sample(&sleeps);
+	if (!st)
+		st = look_for_changes(a, e);
+	if (!st)
+		st = image_out_outcome(&a->out, info->path, e);
+	if (st == ST_UNREADABLE && image_out_is_empty(&a->out))
+		st = err_add(e, ST_SOURCE_FAILED, "no page of memory could be read");
+	if (!st)
+		st = changes_outcome(&a->changes, e);
+	if (!st)
+		st = acquire_check_source(info, e);
+	acquire_tell_where(a->o, image_out_where(&a->out), false);
+	summarise_image(a, begun, st, e);
+	return st;
+}
+
+enum status acquire_image(const struct cli *cli, const struct acquire_options *o, struct summary *s,
+			  struct err *e)
+{
+	struct image_acquisition a = { .cli = cli, .o = o, .summary = s };
+	const enum status st = acquire(&a, e);
+
+	image_out_close(&a.out);
+	free(a.output);
+	linux_dump_deinit(&a.dump);
+	image_windows_deinit(&a.windows);
+	memory_changes_deinit(&a.changes);
+	host_limits_deinit(&a.limits);
+	share_end();
+	acquire_close_source(a.source);
+	driver_session_end(a.driver);
+	return st;
+}

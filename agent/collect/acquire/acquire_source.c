@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The source of an acquisition: opened, announced, judged. */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/collect/acquire/acquire.h"
+#include "agent/collect/capture/manifest.h"
+#include "agent/collect/capture/reading.h"
+#include "agent/collect/host/host.h"
+#include "agent/shared/output/output.h"
+#include "agent/shared/program/clock.h"
+#include "agent/shared/program/log.h"
+#include "agent/shared/program/text.h"
+
+void acquire_announce_source(const struct drv_info *info)
+{
+	const struct range_list *ranges = &info->maps[0].ranges;
+	char size[TEXT_SIZE_MAX];
+
+	text_size(range_list_bytes(ranges), size);
+	log_info_with(JSON_FIELDS(field_json("source", manifest_source(info))), "source-opened",
+		      "%s (%s): %s in %zu range%s", info->source, info->path, size, ranges->count,
+		      ranges->count == 1 ? "" : "s");
+	if (info->silent)
+		log_warning("source-silent",
+			    "%s: this source cannot report unreadable pages; they look like zeros",
+			    info->path);
+	if (info->note)
+		log_info("source-note", "%s: %s", info->source, info->note);
+	if (info->odd)
+		log_warning("source-odd", "%s: %s", info->source, info->odd);
+	if (info->lost)
+		log_warning("source-lost", "%s: %s", info->path, info->lost);
+	for (size_t i = 1; i < info->n_maps; i++)
+		if (!range_list_same(ranges, &info->maps[i].ranges))
+			log_warning("maps-disagree",
+				    "%s and %s disagree about which addresses are RAM; both are "
+				    "recorded",
+				    info->maps[0].origin, info->maps[i].origin);
+}
+
+static uint64_t source_clock(void *source)
+{
+	struct drv *d = source;
+
+	return d->ops->now(d);
+}
+
+void acquire_close_source(struct drv *d)
+{
+	clock_use(NULL, NULL);
+	drv_close(d);
+}
+
+struct opening {
+	const char *spec;
+	struct drv *source;
+};
+
+static enum status run_opening(void *arg, struct err *e)
+{
+	struct opening *o = arg;
+
+	return drv_open(o->spec, &o->source, e);
+}
+
+/* The first reads, and what decides about them, may hang as well; then nothing has been opened. */
+static enum status open_watched(const struct acquire_options *o, struct drv **ret, struct err *e)
+{
+	const struct reading reading = { .limit_s = (unsigned)o->read_timeout };
+	static struct opening *opening; /* stays if it is given up */
+	enum status st;
+
+	*ret = NULL;
+	opening = calloc(1, sizeof(*opening));
+	if (!opening)
+		return err_nomem(e);
+	opening->spec = o->source;
+	st = reading_run(&reading, run_opening, opening, e);
+	if (st == ST_SOURCE_FAILED)
+		return st;
+	*ret = opening->source;
+	free(opening);
+	opening = NULL;
+	return st;
+}
+
+enum status acquire_open_source(const struct acquire_options *o, struct drv **ret, struct err *e)
+{
+	const struct drv_info *info;
+	enum status st = open_watched(o, ret, e);
+
+	if (st == ST_NOT_MINE || st == ST_CORRUPT)
+		st = err_add(e, ST_INPUT, "%s", o->source);
+	if (st)
+		return st;
+	if ((*ret)->ops->now)
+		clock_use(source_clock, *ret);
+	info = &(*ret)->info;
+	if (!info->n_maps || !info->maps[0].ranges.count)
+		return err_set(e, ST_NO_SOURCE, "%s: lists no memory", info->path);
+	return ST_OK;
+}
+
+static const char *source_name_of(const char *path)
+{
+	const char *name = path;
+
+	for (const char *c = path; *c; c++)
+		if ((*c == '/' || *c == '\\') && c[1])
+			name = c + 1;
+	return name;
+}
+
+enum status acquire_output_path(const struct acquire_options *o, const struct drv_info *info,
+				const char *suffix, char **ret, struct err *e)
+{
+	struct output_options target = { .path = o->output };
+	char time[CLOCK_FILE_NAME_SIZE];
+	_cleanup_free_ char *name = NULL;
+
+	clock_file_name(clock_wall_ns(), time);
+	if (!info || !info->image)
+		name = host_output_path(suffix);
+	else if (asprintf(&name, "%s-%s%s", source_name_of(info->path), time, suffix) < 0)
+		name = NULL;
+	if (!name)
+		return err_nomem(e);
+	if (!o->output) {
+		*ret = take_ptr(name);
+		return ST_OK;
+	}
+	target.name = name;
+	return output_place(&target, ret, e);
+}
+
+enum status acquire_name_remote(const struct acquire_options *o, const struct drv_info *info,
+				const char *suffix, struct network *n, struct err *e)
+{
+	struct acquire_options unnamed = *o;
+	_cleanup_free_ char *name = NULL, *address = NULL;
+	const char *base = n->remote.address;
+	enum status st;
+
+	if (base[strlen(base) - 1] != '/')
+		return ST_OK;
+	unnamed.output = NULL;
+	st = acquire_output_path(&unnamed, info, suffix, &name, e);
+	if (!st && asprintf(&address, "%s%s", base, name) < 0) {
+		address = NULL;
+		st = err_nomem(e);
+	}
+	return st ? st : network_set_address(n, address, e);
+}
+
+enum status acquire_check_source(const struct drv_info *info, struct err *e)
+{
+	if (info->lost)
+		return err_set(e, ST_UNREADABLE, "%s: %s", info->path, info->lost);
+	if (!info->silent)
+		return ST_OK;
+	return err_set(
+		e, ST_UNREADABLE,
+		"%s: unreadable pages cannot be detected; some zeros may be unreadable pages",
+		info->path);
+}

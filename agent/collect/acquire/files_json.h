@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the manifest says of page files and other files (formats/MANIFEST.md). */
+#ifndef RAMSEAL_AGENT_COLLECT_ACQUIRE_FILES_JSON_H
+#define RAMSEAL_AGENT_COLLECT_ACQUIRE_FILES_JSON_H
+
+#include "agent/collect/acquire/files.h"
+
+/* What a stream's metadata and its manifest line have in common. NULL: no memory; so below. */
+json_t *file_identity_json(const struct files_plan *plan, const struct file_copy *c);
+
+/*
+ * The line. `changes`: what the last look at the file has found; NULL: nobody came to look, as of a
+ * file that was not opened, and the line says no more than that and why.
+ */
+json_t *file_line_json(const struct files_plan *plan, const struct file_copy *c,
+		       const struct extract_changes *changes);
+
+#endif

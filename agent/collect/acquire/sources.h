@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of sources (driver-interface/drv.h), as --help shows it. */
+#ifndef RAMSEAL_AGENT_COLLECT_ACQUIRE_SOURCES_H
+#define RAMSEAL_AGENT_COLLECT_ACQUIRE_SOURCES_H
+
+#include <stdio.h>
+
+/* Which sources there are, of which kind each is and why: command.put_notes. */
+void sources_put_notes(FILE *to);
+
+#endif

@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/collect/acquire/tables.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/collect/capture/manifest.h"
+#include "agent/collect/capture/reading.h"
+#include "agent/collect/acquire/tables_json.h"
+#include "agent/collect/host/host.h"
+#include "agent/collect/host/kernel_option.h"
+#include "agent/collect/host/process_names.h"
+#include "agent/shared/kernel/linux_info.h"
+#include "agent/shared/program/clock.h"
+#include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/log.h"
+#include "formats/base/bytes.h"
+#include "formats/base/left.h"
+
+/*
+ * What one pass may cost at most. A server with two thousand processes has some million table
+ * pages; what goes on for longer than the deadline is torn or hostile.
+ */
+#define TABLES_PAGES_MAX ((uint64_t)8 << 20)
+#define TABLES_NS_MAX    (60 * NS_PER_SECOND)
+
+/* Walks one root after the other, and hands out the tables a piece at a time. */
+struct tables_feed {
+	struct stream_feed feed;
+	struct tables_result *result;
+	struct physmem *mem;
+	struct walk_budget *budget;
+	struct walk walk;
+	bool walking;
+	struct layout_evidence *evidence; /* NULL: nobody wants it */
+	bool keep_prints;
+	struct root_cursor roots;
+};
+
+static void add_counts(struct walk_counts *sum, const struct walk_counts *c)
+{
+	for (size_t i = 0; i <= WALK_LEVELS; i++)
+		sum->tables[i] += c->tables[i];
+	for (size_t i = 0; i < WALK_REASONS; i++)
+		sum->skipped[i] += c->skipped[i];
+}
+
+/* The next table of any root, or NULL. */
+static const struct walk_table *next_table(struct tables_feed *f)
+{
+	const struct discovery *d = &f->result->found;
+	const struct walk_options options = {
+		.mode = d->mode,
+		.last = UINT64_MAX,
+		.ignore = d->ignore,
+		.budget = f->budget,
+		.tables_only = true,
+	};
+	enum walk_event event;
+	uint64_t root;
+
+	for (;;) {
+		while (f->walking && (event = walk_next(&f->walk)) != WALK_END)
+			if (event == WALK_TABLE)
+				return &f->walk.table;
+		if (f->walking)
+			add_counts(&f->result->counts, &f->walk.counts);
+		f->walking = discovery_next_root(d, &f->roots, &root);
+		if (!f->walking)
+			return NULL;
+		walk_begin(&f->walk, f->mem, &f->result->pages, &options, root);
+	}
+}
+
+/*
+ * Entries of user space that are not present, as many as tell the layouts apart: more would be no
+ * wiser, and the pass is not to take longer for it.
+ */
+#define EVIDENCE_MAX 65536
+
+static void collect_evidence(struct layout_evidence *ev, const struct walk_table *t)
+{
+	if (!ev || t->level != 1 || t->va >> 63 ||
+	    ev->windows.entries + ev->linux_.entries >= EVIDENCE_MAX)
+		return;
+	for (size_t i = 0; i < TABLE_ENTRIES; i++)
+		layout_evidence_add_entry(ev, t->level, t->va + i * PAGE_SIZE,
+					  get_le64(t->bytes + 8 * i));
+}
+
+/* The user's: what the kernel maps is not captured again (collect/order/guided.c). */
+static void keep_print(struct table_prints *p, const struct walk_table *t)
+{
+	if (!(t->va >> 63))
+		table_prints_add(p, &(struct printed_table){ t->level, t->pa, t->va, t->bytes });
+}
+
+static enum status tables_next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
+{
+	struct tables_feed *f = (struct tables_feed *)feed;
+	const struct walk_table *t;
+
+	if (interrupted())
+		return interrupt_status(e);
+	while (p->n_extents < STREAM_EXTENTS && (t = next_table(f))) {
+		const size_t n = p->n_extents++;
+
+		collect_evidence(f->evidence, t);
+		if (f->keep_prints)
+			keep_print(&f->result->prints, t);
+		memcpy(p->data + n * PAGE_SIZE, t->bytes, PAGE_SIZE);
+		p->pages[n] = (struct page_status){ .state = PAGE_DATA };
+		p->extents[n] = (struct rsz_extent){
+			.address = t->pa,
+			.length = PAGE_SIZE,
+			.start = t->when.start,
+			.end = t->when.end,
+		};
+	}
+	f->result->tables += p->n_extents;
+	return p->n_extents ? ST_OK : ST_END;
+}
+
+static enum status write_tables_line(const struct tables_plan *plan, const char *when,
+				     const struct tables_result *r, struct err *e)
+{
+	json_t *doc = tables_line_json(r, when);
+
+	if (!doc)
+		return err_nomem(e);
+	return sealer_manifest(plan->stream.sealer, doc, e);
+}
+
+/*
+ * The pass
+ */
+
+/* It is this machine's memory, and that runs. */
+static bool is_live(const struct drv *source)
+{
+	return !source->info.image && !source->info.simulated;
+}
+
+/* The file that the kernel was loaded from. False: there is none to be had. */
+static bool open_kernel_file(const struct drv *source, struct file_blob *ret)
+{
+	_cleanup_free_ char *path = is_live(source) ? host_kernel_file() : NULL;
+
+	return path && !file_blob_open(ret, path, NULL);
+}
+
+/* What a search goes by; of struct discover_hints what is not the source's. */
+struct search {
+	const struct discovery *earlier;
+	const struct root_watch *watch;
+	const struct candidates *candidates;
+	uint64_t pages;
+};
+
+static struct search planned_search(const struct tables_plan *plan)
+{
+	return (struct search){ plan->earlier, plan->watch, plan->candidates, plan->search_pages };
+}
+
+static enum status find_spaces_here(struct drv *source, const struct search *by,
+				    struct walk_budget *budget, struct discovery *ret,
+				    struct err *e)
+{
+	/* The scan for roots reads all of memory: it is made while that is read anyway. */
+	struct discover_hints hints = { .before = by->earlier,
+					.skip_scan = true,
+					.watch = by->watch,
+					.candidates = by->candidates,
+					.search_pages = by->pages };
+	struct file_blob kernel;
+	struct pe_file file = { .blob = &kernel.blob };
+	const bool has_file = open_kernel_file(source, &kernel);
+	struct physmem_cache cache;
+	struct physmem_drv mem;
+	enum status st;
+
+	const uint64_t begin = clock_mono_ns();
+
+	physmem_drv_init(&mem, source, clock_mono_ns);
+	st = physmem_cache_init(&cache, &mem.mem, e);
+	discover_hints_from_drv(&hints, &source->info);
+	hints.ntoskrnl = has_file ? &file : NULL;
+	if (!st)
+		st = discover(&cache.mem, &hints, budget, ret, e);
+	ret->ns = clock_mono_ns() - begin;
+	physmem_cache_deinit(&cache);
+	if (has_file)
+		file_blob_deinit(&kernel);
+	return st;
+}
+
+/* A search, as the thread that reads has it. It stays if a read is given up. */
+struct search_run {
+	struct drv *source;
+	struct search by;
+	struct walk_budget budget;
+	struct discovery found;
+};
+
+static enum status run_search(void *arg, struct err *e)
+{
+	struct search_run *s = arg;
+
+	return find_spaces_here(s->source, &s->by, &s->budget, &s->found, e);
+}
+
+static enum status find_spaces(const struct reading *reading, struct drv *source, struct search by,
+			       struct walk_budget *budget, struct discovery *ret, struct err *e)
+{
+	const struct reading none = { .source = source };
+	const bool was_left = drv_is_abandoned(source);
+	struct search_run *s = calloc(1, sizeof(*s));
+	enum status st;
+
+	if (!s)
+		return err_nomem(e);
+	*s = (struct search_run){ .source = source, .by = by, .budget = *budget };
+	st = reading_run(reading ? reading : &none, run_search, s, e);
+	if (!was_left && drv_is_abandoned(source))
+		return st;
+	*budget = s->budget;
+	*ret = s->found;
+	free(s);
+	return st;
+}
+
+/* Whoever interrupts does not want to wait for the rest of a search. */
+static uint64_t now_or_never(void)
+{
+	return interrupted() ? UINT64_MAX : clock_mono_ns();
+}
+
+static struct walk_budget new_budget(void)
+{
+	return (struct walk_budget){
+		.pages = TABLES_PAGES_MAX,
+		.deadline = clock_mono_ns() + TABLES_NS_MAX,
+		.now = now_or_never,
+	};
+}
+
+enum status tables_find_again(struct drv *source, const struct discovery *earlier,
+			      struct discovery *ret, struct err *e)
+{
+	struct walk_budget budget = new_budget();
+
+	return find_spaces(NULL, source, (struct search){ .earlier = earlier }, &budget, ret, e);
+}
+
+/*
+ * The processes as this machine tells them
+ */
+
+/* Just before the kernel's list was read, and just after. */
+struct told {
+	struct host_processes before, after;
+	enum status st; /* anything else than ST_OK: it does not tell */
+};
+
+static void ask_host(struct told *t, struct host_processes *ret)
+{
+	struct err e = ERR_INIT;
+
+	if (t->st)
+		return;
+	t->st = host_processes(ret, &e);
+	if (t->st)
+		log_warning("processes-not-told", "the system's list of processes: %s", e.message);
+}
+
+/* With the kernel's list once more. */
+static enum status compare_again(const struct tables_plan *plan, struct process_views *views,
+				 struct tables_result *r, struct err *e)
+{
+	struct discovery again = { 0 };
+	enum status st = tables_find_again(plan->source, &r->found, &again, e);
+
+	if (!st) {
+		views->again = &again.list;
+		json_decref(r->processes);
+		r->processes = process_names_json(views);
+	}
+	discovery_deinit(&again);
+	return st;
+}
+
+static size_t json_size_at(const json_t *doc, const char *key)
+{
+	return json_array_size(json_object_get(doc, key));
+}
+
+static void warn_of_names(const json_t *doc)
+{
+	if (process_names_differences(doc))
+		log_warning(
+			"processes-differ",
+			"the kernel's and the system's lists of processes differ: %zu "
+			"only in the kernel's, %zu only in the system's, %zu with another name; "
+			"the manifest names them%s",
+			json_size_at(doc, "kernel_only"), json_size_at(doc, "system_only"),
+			json_size_at(doc, "renamed"),
+			json_is_true(json_object_get(doc, "pid_namespace"))
+				? " (ramseal runs in a PID namespace, as in a container: the "
+				  "system tells of the processes in it only, by numbers of its own)"
+				: "");
+}
+
+static enum status compare_names(const struct tables_plan *plan, const struct told *t,
+				 struct tables_result *r, struct err *e)
+{
+	struct process_views views = {
+		.os = r->found.os,
+		.kernel = &r->found.list,
+		.before = &t->before,
+		.after = &t->after,
+	};
+	enum status st = ST_OK;
+
+	if (t->st || !r->found.list.count)
+		return ST_OK;
+	r->processes = process_names_json(&views);
+	if (process_names_differences(r->processes))
+		st = compare_again(plan, &views, r, e);
+	if (!st && !r->processes)
+		st = err_nomem(e);
+	if (!st && host_in_pid_namespace(HOST_PID_NAMESPACE))
+		json_object_set_new(r->processes, "pid_namespace", json_true());
+	warn_of_names(r->processes);
+	return st;
+}
+
+/* The address spaces, with what this machine says of its processes around them. */
+static enum status find_and_compare(const struct tables_plan *plan, struct walk_budget *budget,
+				    struct tables_result *r, struct err *e)
+{
+	struct told t = { .st = is_live(plan->source) ? ST_OK : ST_NO_SOURCE };
+	enum status st;
+
+	ask_host(&t, &t.before);
+	st = find_spaces(plan->stream.reading, plan->source, planned_search(plan), budget,
+			 &r->found, e);
+	if (!st)
+		ask_host(&t, &t.after);
+	if (!st)
+		st = compare_names(plan, &t, r, e);
+	host_processes_deinit(&t.before);
+	host_processes_deinit(&t.after);
+	return st;
+}
+
+/* The build as the kernel's memory has it; of this machine Windows tells it, too. */
+static uint32_t windows_build(const struct drv *source, const struct discovery *d)
+{
+	return d->windows.version.build || !is_live(source) ? d->windows.version.build
+							    : host_windows_build();
+}
+
+/* What a pass knows of the machine, beside what it was told. */
+static void begin_evidence(struct layout_evidence *ev, const struct tables_plan *plan,
+			   const struct tables_result *r)
+{
+	const struct discovery *d = &r->found;
+	struct pte_facts facts = *plan->facts;
+
+	facts.five_levels = d->mode == PAGING_5_LEVEL;
+	facts.device_private = r->device_private;
+	if (d->vmcoreinfo)
+		facts.version = vmcoreinfo_version(d->vmcoreinfo);
+	else if (d->os == OS_WINDOWS)
+		facts.version = windows_build(plan->source, d);
+	layout_evidence_init(ev, d->os, &facts);
+}
+
+static void end_evidence(const struct layout_evidence *ev, const struct discovery *d,
+			 struct tables_result *r)
+{
+	r->entries.os = d->os;
+	r->entries.ignore = d->ignore;
+	layout_choose(ev, &r->entries, &r->layout);
+	if (r->layout.doubt[0])
+		log_warning("layout-doubt", "%s", r->layout.doubt);
+}
+
+/* How the kernel was built decides what some of the entries mean, now and for who reads them. */
+static void find_option(const struct drv *source, struct tables_result *r)
+{
+	const struct discovery *d = &r->found;
+
+	r->device_private = d->device_private;
+	r->device_private_by = "symbols";
+	if (!r->device_private && d->vmcoreinfo && is_live(source))
+		r->device_private = host_device_private(vmcoreinfo_version(d->vmcoreinfo),
+							&r->device_private_by);
+}
+
+static enum status store_tables(const struct tables_plan *plan, struct physmem *mem,
+				struct walk_budget *budget, struct tables_result *r, struct err *e)
+{
+	const bool was_left = drv_is_abandoned(plan->source);
+	struct tables_feed *f = calloc(1, sizeof(*f));
+	struct stream_plan s = plan->stream;
+	struct layout_evidence evidence;
+	enum status st = f ? walk_set_init(&r->pages, mem->ranges, e) : err_nomem(e);
+
+	if (!st)
+		st = sealer_stream(s.sealer, plan->kind, rsz_kind_name(plan->kind), NULL, &s.stream,
+				   e);
+	if (!st) {
+		f->feed.next = tables_next;
+		f->result = r;
+		f->mem = mem;
+		f->budget = budget;
+		f->keep_prints = plan->keep_prints;
+		r->prints.entries =
+			(struct entry_reader){ .os = r->found.os, .ignore = r->found.ignore };
+		if (plan->facts) {
+			begin_evidence(&evidence, plan, r);
+			f->evidence = &evidence;
+		}
+		s.feed = &f->feed;
+		s.label = "page tables";
+		st = stream_pass(&s, &r->stream, e);
+		r->cut = walk_budget_spent(budget);
+		if (plan->facts)
+			end_evidence(&evidence, &r->found, r);
+	}
+	if (!was_left && drv_is_abandoned(plan->source)) {
+		/* A thread that was left behind is inside of it. */
+		left_keep(f);
+		left_keep(r->pages.bits);
+		left_keep(r->pages.before);
+		r->pages = (struct walk_set){ 0 };
+		return st;
+	}
+	if (!plan->keep_pages)
+		walk_set_deinit(&r->pages);
+	free(f);
+	return st;
+}
+
+static void warn_of_spaces(const struct tables_result *r)
+{
+	const struct discovery *d = &r->found;
+
+	if (d->hidden)
+		log_warning("hidden-address-spaces",
+			    "%zu address space%s in memory without a listed process; the "
+			    "manifest names them",
+			    d->hidden, d->hidden == 1 ? "" : "s");
+	if (r->cut)
+		log_warning("page-tables-cut", "not all page tables could be read in time");
+}
+
+enum status tables_acquire(const struct tables_plan *plan, struct tables_result *ret, struct err *e)
+{
+	const bool before = plan->kind == RSZ_KIND_TABLES_BEFORE;
+	struct walk_budget budget = new_budget();
+	struct physmem_drv mem;
+	enum status st;
+
+	physmem_drv_init(&mem, plan->source, clock_mono_ns);
+	ret->start = clock_mono_ns();
+	st = find_and_compare(plan, &budget, ret, e);
+	if (!st)
+		find_option(plan->source, ret);
+	if (!st && ret->found.n_spaces)
+		st = store_tables(plan, &mem.mem, &budget, ret, e);
+	ret->end = clock_mono_ns();
+	if (!st && !ret->found.n_spaces)
+		log_warning("no-page-tables",
+			    interrupted()
+				    ? "page tables were not looked for, or not to the end, because "
+				      "the acquisition was interrupted; smear cannot be measured"
+			    : plan->source->info.five_levels
+				    ? "page tables have five levels, which ramseal does not "
+				      "support for Windows; smear cannot be measured"
+				    : "no page tables were found; smear cannot be measured");
+	warn_of_spaces(ret);
+	return st ? st : write_tables_line(plan, before ? "before" : "after", ret, e);
+}
+
+enum status tables_find(const struct tables_plan *plan, struct tables_result *ret, struct err *e)
+{
+	struct walk_budget budget = new_budget();
+	enum status st;
+
+	ret->start = clock_mono_ns();
+	st = find_spaces(plan->stream.reading, plan->source, planned_search(plan), &budget,
+			 &ret->found, e);
+	if (!st)
+		find_option(plan->source, ret);
+	ret->end = clock_mono_ns();
+	ret->cut = walk_budget_spent(&budget);
+	return st;
+}
+
+enum status tables_tell(const struct tables_plan *plan, const struct tables_result *r,
+			struct err *e)
+{
+	if (!r->found.n_spaces)
+		log_info("no-page-tables",
+			 "no kernel whose page tables are known was found in the image");
+	warn_of_spaces(r);
+	return write_tables_line(plan, "image", r, e);
+}
+
+/* The beginning of a watch, likewise. */
+struct watch_run {
+	struct root_scan_options options;
+	struct physmem_drv mem;
+	struct root_watch watch;
+	bool begun;
+};
+
+static enum status run_watch(void *arg, struct err *e)
+{
+	struct watch_run *w = arg;
+
+	w->begun = root_watch_begin(&w->watch, &w->mem.mem, &w->options);
+	return ST_OK;
+}
+
+bool tables_watch(const struct reading *reading, const struct tables_result *before,
+		  struct root_watch *ret)
+{
+	const struct discovery *d = &before->found;
+	struct watch_run *w = d->os == OS_UNKNOWN ? NULL : calloc(1, sizeof(*w));
+	struct err why = ERR_INIT;
+	bool begun;
+
+	if (!w)
+		return false;
+	w->options = (struct root_scan_options){
+		.mode = d->mode,
+		.kernel_dtb = d->walk_dtb,
+		.self_index = d->self_index,
+		.ignore = d->ignore,
+	};
+	physmem_drv_init(&w->mem, reading->source, clock_mono_ns);
+	if (reading_run(reading, run_watch, w, &why))
+		return false;
+	begun = w->begun;
+	*ret = w->watch;
+	free(w);
+	return begun;
+}
+
+void tables_result_deinit(struct tables_result *r)
+{
+	json_decref(r->processes);
+	stream_result_deinit(&r->stream);
+	discovery_deinit(&r->found);
+	walk_set_deinit(&r->pages);
+	table_prints_deinit(&r->prints);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The page-table pass: every page-table page of every address space, raw, each with the time at
+ * which it was read. Made before and after the memory, the two passes show what moved in between.
+ */
+#ifndef RAMSEAL_AGENT_COLLECT_ACQUIRE_TABLES_H
+#define RAMSEAL_AGENT_COLLECT_ACQUIRE_TABLES_H
+
+#include <jansson.h>
+
+#include "agent/collect/capture/stream_pass.h"
+#include "agent/shared/kernel/discover.h"
+#include "agent/shared/kernel/layout.h"
+#include "agent/shared/kernel/prints.h"
+#include "agent/shared/paging/candidates.h"
+
+struct tables_plan {
+	struct drv *source;
+	bool keep_pages;                 /* the result has them in `pages` */
+	bool keep_prints;                /* and what their entries were in `prints` */
+	const struct discovery *earlier; /* of the first pass, for the second; or NULL */
+	/* Of the memory in between, for the second: one of these, or NULL. */
+	const struct root_watch *watch;
+	const struct candidates *candidates;
+	uint64_t search_pages; /* as in discover.h */
+	/*
+	 * The layout of entries is wanted, and this is known of the machine but for its tables; or
+	 * NULL.
+	 */
+	const struct pte_facts *facts;
+	enum rsz_kind kind;        /* RSZ_KIND_TABLES_BEFORE or _AFTER */
+	struct stream_plan stream; /* without feed, stream, label and total */
+};
+
+/* Zero-initialise. */
+struct tables_result {
+	struct discovery found;
+	/* Linux: CONFIG_DEVICE_PRIVATE, and who says so (a static text). */
+	enum pte_option device_private;
+	const char *device_private_by;
+	/* process_names_json(); NULL: not live, or there is nothing to compare. */
+	json_t *processes;
+	struct stream_result stream;
+	struct walk_counts counts;
+	uint64_t tables;            /* table pages that were stored */
+	struct walk_set pages;      /* where they are; empty unless they were to be kept */
+	struct table_prints prints; /* empty unless they were to be kept */
+	/*
+	 * How entries are to be read, if that was wanted; layout.found tells whether it can be
+	 * told.
+	 */
+	struct entry_reader entries;
+	struct layout_choice layout;
+	bool cut; /* the budget ended it: not all tables are there */
+	uint64_t
+		start; /* monotonic ns: before the search for address spaces, after the last page */
+	uint64_t end;
+};
+
+/*
+ * Finds the address spaces, stores their tables in a stream of their own and writes a line about
+ * both into the manifest. A machine whose tables are not found is logged and is ST_OK: the memory
+ * matters more. ST_OUTPUT, ST_NOMEM, ST_INTERRUPTED otherwise.
+ */
+enum status tables_acquire(const struct tables_plan *plan, struct tables_result *ret,
+			   struct err *e);
+void tables_result_deinit(struct tables_result *r);
+
+/*
+ * For an image, whose tables need not be stored: finds the address spaces, as tables_acquire()
+ * does, and then tells of them in the manifest and the log. Of the plan what concerns streams and
+ * times is not used, but for the sealer.
+ */
+enum status tables_find(const struct tables_plan *plan, struct tables_result *ret, struct err *e);
+enum status tables_tell(const struct tables_plan *plan, const struct tables_result *r,
+			struct err *e);
+
+/*
+ * Makes ready for a scan for roots while the memory is read. False if the pass found no kernel
+ * whose roots could be told.
+ */
+bool tables_watch(const struct reading *reading, const struct tables_result *before,
+		  struct root_watch *ret);
+
+/*
+ * Looks for the address spaces of the same machine once more, for those who read memory by its
+ * tables. ST_NOMEM. `ret` is zero-initialised, and to be freed in any case.
+ */
+enum status tables_find_again(struct drv *source, const struct discovery *earlier,
+			      struct discovery *ret, struct err *e);
+
+#endif

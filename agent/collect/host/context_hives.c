@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The context of a machine that does not run: its hives, from files or out of a disk.
+ */
+#include <string.h>
+
+#include "agent/collect/host/context.h"
+#include "agent/shared/program/json.h"
+#include "formats/base/io.h"
+#include "tsk-extract/hive.h"
+
+enum kind { SOFTWARE, SYSTEM, KINDS };
+
+static const char *const kind_names[] = { "SOFTWARE", "SYSTEM" };
+
+struct hives {
+	struct hive *at[KINDS];
+	const char *from[KINDS]; /* for the object */
+};
+
+static void hives_close(struct hives *h)
+{
+	for (size_t i = 0; i < KINDS; i++)
+		hive_close(h->at[i]);
+}
+
+static bool has_key(struct hive *h, const char *name)
+{
+	struct registry *r = hive_registry(h);
+	registry_key key = 0;
+	const bool found = !registry_open(r, r->root, name, &key, NULL);
+
+	if (found)
+		registry_close(r, key);
+	return found;
+}
+
+static enum status read_hives(const struct hives *h, json_t **ret, struct err *e)
+{
+	json_t *list;
+	enum status st = context_read(h->at[SOFTWARE] ? hive_registry(h->at[SOFTWARE]) : NULL,
+				      h->at[SYSTEM] ? hive_registry(h->at[SYSTEM]) : NULL, ret, e);
+
+	if (st)
+		return st;
+	list = json_array();
+	for (size_t i = 0; i < KINDS; i++)
+		if (h->at[i])
+			json_array_append_new(list,
+					      json_pack("{s:s, s:o, s:b}", "kind", kind_names[i],
+							"from", json_text(h->from[i]), "dirty",
+							hive_is_dirty(h->at[i])));
+	json_object_set_new(*ret, "hives", list);
+	return ST_OK;
+}
+
+/* What a hive is, its keys tell: the name of a file may be anything. */
+static enum status add_file(struct hives *to, const char *path, struct err *e)
+{
+	struct hive *h = NULL;
+	struct file_blob file;
+	enum kind kind;
+	enum status st = file_blob_open(&file, path, e);
+
+	if (st)
+		return st;
+	st = hive_load_blob(&file.blob, path, &h, e);
+	file_blob_deinit(&file);
+	if (st)
+		return st == ST_CORRUPT ? ST_INPUT : st; /* it is not what was asked for */
+	if (has_key(h, "Select") || has_key(h, "ControlSet001")) {
+		kind = SYSTEM;
+	} else if (has_key(h, "Microsoft")) {
+		kind = SOFTWARE;
+	} else {
+		hive_close(h);
+		return err_set(e, ST_INPUT, "%s: is neither a SOFTWARE nor a SYSTEM hive", path);
+	}
+	if (to->at[kind]) {
+		hive_close(h);
+		return err_set(e, ST_USAGE, "%s: is a second %s hive", path, kind_names[kind]);
+	}
+	to->at[kind] = h;
+	to->from[kind] = path;
+	return ST_OK;
+}
+
+enum status context_of_hives(const char *const *paths, size_t count, json_t **ret, struct err *e)
+{
+	struct hives h = { 0 };
+	enum status st = ST_OK;
+
+	for (size_t i = 0; i < count && !st; i++)
+		st = add_file(&h, paths[i], e);
+	if (!st)
+		st = read_hives(&h, ret, e);
+	hives_close(&h);
+	return st;
+}
+
+enum status context_of_disk(struct disk *d, json_t **ret, struct err *e)
+{
+	struct hives h = { .from = { "Windows/System32/config/SOFTWARE",
+				     "Windows/System32/config/SYSTEM" } };
+	struct err problems[KINDS] = { 0 };
+	enum status st[KINDS], ended = ST_OK;
+
+	for (size_t i = 0; i < KINDS; i++)
+		st[i] = hive_find(d, kind_names[i], &h.at[i], &problems[i]);
+	if (!h.at[SOFTWARE] && !h.at[SYSTEM]) {
+		/* Of two reasons the one that says more than "there is none". */
+		const size_t why = st[SOFTWARE] == ST_INPUT ? SYSTEM : SOFTWARE;
+
+		*e = problems[why];
+		return st[why];
+	}
+	ended = read_hives(&h, ret, e);
+	for (size_t i = 0; i < KINDS && !ended; i++)
+		if (st[i])
+			context_add_problem(*ret, problems[i].message);
+	hives_close(&h);
+	return ended;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory driver that an acquisition loads for itself, and takes away again. Only Windows has
+ * such: elsewhere there are no options for it, and nothing is loaded.
+ */
+#ifndef RAMSEAL_AGENT_COLLECT_HOST_DRIVER_H
+#define RAMSEAL_AGENT_COLLECT_HOST_DRIVER_H
+
+#include <jansson.h>
+
+#include "agent/shared/program/cli.h"
+#include "driver-interface/driver_safety.h"
+
+struct driver_options {
+	const char *file;   /* NULL: what is built in, if it is and none is loaded */
+	const char *folder; /* NULL: the one for temporary files */
+	bool risk;          /* the user takes it that the host may stop */
+};
+
+#ifdef _WIN32
+#define DRIVER_DIR_OPTION(type, member)                                                            \
+	CLI_STRING(type, member, 0, "driver-dir", "DIR",                                           \
+		   "load the driver from a copy in DIR; default: the folder for temporary files")
+#define DRIVER_RISK_OPTION(type, member)                                                           \
+	CLI_FLAG(type, member, 0, RISK_OPTION,                                                     \
+		 "allow what may stop Windows on this machine: a driver that does not support "    \
+		 "five levels of page tables, and modes in which reading a secure kernel's pages " \
+		 "is fatal",                                                                       \
+		 .in_full = true)
+#define DRIVER_OPTIONS(type, member)                                                               \
+	CLI_STRING(type, member.file, 0, "driver", "FILE.sys",                                     \
+		   "load this memory driver, and unload it at the end"),                           \
+		DRIVER_DIR_OPTION(type, member.folder), DRIVER_RISK_OPTION(type, member.risk),
+#define DRIVER_LOOK_OPTION(type, member)                                                           \
+	CLI_STRING(type, member.file, 0, "driver", "FILE.sys",                                     \
+		   "the memory driver that acquire would load"),                                   \
+		DRIVER_RISK_OPTION(type, member.risk),
+#else
+#define DRIVER_OPTIONS(type, member)
+#define DRIVER_LOOK_OPTION(type, member)
+#endif
+
+struct driver_session;
+
+/* `source` (what --source says) is, or may become, one that wants such a driver. */
+bool driver_is_wanted(const char *source);
+
+/*
+ * Loads a driver if `source` (what --source says) wants one. One that is loaded already is used,
+ * and left as it is. *ret is NULL where there is nothing to end. As winpmem_service_load().
+ */
+enum status driver_session_begin(const struct driver_options *o, const char *source,
+				 struct driver_session **ret, struct err *e);
+
+/*
+ * What a session would load: {"path":, "sha256":, "signer":, "trust":}, and "risk" if the user
+ * takes one; the caller's; NULL: nothing. "trust" is "trusted", or Windows' number for why it is
+ * not. As winpmem_service_inspect().
+ */
+enum status driver_session_inspect(const struct driver_options *o, const char *source, json_t **ret,
+				   struct err *e);
+
+/* The same and {"service":} of what is loaded, or null without a session. */
+json_t *driver_session_json(const struct driver_session *s);
+
+/* Takes it away, once the source is closed; what that came to is logged. NULL is fine. */
+void driver_session_end(struct driver_session *s);
+
+#endif

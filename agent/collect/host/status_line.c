@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/collect/host/status_line.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/shared/program/clock.h"
+#include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/json.h"
+#include "agent/shared/program/text.h"
+
+/* Often enough for who waits, and a few microseconds each time. */
+#define LOOK_INTERVAL_NS (NS_PER_SECOND / 5)
+
+static const char *text_of(const struct running_seen *s, const char *key)
+{
+	const char *text = json_string_value(json_object_get(s->state, key));
+
+	return text ? text : "";
+}
+
+static void nap(void)
+{
+	const struct timespec t = { .tv_nsec = LOOK_INTERVAL_NS };
+
+	nanosleep(&t, NULL);
+}
+
+/* Is it the same one? Two cannot begin in the same nanosecond, for the lock. */
+static bool is_same(const struct running_seen *s, const char *begin)
+{
+	return !strcmp(text_of(s, "begin"), begin);
+}
+
+enum status status_wait(const char *path, uint64_t seconds, struct running_seen *s, struct err *e)
+{
+	const uint64_t end = clock_mono_ns() + seconds * NS_PER_SECOND;
+	_cleanup_free_ char *begin = strdup(text_of(s, "begin"));
+	enum status st = begin ? ST_OK : err_nomem(e);
+
+	while (!st && s->how == RUNNING_RUNS && clock_mono_ns() < end) {
+		nap();
+		if (interrupted())
+			return interrupt_status(e);
+		running_seen_deinit(s);
+		st = running_look(path, NULL, s, e);
+		if (!st && !is_same(s, begin))
+			st = err_set(e, ST_INPUT, "%s: another acquisition has begun there", path);
+	}
+	return st;
+}
+
+static enum exit_code answer_of(const struct running_seen *s)
+{
+	switch (s->how) {
+	case RUNNING_RUNS:
+		return EXIT_RUNNING;
+	case RUNNING_DIED:
+		return EXIT_DIED;
+	case RUNNING_ENDED:
+		break;
+	}
+	return (enum exit_code)s->exit_code;
+}
+
+/* "memory 42 %, 3.1 GiB", or the phase. */
+static void put_progress(const struct running_seen *s)
+{
+	const json_t *p = json_object_get(s->state, "progress");
+	const json_int_t done = json_integer_value(json_object_get(p, "bytes"));
+	const json_int_t total = json_integer_value(json_object_get(p, "total_bytes"));
+	const char *label = json_string_value(json_object_get(p, "label"));
+	char size[TEXT_SIZE_MAX], shown[256];
+
+	if (!label || done < 0) {
+		text_printable(text_of(s, "phase"), shown, sizeof(shown));
+		printf("%s", shown);
+		return;
+	}
+	text_printable(label, shown, sizeof(shown));
+	text_size((uint64_t)done, size);
+	printf("%s ", shown);
+	if (total > 0 && done <= total)
+		printf("%.0f %%, ", 100 * (double)done / (double)total);
+	printf("%s", size);
+}
+
+static void put_text(const char *front, const struct running_seen *s, const char *key)
+{
+	char shown[4096];
+
+	text_printable(text_of(s, key), shown, sizeof(shown));
+	if (shown[0])
+		printf("%s%s", front, shown);
+}
+
+static void put_line(const struct running_seen *s)
+{
+	switch (s->how) {
+	case RUNNING_RUNS:
+		printf("running: process %" PRIu64, s->pid);
+		put_text(" since ", s, "begin");
+		printf(", ");
+		put_progress(s);
+		put_text(", stopping: ", s, "stopping");
+		put_text("; ", s, "output");
+		break;
+	case RUNNING_ENDED:
+		printf("ended: exit code %d", s->exit_code);
+		put_text(", ", s,
+			 json_is_string(json_object_get(s->state, "error")) ? "error" : "outcome");
+		put_text("; ", s, "where");
+		put_text(", root ", s, "root");
+		break;
+	case RUNNING_DIED:
+		printf("died: process %" PRIu64, s->pid);
+		put_text(", last heard of at ", s, "updated");
+		printf(", ");
+		put_progress(s);
+		put_text("; what it wrote is in ", s, "where");
+		break;
+	}
+	putchar('\n');
+}
+
+static const char *const how_names[] = {
+	[RUNNING_RUNS] = "running", [RUNNING_ENDED] = "ended", [RUNNING_DIED] = "died"
+};
+
+/* Members of the state file, in the order in which they are told; absent ones become null. */
+static const char *const members[] = { "begin",    "updated", "end",      "phase",     "output",
+				       "stopping", "where",   "progress", "exit_code", "outcome",
+				       "error",    "root",    "summary" };
+
+static json_t *status_json(const struct running_seen *s)
+{
+	json_t *doc = json_fields(JSON_FIELDS(FIELD_SCHEMA("status"),
+					      field_text("state", how_names[s->how]),
+					      field_u64("pid", s->pid)));
+
+	for (size_t i = 0; doc && i < ARRAY_SIZE(members); i++) {
+		json_t *value = json_object_get(s->state, members[i]);
+
+		json_object_set_new(doc, members[i], value ? json_incref(value) : json_null());
+	}
+	return doc;
+}
+
+enum status status_print(struct cli *cli, const struct running_seen *s, bool json, struct err *e)
+{
+	cli->answer = answer_of(s);
+	if (json)
+		return json_print(status_json(s), 0, e);
+	put_line(s);
+	return ST_OK;
+}

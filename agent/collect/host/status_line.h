@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `status` and `stop` print of an acquisition, and what they end with. */
+#ifndef RAMSEAL_AGENT_COLLECT_HOST_STATUS_LINE_H
+#define RAMSEAL_AGENT_COLLECT_HOST_STATUS_LINE_H
+
+#include "agent/collect/host/running.h"
+#include "agent/shared/program/cli.h"
+
+#define STATUS_STATE_HELP                                                                          \
+	"what acquire --state said; default: acquire.json in /run/ramseal (Windows: "              \
+	"%ProgramData%\\ramseal), or without root $XDG_RUNTIME_DIR/ramseal"
+
+/* The longest wait, in seconds: a year. */
+#define STATUS_WAIT_MAX  31536000
+#define STATUS_WAIT_LONE "31536000"
+
+/*
+ * Looks until the acquisition that was seen first does not run any more, or `seconds` have passed.
+ * ST_INPUT if another one has its place meanwhile; ST_INTERRUPTED.
+ */
+enum status status_wait(const char *path, uint64_t seconds, struct running_seen *s, struct err *e);
+
+/*
+ * One line, or one object; the exit code of the program is that of the acquisition, EXIT_RUNNING
+ * while it runs, EXIT_DIED if it died.
+ */
+enum status status_print(struct cli *cli, const struct running_seen *s, bool json, struct err *e);
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/collect/order/sweep.h"
+
+#include <pthread.h>
+
+#include "agent/shared/paging/candidates.h"
+#include "agent/shared/program/clock.h"
+#include "agent/shared/program/interrupt.h"
+#include "agent/shared/program/log.h"
+
+/* Read between two wanted pages at most, however much a request costs. */
+#define GAP_PAGES 8
+
+void sweep_restart(struct sweep *s, const struct walk_set *set, bool inside)
+{
+	s->set = set;
+	s->inside = inside;
+	s->range = 0;
+	s->page = 0;
+}
+
+/* Of those who read side by side, each may find that the source is dead. */
+static pthread_mutex_t stopping = PTHREAD_MUTEX_INITIALIZER;
+
+/* The first reason counts. */
+void sweep_stop(struct sweep *s, enum status why, uint32_t reason, const struct err *e)
+{
+	bool first;
+
+	pthread_mutex_lock(&stopping);
+	first = !s->skip;
+	if (first) {
+		s->skip = reason;
+		s->result->stopped = why;
+		s->result->why = *e;
+	}
+	pthread_mutex_unlock(&stopping);
+	if (first)
+		log_warning("acquisition-stopped", "%s; what is left is recorded as skipped",
+			    e->message);
+}
+
+static bool is_stopped(const struct sweep *s)
+{
+	bool ret;
+
+	pthread_mutex_lock(&stopping);
+	ret = s->skip;
+	pthread_mutex_unlock(&stopping);
+	return ret;
+}
+
+bool sweep_stopped(struct sweep *s)
+{
+	struct err why = ERR_INIT;
+	bool ret = is_stopped(s);
+
+	if (!ret && interrupted()) {
+		interrupt_status(&why);
+		sweep_stop(s, ST_INTERRUPTED, SKIP_INTERRUPTED, &why);
+		ret = true;
+	}
+	return ret;
+}
+
+/* The extent's pages lie `at` pages into the piece's. */
+static void show_pages(const struct sweep *s, const struct stream_piece *p,
+		       const struct rsz_extent *x, size_t at)
+{
+	const uint8_t *bytes = p->data + at * PAGE_SIZE;
+	const struct page_status *status = p->pages + at;
+
+	if (s->watch)
+		root_watch_show(s->watch, bytes, status, rsz_extent_pages(x), x->address);
+	if (s->candidates)
+		candidates_show(s->candidates, bytes, status, rsz_extent_pages(x), x->address);
+}
+
+static void read_extent(struct sweep *s, struct stream_piece *p, size_t at, uint64_t address,
+			size_t pages)
+{
+	struct rsz_extent *x = &p->extents[p->n_extents++];
+	struct err e = ERR_INIT;
+	enum status st;
+
+	*x = (struct rsz_extent){ .address = address, .length = (uint32_t)(pages * PAGE_SIZE) };
+	x->start = clock_mono_ns();
+	st = drv_read_pages(s->source, address, p->data + at * PAGE_SIZE, pages, p->pages + at, &e);
+	x->end = clock_mono_ns();
+	if (st)
+		sweep_stop(s, st, SKIP_SOURCE_FAILED, &e);
+	else
+		read_cost_add(&s->cost, pages, x->end - x->start);
+	for (size_t i = 0; i < pages; i++)
+		s->unreadable |= p->pages[at + i].state == PAGE_UNREADABLE;
+}
+
+void sweep_read(struct sweep *s, struct stream_piece *p, size_t at, uint64_t address, size_t pages)
+{
+	read_extent(s, p, at, address, pages);
+	if (!s->skip)
+		show_pages(s, p, &p->extents[p->n_extents - 1], at);
+}
+
+void sweep_read_later(struct sweep *s, struct stream_piece *p, unsigned reader)
+{
+	struct rsz_extent *x = &p->extents[0];
+	struct err e = ERR_INIT;
+	enum status st;
+
+	x->start = clock_mono_ns();
+	st = drv_read_pages_beside(s->source, reader, x->address, p->data, rsz_extent_pages(x),
+				   p->pages, &e);
+	x->end = clock_mono_ns();
+	if (st)
+		sweep_stop(s, st, SKIP_SOURCE_FAILED, &e);
+	else
+		show_pages(s, p, x, 0);
+}
+
+static void cut_piece(struct stream_piece *p, uint64_t address, size_t pages)
+{
+	p->extents[p->n_extents++] =
+		(struct rsz_extent){ .address = address, .length = (uint32_t)(pages * PAGE_SIZE) };
+	p->unread = true;
+}
+
+static void skip_pages(const struct sweep *s, struct stream_piece *p, size_t at, uint64_t address,
+		       size_t pages)
+{
+	struct rsz_extent *x = &p->extents[p->n_extents++];
+
+	*x = (struct rsz_extent){ .address = address, .length = (uint32_t)(pages * PAGE_SIZE) };
+	x->start = x->end = clock_mono_ns();
+	for (size_t i = 0; i < pages; i++)
+		p->pages[at + i] = (struct page_status){ PAGE_SKIPPED, s->skip };
+}
+
+static bool wanted(const struct sweep *s, uint64_t pa)
+{
+	return !s->set || walk_set_has(s->set, pa) == s->inside;
+}
+
+/*
+ * The next run of at most `most` (not 0) wanted pages, which does not cross a multiple of `cut`
+ * bytes (0: does not matter): so the same memory is cut in the same places. 0 behind the last.
+ */
+static size_t next_run(struct sweep *s, size_t most, uint64_t cut, uint64_t *ret)
+{
+	while (s->range < s->ranges->count) {
+		const struct range *r = &s->ranges->at[s->range];
+		const uint64_t pages = range_bytes(*r) >> PAGE_SHIFT;
+		size_t n = 0;
+
+		while (s->page < pages && !wanted(s, r->first + (s->page << PAGE_SHIFT)))
+			s->page++;
+		*ret = r->first + (s->page << PAGE_SHIFT);
+		while (n < most && s->page < pages && wanted(s, *ret + n * PAGE_SIZE)) {
+			n++;
+			s->page++;
+			if (cut && (*ret + n * PAGE_SIZE) % cut == 0)
+				return n;
+		}
+		if (n)
+			return n;
+		s->range++;
+		s->page = 0;
+	}
+	return 0;
+}
+
+/*
+ * How many pages lie before the next wanted one of the same range; 0: more than `most`, or more
+ * than a request is worth. What could not be read may be among them, and is not asked for again.
+ */
+static size_t gap_ahead(const struct sweep *s, size_t most)
+{
+	const struct range *r = &s->ranges->at[s->range];
+	const uint64_t pages = range_bytes(*r) >> PAGE_SHIFT;
+
+	most = s->unreadable ? 0 : read_cost_gap(&s->cost, MIN(GAP_PAGES, most), 0);
+	for (size_t n = 1; n <= most && s->page + n < pages; n++)
+		if (wanted(s, r->first + ((s->page + n) << PAGE_SHIFT)))
+			return n;
+	return 0;
+}
+
+/*
+ * The next runs of wanted pages, with what lies between them where that costs no more time than
+ * another request. In all at most `most` pages.
+ */
+static size_t next_request(struct sweep *s, size_t most, uint64_t *ret)
+{
+	size_t n = next_run(s, most, 0, ret), gap;
+	uint64_t at;
+
+	while (n && n < most && (gap = gap_ahead(s, most - n - 1))) {
+		s->page += gap;
+		n += gap;
+		n += next_run(s, most - n, 0, &at);
+	}
+	return n;
+}
+
+/* Of the extent that was read last, the wanted pages. Returns how many. */
+static size_t keep_wanted(struct sweep *s, struct stream_piece *p, size_t at)
+{
+	const struct rsz_extent all = p->extents[--p->n_extents];
+	const size_t pages = rsz_extent_pages(&all);
+	size_t kept = 0;
+
+	for (size_t i = 0, n; i < pages; i += n) {
+		struct rsz_extent x = all;
+		const bool keep = wanted(s, x.address += i * PAGE_SIZE);
+
+		for (n = 1; i + n < pages && wanted(s, x.address + n * PAGE_SIZE) == keep; n++)
+			;
+		if (!keep)
+			continue;
+		x.length = (uint32_t)(n * PAGE_SIZE);
+		stream_piece_keep(p, &x, at + i, at + kept);
+		if (!s->skip)
+			show_pages(s, p, &x, at + kept);
+		kept += n;
+	}
+	return kept;
+}
+
+/*
+ * A sweep over everything makes one extent a piece; with a set, what lies here and there goes into
+ * one piece until that is full.
+ */
+enum status sweep_next(struct sweep *s, struct stream_piece *p)
+{
+	const bool skip = sweep_stopped(s);
+	const uint64_t cut = skip || s->set ? 0 : STREAM_CHUNK;
+	const size_t most = (skip ? STREAM_SKIP : STREAM_CHUNK) / PAGE_SIZE;
+	uint64_t address;
+	size_t at = 0, n;
+
+	while (at < most && p->n_extents < STREAM_EXTENTS) {
+		n = skip || !s->set ? next_run(s, most - at, cut, &address)
+				    : next_request(s, most - at, &address);
+		if (!n)
+			break;
+		if (!skip && s->later) {
+			cut_piece(p, address, n);
+			break;
+		}
+		if (skip)
+			skip_pages(s, p, at, address, n);
+		else
+			read_extent(s, p, at, address, n);
+		at += skip ? n : keep_wanted(s, p, at);
+		if (!s->set || (s->skip && !skip))
+			break;
+	}
+	return p->n_extents ? ST_OK : ST_END;
+}

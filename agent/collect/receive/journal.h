@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes the log of agent/shared/container/witness.h: a line is on the disk when journal_write()
+ * returns. Any thread.
+ */
+#ifndef RAMSEAL_AGENT_COLLECT_RECEIVE_JOURNAL_H
+#define RAMSEAL_AGENT_COLLECT_RECEIVE_JOURNAL_H
+
+#include "agent/collect/receive/own_file.h"
+#include "agent/shared/container/witness.h"
+#include "agent/shared/program/json.h"
+
+struct journal;
+
+/*
+ * Makes the file with mode 0600, or goes on in one that is there: `fn` gets its lines first.
+ * ST_OUTPUT also if another receiver has it.
+ */
+enum status journal_open(const char *path, const struct disk *disk,
+			 enum status (*fn)(void *arg, json_t *line, struct err *e), void *arg,
+			 struct journal **ret, struct err *e);
+void journal_close(struct journal *j); /* NULL is fine */
+
+uint64_t journal_size(const struct journal *j); /* bytes */
+
+/*
+ * "time" and "event" are put in front. ST_OUTPUT: the line is not there, or this is the last that
+ * is written.
+ */
+enum status journal_write(struct journal *j, const char *event, const struct json_field *fields,
+			  struct err *e);
+
+#endif

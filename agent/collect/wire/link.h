@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bytes to the other end and back, in order. tls_link.h is the real one; socket_link.h has nothing
+ * around the bytes, for tests. One thread at a time.
+ */
+#ifndef RAMSEAL_AGENT_COLLECT_WIRE_LINK_H
+#define RAMSEAL_AGENT_COLLECT_WIRE_LINK_H
+
+#include <stdbool.h>
+
+#include "agent/collect/wire/socket.h"
+
+struct link;
+
+struct link_ops {
+	/*
+	 * At least one byte, and at most `room`. ST_OK with *got of 0: none came within `wait_ms`.
+	 * ST_END: the other end has closed in an orderly way. ST_OUTPUT: the connection is broken.
+	 */
+	enum status (*read)(struct link *l, void *p, size_t room, unsigned wait_ms, size_t *got,
+			    struct err *e);
+	/* All of it. ST_OUTPUT: broken, or nothing moved for `stall_ms`. */
+	enum status (*write)(struct link *l, const void *p, size_t len, struct err *e);
+	/* Nothing more will be written; the other end reads ST_END. Reading goes on. */
+	void (*end)(struct link *l);
+	void (*destroy)(struct link *l);
+};
+
+struct link_options {
+	unsigned stall_ms;
+	bool (*stop)(void *arg); /* true: give up at once, with ST_INTERRUPTED; NULL: never */
+	void (*sent)(void *arg, size_t len); /* bytes that went out; may sleep; NULL */
+	void *arg;
+};
+
+/* Each kind's own struct begins with this. */
+struct link {
+	const struct link_ops *ops;
+	struct link_options options;
+	net_socket socket; /* owned, unless who makes the link says otherwise */
+};
+
+static inline enum status link_read(struct link *l, void *p, size_t room, unsigned wait_ms,
+				    size_t *got, struct err *e)
+{
+	return l->ops->read(l, p, room, wait_ms, got, e);
+}
+
+static inline enum status link_write(struct link *l, const void *p, size_t len, struct err *e)
+{
+	return l->ops->write(l, p, len, e);
+}
+
+static inline void link_destroy(struct link *l)
+{
+	if (l)
+		l->ops->destroy(l);
+}
+
+/*
+ * For those who make one: until the socket is ready, or `ms` are over (ST_END). ST_INTERRUPTED as
+ * stop() says.
+ */
+enum status link_wait(const struct link *l, enum socket_event what, unsigned ms, struct err *e);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TCP as both systems have it: socket_linux.c and socket_windows.c. Every socket here is
+ * non-blocking, and no child process inherits it. Failures are ST_OUTPUT.
+ */
+#ifndef RAMSEAL_AGENT_COLLECT_WIRE_SOCKET_H
+#define RAMSEAL_AGENT_COLLECT_WIRE_SOCKET_H
+
+#include <stdint.h>
+
+#include "formats/base/err.h"
+
+typedef intptr_t net_socket;
+
+#define NO_SOCKET ((net_socket) - 1)
+
+enum socket_event { SOCKET_READABLE, SOCKET_WRITABLE };
+
+/* One that is open already becomes one of ours; it is the caller's also after a failure. */
+enum status socket_adopt(net_socket s, struct err *e);
+void socket_close(net_socket s); /* NO_SOCKET is fine */
+
+/* ST_OK: ready, or broken: the next call tells. ST_END: not within `ms`. */
+enum status socket_wait(net_socket s, enum socket_event what, unsigned ms, struct err *e);
+
+/* Some of it: ST_OK with *done of 0 if nothing can be done now. Reading: ST_END at the end. */
+enum status socket_read(net_socket s, void *p, size_t room, size_t *done, struct err *e);
+enum status socket_write(net_socket s, const void *p, size_t len, size_t *done, struct err *e);
+void socket_end(net_socket s); /* nothing more will be written */
+
+/* "[2001:db8::1]:65535", with room for a scope. */
+#define SOCKET_ADDRESS_MAX 80
+
+/*
+ * "PORT", "ADDRESS:PORT" or "[ADDRESS]:PORT", numbers only: no name is looked up. Without an
+ * address: all of this machine, IPv4 and, where the system has it, IPv6. Port 0: one that is free.
+ * ST_USAGE.
+ */
+enum status socket_listen(const char *at, net_socket *ret, struct err *e);
+
+/* Is it such an address? ST_USAGE: "takes ...". */
+enum status socket_check_address(const char *at, struct err *e);
+
+/* The address that it got, for people. */
+void socket_local(net_socket s, char ret[static SOCKET_ADDRESS_MAX]);
+
+/* The next caller, and where it calls from. ST_END: none now. */
+enum status socket_accept(net_socket s, net_socket *ret, char ret_from[static SOCKET_ADDRESS_MAX],
+			  struct err *e);
+
+#endif

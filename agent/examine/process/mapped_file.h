@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What memory says of a file that is mapped, besides its name: by which a file that is found
+ * elsewhere can be told from another one of that name. Each of it may be missing; none is proof.
+ */
+#ifndef RAMSEAL_AGENT_EXAMINE_PROCESS_MAPPED_FILE_H
+#define RAMSEAL_AGENT_EXAMINE_PROCESS_MAPPED_FILE_H
+
+#include "agent/examine/virtual/memory_view.h"
+#include "agent/shared/kernel/pe.h"
+
+struct mapped_file {
+	bool has_serial;
+	uint32_t serial; /* of its volume, as Windows has it */
+	bool has_size;
+	uint64_t size; /* bytes */
+	bool has_header;
+	struct pe_program header; /* of an image */
+};
+
+/* `object`: the address of its FILE_OBJECT; `image`: where its headers are, or 0. */
+void mapped_file_read(const struct memory_view *m, uint64_t object, uint64_t image,
+		      struct mapped_file *ret);
+
+/* The headers of a program in the first bytes of its file. */
+bool mapped_file_header(const uint8_t *bytes, size_t size, struct pe_program *ret);
+
+/* By what differs from build to build: time stamp, size of the image, checksum, 32 or 64 bits. */
+bool mapped_file_same_header(const struct pe_program *a, const struct pe_program *b);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The modules of a process: what its loader keeps in a list, and what of an image is mapped, which
+ * the VADs tell. Each can be without the other: a program can be mapped by hand, taken out of the
+ * list, or listed for show; so the difference is told, not smoothed over.
+ *
+ * Layouts are the same in all builds from 7 SP1 to 24H2 (Microsoft's public symbols of ntdll as
+ * phnt has them: winsiderss/systeminformer 103cc43, phnt/include/ntldr.h, ntpsapi.h, ntpebteb.h).
+ */
+#ifndef RAMSEAL_AGENT_EXAMINE_PROCESS_MODULES_H
+#define RAMSEAL_AGENT_EXAMINE_PROCESS_MODULES_H
+
+#include "agent/examine/virtual/memory_view.h"
+#include "agent/shared/kernel/processes.h"
+#include "formats/base/err.h"
+
+/* No real process has nearly as many; a list that goes on is none. */
+#define MODULES_MAX      8192
+
+/* Of all paths: a thousand times as much as any process has. Further ones are not read. */
+#define MODULE_NAMES_MAX ((size_t)64 << 20)
+
+struct module {
+	uint64_t base;
+	uint64_t size; /* bytes: SizeOfImage of the list, else what is mapped */
+	char *path;    /* the list's, else the mapped file's; NULL: neither can be read. Any text */
+	bool narrow;   /* of the 32-bit loader's list, or an image of 32 bits */
+	bool listed;
+	bool mapped;      /* an image VAD begins at .base */
+	bool has_headers; /* then: */
+	struct pe_program program;
+};
+
+struct modules {
+	struct module *at; /* by rising .base */
+	size_t count, room;
+	size_t names; /* bytes that all paths take */
+	/* How far the lists could be followed; the second is not found in one without WoW64. */
+	enum list_end end, narrow_end;
+};
+
+/* An image that is mapped somewhere. */
+struct mapped_image {
+	uint64_t base, size;
+	const char *path; /* NULL: not known */
+};
+
+struct modules_plan {
+	const struct memory_view *memory;
+	uint64_t peb, peb32; /* 0: there is none */
+	const struct mapped_image *mapped;
+	size_t n_mapped;
+};
+
+/* ST_NOMEM alone; `ret` is to be freed in any case. */
+enum status modules_find(const struct modules_plan *plan, struct modules *ret, struct err *e);
+void modules_deinit(struct modules *m);
+
+/* The loader's lists were followed to their end. `wow64`: it should have two. */
+bool modules_know_listed(const struct modules *m, bool wow64);
+/*
+ * What the lists and the images do not agree on, for people; NULL: nothing, or it is not known,
+ * because VADs are lost (`know_mapped`) or lists are.
+ */
+const char *module_finding(const struct module *m, bool know_mapped, bool know_listed);
+
+/* The module that `va` lies in; NULL: none. */
+const struct module *modules_at(const struct modules *m, uint64_t va);
+/* What stands behind the last separator of its path; "?" where it has none. */
+const char *module_name(const struct module *m);
+
+#endif

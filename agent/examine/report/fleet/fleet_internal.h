@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The two halves of the fleet page: fleet.c, and the sections of fleet_groups.c. */
+#ifndef RAMSEAL_AGENT_EXAMINE_REPORT_FLEET_FLEET_INTERNAL_H
+#define RAMSEAL_AGENT_EXAMINE_REPORT_FLEET_FLEET_INTERNAL_H
+
+#include "agent/examine/report/fleet/fleet.h"
+#include "agent/examine/report/html.h"
+#include "agent/examine/report/page.h"
+
+/* Some of the hosts, in an order. */
+struct ranked {
+	const struct fleet_host **at; /* for free(); NULL: out of memory, or none */
+	size_t count;
+};
+
+typedef bool host_filter(const struct fleet_host *h);
+typedef int host_compare(const void *a, const void *b);
+
+/* `compare` is of pointers to pointers to hosts; NULL: as they stand in the fleet. */
+struct ranked fleet_ranked(struct doc *d, const struct fleet *f, host_filter *takes,
+			   host_compare *compare);
+
+static inline const struct fleet_host *fleet_host_at(const void *p)
+{
+	return *(const struct fleet_host *const *)p;
+}
+
+/* For a host_compare: larger first; those that have the same, as they stand in the fleet. */
+int fleet_falling(uint64_t x, uint64_t y, const void *a, const void *b);
+bool fleet_any(const struct fleet_host *h);
+
+const char *fleet_name(const struct fleet_host *h);
+
+/* Cells */
+void fleet_put_host(struct html_table *t, const struct fleet_host *h);
+void fleet_put_number(struct html_table *t, uint64_t n, void (*put)(struct doc *d, uint64_t n));
+
+/* Sections */
+void fleet_put_slowest(struct doc *d, const struct fleet *f);
+void fleet_put_largest(struct doc *d, const struct fleet *f);
+void fleet_put_smear(struct doc *d, const struct fleet *f);
+void fleet_put_kernels(struct doc *d, const struct fleet *f);
+void fleet_put_tools(struct doc *d, const struct fleet *f);
+bool fleet_has_twice(const struct fleet *f);
+void fleet_put_twice(struct doc *d, const struct fleet *f);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks of heaps as `ramseal heap` prints them. */
+#ifndef RAMSEAL_AGENT_EXAMINE_SHOW_HEAP_BLOCKS_H
+#define RAMSEAL_AGENT_EXAMINE_SHOW_HEAP_BLOCKS_H
+
+#include "agent/examine/show/heap_session.h"
+
+/* So many are printed at once: what they are worth is asked of other pages than their headers'. */
+#define BLOCKS_AT_ONCE 1024
+
+struct block_printer {
+	struct heap_session *session;
+	bool json, csv;
+	bool begun;
+	uint64_t judged; /* pages */
+	struct heap_allocation at[BLOCKS_AT_ONCE];
+	size_t count;
+};
+
+/* For struct heap_visitor; `context` is a printer. Internal blocks are left out. */
+enum status block_printer_take(void *context, const struct heap_allocation *a, struct err *e);
+enum status block_printer_end(struct block_printer *p, struct err *e);
+
+/* Where the bytes of a block were found. */
+#define BLOCK_FROM_MAP(X)                                                                          \
+	X(FROM_VALID, "valid", "valid")                                                            \
+	X(FROM_TRANSITION, "transition", "transition")                                             \
+	X(FROM_PAGE_FILE, "page_file", "page file")                                                \
+	X(FROM_ZEROS, "demand_zero", "demand zero")                                                \
+	X(FROM_COMPRESSED, "compressed", "compressed")
+
+enum block_from {
+#define X(name, text, words) name,
+	BLOCK_FROM_MAP(X)
+#undef X
+		BLOCK_FROMS
+};
+
+/* What the content of a block is worth. */
+struct block_worth {
+	uint64_t unread;            /* bytes */
+	uint64_t from[BLOCK_FROMS]; /* bytes; with .unread they are all of it */
+	const char *trust;          /* of the worst page; "none" where nothing of it can be read */
+};
+
+void block_judge(struct block_printer *b, const struct heap_allocation *a, struct block_worth *ret);
+
+/* "60 valid, 28 page file, 12 not read" bytes; "-" of no bytes. */
+#define BLOCK_FROM_TEXT 160
+void block_from_text(const struct block_worth *w, char ret[static BLOCK_FROM_TEXT]);
+
+/* What holds something that was found. */
+static inline const char *block_noun(const struct heap_allocation *a)
+{
+	return a->state == BLOCK_FREE ? "a free block" : "an allocation";
+}
+
+/* A document of one block; NULL without memory. */
+json_t *block_json(const struct block_printer *p, const struct heap_allocation *a,
+		   const struct block_worth *w);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ramseal heap --find and --referrers: where something is, and in which block. */
+#ifndef RAMSEAL_AGENT_EXAMINE_SHOW_HEAP_FIND_H
+#define RAMSEAL_AGENT_EXAMINE_SHOW_HEAP_FIND_H
+
+#include "agent/examine/show/heap_blocks.h"
+
+/* Every word that is `va`. */
+enum status heap_referrers(struct block_printer *p, const struct heap_session *s,
+			   const struct block_list *l, uint64_t va, struct err *e);
+
+/*
+ * Every place that holds `what`: a text, as UTF-16 and then as UTF-8, or "hex:" and digits.
+ * ST_USAGE: it is neither, or longer than HEAP_FIND_MAX bytes.
+ */
+#define HEAP_FIND_MAX 256
+#define HEAP_FIND_HEX "hex:"
+enum status heap_find(struct block_printer *p, const struct heap_session *s,
+		      const struct block_list *l, const char *what, struct err *e);
+
+#endif

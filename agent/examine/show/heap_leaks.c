@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/examine/show/heap_leaks.h"
+
+#include <inttypes.h>
+
+#include "agent/examine/heap/block_groups.h"
+#include "agent/examine/heap/leaks.h"
+#include "agent/examine/show/heap_roots.h"
+#include "agent/shared/program/interrupt.h"
+#include "formats/base/array.h"
+
+/* What was searched. */
+struct searched {
+	uint64_t pages, trust[TRUST_KINDS];
+	bool has_times;
+	struct rsz_times when; /* of all pages whose time is known */
+};
+
+struct leak_search {
+	const struct heap_session *session;
+	const struct block_list *list;
+	struct heap_roots roots;
+	struct trace_pool *traces;
+	uint8_t *marks;
+	struct leak_stats stats;
+	struct searched searched;
+	uint64_t lost;
+	size_t heaps_lost;
+	uint64_t page_heap_lost; /* pages in which blocks of full page heap may be */
+	bool whole;              /* all could be read that can refer to a block */
+};
+
+/*
+ * What the process has of its own is what its entries or VADs lead to. Pages that were never
+ * touched, were given back, or are as in their file hold no pointers to blocks.
+ */
+static enum leak_page kind_of(const struct peek_page *p)
+{
+	if (!p)
+		return LEAK_PAGE_LOST;
+	if (p->bytes)
+		return p->given == GIVEN_ZEROS ? LEAK_PAGE_NONE : LEAK_PAGE_THERE;
+	switch (p->state) {
+	case PTE_EMPTY:
+	case PTE_DECOMMITTED:
+	case PTE_SUBSECTION:
+	case PTE_FILE_BACKED:
+	case PTE_DEMAND_ZERO:
+		return LEAK_PAGE_NONE;
+	default:
+		return LEAK_PAGE_LOST;
+	}
+}
+
+static void note_page(struct searched *s, const struct peek_page *p)
+{
+	s->pages++;
+	if (p->has_verdict)
+		s->trust[p->trust]++;
+	if (!p->when.start)
+		return;
+	if (!s->has_times)
+		s->when = p->when;
+	s->has_times = true;
+	s->when.start = MIN(s->when.start, p->when.start);
+	s->when.end = MAX(s->when.end, p->when.end);
+}
+
+struct searching {
+	struct leak_search *x;
+	const struct leak_visitor *v;
+};
+
+static enum status give_pages(void *context, const struct peek_page *page, uint64_t pages,
+			      struct err *e)
+{
+	const struct searching *s = context;
+	const enum leak_page is = kind_of(page);
+
+	if (is == LEAK_PAGE_THERE)
+		note_page(&s->x->searched, page);
+	return s->v->pages(s->v->context, page->va, pages, is, page->bytes, e);
+}
+
+static enum status give_all(void *context, const struct range_list *ranges,
+			    const struct leak_visitor *v, struct err *e)
+{
+	struct searching s = { context, v };
+	const struct peek_visitor give = { give_pages, &s };
+
+	return peek_sweep(s.x->session->peek, ranges, &give, e);
+}
+
+/* A block of full page heap in a missing page is not known, and may refer to any other. */
+static enum status look_for_lost(struct leak_search *x, struct err *e)
+{
+	const struct range_list *l = &x->roots.page_heap;
+	uint64_t asked = 0;
+
+	for (size_t i = 0; i < l->count; i++)
+		for (uint64_t va = l->at[i].first; va < l->at[i].last; va += PAGE_SIZE) {
+			if (interrupted())
+				return interrupt_status(e);
+			if (asked++ == LEAK_PAGES_MAX) {
+				x->whole = false;
+				return ST_OK;
+			}
+			x->page_heap_lost +=
+				kind_of(peek_page(x->session->peek, va)) == LEAK_PAGE_LOST;
+		}
+	return ST_OK;
+}
+
+static enum status search(struct leak_search *x, struct err *e)
+{
+	const struct heap_session *s = x->session;
+	const struct leak_sources sources = {
+		.sweep = give_all,
+		.context = x,
+		.blocks = x->list,
+		.roots = &x->roots.ranges,
+		.narrow = process_facts(s->process->process)->wow64,
+	};
+	enum status st = heap_roots_find(s, x->list, &x->roots, e);
+
+	if (!st)
+		st = leaks_find(&sources, &x->marks, &x->stats, e);
+	x->whole = x->roots.whole && vad_list_is_whole(process_vads(s->process->process)) &&
+		   !heaps_list_lost(s->heaps) && !x->lost && !x->heaps_lost &&
+		   !x->stats.root_pages_lost && !x->stats.blocks_lost;
+	if (!st)
+		st = look_for_lost(x, e);
+	x->whole &= !x->page_heap_lost;
+	if (!st)
+		st = heap_session_traces(s, x->list, &x->traces, e);
+	return st ? st : peek_failed(s->peek, e);
+}
+
+/*
+ * Groups
+ */
+
+static bool is_leaked(const void *context, size_t i)
+{
+	const struct leak_search *x = context;
+
+	return leak_is(x->marks[i]);
+}
+
+static bool is_inside(const void *context, size_t i)
+{
+	const struct leak_search *x = context;
+
+	return x->marks[i] == LEAK_INSIDE;
+}
+
+struct found {
+	struct block_groups groups;
+	uint64_t blocks, bytes;
+	uint64_t by_leaked, by_leaked_bytes; /* that others of them refer to */
+};
+
+/* What holds most comes first. */
+static int by_bytes(const void *a, const void *b)
+{
+	const struct block_group *x = a, *y = b;
+	const uint64_t bx = block_group_bytes(x), by = block_group_bytes(y);
+	const uint64_t ax = x->members->block->address, ay = y->members->block->address;
+
+	return bx != by ? (bx < by) - (bx > by) : (ax > ay) - (ax < ay);
+}
+
+static uint64_t count_by_leaked(const struct leak_search *x, const struct block_group *g)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < g->count; i++)
+		n += x->marks[g->members[i].block - x->list->at] == LEAK_BY_LEAKED;
+	return n;
+}
+
+static enum status collect(const struct leak_search *x, bool (*wanted)(const void *, size_t),
+			   struct found *ret, struct err *e)
+{
+	const struct block_groups_plan plan = {
+		.memory = &x->session->memory,
+		.heaps = x->session->heaps,
+		.modules = &x->session->modules,
+		.blocks = x->list,
+		.traces = x->traces,
+		.wanted = wanted,
+		.context = x,
+	};
+	const enum status st = block_groups_make(&plan, &ret->groups, e);
+
+	if (!st)
+		array_sort(ret->groups.at, ret->groups.count, sizeof(*ret->groups.at), by_bytes);
+	for (size_t i = 0; i < ret->groups.count && !st; i++) {
+		const struct block_group *g = &ret->groups.at[i];
+		const uint64_t children = count_by_leaked(x, g);
+
+		ret->blocks += g->count;
+		ret->bytes += block_group_bytes(g);
+		ret->by_leaked += children;
+		ret->by_leaked_bytes += children * block_bytes(g->members->block);
+	}
+	return st;
+}
+
+static json_t *addresses_json(const struct block_group *g)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < g->count; i++)
+		if (json_array_append_new(list, heap_hex(g->members[i].block->address)))
+			return json_decref(list), NULL;
+	return list;
+}
+
+static json_t *group_json(const struct leak_search *x, const struct block_group *g)
+{
+	const struct block_member *m = g->members;
+
+	return json_fields(JSON_FIELDS(
+		field_made("heap", heap_hex(heaps_at(x->session->heaps, m->block->heap)->address)),
+		field_u64("size", block_bytes(m->block)), field_u64("blocks", g->count),
+		field_u64("by_leaked", count_by_leaked(x, g)),
+		field_made("first", m->first ? heap_place_json(x->session, m->first) : json_null()),
+		field_made("trace", heap_trace_of_json(x->session, x->traces, m->trace)),
+		field_made("addresses", addresses_json(g))));
+}
+
+static json_t *groups_json(const struct leak_search *x, const struct found *f)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; list && i < f->groups.count; i++)
+		if (json_array_append_new(list, group_json(x, &f->groups.at[i])))
+			return json_decref(list), NULL;
+	return list;
+}
+
+/* So many of a group in text; in JSON there are all. */
+#define ADDRESSES_SHOWN 4
+
+static void put_addresses(const struct block_group *g)
+{
+	for (size_t i = 0; i < g->count && i < ADDRESSES_SHOWN; i++)
+		printf(" 0x%" PRIx64, g->members[i].block->address);
+	if (g->count > ADDRESSES_SHOWN)
+		printf(" and %zu more", g->count - ADDRESSES_SHOWN);
+	printf("\n");
+}
+
+static void put_groups(const struct leak_search *x, const struct found *f)
+{
+	printf("%-14s  %10s  %8s  %12s  %s\n", "heap", "size", "blocks", "bytes", "addresses");
+	for (size_t i = 0; i < f->groups.count; i++) {
+		const struct block_group *g = &f->groups.at[i];
+		const struct block_member *m = g->members;
+		char place[HEAP_PLACE_TEXT];
+
+		printf("0x%012" PRIx64 "  %10" PRIu64 "  %8zu  %12" PRIu64 " ",
+		       heaps_at(x->session->heaps, m->block->heap)->address, block_bytes(m->block),
+		       g->count, block_group_bytes(g));
+		put_addresses(g);
+		if (m->first) {
+			heap_place_text(x->session, m->first, place);
+			printf("    points to %s\n", place);
+		}
+		heap_put_trace(x->session, x->traces, m->trace);
+		if (!m->trace && trace_pool_count(x->traces))
+			printf("    no stack trace\n");
+	}
+}
+
+static json_t *searched_json(const struct leak_search *x)
+{
+	const struct searched *s = &x->searched;
+
+	return json_fields(
+		JSON_FIELDS(field_u64("pages", s->pages), field_u64("safe", s->trust[TRUST_SAFE]),
+			    field_u64("at_risk", s->trust[TRUST_AT_RISK]),
+			    field_json("start_ns", s->has_times ? json_u64(s->when.start) : NULL),
+			    field_json("end_ns", s->has_times ? json_u64(s->when.end) : NULL)));
+}
+
+static void put_searched(const struct leak_search *x)
+{
+	const struct searched *s = &x->searched;
+
+	printf("searched: %" PRIu64 " pages", s->pages);
+	if (s->has_times)
+		printf(", captured over %.6f s", (double)(s->when.end - s->when.start) / 1e9);
+	if (virtual_info(process_memory(x->session->process->process))->still)
+		printf("; of an image nobody can say which are safe\n");
+	else
+		printf("; %" PRIu64 " safe, %" PRIu64 " at risk, %" PRIu64 " not judged\n",
+		       s->trust[TRUST_SAFE], s->trust[TRUST_AT_RISK],
+		       s->pages - s->trust[TRUST_SAFE] - s->trust[TRUST_AT_RISK]);
+}
+
+static enum status print_json(const struct leak_search *x, const struct found *leaked,
+			      const struct found *inside, struct err *e)
+{
+	const struct process_facts *f = process_facts(x->session->process->process);
+
+	return json_print(
+		json_fields(JSON_FIELDS(
+			FIELD_SCHEMA("heap-leaks"), field_text("file", x->session->process->path),
+			field_u64("pid", f->pid), field_text("name", f->name),
+			field_u64("busy_blocks", x->list->count),
+			field_u64("unreferenced_blocks", leaked->blocks),
+			field_u64("unreferenced_bytes", leaked->bytes),
+			field_u64("by_leaked_blocks", leaked->by_leaked),
+			field_u64("by_leaked_bytes", leaked->by_leaked_bytes),
+			field_u64("inside_blocks", inside->blocks),
+			field_u64("inside_bytes", inside->bytes), field_bool("all_read", x->whole),
+			field_u64("heap_bytes_lost", x->lost),
+			field_u64("heaps_lost", x->heaps_lost),
+			field_u64("page_heap_pages_lost", x->page_heap_lost),
+			field_u64("root_pages", x->stats.root_pages),
+			field_u64("root_pages_lost", x->stats.root_pages_lost),
+			field_made("searched", searched_json(x)),
+			field_u64("images_whole", x->roots.images_whole),
+			field_u64("blocks_lost", x->stats.blocks_lost),
+			field_made("groups", groups_json(x, leaked)),
+			field_made("inside_groups", groups_json(x, inside)))),
+		JSON_INDENT(2), e);
+}
+
+static void print_text(const struct leak_search *x, const struct found *leaked,
+		       const struct found *inside)
+{
+	printf("%" PRIu64 " of %zu busy blocks (%" PRIu64 " bytes) are referenced by nothing%s\n",
+	       leaked->blocks, x->list->count, leaked->bytes,
+	       x->whole ? "" : " that could be read");
+	if (!x->whole)
+		printf("at most these are leaked; at least none, because not all could be read: "
+		       "missing are\n%" PRIu64 " of %" PRIu64 " root pages, parts of %" PRIu64
+		       " referenced blocks, and %" PRIu64 " bytes of heaps\n",
+		       x->stats.root_pages_lost, x->stats.root_pages + x->stats.root_pages_lost,
+		       x->stats.blocks_lost, x->lost);
+	put_searched(x);
+	if (x->heaps_lost)
+		printf("of %zu of %zu heaps not all blocks are known, nor what those refer to\n",
+		       x->heaps_lost, heaps_count(x->session->heaps));
+	if (x->page_heap_lost)
+		printf("%" PRIu64 " pages are missing where page heap has blocks\n",
+		       x->page_heap_lost);
+	if (x->roots.images_whole)
+		printf("of %" PRIu64 " modules the headers are missing: whatever looks like a "
+		       "pointer there, and is not known to\nbe as in their file, counts as a "
+		       "reference\n",
+		       x->roots.images_whole);
+	if (leaked->by_leaked)
+		printf("%" PRIu64 " of them (%" PRIu64
+		       " bytes) are referenced by others of them alone\n",
+		       leaked->by_leaked, leaked->by_leaked_bytes);
+	if (leaked->blocks && !x->whole)
+		printf("candidates, of which none is certain:\n");
+	if (leaked->blocks)
+		put_groups(x, leaked);
+	if (!inside->blocks)
+		return;
+	printf("%" PRIu64 " further blocks (%" PRIu64
+	       " bytes) are referenced, but nowhere by their first byte\n",
+	       inside->blocks, inside->bytes);
+	put_groups(x, inside);
+}
+
+static enum status tell_all(const struct leak_search *x, bool json, struct err *e)
+{
+	struct found leaked = { 0 }, inside = { 0 };
+	enum status st = collect(x, is_leaked, &leaked, e);
+
+	if (!st)
+		st = collect(x, is_inside, &inside, e);
+	if (!st && json)
+		st = print_json(x, &leaked, &inside, e);
+	else if (!st)
+		print_text(x, &leaked, &inside);
+	block_groups_deinit(&leaked.groups);
+	block_groups_deinit(&inside.groups);
+	return st;
+}
+
+enum status heap_leaks(const struct heap_session *s, const struct block_list *l, bool json,
+		       struct err *e)
+{
+	struct leak_search x = {
+		.session = s,
+		.list = l,
+		.lost = heap_session_lost(s),
+		.heaps_lost = heap_session_heaps_lost(s),
+	};
+	enum status st = search(&x, e);
+
+	if (!st)
+		st = tell_all(&x, json, e);
+	free(x.marks);
+	trace_pool_close(x.traces);
+	heap_roots_deinit(&x.roots);
+	if (!st && !x.whole)
+		return err_set(e, ST_UNREADABLE,
+			       "%s: not all that can refer to a block could be read",
+			       s->process->path);
+	return st;
+}

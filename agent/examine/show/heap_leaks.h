@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ramseal heap --leaks: busy blocks that nothing refers to, in groups. */
+#ifndef RAMSEAL_AGENT_EXAMINE_SHOW_HEAP_LEAKS_H
+#define RAMSEAL_AGENT_EXAMINE_SHOW_HEAP_LEAKS_H
+
+#include "agent/examine/show/heap_session.h"
+
+/* `l` is all busy blocks. */
+enum status heap_leaks(const struct heap_session *s, const struct block_list *l, bool json,
+		       struct err *e);
+
+#endif

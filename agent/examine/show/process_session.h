@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One process of a container, for the commands that look into it: open, its VADs read. */
+#ifndef RAMSEAL_AGENT_EXAMINE_SHOW_PROCESS_SESSION_H
+#define RAMSEAL_AGENT_EXAMINE_SHOW_PROCESS_SESSION_H
+
+#include "agent/examine/process/process.h"
+#include "agent/examine/show/symbol_options.h"
+#include "agent/examine/smear/input.h"
+#include "agent/shared/program/cli.h"
+
+struct process_options {
+	uint64_t pid;
+	size_t tables; /* of copy_choices[] */
+	struct symbol_options symbols;
+};
+
+/* For CLI_GROUP(…, struct process_options). */
+extern const struct option_group process_option_group;
+
+/* Of --tables: the image's first, because that is the default. */
+extern const char *const copy_choices[];
+extern const enum copy copy_of_choice[];
+
+struct process_session {
+	const char *path;
+	struct smear_input in;
+	uint8_t *notes;
+	struct virtual_memory *memory;
+	struct opened_process *process;
+	struct symbol_set symbols;
+};
+
+/*
+ * ST_USAGE without --pid; errors name the file. What the kernel's lists do not tell for certain is
+ * warned about. process_session_close() only behind ST_OK.
+ */
+enum status process_session_open(struct cli *cli, const struct process_options *o,
+				 const struct age_identities *x, struct process_session *ret,
+				 struct err *e);
+/* The same, of another container than the first operand. */
+enum status process_session_open_at(struct cli *cli, const char *path,
+				    const struct process_options *o, const struct age_identities *x,
+				    struct process_session *ret, struct err *e);
+/* Returns `st`, or ST_NOMEM, as container_answer(). */
+enum status process_session_close(struct process_session *s, enum status st, struct err *e);
+
+#endif

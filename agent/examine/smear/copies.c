@@ -1,0 +1,630 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The three copies of the tables: opened, and the layout of their entries. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/examine/smear/votes.h"
+#include "agent/shared/container/origin.h"
+#include "agent/shared/kernel/linux_info.h"
+#include "agent/shared/program/interrupt.h"
+#include "formats/base/bytes.h"
+#include "tsk-extract/pagefiles.h"
+
+/*
+ * Setting up
+ */
+
+static enum status find_stream_of_kind(const struct rsz_reader *r, enum rsz_kind kind,
+				       uint32_t *ret, struct err *e)
+{
+	for (uint32_t i = 0; i < rsz_reader_streams(r); i++) {
+		if (rsz_reader_stream(r, i)->kind == (uint32_t)kind) {
+			*ret = i;
+			return ST_OK;
+		}
+	}
+	return err_set(e, ST_INPUT,
+		       "holds no stream of %s; acquire with --pagetables=both to measure smear",
+		       rsz_kind_name(kind));
+}
+
+/*
+ * Chunks of the image that hold earlier readings of tables; they lie in the order of a walk, too,
+ * two or three readings of each.
+ */
+#define EARLIER_CACHED 4
+#define EARLIER_BYTES  ((size_t)8 << 20)
+
+/* Chunks to keep decoded: the passes stored tables in the order of a walk, the image did not. */
+#define TABLES_CACHED  1
+#define IMAGE_CACHED   8
+
+static enum status open_source(struct source *s, const struct rsz_reader *r, uint32_t stream,
+			       size_t cached, struct err *e)
+{
+	enum status st = rsz_cursor_create(r, cached, &s->cursor, e);
+
+	s->stream = stream;
+	if (!st)
+		st = physmem_rsz_init(&s->mem, r, s->cursor, &stream, 1, e);
+	if (!st)
+		st = physmem_cache_init(&s->tables, &s->mem.mem, e);
+	if (!st)
+		st = walk_set_init(&s->set, s->mem.mem.ranges, e);
+	return st;
+}
+
+static void close_source(struct source *s)
+{
+	leaves_deinit(&s->leaves);
+	walk_set_deinit(&s->set);
+	physmem_cache_deinit(&s->tables);
+	physmem_rsz_deinit(&s->mem);
+	rsz_cursor_destroy(s->cursor);
+}
+
+/*
+ * The acquired map of RAM: the first of the "begin" line. Without one, what was captured is all
+ * that is known.
+ */
+static enum status read_ram(struct analysis *m, struct err *e)
+{
+	const json_t *line, *o;
+	size_t i, k;
+
+	json_array_foreach(m->plan->manifest, i, line)
+	{
+		const json_t *maps = json_object_get(line, "maps");
+
+		json_array_foreach(json_object_get(json_array_get(maps, 0), "ranges"), k, o)
+		{
+			const json_int_t first = json_integer_value(json_object_get(o, "first"));
+			const json_int_t last = json_integer_value(json_object_get(o, "last"));
+
+			if (first < 0 || last < first)
+				continue;
+			if (range_list_add(&m->ram, (uint64_t)first, (uint64_t)last, e))
+				return ST_NOMEM;
+		}
+	}
+	range_list_tidy(&m->ram, NULL);
+	range_list_join(&m->ram);
+	return m->ram.count ? ST_OK : captures_ranges(m->memory, &m->ram, e);
+}
+
+/* The manifest's line on the page file of that number; NULL: it was not written. */
+static const json_t *find_line(const struct analysis *m, json_int_t number)
+{
+	const json_t *line, *n;
+	size_t i;
+
+	json_array_foreach(m->plan->manifest, i, line)
+	{
+		const char *event = json_string_value(json_object_get(line, "event"));
+
+		n = json_object_get(line, "number");
+		if (event && !strcmp(event, "file") && n && json_integer_value(n) == number)
+			return line;
+	}
+	return NULL;
+}
+
+/*
+ * Linux numbers the slots of a swap file by its blocks on the device (tsk-extract/slot_map.h). They
+ * are known if the acquisition has found them, and found them there again when it had read them.
+ */
+static const char *doubt_map(const struct analysis *m, const json_t *meta, json_int_t number)
+{
+	const char *kind = json_string_value(json_object_get(meta, "pagefile_kind"));
+	const json_t *line = find_line(m, number);
+	const char *why = json_string_value(json_object_get(line, "slots_problem"));
+
+	if (!kind || strcmp(kind, pagefile_kind_text(PAGEFILE_LINUX_FILE)))
+		return NULL;
+	if (!why)
+		why = json_string_value(json_object_get(meta, "slots_problem"));
+	if (why)
+		return why;
+	if (json_integer_value(json_object_get(meta, "slots")) <= 0)
+		return "the acquisition did not look where its slots lie (an older ramseal)";
+	return json_is_true(json_object_get(line, "slots_held"))
+		       ? NULL
+		       : "the acquisition ended before it had looked at its slots again";
+}
+
+static enum status check_map(struct analysis *m, const json_t *meta, json_int_t number,
+			     const char *name, struct err *e)
+{
+	const char *why = doubt_map(m, meta, number);
+	const json_int_t slots = json_integer_value(json_object_get(meta, "slots"));
+	struct slot_file *f = &m->files[number];
+	struct file_doubt *d = &m->ret->file_doubts[m->ret->n_file_doubts];
+
+	f->slots = slots > 0 ? (uint64_t)slots : 0;
+	if (!why)
+		return ST_OK;
+	*d = (struct file_doubt){ strdup(name), strdup(why) };
+	m->ret->n_file_doubts++;
+	f->doubt = d->why;
+	return d->file && d->why ? ST_OK : err_nomem(e);
+}
+
+static bool is_zram(const json_t *meta)
+{
+	const char *kind = json_string_value(json_object_get(meta, "pagefile_kind"));
+
+	return kind && !strcmp(kind, pagefile_kind_text(PAGEFILE_LINUX_ZRAM));
+}
+
+static enum status open_slot_file(struct analysis *m, uint32_t stream, struct err *e)
+{
+	const struct rsz_stream_info *info = rsz_reader_stream(m->plan->reader, stream);
+	json_t *meta = json_loads(info->meta, 0, NULL);
+	const char *origin = json_string_value(json_object_get(meta, "number_origin"));
+	const json_int_t number = json_integer_value(json_object_get(meta, "number"));
+	struct slot_file *f;
+	enum status st = ST_OK;
+
+	if (origin && strcmp(origin, "none") && number >= 0 && number < PTE_FILES_MAX) {
+		f = &m->files[number];
+		if (!f->captures) {
+			f->captures = &m->captures.streams[stream];
+			f->stream = stream;
+			f->assumed = strcmp(origin, "known") != 0;
+			f->zram = is_zram(meta);
+			st = check_map(m, meta, number, info->name, e);
+			if (!st)
+				st = captures_ranges(f->captures, &f->ranges, e);
+			if (!st)
+				st = walk_set_init(&f->named, &f->ranges, e);
+			if (!st)
+				st = walk_set_init(&f->several, &f->ranges, e);
+		}
+	}
+	json_decref(meta);
+	return st;
+}
+
+/* What the swap cache held of the slots of a swap area, which is named by its number. */
+static void open_lookups(struct analysis *m, uint32_t stream)
+{
+	const struct rsz_stream_info *info = rsz_reader_stream(m->plan->reader, stream);
+	json_t *meta = json_loads(info->meta, 0, NULL);
+	const json_t *number = json_object_get(meta, "number");
+	const json_int_t n = json_is_integer(number) ? json_integer_value(number) : -1;
+
+	if (n >= 0 && n < PTE_FILES_MAX && info->paged && !m->files[n].lookups) {
+		m->files[n].lookups = &m->captures.streams[stream];
+		m->files[n].lookups_stream = stream;
+		m->files[n].tells_zeros = json_is_true(json_object_get(meta, "zeros"));
+	}
+	json_decref(meta);
+}
+
+static enum status open_files(struct analysis *m, struct err *e)
+{
+	enum status st = ST_OK;
+
+	for (uint32_t i = 0; i < rsz_reader_streams(m->plan->reader) && !st; i++) {
+		const uint32_t kind = rsz_reader_stream(m->plan->reader, i)->kind;
+
+		if (kind == RSZ_KIND_PAGEFILE)
+			st = open_slot_file(m, i, e);
+		else if (kind == RSZ_KIND_SWAP_CACHE)
+			open_lookups(m, i);
+	}
+	return st;
+}
+
+/* Of the machine whose memory it is, as its system told when it was acquired. */
+static const json_t *machine_fact(const struct analysis *m, const char *section, const char *key)
+{
+	const json_t *line;
+	size_t i;
+
+	json_array_foreach(m->plan->manifest, i, line)
+	{
+		const json_t *v = json_object_get(origin_facts(line, section), key);
+
+		if (v)
+			return v;
+	}
+	return NULL;
+}
+
+/* What was found in its memory, by its page tables. */
+static const json_t *found_fact(const struct analysis *m, const char *key)
+{
+	return json_object_get(json_object_get(origin_tables(m->plan->manifest), "system"), key);
+}
+
+/* 601 for 6.1, as the system told and as its memory has it; 0: not known. */
+static uint32_t told_linux(const struct analysis *m)
+{
+	return linux_version(json_string_value(machine_fact(m, "os", "kernel_release")));
+}
+
+static uint32_t found_linux(const struct analysis *m)
+{
+	return m->version ? m->version
+			  : linux_version(json_string_value(found_fact(m, "kernel_release")));
+}
+
+/*
+ * Windows' build number, or 601 for Linux 6.1; 0: nobody says. Of Windows, what the system told
+ * comes before what was found in its memory, because an image has the latter alone. A program of
+ * Linux can be told any version (personality(2), UNAME26), its memory has its own.
+ */
+static uint32_t version_of(const struct analysis *m)
+{
+	const json_t *build = machine_fact(m, "os", "build");
+
+	if (m->entries.os == OS_WINDOWS)
+		return m->version ? m->version
+				  : (uint32_t)json_integer_value(build ? build
+								       : found_fact(m, "build"));
+	return found_linux(m) ? found_linux(m) : told_linux(m);
+}
+
+/* Why the swap cache was not examined, as the acquisition said; or NULL. */
+static const char *no_lookups(const struct analysis *m)
+{
+	const json_t *line, *slots;
+	size_t i;
+
+	json_array_foreach(m->plan->manifest, i, line)
+	{
+		slots = json_object_get(json_object_get(line, "order"), "slots");
+		if (slots)
+			return json_string_value(json_object_get(slots, "swap_cache_problem"));
+	}
+	return NULL;
+}
+
+static bool has_lookups(const struct analysis *m)
+{
+	for (size_t i = 0; i < PTE_FILES_MAX; i++)
+		if (m->files[i].lookups)
+			return true;
+	return false;
+}
+
+/* One acquisition makes all of them, so that it is all or none. */
+static bool lookups_tell_zeros(const struct analysis *m)
+{
+	for (size_t i = 0; i < PTE_FILES_MAX; i++)
+		if (m->files[i].lookups && !m->files[i].tells_zeros)
+			return false;
+	return has_lookups(m);
+}
+
+#define ZEROS   "since Linux 6.12 pages of zeros are not written to their slots"
+#define UNASKED ZEROS "; the swap cache, which knows them, was not examined"
+
+static const char unwritten_zeros[] = ZEROS;
+
+/* Nobody knows of any slot if its page is one of zeros. The caller frees it; NULL: no memory. */
+static char *doubt_zeros(const struct analysis *m)
+{
+	const char *problem = no_lookups(m);
+	char *ret = NULL;
+
+	if (has_lookups(m))
+		ret = strdup(ZEROS "; the acquisition did not find out which pages are zeros");
+	else if (!problem)
+		ret = strdup(UNASKED " (--pagefile guided does that)");
+	else if (asprintf(&ret, UNASKED ": %s", problem) < 0)
+		ret = NULL;
+	return ret;
+}
+
+/*
+ * Where Linux may keep a page that an entry sends to a slot: zswap holds it compressed in memory,
+ * and since 6.12 (commit 0ca0c24e3211) a page of zeros is only noted, where looks into the swap
+ * cache find it. In both cases the slot itself holds what was there before.
+ */
+static enum status doubt_slots(struct analysis *m, struct err *e)
+{
+	const char *zswap = json_string_value(machine_fact(m, "memory", "zswap"));
+	/* Where the two differ, no rule of the older may make anything safe. */
+	const uint32_t version = MAX(found_linux(m), told_linux(m));
+	const char *why = NULL;
+
+	if (m->entries.os != OS_LINUX)
+		return ST_OK;
+	if (!zswap)
+		why = "the manifest does not tell whether zswap was used";
+	else if (strcmp(zswap, "N"))
+		why = "zswap was enabled";
+	else if (version && version < 612)
+		return ST_OK;
+	else if (lookups_tell_zeros(m))
+		why = unwritten_zeros;
+	else if (!version)
+		why = "the manifest does not tell the kernel's version";
+	m->ret->slots_doubt = why ? strdup(why) : doubt_zeros(m);
+	m->ret->slots_doubt_looked = why == unwritten_zeros;
+	return m->ret->slots_doubt ? ST_OK : err_nomem(e);
+}
+
+static const char no_processes[] =
+	"was acquired without page tables, so that no processes are known: name the tables with "
+	"--dtb, or acquire with --pagetables=both";
+
+/* The tables of an image are in its memory, even if somebody had them stored a second time. */
+static enum status open_still(struct analysis *m, struct err *e)
+{
+	enum status st = smear_spaces_load_still(&m->ret->spaces, m->plan->manifest, e);
+
+	m->image_only = true;
+	if (!st && m->visitor && !m->visitor->by_dtb && !m->ret->spaces.mode)
+		return err_set(e, ST_INPUT, "%s", no_processes);
+	return st;
+}
+
+/* Without a list of address spaces, whoever names tables can still be answered. */
+static enum status open_no_pass(struct analysis *m, struct err *e)
+{
+	if (!m->visitor->by_dtb)
+		return err_set(e, ST_INPUT, "%s", no_processes);
+	m->image_only = m->one_pass = true;
+	return ST_OK;
+}
+
+/*
+ * Both passes, or, for whoever only looks, the one that there is: its line in the manifest and its
+ * stream. What lacks one of the two was cut short.
+ */
+static enum status open_passes(struct analysis *m, struct err *e)
+{
+	const struct rsz_reader *r = m->plan->reader;
+	uint32_t stream[COPIES] = { 0 };
+	bool has[COPIES];
+	enum status st;
+
+	if (m->ret->still)
+		return open_still(m, e);
+	has[COPY_BEFORE] =
+		!find_stream_of_kind(r, RSZ_KIND_TABLES_BEFORE, &stream[COPY_BEFORE], e) &&
+		(!m->visitor || smear_spaces_has(m->plan->manifest, "before"));
+	if (!has[COPY_BEFORE] && !m->visitor)
+		return ST_INPUT;
+	has[COPY_AFTER] = !find_stream_of_kind(r, RSZ_KIND_TABLES_AFTER, &stream[COPY_AFTER], e) &&
+			  (!m->visitor || smear_spaces_has(m->plan->manifest, "after"));
+	if (!has[COPY_AFTER] && !m->visitor)
+		return ST_INPUT;
+	if (!has[COPY_BEFORE] && !has[COPY_AFTER])
+		return open_no_pass(m, e);
+	m->one_pass = !has[COPY_BEFORE] || !has[COPY_AFTER];
+	st = smear_spaces_load(&m->ret->spaces, m->plan->manifest, m->one_pass, e);
+	if (!st && has[COPY_BEFORE])
+		st = open_source(&m->copy[COPY_BEFORE], r, stream[COPY_BEFORE], TABLES_CACHED, e);
+	if (!st && has[COPY_AFTER])
+		st = open_source(&m->copy[COPY_AFTER], r, stream[COPY_AFTER], TABLES_CACHED, e);
+	return st;
+}
+
+static uint64_t is_interrupted(void)
+{
+	return interrupted();
+}
+
+/*
+ * Nobody wrote down which system it is, or no one found out: its memory is asked, as far as the
+ * tables at hand need it. If that says nothing, they are taken to have four levels.
+ */
+static enum status find_machine(struct analysis *m, struct err *e)
+{
+	struct smear_spaces *s = &m->ret->spaces;
+	const struct discover_hints hints = {
+		.has_cr3 = true,
+		.cr3 = m->visitor->dtb,
+		.notes = m->visitor->notes,
+		.notes_size = m->visitor->notes_size,
+		.kernel_only = true,
+	};
+	struct walk_budget budget = {
+		.pages = 2 * m->copy[COPY_IMAGE].set.pages + SMEAR__BUDGET_LEAST,
+		.deadline = 1,
+		.now = is_interrupted,
+	};
+	struct discovery d;
+	enum status st = discover(&m->copy[COPY_IMAGE].mem.mem, &hints, &budget, &d, e);
+
+	if (!st && interrupted())
+		st = interrupt_status(e);
+	s->at = st ? NULL : calloc(1, sizeof(*s->at));
+	if (!st && s->at) {
+		s->os = d.os;
+		m->ret->assumed_levels = d.os == OS_UNKNOWN;
+		s->mode = d.os == OS_UNKNOWN ? PAGING_4_LEVEL : d.mode;
+		s->ignore = d.ignore;
+		m->version =
+			d.vmcoreinfo ? vmcoreinfo_version(d.vmcoreinfo) : d.windows.version.build;
+		s->at[s->count++] = (struct smear_id){
+			.dtb = paging_root(s->mode, m->visitor->dtb),
+			.fate = FATE_NOT_APPLICABLE,
+			.image = true,
+		};
+	}
+	discovery_deinit(&d);
+	return st ? st : s->at ? ST_OK : err_nomem(e);
+}
+
+static enum status open_all(struct analysis *m, struct err *e)
+{
+	const struct smear_plan *plan = m->plan;
+	const struct rsz_reader *r = plan->reader;
+	uint32_t memory = 0;
+	struct origin origin;
+	enum status st;
+
+	origin_of_lines(&origin, plan->manifest);
+	m->ret->still = origin.still;
+	st = open_passes(m, e);
+	if (!st)
+		st = find_stream_of_kind(r, RSZ_KIND_MEMORY, &memory, e);
+	if (!st)
+		st = open_source(&m->copy[COPY_IMAGE], r, memory,
+				 plan->cached ? plan->cached : IMAGE_CACHED, e);
+	if (!st)
+		st = stream_captures_load(&m->captures, m->plan->in, r, e);
+	if (st)
+		return st;
+	m->memory_stream = memory;
+	m->memory = &m->captures.streams[memory];
+	m->earlier.captures = m->memory;
+	m->earlier.entries = &m->entries;
+	if (m->memory->n_older)
+		st = rsz_cursor_create(r, EARLIER_CACHED, &m->earlier.cursor, e);
+	if (m->earlier.cursor)
+		rsz_cursor_bound(m->earlier.cursor, EARLIER_BYTES);
+	m->ret->memory = m->memory->times;
+	if (!st)
+		st = read_ram(m, e);
+	if (!st && m->visitor && !m->ret->spaces.mode)
+		st = find_machine(m, e);
+	if (!st)
+		st = walk_set_init(&m->named, m->copy[COPY_IMAGE].mem.mem.ranges, e);
+	if (!st)
+		st = walk_set_init(&m->several, m->copy[COPY_IMAGE].mem.mem.ranges, e);
+	return st ? st : open_files(m, e);
+}
+
+void smear__tear_down(struct analysis *m)
+{
+	for (size_t i = 0; i < COPIES; i++)
+		close_source(&m->copy[i]);
+	free(m->order);
+	rsz_cursor_destroy(m->earlier.cursor);
+	for (size_t i = 0; i < PTE_FILES_MAX; i++) {
+		range_list_deinit(&m->files[i].ranges);
+		walk_set_deinit(&m->files[i].named);
+		walk_set_deinit(&m->files[i].several);
+	}
+	walk_set_deinit(&m->named);
+	walk_set_deinit(&m->several);
+	range_list_deinit(&m->ram);
+	stream_captures_deinit(&m->captures);
+}
+
+/*
+ * The layout: every entry of both passes speaks, or every one of an image.
+ */
+
+static enum pte_option device_private_of(const struct analysis *m)
+{
+	const json_t *told = found_fact(m, "device_private");
+
+	return json_is_true(told) ? OPTION_ON : json_is_false(told) ? OPTION_OFF : OPTION_UNTOLD;
+}
+
+static void fill_facts(const struct analysis *m, struct pte_facts *f)
+{
+	*f = (struct pte_facts){
+		.ranges = &m->ram,
+		.five_levels = m->ret->spaces.mode == PAGING_5_LEVEL,
+		.device_private = device_private_of(m),
+		.version = version_of(m),
+	};
+	for (size_t i = 0; i < PTE_FILES_MAX; i++) {
+		const struct range_list *l = &m->files[i].ranges;
+
+		if (!m->files[i].captures)
+			continue;
+		f->files = i + 1;
+		if (m->files[i].slots)
+			f->file_pages[i] = m->files[i].slots;
+		else if (l->count)
+			f->file_pages[i] = (l->at[l->count - 1].last >> PAGE_SHIFT) + 1;
+	}
+}
+
+/*
+ * /proc/swaps lists areas in order of their numbers, but numbers may be missing (mm/swapfile.c,
+ * alloc_swap_info() takes the lowest that is free). If the areas that were numbered 0 to n-1 by
+ * their order are all here, and entries name just 0 to n-1, then each of these is in use, and
+ * nothing is missing: the order is the numbers. `named` has a bit for each number.
+ */
+static void prove_numbers(struct analysis *m, uint32_t named)
+{
+	uint32_t first = 0;
+
+	for (size_t i = 0; i < PTE_FILES_MAX && m->files[i].captures; i++)
+		first |= UINT32_C(1) << i;
+	for (size_t i = 0; named == first && i < PTE_FILES_MAX; i++)
+		m->files[i].assumed = false;
+}
+
+static void add_leaves(struct layout_evidence *ev, const struct leaves *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		layout_evidence_add_entry(ev, l->at[i].level, l->at[i].va, l->at[i].raw);
+}
+
+/* All copies that are open, but the image's only where its own tables are all that there is. */
+static enum status add_evidence(struct analysis *m, struct smear_id *id, struct layout_evidence *ev,
+				struct err *e)
+{
+	uint64_t last;
+	enum status st = ST_OK;
+
+	smear__begin_walks(m, id, m->image_only);
+	while (!st && smear__next_slice(m, &last)) {
+		st = smear__take_slice(m, last, e);
+		for (size_t c = 0; c < COPIES; c++)
+			add_leaves(ev, &m->copy[c].leaves);
+	}
+	smear__end_walks(m);
+	id->pass_tables =
+		m->copy[COPY_BEFORE].leaves.n_tables + m->copy[COPY_AFTER].leaves.n_tables;
+	return st;
+}
+
+/* Two versions: entries are read by that of the memory. */
+static void doubt_version(const struct analysis *m, struct layout_choice *c)
+{
+	const uint32_t told = told_linux(m), found = found_linux(m);
+
+	if (m->entries.os != OS_LINUX || c->doubt[0] || !told || !found || told == found)
+		return;
+	snprintf(c->doubt, sizeof(c->doubt),
+		 "the system says that it is Linux %" PRIu32 ".%" PRIu32
+		 ", and its memory that it is %" PRIu32 ".%" PRIu32,
+		 told / 100, told % 100, found / 100, found % 100);
+}
+
+static enum status choose_layout(struct analysis *m, struct err *e)
+{
+	struct layout_evidence ev;
+	struct pte_facts facts;
+	enum status st = ST_OK;
+
+	m->entries.os = m->ret->spaces.os;
+	m->entries.ignore = m->ret->spaces.ignore;
+	fill_facts(m, &facts);
+	layout_evidence_init(&ev, m->entries.os, &facts);
+	smear__begin_budget(m);
+	for (size_t i = 0; i < m->ret->spaces.count && !st; i++)
+		st = add_evidence(m, &m->ret->spaces.at[m->order[i].index], &ev, e);
+	layout_choose(&ev, &m->entries, &m->ret->layout);
+	doubt_version(m, &m->ret->layout);
+	smear__find_store(m, &ev.windows);
+	if (m->entries.os == OS_LINUX && m->ret->layout.found)
+		prove_numbers(m, m->ret->layout.files);
+	return st ? st : doubt_slots(m, e);
+}
+
+enum status smear__set_up(struct analysis *m, struct err *e)
+{
+	enum status st = open_all(m, e);
+
+	if (!st)
+		st = smear__order_spaces(m, e);
+	if (!st)
+		st = choose_layout(m, e);
+	if (!st)
+		st = smear__find_direct_map(m, e);
+	return st ? st : smear__vote(m, e);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is said first of a measured smear: of the processes that lived, and what to do with it.
+ * METHOD.md, section 8.
+ */
+#ifndef RAMSEAL_AGENT_EXAMINE_SMEAR_HEADLINE_H
+#define RAMSEAL_AGENT_EXAMINE_SMEAR_HEADLINE_H
+
+#include "agent/examine/smear/smear.h"
+#include "agent/shared/container/origin.h"
+
+/* What is said of an image instead of how far its tables and pages belong together. */
+#define SMEAR_NOT_APPLICABLE "Not applicable: " ORIGIN_STILL_WHY
+
+/*
+ * The one sentence, by that copy of the tables, of the processes that lived; of an image, that
+ * there is nothing to say, and why.
+ */
+#define SMEAR_SENTENCE_MAX   384
+void smear_sentence(const struct smear *s, enum copy copy, char ret[static SMEAR_SENTENCE_MAX]);
+
+/*
+ * {"tables": "before", "safe":, "at-risk":, "wrong":, "sentence":, "advice":}; NULL if out of
+ * memory.
+ */
+json_t *smear_headline_json(const struct smear *s, enum copy copy);
+
+/* {"applicable": false, "sentence":} of an image, which has one moment; NULL if out of memory. */
+json_t *smear_not_applicable_json(void);
+
+/*
+ * A process can be used as it is if at most so many percent of its pages are at risk, or have
+ * another capture in a flat image than `ramseal read` gives. Whatever a flat image has wrong is
+ * among these (METHOD.md, section 8; RESULTS.md has the processes).
+ */
+#define SMEAR_USABLE 1
+
+/* If more of all pages are at risk, in percent, a second acquisition is worth it (RESULTS.md). */
+#define SMEAR_AGAIN  10
+
+struct smear_advice {
+	size_t processes; /* that lived, and have pages */
+	size_t usable;    /* of them: at most SMEAR_USABLE percent at risk, or captured otherwise */
+	uint64_t at_risk; /* pages of the others */
+	uint64_t older;   /* pages of which a flat image has another capture, of all that lived */
+	bool again;       /* more than SMEAR_AGAIN percent of all pages are at risk */
+};
+
+void smear_advise(const struct smear *s, enum copy copy, struct smear_advice *ret);
+
+/*
+ * The same in a sentence; "" where nothing can be advised: of an image, and without pages. Only by
+ * the image's own tables (COPY_IMAGE) it says whether a second acquisition is worth it.
+ */
+#define SMEAR_ADVICE_MAX 512
+void smear_advice_text(const struct smear *s, enum copy copy, char ret[static SMEAR_ADVICE_MAX]);
+
+/*
+ * What to say once of entries of Linux whose meaning is not known, by the image's tables: a
+ * sentence without a full stop; "" if there are none.
+ */
+#define SMEAR_UNKNOWN_MAX 256
+void smear_unknown_text(const struct smear *s, char ret[static SMEAR_UNKNOWN_MAX]);
+
+/* A tenth of a percent; "-" of nothing. */
+void smear_percent(uint64_t part, uint64_t whole, char ret[static 16]);
+uint64_t trust_sum(const uint64_t trust[TRUSTS]);
+
+#endif

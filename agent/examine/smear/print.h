@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A measured smear for people, for programs and for tables.
+ */
+#ifndef RAMSEAL_AGENT_EXAMINE_SMEAR_PRINT_H
+#define RAMSEAL_AGENT_EXAMINE_SMEAR_PRINT_H
+
+#include <jansson.h>
+
+#include "agent/examine/smear/headline.h"
+
+/* `path` is the container's. */
+enum status smear_print_json(const struct smear *s, const char *path, FILE *out, struct err *e);
+
+/* [{"file":, "why":}] of swap files none of whose slots is safe. */
+json_t *smear_doubts_json(const struct smear *s);
+
+void smear_print_text(const struct smear *s, FILE *out);
+
+/* A row for each process, pair of copies and pair of states; the first line names the columns. */
+void smear_print_csv(const struct smear *s, FILE *out);
+
+/* Rows of single mappings. */
+const char *smear_row_change(const struct smear_row *r);
+void smear_print_rows_head(FILE *out);
+void smear_print_row(const struct smear_row *r, FILE *out);
+json_t *smear_row_json(const struct smear_row *r);
+
+/* What content says of the numbers of page files: a list, empty where they are known anyway. */
+json_t *smear_numbers_json(const struct smear *s);
+/* True if some number is another file's than was assumed. */
+bool smear_numbers_contradicted(const struct smear *s);
+
+#define SMEAR_NUMBER_MAX 800
+
+/* One number, in a clause without a full stop. */
+void smear_number_text(const struct number_votes *v, char ret[static SMEAR_NUMBER_MAX]);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What smear.c, which judges, and analysis.c, which adds up, share with copies.c, which opens the
+ * container, with walks.c, which walks its tables, and with virtual.c, which reads.
+ */
+#ifndef RAMSEAL_AGENT_EXAMINE_SMEAR_SMEAR_INTERNAL_H
+#define RAMSEAL_AGENT_EXAMINE_SMEAR_SMEAR_INTERNAL_H
+
+#include "agent/examine/smear/smear.h"
+#include "agent/shared/container/captures.h"
+
+/* A page file or swap area by the number that entries have for it. */
+struct slot_file {
+	const struct captures *captures; /* NULL: there is none */
+	uint32_t stream;
+	const struct captures *lookups; /* what the swap cache held of it; NULL: nobody looked */
+	uint32_t lookups_stream;
+	bool tells_zeros; /* they say whether a page is zeros that were not written */
+	bool zram;        /* which gives zeros for what it has freed */
+	bool assumed;     /* its number was not the kernel's own word */
+	uint64_t slots;   /* Linux swap files: so many, at the front of the stream; 0: unknown */
+	const char
+		*doubt; /* of them: why nobody knows which is which (struct file_doubt); or NULL */
+	struct range_list ranges;
+	struct walk_set named;
+	struct walk_set several;
+};
+
+/* One copy of the tables, to be walked space by space. */
+struct source {
+	struct physmem_rsz mem;
+	struct physmem_cache tables; /* the same: walks of a few pages each begin at the root */
+	uint32_t stream;
+	struct rsz_cursor *cursor;
+	struct walk_set set;
+	struct leaves leaves;
+	struct walk_budget budget;
+	struct walk_budget share; /* the image's: what the space at hand may take of it */
+	/* Of frames, and of slots: page files are read at another time, in another order. */
+	struct windows windows[WINDOW_KINDS]; /* of the space at hand */
+	struct windows all[WINDOW_KINDS];
+};
+
+/* For whoever looks at one address space instead of measuring all; virtual.c. */
+struct mapping_visitor {
+	enum copy copy; /* whose mappings are told */
+	/*
+	 * The tables that are asked for, and what the source's ELF notes say: where the manifest
+	 * does not tell of any, these have to do.
+	 */
+	bool by_dtb;
+	uint64_t dtb;
+	const void *notes;
+	size_t notes_size;
+	/*
+	 * Puts what a prototype entry comes to in the place of `pte`, which is the page's at `va`,
+	 * when that entry was read in `when`, and where it is in `proto`. False, and nothing is
+	 * changed, if it cannot be read, or nobody knows where it is.
+	 */
+	bool (*follow)(const struct mapping_visitor *l, uint64_t va, struct pte *pte,
+		       struct rsz_times *when, uint64_t *proto);
+	/* Every mapping, whether or not it names a page. */
+	enum status (*row)(const struct mapping_visitor *l, const struct smear_row *row,
+			   struct err *e);
+};
+
+/* The newest capture from an address on, and the older ones. */
+struct found_captures {
+	const struct captures *captures; /* which were asked; NULL: none yet */
+	uint64_t at;
+	uint64_t last;
+	bool found; /* as captures_from() */
+	struct capture newest;
+	const struct older_page *older; /* as captures_older_from(), if `found` */
+	size_t n_older;
+};
+
+struct stored_space {
+	size_t index;    /* in ret->spaces */
+	uint64_t extent; /* that has its root: the higher, the later; UINT64_MAX: none */
+};
+
+/* Linux's direct map, in the copies of the tables that have it; holes.c. */
+struct direct_copies {
+	uint64_t root; /* the kernel's own tables */
+	uint64_t base; /* virtual address of physical address 0 */
+	bool has[COPIES];
+};
+
+/* Everything that the measure needs while it runs. */
+struct analysis {
+	const struct mapping_visitor *visitor; /* NULL: all is measured */
+	bool one_pass;                         /* of two, at most; only with `visitor` */
+	bool image_only;  /* no pass is open: the tables in the memory are all there is */
+	uint32_t version; /* of the system; see pte_facts */
+	const struct smear_plan *plan;
+	struct smear *ret;
+	struct source copy[COPIES];
+	struct stored_space *order; /* in which ret->spaces are walked */
+	struct stream_captures captures;
+	const struct captures *memory;
+	struct earlier_readings earlier; /* of the image's tables, where its order was by tables */
+	uint32_t memory_stream;
+	struct range_list ram;
+	struct walk_set named;
+	struct walk_set several;
+	struct slot_file files[PTE_FILES_MAX];
+	struct entry_reader entries;
+	struct direct_copies direct;
+	struct found_captures found; /* last: the copies of a mapping mostly name the same page */
+	uint64_t work;               /* steps that judging may still take */
+	uint64_t states[PAIRS][PTE_STATES][PTE_STATES]; /* of the space at hand */
+};
+
+/*
+ * Opens what the plan names, and chooses the layout, for which every space is walked once.
+ * smear__tear_down() in any case.
+ */
+enum status smear__set_up(struct analysis *m, struct err *e);
+void smear__tear_down(struct analysis *m);
+
+/*
+ * m->ret->store, and how it is known; and what reads entries is told of it. Behind layout_choose(),
+ * with the same evidence.
+ */
+void smear__find_store(struct analysis *m, const struct win_pte_evidence *ev);
+
+/* Sets m->direct; ST_OK also where there is none. Behind the choice of the layout. ST_NOMEM. */
+enum status smear__find_direct_map(struct analysis *m, struct err *e);
+
+/*
+ * True if a copy of the direct map lacks the page at `frame`, or has another one in its place; what
+ * holds for it holds up to *last, which is moved down to where that ends.
+ */
+bool smear__is_hole(struct analysis *m, uint64_t frame, uint64_t *last);
+
+/* The last address of the user half (Linux 32-bit has 3 GiB of it, Windows 2 or 3). */
+uint64_t smear__user_last(enum paging_mode mode);
+
+/* What is left to walks at least, in table pages, however few tables there are. */
+#define SMEAR__BUDGET_LEAST 65536
+
+/* The budgets of all copies anew: before all spaces are walked. */
+void smear__begin_budget(struct analysis *m);
+
+/*
+ * Makes m->order: as the roots are stored. A pass stores one space after the other, so that walks
+ * in that order decode each of its chunks once, and not once for each space.
+ */
+enum status smear__order_spaces(struct analysis *m, struct err *e);
+
+/* True if a space has tables in that copy that are to be walked. */
+bool smear__has_copy(const struct smear_id *id, enum copy copy);
+
+/*
+ * Goes through a space slice by slice, because all that a process of a large machine maps is too
+ * much to hold:
+ *
+ *	smear__begin_walks(m, id, image);
+ *	while (smear__next_slice(m, &last))
+ *		st = smear__take_slice(m, last, e);
+ *	smear__end_walks(m);
+ *
+ * Begins with every copy that the space has; the image's only if `image`.
+ */
+void smear__begin_walks(struct analysis *m, const struct smear_id *id, bool image);
+
+/*
+ * The end of the slice that holds what comes next in any copy; the leaves of all copies are without
+ * entries then. False if nothing comes.
+ */
+bool smear__next_slice(struct analysis *m, uint64_t *last);
+
+/* Fills in the leaves of every copy up to `last`. It may be asked for more of the same slice. */
+enum status smear__take_slice(struct analysis *m, uint64_t last, struct err *e);
+
+/* Settles the budgets. */
+void smear__end_walks(struct analysis *m);
+
+/*
+ * The leaves of [first, last] alone, tables as the processor follows them; the image's in any
+ * case.
+ */
+enum status smear__walk_range(struct analysis *m, const struct smear_id *id, uint64_t first,
+			      uint64_t last, struct err *e);
+
+/* Fills in ret->cohorts from its spaces; headline.c. */
+void smear__divide(struct smear *ret);
+
+/*
+ * Appends the addresses that entries of this copy of the space are for, in order, neighbours as
+ * one. *ret_cut: the walk's budget ended it. `s` as for smear__visit().
+ */
+enum status smear__mapped(struct analysis *m, struct smear_space *s, enum copy copy,
+			  struct range_list *ret, bool *ret_cut, struct err *e);
+
+/*
+ * Tells m->visitor of what the space maps in [first, last], whole pages, in order. ST_OK also if
+ * that is nothing. `s` has its id, and is not to be used for anything else.
+ */
+enum status smear__visit(struct analysis *m, struct smear_space *s, uint64_t first, uint64_t last,
+			 struct err *e);
+
+#endif

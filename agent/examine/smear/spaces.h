@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The address spaces of a container, from what the two passes over the page tables wrote into its
+ * manifest.
+ */
+#ifndef RAMSEAL_AGENT_EXAMINE_SMEAR_SPACES_H
+#define RAMSEAL_AGENT_EXAMINE_SMEAR_SPACES_H
+
+#include <jansson.h>
+
+#include "agent/shared/kernel/discover.h"
+
+#define FATE_MAP(X)                                                                                \
+	X(FATE_LIVED, "lived") /* both passes have it */                                           \
+	X(FATE_ENDED, "ended") /* the first pass only */                                           \
+	X(FATE_BORN, "born")   /* the second only */
+
+enum fate {
+#define X(name, text) name,
+	FATE_MAP(X)
+#undef X
+		FATES,
+	FATE_NOT_APPLICABLE = FATES /* of an image, which has one moment */
+};
+
+const char *fate_name(enum fate f);
+
+/* One for each set of tables; several processes may run in it. */
+struct smear_id {
+	uint64_t dtb;
+	bool listed; /* has a PID and a name */
+	uint32_t pid;
+	char *name;     /* text of the manifest; may hold control characters */
+	size_t sharers; /* further processes with the same tables */
+	enum fate fate;
+	bool image;           /* the walk of the image's copy is counted here: once for each dtb */
+	uint64_t pass_tables; /* table pages in both passes; known once the layout is chosen */
+};
+
+/* A process that runs in tables which are counted for one with a lower PID. */
+struct smear_sharer {
+	uint32_t pid;
+	uint64_t dtb;
+};
+
+struct smear_spaces {
+	enum discover_os os;
+	enum paging_mode mode;
+	uint64_t ignore;
+	bool cut; /* one of the passes did not come to its end */
+	struct smear_id *at;
+	size_t count;
+	struct smear_sharer *sharers; /* of both passes; one may be there twice */
+	size_t n_sharers;
+};
+
+/* True if the pass ("before" or "after") left its line. */
+bool smear_spaces_has(const json_t *manifest, const char *when);
+
+/* ST_INPUT if one of the lines is missing or they are of no machine that we know. With
+ * `one_pass` either line is enough: what it names lived. */
+enum status smear_spaces_load(struct smear_spaces *ret, const json_t *manifest, bool one_pass,
+			      struct err *e);
+/*
+ * Of an image that cannot have changed: whatever its lines name, without a fate. ST_OK also if
+ * there are none; then `ret->mode` is 0.
+ */
+enum status smear_spaces_load_still(struct smear_spaces *ret, const json_t *manifest,
+				    struct err *e);
+void smear_spaces_deinit(struct smear_spaces *s);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The handle, for what opens it (virtual.c) and what gives its pages (virtual_pages.c). */
+#ifndef RAMSEAL_AGENT_EXAMINE_VIRTUAL_VIRTUAL_INTERNAL_H
+#define RAMSEAL_AGENT_EXAMINE_VIRTUAL_VIRTUAL_INTERNAL_H
+
+#include "agent/examine/smear/smear_internal.h"
+#include "agent/examine/virtual/virtual.h"
+
+/* What is kept of the compression store, and of its pages (virtual_store.c). */
+struct virtual_store;
+
+/* Each has a chunk of its own; more would wait for each other, as they tell one at a time. */
+#define SWEEP_THREADS_MAX 2
+
+struct virtual_memory {
+	struct mapping_visitor visitor; /* the first: callbacks get it back */
+	struct virtual_info info;
+	struct smear_plan plan;
+	struct analysis *m;
+	struct smear smear; /* what m fills in */
+	struct smear_space space;
+	struct physmem_rsz mem;      /* the chosen tables, and the memory where they are silent */
+	struct physmem_cache tables; /* the same */
+	struct rsz_cursor *cursor;
+	struct virt virt;
+	struct virtual_store *store; /* NULL: nobody has asked for it yet */
+	uint64_t store_globals;      /* 0: nobody knows */
+	/* Of sweeps, one for each thread; NULL: not needed so far. */
+	struct rsz_cursor *sweep_cursors[SWEEP_THREADS_MAX];
+	/* Of the read that is under way: */
+	const struct virtual_rows *rows; /* wanted instead of pages; or NULL */
+	struct virtual_vads vads;        /* .range is NULL: nobody knows them */
+	struct virtual_files files;      /* .page is NULL: nobody has them */
+	uint64_t proto_page;             /* the page of prototype entries read last, */
+	bool proto_read;                 /* if one was, */
+	bool proto_there;                /* and can be had: */
+	uint8_t protos[PAGE_SIZE];
+	struct rsz_times proto_when;
+	const struct virtual_reader *reader;
+	struct virtual_counts *counts;
+	uint64_t next; /* the first page that has not been told of */
+	bool through;  /* the last page of all addresses was told of: .next is 0 again */
+};
+
+/* struct mapping_visitor's. */
+bool virtual__follow(const struct mapping_visitor *l, uint64_t va, struct pte *pte,
+		     struct rsz_times *when, uint64_t *proto);
+enum status virtual__take_row(const struct mapping_visitor *l, const struct smear_row *row,
+			      struct err *e);
+
+/*
+ * The page at `va` of the address space with the root `dtb`: in memory, in transition or in a page
+ * file. One that is behind a prototype is not looked for. False: it can't be had.
+ */
+bool virtual__read_page(struct virtual_memory *v, uint64_t dtb, uint64_t va, uint8_t *page,
+			struct rsz_times *when);
+
+/*
+ * The page of a key of the compression store. *ret_why: NULL, or why it can't be had; `when` is
+ * from the first to the last of all pages that it took.
+ */
+enum status virtual__read_store(struct virtual_memory *v, uint64_t key, uint8_t *page,
+				struct rsz_times *when, const char **ret_why, struct err *e);
+void virtual__free_store(struct virtual_store *s); /* NULL is fine */
+
+#endif

@@ -1,6 +1,0 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/host/inventory.h"
-
-void host_inventory(json_t *facts)
-{
-}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The log of what `ramseal receive` has seen: lines of JSON, each with "time" and "event".
+ *
+ *	{"time":"2026-11-22T13:45:00.000000000Z","event":"began","id":"<32 digits>",
+ *	 "peer":"sha256//…","address":"192.0.2.7:50412","file":"<time>-<id>.rsz","name":"host.rsz",
+ *	 "expected":1048576}
+ *	{…,"event":"broke_off","id":…,"bytes":1024}
+ *	{…,"event":"complete","id":…,"peer":…,"address":…,"name":…,"file":…,"bytes":4096,
+ *	 "sha256":"<64 digits>","sealed":true,"verified":"sealed","whole_bytes":4096,"records":9,
+ *	 "root":"<64 digits>","container":"<32 digits>"}
+ *
+ * "sealed" is what the sender said, "verified" what the receiver found: finding_name(). Of what is
+ * "encrypted" or "no container" nothing was verified: its bytes were hashed, no more, and "root"
+ * and "container" are null. So is "root" if a payload is damaged. "name" is the sender's
+ * suggestion.
+ *
+ * Whoever may send can send a container with an id that was seen before. So a line speaks for its
+ * peer alone, and several may contradict each other.
+ */
+#ifndef RAMSEAL_AGENT_SHARED_CONTAINER_WITNESS_H
+#define RAMSEAL_AGENT_SHARED_CONTAINER_WITNESS_H
+
+#include <jansson.h>
+
+#include "formats/base/io.h"
+#include "formats/base/sha256.h"
+#include "formats/rsz/rsz_reader.h"
+
+/* Longer lines are not ours. */
+#define WITNESS_LINE_MAX 8192
+
+/*
+ * Calls `fn` for each line that is a JSON object, in their order; `line` is borrowed. *ret_strange
+ * is how many are something else: the last one may have been cut off. *ret_ends: the file is empty,
+ * or ends with a line feed. Anything but ST_OK from `fn` ends it.
+ */
+enum status witness_read(struct blob *in, enum status (*fn)(void *arg, json_t *line, struct err *e),
+			 void *arg, uint64_t *ret_strange, bool *ret_ends, struct err *e);
+
+/* Of a container, as it was at one time at the receiver. */
+struct witness_line {
+	char time[64], peer[64], root[SHA256_HEX_SIZE];
+	uint64_t whole; /* bytes: the root is over the records in these */
+};
+
+struct witnessed {
+	struct witness_line *lines; /* of that container, in their order */
+	size_t n;
+	uint64_t without_root; /* lines that say that its payloads are damaged */
+
+	/* Of witness_compare(). */
+	const struct witness_line *same;  /* the first with its root, else the longest part of it */
+	const struct witness_line *other; /* the first with a root that it never had */
+	size_t others;                    /* how many there are of these */
+	size_t unknown;                   /* and of those that could not be compared */
+};
+
+/* ST_INPUT if the log cannot be read, or is none. `id` in hex. */
+enum status witness_find(const char *path, const char *id, struct witnessed *ret, struct err *e);
+void witness_deinit(struct witnessed *w); /* fine on { 0 } */
+
+/*
+ * With what container_verify() has found in `in`. A container that was received before it was
+ * sealed had another root then: that of its first records. `again`: `in` can be read once more,
+ * else such lines are `unknown`. ST_INPUT and so on if it cannot be read.
+ */
+enum status witness_compare(struct witnessed *w, struct blob *in, bool again,
+			    const struct rsz_scan_result *end, struct err *e);
+
+#endif

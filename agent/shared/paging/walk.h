@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Walking the page tables of x86: 4 and 5 levels and PAE, from a DTB, over any physical memory.
+ *
+ * A walk is asked for one event after the other:
+ *
+ *	walk_begin(&w, mem, set, &options, dtb);
+ *	while ((event = walk_next(&w)) != WALK_END)
+ *		...
+ *
+ * so that whoever reads frames between two tables (or the same table again) does so in his own
+ * loop. The walk knows nothing of operating systems: it decodes present, large and the frame, and
+ * hands on every other entry as it found it.
+ *
+ * Tables are hostile or torn: they name themselves, each other in circles, memory that is not
+ * there. Every page of memory is taken for a table once per walk_set at most, addresses outside the
+ * ranges are never read, and a budget ends what takes too long. Nothing recurses and nothing is
+ * allocated while walking.
+ */
+#ifndef RAMSEAL_AGENT_SHARED_PAGING_WALK_H
+#define RAMSEAL_AGENT_SHARED_PAGING_WALK_H
+
+#include "agent/shared/paging/physmem.h"
+
+/* The table's level: 1 is the page table, the root is 3 (PAE), 4 or 5. */
+#define WALK_LEVELS 5
+
+enum paging_mode { PAGING_PAE = 3, PAGING_4_LEVEL = 4, PAGING_5_LEVEL = 5 };
+
+#define PTE_PRESENT   UINT64_C(0x1)
+#define PTE_USER      UINT64_C(0x4)
+#define PTE_LARGE     UINT64_C(0x80)               /* in a level 2 or 3 entry */
+#define PTE_FRAME     UINT64_C(0x000ffffffffff000) /* Intel SDM vol. 3, 4.5, MAXPHYADDR 52 */
+
+#define TABLE_ENTRIES 512
+
+/* What one entry of a table is to the hardware. */
+enum entry_kind {
+	ENTRY_ZERO,     /* nothing at all */
+	ENTRY_ABSENT,   /* not present, yet not zero: the operating system's own words */
+	ENTRY_LEAF,     /* maps a frame of memory */
+	ENTRY_TABLE,    /* names the next table */
+	ENTRY_RESERVED, /* present, but a large page where there are none, or with reserved bits */
+};
+
+struct entry {
+	enum entry_kind kind;
+	uint64_t va;    /* canonical; where the entry's part of the address space begins */
+	uint64_t size;  /* of that part */
+	uint64_t frame; /* ENTRY_LEAF and ENTRY_TABLE: the physical address that it names */
+};
+
+/*
+ * Judges entry `i` of a table of `level` whose part of the address space begins at `va`. `ignore`
+ * has bits that are no address though they stand in the frame's place, such as AMD's C-bit; 0 for
+ * none. This is all that guided acquisition needs to go through a table by itself.
+ */
+struct entry entry_judge(enum paging_mode mode, unsigned level, uint64_t va, size_t i, uint64_t raw,
+			 uint64_t ignore);
+
+/* Sign-extends an address to its mode's width. PAE addresses have 32 bits. */
+uint64_t paging_canonical(enum paging_mode mode, uint64_t va);
+
+/* The physical address of the root table in a CR3 value: no PCID, no flags. */
+uint64_t paging_root(enum paging_mode mode, uint64_t cr3);
+
+/*
+ * The table pages that were visited: one bit per page frame of the ranges.
+ */
+struct walk_set {
+	const struct range_list *ranges;
+	uint64_t *bits;
+	uint64_t *before; /* frames in the ranges before each */
+	uint64_t pages;
+	uint64_t marked;
+};
+
+enum status walk_set_init(struct walk_set *s, const struct range_list *ranges, struct err *e);
+void walk_set_deinit(struct walk_set *s);
+void walk_set_clear(struct walk_set *s);
+/* True if it was in the set already. Outside the ranges: true, nothing is marked. */
+bool walk_set_mark(struct walk_set *s, uint64_t pa);
+bool walk_set_has(const struct walk_set *s, uint64_t pa);
+
+/* What a walk, or many, may cost. Shared by all who are to stay within it together. */
+struct walk_budget {
+	uint64_t pages;        /* reads that are left */
+	uint64_t deadline;     /* of now(); UINT64_MAX: none */
+	uint64_t (*now)(void); /* NULL: time does not matter */
+};
+
+#define WALK_UNLIMITED { .pages = UINT64_MAX, .deadline = UINT64_MAX }
+
+/* Takes one read from the budget; false if there is none left. NULL is no limit. */
+bool walk_budget_take(struct walk_budget *b);
+/* True if nothing is left. */
+bool walk_budget_spent(const struct walk_budget *b);
+
+struct walk_options {
+	enum paging_mode mode;
+	uint64_t first; /* canonical addresses: only what maps something in [first, last] */
+	uint64_t last;  /* first = 0, last = UINT64_MAX: everything */
+	uint64_t ignore;
+	struct walk_budget *budget; /* or NULL */
+	bool tables_only;           /* no leaf events */
+};
+
+enum walk_event {
+	WALK_END,
+	WALK_TABLE, /* w->table: a table page, before its entries */
+	WALK_LEAF,  /* w->leaf: an entry that maps a frame, or is not zero and not present */
+	WALK_SKIP,  /* w->skip: an entry that names a table which is not followed */
+};
+
+enum walk_reason {
+	WALK_SEEN,       /* its page was visited in this set: shared, or a loop over two walks */
+	WALK_SELF,       /* it names a table that it is a part of: a self-map, or a loop */
+	WALK_OUTSIDE,    /* it names an address outside the ranges */
+	WALK_UNREADABLE, /* its page cannot be read */
+	WALK_RESERVED,   /* it is a large page where there are none, or with bits that must be 0 */
+	WALK_REASONS
+};
+
+const char *walk_reason_name(enum walk_reason r);
+
+struct walk_table {
+	unsigned level;
+	uint64_t pa;
+	uint64_t va;          /* where its part of the address space begins */
+	const uint8_t *bytes; /* the page; valid until the walk leaves the table */
+	struct physmem_page when;
+};
+
+struct walk_leaf {
+	struct entry entry;
+	unsigned level;
+	uint64_t raw;
+	uint64_t pa; /* of the entry itself */
+	struct physmem_page when;
+};
+
+struct walk_skip {
+	enum walk_reason reason;
+	unsigned level; /* of the table that is not followed */
+	uint64_t raw;
+	uint64_t pa; /* of the entry */
+	uint64_t va;
+	uint64_t target;
+};
+
+enum walk_stop { WALK_COMPLETE, WALK_OUT_OF_BUDGET, WALK_NO_ROOT };
+
+/* What was seen, by level. */
+struct walk_counts {
+	uint64_t tables[WALK_LEVELS + 1];
+	uint64_t leaves[WALK_LEVELS + 1]; /* present */
+	uint64_t absent[WALK_LEVELS + 1]; /* not present, not zero */
+	uint64_t skipped[WALK_REASONS];
+};
+
+struct walk__level {
+	uint64_t pa;
+	uint64_t va;
+	struct physmem_page when;
+	size_t next; /* entry */
+	size_t end;
+	size_t base; /* entry that is the table's first: PAE roots begin anywhere in their page */
+	uint8_t bytes[PAGE_SIZE];
+};
+
+/* 20 KiB; it may be used again and again, with or without the same set. */
+struct walk {
+	/* Set by walk_next(), by event. */
+	struct walk_table table;
+	struct walk_leaf leaf;
+	struct walk_skip skip;
+
+	struct walk_counts counts; /* since walk_begin() */
+	enum walk_stop stop;       /* after WALK_END */
+
+	struct physmem *mem;
+	struct walk_set *set;
+	struct walk_options options;
+	uint64_t root;
+	uint64_t root_va;
+	unsigned top;   /* the root's level */
+	unsigned level; /* 0: the root is still to come, or all is done */
+	bool begun;
+	struct walk__level at[WALK_LEVELS + 1];
+};
+
+/*
+ * `dtb` is a CR3 value or a table's address. Everything is borrowed until WALK_END. `set` may be
+ * NULL where [first, last] is small: tables are then followed as the processor does, self-maps and
+ * shared ones as often as they are named, and the addresses alone bound the walk.
+ */
+void walk_begin(struct walk *w, struct physmem *mem, struct walk_set *set,
+		const struct walk_options *options, uint64_t dtb);
+/* The same from a table of `level` at `pa`, whose part of the address space begins at `va`. */
+void walk_begin_at(struct walk *w, struct physmem *mem, struct walk_set *set,
+		   const struct walk_options *options, unsigned level, uint64_t pa, uint64_t va);
+enum walk_event walk_next(struct walk *w);
+
+/*
+ * Translation of single addresses
+ */
+
+/* Virtual memory of one address space. Only present entries are followed. */
+struct virt {
+	struct physmem *mem;
+	enum paging_mode mode;
+	uint64_t dtb;
+	uint64_t ignore;
+	struct walk_budget *budget; /* for table pages and data; or NULL */
+};
+
+/* Where the tables end for an address. */
+struct virt_end {
+	unsigned level; /* of the table that holds the entry; 0: the root cannot be read */
+	uint64_t raw;
+	struct entry entry;       /* ENTRY_TABLE: it names a table that cannot be read */
+	struct physmem_page when; /* of the table that holds the entry */
+};
+
+/* `va` is canonical. */
+void virt_find(const struct virt *v, uint64_t va, struct virt_end *ret);
+
+bool virt_translate(const struct virt *v, uint64_t va, uint64_t *ret);
+/* All `len` bytes, or false. */
+bool virt_read(const struct virt *v, uint64_t va, void *buf, size_t len);
+bool virt_u64(const struct virt *v, uint64_t va, uint64_t *ret);
+bool virt_u32(const struct virt *v, uint64_t va, uint32_t *ret);
+
+#endif

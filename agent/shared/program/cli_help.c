@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/shared/program/cli_internal.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/shared/program/text.h"
+#include "formats/base/words.h"
+
+/* The default as the user would write it, or "" if there is none to speak of. */
+static void default_text(const struct option_def *o, const uint8_t *at, char *ret, size_t size)
+{
+	char amount[TEXT_SIZE_MAX];
+	const char *text;
+	uint64_t n;
+	size_t i;
+
+	ret[0] = '\0';
+	if (!at)
+		return;
+	switch (o->kind) {
+	case OPTION_STRING:
+		memcpy(&text, at, sizeof(text));
+		if (text)
+			snprintf(ret, size, "%s", text);
+		break;
+	case OPTION_UINT:
+	case OPTION_SIZE:
+		memcpy(&n, at, sizeof(n));
+		if (!n || n < o->min || n > o->max)
+			break;
+		text_size(n, amount);
+		snprintf(ret, size, "%" PRIu64, n);
+		if (o->kind == OPTION_SIZE)
+			snprintf(ret, size, "%s", amount);
+		break;
+	case OPTION_CHOICE:
+		memcpy(&i, at, sizeof(i));
+		snprintf(ret, size, "%s", o->choices[i]);
+		break;
+	case OPTION_FLAG:
+	case OPTION_STRINGS:
+	case OPTION_PARSED:
+	case OPTION_GROUP:
+		break;
+	}
+}
+
+void cli_option_text(const struct command *c, size_t i, struct cli_option_text *ret)
+{
+	const struct option_def *o = cli_option(c, i);
+	size_t at;
+	const bool own = cli__own_option(c, i, &at);
+	char preset[100];
+
+	snprintf(ret->value, sizeof(ret->value), "%s", o->value ? o->value : "");
+	if (!o->value && o->choices)
+		words_join(cli__suggestion_at, o, "|", "|", ret->value, sizeof(ret->value));
+	default_text(o, own && c->defaults ? (const uint8_t *)c->defaults + at : NULL, preset,
+		     sizeof(preset));
+	snprintf(ret->help, sizeof(ret->help), "%s%s%s%s%s", o->help,
+		 o->kind == OPTION_STRINGS ? " (may be repeated)" : "",
+		 preset[0] ? " (default: " : "", preset, preset[0] ? ")" : "");
+}
+
+static void help_option(const struct command *c, size_t i, FILE *to)
+{
+	const struct option_def *o = cli_option(c, i);
+	struct cli_option_text text;
+	char letter[] = "    ";
+	int at;
+
+	if (o->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", o->letter);
+	cli_option_text(c, i, &text);
+	at = fprintf(to, "  %s--%s", letter, o->name);
+	if ((size_t)at + 1 + strlen(text.value) > cli__width(to))
+		at = fprintf(to, "\n     ") - 1;
+	if (text.value[0])
+		at += fprintf(to, "%s%s", o->lone ? "" : " ", text.value);
+	cli_put_wrapped(to, (size_t)at, text.help);
+}
+
+/* As a table has it: without a capital, and without a full stop. */
+static void put_sentence(FILE *to, const char *text)
+{
+	char line[200];
+
+	snprintf(line, sizeof(line), "%c%s.\n", toupper((unsigned char)text[0]), text + 1);
+	cli_put_notes(to, line);
+}
+
+void cli_help_command(const struct program *p, const struct command *c, FILE *to)
+{
+	fprintf(to, "Usage: %s %s [OPTION...]%s%s%s%s\n\n", p->name, c->name,
+		c->operands.text ? " " : "", c->operands.text && !c->operands.min ? "[" : "",
+		c->operands.text ? c->operands.text : "",
+		c->operands.text && !c->operands.min ? "]" : "");
+	put_sentence(to, c->summary);
+	if (c->n_options)
+		fprintf(to, "\nOptions:\n");
+	for (size_t i = 0; cli_option(c, i); i++) {
+		if (i == cli_own_options(c))
+			fprintf(to, "\nGeneral options:\n");
+		help_option(c, i, to);
+	}
+	if (c->notes || c->put_notes)
+		fputc('\n', to);
+	if (c->put_notes)
+		c->put_notes(to);
+	if (c->notes)
+		cli_put_notes(to, c->notes);
+}
+
+void cli_version(const struct program *p, bool verbose, FILE *to)
+{
+	fprintf(to, "%s %s\n", p->name, p->version);
+	if (!verbose)
+		return;
+	fprintf(to, "Licence: %s\nNetwork: %s\nContains code of:\n", p->licence,
+		p->network && p->network() ? "yes" : "no");
+	for (size_t i = 0; i < p->n_libraries; i++)
+		fprintf(to, "  %s %s: %s\n", p->libraries[i].name, p->libraries[i].version,
+			p->libraries[i].licence);
+}
+
+static void put_exit_code(FILE *to, int number, const char *text)
+{
+	char line[200];
+
+	snprintf(line, sizeof(line), "  %-2d  %s\n", number, text);
+	cli_put_notes(to, line);
+}
+
+static const char abbreviations[] =
+	"Commands and long options can be abbreviated as long as they are unambiguous. Write them "
+	"out in\n"
+	"scripts: a later version may have another one that begins so.\n";
+
+void cli_help_program(const struct program *p, FILE *to)
+{
+	char line[200];
+
+	fprintf(to, "Usage: %s COMMAND [OPTION...] [OPERAND...]\n\n", p->name);
+	put_sentence(to, p->summary);
+	fprintf(to, "\nCommands:\n");
+	for (size_t i = 0; i < p->n_commands; i++)
+		cli_put_wrapped(to, (size_t)fprintf(to, "  %s", p->commands[i]->name),
+				p->commands[i]->summary);
+	fprintf(to, "\nGeneral options:\n");
+	for (size_t i = 0; cli_option(NULL, i); i++)
+		help_option(NULL, i, to);
+	fprintf(to, "\nExit status:\n");
+#define X(name, number, text) put_exit_code(to, number, text);
+	EXIT_MAP(X)
+#undef X
+	fputc('\n', to);
+	snprintf(line, sizeof(line), "'%s help COMMAND' shows the options of a command.\n",
+		 p->name);
+	cli_put_notes(to, line);
+	cli_put_notes(to, abbreviations);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two clocks of an acquisition. The monotonic one never jumps: capture times and durations
+ * are in it. The wall clock says when that was for people; both stand in every log line, so that
+ * one can be turned into the other even if somebody sets the clock meanwhile.
+ */
+#ifndef RAMSEAL_AGENT_SHARED_PROGRAM_CLOCK_H
+#define RAMSEAL_AGENT_SHARED_PROGRAM_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "formats/base/utc.h"
+
+#define NS_PER_SECOND UINT64_C(1000000000)
+
+/*
+ * From now on both clocks are the one that `now` tells, which any thread may call: of a machine
+ * that lives in a time of its own. NULL: real time again. Not while other threads run.
+ */
+void clock_use(uint64_t (*now)(void *arg), void *arg);
+
+/* When such a clock was 0, for people: 2015-01-01T00:00:00Z. */
+#define CLOCK_VIRTUAL_WALL (UINT64_C(1420070400) * NS_PER_SECOND)
+
+/* Since an arbitrary point: CLOCK_MONOTONIC, or the performance counter. */
+uint64_t clock_mono_ns(void);
+uint64_t clock_wall_ns(void); /* since 1970-01-01T00:00:00Z */
+
+/*
+ * How long the machine has slept (suspend, hibernation) since it was started, as far as the system
+ * counts that; 0 of a clock that clock_use() has set. Only what it grows by means anything: it may
+ * jump back by a timer tick.
+ */
+uint64_t clock_asleep_ns(void);
+
+/* The same of the system, whatever clock_use() said: clock.c's halves. */
+uint64_t clock__mono_ns(void);
+uint64_t clock__wall_ns(void);
+uint64_t clock__slept_ns(void);
+
+/* What clock_asleep_ns() asks: clock__slept_ns(), unless a test sets another. */
+extern uint64_t (*clock__asleep)(void);
+
+/* "2026-11-20T05:30:12.000000042Z": RFC 3339, UTC, nanoseconds. */
+#define CLOCK_RFC3339_SIZE UTC_RFC3339_SIZE
+void clock_rfc3339(uint64_t wall_ns, char ret[static CLOCK_RFC3339_SIZE]);
+
+/* "20261120T053012Z": ISO 8601 basic, for file names. */
+#define CLOCK_FILE_NAME_SIZE sizeof("20261120T053012Z")
+void clock_file_name(uint64_t wall_ns, char ret[static CLOCK_FILE_NAME_SIZE]);
+
+#endif

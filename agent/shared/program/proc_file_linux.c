@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/shared/program/proc_file.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "agent/shared/program/json.h"
+
+/* More than any of these files needs for what we look for; a 1000-CPU cpuinfo is larger. */
+#define FILE_MAX (256 * 1024)
+
+const char *proc_file_root = "";
+
+/* Files in /proc have no size, so read until the end. */
+char *proc_file_read(const char *path, size_t *ret_len)
+{
+	_cleanup_free_ char *full = NULL, *text = malloc(FILE_MAX + 1);
+	_cleanup_close_ int fd = -1;
+	size_t len = 0;
+	ssize_t n;
+
+	if (!text || asprintf(&full, "%s%s", proc_file_root, path) < 0) {
+		full = NULL;
+		return NULL;
+	}
+	/* O_NONBLOCK: a FIFO in the place of a file must not hold us up. */
+	fd = open(full, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return NULL;
+	while (len < FILE_MAX && (n = read(fd, text + len, FILE_MAX - len)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return NULL;
+		len += (size_t)n;
+	}
+	text[len] = '\0';
+	if (ret_len)
+		*ret_len = len;
+	return take_ptr(text);
+}
+
+const char *proc_file_value(const char *text, const char *key, char separator, size_t *ret_len)
+{
+	const size_t key_len = strlen(key);
+
+	for (const char *line = text; line && *line; line = strchr(line, '\n')) {
+		const char *at;
+		size_t len;
+
+		line += *line == '\n';
+		if (strncmp(line, key, key_len) != 0)
+			continue;
+		at = line + key_len + strspn(line + key_len, " \t");
+		if (*at != separator)
+			continue;
+		at += 1 + strspn(at + 1, " \t");
+		len = strcspn(at, "\n");
+		while (len && isspace((unsigned char)at[len - 1]))
+			len--;
+		*ret_len = len;
+		return len ? at : NULL;
+	}
+	return NULL;
+}
+
+json_t *proc_file_text(const char *text, const char *key, char separator)
+{
+	size_t len;
+	const char *at = proc_file_value(text, key, separator, &len);
+
+	return at ? json_bytes(at, len) : NULL;
+}
+
+json_t *proc_file_kib(const char *text, const char *key)
+{
+	size_t len;
+	const char *at = proc_file_value(text, key, ':', &len);
+	unsigned long long kib;
+	char *end;
+
+	if (!at || !isdigit((unsigned char)*at))
+		return NULL;
+	errno = 0;
+	kib = strtoull(at, &end, 10);
+	if (errno || strncmp(end, " kB", 3) != 0 || kib > INT64_MAX / 1024)
+		return NULL;
+	return json_integer((json_int_t)(kib * 1024));
+}

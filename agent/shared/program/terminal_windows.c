@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/shared/program/terminal.h"
+
+#include <io.h>
+#include <stdlib.h>
+
+#include "formats/base/win32.h"
+
+#ifndef ENABLE_VIRTUAL_TERMINAL_PROCESSING
+#define ENABLE_VIRTUAL_TERMINAL_PROCESSING 0x0004
+#endif
+
+/*
+ * A line is taken back with an escape sequence, which conhost understands from Windows 10.0.10586
+ * on, if it is asked to. Older ones refuse the mode, and then there is no bar.
+ */
+bool terminal_can_redraw(int fd)
+{
+	const HANDLE h = (HANDLE)_get_osfhandle(fd);
+	DWORD mode;
+
+	if (!GetConsoleMode(h, &mode))
+		return false;
+	return (mode & ENABLE_VIRTUAL_TERMINAL_PROCESSING) ||
+	       SetConsoleMode(h,
+			      mode | ENABLE_PROCESSED_OUTPUT | ENABLE_VIRTUAL_TERMINAL_PROCESSING);
+}
+
+unsigned terminal_columns(int fd)
+{
+	const char *columns = getenv("COLUMNS");
+	CONSOLE_SCREEN_BUFFER_INFO info;
+	unsigned long told;
+
+	if (GetConsoleScreenBufferInfo((HANDLE)_get_osfhandle(fd), &info) &&
+	    info.srWindow.Right > info.srWindow.Left)
+		return (unsigned)(info.srWindow.Right - info.srWindow.Left) + 1;
+	told = columns ? strtoul(columns, NULL, 10) : 0;
+	return told > 0 && told < 10000 ? (unsigned)told : 80;
+}

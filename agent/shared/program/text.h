@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Text that people read: amounts, durations, and bytes from elsewhere made harmless.
+ */
+#ifndef RAMSEAL_AGENT_SHARED_PROGRAM_TEXT_H
+#define RAMSEAL_AGENT_SHARED_PROGRAM_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* "512 B", "64.0 KiB", "1.9 GiB": four digits at most. */
+#define TEXT_SIZE_MAX 16
+void text_size(uint64_t bytes, char ret[static TEXT_SIZE_MAX]);
+
+/* "0:07", "12:34", "1:02:03", "-:--" for UINT64_MAX; above 99 hours ">99 h". */
+#define TEXT_DURATION_MAX 16
+void text_duration(uint64_t seconds, char ret[static TEXT_DURATION_MAX]);
+
+/*
+ * Makes one line that a terminal shows as it is: control characters and bytes that are not UTF-8
+ * become \xNN. Cuts what does not fit. For eyes only: backslashes stay single.
+ */
+void text_printable(const char *text, char *ret, size_t size);
+
+/*
+ * How many columns of a terminal valid UTF-8 takes at most: what is not ASCII is taken for two,
+ * because nothing is wider (East Asian Width, Unicode Standard Annex 11).
+ */
+size_t text_columns(const char *text);
+
+/*
+ * The end of `text` that fits in so many columns, with "..." in front if that is not all. What
+ * names a file stands at the end.
+ */
+void text_tail(const char *text, size_t columns, char *ret, size_t size);
+
+/* strndup(), which Windows' C library lacks. */
+char *text_copy(const char *text, size_t len);
+
+/* `digits` (an even number of them) to digits / 2 bytes; false if one is none. */
+bool text_from_hex(const char *text, size_t digits, uint8_t *ret);
+
+#endif

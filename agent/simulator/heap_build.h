@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside the writer of heaps: the allocator (heap.c) keeps its own list of chunks, and writes each
+ * header as it changes; heads and lists are written at the end (heap_write.c). The front end is in
+ * heap_lfh.c, what programs do in heap_program.c.
+ */
+#ifndef RAMSEAL_AGENT_SIMULATOR_HEAP_BUILD_H
+#define RAMSEAL_AGENT_SIMULATOR_HEAP_BUILD_H
+
+#include "agent/simulator/heap.h"
+#include "agent/simulator/page.h"
+#include "formats/base/bytes.h"
+
+#define NO_CHUNK       UINT32_MAX
+#define NO_USER_BLOCKS UINT32_MAX
+/* Units of the largest chunk, that of a segment that is all free (HEAP_MAXIMUM_BLOCK_SIZE). */
+#define CHUNK_MAX      0xfe00
+#define CHUNK_MIN      2
+/* Sizes below it have a list of free chunks each; above, there is one for each power of two. */
+#define BINS_EXACT     1024
+#define BINS           (BINS_EXACT + 8)
+#define LFH_BUCKETS    129 /* _LFH_HEAP.Buckets */
+
+/* Bits of a header's flags. */
+#define FLAG_BUSY      0x01
+#define FLAG_EXTRA     0x02
+#define FLAG_INTERNAL  0x08
+#define FLAG_LAST      0x10
+
+#define LFH_SIGNATURE  0xf0e0d0c0
+
+enum chunk_state { CHUNK_FREE, CHUNK_BUSY, CHUNK_OWN, CHUNK_HOLE };
+
+/* Of a segment, gapless. A hole is an uncommitted range, whose descriptor is the chunk before. */
+struct chunk {
+	uint32_t at, size; /* units from the start of the segment */
+	uint32_t before, after;
+	uint32_t bin_before, bin_after; /* if it is free; bin_after also chains spare ones */
+	uint32_t segment;
+	uint8_t state;
+	uint8_t internal; /* FLAG_INTERNAL or 0 */
+	uint8_t unused;   /* UnusedBytes */
+};
+
+struct segment {
+	size_t region;
+	uint32_t first, last; /* chunks */
+};
+
+/* The area of one _HEAP_SUBSEGMENT. */
+struct user_blocks {
+	uint32_t chunk;
+	uint32_t bucket;
+	uint32_t count, free;
+	uint32_t first, stride; /* bytes */
+	uint32_t hint;          /* 7: the first free block */
+	uint32_t next;          /* of its bucket; NO_USER_BLOCKS at the end */
+	uint8_t size_index;     /* of the area: 2 to this power bytes */
+	uint64_t va, subsegment;
+	uint32_t blocks; /* where its blocks' owners are in lfh_owner */
+};
+
+struct bucket {
+	uint32_t uses;
+	bool drawn, on;
+	uint32_t newest;    /* user blocks */
+	uint32_t open;      /* which of them is allocated from */
+	uint8_t size_index; /* of the next user blocks */
+	uint64_t info;      /* _HEAP_LOCAL_SEGMENT_INFO */
+};
+
+struct block {
+	uint64_t address;
+	uint64_t requested;
+	uint32_t place; /* a chunk, user blocks, or a region */
+	uint32_t index; /* within user blocks */
+	uint8_t kind;
+	bool busy, root, reached;
+	bool waits; /* freed, and in the queue of light page heap */
+	uint64_t referrer, trace;
+};
+
+struct edge {
+	uint32_t from, to;
+	uint64_t at; /* bytes into `from` */
+};
+
+/* A pointer's size decides over where most things are: x64, or x86. */
+struct sim_heap_builder {
+	struct sim_heap_plan plan;
+	uint64_t random;
+	uint8_t encoding[8];
+	uint32_t lfh_key;
+	uint32_t unit, header, pointer; /* bytes */
+	uint64_t next_va;
+	uint64_t next_reserve;
+	bool failed; /* no memory, or no room */
+	bool live;   /* it goes on after it was written */
+	const char *why;
+
+	struct sim_heap_region *regions;
+	size_t region_count, region_room;
+	struct segment *segments;
+	size_t segment_count, segment_room;
+	struct chunk *chunks;
+	size_t chunk_count, chunk_room;
+	uint32_t spare; /* chunks that are not used any more */
+	uint32_t bins[BINS];
+
+	struct block *blocks;
+	size_t block_count, block_room;
+	struct edge *edges;
+	size_t edge_count, edge_room;
+
+	uint64_t front_end;
+	size_t front_region;
+	uint64_t zone; /* the newest, and what is left in it */
+	uint32_t zone_left;
+	uint32_t infos; /* _HEAP_LOCAL_SEGMENT_INFO that are in use */
+	struct bucket buckets[LFH_BUCKETS];
+	struct user_blocks *user_blocks;
+	size_t user_blocks_count, user_blocks_room;
+	uint64_t page_heap; /* its handle */
+	size_t page_region; /* where its next block goes, and at which page */
+	uint32_t page_next;
+	struct hp *hp;       /* a segment heap's (heap_segment.h); or NULL */
+	uint32_t *lfh_owner; /* for each block of the front end its number, or SIM_HEAP_NO_BLOCK */
+	size_t lfh_owner_count, lfh_owner_room;
+};
+
+static inline void put_pointer(const struct sim_heap_builder *b, uint8_t *p, uint64_t v)
+{
+	if (b->pointer == 8)
+		put_le64(p, v);
+	else
+		put_le32(p, (uint32_t)v);
+}
+
+static inline uint64_t get_pointer(const struct sim_heap_builder *b, const uint8_t *p)
+{
+	return b->pointer == 8 ? get_le64(p) : get_le32(p);
+}
+
+/* x64's or x86's. */
+static inline uint32_t by_width(const struct sim_heap_builder *b, uint32_t wide, uint32_t narrow)
+{
+	return b->pointer == 8 ? wide : narrow;
+}
+
+/* Does nothing, and says so, from the first failure on. */
+void sim__heap_fail(struct sim_heap_builder *b, const char *why);
+
+struct sim_heap_region *sim__heap_segment(const struct sim_heap_builder *b, uint32_t chunk);
+uint64_t sim__chunk_va(const struct sim_heap_builder *b, uint32_t chunk);
+/* The bytes at an address of the heap. */
+uint8_t *sim__heap_at(const struct sim_heap_builder *b, uint64_t va);
+/* A piece of address space. False: failed. */
+bool sim__heap_region_add(struct sim_heap_builder *b, uint64_t va, uint64_t bytes,
+			  uint64_t committed);
+/* The address for `bytes` more. */
+uint64_t sim__heap_region_place(struct sim_heap_builder *b, uint64_t bytes);
+/* A list of Windows': entries are appended to a head. */
+void sim__heap_list_init(const struct sim_heap_builder *b, uint64_t head);
+void sim__heap_list_append(const struct sim_heap_builder *b, uint64_t head, uint64_t entry);
+/* Writes the 8 bytes of a chunk's header. */
+void sim__chunk_put(const struct sim_heap_builder *b, uint32_t chunk);
+/* Encodes a header's 8 bytes from its fields. */
+void sim__header_put(const struct sim_heap_builder *b, uint8_t *to, uint32_t size, uint8_t flags,
+		     uint32_t previous, uint8_t segment, uint8_t unused);
+/* A chunk for so many bytes of data. NO_CHUNK: failed. */
+uint32_t sim__chunk_take(struct sim_heap_builder *b, uint64_t bytes, enum chunk_state state,
+			 uint8_t internal);
+void sim__chunk_free(struct sim_heap_builder *b, uint32_t chunk);
+/* Uncommits what it can of a free chunk's pages. False: too small, nothing was done. */
+bool sim__chunk_decommit(struct sim_heap_builder *b, uint32_t chunk);
+
+/* Which of ntdll's interceptors captures the heap's stack traces, from 1 on. */
+uint16_t sim__trace_function(const struct sim_heap_builder *b);
+
+/* The front end: false, if the size is not its business. */
+bool sim__lfh_alloc(struct sim_heap_builder *b, uint64_t size, struct block *ret);
+void sim__lfh_free(struct sim_heap_builder *b, const struct block *of);
+/* What it keeps at the end: bitmaps, counts, lists. */
+void sim__lfh_finish(struct sim_heap_builder *b);
+uint64_t sim__lfh_block_va(const struct sim_heap_builder *b, const struct user_blocks *u,
+			   uint32_t index);
+void sim__heap_write(struct sim_heap_builder *b, struct sim_heap *ret);
+/* Heads and lists alone. */
+void sim__heap_rewrite(struct sim_heap_builder *b);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/simulator/regions.h"
+
+#include <string.h>
+
+#include "formats/base/array.h"
+#include "formats/base/defs.h"
+
+/* As SIM_VPN() in machine.h: virtual addresses have 48 bits. */
+#define VPN(va) ((va) >> PAGE_SHIFT & ((UINT64_C(1) << 36) - 1))
+
+/* The first region that does not end before a page. */
+static size_t find_place(const struct sim_regions *r, uint64_t vpn)
+{
+	size_t first = 0, end = r->count;
+
+	while (first < end) {
+		const size_t middle = first + (end - first) / 2;
+		const struct sim_region *at = &r->at[middle];
+
+		if (VPN(at->va) + at->pages <= vpn)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return first;
+}
+
+static void forget(struct sim_region *region)
+{
+	free(region->bytes);
+	free(region->committed);
+	region->bytes = NULL;
+	region->committed = NULL;
+}
+
+static void number(struct sim_regions *r)
+{
+	r->pages = 0;
+	for (size_t i = 0; i < r->count; i++) {
+		r->at[i].before = r->pages;
+		r->pages += r->at[i].pages;
+	}
+}
+
+static bool grow(struct sim_regions *r)
+{
+	struct sim_region *at;
+
+	if (r->count < r->room)
+		return true;
+	at = array_grow(r->at, &r->room, sizeof(*at));
+	if (at)
+		r->at = at;
+	return at != NULL;
+}
+
+enum status sim__regions_add(struct sim_regions *r, struct sim_region *region, struct err *e)
+{
+	const uint64_t vpn = VPN(region->va);
+	const size_t at = find_place(r, vpn);
+	const bool room = grow(r);
+
+	if (!room || !region->pages || !region->bytes ||
+	    (at < r->count && VPN(r->at[at].va) < vpn + region->pages)) {
+		forget(region);
+		return room ? err_set(e, ST_USAGE, "two pieces of address space overlap")
+			    : err_nomem(e);
+	}
+	memmove(&r->at[at + 1], &r->at[at], (r->count - at) * sizeof(*r->at));
+	r->at[at] = *region;
+	r->count++;
+	number(r);
+	region->bytes = NULL;
+	region->committed = NULL;
+	return ST_OK;
+}
+
+void sim__regions_deinit(struct sim_regions *r)
+{
+	for (size_t i = 0; i < r->count; i++)
+		forget(&r->at[i]);
+	free(r->at);
+	*r = (struct sim_regions){ 0 };
+}
+
+const struct sim_region *sim__regions_find(const struct sim_regions *r, uint64_t vpn)
+{
+	const size_t i = find_place(r, vpn);
+
+	return i < r->count && VPN(r->at[i].va) <= vpn ? &r->at[i] : NULL;
+}
+
+const uint8_t *sim__regions_page(const struct sim_regions *r, uint64_t vpn)
+{
+	const struct sim_region *at = sim__regions_find(r, vpn);
+
+	return at ? at->bytes + (vpn - VPN(at->va)) * PAGE_SIZE : NULL;
+}
+
+uint64_t sim__regions_vpn(const struct sim_regions *r, uint32_t page)
+{
+	size_t first = 0, end = r->count;
+
+	while (end - first > 1) {
+		const size_t middle = first + (end - first) / 2;
+
+		if (r->at[middle].before <= page)
+			first = middle;
+		else
+			end = middle;
+	}
+	return VPN(r->at[first].va) + page - r->at[first].before;
+}
+
+uint32_t sim__regions_number(const struct sim_regions *r, uint64_t vpn)
+{
+	const struct sim_region *at = sim__regions_find(r, vpn);
+
+	return at ? at->before + (uint32_t)(vpn - VPN(at->va)) : UINT32_MAX;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files that programs map: FILE_OBJECT, control area, segment, subsections and prototype entries,
+ * and the pages behind them, which all processes share.
+ *
+ * Fields: JPCERTCC/Windows-Symbol-Tables 11ad856 (_SUBSECTION, _CONTROL_AREA, _SEGMENT,
+ * _FILE_OBJECT, 7601 to 22000), ntdiff/headers 5dcfad1 (_MMSUBSECTION_FLAGS: where the bytes behind
+ * the last full sector are counted), wdm.h (VPB), ntifs.h (FSRTL_COMMON_FCB_HEADER). The offset of
+ * a page in its file follows from StartingSector and the prototype's place in its subsection
+ * (google/rekall 55d1925, vadinfo.py).
+ */
+#ifndef RAMSEAL_AGENT_SIMULATOR_SECTIONS_H
+#define RAMSEAL_AGENT_SIMULATOR_SECTIONS_H
+
+#include "agent/simulator/layout.h"
+#include "agent/simulator/pool.h"
+
+#define SIM_PARTS_MAX  8
+#define SIM_SECTOR     512
+/* The prototype entries of a part lie in one block of the pool. */
+#define SIM_PART_PAGES 500
+#define SIM_NAME_MAX   120
+
+/* A subsection: of an image, its headers or one of the PE's sections. */
+struct sim_part {
+	uint32_t pages;
+	uint32_t file_at;   /* bytes; a multiple of a sector */
+	uint32_t file_size; /* the rest of its pages is zeros, and of no file */
+	bool executable, writable;
+};
+
+struct sim_section {
+	char path[SIM_NAME_MAX]; /* without the volume, as FILE_OBJECT has it */
+	bool image;
+	bool resident;      /* what its file has is in memory, all of it */
+	uint64_t file_size; /* bytes, with whatever is not mapped; 0: the end of the last part */
+	uint32_t pages;
+	uint32_t parts;
+	struct sim_part part[SIM_PARTS_MAX];
+
+	/* From here on sim__section_make()'s. */
+	uint64_t file, control_area;
+	uint64_t subsection[SIM_PARTS_MAX];
+	uint64_t prototypes[SIM_PARTS_MAX]; /* where each part's are */
+	uint64_t vpn;                       /* of its first page among m->mapped */
+	uint32_t *frames;                   /* of each page that is valid, or SIM_NONE */
+};
+
+/*
+ * Takes `bytes` (all pages as they are mapped, from malloc()) whatever it returns. With `random`,
+ * the pages are drawn: in memory, in transition, or still in the file only.
+ */
+enum status sim__section_make(struct sim_section *s, uint8_t *bytes, struct sim_pools *pools,
+			      uint64_t *random, struct err *e);
+/*
+ * The same for the section whose pages every machine has (windows.c): one part, with prototypes
+ * that are there already.
+ */
+enum status sim__section_adopt(struct sim_section *s, struct sim_pools *pools, struct err *e);
+void sim__section_deinit(struct sim_section *s);
+
+/* The serial number of the volume that all files are on, as Windows has it: 32 bits. */
+uint32_t sim__volume_serial(const struct machine *m);
+
+/* Where the prototype entry of a page is, and which part it belongs to. */
+uint64_t sim__section_prototype(const struct sim_section *s, uint32_t page, uint32_t *part);
+
+#endif
