@@ -8,8 +8,7 @@
 #include "agent/collect/host/process_names.h"
 #include "agent/commands/commands.h"
 #include "agent/commands/info_machine.h"
-#include "agent/examine/smear/input.h"
-#include "agent/examine/smear/print.h"
+#include "agent/commands/info_smear.h"
 #include "agent/image/image_pass.h"
 #include "agent/shared/container/identities.h"
 #include "agent/shared/container/sums.h"
@@ -107,70 +106,19 @@ static void put_memory(json_t *doc, struct container *c, const struct container_
 }
 
 /*
- * The headline of `ramseal smear`. It is measured from the streams of page tables, which are small
- * beside the memory, and from some hundred pages where numbers of page files are not known. The
- * image's own tables lie scattered all over the memory, and to follow them most of it would have to
- * be decompressed. What takes longer is left to `smear`.
- *
- * It is not stored by the acquisition. That has neither the tables of its first pass nor the times
- * of its captures in memory when it comes to its end: of a table it keeps 128 bytes of 4 KiB, and
- * of a page a few bits. It would have to keep them, or to read its own output again, on the machine
- * that it is to leave alone; where that is cheap, it is as cheap here.
+ * What `ramseal smear` says of it, where both passes over the page tables are there. An image has
+ * one moment, of which something else is said.
  */
-
-/*
- * All of `info` is to take a second at most, whatever the container: so long it takes, measured
- * with those of simulated machines of 2 to 64 GiB on one core (tests/bench/bench_scale.py). Headers
- * are read twice, here and for when the pages were captured.
- */
-#define INFO_US       UINT64_C(1000000)
-#define US_PER_RECORD 18
-#define US_PER_TABLE  140 /* page of both passes */
-
-static bool takes_long(const struct container_sums *s, uint32_t before, uint32_t after)
+static enum status put_smear(json_t *doc, struct container *c, json_t *lines,
+			     const struct container_sums *sums, const struct origin *o,
+			     struct err *e)
 {
-	const uint64_t tables =
-		(s->streams[before].captured + s->streams[after].captured) / PAGE_SIZE;
-
-	return s->end.records * US_PER_RECORD + tables * US_PER_TABLE > INFO_US;
-}
-
-static json_t *too_much(void)
-{
-	return json_pack("{s:s}", "sentence", "There is much to measure: ask `ramseal smear`.");
-}
-
-static enum status put_smear(json_t *doc, struct smear_input *in, const struct container_sums *sums,
-			     const struct origin *o, struct err *e)
-{
-	const struct container *c = &in->container;
-	struct smear_plan plan = smear_input_plan(in);
 	uint32_t before, after;
-	struct smear s;
-	enum status st;
 
-	if (o->still) {
-		json_object_set_new(doc, "smear", smear_not_applicable_json());
+	if (!o->still && (container_find_kind(c, RSZ_KIND_TABLES_BEFORE, &before, NULL) ||
+			  container_find_kind(c, RSZ_KIND_TABLES_AFTER, &after, NULL)))
 		return ST_OK;
-	}
-	if (container_find_kind(c, RSZ_KIND_TABLES_BEFORE, &before, NULL) ||
-	    container_find_kind(c, RSZ_KIND_TABLES_AFTER, &after, NULL))
-		return ST_OK;
-	if (takes_long(sums, before, after)) {
-		json_object_set_new(doc, "smear", too_much());
-		return ST_OK;
-	}
-	plan.tables_only = true;
-	st = smear_analyse(&plan, &s, e);
-	if (!st)
-		json_object_set_new(doc, "smear",
-				    s.cut ? too_much() : smear_headline_json(&s, COPY_BEFORE));
-	smear_deinit(&s);
-	/*
-	 * Tables without their lines in the manifest are a cut container's, and it is said that it
-	 * is.
-	 */
-	return st == ST_INPUT ? ST_OK : st;
+	return info_put_smear(doc, c, lines, sums, o, e);
 }
 
 /* In each pass over the page tables, the two lists of processes. */
@@ -460,28 +408,42 @@ static void info_print_text(struct container *c, json_t *doc, const struct conta
 }
 
 /* What the manifest says beyond its first and last line. */
-static enum status put_lines(json_t *doc, struct smear_input *in, const struct container_sums *sums,
-			     struct origin *o, struct err *e)
+static enum status put_lines(json_t *doc, struct container *c, json_t *lines,
+			     const struct container_sums *sums, struct origin *o, struct err *e)
 {
-	origin_of_lines(o, in->lines);
-	info_put_machine(doc, o, container_event(&in->container, "begin"), in->lines);
-	put_compared(doc, in->lines);
-	return put_smear(doc, in, sums, o, e);
+	origin_of_lines(o, lines);
+	info_put_machine(doc, o, container_event(c, "begin"), lines);
+	put_compared(doc, lines);
+	return put_smear(doc, c, lines, sums, o, e);
 }
 
-static enum status print_info(struct cli *cli, struct smear_input *in,
+static enum status print_info(struct cli *cli, struct container *c, json_t *lines,
 			      const struct container_sums *sums, struct err *e)
 {
 	const struct info_options *o = cli->values;
 	struct origin origin;
-	json_t *doc = info_json(&in->container, input_name(cli->operands[0]), sums);
-	enum status st = doc ? put_lines(doc, in, sums, &origin, e) : err_nomem(e);
+	json_t *doc = info_json(c, input_name(cli->operands[0]), sums);
+	enum status st = doc ? put_lines(doc, c, lines, sums, &origin, e) : err_nomem(e);
 
 	if (!st && o->json)
 		st = json_print(json_incref(doc), JSON_INDENT(1), e);
 	else if (!st)
-		info_print_text(&in->container, doc, sums, &origin);
+		info_print_text(c, doc, sums, &origin);
 	json_decref(doc);
+	return st;
+}
+
+static enum status tell_container(struct cli *cli, struct container *c,
+				  const struct container_sums *sums, struct err *e)
+{
+	static const char *const events[] = { "begin", "tables", "file", "end", NULL };
+	json_t *lines = NULL;
+	enum status st = container_lines(c, events, &lines, e);
+
+	if (st)
+		return err_add(e, st, "%s", input_name(cli->operands[0]));
+	st = container_answer(c, print_info(cli, c, lines, sums, e), e);
+	json_decref(lines);
 	return st;
 }
 
@@ -490,14 +452,14 @@ static enum status info_run(struct cli *cli, struct err *e)
 	const struct info_options *o = cli->values;
 	_cleanup_identities_ struct age_identities *x = NULL;
 	struct container_sums sums = { 0 };
-	struct smear_input in;
+	struct container c;
 	enum status st = identities_load(&o->identity, &x, e);
 
 	if (!st)
-		st = smear_input_open_outline(cli->operands[0], x, &in, &sums, e);
+		st = container_open_outline(cli->operands[0], x, &c, &sums, e);
 	if (!st) {
-		st = container_answer(&in.container, print_info(cli, &in, &sums, e), e);
-		smear_input_close(&in);
+		st = tell_container(cli, &c, &sums, e);
+		container_close(&c);
 	}
 	container_sums_deinit(&sums);
 	return st;
