@@ -58,35 +58,44 @@ static const char files[] =
 	"The lock beside it tells whether the process lives;\n.I host.lock\nkeeps others from "
 	"acquiring this machine at the same time.\n";
 
-static const char examples[] =
-	"Acquire this machine to a USB disk, and note down the root hash that is printed last:\n"
-	".PP\n.RS\n.nf\n"
-	"ramseal check \\-o /mnt/usb/host.rsz\n"
-	"ramseal acquire \\-o /mnt/usb/host.rsz\n"
-	".fi\n.RE\n.PP\n"
-	"Prove later that the container is unchanged: the root hash must be the same, and the "
-	"exit\n"
-	"status 0:\n"
-	".PP\n.RS\n.nf\n"
-	"ramseal verify /mnt/usb/host.rsz\n"
-	".fi\n.RE\n.PP\n"
-	"Open the memory in another tool:\n"
-	".PP\n.RS\n.nf\n"
-	"ramseal export \\-F elf \\-o host.elf /mnt/usb/host.rsz\n"
-	".fi\n.RE\n.PP\n"
-	"See how much of each process can be trusted, what to do about the rest, and the reasons\n"
-	"for one process:\n"
-	".PP\n.RS\n.nf\n"
-	"ramseal smear /mnt/usb/host.rsz\n"
-	"ramseal smear \\-\\-mappings 1234 /mnt/usb/host.rsz\n"
-	".fi\n.RE\n.PP\n"
-	"Write 16 MiB of the memory of process 1234 into a file, from an address that the "
-	"previous\n"
-	"command lists. Pages without content are filled and reported:\n"
-	".PP\n.RS\n.nf\n"
-	"ramseal read \\-\\-pid 1234 \\-\\-va 0x7f0000000000 \\-\\-length 16M \\-o part.bin "
-	"host.rsz\n"
-	".fi\n.RE\n";
+/* Of a command: a program that lacks it has no example of it either. */
+static const struct {
+	const char *command;
+	const char *text;
+} examples[] = {
+	{ "acquire",
+	  "Acquire this machine to a USB disk, and note down the root hash that is printed last:\n"
+	  ".PP\n.RS\n.nf\n"
+	  "%s check \\-o /mnt/usb/host.rsz\n"
+	  "%s acquire \\-o /mnt/usb/host.rsz\n"
+	  ".fi\n.RE\n" },
+	{ "verify",
+	  "Prove later that the container is unchanged: the root hash must be the same, and the "
+	  "exit\n"
+	  "status 0:\n"
+	  ".PP\n.RS\n.nf\n"
+	  "%s verify /mnt/usb/host.rsz\n"
+	  ".fi\n.RE\n" },
+	{ "export", "Open the memory in another tool:\n"
+		    ".PP\n.RS\n.nf\n"
+		    "%s export \\-F elf \\-o host.elf /mnt/usb/host.rsz\n"
+		    ".fi\n.RE\n" },
+	{ "smear", "See how much of each process can be trusted, what to do about the rest, and "
+		   "the reasons\n"
+		   "for one process:\n"
+		   ".PP\n.RS\n.nf\n"
+		   "%s smear /mnt/usb/host.rsz\n"
+		   "%s smear \\-\\-mappings 1234 /mnt/usb/host.rsz\n"
+		   ".fi\n.RE\n" },
+	{ "read",
+	  "Write 16 MiB of the memory of process 1234 into a file, from an address that the "
+	  "previous\n"
+	  "command lists. Pages without content are filled and reported:\n"
+	  ".PP\n.RS\n.nf\n"
+	  "%s read \\-\\-pid 1234 \\-\\-va 0x7f0000000000 \\-\\-length 16M \\-o part.bin "
+	  "host.rsz\n"
+	  ".fi\n.RE\n" },
+};
 
 /* --- roff ---------------------------------------------------------------------------------- */
 
@@ -256,6 +265,36 @@ static void put_exit_codes(FILE *to)
 #undef X
 }
 
+static bool has_command(const struct program *p, const char *name)
+{
+	for (size_t i = 0; i < p->n_commands; i++)
+		if (!strcmp(p->commands[i]->name, name))
+			return true;
+	return false;
+}
+
+/* "%s" in them is the program. */
+static void put_example(FILE *to, const struct program *p, const char *text)
+{
+	const char *at;
+
+	for (; (at = strstr(text, "%s")); text = at + 2)
+		fprintf(to, "%.*s%s", (int)(at - text), text, p->name);
+	fputs(text, to);
+}
+
+static void put_examples(FILE *to, const struct program *p)
+{
+	fputs(".SH EXAMPLES\n", to);
+	for (size_t i = 0; i < ARRAY_SIZE(examples); i++) {
+		if (!has_command(p, examples[i].command))
+			continue;
+		if (i)
+			fputs(".PP\n", to);
+		put_example(to, p, examples[i].text);
+	}
+}
+
 static enum status manual_run(struct cli *cli, struct err *e)
 {
 	const struct program *p = cli->program;
@@ -271,7 +310,7 @@ static enum status manual_run(struct cli *cli, struct err *e)
 	fputs(".SH GENERAL OPTIONS\n", to);
 	put_options(to, NULL, 0, SIZE_MAX);
 	put_exit_codes(to);
-	fprintf(to, ".SH ENVIRONMENT\n%s.SH FILES\n%s.SH EXAMPLES\n%s", environment, files,
-		examples);
+	fprintf(to, ".SH ENVIRONMENT\n%s.SH FILES\n%s", environment, files);
+	put_examples(to, p);
 	return st;
 }
