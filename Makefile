@@ -6,6 +6,7 @@ all:
 	sh -euc '. build/lib.sh; configure out/dev'
 	ninja -C out/dev
 	install -m 755 out/dev/agent/ramseal out/ramseal
+	install -m 755 out/dev/agent/ramseal-collect out/ramseal-collect
 
 windows:
 	build/windows

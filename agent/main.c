@@ -20,32 +20,42 @@
 #error "a fuzzing build takes checksums as right: it is for the fuzzers alone (ninja fuzzers)"
 #endif
 
+/* ramseal-collect has what is used on the machine that is acquired (-Dexamine=false), and no more. */
+#ifdef RAMSEAL_COLLECT
+#define NAME "ramseal-collect"
+#define EXAMINE(...)
+#else
+#define NAME         "ramseal"
+#define EXAMINE(...) __VA_ARGS__
+#endif
+
+/* clang-format off */
 static const struct command *const commands[] = {
-	&command_acquire,      &command_check,     &command_status,  &command_stop,
-	&command_verify,       &command_info,      &command_export,  &command_extract,
-	&command_extract_file, &command_pagefiles, &command_context, &command_read,
-	&command_vad,          &command_process,   &command_heap,    &command_report,
-	&command_seal,         &command_smear,     &command_upload,  &command_help,
-	&command_completion,
+	&command_acquire, &command_check, &command_status, &command_stop, &command_verify, &command_info,
+	EXAMINE(&command_export, &command_extract,)
+	&command_extract_file, &command_pagefiles, &command_context,
+	EXAMINE(&command_read, &command_vad, &command_process, &command_heap, &command_report,)
+	&command_seal, EXAMINE(&command_smear,) &command_upload, &command_help, &command_completion,
 #ifdef RAMSEAL_NETWORK
-	&command_receive,
+	EXAMINE(&command_receive,)
 #endif
 #ifdef _WIN32
 	&command_driver,
 #else
-	&command_manual,       &command_mount,
+	&command_manual, EXAMINE(&command_mount,)
 #endif
 };
+/* clang-format on */
 
 static const struct library libraries[] = {
 #define X(name_, version_, licence_)                                                               \
 	{ .name = (name_), .version = (version_), .licence = (licence_) },
-	LINKED(X)
+	LINKED(X, EXAMINE)
 #undef X
 };
 
 static const struct program ramseal = {
-	.name = "ramseal",
+	.name = NAME,
 	.version = RAMSEAL_VERSION,
 	.licence = "Apache-2.0",
 	.libraries = libraries,

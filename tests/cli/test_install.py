@@ -139,6 +139,7 @@ class Install(unittest.TestCase):
             found = {os.path.join(at, name)[len(d):].replace("/usr/local", "", 1)
                      for at, _, names in os.walk(d) for name in names}
             for path in ("/bin/ramseal", "/share/man/man1/ramseal.1", "/share/doc/ramseal/LICENSE",
+                         "/bin/ramseal-collect", "/share/man/man1/ramseal-collect.1",
                          "/share/bash-completion/completions/ramseal.bash",
                          "/share/zsh/site-functions/_ramseal",
                          "/share/fish/vendor_completions.d/ramseal.fish"):

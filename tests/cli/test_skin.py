@@ -10,6 +10,8 @@ import sys
 import unittest
 
 RAMSEAL = os.path.abspath(sys.argv.pop(1))
+# As it calls itself in its help; messages are ramseal's, whichever of the programs says them.
+NAME = os.environ.get("RAMSEAL_NAME", "ramseal")
 
 
 def run(*args, **more):
@@ -35,20 +37,20 @@ class Skin(unittest.TestCase):
         for args in (["--help"], ["-h"], *([c, "--help"] for c in commands())):
             r = run(*args)
             self.assertEqual((r.returncode, r.stderr), (0, ""), args)
-            self.assertTrue(r.stdout.startswith("Usage: ramseal "), args)
+            self.assertTrue(r.stdout.startswith(f"Usage: {NAME} "), args)
 
     def test_version(self):
         r = run("--version")
         self.assertEqual((r.returncode, r.stderr), (0, ""))
-        self.assertRegex(r.stdout, r"^ramseal \d+\.\d+\.\d+\n$")
+        self.assertRegex(r.stdout, rf"^{NAME} \d+\.\d+\.\d+\n$")
 
     def test_mistakes_are_one_line_on_stderr(self):
-        self.check_usage_error(hint="ramseal")
-        self.check_usage_error("nonsense", hint="ramseal")
-        self.check_usage_error("two\nlines", hint="ramseal")
-        self.check_usage_error("x" * 5000, hint="ramseal")
+        self.check_usage_error(hint=NAME)
+        self.check_usage_error("nonsense", hint=NAME)
+        self.check_usage_error("two\nlines", hint=NAME)
+        self.check_usage_error("x" * 5000, hint=NAME)
         for c in commands():
-            self.check_usage_error(c, "--nonsense", hint=f"ramseal {c}")
+            self.check_usage_error(c, "--nonsense", hint=f"{NAME} {c}")
 
     def test_a_wrong_word_is_answered_with_the_right_ones(self):
         for words, *args in (
@@ -64,6 +66,8 @@ class Skin(unittest.TestCase):
                 (("image", "before", "after"), "read", "--tables"),
                 (("timeline", "curves", "states"), "report", "--figure"),
                 (("bash", "zsh", "fish"), "completion")):
+            if args[0] not in commands():
+                continue
             r = run(*args, "wrong")
             self.assertEqual((r.returncode, r.stdout, r.stderr.count("\n")), (2, "", 1), r)
             for word in words:
@@ -78,6 +82,8 @@ class Skin(unittest.TestCase):
                             ("store", "acquire", "-l", "sotre"), ("timeline", "report", "--figure", "timelin"),
                             ("kcore", "acquire", "-o-", "-s", "kcor"), ("file", "acquire", "-o-", "-s", "flie:/x"),
                             ("fish", "completion", "fsh"), ("--output host.rsz", "acquire", "host.rsz")):
+            if args[0] in ("export", "report") and args[0] not in commands():
+                continue
             r = run(*args)
             self.assertEqual((r.returncode, r.stdout, r.stderr.count("\n")), (2, "", 1), r)
             self.assertIn(f"(did you mean {near}?)", r.stderr)
