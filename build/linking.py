@@ -10,16 +10,18 @@ import sys
 import tempfile
 
 TREE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PROGRAMS = {"linux": "agent/ramseal", "windows": "agent/ramseal.exe"}
+PROGRAMS = ("ramseal", "ramseal-collect")
+ENDINGS = {"linux": "", "windows": ".exe"}
 
 
 def output_of(*args, **more):
     return subprocess.run(args, stdout=subprocess.PIPE, text=True, check=True, **more).stdout
 
 
-def link_command(build, system):
+def link_command(build, system, program):
     """The words of the command that links the program, to be run in `build`."""
-    last = output_of("ninja", "-t", "commands", PROGRAMS[system], cwd=build).splitlines()[-1]
+    target = f"agent/{program}{ENDINGS[system]}"
+    last = output_of("ninja", "-t", "commands", target, cwd=build).splitlines()[-1]
     return [word for word in shlex.split(last) if word]
 
 
@@ -33,10 +35,10 @@ def link(build, words, to):
     return done.stdout
 
 
-def archives(build, system):
+def archives(build, system, program):
     """The static libraries of others that the program takes code from."""
     with tempfile.TemporaryDirectory() as d:
-        trace = link(build, link_command(build, system), os.path.join(d, "again"))
+        trace = link(build, link_command(build, system, program), os.path.join(d, "again"))
     return sorted({os.path.realpath(path) for path in re.findall(r"(?m)^\(?(/\S+?\.a)\b", trace)})
 
 

@@ -81,6 +81,12 @@ class Kit(unittest.TestCase):
         shutil.copy(RAMSEAL, self.path("ramseal"))
         self.assertEqual(self.stripped(self.path("again")), self.stripped(self.path("ramseal")))
         self.assertEqual(run(os.path.join(self.kit, "relink")).returncode, 2)
+        self.assertEqual(run(os.path.join(self.kit, "relink"), self.path("none"), "nonsense").returncode, 2)
+
+    def test_nor_is_what_only_collects_another_program(self):
+        must(os.path.join(self.kit, "relink"), self.path("collect again"), "ramseal-collect", cwd="/")
+        shutil.copy(RAMSEAL + "-collect", self.path("ramseal-collect"))
+        self.assertEqual(self.stripped(self.path("collect again")), self.stripped(self.path("ramseal-collect")))
 
     def test_a_changed_library_takes_effect(self):
         kit = self.path("changed")

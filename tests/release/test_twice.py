@@ -98,6 +98,7 @@ class Twice(unittest.TestCase):
         for system, ending in (("linux", "tar.xz"), ("windows", "zip"))[:1 if OPTIONS else 2]:
             expected |= {f"ramseal-{self.version}-{system}-x86_64.{ending}",
                          f"ramseal-{self.version}-{system}-x86_64.spdx.json",
+                        f"ramseal-{self.version}-{system}-x86_64-collect.spdx.json",
                          f"ramseal-{self.version}-relink-{system}-x86_64.tar.xz"}
         self.assertEqual(set(os.listdir(self.one)), expected)
         must("sha256sum", "--strict", "-c", "SHA256SUMS", cwd=self.one)
@@ -139,6 +140,19 @@ class Twice(unittest.TestCase):
         build_id = re.search(r"Build ID: ([0-9a-f]+)", must("readelf", "-n", program))[1]
         self.assertTrue(os.path.exists(f"{debug}/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"))
 
+    def test_the_linux_packages_have_what_only_collects(self):
+        d = os.path.join(self.folder, "collect")
+        must("dpkg-deb", "-x", self.path("ramseal_{v}_amd64.deb"), d)
+        with tarfile.open(self.path("ramseal-{v}-linux-x86_64.tar.xz")) as t:
+            t.extractall(d)
+        top = os.path.join(d, f"ramseal-{self.version}-linux-x86_64")
+        program = os.path.join(d, "usr/bin/ramseal-collect")
+        self.assertEqual(read(program), read(top + "/bin/ramseal-collect"))
+        self.assertEqual(must(program, "--version"), f"ramseal-collect {self.version}\n")
+        with gzip.open(d + "/usr/share/man/man1/ramseal-collect.1.gz") as f:
+            self.assertEqual(f.read().decode(), must(program, "manual"))
+        self.check_sbom(read(top + f"/ramseal-{self.version}-linux-x86_64-collect.spdx.json"), read(program))
+
     def check_sbom(self, text, program):
         sums = {c["algorithm"]: c["checksumValue"] for c in json.loads(text)["files"][0]["checksums"]}
         self.assertEqual(sums["SHA256"], hashlib.sha256(program).hexdigest())
@@ -148,9 +162,10 @@ class Twice(unittest.TestCase):
         top = f"ramseal-{self.version}-windows-x86_64/"
         with zipfile.ZipFile(self.path("ramseal-{v}-windows-x86_64.zip")) as z:
             names = {n.removeprefix(top) for n in z.namelist()}
-            self.assertLessEqual({"ramseal.exe", "LICENSE", "LICENCES.txt", "README.md"}, names)
+            self.assertLessEqual({"ramseal.exe", "ramseal-collect.exe", "LICENSE", "LICENCES.txt", "README.md"}, names)
             program = z.read(top + "ramseal.exe")
             self.check_sbom(z.read(top + top[:-1] + ".spdx.json"), program)
+            self.check_sbom(z.read(top + top[:-1] + "-collect.spdx.json"), z.read(top + "ramseal-collect.exe"))
             self.assertTrue(z.read(top + "LICENCES.txt").startswith(f"ramseal {self.version} for Windows".encode()))
         self.assertEqual(program[:2], b"MZ")
         self.assertNotIn(self.folder.encode(), program)
