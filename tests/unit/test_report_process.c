@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/examine/report/page.h"
+#include "agent/examine/report/process_page.h"
 #include "agent/examine/report/process_map.h"
 #include "agent/examine/report/process_sections.h"
 #include "formats/base/utf8.h"

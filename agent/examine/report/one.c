@@ -3,7 +3,7 @@
  * The report on one acquisition: its head, and the order of its sections.
  */
 #include "agent/shared/program/clock.h"
-#include "agent/examine/report/rating.h"
+#include "agent/examine/report/outcome.h"
 #include "agent/examine/report/one.h"
 #include "agent/examine/smear/print.h"
 

@@ -6,7 +6,7 @@
 #define RAMSEAL_AGENT_EXAMINE_REPORT_ONE_H
 
 #include "agent/examine/report/html.h"
-#include "agent/examine/report/page.h"
+#include "agent/examine/report/pages.h"
 
 /*
  * has_: whether there is anything to say. What is not there is not in the page; why there is

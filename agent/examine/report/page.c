@@ -4,6 +4,8 @@
  */
 #include "agent/examine/report/page.h"
 
+#include "agent/examine/report/svg.h"
+
 /* Colours are those of the figures (svg_style). */
 static const char page_style[] =
 	"*{box-sizing:border-box}"
@@ -129,18 +131,6 @@ void page_section(struct doc *d, const char *id, const char *title)
 void page_part(struct doc *d, const char *id, const char *title)
 {
 	doc_printf(d, "<section class=\"part\" id=\"%s\">\n<h3>%s</h3>\n", id, title);
-}
-
-void page_figure_begin(struct doc *d, figure_put *put, const struct report_run *runs, size_t count)
-{
-	doc_put(d, "<figure>");
-	put(d, runs, count, SVG_WIDE);
-	put(d, runs, count, SVG_NARROW);
-}
-
-void page_figure_end(struct doc *d)
-{
-	doc_put(d, "</figure>\n");
 }
 
 void page_section_end(struct doc *d)

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/examine/report/page.h"
+#include "agent/examine/report/pages.h"
 
 #define LANES_MAX 12
 
@@ -386,4 +386,16 @@ void figure_of_states(struct doc *d, const struct report_run *runs, size_t count
 		snprintf(b.at[i].note, sizeof(b.at[i].note), "%.24s in, %.24s out", in, out);
 	}
 	figure_bars(d, &f, form);
+}
+
+void page_figure_begin(struct doc *d, figure_put *put, const struct report_run *runs, size_t count)
+{
+	doc_put(d, "<figure>");
+	put(d, runs, count, SVG_WIDE);
+	put(d, runs, count, SVG_NARROW);
+}
+
+void page_figure_end(struct doc *d)
+{
+	doc_put(d, "</figure>\n");
 }

@@ -6,6 +6,7 @@
 
 #include "agent/examine/heap/heap_checks.h"
 #include "agent/examine/report/page.h"
+#include "agent/examine/report/process_page.h"
 #include "agent/examine/report/process_map.h"
 #include "agent/examine/report/process_sections.h"
 #include "agent/examine/report/rating.h"

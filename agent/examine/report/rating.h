@@ -7,7 +7,7 @@
 #define RAMSEAL_AGENT_EXAMINE_REPORT_RATING_H
 
 #include "agent/examine/report/html.h"
-#include "agent/examine/report/run.h"
+#include "agent/examine/smear/smear.h"
 
 /* From the best to the worst. */
 enum rating { RATING_GOOD, RATING_FAIR, RATING_BAD };
@@ -16,16 +16,6 @@ enum rating { RATING_GOOD, RATING_FAIR, RATING_BAD };
 const char *rating_style(enum rating j);
 /* The sign and the text (ours), in one element. */
 void rating_put(struct doc *d, enum rating j, const char *text);
-
-/*
- * The acquisition as a whole: bad if its container is not whole, or where `verify` says that it is
- * not all of it; fair if pages are missing, or if somebody sealed it later.
- */
-enum rating outcome_rating(const struct report_run *r);
-/* In few words: "Complete", "Cut off". */
-const char *outcome_headline(const struct report_run *r);
-/* Why, in paragraphs. */
-void outcome_put_reasons(struct doc *d, const struct report_run *r);
 
 /*
  * How many of the user pages are safe, by the image's tables: good from RATING_SAFE_GOOD percent

@@ -8,8 +8,8 @@
 
 #include "agent/shared/program/clock.h"
 #include "agent/examine/report/html.h"
-#include "agent/examine/report/rating.h"
-#include "agent/examine/report/page.h"
+#include "agent/examine/report/outcome.h"
+#include "agent/examine/report/pages.h"
 
 static const char *recorded(const char *text)
 {
