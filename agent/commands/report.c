@@ -7,8 +7,8 @@
 
 #include "agent/commands/commands.h"
 #include "agent/examine/report/fleet/fleet.h"
-#include "agent/examine/report/pages.h"
-#include "agent/examine/report/process_page.h"
+#include "agent/examine/report/host/pages.h"
+#include "agent/examine/report/process/process_page.h"
 #include "agent/examine/show/process_session.h"
 #include "agent/shared/container/identities.h"
 #include "agent/shared/output/output.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Draws numbers with the report's own code (agent/examine/report/figures.h), as an SVG file on
+ * Draws numbers with the report's own code (agent/examine/report/kit/figures.h), as an SVG file on
  * stdout:
  *
  *	plot curves|spread		lines NAME PAGES MEDIAN P95 MAX [OCTAVE:PAGES…]
@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "agent/examine/report/figures.h"
+#include "agent/examine/report/kit/figures.h"
 
 #define LINES_MAX 64
 #define LINE_MAX  4096

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "agent/examine/report/figures.h"
-#include "agent/examine/report/glossary.h"
-#include "agent/examine/report/rating.h"
-#include "agent/examine/report/timeline.h"
+#include "agent/examine/report/kit/figures.h"
+#include "agent/examine/report/kit/glossary.h"
+#include "agent/examine/report/kit/rating.h"
+#include "agent/examine/report/kit/timeline.h"
 #include "formats/base/utf8.h"
 
 #define CHECK_PUT(want, ...)                                                                       \

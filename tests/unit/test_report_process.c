@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/examine/report/process_page.h"
-#include "agent/examine/report/process_map.h"
-#include "agent/examine/report/process_sections.h"
+#include "agent/examine/report/process/process_page.h"
+#include "agent/examine/report/process/process_map.h"
+#include "agent/examine/report/process/process_sections.h"
 #include "formats/base/utf8.h"
 
 #define EVIL   "</title><script>alert(1)</script>\" onload=\"x\xe2\x80\xae\x1b[2J\xff"

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 
 #include "agent/examine/heap/heap_checks.h"
-#include "agent/examine/report/process_run.h"
+#include "agent/examine/report/process/process_run.h"
 #include "agent/examine/show/page_table.h"
 #include "agent/shared/program/json.h"
 #include "agent/shared/program/text.h"

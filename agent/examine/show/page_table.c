@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/examine/report/process_map.h"
+#include "agent/examine/report/process/process_map.h"
 #include "agent/shared/program/json.h"
 
 /* In two lines, and each as wide as its numbers: a terminal of 80 columns takes a row. */

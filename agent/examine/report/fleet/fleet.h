@@ -12,8 +12,8 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "agent/examine/report/doc.h"
-#include "agent/examine/report/rating.h"
+#include "agent/examine/report/kit/doc.h"
+#include "agent/examine/report/kit/rating.h"
 #include "formats/base/err.h"
 
 /*

@@ -4,8 +4,8 @@
 #define RAMSEAL_AGENT_EXAMINE_REPORT_FLEET_FLEET_INTERNAL_H
 
 #include "agent/examine/report/fleet/fleet.h"
-#include "agent/examine/report/html.h"
-#include "agent/examine/report/page.h"
+#include "agent/examine/report/kit/html.h"
+#include "agent/examine/report/kit/page.h"
 
 /* Some of the hosts, in an order. */
 struct ranked {

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The report on several acquisitions, side by side. The first one is what the others are compared
+ * with.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/shared/program/clock.h"
+#include "agent/examine/report/host/outcome.h"
+#include "agent/examine/report/host/pages.h"
+#include "agent/examine/report/kit/html.h"
+
+static const char *recorded(const char *text)
+{
+	return text ? text : "not recorded";
+}
+
+static const struct copy_sums *image_of(const struct report_run *r)
+{
+	return &r->smear.total.copy[COPY_IMAGE];
+}
+
+/* How many pages its tables name. */
+static uint64_t named(const struct report_run *r)
+{
+	uint64_t trust[TRUSTS];
+
+	smear_trust(&r->smear, COPY_IMAGE, trust);
+	return trust[TRUST_SAFE] + trust[TRUST_AT_RISK] + trust[TRUST_WRONG];
+}
+
+static uint64_t trusted(const struct report_run *r, enum trust t)
+{
+	uint64_t trust[TRUSTS];
+
+	smear_trust(&r->smear, COPY_IMAGE, trust);
+	return trust[t];
+}
+
+/*
+ * Numbers that are compared: what a run has of each. UINT64_MAX: it is not known.
+ */
+
+static uint64_t wall(const struct report_run *r)
+{
+	return run_wall(r) ? run_wall(r) : UINT64_MAX;
+}
+
+static uint64_t memory(const struct report_run *r)
+{
+	const struct stream_sums *m = run_stream(r, RSZ_KIND_MEMORY);
+
+	return m ? run_stream_read(m) : UINT64_MAX;
+}
+
+static uint64_t unreadable(const struct report_run *r)
+{
+	return run_pages(r, PAGE_UNREADABLE);
+}
+
+static uint64_t skipped(const struct report_run *r)
+{
+	return run_pages(r, PAGE_SKIPPED);
+}
+
+static uint64_t if_measured(const struct report_run *r, uint64_t n)
+{
+	return r->has_smear ? n : UINT64_MAX;
+}
+
+static uint64_t median(const struct report_run *r)
+{
+	return if_measured(r, image_of(r)->window[WINDOW_FRAMES].median);
+}
+
+static uint64_t p95(const struct report_run *r)
+{
+	return if_measured(r, image_of(r)->window[WINDOW_FRAMES].p95);
+}
+
+static uint64_t longest(const struct report_run *r)
+{
+	return if_measured(r, image_of(r)->window[WINDOW_FRAMES].max);
+}
+
+static uint64_t pages_named(const struct report_run *r)
+{
+	return if_measured(r, named(r));
+}
+
+static uint64_t safe(const struct report_run *r)
+{
+	return if_measured(r, trusted(r, TRUST_SAFE));
+}
+
+static uint64_t at_risk(const struct report_run *r)
+{
+	return if_measured(r, trusted(r, TRUST_AT_RISK));
+}
+
+static uint64_t wrong(const struct report_run *r)
+{
+	return if_measured(r, trusted(r, TRUST_WRONG));
+}
+
+static const struct row {
+	enum term term;
+	const char *name;
+	uint64_t (*value)(const struct report_run *r);
+	void (*put)(struct doc *d, uint64_t n);
+	bool of_smear; /* not of runs that were not measured, or of images, which have one moment */
+	bool of_named; /* with its share of the pages that the tables name */
+} rows[] = {
+	{ TERM_WALL, "wall time", wall, doc_duration, false, false },
+	{ TERM_READ, "memory read", memory, doc_size, false, false },
+	{ TERM_AGAIN, "read again", run_again, doc_size, false, false },
+	{ TERM_UNREADABLE, "unreadable pages", unreadable, doc_count, false, false },
+	{ TERM_SKIPPED, "skipped pages", skipped, doc_count, false, false },
+	{ TERM_QUANTILE, "median window", median, doc_duration, true, false },
+	{ TERM_QUANTILE, "95th percentile of windows", p95, doc_duration, true, false },
+	{ TERM_QUANTILE, "longest window", longest, doc_duration, true, false },
+	{ TERM_COPY, "pages named", pages_named, doc_count, true, false },
+	{ TERM_SAFE, "safe", safe, doc_count, true, true },
+	{ TERM_RISK, "at risk", at_risk, doc_count, true, true },
+	{ TERM_WRONG, "wrong", wrong, doc_count, true, true },
+};
+
+static void put_safe_rating(struct doc *d, const struct report_run *r)
+{
+	uint64_t trust[TRUSTS];
+
+	smear_trust(&r->smear, COPY_IMAGE, trust);
+	doc_put(d, "<br> ");
+	rating_put(d, safe_rating(trust), safe_word(trust));
+}
+
+/* Three digits, and no exponent. */
+static void put_multiple(struct doc *d, double n)
+{
+	doc_printf(d,
+		   n < 999.5 ? "<br> <span class=\"soft\">× %.3g</span>"
+			     : "<br> <span class=\"soft\">× %.0f</span>",
+		   n);
+}
+
+static void put_value(struct html_table *t, const struct row *row, const struct report_run *r,
+		      const struct report_run *first)
+{
+	const uint64_t n = row->value(r), base = row->value(first);
+
+	html_cell(t, "n");
+	if (n == UINT64_MAX) {
+		doc_put(t->d, row->of_smear && r->origin.still ? "not applicable" : "not known");
+		html_cell_end(t);
+		return;
+	}
+	doc_put(t->d, "<span>");
+	row->put(t->d, n);
+	if (row->of_named) {
+		doc_put(t->d, "<br> <span class=\"soft\">");
+		doc_share(t->d, n, named(r));
+		doc_put(t->d, "</span>");
+		if (row->value == safe && named(r))
+			put_safe_rating(t->d, r);
+	} else if (r != first && base && base != UINT64_MAX) {
+		put_multiple(t->d, (double)n / (double)base);
+	}
+	doc_put(t->d, "</span>");
+	html_cell_end(t);
+}
+
+static void put_row_head(struct html_table *t, enum term term, const char *name)
+{
+	html_row(t);
+	html_cell(t, "");
+	glossary_link(t->d, term, name);
+	html_cell_end(t);
+}
+
+static bool any_measured(const struct report_run *runs, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (runs[i].has_smear)
+			return true;
+	return false;
+}
+
+/* Why images have no such numbers. */
+static void put_images_note(struct doc *d, const struct report_run *runs, size_t count)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++)
+		any = any || runs[i].origin.still;
+	if (!any)
+		return;
+	doc_put(d,
+		"<p class=\"soft\">Mapping windows, and how many pages are safe or at risk, are ");
+	glossary_link(d, TERM_NOT_APPLICABLE, "not applicable");
+	doc_put(d, " to images: " ORIGIN_STILL_WHY ".</p>\n");
+}
+
+static void put_numbers(struct doc *d, const struct report_run *runs, size_t count)
+{
+	const bool measured = any_measured(runs, count);
+	struct html_table t;
+
+	html_table(&t, d,
+		   measured
+			   ? "Windows and verdicts by the images' own tables, pages of 4 KiB; × is "
+			     "the multiple of the first column"
+			   : "× is the multiple of the first column");
+	html_column(&t, TERMS, "");
+	for (size_t i = 0; i < count; i++)
+		html_column_of_numbers(&t, TERMS, runs[i].label);
+	html_table_body(&t);
+	put_row_head(&t, TERM_ORDER, "order");
+	for (size_t i = 0; i < count; i++) {
+		html_cell(&t, "n");
+		html_strange(d, recorded(run_order(&runs[i])));
+		html_cell_end(&t);
+	}
+	html_row_end(&t);
+	for (size_t k = 0; k < ARRAY_SIZE(rows); k++) {
+		if (rows[k].of_smear && !measured)
+			continue;
+		put_row_head(&t, rows[k].term, rows[k].name);
+		for (size_t i = 0; i < count; i++)
+			put_value(&t, &rows[k], &runs[i], runs);
+		html_row_end(&t);
+	}
+	html_table_end(&t);
+	put_images_note(d, runs, count);
+}
+
+/* The runs that were measured, packed; NULL if there are none. */
+static struct report_run *measured(const struct report_run *runs, size_t count, size_t *ret)
+{
+	struct report_run *at = calloc(count, sizeof(*at));
+	size_t n = 0;
+
+	for (size_t i = 0; at && i < count; i++)
+		if (runs[i].has_smear)
+			at[n++] = runs[i];
+	*ret = n;
+	return at;
+}
+
+/* What the caption says of it, open for more. */
+static void put_figure(struct doc *d, const struct report_run *runs, size_t count, figure_put *put,
+		       const char *caption)
+{
+	size_t n;
+	_cleanup_free_ struct report_run *at = measured(runs, count, &n);
+
+	if (!at) {
+		d->lost = true;
+		return;
+	}
+	page_figure_begin(d, put, at, n);
+	doc_printf(d, "<figcaption>%s", caption);
+	if (n < count) {
+		doc_put(d, " Left out: ");
+		doc_count(d, count - n);
+		doc_put(d, " whose page tables and memory cannot be compared.");
+	}
+	doc_put(d, "</figcaption>");
+	page_figure_end(d);
+}
+
+static void put_curves(struct doc *d, const struct report_run *runs, size_t count)
+{
+	doc_put(d, "<p>How far apart in time entries and contents were read, by the ");
+	glossary_link(d, TERM_COPY, "images' own tables");
+	doc_put(d, ": the ");
+	glossary_link(d, TERM_WINDOW, "mapping window");
+	doc_put(d, " of each page.</p>\n");
+	put_figure(d, runs, count, figure_of_curves,
+		   "The further left a line rises, the closer together entries and contents were "
+		   "read. Lines are exact at every doubling of time, and straight in between.");
+	put_figure(d, runs, count, figure_of_spread,
+		   "Acquisitions with the same name share a line.");
+	doc_put(d, "<details><summary>The same as histograms</summary>\n");
+	put_figure(d, runs, count, figure_of_windows, "");
+	doc_put(d, "</details>\n");
+}
+
+static void put_verdicts(struct doc *d, const struct report_run *runs, size_t count)
+{
+	put_figure(d, runs, count, figure_of_verdicts, "By the images' own tables.");
+}
+
+/*
+ * What they are, and what became of them
+ */
+
+static void put_state(struct html_table *t, const struct report_run *r)
+{
+	char root[SHA256_HEX_SIZE];
+
+	sha256_hex(r->end.root, root);
+	html_cell(t, "wrap");
+	doc_put(t->d, "<span>");
+	rating_put(t->d, outcome_rating(r), outcome_headline(r));
+	doc_put(t->d, "<br>");
+	if (run_is_whole(r) && r->sealed_later)
+		doc_put(t->d, "sealed later");
+	else
+		doc_put(t->d, rsz_end_name(r->end.end));
+	doc_printf(t->d, ", %s<br><span class=\"mono\">%s</span></span>",
+		   r->checked ? "all hashes checked" : "headers and root checked", root);
+	html_cell_end(t);
+}
+
+static void put_origin(struct html_table *t, const struct report_run *r)
+{
+	char time[CLOCK_RFC3339_SIZE] = "not recorded";
+
+	if (r->identity.wall)
+		clock_rfc3339(r->identity.wall, time);
+	html_cell(t, "wrap");
+	doc_put(t->d, "<span>");
+	html_strange(t->d, r->path);
+	doc_put(t->d, "<br>");
+	if (r->origin.image && !r->origin.host)
+		doc_put(t->d, "host not known");
+	else
+		html_strange(t->d, recorded(r->origin.host));
+	doc_put(t->d, ", ");
+	html_strange(t->d, recorded(run_text(r->begin, "source", "name")));
+	doc_printf(t->d, "<br>%s</span>", time);
+	html_cell_end(t);
+}
+
+static void put_runs(struct doc *d, const struct report_run *runs, size_t count)
+{
+	struct html_table t;
+
+	html_table(&t, d, NULL);
+	html_column(&t, TERMS, "name");
+	html_column(&t, TERM_OUTCOME, "outcome, state, root");
+	html_column(&t, TERM_SOURCE, "file, host and source, begun");
+	html_table_body(&t);
+	for (size_t i = 0; i < count; i++) {
+		html_row(&t);
+		html_text(&t, runs[i].label);
+		put_state(&t, &runs[i]);
+		put_origin(&t, &runs[i]);
+		html_row_end(&t);
+	}
+	html_table_end(&t);
+}
+
+static void put_glossary(struct doc *d, const struct report_run *runs, size_t count)
+{
+	(void)runs, (void)count;
+	glossary_put(d, GLOSSARY_OF_ACQUISITION);
+}
+
+static const struct {
+	const char *id, *title;
+	bool (*has)(const struct report_run *runs, size_t count); /* NULL: always */
+	void (*put)(struct doc *d, const struct report_run *runs, size_t count);
+} sections[] = {
+	{ "runs", "The acquisitions", NULL, put_runs },
+	{ "compared", "Side by side", NULL, put_numbers },
+	{ "windows", "Mapping windows", any_measured, put_curves },
+	{ "verdicts", "Safe, at risk, wrong", any_measured, put_verdicts },
+	{ "glossary", "Definitions", NULL, put_glossary },
+};
+
+static bool is_there(size_t i, const struct report_run *runs, size_t count)
+{
+	return !sections[i].has || sections[i].has(runs, count);
+}
+
+/* How many of them are as they should be; the worst of them colours it. */
+static void put_outcome(struct doc *d, const struct report_run *runs, size_t count)
+{
+	enum rating worst = RATING_GOOD;
+	char headline[64];
+	size_t good = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const enum rating j = outcome_rating(&runs[i]);
+
+		good += j == RATING_GOOD;
+		worst = MAX(worst, j);
+	}
+	if (good == count)
+		snprintf(headline, sizeof(headline), "All %zu complete and sealed", count);
+	else
+		snprintf(headline, sizeof(headline), "%zu of %zu complete and sealed", good, count);
+	doc_printf(d, "<div class=\"outcome %s\" id=\"outcome\">\n<p class=\"headline\">",
+		   rating_style(worst));
+	rating_put(d, worst, headline);
+	doc_put(d, "</p>\n");
+	for (size_t i = 0; i < count; i++) {
+		const enum rating j = outcome_rating(&runs[i]);
+
+		if (j == RATING_GOOD)
+			continue;
+		doc_put(d, "<p>");
+		html_strange(d, runs[i].label);
+		doc_put(d, ": ");
+		rating_put(d, j, outcome_headline(&runs[i]));
+		doc_put(d, "</p>\n");
+	}
+	doc_put(d, "</div>\n");
+}
+
+void page_of_several(struct doc *d, const struct report_run *runs, size_t count)
+{
+	page_begin(d, "Memory acquisitions compared", NULL);
+	doc_put(d, "<header>\n<h1>");
+	doc_count(d, count);
+	doc_put(d, " memory acquisitions compared</h1>\n");
+	put_outcome(d, runs, count);
+	doc_put(d, "<nav aria-label=\"Sections\">");
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++)
+		if (is_there(i, runs, count))
+			doc_printf(d, "<a href=\"#%s\">%s</a>\n", sections[i].id,
+				   sections[i].title);
+	doc_put(d, "</nav>\n</header>\n<main>\n");
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
+		if (!is_there(i, runs, count))
+			continue;
+		page_section(d, sections[i].id, sections[i].title);
+		sections[i].put(d, runs, count);
+		page_section_end(d);
+	}
+	page_end(d);
+}

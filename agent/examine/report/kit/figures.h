@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ways in which numbers are drawn. They know nothing of containers, so that whoever has the
+ * numbers can have the drawing.
+ */
+#ifndef RAMSEAL_AGENT_EXAMINE_REPORT_KIT_FIGURES_H
+#define RAMSEAL_AGENT_EXAMINE_REPORT_KIT_FIGURES_H
+
+#include "agent/examine/report/kit/svg.h"
+#include "agent/examine/smear/window.h"
+
+/* Where names stand left of what they name, they end here, and have so many characters. */
+#define FIGURE_NAMES    196
+#define FIGURE_NAME_MAX 26
+
+/* One bar: its parts, in the order of the series, lie one behind the other. */
+struct figure_bar {
+	const char *name;
+	char suffix[32]; /* behind the name, and never cut: "" or a number */
+	uint64_t parts[SVG_SERIES];
+	char note[96]; /* at the end of the line, or "" */
+};
+
+struct figure_bars {
+	const char *title;
+	const char *unit; /* of the axis */
+	const struct svg_legend *series;
+	size_t n_series;
+	const struct figure_bar *at;
+	size_t count;
+};
+
+void figure_bars(struct doc *d, const struct figure_bars *f, enum svg_form form);
+
+struct figure_window {
+	const char *name; /* first, see figures_window.c */
+	const struct window_summary *w;
+};
+
+/* Histograms below each other, over one logarithmic axis of time. */
+void figure_windows(struct doc *d, const struct figure_window *at, size_t count,
+		    enum svg_form form);
+
+/* The share of pages whose window is not longer than the time below; a line for each. */
+void figure_curves(struct doc *d, const struct figure_window *at, size_t count, enum svg_form form);
+
+/*
+ * Median, 95 % and maximum of each, as marks over a logarithmic axis of time. Those of one name
+ * share a line: so the spread of repeated runs shows.
+ */
+void figure_spread(struct doc *d, const struct figure_window *at, size_t count, enum svg_form form);
+
+/*
+ * Numbers of pages, as marks over a logarithmic axis with a place for none. Those of one name share
+ * a line. Always a file of its own.
+ */
+#define FIGURE_DOTS_SERIES 3
+
+struct figure_dot {
+	const char *name; /* first, see figures_window.c */
+	uint64_t parts[FIGURE_DOTS_SERIES];
+};
+
+struct figure_dots {
+	const char *title;
+	const char *unit;          /* of the axis */
+	const char *const *series; /* their names */
+	size_t n_series;           /* up to FIGURE_DOTS_SERIES */
+	const struct figure_dot *at;
+	size_t count;
+};
+
+void figure_dots(struct doc *d, const struct figure_dots *f);
+
+/* cells[from * n + to]. On a small screen, bars of those that differ. */
+struct figure_matrix {
+	const char *title;
+	const char *from, *to; /* what rows and columns are */
+	const char *change;    /* what a page outside the diagonal is: "before → after" */
+	const char *const *names;
+	size_t n;
+	const uint64_t *cells;
+};
+
+void figure_matrix(struct doc *d, const struct figure_matrix *f, enum svg_form form);
+
+#endif

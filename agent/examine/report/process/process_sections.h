@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sections of the report on one process. Internal to it. Lists are bounded, so that a process
+ * with very many of something has a page that a browser can show; what is left out is summed.
+ */
+#ifndef RAMSEAL_AGENT_EXAMINE_REPORT_PROCESS_PROCESS_SECTIONS_H
+#define RAMSEAL_AGENT_EXAMINE_REPORT_PROCESS_PROCESS_SECTIONS_H
+
+#include "agent/examine/report/kit/html.h"
+#include "agent/examine/report/process/process_run.h"
+
+#define PROCESS_RANGES  500
+#define PROCESS_HEAPS   200
+#define PROCESS_MODULES 500
+#define PROCESS_THREADS 200
+
+/* process_page.c */
+void section_who(struct doc *d, const struct report_process *r);
+
+/* process_ranges.c: the map, and tables of where pages are. */
+bool has_ranges(const struct report_process *r);
+void section_map(struct doc *d, const struct report_process *r);
+/* What can be relied on, by kind. */
+bool has_trust(const struct report_process *r);
+void section_trust(struct doc *d, const struct report_process *r);
+
+/* One of those tables: a row for each of what it is about. */
+struct counts_table {
+	struct html_table t;
+	enum pages_state columns[PAGES_STATES];
+	size_t count;
+	bool still;
+};
+
+/* States that `total` has none of are left out; `first` is the first column's name. */
+void counts_table(struct counts_table *t, struct doc *d, const struct report_process *r,
+		  const struct pages_counts *total, const char *caption, enum term term,
+		  const char *first);
+/* Behind the row's first cell; ends the row. */
+void counts_row(struct counts_table *t, const struct pages_counts *c);
+void counts_table_end(struct counts_table *t);
+
+/* process_heaps.c */
+void section_heaps(struct doc *d, const struct report_process *r);
+
+/* process_lists.c: modules and threads. */
+void section_modules(struct doc *d, const struct report_process *r);
+void section_threads(struct doc *d, const struct report_process *r);
+/* Modules on which the loader's list and the images do not agree. */
+size_t count_module_findings(const struct report_process *r);
+
+#endif
