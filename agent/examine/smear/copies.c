@@ -358,7 +358,7 @@ static enum status open_still(struct analysis *m, struct err *e)
 	enum status st = smear_spaces_load_still(&m->ret->spaces, m->plan->manifest, e);
 
 	m->image_only = true;
-	if (!st && m->visitor && !m->visitor->by_dtb && !m->ret->spaces.mode)
+	if (!st && m->request && !m->request->by_dtb && !m->ret->spaces.mode)
 		return err_set(e, ST_INPUT, "%s", no_processes);
 	return st;
 }
@@ -366,7 +366,7 @@ static enum status open_still(struct analysis *m, struct err *e)
 /* Without a list of address spaces, whoever names tables can still be answered. */
 static enum status open_no_pass(struct analysis *m, struct err *e)
 {
-	if (!m->visitor->by_dtb)
+	if (!m->request->by_dtb)
 		return err_set(e, ST_INPUT, "%s", no_processes);
 	m->image_only = m->one_pass = true;
 	return ST_OK;
@@ -387,12 +387,12 @@ static enum status open_passes(struct analysis *m, struct err *e)
 		return open_still(m, e);
 	has[COPY_BEFORE] =
 		!find_stream_of_kind(r, RSZ_KIND_TABLES_BEFORE, &stream[COPY_BEFORE], e) &&
-		(!m->visitor || smear_spaces_has(m->plan->manifest, "before"));
-	if (!has[COPY_BEFORE] && !m->visitor)
+		(!m->request || smear_spaces_has(m->plan->manifest, "before"));
+	if (!has[COPY_BEFORE] && !m->request)
 		return ST_INPUT;
 	has[COPY_AFTER] = !find_stream_of_kind(r, RSZ_KIND_TABLES_AFTER, &stream[COPY_AFTER], e) &&
-			  (!m->visitor || smear_spaces_has(m->plan->manifest, "after"));
-	if (!has[COPY_AFTER] && !m->visitor)
+			  (!m->request || smear_spaces_has(m->plan->manifest, "after"));
+	if (!has[COPY_AFTER] && !m->request)
 		return ST_INPUT;
 	if (!has[COPY_BEFORE] && !has[COPY_AFTER])
 		return open_no_pass(m, e);
@@ -419,9 +419,9 @@ static enum status find_machine(struct analysis *m, struct err *e)
 	struct smear_spaces *s = &m->ret->spaces;
 	const struct discover_hints hints = {
 		.has_cr3 = true,
-		.cr3 = m->visitor->dtb,
-		.notes = m->visitor->notes,
-		.notes_size = m->visitor->notes_size,
+		.cr3 = m->request->dtb,
+		.notes = m->request->notes,
+		.notes_size = m->request->notes_size,
 		.kernel_only = true,
 	};
 	struct walk_budget budget = {
@@ -443,7 +443,7 @@ static enum status find_machine(struct analysis *m, struct err *e)
 		m->version =
 			d.vmcoreinfo ? vmcoreinfo_version(d.vmcoreinfo) : d.windows.version.build;
 		s->at[s->count++] = (struct smear_id){
-			.dtb = paging_root(s->mode, m->visitor->dtb),
+			.dtb = paging_root(s->mode, m->request->dtb),
 			.fate = FATE_NOT_APPLICABLE,
 			.image = true,
 		};
@@ -483,7 +483,7 @@ static enum status open_all(struct analysis *m, struct err *e)
 	m->ret->memory = m->memory->times;
 	if (!st)
 		st = read_ram(m, e);
-	if (!st && m->visitor && !m->ret->spaces.mode)
+	if (!st && m->request && !m->ret->spaces.mode)
 		st = find_machine(m, e);
 	if (!st)
 		st = walk_set_init(&m->named, m->copy[COPY_IMAGE].mem.mem.ranges, e);

@@ -28,13 +28,6 @@ struct mapping_run {
 bool mapping_run_next(struct analysis *m, size_t at[COPIES], uint64_t from,
 		      struct mapping_run *ret);
 
-/*
- * Counts what that copy's entry names in the space's sums, and tells m->look or the plan's row() of
- * it. ST_OK, or what they returned. smear.c.
- */
-enum status smear__classify(struct analysis *m, struct smear_space *s, const struct mapping_run *p,
-			    enum copy copy, struct err *e);
-
 /* From the view of one copy to that of another. */
 enum change mapping_run_change(const struct analysis *m, const struct view *a,
 			       const struct view *b);

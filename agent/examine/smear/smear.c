@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-#include "agent/examine/smear/mapping_run.h"
+#include "agent/examine/smear/mapping.h"
 #include "agent/examine/smear/slot_lookups.h"
-#include "agent/examine/smear/stand.h"
 
 #define NAMES(function, type, map, count)                                                          \
 	const char *function(type v)                                                               \
@@ -83,107 +82,8 @@ static enum verdict classify_mapping_entry(const struct analysis *m, const struc
 	return b->table->same && a->table->same ? VERDICT_SAFE : VERDICT_PATH;
 }
 
-/* Neighbouring pages of a mapping whose content was captured together, or is missing together. */
-struct verdict_span {
-	uint64_t offset; /* in the run, in pages */
-	uint64_t pages;
-	enum verdict verdict;
-	uint64_t window;
-	bool has_window;
-	bool captured;   /* and is readable, */
-	uint32_t stream; /* in this */
-	struct content content;
-	uint64_t captures; /* that can be read */
-};
-
-/* What one run of one copy is judged by. */
-struct mapping_check {
-	struct analysis *m;
-	struct smear_space *space;
-	const struct mapping_run *run;
-	enum copy copy;
-	const struct captures *captures;
-	uint32_t stream;
-	const struct captures *lookups; /* in the swap cache, of the slots; or NULL */
-	uint32_t lookups_stream;
-	const struct range_list *ranges; /* where there can be content */
-	enum verdict entry;              /* classify_mapping_entry()'s */
-	struct stand stand;              /* of the entry; unless it is an image's */
-	bool slot;
-	bool map_doubt;
-	bool slot_doubt;
-	bool zeros_doubt; /* of a slot that holds zeros */
-	bool look_needed; /* a slot that the swap cache was not asked for may not be written */
-	bool followed;    /* the run has what a prototype came to */
-	uint64_t proto;   /* its address, and */
-	struct rsz_times times; /* when it was captured */
-};
-
-static bool is_row_wanted(const struct mapping_check *j)
-{
-	const struct smear_plan *plan = j->m->plan;
-
-	if (j->m->visitor)
-		return j->copy == j->m->visitor->copy;
-	return plan->row && j->space->id.listed && j->space->id.pid == plan->row_pid;
-}
-
-static enum status tell_one(const struct mapping_check *j, const struct verdict_span *span,
-			    struct err *e)
-{
-	const struct smear_plan *plan = j->m->plan;
-	const struct view *v = &j->run->view[j->copy];
-	struct smear_row row = {
-		.copy = j->copy,
-		.id = &j->space->id,
-		.va = j->run->va + span->offset * PAGE_SIZE,
-		.pages = span->pages,
-		.pte = v->pte,
-		.verdict = span->verdict,
-		.change = j->run->change[PAIR_BEFORE_AFTER],
-		.window = span->window,
-		.raw = v->leaf->raw,
-		.followed = j->followed,
-		.proto = j->proto,
-		.seen = { v->table->start, v->table->end },
-		.captured = span->captured,
-		.content = span->content.when,
-		.older = span->content.older,
-		.captures = span->captures,
-		.stream = span->stream,
-	};
-
-	if (!is_row_wanted(j))
-		return ST_OK;
-	if (pte_place(&row.pte) == PLACE_SLOT)
-		row.pte.slot += span->offset;
-	else if (pte_place(&row.pte) == PLACE_FRAME)
-		row.pte.frame += span->offset * PAGE_SIZE;
-	return j->m->visitor ? j->m->visitor->row(j->m->visitor, &row, e)
-			     : plan->row(plan->context, &row, e);
-}
-
-static enum status count_span(const struct mapping_check *j, const struct verdict_span *span,
-			      struct err *e)
-{
-	const struct leaf_table *t = j->run->view[j->copy].table;
-	struct copy_sums *sums = &j->space->copy[j->copy];
-	const enum trust trust = verdict_trust(span->verdict);
-
-	/* What the swap cache held is in no flat copy of the area. */
-	if (span->content.older || span->verdict == VERDICT_CACHE_FRAME)
-		sums->older += span->pages;
-	if (j->copy == COPY_IMAGE && !t->known && !t->held && trust < TRUSTS)
-		j->space->torn[trust] += span->pages;
-	(j->slot ? sums->slots : sums->frames)[span->verdict] += span->pages;
-	if (span->has_window)
-		windows_add(&j->m->copy[j->copy].windows[j->slot ? WINDOW_SLOTS : WINDOW_FRAMES],
-			    span->window, span->pages);
-	return tell_one(j, span, e);
-}
-
 /* Where what holds at `at`, which is in no capture, ends: `next` is the capture behind it. */
-static uint64_t gap_end(const struct mapping_check *j, const struct capture *next,
+static uint64_t gap_end(const struct mapping *j, const struct capture *next,
 			const struct range *ram, uint64_t at, uint64_t last)
 {
 	if (next)
@@ -201,7 +101,7 @@ static uint64_t gap_end(const struct mapping_check *j, const struct capture *nex
  * have let go of the page, which it does behind the writing, or to have it; or else nobody knows,
  * and it is given time to settle, unless its page may be one that is never written.
  */
-static enum verdict classify_written(const struct mapping_check *j, uint64_t at,
+static enum verdict classify_written(const struct mapping *j, uint64_t at,
 				     const struct rsz_times *when)
 {
 	const enum slot_lookup lookup =
@@ -216,7 +116,7 @@ static enum verdict classify_written(const struct mapping_check *j, uint64_t at,
 }
 
 /* Content that was captured while the entry stood. */
-static enum verdict classify_time(const struct mapping_check *j, uint64_t at,
+static enum verdict classify_time(const struct mapping *j, uint64_t at,
 				  const struct rsz_times *when)
 {
 	if (j->entry == VERDICT_MOVING || j->entry == VERDICT_IMAGE)
@@ -228,7 +128,7 @@ static enum verdict classify_time(const struct mapping_check *j, uint64_t at,
 }
 
 /* What content is worth that is there. */
-static enum verdict classify_captured(const struct mapping_check *j, uint64_t at,
+static enum verdict classify_captured(const struct mapping *j, uint64_t at,
 				      const struct rsz_times *when)
 {
 	enum verdict v = classify_time(j, at, when);
@@ -244,7 +144,7 @@ static enum verdict classify_captured(const struct mapping_check *j, uint64_t at
 	return v;
 }
 
-static const struct found_captures *find_captures(const struct mapping_check *j, uint64_t at,
+static const struct found_captures *find_captures(const struct mapping *j, uint64_t at,
 						  uint64_t last)
 {
 	struct found_captures *f = &j->m->found;
@@ -259,8 +159,8 @@ static const struct found_captures *find_captures(const struct mapping_check *j,
 }
 
 /* Which capture of the page at `at` is taken; `last` is moved to where that is another matter. */
-static struct content choose(const struct mapping_check *j, const struct found_captures *f,
-			     uint64_t at, uint64_t *last, uint64_t *captures)
+static struct content choose(const struct mapping *j, const struct found_captures *f, uint64_t at,
+			     uint64_t *last, uint64_t *captures)
 {
 	const struct capture *c = &f->newest;
 	const struct content newest = { { c->start, c->end }, capture_is_readable(c), NULL };
@@ -278,14 +178,14 @@ static struct content choose(const struct mapping_check *j, const struct found_c
 	/* Of an image that says how its file was read, and nothing of the machine. */
 	if (j->m->ret->still)
 		return newest;
-	return stand_choose(j->m, &j->run->view[j->copy], j->copy, &j->stand, c, older, f->n_older);
+	return stand_choose(j->m, &j->run.view[j->copy], j->copy, &j->stand, c, older, f->n_older);
 }
 
 /*
  * Where the slot is not the page's for certain, but the swap cache had the page while the entry
  * stood: that is the page, whatever the slot holds, and wherever it lies.
  */
-static void take_cached(const struct mapping_check *j, uint64_t at, struct verdict_span *span)
+static void take_cached(const struct mapping *j, uint64_t at, struct verdict_span *span)
 {
 	struct content content;
 
@@ -298,8 +198,7 @@ static void take_cached(const struct mapping_check *j, uint64_t at, struct verdi
 	span->captures++;
 	span->stream = j->lookups_stream;
 	span->content = content;
-	span->window =
-		stand_window(j->m, &j->run->view[j->copy], j->copy, &j->times, &content.when);
+	span->window = stand_window(j->m, &j->run.view[j->copy], j->copy, &j->times, &content.when);
 }
 
 /* `c` is the newest capture of what `content` may be an older one of. */
@@ -309,13 +208,12 @@ static bool is_zeros(const struct capture *c, const struct content *content)
 }
 
 /* Of content from `at` to `last`, as much as is of one kind. */
-static struct verdict_span classify_stored(const struct mapping_check *j, uint64_t at,
-					   uint64_t last)
+static struct verdict_span classify_stored(const struct mapping *j, uint64_t at, uint64_t last)
 {
 	const struct found_captures *f = find_captures(j, at, last);
 	const struct capture *c = f->found ? &f->newest : NULL;
 	const struct range *ram = range_list_find(j->ranges, at);
-	const struct view *v = &j->run->view[j->copy];
+	const struct view *v = &j->run.view[j->copy];
 	struct verdict_span ret = { .verdict = ram ? VERDICT_MISSING : VERDICT_OUTSIDE,
 				    .stream = j->stream };
 	uint64_t end;
@@ -344,7 +242,7 @@ static struct verdict_span classify_stored(const struct mapping_check *j, uint64
 	return ret;
 }
 
-static struct verdict_span classify_span(const struct mapping_check *j, uint64_t at, uint64_t last)
+static struct verdict_span classify_span(const struct mapping *j, uint64_t at, uint64_t last)
 {
 	struct verdict_span ret;
 
@@ -356,33 +254,27 @@ static struct verdict_span classify_span(const struct mapping_check *j, uint64_t
 }
 
 /* False, and the result says so, if all that may be spent is spent. */
-static bool take_work(struct analysis *m, uint64_t steps)
+bool smear__take_work(struct analysis *m, uint64_t steps)
 {
 	m->ret->cut |= m->work < steps;
 	m->work -= MIN(m->work, steps);
 	return !m->ret->cut;
 }
 
-static enum status classify_content(const struct mapping_check *j, uint64_t first, struct err *e)
-{
-	const uint64_t last = first + (j->run->pages * PAGE_SIZE - 1);
-	struct verdict_span span;
-	enum status st = ST_OK;
+/*
+ * What it is judged by
+ */
 
-	for (uint64_t done = 0; done < j->run->pages && !st; done += span.pages) {
-		if (!take_work(j->m, 1))
-			break;
-		span = classify_span(j, first + done * PAGE_SIZE, last);
-		span.offset = done;
-		st = count_span(j, &span, e);
-	}
-	return st;
+void smear__begin_judging(struct mapping *j)
+{
+	j->entry = classify_mapping_entry(j->m, &j->space->id, &j->run, j->copy);
+	j->stand = stand_of(j->m, &j->run, j->copy);
 }
 
 static void name_pages(struct analysis *m, struct walk_set *named, struct walk_set *several,
 		       uint64_t first, uint64_t pages)
 {
-	if (!take_work(m, pages))
+	if (!smear__take_work(m, pages))
 		return;
 	for (uint64_t i = 0; i < pages; i++) {
 		const uint64_t at = first + i * PAGE_SIZE;
@@ -392,33 +284,36 @@ static void name_pages(struct analysis *m, struct walk_set *named, struct walk_s
 	}
 }
 
-static enum status classify_frame(struct mapping_check *j, struct err *e)
+/* Who names which page is counted of the image's tables, and for nobody who reads. */
+static bool counts_names(const struct mapping *j)
 {
-	const struct pte *p = &j->run->view[j->copy].pte;
+	return j->copy == COPY_IMAGE && !j->m->request;
+}
 
+static void begin_frame(struct mapping *j)
+{
 	j->captures = j->m->memory;
 	j->stream = j->m->memory_stream;
 	j->ranges = &j->m->ram;
-	if (j->copy == COPY_IMAGE)
-		name_pages(j->m, &j->m->named, &j->m->several, p->frame, j->run->pages);
-	return classify_content(j, p->frame, e);
+	j->first = j->run.view[j->copy].pte.frame;
+	if (counts_names(j))
+		name_pages(j->m, &j->m->named, &j->m->several, j->first, j->run.pages);
 }
 
-static enum status classify_slot(struct mapping_check *j, struct err *e)
+/* Why there is no content for any of its pages; VERDICT_SAFE: there may be. */
+static enum verdict why_no_slot(const struct pte *p, const struct slot_file *f)
 {
-	const struct pte *p = &j->run->view[j->copy].pte;
-	struct slot_file *f = p->file < PTE_FILES_MAX ? &j->m->files[p->file] : NULL;
-	struct verdict_span span = { .pages = j->run->pages, .verdict = VERDICT_NO_FILE };
-
-	j->slot = true;
 	if (p->state == PTE_COMPRESSED)
-		span.verdict = VERDICT_STORE;
-	else if (p->slot >> 40) /* 2^52 bytes: no file is that long */
-		span.verdict = VERDICT_OUTSIDE;
-	else if (f && f->slots && p->slot >= f->slots) /* what is behind them is none */
-		span.verdict = VERDICT_OUTSIDE;
-	if (span.verdict != VERDICT_NO_FILE || !f || !f->captures)
-		return count_span(j, &span, e);
+		return VERDICT_STORE;
+	if (p->slot >> 40) /* 2^52 bytes: no file is that long */
+		return VERDICT_OUTSIDE;
+	if (f && f->slots && p->slot >= f->slots) /* what is behind them is none */
+		return VERDICT_OUTSIDE;
+	return f && f->captures ? VERDICT_SAFE : VERDICT_NO_FILE;
+}
+
+static void begin_slot(struct mapping *j, struct slot_file *f)
+{
 	j->captures = f->captures;
 	j->stream = f->stream;
 	j->lookups = f->lookups;
@@ -428,79 +323,95 @@ static enum status classify_slot(struct mapping_check *j, struct err *e)
 	j->zeros_doubt = f->zram;
 	j->look_needed = j->m->ret->slots_doubt_looked;
 	j->slot_doubt = f->assumed || (j->m->ret->slots_doubt && !j->look_needed);
-	if (j->copy == COPY_IMAGE)
-		name_pages(j->m, &f->named, &f->several, p->slot * PAGE_SIZE, j->run->pages);
-	return classify_content(j, p->slot * PAGE_SIZE, e);
+	j->first = j->run.view[j->copy].pte.slot * PAGE_SIZE;
+	if (counts_names(j))
+		name_pages(j->m, &f->named, &f->several, j->first, j->run.pages);
 }
 
-/*
- * Rows of mappings have them: Linux' entries for what is in no frame and no slot, and whatever
- * nobody can read. Windows has entries without a place for nearly every address; states count them.
- */
-static bool is_told_without_place(const struct pte *p)
+/* What names no page: is there reason to doubt that it names none? */
+static enum verdict classify_no_place(const struct mapping *j)
 {
-	switch (p->state) {
-	case PTE_POISONED:
-	case PTE_DEVICE:
-	case PTE_MARKER:
-	case PTE_SWAP_ERROR:
-	case PTE_UNKNOWN:
+	const struct pte *p = &j->run.view[j->copy].pte;
+	enum verdict v = j->entry;
+
+	if (v == VERDICT_SAFE && j->followed)
+		v = VERDICT_PROTOTYPE;
+	if ((v == VERDICT_SAFE || v == VERDICT_IMAGE) && p->needs_vad)
+		v = VERDICT_VAD;
+	/* Who counts what is safe wants pages that are there. */
+	if (v == VERDICT_SAFE && p->state != PTE_DEMAND_ZERO)
+		v = VERDICT_NO_CONTENT;
+	return v;
+}
+
+/* False: all its pages are `ret`, and there is no content to look at. */
+static bool begin_content(struct mapping *j, struct verdict_span *ret)
+{
+	const struct pte *p = &j->run.view[j->copy].pte;
+	struct slot_file *f;
+
+	*ret = (struct verdict_span){ .pages = j->run.pages };
+	switch (pte_place(p)) {
+	case PLACE_FRAME:
+		begin_frame(j);
 		return true;
+	case PLACE_SLOT:
+		f = p->file < PTE_FILES_MAX ? &j->m->files[p->file] : NULL;
+		j->slot = true;
+		ret->verdict = why_no_slot(p, f);
+		if (ret->verdict == VERDICT_SAFE)
+			begin_slot(j, f);
+		return ret->verdict == VERDICT_SAFE;
 	default:
+		ret->verdict = classify_no_place(j);
 		return false;
 	}
 }
 
-/* What names no page: is there reason to doubt that it names none? */
-static enum status tell_entry(const struct mapping_check *j, struct err *e)
+bool mapping_judge(struct mapping *j, struct verdict_span *ret)
 {
-	const struct pte *p = &j->run->view[j->copy].pte;
-	struct verdict_span span = { .pages = j->run->pages, .verdict = j->entry };
-
-	if (!j->m->visitor && !is_told_without_place(p))
-		return ST_OK;
-	if (span.verdict == VERDICT_SAFE && j->followed)
-		span.verdict = VERDICT_PROTOTYPE;
-	if ((span.verdict == VERDICT_SAFE || span.verdict == VERDICT_IMAGE) && p->needs_vad)
-		span.verdict = VERDICT_VAD;
-	/* Who counts what is safe wants pages that are there. */
-	if (span.verdict == VERDICT_SAFE && p->state != PTE_DEMAND_ZERO)
-		span.verdict = VERDICT_NO_CONTENT;
-	return tell_one(j, &span, e);
-}
-
-/* Puts what a prototype entry comes to in its place. */
-static void follow(struct mapping_check *j, struct mapping_run *p)
-{
-	const struct mapping_visitor *l = j->m->visitor;
-	struct pte *pte = &p->view[j->copy].pte;
-
-	if (!l || j->copy != l->copy ||
-	    (pte->state != PTE_PROTOTYPE && pte->state != PTE_VAD_PROTOTYPE))
-		return;
-	j->proto = pte->address;
-	j->followed = l->follow(l, p->va, pte, &j->times, &j->proto);
-}
-
-enum status smear__classify(struct analysis *m, struct smear_space *s, const struct mapping_run *p,
-			    enum copy copy, struct err *e)
-{
-	struct mapping_run run = *p;
-	struct mapping_check j = { .m = m, .space = s, .run = &run, .copy = copy };
-	const struct view *v = &run.view[copy];
-
-	if (!v->leaf)
-		return ST_OK;
-	s->copy[copy].state[v->pte.state] += p->pages;
-	j.entry = classify_mapping_entry(m, &s->id, p, copy);
-	j.stand = stand_of(m, p, copy);
-	follow(&j, &run);
-	switch (pte_place(&v->pte)) {
-	case PLACE_FRAME:
-		return classify_frame(&j, e);
-	case PLACE_SLOT:
-		return classify_slot(&j, e);
-	default:
-		return tell_entry(&j, e);
+	if (!j->begun) {
+		j->begun = true;
+		j->over = !begin_content(j, ret);
+		if (j->over)
+			return true;
 	}
+	j->over = j->over || j->judged == j->run.pages || !smear__take_work(j->m, 1);
+	if (j->over)
+		return false;
+	*ret = classify_span(j, j->first + j->judged * PAGE_SIZE,
+			     j->first + (j->run.pages * PAGE_SIZE - 1));
+	ret->offset = j->judged;
+	j->judged += ret->pages;
+	return true;
+}
+
+struct smear_row mapping_row(const struct mapping *j, const struct verdict_span *span)
+{
+	const struct view *v = &j->run.view[j->copy];
+	struct smear_row row = {
+		.copy = j->copy,
+		.id = &j->space->id,
+		.va = j->run.va + span->offset * PAGE_SIZE,
+		.pages = span->pages,
+		.pte = v->pte,
+		.verdict = span->verdict,
+		.change = j->run.change[PAIR_BEFORE_AFTER],
+		.window = span->window,
+		.raw = v->leaf->raw,
+		.followed = j->followed,
+		.proto = j->proto,
+		.seen = { v->table->start, v->table->end },
+		.captured = span->captured,
+		.content = span->content.when,
+		.older = span->content.older,
+		.captures = span->captures,
+		.stream = span->stream,
+	};
+
+	if (pte_place(&row.pte) == PLACE_SLOT)
+		row.pte.slot += span->offset;
+	else if (pte_place(&row.pte) == PLACE_FRAME)
+		row.pte.frame += span->offset * PAGE_SIZE;
+	return row;
 }

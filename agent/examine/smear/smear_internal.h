@@ -41,9 +41,9 @@ struct source {
 	struct windows all[WINDOW_KINDS];
 };
 
-/* For whoever looks at one address space instead of measuring all; virtual.c. */
-struct mapping_visitor {
-	enum copy copy; /* whose mappings are told */
+/* Of whoever reads one address space instead of measuring all; virtual.c. */
+struct space_request {
+	enum copy copy; /* whose mappings are read */
 	/*
 	 * The tables that are asked for, and what the source's ELF notes say: where the manifest
 	 * does not tell of any, these have to do.
@@ -52,16 +52,6 @@ struct mapping_visitor {
 	uint64_t dtb;
 	const void *notes;
 	size_t notes_size;
-	/*
-	 * Puts what a prototype entry comes to in the place of `pte`, which is the page's at `va`,
-	 * when that entry was read in `when`, and where it is in `proto`. False, and nothing is
-	 * changed, if it cannot be read, or nobody knows where it is.
-	 */
-	bool (*follow)(const struct mapping_visitor *l, uint64_t va, struct pte *pte,
-		       struct rsz_times *when, uint64_t *proto);
-	/* Every mapping, whether or not it names a page. */
-	enum status (*row)(const struct mapping_visitor *l, const struct smear_row *row,
-			   struct err *e);
 };
 
 /* The newest capture from an address on, and the older ones. */
@@ -89,8 +79,8 @@ struct direct_copies {
 
 /* Everything that the measure needs while it runs. */
 struct analysis {
-	const struct mapping_visitor *visitor; /* NULL: all is measured */
-	bool one_pass;                         /* of two, at most; only with `visitor` */
+	const struct space_request *request; /* NULL: all is measured */
+	bool one_pass;                       /* of two, at most; only with `request` */
 	bool image_only;  /* no pass is open: the tables in the memory are all there is */
 	uint32_t version; /* of the system; see pte_facts */
 	const struct smear_plan *plan;
@@ -189,16 +179,9 @@ void smear__divide(struct smear *ret);
 
 /*
  * Appends the addresses that entries of this copy of the space are for, in order, neighbours as
- * one. *ret_cut: the walk's budget ended it. `s` as for smear__visit().
+ * one. *ret_cut: the walk's budget ended it. `s` as for mapping_walk_range().
  */
 enum status smear__mapped(struct analysis *m, struct smear_space *s, enum copy copy,
 			  struct range_list *ret, bool *ret_cut, struct err *e);
-
-/*
- * Tells m->visitor of what the space maps in [first, last], whole pages, in order. ST_OK also if
- * that is nothing. `s` has its id, and is not to be used for anything else.
- */
-enum status smear__visit(struct analysis *m, struct smear_space *s, uint64_t first, uint64_t last,
-			 struct err *e);
 
 #endif

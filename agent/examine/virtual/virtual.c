@@ -86,7 +86,7 @@ static const char *where(enum copy copy)
 static enum status take_space(struct virtual_memory *v, const struct smear_id *id, uint32_t pid,
 			      struct err *e)
 {
-	const enum copy copy = v->visitor.copy;
+	const enum copy copy = v->request.copy;
 
 	v->space = (struct smear_space){ .id = *id };
 	v->info.known = true;
@@ -100,7 +100,7 @@ static enum status find_space(struct virtual_memory *v, const struct virtual_pla
 			      struct err *e)
 {
 	const struct smear_spaces *s = &v->smear.spaces;
-	const enum copy copy = v->visitor.copy;
+	const enum copy copy = v->request.copy;
 	const struct smear_id *id;
 
 	if (plan->by_dtb) {
@@ -124,7 +124,7 @@ static enum status find_space(struct virtual_memory *v, const struct virtual_pla
 
 static enum status check_copy(const struct virtual_memory *v, struct err *e)
 {
-	const enum copy copy = v->visitor.copy;
+	const enum copy copy = v->request.copy;
 
 	if (v->m->copy[copy].cursor)
 		return ST_OK;
@@ -142,8 +142,8 @@ static enum status open_virt(struct virtual_memory *v, struct err *e)
 	size_t n = 0;
 	enum status st = rsz_cursor_create(m->plan->reader, MAX(m->plan->cached, 1), &v->cursor, e);
 
-	if (v->visitor.copy != COPY_IMAGE)
-		streams[n++] = m->copy[v->visitor.copy].mem.streams[0];
+	if (v->request.copy != COPY_IMAGE)
+		streams[n++] = m->copy[v->request.copy].mem.streams[0];
 	streams[n++] = m->memory_stream;
 	if (!st)
 		st = physmem_rsz_init(&v->mem, m->plan->reader, m->copy[COPY_IMAGE].cursor, streams,
@@ -165,7 +165,7 @@ static void tell_info(struct virtual_memory *v)
 	v->info.os = v->smear.spaces.os;
 	v->info.layout = v->smear.layout;
 	v->info.user_last = smear__user_last(v->smear.spaces.mode);
-	v->info.copy = v->visitor.copy;
+	v->info.copy = v->request.copy;
 	v->info.dtb = v->space.id.dtb;
 	v->info.listed = v->space.id.listed;
 	v->info.pid = v->space.id.pid;
@@ -223,7 +223,7 @@ void virtual_set_files(struct virtual_memory *v, const struct virtual_files *fil
 enum status virtual_mapped(struct virtual_memory *v, struct range_list *ret, bool *ret_cut,
 			   struct err *e)
 {
-	const enum status st = smear__mapped(v->m, &v->space, v->visitor.copy, ret, ret_cut, e);
+	const enum status st = smear__mapped(v->m, &v->space, v->request.copy, ret, ret_cut, e);
 
 	range_list_join(ret);
 	return st;
@@ -263,18 +263,16 @@ enum status virtual_open(const struct virtual_plan *plan, struct virtual_memory 
 		.manifest = plan->manifest,
 		.cached = plan->cached,
 	};
-	v->visitor = (struct mapping_visitor){
+	v->request = (struct space_request){
 		.copy = copy_of_image(plan),
 		.by_dtb = plan->by_dtb,
 		.dtb = plan->dtb,
 		.notes = plan->notes,
 		.notes_size = plan->notes_size,
-		.follow = virtual__follow,
-		.row = virtual__take_row,
 	};
 	v->m->plan = &v->plan;
 	v->m->ret = &v->smear;
-	v->m->visitor = &v->visitor;
+	v->m->request = &v->request;
 	st = set_up(v, plan, e);
 	if (st)
 		virtual_close(v);

@@ -33,8 +33,8 @@ enum status virtual_discover(struct virtual_memory *v, struct discovery *ret, st
 		.cr3 = v->info.dtb,
 		.has_kernel_base = base != 0,
 		.kernel_base = base,
-		.notes = v->visitor.notes,
-		.notes_size = v->visitor.notes_size,
+		.notes = v->request.notes,
+		.notes_size = v->request.notes_size,
 		.skip_scan = true,
 	};
 	struct walk_budget budget = {

@@ -3,7 +3,7 @@
 #ifndef RAMSEAL_AGENT_EXAMINE_VIRTUAL_VIRTUAL_INTERNAL_H
 #define RAMSEAL_AGENT_EXAMINE_VIRTUAL_VIRTUAL_INTERNAL_H
 
-#include "agent/examine/smear/smear_internal.h"
+#include "agent/examine/smear/mapping.h"
 #include "agent/examine/virtual/virtual.h"
 
 /* What is kept of the compression store, and of its pages (virtual_store.c). */
@@ -13,7 +13,7 @@ struct virtual_store;
 #define SWEEP_THREADS_MAX 2
 
 struct virtual_memory {
-	struct mapping_visitor visitor; /* the first: callbacks get it back */
+	struct space_request request;
 	struct virtual_info info;
 	struct smear_plan plan;
 	struct analysis *m;
@@ -41,12 +41,6 @@ struct virtual_memory {
 	uint64_t next; /* the first page that has not been told of */
 	bool through;  /* the last page of all addresses was told of: .next is 0 again */
 };
-
-/* struct mapping_visitor's. */
-bool virtual__follow(const struct mapping_visitor *l, uint64_t va, struct pte *pte,
-		     struct rsz_times *when, uint64_t *proto);
-enum status virtual__take_row(const struct mapping_visitor *l, const struct smear_row *row,
-			      struct err *e);
 
 /*
  * The page at `va` of the address space with the root `dtb`: in memory, in transition or in a page

@@ -145,20 +145,26 @@ static bool find_by_vad(const struct virtual_memory *v, uint64_t va, uint64_t *r
 	       v->vads.range(v->vads.context, va, &pages, ret) == VAD_SAYS_SECTION;
 }
 
-bool virtual__follow(const struct mapping_visitor *l, uint64_t va, struct pte *pte,
-		     struct rsz_times *when, uint64_t *proto)
+/*
+ * Puts what a prototype entry comes to in the place of the mapping's; it stays what it is if that
+ * cannot be read, or nobody knows where it is.
+ */
+static void follow_prototype(struct virtual_memory *v, struct mapping *x)
 {
-	struct virtual_memory *v = (struct virtual_memory *)(uintptr_t)l;
+	struct pte *pte = &x->run.view[x->copy].pte;
 	uint64_t at = pte->address;
 
-	if (pte->state == PTE_VAD_PROTOTYPE && !find_by_vad(v, va, &at))
-		return false;
+	if (pte->state != PTE_PROTOTYPE && pte->state != PTE_VAD_PROTOTYPE)
+		return;
+	x->proto = at;
+	if (pte->state == PTE_VAD_PROTOTYPE && !find_by_vad(v, x->run.va, &at))
+		return;
 	/* An index is no address: only the kernel's symbols tell what it counts. */
 	if ((pte->state == PTE_PROTOTYPE && v->m->entries.windows.layout->indexed) ||
-	    !read_prototype(v, at, pte, when))
-		return false;
-	*proto = at;
-	return true;
+	    !read_prototype(v, at, pte, &x->times))
+		return;
+	x->proto = at;
+	x->followed = true;
 }
 
 bool virtual_is_prototypes(struct virtual_memory *v, uint64_t va, uint64_t frame)
@@ -535,7 +541,7 @@ static void ask_passes(struct virtual_memory *v, struct virtual_page *p)
 	uint64_t pages[2] = { p->pages, p->pages };
 	struct pte before, after;
 
-	if (m->entries.os != OS_LINUX || v->visitor.copy != COPY_IMAGE || p->va >> 63 ||
+	if (m->entries.os != OS_LINUX || v->request.copy != COPY_IMAGE || p->va >> 63 ||
 	    m->image_only || m->one_pass || v->space.id.fate != FATE_LIVED)
 		return;
 	before = entry_in_copy(v, COPY_BEFORE, p->va, &pages[0]);
@@ -559,11 +565,11 @@ static struct virtual_page explain(struct virtual_memory *v, uint64_t va)
 	struct virtual_page p = { .va = va, .pages = 1 };
 	struct virt_end end;
 
-	tables.mem = &v->m->copy[v->visitor.copy].tables.mem;
+	tables.mem = &v->m->copy[v->request.copy].tables.mem;
 	virt_find(&tables, va, &end);
 	p.level = end.level;
 	p.row = (struct smear_row){
-		.copy = v->visitor.copy,
+		.copy = v->request.copy,
 		.id = &v->space.id,
 		.va = va,
 		.raw = end.raw,
@@ -761,16 +767,10 @@ static enum status give_gap(struct virtual_memory *v, uint64_t last, struct err 
 	return st;
 }
 
-enum status virtual__take_row(const struct mapping_visitor *l, const struct smear_row *row,
-			      struct err *e)
+static enum status give_row(struct virtual_memory *v, const struct smear_row *row, struct err *e)
 {
-	struct virtual_memory *v = (struct virtual_memory *)(uintptr_t)l;
 	struct smear_row one = *row;
-	enum status st;
-
-	if (v->rows)
-		return v->rows->row(v->rows->context, row, e);
-	st = row->va ? give_gap(v, row->va - 1, e) : ST_OK;
+	enum status st = row->va ? give_gap(v, row->va - 1, e) : ST_OK;
 
 	if (!st && row->pte.state == PTE_COMPRESSED && !v->reader->unread)
 		return give_from_store(v, row, e);
@@ -788,6 +788,36 @@ enum status virtual__take_row(const struct mapping_visitor *l, const struct smea
 			one.pte.frame += PAGE_SIZE;
 		else if (pte_place(&row->pte) == PLACE_SLOT)
 			one.pte.slot++;
+	}
+	return st;
+}
+
+static enum status take_mapping(struct virtual_memory *v, struct mapping *x, struct err *e)
+{
+	struct verdict_span span;
+	enum status st = ST_OK;
+
+	follow_prototype(v, x);
+	while (!st && mapping_judge(x, &span)) {
+		const struct smear_row row = mapping_row(x, &span);
+
+		st = v->rows ? v->rows->row(v->rows->context, &row, e) : give_row(v, &row, e);
+	}
+	return st;
+}
+
+static enum status take_mappings(struct virtual_memory *v, uint64_t first, uint64_t last,
+				 struct err *e)
+{
+	struct mapping_walk w;
+	struct mapping x;
+	enum status st = mapping_walk_range(&w, v->m, &v->space, v->request.copy, first, last, e);
+
+	while (!st) {
+		st = mapping_next(&w, &x, e);
+		if (st)
+			return st == ST_END ? ST_OK : st;
+		st = take_mapping(v, &x, e);
 	}
 	return st;
 }
@@ -824,7 +854,7 @@ static enum status visit_steps(struct virtual_memory *v, uint64_t first, uint64_
 	v->through = false;
 	do {
 		last = MIN(end, first | (STEP_BYTES - 1));
-		st = smear__visit(v->m, &v->space, first, last, e);
+		st = take_mappings(v, first, last, e);
 		if (!st && !v->rows)
 			st = give_gap(v, last, e);
 		first = last + 1;
