@@ -6,7 +6,9 @@
  * touched.
  */
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "driver-interface/parts.h"
 #include "driver-interface/source.h"
@@ -19,10 +21,12 @@
 struct chain {
 	struct drv drv;
 	struct drv *sources[CHAIN_MAX];
-	size_t count;
+	atomic_size_t count;
 	const struct drv_ops *const *next; /* in the table: not tried yet */
 	char note[512];
 	char path[256];
+	pthread_mutex_t opening; /* guards the above; `count` may be read at any time */
+	pthread_mutex_t one;     /* held by who reads a source that is not info.parallel */
 };
 
 static void chain_close(struct drv *d)
@@ -31,6 +35,8 @@ static void chain_close(struct drv *d)
 
 	for (size_t i = 0; i < c->count; i++)
 		drv_close(c->sources[i]);
+	pthread_mutex_destroy(&c->opening);
+	pthread_mutex_destroy(&c->one);
 	drv__deinit(d);
 	free(c);
 }
@@ -57,12 +63,54 @@ static bool improves(struct page_status now, struct page_status then, bool silen
 	return now.detail == SKIP_SOURCE_FAILED;
 }
 
-static enum status retry(struct chain *c, size_t i, uint64_t addr, uint8_t *buf, size_t pages,
-			 struct page_status *status, struct err *e)
+/* Who reads: a thread beside others, or DRV_BESIDE. */
+struct chain_reader {
+	struct chain *c;
+	unsigned number;
+};
+
+/*
+ * Waits until nobody else reads a source that takes one reader. False: one of those reads was given
+ * up, and will hold its source for ever.
+ */
+static bool wait_for_turn(struct chain *c)
 {
-	struct drv *s = c->sources[i];
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
+	while (pthread_mutex_trylock(&c->one)) {
+		if (drv_is_abandoned(&c->drv))
+			return false;
+		nanosleep(&ms, NULL);
+	}
+	return true;
+}
+
+/* As drv_read_pages() of one of the sources. */
+static enum status read_source(const struct chain_reader *by, struct drv *s, uint64_t addr,
+			       void *buf, size_t pages, struct page_status *status, struct err *e)
+{
+	enum status st;
+
+	if (by->number == DRV_BESIDE)
+		return drv_read_pages(s, addr, buf, pages, status, e);
+	if (s->info.parallel)
+		return drv_read_pages_beside(s, by->number, addr, buf, pages, status, e);
+	if (!wait_for_turn(by->c)) {
+		for (size_t i = 0; i < pages; i++)
+			status[i] = (struct page_status){ PAGE_SKIPPED, SKIP_SOURCE_FAILED };
+		return ST_SOURCE_FAILED;
+	}
+	st = drv_read_pages_beside(s, by->number, addr, buf, pages, status, e);
+	pthread_mutex_unlock(&by->c->one);
+	return st;
+}
+
+static enum status retry(const struct chain_reader *by, size_t i, uint64_t addr, uint8_t *buf,
+			 size_t pages, struct page_status *status, struct err *e)
+{
+	struct drv *s = by->c->sources[i];
 	struct page_status then[RETRY_PAGES];
-	enum status st = drv_read_pages(s, addr, buf, pages, then, NULL);
+	enum status st = read_source(by, s, addr, buf, pages, then, NULL);
 
 	if (st && st != ST_SOURCE_FAILED)
 		return err_add(e, st, "%s", s->info.source);
@@ -75,7 +123,7 @@ static enum status retry(struct chain *c, size_t i, uint64_t addr, uint8_t *buf,
 		else if (then[k].state == PAGE_DATA)
 			then[k] = status[k];
 	}
-	note_parts(c, i, addr, pages, then);
+	note_parts(by->c, i, addr, pages, then);
 	return ST_OK;
 }
 
@@ -185,9 +233,11 @@ static bool open_next(struct chain *c, bool holes, struct refusals *no, enum sta
 			continue;
 		*st = ops->open(ops->default_path, &s, &why);
 		if (!*st) {
-			c->sources[c->count++] = s;
 			s->watch = &c->drv.own_watch;
+			s->beside = c->drv.own_beside;
 			*st = merge_info(c, &s->info, e);
+			c->sources[c->count] = s;
+			c->count++; /* from now on others see it */
 			return !*st;
 		}
 		if (*st == ST_NOMEM) {
@@ -204,10 +254,16 @@ static bool open_next(struct chain *c, bool holes, struct refusals *no, enum sta
 /* The i-th source of those that answer; NULL: there is none, or `st` says why. */
 static struct drv *source_at(struct chain *c, size_t i, bool holes, enum status *st, struct err *e)
 {
-	while (i >= c->count)
-		if (!open_next(c, holes, NULL, st, e))
-			return NULL;
-	return c->sources[i];
+	struct drv *ret = NULL;
+	bool more = true;
+
+	pthread_mutex_lock(&c->opening);
+	while (more && i >= c->count)
+		more = open_next(c, holes, NULL, st, e);
+	if (i < c->count)
+		ret = c->sources[i];
+	pthread_mutex_unlock(&c->opening);
+	return ret;
 }
 
 /* --- reading ------------------------------------------------------------------------------- */
@@ -268,10 +324,11 @@ static void find_missing(struct chain *c, uint64_t addr, size_t pages,
 }
 
 /* Asks the i-th source for what is missing, in runs; but not for what it cannot have. */
-static enum status ask_another(struct chain *c, size_t i, uint64_t addr, uint8_t *buf, size_t pages,
-			       struct page_status *status, const struct missing *m, struct err *e)
+static enum status ask_another(const struct chain_reader *by, size_t i, uint64_t addr, uint8_t *buf,
+			       size_t pages, struct page_status *status, const struct missing *m,
+			       struct err *e)
 {
-	const struct drv *s = c->sources[i];
+	const struct drv *s = by->c->sources[i];
 	enum status st = ST_OK;
 
 	for (size_t at = 0, n; at < pages && !st && !s->dead; at += MAX(n, 1)) {
@@ -280,32 +337,35 @@ static enum status ask_another(struct chain *c, size_t i, uint64_t addr, uint8_t
 		     n++)
 			;
 		if (n)
-			st = retry(c, i, addr + at * PAGE_SIZE, buf + at * PAGE_SIZE, n,
+			st = retry(by, i, addr + at * PAGE_SIZE, buf + at * PAGE_SIZE, n,
 				   status + at, e);
 	}
 	return st;
 }
 
 /* Asks the sources from the i-th on, one behind the other, for what is missing of RETRY_PAGES. */
-static enum status ask_the_others(struct chain *c, size_t i, uint64_t addr, uint8_t *buf,
-				  size_t pages, struct page_status *status, struct err *e)
+static enum status ask_the_others(const struct chain_reader *by, size_t i, uint64_t addr,
+				  uint8_t *buf, size_t pages, struct page_status *status,
+				  struct err *e)
 {
+	struct chain *c = by->c;
 	struct missing m;
 	enum status st = ST_OK;
 
 	for (find_missing(c, addr, pages, status, &m); m.any && !st; i++) {
 		if (!source_at(c, i, !m.others, &st, e))
 			break;
-		st = ask_another(c, i, addr, buf, pages, status, &m, e);
+		st = ask_another(by, i, addr, buf, pages, status, &m, e);
 		find_missing(c, addr, pages, status, &m);
 	}
 	return st;
 }
 
 /* The first that lives is asked for everything. Returns its number, or that of nobody. */
-static size_t ask_the_first(struct chain *c, uint64_t addr, void *buf, size_t pages,
+static size_t ask_the_first(const struct chain_reader *by, uint64_t addr, void *buf, size_t pages,
 			    struct page_status *status, enum status *st, struct err *e)
 {
+	struct chain *c = by->c;
 	struct drv *s;
 	size_t i = 0;
 
@@ -313,7 +373,7 @@ static size_t ask_the_first(struct chain *c, uint64_t addr, void *buf, size_t pa
 		i++;
 	if (!s)
 		return i;
-	*st = drv_read_pages(s, addr, buf, pages, status, e);
+	*st = read_source(by, s, addr, buf, pages, status, e);
 	if (*st == ST_SOURCE_FAILED)
 		*st = ST_OK;
 	if (!*st)
@@ -321,15 +381,17 @@ static size_t ask_the_first(struct chain *c, uint64_t addr, void *buf, size_t pa
 	return i;
 }
 
-static bool is_dead(const struct chain *c)
+static bool is_dead(struct chain *c)
 {
-	for (const struct drv_ops *const *left = c->next; *left; left++)
-		if ((*left)->automatic)
-			return false;
-	for (size_t i = 0; i < c->count; i++)
-		if (!c->sources[i]->dead)
-			return false;
-	return true;
+	bool ret = true;
+
+	pthread_mutex_lock(&c->opening);
+	for (const struct drv_ops *const *left = c->next; *left && ret; left++)
+		ret = !(*left)->automatic;
+	for (size_t i = 0; i < c->count && ret; i++)
+		ret = c->sources[i]->dead;
+	pthread_mutex_unlock(&c->opening);
+	return ret;
 }
 
 /* What the last one died of, where it is known. */
@@ -343,19 +405,20 @@ static enum status report_death(const struct chain *c, uint64_t addr, struct err
 		       last->death ? ": " : "", last->death ? last->death : "");
 }
 
-static enum status chain_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages,
-				    struct page_status *status, struct err *e)
+static enum status chain_read_pages(struct drv *d, unsigned reader, uint64_t addr, void *buf,
+				    size_t pages, struct page_status *status, struct err *e)
 {
 	struct chain *c = (struct chain *)d;
+	const struct chain_reader by = { c, reader };
 	enum status st = ST_OK;
 	size_t first;
 
 	for (size_t i = 0; i < pages; i++)
 		status[i] = (struct page_status){ PAGE_SKIPPED, SKIP_SOURCE_FAILED };
-	first = ask_the_first(c, addr, buf, pages, status, &st, e);
+	first = ask_the_first(&by, addr, buf, pages, status, &st, e);
 	for (size_t at = 0, n; at < pages && !st; at += n) {
 		n = MIN(pages - at, RETRY_PAGES);
-		st = ask_the_others(c, first + 1, addr + at * PAGE_SIZE,
+		st = ask_the_others(&by, first + 1, addr + at * PAGE_SIZE,
 				    (uint8_t *)buf + at * PAGE_SIZE, n, status + at, e);
 	}
 	if (st || !is_dead(c))
@@ -429,12 +492,15 @@ static enum status chain_fill(struct chain *c, const struct drv_ops *const *tabl
 	enum status st = drv__init(&c->drv, &chain_ops, "", e);
 
 	c->next = table;
+	pthread_mutex_init(&c->opening, NULL);
+	pthread_mutex_init(&c->one, NULL);
 	if (!st && !open_next(c, false, &no, &st, e) && !st)
 		st = refuse(&no, table, e);
 	if (st)
 		return st;
 	c->drv.info.path = c->path;
 	c->drv.info.error_numbers = c->sources[0]->info.error_numbers;
+	c->drv.info.parallel = c->sources[0]->info.parallel;
 	return ST_OK;
 }
 

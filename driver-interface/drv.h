@@ -170,9 +170,18 @@ struct drv_ops {
 	enum status (*open)(const char *path, struct drv **ret, struct err *e);
 	/* addr and len are page multiples, len <= read_max, within maps[0]. */
 	struct drv_result (*read)(struct drv *d, uint64_t addr, void *buf, size_t len);
-	/* NULL but for "auto", whose pages come from other sources: all of drv_read_pages(). */
-	enum status (*read_pages)(struct drv *d, uint64_t addr, void *buf, size_t pages,
-				  struct page_status *status, struct err *e);
+	/*
+	 * The same for a reader beside (drv_read_pages_beside()), where each needs something of its
+	 * own. NULL: read() does it for all.
+	 */
+	struct drv_result (*read_beside)(struct drv *d, unsigned reader, uint64_t addr, void *buf,
+					 size_t len);
+	/*
+	 * NULL but for "auto", whose pages come from other sources: all of drv_read_pages(), and of
+	 * drv_read_pages_beside(). `reader`: DRV_BESIDE for the former.
+	 */
+	enum status (*read_pages)(struct drv *d, unsigned reader, uint64_t addr, void *buf,
+				  size_t pages, struct page_status *status, struct err *e);
 	/*
 	 * Asks the system, now, which of these pages must not be read: their status becomes that
 	 * of a page that is withheld (drv_withheld()), that of the others PAGE_DATA. No page is
@@ -226,7 +235,7 @@ struct drv {
 
 	/* Of what reads this: itself, or the chain that it is in. */
 	struct drv_watch own_watch, *watch;
-	struct drv_watch beside[DRV_BESIDE];
+	struct drv_watch own_beside[DRV_BESIDE], *beside;
 	atomic_bool left_beside; /* one of those was given up */
 
 	char *path;          /* info.path */

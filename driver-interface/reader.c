@@ -26,7 +26,17 @@ static size_t mapped_run(const struct drv *d, uint64_t addr, size_t pages)
 struct source_reader {
 	struct drv *d;
 	struct drv_watch *watch;
+	unsigned number; /* DRV_BESIDE: not beside others */
 };
+
+static struct drv_result ask(const struct source_reader *by, uint64_t addr, void *buf, size_t len)
+{
+	const struct drv_ops *ops = by->d->ops;
+
+	return by->number < DRV_BESIDE && ops->read_beside
+		       ? ops->read_beside(by->d, by->number, addr, buf, len)
+		       : ops->read(by->d, addr, buf, len);
+}
 
 /*
  * One read of `pages` pages. Returns how many pages now have a status, and in *whole whether that
@@ -40,7 +50,7 @@ static size_t read_once(const struct source_reader *by, uint64_t addr, uint8_t *
 	size_t good, bad;
 
 	watch_begin(by->watch, addr, pages * PAGE_SIZE);
-	r = d->ops->read(d, addr, buf, pages * PAGE_SIZE);
+	r = ask(by, addr, buf, pages * PAGE_SIZE);
 	watch_end(by->watch);
 	good = MIN(r.good / PAGE_SIZE, pages);
 
@@ -173,7 +183,7 @@ static enum status read_pages(const struct source_reader *by, uint64_t addr, voi
 		return err_set(e, ST_SOURCE_FAILED, "%s: a read was abandoned", d->info.path);
 	}
 	if (d->ops->read_pages)
-		return d->ops->read_pages(d, addr, buf, pages, status, e);
+		return d->ops->read_pages(d, by->number, addr, buf, pages, status, e);
 	if (d->dead)
 		st = err_set(e, ST_SOURCE_FAILED, "%s: had failed permanently", d->info.path);
 	while (at < pages && !st) {
@@ -197,12 +207,15 @@ static enum status read_pages(const struct source_reader *by, uint64_t addr, voi
 enum status drv_read_pages(struct drv *d, uint64_t addr, void *buf, size_t pages,
 			   struct page_status *status, struct err *e)
 {
-	return read_pages(&(struct source_reader){ d, d->watch }, addr, buf, pages, status, e);
+	const struct source_reader by = { d, d->watch, DRV_BESIDE };
+
+	return read_pages(&by, addr, buf, pages, status, e);
 }
 
 enum status drv_read_pages_beside(struct drv *d, unsigned reader, uint64_t addr, void *buf,
 				  size_t pages, struct page_status *status, struct err *e)
 {
-	return read_pages(&(struct source_reader){ d, &d->beside[reader] }, addr, buf, pages,
-			  status, e);
+	const struct source_reader by = { d, &d->beside[reader], reader };
+
+	return read_pages(&by, addr, buf, pages, status, e);
 }

@@ -13,6 +13,7 @@ enum status drv__init(struct drv *d, const struct drv_ops *ops, const char *path
 {
 	*d = (struct drv){ .ops = ops, .path = strdup(path) };
 	d->watch = &d->own_watch;
+	d->beside = d->own_beside;
 	if (!d->path)
 		return err_nomem(e);
 	d->info.source = ops->name;

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/test.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/gen/images.h"
 #include "tests/unit/fake_drv.h"
@@ -434,6 +437,165 @@ TEST(when_none_answers_each_says_why)
 	assert_null(d);
 }
 
+/*
+ * Several readers. The first source takes them all, and reads no odd page; the second takes one.
+ */
+
+#define READERS 4
+
+static atomic_uint inside, most;
+static atomic_bool hangs;
+
+static struct drv_result two_read(struct drv *d, uint64_t addr, void *buf, size_t len)
+{
+	const unsigned now = atomic_fetch_add(&inside, 1) + 1;
+	struct drv_result r;
+
+	if (now > most)
+		most = now;
+	while (hangs)
+		usleep(1000);
+	usleep(1000);
+	r = fake_read(d, addr, buf, len);
+	atomic_fetch_sub(&inside, 1);
+	return r;
+}
+
+static struct drv_result one_read(struct drv *d, unsigned reader, uint64_t addr, void *buf,
+				  size_t len)
+{
+	(void)reader;
+	pattern(buf, addr, len);
+	for (uint64_t at = 0; at < len; at += PAGE_SIZE)
+		if ((addr + at) / PAGE_SIZE % 2)
+			return (struct drv_result){ .good = at,
+						    .error = FAKE_ERROR,
+						    .exact = true };
+	return (struct drv_result){ .good = len };
+}
+
+static enum status open_two_for_one(const char *path, struct drv **ret, struct err *e)
+{
+	usleep(10000); /* others come and want it, too */
+	two.drv.info.parallel = NULL;
+	return open_two(path, ret, e);
+}
+
+static enum status open_one_for_all(const char *path, struct drv **ret, struct err *e)
+{
+	one.drv.info.parallel = "a test";
+	return open_one(path, ret, e);
+}
+
+static const struct drv_ops one_for_all_ops = { .name = "one",
+						.default_path = "/dev/one",
+						.automatic = true,
+						.read_max = 64 * PAGE_SIZE,
+						.open = open_one_for_all,
+						.read = fake_read,
+						.read_beside = one_read,
+						.close = fake_close },
+			    two_for_one_ops = { .name = "two",
+						.default_path = "/dev/two",
+						.automatic = true,
+						.read_max = 64 * PAGE_SIZE,
+						.open = open_two_for_one,
+						.read = two_read,
+						.close = fake_close };
+
+static struct drv *open_for_all(void)
+{
+	static const struct drv_ops *const table[] = { &one_for_all_ops, &two_for_one_ops, NULL };
+	struct err e = ERR_INIT;
+	struct drv *d = NULL;
+
+	fake_deinit(&one);
+	fake_deinit(&two);
+	fake_init(&one, &one_for_all_ops, 0, LAST);
+	fake_init(&two, &two_for_one_ops, 0, LAST);
+	most = 0;
+	inside = 0;
+	CHECK_OK(chain_open(table, &d, &e), &e);
+	assert_string_equal(d->info.parallel, "a test");
+	drv_note_parts(d, true);
+	return d;
+}
+
+struct chain_thread {
+	pthread_t id;
+	struct drv *d;
+	unsigned reader;
+	enum status st;
+};
+
+static void *read_a_part(void *arg)
+{
+	struct chain_thread *t = arg;
+	const size_t part = PAGES / READERS, from = t->reader * part;
+
+	for (size_t i = from; i < from + part && !t->st; i += 10)
+		t->st = drv_read_pages_beside(t->d, t->reader, i * PAGE_SIZE,
+					      buffer + i * PAGE_SIZE, 10, status + i, NULL);
+	return NULL;
+}
+
+static void start_readers(struct drv *d, struct chain_thread at[static READERS])
+{
+	for (unsigned i = 0; i < READERS; i++) {
+		at[i] = (struct chain_thread){ .d = d, .reader = i };
+		assert_int_equal(pthread_create(&at[i].id, NULL, read_a_part, &at[i]), 0);
+	}
+}
+
+TEST(source_for_one_reader_is_read_by_one_at_a_time)
+{
+	struct chain_thread at[READERS];
+	struct drv *d = open_for_all();
+
+	start_readers(d, at);
+	for (unsigned i = 0; i < READERS; i++) {
+		pthread_join(at[i].id, NULL);
+		assert_int_equal(at[i].st, ST_OK);
+	}
+	check_data(0, PAGES);
+	assert_int_equal(opened, 2);
+	assert_int_equal(most, 1);
+	assert_int_equal(count_parts(d), PAGES);
+	check_part(d, 0, "one", 0, 0);
+	check_part(d, 1, "two", 1, 1);
+	drv_close(d);
+}
+
+/* Who waits for a source that hangs does not wait for ever. */
+TEST(read_that_is_given_up_frees_those_who_wait_behind_it)
+{
+	struct chain_thread at[READERS];
+	struct drv *d = open_for_all();
+	struct drv_request q = { 0 };
+	unsigned hung = READERS;
+
+	hangs = true;
+	start_readers(d, at);
+	while (!atomic_load(&inside))
+		usleep(1000);
+	for (unsigned i = 0; i < READERS; i++) {
+		q = drv_reading_beside(d, i);
+		if (!q.number)
+			continue;
+		assert_int_equal(hung, READERS);
+		assert_true(drv_abandon_beside(d, i, q.number));
+		hung = i;
+	}
+	assert_true(hung < READERS);
+	for (unsigned i = 0; i < READERS; i++)
+		if (i != hung) {
+			pthread_join(at[i].id, NULL);
+			assert_int_equal(at[i].st, ST_SOURCE_FAILED);
+		}
+	pthread_detach(at[hung].id); /* it is in the source, and uses the chain */
+	drv_close(d);
+}
+
 #define CHAIN_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -452,6 +614,9 @@ int main(void)
 		CHAIN_TEST(page_outside_the_first_map_comes_from_the_next),
 		CHAIN_TEST(what_the_sources_know_is_joined),
 		CHAIN_TEST(when_none_answers_each_says_why),
+		CHAIN_TEST(source_for_one_reader_is_read_by_one_at_a_time),
+		/* The last: its thread never ends. */
+		CHAIN_TEST(read_that_is_given_up_frees_those_who_wait_behind_it),
 	};
 
 	return cmocka_run_group_tests_name("chain", tests, NULL, NULL);
