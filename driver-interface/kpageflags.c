@@ -143,19 +143,19 @@ const char *kpageflags_doubt(struct kpageflags *f, const struct range_list *map)
 	return NULL;
 }
 
-bool kpageflags_withhold(struct kpageflags *f, uint64_t addr, size_t pages,
+bool kpageflags_withhold(const struct kpageflags *f, uint64_t addr, size_t pages,
 			 struct page_status *status)
 {
+	struct kpageflags now = { .fd = f->fd, .block = NO_BLOCK }; /* others ask, too */
 	const uint64_t pfn = addr / PAGE_SIZE;
 	uint64_t flags[ENTRIES];
 	bool known = true;
 
-	f->block = NO_BLOCK; /* it may have changed since */
 	for (size_t at = 0, n; at < pages; at += n) {
 		n = MIN(pages - at, ENTRIES);
-		known = known && read_flags(f, pfn + at, flags, n);
+		known = known && read_flags(&now, pfn + at, flags, n);
 		for (size_t i = 0; i < n; i++)
-			status[at + i] = known ? status_of_flags(f, pfn + at + i, flags[i])
+			status[at + i] = known ? status_of_flags(&now, pfn + at + i, flags[i])
 					       : (struct page_status){ PAGE_DATA, 0 };
 	}
 	return known;

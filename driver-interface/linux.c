@@ -231,8 +231,10 @@ void linux_withhold(struct drv *d, uint64_t addr, size_t pages, struct page_stat
 	struct linux_drv *l = (struct linux_drv *)d;
 
 	if (d->info.withholds) {
-		d->info.withholds = kpageflags_withhold(&l->flags, addr, pages, status);
-		d->info.silent |= !d->info.withholds;
+		if (!kpageflags_withhold(&l->flags, addr, pages, status)) {
+			d->info.withholds = false;
+			d->info.silent = true;
+		}
 		return;
 	}
 	for (size_t i = 0; i < pages; i++)
