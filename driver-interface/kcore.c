@@ -16,180 +16,35 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "driver-interface/direct_map.h"
-#include "driver-interface/extents.h"
 #include "driver-interface/iomem.h"
+#include "driver-interface/kcore_view.h"
 #include "driver-interface/linux.h"
 #include "formats/base/bytes.h"
 
-/* page_offset_base without KASLR, before 4.20 (Documentation/x86/x86_64/mm.txt, 4.10). */
-#define OLD_BASE       0xffff880000000000u
-#define OLD_BASE_BYTES ((uint64_t)64 << 40)
-
-/* KASLR moves page_offset_base in steps of a PUD entry (arch/x86/mm/kaslr.c, 4.8). */
-#define BASE_STEP      ((uint64_t)1 << 30)
-
 /* How many segments are tried before the file is taken for a closed door. */
-#define PROBES         16
-
-/* Where e_phnum stands (System V ABI, gABI 4.1, chapter 4). */
-#define PHNUM_OFFSET   56
-
-/* How often one read is made again because the offsets changed meanwhile. */
-#define RELOADS        8
+#define PROBES 16
 
 struct kcore {
 	struct linux_drv base;
-	struct file_blob file;
-	struct elf_core core;
-	struct extents ram;
-	uint16_t phnum;         /* of the headers that `ram` is from */
-	uint64_t direct;        /* virtual address of physical address 0; 0: nobody says */
-	struct direct_map *map; /* NULL: its tables are not known */
+	struct kcore_view own;
+	struct kcore_view *beside[DRV_BESIDE]; /* opened by the first read of each */
+	pthread_mutex_t turn;                  /* for those who have none: they share `own` */
 };
 
 static void kcore_close(struct drv *d)
 {
 	struct kcore *k = (struct kcore *)d;
 
-	file_blob_deinit(&k->file);
-	elf_core_deinit(&k->core);
-	extents_deinit(&k->ram);
+	kcore_view_deinit(&k->own);
+	for (size_t i = 0; i < DRV_BESIDE; i++)
+		kcore_view_destroy(k->beside[i]);
+	pthread_mutex_destroy(&k->turn);
 	linux_deinit(&k->base);
-	free(k->map);
 	free(k);
-}
-
-static bool is_image(const struct elf_segment *s)
-{
-	return s->vaddr >= DRV_KERNEL_IMAGE;
-}
-
-/* A segment that p_paddr places in RAM, by a kernel that fills p_paddr in. */
-static bool is_placed(const struct elf_segment *s)
-{
-	return !is_image(s) && s->paddr != ELF_PADDR_NONE;
-}
-
-static bool has_paddr(const struct elf_core *c)
-{
-	for (size_t i = 0; i < c->n_loads; i++)
-		if (c->loads[i].paddr)
-			return true;
-	return false;
-}
-
-/*
- * Bytes of all segments that would lie wholly in RAM if the direct map began at `base`. A wrong
- * base puts them into holes of the map, or past its end.
- */
-static uint64_t bytes_that_fit(const struct elf_core *c, const struct range_list *ram,
-			       uint64_t base)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < c->n_loads; i++) {
-		const struct elf_segment *s = &c->loads[i];
-		const struct range *r = is_image(s) || s->vaddr < base
-						? NULL
-						: range_list_find(ram, s->vaddr - base);
-
-		if (r && s->memsz - 1 <= r->last - (s->vaddr - base))
-			sum += s->memsz;
-	}
-	return sum;
-}
-
-/*
- * Before 4.11: some segment begins where the longest range of /proc/iomem does, which leaves a few
- * candidates; the one under which most of the segments are RAM is the base. 0 if none is.
- */
-static uint64_t derived_base(const struct elf_core *c, const struct range_list *ram)
-{
-	const struct range *longest = &ram->at[0];
-	uint64_t best = 0, best_bytes = 0;
-
-	for (size_t i = 1; i < ram->count; i++)
-		if (range_bytes(ram->at[i]) > range_bytes(*longest))
-			longest = &ram->at[i];
-	for (size_t i = 0; i < c->n_loads; i++) {
-		const uint64_t base = c->loads[i].vaddr - longest->first;
-		uint64_t bytes;
-
-		if (base < DRV_KERNEL_HALF || base >= DRV_KERNEL_IMAGE || base % BASE_STEP)
-			continue;
-		bytes = bytes_that_fit(c, ram, base);
-		if (bytes > best_bytes) {
-			best = base;
-			best_bytes = bytes;
-		}
-	}
-	return best;
-}
-
-/*
- * Before 4.11 and without /proc/iomem there is only the base without KASLR to try; it is believed
- * if RAM begins below 1 MiB under it, as it does on every PC.
- */
-static uint64_t fixed_base(const struct elf_core *c)
-{
-	for (size_t i = 0; i < c->n_loads; i++)
-		if (c->loads[i].vaddr >= OLD_BASE && c->loads[i].vaddr - OLD_BASE < 1 << 20)
-			return OLD_BASE;
-	return 0;
-}
-
-static enum status add_segment(struct kcore *k, const struct elf_segment *s, uint64_t paddr,
-			       struct range_list *map, struct err *e)
-{
-	const uint64_t last = paddr + MIN(s->memsz - 1, UINT64_MAX - paddr);
-	const enum status st =
-		extents_add(&k->ram, paddr, s->filesz, extents_claimed(s->offset), e);
-
-	return st ? st : range_list_add(map, paddr, last, e);
-}
-
-/* Since 4.11. A 0 is an address only where the direct map says so too. */
-static enum status add_placed(struct kcore *k, struct range_list *map, struct err *e)
-{
-	const uint64_t base = drv__direct_map(&k->core);
-	enum status st = ST_OK;
-
-	k->direct = base;
-	for (size_t i = 0; i < k->core.n_loads && !st; i++) {
-		const struct elf_segment *s = &k->core.loads[i];
-
-		if (is_placed(s) && (s->paddr || !base || s->vaddr == base))
-			st = add_segment(k, s, s->paddr, map, e);
-	}
-	return st;
-}
-
-/* Before 4.11. `ram` is empty if /proc/iomem could not be read. */
-static enum status add_derived(struct kcore *k, const struct range_list *ram,
-			       struct range_list *map, struct err *e)
-{
-	const uint64_t base = ram->count ? derived_base(&k->core, ram) : fixed_base(&k->core);
-	const uint64_t top = ram->count ? ram->at[ram->count - 1].last : OLD_BASE_BYTES - 1;
-	enum status st = ST_OK;
-
-	if (!base)
-		return err_set(e, ST_NO_SOURCE,
-			       "segments have no physical address (kernel before 4.11), and %s",
-			       ram->count ? "none fits /proc/iomem"
-					  : "/proc/iomem cannot be read to find it");
-	k->direct = base;
-	for (size_t i = 0; i < k->core.n_loads && !st; i++) {
-		const struct elf_segment *s = &k->core.loads[i];
-
-		if (s->vaddr >= base && s->vaddr - base <= top &&
-		    s->memsz - 1 <= top - (s->vaddr - base))
-			st = add_segment(k, s, s->vaddr - base, map, e);
-	}
-	return st;
 }
 
 /*
@@ -200,10 +55,10 @@ static void use_image(struct kcore *k)
 	const struct elf_segment *lowest = NULL;
 	struct drv_info *info = &k->base.drv.info;
 
-	for (size_t i = 0; i < k->core.n_loads; i++) {
-		const struct elf_segment *s = &k->core.loads[i];
+	for (size_t i = 0; i < k->own.core.n_loads; i++) {
+		const struct elf_segment *s = &k->own.core.loads[i];
 
-		if (is_image(s) && (!lowest || s->vaddr < lowest->vaddr))
+		if (kcore_is_image(s) && (!lowest || s->vaddr < lowest->vaddr))
 			lowest = s;
 	}
 	if (!lowest)
@@ -216,26 +71,6 @@ static void use_image(struct kcore *k)
 		info->has_kernel_phys = true;
 		info->kernel_phys = lowest->paddr;
 	}
-}
-
-/* Finds RAM in the segments. `iomem` is empty if it could not be read. */
-static enum status find_ram(struct kcore *k, const struct range_list *iomem, struct range_list *map,
-			    struct err *e)
-{
-	enum status st;
-
-	/* AVML saw files of one page under the lockdown of some kernels (src/snapshot.rs). */
-	if (!k->core.n_loads)
-		return err_set(e, ST_NO_PRIVILEGE, "shows nothing: %s",
-			       linux_refusal(LOCKDOWN_CONFIDENTIALITY));
-	st = has_paddr(&k->core) ? add_placed(k, map, e) : add_derived(k, iomem, map, e);
-	if (st)
-		return st;
-	extents_tidy(&k->ram);
-	if (!k->ram.count)
-		return err_set(e, ST_NO_PRIVILEGE, "shows no RAM: %s",
-			       linux_refusal(LOCKDOWN_CONFIDENTIALITY));
-	return ST_OK;
 }
 
 static int by_first(const void *a, const void *b)
@@ -289,7 +124,7 @@ static enum status map_ram(struct kcore *k, struct err *e)
 	st = range_list_copy(&ram, &iomem, e);
 	range_list_tidy(&ram, NULL);
 	if (!st)
-		st = find_ram(k, &ram, &map, e);
+		st = kcore_view_find_ram(&k->own, &ram, &map, e);
 	if (!st && ram.count)
 		return add_maps(k, &iomem, &ram, &map, e);
 	return st ? st : drv__add_map(&k->base.drv, k->base.drv.info.path, &map, e);
@@ -302,11 +137,11 @@ static enum status probe(struct kcore *k, struct err *e)
 	struct page_status status;
 	uint8_t byte;
 
-	for (size_t i = 0; i < k->ram.count && i < PROBES; i++) {
-		linux_withhold(&k->base.drv, k->ram.at[i].range.first, 1, &status);
+	for (size_t i = 0; i < k->own.ram.count && i < PROBES; i++) {
+		linux_withhold(&k->base.drv, k->own.ram.at[i].range.first, 1, &status);
 		if (status.state != PAGE_DATA)
 			continue;
-		p = drv__pread(k->file.fd, k->ram.at[i].offset, &byte, 1);
+		p = drv__pread(k->own.file.fd, k->own.ram.at[i].offset, &byte, 1);
 		if (!p.error)
 			return ST_OK;
 	}
@@ -314,97 +149,6 @@ static enum status probe(struct kcore *k, struct err *e)
 		return err_set(e, ST_NO_PRIVILEGE, "read: %s: %s", strerror((int)p.error),
 			       linux_refusal(LOCKDOWN_CONFIDENTIALITY));
 	return err_set(e, ST_NO_SOURCE, "read: %s", strerror((int)p.error));
-}
-
-static bool looks_masked(const struct stat *sb)
-{
-	return S_ISCHR(sb->st_mode) || (S_ISREG(sb->st_mode) && !sb->st_size);
-}
-
-bool drv_kcore_is_masked(const char *path)
-{
-	struct stat sb;
-
-	return !stat(path, &sb) && looks_masked(&sb);
-}
-
-static enum status kcore_open_file(struct kcore *k, const char *path, struct err *e)
-{
-	struct stat sb;
-	int fd = -1;
-	const enum status st = linux_open(path, "kernel without CONFIG_PROC_KCORE",
-					  LOCKDOWN_CONFIDENTIALITY, &fd, e);
-
-	if (st)
-		return st;
-	if (!fstat(fd, &sb) && looks_masked(&sb)) {
-		close(fd);
-		return err_set(e, ST_NO_PRIVILEGE,
-			       "%s: is masked, as container engines do: run ramseal outside the "
-			       "container, or privileged",
-			       path);
-	}
-	return file_blob_take(&k->file, fd, e);
-}
-
-static uint16_t read_phnum(const struct kcore *k)
-{
-	uint8_t bytes[2] = { 0 };
-
-	drv__pread(k->file.fd, PHNUM_OFFSET, bytes, sizeof(bytes));
-	return get_le16(bytes);
-}
-
-/* Exchanges the segments alone. */
-static void swap_loads(struct elf_core *a, struct elf_core *b)
-{
-	const struct elf_core was = *a;
-
-	a->loads = b->loads;
-	a->n_loads = b->n_loads;
-	a->loads_room = b->loads_room;
-	b->loads = was.loads;
-	b->n_loads = was.n_loads;
-	b->loads_room = was.loads_room;
-}
-
-/* The notes stay those of the opening: they are told already. */
-static enum status reload(struct kcore *k)
-{
-	const struct drv_info *info = &k->base.drv.info;
-	_cleanup_ranges_ struct range_list map = { 0 };
-	const struct range_list none = { 0 };
-	struct elf_core core = { 0 };
-	enum status st;
-
-	k->phnum = read_phnum(k);
-	st = elf_core_init(&core, &k->file.blob, NULL);
-	if (!st) {
-		swap_loads(&k->core, &core);
-		extents_deinit(&k->ram);
-		st = find_ram(k, info->n_maps > 1 ? &info->maps[0].ranges : &none, &map, NULL);
-	}
-	elf_core_deinit(&core);
-	return st;
-}
-
-/* With zeros, and no error, for what the kernel does not want to read, or cannot. */
-static struct drv_result read_segments(void *arg, uint64_t addr, void *buf, size_t len)
-{
-	struct kcore *k = arg;
-	struct extents_file file;
-
-	extents_file_init(&file, k->file.fd);
-	for (int i = 0; i < RELOADS; i++) {
-		const struct drv_result r = extents_read(&k->ram, &file.bytes, addr, buf, len);
-
-		if (read_phnum(k) == k->phnum)
-			return r;
-		if (reload(k))
-			break;
-	}
-	k->base.drv.death = "its headers changed and make no sense any more";
-	return (struct drv_result){ .error = DRV_NO_DATA, .exact = true, .dead = true };
 }
 
 /* The note is a page long, and was shorter (VMCOREINFO_BYTES, include/linux/crash_core.h, 6.1). */
@@ -418,21 +162,22 @@ static void add_vmcoreinfo(struct kcore *k)
 	size_t skip, text;
 	uint8_t *notes;
 
-	if (elf_note_find(k->core.notes, k->core.notes_size, "VMCOREINFO", &text) || !pages ||
-	    !linux_find_vmcoreinfo(&k->base, &addr, &size) || addr >= PHYS_LIMIT)
+	if (elf_note_find(k->own.core.notes, k->own.core.notes_size, "VMCOREINFO", &text) ||
+	    !pages || !linux_find_vmcoreinfo(&k->base, &addr, &size) || addr >= PHYS_LIMIT)
 		return;
 	skip = addr % PAGE_SIZE;
 	if (!size || size > (size_t)NOTE_PAGES * PAGE_SIZE - skip ||
-	    read_segments(k, addr - skip, pages, (skip + size + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1))
+	    kcore_view_segments(&k->own, addr - skip, pages,
+				(skip + size + PAGE_SIZE - 1) & ~(PAGE_SIZE - 1))
 			    .good < skip + size ||
 	    !elf_note_find(pages + skip, size, "VMCOREINFO", &text))
 		return;
-	notes = realloc(k->core.notes, k->core.notes_size + size);
+	notes = realloc(k->own.core.notes, k->own.core.notes_size + size);
 	if (!notes)
 		return;
-	memcpy(notes + k->core.notes_size, pages + skip, size);
-	k->core.notes = notes;
-	k->core.notes_size += size;
+	memcpy(notes + k->own.core.notes_size, pages + skip, size);
+	k->own.core.notes = notes;
+	k->own.core.notes_size += size;
 }
 
 /* A word of the kernel image, where a segment has that. */
@@ -440,12 +185,13 @@ static bool read_image_word(const struct kcore *k, uint64_t va, uint64_t *ret)
 {
 	uint8_t bytes[sizeof(*ret)];
 
-	for (size_t i = 0; i < k->core.n_loads; i++) {
-		const struct elf_segment *s = &k->core.loads[i];
+	for (size_t i = 0; i < k->own.core.n_loads; i++) {
+		const struct elf_segment *s = &k->own.core.loads[i];
 
-		if (!is_image(s) || va < s->vaddr || va - s->vaddr > s->filesz - sizeof(bytes) ||
-		    s->filesz < sizeof(bytes) ||
-		    drv__pread(k->file.fd, s->offset + (va - s->vaddr), bytes, sizeof(bytes)).error)
+		if (!kcore_is_image(s) || va < s->vaddr ||
+		    va - s->vaddr > s->filesz - sizeof(bytes) || s->filesz < sizeof(bytes) ||
+		    drv__pread(k->own.file.fd, s->offset + (va - s->vaddr), bytes, sizeof(bytes))
+			    .error)
 			continue;
 		*ret = get_le64(bytes);
 		return true;
@@ -462,7 +208,7 @@ static void use_notes(struct kcore *k)
 	uint64_t va, phys_base;
 
 	add_vmcoreinfo(k);
-	drv__use_notes(&k->base.drv, &k->core);
+	drv__use_notes(&k->base.drv, &k->own.core);
 	text = elf_note_find(info->notes, info->notes_size, "VMCOREINFO", &size);
 	if (!info->has_cr3 && text && vmcoreinfo_hex(text, size, "SYMBOL(phys_base)", &va) &&
 	    read_image_word(k, va, &phys_base))
@@ -482,16 +228,17 @@ static bool has_five_levels(const struct drv_info *info)
 static bool find_direct_map(struct kcore *k)
 {
 	const struct drv_info *info = &k->base.drv.info;
-	const struct file_extent *last = &k->ram.at[k->ram.count - 1];
+	struct kcore_view *v = &k->own;
+	const struct file_extent *last = &v->ram.at[v->ram.count - 1];
 
-	if (!info->has_cr3 || !k->direct)
+	if (!info->has_cr3 || !v->direct)
 		return false;
-	k->map = malloc(sizeof(*k->map));
-	if (k->map && direct_map_init(k->map, info->cr3, k->direct, has_five_levels(info) ? 5 : 4,
-				      last->range.last + 1, read_segments, k))
+	v->map = malloc(sizeof(*v->map));
+	if (v->map && direct_map_init(v->map, info->cr3, v->direct, has_five_levels(info) ? 5 : 4,
+				      last->range.last + 1, kcore_view_segments, v))
 		return true;
-	free(k->map);
-	k->map = NULL;
+	free(v->map);
+	v->map = NULL;
 	return false;
 }
 
@@ -524,13 +271,10 @@ static enum status kcore_fill(struct kcore *k, const char *path, struct err *e)
 	enum status st = linux_init(&k->base, &kcore_ops, path, e);
 
 	if (!st)
-		st = kcore_open_file(k, path, e);
+		st = kcore_view_open(&k->own, &k->base.drv, path, e);
 	if (st)
 		return st;
-	k->phnum = read_phnum(k);
-	st = elf_core_init(&k->core, &k->file.blob, e);
-	if (!st)
-		st = map_ram(k, e);
+	st = map_ram(k, e);
 	if (!st)
 		use_flags(k);
 	if (!st)
@@ -538,6 +282,7 @@ static enum status kcore_fill(struct kcore *k, const char *path, struct err *e)
 	if (st)
 		return err_add(e, st, "%s", path);
 	k->base.drv.info.grows = true;
+	k->base.drv.info.parallel = "each thread has it open for itself (open_kcore())";
 	use_notes(k);
 	use_image(k);
 	use_direct_map(k);
@@ -551,7 +296,8 @@ static enum status kcore_open(const char *path, struct drv **ret, struct err *e)
 
 	if (!k)
 		return err_nomem(e);
-	k->file.fd = -1;
+	k->own.file.fd = -1;
+	pthread_mutex_init(&k->turn, NULL);
 	st = kcore_fill(k, path, e);
 	if (st) {
 		kcore_close(&k->base.drv);
@@ -564,8 +310,24 @@ static enum status kcore_open(const char *path, struct drv **ret, struct err *e)
 static struct drv_result kcore_read(struct drv *d, uint64_t addr, void *buf, size_t len)
 {
 	struct kcore *k = (struct kcore *)d;
+	struct drv_result r;
 
-	return k->map ? direct_map_read(k->map, addr, buf, len) : read_segments(k, addr, buf, len);
+	pthread_mutex_lock(&k->turn);
+	r = kcore_view_read(&k->own, addr, buf, len);
+	pthread_mutex_unlock(&k->turn);
+	return r;
+}
+
+/* Each reader opens, and so uses, nothing but what is its own. */
+static struct drv_result kcore_read_beside(struct drv *d, unsigned reader, uint64_t addr, void *buf,
+					   size_t len)
+{
+	struct kcore *k = (struct kcore *)d;
+	struct kcore_view **v = &k->beside[reader];
+
+	if (!*v)
+		*v = kcore_view_again(&k->own);
+	return *v ? kcore_view_read(*v, addr, buf, len) : kcore_read(d, addr, buf, len);
 }
 
 /* The pages that are offline, ballooned or poisoned are withheld, and are no holes. */
@@ -574,7 +336,9 @@ static size_t kcore_look(struct drv *d, uint64_t addr, size_t pages, bool *ret_h
 	struct kcore *k = (struct kcore *)d;
 	size_t n;
 
-	*ret_hole = direct_map_look(k->map, addr, pages, &n) != DIRECT_MAPPED;
+	pthread_mutex_lock(&k->turn);
+	*ret_hole = direct_map_look(k->own.map, addr, pages, &n) != DIRECT_MAPPED;
+	pthread_mutex_unlock(&k->turn);
 	return n;
 }
 
@@ -601,6 +365,7 @@ const struct drv_ops kcore_ops = {
 	.read_max = DRV_READ_LARGE,
 	.open = kcore_open,
 	.read = kcore_read,
+	.read_beside = kcore_read_beside,
 	.withhold = linux_withhold,
 	.look = kcore_look,
 	.by_direct_map = true,

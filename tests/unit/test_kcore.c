@@ -5,9 +5,13 @@
  */
 #include "tests/unit/test.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "driver-interface/iomem.h"
 #include "driver-interface/linux.h"
@@ -639,11 +643,15 @@ static void check_zero(struct drv *d, uint64_t addr, uint32_t state, uint32_t de
 	struct page_status s;
 	struct err e = ERR_INIT;
 
-	CHECK_OK(drv_read_pages(d, addr, page, 1, &s, &e), &e);
-	assert_int_equal(s.state, state);
-	assert_int_equal(s.detail, detail);
-	if (state == PAGE_DATA)
-		assert_true(bytes_are_zero(page, PAGE_SIZE));
+	for (unsigned n = 0; n < 2; n++) {
+		CHECK_OK(n ? drv_read_pages_beside(d, n, addr, page, 1, &s, &e)
+			   : drv_read_pages(d, addr, page, 1, &s, &e),
+			 &e);
+		assert_int_equal(s.state, state);
+		assert_int_equal(s.detail, detail);
+		if (state == PAGE_DATA)
+			assert_true(bytes_are_zero(page, PAGE_SIZE));
+	}
 }
 
 /* memfd_secret: the kernel gives zeros for such pages, and nothing but its tables says so. */
@@ -665,7 +673,7 @@ TEST(holes_of_the_direct_map_are_no_zeros)
 	assert_null(d->info.note);
 	check_zero(d, 0x1000, PAGE_DATA, 0);
 	check_zero(d, 0x3000, PAGE_DATA, 0);
-	CHECK_PAGE(d, 0x2000, PAGE_UNREADABLE, DRV_UNMAPPED);
+	check_zero(d, 0x2000, PAGE_UNREADABLE, DRV_UNMAPPED);
 	CHECK_PAGE(d, 0x100000, PAGE_DATA, 0); /* has content, and so was mapped */
 	check_data(d, 0x101000, 0x101fff);
 	CHECK_OK(drv_withheld(d, &w, &e), &e);
@@ -778,6 +786,84 @@ TEST(offsets_that_move_under_the_reader_are_found_again)
 	image_free(&i);
 }
 
+static size_t count_descriptors_of(const char *path)
+{
+	DIR *fds = opendir("/proc/self/fd");
+	size_t ret = 0;
+
+	assert_non_null(fds);
+	for (struct dirent *at; (at = readdir(fds));) {
+		char to[PATH_MAX];
+		const ssize_t n = readlinkat(dirfd(fds), at->d_name, to, sizeof(to));
+
+		ret += n == (ssize_t)strlen(path) && !memcmp(to, path, (size_t)n);
+	}
+	closedir(fds);
+	return ret;
+}
+
+static void check_data_beside(struct drv *d, unsigned reader, uint64_t addr)
+{
+	uint8_t got[PAGE_SIZE], want[PAGE_SIZE];
+	struct page_status s;
+	struct err e = ERR_INIT;
+
+	CHECK_OK(drv_read_pages_beside(d, reader, addr, got, 1, &s, &e), &e);
+	assert_int_equal(s.state, PAGE_DATA);
+	pattern(want, addr, sizeof(want));
+	assert_memory_equal(got, want, sizeof(got));
+}
+
+/* The kernel has a buffer for each descriptor, and no lock for it. */
+TEST(each_reader_has_a_descriptor_of_its_own)
+{
+	struct image i = { 0 };
+	struct drv *d;
+
+	make_kcore(&i, KASLR, true);
+	d = open_image("kcore", &i);
+	assert_non_null(d->info.parallel);
+	assert_int_equal(count_descriptors_of(i.path), 1);
+	for (unsigned n = 0; n < 3; n++) {
+		check_data_beside(d, n, 0x100000);
+		assert_int_equal(count_descriptors_of(i.path), 2 + n);
+		check_data_beside(d, n, 0x40000000);
+		assert_int_equal(count_descriptors_of(i.path), 2 + n);
+	}
+	/* Who can have none reads by the first, and not at all less. */
+	assert_int_equal(unlink(i.path), 0);
+	check_data_beside(d, 3, 0x1000);
+	check_data_beside(d, 0, 0x1000);
+	drv_close(d);
+	image_free(&i);
+}
+
+TEST(offsets_that_move_are_found_again_by_each_reader)
+{
+	const struct phdr before[] = { { LOAD, 0x2000, KASLR + 0x1000, 0x1000, 0x3000, 0x3000 } };
+	const struct phdr after[] = {
+		{ LOAD, 0x3000, KASLR + 0x1000, 0x1000, 0x3000, 0x3000 },
+		{ LOAD, 0x6000, KASLR + 0x40000000, 0x40000000, 0x2000, 0x2000 },
+	};
+	struct image i = { 0 };
+	struct drv *d;
+
+	elf_header(&i, before, 1);
+	image_memory(&i, 0x2000, 0x1000, 0x3000);
+	image_put(&i, 0x8000, "", 0);
+	d = open_image("kcore", &i);
+	check_data_beside(d, 0, 0x1000);
+	check_data_beside(d, 1, 0x2000);
+	elf_header(&i, after, 2);
+	image_memory(&i, 0x3000, 0x1000, 0x3000);
+	save_again(&i);
+	for (unsigned n = 0; n < 3; n++)
+		check_data_beside(d, n, 0x3000);
+	check_data(d, 0x1000, 0x3fff);
+	drv_close(d);
+	image_free(&i);
+}
+
 /* Container engines bind /dev/null over it. */
 TEST(kcore_that_is_masked_is_told_from_none)
 {
@@ -858,6 +944,8 @@ int main(void)
 		KCORE_TEST(holes_of_the_direct_map_are_no_zeros),
 		KCORE_TEST(holes_are_told_once_and_only_where_tables_tell),
 		KCORE_TEST(offsets_that_move_under_the_reader_are_found_again),
+		KCORE_TEST(each_reader_has_a_descriptor_of_its_own),
+		KCORE_TEST(offsets_that_move_are_found_again_by_each_reader),
 		KCORE_TEST(kcore_that_is_masked_is_told_from_none),
 		KCORE_TEST(a_mask_is_a_device_or_an_empty_file),
 		KCORE_TEST(kcore_without_ram_speaks_of_lockdown),

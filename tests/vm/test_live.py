@@ -106,6 +106,13 @@ class Live(GuestCase, processes.Checks):
         print(f'note: {same} of {len(everything)} pages ({100 * same / len(everything):.2f} %) '
               f'are what the VM held when kcore was through')
 
+    def test_02_kcore_is_read_by_several_at_once(self):
+        """The kernel has a buffer for each descriptor: who shared one would get another's pages."""
+        image = self.image(f'--source auto --order linear {NO_TABLES} --threads 8')
+        after = self.save_memory('several')
+        self.check_constant_memory(image)
+        self.check_mostly_same(image, after, list(pages(image.ranges)))
+
     def check_device_with_bad_pages(self, name, options=''):
         bad = self.pages_to_fail()
         self.device(name, 'bad=' + ','.join(map(str, bad)))
