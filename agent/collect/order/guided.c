@@ -254,7 +254,11 @@ static enum status go_on(struct guided_feed *f, struct err *e)
 /* What no table names, and then the slots that are still being read. */
 static enum status next_rest(struct guided_feed *f, struct stream_piece *p)
 {
-	const enum status st = sweep_next(&f->sweep, p);
+	enum status st;
+
+	/* As long as tables wait, which may name some of it, every capture is counted below. */
+	f->sweep.later = f->rest_beside && !f->n_waiting;
+	st = sweep_next(&f->sweep, p);
 
 	/* Tables that still wait may name it. */
 	for (size_t i = 0; f->n_waiting && i < p->n_extents; i++)
@@ -266,6 +270,11 @@ static enum status next_rest(struct guided_feed *f, struct stream_piece *p)
 	f->slots = NULL;
 	f->slots_seen = UINT64_MAX;
 	return ST_END;
+}
+
+static void guided_read(struct stream_feed *feed, struct stream_piece *p, unsigned worker)
+{
+	sweep_read_later(&((struct guided_feed *)feed)->sweep, p, worker);
 }
 
 static enum status guided_next(struct stream_feed *feed, struct stream_piece *p, struct err *e)
@@ -321,6 +330,8 @@ static enum status open_guided(const struct memory_plan *plan, struct memory_res
 	if (!f)
 		return err_nomem(e);
 	f->feed.next = guided_next;
+	f->feed.read = guided_read;
+	f->rest_beside = sweep_reads_beside(plan);
 	f->result = result;
 	f->slots = plan->slots;
 	f->find_again = plan->find_again;

@@ -104,8 +104,9 @@ struct guided_feed {
 	size_t n_subtrees;
 
 	enum step step;
-	bool walked;     /* all tables have been */
-	bool group_full; /* it is read before the walk goes on */
+	bool walked;      /* all tables have been */
+	bool rest_beside; /* workers read what is left */
+	bool group_full;  /* it is read before the walk goes on */
 	struct group group;
 	struct stage stage;
 	struct batch before; /* first readings, */

@@ -31,12 +31,6 @@ static void linear_read(struct stream_feed *feed, struct stream_piece *p, unsign
 	sweep_read_later(&((struct linear_feed *)feed)->sweep, p, worker);
 }
 
-/* One thread beside the one that compresses is more than one that does both. */
-static bool reads_beside(const struct memory_plan *plan, bool split)
-{
-	return plan->source->info.parallel && plan->stream.threads > 1 && !split;
-}
-
 static enum status open_sweeps(const struct memory_plan *plan, struct memory_result *result,
 			       bool split, bool tables_first, struct stream_feed **ret,
 			       struct err *e)
@@ -52,7 +46,7 @@ static enum status open_sweeps(const struct memory_plan *plan, struct memory_res
 			   .ranges = memory_ranges(plan),
 			   .watch = plan->watch,
 			   .candidates = plan->candidates,
-			   .later = reads_beside(plan, split) },
+			   .later = sweep_reads_beside(plan) },
 		.tables = split ? plan->table_pages : NULL,
 		.tables_first = tables_first,
 	};

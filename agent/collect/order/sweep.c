@@ -2,6 +2,7 @@
 #include "agent/collect/order/sweep.h"
 
 #include <pthread.h>
+#include <string.h>
 
 #include "agent/shared/paging/candidates.h"
 #include "agent/shared/program/clock.h"
@@ -63,6 +64,11 @@ bool sweep_stopped(struct sweep *s)
 	return ret;
 }
 
+bool sweep_reads_beside(const struct memory_plan *plan)
+{
+	return plan->source->info.parallel && plan->stream.threads > 1;
+}
+
 /* The extent's pages lie `at` pages into the piece's. */
 static void show_pages(const struct sweep *s, const struct stream_piece *p,
 		       const struct rsz_extent *x, size_t at)
@@ -76,53 +82,49 @@ static void show_pages(const struct sweep *s, const struct stream_piece *p,
 		candidates_show(s->candidates, bytes, status, rsz_extent_pages(x), x->address);
 }
 
+/* Of requests that several threads make at once. */
+static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
+
+static void count_request(struct sweep *s, const struct rsz_extent *x,
+			  const struct page_status *status, bool failed)
+{
+	const size_t pages = rsz_extent_pages(x);
+	bool unreadable = false;
+
+	for (size_t i = 0; i < pages; i++)
+		unreadable |= status[i].state == PAGE_UNREADABLE;
+	pthread_mutex_lock(&counting);
+	if (!failed)
+		read_cost_add(&s->cost, pages, x->end - x->start);
+	s->unreadable |= unreadable;
+	pthread_mutex_unlock(&counting);
+}
+
+/* Appends an extent and fills it. `reader`: of who reads beside others, or DRV_BESIDE. */
 static void read_extent(struct sweep *s, struct stream_piece *p, size_t at, uint64_t address,
-			size_t pages)
+			size_t pages, unsigned reader)
 {
 	struct rsz_extent *x = &p->extents[p->n_extents++];
+	uint8_t *to = p->data + at * PAGE_SIZE;
 	struct err e = ERR_INIT;
 	enum status st;
 
 	*x = (struct rsz_extent){ .address = address, .length = (uint32_t)(pages * PAGE_SIZE) };
 	x->start = clock_mono_ns();
-	st = drv_read_pages(s->source, address, p->data + at * PAGE_SIZE, pages, p->pages + at, &e);
+	st = reader == DRV_BESIDE ? drv_read_pages(s->source, address, to, pages, p->pages + at, &e)
+				  : drv_read_pages_beside(s->source, reader, address, to, pages,
+							  p->pages + at, &e);
 	x->end = clock_mono_ns();
 	if (st)
 		sweep_stop(s, st, SKIP_SOURCE_FAILED, &e);
-	else
-		read_cost_add(&s->cost, pages, x->end - x->start);
-	for (size_t i = 0; i < pages; i++)
-		s->unreadable |= p->pages[at + i].state == PAGE_UNREADABLE;
+	count_request(s, x, p->pages + at, st);
 }
 
 void sweep_read(struct sweep *s, struct stream_piece *p, size_t at, uint64_t address, size_t pages)
 {
-	read_extent(s, p, at, address, pages);
-	if (!s->skip)
+	read_extent(s, p, at, address, pages, DRV_BESIDE);
+	if (!is_stopped(s))
 		show_pages(s, p, &p->extents[p->n_extents - 1], at);
-}
-
-void sweep_read_later(struct sweep *s, struct stream_piece *p, unsigned reader)
-{
-	struct rsz_extent *x = &p->extents[0];
-	struct err e = ERR_INIT;
-	enum status st;
-
-	x->start = clock_mono_ns();
-	st = drv_read_pages_beside(s->source, reader, x->address, p->data, rsz_extent_pages(x),
-				   p->pages, &e);
-	x->end = clock_mono_ns();
-	if (st)
-		sweep_stop(s, st, SKIP_SOURCE_FAILED, &e);
-	else
-		show_pages(s, p, x, 0);
-}
-
-static void cut_piece(struct stream_piece *p, uint64_t address, size_t pages)
-{
-	p->extents[p->n_extents++] =
-		(struct rsz_extent){ .address = address, .length = (uint32_t)(pages * PAGE_SIZE) };
-	p->unread = true;
 }
 
 static void skip_pages(const struct sweep *s, struct stream_piece *p, size_t at, uint64_t address,
@@ -178,7 +180,9 @@ static size_t gap_ahead(const struct sweep *s, size_t most)
 	const struct range *r = &s->ranges->at[s->range];
 	const uint64_t pages = range_bytes(*r) >> PAGE_SHIFT;
 
+	pthread_mutex_lock(&counting);
 	most = s->unreadable ? 0 : read_cost_gap(&s->cost, MIN(GAP_PAGES, most), 0);
+	pthread_mutex_unlock(&counting);
 	for (size_t n = 1; n <= most && s->page + n < pages; n++)
 		if (wanted(s, r->first + ((s->page + n) << PAGE_SHIFT)))
 			return n;
@@ -202,6 +206,26 @@ static size_t next_request(struct sweep *s, size_t most, uint64_t *ret)
 	return n;
 }
 
+/* How many of the next pages are wanted alike. */
+static size_t run_at(const struct sweep *s, uint64_t address, size_t pages, bool *ret_wanted)
+{
+	size_t n = 1;
+
+	*ret_wanted = wanted(s, address);
+	while (n < pages && wanted(s, address + n * PAGE_SIZE) == *ret_wanted)
+		n++;
+	return n;
+}
+
+/* Keeps a part of what was read, `from` pages into the piece's data, at `at`. */
+static void keep_pages(const struct sweep *s, struct stream_piece *p, const struct rsz_extent *x,
+		       size_t from, size_t at)
+{
+	stream_piece_keep(p, x, from, at);
+	if (!is_stopped(s))
+		show_pages(s, p, x, at);
+}
+
 /* Of the extent that was read last, the wanted pages. Returns how many. */
 static size_t keep_wanted(struct sweep *s, struct stream_piece *p, size_t at)
 {
@@ -211,19 +235,81 @@ static size_t keep_wanted(struct sweep *s, struct stream_piece *p, size_t at)
 
 	for (size_t i = 0, n; i < pages; i += n) {
 		struct rsz_extent x = all;
-		const bool keep = wanted(s, x.address += i * PAGE_SIZE);
+		bool keep;
 
-		for (n = 1; i + n < pages && wanted(s, x.address + n * PAGE_SIZE) == keep; n++)
-			;
+		x.address += i * PAGE_SIZE;
+		n = run_at(s, x.address, pages - i, &keep);
 		if (!keep)
 			continue;
 		x.length = (uint32_t)(n * PAGE_SIZE);
-		stream_piece_keep(p, &x, at + i, at + kept);
-		if (!s->skip)
-			show_pages(s, p, &x, at + kept);
+		keep_pages(s, p, &x, at + i, at + kept);
 		kept += n;
 	}
 	return kept;
+}
+
+/*
+ * Pieces that are read later
+ *
+ * What is wanted is decided when they are cut: by the time they are read, the sweep may have
+ * another set. Until then, extents that one request reads have its number for their start.
+ */
+
+static void cut_request(struct sweep *s, struct stream_piece *p, uint64_t address, size_t pages)
+{
+	const uint64_t number = p->unread ? p->extents[p->n_extents - 1].start + 1 : 0;
+	size_t n;
+
+	p->unread = true;
+	for (size_t i = 0; i < pages; i += n) {
+		const uint64_t at = address + i * PAGE_SIZE;
+		bool keep;
+
+		n = run_at(s, at, pages - i, &keep);
+		if (keep)
+			p->extents[p->n_extents++] = (struct rsz_extent){
+				.address = at,
+				.length = (uint32_t)(n * PAGE_SIZE),
+				.start = number,
+			};
+	}
+}
+
+/* The first `n` of these. Returns how many pages were kept. */
+static size_t read_request(struct sweep *s, struct stream_piece *p, size_t at,
+			   const struct rsz_extent *asked, size_t n, unsigned reader)
+{
+	const uint64_t first = asked->address;
+	const uint64_t end = asked[n - 1].address + asked[n - 1].length;
+	struct rsz_extent all;
+	size_t kept = 0;
+
+	read_extent(s, p, at, first, (size_t)(end - first) / PAGE_SIZE, reader);
+	all = p->extents[--p->n_extents];
+	for (size_t i = 0; i < n; i++) {
+		struct rsz_extent x = all;
+
+		x.address = asked[i].address;
+		x.length = asked[i].length;
+		keep_pages(s, p, &x, at + (size_t)(x.address - first) / PAGE_SIZE, at + kept);
+		kept += rsz_extent_pages(&x);
+	}
+	return kept;
+}
+
+void sweep_read_later(struct sweep *s, struct stream_piece *p, unsigned reader)
+{
+	struct rsz_extent asked[STREAM_EXTENTS];
+	const size_t count = p->n_extents;
+	size_t at = 0;
+
+	memcpy(asked, p->extents, count * sizeof(*asked));
+	p->n_extents = 0;
+	for (size_t i = 0, n; i < count; i += n) {
+		for (n = 1; i + n < count && asked[i + n].start == asked[i].start; n++)
+			;
+		at += read_request(s, p, at, &asked[i], n, reader);
+	}
 }
 
 /*
@@ -243,16 +329,14 @@ enum status sweep_next(struct sweep *s, struct stream_piece *p)
 				    : next_request(s, most - at, &address);
 		if (!n)
 			break;
-		if (!skip && s->later) {
-			cut_piece(p, address, n);
-			break;
-		}
 		if (skip)
 			skip_pages(s, p, at, address, n);
+		else if (s->later)
+			cut_request(s, p, address, n);
 		else
-			read_extent(s, p, at, address, n);
-		at += skip ? n : keep_wanted(s, p, at);
-		if (!s->set || (s->skip && !skip))
+			read_extent(s, p, at, address, n, DRV_BESIDE);
+		at += skip || s->later ? n : keep_wanted(s, p, at);
+		if (!s->set || (!skip && is_stopped(s)))
 			break;
 	}
 	return p->n_extents ? ST_OK : ST_END;

@@ -42,8 +42,8 @@ enum status sweep_next(struct sweep *s, struct stream_piece *p);
 void sweep_read(struct sweep *s, struct stream_piece *p, size_t at, uint64_t address, size_t pages);
 
 /*
- * Reads a piece that sweep_next() has cut, beside others who do the same. The source is
- * info.parallel, and the sweep has no set: then nothing of it depends on what was read before.
+ * Reads a piece that sweep_next() has cut, as `reader` of several who do the same. The source is
+ * info.parallel.
  */
 void sweep_read_later(struct sweep *s, struct stream_piece *p, unsigned reader);
 
@@ -52,5 +52,11 @@ void sweep_stop(struct sweep *s, enum status why, uint32_t reason, const struct 
 
 /* Stops it if a signal came. True if it is stopped. */
 bool sweep_stopped(struct sweep *s);
+
+/*
+ * Whether workers may read a sweep's pieces: one thread beside the one that compresses is more than
+ * one that does both.
+ */
+bool sweep_reads_beside(const struct memory_plan *plan);
 
 #endif
