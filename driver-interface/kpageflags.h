@@ -31,7 +31,10 @@ struct kpageflags {
 void kpageflags_open(struct kpageflags *f);
 void kpageflags_close(struct kpageflags *f);
 
-/* As drv_ops.withhold(), by any thread. False if it cannot tell any more: then the rest counts as readable. */
+/*
+ * As drv_ops.withhold(), by any thread. False if it cannot tell any more: then the rest counts as
+ * readable.
+ */
 bool kpageflags_withhold(const struct kpageflags *f, uint64_t addr, size_t pages,
 			 struct page_status *status);
 

@@ -1051,7 +1051,7 @@ TEST(guided_rest_takes_fewer_requests_where_those_cost_more)
 	const uint64_t dear = requests_for(3000, 2000, 0);
 
 	assert_in_range(cheap, 400, 440);
-	/* Three pieces are all of this memory, and are cut before anybody knows what a read costs. */
+	/* Three pieces are all there is, and are cut before anybody knows what a read costs. */
 	assert_in_range(dear, 200, readers > 1 ? 440 : 240);
 }
 

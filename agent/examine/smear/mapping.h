@@ -88,7 +88,9 @@ enum status mapping_walk_range(struct mapping_walk *w, struct analysis *m, struc
 /* ST_END behind the last. It is valid until the next call; so is what hangs from it. */
 enum status mapping_next(struct mapping_walk *w, struct mapping *ret, struct err *e);
 
-/* The next pages of it that are alike; false behind the last, and if all work that may be is done. */
+/*
+ * The next pages of it that are alike; false behind the last, and if all work that may be is done.
+ */
 bool mapping_judge(struct mapping *x, struct verdict_span *ret);
 
 /* As who reads gets it. */
