@@ -5,7 +5,7 @@
 
 #include "agent/image/image_pass.h"
 #include "agent/shared/container/container.h"
-#include "agent/shared/paging/candidates.h"
+#include "agent/shared/kernel/candidates.h"
 #include "agent/shared/paging/physmem.h"
 #include "agent/shared/paging/walk.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "agent/shared/kernel/discover.h"
-#include "agent/shared/paging/candidates.h"
+#include "agent/shared/kernel/candidates.h"
 #include "formats/base/bytes.h"
 #include "tests/unit/machine_mem.h"
 

@@ -12,7 +12,7 @@
 #include "agent/shared/kernel/discover.h"
 #include "agent/shared/kernel/layout.h"
 #include "agent/shared/kernel/prints.h"
-#include "agent/shared/paging/candidates.h"
+#include "agent/shared/kernel/candidates.h"
 
 struct tables_plan {
 	struct drv *source;

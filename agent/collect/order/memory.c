@@ -3,7 +3,7 @@
 
 #include "agent/collect/capture/reading.h"
 #include "agent/collect/order/order.h"
-#include "agent/shared/paging/candidates.h"
+#include "agent/shared/kernel/candidates.h"
 #include "formats/base/left.h"
 
 enum status memory_acquire(const struct memory_plan *plan, struct memory_result *ret, struct err *e)

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "agent/shared/paging/candidates.h"
+#include "agent/shared/kernel/candidates.h"
 #include "agent/shared/program/clock.h"
 #include "agent/shared/program/interrupt.h"
 #include "agent/shared/program/log.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "agent/shared/kernel/discover_internal.h"
-#include "agent/shared/paging/candidates.h"
+#include "agent/shared/kernel/candidates.h"
 
 const char *dtb_origin_name(enum dtb_origin o)
 {

@@ -4,8 +4,8 @@
  * all of it before the kernel is known, and finds that afterwards (discover.h). So an image is read
  * once.
  */
-#ifndef RAMSEAL_AGENT_SHARED_PAGING_CANDIDATES_H
-#define RAMSEAL_AGENT_SHARED_PAGING_CANDIDATES_H
+#ifndef RAMSEAL_AGENT_SHARED_KERNEL_CANDIDATES_H
+#define RAMSEAL_AGENT_SHARED_KERNEL_CANDIDATES_H
 
 #include "agent/shared/paging/roots.h"
 #include "formats/base/page.h"

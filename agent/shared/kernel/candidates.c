@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/shared/paging/candidates.h"
+#include "agent/shared/kernel/candidates.h"
 
 #include <pthread.h>
 #include <string.h>
