@@ -256,6 +256,20 @@ TEST(each_ends_its_own_part_before_the_one_below)
 	assert_false(scratch_has(&dir, "a.partial"));
 }
 
+/* The hash has nothing to end, and leaves that to the file. */
+TEST(commit_is_of_those_below_too)
+{
+	struct output *o = open_file("a");
+	struct err e = ERR_INIT;
+
+	CHECK_OK(hash_sink_put_on(&o, &e), &e);
+	append(o, "abc");
+	CHECK_OK(output_commit(o, &e), &e);
+	assert_string_equal(output_where(o), scratch_path(&dir, "a"));
+	output_destroy(o);
+	check_content("a", "abc");
+}
+
 TEST(holes_go_through_what_changes_the_bytes)
 {
 	struct output *o = put_cipher_on(open_file("a"));
@@ -505,6 +519,7 @@ int main(void)
 		ROW(what_a_sink_does_not_know_the_one_below_is_asked),
 		ROW(nothing_is_taken_back_behind_the_back_of_an_upper_sink),
 		ROW(each_ends_its_own_part_before_the_one_below),
+		ROW(commit_is_of_those_below_too),
 		ROW(holes_go_through_what_changes_the_bytes),
 		ROW(early_end_of_all_keeps_what_was_written),
 		ROW(kept_output_has_its_end_and_not_its_name),
