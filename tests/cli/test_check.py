@@ -95,18 +95,20 @@ class Check(unittest.TestCase):
     def test_kcore_is_masked(self):
         """As in a container: /dev/null over it, or systemd's empty file, in a namespace of its own."""
         masks = {"null": 'touch kcore; mount --bind /dev/null kcore', "empty": 'touch kcore; chmod 0 kcore',
-                 "no mask": "ln -s /root/real/self/exe kcore", "nothing": ":"}
+                 "no mask": 'ln -s "$1/real/self/exe" kcore', "nothing": ":"}
+        space = os.path.join(self.folder, "space")
+        os.mkdir(space)
         for name, mask in masks.items():
             # Not every kernel has the file, and nobody can make one in a proc file system: the real one is
             # put elsewhere, with a name here for each of its own.
             done = subprocess.run(
                 ["unshare", "--mount", "sh", "-ec", f'''
-                mount -t tmpfs none /root; cp "$0" /root/ramseal; mkdir /root/real
-                mount --bind /proc /root/real; mount -t tmpfs none /proc; cd /proc; ln -s /root/real/* .
+                mount -t tmpfs none "$1"; cp "$0" "$1/ramseal"; mkdir "$1/real"
+                mount --bind /proc "$1/real"; mount -t tmpfs none /proc; cd /proc; ln -s "$1"/real/* .
                 rm -f kcore; {mask}
-                for source in auto kcore file:/root/ramseal; do
-                    /root/ramseal check --json -s $source -o /root/new.rsz 2>/root/errors || true
-                done''', RAMSEAL], capture_output=True, text=True, timeout=900, cwd=self.folder)
+                for source in auto kcore "file:$1/ramseal"; do
+                    "$1/ramseal" check --json -s "$source" -o "$1/new.rsz" 2>"$1/errors" || true
+                done''', RAMSEAL, space], capture_output=True, text=True, timeout=900, cwd=self.folder)
             if done.returncode and "unshare" in done.stderr:
                 self.skipTest("no namespaces here")
             self.assertEqual(done.returncode, 0, done.stderr)

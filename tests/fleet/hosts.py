@@ -76,8 +76,10 @@ def find(servers, name):
 
 
 def run(*args, **kwargs):
-    return subprocess.run([str(a) for a in args], check=True, stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, **kwargs)
+    done = subprocess.run([str(a) for a in args], stdin=subprocess.DEVNULL, capture_output=True, text=True, **kwargs)
+    if done.returncode:
+        raise RuntimeError(f'{args} ended with {done.returncode}: {done.stderr}')
+    return done
 
 
 class Host:

@@ -92,7 +92,8 @@ class Fleet(unittest.TestCase):
 
     def left(self, host):
         """Whatever is there that was not there before."""
-        return host.inside('find', '/var/tmp', '/tmp', '/home', '/root', '/run', '-mindepth', '1').split()
+        return host.inside('find', '/var/tmp', '/tmp', '/home', '/root', '/run', '-ignore_readdir_race', '-mindepth',
+                           '1').split()
 
     def verify(self, path):
         return subprocess.run([RAMSEAL, 'verify', '-q', path], stdin=subprocess.DEVNULL, capture_output=True,
