@@ -388,7 +388,8 @@ TEST(regions_of_each_size_are_read)
 			found(store_forms[i].build);
 			put_le32(m.at[AT_STORE] + form->self + 8, (1U << shift) - 1);
 			put_le32(m.at[AT_STORE] + form->self + 12, shift);
-			put_le32(m.at[AT_STORE + 1] + form->regions - PAGE_SIZE - 8, 16U << shift);
+			put_le32(m.at[AT_STORE + 1] + (form->regions - PAGE_SIZE - 8),
+				 16U << shift);
 			put_record(1U << shift, get_le32(record() + 4));
 			check(KEY_PACKED, good ? PAGESTORE_GIVEN : PAGESTORE_NO_LAYOUT);
 		}
