@@ -63,17 +63,9 @@ static int by_first_longest(const void *a, const void *b)
 /* The first extent that ends at `addr` or behind it, or NULL. */
 static const struct file_extent *first_from(const struct extents *x, uint64_t addr)
 {
-	size_t low = 0, high = x->count;
+	const size_t i = FIRST_WHERE(k, x->count, x->at[k].range.last >= addr);
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (x->at[mid].range.last < addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < x->count ? &x->at[low] : NULL;
+	return i < x->count ? &x->at[i] : NULL;
 }
 
 static const struct file_extent *find_extent(const struct extents *x, uint64_t addr)

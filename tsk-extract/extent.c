@@ -123,20 +123,10 @@ enum status extent_list_settle(struct extent_list *l, uint64_t length, size_t *r
 
 const struct extent *extent_list_find(const struct extent_list *l, uint64_t off)
 {
-	size_t low = 0, high = l->count;
+	const size_t behind = FIRST_WHERE(i, l->count, l->at[i].file > off);
+	const struct extent *x = behind ? &l->at[behind - 1] : NULL;
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-		const struct extent *x = &l->at[mid];
-
-		if (off < x->file)
-			high = mid;
-		else if (off - x->file >= x->length)
-			low = mid + 1;
-		else
-			return x;
-	}
-	return NULL;
+	return x && off - x->file < x->length ? x : NULL;
 }
 
 size_t extent_list_fragments(const struct extent_list *l)

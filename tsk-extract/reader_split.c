@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "formats/base/array.h"
 #include "formats/base/os.h"
 
 /* 26^2 names of split(1), 999 of the numbered kind. */
@@ -27,17 +28,7 @@ struct split_reader {
 
 static const struct segment *find_segment(const struct split_reader *s, uint64_t off)
 {
-	size_t low = 0, high = s->count;
-
-	while (high - low > 1) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (s->at[mid].first <= off)
-			low = mid;
-		else
-			high = mid;
-	}
-	return &s->at[low];
+	return &s->at[FIRST_WHERE(i, s->count, s->at[i].first > off) - 1];
 }
 
 static uint32_t split_read(struct reader *r, uint64_t off, void *buf, size_t len, size_t *good)

@@ -306,18 +306,8 @@ static void leave(struct gather *g)
 /* The first run that does not end before the address. */
 static size_t run_at(const struct window *w, uint64_t address)
 {
-	size_t low = 0, high = w->count;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		const struct run *r = &w->runs[middle];
-
-		if (r->address + (uint64_t)r->pages * PAGE_SIZE <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return FIRST_WHERE(i, w->count,
+			   w->runs[i].address + (uint64_t)w->runs[i].pages * PAGE_SIZE > address);
 }
 
 static enum status read_window(struct gather *g, unsigned worker, uint64_t address, uint8_t *data,

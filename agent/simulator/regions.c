@@ -12,18 +12,7 @@
 /* The first region that does not end before a page. */
 static size_t find_place(const struct sim_regions *r, uint64_t vpn)
 {
-	size_t first = 0, end = r->count;
-
-	while (first < end) {
-		const size_t middle = first + (end - first) / 2;
-		const struct sim_region *at = &r->at[middle];
-
-		if (VPN(at->va) + at->pages <= vpn)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	return first;
+	return FIRST_WHERE(i, r->count, VPN(r->at[i].va) + r->at[i].pages > vpn);
 }
 
 static void forget(struct sim_region *region)
@@ -100,17 +89,9 @@ const uint8_t *sim__regions_page(const struct sim_regions *r, uint64_t vpn)
 
 uint64_t sim__regions_vpn(const struct sim_regions *r, uint32_t page)
 {
-	size_t first = 0, end = r->count;
+	const struct sim_region *at = &r->at[FIRST_WHERE(i, r->count, r->at[i].before > page) - 1];
 
-	while (end - first > 1) {
-		const size_t middle = first + (end - first) / 2;
-
-		if (r->at[middle].before <= page)
-			first = middle;
-		else
-			end = middle;
-	}
-	return VPN(r->at[first].va) + page - r->at[first].before;
+	return VPN(at->va) + page - at->before;
 }
 
 uint32_t sim__regions_number(const struct sim_regions *r, uint64_t vpn)

@@ -149,19 +149,3 @@ void array_sort(void *at, size_t count, size_t size, int (*compare)(const void *
 		depth += 2;
 	sort(&s, at, count, depth);
 }
-
-size_t array_before(const void *at, size_t count, size_t size,
-		    bool (*is_before)(const void *element, const void *key), const void *key)
-{
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (is_before((const uint8_t *)at + middle * size, key))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}

@@ -2,12 +2,11 @@
 /*
  * Arrays that grow by one element at a time, and so double: each owner keeps its own pointer, count
  * and room, and calls array_grow() where count has reached room. And sorting where they lie, and
- * finding what was sorted.
+ * searching what is sorted.
  */
 #ifndef RAMSEAL_BASE_ARRAY_H
 #define RAMSEAL_BASE_ARRAY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -24,11 +23,23 @@ void *array_grow(void *at, size_t *room, size_t size);
 void array_sort(void *at, size_t count, size_t size, int (*compare)(const void *, const void *));
 
 /*
- * Of `count` sorted elements of `size` bytes, how many `is_before` is true of: those of the front,
- * and of none behind them. So it is where the first of the others is, or would be. `key` is handed
- * on.
+ * Binary search: the first number `i` below `count` for which `condition` holds, or `count` if it
+ * holds for none. It must hold for all behind that one, as where elements are sorted:
+ *
+ *	FIRST_WHERE(i, n, at[i].end > x)          the first element that ends behind x
+ *	FIRST_WHERE(i, n, at[i].start > x) - 1    the last one that starts at x or before it
  */
-size_t array_before(const void *at, size_t count, size_t size,
-		    bool (*is_before)(const void *element, const void *key), const void *key);
+#define FIRST_WHERE(i, count, condition)                                                           \
+	__extension__({                                                                            \
+		size_t low_ = 0, high_ = (count);                                                  \
+		while (low_ < high_) {                                                             \
+			const size_t i = low_ + (high_ - low_) / 2;                                \
+			if (condition)                                                             \
+				high_ = i;                                                         \
+			else                                                                       \
+				low_ = i + 1;                                                      \
+		}                                                                                  \
+		low_;                                                                              \
+	})
 
 #endif

@@ -197,19 +197,14 @@ enum status range_list_subtract(const struct range_list *a, const struct range_l
 	return st;
 }
 
+size_t range_list_from(const struct range_list *l, uint64_t addr)
+{
+	return FIRST_WHERE(i, l->count, l->at[i].last >= addr);
+}
+
 const struct range *range_list_find(const struct range_list *l, uint64_t addr)
 {
-	size_t low = 0, high = l->count;
+	const size_t i = range_list_from(l, addr);
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (addr < l->at[mid].first)
-			high = mid;
-		else if (addr > l->at[mid].last)
-			low = mid + 1;
-		else
-			return &l->at[mid];
-	}
-	return NULL;
+	return i < l->count && l->at[i].first <= addr ? &l->at[i] : NULL;
 }

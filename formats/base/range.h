@@ -62,6 +62,9 @@ bool range_list_same(const struct range_list *a, const struct range_list *b);
 enum status range_list_subtract(const struct range_list *a, const struct range_list *b,
 				struct range_list *ret, struct err *e);
 
+/* The number of the first range that ends at `addr` or behind it, or the count. As below. */
+size_t range_list_from(const struct range_list *l, uint64_t addr);
+
 /* The range that holds `addr`, or NULL. The list must be tidy. O(log n). */
 const struct range *range_list_find(const struct range_list *l, uint64_t addr);
 

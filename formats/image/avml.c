@@ -386,17 +386,9 @@ void avml_deinit(struct avml *a)
 /* The last point at `plain` or before it. */
 static const struct avml_point *find_point(const struct avml *a, uint64_t plain)
 {
-	size_t low = 0, high = a->n_points;
+	const size_t behind = FIRST_WHERE(i, a->n_points, a->points[i].plain > plain);
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (a->points[mid].plain <= plain)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low ? &a->points[low - 1] : NULL;
+	return behind ? &a->points[behind - 1] : NULL;
 }
 
 /* The chunk with the byte `plain`, from a point on; *at becomes what its first byte is called. */

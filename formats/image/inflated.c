@@ -254,17 +254,9 @@ static enum status walk_all(struct inflated *i, struct err *e)
 /* The last place at `plain` or before it. */
 static const struct place *find_place(const struct inflated_state *s, uint64_t plain)
 {
-	size_t low = 0, high = s->n_places;
+	const size_t behind = FIRST_WHERE(i, s->n_places, s->places[i].plain > plain);
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (s->places[mid].plain <= plain)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return &s->places[low ? low - 1 : 0];
+	return &s->places[behind ? behind - 1 : 0];
 }
 
 static enum status go_to_place(struct inflated_state *s, const struct place *p, struct err *e)

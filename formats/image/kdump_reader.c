@@ -115,18 +115,9 @@ static enum status read_records(struct kdump *k, struct err *e)
 /* The first that ends behind the offset, or the count of them. */
 static size_t find_record(const struct kdump *k, uint64_t offset)
 {
-	size_t low = 0, high = k->n_records;
+	const struct kdump_record *r = k->records;
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-		const struct kdump_record *r = &k->records[mid];
-
-		if (r->offset + r->length <= offset)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return FIRST_WHERE(i, k->n_records, r[i].offset + r[i].length > offset);
 }
 
 /*

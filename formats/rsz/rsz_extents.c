@@ -394,36 +394,22 @@ static bool comes_later(uint64_t its_stream, uint64_t its_address, uint32_t stre
 /* The last block that begins at the address or before it; 0 if none does. */
 static size_t find_block(const struct rsz__extents *x, uint32_t stream, uint64_t address)
 {
-	size_t low = 0, high = x->pieces.n_blocks;
+	const size_t behind = FIRST_WHERE(
+		i, x->pieces.n_blocks,
+		comes_later(x->firsts[i].stream, x->firsts[i].address, stream, address));
 
-	while (high - low > 1) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (comes_later(x->firsts[mid].stream, x->firsts[mid].address, stream, address))
-			high = mid;
-		else
-			low = mid;
-	}
-	return low;
+	return behind ? behind - 1 : 0;
 }
 
 /* The first piece that begins behind the address, in its stream or a later one. */
 static size_t find_behind(const struct rsz__extents *x, uint32_t stream, uint64_t address)
 {
 	const struct packed *p = &x->pieces;
-	size_t low = find_block(x, stream, address) * PACKED_ROWS;
-	size_t high = MIN(low + PACKED_ROWS, p->rows);
+	const size_t first = find_block(x, stream, address) * PACKED_ROWS;
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (comes_later(packed_get(p, mid, STREAM), packed_get(p, mid, ADDRESS), stream,
-				address))
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return low;
+	return first + FIRST_WHERE(i, MIN(PACKED_ROWS, p->rows - first),
+				   comes_later(packed_get(p, first + i, STREAM),
+					       packed_get(p, first + i, ADDRESS), stream, address));
 }
 
 size_t rsz__extents_find(const struct rsz__extents *x, uint32_t stream, uint64_t from)

@@ -435,17 +435,10 @@ enum status rsz_reader_starved(const struct rsz_reader *r, struct err *e)
 
 uint64_t rsz_reader_record(const struct rsz_reader *r, uint64_t extent)
 {
-	size_t low = 0, high = r->records.rows;
+	const struct packed *p = &r->records;
+	const size_t behind = FIRST_WHERE(i, p->rows, packed_get(p, i, FIRST_EXTENT) > extent);
 
-	while (high - low > 1) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (packed_get(&r->records, mid, FIRST_EXTENT) <= extent)
-			low = mid;
-		else
-			high = mid;
-	}
-	return packed_get(&r->records, low, OFFSET);
+	return packed_get(p, behind ? behind - 1 : 0, OFFSET);
 }
 
 bool rsz_reader_next(const struct rsz_reader *r, uint32_t stream, uint64_t from,

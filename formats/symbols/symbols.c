@@ -117,23 +117,15 @@ static void sort_places(struct symbols *s)
 
 bool symbols_name(struct symbols *s, uint32_t rva, const char **ret_name, uint32_t *ret_offset)
 {
-	size_t low = 0, high;
+	size_t behind;
 
 	if (!s->sorted)
 		sort_places(s);
-	high = s->n_places;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (s->places[middle].rva <= rva)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
+	behind = FIRST_WHERE(i, s->n_places, s->places[i].rva > rva);
+	if (!behind)
 		return false;
-	*ret_name = s->places[low - 1].name;
-	*ret_offset = rva - s->places[low - 1].rva;
+	*ret_name = s->places[behind - 1].name;
+	*ret_offset = rva - s->places[behind - 1].rva;
 	return true;
 }
 

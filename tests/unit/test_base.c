@@ -337,13 +337,8 @@ TEST(array_is_sorted_where_it_lies_from_any_order)
 	array_sort(NULL, 0, sizeof(*at), compare_elements);
 }
 
-static bool number_is_before(const void *element, const void *key)
-{
-	return *(const uint32_t *)element < *(const uint32_t *)key;
-}
-
 /* Of 0, 2, 2, 4, 4, 6, 6...: each key between them and beyond, in arrays of each length. */
-TEST(array_before_finds_the_first_of_equal_elements_or_their_place)
+TEST(first_where_finds_the_first_of_equal_elements_or_their_place)
 {
 	uint32_t at[20];
 
@@ -355,10 +350,8 @@ TEST(array_before_finds_the_first_of_equal_elements_or_their_place)
 
 			while (before < n && at[before] < key)
 				before++;
-			assert_int_equal(array_before(at, n, sizeof(*at), number_is_before, &key),
-					 before);
+			assert_int_equal(FIRST_WHERE(i, n, at[i] >= key), before);
 		}
-	assert_int_equal(array_before(NULL, 0, sizeof(*at), number_is_before, at), 0);
 }
 
 TEST(blob_that_ends_too_early_says_where)
@@ -414,7 +407,7 @@ int main(void)
 		cmocka_unit_test(array_keeps_its_elements_while_it_grows),
 		cmocka_unit_test(array_without_a_number_for_its_size_does_not_grow),
 		cmocka_unit_test(array_is_sorted_where_it_lies_from_any_order),
-		cmocka_unit_test(array_before_finds_the_first_of_equal_elements_or_their_place),
+		cmocka_unit_test(first_where_finds_the_first_of_equal_elements_or_their_place),
 		cmocka_unit_test(blob_that_ends_too_early_says_where),
 		cmocka_unit_test(sha256_of_known_messages),
 	};

@@ -46,17 +46,9 @@ void block_list_deinit(struct block_list *l)
 
 const struct heap_allocation *block_list_before(const struct block_list *l, uint64_t va)
 {
-	size_t low = 0, high = l->count;
+	const size_t behind = FIRST_WHERE(i, l->count, l->at[i].address > va);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (l->at[middle].address <= va)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &l->at[low - 1] : NULL;
+	return behind ? &l->at[behind - 1] : NULL;
 }
 
 const struct heap_allocation *block_list_find(const struct block_list *l, uint64_t va)

@@ -110,17 +110,12 @@ static enum status find_records(struct search *x, struct err *e)
 	return ST_OK;
 }
 
-static bool record_is_before(const void *record, const void *va)
-{
-	return ((const struct dns_found *)record)->block->address < *(const uint64_t *)va;
-}
-
 static struct dns_found *record_at(const struct search *x, uint64_t va)
 {
-	const size_t i = array_before(x->c->records, x->c->count, sizeof(*x->c->records),
-				      record_is_before, &va);
+	struct dns_found *records = x->c->records;
+	const size_t i = FIRST_WHERE(k, x->c->count, records[k].block->address >= va);
 
-	return i < x->c->count && x->c->records[i].block->address == va ? &x->c->records[i] : NULL;
+	return i < x->c->count && records[i].block->address == va ? &records[i] : NULL;
 }
 
 /*
@@ -336,24 +331,19 @@ static enum status find_entries(struct search *x, struct err *e)
 	return st;
 }
 
-static bool entry_is_before(const void *entry, const void *va)
-{
-	return ((const struct entry *)entry)->block->address < *(const uint64_t *)va;
-}
-
 /* The last entry that begins at `va` or before it, and is no more than a link's place away. */
 static struct entry *entry_near(const struct search *x, uint64_t va)
 {
 	const struct entries *l = &x->entries;
-	const uint64_t behind = va + 1;
-	size_t i;
+	size_t behind;
 
 	/* Nearly all words lead to none. */
 	if (!l->count || va < l->at[0].block->address ||
 	    va >= l->at[l->count - 1].block->address + LINK_BYTES)
 		return NULL;
-	i = array_before(l->at, l->count, sizeof(*l->at), entry_is_before, &behind);
-	return i && va - l->at[i - 1].block->address < LINK_BYTES ? &l->at[i - 1] : NULL;
+	behind = FIRST_WHERE(i, l->count, l->at[i].block->address > va);
+	return behind && va - l->at[behind - 1].block->address < LINK_BYTES ? &l->at[behind - 1]
+									    : NULL;
 }
 
 /* To an entry. */
@@ -463,19 +453,13 @@ static const struct heap_allocation *elect_table(const struct search *x)
 	return table;
 }
 
-static bool link_is_before(const void *link, const void *from)
-{
-	return ((const struct reference *)link)->from <
-	       *(const struct heap_allocation *const *)from;
-}
-
 /* Marks what the block leads to from `at`, or from anywhere, and puts what is new on the stack. */
 static size_t follow(struct search *x, const struct heap_allocation *from, const uint32_t *at,
 		     size_t *stack, size_t depth)
 {
 	const struct references *l = &x->links;
 
-	for (size_t i = array_before(l->at, l->count, sizeof(*l->at), link_is_before, &from);
+	for (size_t i = FIRST_WHERE(k, l->count, l->at[k].from >= from);
 	     i < l->count && l->at[i].from == from; i++) {
 		struct entry *to = &x->entries.at[l->at[i].to];
 

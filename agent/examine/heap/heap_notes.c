@@ -12,15 +12,10 @@
 #define WINDOW_LEAST ((size_t)1 << 10)
 #define PARTS_MAX    4096
 
-static bool heap_is_before(const void *info, const void *address)
-{
-	return ((const struct heap_info *)info)->address < *(const uint64_t *)address;
-}
-
 /* The heap of the segment; NULL: it has no notes. */
 static const struct heap_info *noted_heap(const struct heaps *h, const struct heap_segment *s)
 {
-	const size_t i = array_before(h->at, h->count, sizeof(*h->at), heap_is_before, &s->heap);
+	const size_t i = FIRST_WHERE(k, h->count, h->at[k].address >= s->heap);
 	const struct heap_info *info = i < h->count ? &h->at[i] : NULL;
 
 	return info && info->address == s->heap && info->kind == HEAP_NT &&
@@ -137,18 +132,13 @@ static enum status make_window(struct heaps *h, size_t segment, uint64_t va, str
 	return st == ST_END ? ST_OK : st;
 }
 
-static bool begins_by(const void *segment, const void *va)
-{
-	return ((const struct heap_segment *)segment)->base <= *(const uint64_t *)va;
-}
-
 /* Which of the heap's segments has the address; false: none. */
 static bool find_segment(const struct heap_walk *w, uint64_t va, size_t *ret)
 {
 	size_t count, n;
 	const struct heap_segment *s = heap__segments(w->h, w->info->address, &count);
 
-	n = array_before(s, count, sizeof(*s), begins_by, &va);
+	n = FIRST_WHERE(i, count, s[i].base > va);
 	if (!n || va >= s[n - 1].end)
 		return false;
 	*ret = (size_t)(s - w->h->segments) + n - 1;

@@ -141,16 +141,10 @@ static enum status note_heap(struct heaps *h, struct page_block *blocks, size_t 
 	return ST_OK;
 }
 
-static bool block_is_before(const void *block, const void *heap)
-{
-	return ((const struct page_block *)block)->heap < *(const uint64_t *)heap;
-}
-
 /* The first of the heap's blocks, or where it would be. */
 static size_t first_of(const struct heaps *h, uint64_t heap)
 {
-	return array_before(h->page_blocks, h->page_block_count, sizeof(*h->page_blocks),
-			    block_is_before, &heap);
+	return FIRST_WHERE(i, h->page_block_count, h->page_blocks[i].heap >= heap);
 }
 
 /* Listed, and no other heap: what a program has where page heap is on, be it light. */

@@ -121,16 +121,10 @@ static int by_heap_and_base(const void *a, const void *b)
 	return (x->base > y->base) - (x->base < y->base);
 }
 
-static bool segment_is_before(const void *segment, const void *heap)
-{
-	return ((const struct heap_segment *)segment)->heap < *(const uint64_t *)heap;
-}
-
 /* The first segment of the heap, or where it would be. */
 static size_t first_segment(const struct heaps *h, uint64_t heap)
 {
-	return array_before(h->segments, h->segment_count, sizeof(*h->segments), segment_is_before,
-			    &heap);
+	return FIRST_WHERE(i, h->segment_count, h->segments[i].heap >= heap);
 }
 
 const struct heap_segment *heap__segments(const struct heaps *h, uint64_t heap, size_t *ret_count)

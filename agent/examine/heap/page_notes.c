@@ -241,18 +241,13 @@ static bool keep_note(struct heap_notes *n, uint32_t *ret)
 	return true;
 }
 
-static bool part_is_before(const void *part, const void *va)
-{
-	return ((const struct notes_part *)part)->last < *(const uint64_t *)va;
-}
-
 struct notes_part *heap__notes_part(struct heap_notes *n, uint64_t va)
 {
 	size_t i;
 
 	if (n->last < n->n_parts && n->parts[n->last].first <= va && va <= n->parts[n->last].last)
 		return &n->parts[n->last];
-	i = array_before(n->parts, n->n_parts, sizeof(*n->parts), part_is_before, &va);
+	i = FIRST_WHERE(k, n->n_parts, n->parts[k].last >= va);
 	if (i == n->n_parts || n->parts[i].first > va)
 		return NULL;
 	n->last = i;

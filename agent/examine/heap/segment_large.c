@@ -5,6 +5,7 @@
  * those above it, so that no node comes twice.
  */
 #include "agent/examine/heap/segment_internal.h"
+#include "formats/base/array.h"
 
 /* _SEGMENT_HEAP */
 #define LARGE_ROOT      0x48
@@ -58,17 +59,9 @@ static enum chunk_read read_node(struct heap_walk *w, uint64_t at, uint64_t pare
 
 static bool in_segment(const struct segment_state *s, const struct node *n)
 {
-	size_t low = 0, high = s->segment_count;
+	const size_t i = FIRST_WHERE(k, s->segment_count, s->segments[k].end > n->at);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (s->segments[middle].end <= n->at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < s->segment_count && s->segments[low].at < n->at + n->size;
+	return i < s->segment_count && s->segments[i].at < n->at + n->size;
 }
 
 static enum status tell_node(struct large_walk *l, const struct node *n)

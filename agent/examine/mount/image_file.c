@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/examine/mount/image_file.h"
+#include "formats/base/array.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -50,21 +51,6 @@ uint64_t image_file_size(const struct image_file *f)
 uint64_t image_file_stored(const struct image_file *f)
 {
 	return MIN(f->head_size + range_list_bytes(&f->ranges), f->end);
-}
-
-size_t range_list_from(const struct range_list *l, uint64_t address)
-{
-	size_t low = 0, high = l->count;
-
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (l->at[mid].last < address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
 }
 
 bool image_file_next_data(const struct image_file *f, uint64_t at, struct range *ret)
@@ -148,7 +134,7 @@ static enum status read_padded(const struct image_file *f, uint64_t at, uint8_t 
 static enum status read_headed(const struct image_file *f, uint64_t at, uint8_t *buf, size_t *len,
 			       struct err *e)
 {
-	size_t low = 0, high = f->ranges.count;
+	size_t i;
 	uint64_t into;
 
 	if (at < f->head_size) {
@@ -156,17 +142,10 @@ static enum status read_headed(const struct image_file *f, uint64_t at, uint8_t 
 		memcpy(buf, f->head + at, *len);
 		return ST_OK;
 	}
-	while (high - low > 1) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (f->offsets[mid] <= at)
-			low = mid;
-		else
-			high = mid;
-	}
-	into = at - f->offsets[low];
-	*len = (size_t)MIN(*len, range_bytes(f->ranges.at[low]) - into);
-	return read_range(f, f->ranges.at[low].first + into, buf, *len, e);
+	i = FIRST_WHERE(k, f->ranges.count, f->offsets[k] > at) - 1;
+	into = at - f->offsets[i];
+	*len = (size_t)MIN(*len, range_bytes(f->ranges.at[i]) - into);
+	return read_range(f, f->ranges.at[i].first + into, buf, *len, e);
 }
 
 enum status image_file_read(const struct image_file *f, uint64_t at, uint8_t *buf, size_t len,

@@ -54,7 +54,4 @@ bool image_file_next_data(const struct image_file *f, uint64_t at, struct range 
 enum status image_file_read(const struct image_file *f, uint64_t at, uint8_t *buf, size_t len,
 			    struct err *e);
 
-/* The first range that ends at `address` or behind it, by its number; ranges->count: none. */
-size_t range_list_from(const struct range_list *l, uint64_t address);
-
 #endif

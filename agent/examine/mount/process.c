@@ -9,6 +9,7 @@
 #include "agent/examine/smear/print.h"
 #include "agent/shared/container/manifest_read.h"
 #include "agent/shared/program/log.h"
+#include "formats/base/array.h"
 
 /*
  * The text of pages.csv is made in pieces, one for so many addresses: at most 16,384 lines. What is
@@ -251,17 +252,7 @@ static enum status csv_measure(struct node *n, struct node_facts *ret, struct er
 
 static size_t find_piece(const struct process_files *p, uint64_t at)
 {
-	size_t low = 0, high = p->n_pieces;
-
-	while (high - low > 1) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (p->pieces[mid].offset <= at)
-			low = mid;
-		else
-			high = mid;
-	}
-	return low;
+	return FIRST_WHERE(i, p->n_pieces, p->pieces[i].offset > at) - 1;
 }
 
 /* The same container gives the same text; a damaged one may not, and that is no end. */

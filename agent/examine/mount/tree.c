@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/shared/program/text.h"
+#include "formats/base/array.h"
 
 void node_make_name(const char *text, char ret[static NODE_NAME_MAX])
 {
@@ -160,18 +161,11 @@ enum status node_fill(struct node *folder, struct err *e)
 	return st;
 }
 
-static int compare_name(const void *name, const void *node)
-{
-	return strcmp(name, (*(struct node *const *)node)->name);
-}
-
 struct node *node_find(const struct node *folder, const char *name)
 {
-	struct node **found = folder->count ? bsearch(name, folder->at, folder->count,
-						      sizeof(struct node *), compare_name)
-					    : NULL;
+	const size_t i = FIRST_WHERE(k, folder->count, strcmp(folder->at[k]->name, name) >= 0);
 
-	return found ? *found : NULL;
+	return i < folder->count && !strcmp(folder->at[i]->name, name) ? folder->at[i] : NULL;
 }
 
 void node_path(const struct node *n, char ret[static NODE_PATH_MAX])

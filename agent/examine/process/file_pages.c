@@ -9,6 +9,7 @@
 #include "agent/examine/process/relocations.h"
 #include "agent/shared/program/log.h"
 #include "agent/shared/program/text.h"
+#include "formats/base/array.h"
 #include "formats/base/page.h"
 
 /* Of a file, to look for its headers: those of a program begin in the first page (pe.c). */
@@ -372,20 +373,9 @@ static enum status open_viewed(struct file_pages *f, struct viewed *x, struct er
 
 static struct viewed *find_viewed(const struct file_pages *f, uint64_t va)
 {
-	size_t first = 0, behind = f->count;
+	const size_t i = FIRST_WHERE(k, f->count, vad_of(f, &f->at[k])->end >= va);
 
-	while (first < behind) {
-		const size_t mid = first + (behind - first) / 2;
-		const struct vad *v = vad_of(f, &f->at[mid]);
-
-		if (va > v->end)
-			first = mid + 1;
-		else if (va < v->start)
-			behind = mid;
-		else
-			return &f->at[mid];
-	}
-	return NULL;
+	return i < f->count && vad_of(f, &f->at[i])->start <= va ? &f->at[i] : NULL;
 }
 
 /* Where the page is in the file, and where what is mapped there ends. NULL, or why it is not. */

@@ -128,17 +128,9 @@ static void join_twins(struct modules *m)
 
 static struct module *find(const struct modules *m, size_t count, uint64_t base)
 {
-	size_t low = 0, high = count;
+	const size_t i = FIRST_WHERE(k, count, m->at[k].base >= base);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (m->at[middle].base < base)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < count && m->at[low].base == base ? &m->at[low] : NULL;
+	return i < count && m->at[i].base == base ? &m->at[i] : NULL;
 }
 
 static enum status add_mapped(const struct modules_plan *plan, struct modules *ret, struct err *e)
@@ -233,17 +225,10 @@ const char *module_finding(const struct module *m, bool know_mapped, bool know_l
 
 const struct module *modules_at(const struct modules *m, uint64_t va)
 {
-	size_t low = 0, high = m->count;
+	const size_t behind = FIRST_WHERE(i, m->count, m->at[i].base > va);
+	const struct module *found = behind ? &m->at[behind - 1] : NULL;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (m->at[middle].base <= va)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && va - m->at[low - 1].base < m->at[low - 1].size ? &m->at[low - 1] : NULL;
+	return found && va - found->base < found->size ? found : NULL;
 }
 
 const char *module_name(const struct module *m)

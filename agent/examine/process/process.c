@@ -8,6 +8,7 @@
 #include "agent/examine/process/symbol_layouts.h"
 #include "agent/examine/process/unicode_string.h"
 #include "agent/shared/program/log.h"
+#include "formats/base/array.h"
 #include "formats/base/page.h"
 
 /* 16 MiB of pages: trees of VADs, heaps and lists of a process lie in a few thousand. */
@@ -164,22 +165,14 @@ static uint64_t pages_to(uint64_t va, uint64_t next)
 static enum vad_answer answer_between(const struct opened_process *p, uint64_t va, uint64_t *pages)
 {
 	const struct vad_list *l = &p->vads;
-	size_t first = 0, behind = l->count;
+	const size_t next = FIRST_WHERE(i, l->count, l->at[i].end >= va);
 
-	while (first < behind) {
-		const size_t mid = first + (behind - first) / 2;
-
-		if (va > l->at[mid].end)
-			first = mid + 1;
-		else
-			behind = mid;
-	}
 	/* Five levels of tables have more addresses than the VADs that are read here can name. */
 	if (va >> 47) {
 		*pages = UINT64_MAX >> PAGE_SHIFT;
 		return VAD_SAYS_NOTHING;
 	}
-	*pages = pages_to(va, first < l->count ? l->at[first].start : UINT64_C(1) << 47);
+	*pages = pages_to(va, next < l->count ? l->at[next].start : UINT64_C(1) << 47);
 	return vad_list_is_whole(l) ? VAD_SAYS_UNMAPPED : VAD_SAYS_NOTHING;
 }
 

@@ -127,15 +127,10 @@ void relocations_close(struct relocations *r)
 	free(r);
 }
 
-static bool is_before(const void *block, const void *rva)
-{
-	return ((const struct block *)block)->rva < *(const uint32_t *)rva;
-}
-
 /* The first block of the page, or of one behind it. */
 static size_t first_block(const struct relocations *r, uint32_t rva)
 {
-	return array_before(r->blocks, r->count, sizeof(*r->blocks), is_before, &rva);
+	return FIRST_WHERE(i, r->count, r->blocks[i].rva >= rva);
 }
 
 bool relocations_reach_in(const struct relocations *r, uint32_t rva)

@@ -79,17 +79,7 @@ void section_parts_deinit(struct section_parts *s)
 
 const struct section_part *section_part_find(const struct section_parts *s, uint64_t va)
 {
-	size_t first = 0, behind = s->count;
+	const size_t i = FIRST_WHERE(k, s->count, s->at[k].end >= va);
 
-	while (first < behind) {
-		const size_t mid = first + (behind - first) / 2;
-
-		if (va > s->at[mid].end)
-			first = mid + 1;
-		else if (va < s->at[mid].start)
-			behind = mid;
-		else
-			return &s->at[mid];
-	}
-	return NULL;
+	return i < s->count && s->at[i].start <= va ? &s->at[i] : NULL;
 }

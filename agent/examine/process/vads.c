@@ -20,19 +20,9 @@ bool vad_list_is_whole(const struct vad_list *l)
 
 const struct vad *vad_find(const struct vad_list *l, uint64_t va)
 {
-	size_t first = 0, behind = l->count;
+	const size_t i = FIRST_WHERE(k, l->count, l->at[k].end >= va);
 
-	while (first < behind) {
-		const size_t mid = first + (behind - first) / 2;
-
-		if (va > l->at[mid].end)
-			first = mid + 1;
-		else if (va < l->at[mid].start)
-			behind = mid;
-		else
-			return &l->at[mid];
-	}
-	return NULL;
+	return i < l->count && l->at[i].start <= va ? &l->at[i] : NULL;
 }
 
 void vad_list_deinit(struct vad_list *l)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "formats/base/array.h"
 #include "formats/base/bytes.h"
 #include "formats/base/defs.h"
 #include "formats/base/lz4.h"
@@ -118,17 +119,7 @@ bool pagestore__read_node(const struct pagestore *s, uint64_t va, unsigned pair,
 /* How many entries of the node have a key up to this one. */
 static unsigned up_to(const struct pagestore_node *n, uint32_t key)
 {
-	unsigned low = 0, high = n->entries;
-
-	while (low < high) {
-		const unsigned middle = (low + high) / 2;
-
-		if (key_at(n, middle) <= key)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return (unsigned)FIRST_WHERE(i, n->entries, key_at(n, (unsigned)i) > key);
 }
 
 /* What stands behind the key. */

@@ -217,16 +217,10 @@ static uint64_t pages_in(struct range r)
 	return (r.last - r.first) / PAGE_SIZE + 1;
 }
 
-static bool worths_are_before(const void *worths, const void *va)
-{
-	return ((const struct worths *)worths)->range.last < *(const uint64_t *)va;
-}
-
 /* The first of `count` ranges that has a byte in [first, last]; NULL: none. */
 static struct worths *find_first(const struct peek *p, size_t count, uint64_t first, uint64_t last)
 {
-	const size_t i =
-		array_before(p->worths, count, sizeof(*p->worths), worths_are_before, &first);
+	const size_t i = FIRST_WHERE(k, count, p->worths[k].range.last >= first);
 
 	return i < count && p->worths[i].range.first <= last ? &p->worths[i] : NULL;
 }

@@ -337,22 +337,14 @@ bool captures_from(const struct captures *c, uint64_t address, uint64_t last, st
 
 const struct older_page *captures_older_from(const struct captures *c, uint64_t address, size_t *n)
 {
-	size_t low = 0, high = c->n_older;
+	const size_t first = FIRST_WHERE(i, c->n_older, c->older[i].address >= address);
 
 	*n = 0;
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (c->older[mid].address < address)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low == c->n_older)
+	if (first == c->n_older)
 		return NULL;
-	while (low + *n < c->n_older && c->older[low + *n].address == c->older[low].address)
+	while (first + *n < c->n_older && c->older[first + *n].address == c->older[first].address)
 		++*n;
-	return &c->older[low];
+	return &c->older[first];
 }
 
 const struct older_page *captures_older(const struct captures *c, uint64_t address, size_t *n)

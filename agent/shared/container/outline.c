@@ -26,17 +26,9 @@ struct outline {
 /* The last one that begins at `off` or before; NULL if there is none. */
 static const struct part_kept *find_kept_part(const struct outline *o, uint64_t off)
 {
-	size_t low = 0, high = o->count;
+	const size_t behind = FIRST_WHERE(i, o->count, o->at[i].offset > off);
 
-	while (low < high) {
-		const size_t mid = low + (high - low) / 2;
-
-		if (o->at[mid].offset <= off)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low ? &o->at[low - 1] : NULL;
+	return behind ? &o->at[behind - 1] : NULL;
 }
 
 static bool holds(const struct part_kept *x, uint64_t off)

@@ -13,6 +13,7 @@
  *   user page is left in it.
  */
 #include "agent/shared/kernel/discover_internal.h"
+#include "formats/base/array.h"
 #include "formats/base/bytes.h"
 
 /* The end of the user's half. */
@@ -24,22 +25,14 @@ static uint64_t user_last(enum paging_mode mode)
 /* Spaces from `first` on are in the order of their roots: those within [frame, frame + size). */
 static void mark_within(struct discovery *d, size_t first, const struct entry *leaf, uint32_t pid)
 {
-	size_t low = first;
-	size_t high = d->n_spaces;
+	struct address_space *s = d->spaces + first, *const end = d->spaces + d->n_spaces;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (d->spaces[middle].process.dtb < leaf->frame)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < d->n_spaces && d->spaces[low].process.dtb - leaf->frame < leaf->size; low++) {
-		if (d->spaces[low].copy || d->spaces[low].kernel)
+	s += FIRST_WHERE(i, d->n_spaces - first, s[i].process.dtb >= leaf->frame);
+	for (; s < end && s->process.dtb - leaf->frame < leaf->size; s++) {
+		if (s->copy || s->kernel)
 			continue;
-		d->spaces[low].copy = true;
-		d->spaces[low].mapped_by = pid;
+		s->copy = true;
+		s->mapped_by = pid;
 		d->copies++;
 	}
 }

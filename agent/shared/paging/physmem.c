@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/shared/paging/physmem.h"
+#include "formats/base/array.h"
 
 #include <string.h>
 
@@ -175,22 +176,15 @@ void physmem_rsz_deinit(struct physmem_rsz *m)
 	range_list_deinit(&m->ranges);
 }
 
-static int compare_piece(const void *key, const void *member)
-{
-	const uint64_t pa = *(const uint64_t *)key;
-	const struct physmem_piece *p = member;
-
-	return pa < p->pa ? -1 : pa > p->pa;
-}
-
 static void pieces_read(struct physmem *m, uint64_t pa, uint8_t *buf, size_t pages,
 			struct physmem_page *ret)
 {
 	struct physmem_pieces *p = (struct physmem_pieces *)m;
 
 	for (size_t i = 0; i < pages; i++, pa += PAGE_SIZE, buf += PAGE_SIZE) {
+		const size_t n = FIRST_WHERE(k, p->count, p->at[k].pa >= pa);
 		const struct physmem_piece *piece =
-			bsearch(&pa, p->at, p->count, sizeof(*piece), compare_piece);
+			n < p->count && p->at[n].pa == pa ? &p->at[n] : NULL;
 
 		ret[i] = (struct physmem_page){ .readable = piece, .start = p->reads };
 		ret[i].end = ++p->reads;

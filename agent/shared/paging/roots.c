@@ -358,15 +358,9 @@ void root_scan_deinit(struct root_scan *s)
 	*s = (struct root_scan){ 0 };
 }
 
-static int compare_root(const void *key, const void *member)
-{
-	const uint64_t pa = *(const uint64_t *)key;
-	const struct root *r = member;
-
-	return pa < r->pa ? -1 : pa > r->pa;
-}
-
 const struct root *root_scan_find(const struct root_scan *s, uint64_t pa)
 {
-	return s->count ? bsearch(&pa, s->at, s->count, sizeof(*s->at), compare_root) : NULL;
+	const size_t i = FIRST_WHERE(k, s->count, s->at[k].pa >= pa);
+
+	return i < s->count && s->at[i].pa == pa ? &s->at[i] : NULL;
 }
