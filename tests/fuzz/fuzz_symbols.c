@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* ISF files and PDBs, which symbols_open() tells apart. */
 #include <string.h>
 
 #include "formats/symbols/symbols.h"
@@ -6,7 +7,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const fields[] = { "Left", "Node", "Node.Right", "Prot", "Last" };
+	static const char *const fields[] = { "Left",           "Node", "Node.Right",
+					      "Loop.Loop.Prot", "Prot", "Last" };
 	struct symbols_field f;
 	struct err e = ERR_INIT;
 	struct symbols_id id;
