@@ -375,11 +375,6 @@ static uint64_t sample_bytes(const struct check *c)
 
 /* --- telling ------------------------------------------------------------------------------- */
 
-static json_t *integer(uint64_t v)
-{
-	return json_integer((json_int_t)MIN(v, (uint64_t)INT64_MAX));
-}
-
 static json_t *findings_json(const struct findings *f)
 {
 	json_t *list = json_array();
@@ -414,27 +409,27 @@ static json_t *check_json(const struct check *c, bool starts, enum status st)
 		json_object_set_new(doc, "maps", manifest_maps(&c->source->info));
 		json_object_set_new(doc, "probe",
 				    json_pack("{s:o, s:o, s:o, s:o}", "bytes",
-					      integer(c->probe.pages * PAGE_SIZE),
-					      "unreadable_pages", integer(c->probe.unreadable),
-					      "ns", integer(c->probe.ns), "bytes_per_second",
-					      integer(c->probe.rate)));
+					      json_u64(c->probe.pages * PAGE_SIZE),
+					      "unreadable_pages", json_u64(c->probe.unreadable),
+					      "ns", json_u64(c->probe.ns), "bytes_per_second",
+					      json_u64(c->probe.rate)));
 		if (c->probe.rate)
-			json_object_set_new(doc, "seconds_at_least", integer(seconds(c)));
+			json_object_set_new(doc, "seconds_at_least", json_u64(seconds(c)));
 	}
-	json_object_set_new(doc, "memory_bytes", integer(c->memory_bytes));
-	json_object_set_new(doc, "pagefiles", integer(c->pagefiles.count));
-	json_object_set_new(doc, "pagefile_bytes", integer(c->pagefile_bytes));
+	json_object_set_new(doc, "memory_bytes", json_u64(c->memory_bytes));
+	json_object_set_new(doc, "pagefiles", json_u64(c->pagefiles.count));
+	json_object_set_new(doc, "pagefile_bytes", json_u64(c->pagefile_bytes));
 	json_object_set_new(doc, "pagefile_list", pagefiles_json(&c->pagefiles));
 	json_object_set_new(doc, "output", c->output ? json_text(c->output) : json_string("-"));
 	if (c->need.likely) {
-		json_object_set_new(doc, "output_estimate", integer(c->need.likely));
-		json_object_set_new(doc, "output_sample_bytes", integer(sample_bytes(c)));
+		json_object_set_new(doc, "output_estimate", json_u64(c->need.likely));
+		json_object_set_new(doc, "output_sample_bytes", json_u64(sample_bytes(c)));
 	}
-	json_object_set_new(doc, "recipients", integer(c->to.count));
-	json_object_set_new(doc, "output_at_least", integer(c->need.least));
-	json_object_set_new(doc, "output_at_most", integer(c->need.most));
+	json_object_set_new(doc, "recipients", json_u64(c->to.count));
+	json_object_set_new(doc, "output_at_least", json_u64(c->need.least));
+	json_object_set_new(doc, "output_at_most", json_u64(c->need.most));
 	if (c->room != ROOM_UNKNOWN)
-		json_object_set_new(doc, "output_room", integer(c->room));
+		json_object_set_new(doc, "output_room", json_u64(c->room));
 	if (fits(c) != FITS_UNKNOWN)
 		json_object_set_new(doc, "fits", json_boolean(fits(c) == FITS));
 	if (c->link.speed.rate)

@@ -5,14 +5,9 @@
 
 #include "agent/shared/program/json.h"
 
-static json_t *integer(uint64_t v)
-{
-	return json_integer((json_int_t)v);
-}
-
 static void put_number(json_t *o, const char *key, uint64_t v)
 {
-	json_object_set_new(o, key, integer(v));
+	json_object_set_new(o, key, json_u64(v));
 }
 
 static json_t *window_json(const struct window_summary *w)
@@ -26,8 +21,8 @@ static json_t *window_json(const struct window_summary *w)
 	for (unsigned i = 0; i < WINDOW_OCTAVES; i++)
 		if (w->octave[i])
 			json_array_append_new(list, json_pack("{s:o, s:o}", "from_ns",
-							      integer(i ? UINT64_C(1) << i : 0),
-							      "pages", integer(w->octave[i])));
+							      json_u64(i ? UINT64_C(1) << i : 0),
+							      "pages", json_u64(w->octave[i])));
 	json_object_set_new(o, "histogram", list);
 	return o;
 }
@@ -84,7 +79,7 @@ static json_t *pair_json(const struct transitions *t)
 			states, json_pack("{s:s, s:s, s:o}", "from",
 					  pte_state_name((enum pte_state)t->states[i].from), "to",
 					  pte_state_name((enum pte_state)t->states[i].to), "pages",
-					  integer(t->states[i].pages)));
+					  json_u64(t->states[i].pages)));
 	json_object_set_new(o, "changes", changes);
 	json_object_set_new(o, "states", states);
 	return o;
@@ -101,9 +96,9 @@ static json_t *space_json(const struct smear_space *s)
 	json_object_set_new(o, "copies", copies);
 	json_object_set_new(o, "transitions", list);
 	json_object_set_new(o, "tables",
-			    json_pack("{s:o, s:o, s:o}", "kept", integer(s->tables.kept), "freed",
-				      integer(s->tables.freed), "created",
-				      integer(s->tables.created)));
+			    json_pack("{s:o, s:o, s:o}", "kept", json_u64(s->tables.kept), "freed",
+				      json_u64(s->tables.freed), "created",
+				      json_u64(s->tables.created)));
 	return o;
 }
 
@@ -181,8 +176,9 @@ static json_t *advice_json(const struct smear *s)
 	smear_advise(s, COPY_IMAGE, &a);
 	smear_advice_text(s, COPY_IMAGE, text);
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:b}", "sentence", text, "processes",
-			 integer(a.processes), "usable", integer(a.usable), "at_risk_of_others",
-			 integer(a.at_risk), "older_captures", integer(a.older), "again", a.again);
+			 json_u64(a.processes), "usable", json_u64(a.usable), "at_risk_of_others",
+			 json_u64(a.at_risk), "older_captures", json_u64(a.older), "again",
+			 a.again);
 }
 
 /* All but the spaces. */
@@ -216,10 +212,10 @@ static json_t *smear_json(const struct smear *s, const char *path)
 	for (size_t i = 0; i < FATES && !s->still; i++)
 		put_number(doc, fate_name((enum fate)i), s->fates[i]);
 	json_object_set_new(doc, "named",
-			    json_pack("{s:o, s:o, s:o, s:o}", "frames", integer(s->frames.named),
-				      "frames_by_several", integer(s->frames.several), "slots",
-				      integer(s->slots.named), "slots_by_several",
-				      integer(s->slots.several)));
+			    json_pack("{s:o, s:o, s:o, s:o}", "frames", json_u64(s->frames.named),
+				      "frames_by_several", json_u64(s->frames.several), "slots",
+				      json_u64(s->slots.named), "slots_by_several",
+				      json_u64(s->slots.several)));
 	if (!s->still) {
 		json_object_set_new(doc, "cohorts", cohorts_json(s));
 		json_object_set_new(doc, "advice", advice_json(s));
