@@ -53,10 +53,7 @@ const struct drv_ops crash_ops = {
 		  "not a crash",
 	.default_path = "/dev/crash",
 	.automatic = true,
-	.read_max = DRV_READ_PAGES,
 	.open = crash_open,
 	.read = module_read,
-	.withhold = linux_withhold,
-	.maps_again = linux_maps_again,
-	.close = module_close,
+	MODULE_OPS,
 };

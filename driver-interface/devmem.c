@@ -57,13 +57,9 @@ static enum status devmem_fill(struct devmem *m, const char *path, struct err *e
 	if (!st)
 		st = linux_open(path, NULL, LOCKDOWN_INTEGRITY, &m->fd, e);
 	if (!st)
-		st = linux_add_iomem(&m->base.drv, e);
+		st = linux_use_iomem(&m->base, e);
 	if (st)
 		return st;
-	m->base.drv.info.grows = true;
-	linux_use_flags(&m->base,
-			"which pages are offline or poisoned is not known (/proc/kpageflags): they "
-			"are read like all others, and may read as zeros");
 	m->zeros_in_low_memory = is_strict(m);
 	if (m->zeros_in_low_memory)
 		linux_note(&m->base, "the kernel refuses RAM (CONFIG_STRICT_DEVMEM); below 1 MiB "

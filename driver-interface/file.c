@@ -384,31 +384,24 @@ static struct drv_result file_drv_read(struct drv *d, uint64_t addr, void *buf, 
 	return extents_read(&f->extents, f->bytes, addr, buf, len);
 }
 
+/* A file under each of its names. */
+#define FILE_OPS                                                                                   \
+	.kind = DRV_DEAD, .reason = "an image does not change", .read_max = DRV_READ_LARGE,        \
+	.read = file_drv_read, .close = file_drv_close
+
 const struct drv_ops file_ops = {
 	.name = "file",
 	.summary = "an image: raw, ELF core, LiME (also with compress=1), AVML, kdump or a Windows "
 		   "crash dump, as file:PATH",
-	.kind = DRV_DEAD,
-	.reason = "an image does not change",
-	.default_path = NULL,
-	.automatic = false,
-	.read_max = DRV_READ_LARGE,
 	.open = file_drv_open,
-	.read = file_drv_read,
-	.close = file_drv_close,
+	FILE_OPS,
 };
 
 const struct drv_ops raw_ops = {
 	.name = "raw",
 	.summary = "the same, but always read as raw, as raw:PATH",
-	.kind = DRV_DEAD,
-	.reason = "an image does not change",
-	.default_path = NULL,
-	.automatic = false,
-	.read_max = DRV_READ_LARGE,
 	.open = raw_open,
-	.read = file_drv_read,
-	.close = file_drv_close,
+	FILE_OPS,
 };
 
 const struct drv_ops lime_pages_ops = {
@@ -416,26 +409,14 @@ const struct drv_ops lime_pages_ops = {
 	.summary =
 		"a LiME image whose records that begin inside a page have whole pages, as LiME's "
 		"module writes them, as lime-pages:PATH",
-	.kind = DRV_DEAD,
-	.reason = "an image does not change",
-	.default_path = NULL,
-	.automatic = false,
-	.read_max = DRV_READ_LARGE,
 	.open = lime_pages_open,
-	.read = file_drv_read,
-	.close = file_drv_close,
+	FILE_OPS,
 };
 
 const struct drv_ops lime_bytes_ops = {
 	.name = "lime-bytes",
 	.summary = "the same, but with exactly the bytes of their headers' addresses, as AVML "
 		   "writes them, as lime-bytes:PATH",
-	.kind = DRV_DEAD,
-	.reason = "an image does not change",
-	.default_path = NULL,
-	.automatic = false,
-	.read_max = DRV_READ_LARGE,
 	.open = lime_bytes_open,
-	.read = file_drv_read,
-	.close = file_drv_close,
+	FILE_OPS,
 };

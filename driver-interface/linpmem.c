@@ -128,10 +128,7 @@ const struct drv_ops linpmem_ops = {
 		"for every page, rewrites a page-table entry of the running kernel without taking "
 		"its locks; as published it also floods the kernel's log",
 	.default_path = "/dev/linpmem",
-	.read_max = DRV_READ_PAGES,
 	.open = linpmem_open,
 	.read = module_read,
-	.withhold = linux_withhold,
-	.maps_again = linux_maps_again,
-	.close = module_close,
+	MODULE_OPS,
 };

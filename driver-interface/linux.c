@@ -243,17 +243,23 @@ void linux_withhold(struct drv *d, uint64_t addr, size_t pages, struct page_stat
 
 /* --- the map ------------------------------------------------------------------------------- */
 
-enum status linux_add_iomem(struct drv *d, struct err *e)
+enum status linux_use_iomem(struct linux_drv *l, struct err *e)
 {
 	_cleanup_ranges_ struct range_list ram = { 0 };
+	struct drv *d = &l->drv;
 	enum status st = iomem_read(&ram, e);
 
 	if (!st)
 		st = drv__add_map(d, iomem_path(), &ram, e);
-	if (!st && !d->info.maps[0].ranges.count)
+	if (st)
+		return st;
+	if (!d->info.maps[0].ranges.count)
 		return err_set(e, ST_CORRUPT, "%s: has not even one whole page of RAM",
 			       iomem_path());
-	return st;
+	d->info.grows = true;
+	linux_use_flags(l, "which pages are offline or poisoned is not known (/proc/kpageflags): "
+			   "they are read like all others, and may read as zeros");
+	return ST_OK;
 }
 
 enum status linux_maps_again(struct drv *d, struct drv_maps *ret, struct err *e)

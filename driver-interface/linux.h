@@ -78,8 +78,11 @@ void linux_set_vmcoreinfo_path(const char *path);
 /* drv_ops.withhold of every source that begins with a struct linux_drv. */
 void linux_withhold(struct drv *d, uint64_t addr, size_t pages, struct page_status *status);
 
-/* /proc/iomem as maps[0]. ST_CORRUPT if it has not one whole page. */
-enum status linux_add_iomem(struct drv *d, struct err *e);
+/*
+ * For a device that reads whatever it is asked for: /proc/iomem as maps[0], and linux_use_flags().
+ * ST_CORRUPT if the map has not one whole page.
+ */
+enum status linux_use_iomem(struct linux_drv *l, struct err *e);
 
 /* drv_ops.maps_again of sources whose map is that. */
 enum status linux_maps_again(struct drv *d, struct drv_maps *ret, struct err *e);

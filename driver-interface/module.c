@@ -46,14 +46,8 @@ static enum status module_fill(struct module_drv *m, const struct drv_ops *ops,
 	if (!st)
 		st = check_opening(m, missing, e);
 	if (!st)
-		st = linux_add_iomem(&m->base.drv, e);
-	if (st)
-		return st;
-	m->base.drv.info.grows = true;
-	linux_use_flags(&m->base,
-			"which pages are offline or poisoned is not known (/proc/kpageflags): they "
-			"are read like all others, and may read as zeros");
-	return ST_OK;
+		st = linux_use_iomem(&m->base, e);
+	return st;
 }
 
 enum status module_open(const struct drv_ops *ops, const struct reader_device *device,

@@ -28,4 +28,9 @@ enum status module_open(const struct drv_ops *ops, const struct reader_device *d
 struct drv_result module_read(struct drv *d, uint64_t addr, void *buf, size_t len);
 void module_close(struct drv *d);
 
+/* What the drv_ops of all of them have. */
+#define MODULE_OPS                                                                                 \
+	.read_max = DRV_READ_PAGES, .withhold = linux_withhold, .maps_again = linux_maps_again,    \
+	.close = module_close
+
 #endif

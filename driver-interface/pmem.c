@@ -62,10 +62,7 @@ const struct drv_ops pmem_ops = {
 	.reason = "with hardened usercopy, as in most kernels since 4.8, a read ends in a kernel "
 		  "BUG, which kills the reader or stops the machine",
 	.default_path = "/dev/pmem",
-	.read_max = DRV_READ_PAGES,
 	.open = pmem_open,
 	.read = pmem_read,
-	.withhold = linux_withhold,
-	.maps_again = linux_maps_again,
-	.close = module_close,
+	MODULE_OPS,
 };
