@@ -12,6 +12,17 @@
 /* A file of settings is a page of text. */
 #define FILE_MAX ((size_t)64 << 10)
 
+/* What presets have alike: all of them; the three of papers; and those of which most is in use. */
+#define EACH_PRESET                                                                                \
+	.seed = 1, .slow_bandwidth = 1000000, .spool = 64 * SIM_MIB, .piece = 8 * SIM_MIB,         \
+	.heap_lfh = 30
+#define OLD_MACHINE                                                                                \
+	.windows = 7, .dtb = 0x187000, .bandwidth = 80000000, .latency = 10000, .hot = 10,         \
+	.low_tables = 1
+#define MUCH_IN_USE                                                                                \
+	.threads = 3, .heap_blocks = 4000, .heap_max = 4096, .region_transition = 15,              \
+	.region_paged = 20
+
 static const struct sim_spec presets[] = {
 	{
 		/*
@@ -23,13 +34,10 @@ static const struct sim_spec presets[] = {
 		 */
 		.preset = "cohen2015",
 		.process = "swapper.exe",
-		.seed = 1,
+		EACH_PRESET,
+		OLD_MACHINE,
+		MUCH_IN_USE,
 		.ram = SIM_GIB,
-		.windows = 7,
-		.dtb = 0x187000,
-		.bandwidth = 80000000,
-		.latency = 10000,
-		.slow_bandwidth = 1000000,
 		.activity = 100,
 		.touch = 1000,
 		.write = 500,
@@ -37,7 +45,6 @@ static const struct sim_spec presets[] = {
 		.free = 50,
 		.start = 10,
 		.exit = 10,
-		.hot = 10,
 		.pressure = 100,
 		.cache = 200 * SIM_MIB,
 		.trim = 60 * SIM_MIB,
@@ -47,16 +54,7 @@ static const struct sim_spec presets[] = {
 		.trimmed = 188 * SIM_MIB,
 		.others = 180 * SIM_MIB,
 		.pagefile0 = 2 * SIM_GIB,
-		.spool = 64 * SIM_MIB,
-		.piece = 8 * SIM_MIB,
-		.threads = 3,
-		.heap_blocks = 4000,
-		.heap_max = 4096,
-		.heap_lfh = 30,
-		.region_transition = 15,
-		.region_paged = 20,
 		.pool_paged = 20,
-		.low_tables = 1,
 		.before_main = 4,
 	},
 	{
@@ -68,15 +66,11 @@ static const struct sim_spec presets[] = {
 		 */
 		.preset = "cohen2015heaps",
 		.process = "svchost.exe",
+		EACH_PRESET,
+		OLD_MACHINE,
+		MUCH_IN_USE,
 		.before_main = 25,
-		.seed = 1,
 		.ram = SIM_GIB / 4,
-		.windows = 7,
-		.dtb = 0x187000,
-		.bandwidth = 80000000,
-		.latency = 10000,
-		.slow_bandwidth = 1000000,
-		.hot = 10,
 		.cache = 32 * SIM_MIB,
 		.processes = 27,
 		.allocated = 4 * SIM_MIB,
@@ -84,15 +78,6 @@ static const struct sim_spec presets[] = {
 		.trimmed = SIM_MIB,
 		.others = 40 * SIM_MIB,
 		.pagefile0 = 256 * SIM_MIB,
-		.spool = 64 * SIM_MIB,
-		.piece = 8 * SIM_MIB,
-		.threads = 3,
-		.heap_blocks = 4000,
-		.heap_max = 4096,
-		.heap_lfh = 30,
-		.region_transition = 15,
-		.region_paged = 20,
-		.low_tables = 1,
 		.inside = 1,
 		.heaps = 3,
 		.resolver = 1,
@@ -104,15 +89,10 @@ static const struct sim_spec presets[] = {
 		 */
 		.preset = "leaks2010",
 		.process = "app.exe",
+		EACH_PRESET,
+		OLD_MACHINE,
 		.before_main = 9,
-		.seed = 1,
 		.ram = SIM_GIB / 8,
-		.windows = 7,
-		.dtb = 0x187000,
-		.bandwidth = 80000000,
-		.latency = 10000,
-		.slow_bandwidth = 1000000,
-		.hot = 10,
 		.cache = 16 * SIM_MIB,
 		.processes = 12,
 		.allocated = SIM_MIB,
@@ -120,12 +100,8 @@ static const struct sim_spec presets[] = {
 		.trimmed = SIM_MIB,
 		.others = 16 * SIM_MIB,
 		.pagefile0 = 64 * SIM_MIB,
-		.spool = 64 * SIM_MIB,
-		.piece = 8 * SIM_MIB,
 		.threads = 1,
 		.heap_blocks = 2000,
-		.heap_lfh = 30,
-		.low_tables = 1,
 		.inside = 1,
 		.heaps = 2,
 		.wow64 = 1,
@@ -133,15 +109,15 @@ static const struct sim_spec presets[] = {
 	},
 	{
 		.preset = "server16g",
-		.before_main = 4,
 		.process = "sqlservr.exe",
-		.seed = 1,
+		EACH_PRESET,
+		MUCH_IN_USE,
+		.before_main = 4,
 		.ram = 16 * SIM_GIB,
 		.windows = 10,
 		.dtb = 0x1ad000,
 		.bandwidth = 1000000000,
 		.latency = 5000,
-		.slow_bandwidth = 1000000,
 		.activity = 100,
 		.touch = 60000,
 		.write = 30000,
@@ -159,28 +135,20 @@ static const struct sim_spec presets[] = {
 		.trimmed = 6 * SIM_GIB,
 		.others = 5 * SIM_GIB,
 		.pagefile0 = 6 * SIM_GIB,
-		.spool = 64 * SIM_MIB,
-		.piece = 8 * SIM_MIB,
-		.threads = 3,
-		.heap_blocks = 4000,
-		.heap_max = 4096,
-		.heap_lfh = 30,
-		.region_transition = 15,
-		.region_paged = 20,
 		.pool_paged = 20,
 		.pagefile1 = 4 * SIM_GIB,
 	},
 	{
 		.preset = "desktop",
-		.before_main = 4,
 		.process = "browser.exe",
-		.seed = 1,
+		EACH_PRESET,
+		MUCH_IN_USE,
+		.before_main = 4,
 		.ram = 2 * SIM_GIB,
 		.windows = 10,
 		.dtb = 0x1aa000,
 		.bandwidth = 500000000,
 		.latency = 5000,
-		.slow_bandwidth = 1000000,
 		.activity = 100,
 		.touch = 2000,
 		.write = 500,
@@ -198,14 +166,6 @@ static const struct sim_spec presets[] = {
 		.trimmed = 300 * SIM_MIB,
 		.others = 380 * SIM_MIB,
 		.pagefile0 = 512 * SIM_MIB,
-		.spool = 64 * SIM_MIB,
-		.piece = 8 * SIM_MIB,
-		.threads = 3,
-		.heap_blocks = 4000,
-		.heap_max = 4096,
-		.heap_lfh = 30,
-		.region_transition = 15,
-		.region_paged = 20,
 		.pool_paged = 20,
 		.pagefile1 = 256 * SIM_MIB,
 	},
@@ -418,58 +378,58 @@ static enum status load_spec(struct sim_spec *s, const char *path, struct err *e
 /* What no single number can say. */
 static enum status check(const struct sim_spec *s, struct err *e)
 {
-	if (s->windows != 7 && s->windows != 10)
-		return err_set(e, ST_USAGE, "windows is 7 or 10");
-	if (!sim__layout(s))
-		return err_set(e, ST_USAGE,
-			       "with windows=7 build is 7601, and with 10 10240, 10586, 17763, "
-			       "18362, 19045, 22000, 22621, 22631 or 26100; moved=1 goes with "
-			       "22000 alone");
-	if (s->region_transition + s->region_paged > 100)
-		return err_set(e, ST_USAGE, "region_transition and region_paged are 100 at most");
-	if ((s->heaps || s->resolver) && !s->inside)
-		return err_set(e, ST_USAGE, "heaps and resolver take inside=1");
-	if (s->inside && sim__layout(s)->early)
-		return err_set(e, ST_USAGE, "inside takes a build from 17763 on, or 7601");
-	if (s->heap_ust && (!s->heaps || s->resolver))
-		return err_set(e, ST_USAGE, "heap_ust takes heaps, and no resolver");
-	if (s->segment_heap && (!s->heaps || s->heap_ust || s->windows != 10 || s->build >= 26100))
-		return err_set(e, ST_USAGE,
-			       "segment_heap takes heaps, windows=10 and a build below 26100, and "
-			       "no heap_ust");
-	if (s->page_heap && (!s->heaps || s->heap_ust || s->segment_heap || s->resolver))
-		return err_set(e, ST_USAGE,
-			       "page_heap takes heaps, and neither heap_ust, segment_heap nor "
-			       "resolver");
-	if (s->stack_roots && (!s->heaps || s->resolver))
-		return err_set(e, ST_USAGE, "stack_roots takes heaps, and no resolver");
-	if (s->wow64 && (!s->inside || s->resolver || s->heap_ust || s->moved || s->segment_heap ||
-			 s->page_heap || s->stack_roots))
-		return err_set(e, ST_USAGE,
-			       "wow64 takes inside=1, and none of resolver, heap_ust, "
-			       "moved, segment_heap, page_heap and stack_roots");
-	if (s->heap_writes && (!s->heaps || s->resolver || s->compressed || s->heap_ust ||
-			       s->page_heap || s->segment_heap || s->wow64))
-		return err_set(e, ST_USAGE,
-			       "heap_writes takes heaps, and none of resolver, compressed, "
-			       "heap_ust, page_heap, segment_heap and wow64");
-	if (s->leaker && (s->windows != 7 || !s->wow64 || !s->heaps))
-		return err_set(e, ST_USAGE, "leaker takes windows=7, wow64 and heaps");
-	if (s->resolver && s->windows != 7)
-		return err_set(e, ST_USAGE, "resolver takes windows=7");
-	if ((s->process_truth || s->files || s->relocated || s->bare_files) && !s->inside)
-		return err_set(e, ST_USAGE,
-			       "process_truth, files, relocated and bare_files take inside=1");
-	if (s->ram % (2 * SIM_MIB) || s->dtb % PAGE_SIZE)
-		return err_set(e, ST_USAGE, "ram is in steps of 2 MiB, and dtb a page");
-	if (s->resident > s->allocated || s->trimmed > s->resident)
-		return err_set(e, ST_USAGE, "trimmed, resident and allocated go up");
-	/* The kernel takes an eighth; what is left is the tables', the cache's and free. */
-	if (s->resident > s->ram / 4 * 3 || s->others > s->ram / 4 * 3 ||
-	    s->resident + s->others > s->ram / 4 * 3 || s->cache > s->ram / 4)
-		return err_set(e, ST_USAGE,
-			       "resident and others take three quarters of ram at most, "
-			       "cache one");
+	const struct sim_layout *layout = sim__layout(s);
+	const struct {
+		bool wrong;
+		const char *text;
+	} rules[] = {
+		{ s->windows != 7 && s->windows != 10, "windows is 7 or 10" },
+		{ !layout, "with windows=7 build is 7601, and with 10 10240, 10586, 17763, "
+			   "18362, 19045, 22000, 22621, 22631 or 26100; moved=1 goes with "
+			   "22000 alone" },
+		{ s->region_transition + s->region_paged > 100,
+		  "region_transition and region_paged are 100 at most" },
+		{ (s->heaps || s->resolver) && !s->inside, "heaps and resolver take inside=1" },
+		{ s->inside && layout && layout->early,
+		  "inside takes a build from 17763 on, or 7601" },
+		{ s->heap_ust && (!s->heaps || s->resolver),
+		  "heap_ust takes heaps, and no resolver" },
+		{ s->segment_heap &&
+			  (!s->heaps || s->heap_ust || s->windows != 10 || s->build >= 26100),
+		  "segment_heap takes heaps, windows=10 and a build below 26100, and "
+		  "no heap_ust" },
+		{ s->page_heap && (!s->heaps || s->heap_ust || s->segment_heap || s->resolver),
+		  "page_heap takes heaps, and neither heap_ust, segment_heap nor "
+		  "resolver" },
+		{ s->stack_roots && (!s->heaps || s->resolver),
+		  "stack_roots takes heaps, and no resolver" },
+		{ s->wow64 && (!s->inside || s->resolver || s->heap_ust || s->moved ||
+			       s->segment_heap || s->page_heap || s->stack_roots),
+		  "wow64 takes inside=1, and none of resolver, heap_ust, "
+		  "moved, segment_heap, page_heap and stack_roots" },
+		{ s->heap_writes && (!s->heaps || s->resolver || s->compressed || s->heap_ust ||
+				     s->page_heap || s->segment_heap || s->wow64),
+		  "heap_writes takes heaps, and none of resolver, compressed, "
+		  "heap_ust, page_heap, segment_heap and wow64" },
+		{ s->leaker && (s->windows != 7 || !s->wow64 || !s->heaps),
+		  "leaker takes windows=7, wow64 and heaps" },
+		{ s->resolver && s->windows != 7, "resolver takes windows=7" },
+		{ (s->process_truth || s->files || s->relocated || s->bare_files) && !s->inside,
+		  "process_truth, files, relocated and bare_files take inside=1" },
+		{ s->ram % (2 * SIM_MIB) || s->dtb % PAGE_SIZE,
+		  "ram is in steps of 2 MiB, and dtb a page" },
+		{ s->resident > s->allocated || s->trimmed > s->resident,
+		  "trimmed, resident and allocated go up" },
+		/* The kernel takes an eighth; what is left is the tables', the cache's and free. */
+		{ s->resident > s->ram / 4 * 3 || s->others > s->ram / 4 * 3 ||
+			  s->resident + s->others > s->ram / 4 * 3 || s->cache > s->ram / 4,
+		  "resident and others take three quarters of ram at most, "
+		  "cache one" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
+		if (rules[i].wrong)
+			return err_set(e, ST_USAGE, "%s", rules[i].text);
 	return ST_OK;
 }
 
