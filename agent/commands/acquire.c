@@ -214,62 +214,87 @@ static const char *suggest_format(size_t i)
 	return i ? image_suggest_format(i - 1) : "rsz";
 }
 
-static enum status check_acquire_options(const struct cli *cli, struct err *e)
+static bool is_dash(const char *path)
 {
-	const struct acquire_options *o = cli->values;
-	const struct image_format *f = o->image.format;
-	enum status st = image_options_check(cli, &o->image, e);
+	return path && !strcmp(path, "-");
+}
 
-	if (!st)
-		st = network_options_check(cli, &o->network, o->output, e);
-	if (!st && o->order && (o->order->wants_tables || o->order->wants_spaces) &&
+/* What does not go together, whatever is written. */
+static enum status check_together(const struct cli *cli, const struct acquire_options *o,
+				  struct err *e)
+{
+	const struct {
+		bool given;
+		const char *why_not;
+	} rules[] = {
+		{ cli_given(cli, "pagefile") && o->pagefile == PAGEFILE_GUIDED && o->order &&
+			  !o->order->takes_slots,
+		  "--pagefile guided follows the page tables: it needs --order guided" },
+		{ o->fast && cli_given(cli, "nice"), "--nice and --fast cannot be combined" },
+		{ o->hibernation && o->no_pagefile,
+		  "--hibernation and --no-pagefile cannot be combined" },
+		{ is_dash(o->statement) && is_dash(o->output),
+		  "--statement - and --output - cannot be combined" },
+		{ is_dash(o->summary) && (is_dash(o->output) || is_dash(o->statement)),
+		  "only one of --summary, --statement and --output can be -" },
+		{ o->timestamp_url && (!o->statement || is_dash(o->statement)),
+		  "--timestamp-url needs --statement FILE" },
+		{ o->timestamp_ca && !o->timestamp_url, "--timestamp-ca needs --timestamp-url" },
+	};
+
+	if (o->order && (o->order->wants_tables || o->order->wants_spaces) &&
 	    (o->pagetables == TABLES_AFTER || o->pagetables == TABLES_NONE))
 		return cli_usage(
 			cli, e,
 			"--order %s follows the page tables: it needs --pagetables both or before",
 			o->order->name);
-	if (!st && cli_given(cli, "pagefile") && o->pagefile == PAGEFILE_GUIDED && o->order &&
-	    !o->order->takes_slots)
-		return cli_usage(
-			cli, e,
-			"--pagefile guided follows the page tables: it needs --order guided");
-	if (!st && o->fast && cli_given(cli, "nice"))
-		return cli_usage(cli, e, "--nice and --fast cannot be combined");
-	if (!st && o->hibernation && o->no_pagefile)
-		return cli_usage(cli, e, "--hibernation and --no-pagefile cannot be combined");
-	if (!st && o->statement && o->output && !strcmp(o->statement, "-") &&
-	    !strcmp(o->output, "-"))
-		return cli_usage(cli, e, "--statement - and --output - cannot be combined");
-	if (!st && o->summary && !strcmp(o->summary, "-") &&
-	    ((o->output && !strcmp(o->output, "-")) ||
-	     (o->statement && !strcmp(o->statement, "-"))))
-		return cli_usage(cli, e,
-				 "only one of --summary, --statement and --output can be -");
-	if (!st && o->timestamp_url && (!o->statement || !strcmp(o->statement, "-")))
-		return cli_usage(cli, e, "--timestamp-url needs --statement FILE");
-	if (!st && o->timestamp_ca && !o->timestamp_url)
-		return cli_usage(cli, e, "--timestamp-ca needs --timestamp-url");
-	if (st || !f)
-		return st;
-	if (o->network.to || (o->output && is_address(o->output)))
-		return cli_usage(cli, e, "--format %s goes to files only", f->name);
-	if (o->statement)
-		return cli_usage(cli, e, "--statement is about a container, not about --format %s",
-				 f->name);
-	if (o->files.count || o->hibernation || o->disk.volume || o->disk.images.count ||
-	    cli_given(cli, "pagefile") || cli_given(cli, "pagetables") || o->order)
-		return cli_usage(cli, e, "--format %s holds memory only", f->name);
-	if (o->recipient.recipients.count || o->recipient.files.count)
-		return cli_usage(cli, e, "--format %s is not encrypted", f->name);
-	if (!cli_given(cli, "level"))
-		return ST_OK;
-	if (!f->compresses)
-		return cli_usage(cli, e, "--level does not apply to --format %s", f->name);
-	if (o->level.automatic || o->level.level < IMAGE_LEVEL_STORE ||
-	    o->level.level > IMAGE_LEVEL_MAX)
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
+		if (rules[i].given)
+			return cli_usage(cli, e, "%s", rules[i].why_not);
+	return ST_OK;
+}
+
+/* What an image cannot have. */
+static enum status check_image(const struct cli *cli, const struct acquire_options *o,
+			       const struct image_format *f, struct err *e)
+{
+	const bool level = cli_given(cli, "level");
+	const struct {
+		bool given;
+		const char *before, *behind; /* the format's name */
+	} rules[] = {
+		{ o->network.to || (o->output && is_address(o->output)), "",
+		  " goes to files only" },
+		{ o->statement != NULL, "--statement is about a container, not about ", "" },
+		{ o->files.count || o->hibernation || o->disk.volume || o->disk.images.count ||
+			  cli_given(cli, "pagefile") || cli_given(cli, "pagetables") || o->order,
+		  "", " holds memory only" },
+		{ o->recipient.recipients.count || o->recipient.files.count, "",
+		  " is not encrypted" },
+		{ level && !f->compresses, "--level does not apply to ", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
+		if (rules[i].given)
+			return cli_usage(cli, e, "%s--format %s%s", rules[i].before, f->name,
+					 rules[i].behind);
+	if (level && (o->level.automatic || o->level.level < IMAGE_LEVEL_STORE ||
+		      o->level.level > IMAGE_LEVEL_MAX))
 		return cli_usage(cli, e, "--level of --format %s is store or 1..%d", f->name,
 				 IMAGE_LEVEL_MAX);
 	return ST_OK;
+}
+
+static enum status check_acquire_options(const struct cli *cli, struct err *e)
+{
+	const struct acquire_options *o = cli->values;
+	enum status st = image_options_check(cli, &o->image, e);
+
+	if (!st)
+		st = network_options_check(cli, &o->network, o->output, e);
+	if (!st)
+		st = check_together(cli, o, e);
+	return st || !o->image.format ? st : check_image(cli, o, o->image.format, e);
 }
 
 /* Before anything is opened, and before anybody is asked for a secret. */
@@ -282,7 +307,7 @@ static enum status check_detach(const struct cli *cli, struct err *e)
 	if (!o->detach)
 		return ST_OK;
 	for (size_t i = 0; i < ARRAY_SIZE(outputs); i++)
-		if (outputs[i] && !strcmp(outputs[i], "-"))
+		if (is_dash(outputs[i]))
 			return cli_usage(cli, e,
 					 "--detach: nobody is left to read stdout; name a file");
 	for (size_t i = 0; i < ARRAY_SIZE(secrets) && !detach_passes_descriptors(); i++)
