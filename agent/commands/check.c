@@ -354,18 +354,11 @@ static uint64_t seconds(const struct check *c)
 	return c->probe.rate ? c->memory_bytes / c->probe.rate : UINT64_MAX;
 }
 
-enum fit_verdict { FITS, FITS_NOT, FITS_UNKNOWN };
-
-/* By the estimate, where there is one. */
-static enum fit_verdict fits(const struct check *c)
+/* ROOM_DOUBTFUL also where the room is not known, or how much memory there is. */
+static enum output_room room_of(const struct check *c)
 {
-	if (c->room == ROOM_UNKNOWN || !c->memory_bytes)
-		return FITS_UNKNOWN;
-	if (c->room >= c->need.most)
-		return FITS;
-	if (!c->need.likely)
-		return c->room < c->need.least ? FITS_NOT : FITS_UNKNOWN;
-	return c->room >= c->need.likely ? FITS : FITS_NOT;
+	return c->room == ROOM_UNKNOWN || !c->memory_bytes ? ROOM_DOUBTFUL
+							   : output_fits(c->room, &c->need);
 }
 
 static uint64_t sample_bytes(const struct check *c)
@@ -430,8 +423,8 @@ static json_t *check_json(const struct check *c, bool starts, enum status st)
 	json_object_set_new(doc, "output_at_most", json_u64(c->need.most));
 	if (c->room != ROOM_UNKNOWN)
 		json_object_set_new(doc, "output_room", json_u64(c->room));
-	if (fits(c) != FITS_UNKNOWN)
-		json_object_set_new(doc, "fits", json_boolean(fits(c) == FITS));
+	if (room_of(c) != ROOM_DOUBTFUL)
+		json_object_set_new(doc, "fits", json_boolean(room_of(c) <= ROOM_TIGHT));
 	if (c->link.speed.rate)
 		check_link_json(&c->link, seconds(c), doc);
 	json_object_set(doc, "machine", c->facts);
@@ -598,7 +591,7 @@ static enum status check_run(struct cli *cli, struct err *e)
 	stop = findings_stop(&c.findings);
 	if (!st && stop)
 		found = err_set(e, stop->st, "%s", stop->text.message);
-	else if (!st && !o->acquire.force && fits(&c) == FITS_NOT)
+	else if (!st && !o->acquire.force && room_of(&c) >= ROOM_SHORT)
 		found = err_set(e, ST_OUTPUT,
 				"%s: acquire would start, but the disk would probably be full "
 				"before it ends",

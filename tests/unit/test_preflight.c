@@ -229,8 +229,10 @@ TEST(room_that_may_not_do_is_told_and_stops_nothing)
 		  "has room for 100 B, may need 101 B if" },
 		{ { .least = 10, .likely = 80, .most = 900 }, ROOM_ENOUGH, NULL },
 		{ { .least = 10, .likely = 81, .most = 900 },
-		  ROOM_DOUBTFUL,
+		  ROOM_TIGHT,
 		  "about 81 B (estimated from a sample), or 900 B" },
+		{ { .least = 10, .likely = 100, .most = 900 }, ROOM_TIGHT, "about 100 B" },
+		{ { .least = 10, .likely = 101, .most = 900 }, ROOM_SHORT, "about 101 B" },
 		{ { .least = 101, .most = 900 }, ROOM_TOO_LITTLE, "--force" },
 		{ { 0 }, ROOM_ENOUGH, NULL },
 	};

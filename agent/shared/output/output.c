@@ -89,24 +89,36 @@ static uint64_t with_margin(uint64_t likely)
 	return likely + likely / 4;
 }
 
+enum output_room output_fits(uint64_t room, const struct output_need *need)
+{
+	if (room < need->least)
+		return ROOM_TOO_LITTLE;
+	if (room >= need->most)
+		return ROOM_ENOUGH;
+	if (!need->likely)
+		return ROOM_DOUBTFUL;
+	if (room < need->likely)
+		return ROOM_SHORT;
+	return room < with_margin(need->likely) ? ROOM_TIGHT : ROOM_ENOUGH;
+}
+
 enum output_room output_room_verdict(uint64_t room, const struct output_need *need,
 				     const char *path, struct err *e)
 {
+	const enum output_room ret = output_fits(room, need);
 	char have[TEXT_SIZE_MAX], least[TEXT_SIZE_MAX], likely[TEXT_SIZE_MAX], most[TEXT_SIZE_MAX];
 
+	if (ret == ROOM_ENOUGH)
+		return ret;
 	text_size(room, have);
 	text_size(need->least, least);
 	text_size(need->likely, likely);
 	text_size(need->most, most);
-	if (room < need->least) {
+	if (ret == ROOM_TOO_LITTLE)
 		err_set(e, ST_OUTPUT,
 			"%s: may need %s, has room for only %s; use --force to try anyway", path,
 			least, have);
-		return ROOM_TOO_LITTLE;
-	}
-	if (room >= need->most || (need->likely && room >= with_margin(need->likely)))
-		return ROOM_ENOUGH;
-	if (need->likely)
+	else if (need->likely)
 		err_set(e, ST_OUTPUT,
 			"%s: has room for %s, may need about %s (estimated from a sample), or %s "
 			"if nothing compresses",
@@ -114,7 +126,7 @@ enum output_room output_room_verdict(uint64_t room, const struct output_need *ne
 	else
 		err_set(e, ST_OUTPUT, "%s: has room for %s, may need %s if nothing compresses",
 			path, have, most);
-	return ROOM_DOUBTFUL;
+	return ret;
 }
 
 enum status output_check_room(uint64_t room, const struct output_need *need, bool force,
@@ -126,7 +138,7 @@ enum status output_check_room(uint64_t room, const struct output_need *need, boo
 
 	if (r == ROOM_TOO_LITTLE)
 		return err_set(e, ST_OUTPUT, "%s", why.message);
-	if (r == ROOM_DOUBTFUL)
+	if (r != ROOM_ENOUGH)
 		log_warning("room", "%s", why.message);
 	return ST_OK;
 }

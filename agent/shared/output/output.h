@@ -28,9 +28,17 @@ struct output_need {
 	bool exactly;    /* it is what comes, neither more nor less */
 };
 
-enum output_room { ROOM_ENOUGH, ROOM_DOUBTFUL, ROOM_TOO_LITTLE };
+enum output_room {
+	ROOM_ENOUGH,     /* for the estimate and a quarter more, or for the most that it may be */
+	ROOM_TIGHT,      /* for the estimate, and not for a quarter more */
+	ROOM_DOUBTFUL,   /* less than the most, and there is no estimate */
+	ROOM_SHORT,      /* less than the estimate */
+	ROOM_TOO_LITTLE, /* of no use */
+};
 
-/* Will it do? If not, or perhaps not, `e` says what is there and what is needed. */
+enum output_room output_fits(uint64_t room, const struct output_need *need);
+
+/* The same; unless it is enough, `e` says what is there and what is needed. */
 enum output_room output_room_verdict(uint64_t room, const struct output_need *need,
 				     const char *path, struct err *e);
 
