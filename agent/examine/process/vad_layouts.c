@@ -15,30 +15,31 @@
  *
  * VadCount is two words behind the root or, in one record of 10240 and some of 14393, three.
  */
-#define BALANCED_NODE  .left = 0, .right = 8, .parent = 0x10
 #define NUMBERS        .start = 0x18, .end = 0x1c, .high = 0x20
 #define COMMIT(at)     .commit = (at), .commit_size = 4, .commit_bits = 31, .commit_flag = 31
 #define SECTION(at)    .subsection = (at), .first_prototype = (at) + 8, .last_prototype = (at) + 0x10
 #define OLD_SUBSECTION .ptes = 0x18, .sector = 0x2c, .sectors = 0x30, .subsection_flags = 0x28
 #define NEW_SUBSECTION .ptes = 0x2c, .sector = 0x24, .sectors = 0x28, .subsection_flags = 0x20
-#define PLAIN_ROOT     .root = 0, .count = 0x10, .count_also = 0x18
 #define FLAGS(at, type, private_at)                                                                \
 	.flags = (at), .flags_size = 4, .type_bit = (type), .protection_bit = (type) + 3,          \
 	.private_bit = (private_at)
+
+/* What versions one after the other have alike. */
+#define BEFORE_8_1                                                                                 \
+	.table = true, .root = 0x10, .count_also = UINT8_MAX, .count_shift = 8, .left = 8,         \
+	.right = 0x10, .parent = 0, SECTION(0x48), OLD_SUBSECTION
+#define SINCE_8_1                                                                                  \
+	.root = 0, .count = 0x10, .count_also = 0x18, .left = 0, .right = 8, .parent = 0x10,       \
+	NUMBERS, COMMIT(0x34)
+#define SINCE_10 SINCE_8_1, NEW_SUBSECTION
 
 const struct vad_layout vad_layouts[] = {
 	{
 		.name = "7",
 		.source = "win7_sp1_x64_vtypes.py",
 		.last_build = 9199,
-		.table = true,
-		.root = 0x10,
+		BEFORE_8_1,
 		.count = 0x28,
-		.count_also = UINT8_MAX,
-		.count_shift = 8,
-		.left = 8,
-		.right = 0x10,
-		.parent = 0,
 		.start = 0x18,
 		.end = 0x20,
 		.high = UINT8_MAX,
@@ -51,40 +52,27 @@ const struct vad_layout vad_layouts[] = {
 		.commit_size = 8,
 		.commit_bits = 51,
 		.commit_flag = 55,
-		SECTION(0x48),
-		OLD_SUBSECTION,
 	},
 	{
 		.name = "8",
 		.source = "win8_sp0_x64_vtypes.py",
 		.first_build = 9200,
 		.last_build = 9599,
-		.table = true,
-		.root = 0x10,
+		BEFORE_8_1,
 		.count = 0x18,
-		.count_also = UINT8_MAX,
-		.count_shift = 8,
-		.left = 8,
-		.right = 0x10,
-		.parent = 0,
 		.start = 0x18,
 		.end = 0x1c,
 		.high = UINT8_MAX,
 		FLAGS(0x28, 0, 15),
 		COMMIT(0x2c),
-		SECTION(0x48),
-		OLD_SUBSECTION,
 	},
 	{
 		.name = "8.1",
 		.source = "win8_sp1_x64_vtypes.py",
 		.first_build = 9600,
 		.last_build = 9999,
-		PLAIN_ROOT,
-		BALANCED_NODE,
-		NUMBERS,
+		SINCE_8_1,
 		FLAGS(0x30, 0, 15),
-		COMMIT(0x34),
 		SECTION(0x48),
 		OLD_SUBSECTION,
 	},
@@ -93,65 +81,45 @@ const struct vad_layout vad_layouts[] = {
 		.source = "win10_x64_vtypes.py to win10_x64_16299_vtypes.py",
 		.first_build = 10000,
 		.last_build = 16299,
-		PLAIN_ROOT,
-		BALANCED_NODE,
-		NUMBERS,
+		SINCE_10,
 		FLAGS(0x30, 0, 15),
-		COMMIT(0x34),
 		SECTION(0x48),
-		NEW_SUBSECTION,
 	},
 	{
 		.name = "10-1803",
 		.source = "win10_x64_17134_vtypes.py, win10_x64_17763_vtypes.py",
 		.first_build = 16300,
 		.last_build = 18361,
-		PLAIN_ROOT,
-		BALANCED_NODE,
-		NUMBERS,
+		SINCE_10,
 		FLAGS(0x30, 0, 14),
-		COMMIT(0x34),
 		SECTION(0x48),
-		NEW_SUBSECTION,
 	},
 	{
 		.name = "10-1903",
 		.source = "win10_x64_18362_vtypes.py, win10_x64_19041_vtypes.py",
 		.first_build = 18362,
 		.last_build = 20347,
-		PLAIN_ROOT,
-		BALANCED_NODE,
-		NUMBERS,
+		SINCE_10,
 		FLAGS(0x30, 4, 20),
-		COMMIT(0x34),
 		SECTION(0x48),
-		NEW_SUBSECTION,
 	},
 	{
 		.name = "11-21h2",
 		.source = "JPCERTCC/Windows-Symbol-Tables, ntkrnlmp of 20348 and 22000",
 		.first_build = 20348,
 		.last_build = 27999,
-		PLAIN_ROOT,
-		BALANCED_NODE,
-		NUMBERS,
+		SINCE_10,
 		FLAGS(0x30, 4, 21),
-		COMMIT(0x34),
 		SECTION(0x48),
-		NEW_SUBSECTION,
 	},
 	{
 		.name = "28000",
 		.source = "ufrisk/MemProcFS vmm/vmmwin.c",
 		.first_build = 28000,
 		.last_build = UINT32_MAX,
-		PLAIN_ROOT,
-		BALANCED_NODE,
-		NUMBERS,
+		SINCE_10,
 		FLAGS(0x30, 4, 21),
-		COMMIT(0x34),
 		SECTION(0x50),
-		NEW_SUBSECTION,
 	},
 };
 const size_t vad_layout_count = ARRAY_SIZE(vad_layouts);
